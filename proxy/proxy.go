@@ -1,0 +1,2 @@
+// Package proxy takes one request at a time from the listener to an answer.
+package proxy

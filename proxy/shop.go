@@ -1,0 +1,42 @@
+package proxy
+
+import (
+	"io"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Shop is the protected shop. It sends each request at most once.
+type Shop interface {
+	// Send writes req to one target and reads the answer into resp. Whatever it returns, an order
+	// of which one byte was written is never written again, by it or by its caller.
+	Send(req *Outgoing, resp *fasthttp.Response) Outcome
+}
+
+// Outgoing is one request as the shop shall see it: built here, not copied from the client.
+// The Shop writes Line, then a Host line, then Fields, then the body, and adds nothing else.
+// It keeps no slice of it after Send returns, except BodyStream until resp's stream is closed.
+type Outgoing struct {
+	Line   []byte // "POST /path?query HTTP/1.1\r\n"
+	Host   []byte // the value of Host; empty = the target's own authority
+	Fields []byte // every other header line, framing included, each with its CRLF; without the empty line
+
+	Body       []byte    // the whole body, already framed by Content-Length in Fields
+	BodyStream io.Reader // or a stream (pass routes only); Body is nil then
+	BodyLength int64     // of BodyStream; -1 = the Shop writes it in chunks (Fields say so)
+
+	Head   bool   // the method is HEAD: the answer has no body
+	Order  bool   // an order: written at most once, and the pooled connection is probed before
+	Stream bool   // the answer's body may be handed on as a stream; else it is read whole
+	Key    uint64 // hash of the client, for policy client_hash
+}
+
+// Outcome says how far a request came. It is never inferred from an error's text.
+type Outcome uint8
+
+const (
+	Answered Outcome = iota // the answer is in resp
+	NotSent                 // not one byte was written: it is certain that the shop saw nothing
+	TimedOut                // written in part or whole, no answer in time: unknown
+	Broken                  // written in part or whole, and no whole, well-formed answer came: unknown
+)
