@@ -1,2 +1,179 @@
-// Package proxy takes one request at a time from the listener to an answer.
+// Package proxy takes one request at a time from the listener to an answer: match, identify, admit, forward,
+// or refuse with one reason out of one list. It promises that a refused request never reaches the shop, that an
+// order is handed to the shop at most once, and that every refusal is a whole, readable HTTP answer.
+// It keeps no stock, no limit and no connection to the shop itself: those are asked through Stock, Windows,
+// Places and Shop.
 package proxy
+
+import (
+	"errors"
+	"log/slog"
+	"net/netip"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Options are the parts and settings of a Proxy. Stock may be nil when no route looks at it.
+type Options struct {
+	Routes          []Route
+	Observe         bool // count refusals, and let everything through
+	Trusted         []netip.Prefix
+	ClientHeader    string // what a trusted proxy names its client in; X-Forwarded-For by default
+	RequestIDHeader string // "" = none
+	MaxBody         int64  // bytes; of gated routes
+	PassHost        bool   // the shop sees the client's Host rather than its own authority
+	Responses       Responses
+
+	Shop    Shop
+	Stock   Stock
+	Windows Windows
+	Places  Places
+	Now     func() int64 // monotonic ns; nil = of this process
+	Log     *slog.Logger
+}
+
+// Proxy handles requests. It is safe for concurrent use.
+type Proxy struct {
+	routes       []route
+	noRoute      route // stands for requests that no route takes
+	gatedAny     bool
+	observe      bool
+	trusted      []netip.Prefix
+	clientHeader string
+	idHeader     string
+	maxBody      int64
+	passHost     bool
+	answers      responder
+	counts       *counts
+
+	shop    Shop
+	stock   Stock
+	windows Windows
+	places  Places
+	start   time.Time
+	clock   func() int64
+	log     *slog.Logger
+	pool    sync.Pool
+}
+
+// New compiles routes and answers. Its errors are *RouteError where a route is at fault.
+func New(o Options) (*Proxy, error) {
+	routes, errs := compileRoutes(o.Routes)
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	answers, err := newResponder(o.Responses)
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{
+		routes: routes, noRoute: route{Route: Route{Name: "none"}, index: len(routes)},
+		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader,
+		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers,
+		shop: o.Shop, stock: o.Stock, windows: o.Windows, places: o.Places,
+		start: time.Now(), clock: o.Now, log: o.Log,
+	}
+	if p.clock == nil {
+		p.clock = func() int64 { return int64(time.Since(p.start)) }
+	}
+	if p.clientHeader == "" {
+		p.clientHeader = "X-Forwarded-For"
+	}
+	for i := range routes {
+		p.gatedAny = p.gatedAny || routes[i].gated()
+	}
+	p.counts = newCounts(4*runtime.GOMAXPROCS(0), len(routes)+1)
+	p.pool.New = func() any { return new(request) }
+	return p, nil
+}
+
+// protected lists the header names that routes look into: no other spelling of them may reach the shop beside them.
+func (p *Proxy) protected() (names []string) {
+	names = append(names, p.clientHeader)
+	for i := range p.routes {
+		for _, v := range []*variable{&p.routes[i].sku, &p.routes[i].user} {
+			for _, part := range v.parts {
+				if part.source == header {
+					names = append(names, part.name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// Handle takes one request to its answer.
+func (p *Proxy) Handle(ctx *fasthttp.RequestCtx) {
+	r := p.begin(ctx)
+	defer p.end(r)
+	reason, wait := p.decide(r)
+	if reason != Admitted && p.lets(r, reason) {
+		reason = Admitted
+	}
+	if reason == Admitted {
+		reason = p.forward(r)
+	}
+	if reason != Admitted {
+		r.shard.refused[r.route.index][reason].Add(1)
+		p.refuse(r, reason, wait)
+	}
+}
+
+// decide goes up the ladder: connection, route, who and what, then limits and stock.
+func (p *Proxy) decide(r *request) (reason Reason, wait time.Duration) {
+	p.takeID(r)
+	reason = p.match(r)
+	if reason == Admitted && (r.route.Gate == Pass || preflight(&r.ctx.Request.Header)) {
+		return Admitted, 0
+	}
+	if wait, ok := r.conn.allow(r.ctx.Time()); !ok {
+		return ConnRate, wait
+	}
+	if reason == Admitted {
+		reason = p.identify(r)
+	}
+	if reason != Admitted {
+		return reason, 0
+	}
+	reason, wait = p.admit(r)
+	if r.now%decisionSample == 0 {
+		r.shard.decided.observe(time.Duration(p.clock() - r.now))
+	}
+	return reason, wait
+}
+
+// lets counts a refusal that is only observed. A request that is not understood cannot be let through.
+func (p *Proxy) lets(r *request, reason Reason) bool {
+	if !p.observe || refusals[reason].close {
+		return false
+	}
+	p.leave(r)
+	r.shard.observed[r.route.index][reason].Add(1)
+	return true
+}
+
+func (p *Proxy) begin(ctx *fasthttp.RequestCtx) *request {
+	r := p.pool.Get().(*request)
+	r.proxy, r.ctx, r.conn = p, ctx, connOf(ctx)
+	r.now = p.clock()
+	r.shard = r.conn.shard
+	r.route = &p.noRoute
+	return r
+}
+
+// end counts the answer and lets the request go. A panic on the way costs this one request, not the sale.
+func (p *Proxy) end(r *request) {
+	if fault := recover(); fault != nil {
+		r.shard.panics.Add(1)
+		p.log.Error("handling a request panicked", "fault", fault, "stack", string(debug.Stack()))
+		p.refuse(r, Internal, 0)
+	}
+	p.leave(r)
+	r.shard.code(r.route.index, r.ctx.Response.StatusCode())
+	r.clear()
+	p.pool.Put(r)
+}

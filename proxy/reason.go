@@ -7,10 +7,14 @@ type Reason uint8
 // The reasons, in the order of the ladder: the connection's first, the shop's last.
 const (
 	Admitted        Reason = iota // not refused
+	Malformed                     // not HTTP/1.1 as it must be; the kind is counted by itself
 	ConnOpen                      // limits.connection.max_open
 	IPConns                       // limits.connection.max_open_per_ip
 	ConnRate                      // limits.connection.rate
 	DeniedIP                      // limits.deny
+	NoRoute                       // no route takes it
+	TooLarge                      // a body over server.max_body_size
+	TooSlow                       // the request did not arrive within server.read_timeout
 	BadRequest                    // the SKU or user that the route names is missing or malformed
 	Ambiguous                     // the gate and the shop could read the request differently
 	NotStarted                    // the sale has not begun
@@ -31,5 +35,6 @@ const (
 	ShuttingDown                  // this instance drains
 	UpstreamError                 // the shop's answer is broken or missing: outcome unknown
 	UpstreamTimeout               // the shop's answer is late: outcome unknown
+	Internal                      // a fault of the gate's own: a panic that was caught
 	numReasons
 )

@@ -1,0 +1,59 @@
+package proxy
+
+import "time"
+
+// Windows limits what may be admitted in one window of 10 ms: of all SKUs together, and of one.
+type Windows interface {
+	// Take books one unit at now (monotonic ns). The caller waits for wait, then goes on; when it is
+	// refused, nothing was booked and wait tells when to come back.
+	Take(now int64, sku []byte) (wait time.Duration, ok bool)
+}
+
+// Places limits how many requests are inside the shop at the same time.
+type Places interface {
+	// Enter waits for a place, within a bound: Admitted, Concurrency or QueueTimeout.
+	Enter() Reason
+	// Leave gives the place back.
+	Leave()
+}
+
+// admit asks the limits and the stock whether this request may go on: what is final comes before what is temporary,
+// what is cheap before what waits.
+func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
+	if r.route.stocked() {
+		if reason := p.stock.Closed(r.now, r.sku); reason != Admitted {
+			return reason, 0
+		}
+	}
+	if wait, ok := p.windows.Take(r.now, r.sku); !ok {
+		return Window, wait
+	} else if wait > 0 {
+		time.Sleep(wait)
+	}
+	if reason := p.takeBody(r); reason != Admitted {
+		return reason, 0
+	}
+	if reason := p.places.Enter(); reason != Admitted {
+		return reason, 0
+	}
+	r.placed = true
+	if r.route.stocked() {
+		if reason := p.stock.Enter(p.clock(), r.sku); reason != Admitted {
+			return reason, 0
+		}
+		r.admitted = true
+	}
+	return Admitted, 0
+}
+
+// leave gives back what admit took; each at most once.
+func (p *Proxy) leave(r *request) {
+	if r.admitted {
+		r.admitted = false
+		p.stock.Leave(r.sku)
+	}
+	if r.placed {
+		r.placed = false
+		p.places.Leave()
+	}
+}

@@ -1,0 +1,147 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy/wire"
+)
+
+// Pace is the rate of the requests on one connection.
+type Pace interface {
+	// Allow counts one request at t; when it is refused, wait tells how long until one is allowed.
+	Allow(t time.Time) (wait time.Duration, ok bool)
+}
+
+// Conn is one client connection, with what lasts from one of its requests to the next. What it hands to the HTTP
+// library was judged before: canonical requests, one at a time.
+type Conn struct {
+	net.Conn
+	server  *Server
+	reader  *wire.Reader
+	peer    netip.Addr
+	trusted bool // what this peer says of others is believed
+	counted bool // the connection limits know it
+	pace    Pace // nil = not limited
+	shard   *shard
+
+	idle      atomic.Bool // waits for a next request, of which no byte has come
+	headTimed bool        // the time for a head that comes in pieces is running
+	violation wire.Violation
+	unread    bool // part of a request was left unread: closing at once would reset the answer away
+	closed    sync.Once
+}
+
+// Read hands on judged bytes.
+func (c *Conn) Read(p []byte) (int, error) {
+	n, err := c.reader.Read(p)
+	if v, broken := err.(wire.Violation); broken {
+		c.violation = v
+	}
+	return n, err
+}
+
+// socket is the connection below the judge.
+type socket struct{ *Conn }
+
+// Read waits for bytes: between requests for as long as an idle connection may, within a head for no longer than that.
+func (s socket) Read(p []byte) (int, error) {
+	c := s.Conn
+	if !c.reader.AtBoundary() {
+		if c.reader.Pipelined() && !c.headTimed {
+			c.headTimed = true
+			_ = c.Conn.SetReadDeadline(deadline(c.server.ReadHeaderTimeout))
+		}
+		return c.Conn.Read(p)
+	}
+	c.headTimed = false
+	c.idle.Store(true)
+	if c.server.closing.Load() {
+		c.hurry()
+	}
+	n, err := c.Conn.Read(p)
+	c.idle.Store(false)
+	if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+		err = io.EOF // nobody asked anything: close without a word
+	}
+	return n, err
+}
+
+// hurry gives an idle connection a last moment to send what may be on its way.
+func (c *Conn) hurry() {
+	if c.idle.Load() {
+		_ = c.Conn.SetReadDeadline(time.Now().Add(grace))
+	}
+}
+
+// Write allows each write its time, so that a long download is cut off only when the client has stopped to read.
+func (c *Conn) Write(p []byte) (int, error) {
+	if c.server.WriteTimeout > 0 {
+		_ = c.Conn.SetWriteDeadline(deadline(c.server.WriteTimeout))
+	}
+	return c.Conn.Write(p)
+}
+
+// deadline is the instant after d; none when d is 0.
+func deadline(d time.Duration) time.Time {
+	if d <= 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(d)
+}
+
+// allow asks the connection's own rate.
+func (c *Conn) allow(t time.Time) (wait time.Duration, ok bool) {
+	if c.pace == nil {
+		return 0, true
+	}
+	return c.pace.Allow(t)
+}
+
+// Close implements net.Conn.
+func (c *Conn) Close() (err error) {
+	c.closed.Do(func() {
+		if c.unread {
+			linger(c.Conn)
+		}
+		err = c.Conn.Close()
+		c.server.forget(c)
+	})
+	return err
+}
+
+// cut closes a connection that nobody waits for any longer.
+func (c *Conn) cut() { _ = c.Conn.Close() }
+
+// How long, and for how much, a connection that is to be closed is still listened to: closing a socket with unread
+// input makes the kernel send a reset, which can overtake the answer (RFC 9112, section 9.6).
+const (
+	lingerTime  = 500 * time.Millisecond
+	lingerBytes = 256 << 10
+)
+
+// linger says that nothing more will come, and reads what is still on its way, within bounds.
+func linger(c net.Conn) {
+	half, ok := c.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
+		return
+	}
+	var room [4 << 10]byte
+	for left := lingerBytes; left > 0; {
+		n, err := c.Read(room[:])
+		if err != nil {
+			return
+		}
+		left -= n
+	}
+}
+
+func connOf(ctx *fasthttp.RequestCtx) *Conn { return ctx.Conn().(*Conn) }

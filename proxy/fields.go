@@ -1,0 +1,138 @@
+package proxy
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// Where a field is looked up, the first or the last of two is what the shop reads, and nobody knows which:
+// so a name that stands twice, or once in another spelling that some framework folds into it, is Ambiguous.
+
+// decoded undoes percent-encoding, and + where it stands for a space. What is not UTF-8 is no SKU and no user.
+func (r *request) decoded(raw []byte, plus bool) ([]byte, Reason) {
+	if bytes.IndexByte(raw, '%') < 0 && (!plus || bytes.IndexByte(raw, '+') < 0) {
+		if !utf8.Valid(raw) {
+			return nil, BadRequest
+		}
+		return raw, Admitted
+	}
+	start := len(r.value)
+	r.value = append(r.value, raw...)
+	v := r.value[start:]
+	if plus {
+		for i, c := range v {
+			if c == '+' {
+				v[i] = ' '
+			}
+		}
+	}
+	v = unescape(v[:0], v)
+	r.value = r.value[:start+len(v)]
+	if !utf8.Valid(v) {
+		return nil, BadRequest
+	}
+	return v, Admitted
+}
+
+// argument looks a name up in the query; a form body may not name it as well.
+func (r *request) argument(name string) ([]byte, Reason) {
+	v, reason := r.pair(r.query, name)
+	if reason != Admitted || !r.isForm() {
+		return v, reason
+	}
+	if other, reason := r.pair(r.body, name); reason != Admitted || other != nil {
+		return nil, Ambiguous
+	}
+	return v, Admitted
+}
+
+// formField looks a name up in a urlencoded body; the query may not name it as well.
+func (r *request) formField(name string) ([]byte, Reason) {
+	if !r.isForm() {
+		return nil, BadRequest
+	}
+	v, reason := r.pair(r.body, name)
+	if reason != Admitted {
+		return v, reason
+	}
+	if other, reason := r.pair(r.query, name); reason != Admitted || other != nil {
+		return nil, Ambiguous
+	}
+	return v, Admitted
+}
+
+// pair finds name=value in an &-separated list (WHATWG URL, application/x-www-form-urlencoded).
+// A value that is there and empty is not nil.
+func (r *request) pair(list []byte, name string) (value []byte, reason Reason) {
+	for len(list) > 0 {
+		var field []byte
+		field, list = cut(list, '&')
+		key, raw := cut(field, '=')
+		// Some parsers also part at ";": a name that follows one might be seen by the shop alone.
+		for _, rest := cut(field, ';'); len(rest) > 0; {
+			var hidden []byte
+			hidden, rest = cut(rest, ';')
+			if hidden, _ = cut(hidden, '='); alias(r, hidden, name) {
+				return nil, Ambiguous
+			}
+		}
+		if !alias(r, key, name) {
+			continue
+		}
+		if value != nil || string(key) != name {
+			return nil, Ambiguous
+		}
+		if value, reason = r.decoded(raw, true); reason != Admitted {
+			return nil, reason
+		}
+		if value == nil {
+			value = []byte{}
+		}
+	}
+	return value, Admitted
+}
+
+func cut(b []byte, sep byte) (before, after []byte) {
+	if i := bytes.IndexByte(b, sep); i >= 0 {
+		return b[:i], b[i+1:]
+	}
+	return b, nil
+}
+
+// alias reports whether a framework could read key as name: decoded, without letter case, with PHP's
+// folding of " . [" into "_" and its arrays name[].
+func alias(r *request, key []byte, name string) bool {
+	if string(key) == name {
+		return true
+	}
+	if len(key) < len(name) {
+		return false
+	}
+	start := len(r.value)
+	r.value = append(r.value, key...)
+	k := unescape(r.value[start:start], r.value[start:])
+	r.value = r.value[:start]
+	for len(k) > 0 && (k[0] == ' ' || k[0] == '+') {
+		k = k[1:]
+	}
+	if i := bytes.IndexAny(k, "[\x00"); i > 0 {
+		k = k[:i]
+	}
+	if len(k) != len(name) {
+		return false
+	}
+	for i, c := range k {
+		if foldName(c) != foldName(name[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func foldName(c byte) byte {
+	switch c {
+	case ' ', '+', '.', '[':
+		return '_'
+	}
+	return lower(c)
+}

@@ -1,0 +1,159 @@
+package proxy
+
+import (
+	"bufio"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Fakes of one line.
+type (
+	shopFunc    func(*Outgoing, *fasthttp.Response) Outcome
+	windowsFunc func(now int64, sku []byte) (time.Duration, bool)
+	placesFunc  func() Reason
+)
+
+func (f shopFunc) Send(o *Outgoing, r *fasthttp.Response) Outcome                { return f(o, r) }
+func (f windowsFunc) Take(now int64, sku []byte) (wait time.Duration, took bool) { return f(now, sku) }
+func (f placesFunc) Enter() Reason                                               { return f() }
+func (f placesFunc) Leave()                                                      {}
+
+type anyNumber struct{}
+
+func (anyNumber) Open(netip.Addr, bool) Reason { return Admitted }
+func (anyNumber) Close(netip.Addr, bool)       {}
+
+// shelf is a stock that the test sets.
+type shelf struct {
+	mu      sync.Mutex
+	closed  map[string]Reason
+	entered int
+	left    int
+}
+
+func (s *shelf) Closed(_ int64, sku []byte) Reason {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed[string(sku)]
+}
+
+func (s *shelf) Enter(_ int64, sku []byte) Reason {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.entered++
+	return s.closed[string(sku)]
+}
+
+func (s *shelf) Leave([]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left++
+}
+
+// seen is what the fake shop was sent.
+type seen struct {
+	mu   sync.Mutex
+	reqs []string // line, host, fields, body as they would be written
+}
+
+func (s *seen) Send(o *Outgoing, resp *fasthttp.Response) Outcome {
+	body := o.Body
+	if o.BodyStream != nil {
+		body, _ = io.ReadAll(o.BodyStream)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reqs = append(s.reqs, string(o.Line)+"Host: "+string(o.Host)+"\r\n"+string(o.Fields)+"\r\n"+string(body))
+	resp.SetBodyString("from the shop")
+	return Answered
+}
+
+func (s *seen) all() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.reqs...)
+}
+
+var orderRoutes = []Route{
+	{Name: "order", Match: "POST /api/seckill/{sku}/order", Gate: Check, SKU: "$path_sku", User: "$cookie_uid"},
+	{Name: "search", Match: "/search/", Gate: Limit},
+	{Name: "rest", Match: "/", Gate: Pass},
+}
+
+func options(shop Shop) Options {
+	return Options{
+		Routes: orderRoutes, RequestIDHeader: "X-Request-Id", MaxBody: 1 << 10, PassHost: true,
+		Responses: Responses{
+			Languages: []string{"en", "zh-CN"}, ReasonHeader: "X-Sluice-Reason", CORS: true,
+			EnvelopeBody: `{"code":$code,"msg":"$message","data":null}`,
+			Answers: map[Class]Answer{
+				Busy: {Status: 429, RetryAfter: time.Second, Code: 42900}, SoldOutClass: {Status: 409, Code: 40901},
+				DuplicateClass: {Status: 409}, DeniedClass: {Status: 403}, UnknownSKUClass: {Status: 404}, BadRequestClass: {Status: 400, Code: 40000},
+				Unavailable: {Status: 503, RetryAfter: 3 * time.Second}, PausedClass: {Status: 503}, EndedClass: {Status: 403}, NotStartedClass: {Status: 403},
+			},
+		},
+		Shop: shop, Stock: &shelf{closed: map[string]Reason{}},
+		Windows: windowsFunc(func(int64, []byte) (time.Duration, bool) { return 0, true }),
+		Places:  placesFunc(func() Reason { return Admitted }),
+		Log:     slog.New(slog.DiscardHandler),
+	}
+}
+
+// gate starts a Server on a real socket.
+func gate(t *testing.T, o Options) (addr string, p *Proxy) {
+	t.Helper()
+	p, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serve(t, p, ServerOptions{}), p
+}
+
+func serve(t *testing.T, p *Proxy, o ServerOptions) string {
+	t.Helper()
+	o.MaxHeader, o.Log = 16<<10, slog.New(slog.DiscardHandler)
+	if o.Connections == nil {
+		o.Connections = anyNumber{}
+	}
+	s := NewServer(p, o)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go s.Serve(ln)
+	t.Cleanup(func() { s.Drain(t.Context()) })
+	return ln.Addr().String()
+}
+
+// say sends raw bytes on a connection of their own and returns the answers and all that follows until the end.
+func talk(t *testing.T, addr, raw string) (*http.Response, string) {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, raw); err != nil {
+		t.Fatal(err)
+	}
+	method, _, _ := strings.Cut(raw, " ")
+	resp, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: method})
+	if err != nil {
+		t.Fatalf("%q: no whole answer: %v", raw, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatalf("%q: answer cut short: %v", raw, err)
+	}
+	return resp, string(body)
+}

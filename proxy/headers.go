@@ -1,0 +1,155 @@
+package proxy
+
+import "bytes"
+
+// fields walks header lines as they were received, in order, repeated ones included. The parsed form of
+// the HTTP library is not used for what is judged or forwarded: it re-serialises cookies and moves fields.
+type fields []byte
+
+// next cuts the first "Name: value" line; ok is false at the end of the block.
+func (f *fields) next() (name, value []byte, ok bool) {
+	line, rest := cut(*f, '\n')
+	*f = rest
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	if len(line) == 0 {
+		return nil, nil, false
+	}
+	name, value = cut(line, ':')
+	return name, trimSpace(value), true
+}
+
+// trimSpace cuts optional white space (RFC 9110, section 5.6.3).
+func trimSpace(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for n := len(b); n > 0 && (b[n-1] == ' ' || b[n-1] == '\t'); n = len(b) {
+		b = b[:n-1]
+	}
+	return b
+}
+
+func (r *request) fields() fields { return r.ctx.Request.Header.RawHeaders() }
+
+// header looks a field up. One that stands twice is Ambiguous, and so is its name with "_" for "-": CGI, WSGI
+// and PHP fold the two into one.
+func (r *request) header(name string) (value []byte, reason Reason) {
+	f := r.fields()
+	for key, v, ok := f.next(); ok; key, v, ok = f.next() {
+		if !equalFoldDash(key, name) {
+			continue
+		}
+		if value != nil || !equalFold(key, name) {
+			return nil, Ambiguous
+		}
+		value = v
+	}
+	return value, Admitted
+}
+
+func equalFoldDash(key []byte, name string) bool {
+	if len(key) != len(name) {
+		return false
+	}
+	for i, c := range key {
+		if c == '_' {
+			c = '-'
+		}
+		if lower(c) != lower(name[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// cookie looks a name up in all Cookie fields (RFC 6265, section 4.2).
+func (r *request) cookie(name string) (value []byte, reason Reason) {
+	f := r.fields()
+	for key, list, ok := f.next(); ok; key, list, ok = f.next() {
+		if !equalFold(key, "Cookie") {
+			continue
+		}
+		for len(list) > 0 {
+			var pair []byte
+			pair, list = cut(list, ';')
+			key, v := cut(pair, '=')
+			key = trimSpace(key)
+			if !alias(r, key, name) {
+				continue
+			}
+			if value != nil || string(key) != name {
+				return nil, Ambiguous
+			}
+			value = unquote(trimSpace(v))
+		}
+	}
+	return value, Admitted
+}
+
+func unquote(v []byte) []byte {
+	if n := len(v); n >= 2 && v[0] == '"' && v[n-1] == '"' {
+		return v[1 : n-1]
+	}
+	return v
+}
+
+// hasToken reports whether a comma-separated field value holds a token, in any letter case.
+func hasToken(list, token []byte) bool {
+	for len(list) > 0 {
+		var item []byte
+		item, list = cut(list, ',')
+		if bytes.EqualFold(trimSpace(item), token) {
+			return true
+		}
+	}
+	return false
+}
+
+// namedByConnection lists the fields that Connection declares to be about this connection alone, comma-separated.
+func (r *request) namedByConnection() []byte {
+	r.scratch = r.scratch[:0]
+	f := r.fields()
+	for name, value, ok := f.next(); ok; name, value, ok = f.next() {
+		if equalFold(name, "Connection") && !equalFold(value, "keep-alive") && !equalFold(value, "close") {
+			r.scratch = append(append(r.scratch, value...), ',')
+		}
+	}
+	return r.scratch
+}
+
+// endToEnd reports whether a field may travel on: it is not about this connection alone (RFC 9110, section
+// 7.6.1), not one that the gate writes itself, and not one that only the gate may speak.
+func endToEnd(name []byte) bool {
+	switch len(name) {
+	case 2:
+		return !equalFold(name, "TE")
+	case 3:
+		return !equalFold(name, "Via")
+	case 4:
+		return !equalFold(name, "Host")
+	case 6:
+		return !equalFold(name, "Expect")
+	case 7:
+		return !equalFold(name, "Trailer") && !equalFold(name, "Upgrade")
+	case 9:
+		return !equalFold(name, "Forwarded") && !equalFold(name, "X-Real-IP")
+	case 10:
+		return !equalFold(name, "Connection") && !equalFold(name, "Keep-Alive")
+	case 14:
+		return !equalFold(name, "Content-Length")
+	case 15:
+		return !equalFold(name, "X-Forwarded-For")
+	case 16:
+		return !equalFold(name, "Proxy-Connection") && !equalFold(name, "X-Forwarded-Host") && !equalFold(name, "X-Forwarded-Port")
+	case 17:
+		return !equalFold(name, "Transfer-Encoding") && !equalFold(name, "X-Forwarded-Proto")
+	}
+	return len(name) < 7 || !equalFold(name[:7], "Sluice-")
+}
+
+// fromProxy reports whether a field speaks of the way here: believed, and handed on, from trusted proxies alone.
+func fromProxy(name []byte) bool {
+	return equalFold(name, "Forwarded") || equalFold(name, "X-Real-IP") || equalFold(name, "X-Forwarded-Port")
+}

@@ -1,0 +1,134 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+)
+
+// The longest names that are looked up: beyond it the request is refused, so that no key can be made large.
+const (
+	maxSKU       = 128
+	maxUser      = 256
+	maxRequestID = 128
+)
+
+// identify finds out who buys what. What the route names and the request lacks is a bad request.
+func (p *Proxy) identify(r *request) Reason {
+	if !r.route.gated() {
+		return Admitted
+	}
+	if reason := p.takeBodyToRead(r); reason != Admitted {
+		return reason
+	}
+	var reason Reason
+	if !r.route.sku.empty() {
+		if r.sku, reason = r.route.sku.value(r); reason != Admitted {
+			return reason
+		}
+		if !validSKU(r.sku) {
+			r.sku = nil
+			return BadRequest
+		}
+	}
+	if !r.route.user.empty() {
+		if r.user, reason = r.route.user.value(r); reason != Admitted {
+			return reason
+		}
+		if !validUser(r.user) {
+			return BadRequest
+		}
+	}
+	return Admitted
+}
+
+// takeBodyToRead reads the body where a variable looks into it, or where it could contradict the query.
+func (p *Proxy) takeBodyToRead(r *request) Reason {
+	looks := r.route.needsBody()
+	if !looks && !(r.isForm() && (r.route.sku.uses(arg) || r.route.user.uses(arg))) {
+		return Admitted
+	}
+	if reason := p.takeBody(r); reason != Admitted {
+		return reason
+	}
+	if looks && !r.readable() {
+		return Ambiguous
+	}
+	return Admitted
+}
+
+// takeBody reads the whole body of a gated request.
+func (p *Proxy) takeBody(r *request) Reason {
+	err := r.readBody(p.maxBody)
+	var timeout net.Error
+	switch {
+	case err == nil:
+		return Admitted
+	case errors.Is(err, errBodyTooLarge):
+		return TooLarge
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return TooSlow
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return Malformed
+	}
+	return Malformed
+}
+
+// validSKU: 1 to 128 bytes without control characters, spaces and braces, which would break or move a Redis key.
+func validSKU(b []byte) bool {
+	if len(b) == 0 || len(b) > maxSKU {
+		return false
+	}
+	for _, c := range b {
+		if c <= ' ' || c == 0x7f || c == '{' || c == '}' {
+			return false
+		}
+	}
+	return true
+}
+
+func validUser(b []byte) bool {
+	if len(b) == 0 || len(b) > maxUser {
+		return false
+	}
+	for _, c := range b {
+		if c < ' ' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// takeID keeps the request id that came along when it is fit for a header and a log line; else it makes one.
+func (p *Proxy) takeID(r *request) {
+	if p.idHeader == "" {
+		return
+	}
+	if id := r.ctx.Request.Header.Peek(p.idHeader); validID(id) {
+		r.id = id
+		return
+	}
+	const digits = "0123456789abcdef"
+	hi, lo := rand.Uint64(), rand.Uint64()
+	r.idBuffer = r.idBuffer[:0]
+	for _, half := range [2]uint64{hi, lo} {
+		for range 16 {
+			r.idBuffer = append(r.idBuffer, digits[half&15])
+			half >>= 4
+		}
+	}
+	r.id = r.idBuffer
+}
+
+func validID(b []byte) bool {
+	if len(b) == 0 || len(b) > maxRequestID {
+		return false
+	}
+	for _, c := range b {
+		if c <= ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,113 @@
+package proxy
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/proxy/wire"
+)
+
+var (
+	requestsDesc  = prometheus.NewDesc("sluice_http_requests_total", "Requests answered, by route and status.", []string{"route", "code"}, nil)
+	refusedDesc   = prometheus.NewDesc("sluice_refused_requests_total", "Requests refused by the gate, by route and reason.", []string{"route", "reason"}, nil)
+	observedDesc  = prometheus.NewDesc("sluice_observed_refusals_total", "Requests that mode = \"observe\" let through although enforcing would have refused them.", []string{"route", "reason"}, nil)
+	tookDesc      = prometheus.NewDesc("sluice_http_request_duration_seconds", "From the request's arrival to the shop's answer, of forwarded requests, by outcome.", []string{"route", "outcome"}, nil)
+	decidedDesc   = prometheus.NewDesc("sluice_decision_duration_seconds", "How long the gate took to decide, one request in 64.", nil, nil)
+	panicsDesc    = prometheus.NewDesc("sluice_panics_total", "Faults of the gate's own that were caught while it handled a request.", nil, nil)
+	connRefused   = prometheus.NewDesc("sluice_refused_connections_total", "Connections refused before any HTTP was read, by reason.", []string{"reason"}, nil)
+	malformedDesc = prometheus.NewDesc("sluice_malformed_requests_total", "Requests that are not HTTP/1.1 as it must be, by kind.", []string{"kind"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (p *Proxy) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{requestsDesc, refusedDesc, observedDesc, tookDesc, decidedDesc, panicsDesc} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector. It adds up the shards; nothing on the way of a request waits for it.
+func (p *Proxy) Collect(ch chan<- prometheus.Metric) {
+	for i := range p.routes {
+		p.collectRoute(ch, i, p.routes[i].Name)
+	}
+	p.collectRoute(ch, p.noRoute.index, p.noRoute.Name)
+	var decided total
+	panics := 0.0
+	for i := range p.counts.shards {
+		decided.add(&p.counts.shards[i].decided)
+		panics += float64(p.counts.shards[i].panics.Load())
+	}
+	decided.emit(ch, decidedDesc)
+	counter(ch, panicsDesc, panics)
+}
+
+func (p *Proxy) collectRoute(ch chan<- prometheus.Metric, i int, name string) {
+	for reason := Admitted + 1; reason < numReasons; reason++ {
+		var refused, observed uint64
+		for s := range p.counts.shards {
+			refused += p.counts.shards[s].refused[i][reason].Load()
+			observed += p.counts.shards[s].observed[i][reason].Load()
+		}
+		counter(ch, refusedDesc, float64(refused), name, reason.String())
+		counter(ch, observedDesc, float64(observed), name, reason.String())
+	}
+	for code := range numCodes {
+		var n uint64
+		for s := range p.counts.shards {
+			n += p.counts.shards[s].codes[i][code].Load()
+		}
+		if n > 0 {
+			counter(ch, requestsDesc, float64(n), name, strconv.Itoa(firstCode+code))
+		}
+	}
+	for outcome, outcomeName := range outcomeNames {
+		var took total
+		for s := range p.counts.shards {
+			took.add(&p.counts.shards[s].took[i][outcome])
+		}
+		took.emit(ch, tookDesc, name, outcomeName)
+	}
+}
+
+func counter(ch chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ...string) {
+	ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
+}
+
+// total is one histogram summed over the shards.
+type total struct {
+	buckets map[float64]uint64
+	count   uint64
+	sum     float64
+}
+
+func (t *total) add(h *histogram) {
+	if t.buckets == nil {
+		t.buckets = make(map[float64]uint64, len(bounds))
+	}
+	count, sum := h.add(t.buckets)
+	t.count += count
+	t.sum += sum
+}
+
+func (t *total) emit(ch chan<- prometheus.Metric, d *prometheus.Desc, labels ...string) {
+	ch <- prometheus.MustNewConstHistogram(d, t.count, t.sum, t.buckets, labels...)
+}
+
+// Describe implements prometheus.Collector.
+func (s *Server) Describe(ch chan<- *prometheus.Desc) {
+	ch <- connRefused
+	ch <- malformedDesc
+}
+
+// Collect implements prometheus.Collector.
+func (s *Server) Collect(ch chan<- prometheus.Metric) {
+	for _, reason := range []Reason{ConnOpen, IPConns} {
+		counter(ch, connRefused, float64(s.refused[reason].Load()), reason.String())
+	}
+	for kind := range s.malformed {
+		if n := s.malformed[kind].Load(); n > 0 {
+			counter(ch, malformedDesc, float64(n), wire.Kind(kind).String())
+		}
+	}
+}

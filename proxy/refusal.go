@@ -1,0 +1,87 @@
+package proxy
+
+import "time"
+
+// Class is a group of reasons that are answered alike: [responses.<class>] of the configuration.
+type Class uint8
+
+const (
+	Busy Class = iota
+	SoldOutClass
+	NotStartedClass
+	EndedClass
+	PausedClass
+	DuplicateClass
+	DeniedClass
+	UnknownSKUClass
+	BadRequestClass
+	Unavailable
+	shopClass // the shop's own fault: not configurable, the outcome of an order is unknown
+	numClasses
+)
+
+// Answer is how a class is answered.
+type Answer struct {
+	Status     int
+	Code       int           // $code of the envelope
+	RetryAfter time.Duration // 0 = no Retry-After
+	Redirect   string        // 303 for browsers; "" = a page
+}
+
+// refusal is one row of the table from which answer, log and metric are made.
+type refusal struct {
+	name   string
+	class  Class
+	status int  // overrides the class's status; 0 = the class decides
+	close  bool // the connection cannot be used any further
+	title  [numLanguages]string
+}
+
+// The table (docs/http.md shows it).
+var refusals = [numReasons]refusal{
+	Admitted:        {name: "admitted"},
+	Malformed:       {"malformed", BadRequestClass, 400, true, say("Malformed request", "请求格式错误")},
+	ConnOpen:        {"conn_open", Busy, 0, true, say("Too many connections", "当前连接过多")},
+	IPConns:         {"ip_conns", Busy, 0, true, say("Too many connections from your address", "您的网络地址连接过多")},
+	ConnRate:        {"conn_rate", Busy, 0, false, say("Too many requests on this connection", "请求过于频繁")},
+	DeniedIP:        {"denied_ip", DeniedClass, 0, false, say("Access denied", "访问被拒绝")},
+	NoRoute:         {"no_route", BadRequestClass, 404, false, say("Not found", "页面不存在")},
+	TooLarge:        {"too_large", BadRequestClass, 413, true, say("Request body too large", "请求内容过大")},
+	TooSlow:         {"too_slow", BadRequestClass, 408, true, say("Request took too long to arrive", "请求发送超时")},
+	BadRequest:      {"bad_request", BadRequestClass, 0, false, say("The request lacks what it needs to be served", "请求缺少必要的信息")},
+	Ambiguous:       {"ambiguous", BadRequestClass, 0, false, say("The request can be read in more than one way", "请求内容有歧义")},
+	NotStarted:      {"not_started", NotStartedClass, 0, false, say("The sale has not started", "活动尚未开始")},
+	Ended:           {"ended", EndedClass, 0, false, say("The sale is over", "活动已结束")},
+	Paused:          {"paused", PausedClass, 0, false, say("The sale is paused", "活动暂停中")},
+	SoldOut:         {"sold_out", SoldOutClass, 0, false, say("Sold out", "已售罄")},
+	UnknownSKU:      {"unknown_sku", UnknownSKUClass, 0, false, say("No such item on sale", "没有这件商品")},
+	Rate:            {"rate", Busy, 0, false, say("Too many requests", "请求过于频繁")},
+	Window:          {"window", Busy, 0, false, say("Very busy, try again in a moment", "活动太火爆，请稍后再试")},
+	Concurrency:     {"concurrency", Busy, 0, false, say("Very busy, try again in a moment", "活动太火爆，请稍后再试")},
+	QueueTimeout:    {"queue_timeout", Busy, 0, false, say("Very busy, try again in a moment", "排队超时，请稍后再试")},
+	Duplicate:       {"duplicate", DuplicateClass, 0, false, say("You have bought this already", "您已经购买过了")},
+	InProgress:      {"in_progress", DuplicateClass, 0, false, say("Your order is being processed", "您的订单正在处理")},
+	KeyReused:       {"key_reused", DuplicateClass, 422, false, say("This order key was used for another order", "该订单编号已用于其他订单")},
+	Released:        {"released", DuplicateClass, 0, false, say("This order was cancelled", "该订单已取消")},
+	StockError:      {"stock_error", Unavailable, 0, false, say("The stock cannot be told right now", "暂时无法查询库存")},
+	NoUpstream:      {"no_upstream", Unavailable, 0, false, say("The shop cannot be reached right now", "商店暂时无法访问")},
+	ShuttingDown:    {"shutting_down", Unavailable, 0, true, say("This server is being restarted", "服务正在重启")},
+	UpstreamError:   {"upstream_error", shopClass, 502, false, say("The shop gave no usable answer", "商店没有给出有效的答复")},
+	UpstreamTimeout: {"upstream_timeout", shopClass, 504, false, say("The shop did not answer in time", "商店未能及时答复")},
+	Internal:        {"internal", Unavailable, 500, true, say("An error of the gate", "网关内部错误")},
+}
+
+// String is the name in answers, logs and metrics.
+func (r Reason) String() string { return refusals[r].name }
+
+// unknown reports whether an order may exist although no answer tells of it.
+func (r Reason) unknown() bool { return refusals[r].class == shopClass }
+
+// Reasons lists all names, for metrics that must exist before the first refusal.
+func Reasons() []string {
+	names := make([]string, 0, numReasons-1)
+	for r := Admitted + 1; r < numReasons; r++ {
+		names = append(names, r.String())
+	}
+	return names
+}

@@ -1,0 +1,142 @@
+package proxy
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Format is what a refusal's body looks like.
+type Format uint8
+
+const (
+	Auto     Format = iota // by Accept: a page for browsers, a problem for programs
+	HTML                   // a page
+	Problem                // RFC 9457, application/problem+json
+	Envelope               // the shop's own {code,msg}
+)
+
+// Responses is how refusals are answered.
+type Responses struct {
+	Format         Format
+	Languages      []string // of "zh-CN" and "en"; the first speaks to whoever names none
+	Answers        map[Class]Answer
+	EnvelopeStatus int
+	EnvelopeBody   string // with $code $message $reason $request_id $retry_after $sku
+	Jitter         time.Duration
+	CORS           bool   // reflect the Origin, so that a page of another origin can read why
+	ReasonHeader   string // "" = none
+}
+
+// responder answers what the gate refuses. Everything that can be is rendered once, at start.
+type responder struct {
+	Responses
+	served []language
+	expose string
+	rows   [numReasons]Answer
+	bodies [numReasons][numLanguages][Envelope + 1]body
+	raw    [numReasons][]byte // for connections that are refused before any HTTP is read
+}
+
+// refuse writes the answer. wait is how long until it is worth trying again; 0 = the class knows.
+func (p *Proxy) refuse(r *request, reason Reason, wait time.Duration) {
+	a := &p.answers
+	resp, row := &r.ctx.Response, &a.rows[reason]
+	resp.Reset()
+	quiet(resp)
+	format, lang := a.format(r), speaks(r.ctx.Request.Header.Peek("Accept-Language"), a.served)
+	if format == HTML && row.Redirect != "" {
+		resp.SetStatusCode(fasthttp.StatusSeeOther)
+		resp.Header.Set("Location", row.Redirect)
+	} else {
+		resp.SetStatusCode(row.Status)
+		if format == Envelope && !reason.unknown() {
+			resp.SetStatusCode(a.EnvelopeStatus)
+		}
+		a.bodies[reason][lang][format].write(resp, r, a.retryAfter(reason, wait, r))
+	}
+	a.writeHeaders(r, reason, format, lang)
+	if refusals[reason].close || reason == ConnRate && r.conn.server.CloseOnExcess || !r.bodyConsumed() {
+		r.conn.unread = true
+		resp.SetConnectionClose()
+	}
+}
+
+// refuseBroken answers what never became a request.
+func (p *Proxy) refuseBroken(ctx *fasthttp.RequestCtx, reason Reason, status int) {
+	r := p.begin(ctx)
+	p.takeID(r)
+	r.shard.refused[r.route.index][reason].Add(1)
+	p.refuse(r, reason, 0)
+	ctx.Response.SetStatusCode(status)
+	p.end(r)
+}
+
+// retryAfter is in whole seconds, rounded up: a client told to come back too early is refused twice.
+// The jitter keeps those who were refused together from coming back together.
+func (a *responder) retryAfter(reason Reason, wait time.Duration, r *request) int {
+	least := a.rows[reason].RetryAfter
+	if least == 0 {
+		return 0
+	}
+	wait = max(wait, least)
+	if a.Jitter > 0 {
+		wait += rand.N(a.Jitter)
+	}
+	seconds := int((wait + time.Second - 1) / time.Second)
+	r.number = strconv.AppendInt(r.number[:0], int64(seconds), 10)
+	r.ctx.Response.Header.SetBytesV("Retry-After", r.number)
+	return seconds
+}
+
+func (a *responder) writeHeaders(r *request, reason Reason, format Format, lang language) {
+	h := &r.ctx.Response.Header
+	h.SetContentType(contentTypes[format])
+	if format != Envelope {
+		h.Set("Content-Language", languageTags[lang])
+	}
+	h.Set("Cache-Control", "no-store")
+	h.Set("Vary", "Accept, Accept-Language, Origin")
+	if a.ReasonHeader != "" {
+		h.Set(a.ReasonHeader, reason.String())
+	}
+	if len(r.id) > 0 {
+		h.SetBytesV(r.proxy.idHeader, r.id)
+	}
+	if a.CORS {
+		a.allowOrigin(r, h)
+	}
+}
+
+// allowOrigin lets a page of another origin read the refusal (Fetch, section 3.2). A page that cannot read it takes
+// it for a network error, and many libraries then send the order again.
+func (a *responder) allowOrigin(r *request, h *fasthttp.ResponseHeader) {
+	if origin := r.ctx.Request.Header.Peek("Origin"); len(origin) > 0 {
+		h.SetBytesV("Access-Control-Allow-Origin", origin)
+		h.Set("Access-Control-Allow-Credentials", "true")
+		h.Set("Access-Control-Expose-Headers", a.expose)
+	}
+}
+
+// format picks a page for whoever asks for one by name.
+func (a *responder) format(r *request) Format {
+	if a.Format != Auto {
+		return a.Format
+	}
+	if bytes.Contains(r.ctx.Request.Header.Peek("Accept"), textHTML) {
+		return HTML
+	}
+	return Problem
+}
+
+var textHTML = []byte("text/html")
+
+var contentTypes = [Envelope + 1]string{HTML: "text/html; charset=utf-8", Problem: "application/problem+json", Envelope: "application/json; charset=utf-8"}
+
+// quiet keeps the HTTP library from adding what neither the gate nor the shop said.
+func quiet(resp *fasthttp.Response) {
+	resp.Header.SetNoDefaultContentType(true)
+}

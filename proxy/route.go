@@ -1,0 +1,213 @@
+package proxy
+
+import (
+	"fmt"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Gate is the rung of the ladder that a route stands on.
+type Gate uint8
+
+const (
+	Pass  Gate = iota // forward
+	Limit             // and every limit
+	Check             // and refuse when sold out
+)
+
+// Route says which requests these are, which gate they pass, and where SKU and user are found.
+type Route struct {
+	Name  string
+	Match string // METHOD [HOST]/PATH
+	Gate  Gate
+	SKU   string // a variable; needed where the gate looks at stock
+	User  string // a variable; "" = nobody is identified
+}
+
+// route is a Route made ready; index is its place in the metrics.
+type route struct {
+	Route
+	index   int
+	pattern pattern
+	sku     variable
+	user    variable
+}
+
+// gated reports whether the gate judges what is in the request, so that the shop must read the same.
+func (r *route) gated() bool { return r.Gate != Pass }
+
+func (r *route) stocked() bool { return r.Gate >= Check }
+
+// needsBody reports whether a variable looks into the body.
+func (r *route) needsBody() bool { return r.sku.inBody() || r.user.inBody() }
+
+func compileRoute(index int, in Route) (route, error) {
+	r := route{Route: in, index: index}
+	var err error
+	if r.pattern, err = parsePattern(in.Match); err != nil {
+		return r, &RouteError{in.Name, "match", err}
+	}
+	if r.sku, err = compileVariable(in.SKU, &r.pattern); err != nil {
+		return r, &RouteError{in.Name, "sku", err}
+	}
+	if r.user, err = compileVariable(in.User, &r.pattern); err != nil {
+		return r, &RouteError{in.Name, "user", err}
+	}
+	return r, nil
+}
+
+// RouteError names the route and the key of it that cannot be compiled.
+type RouteError struct {
+	Route, Key string
+	Err        error
+}
+
+func (e *RouteError) Error() string { return fmt.Sprintf("route %q: %s: %v", e.Route, e.Key, e.Err) }
+func (e *RouteError) Unwrap() error { return e.Err }
+
+// CompileRoutes reports everything that is wrong with routes; each error is a *RouteError.
+func CompileRoutes(routes []Route) (errs []error) {
+	_, errs = compileRoutes(routes)
+	return errs
+}
+
+func compileRoutes(in []Route) (routes []route, errs []error) {
+	for i := range in {
+		r, err := compileRoute(i, in[i])
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for j := range routes {
+			if routes[j].pattern.covers(&r.pattern) {
+				errs = append(errs, &RouteError{r.Name, "match", fmt.Errorf("can never match: route %q before it takes every such request", routes[j].Name)})
+				break
+			}
+		}
+		routes = append(routes, r)
+	}
+	return routes, errs
+}
+
+// covers reports whether each request that q takes is taken by p. It errs towards false.
+func (p *pattern) covers(q *pattern) bool {
+	if p.method != "" && p.method != q.method || p.host != "" && p.host != q.host {
+		return false
+	}
+	for i, s := range p.segments {
+		if s.rest {
+			return i < len(q.segments) || q.subtree
+		}
+		if i >= len(q.segments) || !s.capture && (q.segments[i].capture || s.literal != q.segments[i].literal) || q.segments[i].rest {
+			return false
+		}
+	}
+	if p.subtree {
+		return len(q.segments) > len(p.segments) || q.subtree && len(q.segments) == len(p.segments)
+	}
+	return len(p.segments) == len(q.segments) && !q.subtree
+}
+
+// match finds the first route that takes the request, by its path as received; and refuses as ambiguous
+// what a lenient shop could take for another, gated one.
+func (p *Proxy) match(r *request) Reason {
+	h := &r.ctx.Request.Header
+	r.method, r.host = h.Method(), hostName(r.hostBuffer[:0], h.Host())
+	r.path, r.query = splitTarget(h.RequestURI())
+	r.route = p.find(r.method, r.path, r, false)
+	plain := plainPath(r.path)
+	if p.gatedAny && (!plain || folds(r.path)) {
+		if reason := p.matchLoose(r); reason != Admitted {
+			return reason
+		}
+	}
+	if r.route == nil {
+		return NoRoute
+	}
+	return Admitted
+}
+
+// find returns the first route that takes the request, with what its names caught in r.caught.
+func (p *Proxy) find(method, path []byte, r *request, fold bool) *route {
+	for i := range p.routes {
+		if p.routes[i].pattern.matches(method, r.host, path, &r.caught, fold) {
+			return &p.routes[i]
+		}
+	}
+	return nil
+}
+
+// matchLoose looks for another, gated route that a lenient shop could see in this path.
+func (p *Proxy) matchLoose(r *request) Reason {
+	r.scratch = loosePath(r.scratch[:0], r.path)
+	caught := r.caught
+	loose := p.find(r.method, r.scratch, r, true)
+	same := loose == r.route
+	if same && r.route != nil && r.route.gated() {
+		// The names must catch the same too, once decoded: /a/%31 is SKU 1 in both readings, /a/x%2f1 is not.
+		for i := range r.route.pattern.names {
+			r.value = unescape(r.value[:0], caught[i])
+			same = same && string(r.value) == string(r.caught[i])
+		}
+	}
+	gated := r.route != nil && r.route.gated() || loose != nil && loose.gated()
+	r.caught = caught
+	if !same && gated {
+		if r.route == nil || !r.route.gated() {
+			r.route = loose // the refusal belongs to the route that was aimed at
+		}
+		return Ambiguous
+	}
+	return Admitted
+}
+
+// splitTarget parts path and query as they were received. An absolute form loses scheme and authority.
+func splitTarget(target []byte) (path, query []byte) {
+	if len(target) > 0 && target[0] != '/' {
+		target = afterAuthority(target)
+	}
+	for i, c := range target {
+		if c == '?' {
+			return target[:i], target[i+1:]
+		}
+	}
+	return target, nil
+}
+
+func afterAuthority(target []byte) []byte {
+	slashes := 0
+	for i, c := range target {
+		if c == '/' {
+			if slashes++; slashes == 3 {
+				return target[i:]
+			}
+		}
+	}
+	return target
+}
+
+// hostName appends host in lower case without its port and a final dot.
+func hostName(dst, host []byte) []byte {
+	for _, c := range host {
+		if c == ':' && (len(host) == 0 || host[0] != '[') {
+			break
+		}
+		dst = append(dst, lower(c))
+	}
+	if len(dst) > 0 && dst[0] == '[' {
+		for i, c := range dst {
+			if c == ']' {
+				return dst[:i+1]
+			}
+		}
+	}
+	if n := len(dst); n > 0 && dst[n-1] == '.' {
+		dst = dst[:n-1]
+	}
+	return dst
+}
+
+// preflight reports a CORS preflight, which is never counted and never judged (Fetch, section 3.2.2).
+func preflight(h *fasthttp.RequestHeader) bool {
+	return string(h.Method()) == "OPTIONS" && len(h.Peek("Access-Control-Request-Method")) > 0
+}

@@ -1,0 +1,271 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy/wire"
+)
+
+// Connections limits the open client connections: all together, and of one client.
+type Connections interface {
+	// Open counts one: Admitted, ConnOpen or IPConns. perClient is false for trusted proxies, whose connections
+	// carry many shoppers each.
+	Open(client netip.Addr, perClient bool) Reason
+	// Close ends what Open admitted.
+	Close(client netip.Addr, perClient bool)
+}
+
+// ServerOptions say how clients are listened to. Times of 0 mean no limit.
+type ServerOptions struct {
+	ReadHeaderTimeout time.Duration
+	ReadTimeout       time.Duration // the whole request
+	WriteTimeout      time.Duration // one write to a client that does not read
+	IdleTimeout       time.Duration
+	MaxHeader         int // bytes
+
+	Connections   Connections
+	Pace          func() Pace // nil = connections have no rate of their own
+	Secure        bool        // the listeners speak TLS
+	CloseOnExcess bool        // a connection over its rate is closed as well
+	Log           *slog.Logger
+}
+
+// Server takes connections from listeners and their requests to a Proxy, until it is told to drain.
+type Server struct {
+	ServerOptions
+	proxy *Proxy
+	http  fasthttp.Server
+
+	mu        sync.Mutex
+	open      map[*Conn]struct{}
+	listeners []net.Listener
+	emptied   chan struct{} // closed when draining and the last connection has gone
+
+	guard     *wire.Guard
+	draining  atomic.Bool // answers say Connection: close
+	closing   atomic.Bool // idle connections are ended
+	lingering atomic.Int32
+	refused   [numReasons]atomic.Uint64
+	malformed [wire.NumKinds]atomic.Uint64
+	accepting sync.WaitGroup
+}
+
+// NewServer makes a Server that has no listener yet.
+func NewServer(p *Proxy, o ServerOptions) *Server {
+	s := &Server{ServerOptions: o, proxy: p, open: map[*Conn]struct{}{}, emptied: make(chan struct{})}
+	s.guard = wire.NewGuard(wire.Limits{Header: o.MaxHeader, Target: maxTarget, Protected: p.protected()})
+	s.http = fasthttp.Server{
+		Handler:        s.handle,
+		ErrorHandler:   s.broken,
+		HeaderReceived: s.headerReceived,
+		ReadTimeout:    o.ReadHeaderTimeout,
+		IdleTimeout:    o.IdleTimeout,
+		// Write time-outs are kept by Conn.Write: a long download is slow, but not stuck.
+		ReadBufferSize:               max(o.MaxHeader, 4<<10),
+		StreamRequestBody:            true, // so that a refusal need not wait for the body
+		DisablePreParseMultipartForm: true,
+		NoDefaultServerHeader:        true,
+		NoDefaultDate:                true,
+		NoDefaultContentType:         true,
+		SecureErrorLogMessage:        true,
+		Logger:                       quietLogger{},
+		Concurrency:                  1 << 30, // the connection limits are ours
+	}
+	return s
+}
+
+// maxTarget is the longest request target in bytes; a longer one is answered 414.
+const maxTarget = 8 << 10
+
+// quietLogger swallows what the HTTP library says of each broken connection: it is counted, not logged.
+type quietLogger struct{}
+
+func (quietLogger) Printf(string, ...any) {}
+
+func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	s.proxy.Handle(ctx)
+	if s.draining.Load() {
+		ctx.Response.SetConnectionClose()
+	}
+}
+
+// headerReceived allows the body the time that is left for the whole request.
+func (s *Server) headerReceived(h *fasthttp.RequestHeader) (c fasthttp.RequestConfig) {
+	if n := h.ContentLength(); n > 0 || n == -1 {
+		c.ReadTimeout = s.ReadTimeout
+	}
+	return c
+}
+
+// Serve takes connections from ln until Drain has it closed.
+func (s *Server) Serve(ln net.Listener) error {
+	s.mu.Lock()
+	s.listeners = append(s.listeners, ln)
+	s.accepting.Add(1)
+	s.mu.Unlock()
+	defer s.accepting.Done()
+	defer ln.Close()
+	pause := time.Duration(0)
+	for {
+		c, err := ln.Accept()
+		switch {
+		case err == nil:
+			pause = 0
+			s.take(c)
+		case errors.Is(err, os.ErrDeadlineExceeded): // set by stopListening
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return err
+		default: // out of file descriptors, a connection that was reset before it was taken: go on
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			s.Log.Warn("accepting a connection", "err", err, "pause", pause)
+			time.Sleep(pause)
+		}
+	}
+}
+
+// take gives a connection a goroutine of its own, or refuses it before any HTTP is read.
+func (s *Server) take(nc net.Conn) {
+	c := &Conn{Conn: nc, peer: peerAddr(nc), shard: s.proxy.counts.shard(), server: s}
+	c.trusted = s.proxy.trusts(c.peer)
+	reason := s.Connections.Open(c.peer, !c.trusted)
+	if reason != Admitted {
+		s.refused[reason].Add(1)
+		if !s.proxy.observe {
+			s.turnAway(nc, reason)
+			return
+		}
+	}
+	c.counted = reason == Admitted
+	c.reader = s.guard.NewReader(socket{c})
+	if s.Pace != nil && !c.trusted {
+		c.pace = s.Pace()
+	}
+	s.mu.Lock()
+	s.open[c] = struct{}{}
+	s.mu.Unlock()
+	go func() { _ = s.http.ServeConn(c) }() // ends with the connection; its faults are answered and counted
+}
+
+// broken answers a request that cannot be understood, or did not arrive, and ends its connection.
+func (s *Server) broken(ctx *fasthttp.RequestCtx, err error) {
+	c := connOf(ctx)
+	c.unread = true
+	reason, status := Malformed, fasthttp.StatusBadRequest
+	var late net.Error
+	switch {
+	case c.violation != (wire.Violation{}):
+		status = c.violation.Status
+	case errors.As(err, &late) && late.Timeout():
+		reason, status = TooSlow, fasthttp.StatusRequestTimeout
+	}
+	s.malformed[c.violation.Kind].Add(1)
+	s.proxy.refuseBroken(ctx, reason, status)
+}
+
+// forget is called once for each connection that has ended.
+func (s *Server) forget(c *Conn) {
+	if c.counted {
+		s.Connections.Close(c.peer, !c.trusted)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, c)
+	if s.closing.Load() && len(s.open) == 0 {
+		s.signalEmpty()
+	}
+}
+
+func (s *Server) signalEmpty() {
+	select {
+	case <-s.emptied:
+	default:
+		close(s.emptied)
+	}
+}
+
+// maxLingering bounds the refused connections that are waited for until they have read their refusal.
+const maxLingering = 256
+
+// turnAway writes a whole refusal to a connection that was never let in.
+func (s *Server) turnAway(c net.Conn, reason Reason) {
+	if s.lingering.Add(1) > maxLingering {
+		s.lingering.Add(-1)
+		_ = c.SetWriteDeadline(time.Now().Add(lingerTime))
+		_, _ = c.Write(s.proxy.answers.raw[reason])
+		_ = c.Close()
+		return
+	}
+	go func() {
+		defer s.lingering.Add(-1)
+		defer c.Close()
+		if c.SetWriteDeadline(time.Now().Add(lingerTime)) == nil {
+			if _, err := c.Write(s.proxy.answers.raw[reason]); err == nil {
+				linger(c)
+			}
+		}
+	}()
+}
+
+// Announce makes every answer from now on the last on its connection, so that clients move elsewhere.
+func (s *Server) Announce() { s.draining.Store(true) }
+
+// backlog is how long connections that the kernel has already taken are still served once draining began; grace is how
+// long a connection that waits for its next request may still send one.
+const (
+	backlog = 100 * time.Millisecond
+	grace   = 250 * time.Millisecond
+)
+
+// Drain stops listening and waits until what is under way has its answer, or until ctx ends; then it closes
+// what is left, and reports how many connections that were.
+func (s *Server) Drain(ctx context.Context) (cut int) {
+	s.Announce()
+	s.stopListening()
+	s.accepting.Wait()
+	s.mu.Lock()
+	s.closing.Store(true)
+	for c := range s.open {
+		c.hurry()
+	}
+	if len(s.open) == 0 {
+		s.signalEmpty()
+	}
+	s.mu.Unlock()
+	select {
+	case <-s.emptied:
+		return 0
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	left := make([]*Conn, 0, len(s.open))
+	for c := range s.open {
+		left = append(left, c)
+	}
+	s.mu.Unlock()
+	for _, c := range left {
+		c.cut()
+	}
+	return len(left)
+}
+
+// stopListening takes what waits in the kernel's queue before it closes: a closed listener resets them.
+func (s *Server) stopListening() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, ln := range s.listeners {
+		if d, ok := ln.(interface{ SetDeadline(time.Time) error }); ok {
+			_ = d.SetDeadline(time.Now().Add(backlog))
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// variable is a compiled value such as "$cookie_uid" or "$remote_addr/$arg_sku": literals and references in turn.
+type variable struct {
+	parts []part
+}
+
+type part struct {
+	source source
+	name   string // of the cookie, header, field …
+	text   []byte // of a literal
+	index  int    // of a path capture
+	keys   []string
+}
+
+type source uint8
+
+const (
+	literal    source = iota
+	remoteAddr        // $remote_addr
+	hostHeader        // $host
+	requestID         // $request_id
+	pathName          // $path_x
+	arg               // $arg_x
+	cookie            // $cookie_x
+	header            // $http_x
+	formField         // $form_x
+	jsonField         // $json_x.y
+)
+
+// sources by their prefix; the name follows it.
+var sources = []struct {
+	prefix string
+	source source
+}{
+	{"path_", pathName}, {"arg_", arg}, {"cookie_", cookie}, {"http_", header}, {"form_", formField}, {"json_", jsonField},
+}
+
+var whole = map[string]source{"remote_addr": remoteAddr, "host": hostHeader, "request_id": requestID}
+
+// compileVariable reads text for a route with the given pattern.
+func compileVariable(text string, p *pattern) (v variable, err error) {
+	for text != "" {
+		lit, rest, found := strings.Cut(text, "$")
+		if lit != "" {
+			v.parts = append(v.parts, part{source: literal, text: []byte(lit)})
+		}
+		if !found {
+			break
+		}
+		if strings.HasPrefix(rest, "$") {
+			v.parts = append(v.parts, part{source: literal, text: []byte("$")})
+			text = rest[1:]
+			continue
+		}
+		var ref part
+		if ref, text, err = cutReference(rest); err != nil {
+			return v, err
+		}
+		if ref.source == pathName {
+			var ok bool
+			if ref.index, ok = p.name(ref.name); !ok {
+				return v, fmt.Errorf("$path_%s: the pattern has no {%s}", ref.name, ref.name)
+			}
+		}
+		v.parts = append(v.parts, ref)
+	}
+	return v, nil
+}
+
+// cutReference reads one reference, without its $, from the start of text.
+func cutReference(text string) (ref part, rest string, err error) {
+	end := 0
+	for end < len(text) && (isName(text[end:end+1]) || text[end] == '-') {
+		end++
+	}
+	if strings.HasPrefix(text, "json_") { // a path of keys and indexes: x.y.0.z
+		for end < len(text) && (isName(text[end:end+1]) || text[end] == '-' || text[end] == '.' && end+1 < len(text) && isName(text[end+1:end+2])) {
+			end++
+		}
+	}
+	word, rest := text[:end], text[end:]
+	if s, ok := whole[word]; ok {
+		return part{source: s, name: word}, rest, nil
+	}
+	for _, s := range sources {
+		name, ok := strings.CutPrefix(word, s.prefix)
+		if !ok {
+			continue
+		}
+		if name == "" {
+			return ref, rest, fmt.Errorf("$%s: a name is missing", word)
+		}
+		ref = part{source: s.source, name: name}
+		switch s.source {
+		case header:
+			ref.name = strings.ReplaceAll(name, "_", "-")
+		case jsonField:
+			ref.keys = strings.Split(name, ".")
+		}
+		return ref, rest, nil
+	}
+	if word == "" {
+		return ref, rest, errors.New(`a "$" without a name; write "$$" for a dollar sign`)
+	}
+	return ref, rest, fmt.Errorf("$%s: unknown variable; one of $remote_addr $host $request_id $path_x $arg_x $cookie_x $http_x $form_x $json_x", word)
+}
+
+func (v *variable) empty() bool { return len(v.parts) == 0 }
+
+func (v *variable) inBody() bool { return v.uses(formField) || v.uses(jsonField) }
+
+func (v *variable) uses(s source) bool {
+	for i := range v.parts {
+		if v.parts[i].source == s {
+			return true
+		}
+	}
+	return false
+}
+
+// value works out v for the request. A lone reference is returned as it lies in the request,
+// anything else is put together in r.value. Missing references are empty.
+func (v *variable) value(r *request) ([]byte, Reason) {
+	if len(v.parts) == 1 {
+		return r.look(&v.parts[0])
+	}
+	start := len(r.value)
+	for i := range v.parts {
+		b, reason := r.look(&v.parts[i])
+		if reason != Admitted {
+			return nil, reason
+		}
+		if len(b) == 0 && v.parts[i].source != literal {
+			return nil, BadRequest
+		}
+		r.value = append(r.value, b...)
+	}
+	return r.value[start:], Admitted
+}
+
+// look finds one part. What a request says twice, or in two spellings, is Ambiguous.
+func (r *request) look(p *part) ([]byte, Reason) {
+	switch p.source {
+	case literal:
+		return p.text, Admitted
+	case remoteAddr:
+		return r.clientText(), Admitted
+	case hostHeader:
+		return r.host, Admitted
+	case requestID:
+		return r.id, Admitted
+	case pathName:
+		return r.decoded(r.caught[p.index], false)
+	case arg:
+		return r.argument(p.name)
+	case cookie:
+		return r.cookie(p.name)
+	case header:
+		return r.header(p.name)
+	case formField:
+		return r.formField(p.name)
+	default:
+		return r.jsonField(p.keys)
+	}
+}
