@@ -8,6 +8,9 @@ BENCHTIME   ?= 200ms
 VERSION     ?= $(shell git describe --always --dirty --tags 2>/dev/null || echo unknown)
 IMAGE       ?= sluice:$(VERSION)
 
+# The version comes from git describe. Go's own stamp fails in a clone that belongs to another user, as in containers.
+export GOFLAGS := $(shell $(GO) env GOFLAGS) -buildvcs=false
+
 # The linters live in a module of their own, so that a build of Sluice does not carry them.
 TOOL = $(GO) tool -modfile=tools/go.mod
 
@@ -17,7 +20,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
 
 build: ## the static binary ./sluice
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o sluice ./cmd/sluice
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o sluice ./cmd/sluice
 
 test: ## every test; on a real redis-server, which it installs when missing (flags: GOTESTFLAGS)
 	@sh tools/need redis-server

@@ -45,7 +45,8 @@ func (p listed) paths(names ...[]string) []string {
 // list gives the packages of this module, with more arguments for go list before the pattern.
 func list(t *testing.T, args ...string) []listed {
 	t.Helper()
-	args = append(append([]string{"list", "-json"}, args...), module+"/...")
+	// Without -buildvcs=false a clone that belongs to another user cannot be listed.
+	args = append(append([]string{"list", "-json", "-buildvcs=false"}, args...), module+"/...")
 	cmd := exec.Command("go", args...)
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
