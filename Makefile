@@ -1,0 +1,57 @@
+# What one does with Sluice. Everything here needs only Go, git and make; what else a target wants
+# it finds, installs or tells in one line (tools/need). Every target runs from a fresh clone.
+
+GO          ?= go
+GOTESTFLAGS ?=
+FUZZTIME    ?= 30s
+BENCHTIME   ?= 200ms
+VERSION     ?= $(shell git describe --always --dirty --tags 2>/dev/null || echo unknown)
+IMAGE       ?= sluice:$(VERSION)
+
+# The version comes from git describe. Go's own stamp fails in a clone that belongs to another user, as in containers.
+export GOFLAGS := $(shell $(GO) env GOFLAGS) -buildvcs=false
+
+# The linters live in a module of their own, so that a build of Sluice does not carry them.
+TOOL = $(GO) tool -modfile=tools/go.mod
+
+.PHONY: help build test race format vet staticcheck vulnerabilities lint fuzz bench image clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
+
+build: ## the static binary ./sluice
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o sluice ./cmd/sluice
+
+test: ## every test; on a real redis-server, which it installs when missing (flags: GOTESTFLAGS)
+	@sh tools/need redis-server
+	$(GO) test -timeout 10m $(GOTESTFLAGS) ./...
+
+race: ## every test under the race detector (needs a C compiler)
+	@sh tools/need gcc
+	@$(MAKE) --no-print-directory test GOTESTFLAGS='-race $(GOTESTFLAGS)'
+
+format: ## fail on a file that gofmt would change
+	@files=$$(gofmt -l .) && test -z "$$files" || { echo "not gofmt'd:" $$files; exit 1; }
+
+vet: ## go vet
+	$(GO) vet ./...
+
+staticcheck: ## staticcheck
+	$(TOOL) staticcheck ./...
+
+vulnerabilities: ## govulncheck, where its database can be reached
+	@sh tools/vulnerabilities $(TOOL) govulncheck ./...
+
+lint: format vet staticcheck vulnerabilities ## the four above
+
+fuzz: ## every fuzz target for FUZZTIME each
+	@FUZZTIME=$(FUZZTIME) GO='$(GO)' sh tools/fuzz
+
+bench: ## every Go benchmark, BENCHTIME each
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+image: ## the container image, with docker, podman or buildah
+	@sh tools/image '$(IMAGE)' '$(VERSION)'
+
+clean: ## remove what was built here
+	rm -f sluice coverage.out
