@@ -45,14 +45,18 @@ type Config struct {
 	lines lines
 }
 
-// Default is what an empty file would mean. It is not valid by itself: it has no targets and no routes.
-func Default() *Config {
+// Default is what an empty file would mean where no environment variable is set.
+// It is not valid by itself: it has no targets and no routes.
+func Default() *Config { return defaults(nil) }
+
+// defaults asks env too, because the reference's default for the address of Redis does.
+func defaults(env func(string) (string, bool)) *Config {
 	return &Config{
 		Mode:      "enforce",
 		Server:    defaultServer(),
 		Upstream:  defaultUpstream(),
 		Limits:    defaultLimits(),
-		Stock:     defaultStock(),
+		Stock:     defaultStock(env),
 		Responses: defaultResponses(),
 		Admin:     Admin{Listen: "127.0.0.1:8090"},
 		Ops:       Ops{Listen: ":8091"},
@@ -85,7 +89,7 @@ func Parse(name string, text []byte, env func(string) (string, bool)) (*Config, 
 	if err != nil {
 		return nil, err
 	}
-	c := Default()
+	c := defaults(env)
 	c.file, c.lines = name, indexLines(string(text))
 
 	d := decoder{report: report{file: name, lines: c.lines}, env: env}
@@ -132,9 +136,18 @@ func parseTree(name string, text []byte) (map[string]any, error) {
 	var syntax toml.ParseError
 	if errors.As(err, &syntax) {
 		p.Line = min(max(syntax.Position.Line, 1), 1+strings.Count(string(text), "\n"))
-		p.Key, p.Message = syntax.LastKey, lowerFirst(strings.TrimSuffix(syntax.Message, "."))
+		p.Key, p.Message = syntax.LastKey, plain(syntax.Message)
 	}
 	return nil, &Error{[]Problem{p}}
+}
+
+// plain turns a message of the TOML parser into one of ours, with the way out of the commonest slip.
+func plain(message string) string {
+	message = lowerFirst(strings.TrimSuffix(message, "."))
+	if strings.HasPrefix(message, "expected value") || strings.HasPrefix(message, "expected a top-level item") {
+		message += "; write one key a line, and text in quotes"
+	}
+	return message
 }
 
 func lowerFirst(s string) string {

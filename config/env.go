@@ -40,7 +40,7 @@ func expand(text string, env func(string) (string, bool)) (string, error) {
 func lookUp(inside string, env func(string) (string, bool)) (string, error) {
 	name, fallback, has := strings.Cut(inside, ":-")
 	if !envName(name) {
-		return "", fmt.Errorf("${%s} names no environment variable; write $${ for a literal one", inside)
+		return "", fmt.Errorf("%q names no environment variable; write $${ for a literal one", "${"+inside+"}")
 	}
 	value, set := "", false
 	if env != nil {

@@ -131,7 +131,7 @@ func (l *Rate) check(r *report, at string, routes []string) {
 	between(r, at+".max_keys", l.MaxKeys, 1, 100_000_000)
 	for i, name := range l.Routes {
 		if !slices.Contains(routes, name) {
-			r.fail(element(at+".routes", i), "%q is no route; write %s", name, choices(routes))
+			r.fail(element(at+".routes", i), "%q is no route; write the name of a [[route]]", name)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (r *report) oneOf(key, value string, allowed ...string) {
 // filled wants any text at all.
 func (r *report) filled(key, value string) bool {
 	if value == "" {
-		r.fail(key, "is empty; it needs a value")
+		r.fail(key, "is empty; write a value")
 	}
 	return value != ""
 }
@@ -46,21 +46,18 @@ func between[T cmp.Ordered](r *report, key string, value, low, high T) {
 	}
 }
 
-// atMost reports a contradiction: the key's value must not exceed that of another key.
+// atMost reports a contradiction: the key's value must not exceed that of another key. It is reported at the
+// one of the two that is in the file. A limit that is wrong by itself contradicts nothing.
 func atMost[T cmp.Ordered](r *report, key string, value T, other string, limit T) {
-	if value > limit {
-		r.contradiction(key, other, "%v exceeds %s (%v); lower it, or raise %s", value, other, limit, other)
-	}
-}
-
-// contradiction is reported at key, or at other where only that one is in the file.
-func (r *report) contradiction(key, other, format string, args ...any) {
-	_, has := r.lines[key]
-	if _, hasOther := r.lines[other]; !has && hasOther {
-		r.fail(other, "%s: %s", key, fmt.Sprintf(format, args...))
+	var zero T
+	if value <= limit || limit <= zero {
 		return
 	}
-	r.fail(key, format, args...)
+	if _, has := r.lines[key]; has {
+		r.fail(key, "%v exceeds %s (%v); lower it, or raise the other", value, other, limit)
+		return
+	}
+	r.fail(other, "%v is below %s (%v); raise it, or lower the other", limit, key, value)
 }
 
 // unique wants values that differ.
