@@ -68,7 +68,7 @@ listen = [":1"]`,
 name = "x"`,
 		`:1: route: may stand more than once; write [[route]] for each`},
 	{`route = "x"`, `:1: route: wants tables, not a string; write [[route]] for each`},
-	{`log = "info"`, `:1: log: wants a table, not a string; write [log]`},
+	{`log = "info"`, `:1: log: wants a table, not a string; write log = { ... }`},
 	{`[log]
 level = "${LEVEL}"`,
 		`:2: log.level: ${LEVEL} is not set; set it, or write ${LEVEL:-fallback}`},
@@ -162,4 +162,17 @@ ends = "tomorrow"`,
 	{`[stock.reserve]
 confirm_json = { path = "code", values = [1.5] }`,
 		`:2: stock.reserve.confirm_json.values[1]: wants a string, a whole number or a boolean, not a number with a point`},
+	{`[[sale]]
+starts = 2026-11-11
+stock = 5`,
+		`:2: sale[1].starts: needs a date, a time and an offset; write it like 2026-11-11T00:00:00+08:00
+:3: sale[1].stock: wants a table, not a whole number; write stock = { ... }`},
+	{`[log]
+level = 2026-11-11
+format = {}`,
+		`:2: log.level: wants a string, not a date
+:3: log.format: wants a string, not a table`},
+	{`[server]
+read_timeout = "${TIMEOUT}"`,
+		`:2: server.read_timeout: ${TIMEOUT} is not set; set it, or write ${TIMEOUT:-fallback}`},
 }

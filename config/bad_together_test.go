@@ -192,4 +192,51 @@ max_skus = 1
 watch = false`,
 		`:2: metrics.max_skus: not available yet (this version serves 100)
 :4: reload.watch: not available yet (this version serves true)`},
+	{`[limits]
+deny = ["file:/etc/deny", "everybody"]`,
+		`:2: limits.deny[2]: "everybody" is not a CIDR; write it like "10.0.0.0/8"
+:2: limits.deny: not available yet (this version serves [])`},
+	{`[[sale]]
+name = "x"
+skus = ["{1}", "2", "2"]
+[[sale]]
+name = "x"
+starts = 2026-11-11T00:00:00Z
+before = "open"`,
+		`:1: sale[1].starts: is missing; write it like 2026-11-11T00:00:00+08:00
+:1: sale[1]: not available yet (this version serves a gate that is always open)
+:3: sale[1].skus[1]: "{1}" is not a SKU; write one without braces and blanks
+:3: sale[1].skus[3]: "2" stands at sale[1].skus[2] too; change or drop one
+:4: sale[2].skus: is missing; write what is sold, like ["1001"]
+:4: sale[2].ends: is missing; write it like 2026-11-11T00:00:00+08:00
+:4: sale[2]: not available yet (this version serves a gate that is always open)
+:5: sale[2].name: "x" stands at sale[1].name too; change or drop one
+:7: sale[2].before: "open" is not known; write "refuse" or "pass"`},
+	{`[stock]
+sold_out_on = {}
+[stock.layout]
+type = "counter_users"`,
+		`:2: stock.sold_out_on: names no answer; write status, or json and values
+:3: stock.layout.users_key: is empty; write a value
+:4: stock.layout.type: not available yet (this version serves "counter", "hash_sold" or "hash_left")`},
+	{`[stock.layout]
+type = "hash_left"
+left_field = ""
+users_key = "users"`,
+		`:3: stock.layout.left_field: is empty; write a value
+:4: stock.layout.users_key: "users" has no $sku: all SKUs would share it; write it like "seckill:stock:$sku"`},
+	{`[stock.layout]
+type = "script"`,
+		`:1: stock.layout.script_file: is empty; write a value
+:2: stock.layout.type: not available yet (this version serves "counter", "hash_sold" or "hash_left")`},
+	{`[stock.reserve]
+confirm_json = { path = "code" }`,
+		`:2: stock.reserve.confirm_json: path and values belong together; write both`},
+	{`[access_log]
+output = "file:"`,
+		`:2: access_log.output: "file:" names no file; write it like "file:/var/log/sluice/access.log"`},
+	{`[stock.redis]
+addresses = ["a:1", "a:1"]`,
+		`:2: stock.redis.addresses[2]: "a:1" stands at stock.redis.addresses[1] too; change or drop one
+:2: stock.redis.addresses: not available yet (this version serves one address)`},
 }

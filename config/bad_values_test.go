@@ -203,4 +203,20 @@ output = "syslog"
 refused_every = 0`,
 		`:2: access_log.output: "syslog" is not known; write "off", "stdout" or "file:/var/log/sluice/access.log"
 :3: access_log.refused_every: 0 must be from 1 to 1073741824`},
+	{`[[route]]
+name = "a\u001b[1m"
+match = "/"
+gate = "pass"
+quantity = ""`,
+		`:2: route[1].name: "a\x1b[1m" has control characters; write plain text
+:5: route[1].quantity: is empty; write a value`},
+	{`[upstream]
+targets = ["http://shop?x"]`,
+		`:2: upstream.targets[1]: "http://shop?x" says more than where the shop is; write "http://shop"`},
+	{`[admin]
+listen = "gate.internal:8090"
+[ops]
+listen = "unix:ops.sock"`,
+		`:2: admin.listen: "gate.internal:8090" can be reached from other machines; write token_file, or listen on 127.0.0.1
+:4: ops.listen: "unix:ops.sock" has no absolute path; write it like "unix:/run/sluice.sock"`},
 }

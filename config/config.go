@@ -16,12 +16,13 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"unicode"
 
 	"github.com/BurntSushi/toml"
 )
 
-// maxText bounds a configuration file; long lists belong in files of their own.
-const maxText = 1 << 20
+// maxText bounds a configuration file, in bytes; long lists belong in files of their own.
+const maxText = 256 << 10
 
 // Config is a whole, valid configuration. It is not changed after Load, so it may be shared.
 type Config struct {
@@ -125,7 +126,7 @@ func (c *Config) Errorf(key, format string, args ...any) error {
 // parseTree judges the syntax of TOML.
 func parseTree(name string, text []byte) (map[string]any, error) {
 	if len(text) > maxText {
-		return nil, &Error{[]Problem{{File: name, Message: "is larger than 1MiB; keep long lists in files of their own"}}}
+		return nil, &Error{[]Problem{{File: name, Message: "is larger than 256KiB; keep long lists in files of their own"}}}
 	}
 	var tree map[string]any
 	_, err := toml.Decode(string(text), &tree)
@@ -141,9 +142,16 @@ func parseTree(name string, text []byte) (map[string]any, error) {
 	return nil, &Error{[]Problem{p}}
 }
 
-// plain turns a message of the TOML parser into one of ours, with the way out of the commonest slip.
+// plain turns a message of the TOML parser, which may quote the file raw, into one line of ours, with the way
+// out of the commonest slip.
 func plain(message string) string {
 	message = lowerFirst(strings.TrimSuffix(message, "."))
+	message = strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return ' '
+		}
+		return c
+	}, message)
 	if strings.HasPrefix(message, "expected value") || strings.HasPrefix(message, "expected a top-level item") {
 		message += "; write one key a line, and text in quotes"
 	}

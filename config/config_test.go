@@ -151,3 +151,13 @@ func TestDefaultsAreNotShared(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestAdminNeedsNoTokenWhereOnlyThisMachineReachesIt(t *testing.T) {
+	for _, address := range []string{"", "127.0.0.1:8090", "127.9.9.9:1", "[::1]:8090", "localhost:8090", "unix:/run/admin.sock"} {
+		parse(t, "[admin]\nlisten = \""+address+"\"")
+	}
+}
+
+func TestFreePortsOfTheKernelAreNeverTheSame(t *testing.T) {
+	parse(t, "[server]\nlisten = [\"127.0.0.1:0\", \"127.0.0.1:0\"]\n[ops]\nlisten = \"127.0.0.1:0\"")
+}

@@ -182,7 +182,7 @@ func (d *decoder) one(v any, key string) (map[string]any, bool) {
 	case []map[string]any:
 		d.fail(key, "may stand only once; write [%s]", key)
 	default:
-		d.fail(key, "wants a table, not %s; write [%s]", kindOf(v), key)
+		d.fail(key, "wants a table, not %s; write %s = { ... }", kindOf(v), key[strings.LastIndexByte(key, '.')+1:])
 	}
 	return nil, false
 }

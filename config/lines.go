@@ -87,9 +87,10 @@ func (s *scanner) table() string {
 func (s *scanner) pair(path string) {
 	line := s.line
 	names := s.key()
-	path = s.descend(path, names[:len(names)-1], line)
-	path = join(path, names[len(names)-1])
-	s.found[path] = line
+	if len(path) < maxPath {
+		path = join(s.descend(path, names[:len(names)-1], line), names[len(names)-1])
+		s.found[path] = line
+	}
 	s.blank()
 	s.skip("=")
 	s.blank()
@@ -99,6 +100,9 @@ func (s *scanner) pair(path string) {
 // descend walks from path along names, noting each table that is met for the first time.
 func (s *scanner) descend(path string, names []string, line int) string {
 	for _, name := range names {
+		if len(path) >= maxPath {
+			return path
+		}
 		path = s.last(join(path, name))
 		s.note(path, line)
 	}
@@ -120,6 +124,10 @@ func (s *scanner) note(path string, line int) {
 	}
 }
 
+// maxPath bounds a path, in bytes. What is nested deeper counts for what is around it: no key of ours is so deep,
+// and paths of a hostile nesting would take the square of the file's size.
+const maxPath = 1000
+
 // value reads any value. Elements of arrays and keys of inline tables get lines of their own.
 func (s *scanner) value(path string) {
 	switch s.peek() {
@@ -130,8 +138,11 @@ func (s *scanner) value(path string) {
 			if s.done() || s.peek() == ']' {
 				break
 			}
-			at := element(path, i)
-			s.found[at] = s.line
+			at := path
+			if len(path) < maxPath {
+				at = element(path, i)
+				s.found[at] = s.line
+			}
 			s.value(at)
 			s.comma()
 		}

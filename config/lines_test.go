@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/BurntSushi/toml"
@@ -76,6 +77,9 @@ func TestEveryKeyHasTheLineItBeginsOn(t *testing.T) {
 
 // withoutLine finds a part of a parsed file that the index does not know.
 func withoutLine(v any, index lines, path string) string {
+	if len(path) >= maxPath {
+		return ""
+	}
 	if _, ok := index[path]; !ok && path != "" {
 		return path
 	}
@@ -100,6 +104,22 @@ func withoutLine(v any, index lines, path string) string {
 		}
 	}
 	return ""
+}
+
+func TestDeepNestingCostsNoMoreThanTheTextItIsWrittenIn(t *testing.T) {
+	const deep = 60_000
+	text := "a = " + strings.Repeat("[", deep) + strings.Repeat("]", deep) + "\nb = " + strings.Repeat("{b = ", deep) + "1"
+	index := indexLines(text)
+	size := 0
+	for path := range index {
+		size += len(path)
+	}
+	if size > 4*len(text) {
+		t.Errorf("an index of %d bytes for a text of %d", size, len(text))
+	}
+	if index["b"] != 2 || index["a[1][1]"] != 1 {
+		t.Errorf("b is in line %d, a[1][1] in line %d", index["b"], index["a[1][1]"])
+	}
 }
 
 func TestParentOfAKeyIsTheTableAroundIt(t *testing.T) {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -17,7 +18,7 @@ func unknown(kind, name string, known []string) string {
 // at most a third of the letters, or one name begins with the other. "" = none.
 func nearest(name string, known []string) string {
 	name = strings.ReplaceAll(strings.ToLower(name), "-", "_")
-	best, least := "", len(name)+1
+	best, least := "", math.MaxInt
 	for _, k := range known {
 		d := edits(name, k)
 		begins := len(name) > 2 && (strings.HasPrefix(k, name) || strings.HasPrefix(name, k))
