@@ -130,6 +130,18 @@ func TestSecretIsReadFromBesideTheFileAndNeverPrinted(t *testing.T) {
 	}
 }
 
+func TestSecretLargerThanItsBoundIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "long")
+	if err := os.WriteFile(path, make([]byte, maxSecret+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Parse("config.toml", []byte(whole("[admin]\ntoken_file = \""+path+"\"")), nil)
+	want := "config.toml:2: admin.token_file: " + path + " is larger than 4KiB; write the value alone into it"
+	if fmt.Sprint(err) != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestPlaceOfAKeyIsItsLineOrThatOfTheTableAroundIt(t *testing.T) {
 	c := parse(t, "[[route]]\nname = \"a\"\nmatch = \"/\"\ngate = \"pass\"\n[[route]]\nname = \"b\"\nmatch = \"/b\"\ngate = \"pass\"")
 	for key, want := range map[string]string{

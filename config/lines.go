@@ -76,8 +76,6 @@ func (s *scanner) table() string {
 		s.note(path, line)
 		s.sizes[path]++
 		path = element(path, s.sizes[path]-1)
-	} else {
-		path = s.last(path)
 	}
 	s.found[path] = line
 	return path

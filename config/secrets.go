@@ -32,7 +32,9 @@ func (r *report) secret(key, folder, path string) Secret {
 		r.fail(key, "open %s: %s; write the path of a file that sluice may read", path, cause(err))
 	case value == "":
 		r.fail(key, "%s is empty; write the value into it", path)
-	case len(text) > maxSecret || strings.ContainsAny(value, "\r\n\x00"):
+	case len(text) > maxSecret:
+		r.fail(key, "%s is larger than 4KiB; write the value alone into it", path)
+	case strings.ContainsAny(value, "\r\n\x00"):
 		r.fail(key, "%s holds more than one line; write the value alone into it", path)
 	}
 	return Secret(value)
