@@ -1,0 +1,178 @@
+package config
+
+var syntaxMistakes = []mistake{
+	{`mode = "enforce"
+mode = "observe"`,
+		`:2: mode: key 'mode' has already been defined`},
+	{`[server]
+listen = [":8080"
+[log]`,
+		`:3: server.listen: expected a comma (',') or array terminator (']'), but got '['`},
+	{`[log]
+[log]`,
+		`:2: key 'log' has already been defined`},
+	{`[log]
+level = info`,
+		`:2: log: expected a top-level item to end with a newline, comment, or EOF, but got 'o' instead; write one key a line, and text in quotes`},
+	{`[log]
+level = "info`,
+		`:2: log.level: strings cannot contain newlines`},
+	{`# a comment
+
+log`,
+		`:3: expected '.' or '=', but got '\n' instead`},
+	{`[log]
+level = ${LEVEL}`,
+		`:2: log.level: expected value but found '$' instead; write one key a line, and text in quotes`},
+	{`[log] level = "info"`, `:1: log: expected a top-level item to end with a newline, comment, or EOF, but got 'l' instead; write one key a line, and text in quotes`},
+	{`mode = "\q"`, `:1: mode: invalid escape in string '\q'`},
+	{`[limits.connection]
+burst = 010`,
+		`:2: limits.connection.burst: invalid integer "010": cannot have leading zeroes`},
+	{"a = \x01", `:1: a: TOML files cannot contain control characters: '0x01'`},
+}
+
+var keyMistakes = []mistake{
+	{`[limits.window]
+size = "10ms"
+maximum = 3`,
+		`:3: limits.window.maximum: unknown key; did you mean "max"?`},
+	{`[server]
+readTimeout = "1s"`,
+		`:2: server.readTimeout: unknown key; did you mean "read_timeout"?`},
+	{`[server]
+LISTEN = [":1"]`,
+		`:2: server.LISTEN: unknown key; did you mean "listen"?`},
+	{`[limit]
+window.max = 3`,
+		`:1: limit: unknown table; did you mean "limits"?`},
+	{`[server]
+mode = "observe"`,
+		`:2: server.mode: unknown key; here may stand listen, trusted_proxies, client_ip_header, proxy_protocol, read_header_timeout, read_timeout, write_timeout, idle_timeout, max_header_size, max_body_size, request_id_header, shutdown_delay, shutdown_timeout, tls`},
+	{`[log]
+zzz = 1
+levell = "info"`,
+		`:2: log.zzz: unknown key; here may stand level, format
+:3: log.levell: unknown key; did you mean "level"?`},
+	{`[responses.soldout]
+status = 409`,
+		`:1: responses.soldout: unknown table; did you mean "sold_out"?`},
+	{`stock = { redis = { adresses = [] } }`, `:1: stock.redis.adresses: unknown key; did you mean "addresses"?`},
+	{`
+"log"."le vel" = 1`,
+		`:2: log."le vel": unknown key; did you mean "level"?`},
+	{`[[server]]
+listen = [":1"]`,
+		`:1: server: may stand only once; write [server]`},
+	{`[route]
+name = "x"`,
+		`:1: route: may stand more than once; write [[route]] for each`},
+	{`route = "x"`, `:1: route: wants tables, not a string; write [[route]] for each`},
+	{`log = "info"`, `:1: log: wants a table, not a string; write log = { ... }`},
+	{`[log]
+level = "${LEVEL}"`,
+		`:2: log.level: ${LEVEL} is not set; set it, or write ${LEVEL:-fallback}`},
+	{`[log]
+# ${COMMENT}
+level = "${LEVEL}${OTHER:-x}"`,
+		`:3: log.level: ${LEVEL} is not set; set it, or write ${LEVEL:-fallback}`},
+	{`[log]
+level = "${LEVEL"`,
+		`:2: log.level: "${LEVEL" has no closing }; write $${ for a literal one`},
+	{`[log]
+level = "${9}"`,
+		`:2: log.level: "${9}" names no environment variable; write $${ for a literal one`},
+	{`[server]
+listen = [
+  ":1",
+  ":${POTR}",
+]`,
+		`:4: server.listen[2]: ${POTR} is not set; set it, or write ${POTR:-fallback}`},
+}
+
+var typeMistakes = []mistake{
+	{`[server]
+read_timeout = 5`,
+		`:2: server.read_timeout: 5 has no unit; write "5s" or "5ms"`},
+	{`[server]
+read_timeout = "5"`,
+		`:2: server.read_timeout: "5" has no unit; write "5s" or "5ms"`},
+	{`[server]
+read_timeout = 1.5`,
+		`:2: server.read_timeout: 1.5 has no unit; write "1.5s" or "1.5ms"`},
+	{`[server]
+read_timeout = "5 s"`,
+		`:2: server.read_timeout: "5 s" is not a duration; write it like "10ms", "1s" or "1m30s"`},
+	{`[server]
+idle_timeout = "1d"`,
+		`:2: server.idle_timeout: "1d" is not a duration; write days as hours, like "24h"`},
+	{`[server]
+read_timeout = true`,
+		`:2: server.read_timeout: wants a duration like "10ms", not a boolean`},
+	{`[server]
+max_body_size = 65536`,
+		`:2: server.max_body_size: 65536 has no unit; write "65536B" or "65536KiB"`},
+	{`[server]
+max_body_size = "65536"`,
+		`:2: server.max_body_size: "65536" has no unit; write "65536B", "16KiB" or "1MiB"`},
+	{`[server]
+max_body_size = "64KB"`,
+		`:2: server.max_body_size: "64KB" is not a size; write it like "512B", "16KiB" or "1MiB"`},
+	{`[server]
+max_body_size = []`,
+		`:2: server.max_body_size: wants a size like "16KiB", not a list`},
+	{`[limits.connection]
+rate = 50`,
+		`:2: limits.connection.rate: 50 has no unit; write "50/s" or "50/m"`},
+	{`[limits.connection]
+rate = "50"`,
+		`:2: limits.connection.rate: "50" has no unit; write "50/s" or "50/m"`},
+	{`[limits.connection]
+rate = "50/d"`,
+		`:2: limits.connection.rate: "50/d" is not a rate; write it like "20/s" or "600/m"`},
+	{`[limits.connection]
+rate = "0/s"`,
+		`:2: limits.connection.rate: a rate of 0 would refuse everything; write a larger one`},
+	{`[limits.connection]
+rate = "-1/s"`,
+		`:2: limits.connection.rate: "-1/s" is not a rate; write it like "20/s" or "600/m"`},
+	{`[server]
+listen = ":8080"`,
+		`:2: server.listen: wants a list, not a string; write [":8080"]`},
+	{`[server]
+listen = [8080]`,
+		`:2: server.listen[1]: wants a string, not a whole number; write "8080"`},
+	{`[upstream]
+max_conns = "512"`,
+		`:2: upstream.max_conns: wants a whole number, not a string; write it without quotes`},
+	{`[upstream]
+max_conns = 1.5`,
+		`:2: upstream.max_conns: wants a whole number, not a number with a point`},
+	{`[upstream]
+pass_host = "true"`,
+		`:2: upstream.pass_host: wants true or false, not a string; write it without quotes`},
+	{`[log]
+level = 1`,
+		`:2: log.level: wants a string, not a whole number; write "1"`},
+	{`[[sale]]
+starts = 2026-11-11T00:00:00
+ends = "tomorrow"`,
+		`:2: sale[1].starts: needs a date, a time and an offset; write it like 2026-11-11T00:00:00+08:00
+:3: sale[1].ends: wants a date like 2026-11-11T00:00:00+08:00, not a string`},
+	{`[stock.reserve]
+confirm_json = { path = "code", values = [1.5] }`,
+		`:2: stock.reserve.confirm_json.values[1]: wants a string, a whole number or a boolean, not a number with a point`},
+	{`[[sale]]
+starts = 2026-11-11
+stock = 5`,
+		`:2: sale[1].starts: needs a date, a time and an offset; write it like 2026-11-11T00:00:00+08:00
+:3: sale[1].stock: wants a table, not a whole number; write stock = { ... }`},
+	{`[log]
+level = 2026-11-11
+format = {}`,
+		`:2: log.level: wants a string, not a date
+:3: log.format: wants a string, not a table`},
+	{`[server]
+read_timeout = "${TIMEOUT}"`,
+		`:2: server.read_timeout: ${TIMEOUT} is not set; set it, or write ${TIMEOUT:-fallback}`},
+}

@@ -1,0 +1,242 @@
+package config
+
+var contradictions = []mistake{
+	{`[server]
+read_header_timeout = "11s"`,
+		`:2: server.read_header_timeout: 11s exceeds server.read_timeout (10s); lower it, or raise the other`},
+	{`[server]
+read_timeout = "1s"`,
+		`:2: server.read_timeout: 1s is below server.read_header_timeout (5s); raise it, or lower the other`},
+	{`[upstream]
+targets = ["http://shop"]
+timeout = "3s"`,
+		`:3: upstream.timeout: 3s is below upstream.response_timeout (5s); raise it, or lower the other`},
+	{`[upstream]
+targets = ["http://shop"]
+health.interval = "500ms"`,
+		`:3: upstream.health.interval: 500ms is below upstream.health.timeout (1s); raise it, or lower the other`},
+	{`[limits.connection]
+max_open = 100`,
+		`:2: limits.connection.max_open: 100 is below limits.connection.max_open_per_ip (200); raise it, or lower the other`},
+	{`[limits.window]
+max = 10
+max_per_sku = 11`,
+		`:3: limits.window.max_per_sku: 11 exceeds limits.window.max (10); lower it, or raise the other`},
+	{`[limits.window]
+max = 10`,
+		`:2: limits.window.max: 10 is below limits.window.max_per_sku (20); raise it, or lower the other`},
+	{`[stock]
+source = "off"
+[[route]]
+name = "a"
+match = "/"
+gate = "check"
+sku = "$arg_sku"`,
+		`:6: route[1].gate: "check" asks for stock, but stock.source is "off"; write gate = "limit", or another source`},
+	{`[stock]
+on_error = "allow"
+[[route]]
+name = "a"
+match = "/"
+gate = "reserve"
+sku = "$arg_sku"`,
+		`:6: route[1].gate: "reserve" cannot be allowed without Redis, but stock.on_error is "allow"; write on_error = "refuse", or gate = "check"`},
+	{`[stock]
+unknown_sku = "allow"
+[[route]]
+name = "a"
+match = "/"
+gate = "reserve"
+sku = "$arg_sku"`,
+		`:6: route[1].gate: "reserve" cannot take from a SKU that is not there, but stock.unknown_sku is "allow"; write unknown_sku = "refuse", or gate = "check"`},
+	{`[stock.redis]
+topology = "sentinel"`,
+		`:1: stock.redis.master_name: is missing: topology "sentinel" asks for a master by its name; write it
+:2: stock.redis.topology: not available yet (this version serves "auto" or "single")`},
+	{`[stock.redis]
+topology = "single"
+master_name = "m"`,
+		`:3: stock.redis.master_name: means a sentinel, but topology is "single"; write topology = "sentinel", or drop it`},
+	{`[stock.redis]
+topology = "cluster"
+db = 3`,
+		`:2: stock.redis.topology: not available yet (this version serves "auto" or "single")
+:3: stock.redis.db: 3: a cluster has only db 0; write 0`},
+	{`[stock.layout]
+status_key = "s:$sku"
+status_field = "s"
+status_open = []`,
+		`:3: stock.layout.status_field: says where the status is, and so does status_key; drop one
+:3: stock.layout.status_field: is a field of a hash, but type is "counter"; write status_key
+:4: stock.layout.status_open: is empty: no SKU would ever be on sale; write the values that mean open`},
+	{`[stock.reserve]
+confirm_on = ["2xx"]
+release_on = ["4xx", "2xx", "6xx"]`,
+		`:3: stock.reserve.release_on[3]: "6xx" is not a status; write it like "2xx" or "201"
+:3: stock.reserve.release_on[2]: "2xx" is in confirm_on too: an answer is one or the other; drop it from one
+:3: stock.reserve.release_on: not available yet (this version serves ["4xx"])`},
+	{`[server]
+listen = [":8080", ":8091"]
+[ops]
+listen = ":8080"`,
+		`:4: ops.listen: ":8080" stands at server.listen[1] too; change or drop one`},
+}
+
+var notAvailable = []mistake{
+	{`[server]
+proxy_protocol = true`,
+		`:2: server.proxy_protocol: not available yet (this version serves false)`},
+	{`[server.tls]
+cert_file = "a"`,
+		`:1: server.tls.key_file: is empty; write a value
+:1: server.tls: not available yet (this version serves plain HTTP; terminate TLS in front of it)`},
+	{`[limits]
+bypass = ["10.0.0.0/8"]
+deny = ["file:/etc/deny"]`,
+		`:2: limits.bypass: not available yet (this version serves [])
+:3: limits.deny: not available yet (this version serves [])`},
+	{`[limits.window]
+scope = "fleet"`,
+		`:2: limits.window.scope: not available yet (this version serves "instance")`},
+	{`[[limits.rate]]
+name = "a"
+rate = "1/s"
+burst = 1
+[[limits.rate]]
+name = "a"
+key = "all"
+routes = ["b"]`,
+		`:1: limits.rate[1]: not available yet (this version serves no keyed rates)
+:5: limits.rate[2].rate: is missing; write it like "20/s"
+:5: limits.rate[2].burst: 0 must be from 1 to 1073741824
+:5: limits.rate[2]: not available yet (this version serves no keyed rates)
+:6: limits.rate[2].name: "a" stands at limits.rate[1].name too; change or drop one
+:7: limits.rate[2].key: "all" is the same for everybody; write a request variable like "$remote_addr"
+:8: limits.rate[2].routes[1]: "b" is no route; write the name of a [[route]]`},
+	{`[[route]]
+name = "a"
+match = "/"
+gate = "reserve"
+sku = "$path_sku"
+quantity = "$json_qty"`,
+		`:4: route[1].gate: not available yet (this version serves "pass", "limit" or "check")
+:6: route[1].quantity: not available yet (this version serves "1")`},
+	{`[stock]
+sold_out_on = { status = [409], json = "code", values = [500500] }`,
+		`:2: stock.sold_out_on: not available yet (this version serves stock.layout alone)`},
+	{`[stock]
+sold_out_on = { json = "code" }`,
+		`:2: stock.sold_out_on: json and values belong together; write both or neither`},
+	{`[stock.redis]
+topology = "sentinel"
+master_name = "m"
+addresses = ["a:1", "b:1"]
+wait_replicas = 1`,
+		`:2: stock.redis.topology: not available yet (this version serves "auto" or "single")
+:3: stock.redis.master_name: not available yet (this version serves "")
+:4: stock.redis.addresses: not available yet (this version serves one address)
+:5: stock.redis.wait_replicas: not available yet (this version serves 0)`},
+	{`[stock.layout]
+type = "script"
+script_file = "a.lua"
+users_key = "u:$sku"
+driver = "x"`,
+		`:2: stock.layout.type: not available yet (this version serves "counter", "hash_sold" or "hash_left")
+:3: stock.layout.script_file: not available yet (this version serves "")
+:4: stock.layout.users_key: not available yet (this version serves "")
+:5: stock.layout.driver: not available yet (this version serves "")`},
+	{`[stock.reserve]
+per_user = 2
+hold = "1m"
+confirm_json = { path = "code", values = [0, "ok", true] }
+mirror = true`,
+		`:2: stock.reserve.per_user: not available yet (this version serves 1)
+:3: stock.reserve.hold: not available yet (this version serves "15m0s")
+:4: stock.reserve.confirm_json: not available yet (this version serves none)
+:5: stock.reserve.mirror: not available yet (this version serves false)`},
+	{`[stock.reserve]
+status_url = "http://shop/{id}"
+fence = "wall"`,
+		`:2: stock.reserve.status_url: "http://shop/{id}" is not a URL with {serial}; write it like "http://127.0.0.1:9000/orders/by-serial/{serial}"
+:3: stock.reserve.fence: "wall" is not known; write "none", "deadline", "cancel" or "hold"`},
+	{`[[sale]]
+name = "x"
+skus = ["1"]
+starts = 2026-11-11T00:00:00+08:00
+ends = 2026-11-11T00:00:00+08:00
+stock = { 2 = 1 }`,
+		`:1: sale[1]: not available yet (this version serves a gate that is always open)
+:5: sale[1].ends: 2026-11-11T00:00:00+08:00 is not after starts; write a later time
+:6: sale[1].stock.2: "2" is not in skus; add it there, or drop it here`},
+	{`[responses]
+template_dir = "t"
+ratelimit_headers = true`,
+		`:2: responses.template_dir: not available yet (this version serves "")
+:3: responses.ratelimit_headers: not available yet (this version serves false)`},
+	{`[admin]
+viewer_token_file = "v"`,
+		`:2: admin.viewer_token_file: not available yet (this version serves "")`},
+	{`[fleet]
+name = "x"
+instances = 3`,
+		`:2: fleet.name: not available yet (this version serves "shop")
+:3: fleet.instances: not available yet (this version serves 0)`},
+	{`[access_log]
+output = "off"
+mask_ip = true`,
+		`:2: access_log.output: not available yet (this version serves "stdout")
+:3: access_log.mask_ip: not available yet (this version serves false)`},
+	{`[metrics]
+max_skus = 1
+[reload]
+watch = false`,
+		`:2: metrics.max_skus: not available yet (this version serves 100)
+:4: reload.watch: not available yet (this version serves true)`},
+	{`[limits]
+deny = ["file:/etc/deny", "everybody"]`,
+		`:2: limits.deny[2]: "everybody" is not a CIDR; write it like "10.0.0.0/8"
+:2: limits.deny: not available yet (this version serves [])`},
+	{`[[sale]]
+name = "x"
+skus = ["{1}", "2", "2"]
+[[sale]]
+name = "x"
+starts = 2026-11-11T00:00:00Z
+before = "open"`,
+		`:1: sale[1].starts: is missing; write it like 2026-11-11T00:00:00+08:00
+:1: sale[1]: not available yet (this version serves a gate that is always open)
+:3: sale[1].skus[1]: "{1}" is not a SKU; write one without braces and blanks
+:3: sale[1].skus[3]: "2" stands at sale[1].skus[2] too; change or drop one
+:4: sale[2].skus: is missing; write what is sold, like ["1001"]
+:4: sale[2].ends: is missing; write it like 2026-11-11T00:00:00+08:00
+:4: sale[2]: not available yet (this version serves a gate that is always open)
+:5: sale[2].name: "x" stands at sale[1].name too; change or drop one
+:7: sale[2].before: "open" is not known; write "refuse" or "pass"`},
+	{`[stock]
+sold_out_on = {}
+[stock.layout]
+type = "counter_users"`,
+		`:2: stock.sold_out_on: names no answer; write status, or json and values
+:3: stock.layout.users_key: is empty; write a value
+:4: stock.layout.type: not available yet (this version serves "counter", "hash_sold" or "hash_left")`},
+	{`[stock.layout]
+type = "hash_left"
+left_field = ""
+users_key = "users"`,
+		`:3: stock.layout.left_field: is empty; write a value
+:4: stock.layout.users_key: "users" has no $sku: all SKUs would share it; write it like "seckill:stock:$sku"`},
+	{`[stock.layout]
+type = "script"`,
+		`:1: stock.layout.script_file: is empty; write a value
+:2: stock.layout.type: not available yet (this version serves "counter", "hash_sold" or "hash_left")`},
+	{`[stock.reserve]
+confirm_json = { path = "code" }`,
+		`:2: stock.reserve.confirm_json: path and values belong together; write both`},
+	{`[access_log]
+output = "file:"`,
+		`:2: access_log.output: "file:" names no file; write it like "file:/var/log/sluice/access.log"`},
+	{`[stock.redis]
+addresses = ["a:1", "a:1"]`,
+		`:2: stock.redis.addresses[2]: "a:1" stands at stock.redis.addresses[1] too; change or drop one
+:2: stock.redis.addresses: not available yet (this version serves one address)`},
+}

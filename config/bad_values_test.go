@@ -1,0 +1,222 @@
+package config
+
+var valueMistakes = []mistake{
+	{`mode = "obsreve"`, `:1: mode: "obsreve" is not known; write "enforce" or "observe"`},
+	{`[server]
+listen = []`,
+		`:2: server.listen: is empty; write where shoppers come in, like [":8080"]`},
+	{`[server]
+listen = ["8080", ":80800", "unix:x"]`,
+		`:2: server.listen[1]: "8080" is not an address; write it like ":8080", "127.0.0.1:8080" or "unix:/run/sluice.sock"
+:2: server.listen[2]: ":80800" is not an address; write it like ":8080", "127.0.0.1:8080" or "unix:/run/sluice.sock"
+:2: server.listen[3]: "unix:x" has no absolute path; write it like "unix:/run/sluice.sock"`},
+	{`[server]
+trusted_proxies = ["10.0.0.1", "10.0.0.1/8", "privat", "0.0.0.0/0", "private"]`,
+		`:2: server.trusted_proxies[1]: "10.0.0.1" is an address, not a CIDR; write "10.0.0.1/32"
+:2: server.trusted_proxies[2]: "10.0.0.1/8" has bits beyond its length; write "10.0.0.0/8"
+:2: server.trusted_proxies[3]: "privat" is not a CIDR; write it like "10.0.0.0/8"
+:2: server.trusted_proxies[4]: "0.0.0.0/0" lets every client choose its own address; write the CIDRs of the proxies`},
+	{`[server]
+client_ip_header = "X Forwarded"
+request_id_header = ""`,
+		`:2: server.client_ip_header: "X Forwarded" is not a header name; write letters, digits and -
+:3: server.request_id_header: is empty; write a value`},
+	{`[server]
+read_timeout = "0s"
+shutdown_delay = "-1s"`,
+		`:2: server.read_timeout: 0s must be above 0s
+:3: server.shutdown_delay: -1s must not be below 0s`},
+	{`[server]
+max_header_size = "1B"`,
+		`:2: server.max_header_size: 1B must be from 1KiB to 1MiB`},
+	{`[upstream]
+policy = "fastest"`,
+		`:1: upstream.targets: is missing; write where the shop is, like ["http://127.0.0.1:9000"]
+:2: upstream.policy: "fastest" is not known; write "least_conn", "round_robin", "random", "first" or "client_hash"`},
+	{`[upstream]
+targets = []`,
+		`:2: upstream.targets: is missing; write where the shop is, like ["http://127.0.0.1:9000"]`},
+	{`[upstream]
+targets = ["127.0.0.1:9000", "http://shop/api", "http://shop:99999", "unix:shop", "ftp://shop"]`,
+		`:2: upstream.targets[1]: "127.0.0.1:9000" is not a target; write it like "http://127.0.0.1:9000", "https://shop.internal" or "unix:/run/shop.sock"
+:2: upstream.targets[2]: "http://shop/api" says more than where the shop is; write "http://shop"
+:2: upstream.targets[3]: "http://shop:99999" is not a target; write it like "http://127.0.0.1:9000", "https://shop.internal" or "unix:/run/shop.sock"
+:2: upstream.targets[4]: "unix:shop" has no absolute path; write it like "unix:/run/shop.sock"
+:2: upstream.targets[5]: "ftp://shop" is not a target; write it like "http://127.0.0.1:9000", "https://shop.internal" or "unix:/run/shop.sock"`},
+	{`[upstream]
+targets = [
+"http://shop",
+"http://shop" ]`,
+		`:4: upstream.targets[2]: "http://shop" stands at upstream.targets[1] too; change or drop one`},
+	{`[upstream]
+targets = ["http://shop"]
+max_conns = 0
+retry = "always"`,
+		`:3: upstream.max_conns: 0 must be from 1 to 65535
+:4: upstream.retry: "always" is not known; write "off" or "connect"`},
+	{`[upstream]
+targets = ["http://shop"]
+[upstream.health]
+path = "healthz"
+fails = 0
+status = "399-200"`,
+		`:4: upstream.health.path: "healthz" is not a path; write it like "/healthz"
+:5: upstream.health.fails: 0 must be from 1 to 1000
+:6: upstream.health.status: "399-200" is not a range of statuses; write it like "200" or "200-399"`},
+	{`[limits.connection]
+burst = 0
+on_excess = "drop"`,
+		`:2: limits.connection.burst: 0 must be from 1 to 1073741824
+:3: limits.connection.on_excess: "drop" is not known; write "refuse" or "close"`},
+	{`[limits.window]
+size = "2s"
+max = -1
+carry = 1000`,
+		`:2: limits.window.size: 2s must be from 1ms to 1s
+:3: limits.window.max: -1 must be from 0 to 1073741824
+:4: limits.window.carry: 1000 must be from 0 to 100`},
+	{`[limits.concurrency]
+queue_timeout = "0s"`,
+		`:2: limits.concurrency.queue_timeout: 0s must be above 0s`},
+	{`[[route]]`, `:1: route[1].name: is empty; write a value
+:1: route[1].match: is missing; write it like "POST /order/{sku}" or "/"
+:1: route[1].gate: is missing; write "pass", "limit", "check" or "reserve"`},
+	{`route = []`, `: no [[route]]: every request would be refused; add one, like name = "all", match = "/", gate = "limit"`},
+	{`[[route]]
+name = "a"
+match = "/"
+gate = "chek"`,
+		`:4: route[1].gate: "chek" is not known; write "pass", "limit", "check" or "reserve"`},
+	{`[[route]]
+name = "a"
+match = "/"
+gate = "${GATE}"`,
+		`:4: route[1].gate: "resreve" is not known; write "pass", "limit", "check" or "reserve"`},
+	{`[[route]]
+name = "a"
+match = "/"
+gate = "check"`,
+		`:1: route[1].sku: is missing: gate "check" must know what is bought; write where it is found, like "$path_sku"`},
+	{`[[route]]
+name = "a"
+match = "/a"
+gate = "pass"
+[[route]]
+name = "a"
+match = "/"
+gate = "pass"`,
+		`:6: route[2].name: "a" stands at route[1].name too; change or drop one`},
+	{`[stock]
+source = "mysql"
+on_error = "reject"
+unknown_sku = "maybe"`,
+		`:2: stock.source: "mysql" is not known; write "memory", "redis" or "off"
+:3: stock.on_error: "reject" is not known; write "refuse" or "allow"
+:4: stock.unknown_sku: "maybe" is not known; write "refuse" or "allow"`},
+	{`[stock]
+refresh = "5s"
+sold_out_memory = "0s"`,
+		`:2: stock.refresh: 5s must be from 1ms to 1s
+:3: stock.sold_out_memory: 0s must be above 0s`},
+	{`[stock.redis]
+addresses = []
+pool_size = 0
+timeout = "0s"
+breaker_errors = 0`,
+		`:2: stock.redis.addresses: is empty; write where Redis is, like ["127.0.0.1:6379"]
+:3: stock.redis.pool_size: 0 must be from 1 to 10000
+:4: stock.redis.timeout: 0s must be above 0s
+:5: stock.redis.breaker_errors: 0 must be from 1 to 1073741824`},
+	{`[stock.redis]
+addresses = ["redis"]
+db = -1`,
+		`:2: stock.redis.addresses[1]: "redis" is not an address; write it like "127.0.0.1:6379"
+:3: stock.redis.db: -1 must be from 0 to 1048576`},
+	{`[stock.redis]
+password_file = "testdata/none"`,
+		`:2: stock.redis.password_file: open testdata/none: no such file or directory; write the path of a file that sluice may read`},
+	{`[stock.layout]
+key = "stock"`,
+		`:2: stock.layout.key: "stock" has no $sku: all SKUs would share it; write it like "seckill:stock:$sku"`},
+	{`[stock.layout]
+key = "stock:$skus"
+sold_out_flag = "over"`,
+		`:2: stock.layout.key: $skus is not known; did you mean $sku?
+:3: stock.layout.sold_out_flag: "over" has no $sku: all SKUs would share it; write it like "seckill:stock:$sku"`},
+	{`[stock.layout]
+type = "hash"`,
+		`:2: stock.layout.type: "hash" is not known; write "counter", "hash_sold", "hash_left", "counter_users", "list" or "script"`},
+	{`[stock.layout]
+type = "hash_sold"
+sold_field = ""`,
+		`:3: stock.layout.sold_field: is empty; write a value`},
+	{`[responses]
+format = "json"
+languages = ["zh", "en"]
+cors = "on"`,
+		`:2: responses.format: "json" is not known; write "auto", "html", "problem" or "envelope"
+:3: responses.languages[1]: "zh" is not known; write "zh-CN" or "en"
+:4: responses.cors: "on" is not known; write "reflect" or "off"`},
+	{`[responses]
+languages = []
+retry_after_jitter = "-1s"`,
+		`:2: responses.languages: is empty; write "zh-CN", "en" or both
+:3: responses.retry_after_jitter: -1s must be from 0s to 1m0s`},
+	{`[responses.envelope]
+status = 100
+body = '{"m":"$mesage","x":$x,"y":"$$"}'`,
+		`:2: responses.envelope.status: 100 must be from 200 to 599
+:3: responses.envelope.body: $mesage is not known; did you mean $message?
+:3: responses.envelope.body: $x is not known; here may stand $code $message $reason $request_id $retry_after $sku, and $$ for a dollar sign`},
+	{`[responses.busy]
+status = 200
+redirect = "busy.html"`,
+		`:2: responses.busy.status: 200 is not the status of a refusal; write 400 to 599, or responses.format = "envelope" for a 200
+:3: responses.busy.redirect: "busy.html" is neither a path nor a URL; write it like "/sold-out.html"`},
+	{`[responses.busy]
+status = 700
+redirect = "//evil"
+retry_after = "2h"`,
+		`:2: responses.busy.status: 700 is not the status of a refusal; write 400 to 599, or responses.format = "envelope" for a 200
+:3: responses.busy.redirect: "//evil" is neither a path nor a URL; write it like "/sold-out.html"
+:4: responses.busy.retry_after: 2h0m0s must be from 0s to 1h0m0s`},
+	{`[admin]
+listen = ":8090"`,
+		`:2: admin.listen: ":8090" can be reached from other machines; write token_file, or listen on 127.0.0.1`},
+	{`[admin]
+listen = "0.0.0.0:8090"
+token_file = "testdata/empty"`,
+		`:3: admin.token_file: testdata/empty is empty; write the value into it`},
+	{`[admin]
+token_file = "testdata/two_lines"`,
+		`:2: admin.token_file: testdata/two_lines holds more than one line; write the value alone into it`},
+	{`[ops]
+listen = "here"`,
+		`:2: ops.listen: "here" is not an address; write it like ":8080", "127.0.0.1:8080" or "unix:/run/sluice.sock"`},
+	{`[log]
+level = "loud"
+format = "xml"`,
+		`:2: log.level: "loud" is not known; write "debug", "info", "warn" or "error"
+:3: log.format: "xml" is not known; write "auto", "text" or "json"`},
+	{`[access_log]
+output = "syslog"
+refused_every = 0`,
+		`:2: access_log.output: "syslog" is not known; write "off", "stdout" or "file:/var/log/sluice/access.log"
+:3: access_log.refused_every: 0 must be from 1 to 1073741824`},
+	{`[[route]]
+name = "a\u001b[1m"
+match = "/"
+gate = "pass"
+quantity = ""`,
+		`:2: route[1].name: "a\x1b[1m" has control characters; write plain text
+:5: route[1].quantity: is empty; write a value`},
+	{`[upstream]
+targets = ["http://shop?x"]`,
+		`:2: upstream.targets[1]: "http://shop?x" says more than where the shop is; write "http://shop"`},
+	{`[admin]
+listen = "gate.internal:8090"
+[ops]
+listen = "unix:ops.sock"`,
+		`:2: admin.listen: "gate.internal:8090" can be reached from other machines; write token_file, or listen on 127.0.0.1
+:4: ops.listen: "unix:ops.sock" has no absolute path; write it like "unix:/run/sluice.sock"`},
+}

@@ -1,0 +1,175 @@
+// Package config turns a TOML file into a checked struct, and every mistake in the file into a line that
+// names the file, the line, the key and a way out.
+//
+// The root file config.toml is the reference: the structs here have its shape and its names in CamelCase, and
+// Default has its values. Reading is strict. An unknown key, a number without its unit, an unset ${VAR}, two keys
+// that contradict each other and a key that this version does not serve yet are errors; none is ever ignored.
+//
+// It refuses to know what the values are for: it compiles no route, dials no address and imports no other package
+// of this module. What only another package can find wrong is brought back to its line by Errorf.
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"unicode"
+
+	"github.com/BurntSushi/toml"
+)
+
+// maxText bounds a configuration file, in bytes; long lists belong in files of their own.
+const maxText = 256 << 10
+
+// Config is a whole, valid configuration. It is not changed after Load, so it may be shared.
+type Config struct {
+	Mode      string    `toml:"mode"` // "enforce" or "observe"
+	Server    Server    `toml:"server"`
+	Upstream  Upstream  `toml:"upstream"`
+	Limits    Limits    `toml:"limits"`
+	Routes    []Route   `toml:"route"` // in the order of the file: the first match wins
+	Stock     Stock     `toml:"stock"`
+	Sales     []Sale    `toml:"sale"`
+	Responses Responses `toml:"responses"`
+	Admin     Admin     `toml:"admin"`
+	Ops       Ops       `toml:"ops"`
+	Fleet     Fleet     `toml:"fleet"`
+	Log       Log       `toml:"log"`
+	AccessLog AccessLog `toml:"access_log"`
+	Metrics   Metrics   `toml:"metrics"`
+	Reload    Reload    `toml:"reload"`
+
+	file  string
+	lines lines
+}
+
+// Default is what an empty file would mean where no environment variable is set.
+// It is not valid by itself: it has no targets and no routes.
+func Default() *Config { return defaults(nil) }
+
+// defaults asks env too, because the reference's default for the address of Redis does.
+func defaults(env func(string) (string, bool)) *Config {
+	return &Config{
+		Mode:      "enforce",
+		Server:    defaultServer(),
+		Upstream:  defaultUpstream(),
+		Limits:    defaultLimits(),
+		Stock:     defaultStock(env),
+		Responses: defaultResponses(),
+		Admin:     Admin{Listen: "127.0.0.1:8090"},
+		Ops:       Ops{Listen: ":8091"},
+		Fleet:     Fleet{Name: "shop"},
+		Log:       Log{Level: "info", Format: "auto"},
+		AccessLog: AccessLog{Output: "stdout", RefusedFirst: 20, RefusedEvery: 1000},
+		Metrics:   Metrics{MaxSKUs: 100},
+		Reload:    Reload{Watch: true},
+	}
+}
+
+// Load reads and checks the file at path. env looks up ${VAR} (os.LookupEnv; nil = nothing is set).
+// Whatever is wrong, also with reaching the file, is an *Error.
+func Load(path string, env func(string) (string, bool)) (*Config, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &Error{[]Problem{{File: path,
+			Message: `no such file; write one with "sluice init", or name another with --config`}}}
+	}
+	if err != nil {
+		return nil, &Error{[]Problem{{File: path, Message: "read: " + cause(err)}}}
+	}
+	return Parse(path, text, env)
+}
+
+// Parse is Load for text that is already read. name is the file's name for messages, and the files that
+// *_file keys name are found from its folder.
+func Parse(name string, text []byte, env func(string) (string, bool)) (*Config, error) {
+	tree, err := parseTree(name, text)
+	if err != nil {
+		return nil, err
+	}
+	c := defaults(env)
+	c.file, c.lines = name, indexLines(string(text))
+
+	d := decoder{report: report{file: name, lines: c.lines}, env: env}
+	d.table(tree, reflect.ValueOf(c).Elem(), "")
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+
+	r := report{file: name, lines: c.lines}
+	c.check(&r)
+	c.checkServed(&r)
+	c.readSecrets(&r, filepath.Dir(name))
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// At is the place of a key such as "route[2].match": "config.toml:61", or where the key is not in the file,
+// the place of the table around it, or else the file alone.
+func (c *Config) At(key string) string {
+	p := Problem{File: c.file, Line: c.lines.near(key)}
+	return strings.TrimSuffix(p.String(), ": ")
+}
+
+// Errorf makes an *Error at a key, for what only another package can find wrong with its value.
+func (c *Config) Errorf(key, format string, args ...any) error {
+	r := report{file: c.file, lines: c.lines}
+	r.fail(key, format, args...)
+	return r.err()
+}
+
+// parseTree judges the syntax of TOML.
+func parseTree(name string, text []byte) (map[string]any, error) {
+	if len(text) > maxText {
+		return nil, &Error{[]Problem{{File: name, Message: "is larger than 256KiB; keep long lists in files of their own"}}}
+	}
+	var tree map[string]any
+	_, err := toml.Decode(string(text), &tree)
+	if err == nil {
+		return tree, nil
+	}
+	p := Problem{File: name, Message: strings.TrimPrefix(err.Error(), "toml: ")}
+	var syntax toml.ParseError
+	if errors.As(err, &syntax) {
+		p.Line = min(max(syntax.Position.Line, 1), 1+strings.Count(string(text), "\n"))
+		p.Key, p.Message = syntax.LastKey, plain(syntax.Message)
+	}
+	return nil, &Error{[]Problem{p}}
+}
+
+// plain turns a message of the TOML parser, which may quote the file raw, into one line of ours, with the way
+// out of the commonest slip.
+func plain(message string) string {
+	message = lowerFirst(strings.TrimSuffix(message, "."))
+	message = strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return ' '
+		}
+		return c
+	}, message)
+	if strings.HasPrefix(message, "expected value") || strings.HasPrefix(message, "expected a top-level item") {
+		message += "; write one key a line, and text in quotes"
+	}
+	return message
+}
+
+func lowerFirst(s string) string {
+	if s == "" || strings.HasPrefix(s, "TOML") {
+		return s
+	}
+	return strings.ToLower(s[:1]) + s[1:]
+}
+
+// cause is an error of the file system without the path, which stands in the message already.
+func cause(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,175 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func parse(t *testing.T, text string) *Config {
+	t.Helper()
+	c, err := Parse("config.toml", []byte(whole(text)), environment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestRoutesKeepTheOrderOfTheFile(t *testing.T) {
+	c := parse(t, `[[route]]
+name = "z"
+match = "/z"
+gate = "check"
+sku = "$path_sku"
+[[route]]
+name = "a"
+match = "/"
+gate = "pass"`)
+	want := []Route{
+		{Name: "z", Match: "/z", Gate: "check", SKU: "$path_sku", Quantity: "1"},
+		{Name: "a", Match: "/", Gate: "pass", Quantity: "1"},
+	}
+	if !slices.Equal(c.Routes, want) {
+		t.Errorf("got %v, want %v", c.Routes, want)
+	}
+}
+
+func TestValuesOfTheFileReplaceTheDefaults(t *testing.T) {
+	c := parse(t, `mode = "observe"
+[server]
+listen = ["127.0.0.1:0", "unix:/run/s.sock"]
+read_timeout = "1m30s"
+max_body_size = "1.5MiB"
+[limits.connection]
+rate = "600/m"
+[upstream]
+targets = ["unix:/run/shop.sock", "https://[::1]:9443/"]
+pass_host = false
+health.status = "204"
+[responses.sold_out]
+code = -1
+redirect = "https://shop.example/over"`)
+	low, high := c.Upstream.Health.Statuses()
+	got := []any{c.Mode, c.Server.Listen[1], c.Server.ReadTimeout, c.Server.MaxBodySize, c.Limits.Connection.Rate,
+		c.Upstream.PassHost, low, high, c.Responses.SoldOut.Code, c.Responses.SoldOut.Status, c.Server.IdleTimeout}
+	want := []any{"observe", "unix:/run/s.sock", 90 * time.Second, Size(1572864), PerSecond(10),
+		false, 204, 204, -1, 409, 75 * time.Second}
+	if !slices.Equal(got, want) {
+		t.Errorf("\n got %v\nwant %v", got, want)
+	}
+}
+
+func TestPrivateMeansTheAddressesThatNobodyOnTheInternetHas(t *testing.T) {
+	c := parse(t, "[server]\ntrusted_proxies = [\"203.0.113.0/24\", \"private\"]")
+	inside := func(text string) bool {
+		return slices.ContainsFunc(c.Server.Trusted(), func(p netip.Prefix) bool { return p.Contains(netip.MustParseAddr(text)) })
+	}
+	for _, address := range []string{"203.0.113.9", "10.1.2.3", "172.31.0.1", "192.168.1.1", "127.0.0.1", "::1", "fd00::1"} {
+		if !inside(address) {
+			t.Errorf("%s is not trusted", address)
+		}
+	}
+	for _, address := range []string{"203.0.114.1", "172.32.0.1", "11.0.0.1", "100.64.0.1", "2001:db8::1", "fe80::1"} {
+		if inside(address) {
+			t.Errorf("%s is trusted", address)
+		}
+	}
+}
+
+func TestMissingFileSaysHowToGetOne(t *testing.T) {
+	_, err := Load("testdata/none.toml", nil)
+	want := `testdata/none.toml: no such file; write one with "sluice init", or name another with --config`
+	if fmt.Sprint(err) != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	_, err = Load("testdata", nil)
+	if fmt.Sprint(err) != "testdata: read: is a directory" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestFileLargerThanItsBoundIsRefused(t *testing.T) {
+	if _, err := Parse("config.toml", make([]byte, maxText+1), nil); err == nil {
+		t.Error("accepted")
+	}
+}
+
+func TestSecretIsReadFromBesideTheFileAndNeverPrinted(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("redis.txt", "pa$$ word\r\n")
+	token := write("token.txt", "hush-hush")
+	path := write("config.toml", whole("[stock.redis]\npassword_file = \"redis.txt\"\n[admin]\nlisten = \":8090\"\ntoken_file = \""+token+"\""))
+	c, err := Load(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(c.Stock.Redis.Password) != "pa$$ word" || string(c.Admin.Token) != "hush-hush" {
+		t.Errorf("password %q, token %q", string(c.Stock.Redis.Password), string(c.Admin.Token))
+	}
+	encoded, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, printed := range []string{fmt.Sprintf("%v %+v %#v", *c, *c, *c), string(encoded)} {
+		if strings.Contains(printed, "pa$$") || strings.Contains(printed, "hush") {
+			t.Errorf("a secret is printed: %s", printed)
+		}
+	}
+}
+
+func TestSecretLargerThanItsBoundIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "long")
+	if err := os.WriteFile(path, make([]byte, maxSecret+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Parse("config.toml", []byte(whole("[admin]\ntoken_file = \""+path+"\"")), nil)
+	want := "config.toml:2: admin.token_file: " + path + " is larger than 4KiB; write the value alone into it"
+	if fmt.Sprint(err) != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestPlaceOfAKeyIsItsLineOrThatOfTheTableAroundIt(t *testing.T) {
+	c := parse(t, "[[route]]\nname = \"a\"\nmatch = \"/\"\ngate = \"pass\"\n[[route]]\nname = \"b\"\nmatch = \"/b\"\ngate = \"pass\"")
+	for key, want := range map[string]string{
+		"route[2].match": "config.toml:7", "route[1].sku": "config.toml:1", "route[2]": "config.toml:5", "log.level": "config.toml", "": "config.toml",
+	} {
+		if got := c.At(key); got != want {
+			t.Errorf("At(%q) = %q, want %q", key, got, want)
+		}
+	}
+	err := c.Errorf("route[2].match", "%q: no method %s", "/b", "FETCH")
+	if want := `config.toml:7: route[2].match: "/b": no method FETCH`; err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestDefaultsAreNotShared(t *testing.T) {
+	Default().Server.Listen[0] = "changed"
+	if got := Default().Server.Listen[0]; got != ":8080" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestAdminNeedsNoTokenWhereOnlyThisMachineReachesIt(t *testing.T) {
+	for _, address := range []string{"", "127.0.0.1:8090", "127.9.9.9:1", "[::1]:8090", "localhost:8090", "unix:/run/admin.sock"} {
+		parse(t, "[admin]\nlisten = \""+address+"\"")
+	}
+}
+
+func TestFreePortsOfTheKernelAreNeverTheSame(t *testing.T) {
+	parse(t, "[server]\nlisten = [\"127.0.0.1:0\", \"127.0.0.1:0\"]\n[ops]\nlisten = \"127.0.0.1:0\"")
+}

@@ -1,0 +1,209 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// decoder puts a parsed TOML tree into the structs of this package. The toml package could do that too, but it
+// stops at the first mistake, reads 5 as five nanoseconds and takes "LISTEN" for "listen".
+type decoder struct {
+	report
+	env func(string) (string, bool)
+}
+
+// presetter is an element of a repeated table that has defaults.
+type presetter interface{ preset() }
+
+// table decodes tree into a struct: a field is named by its toml tag, a field without one is not a key.
+func (d *decoder) table(tree map[string]any, into reflect.Value, path string) {
+	fields := map[string]reflect.Value{}
+	var known []string
+	for i := range into.NumField() {
+		if tag := into.Type().Field(i).Tag.Get("toml"); tag != "" {
+			fields[tag] = into.Field(i)
+			known = append(known, tag)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(tree)) {
+		key := join(path, name)
+		if field, ok := fields[name]; ok {
+			d.value(tree[name], field, key)
+		} else {
+			d.fail(key, "%s", unknown(kindOfKey(tree[name]), name, known))
+		}
+	}
+}
+
+// value decodes any value into the field that its key names.
+func (d *decoder) value(v any, into reflect.Value, key string) {
+	switch into.Interface().(type) {
+	case time.Duration:
+		unit(d, v, into, key, parseDuration, `"%vs" or "%vms"`)
+		return
+	case Size:
+		unit(d, v, into, key, parseSize, `"%vB" or "%vKiB"`)
+		return
+	case PerSecond:
+		unit(d, v, into, key, parseRate, `"%v/s" or "%v/m"`)
+		return
+	case time.Time:
+		d.instant(v, into, key)
+		return
+	}
+	switch into.Kind() {
+	case reflect.Struct:
+		if tree, ok := d.one(v, key); ok {
+			d.table(tree, into, key)
+		}
+	case reflect.Pointer:
+		into.Set(reflect.New(into.Type().Elem()))
+		d.value(v, into.Elem(), key)
+	case reflect.Slice:
+		d.list(v, into, key)
+	case reflect.Map:
+		d.mapping(v, into, key)
+	default:
+		d.scalar(v, into, key)
+	}
+}
+
+// scalar decodes what needs no unit: text, a whole number, a boolean, or (into an interface) any of the three.
+func (d *decoder) scalar(v any, into reflect.Value, key string) {
+	anything := into.Kind() == reflect.Interface
+	switch v := v.(type) {
+	case string:
+		if anything || into.Kind() == reflect.String {
+			text, _ := d.expanded(v, key)
+			into.Set(reflect.ValueOf(text).Convert(into.Type()))
+			return
+		}
+	case int64:
+		if anything || into.Kind() == reflect.Int {
+			into.Set(reflect.ValueOf(int(v)).Convert(into.Type()))
+			return
+		}
+	case bool:
+		if anything || into.Kind() == reflect.Bool {
+			into.Set(reflect.ValueOf(v))
+			return
+		}
+	}
+	d.mismatch(v, into, key)
+}
+
+// unit decodes a string with a unit, and says how to write one where a bare number stands.
+func unit[T any](d *decoder, v any, into reflect.Value, key string, parse func(string) (T, error), like string) {
+	switch v := v.(type) {
+	case string:
+		text, ok := d.expanded(v, key)
+		if !ok {
+			return
+		}
+		parsed, err := parse(text)
+		if err != nil {
+			d.fail(key, "%v", err)
+			return
+		}
+		into.Set(reflect.ValueOf(parsed))
+	case int64, float64:
+		d.fail(key, "%v has no unit; write "+like, v, v, v)
+	default:
+		d.mismatch(v, into, key)
+	}
+}
+
+// instant refuses local times: the instances of a fleet may stand in different zones.
+func (d *decoder) instant(v any, into reflect.Value, key string) {
+	t, ok := v.(time.Time)
+	switch {
+	case !ok:
+		d.mismatch(v, into, key)
+	case strings.HasSuffix(t.Location().String(), "-local"):
+		d.fail(key, "needs a date, a time and an offset; write it like 2026-11-11T00:00:00+08:00")
+	default:
+		into.Set(reflect.ValueOf(t))
+	}
+}
+
+// list decodes an array, or a repeated table. A default is replaced whole.
+func (d *decoder) list(v any, into reflect.Value, key string) {
+	var items []any
+	switch v := v.(type) {
+	case []any:
+		items = v
+	case []map[string]any:
+		for _, t := range v {
+			items = append(items, t)
+		}
+	case map[string]any:
+		d.fail(key, "may stand more than once; write [[%s]] for each", key)
+		return
+	default:
+		if into.Type().Elem().Kind() == reflect.Struct {
+			d.fail(key, "wants tables, not %s; write [[%s]] for each", kindOf(v), key)
+		} else {
+			d.mismatch(v, into, key)
+		}
+		return
+	}
+	into.Set(reflect.MakeSlice(into.Type(), len(items), len(items)))
+	for i, item := range items {
+		at := into.Index(i)
+		if p, ok := at.Addr().Interface().(presetter); ok {
+			p.preset()
+		}
+		d.value(item, at, element(key, i))
+	}
+}
+
+func (d *decoder) mapping(v any, into reflect.Value, key string) {
+	tree, ok := d.one(v, key)
+	if !ok {
+		return
+	}
+	into.Set(reflect.MakeMap(into.Type()))
+	for _, name := range slices.Sorted(maps.Keys(tree)) {
+		item := reflect.New(into.Type().Elem()).Elem()
+		d.value(tree[name], item, join(key, name))
+		into.SetMapIndex(reflect.ValueOf(name), item)
+	}
+}
+
+// one takes a table that may stand only once.
+func (d *decoder) one(v any, key string) (map[string]any, bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		return v, true
+	case []map[string]any:
+		d.fail(key, "may stand only once; write [%s]", key)
+	default:
+		d.fail(key, "wants a table, not %s; write %s = { ... }", kindOf(v), key[strings.LastIndexByte(key, '.')+1:])
+	}
+	return nil, false
+}
+
+func (d *decoder) expanded(text, key string) (string, bool) {
+	text, err := expand(text, d.env)
+	if err != nil {
+		d.fail(key, "%v", err)
+	}
+	return text, err == nil
+}
+
+func (d *decoder) mismatch(v any, into reflect.Value, key string) {
+	way := ""
+	switch text, isText := v.(string); {
+	case isText && into.Kind() == reflect.Slice:
+		way = fmt.Sprintf("; write [%q]", text)
+	case isText && (into.Kind() == reflect.Bool && (text == "true" || text == "false") || into.Kind() == reflect.Int && digits(text)):
+		way = "; write it without quotes"
+	case into.Kind() == reflect.String && (kindOf(v) == "a whole number" || kindOf(v) == "a boolean"):
+		way = fmt.Sprintf("; write \"%v\"", v)
+	}
+	d.fail(key, "wants %s, not %s%s", wanted(into), kindOf(v), way)
+}

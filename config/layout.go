@@ -1,0 +1,77 @@
+package config
+
+import "strings"
+
+// Layout is how the shop keeps its stock in Redis.
+type Layout struct {
+	Type        string   `toml:"type"`        // "counter" "hash_sold" "hash_left" "counter_users" "list" "script"
+	Key         string   `toml:"key"`         // a template with $sku
+	TotalField  string   `toml:"total_field"` // hash_sold
+	SoldField   string   `toml:"sold_field"`  // hash_sold
+	LeftField   string   `toml:"left_field"`  // hash_left
+	StatusKey   string   `toml:"status_key"`
+	StatusField string   `toml:"status_field"` // of the hash; not with StatusKey
+	StatusOpen  []string `toml:"status_open"`
+	UsersKey    string   `toml:"users_key"`     // a template with $sku
+	SoldOutAt   int      `toml:"sold_out_at"`   // this or less is sold out
+	SoldOutFlag string   `toml:"sold_out_flag"` // a template with $sku; "" = none
+	Prefix      string   `toml:"prefix"`
+	ScriptFile  string   `toml:"script_file"`
+	Driver      string   `toml:"driver"`
+}
+
+func defaultLayout() Layout {
+	return Layout{
+		Type:       "counter",
+		Key:        "seckill:stock:$sku",
+		TotalField: "total",
+		SoldField:  "ordered",
+		LeftField:  "inStock",
+		StatusOpen: []string{"1"},
+	}
+}
+
+func (l *Layout) check(r *report) {
+	r.oneOf("stock.layout.type", l.Type, "counter", "hash_sold", "hash_left", "counter_users", "list", "script")
+	r.skuKey("stock.layout.key", l.Key)
+	switch l.Type {
+	case "hash_sold":
+		r.filled("stock.layout.total_field", l.TotalField)
+		r.filled("stock.layout.sold_field", l.SoldField)
+	case "hash_left":
+		r.filled("stock.layout.left_field", l.LeftField)
+	case "counter_users":
+		r.filled("stock.layout.users_key", l.UsersKey)
+	case "script":
+		r.filled("stock.layout.script_file", l.ScriptFile)
+	}
+	l.checkStatus(r)
+	if l.UsersKey != "" {
+		r.skuKey("stock.layout.users_key", l.UsersKey)
+	}
+	if l.SoldOutFlag != "" {
+		r.skuKey("stock.layout.sold_out_flag", l.SoldOutFlag)
+	}
+}
+
+func (l *Layout) checkStatus(r *report) {
+	r.variables("stock.layout.status_key", l.StatusKey, "sku")
+	if l.StatusKey != "" && l.StatusField != "" {
+		r.fail("stock.layout.status_field", "says where the status is, and so does status_key; drop one")
+	}
+	if l.StatusField != "" && !strings.HasPrefix(l.Type, "hash_") {
+		r.fail("stock.layout.status_field", "is a field of a hash, but type is %q; write status_key", l.Type)
+	}
+	if (l.StatusKey != "" || l.StatusField != "") && len(l.StatusOpen) == 0 {
+		r.fail("stock.layout.status_open", "is empty: no SKU would ever be on sale; write the values that mean open")
+	}
+}
+
+// skuKey wants a Redis key that differs from SKU to SKU.
+func (r *report) skuKey(key, template string) {
+	names := variablesOf(template)
+	if len(names) == 0 {
+		r.fail(key, "%q has no $sku: all SKUs would share it; write it like \"seckill:stock:$sku\"", template)
+	}
+	r.variables(key, template, "sku")
+}

@@ -1,0 +1,137 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Limits is how much may pass.
+type Limits struct {
+	Bypass      []string    `toml:"bypass"` // CIDRs
+	Deny        []string    `toml:"deny"`   // CIDRs, or "file:/path"
+	Connection  Connection  `toml:"connection"`
+	Window      Window      `toml:"window"`
+	Concurrency Concurrency `toml:"concurrency"`
+	Rates       []Rate      `toml:"rate"`
+}
+
+// Connection bounds one connection, and how many there are.
+type Connection struct {
+	Rate         PerSecond `toml:"rate"`
+	Burst        int       `toml:"burst"`           // at least 1
+	MaxOpen      int       `toml:"max_open"`        // at least 1
+	MaxOpenPerIP int       `toml:"max_open_per_ip"` // 1 to MaxOpen
+	OnExcess     string    `toml:"on_excess"`       // "refuse" or "close"
+}
+
+// Window is what may be admitted in one window of this instance.
+type Window struct {
+	Size      time.Duration `toml:"size"`        // 1 ms to 1 s
+	Max       int           `toml:"max"`         // 0 = no cap
+	MaxPerSKU int           `toml:"max_per_sku"` // 0 = no cap; at most Max where both cap
+	Carry     int           `toml:"carry"`       // 0 to 100 windows; 0 = refuse at once
+	Scope     string        `toml:"scope"`       // "instance" or "fleet"
+}
+
+// Concurrency bounds the requests inside the shop.
+type Concurrency struct {
+	MaxInFlight  int           `toml:"max_in_flight"` // at least 1
+	MaxQueue     int           `toml:"max_queue"`     // 0 = nobody waits
+	QueueTimeout time.Duration `toml:"queue_timeout"` // above 0 where there is a queue
+}
+
+// Rate bounds the requests of one key.
+type Rate struct {
+	Name       string    `toml:"name"` // unique
+	Key        string    `toml:"key"`  // a template of request variables
+	Rate       PerSecond `toml:"rate"`
+	Burst      int       `toml:"burst"`       // at least 1
+	IPv4Prefix int       `toml:"ipv4_prefix"` // 1 to 32
+	IPv6Prefix int       `toml:"ipv6_prefix"` // 1 to 128
+	MaxKeys    int       `toml:"max_keys"`    // 1 to 100 million, 16 bytes each
+	Routes     []string  `toml:"routes"`      // names; empty = all but `pass`
+}
+
+func (l *Rate) preset() {
+	*l = Rate{Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, MaxKeys: 1_000_000}
+}
+
+func defaultLimits() Limits {
+	return Limits{
+		Bypass:      []string{},
+		Deny:        []string{},
+		Connection:  Connection{Rate: 50, Burst: 50, MaxOpen: 50000, MaxOpenPerIP: 200, OnExcess: "refuse"},
+		Window:      Window{Size: 10 * time.Millisecond, MaxPerSKU: 20, Carry: 1, Scope: "instance"},
+		Concurrency: Concurrency{MaxInFlight: 256, MaxQueue: 512, QueueTimeout: 200 * time.Millisecond},
+	}
+}
+
+const most = 1 << 30 // of anything that is counted
+
+func (l *Limits) check(r *report, routes []string) {
+	for i, text := range l.Bypass {
+		r.prefix(element("limits.bypass", i), text)
+	}
+	for i, text := range l.Deny {
+		if !strings.HasPrefix(text, "file:/") {
+			r.prefix(element("limits.deny", i), text)
+		}
+	}
+	l.Connection.check(r)
+	l.Window.check(r)
+	l.Concurrency.check(r)
+	names := make([]string, len(l.Rates))
+	for i := range l.Rates {
+		names[i] = l.Rates[i].Name
+		l.Rates[i].check(r, element("limits.rate", i), routes)
+	}
+	r.unique(names, func(i int) string { return element("limits.rate", i) + ".name" })
+}
+
+func (c *Connection) check(r *report) {
+	between(r, "limits.connection.burst", c.Burst, 1, most)
+	between(r, "limits.connection.max_open", c.MaxOpen, 1, most)
+	between(r, "limits.connection.max_open_per_ip", c.MaxOpenPerIP, 1, most)
+	atMost(r, "limits.connection.max_open_per_ip", c.MaxOpenPerIP, "limits.connection.max_open", c.MaxOpen)
+	r.oneOf("limits.connection.on_excess", c.OnExcess, "refuse", "close")
+}
+
+func (w *Window) check(r *report) {
+	between(r, "limits.window.size", w.Size, time.Millisecond, time.Second)
+	between(r, "limits.window.max", w.Max, 0, most)
+	between(r, "limits.window.max_per_sku", w.MaxPerSKU, 0, most)
+	between(r, "limits.window.carry", w.Carry, 0, 100)
+	if w.Max > 0 {
+		atMost(r, "limits.window.max_per_sku", w.MaxPerSKU, "limits.window.max", w.Max)
+	}
+	r.oneOf("limits.window.scope", w.Scope, "instance", "fleet")
+}
+
+func (c *Concurrency) check(r *report) {
+	between(r, "limits.concurrency.max_in_flight", c.MaxInFlight, 1, most)
+	between(r, "limits.concurrency.max_queue", c.MaxQueue, 0, most)
+	if c.MaxQueue > 0 {
+		r.positive("limits.concurrency.queue_timeout", c.QueueTimeout)
+	}
+	r.notNegative("limits.concurrency.queue_timeout", c.QueueTimeout)
+}
+
+func (l *Rate) check(r *report, at string, routes []string) {
+	r.filled(at+".name", l.Name)
+	if l.Rate == 0 {
+		r.fail(at+".rate", "is missing; write it like \"20/s\"")
+	}
+	if len(variablesOf(l.Key)) == 0 {
+		r.fail(at+".key", "%q is the same for everybody; write a request variable like \"$remote_addr\"", l.Key)
+	}
+	between(r, at+".burst", l.Burst, 1, most)
+	between(r, at+".ipv4_prefix", l.IPv4Prefix, 1, 32)
+	between(r, at+".ipv6_prefix", l.IPv6Prefix, 1, 128)
+	between(r, at+".max_keys", l.MaxKeys, 1, 100_000_000)
+	for i, name := range l.Routes {
+		if !slices.Contains(routes, name) {
+			r.fail(element(at+".routes", i), "%q is no route; write the name of a [[route]]", name)
+		}
+	}
+}

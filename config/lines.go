@@ -1,0 +1,173 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// lines knows the line on which each key, table and array element begins. Keys are spelled as in Problem.Key.
+// It is our own because the TOML decoder forgets the lines of all [[tables]] of a name but the last.
+type lines map[string]int
+
+// near is the line of key, or else of the nearest table around it; 0 if the file has neither.
+func (l lines) near(key string) int {
+	for key != "" {
+		if n, ok := l[key]; ok {
+			return n
+		}
+		key = parent(key)
+	}
+	return 0
+}
+
+// join appends the name of a key to the path of its table, quoted where TOML would need quotes.
+func join(table, name string) string {
+	name = toml.Key{name}.String()
+	if table == "" {
+		return name
+	}
+	return table + "." + name
+}
+
+// element is the path of an array's i-th element, from 0 in the code and from 1 for people.
+func element(array string, i int) string {
+	return fmt.Sprintf("%s[%d]", array, i+1)
+}
+
+// parent cuts the last name or the last [index] off a path. Quoted names may hold dots and brackets.
+func parent(key string) string {
+	cut, quoted := 0, false
+	for i := 0; i < len(key); i++ {
+		switch c := key[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == '.' || c == '['):
+			cut = i
+		}
+	}
+	return key[:cut]
+}
+
+// indexLines reads text, which the TOML decoder has accepted: here nothing is judged, only counted.
+func indexLines(text string) lines {
+	s := scanner{text: text, line: 1, found: lines{}, sizes: map[string]int{}}
+	s.document()
+	return s.found
+}
+
+// table opens [a.b] or [[a.b]]. A name on the way that is an array of tables means its last element.
+func (s *scanner) table() string {
+	line := s.line
+	s.pos++
+	repeated := s.peek() == '['
+	if repeated {
+		s.pos++
+	}
+	names := s.key()
+	path := s.descend("", names[:len(names)-1], line)
+	path = join(path, names[len(names)-1])
+	s.skip("]")
+	if repeated {
+		s.skip("]")
+		s.note(path, line)
+		s.sizes[path]++
+		path = element(path, s.sizes[path]-1)
+	}
+	s.found[path] = line
+	return path
+}
+
+// pair reads "a.b = value" inside the table at path.
+func (s *scanner) pair(path string) {
+	line := s.line
+	names := s.key()
+	if len(path) < maxPath {
+		path = join(s.descend(path, names[:len(names)-1], line), names[len(names)-1])
+		s.found[path] = line
+	}
+	s.blank()
+	s.skip("=")
+	s.blank()
+	s.value(path)
+}
+
+// descend walks from path along names, noting each table that is met for the first time.
+func (s *scanner) descend(path string, names []string, line int) string {
+	for _, name := range names {
+		if len(path) >= maxPath {
+			return path
+		}
+		path = s.last(join(path, name))
+		s.note(path, line)
+	}
+	return path
+}
+
+// last turns an array of tables into its last element, and leaves any other path alone.
+func (s *scanner) last(path string) string {
+	if n := s.sizes[path]; n > 0 {
+		return element(path, n-1)
+	}
+	return path
+}
+
+// note keeps the first line of a path.
+func (s *scanner) note(path string, line int) {
+	if _, ok := s.found[path]; !ok {
+		s.found[path] = line
+	}
+}
+
+// maxPath bounds a path, in bytes. What is nested deeper counts for what is around it: no key of ours is so deep,
+// and paths of a hostile nesting would take the square of the file's size.
+const maxPath = 1000
+
+// value reads any value. Elements of arrays and keys of inline tables get lines of their own.
+func (s *scanner) value(path string) {
+	switch s.peek() {
+	case '[':
+		s.pos++
+		for i := 0; ; i++ {
+			s.space()
+			if s.done() || s.peek() == ']' {
+				break
+			}
+			at := path
+			if len(path) < maxPath {
+				at = element(path, i)
+				s.found[at] = s.line
+			}
+			s.value(at)
+			s.comma()
+		}
+		s.skip("]")
+	case '{':
+		s.pos++
+		for {
+			s.space()
+			if s.done() || s.peek() == '}' {
+				break
+			}
+			s.pair(path)
+			s.comma()
+		}
+		s.skip("}")
+	case '"', '\'':
+		s.quoted()
+	default:
+		s.bare()
+	}
+}
+
+// unquote reads a quoted name by the decoder's own rules for escapes.
+func unquote(quoted string) string {
+	var one struct{ K string }
+	if _, err := toml.Decode("K = "+quoted, &one); err != nil {
+		return strings.Trim(quoted, `"'`)
+	}
+	return one.K
+}

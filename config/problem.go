@@ -1,0 +1,69 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Problem is one thing that is wrong in a configuration file.
+type Problem struct {
+	File    string // as the operator named it
+	Line    int    // from 1; 0 = the problem belongs to no line
+	Key     string // such as "limits.window.max" or "route[2].gate", counted from 1; may be empty
+	Message string // what is wrong and the way out, lower case
+}
+
+// String renders the problem as "file:line: key: message", without the parts that it lacks.
+func (p Problem) String() string {
+	var b strings.Builder
+	b.WriteString(p.File)
+	if p.Line > 0 {
+		fmt.Fprintf(&b, ":%d", p.Line)
+	}
+	if p.Key != "" {
+		b.WriteString(": " + p.Key)
+	}
+	b.WriteString(": " + p.Message)
+	return b.String()
+}
+
+// Error is everything that one stage of reading found wrong, in the order of the file's lines.
+// The stages are syntax, then keys and types, then values: a stage runs when the one before it is clean,
+// so that no problem is only the echo of another.
+type Error struct {
+	Problems []Problem // never empty
+}
+
+// Error renders one problem a line.
+func (e *Error) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// report collects the problems of one stage.
+type report struct {
+	file     string
+	lines    lines
+	problems []Problem
+}
+
+// fail notes a problem at key, or at the nearest table around it where key itself is not in the file.
+func (r *report) fail(key, format string, args ...any) {
+	r.problems = append(r.problems, Problem{
+		File: r.file, Line: r.lines.near(key), Key: key, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// err is nil for a clean stage.
+func (r *report) err() error {
+	if len(r.problems) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(r.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+	return &Error{Problems: slices.Compact(r.problems)}
+}

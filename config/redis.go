@@ -1,0 +1,60 @@
+package config
+
+import "time"
+
+// Redis is how the stock's Redis is reached.
+type Redis struct {
+	Addresses      []string      `toml:"addresses"` // at least one "host:port"
+	Topology       string        `toml:"topology"`  // "auto" "single" "sentinel" "cluster"
+	MasterName     string        `toml:"master_name"`
+	Username       string        `toml:"username"`
+	PasswordFile   string        `toml:"password_file"`
+	Password       Secret        // what PasswordFile holds
+	DB             int           `toml:"db"` // 0 or above; 0 in a cluster
+	TLS            bool          `toml:"tls"`
+	PoolSize       int           `toml:"pool_size"`       // 1 to 10000
+	ConnectTimeout time.Duration `toml:"connect_timeout"` // above 0
+	Timeout        time.Duration `toml:"timeout"`         // above 0; one command
+	WaitReplicas   int           `toml:"wait_replicas"`   // 0 to 16
+	BreakerErrors  int           `toml:"breaker_errors"`  // at least 1, within a second
+	BreakerPause   time.Duration `toml:"breaker_pause"`   // above 0
+}
+
+func defaultRedis(env func(string) (string, bool)) Redis {
+	address, _ := expand("${REDIS_ADDR:-127.0.0.1:6379}", env)
+	return Redis{
+		Addresses:      []string{address},
+		Topology:       "auto",
+		PoolSize:       16,
+		ConnectTimeout: 500 * time.Millisecond,
+		Timeout:        100 * time.Millisecond,
+		BreakerErrors:  20,
+		BreakerPause:   time.Second,
+	}
+}
+
+func (d *Redis) check(r *report) {
+	if len(d.Addresses) == 0 {
+		r.fail("stock.redis.addresses", "is empty; write where Redis is, like [\"127.0.0.1:6379\"]")
+	}
+	for i, address := range d.Addresses {
+		r.hostPort(element("stock.redis.addresses", i), address)
+	}
+	r.unique(d.Addresses, func(i int) string { return element("stock.redis.addresses", i) })
+	r.oneOf("stock.redis.topology", d.Topology, "auto", "single", "sentinel", "cluster")
+	switch {
+	case d.Topology == "sentinel" && d.MasterName == "":
+		r.fail("stock.redis.master_name", "is missing: topology \"sentinel\" asks for a master by its name; write it")
+	case d.MasterName != "" && (d.Topology == "single" || d.Topology == "cluster"):
+		r.fail("stock.redis.master_name", "means a sentinel, but topology is %q; write topology = \"sentinel\", or drop it", d.Topology)
+	case d.Topology == "cluster" && d.DB != 0:
+		r.fail("stock.redis.db", "%d: a cluster has only db 0; write 0", d.DB)
+	}
+	between(r, "stock.redis.db", d.DB, 0, 1<<20)
+	between(r, "stock.redis.pool_size", d.PoolSize, 1, 10000)
+	r.positive("stock.redis.connect_timeout", d.ConnectTimeout)
+	r.positive("stock.redis.timeout", d.Timeout)
+	between(r, "stock.redis.wait_replicas", d.WaitReplicas, 0, 16)
+	between(r, "stock.redis.breaker_errors", d.BreakerErrors, 1, most)
+	r.positive("stock.redis.breaker_pause", d.BreakerPause)
+}

@@ -1,0 +1,66 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Reserve is how routes with gate = "reserve" hold, confirm and release.
+type Reserve struct {
+	PerUser     int           `toml:"per_user"`   // units a person; 0 = no limit
+	Hold        time.Duration `toml:"hold"`       // at least 1 s
+	ConfirmOn   []string      `toml:"confirm_on"` // "2xx" or "201"; empty = only the API confirms
+	ReleaseOn   []string      `toml:"release_on"`
+	ConfirmJSON *JSONValue    `toml:"confirm_json"` // nil = the status alone decides
+	SecretFile  string        `toml:"secret_file"`
+	StatusURL   string        `toml:"status_url"` // with {serial}; "" = nobody can be asked
+	Fence       string        `toml:"fence"`      // "none" "deadline" "cancel" "hold"
+	Mirror      bool          `toml:"mirror"`
+}
+
+// JSONValue is a place in a JSON body and what may stand there.
+type JSONValue struct {
+	Path   string `toml:"path"`
+	Values []any  `toml:"values"` // strings, ints or bools
+}
+
+func defaultReserve() Reserve {
+	return Reserve{
+		PerUser:   1,
+		Hold:      15 * time.Minute,
+		ConfirmOn: []string{"2xx"},
+		ReleaseOn: []string{"4xx"},
+		Fence:     "none",
+	}
+}
+
+func (v *Reserve) check(r *report) {
+	between(r, "stock.reserve.per_user", v.PerUser, 0, most)
+	between(r, "stock.reserve.hold", v.Hold, time.Second, 30*24*time.Hour)
+	r.statusClasses("stock.reserve.confirm_on", v.ConfirmOn)
+	r.statusClasses("stock.reserve.release_on", v.ReleaseOn)
+	for i, status := range v.ReleaseOn {
+		if slices.Contains(v.ConfirmOn, status) {
+			r.fail(element("stock.reserve.release_on", i), "%q is in confirm_on too: an answer is one or the other; drop it from one", status)
+		}
+	}
+	if j := v.ConfirmJSON; j != nil && (j.Path == "" || len(j.Values) == 0) {
+		r.fail("stock.reserve.confirm_json", "path and values belong together; write both")
+	}
+	if _, ok := webURL(v.StatusURL); v.StatusURL != "" && (!ok || !strings.Contains(v.StatusURL, "{serial}")) {
+		r.fail("stock.reserve.status_url", "%q is not a URL with {serial}; write it like \"http://127.0.0.1:9000/orders/by-serial/{serial}\"", v.StatusURL)
+	}
+	r.oneOf("stock.reserve.fence", v.Fence, "none", "deadline", "cancel", "hold")
+}
+
+// statusClasses wants statuses such as "2xx" or "201".
+func (r *report) statusClasses(key string, list []string) {
+	for i, text := range list {
+		digit, class := strings.CutSuffix(text, "xx")
+		if class && len(digit) == 1 && strings.Contains("12345", digit) || statusCode(text) != 0 {
+			continue
+		}
+		r.fail(element(key, i), "%q is not a status; write it like \"2xx\" or \"201\"", text)
+	}
+}

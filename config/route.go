@@ -1,0 +1,71 @@
+package config
+
+// Route says which requests these are, which gate they pass, and where SKU, user and quantity are found.
+type Route struct {
+	Name     string `toml:"name"`     // unique; a label in logs and metrics
+	Match    string `toml:"match"`    // METHOD [HOST]/PATH; its syntax is the proxy's
+	Gate     string `toml:"gate"`     // "pass" "limit" "check" "reserve"
+	SKU      string `toml:"sku"`      // a template; needed by check and reserve
+	User     string `toml:"user"`     // a template; "" = nobody is identified
+	Quantity string `toml:"quantity"` // a template or a number
+}
+
+func (t *Route) preset() { *t = Route{Quantity: "1"} }
+
+// needsStock tells whether the route's gate asks for stock.
+func (t *Route) needsStock() bool { return t.Gate == "check" || t.Gate == "reserve" }
+
+// checkRoutes returns the names of the routes.
+func (c *Config) checkRoutes(r *report) []string {
+	if len(c.Routes) == 0 {
+		r.fail("", "no [[route]]: every request would be refused; add one, like name = \"all\", match = \"/\", gate = \"limit\"")
+	}
+	names := make([]string, len(c.Routes))
+	for i := range c.Routes {
+		names[i] = c.Routes[i].Name
+		c.Routes[i].check(r, element("route", i))
+		c.checkGate(r, &c.Routes[i], element("route", i))
+	}
+	r.unique(names, func(i int) string { return element("route", i) + ".name" })
+	return names
+}
+
+func (t *Route) check(r *report, at string) {
+	r.filled(at+".name", t.Name)
+	for _, c := range t.Name {
+		if c < ' ' || c == 0x7f {
+			r.fail(at+".name", "%q has control characters; write plain text", t.Name)
+			break
+		}
+	}
+	if t.Match == "" {
+		r.fail(at+".match", "is missing; write it like \"POST /order/{sku}\" or \"/\"")
+	}
+	if t.Gate == "" {
+		r.fail(at+".gate", "is missing; write %s", choices(gates))
+	} else {
+		r.oneOf(at+".gate", t.Gate, gates...)
+	}
+	if t.needsStock() && t.SKU == "" {
+		r.fail(at+".sku", "is missing: gate %q must know what is bought; write where it is found, like \"$path_sku\"", t.Gate)
+	}
+	r.filled(at+".quantity", t.Quantity)
+}
+
+var gates = []string{"pass", "limit", "check", "reserve"}
+
+// checkGate finds what a gate and [stock] contradict each other in.
+func (c *Config) checkGate(r *report, t *Route, at string) {
+	if t.needsStock() && c.Stock.Source == "off" {
+		r.fail(at+".gate", "%q asks for stock, but stock.source is \"off\"; write gate = \"limit\", or another source", t.Gate)
+	}
+	if t.Gate != "reserve" {
+		return
+	}
+	if c.Stock.OnError == "allow" {
+		r.fail(at+".gate", "\"reserve\" cannot be allowed without Redis, but stock.on_error is \"allow\"; write on_error = \"refuse\", or gate = \"check\"")
+	}
+	if c.Stock.UnknownSKU == "allow" {
+		r.fail(at+".gate", "\"reserve\" cannot take from a SKU that is not there, but stock.unknown_sku is \"allow\"; write unknown_sku = \"refuse\", or gate = \"check\"")
+	}
+}

@@ -1,0 +1,129 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The rules that many keys share. Each notes a problem at its key and goes on.
+
+// oneOf wants one of a few words.
+func (r *report) oneOf(key, value string, allowed ...string) {
+	if !slices.Contains(allowed, value) {
+		r.fail(key, "%q is not known; write %s", value, choices(allowed))
+	}
+}
+
+// filled wants any text at all.
+func (r *report) filled(key, value string) bool {
+	if value == "" {
+		r.fail(key, "is empty; write a value")
+	}
+	return value != ""
+}
+
+// positive wants a duration above 0.
+func (r *report) positive(key string, d time.Duration) {
+	if d <= 0 {
+		r.fail(key, "%v must be above 0s", d)
+	}
+}
+
+// notNegative wants a duration that is 0 or above.
+func (r *report) notNegative(key string, d time.Duration) {
+	if d < 0 {
+		r.fail(key, "%v must not be below 0s", d)
+	}
+}
+
+// between wants low <= value <= high.
+func between[T cmp.Ordered](r *report, key string, value, low, high T) {
+	if value < low || value > high {
+		r.fail(key, "%v must be from %v to %v", value, low, high)
+	}
+}
+
+// atMost reports a contradiction: the key's value must not exceed that of another key. It is reported at the
+// one of the two that is in the file. A limit that is wrong by itself contradicts nothing.
+func atMost[T cmp.Ordered](r *report, key string, value T, other string, limit T) {
+	var zero T
+	if value <= limit || limit <= zero {
+		return
+	}
+	if _, has := r.lines[key]; has {
+		r.fail(key, "%v exceeds %s (%v); lower it, or raise the other", value, other, limit)
+		return
+	}
+	r.fail(other, "%v is below %s (%v); raise it, or lower the other", limit, key, value)
+}
+
+// unique wants values that differ.
+func (r *report) unique(values []string, key func(i int) string) {
+	first := map[string]int{}
+	for i, v := range values {
+		if j, ok := first[v]; ok && v != "" {
+			r.fail(key(i), "%q stands at %s too; change or drop one", v, key(j))
+			continue
+		}
+		first[v] = i
+	}
+}
+
+// token wants the name of a header (RFC 9110, 5.1).
+func (r *report) token(key, value string) {
+	const marks = "!#$%&'*+-.^_`|~"
+	for _, c := range value {
+		if !(c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.ContainsRune(marks, c)) {
+			r.fail(key, "%q is not a header name; write letters, digits and -", value)
+			return
+		}
+	}
+	r.filled(key, value)
+}
+
+// variables wants only these $names in a template. $$ is a dollar sign.
+func (r *report) variables(key, template string, known ...string) {
+	for _, name := range variablesOf(template) {
+		if near := nearest(name, known); !slices.Contains(known, name) && near != "" {
+			r.fail(key, "$%s is not known; did you mean $%s?", name, near)
+		} else if !slices.Contains(known, name) {
+			r.fail(key, "$%s is not known; here may stand $%s, and $$ for a dollar sign", name, strings.Join(known, " $"))
+		}
+	}
+}
+
+// variablesOf lists the $names in a template.
+func variablesOf(template string) []string {
+	var names []string
+	for i := 0; i < len(template); i++ {
+		if template[i] != '$' {
+			continue
+		}
+		j := i + 1
+		for j < len(template) && (template[j] == '_' || template[j]|0x20 >= 'a' && template[j]|0x20 <= 'z' || template[j] >= '0' && template[j] <= '9') {
+			j++
+		}
+		if j == i+1 && j < len(template) && template[j] == '$' {
+			i = j
+			continue
+		}
+		names = append(names, template[i+1:j])
+		i = j - 1
+	}
+	return names
+}
+
+// choices renders a list of words for a message.
+func choices(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = fmt.Sprintf("%q", w)
+	}
+	if n := len(quoted); n > 1 {
+		return strings.Join(quoted[:n-1], ", ") + " or " + quoted[n-1]
+	}
+	return strings.Join(quoted, "")
+}

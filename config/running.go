@@ -1,0 +1,100 @@
+package config
+
+import "strings"
+
+// Admin is where the dashboard and the control API listen.
+type Admin struct {
+	Listen          string `toml:"listen"` // "" = none
+	TokenFile       string `toml:"token_file"`
+	Token           Secret // what TokenFile holds; never empty beyond loopback
+	ViewerTokenFile string `toml:"viewer_token_file"`
+}
+
+// Ops is where health and metrics are served.
+type Ops struct {
+	Listen string `toml:"listen"` // "" = none
+}
+
+// Fleet is what the instances in front of one shop have in common.
+type Fleet struct {
+	Name      string `toml:"name"`
+	Instances int    `toml:"instances"` // 0 = count heartbeats in Redis
+}
+
+// Log is the log of what happens to this instance.
+type Log struct {
+	Level  string `toml:"level"`  // "debug" "info" "warn" "error"
+	Format string `toml:"format"` // "auto" "text" "json"
+}
+
+// AccessLog is the log of requests.
+type AccessLog struct {
+	Output       string `toml:"output"`        // "off" "stdout" "file:/path"
+	RefusedFirst int    `toml:"refused_first"` // of each reason in a second; 0 or above
+	RefusedEvery int    `toml:"refused_every"` // then one in so many; at least 1
+	MaskIP       bool   `toml:"mask_ip"`
+}
+
+// Metrics bounds the labels of metrics.
+type Metrics struct {
+	MaxSKUs int `toml:"max_skus"` // 0 or above
+}
+
+// Reload is when the file is read again.
+type Reload struct {
+	Watch bool `toml:"watch"`
+}
+
+// check wants the whole file to make sense, section by section in the order of the reference.
+func (c *Config) check(r *report) {
+	r.oneOf("mode", c.Mode, "enforce", "observe")
+	c.Server.check(r)
+	c.Upstream.check(r)
+	names := c.checkRoutes(r)
+	c.Limits.check(r, names)
+	c.Stock.check(r)
+	c.checkSales(r)
+	c.Responses.check(r)
+	c.checkListeners(r)
+	r.filled("fleet.name", c.Fleet.Name)
+	between(r, "fleet.instances", c.Fleet.Instances, 0, 1<<20)
+	r.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
+	r.oneOf("log.format", c.Log.Format, "auto", "text", "json")
+	c.AccessLog.check(r)
+	between(r, "metrics.max_skus", c.Metrics.MaxSKUs, 0, 1<<20)
+}
+
+// checkListeners also refuses one address twice, which would only fail when it is opened.
+func (c *Config) checkListeners(r *report) {
+	keys, addresses := []string{}, []string{}
+	for i, address := range c.Server.Listen {
+		keys, addresses = append(keys, element("server.listen", i)), append(addresses, address)
+	}
+	keys, addresses = append(keys, "admin.listen", "ops.listen"), append(addresses, c.Admin.Listen, c.Ops.Listen)
+	for i, address := range addresses {
+		if strings.HasSuffix(address, ":0") {
+			addresses[i] = "" // a free port of the kernel's choice is never the same
+		}
+	}
+	r.unique(addresses, func(i int) string { return keys[i] })
+
+	if c.Admin.Listen != "" {
+		r.listen("admin.listen", c.Admin.Listen)
+		if !loopback(c.Admin.Listen) && c.Admin.TokenFile == "" {
+			r.fail("admin.listen", "%q can be reached from other machines; write token_file, or listen on 127.0.0.1", c.Admin.Listen)
+		}
+	}
+	if c.Ops.Listen != "" {
+		r.listen("ops.listen", c.Ops.Listen)
+	}
+}
+
+func (a *AccessLog) check(r *report) {
+	if path, ok := strings.CutPrefix(a.Output, "file:"); !ok {
+		r.oneOf("access_log.output", a.Output, "off", "stdout", "file:/var/log/sluice/access.log")
+	} else if path == "" {
+		r.fail("access_log.output", "%q names no file; write it like \"file:/var/log/sluice/access.log\"", a.Output)
+	}
+	between(r, "access_log.refused_first", a.RefusedFirst, 0, most)
+	between(r, "access_log.refused_every", a.RefusedEvery, 1, most)
+}

@@ -1,0 +1,50 @@
+package config
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxSecret bounds a file that holds one password or token.
+const maxSecret = 4 << 10
+
+// readSecrets reads the *_file keys that hold a value. A relative path starts from the configuration's folder,
+// so that it means the same wherever sluice is started.
+func (c *Config) readSecrets(r *report, folder string) {
+	c.Stock.Redis.Password = r.secret("stock.redis.password_file", folder, c.Stock.Redis.PasswordFile)
+	c.Admin.Token = r.secret("admin.token_file", folder, c.Admin.TokenFile)
+}
+
+// secret reads one line; the end of the line is not part of it.
+func (r *report) secret(key, folder, path string) Secret {
+	if path == "" {
+		return ""
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(folder, path)
+	}
+	text, err := readSome(path)
+	value := strings.TrimRight(string(text), "\r\n")
+	switch {
+	case err != nil:
+		r.fail(key, "open %s: %s; write the path of a file that sluice may read", path, cause(err))
+	case value == "":
+		r.fail(key, "%s is empty; write the value into it", path)
+	case len(text) > maxSecret:
+		r.fail(key, "%s is larger than 4KiB; write the value alone into it", path)
+	case strings.ContainsAny(value, "\r\n\x00"):
+		r.fail(key, "%s holds more than one line; write the value alone into it", path)
+	}
+	return Secret(value)
+}
+
+func readSome(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, maxSecret+1))
+}

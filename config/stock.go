@@ -1,0 +1,64 @@
+package config
+
+import "time"
+
+// Stock is where the gate learns what is left.
+type Stock struct {
+	Source        string        `toml:"source"`          // "memory" "redis" "off"
+	OnError       string        `toml:"on_error"`        // "refuse" or "allow"
+	UnknownSKU    string        `toml:"unknown_sku"`     // "refuse" or "allow"
+	Refresh       time.Duration `toml:"refresh"`         // 1 ms to 1 s
+	PerUnit       int           `toml:"per_unit"`        // requests in flight for each unit left; 0 = no cap
+	SoldOutMemory time.Duration `toml:"sold_out_memory"` // above 0
+	SoldOutOn     *Answer       `toml:"sold_out_on"`     // nil = the shop's answers teach nothing
+	Redis         Redis         `toml:"redis"`
+	Layout        Layout        `toml:"layout"`
+	Reserve       Reserve       `toml:"reserve"`
+}
+
+// Answer describes an answer of the shop. What is given must all be true of it.
+type Answer struct {
+	Status []int  `toml:"status"`
+	JSON   string `toml:"json"`   // where in a JSON body, like "data.code"
+	Values []any  `toml:"values"` // what may stand there: strings, ints or bools
+}
+
+func defaultStock(env func(string) (string, bool)) Stock {
+	return Stock{
+		Source:        "memory",
+		OnError:       "refuse",
+		UnknownSKU:    "refuse",
+		Refresh:       10 * time.Millisecond,
+		SoldOutMemory: time.Second,
+		Redis:         defaultRedis(env),
+		Layout:        defaultLayout(),
+		Reserve:       defaultReserve(),
+	}
+}
+
+func (s *Stock) check(r *report) {
+	r.oneOf("stock.source", s.Source, "memory", "redis", "off")
+	r.oneOf("stock.on_error", s.OnError, "refuse", "allow")
+	r.oneOf("stock.unknown_sku", s.UnknownSKU, "refuse", "allow")
+	between(r, "stock.refresh", s.Refresh, time.Millisecond, time.Second)
+	between(r, "stock.per_unit", s.PerUnit, 0, most)
+	r.positive("stock.sold_out_memory", s.SoldOutMemory)
+	if s.SoldOutOn != nil {
+		s.SoldOutOn.check(r, "stock.sold_out_on")
+	}
+	s.Redis.check(r)
+	s.Layout.check(r)
+	s.Reserve.check(r)
+}
+
+func (a *Answer) check(r *report, at string) {
+	if len(a.Status) == 0 && a.JSON == "" {
+		r.fail(at, "names no answer; write status, or json and values")
+	}
+	for i, status := range a.Status {
+		between(r, element(at+".status", i), status, 100, 599)
+	}
+	if (a.JSON == "") != (len(a.Values) == 0) {
+		r.fail(at, "json and values belong together; write both or neither")
+	}
+}

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Size is a number of bytes, written "512B" "16KiB" "1MiB" "2GiB"; at most 1 TiB.
+type Size int64
+
+// String renders the size with the largest unit that leaves a whole number.
+func (s Size) String() string {
+	switch {
+	case s >= 1<<30 && s%(1<<30) == 0:
+		return fmt.Sprintf("%dGiB", int64(s>>30))
+	case s >= 1<<20 && s%(1<<20) == 0:
+		return fmt.Sprintf("%dMiB", int64(s>>20))
+	case s >= 1<<10 && s%(1<<10) == 0:
+		return fmt.Sprintf("%dKiB", int64(s>>10))
+	}
+	return fmt.Sprintf("%dB", int64(s))
+}
+
+// PerSecond is a rate in events a second, always above 0, written "20/s" "600/m" "0.5/s" "100/h".
+type PerSecond float64
+
+// Secret is a password or token. It prints as "(secret)" wherever it ends up; string(s) is the value.
+type Secret string
+
+// String hides the value.
+func (s Secret) String() string { return "(secret)" }
+
+// GoString hides the value from %#v.
+func (s Secret) GoString() string { return "(secret)" }
+
+// MarshalText hides the value from encoders and loggers.
+func (s Secret) MarshalText() ([]byte, error) { return []byte("(secret)"), nil }
+
+const maxSize = 1 << 40
+
+func parseSize(text string) (Size, error) {
+	units := []struct {
+		name  string
+		bytes float64
+	}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"B", 1}}
+	for _, u := range units {
+		number, ok := strings.CutSuffix(text, u.name)
+		if !ok {
+			continue
+		}
+		n, err := parseDecimal(number)
+		if err != nil || n*u.bytes > maxSize || n*u.bytes != math.Trunc(n*u.bytes) {
+			break
+		}
+		return Size(n * u.bytes), nil
+	}
+	if digits(text) {
+		return 0, fmt.Errorf(`%q has no unit; write "%sB", "16KiB" or "1MiB"`, text, text)
+	}
+	return 0, fmt.Errorf(`%q is not a size; write it like "512B", "16KiB" or "1MiB"`, text)
+}
+
+func parseRate(text string) (PerSecond, error) {
+	number, unit, ok := strings.Cut(text, "/")
+	if !ok && digits(text) {
+		return 0, fmt.Errorf(`%q has no unit; write "%s/s" or "%s/m"`, text, text, text)
+	}
+	seconds := map[string]float64{"s": 1, "m": 60, "h": 3600}[unit]
+	n, err := parseDecimal(number)
+	if err != nil || seconds == 0 || n > 1e9 {
+		return 0, fmt.Errorf(`%q is not a rate; write it like "20/s" or "600/m"`, text)
+	}
+	if n == 0 {
+		return 0, errors.New("a rate of 0 would refuse everything; write a larger one")
+	}
+	return PerSecond(n / seconds), nil
+}
+
+func parseDuration(text string) (time.Duration, error) {
+	if digits(text) {
+		return 0, fmt.Errorf(`%q has no unit; write "%ss" or "%sms"`, text, text, text)
+	}
+	d, err := time.ParseDuration(text)
+	if err == nil {
+		return d, nil
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok && digits(days) {
+		return 0, fmt.Errorf(`%q is not a duration; write days as hours, like "24h"`, text)
+	}
+	return 0, fmt.Errorf(`%q is not a duration; write it like "10ms", "1s" or "1m30s"`, text)
+}
+
+// parseDecimal reads digits with at most one point: no sign, exponent, hexadecimal, "inf" or "nan".
+func parseDecimal(text string) (float64, error) {
+	if !digits(strings.Replace(text, ".", "", 1)) {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseFloat(text, 64)
+}
+
+func digits(text string) bool {
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return text != ""
+}

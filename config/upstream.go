@@ -1,0 +1,97 @@
+package config
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Upstream is the shop's ordering backend.
+type Upstream struct {
+	Targets         []string      `toml:"targets"` // at least one; no default
+	Policy          string        `toml:"policy"`
+	MaxConns        int           `toml:"max_conns"`        // 1 to 65535, per target
+	ConnectTimeout  time.Duration `toml:"connect_timeout"`  // above 0, at most Timeout
+	ResponseTimeout time.Duration `toml:"response_timeout"` // above 0, at most Timeout; to the response's header
+	Timeout         time.Duration `toml:"timeout"`          // above 0; the whole exchange
+	IdleConnTimeout time.Duration `toml:"idle_conn_timeout"`
+	PassHost        bool          `toml:"pass_host"`
+	Retry           string        `toml:"retry"` // "off" or "connect"
+	Health          Health        `toml:"health"`
+}
+
+// Health is how each target is probed.
+type Health struct {
+	Path     string        `toml:"path"`     // "" = no active check
+	Interval time.Duration `toml:"interval"` // above 0
+	Timeout  time.Duration `toml:"timeout"`  // above 0, at most Interval
+	Fails    int           `toml:"fails"`    // 1 to 1000, in a row
+	Passes   int           `toml:"passes"`   // 1 to 1000, in a row
+	Status   string        `toml:"status"`   // "200" or "200-399"; see Statuses
+}
+
+// Statuses is the range of Status, both ends included.
+func (h *Health) Statuses() (low, high int) {
+	first, last, isRange := strings.Cut(h.Status, "-")
+	if !isRange {
+		last = first
+	}
+	return statusCode(first), statusCode(last)
+}
+
+// statusCode is an HTTP status from 100 to 599, or 0.
+func statusCode(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil || len(text) != 3 || n < 100 || n > 599 {
+		return 0
+	}
+	return n
+}
+
+func defaultUpstream() Upstream {
+	return Upstream{
+		Policy:          "least_conn",
+		MaxConns:        512,
+		ConnectTimeout:  time.Second,
+		ResponseTimeout: 5 * time.Second,
+		Timeout:         10 * time.Second,
+		IdleConnTimeout: 4 * time.Second,
+		PassHost:        true,
+		Retry:           "connect",
+		Health:          Health{Interval: 2 * time.Second, Timeout: time.Second, Fails: 3, Passes: 2, Status: "200-399"},
+	}
+}
+
+func (u *Upstream) check(r *report) {
+	if len(u.Targets) == 0 {
+		r.fail("upstream.targets", "is missing; write where the shop is, like [\"http://127.0.0.1:9000\"]")
+	}
+	for i, target := range u.Targets {
+		r.target(element("upstream.targets", i), target)
+	}
+	r.unique(u.Targets, func(i int) string { return element("upstream.targets", i) })
+	r.oneOf("upstream.policy", u.Policy, "least_conn", "round_robin", "random", "first", "client_hash")
+	between(r, "upstream.max_conns", u.MaxConns, 1, 65535)
+	r.positive("upstream.connect_timeout", u.ConnectTimeout)
+	r.positive("upstream.response_timeout", u.ResponseTimeout)
+	r.positive("upstream.timeout", u.Timeout)
+	r.positive("upstream.idle_conn_timeout", u.IdleConnTimeout)
+	atMost(r, "upstream.connect_timeout", u.ConnectTimeout, "upstream.timeout", u.Timeout)
+	atMost(r, "upstream.response_timeout", u.ResponseTimeout, "upstream.timeout", u.Timeout)
+	r.oneOf("upstream.retry", u.Retry, "off", "connect")
+	u.Health.check(r)
+}
+
+func (h *Health) check(r *report) {
+	if h.Path != "" && (!strings.HasPrefix(h.Path, "/") || strings.ContainsAny(h.Path, " \t\r\n")) {
+		r.fail("upstream.health.path", "%q is not a path; write it like \"/healthz\"", h.Path)
+	}
+	r.positive("upstream.health.interval", h.Interval)
+	r.positive("upstream.health.timeout", h.Timeout)
+	atMost(r, "upstream.health.timeout", h.Timeout, "upstream.health.interval", h.Interval)
+	between(r, "upstream.health.fails", h.Fails, 1, 1000)
+	between(r, "upstream.health.passes", h.Passes, 1, 1000)
+	if low, high := h.Statuses(); low == 0 || high < low {
+		r.fail("upstream.health.status", "%q is not a range of statuses; write it like \"200\" or \"200-399\"", h.Status)
+	}
+}
