@@ -122,6 +122,9 @@ func (r *request) namedByConnection() []byte {
 // endToEnd reports whether a field may travel on: it is not about this connection alone (RFC 9110, section
 // 7.6.1), not one that the gate writes itself, and not one that only the gate may speak.
 func endToEnd(name []byte) bool {
+	if len(name) > 7 && equalFold(name[:7], "Sluice-") {
+		return false
+	}
 	switch len(name) {
 	case 2:
 		return !equalFold(name, "TE")
@@ -146,7 +149,7 @@ func endToEnd(name []byte) bool {
 	case 17:
 		return !equalFold(name, "Transfer-Encoding") && !equalFold(name, "X-Forwarded-Proto")
 	}
-	return len(name) < 7 || !equalFold(name[:7], "Sluice-")
+	return true
 }
 
 // fromProxy reports whether a field speaks of the way here: believed, and handed on, from trusted proxies alone.

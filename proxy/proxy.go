@@ -170,6 +170,7 @@ func (p *Proxy) end(r *request) {
 	if fault := recover(); fault != nil {
 		r.shard.panics.Add(1)
 		p.log.Error("handling a request panicked", "fault", fault, "stack", string(debug.Stack()))
+		r.shard.refused[r.route.index][Internal].Add(1)
 		p.refuse(r, Internal, 0)
 	}
 	p.leave(r)

@@ -121,20 +121,20 @@ func (p *Proxy) match(r *request) Reason {
 			return reason
 		}
 	}
-	if r.route == nil {
+	if r.route == &p.noRoute {
 		return NoRoute
 	}
 	return Admitted
 }
 
-// find returns the first route that takes the request, with what its names caught in r.caught.
+// find returns the first route that takes the request, with what its names caught in r.caught; noRoute when none does.
 func (p *Proxy) find(method, path []byte, r *request, fold bool) *route {
 	for i := range p.routes {
 		if p.routes[i].pattern.matches(method, r.host, path, &r.caught, fold) {
 			return &p.routes[i]
 		}
 	}
-	return nil
+	return &p.noRoute
 }
 
 // matchLoose looks for another, gated route that a lenient shop could see in this path.
@@ -143,22 +143,21 @@ func (p *Proxy) matchLoose(r *request) Reason {
 	caught := r.caught
 	loose := p.find(r.method, r.scratch, r, true)
 	same := loose == r.route
-	if same && r.route != nil && r.route.gated() {
+	if same && r.route.gated() {
 		// The names must catch the same too, once decoded: /a/%31 is SKU 1 in both readings, /a/x%2f1 is not.
 		for i := range r.route.pattern.names {
 			r.value = unescape(r.value[:0], caught[i])
 			same = same && string(r.value) == string(r.caught[i])
 		}
 	}
-	gated := r.route != nil && r.route.gated() || loose != nil && loose.gated()
 	r.caught = caught
-	if !same && gated {
-		if r.route == nil || !r.route.gated() {
-			r.route = loose // the refusal belongs to the route that was aimed at
-		}
-		return Ambiguous
+	if same || !r.route.gated() && !loose.gated() {
+		return Admitted
 	}
-	return Admitted
+	if !r.route.gated() {
+		r.route = loose // the refusal belongs to the route that was aimed at
+	}
+	return Ambiguous
 }
 
 // splitTarget parts path and query as they were received. An absolute form loses scheme and authority.

@@ -76,14 +76,13 @@ func compileVariable(text string, p *pattern) (v variable, err error) {
 
 // cutReference reads one reference, without its $, from the start of text.
 func cutReference(text string) (ref part, rest string, err error) {
-	end := 0
-	for end < len(text) && (isName(text[end:end+1]) || text[end] == '-') {
-		end++
-	}
-	if strings.HasPrefix(text, "json_") { // a path of keys and indexes: x.y.0.z
-		for end < len(text) && (isName(text[end:end+1]) || text[end] == '-' || text[end] == '.' && end+1 < len(text) && isName(text[end+1:end+2])) {
-			end++
+	end := nameEnd(text, "")
+	if _, ok := whole[text[:end]]; !ok {
+		joints := "-" // cookie-name; a path of JSON keys and indexes x.y.0.z also has dots
+		if strings.HasPrefix(text, "json_") {
+			joints = "-."
 		}
+		end = nameEnd(text, joints)
 	}
 	word, rest := text[:end], text[end:]
 	if s, ok := whole[word]; ok {
@@ -110,6 +109,19 @@ func cutReference(text string) (ref part, rest string, err error) {
 		return ref, rest, errors.New(`a "$" without a name; write "$$" for a dollar sign`)
 	}
 	return ref, rest, fmt.Errorf("$%s: unknown variable; one of $remote_addr $host $request_id $path_x $arg_x $cookie_x $http_x $form_x $json_x", word)
+}
+
+// nameEnd is where the name at the start of text ends; a joint belongs to it only between letters.
+func nameEnd(text, joints string) int {
+	for i := range len(text) {
+		if isName(text[i : i+1]) {
+			continue
+		}
+		if i == 0 || strings.IndexByte(joints, text[i]) < 0 || i+1 == len(text) || !isName(text[i+1:i+2]) {
+			return i
+		}
+	}
+	return len(text)
 }
 
 func (v *variable) empty() bool { return len(v.parts) == 0 }
