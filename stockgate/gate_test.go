@@ -268,8 +268,7 @@ func firstLook(t *testing.T, g *Gate, now int64, sku []byte) proxy.Reason {
 	t.Helper()
 	answer := make(chan proxy.Reason)
 	go func() { answer <- g.Enter(now, sku) }()
-	g.sampler.batch = append(g.sampler.batch[:0], <-g.sampler.queue)
-	g.sampler.firstLooks(t.Context(), now)
+	g.sampler.firstLooks(t.Context(), now, <-g.sampler.queue)
 	return <-answer
 }
 

@@ -56,7 +56,7 @@ func newSampler(o Options, src Source, t *table) *sampler {
 		refresh:  int64(o.Refresh),
 		quiet:    int64(max(o.Refresh, o.SoldOutMemory/4)),
 		memory:   int64(o.SoldOutMemory),
-		queue:    make(chan *entry, maxPending),
+		queue:    make(chan *entry, min(maxPending, o.MaxSKUs/4+1)),
 		done:     make(chan struct{}),
 		faults:   faults{named: make(map[string]bool), log: o.Log},
 		readings: make([]layout.Reading, readAtOnce),
@@ -93,8 +93,7 @@ func (s *sampler) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case e := <-queue:
-			s.batch = append(s.batch[:0], e)
-			s.firstLooks(ctx, now)
+			s.firstLooks(ctx, now, e)
 		case <-timer.C:
 			s.work(ctx, now)
 		}
@@ -152,7 +151,6 @@ func (s *sampler) turn(ctx context.Context, now int64) {
 		if !s.read(ctx, s.clock()) {
 			return
 		}
-		s.batch = s.batch[:0]
 		s.firstLooks(ctx, s.clock())
 	}
 }
@@ -180,16 +178,12 @@ func (s *sampler) due(now int64, e *entry) bool {
 	return now-at >= every-s.refresh/2
 }
 
-// firstLooks reads the batch, and the first looks that are waiting as far as they fit in.
-func (s *sampler) firstLooks(ctx context.Context, now int64) {
-	for len(s.batch) < readAtOnce && now >= s.lookAt {
-		select {
-		case e := <-s.queue:
-			s.batch = append(s.batch, e)
-			continue
-		default:
-		}
-		break
+// firstLooks reads first, and those that are waiting as far as they fit into one round trip, unless it is too
+// early for them.
+func (s *sampler) firstLooks(ctx context.Context, now int64, first ...*entry) {
+	s.batch = append(s.batch[:0], first...)
+	for len(s.batch) < readAtOnce && now >= s.lookAt && len(s.queue) > 0 {
+		s.batch = append(s.batch, <-s.queue) // nobody else takes from it
 	}
 	if len(s.batch) > 0 {
 		s.lookAt = now + int64(len(s.batch))*perFirstLook

@@ -14,19 +14,19 @@ func compile(name, prefix, text string) (template, error) {
 		return nil, nil
 	}
 	t := template{prefix}
-	for {
-		before, after, found := strings.Cut(text, "$")
+	for rest := text; ; {
+		before, after, found := strings.Cut(rest, "$")
 		t[len(t)-1] += before
 		switch {
 		case !found:
 			return t, nil
 		case strings.HasPrefix(after, "sku"):
-			t, text = append(t, ""), after[len("sku"):]
+			t, rest = append(t, ""), after[len("sku"):]
 		case strings.HasPrefix(after, "$"):
 			t[len(t)-1] += "$"
-			text = after[1:]
+			rest = after[1:]
 		default:
-			return nil, fmt.Errorf("%s: %q: after a dollar sign only $sku and $$ are known", name, "$"+after)
+			return nil, fmt.Errorf("%s %q: after a dollar sign only $sku and $$ are known", name, text)
 		}
 	}
 }
