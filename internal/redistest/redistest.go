@@ -1,0 +1,171 @@
+// Package redistest runs a real redis-server for tests and lets them break it.
+//
+// Each server listens on a loopback port of its own, keeps nothing on disk, and ends with the test.
+package redistest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Server is one redis-server. Its methods fail the test when they cannot do what they say.
+type Server struct {
+	Addr   string        // host:port, the same after Restart
+	Client *redis.Client // for the test's own commands
+
+	t       testing.TB
+	dir     string
+	extra   []string
+	process *exec.Cmd
+}
+
+// Start runs a redis-server until the test ends; extra are further arguments of it. Without the binary the
+// test is skipped, or fails where the environment has CI set.
+func Start(t testing.TB, extra ...string) *Server {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("redis-server is not installed, and in CI it must be")
+		}
+		t.Skip("redis-server is not installed")
+	}
+	s := &Server{t: t, dir: t.TempDir(), extra: extra}
+	t.Cleanup(s.stop)
+	for range 5 { // another process may take the port before redis-server does
+		s.Addr = freePort(t)
+		if s.run() == nil {
+			s.Client = redis.NewClient(&redis.Options{Addr: s.Addr, DialerRetries: 1, PoolSize: 4})
+			return s
+		}
+	}
+	t.Fatal("redis-server does not start")
+	return nil
+}
+
+// freePort asks the kernel for a port that nobody uses.
+func freePort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// run starts the process and waits until it answers.
+func (s *Server) run() error {
+	host, port, _ := net.SplitHostPort(s.Addr)
+	args := append([]string{"--bind", host, "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no"}, s.extra...)
+	s.process = exec.Command("redis-server", args...)
+	if err := s.process.Start(); err != nil {
+		return err
+	}
+	err := s.answers()
+	if err != nil {
+		s.Kill()
+	}
+	return err
+}
+
+// answers waits until the server speaks on its port.
+func (s *Server) answers() error {
+	for range 500 {
+		c, err := net.Dial("tcp", s.Addr)
+		if err == nil {
+			buf := make([]byte, 1)
+			_, err = fmt.Fprint(c, "PING\r\n")
+			if err == nil {
+				_, err = c.Read(buf)
+			}
+			c.Close()
+			if err == nil {
+				return nil
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return errors.New("redis-server does not answer")
+}
+
+// Kill ends the server as kill -9 does, and waits until it is gone.
+func (s *Server) Kill() {
+	if s.process == nil {
+		return
+	}
+	_ = s.process.Process.Kill()
+	_ = s.process.Wait()
+	s.process = nil
+}
+
+// Restart runs the server again on the same port, empty, after Kill.
+func (s *Server) Restart() {
+	s.t.Helper()
+	if err := s.run(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Pause lets the server hang: connections open, but nothing is answered.
+func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
+
+// Resume ends Pause.
+func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig syscall.Signal) {
+	s.t.Helper()
+	if err := s.process.Process.Signal(sig); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Calls is how often the server has run a command since it started, as INFO commandstats counts: "get",
+// "hmget", "ping". Only commands that nobody else sends make a sharp count.
+func (s *Server) Calls(command string) int64 {
+	s.t.Helper()
+	return s.number("commandstats", "cmdstat_"+command+":calls=")
+}
+
+// Commands is how many commands the server has processed since it started, this one not included.
+func (s *Server) Commands() int64 {
+	s.t.Helper()
+	return s.number("stats", "total_commands_processed:")
+}
+
+// number finds the digits that follow name in a section of INFO; 0 when name is not there.
+func (s *Server) number(section, name string) int64 {
+	s.t.Helper()
+	text, err := s.Client.Info(context.Background(), section).Result()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_, after, found := strings.Cut(text, name)
+	if !found {
+		return 0
+	}
+	end := strings.IndexFunc(after, func(r rune) bool { return r < '0' || r > '9' })
+	n, err := strconv.ParseInt(after[:end], 10, 64)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
+// stop ends what Start began.
+func (s *Server) stop() {
+	if s.Client != nil {
+		s.Client.Close()
+	}
+	s.Kill()
+}

@@ -1,0 +1,89 @@
+package stockgate
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// verdict is what the last look at a SKU found.
+type verdict uint8
+
+const (
+	unread    verdict = iota // nobody has looked yet
+	onSale                   // units are free
+	soldOut                  // none is
+	notOnSale                // its status says so
+	unknown                  // it has no key
+	faulty                   // its keys hold something else than a stock
+	numVerdicts
+)
+
+// verdictBits is the room for a verdict beside its time; 60 bits of nanoseconds last for 36 years.
+const verdictBits = 3
+
+// entry is what is known of one SKU. Requests read it and, where per_unit is set, count themselves; all else is
+// written by the sampler.
+type entry struct {
+	sku  string
+	hash uint64
+	next atomic.Pointer[entry] // in the table's chain
+
+	latched atomic.Int64 // verdict, and the time at which the look began, in one word: they can never disagree
+	free    atomic.Int64 // units, of the verdict onSale
+	asked   atomic.Int64 // ns; at most askedEvery behind
+	pending atomic.Pointer[look]
+
+	// The sampler's own.
+	sampled bool // read at every refresh
+	gone    bool // removed from the table
+	dipped  bool // the last reading was below zero, and was not believed
+
+	_        [64]byte // those who only look must not feel those who enter
+	inFlight atomic.Int64
+}
+
+// latch returns the verdict and the time of the look behind it.
+func (e *entry) latch() (v verdict, at int64) {
+	word := e.latched.Load()
+	return verdict(word & (1<<verdictBits - 1)), word >> verdictBits
+}
+
+// publish makes a verdict visible. Only the sampler calls it.
+func (e *entry) publish(v verdict, free, at int64) {
+	e.free.Store(free)
+	e.latched.Store(at<<verdictBits | int64(v))
+}
+
+// askedEvery is how precisely it is known when a SKU was asked for last.
+const askedEvery = int64(100 * time.Millisecond)
+
+// touch notes that the SKU is asked for. A crowd that asks writes ten times a second and reads otherwise.
+func (e *entry) touch(now int64) {
+	if now-e.asked.Load() > askedEvery {
+		e.asked.Store(now)
+	}
+}
+
+// enter counts one request in while fewer than limit are in flight. A refusal writes nothing.
+func (e *entry) enter(limit int64) bool {
+	for {
+		n := e.inFlight.Load()
+		if n >= limit {
+			return false
+		}
+		if e.inFlight.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// leave counts one request out. It stops at zero: a request that on_error admitted while the table was full was
+// never counted in.
+func (e *entry) leave() {
+	for {
+		n := e.inFlight.Load()
+		if n <= 0 || e.inFlight.CompareAndSwap(n, n-1) {
+			return
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package stockgate_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sluice/proxy"
+	"sluice/stockgate"
+)
+
+// One unit is left, and two people want it.
+func Example() {
+	start := time.Now()
+	now := func() int64 { return int64(time.Since(start)) }
+
+	stock := stockgate.NewMemory()
+	_ = stock.Set(context.Background(), "1001", 1)
+
+	gate, err := stockgate.New(stockgate.Options{Now: now}, stock)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer gate.Close()
+
+	fmt.Println("first admitted:", gate.Enter(now(), []byte("1001")) == proxy.Admitted)
+	stock.Take("1001", 1) // the shop sells it
+	gate.Leave([]byte("1001"))
+
+	for gate.Closed(now(), []byte("1001")) != proxy.SoldOut {
+		time.Sleep(time.Millisecond) // at most two refreshes
+	}
+	fmt.Println("second sold out:", gate.Enter(now(), []byte("1001")) == proxy.SoldOut)
+	// Output:
+	// first admitted: true
+	// second sold out: true
+}

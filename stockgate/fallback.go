@@ -1,0 +1,31 @@
+package stockgate
+
+import (
+	"math"
+	"sync/atomic"
+
+	"sluice/proxy"
+)
+
+// fallbacks counts what on_error decided. It is written by Enter alone, which stands behind the limits: the
+// crowd does not reach it.
+type fallbacks struct {
+	_       [64]byte
+	allowed atomic.Uint64
+	_       [56]byte
+	refused atomic.Uint64
+	_       [56]byte
+}
+
+// fallback decides for a request whose stock cannot be known. e may be nil.
+func (g *Gate) fallback(e *entry) proxy.Reason {
+	if !g.allow {
+		g.fallbacks.refused.Add(1)
+		return proxy.StockError
+	}
+	g.fallbacks.allowed.Add(1)
+	if e != nil && g.perUnit > 0 {
+		e.enter(math.MaxInt64)
+	}
+	return proxy.Admitted
+}

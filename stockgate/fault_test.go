@@ -1,0 +1,168 @@
+package stockgate
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"sluice/internal/redistest"
+	"sluice/proxy"
+	"sluice/stockgate/layout"
+)
+
+// setUp runs commands of Redis' own, as the shop would; a tilde in a word is a space.
+func setUp(t *testing.T, server *redistest.Server, commands ...string) {
+	t.Helper()
+	for _, c := range commands {
+		var args []any
+		for _, word := range strings.Split(c, " ") {
+			args = append(args, strings.ReplaceAll(word, "~", " "))
+		}
+		check(t, server.Client.Do(t.Context(), args...).Err())
+	}
+}
+
+func TestKeysThatHoldSomethingElseAreFaultsAndNeverStock(t *testing.T) {
+	sold := layout.Options{Type: layout.HashSold, Key: "$sku", TotalField: "total", SoldField: "sold"}
+	left := layout.Options{Type: layout.HashLeft, Key: "$sku", LeftField: "left"}
+	counter := layout.Options{Type: layout.Counter, Key: "$sku"}
+	status := layout.Options{Type: layout.Counter, Key: "$sku", StatusKey: "status:$sku", StatusOpen: []string{"1"}}
+	for _, c := range []struct {
+		layout layout.Options
+		set    string
+		names  string // what the error must name
+	}{
+		{counter, "SET x 1.5", `"1.5"`},
+		{counter, "SET x 5~", `"5 "`},
+		{counter, "SET x +5", `"+5"`},
+		{counter, "SET x 007", `"007"`},
+		{counter, "SET x 9223372036854775808", `"9223372036854775808"`},
+		{counter, "SET x many", `"many"`},
+		{counter, "HSET x total 1", "WRONGTYPE"},
+		{left, "SET x 5", "WRONGTYPE"},
+		{left, "HSET x other 5", "none of the layout's fields"},
+		{left, "HSET x left five", `field "left"`},
+		{sold, "HSET x total 5", `no field "sold"`},
+		{sold, "HSET x sold 5", `no field "total"`},
+		{sold, "HSET x total 5 sold x", `field "sold"`},
+		{sold, "HSET x total -9223372036854775808 sold 1", "64-bit"},
+		{status, "HSET status:x on 1", "WRONGTYPE"},
+	} {
+		t.Run(c.layout.Type+" "+c.set, func(t *testing.T) {
+			server := redistest.Start(t)
+			s := dial(t, server, c.layout)
+			setUp(t, server, c.set)
+			if c.layout.StatusKey != "" {
+				setUp(t, server, "SET x 5")
+			}
+			r := readOne(t, s, "x")
+			if r.Fault == nil || !strings.Contains(r.Fault.Error(), c.names) || !strings.Contains(r.Fault.Error(), `x"`) {
+				t.Fatalf("read %+v, want a fault that names the key and %s", r, c.names)
+			}
+			o := options()
+			g := open(t, o, s)
+			if got := g.Enter(o.Now(), []byte("x")); got != proxy.StockError {
+				t.Fatalf("enter: %v", got)
+			}
+		})
+	}
+}
+
+func TestOneFaultyKeySpoilsNoOther(t *testing.T) {
+	server := redistest.Start(t)
+	s := dial(t, server, layout.Options{Type: layout.Counter, Key: "$sku"})
+	setUp(t, server, "HSET bad a 1", "SET good 5")
+	out := make([]layout.Reading, 3)
+	check(t, s.Read(t.Context(), []string{"bad", "good", "none"}, out))
+	if out[0].Fault == nil || out[1] != reading(5) || out[2].Exists || out[2].Fault != nil {
+		t.Fatalf("read %+v", out)
+	}
+}
+
+func TestStatusAndFlagCloseASKU(t *testing.T) {
+	field := layout.Options{
+		Type: layout.HashSold, Key: "$sku", TotalField: "goods_count", SoldField: "goods_bought_num",
+		StatusField: "goods_status", StatusOpen: []string{"1", "open"},
+	}
+	key := layout.Options{
+		Type: layout.Counter, Key: "$sku", StatusKey: "on:$sku", StatusOpen: []string{"1"},
+		SoldOutFlag: "MiaoshaKey:go$sku", SoldOutAt: -1, Prefix: "p:",
+	}
+	for _, c := range []struct {
+		layout layout.Options
+		set    []string
+		want   proxy.Reason
+	}{
+		{field, []string{"HSET x goods_count 5 goods_bought_num 2 goods_status 1"}, proxy.Admitted},
+		{field, []string{"HSET x goods_count 5 goods_bought_num 2 goods_status open"}, proxy.Admitted},
+		{field, []string{"HSET x goods_count 5 goods_bought_num 2 goods_status 0"}, proxy.Paused},
+		{field, []string{"HSET x goods_count 5 goods_bought_num 2"}, proxy.Paused},
+		{field, []string{"HSET x goods_count 5 goods_bought_num 5 goods_status 0"}, proxy.SoldOut},
+		{key, []string{"SET p:x 5", "SET p:on:x 1"}, proxy.Admitted},
+		{key, []string{"SET p:x 0", "SET p:on:x 1"}, proxy.Admitted},
+		{key, []string{"SET p:x -1", "SET p:on:x 1"}, proxy.SoldOut},
+		{key, []string{"SET p:x 5", "SET p:on:x 2"}, proxy.Paused},
+		{key, []string{"SET p:x 5"}, proxy.Paused},
+		{key, []string{"SET p:x 5", "SET p:on:x 1", "SET p:MiaoshaKey:gox true"}, proxy.SoldOut},
+		{key, []string{"SET p:on:x 1", "SET p:MiaoshaKey:gox true"}, proxy.SoldOut},
+		{key, []string{"SET p:on:x 1"}, proxy.UnknownSKU},
+		{key, []string{"SET x 5", "SET on:x 1"}, proxy.UnknownSKU},
+	} {
+		t.Run(fmt.Sprint(c.set), func(t *testing.T) {
+			server := redistest.Start(t)
+			s := dial(t, server, c.layout)
+			setUp(t, server, c.set...)
+			o := options()
+			g := open(t, o, s)
+			if got := g.Enter(o.Now(), []byte("x")); got != c.want {
+				t.Fatalf("enter: %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestListShowsFaultyKeysAndSkipsForeignOnes(t *testing.T) {
+	server := redistest.Start(t)
+	s := dial(t, server, layout.Options{Type: layout.Counter, Key: "stock:$sku:v1"})
+	setUp(t, server, "SET stock:a:v1 5", "SET stock:b:v1 x", "SET stock:c:v2 5", "SET stock::v1 5")
+	rows := must[[]Stock](t)(s.List(t.Context(), 10))
+	if len(rows) != 2 || rows[0].SKU != "a" || rows[0].Left != 5 || rows[1].SKU != "b" || rows[1].Fault == nil {
+		t.Fatalf("list %+v", rows)
+	}
+}
+
+func TestSettingACounterKeepsItsTimeToLive(t *testing.T) {
+	server := redistest.Start(t)
+	s := dial(t, server, layouts()["counter"])
+	setUp(t, server, "SET seckill:{x}:stock 5 EX 1000")
+	check(t, s.Set(t.Context(), "x", 7))
+	if ttl := server.Client.TTL(t.Context(), "seckill:{x}:stock").Val(); ttl <= 0 {
+		t.Fatalf("time to live %v", ttl)
+	}
+}
+
+func TestEachFaultyKeyIsNamedOnceAndOnlySoMany(t *testing.T) {
+	var log bytes.Buffer
+	o := options()
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	bad := layout.Reading{Fault: fmt.Errorf("not a number")}
+	g, e := learnt(t, o, 0, []byte("1001"), bad)
+	lines := func() int { return strings.Count(log.String(), "\n") }
+	g.sampler.learn(1, e, bad)
+	if !strings.Contains(log.String(), "sku=1001") || lines() != 1 {
+		t.Fatalf("after two bad readings:\n%s", &log)
+	}
+	g.sampler.learn(2, e, reading(1))
+	g.sampler.learn(3, e, bad)
+	if lines() != 2 {
+		t.Fatalf("bad again after it was whole:\n%s", &log)
+	}
+	for i := range 1000 {
+		g.sampler.learn(4, g.table.add(0, name(i)), bad)
+	}
+	if lines() != maxNamed+2 { // one for 1001's second time, one for "no further ones"
+		t.Fatalf("%d lines for 1,001 faulty keys", lines())
+	}
+}

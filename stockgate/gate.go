@@ -1,0 +1,155 @@
+// Package stockgate refuses the buyers that a shop has no stock for, before they reach it.
+//
+// It promises that the cost to Redis depends on the number of SKUs that are asked for and not on the number of
+// buyers: one goroutine reads all of them in one pipeline every few milliseconds, a request costs a look-up and
+// two atomic loads, and ten thousand first requests for a SKU wait for one read. It promises that its memory is
+// bounded whatever SKUs clients invent, and that stock which cannot be known is decided by configuration
+// (on_error) and counted.
+//
+// It refuses to take stock: here the shop itself deducts, and the gate only reads. What it says is as old as
+// Options.Refresh, so a few buyers more than there are units pass; the shop must still check.
+package stockgate
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"sluice/proxy"
+)
+
+// Gate decides by the stock that its sampler read last. It implements proxy.Stock and is safe for concurrent use.
+type Gate struct {
+	table   *table
+	sampler *sampler
+	closed  [numVerdicts]proxy.Reason // what a fresh sample means to a buyer
+	lasts   [numVerdicts]int64        // nanoseconds for which a sample may be used
+
+	perUnit int64
+	wait    time.Duration
+	allow   bool // on_error
+
+	fallbacks fallbacks
+	stop      context.CancelFunc
+}
+
+var _ proxy.Stock = (*Gate)(nil)
+
+// New returns a gate that reads src until it is closed. It does not wait for src.
+func New(o Options, src Source) (*Gate, error) {
+	o, err := o.checked()
+	if err != nil {
+		return nil, err
+	}
+	g := newGate(o, src)
+	ctx, cancel := context.WithCancel(context.Background())
+	g.stop = cancel
+	go g.sampler.run(ctx)
+	return g, nil
+}
+
+// newGate makes a gate whose sampler does not run.
+func newGate(o Options, src Source) *Gate {
+	g := &Gate{
+		table:   newTable(o.MaxSKUs),
+		perUnit: int64(o.PerUnit),
+		wait:    o.Wait,
+		allow:   o.AllowOnError,
+		closed:  [numVerdicts]proxy.Reason{soldOut: proxy.SoldOut, notOnSale: proxy.Paused, unknown: proxy.UnknownSKU},
+	}
+	if o.AllowUnknown {
+		g.closed[unknown] = proxy.Admitted
+	}
+	memory := int64(o.SoldOutMemory)
+	g.lasts = [numVerdicts]int64{
+		unread:    math.MinInt64,
+		onSale:    int64(max(10*o.Refresh, 200*time.Millisecond)),
+		soldOut:   memory,
+		notOnSale: memory,
+		unknown:   memory,
+		faulty:    memory,
+	}
+	g.sampler = newSampler(o, src, g.table)
+	return g
+}
+
+// Close stops the sampler and waits for it. Later requests are decided as if the stock could not be known.
+func (g *Gate) Close() {
+	g.stop()
+	<-g.sampler.done
+}
+
+// Away is for how long the source has not been reached, 0 while it can be. The sampler finds out within a
+// second even when nobody asks for anything.
+func (g *Gate) Away(now int64) time.Duration { return g.sampler.health.away(now) }
+
+// Closed implements proxy.Stock: SoldOut, Paused when the status is not one of status_open, UnknownSKU, or
+// Admitted. It neither allocates nor waits.
+func (g *Gate) Closed(now int64, sku []byte) proxy.Reason {
+	e := g.table.find(sku)
+	if e == nil {
+		return proxy.Admitted
+	}
+	e.touch(now)
+	v, at := e.latch()
+	if now-at > g.lasts[v] {
+		return proxy.Admitted // Enter will look again
+	}
+	return g.closed[v]
+}
+
+// Enter implements proxy.Stock: the reasons of Closed, Concurrency when per_unit requests are in flight for each
+// unit left, StockError when the stock cannot be known and on_error is refuse. For a SKU that nobody asked for
+// lately it waits for one look, at most Options.Wait.
+func (g *Gate) Enter(now int64, sku []byte) proxy.Reason {
+	e := g.table.find(sku)
+	if e == nil {
+		if len(sku) > longestSKU {
+			return g.closed[unknown]
+		}
+		if e = g.meet(now, sku); e == nil {
+			return g.fallback(nil)
+		}
+	}
+	e.touch(now)
+	v, at := e.latch()
+	if now-at > g.lasts[v] {
+		v = g.look(now, e)
+	}
+	return g.decide(e, v)
+}
+
+// decide turns a verdict into an answer, and counts the request in where per_unit needs that.
+func (g *Gate) decide(e *entry, v verdict) proxy.Reason {
+	switch {
+	case v == unread || v == faulty:
+		return g.fallback(e)
+	case g.closed[v] != proxy.Admitted:
+		return g.closed[v]
+	case g.perUnit == 0:
+		return proxy.Admitted
+	case v == onSale && !e.enter(times(g.perUnit, e.free.Load())):
+		return proxy.Concurrency
+	case v == unknown:
+		e.enter(math.MaxInt64)
+	}
+	return proxy.Admitted
+}
+
+// Leave implements proxy.Stock.
+func (g *Gate) Leave(sku []byte) {
+	if g.perUnit == 0 {
+		return
+	}
+	if e := g.table.find(sku); e != nil {
+		e.leave()
+	}
+}
+
+// times is a × b for positive a, held at 64 bits.
+func times(a, b int64) int64 {
+	if b > math.MaxInt64/a {
+		return math.MaxInt64
+	}
+	return a * b
+}

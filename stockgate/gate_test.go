@@ -1,0 +1,278 @@
+package stockgate
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/proxy"
+	"sluice/stockgate/layout"
+)
+
+func TestGateSaysWhatTheStockSays(t *testing.T) {
+	eachStore(t, func(t *testing.T, s store) {
+		check(t, s.Set(t.Context(), "full", 3))
+		check(t, s.Set(t.Context(), "empty", 0))
+		o := options()
+		g := open(t, o, s)
+		for sku, want := range map[string]proxy.Reason{"full": proxy.Admitted, "empty": proxy.SoldOut, "none": proxy.UnknownSKU} {
+			if got := g.Closed(o.Now(), []byte(sku)); got != proxy.Admitted {
+				t.Errorf("closed %q, of which nothing is known: %v", sku, got)
+			}
+			if got := g.Enter(o.Now(), []byte(sku)); got != want {
+				t.Errorf("enter %q: %v, want %v", sku, got, want)
+			}
+			eventually(t, sku+" is latched", func() bool { return g.Closed(o.Now(), []byte(sku)) == want })
+		}
+	})
+}
+
+func TestLastUnitClosesAndRestockReopens(t *testing.T) {
+	eachStore(t, func(t *testing.T, s store) {
+		sku := []byte("1001")
+		check(t, s.Set(t.Context(), "1001", 1))
+		o := options()
+		g := open(t, o, s)
+		if got := g.Enter(o.Now(), sku); got != proxy.Admitted {
+			t.Fatalf("enter with one left: %v", got)
+		}
+		must[int64](t)(s.Add(t.Context(), "1001", -1))
+		eventually(t, "closed", func() bool { return g.Closed(o.Now(), sku) == proxy.SoldOut })
+		must[int64](t)(s.Add(t.Context(), "1001", 1))
+		eventually(t, "open again", func() bool { return g.Closed(o.Now(), sku) == proxy.Admitted })
+		if got := g.Enter(o.Now(), sku); got != proxy.Admitted {
+			t.Fatalf("enter after restock: %v", got)
+		}
+	})
+}
+
+func TestUnknownSKUMayBeAllowed(t *testing.T) {
+	eachStore(t, func(t *testing.T, s store) {
+		o := options()
+		o.AllowUnknown = true
+		g := open(t, o, s)
+		for range 3 {
+			if got := g.Enter(o.Now(), []byte("none")); got != proxy.Admitted {
+				t.Fatalf("enter: %v", got)
+			}
+		}
+	})
+}
+
+func TestPerUnitBoundsWhatIsInFlight(t *testing.T) {
+	eachStore(t, func(t *testing.T, s store) {
+		sku := []byte("1001")
+		check(t, s.Set(t.Context(), "1001", 3))
+		o := options()
+		o.PerUnit = 2
+		g := open(t, o, s)
+		for i := range 6 {
+			if got := g.Enter(o.Now(), sku); got != proxy.Admitted {
+				t.Fatalf("enter %d of 6: %v", i+1, got)
+			}
+		}
+		if got := g.Enter(o.Now(), sku); got != proxy.Concurrency {
+			t.Fatalf("enter 7 of 6: %v", got)
+		}
+		g.Leave(sku)
+		if got := g.Enter(o.Now(), sku); got != proxy.Admitted {
+			t.Fatalf("enter after one left: %v", got)
+		}
+	})
+}
+
+// The concurrent form of the law above: in flight never exceeds the cap, and all places are given back.
+func TestPerUnitHoldsUnderARush(t *testing.T) {
+	s := NewMemory()
+	sku := []byte("1001")
+	check(t, s.Set(t.Context(), "1001", 5))
+	o := options()
+	o.PerUnit = 2
+	g := open(t, o, s)
+	var inFlight, most atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 5000 {
+				if g.Enter(o.Now(), sku) != proxy.Admitted {
+					continue
+				}
+				n := inFlight.Add(1)
+				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+				}
+				inFlight.Add(-1)
+				g.Leave(sku)
+			}
+		})
+	}
+	wg.Wait()
+	if most.Load() > 10 || most.Load() == 0 {
+		t.Fatalf("%d in flight, the cap is 10", most.Load())
+	}
+	if n := g.table.find(sku).inFlight.Load(); n != 0 {
+		t.Fatalf("%d in flight after all have left", n)
+	}
+}
+
+func TestLeaveWithoutEnterDoesNotWidenTheCap(t *testing.T) {
+	s := NewMemory()
+	sku := []byte("1001")
+	check(t, s.Set(t.Context(), "1001", 1))
+	o := options()
+	o.PerUnit = 1
+	g := open(t, o, s)
+	g.Leave(sku)
+	g.Enter(o.Now(), sku)
+	g.Leave(sku)
+	g.Leave(sku)
+	if got := g.Enter(o.Now(), sku); got != proxy.Admitted {
+		t.Fatalf("first: %v", got)
+	}
+	if got := g.Enter(o.Now(), sku); got != proxy.Concurrency {
+		t.Fatalf("second: %v", got)
+	}
+}
+
+func TestSoldOutSKUCostsRedisNothingHoweverManyAsk(t *testing.T) {
+	server := redistest.Start(t)
+	s := dial(t, server, layouts()["counter"])
+	sku := []byte("1001")
+	check(t, s.Set(t.Context(), "1001", 0))
+	o := options()
+	o.Refresh, o.SoldOutMemory = time.Hour, time.Hour // the sampler stands still
+	g := open(t, o, s)
+	if got := g.Enter(o.Now(), sku); got != proxy.SoldOut {
+		t.Fatalf("first look: %v", got)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 25_000 {
+				if g.Closed(o.Now(), sku) != proxy.SoldOut || g.Enter(o.Now(), sku) != proxy.SoldOut {
+					t.Error("a sold-out SKU was open")
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := server.Calls("get"); n != 1 {
+		t.Fatalf("200,000 asks and the first look: %d GETs, want 1", n)
+	}
+}
+
+func TestEachTurnReadsEachSKUOnceWhateverTheTraffic(t *testing.T) {
+	server := redistest.Start(t)
+	s := dial(t, server, layouts()["counter"])
+	o := options()
+	now := int64(0)
+	o.Now = func() int64 { return now }
+	g := stepped(t, o, s)
+	for i := range 3 {
+		check(t, s.Set(t.Context(), string(name(i)), 10))
+		firstLook(t, g, now, name(i))
+	}
+	before := server.Calls("get")
+	for range 7 {
+		now += int64(10 * time.Millisecond)
+		for i := range 3 {
+			for range 1000 {
+				if got := g.Enter(now, name(i)); got != proxy.Admitted {
+					t.Fatalf("enter: %v", got)
+				}
+			}
+		}
+		g.sampler.work(t.Context(), now)
+	}
+	if n := server.Calls("get") - before; n != 21 {
+		t.Fatalf("7 turns over 3 SKUs took %d GETs, want 21", n)
+	}
+}
+
+func TestNobodyAsksMeansNobodyReads(t *testing.T) {
+	server := redistest.Start(t)
+	s := dial(t, server, layouts()["counter"])
+	o := options()
+	now := int64(0)
+	o.Now = func() int64 { return now }
+	g := stepped(t, o, s)
+	check(t, s.Set(t.Context(), "1001", 10))
+	firstLook(t, g, now, []byte("1001"))
+	now += idleAfter + 1
+	before := server.Calls("get")
+	for range 100 {
+		g.sampler.work(t.Context(), now)
+		now += int64(250 * time.Millisecond)
+	}
+	if n := server.Calls("get") - before; n != 0 {
+		t.Fatalf("an idle gate read %d times", n)
+	}
+	if n := server.Calls("ping"); n == 0 || n > 26 {
+		t.Fatalf("25 s of idleness took %d pings", n)
+	}
+	if n := g.table.len.Load(); n != 0 {
+		t.Fatalf("an idle gate remembers %d SKUs", n)
+	}
+}
+
+func TestIdleSKUIsLookedAtAfresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewMemory()
+		check(t, s.Set(t.Context(), "1001", 0))
+		o := options()
+		o.SoldOutMemory = time.Hour
+		g := open(t, o, s)
+		if got := g.Enter(o.Now(), []byte("1001")); got != proxy.SoldOut {
+			t.Fatalf("enter: %v", got)
+		}
+		time.Sleep(7 * time.Second)
+		check(t, s.Set(t.Context(), "1001", 1))
+		if got := g.Enter(o.Now(), []byte("1001")); got != proxy.Admitted {
+			t.Fatalf("enter after a pause and a restock: %v", got)
+		}
+	})
+}
+
+func TestRestockReopensWithinSoldOutMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewMemory()
+		sku := []byte("1001")
+		check(t, s.Set(t.Context(), "1001", 0))
+		o := options()
+		g := open(t, o, s)
+		g.Enter(o.Now(), sku)
+		check(t, s.Set(t.Context(), "1001", 1))
+		for range 100 { // a crowd that keeps asking must not keep it closed
+			g.Closed(o.Now(), sku)
+			time.Sleep(10 * time.Millisecond)
+		}
+		if got := g.Closed(o.Now(), sku); got != proxy.Admitted {
+			t.Fatalf("closed a second after the restock: %v", got)
+		}
+	})
+}
+
+// stepped returns a gate whose sampler works only when the test says so.
+func stepped(t *testing.T, o Options, src Source) *Gate {
+	t.Helper()
+	o, err := o.checked()
+	check(t, err)
+	return newGate(o, src)
+}
+
+// firstLook lets one request for sku enter a stepped gate.
+func firstLook(t *testing.T, g *Gate, now int64, sku []byte) proxy.Reason {
+	t.Helper()
+	answer := make(chan proxy.Reason)
+	go func() { answer <- g.Enter(now, sku) }()
+	g.sampler.firstLooks(t.Context(), now, <-g.sampler.queue)
+	return <-answer
+}
+
+// A literal reading, for laws about times.
+func reading(n int64) layout.Reading {
+	return layout.Reading{Left: n, Free: n, Exists: true, OnSale: true}
+}

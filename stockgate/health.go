@@ -1,0 +1,35 @@
+package stockgate
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"time"
+)
+
+// health is whether the source can be reached. The sampler writes it, everybody reads it.
+type health struct {
+	since atomic.Int64 // when it was lost, in ns, at least 1; 0 = it is there, or nobody has tried yet
+	log   *slog.Logger
+}
+
+func (h *health) lost() bool { return h.since.Load() != 0 }
+
+func (h *health) away(now int64) time.Duration {
+	since := h.since.Load()
+	if since == 0 {
+		return 0
+	}
+	return time.Duration(max(1, now-since))
+}
+
+// note records the outcome of a round trip that began at now.
+func (h *health) note(now int64, err error) {
+	switch {
+	case err != nil && !h.lost():
+		h.since.Store(max(1, now))
+		h.log.Warn("stock source lost", "cause", err)
+	case err == nil && h.lost():
+		h.log.Info("stock source found", "after", h.away(now))
+		h.since.Store(0)
+	}
+}

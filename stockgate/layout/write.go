@@ -1,0 +1,67 @@
+package layout
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Set writes n units for sku: the counter, what is left, or (hash_sold) the total, beside a sold of 0 where
+// there was none. The status is left as it is: stocking a SKU does not put it on sale. A counter keeps its
+// time to live, which needs Redis 6.
+func (l *Layout) Set(ctx context.Context, pipe redis.Pipeliner, sku string, n int64) {
+	key := l.Key(sku)
+	if l.numbers == nil {
+		pipe.Set(ctx, key, n, redis.KeepTTL)
+		return
+	}
+	pipe.HSet(ctx, key, l.numbers[0], n)
+	for _, field := range l.numbers[1:] {
+		pipe.HSetNX(ctx, key, field, 0)
+	}
+}
+
+// Add changes the stock of sku by delta, which may be negative, and returns what is left then. It reports
+// false, and writes nothing, when the key does not exist: a misspelt SKU must not become one that is for sale.
+func (l *Layout) Add(ctx context.Context, c redis.Scripter, sku string, delta int64) (left int64, exists bool, err error) {
+	args := []any{delta}
+	for _, field := range l.numbers {
+		args = append(args, field)
+	}
+	values, err := redis.NewScript(addScript).Run(ctx, c, []string{l.Key(sku)}, args...).Slice()
+	if err != nil {
+		return 0, false, err
+	}
+	if len(values) == 0 {
+		return 0, false, nil
+	}
+	left, err = l.leftOf(values)
+	if err != nil {
+		return 0, true, fmt.Errorf("read %q: %w", l.Key(sku), err)
+	}
+	return left, true, nil
+}
+
+// leftOf is what is left by the numbers alone.
+func (l *Layout) leftOf(values []any) (int64, error) {
+	numbersOnly := Layout{shape: l.shape}
+	r, err := numbersOnly.count(values)
+	return r.Left, err
+}
+
+// addScript answers with the strings that the key then holds, since Lua would round large numbers.
+const addScript = `
+if redis.call('EXISTS', KEYS[1]) == 0 then return {} end
+if #ARGV == 1 then
+	redis.call('INCRBY', KEYS[1], ARGV[1])
+	return {redis.call('GET', KEYS[1])}
+end
+redis.call('HINCRBY', KEYS[1], ARGV[2], ARGV[1])
+return redis.call('HMGET', KEYS[1], unpack(ARGV, 2))`
+
+// Pattern finds the keys of all SKUs by SCAN MATCH, and perhaps keys of other things.
+func (l *Layout) Pattern() string { return l.key.pattern() }
+
+// SKU returns the SKU whose stock is in key, the inverse of Key.
+func (l *Layout) SKU(key string) (string, bool) { return l.key.sku(key) }

@@ -1,0 +1,66 @@
+package stockgate
+
+import "time"
+
+// look is the first look at a SKU, for all who wait for it.
+type look struct {
+	done    chan struct{}
+	verdict verdict // valid once done is closed; unread = the look failed
+}
+
+// meet returns a new entry for a SKU that is not in the table, or nil when its stock cannot be known now: the
+// source is away, too many first looks are waiting, or the table is full of SKUs that are asked for.
+func (g *Gate) meet(now int64, sku []byte) *entry {
+	if g.sampler.health.lost() || g.sampler.full() {
+		return nil
+	}
+	return g.table.add(now, sku)
+}
+
+// look waits until somebody has looked at e, and asks for that if nobody has. It returns unread when the stock
+// cannot be known: the source is away, the queue is full, or the wait is over.
+func (g *Gate) look(now int64, e *entry) verdict {
+	if g.sampler.health.lost() {
+		return unread
+	}
+	for {
+		if l := e.pending.Load(); l != nil {
+			return g.await(l)
+		}
+		l := &look{done: make(chan struct{})}
+		if !e.pending.CompareAndSwap(nil, l) {
+			continue
+		}
+		// Another look may have ended since the caller found e out of date.
+		if v, at := e.latch(); now-at <= g.lasts[v] {
+			e.finish(v)
+			return v
+		}
+		if !g.sampler.ask(e) {
+			e.finish(unread)
+			return unread
+		}
+		return g.await(l)
+	}
+}
+
+// await waits for l, but never for longer than the gate's bound.
+func (g *Gate) await(l *look) verdict {
+	timer := time.NewTimer(g.wait)
+	defer timer.Stop()
+	select {
+	case <-l.done:
+		return l.verdict
+	case <-timer.C:
+	case <-g.sampler.done:
+	}
+	return unread
+}
+
+// finish wakes those who wait for a look at e.
+func (e *entry) finish(v verdict) {
+	if l := e.pending.Swap(nil); l != nil {
+		l.verdict = v
+		close(l.done)
+	}
+}

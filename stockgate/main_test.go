@@ -1,0 +1,136 @@
+package stockgate
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"sluice/internal/redistest"
+	"sluice/stockgate/layout"
+)
+
+// quietly drops what go-redis says about servers that the tests have killed.
+type quietly struct{}
+
+func (quietly) Printf(context.Context, string, ...any) {}
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(quietly{})
+	goleak.VerifyTestMain(m,
+		goleak.Cleanup(os.Exit),
+		// A pool whose server was killed dials once more within a second after it was closed.
+		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+}
+
+// store is what both kinds of stock can do, apart from what the gate needs.
+type store interface {
+	Source
+	Set(ctx context.Context, sku string, n int64) error
+	Add(ctx context.Context, sku string, delta int64) (int64, error)
+	List(ctx context.Context, limit int) ([]Stock, error)
+}
+
+// layouts are the ways to keep stock in Redis that the tests know.
+func layouts() map[string]layout.Options {
+	return map[string]layout.Options{
+		"counter":   {Type: layout.Counter, Key: "seckill:{$sku}:stock"},
+		"hash_sold": {Type: layout.HashSold, Key: "$sku", TotalField: "total", SoldField: "ordered", Prefix: "shop_"},
+		"hash_left": {Type: layout.HashLeft, Key: "goods:$sku", LeftField: "inStock"},
+	}
+}
+
+// eachStore runs a law on memory and on a real Redis in each layout.
+func eachStore(t *testing.T, law func(t *testing.T, s store)) {
+	t.Run("memory", func(t *testing.T) { law(t, NewMemory()) })
+	for name, o := range layouts() {
+		t.Run(name, func(t *testing.T) {
+			law(t, dial(t, redistest.Start(t), o))
+		})
+	}
+}
+
+// dial returns a Redis for s that is closed with the test.
+func dial(t testing.TB, s *redistest.Server, o layout.Options) *Redis {
+	t.Helper()
+	l, err := layout.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewRedis(RedisOptions{
+		Addresses:      []string{s.Addr},
+		PoolSize:       4,
+		ConnectTimeout: 5 * time.Second,
+		Timeout:        5 * time.Second, // the machine may be busy; outages set their own
+		BreakerErrors:  20,
+		BreakerPause:   50 * time.Millisecond,
+	}, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+// ticking is a clock that starts at zero.
+func ticking() func() int64 {
+	start := time.Now()
+	return func() int64 { return int64(time.Since(start)) }
+}
+
+// options suit a test that must not be hurried: waits are long, logs go nowhere.
+func options() Options {
+	return Options{
+		Now:  ticking(),
+		Wait: 20 * time.Second,
+		Log:  slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+}
+
+// open returns a running gate that is closed with the test.
+func open(t testing.TB, o Options, src Source) *Gate {
+	t.Helper()
+	g, err := New(o, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	return g
+}
+
+// eventually waits until what becomes true: for real servers, which no fake clock moves.
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for range 30_000 {
+		if is() {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("never: %s", what)
+}
+
+func must[T any](t testing.TB) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func name(i int) []byte { return fmt.Appendf(nil, "sku-%d", i) }

@@ -1,0 +1,111 @@
+package stockgate
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// operation is what a round trip to Redis is for.
+type operation int
+
+const (
+	read operation = iota
+	ping
+	set
+	add
+	list
+	numOperations
+)
+
+func (o operation) String() string { return [...]string{"read", "ping", "set", "add", "list"}[o] }
+
+// failure is the kind of an error of Redis.
+type failure int
+
+const (
+	timedOut     failure = iota // no answer in time
+	disconnected                // no connection, or one that broke
+	refused                     // Redis answered with an error of its own: LOADING, NOAUTH, ...
+	leftAlone                   // not asked, since the breaker is open
+	numFailures
+)
+
+func (f failure) String() string {
+	return [...]string{"timeout", "connection", "reply", "breaker"}[f]
+}
+
+// kindOf sorts an error of go-redis.
+func kindOf(err error) failure {
+	var reply interface{ RedisError() }
+	var network net.Error
+	switch {
+	case errors.As(err, &reply):
+		return refused
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		return timedOut
+	}
+	return disconnected
+}
+
+// redisMetrics counts round trips. A round trip is a batch, so that these are written some hundred times
+// a second whatever the traffic: no padding is needed.
+type redisMetrics struct {
+	calls  [numOperations]histogram // seconds
+	sizes  histogram                // commands in a round trip
+	errors [numFailures]atomic.Uint64
+	up     atomic.Bool // the last round trip succeeded
+}
+
+func (m *redisMetrics) observe(op operation, size int, took time.Duration, err error) {
+	m.calls[op].observe(durations(), took.Seconds())
+	m.sizes.observe(sizes(), float64(size))
+	m.up.Store(lost(op, err) == nil)
+	if err != nil {
+		m.errors[kindOf(err)].Add(1)
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (r *Redis) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(r, ch) }
+
+// Collect implements prometheus.Collector.
+func (r *Redis) Collect(ch chan<- prometheus.Metric) {
+	took := prometheus.NewDesc("sluice_redis_command_duration_seconds", "Time of a round trip to Redis.", []string{"operation"}, nil)
+	calls := prometheus.NewDesc("sluice_redis_calls_total", "Round trips to Redis, one for a whole batch.", []string{"operation"}, nil)
+	for op := range numOperations {
+		h := r.metrics.calls[op].metric(took, durations(), op.String())
+		ch <- h
+		ch <- prometheus.MustNewConstMetric(calls, prometheus.CounterValue, float64(r.metrics.calls[op].count()), op.String())
+	}
+	size := prometheus.NewDesc("sluice_redis_batch_size", "Commands in a round trip to Redis.", nil, nil)
+	ch <- r.metrics.sizes.metric(size, sizes())
+	failed := prometheus.NewDesc("sluice_redis_errors_total", "Round trips to Redis that failed, by kind.", []string{"kind"}, nil)
+	for f := range numFailures {
+		ch <- prometheus.MustNewConstMetric(failed, prometheus.CounterValue, float64(r.metrics.errors[f].Load()), f.String())
+	}
+	up := prometheus.NewDesc("sluice_redis_up", "Whether the last round trip to Redis succeeded.", nil, nil)
+	ch <- prometheus.MustNewConstMetric(up, prometheus.GaugeValue, number(r.metrics.up.Load()))
+}
+
+func number(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Describe implements prometheus.Collector.
+func (g *Gate) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(g, ch) }
+
+// Collect implements prometheus.Collector.
+func (g *Gate) Collect(ch chan<- prometheus.Metric) {
+	fallback := prometheus.NewDesc("sluice_stock_fallback_total",
+		"Requests that stock.on_error decided, since the stock could not be known.", []string{"decision"}, nil)
+	ch <- prometheus.MustNewConstMetric(fallback, prometheus.CounterValue, float64(g.fallbacks.allowed.Load()), "allow")
+	ch <- prometheus.MustNewConstMetric(fallback, prometheus.CounterValue, float64(g.fallbacks.refused.Load()), "refuse")
+}

@@ -1,0 +1,46 @@
+package stockgate
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// Options are the keys under [stock] that concern reading, with their defaults where a field is zero.
+type Options struct {
+	Refresh       time.Duration // how often all SKUs that are asked for are read; 10ms
+	SoldOutMemory time.Duration // a sold-out, paused or unknown SKU is looked at again after at most this; 1s
+	PerUnit       int           // requests in flight for each unit left; 0 = no cap
+	AllowOnError  bool          // admit when the stock cannot be known, instead of StockError
+	AllowUnknown  bool          // admit SKUs without a key, instead of UnknownSKU
+	MaxSKUs       int           // SKUs that are remembered at one time; 100,000
+	Wait          time.Duration // for the first look at a SKU: a little more than one command may take; 150ms
+
+	Now func() int64 // the clock whose nanoseconds the callers pass; required
+	Log *slog.Logger // changes of state, and faulty keys; slog.Default
+}
+
+// checked fills in the defaults.
+func (o Options) checked() (Options, error) {
+	o.Refresh = or(o.Refresh, 10*time.Millisecond)
+	o.SoldOutMemory = or(o.SoldOutMemory, time.Second)
+	o.Wait = or(o.Wait, 150*time.Millisecond)
+	o.MaxSKUs = or(o.MaxSKUs, 100_000)
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	switch {
+	case o.Now == nil:
+		return o, errors.New("stock gate: no clock")
+	case o.Refresh < 0 || o.SoldOutMemory < 0 || o.Wait < 0 || o.PerUnit < 0 || o.MaxSKUs < 0:
+		return o, errors.New("stock gate: refresh, sold_out_memory, wait, per_unit and max_skus must not be negative")
+	}
+	return o, nil
+}
+
+func or[T int | time.Duration](v, fallback T) T {
+	if v == 0 {
+		return fallback
+	}
+	return v
+}

@@ -1,0 +1,160 @@
+package stockgate
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+
+	"sluice/internal/redistest"
+	"sluice/proxy"
+	"sluice/stockgate/layout"
+)
+
+// outage opens a gate over a Redis that the test will break: short times, so that the test is short.
+func outage(t *testing.T, server *redistest.Server, allow bool) (*Gate, *Redis, Options) {
+	t.Helper()
+	l, err := layout.New(layouts()["counter"])
+	check(t, err)
+	s, err := NewRedis(RedisOptions{
+		Addresses:      []string{server.Addr},
+		PoolSize:       4,
+		ConnectTimeout: 500 * time.Millisecond,
+		Timeout:        100 * time.Millisecond,
+		BreakerErrors:  5,
+		BreakerPause:   100 * time.Millisecond,
+	}, l)
+	check(t, err)
+	t.Cleanup(func() { s.Close() })
+	o := options()
+	o.AllowOnError = allow
+	return open(t, o, s), s, o
+}
+
+func enters(g *Gate, o Options, sku string, want proxy.Reason) func() bool {
+	return func() bool { return g.Enter(o.Now(), []byte(sku)) == want }
+}
+
+func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
+	for _, allow := range []bool{false, true} {
+		server := redistest.Start(t)
+		g, s, o := outage(t, server, allow)
+		server.Client.Set(t.Context(), "seckill:{1001}:stock", 0, 0)
+		eventually(t, "sold out", enters(g, o, "1001", proxy.SoldOut))
+
+		server.Kill()
+		want := proxy.StockError
+		if allow {
+			want = proxy.Admitted
+		}
+		eventually(t, "on_error decides", enters(g, o, "1001", want))
+		eventually(t, "the breaker is open", func() bool { return s.breaker.State() == gobreaker.StateOpen })
+		if away := g.Away(o.Now()); away <= 0 {
+			t.Fatalf("away for %v", away)
+		}
+		if got := g.Enter(o.Now(), []byte("never seen")); got != want {
+			t.Fatalf("enter a new SKU: %v, want %v", got, want)
+		}
+
+		server.Restart()
+		eventually(t, "the source is back", func() bool { return g.Away(o.Now()) == 0 })
+		eventually(t, "a server without keys knows no SKU", enters(g, o, "1001", proxy.UnknownSKU))
+		server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0)
+		eventually(t, "on sale again", enters(g, o, "1001", proxy.Admitted))
+	}
+}
+
+func TestHangingRedisHoldsNobody(t *testing.T) {
+	server := redistest.Start(t)
+	g, _, o := outage(t, server, false)
+	server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0)
+	eventually(t, "on sale", enters(g, o, "1001", proxy.Admitted))
+	server.Pause()
+	eventually(t, "on_error decides", enters(g, o, "1001", proxy.StockError))
+	server.Resume()
+	eventually(t, "on sale again", enters(g, o, "1001", proxy.Admitted))
+}
+
+func TestIdleGateNoticesThatRedisWentAway(t *testing.T) {
+	server := redistest.Start(t)
+	g, _, o := outage(t, server, false)
+	eventually(t, "a ping succeeded", func() bool { return server.Calls("ping") > 0 && g.Away(o.Now()) == 0 })
+	server.Kill()
+	eventually(t, "noticed", func() bool { return g.Away(o.Now()) > 0 })
+}
+
+func TestGateStartsWithoutRedisAndFindsItLater(t *testing.T) {
+	server := redistest.Start(t)
+	server.Kill()
+	g, _, o := outage(t, server, false)
+	eventually(t, "away", func() bool { return g.Away(o.Now()) > 0 })
+	server.Restart()
+	server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0)
+	eventually(t, "on sale", enters(g, o, "1001", proxy.Admitted))
+}
+
+func TestOpenBreakerSendsNothing(t *testing.T) {
+	server := redistest.Start(t)
+	s := dial(t, server, layouts()["counter"])
+	for range 20 {
+		report, err := s.breaker.Allow()
+		check(t, err)
+		report(errors.New("as if Redis had failed"))
+	}
+	before := server.Commands()
+	if err := s.Ping(t.Context()); !errors.Is(err, gobreaker.ErrOpenState) {
+		t.Fatalf("ping: %v", err)
+	}
+	if n := server.Commands() - before; n != 1 { // the INFO of the count before
+		t.Fatalf("%d commands were sent", n-1)
+	}
+	if n := s.metrics.errors[leftAlone].Load(); n != 1 {
+		t.Fatalf("counted %d", n)
+	}
+	eventually(t, "tried again after the pause", func() bool { return s.Ping(t.Context()) == nil })
+}
+
+func TestCallerWhoGivesUpDoesNotOpenTheBreaker(t *testing.T) {
+	s := dial(t, redistest.Start(t), layouts()["counter"])
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		if err := s.Ping(ctx); !errors.Is(err, context.Canceled) {
+			t.Fatalf("ping: %v", err)
+		}
+	}
+	check(t, s.Ping(t.Context()))
+}
+
+func TestOperatorsMistakesDoNotOpenTheBreaker(t *testing.T) {
+	server := redistest.Start(t)
+	s := dial(t, server, layouts()["counter"])
+	server.Client.HSet(t.Context(), "seckill:{1001}:stock", "total", 1)
+	for range 100 {
+		if _, err := s.Add(t.Context(), "1001", 1); err == nil || errors.Is(err, gobreaker.ErrOpenState) {
+			t.Fatalf("add to a key of the wrong type: %v", err)
+		}
+	}
+	check(t, s.Ping(t.Context()))
+}
+
+func TestClosedRedisAnswersWithAnError(t *testing.T) {
+	s := dial(t, redistest.Start(t), layouts()["counter"])
+	check(t, s.Close())
+	check(t, s.Close())
+	s.stale.Store(true) // not even the breaker's try connects again
+	if err := s.Ping(t.Context()); err == nil {
+		t.Fatal("a closed client pinged")
+	}
+}
+
+func TestWrongPasswordIsAnErrorOfRedisAndNotOfAKey(t *testing.T) {
+	server := redistest.Start(t, "--requirepass", "secret")
+	s := dial(t, server, layouts()["counter"])
+	err := s.Read(t.Context(), []string{"1001"}, make([]layout.Reading, 1))
+	if err == nil {
+		t.Fatal("read without a password")
+	}
+}

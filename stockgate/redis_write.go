@@ -1,0 +1,102 @@
+package stockgate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/stockgate/layout"
+)
+
+// Set writes n units of sku, 0 or more, into the shop's key, and makes that key where there was none: what is
+// left, or the total where the shop keeps total and sold.
+func (r *Redis) Set(ctx context.Context, sku string, n int64) error {
+	if n < 0 {
+		return fmt.Errorf("set %q: a stock of %d is negative", sku, n)
+	}
+	return r.call(ctx, set, 1, func(ctx context.Context, c *redis.Client) error {
+		pipe := c.TxPipeline()
+		r.layout.Set(ctx, pipe, sku, n)
+		if _, err := pipe.Exec(ctx); err != nil {
+			return fmt.Errorf("set %q: %w", r.layout.Key(sku), err)
+		}
+		return nil
+	})
+}
+
+// Add changes the stock of sku by delta, which may be negative, and returns what is left then. A SKU without
+// a key is ErrUnknownSKU. After any other error nobody knows whether it was done.
+func (r *Redis) Add(ctx context.Context, sku string, delta int64) (left int64, err error) {
+	exists := false
+	err = r.call(ctx, add, 1, func(ctx context.Context, c *redis.Client) (err error) {
+		if left, exists, err = r.layout.Add(ctx, c, sku, delta); err != nil {
+			return fmt.Errorf("add to %q: %w", r.layout.Key(sku), err)
+		}
+		return nil
+	})
+	if err == nil && !exists {
+		err = fmt.Errorf("add to %q: %w", r.layout.Key(sku), ErrUnknownSKU)
+	}
+	return left, err
+}
+
+// scans bounds List: so many steps of some 1,000 keys each.
+const scans = 1000
+
+// List finds at most limit SKUs by their keys and returns them with their stock, by name. It walks the whole
+// key space step by step, a million keys at most: meant for a person who asks, not for every second.
+func (r *Redis) List(ctx context.Context, limit int) ([]Stock, error) {
+	var all []Stock
+	seen := make(map[string]bool)
+	cursor := uint64(0)
+	for range scans {
+		skus, next, err := r.scan(ctx, cursor, seen)
+		if err != nil {
+			return nil, err
+		}
+		for chunk := range slices.Chunk(skus, readAtOnce) {
+			if all, err = r.append(ctx, all, chunk); err != nil {
+				return nil, err
+			}
+		}
+		if cursor = next; cursor == 0 || len(all) >= limit {
+			break
+		}
+	}
+	slices.SortFunc(all, bySKU)
+	return all[:max(0, min(limit, len(all)))], nil
+}
+
+// scan takes one step through the key space and returns the SKUs that it found for the first time.
+func (r *Redis) scan(ctx context.Context, cursor uint64, seen map[string]bool) (skus []string, next uint64, err error) {
+	err = r.call(ctx, list, 1, func(ctx context.Context, c *redis.Client) (err error) {
+		var keys []string
+		if keys, next, err = c.Scan(ctx, cursor, r.layout.Pattern(), 1000).Result(); err != nil {
+			return fmt.Errorf("list stock: %w", err)
+		}
+		for _, key := range keys {
+			if sku, ok := r.layout.SKU(key); ok && !seen[sku] {
+				seen[sku] = true
+				skus = append(skus, sku)
+			}
+		}
+		return nil
+	})
+	return skus, next, err
+}
+
+// append adds the stock of skus to all.
+func (r *Redis) append(ctx context.Context, all []Stock, skus []string) ([]Stock, error) {
+	readings := make([]layout.Reading, len(skus))
+	if err := r.Read(ctx, skus, readings); err != nil {
+		return nil, err
+	}
+	for i, sku := range skus {
+		if readings[i].Exists || readings[i].Fault != nil {
+			all = append(all, Stock{sku, readings[i]})
+		}
+	}
+	return all, nil
+}

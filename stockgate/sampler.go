@@ -1,0 +1,225 @@
+package stockgate
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"sluice/stockgate/layout"
+)
+
+const (
+	idleAfter    = int64(5 * time.Second)        // a SKU that nobody asked for in this time is read no more
+	pingEvery    = int64(time.Second)            // how often an idle sampler asks whether the source is there
+	sweepEvery   = int64(125 * time.Millisecond) // one part of the table
+	perFirstLook = int64(50 * time.Microsecond)  // invented SKUs cost at most 20,000 looks a second
+	maxPending   = 2048                          // first looks that wait for their turn, some 100 ms at that pace
+)
+
+// sampler is the one goroutine that talks to the source: it takes first looks at once, and reads the SKUs that
+// are asked for at every refresh. One round trip is under way at a time; what is asked for meanwhile joins the
+// next. All fields but queue, health and done are its own.
+type sampler struct {
+	source Source
+	table  *table
+	clock  func() int64
+	log    *slog.Logger
+	latch  *rate.Limiter // of log lines about sold-out SKUs
+
+	refresh int64 // ns between readings of a SKU on sale
+	quiet   int64 // ns between readings of one that is not
+	memory  int64 // ns for which an unknown SKU is remembered
+
+	queue  chan *entry // first looks
+	health health
+	faults faults
+	done   chan struct{} // closed when run has returned
+
+	active   []*entry // read at every refresh
+	batch    []*entry
+	skus     []string
+	readings []layout.Reading
+
+	turnAt, sweepAt, pingAt, lookAt int64 // not before
+	part                            int   // of the table, to be swept next
+}
+
+func newSampler(o Options, src Source, t *table) *sampler {
+	s := &sampler{
+		source:   src,
+		table:    t,
+		clock:    o.Now,
+		log:      o.Log,
+		latch:    rate.NewLimiter(10, 50),
+		refresh:  int64(o.Refresh),
+		quiet:    int64(max(o.Refresh, o.SoldOutMemory/4)),
+		memory:   int64(o.SoldOutMemory),
+		queue:    make(chan *entry, min(maxPending, o.MaxSKUs/4+1)),
+		done:     make(chan struct{}),
+		faults:   faults{named: make(map[string]bool), log: o.Log},
+		readings: make([]layout.Reading, readAtOnce),
+	}
+	s.health.log = o.Log
+	return s
+}
+
+// ask queues a first look. It reports false when too many are waiting.
+func (s *sampler) ask(e *entry) bool {
+	select {
+	case s.queue <- e:
+		return true
+	default:
+		return false
+	}
+}
+
+// full reports whether too many first looks are waiting.
+func (s *sampler) full() bool { return len(s.queue) == cap(s.queue) }
+
+// run works until ctx ends.
+func (s *sampler) run(ctx context.Context) {
+	defer close(s.done)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		now := s.clock()
+		queue := s.queue
+		if now < s.lookAt {
+			queue = nil
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-queue:
+			s.firstLooks(ctx, now, e)
+		case <-timer.C:
+			s.work(ctx, now)
+		}
+		timer.Reset(time.Duration(s.next() - s.clock()))
+	}
+}
+
+// next is when there is something to do again, first looks that may be taken at once aside.
+func (s *sampler) next() int64 {
+	at := s.pingAt
+	if len(s.active) > 0 {
+		at = min(at, s.turnAt)
+	}
+	if s.table.len.Load() > 0 {
+		at = min(at, s.sweepAt)
+	}
+	if len(s.queue) > 0 {
+		at = min(at, s.lookAt)
+	}
+	return at
+}
+
+// work does what is due at now.
+func (s *sampler) work(ctx context.Context, now int64) {
+	if now >= s.sweepAt {
+		s.sweepAt = now + sweepEvery
+		s.sweep(now)
+	}
+	if now >= s.turnAt && len(s.active) > 0 {
+		s.turnAt = now + s.refresh
+		s.turn(ctx, now)
+	}
+	if now >= s.pingAt {
+		s.note(ctx, now, s.source.Ping(ctx))
+	}
+}
+
+// turn reads the active SKUs whose reading is due. First looks go between its round trips.
+func (s *sampler) turn(ctx context.Context, now int64) {
+	for i := 0; i < len(s.active); {
+		s.batch = s.batch[:0]
+		for i < len(s.active) && len(s.batch) < readAtOnce {
+			e := s.active[i]
+			if !s.keeps(now, e) {
+				last := len(s.active) - 1
+				s.active[i], s.active[last] = s.active[last], nil
+				s.active = s.active[:last]
+				continue
+			}
+			if s.due(now, e) {
+				s.batch = append(s.batch, e)
+			}
+			i++
+		}
+		if !s.read(ctx, s.clock()) {
+			return
+		}
+		s.firstLooks(ctx, s.clock())
+	}
+}
+
+// keeps reports whether e is still to be read. If not, the next request for it takes a first look again.
+func (s *sampler) keeps(now int64, e *entry) bool {
+	v, at := e.latch()
+	idle := now-e.asked.Load() > idleAfter
+	e.sampled = !e.gone && v != unknown && !idle
+	if idle && !e.gone {
+		e.publish(unread, 0, at)
+	}
+	return e.sampled
+}
+
+// due reports whether e must be read now. What cannot be bought is read less often, but soon enough for stock
+// that comes back to be found well within sold_out_memory. Half a refresh of slack keeps a reading that began a
+// little late from being left out every other time.
+func (s *sampler) due(now int64, e *entry) bool {
+	v, at := e.latch()
+	every := s.quiet
+	if v == onSale {
+		every = s.refresh
+	}
+	return now-at >= every-s.refresh/2
+}
+
+// firstLooks reads first, and those that are waiting as far as they fit into one round trip, unless it is too
+// early for them.
+func (s *sampler) firstLooks(ctx context.Context, now int64, first ...*entry) {
+	s.batch = append(s.batch[:0], first...)
+	for len(s.batch) < readAtOnce && now >= s.lookAt && len(s.queue) > 0 {
+		s.batch = append(s.batch, <-s.queue) // nobody else takes from it
+	}
+	if len(s.batch) > 0 {
+		s.lookAt = now + int64(len(s.batch))*perFirstLook
+		s.read(ctx, now)
+	}
+}
+
+// read reads the batch in one round trip. It reports whether the source answered.
+func (s *sampler) read(ctx context.Context, now int64) bool {
+	if len(s.batch) == 0 {
+		return true
+	}
+	s.skus = s.skus[:0]
+	for _, e := range s.batch {
+		s.skus = append(s.skus, e.sku)
+	}
+	err := s.source.Read(ctx, s.skus, s.readings)
+	s.note(ctx, now, err)
+	for i, e := range s.batch {
+		if err != nil {
+			e.finish(unread)
+			continue
+		}
+		s.learn(now, e, s.readings[i])
+	}
+	return err == nil
+}
+
+// note keeps the health after a round trip that began at now, and plans the next one that nobody asks for.
+func (s *sampler) note(ctx context.Context, now int64, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	s.health.note(now, err)
+	s.pingAt = now + pingEvery
+	if err != nil { // find it again soon; a source with a breaker bounds what that costs
+		s.pingAt = now + min(max(s.refresh, int64(10*time.Millisecond)), int64(100*time.Millisecond))
+	}
+}

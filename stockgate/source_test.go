@@ -1,0 +1,152 @@
+package stockgate
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"sluice/stockgate/layout"
+)
+
+func readOne(t *testing.T, s Source, sku string) layout.Reading {
+	t.Helper()
+	out := make([]layout.Reading, 1)
+	check(t, s.Read(t.Context(), []string{sku}, out))
+	return out[0]
+}
+
+func TestMissingStockIsUnknownAndNeitherZeroNorUnlimited(t *testing.T) {
+	eachStore(t, func(t *testing.T, s store) {
+		if r := readOne(t, s, "1001"); r.Exists || r.Fault != nil {
+			t.Fatalf("a SKU that was never set reads %+v", r)
+		}
+	})
+}
+
+func TestWhatIsSetIsRead(t *testing.T) {
+	eachStore(t, func(t *testing.T, s store) {
+		for _, n := range []int64{500, 0, 1 << 53, 7} {
+			check(t, s.Set(t.Context(), "1001", n))
+			want := layout.Reading{Left: n, Free: n, Exists: true, OnSale: true}
+			if r := readOne(t, s, "1001"); r != want {
+				t.Fatalf("after set %d: read %+v, want %+v", n, r, want)
+			}
+		}
+	})
+}
+
+func TestReadingsKeepTheOrderOfTheQuestion(t *testing.T) {
+	eachStore(t, func(t *testing.T, s store) {
+		check(t, s.Set(t.Context(), "a", 1))
+		check(t, s.Set(t.Context(), "c", 3))
+		out := make([]layout.Reading, 4)
+		check(t, s.Read(t.Context(), []string{"c", "b", "a"}, out))
+		if out[0].Left != 3 || out[1].Exists || out[2].Left != 1 || out[3] != (layout.Reading{}) {
+			t.Fatalf("read c, b, a: %+v", out)
+		}
+	})
+}
+
+func TestNegativeStockCannotBeSet(t *testing.T) {
+	eachStore(t, func(t *testing.T, s store) {
+		if err := s.Set(t.Context(), "1001", -1); err == nil {
+			t.Fatal("set −1 succeeded")
+		}
+		if r := readOne(t, s, "1001"); r.Exists {
+			t.Fatalf("a refused set wrote %+v", r)
+		}
+	})
+}
+
+func TestAddReturnsWhatIsLeft(t *testing.T) {
+	eachStore(t, func(t *testing.T, s store) {
+		check(t, s.Set(t.Context(), "1001", 1<<53))
+		for _, step := range []struct{ delta, left int64 }{{1, 1<<53 + 1}, {-1 << 53, 1}, {-3, -2}} {
+			if left := must[int64](t)(s.Add(t.Context(), "1001", step.delta)); left != step.left {
+				t.Fatalf("add %d: left %d, want %d", step.delta, left, step.left)
+			}
+			if r := readOne(t, s, "1001"); r.Left != step.left {
+				t.Fatalf("after add %d: read %d, want %d", step.delta, r.Left, step.left)
+			}
+		}
+	})
+}
+
+func TestAddToUnknownSKUCreatesNothing(t *testing.T) {
+	eachStore(t, func(t *testing.T, s store) {
+		if _, err := s.Add(t.Context(), "1001", 5); !errors.Is(err, ErrUnknownSKU) {
+			t.Fatalf("add to a SKU that does not exist: %v", err)
+		}
+		if r := readOne(t, s, "1001"); r.Exists {
+			t.Fatalf("a refused add wrote %+v", r)
+		}
+	})
+}
+
+func TestConcurrentAddsLoseNothing(t *testing.T) {
+	eachStore(t, func(t *testing.T, s store) {
+		check(t, s.Set(t.Context(), "1001", 0))
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for range 50 {
+					if _, err := s.Add(context.Background(), "1001", 1); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if r := readOne(t, s, "1001"); r.Left != 200 {
+			t.Fatalf("200 adds of 1 left %d", r.Left)
+		}
+	})
+}
+
+func TestListIsSortedAndBounded(t *testing.T) {
+	eachStore(t, func(t *testing.T, s store) {
+		for _, sku := range []string{"b", "a*", "c:d"} {
+			check(t, s.Set(t.Context(), sku, int64(len(sku))))
+		}
+		var got []string
+		for _, row := range must[[]Stock](t)(s.List(t.Context(), 10)) {
+			got = append(got, row.SKU)
+			if row.Left != int64(len(row.SKU)) {
+				t.Errorf("%q: left %d", row.SKU, row.Left)
+			}
+		}
+		if want := []string{"a*", "b", "c:d"}; !slices.Equal(got, want) {
+			t.Fatalf("list %q, want %q", got, want)
+		}
+		for limit, want := range []int{0, 1, 2, 3, 3} {
+			if rows := must[[]Stock](t)(s.List(t.Context(), limit)); len(rows) != want {
+				t.Fatalf("limit %d: %d rows, want %d", limit, len(rows), want)
+			}
+		}
+	})
+}
+
+func TestMemoryNeverTakesMoreThanThereIs(t *testing.T) {
+	m := NewMemory()
+	check(t, m.Set(t.Context(), "1001", 100))
+	var taken sync.Map
+	var wg sync.WaitGroup
+	for i := range 300 {
+		wg.Go(func() {
+			if m.Take("1001", 1) {
+				taken.Store(i, true)
+			}
+		})
+	}
+	wg.Wait()
+	n := 0
+	taken.Range(func(any, any) bool { n++; return true })
+	if n != 100 {
+		t.Fatalf("took %d of 100", n)
+	}
+	if m.Take("1001", 0) != true || m.Take("1001", -1) || m.Take("none", 1) {
+		t.Fatal("take 0, −1, of nothing")
+	}
+}

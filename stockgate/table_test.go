@@ -1,0 +1,197 @@
+package stockgate
+
+import (
+	"bytes"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"sluice/proxy"
+)
+
+func TestTableIsAMapWithALimit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.IntRange(1, 20).Draw(t, "limit")
+		table := newTable(limit)
+		model := make(map[string]*entry)
+		for range rapid.IntRange(0, 100).Draw(t, "steps") {
+			sku := rapid.StringMatching(`[a-e]{0,2}`).Draw(t, "sku")
+			e := table.find([]byte(sku))
+			if e != model[sku] {
+				t.Fatalf("find %q: %v, want %v", sku, e, model[sku])
+			}
+			switch {
+			case e != nil && rapid.Bool().Draw(t, "remove"):
+				table.remove(e)
+				delete(model, sku)
+			case e != nil || len(model) < limit:
+				model[sku] = table.add(0, []byte(sku))
+				if model[sku] == nil || e != nil && model[sku] != e {
+					t.Fatalf("add %q: %v, there was %v", sku, model[sku], e)
+				}
+			default:
+				if table.add(0, []byte(sku)) != nil {
+					t.Fatal("a full table took another SKU")
+				}
+			}
+			if n := table.len.Load(); n != int64(len(model)) {
+				t.Fatalf("length %d, want %d", n, len(model))
+			}
+		}
+	})
+}
+
+func TestFindersSeeEveryEntryThatStaysWhileOthersComeAndGo(t *testing.T) {
+	table := newTable(8) // short: chains are shared
+	stay := table.add(0, []byte("stays"))
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if table.find([]byte("stays")) != stay {
+					t.Error("an entry was out of sight")
+					return
+				}
+			}
+		})
+	}
+	for range 2000 {
+		for i := range 7 {
+			table.add(0, name(i))
+		}
+		for i := range 7 {
+			table.remove(table.find(name(i)))
+		}
+	}
+	close(done)
+	wg.Wait()
+}
+
+func TestWalkVisitsEachEntryOnce(t *testing.T) {
+	table := newTable(1000)
+	for i := range 1000 {
+		table.add(0, name(i))
+	}
+	seen := make(map[string]int)
+	for part := range parts {
+		table.walk(part, func(e *entry) {
+			seen[e.sku]++
+			table.remove(e)
+		})
+	}
+	if len(seen) != 1000 || table.len.Load() != 0 {
+		t.Fatalf("visited %d of 1000, %d stayed", len(seen), table.len.Load())
+	}
+}
+
+func TestInventedSKUsNeitherGrowMemoryNorEvictRealOnes(t *testing.T) {
+	m := NewMemory()
+	o := options()
+	o.MaxSKUs = 1000
+	now := int64(0)
+	o.Now = func() int64 { return now }
+	g := stepped(t, o, m)
+	for i := range 100 {
+		sku := name(i)
+		check(t, m.Set(t.Context(), string(sku), 5))
+		e := g.table.add(now, sku)
+		g.sampler.learn(now, e, reading(5))
+	}
+	invent := 0
+	for range 1000 { // 50,000 inventions in a second
+		now += int64(time.Millisecond)
+		for range 50 {
+			invent++
+			if e := g.meet(now, []byte{byte(invent), byte(invent >> 8), byte(invent >> 16), 'x'}); e != nil {
+				g.look1(e)
+			}
+		}
+		for i := range 100 {
+			g.Closed(now, name(i))
+		}
+		g.sampler.firstLooks(t.Context(), now)
+		g.sampler.work(t.Context(), now)
+		if n := g.table.len.Load(); n > 1000 {
+			t.Fatalf("the table grew to %d", n)
+		}
+	}
+	for i := range 100 {
+		if got := g.Enter(now, name(i)); got != proxy.Admitted {
+			t.Fatalf("enter real SKU %d: %v", i, got)
+		}
+	}
+	if g.table.crowded() && g.table.len.Load() == 1000 {
+		t.Fatal("inventions took all the room")
+	}
+}
+
+// look1 asks for a first look without waiting for it.
+func (g *Gate) look1(e *entry) {
+	e.pending.CompareAndSwap(nil, &look{done: make(chan struct{})})
+	if !g.sampler.ask(e) {
+		e.finish(unread)
+	}
+}
+
+func TestForgottenSKUsMakeRoom(t *testing.T) {
+	o := options()
+	o.MaxSKUs = 4
+	g := stepped(t, o, NewMemory())
+	for i := range 4 {
+		e := g.table.add(0, name(i))
+		g.sampler.learn(0, e, reading(1))
+	}
+	if got := g.Enter(0, []byte("new")); got != proxy.StockError {
+		t.Fatalf("enter while the table is full: %v", got)
+	}
+	now := int64(3 * time.Second)
+	g.Closed(now, name(0))
+	now = idleAfter + 1
+	for range parts {
+		g.sampler.sweep(now)
+	}
+	if g.table.find(name(0)) == nil || g.table.len.Load() != 1 {
+		t.Fatalf("%d SKUs stayed, want the one that was asked for", g.table.len.Load())
+	}
+}
+
+func TestSKUInFlightIsNotForgotten(t *testing.T) {
+	o := options()
+	o.PerUnit = 1
+	g, e := learnt(t, o, 0, []byte("1001"), reading(1))
+	g.Enter(0, []byte("1001"))
+	for range parts {
+		g.sampler.sweep(idleAfter + 1)
+	}
+	if g.table.find([]byte("1001")) != e {
+		t.Fatal("forgotten while a request was in flight")
+	}
+}
+
+func TestOverlongSKUIsUnknownAndNotRemembered(t *testing.T) {
+	g := stepped(t, options(), NewMemory())
+	if got := g.Enter(0, bytes.Repeat([]byte("x"), longestSKU+1)); got != proxy.UnknownSKU {
+		t.Fatalf("enter: %v", got)
+	}
+	if n := g.table.len.Load(); n != 0 {
+		t.Fatalf("%d SKUs are remembered", n)
+	}
+}
+
+func TestRememberedSKUIsACopy(t *testing.T) {
+	g := stepped(t, options(), NewMemory())
+	sku := []byte("1001")
+	g.table.add(0, sku)
+	copy(sku, "9999")
+	if g.table.find([]byte("1001")) == nil {
+		t.Fatal("the table holds the request's memory")
+	}
+}
