@@ -14,9 +14,9 @@ type ConnRate struct {
 }
 
 // NewConnRate returns a ConnRate of perSecond requests, burst of them at once (at least 1), full at first.
-// A perSecond of 0 or less limits nothing.
+// A perSecond that is not positive limits nothing.
 func NewConnRate(perSecond float64, burst int) ConnRate {
-	if perSecond <= 0 {
+	if !(perSecond > 0) { // nor NaN
 		return ConnRate{}
 	}
 	return ConnRate{rate.NewLimiter(rate.Limit(perSecond), max(burst, 1))}
@@ -28,7 +28,7 @@ func (c ConnRate) Allow(t time.Time) (wait time.Duration, ok bool) {
 	if c.bucket == nil || c.bucket.AllowN(t, 1) {
 		return 0, true
 	}
-	missing := 1 - c.bucket.TokensAt(t)
+	missing := max(1-c.bucket.TokensAt(t), 0)
 	seconds := missing / float64(c.bucket.Limit())
 	if seconds >= math.MaxInt64/float64(time.Second) {
 		return math.MaxInt64, false

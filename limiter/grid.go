@@ -33,12 +33,13 @@ func (g Grid) within() grid {
 	return grid{int64(size), int64(phase), int64(min(max(g.Carry, 0), maxCarry))}
 }
 
-// number says which window now falls in. Numbers begin at 1, so that a word that is all zeros is of no window.
+// number says which window now falls in. Numbers begin at ringSize, so that a word that is all zeros is of a window that
+// is over, however far ahead is booked.
 func (g *grid) number(now int64) int64 {
-	return ((now+g.phase)/g.size + 1) & maxNumber
+	return ((now+g.phase)/g.size + ringSize) & maxNumber
 }
 
 // until is the time from now to the start of window n, or 0 when that has begun.
 func (g *grid) until(n, now int64) time.Duration {
-	return time.Duration(max((n-1)*g.size-g.phase-now, 0))
+	return time.Duration(max((n-ringSize)*g.size-g.phase-now, 0))
 }

@@ -1,0 +1,268 @@
+package limiter
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// expect fails the test if p does not have that many places taken and that many waiters.
+func expect(t *testing.T, p *Places, inFlight, queued int) {
+	t.Helper()
+	if p.InFlight() != inFlight || p.Queued() != queued {
+		t.Errorf("%d in flight, %d queued; want %d, %d", p.InFlight(), p.Queued(), inFlight, queued)
+	}
+}
+
+func TestPlacesAdmitUpToTheirMaxAndThenQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPlaces(2, 1)
+		for range 2 {
+			if got := p.Enter(time.Second, nil); got != Admitted {
+				t.Errorf("%v, want admitted: there is room", got)
+			}
+		}
+		third := make(chan Verdict, 1)
+		go func() { third <- p.Enter(time.Second, nil) }()
+		synctest.Wait()
+		expect(t, p, 2, 1)
+		if got := p.Enter(time.Second, nil); got != QueueFull {
+			t.Errorf("%v, want queue full", got)
+		}
+		p.Leave()
+		if got := <-third; got != Admitted {
+			t.Errorf("%v, want admitted: a place became free", got)
+		}
+		expect(t, p, 2, 0)
+		p.Leave()
+		p.Leave()
+		expect(t, p, 0, 0)
+	})
+}
+
+func TestWithoutAQueueNobodyWaits(t *testing.T) {
+	p := NewPlaces(1, 0)
+	p.Enter(time.Hour, nil)
+	if got := p.Enter(time.Hour, nil); got != QueueFull {
+		t.Errorf("%v, want queue full", got)
+	}
+	expect(t, p, 1, 0)
+}
+
+func TestWithoutACapNobodyIsRefused(t *testing.T) {
+	p := NewPlaces(0, 0)
+	for range 1000 {
+		if got := p.Enter(0, nil); got != Admitted {
+			t.Fatalf("%v, want admitted", got)
+		}
+	}
+	expect(t, p, 1000, 0)
+}
+
+func TestWaitingEndsAfterTheTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPlaces(1, 2)
+		p.Enter(0, nil)
+		for range 3 { // the second and third use the first's waiter again
+			start := time.Now()
+			if got := p.Enter(200*time.Millisecond, nil); got != TimedOut {
+				t.Errorf("%v, want timed out", got)
+			}
+			if waited := time.Since(start); waited != 200*time.Millisecond {
+				t.Errorf("waited for %v, want 200ms", waited)
+			}
+			expect(t, p, 1, 0)
+		}
+	})
+}
+
+func TestWhoLeavesTheQueueTakesNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPlaces(1, 2)
+		p.Enter(0, nil)
+		gone := make(chan struct{})
+		first := make(chan Verdict, 1)
+		go func() { first <- p.Enter(time.Hour, gone) }()
+		synctest.Wait()
+		close(gone)
+		if got := <-first; got != Gone {
+			t.Errorf("%v, want gone", got)
+		}
+		expect(t, p, 1, 0)
+		p.Leave()
+		expect(t, p, 0, 0)
+	})
+}
+
+func TestPlacesAreHandedOverInTheOrderOfArrival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPlaces(1, 10)
+		p.Enter(0, nil)
+		var order []int
+		gone := make(chan struct{})
+		for i := range 10 {
+			go func() {
+				leaves := map[bool]chan struct{}{true: gone}[i == 0 || i == 4 || i == 9] // head, middle, tail
+				if p.Enter(time.Hour, leaves) == Admitted {
+					order = append(order, i) // one at a time: there is one place
+					p.Leave()
+				}
+			}()
+			synctest.Wait() // i is in the queue
+		}
+		close(gone)
+		synctest.Wait()
+		expect(t, p, 1, 7)
+		p.Leave()
+		synctest.Wait()
+		want := []int{1, 2, 3, 5, 6, 7, 8}
+		if len(order) != len(want) {
+			t.Fatalf("order %v, want %v", order, want)
+		}
+		for i := range want {
+			if order[i] != want[i] {
+				t.Fatalf("order %v, want %v", order, want)
+			}
+		}
+		expect(t, p, 0, 0)
+	})
+}
+
+func TestNewcomersDoNotOvertakeTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPlaces(1, 2)
+		p.Enter(0, nil)
+		admitted := make(chan struct{})
+		go func() { p.Enter(time.Hour, nil); close(admitted) }()
+		synctest.Wait()
+		p.Leave() // the place is the waiter's now, even if it has not run yet
+		if got := p.Enter(time.Millisecond, nil); got != TimedOut {
+			t.Errorf("%v, want timed out: the place went to the one who waited", got)
+		}
+		<-admitted
+	})
+}
+
+// TestHandOverAtTheMomentOfTheTimeoutLosesNoPlace has the place come free at the very instant at which the wait ends,
+// and at which the waiter leaves: whoever wins, the place is either used or free afterwards.
+func TestHandOverAtTheMomentOfTheTimeoutLosesNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 200 {
+			p := NewPlaces(1, 1)
+			p.Enter(0, nil)
+			gone := make(chan struct{})
+			time.AfterFunc(time.Millisecond, p.Leave)
+			time.AfterFunc(time.Millisecond, func() { close(gone) })
+			switch got := p.Enter(time.Millisecond, gone); got {
+			case Admitted:
+				synctest.Wait()
+				expect(t, p, 1, 0)
+			case TimedOut, Gone:
+				synctest.Wait()
+				expect(t, p, 0, 0)
+			default:
+				t.Errorf("%v, want admitted, timed out or gone", got)
+			}
+			time.Sleep(time.Second) // of the bubble's time: let both functions end
+		}
+	})
+}
+
+// TestPlacesSurviveAStorm lets hand-overs, time-outs, departures and changes of max meet at random. Never more are
+// inside than the larger max, everyone is answered, and in the end nothing is taken, nobody waits.
+func TestPlacesSurviveAStorm(t *testing.T) {
+	const largest = 4
+	p := NewPlaces(largest, 5)
+	var inside, admitted atomic.Int64
+	var all sync.WaitGroup
+	for g := range 16 {
+		all.Go(func() {
+			for i := range 500 {
+				gone := make(chan struct{})
+				if i%5 == 0 {
+					go close(gone)
+				}
+				if p.Enter(time.Duration(i%4)*20*time.Microsecond, gone) != Admitted {
+					continue
+				}
+				if n := inside.Add(1); n > largest {
+					t.Errorf("%d inside, want at most %d", n, largest)
+				}
+				admitted.Add(1)
+				if i%50 == 0 {
+					p.SetMax(1+(g+i/50)%largest, 5)
+				}
+				inside.Add(-1)
+				p.Leave()
+			}
+		})
+	}
+	all.Wait()
+	expect(t, p, 0, 0)
+	if admitted.Load() == 0 {
+		t.Error("nobody was admitted")
+	}
+}
+
+func TestRaisedMaxLetsThoseInWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPlaces(1, 3)
+		p.Enter(0, nil)
+		for range 3 {
+			go p.Enter(time.Hour, nil)
+		}
+		synctest.Wait()
+		expect(t, p, 1, 3)
+		p.SetMax(3, 3)
+		expect(t, p, 3, 1)
+		p.SetMax(0, 0)
+		expect(t, p, 4, 0)
+		synctest.Wait()
+	})
+}
+
+func TestLoweredMaxIsReachedByThoseWhoLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPlaces(3, 1)
+		for range 3 {
+			p.Enter(0, nil)
+		}
+		go p.Enter(time.Hour, nil)
+		synctest.Wait()
+		p.SetMax(1, 1)
+		for _, want := range []struct{ inFlight, queued int }{{2, 1}, {1, 1}, {1, 0}, {0, 0}} {
+			p.Leave()
+			expect(t, p, want.inFlight, want.queued)
+		}
+		synctest.Wait()
+	})
+}
+
+func TestRefusalForAFullQueueWritesNothing(t *testing.T) {
+	p := NewPlaces(1, 0)
+	p.Enter(0, nil)
+	p.mu.Lock() // a refusal that wanted the queue would wait for ever
+	defer p.mu.Unlock()
+	before := p.state.Load()
+	if got := p.Enter(time.Hour, nil); got != QueueFull || p.state.Load() != before {
+		t.Errorf("%v, state %x; want queue full, %x", got, p.state.Load(), before)
+	}
+}
+
+func TestLeaveWithoutEnterIsAMistake(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("Leave without Enter passed in silence")
+		}
+	}()
+	NewPlaces(1, 1).Leave()
+}
+
+func TestPlacesAllocateNothing(t *testing.T) {
+	p := NewPlaces(1, 0)
+	if n := testing.AllocsPerRun(1000, func() { p.Enter(0, nil); p.Enter(0, nil); p.Leave() }); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
