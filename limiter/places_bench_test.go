@@ -30,6 +30,7 @@ func BenchmarkPlaces(b *testing.B) {
 	b.Run("handed over", func(b *testing.B) {
 		p := NewPlaces(1, 512)
 		b.ReportAllocs()
+		b.SetParallelism(16)
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
 				p.Enter(time.Minute, nil)
@@ -55,7 +56,7 @@ func BenchmarkConnRate(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		c, now := NewConnRate(50, 50), time.Unix(0, 0)
 		for pb.Next() {
-			now = now.Add(step)
+			now = now.Add(500)
 			c.Allow(now)
 		}
 	})
