@@ -63,7 +63,10 @@ func (c *Conns) Open(addr netip.Addr) Verdict {
 	if !addr.IsValid() {
 		return c.openOne()
 	}
-	who := clientOf(addr)
+	return c.openFrom(clientOf(addr))
+}
+
+func (c *Conns) openFrom(who client) Verdict {
 	s := c.shard(who)
 	s.mu.Lock()
 	defer s.mu.Unlock()

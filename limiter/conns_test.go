@@ -97,6 +97,18 @@ func TestConnectionWithoutAddressCountsInAllAlone(t *testing.T) {
 	}
 }
 
+// TestLastConnectionGoesToOneOnly is about the moment after the first look: another client took the last one.
+func TestLastConnectionGoesToOneOnly(t *testing.T) {
+	c := NewConns(1, 1)
+	c.Open(addr("192.0.2.1"))
+	if got := c.openFrom(clientOf(addr("192.0.2.2"))); got != TotalFull {
+		t.Errorf("%v, want total full", got)
+	}
+	if c.Count() != 1 || c.entries() != 1 {
+		t.Errorf("%d connections of %d clients, want 1 of 1", c.Count(), c.entries())
+	}
+}
+
 func TestOpenAndCloseRaceWithinTheMaxima(t *testing.T) {
 	const maxOpen, maxPerClient = 7, 3
 	c := NewConns(maxOpen, maxPerClient)

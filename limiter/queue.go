@@ -15,18 +15,26 @@ func (p *Places) enterSlow(timeout time.Duration, gone <-chan struct{}) Verdict 
 	case <-w.handed:
 		return Admitted
 	case <-w.timer.C:
-		if p.quit(w) {
-			return TimedOut
-		}
-		<-w.handed // the place came first: use it
-		return Admitted
+		return p.timedOut(w)
 	case <-gone:
-		if !p.quit(w) {
-			<-w.handed // nobody is there to use the place
-			p.Leave()
-		}
-		return Gone
+		return p.gone(w)
 	}
+}
+
+func (p *Places) timedOut(w *waiter) Verdict {
+	if p.quit(w) {
+		return TimedOut
+	}
+	<-w.handed // the place came first: use it
+	return Admitted
+}
+
+func (p *Places) gone(w *waiter) Verdict {
+	if !p.quit(w) {
+		<-w.handed // the place came first, and nobody is there to use it
+		p.Leave()
+	}
+	return Gone
 }
 
 // join puts w at the end of the queue. If a place has become free or the queue has become full it does not, and says

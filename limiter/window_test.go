@@ -2,7 +2,9 @@ package limiter
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,36 +143,46 @@ func worstBurst(turns []int64, length int64) (worst int) {
 
 // TestNoWindowExceedsItsMax lets many callers, some far behind the others, fight for the same windows.
 func TestNoWindowExceedsItsMax(t *testing.T) {
-	for _, carry := range []int{0, 1, 3} {
-		t.Run(fmt.Sprintf("carry %d", carry), func(t *testing.T) {
-			const most, windows = 50, 40
-			w := NewWindow(tenMs(carry), most)
-			counts := storm(8, windows*most, func(i int) (int64, time.Duration, bool) {
+	const most, windows = 500, 40
+	for i := range 6 {
+		carry := i / 2
+		take := NewWindow(tenMs(carry), most).Take
+		if i%2 == 1 { // and the same for one SKU
+			w := NewWindows(tenMs(carry), Caps{PerSKU: most})
+			take = func(now int64) (time.Duration, bool) { return w.Take(now, []byte("1001")) }
+		}
+		t.Run(fmt.Sprintf("carry %d of one SKU %v", carry, i%2 == 1), func(t *testing.T) {
+			counts := storm(2, windows*most, func(i int) (int64, time.Duration, bool) {
 				now := int64(i/most)*10*ms + int64(i%7)*ms
 				if i%5 == 0 {
 					now = max(0, now-25*ms) // overtaken
 				}
-				wait, ok := w.Take(now)
+				wait, ok := take(now)
 				return now, wait, ok
 			})
 			for n := range int64(windows) {
 				if counts[n] != most {
-					t.Errorf("window %d: %d admitted, want %d: asked for eight times over", n, counts[n], most)
+					t.Errorf("window %d: %d admitted, want %d: asked for twice over", n, counts[n], most)
 				}
 			}
 		})
 	}
 }
 
-// storm calls take from several goroutines, each counting i up to n, and counts the turns in each 10 ms window.
+// storm calls take from several goroutines, each counting i up to n, and counts the turns in each 10 ms window. Every
+// few calls all wait for all, so that they meet at the same words however the machine runs them.
 func storm(goroutines, n int, take func(i int) (now int64, wait time.Duration, ok bool)) map[int64]int {
 	counts := map[int64]int{}
 	var mu sync.Mutex
 	var all sync.WaitGroup
+	var arrived atomic.Int64
 	for range goroutines {
 		all.Go(func() {
 			mine := map[int64]int{}
 			for i := range n {
+				if i%32 == 0 {
+					meet(&arrived, int64((i/32+1)*goroutines))
+				}
 				if now, wait, ok := take(i); ok {
 					mine[(now+int64(wait))/(10*ms)]++
 				}
@@ -184,6 +196,17 @@ func storm(goroutines, n int, take func(i int) (now int64, wait time.Duration, o
 	}
 	all.Wait()
 	return counts
+}
+
+// meet waits until so many have arrived. It spins, to go on at the same instant as the others, and now and then lets
+// go, lest it waits for one who waits for its core.
+func meet(arrived *atomic.Int64, want int64) {
+	arrived.Add(1)
+	for spins := 1; arrived.Load() < want; spins++ {
+		if spins%10_000 == 0 {
+			runtime.Gosched()
+		}
+	}
 }
 
 func TestWindowThatIsOverAdmitsNobody(t *testing.T) {

@@ -179,6 +179,19 @@ func TestPlaceOfAWindowThatIsOverIsNotGivenBack(t *testing.T) {
 	}
 }
 
+func TestPlacesGivenBackInARaceAreAllFree(t *testing.T) {
+	s := newSKUs(1, 0)
+	s.giveBack(s.book(1, 7, 100), 1)
+	before := words(s.lines[0][:])
+	storm(2, 20_000, func(int) (now int64, wait time.Duration, ok bool) {
+		s.giveBack(s.book(1, 7, 100), 1)
+		return 0, 0, true
+	})
+	if after := words(s.lines[0][:]); after != before {
+		t.Errorf("when all is given back the words are %s, want %s", after, before)
+	}
+}
+
 // TestMadeUpSKUsNeitherStarveNorForgive floods a window with SKUs nobody sells before and after the hot one is booked
 // out, in a table of ordinary size and in one that is far too small.
 func TestMadeUpSKUsNeitherStarveNorForgive(t *testing.T) {
@@ -235,6 +248,15 @@ func TestCellOfAWindowUnderWayIsNotReused(t *testing.T) {
 	}
 	if s.book(10, 99, 1) != nil {
 		t.Error("window 10 was booked after it was over")
+	}
+}
+
+func TestCellThatWasReusedStillTellsThatItsWindowIsOver(t *testing.T) {
+	s := newSKUs(1, 0)
+	s.book(10, 7, 1)
+	s.book(11, 7, 1) // reuses the cell; the rest of the line is free
+	if s.book(10, 7, 1) != nil {
+		t.Error("a caller who was overtaken got a second place in a window of one")
 	}
 }
 
