@@ -1,0 +1,78 @@
+package limiter
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Each of these types is a prometheus.Collector over the counters that it keeps anyway: a scrape reads them, and
+// nothing is observed while a request is decided.
+var (
+	_ prometheus.Collector = (*Windows)(nil)
+	_ prometheus.Collector = (*Places)(nil)
+	_ prometheus.Collector = (*Conns)(nil)
+)
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+func windowsUsed() *prometheus.Desc {
+	return describe("sluice_windows_total", "Windows in which a request was admitted, of one SKU or of all together.", "of")
+}
+
+func windowsSaturated() *prometheus.Desc {
+	return describe("sluice_windows_saturated_total", "Windows that were filled to their max.", "of")
+}
+
+// Describe implements [prometheus.Collector].
+func (w *Windows) Describe(to chan<- *prometheus.Desc) {
+	to <- windowsUsed()
+	to <- windowsSaturated()
+}
+
+// Collect implements [prometheus.Collector]. The label of is "sku" or "all"; a window without a cap is not counted.
+func (w *Windows) Collect(to chan<- prometheus.Metric) {
+	var used, saturated uint64
+	for i := range w.skus.tallies {
+		used += w.skus.tallies[i].used.Load()
+		saturated += w.skus.tallies[i].saturated.Load()
+	}
+	collect(to, windowsUsed(), prometheus.CounterValue, float64(used), "sku")
+	collect(to, windowsUsed(), prometheus.CounterValue, float64(w.all.tally.used.Load()), "all")
+	collect(to, windowsSaturated(), prometheus.CounterValue, float64(saturated), "sku")
+	collect(to, windowsSaturated(), prometheus.CounterValue, float64(w.all.tally.saturated.Load()), "all")
+}
+
+func queueLength() *prometheus.Desc {
+	return describe("sluice_queue_length", "Requests that wait for a place inside the shop.")
+}
+
+func inFlightLimit() *prometheus.Desc {
+	return describe("sluice_upstream_in_flight_limit", "Requests that may be inside the shop at the same time; 0 = no cap.")
+}
+
+// Describe implements [prometheus.Collector].
+func (p *Places) Describe(to chan<- *prometheus.Desc) {
+	to <- queueLength()
+	to <- inFlightLimit()
+}
+
+// Collect implements [prometheus.Collector].
+func (p *Places) Collect(to chan<- prometheus.Metric) {
+	collect(to, queueLength(), prometheus.GaugeValue, float64(p.Queued()))
+	collect(to, inFlightLimit(), prometheus.GaugeValue, float64(p.maxInFlight.Load()))
+}
+
+func connections() *prometheus.Desc {
+	return describe("sluice_connections", "Open client connections.")
+}
+
+// Describe implements [prometheus.Collector].
+func (c *Conns) Describe(to chan<- *prometheus.Desc) { to <- connections() }
+
+// Collect implements [prometheus.Collector].
+func (c *Conns) Collect(to chan<- prometheus.Metric) {
+	collect(to, connections(), prometheus.GaugeValue, float64(c.Count()))
+}
+
+func collect(to chan<- prometheus.Metric, of *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+	to <- prometheus.MustNewConstMetric(of, kind, v, labels...)
+}

@@ -1,0 +1,66 @@
+package limiter
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// gather collects what a registry would show, as "name label value".
+func gather(t *testing.T, of ...prometheus.Collector) map[string]float64 {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry() // compares what is collected with what was described
+	registry.MustRegister(of...)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			name := family.GetName()
+			for _, label := range m.GetLabel() {
+				name += " " + label.GetValue()
+			}
+			shown[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	return shown
+}
+
+func TestWindowsAreCountedOnceAndNotTheirRefusals(t *testing.T) {
+	w := NewWindows(tenMs(0), Caps{All: 3, PerSKU: 2})
+	for range 5 {
+		w.Take(0, []byte("a")) // fills its window
+	}
+	for range 5 {
+		w.Take(0, []byte("b")) // one, which fills that of all
+	}
+	w.Take(10*ms, []byte("b"))
+	want := map[string]float64{
+		"sluice_windows_total sku": 3, "sluice_windows_total all": 2,
+		"sluice_windows_saturated_total sku": 1, "sluice_windows_saturated_total all": 1,
+	}
+	if diff := cmp.Diff(want, gather(t, w)); diff != "" {
+		t.Errorf("counters (-want +got):\n%s", diff)
+	}
+}
+
+func TestGaugesShowWhatIsTakenNow(t *testing.T) {
+	p, c := NewPlaces(7, 0), NewConns(0, 0)
+	p.Enter(0, nil)
+	c.Open(netip.Addr{})
+	c.Open(netip.Addr{})
+	want := map[string]float64{"sluice_queue_length": 0, "sluice_upstream_in_flight_limit": 7, "sluice_connections": 2}
+	if diff := cmp.Diff(want, gather(t, p, c)); diff != "" {
+		t.Errorf("gauges (-want +got):\n%s", diff)
+	}
+}
+
+func TestVerdictsAreNamed(t *testing.T) {
+	if Admitted.String() != "admitted" || ClientFull.String() != "client full" || Verdict(99).String() != "unknown" {
+		t.Error("a verdict has another's name")
+	}
+}

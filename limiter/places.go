@@ -1,0 +1,108 @@
+package limiter
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Places are the places inside the shop: at most so many requests in flight, and a bounded queue, first come first
+// served, before them. A place that becomes free goes straight to the first who waits; nobody overtakes.
+//
+// It promises that a place is never held by more than one, and never lost, however a hand-over, a time-out and a
+// departure meet. Entering and leaving without a queue is one atomic write; a refusal for a full queue writes nothing.
+//
+// It is safe for concurrent use.
+type Places struct {
+	maxInFlight atomic.Int64
+	maxQueue    atomic.Int64
+	_           cacheLine
+
+	// state is what is in flight (lower half) and what waits (upper half). What waits changes only under mu; while
+	// anything waits, so does what is in flight. That is what keeps the fast paths off a queue that is not empty.
+	state atomic.Uint64
+	_     cacheLine
+
+	mu    sync.Mutex
+	queue queue
+	pool  sync.Pool // of *waiter
+}
+
+// NewPlaces returns Places for maxInFlight requests (0 = no cap) and a queue of maxQueue (0 = none).
+func NewPlaces(maxInFlight, maxQueue int) *Places {
+	p := &Places{}
+	p.pool.New = func() any { return newWaiter() }
+	p.SetMax(maxInFlight, maxQueue)
+	return p
+}
+
+// SetMax changes both maxima from now on. New room goes to those who wait; what is above a lower max stays until it
+// leaves, and who waits in a queue that has become too long stays in it.
+func (p *Places) SetMax(maxInFlight, maxQueue int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.maxInFlight.Store(int64(max(maxInFlight, 0)))
+	p.maxQueue.Store(int64(min(max(maxQueue, 0), 1<<30)))
+	for {
+		s := p.state.Load()
+		if waiting(s) == 0 || !p.room(s) {
+			return
+		}
+		p.state.Store(s - oneWaiting + oneInFlight)
+		p.queue.pop().handOver()
+	}
+}
+
+// Enter takes a place. If there is none it waits in the queue, for timeout at most and until gone is closed or ready
+// (nil = never). It returns Admitted, QueueFull, TimedOut or Gone. Each Admitted must be ended by one Leave.
+func (p *Places) Enter(timeout time.Duration, gone <-chan struct{}) Verdict {
+	for {
+		s := p.state.Load()
+		switch {
+		case waiting(s) == 0 && p.room(s):
+			if p.state.CompareAndSwap(s, s+oneInFlight) {
+				return Admitted
+			}
+		case waiting(s) >= p.maxQueue.Load():
+			return QueueFull
+		default:
+			return p.enterSlow(timeout, gone)
+		}
+	}
+}
+
+// Leave gives a place back, or on to the first who waits.
+func (p *Places) Leave() {
+	for {
+		s := p.state.Load()
+		if waiting(s) != 0 {
+			p.leaveSlow()
+			return
+		}
+		if inFlight(s) == 0 {
+			panic("BUG: Leave without Enter")
+		}
+		if p.state.CompareAndSwap(s, s-oneInFlight) {
+			return
+		}
+	}
+}
+
+// InFlight is the number of places taken.
+func (p *Places) InFlight() int { return int(inFlight(p.state.Load())) }
+
+// Queued is the number of those who wait for a place.
+func (p *Places) Queued() int { return int(waiting(p.state.Load())) }
+
+const (
+	oneInFlight = 1
+	oneWaiting  = 1 << 32
+)
+
+func inFlight(state uint64) int64 { return int64(state & (oneWaiting - 1)) }
+func waiting(state uint64) int64  { return int64(state >> 32) }
+
+func (p *Places) room(state uint64) bool {
+	most := p.maxInFlight.Load()
+	return most == 0 || inFlight(state) < most
+}

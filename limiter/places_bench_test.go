@@ -1,0 +1,63 @@
+package limiter
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+)
+
+func BenchmarkPlaces(b *testing.B) {
+	b.Run("room", func(b *testing.B) {
+		p := NewPlaces(256, 512)
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				p.Enter(0, nil)
+				p.Leave()
+			}
+		})
+	})
+	b.Run("queue full", func(b *testing.B) {
+		p := NewPlaces(1, 0)
+		p.Enter(0, nil)
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				p.Enter(0, nil)
+			}
+		})
+	})
+	b.Run("handed over", func(b *testing.B) {
+		p := NewPlaces(1, 512)
+		b.ReportAllocs()
+		b.SetParallelism(16)
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				p.Enter(time.Minute, nil)
+				p.Leave()
+			}
+		})
+	})
+}
+
+func BenchmarkConns(b *testing.B) {
+	c, addr := NewConns(50_000, 200), netip.MustParseAddr("2001:db8::1")
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			c.Open(addr)
+			c.Close(addr)
+		}
+	})
+}
+
+func BenchmarkConnRate(b *testing.B) {
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		c, now := NewConnRate(50, 50), time.Unix(0, 0)
+		for pb.Next() {
+			now = now.Add(500)
+			c.Allow(now)
+		}
+	})
+}

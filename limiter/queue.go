@@ -1,0 +1,137 @@
+package limiter
+
+import "time"
+
+// enterSlow waits in the queue, unless a place or the queue's last place was taken meanwhile.
+func (p *Places) enterSlow(timeout time.Duration, gone <-chan struct{}) Verdict {
+	w := p.pool.Get().(*waiter)
+	defer p.pool.Put(w) // every way out has taken w off the queue and emptied its channel
+	if verdict, waits := p.join(w); !waits {
+		return verdict
+	}
+	w.timer.Reset(timeout)
+	defer w.timer.Stop()
+	select {
+	case <-w.handed:
+		return Admitted
+	case <-w.timer.C:
+		return p.timedOut(w)
+	case <-gone:
+		return p.gone(w)
+	}
+}
+
+func (p *Places) timedOut(w *waiter) Verdict {
+	if p.quit(w) {
+		return TimedOut
+	}
+	<-w.handed // the place came first: use it
+	return Admitted
+}
+
+func (p *Places) gone(w *waiter) Verdict {
+	if !p.quit(w) {
+		<-w.handed // the place came first, and nobody is there to use it
+		p.Leave()
+	}
+	return Gone
+}
+
+// join puts w at the end of the queue. If a place has become free or the queue has become full it does not, and says
+// what holds instead.
+func (p *Places) join(w *waiter) (verdict Verdict, waits bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		s := p.state.Load()
+		switch {
+		case waiting(s) == 0 && p.room(s):
+			if p.state.CompareAndSwap(s, s+oneInFlight) {
+				return Admitted, false
+			}
+		case waiting(s) >= p.maxQueue.Load():
+			return QueueFull, false
+		case p.state.CompareAndSwap(s, s+oneWaiting):
+			p.queue.push(w)
+			return 0, true
+		}
+	}
+}
+
+// quit takes w off the queue. It reports false if w has been handed a place.
+func (p *Places) quit(w *waiter) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !w.queued {
+		return false
+	}
+	p.queue.remove(w)
+	p.state.Add(^uint64(oneWaiting - 1)) // minus oneWaiting
+	return true
+}
+
+// leaveSlow hands the place to the first who waits. Above a max that was lowered meanwhile, the place goes.
+func (p *Places) leaveSlow() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		s := p.state.Load()
+		if waiting(s) != 0 && p.room(s-oneInFlight) {
+			p.state.Store(s - oneWaiting)
+			p.queue.pop().handOver()
+			return
+		}
+		if p.state.CompareAndSwap(s, s-oneInFlight) {
+			return
+		}
+	}
+}
+
+// waiter is one who waits in the queue. It is used again.
+type waiter struct {
+	handed     chan struct{} // room for one, so that handing over never waits
+	timer      *time.Timer   // stopped while not in use
+	prev, next *waiter
+	queued     bool // under Places.mu
+}
+
+func newWaiter() *waiter {
+	w := &waiter{handed: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
+	w.timer.Stop() // since Go 1.23 a stopped timer's channel is empty
+	return w
+}
+
+func (w *waiter) handOver() { w.handed <- struct{}{} }
+
+// queue is a linked list of those who wait, the first to come at its head.
+type queue struct{ head, tail *waiter }
+
+func (q *queue) push(w *waiter) {
+	w.queued, w.prev = true, q.tail
+	if q.tail == nil {
+		q.head = w
+	} else {
+		q.tail.next = w
+	}
+	q.tail = w
+}
+
+func (q *queue) pop() *waiter {
+	w := q.head
+	q.remove(w)
+	return w
+}
+
+func (q *queue) remove(w *waiter) {
+	if w.prev == nil {
+		q.head = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next == nil {
+		q.tail = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.queued, w.prev, w.next = false, nil, nil
+}
