@@ -1,0 +1,99 @@
+package upstream
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"time"
+)
+
+// dialer opens connections to one target.
+type dialer struct {
+	address
+	names   names
+	tls     *tls.Config // nil = plain
+	timeout time.Duration
+}
+
+// newDialer makes a dialer. base may be nil; verification is on unless base switches it off.
+func newDialer(a address, timeout time.Duration, base *tls.Config) *dialer {
+	d := &dialer{address: a, timeout: timeout}
+	if a.encrypted {
+		d.tls = &tls.Config{MinVersion: tls.VersionTLS12}
+		if base != nil {
+			d.tls = base.Clone()
+		}
+		if d.tls.ServerName == "" {
+			d.tls.ServerName = a.host
+		}
+		d.tls.NextProtos = []string{"http/1.1"}
+		d.tls.Renegotiation = tls.RenegotiateNever
+	}
+	return d
+}
+
+// dial opens one connection, TLS included, within the given time.
+func (d *dialer) dial(ctx context.Context, within time.Duration) (*conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	raw, err := d.dialAny(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSocket(raw, d.tls != nil)
+	if err != nil {
+		raw.Close()
+		return nil, fmt.Errorf("open %s: %w", d.url, err)
+	}
+	if d.tls == nil {
+		return newConn(s, s), nil
+	}
+	c, err := d.encrypt(ctx, s)
+	if err != nil {
+		raw.Close()
+		return nil, fmt.Errorf("handshake with %s: %w", d.url, err)
+	}
+	return c, nil
+}
+
+// dialAny tries every address of the host in turn; each gets its share of the time that is left.
+func (d *dialer) dialAny(ctx context.Context) (net.Conn, error) {
+	var dialer net.Dialer
+	if d.network == "unix" {
+		return dialer.DialContext(ctx, "unix", d.host)
+	}
+	addrs, err := d.names.lookUp(ctx, d.host)
+	if err != nil {
+		return nil, err
+	}
+	end, _ := ctx.Deadline()
+	for i, a := range addrs {
+		dialer.Timeout = time.Until(end) / time.Duration(len(addrs)-i)
+		if dialer.Timeout <= 0 {
+			return nil, context.DeadlineExceeded
+		}
+		var c net.Conn
+		c, err = dialer.DialContext(ctx, "tcp", net.JoinHostPort(a.String(), d.port))
+		if err == nil {
+			return c, nil
+		}
+	}
+	return nil, err
+}
+
+func (d *dialer) encrypt(ctx context.Context, s *socket) (*conn, error) {
+	end, _ := ctx.Deadline()
+	if err := s.SetDeadline(end); err != nil {
+		return nil, err
+	}
+	t := tls.Client(s, d.tls)
+	if err := t.Handshake(); err != nil {
+		return nil, err
+	}
+	if p := t.ConnectionState().NegotiatedProtocol; p != "" && p != "http/1.1" {
+		return nil, fmt.Errorf("protocol %q was not asked for", p)
+	}
+	s.written = 0 // the handshake is no part of a request
+	return newConn(s, t), nil
+}

@@ -1,0 +1,138 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy"
+)
+
+// Health says how targets are asked whether they are well. With an empty Path they are not asked.
+type Health struct {
+	Path     string        // of a GET
+	Interval time.Duration // between two checks of one target
+	Timeout  time.Duration // of one check, connecting included
+	Fails    int           // failed checks in a row until a target is down
+	Passes   int           // passed checks in a row until it is up again
+	Status   string        // "200-399" or "204": what passes
+}
+
+// health is what the checks of one target have found. A target is up until checks say otherwise: an
+// instance that has just started must not refuse what it could serve.
+type health struct {
+	down          atomic.Bool
+	passed, fails int           // in a row; the checking goroutine's own
+	done          chan struct{} // closed when that goroutine has ended
+	stop          context.CancelFunc
+}
+
+func (h *Health) validate() error {
+	if h.Path == "" {
+		return nil
+	}
+	if !strings.HasPrefix(h.Path, "/") || strings.ContainsFunc(h.Path, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return fmt.Errorf("read health path %q: not a path", h.Path)
+	}
+	if h.Interval <= 0 || h.Timeout <= 0 || h.Fails <= 0 || h.Passes <= 0 {
+		return errors.New("read health: interval, timeout, fails and passes must be more than 0")
+	}
+	_, _, err := h.statuses()
+	return err
+}
+
+// statuses reads Status.
+func (h *Health) statuses() (from, to int, err error) {
+	low, high, isRange := strings.Cut(h.Status, "-")
+	if !isRange {
+		high = low
+	}
+	from, err = strconv.Atoi(low)
+	if err == nil {
+		to, err = strconv.Atoi(high)
+	}
+	if err != nil || from < 100 || to > 599 || from > to {
+		return 0, 0, fmt.Errorf("read health status %q: not a status or a range of them", h.Status)
+	}
+	return from, to, nil
+}
+
+// watch checks the target until stopWatching.
+func (t *target) watch(h Health) {
+	ctx, stop := context.WithCancel(context.Background())
+	t.health.stop = stop
+	t.health.done = make(chan struct{})
+	go func() {
+		defer close(t.health.done)
+		tick := time.NewTicker(h.Interval)
+		defer tick.Stop()
+		for {
+			err := t.check(ctx, h)
+			if ctx.Err() != nil {
+				return
+			}
+			t.judge(h, err)
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+}
+
+// stopWatching ends a check that is under way, and waits for the checking goroutine.
+func (t *target) stopWatching() {
+	if t.health.stop != nil {
+		t.health.stop()
+		<-t.health.done
+	}
+}
+
+// judge counts one check's result.
+func (t *target) judge(h Health, err error) {
+	s := &t.health
+	if err != nil {
+		s.passed = 0
+		if s.fails++; s.fails >= h.Fails && !s.down.Swap(true) {
+			t.log.Warn("target is down", "target", t.url, "error", err)
+		}
+		return
+	}
+	s.fails = 0
+	if s.passed++; s.passed >= h.Passes && s.down.Swap(false) {
+		t.log.Info("target is up", "target", t.url)
+	}
+}
+
+// check asks once, on a connection of its own: the pool may be full just because the shop is in demand.
+func (t *target) check(ctx context.Context, h Health) error {
+	start := time.Now()
+	c, err := t.dial(ctx, h.Timeout)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	resp := fasthttp.AcquireResponse()
+	defer fasthttp.ReleaseResponse(resp)
+	out := proxy.Outgoing{
+		Line:   []byte("GET " + h.Path + " HTTP/1.1\r\n"),
+		Fields: []byte("User-Agent: sluice\r\nConnection: close\r\n"),
+	}
+	e := exchange{conn: c, start: start, patience: patience{answer: h.Timeout, whole: h.Timeout, most: maxHead}}
+	if outcome, _ := e.run(&out, resp, t); outcome != proxy.Answered {
+		return errors.New("check health: no answer")
+	}
+	from, to, err := h.statuses()
+	if code := resp.StatusCode(); err == nil && (code < from || code > to) {
+		err = fmt.Errorf("check health: status %d", code)
+	}
+	return err
+}

@@ -1,0 +1,80 @@
+package upstream
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy"
+)
+
+// staleTries bounds how many pooled connections one request may find dead while writing to them.
+// Further ones would be as dead: then a new one is opened.
+const staleTries = 3
+
+// target is one address of the shop: its connections, its health, its counters.
+type target struct {
+	*dialer
+	maxConns int
+	maxIdle  time.Duration
+	patience patience
+	retry    bool
+	headers  *headers
+	clock    clock
+	log      *slog.Logger
+	counters counters
+	ejection ejection
+	health   health
+
+	mu      sync.Mutex
+	idle    []*conn // the most recently used last
+	open    int     // in use, idle, and being opened
+	retired bool
+}
+
+// clock counts from the Pool's start, on the monotonic clock.
+type clock struct{ epoch time.Time }
+
+func (c clock) now() time.Duration { return time.Since(c.epoch) }
+
+// send sends out to this target at most once, and counts what came of it.
+func (t *target) send(out *proxy.Outgoing, resp *fasthttp.Response) proxy.Outcome {
+	start := time.Now()
+	t.counters.inFlight.Add(1)
+	outcome, f := t.try(out, resp, start)
+	if f != lend {
+		t.counters.inFlight.Add(-1)
+	}
+	t.counters.count(outcome, resp, time.Since(start))
+	return outcome
+}
+
+// try runs the exchange on a pooled connection or on a new one. That not one byte was written is the
+// only ground for trying again.
+func (t *target) try(out *proxy.Outgoing, resp *fasthttp.Response, start time.Time) (proxy.Outcome, fate) {
+	for tries := 0; ; tries++ {
+		c, err := t.take(tries >= staleTries)
+		if err != nil {
+			return proxy.NotSent, shut
+		}
+		if !c.reused {
+			start = time.Now() // what dialing took is bounded by the connect time-out
+		}
+		e := exchange{patience: t.patience, conn: c, start: start}
+		outcome, f := e.run(out, resp, t)
+		reused := c.reused
+		if f != lend {
+			t.release(c, f)
+		}
+		if outcome != proxy.NotSent || !t.retry || !reused {
+			return outcome, f
+		}
+	}
+}
+
+// usable reports whether the target should get requests at now.
+func (t *target) usable(now time.Duration) bool {
+	return !t.health.down.Load() && !t.ejection.out(now)
+}
