@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"sluice/config"
+	"sluice/proxy"
+)
+
+type checkCommand struct {
+	File string `arg:"" optional:"" default:"config.toml" type:"path" help:"The configuration file."`
+}
+
+func (k *checkCommand) Run() error {
+	c, err := load(k.File)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return errSaid
+	}
+	fmt.Printf("%s: nothing wrong\n\n", k.File)
+	arithmetic(os.Stdout, c)
+	return nil
+}
+
+// load reads a configuration and everything in it that only the other packages understand.
+func load(file string) (*config.Config, error) {
+	c, err := config.Load(file, os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, err := range proxy.CompileRoutes(routes(c)) {
+		all = append(all, placed(c, err).Error())
+	}
+	if len(all) > 0 {
+		return nil, fmt.Errorf("%s", strings.Join(all, "\n"))
+	}
+	return c, nil
+}
+
+// arithmetic says in numbers what the configuration amounts to: what operators get wrong.
+func arithmetic(w io.Writer, c *config.Config) {
+	fmt.Fprintf(w, "mode      %s\n", c.Mode)
+	for _, r := range c.Routes {
+		fmt.Fprintf(w, "route     %-18s %-6s %s\n", r.Name, r.Gate, r.Match)
+	}
+	window := c.Limits.Window
+	fmt.Fprintf(w, "window    %s of this instance: all SKUs %s, one SKU %s; a burst across a boundary may reach twice a window's\n",
+		window.Size, perSecond(window.Max, window.Size), perSecond(window.MaxPerSKU, window.Size))
+	inside := c.Limits.Concurrency.MaxInFlight
+	fmt.Fprintf(w, "in flight at most %d inside the shop: at 50ms an order that is %d/s, at 500ms %d/s (Little's law)\n", inside, inside*20, inside*2)
+	if per := inside / max(1, len(c.Upstream.Targets)); per > c.Upstream.MaxConns {
+		fmt.Fprintf(w, "warning   limits.concurrency.max_in_flight allows %d requests a target, but upstream.max_conns only %d connections: the rest are refused as no_upstream\n", per, c.Upstream.MaxConns)
+	}
+	if c.Stock.Source == "redis" {
+		fmt.Fprintf(w, "redis     %d pipelines a second while any SKU is asked for, whatever the traffic; none otherwise but a ping a second\n", int(time.Second/c.Stock.Refresh))
+	}
+	perIP := c.Limits.Connection.MaxOpenPerIP
+	fmt.Fprintf(w, "addresses at most %d connections of one address: shoppers behind one NAT share them\n", perIP)
+	if len(c.Server.TrustedProxies) == 0 {
+		fmt.Fprintf(w, "warning   server.trusted_proxies is empty: behind a proxy or CDN all shoppers would be one address\n")
+	}
+	if c.Stock.Source == "memory" && stocked(c) {
+		fmt.Fprintf(w, "warning   stock.source is \"memory\": for trials; set the stock with sluice stock set --admin, it is forgotten at exit\n")
+	}
+}
+
+func stocked(c *config.Config) bool {
+	for _, r := range c.Routes {
+		if gates[r.Gate] >= proxy.Check {
+			return true
+		}
+	}
+	return false
+}
+
+func perSecond(perWindow int, size time.Duration) string {
+	if perWindow == 0 {
+		return "no cap"
+	}
+	return fmt.Sprintf("%d a window = %d/s", perWindow, int64(perWindow)*int64(time.Second)/int64(size))
+}

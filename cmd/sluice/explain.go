@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"sluice/proxy"
+	"sluice/stockgate/layout"
+)
+
+type explainCommand struct {
+	Request string   `arg:"" help:"METHOD and target, such as 'POST /api/seckill/1001/order'."`
+	Header  []string `short:"H" sep:"none" help:"A header line; may be repeated." placeholder:"'Cookie: uid=7'"`
+	Body    string   `short:"d" help:"The body."`
+	IP      string   `name:"ip" help:"The address at the other end of the connection." default:"203.0.113.9"`
+	Config  string   `help:"The configuration file." default:"config.toml" type:"path" placeholder:"FILE"`
+}
+
+func (e *explainCommand) Run() error {
+	c, err := load(e.Config)
+	if err != nil {
+		return err
+	}
+	peer, err := netip.ParseAddr(e.IP)
+	if err != nil {
+		return fmt.Errorf("--ip: %w", err)
+	}
+	p, err := proxy.New(proxyOptions(c))
+	if err != nil {
+		return placed(c, err)
+	}
+	found := p.Explain(e.raw(), peer, int(c.Server.MaxHeaderSize))
+	fmt.Printf("client    %s\n", found.Client)
+	if found.Reason != proxy.Admitted {
+		fmt.Printf("refused   %s %s\n", found.Reason, found.Detail)
+	}
+	if found.Route == "" {
+		return nil
+	}
+	fmt.Printf("route     %s\n", found.Route)
+	for i := range c.Routes {
+		if c.Routes[i].Name != found.Route {
+			continue
+		}
+		fmt.Printf("gate      %s (%s)\n", c.Routes[i].Gate, c.At(fmt.Sprintf("route[%d]", i+1)))
+		if c.Routes[i].Gate != "pass" {
+			limit, window := c.Limits.Connection, c.Limits.Window
+			fmt.Printf("limits    %g/s a connection, burst %d; window: all %s, this SKU %s; %d in flight, %d in the queue for %s\n",
+				float64(limit.Rate), limit.Burst, perSecond(window.Max, window.Size), perSecond(window.MaxPerSKU, window.Size),
+				c.Limits.Concurrency.MaxInFlight, c.Limits.Concurrency.MaxQueue, c.Limits.Concurrency.QueueTimeout)
+		}
+	}
+	if found.SKU != "" {
+		fmt.Printf("sku       %s\n", found.SKU)
+	}
+	if found.User != "" {
+		fmt.Printf("user      %s\n", found.User)
+	}
+	if found.Stocked && found.SKU != "" && c.Stock.Source == "redis" {
+		if l, err := layout.New(layout.Options{Type: c.Stock.Layout.Type, Key: c.Stock.Layout.Key, Prefix: c.Stock.Layout.Prefix,
+			TotalField: c.Stock.Layout.TotalField, SoldField: c.Stock.Layout.SoldField, LeftField: c.Stock.Layout.LeftField}); err == nil {
+			fmt.Printf("stock     %s in Redis (%s)\n", l.Key(found.SKU), c.Stock.Layout.Type)
+		}
+	}
+	return nil
+}
+
+// raw is the request as a client would send it.
+func (e *explainCommand) raw() string {
+	line := strings.TrimSpace(e.Request)
+	if !strings.Contains(line, " ") {
+		line = "GET " + line
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s HTTP/1.1\r\n", line)
+	host := false
+	for _, h := range e.Header {
+		name, _, _ := strings.Cut(h, ":")
+		host = host || strings.EqualFold(strings.TrimSpace(name), "host")
+		fmt.Fprintf(&b, "%s\r\n", h)
+	}
+	if !host {
+		b.WriteString("Host: shop\r\n")
+	}
+	if e.Body != "" {
+		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(e.Body))
+	}
+	b.WriteString("\r\n" + e.Body)
+	return b.String()
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"sluice/config"
+	"sluice/limiter"
+	"sluice/proxy"
+	"sluice/stockgate"
+	"sluice/stockgate/layout"
+	"sluice/upstream"
+)
+
+// gate is everything between the shoppers and the shop, wired and not yet listening.
+type gate struct {
+	config  *config.Config
+	proxy   *proxy.Proxy
+	server  *proxy.Server
+	shop    *upstream.Pool
+	stock   *stockgate.Gate // nil when stock.source is "off"
+	store   store           // nil likewise
+	redis   *stockgate.Redis
+	now     func() int64
+	metrics *prometheus.Registry
+}
+
+// newGate wires the parts as c says. memory is the stock of source "memory"; nil makes an empty one.
+func newGate(c *config.Config, memory *stockgate.Memory, log *slog.Logger) (*gate, error) {
+	start := time.Now()
+	g := &gate{config: c, now: func() int64 { return int64(time.Since(start)) }, metrics: prometheus.NewRegistry()}
+	if err := g.openStock(memory, log); err != nil {
+		return nil, err
+	}
+	var err error
+	if g.shop, err = upstream.New(upstreamOptions(c, log)); err != nil {
+		g.close()
+		return nil, c.Errorf("upstream.targets", "%v", err)
+	}
+	windows := limiter.NewWindows(grid(c), limiter.Caps{All: c.Limits.Window.Max, PerSKU: c.Limits.Window.MaxPerSKU})
+	inside := places{limiter.NewPlaces(c.Limits.Concurrency.MaxInFlight, c.Limits.Concurrency.MaxQueue), c.Limits.Concurrency.QueueTimeout}
+	options := proxyOptions(c)
+	options.Shop, options.Windows, options.Places, options.Now, options.Log = g.shop, windows, inside, g.now, log
+	if g.stock != nil {
+		options.Stock = g.stock
+	}
+	if g.proxy, err = proxy.New(options); err != nil {
+		g.close()
+		return nil, placed(c, err)
+	}
+	conns := connections{limiter.NewConns(c.Limits.Connection.MaxOpen, c.Limits.Connection.MaxOpenPerIP)}
+	g.server = proxy.NewServer(g.proxy, serverOptions(c, conns, log))
+	g.metrics.MustRegister(g.proxy, g.server, g.shop, windows, inside.Places, conns.Conns, buildInfo(),
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return g, nil
+}
+
+// openStock makes the stock gate and what it reads.
+func (g *gate) openStock(memory *stockgate.Memory, log *slog.Logger) error {
+	c := g.config
+	var source stockgate.Source
+	switch c.Stock.Source {
+	case "off":
+		return nil
+	case "memory":
+		if memory == nil {
+			memory = stockgate.NewMemory()
+		}
+		source, g.store = memory, store{memory, memory}
+	default:
+		r, err := openRedis(c)
+		if err != nil {
+			return err
+		}
+		g.redis, source, g.store = r, r, store{r, r}
+		g.metrics.MustRegister(r)
+	}
+	var err error
+	g.stock, err = stockgate.New(stockgate.Options{
+		Refresh:       c.Stock.Refresh,
+		SoldOutMemory: c.Stock.SoldOutMemory,
+		PerUnit:       c.Stock.PerUnit,
+		AllowOnError:  c.Stock.OnError == "allow",
+		AllowUnknown:  c.Stock.UnknownSKU == "allow",
+		Wait:          c.Stock.Redis.Timeout + 50*time.Millisecond, // one command, and its turn
+		Now:           g.now,
+		Log:           log,
+	}, source)
+	if err == nil {
+		g.metrics.MustRegister(g.stock)
+	}
+	return err
+}
+
+// openRedis connects to the configured Redis, in the shop's layout.
+func openRedis(c *config.Config) (*stockgate.Redis, error) {
+	o := c.Stock.Layout
+	l, err := layout.New(layout.Options{
+		Type: o.Type, Key: o.Key, TotalField: o.TotalField, SoldField: o.SoldField, LeftField: o.LeftField,
+		StatusKey: o.StatusKey, StatusField: o.StatusField, StatusOpen: o.StatusOpen,
+		SoldOutAt: int64(o.SoldOutAt), SoldOutFlag: o.SoldOutFlag, Prefix: o.Prefix,
+	})
+	if err != nil {
+		return nil, c.Errorf("stock.layout", "%v", err)
+	}
+	r := c.Stock.Redis
+	var secure *tls.Config
+	if r.TLS {
+		secure = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return stockgate.NewRedis(stockgate.RedisOptions{
+		Addresses: r.Addresses, Username: r.Username, Password: string(r.Password), DB: r.DB, TLS: secure,
+		PoolSize: r.PoolSize, ConnectTimeout: r.ConnectTimeout, Timeout: r.Timeout,
+		BreakerErrors: r.BreakerErrors, BreakerPause: r.BreakerPause,
+	}, l)
+}
+
+// close ends what newGate started; the server must have been drained.
+func (g *gate) close() {
+	if g.stock != nil {
+		g.stock.Close()
+	}
+	if g.redis != nil {
+		_ = g.redis.Close()
+	}
+	if g.shop != nil {
+		g.shop.Close()
+	}
+}
+
+// drain waits for what is under way, at most for shutdown_timeout.
+func (g *gate) drain() (cut int) {
+	ctx, cancel := context.WithTimeout(context.Background(), g.config.Server.ShutdownTimeout)
+	defer cancel()
+	return g.server.Drain(ctx)
+}
+
+// placed tells where in the file the routes that proxy could not compile stand.
+func placed(c *config.Config, err error) error {
+	var routed *proxy.RouteError
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, e := range joined.Unwrap() {
+			all = append(all, placed(c, e))
+		}
+		return errors.Join(all...)
+	}
+	if errors.As(err, &routed) {
+		for i := range c.Routes {
+			if c.Routes[i].Name == routed.Route {
+				return c.Errorf(fmt.Sprintf("route[%d].%s", i+1, routed.Key), "%v", routed.Err)
+			}
+		}
+	}
+	return err
+}
+
+func grid(c *config.Config) limiter.Grid {
+	w := c.Limits.Window
+	return limiter.Grid{Size: w.Size, Phase: rand.N(w.Size), Carry: w.Carry}
+}
+
+func buildInfo() prometheus.Collector {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_build_info", Help: "The version that runs; always 1.", ConstLabels: prometheus.Labels{"version": version}})
+	g.Set(1)
+	return g
+}
+
+// places waits for as long as the configuration says.
+type places struct {
+	*limiter.Places
+	timeout time.Duration
+}
+
+func (p places) Enter() proxy.Reason {
+	switch p.Places.Enter(p.timeout, nil) {
+	case limiter.Admitted:
+		return proxy.Admitted
+	case limiter.QueueFull:
+		return proxy.Concurrency
+	}
+	return proxy.QueueTimeout
+}
+
+// connections counts those of trusted proxies in all alone.
+type connections struct{ *limiter.Conns }
+
+func (c connections) Open(client netip.Addr, perClient bool) proxy.Reason {
+	if !perClient {
+		client = netip.Addr{}
+	}
+	switch c.Conns.Open(client) {
+	case limiter.Admitted:
+		return proxy.Admitted
+	case limiter.TotalFull:
+		return proxy.ConnOpen
+	}
+	return proxy.IPConns
+}
+
+func (c connections) Close(client netip.Addr, perClient bool) {
+	if !perClient {
+		client = netip.Addr{}
+	}
+	c.Conns.Close(client)
+}

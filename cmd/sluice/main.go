@@ -1,0 +1,59 @@
+// Command sluice is an edge gate for flash sales: a reverse proxy that lets through only the orders that can still
+// succeed, at the pace that the shop can bear.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/alecthomas/kong"
+)
+
+var version = "dev" // set when it is built
+
+// Exit codes, the same for all commands.
+const (
+	exitFailed = 1 // invalid or failed
+	exitUsage  = 2
+)
+
+type commands struct {
+	Run         runCommand         `cmd:"" help:"Run the gate."`
+	Demo        demoCommand        `cmd:"" help:"A shop, a gate and a crowd in one process; at the end, what happened."`
+	Init        initCommand        `cmd:"" help:"Write a first config.toml."`
+	Check       checkCommand       `cmd:"" help:"Say everything that is wrong with a configuration, and what it amounts to."`
+	Explain     explainCommand     `cmd:"" help:"Which route, limits and keys a request would meet."`
+	Stock       stockCommand       `cmd:"" help:"Read and set the stock."`
+	Healthcheck healthcheckCommand `cmd:"" help:"Ask a running gate whether it is alive; for containers."`
+	Version     versionCommand     `cmd:"" help:"Print the version."`
+}
+
+type versionCommand struct{}
+
+func (versionCommand) Run() error {
+	fmt.Println("sluice", version)
+	return nil
+}
+
+func main() {
+	var c commands
+	parser := kong.Must(&c, kong.Name("sluice"),
+		kong.Description("An edge gate for flash sales. Start with: sluice demo"),
+		kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+	call, err := parser.Parse(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sluice:", err)
+		fmt.Fprintln(os.Stderr, "sluice: see sluice --help")
+		os.Exit(exitUsage)
+	}
+	if err := call.Run(); err != nil {
+		if !errors.Is(err, errSaid) {
+			fmt.Fprintln(os.Stderr, "sluice:", err)
+		}
+		os.Exit(exitFailed)
+	}
+}
+
+// errSaid ends a command whose output has already said what is wrong.
+var errSaid = errors.New("failed")

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"log/slog"
+
+	"sluice/config"
+	"sluice/limiter"
+	"sluice/proxy"
+	"sluice/upstream"
+)
+
+func upstreamOptions(c *config.Config, log *slog.Logger) upstream.Options {
+	u := c.Upstream
+	return upstream.Options{
+		Targets: u.Targets, Policy: u.Policy, MaxConns: u.MaxConns,
+		ConnectTimeout: u.ConnectTimeout, ResponseTimeout: u.ResponseTimeout, Timeout: u.Timeout, IdleConnTimeout: u.IdleConnTimeout,
+		Retry: u.Retry,
+		Health: upstream.Health{
+			Path: u.Health.Path, Interval: u.Health.Interval, Timeout: u.Health.Timeout,
+			Fails: u.Health.Fails, Passes: u.Health.Passes, Status: u.Health.Status,
+		},
+		Logger: log,
+	}
+}
+
+// gates by their name in the file. A route whose gate is not here was refused by config.
+var gates = map[string]proxy.Gate{"pass": proxy.Pass, "limit": proxy.Limit, "check": proxy.Check}
+
+func routes(c *config.Config) (out []proxy.Route) {
+	for _, r := range c.Routes {
+		out = append(out, proxy.Route{Name: r.Name, Match: r.Match, Gate: gates[r.Gate], SKU: r.SKU, User: r.User})
+	}
+	return out
+}
+
+func proxyOptions(c *config.Config) proxy.Options {
+	return proxy.Options{
+		Routes:          routes(c),
+		Observe:         c.Mode == "observe",
+		Trusted:         c.Server.Trusted(),
+		ClientHeader:    c.Server.ClientIPHeader,
+		RequestIDHeader: c.Server.RequestIDHeader,
+		MaxBody:         int64(c.Server.MaxBodySize),
+		PassHost:        c.Upstream.PassHost,
+		Responses:       responses(&c.Responses),
+	}
+}
+
+var formats = map[string]proxy.Format{"auto": proxy.Auto, "html": proxy.HTML, "problem": proxy.Problem, "envelope": proxy.Envelope}
+
+func responses(r *config.Responses) proxy.Responses {
+	class := func(c config.Class) proxy.Answer {
+		return proxy.Answer{Status: c.Status, Code: c.Code, RetryAfter: c.RetryAfter, Redirect: c.Redirect}
+	}
+	return proxy.Responses{
+		Format: formats[r.Format], Languages: r.Languages,
+		Answers: map[proxy.Class]proxy.Answer{
+			proxy.Busy: class(r.Busy), proxy.SoldOutClass: class(r.SoldOut), proxy.NotStartedClass: class(r.NotStarted),
+			proxy.EndedClass: class(r.Ended), proxy.PausedClass: class(r.Paused), proxy.DuplicateClass: class(r.Duplicate),
+			proxy.DeniedClass: class(r.Denied), proxy.UnknownSKUClass: class(r.UnknownSKU), proxy.BadRequestClass: class(r.BadRequest),
+			proxy.Unavailable: class(r.Unavailable),
+		},
+		EnvelopeStatus: r.Envelope.Status, EnvelopeBody: r.Envelope.Body,
+		Jitter: r.RetryAfterJitter, CORS: r.CORS == "reflect", ReasonHeader: r.ReasonHeader,
+	}
+}
+
+func serverOptions(c *config.Config, conns proxy.Connections, log *slog.Logger) proxy.ServerOptions {
+	s, limit := c.Server, c.Limits.Connection
+	return proxy.ServerOptions{
+		ReadHeaderTimeout: s.ReadHeaderTimeout, ReadTimeout: s.ReadTimeout, WriteTimeout: s.WriteTimeout, IdleTimeout: s.IdleTimeout,
+		MaxHeader:     int(s.MaxHeaderSize),
+		Connections:   conns,
+		Pace:          func() proxy.Pace { return limiter.NewConnRate(float64(limit.Rate), limit.Burst) },
+		CloseOnExcess: limit.OnExcess == "close",
+		Log:           log,
+	}
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"sluice/admin"
+	"sluice/config"
+)
+
+type runCommand struct {
+	Config string `help:"The configuration file." default:"config.toml" type:"path" placeholder:"FILE"`
+	From   string `help:"Instead of a file: listen here …" placeholder:":8080"`
+	To     string `help:"… and pass everything, within the default limits, to this shop." placeholder:"http://127.0.0.1:9000"`
+	Mode   string `help:"Overrides mode: enforce or observe." enum:",enforce,observe" default:""`
+}
+
+func (r *runCommand) Run() error {
+	c, err := r.load()
+	if err != nil {
+		return err
+	}
+	if r.Mode != "" {
+		c.Mode = r.Mode
+	}
+	log := newLog(c.Log, os.Stderr)
+	slog.SetDefault(log)
+	return serve(c, log)
+}
+
+func (r *runCommand) load() (*config.Config, error) {
+	if (r.From == "") != (r.To == "") {
+		return nil, errors.New("--from and --to go together: where shoppers come in, and where the shop is")
+	}
+	if r.From == "" {
+		return config.Load(r.Config, os.LookupEnv)
+	}
+	text := fmt.Sprintf("[server]\nlisten = [%q]\n[upstream]\ntargets = [%q]\n[[route]]\nname = \"everything\"\nmatch = \"/\"\ngate = \"limit\"\n[stock]\nsource = \"off\"\n", r.From, r.To)
+	return config.Parse("--from/--to", []byte(text), os.LookupEnv)
+}
+
+// serve runs the gate until it is told to stop, and then until everything that was accepted has its answer.
+func serve(c *config.Config, log *slog.Logger) error {
+	stop, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	ignoreHangup(log)
+	g, err := newGate(c, nil, log)
+	if err != nil {
+		return err
+	}
+	defer g.close()
+	var draining atomic.Bool
+	side, err := g.listenAside(&draining, log)
+	if err != nil {
+		return err
+	}
+	defer side.close()
+	failed, err := g.listen(log)
+	if err != nil {
+		return err
+	}
+	log.Info("ready", "version", version, "listen", strings.Join(c.Server.Listen, " "), "targets", strings.Join(c.Upstream.Targets, " "),
+		"mode", c.Mode, "stock", c.Stock.Source)
+	if c.Stock.Source == "memory" {
+		log.Warn(`stock.source is "memory": this instance alone knows the stock, and forgets it when it ends`)
+	}
+	select {
+	case err = <-failed:
+		log.Error("listening failed; draining", "err", err)
+	case <-stop.Done():
+		cancel() // a second signal ends the process at once
+		log.Info("draining", "delay", c.Server.ShutdownDelay, "timeout", c.Server.ShutdownTimeout)
+		draining.Store(true)
+		g.server.Announce()
+		time.Sleep(c.Server.ShutdownDelay)
+	}
+	draining.Store(true)
+	if cut := g.drain(); cut > 0 {
+		log.Warn("connections cut off: they had no answer within shutdown_timeout", "connections", cut)
+	}
+	log.Info("stopped")
+	return err
+}
+
+// listen opens every address before it serves any; failed tells when one of them ends by itself.
+func (g *gate) listen(log *slog.Logger) (failed chan error, err error) {
+	var listeners []net.Listener
+	for _, address := range g.config.Server.Listen {
+		ln, err := listenOn(address)
+		if err != nil {
+			for _, open := range listeners {
+				open.Close()
+			}
+			return nil, g.config.Errorf("server.listen", "%v", err)
+		}
+		listeners = append(listeners, ln)
+	}
+	failed = make(chan error, len(listeners))
+	for _, ln := range listeners {
+		go func() {
+			if err := g.server.Serve(ln); err != nil {
+				failed <- err
+			}
+		}()
+		log.Info("listening for shoppers", "address", ln.Addr().String())
+	}
+	return failed, nil
+}
+
+// listenOn opens "host:port" or "unix:/path". A socket file that nobody listens on any more is replaced.
+func listenOn(address string) (net.Listener, error) {
+	path, isUnix := strings.CutPrefix(address, "unix:")
+	if !isUnix {
+		return net.Listen("tcp", address)
+	}
+	if c, err := net.Dial("unix", path); err == nil {
+		c.Close()
+		return nil, fmt.Errorf("%s: another process listens there", path)
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	return net.Listen("unix", path)
+}
+
+// aside are the servers for operators and their machines.
+type aside []*http.Server
+
+func (a aside) close() {
+	for _, s := range a {
+		_ = s.Close()
+	}
+}
+
+func (g *gate) listenAside(draining *atomic.Bool, log *slog.Logger) (aside, error) {
+	var servers aside
+	open := func(key, address string, h http.Handler) error {
+		if address == "" {
+			return nil
+		}
+		ln, err := net.Listen("tcp", address)
+		if err != nil {
+			servers.close()
+			return g.config.Errorf(key, "%v", err)
+		}
+		s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10,
+			ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+		servers = append(servers, s)
+		go func() { _ = s.Serve(ln) }() // ends with close
+		log.Info("listening for operators", "key", key, "address", ln.Addr().String())
+		return nil
+	}
+	if err := open("ops.listen", g.config.Ops.Listen, admin.Ops(g.checks(draining), g.metrics)); err != nil {
+		return nil, err
+	}
+	api := admin.API{Token: string(g.config.Admin.Token), Log: log}
+	if g.stock != nil {
+		api.Store = g.store
+	}
+	return servers, open("admin.listen", g.config.Admin.Listen, api.Handler())
+}
+
+// awayTooLong is how long Redis may be away before an instance that refuses without it is not ready.
+const awayTooLong = 10 * time.Second
+
+func (g *gate) checks(draining *atomic.Bool) []admin.Check {
+	checks := []admin.Check{
+		{Name: "serving", Probe: func() (string, bool) {
+			if draining.Load() {
+				return "draining", false
+			}
+			return "not draining", true
+		}},
+		{Name: "upstream", Probe: g.upstreamCheck},
+	}
+	if g.redis != nil {
+		checks = append(checks, admin.Check{Name: "redis", Probe: g.redisCheck})
+	}
+	return checks
+}
+
+func (g *gate) upstreamCheck() (string, bool) {
+	well := 0
+	states := g.shop.Targets()
+	for _, t := range states {
+		if t.Healthy && !t.Ejected {
+			well++
+		}
+	}
+	return fmt.Sprintf("%d of %d targets up", well, len(states)), well > 0
+}
+
+func (g *gate) redisCheck() (string, bool) {
+	away := g.stock.Away(g.now())
+	if away == 0 {
+		return "reached", true
+	}
+	onError := g.config.Stock.OnError
+	return fmt.Sprintf("away for %s; stock.on_error = %q decides", away.Round(100*time.Millisecond), onError), onError == "allow" || away < awayTooLong
+}
+
+// ignoreHangup keeps SIGHUP, which asks for a reload, from ending the process.
+func ignoreHangup(log *slog.Logger) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	go func() {
+		for range hangup {
+			log.Warn("SIGHUP: reload is not available yet; the running configuration stays, restart to apply a new one")
+		}
+	}()
+}
+
+var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+
+func newLog(c config.Log, out *os.File) *slog.Logger {
+	o := &slog.HandlerOptions{Level: levels[c.Level]}
+	format := c.Format
+	if format == "auto" {
+		format = "json"
+		if info, err := out.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+			format = "text"
+		}
+	}
+	if format == "text" {
+		return slog.New(slog.NewTextHandler(out, o))
+	}
+	return slog.New(slog.NewJSONHandler(out, o))
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sluice/admin"
+	"sluice/stockgate"
+	"sluice/stockgate/layout"
+)
+
+// store is a source of stock that operators may read and write: as admin wants it, whichever it is.
+type store struct {
+	source stockgate.Source
+	writer interface {
+		Set(ctx context.Context, sku string, n int64) error
+		Add(ctx context.Context, sku string, delta int64) (left int64, err error)
+		List(ctx context.Context, limit int) ([]stockgate.Stock, error)
+	}
+}
+
+func (s store) Read(ctx context.Context, sku string) (admin.Stock, error) {
+	var out [1]layout.Reading
+	if err := s.source.Read(ctx, []string{sku}, out[:]); err != nil {
+		return admin.Stock{}, err
+	}
+	return shown(sku, out[0])
+}
+
+func shown(sku string, r layout.Reading) (admin.Stock, error) {
+	switch {
+	case r.Fault != nil:
+		return admin.Stock{}, r.Fault
+	case !r.Exists:
+		return admin.Stock{}, fmt.Errorf("%q: %w", sku, admin.ErrNoSKU)
+	}
+	return admin.Stock{SKU: sku, Left: r.Left, OnSale: r.OnSale}, nil
+}
+
+func (s store) Set(ctx context.Context, sku string, left int64) (admin.Stock, error) {
+	if err := s.writer.Set(ctx, sku, left); err != nil {
+		return admin.Stock{}, known(err)
+	}
+	return s.Read(ctx, sku)
+}
+
+func (s store) Add(ctx context.Context, sku string, delta int64) (admin.Stock, error) {
+	if _, err := s.writer.Add(ctx, sku, delta); err != nil {
+		return admin.Stock{}, known(err)
+	}
+	return s.Read(ctx, sku)
+}
+
+func (s store) List(ctx context.Context, limit int) ([]admin.Stock, error) {
+	all, err := s.writer.List(ctx, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]admin.Stock, 0, len(all))
+	for _, one := range all {
+		if row, err := shown(one.SKU, one.Reading); err == nil {
+			out = append(out, row)
+		}
+	}
+	return out, nil
+}
+
+// known tells admin's error from the store's.
+func known(err error) error {
+	if errors.Is(err, stockgate.ErrUnknownSKU) {
+		return fmt.Errorf("%w (%w)", err, admin.ErrNoSKU)
+	}
+	return err
+}
