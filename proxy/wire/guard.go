@@ -1,0 +1,67 @@
+// Package wire stands between a client's socket and the HTTP server, and hands on canonical HTTP/1.1 requests, one at a time.
+//
+// The promise: what Read returns is a request with one valid request line in origin form (or OPTIONS *), exactly one
+// Host, one framing that every parser reads alike, and no byte more than that framing says. A head is judged whole
+// before its first byte is handed on. After a Violation nothing more is ever read from that connection.
+//
+// What it refuses to do: it repairs nothing that two parsers could read differently, knows no routes and no body
+// limits, keeps no time, answers nobody, and starts no goroutine. Three harmless things are made canonical in place:
+// one empty line before a request is dropped (RFC 9112, 2.2), an absolute target loses the authority that Host
+// repeats (3.2.2), and Expect is written in lower case, or blanked on HTTP/1.0 (RFC 9110, 10.1.1).
+package wire
+
+import (
+	"io"
+	"strings"
+	"sync"
+)
+
+// Limits bound one request head. Both numbers are bytes.
+type Limits struct {
+	Header int // the whole head, request line and empty line included; more is 431. At least 256
+	Target int // the request target; more is 414. At least 1
+
+	// Protected names, besides the built-in ones, fields that the gate or the shop relies on, such as a configured
+	// X-User-Id. A Connection header must not name them, and no other spelling (X_User_Id) may stand beside them.
+	// A name that ends in "-" protects all names that begin so. Case does not matter.
+	Protected []string
+}
+
+// Guard is what all connections share: the limits, and the buffers for heads that arrive in pieces.
+// It is safe for concurrent use.
+type Guard struct {
+	limits    Limits
+	firstLine int // a request line that does not end within this many bytes has too long a target
+	large     int // size of a large buffer, and the most that is read from a socket at once outside of bodies
+	small     sync.Pool
+	big       sync.Pool
+}
+
+// slack is what a request line holds besides its target: the longest method known (7), two spaces, the version (8)
+// and CRLF make 19; the rest lets a somewhat longer unknown method hear 501 instead of 414.
+const slack = 32
+
+// smallBuffer holds the heads of most requests. That slow heads cost this, and not the limit, keeps 50 000 of them cheap.
+const smallBuffer = 2 << 10
+
+// NewGuard makes a Guard. It panics on limits under their minimum, which configuration must have refused before.
+func NewGuard(limits Limits) *Guard {
+	if limits.Header < 256 || limits.Target < 1 {
+		panic("BUG: wire limits under their minimum")
+	}
+	names := make([]string, len(limits.Protected))
+	for i, name := range limits.Protected {
+		names[i] = strings.ToLower(name)
+	}
+	limits.Protected = names
+	return &Guard{
+		limits:    limits,
+		firstLine: min(limits.Header, limits.Target+slack),
+		large:     max(limits.Header, 2*smallBuffer),
+	}
+}
+
+// NewReader makes a Reader of the bytes of one connection. It never reads from src but within its own Read.
+func (g *Guard) NewReader(src io.Reader) *Reader {
+	return &Reader{guard: g, src: src, scan: newScan(), head: Head{ContentLength: -1}}
+}
