@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"slices"
@@ -227,5 +228,53 @@ func TestNoMoreIsReadAheadThanABufferHolds(t *testing.T) {
 	r.Read(make([]byte, len(flood)))
 	if read := len(flood) - len(src.data); read > r.guard.large {
 		t.Fatalf("%d bytes read ahead, at most %d may be kept", read, r.guard.large)
+	}
+}
+
+func TestSlowHeadCostsNoMoreThanItsSize(t *testing.T) {
+	limits := Limits{Header: 16 << 10, Target: 8 << 10}
+	for _, c := range []struct{ head, most int }{{1000, smallBuffer}, {3000, 16 << 10}, {16 << 10, 16 << 10}} {
+		raw := get("A: " + strings.Repeat("b", c.head-len(get("A: "))))
+		most := 0
+		var r *Reader
+		src := &pieces{[]byte(raw), 100}
+		r = NewGuard(limits).NewReader(readerFunc(func(p []byte) (int, error) {
+			if r.kept != nil {
+				most = max(most, len(r.kept.b))
+			}
+			return src.Read(p)
+		}))
+		p := make([]byte, 16<<10)
+		if n, err := r.Read(p); err != nil || string(p[:n]) != raw {
+			t.Fatalf("head of %d: read %d, %v", c.head, n, err)
+		}
+		if most > c.most {
+			t.Errorf("head of %d: kept in %d bytes, want at most %d", c.head, most, c.most)
+		}
+	}
+}
+
+func TestMuteSourceIsAnError(t *testing.T) {
+	mute := readerFunc(func([]byte) (int, error) { return 0, nil })
+	if _, err := NewGuard(small).NewReader(mute).Read(make([]byte, 1)); err != io.ErrNoProgress {
+		t.Fatal(err)
+	}
+}
+
+func TestReadOfNothingTakesNothing(t *testing.T) {
+	src := &pieces{[]byte(get()), 100}
+	if n, err := NewGuard(small).NewReader(src).Read(nil); n != 0 || err != nil || len(src.data) != len(get()) {
+		t.Fatalf("read %d, %v, %d bytes left", n, err, len(src.data))
+	}
+}
+
+func TestErrorOfTheConnectionStaysAsItIs(t *testing.T) {
+	reset := errors.New("reset")
+	broken := readerFunc(func([]byte) (int, error) { return 0, reset })
+	for _, raw := range []string{"", "GET", post("a", "Content-Length: 2"), chunked("1\r\na\r\n0\r\n")} {
+		r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader(raw), broken))
+		if _, err := io.ReadAll(r); err != reset {
+			t.Errorf("%q: %v, want %v", raw, err, reset)
+		}
 	}
 }
