@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// browser is what a browser sends on a shop's page, 598 bytes.
+// browser is what a browser sends on a shop's page, 571 bytes.
 var browser = strings.Join([]string{
 	"GET /seckill/1001/stock?t=1760000000000&source=detail HTTP/1.1",
 	"Host: shop.example.com",

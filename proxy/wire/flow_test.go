@@ -198,7 +198,7 @@ func TestHeadTellsWhatWasAskedFor(t *testing.T) {
 		get("Connection: a, Close"):        {ContentLength: -1, Close: true},
 		get("Upgrade: websocket", "Connection: keep-alive, UPGRADE"):                         {ContentLength: -1, Upgrade: true},
 		get("Upgrade: websocket"):                                                            {ContentLength: -1},
-		get("Connection: Upgrade", "Upgrade: a/1, H2C"):                                      {ContentLength: -1, Upgrade: true, H2C: true},
+		get("Connection: Upgrade", "Upgrade: , a/1, H2C/2"):                                  {ContentLength: -1, Upgrade: true, H2C: true},
 		"GET / HTTP/1.0\r\nHost: a\r\n\r\n":                                                  {ContentLength: -1, HTTP10: true, Close: true},
 		"GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n":                        {ContentLength: -1, HTTP10: true},
 		"GET / HTTP/1.0\r\nHost: a\r\nConnection: upgrade, keep-alive\r\nUpgrade: a\r\n\r\n": {ContentLength: -1, HTTP10: true},
