@@ -35,6 +35,7 @@ func (d *body) begin(head Head) {
 	}
 }
 
+<<<<<<< HEAD
 // read judges b as the body's next bytes and returns how many of them belong to it. On a violation n bytes before it
 // were well.
 func (d *body) read(b []byte) (n int, kind Kind) {
@@ -42,6 +43,20 @@ func (d *body) read(b []byte) (n int, kind Kind) {
 		switch d.place {
 		case inLength, inChunk:
 			n += d.skip(len(b) - n)
+=======
+// read judges b as the body's next bytes and returns how many of them may be handed on. On a violation those before
+// it may. The end of a chunked body comes in one piece or not at all: of the CRLF CRLF behind the last size, what
+// comes before the last LF must be shown to read again, since fasthttp takes an error within them for the end of
+// a whole body.
+func (d *body) read(b []byte) (n int, kind Kind) {
+	for n < len(b) && d.place != noBody {
+		switch {
+		case d.place == inLength || d.place == inChunk:
+			n += d.skip(len(b) - n)
+		case d.place == inSize && b[n] == '\r' && d.left == 0 && d.digits > 0:
+			end, kind := d.end(b[n:])
+			return n + end, kind
+>>>>>>> wire
 		default:
 			if kind := d.step(b[n]); kind != fine {
 				return n, kind
@@ -52,6 +67,30 @@ func (d *body) read(b []byte) (n int, kind Kind) {
 	return n, fine
 }
 
+<<<<<<< HEAD
+=======
+// ending is what follows the last chunk size, where there are no trailers.
+const ending = "\r\n\r\n"
+
+// end judges what follows the last chunk size, and takes all of it or nothing.
+func (d *body) end(b []byte) (n int, kind Kind) {
+	for i := range min(len(b), len(ending)) {
+		switch {
+		case b[i] == ending[i]:
+		case i == 2:
+			return 0, trailer
+		default:
+			return 0, badChunkEnd
+		}
+	}
+	if len(b) < len(ending) {
+		return 0, fine
+	}
+	d.place = noBody
+	return len(ending), fine
+}
+
+>>>>>>> wire
 // skip passes over at most n bytes of content.
 func (d *body) skip(n int) int {
 	if int64(n) < d.left {
@@ -77,6 +116,7 @@ func (d *body) step(c byte) Kind {
 		return d.expect(c, '\n', inChunk)
 	case inChunkCR:
 		return d.expect(c, '\r', inChunkLF)
+<<<<<<< HEAD
 	case inChunkLF:
 		d.digits = 0
 		return d.expect(c, '\n', inSize)
@@ -89,6 +129,11 @@ func (d *body) step(c byte) Kind {
 		return d.expect(c, '\r', inFinalLF)
 	default:
 		return d.expect(c, '\n', noBody)
+=======
+	default:
+		d.digits = 0
+		return d.expect(c, '\n', inSize)
+>>>>>>> wire
 	}
 }
 
@@ -104,9 +149,12 @@ func (d *body) size(c byte) Kind {
 		return fine
 	case d.digits == 0:
 		return badChunkSize
+<<<<<<< HEAD
 	case c == '\r' && d.left == 0:
 		d.place = inLastSize
 		return fine
+=======
+>>>>>>> wire
 	case c == '\r':
 		d.place = inSizeEnd
 		return fine

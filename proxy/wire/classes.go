@@ -65,6 +65,7 @@ func isToken(b []byte) bool {
 	return len(b) > 0
 }
 
+<<<<<<< HEAD
 // checkText finds the first byte that must not stand in a field value. It looks at eight bytes at a time: a word with
 // a byte under 0x20 or a 0x7f, which may be an innocent HTAB, is looked at again byte by byte.
 func checkText(b []byte) Kind {
@@ -80,6 +81,28 @@ func checkText(b []byte) Kind {
 		b = b[8:]
 	}
 	return checkBytes(b)
+=======
+// checkText finds the first byte that must not stand in a field value. It looks at eight bytes at a time, and byte by
+// byte only where one of them is not plain ASCII text: an innocent HTAB or UTF-8, or what it looks for.
+func checkText(b []byte) Kind {
+	for i := 0; i+8 <= len(b); i += 8 {
+		if !plainWord(b[i:]) {
+			return checkBytes(b[i:])
+		}
+	}
+	if len(b) >= 8 && plainWord(b[len(b)-8:]) {
+		return fine
+	}
+	return checkBytes(b[len(b)&^7:])
+}
+
+// plainWord reports whether the next eight bytes are 0x20 to 0x7e. Taking 0x20 from a lower byte, or adding 1 to 0x7f,
+// sets its top bit; borrows and carries can only come from bytes that set theirs.
+func plainWord(b []byte) bool {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	w := binary.LittleEndian.Uint64(b)
+	return (w|(w-ones*0x20)|(w+ones))&tops == 0
+>>>>>>> wire
 }
 
 func checkBytes(b []byte) Kind {

@@ -88,10 +88,19 @@ func (r *Reader) ended(err error) error {
 	return err
 }
 
+<<<<<<< HEAD
 // cutShort says what the connection's error means within a head.
 func (r *Reader) cutShort(p []byte, err error) (int, error) {
 	var late interface{ Timeout() bool }
 	switch {
+=======
+// cutShort says what the connection's error means within a head, or within the end of a chunked body.
+func (r *Reader) cutShort(p []byte, err error) (int, error) {
+	var late interface{ Timeout() bool }
+	switch {
+	case r.body.place != noBody:
+		return 0, r.ended(err)
+>>>>>>> wire
 	case err == io.EOF:
 		return r.violate(p, headCutShort)
 	case errors.As(err, &late) && late.Timeout():

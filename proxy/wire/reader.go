@@ -30,7 +30,7 @@ type Reader struct {
 //   - io.ErrUnexpectedEOF when it ended in a body (in a head it is a Violation);
 //   - any other error of the connection as it is; but a time-out within a head is a Violation, status 408.
 //
-// It does not allocate, unless a new buffer is needed.
+// For a good request it does not allocate, unless its pieces need a buffer and none is free.
 func (r *Reader) Read(p []byte) (int, error) {
 	switch {
 	case len(p) == 0:

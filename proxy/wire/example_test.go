@@ -1,0 +1,29 @@
+package wire_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"sluice/proxy/wire"
+)
+
+func Example() {
+	guard := wire.NewGuard(wire.Limits{Header: 16 << 10, Target: 8 << 10})
+	socket := strings.NewReader("GET /stock HTTP/1.1\r\nHost: shop\r\n\r\n" +
+		"POST /order HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n")
+	r := guard.NewReader(socket)
+	p := make([]byte, 4096)
+	for {
+		n, err := r.Read(p)
+		if v, ok := errors.AsType[wire.Violation](err); ok {
+			fmt.Println(v.Status, v.Kind)
+			return
+		}
+		fmt.Printf("%q\n", p[:n])
+	}
+	// Output:
+	// "GET /stock HTTP/1.1\r\nHost: shop\r\n\r\n"
+	// "?"
+	// 400 te_and_cl
+}

@@ -1,0 +1,280 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// every is all raw requests of the tables, and all that follow one another.
+func every() (all []string) {
+	for _, c := range refusals {
+		all = append(all, c.raw, get()+c.raw, chunked("3\r\nabc\r\n0\r\n\r\n")+c.raw)
+	}
+	for _, c := range repaired {
+		all = append(all, c.raw, c.raw+c.raw)
+	}
+	all = append(all, canonical...)
+	return append(all, strings.Join(canonical[:12], ""))
+}
+
+func TestVerdictDoesNotDependOnThePiecesBytesArriveIn(t *testing.T) {
+	for _, raw := range every() {
+		want := play(small, []byte(raw), 1<<20, 4096)
+		for _, n := range []int{1, 2, 3, 7, 64, 1000} {
+			for _, size := range []int{1, 5, 4096} {
+				got := play(small, []byte(raw), n, size)
+				if got.err != want.err || !slices.Equal(got.whole, want.whole) || !slices.Equal(got.heads, want.heads) {
+					t.Fatalf("%q in pieces of %d, read by %d: %q then %v, want %q then %v",
+						raw, n, size, got.whole, got.err, want.whole, want.err)
+				}
+				if !strings.HasPrefix(got.part, want.part) {
+					t.Fatalf("%q in pieces of %d: %q of the last request, want more than %q", raw, n, got.part, want.part)
+				}
+			}
+		}
+	}
+}
+
+func TestHeadIsHeldBackUntilItIsWhole(t *testing.T) {
+	raw := get("A: b")
+	src := &pieces{[]byte(raw), 1}
+	r := NewGuard(small).NewReader(src)
+	n, err := r.Read(make([]byte, 3))
+	if n != 3 || err != nil || len(src.data) != 0 {
+		t.Fatalf("read %d, %v with %q still to come", n, err, src.data)
+	}
+}
+
+func TestOneReadNeverHoldsBytesOfTwoRequests(t *testing.T) {
+	messages := []string{get("A: 1"), post("hello", "Content-Length: 5"), chunked("1\r\na\r\n0\r\n\r\n"), get("A: 2")}
+	r := NewGuard(small).NewReader(&pieces{[]byte(strings.Join(messages, "")), 1 << 20})
+	p := make([]byte, 4096)
+	for i, want := range messages {
+		if i > 0 && !r.Pipelined() {
+			t.Fatalf("request %d is not said to wait", i)
+		}
+		n, err := r.Read(p)
+		if err != nil || string(p[:n]) != want {
+			t.Fatalf("request %d: %q, %v", i, p[:n], err)
+		}
+		if last := i == len(messages)-1; r.AtBoundary() != last || r.Pipelined() == last {
+			t.Fatalf("request %d: at boundary %v, pipelined %v", i, r.AtBoundary(), r.Pipelined())
+		}
+	}
+}
+
+func TestNothingIsReadAfterAViolation(t *testing.T) {
+	src := &pieces{[]byte("GET / HTTP/1.1\nHost: a\r\n\r\n"), 15}
+	r := NewGuard(small).NewReader(src)
+	p := make([]byte, 100)
+	if n, err := r.Read(p); n != 1 || err != nil || p[0] != '?' {
+		t.Fatalf("a refused head is announced by one byte; got %q, %v", p[:n], err)
+	}
+	left := len(src.data)
+	for range 3 {
+		if n, err := r.Read(p); n != 0 || err != bareLF.violation() {
+			t.Fatalf("read %d, %v", n, err)
+		}
+	}
+	if len(src.data) != left || left == 0 {
+		t.Fatalf("%d bytes were left, now %d", left, len(src.data))
+	}
+}
+
+func TestNothingIsARequestAfterClose(t *testing.T) {
+	for _, raw := range []string{
+		get("Connection: x, CLOSE"),
+		post("hello", "Connection: close", "Content-Length: 5"),
+		"GET / HTTP/1.0\r\nHost: a\r\n\r\n",
+	} {
+		got := play(small, []byte(raw+get()), 1<<20, 4096)
+		if len(got.whole) != 1 || got.err != io.EOF || !got.heads[0].Close {
+			t.Errorf("%q: %q, then %v", raw, got.whole, got.err)
+		}
+	}
+}
+
+func TestBodyCutShortIsNotAWholeBody(t *testing.T) {
+	for _, raw := range []string{
+		post("hell", "Content-Length: 5"), post("", "Content-Length: 5"),
+		chunked(""), chunked("5\r\nhell"), chunked("5\r\nhello\r\n0"), chunked("5\r\nhello\r\n0\r\n"), chunked("5\r\nhello\r\n0\r\n\r"),
+	} {
+		got := play(small, []byte(raw), 1<<20, 4096)
+		if len(got.whole) != 0 || got.err != io.ErrUnexpectedEOF || got.part != strings.TrimRight(raw, "\r\n") && !strings.HasSuffix(raw, "\r\n\r\n") {
+			t.Errorf("%q: %q, then %v", raw, got.part, got.err)
+		}
+	}
+}
+
+func TestBytesThatCameWithAnErrorAreJudgedFirst(t *testing.T) {
+	r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader(get()), lateReader{}))
+	p := make([]byte, 4096)
+	if n, err := r.Read(p); err != nil || string(p[:n]) != get() {
+		t.Fatalf("%q, %v", p[:n], err)
+	}
+	r = NewGuard(small).NewReader(&together{get()})
+	if n, err := r.Read(p); err != nil || string(p[:n]) != get() {
+		t.Fatalf("%q, %v", p[:n], err)
+	}
+	if _, err := r.Read(p); err != io.EOF {
+		t.Fatalf("%v, want EOF", err)
+	}
+}
+
+// together returns its bytes and io.EOF in one call, as a Reader may.
+type together struct{ s string }
+
+func (s *together) Read(p []byte) (int, error) {
+	n := copy(p, s.s)
+	s.s = s.s[n:]
+	return n, io.EOF
+}
+
+// lateReader is a connection whose deadline has passed.
+type lateReader struct{}
+
+func (lateReader) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
+
+func TestLateHeadIs408AndAnIdleConnectionIsNot(t *testing.T) {
+	p := make([]byte, 100)
+	r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader("GET / HT"), lateReader{}))
+	if n, err := r.Read(p); n != 1 || err != nil {
+		t.Fatalf("read %d, %v", n, err)
+	}
+	if _, err := r.Read(p); err != (Violation{408, headLate}) {
+		t.Fatalf("%v, want a violation", err)
+	}
+	r = NewGuard(small).NewReader(io.MultiReader(strings.NewReader("\r\n"), lateReader{}))
+	if n, err := r.Read(p); n != 0 || err != os.ErrDeadlineExceeded || !r.AtBoundary() {
+		t.Fatalf("read %d, %v, at boundary %v", n, err, r.AtBoundary())
+	}
+}
+
+func TestSourceIsToldThatAHeadHasBegun(t *testing.T) {
+	var began []bool
+	var r *Reader
+	src := &pieces{[]byte(get() + get()), 20}
+	r = NewGuard(small).NewReader(readerFunc(func(p []byte) (int, error) {
+		began = append(began, r.Pipelined())
+		return src.Read(p)
+	}))
+	r.Read(make([]byte, len(get())))
+	r.Read(make([]byte, len(get())))
+	if want := []bool{false, true, true, true}; !slices.Equal(began, want) {
+		t.Fatalf("began %v, want %v", began, want)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func TestTunnelHandsOnWhatIsNotHTTP(t *testing.T) {
+	head := get("Connection: Upgrade", "Upgrade: websocket")
+	frames := "\x81\x05hello\r\n\n\x00"
+	r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader(head+frames), strings.NewReader(frames)))
+	p := make([]byte, 4096)
+	if n, err := r.Read(p); err != nil || string(p[:n]) != head {
+		t.Fatalf("%q, %v", p[:n], err)
+	}
+	r.Tunnel()
+	if all, err := io.ReadAll(r); err != nil || string(all) != frames+frames {
+		t.Fatalf("%q, %v", all, err)
+	}
+}
+
+func TestHeadTellsWhatWasAskedFor(t *testing.T) {
+	for raw, want := range map[string]Head{
+		get():                              {ContentLength: -1},
+		post("hello", "Content-Length: 5"): {ContentLength: 5},
+		get("Content-Length: 0"):           {ContentLength: 0},
+		chunked("0\r\n\r\n"):               {ContentLength: -1, Chunked: true},
+		get("Expect: 100-CONTINUE"):        {ContentLength: -1, Expect100: true},
+		get("Connection: a, Close"):        {ContentLength: -1, Close: true},
+		get("Upgrade: websocket", "Connection: keep-alive, UPGRADE"):                         {ContentLength: -1, Upgrade: true},
+		get("Upgrade: websocket"):                                                            {ContentLength: -1},
+		get("Connection: Upgrade", "Upgrade: , a/1, H2C/2"):                                  {ContentLength: -1, Upgrade: true, H2C: true},
+		"GET / HTTP/1.0\r\nHost: a\r\n\r\n":                                                  {ContentLength: -1, HTTP10: true, Close: true},
+		"GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n":                        {ContentLength: -1, HTTP10: true},
+		"GET / HTTP/1.0\r\nHost: a\r\nConnection: upgrade, keep-alive\r\nUpgrade: a\r\n\r\n": {ContentLength: -1, HTTP10: true},
+	} {
+		got := play(small, []byte(raw), 1<<20, 4096)
+		if len(got.heads) != 1 || got.heads[0] != want {
+			t.Errorf("%q: %+v, want %+v", raw, got.heads, want)
+		}
+	}
+}
+
+func TestIdleConnectionKeepsNoBuffer(t *testing.T) {
+	r := NewGuard(small).NewReader(&pieces{[]byte(strings.Repeat(get(), 3)), 1})
+	p := make([]byte, 4096)
+	for range 3 {
+		r.Read(p)
+		if r.kept != nil {
+			t.Fatal("a buffer is kept between requests")
+		}
+	}
+}
+
+func TestNoMoreIsReadAheadThanABufferHolds(t *testing.T) {
+	flood := bytes.Repeat([]byte(get()), 10000)
+	src := &pieces{flood, len(flood)}
+	r := NewGuard(small).NewReader(src)
+	r.Read(make([]byte, len(flood)))
+	if read := len(flood) - len(src.data); read > r.guard.large {
+		t.Fatalf("%d bytes read ahead, at most %d may be kept", read, r.guard.large)
+	}
+}
+
+func TestSlowHeadCostsNoMoreThanItsSize(t *testing.T) {
+	limits := Limits{Header: 16 << 10, Target: 8 << 10}
+	for _, c := range []struct{ head, most int }{{1000, smallBuffer}, {3000, 16 << 10}, {16 << 10, 16 << 10}} {
+		raw := get("A: " + strings.Repeat("b", c.head-len(get("A: "))))
+		most := 0
+		var r *Reader
+		src := &pieces{[]byte(raw), 100}
+		r = NewGuard(limits).NewReader(readerFunc(func(p []byte) (int, error) {
+			if r.kept != nil {
+				most = max(most, len(r.kept.b))
+			}
+			return src.Read(p)
+		}))
+		p := make([]byte, 16<<10)
+		if n, err := r.Read(p); err != nil || string(p[:n]) != raw {
+			t.Fatalf("head of %d: read %d, %v", c.head, n, err)
+		}
+		if most > c.most {
+			t.Errorf("head of %d: kept in %d bytes, want at most %d", c.head, most, c.most)
+		}
+	}
+}
+
+func TestMuteSourceIsAnError(t *testing.T) {
+	mute := readerFunc(func([]byte) (int, error) { return 0, nil })
+	if _, err := NewGuard(small).NewReader(mute).Read(make([]byte, 1)); err != io.ErrNoProgress {
+		t.Fatal(err)
+	}
+}
+
+func TestReadOfNothingTakesNothing(t *testing.T) {
+	src := &pieces{[]byte(get()), 100}
+	if n, err := NewGuard(small).NewReader(src).Read(nil); n != 0 || err != nil || len(src.data) != len(get()) {
+		t.Fatalf("read %d, %v, %d bytes left", n, err, len(src.data))
+	}
+}
+
+func TestErrorOfTheConnectionStaysAsItIs(t *testing.T) {
+	reset := errors.New("reset")
+	broken := readerFunc(func([]byte) (int, error) { return 0, reset })
+	for _, raw := range []string{"", "GET", post("a", "Content-Length: 2"), chunked("1\r\na\r\n0\r\n")} {
+		r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader(raw), broken))
+		if _, err := io.ReadAll(r); err != reset {
+			t.Errorf("%q: %v, want %v", raw, err, reset)
+		}
+	}
+}
