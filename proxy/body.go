@@ -12,47 +12,39 @@ import (
 
 var errBodyTooLarge = errors.New("body over max_body_size")
 
-// readBody takes the whole body of a gated request into memory, at most max bytes.
-// A length that was announced is judged before a byte of it is waited for.
+// readBody takes the whole body of a gated request into memory, at most max bytes. A length that was announced is
+// judged before a byte of it is waited for; the buffer grows with what arrives, never with what was announced.
 func (r *request) readBody(max int64) error {
 	if r.bodyRead {
 		return nil
 	}
-	h := &r.ctx.Request.Header
-	if int64(h.ContentLength()) > max {
+	if r.head().ContentLength > max {
 		return errBodyTooLarge
 	}
-	r.bodyRead = true
-	stream := r.ctx.RequestBodyStream()
-	if stream == nil {
-		r.body, r.bodyWhole = r.ctx.Request.Body(), true
-		return nil
+	err := r.readUpTo(max + 1)
+	if err == nil && !r.bodyRead {
+		err = errBodyTooLarge
 	}
-	var err error
-	r.bodyBuffer, err = appendAtMost(r.bodyBuffer[:0], stream, max)
-	r.body, r.bodyWhole = r.bodyBuffer, err == nil
 	return err
 }
 
-// appendAtMost appends what stream has left, and stops with errBodyTooLarge after max bytes. The buffer
-// grows with what arrives, never with what was announced.
-func appendAtMost(dst []byte, stream io.Reader, max int64) ([]byte, error) {
-	for {
-		if len(dst) == cap(dst) {
-			dst = append(dst, 0)[:len(dst)]
+// readUpTo reads on until the body has ended or most bytes of it are in memory.
+func (r *request) readUpTo(most int64) error {
+	b := r.bodyBuffer[:len(r.body)]
+	var err error
+	for err == nil && int64(len(b)) < most {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
 		}
-		n, err := stream.Read(dst[len(dst):cap(dst)])
-		dst = dst[:len(dst)+n]
-		if int64(len(dst)) > max {
-			return dst, errBodyTooLarge
-		}
-		if err == io.EOF {
-			return dst, nil
-		}
-		if err != nil {
-			return dst, err
-		}
+		var n int
+		n, err = r.conn.ReadBody(b[len(b):min(int64(cap(b)), most)])
+		b = b[:len(b)+n]
 	}
+	r.bodyBuffer, r.body = b[:0], b
+	if err == io.EOF {
+		r.bodyRead, err = true, nil
+	}
+	return err
 }
 
 func (r *request) isForm() bool {

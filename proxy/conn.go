@@ -35,6 +35,7 @@ type Conn struct {
 
 	idle      atomic.Bool // waits for a next request, of which no byte has come
 	headTimed bool        // the time for a head that comes in pieces is running
+	bodyTimed bool        // the time for the body is running
 	violation wire.Violation
 	unread    bool // part of a request was left unread: closing at once would reset the answer away
 	closed    sync.Once
@@ -49,20 +50,33 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// ReadBody hands on the content of the current request's body. See wire.Reader.
+func (c *Conn) ReadBody(p []byte) (int, error) {
+	n, err := c.reader.ReadBody(p)
+	if v, broken := err.(wire.Violation); broken {
+		c.violation = v
+	}
+	return n, err
+}
+
 // socket is the connection below the judge.
 type socket struct{ *Conn }
 
-// Read waits for bytes: between requests for as long as an idle connection may, within a head for no longer than that.
+// Read waits for bytes: for a next request as long as a connection may be idle, for the rest of its head or body only
+// as long as that may take.
 func (s socket) Read(p []byte) (int, error) {
 	c := s.Conn
-	if !c.reader.AtBoundary() {
-		if c.reader.Pipelined() && !c.headTimed {
+	switch {
+	case !c.reader.BodyRead():
+		return c.readForBody(p)
+	case c.reader.Pipelined():
+		if !c.headTimed {
 			c.headTimed = true
 			_ = c.Conn.SetReadDeadline(deadline(c.server.ReadHeaderTimeout))
 		}
 		return c.Conn.Read(p)
 	}
-	c.headTimed = false
+	c.headTimed, c.bodyTimed = false, false
 	c.idle.Store(true)
 	if c.server.closing.Load() {
 		c.hurry()
@@ -74,6 +88,23 @@ func (s socket) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// readForBody waits for a body's bytes. Whoever asked whether to send them is told to only now, when somebody wants
+// them (RFC 9110, section 10.1.1): a request that is refused never sends its body.
+func (c *Conn) readForBody(p []byte) (int, error) {
+	if !c.bodyTimed {
+		c.bodyTimed = true
+		_ = c.Conn.SetReadDeadline(deadline(c.server.ReadTimeout))
+		if c.reader.Head().Expect100 {
+			if _, err := c.Write(goOn); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return c.Conn.Read(p)
+}
+
+var goOn = []byte("HTTP/1.1 100 Continue\r\n\r\n")
 
 // hurry gives an idle connection a last moment to send what may be on its way.
 func (c *Conn) hurry() {

@@ -11,7 +11,9 @@ import (
 
 // forward hands the request to the shop, once, and the shop's answer to the client.
 func (p *Proxy) forward(r *request) Reason {
-	p.build(r)
+	if reason := p.build(r); reason != Admitted {
+		return reason
+	}
 	resp := &r.ctx.Response
 	quiet(resp)
 	outcome := p.shop.Send(&r.out, resp)
@@ -33,7 +35,7 @@ func (p *Proxy) finish(r *request, resp *fasthttp.Response) {
 	if p.idHeader != "" && len(resp.Header.Peek(p.idHeader)) == 0 {
 		resp.Header.SetBytesV(p.idHeader, r.id)
 	}
-	if !r.bodyConsumed() {
+	if !r.conn.reader.DrainBody() {
 		r.conn.unread = true
 		resp.SetConnectionClose()
 	}
@@ -55,7 +57,7 @@ func (p *Proxy) leaveLater(r *request, answer io.Reader) {
 }
 
 // build makes the request that the shop shall see, out of what was judged.
-func (p *Proxy) build(r *request) {
+func (p *Proxy) build(r *request) Reason {
 	r.line = append(append(r.line[:0], r.method...), ' ')
 	r.line = append(r.line, r.path...)
 	if r.query != nil { // "/x?" keeps its question mark
@@ -73,8 +75,9 @@ func (p *Proxy) build(r *request) {
 		r.out.Host = r.ctx.Request.Header.Host()
 	}
 	r.fieldBuffer = p.appendFields(r.fieldBuffer[:0], r)
-	p.attachBody(r)
+	reason := p.attachBody(r)
 	r.out.Fields = r.fieldBuffer
+	return reason
 }
 
 // appendFields appends what may travel on, in the order in which it came, then what the gate says itself.
@@ -147,51 +150,47 @@ func orElse(v, otherwise []byte) []byte {
 	return otherwise
 }
 
-// attachBody frames the body anew: whole where it is in memory, else as a stream.
-func (p *Proxy) attachBody(r *request) {
-	stream := r.ctx.RequestBodyStream()
-	length := r.ctx.Request.Header.ContentLength()
+// begun is how much of a body is read before a request is begun upstream: what is no longer goes out in one piece,
+// and what is broken so early never reaches the shop.
+const begun = 32 << 10
+
+// attachBody frames the body anew: whole where it fits in memory, else as a stream.
+func (p *Proxy) attachBody(r *request) Reason {
+	if !r.bodyRead && !r.route.gated() {
+		if err := r.readUpTo(begun); err != nil {
+			return bodyFault(err)
+		}
+	} else if reason := p.takeBody(r); reason != Admitted {
+		if reason != TooLarge || !p.observe {
+			return reason
+		}
+	}
+	head := r.head()
 	switch {
 	case r.bodyRead:
 		r.out.Body = r.body
-		if len(r.body) > 0 || framed(r) {
+		if head.Chunked || head.ContentLength >= 0 { // the client announced a body, if only an empty one
 			r.frame(int64(len(r.body)))
 		}
-	case stream == nil:
-		if framed(r) {
-			r.frame(0)
-		}
-	case length >= 0 && length <= prefetched:
-		r.bodyBuffer, _ = appendAtMost(r.bodyBuffer[:0], stream, prefetched)
-		r.bodyRead, r.bodyWhole, r.body = true, true, r.bodyBuffer
-		r.out.Body = r.body
-		r.frame(int64(len(r.body)))
+	case head.Chunked:
+		r.fieldBuffer = append(r.fieldBuffer, "Transfer-Encoding: chunked\r\n"...)
+		r.stream(-1)
 	default:
-		r.upload.Reader = stream
-		r.out.BodyStream, r.out.BodyLength = &r.upload, int64(length)
-		if length < 0 {
-			r.out.BodyLength = -1
-			r.fieldBuffer = append(r.fieldBuffer, "Transfer-Encoding: chunked\r\n"...)
-		} else {
-			r.frame(int64(length))
-		}
+		r.frame(head.ContentLength)
+		r.stream(head.ContentLength)
 	}
+	return Admitted
+}
+
+// stream lets the shop read on where memory ends.
+func (r *request) stream(length int64) {
+	r.upload = upload{begun: r.body, conn: r.conn}
+	r.out.BodyStream, r.out.BodyLength = &r.upload, length
 }
 
 func (r *request) frame(length int64) {
 	r.fieldBuffer = append(r.fieldBuffer, "Content-Length: "...)
 	r.fieldBuffer = append(strconv.AppendInt(r.fieldBuffer, length, 10), "\r\n"...)
-}
-
-// framed reports whether the client itself announced a body, an empty one included.
-func framed(r *request) bool {
-	f := r.fields()
-	for name, _, ok := f.next(); ok; name, _, ok = f.next() {
-		if equalFold(name, "Content-Length") || equalFold(name, "Transfer-Encoding") {
-			return true
-		}
-	}
-	return false
 }
 
 // clientKey mixes the client's address into 64 bits (the finisher of SplitMix64).

@@ -62,7 +62,9 @@ func TestRefusedRequestNeverReachesTheShop(t *testing.T) {
 		{"large body in chunks", nil, strings.Replace(order, "Content-Length: 2\r\n\r\nhi", "Transfer-Encoding: chunked\r\n\r\n800\r\n"+strings.Repeat("x", 2048)+"\r\n0\r\n\r\n", 1), 413, "too_large"},
 		{"malformed", nil, "POST /api HTTP/1.1\nHost: x\r\n\r\n", 400, "malformed"},
 		{"no route", func(o *Options) { o.Routes = o.Routes[:1] }, "GET /x HTTP/1.1\r\nHost: x\r\n\r\n", 404, "no_route"},
-		{"panic", func(o *Options) { o.Windows = windowsFunc(func(int64, []byte) (time.Duration, bool) { panic("on purpose") }) }, order, 500, "internal"},
+		{"panic", func(o *Options) {
+			o.Windows = windowsFunc(func(int64, []byte) (time.Duration, bool) { panic("on purpose") })
+		}, order, 500, "internal"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			shop := &seen{}

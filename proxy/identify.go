@@ -2,9 +2,8 @@ package proxy
 
 import (
 	"errors"
-	"io"
 	"math/rand/v2"
-	"net"
+	"os"
 )
 
 // The longest names that are looked up: beyond it the request is refused, so that no key can be made large.
@@ -60,17 +59,18 @@ func (p *Proxy) takeBodyToRead(r *request) Reason {
 
 // takeBody reads the whole body of a gated request.
 func (p *Proxy) takeBody(r *request) Reason {
-	err := r.readBody(p.maxBody)
-	var timeout net.Error
+	return bodyFault(r.readBody(p.maxBody))
+}
+
+// bodyFault says why a body could not be read.
+func bodyFault(err error) Reason {
 	switch {
 	case err == nil:
 		return Admitted
 	case errors.Is(err, errBodyTooLarge):
 		return TooLarge
-	case errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		return TooSlow
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return Malformed
 	}
 	return Malformed
 }

@@ -46,7 +46,7 @@ var refusals = [numReasons]refusal{
 	ConnRate:        {"conn_rate", Busy, 0, false, say("Too many requests on this connection", "请求过于频繁")},
 	DeniedIP:        {"denied_ip", DeniedClass, 0, false, say("Access denied", "访问被拒绝")},
 	NoRoute:         {"no_route", BadRequestClass, 404, false, say("Not found", "页面不存在")},
-	TooLarge:        {"too_large", BadRequestClass, 413, true, say("Request body too large", "请求内容过大")},
+	TooLarge:        {"too_large", BadRequestClass, 413, false, say("Request body too large", "请求内容过大")},
 	TooSlow:         {"too_slow", BadRequestClass, 408, true, say("Request took too long to arrive", "请求发送超时")},
 	BadRequest:      {"bad_request", BadRequestClass, 0, false, say("The request lacks what it needs to be served", "请求缺少必要的信息")},
 	Ambiguous:       {"ambiguous", BadRequestClass, 0, false, say("The request can be read in more than one way", "请求内容有歧义")},

@@ -1,11 +1,12 @@
 package proxy
 
 import (
-	"io"
 	"net/netip"
 
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fastjson"
+
+	"sluice/proxy/wire"
 )
 
 // request is what the gate knows of one request while it judges and forwards it. It is pooled; nothing in it
@@ -24,11 +25,11 @@ type request struct {
 	client                    netip.Addr // by clientAddr
 	sku, user                 []byte
 
-	bodyRead, bodyWhole bool // reading was begun; and it came to its end
-	upload              upload
-	body                []byte
-	json                *fastjson.Value
-	parser              *fastjson.Parser
+	bodyRead bool // all of it
+	upload   upload
+	body     []byte
+	json     *fastjson.Value
+	parser   *fastjson.Parser
 
 	admitted bool // Stock.Enter said yes: Leave is owed
 	placed   bool // Places.Enter said yes: Leave is owed
@@ -67,32 +68,21 @@ func (r *request) clientText() []byte {
 	return r.clientBuffer
 }
 
-// bodyConsumed reports whether nothing of the request is left on the connection, so that the next one
-// is not read from the middle of this one.
-func (r *request) bodyConsumed() bool {
-	stream := r.ctx.RequestBodyStream()
-	if stream == nil || r.bodyRead && r.bodyWhole || r.upload.done {
-		return true
-	}
-	// The library has the first 8 KiB in memory before it calls us: what is no longer than that is all here.
-	if n := r.ctx.Request.Header.ContentLength(); n < 0 || n > prefetched {
-		return false
-	}
-	_, err := io.Copy(io.Discard, stream)
-	return err == nil
-}
+// head is what is known of the request's body before any of it is read.
+func (r *request) head() wire.Head { return r.conn.reader.Head() }
 
-// prefetched is how much of a body of known length the HTTP library reads before it calls the handler.
-const prefetched = 8 << 10
-
-// upload is the client's body on its way to the shop; it notes whether its end was reached.
+// upload is the client's body on its way to the shop: what is in memory already, then what is still to come.
 type upload struct {
-	io.Reader
-	done bool
+	begun []byte
+	conn  *Conn
 }
 
+// Read implements io.Reader.
 func (u *upload) Read(p []byte) (int, error) {
-	n, err := u.Reader.Read(p)
-	u.done = u.done || err == io.EOF
-	return n, err
+	if len(u.begun) > 0 {
+		n := copy(p, u.begun)
+		u.begun = u.begun[n:]
+		return n, nil
+	}
+	return u.conn.ReadBody(p)
 }

@@ -67,12 +67,11 @@ func NewServer(p *Proxy, o ServerOptions) *Server {
 	s.http = fasthttp.Server{
 		Handler:        s.handle,
 		ErrorHandler:   s.broken,
-		HeaderReceived: s.headerReceived,
+		HeaderReceived: headOnly,
 		ReadTimeout:    o.ReadHeaderTimeout,
 		IdleTimeout:    o.IdleTimeout,
 		// Write time-outs are kept by Conn.Write: a long download is slow, but not stuck.
 		ReadBufferSize:               max(o.MaxHeader, 4<<10),
-		StreamRequestBody:            true, // so that a refusal need not wait for the body
 		DisablePreParseMultipartForm: true,
 		NoDefaultServerHeader:        true,
 		NoDefaultDate:                true,
@@ -99,10 +98,15 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// headerReceived allows the body the time that is left for the whole request.
-func (s *Server) headerReceived(h *fasthttp.RequestHeader) (c fasthttp.RequestConfig) {
-	if n := h.ContentLength(); n > 0 || n == -1 {
-		c.ReadTimeout = s.ReadTimeout
+// headOnly hides the body from the HTTP library, which would wait for it before the gate can refuse, and leave it on
+// the connection when nobody reads it: the next request would be read from the middle of it. Bodies are read by
+// Conn.ReadBody, when they are wanted.
+func headOnly(h *fasthttp.RequestHeader) (c fasthttp.RequestConfig) {
+	if h.ContentLength() != 0 {
+		h.SetContentLength(0)
+	}
+	if len(h.Peek("Expect")) > 0 {
+		h.Del("Expect")
 	}
 	return c
 }

@@ -35,62 +35,20 @@ func (d *body) begin(head Head) {
 	}
 }
 
-<<<<<<< HEAD
-// read judges b as the body's next bytes and returns how many of them belong to it. On a violation n bytes before it
-// were well.
-func (d *body) read(b []byte) (n int, kind Kind) {
-	for n < len(b) && d.place != noBody {
-		switch d.place {
-		case inLength, inChunk:
-			n += d.skip(len(b) - n)
-=======
-// read judges b as the body's next bytes and returns how many of them may be handed on. On a violation those before
-// it may. The end of a chunked body comes in one piece or not at all: of the CRLF CRLF behind the last size, what
-// comes before the last LF must be shown to read again, since fasthttp takes an error within them for the end of
-// a whole body.
-func (d *body) read(b []byte) (n int, kind Kind) {
-	for n < len(b) && d.place != noBody {
-		switch {
-		case d.place == inLength || d.place == inChunk:
-			n += d.skip(len(b) - n)
-		case d.place == inSize && b[n] == '\r' && d.left == 0 && d.digits > 0:
-			end, kind := d.end(b[n:])
-			return n + end, kind
->>>>>>> wire
-		default:
-			if kind := d.step(b[n]); kind != fine {
-				return n, kind
-			}
-			n++
+// content reports whether the next byte is content, not framing.
+func (d *body) content() bool { return d.place == inLength || d.place == inChunk }
+
+// framing judges b as the body's next bytes, up to the next content or the body's end, and returns how many it took.
+func (d *body) framing(b []byte) (n int, kind Kind) {
+	for n < len(b) && d.place != noBody && !d.content() {
+		if kind := d.step(b[n]); kind != fine {
+			return n, kind
 		}
+		n++
 	}
 	return n, fine
 }
 
-<<<<<<< HEAD
-=======
-// ending is what follows the last chunk size, where there are no trailers.
-const ending = "\r\n\r\n"
-
-// end judges what follows the last chunk size, and takes all of it or nothing.
-func (d *body) end(b []byte) (n int, kind Kind) {
-	for i := range min(len(b), len(ending)) {
-		switch {
-		case b[i] == ending[i]:
-		case i == 2:
-			return 0, trailer
-		default:
-			return 0, badChunkEnd
-		}
-	}
-	if len(b) < len(ending) {
-		return 0, fine
-	}
-	d.place = noBody
-	return len(ending), fine
-}
-
->>>>>>> wire
 // skip passes over at most n bytes of content.
 func (d *body) skip(n int) int {
 	if int64(n) < d.left {
@@ -116,7 +74,6 @@ func (d *body) step(c byte) Kind {
 		return d.expect(c, '\n', inChunk)
 	case inChunkCR:
 		return d.expect(c, '\r', inChunkLF)
-<<<<<<< HEAD
 	case inChunkLF:
 		d.digits = 0
 		return d.expect(c, '\n', inSize)
@@ -129,11 +86,6 @@ func (d *body) step(c byte) Kind {
 		return d.expect(c, '\r', inFinalLF)
 	default:
 		return d.expect(c, '\n', noBody)
-=======
-	default:
-		d.digits = 0
-		return d.expect(c, '\n', inSize)
->>>>>>> wire
 	}
 }
 
@@ -149,12 +101,9 @@ func (d *body) size(c byte) Kind {
 		return fine
 	case d.digits == 0:
 		return badChunkSize
-<<<<<<< HEAD
 	case c == '\r' && d.left == 0:
 		d.place = inLastSize
 		return fine
-=======
->>>>>>> wire
 	case c == '\r':
 		d.place = inSizeEnd
 		return fine

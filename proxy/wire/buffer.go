@@ -62,12 +62,8 @@ func (r *Reader) room() bool {
 		k.from = 0
 	}
 	if k.to == len(k.b) && len(k.b) < r.guard.large {
-<<<<<<< HEAD
-		r.keep(k.b)
-=======
 		r.kept = r.guard.acquire(r.guard.large)
 		r.kept.to = copy(r.kept.b, k.b)
->>>>>>> wire
 		r.guard.release(k)
 		k = r.kept
 	}

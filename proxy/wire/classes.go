@@ -65,23 +65,6 @@ func isToken(b []byte) bool {
 	return len(b) > 0
 }
 
-<<<<<<< HEAD
-// checkText finds the first byte that must not stand in a field value. It looks at eight bytes at a time: a word with
-// a byte under 0x20 or a 0x7f, which may be an innocent HTAB, is looked at again byte by byte.
-func checkText(b []byte) Kind {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	for len(b) >= 8 {
-		w := binary.LittleEndian.Uint64(b)
-		del := w ^ ones*0x7f
-		if ((w-ones*0x20)&^w|(del-ones)&^del)&tops != 0 {
-			if kind := checkBytes(b[:8]); kind != fine {
-				return kind
-			}
-		}
-		b = b[8:]
-	}
-	return checkBytes(b)
-=======
 // checkText finds the first byte that must not stand in a field value. It looks at eight bytes at a time, and byte by
 // byte only where one of them is not plain ASCII text: an innocent HTAB or UTF-8, or what it looks for.
 func checkText(b []byte) Kind {
@@ -102,7 +85,6 @@ func plainWord(b []byte) bool {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	w := binary.LittleEndian.Uint64(b)
 	return (w|(w-ones*0x20)|(w+ones))&tops == 0
->>>>>>> wire
 }
 
 func checkBytes(b []byte) Kind {

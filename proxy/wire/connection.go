@@ -4,13 +4,10 @@ import "bytes"
 
 // connection reads the options of one Connection line. Several lines are one list (RFC 9110, 5.3).
 func (s *scan) connection(g *Guard, value []byte) Kind {
-<<<<<<< HEAD
-=======
 	if fold(value, "keep-alive") { // nearly always
 		s.keepAlive = true
 		return fine
 	}
->>>>>>> wire
 	for len(value) > 0 {
 		option, rest, _ := bytes.Cut(value, []byte{','})
 		value = rest

@@ -65,10 +65,7 @@ func (r *Reader) fill(p []byte) (int, error) {
 
 // violate refuses what comes next. A refused head is announced by one byte; '?' is as good as any that ends no line.
 func (r *Reader) violate(p []byte, kind Kind) (int, error) {
-	err := r.refuse(kind.violation())
-	if r.body.place != noBody {
-		return 0, err
-	}
+	r.refuse(kind.violation())
 	p[0] = '?'
 	return 1, nil
 }
@@ -80,27 +77,10 @@ func (r *Reader) refuse(err error) error {
 	return err
 }
 
-// ended says what the connection's error means between requests or in a body.
-func (r *Reader) ended(err error) error {
-	if err == io.EOF && r.body.place != noBody {
-		return r.refuse(io.ErrUnexpectedEOF)
-	}
-	return err
-}
-
-<<<<<<< HEAD
 // cutShort says what the connection's error means within a head.
 func (r *Reader) cutShort(p []byte, err error) (int, error) {
 	var late interface{ Timeout() bool }
 	switch {
-=======
-// cutShort says what the connection's error means within a head, or within the end of a chunked body.
-func (r *Reader) cutShort(p []byte, err error) (int, error) {
-	var late interface{ Timeout() bool }
-	switch {
-	case r.body.place != noBody:
-		return 0, r.ended(err)
->>>>>>> wire
 	case err == io.EOF:
 		return r.violate(p, headCutShort)
 	case errors.As(err, &late) && late.Timeout():

@@ -31,19 +31,11 @@ type scan struct {
 
 func newScan() scan { return scan{Head: Head{ContentLength: -1}} }
 
-<<<<<<< HEAD
-// read goes on with a head that begins at b[0]. Until the head is whole it returns to == 0; from is then the number
-// of bytes to forget. When it is whole, b[from:to] is the canonical head. Whatever pieces the bytes come in, the
-// verdict is the same: a line is judged when its end is seen, and each limit is a position.
-func (s *scan) read(g *Guard, b []byte) (from, to int, kind Kind) {
-	if s.line == 0 && len(b) > 0 {
-=======
 // read goes on with a head that begins at b[0]; b is not empty. Until the head is whole it returns to == 0; from is
 // then the number of bytes to forget. When it is whole, b[from:to] is the canonical head. Whatever pieces the bytes
 // come in, the verdict is the same: a line is judged when its end is seen, and each limit is a position.
 func (s *scan) read(g *Guard, b []byte) (from, to int, kind Kind) {
 	if s.line == 0 {
->>>>>>> wire
 		skip, kind := s.begin(b)
 		if kind != fine || skip == len(b) {
 			return skip, 0, kind

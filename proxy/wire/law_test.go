@@ -1,10 +1,6 @@
 package wire
 
 import (
-<<<<<<< HEAD
-	"io"
-=======
->>>>>>> wire
 	"strings"
 	"testing"
 )
@@ -55,11 +51,8 @@ var refusals = []struct {
 	{line("GET / http/1.1"), badVersion},
 	{line("GET / HTTP/1.10"), badVersion},
 	{line("GET / HTTP/+1.1"), badVersion},
-<<<<<<< HEAD
-=======
 	{line("GET / HTTP/a.1"), badVersion},
 	{line("GET / HTTP/1.:"), badVersion},
->>>>>>> wire
 	{line("GET / HTTP/1.1\x00"), nulByte},
 	{line("GET / FTP/1.1"), badVersion},
 	{line("GET / HTTP/2.0"), unknownVersion},
@@ -90,18 +83,12 @@ var refusals = []struct {
 	{line("GET /%4g HTTP/1.1"), badEscape},
 	{line("GET /?q=%u0041 HTTP/1.1"), badEscape},
 	{line("GET /%00 HTTP/1.1"), encodedControl},
-<<<<<<< HEAD
-	{line("GET /a?b=%0d HTTP/1.1"), encodedControl},
-	{line("GET /%0A HTTP/1.1"), encodedControl},
-	{line("GET http://other/ HTTP/1.1"), targetNotHost},
-=======
 	{line("GET /%41%00 HTTP/1.1"), encodedControl},
 	{line("GET /%41\\ HTTP/1.1"), badTarget},
 	{line("GET /a?b=%0d HTTP/1.1"), encodedControl},
 	{line("GET /%0A HTTP/1.1"), encodedControl},
 	{line("GET http://other/ HTTP/1.1"), targetNotHost},
 	{line("GET http://chop/ HTTP/1.1"), targetNotHost},
->>>>>>> wire
 	{line("GET http://shop:80/ HTTP/1.1"), targetNotHost},
 	{line("GET http://a@shop/ HTTP/1.1"), badTarget},
 	{line("GET http:///a HTTP/1.1"), badTarget},
@@ -112,10 +99,7 @@ var refusals = []struct {
 	{line("GET ftp://shop/ HTTP/1.1"), badTarget},
 
 	{get("A: " + strings.Repeat("b", 1000)), headerTooLarge},
-<<<<<<< HEAD
-=======
 	{get("A: " + strings.Repeat("b", 1025-len(get("A: ")))), headerTooLarge},
->>>>>>> wire
 	{get(strings.Repeat("A: b\r\n", 200) + "C: d"), headerTooLarge},
 	{get(strings.Repeat("A", 5000)), headerTooLarge},
 	{get("A: b", " c"), obsFold},
@@ -274,66 +258,7 @@ func TestEveryRuleHasACaseAndAnswersWithItsStatus(t *testing.T) {
 		}
 		names[kind.String()] = true
 	}
-<<<<<<< HEAD
-}
-
-// canonical are requests that go on exactly as they came.
-var canonical = []string{
-	get(),
-	get("Accept: */*", "X-Value: caf\xc3\xa9\ttab", "Empty:", "Odd!#$%&'*+-.^_`|~: x", "X_Foo: 1"),
-	get("Connection: keep-alive, , TE", "Connection: HTTP2-Settings", "TE: trailers"),
-	get("Content-Length: 0"),
-	line("GET /?q=%E5%A4%A7;a=://b&c='\"<>[]{}|^` HTTP/1.1"),
-	line("OPTIONS * HTTP/1.1"),
-	line("GET /" + strings.Repeat("a", 127) + " HTTP/1.1"),
-	host("Shop.Example.:8080"),
-	host("[2001:db8::1]:443"),
-	host("[::ffff:1.2.3.4]"),
-	host("192.0.2.1"),
-	host(" \tshop\t "),
-	post("hello", "Content-Length: 5"),
-	post("hello", "Content-Length:\t5 "),
-	post("hello", "Expect: 100-continue", "Content-Length: 5"),
-	post(strings.Repeat("x", 9000), "Content-Length: 9000"),
-	strings.Replace(post("hello", "Content-Length: 5"), "POST", "DELETE", 1),
-	chunked("5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n"),
-	chunked("000000000000000a\r\n0123456789\r\n000\r\n\r\n"),
-	chunked("A\r\n\r\n\r\n\r\n\r\n\r\n\r\n0\r\n\r\n"),
-	post("0\r\n\r\n", "transfer-encoding: \tChunked "),
-	"HEAD / HTTP/1.0\r\nHost: shop\r\nConnection: Keep-Alive\r\n\r\n",
-}
-
-func TestCanonicalRequestPassesUnchanged(t *testing.T) {
-	for _, raw := range canonical {
-		got := play(small, []byte(raw), 1<<20, 4096)
-		if got.err != io.EOF || len(got.whole) != 1 || got.whole[0] != raw {
-			t.Errorf("%q: %q, then %v", raw, got.whole, got.err)
-		}
-	}
-}
-
-// repaired are requests that are made canonical in place.
-var repaired = []struct{ raw, want string }{
-	{"\r\n" + get(), get()},
-	{line("GET http://shop/b?c HTTP/1.1"), line("GET /b?c HTTP/1.1")},
-	{line("PATCH HTTPS://SHOP/b HTTP/1.1"), line("PATCH /b HTTP/1.1")},
-	{line("GET http://shop HTTP/1.1"), line("GET / HTTP/1.1")},
-	{line("GET http://shop?a HTTP/1.1"), line("GET /?a HTTP/1.1")},
-	{line("OPTIONS http://shop HTTP/1.1"), line("OPTIONS * HTTP/1.1")},
-	{line("OPTIONS http://shop?a HTTP/1.1"), line("OPTIONS /?a HTTP/1.1")},
-	{get("Expect: 100-Continue"), get("Expect: 100-continue")},
-	{"GET / HTTP/1.0\r\nHost: a\r\nExpect: 100-continue\r\n\r\n", "GET / HTTP/1.0\r\nHost: a\r\nExpect:             \r\n\r\n"},
-}
-
-func TestHarmlessOddityIsMadeCanonical(t *testing.T) {
-	for _, c := range repaired {
-		got := play(small, []byte(c.raw), 1<<20, 4096)
-		if got.err != io.EOF || len(got.whole) != 1 || got.whole[0] != c.want {
-			t.Errorf("%q: %q, then %v", c.raw, got.whole, got.err)
-		}
-=======
 	if fine.String() != "none" || NumKinds.String() != "unknown" {
 		t.Errorf("what is no kind is called %q and %q", fine, NumKinds)
->>>>>>> wire
 	}
 }
