@@ -12,7 +12,7 @@ import (
 )
 
 type checkCommand struct {
-	File string `arg:"" optional:"" default:"config.toml" type:"path" help:"The configuration file."`
+	File string `arg:"" optional:"" default:"config.toml" help:"The configuration file."`
 }
 
 func (k *checkCommand) Run() error {

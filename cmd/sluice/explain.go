@@ -14,7 +14,7 @@ type explainCommand struct {
 	Header  []string `short:"H" sep:"none" help:"A header line; may be repeated." placeholder:"'Cookie: uid=7'"`
 	Body    string   `short:"d" help:"The body."`
 	IP      string   `name:"ip" help:"The address at the other end of the connection." default:"203.0.113.9"`
-	Config  string   `help:"The configuration file." default:"config.toml" type:"path" placeholder:"FILE"`
+	Config  string   `help:"The configuration file." default:"config.toml" placeholder:"FILE"`
 }
 
 func (e *explainCommand) Run() error {

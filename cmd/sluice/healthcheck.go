@@ -13,7 +13,7 @@ import (
 )
 
 type healthcheckCommand struct {
-	Config string `help:"Take ops.listen from this file, when it is there." default:"/etc/sluice/config.toml" type:"path" placeholder:"FILE"`
+	Config string `help:"Take ops.listen from this file, when it is there." default:"/etc/sluice/config.toml" placeholder:"FILE"`
 	Ops    string `help:"Or ask this address." placeholder:"127.0.0.1:8091"`
 	Ready  bool   `help:"Ask whether it is ready, not only alive."`
 }

@@ -10,7 +10,7 @@ import (
 )
 
 type initCommand struct {
-	File string `arg:"" optional:"" default:"config.toml" type:"path" help:"Where to write it; - = standard output."`
+	File string `arg:"" optional:"" default:"config.toml" help:"Where to write it; - = standard output."`
 	Full bool   `help:"The commented reference: every key, its default, its meaning."`
 }
 

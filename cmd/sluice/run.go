@@ -19,7 +19,7 @@ import (
 )
 
 type runCommand struct {
-	Config string `help:"The configuration file." default:"config.toml" type:"path" placeholder:"FILE"`
+	Config string `help:"The configuration file." default:"config.toml" placeholder:"FILE"`
 	From   string `help:"Instead of a file: listen here …" placeholder:":8080"`
 	To     string `help:"… and pass everything, within the default limits, to this shop." placeholder:"http://127.0.0.1:9000"`
 	Mode   string `help:"Overrides mode: enforce or observe." enum:",enforce,observe" default:""`

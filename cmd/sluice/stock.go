@@ -19,7 +19,7 @@ import (
 )
 
 type stockCommand struct {
-	Config    string `help:"Work on the store of this configuration, directly." placeholder:"FILE" type:"path"`
+	Config    string `help:"Work on the store of this configuration, directly." placeholder:"FILE"`
 	Admin     string `help:"Or through a running gate: its admin address." placeholder:"http://127.0.0.1:8090"`
 	TokenFile string `help:"The token for --admin." type:"existingfile" placeholder:"FILE"`
 

@@ -1,0 +1,64 @@
+package proxy
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy/wire"
+)
+
+// Explanation says what the gate makes of a request, without any limit, stock or shop being asked.
+type Explanation struct {
+	Route   string // "" = none takes it
+	Client  string // who would be limited
+	SKU     string
+	User    string
+	Stocked bool   // the gate would look at the SKU's stock
+	Reason  Reason // why it would be refused before any limit is asked; Admitted otherwise
+	Detail  string // the rule that a malformed request breaks
+}
+
+// Explain takes raw, a whole request as it would arrive from peer, up the ladder as far as route, SKU and user.
+func (p *Proxy) Explain(raw string, peer netip.Addr, maxHeader int) Explanation {
+	c := &Conn{Conn: script{strings.NewReader(raw)}, server: &Server{proxy: p}, peer: peer, trusted: p.trusts(peer), shard: p.counts.shard()}
+	c.reader = wire.NewGuard(wire.Limits{Header: maxHeader, Target: maxTarget, Protected: p.protected()}).NewReader(socket{c})
+	ctx := &fasthttp.RequestCtx{}
+	ctx.Init2(c, quietLogger{}, false)
+	if err := ctx.Request.Header.Read(bufio.NewReaderSize(c, maxHeader)); err != nil {
+		found := Explanation{Client: peer.String(), Reason: Malformed, Detail: err.Error()}
+		if c.violation != (wire.Violation{}) {
+			found.Detail = c.violation.Kind.String()
+		}
+		return found
+	}
+	r := p.begin(ctx)
+	p.takeID(r)
+	reason := p.match(r)
+	if reason == Admitted {
+		reason = p.identify(r)
+	}
+	found := Explanation{
+		Client: string(r.clientText()), SKU: string(r.sku), User: string(r.user), Reason: reason, Stocked: r.route.stocked(),
+	}
+	if r.route != &p.noRoute {
+		found.Route = r.route.Name
+	}
+	return found
+}
+
+// script is a connection on which one text arrives, and then nothing.
+type script struct{ io.Reader }
+
+func (script) Write(p []byte) (int, error)      { return len(p), nil }
+func (script) Close() error                     { return nil }
+func (script) LocalAddr() net.Addr              { return nil }
+func (script) RemoteAddr() net.Addr             { return nil }
+func (script) SetDeadline(time.Time) error      { return nil }
+func (script) SetReadDeadline(time.Time) error  { return nil }
+func (script) SetWriteDeadline(time.Time) error { return nil }
