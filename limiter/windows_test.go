@@ -183,8 +183,13 @@ func TestPlacesGivenBackInARaceAreAllFree(t *testing.T) {
 	s := newSKUs(1, 0)
 	s.giveBack(s.book(1, 7, 100), 1)
 	before := words(s.lines[0][:])
-	storm(2, 100_000, func(int) (now int64, wait time.Duration, ok bool) {
-		s.giveBack(s.book(1, 7, 100), 1)
+	cell := &s.lines[0][0]
+	storm(2, 64*300, func(i int) (now int64, wait time.Duration, ok bool) {
+		if i/32%2 == 0 {
+			s.book(1, 7, 100)
+		} else {
+			s.giveBack(cell, 1)
+		}
 		return 0, 0, true
 	})
 	if after := words(s.lines[0][:]); after != before {
