@@ -203,7 +203,7 @@ func storm(goroutines, n int, take func(i int) (now int64, wait time.Duration, o
 func meet(arrived *atomic.Int64, want int64) {
 	arrived.Add(1)
 	for spins := 1; arrived.Load() < want; spins++ {
-		if spins%10_000 == 0 {
+		if spins%2000 == 0 {
 			runtime.Gosched()
 		}
 	}

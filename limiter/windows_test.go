@@ -72,7 +72,7 @@ func TestBothCapsHoldInEveryWindow(t *testing.T) {
 				}
 			}
 			w := NewWindows(tenMs(2), Caps{All: all, PerSKU: perSKU, SKUs: size})
-			total := storm(6, windows*60, func(i int) (int64, time.Duration, bool) {
+			total := storm(2, windows*60, func(i int) (int64, time.Duration, bool) {
 				now, sku := max(0, int64(i/60-i%3*2)*10*ms), i%len(counts)
 				wait, ok := w.Take(now, []byte{byte('0' + sku)})
 				if ok {
@@ -131,7 +131,7 @@ func TestRaceForAllLeavesNoSKUCharged(t *testing.T) {
 		now := int64(round) * 10 * ms
 		w := NewWindows(tenMs(0), Caps{All: 30, PerSKU: perSKU, SKUs: 4096})
 		var admitted [skus]atomic.Int64
-		storm(4, 100, func(i int) (int64, time.Duration, bool) {
+		storm(2, 100, func(i int) (int64, time.Duration, bool) {
 			wait, ok := w.Take(now, []byte{byte(i % skus)})
 			if ok {
 				admitted[i%skus].Add(1)
@@ -183,8 +183,13 @@ func TestPlacesGivenBackInARaceAreAllFree(t *testing.T) {
 	s := newSKUs(1, 0)
 	s.giveBack(s.book(1, 7, 100), 1)
 	before := words(s.lines[0][:])
-	storm(2, 20_000, func(int) (now int64, wait time.Duration, ok bool) {
-		s.giveBack(s.book(1, 7, 100), 1)
+	cell := &s.lines[0][0]
+	storm(2, 64*300, func(i int) (now int64, wait time.Duration, ok bool) {
+		if i/32%2 == 0 {
+			s.book(1, 7, 100)
+		} else {
+			s.giveBack(cell, 1)
+		}
 		return 0, 0, true
 	})
 	if after := words(s.lines[0][:]); after != before {
