@@ -64,10 +64,9 @@ func (e *exchange) lend(resp *fasthttp.Response, t *target, b body, reusable boo
 	size := -1
 	if b.framing == counted {
 		size = int(b.left)
-	} else {
-		// An event stream may have nothing to say for long: its head must not wait for it.
-		resp.ImmediateHeaderFlush = true
 	}
+	// An event stream may have nothing to say for long: its head must not wait for it.
+	resp.ImmediateHeaderFlush = true
 	resp.SetBodyStream(&stream{body: b, conn: c, target: t, reusable: reusable}, size)
 	return proxy.Answered, lend
 }

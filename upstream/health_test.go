@@ -1,0 +1,167 @@
+package upstream
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"sluice/proxy"
+)
+
+var quietLog = slog.New(slog.DiscardHandler)
+
+func TestHealthCheckPassesOnTheStatusesNamed(t *testing.T) {
+	shop := newRawShop(t, func(v *visit) {
+		head, _, _ := v.request()
+		switch targetOf(head) {
+		case "/200":
+			v.say(ok("fine"))
+		case "/399":
+			v.say("HTTP/1.1 399 Hm\r\nContent-Length: 0\r\n\r\n")
+		case "/500":
+			v.say("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n")
+		case "/garbage":
+			v.say("nonsense\r\n\r\n")
+		case "/hang":
+			v.gone()
+		}
+	})
+	p := newPool(t, options(shop.url()))
+	x := p.targets.Load().all[0]
+	for path, want := range map[string]bool{"/200": true, "/399": true, "/500": false, "/garbage": false, "/hang": false} {
+		err := x.check(context.Background(), Health{Path: path, Timeout: 300 * time.Millisecond, Status: "200-399"})
+		if (err == nil) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if err := x.check(context.Background(), Health{Path: "/200", Timeout: time.Second, Status: "204"}); err == nil {
+		t.Error("200 passed where only 204 may")
+	}
+}
+
+// A target that fails its checks gets no request while another one is up; one that is the last does.
+func TestUnhealthyTargetGetsNoRequest(t *testing.T) {
+	checked := make(chan struct{}, 100)
+	sick := newRawShop(t, func(v *visit) {
+		head, _, _ := v.request()
+		v.say("HTTP/1.1 503 Sick\r\nContent-Length: 0\r\n\r\n")
+		if targetOf(head) == "/health" {
+			checked <- struct{}{}
+		}
+	})
+	well := newRawShop(t, answerEach)
+	o := options(sick.url(), well.url())
+	o.Policy = "first"
+	o.Health = Health{Path: "/health", Interval: time.Millisecond, Timeout: 5 * time.Second, Fails: 2, Passes: 2, Status: "200"}
+	p := newPool(t, o)
+	for range 3 { // the third check begins after the second was judged
+		<-checked
+	}
+	for _, target := range []string{"/1", "/2", "/3"} {
+		mustAnswer(t, p, target)
+	}
+	if st := p.Targets(); st[0].Healthy || !st[1].Healthy || !p.Up() {
+		t.Errorf("%+v", st)
+	}
+	if err := p.Replace([]string{sick.url()}); err != nil {
+		t.Fatal(err)
+	}
+	if outcome, resp := sendFor(p, "POST", "/last"); outcome != proxy.Answered || resp.StatusCode() != 503 {
+		t.Errorf("the last target got no request: outcome %d", outcome)
+	}
+	if p.Up() {
+		t.Error("up with nobody up")
+	}
+}
+
+// A check that hangs does not hold up Close.
+func TestCloseEndsACheckUnderWay(t *testing.T) {
+	arrived := make(chan struct{})
+	shop := newRawShop(t, func(v *visit) {
+		v.request()
+		arrived <- struct{}{}
+		v.gone()
+	})
+	o := options(shop.url())
+	o.Health = Health{Path: "/health", Interval: time.Hour, Timeout: time.Hour, Fails: 1, Passes: 1, Status: "200"}
+	p := newPool(t, o)
+	<-arrived
+	p.Close() // would otherwise wait for an hour
+}
+
+func TestUnreachableTargetIsEjected(t *testing.T) {
+	well := newRawShop(t, answerEach)
+	o := options(closedPort(t), well.url())
+	o.Policy = "first"
+	p := newPool(t, o)
+	for range ejectAfter {
+		mustAnswer(t, p, "/")
+	}
+	if st := p.Targets(); !st[0].Ejected || st[1].Ejected || !p.Up() {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestMetricsCountEveryOutcome(t *testing.T) {
+	shop := newRawShop(t, func(v *visit) {
+		for {
+			head, _, err := v.request()
+			if err != nil {
+				return
+			}
+			switch targetOf(head) {
+			case "/late":
+				v.gone()
+			case "/broken":
+				v.say("x\r\n\r\n")
+			case "/409":
+				v.say("HTTP/1.1 409 Conflict\r\nContent-Length: 0\r\n\r\n")
+			default:
+				v.say(ok("x"))
+			}
+		}
+	})
+	o := options(shop.url(), "http://127.0.0.1:1")
+	o.Policy, o.ResponseTimeout = "first", 100*time.Millisecond
+	p := newPool(t, o)
+	for _, target := range []string{"/", "/", "/409", "/late", "/broken"} {
+		sendFor(p, "POST", target)
+	}
+	shop.stop()
+	sendFor(p, "POST", "/nobody")
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(p)
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := strings.TrimPrefix(f.GetName(), "sluice_upstream_")
+			for _, l := range m.GetLabel() {
+				name += " " + strings.NewReplacer(shop.url(), "shop", "http://127.0.0.1:1", "dead").Replace(l.GetValue())
+			}
+			got[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	want := map[string]float64{
+		"requests_total 200 shop": 2, "requests_total 409 shop": 1, "requests_total error shop": 1,
+		"requests_total timeout shop": 1, "requests_total not_sent shop": 1,
+		"requests_total error dead": 0, "requests_total timeout dead": 0, "requests_total not_sent dead": 1,
+		"in_flight shop": 0, "in_flight dead": 0, "up shop": 1, "up dead": 1,
+		"request_duration_seconds shop": 5, "request_duration_seconds dead": 0, // only of what was written
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if problems, err := promlint.NewWithMetricFamilies(families).Lint(); err != nil || len(problems) > 0 {
+		t.Error(problems, err)
+	}
+}
