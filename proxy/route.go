@@ -112,7 +112,8 @@ func (p *pattern) covers(q *pattern) bool {
 // what a lenient shop could take for another, gated one.
 func (p *Proxy) match(r *request) Reason {
 	h := &r.ctx.Request.Header
-	r.method, r.host = h.Method(), hostName(r.hostBuffer[:0], h.Host())
+	r.hostBuffer = hostName(r.hostBuffer[:0], h.Host())
+	r.method, r.host = h.Method(), r.hostBuffer
 	r.path, r.query = splitTarget(h.RequestURI())
 	r.route = p.find(r.method, r.path, r, false)
 	plain := plainPath(r.path)

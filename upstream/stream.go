@@ -16,7 +16,11 @@ type stream struct {
 	err      error
 	reusable bool
 	closed   atomic.Bool
+	onClose  func()
 }
+
+// OnClose has f called once, when the stream is closed. It must be set before the stream is handed on.
+func (s *stream) OnClose(f func()) { s.onClose = f }
 
 // Read hands on what has come; it never waits to fill p.
 func (s *stream) Read(p []byte) (int, error) {
@@ -79,5 +83,8 @@ func (s *stream) Close() error {
 		f = keep
 	}
 	s.target.returned(s.conn, f)
+	if s.onClose != nil {
+		s.onClose()
+	}
 	return nil
 }

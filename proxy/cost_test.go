@@ -1,0 +1,111 @@
+package proxy
+
+import (
+	"bufio"
+	"io"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// treadmill is a connection on which the same request arrives for ever.
+type treadmill struct {
+	script
+	raw string
+}
+
+func (t treadmill) Read(p []byte) (int, error) { return copy(p, t.raw), nil }
+
+// loop returns one turn of a connection: read the request, handle it, write the answer.
+func loop(p *Proxy, raw string) func() {
+	s := NewServer(p, ServerOptions{MaxHeader: 16 << 10, Connections: anyNumber{}})
+	c := &Conn{Conn: treadmill{raw: raw}, server: s, peer: netip.MustParseAddr("203.0.113.9"), shard: p.counts.shard()}
+	c.reader = s.guard.NewReader(socket{c})
+	ctx := &fasthttp.RequestCtx{}
+	ctx.Init2(c, quietLogger{}, false)
+	br, bw := bufio.NewReaderSize(c, 16<<10), bufio.NewWriter(io.Discard)
+	return func() {
+		ctx.Request.Reset()
+		ctx.Response.Reset()
+		if err := ctx.Request.Header.Read(br); err != nil {
+			panic(err)
+		}
+		headOnly(&ctx.Request.Header)
+		p.Handle(ctx)
+		if err := ctx.Response.Write(bw); err != nil {
+			panic(err)
+		}
+	}
+}
+
+const browserOrder = "POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36\r\n" +
+	"Accept: application/json, text/plain, */*\r\nAccept-Language: zh-CN,zh;q=0.9,en;q=0.8\r\nAccept-Encoding: gzip, deflate\r\nOrigin: https://shop.example\r\n" +
+	"Referer: https://shop.example/1001\r\nContent-Type: application/json\r\nContent-Length: 2\r\nCookie: theme=dark; uid=7; _ga=GA1.1.123456789\r\nConnection: keep-alive\r\n\r\n{}"
+
+func soldOut(o *Options) { o.Stock.(*shelf).closed["1001"] = SoldOut }
+
+var roads = []struct {
+	name string
+	set  func(*Options)
+}{
+	{"admitted", func(*Options) {}},
+	{"sold_out", soldOut},
+	{"sold_out_page", func(o *Options) { soldOut(o); o.Responses.Format = HTML }},
+	{"sold_out_envelope", func(o *Options) { soldOut(o); o.Responses.Format = Envelope }},
+	{"window", func(o *Options) {
+		o.Windows = windowsFunc(func(int64, []byte) (time.Duration, bool) { return time.Millisecond, false })
+	}},
+	{"concurrency", func(o *Options) { o.Places = placesFunc(func() Reason { return Concurrency }) }},
+	{"bad_request", func(o *Options) { o.Routes = []Route{{Name: "x", Match: "/", Gate: Check, SKU: "$arg_sku"}} }},
+	{"json", func(o *Options) {
+		o.Routes = []Route{{Name: "x", Match: "/", Gate: Check, SKU: "$json_sku"}}
+	}},
+}
+
+func answering(_ *Outgoing, resp *fasthttp.Response) Outcome {
+	resp.SetStatusCode(200)
+	return Answered
+}
+
+func TestDecisionsDoNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	for _, road := range roads {
+		o := options(shopFunc(answering))
+		road.set(&o)
+		p, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn := loop(p, browserOrder)
+		for range 10 {
+			turn()
+		}
+		if n := testing.AllocsPerRun(200, turn); n != 0 {
+			t.Errorf("%s: %v allocations a request", road.name, n)
+		}
+	}
+}
+
+func BenchmarkHandle(b *testing.B) {
+	for _, road := range roads {
+		b.Run(road.name, func(b *testing.B) {
+			o := options(shopFunc(answering))
+			road.set(&o)
+			p, err := New(o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				turn := loop(p, browserOrder)
+				for pb.Next() {
+					turn()
+				}
+			})
+		})
+	}
+}
