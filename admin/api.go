@@ -173,4 +173,3 @@ func fail(w http.ResponseWriter, status int, detail string) {
 		Detail string `json:"detail"`
 	}{http.StatusText(status), status, detail})
 }
-

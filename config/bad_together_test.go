@@ -80,16 +80,15 @@ listen = [":8080", ":8091"]
 [ops]
 listen = ":8080"`,
 		`:4: ops.listen: ":8080" stands at server.listen[1] too; change or drop one`},
+	{`[server]
+proxy_protocol = true`,
+		`:2: server.proxy_protocol: nobody is trusted to send it; name the proxies in server.trusted_proxies`},
+	{`[server.tls]
+cert_file = "a"`,
+		`:1: server.tls.key_file: is empty; write a value`},
 }
 
 var notAvailable = []mistake{
-	{`[server]
-proxy_protocol = true`,
-		`:2: server.proxy_protocol: not available yet (this version serves false)`},
-	{`[server.tls]
-cert_file = "a"`,
-		`:1: server.tls.key_file: is empty; write a value
-:1: server.tls: not available yet (this version serves plain HTTP; terminate TLS in front of it)`},
 	{`[limits]
 bypass = ["10.0.0.0/8"]
 deny = ["file:/etc/deny"]`,

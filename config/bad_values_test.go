@@ -74,7 +74,7 @@ max = -1
 carry = 1000`,
 		`:2: limits.window.size: 2s must be from 1ms to 1s
 :3: limits.window.max: -1 must be from 0 to 1073741824
-:4: limits.window.carry: 1000 must be from 0 to 100`},
+:4: limits.window.carry: 1000 must be from 0 to 63`},
 	{`[limits.concurrency]
 queue_timeout = "0s"`,
 		`:2: limits.concurrency.queue_timeout: 0s must be above 0s`},

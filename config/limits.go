@@ -30,7 +30,7 @@ type Window struct {
 	Size      time.Duration `toml:"size"`        // 1 ms to 1 s
 	Max       int           `toml:"max"`         // 0 = no cap
 	MaxPerSKU int           `toml:"max_per_sku"` // 0 = no cap; at most Max where both cap
-	Carry     int           `toml:"carry"`       // 0 to 100 windows; 0 = refuse at once
+	Carry     int           `toml:"carry"`       // 0 to 63 windows; 0 = refuse at once
 	Scope     string        `toml:"scope"`       // "instance" or "fleet"
 }
 
@@ -99,9 +99,9 @@ func (c *Connection) check(r *report) {
 
 func (w *Window) check(r *report) {
 	between(r, "limits.window.size", w.Size, time.Millisecond, time.Second)
-	between(r, "limits.window.max", w.Max, 0, most)
-	between(r, "limits.window.max_per_sku", w.MaxPerSKU, 0, most)
-	between(r, "limits.window.carry", w.Carry, 0, 100)
+	between(r, "limits.window.max", w.Max, 0, 1<<26-1)
+	between(r, "limits.window.max_per_sku", w.MaxPerSKU, 0, 1<<16-1)
+	between(r, "limits.window.carry", w.Carry, 0, 63)
 	if w.Max > 0 {
 		atMost(r, "limits.window.max_per_sku", w.MaxPerSKU, "limits.window.max", w.Max)
 	}

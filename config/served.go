@@ -19,8 +19,6 @@ type waiting struct {
 // notServed shrinks as the program grows: serving a key means to delete its row.
 func notServed() []waiting {
 	return []waiting{
-		{key: "server.proxy_protocol"},
-		{key: "server.tls", serves: "plain HTTP; terminate TLS in front of it"},
 		{key: "limits.bypass"},
 		{key: "limits.deny"},
 		{key: "limits.window.scope"},

@@ -70,6 +70,9 @@ func (s *Server) check(r *report) {
 	atMost(r, "server.read_header_timeout", s.ReadHeaderTimeout, "server.read_timeout", s.ReadTimeout)
 	between(r, "server.max_header_size", s.MaxHeaderSize, 1<<10, 1<<20)
 	between(r, "server.max_body_size", s.MaxBodySize, 1<<10, 1<<30)
+	if s.ProxyProtocol && len(s.TrustedProxies) == 0 {
+		r.fail("server.proxy_protocol", "nobody is trusted to send it; name the proxies in server.trusted_proxies")
+	}
 	if s.TLS != nil {
 		r.filled("server.tls.cert_file", s.TLS.CertFile)
 		r.filled("server.tls.key_file", s.TLS.KeyFile)

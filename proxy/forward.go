@@ -120,7 +120,7 @@ func (p *Proxy) appendForwarded(dst []byte, r *request) []byte {
 	}
 	dst = append(dst, "\r\n"...)
 	proto, host := []byte("http"), h.Host()
-	if r.conn.server.Secure {
+	if r.conn.server.TLS != nil {
 		proto = []byte("https")
 	}
 	if r.conn.trusted {

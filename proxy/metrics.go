@@ -105,6 +105,7 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 	for _, reason := range []Reason{ConnOpen, IPConns} {
 		counter(ch, connRefused, float64(s.refused[reason].Load()), reason.String())
 	}
+	counter(ch, connRefused, float64(s.unproven.Load()), "no_proxy_header")
 	for kind := range s.malformed {
 		if n := s.malformed[kind].Load(); n > 0 {
 			counter(ch, malformedDesc, float64(n), wire.Kind(kind).String())

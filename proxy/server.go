@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -35,7 +36,8 @@ type ServerOptions struct {
 
 	Connections   Connections
 	Pace          func() Pace // nil = connections have no rate of their own
-	Secure        bool        // the listeners speak TLS
+	TLS           *tls.Config // nil = plain HTTP
+	ProxyProtocol bool        // connections from trusted proxies begin with a PROXY header
 	CloseOnExcess bool        // a connection over its rate is closed as well
 	Log           *slog.Logger
 }
@@ -55,6 +57,8 @@ type Server struct {
 	draining  atomic.Bool // answers say Connection: close
 	closing   atomic.Bool // idle connections are ended
 	lingering atomic.Int32
+	proving   atomic.Int32  // connections whose PROXY header is awaited
+	unproven  atomic.Uint64 // connections from trusted proxies that had none
 	refused   [numReasons]atomic.Uint64
 	malformed [wire.NumKinds]atomic.Uint64
 	accepting sync.WaitGroup
@@ -138,9 +142,18 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 }
 
-// take gives a connection a goroutine of its own, or refuses it before any HTTP is read.
+// take lets a connection in, once it is known whose it is.
 func (s *Server) take(nc net.Conn) {
-	c := &Conn{Conn: nc, peer: peerAddr(nc), shard: s.proxy.counts.shard(), server: s}
+	if s.ProxyProtocol && s.proxy.trusts(peerAddr(nc)) {
+		s.takeProxied(nc)
+		return
+	}
+	s.admit(nc, peerAddr(nc))
+}
+
+// admit gives a connection a goroutine of its own, or refuses it before any HTTP is read.
+func (s *Server) admit(nc net.Conn, peer netip.Addr) {
+	c := &Conn{Conn: nc, peer: peer, shard: s.proxy.counts.shard(), server: s}
 	c.trusted = s.proxy.trusts(c.peer)
 	reason := s.Connections.Open(c.peer, !c.trusted)
 	if reason != Admitted {
@@ -149,6 +162,9 @@ func (s *Server) take(nc net.Conn) {
 			s.turnAway(nc, reason)
 			return
 		}
+	}
+	if s.TLS != nil {
+		c.Conn = tls.Server(nc, s.TLS)
 	}
 	c.counted = reason == Admitted
 	c.reader = s.guard.NewReader(socket{c})
@@ -201,8 +217,13 @@ func (s *Server) signalEmpty() {
 // maxLingering bounds the refused connections that are waited for until they have read their refusal.
 const maxLingering = 256
 
-// turnAway writes a whole refusal to a connection that was never let in.
+// turnAway writes a whole refusal to a connection that was never let in. Behind TLS it could not be read before a
+// handshake, which is what a flood would want us to spend: such a connection is just closed.
 func (s *Server) turnAway(c net.Conn, reason Reason) {
+	if s.TLS != nil {
+		_ = c.Close()
+		return
+	}
 	if s.lingering.Add(1) > maxLingering {
 		s.lingering.Add(-1)
 		_ = c.SetWriteDeadline(time.Now().Add(lingerTime))

@@ -58,7 +58,12 @@ func newGate(c *config.Config, memory *stockgate.Memory, log *slog.Logger) (*gat
 		return nil, placed(c, err)
 	}
 	conns := connections{limiter.NewConns(c.Limits.Connection.MaxOpen, c.Limits.Connection.MaxOpenPerIP)}
-	g.server = proxy.NewServer(g.proxy, serverOptions(c, conns, log))
+	listening, err := serverOptions(c, conns, log)
+	if err != nil {
+		g.close()
+		return nil, err
+	}
+	g.server = proxy.NewServer(g.proxy, listening)
 	g.metrics.MustRegister(g.proxy, g.server, g.shop, windows, inside.Places, conns.Conns, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return g, nil

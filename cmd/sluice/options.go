@@ -65,7 +65,11 @@ func responses(r *config.Responses) proxy.Responses {
 	}
 }
 
-func serverOptions(c *config.Config, conns proxy.Connections, log *slog.Logger) proxy.ServerOptions {
+func serverOptions(c *config.Config, conns proxy.Connections, log *slog.Logger) (proxy.ServerOptions, error) {
+	secure, err := tlsConfig(c.Server.TLS, log)
+	if err != nil {
+		return proxy.ServerOptions{}, c.Errorf("server.tls", "%v", err)
+	}
 	s, limit := c.Server, c.Limits.Connection
 	return proxy.ServerOptions{
 		ReadHeaderTimeout: s.ReadHeaderTimeout, ReadTimeout: s.ReadTimeout, WriteTimeout: s.WriteTimeout, IdleTimeout: s.IdleTimeout,
@@ -73,6 +77,8 @@ func serverOptions(c *config.Config, conns proxy.Connections, log *slog.Logger) 
 		Connections:   conns,
 		Pace:          func() proxy.Pace { return limiter.NewConnRate(float64(limit.Rate), limit.Burst) },
 		CloseOnExcess: limit.OnExcess == "close",
+		TLS:           secure,
+		ProxyProtocol: s.ProxyProtocol,
 		Log:           log,
-	}
+	}, nil
 }
