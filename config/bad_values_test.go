@@ -73,7 +73,7 @@ size = "2s"
 max = -1
 carry = 1000`,
 		`:2: limits.window.size: 2s must be from 1ms to 1s
-:3: limits.window.max: -1 must be from 0 to 1073741824
+:3: limits.window.max: -1 must be from 0 to 67108863
 :4: limits.window.carry: 1000 must be from 0 to 63`},
 	{`[limits.concurrency]
 queue_timeout = "0s"`,
