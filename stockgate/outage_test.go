@@ -41,7 +41,7 @@ func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 	for _, allow := range []bool{false, true} {
 		server := redistest.Start(t)
 		g, s, o := outage(t, server, allow)
-		server.Client.Set(t.Context(), "seckill:{1001}:stock", 0, 0)
+		check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 0, 0).Err())
 		eventually(t, "sold out", enters(g, o, "1001", proxy.SoldOut))
 
 		server.Kill()
@@ -61,7 +61,7 @@ func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 		server.Restart()
 		eventually(t, "the source is back", func() bool { return g.Away(o.Now()) == 0 })
 		eventually(t, "a server without keys knows no SKU", enters(g, o, "1001", proxy.UnknownSKU))
-		server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0)
+		check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
 		eventually(t, "on sale again", enters(g, o, "1001", proxy.Admitted))
 	}
 }
@@ -69,7 +69,7 @@ func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 func TestHangingRedisHoldsNobody(t *testing.T) {
 	server := redistest.Start(t)
 	g, _, o := outage(t, server, false)
-	server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0)
+	check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
 	eventually(t, "on sale", enters(g, o, "1001", proxy.Admitted))
 	server.Pause()
 	eventually(t, "on_error decides", enters(g, o, "1001", proxy.StockError))
@@ -91,7 +91,7 @@ func TestGateStartsWithoutRedisAndFindsItLater(t *testing.T) {
 	g, _, o := outage(t, server, false)
 	eventually(t, "away", func() bool { return g.Away(o.Now()) > 0 })
 	server.Restart()
-	server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0)
+	check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
 	eventually(t, "on sale", enters(g, o, "1001", proxy.Admitted))
 }
 
