@@ -108,6 +108,7 @@ func BenchmarkClosedOfAFullTable(b *testing.B) {
 		g.table.add(0, skus[i]).publish(soldOut, 0, 0)
 	}
 	b.ReportAllocs()
+	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for i := 0; pb.Next(); i++ {
 			g.Closed(1, skus[i*7919%len(skus)])

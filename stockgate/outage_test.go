@@ -3,6 +3,7 @@ package stockgate
 import (
 	"context"
 	"errors"
+	"syscall"
 	"testing"
 	"time"
 
@@ -114,6 +115,31 @@ func TestOpenBreakerSendsNothing(t *testing.T) {
 		t.Fatalf("counted %d", n)
 	}
 	eventually(t, "tried again after the pause", func() bool { return s.Ping(t.Context()) == nil })
+}
+
+// go-redis dials once a second when as many dials have failed as the pool is large; the breaker's try must not
+// be told of an outage that is over.
+func TestTryAfterAPauseReallyConnects(t *testing.T) {
+	server := redistest.Start(t)
+	_, s, _ := outage(t, server, false)
+	server.Kill()
+	eventually(t, "open", func() bool { return s.breaker.State() == gobreaker.StateOpen })
+	for range 20 {
+		_ = s.client.Load().Ping(t.Context()).Err()
+	}
+	server.Restart()
+	eventually(t, "half open", func() bool { return s.breaker.State() == gobreaker.StateHalfOpen })
+	tries := 0
+	eventually(t, "back", func() bool {
+		err := s.Ping(t.Context())
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			tries++
+		}
+		return err == nil
+	})
+	if tries > 0 {
+		t.Fatalf("%d tries failed while Redis was there", tries)
+	}
 }
 
 func TestCallerWhoGivesUpDoesNotOpenTheBreaker(t *testing.T) {
