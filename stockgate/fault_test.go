@@ -133,6 +133,23 @@ func TestListShowsFaultyKeysAndSkipsForeignOnes(t *testing.T) {
 	}
 }
 
+func TestSetNeverReplacesAKeyOfAnotherType(t *testing.T) {
+	for kind, command := range map[string]string{"counter": "HSET 1001 total 5", "hash_left": "SET 1001 5"} {
+		server := redistest.Start(t)
+		o := layouts()[kind]
+		o.Key = "$sku"
+		s := dial(t, server, o)
+		setUp(t, server, command)
+		before := server.Client.Dump(t.Context(), "1001").Val()
+		if err := s.Set(t.Context(), "1001", 7); err == nil {
+			t.Errorf("%s: set replaced what %s had written", kind, command)
+		}
+		if after := server.Client.Dump(t.Context(), "1001").Val(); after != before || after == "" {
+			t.Errorf("%s: the key changed", kind)
+		}
+	}
+}
+
 func TestSettingACounterKeepsItsTimeToLive(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])

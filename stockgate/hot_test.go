@@ -70,10 +70,11 @@ func BenchmarkClosed(b *testing.B) {
 	g, skus := hot(b, options())
 	for reason, name := range map[proxy.Reason]string{proxy.SoldOut: "sold-out", proxy.Admitted: "open"} {
 		b.Run(name, func(b *testing.B) {
+			sku := skus[reason]
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					g.Closed(1, skus[reason])
+					g.Closed(1, sku)
 				}
 			})
 		})
@@ -86,11 +87,12 @@ func BenchmarkEnter(b *testing.B) {
 			o := options()
 			o.PerUnit = perUnit
 			g, skus := hot(b, o)
+			sku := skus[proxy.Admitted]
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					g.Enter(1, skus[proxy.Admitted])
-					g.Leave(skus[proxy.Admitted])
+					g.Enter(1, sku)
+					g.Leave(sku)
 				}
 			})
 		})
@@ -106,6 +108,7 @@ func BenchmarkClosedOfAFullTable(b *testing.B) {
 		g.table.add(0, skus[i]).publish(soldOut, 0, 0)
 	}
 	b.ReportAllocs()
+	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for i := 0; pb.Next(); i++ {
 			g.Closed(1, skus[i*7919%len(skus)])

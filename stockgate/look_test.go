@@ -39,6 +39,29 @@ func TestTenThousandFirstAskersAreOneRead(t *testing.T) {
 	}
 }
 
+// A request may find a SKU out of date, be delayed, and arrive when the look it wants has just ended.
+func TestLookThatHasJustEndedIsNotTakenAgain(t *testing.T) {
+	g, e := learnt(t, options(), 5, []byte("1001"), reading(1))
+	if v := g.look(5, e); v != onSale {
+		t.Fatalf("look: %v", v)
+	}
+	if n := len(g.sampler.queue); n != 0 || e.pending.Load() != nil {
+		t.Fatalf("%d looks are waiting", n)
+	}
+}
+
+func TestFirstLookWaitsForOneRoundTripOfATurnOnly(t *testing.T) {
+	g := stepped(t, options(), NewMemory())
+	for i := range 3 * readAtOnce {
+		g.sampler.learn(0, g.table.add(0, name(i)), reading(1))
+	}
+	g.look1(g.table.add(0, []byte("new")))
+	g.sampler.turn(t.Context(), int64(20*time.Millisecond))
+	if n := len(g.sampler.queue); n != 0 {
+		t.Fatalf("%d first looks are waiting after a turn", n)
+	}
+}
+
 func TestFirstLooksAtManySKUsShareRoundTrips(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])
@@ -139,6 +162,11 @@ func TestClosedGateAnswers(t *testing.T) {
 	o := options()
 	g := open(t, o, NewMemory())
 	g.Close()
+	select {
+	case <-g.sampler.done:
+	default:
+		t.Fatal("the sampler outlived Close")
+	}
 	if got := g.Enter(o.Now(), []byte("1001")); got != proxy.StockError {
 		t.Fatalf("enter: %v", got)
 	}

@@ -3,6 +3,7 @@ package stockgate
 import (
 	"context"
 	"errors"
+	"syscall"
 	"testing"
 	"time"
 
@@ -41,7 +42,7 @@ func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 	for _, allow := range []bool{false, true} {
 		server := redistest.Start(t)
 		g, s, o := outage(t, server, allow)
-		server.Client.Set(t.Context(), "seckill:{1001}:stock", 0, 0)
+		check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 0, 0).Err())
 		eventually(t, "sold out", enters(g, o, "1001", proxy.SoldOut))
 
 		server.Kill()
@@ -61,7 +62,7 @@ func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 		server.Restart()
 		eventually(t, "the source is back", func() bool { return g.Away(o.Now()) == 0 })
 		eventually(t, "a server without keys knows no SKU", enters(g, o, "1001", proxy.UnknownSKU))
-		server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0)
+		check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
 		eventually(t, "on sale again", enters(g, o, "1001", proxy.Admitted))
 	}
 }
@@ -69,7 +70,7 @@ func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 func TestHangingRedisHoldsNobody(t *testing.T) {
 	server := redistest.Start(t)
 	g, _, o := outage(t, server, false)
-	server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0)
+	check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
 	eventually(t, "on sale", enters(g, o, "1001", proxy.Admitted))
 	server.Pause()
 	eventually(t, "on_error decides", enters(g, o, "1001", proxy.StockError))
@@ -91,7 +92,7 @@ func TestGateStartsWithoutRedisAndFindsItLater(t *testing.T) {
 	g, _, o := outage(t, server, false)
 	eventually(t, "away", func() bool { return g.Away(o.Now()) > 0 })
 	server.Restart()
-	server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0)
+	check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
 	eventually(t, "on sale", enters(g, o, "1001", proxy.Admitted))
 }
 
@@ -114,6 +115,31 @@ func TestOpenBreakerSendsNothing(t *testing.T) {
 		t.Fatalf("counted %d", n)
 	}
 	eventually(t, "tried again after the pause", func() bool { return s.Ping(t.Context()) == nil })
+}
+
+// go-redis dials once a second when as many dials have failed as the pool is large; the breaker's try must not
+// be told of an outage that is over.
+func TestTryAfterAPauseReallyConnects(t *testing.T) {
+	server := redistest.Start(t)
+	_, s, _ := outage(t, server, false)
+	server.Kill()
+	eventually(t, "open", func() bool { return s.breaker.State() == gobreaker.StateOpen })
+	for range 20 {
+		_ = s.client.Load().Ping(t.Context()).Err()
+	}
+	server.Restart()
+	eventually(t, "half open", func() bool { return s.breaker.State() == gobreaker.StateHalfOpen })
+	tries := 0
+	eventually(t, "back", func() bool {
+		err := s.Ping(t.Context())
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			tries++
+		}
+		return err == nil
+	})
+	if tries > 0 {
+		t.Fatalf("%d tries failed while Redis was there", tries)
+	}
 }
 
 func TestCallerWhoGivesUpDoesNotOpenTheBreaker(t *testing.T) {

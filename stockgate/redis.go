@@ -34,7 +34,8 @@ type RedisOptions struct {
 // Redis is the stock that a shop keeps in one Redis, in a layout of its own. It is safe for concurrent use.
 //
 // No command is ever sent twice. After BreakerErrors the breaker opens: every call fails at once, without
-// a packet, until BreakerPause is over; then one call tries.
+// a packet, until BreakerPause is over; then one call tries. A Redis that hangs need not open it: one call at
+// a time that waits for Timeout is not many errors a second, and does not harm either.
 type Redis struct {
 	layout  *layout.Layout
 	options redis.Options

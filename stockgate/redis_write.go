@@ -11,15 +11,13 @@ import (
 )
 
 // Set writes n units of sku, 0 or more, into the shop's key, and makes that key where there was none: what is
-// left, or the total where the shop keeps total and sold.
+// left, or the total where the shop keeps total and sold. A key of another type is an error and stays whole.
 func (r *Redis) Set(ctx context.Context, sku string, n int64) error {
 	if n < 0 {
 		return fmt.Errorf("set %q: a stock of %d is negative", sku, n)
 	}
 	return r.call(ctx, set, 1, func(ctx context.Context, c *redis.Client) error {
-		pipe := c.TxPipeline()
-		r.layout.Set(ctx, pipe, sku, n)
-		if _, err := pipe.Exec(ctx); err != nil {
+		if err := r.layout.Set(ctx, c, sku, n); err != nil {
 			return fmt.Errorf("set %q: %w", r.layout.Key(sku), err)
 		}
 		return nil
@@ -57,7 +55,7 @@ func (r *Redis) List(ctx context.Context, limit int) ([]Stock, error) {
 			return nil, err
 		}
 		for chunk := range slices.Chunk(skus, readAtOnce) {
-			if all, err = r.append(ctx, all, chunk); err != nil {
+			if all, err = r.measure(ctx, all, chunk); err != nil {
 				return nil, err
 			}
 		}
@@ -87,8 +85,8 @@ func (r *Redis) scan(ctx context.Context, cursor uint64, seen map[string]bool) (
 	return skus, next, err
 }
 
-// append adds the stock of skus to all.
-func (r *Redis) append(ctx context.Context, all []Stock, skus []string) ([]Stock, error) {
+// measure adds the stock of skus to all.
+func (r *Redis) measure(ctx context.Context, all []Stock, skus []string) ([]Stock, error) {
 	readings := make([]layout.Reading, len(skus))
 	if err := r.Read(ctx, skus, readings); err != nil {
 		return nil, err

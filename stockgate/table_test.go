@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sluice/proxy"
+	"sluice/stockgate/layout"
 )
 
 func TestTableIsAMapWithALimit(t *testing.T) {
@@ -163,6 +164,20 @@ func TestForgottenSKUsMakeRoom(t *testing.T) {
 	}
 }
 
+func TestUnknownSKUIsForgottenAfterSoldOutMemoryThoughItIsAskedFor(t *testing.T) {
+	const memory = int64(time.Second)
+	for now, want := range map[int64]int64{memory: 1, memory + 1: 0} {
+		g, e := learnt(t, options(), 0, []byte("1001"), layout.Reading{OnSale: true})
+		e.touch(now)
+		for range parts {
+			g.sampler.sweep(now)
+		}
+		if n := g.table.len.Load(); n != want {
+			t.Errorf("%v later %d SKUs are remembered, want %d", time.Duration(now), n, want)
+		}
+	}
+}
+
 func TestSKUInFlightIsNotForgotten(t *testing.T) {
 	o := options()
 	o.PerUnit = 1
@@ -173,6 +188,23 @@ func TestSKUInFlightIsNotForgotten(t *testing.T) {
 	}
 	if g.table.find([]byte("1001")) != e {
 		t.Fatal("forgotten while a request was in flight")
+	}
+}
+
+func TestSKUInFlightIsLookedAtAfreshAfterAPause(t *testing.T) {
+	sku := []byte("1001")
+	o := options()
+	o.PerUnit = 1
+	o.SoldOutMemory = time.Hour
+	g, e := learnt(t, o, 0, sku, reading(1))
+	g.Enter(0, sku)
+	g.sampler.learn(1, e, reading(0))
+	g.sampler.turn(t.Context(), idleAfter+1)
+	if len(g.sampler.active) != 0 {
+		t.Fatal("a SKU that nobody asks for is read")
+	}
+	if got := g.Closed(idleAfter+2, sku); got != proxy.Admitted {
+		t.Fatalf("closed by a reading that is no longer renewed: %v", got)
 	}
 }
 

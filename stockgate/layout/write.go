@@ -8,28 +8,39 @@ import (
 )
 
 // Set writes n units for sku: the counter, what is left, or (hash_sold) the total, beside a sold of 0 where
-// there was none. The status is left as it is: stocking a SKU does not put it on sale. A counter keeps its
-// time to live, which needs Redis 6.
-func (l *Layout) Set(ctx context.Context, pipe redis.Pipeliner, sku string, n int64) {
-	key := l.Key(sku)
-	if l.numbers == nil {
-		pipe.Set(ctx, key, n, redis.KeepTTL)
-		return
-	}
-	pipe.HSet(ctx, key, l.numbers[0], n)
-	for _, field := range l.numbers[1:] {
-		pipe.HSetNX(ctx, key, field, 0)
-	}
+// there was none. The status is left as it is: stocking a SKU does not put it on sale. A key of another type is
+// an error and stays whole; a counter keeps its time to live, which needs Redis 6.
+func (l *Layout) Set(ctx context.Context, c redis.Scripter, sku string, n int64) error {
+	return redis.NewScript(setScript).Run(ctx, c, []string{l.Key(sku)}, l.args(n)...).Err()
 }
+
+// args are a number and the fields that a script works on.
+func (l *Layout) args(n int64) []any {
+	args := []any{n}
+	for _, field := range l.numbers {
+		args = append(args, field)
+	}
+	return args
+}
+
+// setScript asks for the type itself: SET would replace a hash of the shop's by a number.
+const setScript = `
+if #ARGV == 1 then
+	local kind = redis.call('TYPE', KEYS[1]).ok
+	if kind ~= 'string' and kind ~= 'none' then
+		return redis.error_reply('WRONGTYPE the key holds a ' .. kind)
+	end
+	redis.call('SET', KEYS[1], ARGV[1], 'KEEPTTL')
+	return 1
+end
+redis.call('HSET', KEYS[1], ARGV[2], ARGV[1])
+for i = 3, #ARGV do redis.call('HSETNX', KEYS[1], ARGV[i], 0) end
+return 1`
 
 // Add changes the stock of sku by delta, which may be negative, and returns what is left then. It reports
 // false, and writes nothing, when the key does not exist: a misspelt SKU must not become one that is for sale.
 func (l *Layout) Add(ctx context.Context, c redis.Scripter, sku string, delta int64) (left int64, exists bool, err error) {
-	args := []any{delta}
-	for _, field := range l.numbers {
-		args = append(args, field)
-	}
-	values, err := redis.NewScript(addScript).Run(ctx, c, []string{l.Key(sku)}, args...).Slice()
+	values, err := redis.NewScript(addScript).Run(ctx, c, []string{l.Key(sku)}, l.args(delta)...).Slice()
 	if err != nil {
 		return 0, false, err
 	}
