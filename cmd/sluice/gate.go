@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/redis/go-redis/v9"
 
 	"sluice/config"
 	"sluice/limiter"
@@ -106,6 +107,11 @@ func (g *gate) openStock(memory *stockgate.Memory, log *slog.Logger) error {
 	return err
 }
 
+// silent is what the Redis client may log: it repeats for each failed attempt what the gate says once.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
 // openRedis connects to the configured Redis, in the shop's layout.
 func openRedis(c *config.Config) (*stockgate.Redis, error) {
 	o := c.Stock.Layout
@@ -117,6 +123,7 @@ func openRedis(c *config.Config) (*stockgate.Redis, error) {
 	if err != nil {
 		return nil, c.Errorf("stock.layout", "%v", err)
 	}
+	redis.SetLogger(silent{})
 	r := c.Stock.Redis
 	var secure *tls.Config
 	if r.TLS {
