@@ -36,6 +36,7 @@ type Conn struct {
 	idle      atomic.Bool // waits for a next request, of which no byte has come
 	headTimed bool        // the time for a head that comes in pieces is running
 	bodyTimed bool        // the time for the body is running
+	tunneled  atomic.Bool // left HTTP; what arrives is not for the judge
 	violation wire.Violation
 	unread    bool // part of a request was left unread: closing at once would reset the answer away
 	closed    sync.Once
@@ -67,6 +68,8 @@ type socket struct{ *Conn }
 func (s socket) Read(p []byte) (int, error) {
 	c := s.Conn
 	switch {
+	case c.tunneled.Load():
+		return c.Conn.Read(p)
 	case !c.reader.BodyRead():
 		return c.readForBody(p)
 	case c.reader.Pipelined():
@@ -149,8 +152,8 @@ func (c *Conn) Close() (err error) {
 	return err
 }
 
-// cut closes a connection that nobody waits for any longer.
-func (c *Conn) cut() { _ = c.Conn.Close() }
+// abandon closes a connection that nobody waits for any longer.
+func (c *Conn) abandon() { _ = c.Conn.Close() }
 
 // How long, and for how much, a connection that is to be closed is still listened to: closing a socket with unread
 // input makes the kernel send a reset, which can overtake the answer (RFC 9112, section 9.6).

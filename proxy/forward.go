@@ -26,6 +26,10 @@ func (p *Proxy) forward(r *request) Reason {
 	case Broken:
 		return UpstreamError
 	}
+	if r.out.Tunnel != nil {
+		p.tunnel(r)
+		return Admitted
+	}
 	p.finish(r, resp)
 	return Admitted
 }
@@ -70,6 +74,8 @@ func (p *Proxy) build(r *request) Reason {
 		Order:  r.route.gated(),
 		Stream: true,
 		Key:    clientKey(r),
+		// h2c is left unanswered, as a server may: what would follow is not HTTP/1.1 to judge.
+		Upgrade: r.head().Upgrade && !r.head().H2C && !r.route.gated(),
 	}
 	if p.passHost {
 		r.out.Host = r.ctx.Request.Header.Host()
@@ -89,6 +95,9 @@ func (p *Proxy) appendFields(dst []byte, r *request) []byte {
 			continue
 		}
 		dst = appendField(dst, name, value)
+	}
+	if r.out.Upgrade {
+		dst = append(append(append(dst, "Connection: Upgrade\r\nUpgrade: "...), r.ctx.Request.Header.Peek("Upgrade")...), "\r\n"...)
 	}
 	if len(r.id) > 0 {
 		dst = appendField(dst, []byte(p.idHeader), r.id)

@@ -18,6 +18,9 @@ func (p *Proxy) identify(r *request) Reason {
 	if !r.route.gated() {
 		return Admitted
 	}
+	if h := r.head(); h.Upgrade && !h.H2C {
+		return BadRequest // an order is one request and one answer, not a tunnel
+	}
 	if reason := p.takeBodyToRead(r); reason != Admitted {
 		return reason
 	}

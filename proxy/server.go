@@ -97,7 +97,7 @@ func (quietLogger) Printf(string, ...any) {}
 
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	s.proxy.Handle(ctx)
-	if s.draining.Load() {
+	if s.draining.Load() && ctx.Response.StatusCode() != fasthttp.StatusSwitchingProtocols {
 		ctx.Response.SetConnectionClose()
 	}
 }
@@ -279,7 +279,7 @@ func (s *Server) Drain(ctx context.Context) (cut int) {
 	}
 	s.mu.Unlock()
 	for _, c := range left {
-		c.cut()
+		c.abandon()
 	}
 	return len(left)
 }

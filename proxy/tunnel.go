@@ -1,0 +1,98 @@
+package proxy
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// tunnel joins client and shop once both have left HTTP, as for WebSocket (RFC 9110, section 7.8). It ends when
+// both sides have, or when neither has sent anything for as long as a connection may be idle.
+func (p *Proxy) tunnel(r *request) {
+	shop, client := r.out.Tunnel, r.conn
+	h := &r.ctx.Response.Header
+	h.Set("Connection", "Upgrade")
+	h.Set("Upgrade", shop.Protocol)
+	r.ctx.Hijack(func(raw net.Conn) {
+		defer shop.Close()
+		t := tunnel{idle: client.server.IdleTimeout}
+		t.join(halves{raw, client}, shop)
+	})
+	client.tunneled.Store(true)
+	client.reader.Tunnel()
+}
+
+// halves reads what the HTTP library still holds, and writes to the connection itself.
+type halves struct {
+	net.Conn
+	client *Conn
+}
+
+func (h halves) Write(p []byte) (int, error) { return h.client.Write(p) }
+func (h halves) CloseWrite() error {
+	if half, ok := h.client.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return h.client.Conn.Close()
+}
+
+type tunnel struct {
+	idle  time.Duration // 0 = no limit
+	moved atomic.Int64  // Unix ns of the last byte in either direction
+}
+
+type twoWay interface {
+	net.Conn
+	CloseWrite() error
+}
+
+func (t *tunnel) join(client twoWay, shop net.Conn) {
+	t.moved.Store(time.Now().UnixNano())
+	var both sync.WaitGroup
+	both.Go(func() { t.pump(client, shop) })
+	both.Go(func() { t.pump(shop, client) })
+	both.Wait()
+}
+
+// pump copies from src to dst until src ends. A fault on either side ends both.
+func (t *tunnel) pump(dst, src net.Conn) {
+	var room [8 << 10]byte
+	for {
+		if t.idle > 0 {
+			_ = src.SetReadDeadline(time.Now().Add(t.idle))
+		}
+		n, err := src.Read(room[:])
+		if n > 0 {
+			t.moved.Store(time.Now().UnixNano())
+			if t.idle > 0 {
+				_ = dst.SetWriteDeadline(time.Now().Add(t.idle))
+			}
+			if _, err := dst.Write(room[:n]); err != nil {
+				breakOff(dst, src)
+				return
+			}
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, os.ErrDeadlineExceeded) && time.Since(time.Unix(0, t.moved.Load())) < t.idle:
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			breakOff(dst, src)
+			return
+		default:
+			if half, ok := dst.(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
+				breakOff(dst, src)
+			}
+			return
+		}
+	}
+}
+
+// breakOff makes every read and write on both connections fail from now on.
+func breakOff(conns ...net.Conn) {
+	for _, c := range conns {
+		_ = c.SetDeadline(time.Unix(1, 0))
+	}
+}
