@@ -36,6 +36,11 @@ type Conn struct {
 	idle      atomic.Bool // waits for a next request, of which no byte has come
 	headTimed bool        // the time for a head that comes in pieces is running
 	bodyTimed bool        // the time for the body is running
+	served    bool        // a request came before
+	outside   atomic.Bool // parked
+	parking   bool        // see park
+	begun     bool        // first is the first byte of a request
+	first     [1]byte
 	tunneled  atomic.Bool // left HTTP; what arrives is not for the judge
 	violation wire.Violation
 	unread    bool // part of a request was left unread: closing at once would reset the answer away
@@ -79,15 +84,25 @@ func (s socket) Read(p []byte) (int, error) {
 		}
 		return c.Conn.Read(p)
 	}
+	return c.readNext(p)
+}
+
+// readNext waits for the next request.
+func (c *Conn) readNext(p []byte) (int, error) {
 	c.headTimed, c.bodyTimed = false, false
+	if c.begun {
+		return c.readOn(p)
+	}
 	c.idle.Store(true)
+	_ = c.Conn.SetReadDeadline(time.Now().Add(parkAfter))
 	if c.server.closing.Load() {
 		c.hurry()
 	}
 	n, err := c.Conn.Read(p)
 	c.idle.Store(false)
 	if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
-		err = io.EOF // nobody asked anything: close without a word
+		c.parking = !c.server.closing.Load()
+		err = io.EOF // the HTTP library lets go of the connection without a word
 	}
 	return n, err
 }
@@ -140,8 +155,11 @@ func (c *Conn) allow(t time.Time) (wait time.Duration, ok bool) {
 	return c.pace.Allow(t)
 }
 
-// Close implements net.Conn.
+// Close implements net.Conn. A connection that is to be parked stays open.
 func (c *Conn) Close() (err error) {
+	if c.parking {
+		return nil
+	}
 	c.closed.Do(func() {
 		if c.unread {
 			linger(c.Conn)

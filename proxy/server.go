@@ -72,9 +72,7 @@ func NewServer(p *Proxy, o ServerOptions) *Server {
 		Handler:        s.handle,
 		ErrorHandler:   s.broken,
 		HeaderReceived: headOnly,
-		ReadTimeout:    o.ReadHeaderTimeout,
-		IdleTimeout:    o.IdleTimeout,
-		// Write time-outs are kept by Conn.Write: a long download is slow, but not stuck.
+		// All time-outs are kept by Conn: it knows what it waits for, and a long download is slow, but not stuck.
 		ReadBufferSize:               max(o.MaxHeader, 4<<10),
 		DisablePreParseMultipartForm: true,
 		NoDefaultServerHeader:        true,
@@ -96,6 +94,7 @@ type quietLogger struct{}
 func (quietLogger) Printf(string, ...any) {}
 
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	connOf(ctx).served = true
 	s.proxy.Handle(ctx)
 	if s.draining.Load() && ctx.Response.StatusCode() != fasthttp.StatusSwitchingProtocols {
 		ctx.Response.SetConnectionClose()
@@ -174,7 +173,7 @@ func (s *Server) admit(nc net.Conn, peer netip.Addr) {
 	s.mu.Lock()
 	s.open[c] = struct{}{}
 	s.mu.Unlock()
-	go func() { _ = s.http.ServeConn(c) }() // ends with the connection; its faults are answered and counted
+	go s.serve(c)
 }
 
 // broken answers a request that cannot be understood, or did not arrive, and ends its connection.

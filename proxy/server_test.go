@@ -261,3 +261,70 @@ func selfSigned(t *testing.T) *tls.Config {
 	}
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 }
+
+func TestParkedConnectionServesItsNextRequest(t *testing.T) {
+	p := newProxy(t, options(&seen{}))
+	s := NewServer(p, ServerOptions{MaxHeader: 16 << 10, Connections: anyNumber{}, IdleTimeout: time.Minute, ReadHeaderTimeout: time.Minute, Log: p.log})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go s.Serve(ln)
+	defer s.Drain(t.Context())
+	c := dial(t, ln)
+	br := bufio.NewReader(c)
+	for i := range 3 {
+		parked(t, s)
+		io.WriteString(c, order[:1]) // the byte that ends the parking comes alone
+		io.WriteString(c, order[1:])
+		resp, err := http.ReadResponse(br, nil)
+		if err != nil || resp.StatusCode != 200 {
+			t.Fatalf("request %d: %v, %v", i, resp, err)
+		}
+		io.Copy(io.Discard, resp.Body)
+	}
+}
+
+// parked waits until the one open connection waits outside of the HTTP library.
+func parked(t *testing.T, s *Server) {
+	t.Helper()
+	for range 1000 {
+		s.mu.Lock()
+		for c := range s.open {
+			if c.idle.Load() && c.outside.Load() {
+				s.mu.Unlock()
+				return
+			}
+		}
+		s.mu.Unlock()
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatal("the connection was never parked")
+}
+
+func TestIdleConnectionEndsWithoutAWord(t *testing.T) {
+	for _, first := range []string{"", order} {
+		p := newProxy(t, options(&seen{}))
+		addr := serve(t, p, ServerOptions{IdleTimeout: 150 * time.Millisecond, ReadHeaderTimeout: 150 * time.Millisecond})
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(c, first)
+		all, err := io.ReadAll(c)
+		if n := strings.Count(string(all), "HTTP/1.1"); err != nil || n != len(first)/len(order) {
+			t.Errorf("after %q: %q, %v", first, all, err)
+		}
+		c.Close()
+	}
+}
+
+func TestHeadAndBodyThatDawdleAreToldTooSlow(t *testing.T) {
+	for _, part := range []string{"GET / HT", strings.TrimSuffix(order, "i")} {
+		p := newProxy(t, options(&seen{}))
+		addr := serve(t, p, ServerOptions{IdleTimeout: time.Minute, ReadHeaderTimeout: 50 * time.Millisecond, ReadTimeout: 50 * time.Millisecond})
+		if resp, body := talk(t, addr, part); resp.StatusCode != 408 || !resp.Close {
+			t.Errorf("%q: %d %q", part, resp.StatusCode, body)
+		}
+	}
+}

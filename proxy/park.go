@@ -1,0 +1,57 @@
+package proxy
+
+import (
+	"time"
+)
+
+// A connection between two requests needs little: one that waits for longer than a moment is taken from the HTTP
+// library, which keeps buffers, a request and a deep stack for each, and waits in a goroutine of its own that has
+// none of them. Ten thousand shoppers who look at a page cost a few KiB each.
+
+// parkAfter is that moment. Shorter, and busy connections would be parked between their requests.
+const parkAfter = 100 * time.Millisecond
+
+// serve hands the connection to the HTTP library for as long as requests come.
+func (s *Server) serve(c *Conn) {
+	_ = s.http.ServeConn(c) // its faults were answered and counted
+	if c.parking {
+		go c.park()
+	}
+}
+
+// park waits for the first byte of the next request, for as long as the connection may be idle.
+func (c *Conn) park() {
+	patience := c.server.IdleTimeout
+	if !c.served {
+		patience = c.server.ReadHeaderTimeout
+	}
+	c.outside.Store(true)
+	c.idle.Store(true)
+	_ = c.Conn.SetReadDeadline(deadline(patience))
+	if c.server.closing.Load() {
+		c.hurry()
+	}
+	n, _ := c.Conn.Read(c.first[:])
+	c.idle.Store(false)
+	c.outside.Store(false)
+	c.parking = false
+	if n == 0 {
+		_ = c.Close()
+		return
+	}
+	c.begun = true
+	c.server.serve(c)
+}
+
+// readOn reads what follows the byte that ended the parking.
+func (c *Conn) readOn(p []byte) (int, error) {
+	c.begun = false
+	p[0] = c.first[0]
+	if len(p) == 1 {
+		return 1, nil
+	}
+	c.headTimed = true
+	_ = c.Conn.SetReadDeadline(deadline(c.server.ReadHeaderTimeout))
+	n, err := c.Conn.Read(p[1:])
+	return 1 + n, err
+}
