@@ -21,7 +21,6 @@ type exchange struct {
 
 	head    head
 	interim int
-	upgrade bool // 101 is an answer
 	cut     bool // the client's own body stream broke off
 }
 
@@ -36,7 +35,6 @@ const (
 
 // run does the exchange. resp is touched only if it returns Answered.
 func (e *exchange) run(out *proxy.Outgoing, resp *fasthttp.Response, t *target) (proxy.Outcome, fate) {
-	e.upgrade = out.Upgrade
 	early, err := e.write(out, t.authority)
 	if err != nil && e.conn.socket.written == 0 {
 		return proxy.NotSent, shut
@@ -54,9 +52,6 @@ func (e *exchange) run(out *proxy.Outgoing, resp *fasthttp.Response, t *target) 
 		if final, err = e.readHead(); err != nil {
 			return outcomeOf(err), shut
 		}
-	}
-	if e.head.status == 101 {
-		return e.tunnel(out, resp, t)
 	}
 	return e.finish(out, resp, t, early)
 }
@@ -91,7 +86,7 @@ func (e *exchange) readHead() (final bool, err error) {
 	switch {
 	case !ok:
 		return false, errMalformed
-	case h.status == 101 && !e.upgrade:
+	case h.status == 101:
 		return false, errUpgrade
 	case !h.interim():
 		e.head = h
