@@ -197,7 +197,10 @@ var doubtful = map[string]string{
 
 func TestAnswerOverTheLimitIsBroken(t *testing.T) {
 	shop := newRawShop(t, func(v *visit) {
-		head, _, _ := v.request()
+		head, _, err := v.request()
+		if err != nil {
+			return
+		}
 		v.say(map[string]string{
 			"/counted": ok("12345"),
 			"/chunked": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n123\r\n2\r\n45\r\n0\r\n\r\n",

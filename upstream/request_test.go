@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -194,4 +196,52 @@ func TestStalledUploadTimesOut(t *testing.T) {
 	if o := p.Send(&out, new(fasthttp.Response)); o != proxy.TimedOut {
 		t.Errorf("outcome %d", o)
 	}
+}
+
+// stutter is a connection whose first writes are cut by their deadline, as when a shop reads slowly.
+type stutter struct {
+	*net.TCPConn
+	left int
+}
+
+func (s *stutter) Write(p []byte) (int, error) {
+	if s.left--; s.left < 0 {
+		return s.TCPConn.Write(p)
+	}
+	n, err := s.TCPConn.Write(p[:len(p)/2])
+	if err == nil {
+		err = os.ErrDeadlineExceeded
+	}
+	return n, err
+}
+
+// A shop that reads slowly gets the body to its end, each byte once.
+func TestInterruptedWriteGoesOnWhereItStopped(t *testing.T) {
+	shop := newRawShop(t, func(v *visit) {
+		_, body, err := v.request()
+		if err == nil {
+			v.say(ok(body))
+		}
+	})
+	raw, err := net.Dial("tcp", shop.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newSocket(&stutter{TCPConn: raw.(*net.TCPConn), left: 5}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPool(t, options(shop.url()))
+	target := p.targets.Load().all[0]
+	e := exchange{patience: target.patience, conn: newConn(s, s), start: time.Now()}
+	var body []byte
+	for i := range 20000 {
+		body = fmt.Appendf(body, "%d,", i)
+	}
+	out := proxy.Outgoing{Line: []byte("POST /up HTTP/1.1\r\n"), Fields: fmt.Appendf(nil, "Content-Length: %d\r\n", len(body)), Body: body}
+	resp := new(fasthttp.Response)
+	if o, _ := e.run(&out, resp, target); o != proxy.Answered || !bytes.Equal(resp.Body(), body) {
+		t.Errorf("outcome %d, %d bytes of %d came", o, len(resp.Body()), len(body))
+	}
+	s.Close()
 }

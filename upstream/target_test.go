@@ -261,6 +261,7 @@ func TestReplaceLosesNothing(t *testing.T) {
 	under := make(chan proxy.Outcome)
 	go func() { o, _ := sendFor(p, "POST", "/old"); under <- o }()
 	<-arrived
+	gone := p.targets.Load().all[0]
 	if err := p.Replace([]string{stays.url()}); err != nil {
 		t.Fatal(err)
 	}
@@ -275,6 +276,9 @@ func TestReplaceLosesNothing(t *testing.T) {
 	close(leave)
 	if o := <-under; o != proxy.Answered {
 		t.Errorf("request under way: outcome %d", o)
+	}
+	if gone.open != 0 {
+		t.Error("the removed target has kept a connection")
 	}
 }
 
