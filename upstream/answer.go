@@ -14,6 +14,12 @@ func (e *exchange) finish(out *proxy.Outgoing, resp *fasthttp.Response, t *targe
 	c := e.conn
 	// The head's bytes are in the inbox, which the body's will overwrite: take what is kept of it now.
 	c.kept = e.head.appendKept(c.kept[:0], out.Head)
+	if e.head.status == switching {
+		if early {
+			return proxy.Broken, shut
+		}
+		return e.open(resp, t)
+	}
 	b := bodyOf(&e.head, out.Head, &c.in)
 	reusable := !early && !e.head.close && b.framing != untilClose
 	if out.Stream && streams(&b) {

@@ -245,3 +245,30 @@ func TestInterruptedWriteGoesOnWhereItStopped(t *testing.T) {
 	}
 	s.Close()
 }
+
+// An upload may take longer than a whole exchange; then its answer still has its time.
+func TestLongUploadLeavesTimeForItsAnswer(t *testing.T) {
+	body := strings.Repeat("b", 2*streamFrom)
+	shop := newRawShop(t, func(v *visit) {
+		if _, _, err := v.request(); err == nil {
+			v.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+			v.say(fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(body), body))
+		}
+	})
+	p := newPool(t, options(shop.url()))
+	target := p.targets.Load().all[0]
+	c, err := target.take(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.drop(c)
+	e := exchange{patience: target.patience, conn: c, start: time.Now().Add(-time.Hour)}
+	out := proxy.Outgoing{
+		Line: []byte("POST /up HTTP/1.1\r\n"), Fields: []byte("Transfer-Encoding: chunked\r\n"),
+		BodyStream: strings.NewReader(body), BodyLength: -1,
+	}
+	resp := new(fasthttp.Response)
+	if o, _ := e.run(&out, resp, target); o != proxy.Answered || string(resp.Body()) != body {
+		t.Errorf("outcome %d, %d bytes", o, len(resp.Body()))
+	}
+}

@@ -31,26 +31,33 @@ func (e *exchange) write(out *proxy.Outgoing, authority []byte) (early bool, err
 		_, err := c.Write(c.out)
 		return false, err
 	}
-	until := e.start.Add(e.whole)
-	if err := c.SetDeadline(until); err != nil {
-		return false, err
+	if out.BodyStream != nil {
+		return e.writeStream(out)
 	}
+	until := e.start.Add(e.whole)
 	if early, err = e.push(c.out, until); early || err != nil {
 		return early, err
 	}
-	if out.BodyStream != nil {
-		early, err = e.pour(out)
-	} else {
-		early, err = e.push(rest, until)
-	}
-	if early || err != nil {
+	if early, err = e.push(rest, until); early || err != nil {
 		return early, err
 	}
-	now := time.Now()
-	if out.BodyStream == nil && until.Before(now.Add(e.answer)) {
-		return false, c.SetDeadline(until)
+	end := time.Now().Add(e.answer)
+	if until.Before(end) {
+		end = until
 	}
-	return false, c.SetDeadline(now.Add(e.answer))
+	return false, c.SetReadDeadline(end)
+}
+
+// writeStream sends a request whose body is a stream. Each write may take the whole time-out: how long
+// an upload may take altogether is for the reader of the client's connection to say.
+func (e *exchange) writeStream(out *proxy.Outgoing) (early bool, err error) {
+	if early, err = e.push(e.conn.out, time.Now().Add(e.whole)); early || err != nil {
+		return early, err
+	}
+	if early, err = e.pour(out); early || err != nil {
+		return early, err
+	}
+	return false, e.conn.SetReadDeadline(time.Now().Add(e.answer))
 }
 
 // push writes p in pieces and listens between them.
@@ -85,6 +92,9 @@ func (e *exchange) listen() (early bool, err error) {
 		if e.conn.in.buffered() == 0 && e.conn.socket.probe.silent() {
 			return false, nil
 		}
+		if err := e.conn.SetReadDeadline(time.Now().Add(e.answer)); err != nil {
+			return false, err
+		}
 		if final, err := e.readHead(); final || err != nil {
 			return final, err
 		}
@@ -92,8 +102,7 @@ func (e *exchange) listen() (early bool, err error) {
 	return false, nil
 }
 
-// pour writes a body that comes from a stream. Each piece of it gets the whole time-out anew: how long
-// an upload may take is for the reader of the client's connection to say.
+// pour writes a body that comes from a stream, in chunks if its length is not known.
 func (e *exchange) pour(out *proxy.Outgoing) (early bool, err error) {
 	c := e.conn
 	left := out.BodyLength
