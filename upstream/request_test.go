@@ -44,6 +44,9 @@ func TestRequestIsWrittenAsGiven(t *testing.T) {
 			if o := p.Send(&out, new(fasthttp.Response)); o != proxy.Answered {
 				t.Fatalf("%d bytes: outcome %d", size, o)
 			}
+			if st := p.Targets()[0]; st.Idle != 1 {
+				t.Errorf("%d bytes: connection was not kept", size)
+			}
 			host := string(out.Host)
 			if host == "" {
 				host = shop.Addr().String()

@@ -13,7 +13,8 @@ const (
 	// that refuses a large body stops reading it and would otherwise be waited for in vain.
 	slice = 50 * time.Millisecond
 
-	// When a body could not be written to its end, an answer that says why is waited for so long.
+	// When a request could not be written to its end, an answer that says why is waited for so long, even
+	// beyond the exchange's time-out.
 	grace = 200 * time.Millisecond
 )
 
@@ -36,6 +37,9 @@ func (e *exchange) write(out *proxy.Outgoing, authority []byte) (early bool, err
 	}
 	until := e.start.Add(e.whole)
 	if early, err = e.push(c.out, until); early || err != nil {
+		return early, err
+	}
+	if early, err = e.listen(); early || err != nil {
 		return early, err
 	}
 	if early, err = e.push(rest, until); early || err != nil {
@@ -78,8 +82,10 @@ func (e *exchange) push(p []byte, until time.Time) (early bool, err error) {
 		if err != nil && (!timedOut(err) || end.Equal(until)) {
 			return false, err
 		}
-		if early, err := e.listen(); early || err != nil {
-			return early, err
+		if len(p) > 0 { // after the last byte an answer is no longer early
+			if early, err := e.listen(); early || err != nil {
+				return early, err
+			}
 		}
 	}
 	return false, nil
@@ -112,6 +118,9 @@ func (e *exchange) pour(out *proxy.Outgoing) (early bool, err error) {
 	}
 	buf := c.out[:cap(c.out)]
 	for left != 0 {
+		if early, err := e.listen(); early || err != nil {
+			return early, err
+		}
 		data := buf[room : room+smallRequest]
 		if left > 0 && left < int64(len(data)) {
 			data = data[:left]
