@@ -3,6 +3,7 @@ package upstream
 import (
 	"bufio"
 	"bytes"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -14,6 +15,12 @@ func (e *exchange) finish(out *proxy.Outgoing, resp *fasthttp.Response, t *targe
 	c := e.conn
 	// The head's bytes are in the inbox, which the body's will overwrite: take what is kept of it now.
 	c.kept = e.head.appendKept(c.kept[:0], out.Head)
+	if e.head.status == switching {
+		if early {
+			return proxy.Broken, shut
+		}
+		return e.open(resp, t)
+	}
 	b := bodyOf(&e.head, out.Head, &c.in)
 	reusable := !early && !e.head.close && b.framing != untilClose
 	if out.Stream && streams(&b) {
@@ -21,7 +28,7 @@ func (e *exchange) finish(out *proxy.Outgoing, resp *fasthttp.Response, t *targe
 	}
 	resp.ResetBody()
 	old := resp.SwapBody(nil)
-	whole, err := e.readBody(&b, old[:0])
+	whole, err := e.readBody(&b, old[:0], early)
 	resp.SwapBody(whole)
 	if err == nil {
 		err = t.headers.fill(&resp.Header, c.kept)
@@ -40,9 +47,13 @@ func (e *exchange) finish(out *proxy.Outgoing, resp *fasthttp.Response, t *targe
 }
 
 // readBody reads a body whole. Only one that did not come with its head needs the longer deadline.
-func (e *exchange) readBody(b *body, dst []byte) ([]byte, error) {
+func (e *exchange) readBody(b *body, dst []byte, early bool) ([]byte, error) {
 	if b.framing != counted || int64(b.in.buffered()) < b.left {
-		if err := e.conn.SetReadDeadline(e.start.Add(e.whole)); err != nil {
+		end := e.start.Add(e.whole)
+		if last := time.Now().Add(grace); early && last.After(end) {
+			end = last // the whole time went by in writing
+		}
+		if err := e.conn.SetReadDeadline(end); err != nil {
 			return dst, err
 		}
 	}

@@ -3,7 +3,6 @@ package upstream
 import (
 	"bufio"
 	"bytes"
-	"io"
 	"net"
 	"sync"
 	"testing"
@@ -16,7 +15,7 @@ import (
 
 const smallAnswer = "HTTP/1.1 200 OK\r\nDate: Tue, 11 Nov 2025 00:00:00 GMT\r\nContent-Type: application/json\r\nContent-Length: 23\r\nSet-Cookie: a=b\r\n\r\n{\"code\":0,\"msg\":\"sold\"}"
 
-// echoServer answers each write-sized small POST with smallAnswer, as cheaply as a server in Go can.
+// minimalShop answers each small POST with smallAnswer, as cheaply as a server in Go can.
 func minimalShop(tb testing.TB) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -192,4 +191,29 @@ func BenchmarkProbe(b *testing.B) {
 	}
 }
 
-var _ io.Closer = (*stream)(nil)
+func BenchmarkChoose(b *testing.B) {
+	for _, policy := range policies {
+		b.Run(policy, func(b *testing.B) {
+			o := options(manyTargets(8)...)
+			o.Policy = policy
+			ts := newPool(b, o).targets.Load()
+			b.ReportAllocs()
+			for i := uint64(0); b.Loop(); i++ {
+				ts.choose(0, i, 0)
+			}
+		})
+	}
+}
+
+// BenchmarkDeadline is what one bound in time costs.
+func BenchmarkDeadline(b *testing.B) {
+	t := newPool(b, options("http://"+minimalShop(b))).targets.Load().all[0]
+	c, err := t.take(true)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer t.drop(c)
+	for b.Loop() {
+		c.SetDeadline(time.Now().Add(time.Minute))
+	}
+}

@@ -20,6 +20,7 @@ type exchange struct {
 	start time.Time
 
 	head    head
+	tunnel  *tunnel // where a 101 leads to; nil = none was asked for
 	interim int
 	cut     bool // the client's own body stream broke off
 }
@@ -52,6 +53,9 @@ func (e *exchange) run(out *proxy.Outgoing, resp *fasthttp.Response, t *target) 
 		if final, err = e.readHead(); err != nil {
 			return outcomeOf(err), shut
 		}
+	}
+	if out.BodyStream != nil {
+		e.start = time.Now() // the upload had its own time
 	}
 	return e.finish(out, resp, t, early)
 }
@@ -86,7 +90,7 @@ func (e *exchange) readHead() (final bool, err error) {
 	switch {
 	case !ok:
 		return false, errMalformed
-	case h.status == 101:
+	case h.status == switching && e.tunnel == nil:
 		return false, errUpgrade
 	case !h.interim():
 		e.head = h

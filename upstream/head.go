@@ -5,6 +5,9 @@ import (
 	"strconv"
 )
 
+// switching is 101, after which the connection speaks another protocol.
+const switching = 101
+
 const (
 	maxFields = 1024 // field lines of one head: fasthttp keeps some 100 bytes for each
 	maxNamed  = 32   // names in Connection
@@ -159,7 +162,7 @@ func parseLength(b []byte) int64 {
 }
 
 // interim reports an answer that another one follows.
-func (h *head) interim() bool { return h.status < 200 && h.status != 101 }
+func (h *head) interim() bool { return h.status < 200 && h.status != switching }
 
 // bodiless reports an answer that ends with its head, whatever its fields say (RFC 9112, 6.3).
 func (h *head) bodiless(toHead bool) bool {
@@ -180,6 +183,11 @@ func (h *head) appendKept(dst []byte, toHead bool) []byte {
 		case r == endToEnd:
 		case r == contentLength && h.status != 204:
 		case r == contentEncoding && h.encodings == 1:
+		case h.status == switching && is(name, "upgrade"):
+			dst = append(dst, "Connection: Upgrade\r\nUpgrade: "...)
+			dst = append(dst, value...)
+			dst = append(dst, crlf...)
+			continue
 		default:
 			continue
 		}

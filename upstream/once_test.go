@@ -229,19 +229,3 @@ func TestRequestBeyondMaxConnsIsNotSent(t *testing.T) {
 		t.Errorf("%d orders came", n)
 	}
 }
-
-func TestSmallExchangeAllocatesNothing(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector allocates")
-	}
-	p := newPool(t, options("http://"+minimalShop(t)))
-	resp := newResponse()
-	n := testing.AllocsPerRun(500, func() {
-		if o := p.Send(&order, resp); o != proxy.Answered {
-			t.Fatal(o)
-		}
-	})
-	if n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-}

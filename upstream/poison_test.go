@@ -1,9 +1,11 @@
 package upstream
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -42,27 +44,29 @@ var poisons = map[string]string{
 // Whatever the shop said to one shopper, the next one gets the answer to his own request.
 func TestNoAnswerReachesAnotherShopper(t *testing.T) {
 	for name, poison := range poisons {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			// The first connection is poisoned for good, as by a shop that knows no better: if a second
-			// request came on it, its answer would be late by one.
-			shop := newRawShop(t, func(v *visit) {
-				if v.n > 0 {
-					answerEach(v)
-					return
-				}
-				v.request()
-				v.say(poison)
-				v.gone()
-			})
-			for _, stream := range []bool{false, true} {
-				p := newPool(t, options(shop.url()))
+		for _, stream := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/stream=%v", name, stream), func(t *testing.T) {
+				t.Parallel()
+				// The first connection is poisoned for good, as by a shop that knows no better: if a second
+				// request came on it, its answer would be late by one.
+				shop := newRawShop(t, func(v *visit) {
+					if v.n > 0 {
+						answerEach(v)
+						return
+					}
+					v.request()
+					v.say(poison)
+					v.gone()
+				})
+				o := options(shop.url())
+				o.ResponseTimeout = 2 * time.Second
+				p := newPool(t, o)
 				sendAndClose(p, stream)
 				for _, victim := range []string{"/victim", "/victim2"} {
 					mustAnswer(t, p, victim)
 				}
-			}
-		})
+			})
+		}
 	}
 }
 
@@ -126,39 +130,43 @@ func TestBodyAfterHeadIsNobodysAnswer(t *testing.T) {
 	mustAnswer(t, p, "/victim")
 }
 
-// A stream that is given up half-way takes its connection with it.
+// A stream that is given up half-way takes its connection with it: whether some of the body waits on
+// the connection, or all that came so far was read.
 func TestAbandonedStreamIsNobodysAnswer(t *testing.T) {
-	big := strings.Repeat("x", 256<<10)
-	shop := newRawShop(t, func(v *visit) {
-		for {
-			head, _, err := v.request()
-			if err != nil {
-				return
+	const size, half = 256 << 10, 10 << 10
+	for name, read := range map[string]int{"at once": 0, "in the middle": 1000, "where it pauses": half} {
+		t.Run(name, func(t *testing.T) {
+			shop := newRawShop(t, func(v *visit) {
+				if v.n > 0 {
+					answerEach(v)
+					return
+				}
+				v.request()
+				v.say(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", size, strings.Repeat("x", half)))
+				v.gone()
+			})
+			p := newPool(t, options(shop.url()))
+			out := orderFor("GET", "/big")
+			out.Stream = true
+			resp := new(fasthttp.Response)
+			if o := p.Send(out, resp); o != proxy.Answered || !resp.IsBodyStream() {
+				t.Fatalf("outcome %d, stream %v", o, resp.IsBodyStream())
 			}
-			if targetOf(head) == "/big" {
-				v.say(ok(big))
-			} else {
-				v.say(ok(targetOf(head)))
+			s := resp.BodyStream()
+			if _, err := io.ReadFull(s, make([]byte, read)); err != nil {
+				t.Fatal(err)
 			}
-		}
-	})
-	p := newPool(t, options(shop.url()))
-	out := orderFor("GET", "/big")
-	out.Stream = true
-	resp := new(fasthttp.Response)
-	if o := p.Send(out, resp); o != proxy.Answered || !resp.IsBodyStream() {
-		t.Fatalf("outcome %d, stream %v", o, resp.IsBodyStream())
-	}
-	s := resp.BodyStream()
-	if _, err := io.ReadFull(s, make([]byte, 1000)); err != nil {
-		t.Fatal(err)
-	}
-	resp.CloseBodyStream()
-	if st := p.Targets()[0]; st.Open != 0 || st.InFlight != 0 {
-		t.Errorf("after closing: %+v", st)
-	}
-	mustAnswer(t, p, "/victim")
-	if n, err := s.Read(make([]byte, 10)); n != 0 || err == nil {
-		t.Errorf("read %d bytes after closing, error %v", n, err)
+			if st := p.Targets()[0]; st.Open != 1 || st.InFlight != 1 {
+				t.Errorf("before closing: %+v", st)
+			}
+			resp.CloseBodyStream()
+			if st := p.Targets()[0]; st.Open != 0 || st.InFlight != 0 {
+				t.Errorf("after closing: %+v", st)
+			}
+			mustAnswer(t, p, "/victim")
+			if n, err := s.Read(make([]byte, 10)); n != 0 || err == nil {
+				t.Errorf("read %d bytes after closing, error %v", n, err)
+			}
+		})
 	}
 }

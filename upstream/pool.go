@@ -9,7 +9,6 @@
 package upstream
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,24 +20,6 @@ import (
 
 	"sluice/proxy"
 )
-
-// Options is what a Pool is made of. Every duration and number must be more than 0, if not said otherwise.
-type Options struct {
-	Targets         []string      // "http://host[:port]", "https://host[:port]" or "unix:/path"; 1 to 64
-	Policy          string        // "least_conn", "round_robin", "random", "first" or "client_hash"
-	MaxConns        int           // connections to each target; a request that finds all in use is NotSent
-	ConnectTimeout  time.Duration // of one connection, name look-up and TLS included
-	ResponseTimeout time.Duration // from the end of the request to the head of the answer
-	Timeout         time.Duration // of the exchange; where a body is streamed, of each single read and write
-	IdleConnTimeout time.Duration // keep it below the shop's keep-alive
-	Retry           string        // "off", or "connect": elsewhere, while not one byte was written
-	Health          Health
-	MaxAnswer       int          // bytes of an answer that is read whole, more is Broken; 0 = 8 MiB
-	TLS             *tls.Config  // for https targets; nil = the system's roots
-	Logger          *slog.Logger // changes of state only; nil = none
-}
-
-const defaultMaxAnswer = 8 << 20
 
 // Pool is the shop: its targets, and the connections to them. It is safe for concurrent use.
 type Pool struct {
@@ -87,28 +68,15 @@ func New(o Options) (*Pool, error) {
 	return p, nil
 }
 
-func (o *Options) validate() error {
-	for name, d := range map[string]time.Duration{
-		"connect timeout": o.ConnectTimeout, "response timeout": o.ResponseTimeout,
-		"timeout": o.Timeout, "idle connection timeout": o.IdleConnTimeout,
-	} {
-		if d <= 0 {
-			return fmt.Errorf("read %s %v: must be more than 0", name, d)
-		}
-	}
-	if o.MaxConns <= 0 || o.MaxAnswer < 0 {
-		return fmt.Errorf("read limits: %d connections, %d bytes of an answer", o.MaxConns, o.MaxAnswer)
-	}
-	if o.Retry != "off" && o.Retry != "connect" {
-		return fmt.Errorf("read retry %q: not off or connect", o.Retry)
-	}
-	return o.Health.validate()
-}
-
 // Send implements proxy.Shop. Its bounds in time are those of Options; it waits for nothing else. The
 // body of resp may be a stream (only if out.Stream), which then must be closed. What is left in resp
 // after another outcome than Answered is an untouched header and an empty body.
 func (p *Pool) Send(out *proxy.Outgoing, resp *fasthttp.Response) proxy.Outcome {
+	return p.send(out, resp, nil)
+}
+
+// send tries one target after another as long as it is certain that nothing was written.
+func (p *Pool) send(out *proxy.Outgoing, resp *fasthttp.Response, tun *tunnel) proxy.Outcome {
 	ts := p.targets.Load()
 	start := p.clock.now()
 	now := start
@@ -118,7 +86,7 @@ func (p *Pool) Send(out *proxy.Outgoing, resp *fasthttp.Response) proxy.Outcome 
 			break
 		}
 		tried |= 1 << i
-		outcome := ts.all[i].send(out, resp)
+		outcome := ts.all[i].send(out, resp, tun)
 		if outcome != proxy.NotSent {
 			return outcome
 		}

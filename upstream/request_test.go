@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +43,9 @@ func TestRequestIsWrittenAsGiven(t *testing.T) {
 			out.Line = []byte("POST /x?y=1 HTTP/1.1\r\n")
 			if o := p.Send(&out, new(fasthttp.Response)); o != proxy.Answered {
 				t.Fatalf("%d bytes: outcome %d", size, o)
+			}
+			if st := p.Targets()[0]; st.Idle != 1 {
+				t.Errorf("%d bytes: connection was not kept", size)
 			}
 			host := string(out.Host)
 			if host == "" {
@@ -193,5 +198,80 @@ func TestStalledUploadTimesOut(t *testing.T) {
 	out := proxy.Outgoing{Line: []byte("POST /up HTTP/1.1\r\n"), Fields: []byte("Content-Length: 33554432\r\n"), Body: make([]byte, 32<<20)}
 	if o := p.Send(&out, new(fasthttp.Response)); o != proxy.TimedOut {
 		t.Errorf("outcome %d", o)
+	}
+}
+
+// stutter is a connection whose first writes are cut by their deadline, as when a shop reads slowly.
+type stutter struct {
+	*net.TCPConn
+	left int
+}
+
+func (s *stutter) Write(p []byte) (int, error) {
+	if s.left--; s.left < 0 {
+		return s.TCPConn.Write(p)
+	}
+	n, err := s.TCPConn.Write(p[:len(p)/2])
+	if err == nil {
+		err = os.ErrDeadlineExceeded
+	}
+	return n, err
+}
+
+// A shop that reads slowly gets the body to its end, each byte once.
+func TestInterruptedWriteGoesOnWhereItStopped(t *testing.T) {
+	shop := newRawShop(t, func(v *visit) {
+		_, body, err := v.request()
+		if err == nil {
+			v.say(ok(body))
+		}
+	})
+	raw, err := net.Dial("tcp", shop.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newSocket(&stutter{TCPConn: raw.(*net.TCPConn), left: 5}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPool(t, options(shop.url()))
+	target := p.targets.Load().all[0]
+	e := exchange{patience: target.patience, conn: newConn(s, s), start: time.Now()}
+	var body []byte
+	for i := range 20000 {
+		body = fmt.Appendf(body, "%d,", i)
+	}
+	out := proxy.Outgoing{Line: []byte("POST /up HTTP/1.1\r\n"), Fields: fmt.Appendf(nil, "Content-Length: %d\r\n", len(body)), Body: body}
+	resp := new(fasthttp.Response)
+	if o, _ := e.run(&out, resp, target); o != proxy.Answered || !bytes.Equal(resp.Body(), body) {
+		t.Errorf("outcome %d, %d bytes of %d came", o, len(resp.Body()), len(body))
+	}
+	s.Close()
+}
+
+// An upload may take longer than a whole exchange; then its answer still has its time.
+func TestLongUploadLeavesTimeForItsAnswer(t *testing.T) {
+	body := strings.Repeat("b", 2*streamFrom)
+	shop := newRawShop(t, func(v *visit) {
+		if _, _, err := v.request(); err == nil {
+			v.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+			v.say(fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(body), body))
+		}
+	})
+	p := newPool(t, options(shop.url()))
+	target := p.targets.Load().all[0]
+	c, err := target.take(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.drop(c)
+	e := exchange{patience: target.patience, conn: c, start: time.Now().Add(-time.Hour)}
+	out := proxy.Outgoing{
+		Line: []byte("POST /up HTTP/1.1\r\n"), Fields: []byte("Transfer-Encoding: chunked\r\n"),
+		BodyStream: strings.NewReader(body), BodyLength: -1,
+	}
+	resp := new(fasthttp.Response)
+	if o, _ := e.run(&out, resp, target); o != proxy.Answered || string(resp.Body()) != body {
+		t.Errorf("outcome %d, %d bytes", o, len(resp.Body()))
 	}
 }

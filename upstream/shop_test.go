@@ -232,6 +232,4 @@ func mustAnswer(t *testing.T, p *Pool, target string) {
 	}
 }
 
-func newResponse() *fasthttp.Response { return new(fasthttp.Response) }
-
 func newReader(r io.Reader) *bufio.Reader { return bufio.NewReader(r) }

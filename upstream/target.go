@@ -40,10 +40,10 @@ type clock struct{ epoch time.Time }
 func (c clock) now() time.Duration { return time.Since(c.epoch) }
 
 // send sends out to this target at most once, and counts what came of it.
-func (t *target) send(out *proxy.Outgoing, resp *fasthttp.Response) proxy.Outcome {
+func (t *target) send(out *proxy.Outgoing, resp *fasthttp.Response, tun *tunnel) proxy.Outcome {
 	start := time.Now()
 	t.counters.inFlight.Add(1)
-	outcome, f := t.try(out, resp, start)
+	outcome, f := t.try(out, resp, start, tun)
 	if f != lend {
 		t.counters.inFlight.Add(-1)
 	}
@@ -53,7 +53,7 @@ func (t *target) send(out *proxy.Outgoing, resp *fasthttp.Response) proxy.Outcom
 
 // try runs the exchange on a pooled connection or on a new one. That not one byte was written is the
 // only ground for trying again.
-func (t *target) try(out *proxy.Outgoing, resp *fasthttp.Response, start time.Time) (proxy.Outcome, fate) {
+func (t *target) try(out *proxy.Outgoing, resp *fasthttp.Response, start time.Time, tun *tunnel) (proxy.Outcome, fate) {
 	for tries := 0; ; tries++ {
 		c, err := t.take(tries >= staleTries)
 		if err != nil {
@@ -62,7 +62,7 @@ func (t *target) try(out *proxy.Outgoing, resp *fasthttp.Response, start time.Ti
 		if !c.reused {
 			start = time.Now() // what dialing took is bounded by the connect time-out
 		}
-		e := exchange{patience: t.patience, conn: c, start: start}
+		e := exchange{patience: t.patience, conn: c, start: start, tunnel: tun}
 		outcome, f := e.run(out, resp, t)
 		reused := c.reused
 		if f != lend {

@@ -13,7 +13,8 @@ const (
 	// that refuses a large body stops reading it and would otherwise be waited for in vain.
 	slice = 50 * time.Millisecond
 
-	// When a body could not be written to its end, an answer that says why is waited for so long.
+	// When a request could not be written to its end, an answer that says why is waited for so long, even
+	// beyond the exchange's time-out.
 	grace = 200 * time.Millisecond
 )
 
@@ -31,26 +32,36 @@ func (e *exchange) write(out *proxy.Outgoing, authority []byte) (early bool, err
 		_, err := c.Write(c.out)
 		return false, err
 	}
-	until := e.start.Add(e.whole)
-	if err := c.SetDeadline(until); err != nil {
-		return false, err
+	if out.BodyStream != nil {
+		return e.writeStream(out)
 	}
+	until := e.start.Add(e.whole)
 	if early, err = e.push(c.out, until); early || err != nil {
 		return early, err
 	}
-	if out.BodyStream != nil {
-		early, err = e.pour(out)
-	} else {
-		early, err = e.push(rest, until)
-	}
-	if early || err != nil {
+	if early, err = e.listen(); early || err != nil {
 		return early, err
 	}
-	now := time.Now()
-	if out.BodyStream == nil && until.Before(now.Add(e.answer)) {
-		return false, c.SetDeadline(until)
+	if early, err = e.push(rest, until); early || err != nil {
+		return early, err
 	}
-	return false, c.SetDeadline(now.Add(e.answer))
+	end := time.Now().Add(e.answer)
+	if until.Before(end) {
+		end = until
+	}
+	return false, c.SetReadDeadline(end)
+}
+
+// writeStream sends a request whose body is a stream. Each write may take the whole time-out: how long
+// an upload may take altogether is for the reader of the client's connection to say.
+func (e *exchange) writeStream(out *proxy.Outgoing) (early bool, err error) {
+	if early, err = e.push(e.conn.out, time.Now().Add(e.whole)); early || err != nil {
+		return early, err
+	}
+	if early, err = e.pour(out); early || err != nil {
+		return early, err
+	}
+	return false, e.conn.SetReadDeadline(time.Now().Add(e.answer))
 }
 
 // push writes p in pieces and listens between them.
@@ -71,8 +82,10 @@ func (e *exchange) push(p []byte, until time.Time) (early bool, err error) {
 		if err != nil && (!timedOut(err) || end.Equal(until)) {
 			return false, err
 		}
-		if early, err := e.listen(); early || err != nil {
-			return early, err
+		if len(p) > 0 { // after the last byte an answer is no longer early
+			if early, err := e.listen(); early || err != nil {
+				return early, err
+			}
 		}
 	}
 	return false, nil
@@ -85,6 +98,9 @@ func (e *exchange) listen() (early bool, err error) {
 		if e.conn.in.buffered() == 0 && e.conn.socket.probe.silent() {
 			return false, nil
 		}
+		if err := e.conn.SetReadDeadline(time.Now().Add(e.answer)); err != nil {
+			return false, err
+		}
 		if final, err := e.readHead(); final || err != nil {
 			return final, err
 		}
@@ -92,8 +108,7 @@ func (e *exchange) listen() (early bool, err error) {
 	return false, nil
 }
 
-// pour writes a body that comes from a stream. Each piece of it gets the whole time-out anew: how long
-// an upload may take is for the reader of the client's connection to say.
+// pour writes a body that comes from a stream, in chunks if its length is not known.
 func (e *exchange) pour(out *proxy.Outgoing) (early bool, err error) {
 	c := e.conn
 	left := out.BodyLength
@@ -103,6 +118,9 @@ func (e *exchange) pour(out *proxy.Outgoing) (early bool, err error) {
 	}
 	buf := c.out[:cap(c.out)]
 	for left != 0 {
+		if early, err := e.listen(); early || err != nil {
+			return early, err
+		}
 		data := buf[room : room+smallRequest]
 		if left > 0 && left < int64(len(data)) {
 			data = data[:left]

@@ -1,0 +1,44 @@
+package upstream
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Options is what a Pool is made of. Every duration and number must be more than 0, if not said otherwise.
+type Options struct {
+	Targets         []string      // "http://host[:port]", "https://host[:port]" or "unix:/path"; 1 to 64
+	Policy          string        // "least_conn", "round_robin", "random", "first" or "client_hash"
+	MaxConns        int           // connections to each target; a request that finds all in use is NotSent
+	ConnectTimeout  time.Duration // of one connection, name look-up and TLS included
+	ResponseTimeout time.Duration // from the end of the request to the head of the answer
+	Timeout         time.Duration // of the exchange; where a body is streamed, of each single read and write
+	IdleConnTimeout time.Duration // keep it below the shop's keep-alive
+	Retry           string        // "off", or "connect": elsewhere, while not one byte was written
+	Health          Health
+	MaxAnswer       int          // bytes of an answer that is read whole, more is Broken; 0 = 8 MiB
+	TLS             *tls.Config  // for https targets; nil = the system's roots
+	Logger          *slog.Logger // changes of state only; nil = none
+}
+
+const defaultMaxAnswer = 8 << 20
+
+func (o *Options) validate() error {
+	for name, d := range map[string]time.Duration{
+		"connect timeout": o.ConnectTimeout, "response timeout": o.ResponseTimeout,
+		"timeout": o.Timeout, "idle connection timeout": o.IdleConnTimeout,
+	} {
+		if d <= 0 {
+			return fmt.Errorf("read %s %v: must be more than 0", name, d)
+		}
+	}
+	if o.MaxConns <= 0 || o.MaxAnswer < 0 {
+		return fmt.Errorf("read limits: %d connections, %d bytes of an answer", o.MaxConns, o.MaxAnswer)
+	}
+	if o.Retry != "off" && o.Retry != "connect" {
+		return fmt.Errorf("read retry %q: not off or connect", o.Retry)
+	}
+	return o.Health.validate()
+}

@@ -1,0 +1,66 @@
+package upstream
+
+import (
+	"io"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy"
+)
+
+// A tunnel carries every byte both ways, the first of which came with the answer, and its connection
+// is never used again.
+func TestUpgradeOpensATunnel(t *testing.T) {
+	shop := newRawShop(t, func(v *visit) {
+		head, _, err := v.request()
+		if err != nil {
+			return
+		}
+		if targetOf(head) != "/socket" {
+			v.say(ok(targetOf(head)))
+			return
+		}
+		v.say("HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nConnection: Upgrade, X-Gone\r\nX-Gone: 1\r\nSec-WebSocket-Accept: a=\r\n\r\nhello")
+		io.Copy(v.Conn, v.r)
+	})
+	p := newPool(t, options(shop.url()))
+	resp := new(fasthttp.Response)
+	c, outcome := p.Upgrade(orderFor("GET", "/socket"), resp)
+	if outcome != proxy.Answered || resp.StatusCode() != 101 || c == nil {
+		t.Fatalf("outcome %d, status %d, connection %v", outcome, resp.StatusCode(), c)
+	}
+	for name, want := range map[string]string{"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": "a=", "X-Gone": ""} {
+		if got := string(resp.Header.Peek(name)); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	io.WriteString(c, " world")
+	got := make([]byte, len("hello world"))
+	if _, err := io.ReadFull(c, got[:2]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(c, got[2:]); err != nil || string(got) != "hello world" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if st := p.Targets()[0]; st.InFlight != 1 || st.Open != 1 {
+		t.Errorf("while it is open: %+v", st)
+	}
+	c.Close()
+	c.Close()
+	if st := p.Targets()[0]; st.InFlight != 0 || st.Open != 0 {
+		t.Errorf("after closing: %+v", st)
+	}
+	mustAnswer(t, p, "/victim")
+}
+
+// A shop that does not want to change the protocol gives an ordinary answer.
+func TestRefusedUpgradeIsAnOrdinaryAnswer(t *testing.T) {
+	shop := newRawShop(t, answerEach)
+	p := newPool(t, options(shop.url()))
+	resp := new(fasthttp.Response)
+	c, outcome := p.Upgrade(orderFor("GET", "/socket"), resp)
+	if c != nil || outcome != proxy.Answered || string(resp.Body()) != "/socket" {
+		t.Errorf("connection %v, outcome %d, body %q", c, outcome, resp.Body())
+	}
+}
