@@ -3,6 +3,7 @@ package proxy
 import (
 	"encoding/binary"
 	"io"
+	"net"
 	"strconv"
 	"time"
 
@@ -16,7 +17,13 @@ func (p *Proxy) forward(r *request) Reason {
 	}
 	resp := &r.ctx.Response
 	quiet(resp)
-	outcome := p.shop.Send(&r.out, resp)
+	var shop net.Conn
+	var outcome Outcome
+	if r.upgrades() {
+		shop, outcome = p.shop.Upgrade(&r.out, resp)
+	} else {
+		outcome = p.shop.Send(&r.out, resp)
+	}
 	r.shard.took[r.route.index][outcome].observe(time.Duration(p.clock() - r.now))
 	switch outcome {
 	case NotSent:
@@ -26,12 +33,19 @@ func (p *Proxy) forward(r *request) Reason {
 	case Broken:
 		return UpstreamError
 	}
-	if r.out.Tunnel != nil {
-		p.tunnel(r)
+	if shop != nil {
+		p.tunnel(r, shop)
 		return Admitted
 	}
 	p.finish(r, resp)
 	return Admitted
+}
+
+// upgrades reports a request to leave HTTP that may go on. h2c is left unanswered, as a server may do: what would
+// follow is not HTTP/1.1 to judge.
+func (r *request) upgrades() bool {
+	h := r.head()
+	return h.Upgrade && !h.H2C && !r.route.gated()
 }
 
 // finish makes the shop's answer ready for the client. An answer that is a stream takes along what is to be given back.
@@ -74,8 +88,6 @@ func (p *Proxy) build(r *request) Reason {
 		Order:  r.route.gated(),
 		Stream: true,
 		Key:    clientKey(r),
-		// h2c is left unanswered, as a server may: what would follow is not HTTP/1.1 to judge.
-		Upgrade: r.head().Upgrade && !r.head().H2C && !r.route.gated(),
 	}
 	if p.passHost {
 		r.out.Host = r.ctx.Request.Header.Host()
@@ -96,7 +108,7 @@ func (p *Proxy) appendFields(dst []byte, r *request) []byte {
 		}
 		dst = appendField(dst, name, value)
 	}
-	if r.out.Upgrade {
+	if r.upgrades() {
 		dst = append(append(append(dst, "Connection: Upgrade\r\nUpgrade: "...), r.ctx.Request.Header.Peek("Upgrade")...), "\r\n"...)
 	}
 	if len(r.id) > 0 {

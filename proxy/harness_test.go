@@ -22,7 +22,10 @@ type (
 	placesFunc  func() Reason
 )
 
-func (f shopFunc) Send(o *Outgoing, r *fasthttp.Response) Outcome                { return f(o, r) }
+func (f shopFunc) Send(o *Outgoing, r *fasthttp.Response) Outcome { return f(o, r) }
+func (f shopFunc) Upgrade(o *Outgoing, r *fasthttp.Response) (net.Conn, Outcome) {
+	return nil, f(o, r)
+}
 func (f windowsFunc) Take(now int64, sku []byte) (wait time.Duration, took bool) { return f(now, sku) }
 func (f placesFunc) Enter() Reason                                               { return f() }
 func (f placesFunc) Leave()                                                      {}
@@ -75,6 +78,10 @@ func (s *seen) Send(o *Outgoing, resp *fasthttp.Response) Outcome {
 	s.reqs = append(s.reqs, string(o.Line)+"Host: "+string(o.Host)+"\r\n"+string(o.Fields)+"\r\n"+string(body))
 	resp.SetBodyString("from the shop")
 	return Answered
+}
+
+func (s *seen) Upgrade(o *Outgoing, resp *fasthttp.Response) (net.Conn, Outcome) {
+	return nil, s.Send(o, resp)
 }
 
 func (s *seen) all() []string {

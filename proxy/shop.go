@@ -12,6 +12,10 @@ type Shop interface {
 	// Send writes req to one target and reads the answer into resp. Whatever it returns, an order
 	// of which one byte was written is never written again, by it or by its caller.
 	Send(req *Outgoing, resp *fasthttp.Response) Outcome
+
+	// Upgrade is Send for a request that asks to leave HTTP (RFC 9110, section 7.8). If the shop answers 101, the
+	// connection is the caller's, who must close it; otherwise it is nil, and the answer is an ordinary one.
+	Upgrade(req *Outgoing, resp *fasthttp.Response) (net.Conn, Outcome)
 }
 
 // Outgoing is one request as the shop shall see it: built here, not copied from the client.
@@ -26,19 +30,10 @@ type Outgoing struct {
 	BodyStream io.Reader // or a stream (pass routes only); Body is nil then
 	BodyLength int64     // of BodyStream; -1 = the Shop writes it in chunks (Fields say so)
 
-	Upgrade bool    // the client asks for another protocol (pass routes only), as Fields say
-	Tunnel  *Tunnel // set by the Shop when it switched to that protocol: the answer's status is 101
-
 	Head   bool   // the method is HEAD: the answer has no body
 	Order  bool   // an order: written at most once, and the pooled connection is probed before
 	Stream bool   // the answer's body may be handed on as a stream; else it is read whole
 	Key    uint64 // hash of the client, for policy client_hash
-}
-
-// Tunnel is a connection to the shop that has left HTTP (RFC 9110, section 7.8).
-type Tunnel struct {
-	net.Conn        // Read begins with what came behind the answer's head; Close ends the exchange
-	Protocol string // what was switched to: Upgrade of the answer
 }
 
 // Outcome says how far a request came. It is never inferred from an error's text.

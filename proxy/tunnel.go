@@ -11,11 +11,8 @@ import (
 
 // tunnel joins client and shop once both have left HTTP, as for WebSocket (RFC 9110, section 7.8). It ends when
 // both sides have, or when neither has sent anything for as long as a connection may be idle.
-func (p *Proxy) tunnel(r *request) {
-	shop, client := r.out.Tunnel, r.conn
-	h := &r.ctx.Response.Header
-	h.Set("Connection", "Upgrade")
-	h.Set("Upgrade", shop.Protocol)
+func (p *Proxy) tunnel(r *request, shop net.Conn) {
+	client := r.conn
 	r.ctx.Hijack(func(raw net.Conn) {
 		defer shop.Close()
 		t := tunnel{idle: client.server.IdleTimeout}

@@ -37,6 +37,18 @@ func (t *tunnel) Read(p []byte) (int, error) {
 	return t.conn.Read(p)
 }
 
+// CloseWrite says that nothing more will be sent.
+func (t *tunnel) CloseWrite() error {
+	half, ok := t.Conn.(interface{ CloseWrite() error }) // TLS
+	if !ok {
+		half, ok = t.socket.Conn.(interface{ CloseWrite() error })
+	}
+	if !ok {
+		return t.Close()
+	}
+	return half.CloseWrite()
+}
+
 // Close closes the connection. It may be called at any time, and more than once.
 func (t *tunnel) Close() error {
 	if !t.closed.Swap(true) {

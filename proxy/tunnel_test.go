@@ -1,0 +1,92 @@
+package proxy
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+)
+
+const upgrade = "GET /chat HTTP/1.1\r\nHost: s\r\nConnection: keep-alive, Upgrade\r\nUpgrade: echo/1\r\n\r\n"
+
+// echoing is a shop that switches to a protocol which says everything again.
+type echoing struct {
+	*testing.T
+	seen
+}
+
+func (t *echoing) Upgrade(o *Outgoing, resp *fasthttp.Response) (net.Conn, Outcome) {
+	if !strings.Contains(string(o.Fields), "Connection: Upgrade\r\nUpgrade: echo/1\r\n") {
+		t.Errorf("shop was asked %q", o.Fields)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Error(err)
+		return nil, NotSent
+	}
+	defer ln.Close()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Error(err)
+		return nil, NotSent
+	}
+	shop, err := ln.Accept()
+	if err != nil {
+		t.Error(err)
+		return nil, NotSent
+	}
+	go func() {
+		io.Copy(shop, shop)
+		shop.Close()
+	}()
+	resp.SetStatusCode(101)
+	resp.Header.Set("Connection", "Upgrade")
+	resp.Header.Set("Upgrade", "echo/1")
+	return c, Answered
+}
+
+func TestUpgradeTunnelsBothWaysUntilBothEnd(t *testing.T) {
+	addr, _ := gate(t, options(&echoing{T: t}))
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprint(c, upgrade+"GET / HTTP/1.1\nnot judged")
+	br := bufio.NewReader(c)
+	resp, err := http.ReadResponse(br, nil)
+	if err != nil || resp.StatusCode != 101 || resp.Header.Get("Upgrade") != "echo/1" {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	fmt.Fprint(c, " more")
+	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	all, err := io.ReadAll(br)
+	if err != nil || string(all) != "GET / HTTP/1.1\nnot judged more" {
+		t.Errorf("%q, %v", all, err)
+	}
+}
+
+func TestUpgradeOnAGatedRouteIsRefused(t *testing.T) {
+	shop := &seen{}
+	addr, _ := gate(t, options(shop))
+	resp, _ := talk(t, addr, strings.Replace(upgrade, "/chat", "/search/x", 1))
+	if resp.StatusCode != 400 || len(shop.all()) != 0 {
+		t.Errorf("%d, shop saw %q", resp.StatusCode, shop.all())
+	}
+}
+
+func TestH2CIsIgnored(t *testing.T) {
+	shop := &seen{}
+	addr, _ := gate(t, options(shop))
+	resp, _ := talk(t, addr, "POST /api/seckill/1001/order HTTP/1.1\r\nHost: s\r\nCookie: uid=7\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\nContent-Length: 0\r\n\r\n")
+	if saw := strings.Join(shop.all(), ""); resp.StatusCode != 200 || strings.Contains(saw, "ttp2") || strings.Contains(saw, "pgrade") {
+		t.Errorf("%d, shop saw %q", resp.StatusCode, saw)
+	}
+}
