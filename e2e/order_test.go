@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"io"
 	"net/http"
 	"strings"
@@ -24,11 +25,10 @@ func (g *running) order(sku string, more ...string) answer {
 // ask sends one request with header lines, and wants a whole answer.
 func (g *running) ask(method, target string, lines ...string) answer {
 	g.t.Helper()
-	r, err := http.NewRequest(method, "http://"+g.front, nil)
+	r, err := http.NewRequest(method, "http://"+g.front+target, nil)
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	r.URL.Opaque = target // as it stands, escapes and all
 	for _, l := range lines {
 		name, value, _ := strings.Cut(l, ": ")
 		r.Header.Add(name, value)
@@ -48,6 +48,24 @@ func (g *running) send(r *http.Request) (a answer, err error) {
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	return answer{resp.StatusCode, resp.Header.Get("X-Sluice-Reason"), string(b), resp.Header}, err
+}
+
+// raw sends a request as it stands on a connection of its own, and wants a whole answer.
+func (g *running) raw(t *testing.T, text string) answer {
+	t.Helper()
+	c := dial(t, g.front)
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatalf("read answer: %v", err)
+	}
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Errorf("read body of answer: %v", err)
+	}
+	return answer{resp.StatusCode, resp.Header.Get("X-Sluice-Reason"), string(b), resp.Header}
 }
 
 // is compares status and reason.
