@@ -50,6 +50,7 @@ type Conn struct {
 // Read hands on judged bytes.
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.reader.Read(p)
+	c.headTimed, c.bodyTimed = false, false
 	if v, broken := err.(wire.Violation); broken {
 		c.violation = v
 	}
