@@ -30,6 +30,9 @@ type endless struct{ s string }
 func (e endless) Read(p []byte) (int, error) { return copy(p, e.s), nil }
 
 func TestReadDoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector empties pools")
+	}
 	g := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10})
 	p := make([]byte, 16<<10)
 	for name, src := range map[string]io.Reader{
@@ -60,6 +63,9 @@ func TestReadDoesNotAllocate(t *testing.T) {
 }
 
 func TestReadBodyDoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector empties pools")
+	}
 	for name, src := range map[string]io.Reader{
 		"length":         io.MultiReader(strings.NewReader(post("", "Content-Length: 1000000")), endless{"hello"}),
 		"chunks":         io.MultiReader(strings.NewReader(chunked("")), endless{"5\r\nhello\r\n"}),
@@ -81,6 +87,9 @@ func TestReadBodyDoesNotAllocate(t *testing.T) {
 }
 
 func TestDrainDoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector empties pools")
+	}
 	p := make([]byte, 16<<10)
 	for name, s := range map[string]string{"post": order, "chunked": chunked("5\r\nhello\r\n0\r\n\r\n")} {
 		r := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10}).NewReader(endless{s})
@@ -97,6 +106,9 @@ func TestDrainDoesNotAllocate(t *testing.T) {
 }
 
 func TestWaitingForAChunkDoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector empties pools")
+	}
 	r := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10}).NewReader(io.MultiReader(strings.NewReader(chunked("")), lateReader{}))
 	p := make([]byte, 4096)
 	r.Read(p)
