@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"io"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -140,4 +141,33 @@ func TestOrderThatOutlastsTheShutdownIsCutOffAndLogged(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	wants(t, g.log.String(), "cut off", `"connections":1`, `"stopped"`)
+}
+
+func TestOrderThatHasBegunWhenListeningEndsIsAnswered(t *testing.T) {
+	t.Parallel()
+	g := stocked(t, open(t, nil).setting())
+	c := dial(t, g.front)
+	const half = len(orderText) / 2
+	if _, err := io.WriteString(c, orderText[:half]); err != nil {
+		t.Fatal(err)
+	}
+	g.order("1001").must(t, 200, "") // by now the half has arrived
+	g.terminate()
+	soon(t, "nobody listens any more", func() bool {
+		c, err := net.Dial("tcp", g.front)
+		if err == nil {
+			c.Close()
+		}
+		return err != nil
+	})
+	if _, err := io.WriteString(c, orderText[half:]); err != nil {
+		t.Fatal(err)
+	}
+	kind, closes, err := listener{bufio.NewReader(c)}.hear()
+	if err != nil || kind != "200 " || !closes {
+		t.Errorf("answered %q, closes %v, %v", kind, closes, err)
+	}
+	if code := g.stopped(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
 }
