@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"net/netip"
 	"strings"
 )
@@ -32,7 +33,7 @@ type Store interface {
 // ErrNoSKU is what a Store says of a SKU that it does not hold.
 var ErrNoSKU = errors.New("no such SKU")
 
-// API is the control API, /api/v1. Without a token it answers callers on this machine alone.
+// API is the control API, /api/v1, and the profiles of /debug/pprof/. Without a token it answers callers on this machine alone.
 type API struct {
 	Store Store  // nil = stock is off
 	Token string // "" = none is asked for
@@ -52,6 +53,9 @@ func (a *API) Handler() http.Handler {
 	mux.HandleFunc("GET /api/v1/stock", a.kept(a.list))
 	mux.HandleFunc("GET /api/v1/stock/{sku}", a.kept(a.read))
 	mux.HandleFunc("POST /api/v1/stock/{sku}", a.kept(a.change))
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	return a.authorized(http.NewCrossOriginProtection().Handler(mux))
 }
 
