@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/valyala/fastjson"
@@ -96,7 +97,11 @@ func (r *request) jsonField(keys []string) ([]byte, Reason) {
 	}
 	switch v.Type() {
 	case fastjson.TypeString:
-		return v.GetStringBytes(), Admitted
+		text := v.GetStringBytes()
+		if bytes.IndexByte(text, '\\') >= 0 || !utf8.Valid(text) {
+			return nil, Ambiguous // an escape that parsers read each in its own way, half a surrogate pair
+		}
+		return text, Admitted
 	case fastjson.TypeNumber:
 		start := len(r.value)
 		r.value = v.MarshalTo(r.value)
@@ -117,6 +122,20 @@ func plainInteger(b []byte) bool {
 	return len(b) > 0 && len(b) <= 15 && (b[0] != '0' || len(b) == 1)
 }
 
+// foldsTo also knows the letters beyond ASCII that fold into it, such as the long s: Go's own parser does.
+func foldsTo(k []byte, key string) bool {
+	return equalFold(k, key) || !ascii(k) && strings.EqualFold(string(k), key)
+}
+
+func ascii(b []byte) bool {
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
 func walkJSON(v *fastjson.Value, keys []string) (*fastjson.Value, Reason) {
 	for _, key := range keys {
 		switch v.Type() {
@@ -124,7 +143,7 @@ func walkJSON(v *fastjson.Value, keys []string) (*fastjson.Value, Reason) {
 			var found *fastjson.Value
 			seen, exact := 0, false
 			v.GetObject().Visit(func(k []byte, child *fastjson.Value) {
-				if equalFold(k, key) {
+				if foldsTo(k, key) {
 					seen++
 					exact = string(k) == key
 					found = child

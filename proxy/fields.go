@@ -79,7 +79,7 @@ func (r *request) pair(list []byte, name string) (value []byte, reason Reason) {
 		if !alias(r, key, name) {
 			continue
 		}
-		if value != nil || string(key) != name {
+		if value != nil || string(key) != name || bytes.IndexByte(raw, ';') >= 0 {
 			return nil, Ambiguous
 		}
 		if value, reason = r.decoded(raw, true); reason != Admitted {
