@@ -118,6 +118,8 @@ func TestExitCodesTellFailureFromMisuse(t *testing.T) {
 		{"stock", 2, ""},
 		{"stock set 1001", 2, "left"},
 		{"stock set 1001 many", 2, "many"},
+		{"stock list --limit=-1 --admin http://" + nobody, 2, "--limit"},
+		{"stock list --limit=0 --config " + memory, 2, "--limit"},
 		{"run --mode watch", 2, "watch"},
 	} {
 		s := run(t, "", strings.Fields(c.args)...)

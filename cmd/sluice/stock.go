@@ -47,6 +47,14 @@ type stockList struct {
 	Limit int `default:"1000" help:"At most so many."`
 }
 
+// Validate is called by kong; its error is one of usage.
+func (l *stockList) Validate() error {
+	if l.Limit < 1 {
+		return fmt.Errorf("--limit %d: it must be 1 or more", l.Limit)
+	}
+	return nil
+}
+
 // stockTimeout bounds a command on the stock, list included.
 const stockTimeout = 10 * time.Second
 
