@@ -31,6 +31,9 @@ type Store interface {
 // ErrNoSKU is what a Store says of a SKU that it does not hold.
 var ErrNoSKU = errors.New("no such SKU")
 
+// ErrInvalid is what a Store says of a change that could never be made.
+var ErrInvalid = errors.New("not valid")
+
 // API is the control API, /api/v1. Without a token it answers callers on this machine alone.
 type API struct {
 	Store Store  // nil = stock is off
@@ -150,8 +153,11 @@ func (a *API) change(w http.ResponseWriter, r *http.Request) {
 
 func (a *API) fault(w http.ResponseWriter, err error) {
 	status := http.StatusBadGateway
-	if errors.Is(err, ErrNoSKU) {
+	switch {
+	case errors.Is(err, ErrNoSKU):
 		status = http.StatusNotFound
+	case errors.Is(err, ErrInvalid):
+		status = http.StatusBadRequest
 	}
 	fail(w, status, err.Error())
 }

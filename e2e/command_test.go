@@ -100,6 +100,8 @@ func TestExitCodesTellFailureFromMisuse(t *testing.T) {
 	nothing := filepath.Join(t.TempDir(), "nothing.toml")
 	nobody := strings.TrimPrefix(nowhere(t), "http://")
 	memory := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\n"+routes)
+	silent := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nadmin.listen = \"\"\n"+routes)
+	off := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"off\"\n"+strings.Replace(routes, "check", "limit", 1))
 	for _, c := range []struct {
 		args      string
 		code      int
@@ -110,6 +112,9 @@ func TestExitCodesTellFailureFromMisuse(t *testing.T) {
 		{"run --from :0", 1, "--to"},
 		{"stock get 1001 --config " + memory, 1, "--admin"},
 		{"stock get 1001 --admin http://" + nobody, 1, "no gate answers"},
+		{"stock set {1001} 5 --admin http://" + nobody, 1, "no request can name it"},
+		{"stock get 1001 --config " + silent, 1, "cannot be asked"},
+		{"stock get 1001 --config " + off, 1, "no stock is kept"},
 		{"healthcheck --ops " + nobody, 1, "refused"},
 		{"explain nonsense --ip here --config " + memory, 1, "--ip"},
 		{"", 2, ""},
