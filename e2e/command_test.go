@@ -126,6 +126,9 @@ func TestExitCodesTellFailureFromMisuse(t *testing.T) {
 		{"stock list --limit=-1 --admin http://" + nobody, 2, "--limit"},
 		{"stock list --limit=0 --config " + memory, 2, "--limit"},
 		{"run --mode watch", 2, "watch"},
+		{"demo --shoppers=0", 2, "--shoppers"},
+		{"demo --units=-1", 2, "--units"},
+		{"demo --patience=0s", 2, "--patience"},
 	} {
 		s := run(t, "", strings.Fields(c.args)...)
 		if s.code != c.code || !strings.Contains(s.complaint, c.complaint) {
