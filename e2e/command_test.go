@@ -81,6 +81,11 @@ match = "GET /three/{sku}"
 gate = "check"
 sku = "$coookie_sku"
 `, []string{":4: route[1].match: ", ":11: route[2].sku: ", ":16: route[3].sku: "}},
+		"certificate": {`upstream.targets = ["http://127.0.0.1:9000"]
+[server.tls]
+cert_file = "none.crt"
+key_file = "none.key"
+` + routes, []string{":2: server.tls: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := file(t, c.text)

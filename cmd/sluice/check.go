@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -35,6 +36,9 @@ func load(file string) (*config.Config, error) {
 	var all []string
 	for _, err := range proxy.CompileRoutes(routes(c)) {
 		all = append(all, placed(c, err).Error())
+	}
+	if _, err := tlsConfig(c.Server.TLS, slog.Default()); err != nil {
+		all = append(all, c.Errorf("server.tls", "%v", err).Error())
 	}
 	if len(all) > 0 {
 		return nil, fmt.Errorf("%s", strings.Join(all, "\n"))

@@ -43,7 +43,7 @@ func (r *runCommand) load() (*config.Config, error) {
 		return nil, errors.New("--from and --to go together: where shoppers come in, and where the shop is")
 	}
 	if r.From == "" {
-		return config.Load(r.Config, os.LookupEnv)
+		return load(r.Config)
 	}
 	text := fmt.Sprintf("[server]\nlisten = [%q]\n[upstream]\ntargets = [%q]\n[[route]]\nname = \"everything\"\nmatch = \"/\"\ngate = \"limit\"\n[stock]\nsource = \"off\"\n", r.From, r.To)
 	return config.Parse("--from/--to", []byte(text), noEnvironment)
