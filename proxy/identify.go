@@ -29,7 +29,7 @@ func (p *Proxy) identify(r *request) Reason {
 		if r.sku, reason = r.route.sku.value(r); reason != Admitted {
 			return reason
 		}
-		if !validSKU(r.sku) {
+		if !ValidSKU(r.sku) {
 			r.sku = nil
 			return BadRequest
 		}
@@ -78,8 +78,9 @@ func bodyFault(err error) Reason {
 	return Malformed
 }
 
-// validSKU: 1 to 128 bytes without control characters, spaces and braces, which would break or move a Redis key.
-func validSKU(b []byte) bool {
+// ValidSKU reports whether a request may name this SKU: 1 to 128 bytes without control characters, spaces and braces,
+// which would break or move a Redis key.
+func ValidSKU(b []byte) bool {
 	if len(b) == 0 || len(b) > maxSKU {
 		return false
 	}

@@ -72,7 +72,7 @@ func New(o Options) (*Proxy, error) {
 		return nil, err
 	}
 	p := &Proxy{
-		routes: routes, noRoute: route{Route: Route{Name: "none"}, index: len(routes)},
+		routes: routes, noRoute: route{Route: Route{Name: noRouteName}, index: len(routes)},
 		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader,
 		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers,
 		shop: o.Shop, stock: o.Stock, windows: o.Windows, places: o.Places,

@@ -33,6 +33,10 @@ type route struct {
 	user    variable
 }
 
+// noRouteName is the label of requests that no route takes. A route of that name would make each of its metrics stand
+// twice, and the whole page of metrics an error.
+const noRouteName = "none"
+
 // gated reports whether the gate judges what is in the request, so that the shop must read the same.
 func (r *route) gated() bool { return r.Gate != Pass }
 
@@ -43,6 +47,9 @@ func (r *route) needsBody() bool { return r.sku.inBody() || r.user.inBody() }
 
 func compileRoute(index int, in Route) (route, error) {
 	r := route{Route: in, index: index}
+	if in.Name == noRouteName {
+		return r, &RouteError{in.Name, "name", fmt.Errorf("%q is what metrics call requests that no route takes; choose another name", in.Name)}
+	}
 	var err error
 	if r.pattern, err = parsePattern(in.Match); err != nil {
 		return r, &RouteError{in.Name, "match", err}

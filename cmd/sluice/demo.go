@@ -23,7 +23,20 @@ type demoCommand struct {
 	Patience    time.Duration `default:"20s" help:"When the last shopper goes home."`
 	WithoutGate bool          `help:"Then the same crowd at the bare shop, and both side by side."`
 	Keep        bool          `help:"Leave shop and gate running for a browser, until Ctrl-C."`
-	Listen      string        `default:"127.0.0.1:0" help:"Where the gate listens." placeholder:"127.0.0.1:8080"`
+	Listen      string        `default:"127.0.0.1:0" help:"Where the gate listens; any free port by default." placeholder:"127.0.0.1:8080"`
+}
+
+// Validate is called by kong; its error is one of usage.
+func (d *demoCommand) Validate() error {
+	switch {
+	case d.Shoppers < 1:
+		return fmt.Errorf("--shoppers %d: it takes 1 or more", d.Shoppers)
+	case d.Units < 0:
+		return fmt.Errorf("--units %d: it must not be negative", d.Units)
+	case d.Patience <= 0:
+		return fmt.Errorf("--patience %s: it must be above 0s", d.Patience)
+	}
+	return nil
 }
 
 const demoSKU = "1001"
@@ -145,7 +158,7 @@ func (d *demoCommand) openGate(shop *demo.Shop, stock *stockgate.Memory) (*demoG
 		return nil, "", err
 	}
 	ln := listeners[0]
-	c, err := config.Parse("demo", fmt.Appendf(nil, demoConfig, ln.Addr(), shop.Addr(), ""), os.LookupEnv)
+	c, err := config.Parse("demo", fmt.Appendf(nil, demoConfig, ln.Addr(), shop.Addr(), ""), noEnvironment)
 	if err != nil {
 		return nil, "", err
 	}
