@@ -1,10 +1,6 @@
 package proxy
 
-import (
-	"fmt"
-
-	"github.com/valyala/fasthttp"
-)
+import "fmt"
 
 // Gate is the rung of the ladder that a route stands on.
 type Gate uint8
@@ -124,6 +120,9 @@ func (p *Proxy) match(r *request) Reason {
 	if r.route == &p.noRoute {
 		return NoRoute
 	}
+	if p.gatedAny {
+		return p.overridden(r)
+	}
 	return Admitted
 }
 
@@ -231,7 +230,8 @@ func hostName(dst, host []byte) []byte {
 	return dst
 }
 
-// preflight reports a CORS preflight, which is never counted and never judged (Fetch, section 3.2.2).
-func preflight(h *fasthttp.RequestHeader) bool {
-	return string(h.Method()) == "OPTIONS" && len(h.Peek("Access-Control-Request-Method")) > 0
+// preflight reports a CORS preflight, which is never counted and never judged (Fetch, section 3.2.2). Browsers never send
+// one that names another method or path.
+func preflight(r *request) bool {
+	return string(r.method) == "OPTIONS" && !r.head().Override && len(r.ctx.Request.Header.Peek("Access-Control-Request-Method")) > 0
 }
