@@ -183,7 +183,7 @@ func (s *Server) admit(nc net.Conn, peer netip.Addr) {
 	s.mu.Lock()
 	s.open[c] = struct{}{}
 	s.mu.Unlock()
-	go c.park() // a flood of connections that say nothing costs no more than idle ones
+	go s.welcome(c)
 }
 
 // broken answers a request that cannot be understood, or did not arrive, and ends its connection.
