@@ -1,0 +1,105 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// binary is the path of the built sluice. TestMain sets it before any test runs.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "sluice-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := 1
+	if binary, err = build(dir); err == nil {
+		code = m.Run()
+	} else {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// build compiles the command into dir, with the race detector where the tests have it.
+func build(dir string) (path string, err error) {
+	path = filepath.Join(dir, "sluice")
+	args := []string{"build", "-buildvcs=false", "-ldflags", "-X main.version=" + builtVersion, "-o", path}
+	if raced {
+		args = append(args, "-race")
+	}
+	text, err := exec.Command("go", append(args, "sluice/cmd/sluice")...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build sluice: %w\n%s", err, text)
+	}
+	return path, nil
+}
+
+const builtVersion = "e2e"
+
+// said is how a command that has ended left its caller.
+type said struct {
+	out, complaint string
+	code           int
+}
+
+// run lets the binary do one command that ends by itself, in an empty directory unless dir names another.
+func run(t *testing.T, dir string, args ...string) said {
+	t.Helper()
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Dir = dir
+	var out, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("run sluice %s: %v", strings.Join(args, " "), err)
+	}
+	return said{out.String(), complaint.String(), cmd.ProcessState.ExitCode()}
+}
+
+// ok is run for a command that must succeed; it returns what the command printed.
+func ok(t *testing.T, args ...string) string {
+	t.Helper()
+	s := run(t, "", args...)
+	if s.code != 0 {
+		t.Fatalf("sluice %s: exit code %d\n%s%s", strings.Join(args, " "), s.code, s.out, s.complaint)
+	}
+	return s.out
+}
+
+// wants fails the test unless text holds all parts.
+func wants(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			t.Errorf("%q is missing in:\n%s", p, text)
+		}
+	}
+}
+
+// file writes text into a file of its own and returns its path.
+func file(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.toml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,240 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sluice/internal/redistest"
+)
+
+// root is the repository, as seen from this package.
+const root = ".."
+
+func TestCheckFindsNothingInWhatIsDelivered(t *testing.T) {
+	t.Parallel()
+	delivered := map[string]string{}
+	for _, name := range []string{"config.toml", "deploy/config.toml"} {
+		path, err := filepath.Abs(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		delivered[name] = path
+	}
+	for _, name := range []string{"README.md", "README.zh-CN.md"} {
+		page, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+		if len(examples) == 0 {
+			t.Errorf("%s shows no configuration", name)
+		}
+		for i, m := range examples {
+			delivered[fmt.Sprintf("%s, example %d", name, i+1)] = file(t, m[1])
+		}
+	}
+	for name, path := range delivered {
+		t.Run(name, func(t *testing.T) { wants(t, ok(t, "check", path), "nothing wrong", "order") })
+	}
+}
+
+func TestCheckNamesEveryMistakeByLine(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text string
+		at   []string
+	}{
+		"values": {`upstream.targets = ["http://127.0.0.1:9000"]
+[[route]]
+name = "one"
+match = "POST /one/{sku}"
+gate = "chekc"
+sku = "$path_sku"
+[[route]]
+name = "two"
+match = "POST /two/{sku}"
+gate = "check"
+sku = ""
+[[route]]
+name = "one"
+match = "/"
+gate = "pass"
+`, []string{":5: route[1].gate: ", ":11: route[2].sku: ", ":13: route[3].name: "}},
+		"patterns": {`upstream.targets = ["http://127.0.0.1:9000"]
+[[route]]
+name = "one"
+match = "POST one/{sku}/{sku}"
+gate = "check"
+sku = "$path_sku"
+[[route]]
+name = "two"
+match = "POST /two/{sku}"
+gate = "check"
+sku = "$path_nobody"
+[[route]]
+name = "three"
+match = "GET /three/{sku}"
+gate = "check"
+sku = "$coookie_sku"
+`, []string{":4: route[1].match: ", ":11: route[2].sku: ", ":16: route[3].sku: "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := file(t, c.text)
+			s := run(t, "", "check", path)
+			if s.code != 1 {
+				t.Errorf("exit code %d, want 1", s.code)
+			}
+			for _, at := range c.at {
+				wants(t, s.complaint, path+at)
+			}
+		})
+	}
+}
+
+func TestExitCodesTellFailureFromMisuse(t *testing.T) {
+	t.Parallel()
+	nothing := filepath.Join(t.TempDir(), "nothing.toml")
+	nobody := strings.TrimPrefix(nowhere(t), "http://")
+	memory := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\n"+routes)
+	for _, c := range []struct {
+		args      string
+		code      int
+		complaint string
+	}{
+		{"check " + nothing, 1, "no such file"},
+		{"run --config " + nothing, 1, "no such file"},
+		{"run --from :0", 1, "--to"},
+		{"stock get 1001 --config " + memory, 1, "--admin"},
+		{"stock get 1001 --admin http://" + nobody, 1, "no gate answers"},
+		{"healthcheck --ops " + nobody, 1, "refused"},
+		{"explain nonsense --ip here --config " + memory, 1, "--ip"},
+		{"", 2, ""},
+		{"chekc", 2, "chekc"},
+		{"check --verbos", 2, "--verbos"},
+		{"stock", 2, ""},
+		{"stock set 1001", 2, "left"},
+		{"stock set 1001 many", 2, "many"},
+		{"run --mode watch", 2, "watch"},
+	} {
+		s := run(t, "", strings.Fields(c.args)...)
+		if s.code != c.code || !strings.Contains(s.complaint, c.complaint) {
+			t.Errorf("sluice %s: exit code %d, want %d and %q:\n%s%s", c.args, s.code, c.code, c.complaint, s.out, s.complaint)
+		}
+	}
+}
+
+func TestInitWritesWhatCheckAccepts(t *testing.T) {
+	t.Parallel()
+	for _, full := range [][]string{nil, {"--full"}} {
+		dir := t.TempDir()
+		if s := run(t, dir, append([]string{"init"}, full...)...); s.code != 0 {
+			t.Fatalf("init %v: exit code %d: %s", full, s.code, s.complaint)
+		}
+		path := filepath.Join(dir, "config.toml")
+		wants(t, ok(t, "check", path), "nothing wrong")
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out := ok(t, append([]string{"init", "-"}, full...)...); out != string(text) {
+			t.Errorf("init %v - prints something else than init writes", full)
+		}
+		if s := run(t, dir, "init"); s.code != 1 || !strings.Contains(s.complaint, "exists") {
+			t.Errorf("init over a file that exists: exit code %d: %s", s.code, s.complaint)
+		}
+		if after, err := os.ReadFile(path); err != nil || string(after) != string(text) {
+			t.Errorf("init changed a file that exists: %v", err)
+		}
+	}
+}
+
+func TestStockCommandsWorkOnRedisAndThroughTheGate(t *testing.T) {
+	t.Parallel()
+	redis, shop := redistest.Start(t), open(t, nil)
+	direct, remote := gate(t, shop.setting(), redisAt(redis)), gate(t, shop.setting())
+	for name, c := range map[string]struct {
+		gate  *running
+		flags []string
+	}{
+		"Redis by its configuration": {direct, []string{"--config", direct.file}},
+		"memory through the gate":    {remote, []string{"--admin", "http://" + remote.admin}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stock := func(args ...string) said {
+				return run(t, "", append(append([]string{"stock"}, c.flags...), args...)...)
+			}
+			prints := func(want string, args ...string) {
+				t.Helper()
+				if s := stock(args...); s.code != 0 || s.out != want {
+					t.Errorf("stock %v: exit code %d, prints %q, want %q: %s", args, s.code, s.out, want, s.complaint)
+				}
+			}
+			prints("1001\t3\n", "set", "1001", "3")
+			prints("1001\t3\n", "get", "1001")
+			prints("1001\t5\n", "add", "1001", "2")
+			prints("1001\t1\n", "add", "1001", "--", "-4") // without -- it would be a flag
+			prints("1001\t1\n", "list")
+			prints("1002\t0\n", "set", "1002", "0")
+
+			c.gate.order("1001").must(t, 200, "")
+			c.gate.order("1002").must(t, 409, "sold_out")
+			prints("1002\t7\n", "set", "1002", "7")
+			soon(t, "the SKU is on sale", func() bool { return c.gate.order("1002").is(200, "") })
+
+			for _, args := range [][]string{{"get", "1003"}, {"add", "1003", "1"}} {
+				if s := stock(args...); s.code != 1 || !strings.Contains(s.complaint, "no such SKU") {
+					t.Errorf("stock %v of an unknown SKU: exit code %d: %s%s", args, s.code, s.out, s.complaint)
+				}
+			}
+		})
+	}
+}
+
+func TestHealthcheckTellsAliveFromReady(t *testing.T) {
+	t.Parallel()
+	g := gate(t, open(t, nil).setting(), `server.shutdown_delay = "4s"`)
+	wants(t, ok(t, "healthcheck", "--ops", g.ops), "ok")
+	wants(t, ok(t, "healthcheck", "--ops", g.ops, "--ready"), "ready", "upstream: 1 of 1")
+	g.terminate()
+	soon(t, "readiness fails", func() bool { return !g.ready() })
+	wants(t, ok(t, "healthcheck", "--ops", g.ops), "ok")
+	if s := run(t, "", "healthcheck", "--ops", g.ops, "--ready"); s.code != 1 || !strings.Contains(s.out, "not ready") {
+		t.Errorf("healthcheck --ready of a gate that drains: exit code %d: %s%s", s.code, s.out, s.complaint)
+	}
+	g.stopped()
+	if s := run(t, "", "healthcheck", "--ops", g.ops); s.code != 1 {
+		t.Errorf("healthcheck of a gate that has gone: exit code %d: %s%s", s.code, s.out, s.complaint)
+	}
+}
+
+// The container's health check names no address: it comes from the configuration.
+func TestHealthcheckTakesTheAddressFromTheConfiguration(t *testing.T) {
+	t.Parallel()
+	g := gate(t, open(t, nil).setting())
+	path := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nops.listen = "+fmt.Sprintf("%q", g.ops)+routes)
+	wants(t, ok(t, "healthcheck", "--config", path), "ok")
+}
+
+func TestExplainSaysRouteAndKey(t *testing.T) {
+	t.Parallel()
+	path := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"redis\"\nserver.trusted_proxies = [\"10.0.0.0/8\"]\n"+routes)
+	out := ok(t, "explain", "POST /api/seckill/1001/order", "-H", "Cookie: uid=7", "-H", "X-Forwarded-For: 198.51.100.4", "--ip", "10.1.2.3", "--config", path)
+	wants(t, out, "198.51.100.4", "route     order", "gate      check", "sku       1001", "user      7", "seckill:stock:1001")
+	if strings.Contains(out, "refused") {
+		t.Errorf("nothing is wrong with the request, but:\n%s", out)
+	}
+	wants(t, ok(t, "explain", "POST /api/seckill/1001/order", "--config", path), "refused   bad_request", "route     order")
+	wants(t, ok(t, "explain", "/page", "--config", path), "route     everything-else", "gate      pass")
+	wants(t, ok(t, "explain", "GET //x", "--config", path), "refused")
+}
+
+func TestVersionIsTheOneThatWasBuilt(t *testing.T) {
+	t.Parallel()
+	if out := ok(t, "version"); out != "sluice "+builtVersion+"\n" {
+		t.Errorf("prints %q", out)
+	}
+}

@@ -1,0 +1,66 @@
+package e2e
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+)
+
+func TestConnectionsOverTheLimitAreToldWhyAndClosed(t *testing.T) {
+	t.Parallel()
+	const most, tried = 10, 30
+	g := gate(t, open(t, nil).setting(), "limits.connection.max_open_per_ip = 10")
+	var all, usable []net.Conn
+	for range tried {
+		all = append(all, dial(t, g.front))
+	}
+	for _, c := range all {
+		if stays(t, c) {
+			usable = append(usable, c)
+		}
+	}
+	if len(usable) != most {
+		t.Errorf("%d of %d connections stay open, want %d", len(usable), tried, most)
+	}
+	for range 3 {
+		for _, c := range usable {
+			if !stays(t, c) {
+				t.Error("a connection within the limit was closed")
+			}
+		}
+	}
+	g.wantMetric(tried-most, "sluice_refused_connections_total", `reason="ip_conns"`)
+	g.wantMetric(most, "sluice_connections")
+
+	usable[0].Close()
+	soon(t, "the place of a closed connection is free", func() bool { return stays(t, dial(t, g.front)) })
+}
+
+// stays sends a request and reads its answer: 200 on a connection that stays open, else a whole refusal and the end.
+func stays(t *testing.T, c net.Conn) bool {
+	t.Helper()
+	if _, err := io.WriteString(c, "GET /page HTTP/1.1\r\nHost: shop\r\n\r\n"); err != nil {
+		t.Errorf("send: %v", err)
+	}
+	in := bufio.NewReader(c)
+	resp, err := http.ReadResponse(in, nil)
+	if err != nil {
+		t.Fatalf("read answer: %v", err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.ContentLength != int64(len(body)) || len(body) == 0 {
+		t.Errorf("%d bytes of a body of %d: %v", len(body), resp.ContentLength, err)
+	}
+	if resp.StatusCode == http.StatusOK && !resp.Close {
+		return true
+	}
+	if reason := resp.Header.Get("X-Sluice-Reason"); resp.StatusCode != http.StatusTooManyRequests || reason != "ip_conns" || !resp.Close {
+		t.Errorf("refused with %d %q, close %v", resp.StatusCode, reason, resp.Close)
+	}
+	if n, err := in.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		t.Errorf("after the refusal came %d bytes and %v, want the end", n, err)
+	}
+	return false
+}

@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/internal/redistest"
+)
+
+// key holds the stock of SKU 1001 in the default layout.
+const key = "seckill:stock:1001"
+
+// redisAt names a Redis to a gate.
+func redisAt(s *redistest.Server) string {
+	return "stock.source = \"redis\"\nstock.redis.addresses = " + quoted(s.Addr)
+}
+
+// unlimited lifts what one connection may ask, for tests in which few connections stand for many shoppers.
+const unlimited = `limits.connection.rate = "1000000/s"
+limits.connection.burst = 1000000`
+
+// sells is a shop that takes the stock itself, out of the key that the gate reads.
+func sells(stock *redis.Client) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		left, err := stock.Decr(r.Context(), key).Result()
+		switch {
+		case err != nil:
+			w.WriteHeader(http.StatusInternalServerError)
+		case left < 0:
+			stock.Incr(r.Context(), key)
+			w.WriteHeader(http.StatusConflict)
+		}
+	}
+}
+
+func TestSoldOutReachesNeitherShopNorRedis(t *testing.T) {
+	redis := redistest.Start(t)
+	redis.Client.Set(t.Context(), key, 3, 0)
+	shop := open(t, sells(redis.Client))
+	g := gate(t, shop.setting(), redisAt(redis), unlimited, "limits.connection.max_open_per_ip = 1000")
+
+	for range 3 {
+		g.order("1001").must(t, 200, "")
+	}
+	took := soon(t, "the gate knows that it is sold out", func() bool { return g.order("1001").is(409, "sold_out") })
+	t.Logf("sold_out %v after the last unit", took)
+	if left := redis.Client.Get(t.Context(), key).Val(); left != "0" {
+		t.Errorf("the shop has %s left, want 0", left)
+	}
+
+	quiet := perSecond(redis, func() { trickle(g, 2*time.Second) })
+	arrived, total := shop.arrivals.Load(), 200_000
+	if raced {
+		total = 20_000
+	}
+	var crowd tally
+	start := time.Now()
+	loud := perSecond(redis, func() { crowd = rush(t, g.front, 64, total) })
+	t.Logf("%d requests in %v; Redis commands a second: %.1f with few requests, %.1f with many", total, time.Since(start), quiet, loud)
+	if n := shop.arrivals.Load() - arrived; n != 0 {
+		t.Errorf("%d requests reached the shop", n)
+	}
+	if n := crowd["409 sold_out"]; n != total {
+		t.Errorf("%d of %d heard sold_out: %v", n, total, crowd)
+	}
+	if loud > 2*quiet+10 {
+		t.Errorf("%.1f Redis commands a second instead of %.1f: the crowd was felt", loud, quiet)
+	}
+
+	redis.Client.Set(t.Context(), key, 5, 0)
+	took = soon(t, "the gate opens again", func() bool { return g.order("1001").is(200, "") })
+	t.Logf("open again %v after the restock", took)
+	if took > 5*time.Second {
+		t.Errorf("a restock was seen only after %v; stock.sold_out_memory is 1s", took)
+	}
+}
+
+// perSecond is how many commands Redis processes in a second while do runs.
+func perSecond(s *redistest.Server, do func()) float64 {
+	before, start := s.Commands(), time.Now()
+	do()
+	return float64(s.Commands()-before) / time.Since(start).Seconds()
+}
+
+// trickle orders a little for as long, so that the SKU stays one that is asked for.
+func trickle(g *running, length time.Duration) {
+	for end := time.Now().Add(length); time.Now().Before(end); time.Sleep(pause) {
+		g.order("1001").must(g.t, 409, "sold_out")
+	}
+}
