@@ -48,6 +48,10 @@ func build(dir string) (path string, err error) {
 
 const builtVersion = "e2e"
 
+// surroundings are the environment of the binary. The race detector's pause at the end of a process is for those that
+// are still busy then.
+func surroundings() []string { return append(os.Environ(), "GORACE=atexit_sleep_ms=1") }
+
 // said is how a command that has ended left its caller.
 type said struct {
 	out, complaint string
@@ -63,7 +67,7 @@ func run(t *testing.T, dir string, args ...string) said {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, surroundings()
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	err := cmd.Run()

@@ -63,7 +63,7 @@ func gate(t *testing.T, settings ...string) *running {
 	g := &running{t: t, file: file(t, listeners+text), ended: make(chan struct{})}
 	g.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: long}
 	g.process = exec.Command(binary, "run", "--config", g.file)
-	g.process.Stderr = &g.log
+	g.process.Env, g.process.Stderr = surroundings(), &g.log
 	if err := g.process.Start(); err != nil {
 		t.Fatal(err)
 	}

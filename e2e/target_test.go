@@ -97,30 +97,29 @@ func TestSecondTargetGetsOnlyWhatTheFirstNeverSaw(t *testing.T) {
 
 func TestSickTargetIsNotAskedUntilItIsWell(t *testing.T) {
 	t.Parallel()
-	var sick, allSick atomic.Bool
-	var pages atomic.Int64
-	health := func(w http.ResponseWriter, r *http.Request) (asked bool) {
-		if r.URL.Path == "/healthz" && allSick.Load() {
-			w.WriteHeader(http.StatusInternalServerError)
-		}
-		return r.URL.Path == "/healthz"
-	}
-	well := open(t, func(w http.ResponseWriter, r *http.Request) { health(w, r) })
-	ill := open(t, func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case !health(w, r):
-			pages.Add(1)
-		case sick.Load() && !allSick.Load():
-			w.WriteHeader(http.StatusInternalServerError)
+	const healthy, sick = http.StatusOK, http.StatusServiceUnavailable
+	var firsts, seconds, pages atomic.Int64 // what the two say of their health; the pages asked of the second
+	firsts.Store(healthy)
+	seconds.Store(healthy)
+	first := open(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" {
+			w.WriteHeader(int(firsts.Load()))
 		}
 	})
-	g := gate(t, "upstream.targets = "+quoted(well.url, ill.url), `upstream.health.path = "/healthz"`,
+	second := open(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" {
+			w.WriteHeader(int(seconds.Load()))
+			return
+		}
+		pages.Add(1)
+	})
+	g := gate(t, "upstream.targets = "+quoted(first.url, second.url), `upstream.health.path = "/healthz"`,
 		`upstream.health.interval = "50ms"`, `upstream.health.timeout = "50ms"`)
 	page := func() answer { return g.ask("GET", "/page") }
 	up := func(n float64) func() bool { return func() bool { return g.metric("sluice_upstream_up") == n } }
 	soon(t, "both are asked", func() bool { page().must(t, 200, ""); return pages.Load() > 0 })
 
-	sick.Store(true)
+	seconds.Store(sick)
 	soon(t, "one target is down", up(1))
 	before := pages.Load()
 	for range 20 {
@@ -131,12 +130,12 @@ func TestSickTargetIsNotAskedUntilItIsWell(t *testing.T) {
 	}
 	wants(t, g.readiness(), "ok   upstream: 1 of 2 targets up")
 
-	allSick.Store(true)
+	firsts.Store(sick)
 	soon(t, "both are down", up(0))
 	wants(t, g.readiness(), "FAIL upstream: 0 of 2 targets up", "not ready")
 
-	allSick.Store(false)
-	sick.Store(false)
+	firsts.Store(healthy)
+	seconds.Store(healthy)
 	soon(t, "both are up", up(2))
 	soon(t, "the target that was down is asked again", func() bool { page().must(t, 200, ""); return pages.Load() > before })
 	soon(t, "the gate is ready", g.ready)
