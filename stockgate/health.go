@@ -29,7 +29,7 @@ func (h *health) note(now int64, err error) {
 		h.since.Store(max(1, now))
 		h.log.Warn("stock source lost", "cause", err)
 	case err == nil && h.lost():
-		h.log.Info("stock source found", "after", h.away(now))
+		h.log.Info("stock source found", "after", h.away(now).String())
 		h.since.Store(0)
 	}
 }

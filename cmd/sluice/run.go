@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -19,10 +18,11 @@ import (
 )
 
 type runCommand struct {
-	Config string `help:"The configuration file." default:"config.toml" placeholder:"FILE"`
-	From   string `help:"Instead of a file: listen here …" placeholder:":8080"`
-	To     string `help:"… and pass everything, within the default limits, to this shop." placeholder:"http://127.0.0.1:9000"`
-	Mode   string `help:"Overrides mode: enforce or observe." enum:",enforce,observe" default:""`
+	Config   string `help:"The configuration file." default:"config.toml" placeholder:"FILE"`
+	From     string `help:"Instead of a file: listen here …" placeholder:":8080"`
+	To       string `help:"… and pass everything, within the default limits, to this shop." placeholder:"http://127.0.0.1:9000"`
+	TakeOver bool   `help:"Share the addresses with a gate that listens there already: new connections come here. Then stop the other by SIGTERM; no shopper notices."`
+	Mode     string `help:"Overrides mode: enforce or observe." enum:",enforce,observe" default:""`
 }
 
 func (r *runCommand) Run() error {
@@ -35,7 +35,7 @@ func (r *runCommand) Run() error {
 	}
 	log := newLog(c.Log, os.Stderr)
 	slog.SetDefault(log)
-	return serve(c, log)
+	return serve(c, log, r.TakeOver)
 }
 
 func (r *runCommand) load() (*config.Config, error) {
@@ -50,7 +50,7 @@ func (r *runCommand) load() (*config.Config, error) {
 }
 
 // serve runs the gate until it is told to stop, and then until everything that was accepted has its answer.
-func serve(c *config.Config, log *slog.Logger) error {
+func serve(c *config.Config, log *slog.Logger, takeOver bool) error {
 	stop, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	ignoreHangup(log)
@@ -60,12 +60,12 @@ func serve(c *config.Config, log *slog.Logger) error {
 	}
 	defer g.close()
 	var draining atomic.Bool
-	side, err := g.listenAside(&draining, log)
+	side, err := g.listenAside(&draining, takeOver, log)
 	if err != nil {
 		return err
 	}
 	defer side.close()
-	failed, err := g.listen(log)
+	failed, err := g.listen(takeOver, log)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func serve(c *config.Config, log *slog.Logger) error {
 		log.Error("listening failed; draining", "err", err)
 	case <-stop.Done():
 		cancel() // a second signal ends the process at once
-		log.Info("draining", "delay", c.Server.ShutdownDelay, "timeout", c.Server.ShutdownTimeout)
+		log.Info("draining", "delay", c.Server.ShutdownDelay.String(), "timeout", c.Server.ShutdownTimeout.String())
 		draining.Store(true)
 		g.server.Announce()
 		time.Sleep(c.Server.ShutdownDelay)
@@ -93,17 +93,15 @@ func serve(c *config.Config, log *slog.Logger) error {
 }
 
 // listen opens every address before it serves any; failed tells when one of them ends by itself.
-func (g *gate) listen(log *slog.Logger) (failed chan error, err error) {
-	var listeners []net.Listener
-	for _, address := range g.config.Server.Listen {
-		ln, err := listenOn(address)
-		if err != nil {
-			for _, open := range listeners {
-				open.Close()
-			}
-			return nil, g.config.Errorf("server.listen", "%v", err)
-		}
-		listeners = append(listeners, ln)
+func (g *gate) listen(takeOver bool, log *slog.Logger) (failed chan error, err error) {
+	listeners, err := inherited()
+	if err != nil {
+		return nil, err
+	}
+	if len(listeners) > 0 {
+		log.Info("listening on sockets of the service manager; server.listen is not used", "sockets", len(listeners))
+	} else if listeners, err = openAll(g.config.Server.Listen, takeOver); err != nil {
+		return nil, g.config.Errorf("server.listen", "%v", err)
 	}
 	failed = make(chan error, len(listeners))
 	for _, ln := range listeners {
@@ -117,24 +115,6 @@ func (g *gate) listen(log *slog.Logger) (failed chan error, err error) {
 	return failed, nil
 }
 
-// listenOn opens "host:port" or "unix:/path". A socket file that nobody listens on any more is replaced.
-func listenOn(address string) (net.Listener, error) {
-	path, isUnix := strings.CutPrefix(address, "unix:")
-	if !isUnix {
-		return net.Listen("tcp", address)
-	}
-	if c, err := net.Dial("unix", path); err == nil {
-		c.Close()
-		return nil, fmt.Errorf("%s: another process listens there", path)
-	}
-	if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
-		if err := os.Remove(path); err != nil {
-			return nil, err
-		}
-	}
-	return net.Listen("unix", path)
-}
-
 // aside are the servers for operators and their machines.
 type aside []*http.Server
 
@@ -144,13 +124,13 @@ func (a aside) close() {
 	}
 }
 
-func (g *gate) listenAside(draining *atomic.Bool, log *slog.Logger) (aside, error) {
+func (g *gate) listenAside(draining *atomic.Bool, takeOver bool, log *slog.Logger) (aside, error) {
 	var servers aside
 	open := func(key, address string, h http.Handler) error {
 		if address == "" {
 			return nil
 		}
-		ln, err := net.Listen("tcp", address)
+		ln, err := listenOn(address, takeOver)
 		if err != nil {
 			servers.close()
 			return g.config.Errorf(key, "%v", err)

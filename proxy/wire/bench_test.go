@@ -39,16 +39,39 @@ func TestReadDoesNotAllocate(t *testing.T) {
 		"absolute":  endless{line("GET http://shop/a HTTP/1.1")},
 		"pipelined": endless{strings.Repeat(order, 3)},
 		"pieces":    &loop{s: browser, n: 100},
+		"order":     &loop{s: order, n: 100},
+		"chunks":    &loop{s: chunked("5\r\nhello\r\n0\r\n\r\n"), n: 3},
 	} {
 		r := g.NewReader(src)
 		read := func() {
 			if n, err := r.Read(p); err != nil || n == 1 {
 				t.Fatalf("%s: read %d, %v", name, n, err)
 			}
+			for err := error(nil); err != io.EOF; {
+				if _, err = r.ReadBody(p); err != nil && err != io.EOF {
+					t.Fatalf("%s: body: %v", name, err)
+				}
+			}
 		}
 		read()
 		if allocs := testing.AllocsPerRun(200, read); allocs != 0 {
 			t.Errorf("%s: %v allocations a read", name, allocs)
+		}
+	}
+}
+
+func TestDrainDoesNotAllocate(t *testing.T) {
+	p := make([]byte, 16<<10)
+	for name, s := range map[string]string{"post": order, "chunked": chunked("5\r\nhello\r\n0\r\n\r\n")} {
+		r := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10}).NewReader(endless{s})
+		read := func() {
+			if n, err := r.Read(p); err != nil || n == 1 || !r.DrainBody() {
+				t.Fatalf("%s: read %d, %v", name, n, err)
+			}
+		}
+		read()
+		if allocs := testing.AllocsPerRun(200, read); allocs != 0 {
+			t.Errorf("%s: %v allocations a request", name, allocs)
 		}
 	}
 }
@@ -75,12 +98,32 @@ func bench(b *testing.B, src io.Reader, size int) {
 		if _, err := r.Read(p); err != nil {
 			b.Fatal(err)
 		}
+		for err := error(nil); err != io.EOF; {
+			if _, err = r.ReadBody(p); err != nil && err != io.EOF {
+				b.Fatal(err)
+			}
+		}
 	}
 }
 
 func BenchmarkBrowserHead(b *testing.B) { bench(b, endless{browser}, len(browser)) }
 func BenchmarkOrder(b *testing.B)       { bench(b, endless{order}, len(order)) }
 func BenchmarkPieces(b *testing.B)      { bench(b, &loop{s: browser, n: 100}, len(browser)) }
+
+var upload = chunked(strings.Repeat("1000\r\n"+strings.Repeat("x", 4<<10)+"\r\n", 16) + "0\r\n\r\n")
+
+func BenchmarkUpload(b *testing.B) { bench(b, &loop{s: upload, n: 1 << 20}, len(upload)) }
+
+func BenchmarkDrain(b *testing.B) {
+	r := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10}).NewReader(endless{order})
+	p := make([]byte, 16<<10)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Read(p); err != nil || !r.DrainBody() {
+			b.Fatal(err)
+		}
+	}
+}
 
 func BenchmarkPipelined(b *testing.B) {
 	bench(b, endless{strings.Repeat(browser, 16)}, len(browser))

@@ -1,6 +1,6 @@
 package wire
 
-// body follows the framing of one body, so that its end is known to the byte.
+// body follows the framing of one body, so that its content and its end are known to the byte.
 type body struct {
 	place  place
 	left   int64 // bytes to come: of the body by length, or of the chunk's data
@@ -49,7 +49,7 @@ func (d *body) framing(b []byte) (n int, kind Kind) {
 	return n, fine
 }
 
-// skip passes over at most n bytes of content.
+// skip passes over at most n bytes of content, and returns how many.
 func (d *body) skip(n int) int {
 	if int64(n) < d.left {
 		d.left -= int64(n)

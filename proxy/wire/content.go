@@ -4,15 +4,22 @@ import "io"
 
 // ReadBody hands on the content of the body behind the last head, without its framing: what is left of
 // Content-Length, or what the chunks hold. It returns
-//   - io.EOF at the body's end, also together with its last bytes;
-//   - a Violation when the framing breaks a rule, now and ever after;
-//   - io.ErrUnexpectedEOF when the connection ended before the body did;
-//   - any other error of the connection as it is.
+//   - io.EOF at the body's end, and there only, also together with its last bytes;
+//   - a Violation when the framing breaks a rule, now and ever after, from Read too. No byte announces it there:
+//     whoever asked for the body can still answer;
+//   - io.ErrUnexpectedEOF when the connection ended before the body did, or the body was given up (see Read, Tunnel);
+//   - any other error of the connection as it is. A time-out may be followed by more.
+//
+// What was not read of the head is given up. By itself it does not allocate, unless framing comes in pieces and no
+// buffer is free.
 func (r *Reader) ReadBody(p []byte) (int, error) {
+	r.passHead()
 	for {
 		switch {
 		case r.body.place == noBody:
 			return 0, io.EOF
+		case r.raw, r.broken == io.EOF: // what comes is no body any more, or will never come: not a body's end
+			return 0, io.ErrUnexpectedEOF
 		case r.broken != nil:
 			return 0, r.broken
 		case len(p) == 0:
@@ -26,6 +33,7 @@ func (r *Reader) ReadBody(p []byte) (int, error) {
 	}
 }
 
+// readContent hands on content, of which there is some to come. It never reads beyond it.
 func (r *Reader) readContent(p []byte) (n int, err error) {
 	p = p[:min(int64(len(p)), r.body.left)]
 	if k := r.kept; k != nil {
@@ -41,6 +49,7 @@ func (r *Reader) readContent(p []byte) (n int, err error) {
 	return n, err
 }
 
+// readFraming judges framing up to the next content or the body's end. Of what came along, the rest is kept.
 func (r *Reader) readFraming() error {
 	if r.kept == nil {
 		k := r.guard.acquire(1)
@@ -68,19 +77,28 @@ func (r *Reader) cutBody(err error) error {
 	return err
 }
 
-// BodyRead reports whether the body behind the last head was read to its end.
+// BodyRead reports whether the body behind the last head was read to its end, as one that is not there always was.
 func (r *Reader) BodyRead() bool { return r.body.place == noBody }
 
-// DrainBody forgets what of the body has already come, without waiting for more, and reports whether that was all of it.
+// DrainBody forgets what of the body has already come, without waiting for more, and reports whether that was all of
+// it. A violation among it is met by the next Read.
 func (r *Reader) DrainBody() bool {
-	for r.body.place != noBody && r.kept != nil {
+	r.passHead()
+	for r.body.place != noBody && r.kept != nil && !r.raw { // without kept bytes, readFraming would wait
 		if r.body.content() {
-			n := int(min(int64(r.kept.to-r.kept.from), r.body.left))
-			r.body.skip(n)
-			r.drop(n)
+			r.drop(r.body.skip(r.kept.to - r.kept.from))
 		} else if r.readFraming() != nil {
 			break
 		}
 	}
 	return r.body.place == noBody
+}
+
+// passHead gives up what was not handed on of the head, lest it be taken for its body.
+func (r *Reader) passHead() {
+	if r.ready > 0 && !r.raw {
+		n := r.ready
+		r.ready = 0
+		r.drop(n)
+	}
 }

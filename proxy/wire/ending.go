@@ -5,26 +5,27 @@ import (
 	"io"
 )
 
-// Head is what was learned of the request whose bytes were handed on last. It is replaced when the next one's first
+// Head is what was learned of the request whose head was handed on last. It is replaced when the next one's first
 // bytes are.
 func (r *Reader) Head() Head { return r.head }
 
-// AtBoundary reports that the last request was handed on whole, to the last byte of its body, and that no byte of a
-// next one has been read: the connection is idle, and may be closed without an answer. It says nothing about the
-// bytes that the server has not consumed yet.
+// AtBoundary reports that the last request was read whole, to the last byte of its body, and that no byte of a
+// next one has come: the connection is idle, and may be closed without an answer. It says nothing about the bytes
+// that the server has not consumed yet.
 func (r *Reader) AtBoundary() bool {
-	return r.body.place == noBody && r.kept == nil && r.broken == nil
+	return r.body.place == noBody && r.kept == nil && r.broken == nil && !r.raw
 }
 
-// Pipelined reports that the last request was handed on whole and that bytes behind it wait here. Asked by src within
-// its own Read, true means that a head has begun and its rest is awaited: time now runs for the head, while the
-// server still believes that the connection is idle.
+// Pipelined reports that the last request was read whole, to the last byte of its body, and that bytes behind it wait
+// here. Asked by src within its own Read, true means that a head has begun and its rest is awaited: time now runs for
+// the head, while the server still believes that the connection is idle.
 func (r *Reader) Pipelined() bool {
 	return r.body.place == noBody && r.kept != nil && r.ready == 0
 }
 
-// Tunnel ends the judging: all that was not handed on, and all that is yet to come, is handed on as it is. It is for
-// a connection that has changed its protocol, and must not be called before.
+// Tunnel ends the judging: all that was not handed on, and all that is yet to come, Read hands on as it is. It is for
+// a connection that has changed its protocol, and must not be called before. A body that was not read to its end stays
+// so for ever, and comes by Read, chunk lines and all.
 func (r *Reader) Tunnel() {
 	r.raw = true
 	if r.kept != nil {
@@ -70,7 +71,7 @@ func (r *Reader) violate(p []byte, kind Kind) (int, error) {
 	return 1, nil
 }
 
-// refuse makes err the answer to every later Read.
+// refuse makes err the answer to all later reading.
 func (r *Reader) refuse(err error) error {
 	r.forget()
 	r.broken = err

@@ -11,6 +11,7 @@ import (
 func Example() {
 	guard := wire.NewGuard(wire.Limits{Header: 16 << 10, Target: 8 << 10})
 	socket := strings.NewReader("GET /stock HTTP/1.1\r\nHost: shop\r\n\r\n" +
+		"POST /order HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nsku\r\n3\r\n=10\r\n0\r\n\r\n" +
 		"POST /order HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n")
 	r := guard.NewReader(socket)
 	p := make([]byte, 4096)
@@ -21,9 +22,17 @@ func Example() {
 			return
 		}
 		fmt.Printf("%q\n", p[:n])
+		for err == nil {
+			if n, err = r.ReadBody(p); n > 0 {
+				fmt.Printf("\t%q\n", p[:n])
+			}
+		}
 	}
 	// Output:
 	// "GET /stock HTTP/1.1\r\nHost: shop\r\n\r\n"
+	// "POST /order HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n"
+	// 	"sku"
+	// 	"=10"
 	// "?"
 	// 400 te_and_cl
 }

@@ -42,8 +42,8 @@ func nameKind(line []byte, n int) Kind {
 	return badName
 }
 
-// learn takes what matters for framing and routing out of a field. The length of the name tells most fields apart at
-// once. at is the offset of the value in the head.
+// learn takes what matters for framing and routing out of a field, and refuses what may stand only once. The length of
+// the name tells most fields apart at once. at is the offset of the value in the head.
 func (s *scan) learn(g *Guard, name, value []byte, at int) Kind {
 	switch len(name) {
 	case len("host"):
@@ -65,6 +65,10 @@ func (s *scan) learn(g *Guard, name, value []byte, at int) Kind {
 	case len("connection"):
 		if fold(name, "connection") {
 			return s.connection(g, value)
+		}
+	case len("content-type"):
+		if fold(name, "content-type") {
+			return s.contentType()
 		}
 	case len("content-length"):
 		if fold(name, "content-length") {
@@ -106,6 +110,16 @@ func (s *scan) length(value []byte) Kind {
 		return badLength
 	}
 	s.ContentLength = int64(n)
+	return fine
+}
+
+// contentType accepts Content-Type once. Of two, one server believes the first and another the last, and they would
+// read different fields out of the same body.
+func (s *scan) contentType() Kind {
+	if s.sawType {
+		return contentTypeTwice
+	}
+	s.sawType = true
 	return fine
 }
 

@@ -1,8 +1,11 @@
-// Package wire stands between a client's socket and the HTTP server, and hands on canonical HTTP/1.1 requests, one at a time.
+// Package wire stands between a client's socket and the HTTP server. It hands on canonical HTTP/1.1 heads, one at a time,
+// and the content of their bodies to whoever asks for it.
 //
-// The promise: what Read returns is a request with one valid request line in origin form (or OPTIONS *), exactly one
-// Host, one framing that every parser reads alike, and no byte more than that framing says. A head is judged whole
-// before its first byte is handed on. After a Violation nothing more is ever read from that connection.
+// The promise: what Read returns is a head with one valid request line in origin form (or OPTIONS *), exactly one
+// Host, and one framing that every parser reads alike. A head is judged whole before its first byte is handed on. What
+// ReadBody returns is content without framing, no byte more or less than the framing says, and an end that is told from
+// a body cut short. A body is judged as it is read, so that one can be refused unread; the next head comes only
+// when the body before it was read to its end. After a Violation nothing more is ever read from that connection.
 //
 // What it refuses to do: it repairs nothing that two parsers could read differently, knows no routes and no body
 // limits, keeps no time, answers nobody, and starts no goroutine. Three harmless things are made canonical in place:
@@ -32,7 +35,7 @@ type Limits struct {
 type Guard struct {
 	limits    Limits
 	firstLine int // a request line that does not end within this many bytes has too long a target
-	large     int // size of a large buffer, and the most that is read from a socket at once outside of bodies
+	large     int // size of a large buffer, and the most that is read from a socket at once but for content
 	small     sync.Pool
 	big       sync.Pool
 }
@@ -61,7 +64,7 @@ func NewGuard(limits Limits) *Guard {
 	}
 }
 
-// NewReader makes a Reader of the bytes of one connection. It never reads from src but within its own Read.
+// NewReader makes a Reader of the bytes of one connection. It never reads from src but within its own Read and ReadBody.
 func (g *Guard) NewReader(src io.Reader) *Reader {
 	return &Reader{guard: g, src: src, scan: newScan(), head: Head{ContentLength: -1}}
 }

@@ -25,8 +25,8 @@ type scan struct {
 	authorityAt, authorityEnd int // of an absolute target
 	hostAt, hostEnd           int
 
-	sawHost, sawExpect      bool
-	keepAlive, wantsUpgrade bool
+	sawHost, sawType, sawExpect bool
+	keepAlive, wantsUpgrade     bool
 }
 
 func newScan() scan { return scan{Head: Head{ContentLength: -1}} }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 )
 
 // small limits, so that short inputs can reach them.
@@ -24,33 +25,74 @@ func (s *pieces) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// readerFunc is a connection made of a function.
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// message is a request as it was handed on: its head as Read gave it, its content as ReadBody did.
+type message struct{ head, content string }
+
 // played is what a Reader made of a connection.
 type played struct {
-	whole []string // the requests that were handed on whole
-	heads []Head   // what was learned of each
-	part  string   // the handed bytes of a request that did not end
-	err   error    // the error that ended it all
+	whole []message // the requests that were handed on whole
+	heads []Head    // what was learned of each
+	begun message   // what was handed on of a request that did not end
+	err   error     // the error that ended it all
+}
+
+func (p played) equal(q played) bool {
+	return p.err == q.err && p.begun == q.begun && slices.Equal(p.whole, q.whole) && slices.Equal(p.heads, q.heads)
 }
 
 // play reads all of data, arriving in pieces of n bytes, into a buffer of size bytes.
 func play(limits Limits, data []byte, n, size int) (out played) {
 	r := NewGuard(limits).NewReader(&pieces{bytes.Clone(data), n})
 	p := make([]byte, size)
-	var part []byte
+	for {
+		if out.begun.head, out.err = readHead(r, p); out.err != nil {
+			return out
+		}
+		content, err := readAll(r, p)
+		out.begun.content = content
+		if err != nil {
+			out.err = err
+			return out
+		}
+		out.whole = append(out.whole, out.begun)
+		out.heads = append(out.heads, r.Head())
+		out.begun = message{}
+	}
+}
+
+// readHead reads through p until a head is whole. The byte that announces a violation is left out.
+func readHead(r *Reader, p []byte) (string, error) {
+	var head []byte
 	for {
 		n, err := r.Read(p)
 		if err != nil {
-			out.part, out.err = string(part), err
-			return out
+			return string(head), err
 		}
-		if r.broken != nil && r.body.place == noBody && r.ready == 0 && r.broken != io.EOF {
-			continue // the byte that announces a refused head
+		if head = append(head, p[:n]...); string(head) == "?" {
+			head = nil
 		}
-		part = append(part, p[:n]...)
-		if r.body.place == noBody && r.ready == 0 {
-			out.whole = append(out.whole, string(part))
-			out.heads = append(out.heads, r.Head())
-			part = part[:0]
+		if bytes.HasSuffix(head, []byte("\r\n\r\n")) { // an empty line ends a head, and stands nowhere else in it
+			return string(head), nil
+		}
+	}
+}
+
+// readAll reads the body behind the last head through p, to its end or to an error.
+func readAll(r *Reader, p []byte) (string, error) {
+	var content []byte
+	for {
+		n, err := r.ReadBody(p)
+		content = append(content, p[:n]...)
+		if err == io.EOF {
+			return string(content), nil
+		}
+		if err != nil {
+			return string(content), err
 		}
 	}
 }

@@ -5,19 +5,20 @@ import "io"
 // Reader hands on the requests of one connection. It belongs to the goroutine that reads; nothing of it may be called
 // from another one.
 //
-// The usual request comes in one piece and is judged where the caller wants it, without a copy. What comes in pieces,
-// or behind the end of a request, waits in a buffer from the Guard, which is given back when it is empty.
+// The usual head comes in one piece and is judged where the caller wants it, without a copy. A head that comes in
+// pieces, and what comes along behind a head, waits in a buffer from the Guard, which is given back when it is empty.
+// Content goes straight from the socket to whoever asks for it.
 type Reader struct {
 	guard *Guard
 	src   io.Reader
 	scan  scan // the head being read
 	body  body // the body being read
-	head  Head // the head handed on last
+	head  Head // the head handed on last, or begun to be
 
 	kept   *buffer // nil when empty
 	ready  int     // how many of the kept bytes were judged and may be handed on
 	later  error   // came from src along with bytes
-	broken error   // the answer to every later Read
+	broken error   // the answer to all later reading
 	raw    bool    // see Tunnel
 }
 
@@ -26,8 +27,8 @@ type Reader struct {
 //   - a Violation when the bytes break a rule, now and ever after. One byte that belongs to no request comes first:
 //     the server takes an error without any byte on a kept-alive connection for a silent close, and the client would
 //     get no answer;
-//   - io.EOF when the connection ended between two requests, the last one asked to close, or its body was not read
-//     to the end: what follows would be read from the middle of it;
+//   - io.EOF when the connection ended between two requests, or the last one asked to close; also, now and ever
+//     after, when the last one's body was not read to its end: the next head would be read from the middle of it;
 //   - any other error of the connection as it is; but a time-out within a head is a Violation, status 408.
 //
 // For a good request it does not allocate, unless its pieces need a buffer and none is free.

@@ -23,28 +23,38 @@ var (
 	plainRE       = regexp.MustCompile(`[^a-z0-9-]`)
 )
 
-// reference splits data into the canonical requests it begins with, and reports whether nothing else follows.
-func reference(limits Limits, data string) (whole []string, clean bool) {
+// referred is what the reference makes of a connection's bytes.
+type referred struct {
+	whole  []message
+	bodies []string // each whole one's body with its framing
+	begun  message  // what may be handed on of a request that does not end
+	clean  bool     // nothing else follows
+}
+
+// reference splits data into the canonical requests it begins with.
+func reference(limits Limits, data string) (out referred) {
 	for data != "" {
 		data = strings.TrimPrefix(data, "\r\n")
 		if data == "" {
-			return whole, true
+			break
 		}
 		head, rest, framing, ok := referenceHead(limits, data)
 		if !ok {
-			return whole, false
+			return out
 		}
-		n, ok := referenceBody(framing, rest)
+		n, content, ok := referenceBody(framing, rest)
 		if !ok {
-			return whole, false
+			out.begun = message{head, content}
+			return out
 		}
-		whole = append(whole, head+rest[:n])
-		data = rest[n:]
-		if framing.last {
-			return whole, true
+		out.whole = append(out.whole, message{head, content})
+		out.bodies = append(out.bodies, rest[:n])
+		if data = rest[n:]; framing.last {
+			break
 		}
 	}
-	return whole, true
+	out.clean = true
+	return out
 }
 
 type referenceFraming struct {
@@ -145,7 +155,12 @@ func referenceHost(host string) bool {
 }
 
 func referenceRules(limits Limits, fields map[string][]string, minor string) (f referenceFraming, ok bool) {
-	if fields["trailer"] != nil || len(fields["content-length"]) > 1 || len(fields["transfer-encoding"]) > 1 || len(fields["expect"]) > 1 {
+	for _, once := range []string{"content-length", "transfer-encoding", "content-type", "expect"} {
+		if len(fields[once]) > 1 {
+			return f, false
+		}
+	}
+	if fields["trailer"] != nil {
 		return f, false
 	}
 	for _, expect := range fields["expect"] {
@@ -194,24 +209,39 @@ func referenceListed(plain string, lists ...[]string) bool {
 	return false
 }
 
-func referenceBody(f referenceFraming, data string) (n int, ok bool) {
+// referenceBody tells how long the body at the start of data is, and its content. When it breaks a rule or is cut
+// short, the content is what comes before that.
+func referenceBody(f referenceFraming, data string) (n int, content string, ok bool) {
 	if !f.chunked {
 		length, _ := strconv.ParseInt("0"+f.length, 10, 64)
-		return int(length), length <= int64(len(data))
+		content, ok = referenceTake(data, length)
+		return len(content), content, ok
 	}
 	for {
 		m := chunkRE.FindStringSubmatch(data[n:])
 		if m == nil {
-			return 0, false
+			return 0, content, false
 		}
 		size, err := strconv.ParseInt(m[1], 16, 64)
-		n += len(m[0])
-		if err != nil || size > int64(len(data)-n) || !strings.HasPrefix(data[n+int(size):], "\r\n") {
-			return 0, false
+		if err != nil {
+			return 0, content, false
 		}
-		n += int(size) + 2
-		if size == 0 {
-			return n, true
+		n += len(m[0])
+		chunk, ok := referenceTake(data[n:], size)
+		content += chunk
+		if n += len(chunk); !ok || !strings.HasPrefix(data[n:], "\r\n") {
+			return 0, content, false
+		}
+		if n += 2; size == 0 {
+			return n, content, true
 		}
 	}
+}
+
+// referenceTake is the first n bytes of data, or all of it when there are fewer.
+func referenceTake(data string, n int64) (string, bool) {
+	if n > int64(len(data)) {
+		return data, false
+	}
+	return data[:n], true
 }

@@ -5,36 +5,53 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/valyala/fasthttp"
 )
 
-// guarded is a connection whose reads pass the guard.
+// guarded is a connection whose reads pass the guard. It is closed by whoever made it, once the client has read all:
+// closing with input unread would reset the answer away.
 type guarded struct {
 	net.Conn
 	r *Reader
 }
 
 func (c guarded) Read(p []byte) (int, error) { return c.r.Read(p) }
+func (c guarded) Close() error               { return nil }
 
-// fasthttpServer serves behind the guard, and notes what its handler read.
+// headOnly hides the body from the server.
+func headOnly(h *fasthttp.RequestHeader) (c fasthttp.RequestConfig) {
+	if h.ContentLength() != 0 {
+		h.SetContentLength(0)
+	}
+	h.Del("Expect")
+	return c
+}
+
+// fasthttpServer serves heads behind the guard. Its handler reads the bodies itself, but on /unread and /drained, and
+// notes what it read.
 func fasthttpServer(seen *[]string) *fasthttp.Server {
 	return &fasthttp.Server{
-		StreamRequestBody:            true,
 		DisablePreParseMultipartForm: true,
+		HeaderReceived:               headOnly,
 		Handler: func(ctx *fasthttp.RequestCtx) {
-			var body []byte
-			if stream := ctx.RequestBodyStream(); stream != nil {
+			r, content := ctx.Conn().(guarded).r, ""
+			switch path := string(ctx.Path()); path {
+			case "/unread":
+			case "/drained":
+				r.DrainBody()
+			default:
 				var err error
-				if body, err = io.ReadAll(stream); err != nil {
-					ctx.Error("cut short", fasthttp.StatusTeapot)
+				if content, err = readAll(r, make([]byte, 512)); err != nil {
+					ctx.Error(err.Error(), fasthttp.StatusTeapot)
 					ctx.SetConnectionClose()
 					return
 				}
 			}
-			*seen = append(*seen, string(ctx.RequestURI())+" "+string(body))
+			*seen = append(*seen, string(ctx.RequestURI())+" "+content+string(ctx.PostBody()))
 		},
 		ErrorHandler: func(ctx *fasthttp.RequestCtx, err error) {
 			if v, ok := errors.AsType[Violation](err); ok {
@@ -101,20 +118,35 @@ func TestRefusedHeadIsAnsweredOnAKeptAliveConnectionToo(t *testing.T) {
 	}
 }
 
+func TestUnreadBodyReachesNoHandler(t *testing.T) {
+	smuggled := line("GET /smuggled HTTP/1.1")
+	fields := "Host: shop\r\nContent-Length: " + strconv.Itoa(len(smuggled)) + "\r\n\r\n" + smuggled
+	for raw, want := range map[string][]string{
+		"POST /unread HTTP/1.1\r\n" + fields:  {"/unread "},
+		"POST /drained HTTP/1.1\r\n" + fields: {"/drained ", "/a "}, // the body has come along with its head
+	} {
+		answer, seen := exchange(t, raw+get())
+		if !slices.Equal(seen, want) || strings.Count(answer, "HTTP/1.1 200 OK\r\n") != len(want) || strings.Count(answer, "HTTP/1.1 ") != len(want) {
+			t.Errorf("%q: handler saw %q, client got %q", raw, seen, answer)
+		}
+	}
+}
+
 func TestBodyThatBreaksARuleIsNeverTakenForAWholeOne(t *testing.T) {
 	size := strings.Repeat("x", 9000)
-	for _, raw := range []string{
-		chunked("5\r\nhello\r\n2328\r\n" + size + "\r\n5;\r\nhello\r\n0\r\n\r\n" + get()), // the violation is in a later piece
-		chunked("2328\r\n" + size + "\r\n0\r\nA: b\r\n\r\n"),
-		chunked("2328\r\n" + size),
-		chunked("2328\r\n" + size + "\r\n0"),
-		chunked("2328\r\n" + size + "\r\n0\r\n"),
-		chunked("2328\r\n" + size + "\r\n0\r\n\r"),
-		post("hell", "Content-Length: 5"),
-		post(size, "Content-Length: 9001"),
+	for raw, want := range map[string]error{
+		chunked("5;\r\nhello\r\n0\r\n\r\n" + get()):                                       chunkExtension.violation(),
+		chunked("5\r\nhello\r\n2328\r\n" + size + "\r\n5;\r\nhello\r\n0\r\n\r\n" + get()): chunkExtension.violation(), // in a later piece
+		chunked("2328\r\n" + size + "\r\n0\r\nA: b\r\n\r\n"):                              trailer.violation(),
+		chunked("2328\r\n" + size):                                                        io.ErrUnexpectedEOF,
+		chunked("2328\r\n" + size + "\r\n0"):                                              io.ErrUnexpectedEOF,
+		chunked("2328\r\n" + size + "\r\n0\r\n"):                                          io.ErrUnexpectedEOF,
+		chunked("2328\r\n" + size + "\r\n0\r\n\r"):                                        io.ErrUnexpectedEOF,
+		post("hell", "Content-Length: 5"):                                                 io.ErrUnexpectedEOF,
+		post(size, "Content-Length: 9001"):                                                io.ErrUnexpectedEOF,
 	} {
 		answer, seen := exchange(t, raw)
-		if len(seen) != 0 || strings.Count(answer, "HTTP/1.1 418 ") != 1 || strings.Count(answer, "HTTP/1.1 ") != 1 {
+		if len(seen) != 0 || !strings.HasPrefix(answer, "HTTP/1.1 418 ") || strings.Count(answer, "HTTP/1.1 ") != 1 || !strings.HasSuffix(answer, want.Error()) {
 			t.Errorf("%.90q: handler saw %d requests, client got %q", raw, len(seen), answer)
 		}
 	}

@@ -1,6 +1,7 @@
 package wire
 
-// Violation says why a connection's bytes were refused. It is an error, comparable, and stays the answer to every later Read.
+// Violation says why a connection's bytes were refused. It is an error, comparable, and stays the answer to all
+// that is read later.
 type Violation struct {
 	Status int // the HTTP status to answer: 400, 405, 408, 414, 417, 431, 501 or 505
 	Kind   Kind
@@ -46,6 +47,7 @@ const (
 	badCoding
 	codingOnHTTP10
 	codingAndLength
+	contentTypeTwice
 	trailer
 	badConnection
 	connectionNamesHeader
@@ -107,6 +109,7 @@ var rules = [NumKinds]struct {
 	badCoding:             {400, "bad_transfer_encoding"},
 	codingOnHTTP10:        {400, "te_on_http10"},
 	codingAndLength:       {400, "te_and_cl"},
+	contentTypeTwice:      {400, "content_type_twice"},
 	trailer:               {400, "trailer"},
 	badConnection:         {400, "bad_connection"},
 	connectionNamesHeader: {400, "connection_names_header"},

@@ -1,0 +1,103 @@
+package demo
+
+import (
+	"fmt"
+	"sync"
+)
+
+// Books is what the shop wrote down: the truth about a sale, whatever the stock, the gate or the crowd say.
+type Books struct {
+	Units    int64 // for sale in all
+	Orders   int64 // written; each is one unit sold
+	Oversold int64 // orders beyond Units
+	Twice    int64 // users with more than one order
+
+	Received        int64 // requests for an order that came to the shop
+	InFlight        int64 // of these, inside the shop now
+	HighestInFlight int64
+
+	Took Percentiles // from a request's arrival in the shop to its end, the line included
+}
+
+// books is the shop's own account of its orders. Who is buying (so that nobody buys twice) and what was written are
+// kept apart: the second checks the first.
+type books struct {
+	took *stopwatch
+
+	mu      sync.Mutex
+	units   int64
+	buying  map[string]bool // users who have an order, or are about to
+	buyers  []string        // one entry an order, in the order in which they were written
+	asked   int64
+	inside  int64
+	highest int64
+}
+
+func (b *books) enter() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked++
+	b.inside++
+	b.highest = max(b.highest, b.inside)
+}
+
+func (b *books) leave() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.inside--
+}
+
+// begin reports whether the user may buy: nobody who has bought, or is buying, may.
+func (b *books) begin(user string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.buying[user] {
+		return false
+	}
+	b.buying[user] = true
+	return true
+}
+
+// abandon ends what begin began, without an order.
+func (b *books) abandon(user string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.buying, user)
+}
+
+// write ends what begin began with an order, and gives its number.
+func (b *books) write(user string) (id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.buyers = append(b.buyers, user)
+	return fmt.Sprintf("D%06d", len(b.buyers))
+}
+
+func (b *books) restock(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.units += n
+}
+
+func (b *books) read() Books {
+	took := b.took.percentiles()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	orders := int64(len(b.buyers))
+	return Books{
+		Units: b.units, Orders: orders, Oversold: max(0, orders-b.units), Twice: repeated(b.buyers),
+		Received: b.asked, InFlight: b.inside, HighestInFlight: b.highest, Took: took,
+	}
+}
+
+// repeated counts the users that are named more than once.
+func repeated(users []string) (n int64) {
+	times := make(map[string]int, len(users))
+	for _, user := range users {
+		times[user]++
+		if times[user] == 2 {
+			n++
+		}
+	}
+	return n
+}

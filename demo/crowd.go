@@ -1,0 +1,85 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// Crowd is a number of shoppers who all want the same thing at the same moment. Each has a uid, an address
+// (told by X-Forwarded-For: all of them really come from loopback) and a connection of its own, and waits
+// for an answer before pressing again.
+type Crowd struct {
+	Front    string        // host:port where the crowd comes in: the gate's, or the shop's own
+	SKU      string        // what they want
+	Shoppers int           // at least 1
+	Spread   time.Duration // all have pressed once after this, half of them after a quarter of it; 0 = 1 s
+	Patience time.Duration // when the last of them goes home; 0 = 20 s
+}
+
+// Run lets the crowd at the sale, shows on out how it goes, and reports when everybody has gone home, or ctx
+// has ended: then of what happened so far. An error means that there was no sale: nobody has pressed.
+func (c Crowd) Run(ctx context.Context, shop *Shop, out io.Writer) (Report, error) {
+	if c.Shoppers < 1 || c.Front == "" || c.SKU == "" {
+		return Report{}, errors.New("run crowd: it needs shoppers, a front and a SKU")
+	}
+	if c.Spread == 0 {
+		c.Spread = time.Second
+	}
+	if c.Patience == 0 {
+		c.Patience = 20 * time.Second
+	}
+	if err := enoughDescriptors(c.Shoppers); err != nil {
+		return Report{}, err
+	}
+	begin, t := time.Now(), newTally()
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		c.press(ctx, t)
+	}()
+	look := func() Report { return c.report(t, shop, time.Since(begin)) }
+	newProgress(out).follow(gone, look)
+	r := look()
+	r.Interrupted = ctx.Err() != nil
+	return r, nil
+}
+
+// press lets all shoppers press, and returns when the last of them has gone.
+func (c Crowd) press(ctx context.Context, t *tally) {
+	ctx, cancel := context.WithTimeout(ctx, c.Patience)
+	defer cancel()
+	var crowd sync.WaitGroup
+	for i := range c.Shoppers {
+		s := c.shopper(i, t)
+		crowd.Go(func() { s.shop(ctx) })
+	}
+	crowd.Wait()
+}
+
+// shopper makes the i-th one. The same i always behaves alike: two crowds can be compared.
+func (c Crowd) shopper(i int, t *tally) *shopper {
+	dice := rand.New(rand.NewPCG(uint64(i), 0x5eed))
+	u := dice.Float64()
+	return &shopper{
+		front:   c.Front,
+		request: orderRequest(c.Front, c.SKU, i),
+		comes:   time.Duration(u * u * float64(c.Spread)), // most press at once, few late
+		polite:  i%3 == 0,
+		dice:    dice,
+		tally:   t,
+	}
+}
+
+// report looks at the crowd first and at the shop after it: what the crowd was told is in the books by then.
+func (c Crowd) report(t *tally, shop *Shop, took time.Duration) Report {
+	r := t.read()
+	r.Gated = c.Front != shop.Addr()
+	r.Took = took
+	r.Shoppers = int64(c.Shoppers)
+	r.Shop = shop.Books()
+	return r
+}

@@ -1,0 +1,89 @@
+package demo
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// shelf is a stock that tells the truth.
+type shelf struct{ left atomic.Int64 }
+
+func (s *shelf) Take(_ string, n int64) bool {
+	for {
+		left := s.left.Load()
+		if left < n {
+			return false
+		}
+		if s.left.CompareAndSwap(left, left-n) {
+			return true
+		}
+	}
+}
+
+// bottomless is a stock that never says no.
+type bottomless struct{}
+
+func (bottomless) Take(string, int64) bool { return true }
+
+func holding(n int64) *shelf {
+	s := &shelf{}
+	s.left.Store(n)
+	return s
+}
+
+// quickShop sells units of SKU 1001, fast enough for a test.
+func quickShop(t *testing.T, units int64, stock Stock) *Shop {
+	t.Helper()
+	return open(t, ShopOptions{SKU: "1001", Units: units, Stock: stock, Rate: 5000, Service: time.Millisecond})
+}
+
+func open(t *testing.T, o ShopOptions) *Shop {
+	t.Helper()
+	s, err := OpenShop(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// sell lets so many shoppers at the front, all within 50 ms.
+func sell(t *testing.T, shop *Shop, front string, shoppers int, patience time.Duration) Report {
+	t.Helper()
+	c := Crowd{Front: front, SKU: "1001", Shoppers: shoppers, Spread: 50 * time.Millisecond, Patience: patience}
+	r, err := c.Run(t.Context(), shop, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// inFront starts a front that answers by itself or hands on to the shop.
+func inFront(t *testing.T, shop *Shop, gate func(w http.ResponseWriter, r *http.Request, next http.Handler)) (addr string) {
+	t.Helper()
+	next := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: shop.Addr()})
+	idle := &http.Transport{}
+	next.Transport = idle
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { gate(w, r, next) }))
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close(); idle.CloseIdleConnections() })
+	return s.Listener.Addr().String()
+}
+
+// refuse answers as the gate does.
+func refuse(w http.ResponseWriter, status int, reason string) {
+	w.Header().Set(reasonHeader, reason)
+	w.WriteHeader(status)
+}
+
+// who is the uid of a request.
+func who(r *http.Request) string { return userOf(r) }

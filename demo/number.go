@@ -1,0 +1,36 @@
+package demo
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// count writes n with its thousands apart: 2,000.
+func count(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	first := 0
+	if n < 0 {
+		first = 1
+	}
+	for i := len(s) - 3; i > first; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// millis writes one of the times of p in milliseconds, three figures; "–" when nothing was measured.
+func millis(p Percentiles, d time.Duration) string {
+	ms := float64(d) / float64(time.Millisecond)
+	switch {
+	case p.Count == 0:
+		return "–"
+	case ms < 10:
+		return fmt.Sprintf("%.2f ms", ms)
+	case ms < 100:
+		return fmt.Sprintf("%.1f ms", ms)
+	}
+	return count(int64(ms+0.5)) + " ms"
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -1,0 +1,80 @@
+package demo
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Refused counts the answers that the gate gave for one reason.
+type Refused struct {
+	Reason string // the gate's word for it, out of X-Sluice-Reason; "other" for what is none
+	Count  int64
+}
+
+// Report tells what became of a sale: what the crowd saw and what the shop wrote down, counted apart. Each press
+// and each shopper is counted exactly once.
+type Report struct {
+	Gated       bool // the crowd came in elsewhere than at the shop itself
+	Interrupted bool // ended early, and told so far
+	Took        time.Duration
+
+	// People. Shoppers is the sum of the others once everybody has gone home.
+	Shoppers   int64
+	Bought     int64 // were told their order
+	SoldOut    int64 // were told that nothing is left
+	HadOne     int64 // were told that they had bought before: by a press whose answer never came
+	TurnedAway int64 // had another final answer
+	GaveUp     int64 // were still waiting or trying when time was up
+
+	// Presses. Asked is the sum of the others once everybody has gone home.
+	Asked      int64
+	Admitted   int64     // answered by the shop
+	Refused    []Refused // answered by the gate in its place, the most frequent first
+	Unknown    int64     // answered by the gate: what became of the order is not known
+	Broken     int64     // no connection, or one that broke
+	Unanswered int64     // no answer before time was up
+
+	Refusal Percentiles // refused presses, from sending to the whole answer; crowd and gate share this machine
+	Order   Percentiles // presses that bought, likewise
+
+	Shop Books
+}
+
+// RefusedInAll is the sum over all reasons.
+func (r Report) RefusedInAll() (n int64) {
+	for _, one := range r.Refused {
+		n += one.Count
+	}
+	return n
+}
+
+// Failed counts the presses without an answer that tells what happened.
+func (r Report) Failed() int64 { return r.Unknown + r.Broken + r.Unanswered }
+
+// trying is how many shoppers have not gone home yet.
+func (r Report) trying() int64 {
+	return r.Shoppers - r.Bought - r.SoldOut - r.HadOne - r.TurnedAway - r.GaveUp
+}
+
+// underWay is how many presses have neither an answer nor failed yet.
+func (r Report) underWay() int64 {
+	return r.Asked - r.Admitted - r.RefusedInAll() - r.Failed()
+}
+
+// Err names every promise that the sale broke, nil if there is none: a unit sold twice, a shopper who got two, an
+// order number that the shop does not know, or counts that do not add up.
+func (r Report) Err() error {
+	var broken []error
+	complain := func(wrong bool, format string, args ...any) {
+		if wrong {
+			broken = append(broken, fmt.Errorf(format, args...))
+		}
+	}
+	complain(r.Shop.Oversold != 0, "oversold %d: %d orders for %d units", r.Shop.Oversold, r.Shop.Orders, r.Shop.Units)
+	complain(r.Shop.Twice != 0, "sold twice: %d shoppers have more than one order", r.Shop.Twice)
+	complain(r.Bought > r.Shop.Orders, "lost orders: %d shoppers were told that they bought, the shop knows %d orders", r.Bought, r.Shop.Orders)
+	complain(r.underWay() != 0, "count presses: asked %d, but admitted %d + refused %d + failed %d", r.Asked, r.Admitted, r.RefusedInAll(), r.Failed())
+	complain(r.trying() != 0, "count shoppers: %d of %d are not accounted for", r.trying(), r.Shoppers)
+	return errors.Join(broken...)
+}

@@ -1,0 +1,188 @@
+package demo
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestTillKeepsItsPaceAndItsOrder(t *testing.T) {
+	start := time.Unix(1000, 0)
+	tl := till{each: 20 * time.Millisecond, service: 50 * time.Millisecond}
+	for _, c := range []struct{ at, want time.Duration }{
+		{0, 50 * time.Millisecond},                                            // nobody before
+		{0, 70 * time.Millisecond},                                            // begins 20 ms later
+		{0, 90 * time.Millisecond},                                            // and the next
+		{10 * time.Millisecond, 100 * time.Millisecond},                       // begins at 60 ms
+		{time.Second, 50 * time.Millisecond},                                  // the line is gone
+		{time.Second + 19*time.Millisecond, 51 * time.Millisecond},            // begins at 20 ms
+		{time.Second + 100*time.Millisecond, time.Duration(50_000_000)},       // idle time earns nothing
+		{time.Second + 100*time.Millisecond, time.Duration(70 * 1000 * 1000)}, // not even two at once
+	} {
+		if got := tl.join(start.Add(c.at)); got != c.want {
+			t.Errorf("who comes at %v is done after %v, want %v", c.at, got, c.want)
+		}
+	}
+}
+
+// client keeps no connection, so that none is left when the test ends.
+func client() *http.Client { return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} }
+
+// ask sends one request and gives the status and the body.
+func ask(t *testing.T, method, url string, header ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := client().Do(req)
+	if err != nil {
+		t.Error(err)
+		return &http.Response{}, ""
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return resp, string(body)
+}
+
+func TestOneUserBuysOnce(t *testing.T) {
+	shop := quickShop(t, 100, holding(100))
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() { ask(t, "POST", "http://"+shop.Addr()+"/api/seckill/1001/order", "Cookie", "uid=one") })
+	}
+	all.Wait()
+	if b := shop.Books(); b.Orders != 1 || b.Received != 50 || b.Twice != 0 || b.InFlight != 0 {
+		t.Errorf("orders %d, received %d, twice %d, in flight %d; want 1, 50, 0, 0", b.Orders, b.Received, b.Twice, b.InFlight)
+	}
+}
+
+func TestShopAnswersWithStatusAndCode(t *testing.T) {
+	shop := quickShop(t, 1, holding(1))
+	for _, c := range []struct {
+		path, cookie string
+		status       int
+		body         string
+	}{
+		{"/api/seckill/1001/order", "", 401, `{"code":40100,`},
+		{"/api/seckill/1001/order", "uid=" + strings.Repeat("x", maxUser+1), 401, `{"code":40100,`},
+		{"/api/seckill/9/order", "uid=a", 404, `{"code":40400,`},
+		{"/api/seckill/1001/order", "uid=a", 200, `{"code":0,"msg":"ok","order":"D000001"}`},
+		{"/api/seckill/1001/order", "uid=a", 409, `{"code":40902,`},
+		{"/api/seckill/1001/order", "uid=b", 409, `{"code":40901,`},
+	} {
+		resp, body := ask(t, "POST", "http://"+shop.Addr()+c.path, "Cookie", c.cookie)
+		if resp.StatusCode != c.status || !strings.HasPrefix(body, c.body) {
+			t.Errorf("%s of %q: %d %s, want %d %s", c.path, c.cookie, resp.StatusCode, body, c.status, c.body)
+		}
+	}
+	if resp, _ := ask(t, "GET", "http://"+shop.Addr()+"/healthz"); resp.StatusCode != 200 {
+		t.Errorf("/healthz: %d", resp.StatusCode)
+	}
+}
+
+func TestWhoWasSoldOutMayBuyAfterARestock(t *testing.T) {
+	stock := holding(0)
+	shop := quickShop(t, 0, stock)
+	order := func() int {
+		resp, _ := ask(t, "POST", "http://"+shop.Addr()+"/api/seckill/1001/order", "Cookie", "uid=a")
+		return resp.StatusCode
+	}
+	before := order()
+	shop.Restock(1)
+	stock.left.Add(1)
+	if after := order(); before != 409 || after != 200 {
+		t.Errorf("%d before and %d after the restock, want 409 and 200", before, after)
+	}
+	if b := shop.Books(); b.Units != 1 || b.Oversold != 0 {
+		t.Errorf("units %d, oversold %d; want 1, 0", b.Units, b.Oversold)
+	}
+}
+
+func TestClosingShopAnswersWhoWaitsInLine(t *testing.T) {
+	shop := open(t, ShopOptions{SKU: "1001", Units: 5, Stock: holding(5), Rate: 1, Service: time.Hour})
+	statuses := make(chan int)
+	for _, uid := range []string{"a", "b", "c"} {
+		go func() {
+			resp, _ := ask(t, "POST", "http://"+shop.Addr()+"/api/seckill/1001/order", "Cookie", "uid="+uid)
+			statuses <- resp.StatusCode
+		}()
+	}
+	for shop.Books().InFlight < 3 {
+		time.Sleep(time.Millisecond) // until they have arrived: nothing tells when
+	}
+	shop.Close()
+	for range 3 {
+		if got := <-statuses; got != 503 {
+			t.Errorf("answered %d, want 503", got)
+		}
+	}
+	if b := shop.Books(); b.Orders != 0 || b.HighestInFlight != 3 {
+		t.Errorf("orders %d, highest in flight %d; want 0 and 3", b.Orders, b.HighestInFlight)
+	}
+}
+
+func TestPageSpeaksTheReadersLanguageAndGivesAUid(t *testing.T) {
+	shop := quickShop(t, 1, holding(1))
+	url := "http://" + shop.Addr() + "/"
+	resp, page := ask(t, "GET", url, "Accept-Language", "zh-CN,zh;q=0.9,en;q=0.8")
+	if !strings.Contains(page, `lang="zh-CN"`) || !strings.Contains(page, "立即抢购") {
+		t.Errorf("the page is not Chinese:\n%s", page)
+	}
+	if !strings.Contains(page, `action="/api/seckill/1001/order"`) {
+		t.Error("the button does not order")
+	}
+	cookies := resp.Cookies()
+	if len(cookies) != 1 || cookies[0].Name != "uid" || len(cookies[0].Value) < 16 {
+		t.Fatalf("cookies %v, want a uid", cookies)
+	}
+	resp, page = ask(t, "GET", url, "Accept-Language", "en-GB,zh;q=0.5", "Cookie", "uid="+cookies[0].Value)
+	if !strings.Contains(page, `lang="en"`) || !strings.Contains(page, "Buy now") || len(resp.Cookies()) != 0 {
+		t.Errorf("the second page is not English, or gives another uid: %v", resp.Cookies())
+	}
+	if strings.Contains(page, "://") && !strings.Contains(page, "http://www.w3.org") {
+		t.Error("the page loads something from elsewhere")
+	}
+}
+
+func TestPageEscapesTheSKU(t *testing.T) {
+	p, err := newPages(`"><script>alert(1)</script>`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(p.en), "<script>alert") {
+		t.Error("the SKU became markup")
+	}
+}
+
+func TestShopWithoutWhatItNeedsDoesNotOpen(t *testing.T) {
+	good := ShopOptions{SKU: "1", Stock: bottomless{}}
+	for name, spoil := range map[string]func(*ShopOptions){
+		"no SKU":         func(o *ShopOptions) { o.SKU = "" },
+		"no stock":       func(o *ShopOptions) { o.Stock = nil },
+		"negative units": func(o *ShopOptions) { o.Units = -1 },
+		"negative rate":  func(o *ShopOptions) { o.Rate = -1 },
+	} {
+		o := good
+		spoil(&o)
+		if s, err := OpenShop(o); err == nil {
+			s.Close()
+			t.Errorf("%s: it opens", name)
+		}
+	}
+}
+
+func TestUsersNamedMoreThanOnceAreCountedOnce(t *testing.T) {
+	if got := repeated([]string{"a", "b", "a", "c", "a", "b"}); got != 2 {
+		t.Errorf("%d users, want 2", got)
+	}
+}

@@ -1,0 +1,46 @@
+package demo
+
+import (
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Percentiles sum up how long something took, to three significant figures.
+type Percentiles struct {
+	Count    int64 // how many were measured; with 0 the others mean nothing
+	P50, P99 time.Duration
+	Max      time.Duration
+}
+
+// longest is the longest time that a stopwatch tells from longer ones.
+const longest = 2 * time.Minute
+
+// stopwatch collects times. It is safe for concurrent use.
+type stopwatch struct {
+	mu    sync.Mutex
+	times *hdrhistogram.Histogram // in microseconds
+}
+
+func newStopwatch() *stopwatch {
+	return &stopwatch{times: hdrhistogram.New(1, longest.Microseconds(), 3)}
+}
+
+func (s *stopwatch) record(d time.Duration) {
+	d = min(max(d, time.Microsecond), longest)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.times.RecordValue(d.Microseconds()); err != nil {
+		panic("BUG: a time within bounds was not recorded: " + err.Error())
+	}
+}
+
+func (s *stopwatch) percentiles() Percentiles {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := func(p float64) time.Duration {
+		return time.Duration(s.times.ValueAtPercentile(p)) * time.Microsecond
+	}
+	return Percentiles{Count: s.times.TotalCount(), P50: at(50), P99: at(99), Max: at(100)}
+}

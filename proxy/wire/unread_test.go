@@ -1,0 +1,188 @@
+package wire
+
+import (
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// halting is a connection on which s arrives, and that must not be asked for more before next is set.
+type halting struct {
+	t    *testing.T
+	s    string
+	next string
+}
+
+func (h *halting) Read(p []byte) (int, error) {
+	if h.s == "" {
+		h.s, h.next = h.next, ""
+	}
+	if h.s == "" {
+		h.t.Error("asked for bytes that have not come")
+		return 0, io.EOF
+	}
+	n := copy(p, h.s)
+	h.s = h.s[n:]
+	return n, nil
+}
+
+func TestDrainNeverWaits(t *testing.T) {
+	p := make([]byte, 16<<10)
+	for _, c := range bodies {
+		for came := range min(len(c.body)+1, 100) {
+			for _, read := range []int{0, 1, 2, 5} {
+				src := &halting{t: t, s: c.head + c.body[:came]}
+				r := NewGuard(Limits{Header: 16 << 10, Target: 100}).NewReader(src)
+				r.Read(p)
+				if c.content != "" && came > contentAt(c.head, c.body) {
+					r.ReadBody(p[:read])
+				}
+				whole := r.DrainBody()
+				if whole != (came == len(c.body)) || whole != r.BodyRead() || r.kept != nil {
+					t.Fatalf("%q after %d: drained %v, read %v, kept %v", c.body[:came], read, whole, r.BodyRead(), r.kept)
+				}
+				src.next = c.body[came:] + get()
+				if !whole { // it can still be read, once the rest comes
+					if _, err := readAll(r, p); err != nil {
+						t.Fatalf("%q after %d: %v", c.body[:came], read, err)
+					}
+				}
+				if n, err := r.Read(p); err != nil || string(p[:n]) != get() {
+					t.Fatalf("behind %q: %q, %v", c.body[:came], p[:n], err)
+				}
+			}
+		}
+	}
+}
+
+// contentAt is how many bytes of framing stand before a body's content.
+func contentAt(head, body string) int {
+	if head == chunked("") {
+		return strings.Index(body, "\n") + 1
+	}
+	return 0
+}
+
+func TestDrainLeavesTheNextRequestAlone(t *testing.T) {
+	p := make([]byte, 16<<10)
+	for _, c := range bodies {
+		r := NewGuard(Limits{Header: 16 << 10, Target: 100}).NewReader(&halting{t: t, s: c.head + c.body + get("A: next")})
+		r.Read(p)
+		if !r.DrainBody() || !r.DrainBody() || !r.Pipelined() {
+			t.Fatalf("%.50q: not drained", c.body)
+		}
+		if n, err := r.Read(p); err != nil || string(p[:n]) != get("A: next") {
+			t.Fatalf("behind %.50q: %q, %v", c.body, p[:n], err)
+		}
+	}
+}
+
+func TestDrainNeverPassesABrokenBody(t *testing.T) {
+	p := make([]byte, 4096)
+	for _, c := range breaches {
+		r := NewGuard(small).NewReader(&halting{t: t, s: chunked(c.body) + get()})
+		r.Read(p)
+		if r.DrainBody() || r.BodyRead() {
+			t.Fatalf("%q: drained", c.body)
+		}
+		if n, err := r.Read(p); n != 0 || err != c.kind.violation() {
+			t.Fatalf("%q: %d, %v", c.body, n, err)
+		}
+	}
+}
+
+func TestUnreadBodyIsNeverReadAsARequest(t *testing.T) {
+	smuggled := get("A: smuggled")
+	p := make([]byte, 4096)
+	for _, raw := range []string{
+		post(smuggled, "Content-Length: "+strconv.Itoa(len(smuggled))),
+		chunked(strconv.FormatInt(int64(len(smuggled)), 16) + "\r\n" + smuggled + "\r\n0\r\n\r\n"),
+	} {
+		for _, read := range []int{0, 1, 40} {
+			src := &pieces{[]byte(raw + get()), 1 << 20}
+			r := NewGuard(small).NewReader(src)
+			if _, err := readHead(r, p); err != nil {
+				t.Fatal(err)
+			}
+			r.ReadBody(p[:read])
+			for range 3 {
+				if n, err := r.Read(p); n != 0 || err != io.EOF {
+					t.Fatalf("%q: %q, %v", raw, p[:n], err)
+				}
+			}
+			// What was given up has not ended, and nothing of it comes any more.
+			if n, err := r.ReadBody(p); n != 0 || err != io.ErrUnexpectedEOF || r.DrainBody() || r.BodyRead() {
+				t.Fatalf("%q: the body given up: %d, %v", raw, n, err)
+			}
+			if r.AtBoundary() || r.Pipelined() || r.kept != nil {
+				t.Fatalf("%q: at boundary %v, pipelined %v, kept %v", raw, r.AtBoundary(), r.Pipelined(), r.kept)
+			}
+		}
+	}
+}
+
+func TestHeadIsNeverTakenForItsBody(t *testing.T) {
+	p := make([]byte, 4096)
+	for _, c := range bodies {
+		for _, drain := range []bool{false, true} {
+			r := NewGuard(small).NewReader(&pieces{[]byte(c.head + c.body + get()), 50})
+			if n, _ := r.Read(p[:10]); n != 10 {
+				t.Fatal(n)
+			}
+			if drain {
+				r.DrainBody()
+			}
+			content, err := readAll(r, p)
+			if err != nil || !strings.HasSuffix(c.content, content) || !drain && content != c.content {
+				t.Fatalf("%.50q: %.50q, %v", c.body, content, err)
+			}
+			if head, err := readHead(r, p); err != nil || head != get() {
+				t.Fatalf("behind %.50q: %q, %v", c.body, head, err)
+			}
+		}
+	}
+}
+
+func TestSourceIsToldWhatItsBytesAreFor(t *testing.T) {
+	type told struct{ atBoundary, began, inBody bool }
+	var all []told
+	var r *Reader
+	src := &pieces{[]byte(chunked("1\r\na\r\n0\r\n\r\n") + get()), len(chunked("")) - 5}
+	r = NewGuard(small).NewReader(readerFunc(func(p []byte) (int, error) {
+		if now := (told{r.AtBoundary(), r.Pipelined(), !r.BodyRead()}); len(all) == 0 || all[len(all)-1] != now {
+			all = append(all, now)
+		}
+		n := copy(p[:1], src.data)
+		src.data = src.data[n:]
+		if n == 0 {
+			return 0, io.EOF
+		}
+		return n, nil
+	}))
+	p := make([]byte, 4096)
+	for range 2 {
+		r.Read(p)
+		readAll(r, p)
+	}
+	idle, head, body := told{atBoundary: true}, told{began: true}, told{inBody: true}
+	if want := []told{idle, head, body, idle, head}; !slices.Equal(all, want) {
+		t.Fatalf("told %+v, want %+v", all, want)
+	}
+}
+
+func TestTunnelIsNoBody(t *testing.T) {
+	frames := "5\r\n\x81\x05hello"
+	head := post("", "Connection: Upgrade", "Upgrade: websocket", "Transfer-Encoding: chunked")
+	r := NewGuard(small).NewReader(&pieces{[]byte(head + frames), 1 << 20})
+	p := make([]byte, 4096)
+	r.Read(p)
+	r.Tunnel()
+	if n, err := r.ReadBody(p); n != 0 || err != io.ErrUnexpectedEOF || r.DrainBody() || r.AtBoundary() {
+		t.Fatalf("%q, %v", p[:n], err)
+	}
+	if all, err := io.ReadAll(r); err != nil || string(all) != frames || r.AtBoundary() {
+		t.Fatalf("%q, %v", all, err)
+	}
+}
