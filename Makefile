@@ -24,7 +24,7 @@ build: ## the static binary ./sluice
 
 test: ## every test; on a real redis-server, which it installs when missing (flags: GOTESTFLAGS)
 	@sh tools/need redis-server
-	$(GO) test -timeout 10m $(GOTESTFLAGS) ./...
+	$(GO) test -count=1 -timeout 10m $(GOTESTFLAGS) ./...
 
 race: ## every test under the race detector (needs a C compiler)
 	@sh tools/need gcc

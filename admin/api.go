@@ -6,9 +6,11 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"net/netip"
 	"strings"
 )
@@ -31,7 +33,7 @@ type Store interface {
 // ErrNoSKU is what a Store says of a SKU that it does not hold.
 var ErrNoSKU = errors.New("no such SKU")
 
-// API is the control API, /api/v1. Without a token it answers callers on this machine alone.
+// API is the control API, /api/v1, and the profiles of /debug/pprof/. Without a token it answers callers on this machine alone.
 type API struct {
 	Store Store  // nil = stock is off
 	Token string // "" = none is asked for
@@ -42,14 +44,18 @@ type API struct {
 const (
 	maxList   = 1000
 	maxChange = 4 << 10
+	maxSKU    = 128 // bytes
 )
 
 // Handler serves the API.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/v1/stock", a.list)
-	mux.HandleFunc("GET /api/v1/stock/{sku}", a.read)
-	mux.HandleFunc("POST /api/v1/stock/{sku}", a.change)
+	mux.HandleFunc("GET /api/v1/stock", a.kept(a.list))
+	mux.HandleFunc("GET /api/v1/stock/{sku}", a.kept(a.read))
+	mux.HandleFunc("POST /api/v1/stock/{sku}", a.kept(a.change))
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	return a.authorized(http.NewCrossOriginProtection().Handler(mux))
 }
 
@@ -66,8 +72,8 @@ func (a *API) authorized(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if got := sha256.Sum256([]byte(given)); subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if got := sha256.Sum256([]byte(given)); !ok || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 			a.Log.Warn("admin: wrong token", "from", r.RemoteAddr)
 			w.Header().Set("WWW-Authenticate", `Bearer realm="sluice"`)
 			fail(w, http.StatusUnauthorized, "a valid token is needed: Authorization: Bearer …")
@@ -91,11 +97,21 @@ func localName(hostport string) bool {
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-func (a *API) list(w http.ResponseWriter, r *http.Request) {
-	if a.Store == nil {
-		fail(w, http.StatusNotFound, `no stock is kept: stock.source is "off"`)
-		return
+// kept answers for a gate that keeps no stock, and refuses SKUs that the gate itself would.
+func (a *API) kept(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch sku := r.PathValue("sku"); {
+		case a.Store == nil:
+			fail(w, http.StatusNotFound, `no stock is kept: stock.source is "off"`)
+		case len(sku) > maxSKU || strings.ContainsFunc(sku, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '{' || c == '}' }):
+			fail(w, http.StatusBadRequest, "a SKU is 1 to 128 bytes without spaces, braces and control characters")
+		default:
+			next(w, r)
+		}
 	}
+}
+
+func (a *API) list(w http.ResponseWriter, r *http.Request) {
 	all, err := a.Store.List(r.Context(), maxList)
 	if err != nil {
 		a.fault(w, err)
@@ -107,10 +123,6 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) read(w http.ResponseWriter, r *http.Request) {
-	if a.Store == nil {
-		fail(w, http.StatusNotFound, `no stock is kept: stock.source is "off"`)
-		return
-	}
 	s, err := a.Store.Read(r.Context(), r.PathValue("sku"))
 	if err != nil {
 		a.fault(w, err)
@@ -121,15 +133,15 @@ func (a *API) read(w http.ResponseWriter, r *http.Request) {
 
 // change sets the stock, or adds to it: {"set": 100} or {"add": -3}.
 func (a *API) change(w http.ResponseWriter, r *http.Request) {
-	if a.Store == nil {
-		fail(w, http.StatusNotFound, `no stock is kept: stock.source is "off"`)
-		return
-	}
 	var want struct{ Set, Add *int64 }
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxChange))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&want); err != nil || (want.Set == nil) == (want.Add == nil) {
 		fail(w, http.StatusBadRequest, `the body must be {"set": N} or {"add": N}`)
+		return
+	}
+	if want.Set != nil && *want.Set < 0 {
+		fail(w, http.StatusBadRequest, fmt.Sprintf("%d: a stock is 0 or more", *want.Set))
 		return
 	}
 	sku := r.PathValue("sku")

@@ -69,23 +69,27 @@ func defaults(env func(string) (string, bool)) *Config {
 	}
 }
 
+// Rule is what only another package can check. Its errors come from Config.Errorf; it may be asked of a Config in which
+// other values are wrong.
+type Rule func(*Config) []error
+
 // Load reads and checks the file at path. env looks up ${VAR} (os.LookupEnv; nil = nothing is set).
 // Whatever is wrong, also with reaching the file, is an *Error.
-func Load(path string, env func(string) (string, bool)) (*Config, error) {
+func Load(path string, env func(string) (string, bool), rules ...Rule) (*Config, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &Error{[]Problem{{File: path,
-			Message: `no such file; write one with "sluice init", or name another with --config`}}}
+			Message: `no such file; write one with "sluice init", or name another file`}}}
 	}
 	if err != nil {
 		return nil, &Error{[]Problem{{File: path, Message: "read: " + cause(err)}}}
 	}
-	return Parse(path, text, env)
+	return Parse(path, text, env, rules...)
 }
 
 // Parse is Load for text that is already read. name is the file's name for messages, and the files that
 // *_file keys name are found from its folder.
-func Parse(name string, text []byte, env func(string) (string, bool)) (*Config, error) {
+func Parse(name string, text []byte, env func(string) (string, bool), rules ...Rule) (*Config, error) {
 	tree, err := parseTree(name, text)
 	if err != nil {
 		return nil, err
@@ -103,6 +107,9 @@ func Parse(name string, text []byte, env func(string) (string, bool)) (*Config, 
 	c.check(&r)
 	c.checkServed(&r)
 	c.readSecrets(&r, filepath.Dir(name))
+	for _, rule := range rules {
+		r.add(rule(c))
+	}
 	if err := r.err(); err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func TestPrivateMeansTheAddressesThatNobodyOnTheInternetHas(t *testing.T) {
 
 func TestMissingFileSaysHowToGetOne(t *testing.T) {
 	_, err := Load("testdata/none.toml", nil)
-	want := `testdata/none.toml: no such file; write one with "sluice init", or name another with --config`
+	want := `testdata/none.toml: no such file; write one with "sluice init", or name another file`
 	if fmt.Sprint(err) != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -172,4 +172,13 @@ func TestAdminNeedsNoTokenWhereOnlyThisMachineReachesIt(t *testing.T) {
 
 func TestFreePortsOfTheKernelAreNeverTheSame(t *testing.T) {
 	parse(t, "[server]\nlisten = [\"127.0.0.1:0\", \"127.0.0.1:0\"]\n[ops]\nlisten = \"127.0.0.1:0\"")
+}
+
+func TestRulesOfOthersAreReportedWithTheRest(t *testing.T) {
+	text := "upstream.targets = [\"http://a\"]\n[[route]]\nname = \"x\"\nmatch = \"wrong\"\ngate = \"pass\"\n[limits.window]\ncarry = 99\n"
+	_, err := Parse("f", []byte(text), nil, func(c *Config) []error { return []error{c.Errorf("route[1].match", "is wrong")} })
+	want := "f:4: route[1].match: is wrong\nf:7: limits.window.carry: 99 must be from 0 to 63"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,6 +58,18 @@ func (r *report) fail(key, format string, args ...any) {
 	r.problems = append(r.problems, Problem{
 		File: r.file, Line: r.lines.near(key), Key: key, Message: fmt.Sprintf(format, args...),
 	})
+}
+
+// add notes the problems that others found.
+func (r *report) add(errs []error) {
+	for _, err := range errs {
+		var e *Error
+		if errors.As(err, &e) {
+			r.problems = append(r.problems, e.Problems...)
+		} else {
+			r.problems = append(r.problems, Problem{File: r.file, Message: err.Error()})
+		}
+	}
 }
 
 // err is nil for a clean stage.

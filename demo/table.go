@@ -81,7 +81,7 @@ func (r Report) shopRows() []row {
 func (r Report) timeRows() []row {
 	return []row{
 		{"refusal p50", millis(r.Refusal, r.Refusal.P50), "until the gate has said no: half of them"},
-		{"refusal p99", millis(r.Refusal, r.Refusal.P99), "and 99 of 100"},
+		{"refusal p99", millis(r.Refusal, r.Refusal.P99), "99 of 100, the gate's own line included"},
 		{"order p50", millis(r.Order, r.Order.P50), "until a buyer has the order, all waits in it"},
 		{"order p99", millis(r.Order, r.Order.P99), "of the press that succeeded"},
 		{"shop p50", millis(r.Shop.Took, r.Shop.Took.P50), "inside the shop, its own line included"},

@@ -176,7 +176,7 @@ func TestStockCommandsWorkOnRedisAndThroughTheGate(t *testing.T) {
 			prints("1001\t3\n", "set", "1001", "3")
 			prints("1001\t3\n", "get", "1001")
 			prints("1001\t5\n", "add", "1001", "2")
-			prints("1001\t1\n", "add", "1001", "--", "-4") // without -- it would be a flag
+			prints("1001\t1\n", "add", "1001", "-4")
 			prints("1001\t1\n", "list")
 			prints("1002\t0\n", "set", "1002", "0")
 

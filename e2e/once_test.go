@@ -108,3 +108,23 @@ func attempt(t *testing.T, g *running, bad *rogue, o order) {
 		t.Errorf("%s: refused with %d %s", o.serial, a.status, a.reason)
 	}
 }
+
+// A shop closes connections that were idle for too long: that alone costs nobody an order.
+func TestConnectionThatTheShopHasClosedCarriesNoOrder(t *testing.T) {
+	t.Parallel()
+	closed := make(chan struct{}, 1)
+	shop := misbehave(t, func(c net.Conn, r *http.Request) bool {
+		says(c, reply("200 OK", r))
+		c.Close()
+		closed <- struct{}{}
+		return false
+	})
+	g := stocked(t, "upstream.targets = "+quoted(shop.url))
+	for i := range 40 {
+		serial := fmt.Sprint(i)
+		if a := g.order("1001", "Serial: "+serial); !a.is(200, "") || a.body != serial {
+			t.Errorf("order %d: answered %d %s %s", i, a.status, a.reason, a.body)
+		}
+		<-closed
+	}
+}

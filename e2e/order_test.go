@@ -14,6 +14,7 @@ type answer struct {
 	reason string // X-Sluice-Reason: "" = from the shop
 	body   string
 	header http.Header
+	closes bool // the connection ends with it
 }
 
 // order posts one order of a SKU by user 7; more are header lines.
@@ -47,7 +48,7 @@ func (g *running) send(r *http.Request) (a answer, err error) {
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	return answer{resp.StatusCode, resp.Header.Get("X-Sluice-Reason"), string(b), resp.Header}, err
+	return answer{resp.StatusCode, resp.Header.Get("X-Sluice-Reason"), string(b), resp.Header, resp.Close}, err
 }
 
 // raw sends a request as it stands on a connection of its own, and wants a whole answer.
@@ -65,7 +66,7 @@ func (g *running) raw(t *testing.T, text string) answer {
 	if err != nil {
 		t.Errorf("read body of answer: %v", err)
 	}
-	return answer{resp.StatusCode, resp.Header.Get("X-Sluice-Reason"), string(b), resp.Header}
+	return answer{resp.StatusCode, resp.Header.Get("X-Sluice-Reason"), string(b), resp.Header, resp.Close}
 }
 
 // is compares status and reason.

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"io"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -104,8 +105,8 @@ func (d *departing) shop(t *testing.T) {
 func TestReadinessFailsWhileOrdersStillPass(t *testing.T) {
 	t.Parallel()
 	g := stocked(t, open(t, nil).setting(), `server.shutdown_delay = "3s"`)
-	if a := g.order("1001"); !a.is(200, "") || a.header.Get("Connection") == "close" {
-		t.Errorf("before the end: %d %q, Connection: %q", a.status, a.reason, a.header.Get("Connection"))
+	if a := g.order("1001"); !a.is(200, "") || a.closes {
+		t.Errorf("before the end: answered %d %q, connection closed: %v", a.status, a.reason, a.closes)
 	}
 	g.terminate()
 	soon(t, "readiness fails", func() bool { return !g.ready() })
@@ -113,7 +114,9 @@ func TestReadinessFailsWhileOrdersStillPass(t *testing.T) {
 	if status, _ := g.peek("/livez"); status != 200 {
 		t.Errorf("a gate that drains is alive, but /livez is %d", status)
 	}
-	g.order("1001").must(t, 200, "")
+	if a := g.order("1001"); !a.is(200, "") || !a.closes {
+		t.Errorf("while draining: answered %d %q, connection closed: %v", a.status, a.reason, a.closes)
+	}
 	if code := g.stopped(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
@@ -138,4 +141,33 @@ func TestOrderThatOutlastsTheShutdownIsCutOffAndLogged(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	wants(t, g.log.String(), "cut off", `"connections":1`, `"stopped"`)
+}
+
+func TestOrderThatHasBegunWhenListeningEndsIsAnswered(t *testing.T) {
+	t.Parallel()
+	g := stocked(t, open(t, nil).setting())
+	c := dial(t, g.front)
+	const half = len(orderText) / 2
+	if _, err := io.WriteString(c, orderText[:half]); err != nil {
+		t.Fatal(err)
+	}
+	g.order("1001").must(t, 200, "") // by now the half has arrived
+	g.terminate()
+	soon(t, "nobody listens any more", func() bool {
+		c, err := net.Dial("tcp", g.front)
+		if err == nil {
+			c.Close()
+		}
+		return err != nil
+	})
+	if _, err := io.WriteString(c, orderText[half:]); err != nil {
+		t.Fatal(err)
+	}
+	kind, closes, err := listener{bufio.NewReader(c)}.hear()
+	if err != nil || kind != "200 " || !closes {
+		t.Errorf("answered %q, closes %v, %v", kind, closes, err)
+	}
+	if code := g.stopped(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
 }

@@ -65,7 +65,13 @@ func mediaType(contentType []byte, want string) bool {
 
 // readable reports whether the gate reads the body's bytes as the shop will: not compressed, and UTF-8.
 func (r *request) readable() bool {
-	return len(r.ctx.Request.Header.Peek("Content-Encoding")) == 0 && utf8.Valid(r.body)
+	f := r.fields()
+	for name, value, ok := f.next(); ok; name, value, ok = f.next() {
+		if equalFold(name, "Content-Encoding") && len(value) > 0 {
+			return false
+		}
+	}
+	return utf8.Valid(r.body)
 }
 
 // jsonField walks to a field. Keys that stand twice at any step of the way, also in other letter case, are

@@ -39,6 +39,8 @@ type Conn struct {
 	served    bool        // a request came before
 	outside   atomic.Bool // parked
 	parking   bool        // see park
+	moving    bool        // see move
+	begunHead []byte      // what a move took along
 	begun     bool        // first is the first byte of a request
 	first     [1]byte
 	tunneled  atomic.Bool // left HTTP; what arrives is not for the judge
@@ -49,7 +51,16 @@ type Conn struct {
 
 // Read hands on judged bytes.
 func (c *Conn) Read(p []byte) (int, error) {
+	if len(c.begunHead) > 0 {
+		n := copy(p, c.begunHead)
+		c.begunHead = c.begunHead[n:]
+		return n, nil
+	}
 	n, err := c.reader.Read(p)
+	c.headTimed, c.bodyTimed = false, false
+	if c.reader.HeadLeft() && len(p) < c.server.MaxHeader {
+		return c.move(p[:n])
+	}
 	if v, broken := err.(wire.Violation); broken {
 		c.violation = v
 	}
@@ -155,9 +166,9 @@ func (c *Conn) allow(t time.Time) (wait time.Duration, ok bool) {
 	return c.pace.Allow(t)
 }
 
-// Close implements net.Conn. A connection that is to be parked stays open.
+// Close implements net.Conn. A connection that is to be parked or moved stays open.
 func (c *Conn) Close() (err error) {
-	if c.parking {
+	if c.parking || c.moving {
 		return nil
 	}
 	c.closed.Do(func() {

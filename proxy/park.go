@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"io"
 	"time"
 )
 
@@ -14,13 +15,29 @@ const parkAfter = 100 * time.Millisecond
 // serve hands the connection to the HTTP library for as long as requests come.
 func (s *Server) serve(c *Conn) {
 	_ = s.http.ServeConn(c) // its faults were answered and counted
+	if c.moving {
+		c.moving = false
+		_ = s.roomy.ServeConn(c)
+	}
 	if c.parking {
 		go c.park()
 	}
 }
 
+// usualHead is the room that the HTTP library has for a head. The few that are larger are moved to a server with more,
+// so that each connection costs what is usual and not what is allowed.
+const usualHead = 4 << 10
+
+// move takes the connection from the HTTP library, with the part of a large head that it was about to get.
+func (c *Conn) move(head []byte) (int, error) {
+	c.moving = true
+	c.begunHead = append([]byte(nil), head...)
+	return 0, io.EOF
+}
+
 // park waits for the first byte of the next request, for as long as the connection may be idle.
 func (c *Conn) park() {
+	c.parking = true
 	patience := c.server.IdleTimeout
 	if !c.served {
 		patience = c.server.ReadHeaderTimeout

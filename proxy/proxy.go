@@ -49,6 +49,7 @@ type Proxy struct {
 	passHost     bool
 	answers      responder
 	counts       *counts
+	strangers    strangers
 
 	shop    Shop
 	stock   Stock
@@ -162,6 +163,9 @@ func (p *Proxy) begin(ctx *fasthttp.RequestCtx) *request {
 	r.now = p.clock()
 	r.shard = r.conn.shard
 	r.route = &p.noRoute
+	if !r.conn.trusted && r.now%strangerSample == 0 {
+		p.strangers.note(r.now, r.conn.peer, len(ctx.Request.Header.Peek(p.clientHeader)) > 0, p.log, p.clientHeader)
+	}
 	return r
 }
 

@@ -46,7 +46,8 @@ type ServerOptions struct {
 type Server struct {
 	ServerOptions
 	proxy *Proxy
-	http  fasthttp.Server
+	http  *fasthttp.Server
+	roomy *fasthttp.Server // for connections that have sent a large head
 
 	mu        sync.Mutex
 	open      map[*Conn]struct{}
@@ -68,12 +69,19 @@ type Server struct {
 func NewServer(p *Proxy, o ServerOptions) *Server {
 	s := &Server{ServerOptions: o, proxy: p, open: map[*Conn]struct{}{}, emptied: make(chan struct{})}
 	s.guard = wire.NewGuard(wire.Limits{Header: o.MaxHeader, Target: maxTarget, Protected: p.protected()})
-	s.http = fasthttp.Server{
+	s.http = s.library(usualHead)
+	s.roomy = s.library(max(o.MaxHeader, usualHead))
+	return s
+}
+
+// library is the HTTP library with room for heads of so many bytes.
+func (s *Server) library(head int) *fasthttp.Server {
+	return &fasthttp.Server{
 		Handler:        s.handle,
 		ErrorHandler:   s.broken,
 		HeaderReceived: headOnly,
 		// All time-outs are kept by Conn: it knows what it waits for, and a long download is slow, but not stuck.
-		ReadBufferSize:               max(o.MaxHeader, 4<<10),
+		ReadBufferSize:               head,
 		DisablePreParseMultipartForm: true,
 		NoDefaultServerHeader:        true,
 		NoDefaultDate:                true,
@@ -82,7 +90,6 @@ func NewServer(p *Proxy, o ServerOptions) *Server {
 		Logger:                       quietLogger{},
 		Concurrency:                  1 << 30, // the connection limits are ours
 	}
-	return s
 }
 
 // maxTarget is the longest request target in bytes; a longer one is answered 414.
@@ -173,7 +180,7 @@ func (s *Server) admit(nc net.Conn, peer netip.Addr) {
 	s.mu.Lock()
 	s.open[c] = struct{}{}
 	s.mu.Unlock()
-	go s.serve(c)
+	go c.park() // a flood of connections that say nothing costs no more than idle ones
 }
 
 // broken answers a request that cannot be understood, or did not arrive, and ends its connection.

@@ -328,3 +328,30 @@ func TestHeadAndBodyThatDawdleAreToldTooSlow(t *testing.T) {
 		}
 	}
 }
+
+func TestHeadsOfEverySizeUpToTheLimitAreServed(t *testing.T) {
+	shop := &seen{}
+	addr := serve(t, newProxy(t, options(shop)), ServerOptions{})
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	br := bufio.NewReader(c)
+	sizes := []int{10, 4000, usualHead - len(order) - 5, usualHead - len(order) - 4, usualHead, 10, 9000, 15 << 10, 10}
+	for i, size := range sizes {
+		filler := strings.Repeat("x", size)
+		io.WriteString(c, strings.Replace(order, "Host: shop\r\n", "Host: shop\r\nA: "+filler+"\r\n", 1))
+		resp, err := http.ReadResponse(br, nil)
+		if err != nil || resp.StatusCode != 200 {
+			t.Fatalf("head %d with %d more bytes: %v, %v", i, size, resp, err)
+		}
+		io.Copy(io.Discard, resp.Body)
+		if saw := shop.all(); !strings.Contains(saw[len(saw)-1], "A: "+filler+"\r\n") || !strings.HasSuffix(saw[len(saw)-1], "hi") {
+			t.Fatalf("head %d with %d more bytes: shop saw %.100q", i, size, saw[len(saw)-1])
+		}
+	}
+	if resp, _ := talk(t, addr, strings.Replace(order, "Host: shop\r\n", "Host: shop\r\nA: "+strings.Repeat("x", 17<<10)+"\r\n", 1)); resp.StatusCode != 431 {
+		t.Errorf("over the limit: %d", resp.StatusCode)
+	}
+}

@@ -51,7 +51,7 @@ func parseAddress(target string) (address, error) {
 	case u.Scheme == "https":
 		a.port, a.encrypted = "443", true
 	default:
-		return a, fmt.Errorf("read target %q: not http://, https:// or unix:", target)
+		return a, fmt.Errorf("read target %q: http://, https:// or unix: is needed before the address", target)
 	}
 	if u.User != nil || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
 		return a, fmt.Errorf("read target %q: only scheme, host and port may be given", target)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"sluice/config"
@@ -16,7 +15,7 @@ type checkCommand struct {
 }
 
 func (k *checkCommand) Run() error {
-	c, err := load(k.File)
+	c, err := config.Load(k.File, os.LookupEnv, compiles)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return errSaid
@@ -24,22 +23,6 @@ func (k *checkCommand) Run() error {
 	fmt.Printf("%s: nothing wrong\n\n", k.File)
 	arithmetic(os.Stdout, c)
 	return nil
-}
-
-// load reads a configuration and everything in it that only the other packages understand.
-func load(file string) (*config.Config, error) {
-	c, err := config.Load(file, os.LookupEnv)
-	if err != nil {
-		return nil, err
-	}
-	var all []string
-	for _, err := range proxy.CompileRoutes(routes(c)) {
-		all = append(all, placed(c, err).Error())
-	}
-	if len(all) > 0 {
-		return nil, fmt.Errorf("%s", strings.Join(all, "\n"))
-	}
-	return c, nil
 }
 
 // arithmetic says in numbers what the configuration amounts to: what operators get wrong.

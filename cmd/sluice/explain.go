@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"net/netip"
+	"os"
 	"strings"
 
+	"sluice/config"
 	"sluice/proxy"
 	"sluice/stockgate/layout"
 )
@@ -18,7 +20,7 @@ type explainCommand struct {
 }
 
 func (e *explainCommand) Run() error {
-	c, err := load(e.Config)
+	c, err := config.Load(e.Config, os.LookupEnv, compiles)
 	if err != nil {
 		return err
 	}
@@ -28,7 +30,7 @@ func (e *explainCommand) Run() error {
 	}
 	p, err := proxy.New(proxyOptions(c))
 	if err != nil {
-		return placed(c, err)
+		return err
 	}
 	found := p.Explain(e.raw(), peer, int(c.Server.MaxHeaderSize))
 	fmt.Printf("client    %s\n", found.Client)

@@ -56,7 +56,7 @@ func newGate(c *config.Config, memory *stockgate.Memory, log *slog.Logger) (*gat
 	}
 	if g.proxy, err = proxy.New(options); err != nil {
 		g.close()
-		return nil, placed(c, err)
+		return nil, err
 	}
 	conns := connections{limiter.NewConns(c.Limits.Connection.MaxOpen, c.Limits.Connection.MaxOpenPerIP)}
 	listening, err := serverOptions(c, conns, log)
@@ -156,24 +156,22 @@ func (g *gate) drain() (cut int) {
 	return g.server.Drain(ctx)
 }
 
-// placed tells where in the file the routes that proxy could not compile stand.
-func placed(c *config.Config, err error) error {
-	var routed *proxy.RouteError
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var all []error
-		for _, e := range joined.Unwrap() {
-			all = append(all, placed(c, e))
+// compiles is the rule that every route's pattern and variables can be understood.
+func compiles(c *config.Config) (errs []error) {
+	for _, err := range proxy.CompileRoutes(routes(c)) {
+		var at *proxy.RouteError
+		if !errors.As(err, &at) {
+			errs = append(errs, err)
+			continue
 		}
-		return errors.Join(all...)
-	}
-	if errors.As(err, &routed) {
 		for i := range c.Routes {
-			if c.Routes[i].Name == routed.Route {
-				return c.Errorf(fmt.Sprintf("route[%d].%s", i+1, routed.Key), "%v", routed.Err)
+			if c.Routes[i].Name == at.Route {
+				errs = append(errs, c.Errorf(fmt.Sprintf("route[%d].%s", i+1, at.Key), "%v", at.Err))
+				break
 			}
 		}
 	}
-	return err
+	return errs
 }
 
 func grid(c *config.Config) limiter.Grid {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -40,8 +42,8 @@ func main() {
 	var c commands
 	parser := kong.Must(&c, kong.Name("sluice"),
 		kong.Description("An edge gate for flash sales. Start with: sluice demo"),
-		kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
-	call, err := parser.Parse(os.Args[1:])
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+	call, err := parser.Parse(numbersLast(os.Args[1:]))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sluice:", err)
 		fmt.Fprintln(os.Stderr, "sluice: see sluice --help")
@@ -57,3 +59,19 @@ func main() {
 
 // errSaid ends a command whose output has already said what is wrong.
 var errSaid = errors.New("failed")
+
+// numbersLast moves negative numbers behind a "--": in "stock add 1001 -4" they are no flags.
+func numbersLast(args []string) []string {
+	var words, numbers []string
+	for _, a := range args {
+		if _, err := strconv.ParseInt(a, 10, 64); err == nil && strings.HasPrefix(a, "-") {
+			numbers = append(numbers, a)
+		} else if words = append(words, a); a == "--" {
+			return args
+		}
+	}
+	if len(numbers) == 0 {
+		return args
+	}
+	return append(append(words, "--"), numbers...)
+}

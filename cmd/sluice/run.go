@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -43,7 +44,7 @@ func (r *runCommand) load() (*config.Config, error) {
 		return nil, errors.New("--from and --to go together: where shoppers come in, and where the shop is")
 	}
 	if r.From == "" {
-		return config.Load(r.Config, os.LookupEnv)
+		return config.Load(r.Config, os.LookupEnv, compiles)
 	}
 	text := fmt.Sprintf("[server]\nlisten = [%q]\n[upstream]\ntargets = [%q]\n[[route]]\nname = \"everything\"\nmatch = \"/\"\ngate = \"limit\"\n[stock]\nsource = \"off\"\n", r.From, r.To)
 	return config.Parse("--from/--to", []byte(text), os.LookupEnv)
@@ -60,16 +61,17 @@ func serve(c *config.Config, log *slog.Logger, takeOver bool) error {
 	}
 	defer g.close()
 	var draining atomic.Bool
+	listeners, err := g.open(takeOver, log)
+	if err != nil {
+		return err
+	}
 	side, err := g.listenAside(&draining, takeOver, log)
 	if err != nil {
 		return err
 	}
 	defer side.close()
-	failed, err := g.listen(takeOver, log)
-	if err != nil {
-		return err
-	}
-	log.Info("ready", "version", version, "listen", strings.Join(c.Server.Listen, " "), "targets", strings.Join(c.Upstream.Targets, " "),
+	failed := g.listen(listeners, log)
+	log.Info("ready", "version", version, "targets", strings.Join(c.Upstream.Targets, " "),
 		"mode", c.Mode, "stock", c.Stock.Source)
 	if c.Stock.Source == "memory" {
 		log.Warn(`stock.source is "memory": this instance alone knows the stock, and forgets it when it ends`)
@@ -92,17 +94,24 @@ func serve(c *config.Config, log *slog.Logger, takeOver bool) error {
 	return err
 }
 
-// listen opens every address before it serves any; failed tells when one of them ends by itself.
-func (g *gate) listen(takeOver bool, log *slog.Logger) (failed chan error, err error) {
+// open opens every address, or takes what the service manager has opened.
+func (g *gate) open(takeOver bool, log *slog.Logger) ([]net.Listener, error) {
 	listeners, err := inherited()
 	if err != nil {
 		return nil, err
 	}
 	if len(listeners) > 0 {
 		log.Info("listening on sockets of the service manager; server.listen is not used", "sockets", len(listeners))
-	} else if listeners, err = openAll(g.config.Server.Listen, takeOver); err != nil {
+		return listeners, nil
+	}
+	if listeners, err = openAll(g.config.Server.Listen, takeOver); err != nil {
 		return nil, g.config.Errorf("server.listen", "%v", err)
 	}
+	return listeners, nil
+}
+
+// listen serves shoppers; failed tells when one of the listeners ends by itself.
+func (g *gate) listen(listeners []net.Listener, log *slog.Logger) (failed chan error) {
 	failed = make(chan error, len(listeners))
 	for _, ln := range listeners {
 		go func() {
@@ -112,7 +121,7 @@ func (g *gate) listen(takeOver bool, log *slog.Logger) (failed chan error, err e
 		}()
 		log.Info("listening for shoppers", "address", ln.Addr().String())
 	}
-	return failed, nil
+	return failed
 }
 
 // aside are the servers for operators and their machines.

@@ -30,6 +30,9 @@ type endless struct{ s string }
 func (e endless) Read(p []byte) (int, error) { return copy(p, e.s), nil }
 
 func TestReadDoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector empties pools")
+	}
 	g := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10})
 	p := make([]byte, 16<<10)
 	for name, src := range map[string]io.Reader{
@@ -40,7 +43,6 @@ func TestReadDoesNotAllocate(t *testing.T) {
 		"pipelined": endless{strings.Repeat(order, 3)},
 		"pieces":    &loop{s: browser, n: 100},
 		"order":     &loop{s: order, n: 100},
-		"chunks":    &loop{s: chunked("5\r\nhello\r\n0\r\n\r\n"), n: 3},
 	} {
 		r := g.NewReader(src)
 		read := func() {
@@ -60,7 +62,34 @@ func TestReadDoesNotAllocate(t *testing.T) {
 	}
 }
 
+func TestReadBodyDoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector empties pools")
+	}
+	for name, src := range map[string]io.Reader{
+		"length":         io.MultiReader(strings.NewReader(post("", "Content-Length: 1000000")), endless{"hello"}),
+		"chunks":         io.MultiReader(strings.NewReader(chunked("")), endless{"5\r\nhello\r\n"}),
+		"chunks, pieces": io.MultiReader(strings.NewReader(chunked("")), &loop{s: "5\r\nhello\r\n", n: 7}),
+	} {
+		r := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10}).NewReader(src)
+		p := make([]byte, 16<<10)
+		r.Read(p)
+		read := func() {
+			if n, err := r.ReadBody(p); err != nil || n < 1 || n > 5 {
+				t.Fatalf("%s: read %d, %v", name, n, err)
+			}
+		}
+		read()
+		if allocs := testing.AllocsPerRun(200, read); allocs != 0 {
+			t.Errorf("%s: %v allocations a read", name, allocs)
+		}
+	}
+}
+
 func TestDrainDoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector empties pools")
+	}
 	p := make([]byte, 16<<10)
 	for name, s := range map[string]string{"post": order, "chunked": chunked("5\r\nhello\r\n0\r\n\r\n")} {
 		r := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10}).NewReader(endless{s})
@@ -73,6 +102,18 @@ func TestDrainDoesNotAllocate(t *testing.T) {
 		if allocs := testing.AllocsPerRun(200, read); allocs != 0 {
 			t.Errorf("%s: %v allocations a request", name, allocs)
 		}
+	}
+}
+
+func TestWaitingForAChunkDoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector empties pools")
+	}
+	r := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10}).NewReader(io.MultiReader(strings.NewReader(chunked("")), lateReader{}))
+	p := make([]byte, 4096)
+	r.Read(p)
+	if allocs := testing.AllocsPerRun(200, func() { r.ReadBody(p) }); allocs != 0 || r.kept != nil {
+		t.Errorf("%v allocations a time-out, kept %v", allocs, r.kept)
 	}
 }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -109,7 +110,15 @@ func TestBodyCutShortIsNotAWholeBody(t *testing.T) {
 	p := make([]byte, 4096)
 	for _, c := range bodies {
 		for cut := range min(len(c.body), 100) {
-			r := NewGuard(small).NewReader(&pieces{[]byte(c.head + c.body[:cut]), 1 << 20})
+			over := 0 // how often the end was met
+			src := &pieces{[]byte(c.head + c.body[:cut]), 1 << 20}
+			r := NewGuard(small).NewReader(readerFunc(func(p []byte) (int, error) {
+				n, err := src.Read(p)
+				if err == io.EOF {
+					over++
+				}
+				return n, err
+			}))
 			if n, err := r.Read(p); err != nil || string(p[:n]) != c.head {
 				t.Fatalf("%q, %v", p[:n], err)
 			}
@@ -120,10 +129,39 @@ func TestBodyCutShortIsNotAWholeBody(t *testing.T) {
 			if n, err := r.ReadBody(p); n != 0 || err != io.ErrUnexpectedEOF {
 				t.Fatalf("%q: again %d, %v", c.body[:cut], n, err)
 			}
-			if n, err := r.Read(p); n != 0 || err == nil {
-				t.Fatalf("%q: a next head of %d bytes", c.body[:cut], n)
+			if n, err := r.Read(p); n != 0 || err == nil || over != 1 {
+				t.Fatalf("%q: a next head of %d bytes, %v; the end was met %d times", c.body[:cut], n, err, over)
 			}
 		}
+	}
+}
+
+func TestBodyOfKnownLengthEndsWithItsLastBytes(t *testing.T) {
+	for _, n := range []int{1 << 20, 1} { // along with the head, and behind it
+		r := NewGuard(small).NewReader(&pieces{[]byte(post("a", "Content-Length: 1")), n})
+		p := make([]byte, 4096)
+		r.Read(p)
+		if n, err := r.ReadBody(p); n != 1 || err != io.EOF {
+			t.Fatalf("%d, %v", n, err)
+		}
+	}
+}
+
+func TestErrorThatCameWithContentComesAfterIt(t *testing.T) {
+	reset := errors.New("reset")
+	r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader(post("", "Content-Length: 9")), &together{"hello", reset}))
+	p := make([]byte, 4096)
+	r.Read(p)
+	if content, err := readAll(r, p); content != "hello" || err != reset {
+		t.Fatalf("%q, %v", content, err)
+	}
+}
+
+func TestSlowChunksCostOneSmallBuffer(t *testing.T) {
+	r := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10}).NewReader(&pieces{[]byte(chunked("5\r\nhello\r\n0\r\n\r\n")), len(chunked(""))})
+	r.Read(make([]byte, 4096))
+	if r.ReadBody(make([]byte, 1)); r.kept == nil || len(r.kept.b) != smallBuffer {
+		t.Fatalf("kept in %v", r.kept)
 	}
 }
 

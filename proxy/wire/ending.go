@@ -9,6 +9,9 @@ import (
 // bytes are.
 func (r *Reader) Head() Head { return r.head }
 
+// HeadLeft reports that a part of the last head was not handed on yet: p was too small for all of it.
+func (r *Reader) HeadLeft() bool { return r.ready > 0 && !r.raw }
+
 // AtBoundary reports that the last request was read whole, to the last byte of its body, and that no byte of a
 // next one has come: the connection is idle, and may be closed without an answer. It says nothing about the bytes
 // that the server has not consumed yet.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -103,8 +102,8 @@ func TestNothingIsReadAfterAViolation(t *testing.T) {
 			t.Fatalf("read %d, %v", n, err)
 		}
 	}
-	if len(src.data) != left || left == 0 {
-		t.Fatalf("%d bytes were left, now %d", left, len(src.data))
+	if len(src.data) != left || left == 0 || r.AtBoundary() || r.Pipelined() {
+		t.Fatalf("%d bytes were left, now %d; at boundary %v, pipelined %v", left, len(src.data), r.AtBoundary(), r.Pipelined())
 	}
 }
 
@@ -130,7 +129,7 @@ func TestBytesThatCameWithAnErrorAreJudgedFirst(t *testing.T) {
 	if n, err := r.Read(p); err != nil || string(p[:n]) != get() {
 		t.Fatalf("%q, %v", p[:n], err)
 	}
-	r = NewGuard(small).NewReader(&together{get()})
+	r = NewGuard(small).NewReader(&together{get(), io.EOF})
 	if n, err := r.Read(p); err != nil || string(p[:n]) != get() {
 		t.Fatalf("%q, %v", p[:n], err)
 	}
@@ -139,13 +138,16 @@ func TestBytesThatCameWithAnErrorAreJudgedFirst(t *testing.T) {
 	}
 }
 
-// together returns its bytes and io.EOF in one call, as a Reader may.
-type together struct{ s string }
+// together returns its bytes and its error in one call, as a Reader may, again and again.
+type together struct {
+	s   string
+	err error
+}
 
 func (s *together) Read(p []byte) (int, error) {
 	n := copy(p, s.s)
 	s.s = s.s[n:]
-	return n, io.EOF
+	return n, s.err
 }
 
 // lateReader is a connection whose deadline has passed.
@@ -165,35 +167,6 @@ func TestLateHeadIs408AndAnIdleConnectionIsNot(t *testing.T) {
 	r = NewGuard(small).NewReader(io.MultiReader(strings.NewReader("\r\n"), lateReader{}))
 	if n, err := r.Read(p); n != 0 || err != os.ErrDeadlineExceeded || !r.AtBoundary() {
 		t.Fatalf("read %d, %v, at boundary %v", n, err, r.AtBoundary())
-	}
-}
-
-func TestSourceIsToldThatAHeadHasBegun(t *testing.T) {
-	var began []bool
-	var r *Reader
-	src := &pieces{[]byte(get() + get()), 20}
-	r = NewGuard(small).NewReader(readerFunc(func(p []byte) (int, error) {
-		began = append(began, r.Pipelined())
-		return src.Read(p)
-	}))
-	r.Read(make([]byte, len(get())))
-	r.Read(make([]byte, len(get())))
-	if want := []bool{false, true, true, true}; !slices.Equal(began, want) {
-		t.Fatalf("began %v, want %v", began, want)
-	}
-}
-
-func TestTunnelHandsOnWhatIsNotHTTP(t *testing.T) {
-	head := get("Connection: Upgrade", "Upgrade: websocket")
-	frames := "\x81\x05hello\r\n\n\x00"
-	r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader(head+frames), strings.NewReader(frames)))
-	p := make([]byte, 4096)
-	if n, err := r.Read(p); err != nil || string(p[:n]) != head {
-		t.Fatalf("%q, %v", p[:n], err)
-	}
-	r.Tunnel()
-	if all, err := io.ReadAll(r); err != nil || string(all) != frames+frames {
-		t.Fatalf("%q, %v", all, err)
 	}
 }
 
@@ -268,6 +241,13 @@ func TestMuteSourceIsAnError(t *testing.T) {
 	mute := readerFunc(func([]byte) (int, error) { return 0, nil })
 	if _, err := NewGuard(small).NewReader(mute).Read(make([]byte, 1)); err != io.ErrNoProgress {
 		t.Fatal(err)
+	}
+	for _, head := range []string{post("", "Content-Length: 1"), chunked("")} {
+		r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader(head), mute))
+		r.Read(make([]byte, 4096))
+		if _, err := r.ReadBody(make([]byte, 1)); err != io.ErrNoProgress {
+			t.Fatalf("%q: %v", head, err)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -70,7 +69,7 @@ func TestDrainLeavesTheNextRequestAlone(t *testing.T) {
 	for _, c := range bodies {
 		r := NewGuard(Limits{Header: 16 << 10, Target: 100}).NewReader(&halting{t: t, s: c.head + c.body + get("A: next")})
 		r.Read(p)
-		if !r.DrainBody() || !r.DrainBody() || !r.Pipelined() {
+		if first, again := r.DrainBody(), r.DrainBody(); !first || !again || !r.Pipelined() {
 			t.Fatalf("%.50q: not drained", c.body)
 		}
 		if n, err := r.Read(p); err != nil || string(p[:n]) != get("A: next") {
@@ -142,47 +141,5 @@ func TestHeadIsNeverTakenForItsBody(t *testing.T) {
 				t.Fatalf("behind %.50q: %q, %v", c.body, head, err)
 			}
 		}
-	}
-}
-
-func TestSourceIsToldWhatItsBytesAreFor(t *testing.T) {
-	type told struct{ atBoundary, began, inBody bool }
-	var all []told
-	var r *Reader
-	src := &pieces{[]byte(chunked("1\r\na\r\n0\r\n\r\n") + get()), len(chunked("")) - 5}
-	r = NewGuard(small).NewReader(readerFunc(func(p []byte) (int, error) {
-		if now := (told{r.AtBoundary(), r.Pipelined(), !r.BodyRead()}); len(all) == 0 || all[len(all)-1] != now {
-			all = append(all, now)
-		}
-		n := copy(p[:1], src.data)
-		src.data = src.data[n:]
-		if n == 0 {
-			return 0, io.EOF
-		}
-		return n, nil
-	}))
-	p := make([]byte, 4096)
-	for range 2 {
-		r.Read(p)
-		readAll(r, p)
-	}
-	idle, head, body := told{atBoundary: true}, told{began: true}, told{inBody: true}
-	if want := []told{idle, head, body, idle, head}; !slices.Equal(all, want) {
-		t.Fatalf("told %+v, want %+v", all, want)
-	}
-}
-
-func TestTunnelIsNoBody(t *testing.T) {
-	frames := "5\r\n\x81\x05hello"
-	head := post("", "Connection: Upgrade", "Upgrade: websocket", "Transfer-Encoding: chunked")
-	r := NewGuard(small).NewReader(&pieces{[]byte(head + frames), 1 << 20})
-	p := make([]byte, 4096)
-	r.Read(p)
-	r.Tunnel()
-	if n, err := r.ReadBody(p); n != 0 || err != io.ErrUnexpectedEOF || r.DrainBody() || r.AtBoundary() {
-		t.Fatalf("%q, %v", p[:n], err)
-	}
-	if all, err := io.ReadAll(r); err != nil || string(all) != frames || r.AtBoundary() {
-		t.Fatalf("%q, %v", all, err)
 	}
 }

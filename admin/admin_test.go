@@ -1,0 +1,126 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// shelf is a store of one SKU.
+type shelf struct{ left int64 }
+
+func (s *shelf) Read(_ context.Context, sku string) (Stock, error) {
+	if sku != "1001" {
+		return Stock{}, fmt.Errorf("%q: %w", sku, ErrNoSKU)
+	}
+	return Stock{sku, s.left, true}, nil
+}
+
+func (s *shelf) Set(ctx context.Context, sku string, left int64) (Stock, error) {
+	s.left = left
+	return s.Read(ctx, sku)
+}
+
+func (s *shelf) Add(ctx context.Context, sku string, delta int64) (Stock, error) {
+	s.left += delta
+	return s.Read(ctx, sku)
+}
+
+func (s *shelf) List(context.Context, int) ([]Stock, error) {
+	return []Stock{{"1001", s.left, true}}, nil
+}
+
+// ask sends one request as it would arrive from a caller.
+func ask(h http.Handler, method, target, body string, set func(*http.Request)) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	r.RemoteAddr, r.Host = "127.0.0.1:5555", "127.0.0.1:8090"
+	if set != nil {
+		set(r)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestStockIsReadAndSet(t *testing.T) {
+	store := &shelf{left: 3}
+	h := (&API{Store: store, Log: slog.New(slog.DiscardHandler)}).Handler()
+	for _, tt := range []struct {
+		method, path, body string
+		status             int
+		left               int64
+	}{
+		{"GET", "/api/v1/stock/1001", "", 200, 3},
+		{"POST", "/api/v1/stock/1001", `{"set": 10}`, 200, 10},
+		{"POST", "/api/v1/stock/1001", `{"add": -4}`, 200, 6},
+		{"POST", "/api/v1/stock/1001", `{"set": -1}`, 400, 6},
+		{"POST", "/api/v1/stock/1001", `{"set": 1, "add": 1}`, 400, 6},
+		{"POST", "/api/v1/stock/1001", `{"sett": 1}`, 400, 6},
+		{"POST", "/api/v1/stock/1001", `{}`, 400, 6},
+		{"POST", "/api/v1/stock/1001", `{"set": ` + strings.Repeat(" ", 5000) + `1}`, 400, 6},
+		{"POST", "/api/v1/stock/a%20b", `{"set": 1}`, 400, 6},
+		{"GET", "/api/v1/stock/7", "", 404, 6},
+		{"GET", "/api/v1/stock", "", 200, 6},
+		{"DELETE", "/api/v1/stock/1001", "", 405, 6},
+	} {
+		w := ask(h, tt.method, tt.path, tt.body, nil)
+		if w.Code != tt.status || store.left != tt.left {
+			t.Errorf("%s %s %.40s: %d %s, left %d; want %d, left %d", tt.method, tt.path, tt.body, w.Code, w.Body, store.left, tt.status, tt.left)
+		}
+	}
+}
+
+func TestWithoutATokenOnlyThisMachineByItsOwnNameIsAnswered(t *testing.T) {
+	h := (&API{Store: &shelf{}, Log: slog.New(slog.DiscardHandler)}).Handler()
+	for name, tt := range map[string]struct {
+		set  func(*http.Request)
+		want int
+	}{
+		"this machine":           {nil, 200},
+		"by name":                {func(r *http.Request) { r.Host = "localhost:8090" }, 200},
+		"IPv6":                   {func(r *http.Request) { r.RemoteAddr, r.Host = "[::1]:5555", "[::1]:8090" }, 200},
+		"elsewhere":              {func(r *http.Request) { r.RemoteAddr = "192.0.2.1:5555" }, 403},
+		"a page with a fake DNS": {func(r *http.Request) { r.Host = "evil.example" }, 403},
+		"a page of another site": {func(r *http.Request) {
+			r.Method = "POST"
+			r.Body = io.NopCloser(strings.NewReader(`{"set": 1}`))
+			r.Header.Set("Sec-Fetch-Site", "cross-site")
+		}, 403},
+	} {
+		if w := ask(h, "GET", "/api/v1/stock/1001", "", tt.set); w.Code != tt.want {
+			t.Errorf("%s: %d %s, want %d", name, w.Code, w.Body, tt.want)
+		}
+	}
+}
+
+func TestTokenIsAskedForFromEverybody(t *testing.T) {
+	h := (&API{Store: &shelf{}, Token: "secret", Log: slog.New(slog.DiscardHandler)}).Handler()
+	for authorization, want := range map[string]int{"": 401, "Bearer wrong": 401, "secret": 401, "Bearer secret": 200} {
+		w := ask(h, "GET", "/api/v1/stock/1001", "", func(r *http.Request) { r.Header.Set("Authorization", authorization) })
+		if w.Code != want || strings.Contains(w.Body.String(), "secret") {
+			t.Errorf("%q: %d %s, want %d", authorization, w.Code, w.Body, want)
+		}
+	}
+}
+
+func TestReadyWhenEveryCheckPasses(t *testing.T) {
+	well := true
+	h := Ops([]Check{{"shop", func() (string, bool) { return "1 of 1", true }}, {"redis", func() (string, bool) { return "away", well }}}, prometheus.NewRegistry())
+	if w := ask(h, "GET", "/readyz", "", nil); w.Code != 200 || w.Body.String() != "ready\n" {
+		t.Errorf("%d %q", w.Code, w.Body)
+	}
+	well = false
+	if w := ask(h, "GET", "/readyz?verbose", "", nil); w.Code != 503 || w.Body.String() != "ok   shop: 1 of 1\nFAIL redis: away\nnot ready\n" {
+		t.Errorf("%d %q", w.Code, w.Body)
+	}
+	if w := ask(h, "GET", "/livez", "", nil); w.Code != 200 {
+		t.Errorf("not ready is not dead: %d", w.Code)
+	}
+}

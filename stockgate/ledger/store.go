@@ -1,0 +1,121 @@
+// Package ledger takes units of stock before an order is forwarded, and knows of each what became of it.
+//
+// It promises that units held and sold never exceed the total, that a serial is reserved at most once whatever is
+// sent twice, and that a unit whose order may exist is never given to somebody else. A loser writes nothing.
+//
+// It refuses to decide what is unknown: a hold without an outcome stays held until somebody who knows confirms or
+// releases it.
+package ledger
+
+import "context"
+
+// Code is what the ledger says of one reservation.
+type Code int8
+
+// The codes of the protocol.
+const (
+	Held       Code = 1  // a new hold: forward
+	ReplayHeld Code = 2  // this serial is held already: never forward again
+	ReplaySold Code = 3  // this serial is confirmed already: the outcome once more
+	SoldOut    Code = 0  // too few units are free
+	NotOnSale  Code = -1 // the SKU's state is not "on"
+	UserLimit  Code = -2 // the user holds or has bought as many as one may
+	OtherOrder Code = -3 // this serial was used for another user or quantity
+	Released   Code = -4 // this serial was released before, or its release came first
+	StaleEpoch Code = -5 // the ledger's epoch is another: learn it, then decide again once
+	UnknownSKU Code = -6 // there is no ledger for this SKU
+)
+
+// Item is one reservation that is asked for.
+type Item struct {
+	Serial   string // 1 to 128 visible ASCII bytes
+	User     string // "" = nobody is identified: no limit a person
+	Quantity int64  // at least 1
+}
+
+// Hint is what every reply carries: how many units were free at a version of an epoch. Of two hints the one with the
+// later epoch, then the later version, is the newer.
+type Hint struct {
+	Free  int64
+	Epoch int64
+	Ver   int64
+	State State
+}
+
+// State says whether a SKU is on sale.
+type State string
+
+const (
+	On     State = "on"
+	Paused State = "paused"
+	Ended  State = "ended"
+	Frozen State = "frozen" // its history may have been lost: nothing is sold until it is reconciled
+)
+
+// Op is what is done to a reservation after it was made.
+type Op string
+
+const (
+	Confirm Op = "confirm" // held to sold
+	Release Op = "release" // held to free
+	Refund  Op = "refund"  // sold to free
+	Adopt   Op = "adopt"   // the shop's database says that this order exists: sold, even beyond the total
+)
+
+// Done is what an Op came to.
+type Done int8
+
+const (
+	Changed     Done = 1  // it was done now
+	Already     Done = 2  // it had been done before
+	WasReleased Done = -4 // confirm or refund of what was released: the shop must cancel it
+	WasSold     Done = -7 // release of what is sold: refused, use Refund
+	NotFound    Done = -8 // confirm or refund of a serial that nobody knows
+	OverTotal   Done = 4  // adopted, and now more is sold than there is: an alarm
+	NoLedger    Done = -6 // there is no ledger for this SKU
+)
+
+// Record is one reservation.
+type Record struct {
+	Serial   string
+	User     string
+	Quantity int64
+	Status   byte  // 'H' held, 'C' confirmed, 'X' released
+	Deadline int64 // Unix ms: until when it is held before the resolver looks; of 'X' when it may be forgotten
+}
+
+// Stock is a SKU's ledger in numbers. Free is total − held − sold, derived and never stored.
+type Stock struct {
+	Hint
+	Total int64
+	Held  int64
+	Sold  int64
+	Limit int64 // units a person; 0 = no limit
+}
+
+// Store is where ledgers are kept: a Redis or a Memory, under one contract. Times are Unix milliseconds. Every
+// call may be repeated after an error: what was done by the first is found by the second.
+type Store interface {
+	// Reserve asks for items of one SKU in order, in one step, and fills codes. epoch 0 = whatever it is.
+	Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []Item, codes []Code) (Hint, error)
+
+	// Finish does op to each of items in order, and fills done. It is idempotent by serial. User and Quantity of an
+	// item are needed for Adopt alone; a release of an unknown serial leaves a tombstone until keep.
+	Finish(ctx context.Context, sku string, now, keep int64, op Op, items []Item, done []Done) (Hint, error)
+
+	// Sweep leases at most limit overdue holds until lease, forgets tombstones whose time has come, and returns the holds.
+	Sweep(ctx context.Context, sku string, now, lease int64, limit int) ([]Record, error)
+
+	// Find looks a serial up; ok is false when nobody knows it.
+	Find(ctx context.Context, sku, serial string) (r Record, ok bool, err error)
+
+	// Look reads the numbers; ok is false when there is no ledger.
+	Look(ctx context.Context, sku string) (s Stock, ok bool, err error)
+
+	// SetTotal makes the ledger, or changes its total; less than held + sold is an error that names both.
+	// limit is what one person may have; 0 = no limit.
+	SetTotal(ctx context.Context, sku string, total, limit int64) (Stock, error)
+
+	// SetState opens, pauses, ends or freezes; freezing raises the epoch.
+	SetState(ctx context.Context, sku string, state State) (Stock, error)
+}
