@@ -86,7 +86,7 @@ func (p *Proxy) build(r *request) Reason {
 		Line:   r.line,
 		Head:   string(r.method) == "HEAD",
 		Order:  r.route.gated(),
-		Stream: r.ctx.Request.Header.IsHTTP11(), // the HTTP library would send chunks to older clients too
+		Stream: r.ctx.Request.Header.IsHTTP11(), // the HTTP library would send chunks to older clients too, where there is no length
 		Key:    clientKey(r),
 	}
 	if p.passHost {

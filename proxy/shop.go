@@ -32,7 +32,7 @@ type Outgoing struct {
 
 	Head   bool   // the method is HEAD: the answer has no body
 	Order  bool   // an order: written at most once, and the pooled connection is probed before
-	Stream bool   // the answer's body may be handed on as a stream; else it is read whole
+	Stream bool   // an answer without a length may be handed on as it comes; else it is read whole
 	Key    uint64 // hash of the client, for policy client_hash
 }
 

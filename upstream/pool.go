@@ -69,7 +69,7 @@ func New(o Options) (*Pool, error) {
 }
 
 // Send implements proxy.Shop. Its bounds in time are those of Options; it waits for nothing else. The
-// body of resp may be a stream (only if out.Stream), which then must be closed. What is left in resp
+// body of resp may be a stream (without a length only if out.Stream), which then must be closed. What is left in resp
 // after another outcome than Answered is an untouched header and an empty body.
 func (p *Pool) Send(out *proxy.Outgoing, resp *fasthttp.Response) proxy.Outcome {
 	return p.send(out, resp, nil)

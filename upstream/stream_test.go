@@ -92,3 +92,35 @@ func TestCutStreamIsCutForTheClient(t *testing.T) {
 		t.Errorf("the client read %q", s)
 	}
 }
+
+// Who cannot take chunks can still take a length: an answer that says it is handed on however large it is, and not held
+// in memory.
+func TestAnswerOfKnownLengthIsHandedOnToAnybody(t *testing.T) {
+	const size = 9 << 20 // more than is read whole
+	for name, c := range map[string]struct {
+		head string
+		want proxy.Outcome
+	}{
+		"counted":     {fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", size), proxy.Answered},
+		"until close": {"HTTP/1.1 200 OK\r\n\r\n", proxy.Broken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shop := newRawShop(t, func(v *visit) {
+				v.request()
+				v.say(c.head)
+				v.say(strings.Repeat("x", size))
+			})
+			out, resp := orderFor("GET", "/large"), new(fasthttp.Response)
+			if o := newPool(t, options(shop.url())).Send(out, resp); o != c.want {
+				t.Fatalf("outcome %d, want %d", o, c.want)
+			}
+			if c.want != proxy.Answered {
+				return
+			}
+			defer resp.CloseBodyStream()
+			if n, err := io.Copy(io.Discard, resp.BodyStream()); n != size || err != nil {
+				t.Errorf("%d bytes of %d: %v", n, size, err)
+			}
+		})
+	}
+}
