@@ -23,7 +23,7 @@ func methodNamed(v []byte) (method []byte, ok bool) {
 			return []byte(m), true
 		}
 	}
-	return v, bytes.IndexAny(v, ", ;") < 0
+	return v, !bytes.ContainsAny(v, ", ;")
 }
 
 // overridden looks for another, gated route that the shop would see if it took method or path from elsewhere.
