@@ -62,15 +62,15 @@ func (a *API) authorized(next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(a.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a.Token == "" {
-			if !loopback(r.RemoteAddr) || !localName(r.Host) {
+			if !fromHere(r) || !localName(r.Host) {
 				fail(w, http.StatusForbidden, "without admin.token_file only callers on this machine are answered")
 				return
 			}
 			next.ServeHTTP(w, r)
 			return
 		}
-		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if got := sha256.Sum256([]byte(given)); subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+		given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if got := sha256.Sum256([]byte(given)); subtle.ConstantTimeCompare(got[:], want[:]) != 1 || !bearer {
 			a.Log.Warn("admin: wrong token", "from", r.RemoteAddr)
 			w.Header().Set("WWW-Authenticate", `Bearer realm="sluice"`)
 			fail(w, http.StatusUnauthorized, "a valid token is needed: Authorization: Bearer …")
@@ -78,6 +78,12 @@ func (a *API) authorized(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// fromHere reports a caller on this machine: over loopback, or over a unix socket, whose other end has no address.
+func fromHere(r *http.Request) bool {
+	at, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return at != nil && at.Network() == "unix" || loopback(r.RemoteAddr)
 }
 
 func loopback(hostport string) bool {
