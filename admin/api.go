@@ -66,7 +66,7 @@ func (a *API) authorized(next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(a.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a.Token == "" {
-			if !loopback(r.RemoteAddr) || !localName(r.Host) {
+			if !fromHere(r) || !localName(r.Host) {
 				fail(w, http.StatusForbidden, "without admin.token_file only callers on this machine are answered")
 				return
 			}
@@ -82,6 +82,12 @@ func (a *API) authorized(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// fromHere reports a caller on this machine: over loopback, or over a unix socket, whose other end has no address.
+func fromHere(r *http.Request) bool {
+	at, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return at != nil && at.Network() == "unix" || loopback(r.RemoteAddr)
 }
 
 func loopback(hostport string) bool {

@@ -153,11 +153,10 @@ type demoGate struct {
 
 func (d *demoCommand) openGate(shop *demo.Shop, stock *stockgate.Memory) (*demoGate, string, error) {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	listeners, err := openAll([]string{d.Listen}, false)
+	ln, err := net.Listen("tcp", d.Listen)
 	if err != nil {
-		return nil, "", err
+		return nil, "", fmt.Errorf("--listen: %w", err)
 	}
-	ln := listeners[0]
 	c, err := config.Parse("demo", fmt.Appendf(nil, demoConfig, ln.Addr(), shop.Addr(), ""), noEnvironment)
 	if err != nil {
 		return nil, "", err
@@ -172,7 +171,15 @@ func (d *demoCommand) openGate(shop *demo.Shop, stock *stockgate.Memory) (*demoG
 		return nil, "", err
 	}
 	go func(ln net.Listener) { _ = g.server.Serve(ln) }(ln) // ends with stop
-	return &demoGate{g, side}, ln.Addr().String(), nil
+	return &demoGate{g, side}, reachable(ln.Addr()), nil
+}
+
+// reachable is an address that a browser can open, also where every interface is listened on.
+func reachable(at net.Addr) string {
+	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return fmt.Sprintf("127.0.0.1:%d", tcp.Port)
+	}
+	return at.String()
 }
 
 func (g *demoGate) stop() {

@@ -148,20 +148,18 @@ func elsewhere(file string, c *config.Config) error {
 	case c.Admin.Listen == "":
 		return fmt.Errorf("stock.source of %s is %q, which only a running gate knows, and its admin.listen is \"\": it cannot be asked", file, c.Stock.Source)
 	}
-	return fmt.Errorf("stock.source of %s is %q: only a running gate knows that stock; add --admin http://%s", file, c.Stock.Source, c.Admin.Listen)
+	return fmt.Errorf("stock.source of %s is %q: only a running gate knows that stock; add --admin %s", file, c.Stock.Source, c.Admin.Listen)
 }
 
 // remoteStore is the store of a running gate, through its control API.
 type remoteStore struct {
 	base, token string
+	client      *http.Client
 }
 
 func (s *stockCommand) remote() (remoteStore, error) {
-	base := s.Admin
-	if !strings.Contains(base, "://") {
-		base = "http://" + base
-	}
-	r := remoteStore{base: strings.TrimRight(base, "/")}
+	var r remoteStore
+	r.base, r.client = caller(s.Admin, stockTimeout)
 	if s.TokenFile != "" {
 		text, err := os.ReadFile(s.TokenFile)
 		if err != nil {
@@ -206,7 +204,7 @@ func (r remoteStore) call(ctx context.Context, method, path string, in, out any)
 	if r.token != "" {
 		req.Header.Set("Authorization", "Bearer "+r.token)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := r.client.Do(req)
 	if err != nil {
 		var dial *net.OpError
 		if errors.As(err, &dial) && dial.Op == "dial" {
