@@ -47,14 +47,16 @@ func (p *Proxy) identify(r *request) Reason {
 
 // takeBodyToRead reads the body where a variable looks into it, or where it could contradict the query.
 func (p *Proxy) takeBodyToRead(r *request) Reason {
-	looks := r.route.needsBody()
-	if !looks && !(r.isForm() && (r.route.sku.uses(arg) || r.route.user.uses(arg))) {
-		return Admitted
+	if !r.route.needsBody() {
+		m := r.media()
+		if !r.route.sku.uses(arg) && !r.route.user.uses(arg) || m.content == otherContent && !m.odd {
+			return Admitted
+		}
 	}
 	if reason := p.takeBody(r); reason != Admitted {
 		return reason
 	}
-	if looks && !r.readable() {
+	if len(r.body) > 0 && !r.readable() {
 		return Ambiguous
 	}
 	return Admitted
