@@ -176,7 +176,7 @@ func (s *Server) admit(nc net.Conn, peer netip.Addr) {
 	s.mu.Lock()
 	s.open[c] = struct{}{}
 	s.mu.Unlock()
-	go s.serve(c)
+	go s.greet(c)
 }
 
 // broken answers a request that cannot be understood, or did not arrive, and ends its connection.
