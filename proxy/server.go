@@ -198,7 +198,9 @@ func (s *Server) broken(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &late) && late.Timeout():
 		reason, status = TooSlow, fasthttp.StatusRequestTimeout
 	}
-	s.malformed[c.violation.Kind].Add(1)
+	if c.violation.Kind != 0 {
+		s.malformed[c.violation.Kind].Add(1)
+	}
 	s.proxy.refuseBroken(ctx, reason, status)
 }
 
