@@ -24,7 +24,7 @@ func (p *Proxy) forward(r *request) Reason {
 	} else {
 		outcome = p.shop.Send(&r.out, resp)
 	}
-	r.shard.took[r.route.index][outcome].observe(time.Duration(p.clock() - r.now))
+	r.tally().took[outcome].observe(time.Duration(p.clock() - r.now))
 	switch outcome {
 	case NotSent:
 		return NoUpstream

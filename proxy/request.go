@@ -68,6 +68,9 @@ func (r *request) clientText() []byte {
 	return r.clientBuffer
 }
 
+// tally is where what becomes of this request is counted.
+func (r *request) tally() *tally { return &r.route.tallies[r.shard.index] }
+
 // head is what is known of the request's body before any of it is read.
 func (r *request) head() wire.Head { return r.conn.reader.Head() }
 
