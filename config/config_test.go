@@ -130,6 +130,21 @@ func TestSecretIsReadFromBesideTheFileAndNeverPrinted(t *testing.T) {
 	}
 }
 
+func TestCertificateIsFoundFromBesideTheFile(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "config.toml")
+	if err := os.WriteFile(path, []byte(whole("[server.tls]\ncert_file = \"tls.crt\"\nkey_file = \"/run/tls.key\"")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pair := *c.Server.TLS; pair.CertFile != filepath.Join(folder, "tls.crt") || pair.KeyFile != "/run/tls.key" {
+		t.Errorf("found at %q and %q", pair.CertFile, pair.KeyFile)
+	}
+}
+
 func TestSecretLargerThanItsBoundIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "long")
 	if err := os.WriteFile(path, make([]byte, maxSecret+1), 0o600); err != nil {

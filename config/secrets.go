@@ -10,9 +10,12 @@ import (
 // maxSecret bounds a file that holds one password or token.
 const maxSecret = 4 << 10
 
-// readSecrets reads the *_file keys that hold a value. A relative path starts from the configuration's folder,
-// so that it means the same wherever sluice is started.
+// readSecrets reads the *_file keys that hold a value, and finds those that are read later. A relative path starts from
+// the configuration's folder, so that it means the same wherever sluice is started.
 func (c *Config) readSecrets(r *report, folder string) {
+	if t := c.Server.TLS; t != nil {
+		t.CertFile, t.KeyFile = from(folder, t.CertFile), from(folder, t.KeyFile)
+	}
 	c.Stock.Redis.Password = r.secret("stock.redis.password_file", folder, c.Stock.Redis.PasswordFile)
 	c.Admin.Token = r.secret("admin.token_file", folder, c.Admin.TokenFile)
 }
@@ -22,9 +25,7 @@ func (r *report) secret(key, folder, path string) Secret {
 	if path == "" {
 		return ""
 	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(folder, path)
-	}
+	path = from(folder, path)
 	text, err := readSome(path)
 	value := strings.TrimRight(string(text), "\r\n")
 	switch {
@@ -38,6 +39,14 @@ func (r *report) secret(key, folder, path string) Secret {
 		r.fail(key, "%s holds more than one line; write the value alone into it", path)
 	}
 	return Secret(value)
+}
+
+// from is where a path leads that starts in folder.
+func from(folder, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(folder, path)
 }
 
 func readSome(path string) ([]byte, error) {

@@ -81,6 +81,11 @@ match = "GET /three/{sku}"
 gate = "check"
 sku = "$coookie_sku"
 `, []string{":4: route[1].match: ", ":11: route[2].sku: ", ":16: route[3].sku: "}},
+		"certificate": {`upstream.targets = ["http://127.0.0.1:9000"]
+[server.tls]
+cert_file = "none.crt"
+key_file = "none.key"
+` + routes, []string{":2: server.tls: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := file(t, c.text)
@@ -100,6 +105,8 @@ func TestExitCodesTellFailureFromMisuse(t *testing.T) {
 	nothing := filepath.Join(t.TempDir(), "nothing.toml")
 	nobody := strings.TrimPrefix(nowhere(t), "http://")
 	memory := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\n"+routes)
+	silent := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nadmin.listen = \"\"\n"+routes)
+	off := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"off\"\n"+strings.Replace(routes, "check", "limit", 1))
 	for _, c := range []struct {
 		args      string
 		code      int
@@ -110,6 +117,9 @@ func TestExitCodesTellFailureFromMisuse(t *testing.T) {
 		{"run --from :0", 1, "--to"},
 		{"stock get 1001 --config " + memory, 1, "--admin"},
 		{"stock get 1001 --admin http://" + nobody, 1, "no gate answers"},
+		{"stock set {1001} 5 --admin http://" + nobody, 1, "no request can name it"},
+		{"stock get 1001 --config " + silent, 1, "cannot be asked"},
+		{"stock get 1001 --config " + off, 1, "no stock is kept"},
 		{"healthcheck --ops " + nobody, 1, "refused"},
 		{"explain nonsense --ip here --config " + memory, 1, "--ip"},
 		{"", 2, ""},
@@ -118,7 +128,12 @@ func TestExitCodesTellFailureFromMisuse(t *testing.T) {
 		{"stock", 2, ""},
 		{"stock set 1001", 2, "left"},
 		{"stock set 1001 many", 2, "many"},
+		{"stock list --limit=-1 --admin http://" + nobody, 2, "--limit"},
+		{"stock list --limit=0 --config " + memory, 2, "--limit"},
 		{"run --mode watch", 2, "watch"},
+		{"demo --shoppers=0", 2, "--shoppers"},
+		{"demo --units=-1", 2, "--units"},
+		{"demo --patience=0s", 2, "--patience"},
 	} {
 		s := run(t, "", strings.Fields(c.args)...)
 		if s.code != c.code || !strings.Contains(s.complaint, c.complaint) {

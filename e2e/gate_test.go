@@ -60,10 +60,20 @@ func gate(t *testing.T, settings ...string) *running {
 	if !strings.Contains(text, "server.shutdown_delay") {
 		text = "server.shutdown_delay = \"0s\"\n" + text
 	}
-	g := &running{t: t, file: file(t, listeners+text), ended: make(chan struct{})}
+	if !strings.Contains(text, "server.listen =") {
+		text = listeners + text
+	}
+	path := file(t, text)
+	return start(t, path, exec.Command(binary, "run", "--config", path))
+}
+
+// start runs a gate by a command of the test's own.
+func start(t *testing.T, path string, command *exec.Cmd) *running {
+	t.Helper()
+	g := &running{t: t, file: path, ended: make(chan struct{})}
 	g.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: long}
-	g.process = exec.Command(binary, "run", "--config", g.file)
-	g.process.Env, g.process.Stderr = surroundings(), &g.log
+	g.process = command
+	g.process.Env, g.process.Stderr = append(surroundings(), command.Env...), &g.log
 	if err := g.process.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memory is the resident memory of the gate in KiB.
-func (g *running) memory() int {
+// resident is the resident memory of the gate in KiB.
+func (g *running) resident() int {
 	g.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.process.Process.Pid))
 	if err != nil {
@@ -37,9 +37,9 @@ func (g *running) memory() int {
 	return 0
 }
 
-// crowded opens n connections from as many addresses as the default limit of one asks for; fewer where this process may
+// throng opens n connections from as many addresses as the default limit of one asks for; fewer where this process may
 // not open so many files.
-func crowded(t *testing.T, address string, n int) []net.Conn {
+func throng(t *testing.T, address string, n int) []net.Conn {
 	t.Helper()
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
@@ -66,7 +66,7 @@ func TestIdleConnectionsAreCheap(t *testing.T) {
 	}
 	shop := open(t, nil)
 	g := gate(t, shop.setting(), `stock.source = "off"`, "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"")
-	all := crowded(t, g.front, 10_000)
+	all := throng(t, g.front, 10_000)
 	for _, c := range all {
 		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: shop\r\n\r\n"); err != nil {
 			t.Fatal(err)
@@ -81,7 +81,7 @@ func TestIdleConnectionsAreCheap(t *testing.T) {
 	}
 	time.Sleep(time.Second) // until all of them wait
 	most := 20<<10 + 80<<10*len(all)/10_000
-	got := g.memory()
+	got := g.resident()
 	t.Logf("%d idle connections: %d KiB in all", len(all), got)
 	if got > most {
 		t.Errorf("%d idle connections: %d KiB, want at most %d", len(all), got, most)
@@ -96,14 +96,14 @@ func TestAnnouncedBodiesCostWhatHasArrived(t *testing.T) {
 	shop := open(t, nil)
 	g := gate(t, shop.setting(), `stock.source = "off"`, "limits.concurrency.max_in_flight = 100000",
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"")
-	all := crowded(t, g.front, 5_000)
+	all := throng(t, g.front, 5_000)
 	for _, c := range all {
 		if _, err := io.WriteString(c, "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 204800\r\n\r\nx"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	time.Sleep(time.Second)
-	got := g.memory()
+	got := g.resident()
 	t.Logf("%d announced bodies of 200 KiB: %d KiB in all", len(all), got)
 	if got > 120<<10 {
 		t.Errorf("%d announced bodies: %d KiB, want at most %d", len(all), got, 120<<10)

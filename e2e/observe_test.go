@@ -48,8 +48,9 @@ func TestObserveRefusesNothingAndCountsEverything(t *testing.T) {
 			t.Errorf("no %s was observed", reason)
 		}
 	}
-	if n := g.metric("sluice_refused_connections_total", `reason="ip_conns"`); n == 0 {
+	if n := g.metric("sluice_observed_connection_refusals_total", `reason="ip_conns"`); n == 0 {
 		t.Error("no ip_conns was observed")
 	}
+	g.wantMetric(0, "sluice_refused_connections_total")
 	g.wantMetric(0, "sluice_refused_requests_total")
 }

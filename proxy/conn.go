@@ -44,6 +44,7 @@ type Conn struct {
 	begun     bool        // first is the first byte of a request
 	first     [1]byte
 	tunneled  atomic.Bool // left HTTP; what arrives is not for the judge
+	beside    io.Closer   // what lasts as long as the connection; nil = nothing
 	violation wire.Violation
 	unread    bool // part of a request was left unread: closing at once would reset the answer away
 	closed    sync.Once
@@ -172,6 +173,9 @@ func (c *Conn) Close() (err error) {
 		return nil
 	}
 	c.closed.Do(func() {
+		if c.beside != nil {
+			_ = c.beside.Close()
+		}
 		if c.unread {
 			linger(c.Conn)
 		}

@@ -34,14 +34,24 @@ func (r *request) decoded(raw []byte, plus bool) ([]byte, Reason) {
 	return v, Admitted
 }
 
-// argument looks a name up in the query; a form body may not name it as well.
+// argument looks a name up in the query; the body may not name it as well.
 func (r *request) argument(name string) ([]byte, Reason) {
 	v, reason := r.pair(r.query, name)
-	if reason != Admitted || !r.isForm() {
+	if reason != Admitted || len(r.body) == 0 {
 		return v, reason
 	}
-	if other, reason := r.pair(r.body, name); reason != Admitted || other != nil {
-		return nil, Ambiguous
+	switch r.media().content {
+	case formContent:
+		if other, reason := r.pair(r.body, name); reason != Admitted || other != nil {
+			return nil, Ambiguous
+		}
+	case jsonContent:
+		if !r.parseJSON() {
+			return nil, BadRequest
+		}
+		if other, reason := walkJSON(r.json, []string{name}); reason != Admitted || other != nil {
+			return nil, Ambiguous
+		}
 	}
 	return v, Admitted
 }
@@ -79,7 +89,7 @@ func (r *request) pair(list []byte, name string) (value []byte, reason Reason) {
 		if !alias(r, key, name) {
 			continue
 		}
-		if value != nil || string(key) != name {
+		if value != nil || string(key) != name || bytes.IndexByte(raw, ';') >= 0 {
 			return nil, Ambiguous
 		}
 		if value, reason = r.decoded(raw, true); reason != Admitted {
@@ -97,42 +107,4 @@ func cut(b []byte, sep byte) (before, after []byte) {
 		return b[:i], b[i+1:]
 	}
 	return b, nil
-}
-
-// alias reports whether a framework could read key as name: decoded, without letter case, with PHP's
-// folding of " . [" into "_" and its arrays name[].
-func alias(r *request, key []byte, name string) bool {
-	if string(key) == name {
-		return true
-	}
-	if len(key) < len(name) {
-		return false
-	}
-	start := len(r.value)
-	r.value = append(r.value, key...)
-	k := unescape(r.value[start:start], r.value[start:])
-	r.value = r.value[:start]
-	for len(k) > 0 && (k[0] == ' ' || k[0] == '+') {
-		k = k[1:]
-	}
-	if i := bytes.IndexAny(k, "[\x00"); i > 0 {
-		k = k[:i]
-	}
-	if len(k) != len(name) {
-		return false
-	}
-	for i, c := range k {
-		if foldName(c) != foldName(name[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func foldName(c byte) byte {
-	switch c {
-	case ' ', '+', '.', '[':
-		return '_'
-	}
-	return lower(c)
 }

@@ -29,7 +29,7 @@ func (p *Proxy) identify(r *request) Reason {
 		if r.sku, reason = r.route.sku.value(r); reason != Admitted {
 			return reason
 		}
-		if !validSKU(r.sku) {
+		if !ValidSKU(r.sku) {
 			r.sku = nil
 			return BadRequest
 		}
@@ -47,14 +47,16 @@ func (p *Proxy) identify(r *request) Reason {
 
 // takeBodyToRead reads the body where a variable looks into it, or where it could contradict the query.
 func (p *Proxy) takeBodyToRead(r *request) Reason {
-	looks := r.route.needsBody()
-	if !looks && !(r.isForm() && (r.route.sku.uses(arg) || r.route.user.uses(arg))) {
-		return Admitted
+	if !r.route.needsBody() {
+		m := r.media()
+		if !r.route.sku.uses(arg) && !r.route.user.uses(arg) || m.content == otherContent && !m.odd {
+			return Admitted
+		}
 	}
 	if reason := p.takeBody(r); reason != Admitted {
 		return reason
 	}
-	if looks && !r.readable() {
+	if len(r.body) > 0 && !r.readable() {
 		return Ambiguous
 	}
 	return Admitted
@@ -78,8 +80,9 @@ func bodyFault(err error) Reason {
 	return Malformed
 }
 
-// validSKU: 1 to 128 bytes without control characters, spaces and braces, which would break or move a Redis key.
-func validSKU(b []byte) bool {
+// ValidSKU reports whether a request may name this SKU: 1 to 128 bytes without control characters, spaces and braces,
+// which would break or move a Redis key.
+func ValidSKU(b []byte) bool {
 	if len(b) == 0 || len(b) > maxSKU {
 		return false
 	}

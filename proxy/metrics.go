@@ -16,6 +16,7 @@ var (
 	decidedDesc   = prometheus.NewDesc("sluice_decision_duration_seconds", "How long the gate took to decide, one request in 64.", nil, nil)
 	panicsDesc    = prometheus.NewDesc("sluice_panics_total", "Faults of the gate's own that were caught while it handled a request.", nil, nil)
 	connRefused   = prometheus.NewDesc("sluice_refused_connections_total", "Connections refused before any HTTP was read, by reason.", []string{"reason"}, nil)
+	connObserved  = prometheus.NewDesc("sluice_observed_connection_refusals_total", "Connections that mode = \"observe\" let in although enforcing would have refused them.", []string{"reason"}, nil)
 	malformedDesc = prometheus.NewDesc("sluice_malformed_requests_total", "Requests that are not HTTP/1.1 as it must be, by kind.", []string{"kind"}, nil)
 )
 
@@ -97,6 +98,7 @@ func (t *total) emit(ch chan<- prometheus.Metric, d *prometheus.Desc, labels ...
 // Describe implements prometheus.Collector.
 func (s *Server) Describe(ch chan<- *prometheus.Desc) {
 	ch <- connRefused
+	ch <- connObserved
 	ch <- malformedDesc
 }
 
@@ -104,6 +106,7 @@ func (s *Server) Describe(ch chan<- *prometheus.Desc) {
 func (s *Server) Collect(ch chan<- prometheus.Metric) {
 	for _, reason := range []Reason{ConnOpen, IPConns} {
 		counter(ch, connRefused, float64(s.refused[reason].Load()), reason.String())
+		counter(ch, connObserved, float64(s.observed[reason].Load()), reason.String())
 	}
 	counter(ch, connRefused, float64(s.unproven.Load()), "no_proxy_header")
 	for kind := range s.malformed {

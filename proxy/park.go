@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"crypto/tls"
 	"io"
 	"time"
 )
@@ -11,6 +12,16 @@ import (
 
 // parkAfter is that moment. Shorter, and busy connections would be parked between their requests.
 const parkAfter = 100 * time.Millisecond
+
+// welcome takes a connection that was let in to its first request. A flood of connections that say nothing costs no
+// more than idle ones.
+func (s *Server) welcome(c *Conn) {
+	if !c.shakeHands() {
+		_ = c.Close()
+		return
+	}
+	c.park()
+}
 
 // serve hands the connection to the HTTP library for as long as requests come.
 func (s *Server) serve(c *Conn) {
@@ -33,6 +44,19 @@ func (c *Conn) move(head []byte) (int, error) {
 	c.moving = true
 	c.begunHead = append([]byte(nil), head...)
 	return 0, io.EOF
+}
+
+// shakeHands brings TLS up, within the time for a head and before anything is read. A handshake within the first read
+// would have only that read's time, parkAfter, and crypto/tls gives up for good on one that was interrupted.
+func (c *Conn) shakeHands() bool {
+	t, secure := c.Conn.(*tls.Conn)
+	if !secure {
+		return true
+	}
+	if t.SetDeadline(deadline(c.server.ReadHeaderTimeout)) != nil || t.Handshake() != nil {
+		return false
+	}
+	return t.SetDeadline(time.Time{}) == nil
 }
 
 // park waits for the first byte of the next request, for as long as the connection may be idle.

@@ -1,10 +1,8 @@
 package proxy
 
-import "bytes"
-
 // A shop's router may decode, fold and tidy a path before it decides whose request this is. The gate
-// matches the path as received, and once more in the loosest form that a shop might make of it: when the
-// two lead to different routes and one of them is gated, the request is refused as ambiguous.
+// matches the path as received, and then in every form that a shop might make of it: when one of them leads to
+// another route, and either is gated, the request is refused as ambiguous.
 
 // plainPath reports whether no router on earth could read path in two ways: the fast path.
 // Letter case and a slash at the end are left to the caller (folds).
@@ -32,72 +30,42 @@ func folds(path []byte) bool {
 	return false
 }
 
-// loosePath appends to dst the path after everything that routers are known to do to it: decoding,
-// twice or three times; \ as /; the cut of ;parameters; the collapse of // and the resolution of dots.
-func loosePath(dst, path []byte) []byte {
-	start := len(dst)
-	dst = append(dst, path...)
-	for range 3 {
-		decoded := unescape(dst[start:start], dst[start:])
-		if len(decoded) == len(dst)-start {
-			break
-		}
-		dst = dst[:start+len(decoded)]
-	}
-	// A decoded ? or # ends the path for a router that decodes first.
-	if i := bytes.IndexAny(dst[start:], "?#"); i >= 0 {
-		dst = dst[:start+i]
-	}
-	return dst[:start+tidy(dst[start:])]
-}
-
-// tidy resolves in place what needs no more room than it had: slashes, dots, parameters. It returns the new length.
-func tidy(p []byte) int {
-	if len(p) == 0 {
-		return 0
-	}
-	w := 0
-	for i := 0; i < len(p); {
-		for i < len(p) && (p[i] == '/' || p[i] == '\\') {
-			i++
-		}
-		from := i
-		for i < len(p) && p[i] != '/' && p[i] != '\\' {
-			i++
-		}
-		part := p[from:i]
-		if cut := bytes.IndexByte(part, ';'); cut >= 0 {
-			part = part[:cut]
-		}
-		switch string(part) {
-		case "", ".":
-		case "..":
-			w = max(0, bytes.LastIndexByte(p[:w], '/'))
-		default:
-			p[w] = '/'
-			w += 1 + copy(p[w+1:], part)
-		}
-	}
-	if w == 0 {
-		p[0] = '/'
-		w = 1
-	}
-	return w
-}
-
 // unescape appends src with each valid %XX replaced. dst may be src[:0]: it never grows.
 func unescape(dst, src []byte) []byte {
 	for i := 0; i < len(src); i++ {
-		if src[i] == '%' && i+2 < len(src) {
-			if hi, lo := unhex(src[i+1]), unhex(src[i+2]); hi|lo < 16 {
-				dst = append(dst, hi<<4|lo)
-				i += 2
-				continue
-			}
+		c, escaped := escape(src[i:])
+		if escaped {
+			i += 2
 		}
-		dst = append(dst, src[i])
+		dst = append(dst, c)
 	}
 	return dst
+}
+
+// unescapeBut undoes the escapes in path, in place; those of a slash only if slash.
+func unescapeBut(path []byte, slash bool) []byte {
+	to := path[:0]
+	for i := 0; i < len(path); i++ {
+		c, escaped := escape(path[i:])
+		switch {
+		case escaped && c == '/' && !slash:
+			c = path[i]
+		case escaped:
+			i += 2
+		}
+		to = append(to, c)
+	}
+	return to
+}
+
+// escape reads the first byte of b, or the escape that stands there.
+func escape(b []byte) (c byte, escaped bool) {
+	if b[0] == '%' && len(b) > 2 {
+		if hi, lo := unhex(b[1]), unhex(b[2]); hi|lo < 16 {
+			return hi<<4 | lo, true
+		}
+	}
+	return b[0], false
 }
 
 // unhex returns 0 to 15, or 255 for what is no hex digit.

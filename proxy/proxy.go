@@ -41,6 +41,7 @@ type Proxy struct {
 	routes       []route
 	noRoute      route // stands for requests that no route takes
 	gatedAny     bool
+	formMethods  bool // a form could name the method of a gated route
 	observe      bool
 	trusted      []netip.Prefix
 	clientHeader string
@@ -72,7 +73,7 @@ func New(o Options) (*Proxy, error) {
 		return nil, err
 	}
 	p := &Proxy{
-		routes: routes, noRoute: route{Route: Route{Name: "none"}, index: len(routes)},
+		routes: routes, noRoute: route{Route: Route{Name: noRouteName}, index: len(routes)},
 		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader,
 		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers,
 		shop: o.Shop, stock: o.Stock, windows: o.Windows, places: o.Places,
@@ -86,6 +87,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	for i := range routes {
 		p.gatedAny = p.gatedAny || routes[i].gated()
+		p.formMethods = p.formMethods || routes[i].gated() && routes[i].pattern.method != "" && routes[i].pattern.method != "POST"
 	}
 	p.counts = newCounts(4*runtime.GOMAXPROCS(0), len(routes)+1)
 	p.pool.New = func() any { return new(request) }
@@ -128,7 +130,7 @@ func (p *Proxy) Handle(ctx *fasthttp.RequestCtx) {
 func (p *Proxy) decide(r *request) (reason Reason, wait time.Duration) {
 	p.takeID(r)
 	reason = p.match(r)
-	if reason == Admitted && (r.route.Gate == Pass || preflight(&r.ctx.Request.Header)) {
+	if reason == Admitted && (r.route.Gate == Pass || preflight(r)) {
 		return Admitted, 0
 	}
 	if wait, ok := r.conn.allow(r.ctx.Time()); !ok {

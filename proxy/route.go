@@ -1,10 +1,6 @@
 package proxy
 
-import (
-	"fmt"
-
-	"github.com/valyala/fasthttp"
-)
+import "fmt"
 
 // Gate is the rung of the ladder that a route stands on.
 type Gate uint8
@@ -33,6 +29,10 @@ type route struct {
 	user    variable
 }
 
+// noRouteName is the label of requests that no route takes. A route of that name would make each of its metrics stand
+// twice, and the whole page of metrics an error.
+const noRouteName = "none"
+
 // gated reports whether the gate judges what is in the request, so that the shop must read the same.
 func (r *route) gated() bool { return r.Gate != Pass }
 
@@ -43,6 +43,9 @@ func (r *route) needsBody() bool { return r.sku.inBody() || r.user.inBody() }
 
 func compileRoute(index int, in Route) (route, error) {
 	r := route{Route: in, index: index}
+	if in.Name == noRouteName {
+		return r, &RouteError{in.Name, "name", fmt.Errorf("%q is what metrics call requests that no route takes; choose another name", in.Name)}
+	}
 	var err error
 	if r.pattern, err = parsePattern(in.Match); err != nil {
 		return r, &RouteError{in.Name, "match", err}
@@ -116,14 +119,16 @@ func (p *Proxy) match(r *request) Reason {
 	r.method, r.host = h.Method(), r.hostBuffer
 	r.path, r.query = splitTarget(h.RequestURI())
 	r.route = p.find(r.method, r.path, r, false)
-	plain := plainPath(r.path)
-	if p.gatedAny && (!plain || folds(r.path)) {
+	if p.gatedAny && (!plainPath(r.path) || folds(r.path) || !r.route.gated() && hasEnding(r.path)) {
 		if reason := p.matchLoose(r); reason != Admitted {
 			return reason
 		}
 	}
 	if r.route == &p.noRoute {
 		return NoRoute
+	}
+	if p.gatedAny {
+		return p.overridden(r)
 	}
 	return Admitted
 }
@@ -138,28 +143,53 @@ func (p *Proxy) find(method, path []byte, r *request, fold bool) *route {
 	return &p.noRoute
 }
 
-// matchLoose looks for another, gated route that a lenient shop could see in this path.
+// matchLoose looks for another route that a lenient shop could see in this path: for any at all when the request's own
+// is gated, else for a gated one.
 func (p *Proxy) matchLoose(r *request) Reason {
-	r.scratch = loosePath(r.scratch[:0], r.path)
-	caught := r.caught
-	loose := p.find(r.method, r.scratch, r, true)
-	same := loose == r.route
-	if same && r.route.gated() {
-		// The names must catch the same too, once decoded: /a/%31 is SKU 1 in both readings, /a/x%2f1 is not.
-		for i := range r.route.pattern.names {
-			r.value = unescape(r.value[:0], caught[i])
-			same = same && string(r.value) == string(r.caught[i])
+	caught, own := r.caught, r.route
+	aimed := own
+	known := r.eachReading(r.path, func(path []byte, decoded int) bool {
+		other := p.find(r.method, path, r, true)
+		if other == own && own.gated() && !r.sameCaught(&caught, decoded > 0) {
+			aimed = nil
+			return false
 		}
-	}
+		if other == own && !own.gated() {
+			other = p.find(r.method, withoutEnding(path, !reads(r.method)), r, true)
+		}
+		if other != own && (own.gated() || other.gated()) {
+			aimed = other
+		}
+		return aimed == own
+	})
 	r.caught = caught
-	if same || !r.route.gated() && !loose.gated() {
+	if known && aimed == own {
 		return Admitted
 	}
-	if !r.route.gated() {
-		r.route = loose // the refusal belongs to the route that was aimed at
+	if !own.gated() && aimed != nil {
+		r.route = aimed // the refusal belongs to the route that was aimed at
 	}
 	return Ambiguous
 }
+
+// sameCaught reports whether the names have caught the same as in the path as received, which the gate decodes once:
+// /a/%31 is SKU 1 in every reading, /a/x%2f1 is not.
+func (r *request) sameCaught(received *captures, decoded bool) bool {
+	for i := range r.route.pattern.names {
+		once := received[i]
+		if decoded {
+			r.value = unescape(r.value[:0], once)
+			once = r.value
+		}
+		if string(once) != string(r.caught[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// reads reports a method that asks for nothing but to read (RFC 9110, section 9.2.1).
+func reads(method []byte) bool { return string(method) == "GET" || string(method) == "HEAD" }
 
 // splitTarget parts path and query as they were received. An absolute form loses scheme and authority.
 func splitTarget(target []byte) (path, query []byte) {
@@ -207,7 +237,8 @@ func hostName(dst, host []byte) []byte {
 	return dst
 }
 
-// preflight reports a CORS preflight, which is never counted and never judged (Fetch, section 3.2.2).
-func preflight(h *fasthttp.RequestHeader) bool {
-	return string(h.Method()) == "OPTIONS" && len(h.Peek("Access-Control-Request-Method")) > 0
+// preflight reports a CORS preflight, which is never counted and never judged (Fetch, section 3.2.2). Browsers never send
+// one that names another method or path.
+func preflight(r *request) bool {
+	return string(r.method) == "OPTIONS" && !r.head().Override && len(r.ctx.Request.Header.Peek("Access-Control-Request-Method")) > 0
 }

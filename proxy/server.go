@@ -58,9 +58,10 @@ type Server struct {
 	draining  atomic.Bool // answers say Connection: close
 	closing   atomic.Bool // idle connections are ended
 	lingering atomic.Int32
-	proving   atomic.Int32  // connections whose PROXY header is awaited
-	unproven  atomic.Uint64 // connections from trusted proxies that had none
-	refused   [numReasons]atomic.Uint64
+	proving   atomic.Int32              // connections whose PROXY header is awaited
+	unproven  atomic.Uint64             // connections from trusted proxies that had none
+	refused   [numReasons]atomic.Uint64 // connections
+	observed  [numReasons]atomic.Uint64 // connections that observe let in
 	malformed [wire.NumKinds]atomic.Uint64
 	accepting sync.WaitGroup
 }
@@ -162,12 +163,14 @@ func (s *Server) admit(nc net.Conn, peer netip.Addr) {
 	c := &Conn{Conn: nc, peer: peer, shard: s.proxy.counts.shard(), server: s}
 	c.trusted = s.proxy.trusts(c.peer)
 	reason := s.Connections.Open(c.peer, !c.trusted)
-	if reason != Admitted {
+	switch {
+	case reason == Admitted:
+	case s.proxy.observe:
+		s.observed[reason].Add(1)
+	default:
 		s.refused[reason].Add(1)
-		if !s.proxy.observe {
-			s.turnAway(nc, reason)
-			return
-		}
+		s.turnAway(nc, reason)
+		return
 	}
 	if s.TLS != nil {
 		c.Conn = tls.Server(nc, s.TLS)
@@ -180,7 +183,7 @@ func (s *Server) admit(nc net.Conn, peer netip.Addr) {
 	s.mu.Lock()
 	s.open[c] = struct{}{}
 	s.mu.Unlock()
-	go c.park() // a flood of connections that say nothing costs no more than idle ones
+	go s.welcome(c)
 }
 
 // broken answers a request that cannot be understood, or did not arrive, and ends its connection.
@@ -195,7 +198,9 @@ func (s *Server) broken(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &late) && late.Timeout():
 		reason, status = TooSlow, fasthttp.StatusRequestTimeout
 	}
-	s.malformed[c.violation.Kind].Add(1)
+	if c.violation.Kind != 0 {
+		s.malformed[c.violation.Kind].Add(1)
+	}
 	s.proxy.refuseBroken(ctx, reason, status)
 }
 

@@ -13,6 +13,7 @@ import (
 // both sides have, or when neither has sent anything for as long as a connection may be idle.
 func (p *Proxy) tunnel(r *request, shop net.Conn) {
 	client := r.conn
+	client.beside = shop // the library joins nobody when the answer cannot be written
 	r.ctx.Hijack(func(raw net.Conn) {
 		defer shop.Close()
 		t := tunnel{idle: client.server.IdleTimeout}

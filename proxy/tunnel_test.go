@@ -90,3 +90,59 @@ func TestH2CIsIgnored(t *testing.T) {
 		t.Errorf("%d, shop saw %q", resp.StatusCode, saw)
 	}
 }
+
+// closing counts how often the shop's end of a tunnel was closed.
+type closing struct {
+	net.Conn
+	closed chan struct{}
+}
+
+func (c closing) Close() error {
+	c.closed <- struct{}{}
+	return c.Conn.Close()
+}
+
+// switching is a shop that leaves HTTP once it is told to go on.
+type switching struct {
+	seen
+	asked, goOn, closed chan struct{}
+}
+
+func (s *switching) Upgrade(_ *Outgoing, resp *fasthttp.Response) (net.Conn, Outcome) {
+	s.asked <- struct{}{}
+	<-s.goOn
+	resp.SetStatusCode(101)
+	near, _ := net.Pipe()
+	return closing{near, s.closed}, Answered
+}
+
+func TestShopsConnectionIsClosedWhenTheClientLeftBeforeItsTunnel(t *testing.T) {
+	shop := &switching{asked: make(chan struct{}), goOn: make(chan struct{}), closed: make(chan struct{}, 10)}
+	addr, _ := gate(t, options(shop))
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(c, upgrade)
+	<-shop.asked
+	if err := c.(*net.TCPConn).SetLinger(0); err != nil {
+		t.Fatal(err)
+	}
+	c.Close() // a reset: the answer cannot be written
+	shop.goOn <- struct{}{}
+	<-shop.closed
+}
+
+func TestUpgradeOnAConnectionThatEndsIsIgnored(t *testing.T) {
+	for _, raw := range []string{
+		strings.Replace(upgrade, "Connection: keep-alive, Upgrade", "Connection: Upgrade\r\nConnection: close", 1),
+		strings.Replace(upgrade, "Connection: keep-alive, Upgrade", "Connection: close, Upgrade", 1),
+	} {
+		shop := &seen{}
+		addr, _ := gate(t, options(shop))
+		resp, _ := talk(t, addr, raw)
+		if saw := strings.Join(shop.all(), ""); resp.StatusCode != 200 || !strings.Contains(saw, "GET /chat") || strings.Contains(saw, "pgrade") {
+			t.Errorf("%q: %d, shop saw %q", raw, resp.StatusCode, saw)
+		}
+	}
+}

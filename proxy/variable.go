@@ -144,6 +144,7 @@ func (v *variable) value(r *request) ([]byte, Reason) {
 		return r.look(&v.parts[0])
 	}
 	start := len(r.value)
+	end := start
 	for i := range v.parts {
 		b, reason := r.look(&v.parts[i])
 		if reason != Admitted {
@@ -152,7 +153,8 @@ func (v *variable) value(r *request) ([]byte, Reason) {
 		if len(b) == 0 && v.parts[i].source != literal {
 			return nil, BadRequest
 		}
-		r.value = append(r.value, b...)
+		r.value = append(r.value[:end], b...) // over what look left there, which may be b itself
+		end = len(r.value)
 	}
 	return r.value[start:], Admitted
 }

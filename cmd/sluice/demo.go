@@ -23,7 +23,20 @@ type demoCommand struct {
 	Patience    time.Duration `default:"20s" help:"When the last shopper goes home."`
 	WithoutGate bool          `help:"Then the same crowd at the bare shop, and both side by side."`
 	Keep        bool          `help:"Leave shop and gate running for a browser, until Ctrl-C."`
-	Listen      string        `default:"127.0.0.1:0" help:"Where the gate listens." placeholder:"127.0.0.1:8080"`
+	Listen      string        `default:"127.0.0.1:0" help:"Where the gate listens; any free port by default." placeholder:"127.0.0.1:8080"`
+}
+
+// Validate is called by kong; its error is one of usage.
+func (d *demoCommand) Validate() error {
+	switch {
+	case d.Shoppers < 1:
+		return fmt.Errorf("--shoppers %d: it takes 1 or more", d.Shoppers)
+	case d.Units < 0:
+		return fmt.Errorf("--units %d: it must not be negative", d.Units)
+	case d.Patience <= 0:
+		return fmt.Errorf("--patience %s: it must be above 0s", d.Patience)
+	}
+	return nil
 }
 
 const demoSKU = "1001"
@@ -140,12 +153,11 @@ type demoGate struct {
 
 func (d *demoCommand) openGate(shop *demo.Shop, stock *stockgate.Memory) (*demoGate, string, error) {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	listeners, err := openAll([]string{d.Listen}, false)
+	ln, err := net.Listen("tcp", d.Listen)
 	if err != nil {
-		return nil, "", err
+		return nil, "", fmt.Errorf("--listen: %w", err)
 	}
-	ln := listeners[0]
-	c, err := config.Parse("demo", fmt.Appendf(nil, demoConfig, ln.Addr(), shop.Addr(), ""), os.LookupEnv)
+	c, err := config.Parse("demo", fmt.Appendf(nil, demoConfig, ln.Addr(), shop.Addr(), ""), noEnvironment)
 	if err != nil {
 		return nil, "", err
 	}
@@ -159,7 +171,15 @@ func (d *demoCommand) openGate(shop *demo.Shop, stock *stockgate.Memory) (*demoG
 		return nil, "", err
 	}
 	go func(ln net.Listener) { _ = g.server.Serve(ln) }(ln) // ends with stop
-	return &demoGate{g, side}, ln.Addr().String(), nil
+	return &demoGate{g, side}, reachable(ln.Addr()), nil
+}
+
+// reachable is an address that a browser can open, also where every interface is listened on.
+func reachable(at net.Addr) string {
+	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return fmt.Sprintf("127.0.0.1:%d", tcp.Port)
+	}
+	return at.String()
 }
 
 func (g *demoGate) stop() {

@@ -156,8 +156,13 @@ func (g *gate) drain() (cut int) {
 	return g.server.Drain(ctx)
 }
 
-// compiles is the rule that every route's pattern and variables can be understood.
+// compiles is the rule that every route's pattern and variables can be understood, and the certificate read.
 func compiles(c *config.Config) (errs []error) {
+	if c.Server.TLS != nil && c.Server.TLS.CertFile != "" && c.Server.TLS.KeyFile != "" {
+		if _, err := tlsConfig(c.Server.TLS, slog.Default()); err != nil {
+			errs = append(errs, c.Errorf("server.tls", "%v", err))
+		}
+	}
 	for _, err := range proxy.CompileRoutes(routes(c)) {
 		var at *proxy.RouteError
 		if !errors.As(err, &at) {

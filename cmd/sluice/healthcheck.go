@@ -27,8 +27,8 @@ func (h *healthcheckCommand) Run() error {
 	if h.Ready {
 		path = "/readyz?verbose"
 	}
-	client := http.Client{Timeout: 2 * time.Second}
-	resp, err := client.Get("http://" + address + path)
+	base, client := caller(address, 2*time.Second)
+	resp, err := client.Get(base + path)
 	if err != nil {
 		return err
 	}
@@ -60,6 +60,9 @@ func (h *healthcheckCommand) address() (string, error) {
 	}
 	if address == "" {
 		return "", fmt.Errorf(`ops.listen of %s is "": there is nobody to ask`, h.Config)
+	}
+	if strings.HasPrefix(address, "unix:") {
+		return address, nil
 	}
 	host, port, err := net.SplitHostPort(strings.TrimPrefix(address, "http://"))
 	if err != nil {

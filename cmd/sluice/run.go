@@ -47,8 +47,12 @@ func (r *runCommand) load() (*config.Config, error) {
 		return config.Load(r.Config, os.LookupEnv, compiles)
 	}
 	text := fmt.Sprintf("[server]\nlisten = [%q]\n[upstream]\ntargets = [%q]\n[[route]]\nname = \"everything\"\nmatch = \"/\"\ngate = \"limit\"\n[stock]\nsource = \"off\"\n", r.From, r.To)
-	return config.Parse("--from/--to", []byte(text), os.LookupEnv)
+	return config.Parse("--from/--to", []byte(text), noEnvironment)
 }
+
+// noEnvironment is for configurations that no file holds: a REDIS_ADDR that is meant for others must not be able to
+// make them wrong.
+func noEnvironment(string) (string, bool) { return "", false }
 
 // serve runs the gate until it is told to stop, and then until everything that was accepted has its answer.
 func serve(c *config.Config, log *slog.Logger, takeOver bool) error {

@@ -47,22 +47,30 @@ type stockList struct {
 	Limit int `default:"1000" help:"At most so many."`
 }
 
+// Validate is called by kong; its error is one of usage.
+func (l *stockList) Validate() error {
+	if l.Limit < 1 {
+		return fmt.Errorf("--limit %d: it must be 1 or more", l.Limit)
+	}
+	return nil
+}
+
 // stockTimeout bounds a command on the stock, list included.
 const stockTimeout = 10 * time.Second
 
 func (g *stockGet) Run(s *stockCommand) error {
-	return s.one(func(ctx context.Context, to admin.Store) (admin.Stock, error) { return to.Read(ctx, g.SKU) })
+	return s.one(g.SKU, func(ctx context.Context, to admin.Store) (admin.Stock, error) { return to.Read(ctx, g.SKU) })
 }
 
 func (t *stockSet) Run(s *stockCommand) error {
 	if t.Left < 0 {
 		return fmt.Errorf("%d: a stock is 0 or more", t.Left)
 	}
-	return s.one(func(ctx context.Context, to admin.Store) (admin.Stock, error) { return to.Set(ctx, t.SKU, t.Left) })
+	return s.one(t.SKU, func(ctx context.Context, to admin.Store) (admin.Stock, error) { return to.Set(ctx, t.SKU, t.Left) })
 }
 
 func (a *stockAdd) Run(s *stockCommand) error {
-	return s.one(func(ctx context.Context, to admin.Store) (admin.Stock, error) { return to.Add(ctx, a.SKU, a.Delta) })
+	return s.one(a.SKU, func(ctx context.Context, to admin.Store) (admin.Stock, error) { return to.Add(ctx, a.SKU, a.Delta) })
 }
 
 func (l *stockList) Run(s *stockCommand) error {
@@ -89,7 +97,10 @@ func print1(s admin.Stock) {
 	fmt.Printf("%s\t%d%s\n", s.SKU, s.Left, note)
 }
 
-func (s *stockCommand) one(do func(context.Context, admin.Store) (admin.Stock, error)) error {
+func (s *stockCommand) one(sku string, do func(context.Context, admin.Store) (admin.Stock, error)) error {
+	if err := sellable(sku); err != nil {
+		return err
+	}
 	return s.with(func(ctx context.Context, to admin.Store) error {
 		now, err := do(ctx, to)
 		if err == nil {
@@ -119,7 +130,7 @@ func (s *stockCommand) with(do func(context.Context, admin.Store) error) error {
 		return err
 	}
 	if c.Stock.Source != "redis" {
-		return fmt.Errorf("stock.source of %s is %q: only a running gate knows that stock; add --admin http://%s", file, c.Stock.Source, c.Admin.Listen)
+		return elsewhere(file, c)
 	}
 	r, err := openRedis(c)
 	if err != nil {
@@ -129,17 +140,26 @@ func (s *stockCommand) with(do func(context.Context, admin.Store) error) error {
 	return do(ctx, store{r, r})
 }
 
+// elsewhere tells who knows a stock that is not in Redis.
+func elsewhere(file string, c *config.Config) error {
+	switch {
+	case c.Stock.Source == "off":
+		return fmt.Errorf("stock.source of %s is \"off\": no stock is kept", file)
+	case c.Admin.Listen == "":
+		return fmt.Errorf("stock.source of %s is %q, which only a running gate knows, and its admin.listen is \"\": it cannot be asked", file, c.Stock.Source)
+	}
+	return fmt.Errorf("stock.source of %s is %q: only a running gate knows that stock; add --admin %s", file, c.Stock.Source, c.Admin.Listen)
+}
+
 // remoteStore is the store of a running gate, through its control API.
 type remoteStore struct {
 	base, token string
+	client      *http.Client
 }
 
 func (s *stockCommand) remote() (remoteStore, error) {
-	base := s.Admin
-	if !strings.Contains(base, "://") {
-		base = "http://" + base
-	}
-	r := remoteStore{base: strings.TrimRight(base, "/")}
+	var r remoteStore
+	r.base, r.client = caller(s.Admin, stockTimeout)
 	if s.TokenFile != "" {
 		text, err := os.ReadFile(s.TokenFile)
 		if err != nil {
@@ -184,7 +204,7 @@ func (r remoteStore) call(ctx context.Context, method, path string, in, out any)
 	if r.token != "" {
 		req.Header.Set("Authorization", "Bearer "+r.token)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := r.client.Do(req)
 	if err != nil {
 		var dial *net.OpError
 		if errors.As(err, &dial) && dial.Op == "dial" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"sluice/admin"
+	"sluice/proxy"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
 )
@@ -39,8 +40,14 @@ func shown(sku string, r layout.Reading) (admin.Stock, error) {
 }
 
 func (s store) Set(ctx context.Context, sku string, left int64) (admin.Stock, error) {
+	if err := sellable(sku); err != nil {
+		return admin.Stock{}, err
+	}
+	if left < 0 {
+		return admin.Stock{}, fmt.Errorf("set %q: %w: a stock is 0 or more, not %d", sku, admin.ErrInvalid, left)
+	}
 	if err := s.writer.Set(ctx, sku, left); err != nil {
-		return admin.Stock{}, known(err)
+		return admin.Stock{}, err
 	}
 	return s.Read(ctx, sku)
 }
@@ -50,6 +57,14 @@ func (s store) Add(ctx context.Context, sku string, delta int64) (admin.Stock, e
 		return admin.Stock{}, known(err)
 	}
 	return s.Read(ctx, sku)
+}
+
+// sellable keeps a misspelt SKU from getting a key that no request could ever name.
+func sellable(sku string) error {
+	if proxy.ValidSKU([]byte(sku)) {
+		return nil
+	}
+	return fmt.Errorf("SKU %.140q: %w: no request can name it; 1 to 128 bytes without spaces, braces and control characters", sku, admin.ErrInvalid)
 }
 
 func (s store) List(ctx context.Context, limit int) ([]admin.Stock, error) {
@@ -66,10 +81,16 @@ func (s store) List(ctx context.Context, limit int) ([]admin.Stock, error) {
 	return out, nil
 }
 
-// known tells admin's error from the store's.
+// known lets admin recognise the store's error.
 func known(err error) error {
 	if errors.Is(err, stockgate.ErrUnknownSKU) {
-		return fmt.Errorf("%w (%w)", err, admin.ErrNoSKU)
+		return missing{err}
 	}
 	return err
 }
+
+// missing says what the store said, and is admin's error too.
+type missing struct{ error }
+
+func (missing) Is(target error) bool { return target == admin.ErrNoSKU }
+func (m missing) Unwrap() error      { return m.error }

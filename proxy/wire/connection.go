@@ -51,7 +51,8 @@ func (s *scan) settle() {
 	if s.HTTP10 {
 		s.Close = s.Close || !s.keepAlive
 	}
-	if s.HTTP10 || !s.wantsUpgrade { // RFC 9110, 7.8: ignored without the option, and on HTTP/1.0
+	// RFC 9110, 7.8: ignored without the option, and on HTTP/1.0; and on a connection that is to end there is nowhere to go.
+	if s.HTTP10 || s.Close || !s.wantsUpgrade {
 		s.Upgrade, s.H2C = false, false
 	}
 }

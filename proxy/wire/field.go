@@ -74,12 +74,23 @@ func (s *scan) learn(g *Guard, name, value []byte, at int) Kind {
 		if fold(name, "content-length") {
 			return s.length(value)
 		}
+		s.override(name)
 	case len("transfer-encoding"):
 		if fold(name, "transfer-encoding") {
 			return s.coding(value)
 		}
+		s.override(name)
+	case len("x-http-method"), len("x-http-method-override"):
+		s.override(name)
 	}
 	return fine
+}
+
+// override notes a field out of which some frameworks take the method or the path.
+func (s *scan) override(name []byte) {
+	for _, known := range [...]string{"x-http-method-override", "x-http-method", "x-method-override", "x-original-url", "x-rewrite-url"} {
+		s.Override = s.Override || fold(name, known)
+	}
 }
 
 // host judges Host's value and remembers where it stands.

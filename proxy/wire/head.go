@@ -7,10 +7,11 @@ type Head struct {
 	ContentLength int64 // bytes; -1 without the field, which means no body unless Chunked
 	Chunked       bool  // the body is chunked
 	Expect100     bool  // the client waits for 100 before it sends the body
-	Upgrade       bool  // another protocol is asked for, by Upgrade and by Connection
+	Upgrade       bool  // another protocol is asked for, by Upgrade and by Connection, on a connection that is to stay
 	H2C           bool  // "h2c" is among the protocols asked for; it must not be passed on
 	Close         bool  // the connection ends with this request: "close" in Connection, or HTTP/1.0 without "keep-alive"
 	HTTP10        bool  // the version is 1.0
+	Override      bool  // a field asks to take the request for one of another method or path (X-HTTP-Method-Override, X-Original-URL)
 }
 
 // scan judges one head line by line, as far as it has come. Offsets count from the head's first byte, so that they

@@ -1,0 +1,111 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// fixed is a setting of addresses that two processes can share: free ports of this moment.
+func fixed(t *testing.T) (setting, front string) {
+	t.Helper()
+	var ports [3]string
+	for i := range ports {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ports[i] = ln.Addr().String()
+		defer ln.Close()
+	}
+	return fmt.Sprintf("server.listen = [%q]\nops.listen = %q\nadmin.listen = %q\nserver.shutdown_delay = \"500ms\"", ports[0], ports[1], ports[2]), ports[0]
+}
+
+// No shopper notices that another process has taken the port over.
+func TestSuccessorTakesThePortOverWithoutALoss(t *testing.T) {
+	shop := open(t, nil)
+	addresses, front := fixed(t)
+	old := gate(t, addresses, shop.setting(), `stock.source = "off"`, unlimited, "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"")
+	if s := run(t, "", "run", "--config", old.file); s.code != 1 || !strings.Contains(s.complaint, "--take-over") {
+		t.Errorf("a second gate on the same port: exit code %d, %s", s.code, s.complaint)
+	}
+
+	stop := make(chan struct{})
+	var crowd sync.WaitGroup
+	var answered atomic.Int64
+	for range 8 {
+		crowd.Go(func() {
+			client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}, Timeout: long}
+			defer client.CloseIdleConnections()
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				resp, err := client.Get("http://" + front + "/")
+				if err != nil {
+					t.Errorf("a shopper noticed: %v", err)
+					return
+				}
+				if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != 200 {
+					t.Errorf("a shopper noticed: %d, %v", resp.StatusCode, err)
+				}
+				resp.Body.Close()
+				answered.Add(1)
+			}
+		})
+	}
+	successor := start(t, old.file, exec.Command(binary, "run", "--config", old.file, "--take-over"))
+	old.terminate()
+	if code := old.stopped(); code != 0 {
+		t.Errorf("the old gate ended with exit code %d", code)
+	}
+	before := answered.Load()
+	soon(t, "the successor serves", func() bool { return answered.Load() > before+200 || t.Failed() })
+	close(stop)
+	crowd.Wait()
+	t.Logf("%d requests answered; warnings of the successor: %d", answered.Load(), strings.Count(successor.log.String(), "WARN"))
+}
+
+// Sockets of systemd are used in place of server.listen (sd_listen_fds(3)).
+func TestSocketsOfTheServiceManagerAreServed(t *testing.T) {
+	shop := open(t, nil)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket, err := ln.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	path := file(t, listeners+"server.shutdown_delay = \"0s\"\n"+shop.setting()+"\nstock.source = \"off\"\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n")
+	// LISTEN_PID must be the process's own: a shell knows it before it becomes the gate.
+	command := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$0" run --config "$1"`, binary, path)
+	command.ExtraFiles = []*os.File{socket}
+	command.Env = []string{"LISTEN_FDS=1"}
+	g := start(t, path, command)
+	address := ln.Addr().String()
+	ln.Close() // the gate has its own copy now
+	client := &http.Client{Timeout: 10 * time.Second}
+	defer client.CloseIdleConnections()
+	resp, err := client.Get("http://" + address + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != 200 || g.front != address {
+		t.Errorf("%d at %s, the gate says it listens at %s", resp.StatusCode, address, g.front)
+	}
+}

@@ -1,0 +1,64 @@
+package proxy
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Each of these is an order to some router: one that decodes once, ignores letter case, follows RFC 3986 to the letter,
+// cuts parameters or does not, or takes an extension for a format.
+func TestPathThatSomeRouterReadsAsAnOrderIsNotPassed(t *testing.T) {
+	routes := []Route{
+		{Name: "order", Match: "POST /order/{sku}", Gate: Check, SKU: "$path_sku"},
+		{Name: "basket", Match: "POST /shop/{shop}/order", Gate: Limit},
+		{Name: "buy", Match: "POST /buy", Gate: Limit},
+		{Name: "rest", Match: "/", Gate: Pass},
+	}
+	for _, path := range []string{
+		"/order//../1",                 // RFC 3986: an empty segment is one
+		"/order/;/../1",                // ";" is a name like any other
+		"/order/%5c/../1",              // so is "\"
+		"/static/%3f/../../order/1",    // a decoded "?" does not end a path
+		"/static/%23/../../order/1",    // nor does "#"
+		"/static/%2e%2e/order/1%2fx/y", // dots resolved, the slash kept
+		"/Order/1%2fx",                 // letter case alone, then decoded by the handler
+		"/%6frder/1%2fx",
+		"/%6frder/1%252fx",
+		"/%6frder/1%3fx/y",
+		"/Shop/;/order",
+		"/Shop/./order",
+		"/Shop/%5c/order",
+		"/Shop/a%3fb/order",
+		"/buy.json", "/buy.html", "/Buy.JSON", "/%62uy.json", // a format: Rails, Spring MVC before 5.3
+		"/buy.", "/buy%20", "/buy/.", "/buy..", "/buy.;x", // Windows drops them
+	} {
+		shop := &seen{}
+		o := options(shop)
+		o.Routes = routes
+		addr, _ := gate(t, o)
+		resp, _ := talk(t, addr, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: s\r\nContent-Length: 0\r\n\r\n", path))
+		if reason := resp.Header.Get("X-Sluice-Reason"); reason != "ambiguous" || len(shop.all()) > 0 {
+			t.Errorf("%s: %d %s, shop saw %q", path, resp.StatusCode, reason, shop.all())
+		}
+	}
+}
+
+func TestPathThatNobodyTakesForAnOrderPasses(t *testing.T) {
+	for _, target := range []string{
+		"GET /buy.css", "GET /buy.js", "POST /upload.php", "GET /", "GET /search/%E4%B8%AD%E6%96%87", "GET /a%2fb", "GET /a;jsessionid=1", "GET /a//b", "GET /A/",
+		"GET /a...b", "GET /.well-known/x", "GET /x?next=/../y", "POST /order/A.1", "POST /order/A-1%2D", "POST /a.b/c",
+	} {
+		shop := &seen{}
+		o := options(shop)
+		o.Routes = []Route{
+			{Name: "order", Match: "POST /order/{sku}", Gate: Check, SKU: "$path_sku"},
+			{Name: "buy", Match: "/buy", Gate: Limit},
+			{Name: "rest", Match: "/", Gate: Pass},
+		}
+		addr, _ := gate(t, o)
+		resp, _ := talk(t, addr, target+" HTTP/1.1\r\nHost: s\r\nContent-Length: 0\r\n\r\n")
+		if resp.StatusCode != 200 || len(shop.all()) != 1 {
+			t.Errorf("%s: %d %s", target, resp.StatusCode, resp.Header.Get("X-Sluice-Reason"))
+		}
+	}
+}
