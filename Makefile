@@ -14,7 +14,7 @@ export GOFLAGS := $(shell $(GO) env GOFLAGS) -buildvcs=false
 # The linters live in a module of their own, so that a build of Sluice does not carry them.
 TOOL = $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help build test race format vet staticcheck vulnerabilities lint fuzz bench image clean
+.PHONY: help build test race format vet staticcheck vulnerabilities lint fuzz bench conformance image clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
@@ -49,6 +49,14 @@ fuzz: ## every fuzz target for FUZZTIME each
 
 bench: ## every Go benchmark, BENCHTIME each
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+# Each test by itself, so that a failed one does not hide the others. CONFORMANCE=-update writes what was seen into the page.
+FOREIGN = nginx curl npm python3 javac php ab wrk h2load slowhttptest
+
+conformance: ## clients, corpora and failing shops of others, in full: docs/conformance.md (CONFORMANCE=-update rewrites it)
+	@for c in $(FOREIGN); do sh tools/need $$c || exit 1; done
+	SLUICE_CLIENTS=1 SLUICE_SLOW=4000 SLUICE_ORDERS=10000 SLUICE_MIB=1024 $(GO) test -count=1 -timeout 20m -v \
+		-run 'ReadTwice|PageShows|ForeignClients|SlowClients|OneOfManyOrders|LargeBodies|OthersCorpora' ./e2e $(CONFORMANCE)
 
 image: ## the container image, with docker, podman or buildah
 	@sh tools/image '$(IMAGE)' '$(VERSION)'

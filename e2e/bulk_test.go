@@ -59,7 +59,7 @@ func TestLargeBodiesPassWholeInLittleMemory(t *testing.T) {
 	g := gate(t, shop.setting(), `server.read_timeout = "10m"`)
 	g.client.Timeout = 0
 	g.ask("PUT", "/a").must(t, 200, "")
-	first := g.memory()
+	first := g.peak()
 	for _, way := range []struct {
 		name   string
 		length int64 // of the upload; -1 = in chunks
@@ -73,7 +73,7 @@ func TestLargeBodiesPassWholeInLittleMemory(t *testing.T) {
 		if a, err := g.send(r); err != nil || a.body != want {
 			t.Errorf("up, %s: the shop got %q, want %q: %v", way.name, a.body, want, err)
 		}
-		up := g.memory()
+		up := g.peak()
 		resp, err := g.client.Get("http://" + g.front + "/down?" + way.query)
 		if err != nil {
 			t.Fatal(err)
@@ -82,15 +82,15 @@ func TestLargeBodiesPassWholeInLittleMemory(t *testing.T) {
 			t.Errorf("down, %s: got %q, want %q", way.name, got, want)
 		}
 		resp.Body.Close()
-		t.Logf("%d MiB %s: %.1f MiB more at the most after the upload, %.1f after the download", size>>20, way.name, up-first, g.memory()-first)
+		t.Logf("%d MiB %s: %.1f MiB more at the most after the upload, %.1f after the download", size>>20, way.name, up-first, g.peak()-first)
 	}
-	if more := g.memory() - first; more > 20 && !raced {
+	if more := g.peak() - first; more > 20 && !raced {
 		t.Errorf("the gate took %.1f MiB more", more)
 	}
 }
 
-// memory is the most that the gate's process has had resident so far, in MiB; 0 where the system does not tell.
-func (g *running) memory() float64 {
+// peak is the most that the gate's process has had resident so far, in MiB; 0 where the system does not tell.
+func (g *running) peak() float64 {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.process.Process.Pid))
 	for line := range strings.Lines(string(text)) {
 		var kib float64

@@ -38,8 +38,8 @@ func tired(c net.Conn, r *http.Request) bool {
 	return says(c, reply("200 OK", r)) && c.SetReadDeadline(time.Now().Add(50*time.Millisecond)) == nil
 }
 
-// crowded lets a few clients be a crowd.
-const crowded = unlimited + `
+// boundless lets a few clients be a crowd.
+const boundless = unlimited + `
 limits.connection.max_open_per_ip = 10000
 limits.window.max_per_sku = 0
 limits.concurrency.max_in_flight = 2000
@@ -58,7 +58,7 @@ func TestOneOfManyOrdersReachesTheShopAtMostOnce(t *testing.T) {
 				trial.do = deeds[trial.deed]
 			}
 			bad := misbehave(t, trial.do)
-			g := stocked(t, "upstream.targets = "+quoted(bad.url), crowded, trial.settings, strings.Replace(routes, `"POST /api`, `"/api`, 1))
+			g := stocked(t, "upstream.targets = "+quoted(bad.url), boundless, trial.settings, strings.Replace(routes, `"POST /api`, `"/api`, 1))
 			for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "GET"} {
 				before := bad.arrivals.Load()
 				trial.run(t, g, bad, method, total)

@@ -76,8 +76,9 @@ func (e *exchange) lend(resp *fasthttp.Response, t *target, b body, reusable boo
 	if b.framing == counted {
 		size = int(b.left)
 	}
-	// An event stream may have nothing to say for long: its head must not wait for it.
-	resp.ImmediateHeaderFlush = true
+	// An event stream may have nothing to say for long: its head must not wait for it. What has come with the head
+	// leaves with it: one packet, and PHP's streams sometimes overlook a first event that comes right behind the head.
+	resp.ImmediateHeaderFlush = c.in.buffered() == 0
 	resp.SetBodyStream(&stream{body: b, conn: c, target: t, reusable: reusable}, size)
 	return proxy.Answered, lend
 }

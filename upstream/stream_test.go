@@ -58,6 +58,26 @@ func TestStreamIsNotHeldBack(t *testing.T) {
 	}
 }
 
+func TestWhatComesWithTheHeadLeavesWithIt(t *testing.T) {
+	heard := make(chan struct{})
+	shop := newRawShop(t, func(v *visit) {
+		v.request()
+		v.say("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
+		<-heard
+		v.say("0\r\n\r\n")
+	})
+	client := serveThrough(t, newPool(t, options(shop.url())))
+	io.WriteString(client, "GET /events HTTP/1.1\r\nHost: h\r\n\r\n")
+	room := make([]byte, 4096) // a pipe gives one write at a time
+	if n, err := client.Read(room); err != nil || !strings.HasSuffix(string(room[:n]), "3\r\none\r\n") {
+		t.Errorf("the first write is %q, %v", room[:n], err)
+	}
+	close(heard)
+	if n, err := io.ReadFull(client, room[:5]); err != nil || string(room[:n]) != "0\r\n\r\n" {
+		t.Errorf("then comes %q, %v", room[:n], err)
+	}
+}
+
 // serveThrough puts fasthttp's server before p, and returns a client's connection to it.
 func serveThrough(t *testing.T, p *Pool) net.Conn {
 	s := &fasthttp.Server{
