@@ -103,7 +103,10 @@ func (p *Proxy) appendFields(dst []byte, r *request) []byte {
 	named := r.namedByConnection()
 	f := r.fields()
 	for name, value, ok := f.next(); ok; name, value, ok = f.next() {
-		if !endToEnd(name) && !(r.conn.trusted && fromProxy(name)) || len(named) > 0 && hasToken(named, name) || equalFold(name, p.idHeader) {
+		if !endToEnd(name) || len(named) > 0 && hasToken(named, name) || equalFold(name, p.idHeader) {
+			continue
+		}
+		if !r.conn.trusted && (fromProxy(name) || equalFold(name, p.clientHeader)) {
 			continue
 		}
 		dst = appendField(dst, name, value)
