@@ -148,6 +148,9 @@ func deadline(d time.Duration) time.Time {
 	return time.Now().Add(d)
 }
 
+// begin starts a request: its body, and the head after it, have their own times, also when they came along before.
+func (c *Conn) begin() { c.served, c.headTimed, c.bodyTimed = true, false, false }
+
 // allow asks the connection's own rate.
 func (c *Conn) allow(t time.Time) (wait time.Duration, ok bool) {
 	if c.pace == nil {

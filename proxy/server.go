@@ -94,7 +94,7 @@ type quietLogger struct{}
 func (quietLogger) Printf(string, ...any) {}
 
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
-	connOf(ctx).served = true
+	connOf(ctx).begin()
 	s.proxy.Handle(ctx)
 	if s.draining.Load() && ctx.Response.StatusCode() != fasthttp.StatusSwitchingProtocols {
 		ctx.Response.SetConnectionClose()
