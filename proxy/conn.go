@@ -60,8 +60,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 // ReadBody hands on the content of the current request's body. See wire.Reader.
 func (c *Conn) ReadBody(p []byte) (int, error) {
 	n, err := c.reader.ReadBody(p)
-	if v, broken := err.(wire.Violation); broken {
+	if v, broken := err.(wire.Violation); broken && c.violation != v {
 		c.violation = v
+		c.server.malformed[v.Kind].Add(1)
 	}
 	return n, err
 }

@@ -25,6 +25,9 @@ func (p *Proxy) forward(r *request) Reason {
 		outcome = p.shop.Send(&r.out, resp)
 	}
 	r.shard.took[r.route.index][outcome].observe(time.Duration(p.clock() - r.now))
+	if outcome != Answered && r.upload.fault != nil && !r.route.gated() {
+		return bodyFault(r.upload.fault) // no order, and not the shop's doing
+	}
 	switch outcome {
 	case NotSent:
 		return NoUpstream
