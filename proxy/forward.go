@@ -60,8 +60,14 @@ func (p *Proxy) finish(r *request, resp *fasthttp.Response) {
 		r.conn.unread = true
 		resp.SetConnectionClose()
 	}
-	if resp.IsBodyStream() && (r.admitted || r.placed) {
+	if !resp.IsBodyStream() {
+		return
+	}
+	if r.admitted || r.placed {
 		p.leaveLater(r, resp.BodyStream())
+	}
+	if resp.Header.ContentLength() < 0 && !r.ctx.Request.Header.IsHTTP11() {
+		p.untilClose(r, resp)
 	}
 }
 
@@ -89,7 +95,7 @@ func (p *Proxy) build(r *request) Reason {
 		Line:   r.line,
 		Head:   string(r.method) == "HEAD",
 		Order:  r.route.gated(),
-		Stream: r.ctx.Request.Header.IsHTTP11(), // the HTTP library would send chunks to older clients too
+		Stream: true,
 		Key:    clientKey(r),
 	}
 	if p.passHost {
