@@ -170,10 +170,14 @@ func (s *Server) admit(nc net.Conn, peer netip.Addr) {
 	if s.Pace != nil && !c.trusted {
 		c.pace = s.Pace()
 	}
-	s.mu.Lock()
-	s.open[c] = struct{}{}
-	s.mu.Unlock()
+	s.hold(c)
 	go s.welcome(c)
+}
+
+func (s *Server) hold(c *Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[c] = struct{}{}
 }
 
 // broken answers a request that cannot be understood, or did not arrive, and ends its connection.
@@ -192,7 +196,7 @@ func (s *Server) broken(ctx *fasthttp.RequestCtx, err error) {
 	s.proxy.refuseBroken(ctx, reason, status)
 }
 
-// forget is called once for each connection that has ended.
+// forget is called once for each connection that was held and has ended.
 func (s *Server) forget(c *Conn) {
 	if c.counted {
 		s.Connections.Close(c.peer, !c.trusted)
