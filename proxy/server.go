@@ -107,7 +107,7 @@ type quietLogger struct{}
 func (quietLogger) Printf(string, ...any) {}
 
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
-	connOf(ctx).served = true
+	connOf(ctx).begin()
 	s.proxy.Load().Handle(ctx)
 	if s.draining.Load() && ctx.Response.StatusCode() != fasthttp.StatusSwitchingProtocols {
 		ctx.Response.SetConnectionClose()
@@ -185,10 +185,14 @@ func (s *Server) admit(nc net.Conn, peer netip.Addr) {
 	if pace := s.proxy.Load().pace; pace != nil && !c.trusted {
 		c.pace = pace()
 	}
-	s.mu.Lock()
-	s.open[c] = struct{}{}
-	s.mu.Unlock()
+	s.hold(c)
 	go s.welcome(c)
+}
+
+func (s *Server) hold(c *Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[c] = struct{}{}
 }
 
 // broken answers a request that cannot be understood, or did not arrive, and ends its connection.
@@ -209,7 +213,7 @@ func (s *Server) broken(ctx *fasthttp.RequestCtx, err error) {
 	s.proxy.Load().refuseBroken(ctx, reason, status)
 }
 
-// forget is called once for each connection that has ended.
+// forget is called once for each connection that was held and has ended.
 func (s *Server) forget(c *Conn) {
 	if c.counted {
 		s.Connections.Close(c.peer, !c.trusted)
