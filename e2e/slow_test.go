@@ -77,6 +77,8 @@ func beside(g *running) string {
 		}
 	}
 	slices.Sort(took)
-	at := func(share float64) time.Duration { return took[int(share*float64(len(took)-1))].Round(10 * time.Microsecond) }
+	at := func(share float64) time.Duration {
+		return took[int(share*float64(len(took)-1))].Round(10 * time.Microsecond)
+	}
 	return fmt.Sprintf("%.0f | %d | %d | %v | %v | %v |", open, len(took), served, at(0.5), at(0.99), at(1))
 }

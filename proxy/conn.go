@@ -46,6 +46,7 @@ type Conn struct {
 	tunneled  atomic.Bool // left HTTP; what arrives is not for the judge
 	beside    io.Closer   // what lasts as long as the connection; nil = nothing
 	violation wire.Violation
+	forgone   bool // what is left of the last body is passed over before the next head
 	unread    bool // part of a request was left unread: closing at once would reset the answer away
 	closed    sync.Once
 }
@@ -56,6 +57,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 		n := copy(p, c.begunHead)
 		c.begunHead = c.begunHead[n:]
 		return n, nil
+	}
+	if c.forgone && !c.passOver(p) {
+		return 0, io.EOF // the HTTP library lets go of the connection without a word
 	}
 	n, err := c.reader.Read(p)
 	c.headTimed, c.bodyTimed = false, false
@@ -180,7 +184,7 @@ func (c *Conn) Close() (err error) {
 		if c.beside != nil {
 			_ = c.beside.Close()
 		}
-		if c.unread {
+		if c.unread || c.forgone {
 			linger(c.Conn)
 		}
 		err = c.Conn.Close()

@@ -59,7 +59,7 @@ func (p *Proxy) refuse(r *request, reason Reason, wait time.Duration) {
 		a.bodies[reason][lang][format].write(resp, r, a.retryAfter(reason, wait, r))
 	}
 	a.writeHeaders(r, reason, format, lang)
-	if refusals[reason].close || reason == ConnRate && p.closeExcess || !r.conn.reader.DrainBody() {
+	if refusals[reason].close || reason == ConnRate && p.closeExcess || !r.conn.forgo() {
 		r.conn.unread = true
 		resp.SetConnectionClose()
 	}
