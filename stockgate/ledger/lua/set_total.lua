@@ -8,8 +8,11 @@ if not stock then
 	if redis.call('EXISTS', R, U, X) > 0 then
 		fault(S, 'it is gone while reservations are still there: reconcile them first')
 	end
-	-- Of a ledger before this one nobody knows the epoch. The clock is later than it, unless it was frozen every second.
-	stock = {total = total, held = 0, sold = 0, state = 'on', limit = limit, epoch = tonumber(redis.call('TIME')[1]), ver = 0}
+	-- Whoever remembers an earlier ledger of this SKU must see that this is a later one: by the clock, or by what the
+	-- stream still knows.
+	local epoch, last = tonumber(redis.call('TIME')[1]), redis.call('XREVRANGE', Q, '+', '-', 'COUNT', 1)[1]
+	if last then epoch = math.max(epoch, tonumber(string.match(last[1], '^%d+')) + 1) end
+	stock = {total = total, held = 0, sold = 0, state = 'on', limit = limit, epoch = epoch, ver = 0}
 	commit(stock, 'total', change())
 	return whole(stock, 1)
 end
