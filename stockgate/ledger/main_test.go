@@ -29,22 +29,26 @@ func TestMain(m *testing.M) {
 // connect returns a Redis for s that is closed with the test. Its time-outs suit a busy machine.
 func connect(t testing.TB, s *redistest.Server, texts map[string]string) *Redis {
 	t.Helper()
-	r, err := newRedis(RedisOptions{
+	r, err := newRedis(optionsFor(s, 4), texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func optionsFor(s *redistest.Server, connections int) RedisOptions {
+	return RedisOptions{
 		Options: link.Options{
 			Addresses:      []string{s.Addr},
-			PoolSize:       4,
+			PoolSize:       connections,
 			ConnectTimeout: 5 * time.Second,
 			Timeout:        5 * time.Second,
 			BreakerErrors:  20,
 			BreakerPause:   50 * time.Millisecond,
 		},
 		Events: 10_000,
-	}, texts)
-	if err != nil {
-		t.Fatal(err)
 	}
-	t.Cleanup(func() { r.Close() })
-	return r
 }
 
 // eachStore runs a law on both stores; each has the SKU "1001" with 5 units and 2 a person.

@@ -35,7 +35,7 @@ type Item struct {
 
 // Hint is what every reply carries: how many units were free at a version of an epoch. Of two hints the one with the
 // later epoch, then the later version, is the newer. Every call that changes the stock or a record raises the version
-// by one, and it never starts again. Without a ledger a hint is zero.
+// by one. A new ledger begins with a later epoch than the one before it. Without a ledger a hint is zero.
 type Hint struct {
 	Free  int64 // below 0 when more was adopted than there is
 	Epoch int64

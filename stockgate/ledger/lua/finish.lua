@@ -36,14 +36,13 @@ local function move(serial, from, to, quantity, user)
 	take(from, quantity)
 	if to == 'C' then
 		stock.sold = stock.sold + quantity
-		put(c, serial, encode(to, quantity, '0', user))
+		put(c, serial, encode(to, digits(quantity), '0', user))
 		c.undue[#c.undue + 1] = serial
 		if from ~= 'H' then c.units[user] = has(user) + quantity end
 		return
 	end
-	put(c, serial, encode(to, quantity, keep, user))
-	c.due[#c.due + 1] = keep
-	c.due[#c.due + 1] = serial
+	put(c, serial, encode(to, digits(quantity), keep, user))
+	push(c.due, keep, serial)
 	if from == 'H' or from == 'C' then c.units[user] = has(user) - quantity end
 end
 

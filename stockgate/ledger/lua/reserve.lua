@@ -32,19 +32,19 @@ local function replay(serial, record, user, quantity)
 end
 
 local function reserve(i)
-	local serial, user, quantity = ARGV[5 + i], ARGV[5 + n + i], tonumber(ARGV[5 + 2 * n + i])
+	local serial, user, wanted = ARGV[5 + i], ARGV[5 + n + i], ARGV[5 + 2 * n + i]
+	local quantity = tonumber(wanted)
 	local record = c.fresh[serial] or records[i]
 	if record then return replay(serial, record, user, quantity) end
 	if stock.state ~= 'on' then return NOT_ON_SALE end
 	if quantity > free then return SOLD_OUT end
-	local units = c.units[user] or number(U, 'units of ' .. user, has[i] or '0')
+	local units = c.units[user] or has[i] and number(U, 'units of ' .. user, has[i]) or 0
 	if stock.limit > 0 and user ~= '' and units + quantity > stock.limit then return USER_LIMIT end
 	free = free - quantity
 	stock.held = stock.held + quantity
 	c.units[user] = units + quantity
-	c.due[#c.due + 1] = deadline
-	c.due[#c.due + 1] = serial
-	put(c, serial, encode('H', quantity, deadline, user))
+	push(c.due, deadline, serial)
+	put(c, serial, encode('H', wanted, deadline, user))
 	return HELD
 end
 

@@ -4,6 +4,13 @@
 -- which Redis refuses when the change does not follow the one before. Numbers are integers of at most 15 digits,
 -- exact in a double, and never printed by Lua itself, which would round them to 14.
 
+-- The keys, all of them sluice:{sku}:... in one slot; none of them ever expires:
+--   S  hash    total held sold state epoch limit ver
+--   R  hash    serial -> record
+--   U  hash    user -> units held + sold, "" for all whom nobody knows; a user without units has no field
+--   X  zset    serial by Unix ms: a hold when the resolver looks at it, a tombstone when it may be forgotten
+--   Q  stream  each change under the id epoch-ver. An entry is the stock after it (op total held sold state limit, at
+--              when the caller said) and each record that changed, as r:serial -> record. ver has no holes.
 local S, R, U, X, Q = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
 local function fault(key, what)
@@ -60,9 +67,10 @@ local function whole(stock, done)
 	return reply
 end
 
--- A record is state|quantity|time|user. The user comes last and may hold any byte.
+-- A record is state|quantity|time|user, all of them strings. The user comes last and may hold any byte. H is held until
+-- the time, C confirmed (time 0), X released and R refunded: tombstones, kept until the time.
 local function encode(state, quantity, time, user)
-	return state .. '|' .. digits(quantity) .. '|' .. time .. '|' .. user
+	return state .. '|' .. quantity .. '|' .. time .. '|' .. user
 end
 
 local function decode(serial, record)
@@ -85,36 +93,35 @@ local function change(now)
 	}
 end
 
+-- push adds a pair to a list.
+local function push(list, a, b)
+	local n = #list
+	list[n + 1], list[n + 2] = a, b
+end
+
 local function put(c, serial, record)
-	c.records[#c.records + 1] = serial
-	c.records[#c.records + 1] = record
-	c.fields[#c.fields + 1] = 'r:' .. serial
-	c.fields[#c.fields + 1] = record
+	push(c.records, serial, record)
+	push(c.fields, 'r:' .. serial, record)
 	c.fresh[serial] = record
 end
 
 -- commit writes c and the numbers as the next version: one command a key.
 local function commit(stock, op, c)
 	stock.ver = stock.ver + 1
-	local numbers = {
-		'total', digits(stock.total), 'held', digits(stock.held), 'sold', digits(stock.sold),
-		'state', stock.state, 'limit', digits(stock.limit),
-	}
-	local entry = {'op', op, unpack(numbers)}
-	for i = 1, #c.fields do
-		entry[#entry + 1] = c.fields[i]
-	end
+	local total, held, sold, limit = digits(stock.total), digits(stock.held), digits(stock.sold), digits(stock.limit)
+	local epoch, ver = digits(stock.epoch), digits(stock.ver)
 	local users, gone = {}, {}
 	for user, n in pairs(c.units) do
 		if n == 0 then
 			gone[#gone + 1] = user
 		else
-			users[#users + 1] = user
-			users[#users + 1] = digits(n)
+			push(users, user, digits(n))
 		end
 	end
-	redis.call('XADD', Q, 'MAXLEN', '~', ARGV[1], digits(stock.epoch) .. '-' .. digits(stock.ver), unpack(entry))
-	redis.call('HSET', S, 'epoch', digits(stock.epoch), 'ver', digits(stock.ver), unpack(numbers))
+	redis.call('XADD', Q, 'MAXLEN', '~', ARGV[1], epoch .. '-' .. ver, 'op', op, 'total', total, 'held', held,
+		'sold', sold, 'state', stock.state, 'limit', limit, unpack(c.fields))
+	redis.call('HSET', S, 'total', total, 'held', held, 'sold', sold, 'state', stock.state, 'epoch', epoch,
+		'limit', limit, 'ver', ver)
 	if #c.records > 0 then redis.call('HSET', R, unpack(c.records)) end
 	if #c.due > 0 then redis.call('ZADD', X, unpack(c.due)) end
 	if #c.undue > 0 then redis.call('ZREM', X, unpack(c.undue)) end

@@ -17,10 +17,8 @@ for i, serial in ipairs(serials) do
 	local state = records[i] and decode(serial, records[i]) or 'none'
 	if state == 'H' then
 		if #leases < 2 * most then
-			leases[#leases + 1] = lease
-			leases[#leases + 1] = serial
-			holds[#holds + 1] = serial
-			holds[#holds + 1] = records[i]
+			push(leases, lease, serial)
+			push(holds, serial, records[i])
 		end
 	elseif state == 'X' or state == 'R' then
 		gone[#gone + 1] = serial
