@@ -172,10 +172,9 @@ func (d *Desk) Close(ctx context.Context) {
 	d.rest()
 	d.watch.Wait()
 	d.closed.Store(true)
-	d.lines.walk(func(l *line) { // whoever did not see closed yet has started what it starts
-		l.mu.Lock()
-		defer l.mu.Unlock()
-	})
+	for _, l := range d.lines.each() {
+		l.barrier()
+	}
 	settled := make(chan struct{})
 	go func() {
 		defer close(settled)
@@ -188,6 +187,12 @@ func (d *Desk) Close(ctx context.Context) {
 	}
 	d.cut()
 	<-settled
+}
+
+// barrier returns when whoever did not see that the desk is closed has started what it starts.
+func (l *line) barrier() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 }
 
 // pause waits, unless ctx ends before.

@@ -16,6 +16,7 @@ type line struct {
 	sku    string
 	hash   uint64
 	next   atomic.Pointer[line] // in the chain of lines
+	place  int                  // among all lines, whose mutex guards it
 	view   atomic.Pointer[view] // written under mu
 	looks  pace                 // of calls that are made although the SKU is closed
 	events *events

@@ -3,6 +3,7 @@ package ledger
 import (
 	"hash/maphash"
 	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -16,7 +17,7 @@ type lines struct {
 	chains []atomic.Pointer[line]
 
 	mu  sync.Mutex
-	len int
+	all []*line // each at its place
 }
 
 // newLines makes room for at most limit SKUs.
@@ -42,14 +43,15 @@ func (t *lines) add(sku []byte, open func(sku string, hash uint64) *line) *line 
 	if l := t.find(sku); l != nil {
 		return l
 	}
-	if t.len >= t.limit {
+	if len(t.all) >= t.limit {
 		return nil
 	}
 	l := open(string(sku), maphash.Bytes(t.seed, sku)) // a copy: sku belongs to the request
 	chain := &t.chains[l.hash&t.mask]
 	l.next.Store(chain.Load())
 	chain.Store(l)
-	t.len++
+	l.place = len(t.all)
+	t.all = append(t.all, l)
 	return l
 }
 
@@ -62,14 +64,16 @@ func (t *lines) remove(l *line) {
 		link = &link.Load().next
 	}
 	link.Store(l.next.Load())
-	t.len--
+	last := len(t.all) - 1
+	t.all[l.place] = t.all[last]
+	t.all[l.place].place = l.place
+	t.all[last] = nil
+	t.all = t.all[:last]
 }
 
-// walk visits all lines, which visit may remove.
-func (t *lines) walk(visit func(*line)) {
-	for i := range t.chains {
-		for l := t.chains[i].Load(); l != nil; l = l.next.Load() {
-			visit(l)
-		}
-	}
+// each returns all lines.
+func (t *lines) each() []*line {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.all)
 }

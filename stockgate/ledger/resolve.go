@@ -69,7 +69,7 @@ func (d *Desk) run(ctx context.Context) {
 func (d *Desk) sweepSome(ctx context.Context, turn int) {
 	var real []*line
 	now := d.o.Now()
-	d.lines.walk(func(l *line) {
+	for _, l := range d.lines.each() {
 		v := l.view.Load()
 		switch {
 		case l.watched.Load(), v != nil && !v.absent:
@@ -77,7 +77,7 @@ func (d *Desk) sweepSome(ctx context.Context, turn int) {
 		case v == nil, now-v.at > 10*d.memory:
 			d.drop(l)
 		}
-	})
+	}
 	for i := range min(len(real), sweepsATurn) {
 		if ctx.Err() == nil {
 			d.sweep(ctx, real[(turn+i)%len(real)])
@@ -125,7 +125,9 @@ type question struct {
 func (d *Desk) resolveSome(ctx context.Context) {
 	open := make(chan question, asksATurn)
 	now := time.Now().UnixMilli()
-	d.lines.walk(func(l *line) { d.collect(l, now, open) })
+	for _, l := range d.lines.each() {
+		d.collect(l, now, open)
+	}
 	close(open)
 	var workers sync.WaitGroup
 	for range min(asksAtOnce, len(open)) {
