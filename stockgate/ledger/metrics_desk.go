@@ -117,14 +117,6 @@ func (m *callMetrics) note(c call, n int) {
 	m.items[c].Add(uint64(n))
 }
 
-func (m *callMetrics) count(c call) uint64 {
-	n := uint64(0)
-	for i := range m.sizes[c] {
-		n += m.sizes[c][i].Load()
-	}
-	return n
-}
-
 func (m *callMetrics) metric(desc *prometheus.Desc, c call) prometheus.Metric {
 	cumulative, n := make(map[float64]uint64, sizeBounds), uint64(0)
 	for i := range m.sizes[c] {

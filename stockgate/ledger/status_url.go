@@ -46,12 +46,15 @@ func NewStatusURL(text string) (*StatusURL, error) {
 	}}, nil
 }
 
-// Ask implements Oracle. The serial is escaped so that it is one segment of a path, or one value of a query.
+// of returns the URL of one order. The serial is escaped so that it is one segment of a path, or one value of a query.
+func (s *StatusURL) of(serial string) string { return s.before + url.QueryEscape(serial) + s.after }
+
+// Ask implements Oracle.
 func (s *StatusURL) Ask(ctx context.Context, serial string) (Verdict, error) {
 	if !ValidSerial([]byte(serial)) {
 		return NobodyKnows, errors.New("ask for an order: no valid serial")
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.before+url.QueryEscape(serial)+s.after, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.of(serial), nil)
 	if err != nil {
 		return NobodyKnows, fmt.Errorf("ask for order %q: %w", serial, err)
 	}
