@@ -47,6 +47,38 @@ func TestLostReplyTakesOneUnitASerial(t *testing.T) {
 	})
 }
 
+func TestLostReplyTellsOneOfManyThatItWon(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := stocked(sku, 1000)
+		s.set(func(op string, after bool) error {
+			time.Sleep(time.Millisecond)
+			if op == "reserve" && after && s.count(op) <= 2 {
+				return errLost
+			}
+			return nil
+		})
+		d := opened(t, deskOptions(), s, nil)
+		var held, others atomic.Int64
+		storm(200, 200, func(i int) {
+			user := "7"
+			if i%10 == 9 {
+				user = "thief"
+			}
+			switch out := d.buy(user, "k"); {
+			case out.Code == Held:
+				held.Add(1)
+			case out.Code == OtherOrder:
+				others.Add(1)
+			case out.Code != ReplayHeld:
+				t.Errorf("%s: %v", user, out)
+			}
+		})
+		if held.Load() != 1 || s.stock(sku).Held != 1 || others.Load() != 20 && others.Load() != 180 {
+			t.Errorf("%d held, %d others, stock %+v", held.Load(), others.Load(), s.stock(sku))
+		}
+	})
+}
+
 func TestReplayIsNotTakenForALostReply(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := stocked(sku, 1000)
@@ -68,7 +100,9 @@ func TestUnsureOrderGivesItsUnitBack(t *testing.T) {
 		wants(t, "all replies lost", d.buy("7", "k"), Unsure)
 		wants(t, "the same second", d.buy("7", "k"), Unsure)
 		s.set(nil)
-		if s.stock(sku).Held != 1 {
+		calls := s.count("reserve")
+		wants(t, "the same second, when replies come", d.buy("7", "k"), Unsure)
+		if s.stock(sku).Held != 1 || s.count("reserve") != calls {
 			t.Fatalf("stock %+v", s.stock(sku))
 		}
 		time.Sleep(1500 * time.Millisecond)

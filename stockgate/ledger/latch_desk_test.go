@@ -36,6 +36,23 @@ func TestLatchAsksNobodyUntilItsTimeIsOverAndThenOnce(t *testing.T) {
 	})
 }
 
+func TestOneProberLooksAndTheOthersAreSoldOutMeanwhile(t *testing.T) {
+	at(t, func(t *testing.T) {
+		d, s := soldOut(t, deskOptions())
+		time.Sleep(time.Second + 1)
+		s.set(func(string, bool) error { time.Sleep(time.Millisecond); return nil })
+		probe := make(chan Outcome)
+		go func() { probe <- d.buy("1", "") }()
+		synctest.Wait()
+		wants(t, "meanwhile", d.buy("2", ""), SoldOut)
+		wants(t, "one who was passed on before", d.try(d.o.Now(), order("3", ""), known{serial: "x"}), SoldOut)
+		wants(t, "probe", <-probe, SoldOut)
+		if s.items != 2 {
+			t.Errorf("%d orders reached the store", s.items)
+		}
+	})
+}
+
 func TestFailedProbeLeavesTheNextOneFree(t *testing.T) {
 	at(t, func(t *testing.T) {
 		d, s := soldOut(t, deskOptions())
@@ -80,10 +97,13 @@ func TestReturnedUnitIsBuyable(t *testing.T) {
 }
 
 func TestOlderHintNeverOpensTheLatch(t *testing.T) {
-	d, _ := soldOut(t, deskOptions())
+	d, s := soldOut(t, deskOptions())
 	for _, h := range []Hint{{Free: 5, Epoch: 1, Ver: 1, State: On}, {Free: 5, Epoch: 0, Ver: 99, State: On}} {
 		d.Note(sku, h)
 		wants(t, "older hint", d.buy("1", ""), SoldOut)
+	}
+	if n := s.count("reserve"); n != 1 {
+		t.Errorf("%d calls", n)
 	}
 }
 
