@@ -10,9 +10,10 @@ type batch struct {
 	tickets  []*ticket
 	items    []Item
 	codes    []Code
-	units    int64 // of all items
-	deadline int64 // Unix ms; with the serial it tells this batch's hold from any other
-	view     *view // what the reply said; nil = there was none
+	told     []bool // somebody heard before that the serial is held, until this very deadline
+	units    int64  // of all items
+	deadline int64  // Unix ms; with the serial it tells this batch's hold from any other, where told is false
+	view     *view  // what the reply said; nil = there was none
 }
 
 // carry takes b to the store and brings the answers, then takes what came meanwhile, until nobody waits.
@@ -28,11 +29,7 @@ func (d *Desk) carry(l *line, b *batch) {
 // ask fills the codes of b. What a sending came to that was not answered is unknown, so it is sent again with the
 // same serials and the same deadline, until somebody answers or o.Tries are spent: then the codes are Unsure.
 func (d *Desk) ask(l *line, b *batch) {
-	b.deadline = d.until()
-	var sent Hint
-	if v := l.view.Load(); v != nil && !v.absent {
-		sent = v.Hint
-	}
+	sent := d.stamp(l, b)
 	epoch, unsure, stale := sent.Epoch, false, false
 	for try := 0; try < d.o.Tries; try++ {
 		if unsure && !d.pause(d.ctx, resendAfter<<try) {
@@ -59,6 +56,20 @@ func (d *Desk) ask(l *line, b *batch) {
 	b.settleFor(Unsure)
 }
 
+// stamp gives b its deadline, and returns the newest hint.
+func (d *Desk) stamp(l *line, b *batch) (newest Hint) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b.deadline = d.until()
+	for _, it := range b.items {
+		b.told = append(b.told, l.told(it.Serial, b.deadline))
+	}
+	if v := l.view.Load(); v != nil && !v.absent {
+		newest = v.Hint
+	}
+	return newest
+}
+
 // resendAfter is the pause before a batch is sent again; it doubles.
 const resendAfter = 5 * time.Millisecond
 
@@ -77,12 +88,13 @@ func (d *Desk) reserveAt(l *line, b *batch, epoch int64) (Hint, error) {
 	return d.store.Reserve(ctx, l.sku, epoch, time.Now().UnixMilli(), b.deadline, b.items, b.codes)
 }
 
-// reclaim tells the units that an earlier sending of b has taken, whose answer was lost, from what others hold: only
-// this batch has this deadline and this serial. Those are new holds, and may be forwarded: nobody else was told.
+// reclaim tells the units that an earlier sending of b has taken, whose answer was lost, from what is held already:
+// only this batch has this deadline and this serial, unless an earlier one told somebody so. Those are new holds, and
+// may be forwarded.
 func (d *Desk) reclaim(l *line, b *batch) {
 	lost := false
 	for i, code := range b.codes {
-		if code != ReplayHeld {
+		if code != ReplayHeld || b.told[i] {
 			continue
 		}
 		if lost {
@@ -137,11 +149,15 @@ func (d *Desk) deliver(l *line, b *batch) bool {
 	defer l.mu.Unlock()
 	now := d.o.Now()
 	l.trying -= b.units
-	for i, t := range b.tickets {
-		d.decide(now, l, b, t, b.codes[i])
+	outs := make([]Outcome, len(b.tickets))
+	for i := range b.tickets {
+		outs[i] = d.decide(now, l, b, i)
 	}
-	if b.view != nil {
+	if b.view != nil { // before the answers: who has heard one finds the latch as the answer says
 		d.learn(now, l, b.view)
+	}
+	for i, t := range b.tickets {
+		d.part(l, t, outs[i])
 	}
 	if (l.calls == 1 || l.full()) && d.take(now, l, b) {
 		d.dispatch(now, l)
@@ -151,14 +167,16 @@ func (d *Desk) deliver(l *line, b *batch) bool {
 	return false
 }
 
-// decide answers one order. mu is held.
-func (d *Desk) decide(now int64, l *line, b *batch, t *ticket, code Code) {
+// decide keeps in mind what became of the order at place i, and returns the answer to it. mu is held.
+func (d *Desk) decide(now int64, l *line, b *batch, i int) Outcome {
+	t, code := b.tickets[i], b.codes[i]
 	l.events.count(code, 1)
 	out := Outcome{Code: code, Serial: t.serial}
 	switch code {
 	case Held:
 		out.Deadline = b.deadline
 		t.keep(d, now, false)
+		l.tell(t.serial, b.deadline, d.until())
 	case ReplayHeld, ReplaySold:
 		t.keep(d, now, code == ReplaySold)
 	case SoldOut, UnknownSKU:
@@ -168,9 +186,11 @@ func (d *Desk) decide(now int64, l *line, b *batch, t *ticket, code Code) {
 	case StaleEpoch: // twice in a row
 		out.Code = Overloaded
 	case Unsure:
-		d.stray(l, t.serial, b.deadline)
+		if !b.told[i] {
+			d.stray(l, t.serial, b.deadline)
+		}
 	}
-	d.part(l, t, out)
+	return out
 }
 
 // keep remembers that t's order is held or sold.
@@ -188,12 +208,20 @@ func (d *Desk) find(ctx context.Context, l *line, serial string) (Record, bool, 
 	return d.store.Find(ctx, l.sku, serial)
 }
 
-// until is the deadline of a hold that is made now, in Unix ms. Its last ten bits are the instance's mark, so that
-// no two instances give the same serial the same deadline. One instance never has a serial in two calls at once, nor
-// again while a call of the same deadline is unsure (strays).
+// until is the deadline of a hold that is made now, in Unix ms. It never goes back. Its last ten bits are the
+// instance's mark, so that no two instances give the same serial the same deadline. For what one instance does within
+// the second that is left, see line.told and Desk.strays; it never has a serial in two calls at once.
 func (d *Desk) until() int64 {
-	at := time.Now().Add(d.o.Hold).UnixMilli()
-	return at&^(marks-1) + marks + d.o.Mark
+	at := time.Now().Add(d.o.Hold).UnixMilli()&^(marks-1) + marks + d.o.Mark
+	for {
+		last := d.deadline.Load()
+		if at <= last {
+			return last
+		}
+		if d.deadline.CompareAndSwap(last, at) {
+			return at
+		}
+	}
 }
 
 // marks is the number of instances that can be told from each other.

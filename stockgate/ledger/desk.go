@@ -26,6 +26,8 @@ type Desk struct {
 	serials   *memory // of orders
 	users     *memory // of orders with a derived serial
 
+	deadline atomic.Int64 // Unix ms: of the holds that are made now
+
 	closed atomic.Bool
 	ctx    context.Context // of calls; ends when Close gives up
 	cut    context.CancelFunc

@@ -52,29 +52,74 @@ func TestLostReplyTellsOneOfManyThatItWon(t *testing.T) {
 		s := stocked(sku, 1000)
 		s.set(func(op string, after bool) error {
 			time.Sleep(time.Millisecond)
-			if op == "reserve" && after && s.count(op) <= 2 {
+			if op == "reserve" && after && s.count(op) == 2 {
 				return errLost
 			}
 			return nil
 		})
 		d := opened(t, deskOptions(), s, nil)
+		go d.buy("8", "before") // the others share the call behind it
+		synctest.Wait()
 		var held, others atomic.Int64
 		storm(200, 200, func(i int) {
 			user := "7"
 			if i%10 == 9 {
 				user = "thief"
 			}
-			switch out := d.buy(user, "k"); {
-			case out.Code == Held:
+			switch out := d.buy(user, "k"); out.Code {
+			case Held:
 				held.Add(1)
-			case out.Code == OtherOrder:
+			case OtherOrder:
 				others.Add(1)
-			case out.Code != ReplayHeld:
+			case ReplayHeld:
+			default:
 				t.Errorf("%s: %v", user, out)
 			}
 		})
-		if held.Load() != 1 || s.stock(sku).Held != 1 || others.Load() != 20 && others.Load() != 180 {
+		if held.Load() != 1 || s.stock(sku).Held != 2 || others.Load() != 20 && others.Load() != 180 {
 			t.Errorf("%d held, %d others, stock %+v", held.Load(), others.Load(), s.stock(sku))
+		}
+	})
+}
+
+// A hold of the same second, and so of the same deadline, is still no lost reply's when its buyer was told of it.
+func TestHoldOfTheSameSecondIsNotTakenForALostReply(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := stocked(sku, 1000)
+		d := opened(t, deskOptions(), s, nil)
+		wants(t, "first", d.buy("7", "k"), Held)
+		s.set(func(op string, after bool) error {
+			if op == "reserve" && after && s.count(op) == 2 {
+				time.Sleep(2 * time.Second) // the next order's deadline is another
+				return errLost
+			}
+			return nil
+		})
+		second := make(chan Outcome)
+		go func() { second <- d.buy("7", "k") }()
+		time.Sleep(1500 * time.Millisecond)
+		wants(t, "repeated at once, reply lost", <-second, ReplayHeld)
+		s.set(losing(0, 1, "reserve"))
+		wants(t, "another", d.buy("8", "k2"), Unsure)
+		s.set(nil)
+		time.Sleep(time.Minute)
+		if s.record(sku, "k").Status != 'H' || s.record(sku, "k2").Status != 'X' {
+			t.Errorf("%+v, %+v", s.record(sku, "k"), s.record(sku, "k2"))
+		}
+	})
+}
+
+func TestUnsureRepetitionInTheSameSecondNeverReleasesTheWinner(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := stocked(sku, 5)
+		d := opened(t, deskOptions(), s, nil)
+		wants(t, "first", d.buy("7", "k"), Held)
+		s.set(losing(0, 1, "reserve"))
+		wants(t, "repeated at once", d.buy("7", "k"), Unsure)
+		s.set(nil)
+		time.Sleep(time.Minute)
+		if s.record(sku, "k").Status != 'H' {
+			t.Errorf("%+v", s.record(sku, "k"))
 		}
 	})
 }

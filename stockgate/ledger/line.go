@@ -31,6 +31,8 @@ type line struct {
 	asked   map[string]*ticket // by serial: who waits or is in a call
 	calls   int
 	trying  int64             // units in calls
+	holds   map[string]bool   // serials of which somebody was told that they are held until heldTo
+	heldTo  int64             // Unix ms: the deadline of holds that are made now
 	doubts  map[string]*doubt // by serial
 	owed    []settlement      // in order
 	settles bool              // somebody works on owed
@@ -127,7 +129,7 @@ func (l *line) full() bool { return len(l.queue)+len(l.looking) >= mostItems }
 // take fills b with what may leave at now: those who look, then those for whom the newest hint leaves units.
 // It reports whether there is anybody. mu is held.
 func (d *Desk) take(now int64, l *line, b *batch) bool {
-	*b = batch{tickets: b.tickets[:0], items: b.items[:0], codes: b.codes[:0]}
+	*b = batch{tickets: b.tickets[:0], items: b.items[:0], codes: b.codes[:0], told: b.told[:0]}
 	for _, t := range l.looking {
 		d.admit(now, l, b, t)
 	}
@@ -197,6 +199,24 @@ func (t *ticket) after(first *ticket, out Outcome) Outcome {
 		}
 	}
 	return out
+}
+
+// tell notes that somebody hears that serial is held until a deadline, while holds that are made now are until then.
+// Older ones need not be remembered: no call has their deadline any more. mu is held.
+func (l *line) tell(serial string, deadline, then int64) {
+	if deadline < then {
+		return
+	}
+	if l.heldTo != deadline {
+		l.heldTo, l.holds = deadline, make(map[string]bool)
+	}
+	l.holds[serial] = true
+}
+
+// told reports whether somebody heard that serial is held until a deadline of holds that are made now: an earlier
+// order, which may have been forwarded. mu is held.
+func (l *line) told(serial string, deadline int64) bool {
+	return l.heldTo == deadline && l.holds[serial]
 }
 
 // learn takes in what a reply said, and answers those for whom no unit is left. mu is held.

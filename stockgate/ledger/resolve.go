@@ -152,9 +152,9 @@ func (d *Desk) collect(l *line, now int64, open chan<- question) {
 		switch {
 		case len(open) == cap(open):
 			return
-		case c.due > now:
 		case len(c.mine) == 0 && now > c.until: // the next sweep hands it to somebody
 			d.undoubt(l, serial)
+		case c.due > now:
 		default:
 			open <- question{line: l, serial: serial, doubt: *c}
 		}

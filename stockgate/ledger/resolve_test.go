@@ -124,10 +124,12 @@ func TestHoldIsAskedForByOneInstance(t *testing.T) {
 		o.Hold = time.Second
 		s := forgotten(t, o)
 		var shops [5]oracle
+		var desks []*Desk
 		for i := range shops {
-			opened(t, o, s, &shops[i]).Watch(sku)
+			desks = append(desks, opened(t, o, s, &shops[i]))
+			desks[i].Watch(sku)
 		}
-		time.Sleep(50 * time.Second)
+		time.Sleep(50*time.Second + 500*time.Millisecond) // between two turns
 		asking := 0
 		for i := range shops {
 			if n := shops[i].asked.Load(); n > 0 {
@@ -139,6 +141,16 @@ func TestHoldIsAskedForByOneInstance(t *testing.T) {
 		}
 		if asking != 1 {
 			t.Errorf("%d instances asked", asking)
+		}
+		for range 5 { // the lease ends, and another one or the same has it
+			time.Sleep(time.Minute)
+			unknown := int64(0)
+			for _, d := range desks {
+				unknown += d.unknown.Load()
+			}
+			if unknown != 1 {
+				t.Errorf("%d instances count it", unknown)
+			}
 		}
 	})
 }

@@ -106,6 +106,21 @@ func TestAnotherQuantityIsNoOtherOrderWithoutAKey(t *testing.T) {
 	})
 }
 
+func TestUserWithoutKeysHasNoMoreThanPerUserEvenWhereTheLedgerAllowsMore(t *testing.T) {
+	at(t, func(t *testing.T) {
+		o := deskOptions()
+		o.PerUser = 2
+		d := opened(t, o, stocked(sku, 10), nil)
+		for range 2 {
+			out := d.buy("7", "")
+			wants(t, "order", out, Held)
+			d.Settle(sku, Item{Serial: out.Serial}, Confirm)
+			synctest.Wait()
+		}
+		wants(t, "one more", d.buy("7", ""), ReplaySold)
+	})
+}
+
 func TestGenerationsAreBounded(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := stocked(sku, 1000)
