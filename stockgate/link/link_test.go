@@ -30,9 +30,14 @@ func TestMain(m *testing.M) {
 
 func open(t *testing.T, s *redistest.Server, pause time.Duration) *Link {
 	t.Helper()
+	return openMany(t, s, pause, 4)
+}
+
+func openMany(t *testing.T, s *redistest.Server, pause time.Duration, connections int) *Link {
+	t.Helper()
 	l, err := New(Options{
 		Addresses:      []string{s.Addr},
-		PoolSize:       4,
+		PoolSize:       connections,
 		ConnectTimeout: 5 * time.Second, // the machine may be busy
 		Timeout:        5 * time.Second,
 		BreakerErrors:  5,
@@ -132,11 +137,11 @@ func TestClosedLinkStaysClosed(t *testing.T) {
 
 func TestCommandWithoutAnswerIsSentOnce(t *testing.T) {
 	server := redistest.Start(t)
-	l := open(t, server, 100*time.Millisecond)
+	l := openMany(t, server, 100*time.Millisecond, 1) // one connection, which is open when the server hangs
 	if err := ping(t, l); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	server.Pause()
 	err := l.Do(ctx, func(ctx context.Context, c *redis.Client) error { return c.Incr(ctx, "n").Err() }, always)
