@@ -12,11 +12,11 @@ type model struct {
 	total, limit int64
 	epoch, ver   int64
 	state        State
-	orders       []order
+	orders       []modelled
 }
 
-// order is a serial that somebody spoke of. Its status is "held", "sold", "released" or "refunded".
-type order struct {
+// modelled is a serial that somebody spoke of. Its status is "held", "sold", "released" or "refunded".
+type modelled struct {
 	serial, user string
 	quantity     int64
 	status       string
@@ -44,7 +44,7 @@ func (m *model) unitsOf(user string) (n int64) {
 
 func (m *model) free() int64 { return m.total - m.count("held") - m.count("sold") }
 
-func (m *model) find(serial string) *order {
+func (m *model) find(serial string) *modelled {
 	for i := range m.orders {
 		if m.orders[i].serial == serial {
 			return &m.orders[i]
@@ -70,7 +70,7 @@ func (m *model) reserve(epoch, deadline int64, items []Item) (codes []Code) {
 		code := m.reserveOne(epoch, i)
 		if code == Held {
 			won = true
-			m.orders = append(m.orders, order{i.Serial, i.User, i.Quantity, "held", deadline, deadline})
+			m.orders = append(m.orders, modelled{i.Serial, i.User, i.Quantity, "held", deadline, deadline})
 		}
 		codes = append(codes, code)
 	}
@@ -133,7 +133,7 @@ func (m *model) finishOne(op Op, keep int64, i Item) Done {
 		if op == Confirm || op == Refund {
 			return NotFound
 		}
-		m.orders = append(m.orders, order{serial: i.Serial, status: "unheard of"})
+		m.orders = append(m.orders, modelled{serial: i.Serial, status: "unheard of"})
 		o = m.find(i.Serial)
 	}
 	switch op {
@@ -157,7 +157,7 @@ func (m *model) finishOne(op Op, keep int64, i Item) Done {
 	return Changed
 }
 
-func (o *order) confirm() Done {
+func (o *modelled) confirm() Done {
 	switch o.status {
 	case "held":
 		o.status, o.deadline = "sold", 0
@@ -168,7 +168,7 @@ func (o *order) confirm() Done {
 	return WasReleased
 }
 
-func (o *order) release(keep int64) Done {
+func (o *modelled) release(keep int64) Done {
 	switch o.status {
 	case "held", "unheard of":
 		o.status, o.deadline, o.due = "released", keep, keep
@@ -179,7 +179,7 @@ func (o *order) release(keep int64) Done {
 	return Already
 }
 
-func (o *order) refund(keep int64) Done {
+func (o *modelled) refund(keep int64) Done {
 	switch o.status {
 	case "held", "sold":
 		o.status, o.deadline, o.due = "refunded", keep, keep
@@ -194,20 +194,20 @@ func (m *model) sweep(now, lease int64, limit int) (holds []Record) {
 	if !m.exists {
 		return nil
 	}
-	slices.SortFunc(m.orders, func(a, b order) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.serial, b.serial)) })
+	slices.SortFunc(m.orders, func(a, b modelled) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.serial, b.serial)) })
 	for i := range m.orders {
 		if o := &m.orders[i]; o.status == "held" && o.due <= now && len(holds) < limit {
 			o.due = lease
 			holds = append(holds, o.record())
 		}
 	}
-	m.orders = slices.DeleteFunc(m.orders, func(o order) bool {
+	m.orders = slices.DeleteFunc(m.orders, func(o modelled) bool {
 		return (o.status == "released" || o.status == "refunded") && o.due <= now
 	})
 	return holds
 }
 
-func (o *order) record() Record {
+func (o *modelled) record() Record {
 	status := map[string]byte{"held": 'H', "sold": 'C', "released": 'X', "refunded": 'X'}[o.status]
 	return Record{o.serial, o.user, o.quantity, status, o.deadline}
 }

@@ -12,7 +12,7 @@ func (r *Redis) Reserve(ctx context.Context, sku string, epoch, now, deadline in
 	if err != nil {
 		return Hint{}, fmt.Errorf("reserve %q: %w", sku, err)
 	}
-	reply, err := r.run(ctx, "reserve", sku, batch(items, true, r.events, now, deadline, epoch)...)
+	reply, err := r.run(ctx, "reserve", sku, arguments(items, true, r.events, now, deadline, epoch)...)
 	if err != nil {
 		return Hint{}, fmt.Errorf("reserve %q: %w", sku, err)
 	}
@@ -28,7 +28,7 @@ func (r *Redis) Finish(ctx context.Context, sku string, now, keep int64, op Op, 
 	if err := errors.Join(checkFinish(sku, op, items, len(done)), checkTimes(now, keep)); err != nil {
 		return Hint{}, fmt.Errorf("%s %q: %w", op, sku, err)
 	}
-	reply, err := r.run(ctx, "finish", sku, batch(items, op == Adopt, r.events, now, keep, string(op))...)
+	reply, err := r.run(ctx, "finish", sku, arguments(items, op == Adopt, r.events, now, keep, string(op))...)
 	if err != nil {
 		return Hint{}, fmt.Errorf("%s %q: %w", op, sku, err)
 	}
@@ -39,9 +39,9 @@ func (r *Redis) Finish(ctx context.Context, sku string, now, keep int64, op Op, 
 	return hint, nil
 }
 
-// batch is the arguments of a script: first those, then how many items, and these column by column. Where users and
+// arguments are those of a script: first those, then how many items, and these column by column. Where users and
 // quantities do not count only the serials go.
-func batch(items []Item, whole bool, first ...any) []any {
+func arguments(items []Item, whole bool, first ...any) []any {
 	args := make([]any, 0, len(first)+1+3*len(items))
 	args = append(args, first...)
 	args = append(args, len(items))

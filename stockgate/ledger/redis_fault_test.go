@@ -45,7 +45,7 @@ func TestBrokenLedgerIsAFaultAndNeverZero(t *testing.T) {
 		"no times":           "del sluice:{1001}:x",
 	} {
 		t.Run(name, func(t *testing.T) {
-			server, r := stocked(t)
+			server, r := onRedis(t)
 			check(t, server.Client.Do(t.Context(), args(command)...).Err())
 			before := server.Client.XLen(t.Context(), "sluice:{1001}:q").Val()
 			for call, err := range tries(r) {
@@ -81,7 +81,7 @@ func TestBrokenRecordOrUserIsAFault(t *testing.T) {
 		"eval redis.call('set',KEYS[1],1);return(1) 1 sluice:{1001}:q":   "reserve",
 		"hset sluice:{1001}:s total 999999999999999 ver 999999999999999": "reserve",
 	} {
-		server, r := stocked(t)
+		server, r := onRedis(t)
 		check(t, server.Client.Do(t.Context(), args(command)...).Err())
 		if err := tries(r)[call]; err == nil {
 			t.Errorf("%s: %s is no error", command, call)
@@ -93,7 +93,7 @@ func TestBrokenRecordOrUserIsAFault(t *testing.T) {
 }
 
 func TestFaultNamesTheKey(t *testing.T) {
-	server, r := stocked(t)
+	server, r := onRedis(t)
 	check(t, server.Client.HSet(t.Context(), "sluice:{1001}:s", "held", "x").Err())
 	_, _, err := r.Look(t.Context(), "1001")
 	if err == nil || !strings.Contains(err.Error(), "sluice:{1001}:s: held is not a number") {
@@ -102,7 +102,7 @@ func TestFaultNamesTheKey(t *testing.T) {
 }
 
 func TestLostNumbersAreNotSeededAgain(t *testing.T) {
-	server, r := stocked(t)
+	server, r := onRedis(t)
 	check(t, server.Client.Del(t.Context(), "sluice:{1001}:s").Err())
 	want(t, "reserve", take(t, r, "new", "zoe"), UnknownSKU)
 	if _, err := r.SetTotal(t.Context(), "1001", 5, 2); err == nil {
@@ -111,7 +111,7 @@ func TestLostNumbersAreNotSeededAgain(t *testing.T) {
 }
 
 func TestNewLedgerHasALaterEpochThanTheOneBefore(t *testing.T) {
-	server, r := stocked(t)
+	server, r := onRedis(t)
 	for range 100 {
 		must[Stock](t)(r.SetState(t.Context(), "1001", Frozen)) // ahead of the clock
 	}
@@ -125,7 +125,7 @@ func TestNewLedgerHasALaterEpochThanTheOneBefore(t *testing.T) {
 }
 
 func TestFaultyLedgerDoesNotCloseTheOthers(t *testing.T) {
-	server, r := stocked(t)
+	server, r := onRedis(t)
 	check(t, server.Client.HSet(t.Context(), "sluice:{bad}:s", "total", "x").Err())
 	for range 100 {
 		if _, _, err := r.Look(t.Context(), "bad"); err == nil || errors.Is(err, link.ErrLeftAlone) {

@@ -12,8 +12,8 @@ import (
 	"sluice/stockgate/link"
 )
 
-// stocked is a Redis with 5 units of 1001, 2 a person, of which ann holds "a" and has bought "b".
-func stocked(t testing.TB) (*redistest.Server, *Redis) {
+// onRedis is a Redis with 5 units of 1001, 2 a person, of which ann holds "a" and has bought "b".
+func onRedis(t testing.TB) (*redistest.Server, *Redis) {
 	t.Helper()
 	server := redistest.Start(t)
 	r := connect(t, server, texts())
@@ -25,7 +25,7 @@ func stocked(t testing.TB) (*redistest.Server, *Redis) {
 }
 
 func TestFlushedScriptsCostNoCallerAnError(t *testing.T) {
-	server, r := stocked(t)
+	server, r := onRedis(t)
 	must[Stock](t)(r.SetTotal(t.Context(), "1001", 1_000, 0))
 	ctx, cancel := context.WithCancel(t.Context())
 	var flusher, callers sync.WaitGroup
@@ -53,7 +53,7 @@ func TestFlushedScriptsCostNoCallerAnError(t *testing.T) {
 }
 
 func TestScriptsAreLoadedBeforeTheFirstCall(t *testing.T) {
-	server, r := stocked(t)
+	server, r := onRedis(t)
 	tries(r)
 	want(t, "texts sent", server.Calls("eval"), 0)
 }
@@ -97,7 +97,7 @@ func TestStreamIsBounded(t *testing.T) {
 }
 
 func TestFullBatchIsOneCall(t *testing.T) {
-	server, r := stocked(t)
+	server, r := onRedis(t)
 	must[Stock](t)(r.SetTotal(t.Context(), "1001", 1_000, 0))
 	items, codes, done := make([]Item, maxItems), make([]Code, maxItems), make([]Done, maxItems)
 	for i := range items {
@@ -117,7 +117,7 @@ func TestFullBatchIsOneCall(t *testing.T) {
 }
 
 func TestManyTombstonesAreForgottenInOneSweep(t *testing.T) {
-	server, r := stocked(t)
+	server, r := onRedis(t)
 	items, done := make([]Item, maxItems), make([]Done, maxItems)
 	for batch := range 10 {
 		for i := range items {
@@ -133,7 +133,7 @@ func TestManyTombstonesAreForgottenInOneSweep(t *testing.T) {
 }
 
 func TestEvictingRedisIsRefused(t *testing.T) {
-	server, r := stocked(t)
+	server, r := onRedis(t)
 	check(t, r.Check(t.Context()))
 	for _, policy := range []string{"allkeys-lru", "volatile-ttl", "allkeys-random"} {
 		check(t, server.Client.ConfigSet(t.Context(), "maxmemory-policy", policy).Err())
@@ -147,7 +147,7 @@ func TestEvictingRedisIsRefused(t *testing.T) {
 }
 
 func TestFullRedisChangesNothing(t *testing.T) {
-	server, r := stocked(t)
+	server, r := onRedis(t)
 	before := stockOf1001(t, r)
 	check(t, server.Client.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	_, err := r.Reserve(t.Context(), "1001", 0, 1, 2, []Item{{"new", "zoe", 1}}, make([]Code, 1))
