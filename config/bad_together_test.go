@@ -186,11 +186,8 @@ mask_ip = true`,
 		`:2: access_log.output: not available yet (this version serves "stdout")
 :3: access_log.mask_ip: not available yet (this version serves false)`},
 	{`[metrics]
-max_skus = 1
-[reload]
-watch = false`,
-		`:2: metrics.max_skus: not available yet (this version serves 100)
-:4: reload.watch: not available yet (this version serves true)`},
+max_skus = 1`,
+		`:2: metrics.max_skus: not available yet (this version serves 100)`},
 	{`[limits]
 deny = ["file:/etc/deny", "everybody"]`,
 		`:2: limits.deny[2]: "everybody" is not a CIDR; write it like "10.0.0.0/8"

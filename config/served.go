@@ -41,7 +41,6 @@ func notServed() []waiting {
 		{key: "fleet"},
 		{key: "access_log"},
 		{key: "metrics.max_skus"},
-		{key: "reload.watch"},
 	}
 }
 

@@ -75,8 +75,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 // ReadBody hands on the content of the current request's body. See wire.Reader.
 func (c *Conn) ReadBody(p []byte) (int, error) {
 	n, err := c.reader.ReadBody(p)
-	if v, broken := err.(wire.Violation); broken {
+	if v, broken := err.(wire.Violation); broken && c.violation != v {
 		c.violation = v
+		c.server.malformed[v.Kind].Add(1)
 	}
 	return n, err
 }
@@ -162,6 +163,9 @@ func deadline(d time.Duration) time.Time {
 	}
 	return time.Now().Add(d)
 }
+
+// begin starts a request: its body, and the head after it, have their own times, also when they came along before.
+func (c *Conn) begin() { c.served, c.headTimed, c.bodyTimed = true, false, false }
 
 // allow asks the connection's own rate.
 func (c *Conn) allow(t time.Time) (wait time.Duration, ok bool) {

@@ -11,6 +11,7 @@ type content uint8
 const (
 	otherContent content = iota
 	formContent
+	partsContent // multipart/form-data
 	jsonContent
 )
 
@@ -18,9 +19,10 @@ const formMedia = "application/x-www-form-urlencoded"
 
 // mediaType is a Content-Type as far as the gate looks into it.
 type mediaType struct {
-	content content
-	latin   bool // in ISO 8859-1: ASCII alone is read alike
-	odd     bool // servers disagree about what it says
+	content  content
+	boundary []byte // of parts; it lies in the field
+	latin    bool   // in ISO 8859-1: ASCII alone is read alike
+	odd      bool   // servers disagree about what it says
 }
 
 // readMediaType reads a Content-Type. Jetty takes whatever begins like a form for one, PHP ends the type at a comma or
@@ -42,13 +44,19 @@ func readMediaType(v []byte) (m mediaType) {
 	case equalFold(media, "application/json"), equalFold(media, "text/json"), len(sub) > 5 && equalFold(sub[len(sub)-5:], "+json"): // RFC 6839
 		m.content = jsonContent
 	}
+	if equalFold(kind, "multipart") {
+		m.content = partsContent
+		m.odd = m.odd || !equalFold(sub, "form-data") // some take every multipart for a form
+	}
 	if m.content != otherContent {
 		m.readParameters(params)
 	}
+	m.odd = m.odd || m.content == partsContent && len(m.boundary) == 0
 	return m
 }
 
-// readParameters looks for the charset.
+// readParameters looks for charset and boundary. A form in parts may have no other: PHP takes for the boundary whatever
+// stands behind the first such word.
 func (m *mediaType) readParameters(list []byte) {
 	seen := false
 	for len(list) > 0 {
@@ -63,13 +71,28 @@ func (m *mediaType) readParameters(list []byte) {
 			return
 		}
 		plain, _ := cut(name, '*') // RFC 8187 writes charset*
-		if !equalFold(plain, "charset") {
-			continue
+		switch {
+		case equalFold(plain, "charset"):
+			m.odd = m.odd || seen || len(plain) < len(name)
+			seen = true
+			m.readCharset(unquote(value))
+		case m.content == partsContent:
+			m.odd = m.odd || m.boundary != nil || !equalFold(name, "boundary")
+			m.boundary = unquote(value)
+			m.odd = m.odd || !isBoundary(m.boundary)
 		}
-		m.odd = m.odd || seen || len(plain) < len(name)
-		seen = true
-		m.readCharset(unquote(value))
 	}
+}
+
+// isBoundary reports a boundary that needs no care: 1 to 70 bytes of those that RFC 2046, 5.1.1, allows, without comma,
+// colon, brackets and space.
+func isBoundary(b []byte) bool {
+	for _, c := range b {
+		if !isToken([]byte{c}) && c != '=' && c != '/' && c != '?' {
+			return false
+		}
+	}
+	return len(b) > 0 && len(b) <= 70
 }
 
 func (m *mediaType) readCharset(name []byte) {
@@ -114,9 +137,11 @@ func (r *request) readable() bool {
 	}
 	m := r.media()
 	switch {
-	case m.odd || !utf8.Valid(r.body):
+	case m.odd:
 		return false
-	case m.latin && !isASCII(r.body):
+	case m.content == partsContent: // a file may hold anything
+		return true
+	case !utf8.Valid(r.body) || m.latin && !isASCII(r.body):
 		return false
 	}
 	return m.content != formContent || r.plainForm(m.latin)
@@ -150,5 +175,18 @@ func (r *request) media() mediaType {
 	return readMediaType(r.ctx.Request.Header.ContentType())
 }
 
-func (r *request) isForm() bool { return r.media().content == formContent }
 func (r *request) isJSON() bool { return r.media().content == jsonContent }
+
+// isForm reports a form of either kind.
+func (r *request) isForm() bool {
+	c := r.media().content
+	return c == formContent || c == partsContent
+}
+
+// inForm looks a name up in the body, a form; nil when it is not there.
+func (r *request) inForm(name string) ([]byte, Reason) {
+	if m := r.media(); m.content == partsContent {
+		return r.part(m, name)
+	}
+	return r.pair(r.body, name)
+}

@@ -22,7 +22,7 @@ func (t treadmill) Read(p []byte) (int, error) { return copy(p, t.raw), nil }
 func loop(p *Proxy, raw string) func() {
 	s := NewServer(p, ServerOptions{MaxHeader: 16 << 10, Connections: anyNumber{}})
 	c := &Conn{Conn: treadmill{raw: raw}, server: s, peer: netip.MustParseAddr("203.0.113.9"), shard: p.counts.shard()}
-	c.reader = s.guard.NewReader(socket{c})
+	c.reader = s.guard.Load().NewReader(socket{c})
 	ctx := &fasthttp.RequestCtx{}
 	ctx.Init2(c, quietLogger{}, false)
 	br, bw := bufio.NewReaderSize(c, 16<<10), bufio.NewWriter(io.Discard)

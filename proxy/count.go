@@ -1,24 +1,34 @@
 package proxy
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 )
 
 // counts is what the gate has counted, in shards: each connection writes to one of them, so that two cores
-// seldom write to the same cache line. Readers add the shards up.
+// seldom write to the same cache line. Readers add the shards up. It outlives a change of routes.
 type counts struct {
 	shards []shard
 	next   atomic.Uint32 // connections are dealt out to the shards in turn
+
+	mu     sync.Mutex
+	routes map[string][]tally // by the route's name, then by shard; a route that has gone keeps what it counted
 }
 
 type shard struct {
-	refused  [][numReasons]atomic.Uint64 // by route
-	observed [][numReasons]atomic.Uint64
-	codes    [][numCodes]atomic.Uint64 // by route and status
-	took     [][numOutcomes]histogram  // by route and outcome
-	decided  histogram                 // one request in decisionSample
-	panics   atomic.Uint64
+	index   int
+	decided histogram // one request in decisionSample
+	panics  atomic.Uint64
+	_       [64]byte
+}
+
+// tally is what one shard has counted of one route.
+type tally struct {
+	refused  [numReasons]atomic.Uint64
+	observed [numReasons]atomic.Uint64
+	codes    [numCodes]atomic.Uint64 // by status
+	took     [numOutcomes]histogram
 	_        [64]byte
 }
 
@@ -31,14 +41,10 @@ const (
 
 var outcomeNames = [numOutcomes]string{Answered: "answered", NotSent: "not_sent", TimedOut: "timeout", Broken: "broken"}
 
-func newCounts(shards, routes int) *counts {
-	c := &counts{shards: make([]shard, shards)}
+func newCounts(shards int) *counts {
+	c := &counts{shards: make([]shard, shards), routes: map[string][]tally{}}
 	for i := range c.shards {
-		s := &c.shards[i]
-		s.refused = make([][numReasons]atomic.Uint64, routes)
-		s.observed = make([][numReasons]atomic.Uint64, routes)
-		s.codes = make([][numCodes]atomic.Uint64, routes)
-		s.took = make([][numOutcomes]histogram, routes)
+		c.shards[i].index = i
 	}
 	return c
 }
@@ -47,9 +53,19 @@ func (c *counts) shard() *shard {
 	return &c.shards[int(c.next.Add(1))%len(c.shards)]
 }
 
-func (s *shard) code(route, status int) {
+// of returns the tallies of a route, one for each shard, from zero when the name is new.
+func (c *counts) of(route string) []tally {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.routes[route] == nil {
+		c.routes[route] = make([]tally, len(c.shards))
+	}
+	return c.routes[route]
+}
+
+func (t *tally) code(status int) {
 	if i := status - firstCode; i >= 0 && i < numCodes {
-		s.codes[route][i].Add(1)
+		t.codes[i].Add(1)
 	}
 }
 

@@ -26,7 +26,7 @@ type Explanation struct {
 
 // Explain takes raw, a whole request as it would arrive from peer, up the ladder as far as route, SKU and user.
 func (p *Proxy) Explain(raw string, peer netip.Addr, maxHeader int) Explanation {
-	c := &Conn{Conn: script{strings.NewReader(raw)}, server: &Server{proxy: p}, peer: peer, trusted: p.trusts(peer), shard: p.counts.shard()}
+	c := &Conn{Conn: script{strings.NewReader(raw)}, server: &Server{}, peer: peer, trusted: p.trusts(peer), shard: p.counts.shard()}
 	c.reader = wire.NewGuard(wire.Limits{Header: maxHeader, Target: maxTarget, Protected: p.protected()}).NewReader(socket{c})
 	ctx := &fasthttp.RequestCtx{}
 	ctx.Init2(c, quietLogger{}, false)

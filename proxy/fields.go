@@ -41,8 +41,8 @@ func (r *request) argument(name string) ([]byte, Reason) {
 		return v, reason
 	}
 	switch r.media().content {
-	case formContent:
-		if other, reason := r.pair(r.body, name); reason != Admitted || other != nil {
+	case formContent, partsContent:
+		if other, reason := r.inForm(name); reason != Admitted || other != nil {
 			return nil, Ambiguous
 		}
 	case jsonContent:
@@ -56,12 +56,12 @@ func (r *request) argument(name string) ([]byte, Reason) {
 	return v, Admitted
 }
 
-// formField looks a name up in a urlencoded body; the query may not name it as well.
+// formField looks a name up in a form; the query may not name it as well.
 func (r *request) formField(name string) ([]byte, Reason) {
 	if !r.isForm() {
 		return nil, BadRequest
 	}
-	v, reason := r.pair(r.body, name)
+	v, reason := r.inForm(name)
 	if reason != Admitted {
 		return v, reason
 	}

@@ -24,7 +24,10 @@ func (p *Proxy) forward(r *request) Reason {
 	} else {
 		outcome = p.shop.Send(&r.out, resp)
 	}
-	r.shard.took[r.route.index][outcome].observe(time.Duration(p.clock() - r.now))
+	r.tally().took[outcome].observe(time.Duration(p.clock() - r.now))
+	if outcome != Answered && r.upload.fault != nil && !r.route.gated() {
+		return bodyFault(r.upload.fault) // no order, and not the shop's doing
+	}
 	switch outcome {
 	case NotSent:
 		return NoUpstream
@@ -57,8 +60,14 @@ func (p *Proxy) finish(r *request, resp *fasthttp.Response) {
 		r.conn.unread = true
 		resp.SetConnectionClose()
 	}
-	if resp.IsBodyStream() && (r.admitted || r.placed) {
+	if !resp.IsBodyStream() {
+		return
+	}
+	if r.admitted || r.placed {
 		p.leaveLater(r, resp.BodyStream())
+	}
+	if resp.Header.ContentLength() < 0 && !r.ctx.Request.Header.IsHTTP11() {
+		p.untilClose(r, resp)
 	}
 }
 
@@ -86,7 +95,7 @@ func (p *Proxy) build(r *request) Reason {
 		Line:   r.line,
 		Head:   string(r.method) == "HEAD",
 		Order:  r.route.gated(),
-		Stream: r.ctx.Request.Header.IsHTTP11(), // the HTTP library would send chunks to older clients too, where there is no length
+		Stream: true,
 		Key:    clientKey(r),
 	}
 	if p.passHost {
@@ -103,7 +112,10 @@ func (p *Proxy) appendFields(dst []byte, r *request) []byte {
 	named := r.namedByConnection()
 	f := r.fields()
 	for name, value, ok := f.next(); ok; name, value, ok = f.next() {
-		if !endToEnd(name) && !(r.conn.trusted && fromProxy(name)) || len(named) > 0 && hasToken(named, name) || equalFold(name, p.idHeader) {
+		if !endToEnd(name) || len(named) > 0 && hasToken(named, name) || equalFold(name, p.idHeader) {
+			continue
+		}
+		if !r.conn.trusted && (fromProxy(name) || equalFold(name, p.clientHeader)) {
 			continue
 		}
 		dst = appendField(dst, name, value)

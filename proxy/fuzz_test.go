@@ -227,7 +227,7 @@ func FuzzOutgoing(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		sent, judged = "", ""
 		c := &Conn{Conn: script{bytes.NewReader(raw)}, server: s, peer: netip.MustParseAddr("203.0.113.9"), shard: p.counts.shard()}
-		c.reader = s.guard.NewReader(socket{c})
+		c.reader = s.guard.Load().NewReader(socket{c})
 		ctx := &fasthttp.RequestCtx{}
 		ctx.Init2(c, quietLogger{}, false)
 		if ctx.Request.Header.Read(bufio.NewReaderSize(c, 16<<10)) != nil {

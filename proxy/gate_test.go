@@ -93,10 +93,10 @@ func TestRefusedRequestNeverReachesTheShop(t *testing.T) {
 // refusedTotal adds up the counted refusals by reason.
 func refusedTotal(p *Proxy) map[string]uint64 {
 	n := map[string]uint64{}
-	for i := range p.counts.shards {
-		for route := range p.counts.shards[i].refused {
+	for _, tallies := range p.counts.routes {
+		for i := range tallies {
 			for reason := range numReasons {
-				if c := p.counts.shards[i].refused[route][reason].Load(); c > 0 {
+				if c := tallies[i].refused[reason].Load(); c > 0 {
 					n[reason.String()] += c
 				}
 			}
@@ -144,9 +144,9 @@ func TestObserveCountsAndLetsThrough(t *testing.T) {
 		t.Errorf("shop saw %d, refused %v", len(shop.all()), refusedTotal(p))
 	}
 	observed := 0
-	for i := range p.counts.shards {
+	for i := range p.counts.of("order") {
 		for _, reason := range []Reason{SoldOut, BadRequest, Ambiguous} {
-			observed += int(p.counts.shards[i].observed[0][reason].Load())
+			observed += int(p.counts.of("order")[i].observed[reason].Load())
 		}
 	}
 	if observed != 3 {

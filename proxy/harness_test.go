@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/proxy/wire"
 )
 
 // Fakes of one line.
@@ -127,18 +129,34 @@ func gate(t *testing.T, o Options) (addr string, p *Proxy) {
 
 func serve(t *testing.T, p *Proxy, o ServerOptions) string {
 	t.Helper()
+	_, addr := serveWith(t, p, o)
+	return addr
+}
+
+func serveWith(t *testing.T, p *Proxy, o ServerOptions) (s *Server, addr string) {
+	t.Helper()
 	o.MaxHeader, o.Log = 16<<10, slog.New(slog.DiscardHandler)
 	if o.Connections == nil {
 		o.Connections = anyNumber{}
 	}
-	s := NewServer(p, o)
+	s = NewServer(p, o)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	go s.Serve(ln)
 	t.Cleanup(func() { s.Drain(t.Context()) })
-	return ln.Addr().String()
+	return s, ln.Addr().String()
+}
+
+// kindNamed finds a rule of the wire by its name.
+func kindNamed(name string) wire.Kind {
+	for k := range wire.NumKinds {
+		if k.String() == name {
+			return k
+		}
+	}
+	panic("no rule " + name)
 }
 
 // say sends raw bytes on a connection of their own and returns the answers and all that follows until the end.

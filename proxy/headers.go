@@ -119,8 +119,8 @@ func (r *request) namedByConnection() []byte {
 	return r.scratch
 }
 
-// endToEnd reports whether a field may travel on: it is not about this connection alone (RFC 9110, section
-// 7.6.1), not one that the gate writes itself, and not one that only the gate may speak.
+// endToEnd reports whether a field may travel on: it is not about this connection alone (RFC 9110, section 7.6.1), not
+// one that the gate writes itself, and not one that only the gate may speak. CGI takes Proxy for a setting of its own.
 func endToEnd(name []byte) bool {
 	if len(name) > 7 && equalFold(name[:7], "Sluice-") {
 		return false
@@ -132,27 +132,46 @@ func endToEnd(name []byte) bool {
 		return !equalFold(name, "Via")
 	case 4:
 		return !equalFold(name, "Host")
+	case 5:
+		return !equalFold(name, "Proxy")
 	case 6:
 		return !equalFold(name, "Expect")
 	case 7:
 		return !equalFold(name, "Trailer") && !equalFold(name, "Upgrade")
-	case 9:
-		return !equalFold(name, "Forwarded") && !equalFold(name, "X-Real-IP")
 	case 10:
 		return !equalFold(name, "Connection") && !equalFold(name, "Keep-Alive")
 	case 14:
-		return !equalFold(name, "Content-Length")
+		return !equalFold(name, "Content-Length") && !equalFold(name, "HTTP2-Settings")
 	case 15:
 		return !equalFold(name, "X-Forwarded-For")
 	case 16:
-		return !equalFold(name, "Proxy-Connection") && !equalFold(name, "X-Forwarded-Host") && !equalFold(name, "X-Forwarded-Port")
+		return !equalFold(name, "Proxy-Connection") && !equalFold(name, "X-Forwarded-Host")
 	case 17:
 		return !equalFold(name, "Transfer-Encoding") && !equalFold(name, "X-Forwarded-Proto")
+	case 19:
+		return !equalFold(name, "Proxy-Authorization")
 	}
 	return true
 }
 
-// fromProxy reports whether a field speaks of the way here: believed, and handed on, from trusted proxies alone.
+// fromProxy reports whether a field speaks of the way here, as one proxy or another does: believed, and handed on, from
+// trusted proxies alone.
 func fromProxy(name []byte) bool {
-	return equalFold(name, "Forwarded") || equalFold(name, "X-Real-IP") || equalFold(name, "X-Forwarded-Port")
+	const forwarded = "X-Forwarded-"
+	if len(name) >= len(forwarded) && equalFold(name[:len(forwarded)], forwarded) {
+		return true
+	}
+	switch len(name) {
+	case 9:
+		return equalFold(name, "Forwarded") || equalFold(name, "X-Real-IP")
+	case 11:
+		return equalFold(name, "X-Client-IP")
+	case 14:
+		return equalFold(name, "True-Client-IP")
+	case 16:
+		return equalFold(name, "CF-Connecting-IP")
+	case 19:
+		return equalFold(name, "X-Cluster-Client-IP")
+	}
+	return false
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"maps"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,34 +30,37 @@ func (p *Proxy) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector. It adds up the shards; nothing on the way of a request waits for it.
 func (p *Proxy) Collect(ch chan<- prometheus.Metric) {
-	for i := range p.routes {
-		p.collectRoute(ch, i, p.routes[i].Name)
+	c := p.counts
+	c.mu.Lock()
+	routes := maps.Clone(c.routes)
+	c.mu.Unlock()
+	for name, tallies := range routes {
+		collectRoute(ch, name, tallies)
 	}
-	p.collectRoute(ch, p.noRoute.index, p.noRoute.Name)
 	var decided total
 	panics := 0.0
-	for i := range p.counts.shards {
-		decided.add(&p.counts.shards[i].decided)
-		panics += float64(p.counts.shards[i].panics.Load())
+	for i := range c.shards {
+		decided.add(&c.shards[i].decided)
+		panics += float64(c.shards[i].panics.Load())
 	}
 	decided.emit(ch, decidedDesc)
 	counter(ch, panicsDesc, panics)
 }
 
-func (p *Proxy) collectRoute(ch chan<- prometheus.Metric, i int, name string) {
+func collectRoute(ch chan<- prometheus.Metric, name string, tallies []tally) {
 	for reason := Admitted + 1; reason < numReasons; reason++ {
 		var refused, observed uint64
-		for s := range p.counts.shards {
-			refused += p.counts.shards[s].refused[i][reason].Load()
-			observed += p.counts.shards[s].observed[i][reason].Load()
+		for i := range tallies {
+			refused += tallies[i].refused[reason].Load()
+			observed += tallies[i].observed[reason].Load()
 		}
 		counter(ch, refusedDesc, float64(refused), name, reason.String())
 		counter(ch, observedDesc, float64(observed), name, reason.String())
 	}
 	for code := range numCodes {
 		var n uint64
-		for s := range p.counts.shards {
-			n += p.counts.shards[s].codes[i][code].Load()
+		for i := range tallies {
+			n += tallies[i].codes[code].Load()
 		}
 		if n > 0 {
 			counter(ch, requestsDesc, float64(n), name, strconv.Itoa(firstCode+code))
@@ -64,8 +68,8 @@ func (p *Proxy) collectRoute(ch chan<- prometheus.Metric, i int, name string) {
 	}
 	for outcome, outcomeName := range outcomeNames {
 		var took total
-		for s := range p.counts.shards {
-			took.add(&p.counts.shards[s].took[i][outcome])
+		for i := range tallies {
+			took.add(&tallies[i].took[outcome])
 		}
 		took.emit(ch, tookDesc, name, outcomeName)
 	}

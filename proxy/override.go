@@ -85,7 +85,7 @@ func (p *Proxy) overriddenByForm(r *request) Reason {
 			return Ambiguous
 		}
 		var other []byte
-		if other, reason = r.pair(r.body, methodMember); other != nil && v != nil {
+		if other, reason = r.inForm(methodMember); other != nil && v != nil {
 			return Ambiguous
 		} else if other != nil {
 			v = other

@@ -35,6 +35,8 @@ func TestRequestThatNamesAnotherMethodOrPathIsJudgedByItToo(t *testing.T) {
 		{"POST /order/1", form, "a=b&_method=PUT", "ambiguous"},
 		{"POST /order/1", form + "Content-Encoding: gzip\r\n", "a=b", "ambiguous"},
 		{"POST /order/1", form, "a=" + strings.Repeat("b", 1<<10), "too_large"},
+		{"POST /order/1", partType, parts(named("name=_method", "PUT")), "ambiguous"},
+		{"POST /order/1", partType, parts(named("name=_method", "DELETE")), ""},
 		{"POST /order/1", form, "a=b&_method=PATCH", ""},
 		{"POST /order/1?_method=list", "", "", ""},
 		{"POST /order/1", "X-HTTP-Method-Override: GET\r\n", "", ""},

@@ -19,7 +19,10 @@ func (s *Server) takeProxied(nc net.Conn) {
 		_ = nc.Close()
 		return
 	}
+	waiting := &Conn{Conn: nc, server: s} // so that a drain awaits it, or cuts it off
+	s.hold(waiting)
 	go func() {
+		defer s.forget(waiting)
 		defer s.proving.Add(-1)
 		c := proxied{proxyproto.NewConn(nc, proxyproto.WithPolicy(proxyproto.REQUIRE), proxyproto.SetReadHeaderTimeout(s.ReadHeaderTimeout))}
 		header := c.ProxyHeader()

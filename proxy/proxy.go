@@ -27,6 +27,8 @@ type Options struct {
 	MaxBody         int64  // bytes; of gated routes
 	PassHost        bool   // the shop sees the client's Host rather than its own authority
 	Responses       Responses
+	Pace            func() Pace // of a new connection; nil = connections have no rate of their own
+	CloseOnExcess   bool        // a connection over its rate is closed as well
 
 	Shop    Shop
 	Stock   Stock
@@ -34,6 +36,8 @@ type Options struct {
 	Places  Places
 	Now     func() int64 // monotonic ns; nil = of this process
 	Log     *slog.Logger
+
+	Before *Proxy // the one that this one replaces, whose counts go on; nil = none
 }
 
 // Proxy handles requests. It is safe for concurrent use.
@@ -49,8 +53,10 @@ type Proxy struct {
 	maxBody      int64
 	passHost     bool
 	answers      responder
+	pace         func() Pace
+	closeExcess  bool
 	counts       *counts
-	strangers    strangers
+	strangers    *strangers
 
 	shop    Shop
 	stock   Stock
@@ -73,9 +79,9 @@ func New(o Options) (*Proxy, error) {
 		return nil, err
 	}
 	p := &Proxy{
-		routes: routes, noRoute: route{Route: Route{Name: noRouteName}, index: len(routes)},
+		routes: routes, noRoute: route{Route: Route{Name: noRouteName}},
 		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader,
-		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers,
+		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, pace: o.Pace, closeExcess: o.CloseOnExcess,
 		shop: o.Shop, stock: o.Stock, windows: o.Windows, places: o.Places,
 		start: time.Now(), clock: o.Now, log: o.Log,
 	}
@@ -89,7 +95,15 @@ func New(o Options) (*Proxy, error) {
 		p.gatedAny = p.gatedAny || routes[i].gated()
 		p.formMethods = p.formMethods || routes[i].gated() && routes[i].pattern.method != "" && routes[i].pattern.method != "POST"
 	}
-	p.counts = newCounts(4*runtime.GOMAXPROCS(0), len(routes)+1)
+	if o.Before != nil {
+		p.counts, p.strangers = o.Before.counts, o.Before.strangers
+	} else {
+		p.counts, p.strangers = newCounts(4*runtime.GOMAXPROCS(0)), new(strangers)
+	}
+	p.noRoute.tallies = p.counts.of(noRouteName)
+	for i := range routes {
+		routes[i].tallies = p.counts.of(routes[i].Name)
+	}
 	p.pool.New = func() any { return new(request) }
 	return p, nil
 }
@@ -121,7 +135,7 @@ func (p *Proxy) Handle(ctx *fasthttp.RequestCtx) {
 		reason = p.forward(r)
 	}
 	if reason != Admitted {
-		r.shard.refused[r.route.index][reason].Add(1)
+		r.tally().refused[reason].Add(1)
 		p.refuse(r, reason, wait)
 	}
 }
@@ -155,7 +169,7 @@ func (p *Proxy) lets(r *request, reason Reason) bool {
 		return false
 	}
 	p.leave(r)
-	r.shard.observed[r.route.index][reason].Add(1)
+	r.tally().observed[reason].Add(1)
 	return true
 }
 
@@ -176,11 +190,11 @@ func (p *Proxy) end(r *request) {
 	if fault := recover(); fault != nil {
 		r.shard.panics.Add(1)
 		p.log.Error("handling a request panicked", "fault", fault, "stack", string(debug.Stack()))
-		r.shard.refused[r.route.index][Internal].Add(1)
+		r.tally().refused[Internal].Add(1)
 		p.refuse(r, Internal, 0)
 	}
 	p.leave(r)
-	r.shard.code(r.route.index, r.ctx.Response.StatusCode())
+	r.tally().code(r.ctx.Response.StatusCode())
 	r.clear()
 	p.pool.Put(r)
 }

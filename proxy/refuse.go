@@ -59,7 +59,7 @@ func (p *Proxy) refuse(r *request, reason Reason, wait time.Duration) {
 		a.bodies[reason][lang][format].write(resp, r, a.retryAfter(reason, wait, r))
 	}
 	a.writeHeaders(r, reason, format, lang)
-	if refusals[reason].close || reason == ConnRate && r.conn.server.CloseOnExcess || !r.conn.forgo() {
+	if refusals[reason].close || reason == ConnRate && p.closeExcess || !r.conn.forgo() {
 		r.conn.unread = true
 		resp.SetConnectionClose()
 	}
@@ -69,7 +69,7 @@ func (p *Proxy) refuse(r *request, reason Reason, wait time.Duration) {
 func (p *Proxy) refuseBroken(ctx *fasthttp.RequestCtx, reason Reason, status int) {
 	r := p.begin(ctx)
 	p.takeID(r)
-	r.shard.refused[r.route.index][reason].Add(1)
+	r.tally().refused[reason].Add(1)
 	p.refuse(r, reason, 0)
 	ctx.Response.SetStatusCode(status)
 	p.end(r)

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"io"
 	"net/netip"
 
 	"github.com/valyala/fasthttp"
@@ -68,6 +69,9 @@ func (r *request) clientText() []byte {
 	return r.clientBuffer
 }
 
+// tally is where what becomes of this request is counted.
+func (r *request) tally() *tally { return &r.route.tallies[r.shard.index] }
+
 // head is what is known of the request's body before any of it is read.
 func (r *request) head() wire.Head { return r.conn.reader.Head() }
 
@@ -75,6 +79,7 @@ func (r *request) head() wire.Head { return r.conn.reader.Head() }
 type upload struct {
 	begun []byte
 	conn  *Conn
+	fault error // why it broke off
 }
 
 // Read implements io.Reader.
@@ -84,5 +89,9 @@ func (u *upload) Read(p []byte) (int, error) {
 		u.begun = u.begun[n:]
 		return n, nil
 	}
-	return u.conn.ReadBody(p)
+	n, err := u.conn.ReadBody(p)
+	if err != nil && err != io.EOF {
+		u.fault = err
+	}
+	return n, err
 }

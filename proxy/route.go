@@ -20,10 +20,10 @@ type Route struct {
 	User  string // a variable; "" = nobody is identified
 }
 
-// route is a Route made ready; index is its place in the metrics.
+// route is a Route made ready.
 type route struct {
 	Route
-	index   int
+	tallies []tally // by shard
 	pattern pattern
 	sku     variable
 	user    variable
@@ -41,8 +41,8 @@ func (r *route) stocked() bool { return r.Gate >= Check }
 // needsBody reports whether a variable looks into the body.
 func (r *route) needsBody() bool { return r.sku.inBody() || r.user.inBody() }
 
-func compileRoute(index int, in Route) (route, error) {
-	r := route{Route: in, index: index}
+func compileRoute(in Route) (route, error) {
+	r := route{Route: in}
 	if in.Name == noRouteName {
 		return r, &RouteError{in.Name, "name", fmt.Errorf("%q is what metrics call requests that no route takes; choose another name", in.Name)}
 	}
@@ -76,7 +76,7 @@ func CompileRoutes(routes []Route) (errs []error) {
 
 func compileRoutes(in []Route) (routes []route, errs []error) {
 	for i := range in {
-		r, err := compileRoute(i, in[i])
+		r, err := compileRoute(in[i])
 		if err != nil {
 			errs = append(errs, err)
 			continue

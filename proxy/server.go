@@ -35,17 +35,15 @@ type ServerOptions struct {
 	MaxHeader         int // bytes
 
 	Connections   Connections
-	Pace          func() Pace // nil = connections have no rate of their own
 	TLS           *tls.Config // nil = plain HTTP
 	ProxyProtocol bool        // connections from trusted proxies begin with a PROXY header
-	CloseOnExcess bool        // a connection over its rate is closed as well
 	Log           *slog.Logger
 }
 
 // Server takes connections from listeners and their requests to a Proxy, until it is told to drain.
 type Server struct {
 	ServerOptions
-	proxy *Proxy
+	proxy atomic.Pointer[Proxy]
 	http  *fasthttp.Server
 	roomy *fasthttp.Server // for connections that have sent a large head
 
@@ -54,7 +52,7 @@ type Server struct {
 	listeners []net.Listener
 	emptied   chan struct{} // closed when draining and the last connection has gone
 
-	guard     *wire.Guard
+	guard     atomic.Pointer[wire.Guard]
 	draining  atomic.Bool // answers say Connection: close
 	closing   atomic.Bool // idle connections are ended
 	lingering atomic.Int32
@@ -68,11 +66,18 @@ type Server struct {
 
 // NewServer makes a Server that has no listener yet.
 func NewServer(p *Proxy, o ServerOptions) *Server {
-	s := &Server{ServerOptions: o, proxy: p, open: map[*Conn]struct{}{}, emptied: make(chan struct{})}
-	s.guard = wire.NewGuard(wire.Limits{Header: o.MaxHeader, Target: maxTarget, Protected: p.protected()})
+	s := &Server{ServerOptions: o, open: map[*Conn]struct{}{}, emptied: make(chan struct{})}
+	s.Replace(p)
 	s.http = s.library(usualHead)
 	s.roomy = s.library(max(o.MaxHeader, usualHead))
 	return s
+}
+
+// Replace has p handle all requests from now on; those under way are finished by the one before. Connections stay, with
+// what is known of them: whether they are trusted, and their rate.
+func (s *Server) Replace(p *Proxy) {
+	s.guard.Store(wire.NewGuard(wire.Limits{Header: s.MaxHeader, Target: maxTarget, Protected: p.protected()}))
+	s.proxy.Store(p)
 }
 
 // library is the HTTP library with room for heads of so many bytes.
@@ -102,8 +107,8 @@ type quietLogger struct{}
 func (quietLogger) Printf(string, ...any) {}
 
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
-	connOf(ctx).served = true
-	s.proxy.Handle(ctx)
+	connOf(ctx).begin()
+	s.proxy.Load().Handle(ctx)
 	if s.draining.Load() && ctx.Response.StatusCode() != fasthttp.StatusSwitchingProtocols {
 		ctx.Response.SetConnectionClose()
 	}
@@ -151,7 +156,7 @@ func (s *Server) Serve(ln net.Listener) error {
 
 // take lets a connection in, once it is known whose it is.
 func (s *Server) take(nc net.Conn) {
-	if s.ProxyProtocol && s.proxy.trusts(peerAddr(nc)) {
+	if s.ProxyProtocol && s.proxy.Load().trusts(peerAddr(nc)) {
 		s.takeProxied(nc)
 		return
 	}
@@ -160,12 +165,12 @@ func (s *Server) take(nc net.Conn) {
 
 // admit gives a connection a goroutine of its own, or refuses it before any HTTP is read.
 func (s *Server) admit(nc net.Conn, peer netip.Addr) {
-	c := &Conn{Conn: nc, peer: peer, shard: s.proxy.counts.shard(), server: s}
-	c.trusted = s.proxy.trusts(c.peer)
+	c := &Conn{Conn: nc, peer: peer, shard: s.proxy.Load().counts.shard(), server: s}
+	c.trusted = s.proxy.Load().trusts(c.peer)
 	reason := s.Connections.Open(c.peer, !c.trusted)
 	switch {
 	case reason == Admitted:
-	case s.proxy.observe:
+	case s.proxy.Load().observe:
 		s.observed[reason].Add(1)
 	default:
 		s.refused[reason].Add(1)
@@ -176,14 +181,18 @@ func (s *Server) admit(nc net.Conn, peer netip.Addr) {
 		c.Conn = tls.Server(nc, s.TLS)
 	}
 	c.counted = reason == Admitted
-	c.reader = s.guard.NewReader(socket{c})
-	if s.Pace != nil && !c.trusted {
-		c.pace = s.Pace()
+	c.reader = s.guard.Load().NewReader(socket{c})
+	if pace := s.proxy.Load().pace; pace != nil && !c.trusted {
+		c.pace = pace()
 	}
-	s.mu.Lock()
-	s.open[c] = struct{}{}
-	s.mu.Unlock()
+	s.hold(c)
 	go s.welcome(c)
+}
+
+func (s *Server) hold(c *Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[c] = struct{}{}
 }
 
 // broken answers a request that cannot be understood, or did not arrive, and ends its connection.
@@ -201,10 +210,10 @@ func (s *Server) broken(ctx *fasthttp.RequestCtx, err error) {
 	if c.violation.Kind != 0 {
 		s.malformed[c.violation.Kind].Add(1)
 	}
-	s.proxy.refuseBroken(ctx, reason, status)
+	s.proxy.Load().refuseBroken(ctx, reason, status)
 }
 
-// forget is called once for each connection that has ended.
+// forget is called once for each connection that was held and has ended.
 func (s *Server) forget(c *Conn) {
 	if c.counted {
 		s.Connections.Close(c.peer, !c.trusted)
@@ -238,7 +247,7 @@ func (s *Server) turnAway(c net.Conn, reason Reason) {
 	if s.lingering.Add(1) > maxLingering {
 		s.lingering.Add(-1)
 		_ = c.SetWriteDeadline(time.Now().Add(lingerTime))
-		_, _ = c.Write(s.proxy.answers.raw[reason])
+		_, _ = c.Write(s.proxy.Load().answers.raw[reason])
 		_ = c.Close()
 		return
 	}
@@ -246,7 +255,7 @@ func (s *Server) turnAway(c net.Conn, reason Reason) {
 		defer s.lingering.Add(-1)
 		defer c.Close()
 		if c.SetWriteDeadline(time.Now().Add(lingerTime)) == nil {
-			if _, err := c.Write(s.proxy.answers.raw[reason]); err == nil {
+			if _, err := c.Write(s.proxy.Load().answers.raw[reason]); err == nil {
 				linger(c)
 			}
 		}

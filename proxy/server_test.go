@@ -207,6 +207,33 @@ func TestForwardedAddressCountsFromTrustedProxiesAlone(t *testing.T) {
 	}
 }
 
+// What a client says of its own address, in whichever header some shop believes it, reaches the shop from trusted
+// proxies alone; what is about one connection, and "Proxy", which CGI takes for its own setting, never does.
+func TestNobodySpeaksOfHisOwnAddress(t *testing.T) {
+	spoken := []string{"X-Real-IP", "X-Client-IP", "X-Cluster-Client-IP", "True-Client-IP", "CF-Connecting-IP", "X-Forwarded-Port", "X-Forwarded-Prefix",
+		"X-Forwarded-User", "X-forwarded-", "Forwarded", "X-Shop-Client"}
+	const never = "HTTP2-Settings: x\r\nProxy-Authorization: x\r\nProxy: x\r\nKeep-Alive: x\r\nTE: x\r\n"
+	for _, trusted := range []bool{false, true} {
+		shop := &seen{}
+		o := options(shop)
+		o.ClientHeader = "X-Shop-Client"
+		if trusted {
+			o.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		}
+		addr, _ := gate(t, o)
+		talk(t, addr, "GET / HTTP/1.1\r\nHost: s\r\n"+never+strings.Join(spoken, ": 6.6.6.6\r\n")+": 6.6.6.6\r\nX-Other: y\r\n\r\n")
+		saw := strings.Join(shop.all(), "")
+		for _, name := range spoken {
+			if strings.Contains(saw, "\n"+name+": 6.6.6.6") != trusted {
+				t.Errorf("trusted %v: %s; shop saw %q", trusted, name, saw)
+			}
+		}
+		if strings.Contains(saw, ": x\r") || !strings.Contains(saw, "X-Other: y") {
+			t.Errorf("shop saw %q", saw)
+		}
+	}
+}
+
 func TestProxyHeaderNamesTheClient(t *testing.T) {
 	v2 := "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\x06\x06\x06\x06\x7f\x00\x00\x01\x04\xd2\x00\x50"
 	local := "\r\n\r\n\x00\r\nQUIT\n\x20\x00\x00\x00"

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -76,7 +77,7 @@ func (t *tunnel) pump(dst, src net.Conn) {
 		switch {
 		case err == nil:
 		case errors.Is(err, os.ErrDeadlineExceeded) && time.Since(time.Unix(0, t.moved.Load())) < t.idle:
-		case errors.Is(err, os.ErrDeadlineExceeded):
+		case err != io.EOF:
 			breakOff(dst, src)
 			return
 		default:

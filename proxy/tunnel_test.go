@@ -146,3 +146,52 @@ func TestUpgradeOnAConnectionThatEndsIsIgnored(t *testing.T) {
 		}
 	}
 }
+
+// deaf is a shop that neither hears nor says anything in its tunnel.
+type deaf struct {
+	seen
+	closed chan struct{}
+}
+
+// telling tells when it is closed.
+type telling struct {
+	*net.TCPConn
+	other  net.Listener // stays open as long as this end does
+	closed chan struct{}
+}
+
+func (c telling) Close() error {
+	c.closed <- struct{}{}
+	return c.TCPConn.Close()
+}
+
+func (s *deaf) Upgrade(_ *Outgoing, resp *fasthttp.Response) (net.Conn, Outcome) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0") // whose queue is as far as the connection comes
+	if err != nil {
+		return nil, NotSent
+	}
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		return nil, NotSent
+	}
+	resp.SetStatusCode(101)
+	return telling{c.(*net.TCPConn), ln, s.closed}, Answered
+}
+
+func TestFaultOnOneSideOfATunnelEndsBoth(t *testing.T) {
+	shop := &deaf{closed: make(chan struct{}, 10)}
+	addr, _ := gate(t, options(shop)) // no time-out would end it
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(c, upgrade)
+	if resp, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || resp.StatusCode != 101 {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	if err := c.(*net.TCPConn).SetLinger(0); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	<-shop.closed
+}

@@ -3,15 +3,13 @@ package stockgate
 import (
 	"context"
 	"errors"
-	"syscall"
 	"testing"
 	"time"
-
-	"github.com/sony/gobreaker/v2"
 
 	"sluice/internal/redistest"
 	"sluice/proxy"
 	"sluice/stockgate/layout"
+	"sluice/stockgate/link"
 )
 
 // outage opens a gate over a Redis that the test will break: short times, so that the test is short.
@@ -51,7 +49,7 @@ func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 			want = proxy.Admitted
 		}
 		eventually(t, "on_error decides", enters(g, o, "1001", want))
-		eventually(t, "the breaker is open", func() bool { return s.breaker.State() == gobreaker.StateOpen })
+		eventually(t, "the breaker is open", func() bool { return errors.Is(s.Ping(t.Context()), link.ErrLeftAlone) })
 		if away := g.Away(o.Now()); away <= 0 {
 			t.Fatalf("away for %v", away)
 		}
@@ -96,49 +94,13 @@ func TestGateStartsWithoutRedisAndFindsItLater(t *testing.T) {
 	eventually(t, "on sale", enters(g, o, "1001", proxy.Admitted))
 }
 
-func TestOpenBreakerSendsNothing(t *testing.T) {
-	server := redistest.Start(t)
-	s := dial(t, server, layouts()["counter"])
-	for range 20 {
-		report, err := s.breaker.Allow()
-		check(t, err)
-		report(errors.New("as if Redis had failed"))
-	}
-	before := server.Commands()
-	if err := s.Ping(t.Context()); !errors.Is(err, gobreaker.ErrOpenState) {
-		t.Fatalf("ping: %v", err)
-	}
-	if n := server.Commands() - before; n != 1 { // the INFO of the count before
-		t.Fatalf("%d commands were sent", n-1)
-	}
-	if n := s.metrics.errors[leftAlone].Load(); n != 1 {
-		t.Fatalf("counted %d", n)
-	}
-	eventually(t, "tried again after the pause", func() bool { return s.Ping(t.Context()) == nil })
-}
-
-// go-redis dials once a second when as many dials have failed as the pool is large; the breaker's try must not
-// be told of an outage that is over.
-func TestTryAfterAPauseReallyConnects(t *testing.T) {
+func TestCallsThatTheBreakerStoppedAreCounted(t *testing.T) {
 	server := redistest.Start(t)
 	_, s, _ := outage(t, server, false)
 	server.Kill()
-	eventually(t, "open", func() bool { return s.breaker.State() == gobreaker.StateOpen })
-	for range 20 {
-		_ = s.client.Load().Ping(t.Context()).Err()
-	}
-	server.Restart()
-	eventually(t, "half open", func() bool { return s.breaker.State() == gobreaker.StateHalfOpen })
-	tries := 0
-	eventually(t, "back", func() bool {
-		err := s.Ping(t.Context())
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			tries++
-		}
-		return err == nil
-	})
-	if tries > 0 {
-		t.Fatalf("%d tries failed while Redis was there", tries)
+	eventually(t, "the breaker is open", func() bool { return errors.Is(s.Ping(t.Context()), link.ErrLeftAlone) })
+	if s.metrics.errors[leftAlone].Load() == 0 {
+		t.Fatal("not counted")
 	}
 }
 
@@ -159,7 +121,7 @@ func TestOperatorsMistakesDoNotOpenTheBreaker(t *testing.T) {
 	s := dial(t, server, layouts()["counter"])
 	server.Client.HSet(t.Context(), "seckill:{1001}:stock", "total", 1)
 	for range 100 {
-		if _, err := s.Add(t.Context(), "1001", 1); err == nil || errors.Is(err, gobreaker.ErrOpenState) {
+		if _, err := s.Add(t.Context(), "1001", 1); err == nil || errors.Is(err, link.ErrLeftAlone) {
 			t.Fatalf("add to a key of the wrong type: %v", err)
 		}
 	}
@@ -170,7 +132,6 @@ func TestClosedRedisAnswersWithAnError(t *testing.T) {
 	s := dial(t, redistest.Start(t), layouts()["counter"])
 	check(t, s.Close())
 	check(t, s.Close())
-	s.stale.Store(true) // not even the breaker's try connects again
 	if err := s.Ping(t.Context()); err == nil {
 		t.Fatal("a closed client pinged")
 	}

@@ -184,6 +184,6 @@ func reachable(at net.Addr) string {
 
 func (g *demoGate) stop() {
 	g.side.close()
-	g.drain()
+	g.drain(g.config.Server.ShutdownTimeout)
 	g.close()
 }

@@ -24,21 +24,26 @@ import (
 
 // gate is everything between the shoppers and the shop, wired and not yet listening.
 type gate struct {
-	config  *config.Config
-	proxy   *proxy.Proxy
-	server  *proxy.Server
-	shop    *upstream.Pool
-	stock   *stockgate.Gate // nil when stock.source is "off"
-	store   store           // nil likewise
-	redis   *stockgate.Redis
-	now     func() int64
-	metrics *prometheus.Registry
+	config   *config.Config // that it started with
+	proxy    *proxy.Proxy
+	server   *proxy.Server
+	shop     *upstream.Pool
+	windows  *limiter.Windows
+	places   *limiter.Places
+	conns    *limiter.Conns
+	stock    *stockgate.Gate // nil when stock.source is "off"
+	store    store           // nil likewise
+	redis    *stockgate.Redis
+	now      func() int64
+	metrics  *prometheus.Registry
+	reloaded prometheus.Gauge // 1, or 0 when the last file was bad
+	log      *slog.Logger
 }
 
 // newGate wires the parts as c says. memory is the stock of source "memory"; nil makes an empty one.
 func newGate(c *config.Config, memory *stockgate.Memory, log *slog.Logger) (*gate, error) {
 	start := time.Now()
-	g := &gate{config: c, now: func() int64 { return int64(time.Since(start)) }, metrics: prometheus.NewRegistry()}
+	g := &gate{config: c, now: func() int64 { return int64(time.Since(start)) }, metrics: prometheus.NewRegistry(), reloaded: reloadGauge(), log: log}
 	if err := g.openStock(memory, log); err != nil {
 		return nil, err
 	}
@@ -47,27 +52,33 @@ func newGate(c *config.Config, memory *stockgate.Memory, log *slog.Logger) (*gat
 		g.close()
 		return nil, c.Errorf("upstream.targets", "%v", err)
 	}
-	windows := limiter.NewWindows(grid(c), limiter.Caps{All: c.Limits.Window.Max, PerSKU: c.Limits.Window.MaxPerSKU})
-	inside := places{limiter.NewPlaces(c.Limits.Concurrency.MaxInFlight, c.Limits.Concurrency.MaxQueue), c.Limits.Concurrency.QueueTimeout}
-	options := proxyOptions(c)
-	options.Shop, options.Windows, options.Places, options.Now, options.Log = g.shop, windows, inside, g.now, log
-	if g.stock != nil {
-		options.Stock = g.stock
-	}
-	if g.proxy, err = proxy.New(options); err != nil {
+	g.windows = limiter.NewWindows(grid(c), limiter.Caps{All: c.Limits.Window.Max, PerSKU: c.Limits.Window.MaxPerSKU})
+	g.places = limiter.NewPlaces(c.Limits.Concurrency.MaxInFlight, c.Limits.Concurrency.MaxQueue)
+	g.conns = limiter.NewConns(c.Limits.Connection.MaxOpen, c.Limits.Connection.MaxOpenPerIP)
+	if g.proxy, err = proxy.New(g.options(c, nil)); err != nil {
 		g.close()
 		return nil, err
 	}
-	conns := connections{limiter.NewConns(c.Limits.Connection.MaxOpen, c.Limits.Connection.MaxOpenPerIP)}
-	listening, err := serverOptions(c, conns, log)
+	listening, err := serverOptions(c, connections{g.conns}, log)
 	if err != nil {
 		g.close()
 		return nil, err
 	}
 	g.server = proxy.NewServer(g.proxy, listening)
-	g.metrics.MustRegister(g.proxy, g.server, g.shop, windows, inside.Places, conns.Conns, buildInfo(),
+	g.metrics.MustRegister(g.proxy, g.server, g.shop, g.windows, g.places, g.conns, g.reloaded, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return g, nil
+}
+
+// options are those of a Proxy on the parts of g, which takes over from before.
+func (g *gate) options(c *config.Config, before *proxy.Proxy) proxy.Options {
+	o := proxyOptions(c)
+	o.Shop, o.Windows, o.Now, o.Log, o.Before = g.shop, g.windows, g.now, g.log, before
+	o.Places = places{g.places, c.Limits.Concurrency.QueueTimeout}
+	if g.stock != nil {
+		o.Stock = g.stock
+	}
+	return o
 }
 
 // openStock makes the stock gate and what it reads.
@@ -149,9 +160,9 @@ func (g *gate) close() {
 	}
 }
 
-// drain waits for what is under way, at most for shutdown_timeout.
-func (g *gate) drain() (cut int) {
-	ctx, cancel := context.WithTimeout(context.Background(), g.config.Server.ShutdownTimeout)
+// drain waits for what is under way, at most for timeout.
+func (g *gate) drain(timeout time.Duration) (cut int) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	return g.server.Drain(ctx)
 }

@@ -34,6 +34,7 @@ func routes(c *config.Config) (out []proxy.Route) {
 }
 
 func proxyOptions(c *config.Config) proxy.Options {
+	limit := c.Limits.Connection
 	return proxy.Options{
 		Routes:          routes(c),
 		Observe:         c.Mode == "observe",
@@ -43,6 +44,8 @@ func proxyOptions(c *config.Config) proxy.Options {
 		MaxBody:         int64(c.Server.MaxBodySize),
 		PassHost:        c.Upstream.PassHost,
 		Responses:       responses(&c.Responses),
+		Pace:            func() proxy.Pace { return limiter.NewConnRate(float64(limit.Rate), limit.Burst) },
+		CloseOnExcess:   limit.OnExcess == "close",
 	}
 }
 
@@ -70,13 +73,11 @@ func serverOptions(c *config.Config, conns proxy.Connections, log *slog.Logger) 
 	if err != nil {
 		return proxy.ServerOptions{}, c.Errorf("server.tls", "%v", err)
 	}
-	s, limit := c.Server, c.Limits.Connection
+	s := c.Server
 	return proxy.ServerOptions{
 		ReadHeaderTimeout: s.ReadHeaderTimeout, ReadTimeout: s.ReadTimeout, WriteTimeout: s.WriteTimeout, IdleTimeout: s.IdleTimeout,
 		MaxHeader:     int(s.MaxHeaderSize),
 		Connections:   conns,
-		Pace:          func() proxy.Pace { return limiter.NewConnRate(float64(limit.Rate), limit.Burst) },
-		CloseOnExcess: limit.OnExcess == "close",
 		TLS:           secure,
 		ProxyProtocol: s.ProxyProtocol,
 		Log:           log,

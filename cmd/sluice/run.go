@@ -31,12 +31,9 @@ func (r *runCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	if r.Mode != "" {
-		c.Mode = r.Mode
-	}
 	log := newLog(c.Log, os.Stderr)
 	slog.SetDefault(log)
-	return serve(c, log, r.TakeOver)
+	return r.serve(c, log)
 }
 
 func (r *runCommand) load() (*config.Config, error) {
@@ -44,32 +41,47 @@ func (r *runCommand) load() (*config.Config, error) {
 		return nil, errors.New("--from and --to go together: where shoppers come in, and where the shop is")
 	}
 	if r.From == "" {
-		return config.Load(r.Config, os.LookupEnv, compiles)
+		return config.Load(r.Config, os.LookupEnv, compiles, r.overrides)
 	}
 	text := fmt.Sprintf("[server]\nlisten = [%q]\n[upstream]\ntargets = [%q]\n[[route]]\nname = \"everything\"\nmatch = \"/\"\ngate = \"limit\"\n[stock]\nsource = \"off\"\n", r.From, r.To)
-	return config.Parse("--from/--to", []byte(text), noEnvironment)
+	return config.Parse("--from/--to", []byte(text), noEnvironment, r.overrides)
+}
+
+// overrides puts what was said on the command line above what the file says.
+func (r *runCommand) overrides(c *config.Config) []error {
+	if r.Mode != "" {
+		c.Mode = r.Mode
+	}
+	return nil
 }
 
 // noEnvironment is for configurations that no file holds: a REDIS_ADDR that is meant for others must not be able to
 // make them wrong.
 func noEnvironment(string) (string, bool) { return "", false }
 
+// file is what a reload reads again; "" = nothing.
+func (r *runCommand) file() string {
+	if r.From != "" {
+		return ""
+	}
+	return r.Config
+}
+
 // serve runs the gate until it is told to stop, and then until everything that was accepted has its answer.
-func serve(c *config.Config, log *slog.Logger, takeOver bool) error {
+func (r *runCommand) serve(c *config.Config, log *slog.Logger) error {
 	stop, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	ignoreHangup(log)
 	g, err := newGate(c, nil, log)
 	if err != nil {
 		return err
 	}
 	defer g.close()
 	var draining atomic.Bool
-	listeners, err := g.open(takeOver, log)
+	listeners, err := g.open(r.TakeOver, log)
 	if err != nil {
 		return err
 	}
-	side, err := g.listenAside(&draining, takeOver, log)
+	side, err := g.listenAside(&draining, r.TakeOver, log)
 	if err != nil {
 		return err
 	}
@@ -80,18 +92,25 @@ func serve(c *config.Config, log *slog.Logger, takeOver bool) error {
 	if c.Stock.Source == "memory" {
 		log.Warn(`stock.source is "memory": this instance alone knows the stock, and forgets it when it ends`)
 	}
-	select {
-	case err = <-failed:
-		log.Error("listening failed; draining", "err", err)
-	case <-stop.Done():
-		cancel() // a second signal ends the process at once
-		log.Info("draining", "delay", c.Server.ShutdownDelay.String(), "timeout", c.Server.ShutdownTimeout.String())
-		draining.Store(true)
-		g.server.Announce()
-		time.Sleep(c.Server.ShutdownDelay)
+	again := changes(r.file(), c.Reload.Watch, log, stop.Done())
+	for running := true; running; {
+		select {
+		case <-again:
+			c = g.reload(c, r.load)
+		case err = <-failed:
+			log.Error("listening failed; draining", "err", err)
+			running = false
+		case <-stop.Done():
+			cancel() // a second signal ends the process at once
+			log.Info("draining", "delay", c.Server.ShutdownDelay.String(), "timeout", c.Server.ShutdownTimeout.String())
+			draining.Store(true)
+			g.server.Announce()
+			time.Sleep(c.Server.ShutdownDelay)
+			running = false
+		}
 	}
 	draining.Store(true)
-	if cut := g.drain(); cut > 0 {
+	if cut := g.drain(c.Server.ShutdownTimeout); cut > 0 {
 		log.Warn("connections cut off: they had no answer within shutdown_timeout", "connections", cut)
 	}
 	log.Info("stopped")
@@ -202,17 +221,6 @@ func (g *gate) redisCheck() (string, bool) {
 	}
 	onError := g.config.Stock.OnError
 	return fmt.Sprintf("away for %s; stock.on_error = %q decides", away.Round(100*time.Millisecond), onError), onError == "allow" || away < awayTooLong
-}
-
-// ignoreHangup keeps SIGHUP, which asks for a reload, from ending the process.
-func ignoreHangup(log *slog.Logger) {
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	go func() {
-		for range hangup {
-			log.Warn("SIGHUP: reload is not available yet; the running configuration stays, restart to apply a new one")
-		}
-	}()
 }
 
 var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}

@@ -28,15 +28,16 @@ const (
 
 // Item is one reservation that is asked for.
 type Item struct {
-	Serial   string // 1 to 128 visible ASCII bytes
-	User     string // "" = nobody is identified: no limit a person
-	Quantity int64  // at least 1
+	Serial   string // 1 to 128 bytes, visible ASCII where clients choose it
+	User     string // "" = nobody is identified: no limit a person; any bytes
+	Quantity int64  // 1 to 1,000,000,000
 }
 
 // Hint is what every reply carries: how many units were free at a version of an epoch. Of two hints the one with the
-// later epoch, then the later version, is the newer.
+// later epoch, then the later version, is the newer. Every call that changes the stock or a record raises the version
+// by one. A new ledger begins with a later epoch than the one before it. Without a ledger a hint is zero.
 type Hint struct {
-	Free  int64
+	Free  int64 // below 0 when more was adopted than there is
 	Epoch int64
 	Ver   int64
 	State State
@@ -58,7 +59,7 @@ type Op string
 const (
 	Confirm Op = "confirm" // held to sold
 	Release Op = "release" // held to free
-	Refund  Op = "refund"  // sold to free
+	Refund  Op = "refund"  // sold to free; held to free too, where the shop cancels before it was confirmed
 	Adopt   Op = "adopt"   // the shop's database says that this order exists: sold, even beyond the total
 )
 
@@ -66,8 +67,8 @@ const (
 type Done int8
 
 const (
-	Changed     Done = 1  // it was done now
-	Already     Done = 2  // it had been done before
+	Changed     Done = 1  // it was done now, or a tombstone was left
+	Already     Done = 2  // it had been done before; release of what is released or refunded
 	WasReleased Done = -4 // confirm or refund of what was released: the shop must cancel it
 	WasSold     Done = -7 // release of what is sold: refused, use Refund
 	NotFound    Done = -8 // confirm or refund of a serial that nobody knows
@@ -79,9 +80,9 @@ const (
 type Record struct {
 	Serial   string
 	User     string
-	Quantity int64
+	Quantity int64 // 0 of a tombstone whose release came first
 	Status   byte  // 'H' held, 'C' confirmed, 'X' released
-	Deadline int64 // Unix ms: until when it is held before the resolver looks; of 'X' when it may be forgotten
+	Deadline int64 // Unix ms: until when it is held before the resolver looks; of 'X' when it may be forgotten; of 'C' 0
 }
 
 // Stock is a SKU's ledger in numbers. Free is total − held − sold, derived and never stored.
@@ -93,17 +94,21 @@ type Stock struct {
 	Limit int64 // units a person; 0 = no limit
 }
 
-// Store is where ledgers are kept: a Redis or a Memory, under one contract. Times are Unix milliseconds. Every
-// call may be repeated after an error: what was done by the first is found by the second.
+// Store is where ledgers are kept: a Redis or a Memory, under one contract. Times are Unix milliseconds; no store has
+// a clock that decides anything. Every call may be repeated after an error: what was done by the first is found by
+// the second. A SKU has 1 to 256 bytes, none of them a brace, a batch 1 to 256 items, a number at most 15 digits.
 type Store interface {
-	// Reserve asks for items of one SKU in order, in one step, and fills codes. epoch 0 = whatever it is.
+	// Reserve asks for items of one SKU in order, in one step, and fills codes. epoch 0 = whatever it is. For each it
+	// looks at the epoch, then the record of the serial, whether the SKU is on sale, the free units, the user's limit.
 	Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []Item, codes []Code) (Hint, error)
 
 	// Finish does op to each of items in order, and fills done. It is idempotent by serial. User and Quantity of an
-	// item are needed for Adopt alone; a release of an unknown serial leaves a tombstone until keep.
+	// item are needed for Adopt alone, and of what is held its own ones stand; a release of an unknown serial leaves a
+	// tombstone until keep. The state of the SKU does not matter: what was sent is always settled.
 	Finish(ctx context.Context, sku string, now, keep int64, op Op, items []Item, done []Done) (Hint, error)
 
-	// Sweep leases at most limit overdue holds until lease, forgets tombstones whose time has come, and returns the holds.
+	// Sweep leases at most limit overdue holds until lease, forgets tombstones whose time has come, and returns the
+	// holds, the oldest first. limit is 1 to 1,000; at most 2,000 tombstones more than that are looked at.
 	Sweep(ctx context.Context, sku string, now, lease int64, limit int) ([]Record, error)
 
 	// Find looks a serial up; ok is false when nobody knows it.
@@ -112,10 +117,10 @@ type Store interface {
 	// Look reads the numbers; ok is false when there is no ledger.
 	Look(ctx context.Context, sku string) (s Stock, ok bool, err error)
 
-	// SetTotal makes the ledger, or changes its total; less than held + sold is an error that names both.
-	// limit is what one person may have; 0 = no limit.
+	// SetTotal makes the ledger, which is then on sale, or changes its total; less than held + sold is an error that
+	// names both. limit is what one person may have; 0 = no limit.
 	SetTotal(ctx context.Context, sku string, total, limit int64) (Stock, error)
 
-	// SetState opens, pauses, ends or freezes; freezing raises the epoch.
+	// SetState opens, pauses, ends or freezes; freezing raises the epoch, each time. Without a ledger it is ErrUnknownSKU.
 	SetState(ctx context.Context, sku string, state State) (Stock, error)
 }

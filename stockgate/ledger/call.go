@@ -1,0 +1,105 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Bounds of a call. Numbers have at most 15 digits, which Lua keeps exactly.
+const (
+	maxItems    = 256
+	maxLeases   = 1000
+	maxSerial   = 128 // bytes
+	maxSKU      = 256 // bytes
+	maxQuantity = 1_000_000_000
+	maxNumber   = 999_999_999_999_999
+
+	forgotten = 2000 // tombstones that one Sweep forgets
+)
+
+// ErrUnknownSKU is the cause when a SKU has no ledger.
+var ErrUnknownSKU = errors.New("no such ledger")
+
+// checkSKU refuses a SKU that could not name keys of its own in one slot.
+func checkSKU(sku string) error {
+	switch {
+	case sku == "" || len(sku) > maxSKU:
+		return fmt.Errorf("sku %.32q: it must have 1 to %d bytes", sku, maxSKU)
+	case strings.ContainsAny(sku, "{}"):
+		return fmt.Errorf("sku %.32q: braces would change its cluster slot", sku)
+	}
+	return nil
+}
+
+// checkItems refuses a batch that cannot be meant. answers is how many fit where they go.
+func checkItems(sku string, items []Item, answers int, adopt bool) error {
+	if err := checkSKU(sku); err != nil {
+		return err
+	}
+	if len(items) < 1 || len(items) > maxItems {
+		return fmt.Errorf("%d items: 1 to %d are possible", len(items), maxItems)
+	}
+	if answers < len(items) {
+		return fmt.Errorf("%d items, but room for %d answers", len(items), answers)
+	}
+	for _, i := range items {
+		if err := checkSerial(i.Serial); err != nil {
+			return err
+		}
+		if adopt && (i.Quantity < 1 || i.Quantity > maxQuantity) {
+			return fmt.Errorf("quantity %d of serial %q: it must be 1 to %d", i.Quantity, i.Serial, maxQuantity)
+		}
+	}
+	return nil
+}
+
+func checkSerial(serial string) error {
+	if serial == "" || len(serial) > maxSerial {
+		return fmt.Errorf("serial %.32q: it must have 1 to %d bytes", serial, maxSerial)
+	}
+	return nil
+}
+
+// checkNumber refuses what a key could not hold exactly.
+func checkNumber(what string, n int64) error {
+	if n < 0 || n > maxNumber {
+		return fmt.Errorf("%s %d: it must be 0 to %d", what, n, maxNumber)
+	}
+	return nil
+}
+
+// checkTimes refuses times that are not Unix milliseconds.
+func checkTimes(now, until int64) error {
+	return errors.Join(checkNumber("time", now), checkNumber("time", until))
+}
+
+// checkFinish refuses an Op that does not exist, besides what checkItems does.
+func checkFinish(sku string, op Op, items []Item, answers int) error {
+	switch op {
+	case Confirm, Release, Refund, Adopt:
+		return checkItems(sku, items, answers, op == Adopt)
+	}
+	return fmt.Errorf("%q is not an operation", op)
+}
+
+// checkSweep refuses leases without a bound.
+func checkSweep(sku string, limit int) error {
+	if limit < 1 || limit > maxLeases {
+		return fmt.Errorf("limit %d: it must be 1 to %d", limit, maxLeases)
+	}
+	return checkSKU(sku)
+}
+
+func checkState(state State) error {
+	switch state {
+	case On, Paused, Ended, Frozen:
+		return nil
+	}
+	return fmt.Errorf("%q is not a state", state)
+}
+
+// tooFew is the error when a total would be less than what is taken already.
+func tooFew(total, held, sold int64) error {
+	return fmt.Errorf("a total of %d is less than %d held + %d sold", total, held, sold)
+}

@@ -1,0 +1,228 @@
+package ledger
+
+import (
+	"context"
+	"time"
+)
+
+// batch is one call's worth of orders, each serial once.
+type batch struct {
+	tickets  []*ticket
+	items    []Item
+	codes    []Code
+	told     []bool // somebody heard before that the serial is held, until this very deadline
+	units    int64  // of all items
+	deadline int64  // Unix ms; with the serial it tells this batch's hold from any other, where told is false
+	view     *view  // what the reply said; nil = there was none
+}
+
+// carry takes b to the store and brings the answers, then takes what came meanwhile, until nobody waits.
+func (d *Desk) carry(l *line, b *batch) {
+	for {
+		d.ask(l, b)
+		if !d.deliver(l, b) {
+			return
+		}
+	}
+}
+
+// ask fills the codes of b. What a sending came to that was not answered is unknown, so it is sent again with the
+// same serials and the same deadline, until somebody answers or o.Tries are spent: then the codes are Unsure.
+func (d *Desk) ask(l *line, b *batch) {
+	sent := d.stamp(l, b)
+	epoch, unsure, stale := sent.Epoch, false, false
+	for try := 0; try < d.o.Tries; try++ {
+		if unsure && !d.pause(d.ctx, resendAfter<<try) {
+			break
+		}
+		began := d.o.Now()
+		hint, err := d.reserveAt(l, b, epoch)
+		if err != nil {
+			unsure = true
+			continue
+		}
+		if b.codes[0] == StaleEpoch && !stale { // nothing was done: decide again once, by the epoch that it has
+			epoch, stale = hint.Epoch, true
+			try--
+			continue
+		}
+		b.view = &view{Hint: hint, absent: b.codes[0] == UnknownSKU, at: began}
+		if unsure {
+			d.reclaim(l, b)
+		}
+		d.compare(l, b, sent)
+		return
+	}
+	b.settleFor(Unsure)
+}
+
+// stamp gives b its deadline, and returns the newest hint.
+func (d *Desk) stamp(l *line, b *batch) (newest Hint) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b.deadline = d.until()
+	for _, it := range b.items {
+		b.told = append(b.told, l.told(it.Serial, b.deadline))
+	}
+	if v := l.view.Load(); v != nil && !v.absent {
+		newest = v.Hint
+	}
+	return newest
+}
+
+// resendAfter is the pause before a batch is sent again; it doubles.
+const resendAfter = 5 * time.Millisecond
+
+// settleFor gives all items one code.
+func (b *batch) settleFor(c Code) {
+	for i := range b.codes {
+		b.codes[i] = c
+	}
+}
+
+// reserveAt makes the call.
+func (d *Desk) reserveAt(l *line, b *batch, epoch int64) (Hint, error) {
+	ctx, cancel := context.WithTimeout(d.ctx, d.o.Timeout)
+	defer cancel()
+	d.calls.note(callReserve, len(b.items))
+	return d.store.Reserve(ctx, l.sku, epoch, time.Now().UnixMilli(), b.deadline, b.items, b.codes)
+}
+
+// reclaim tells the units that an earlier sending of b has taken, whose answer was lost, from what is held already:
+// only this batch has this deadline and this serial, unless an earlier one told somebody so. Those are new holds, and
+// may be forwarded.
+func (d *Desk) reclaim(l *line, b *batch) {
+	lost := false
+	for i, code := range b.codes {
+		if code != ReplayHeld || b.told[i] {
+			continue
+		}
+		if lost {
+			b.codes[i] = Unsure
+			continue
+		}
+		r, ok, err := d.find(d.ctx, l, b.items[i].Serial)
+		switch {
+		case err != nil:
+			lost = true
+			b.codes[i] = Unsure
+		case ok && r.Status == 'H' && r.Deadline == b.deadline:
+			b.codes[i] = Held
+		}
+	}
+}
+
+// compare looks whether the ledger has forgotten what it said before b was sent. If so, nobody may buy until it is
+// reconciled: the SKU is frozen, and what was held just now is given back.
+func (d *Desk) compare(l *line, b *batch, sent Hint) {
+	if sent.Ver == 0 || !b.view.absent && !b.view.before(sent) {
+		return
+	}
+	d.lost.Add(1)
+	d.o.Log.Error("ledger lost its history: the SKU is closed until it is reconciled", "sku", l.sku,
+		"epoch", sent.Epoch, "ver", sent.Ver, "found_epoch", b.view.Epoch, "found_ver", b.view.Ver, "missing", b.view.absent)
+	if b.view.absent {
+		return // what does not exist sells nothing
+	}
+	for i, code := range b.codes {
+		if code == Held {
+			b.codes[i] = Unsure
+		}
+	}
+	ctx, cancel := context.WithTimeout(d.ctx, d.o.Timeout)
+	defer cancel()
+	found := view{Hint: sent, at: b.view.at}
+	if stock, err := d.store.SetState(ctx, l.sku, Frozen); err == nil {
+		found.Hint = stock.Hint
+	}
+	found.State = Frozen
+	b.view = &found
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.view.Store(&found) // even if it is older than what was known: what was known is gone
+}
+
+// deliver answers all of b, and takes the next batch into it. It reports false when this call is not to be
+// followed by another.
+func (d *Desk) deliver(l *line, b *batch) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := d.o.Now()
+	l.trying -= b.units
+	outs := make([]Outcome, len(b.tickets))
+	for i := range b.tickets {
+		outs[i] = d.decide(now, l, b, i)
+	}
+	if b.view != nil { // before the answers: who has heard one finds the latch as the answer says
+		d.learn(now, l, b.view)
+	}
+	for i, t := range b.tickets {
+		d.part(l, t, outs[i])
+	}
+	if (l.calls == 1 || l.full()) && d.take(now, l, b) {
+		d.dispatch(now, l)
+		return true
+	}
+	l.calls--
+	return false
+}
+
+// decide keeps in mind what became of the order at place i, and returns the answer to it. mu is held.
+func (d *Desk) decide(now int64, l *line, b *batch, i int) Outcome {
+	t, code := b.tickets[i], b.codes[i]
+	l.events.count(code, 1)
+	out := Outcome{Code: code, Serial: t.serial}
+	switch code {
+	case Held:
+		out.Deadline = b.deadline
+		t.keep(d, now, false)
+		l.tell(t.serial, b.deadline, d.until())
+	case ReplayHeld, ReplaySold:
+		t.keep(d, now, code == ReplaySold)
+	case SoldOut, UnknownSKU:
+		out.Serial = ""
+	case NotOnSale:
+		out.Serial, out.State = "", b.view.State
+	case StaleEpoch: // twice in a row
+		out.Code = Overloaded
+	case Unsure:
+		if !b.told[i] {
+			d.stray(l, t.serial, b.deadline)
+		}
+	}
+	return out
+}
+
+// keep remembers that t's order is held or sold.
+func (t *ticket) keep(d *Desk, now int64, sold bool) {
+	k := t.known
+	k.sold, k.until = sold, now+int64(d.o.Hold)+int64(time.Minute)
+	d.remember(&k)
+}
+
+// find looks a serial up.
+func (d *Desk) find(ctx context.Context, l *line, serial string) (Record, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
+	defer cancel()
+	d.calls.note(callFind, 1)
+	return d.store.Find(ctx, l.sku, serial)
+}
+
+// until is the deadline of a hold that is made now, in Unix ms. It never goes back. Its last ten bits are the
+// instance's mark, so that no two instances give the same serial the same deadline. For what one instance does within
+// the second that is left, see line.told and Desk.strays; it never has a serial in two calls at once.
+func (d *Desk) until() int64 {
+	at := time.Now().Add(d.o.Hold).UnixMilli()&^(marks-1) + marks + d.o.Mark
+	for {
+		last := d.deadline.Load()
+		if at <= last {
+			return last
+		}
+		if d.deadline.CompareAndSwap(last, at) {
+			return at
+		}
+	}
+}
+
+// marks is the number of instances that can be told from each other.
+const marks = 1024

@@ -1,0 +1,210 @@
+package ledger
+
+import (
+	"context"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Desk stands in front of a Store: many buyers ask it at once, and it asks the store in batches, never for more
+// units than the newest reply left. What is sold out it says from memory. It settles what was forwarded, and finds
+// out what became of holds that nobody settles. It is safe for concurrent use.
+//
+// Orders of one SKU share their calls: one leaves at once when none is under way, what arrives meanwhile joins the
+// next, and a second one is under way only when it is full. There is no timer. Every goroutine that works for a SKU
+// ends with its work; Close waits for all of them.
+type Desk struct {
+	o      DeskOptions
+	store  Store
+	oracle Oracle // nil = nobody can be asked
+	memory int64  // ns of SoldOutMemory
+
+	lines     *lines
+	newcomers pace    // SKUs seen for the first time, invented ones too
+	serials   *memory // of orders
+	users     *memory // of orders with a derived serial
+
+	deadline atomic.Int64 // Unix ms: of the holds that are made now
+
+	closed atomic.Bool
+	ctx    context.Context // of calls; ends when Close gives up
+	cut    context.CancelFunc
+	rest   context.CancelFunc // ends the watch
+	watch  sync.WaitGroup     // sweeps and resolves
+	work   sync.WaitGroup     // calls for orders
+	debts  sync.WaitGroup     // calls that settle
+	room   chan struct{}      // one element a settlement
+
+	books    map[string]*events // by named SKU; "" = all others
+	calls    callMetrics
+	lost     atomic.Uint64
+	retries  atomic.Uint64
+	spilled  atomic.Uint64
+	unknown  atomic.Int64
+	verdicts [numResolutions]atomic.Uint64
+}
+
+const (
+	looksAtOnce = 10
+	lookEvery   = int64(100 * time.Millisecond)
+
+	newSKUsAtOnce = 1000
+	newSKUEvery   = int64(500 * time.Microsecond)
+)
+
+// NewDesk returns a desk over store that asks oracle, which may be nil, about orders whose outcome is unknown.
+func NewDesk(o DeskOptions, store Store, oracle Oracle) (*Desk, error) {
+	o, err := o.checked()
+	if err != nil {
+		return nil, err
+	}
+	size := max(ways, 1<<bits.Len(uint(o.MaxKnown-1)))
+	d := &Desk{
+		o: o, store: store, oracle: oracle,
+		memory:    int64(o.SoldOutMemory),
+		lines:     newLines(o.MaxSKUs),
+		newcomers: pace{every: newSKUEvery, depth: newSKUsAtOnce},
+		serials:   newMemory(size, func(k *known) string { return k.serial }),
+		users:     newMemory(size, func(k *known) string { return k.user }),
+		room:      make(chan struct{}, o.MaxSettling),
+		books:     map[string]*events{"": {}},
+	}
+	for _, sku := range o.Named {
+		d.books[sku] = &events{}
+	}
+	d.ctx, d.cut = context.WithCancel(context.Background())
+	watching, rest := context.WithCancel(d.ctx)
+	d.rest = rest
+	d.watch.Go(func() { d.run(watching) })
+	return d, nil
+}
+
+// Reserve asks for the units of one order. It waits for at most MaxWait, and then for the call under way and its
+// own, of at most Tries × Timeout each. Only an order that hears Held may be forwarded, and once. now is of Options.Now.
+func (d *Desk) Reserve(now int64, o Order) Outcome {
+	if o.Quantity < 1 || len(o.Key) > 0 && !ValidSerial(o.Key) {
+		return Outcome{Code: Invalid}
+	}
+	if out, closed := d.Closed(now, o); closed {
+		return out
+	}
+	switch {
+	case len(o.Key) > 0:
+		return d.try(now, o, known{serial: string(o.Key)})
+	case len(o.User) > 0:
+		return d.inTurn(now, o)
+	}
+	return d.try(now, o, known{serial: unique()})
+}
+
+// try asks for one order under the serial of k.
+func (d *Desk) try(now int64, o Order, k known) Outcome {
+	k.user, k.quantity = string(o.User), o.Quantity
+	t := &ticket{known: k, order: o, at: now, out: make(chan Outcome, 1)}
+	t.item = Item{Serial: t.serial, User: t.user, Quantity: t.quantity}
+	for {
+		l := d.line(now, o.SKU)
+		if l == nil {
+			return Outcome{Code: Overloaded}
+		}
+		t.line = l
+		if d.join(now, l, t) {
+			return <-t.out
+		}
+	}
+}
+
+// line returns the line of sku, or nil when there are too many, or too many new ones.
+func (d *Desk) line(now int64, sku []byte) *line {
+	if l := d.lines.find(sku); l != nil {
+		return l
+	}
+	if !d.newcomers.take(now) {
+		return nil
+	}
+	return d.open(sku)
+}
+
+// open makes a line for sku if there is none. It returns nil when there are too many.
+func (d *Desk) open(sku []byte) *line {
+	return d.lines.add(sku, func(sku string, hash uint64) *line {
+		book, named := d.books[sku]
+		if !named {
+			book = d.books[""]
+		}
+		return &line{
+			sku: sku, hash: hash, events: book,
+			looks:  pace{every: lookEvery, depth: looksAtOnce},
+			asked:  make(map[string]*ticket),
+			doubts: make(map[string]*doubt),
+		}
+	})
+}
+
+// Watch lets the desk look after the holds of sku, even if nobody asks it for that SKU: after a restart, say. It
+// reports false when there are too many SKUs.
+func (d *Desk) Watch(sku string) bool {
+	l := d.open([]byte(sku))
+	if l != nil {
+		l.watched.Store(true)
+	}
+	return l != nil
+}
+
+// Note takes in a hint that came by another way than a reply, so that units that came back are buyable at once.
+func (d *Desk) Note(sku string, h Hint) {
+	if l := d.lines.find([]byte(sku)); l != nil {
+		d.note(l, h)
+	}
+}
+
+func (d *Desk) note(l *line, h Hint) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := d.o.Now()
+	d.learn(now, l, &view{Hint: h, at: now})
+	d.dispatch(now, l)
+}
+
+// Close refuses new orders, answers those that wait, and settles what is owed until ctx ends; what the store does
+// not have by then is written to the log. It returns when every goroutine of the desk has ended.
+func (d *Desk) Close(ctx context.Context) {
+	d.rest()
+	d.watch.Wait()
+	d.closed.Store(true)
+	for _, l := range d.lines.each() {
+		l.barrier()
+	}
+	settled := make(chan struct{})
+	go func() {
+		defer close(settled)
+		d.work.Wait()
+		d.debts.Wait()
+	}()
+	select {
+	case <-settled:
+	case <-ctx.Done():
+	}
+	d.cut()
+	<-settled
+}
+
+// barrier returns when whoever did not see that the desk is closed has started what it starts.
+func (l *line) barrier() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+}
+
+// pause waits, unless ctx ends before.
+func (d *Desk) pause(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,262 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+const sku = "1001"
+
+func deskOptions() DeskOptions {
+	return DeskOptions{
+		Secret:  []byte("sixteen bytes at least"),
+		Timeout: 20 * time.Second, // the machine may be busy; outages set their own
+		MaxWait: 20 * time.Second,
+		Log:     slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+}
+
+// opened returns a desk that is closed with the test, and settles what it owes.
+func opened(t testing.TB, o DeskOptions, s Store, oracle Oracle) *Desk {
+	t.Helper()
+	d, err := NewDesk(o, s, oracle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close(context.Background()) })
+	return d
+}
+
+func order(user, key string) Order {
+	return Order{SKU: []byte(sku), User: []byte(user), Key: []byte(key), Quantity: 1}
+}
+
+func (d *Desk) buy(user, key string) Outcome { return d.Reserve(d.o.Now(), order(user, key)) }
+
+// wants fails unless the outcome has a code.
+func wants(t *testing.T, what string, got Outcome, want Code) {
+	t.Helper()
+	if got.Code != want {
+		t.Fatalf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// at runs a law in a bubble with a clock of its own, and looks for goroutines that outlive it.
+func at(t *testing.T, law func(t *testing.T)) {
+	t.Helper()
+	defer goleak.VerifyNone(t)
+	synctest.Test(t, law)
+}
+
+// leakless fails t if a goroutine outlives it, and what was opened after this call.
+func leakless(t *testing.T) {
+	here := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, here) })
+}
+
+// storm runs n calls on workers goroutines.
+func storm(n, workers int, call func(i int)) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				call(i)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestStoreSeesTheStockAndNotTheCrowd(t *testing.T) {
+	for what, key := range map[string]string{"derived": "", "keyed": "key-%d"} {
+		t.Run(what, func(t *testing.T) {
+			leakless(t)
+			s := stocked(sku, 10)
+			desks := []*Desk{opened(t, deskOptions(), s, nil), opened(t, deskOptions(), s, nil)}
+			var held, other atomic.Int64
+			storm(50_000, 2_000, func(i int) {
+				k := ""
+				if key != "" {
+					k = fmt.Sprintf(key, i)
+				}
+				switch out := desks[i%2].buy(fmt.Sprint("user-", i), k); out.Code {
+				case Held:
+					held.Add(1)
+				case SoldOut:
+				case Overloaded: // true of everybody; only who sends a key may hear it
+					if key == "" {
+						other.Add(1)
+					}
+				default:
+					other.Add(1)
+				}
+			})
+			if held.Load() != 10 || other.Load() != 0 || s.stock(sku).Held != 10 {
+				t.Errorf("%d held, %d heard something else, stock %+v", held.Load(), other.Load(), s.stock(sku))
+			}
+			if n := s.count("reserve"); n >= 500 {
+				t.Errorf("%d calls", n)
+			}
+			t.Logf("%d calls with %d orders, at most %d", s.count("reserve"), s.items, s.peak)
+		})
+	}
+}
+
+func TestOneUserHasOneOrder(t *testing.T) {
+	s := stocked(sku, 1000)
+	o := deskOptions()
+	o.PerUser = 1
+	desks := []*Desk{opened(t, o, s, nil), opened(t, o, s, nil)}
+	var held atomic.Int64
+	storm(200, 200, func(i int) {
+		switch out := desks[i%2].buy("7", ""); out.Code {
+		case Held:
+			held.Add(1)
+		case ReplayHeld:
+		default:
+			t.Errorf("heard %v", out)
+		}
+	})
+	if held.Load() != 1 || s.stock(sku).Held != 1 {
+		t.Errorf("%d held, stock %+v", held.Load(), s.stock(sku))
+	}
+}
+
+func TestBatchesShareCalls(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := stocked(sku, 1000)
+		var under, most atomic.Int64
+		s.set(func(op string, after bool) error {
+			if op == "reserve" && !after {
+				if n := under.Add(1); n > most.Load() {
+					most.Store(n)
+				}
+				time.Sleep(10 * time.Millisecond)
+				under.Add(-1)
+			}
+			return nil
+		})
+		d := opened(t, deskOptions(), s, nil)
+		storm(1000, 1000, func(i int) { wants(t, "order", d.buy(fmt.Sprint(i), ""), Held) })
+		if s.peak > 256 || most.Load() != 2 || s.count("reserve") > 6 {
+			t.Errorf("%d calls, at most %d orders, %d at once", s.count("reserve"), s.peak, most.Load())
+		}
+	})
+}
+
+func TestTriesNeverExceedTheHint(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := stocked(sku, 20)
+		var d *Desk
+		s.set(func(op string, after bool) error {
+			if l := d.lines.find([]byte(sku)); op == "reserve" && !after {
+				l.mu.Lock()
+				if v := l.view.Load(); v != nil && l.trying > v.Free {
+					t.Errorf("%d tries for %d units", l.trying, v.Free)
+				}
+				l.mu.Unlock()
+			}
+			time.Sleep(time.Millisecond)
+			return nil
+		})
+		d = opened(t, deskOptions(), s, nil)
+		wants(t, "first", d.buy("first", ""), Held)
+		storm(500, 500, func(i int) { d.buy(fmt.Sprint(i), "") })
+		if s.items > 20 {
+			t.Errorf("%d orders reached the store for 20 units", s.items)
+		}
+	})
+}
+
+func TestQueueIsBoundedInNumberAndAge(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := stocked(sku, 1000)
+		s.set(func(string, bool) error { time.Sleep(time.Second); return nil })
+		o := deskOptions()
+		o.MaxQueue, o.MaxWait = 3, 500*time.Millisecond
+		d := opened(t, o, s, nil)
+		codes := make(chan Code, 10)
+		for i := range 6 {
+			go func() { codes <- d.buy(fmt.Sprint(i), "").Code }()
+			synctest.Wait()
+		}
+		wants(t, "the fifth", Outcome{Code: <-codes}, Overloaded)
+		wants(t, "the sixth", Outcome{Code: <-codes}, Overloaded)
+		count := map[Code]int{}
+		for range 4 {
+			count[<-codes]++
+		}
+		if count[Held] != 1 || count[Overloaded] != 3 || s.stock(sku).Held != 1 {
+			t.Errorf("%v, stock %+v", count, s.stock(sku))
+		}
+	})
+}
+
+func TestLargerOrdersThanTheStockAreSoldOutAndSmallerOnesNot(t *testing.T) {
+	s := stocked(sku, 3)
+	d := opened(t, deskOptions(), s, nil)
+	wants(t, "one", d.buy("1", ""), Held)
+	three := order("2", "")
+	three.Quantity = 3
+	wants(t, "three", d.Reserve(d.o.Now(), three), SoldOut)
+	wants(t, "one more", d.buy("3", ""), Held)
+	if s.count("reserve") != 2 {
+		t.Errorf("%d calls", s.count("reserve"))
+	}
+}
+
+func TestInvalidOrdersReachNobody(t *testing.T) {
+	s := stocked(sku, 3)
+	d := opened(t, deskOptions(), s, nil)
+	for _, quantity := range []int64{0, -1} {
+		o := order("1", "")
+		o.Quantity = quantity
+		wants(t, "quantity", d.Reserve(0, o), Invalid)
+	}
+	for _, key := range []string{" ", "a b", "ä", "\x7f", ".", "..", string(make([]byte, 129))} {
+		wants(t, key, d.buy("1", key), Invalid)
+	}
+	if s.count("reserve") != 0 {
+		t.Error("the store was asked")
+	}
+}
+
+func TestUnknownSKUIsRememberedAndForgotten(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := newShelf()
+		d := opened(t, deskOptions(), s, nil)
+		for range 100 {
+			wants(t, "unknown", d.buy("1", "k"), UnknownSKU)
+		}
+		if s.count("reserve") != 1 {
+			t.Errorf("%d calls", s.count("reserve"))
+		}
+		time.Sleep(20 * time.Second)
+		if d.lines.find([]byte(sku)) != nil {
+			t.Error("still remembered")
+		}
+		s.put(sku, 1, 0)
+		wants(t, "made since", d.buy("1", "k"), Held)
+	})
+}
+
+func TestClosedDeskTakesNoOrders(t *testing.T) {
+	leakless(t)
+	s := stocked(sku, 3)
+	d, err := NewDesk(deskOptions(), s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Close(context.Background())
+	wants(t, "closed", d.buy("1", ""), Overloaded)
+}

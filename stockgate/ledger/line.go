@@ -1,0 +1,254 @@
+package ledger
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	mostItems = 256 // orders in one call
+	mostCalls = 2   // of one SKU under way at once
+)
+
+// line is where the orders of one SKU wait for each other's calls.
+type line struct {
+	sku    string
+	hash   uint64
+	next   atomic.Pointer[line] // in the chain of lines
+	place  int                  // among all lines, whose mutex guards it
+	view   atomic.Pointer[view] // written under mu
+	looks  pace                 // of calls that are made although the SKU is closed
+	events *events
+
+	watched atomic.Bool // its holds are looked after even if nobody asks for it
+	probing atomic.Bool // somebody looks whether the latch is still right; written under mu
+
+	mu      sync.Mutex
+	gone    bool // removed from lines
+	queue   []*ticket
+	looking []*ticket          // who may be a buyer that comes again; at most mostItems
+	asked   map[string]*ticket // by serial: who waits or is in a call
+	calls   int
+	trying  int64             // units in calls
+	holds   map[string]bool   // serials of which somebody was told that they are held until heldTo
+	heldTo  int64             // Unix ms: the deadline of holds that are made now
+	doubts  map[string]*doubt // by serial
+	owed    []settlement      // in order
+	settles bool              // somebody works on owed
+}
+
+// ticket is one order that waits. Its order may be read until it is answered.
+type ticket struct {
+	known
+	order     Order
+	item      Item
+	at        int64 // ns: since when it waits
+	probe     bool
+	followers []*ticket // of the same serial
+	out       chan Outcome
+}
+
+func (t *ticket) answer(o Outcome) { t.out <- o } // never blocks: there is room for one, and there is only one
+
+// join lets t wait on l, or answers it at once. It reports false when l has been removed.
+func (d *Desk) join(now int64, l *line, t *ticket) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.gone:
+		return false
+	case d.closed.Load():
+		t.answer(Outcome{Code: Overloaded})
+	case l.follow(t):
+	case d.strays(l, t.serial):
+		t.answer(Outcome{Code: Unsure, Serial: t.serial})
+	default:
+		d.queue(now, l, t)
+		d.dispatch(now, l)
+	}
+	return true
+}
+
+// follow lets t share the fate of an order of its own serial that waits or is in a call here: no two calls of one
+// desk ever carry the same serial at the same time. mu is held.
+func (l *line) follow(t *ticket) bool {
+	if first := l.asked[t.serial]; first != nil {
+		first.followers = append(first.followers, t)
+		return true
+	}
+	return false
+}
+
+// queue lets t wait for units, or for a look, or answers it. mu is held.
+func (d *Desk) queue(now int64, l *line, t *ticket) {
+	v := l.view.Load()
+	code, closed := v.closes(t.quantity)
+	k := d.recall(now, l, &t.order)
+	switch {
+	case !closed && len(l.queue) >= d.o.MaxQueue:
+		t.answer(Outcome{Code: Overloaded})
+		l.events.count(Overloaded, 1)
+		return
+	case !closed:
+		l.queue = append(l.queue, t)
+	case now-v.at > d.memory && !l.probing.Load():
+		t.probe = true
+		l.probing.Store(true)
+		l.looking = append(l.looking, t)
+	case code != UnknownSKU && (k != nil || len(t.order.Key) > 0) && l.mayLook(now):
+		l.looking = append(l.looking, t)
+	default:
+		t.answer(latched(v, code, &t.order, k))
+		return
+	}
+	l.asked[t.serial] = t
+}
+
+// mayLook reports whether one more order may have a look into the store although the SKU is closed.
+func (l *line) mayLook(now int64) bool {
+	n := len(l.looking)
+	return n > 0 && n < mostItems || n == 0 && l.looks.take(now)
+}
+
+// dispatch starts the calls that may leave at now: one when none is under way, a second one when it is full.
+// mu is held.
+func (d *Desk) dispatch(now int64, l *line) {
+	for l.calls == 0 || l.calls < mostCalls && l.full() {
+		b := &batch{}
+		if !d.take(now, l, b) {
+			return
+		}
+		l.calls++
+		d.work.Go(func() { d.carry(l, b) })
+	}
+}
+
+func (l *line) full() bool { return len(l.queue)+len(l.looking) >= mostItems }
+
+// take fills b with what may leave at now: those who look, then those for whom the newest hint leaves units.
+// It reports whether there is anybody. mu is held.
+func (d *Desk) take(now int64, l *line, b *batch) bool {
+	*b = batch{tickets: b.tickets[:0], items: b.items[:0], codes: b.codes[:0], told: b.told[:0]}
+	for _, t := range l.looking {
+		d.admit(now, l, b, t)
+	}
+	l.looking = nil
+	room := l.room()
+	for len(l.queue) > 0 && len(b.items) < mostItems {
+		t := l.queue[0]
+		if t.quantity > room {
+			break
+		}
+		l.queue[0] = nil
+		l.queue = l.queue[1:]
+		if d.admit(now, l, b, t) {
+			room -= t.quantity
+		}
+	}
+	l.trying += b.units
+	return len(b.items) > 0
+}
+
+// room is how many more units may be tried. While nothing is known, one call finds out.
+func (l *line) room() int64 {
+	switch v := l.view.Load(); {
+	case v != nil:
+		return v.Free - l.trying
+	case l.calls == 0:
+		return math.MaxInt64
+	}
+	return 0
+}
+
+// admit puts t into b, unless it waited for too long.
+func (d *Desk) admit(now int64, l *line, b *batch, t *ticket) bool {
+	if now-t.at > int64(d.o.MaxWait) {
+		d.part(l, t, Outcome{Code: Overloaded})
+		l.events.count(Overloaded, 1+len(t.followers))
+		return false
+	}
+	b.tickets = append(b.tickets, t)
+	b.items = append(b.items, t.item)
+	b.codes = append(b.codes, Unsure)
+	b.units += t.quantity
+	return true
+}
+
+// part answers t and those who follow it. mu is held.
+func (d *Desk) part(l *line, t *ticket, out Outcome) {
+	delete(l.asked, t.serial)
+	if t.probe {
+		l.probing.Store(false)
+	}
+	for _, f := range t.followers {
+		f.answer(f.after(t, out))
+	}
+	t.answer(out)
+}
+
+// after is the answer to an order when another one of its serial was answered with out.
+func (t *ticket) after(first *ticket, out Outcome) Outcome {
+	switch out.Code {
+	case Held, ReplayHeld, ReplaySold:
+		if t.user != first.user || t.quantity != first.quantity {
+			return Outcome{Code: OtherOrder, Serial: out.Serial}
+		}
+		if out.Code == Held {
+			return Outcome{Code: ReplayHeld, Serial: out.Serial}
+		}
+	}
+	return out
+}
+
+// tell notes that somebody hears that serial is held until a deadline, while holds that are made now are until then.
+// Older ones need not be remembered: no call has their deadline any more. mu is held.
+func (l *line) tell(serial string, deadline, then int64) {
+	if deadline < then {
+		return
+	}
+	if l.heldTo != deadline {
+		l.heldTo, l.holds = deadline, make(map[string]bool)
+	}
+	l.holds[serial] = true
+}
+
+// told reports whether somebody heard that serial is held until a deadline of holds that are made now: an earlier
+// order, which may have been forwarded. mu is held.
+func (l *line) told(serial string, deadline int64) bool {
+	return l.heldTo == deadline && l.holds[serial]
+}
+
+// learn takes in what a reply said, and answers those for whom no unit is left. mu is held.
+func (d *Desk) learn(now int64, l *line, next *view) {
+	if old := l.view.Load(); old.outlives(next) {
+		return
+	}
+	l.view.Store(next)
+	d.shed(now, l)
+}
+
+// shed takes those out of the queue for whom the newest hint leaves no unit. mu is held.
+func (d *Desk) shed(now int64, l *line) {
+	v := l.view.Load()
+	waiting := l.queue
+	l.queue = nil
+	for _, t := range waiting {
+		if _, closed := v.closes(t.quantity); !closed {
+			l.queue = append(l.queue, t)
+			continue
+		}
+		d.turnAway(now, l, v, t)
+	}
+}
+
+// turnAway answers t from memory, or lets it have a look if it may be a buyer that comes again. mu is held.
+func (d *Desk) turnAway(now int64, l *line, v *view, t *ticket) {
+	code, _ := v.closes(t.quantity)
+	k := d.recall(now, l, &t.order)
+	if code != UnknownSKU && (k != nil || len(t.order.Key) > 0) && l.mayLook(now) {
+		l.looking = append(l.looking, t)
+		return
+	}
+	d.part(l, t, latched(v, code, &t.order, k))
+}

@@ -1,0 +1,79 @@
+package ledger
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// lines finds the line of a SKU. Finding takes no lock and writes nothing; adding and removing are serialised.
+// A line that is removed keeps its next, so that whoever is walking past it still reaches the end.
+type lines struct {
+	seed   maphash.Seed // clients cannot choose SKUs that share a chain
+	mask   uint64
+	limit  int
+	chains []atomic.Pointer[line]
+
+	mu  sync.Mutex
+	all []*line // each at its place
+}
+
+// newLines makes room for at most limit SKUs.
+func newLines(limit int) *lines {
+	n := 1 << bits.Len(uint(limit))
+	return &lines{seed: maphash.MakeSeed(), mask: uint64(n - 1), limit: limit, chains: make([]atomic.Pointer[line], n)}
+}
+
+// find returns the line of sku, or nil.
+func (t *lines) find(sku []byte) *line {
+	hash := maphash.Bytes(t.seed, sku)
+	l := t.chains[hash&t.mask].Load()
+	for l != nil && (l.hash != hash || l.sku != string(sku)) {
+		l = l.next.Load()
+	}
+	return l
+}
+
+// add returns the line of sku, made by open if there was none, or nil when there are too many.
+func (t *lines) add(sku []byte, open func(sku string, hash uint64) *line) *line {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if l := t.find(sku); l != nil {
+		return l
+	}
+	if len(t.all) >= t.limit {
+		return nil
+	}
+	l := open(string(sku), maphash.Bytes(t.seed, sku)) // a copy: sku belongs to the request
+	chain := &t.chains[l.hash&t.mask]
+	l.next.Store(chain.Load())
+	chain.Store(l)
+	l.place = len(t.all)
+	t.all = append(t.all, l)
+	return l
+}
+
+// remove takes l out, once.
+func (t *lines) remove(l *line) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	link := &t.chains[l.hash&t.mask]
+	for link.Load() != l {
+		link = &link.Load().next
+	}
+	link.Store(l.next.Load())
+	last := len(t.all) - 1
+	t.all[l.place] = t.all[last]
+	t.all[l.place].place = l.place
+	t.all[last] = nil
+	t.all = t.all[:last]
+}
+
+// each returns all lines.
+func (t *lines) each() []*line {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.all)
+}

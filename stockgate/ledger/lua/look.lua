@@ -1,0 +1,4 @@
+-- look reads. Reply: false without a ledger, else all numbers.
+
+local stock = load()
+return stock and whole(stock, 1)

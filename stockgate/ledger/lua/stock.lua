@@ -1,0 +1,130 @@
+-- What every script of the ledger begins with: the stock of one SKU, read whole or not at all.
+--
+-- Lua undoes nothing: everything is read and checked before the first write, and the first write is the stream's,
+-- which Redis refuses when the change does not follow the one before. Numbers are integers of at most 15 digits,
+-- exact in a double, and never printed by Lua itself, which would round them to 14.
+
+-- The keys, all of them sluice:{sku}:... in one slot; none of them ever expires:
+--   S  hash    total held sold state epoch limit ver
+--   R  hash    serial -> record
+--   U  hash    user -> units held + sold, "" for all whom nobody knows; a user without units has no field
+--   X  zset    serial by Unix ms: a hold when the resolver looks at it, a tombstone when it may be forgotten
+--   Q  stream  each change under the id epoch-ver. An entry is the stock after it (op total held sold state limit, at
+--              when the caller said) and each record that changed, as r:serial -> record. ver has no holes.
+local S, R, U, X, Q = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+
+local function fault(key, what)
+	error(key .. ': ' .. what, 0)
+end
+
+-- number reads what a key holds. Nothing is not 0.
+local function number(key, name, text)
+	if not text or #text > 15 or not string.find(text, '^%d+$') then
+		fault(key, name .. ' is not a number')
+	end
+	return tonumber(text)
+end
+
+-- digits is n as the keys hold it. No number of a ledger is ever negative.
+local function digits(n)
+	if n < 0 or n > 999999999999999 then
+		fault(S, string.format('a number would become %.0f', n))
+	end
+	return string.format('%d', n)
+end
+
+-- load reads the numbers; nil when there is no ledger. Numbers without the records that they count are a fault.
+local function load()
+	local v = redis.call('HMGET', S, 'total', 'held', 'sold', 'state', 'epoch', 'limit', 'ver')
+	if not v[1] and redis.call('EXISTS', S) == 0 then
+		return nil
+	end
+	local stock = {
+		total = number(S, 'total', v[1]), held = number(S, 'held', v[2]), sold = number(S, 'sold', v[3]),
+		state = v[4], epoch = number(S, 'epoch', v[5]), limit = number(S, 'limit', v[6]), ver = number(S, 'ver', v[7]),
+	}
+	if v[4] ~= 'on' and v[4] ~= 'paused' and v[4] ~= 'ended' and v[4] ~= 'frozen' then
+		fault(S, 'state is none of on, paused, ended, frozen')
+	end
+	local due = redis.call('ZCARD', X)
+	if stock.held > 0 and due == 0 or stock.held + stock.sold > 0 and redis.call('EXISTS', R, U) < 2 then
+		fault(S, 'it counts reservations whose keys are gone')
+	end
+	return stock
+end
+
+-- hint is how every reply begins.
+local function hint(stock)
+	return {stock.total - stock.held - stock.sold, stock.epoch, stock.ver, stock.state}
+end
+
+-- whole is a reply with all numbers.
+local function whole(stock, done)
+	local reply = hint(stock)
+	for _, n in ipairs({stock.total, stock.held, stock.sold, stock.limit, done}) do
+		reply[#reply + 1] = n
+	end
+	return reply
+end
+
+-- A record is state|quantity|time|user, all of them strings. The user comes last and may hold any byte. H is held until
+-- the time, C confirmed (time 0), X released and R refunded: tombstones, kept until the time.
+local function encode(state, quantity, time, user)
+	return state .. '|' .. quantity .. '|' .. time .. '|' .. user
+end
+
+local function decode(serial, record)
+	local state, quantity, time, user = string.match(record, '^([HCXR])|(%d+)|(%d+)|(.*)$')
+	if not state then
+		fault(R, 'the record of ' .. serial .. ' cannot be read')
+	end
+	return state, number(R, 'the quantity of ' .. serial, quantity), user, time
+end
+
+-- change collects what one call writes; now may be missing.
+local function change(now)
+	return {
+		fields = now and {'at', now} or {}, -- of the stream's entry, after the numbers
+		records = {}, -- serial, record, ...
+		fresh = {},   -- the same by serial, for later items of the call
+		units = {},   -- by user: how many it has then
+		due = {},     -- time, serial, ...
+		undue = {},   -- serials
+	}
+end
+
+-- push adds a pair to a list.
+local function push(list, a, b)
+	local n = #list
+	list[n + 1], list[n + 2] = a, b
+end
+
+local function put(c, serial, record)
+	push(c.records, serial, record)
+	push(c.fields, 'r:' .. serial, record)
+	c.fresh[serial] = record
+end
+
+-- commit writes c and the numbers as the next version: one command a key.
+local function commit(stock, op, c)
+	stock.ver = stock.ver + 1
+	local total, held, sold, limit = digits(stock.total), digits(stock.held), digits(stock.sold), digits(stock.limit)
+	local epoch, ver = digits(stock.epoch), digits(stock.ver)
+	local users, gone = {}, {}
+	for user, n in pairs(c.units) do
+		if n == 0 then
+			gone[#gone + 1] = user
+		else
+			push(users, user, digits(n))
+		end
+	end
+	redis.call('XADD', Q, 'MAXLEN', '~', ARGV[1], epoch .. '-' .. ver, 'op', op, 'total', total, 'held', held,
+		'sold', sold, 'state', stock.state, 'limit', limit, unpack(c.fields))
+	redis.call('HSET', S, 'total', total, 'held', held, 'sold', sold, 'state', stock.state, 'epoch', epoch,
+		'limit', limit, 'ver', ver)
+	if #c.records > 0 then redis.call('HSET', R, unpack(c.records)) end
+	if #c.due > 0 then redis.call('ZADD', X, unpack(c.due)) end
+	if #c.undue > 0 then redis.call('ZREM', X, unpack(c.undue)) end
+	if #users > 0 then redis.call('HSET', U, unpack(users)) end
+	if #gone > 0 then redis.call('HDEL', U, unpack(gone)) end
+end

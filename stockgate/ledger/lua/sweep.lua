@@ -1,0 +1,34 @@
+-- sweep leases overdue holds and forgets tombstones whose time has come. It releases nothing, so that neither the
+-- numbers nor the version change.
+-- ARGV: now, lease, the most holds, so many more are looked at
+-- Reply: serial, record, ... of the holds.
+
+local now, lease, most, more = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+if not load() then
+	return {}
+end
+local serials = redis.call('ZRANGEBYSCORE', X, '-inf', now, 'LIMIT', 0, most + more)
+if #serials == 0 then
+	return {}
+end
+local records = redis.call('HMGET', R, unpack(serials))
+local holds, leases, gone = {}, {}, {}
+for i, serial in ipairs(serials) do
+	local state = records[i] and decode(serial, records[i]) or 'none'
+	if state == 'H' then
+		if #leases < 2 * most then
+			push(leases, lease, serial)
+			push(holds, serial, records[i])
+		end
+	elseif state == 'X' or state == 'R' then
+		gone[#gone + 1] = serial
+	else
+		fault(X, 'it waits for ' .. serial .. ', which is neither held nor released')
+	end
+end
+if #leases > 0 then redis.call('ZADD', X, unpack(leases)) end
+if #gone > 0 then
+	redis.call('HDEL', R, unpack(gone))
+	redis.call('ZREM', X, unpack(gone))
+end
+return holds

@@ -1,0 +1,84 @@
+package ledger
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"sluice/internal/redistest"
+	"sluice/stockgate/link"
+)
+
+// quietly drops what go-redis says about servers that the tests have killed.
+type quietly struct{}
+
+func (quietly) Printf(context.Context, string, ...any) {}
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(quietly{})
+	goleak.VerifyTestMain(m,
+		goleak.Cleanup(os.Exit),
+		// A pool whose server was killed dials once more within a second after it was closed.
+		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+}
+
+// connect returns a Redis for s that is closed with the test. Its time-outs suit a busy machine.
+func connect(t testing.TB, s *redistest.Server, texts map[string]string) *Redis {
+	t.Helper()
+	r, err := newRedis(optionsFor(s, 4), texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func optionsFor(s *redistest.Server, connections int) RedisOptions {
+	return RedisOptions{
+		Options: link.Options{
+			Addresses:      []string{s.Addr},
+			PoolSize:       connections,
+			ConnectTimeout: 5 * time.Second,
+			Timeout:        5 * time.Second,
+			BreakerErrors:  20,
+			BreakerPause:   50 * time.Millisecond,
+		},
+		Events: 10_000,
+	}
+}
+
+// eachStore runs a law on both stores; each has the SKU "1001" with 5 units and 2 a person.
+func eachStore(t *testing.T, law func(t *testing.T, s Store)) {
+	stores := map[string]func(t *testing.T) Store{
+		"memory": func(*testing.T) Store { return NewMemory() },
+		"redis":  func(t *testing.T) Store { return connect(t, redistest.Start(t), texts()) },
+	}
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			must[Stock](t)(s.SetTotal(t.Context(), "1001", 5, 2))
+			law(t, s)
+		})
+	}
+}
+
+func must[T any](t testing.TB) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

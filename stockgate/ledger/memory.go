@@ -1,0 +1,146 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Memory keeps ledgers in this process alone, and forgets them when it ends: for trials and the demonstration. It is
+// safe for concurrent use. Its zero value is not ready; use NewMemory.
+type Memory struct {
+	mu    sync.Mutex
+	books map[string]*book // by SKU; only SetTotal adds one
+}
+
+// NewMemory returns a Memory without any ledger.
+func NewMemory() *Memory { return &Memory{books: make(map[string]*book)} }
+
+// Reserve implements Store.
+func (m *Memory) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []Item, codes []Code) (Hint, error) {
+	err := errors.Join(ctx.Err(), checkItems(sku, items, len(codes), true), checkTimes(now, deadline), checkNumber("epoch", epoch))
+	if err != nil {
+		return Hint{}, fmt.Errorf("reserve %q: %w", sku, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.books[sku]
+	changed := false
+	for i, item := range items {
+		switch {
+		case b == nil:
+			codes[i] = UnknownSKU
+		case epoch != 0 && epoch != b.Epoch:
+			codes[i] = StaleEpoch
+		default:
+			codes[i] = b.reserve(item, deadline)
+			changed = changed || codes[i] == Held
+		}
+	}
+	return b.commit(changed), nil
+}
+
+// Finish implements Store.
+func (m *Memory) Finish(ctx context.Context, sku string, now, keep int64, op Op, items []Item, done []Done) (Hint, error) {
+	err := errors.Join(ctx.Err(), checkFinish(sku, op, items, len(done)), checkTimes(now, keep))
+	if err != nil {
+		return Hint{}, fmt.Errorf("%s %q: %w", op, sku, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.books[sku]
+	changed := false
+	for i, item := range items {
+		if b == nil {
+			done[i] = NoLedger
+			continue
+		}
+		done[i] = b.finish(op, item, keep)
+		changed = changed || done[i] == Changed || done[i] == OverTotal
+	}
+	return b.commit(changed), nil
+}
+
+// Sweep implements Store.
+func (m *Memory) Sweep(ctx context.Context, sku string, now, lease int64, limit int) ([]Record, error) {
+	if err := errors.Join(ctx.Err(), checkSweep(sku, limit), checkTimes(now, lease)); err != nil {
+		return nil, fmt.Errorf("sweep %q: %w", sku, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.books[sku]
+	if b == nil {
+		return nil, nil
+	}
+	return b.sweep(now, lease, limit), nil
+}
+
+// Find implements Store.
+func (m *Memory) Find(ctx context.Context, sku, serial string) (r Record, ok bool, err error) {
+	if err := errors.Join(ctx.Err(), checkSKU(sku), checkSerial(serial)); err != nil {
+		return Record{}, false, fmt.Errorf("find %q: %w", serial, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b := m.books[sku]; b != nil {
+		r, ok = b.records[serial]
+	}
+	return outside(r), ok, nil
+}
+
+// Look implements Store.
+func (m *Memory) Look(ctx context.Context, sku string) (s Stock, ok bool, err error) {
+	if err := errors.Join(ctx.Err(), checkSKU(sku)); err != nil {
+		return Stock{}, false, fmt.Errorf("look at %q: %w", sku, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.books[sku]
+	if b == nil {
+		return Stock{}, false, nil
+	}
+	return b.Stock, true, nil
+}
+
+// SetTotal implements Store.
+func (m *Memory) SetTotal(ctx context.Context, sku string, total, limit int64) (Stock, error) {
+	err := errors.Join(ctx.Err(), checkSKU(sku), checkNumber("total", total), checkNumber("limit", limit))
+	if err != nil {
+		return Stock{}, fmt.Errorf("set total of %q: %w", sku, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.books[sku]
+	if b == nil {
+		b = newBook()
+		m.books[sku] = b
+	}
+	if total < b.Held+b.Sold {
+		return b.Stock, fmt.Errorf("set total of %q: %w", sku, tooFew(total, b.Held, b.Sold))
+	}
+	changed := b.Ver == 0 || total != b.Total || limit != b.Limit
+	b.Total, b.Limit = total, limit
+	b.commit(changed)
+	return b.Stock, nil
+}
+
+// SetState implements Store.
+func (m *Memory) SetState(ctx context.Context, sku string, state State) (Stock, error) {
+	if err := errors.Join(ctx.Err(), checkSKU(sku), checkState(state)); err != nil {
+		return Stock{}, fmt.Errorf("set state of %q: %w", sku, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.books[sku]
+	if b == nil {
+		return Stock{}, fmt.Errorf("set state of %q: %w", sku, ErrUnknownSKU)
+	}
+	changed := state != b.State || state == Frozen
+	if state == Frozen {
+		b.Epoch++
+	}
+	b.State = state
+	b.commit(changed)
+	return b.Stock, nil
+}

@@ -1,0 +1,61 @@
+package ledger
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+)
+
+// scraped is what Prometheus would read of d.
+func scraped(t *testing.T, d *Desk) string {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	if err := registry.Register(d); err != nil {
+		t.Fatal(err)
+	}
+	answer := httptest.NewRecorder()
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/", nil))
+	if answer.Code != 200 {
+		t.Fatalf("scrape: %s", answer.Body)
+	}
+	return answer.Body.String()
+}
+
+func TestDeskMetricsPassTheLinterAndNameOnlyNamedSKUs(t *testing.T) {
+	s := stocked(sku, 2)
+	s.put("invented", 2, 0)
+	o := deskOptions()
+	o.Named = []string{sku}
+	d := opened(t, o, s, nil)
+	for _, of := range []string{sku, "invented"} {
+		for _, user := range []string{"1", "2", "3"} {
+			d.Reserve(0, Order{SKU: []byte(of), User: []byte(user), Quantity: 1})
+		}
+	}
+	text := scraped(t, d)
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Error(err, problems)
+	}
+	for _, line := range []string{
+		`sluice_reservations_total{event="held",sku="1001"} 2`,
+		`sluice_reservations_total{event="held",sku="_other"} 2`,
+		`sluice_reservations_total{event="sold_out",sku="1001"} 0`, // from memory
+		`sluice_ledger_call_orders_count{operation="reserve"} 4`,
+		`sluice_ledger_call_orders_bucket{operation="reserve",le="1"} 4`,
+		`sluice_reservations_unknown 0`,
+		`sluice_settle_queue_length 0`,
+		`sluice_resolver_outcomes_total{outcome="confirmed"} 0`,
+	} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("no line %s in\n%s", line, text)
+		}
+	}
+	if strings.Contains(text, "invented") {
+		t.Error("a label came from a request")
+	}
+}

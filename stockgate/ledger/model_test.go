@@ -1,0 +1,243 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+)
+
+// model is the ledger as one would explain it: a list of orders, and every number counted anew from it. It shares
+// nothing with the stores but the words.
+type model struct {
+	exists       bool
+	total, limit int64
+	epoch, ver   int64
+	state        State
+	orders       []order
+}
+
+// order is a serial that somebody spoke of. Its status is "held", "sold", "released" or "refunded".
+type order struct {
+	serial, user string
+	quantity     int64
+	status       string
+	deadline     int64
+	due          int64 // when a sweep looks at it
+}
+
+func (m *model) count(status string) (n int64) {
+	for _, o := range m.orders {
+		if o.status == status {
+			n += o.quantity
+		}
+	}
+	return n
+}
+
+func (m *model) unitsOf(user string) (n int64) {
+	for _, o := range m.orders {
+		if o.user == user && (o.status == "held" || o.status == "sold") {
+			n += o.quantity
+		}
+	}
+	return n
+}
+
+func (m *model) free() int64 { return m.total - m.count("held") - m.count("sold") }
+
+func (m *model) find(serial string) *order {
+	for i := range m.orders {
+		if m.orders[i].serial == serial {
+			return &m.orders[i]
+		}
+	}
+	return nil
+}
+
+func (m *model) hint() Hint {
+	if !m.exists {
+		return Hint{}
+	}
+	return Hint{Free: m.free(), Epoch: m.epoch, Ver: m.ver, State: m.state}
+}
+
+func (m *model) stock() Stock {
+	return Stock{Hint: m.hint(), Total: m.total, Held: m.count("held"), Sold: m.count("sold"), Limit: m.limit}
+}
+
+func (m *model) reserve(epoch, deadline int64, items []Item) (codes []Code) {
+	won := false
+	for _, i := range items {
+		code := m.reserveOne(epoch, i)
+		if code == Held {
+			won = true
+			m.orders = append(m.orders, order{i.Serial, i.User, i.Quantity, "held", deadline, deadline})
+		}
+		codes = append(codes, code)
+	}
+	if won {
+		m.ver++
+	}
+	return codes
+}
+
+func (m *model) reserveOne(epoch int64, i Item) Code {
+	if !m.exists {
+		return UnknownSKU
+	}
+	if epoch != 0 && epoch != m.epoch {
+		return StaleEpoch
+	}
+	if o := m.find(i.Serial); o != nil {
+		same := o.user == i.User && o.quantity == i.Quantity
+		switch {
+		case o.status == "released" || o.status == "refunded":
+			return Released
+		case !same:
+			return OtherOrder
+		case o.status == "sold":
+			return ReplaySold
+		}
+		return ReplayHeld
+	}
+	if m.state != On {
+		return NotOnSale
+	}
+	if i.Quantity > m.free() {
+		return SoldOut
+	}
+	if i.User != "" && m.limit > 0 && m.unitsOf(i.User)+i.Quantity > m.limit {
+		return UserLimit
+	}
+	return Held
+}
+
+func (m *model) finish(op Op, keep int64, items []Item) (done []Done) {
+	changed := false
+	for _, i := range items {
+		answer := NoLedger
+		if m.exists {
+			answer = m.finishOne(op, keep, i)
+		}
+		changed = changed || answer == Changed || answer == OverTotal
+		done = append(done, answer)
+	}
+	if changed {
+		m.ver++
+	}
+	return done
+}
+
+func (m *model) finishOne(op Op, keep int64, i Item) Done {
+	o := m.find(i.Serial)
+	if o == nil {
+		if op == Confirm || op == Refund {
+			return NotFound
+		}
+		m.orders = append(m.orders, order{serial: i.Serial, status: "unheard of"})
+		o = m.find(i.Serial)
+	}
+	switch op {
+	case Confirm:
+		return o.confirm()
+	case Release:
+		return o.release(keep)
+	case Refund:
+		return o.refund(keep)
+	}
+	if o.status == "sold" {
+		return Already
+	}
+	if o.status != "held" {
+		o.user, o.quantity = i.User, i.Quantity
+	}
+	o.status, o.deadline = "sold", 0
+	if m.free() < 0 {
+		return OverTotal
+	}
+	return Changed
+}
+
+func (o *order) confirm() Done {
+	switch o.status {
+	case "held":
+		o.status, o.deadline = "sold", 0
+		return Changed
+	case "sold":
+		return Already
+	}
+	return WasReleased
+}
+
+func (o *order) release(keep int64) Done {
+	switch o.status {
+	case "held", "unheard of":
+		o.status, o.deadline, o.due = "released", keep, keep
+		return Changed
+	case "sold":
+		return WasSold
+	}
+	return Already
+}
+
+func (o *order) refund(keep int64) Done {
+	switch o.status {
+	case "held", "sold":
+		o.status, o.deadline, o.due = "refunded", keep, keep
+		return Changed
+	case "refunded":
+		return Already
+	}
+	return WasReleased
+}
+
+func (m *model) sweep(now, lease int64, limit int) (holds []Record) {
+	if !m.exists {
+		return nil
+	}
+	slices.SortFunc(m.orders, func(a, b order) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.serial, b.serial)) })
+	for i := range m.orders {
+		if o := &m.orders[i]; o.status == "held" && o.due <= now && len(holds) < limit {
+			o.due = lease
+			holds = append(holds, o.record())
+		}
+	}
+	m.orders = slices.DeleteFunc(m.orders, func(o order) bool {
+		return (o.status == "released" || o.status == "refunded") && o.due <= now
+	})
+	return holds
+}
+
+func (o *order) record() Record {
+	status := map[string]byte{"held": 'H', "sold": 'C', "released": 'X', "refunded": 'X'}[o.status]
+	return Record{o.serial, o.user, o.quantity, status, o.deadline}
+}
+
+// setTotal reports false where a store must answer with an error. epoch is what a new ledger begins with.
+func (m *model) setTotal(total, limit, epoch int64) bool {
+	if !m.exists {
+		*m = model{exists: true, total: total, limit: limit, epoch: epoch, ver: 1, state: On}
+		return true
+	}
+	if total < m.count("held")+m.count("sold") {
+		return false
+	}
+	if total != m.total || limit != m.limit {
+		m.ver++
+	}
+	m.total, m.limit = total, limit
+	return true
+}
+
+func (m *model) setState(state State) bool {
+	if !m.exists {
+		return false
+	}
+	if state == Frozen {
+		m.epoch++
+	}
+	if state == Frozen || state != m.state {
+		m.ver++
+	}
+	m.state = state
+	return true
+}

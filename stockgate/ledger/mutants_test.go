@@ -1,0 +1,124 @@
+package ledger
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"sluice/internal/redistest"
+)
+
+// mutant is a mistake that somebody could make in a script.
+type mutant struct {
+	script   string
+	old, new string // old occurs exactly once
+}
+
+func mutants() map[string]mutant {
+	return map[string]mutant{
+		"stock before idempotency":           {"reserve", "if record then return", "if record and quantity <= free then return"},
+		"sale before idempotency":            {"reserve", "if record then return", "if record and stock.state == 'on' then return"},
+		"no idempotency":                     {"reserve", "c.fresh[serial] or records[i]", "c.fresh[serial]"},
+		"a serial twice in a batch":          {"reserve", "c.fresh[serial] or records[i]", "records[i]"},
+		"no epoch check":                     {"reserve", "if epoch ~= 0 and epoch ~= stock.epoch then", "if false then"},
+		"only older epochs are stale":        {"reserve", "epoch ~= stock.epoch", "epoch < stock.epoch"},
+		"no user limit":                      {"reserve", "if stock.limit > 0 and", "if false and"},
+		"a limit for nobody":                 {"reserve", "and user ~= '' and", "and"},
+		"a limit on what is asked for alone": {"reserve", "units + quantity > stock.limit", "quantity > stock.limit"},
+		"a user twice in a batch":            {"reserve", "c.units[user] or has", "has"},
+		"a limit that is one too high":       {"reserve", "units + quantity > stock.limit", "units + quantity > stock.limit + 1"},
+		"free is counted once a batch":       {"reserve", "	free = free - quantity\n", ""},
+		"one unit too many":                  {"reserve", "if quantity > free then", "if quantity > free + 1 then"},
+		"the last unit is never sold":        {"reserve", "if quantity > free then", "if quantity >= free then"},
+		"sold although paused":               {"reserve", "if stock.state ~= 'on' then return", "if stock.state == 'ended' then return"},
+		"any content is a replay":            {"reserve", "if who ~= user or q ~= quantity then", "if false then"},
+		"another user's order is a replay":   {"reserve", "who ~= user or q ~= quantity", "q ~= quantity"},
+		"a released serial is taken again":   {"reserve", "if record then return", "if record and not string.find(record, '^X') then return"},
+		"a refunded serial is held":          {"reserve", "if state == 'X' or state == 'R' then", "if state == 'X' then"},
+		"a loser writes":                     {"reserve", "return USER_LIMIT end", "redis.call('HSETNX', U, user, '0') return USER_LIMIT end"},
+		"a hold without a deadline":          {"reserve", "	push(c.due, deadline, serial)\n", ""},
+		"held is not counted":                {"reserve", "	stock.held = stock.held + quantity\n", ""},
+		"units are not counted":              {"reserve", "	c.units[user] = units + quantity\n", ""},
+
+		"release without a tombstone":       {"finish", "release = {none = 'X'", "release = {none = NOT_FOUND"},
+		"release without a state check":     {"finish", "C = WAS_SOLD", "C = 'X'"},
+		"confirm of what was released":      {"finish", "confirm = {none = NOT_FOUND, H = 'C', C = ALREADY, X = WAS_RELEASED", "confirm = {none = NOT_FOUND, H = 'C', C = ALREADY, X = 'C'"},
+		"confirm of what was refunded":      {"finish", "X = WAS_RELEASED, R = WAS_RELEASED}", "X = WAS_RELEASED, R = ALREADY}"},
+		"refund only what is sold":          {"finish", "H = 'R', C = 'R'", "H = NOT_FOUND, C = 'R'"},
+		"refund twice":                      {"finish", "X = WAS_RELEASED, R = ALREADY}", "X = WAS_RELEASED, R = 'R'}"},
+		"a refund looks like a release":     {"finish", "H = 'R', C = 'R'", "H = 'X', C = 'X'"},
+		"adopt respects tombstones":         {"finish", "C = ALREADY, X = 'C', R = 'C'}", "C = ALREADY, X = WAS_RELEASED, R = 'C'}"},
+		"adopt without an alarm":            {"finish", "return OVER_TOTAL end", "return CHANGED end"},
+		"adopt by the tombstone's content":  {"finish", "if op == 'adopt' and from ~= 'H' then", "if op == 'adopt' and from == 'none' then"},
+		"adopt sold for another user":       {"finish", "if op == 'adopt' and from ~= 'H' then", "if op == 'adopt' then"},
+		"a hold counts although sold":       {"finish", "	take(from, quantity)\n", ""},
+		"a refund leaves it sold":           {"finish", "if from == 'C' then stock.sold", "if false then stock.sold"},
+		"a user's units do not come back":   {"finish", "if from == 'H' or from == 'C' then c.units", "if from == 'C' then c.units"},
+		"adopted units are nobody's":        {"finish", "if from ~= 'H' then c.units[user]", "if false then c.units[user]"},
+		"confirmed yet due":                 {"finish", "		c.undue[#c.undue + 1] = serial\n", ""},
+		"a tombstone without a time":        {"finish", "	push(c.due, keep, serial)\n", ""},
+		"a user twice in a batch, finished": {"finish", "c.units[user] or number", "number"},
+		"a serial twice in a batch, done":   {"finish", "c.fresh[serial] or records[i]", "records[i]"},
+
+		"sweep releases":                 {"sweep", "redis.call('ZADD', X, unpack(leases))", "redis.call('ZREM', X, leases[2])"},
+		"sweep does not lease":           {"sweep", "if #leases > 0 then", "if false then"},
+		"sweep without a bound":          {"sweep", "if #leases < 2 * most then", "if true then"},
+		"sweep ahead of time":            {"sweep", "'-inf', now", "'-inf', now + 1"},
+		"sweep forgets no record":        {"sweep", "	redis.call('HDEL', R, unpack(gone))\n", ""},
+		"sweep forgets no time":          {"sweep", "	redis.call('ZREM', X, unpack(gone))\n", ""},
+		"sweep keeps what was refunded":  {"sweep", "state == 'X' or state == 'R'", "state == 'X'"},
+		"a total below what is taken":    {"set_total", "total < stock.held + stock.sold", "total < stock.sold"},
+		"a total that forgets the limit": {"set_total", "stock.total, stock.limit = total, limit", "stock.total = total"},
+		"a total that seeds anew":        {"set_total", "stock.total, stock.limit = total, limit", "stock.total, stock.limit, stock.held = total, limit, 0"},
+		"a total that opens":             {"set_total", "stock.total, stock.limit = total, limit", "stock.total, stock.limit, stock.state = total, limit, 'on'"},
+		"a total that says nothing":      {"set_total", "if total ~= stock.total or limit ~= stock.limit then", "if true then"},
+		"freezing without an epoch":      {"set_state", "stock.epoch = stock.epoch + 1", "stock.epoch = stock.epoch"},
+		"every state is an epoch":        {"set_state", "	stock.epoch = stock.epoch + 1\nend\n", "end\nstock.epoch = stock.epoch + 1\n"},
+		"a state that is only said":      {"set_state", "	stock.state = state\n", ""},
+		"look without a ledger":          {"look", "return stock and whole(stock, 1)", "return whole(stock or {total=0, held=0, sold=0, limit=0, epoch=0, ver=0, state=''}, 1)"},
+		"keys expire":                    {"stock", "	if #gone > 0 then", "	redis.call('PEXPIRE', R, 3600000)\n	if #gone > 0 then"},
+		"no version":                     {"stock", "	stock.ver = stock.ver + 1\n", "	stock.ver = stock.ver + 2\n"},
+		"events without records":         {"stock", "'limit', limit, unpack(c.fields))", "'limit', limit)"},
+		"users with 0 units stay":        {"stock", "		if n == 0 then\n", "		if false then\n"},
+		"the state is not kept":          {"stock", "'state', stock.state, 'epoch'", "'epoch'"},
+		"times are not kept":             {"stock", "	if #c.due > 0 then", "	if false then"},
+		"a free that counts no hold":     {"stock", "return {stock.total - stock.held - stock.sold,", "return {stock.total - stock.sold,"},
+	}
+}
+
+// enough schedules are played before a mutant counts as not found.
+const enough = 500
+
+func TestSuiteFindsEveryMutantOfTheScripts(t *testing.T) {
+	server := redistest.Start(t)
+	var all [][]step
+	for seed := range enough {
+		all = append(all, schedules().Example(seed))
+	}
+	s := stage{store: connect(t, server, texts()), client: server.Client}
+	for _, steps := range all {
+		check(t, s.play(steps)) // or it would find a mistake in everything
+	}
+	for name, m := range mutants() {
+		t.Run(name, func(t *testing.T) {
+			s.store = connect(t, server, m.apply(t))
+			for n, steps := range all {
+				if err := s.play(steps); err != nil {
+					t.Logf("found by schedule %d", n+1)
+					return
+				}
+			}
+			t.Errorf("%d schedules do not notice", enough)
+		})
+	}
+}
+
+func (m mutant) apply(t *testing.T) map[string]string {
+	t.Helper()
+	all := maps.Clone(texts())
+	if n := strings.Count(all[m.script], m.old); n != 1 {
+		t.Fatalf("%q occurs %d times in %s", m.old, n, m.script)
+	}
+	all[m.script] = strings.Replace(all[m.script], m.old, m.new, 1)
+	return all
+}

@@ -1,0 +1,107 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/stockgate/link"
+)
+
+// Redis keeps ledgers in one Redis that never evicts. It is safe for concurrent use. Every change is one script
+// in one slot, so that it is done whole or not at all; no script is ever sent twice unless Redis says that it did
+// not run it. After an error nobody knows whether it ran, and the same call with the same serials finds out.
+//
+// A key that is gone while others still count on it, or that holds what the ledger did not write, is an error and
+// never 0.
+type Redis struct {
+	link    *link.Link
+	scripts scripts
+	events  int
+}
+
+// RedisOptions say which Redis, and how much of its changes it remembers.
+type RedisOptions struct {
+	link.Options
+	Events int // changes of one SKU that its stream keeps for consumers, about; at least 1
+}
+
+// NewRedis returns a Redis. It does not wait for it: whether it is there shows at the first call, and whether it is
+// fit by Check. The caller must Close it.
+func NewRedis(o RedisOptions) (*Redis, error) {
+	return newRedis(o, texts())
+}
+
+// newRedis takes the texts of the scripts, which tests break.
+func newRedis(o RedisOptions, texts map[string]string) (*Redis, error) {
+	if o.Events < 1 {
+		return nil, errors.New("events: it must be positive")
+	}
+	r := &Redis{events: o.Events, scripts: compile(texts)}
+	first := o.OnConnect
+	o.OnConnect = func(ctx context.Context, c *redis.Conn) error {
+		if first != nil {
+			if err := first(ctx, c); err != nil {
+				return err
+			}
+		}
+		return r.scripts.load(ctx, c)
+	}
+	way, err := link.New(o.Options)
+	if err != nil {
+		return nil, err
+	}
+	r.link = way
+	return r, nil
+}
+
+// Close closes all connections. Later calls fail.
+func (r *Redis) Close() error { return r.link.Close() }
+
+// Check refuses a Redis that may throw a ledger away: its maxmemory-policy must be noeviction. Where INFO does not
+// tell the policy it refuses too.
+func (r *Redis) Check(ctx context.Context) error {
+	return r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		text, err := c.Info(ctx, "memory").Result()
+		if err != nil {
+			return fmt.Errorf("check redis: %w", err)
+		}
+		return fit(text)
+	}, fault)
+}
+
+// errUnfit is the cause when a Redis must not keep ledgers.
+var errUnfit = errors.New("a ledger needs noeviction, or Redis may throw reservations away")
+
+// fit judges what INFO memory says.
+func fit(text string) error {
+	for line := range strings.Lines(text) {
+		policy, ok := strings.CutPrefix(strings.TrimSpace(line), "maxmemory_policy:")
+		switch {
+		case ok && policy == "noeviction":
+			return nil
+		case ok:
+			return fmt.Errorf("check redis: maxmemory-policy %s: %w", policy, errUnfit)
+		}
+	}
+	return fmt.Errorf("check redis: it does not tell its maxmemory-policy: %w", errUnfit)
+}
+
+// fault is err where it tells that Redis cannot be used: not what a script itself ran into, one ledger's broken keys
+// above all, nor an unfit policy. Redis 6 and 7 word the former differently, but both name the script.
+func fault(err error) error {
+	var reply redis.Error
+	if errors.Is(err, errUnfit) || errors.As(err, &reply) && strings.Contains(reply.Error(), "user_script") {
+		return nil
+	}
+	return err
+}
+
+// keys are those of one SKU: the braces put all of them into one cluster slot.
+func keys(sku string) []string {
+	tag := "sluice:{" + sku + "}:"
+	return []string{tag + "s", tag + "r", tag + "u", tag + "x", tag + "q"}
+}

@@ -1,0 +1,73 @@
+package ledger
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// hintSize is how many values a hint has at the beginning of a reply; the numbers of a stock and whether it was
+// done follow there.
+const (
+	hintSize  = 4
+	stockSize = hintSize + 5
+)
+
+// hintOf reads free, epoch, ver, state.
+func hintOf(reply []any) (Hint, error) {
+	free, ok1 := reply[0].(int64)
+	epoch, ok2 := reply[1].(int64)
+	ver, ok3 := reply[2].(int64)
+	state, ok4 := reply[3].(string)
+	if !ok1 || !ok2 || !ok3 || !ok4 {
+		return Hint{}, fmt.Errorf("the hint %v cannot be read", reply[:hintSize])
+	}
+	return Hint{Free: free, Epoch: epoch, Ver: ver, State: State(state)}, nil
+}
+
+// stockOf reads all numbers, and whether what was asked for was done.
+func stockOf(reply []any) (s Stock, done bool, err error) {
+	if len(reply) != stockSize {
+		return Stock{}, false, fmt.Errorf("%d values came back for a stock", len(reply))
+	}
+	if s.Hint, err = hintOf(reply); err != nil {
+		return Stock{}, false, err
+	}
+	var flag int64
+	for i, to := range []*int64{&s.Total, &s.Held, &s.Sold, &s.Limit, &flag} {
+		n, ok := reply[hintSize+i].(int64)
+		if !ok {
+			return Stock{}, false, fmt.Errorf("the stock %v cannot be read", reply)
+		}
+		*to = n
+	}
+	return s, flag == 1, nil
+}
+
+// decode reads a record as it lies in Redis: state|quantity|time|user, the user last since it may hold any byte.
+// R, refunded, is X to everybody else: only whether a further refund was done already hangs on it.
+func decode(serial, text string) (Record, error) {
+	parts := strings.SplitN(text, "|", 4)
+	if len(parts) != 4 || len(parts[0]) != 1 || !strings.Contains("HCXR", parts[0]) {
+		return Record{}, fmt.Errorf("the record of %q cannot be read", serial)
+	}
+	quantity, err1 := digits(parts[1])
+	deadline, err2 := digits(parts[2])
+	if err1 != nil || err2 != nil {
+		return Record{}, fmt.Errorf("the record of %q cannot be read", serial)
+	}
+	status := parts[0][0]
+	if status == refunded {
+		status = released
+	}
+	return Record{Serial: serial, User: parts[3], Quantity: quantity, Status: status, Deadline: deadline}, nil
+}
+
+// digits reads 1 to 15 decimal digits and nothing else.
+func digits(s string) (int64, error) {
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil || len(s) > 15 {
+		return 0, fmt.Errorf("%.32q is not a number", s)
+	}
+	return int64(n), nil
+}

@@ -1,0 +1,237 @@
+package ledger
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Verdict is what the shop knows of a serial.
+type Verdict int8
+
+// The verdicts. The zero value is the one that changes nothing.
+const (
+	NobodyKnows Verdict = iota // no answer, or one that says nothing
+	OrderExists
+	NoOrder
+)
+
+// Oracle knows whether the shop has an order. An error means NobodyKnows.
+type Oracle interface {
+	Ask(ctx context.Context, serial string) (Verdict, error)
+}
+
+const (
+	resolveEvery = time.Second
+	sweepsATurn  = 100              // SKUs; with more, each has its sweep less often
+	sweepAtOnce  = 256              // holds of one SKU
+	leaseFor     = 60 * time.Second // longer than a turn may take
+	asksATurn    = 256
+	asksAtOnce   = 8
+	askTimeout   = 2 * time.Second
+)
+
+// resolution is how an attempt to clear a doubt ended.
+type resolution int
+
+const (
+	foundOrder resolution = iota // the shop has the order: confirmed
+	foundNone                    // the shop has none and cannot get it any more: released
+	foundStray                   // it was never forwarded: released
+	unfenced                     // the shop has none, but it could still arrive: held
+	undecided                    // nobody knows: held
+	askFailed                    // the store or the shop could not be asked: held
+	gone                         // it has been decided elsewhere
+	numResolutions
+)
+
+func (r resolution) String() string {
+	return [...]string{"confirmed", "released", "stray", "unfenced", "undecided", "failed", "gone"}[r]
+}
+
+// run sweeps and resolves until ctx ends.
+func (d *Desk) run(ctx context.Context) {
+	tick := time.NewTicker(resolveEvery)
+	defer tick.Stop()
+	for turn := 0; ; turn += sweepsATurn {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			d.sweepSome(ctx, turn)
+			d.resolveSome(ctx)
+		}
+	}
+}
+
+// sweepSome sweeps the next lines in turn, and removes those that are of no use.
+func (d *Desk) sweepSome(ctx context.Context, turn int) {
+	var real []*line
+	now := d.o.Now()
+	for _, l := range d.lines.each() {
+		v := l.view.Load()
+		switch {
+		case l.watched.Load(), v != nil && !v.absent:
+			real = append(real, l)
+		case v == nil, now-v.at > 10*d.memory:
+			d.drop(l)
+		}
+	}
+	for i := range min(len(real), sweepsATurn) {
+		if ctx.Err() == nil {
+			d.sweep(ctx, real[(turn+i)%len(real)])
+		}
+	}
+}
+
+// drop removes a line of a SKU without a ledger, unless it is in use.
+func (d *Desk) drop(l *line) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.calls > 0 || l.settles || len(l.asked)+len(l.doubts)+len(l.owed) > 0 {
+		return
+	}
+	l.gone = true
+	d.lines.remove(l)
+}
+
+// sweep leases overdue holds of one SKU: only one instance asks for each.
+func (d *Desk) sweep(ctx context.Context, l *line) {
+	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
+	defer cancel()
+	now := time.Now().UnixMilli()
+	lease := now + leaseFor.Milliseconds()
+	d.calls.note(callSweep, 1)
+	overdue, err := d.store.Sweep(ctx, l.sku, now, lease, sweepAtOnce)
+	if err != nil {
+		return // again in a second
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range overdue {
+		d.wonder(l, r.Serial, now, lease)
+	}
+}
+
+// question is a doubt whose time has come, as it was then.
+type question struct {
+	line   *line
+	serial string
+	doubt
+}
+
+// resolveSome tries to clear the doubts whose time has come.
+func (d *Desk) resolveSome(ctx context.Context) {
+	open := make(chan question, asksATurn)
+	now := time.Now().UnixMilli()
+	for _, l := range d.lines.each() {
+		d.collect(l, now, open)
+	}
+	close(open)
+	var workers sync.WaitGroup
+	for range min(asksAtOnce, len(open)) {
+		workers.Go(func() {
+			for q := range open {
+				if ctx.Err() == nil {
+					r := d.resolve(ctx, q)
+					d.verdicts[r].Add(1)
+					d.close(q, r)
+				}
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// collect adds the doubts of l that are due, as long as there is room for them.
+func (d *Desk) collect(l *line, now int64, open chan<- question) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for serial, c := range l.doubts {
+		switch {
+		case len(open) == cap(open):
+			return
+		case len(c.mine) == 0 && now > c.until: // the next sweep hands it to somebody
+			d.undoubt(l, serial)
+		case c.due > now:
+		default:
+			open <- question{line: l, serial: serial, doubt: *c}
+		}
+	}
+}
+
+// resolve tries to clear one doubt.
+func (d *Desk) resolve(ctx context.Context, q question) resolution {
+	r, ok, err := d.find(ctx, q.line, q.serial)
+	switch {
+	case err != nil:
+		return askFailed
+	case !ok && len(q.mine) > 0 && q.tries < strayLooks:
+		return undecided
+	case !ok, r.Status != 'H':
+		return gone
+	case slices.Contains(q.mine, r.Deadline):
+		return d.owes(q, Release, foundStray)
+	case !q.asks:
+		return gone // the hold is another's
+	case d.oracle == nil:
+		return undecided
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	verdict, err := d.oracle.Ask(ctx, q.serial)
+	switch {
+	case err != nil:
+		return askFailed
+	case verdict == OrderExists:
+		return d.owes(q, Confirm, foundOrder)
+	case verdict == NoOrder && d.fenced(r.Deadline):
+		return d.owes(q, Release, foundNone)
+	case verdict == NoOrder:
+		return unfenced
+	}
+	return undecided
+}
+
+// fenced reports whether an order that the shop does not know now, of a hold until deadline, can no longer come
+// into being.
+func (d *Desk) fenced(deadline int64) bool {
+	switch d.o.Fence {
+	case fenceCancel:
+		return true
+	case fenceDeadline, fenceHold:
+		return time.Now().UnixMilli() >= deadline+d.o.Grace.Milliseconds()
+	}
+	return false
+}
+
+// owes queues the settlement that clears a doubt.
+func (d *Desk) owes(q question, op Op, r resolution) resolution {
+	select {
+	case d.room <- struct{}{}:
+	default:
+		return askFailed // there is no room now
+	}
+	if !d.owe(q.line, settlement{item: Item{Serial: q.serial}, op: op}) {
+		<-d.room
+		return askFailed
+	}
+	return r
+}
+
+// close ends a doubt, or puts it off. One that is owed to the store ends when the store has it.
+func (d *Desk) close(q question, r resolution) {
+	q.line.mu.Lock()
+	defer q.line.mu.Unlock()
+	c := q.line.doubts[q.serial]
+	switch {
+	case c == nil, len(c.mine) > len(q.mine): // settled, or unsure once more, meanwhile
+	case r == gone:
+		d.undoubt(q.line, q.serial)
+	case r == foundOrder, r == foundNone, r == foundStray:
+		c.due = time.Now().UnixMilli() + longestPause
+	default:
+		c.later(time.Now().UnixMilli())
+	}
+}

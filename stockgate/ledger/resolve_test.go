@@ -1,0 +1,199 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// oracle answers with what it is told, and counts.
+type oracle struct {
+	verdict Verdict
+	err     error
+	asked   atomic.Int64
+}
+
+func (o *oracle) Ask(context.Context, string) (Verdict, error) {
+	o.asked.Add(1)
+	return o.verdict, o.err
+}
+
+// forgotten returns a shelf with one hold, "k", that no desk knows, overdue in hold.
+func forgotten(t *testing.T, o DeskOptions) *shelf {
+	t.Helper()
+	s := stocked(sku, 1)
+	d, err := NewDesk(o, s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, "hold", d.buy("7", "k"), Held)
+	d.Close(t.Context())
+	return s
+}
+
+func TestOverdueHoldIsDecidedByTheShopBehindItsFence(t *testing.T) {
+	for what, c := range map[string]struct {
+		fence   string
+		verdict Verdict
+		err     error
+		want    byte
+	}{
+		"exists":          {fenceNone, OrderExists, nil, 'C'},
+		"exists, fenced":  {fenceDeadline, OrderExists, nil, 'C'},
+		"none, no fence":  {fenceNone, NoOrder, nil, 'H'},
+		"none, deadline":  {fenceDeadline, NoOrder, nil, 'X'},
+		"none, cancel":    {fenceCancel, NoOrder, nil, 'X'},
+		"none, hold":      {fenceHold, NoOrder, nil, 'X'},
+		"nobody knows":    {fenceDeadline, NobodyKnows, nil, 'H'},
+		"cannot be asked": {fenceDeadline, NoOrder, errors.New("gone"), 'H'},
+	} {
+		t.Run(what, func(t *testing.T) {
+			at(t, func(t *testing.T) {
+				o := deskOptions()
+				o.Hold, o.Fence = time.Minute, c.fence
+				s := forgotten(t, o)
+				shop := &oracle{verdict: c.verdict, err: c.err}
+				d := opened(t, o, s, shop)
+				d.Watch(sku)
+				time.Sleep(time.Minute - time.Second)
+				if shop.asked.Load() != 0 {
+					t.Error("asked before the deadline")
+				}
+				time.Sleep(time.Minute)
+				if got := s.record(sku, "k").Status; got != c.want {
+					t.Errorf("%c, want %c", got, c.want)
+				}
+				if n := d.unknown.Load(); n != int64(s.stock(sku).Held) {
+					t.Errorf("%d unknown, stock %+v", n, s.stock(sku))
+				}
+			})
+		})
+	}
+}
+
+func TestUnknownOrderIsAskedForAtOnceButReleasedOnlyBehindItsDeadline(t *testing.T) {
+	for fence, early := range map[string]byte{fenceDeadline: 'H', fenceHold: 'H', fenceNone: 'H', fenceCancel: 'X'} {
+		t.Run(fence, func(t *testing.T) {
+			at(t, func(t *testing.T) {
+				o := deskOptions()
+				o.Hold, o.Fence = 10*time.Minute, fence
+				s := stocked(sku, 1)
+				shop := &oracle{verdict: NoOrder}
+				d := opened(t, o, s, shop)
+				wants(t, "order", d.buy("7", "k"), Held)
+				d.Unknown(sku, "k")
+				time.Sleep(9 * time.Minute)
+				if n := shop.asked.Load(); n == 0 || n > 12 {
+					t.Errorf("asked %d times", n)
+				}
+				if got := s.record(sku, "k").Status; got != early {
+					t.Errorf("%c before its deadline, want %c", got, early)
+				}
+				time.Sleep(10 * time.Minute)
+				want := byte('X')
+				if fence == fenceNone {
+					want = 'H'
+				}
+				if got := s.record(sku, "k").Status; got != want {
+					t.Errorf("%c in the end, want %c", got, want)
+				}
+			})
+		})
+	}
+}
+
+func TestUnknownOrderThatExistsIsConfirmedEarly(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := stocked(sku, 1)
+		d := opened(t, deskOptions(), s, &oracle{verdict: OrderExists})
+		wants(t, "order", d.buy("7", "k"), Held)
+		d.Unknown(sku, "k")
+		time.Sleep(2 * time.Second)
+		if s.stock(sku).Sold != 1 || d.unknown.Load() != 0 || d.verdicts[foundOrder].Load() != 1 {
+			t.Errorf("stock %+v, %d unknown", s.stock(sku), d.unknown.Load())
+		}
+	})
+}
+
+func TestHoldIsAskedForByOneInstance(t *testing.T) {
+	at(t, func(t *testing.T) {
+		o := deskOptions()
+		o.Hold = time.Second
+		s := forgotten(t, o)
+		var shops [5]oracle
+		var desks []*Desk
+		for i := range shops {
+			desks = append(desks, opened(t, o, s, &shops[i]))
+			desks[i].Watch(sku)
+		}
+		time.Sleep(50*time.Second + 500*time.Millisecond) // between two turns
+		asking := 0
+		for i := range shops {
+			if n := shops[i].asked.Load(); n > 0 {
+				asking++
+				if n > 7 {
+					t.Errorf("asked %d times in 50 s", n)
+				}
+			}
+		}
+		if asking != 1 {
+			t.Errorf("%d instances asked", asking)
+		}
+		for range 5 { // the lease ends, and another one or the same has it
+			time.Sleep(time.Minute)
+			unknown := int64(0)
+			for _, d := range desks {
+				unknown += d.unknown.Load()
+			}
+			if unknown != 1 {
+				t.Errorf("%d instances count it", unknown)
+			}
+		}
+	})
+}
+
+func TestHoldOfAnInstanceThatDiedIsTakenOver(t *testing.T) {
+	at(t, func(t *testing.T) {
+		o := deskOptions()
+		o.Hold = time.Second
+		s := forgotten(t, o)
+		if due, err := s.Sweep(t.Context(), sku, time.Now().Add(time.Hour).UnixMilli(), time.Now().Add(time.Minute).UnixMilli(), 9); err != nil || len(due) != 1 {
+			t.Fatal(due, err) // by an instance that dies now
+		}
+		d := opened(t, o, s, &oracle{verdict: OrderExists})
+		d.Watch(sku)
+		time.Sleep(50 * time.Second)
+		if s.stock(sku).Sold != 0 {
+			t.Error("not leased")
+		}
+		time.Sleep(20 * time.Second)
+		if s.stock(sku).Sold != 1 {
+			t.Errorf("stock %+v", s.stock(sku))
+		}
+	})
+}
+
+func TestWithoutAnOracleOverdueHoldsStayHeldAndAreCounted(t *testing.T) {
+	at(t, func(t *testing.T) {
+		o := deskOptions()
+		o.Hold, o.Fence = time.Second, fenceDeadline
+		s := forgotten(t, o)
+		d := opened(t, o, s, nil)
+		d.Watch(sku)
+		for range 10 {
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if s.stock(sku).Held != 1 || d.unknown.Load() != 1 {
+				t.Fatalf("stock %+v, %d unknown", s.stock(sku), d.unknown.Load())
+			}
+		}
+		d.Settle(sku, Item{Serial: "k"}, Confirm) // by hand
+		synctest.Wait()
+		if s.stock(sku).Sold != 1 || d.unknown.Load() != 0 {
+			t.Errorf("stock %+v, %d unknown", s.stock(sku), d.unknown.Load())
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package ledger
+
+import (
+	"context"
+	"crypto/sha1"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// The scripts, and the text that each of them begins with.
+//
+//go:embed lua/*.lua
+var lua embed.FS
+
+const beginning = "stock"
+
+// texts reads the scripts by name.
+func texts() map[string]string {
+	all := make(map[string]string)
+	for _, name := range []string{beginning, "reserve", "finish", "sweep", "set_total", "set_state", "look"} {
+		text, err := lua.ReadFile("lua/" + name + ".lua")
+		if err != nil {
+			panic("BUG: " + err.Error())
+		}
+		all[name] = string(text)
+	}
+	return all
+}
+
+// script is one text and the name by which Redis remembers it.
+type script struct{ text, sha string }
+
+type scripts map[string]script
+
+// compile puts the beginning before each text.
+func compile(texts map[string]string) scripts {
+	all := make(scripts)
+	for name, text := range texts {
+		if name == beginning {
+			continue
+		}
+		text = texts[beginning] + "\n" + text
+		sum := sha1.Sum([]byte(text))
+		all[name] = script{text, hex.EncodeToString(sum[:])}
+	}
+	return all
+}
+
+// load teaches Redis all scripts in one round trip.
+func (s scripts) load(ctx context.Context, c *redis.Conn) error {
+	pipe := c.Pipeline()
+	for _, script := range s {
+		pipe.ScriptLoad(ctx, script.text)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("load scripts: %w", err)
+	}
+	return nil
+}
+
+// once is a command that go-redis must not send again by itself, whatever its other settings say.
+type once struct{ *redis.Cmd }
+
+func (once) NoRetry() bool { return true }
+
+// run calls a script on one SKU's keys. A nil reply is nil and no error. Only NOSCRIPT lets it send again: then
+// Redis has run nothing, and takes the whole text, so that no flush can come between loading and calling.
+func (r *Redis) run(ctx context.Context, name, sku string, args ...any) (reply []any, err error) {
+	s := r.scripts[name]
+	err = r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		reply, err = eval(ctx, c, "evalsha", s.sha, sku, args)
+		if redis.HasErrorPrefix(err, "NOSCRIPT") {
+			reply, err = eval(ctx, c, "eval", s.text, sku, args)
+		}
+		return err
+	}, fault)
+	return reply, err
+}
+
+// eval makes one round trip.
+func eval(ctx context.Context, c *redis.Client, command, script, sku string, args []any) ([]any, error) {
+	k := keys(sku)
+	all := make([]any, 0, 3+len(k)+len(args))
+	all = append(all, command, script, len(k))
+	for _, key := range k {
+		all = append(all, key)
+	}
+	cmd := once{redis.NewCmd(ctx, append(all, args...)...)}
+	_ = c.Process(ctx, cmd) // the error is the command's own
+	reply, err := cmd.Slice()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	return reply, err
+}

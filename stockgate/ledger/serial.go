@@ -1,0 +1,93 @@
+package ledger
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"hash"
+	"strings"
+)
+
+// mostGenerations bounds the search for a serial of a user who sends no keys: who wants more orders of one SKU than
+// this, failed ones included, must send them.
+const mostGenerations = 64
+
+// derive returns the serial of a user's order: HMAC-SHA256 (RFC 2104) over SKU, user and generation, each with its
+// length, in base32 (RFC 4648) without padding, in lower case. Every instance with the secret finds the same.
+func (d *Desk) derive(sku, user []byte, generation int) string {
+	mac := hmac.New(sha256.New, d.o.Secret)
+	mix(mac, sku)
+	mix(mac, user)
+	mix(mac, binary.BigEndian.AppendUint64(nil, uint64(generation)))
+	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(mac.Sum(nil)))
+}
+
+func mix(mac hash.Hash, part []byte) {
+	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
+	mac.Write(part)
+}
+
+// unique returns the serial of an order that nothing identifies.
+func unique() string { return strings.ToLower(rand.Text()) }
+
+// inTurn asks for an order of a user who sends no key. Nothing is kept for it but the ledger: the user's
+// generations are tried one after the other. One that is held is this very order, under way. One that was released
+// came to nothing, and one that is sold is over, so that the next one is tried, while the user may have more. If that
+// gains nothing, the answer is what is sold already: the order may be a repetition of it.
+//
+// A released serial must therefore be remembered for longer than a sale (Keep): a generation that is forgotten
+// would be found free again.
+func (d *Desk) inTurn(now int64, o Order) Outcome {
+	k, sold := known{derived: true}, Outcome{}
+	if l := d.lines.find(o.SKU); l != nil {
+		if last := d.users.find(now, l, o.User); last != nil {
+			k.generation, k.bought = last.generation, last.bought
+		}
+	}
+	for ; k.generation < mostGenerations; k.generation++ {
+		k.serial = d.derive(o.SKU, o.User, k.generation)
+		out := d.try(d.o.Now(), o, k)
+		quantity := o.Quantity
+		if out.Code == OtherOrder {
+			out, quantity = d.sameTurn(o, k.serial)
+		}
+		switch {
+		case out.Code == Released:
+		case out.Code == ReplaySold && out.Serial == k.serial:
+			sold = out
+			k.bought += quantity
+			if d.o.PerUser > 0 && k.bought+o.Quantity > d.o.PerUser {
+				return sold
+			}
+		case out.Code == Held, out.Code == ReplayHeld, out.Code == Unsure, sold.Code != ReplaySold:
+			return out
+		default:
+			return sold
+		}
+	}
+	if sold.Code == ReplaySold {
+		return sold
+	}
+	return Outcome{Code: UserLimit}
+}
+
+// sameTurn is the answer to an order whose derived serial the ledger has for another quantity, and that quantity.
+func (d *Desk) sameTurn(o Order, serial string) (Outcome, int64) {
+	l := d.lines.find(o.SKU)
+	if l == nil {
+		return Outcome{Code: Unsure}, 0
+	}
+	r, ok, err := d.find(context.Background(), l, serial)
+	switch {
+	case err != nil, !ok:
+		return Outcome{Code: Overloaded}, 0
+	case r.Status == 'H':
+		return Outcome{Code: ReplayHeld, Serial: serial}, r.Quantity
+	case r.Status == 'C':
+		return Outcome{Code: ReplaySold, Serial: serial}, r.Quantity
+	}
+	return Outcome{Code: Released, Serial: serial}, r.Quantity
+}

@@ -1,0 +1,183 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+)
+
+func TestDerivedSerialIsTheSameEverywhereAndOfOneOrderAlone(t *testing.T) {
+	s := newShelf()
+	d, same := opened(t, deskOptions(), s, nil), opened(t, deskOptions(), s, nil)
+	o := deskOptions()
+	o.Secret = []byte("another of sixteen bytes")
+	other := opened(t, o, s, nil)
+	seen := make(map[string]bool)
+	for _, c := range []struct {
+		sku, user  string
+		generation int
+	}{{"1001", "7", 0}, {"1001", "7", 1}, {"1001", "8", 0}, {"1002", "7", 0}, {"100", "17", 0}, {"10017", "", 0}} {
+		got := d.derive([]byte(c.sku), []byte(c.user), c.generation)
+		if got != same.derive([]byte(c.sku), []byte(c.user), c.generation) {
+			t.Errorf("%v: two instances disagree", c)
+		}
+		if got == other.derive([]byte(c.sku), []byte(c.user), c.generation) {
+			t.Errorf("%v: the secret does not matter", c)
+		}
+		if seen[got] || !ValidSerial([]byte(got)) || len(got) != 52 {
+			t.Errorf("%v: %s", c, got)
+		}
+		seen[got] = true
+	}
+}
+
+func TestUserWithoutKeysHasOneUndecidedOrderAndThenTheNext(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := newShelf()
+		s.put(sku, 10, 2)
+		o := deskOptions()
+		o.PerUser = 2
+		desks := []*Desk{opened(t, o, s, nil), opened(t, o, s, nil)}
+		each := func(what string, want Code) (out Outcome) {
+			t.Helper()
+			for _, d := range desks {
+				out = d.buy("7", "")
+				wants(t, what, out, want)
+			}
+			return out
+		}
+		settle := func(serial string, op Op) {
+			desks[0].Settle(sku, Item{Serial: serial}, op)
+			synctest.Wait()
+		}
+		first := desks[0].buy("7", "")
+		wants(t, "first", first, Held)
+		each("first is under way", ReplayHeld)
+		settle(first.Serial, Release)
+		second := desks[1].buy("7", "")
+		wants(t, "first came to nothing", second, Held)
+		settle(second.Serial, Confirm)
+		third := desks[1].buy("7", "")
+		wants(t, "second is sold", third, Held)
+		each("third is under way", ReplayHeld)
+		settle(third.Serial, Confirm)
+		if last := each("no more", ReplaySold); last.Serial != third.Serial {
+			t.Errorf("%v, want %s", last, third.Serial)
+		}
+		if st := s.stock(sku); st.Sold != 2 || st.Held != 0 {
+			t.Errorf("stock %+v", st)
+		}
+	})
+}
+
+func TestBuyerWithoutKeysHearsOfTheSaleWhenAllIsGone(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := stocked(sku, 2)
+		o := deskOptions()
+		o.PerUser = 5
+		d := opened(t, o, s, nil)
+		won := d.buy("7", "")
+		wants(t, "first", won, Held)
+		d.Settle(sku, Item{Serial: won.Serial}, Confirm)
+		synctest.Wait()
+		wants(t, "the last unit", d.buy("8", ""), Held)
+		fresh := opened(t, o, s, nil) // knows nobody
+		if out := fresh.buy("7", ""); out.Code != ReplaySold || out.Serial != won.Serial {
+			t.Errorf("%v", out)
+		}
+	})
+}
+
+func TestAnotherQuantityIsNoOtherOrderWithoutAKey(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := stocked(sku, 10)
+		o := deskOptions()
+		o.PerUser = 3
+		d := opened(t, o, s, nil)
+		two := order("7", "")
+		two.Quantity = 2
+		first := d.buy("7", "")
+		wants(t, "one", first, Held)
+		wants(t, "two meanwhile", d.Reserve(0, two), ReplayHeld)
+		d.Settle(sku, Item{Serial: first.Serial}, Confirm)
+		synctest.Wait()
+		wants(t, "two more", d.Reserve(0, two), Held)
+	})
+}
+
+func TestUserWithoutKeysHasNoMoreThanPerUserEvenWhereTheLedgerAllowsMore(t *testing.T) {
+	at(t, func(t *testing.T) {
+		o := deskOptions()
+		o.PerUser = 2
+		d := opened(t, o, stocked(sku, 10), nil)
+		for range 2 {
+			out := d.buy("7", "")
+			wants(t, "order", out, Held)
+			d.Settle(sku, Item{Serial: out.Serial}, Confirm)
+			synctest.Wait()
+		}
+		wants(t, "one more", d.buy("7", ""), ReplaySold)
+	})
+}
+
+func TestGenerationsAreBounded(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := stocked(sku, 1000)
+		d := opened(t, deskOptions(), s, nil)
+		for i := range mostGenerations {
+			out := d.buy("7", "")
+			wants(t, fmt.Sprint(i), out, Held)
+			d.Settle(sku, Item{Serial: out.Serial}, Release)
+			synctest.Wait()
+		}
+		wants(t, "too many", d.buy("7", ""), UserLimit)
+	})
+}
+
+func TestOrdersThatNothingIdentifiesAreOfTheirOwn(t *testing.T) {
+	s := stocked(sku, 10)
+	d := opened(t, deskOptions(), s, nil)
+	a, b := d.buy("", ""), d.buy("", "")
+	if a.Code != Held || b.Code != Held || a.Serial == b.Serial || !ValidSerial([]byte(a.Serial)) {
+		t.Errorf("%v, %v", a, b)
+	}
+}
+
+func FuzzValidSerial(f *testing.F) {
+	for _, s := range []string{"", "a", ".", "..", "...", "a b", "é", "{}", "a|b", "\x00", "0123456789"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, key []byte) {
+		if !ValidSerial(key) {
+			return
+		}
+		if len(key) > longestSerial || len(key) == 0 {
+			t.Fatalf("%d bytes", len(key))
+		}
+		s, err := NewStatusURL("http://shop.example/orders/{serial}/status?by={x}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if path := s.of(string(key)); !oneSegment(path, string(key)) {
+			t.Fatalf("%q is asked for as %q", key, path)
+		}
+	})
+}
+
+func ExampleDesk() {
+	var store Store = stocked("1001", 1) // a Redis or a Memory
+	desk, err := NewDesk(DeskOptions{Secret: []byte("the same for all instances")}, store, nil)
+	if err != nil {
+		panic(err)
+	}
+	order := Order{SKU: []byte("1001"), User: []byte("7"), Quantity: 1}
+	out := desk.Reserve(0, order)
+	fmt.Println("forward:", out.Code == Held)
+	fmt.Println("forward again:", desk.Reserve(0, order).Code == Held)
+	desk.Settle("1001", Item{Serial: out.Serial}, Confirm) // the shop took it
+	desk.Close(context.Background())
+	// Output:
+	// forward: true
+	// forward again: false
+}

@@ -1,0 +1,104 @@
+package ledger
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// oneSegment reports whether a URL asks for serial in the one place where it belongs.
+func oneSegment(text, serial string) bool {
+	u, err := url.Parse(text)
+	if err != nil {
+		return false
+	}
+	path := u.EscapedPath()
+	middle := strings.TrimSuffix(strings.TrimPrefix(path, "/orders/"), "/status")
+	plain, err := url.PathUnescape(middle)
+	return err == nil && plain == serial && !strings.Contains(middle, "/") && u.Host == "shop.example" && u.Fragment == ""
+}
+
+func asked(t *testing.T, pattern string, handle http.HandlerFunc) (*StatusURL, context.Context) {
+	t.Helper()
+	leakless(t)
+	shop := httptest.NewServer(handle)
+	t.Cleanup(shop.Close)
+	s, err := NewStatusURL(shop.URL + pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s, t.Context()
+}
+
+func TestStatusSaysWhetherTheOrderExists(t *testing.T) {
+	status := http.StatusOK
+	s, ctx := asked(t, "/orders/{serial}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "/login")
+		w.WriteHeader(status)
+	})
+	for code, want := range map[int]Verdict{200: OrderExists, 404: NoOrder, 201: NobodyKnows, 204: NobodyKnows, 301: NobodyKnows,
+		302: NobodyKnows, 400: NobodyKnows, 401: NobodyKnows, 410: NobodyKnows, 429: NobodyKnows, 500: NobodyKnows, 503: NobodyKnows} {
+		status = code
+		got, err := s.Ask(ctx, "abc")
+		if err != nil || got != want {
+			t.Errorf("%d: %v, %v, want %v", code, got, err, want)
+		}
+	}
+}
+
+func TestSerialCannotLeaveItsPlaceInTheURL(t *testing.T) {
+	var path, query string
+	for _, pattern := range []string{"/orders/{serial}/status", "/orders/x/status?by={serial}&of=1"} {
+		s, ctx := asked(t, pattern, func(w http.ResponseWriter, r *http.Request) {
+			path, query = r.URL.EscapedPath(), r.URL.RawQuery
+		})
+		for _, serial := range []string{"../admin", "a/b", "a?b=c", "a#b", "a%2Fb", "a&of=2", "a+b", "a;b", "...", "@evil", "\\..\\"} {
+			if _, err := s.Ask(ctx, serial); err != nil {
+				t.Fatal(err)
+			}
+			escaped := url.QueryEscape(serial)
+			if path+"?"+query != strings.Replace(pattern, "{serial}", escaped, 1)+map[bool]string{true: "?"}[query == ""] {
+				t.Errorf("%q: asked for %s?%s", serial, path, query)
+			}
+			if plain, err := url.PathUnescape(escaped); err != nil || plain != serial {
+				t.Errorf("%q: a path reads %q", serial, plain)
+			}
+		}
+	}
+}
+
+func TestShopThatCannotBeReachedKnowsNothing(t *testing.T) {
+	s, ctx := asked(t, "/orders/{serial}", func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) })
+	if got, err := s.Ask(ctx, "abc"); err == nil || got != NobodyKnows {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := s.Ask(ctx, ".."); err == nil || got != NobodyKnows {
+		t.Errorf("a serial that is none: %v, %v", got, err)
+	}
+}
+
+func TestEndlessAnswerIsNotRead(t *testing.T) {
+	s, ctx := asked(t, "/orders/{serial}", func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+				return
+			}
+		}
+	})
+	if got, err := s.Ask(ctx, "abc"); err != nil || got != OrderExists {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestStatusURLNeedsAHostAndOnePlace(t *testing.T) {
+	for _, text := range []string{"", "http://shop/orders", "http://shop/{serial}/{serial}", "ftp://shop/{serial}", "/orders/{serial}",
+		"http://{serial}/orders", "http://shop{serial}/orders", "http://{serial}.shop/", "http://user:{serial}@shop/x", "://{serial}", "http:///{serial}"} {
+		if _, err := NewStatusURL(text); err == nil {
+			t.Errorf("%q was taken", text)
+		}
+	}
+}

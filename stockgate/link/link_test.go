@@ -1,0 +1,151 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/sony/gobreaker/v2"
+	"go.uber.org/goleak"
+
+	"sluice/internal/redistest"
+)
+
+// quietly drops what go-redis says about servers that the tests have killed.
+type quietly struct{}
+
+func (quietly) Printf(context.Context, string, ...any) {}
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(quietly{})
+	goleak.VerifyTestMain(m,
+		goleak.Cleanup(os.Exit),
+		// A pool whose server was killed dials once more within a second after it was closed.
+		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+}
+
+func open(t *testing.T, s *redistest.Server, pause time.Duration) *Link {
+	t.Helper()
+	l, err := New(Options{
+		Addresses:      []string{s.Addr},
+		PoolSize:       4,
+		ConnectTimeout: 5 * time.Second, // the machine may be busy
+		Timeout:        5 * time.Second,
+		BreakerErrors:  5,
+		BreakerPause:   pause,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func ping(t *testing.T, l *Link) error {
+	return l.Do(t.Context(), func(ctx context.Context, c *redis.Client) error { return c.Ping(ctx).Err() }, always)
+}
+
+func always(err error) error { return err }
+
+// eventually waits until what becomes true: for real servers, which no fake clock moves.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for range 30_000 {
+		if is() {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("never: %s", what)
+}
+
+func TestOpenBreakerSendsNothing(t *testing.T) {
+	server := redistest.Start(t)
+	l := open(t, server, time.Hour)
+	failed := errors.New("as if Redis had failed")
+	for range 5 {
+		err := l.Do(t.Context(), func(context.Context, *redis.Client) error { return failed }, always)
+		if !errors.Is(err, failed) {
+			t.Fatalf("do: %v", err)
+		}
+	}
+	before := server.Calls("ping")
+	for range 3 {
+		if err := ping(t, l); !errors.Is(err, ErrLeftAlone) {
+			t.Fatalf("ping: %v", err)
+		}
+	}
+	if n := server.Calls("ping") - before; n != 0 {
+		t.Fatalf("%d pings were sent", n)
+	}
+}
+
+func TestErrorsThatSayNothingOfRedisDoNotOpenTheBreaker(t *testing.T) {
+	l := open(t, redistest.Start(t), time.Second)
+	mistake := errors.New("an operator's mistake")
+	for range 100 {
+		err := l.Do(t.Context(), func(context.Context, *redis.Client) error { return mistake },
+			func(error) error { return nil })
+		if !errors.Is(err, mistake) {
+			t.Fatalf("do: %v", err)
+		}
+	}
+}
+
+// go-redis dials once a second when as many dials have failed as the pool is large; the breaker's try must not
+// be told of an outage that is over.
+func TestTryAfterAPauseReallyConnects(t *testing.T) {
+	server := redistest.Start(t)
+	l := open(t, server, 100*time.Millisecond)
+	server.Kill()
+	eventually(t, "open", func() bool { return errors.Is(ping(t, l), ErrLeftAlone) })
+	for range 20 {
+		_ = l.client.Load().Ping(t.Context()).Err()
+	}
+	server.Restart()
+	eventually(t, "half open", func() bool { return l.breaker.State() == gobreaker.StateHalfOpen })
+	eventually(t, "back", func() bool {
+		err := ping(t, l)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			t.Fatalf("a try failed while Redis was there: %v", err)
+		}
+		return err == nil
+	})
+}
+
+func TestClosedLinkStaysClosed(t *testing.T) {
+	l := open(t, redistest.Start(t), time.Second)
+	for range 2 {
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.stale.Store(true) // not even the breaker's try connects again
+	if err := ping(t, l); err == nil {
+		t.Fatal("a closed link pinged")
+	}
+}
+
+func TestCommandWithoutAnswerIsSentOnce(t *testing.T) {
+	server := redistest.Start(t)
+	l := open(t, server, 100*time.Millisecond)
+	if err := ping(t, l); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	server.Pause()
+	err := l.Do(ctx, func(ctx context.Context, c *redis.Client) error { return c.Incr(ctx, "n").Err() }, always)
+	server.Resume()
+	if err == nil {
+		t.Fatal("a hanging server answered")
+	}
+	eventually(t, "the command runs", func() bool { return server.Calls("incr") == 1 })
+	if n := server.Client.Get(t.Context(), "n").Val(); n != "1" {
+		t.Fatalf("it ran %s times", n)
+	}
+}
