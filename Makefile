@@ -50,7 +50,7 @@ fuzz: ## every fuzz target for FUZZTIME each
 bench: ## every Go benchmark, BENCHTIME each
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
-# Each test by itself, so that a failed one does not hide the others. CONFORMANCE=-update writes what was seen into the page.
+# What others wrote, and what is too long for every day. What is not there and cannot be installed is left out.
 FOREIGN = nginx curl npm python3 javac php ab wrk h2load slowhttptest
 
 conformance: ## clients, corpora and failing shops of others, in full: docs/conformance.md (CONFORMANCE=-update rewrites it)

@@ -46,8 +46,8 @@ func TestSlowClientsLeaveRoomForOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = crawl.Wait() }() // its judgement is not ours
-			row := beside(g)
-			t.Log(row)
+			row, others := beside(g)
+			t.Log(row, others)
 			fmt.Fprintf(&rows, "| %s | %s\n", s.name, row)
 		})
 	}
@@ -57,8 +57,9 @@ func TestSlowClientsLeaveRoomForOthers(t *testing.T) {
 	}
 }
 
-// beside shops at a modest pace, pages and orders by turns, and tells how it was served.
-func beside(g *running) string {
+// beside shops at a modest pace, pages and orders by turns, and tells how it was served, and by what else than 200.
+func beside(g *running) (row string, others tally) {
+	others = tally{}
 	var took []time.Duration
 	open, served, paths := 0.0, 0, []string{"/page", "/api/seckill/1001/order"}
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -71,6 +72,8 @@ func beside(g *running) string {
 		took = append(took, time.Since(start))
 		if err == nil && a.status == http.StatusOK {
 			served++
+		} else {
+			others[fmt.Sprint(r.Method, " ", a.status, " ", a.reason, err)]++
 		}
 		if i%50 == 0 {
 			open = max(open, g.metric("sluice_connections"))
@@ -80,5 +83,5 @@ func beside(g *running) string {
 	at := func(share float64) time.Duration {
 		return took[int(share*float64(len(took)-1))].Round(10 * time.Microsecond)
 	}
-	return fmt.Sprintf("%.0f | %d | %d | %v | %v | %v |", open, len(took), served, at(0.5), at(0.99), at(1))
+	return fmt.Sprintf("%.0f | %d | %d | %v | %v | %v |", open, len(took), served, at(0.5), at(0.99), at(1)), others
 }
