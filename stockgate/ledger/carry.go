@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// batch is one call's worth of orders, each serial once.
-type batch struct {
+// round is one call's worth of orders, each serial once.
+type round struct {
 	tickets  []*ticket
 	items    []Item
 	codes    []Code
@@ -17,7 +17,7 @@ type batch struct {
 }
 
 // carry takes b to the store and brings the answers, then takes what came meanwhile, until nobody waits.
-func (d *Desk) carry(l *line, b *batch) {
+func (d *Desk) carry(l *line, b *round) {
 	for {
 		d.ask(l, b)
 		if !d.deliver(l, b) {
@@ -28,7 +28,7 @@ func (d *Desk) carry(l *line, b *batch) {
 
 // ask fills the codes of b. What a sending came to that was not answered is unknown, so it is sent again with the
 // same serials and the same deadline, until somebody answers or o.Tries are spent: then the codes are Unsure.
-func (d *Desk) ask(l *line, b *batch) {
+func (d *Desk) ask(l *line, b *round) {
 	sent := d.stamp(l, b)
 	epoch, unsure, stale := sent.Epoch, false, false
 	for try := 0; try < d.o.Tries; try++ {
@@ -57,7 +57,7 @@ func (d *Desk) ask(l *line, b *batch) {
 }
 
 // stamp gives b its deadline, and returns the newest hint.
-func (d *Desk) stamp(l *line, b *batch) (newest Hint) {
+func (d *Desk) stamp(l *line, b *round) (newest Hint) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b.deadline = d.until()
@@ -74,14 +74,14 @@ func (d *Desk) stamp(l *line, b *batch) (newest Hint) {
 const resendAfter = 5 * time.Millisecond
 
 // settleFor gives all items one code.
-func (b *batch) settleFor(c Code) {
+func (b *round) settleFor(c Code) {
 	for i := range b.codes {
 		b.codes[i] = c
 	}
 }
 
 // reserveAt makes the call.
-func (d *Desk) reserveAt(l *line, b *batch, epoch int64) (Hint, error) {
+func (d *Desk) reserveAt(l *line, b *round, epoch int64) (Hint, error) {
 	ctx, cancel := context.WithTimeout(d.ctx, d.o.Timeout)
 	defer cancel()
 	d.calls.note(callReserve, len(b.items))
@@ -91,7 +91,7 @@ func (d *Desk) reserveAt(l *line, b *batch, epoch int64) (Hint, error) {
 // reclaim tells the units that an earlier sending of b has taken, whose answer was lost, from what is held already:
 // only this batch has this deadline and this serial, unless an earlier one told somebody so. Those are new holds, and
 // may be forwarded.
-func (d *Desk) reclaim(l *line, b *batch) {
+func (d *Desk) reclaim(l *line, b *round) {
 	lost := false
 	for i, code := range b.codes {
 		if code != ReplayHeld || b.told[i] {
@@ -114,7 +114,7 @@ func (d *Desk) reclaim(l *line, b *batch) {
 
 // compare looks whether the ledger has forgotten what it said before b was sent. If so, nobody may buy until it is
 // reconciled: the SKU is frozen, and what was held just now is given back.
-func (d *Desk) compare(l *line, b *batch, sent Hint) {
+func (d *Desk) compare(l *line, b *round, sent Hint) {
 	if sent.Ver == 0 || !b.view.absent && !b.view.before(sent) {
 		return
 	}
@@ -144,7 +144,7 @@ func (d *Desk) compare(l *line, b *batch, sent Hint) {
 
 // deliver answers all of b, and takes the next batch into it. It reports false when this call is not to be
 // followed by another.
-func (d *Desk) deliver(l *line, b *batch) bool {
+func (d *Desk) deliver(l *line, b *round) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := d.o.Now()
@@ -168,7 +168,7 @@ func (d *Desk) deliver(l *line, b *batch) bool {
 }
 
 // decide keeps in mind what became of the order at place i, and returns the answer to it. mu is held.
-func (d *Desk) decide(now int64, l *line, b *batch, i int) Outcome {
+func (d *Desk) decide(now int64, l *line, b *round, i int) Outcome {
 	t, code := b.tickets[i], b.codes[i]
 	l.events.count(code, 1)
 	out := Outcome{Code: code, Serial: t.serial}

@@ -84,7 +84,7 @@ func NewDesk(o DeskOptions, store Store, oracle Oracle) (*Desk, error) {
 // Reserve asks for the units of one order. It waits for at most MaxWait, and then for the call under way and its
 // own, of at most Tries × Timeout each. Only an order that hears Held may be forwarded, and once. now is of Options.Now.
 func (d *Desk) Reserve(now int64, o Order) Outcome {
-	if o.Quantity < 1 || len(o.Key) > 0 && !ValidSerial(o.Key) {
+	if o.Quantity < 1 || o.Quantity > mostUnits || len(o.Key) > 0 && !ValidSerial(o.Key) {
 		return Outcome{Code: Invalid}
 	}
 	if out, closed := d.Closed(now, o); closed {

@@ -31,8 +31,8 @@ func newShelf() *shelf {
 	return &shelf{skus: make(map[string]*shelved), calls: make(map[string]int)}
 }
 
-// stocked returns a shelf with units of one SKU on sale, any number a person.
-func stocked(sku string, units int64) *shelf {
+// shelfOf returns a shelf with units of one SKU on sale, any number a person.
+func shelfOf(sku string, units int64) *shelf {
 	s := newShelf()
 	s.put(sku, units, 0)
 	return s

@@ -36,11 +36,11 @@ func opened(t testing.TB, o DeskOptions, s Store, oracle Oracle) *Desk {
 	return d
 }
 
-func order(user, key string) Order {
+func attempt(user, key string) Order {
 	return Order{SKU: []byte(sku), User: []byte(user), Key: []byte(key), Quantity: 1}
 }
 
-func (d *Desk) buy(user, key string) Outcome { return d.Reserve(d.o.Now(), order(user, key)) }
+func (d *Desk) buy(user, key string) Outcome { return d.Reserve(d.o.Now(), attempt(user, key)) }
 
 // wants fails unless the outcome has a code.
 func wants(t *testing.T, what string, got Outcome, want Code) {
@@ -81,7 +81,7 @@ func TestStoreSeesTheStockAndNotTheCrowd(t *testing.T) {
 	for what, key := range map[string]string{"derived": "", "keyed": "key-%d"} {
 		t.Run(what, func(t *testing.T) {
 			leakless(t)
-			s := stocked(sku, 10)
+			s := shelfOf(sku, 10)
 			desks := []*Desk{opened(t, deskOptions(), s, nil), opened(t, deskOptions(), s, nil)}
 			var held, other atomic.Int64
 			storm(50_000, 2_000, func(i int) {
@@ -113,7 +113,7 @@ func TestStoreSeesTheStockAndNotTheCrowd(t *testing.T) {
 }
 
 func TestOneUserHasOneOrder(t *testing.T) {
-	s := stocked(sku, 1000)
+	s := shelfOf(sku, 1000)
 	o := deskOptions()
 	o.PerUser = 1
 	desks := []*Desk{opened(t, o, s, nil), opened(t, o, s, nil)}
@@ -134,7 +134,7 @@ func TestOneUserHasOneOrder(t *testing.T) {
 
 func TestBatchesShareCalls(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := stocked(sku, 1000)
+		s := shelfOf(sku, 1000)
 		var under, most atomic.Int64
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && !after {
@@ -156,7 +156,7 @@ func TestBatchesShareCalls(t *testing.T) {
 
 func TestTriesNeverExceedTheHint(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := stocked(sku, 20)
+		s := shelfOf(sku, 20)
 		var d *Desk
 		s.set(func(op string, after bool) error {
 			if l := d.lines.find([]byte(sku)); op == "reserve" && !after {
@@ -180,7 +180,7 @@ func TestTriesNeverExceedTheHint(t *testing.T) {
 
 func TestQueueIsBoundedInNumberAndAge(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := stocked(sku, 1000)
+		s := shelfOf(sku, 1000)
 		s.set(func(string, bool) error { time.Sleep(time.Second); return nil })
 		o := deskOptions()
 		o.MaxQueue, o.MaxWait = 3, 500*time.Millisecond
@@ -203,10 +203,10 @@ func TestQueueIsBoundedInNumberAndAge(t *testing.T) {
 }
 
 func TestLargerOrdersThanTheStockAreSoldOutAndSmallerOnesNot(t *testing.T) {
-	s := stocked(sku, 3)
+	s := shelfOf(sku, 3)
 	d := opened(t, deskOptions(), s, nil)
 	wants(t, "one", d.buy("1", ""), Held)
-	three := order("2", "")
+	three := attempt("2", "")
 	three.Quantity = 3
 	wants(t, "three", d.Reserve(d.o.Now(), three), SoldOut)
 	wants(t, "one more", d.buy("3", ""), Held)
@@ -216,10 +216,10 @@ func TestLargerOrdersThanTheStockAreSoldOutAndSmallerOnesNot(t *testing.T) {
 }
 
 func TestInvalidOrdersReachNobody(t *testing.T) {
-	s := stocked(sku, 3)
+	s := shelfOf(sku, 3)
 	d := opened(t, deskOptions(), s, nil)
-	for _, quantity := range []int64{0, -1} {
-		o := order("1", "")
+	for _, quantity := range []int64{0, -1, mostUnits + 1} {
+		o := attempt("1", "")
 		o.Quantity = quantity
 		wants(t, "quantity", d.Reserve(0, o), Invalid)
 	}
@@ -252,7 +252,7 @@ func TestUnknownSKUIsRememberedAndForgotten(t *testing.T) {
 
 func TestClosedDeskTakesNoOrders(t *testing.T) {
 	leakless(t)
-	s := stocked(sku, 3)
+	s := shelfOf(sku, 3)
 	d, err := NewDesk(deskOptions(), s, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ func losing(requests, replies int64, ops ...string) func(string, bool) error {
 
 func TestLostReplyTakesOneUnitASerial(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := stocked(sku, 1000)
+		s := shelfOf(sku, 1000)
 		var lost atomic.Bool
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && after && !lost.Swap(true) {
@@ -49,7 +49,7 @@ func TestLostReplyTakesOneUnitASerial(t *testing.T) {
 
 func TestLostReplyTellsOneOfManyThatItWon(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := stocked(sku, 1000)
+		s := shelfOf(sku, 1000)
 		s.set(func(op string, after bool) error {
 			time.Sleep(time.Millisecond)
 			if op == "reserve" && after && s.count(op) == 2 {
@@ -85,7 +85,7 @@ func TestLostReplyTellsOneOfManyThatItWon(t *testing.T) {
 // A hold of the same second, and so of the same deadline, is still no lost reply's when its buyer was told of it.
 func TestHoldOfTheSameSecondIsNotTakenForALostReply(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := stocked(sku, 1000)
+		s := shelfOf(sku, 1000)
 		d := opened(t, deskOptions(), s, nil)
 		wants(t, "first", d.buy("7", "k"), Held)
 		s.set(func(op string, after bool) error {
@@ -111,7 +111,7 @@ func TestHoldOfTheSameSecondIsNotTakenForALostReply(t *testing.T) {
 
 func TestUnsureRepetitionInTheSameSecondNeverReleasesTheWinner(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := stocked(sku, 5)
+		s := shelfOf(sku, 5)
 		d := opened(t, deskOptions(), s, nil)
 		wants(t, "first", d.buy("7", "k"), Held)
 		s.set(losing(0, 1, "reserve"))
@@ -126,7 +126,7 @@ func TestUnsureRepetitionInTheSameSecondNeverReleasesTheWinner(t *testing.T) {
 
 func TestReplayIsNotTakenForALostReply(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := stocked(sku, 1000)
+		s := shelfOf(sku, 1000)
 		first, second := opened(t, deskOptions(), s, nil), opened(t, deskOptions(), s, nil)
 		second.o.Mark = first.o.Mark ^ 1
 		wants(t, "first", first.buy("7", "k"), Held)
@@ -139,7 +139,7 @@ func TestReplayIsNotTakenForALostReply(t *testing.T) {
 
 func TestUnsureOrderGivesItsUnitBack(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := stocked(sku, 5)
+		s := shelfOf(sku, 5)
 		d := opened(t, deskOptions(), s, nil)
 		s.set(losing(0, 1, "reserve"))
 		wants(t, "all replies lost", d.buy("7", "k"), Unsure)
@@ -162,7 +162,7 @@ func TestUnsureOrderGivesItsUnitBack(t *testing.T) {
 // A hold of somebody who was told so is not a stray's, even if a call for the same serial was unsure.
 func TestUnsureRepetitionNeverReleasesTheWinner(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := stocked(sku, 5)
+		s := shelfOf(sku, 5)
 		first, second := opened(t, deskOptions(), s, nil), opened(t, deskOptions(), s, nil)
 		second.o.Mark = first.o.Mark ^ 1
 		wants(t, "first", first.buy("7", "k"), Held)
@@ -179,7 +179,7 @@ func TestUnsureRepetitionNeverReleasesTheWinner(t *testing.T) {
 
 func TestStaleEpochIsLearntAndTriedOnce(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := stocked(sku, 5)
+		s := shelfOf(sku, 5)
 		d := opened(t, deskOptions(), s, nil)
 		wants(t, "first", d.buy("1", ""), Held)
 		for _, state := range []State{Frozen, On} {
@@ -196,7 +196,7 @@ func TestStaleEpochIsLearntAndTriedOnce(t *testing.T) {
 
 func TestLostHistoryClosesTheSKU(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := stocked(sku, 10)
+		s := shelfOf(sku, 10)
 		d := opened(t, deskOptions(), s, nil)
 		for i := range 5 {
 			wants(t, "before", d.buy(fmt.Sprint(i), ""), Held)
@@ -233,7 +233,7 @@ func TestNothingIsForwardedTwiceOrLostWhateverTheNetworkDoes(t *testing.T) {
 
 func unreliable(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0))
-	s := stocked(sku, 60)
+	s := shelfOf(sku, 60)
 	var mu sync.Mutex // of r
 	chance := func(percent int) bool {
 		mu.Lock()

@@ -10,7 +10,7 @@ import (
 // soldOut returns a desk over one unit, which the user "winner" holds under the key "won".
 func soldOut(t testing.TB, o DeskOptions) (*Desk, *shelf) {
 	t.Helper()
-	s := stocked(sku, 1)
+	s := shelfOf(sku, 1)
 	d := opened(t, o, s, nil)
 	if out := d.buy("winner", "won"); out.Code != Held {
 		t.Fatal(out)
@@ -45,7 +45,7 @@ func TestOneProberLooksAndTheOthersAreSoldOutMeanwhile(t *testing.T) {
 		go func() { probe <- d.buy("1", "") }()
 		synctest.Wait()
 		wants(t, "meanwhile", d.buy("2", ""), SoldOut)
-		wants(t, "one who was passed on before", d.try(d.o.Now(), order("3", ""), known{serial: "x"}), SoldOut)
+		wants(t, "one who was passed on before", d.try(d.o.Now(), attempt("3", ""), known{serial: "x"}), SoldOut)
 		wants(t, "probe", <-probe, SoldOut)
 		if s.items != 2 {
 			t.Errorf("%d orders reached the store", s.items)
@@ -126,7 +126,7 @@ func TestKnownSerialIsNeverSoldOut(t *testing.T) {
 
 func TestUserWithoutKeyWhoWonHereIsNeverSoldOut(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := stocked(sku, 1)
+		s := shelfOf(sku, 1)
 		o := deskOptions()
 		o.PerUser = 2
 		d := opened(t, o, s, nil)
@@ -178,7 +178,7 @@ func TestFloodOfInventedKeysIsBounded(t *testing.T) {
 }
 
 func TestStateOfTheSKUIsTold(t *testing.T) {
-	s := stocked(sku, 1)
+	s := shelfOf(sku, 1)
 	d := opened(t, deskOptions(), s, nil)
 	if _, err := s.SetState(t.Context(), sku, Paused); err != nil {
 		t.Fatal(err)
@@ -210,10 +210,10 @@ func TestLatchAllocatesAndWritesNothing(t *testing.T) {
 		order Order
 		want  Code
 	}{
-		"stranger":       {order("stranger", ""), SoldOut},
-		"nobody":         {order("", ""), SoldOut},
-		"invented key":   {order("stranger", "invented"), Overloaded},
-		"winner's retry": {order("winner", "won"), ReplayHeld},
+		"stranger":       {attempt("stranger", ""), SoldOut},
+		"nobody":         {attempt("", ""), SoldOut},
+		"invented key":   {attempt("stranger", "invented"), Overloaded},
+		"winner's retry": {attempt("winner", "won"), ReplayHeld},
 	} {
 		if n := testing.AllocsPerRun(1000, func() {
 			if out, closed := d.Closed(0, c.order); !closed || out.Code != c.want {
@@ -236,7 +236,7 @@ func BenchmarkClosed(b *testing.B) {
 	l := d.lines.find([]byte(sku))
 	for l.looks.take(0) {
 	}
-	for what, o := range map[string]Order{"unkeyed": order("stranger", ""), "keyed": order("stranger", "invented-key-0001"), "winner": order("winner", "won")} {
+	for what, o := range map[string]Order{"unkeyed": attempt("stranger", ""), "keyed": attempt("stranger", "invented-key-0001"), "winner": attempt("winner", "won")} {
 		b.Run(what, func(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {

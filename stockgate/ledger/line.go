@@ -115,7 +115,7 @@ func (l *line) mayLook(now int64) bool {
 // mu is held.
 func (d *Desk) dispatch(now int64, l *line) {
 	for l.calls == 0 || l.calls < mostCalls && l.full() {
-		b := &batch{}
+		b := &round{}
 		if !d.take(now, l, b) {
 			return
 		}
@@ -128,8 +128,8 @@ func (l *line) full() bool { return len(l.queue)+len(l.looking) >= mostItems }
 
 // take fills b with what may leave at now: those who look, then those for whom the newest hint leaves units.
 // It reports whether there is anybody. mu is held.
-func (d *Desk) take(now int64, l *line, b *batch) bool {
-	*b = batch{tickets: b.tickets[:0], items: b.items[:0], codes: b.codes[:0], told: b.told[:0]}
+func (d *Desk) take(now int64, l *line, b *round) bool {
+	*b = round{tickets: b.tickets[:0], items: b.items[:0], codes: b.codes[:0], told: b.told[:0]}
 	for _, t := range l.looking {
 		d.admit(now, l, b, t)
 	}
@@ -162,7 +162,7 @@ func (l *line) room() int64 {
 }
 
 // admit puts t into b, unless it waited for too long.
-func (d *Desk) admit(now int64, l *line, b *batch, t *ticket) bool {
+func (d *Desk) admit(now int64, l *line, b *round, t *ticket) bool {
 	if now-t.at > int64(d.o.MaxWait) {
 		d.part(l, t, Outcome{Code: Overloaded})
 		l.events.count(Overloaded, 1+len(t.followers))

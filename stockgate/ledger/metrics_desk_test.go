@@ -26,7 +26,7 @@ func scraped(t *testing.T, d *Desk) string {
 }
 
 func TestDeskMetricsPassTheLinterAndNameOnlyNamedSKUs(t *testing.T) {
-	s := stocked(sku, 2)
+	s := shelfOf(sku, 2)
 	s.put("invented", 2, 0)
 	o := deskOptions()
 	o.Named = []string{sku}

@@ -5,7 +5,7 @@ type Order struct {
 	SKU      []byte
 	User     []byte // empty = nobody is identified
 	Key      []byte // the client's Idempotency-Key, which then is the serial; empty = the desk derives one
-	Quantity int64  // at least 1
+	Quantity int64  // 1 to mostUnits
 }
 
 // What the desk itself says of an order, beside the codes of the protocol.
@@ -18,7 +18,7 @@ const (
 	// taken for it, the desk gives that unit back once the store can be asked.
 	Unsure Code = -101
 
-	// Invalid: the quantity is not positive, or ValidSerial refuses the key.
+	// Invalid: the quantity is not within 1 to mostUnits, or ValidSerial refuses the key.
 	Invalid Code = -102
 )
 
@@ -30,8 +30,10 @@ type Outcome struct {
 	Deadline int64  // Unix ms until which the unit is held, with the code Held
 }
 
-// longestSerial bounds a serial, in bytes.
-const longestSerial = 128
+const (
+	longestSerial = 128 // bytes
+	mostUnits     = 1_000_000_000
+)
 
 // ValidSerial reports whether key can be a serial: 1 to 128 visible ASCII bytes. "." and ".." are refused as
 // well, since a shop that is asked for an order by its URL would be asked for something else.

@@ -21,10 +21,10 @@ func (o *oracle) Ask(context.Context, string) (Verdict, error) {
 	return o.verdict, o.err
 }
 
-// overdue returns a shelf with one hold, "k", that no desk knows, overdue in hold.
-func overdue(t *testing.T, o DeskOptions) *shelf {
+// abandoned returns a shelf with one hold, "k", that no desk knows, overdue in hold.
+func abandoned(t *testing.T, o DeskOptions) *shelf {
 	t.Helper()
-	s := stocked(sku, 1)
+	s := shelfOf(sku, 1)
 	d, err := NewDesk(o, s, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestOverdueHoldIsDecidedByTheShopBehindItsFence(t *testing.T) {
 			at(t, func(t *testing.T) {
 				o := deskOptions()
 				o.Hold, o.Fence = time.Minute, c.fence
-				s := overdue(t, o)
+				s := abandoned(t, o)
 				shop := &oracle{verdict: c.verdict, err: c.err}
 				d := opened(t, o, s, shop)
 				d.Watch(sku)
@@ -80,7 +80,7 @@ func TestUnknownOrderIsAskedForAtOnceButReleasedOnlyBehindItsDeadline(t *testing
 			at(t, func(t *testing.T) {
 				o := deskOptions()
 				o.Hold, o.Fence = 10*time.Minute, fence
-				s := stocked(sku, 1)
+				s := shelfOf(sku, 1)
 				shop := &oracle{verdict: NoOrder}
 				d := opened(t, o, s, shop)
 				wants(t, "order", d.buy("7", "k"), Held)
@@ -107,7 +107,7 @@ func TestUnknownOrderIsAskedForAtOnceButReleasedOnlyBehindItsDeadline(t *testing
 
 func TestUnknownOrderThatExistsIsConfirmedEarly(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := stocked(sku, 1)
+		s := shelfOf(sku, 1)
 		d := opened(t, deskOptions(), s, &oracle{verdict: OrderExists})
 		wants(t, "order", d.buy("7", "k"), Held)
 		d.Unknown(sku, "k")
@@ -122,7 +122,7 @@ func TestHoldIsAskedForByOneInstance(t *testing.T) {
 	at(t, func(t *testing.T) {
 		o := deskOptions()
 		o.Hold = time.Second
-		s := overdue(t, o)
+		s := abandoned(t, o)
 		var shops [5]oracle
 		var desks []*Desk
 		for i := range shops {
@@ -159,7 +159,7 @@ func TestHoldOfAnInstanceThatDiedIsTakenOver(t *testing.T) {
 	at(t, func(t *testing.T) {
 		o := deskOptions()
 		o.Hold = time.Second
-		s := overdue(t, o)
+		s := abandoned(t, o)
 		if due, err := s.Sweep(t.Context(), sku, time.Now().Add(time.Hour).UnixMilli(), time.Now().Add(time.Minute).UnixMilli(), 9); err != nil || len(due) != 1 {
 			t.Fatal(due, err) // by an instance that dies now
 		}
@@ -180,7 +180,7 @@ func TestWithoutAnOracleOverdueHoldsStayHeldAndAreCounted(t *testing.T) {
 	at(t, func(t *testing.T) {
 		o := deskOptions()
 		o.Hold, o.Fence = time.Second, fenceDeadline
-		s := overdue(t, o)
+		s := abandoned(t, o)
 		d := opened(t, o, s, nil)
 		d.Watch(sku)
 		for range 10 {

@@ -73,7 +73,7 @@ func TestUserWithoutKeysHasOneUndecidedOrderAndThenTheNext(t *testing.T) {
 
 func TestBuyerWithoutKeysHearsOfTheSaleWhenAllIsGone(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := stocked(sku, 2)
+		s := shelfOf(sku, 2)
 		o := deskOptions()
 		o.PerUser = 5
 		d := opened(t, o, s, nil)
@@ -91,11 +91,11 @@ func TestBuyerWithoutKeysHearsOfTheSaleWhenAllIsGone(t *testing.T) {
 
 func TestAnotherQuantityIsNoOtherOrderWithoutAKey(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := stocked(sku, 10)
+		s := shelfOf(sku, 10)
 		o := deskOptions()
 		o.PerUser = 3
 		d := opened(t, o, s, nil)
-		two := order("7", "")
+		two := attempt("7", "")
 		two.Quantity = 2
 		first := d.buy("7", "")
 		wants(t, "one", first, Held)
@@ -110,7 +110,7 @@ func TestUserWithoutKeysHasNoMoreThanPerUserEvenWhereTheLedgerAllowsMore(t *test
 	at(t, func(t *testing.T) {
 		o := deskOptions()
 		o.PerUser = 2
-		d := opened(t, o, stocked(sku, 10), nil)
+		d := opened(t, o, shelfOf(sku, 10), nil)
 		for range 2 {
 			out := d.buy("7", "")
 			wants(t, "order", out, Held)
@@ -123,7 +123,7 @@ func TestUserWithoutKeysHasNoMoreThanPerUserEvenWhereTheLedgerAllowsMore(t *test
 
 func TestGenerationsAreBounded(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := stocked(sku, 1000)
+		s := shelfOf(sku, 1000)
 		d := opened(t, deskOptions(), s, nil)
 		for i := range mostGenerations {
 			out := d.buy("7", "")
@@ -136,7 +136,7 @@ func TestGenerationsAreBounded(t *testing.T) {
 }
 
 func TestOrdersThatNothingIdentifiesAreOfTheirOwn(t *testing.T) {
-	s := stocked(sku, 10)
+	s := shelfOf(sku, 10)
 	d := opened(t, deskOptions(), s, nil)
 	a, b := d.buy("", ""), d.buy("", "")
 	if a.Code != Held || b.Code != Held || a.Serial == b.Serial || !ValidSerial([]byte(a.Serial)) {
@@ -166,7 +166,7 @@ func FuzzValidSerial(f *testing.F) {
 }
 
 func ExampleDesk() {
-	var store Store = stocked("1001", 1) // a Redis or a Memory
+	var store Store = shelfOf("1001", 1) // a Redis or a Memory
 	desk, err := NewDesk(DeskOptions{Secret: []byte("the same for all instances")}, store, nil)
 	if err != nil {
 		panic(err)

@@ -39,7 +39,7 @@ func logged(o *DeskOptions) *written {
 // holding returns a desk with n holds, of the keys 0 to n−1.
 func holding(t *testing.T, o DeskOptions, n int) (*Desk, *shelf) {
 	t.Helper()
-	s := stocked(sku, int64(n))
+	s := shelfOf(sku, int64(n))
 	d := opened(t, o, s, nil)
 	storm(n, n, func(i int) { d.buy(fmt.Sprint(i), fmt.Sprint(i)) })
 	if s.stock(sku).Held != int64(n) {
