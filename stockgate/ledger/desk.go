@@ -47,9 +47,6 @@ type Desk struct {
 }
 
 const (
-	looksAtOnce = 10
-	lookEvery   = int64(100 * time.Millisecond)
-
 	newSKUsAtOnce = 1000
 	newSKUEvery   = int64(500 * time.Microsecond)
 )
@@ -136,7 +133,7 @@ func (d *Desk) open(sku []byte) *line {
 		}
 		return &line{
 			sku: sku, hash: hash, events: book,
-			looks:  pace{every: lookEvery, depth: looksAtOnce},
+			looks:  pace{every: int64(time.Second) / int64(d.o.Looks), depth: int64(d.o.Looks)},
 			asked:  make(map[string]*ticket),
 			doubts: make(map[string]*doubt),
 		}

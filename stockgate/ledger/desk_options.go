@@ -26,6 +26,10 @@ type DeskOptions struct {
 	SettleWait    time.Duration // for room among them; default 1 s
 	SoldOutMemory time.Duration // at the latest after this a closed SKU is looked at again; default 1 s
 
+	// Looks is how many calls a second may be spent on a closed SKU, to find buyers who come again with a key that
+	// another instance knows; 256 orders share one. Past it a key that is not known here hears Overloaded. Default 10.
+	Looks int
+
 	// Mark, 1 to 1023, tells this instance's holds from those of others. Instances with equal marks could, in an
 	// outage, take a hold of the same second and the same serial for their own. 0 = a random one.
 	Mark int64
@@ -73,6 +77,7 @@ func (o DeskOptions) checked() (DeskOptions, error) {
 	fill(&o.MaxSettling, 65_536)
 	fill(&o.SettleWait, time.Second)
 	fill(&o.SoldOutMemory, time.Second)
+	fill(&o.Looks, 10)
 	if o.Now == nil {
 		start := time.Now()
 		o.Now = func() int64 { return int64(time.Since(start)) }

@@ -36,7 +36,7 @@ func (v *view) outlives(next *view) bool {
 //
 // Who has won must never hear that all is sold out. So an order whose serial or user this desk knows, and an
 // order with a key of the client's, which another instance may know, is passed on while a look into the store
-// costs little: at most looksAtOnce at once and one more in every lookEvery for a SKU, of at most 256 orders each.
+// costs little: in at most Looks calls a second for a SKU, of at most 256 orders each.
 // Past that the known hear what they won, and the rest, which could be anybody, hear that the desk is
 // overloaded: true of everybody. Invented keys can so cost neither Redis its peace nor a buyer the unit.
 func (d *Desk) Closed(now int64, o Order) (Outcome, bool) {

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -242,6 +243,29 @@ func BenchmarkClosed(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					d.Closed(0, o)
+				}
+			})
+		})
+	}
+}
+
+// Every order is a new user's; a store of no latency shows what the desk itself costs.
+func BenchmarkReserve(b *testing.B) {
+	for _, keyed := range []bool{false, true} {
+		b.Run(map[bool]string{false: "derived", true: "keyed"}[keyed], func(b *testing.B) {
+			d := opened(b, deskOptions(), shelfOf(sku, 1<<40), nil)
+			var n atomic.Int64
+			b.ReportAllocs()
+			b.SetParallelism(256)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					name, key := fmt.Sprint(n.Add(1)), ""
+					if keyed {
+						key = name
+					}
+					if out := d.buy(name, key); out.Code != Held {
+						b.Fatal(out)
+					}
 				}
 			})
 		})

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -80,7 +79,7 @@ func (d *Desk) sameTurn(o Order, serial string) (Outcome, int64) {
 	if l == nil {
 		return Outcome{Code: Unsure}, 0
 	}
-	r, ok, err := d.find(context.Background(), l, serial)
+	r, ok, err := d.find(d.ctx, l, serial)
 	switch {
 	case err != nil, !ok:
 		return Outcome{Code: Overloaded}, 0
