@@ -250,7 +250,7 @@ func BenchmarkClosed(b *testing.B) {
 }
 
 // Every order is a new user's; a store of no latency shows what the desk itself costs.
-func BenchmarkReserve(b *testing.B) {
+func BenchmarkDeskReserve(b *testing.B) {
 	for _, keyed := range []bool{false, true} {
 		b.Run(map[bool]string{false: "derived", true: "keyed"}[keyed], func(b *testing.B) {
 			d := opened(b, deskOptions(), shelfOf(sku, 1<<40), nil)
