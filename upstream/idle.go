@@ -89,9 +89,6 @@ func (t *target) push(c *conn) bool {
 
 // returned ends an exchange whose answer was a stream.
 func (t *target) returned(c *conn, f fate) {
-	if c.passing {
-		t.passing.Add(-1)
-	}
 	t.release(c, f)
 	t.counters.inFlight.Add(-1)
 }

@@ -3,7 +3,6 @@ package upstream
 import (
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -28,7 +27,6 @@ type target struct {
 	counters counters
 	ejection ejection
 	health   health
-	passing  atomic.Int64 // exchanges that are no orders
 
 	mu      sync.Mutex
 	idle    []*conn // the most recently used last
@@ -44,33 +42,13 @@ func (c clock) now() time.Duration { return time.Since(c.epoch) }
 // send sends out to this target at most once, and counts what came of it.
 func (t *target) send(out *proxy.Outgoing, resp *fasthttp.Response, tun *tunnel) proxy.Outcome {
 	start := time.Now()
-	if !out.Order && !t.letPass() {
-		t.counters.count(proxy.NotSent, resp, 0)
-		return proxy.NotSent
-	}
 	t.counters.inFlight.Add(1)
 	outcome, f := t.try(out, resp, start, tun)
 	if f != lend {
 		t.counters.inFlight.Add(-1)
-		if !out.Order {
-			t.passing.Add(-1)
-		}
 	}
 	t.counters.count(outcome, resp, time.Since(start))
 	return outcome
-}
-
-// keptForOrders is the share of a target's connections that only orders get: whoever reads pages slowly, and many of
-// them, must not keep the buyers out.
-const keptForOrders = 8
-
-// letPass counts an exchange that is no order, unless the rest of the connections is kept for those that are.
-func (t *target) letPass() bool {
-	if t.passing.Add(1) <= int64(t.maxConns-t.maxConns/keptForOrders) {
-		return true
-	}
-	t.passing.Add(-1)
-	return false
 }
 
 // try runs the exchange on a pooled connection or on a new one. That not one byte was written is the
@@ -84,7 +62,6 @@ func (t *target) try(out *proxy.Outgoing, resp *fasthttp.Response, start time.Ti
 		if !c.reused {
 			start = time.Now() // what dialing took is bounded by the connect time-out
 		}
-		c.passing = !out.Order
 		e := exchange{patience: t.patience, conn: c, start: start, tunnel: tun}
 		outcome, f := e.run(out, resp, t)
 		reused := c.reused
