@@ -15,9 +15,9 @@ var (
 
 // take returns an idle connection that is open and silent, or opens one. The most recently used comes
 // first: the others may grow old and be closed. fresh asks for a new one.
-func (t *target) take(fresh bool) (*conn, error) {
+func (t *target) take(order, fresh bool) (*conn, error) {
 	for {
-		c, err := t.pop(fresh)
+		c, err := t.pop(order, fresh)
 		if err != nil {
 			return nil, err
 		}
@@ -31,12 +31,19 @@ func (t *target) take(fresh bool) (*conn, error) {
 	}
 }
 
+// forOrders is the part of a target's connections, one in so many, that orders alone may use. Pages that are read
+// slowly, uploads and tunnels last as long as their clients like, and nothing else limits them.
+const forOrders = 4
+
 // pop takes an idle connection; nil means that a new one may be opened, and has been counted.
-func (t *target) pop(fresh bool) (*conn, error) {
+func (t *target) pop(order, fresh bool) (*conn, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.retired {
 		return nil, errRetired
+	}
+	if inUse := t.open - len(t.idle); !order && inUse >= t.maxConns-t.maxConns/forOrders {
+		return nil, errFull
 	}
 	if n := len(t.idle); n > 0 && (!fresh || t.open >= t.maxConns) {
 		c := t.idle[n-1]

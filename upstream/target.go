@@ -55,7 +55,7 @@ func (t *target) send(out *proxy.Outgoing, resp *fasthttp.Response, tun *tunnel)
 // only ground for trying again.
 func (t *target) try(out *proxy.Outgoing, resp *fasthttp.Response, start time.Time, tun *tunnel) (proxy.Outcome, fate) {
 	for tries := 0; ; tries++ {
-		c, err := t.take(tries >= staleTries)
+		c, err := t.take(out.Order, tries >= staleTries)
 		if err != nil {
 			return proxy.NotSent, shut
 		}
