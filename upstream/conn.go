@@ -23,7 +23,6 @@ type conn struct {
 	kept     []byte // the answer's head as the client may see it
 	one      [1]byte
 	reused   bool
-	passing  bool          // carries no order
 	idle     time.Duration // of the Pool's clock, when it was put back
 }
 
