@@ -68,8 +68,8 @@ type Server struct {
 func NewServer(p *Proxy, o ServerOptions) *Server {
 	s := &Server{ServerOptions: o, open: map[*Conn]struct{}{}, emptied: make(chan struct{})}
 	s.Replace(p)
-	s.http = s.library(usualHead)
-	s.roomy = s.library(max(o.MaxHeader, usualHead))
+	s.http = s.parsing(usualHead)
+	s.roomy = s.parsing(max(o.MaxHeader, usualHead))
 	return s
 }
 
@@ -80,8 +80,8 @@ func (s *Server) Replace(p *Proxy) {
 	s.proxy.Store(p)
 }
 
-// library is the HTTP library with room for heads of so many bytes.
-func (s *Server) library(head int) *fasthttp.Server {
+// parsing is the HTTP library with room for heads of so many bytes.
+func (s *Server) parsing(head int) *fasthttp.Server {
 	return &fasthttp.Server{
 		Handler:        s.handle,
 		ErrorHandler:   s.broken,
