@@ -40,6 +40,11 @@ func TestDrainAwaitsConnectionsThatHaveYetToSayWhoseTheyAre(t *testing.T) {
 	if resp, err := http.ReadResponse(bufio.NewReader(slow), nil); err != nil || resp.StatusCode != 200 {
 		t.Errorf("%v, %v", resp, err)
 	}
+	for open := 2; open > 1; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		open = len(s.open)
+		s.mu.Unlock()
+	}
 	cancel()
 	if cut := <-drained; cut != 1 {
 		t.Errorf("%d connections were cut, want the silent one", cut)

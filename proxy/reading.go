@@ -135,7 +135,8 @@ func withoutEnding(path []byte, extension bool) []byte {
 	return path
 }
 
-// hasEnding reports whether withoutEnding would cut something, perhaps once the path is decoded.
-func hasEnding(path []byte) bool {
-	return bytes.IndexByte(path[bytes.LastIndexByte(path, '/')+1:], '.') >= 0
+// hasEnding reports whether withoutEnding would cut something off a plain path.
+func hasEnding(path []byte, extension bool) bool {
+	n := len(path)
+	return n > 0 && path[n-1] == '.' || extension && bytes.IndexByte(path[bytes.LastIndexByte(path, '/')+1:], '.') >= 0
 }

@@ -119,7 +119,7 @@ func (p *Proxy) match(r *request) Reason {
 	r.method, r.host = h.Method(), r.hostBuffer
 	r.path, r.query = splitTarget(h.RequestURI())
 	r.route = p.find(r.method, r.path, r, false)
-	if p.gatedAny && (!plainPath(r.path) || folds(r.path) || !r.route.gated() && hasEnding(r.path)) {
+	if p.gatedAny && (!plainPath(r.path) || folds(r.path) || !r.route.gated() && hasEnding(r.path, !reads(r.method))) {
 		if reason := p.matchLoose(r); reason != Admitted {
 			return reason
 		}

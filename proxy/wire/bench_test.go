@@ -56,7 +56,8 @@ func TestReadDoesNotAllocate(t *testing.T) {
 			}
 		}
 		read()
-		if allocs := testing.AllocsPerRun(200, read); allocs != 0 {
+		// Under the race detector a sync.Pool forgets at random what it was given.
+		if allocs := testing.AllocsPerRun(200, read); allocs != 0 && !raceEnabled {
 			t.Errorf("%s: %v allocations a read", name, allocs)
 		}
 	}
