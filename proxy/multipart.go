@@ -77,10 +77,10 @@ func (p *formPart) read(inside []byte) (ok bool) {
 	for len(head) > 0 && ok {
 		var line []byte
 		line, head, _ = bytes.Cut(head, crlf)
-		name, value := cut(line, ':')
+		name, value, colon := bytes.Cut(line, []byte{':'})
 		value = trimSpace(value)
 		switch {
-		case !isToken(name) || !isPrintable(value):
+		case !colon || !isToken(name) || !isPrintable(value):
 			return false
 		case equalFold(name, "Content-Disposition"):
 			ok = !disposed && p.disposition(value)
