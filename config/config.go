@@ -99,9 +99,6 @@ func Parse(name string, text []byte, env func(string) (string, bool), rules ...R
 
 	d := decoder{report: report{file: name, lines: c.lines}, env: env}
 	d.table(tree, reflect.ValueOf(c).Elem(), "")
-	if err := d.err(); err != nil {
-		return nil, err
-	}
 
 	r := report{file: name, lines: c.lines}
 	c.check(&r)
@@ -110,6 +107,7 @@ func Parse(name string, text []byte, env func(string) (string, bool), rules ...R
 	for _, rule := range rules {
 		r.add(rule(c))
 	}
+	r.behind(d.report)
 	if err := r.err(); err != nil {
 		return nil, err
 	}

@@ -197,3 +197,30 @@ func TestRulesOfOthersAreReportedWithTheRest(t *testing.T) {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 }
+
+func TestMistakesOfAllStagesAreNamedTogether(t *testing.T) {
+	text := `upstream.targets = ["http://127.0.0.1:9000"]
+[[route]]
+name = "a"
+match = "/a"
+gate = "check"
+[[route]]
+name = "b"
+macth = "/b"
+gate = "pass"
+[[route]]
+name = "c"
+match = "/"
+gate = "passs"
+[limits.window]
+carry = 99
+`
+	_, err := Parse("f", []byte(text), nil)
+	want := `f:2: route[1].sku: is missing: gate "check" must know what is bought; write where it is found, like "$path_sku"
+f:8: route[2].macth: unknown key; did you mean "match"?
+f:13: route[3].gate: "passs" is not known; write "pass", "limit", "check" or "reserve"
+f:15: limits.window.carry: 99 must be from 0 to 63`
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+}

@@ -30,9 +30,9 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Error is everything that one stage of reading found wrong, in the order of the file's lines.
-// The stages are syntax, then keys and types, then values: a stage runs when the one before it is clean,
-// so that no problem is only the echo of another.
+// Error is everything that reading found wrong, in the order of the file's lines.
+// Where the syntax is wrong, nothing else is looked at; keys and types, and then values, are judged together, but for
+// the values of a table whose keys could not be read.
 type Error struct {
 	Problems []Problem // never empty
 }
@@ -71,6 +71,20 @@ func (r *report) add(errs []error) {
 		}
 	}
 }
+
+// behind puts the problems of an earlier stage before these, without what those may have brought about: a table in
+// which a key was misspelled would be told to lack it as well.
+func (r *report) behind(earlier report) {
+	r.problems = slices.DeleteFunc(r.problems, func(p Problem) bool {
+		return slices.ContainsFunc(earlier.problems, func(e Problem) bool {
+			return tableOf(e.Key) == tableOf(p.Key) || strings.HasPrefix(e.Key, p.Key+".")
+		})
+	})
+	r.problems = append(r.problems, earlier.problems...)
+}
+
+// tableOf is the table that a key stands in.
+func tableOf(key string) string { return key[:max(0, strings.LastIndexByte(key, '.'))] }
 
 // err is nil for a clean stage.
 func (r *report) err() error {
