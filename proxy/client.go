@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"net"
 	"net/netip"
 )
@@ -68,21 +69,21 @@ func (p *Proxy) rightmostUntrusted(list []byte, otherwise netip.Addr) netip.Addr
 	return found
 }
 
-// parseAddr reads an address with or without a port, as proxies write them: 1.2.3.4, 1.2.3.4:5, ::1, [::1]:5.
+// parseAddr reads an address with or without a port, as proxies write them: 1.2.3.4, 1.2.3.4:5, ::1, [::1]:5. One with a
+// zone means something on the machine that wrote it alone.
 func parseAddr(b []byte) (netip.Addr, bool) {
-	if len(b) == 0 || len(b) > 64 {
+	if len(b) == 0 || len(b) > 64 || bytes.IndexByte(b, '%') >= 0 {
 		return netip.Addr{}, false
 	}
 	var room [64]byte
 	s := string(append(room[:0], b...))
 	if addr, err := netip.ParseAddr(s); err == nil {
-		return addr.Unmap().WithZone(""), true
+		return addr.Unmap(), true
 	}
 	if s[0] == '[' && s[len(s)-1] == ']' {
-		s = s[1 : len(s)-1]
-		addr, err := netip.ParseAddr(s)
-		return addr.Unmap().WithZone(""), err == nil
+		addr, err := netip.ParseAddr(s[1 : len(s)-1])
+		return addr.Unmap(), err == nil
 	}
 	ap, err := netip.ParseAddrPort(s)
-	return ap.Addr().Unmap().WithZone(""), err == nil
+	return ap.Addr().Unmap(), err == nil
 }
