@@ -76,12 +76,3 @@ func (r Reason) String() string { return refusals[r].name }
 
 // unknown reports whether an order may exist although no answer tells of it.
 func (r Reason) unknown() bool { return refusals[r].class == shopClass }
-
-// Reasons lists all names, for metrics that must exist before the first refusal.
-func Reasons() []string {
-	names := make([]string, 0, numReasons-1)
-	for r := Admitted + 1; r < numReasons; r++ {
-		names = append(names, r.String())
-	}
-	return names
-}

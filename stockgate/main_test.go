@@ -5,29 +5,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
 
 	"sluice/internal/redistest"
 	"sluice/stockgate/layout"
 )
 
-// quietly drops what go-redis says about servers that the tests have killed.
-type quietly struct{}
-
-func (quietly) Printf(context.Context, string, ...any) {}
-
-func TestMain(m *testing.M) {
-	redis.SetLogger(quietly{})
-	goleak.VerifyTestMain(m,
-		goleak.Cleanup(os.Exit),
-		// A pool whose server was killed dials once more within a second after it was closed.
-		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
-}
+func TestMain(m *testing.M) { redistest.Main(m) }
 
 // store is what both kinds of stock can do, apart from what the gate needs.
 type store interface {

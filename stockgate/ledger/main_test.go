@@ -1,30 +1,14 @@
 package ledger
 
 import (
-	"context"
-	"os"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
 
 	"sluice/internal/redistest"
 	"sluice/stockgate/link"
 )
 
-// quietly drops what go-redis says about servers that the tests have killed.
-type quietly struct{}
-
-func (quietly) Printf(context.Context, string, ...any) {}
-
-func TestMain(m *testing.M) {
-	redis.SetLogger(quietly{})
-	goleak.VerifyTestMain(m,
-		goleak.Cleanup(os.Exit),
-		// A pool whose server was killed dials once more within a second after it was closed.
-		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
-}
+func TestMain(m *testing.M) { redistest.Main(m) }
 
 // connect returns a Redis for s that is closed with the test. Its time-outs suit a busy machine.
 func connect(t testing.TB, s *redistest.Server, texts map[string]string) *Redis {

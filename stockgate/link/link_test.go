@@ -3,30 +3,17 @@ package link
 import (
 	"context"
 	"errors"
-	"os"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/sony/gobreaker/v2"
-	"go.uber.org/goleak"
 
 	"sluice/internal/redistest"
 )
 
-// quietly drops what go-redis says about servers that the tests have killed.
-type quietly struct{}
-
-func (quietly) Printf(context.Context, string, ...any) {}
-
-func TestMain(m *testing.M) {
-	redis.SetLogger(quietly{})
-	goleak.VerifyTestMain(m,
-		goleak.Cleanup(os.Exit),
-		// A pool whose server was killed dials once more within a second after it was closed.
-		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
-}
+func TestMain(m *testing.M) { redistest.Main(m) }
 
 func open(t *testing.T, s *redistest.Server, pause time.Duration) *Link {
 	t.Helper()
