@@ -21,6 +21,7 @@ type Responses struct {
 	NotStarted  Class `toml:"not_started"`
 	Ended       Class `toml:"ended"`
 	Paused      Class `toml:"paused"`
+	Confirmed   Class `toml:"confirmed"` // no refusal: a repeated order hears that it was placed
 	Duplicate   Class `toml:"duplicate"`
 	Denied      Class `toml:"denied"`
 	UnknownSKU  Class `toml:"unknown_sku"`
@@ -36,7 +37,7 @@ type Envelope struct {
 
 // Class is the answer to one class of refusals.
 type Class struct {
-	Status     int           `toml:"status"`      // 400 to 599
+	Status     int           `toml:"status"`      // 400 to 599; of confirmed 200 to 599
 	Code       int           `toml:"code"`        // for $code
 	RetryAfter time.Duration `toml:"retry_after"` // 0 to 1 h; 0 = the header is left out
 	Redirect   string        `toml:"redirect"`    // a path or URL for browsers (303); "" = none
@@ -55,6 +56,7 @@ func defaultResponses() Responses {
 		NotStarted:       Class{Status: 403, Code: 40301},
 		Ended:            Class{Status: 403, Code: 40302},
 		Paused:           Class{Status: 503, RetryAfter: 10 * time.Second, Code: 50301},
+		Confirmed:        Class{Status: 200},
 		Duplicate:        Class{Status: 409, Code: 40902},
 		Denied:           Class{Status: 403, Code: 40303},
 		UnknownSKU:       Class{Status: 404, Code: 40400},
@@ -80,6 +82,11 @@ func (s *Responses) check(r *report) {
 		r.variables("responses.envelope.body", s.Envelope.Body, "code", "message", "reason", "request_id", "retry_after", "sku")
 	}
 	for _, c := range s.classes() {
+		if c.class == &s.Confirmed {
+			between(r, "responses.confirmed.status", c.class.Status, 200, 599)
+		} else if c.class.Status < 400 || c.class.Status > 599 {
+			r.fail("responses."+c.name+".status", "%d is not the status of a refusal; write 400 to 599, or responses.format = \"envelope\" for a 200", c.class.Status)
+		}
 		c.class.check(r, "responses."+c.name)
 	}
 }
@@ -92,15 +99,12 @@ type namedClass struct {
 func (s *Responses) classes() []namedClass {
 	return []namedClass{
 		{"busy", &s.Busy}, {"sold_out", &s.SoldOut}, {"not_started", &s.NotStarted}, {"ended", &s.Ended},
-		{"paused", &s.Paused}, {"duplicate", &s.Duplicate}, {"denied", &s.Denied},
+		{"paused", &s.Paused}, {"confirmed", &s.Confirmed}, {"duplicate", &s.Duplicate}, {"denied", &s.Denied},
 		{"unknown_sku", &s.UnknownSKU}, {"bad_request", &s.BadRequest}, {"unavailable", &s.Unavailable},
 	}
 }
 
 func (c *Class) check(r *report, at string) {
-	if c.Status < 400 || c.Status > 599 {
-		r.fail(at+".status", "%d is not the status of a refusal; write 400 to 599, or responses.format = \"envelope\" for a 200", c.Status)
-	}
 	between(r, at+".retry_after", c.RetryAfter, 0, time.Hour)
 	if c.Redirect == "" {
 		return

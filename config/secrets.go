@@ -17,6 +17,10 @@ func (c *Config) readSecrets(r *report, folder string) {
 		t.CertFile, t.KeyFile = from(folder, t.CertFile), from(folder, t.KeyFile)
 	}
 	c.Stock.Redis.Password = r.secret("stock.redis.password_file", folder, c.Stock.Redis.PasswordFile)
+	c.Stock.Reserve.Secret = r.secret("stock.reserve.secret_file", folder, c.Stock.Reserve.SecretFile)
+	if s := c.Stock.Reserve.Secret; s != "" && len(s) < 16 {
+		r.fail("stock.reserve.secret_file", "%s holds fewer than 16 bytes; write a longer secret into it, such as that of: openssl rand -hex 32", c.Stock.Reserve.SecretFile)
+	}
 	c.Admin.Token = r.secret("admin.token_file", folder, c.Admin.TokenFile)
 }
 

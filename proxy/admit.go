@@ -20,9 +20,14 @@ type Places interface {
 // admit asks the limits and the stock whether this request may go on: what is final comes before what is temporary,
 // what is cheap before what waits.
 func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
-	if r.route.stocked() {
+	switch r.route.Gate {
+	case Check:
 		if reason := p.stock.Closed(r.now, r.sku); reason != Admitted {
 			return reason, 0
+		}
+	case Reserve:
+		if reason := p.closed(r); reason != Admitted {
+			return reason, r.taken.Wait
 		}
 	}
 	if wait, ok := p.windows.Take(r.now, r.sku); !ok {
@@ -37,11 +42,14 @@ func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
 		return reason, 0
 	}
 	r.placed = true
-	if r.route.stocked() {
+	switch r.route.Gate {
+	case Check:
 		if reason := p.stock.Enter(p.clock(), r.sku); reason != Admitted {
 			return reason, 0
 		}
 		r.admitted = true
+	case Reserve:
+		return p.take(r), r.taken.Wait
 	}
 	return Admitted, 0
 }

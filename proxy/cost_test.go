@@ -54,6 +54,14 @@ var roads = []struct {
 	{"sold_out", soldOut},
 	{"sold_out_page", func(o *Options) { soldOut(o); o.Responses.Format = HTML }},
 	{"sold_out_envelope", func(o *Options) { soldOut(o); o.Responses.Format = Envelope }},
+	{"reserve_sold_out", func(o *Options) {
+		o.Routes = []Route{{Name: "x", Match: "/api/seckill/{sku}/order", Gate: Reserve, SKU: "$path_sku", User: "$cookie_uid"}}
+		o.Orders = &clerk{closed: true, says: Taken{Reason: SoldOut}}
+	}},
+	{"reserve_in_progress", func(o *Options) {
+		o.Routes = []Route{{Name: "x", Match: "/api/seckill/{sku}/order", Gate: Reserve, SKU: "$path_sku", User: "$cookie_uid"}}
+		o.Orders = &clerk{closed: true, says: Taken{Reason: InProgress}}
+	}},
 	{"window", func(o *Options) {
 		o.Windows = windowsFunc(func(int64, []byte) (time.Duration, bool) { return time.Millisecond, false })
 	}},

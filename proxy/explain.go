@@ -15,13 +15,14 @@ import (
 
 // Explanation says what the gate makes of a request, without any limit, stock or shop being asked.
 type Explanation struct {
-	Route   string // "" = none takes it
-	Client  string // who would be limited
-	SKU     string
-	User    string
-	Stocked bool   // the gate would look at the SKU's stock
-	Reason  Reason // why it would be refused before any limit is asked; Admitted otherwise
-	Detail  string // the rule that a malformed request breaks
+	Route    string // "" = none takes it
+	Client   string // who would be limited
+	SKU      string
+	User     string
+	Quantity int64  // units that would be taken; 0 = the gate takes none
+	Stocked  bool   // the gate would look at the SKU's stock
+	Reason   Reason // why it would be refused before any limit is asked; Admitted otherwise
+	Detail   string // the rule that a malformed request breaks
 }
 
 // Explain takes raw, a whole request as it would arrive from peer, up the ladder as far as route, SKU and user.
@@ -44,7 +45,7 @@ func (p *Proxy) Explain(raw string, peer netip.Addr, maxHeader int) Explanation 
 		reason = p.identify(r)
 	}
 	found := Explanation{
-		Client: string(r.clientText()), SKU: string(r.sku), User: string(r.user), Reason: reason, Stocked: r.route.stocked(),
+		Client: string(r.clientText()), SKU: string(r.sku), User: string(r.user), Quantity: r.quantity, Reason: reason, Stocked: r.route.stocked(),
 	}
 	if r.route != &p.noRoute {
 		found.Route = r.route.Name

@@ -17,6 +17,7 @@ func (p *Proxy) forward(r *request) Reason {
 	}
 	resp := &r.ctx.Response
 	quiet(resp)
+	r.fate = Unsure // whatever happens now, but for what is learnt below
 	var shop net.Conn
 	var outcome Outcome
 	if r.upgrades() {
@@ -30,6 +31,7 @@ func (p *Proxy) forward(r *request) Reason {
 	}
 	switch outcome {
 	case NotSent:
+		r.fate = Dropped
 		return NoUpstream
 	case TimedOut:
 		return UpstreamTimeout
@@ -39,6 +41,12 @@ func (p *Proxy) forward(r *request) Reason {
 	if shop != nil {
 		p.tunnel(r, shop)
 		return Admitted
+	}
+	if r.held {
+		r.fate = p.settling.fateOf(resp)
+	}
+	if r.route.gated() {
+		resp.Header.Del(shopOrder)
 	}
 	p.finish(r, resp)
 	return Admitted
@@ -96,6 +104,7 @@ func (p *Proxy) build(r *request) Reason {
 		Head:   string(r.method) == "HEAD",
 		Order:  r.route.gated(),
 		Stream: true,
+		Whole:  r.held,
 		Key:    clientKey(r),
 	}
 	if p.passHost {
@@ -115,6 +124,9 @@ func (p *Proxy) appendFields(dst []byte, r *request) []byte {
 		if !endToEnd(name) || len(named) > 0 && hasToken(named, name) || equalFold(name, p.idHeader) {
 			continue
 		}
+		if r.held && equalFold(name, idempotencyKey) {
+			continue
+		}
 		if !r.conn.trusted && (fromProxy(name) || equalFold(name, p.clientHeader)) {
 			continue
 		}
@@ -125,6 +137,9 @@ func (p *Proxy) appendFields(dst []byte, r *request) []byte {
 	}
 	if len(r.id) > 0 {
 		dst = appendField(dst, []byte(p.idHeader), r.id)
+	}
+	if r.held {
+		dst = p.appendOrder(dst, r)
 	}
 	return p.appendForwarded(dst, r)
 }

@@ -42,6 +42,28 @@ func (p *Proxy) identify(r *request) Reason {
 			return BadRequest
 		}
 	}
+	if r.route.Gate == Reserve {
+		return p.identifyOrder(r)
+	}
+	return Admitted
+}
+
+// identifyOrder finds out how many are bought, and by which key the client knows its order.
+func (p *Proxy) identifyOrder(r *request) (reason Reason) {
+	amount, reason := r.route.amount.value(r)
+	if reason != Admitted {
+		return reason
+	}
+	var ok bool
+	if r.quantity, ok = readQuantity(amount, p.settling.PerUser); !ok {
+		return BadRequest
+	}
+	if r.key, reason = r.header(idempotencyKey); reason != Admitted {
+		return reason
+	}
+	if r.key != nil && !validKey(r.key) {
+		return BadRequest
+	}
 	return Admitted
 }
 
@@ -49,7 +71,7 @@ func (p *Proxy) identify(r *request) Reason {
 func (p *Proxy) takeBodyToRead(r *request) Reason {
 	if !r.route.needsBody() {
 		m := r.media()
-		if !r.route.sku.uses(arg) && !r.route.user.uses(arg) || m.content == otherContent && !m.odd {
+		if !r.route.looksInto(arg) || m.content == otherContent && !m.odd {
 			return Admitted
 		}
 	}

@@ -18,6 +18,7 @@ var (
 	notOrdered = say("Your order was not placed and you were not charged.", "您没有下单成功，也没有被扣款。")
 	unknownYet = say("We do not know yet whether your order was placed. Do not order again: look at your orders first.",
 		"暂时无法确认您的订单是否成功。请不要重复下单，先查看您的订单。")
+	oneOnly  = say("This request has placed no other order.", "本次请求没有产生新的订单。")
 	comeBack = say("Please try again in a moment.", "请稍后再试。")
 )
 

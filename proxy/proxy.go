@@ -17,7 +17,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Options are the parts and settings of a Proxy. Stock may be nil when no route looks at it.
+// Options are the parts and settings of a Proxy. Stock and Orders may be nil when no route needs them.
 type Options struct {
 	Routes          []Route
 	Observe         bool // count refusals, and let everything through
@@ -29,9 +29,11 @@ type Options struct {
 	Responses       Responses
 	Pace            func() Pace // of a new connection; nil = connections have no rate of their own
 	CloseOnExcess   bool        // a connection over its rate is closed as well
+	Settling        Settling
 
 	Shop    Shop
 	Stock   Stock
+	Orders  Orders
 	Windows Windows
 	Places  Places
 	Now     func() int64 // monotonic ns; nil = of this process
@@ -55,11 +57,13 @@ type Proxy struct {
 	answers      responder
 	pace         func() Pace
 	closeExcess  bool
+	settling     Settling
 	counts       *counts
 	strangers    *strangers
 
 	shop    Shop
 	stock   Stock
+	orders  Orders
 	windows Windows
 	places  Places
 	start   time.Time
@@ -82,7 +86,7 @@ func New(o Options) (*Proxy, error) {
 		routes: routes, noRoute: route{Route: Route{Name: noRouteName}},
 		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader,
 		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, pace: o.Pace, closeExcess: o.CloseOnExcess,
-		shop: o.Shop, stock: o.Stock, windows: o.Windows, places: o.Places,
+		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places,
 		start: time.Now(), clock: o.Now, log: o.Log,
 	}
 	if p.clock == nil {
@@ -112,7 +116,7 @@ func New(o Options) (*Proxy, error) {
 func (p *Proxy) protected() (names []string) {
 	names = append(names, p.clientHeader)
 	for i := range p.routes {
-		for _, v := range []*variable{&p.routes[i].sku, &p.routes[i].user} {
+		for _, v := range p.routes[i].variables() {
 			for _, part := range v.parts {
 				if part.source == header {
 					names = append(names, part.name)
@@ -127,6 +131,10 @@ func (p *Proxy) protected() (names []string) {
 func (p *Proxy) Handle(ctx *fasthttp.RequestCtx) {
 	r := p.begin(ctx)
 	defer p.end(r)
+	if p.asksState(r) {
+		p.tell(r)
+		return
+	}
 	reason, wait := p.decide(r)
 	if reason != Admitted && p.lets(r, reason) {
 		reason = Admitted
@@ -169,6 +177,7 @@ func (p *Proxy) lets(r *request, reason Reason) bool {
 		return false
 	}
 	p.leave(r)
+	p.settle(r)
 	r.tally().observed[reason].Add(1)
 	return true
 }
@@ -194,6 +203,7 @@ func (p *Proxy) end(r *request) {
 		p.refuse(r, Internal, 0)
 	}
 	p.leave(r)
+	p.settle(r)
 	r.tally().code(r.ctx.Response.StatusCode())
 	r.clear()
 	p.pool.Put(r)

@@ -11,6 +11,7 @@ const (
 	NotStartedClass
 	EndedClass
 	PausedClass
+	ConfirmedClass
 	DuplicateClass
 	DeniedClass
 	UnknownSKUClass
@@ -59,6 +60,7 @@ var refusals = [numReasons]refusal{
 	Window:          {"window", Busy, 0, false, say("Very busy, try again in a moment", "活动太火爆，请稍后再试")},
 	Concurrency:     {"concurrency", Busy, 0, false, say("Very busy, try again in a moment", "活动太火爆，请稍后再试")},
 	QueueTimeout:    {"queue_timeout", Busy, 0, false, say("Very busy, try again in a moment", "排队超时，请稍后再试")},
+	Confirmed:       {"confirmed", ConfirmedClass, 0, false, say("Your order is placed", "您的订单已成功")},
 	Duplicate:       {"duplicate", DuplicateClass, 0, false, say("You have bought this already", "您已经购买过了")},
 	InProgress:      {"in_progress", DuplicateClass, 0, false, say("Your order is being processed", "您的订单正在处理")},
 	KeyReused:       {"key_reused", DuplicateClass, 422, false, say("This order key was used for another order", "该订单编号已用于其他订单")},
@@ -73,6 +75,15 @@ var refusals = [numReasons]refusal{
 
 // String is the name in answers, logs and metrics.
 func (r Reason) String() string { return refusals[r].name }
+
+// hasOrder reports a refusal that may be about an order whose state can be asked for.
+func (r Reason) hasOrder() bool {
+	switch r {
+	case Confirmed, Duplicate, InProgress, Released, StockError:
+		return true
+	}
+	return r.unknown()
+}
 
 // unknown reports whether an order may exist although no answer tells of it.
 func (r Reason) unknown() bool { return refusals[r].class == shopClass }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-var classNames = [numClasses]string{"busy", "sold_out", "not_started", "ended", "paused", "duplicate", "denied", "unknown_sku", "bad_request", "unavailable", "–"}
+var classNames = [numClasses]string{"busy", "sold_out", "not_started", "ended", "paused", "confirmed", "duplicate", "denied", "unknown_sku", "bad_request", "unavailable", "–"}
 
 func TestPublishedTableListsEveryReason(t *testing.T) {
 	text, err := os.ReadFile("../docs/http.md")

@@ -77,9 +77,14 @@ func (p *Proxy) refuseBroken(ctx *fasthttp.RequestCtx, reason Reason, status int
 
 // retryAfter is in whole seconds, rounded up: a client told to come back too early is refused twice.
 // The jitter keeps those who were refused together from coming back together.
+//
+// Who is early is told when the sale starts, and to look again before that when it is far away.
 func (a *responder) retryAfter(reason Reason, wait time.Duration, r *request) int {
 	least := a.rows[reason].RetryAfter
-	if least == 0 {
+	switch {
+	case reason == NotStarted && wait > 0:
+		wait = min(wait, latestReturn)
+	case least == 0:
 		return 0
 	}
 	wait = max(wait, least)
@@ -92,9 +97,17 @@ func (a *responder) retryAfter(reason Reason, wait time.Duration, r *request) in
 	return seconds
 }
 
+const latestReturn = time.Minute
+
 func (a *responder) writeHeaders(r *request, reason Reason, format Format, lang language) {
 	h := &r.ctx.Response.Header
 	h.SetContentType(contentTypes[format])
+	if reason == Confirmed && format == Problem {
+		h.SetContentType("application/json") // it is none
+	}
+	if reason.hasOrder() && r.taken.Serial != "" {
+		h.Set("Link", "<"+r.link()+`>; rel="status"`) // RFC 8631
+	}
 	if format != Envelope {
 		h.Set("Content-Language", languageTags[lang])
 	}

@@ -27,18 +27,20 @@ const (
 	idGap
 	waitGap
 	skuGap
+	orderGap
 )
 
 // Placeholders that no configured text can hold: control characters are refused there.
 const (
-	idMark   = "\x01"
-	waitMark = "\x02"
-	skuMark  = "\x03"
+	idMark    = "\x01"
+	waitMark  = "\x02"
+	skuMark   = "\x03"
+	orderMark = "\x04"
 )
 
 func newBody(text string) (b body) {
 	for text != "" {
-		i := strings.IndexAny(text, idMark+waitMark+skuMark)
+		i := strings.IndexAny(text, idMark+waitMark+skuMark+orderMark)
 		if i < 0 {
 			i = len(text)
 		}
@@ -65,6 +67,8 @@ func (b *body) write(resp *fasthttp.Response, r *request, wait int) {
 			resp.AppendBody(r.number)
 		case skuGap:
 			resp.AppendBody(safe(r.sku))
+		case orderGap:
+			resp.AppendBodyString(r.link())
 		}
 	}
 }
@@ -80,7 +84,7 @@ func safe(b []byte) []byte {
 }
 
 func newResponder(in Responses) (responder, error) {
-	a := responder{Responses: in, expose: "Retry-After, X-Request-Id"}
+	a := responder{Responses: in, expose: "Link, Retry-After, X-Request-Id"}
 	if in.ReasonHeader != "" {
 		a.expose += ", " + in.ReasonHeader
 	}
@@ -116,9 +120,13 @@ func (a *responder) render(reason Reason) {
 	a.rows[reason] = answer
 	for lang := range numLanguages {
 		detail := notOrdered[lang]
-		if reason.unknown() {
+		switch {
+		case reason.unknown():
 			detail = unknownYet[lang]
-		} else if answer.RetryAfter > 0 {
+		case reason == Confirmed, reason == Duplicate, reason == InProgress:
+			detail = oneOnly[lang]
+		}
+		if !reason.unknown() && answer.RetryAfter > 0 {
 			detail += " " + comeBack[lang]
 		}
 		a.bodies[reason][lang][HTML] = newBody(page(lang, row.title[lang], detail))
@@ -137,8 +145,11 @@ func problem(reason Reason, answer Answer, title, detail string) string {
 	if answer.Code != 0 {
 		fmt.Fprintf(&b, `,"code":%d`, answer.Code)
 	}
-	if answer.RetryAfter > 0 {
+	if answer.RetryAfter > 0 || reason == NotStarted {
 		b.WriteString(`,"retry_after":` + waitMark)
+	}
+	if reason.hasOrder() {
+		b.WriteString(`,"order":"` + orderMark + `"`)
 	}
 	b.WriteString(`,"sku":"` + skuMark + `","request_id":"` + idMark + "\"}\n")
 	return b.String()
@@ -146,7 +157,7 @@ func problem(reason Reason, answer Answer, title, detail string) string {
 
 func (a *responder) envelope(reason Reason, answer Answer, title string) string {
 	code := answer.Code
-	if code == 0 {
+	if code == 0 && reason != Confirmed {
 		code = answer.Status * 100
 	}
 	quoted := quote(title)

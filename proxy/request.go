@@ -24,7 +24,8 @@ type request struct {
 	caught                    captures
 	id                        []byte
 	client                    netip.Addr // by clientAddr
-	sku, user                 []byte
+	sku, user, key            []byte     // key: the client's Idempotency-Key
+	quantity                  int64
 
 	bodyRead bool // all of it
 	upload   upload
@@ -34,6 +35,9 @@ type request struct {
 
 	admitted bool // Stock.Enter said yes: Leave is owed
 	placed   bool // Places.Enter said yes: Leave is owed
+	held     bool // Orders.Take said yes: Settle is owed
+	taken    Taken
+	fate     Fate
 	out      Outgoing
 
 	// Room that is kept from one request to the next.

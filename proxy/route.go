@@ -6,18 +6,20 @@ import "fmt"
 type Gate uint8
 
 const (
-	Pass  Gate = iota // forward
-	Limit             // and every limit
-	Check             // and refuse when sold out
+	Pass    Gate = iota // forward
+	Limit               // and every limit
+	Check               // and refuse when sold out
+	Reserve             // and take the units, before forwarding
 )
 
-// Route says which requests these are, which gate they pass, and where SKU and user are found.
+// Route says which requests these are, which gate they pass, and where SKU, user and quantity are found.
 type Route struct {
-	Name  string
-	Match string // METHOD [HOST]/PATH
-	Gate  Gate
-	SKU   string // a variable; needed where the gate looks at stock
-	User  string // a variable; "" = nobody is identified
+	Name     string
+	Match    string // METHOD [HOST]/PATH
+	Gate     Gate
+	SKU      string // a variable; needed where the gate looks at stock
+	User     string // a variable; "" = nobody is identified
+	Quantity string // a variable or a number, looked at where the gate takes stock; "" = 1
 }
 
 // route is a Route made ready.
@@ -27,6 +29,7 @@ type route struct {
 	pattern pattern
 	sku     variable
 	user    variable
+	amount  variable // the quantity
 }
 
 // noRouteName is the label of requests that no route takes. A route of that name would make each of its metrics stand
@@ -38,8 +41,14 @@ func (r *route) gated() bool { return r.Gate != Pass }
 
 func (r *route) stocked() bool { return r.Gate >= Check }
 
+// variables are what the gate reads out of a request.
+func (r *route) variables() [3]*variable { return [...]*variable{&r.sku, &r.user, &r.amount} }
+
+// looksInto reports whether a variable looks there.
+func (r *route) looksInto(s source) bool { return r.sku.uses(s) || r.user.uses(s) || r.amount.uses(s) }
+
 // needsBody reports whether a variable looks into the body.
-func (r *route) needsBody() bool { return r.sku.inBody() || r.user.inBody() }
+func (r *route) needsBody() bool { return r.looksInto(formField) || r.looksInto(jsonField) }
 
 func compileRoute(in Route) (route, error) {
 	r := route{Route: in}
@@ -55,6 +64,20 @@ func compileRoute(in Route) (route, error) {
 	}
 	if r.user, err = compileVariable(in.User, &r.pattern); err != nil {
 		return r, &RouteError{in.Name, "user", err}
+	}
+	if in.Gate != Reserve {
+		return r, nil
+	}
+	if in.Quantity == "" {
+		in.Quantity = "1"
+	}
+	if r.amount, err = compileVariable(in.Quantity, &r.pattern); err != nil {
+		return r, &RouteError{in.Name, "quantity", err}
+	}
+	if r.amount.fixed() {
+		if _, ok := readQuantity([]byte(in.Quantity), 0); !ok {
+			return r, &RouteError{in.Name, "quantity", fmt.Errorf("%q is neither a number from 1 to %d nor a variable such as $json_qty", in.Quantity, maxQuantity)}
+		}
 	}
 	return r, nil
 }

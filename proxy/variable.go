@@ -126,7 +126,8 @@ func nameEnd(text, joints string) int {
 
 func (v *variable) empty() bool { return len(v.parts) == 0 }
 
-func (v *variable) inBody() bool { return v.uses(formField) || v.uses(jsonField) }
+// fixed reports a value that is the same for every request.
+func (v *variable) fixed() bool { return len(v.parts) == 1 && v.parts[0].source == literal }
 
 func (v *variable) uses(s source) bool {
 	for i := range v.parts {

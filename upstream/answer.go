@@ -23,7 +23,7 @@ func (e *exchange) finish(out *proxy.Outgoing, resp *fasthttp.Response, t *targe
 	}
 	b := bodyOf(&e.head, out.Head, &c.in)
 	reusable := !early && !e.head.close && b.framing != untilClose
-	if streams(&b) && (out.Stream || b.framing == counted) { // a length is understood by clients of HTTP/1.0 too
+	if !out.Whole && streams(&b) && (out.Stream || b.framing == counted) { // a length is understood by clients of HTTP/1.0 too
 		return e.lend(resp, t, b, reusable)
 	}
 	resp.ResetBody()

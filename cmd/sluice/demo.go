@@ -161,7 +161,7 @@ func (d *demoCommand) openGate(shop *demo.Shop, stock *stockgate.Memory) (*demoG
 	if err != nil {
 		return nil, "", err
 	}
-	g, err := newGate(c, stock, log)
+	g, err := newGate(c, trial{shop: stock}, log)
 	if err != nil {
 		return nil, "", err
 	}

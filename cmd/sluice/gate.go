@@ -19,6 +19,8 @@ import (
 	"sluice/proxy"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/link"
 	"sluice/upstream"
 )
 
@@ -32,6 +34,7 @@ type gate struct {
 	places   *limiter.Places
 	conns    *limiter.Conns
 	stock    *stockgate.Gate // nil when stock.source is "off"
+	orders   *orders         // nil when no route reserves
 	store    store           // nil likewise
 	redis    *stockgate.Redis
 	now      func() int64
@@ -40,14 +43,27 @@ type gate struct {
 	log      *slog.Logger
 }
 
-// newGate wires the parts as c says. memory is the stock of source "memory"; nil makes an empty one.
-func newGate(c *config.Config, memory *stockgate.Memory, log *slog.Logger) (*gate, error) {
+// trial is the stock of source "memory", where somebody has filled it before. nil makes an empty one.
+type trial struct {
+	shop   *stockgate.Memory
+	ledger *ledger.Memory
+}
+
+// newGate wires the parts as c says.
+func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	start := time.Now()
 	g := &gate{config: c, now: func() int64 { return int64(time.Since(start)) }, metrics: prometheus.NewRegistry(), reloaded: reloadGauge(), log: log}
-	if err := g.openStock(memory, log); err != nil {
+	if err := g.openStock(memory.shop, log); err != nil {
 		return nil, err
 	}
 	var err error
+	if reserving(c) {
+		if g.orders, err = openOrders(c, memory.ledger, g.now, log); err != nil {
+			g.close()
+			return nil, err
+		}
+		g.metrics.MustRegister(g.orders)
+	}
 	if g.shop, err = upstream.New(upstreamOptions(c, log)); err != nil {
 		g.close()
 		return nil, c.Errorf("upstream.targets", "%v", err)
@@ -77,6 +93,9 @@ func (g *gate) options(c *config.Config, before *proxy.Proxy) proxy.Options {
 	o.Places = places{g.places, c.Limits.Concurrency.QueueTimeout}
 	if g.stock != nil {
 		o.Stock = g.stock
+	}
+	if g.orders != nil {
+		o.Orders = g.orders
 	}
 	return o
 }
@@ -134,21 +153,29 @@ func openRedis(c *config.Config) (*stockgate.Redis, error) {
 	if err != nil {
 		return nil, c.Errorf("stock.layout", "%v", err)
 	}
+	return stockgate.NewRedis(linkOptions(c), l)
+}
+
+// linkOptions say how the configured Redis is reached.
+func linkOptions(c *config.Config) link.Options {
 	redis.SetLogger(silent{})
 	r := c.Stock.Redis
 	var secure *tls.Config
 	if r.TLS {
 		secure = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	return stockgate.NewRedis(stockgate.RedisOptions{
+	return link.Options{
 		Addresses: r.Addresses, Username: r.Username, Password: string(r.Password), DB: r.DB, TLS: secure,
 		PoolSize: r.PoolSize, ConnectTimeout: r.ConnectTimeout, Timeout: r.Timeout,
 		BreakerErrors: r.BreakerErrors, BreakerPause: r.BreakerPause,
-	}, l)
+	}
 }
 
 // close ends what newGate started; the server must have been drained.
 func (g *gate) close() {
+	if g.orders != nil {
+		g.orders.close()
+	}
 	if g.stock != nil {
 		g.stock.Close()
 	}

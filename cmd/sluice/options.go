@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"log/slog"
+	"strings"
 
 	"sluice/config"
 	"sluice/limiter"
@@ -24,11 +26,11 @@ func upstreamOptions(c *config.Config, log *slog.Logger) upstream.Options {
 }
 
 // gates by their name in the file. A route whose gate is not here was refused by config.
-var gates = map[string]proxy.Gate{"pass": proxy.Pass, "limit": proxy.Limit, "check": proxy.Check}
+var gates = map[string]proxy.Gate{"pass": proxy.Pass, "limit": proxy.Limit, "check": proxy.Check, "reserve": proxy.Reserve}
 
 func routes(c *config.Config) (out []proxy.Route) {
 	for _, r := range c.Routes {
-		out = append(out, proxy.Route{Name: r.Name, Match: r.Match, Gate: gates[r.Gate], SKU: r.SKU, User: r.User})
+		out = append(out, proxy.Route{Name: r.Name, Match: r.Match, Gate: gates[r.Gate], SKU: r.SKU, User: r.User, Quantity: r.Quantity})
 	}
 	return out
 }
@@ -46,7 +48,23 @@ func proxyOptions(c *config.Config) proxy.Options {
 		Responses:       responses(&c.Responses),
 		Pace:            func() proxy.Pace { return limiter.NewConnRate(float64(limit.Rate), limit.Burst) },
 		CloseOnExcess:   limit.OnExcess == "close",
+		Settling:        settling(&c.Stock.Reserve),
 	}
+}
+
+func settling(r *config.Reserve) proxy.Settling {
+	s := proxy.Settling{PerUser: int64(r.PerUser), ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn, Key: []byte(r.Secret)}
+	if j := r.ConfirmJSON; j != nil {
+		s.ConfirmJSON = &proxy.JSONValue{Keys: strings.Split(j.Path, ".")}
+		for _, v := range j.Values {
+			text, err := json.Marshal(v)
+			if err != nil {
+				panic("BUG: a configured value that is no JSON: " + err.Error())
+			}
+			s.ConfirmJSON.Values = append(s.ConfirmJSON.Values, string(text))
+		}
+	}
+	return s
 }
 
 var formats = map[string]proxy.Format{"auto": proxy.Auto, "html": proxy.HTML, "problem": proxy.Problem, "envelope": proxy.Envelope}
@@ -59,7 +77,7 @@ func responses(r *config.Responses) proxy.Responses {
 		Format: formats[r.Format], Languages: r.Languages,
 		Answers: map[proxy.Class]proxy.Answer{
 			proxy.Busy: class(r.Busy), proxy.SoldOutClass: class(r.SoldOut), proxy.NotStartedClass: class(r.NotStarted),
-			proxy.EndedClass: class(r.Ended), proxy.PausedClass: class(r.Paused), proxy.DuplicateClass: class(r.Duplicate),
+			proxy.EndedClass: class(r.Ended), proxy.PausedClass: class(r.Paused), proxy.ConfirmedClass: class(r.Confirmed), proxy.DuplicateClass: class(r.Duplicate),
 			proxy.DeniedClass: class(r.Denied), proxy.UnknownSKUClass: class(r.UnknownSKU), proxy.BadRequestClass: class(r.BadRequest),
 			proxy.Unavailable: class(r.Unavailable),
 		},

@@ -71,7 +71,7 @@ func (r *runCommand) file() string {
 func (r *runCommand) serve(c *config.Config, log *slog.Logger) error {
 	stop, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	g, err := newGate(c, nil, log)
+	g, err := newGate(c, trial{}, log)
 	if err != nil {
 		return err
 	}
@@ -199,6 +199,9 @@ func (g *gate) checks(draining *atomic.Bool) []admin.Check {
 	}
 	if g.redis != nil {
 		checks = append(checks, admin.Check{Name: "redis", Probe: g.redisCheck})
+	}
+	if g.orders != nil {
+		checks = append(checks, admin.Check{Name: "ledger", Probe: g.orders.opened})
 	}
 	return checks
 }

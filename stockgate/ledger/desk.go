@@ -23,6 +23,7 @@ type Desk struct {
 
 	lines     *lines
 	newcomers pace    // SKUs seen for the first time, invented ones too
+	askers    pace    // looks for the state of an order
 	serials   *memory // of orders
 	users     *memory // of orders with a derived serial
 
@@ -63,6 +64,7 @@ func NewDesk(o DeskOptions, store Store, oracle Oracle) (*Desk, error) {
 		memory:    int64(o.SoldOutMemory),
 		lines:     newLines(o.MaxSKUs),
 		newcomers: pace{every: newSKUEvery, depth: newSKUsAtOnce},
+		askers:    pace{every: lookEvery, depth: looksAtOnce},
 		serials:   newMemory(size, func(k *known) string { return k.serial }),
 		users:     newMemory(size, func(k *known) string { return k.user }),
 		room:      make(chan struct{}, o.MaxSettling),

@@ -73,8 +73,8 @@ func (r *Redis) Check(ctx context.Context) error {
 	}, fault)
 }
 
-// errUnfit is the cause when a Redis must not keep ledgers.
-var errUnfit = errors.New("a ledger needs noeviction, or Redis may throw reservations away")
+// ErrUnfit is the cause when a Redis must not keep ledgers.
+var ErrUnfit = errors.New("a ledger needs noeviction, or Redis may throw reservations away")
 
 // fit judges what INFO memory says.
 func fit(text string) error {
@@ -84,17 +84,17 @@ func fit(text string) error {
 		case ok && policy == "noeviction":
 			return nil
 		case ok:
-			return fmt.Errorf("check redis: maxmemory-policy %s: %w", policy, errUnfit)
+			return fmt.Errorf("check redis: maxmemory-policy %s: %w", policy, ErrUnfit)
 		}
 	}
-	return fmt.Errorf("check redis: it does not tell its maxmemory-policy: %w", errUnfit)
+	return fmt.Errorf("check redis: it does not tell its maxmemory-policy: %w", ErrUnfit)
 }
 
 // fault is err where it tells that Redis cannot be used: not what a script itself ran into, one ledger's broken keys
 // above all, nor an unfit policy. Redis 6 and 7 word the former differently, but both name the script.
 func fault(err error) error {
 	var reply redis.Error
-	if errors.Is(err, errUnfit) || errors.As(err, &reply) && strings.Contains(reply.Error(), "user_script") {
+	if errors.Is(err, ErrUnfit) || errors.As(err, &reply) && strings.Contains(reply.Error(), "user_script") {
 		return nil
 	}
 	return err

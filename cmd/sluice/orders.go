@@ -1,0 +1,295 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/config"
+	"sluice/proxy"
+	"sluice/stockgate/ledger"
+)
+
+// orders is the ledger behind routes that reserve. While it could not be opened yet, since Redis is away, they hear
+// stock_error and everything else is served.
+type orders struct {
+	config *config.Config
+	store  ledger.Store
+	redis  *ledger.Redis // nil = the ledger is in memory
+	oracle *ledger.StatusURL
+	now    func() int64
+	log    *slog.Logger
+
+	desk atomic.Pointer[ledger.Desk]
+	stop context.CancelFunc
+	done chan struct{} // nobody opens any more
+}
+
+// reserving reports whether a route takes units.
+func reserving(c *config.Config) bool {
+	for i := range c.Routes {
+		if c.Routes[i].Gate == "reserve" {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	openTimeout = 3 * time.Second
+	openAgain   = 500 * time.Millisecond
+	settleLast  = 5 * time.Second // what the ledger has not heard by then at the end is written to the log
+)
+
+// openOrders opens the ledger. Redis that is away is waited for in the background; one that must not keep a ledger is
+// an error.
+func openOrders(c *config.Config, memory *ledger.Memory, now func() int64, log *slog.Logger) (*orders, error) {
+	o := &orders{config: c, now: now, log: log, done: make(chan struct{})}
+	if c.Stock.Reserve.StatusURL != "" {
+		var err error
+		if o.oracle, err = ledger.NewStatusURL(c.Stock.Reserve.StatusURL); err != nil {
+			return nil, c.Errorf("stock.reserve.status_url", "%v", err)
+		}
+	}
+	if c.Stock.Source == "memory" {
+		if memory == nil {
+			memory = ledger.NewMemory()
+		}
+		o.store = memory
+	} else {
+		var err error
+		if o.redis, err = ledger.NewRedis(ledger.RedisOptions{Options: linkOptions(c), Events: events}); err != nil {
+			return nil, c.Errorf("stock.redis", "%v", err)
+		}
+		o.store = o.redis
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	o.stop = stop
+	err := o.open(ctx)
+	if errors.Is(err, ledger.ErrUnfit) {
+		close(o.done)
+		o.close()
+		return nil, c.Errorf("stock.redis.addresses", "%v; set it with: redis-cli config set maxmemory-policy noeviction", err)
+	}
+	if err == nil {
+		close(o.done)
+		return o, nil
+	}
+	log.Warn("the ledger cannot be opened yet: routes that reserve answer stock_error until it can", "err", err)
+	go o.openLater(ctx)
+	return o, nil
+}
+
+// events is how many changes of one SKU its stream keeps, about.
+const events = 100_000
+
+// open makes the desk.
+func (o *orders) open(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	options, err := o.options(ctx)
+	if err != nil {
+		return err
+	}
+	var oracle ledger.Oracle
+	if o.oracle != nil {
+		oracle = o.oracle
+	}
+	desk, err := ledger.NewDesk(options, o.store, oracle)
+	if err != nil {
+		return err
+	}
+	o.desk.Store(desk)
+	return nil
+}
+
+func (o *orders) options(ctx context.Context) (ledger.DeskOptions, error) {
+	r := o.config.Stock.Reserve
+	options := ledger.DeskOptions{
+		Secret: []byte(r.Secret), PerUser: int64(r.PerUser), Hold: r.Hold, Fence: r.Fence,
+		Timeout:       o.config.Stock.Redis.ConnectTimeout + o.config.Stock.Redis.Timeout,
+		SoldOutMemory: o.config.Stock.SoldOutMemory,
+		Now:           o.now, Log: o.log,
+	}
+	if o.redis == nil {
+		if len(options.Secret) == 0 {
+			options.Secret = ledger.NewSecret()
+		}
+		return options, nil
+	}
+	if err := o.redis.Check(ctx); err != nil {
+		return options, err
+	}
+	var err error
+	if len(options.Secret) == 0 {
+		if options.Secret, err = o.redis.Secret(ctx); err != nil {
+			return options, err
+		}
+	}
+	options.Mark, err = o.redis.Mark(ctx)
+	return options, err
+}
+
+// openLater tries again until it succeeds or the gate ends.
+func (o *orders) openLater(ctx context.Context) {
+	defer close(o.done)
+	tick := time.NewTicker(openAgain)
+	defer tick.Stop()
+	unfit := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := o.open(ctx)
+		if err == nil {
+			o.log.Info("the ledger is open")
+			return
+		}
+		if errors.Is(err, ledger.ErrUnfit) && !unfit {
+			unfit = true
+			o.log.Error("the ledger stays closed", "err", err)
+		}
+	}
+}
+
+// close settles what is owed and ends the desk.
+func (o *orders) close() {
+	o.stop()
+	<-o.done
+	if d := o.desk.Load(); d != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), settleLast)
+		defer cancel()
+		d.Close(ctx)
+	}
+	if o.redis != nil {
+		_ = o.redis.Close()
+	}
+	if o.oracle != nil {
+		o.oracle.Close()
+	}
+}
+
+// Closed implements proxy.Orders.
+func (o *orders) Closed(now int64, in proxy.Order) (proxy.Taken, bool) {
+	d := o.desk.Load()
+	if d == nil {
+		return proxy.Taken{Reason: proxy.StockError}, true
+	}
+	out, closed := d.Closed(now, ledger.Order(in))
+	if !closed {
+		return proxy.Taken{}, false
+	}
+	return taken(in, out), true
+}
+
+// Take implements proxy.Orders.
+func (o *orders) Take(now int64, in proxy.Order) proxy.Taken {
+	d := o.desk.Load()
+	if d == nil {
+		return proxy.Taken{Reason: proxy.StockError}
+	}
+	return taken(in, d.Reserve(now, ledger.Order(in)))
+}
+
+// taken says in the gate's words what the ledger said of an order.
+func taken(in proxy.Order, out ledger.Outcome) proxy.Taken {
+	t := proxy.Taken{Serial: out.Serial, Deadline: out.Deadline}
+	switch out.Code {
+	case ledger.Held:
+		t.Reason = proxy.Admitted
+	case ledger.ReplayHeld:
+		t.Reason = proxy.InProgress
+	case ledger.ReplaySold:
+		t.Reason = proxy.Duplicate
+		if len(in.Key) > 0 {
+			t.Reason = proxy.Confirmed
+		}
+	case ledger.SoldOut:
+		t.Reason = proxy.SoldOut
+	case ledger.NotOnSale:
+		t.Reason = offSale(out.State)
+	case ledger.UserLimit:
+		t.Reason = proxy.Duplicate
+	case ledger.OtherOrder:
+		t.Reason, t.Serial = proxy.KeyReused, ""
+	case ledger.Released:
+		t.Reason = proxy.Released
+	case ledger.UnknownSKU:
+		t.Reason = proxy.UnknownSKU
+	case ledger.Overloaded:
+		t.Reason = proxy.Concurrency
+	case ledger.Invalid:
+		t.Reason = proxy.BadRequest
+	default: // Unsure
+		t.Reason = proxy.StockError
+	}
+	return t
+}
+
+func offSale(s ledger.State) proxy.Reason {
+	switch s {
+	case ledger.Ended:
+		return proxy.Ended
+	case ledger.Frozen:
+		return proxy.StockError
+	}
+	return proxy.Paused
+}
+
+// Settle implements proxy.Orders.
+func (o *orders) Settle(sku []byte, serial string, f proxy.Fate) {
+	d := o.desk.Load() // there is one: it took the order
+	switch f {
+	case proxy.Placed:
+		d.Settle(string(sku), ledger.Item{Serial: serial}, ledger.Confirm)
+	case proxy.Dropped:
+		d.Settle(string(sku), ledger.Item{Serial: serial}, ledger.Release)
+	default:
+		d.Unknown(string(sku), serial)
+	}
+}
+
+// stateNames are the states of a record, as clients and operators read them.
+var stateNames = map[byte]string{'H': "held", 'C': "confirmed", 'X': "released", 'R': "refunded"}
+
+// State implements proxy.Orders.
+func (o *orders) State(now int64, sku, serial []byte) (proxy.OrderState, proxy.Reason) {
+	d := o.desk.Load()
+	if d == nil {
+		return proxy.OrderState{}, proxy.StockError
+	}
+	r, of, ok, err := d.State(now, string(sku), string(serial))
+	switch {
+	case errors.Is(err, ledger.ErrTooMany):
+		return proxy.OrderState{}, proxy.Rate
+	case err != nil:
+		return proxy.OrderState{}, proxy.StockError
+	case !ok:
+		return proxy.OrderState{State: "none"}, proxy.Admitted
+	}
+	return proxy.OrderState{SKU: of, State: stateNames[r.Status], Deadline: r.Deadline}, proxy.Admitted
+}
+
+// opened reports whether orders can be taken, for readyz.
+func (o *orders) opened() (string, bool) {
+	if o.desk.Load() == nil {
+		return "the ledger could not be opened yet", false
+	}
+	return "open", true
+}
+
+// Describe implements prometheus.Collector.
+func (o *orders) Describe(ch chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (o *orders) Collect(ch chan<- prometheus.Metric) {
+	if d := o.desk.Load(); d != nil {
+		d.Collect(ch)
+	}
+}

@@ -1,0 +1,84 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"time"
+)
+
+// statePath is where a client asks what became of its own order: GET /.sluice/orders/{serial}?sku=…
+const statePath = "/.sluice/orders/"
+
+// asksState reports a request for the state of an order, which the gate answers itself.
+func (p *Proxy) asksState(r *request) bool {
+	if p.orders == nil || !bytes.HasPrefix(r.ctx.Request.Header.RequestURI(), []byte(statePath)) {
+		return false
+	}
+	return reads(r.ctx.Request.Header.Method())
+}
+
+// tell answers it.
+func (p *Proxy) tell(r *request) {
+	if reason, wait := p.answerState(r); reason != Admitted {
+		r.tally().refused[reason].Add(1)
+		p.refuse(r, reason, wait)
+	}
+}
+
+// answerState tells the state of one order, and nothing else of it: whoever knows the serial may know that.
+func (p *Proxy) answerState(r *request) (reason Reason, wait time.Duration) {
+	p.takeID(r)
+	if wait, ok := r.conn.allow(r.ctx.Time()); !ok {
+		return ConnRate, wait
+	}
+	path, query := splitTarget(r.ctx.Request.Header.RequestURI())
+	serial, err := url.PathUnescape(string(path[len(statePath):]))
+	asked, fault := url.ParseQuery(string(query))
+	if err != nil || fault != nil || !validKey([]byte(serial)) || len(asked["sku"]) > 1 {
+		return BadRequest, 0
+	}
+	r.sku = []byte(asked.Get("sku"))
+	if len(r.sku) > 0 && !ValidSKU(r.sku) {
+		r.sku = nil
+		return BadRequest, 0
+	}
+	state, reason := p.orders.State(r.now, r.sku, []byte(serial))
+	if reason != Admitted {
+		return reason, 0
+	}
+	p.writeState(r, serial, state)
+	return Admitted, 0
+}
+
+func (p *Proxy) writeState(r *request, serial string, s OrderState) {
+	answer := struct {
+		Serial   string `json:"serial"`
+		SKU      string `json:"sku,omitempty"`
+		State    string `json:"state"`
+		Deadline string `json:"deadline,omitempty"`
+	}{Serial: serial, SKU: s.SKU, State: s.State}
+	if s.State == "held" {
+		answer.Deadline = time.UnixMilli(s.Deadline).UTC().Format(time.RFC3339Nano)
+	}
+	text, err := json.Marshal(answer)
+	if err != nil {
+		panic("BUG: an order's state is no JSON: " + err.Error())
+	}
+	resp := &r.ctx.Response
+	quiet(resp)
+	resp.Header.SetContentType("application/json")
+	resp.Header.Set("Cache-Control", "no-store")
+	resp.Header.Set("Vary", "Origin")
+	if s.State == "none" {
+		resp.SetStatusCode(404)
+	}
+	if len(r.id) > 0 {
+		resp.Header.SetBytesV(p.idHeader, r.id)
+	}
+	if p.answers.CORS {
+		p.answers.allowOrigin(r, &resp.Header)
+	}
+	resp.SetBody(append(text, '\n'))
+	p.finish(r, resp)
+}
