@@ -45,6 +45,7 @@ type running struct {
 	log    journal
 	client *http.Client
 
+	mortal  bool // it may be killed
 	process *exec.Cmd
 	ended   chan struct{} // closed when the process has gone
 }
@@ -165,7 +166,7 @@ func (g *running) cleanUp() {
 	if !g.gone() {
 		g.terminate()
 	}
-	if code := g.stopped(); code != 0 {
+	if code := g.stopped(); code != 0 && !g.mortal {
 		g.t.Errorf("the gate ended with exit code %d", code)
 	}
 	text := g.log.String()

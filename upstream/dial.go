@@ -14,11 +14,12 @@ type dialer struct {
 	names   names
 	tls     *tls.Config // nil = plain
 	timeout time.Duration
+	wrap    func(net.Conn) net.Conn
 }
 
-// newDialer makes a dialer. base may be nil; verification is on unless base switches it off.
-func newDialer(a address, timeout time.Duration, base *tls.Config) *dialer {
-	d := &dialer{address: a, timeout: timeout}
+// newDialer makes a dialer. base may be nil; verification is on unless base switches it off. wrap may be nil.
+func newDialer(a address, timeout time.Duration, base *tls.Config, wrap func(net.Conn) net.Conn) *dialer {
+	d := &dialer{address: a, timeout: timeout, wrap: wrap}
 	if a.encrypted {
 		d.tls = &tls.Config{MinVersion: tls.VersionTLS12}
 		if base != nil {
@@ -40,6 +41,9 @@ func (d *dialer) dial(ctx context.Context, within time.Duration) (*conn, error) 
 	raw, err := d.dialAny(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if d.wrap != nil {
+		raw = d.wrap(raw)
 	}
 	s, err := newSocket(raw, d.tls != nil)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 )
 
@@ -21,6 +22,10 @@ type Options struct {
 	MaxAnswer       int          // bytes of an answer that is read whole, more is Broken; 0 = 8 MiB
 	TLS             *tls.Config  // for https targets; nil = the system's roots
 	Logger          *slog.Logger // changes of state only; nil = none
+
+	// Wrap stands between the gate and every new connection, below TLS. What it returns must be a syscall.Conn too.
+	// nil = nothing does.
+	Wrap func(net.Conn) net.Conn
 }
 
 const defaultMaxAnswer = 8 << 20

@@ -203,7 +203,7 @@ func (ts *targets) find(url string) *target {
 func (p *Pool) newTarget(a address) *target {
 	o := &p.options
 	return &target{
-		dialer:   newDialer(a, o.ConnectTimeout, o.TLS),
+		dialer:   newDialer(a, o.ConnectTimeout, o.TLS, o.Wrap),
 		maxConns: o.MaxConns,
 		maxIdle:  o.IdleConnTimeout,
 		patience: patience{answer: o.ResponseTimeout, whole: o.Timeout, most: o.MaxAnswer},

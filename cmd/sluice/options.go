@@ -22,6 +22,7 @@ func upstreamOptions(c *config.Config, log *slog.Logger) upstream.Options {
 			Fails: u.Health.Fails, Passes: u.Health.Passes, Status: u.Health.Status,
 		},
 		Logger: log,
+		Wrap:   breakableShop(),
 	}
 }
 

@@ -67,6 +67,7 @@ func openOrders(c *config.Config, memory *ledger.Memory, now func() int64, log *
 		}
 		o.store = o.redis
 	}
+	o.store = breakableStore(o.store)
 	ctx, stop := context.WithCancel(context.Background())
 	o.stop = stop
 	err := o.open(ctx)

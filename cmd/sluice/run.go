@@ -138,7 +138,7 @@ func (g *gate) listen(listeners []net.Listener, log *slog.Logger) (failed chan e
 	failed = make(chan error, len(listeners))
 	for _, ln := range listeners {
 		go func() {
-			if err := g.server.Serve(ln); err != nil {
+			if err := g.server.Serve(breakableFront(ln)); err != nil {
 				failed <- err
 			}
 		}()

@@ -1,0 +1,138 @@
+//go:build failpoints
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"sluice/stockgate/ledger"
+)
+
+// failpoint is the place at which this process kills itself, without any word: "place:N" of SLUICE_FAILPOINT, at the
+// N-th time that an order comes there. The places stand in the order in which an order comes by them.
+type failpoint struct {
+	name string
+	left atomic.Int64
+}
+
+var failpoints = []string{
+	"before-reserve", "after-reserve",
+	"before-first-byte", "after-first-byte", // of the order to the shop
+	"before-last-byte", "after-last-byte",
+	"before-answer", "after-answer", // its first bytes from the shop
+	"before-settle", "after-settle",
+	"before-client", "after-client", // the answer to the client
+}
+
+var chosen = func() *failpoint {
+	name, count, _ := strings.Cut(os.Getenv("SLUICE_FAILPOINT"), ":")
+	n, err := strconv.ParseInt(count, 10, 64)
+	if name == "" {
+		return &failpoint{}
+	}
+	for _, known := range failpoints {
+		if known == name && err == nil && n > 0 {
+			f := &failpoint{name: name}
+			f.left.Store(n)
+			return f
+		}
+	}
+	panic("SLUICE_FAILPOINT: want place:N, with a place out of " + strings.Join(failpoints, " "))
+}()
+
+// at reports whether this is the place and the time.
+func at(name string) bool { return chosen.name == name && chosen.left.Add(-1) == 0 }
+
+func hit(name string) {
+	if at(name) {
+		die()
+	}
+}
+
+func die() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+type mortalStore struct{ ledger.Store }
+
+func breakableStore(s ledger.Store) ledger.Store { return mortalStore{s} }
+
+func (s mortalStore) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []ledger.Item, codes []ledger.Code) (ledger.Hint, error) {
+	hit("before-reserve")
+	hint, err := s.Store.Reserve(ctx, sku, epoch, now, deadline, items, codes)
+	hit("after-reserve")
+	return hint, err
+}
+
+func (s mortalStore) Finish(ctx context.Context, sku string, now, keep int64, op ledger.Op, items []ledger.Item, done []ledger.Done) (ledger.Hint, error) {
+	hit("before-settle")
+	hint, err := s.Store.Finish(ctx, sku, now, keep, op, items, done)
+	hit("after-settle")
+	return hint, err
+}
+
+// mortalConn is a connection to the shop, or to a shopper.
+type mortalConn struct {
+	*net.TCPConn
+	shop bool
+}
+
+func breakableShop() func(net.Conn) net.Conn {
+	return func(c net.Conn) net.Conn { return mortalConn{c.(*net.TCPConn), true} }
+}
+
+func (c mortalConn) Write(p []byte) (int, error) {
+	switch {
+	case !c.shop && bytes.HasPrefix(p, []byte("HTTP/1.1 200")):
+		hit("before-client")
+		n, err := c.TCPConn.Write(p)
+		hit("after-client")
+		return n, err
+	case !c.shop || !bytes.HasPrefix(p, []byte("POST ")):
+		return c.TCPConn.Write(p)
+	}
+	hit("before-first-byte")
+	if at("after-first-byte") {
+		_, _ = c.TCPConn.Write(p[:1])
+		die()
+	}
+	if at("before-last-byte") {
+		_, _ = c.TCPConn.Write(p[:len(p)-1])
+		die()
+	}
+	n, err := c.TCPConn.Write(p)
+	hit("after-last-byte")
+	return n, err
+}
+
+func (c mortalConn) Read(p []byte) (int, error) {
+	if !c.shop {
+		return c.TCPConn.Read(p)
+	}
+	hit("before-answer")
+	n, err := c.TCPConn.Read(p)
+	if n > 0 {
+		hit("after-answer")
+	}
+	return n, err
+}
+
+type mortalListener struct{ net.Listener }
+
+func breakableFront(ln net.Listener) net.Listener { return mortalListener{ln} }
+
+func (l mortalListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if tcp, ok := c.(*net.TCPConn); ok {
+		return mortalConn{tcp, false}, err
+	}
+	return c, err
+}

@@ -1,0 +1,66 @@
+package e2e
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+
+	"sluice/internal/redistest"
+)
+
+// The gate may die at any instruction: what it held stays held until the shop is asked, and nothing else is lost.
+func TestLedgerBalancesWhereverTheGateDies(t *testing.T) {
+	mortal := filepath.Join(t.TempDir(), "sluice")
+	if text, err := exec.Command("go", "build", "-buildvcs=false", "-tags", "failpoints", "-o", mortal, "sluice/cmd/sluice").CombinedOutput(); err != nil {
+		t.Fatalf("build sluice with failpoints: %v\n%s", err, text)
+	}
+	for _, place := range []string{
+		"before-reserve", "after-reserve", "before-first-byte", "after-first-byte", "before-last-byte", "after-last-byte",
+		"before-answer", "after-answer", "before-settle", "after-settle", "before-client", "after-client",
+	} {
+		t.Run(place, func(t *testing.T) {
+			t.Parallel()
+			r, shop := redistest.Start(t), book(t, nil)
+			addresses, front := fixed(t)
+			const units, shoppers = 10, 20
+			first := dying(t, mortal, place+":2", r, units, shop.setting(), addresses, `stock.reserve.hold = "1s"`, `stock.redis.timeout = "1s"`)
+			stop := make(chan struct{})
+			var all sync.WaitGroup
+			for u := range shoppers {
+				all.Go(func() {
+					b := &buyer{user: strconv.Itoa(u), key: fmt.Sprintf("k%d", u)}
+					b.insist(func() []string { return []string{front} }, stop)
+				})
+			}
+			soon(t, "the gate dies", first.gone)
+			atDeath := ledgerOf(t, r, "1001")
+			first.again(t)
+			soon(t, "all is sold and decided", func() bool { a := ledgerOf(t, r, "1001"); return a.held == 0 && a.sold == units })
+			close(stop)
+			all.Wait()
+			if shop.booked() != units {
+				t.Errorf("%d units sold, but the shop has %d orders; at the gate's death %+v", units, shop.booked(), atDeath)
+			}
+			shop.audit(t)
+		})
+	}
+}
+
+// dying runs a gate that kills itself at a failpoint; its ledger has so many units.
+func dying(t *testing.T, binary, point string, r *redistest.Server, units int, settings ...string) *running {
+	t.Helper()
+	text := "server.shutdown_delay = \"0s\"\n" + redisAt(r) + "\n" + boundless
+	for _, s := range settings {
+		text += "\n" + s
+	}
+	path := file(t, text+"\n"+reserveRoutes)
+	ok(t, "stock", "set", "--config", path, "1001", strconv.Itoa(units))
+	command := exec.Command(binary, "run", "--config", path)
+	command.Env = []string{"SLUICE_FAILPOINT=" + point}
+	g := start(t, path, command)
+	g.mortal = true
+	return g
+}
