@@ -21,7 +21,7 @@ const minSignKey = 16
 type signed struct {
 	method   []byte // a token
 	target   []byte // path and query as they are forwarded, byte by byte: 0x21 to 0x7e
-	serial   []byte // 1 to 128 bytes, 0x21 to 0x7e
+	serial   string // 1 to 128 bytes, 0x21 to 0x7e
 	sku      []byte // a ValidSKU
 	quantity int64  // units, at least 1
 	deadline int64  // Unix ms
@@ -34,9 +34,10 @@ type signed struct {
 // of eight bytes, the first of them 0), which is why one secret may do both.
 func (o signed) appendText(dst []byte) []byte {
 	dst = append(dst, "v1\n"...)
-	for _, field := range [...][]byte{o.method, o.target, o.serial, o.sku} {
-		dst = append(append(dst, field...), '\n')
-	}
+	dst = append(append(dst, o.method...), '\n')
+	dst = append(append(dst, o.target...), '\n')
+	dst = append(append(dst, o.serial...), '\n')
+	dst = append(append(dst, o.sku...), '\n')
 	dst = append(strconv.AppendInt(dst, o.quantity, 10), '\n')
 	return strconv.AppendInt(dst, o.deadline, 10)
 }
