@@ -58,6 +58,7 @@ type Proxy struct {
 	pace         func() Pace
 	closeExcess  bool
 	settling     Settling
+	signer       *signer // nil = what the shop is told is not signed
 	counts       *counts
 	strangers    *strangers
 
@@ -103,6 +104,11 @@ func New(o Options) (*Proxy, error) {
 		p.counts, p.strangers = o.Before.counts, o.Before.strangers
 	} else {
 		p.counts, p.strangers = newCounts(4*runtime.GOMAXPROCS(0)), new(strangers)
+	}
+	if len(o.Settling.Key) > 0 {
+		if p.signer, err = newSigner(o.Settling.Key); err != nil {
+			return nil, err
+		}
 	}
 	p.noRoute.tallies = p.counts.of(noRouteName)
 	for i := range routes {

@@ -46,8 +46,17 @@ func (p *Proxy) appendOrder(dst []byte, r *request) []byte {
 	dst = appendField(dst, []byte("Sluice-Sku"), sku)
 	dst = append(strconv.AppendInt(append(dst, "Sluice-Quantity: "...), r.quantity, 10), "\r\n"...)
 	dst = append(strconv.AppendInt(append(dst, "Sluice-Deadline: "...), r.taken.Deadline, 10), "\r\n"...)
-	return dst
+	if p.signer == nil {
+		return dst
+	}
+	dst = p.signer.append(append(dst, "Sluice-Signature: "...), signed{
+		method: r.method, target: r.target(), serial: r.taken.Serial, sku: sku, quantity: r.quantity, deadline: r.taken.Deadline,
+	})
+	return append(dst, "\r\n"...)
 }
+
+// target is the request-target that the shop sees, out of the line that was built for it.
+func (r *request) target() []byte { return r.line[len(r.method)+1 : len(r.line)-len(" HTTP/1.1\r\n")] }
 
 // link names where the state of the order can be asked for.
 func (r *request) link() string {

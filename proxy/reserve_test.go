@@ -87,6 +87,24 @@ func TestShopIsToldWhichOrderItGets(t *testing.T) {
 	}
 }
 
+func TestWhatTheShopIsToldIsSigned(t *testing.T) {
+	shop := &seen{}
+	o, _ := reserving(shop)
+	o.Settling.Key = []byte("0123456789abcdef")
+	addr, _ := gate(t, o)
+	talk(t, addr, buying)
+	s, err := newSigner(o.Settling.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "Sluice-Signature: " + string(s.append(nil, signed{
+		method: []byte("POST"), target: []byte("/api/seckill/1001/order?qty=2"), serial: "s-1", sku: []byte("1001"), quantity: 2, deadline: 1_700_000_000_123,
+	})) + "\r\n"
+	if got := shop.all(); len(got) != 1 || !strings.Contains(got[0], want) {
+		t.Errorf("the shop saw %q, want %q in it", got, want)
+	}
+}
+
 func TestWhatTheShopSaidSettlesTheOrder(t *testing.T) {
 	status := func(code int) shopFunc {
 		return func(_ *Outgoing, resp *fasthttp.Response) Outcome { resp.SetStatusCode(code); return Answered }
