@@ -19,6 +19,7 @@ import (
 	"sluice/proxy"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
+	"sluice/stockgate/link"
 	"sluice/upstream"
 )
 
@@ -135,16 +136,21 @@ func openRedis(c *config.Config) (*stockgate.Redis, error) {
 		return nil, c.Errorf("stock.layout", "%v", err)
 	}
 	redis.SetLogger(silent{})
+	return stockgate.NewRedis(linkOptions(c), l)
+}
+
+// linkOptions say how the configured Redis is reached.
+func linkOptions(c *config.Config) link.Options {
 	r := c.Stock.Redis
 	var secure *tls.Config
 	if r.TLS {
 		secure = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	return stockgate.NewRedis(stockgate.RedisOptions{
+	return link.Options{
 		Addresses: r.Addresses, Username: r.Username, Password: string(r.Password), DB: r.DB, TLS: secure,
 		PoolSize: r.PoolSize, ConnectTimeout: r.ConnectTimeout, Timeout: r.Timeout,
 		BreakerErrors: r.BreakerErrors, BreakerPause: r.BreakerPause,
-	}, l)
+	}
 }
 
 // close ends what newGate started; the server must have been drained.
