@@ -68,8 +68,8 @@ func (c *change) fitsLedger() error {
 		return fmt.Errorf("%w: a total is 0 to %d, not %d", ErrInvalid, maxUnits, *c.Set)
 	case c.Limit != nil && (*c.Limit < 0 || *c.Limit > maxUnits):
 		return fmt.Errorf("%w: limit is 0, for none, or the units that one person may have, not %d", ErrInvalid, *c.Limit)
-	case c.Add != nil && (*c.Add < -maxUnits || *c.Add > maxUnits):
-		return fmt.Errorf("%w: %d is more than a ledger counts", ErrInvalid, *c.Add)
+	case c.Add != nil && (*c.Add == 0 || *c.Add < -maxUnits || *c.Add > maxUnits):
+		return fmt.Errorf("%w: what is added is 1 to %d, or as many less, not %d", ErrInvalid, maxUnits, *c.Add)
 	case c.State != "" && !slices.Contains([]string{"on", "paused", "ended", frozen}, c.State):
 		return fmt.Errorf(`%w: a state is "on", "paused", "ended" or "frozen", not %.20q`, ErrInvalid, c.State)
 	case c.key != "" && c.Add == nil:

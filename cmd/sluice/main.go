@@ -27,6 +27,7 @@ type commands struct {
 	Check       checkCommand       `cmd:"" help:"Say everything that is wrong with a configuration, and what it amounts to."`
 	Explain     explainCommand     `cmd:"" help:"Which route, limits and keys a request would meet."`
 	Stock       stockCommand       `cmd:"" help:"Read and set the stock."`
+	Reservation reservationCommand `cmd:"" help:"See what became of orders, and decide those that nobody else can."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask a running gate whether it is alive; for containers."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
