@@ -18,6 +18,7 @@ var version = "dev" // set when it is built
 const (
 	exitFailed = 1 // invalid or failed
 	exitUsage  = 2
+	exitOnline = 3 // an online check failed
 )
 
 type commands struct {
@@ -51,6 +52,9 @@ func main() {
 		os.Exit(exitUsage)
 	}
 	if err := call.Run(); err != nil {
+		if errors.Is(err, errOnline) {
+			os.Exit(exitOnline)
+		}
 		if !errors.Is(err, errSaid) {
 			fmt.Fprintln(os.Stderr, "sluice:", err)
 		}
