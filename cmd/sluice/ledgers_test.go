@@ -2,13 +2,11 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -145,7 +143,7 @@ func TestAStockThatNoLedgerCanHoldIsTheCallersFault(t *testing.T) {
 	for _, body := range []string{
 		`{"set": -1}`, `{"set": 1000000000000000}`, `{"set": 1, "limit": -1}`, `{"limit": 1}`, `{"add": 1, "limit": 1}`, `{"add": 0}`,
 		`{"set": 1, "add": 1}`, `{"state": "off"}`, `{"state": "on", "set": 1}`, `{"reconciled": true}`, `{"set": 1, "reconciled": true}`,
-		`{"set": 1.5}`, `{"set": "1"}`, `{"sett": 1}`, `{"set": 1} {"set": 2}`, `{}`, ``, `[]`, `{"set": ` + strings.Repeat(" ", 5000) + `1}`,
+		`{"set": 1.5}`, `{"set": "1"}`, `{"sett": 1}`, `{"set": 1, "states": "on"}`, `{"set": 1} {"set": 2}`, `{}`, ``, `[]`, `{"set": ` + strings.Repeat(" ", 5000) + `1}`,
 	} {
 		k.says(400, words("not valid"), "POST", "/stock/1001", body)
 	}
@@ -240,9 +238,13 @@ func TestAReleaseOfANamedSKULeavesATombstone(t *testing.T) {
 	everyStore(t, func(t *testing.T, s ledger.Store) {
 		k := atCounter(t, s, 0)
 		k.says(200, nil, "POST", "/stock/1001", `{"set": 1}`)
+		before := time.Now()
 		k.says(404, words("no such reservation"), "POST", "/reservations/late/release", "")
 		k.says(200, words(`"changed":true`, `"released"`), "POST", "/reservations/late/release?sku=1001", "")
 		var codes [1]ledger.Code
+		if r, ok, err := k.store.Find(t.Context(), "1001", "late"); err != nil || !ok || r.Deadline < before.Add(keepReleased).UnixMilli() {
+			t.Errorf("it is forgotten at %d: %v", r.Deadline, err)
+		}
 		if _, err := k.store.Reserve(t.Context(), "1001", 0, longAgo, farOff, []ledger.Item{{Serial: "late", Quantity: 1}}, codes[:]); err != nil || codes[0] != ledger.Released {
 			t.Errorf("the late order: %d, %v", codes[0], err)
 		}
@@ -377,38 +379,4 @@ func TestWhereBothKindsAreKeptNoLedgerIsMadeByMistake(t *testing.T) {
 	k.says(404, words("reserve"), "GET", "/stock/2002?kind=ledger", "")
 	k.says(404, words("reserve"), "GET", "/reservations", "")
 	k.says(200, words(`"left":9`), "GET", "/stock/2002", "")
-}
-
-// A unit that an operator gives back must not wait until the gate looks again, and a serial that is decided by hand must
-// not be told that it is under way.
-func TestTheDeskLearnsAtOnceWhatWasDecidedByHand(t *testing.T) {
-	memory := ledger.NewMemory()
-	desk, err := ledger.NewDesk(ledger.DeskOptions{Secret: make([]byte, 16), SoldOutMemory: time.Hour, Log: slog.New(slog.DiscardHandler)}, memory, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var once sync.Once
-	stop := func() { once.Do(func() { desk.Close(context.Background()) }) }
-	t.Cleanup(stop)
-	k := atCounter(t, memory, 0)
-	k.api.Ledgers = ledgersOf(config.Default(), k.store, desk)
-	k.says(200, nil, "POST", "/stock/1001", `{"set": 1, "limit": 0}`)
-	buy := func(key string) ledger.Code {
-		return desk.Reserve(0, ledger.Order{SKU: []byte("1001"), Key: []byte(key), Quantity: 1}).Code
-	}
-	if code := buy("one"); code != ledger.Held {
-		t.Fatalf("the only unit: %d", code)
-	}
-	if code := buy("two"); code != ledger.SoldOut {
-		t.Fatalf("without a unit: %d", code)
-	}
-	k.says(200, words("released"), "POST", "/reservations/one/release?sku=1001", "")
-	if code := buy("two"); code != ledger.Held {
-		t.Errorf("a unit came back, but: %d", code)
-	}
-	k.says(200, words("confirmed"), "POST", "/reservations/two/confirm?sku=1001", "")
-	stop() // all that the desk was told it has told the ledger
-	if s := k.stock("1001"); s.Held != 0 || s.Sold != 1 {
-		t.Errorf("%d held, %d sold; want 0 and 1", s.Held, s.Sold)
-	}
 }
