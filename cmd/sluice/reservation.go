@@ -55,14 +55,19 @@ type reservationAdopt struct {
 }
 
 type reservationList struct {
-	Unknown bool   `help:"Only those that nobody decided in time: ask the shop, then confirm or release them." xor:"state"`
-	State   string `help:"Only those of one state." enum:",held,unknown,confirmed,released,refunded" default:"" placeholder:"held|unknown|confirmed|released|refunded" xor:"state"`
+	Unknown bool   `help:"Only those that nobody decided in time: ask the shop, then confirm or release them."`
+	State   string `help:"Only those of one state." enum:",held,unknown,confirmed,released,refunded" default:"" placeholder:"held|unknown|confirmed|released|refunded"`
 	SKU     string `help:"Only those of one SKU." placeholder:"SKU"`
 	Limit   int    `default:"1000" help:"At most so many, up to 10000."`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (l *reservationList) Validate() error { return listable(l.Limit) }
+func (l *reservationList) Validate() error {
+	if l.Unknown && l.State != "" {
+		return errors.New("--unknown and --state: name one of them")
+	}
+	return listable(l.Limit)
+}
 
 func (g *reservationGet) Run(c *reservationCommand) error {
 	var found admin.Reservation
