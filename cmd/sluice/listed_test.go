@@ -80,8 +80,10 @@ func (l *listed) Records(ctx context.Context, sku string, see func(ledger.Record
 		if err != nil {
 			return err
 		}
-		if ok && !(see(r) && see(r)) { // twice, as Redis may while it rearranges a hash
-			return nil
+		for range 2 { // as Redis may while it rearranges a hash
+			if ok && !see(r) {
+				return nil
+			}
 		}
 	}
 	return nil
