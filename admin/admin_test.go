@@ -20,7 +20,7 @@ func (s *shelf) Read(_ context.Context, sku string) (Stock, error) {
 	if sku != "1001" {
 		return Stock{}, fmt.Errorf("%q: %w", sku, ErrNoSKU)
 	}
-	return Stock{sku, s.left, true}, nil
+	return Stock{SKU: sku, Left: s.left, OnSale: true}, nil
 }
 
 func (s *shelf) Set(ctx context.Context, sku string, left int64) (Stock, error) {
@@ -37,7 +37,7 @@ func (s *shelf) Add(ctx context.Context, sku string, delta int64) (Stock, error)
 }
 
 func (s *shelf) List(context.Context, int) ([]Stock, error) {
-	return []Stock{{"1001", s.left, true}}, nil
+	return []Stock{{SKU: "1001", Left: s.left, OnSale: true}}, nil
 }
 
 // ask sends one request as it would arrive from a caller.

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
@@ -14,46 +13,26 @@ import (
 	"strings"
 )
 
-// Stock is one SKU in the API. Left is what the shop's key says.
-type Stock struct {
-	SKU    string `json:"sku"`
-	Left   int64  `json:"left"`
-	OnSale bool   `json:"on_sale"`
-}
-
-// Store is the stock that the API shows and sets.
-type Store interface {
-	Read(ctx context.Context, sku string) (Stock, error)
-	Set(ctx context.Context, sku string, left int64) (Stock, error)
-	Add(ctx context.Context, sku string, delta int64) (Stock, error)
-	List(ctx context.Context, limit int) ([]Stock, error)
-}
-
-// ErrNoSKU is what a Store says of a SKU that it does not hold.
-var ErrNoSKU = errors.New("no such SKU")
-
-// ErrInvalid is what a Store says of a change that could never be made.
-var ErrInvalid = errors.New("not valid")
-
 // API is the control API, /api/v1, and the profiles of /debug/pprof/. Without a token it answers callers on this machine alone.
 type API struct {
-	Store Store  // nil = stock is off
-	Token string // "" = none is asked for
-	Log   *slog.Logger
+	Store   Store   // of the shop's own layout; nil = no route looks at it, or stock is off
+	Ledgers Ledgers // of the gate; nil = no route reserves
+	Token   string  // "" = none is asked for
+	Log     *slog.Logger
 }
-
-// maxList bounds how many SKUs one answer lists; maxChange how large a request may be, in bytes.
-const (
-	maxList   = 1000
-	maxChange = 4 << 10
-)
 
 // Handler serves the API.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/v1/stock", a.kept(a.list))
-	mux.HandleFunc("GET /api/v1/stock/{sku}", a.kept(a.read))
-	mux.HandleFunc("POST /api/v1/stock/{sku}", a.kept(a.change))
+	mux.HandleFunc("GET /api/v1/stock", a.kept(a.list, a.listLedgers))
+	mux.HandleFunc("GET /api/v1/stock/{sku}", a.kept(a.read, a.readLedger))
+	mux.HandleFunc("POST /api/v1/stock/{sku}", a.kept(a.change, a.changeLedger))
+	mux.HandleFunc("GET /api/v1/reservations", a.reserved(a.reservations))
+	mux.HandleFunc("GET /api/v1/reservations/{serial}", a.reserved(a.reservation))
+	for _, op := range []string{"confirm", "release", "refund"} {
+		mux.HandleFunc("POST /api/v1/reservations/{serial}/"+op, a.reserved(a.settle(op)))
+	}
+	mux.HandleFunc("POST /api/v1/reservations/{serial}/adopt", a.reserved(a.adopt))
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
@@ -104,69 +83,16 @@ func localName(hostport string) bool {
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// kept answers for a gate that keeps no stock.
-func (a *API) kept(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if a.Store == nil {
-			fail(w, http.StatusNotFound, `no stock is kept: stock.source is "off"`)
-			return
-		}
-		next(w, r)
-	}
-}
-
-func (a *API) list(w http.ResponseWriter, r *http.Request) {
-	all, err := a.Store.List(r.Context(), maxList)
-	if err != nil {
-		a.fault(w, err)
-		return
-	}
-	answer(w, struct {
-		Stock []Stock `json:"stock"`
-	}{all})
-}
-
-func (a *API) read(w http.ResponseWriter, r *http.Request) {
-	s, err := a.Store.Read(r.Context(), r.PathValue("sku"))
-	if err != nil {
-		a.fault(w, err)
-		return
-	}
-	answer(w, s)
-}
-
-// change sets the stock, or adds to it: {"set": 100} or {"add": -3}.
-func (a *API) change(w http.ResponseWriter, r *http.Request) {
-	var want struct{ Set, Add *int64 }
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxChange))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&want); err != nil || (want.Set == nil) == (want.Add == nil) {
-		fail(w, http.StatusBadRequest, `the body must be {"set": N} or {"add": N}`)
-		return
-	}
-	sku := r.PathValue("sku")
-	var now Stock
-	var err error
-	if want.Set != nil {
-		now, err = a.Store.Set(r.Context(), sku, *want.Set)
-	} else {
-		now, err = a.Store.Add(r.Context(), sku, *want.Add)
-	}
-	if err != nil {
-		a.fault(w, err)
-		return
-	}
-	a.Log.Info("admin: stock changed", "sku", sku, "left", now.Left, "from", r.RemoteAddr)
-	answer(w, now)
-}
-
+// fault answers an error with the status that it means: of the store itself, if nothing else.
 func (a *API) fault(w http.ResponseWriter, err error) {
 	status := http.StatusBadGateway
 	switch {
-	case errors.Is(err, ErrNoSKU):
+	case errors.Is(err, ErrNoSKU), errors.Is(err, errNoSerial):
 		status = http.StatusNotFound
 	case errors.Is(err, ErrInvalid):
 		status = http.StatusBadRequest
+	case errors.Is(err, ErrRefused):
+		status = http.StatusConflict
 	}
 	fail(w, status, err.Error())
 }

@@ -1,6 +1,8 @@
 // Package admin is what operators and their machines ask a running gate: is it alive, is it ready, what did it count,
-// what is the stock. It promises that nothing here is on the way of a shopper's request, and that what changes
-// something needs a token or a caller on this very machine.
+// what is the stock, what became of an order. It promises that nothing here is on the way of a shopper's request, that
+// what changes something needs a token or a caller on this very machine, and that the log then says who changed what.
+//
+// It refuses to decide what is unknown: a reservation is confirmed, released or refunded when somebody says so.
 package admin
 
 import (

@@ -29,7 +29,7 @@ func TestAGateOnUnixSocketsCanBeAsked(t *testing.T) {
 	if err := (&healthcheckCommand{Ops: at}).Run(); err != nil {
 		t.Errorf("healthcheck: %v", err)
 	}
-	if err := (&stockSet{SKU: "1001", Left: 3}).Run(&stockCommand{Admin: at}); err != nil {
+	if err := (&stockSet{SKU: "1001", Left: 3}).Run(&stockCommand{Where: where{Admin: at}}); err != nil {
 		t.Errorf("stock set: %v", err)
 	}
 	if left, err := memory.Add(t.Context(), "1001", 0); err != nil || left != 3 {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,7 +13,17 @@ import (
 )
 
 type checkCommand struct {
-	File string `arg:"" optional:"" default:"config.toml" help:"The configuration file."`
+	File   string   `arg:"" optional:"" default:"config.toml" help:"The configuration file."`
+	Online bool     `help:"Also try Redis, and whether what is sold has stock there; exit code 3 when that fails."`
+	SKU    []string `help:"With --online: a SKU that must have stock, besides those of the sales." placeholder:"SKU"`
+}
+
+// Validate is called by kong; its error is one of usage.
+func (k *checkCommand) Validate() error {
+	if len(k.SKU) > 0 && !k.Online {
+		return errors.New("--sku belongs to --online")
+	}
+	return nil
 }
 
 func (k *checkCommand) Run() error {
@@ -22,6 +34,17 @@ func (k *checkCommand) Run() error {
 	}
 	fmt.Printf("%s: nothing wrong\n\n", k.File)
 	arithmetic(os.Stdout, c)
+	if !k.Online {
+		return nil
+	}
+	fmt.Println()
+	o := online{out: os.Stdout, file: k.File}
+	if err := o.try(context.Background(), c, k.SKU); err != nil {
+		return err
+	}
+	if o.failed {
+		return errOnline
+	}
 	return nil
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/redis/go-redis/v9"
 
 	"sluice/config"
 	"sluice/limiter"
@@ -57,7 +56,7 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		return nil, err
 	}
 	var err error
-	if reserving(c) {
+	if reserves(c) {
 		if g.orders, err = openOrders(c, memory.ledger, g.now, log); err != nil {
 			g.close()
 			return nil, err
@@ -158,7 +157,6 @@ func openRedis(c *config.Config) (*stockgate.Redis, error) {
 
 // linkOptions say how the configured Redis is reached.
 func linkOptions(c *config.Config) link.Options {
-	redis.SetLogger(silent{})
 	r := c.Stock.Redis
 	var secure *tls.Config
 	if r.TLS {

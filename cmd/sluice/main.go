@@ -18,6 +18,7 @@ var version = "dev" // set when it is built
 const (
 	exitFailed = 1 // invalid or failed
 	exitUsage  = 2
+	exitOnline = 3 // an online check failed
 )
 
 type commands struct {
@@ -27,6 +28,7 @@ type commands struct {
 	Check       checkCommand       `cmd:"" help:"Say everything that is wrong with a configuration, and what it amounts to."`
 	Explain     explainCommand     `cmd:"" help:"Which route, limits and keys a request would meet."`
 	Stock       stockCommand       `cmd:"" help:"Read and set the stock."`
+	Reservation reservationCommand `cmd:"" help:"See what became of orders, and decide those that nobody else can."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask a running gate whether it is alive; for containers."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
@@ -50,6 +52,9 @@ func main() {
 		os.Exit(exitUsage)
 	}
 	if err := call.Run(); err != nil {
+		if errors.Is(err, errOnline) {
+			os.Exit(exitOnline)
+		}
 		if !errors.Is(err, errSaid) {
 			fmt.Fprintln(os.Stderr, "sluice:", err)
 		}

@@ -29,16 +29,6 @@ type orders struct {
 	done chan struct{} // nobody opens any more
 }
 
-// reserving reports whether a route takes units.
-func reserving(c *config.Config) bool {
-	for i := range c.Routes {
-		if c.Routes[i].Gate == "reserve" {
-			return true
-		}
-	}
-	return false
-}
-
 const (
 	openTimeout = 3 * time.Second
 	openAgain   = 500 * time.Millisecond
@@ -62,8 +52,8 @@ func openOrders(c *config.Config, memory *ledger.Memory, now func() int64, log *
 		o.store = memory
 	} else {
 		var err error
-		if o.redis, err = ledger.NewRedis(ledger.RedisOptions{Options: linkOptions(c), Events: events}); err != nil {
-			return nil, c.Errorf("stock.redis", "%v", err)
+		if o.redis, err = openLedger(c); err != nil {
+			return nil, err
 		}
 		o.store = o.redis
 	}
@@ -84,9 +74,6 @@ func openOrders(c *config.Config, memory *ledger.Memory, now func() int64, log *
 	go o.openLater(ctx)
 	return o, nil
 }
-
-// events is how many changes of one SKU its stream keeps, about.
-const events = 100_000
 
 // open makes the desk.
 func (o *orders) open(ctx context.Context) error {
@@ -111,7 +98,7 @@ func (o *orders) open(ctx context.Context) error {
 func (o *orders) options(ctx context.Context) (ledger.DeskOptions, error) {
 	r := o.config.Stock.Reserve
 	options := ledger.DeskOptions{
-		Secret: []byte(r.Secret), PerUser: int64(r.PerUser), Hold: r.Hold, Fence: r.Fence,
+		Secret: []byte(r.Secret), PerUser: int64(r.PerUser), Hold: r.Hold, Keep: keepReleased, Fence: r.Fence,
 		Timeout:       o.config.Stock.Redis.ConnectTimeout + o.config.Stock.Redis.Timeout,
 		SoldOutMemory: o.config.Stock.SoldOutMemory,
 		Now:           o.now, Log: o.log,

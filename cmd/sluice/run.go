@@ -178,8 +178,11 @@ func (g *gate) listenAside(draining *atomic.Bool, takeOver bool, log *slog.Logge
 		return nil, err
 	}
 	api := admin.API{Token: string(g.config.Admin.Token), Log: log}
-	if g.stock != nil {
-		api.Store = g.store
+	if g.stock != nil && (hasGate(g.config, "check") || g.orders == nil) {
+		api.Store = g.store // no route reads a layout's key otherwise
+	}
+	if g.orders != nil {
+		api.Ledgers = ledgersOf(g.config, g.orders.store, g.orders.desk.Load)
 	}
 	return servers, open("admin.listen", g.config.Admin.Listen, api.Handler())
 }

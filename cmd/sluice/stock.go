@@ -1,32 +1,26 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"net/url"
 	"os"
-	"strings"
-	"time"
+	"strconv"
 
 	"sluice/admin"
-	"sluice/config"
 )
 
 type stockCommand struct {
-	Config    string `help:"Work on the store of this configuration, directly." placeholder:"FILE"`
-	Admin     string `help:"Or through a running gate: its admin address." placeholder:"http://127.0.0.1:8090"`
-	TokenFile string `help:"The token for --admin." type:"existingfile" placeholder:"FILE"`
+	Where where  `embed:""`
+	Kind  string `help:"Where both are kept: the gate's own ledgers, or the shop's own layout. Default: the ledgers, if any route reserves." enum:",ledger,layout" default:"" placeholder:"ledger|layout"`
 
-	Get  stockGet  `cmd:"" help:"Show what is left of a SKU."`
-	Set  stockSet  `cmd:"" help:"Set what is left of a SKU."`
-	Add  stockAdd  `cmd:"" help:"Add to what is left of a SKU; a negative number takes away."`
-	List stockList `cmd:"" help:"Show all SKUs."`
+	Get    stockGet    `cmd:"" help:"Show the stock of a SKU."`
+	Set    stockSet    `cmd:"" help:"Set the stock of a SKU. A SKU without a ledger gets one, and is on sale."`
+	Add    stockAdd    `cmd:"" help:"Add to the stock of a SKU; a negative number takes away."`
+	List   stockList   `cmd:"" help:"Show all SKUs."`
+	Pause  stockPause  `cmd:"" help:"Stop selling a SKU for now. Orders under way are settled."`
+	Resume stockResume `cmd:"" help:"Sell a SKU again."`
+	End    stockEnd    `cmd:"" help:"Stop selling a SKU for good: shoppers are told that the sale is over."`
 }
 
 type stockGet struct {
@@ -34,191 +28,146 @@ type stockGet struct {
 }
 
 type stockSet struct {
-	SKU  string `arg:"" name:"sku"`
-	Left int64  `arg:"" name:"left" help:"Units, 0 or more."`
+	SKU   string `arg:"" name:"sku"`
+	Left  int64  `arg:"" name:"left" help:"Units, 0 or more: what is left in the shop's layout; of a ledger the total, with what is held and sold."`
+	Limit *int64 `help:"Of a ledger: units that one person may have; 0 = no limit. Default: as it was, or stock.reserve.per_user." placeholder:"N"`
 }
 
 type stockAdd struct {
 	SKU   string `arg:"" name:"sku"`
 	Delta int64  `arg:"" name:"delta"`
+	Key   string `help:"Of a ledger: a name for this addition. Said again with the same one, it is done once." placeholder:"NAME"`
 }
 
 type stockList struct {
-	Limit int `default:"1000" help:"At most so many."`
+	Limit int `default:"1000" help:"At most so many, up to 10000."`
+}
+
+type stockPause struct {
+	SKU string `arg:"" name:"sku"`
+}
+
+type stockResume struct {
+	SKU        string `arg:"" name:"sku"`
+	Reconciled bool   `help:"It was frozen, and every order that the shop has is in its ledger now."`
+}
+
+type stockEnd struct {
+	SKU string `arg:"" name:"sku"`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (l *stockList) Validate() error {
-	if l.Limit < 1 {
-		return fmt.Errorf("--limit %d: it must be 1 or more", l.Limit)
+func (l *stockList) Validate() error { return listable(l.Limit) }
+
+// listable refuses a list that no API gives.
+func listable(limit int) error {
+	if limit < 1 || limit > 10_000 {
+		return fmt.Errorf("--limit %d: it must be 1 to 10000", limit)
 	}
 	return nil
 }
 
-// stockTimeout bounds a command on the stock, list included.
-const stockTimeout = 10 * time.Second
-
-func (g *stockGet) Run(s *stockCommand) error {
-	return s.one(g.SKU, func(ctx context.Context, to admin.Store) (admin.Stock, error) { return to.Read(ctx, g.SKU) })
+// Validate is called by kong; its error is one of usage.
+func (t *stockSet) Validate() error {
+	if t.Limit != nil && *t.Limit < 0 {
+		return fmt.Errorf("--limit %d: it must be 0, for none, or the units that one person may have", *t.Limit)
+	}
+	return nil
 }
+
+func (g *stockGet) Run(s *stockCommand) error { return s.one("GET", g.SKU, nil) }
 
 func (t *stockSet) Run(s *stockCommand) error {
 	if t.Left < 0 {
 		return fmt.Errorf("%d: a stock is 0 or more", t.Left)
 	}
-	return s.one(t.SKU, func(ctx context.Context, to admin.Store) (admin.Stock, error) { return to.Set(ctx, t.SKU, t.Left) })
+	change := map[string]any{"set": t.Left}
+	if t.Limit != nil {
+		change["limit"] = *t.Limit
+	}
+	return s.one("POST", t.SKU, change)
 }
 
 func (a *stockAdd) Run(s *stockCommand) error {
-	return s.one(a.SKU, func(ctx context.Context, to admin.Store) (admin.Stock, error) { return to.Add(ctx, a.SKU, a.Delta) })
+	if a.Key != "" {
+		return s.one("POST", a.SKU, map[string]any{"add": a.Delta}, "Idempotency-Key", a.Key)
+	}
+	return s.one("POST", a.SKU, map[string]any{"add": a.Delta})
+}
+
+func (p *stockPause) Run(s *stockCommand) error {
+	return s.one("POST", p.SKU, map[string]any{"state": "paused"})
+}
+
+func (r *stockResume) Run(s *stockCommand) error {
+	change := map[string]any{"state": "on"}
+	if r.Reconciled {
+		change["reconciled"] = true
+	}
+	return s.one("POST", r.SKU, change)
+}
+
+func (e *stockEnd) Run(s *stockCommand) error {
+	return s.one("POST", e.SKU, map[string]any{"state": "ended"})
 }
 
 func (l *stockList) Run(s *stockCommand) error {
-	return s.with(func(ctx context.Context, to admin.Store) error {
-		all, err := to.List(ctx, l.Limit)
-		if err != nil {
-			return err
-		}
-		for _, one := range all {
-			print1(one)
-		}
-		if len(all) == 0 {
-			fmt.Fprintln(os.Stderr, "no SKU has stock")
-		}
-		return nil
-	})
-}
-
-func print1(s admin.Stock) {
-	note := ""
-	if !s.OnSale {
-		note = "  (not on sale)"
+	var all struct{ Stock []admin.Stock }
+	if err := s.call("GET", "", url.Values{"limit": {strconv.Itoa(l.Limit)}}, nil, &all); err != nil {
+		return err
 	}
-	fmt.Printf("%s\t%d%s\n", s.SKU, s.Left, note)
+	for _, one := range all.Stock {
+		fmt.Println(line(one))
+	}
+	if len(all.Stock) == 0 {
+		fmt.Fprintln(os.Stderr, "no SKU has stock")
+	}
+	return nil
 }
 
-func (s *stockCommand) one(sku string, do func(context.Context, admin.Store) (admin.Stock, error)) error {
+// one asks about one SKU, or changes it, and shows its stock.
+func (s *stockCommand) one(method, sku string, change any, header ...string) error {
 	if err := sellable(sku); err != nil {
 		return err
 	}
-	return s.with(func(ctx context.Context, to admin.Store) error {
-		now, err := do(ctx, to)
-		if err == nil {
-			print1(now)
-		}
+	var now admin.Stock
+	if err := s.call(method, "/"+url.PathEscape(sku), url.Values{}, change, &now, header...); err != nil {
 		return err
-	})
+	}
+	fmt.Println(line(now))
+	return nil
 }
 
-// with finds the store: that of a running gate, or the Redis of a configuration.
-func (s *stockCommand) with(do func(context.Context, admin.Store) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), stockTimeout)
+func (s *stockCommand) call(method, path string, query url.Values, in, out any, header ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), operateWithin)
 	defer cancel()
-	if s.Admin != "" {
-		remote, err := s.remote()
-		if err != nil {
-			return err
-		}
-		return do(ctx, remote)
-	}
-	file := s.Config
-	if file == "" {
-		file = "config.toml"
-	}
-	c, err := config.Load(file, os.LookupEnv)
+	to, done, err := s.Where.open()
 	if err != nil {
 		return err
 	}
-	if c.Stock.Source != "redis" {
-		return elsewhere(file, c)
+	defer done()
+	if s.Kind != "" {
+		query.Set("kind", s.Kind)
 	}
-	r, err := openRedis(c)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	return do(ctx, store{r, r})
+	return to.call(ctx, method, "/stock"+path+"?"+query.Encode(), in, out, header...)
 }
 
-// elsewhere tells who knows a stock that is not in Redis.
-func elsewhere(file string, c *config.Config) error {
-	switch {
-	case c.Stock.Source == "off":
-		return fmt.Errorf("stock.source of %s is \"off\": no stock is kept", file)
-	case c.Admin.Listen == "":
-		return fmt.Errorf("stock.source of %s is %q, which only a running gate knows, and its admin.listen is \"\": it cannot be asked", file, c.Stock.Source)
-	}
-	return fmt.Errorf("stock.source of %s is %q: only a running gate knows that stock; add --admin %s", file, c.Stock.Source, c.Admin.Listen)
-}
-
-// remoteStore is the store of a running gate, through its control API.
-type remoteStore struct {
-	base, token string
-	client      *http.Client
-}
-
-func (s *stockCommand) remote() (remoteStore, error) {
-	var r remoteStore
-	r.base, r.client = caller(s.Admin, stockTimeout)
-	if s.TokenFile != "" {
-		text, err := os.ReadFile(s.TokenFile)
-		if err != nil {
-			return r, err
+// line shows one SKU: its name and what can be bought come first, for other programs.
+func line(s admin.Stock) string {
+	text := fmt.Sprintf("%s\t%d", s.SKU, s.Left)
+	l := s.Ledger
+	if l == nil {
+		if !s.OnSale {
+			text += "  (not on sale)"
 		}
-		r.token = strings.TrimSpace(string(text))
+		return text
 	}
-	return r, nil
-}
-
-func (r remoteStore) Read(ctx context.Context, sku string) (s admin.Stock, err error) {
-	return s, r.call(ctx, "GET", "/"+url.PathEscape(sku), nil, &s)
-}
-
-func (r remoteStore) Set(ctx context.Context, sku string, left int64) (s admin.Stock, err error) {
-	return s, r.call(ctx, "POST", "/"+url.PathEscape(sku), map[string]int64{"set": left}, &s)
-}
-
-func (r remoteStore) Add(ctx context.Context, sku string, delta int64) (s admin.Stock, err error) {
-	return s, r.call(ctx, "POST", "/"+url.PathEscape(sku), map[string]int64{"add": delta}, &s)
-}
-
-func (r remoteStore) List(ctx context.Context, limit int) ([]admin.Stock, error) {
-	var all struct{ Stock []admin.Stock }
-	err := r.call(ctx, "GET", "", nil, &all)
-	return all.Stock[:min(limit, len(all.Stock))], err
-}
-
-func (r remoteStore) call(ctx context.Context, method, path string, in, out any) error {
-	var body io.Reader
-	if in != nil {
-		b, err := json.Marshal(in)
-		if err != nil {
-			return err
-		}
-		body = bytes.NewReader(b)
+	text += fmt.Sprintf("\tfree of %d: %d held, %d sold", l.Total, l.Held, l.Sold)
+	if l.Limit > 0 {
+		text += fmt.Sprintf("; %d a person", l.Limit)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, r.base+"/api/v1/stock"+path, body)
-	if err != nil {
-		return err
+	if !s.OnSale {
+		text += "  (" + l.State + ")"
 	}
-	if r.token != "" {
-		req.Header.Set("Authorization", "Bearer "+r.token)
-	}
-	resp, err := r.client.Do(req)
-	if err != nil {
-		var dial *net.OpError
-		if errors.As(err, &dial) && dial.Op == "dial" {
-			return fmt.Errorf("no gate answers at %s: %w", r.base, dial)
-		}
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		var problem struct{ Detail string }
-		if json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&problem) != nil || problem.Detail == "" {
-			problem.Detail = "is this the admin address of a gate?"
-		}
-		return fmt.Errorf("%s: %s", resp.Status, problem.Detail)
-	}
-	return json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(out)
+	return text
 }

@@ -1,0 +1,186 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Reservation is one order in a ledger.
+type Reservation struct {
+	SKU      string    `json:"sku"`
+	Serial   string    `json:"serial"`
+	User     string    `json:"user"` // "" = nobody was identified
+	Quantity int64     `json:"quantity"`
+	State    string    `json:"state"`             // "held" "confirmed" "released" "refunded"
+	Deadline time.Time `json:"deadline,omitzero"` // of what is held: until when somebody must have decided
+	Overdue  bool      `json:"overdue"`           // held, and nobody decided in time: its outcome is unknown
+}
+
+const (
+	held = "held"
+
+	maxAsked = 1000    // ledgers that are asked for a serial
+	maxRead  = 100_000 // reservations of one SKU that a list looks at
+)
+
+// errNoSerial is the cause when no ledger that was asked knows a serial.
+var errNoSerial = errors.New("no such reservation")
+
+// reserved answers for a gate that never reserves.
+func (a *API) reserved(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if a.Ledgers == nil {
+			fail(w, http.StatusNotFound, noLedgers)
+			return
+		}
+		next(w, r)
+	}
+}
+
+// at is r as it stands at now.
+func (r Reservation) at(now time.Time) Reservation {
+	r.Overdue = r.State == held && !r.Deadline.IsZero() && now.After(r.Deadline)
+	return r
+}
+
+func (a *API) reservation(w http.ResponseWriter, r *http.Request) {
+	found, err := a.locate(r)
+	if err != nil {
+		a.fault(w, err)
+		return
+	}
+	answer(w, found.at(time.Now()))
+}
+
+// locate finds the reservation that r names: of ?sku=, or of the only SKU that knows its serial. Where none does it
+// is an errNoSerial.
+func (a *API) locate(r *http.Request) (Reservation, error) {
+	ctx, serial, sku := r.Context(), r.PathValue("serial"), r.URL.Query().Get("sku")
+	skus := []string{sku}
+	if sku != "" {
+		if err := checkSKU(sku); err != nil {
+			return Reservation{}, err
+		}
+	} else {
+		var err error
+		if skus, err = a.Ledgers.SKUs(ctx, maxAsked+1); err != nil {
+			return Reservation{}, err
+		}
+		if len(skus) > maxAsked {
+			return Reservation{}, fmt.Errorf("find %q: %w: there are more than %d ledgers; name one with sku=", serial, ErrInvalid, maxAsked)
+		}
+	}
+	return a.only(ctx, serial, skus)
+}
+
+// only finds serial in one of skus. In two it is not clear which of them is meant.
+func (a *API) only(ctx context.Context, serial string, skus []string) (Reservation, error) {
+	var all []Reservation
+	for _, sku := range skus {
+		found, ok, err := a.Ledgers.Find(ctx, sku, serial)
+		if err != nil {
+			return Reservation{}, err
+		}
+		if ok {
+			all = append(all, found)
+		}
+	}
+	switch {
+	case len(all) == 1:
+		return all[0], nil
+	case len(all) > 1:
+		return Reservation{}, fmt.Errorf("%q is a serial of %s and of %s: %w: name one with sku=", serial, all[0].SKU, all[1].SKU, ErrRefused)
+	case len(skus) == 1:
+		return Reservation{}, fmt.Errorf("%q of %q: %w", serial, skus[0], errNoSerial)
+	}
+	return Reservation{}, fmt.Errorf("%q: %w", serial, errNoSerial)
+}
+
+// wanted is what a list of reservations shows.
+type wanted struct {
+	sku, state string
+	limit      int
+}
+
+func wantedOf(r *http.Request) (want wanted, err error) {
+	q := r.URL.Query()
+	want.sku, want.state = q.Get("sku"), q.Get("state")
+	if want.limit, err = limitOf(r); err != nil {
+		return want, err
+	}
+	if !slices.Contains([]string{"", held, "unknown", "confirmed", "released", "refunded"}, want.state) {
+		return want, fmt.Errorf(`state %.20q: %w: it is "held", "unknown", "confirmed", "released" or "refunded"`, want.state, ErrInvalid)
+	}
+	if want.sku != "" {
+		err = checkSKU(want.sku)
+	}
+	return want, err
+}
+
+// shows reports whether r belongs into the list. What is unknown is held too.
+func (want *wanted) shows(r Reservation) bool {
+	return want.state == "" || want.state == r.State || want.state == "unknown" && r.Overdue
+}
+
+// reservations lists them, the oldest deadline first and what is decided last.
+func (a *API) reservations(w http.ResponseWriter, r *http.Request) {
+	want, err := wantedOf(r)
+	if err != nil {
+		a.fault(w, err)
+		return
+	}
+	skus := []string{want.sku}
+	if want.sku != "" {
+		_, err = a.Ledgers.Look(r.Context(), want.sku)
+	} else {
+		skus, err = a.Ledgers.SKUs(r.Context(), maxList)
+	}
+	all, more := []Reservation{}, len(skus) == maxList
+	for i := 0; i < len(skus) && err == nil; i++ {
+		var cut bool
+		all, cut, err = a.gather(r.Context(), all, skus[i], &want)
+		more = more || cut
+	}
+	if err != nil {
+		a.fault(w, err)
+		return
+	}
+	answer(w, struct {
+		Reservations []Reservation `json:"reservations"`
+		More         bool          `json:"more"` // there may be others that belong into the list
+	}{all, more})
+}
+
+// gather adds those of sku that are wanted, and keeps the first so many. cut tells that it knows of others.
+func (a *API) gather(ctx context.Context, all []Reservation, sku string, want *wanted) (kept []Reservation, cut bool, err error) {
+	read, err := a.Ledgers.Reservations(ctx, sku, maxRead)
+	if err != nil {
+		return nil, false, err
+	}
+	now := time.Now()
+	for _, one := range read {
+		if one = one.at(now); want.shows(one) {
+			all = append(all, one)
+		}
+	}
+	slices.SortFunc(all, byDeadline)
+	cut = len(read) == maxRead || len(all) > want.limit
+	return slices.Clip(all[:min(len(all), want.limit)]), cut, nil
+}
+
+// byDeadline orders what is held by the time until which somebody must decide, and puts all others behind it.
+func byDeadline(x, y Reservation) int {
+	if (x.State == held) != (y.State == held) {
+		if x.State == held {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(x.Deadline.Compare(y.Deadline), strings.Compare(x.SKU, y.SKU), strings.Compare(x.Serial, y.Serial))
+}

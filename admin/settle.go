@@ -1,0 +1,107 @@
+package admin
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// Outcome is what came of settling one reservation.
+type Outcome struct {
+	Changed   bool   `json:"changed"`              // false: it had been done before
+	State     string `json:"state"`                // of the reservation now
+	OverTotal bool   `json:"over_total,omitempty"` // adopted, and now more is sold than there is
+}
+
+// settled is an Outcome as it is answered.
+type settled struct {
+	SKU    string `json:"sku"`
+	Serial string `json:"serial"`
+	Outcome
+}
+
+// settle handles an op that needs nothing but the serial.
+func (a *API) settle(op string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		before, err := a.locate(r)
+		if sku := r.URL.Query().Get("sku"); errors.Is(err, errNoSerial) && sku != "" {
+			before, err = Reservation{SKU: sku, Serial: r.PathValue("serial")}, nil // the ledger decides
+		}
+		if err != nil {
+			a.fault(w, err)
+			return
+		}
+		a.finish(w, r, op, before)
+	}
+}
+
+// finish does op to what was found before, and says so.
+func (a *API) finish(w http.ResponseWriter, r *http.Request, op string, before Reservation) {
+	out, err := a.Ledgers.Settle(r.Context(), op, before)
+	if err == nil && out.State == "" {
+		err = fmt.Errorf("%s %q of %q: %w; if the shop has that order, adopt it", op, before.Serial, before.SKU, errNoSerial)
+	}
+	if err != nil {
+		a.fault(w, err)
+		return
+	}
+	was := before.State
+	if was == "" {
+		was = "none"
+	}
+	a.Log.Info("admin: reservation settled", "from", r.RemoteAddr, "sku", before.SKU, "serial", before.Serial, "op", op,
+		"before", was, "after", out.State, "changed", out.Changed)
+	if out.OverTotal {
+		a.Log.Error("admin: more is sold than there is", "sku", before.SKU, "serial", before.Serial)
+	}
+	answer(w, settled{before.SKU, before.Serial, out})
+}
+
+// adopt takes an order into the ledger that the shop has: {"sku": "1001", "user": "7", "quantity": 1}.
+func (a *API) adopt(w http.ResponseWriter, r *http.Request) {
+	want, err := a.adopted(w, r)
+	if err != nil {
+		a.fault(w, err)
+		return
+	}
+	before, ok, err := a.Ledgers.Find(r.Context(), want.SKU, want.Serial)
+	if err == nil && ok {
+		err = before.agrees(want)
+	}
+	if err != nil {
+		a.fault(w, err)
+		return
+	}
+	want.State = before.State
+	a.finish(w, r, "adopt", want)
+}
+
+// agrees refuses another order under the serial of one that is held or sold.
+func (r Reservation) agrees(with Reservation) error {
+	undone := r.State == "released" || r.State == "refunded"
+	if undone || r.User == with.User && r.Quantity == with.Quantity {
+		return nil
+	}
+	return fmt.Errorf("adopt %q: %w: it is %s already, %d for user %q; confirm it if that is the order, else correct what you sent",
+		r.Serial, ErrRefused, r.State, r.Quantity, r.User)
+}
+
+// adopted reads the order that is to be adopted.
+func (a *API) adopted(w http.ResponseWriter, r *http.Request) (Reservation, error) {
+	var order struct {
+		SKU, User string
+		Quantity  int64
+	}
+	if err := decode(w, r, &order); err != nil {
+		return Reservation{}, fmt.Errorf(`%w: the body must be {"sku": "…", "user": "…", "quantity": N}`, ErrInvalid)
+	}
+	if err := checkSKU(order.SKU); err != nil {
+		return Reservation{}, err
+	}
+	if order.Quantity < 1 || order.Quantity > maxQuantity {
+		return Reservation{}, fmt.Errorf("quantity %d: %w: it is 1 to %d", order.Quantity, ErrInvalid, maxQuantity)
+	}
+	return Reservation{SKU: order.SKU, Serial: r.PathValue("serial"), User: order.User, Quantity: order.Quantity}, nil
+}
+
+const maxQuantity = 1_000_000_000 // of one order

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+)
+
+// client speaks the control API.
+type client struct {
+	base, token string
+	http        *http.Client
+}
+
+// longestAnswer bounds what is read of one answer, in bytes.
+const longestAnswer = 64 << 20
+
+// call asks for path, sends in unless it is nil, and reads the answer into out. header has names and values by turns.
+func (c client) call(ctx context.Context, method, path string, in, out any, header ...string) error {
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+"/api/v1"+path, body)
+	if err != nil {
+		return err
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		var dial *net.OpError
+		if errors.As(err, &dial) && dial.Op == "dial" {
+			return fmt.Errorf("no gate answers at %s: %w", c.base, dial)
+		}
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return problem(resp)
+	}
+	return json.NewDecoder(io.LimitReader(resp.Body, longestAnswer)).Decode(out)
+}
+
+// problem is the error that resp tells of. What the API answers about the request itself needs no status.
+func problem(resp *http.Response) error {
+	var told struct{ Detail string }
+	if json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&told) != nil || told.Detail == "" {
+		return fmt.Errorf("%s: is this the admin address of a gate?", resp.Status)
+	}
+	switch resp.StatusCode {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict:
+		return errors.New(told.Detail)
+	case http.StatusUnauthorized:
+		return fmt.Errorf("%s: the gate wants its token; name it with --token-file", resp.Status)
+	}
+	return fmt.Errorf("%s: %s", resp.Status, told.Detail)
+}
+
+// inside answers requests by a handler of this process, as one from this machine.
+type inside struct{ handler http.Handler }
+
+func (i inside) RoundTrip(r *http.Request) (*http.Response, error) {
+	asked := r.Clone(r.Context())
+	asked.RemoteAddr = "127.0.0.1:0"
+	if asked.Body == nil {
+		asked.Body = http.NoBody
+	}
+	defer asked.Body.Close()
+	w := &written{header: make(http.Header), status: http.StatusOK}
+	i.handler.ServeHTTP(w, asked)
+	return &http.Response{
+		Status: fmt.Sprintf("%d %s", w.status, http.StatusText(w.status)), StatusCode: w.status,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: w.header, Body: io.NopCloser(&w.body), ContentLength: int64(w.body.Len()), Request: r,
+	}, nil
+}
+
+// written is an answer that is kept.
+type written struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (w *written) Header() http.Header         { return w.header }
+func (w *written) WriteHeader(status int)      { w.status = status }
+func (w *written) Write(b []byte) (int, error) { return w.body.Write(b) }

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sluice/admin"
+	"sluice/stockgate/ledger"
+)
+
+// ledgers is our own protocol as admin wants it, whichever store it is on.
+type ledgers struct {
+	store   ledger.Store
+	perUser int64               // units a person, of a ledger that is made without saying so; 0 = no limit
+	keep    time.Duration       // how long a released serial is remembered
+	desk    func() *ledger.Desk // of this gate, which must not believe what it remembers; it may return nil
+}
+
+func (l ledgers) Look(ctx context.Context, sku string) (admin.Stock, error) {
+	s, ok, err := l.store.Look(ctx, sku)
+	if err == nil && !ok {
+		err = ledger.ErrUnknownSKU
+	}
+	if err != nil {
+		return admin.Stock{}, unledgered(sku, err)
+	}
+	return inNumbers(sku, s), nil
+}
+
+func inNumbers(sku string, s ledger.Stock) admin.Stock {
+	return admin.Stock{SKU: sku, Left: s.Free, OnSale: s.State == ledger.On, Ledger: &admin.Ledger{
+		Total: s.Total, Held: s.Held, Sold: s.Sold, Free: s.Free, Limit: s.Limit, State: string(s.State), Epoch: s.Epoch, Ver: s.Ver,
+	}}
+}
+
+// unledgered lets admin recognise that there is no ledger.
+func unledgered(sku string, err error) error {
+	if errors.Is(err, ledger.ErrUnknownSKU) {
+		return fmt.Errorf("%q: %w: it has no ledger; setting its total makes one", sku, admin.ErrNoSKU)
+	}
+	return err
+}
+
+func (l ledgers) SetTotal(ctx context.Context, sku string, total, limit int64) (admin.Stock, error) {
+	if limit < 0 {
+		s, ok, err := l.store.Look(ctx, sku)
+		if err != nil {
+			return admin.Stock{}, err
+		}
+		if limit = s.Limit; !ok {
+			limit = l.perUser
+		}
+	}
+	s, err := l.store.SetTotal(ctx, sku, total, limit)
+	return l.changed(sku, s, err)
+}
+
+func (l ledgers) Add(ctx context.Context, sku string, delta int64, key string) (admin.Stock, error) {
+	more, err := l.more()
+	if err != nil {
+		return admin.Stock{}, err
+	}
+	s, err := more.Add(ctx, sku, delta, key)
+	return l.changed(sku, s, err)
+}
+
+func (l ledgers) SetState(ctx context.Context, sku, state string) (admin.Stock, error) {
+	s, err := l.store.SetState(ctx, sku, ledger.State(state))
+	return l.changed(sku, s, err)
+}
+
+// changed is the answer to a change. A store that refuses one for what it holds says with its error what that is.
+func (l ledgers) changed(sku string, s ledger.Stock, err error) (admin.Stock, error) {
+	switch {
+	case err == nil:
+		if d := l.desk(); d != nil {
+			d.Note(sku, s.Hint)
+		}
+		return inNumbers(sku, s), nil
+	case s != ledger.Stock{}:
+		return admin.Stock{}, refused{err}
+	}
+	return admin.Stock{}, unledgered(sku, err)
+}
+
+// refused says what the store said, and is admin's error too.
+type refused struct{ error }
+
+func (refused) Is(target error) bool { return target == admin.ErrRefused }
+func (r refused) Unwrap() error      { return r.error }
+
+func (l ledgers) SKUs(ctx context.Context, limit int) ([]string, error) {
+	more, err := l.more()
+	if err != nil {
+		return nil, err
+	}
+	return more.SKUs(ctx, limit)
+}
