@@ -52,7 +52,7 @@ func TestLedgerBalancesWhereverTheGateDies(t *testing.T) {
 // dying runs a gate that kills itself at a failpoint; its ledger has so many units.
 func dying(t *testing.T, binary, point string, r *redistest.Server, units int, settings ...string) *running {
 	t.Helper()
-	text := "server.shutdown_delay = \"0s\"\n" + redisAt(r) + "\n" + boundless
+	text := redisAt(r) + "\n" + boundless
 	for _, s := range settings {
 		text += "\n" + s
 	}

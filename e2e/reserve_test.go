@@ -54,7 +54,11 @@ func ledgerOf(t *testing.T, r *redistest.Server, sku string) (a account) {
 // reserves runs a gate that reserves; its ledger has so many units.
 func reserves(t *testing.T, r *redistest.Server, units int, settings ...string) *running {
 	t.Helper()
-	g := gate(t, append(append([]string{redisAt(r), boundless}, settings...), reserveRoutes)...)
+	limits := boundless
+	if strings.Contains(strings.Join(settings, "\n"), "max_in_flight") {
+		limits = strings.Replace(limits, "limits.concurrency.max_in_flight = 2000\n", "", 1)
+	}
+	g := gate(t, append(append([]string{redisAt(r), limits}, settings...), reserveRoutes)...)
 	if units > 0 {
 		ok(t, "stock", "set", "--config", g.file, "1001", strconv.Itoa(units))
 	}
@@ -246,8 +250,8 @@ limits.concurrency.max_in_flight = 64
 limits.concurrency.max_queue = 10000
 limits.concurrency.queue_timeout = "5s"`
 	addresses, front := fixed(t)
-	one := reserves(t, r, units, shop.setting(), strings.Replace(hasty, "\nlimits.concurrency.max_in_flight = 64", "", 1))
-	two := reserves(t, r, 0, shop.setting(), strings.Replace(hasty, "\nlimits.concurrency.max_in_flight = 64", "", 1), addresses)
+	one := reserves(t, r, units, shop.setting(), hasty)
+	two := reserves(t, r, 0, shop.setting(), hasty, addresses)
 	fronts := func() []string { return []string{one.front, front} }
 
 	stop := make(chan struct{})
