@@ -62,7 +62,7 @@ func problem(resp *http.Response) error {
 		return fmt.Errorf("%s: is this the admin address of a gate?", resp.Status)
 	}
 	switch resp.StatusCode {
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict:
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusBadGateway:
 		return errors.New(told.Detail)
 	case http.StatusUnauthorized:
 		return fmt.Errorf("%s: the gate wants its token; name it with --token-file", resp.Status)

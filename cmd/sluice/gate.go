@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/redis/go-redis/v9"
+
 	"sluice/config"
 	"sluice/limiter"
 	"sluice/proxy"
@@ -157,6 +159,7 @@ func openRedis(c *config.Config) (*stockgate.Redis, error) {
 
 // linkOptions say how the configured Redis is reached.
 func linkOptions(c *config.Config) link.Options {
+	redis.SetLogger(silent{})
 	r := c.Stock.Redis
 	var secure *tls.Config
 	if r.TLS {

@@ -3,8 +3,6 @@ package main
 import (
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"sluice/config"
 	"sluice/stockgate/ledger"
 )
@@ -28,7 +26,6 @@ func hasGate(c *config.Config, gate string) bool {
 
 // openLedger connects to the configured Redis, for our own keys.
 func openLedger(c *config.Config) (*ledger.Redis, error) {
-	redis.SetLogger(silent{})
 	r, err := ledger.NewRedis(ledger.RedisOptions{Options: linkOptions(c), Events: keepEvents})
 	if err != nil {
 		return nil, c.Errorf("stock.redis", "%v", err)
