@@ -62,7 +62,7 @@ func arithmetic(w io.Writer, c *config.Config) {
 	if per := inside / max(1, len(c.Upstream.Targets)); per > c.Upstream.MaxConns {
 		fmt.Fprintf(w, "warning   limits.concurrency.max_in_flight allows %d requests a target, but upstream.max_conns only %d connections: the rest are refused as no_upstream\n", per, c.Upstream.MaxConns)
 	}
-	if c.Stock.Source == "redis" {
+	if c.Stock.Source == "redis" && hasGate(c, "check") {
 		fmt.Fprintf(w, "redis     %d pipelines a second while any SKU is asked for, whatever the traffic; none otherwise but a ping a second\n", int(time.Second/c.Stock.Refresh))
 	}
 	if reserves(c) {
