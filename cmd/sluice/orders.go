@@ -84,6 +84,10 @@ func openOrders(c *config.Config, memory *ledger.Memory, now func() int64, log *
 	return o, nil
 }
 
+// memoryLooks is how many orders a second are looked up in a ledger in memory though all is sold out, in case they are
+// a buyer's that comes again: each costs no call. So everybody hears that it is sold out, and not "busy".
+const memoryLooks = 100_000
+
 // events is how many changes of one SKU its stream keeps, about.
 const events = 100_000
 
@@ -119,6 +123,7 @@ func (o *orders) options(ctx context.Context) (ledger.DeskOptions, error) {
 		if len(options.Secret) == 0 {
 			options.Secret = ledger.NewSecret()
 		}
+		options.Looks = memoryLooks
 		return options, nil
 	}
 	if err := o.redis.Check(ctx); err != nil {
