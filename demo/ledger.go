@@ -45,9 +45,9 @@ func (r Report) ledgerRows() []row {
 	return []row{
 		{"ledger", count(l.Total), "units, in the gate's own books"},
 		{"  sold", count(l.Sold), "the shop has the order: equal to sold above"},
-		{"  held", count(l.Held), "taken, and nobody knows yet for whom"},
+		{"  held", count(l.Held), "taken, and not decided yet"},
 		{"  free", count(l.Free), "nobody's"},
-		{"given back", count(l.Released), "held, and no order came of it: for sale again"},
+		{"given back", count(l.Released), "held, and no order came of it: free again"},
 		{"asked after", count(l.Resolved), "orders whose answer was lost: the shop knew"},
 		{"sent twice", count(r.Shop.Again), "orders that came to the shop once more"},
 	}
