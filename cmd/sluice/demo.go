@@ -39,13 +39,13 @@ const demoSKU = "1001"
 func (d *demoCommand) Run() error {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	gated, err := d.sale(ctx, d.Gate)
+	gated, err := d.sale(ctx, true)
 	if err != nil {
 		return err
 	}
 	if d.WithoutGate && ctx.Err() == nil {
 		fmt.Println("\nthe same crowd at the bare shop:")
-		bare, err := d.sale(ctx, "")
+		bare, err := d.sale(ctx, false)
 		if err != nil {
 			return err
 		}
@@ -60,9 +60,9 @@ func (d *demoCommand) Run() error {
 	return gated.Err()
 }
 
-// sale opens a shop behind a gate, or without one where gate is "", lets the crowd in, and reports.
-func (d *demoCommand) sale(ctx context.Context, gate string) (demo.Report, error) {
-	units, err := newDemoStock(ctx, gate, d.Units)
+// sale opens a shop, with a gate or without, lets the crowd in, and reports.
+func (d *demoCommand) sale(ctx context.Context, withGate bool) (demo.Report, error) {
+	units, err := newDemoStock(ctx, withGate && d.Gate == "reserve", d.Units)
 	if err != nil {
 		return demo.Report{}, err
 	}
@@ -72,15 +72,15 @@ func (d *demoCommand) sale(ctx context.Context, gate string) (demo.Report, error
 	}
 	defer shop.Close()
 	crowd := demo.Crowd{Front: shop.Addr(), SKU: demoSKU, Shoppers: d.Shoppers, Patience: d.Patience}
-	var g *demoGate
-	if gate != "" {
+	if withGate {
+		var g *demoGate
 		if g, crowd.Front, err = d.openGate(shop, units); err != nil {
 			return demo.Report{}, err
 		}
 		defer g.stop()
 		crowd.Ledger = units.books(g.orders)
 		fmt.Printf("shop   http://%s  60 orders/s, 40 ms each, %d units\ngate   http://%s  %s\ncrowd  %d shoppers\n\n",
-			shop.Addr(), d.Units, crowd.Front, gate, d.Shoppers)
+			shop.Addr(), d.Units, crowd.Front, units.gate(), d.Shoppers)
 	}
 	report, err := crowd.Run(ctx, shop, os.Stdout)
 	if err != nil {
@@ -90,7 +90,7 @@ func (d *demoCommand) sale(ctx context.Context, gate string) (demo.Report, error
 	if _, err := report.WriteTo(os.Stdout); err != nil {
 		return report, err
 	}
-	if g != nil && d.Keep && ctx.Err() == nil {
+	if withGate && d.Keep && ctx.Err() == nil {
 		return report, keep(ctx, shop, units, crowd.Front)
 	}
 	return report, nil

@@ -13,9 +13,9 @@ import (
 // demoStock is where the units of a sale are: with the shop, or in the gate's ledger. The other one is nil.
 type demoStock struct{ trial }
 
-// newDemoStock puts units where the gate of that name expects them; where it is "" there is none, and the shop has them.
-func newDemoStock(ctx context.Context, gate string, units int64) (s demoStock, err error) {
-	if gate == "reserve" {
+// newDemoStock puts units where they are taken.
+func newDemoStock(ctx context.Context, reserve bool, units int64) (s demoStock, err error) {
+	if reserve {
 		s.ledger = ledger.NewMemory()
 		_, err = s.ledger.SetTotal(ctx, demoSKU, units, 1)
 		return s, err
