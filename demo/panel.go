@@ -39,7 +39,7 @@ func panel(r Report, colour bool) []string {
 		head = append(head, labelled("ledger", bar(units, l.Total, paint), fmt.Sprintf("%s free, %s held, %s sold", count(l.Free), count(l.Held), count(l.Sold))))
 	}
 	return append(head,
-		labelled("shoppers", bar(people, r.Shoppers, paint), fmt.Sprintf("%s bought, %s gone, %s trying", count(r.Bought), count(r.SoldOut), count(r.trying()))),
+		labelled("shoppers", bar(people, r.Shoppers, paint), fmt.Sprintf("%s bought, %s gone, %s trying", count(r.Bought+r.HadOne), count(r.SoldOut+r.TurnedAway), count(r.trying()))),
 		labelled("asked", bar(presses, r.Asked, paint), fmt.Sprintf("%s: %s admitted, %s refused", count(r.Asked), count(r.Admitted), count(r.RefusedInAll()))),
 		labelled("in shop", bar([]part{{r.Shop.InFlight, yellow, "█"}}, r.Shoppers, paint), fmt.Sprintf("%s now, %s at most", count(r.Shop.InFlight), count(r.Shop.HighestInFlight))),
 		fmt.Sprintf("  %-9s %s", "refused", reasons(r.Refused)),

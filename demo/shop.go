@@ -2,8 +2,9 @@
 // capacity, a crowd that wants to buy more than there is, and a report of what happened that has to add up.
 //
 // The shop counts its orders itself, apart from the stock, so that an oversold unit shows even when
-// the stock is wrong. The report tells what was seen and no more; Report.Err names the promise that
-// was broken.
+// the stock is wrong, and an order that the gate's ledger does not know, or knows in vain. Where the gate takes the
+// units a few orders go wrong on purpose: that is when books cease to balance. The report tells what was seen and no
+// more; Report.Err names the promise that was broken.
 //
 // It starts no gate and knows none of its packages: whoever calls it puts one between crowd and shop, or
 // not. It listens on loopback alone, keeps everything in memory, and is no benchmark: crowd,
