@@ -11,12 +11,13 @@ type Books struct {
 	Orders   int64 // written; each is one unit sold
 	Oversold int64 // orders beyond Units
 	Twice    int64 // users with more than one order
+	Again    int64 // requests with a serial that had come before; only where the gate sends serials
 
 	Received        int64 // requests for an order that came to the shop
 	InFlight        int64 // of these, inside the shop now
 	HighestInFlight int64
 
-	Took Percentiles // from a request's arrival in the shop to its end, the line included
+	Took Percentiles // from a request's arrival in the shop to its order, the line included
 }
 
 // books is the shop's own account of its orders. Who is buying (so that nobody buys twice) and what was written are
@@ -28,6 +29,7 @@ type books struct {
 	units   int64
 	buying  map[string]bool // users who have an order, or are about to
 	buyers  []string        // one entry an order, in the order in which they were written
+	serials serials
 	asked   int64
 	inside  int64
 	highest int64
@@ -69,6 +71,11 @@ func (b *books) abandon(user string) {
 func (b *books) write(user string) (id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.add(user)
+}
+
+// add writes the next order. mu is held.
+func (b *books) add(user string) (id string) {
 	b.buyers = append(b.buyers, user)
 	return fmt.Sprintf("D%06d", len(b.buyers))
 }
@@ -85,7 +92,7 @@ func (b *books) read() Books {
 	defer b.mu.Unlock()
 	orders := int64(len(b.buyers))
 	return Books{
-		Units: b.units, Orders: orders, Oversold: max(0, orders-b.units), Twice: repeated(b.buyers),
+		Units: b.units, Orders: orders, Oversold: max(0, orders-b.units), Twice: repeated(b.buyers), Again: b.serials.again,
 		Received: b.asked, InFlight: b.inside, HighestInFlight: b.highest, Took: took,
 	}
 }

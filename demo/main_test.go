@@ -2,6 +2,7 @@ package demo
 
 import (
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -74,6 +75,7 @@ func inFront(t *testing.T, shop *Shop, gate func(w http.ResponseWriter, r *http.
 	next := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: shop.Addr()})
 	idle := &http.Transport{}
 	next.Transport = idle
+	next.ErrorLog = log.New(io.Discard, "", 0)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { gate(w, r, next) }))
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close(); idle.CloseIdleConnections() })
 	return s.Listener.Addr().String()

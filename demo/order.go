@@ -19,28 +19,48 @@ var (
 	nobody   = answer{http.StatusUnauthorized, 40100, "open the product page first: it gives you a uid"}
 	notSold  = answer{http.StatusNotFound, 40400, "no such item"}
 	shutting = answer{http.StatusServiceUnavailable, 50300, "the shop is closing"}
+
+	// These are given behind gate = "reserve" alone.
+	stranger  = answer{http.StatusForbidden, 40300, "orders come through the gate, with a unit that it holds"}
+	declined  = answer{http.StatusPaymentRequired, 40200, "the payment was declined"}
+	cancelled = answer{http.StatusConflict, 40903, "this order was cancelled"}
+	fellOver  = answer{http.StatusInternalServerError, 50000, "something broke"}
 )
 
-// order stands in line, takes a unit, and writes the order down.
+// order answers one order. When its answer dawdles, the order itself is done, and nobody is in the shop any more.
 func (s *Shop) order(w http.ResponseWriter, r *http.Request) {
+	a, id, m := s.visit(r)
+	if m == dawdles {
+		s.dawdle(r.Context())
+	}
+	a.write(w, id)
+}
+
+// visit stands in line and writes an order down, where there is a unit for it.
+func (s *Shop) visit(r *http.Request) (a answer, id string, m mishap) {
 	came := time.Now()
 	s.books.enter()
 	defer s.books.leave()
-	user := userOf(r)
+	user, serial := userOf(r), s.reservedOrder(r)
 	switch {
 	case user == "":
-		nobody.write(w, "")
-		return
+		return nobody, "", none
 	case r.PathValue("sku") != s.SKU:
-		notSold.write(w, "")
-		return
-	case !s.wait(s.till.join(came)):
-		shutting.write(w, "")
-		return
+		return notSold, "", none
+	case s.Reserved && serial == "":
+		return stranger, "", none
+	case s.Reserved:
+		s.books.arrive(serial)
 	}
-	a, id := s.buy(user)
-	s.books.took.record(time.Since(came))
-	a.write(w, id)
+	if !s.wait(s.till.join(came)) {
+		return shutting, "", none
+	}
+	defer func() { s.books.took.record(time.Since(came)) }()
+	if s.Reserved {
+		return s.book(serial, user)
+	}
+	a, id = s.buy(user)
+	return a, id, none
 }
 
 // buy takes one unit for a user who has none yet. The stock decides, the books only write down.

@@ -24,20 +24,26 @@ type part struct {
 // columns of a bar.
 const barWidth = 24
 
-// panel draws a sale in six lines of at most 80 columns.
+// panel draws a sale in six lines of at most 80 columns, seven where the gate takes the units.
 func panel(r Report, colour bool) []string {
 	paint := painter(colour)
 	sold := []part{{min(r.Shop.Orders, r.Shop.Units), green, "█"}, {r.Shop.Oversold, red, "!"}}
 	people := []part{{r.Bought + r.HadOne, green, "█"}, {r.SoldOut + r.TurnedAway, grey, "▒"}, {r.GaveUp, red, "x"}, {r.trying(), yellow, "░"}}
 	presses := []part{{r.Admitted, green, "█"}, {r.RefusedInAll(), blue, "▒"}, {r.Failed(), red, "x"}, {r.underWay(), yellow, "░"}}
-	return []string{
+	head := []string{
 		paint("1", "  "+r.title()+", "+seconds(r.Took)),
 		labelled("sold", bar(sold, max(r.Shop.Units, r.Shop.Orders), paint), fmt.Sprintf("%s of %s", count(r.Shop.Orders), count(r.Shop.Units))),
-		labelled("shoppers", bar(people, r.Shoppers, paint), fmt.Sprintf("%s bought, %s gone, %s trying", count(r.Bought), count(r.SoldOut), count(r.trying()))),
+	}
+	if l := r.Ledger; l != nil {
+		units := []part{{l.Sold, green, "█"}, {l.Held, yellow, "░"}}
+		head = append(head, labelled("ledger", bar(units, l.Total, paint), fmt.Sprintf("%s free, %s held, %s sold", count(l.Free), count(l.Held), count(l.Sold))))
+	}
+	return append(head,
+		labelled("shoppers", bar(people, r.Shoppers, paint), fmt.Sprintf("%s bought, %s gone, %s trying", count(r.Bought+r.HadOne), count(r.SoldOut+r.TurnedAway), count(r.trying()))),
 		labelled("asked", bar(presses, r.Asked, paint), fmt.Sprintf("%s: %s admitted, %s refused", count(r.Asked), count(r.Admitted), count(r.RefusedInAll()))),
 		labelled("in shop", bar([]part{{r.Shop.InFlight, yellow, "█"}}, r.Shoppers, paint), fmt.Sprintf("%s now, %s at most", count(r.Shop.InFlight), count(r.Shop.HighestInFlight))),
 		fmt.Sprintf("  %-9s %s", "refused", reasons(r.Refused)),
-	}
+	)
 }
 
 func labelled(label, bar, text string) string { return fmt.Sprintf("  %-9s %s %s", label, bar, text) }

@@ -77,6 +77,10 @@ func (p *progress) show(r Report) {
 
 // plainLine is progress for logs and pipes.
 func plainLine(r Report) string {
-	return fmt.Sprintf("%s: sold %d of %d, oversold %d, asked %d, admitted %d, refused %d, failed %d, in the shop %d, still trying %d\n",
-		seconds(r.Took), r.Shop.Orders, r.Shop.Units, r.Shop.Oversold, r.Asked, r.Admitted, r.RefusedInAll(), r.Failed(), r.Shop.InFlight, r.trying())
+	ledger := ""
+	if l := r.Ledger; l != nil {
+		ledger = fmt.Sprintf(", ledger %d free %d held %d sold", l.Free, l.Held, l.Sold)
+	}
+	return fmt.Sprintf("%s: sold %d of %d, oversold %d%s, asked %d, admitted %d, refused %d, failed %d, in the shop %d, still trying %d\n",
+		seconds(r.Took), r.Shop.Orders, r.Shop.Units, r.Shop.Oversold, ledger, r.Asked, r.Admitted, r.RefusedInAll(), r.Failed(), r.Shop.InFlight, r.trying())
 }

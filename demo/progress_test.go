@@ -33,7 +33,7 @@ func TestPanelStaysWithin80Columns(t *testing.T) {
 	busy.Asked, busy.Admitted, busy.Shop.Oversold, busy.Shop.InFlight = 999_999, 999_999, 5, 3000
 	busy.Refused = nil
 	for reason := range meanings {
-		busy.Refused = append(busy.Refused, Refused{reason, 80_000})
+		busy.Refused = append(busy.Refused, Refused{reason, 60_000})
 	}
 	for _, r := range []Report{{}, {Shoppers: 1, Asked: 1}, sound(), busy} {
 		for _, line := range panel(r, true) {

@@ -18,6 +18,7 @@ const (
 	unknown                // the gate answered that it does not know what became of the order
 	broken                 // no connection, or one that broke before a whole answer
 	unanswered             // the shopper's time was up first
+	looked                 // no press: the gate told what became of one
 )
 
 // reply is what one press came to.
@@ -27,6 +28,8 @@ type reply struct {
 	status int
 	code   int           // the shop's own, when it answered with 409
 	wait   time.Duration // Retry-After; 0 = none
+	link   string        // where the gate tells what became of the order; "" = it named no place
+	state  string        // of an order that was looked up
 }
 
 // reasonHeader is how the gate signs its own answers.
@@ -43,6 +46,7 @@ func understand(resp *fasthttp.Response) reply {
 		if a.status == fasthttp.StatusBadGateway || a.status == fasthttp.StatusGatewayTimeout {
 			a.kind = unknown
 		}
+		a.link = statusLink(resp.Header.Peek("Link"))
 	} else if a.status == fasthttp.StatusConflict {
 		a.code = codeOf(resp.Body())
 	}
@@ -90,10 +94,15 @@ func readable(word []byte) string {
 }
 
 // settles tells whether the shopper goes home with this answer, and how. Who was told to come back, or heard nothing,
-// presses again: after an unknown outcome that is safe as well, since the shop sells one to each person.
+// presses again: after an unknown outcome that is safe as well, since it is the same order by its key, and the shop
+// sells one to each person.
 func (a reply) settles() (home ending, final bool) {
 	switch {
-	case a.kind == broken, a.kind == unknown, a.kind == unanswered:
+	case a.kind == broken, a.kind == unknown, a.kind == unanswered, a.reason == "in_progress":
+		return 0, false
+	case a.kind == looked:
+		return a.lookedUp()
+	case a.kind == admitted && a.status >= fasthttp.StatusInternalServerError:
 		return 0, false
 	case a.status == fasthttp.StatusTooManyRequests, a.status == fasthttp.StatusServiceUnavailable, a.wait > 0:
 		return 0, false
@@ -101,7 +110,7 @@ func (a reply) settles() (home ending, final bool) {
 		return bought, true
 	case a.reason == "sold_out", a.code == soldOut.code:
 		return toldSoldOut, true
-	case a.reason == "duplicate", a.code == already.code:
+	case a.reason == "duplicate", a.reason == "confirmed", a.code == already.code:
 		return hadOne, true
 	}
 	return turnedAway, true

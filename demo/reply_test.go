@@ -37,7 +37,12 @@ func TestAnswersDecideWhetherAShopperGoesHome(t *testing.T) {
 		{answerOf("409 Conflict", "", `{"code":40902}`), admitted, hadOne, true},
 		{answerOf("409 Conflict", "", `<html>`), admitted, turnedAway, true},
 		{answerOf("404 Not Found", "", ``), admitted, turnedAway, true},
+		{answerOf("402 Payment Required", "", `{"code":40200}`), admitted, turnedAway, true},
+		{answerOf("500 Internal Server Error", "", `{"code":50000}`), admitted, 0, false}, // there may be an order
 		{answerOf("503 Service Unavailable", "", ``), admitted, 0, false},
+		{answerOf("200 OK", "X-Sluice-Reason: confirmed\r\n", ``), refused, hadOne, true},
+		{answerOf("409 Conflict", "X-Sluice-Reason: in_progress\r\n", ``), refused, 0, false},
+		{answerOf("409 Conflict", "X-Sluice-Reason: released\r\n", ``), refused, turnedAway, true},
 		{answerOf("429 Too Many Requests", window, ``), refused, 0, false},
 		{answerOf("200 OK", window+"Retry-After: 1\r\n", `{"code":42900}`), refused, 0, false}, // an envelope
 		{answerOf("200 OK", gone, `{"code":40901}`), refused, toldSoldOut, true},
@@ -86,6 +91,7 @@ func TestReasonsOfAFrontAreBounded(t *testing.T) {
 func FuzzUnderstand(f *testing.F) {
 	f.Add([]byte(answerOf("429 Too Many Requests", "Retry-After: 2\r\nX-Sluice-Reason: window\r\n", "")))
 	f.Add([]byte(answerOf("409 Conflict", "", `{"code":40901}`)))
+	f.Add([]byte(answerOf("409 Conflict", "X-Sluice-Reason: in_progress\r\nLink: </.sluice/orders/a?sku=1>; rel=\"status\"\r\n", "")))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var resp fasthttp.Response
 		if resp.ReadLimitBody(bufio.NewReader(bytes.NewReader(raw)), maxAnswer) != nil {
@@ -97,6 +103,9 @@ func FuzzUnderstand(f *testing.F) {
 		}
 		if home, final := a.settles(); final && home == bought && a.kind != admitted {
 			t.Errorf("%q counts as an order that the shop never made", raw)
+		}
+		if strings.ContainsAny(a.link, " \r\n") || a.link != "" && a.link[0] != '/' {
+			t.Errorf("%q leads to %q", raw, a.link)
 		}
 	})
 }

@@ -23,7 +23,7 @@ type Report struct {
 	Shoppers   int64
 	Bought     int64 // were told their order
 	SoldOut    int64 // were told that nothing is left
-	HadOne     int64 // were told that they had bought before: by a press whose answer never came
+	HadOne     int64 // were told that they had bought before: by a press whose answer never came, or told nothing
 	TurnedAway int64 // had another final answer
 	GaveUp     int64 // were still waiting or trying when time was up
 
@@ -38,7 +38,10 @@ type Report struct {
 	Refusal Percentiles // refused presses, from sending to the whole answer; crowd and gate share this machine
 	Order   Percentiles // presses that bought, likewise
 
-	Shop Books
+	Looked int64 // questions what became of an order, where a press had told no outcome; no presses
+
+	Shop   Books
+	Ledger *Ledger // of the gate; nil = the shop takes the units itself
 }
 
 // RefusedInAll is the sum over all reasons.
@@ -63,7 +66,8 @@ func (r Report) underWay() int64 {
 }
 
 // Err names every promise that the sale broke, nil if there is none: a unit sold twice, a shopper who got two, an
-// order number that the shop does not know, or counts that do not add up.
+// order number that the shop does not know, an order that was sent twice, books that do not balance, or counts that do
+// not add up.
 func (r Report) Err() error {
 	var broken []error
 	complain := func(wrong bool, format string, args ...any) {
@@ -73,7 +77,10 @@ func (r Report) Err() error {
 	}
 	complain(r.Shop.Oversold != 0, "oversold %d: %d orders for %d units", r.Shop.Oversold, r.Shop.Orders, r.Shop.Units)
 	complain(r.Shop.Twice != 0, "sold twice: %d shoppers have more than one order", r.Shop.Twice)
-	complain(r.Bought > r.Shop.Orders, "lost orders: %d shoppers were told that they bought, the shop knows %d orders", r.Bought, r.Shop.Orders)
+	complain(r.Shop.Again != 0, "sent twice: %d orders came to the shop more than once", r.Shop.Again)
+	told := r.Bought + r.HadOne
+	complain(told > r.Shop.Orders, "lost orders: %d shoppers were told that they bought, the shop knows %d orders", told, r.Shop.Orders)
+	broken = append(broken, r.balance()...)
 	complain(r.underWay() != 0, "count presses: asked %d, but admitted %d + refused %d + failed %d", r.Asked, r.Admitted, r.RefusedInAll(), r.Failed())
 	complain(r.trying() != 0, "count shoppers: %d of %d are not accounted for", r.trying(), r.Shoppers)
 	return errors.Join(broken...)

@@ -2,8 +2,9 @@
 // capacity, a crowd that wants to buy more than there is, and a report of what happened that has to add up.
 //
 // The shop counts its orders itself, apart from the stock, so that an oversold unit shows even when
-// the stock is wrong. The report tells what was seen and no more; Report.Err names the promise that
-// was broken.
+// the stock is wrong, and an order that the gate's ledger does not know, or knows in vain. Where the gate takes the
+// units a few orders go wrong on purpose: that is when books cease to balance. The report tells what was seen and no
+// more; Report.Err names the promise that was broken.
 //
 // It starts no gate and knows none of its packages: whoever calls it puts one between crowd and shop, or
 // not. It listens on loopback alone, keeps everything in memory, and is no benchmark: crowd,
@@ -32,15 +33,20 @@ type Stock interface {
 type ShopOptions struct {
 	SKU   string
 	Units int64 // for sale in all; more orders than these are oversold
-	Stock Stock // holds Units before the first order
+	Stock Stock // holds Units before the first order; nil where Reserved
+
+	// Reserved says that the gate takes the units (gate = "reserve"): the shop refuses what does not come with one,
+	// books each order by its serial, once, and lets a few of a crowd's orders go wrong, as shops do.
+	Reserved bool
 
 	Rate    int           // orders that the shop completes in a second; 0 = 60
 	Service time.Duration // what one order takes at least; 0 = 40 ms
 }
 
 // Shop is a small shop on a loopback port of its own: a product page at /, orders at
-// /api/seckill/{sku}/order, and /healthz. It guards its stock as the shops do that stand behind gate =
-// "check": it takes the unit itself, once a user. It is safe for concurrent use.
+// /api/seckill/{sku}/order, and /healthz; where the gate reserves also /orders/by-serial/{serial}, which tells it whether
+// there is an order. Else the shop guards its stock as those do that stand behind gate = "check": it takes the unit
+// itself, once a user. It is safe for concurrent use.
 type Shop struct {
 	ShopOptions
 	pages    pages
@@ -55,8 +61,8 @@ type Shop struct {
 
 // OpenShop starts a shop. The caller closes it.
 func OpenShop(o ShopOptions) (*Shop, error) {
-	if o.SKU == "" || o.Stock == nil || o.Units < 0 || o.Rate < 0 || o.Service < 0 {
-		return nil, errors.New("open shop: it needs a SKU, a stock, and no negative units, rate or service")
+	if o.SKU == "" || (o.Stock == nil) != o.Reserved || o.Units < 0 || o.Rate < 0 || o.Service < 0 {
+		return nil, errors.New("open shop: it needs a SKU, either a stock or a gate that reserves, and no negative units, rate or service")
 	}
 	if o.Rate == 0 {
 		o.Rate = 60
@@ -89,6 +95,9 @@ func (s *Shop) doors() http.Handler {
 	doors.HandleFunc("GET /{$}", s.show)
 	doors.HandleFunc("POST /api/seckill/{sku}/order", s.order)
 	doors.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	if s.Reserved {
+		doors.HandleFunc("GET /orders/by-serial/{serial}", s.bySerial)
+	}
 	return doors
 }
 

@@ -169,6 +169,7 @@ func TestShopWithoutWhatItNeedsDoesNotOpen(t *testing.T) {
 	for name, spoil := range map[string]func(*ShopOptions){
 		"no SKU":         func(o *ShopOptions) { o.SKU = "" },
 		"no stock":       func(o *ShopOptions) { o.Stock = nil },
+		"two stocks":     func(o *ShopOptions) { o.Reserved = true },
 		"negative units": func(o *ShopOptions) { o.Units = -1 },
 		"negative rate":  func(o *ShopOptions) { o.Rate = -1 },
 	} {

@@ -4,13 +4,18 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
-// shopper is one person with one button. It presses again while it is told to, or hears nothing; it goes home when the
-// answer is final, or when its patience, the context, ends.
+// shopper is one person with one button. It presses again while it is told to, or hears nothing; where the gate names
+// a place that tells what became of the order, it looks there instead. It goes home when the answer is final, or when
+// its patience, the context, ends.
 type shopper struct {
 	front   string
+	number  int           // in the crowd
 	request []byte        // as it goes on the wire; always the same
+	link    string        // where to look what became of the order; "" = press
 	comes   time.Duration // after the start of the sale
 	polite  bool          // comes back when Retry-After says; the others press again at once
 	dice    *rand.Rand
@@ -30,7 +35,7 @@ func (s *shopper) shop(ctx context.Context) {
 			s.tally.leave(gaveUp)
 			return
 		}
-		a := s.press(ctx)
+		a := s.act(ctx)
 		if home, final := a.settles(); final {
 			s.tally.leave(home)
 			return
@@ -39,17 +44,43 @@ func (s *shopper) shop(ctx context.Context) {
 	}
 }
 
+// act looks, or presses.
+func (s *shopper) act(ctx context.Context) reply {
+	if s.link != "" {
+		return s.look(ctx)
+	}
+	a := s.press(ctx)
+	s.link = a.link
+	return a
+}
+
 // press asks once and counts what came of it, and how long that took from the first byte sent to the whole answer.
 func (s *shopper) press(ctx context.Context) reply {
 	s.tally.ask()
-	if !s.connect(ctx) {
-		a := lost(ctx)
-		s.tally.count(a, 0)
-		return a
-	}
+	s.connect(ctx)
 	begin := time.Now()
-	a, reusable := s.line.exchange(ctx, s.request)
+	a := s.send(ctx, s.request, understand)
 	s.tally.count(a, time.Since(begin))
+	return a
+}
+
+// look asks once what became of the order. Where nobody knows of one, the next act is a press again.
+func (s *shopper) look(ctx context.Context) reply {
+	s.tally.look()
+	s.connect(ctx)
+	a := s.send(ctx, lookRequest(s.front, s.link, s.number), understandState)
+	if a.state == "none" {
+		s.link = ""
+	}
+	return a
+}
+
+// send has one request answered, on the connection that connect has made.
+func (s *shopper) send(ctx context.Context, request []byte, understood func(*fasthttp.Response) reply) reply {
+	if s.line == nil {
+		return lost(ctx)
+	}
+	a, reusable := s.line.exchange(ctx, request, understood)
 	if !reusable {
 		s.line.close()
 		s.line = nil
@@ -57,12 +88,11 @@ func (s *shopper) press(ctx context.Context) reply {
 	return a
 }
 
-// connect reports whether there is a connection, a new one if need be.
-func (s *shopper) connect(ctx context.Context) bool {
+// connect makes a connection if there is none; where that fails, there is still none.
+func (s *shopper) connect(ctx context.Context) {
 	if s.line == nil {
 		s.line, _ = dial(ctx, s.front) // nil with an error
 	}
-	return s.line != nil
 }
 
 // Between two presses of somebody who does not care what the answer said.

@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -27,6 +28,9 @@ var meanings = map[string]string{
 	"no_upstream":   "the shop cannot be reached; nothing was sent",
 	"shutting_down": "the gate is closing",
 	"duplicate":     "has bought before",
+	"in_progress":   "this very order is under way: look it up",
+	"confirmed":     "this very order is placed: told once more",
+	"released":      "this very order was given back: final",
 }
 
 // rows is the report in the order in which it is read.
@@ -50,8 +54,9 @@ func (r Report) rows() []row {
 		row{"    unanswered", count(r.Unanswered), "still waiting when time was up"},
 		row{"    broken", count(r.Broken), "no connection, or it broke"},
 		row{"    unknown", count(r.Unknown), "the gate cannot tell what became of it"},
+		row{"looked up", count(r.Looked), "asked the gate what became of their order"},
 	)
-	return append(withoutZeros(rows), append(r.shopRows(), r.timeRows()...)...)
+	return slices.Concat(withoutZeros(rows), r.shopRows(), r.ledgerRows(), r.timeRows())
 }
 
 // withoutZeros leaves out what did not happen, but for the sums that everybody looks for.

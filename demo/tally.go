@@ -28,6 +28,7 @@ type tally struct {
 
 	mu      sync.Mutex
 	asked   int64
+	looked  int64
 	kinds   [unanswered + 1]int64
 	reasons map[string]int64
 	home    [numEndings]int64
@@ -42,6 +43,13 @@ func (t *tally) ask() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.asked++
+}
+
+// look counts a question what became of an order.
+func (t *tally) look() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.looked++
 }
 
 // count counts what a press came to after took.
@@ -74,7 +82,7 @@ func (t *tally) read() Report {
 	r := Report{Order: t.orders.percentiles(), Refusal: t.refusals.percentiles()}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r.Asked, r.Admitted = t.asked, t.kinds[admitted]
+	r.Asked, r.Looked, r.Admitted = t.asked, t.looked, t.kinds[admitted]
 	r.Unknown, r.Broken, r.Unanswered = t.kinds[unknown], t.kinds[broken], t.kinds[unanswered]
 	r.Bought, r.SoldOut, r.HadOne = t.home[bought], t.home[toldSoldOut], t.home[hadOne]
 	r.TurnedAway, r.GaveUp = t.home[turnedAway], t.home[gaveUp]

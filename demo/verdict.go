@@ -20,6 +20,7 @@ func (r Report) verdict() string {
 		fmt.Fprintf(&b, "All %s went to the shop, up to %s at once;\n", count(r.Shop.Received), count(r.Shop.HighestInFlight))
 		fmt.Fprintf(&b, "after %s %s shoppers had no answer yet.\n", seconds(r.Took), count(r.GaveUp))
 	}
+	b.WriteString(r.settled())
 	if err := r.Err(); err != nil {
 		fmt.Fprintf(&b, "BROKEN: %s\n", strings.ReplaceAll(err.Error(), "\n", "\nBROKEN: "))
 	}

@@ -134,6 +134,7 @@ func TestExitCodesTellFailureFromMisuse(t *testing.T) {
 		{"demo --shoppers=0", 2, "--shoppers"},
 		{"demo --units=-1", 2, "--units"},
 		{"demo --patience=0s", 2, "--patience"},
+		{"demo --gate=pass", 2, "--gate"},
 	} {
 		s := run(t, "", strings.Fields(c.args)...)
 		if s.code != c.code || !strings.Contains(s.complaint, c.complaint) {

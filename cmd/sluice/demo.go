@@ -3,24 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
-	"net"
 	"os"
 	"os/signal"
-	"sync/atomic"
 	"syscall"
 	"time"
 
-	"sluice/config"
 	"sluice/demo"
-	"sluice/stockgate"
 )
 
 type demoCommand struct {
 	Shoppers    int           `default:"2000" help:"How many want it."`
 	Units       int64         `default:"100" help:"How many there are."`
 	Patience    time.Duration `default:"20s" help:"When the last shopper goes home."`
+	Gate        string        `default:"reserve" enum:"reserve,check" help:"Who takes the units: the gate before it forwards (reserve), or the shop (check)."`
 	WithoutGate bool          `help:"Then the same crowd at the bare shop, and both side by side."`
 	Keep        bool          `help:"Leave shop and gate running for a browser, until Ctrl-C."`
 	Listen      string        `default:"127.0.0.1:0" help:"Where the gate listens; any free port by default." placeholder:"127.0.0.1:8080"`
@@ -40,39 +35,6 @@ func (d *demoCommand) Validate() error {
 }
 
 const demoSKU = "1001"
-
-// demoConfig is a gate in front of a shop that completes 60 orders a second, each in 40 ms: more than 60/s × 40 ms =
-// 2.4 inside the shop at a time (Little's law) would only wait there. The crowd tells its addresses by
-// X-Forwarded-For, since all of it really comes from this machine.
-const demoConfig = `
-[server]
-listen = [%q]
-trusted_proxies = ["127.0.0.0/8"]
-shutdown_delay = "0s"
-shutdown_timeout = "5s"
-[upstream]
-targets = ["http://%s"]
-[limits.concurrency]
-max_in_flight = 4
-max_queue = 16
-queue_timeout = "500ms"
-[[route]]
-name = "order"
-match = "POST /api/seckill/{sku}/order"
-gate = "check"
-sku = "$path_sku"
-user = "$cookie_uid"
-[[route]]
-name = "pages"
-match = "/"
-gate = "pass"
-[stock]
-source = "memory"
-[admin]
-listen = ""
-[ops]
-listen = %q
-`
 
 func (d *demoCommand) Run() error {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -100,26 +62,27 @@ func (d *demoCommand) Run() error {
 
 // sale opens a shop, with a gate or without, lets the crowd in, and reports.
 func (d *demoCommand) sale(ctx context.Context, withGate bool) (demo.Report, error) {
-	stock := stockgate.NewMemory()
-	if err := stock.Set(ctx, demoSKU, d.Units); err != nil {
+	units, err := newDemoStock(ctx, withGate && d.Gate == "reserve", d.Units)
+	if err != nil {
 		return demo.Report{}, err
 	}
-	shop, err := demo.OpenShop(demo.ShopOptions{SKU: demoSKU, Units: d.Units, Stock: stock})
+	shop, err := demo.OpenShop(units.shopOptions(d.Units))
 	if err != nil {
 		return demo.Report{}, err
 	}
 	defer shop.Close()
-	front := shop.Addr()
+	crowd := demo.Crowd{Front: shop.Addr(), SKU: demoSKU, Shoppers: d.Shoppers, Patience: d.Patience}
 	if withGate {
-		g, address, err := d.openGate(shop, stock)
-		if err != nil {
+		var g *demoGate
+		if g, crowd.Front, err = d.openGate(shop, units); err != nil {
 			return demo.Report{}, err
 		}
 		defer g.stop()
-		front = address
-		fmt.Printf("shop   http://%s  60 orders/s, 40 ms each, %d units\ngate   http://%s\ncrowd  %d shoppers\n\n", shop.Addr(), d.Units, front, d.Shoppers)
+		crowd.Ledger = units.books(g.orders)
+		fmt.Printf("shop   http://%s  60 orders/s, 40 ms each, %d units\ngate   http://%s  %s\ncrowd  %d shoppers\n\n",
+			shop.Addr(), d.Units, crowd.Front, units.gate(), d.Shoppers)
 	}
-	report, err := demo.Crowd{Front: front, SKU: demoSKU, Shoppers: d.Shoppers, Patience: d.Patience}.Run(ctx, shop, os.Stdout)
+	report, err := crowd.Run(ctx, shop, os.Stdout)
 	if err != nil {
 		return report, err
 	}
@@ -128,62 +91,19 @@ func (d *demoCommand) sale(ctx context.Context, withGate bool) (demo.Report, err
 		return report, err
 	}
 	if withGate && d.Keep && ctx.Err() == nil {
-		return report, d.keep(ctx, shop, stock, front)
+		return report, keep(ctx, shop, units, crowd.Front)
 	}
 	return report, nil
 }
 
 // keep puts ten more on the shelf for whoever looks in with a browser.
-func (d *demoCommand) keep(ctx context.Context, shop *demo.Shop, stock *stockgate.Memory, front string) error {
+func keep(ctx context.Context, shop *demo.Shop, units demoStock, front string) error {
 	const more = 10
 	shop.Restock(more)
-	if _, err := stock.Add(ctx, demoSKU, more); err != nil {
+	if err := units.add(ctx, more); err != nil {
 		return err
 	}
 	fmt.Printf("\n%d more units are for sale: open http://%s/ in a browser. Ctrl-C ends it.\n", more, front)
 	<-ctx.Done()
 	return nil
-}
-
-// demoGate is a gate that listens.
-type demoGate struct {
-	*gate
-	side aside
-}
-
-func (d *demoCommand) openGate(shop *demo.Shop, stock *stockgate.Memory) (*demoGate, string, error) {
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	ln, err := net.Listen("tcp", d.Listen)
-	if err != nil {
-		return nil, "", fmt.Errorf("--listen: %w", err)
-	}
-	c, err := config.Parse("demo", fmt.Appendf(nil, demoConfig, ln.Addr(), shop.Addr(), ""), noEnvironment)
-	if err != nil {
-		return nil, "", err
-	}
-	g, err := newGate(c, trial{shop: stock}, log)
-	if err != nil {
-		return nil, "", err
-	}
-	var draining atomic.Bool
-	side, err := g.listenAside(&draining, false, log)
-	if err != nil {
-		return nil, "", err
-	}
-	go func(ln net.Listener) { _ = g.server.Serve(ln) }(ln) // ends with stop
-	return &demoGate{g, side}, reachable(ln.Addr()), nil
-}
-
-// reachable is an address that a browser can open, also where every interface is listened on.
-func reachable(at net.Addr) string {
-	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		return fmt.Sprintf("127.0.0.1:%d", tcp.Port)
-	}
-	return at.String()
-}
-
-func (g *demoGate) stop() {
-	g.side.close()
-	g.drain(g.config.Server.ShutdownTimeout)
-	g.close()
 }

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync/atomic"
+
+	"sluice/config"
+	"sluice/demo"
+)
+
+// demoConfig is a gate in front of a shop that completes 60 orders a second, each in 40 ms: more than 60/s × 40 ms =
+// 2.4 inside the shop at a time (Little's law) would only wait there. The crowd tells its addresses by
+// X-Forwarded-For, since all of it really comes from this machine. Where the gate reserves, the shop is asked about what
+// is unknown, and has cancelled what it does not know.
+const demoConfig = `
+[server]
+listen = [%q]
+trusted_proxies = ["127.0.0.0/8"]
+shutdown_delay = "0s"
+shutdown_timeout = "5s"
+[upstream]
+targets = ["http://%s"]
+response_timeout = "1s"
+[limits.concurrency]
+max_in_flight = 4
+max_queue = 16
+queue_timeout = "500ms"
+[[route]]
+name = "order"
+match = "POST /api/seckill/{sku}/order"
+gate = %q
+sku = "$path_sku"
+user = "$cookie_uid"
+[[route]]
+name = "pages"
+match = "/"
+gate = "pass"
+[stock]
+source = "memory"
+[admin]
+listen = ""
+[ops]
+listen = %q
+[stock.reserve]
+status_url = "http://%s/orders/by-serial/{serial}"
+fence = "cancel"
+`
+
+// demoGate is a gate that listens.
+type demoGate struct {
+	*gate
+	side aside
+}
+
+func (d *demoCommand) openGate(shop *demo.Shop, units demoStock) (*demoGate, string, error) {
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	ln, err := net.Listen("tcp", d.Listen)
+	if err != nil {
+		return nil, "", fmt.Errorf("--listen: %w", err)
+	}
+	c, err := config.Parse("demo", fmt.Appendf(nil, demoConfig, ln.Addr(), shop.Addr(), units.gate(), "", shop.Addr()), noEnvironment)
+	if err != nil {
+		return nil, "", err
+	}
+	g, err := newGate(c, units.trial, log)
+	if err != nil {
+		return nil, "", err
+	}
+	var draining atomic.Bool
+	side, err := g.listenAside(&draining, false, log)
+	if err != nil {
+		return nil, "", err
+	}
+	go func(ln net.Listener) { _ = g.server.Serve(ln) }(ln) // ends with stop
+	return &demoGate{g, side}, reachable(ln.Addr()), nil
+}
+
+// reachable is an address that a browser can open, also where every interface is listened on.
+func reachable(at net.Addr) string {
+	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return fmt.Sprintf("127.0.0.1:%d", tcp.Port)
+	}
+	return at.String()
+}
+
+func (g *demoGate) stop() {
+	g.side.close()
+	g.drain(g.config.Server.ShutdownTimeout)
+	g.close()
+}

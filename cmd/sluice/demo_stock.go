@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/demo"
+	"sluice/stockgate"
+	"sluice/stockgate/ledger"
+)
+
+// demoStock is where the units of a sale are: with the shop, or in the gate's ledger. The other one is nil.
+type demoStock struct{ trial }
+
+// newDemoStock puts units where they are taken.
+func newDemoStock(ctx context.Context, reserve bool, units int64) (s demoStock, err error) {
+	if reserve {
+		s.ledger = ledger.NewMemory()
+		_, err = s.ledger.SetTotal(ctx, demoSKU, units, 1)
+		return s, err
+	}
+	s.shop = stockgate.NewMemory()
+	return s, s.shop.Set(ctx, demoSKU, units)
+}
+
+// gate is the rung that the order route stands on.
+func (s demoStock) gate() string {
+	if s.ledger != nil {
+		return "reserve"
+	}
+	return "check"
+}
+
+// shopOptions are those of a shop that sells units.
+func (s demoStock) shopOptions(units int64) demo.ShopOptions {
+	o := demo.ShopOptions{SKU: demoSKU, Units: units, Reserved: s.ledger != nil}
+	if s.shop != nil {
+		o.Stock = s.shop
+	}
+	return o
+}
+
+// add puts n more units up for sale.
+func (s demoStock) add(ctx context.Context, n int64) error {
+	if s.ledger == nil {
+		_, err := s.shop.Add(ctx, demoSKU, n)
+		return err
+	}
+	now, _, err := s.ledger.Look(ctx, demoSKU)
+	if err != nil {
+		return err
+	}
+	_, err = s.ledger.SetTotal(ctx, demoSKU, now.Total+n, now.Limit)
+	return err
+}
+
+// books tell what the ledger says, and what the desk in front of it has counted; nil without a ledger.
+func (s demoStock) books(orders *orders) func() demo.Ledger {
+	if s.ledger == nil {
+		return nil
+	}
+	counted := prometheus.NewRegistry()
+	counted.MustRegister(orders)
+	return func() demo.Ledger {
+		now, _, err := s.ledger.Look(context.Background(), demoSKU)
+		if err != nil {
+			panic("BUG: a ledger in memory cannot be read: " + err.Error())
+		}
+		return demo.Ledger{
+			Total: now.Total, Free: now.Free, Held: now.Held, Sold: now.Sold,
+			Released: total(counted, "sluice_reservations_total", "event", "released"),
+			Resolved: total(counted, "sluice_resolver_outcomes_total", "outcome", "confirmed"),
+		}
+	}
+}
+
+// total sums what a counter has counted under one value of a label.
+func total(from prometheus.Gatherer, name, label, value string) (sum int64) {
+	families, err := from.Gather()
+	if err != nil {
+		panic("BUG: our own metrics contradict each other: " + err.Error())
+	}
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			for _, pair := range m.GetLabel() {
+				if pair.GetName() == label && pair.GetValue() == value {
+					sum += int64(m.GetCounter().GetValue())
+				}
+			}
+		}
+	}
+	return sum
+}

@@ -1,0 +1,56 @@
+package demo
+
+// serials are the orders by the name that the gate gave them. The zero value knows none.
+type serials struct {
+	came      map[string]bool
+	again     int64
+	orders    map[string]string // serial to the order's number
+	cancelled map[string]bool
+}
+
+// arrive notes that a request with this serial has come. An order is sent at most once: a second one counts.
+func (b *books) arrive(serial string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.serials.came[serial] {
+		b.serials.again++
+	}
+	mark(&b.serials.came, serial)
+}
+
+// place writes the order of a serial down and gives its number; the same one when it is there already. It reports
+// false when the serial was cancelled before.
+func (b *books) place(serial, user string) (id string, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.serials.cancelled[serial] {
+		return "", false
+	}
+	if id, ok := b.serials.orders[serial]; ok {
+		return id, true
+	}
+	if b.serials.orders == nil {
+		b.serials.orders = map[string]string{}
+	}
+	id = b.add(user)
+	b.serials.orders[serial] = id
+	return id, true
+}
+
+// find gives the number of a serial's order. A serial without one is cancelled by the question: whoever heard that
+// there is no order may rely on it.
+func (b *books) find(serial string) (id string, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if id, ok = b.serials.orders[serial]; !ok {
+		mark(&b.serials.cancelled, serial)
+	}
+	return id, ok
+}
+
+func mark(set *map[string]bool, serial string) {
+	if *set == nil {
+		*set = map[string]bool{}
+	}
+	(*set)[serial] = true
+}
