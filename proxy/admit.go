@@ -38,7 +38,7 @@ func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
 	}
 	r.placed = true
 	if r.route.stocked() {
-		if reason := p.stock.Enter(p.clock(), r.sku); reason != Admitted {
+		if reason := p.stock.Enter(p.clock(), r.sku, r.user); reason != Admitted {
 			return reason, 0
 		}
 		r.admitted = true
