@@ -16,6 +16,9 @@ type checkCommand struct {
 
 func (k *checkCommand) Run() error {
 	c, err := config.Load(k.File, os.LookupEnv, compiles)
+	if err == nil && c.Stock.Source == "redis" {
+		_, err = shopLayout(c)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return errSaid
