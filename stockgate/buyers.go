@@ -3,7 +3,6 @@ package stockgate
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 )
 
@@ -27,7 +26,7 @@ type buyers struct {
 	wait time.Duration
 
 	queue  chan *question
-	pool   sync.Pool
+	spare  chan *question
 	faults faults
 	done   chan struct{} // closed when run has returned
 
@@ -36,7 +35,7 @@ type buyers struct {
 	asked  []Buyer
 }
 
-// question is one buyer's, from the pool and back to it. Who stops waiting leaves it to the goroutine.
+// question is one buyer's, kept for the next one once it is answered. Who stops waiting leaves it to the goroutine.
 type question struct {
 	sku    string
 	user   []byte // a copy: the request's own bytes may be gone before the answer is there
@@ -54,34 +53,49 @@ const (
 )
 
 func newBuyers(ask func(context.Context, []Buyer) error, wait time.Duration, log *slog.Logger) *buyers {
-	b := &buyers{
+	return &buyers{
 		ask:    ask,
 		wait:   wait,
 		queue:  make(chan *question, maxAsking),
+		spare:  make(chan *question, askedAtOnce),
 		faults: faults{named: make(map[string]bool), log: log},
 		done:   make(chan struct{}),
 	}
-	b.pool.New = func() any {
+}
+
+// question returns one that nobody uses.
+func (b *buyers) question() *question {
+	select {
+	case q := <-b.spare:
+		return q
+	default:
 		return &question{answer: make(chan membership, 1), timer: time.NewTimer(time.Hour)}
 	}
-	return b
+}
+
+// keep takes one back that is answered, or was never asked.
+func (b *buyers) keep(q *question) {
+	q.timer.Stop()
+	select {
+	case b.spare <- q:
+	default:
+	}
 }
 
 // find waits for the answer about one user, at most for the gate's bound.
 func (b *buyers) find(sku string, user []byte) membership {
-	q := b.pool.Get().(*question)
+	q := b.question()
 	q.sku, q.user = sku, append(q.user[:0], user...)
 	select {
 	case b.queue <- q:
 	default:
-		b.pool.Put(q)
+		b.keep(q)
 		return undetermined
 	}
 	q.timer.Reset(b.wait)
 	select {
 	case found := <-q.answer:
-		q.timer.Stop()
-		b.pool.Put(q)
+		b.keep(q)
 		return found
 	case <-q.timer.C:
 	case <-b.done:
