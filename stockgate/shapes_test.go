@@ -211,3 +211,21 @@ func TestListOfStockFindsPartsOfSKUs(t *testing.T) {
 		t.Fatalf("other SKUs exist: %s", got)
 	}
 }
+
+func TestKeyThatMayNotBeReadIsAFaultOfItsSKUAlone(t *testing.T) {
+	server := redistest.Start(t)
+	s := dial(t, server, layout.Options{Type: layout.CounterUsers, Key: "stock:$sku", UsersKey: "uids:$sku"})
+	setUp(t, server, "SET stock:x 5", "SET stock:y 5", "SADD uids:x 7")
+	check(t, server.Client.Do(t.Context(), "ACL", "SETUSER", "default", "resetkeys", "~stock:x").Err())
+	if r := readOne(t, s, "x"); r != reading(5) {
+		t.Errorf("a key that may be read: %+v", r)
+	}
+	if r := readOne(t, s, "y"); r.Fault == nil || !strings.Contains(r.Fault.Error(), "NOPERM") || !s.metrics.up.Load() {
+		t.Errorf("a key that may not be read: %+v; Redis is there: %v", r, s.metrics.up.Load())
+	}
+	all := []Buyer{{SKU: "x", User: []byte("7")}}
+	check(t, s.Bought(t.Context(), all))
+	if all[0].Fault == nil || all[0].Bought {
+		t.Errorf("a set that may not be read: %+v", all[0])
+	}
+}

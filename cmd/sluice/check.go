@@ -45,6 +45,7 @@ func arithmetic(w io.Writer, c *config.Config) {
 	if c.Stock.Source == "redis" {
 		fmt.Fprintf(w, "redis     %d pipelines a second while any SKU is asked for, whatever the traffic; none otherwise but a ping a second\n", int(time.Second/c.Stock.Refresh))
 	}
+	tellLayout(w, c)
 	perIP := c.Limits.Connection.MaxOpenPerIP
 	fmt.Fprintf(w, "addresses at most %d connections of one address: shoppers behind one NAT share them\n", perIP)
 	if len(c.Server.TrustedProxies) == 0 {
