@@ -163,24 +163,30 @@ func TestWhoComesDuringARoundTripSharesTheNext(t *testing.T) {
 func TestWaitForABuyerIsBoundedAndALateAnswerGoesToNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
+		var users []string
 		o := options()
 		o.Wait = 100 * time.Millisecond
 		g := asking(t, o, func(_ context.Context, all []Buyer) error {
 			<-answer
 			for i := range all {
-				all[i].Bought = string(all[i].User) == "old"
+				users = append(users, string(all[i].User))
+				all[i].Bought = users[len(users)-1] == "old"
 			}
 			return nil
 		})
-		began := time.Now()
-		if got := g.Enter(o.Now(), []byte("1001"), []byte("old")); got != proxy.StockError {
+		began, user := time.Now(), []byte("old")
+		if got := g.Enter(o.Now(), []byte("1001"), user); got != proxy.StockError {
 			t.Errorf("an answer that does not come: %v", got)
 		}
 		if waited := time.Since(began); waited != o.Wait {
 			t.Errorf("waited %v, want %v", waited, o.Wait)
 		}
+		copy(user, "own") // the request's bytes are another's now
 		close(answer)
 		synctest.Wait()
+		if fmt.Sprint(users) != "[old]" {
+			t.Errorf("asked for %q", users)
+		}
 		if got := g.Enter(o.Now(), []byte("1001"), []byte("new")); got != proxy.Admitted {
 			t.Errorf("the next one: %v", got)
 		}
@@ -188,17 +194,33 @@ func TestWaitForABuyerIsBoundedAndALateAnswerGoesToNobody(t *testing.T) {
 }
 
 func TestNobodyIsAskedForWhileTheSourceIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options()
+		o.AllowOnError = true
+		asked := 0
+		g := asking(t, o, func(context.Context, []Buyer) error { asked++; return nil })
+		g.sampler.health.note(1, errors.New("gone")) // no time passes: nobody finds it again
+		if got := g.Enter(o.Now(), []byte("1001"), []byte("7")); got != proxy.Admitted || g.fallbacks.allowed.Load() != 1 {
+			t.Errorf("enter: %v, decided by on_error %d times", got, g.fallbacks.allowed.Load())
+		}
+		synctest.Wait()
+		if asked != 0 {
+			t.Errorf("asked %d times", asked)
+		}
+	})
+}
+
+func TestStockThatIsDecidedByOnErrorIsNotAskedForBuyers(t *testing.T) {
+	server := redistest.Start(t)
 	o := options()
 	o.AllowOnError = true
-	asked := 0
-	g := asking(t, o, func(context.Context, []Buyer) error { asked++; return nil })
-	g.Close()
-	g.sampler.health.note(1, errors.New("gone"))
-	if got := g.Enter(o.Now(), []byte("1001"), []byte("7")); got != proxy.Admitted || g.fallbacks.allowed.Load() != 1 {
+	g, _ := withBuyers(t, server, o)
+	setUp(t, server, "SET {x}:stock many", "SADD {x}:uids 7")
+	if got := g.Enter(o.Now(), []byte("x"), []byte("7")); got != proxy.Admitted || g.fallbacks.allowed.Load() != 1 {
 		t.Errorf("enter: %v, decided by on_error %d times", got, g.fallbacks.allowed.Load())
 	}
-	if asked != 0 {
-		t.Errorf("asked %d times", asked)
+	if n := server.Calls("sismember"); n != 0 {
+		t.Errorf("%d looks at the buyers", n)
 	}
 }
 

@@ -114,6 +114,18 @@ func TestScriptGetsAllKeysThatAreConfigured(t *testing.T) {
 	}
 }
 
+func TestScriptAndStatusMustBothSayOnSale(t *testing.T) {
+	server := redistest.Start(t)
+	setUp(t, server, "SET on:x 1", "SET on:y 0", "SET on:z 1")
+	s := dial(t, server, layout.Options{Type: layout.Script, Key: "$sku", StatusKey: "on:$sku", StatusOpen: []string{"1"},
+		Script: "return {5, ARGV[1] == 'z' and 0 or 1}"})
+	for sku, want := range map[string]bool{"x": true, "y": false, "z": false} {
+		if r := readOne(t, s, sku); r.OnSale != want || r.Left != 5 {
+			t.Errorf("%s: read %+v, want on sale: %v", sku, r, want)
+		}
+	}
+}
+
 // A Redis before 7 knows no EVALSHA_RO.
 func TestOlderRedisRunsTheScriptToo(t *testing.T) {
 	server := redistest.Start(t, "--rename-command", "EVALSHA_RO", "")
