@@ -127,14 +127,8 @@ wait_replicas = 1`,
 :4: stock.redis.addresses: not available yet (this version serves one address)
 :5: stock.redis.wait_replicas: not available yet (this version serves 0)`},
 	{`[stock.layout]
-type = "script"
-script_file = "a.lua"
-users_key = "u:$sku"
 driver = "x"`,
-		`:2: stock.layout.type: not available yet (this version serves "counter", "hash_sold" or "hash_left")
-:3: stock.layout.script_file: not available yet (this version serves "")
-:4: stock.layout.users_key: not available yet (this version serves "")
-:5: stock.layout.driver: not available yet (this version serves "")`},
+		`:2: stock.layout.driver: not available yet (this version serves "")`},
 	{`[stock.reserve]
 per_user = 2
 hold = "1m"
@@ -201,8 +195,7 @@ sold_out_on = {}
 [stock.layout]
 type = "counter_users"`,
 		`:2: stock.sold_out_on: names no answer; write status, or json and values
-:3: stock.layout.users_key: is empty; write a value
-:4: stock.layout.type: not available yet (this version serves "counter", "hash_sold" or "hash_left")`},
+:3: stock.layout.users_key: is empty; write a value`},
 	{`[stock.layout]
 type = "hash_left"
 left_field = ""
@@ -211,8 +204,29 @@ users_key = "users"`,
 :4: stock.layout.users_key: "users" has no $sku: all SKUs would share it; write it like "seckill:stock:$sku"`},
 	{`[stock.layout]
 type = "script"`,
-		`:1: stock.layout.script_file: is empty; write a value
-:2: stock.layout.type: not available yet (this version serves "counter", "hash_sold" or "hash_left")`},
+		`:1: stock.layout.script_file: is empty; write a value`},
+	{`[stock.layout]
+type = "script"
+script_file = "testdata/none"`,
+		`:3: stock.layout.script_file: open testdata/none: no such file or directory; write the path of a file that sluice may read`},
+	{`[stock.layout]
+type = "script"
+script_file = "testdata/empty"`,
+		`:3: stock.layout.script_file: testdata/empty is empty; write the script into it`},
+	{`[stock.layout]
+script_file = "testdata/two_lines"`,
+		`:2: stock.layout.script_file: is read with type "script", but type is "counter"; write that, or drop this`},
+	{`[stock]
+source = "redis"
+[stock.layout]
+users_key = "users:$sku_1:$sku_4"
+[[route]]
+name = "a"
+match = "/a/{sku}"
+gate = "check"
+sku = "$path_sku"`,
+		`:4: stock.layout.users_key: $sku_4 is not known; did you mean $sku_1?
+:5: route[1].user: is missing: stock.layout.users_key knows who has bought; write where the user is found, like "$cookie_uid"`},
 	{`[stock.reserve]
 confirm_json = { path = "code" }`,
 		`:2: stock.reserve.confirm_json: path and values belong together; write both`},

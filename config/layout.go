@@ -5,18 +5,19 @@ import "strings"
 // Layout is how the shop keeps its stock in Redis.
 type Layout struct {
 	Type        string   `toml:"type"`        // "counter" "hash_sold" "hash_left" "counter_users" "list" "script"
-	Key         string   `toml:"key"`         // a template with $sku
+	Key         string   `toml:"key"`         // a template with $sku, or its parts $sku_1 to $sku_3
 	TotalField  string   `toml:"total_field"` // hash_sold
 	SoldField   string   `toml:"sold_field"`  // hash_sold
 	LeftField   string   `toml:"left_field"`  // hash_left
 	StatusKey   string   `toml:"status_key"`
 	StatusField string   `toml:"status_field"` // of the hash; not with StatusKey
 	StatusOpen  []string `toml:"status_open"`
-	UsersKey    string   `toml:"users_key"`     // a template with $sku
+	UsersKey    string   `toml:"users_key"`     // a template with $sku; "" = none
 	SoldOutAt   int      `toml:"sold_out_at"`   // this or less is sold out
 	SoldOutFlag string   `toml:"sold_out_flag"` // a template with $sku; "" = none
 	Prefix      string   `toml:"prefix"`
-	ScriptFile  string   `toml:"script_file"`
+	ScriptFile  string   `toml:"script_file"` // script
+	Script      string   // what ScriptFile holds
 	Driver      string   `toml:"driver"`
 }
 
@@ -55,7 +56,7 @@ func (l *Layout) check(r *report) {
 }
 
 func (l *Layout) checkStatus(r *report) {
-	r.variables("stock.layout.status_key", l.StatusKey, "sku")
+	r.variables("stock.layout.status_key", l.StatusKey, skuNames()...)
 	if l.StatusKey != "" && l.StatusField != "" {
 		r.fail("stock.layout.status_field", "says where the status is, and so does status_key; drop one")
 	}
@@ -73,5 +74,34 @@ func (r *report) skuKey(key, template string) {
 	if len(names) == 0 {
 		r.fail(key, "%q has no $sku: all SKUs would share it; write it like \"seckill:stock:$sku\"", template)
 	}
-	r.variables(key, template, "sku")
+	r.variables(key, template, skuNames()...)
+}
+
+// skuNames are what a key may name: the SKU, and its parts between colons.
+func skuNames() []string { return []string{"sku", "sku_1", "sku_2", "sku_3"} }
+
+// maxScript bounds script_file, in bytes.
+const maxScript = 64 << 10
+
+// readScript reads the shop's script. A relative path starts from the configuration's folder.
+func (l *Layout) readScript(r *report, folder string) {
+	const key = "stock.layout.script_file"
+	switch {
+	case l.ScriptFile == "":
+		return
+	case l.Type != "script":
+		r.fail(key, "is read with type \"script\", but type is %q; write that, or drop this", l.Type)
+		return
+	}
+	path := from(folder, l.ScriptFile)
+	text, err := readSome(path, maxScript)
+	switch {
+	case err != nil:
+		r.fail(key, "open %s: %s; write the path of a file that sluice may read", path, cause(err))
+	case len(text) > maxScript:
+		r.fail(key, "%s is larger than 64KiB; write the script alone into it", path)
+	case len(strings.TrimSpace(string(text))) == 0:
+		r.fail(key, "%s is empty; write the script into it", path)
+	}
+	l.Script = string(text)
 }

@@ -59,6 +59,9 @@ func (c *Config) checkGate(r *report, t *Route, at string) {
 	if t.needsStock() && c.Stock.Source == "off" {
 		r.fail(at+".gate", "%q asks for stock, but stock.source is \"off\"; write gate = \"limit\", or another source", t.Gate)
 	}
+	if t.Gate == "check" && t.User == "" && c.Stock.Source == "redis" && c.Stock.Layout.UsersKey != "" {
+		r.fail(at+".user", "is missing: stock.layout.users_key knows who has bought; write where the user is found, like \"$cookie_uid\"")
+	}
 	if t.Gate != "reserve" {
 		return
 	}

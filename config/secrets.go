@@ -21,6 +21,7 @@ func (c *Config) readSecrets(r *report, folder string) {
 	if s := c.Stock.Reserve.Secret; s != "" && len(s) < 16 {
 		r.fail("stock.reserve.secret_file", "%s holds fewer than 16 bytes; write a longer secret into it, such as that of: openssl rand -hex 32", c.Stock.Reserve.SecretFile)
 	}
+	c.Stock.Layout.readScript(r, folder)
 	c.Admin.Token = r.secret("admin.token_file", folder, c.Admin.TokenFile)
 }
 
@@ -30,7 +31,7 @@ func (r *report) secret(key, folder, path string) Secret {
 		return ""
 	}
 	path = from(folder, path)
-	text, err := readSome(path)
+	text, err := readSome(path, maxSecret)
 	value := strings.TrimRight(string(text), "\r\n")
 	switch {
 	case err != nil:
@@ -53,11 +54,12 @@ func from(folder, path string) string {
 	return filepath.Join(folder, path)
 }
 
-func readSome(path string) ([]byte, error) {
+// readSome reads a file of at most so many bytes, and one more where it is larger.
+func readSome(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, maxSecret+1))
+	return io.ReadAll(io.LimitReader(file, most+1))
 }

@@ -17,6 +17,15 @@ const root = ".."
 func TestCheckFindsNothingInWhatIsDelivered(t *testing.T) {
 	t.Parallel()
 	delivered := map[string]string{}
+	layouts, err := filepath.Glob(filepath.Join(root, "examples", "layouts", "*.toml"))
+	if err != nil || len(layouts) < 6 {
+		t.Fatalf("examples/layouts: %q, %v", layouts, err)
+	}
+	for _, path := range layouts {
+		if delivered[path], err = filepath.Abs(path); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, name := range []string{"config.toml", "deploy/config.toml"} {
 		path, err := filepath.Abs(filepath.Join(root, name))
 		if err != nil {

@@ -44,7 +44,7 @@ func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
 	r.placed = true
 	switch r.route.Gate {
 	case Check:
-		if reason := p.stock.Enter(p.clock(), r.sku); reason != Admitted {
+		if reason := p.stock.Enter(p.clock(), r.sku, r.user); reason != Admitted {
 			return reason, 0
 		}
 		r.admitted = true

@@ -51,7 +51,7 @@ func (s *shelf) Closed(_ int64, sku []byte) Reason {
 	return s.closed[string(sku)]
 }
 
-func (s *shelf) Enter(_ int64, sku []byte) Reason {
+func (s *shelf) Enter(_ int64, sku, _ []byte) Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.entered++

@@ -6,9 +6,10 @@ type Stock interface {
 	// when it may be or when nothing is known of it yet.
 	Closed(now int64, sku []byte) Reason
 
-	// Enter decides for one request. It may wait, within a bound, for the first look at a SKU that nobody
-	// asked for before. Each request that was Admitted must call Leave once when the shop has answered.
-	Enter(now int64, sku []byte) Reason
+	// Enter decides for one request of user, who is empty where the route identifies nobody. It may wait,
+	// within a bound, for the first look at a SKU that nobody asked for before, and for what is known of user.
+	// It keeps neither slice. Each request that was Admitted must call Leave once when the shop has answered.
+	Enter(now int64, sku, user []byte) Reason
 
 	// Leave ends what Enter admitted.
 	Leave(sku []byte)

@@ -63,7 +63,7 @@ func TestKeysThatHoldSomethingElseAreFaultsAndNeverStock(t *testing.T) {
 			}
 			o := options()
 			g := open(t, o, s)
-			if got := g.Enter(o.Now(), []byte("x")); got != proxy.StockError {
+			if got := g.Enter(o.Now(), []byte("x"), nil); got != proxy.StockError {
 				t.Fatalf("enter: %v", got)
 			}
 		})
@@ -116,7 +116,7 @@ func TestStatusAndFlagCloseASKU(t *testing.T) {
 			setUp(t, server, c.set...)
 			o := options()
 			g := open(t, o, s)
-			if got := g.Enter(o.Now(), []byte("x")); got != c.want {
+			if got := g.Enter(o.Now(), []byte("x"), nil); got != c.want {
 				t.Fatalf("enter: %v, want %v", got, c.want)
 			}
 		})

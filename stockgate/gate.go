@@ -6,6 +6,9 @@
 // bounded whatever SKUs clients invent, and that stock which cannot be known is decided by configuration
 // (on_error) and counted.
 //
+// Where the shop keeps a set of who has bought, whoever is in it is refused as well; that is asked for requests that
+// may go on otherwise, many in one round trip, and for nobody else.
+//
 // It refuses to take stock: here the shop itself deducts, and the gate only reads. What it says is as old as
 // Options.Refresh, so a few buyers more than there are units pass; the shop must still check.
 package stockgate
@@ -22,6 +25,7 @@ import (
 type Gate struct {
 	table   *table
 	sampler *sampler
+	buyers  *buyers                   // nil = buyers may come again
 	closed  [numVerdicts]proxy.Reason // what a fresh sample means to a buyer
 	lasts   [numVerdicts]int64        // nanoseconds for which a sample may be used
 
@@ -45,6 +49,9 @@ func New(o Options, src Source) (*Gate, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	g.stop = cancel
 	go g.sampler.run(ctx)
+	if g.buyers != nil {
+		go g.buyers.run(ctx)
+	}
 	return g, nil
 }
 
@@ -70,13 +77,19 @@ func newGate(o Options, src Source) *Gate {
 		faulty:    memory,
 	}
 	g.sampler = newSampler(o, src, g.table)
+	if o.Bought != nil {
+		g.buyers = newBuyers(o.Bought, o.Wait, o.Log)
+	}
 	return g
 }
 
-// Close stops the sampler and waits for it. Later requests are decided as if the stock could not be known.
+// Close stops what New has started and waits for it. Later requests are decided as if the stock could not be known.
 func (g *Gate) Close() {
 	g.stop()
 	<-g.sampler.done
+	if g.buyers != nil {
+		<-g.buyers.done
+	}
 }
 
 // Away is for how long the source has not been reached, 0 while it can be. The sampler finds out within a
@@ -99,9 +112,10 @@ func (g *Gate) Closed(now int64, sku []byte) proxy.Reason {
 }
 
 // Enter implements proxy.Stock: the reasons of Closed, Concurrency when per_unit requests are in flight for each
-// unit left, StockError when the stock cannot be known and on_error is refuse. For a SKU that nobody asked for
-// lately it waits for one look, at most Options.Wait.
-func (g *Gate) Enter(now int64, sku []byte) proxy.Reason {
+// unit left, Duplicate when user has bought before, StockError when the stock or the buyers cannot be known and
+// on_error is refuse. For a SKU that nobody asked for lately it waits for one look, and where buyers are known for
+// one answer more, each at most for Options.Wait.
+func (g *Gate) Enter(now int64, sku, user []byte) proxy.Reason {
 	e := g.table.find(sku)
 	if e == nil {
 		if len(sku) > longestSKU {
@@ -116,7 +130,30 @@ func (g *Gate) Enter(now int64, sku []byte) proxy.Reason {
 	if now-at > g.lasts[v] {
 		v = g.look(now, e)
 	}
-	return g.decide(e, v)
+	reason := g.decide(e, v)
+	if reason == proxy.Admitted && g.buyers != nil && len(user) > 0 && v != unread && v != faulty {
+		return g.first(e, user)
+	}
+	return reason
+}
+
+// first decides for a request that decide has admitted: only who has not bought goes on. It is the last question
+// because it is the dearest, and all that was refused before has not asked it.
+func (g *Gate) first(e *entry, user []byte) proxy.Reason {
+	found := undetermined
+	if !g.sampler.health.lost() {
+		found = g.buyers.find(e.sku, user)
+	}
+	if found == newBuyer {
+		return proxy.Admitted
+	}
+	if g.perUnit > 0 {
+		e.leave()
+	}
+	if found == hasBought {
+		return proxy.Duplicate
+	}
+	return g.fallback(e)
 }
 
 // decide turns a verdict into an answer, and counts the request in where per_unit needs that.

@@ -22,7 +22,7 @@ func TestGateSaysWhatTheStockSays(t *testing.T) {
 			if got := g.Closed(o.Now(), []byte(sku)); got != proxy.Admitted {
 				t.Errorf("closed %q, of which nothing is known: %v", sku, got)
 			}
-			if got := g.Enter(o.Now(), []byte(sku)); got != want {
+			if got := g.Enter(o.Now(), []byte(sku), nil); got != want {
 				t.Errorf("enter %q: %v, want %v", sku, got, want)
 			}
 			eventually(t, sku+" is latched", func() bool { return g.Closed(o.Now(), []byte(sku)) == want })
@@ -36,14 +36,14 @@ func TestLastUnitClosesAndRestockReopens(t *testing.T) {
 		check(t, s.Set(t.Context(), "1001", 1))
 		o := options()
 		g := open(t, o, s)
-		if got := g.Enter(o.Now(), sku); got != proxy.Admitted {
+		if got := g.Enter(o.Now(), sku, nil); got != proxy.Admitted {
 			t.Fatalf("enter with one left: %v", got)
 		}
 		must[int64](t)(s.Add(t.Context(), "1001", -1))
 		eventually(t, "closed", func() bool { return g.Closed(o.Now(), sku) == proxy.SoldOut })
 		must[int64](t)(s.Add(t.Context(), "1001", 1))
 		eventually(t, "open again", func() bool { return g.Closed(o.Now(), sku) == proxy.Admitted })
-		if got := g.Enter(o.Now(), sku); got != proxy.Admitted {
+		if got := g.Enter(o.Now(), sku, nil); got != proxy.Admitted {
 			t.Fatalf("enter after restock: %v", got)
 		}
 	})
@@ -55,7 +55,7 @@ func TestUnknownSKUMayBeAllowed(t *testing.T) {
 		o.AllowUnknown = true
 		g := open(t, o, s)
 		for range 3 {
-			if got := g.Enter(o.Now(), []byte("none")); got != proxy.Admitted {
+			if got := g.Enter(o.Now(), []byte("none"), nil); got != proxy.Admitted {
 				t.Fatalf("enter: %v", got)
 			}
 		}
@@ -70,15 +70,15 @@ func TestPerUnitBoundsWhatIsInFlight(t *testing.T) {
 		o.PerUnit = 2
 		g := open(t, o, s)
 		for i := range 6 {
-			if got := g.Enter(o.Now(), sku); got != proxy.Admitted {
+			if got := g.Enter(o.Now(), sku, nil); got != proxy.Admitted {
 				t.Fatalf("enter %d of 6: %v", i+1, got)
 			}
 		}
-		if got := g.Enter(o.Now(), sku); got != proxy.Concurrency {
+		if got := g.Enter(o.Now(), sku, nil); got != proxy.Concurrency {
 			t.Fatalf("enter 7 of 6: %v", got)
 		}
 		g.Leave(sku)
-		if got := g.Enter(o.Now(), sku); got != proxy.Admitted {
+		if got := g.Enter(o.Now(), sku, nil); got != proxy.Admitted {
 			t.Fatalf("enter after one left: %v", got)
 		}
 	})
@@ -97,7 +97,7 @@ func TestPerUnitHoldsUnderARush(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 5000 {
-				if g.Enter(o.Now(), sku) != proxy.Admitted {
+				if g.Enter(o.Now(), sku, nil) != proxy.Admitted {
 					continue
 				}
 				n := inFlight.Add(1)
@@ -125,13 +125,13 @@ func TestLeaveWithoutEnterDoesNotWidenTheCap(t *testing.T) {
 	o.PerUnit = 1
 	g := open(t, o, s)
 	g.Leave(sku)
-	g.Enter(o.Now(), sku)
+	g.Enter(o.Now(), sku, nil)
 	g.Leave(sku)
 	g.Leave(sku)
-	if got := g.Enter(o.Now(), sku); got != proxy.Admitted {
+	if got := g.Enter(o.Now(), sku, nil); got != proxy.Admitted {
 		t.Fatalf("first: %v", got)
 	}
-	if got := g.Enter(o.Now(), sku); got != proxy.Concurrency {
+	if got := g.Enter(o.Now(), sku, nil); got != proxy.Concurrency {
 		t.Fatalf("second: %v", got)
 	}
 }
@@ -144,14 +144,14 @@ func TestSoldOutSKUCostsRedisNothingHoweverManyAsk(t *testing.T) {
 	o := options()
 	o.Refresh, o.SoldOutMemory = time.Hour, time.Hour // the sampler stands still
 	g := open(t, o, s)
-	if got := g.Enter(o.Now(), sku); got != proxy.SoldOut {
+	if got := g.Enter(o.Now(), sku, nil); got != proxy.SoldOut {
 		t.Fatalf("first look: %v", got)
 	}
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
 			for range 25_000 {
-				if g.Closed(o.Now(), sku) != proxy.SoldOut || g.Enter(o.Now(), sku) != proxy.SoldOut {
+				if g.Closed(o.Now(), sku) != proxy.SoldOut || g.Enter(o.Now(), sku, nil) != proxy.SoldOut {
 					t.Error("a sold-out SKU was open")
 					return
 				}
@@ -180,7 +180,7 @@ func TestEachTurnReadsEachSKUOnceWhateverTheTraffic(t *testing.T) {
 		now += int64(10 * time.Millisecond)
 		for i := range 3 {
 			for range 1000 {
-				if got := g.Enter(now, name(i)); got != proxy.Admitted {
+				if got := g.Enter(now, name(i), nil); got != proxy.Admitted {
 					t.Fatalf("enter: %v", got)
 				}
 			}
@@ -225,12 +225,12 @@ func TestIdleSKUIsLookedAtAfresh(t *testing.T) {
 		o := options()
 		o.SoldOutMemory = time.Hour
 		g := open(t, o, s)
-		if got := g.Enter(o.Now(), []byte("1001")); got != proxy.SoldOut {
+		if got := g.Enter(o.Now(), []byte("1001"), nil); got != proxy.SoldOut {
 			t.Fatalf("enter: %v", got)
 		}
 		time.Sleep(7 * time.Second)
 		check(t, s.Set(t.Context(), "1001", 1))
-		if got := g.Enter(o.Now(), []byte("1001")); got != proxy.Admitted {
+		if got := g.Enter(o.Now(), []byte("1001"), nil); got != proxy.Admitted {
 			t.Fatalf("enter after a pause and a restock: %v", got)
 		}
 	})
@@ -243,7 +243,7 @@ func TestRestockReopensWithinSoldOutMemory(t *testing.T) {
 		check(t, s.Set(t.Context(), "1001", 0))
 		o := options()
 		g := open(t, o, s)
-		g.Enter(o.Now(), sku)
+		g.Enter(o.Now(), sku, nil)
 		check(t, s.Set(t.Context(), "1001", 1))
 		for range 100 { // a crowd that keeps asking must not keep it closed
 			g.Closed(o.Now(), sku)
@@ -267,7 +267,7 @@ func stepped(t *testing.T, o Options, src Source) *Gate {
 func firstLook(t *testing.T, g *Gate, now int64, sku []byte) proxy.Reason {
 	t.Helper()
 	answer := make(chan proxy.Reason)
-	go func() { answer <- g.Enter(now, sku) }()
+	go func() { answer <- g.Enter(now, sku, nil) }()
 	g.sampler.firstLooks(t.Context(), now, <-g.sampler.queue)
 	return <-answer
 }

@@ -30,7 +30,7 @@ func TestDecisionsAllocateNothing(t *testing.T) {
 	g, skus := hot(t, o)
 	for want, sku := range skus {
 		n := testing.AllocsPerRun(1000, func() {
-			if g.Closed(1, sku) != want || g.Enter(1, sku) != want {
+			if g.Closed(1, sku) != want || g.Enter(1, sku, nil) != want {
 				t.Fatalf("%s is not %v", sku, want)
 			}
 			if want == proxy.Admitted {
@@ -56,7 +56,7 @@ func TestRefusalsWithinATenthOfASecondWriteNothing(t *testing.T) {
 		before := [4]int64{e.latched.Load(), e.free.Load(), e.asked.Load(), e.inFlight.Load()}
 		for now := range askedEvery / 1_000_000 {
 			g.Closed(now*1_000_000, sku)
-			if got := g.Enter(now*1_000_000, sku); got == proxy.Admitted {
+			if got := g.Enter(now*1_000_000, sku, nil); got == proxy.Admitted {
 				t.Fatalf("%s was admitted", sku)
 			}
 		}
@@ -91,7 +91,7 @@ func BenchmarkEnter(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					g.Enter(1, sku)
+					g.Enter(1, sku, nil)
 					g.Leave(sku)
 				}
 			})

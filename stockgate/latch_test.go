@@ -51,10 +51,10 @@ func TestOpenSampleServesForTwentyRefreshesWhileTheSourceIsAway(t *testing.T) {
 	const at, lasts = int64(5e9), int64(200 * time.Millisecond)
 	g, _ := learnt(t, options(), at, sku, reading(3))
 	g.sampler.health.note(at, errors.New("gone"))
-	if got := g.Enter(at+lasts, sku); got != proxy.Admitted {
+	if got := g.Enter(at+lasts, sku, nil); got != proxy.Admitted {
 		t.Fatalf("enter on a sample 200 ms old: %v", got)
 	}
-	if got := g.Enter(at+lasts+1, sku); got != proxy.StockError {
+	if got := g.Enter(at+lasts+1, sku, nil); got != proxy.StockError {
 		t.Fatalf("enter on an older one: %v", got)
 	}
 }
@@ -67,14 +67,14 @@ func TestSoldOutOutlivesTheSourceForSoldOutMemory(t *testing.T) {
 		o.AllowOnError = allow
 		g, _ := learnt(t, o, at, sku, reading(0))
 		g.sampler.health.note(at, errors.New("gone"))
-		if got := g.Enter(at+int64(time.Second), sku); got != proxy.SoldOut {
+		if got := g.Enter(at+int64(time.Second), sku, nil); got != proxy.SoldOut {
 			t.Fatalf("allow %v: enter within sold_out_memory: %v", allow, got)
 		}
 		want := proxy.StockError
 		if allow {
 			want = proxy.Admitted
 		}
-		if got := g.Enter(at+int64(time.Second)+1, sku); got != want {
+		if got := g.Enter(at+int64(time.Second)+1, sku, nil); got != want {
 			t.Fatalf("allow %v: enter after it: %v, want %v", allow, got, want)
 		}
 	}
@@ -141,7 +141,7 @@ func TestFaultyStockIsDecidedByOnErrorAndCounted(t *testing.T) {
 			want, counter = proxy.Admitted, &g.fallbacks.allowed
 		}
 		for i := range uint64(3) {
-			if got := g.Enter(1, sku); got != want || counter.Load() != i+1 {
+			if got := g.Enter(1, sku, nil); got != want || counter.Load() != i+1 {
 				t.Fatalf("allow %v: enter %v, counted %d; want %v, %d", allow, got, counter.Load(), want, i+1)
 			}
 		}

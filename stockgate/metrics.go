@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/stockgate/layout"
 )
 
 // operation is what a round trip to Redis is for.
@@ -19,10 +21,13 @@ const (
 	set
 	add
 	list
+	bought
 	numOperations
 )
 
-func (o operation) String() string { return [...]string{"read", "ping", "set", "add", "list"}[o] }
+func (o operation) String() string {
+	return [...]string{"read", "ping", "set", "add", "list", "bought"}[o]
+}
 
 // failure is the kind of an error of Redis.
 type failure int
@@ -65,7 +70,7 @@ func (m *redisMetrics) observe(op operation, size int, took time.Duration, err e
 	m.calls[op].observe(durations(), took.Seconds())
 	m.sizes.observe(sizes(), float64(size))
 	m.up.Store(lost(op, err) == nil)
-	if err != nil {
+	if err != nil && !errors.Is(err, layout.ErrNotWritable) {
 		m.errors[kindOf(err)].Add(1)
 	}
 }

@@ -55,6 +55,7 @@ func TestMetricsCountRoundTripsAndNotSKUs(t *testing.T) {
 # HELP sluice_redis_calls_total Round trips to Redis, one for a whole batch.
 # TYPE sluice_redis_calls_total counter
 sluice_redis_calls_total{operation="add"} 0
+sluice_redis_calls_total{operation="bought"} 0
 sluice_redis_calls_total{operation="list"} 0
 sluice_redis_calls_total{operation="ping"} 2
 sluice_redis_calls_total{operation="read"} 1
@@ -105,7 +106,7 @@ func TestFallbacksAreCountedByDecision(t *testing.T) {
 	o.AllowOnError = true
 	g := stepped(t, o, NewMemory())
 	g.sampler.health.note(1, errors.New("gone"))
-	g.Enter(1, []byte("1001"))
+	g.Enter(1, []byte("1001"), nil)
 	expose(t, g).has(t, `
 # HELP sluice_stock_fallback_total Requests that stock.on_error decided, since the stock could not be known.
 # TYPE sluice_stock_fallback_total counter

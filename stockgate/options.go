@@ -1,6 +1,7 @@
 package stockgate
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"time"
@@ -15,6 +16,10 @@ type Options struct {
 	AllowUnknown  bool          // admit SKUs without a key, instead of UnknownSKU
 	MaxSKUs       int           // SKUs that are remembered at one time; 100,000
 	Wait          time.Duration // for the first look at a SKU: a little more than one command may take; 150ms
+
+	// Bought asks for all buyers in one round trip whether they have bought before, in their Bought and Fault; an
+	// error means that nothing was learnt. It ends within a bound of its own. nil = buyers may come again.
+	Bought func(context.Context, []Buyer) error
 
 	Now func() int64 // the clock whose nanoseconds the callers pass; required
 	Log *slog.Logger // changes of state, and faulty keys; slog.Default

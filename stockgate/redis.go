@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,7 +19,8 @@ type RedisOptions = link.Options
 // Redis is the stock that a shop keeps in one Redis, in a layout of its own. It is safe for concurrent use.
 // No command is ever sent twice, and a Redis in trouble is left alone, as package link promises.
 type Redis struct {
-	layout  *layout.Layout
+	layout  atomic.Pointer[layout.Layout]
+	lists   emptied
 	link    *link.Link
 	metrics redisMetrics
 }
@@ -30,7 +32,9 @@ func NewRedis(o RedisOptions, l *layout.Layout) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Redis{layout: l, link: way}, nil
+	r := &Redis{link: way}
+	r.layout.Store(l)
+	return r, nil
 }
 
 // Close closes all connections. Later calls fail.
@@ -51,9 +55,12 @@ func (r *Redis) call(ctx context.Context, op operation, size int, ask func(conte
 	return err
 }
 
-// lost is err where it tells that Redis cannot be used. An operator's write into a key of the wrong type does not.
+// lost is err where it tells that Redis cannot be used. An operator's write into a key of the wrong type does not,
+// nor a script that is to be loaded first, or a command that only a newer Redis has.
 func lost(op operation, err error) error {
-	if (op == set || op == add) && kindOf(err) == refused {
+	switch {
+	case (op == set || op == add) && (kindOf(err) == refused || errors.Is(err, layout.ErrNotWritable)),
+		op == read && (redis.HasErrorPrefix(err, noScript) || redis.HasErrorPrefix(err, noCommand)):
 		return nil
 	}
 	return err

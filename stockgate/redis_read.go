@@ -10,35 +10,84 @@ import (
 	"sluice/stockgate/layout"
 )
 
-// Read reads skus in one pipeline. Where a hash is missing or has none of the layout's fields a second
-// one asks which, so that a misspelt field is a fault and not an unknown SKU.
+// Read reads skus in one pipeline. Where nothing is found and the layout has more to ask, a second one does, so that
+// a misspelt field is a fault and not an unknown SKU, and a list that was emptied is sold out and not unknown.
 func (r *Redis) Read(ctx context.Context, skus []string, out []layout.Reading) error {
 	if len(skus) == 0 {
 		return nil
 	}
-	each := r.layout.Commands()
-	err := r.call(ctx, read, each*len(skus), func(ctx context.Context, c *redis.Client) error {
+	if err := r.ask(ctx, skus, out); err != nil {
+		return err
+	}
+	l := r.layout.Load()
+	if l.IsList() {
+		r.lists.settle(l, skus, out)
+	}
+	if l.Doubts() == 0 {
+		return nil
+	}
+	return r.doubt(ctx, l, skus, out)
+}
+
+// ask reads skus, and teaches Redis the layout's script where it does not know it. An answer that says so has run
+// nothing: asking again is safe.
+func (r *Redis) ask(ctx context.Context, skus []string, out []layout.Reading) (err error) {
+	load := false
+	for range 3 { // an older Redis, and then the script
+		l := r.layout.Load()
+		if err = r.askOnce(ctx, l, load, skus, out); err == nil || !l.IsScript() {
+			return err
+		}
+		switch {
+		case redis.HasErrorPrefix(err, noScript):
+			load = true
+		case redis.HasErrorPrefix(err, noCommand):
+			r.layout.Store(l.Older())
+		default:
+			return err
+		}
+	}
+	return err
+}
+
+// askOnce makes one round trip, with the script in it where load says so.
+func (r *Redis) askOnce(ctx context.Context, l *layout.Layout, load bool, skus []string, out []layout.Reading) error {
+	each := l.Commands()
+	return r.call(ctx, read, each*len(skus), func(ctx context.Context, c *redis.Client) error {
 		pipe := c.Pipeline()
+		if load {
+			l.QueueLoad(ctx, pipe)
+		}
 		for _, sku := range skus {
-			r.layout.Queue(ctx, pipe, sku)
+			l.Queue(ctx, pipe, sku)
 		}
 		answers, err := exec(ctx, pipe)
 		if err != nil {
 			return fmt.Errorf("read stock: %w", err)
 		}
+		if load {
+			if err := answers[0].Err(); err != nil {
+				return faultOfAll(skus, out, fmt.Errorf("load script_file: %w", err))
+			}
+			answers = answers[1:]
+		}
 		for i, sku := range skus {
-			out[i] = r.layout.Read(sku, answers[i*each:(i+1)*each])
+			out[i] = l.Read(sku, answers[i*each:(i+1)*each])
 		}
 		return nil
 	})
-	if err != nil || !r.layout.IsHash() {
-		return err
-	}
-	return r.doubt(ctx, skus, out)
 }
 
-// doubt turns the readings of hashes that exist, but without any field of the layout, into faults.
-func (r *Redis) doubt(ctx context.Context, skus []string, out []layout.Reading) error {
+// faultOfAll makes one fault the reading of each SKU: Redis is well, and the configuration is not.
+func faultOfAll(skus []string, out []layout.Reading, fault error) error {
+	for i := range skus {
+		out[i] = layout.Reading{Fault: fault}
+	}
+	return nil
+}
+
+// doubt asks more of SKUs of which nothing was found.
+func (r *Redis) doubt(ctx context.Context, l *layout.Layout, skus []string, out []layout.Reading) error {
 	var missing []int
 	for i := range skus {
 		if !out[i].Exists && out[i].Fault == nil {
@@ -48,19 +97,18 @@ func (r *Redis) doubt(ctx context.Context, skus []string, out []layout.Reading) 
 	if len(missing) == 0 {
 		return nil
 	}
-	return r.call(ctx, read, len(missing), func(ctx context.Context, c *redis.Client) error {
+	each := l.Doubts()
+	return r.call(ctx, read, each*len(missing), func(ctx context.Context, c *redis.Client) error {
 		pipe := c.Pipeline()
 		for _, i := range missing {
-			pipe.Exists(ctx, r.layout.Key(skus[i]))
+			l.QueueDoubt(ctx, pipe, skus[i])
 		}
 		answers, err := exec(ctx, pipe)
 		if err != nil {
 			return fmt.Errorf("read stock: %w", err)
 		}
 		for k, i := range missing {
-			if answers[k].(*redis.IntCmd).Val() > 0 {
-				out[i] = layout.Reading{Fault: fmt.Errorf("read %q: the hash has none of the layout's fields", r.layout.Key(skus[i]))}
-			}
+			out[i] = l.ReadDoubt(skus[i], out[i], answers[k*each:(k+1)*each])
 		}
 		return nil
 	})
@@ -72,16 +120,52 @@ func exec(ctx context.Context, pipe redis.Pipeliner) ([]redis.Cmder, error) {
 	if err == nil {
 		return answers, nil
 	}
+	load := false // what a script that cannot be loaded entails is no news
 	for _, a := range answers {
-		if err := a.Err(); err != nil && !ofKey(err) {
+		err := a.Err()
+		switch {
+		case err == nil, ofKey(err):
+		case ofScript(a, err):
+			load = load || a.Name() == "script"
+		case load && redis.HasErrorPrefix(err, noScript):
+		default:
 			return nil, err
 		}
 	}
 	return answers, nil
 }
 
-// ofKey reports whether err is about a key. All other errors, LOADING or NOAUTH as well as a lost connection,
-// are Redis' own.
+// ofKey reports whether err is about a key, or about what this user may do with it. All other errors, LOADING or
+// NOAUTH as well as a lost connection, are Redis' own.
 func ofKey(err error) bool {
-	return errors.Is(err, redis.Nil) || redis.HasErrorPrefix(err, "WRONGTYPE")
+	return errors.Is(err, redis.Nil) || redis.HasErrorPrefix(err, "WRONGTYPE ") || redis.HasErrorPrefix(err, "NOPERM ")
+}
+
+// What Redis says when it has run nothing, and can be asked in another way.
+const (
+	noScript  = "NOSCRIPT"
+	noCommand = "unknown command" // behind "ERR", which HasErrorPrefix passes over
+)
+
+// ofScript reports whether err, the answer a, is about what the shop's script does or says. A script may fail with
+// words of its own, so that it is Redis' own errors that are told apart.
+func ofScript(a redis.Cmder, err error) bool {
+	var reply redis.Error
+	switch a.Name() {
+	case "script", "evalsha", "evalsha_ro":
+	default:
+		return false
+	}
+	if !errors.As(err, &reply) {
+		return false
+	}
+	for _, own := range []string{
+		noScript, noCommand, "LOADING", "NOAUTH", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "MISCONF", "MOVED", "ASK", "TRYAGAIN",
+		"READONLY", "OOM", "NOREPLICAS", "max number of clients",
+	} {
+		if redis.HasErrorPrefix(err, own+" ") {
+			return false
+		}
+	}
+	return true
 }

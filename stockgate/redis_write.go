@@ -11,14 +11,15 @@ import (
 )
 
 // Set writes n units of sku, 0 or more, into the shop's key, and makes that key where there was none: what is
-// left, or the total where the shop keeps total and sold. A key of another type is an error and stays whole.
+// left, or the total where the shop keeps total and sold. A key of another type is an error and stays whole. Behind a
+// script, and for most lists, it is layout.ErrNotWritable.
 func (r *Redis) Set(ctx context.Context, sku string, n int64) error {
 	if n < 0 {
 		return fmt.Errorf("set %q: a stock of %d is negative", sku, n)
 	}
 	return r.call(ctx, set, 1, func(ctx context.Context, c *redis.Client) error {
-		if err := r.layout.Set(ctx, c, sku, n); err != nil {
-			return fmt.Errorf("set %q: %w", r.layout.Key(sku), err)
+		if err := r.layout.Load().Set(ctx, c, sku, n); err != nil {
+			return fmt.Errorf("set %q: %w", r.layout.Load().Key(sku), err)
 		}
 		return nil
 	})
@@ -29,13 +30,13 @@ func (r *Redis) Set(ctx context.Context, sku string, n int64) error {
 func (r *Redis) Add(ctx context.Context, sku string, delta int64) (left int64, err error) {
 	exists := false
 	err = r.call(ctx, add, 1, func(ctx context.Context, c *redis.Client) (err error) {
-		if left, exists, err = r.layout.Add(ctx, c, sku, delta); err != nil {
-			return fmt.Errorf("add to %q: %w", r.layout.Key(sku), err)
+		if left, exists, err = r.layout.Load().Add(ctx, c, sku, delta); err != nil {
+			return fmt.Errorf("add to %q: %w", r.layout.Load().Key(sku), err)
 		}
 		return nil
 	})
 	if err == nil && !exists {
-		err = fmt.Errorf("add to %q: %w", r.layout.Key(sku), ErrUnknownSKU)
+		err = fmt.Errorf("add to %q: %w", r.layout.Load().Key(sku), ErrUnknownSKU)
 	}
 	return left, err
 }
@@ -71,11 +72,11 @@ func (r *Redis) List(ctx context.Context, limit int) ([]Stock, error) {
 func (r *Redis) scan(ctx context.Context, cursor uint64, seen map[string]bool) (skus []string, next uint64, err error) {
 	err = r.call(ctx, list, 1, func(ctx context.Context, c *redis.Client) (err error) {
 		var keys []string
-		if keys, next, err = c.Scan(ctx, cursor, r.layout.Pattern(), 1000).Result(); err != nil {
+		if keys, next, err = c.Scan(ctx, cursor, r.layout.Load().Pattern(), 1000).Result(); err != nil {
 			return fmt.Errorf("list stock: %w", err)
 		}
 		for _, key := range keys {
-			if sku, ok := r.layout.SKU(key); ok && !seen[sku] {
+			if sku, ok := r.layout.Load().SKU(key); ok && !seen[sku] {
 				seen[sku] = true
 				skus = append(skus, sku)
 			}

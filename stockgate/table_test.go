@@ -125,7 +125,7 @@ func TestInventedSKUsNeitherGrowMemoryNorEvictRealOnes(t *testing.T) {
 		}
 	}
 	for i := range 100 {
-		if got := g.Enter(now, name(i)); got != proxy.Admitted {
+		if got := g.Enter(now, name(i), nil); got != proxy.Admitted {
 			t.Fatalf("enter real SKU %d: %v", i, got)
 		}
 	}
@@ -150,7 +150,7 @@ func TestForgottenSKUsMakeRoom(t *testing.T) {
 		e := g.table.add(0, name(i))
 		g.sampler.learn(0, e, reading(1))
 	}
-	if got := g.Enter(0, []byte("new")); got != proxy.StockError {
+	if got := g.Enter(0, []byte("new"), nil); got != proxy.StockError {
 		t.Fatalf("enter while the table is full: %v", got)
 	}
 	now := int64(3 * time.Second)
@@ -182,7 +182,7 @@ func TestSKUInFlightIsNotForgotten(t *testing.T) {
 	o := options()
 	o.PerUnit = 1
 	g, e := learnt(t, o, 0, []byte("1001"), reading(1))
-	g.Enter(0, []byte("1001"))
+	g.Enter(0, []byte("1001"), nil)
 	for range parts {
 		g.sampler.sweep(idleAfter + 1)
 	}
@@ -197,7 +197,7 @@ func TestSKUInFlightIsLookedAtAfreshAfterAPause(t *testing.T) {
 	o.PerUnit = 1
 	o.SoldOutMemory = time.Hour
 	g, e := learnt(t, o, 0, sku, reading(1))
-	g.Enter(0, sku)
+	g.Enter(0, sku, nil)
 	g.sampler.learn(1, e, reading(0))
 	g.sampler.turn(t.Context(), idleAfter+1)
 	if len(g.sampler.active) != 0 {
@@ -210,7 +210,7 @@ func TestSKUInFlightIsLookedAtAfreshAfterAPause(t *testing.T) {
 
 func TestOverlongSKUIsUnknownAndNotRemembered(t *testing.T) {
 	g := stepped(t, options(), NewMemory())
-	if got := g.Enter(0, bytes.Repeat([]byte("x"), longestSKU+1)); got != proxy.UnknownSKU {
+	if got := g.Enter(0, bytes.Repeat([]byte("x"), longestSKU+1), nil); got != proxy.UnknownSKU {
 		t.Fatalf("enter: %v", got)
 	}
 	if n := g.table.len.Load(); n != 0 {

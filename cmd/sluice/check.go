@@ -28,6 +28,9 @@ func (k *checkCommand) Validate() error {
 
 func (k *checkCommand) Run() error {
 	c, err := config.Load(k.File, os.LookupEnv, compiles)
+	if err == nil && c.Stock.Source == "redis" {
+		_, err = shopLayout(c)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return errSaid
@@ -68,6 +71,7 @@ func arithmetic(w io.Writer, c *config.Config) {
 	if reserves(c) {
 		reckonReserve(w, c)
 	}
+	tellLayout(w, c)
 	perIP := c.Limits.Connection.MaxOpenPerIP
 	fmt.Fprintf(w, "addresses at most %d connections of one address: shoppers behind one NAT share them\n", perIP)
 	if len(c.Server.TrustedProxies) == 0 {

@@ -8,7 +8,6 @@ import (
 
 	"sluice/config"
 	"sluice/proxy"
-	"sluice/stockgate/layout"
 )
 
 type explainCommand struct {
@@ -60,8 +59,7 @@ func (e *explainCommand) Run() error {
 		fmt.Printf("user      %s\n", found.User)
 	}
 	if found.Stocked && found.SKU != "" && c.Stock.Source == "redis" {
-		if l, err := layout.New(layout.Options{Type: c.Stock.Layout.Type, Key: c.Stock.Layout.Key, Prefix: c.Stock.Layout.Prefix,
-			TotalField: c.Stock.Layout.TotalField, SoldField: c.Stock.Layout.SoldField, LeftField: c.Stock.Layout.LeftField}); err == nil {
+		if l, err := shopLayout(c); err == nil {
 			fmt.Printf("stock     %s in Redis (%s)\n", l.Key(found.SKU), c.Stock.Layout.Type)
 		}
 	}

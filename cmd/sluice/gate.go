@@ -129,6 +129,7 @@ func (g *gate) openStock(memory *stockgate.Memory, log *slog.Logger) error {
 		AllowOnError:  c.Stock.OnError == "allow",
 		AllowUnknown:  c.Stock.UnknownSKU == "allow",
 		Wait:          c.Stock.Redis.Timeout + 50*time.Millisecond, // one command, and its turn
+		Bought:        g.bought(),
 		Now:           g.now,
 		Log:           log,
 	}, source)
@@ -138,6 +139,28 @@ func (g *gate) openStock(memory *stockgate.Memory, log *slog.Logger) error {
 	return err
 }
 
+// bought asks the shop's own set who has bought; nil when it keeps none.
+func (g *gate) bought() func(context.Context, []stockgate.Buyer) error {
+	if g.redis == nil || !g.redis.HasUsers() {
+		return nil
+	}
+	return g.redis.Bought
+}
+
+// shopLayout compiles how the shop keeps its stock.
+func shopLayout(c *config.Config) (*layout.Layout, error) {
+	o := c.Stock.Layout
+	l, err := layout.New(layout.Options{
+		Type: o.Type, Key: o.Key, TotalField: o.TotalField, SoldField: o.SoldField, LeftField: o.LeftField,
+		StatusKey: o.StatusKey, StatusField: o.StatusField, StatusOpen: o.StatusOpen, UsersKey: o.UsersKey,
+		SoldOutAt: int64(o.SoldOutAt), SoldOutFlag: o.SoldOutFlag, Prefix: o.Prefix, Script: o.Script,
+	})
+	if err != nil {
+		return nil, c.Errorf("stock.layout", "%v", err)
+	}
+	return l, nil
+}
+
 // silent is what the Redis client may log: it repeats for each failed attempt what the gate says once.
 type silent struct{}
 
@@ -145,14 +168,9 @@ func (silent) Printf(context.Context, string, ...any) {}
 
 // openRedis connects to the configured Redis, in the shop's layout.
 func openRedis(c *config.Config) (*stockgate.Redis, error) {
-	o := c.Stock.Layout
-	l, err := layout.New(layout.Options{
-		Type: o.Type, Key: o.Key, TotalField: o.TotalField, SoldField: o.SoldField, LeftField: o.LeftField,
-		StatusKey: o.StatusKey, StatusField: o.StatusField, StatusOpen: o.StatusOpen,
-		SoldOutAt: int64(o.SoldOutAt), SoldOutFlag: o.SoldOutFlag, Prefix: o.Prefix,
-	})
+	l, err := shopLayout(c)
 	if err != nil {
-		return nil, c.Errorf("stock.layout", "%v", err)
+		return nil, err
 	}
 	return stockgate.NewRedis(linkOptions(c), l)
 }

@@ -47,7 +47,7 @@ func (s store) Set(ctx context.Context, sku string, left int64) (admin.Stock, er
 		return admin.Stock{}, fmt.Errorf("set %q: %w: a stock is 0 or more, not %d", sku, admin.ErrInvalid, left)
 	}
 	if err := s.writer.Set(ctx, sku, left); err != nil {
-		return admin.Stock{}, err
+		return admin.Stock{}, known(err)
 	}
 	return s.Read(ctx, sku)
 }
@@ -83,8 +83,11 @@ func (s store) List(ctx context.Context, limit int) ([]admin.Stock, error) {
 
 // known lets admin recognise the store's error.
 func known(err error) error {
-	if errors.Is(err, stockgate.ErrUnknownSKU) {
+	switch {
+	case errors.Is(err, stockgate.ErrUnknownSKU):
 		return missing{err}
+	case errors.Is(err, layout.ErrNotWritable):
+		return fmt.Errorf("%w: %w", admin.ErrInvalid, err)
 	}
 	return err
 }

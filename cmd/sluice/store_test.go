@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 
 	"sluice/admin"
 	"sluice/stockgate"
+	"sluice/stockgate/layout"
 )
 
 // control is a control API over an empty memory, and a way to post to it.
@@ -52,6 +54,12 @@ func TestAStockThatCannotBeIsTheCallersFault(t *testing.T) {
 	}
 	if all, err := memory.List(t.Context(), 10); err != nil || len(all) != 1 || all[0].SKU != "1001" || all[0].Left != 3 {
 		t.Errorf("the stock is now %v, %v; want 3 of 1001 alone", all, err)
+	}
+}
+
+func TestAStockThatOnlyTheShopCanChangeIsTheCallersFault(t *testing.T) {
+	if err := known(fmt.Errorf("set: %w", layout.ErrNotWritable)); !errors.Is(err, admin.ErrInvalid) || !errors.Is(err, layout.ErrNotWritable) {
+		t.Errorf("%v is not recognised", err)
 	}
 }
 

@@ -13,40 +13,49 @@ import (
 
 // The layouts that can be read.
 const (
-	Counter  = "counter"   // a string: what is left
-	HashSold = "hash_sold" // a hash: the total and what was sold of it
-	HashLeft = "hash_left" // a hash: what is left
+	Counter      = "counter"       // a string: what is left
+	HashSold     = "hash_sold"     // a hash: the total and what was sold of it
+	HashLeft     = "hash_left"     // a hash: what is left
+	CounterUsers = "counter_users" // a counter, and a set of the users who have bought
+	List         = "list"          // a list of units
+	Script       = "script"        // whatever the shop's own script makes of its keys
 )
 
-// Options are the keys under [stock.layout]. Keys may contain $sku anywhere and any number of times;
-// $$ is a dollar sign.
+// Options are the keys under [stock.layout]. Keys may contain $sku anywhere and any number of times, or its
+// parts between colons as $sku_1 to $sku_3; $$ is a dollar sign.
 type Options struct {
-	Type        string   // Counter, HashSold or HashLeft
-	Key         string   // must contain $sku
+	Type        string   // one of the layouts above
+	Key         string   // must contain $sku, or all of its parts
 	TotalField  string   // HashSold
 	SoldField   string   // HashSold
 	LeftField   string   // HashLeft
 	StatusKey   string   // a string that says whether the SKU is on sale; "" = none
 	StatusField string   // or a field of the layout's hash; "" = none
 	StatusOpen  []string // the statuses that mean "on sale"; a missing status is ""
+	UsersKey    string   // a set of the users who have bought, with any layout; "" = none
 	SoldOutAt   int64    // this many left, or fewer, is sold out; may be negative
 	SoldOutFlag string   // a key whose existence means sold out; "" = none
 	Prefix      string   // put before every key
+	Script      string   // Script: its text
 }
 
 // Layout is a compiled [stock.layout]. It is immutable and safe for concurrent use.
 type Layout struct {
 	shape
-	key, status, flag template
-	statusField       string
-	statusOpen        []string
-	soldOutAt         int64
+	key, status, flag, users template
+	parts                    int // of a SKU that key names
+	statusField              string
+	statusOpen               []string
+	soldOutAt                int64
 }
 
-// shape is what the layouts differ in.
+// shape is what the layouts differ in. A string that holds what is left has none of the first three.
 type shape struct {
-	numbers []string                       // the hash's fields that hold numbers, the one that Set writes first; nil = a string
-	left    func(n []int64) (int64, error) // what is left, from the numbers in that order
+	numbers []string // the hash's fields that hold numbers, the one that Set writes first
+	list    bool     // the key is a list
+	script  *script  // the key is known to a script alone
+
+	left func(n []int64) (int64, error) // what is left, from the numbers in that order
 }
 
 // New compiles o. Its errors name the key of the configuration.
@@ -56,19 +65,38 @@ func New(o Options) (*Layout, error) {
 	if l.shape, err = shapeOf(o); err != nil {
 		return nil, err
 	}
-	if l.key, err = compile("key", o.Prefix, o.Key); err != nil {
-		return nil, err
-	}
-	if !l.key.named() {
-		return nil, fmt.Errorf("key %q: it must contain $sku, or all SKUs would share one stock", o.Key)
-	}
-	if l.status, err = compile("status_key", o.Prefix, o.StatusKey); err != nil {
-		return nil, err
-	}
-	if l.flag, err = compile("sold_out_flag", o.Prefix, o.SoldOutFlag); err != nil {
+	if err = l.compileKeys(o); err != nil {
 		return nil, err
 	}
 	return l, l.checkStatus(o)
+}
+
+// compileKeys reads the templates.
+func (l *Layout) compileKeys(o Options) (err error) {
+	if l.key, err = compile("key", o.Prefix, o.Key); err != nil {
+		return err
+	}
+	l.parts = l.key.parts()
+	switch {
+	case !l.key.named():
+		return fmt.Errorf("key %q: it must contain $sku, or all SKUs would share one stock", o.Key)
+	case !l.key.tells(l.parts):
+		return fmt.Errorf("key %q: several SKUs would share one stock; name all parts from $sku_1 to $sku_%d with colons or braces between them, or $sku", o.Key, l.parts)
+	}
+	for _, k := range []struct {
+		name, text string
+		into       *template
+	}{
+		{"status_key", o.StatusKey, &l.status}, {"sold_out_flag", o.SoldOutFlag, &l.flag}, {"users_key", o.UsersKey, &l.users},
+	} {
+		if *k.into, err = compile(k.name, o.Prefix, k.text); err != nil {
+			return err
+		}
+		if n := k.into.parts(); n > l.parts {
+			return fmt.Errorf("%s %q: it names part %d of the SKU, and key does not", k.name, k.text, n)
+		}
+	}
+	return nil
 }
 
 // checkStatus refuses statuses that could never be read or never be open.
@@ -86,15 +114,21 @@ func (l *Layout) checkStatus(o Options) error {
 	return nil
 }
 
-// shapeOf picks the layout's numbers.
+// shapeOf picks what the layout reads.
 func shapeOf(o Options) (shape, error) {
 	switch o.Type {
 	case Counter:
 		return counter(), nil
+	case CounterUsers:
+		return counterUsers(o)
 	case HashSold:
 		return hashSold(o)
 	case HashLeft:
 		return hashLeft(o)
+	case List:
+		return list(), nil
+	case Script:
+		return scripted(o)
 	}
-	return shape{}, fmt.Errorf("type %q: use %q, %q or %q", o.Type, Counter, HashSold, HashLeft)
+	return shape{}, fmt.Errorf("type %q: use %q, %q, %q, %q, %q or %q", o.Type, Counter, HashSold, HashLeft, CounterUsers, List, Script)
 }

@@ -2,6 +2,7 @@ package layout
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,6 +19,10 @@ func TestKeysAreBuiltAndTakenApart(t *testing.T) {
 		{"", "{$sku}:$sku", "77", "{77}:77", "{*}:*"},
 		{"$sku", ":$sku", "7", "$sku:7", "$sku:*"},
 		{"", "goods_$sku_stock", "7", "goods_7_stock", "goods_*_stock"},
+		{"", "{$sku_1}:{$sku_2}:stock", "7:88", "{7}:{88}:stock", "{*}:{*}:stock"},
+		{"p:", "$sku_2:{$sku_1}:$sku_1", "7:88:9", "p:88:9:{7}:7", "p:*:{*}:*"},
+		{"", "$sku_1-$sku", "7:8", "7:8-7:8", "*-*"},
+		{"", "$sku_4", "7", "7_4", "*_4"},
 	} {
 		l, err := New(Options{Type: Counter, Key: c.key, Prefix: c.prefix})
 		if err != nil {
@@ -53,7 +58,12 @@ func TestLayoutsThatCannotWorkAreRefusedByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	for names, change := range map[string]func(*Options){
-		"type":                    func(o *Options) { o.Type = "list" },
+		"type":                    func(o *Options) { o.Type = "lists" },
+		"users_key":               func(o *Options) { o.Type = CounterUsers },
+		"script_file":             func(o *Options) { o.Type = Script },
+		"name all parts":          func(o *Options) { o.Key = "{$sku_2}:stock" },
+		"colons or braces":        func(o *Options) { o.Key = "$sku_1-$sku_2" },
+		"names part 2":            func(o *Options) { o.Key, o.UsersKey = "{$sku}", "{$sku_2}" },
 		"must contain $sku":       func(o *Options) { o.Key = "stock" },
 		`key ""`:                  func(o *Options) { o.Key = "" },
 		`key "stock:$skew:$sku"`:  func(o *Options) { o.Key = "stock:$skew:$sku" },
@@ -138,10 +148,15 @@ func isPlain(s string) bool {
 func FuzzEveryKeyGivesItsSKUBack(f *testing.F) {
 	f.Add("p", "a$sku", "1001")
 	f.Add("", "$sku{$sku}$$", "7")
+	f.Add("", "{$sku_1}:{$sku_2}:$sku_1", "7:8:9")
 	f.Fuzz(func(t *testing.T, prefix, key, sku string) {
 		l, err := New(Options{Type: Counter, Key: key, Prefix: prefix})
 		if err != nil || sku == "" {
 			return
+		}
+		named := strings.SplitN(sku, ":", max(l.parts, 1))
+		if l.parts > 0 && (len(named) < l.parts || slices.Contains(named, "") || strings.ContainsAny(sku, "{}")) {
+			return // no SKU of such a shop
 		}
 		if got, ok := l.SKU(l.Key(sku)); !ok || got != sku {
 			t.Fatalf("key %q of %q is %q, which gives back %q, %v", key, sku, l.Key(sku), got, ok)

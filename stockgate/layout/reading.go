@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -26,6 +27,10 @@ const MaxCommands = 3
 // Each key has a command of its own: MGET would report a key of the wrong type as a missing one.
 func (l *Layout) Queue(ctx context.Context, pipe redis.Pipeliner, sku string) {
 	switch {
+	case l.script != nil:
+		l.script.queue(ctx, pipe, l.scriptKeys(sku), sku)
+	case l.list:
+		pipe.LLen(ctx, l.Key(sku))
 	case l.numbers == nil:
 		pipe.Get(ctx, l.Key(sku))
 	case l.statusField != "":
@@ -34,10 +39,10 @@ func (l *Layout) Queue(ctx context.Context, pipe redis.Pipeliner, sku string) {
 		pipe.HMGet(ctx, l.Key(sku), l.numbers...)
 	}
 	if l.status != nil {
-		pipe.Get(ctx, l.status.of(sku))
+		pipe.Get(ctx, l.status.of(sku, l.parts))
 	}
 	if l.flag != nil {
-		pipe.Exists(ctx, l.flag.of(sku))
+		pipe.Exists(ctx, l.flag.of(sku, l.parts))
 	}
 }
 
@@ -54,20 +59,12 @@ func (l *Layout) Commands() int {
 }
 
 // Key is the key that holds the stock of sku.
-func (l *Layout) Key(sku string) string { return l.key.of(sku) }
-
-// IsHash reports whether Key is a hash. Of a hash that has none of the layout's fields the commands of Queue
-// tell the same as of a missing one; who must know asks EXISTS.
-func (l *Layout) IsHash() bool { return l.numbers != nil }
+func (l *Layout) Key(sku string) string { return l.key.of(sku, l.parts) }
 
 // Read turns the answers to the commands of Queue into a reading. Answers that are errors other than "no such
 // key" become its fault.
 func (l *Layout) Read(sku string, answers []redis.Cmder) Reading {
-	values, err := l.values(answers[0])
-	if err != nil {
-		return Reading{Fault: fmt.Errorf("read %q: %w", l.Key(sku), err)}
-	}
-	r, err := l.count(values)
+	r, err := l.stock(answers[0])
 	if err != nil {
 		return Reading{Fault: fmt.Errorf("read %q: %w", l.Key(sku), err)}
 	}
@@ -75,15 +72,15 @@ func (l *Layout) Read(sku string, answers []redis.Cmder) Reading {
 	if l.status != nil {
 		status, err := text(answers[0])
 		if err != nil {
-			return Reading{Fault: fmt.Errorf("read %q: %w", l.status.of(sku), err)}
+			return Reading{Fault: fmt.Errorf("read %q: %w", l.status.of(sku, l.parts), err)}
 		}
-		r.OnSale = slices.Contains(l.statusOpen, status)
+		r.OnSale = r.OnSale && slices.Contains(l.statusOpen, status)
 		answers = answers[1:]
 	}
 	if l.flag != nil {
 		flag, err := answers[0].(*redis.IntCmd).Result()
 		if err != nil {
-			return Reading{Fault: fmt.Errorf("read %q: %w", l.flag.of(sku), err)}
+			return Reading{Fault: fmt.Errorf("read %q: %w", l.flag.of(sku, l.parts), err)}
 		}
 		if flag > 0 { // some shops delete the stock when they set the flag
 			r.Exists, r.Free = true, min(r.Free, 0)
@@ -92,7 +89,19 @@ func (l *Layout) Read(sku string, answers []redis.Cmder) Reading {
 	return r
 }
 
-// values are the string, or the hash's fields, in the order asked; nil for what is missing.
+// stock reads the answer to the command about the key itself.
+func (l *Layout) stock(answer redis.Cmder) (Reading, error) {
+	if said, ok := answer.(*redis.Cmd); ok {
+		return l.said(said)
+	}
+	values, err := l.values(answer)
+	if err != nil {
+		return Reading{}, err
+	}
+	return l.count(values)
+}
+
+// values are the string, the length of the list, or the hash's fields, in the order asked; nil for what is missing.
 func (l *Layout) values(answer redis.Cmder) ([]any, error) {
 	switch cmd := answer.(type) {
 	case *redis.SliceCmd:
@@ -103,6 +112,12 @@ func (l *Layout) values(answer redis.Cmder) ([]any, error) {
 			return []any{nil}, nil
 		}
 		return []any{value}, err
+	case *redis.IntCmd:
+		length, err := cmd.Result()
+		if length == 0 { // Redis has no empty lists
+			return []any{nil}, err
+		}
+		return []any{strconv.FormatInt(length, 10)}, err
 	}
 	panic(fmt.Sprintf("BUG: layout asked for %T", answer))
 }

@@ -2,15 +2,28 @@ package layout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
 )
 
+// ErrNotWritable is the cause when only the shop itself can write its stock: through a script nothing can be written,
+// and of a list nobody else may know what a unit looks like.
+var ErrNotWritable = errors.New("only the shop can change this stock")
+
 // Set writes n units for sku: the counter, what is left, or (hash_sold) the total, beside a sold of 0 where
-// there was none. The status is left as it is: stocking a SKU does not put it on sale. A key of another type is
-// an error and stays whole; a counter keeps its time to live, which needs Redis 6.
+// there was none. Of a list it makes the length n, as Add does. The status and the users who have bought are left as
+// they are: stocking a SKU does not put it on sale. A key of another type is an error and stays whole; a counter
+// keeps its time to live, which needs Redis 6.
 func (l *Layout) Set(ctx context.Context, c redis.Scripter, sku string, n int64) error {
+	switch {
+	case l.script != nil:
+		return l.unwritable()
+	case l.list:
+		_, err := l.resize(ctx, c, sku, "set", n)
+		return err
+	}
 	return redis.NewScript(setScript).Run(ctx, c, []string{l.Key(sku)}, l.args(n)...).Err()
 }
 
@@ -39,7 +52,17 @@ return 1`
 
 // Add changes the stock of sku by delta, which may be negative, and returns what is left then. It reports
 // false, and writes nothing, when the key does not exist: a misspelt SKU must not become one that is for sale.
+//
+// A list gets copies of the units that it has, where they are all the same; where they differ each is a certain
+// unit, and a copy would sell that twice: ErrNotWritable.
 func (l *Layout) Add(ctx context.Context, c redis.Scripter, sku string, delta int64) (left int64, exists bool, err error) {
+	switch {
+	case l.script != nil:
+		return 0, false, l.unwritable()
+	case l.list:
+		left, err = l.resize(ctx, c, sku, "add", delta)
+		return left, err == nil, err
+	}
 	values, err := redis.NewScript(addScript).Run(ctx, c, []string{l.Key(sku)}, l.args(delta)...).Slice()
 	if err != nil {
 		return 0, false, err
@@ -71,8 +94,13 @@ end
 redis.call('HINCRBY', KEYS[1], ARGV[2], ARGV[1])
 return redis.call('HMGET', KEYS[1], unpack(ARGV, 2))`
 
+// unwritable says why no stock behind a script is written.
+func (l *Layout) unwritable() error {
+	return fmt.Errorf("%w: Sluice reads it by script_file, which cannot write; change it as the shop does", ErrNotWritable)
+}
+
 // Pattern finds the keys of all SKUs by SCAN MATCH, and perhaps keys of other things.
 func (l *Layout) Pattern() string { return l.key.pattern() }
 
 // SKU returns the SKU whose stock is in key, the inverse of Key.
-func (l *Layout) SKU(key string) (string, bool) { return l.key.sku(key) }
+func (l *Layout) SKU(key string) (string, bool) { return l.key.sku(key, l.parts) }

@@ -1,0 +1,36 @@
+package stockgate
+
+import (
+	"sync"
+
+	"sluice/stockgate/layout"
+)
+
+// mostLists bounds the memory of emptied: the lists that it tells from such that never were.
+const mostLists = 100_000
+
+// emptied remembers which lists have held a unit, since Redis forgets a list with its last one. It lasts as long as
+// the process, and is safe for concurrent use. Only the shop can make it grow: clients invent no lists.
+type emptied struct {
+	mu   sync.Mutex
+	held map[string]struct{}
+}
+
+// settle notes the lists among the readings that hold a unit, and turns those that held one into sold out.
+func (m *emptied) settle(l *layout.Layout, skus []string, out []layout.Reading) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, sku := range skus {
+		_, held := m.held[sku]
+		switch {
+		case out[i].Fault != nil:
+		case out[i].Left > 0 && !held && len(m.held) < mostLists:
+			if m.held == nil {
+				m.held = make(map[string]struct{})
+			}
+			m.held[sku] = struct{}{}
+		case !out[i].Exists && held:
+			out[i] = l.Emptied(out[i])
+		}
+	}
+}
