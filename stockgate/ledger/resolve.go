@@ -89,10 +89,11 @@ func (d *Desk) sweepSome(ctx context.Context, turn int) {
 func (d *Desk) drop(l *line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.calls > 0 || l.settles || len(l.asked)+len(l.doubts)+len(l.owed) > 0 {
+	if l.calls > 0 || l.settles || l.reading.Load() || len(l.asked)+len(l.doubts)+len(l.owed) > 0 {
 		return
 	}
 	l.gone = true
+	d.dismiss(l)
 	d.lines.remove(l)
 }
 
