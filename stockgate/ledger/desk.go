@@ -45,6 +45,7 @@ type Desk struct {
 	spilled  atomic.Uint64
 	unknown  atomic.Int64
 	winners  atomic.Int64 // in all rosters
+	behind   atomic.Int64 // SKUs whose changes are not acknowledged
 	verdicts [numResolutions]atomic.Uint64
 }
 

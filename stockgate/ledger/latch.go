@@ -89,7 +89,7 @@ func (d *Desk) way(now int64, l *line, v *view, o *Order, k *known) way {
 			return probes
 		}
 		return answered
-	case l.reading.Load():
+	case l.reading.Load(), l.unread(now, v):
 		return waits
 	case len(o.Key) > 0:
 		return looks

@@ -22,18 +22,19 @@ type line struct {
 	looks  pace                 // of calls that are made although the SKU is closed
 	events *events
 
+	behind  bool        // its changes are not acknowledged; the watch's alone
 	watched atomic.Bool // its holds are looked after even if nobody asks for it
 	probing atomic.Bool // somebody looks whether the latch is still right; written under mu
 
 	roster  atomic.Pointer[roster] // who has won, since it closed; written under mu
 	reading atomic.Bool            // somebody reads the next roster; written under mu
+	rests   atomic.Int64           // ns: it is not read before; written under mu
 
 	mu      sync.Mutex
 	gone    bool // removed from lines
 	queue   []*ticket
 	looking []*ticket          // who may be a buyer that comes again; at most mostItems
 	waiting []*ticket          // until the winners are read
-	rests   int64              // ns: they are not read again before
 	asked   map[string]*ticket // by serial: who waits or is in a call
 	calls   int
 	trying  int64             // units in calls
@@ -104,7 +105,8 @@ func (d *Desk) place(now int64, l *line, t *ticket) {
 		l.looking = append(l.looking, t)
 		return
 	case waits:
-		d.wait(l, t)
+		d.enlist(now, l) // unless somebody did
+		d.wait(now, l, t)
 		return
 	case looks:
 		if l.mayLook(now) {

@@ -81,6 +81,7 @@ func (d *Desk) sweepSome(ctx context.Context, turn int) {
 	for i := range min(len(real), sweepsATurn) {
 		if ctx.Err() == nil {
 			d.sweep(ctx, real[(turn+i)%len(real)])
+			d.heed(ctx, real[(turn+i)%len(real)])
 		}
 	}
 }
@@ -94,6 +95,9 @@ func (d *Desk) drop(l *line) {
 	}
 	l.gone = true
 	d.dismiss(l)
+	if l.behind {
+		d.behind.Add(-1)
+	}
 	d.lines.remove(l)
 }
 

@@ -68,17 +68,22 @@ func (d *Desk) turnOf(o *Order, of []*known) *known {
 // enlist sees to it that the winners are known while l is closed. mu is held.
 func (d *Desk) enlist(now int64, l *line) {
 	v := l.view.Load()
-	code, closed := v.closes(now, 1)
-	switch {
-	case !closed || code == UnknownSKU:
+	if code, closed := v.closes(now, 1); !closed || code == UnknownSKU {
 		d.dismiss(l)
 		return
-	case l.roster.Load().covers(v), l.reading.Load(), now < l.rests, d.closed.Load():
+	}
+	if !l.unread(now, v) || l.reading.Load() || d.closed.Load() {
 		return
 	}
 	d.dismiss(l)
 	l.reading.Store(true)
 	d.work.Go(func() { d.read(l) })
+}
+
+// unread reports whether it is time to read who has won what v closes.
+func (l *line) unread(now int64, v *view) bool {
+	code, closed := v.closes(now, 1)
+	return closed && code != UnknownSKU && !l.roster.Load().covers(v) && now >= l.rests.Load()
 }
 
 // dismiss drops the roster of l. mu is held.
@@ -89,9 +94,9 @@ func (d *Desk) dismiss(l *line) {
 	}
 }
 
-// wait lets t wait until the winners are read. mu is held.
-func (d *Desk) wait(l *line, t *ticket) {
-	if len(l.waiting) < d.o.MaxQueue {
+// wait lets t wait until the winners are read, unless it has waited for too long. mu is held.
+func (d *Desk) wait(now int64, l *line, t *ticket) {
+	if l.reading.Load() && now-t.at <= int64(d.o.MaxWait) && len(l.waiting) < d.o.MaxQueue {
 		l.waiting = append(l.waiting, t)
 		return
 	}
@@ -109,8 +114,9 @@ func (d *Desk) read(l *line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := d.o.Now()
-	l.rests = now + restFor*(now-began)
+	l.rests.Store(now + max(restFor*(now-began), d.fresh))
 	if err == nil {
+		l.rests.Store(now + restFor*(now-began))
 		l.roster.Store(r)
 		d.learn(now, l, &view{Hint: hint, at: began})
 	}
