@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // roster is who has won a SKU, through whichever instance: every order that was held or sold at a version, but for
@@ -83,7 +84,7 @@ func (d *Desk) enlist(now int64, l *line) {
 // unread reports whether it is time to read who has won what v closes.
 func (l *line) unread(now int64, v *view) bool {
 	code, closed := v.closes(now, 1)
-	return closed && code != UnknownSKU && !l.roster.Load().covers(v) && now >= l.rests.Load()
+	return closed && code != UnknownSKU && !l.roster.Load().covers(v) && now+longestRest >= l.rests.Load()
 }
 
 // dismiss drops the roster of l. mu is held.
@@ -104,19 +105,28 @@ func (d *Desk) wait(now int64, l *line, t *ticket) {
 	l.events.count(Overloaded, 1)
 }
 
-// restFor is how many times longer than reading the winners took is not to be read again.
-const restFor = 20
+// Reading the winners takes no more than a part of Redis' time: for so many times as long as it took, and for so long
+// when it failed, they are not read again. Orders wait for the end of that only where it is near.
+const (
+	restFor      = 20
+	restFromFail = int64(time.Second)
+	longestRest  = int64(100 * time.Millisecond)
+)
 
 // read reads the winners, and finds its place for whoever waited for that.
 func (d *Desk) read(l *line) {
+	if rest := l.rests.Load() - d.o.Now(); rest > 0 {
+		d.pause(d.ctx, time.Duration(rest))
+	}
 	began := d.o.Now()
 	r, hint, err := d.winnersOf(l)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := d.o.Now()
-	l.rests.Store(now + max(restFor*(now-began), d.fresh))
-	if err == nil {
-		l.rests.Store(now + restFor*(now-began))
+	l.rests.Store(now + restFor*(now-began))
+	if err != nil {
+		l.rests.Store(now + max(restFor*(now-began), restFromFail))
+	} else {
 		l.roster.Store(r)
 		d.learn(now, l, &view{Hint: hint, at: began})
 	}
