@@ -42,8 +42,8 @@ func (d *Desk) won(r *roster, o *Order) *known {
 	return nil
 }
 
-// turnOf finds, among the orders that o's user has won, the one that this order without a key is or repeats: the first
-// that is held, else the last that is sold.
+// turnOf finds, among the orders that o's user has won, the one that this order without a key is or repeats: the last
+// of its turns, as the one before must be sold.
 func (d *Desk) turnOf(o *Order, of []*known) *known {
 	var last *known
 	bought := int64(0)
@@ -55,9 +55,6 @@ func (d *Desk) turnOf(o *Order, of []*known) *known {
 			}
 			turn := *k
 			turn.derived, turn.generation, turn.bought = true, g, bought
-			if !turn.sold {
-				return &turn
-			}
 			bought += turn.quantity
 			last = &turn
 			left--

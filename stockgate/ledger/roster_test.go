@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -310,4 +311,48 @@ func BenchmarkClosedByRoster(b *testing.B) {
 			})
 		}
 	}
+}
+
+// stutter shows each record twice, as a scan may.
+type stutter struct{ *shelf }
+
+func (s stutter) Records(ctx context.Context, sku string, see func(Record) bool) error {
+	return s.shelf.Records(ctx, sku, func(r Record) bool { return see(r) && see(r) })
+}
+
+func TestRecordThatIsShownTwiceIsOneWinner(t *testing.T) {
+	at(t, func(t *testing.T) {
+		o := deskOptions()
+		o.MaxWinners = 3
+		d := opened(t, o, stutter{shelfOf(sku, 3)}, nil)
+		for i := range 3 {
+			wants(t, "winner", d.buy(fmt.Sprint(i), fmt.Sprint(i)), Held)
+		}
+		synctest.Wait()
+		want(t, "kept", d.winners.Load(), 3)
+		want(t, "all of them", d.lines.find([]byte(sku)).roster.Load().whole, true)
+	})
+}
+
+func TestReadingTakesNoMoreThanAPartOfTheTime(t *testing.T) {
+	at(t, func(t *testing.T) {
+		d, s := soldOut(t, deskOptions())
+		s.set(func(op string, after bool) error {
+			if op == "records" && !after {
+				time.Sleep(time.Second)
+			}
+			return nil
+		})
+		before := s.count("records")
+		hint := s.stock(sku).Hint
+		for range 1_000 { // a minute of units that come back and are sold at once, elsewhere
+			time.Sleep(60 * time.Millisecond)
+			hint.Ver += 2
+			hint.Taken = hint.Ver
+			d.Note(sku, hint)
+		}
+		if n := s.count("records") - before; n < 2 || n > 4 {
+			t.Errorf("read %d times", n)
+		}
+	})
 }
