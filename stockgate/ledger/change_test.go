@@ -169,3 +169,18 @@ func TestTakenIsTheVersionOfTheLastHoldOrAdoption(t *testing.T) {
 		want(t, "after an adoption", stockOf1001(t, s).Taken, stockOf1001(t, s).Ver)
 	})
 }
+
+func TestLedgerWithoutHoursIsAFaultAndNotAlwaysOnSale(t *testing.T) {
+	for _, field := range []string{"opens", "closes", "taken"} {
+		server, r := onRedis(t)
+		check(t, server.Client.HDel(t.Context(), "sluice:{1001}:s", field).Err())
+		all := tries(r)
+		_, all["add"] = r.Add(t.Context(), "1001", 1, "")
+		_, all["set hours"] = r.SetHours(t.Context(), "1001", 1, 2)
+		for call, err := range all {
+			if err == nil {
+				t.Errorf("no %s: %s is no error", field, call)
+			}
+		}
+	}
+}

@@ -69,7 +69,7 @@ func TestSlowestConsumerGroupDecidesWhatStays(t *testing.T) {
 	}
 	read := func(group string, n int64) []string {
 		got := must[[]redis.XStream](t)(c.XReadGroup(t.Context(), &redis.XReadGroupArgs{
-			Group: group, Consumer: "one", Streams: []string{stream, ">"}, Count: n,
+			Group: group, Consumer: "one", Streams: []string{stream, ">"}, Count: n, Block: -1,
 		}).Result())
 		var ids []string
 		for _, m := range got[0].Messages {
