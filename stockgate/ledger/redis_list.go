@@ -53,7 +53,9 @@ func (r *Redis) SKUs(ctx context.Context, limit int) ([]string, error) {
 // names reads the registry on from a name.
 func (r *Redis) names(ctx context.Context, after string) (names []string, err error) {
 	err = r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
-		names, err = c.ZRangeByLex(ctx, registry, &redis.ZRangeBy{Min: after, Max: "+", Count: skusAtOnce}).Result()
+		names, err = c.ZRangeArgs(ctx, redis.ZRangeArgs{
+			Key: registry, Start: after, Stop: "+", ByLex: true, Count: skusAtOnce,
+		}).Result()
 		return err
 	}, fault)
 	return names, err

@@ -16,7 +16,6 @@ type trimmed struct {
 	r      *Redis
 	client *redis.Client
 	sku    string
-	epoch  int64
 }
 
 // left acknowledges a version of an epoch, and compares how many changes stay; 0 = it must be refused.
