@@ -16,10 +16,19 @@ const (
 	maxNumber   = 999_999_999_999_999
 
 	forgotten = 2000 // tombstones that one Sweep forgets
+
+	maxSKUs  = 100_000 // that one call lists
+	maxAdded = 100     // ids that a ledger remembers
 )
 
 // ErrUnknownSKU is the cause when a SKU has no ledger.
 var ErrUnknownSKU = errors.New("no such ledger")
+
+// ErrOtherDelta is the cause when an id of Add was used before to add something else.
+var ErrOtherDelta = errors.New("this id was used to add another number")
+
+// KeepLimit is the limit that leaves the limit as it is.
+const KeepLimit int64 = -1
 
 // checkSKU refuses a SKU that could not name keys of its own in one slot.
 func checkSKU(sku string) error {
@@ -65,6 +74,46 @@ func checkSerial(serial string) error {
 func checkNumber(what string, n int64) error {
 	if n < 0 || n > maxNumber {
 		return fmt.Errorf("%s %d: it must be 0 to %d", what, n, maxNumber)
+	}
+	return nil
+}
+
+// checkTotal refuses what SetTotal could not keep.
+func checkTotal(sku string, total, limit int64) error {
+	if limit == KeepLimit {
+		limit = 0
+	}
+	return errors.Join(checkSKU(sku), checkNumber("total", total), checkNumber("limit", limit))
+}
+
+// checkAdd refuses a change that cannot be meant.
+func checkAdd(sku string, delta int64, id string) error {
+	if delta == 0 || delta < -maxNumber || delta > maxNumber {
+		return fmt.Errorf("delta %d: it must have 1 to 15 digits, and not be 0", delta)
+	}
+	if len(id) > maxSerial {
+		return fmt.Errorf("id %.32q: it must have at most %d bytes", id, maxSerial)
+	}
+	for _, c := range []byte(id) {
+		if c <= ' ' || c > '~' {
+			return fmt.Errorf("id %q: it must be visible ASCII", id)
+		}
+	}
+	return checkSKU(sku)
+}
+
+// checkHours refuses hours that never are.
+func checkHours(sku string, opens, closes int64) error {
+	if closes > 0 && closes <= opens {
+		return fmt.Errorf("it would close at %d, not after it opens at %d", closes, opens)
+	}
+	return errors.Join(checkSKU(sku), checkNumber("opens", opens), checkNumber("closes", closes))
+}
+
+// checkList refuses a list without a bound.
+func checkList(limit int) error {
+	if limit < 1 || limit > maxSKUs {
+		return fmt.Errorf("limit %d: it must be 1 to %d", limit, maxSKUs)
 	}
 	return nil
 }

@@ -182,7 +182,7 @@ func (d *Desk) decide(now int64, l *line, b *round, i int) Outcome {
 	case SoldOut, UnknownSKU:
 		out.Serial = ""
 	case NotOnSale:
-		out.Serial, out.State = "", b.view.State
+		out = b.view.Hint.refusal(time.Now().UnixMilli())
 	case StaleEpoch: // twice in a row
 		out.Code = Overloaded
 	case Unsure:

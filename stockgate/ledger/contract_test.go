@@ -237,7 +237,7 @@ func TestCallThatCannotBeMeantIsRefused(t *testing.T) {
 			return err
 		}
 		_, badTotal := s.SetTotal(ctx, "1001", -1, 0)
-		_, badLimit := s.SetTotal(ctx, "1001", 1, -1)
+		_, badLimit := s.SetTotal(ctx, "1001", 1, -2)
 		_, hugeTotal := s.SetTotal(ctx, "1001", 1e15, 0)
 		_, badState := s.SetState(ctx, "1001", "open")
 		_, noLimit := s.Sweep(ctx, "1001", 1, 2, 0)
@@ -298,11 +298,17 @@ func TestSchedulesReachEveryAnswer(t *testing.T) {
 		for _, s := range schedules().Example(seed) {
 			switch s.call {
 			case "reserve":
-				for _, c := range m.reserve(s.epoch, s.until, s.items) {
+				for _, c := range m.reserve(s.epoch, s.now, s.until, s.items) {
 					codes[c]++
 				}
 			case "total":
-				m.setTotal(s.total, s.limit, 1)
+				if m.exists || s.limit != KeepLimit {
+					m.setTotal(s.total, s.limit, 1)
+				}
+			case "add":
+				m.add(s.total, s.id)
+			case "hours":
+				m.setHours(s.total, s.until)
 			case "state":
 				m.setState(s.state)
 			case "sweep":

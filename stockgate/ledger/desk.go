@@ -20,6 +20,7 @@ type Desk struct {
 	store  Store
 	oracle Oracle // nil = nobody can be asked
 	memory int64  // ns of SoldOutMemory
+	fresh  int64  // ns: as old may the latch be for an order with a key
 
 	lines     *lines
 	newcomers pace    // SKUs seen for the first time, invented ones too
@@ -44,6 +45,8 @@ type Desk struct {
 	retries  atomic.Uint64
 	spilled  atomic.Uint64
 	unknown  atomic.Int64
+	winners  atomic.Int64 // in all rosters
+	behind   atomic.Int64 // SKUs whose changes are not acknowledged
 	verdicts [numResolutions]atomic.Uint64
 }
 
@@ -62,6 +65,7 @@ func NewDesk(o DeskOptions, store Store, oracle Oracle) (*Desk, error) {
 	d := &Desk{
 		o: o, store: store, oracle: oracle,
 		memory:    int64(o.SoldOutMemory),
+		fresh:     min(int64(o.SoldOutMemory), int64(time.Second)/int64(o.Looks)),
 		lines:     newLines(o.MaxSKUs),
 		newcomers: pace{every: newSKUEvery, depth: newSKUsAtOnce},
 		askers:    pace{every: lookEvery, depth: looksAtOnce},

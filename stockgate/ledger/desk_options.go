@@ -26,9 +26,14 @@ type DeskOptions struct {
 	SettleWait    time.Duration // for room among them; default 1 s
 	SoldOutMemory time.Duration // at the latest after this a closed SKU is looked at again; default 1 s
 
-	// Looks is how many calls a second may be spent on a closed SKU, to find buyers who come again with a key that
-	// another instance knows; 256 orders share one. Past it a key that is not known here hears Overloaded. Default 10.
+	// Looks is how many calls a second may be spent on a closed SKU for buyers who come again; 256 orders share one.
+	// For an order with a key what is known of a closed SKU is at most as old as the pause between them. Past it a key
+	// that may be a buyer's hears Overloaded, where the buyers are not known. Default 10.
 	Looks int
+
+	// MaxWinners is how many orders of closed SKUs, all together, are kept to tell those who have won from all others;
+	// about 300 bytes each. Of a SKU whose winners find no room, Looks is what it costs to find them. Default 100,000.
+	MaxWinners int
 
 	// Mark, 1 to 1023, tells this instance's holds from those of others. Instances with equal marks could, in an
 	// outage, take a hold of the same second and the same serial for their own. 0 = a random one.
@@ -78,6 +83,7 @@ func (o DeskOptions) checked() (DeskOptions, error) {
 	fill(&o.SettleWait, time.Second)
 	fill(&o.SoldOutMemory, time.Second)
 	fill(&o.Looks, 10)
+	fill(&o.MaxWinners, 100_000)
 	if o.Now == nil {
 		start := time.Now()
 		o.Now = func() int64 { return int64(time.Since(start)) }

@@ -40,7 +40,7 @@ func shelfOf(sku string, units int64) *shelf {
 
 func (s *shelf) put(sku string, units, limit int64) {
 	s.skus[sku] = &shelved{
-		stock:   Stock{Hint: Hint{Free: units, Epoch: 1, Ver: 1, State: On}, Total: units, Limit: limit},
+		stock:   Stock{Hint: Hint{Free: units, Epoch: 1, Ver: 1, State: On, Taken: 1}, Total: units, Limit: limit},
 		records: make(map[string]Record), users: make(map[string]int64), leases: make(map[string]int64),
 	}
 }
@@ -104,13 +104,13 @@ func (b *shelved) move(held, sold int64, user string) {
 	}
 }
 
-func (s *shelf) Reserve(ctx context.Context, sku string, epoch, _, deadline int64, items []Item, codes []Code) (h Hint, err error) {
+func (s *shelf) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []Item, codes []Code) (h Hint, err error) {
 	err = s.do(ctx, "reserve", func() {
 		s.items += len(items)
 		s.peak = max(s.peak, len(items))
 		b := s.skus[sku]
 		for i, it := range items {
-			codes[i] = b.reserve(epoch, deadline, it)
+			codes[i] = b.reserve(epoch, now, deadline, it)
 		}
 		if b != nil {
 			h = b.stock.Hint
@@ -119,7 +119,7 @@ func (s *shelf) Reserve(ctx context.Context, sku string, epoch, _, deadline int6
 	return h, err
 }
 
-func (b *shelved) reserve(epoch, deadline int64, it Item) Code {
+func (b *shelved) reserve(epoch, now, deadline int64, it Item) Code {
 	if b == nil {
 		return UnknownSKU
 	}
@@ -131,7 +131,7 @@ func (b *shelved) reserve(epoch, deadline int64, it Item) Code {
 		return OtherOrder
 	case ok:
 		return map[byte]Code{'H': ReplayHeld, 'C': ReplaySold, 'X': Released}[r.Status]
-	case b.stock.State != On:
+	case b.stock.At(now) != On:
 		return NotOnSale
 	case b.stock.Free < it.Quantity:
 		return SoldOut
@@ -140,6 +140,7 @@ func (b *shelved) reserve(epoch, deadline int64, it Item) Code {
 	}
 	b.records[it.Serial] = Record{Serial: it.Serial, User: it.User, Quantity: it.Quantity, Status: 'H', Deadline: deadline}
 	b.move(it.Quantity, 0, it.User)
+	b.stock.Taken = b.stock.Ver
 	return Held
 }
 

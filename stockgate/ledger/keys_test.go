@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -70,9 +71,12 @@ func (s sight) expect(p *play) error {
 		numbers = map[string]string{"state": string(m.state)}
 		for name, n := range map[string]int64{
 			"total": m.total, "held": m.count("held"), "sold": m.count("sold"),
-			"limit": m.limit, "epoch": m.epoch, "ver": m.ver,
+			"limit": m.limit, "epoch": m.epoch, "ver": m.ver, "opens": m.opens, "closes": m.closes, "taken": m.taken,
 		} {
 			numbers[name] = strconv.FormatInt(n, 10)
+		}
+		if len(m.added) > 0 {
+			numbers["added"] = m.remembered()
 		}
 	}
 	for _, o := range p.model.orders {
@@ -136,12 +140,23 @@ func (w *witness) replay(entries []any) error {
 			switch {
 			case len(name) > 2 && name[:2] == "r:":
 				w.orders[name[2:]] = value
-			case name != "op" && name != "at":
+			case name == "op":
+				w.take(value)
+			case name == "added":
+				w.stock[name] = strings.TrimSpace(w.stock[name] + " " + value)
+			case name != "at":
 				w.stock[name] = value
 			}
 		}
 	}
 	return nil
+}
+
+// take notes when units were last taken, which no entry tells by itself.
+func (w *witness) take(op string) {
+	if op == "reserve" || op == "adopt" || w.ver == 1 {
+		w.stock["taken"] = w.stock["ver"]
+	}
 }
 
 // agree holds the replayed state against the keys. That a tombstone was forgotten the stream does not tell: whoever

@@ -93,13 +93,17 @@ func (m *memory) forget(k *known) {
 
 // recall finds the order that o may repeat, or nil.
 func (d *Desk) recall(now int64, l *line, o *Order) *known {
-	if len(o.Key) > 0 {
-		return d.serials.find(now, l, o.Key)
+	var k *known
+	switch {
+	case len(o.Key) > 0:
+		k = d.serials.find(now, l, o.Key)
+	case len(o.User) > 0:
+		k = d.users.find(now, l, o.User)
 	}
-	if len(o.User) > 0 {
-		return d.users.find(now, l, o.User)
+	if k == nil {
+		k = d.won(l.roster.Load(), o)
 	}
-	return nil
+	return k
 }
 
 // remember keeps k under its serial, and under its user when another order of that user would repeat it.

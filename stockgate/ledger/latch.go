@@ -5,16 +5,18 @@ type view struct {
 	Hint
 	absent bool  // there is no ledger
 	at     int64 // ns of the caller's clock: when the call behind it was made
+	from   int64 // ns of that clock: when it opens, as far as known
+	until  int64 // ns of that clock: when it closes; forever = never
 }
 
-// closes tells why units cannot be had by what v knows. ok is false when they may be had, or nothing is known.
-func (v *view) closes(units int64) (code Code, ok bool) {
+// closes tells why units cannot be had at now by what v knows. ok is false when they may be had, or nothing is known.
+func (v *view) closes(now, units int64) (code Code, ok bool) {
 	switch {
 	case v == nil:
 		return 0, false
 	case v.absent:
 		return UnknownSKU, true
-	case v.State != On:
+	case v.State != On, now < v.from, now >= v.until:
 		return NotOnSale, true
 	}
 	return SoldOut, v.Free < units
@@ -34,37 +36,76 @@ func (v *view) outlives(next *view) bool {
 // by the newest reply of the store. It reports false when the order is to be passed on to Reserve: units may be
 // free, or the answer is old, or the order could be a buyer's that comes again.
 //
-// Who has won must never hear that all is sold out. So an order whose serial or user this desk knows, and an
-// order with a key of the client's, which another instance may know, is passed on while a look into the store
-// costs little: in at most Looks calls a second for a SKU, of at most 256 orders each.
-// Past that the known hear what they won, and the rest, which could be anybody, hear that the desk is
-// overloaded: true of everybody. Invented keys can so cost neither Redis its peace nor a buyer the unit.
+// Who has won must never hear that all is sold out. So the desk reads who has won when a SKU closes, through whichever
+// instance. Who is among them is passed on while a look into the store costs little, in at most Looks calls a second
+// for a SKU, of at most 256 orders each, and past that hears what was won; all others hear at once that nothing is
+// left. While the winners are read, orders wait. Where they are too many to be kept, or could not be read, an order
+// with a key of the client's has a look like a winner's, and past Looks hears that the desk is overloaded: true of
+// everybody. Invented keys can so cost neither Redis its peace nor a buyer the unit.
 func (d *Desk) Closed(now int64, o Order) (Outcome, bool) {
 	l := d.lines.find(o.SKU)
 	if l == nil {
 		return Outcome{}, false
 	}
 	v := l.view.Load()
-	code, closed := v.closes(o.Quantity)
-	if !closed || now-v.at > d.memory && !l.probing.Load() {
+	code, closed := v.closes(now, o.Quantity)
+	if !closed {
 		return Outcome{}, false
 	}
 	k := d.recall(now, l, &o)
-	if code != UnknownSKU && (k != nil || len(o.Key) > 0) && l.looks.open(now) {
+	switch d.way(now, l, v, &o, k) {
+	case probes, waits:
 		return Outcome{}, false
+	case looks:
+		if l.looks.open(now) {
+			return Outcome{}, false
+		}
 	}
-	return latched(v, code, &o, k), true
+	return l.latched(now, v, code, &o, k), true
+}
+
+// way is what becomes of an order for units that are closed.
+type way int
+
+const (
+	answered way = iota // from memory
+	probes              // it finds out whether the latch is still right
+	looks               // it may be a buyer's that comes again: the store is asked, if that may be
+	waits               // until the winners are read
+)
+
+// way decides by the newest view and by what is known of the order.
+func (d *Desk) way(now int64, l *line, v *view, o *Order, k *known) way {
+	age, probing := now-v.at, l.probing.Load()
+	switch {
+	case age > d.memory && !probing:
+		return probes
+	case v.absent, len(o.Key)+len(o.User) == 0:
+		return answered
+	case k != nil:
+		return looks
+	case l.roster.Load().vouches(v):
+		if len(o.Key) > 0 && age > d.fresh && !probing {
+			return probes
+		}
+		return answered
+	case l.reading.Load(), l.unread(now, v):
+		return waits
+	case len(o.Key) > 0:
+		return looks
+	}
+	return answered
 }
 
 // latched is the answer to an order for units that v closes, when the store is not to be asked.
-func latched(v *view, code Code, o *Order, k *known) Outcome {
+func (l *line) latched(now int64, v *view, code Code, o *Order, k *known) Outcome {
 	switch {
 	case code == UnknownSKU:
 		return Outcome{Code: code}
 	case k != nil:
 		return k.replay(o)
-	case len(o.Key) > 0:
+	case len(o.Key) > 0 && !l.roster.Load().vouches(v):
 		return Outcome{Code: Overloaded}
 	}
-	return Outcome{Code: code, State: v.State}
+	return v.refusal(now, code)
 }

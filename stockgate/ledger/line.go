@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 const (
@@ -21,13 +22,19 @@ type line struct {
 	looks  pace                 // of calls that are made although the SKU is closed
 	events *events
 
+	behind  bool        // its changes are not acknowledged; the watch's alone
 	watched atomic.Bool // its holds are looked after even if nobody asks for it
 	probing atomic.Bool // somebody looks whether the latch is still right; written under mu
+
+	roster  atomic.Pointer[roster] // who has won, since it closed; written under mu
+	reading atomic.Bool            // somebody reads the next roster; written under mu
+	rests   atomic.Int64           // ns: it is not read before; written under mu
 
 	mu      sync.Mutex
 	gone    bool // removed from lines
 	queue   []*ticket
 	looking []*ticket          // who may be a buyer that comes again; at most mostItems
+	waiting []*ticket          // until the winners are read
 	asked   map[string]*ticket // by serial: who waits or is in a call
 	calls   int
 	trying  int64             // units in calls
@@ -64,7 +71,8 @@ func (d *Desk) join(now int64, l *line, t *ticket) bool {
 	case d.strays(l, t.serial):
 		t.answer(Outcome{Code: Unsure, Serial: t.serial})
 	default:
-		d.queue(now, l, t)
+		l.asked[t.serial] = t
+		d.place(now, l, t)
 		d.dispatch(now, l)
 	}
 	return true
@@ -80,29 +88,43 @@ func (l *line) follow(t *ticket) bool {
 	return false
 }
 
-// queue lets t wait for units, or for a look, or answers it. mu is held.
-func (d *Desk) queue(now int64, l *line, t *ticket) {
+// place lets t wait for units, for a look or until the winners are read, or answers it. mu is held, and t is among
+// those who asked.
+func (d *Desk) place(now int64, l *line, t *ticket) {
 	v := l.view.Load()
-	code, closed := v.closes(t.quantity)
-	k := d.recall(now, l, &t.order)
-	switch {
-	case !closed && len(l.queue) >= d.o.MaxQueue:
-		t.answer(Outcome{Code: Overloaded})
-		l.events.count(Overloaded, 1)
+	code, closed := v.closes(now, t.quantity)
+	if !closed {
+		d.stand(l, t)
 		return
-	case !closed:
-		l.queue = append(l.queue, t)
-	case now-v.at > d.memory && !l.probing.Load():
+	}
+	k := d.recall(now, l, &t.order)
+	switch d.way(now, l, v, &t.order, k) {
+	case probes:
 		t.probe = true
 		l.probing.Store(true)
 		l.looking = append(l.looking, t)
-	case code != UnknownSKU && (k != nil || len(t.order.Key) > 0) && l.mayLook(now):
-		l.looking = append(l.looking, t)
-	default:
-		t.answer(latched(v, code, &t.order, k))
+		return
+	case waits:
+		d.enlist(now, l) // unless somebody did
+		d.wait(now, l, t)
+		return
+	case looks:
+		if l.mayLook(now) {
+			l.looking = append(l.looking, t)
+			return
+		}
+	}
+	d.part(l, t, l.latched(now, v, code, &t.order, k))
+}
+
+// stand lets t wait for units. mu is held.
+func (d *Desk) stand(l *line, t *ticket) {
+	if len(l.queue) < d.o.MaxQueue {
+		l.queue = append(l.queue, t)
 		return
 	}
-	l.asked[t.serial] = t
+	d.part(l, t, Outcome{Code: Overloaded})
+	l.events.count(Overloaded, 1)
 }
 
 // mayLook reports whether one more order may have a look into the store although the SKU is closed.
@@ -224,7 +246,11 @@ func (d *Desk) learn(now int64, l *line, next *view) {
 	if old := l.view.Load(); old.outlives(next) {
 		return
 	}
-	l.view.Store(next)
+	scheduled := *next // which may be published already
+	wall := time.Now()
+	scheduled.schedule(wall, d.o.Now())
+	l.view.Store(&scheduled)
+	d.enlist(now, l)
 	d.shed(now, l)
 }
 
@@ -234,21 +260,10 @@ func (d *Desk) shed(now int64, l *line) {
 	waiting := l.queue
 	l.queue = nil
 	for _, t := range waiting {
-		if _, closed := v.closes(t.quantity); !closed {
+		if _, closed := v.closes(now, t.quantity); closed {
+			d.place(now, l, t)
+		} else {
 			l.queue = append(l.queue, t)
-			continue
 		}
-		d.turnAway(now, l, v, t)
 	}
-}
-
-// turnAway answers t from memory, or lets it have a look if it may be a buyer that comes again. mu is held.
-func (d *Desk) turnAway(now int64, l *line, v *view, t *ticket) {
-	code, _ := v.closes(t.quantity)
-	k := d.recall(now, l, &t.order)
-	if code != UnknownSKU && (k != nil || len(t.order.Key) > 0) && l.mayLook(now) {
-		l.looking = append(l.looking, t)
-		return
-	}
-	d.part(l, t, latched(v, code, &t.order, k))
 }

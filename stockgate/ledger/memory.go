@@ -34,9 +34,12 @@ func (m *Memory) Reserve(ctx context.Context, sku string, epoch, now, deadline i
 		case epoch != 0 && epoch != b.Epoch:
 			codes[i] = StaleEpoch
 		default:
-			codes[i] = b.reserve(item, deadline)
+			codes[i] = b.reserve(item, now, deadline)
 			changed = changed || codes[i] == Held
 		}
+	}
+	if changed {
+		b.Taken = b.Ver + 1
 	}
 	return b.commit(changed), nil
 }
@@ -58,6 +61,9 @@ func (m *Memory) Finish(ctx context.Context, sku string, now, keep int64, op Op,
 		}
 		done[i] = b.finish(op, item, keep)
 		changed = changed || done[i] == Changed || done[i] == OverTotal
+	}
+	if changed && op == Adopt {
+		b.Taken = b.Ver + 1
 	}
 	return b.commit(changed), nil
 }
@@ -105,16 +111,21 @@ func (m *Memory) Look(ctx context.Context, sku string) (s Stock, ok bool, err er
 
 // SetTotal implements Store.
 func (m *Memory) SetTotal(ctx context.Context, sku string, total, limit int64) (Stock, error) {
-	err := errors.Join(ctx.Err(), checkSKU(sku), checkNumber("total", total), checkNumber("limit", limit))
+	err := errors.Join(ctx.Err(), checkTotal(sku, total, limit))
 	if err != nil {
 		return Stock{}, fmt.Errorf("set total of %q: %w", sku, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	b := m.books[sku]
-	if b == nil {
+	switch {
+	case b == nil && limit == KeepLimit:
+		return Stock{}, fmt.Errorf("set total of %q: %w", sku, ErrUnknownSKU)
+	case b == nil:
 		b = newBook()
 		m.books[sku] = b
+	case limit == KeepLimit:
+		limit = b.Limit
 	}
 	if total < b.Held+b.Sold {
 		return b.Stock, fmt.Errorf("set total of %q: %w", sku, tooFew(total, b.Held, b.Sold))

@@ -11,11 +11,12 @@ type book struct {
 	records map[string]Record // by serial; a refunded one is refunded here and released outside
 	units   map[string]int64  // by user, held + sold
 	due     map[string]int64  // by serial, Unix ms: when Sweep looks at a hold or forgets a tombstone
+	added   []addition        // of the last ids, the newest last
 }
 
 func newBook() *book {
 	return &book{
-		Stock:   Stock{Hint: Hint{Epoch: 1, State: On}},
+		Stock:   Stock{Hint: Hint{Epoch: 1, State: On, Taken: 1}},
 		records: make(map[string]Record),
 		units:   make(map[string]int64),
 		due:     make(map[string]int64),
@@ -35,13 +36,13 @@ func (b *book) commit(changed bool) Hint {
 }
 
 // reserve is one item of Reserve. The serial is looked up first: a retry of a winner must never hear "sold out".
-func (b *book) reserve(i Item, deadline int64) Code {
+func (b *book) reserve(i Item, now, deadline int64) Code {
 	if r, ok := b.records[i.Serial]; ok {
 		return replay(r, i)
 	}
 	units := b.units[i.User]
 	switch {
-	case b.State != On:
+	case b.At(now) != On:
 		return NotOnSale
 	case i.Quantity > b.Total-b.Held-b.Sold:
 		return SoldOut

@@ -93,10 +93,11 @@ const (
 	callFinish
 	callSweep
 	callFind
+	callRecords
 	numCalls
 )
 
-func (c call) String() string { return [...]string{"reserve", "finish", "sweep", "find"}[c] }
+func (c call) String() string { return [...]string{"reserve", "finish", "sweep", "find", "records"}[c] }
 
 // sizeBounds is the number of upper bounds of a call's size: 1, 2, 4 ... 256.
 const sizeBounds = 9
@@ -144,9 +145,11 @@ func (d *Desk) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), kind, v)
 	}
 	number(prometheus.GaugeValue, float64(d.unknown.Load()), "sluice_reservations_unknown", "Holds that this instance asks the shop about.")
+	number(prometheus.GaugeValue, float64(d.winners.Load()), "sluice_ledger_winners", "Orders of closed SKUs that are kept to tell who has won; at most max_winners.")
 	number(prometheus.GaugeValue, float64(len(d.room)), "sluice_settle_queue_length", "Settlements that the ledger does not have yet.")
 	number(prometheus.CounterValue, float64(d.retries.Load()), "sluice_settle_retries_total", "Calls to settle that must be repeated.")
 	number(prometheus.CounterValue, float64(d.spilled.Load()), "sluice_settle_spilled_total", "Settlements that are in the log alone: do them by hand.")
+	number(prometheus.GaugeValue, float64(d.behind.Load()), "sluice_ledger_streams_behind", "SKUs with more changes than events that nobody has acknowledged.")
 	number(prometheus.CounterValue, float64(d.lost.Load()), "sluice_ledger_lost_total", "Replies that showed that a ledger had lost its history.")
 }
 

@@ -2,7 +2,9 @@ package ledger
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 )
 
 // model is the ledger as one would explain it: a list of orders, and every number counted anew from it. It shares
@@ -12,6 +14,10 @@ type model struct {
 	total, limit int64
 	epoch, ver   int64
 	state        State
+	opens        int64
+	closes       int64
+	taken        int64 // the version
+	added        []addition
 	orders       []modelled
 }
 
@@ -57,17 +63,17 @@ func (m *model) hint() Hint {
 	if !m.exists {
 		return Hint{}
 	}
-	return Hint{Free: m.free(), Epoch: m.epoch, Ver: m.ver, State: m.state}
+	return Hint{Free: m.free(), Epoch: m.epoch, Ver: m.ver, State: m.state, Opens: m.opens, Closes: m.closes, Taken: m.taken}
 }
 
 func (m *model) stock() Stock {
 	return Stock{Hint: m.hint(), Total: m.total, Held: m.count("held"), Sold: m.count("sold"), Limit: m.limit}
 }
 
-func (m *model) reserve(epoch, deadline int64, items []Item) (codes []Code) {
+func (m *model) reserve(epoch, now, deadline int64, items []Item) (codes []Code) {
 	won := false
 	for _, i := range items {
-		code := m.reserveOne(epoch, i)
+		code := m.reserveOne(epoch, now, i)
 		if code == Held {
 			won = true
 			m.orders = append(m.orders, modelled{i.Serial, i.User, i.Quantity, "held", deadline, deadline})
@@ -76,11 +82,12 @@ func (m *model) reserve(epoch, deadline int64, items []Item) (codes []Code) {
 	}
 	if won {
 		m.ver++
+		m.taken = m.ver
 	}
 	return codes
 }
 
-func (m *model) reserveOne(epoch int64, i Item) Code {
+func (m *model) reserveOne(epoch, now int64, i Item) Code {
 	if !m.exists {
 		return UnknownSKU
 	}
@@ -99,7 +106,7 @@ func (m *model) reserveOne(epoch int64, i Item) Code {
 		}
 		return ReplayHeld
 	}
-	if m.state != On {
+	if m.state != On || m.opens > now || m.closes != 0 && m.closes <= now {
 		return NotOnSale
 	}
 	if i.Quantity > m.free() {
@@ -123,6 +130,9 @@ func (m *model) finish(op Op, keep int64, items []Item) (done []Done) {
 	}
 	if changed {
 		m.ver++
+	}
+	if changed && op == Adopt {
+		m.taken = m.ver
 	}
 	return done
 }
@@ -214,8 +224,11 @@ func (o *modelled) record() Record {
 
 // setTotal reports false where a store must answer with an error. epoch is what a new ledger begins with.
 func (m *model) setTotal(total, limit, epoch int64) bool {
+	if limit == KeepLimit {
+		limit = m.limit
+	}
 	if !m.exists {
-		*m = model{exists: true, total: total, limit: limit, epoch: epoch, ver: 1, state: On}
+		*m = model{exists: true, total: total, limit: limit, epoch: epoch, ver: 1, state: On, taken: 1}
 		return true
 	}
 	if total < m.count("held")+m.count("sold") {
@@ -240,4 +253,41 @@ func (m *model) setState(state State) bool {
 	}
 	m.state = state
 	return true
+}
+
+func (m *model) setHours(opens, closes int64) {
+	if m.opens != opens || m.closes != closes {
+		m.ver++
+	}
+	m.opens, m.closes = opens, closes
+}
+
+// add reports whether the number and the id may be.
+func (m *model) add(delta int64, id string) bool {
+	for _, a := range m.added {
+		if id != "" && a.id == id {
+			return a.delta == delta
+		}
+	}
+	if m.total+delta < m.count("held")+m.count("sold") {
+		return false
+	}
+	m.total += delta
+	m.ver++
+	if id != "" {
+		m.added = append(m.added, addition{id, delta})
+	}
+	if len(m.added) > maxAdded {
+		m.added = m.added[1:]
+	}
+	return true
+}
+
+// remembered is how the ledger keeps its ids.
+func (m *model) remembered() string {
+	var words []string
+	for _, a := range m.added {
+		words = append(words, fmt.Sprintf("%s=%d", a.id, a.delta))
+	}
+	return strings.Join(words, " ")
 }

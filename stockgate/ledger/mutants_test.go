@@ -30,7 +30,7 @@ func mutants() map[string]mutant {
 		"free is counted once a batch":       {"reserve", "	free = free - quantity\n", ""},
 		"one unit too many":                  {"reserve", "if quantity > free then", "if quantity > free + 1 then"},
 		"the last unit is never sold":        {"reserve", "if quantity > free then", "if quantity >= free then"},
-		"sold although paused":               {"reserve", "if stock.state ~= 'on' then return", "if stock.state == 'ended' then return"},
+		"sold although paused":               {"reserve", "if not on_sale then return", "if stock.state == 'ended' then return"},
 		"any content is a replay":            {"reserve", "if who ~= user or q ~= quantity then", "if false then"},
 		"another user's order is a replay":   {"reserve", "who ~= user or q ~= quantity", "q ~= quantity"},
 		"a released serial is taken again":   {"reserve", "if record then return", "if record and not string.find(record, '^X') then return"},
@@ -78,11 +78,35 @@ func mutants() map[string]mutant {
 		"look without a ledger":          {"look", "return stock and whole(stock, 1)", "return whole(stock or {total=0, held=0, sold=0, limit=0, epoch=0, ver=0, state=''}, 1)"},
 		"keys expire":                    {"stock", "	if #gone > 0 then", "	redis.call('PEXPIRE', R, 3600000)\n	if #gone > 0 then"},
 		"no version":                     {"stock", "	stock.ver = stock.ver + 1\n", "	stock.ver = stock.ver + 2\n"},
-		"events without records":         {"stock", "'limit', limit, unpack(c.fields))", "'limit', limit)"},
+		"events without records":         {"stock", "'closes', closes, unpack(c.fields))", "'closes', closes)"},
 		"users with 0 units stay":        {"stock", "		if n == 0 then\n", "		if false then\n"},
 		"the state is not kept":          {"stock", "'state', stock.state, 'epoch'", "'epoch'"},
 		"times are not kept":             {"stock", "	if #c.due > 0 then", "	if false then"},
 		"a free that counts no hold":     {"stock", "return {stock.total - stock.held - stock.sold,", "return {stock.total - stock.sold,"},
+	}
+}
+
+// newer are mistakes in what operators ask for.
+func newer() map[string]mutant {
+	return map[string]mutant{
+		"sold one ms too early":                  {"reserve", "now >= stock.opens", "now >= stock.opens - 1"},
+		"sold one ms too late":                   {"reserve", "now < stock.closes", "now <= stock.closes"},
+		"never over":                             {"reserve", "(stock.closes == 0 or now < stock.closes)", "true"},
+		"taken is not told":                      {"stock", "stock.taken = stock.ver end", "end"},
+		"adopted is not taken":                   {"stock", "op == 'reserve' or op == 'adopt'", "op == 'reserve'"},
+		"released is taken":                      {"stock", "if op == 'reserve' or op == 'adopt' then", "if true then"},
+		"hours without an end":                   {"set_hours", "stock.opens, stock.closes = opens, closes", "stock.opens = opens"},
+		"the same hours are news":                {"set_hours", "if opens ~= stock.opens or", "if true or"},
+		"a kept limit is none":                   {"set_total", "if limit < 0 then limit = stock.limit end", "if limit < 0 then limit = 0 end"},
+		"a new ledger without a limit":           {"set_total", "if not stock and limit < 0 then", "if false then"},
+		"less is left than what is taken":        {"add", "stock.total + difference < stock.held + stock.sold", "stock.total + difference < stock.sold"},
+		"an id counts each time":                 {"add", "if id ~= '' and before == id then", "if false then"},
+		"an id for anything":                     {"add", "tonumber(by) == difference and 1 or 2", "1"},
+		"an id that is forgotten":                {"add", "	redis.call('HSET', S, 'added', table", "	redis.call('HSET', S, 'added', '') local _ = (table"},
+		"an id that the stream does not tell":    {"add", "	push(c.fields, 'added', words[#words])\n", ""},
+		"only the newest id":                     {"add", "math.max(1, #words - most + 1)", "#words"},
+		"a refused id counts":                    {"add", "	return whole(stock, 0)\n", "	redis.call('HSET', S, 'added', id .. '=' .. ARGV[2])\n	return whole(stock, 0)\n"},
+		"the id ends at the first equality sign": {"add", "'^(.*)=(%-?%d+)$'", "'^(.-)=(.+)$'"},
 	}
 }
 
@@ -99,7 +123,9 @@ func TestSuiteFindsEveryMutantOfTheScripts(t *testing.T) {
 	for _, steps := range all {
 		check(t, s.play(steps)) // or it would find a mistake in everything
 	}
-	for name, m := range mutants() {
+	every := mutants()
+	maps.Copy(every, newer())
+	for name, m := range every {
 		t.Run(name, func(t *testing.T) {
 			s.store = connect(t, server, m.apply(t))
 			for n, steps := range all {

@@ -25,7 +25,8 @@ const (
 // Outcome is the desk's answer to one order.
 type Outcome struct {
 	Code     Code
-	State    State  // of the SKU, with the code NotOnSale
+	State    State  // of the SKU, with the code NotOnSale; Waiting and Over by its hours
+	Opens    int64  // Unix ms when it goes on sale, with the state Waiting
 	Serial   string // of the order; "" when the answer did not need one
 	Deadline int64  // Unix ms until which the unit is held, with the code Held
 }

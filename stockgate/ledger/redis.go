@@ -20,13 +20,18 @@ import (
 type Redis struct {
 	link    *link.Link
 	scripts scripts
-	events  int
+	events  int // that XADD keeps of one SKU, about
+	most    int // that may wait to be acknowledged; 0 = nobody acknowledges
 }
 
 // RedisOptions say which Redis, and how much of its changes it remembers.
 type RedisOptions struct {
 	link.Options
 	Events int // changes of one SKU that its stream keeps for consumers, about; at least 1
+
+	// Acknowledged keeps every change until Acknowledge says that it was read, however many there are: past Events the
+	// desk raises an alarm, since Redis' memory is at stake.
+	Acknowledged bool
 }
 
 // NewRedis returns a Redis. It does not wait for it: whether it is there shows at the first call, and whether it is
@@ -41,6 +46,9 @@ func newRedis(o RedisOptions, texts map[string]string) (*Redis, error) {
 		return nil, errors.New("events: it must be positive")
 	}
 	r := &Redis{events: o.Events, scripts: compile(texts)}
+	if o.Acknowledged {
+		r.events, r.most = maxNumber, o.Events
+	}
 	first := o.OnConnect
 	o.OnConnect = func(ctx context.Context, c *redis.Conn) error {
 		if first != nil {

@@ -67,15 +67,23 @@ func (r *Redis) Look(ctx context.Context, sku string) (s Stock, ok bool, err err
 
 // SetTotal implements Store.
 func (r *Redis) SetTotal(ctx context.Context, sku string, total, limit int64) (Stock, error) {
-	if err := errors.Join(checkSKU(sku), checkNumber("total", total), checkNumber("limit", limit)); err != nil {
+	if err := checkTotal(sku, total, limit); err != nil {
 		return Stock{}, fmt.Errorf("set total of %q: %w", sku, err)
 	}
+	if limit != KeepLimit {
+		if err := r.register(ctx, sku); err != nil {
+			return Stock{}, fmt.Errorf("set total of %q: %w", sku, err)
+		}
+	}
 	reply, err := r.run(ctx, "set_total", sku, r.events, total, limit)
+	if err == nil && reply == nil {
+		err = ErrUnknownSKU
+	}
 	if err != nil {
 		return Stock{}, fmt.Errorf("set total of %q: %w", sku, err)
 	}
-	s, done, err := stockOf(reply)
-	if err == nil && !done {
+	s, found, err := stockOf(reply)
+	if err == nil && found == refused {
 		err = tooFew(total, s.Held, s.Sold)
 	}
 	if err != nil {

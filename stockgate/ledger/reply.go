@@ -9,39 +9,49 @@ import (
 // hintSize is how many values a hint has at the beginning of a reply; the numbers of a stock and whether it was
 // done follow there.
 const (
-	hintSize  = 4
+	hintSize  = 7
 	stockSize = hintSize + 5
 )
 
-// hintOf reads free, epoch, ver, state.
+// hintOf reads free, epoch, ver, state, opens, closes, taken.
 func hintOf(reply []any) (Hint, error) {
-	free, ok1 := reply[0].(int64)
-	epoch, ok2 := reply[1].(int64)
-	ver, ok3 := reply[2].(int64)
-	state, ok4 := reply[3].(string)
-	if !ok1 || !ok2 || !ok3 || !ok4 {
+	var h Hint
+	state, ok := reply[3].(string)
+	h.State = State(state)
+	for i, to := range []*int64{&h.Free, &h.Epoch, &h.Ver, nil, &h.Opens, &h.Closes, &h.Taken} {
+		if to != nil && ok {
+			*to, ok = reply[i].(int64)
+		}
+	}
+	if !ok {
 		return Hint{}, fmt.Errorf("the hint %v cannot be read", reply[:hintSize])
 	}
-	return Hint{Free: free, Epoch: epoch, Ver: ver, State: State(state)}, nil
+	return h, nil
 }
 
-// stockOf reads all numbers, and whether what was asked for was done.
-func stockOf(reply []any) (s Stock, done bool, err error) {
+// What a script says of what was asked for, after the numbers.
+const (
+	refused  = 0
+	done     = 1
+	conflict = 2
+)
+
+// stockOf reads all numbers, and what became of what was asked for.
+func stockOf(reply []any) (s Stock, found int64, err error) {
 	if len(reply) != stockSize {
-		return Stock{}, false, fmt.Errorf("%d values came back for a stock", len(reply))
+		return Stock{}, refused, fmt.Errorf("%d values came back for a stock", len(reply))
 	}
 	if s.Hint, err = hintOf(reply); err != nil {
-		return Stock{}, false, err
+		return Stock{}, refused, err
 	}
-	var flag int64
-	for i, to := range []*int64{&s.Total, &s.Held, &s.Sold, &s.Limit, &flag} {
+	for i, to := range []*int64{&s.Total, &s.Held, &s.Sold, &s.Limit, &found} {
 		n, ok := reply[hintSize+i].(int64)
 		if !ok {
-			return Stock{}, false, fmt.Errorf("the stock %v cannot be read", reply)
+			return Stock{}, refused, fmt.Errorf("the stock %v cannot be read", reply)
 		}
 		*to = n
 	}
-	return s, flag == 1, nil
+	return s, found, nil
 }
 
 // decode reads a record as it lies in Redis: state|quantity|time|user, the user last since it may hold any byte.

@@ -81,6 +81,7 @@ func (d *Desk) sweepSome(ctx context.Context, turn int) {
 	for i := range min(len(real), sweepsATurn) {
 		if ctx.Err() == nil {
 			d.sweep(ctx, real[(turn+i)%len(real)])
+			d.heed(ctx, real[(turn+i)%len(real)])
 		}
 	}
 }
@@ -89,10 +90,14 @@ func (d *Desk) sweepSome(ctx context.Context, turn int) {
 func (d *Desk) drop(l *line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.calls > 0 || l.settles || len(l.asked)+len(l.doubts)+len(l.owed) > 0 {
+	if l.calls > 0 || l.settles || l.reading.Load() || len(l.asked)+len(l.doubts)+len(l.owed) > 0 {
 		return
 	}
 	l.gone = true
+	d.dismiss(l)
+	if l.behind {
+		d.behind.Add(-1)
+	}
 	d.lines.remove(l)
 }
 

@@ -17,14 +17,15 @@ import (
 // step is one call of a schedule. Times are virtual. A step may come twice, late, or before the one that it answers:
 // so does a message whose sender crashed, repeated itself, or was overtaken.
 type step struct {
-	call  string // "reserve", an Op, "sweep", "total", "state"
+	call  string // "reserve", an Op, "sweep", "total", "state", "add", "hours"
 	now   int64
-	until int64 // deadline, keep or lease
+	until int64 // deadline, keep or lease; of hours: when it closes
 	items []Item
 	epoch int64 // of reserve: 0 = any, 1 = the ledger's first, 2 = the one after ...
-	total int64 // of total
+	total int64 // of total; of add: the difference; of hours: when it opens
 	limit int64 // of total: a person's; of sweep: the most holds
 	state State
+	id    string // of add
 }
 
 // usual is what each serial is an order of, unless somebody reuses it. Bytes that could confuse a record are welcome.
@@ -50,7 +51,7 @@ func calls() []string {
 	return []string{
 		"reserve", "reserve", "reserve", "reserve", "reserve", "reserve",
 		"confirm", "confirm", "release", "release", "refund", "refund", "adopt",
-		"sweep", "sweep", "total", "state", "again", "again",
+		"sweep", "sweep", "total", "state", "add", "hours", "again", "again",
 	}
 }
 
@@ -62,7 +63,15 @@ func aStep(t *rapid.T, now int64) step {
 		s.limit = rapid.Int64Range(1, 3).Draw(t, "limit")
 	case "total":
 		s.total = rapid.Int64Range(0, 7).Draw(t, "total")
-		s.limit = rapid.Int64Range(0, 3).Draw(t, "a person's limit")
+		s.limit = rapid.Int64Range(KeepLimit, 3).Draw(t, "a person's limit")
+	case "add":
+		s.total = rapid.SampledFrom([]int64{-3, -1, 1, 2}).Draw(t, "difference")
+		s.id = rapid.SampledFrom([]string{"", "", "1", "a=1", "a=1=-1", "=", "%d-"}).Draw(t, "id")
+	case "hours":
+		s.total = rapid.SampledFrom([]int64{0, 0, 0, now, now + 20}).Draw(t, "opens")
+		if s.until += s.total - now; s.until <= s.total || rapid.Bool().Draw(t, "stays open") {
+			s.until = 0
+		}
 	case "state":
 		s.state = rapid.SampledFrom([]State{On, On, On, On, Paused, Ended, Frozen}).Draw(t, "state")
 	case "again":
@@ -143,7 +152,35 @@ func (p *play) step(ctx context.Context, s step) error {
 		}
 		return errors.Join(err, differ("stock", got, p.model.stock()))
 	}
+	if s.call == "add" || s.call == "hours" {
+		return p.change(ctx, s)
+	}
 	return p.finish(ctx, s)
+}
+
+// change is what needs a ledger and answers with the numbers.
+func (p *play) change(ctx context.Context, s step) error {
+	var got Stock
+	var err error
+	may := true
+	if s.call == "add" {
+		got, err = p.store.Add(ctx, p.sku, s.total, s.id)
+		may = !p.model.exists || p.model.add(s.total, s.id)
+	} else {
+		got, err = p.store.SetHours(ctx, p.sku, s.total, s.until)
+		if p.model.exists {
+			p.model.setHours(s.total, s.until)
+		}
+	}
+	switch {
+	case !p.model.exists && !errors.Is(err, ErrUnknownSKU):
+		return fmt.Errorf("no ledger, but: %w", err)
+	case !may && err == nil:
+		return errors.New("what may not be added was accepted")
+	case !p.model.exists || !may:
+		return nil
+	}
+	return errors.Join(err, differ("stock", got, p.model.stock()))
 }
 
 func (p *play) reserve(ctx context.Context, s step) error {
@@ -153,7 +190,7 @@ func (p *play) reserve(ctx context.Context, s step) error {
 	}
 	codes := make([]Code, len(s.items))
 	hint, err := p.store.Reserve(ctx, p.sku, epoch, s.now, s.until, s.items, codes)
-	want := p.model.reserve(epoch, s.until, s.items)
+	want := p.model.reserve(epoch, s.now, s.until, s.items)
 	return errors.Join(err, differ("codes", codes, want), differ("hint", hint, p.model.hint()))
 }
 
@@ -167,6 +204,12 @@ func (p *play) finish(ctx context.Context, s step) error {
 
 func (p *play) total(ctx context.Context, s step) error {
 	got, err := p.store.SetTotal(ctx, p.sku, s.total, s.limit)
+	if !p.model.exists && s.limit == KeepLimit {
+		if !errors.Is(err, ErrUnknownSKU) {
+			return fmt.Errorf("no ledger and no limit, but: %w", err)
+		}
+		return nil
+	}
 	if !p.model.exists {
 		p.first = got.Epoch - 1
 	}

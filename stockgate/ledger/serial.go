@@ -14,6 +14,9 @@ import (
 // this, failed ones included, must send them.
 const mostGenerations = 64
 
+// derivedLength is how many bytes a derived serial has.
+const derivedLength = 52
+
 // derive returns the serial of a user's order: HMAC-SHA256 (RFC 2104) over SKU, user and generation, each with its
 // length, in base32 (RFC 4648) without padding, in lower case. Every instance with the secret finds the same.
 func (d *Desk) derive(sku, user []byte, generation int) string {

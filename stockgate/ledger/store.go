@@ -18,7 +18,7 @@ const (
 	ReplayHeld Code = 2  // this serial is held already: never forward again
 	ReplaySold Code = 3  // this serial is confirmed already: the outcome once more
 	SoldOut    Code = 0  // too few units are free
-	NotOnSale  Code = -1 // the SKU's state is not "on"
+	NotOnSale  Code = -1 // the SKU's state is not "on", or it is not yet or no longer within its hours
 	UserLimit  Code = -2 // the user holds or has bought as many as one may
 	OtherOrder Code = -3 // this serial was used for another user or quantity
 	Released   Code = -4 // this serial was released before, or its release came first
@@ -41,6 +41,10 @@ type Hint struct {
 	Epoch int64
 	Ver   int64
 	State State
+
+	Opens  int64 // Unix ms from which on it is on sale, where State is on; 0 = it always was
+	Closes int64 // Unix ms from which on it is over; 0 = never
+	Taken  int64 // the version by which units were last reserved or adopted, else the first one; 0 = not told
 }
 
 // State says whether a SKU is on sale.
@@ -118,9 +122,28 @@ type Store interface {
 	Look(ctx context.Context, sku string) (s Stock, ok bool, err error)
 
 	// SetTotal makes the ledger, which is then on sale, or changes its total; less than held + sold is an error that
-	// names both. limit is what one person may have; 0 = no limit.
+	// names both. limit is what one person may have; 0 = no limit; KeepLimit = as it is, and without a ledger that is
+	// ErrUnknownSKU, since how many a person may have is not to be guessed. To make a SKU that goes on sale later, make
+	// it with no units, set its hours, and then its total.
 	SetTotal(ctx context.Context, sku string, total, limit int64) (Stock, error)
 
 	// SetState opens, pauses, ends or freezes; freezing raises the epoch, each time. Without a ledger it is ErrUnknownSKU.
 	SetState(ctx context.Context, sku string, state State) (Stock, error)
+
+	// Add changes the total by delta, which is not 0. A total that would be less than held + sold is an error that names
+	// both. id, 1 to 128 visible ASCII bytes, lets it be repeated: of the last 100 ids each changes the total once, and
+	// one that was used for another delta is ErrOtherDelta. "" = each call counts. Without a ledger it is ErrUnknownSKU.
+	Add(ctx context.Context, sku string, delta int64, id string) (Stock, error)
+
+	// SetHours says from when until when the SKU is on sale, in Unix ms; 0 = no such bound. Outside of them a reserve is
+	// NotOnSale by the time that its caller gives. Without a ledger it is ErrUnknownSKU.
+	SetHours(ctx context.Context, sku string, opens, closes int64) (Stock, error)
+
+	// SKUs returns the first SKUs that have a ledger, in the order of their bytes. limit is 1 to 100,000.
+	SKUs(ctx context.Context, limit int) ([]string, error)
+
+	// Records shows see the records of a SKU until it returns false: each that is there during the whole call, and
+	// perhaps others that came or went meanwhile; in no order, one of them perhaps more than once. There are at most as
+	// many as units in all, and tombstones. see must not call the store.
+	Records(ctx context.Context, sku string, see func(Record) bool) error
 }

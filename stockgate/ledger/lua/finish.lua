@@ -67,5 +67,5 @@ if #c.records > 0 then
 	commit(stock, op, c)
 end
 local reply = hint(stock)
-for i = 1, n do reply[4 + i] = answers[i] end
+for i = 1, n do reply[HINT + i] = answers[i] end
 return reply

@@ -12,13 +12,15 @@ if not stock then
 end
 if epoch ~= 0 and epoch ~= stock.epoch then
 	local reply = hint(stock)
-	for i = 1, n do reply[4 + i] = STALE_EPOCH end
+	for i = 1, n do reply[HINT + i] = STALE_EPOCH end
 	return reply
 end
 
+local now = number('ARGV', 'now', ARGV[2])
+local on_sale = stock.state == 'on' and now >= stock.opens and (stock.closes == 0 or now < stock.closes)
 local records = redis.call('HMGET', R, unpack(ARGV, 6, 5 + n))
 local free, has = stock.total - stock.held - stock.sold, {}
-if stock.state == 'on' and free > 0 then
+if on_sale and free > 0 then
 	has = redis.call('HMGET', U, unpack(ARGV, 6 + n, 5 + 2 * n))
 end
 local c = change(ARGV[2])
@@ -36,7 +38,7 @@ local function reserve(i)
 	local quantity = tonumber(wanted)
 	local record = c.fresh[serial] or records[i]
 	if record then return replay(serial, record, user, quantity) end
-	if stock.state ~= 'on' then return NOT_ON_SALE end
+	if not on_sale then return NOT_ON_SALE end
 	if quantity > free then return SOLD_OUT end
 	local units = c.units[user] or has[i] and number(U, 'units of ' .. user, has[i]) or 0
 	if stock.limit > 0 and user ~= '' and units + quantity > stock.limit then return USER_LIMIT end
@@ -54,5 +56,5 @@ if #c.records > 0 then
 	commit(stock, 'reserve', c)
 end
 local reply = hint(stock)
-for i = 1, n do reply[4 + i] = codes[i] end
+for i = 1, n do reply[HINT + i] = codes[i] end
 return reply

@@ -1,9 +1,12 @@
 -- set_total makes a ledger, or changes how many units and how many a person there are.
--- ARGV: events, total, limit
--- Reply: all numbers, and 1, or 0 when total is less than held + sold and nothing was changed.
+-- ARGV: events, total, limit (-1 = as it is)
+-- Reply: false when there is no ledger and no limit for one, else all numbers, and 1, or 0 when total is less than held + sold and nothing was changed.
 
 local total, limit = tonumber(ARGV[2]), tonumber(ARGV[3])
 local stock = load()
+if not stock and limit < 0 then
+	return false
+end
 if not stock then
 	if redis.call('EXISTS', R, U, X) > 0 then
 		fault(S, 'it is gone while reservations are still there: reconcile them first')
@@ -12,10 +15,12 @@ if not stock then
 	-- stream still knows.
 	local epoch, last = tonumber(redis.call('TIME')[1]), redis.call('XREVRANGE', Q, '+', '-', 'COUNT', 1)[1]
 	if last then epoch = math.max(epoch, tonumber(string.match(last[1], '^%d+')) + 1) end
-	stock = {total = total, held = 0, sold = 0, state = 'on', limit = limit, epoch = epoch, ver = 0}
+	stock = {total = total, held = 0, sold = 0, state = 'on', limit = limit, epoch = epoch, ver = 0,
+		opens = 0, closes = 0, taken = 1}
 	commit(stock, 'total', change())
 	return whole(stock, 1)
 end
+if limit < 0 then limit = stock.limit end
 if total < stock.held + stock.sold then
 	return whole(stock, 0)
 end

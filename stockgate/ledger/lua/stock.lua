@@ -5,12 +5,13 @@
 -- exact in a double, and never printed by Lua itself, which would round them to 14.
 
 -- The keys, all of them sluice:{sku}:... in one slot; none of them ever expires:
---   S  hash    total held sold state epoch limit ver
+--   S  hash    total held sold state epoch limit ver opens closes taken (the version by which units were last taken), and
+--              added, which add.lua explains
 --   R  hash    serial -> record
 --   U  hash    user -> units held + sold, "" for all whom nobody knows; a user without units has no field
 --   X  zset    serial by Unix ms: a hold when the resolver looks at it, a tombstone when it may be forgotten
---   Q  stream  each change under the id epoch-ver. An entry is the stock after it (op total held sold state limit, at
---              when the caller said) and each record that changed, as r:serial -> record. ver has no holes.
+--   Q  stream  each change under the id epoch-ver. An entry is the stock after it (op total held sold state limit opens
+--              closes, at when the caller said) and each record that changed, as r:serial -> record. ver has no holes.
 local S, R, U, X, Q = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
 local function fault(key, what)
@@ -35,13 +36,14 @@ end
 
 -- load reads the numbers; nil when there is no ledger. Numbers without the records that they count are a fault.
 local function load()
-	local v = redis.call('HMGET', S, 'total', 'held', 'sold', 'state', 'epoch', 'limit', 'ver')
+	local v = redis.call('HMGET', S, 'total', 'held', 'sold', 'state', 'epoch', 'limit', 'ver', 'opens', 'closes', 'taken')
 	if not v[1] and redis.call('EXISTS', S) == 0 then
 		return nil
 	end
 	local stock = {
 		total = number(S, 'total', v[1]), held = number(S, 'held', v[2]), sold = number(S, 'sold', v[3]),
 		state = v[4], epoch = number(S, 'epoch', v[5]), limit = number(S, 'limit', v[6]), ver = number(S, 'ver', v[7]),
+		opens = number(S, 'opens', v[8]), closes = number(S, 'closes', v[9]), taken = number(S, 'taken', v[10]),
 	}
 	if v[4] ~= 'on' and v[4] ~= 'paused' and v[4] ~= 'ended' and v[4] ~= 'frozen' then
 		fault(S, 'state is none of on, paused, ended, frozen')
@@ -53,9 +55,10 @@ local function load()
 	return stock
 end
 
--- hint is how every reply begins.
+-- hint is how every reply begins: HINT values.
+local HINT = 7
 local function hint(stock)
-	return {stock.total - stock.held - stock.sold, stock.epoch, stock.ver, stock.state}
+	return {stock.total - stock.held - stock.sold, stock.epoch, stock.ver, stock.state, stock.opens, stock.closes, stock.taken}
 end
 
 -- whole is a reply with all numbers.
@@ -108,8 +111,10 @@ end
 -- commit writes c and the numbers as the next version: one command a key.
 local function commit(stock, op, c)
 	stock.ver = stock.ver + 1
+	if op == 'reserve' or op == 'adopt' then stock.taken = stock.ver end
 	local total, held, sold, limit = digits(stock.total), digits(stock.held), digits(stock.sold), digits(stock.limit)
 	local epoch, ver = digits(stock.epoch), digits(stock.ver)
+	local opens, closes = digits(stock.opens), digits(stock.closes)
 	local users, gone = {}, {}
 	for user, n in pairs(c.units) do
 		if n == 0 then
@@ -119,9 +124,9 @@ local function commit(stock, op, c)
 		end
 	end
 	redis.call('XADD', Q, 'MAXLEN', '~', ARGV[1], epoch .. '-' .. ver, 'op', op, 'total', total, 'held', held,
-		'sold', sold, 'state', stock.state, 'limit', limit, unpack(c.fields))
+		'sold', sold, 'state', stock.state, 'limit', limit, 'opens', opens, 'closes', closes, unpack(c.fields))
 	redis.call('HSET', S, 'total', total, 'held', held, 'sold', sold, 'state', stock.state, 'epoch', epoch,
-		'limit', limit, 'ver', ver)
+		'limit', limit, 'ver', ver, 'opens', opens, 'closes', closes, 'taken', digits(stock.taken))
 	if #c.records > 0 then redis.call('HSET', R, unpack(c.records)) end
 	if #c.due > 0 then redis.call('ZADD', X, unpack(c.due)) end
 	if #c.undue > 0 then redis.call('ZREM', X, unpack(c.undue)) end

@@ -1,0 +1,118 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// registry is the key of the SKUs that may have a ledger: a sorted set by name. It lies in a slot of its own, so it
+// cannot be written together with a ledger; it is written before, so that no ledger is missing there.
+const registry = "sluice:skus"
+
+// What one call to Redis reads at most, about.
+const (
+	skusAtOnce    = 500
+	recordsAtOnce = 1000
+)
+
+// register notes that sku may get a ledger.
+func (r *Redis) register(ctx context.Context, sku string) error {
+	return r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		if err := c.ZAdd(ctx, registry, redis.Z{Member: sku}).Err(); err != nil {
+			return fmt.Errorf("register: %w", err)
+		}
+		return nil
+	}, fault)
+}
+
+// SKUs implements Store. Names whose ledger is gone, or was never made, are passed over and kept: to drop one could
+// hide a ledger that is being made.
+func (r *Redis) SKUs(ctx context.Context, limit int) ([]string, error) {
+	if err := checkList(limit); err != nil {
+		return nil, fmt.Errorf("list skus: %w", err)
+	}
+	var all []string
+	for after := "-"; len(all) < limit; {
+		names, err := r.names(ctx, after)
+		if err != nil {
+			return nil, fmt.Errorf("list skus: %w", err)
+		}
+		if len(names) == 0 {
+			return all, nil
+		}
+		after = "(" + names[len(names)-1]
+		if all, err = r.real(ctx, all, names); err != nil {
+			return nil, fmt.Errorf("list skus: %w", err)
+		}
+	}
+	return all[:limit], nil
+}
+
+// names reads the registry on from a name.
+func (r *Redis) names(ctx context.Context, after string) (names []string, err error) {
+	err = r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		names, err = c.ZRangeArgs(ctx, redis.ZRangeArgs{
+			Key: registry, Start: after, Stop: "+", ByLex: true, Count: skusAtOnce,
+		}).Result()
+		return err
+	}, fault)
+	return names, err
+}
+
+// real appends to all those of names that have a ledger.
+func (r *Redis) real(ctx context.Context, all, names []string) ([]string, error) {
+	found := make([]*redis.IntCmd, len(names))
+	err := r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		pipe := c.Pipeline()
+		for i, name := range names {
+			found[i] = pipe.Exists(ctx, keys(name)[0])
+		}
+		_, err := pipe.Exec(ctx)
+		return err
+	}, fault)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		if found[i].Val() > 0 {
+			all = append(all, name)
+		}
+	}
+	return all, nil
+}
+
+// Records implements Store, in steps of about a thousand records, so that Redis is never busy for long.
+func (r *Redis) Records(ctx context.Context, sku string, see func(Record) bool) error {
+	if err := checkSKU(sku); err != nil {
+		return fmt.Errorf("list records of %q: %w", sku, err)
+	}
+	for cursor := uint64(0); ; {
+		pairs, next, err := r.page(ctx, sku, cursor)
+		if err != nil {
+			return fmt.Errorf("list records of %q: %w", sku, err)
+		}
+		for i := 0; i+1 < len(pairs); i += 2 {
+			record, err := decode(pairs[i], pairs[i+1])
+			if err != nil {
+				return fmt.Errorf("list records of %q: %w", sku, err)
+			}
+			if !see(record) {
+				return nil
+			}
+		}
+		if cursor = next; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// page reads some records, and where to go on; 0 = nowhere.
+func (r *Redis) page(ctx context.Context, sku string, cursor uint64) (pairs []string, next uint64, err error) {
+	err = r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		pairs, next, err = c.HScan(ctx, keys(sku)[1], cursor, "", recordsAtOnce).Result()
+		return err
+	}, fault)
+	return pairs, next, err
+}

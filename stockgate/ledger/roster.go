@@ -1,0 +1,184 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// roster is who has won a SKU, through whichever instance: every order that was held or sold at a version, but for
+// those that were given back while it was read. It is never changed once it is published.
+//
+// It vouches that nobody else has won for as long as no unit was taken since: a unit that came back and was sold again
+// shows in Hint.Taken. Between that sale elsewhere and the next reply or hint here, somebody may have won who is not in
+// it; so for who sends a key the reply must be fresh.
+type roster struct {
+	epoch, ver int64
+	whole      bool              // false when there was no room for all
+	serials    map[string]*known // all of them
+	users      map[string][]*known
+}
+
+// covers reports whether whoever had won by what v says was there to be read.
+func (r *roster) covers(v *view) bool {
+	return r != nil && v.Taken != 0 && r.epoch == v.Epoch && v.Taken <= r.ver
+}
+
+// vouches reports whether whoever is not in r has not won, by what v says.
+func (r *roster) vouches(v *view) bool { return r.covers(v) && r.whole }
+
+// won finds the order in r that o may repeat, or nil.
+func (d *Desk) won(r *roster, o *Order) *known {
+	switch {
+	case r == nil:
+		return nil
+	case len(o.Key) > 0:
+		return r.serials[string(o.Key)]
+	case len(o.User) > 0:
+		if of := r.users[string(o.User)]; of != nil {
+			return d.turnOf(o, of)
+		}
+	}
+	return nil
+}
+
+// turnOf finds, among the orders that o's user has won, the one that this order without a key is or repeats: the last
+// of its turns, as the one before must be sold.
+func (d *Desk) turnOf(o *Order, of []*known) *known {
+	var last *known
+	bought := int64(0)
+	for g, left := 0, len(of); g < mostGenerations && left > 0; g++ {
+		serial := d.derive(o.SKU, o.User, g)
+		for _, k := range of {
+			if k.serial != serial {
+				continue
+			}
+			turn := *k
+			turn.derived, turn.generation, turn.bought = true, g, bought
+			bought += turn.quantity
+			last = &turn
+			left--
+		}
+	}
+	return last
+}
+
+// enlist sees to it that the winners are known while l is closed. mu is held.
+func (d *Desk) enlist(now int64, l *line) {
+	v := l.view.Load()
+	if code, closed := v.closes(now, 1); !closed || code == UnknownSKU {
+		d.dismiss(l)
+		return
+	}
+	if !l.unread(now, v) || l.reading.Load() || d.closed.Load() {
+		return
+	}
+	d.dismiss(l)
+	l.reading.Store(true)
+	d.work.Go(func() { d.read(l) })
+}
+
+// unread reports whether it is time to read who has won what v closes.
+func (l *line) unread(now int64, v *view) bool {
+	code, closed := v.closes(now, 1)
+	return closed && code != UnknownSKU && !l.roster.Load().covers(v) && now+longestRest >= l.rests.Load()
+}
+
+// dismiss drops the roster of l. mu is held.
+func (d *Desk) dismiss(l *line) {
+	if r := l.roster.Load(); r != nil {
+		l.roster.Store(nil)
+		d.winners.Add(-int64(len(r.serials)))
+	}
+}
+
+// wait lets t wait until the winners are read, unless it has waited for too long. mu is held.
+func (d *Desk) wait(now int64, l *line, t *ticket) {
+	if l.reading.Load() && now-t.at <= int64(d.o.MaxWait) && len(l.waiting) < d.o.MaxQueue {
+		l.waiting = append(l.waiting, t)
+		return
+	}
+	d.part(l, t, Outcome{Code: Overloaded})
+	l.events.count(Overloaded, 1)
+}
+
+// Reading the winners takes no more than a part of Redis' time: for so many times as long as it took, and for so long
+// when it failed, they are not read again. Orders wait for the end of that only where it is near.
+const (
+	restFor      = 20
+	restFromFail = int64(time.Second)
+	longestRest  = int64(100 * time.Millisecond)
+)
+
+// read reads the winners, and finds its place for whoever waited for that.
+func (d *Desk) read(l *line) {
+	if rest := l.rests.Load() - d.o.Now(); rest > 0 {
+		d.pause(d.ctx, time.Duration(rest))
+	}
+	began := d.o.Now()
+	r, hint, err := d.winnersOf(l)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := d.o.Now()
+	l.rests.Store(now + restFor*(now-began))
+	if err != nil {
+		l.rests.Store(now + max(restFor*(now-began), restFromFail))
+	} else {
+		l.roster.Store(r)
+		d.learn(now, l, &view{Hint: hint, at: began})
+	}
+	l.reading.Store(false)
+	waiting := l.waiting
+	l.waiting = nil
+	for _, t := range waiting {
+		d.place(now, l, t)
+	}
+	d.dispatch(now, l)
+}
+
+// errNoLedger is the cause when there is none of which to read.
+var errNoLedger = errors.New("there is no ledger")
+
+// winnersOf reads who has won, and the hint that was the newest before. It takes no longer than an order may wait.
+func (d *Desk) winnersOf(l *line) (*roster, Hint, error) {
+	ctx, cancel := context.WithTimeout(d.ctx, d.o.MaxWait)
+	defer cancel()
+	d.calls.note(callRecords, 1)
+	stock, ok, err := d.store.Look(ctx, l.sku)
+	if err == nil && !ok {
+		err = errNoLedger
+	}
+	if err != nil {
+		return nil, Hint{}, err
+	}
+	r := &roster{epoch: stock.Epoch, ver: stock.Ver, whole: true, serials: make(map[string]*known), users: make(map[string][]*known)}
+	err = d.store.Records(ctx, l.sku, func(rec Record) bool {
+		if rec.Status == released {
+			return true
+		}
+		r.whole = d.enter(l, r, rec)
+		return r.whole
+	})
+	if err != nil || !r.whole {
+		d.winners.Add(-int64(len(r.serials)))
+		r.serials, r.users = nil, nil
+	}
+	return r, stock.Hint, err
+}
+
+// enter puts an order into r, unless there is no room.
+func (d *Desk) enter(l *line, r *roster, rec Record) bool {
+	if r.serials[rec.Serial] != nil {
+		return true
+	}
+	if d.winners.Add(1) > int64(d.o.MaxWinners) {
+		d.winners.Add(-1)
+		return false
+	}
+	k := &known{line: l, serial: rec.Serial, user: rec.User, quantity: rec.Quantity, sold: rec.Status == sold}
+	r.serials[k.serial] = k
+	if len(k.serial) == derivedLength && k.user != "" {
+		r.users[k.user] = append(r.users[k.user], k)
+	}
+	return true
+}

@@ -1,0 +1,51 @@
+package ledger
+
+import (
+	"context"
+	"maps"
+	"slices"
+)
+
+func (s *shelf) Add(ctx context.Context, sku string, delta int64, _ string) (st Stock, err error) {
+	err = s.do(ctx, "add", func() {
+		b := s.skus[sku]
+		b.stock.Total += delta
+		b.move(0, 0, "")
+		st = b.stock
+	})
+	return st, err
+}
+
+func (s *shelf) SetHours(ctx context.Context, sku string, opens, closes int64) (st Stock, err error) {
+	err = s.do(ctx, "hours", func() {
+		b := s.skus[sku]
+		b.stock.Opens, b.stock.Closes = opens, closes
+		b.move(0, 0, "")
+		st = b.stock
+	})
+	return st, err
+}
+
+func (s *shelf) SKUs(ctx context.Context, limit int) (all []string, err error) {
+	err = s.do(ctx, "skus", func() { all = slices.Sorted(maps.Keys(s.skus)) })
+	return all[:min(limit, len(all))], err
+}
+
+// Records gets past each record as it is at its turn, and lets others in between.
+func (s *shelf) Records(ctx context.Context, sku string, see func(Record) bool) error {
+	var serials []string
+	err := s.do(ctx, "records", func() {
+		if b := s.skus[sku]; b != nil {
+			serials = slices.Collect(maps.Keys(b.records))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, serial := range serials {
+		if !see(s.record(sku, serial)) {
+			return nil
+		}
+	}
+	return nil
+}
