@@ -8,16 +8,18 @@ import (
 
 // Reserve is how routes with gate = "reserve" hold, confirm and release.
 type Reserve struct {
-	PerUser     int           `toml:"per_user"`   // units a person; 0 = no limit
-	Hold        time.Duration `toml:"hold"`       // at least 1 s
-	ConfirmOn   []string      `toml:"confirm_on"` // "2xx" or "201"; empty = only the API confirms
-	ReleaseOn   []string      `toml:"release_on"`
-	ConfirmJSON *JSONValue    `toml:"confirm_json"` // nil = the status alone decides
-	SecretFile  string        `toml:"secret_file"`
-	Secret      Secret        // what SecretFile holds, at least 16 bytes
-	StatusURL   string        `toml:"status_url"` // with {serial}; "" = nobody can be asked
-	Fence       string        `toml:"fence"`      // "none" "deadline" "cancel" "hold"
-	Mirror      bool          `toml:"mirror"`
+	PerUser            int           `toml:"per_user"`   // units a person; 0 = no limit
+	Hold               time.Duration `toml:"hold"`       // at least 1 s
+	ConfirmOn          []string      `toml:"confirm_on"` // "2xx" or "201"; empty = only the API confirms
+	ReleaseOn          []string      `toml:"release_on"`
+	ConfirmJSON        *JSONValue    `toml:"confirm_json"` // nil = the status alone decides
+	SecretFile         string        `toml:"secret_file"`
+	Secret             Secret        // what SecretFile holds, at least 16 bytes
+	StatusURL          string        `toml:"status_url"` // with {serial}; "" = nobody can be asked
+	Fence              string        `toml:"fence"`      // "none" "deadline" "cancel" "hold"
+	Mirror             bool          `toml:"mirror"`
+	Events             int           `toml:"events"` // 100 to 10 million
+	EventsAcknowledged bool          `toml:"events_acknowledged"`
 }
 
 // JSONValue is a place in a JSON body and what may stand there.
@@ -33,11 +35,13 @@ func defaultReserve() Reserve {
 		ConfirmOn: []string{"2xx"},
 		ReleaseOn: []string{"4xx"},
 		Fence:     "none",
+		Events:    100_000,
 	}
 }
 
 func (v *Reserve) check(r *report) {
 	between(r, "stock.reserve.per_user", v.PerUser, 0, most)
+	between(r, "stock.reserve.events", v.Events, 100, 10_000_000)
 	between(r, "stock.reserve.hold", v.Hold, time.Second, 30*24*time.Hour)
 	r.statusClasses("stock.reserve.confirm_on", v.ConfirmOn)
 	r.statusClasses("stock.reserve.release_on", v.ReleaseOn)

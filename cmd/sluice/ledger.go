@@ -8,7 +8,6 @@ import (
 )
 
 const (
-	keepEvents   = 100_000        // changes of a SKU that its stream remembers
 	keepReleased = 24 * time.Hour // longer than a sale, and than any message is late
 )
 
@@ -26,7 +25,7 @@ func hasGate(c *config.Config, gate string) bool {
 
 // openLedger connects to the configured Redis, for our own keys.
 func openLedger(c *config.Config) (*ledger.Redis, error) {
-	r, err := ledger.NewRedis(ledger.RedisOptions{Options: linkOptions(c), Events: keepEvents})
+	r, err := ledger.NewRedis(ledger.RedisOptions{Options: linkOptions(c), Events: c.Stock.Reserve.Events, Acknowledged: c.Stock.Reserve.EventsAcknowledged})
 	if err != nil {
 		return nil, c.Errorf("stock.redis", "%v", err)
 	}

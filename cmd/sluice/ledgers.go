@@ -30,8 +30,8 @@ func (l ledgers) Look(ctx context.Context, sku string) (admin.Stock, error) {
 }
 
 func inNumbers(sku string, s ledger.Stock) admin.Stock {
-	return admin.Stock{SKU: sku, Left: s.Free, OnSale: s.State == ledger.On, Ledger: &admin.Ledger{
-		Total: s.Total, Held: s.Held, Sold: s.Sold, Free: s.Free, Limit: s.Limit, State: string(s.State), Epoch: s.Epoch, Ver: s.Ver,
+	return admin.Stock{SKU: sku, Left: s.Free, OnSale: s.At(time.Now().UnixMilli()) == ledger.On, Ledger: &admin.Ledger{
+		Total: s.Total, Held: s.Held, Sold: s.Sold, Free: s.Free, Limit: s.Limit, State: string(s.At(time.Now().UnixMilli())), Epoch: s.Epoch, Ver: s.Ver,
 	}}
 }
 
@@ -45,24 +45,17 @@ func unledgered(sku string, err error) error {
 
 func (l ledgers) SetTotal(ctx context.Context, sku string, total, limit int64) (admin.Stock, error) {
 	if limit < 0 {
-		s, ok, err := l.store.Look(ctx, sku)
-		if err != nil {
-			return admin.Stock{}, err
-		}
-		if limit = s.Limit; !ok {
-			limit = l.perUser
-		}
+		limit = ledger.KeepLimit
 	}
 	s, err := l.store.SetTotal(ctx, sku, total, limit)
+	if limit == ledger.KeepLimit && errors.Is(err, ledger.ErrUnknownSKU) {
+		s, err = l.store.SetTotal(ctx, sku, total, l.perUser)
+	}
 	return l.changed(sku, s, err)
 }
 
 func (l ledgers) Add(ctx context.Context, sku string, delta int64, key string) (admin.Stock, error) {
-	more, err := l.more()
-	if err != nil {
-		return admin.Stock{}, err
-	}
-	s, err := more.Add(ctx, sku, delta, key)
+	s, err := l.store.Add(ctx, sku, delta, key)
 	return l.changed(sku, s, err)
 }
 
@@ -92,9 +85,5 @@ func (refused) Is(target error) bool { return target == admin.ErrRefused }
 func (r refused) Unwrap() error      { return r.error }
 
 func (l ledgers) SKUs(ctx context.Context, limit int) ([]string, error) {
-	more, err := l.more()
-	if err != nil {
-		return nil, err
-	}
-	return more.SKUs(ctx, limit)
+	return l.store.SKUs(ctx, limit)
 }

@@ -41,13 +41,9 @@ func speakable(serial string) error {
 
 // Reservations reads each of them once, though a store may show one more than once while it changes.
 func (l ledgers) Reservations(ctx context.Context, sku string, limit int) ([]admin.Reservation, error) {
-	more, err := l.more()
-	if err != nil {
-		return nil, err
-	}
 	var all []admin.Reservation
 	place := make(map[string]int)
-	err = more.Records(ctx, sku, func(r ledger.Record) bool {
+	err := l.store.Records(ctx, sku, func(r ledger.Record) bool {
 		if i, seen := place[r.Serial]; seen {
 			all[i] = reservation(sku, r)
 			return true

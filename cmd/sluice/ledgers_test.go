@@ -21,7 +21,7 @@ import (
 // counter is a control API over ledgers, as an operator and a shop ask it.
 type counter struct {
 	t       *testing.T
-	store   *listed
+	store   ledger.Store
 	api     *admin.API
 	handler http.Handler
 	log     *bytes.Buffer
@@ -31,7 +31,7 @@ type counter struct {
 func atCounter(t *testing.T, s ledger.Store, perUser int) *counter {
 	c := config.Default()
 	c.Stock.Reserve.PerUser = perUser
-	k := &counter{t: t, store: listing(s), log: &bytes.Buffer{}}
+	k := &counter{t: t, store: s, log: &bytes.Buffer{}}
 	k.api = &admin.API{Ledgers: ledgersOf(c, k.store, nil), Log: slog.New(slog.NewTextHandler(k.log, nil))}
 	k.handler = k.api.Handler()
 	return k

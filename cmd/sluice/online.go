@@ -12,6 +12,7 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
+	"sluice/stockgate/ledger"
 )
 
 // onlineWithin bounds all online checks together.
@@ -93,7 +94,7 @@ func (o *online) tryLedgers(ctx context.Context, c *config.Config, skus []string
 
 // evictionCure says how an unfit Redis is made fit.
 func evictionCure(err error) string {
-	if strings.Contains(err.Error(), "maxmemory-policy ") {
+	if errors.Is(err, ledger.ErrUnfit) {
 		return "write maxmemory-policy noeviction into its redis.conf, and for now: redis-cli CONFIG SET maxmemory-policy noeviction"
 	}
 	return ""

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +28,8 @@ type orders struct {
 	desk atomic.Pointer[ledger.Desk]
 	stop context.CancelFunc
 	done chan struct{} // nobody opens any more
+
+	watching sync.WaitGroup
 }
 
 const (
@@ -61,6 +64,7 @@ func openOrders(c *config.Config, memory *ledger.Memory, now func() int64, log *
 	ctx, stop := context.WithCancel(context.Background())
 	o.stop = stop
 	err := o.open(ctx)
+	o.watching.Go(func() { o.watch(ctx) })
 	if errors.Is(err, ledger.ErrUnfit) {
 		close(o.done)
 		o.close()
@@ -74,10 +78,6 @@ func openOrders(c *config.Config, memory *ledger.Memory, now func() int64, log *
 	go o.openLater(ctx)
 	return o, nil
 }
-
-// memoryLooks is how many orders a second are looked up in a ledger in memory though all is sold out, in case they are
-// a buyer's that comes again: each costs no call. So everybody hears that it is sold out, and not "busy".
-const memoryLooks = 100_000
 
 // open makes the desk.
 func (o *orders) open(ctx context.Context) error {
@@ -111,7 +111,6 @@ func (o *orders) options(ctx context.Context) (ledger.DeskOptions, error) {
 		if len(options.Secret) == 0 {
 			options.Secret = ledger.NewSecret()
 		}
-		options.Looks = memoryLooks
 		return options, nil
 	}
 	if err := o.redis.Check(ctx); err != nil {
@@ -151,10 +150,45 @@ func (o *orders) openLater(ctx context.Context) {
 	}
 }
 
+const (
+	watchEvery = 5 * time.Second
+	mostWatch  = 10_000 // SKUs
+)
+
+// watch lets the desk look after every ledger there is, also those that nobody asks this instance for: another one may
+// have died with their orders.
+func (o *orders) watch(ctx context.Context) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		if d := o.desk.Load(); d != nil {
+			o.watchAll(ctx, d)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (o *orders) watchAll(ctx context.Context, d *ledger.Desk) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	skus, err := o.store.SKUs(ctx, mostWatch)
+	if err != nil {
+		return // what is wrong with Redis is said elsewhere
+	}
+	for _, sku := range skus {
+		d.Watch(sku)
+	}
+}
+
 // close settles what is owed and ends the desk.
 func (o *orders) close() {
 	o.stop()
 	<-o.done
+	o.watching.Wait()
 	if d := o.desk.Load(); d != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), settleLast)
 		defer cancel()
@@ -207,6 +241,9 @@ func taken(in proxy.Order, out ledger.Outcome) proxy.Taken {
 		t.Reason = proxy.SoldOut
 	case ledger.NotOnSale:
 		t.Reason = offSale(out.State)
+		if out.State == ledger.Waiting {
+			t.Wait = time.Until(time.UnixMilli(out.Opens))
+		}
 	case ledger.UserLimit:
 		t.Reason = proxy.Duplicate
 	case ledger.OtherOrder:
@@ -227,7 +264,9 @@ func taken(in proxy.Order, out ledger.Outcome) proxy.Taken {
 
 func offSale(s ledger.State) proxy.Reason {
 	switch s {
-	case ledger.Ended:
+	case ledger.Waiting:
+		return proxy.NotStarted
+	case ledger.Ended, ledger.Over:
 		return proxy.Ended
 	case ledger.Frozen:
 		return proxy.StockError
