@@ -32,7 +32,7 @@ type Desk struct {
 	ctx    context.Context // of calls; ends when Close gives up
 	cut    context.CancelFunc
 	rest   context.CancelFunc // ends the watch
-	watch  sync.WaitGroup     // sweeps and resolves
+	watch  sync.WaitGroup     // sweeps, resolves, hears news
 	work   sync.WaitGroup     // calls for orders
 	debts  sync.WaitGroup     // calls that settle
 	room   chan struct{}      // one element a settlement
@@ -75,6 +75,9 @@ func NewDesk(o DeskOptions, store Store, oracle Oracle) (*Desk, error) {
 	watching, rest := context.WithCancel(d.ctx)
 	d.rest = rest
 	d.watch.Go(func() { d.run(watching) })
+	if t, ok := store.(teller); ok {
+		d.watch.Go(func() { t.Listen(watching, d.Note, d.missed) })
+	}
 	return d, nil
 }
 

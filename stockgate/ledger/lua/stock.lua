@@ -50,6 +50,7 @@ local function load()
 	if stock.held > 0 and due == 0 or stock.held + stock.sold > 0 and redis.call('EXISTS', R, U) < 2 then
 		fault(S, 'it counts reservations whose keys are gone')
 	end
+	stock.was_free, stock.was_state = stock.total - stock.held - stock.sold, stock.state
 	return stock
 end
 
@@ -105,6 +106,22 @@ local function put(c, serial, record)
 	c.fresh[serial] = record
 end
 
+-- tell publishes a change after which somebody who was refused may buy, or nobody may: units that came back while few
+-- were free, and another state. Nothing hangs on it: where Redis refuses to publish, the change stands.
+local SCARCE = 256
+local function tell(stock)
+	local free = stock.total - stock.held - stock.sold
+	if stock.state == stock.was_state and (free <= stock.was_free or stock.was_free >= SCARCE) then
+		return
+	end
+	local words = hint(stock)
+	for i, word in ipairs(words) do
+		if type(word) == 'number' then words[i] = string.format('%.0f', word) end
+	end
+	words[#words + 1] = string.match(S, '{(.*)}')
+	redis.pcall('PUBLISH', 'sluice:news', table.concat(words, '|'))
+end
+
 -- commit writes c and the numbers as the next version: one command a key.
 local function commit(stock, op, c)
 	stock.ver = stock.ver + 1
@@ -127,4 +144,5 @@ local function commit(stock, op, c)
 	if #c.undue > 0 then redis.call('ZREM', X, unpack(c.undue)) end
 	if #users > 0 then redis.call('HSET', U, unpack(users)) end
 	if #gone > 0 then redis.call('HDEL', U, unpack(gone)) end
+	tell(stock)
 end
