@@ -86,12 +86,12 @@ func (r *Redis) subscribe(ctx context.Context) (sub *redis.PubSub, err error) {
 			return err
 		}
 		return nil
-	}, refused)
+	}, unreachable)
 	return sub, err
 }
 
-// refused is err unless Redis itself gave it as its answer: a Redis that refuses one command is there.
-func refused(err error) error {
+// unreachable is err unless Redis itself gave it as its answer: a Redis that refuses one command is there.
+func unreachable(err error) error {
 	var reply redis.Error
 	if errors.As(err, &reply) {
 		return nil
