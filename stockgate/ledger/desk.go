@@ -40,6 +40,8 @@ type Desk struct {
 	books    map[string]*events // by named SKU; "" = all others
 	calls    callMetrics
 	lost     atomic.Uint64
+	thin     atomic.Uint64 // batches that too few replicas had
+	thinned  atomic.Bool   // the last one was such
 	retries  atomic.Uint64
 	spilled  atomic.Uint64
 	unknown  atomic.Int64

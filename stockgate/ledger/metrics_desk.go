@@ -147,6 +147,7 @@ func (d *Desk) Collect(ch chan<- prometheus.Metric) {
 	number(prometheus.GaugeValue, float64(len(d.room)), "sluice_settle_queue_length", "Settlements that the ledger does not have yet.")
 	number(prometheus.CounterValue, float64(d.retries.Load()), "sluice_settle_retries_total", "Calls to settle that must be repeated.")
 	number(prometheus.CounterValue, float64(d.spilled.Load()), "sluice_settle_spilled_total", "Settlements that are in the log alone: do them by hand.")
+	number(prometheus.CounterValue, float64(d.thin.Load()), "sluice_ledger_unreplicated_total", "Calls whose new holds too few replicas had in time: they are given back.")
 	number(prometheus.CounterValue, float64(d.lost.Load()), "sluice_ledger_lost_total", "Replies that showed that a ledger had lost its history.")
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -21,12 +22,21 @@ type Redis struct {
 	link    *link.Link
 	scripts scripts
 	events  int
+
+	replicas    int
+	replicaWait time.Duration
 }
 
 // RedisOptions say which Redis, and how much of its changes it remembers.
 type RedisOptions struct {
 	link.Options
 	Events int // changes of one SKU that its stream keeps for consumers, about; at least 1
+
+	// Replicas must have a new hold before its order may be forwarded; 0 = none. Each Reserve then waits for them, for
+	// at most ReplicaWait: whole ms, less than Timeout, by default half of it. Too few make the new holds of that call
+	// unsure, so that the desk gives them back: while replicas are away nothing is sold.
+	Replicas    int
+	ReplicaWait time.Duration
 }
 
 // NewRedis returns a Redis. It does not wait for it: whether it is there shows at the first call, and whether it is
@@ -40,7 +50,10 @@ func newRedis(o RedisOptions, texts map[string]string) (*Redis, error) {
 	if o.Events < 1 {
 		return nil, errors.New("events: it must be positive")
 	}
-	r := &Redis{events: o.Events, scripts: compile(texts)}
+	if err := o.replicated(); err != nil {
+		return nil, err
+	}
+	r := &Redis{events: o.Events, scripts: compile(texts), replicas: o.Replicas, replicaWait: o.ReplicaWait}
 	first := o.OnConnect
 	o.OnConnect = func(ctx context.Context, c *redis.Conn) error {
 		if first != nil {
