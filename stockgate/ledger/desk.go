@@ -22,9 +22,10 @@ type Desk struct {
 	memory int64  // ns of SoldOutMemory
 
 	lines     *lines
-	newcomers pace    // SKUs seen for the first time, invented ones too
-	serials   *memory // of orders
-	users     *memory // of orders with a derived serial
+	newcomers pace     // SKUs seen for the first time, invented ones too
+	audits    *auditor // nil where the store cannot be inspected
+	serials   *memory  // of orders
+	users     *memory  // of orders with a derived serial
 
 	deadline atomic.Int64 // Unix ms: of the holds that are made now
 
@@ -32,7 +33,7 @@ type Desk struct {
 	ctx    context.Context // of calls; ends when Close gives up
 	cut    context.CancelFunc
 	rest   context.CancelFunc // ends the watch
-	watch  sync.WaitGroup     // sweeps, resolves, hears news
+	watch  sync.WaitGroup     // sweeps, resolves, audits, hears news
 	work   sync.WaitGroup     // calls for orders
 	debts  sync.WaitGroup     // calls that settle
 	room   chan struct{}      // one element a settlement
@@ -76,6 +77,10 @@ func NewDesk(o DeskOptions, store Store, oracle Oracle) (*Desk, error) {
 	d.ctx, d.cut = context.WithCancel(context.Background())
 	watching, rest := context.WithCancel(d.ctx)
 	d.rest = rest
+	if s, ok := store.(inspected); ok {
+		d.audits = newAuditor(d, s)
+		d.watch.Go(func() { d.audits.run(watching) })
+	}
 	d.watch.Go(func() { d.run(watching) })
 	if t, ok := store.(teller); ok {
 		d.watch.Go(func() { t.Listen(watching, d.Note, d.missed) })

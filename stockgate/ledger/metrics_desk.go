@@ -93,10 +93,11 @@ const (
 	callFinish
 	callSweep
 	callFind
+	callAudit
 	numCalls
 )
 
-func (c call) String() string { return [...]string{"reserve", "finish", "sweep", "find"}[c] }
+func (c call) String() string { return [...]string{"reserve", "finish", "sweep", "find", "audit"}[c] }
 
 // sizeBounds is the number of upper bounds of a call's size: 1, 2, 4 ... 256.
 const sizeBounds = 9
@@ -132,6 +133,7 @@ func (d *Desk) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByColle
 // Collect implements prometheus.Collector.
 func (d *Desk) Collect(ch chan<- prometheus.Metric) {
 	d.collectBooks(ch)
+	d.audits.collect(ch)
 	size := prometheus.NewDesc("sluice_ledger_call_orders", "Orders in one call to the ledger, a repeated call counted again.", []string{"operation"}, nil)
 	for c := range numCalls {
 		ch <- d.calls.metric(size, c)

@@ -21,7 +21,7 @@ const beginning = "stock"
 // texts reads the scripts by name.
 func texts() map[string]string {
 	all := make(map[string]string)
-	for _, name := range []string{beginning, "reserve", "finish", "sweep", "set_total", "set_state", "look"} {
+	for _, name := range []string{beginning, "reserve", "finish", "sweep", "set_total", "set_state", "look", "audit"} {
 		text, err := lua.ReadFile("lua/" + name + ".lua")
 		if err != nil {
 			panic("BUG: " + err.Error())

@@ -111,7 +111,7 @@ end
 local SCARCE = 256
 local function tell(stock)
 	local free = stock.total - stock.held - stock.sold
-	if stock.state == stock.was_state and (free <= stock.was_free or stock.was_free >= SCARCE) then
+	if stock.state == stock.was_state and stock.was_free and (free <= stock.was_free or stock.was_free >= SCARCE) then
 		return
 	end
 	local words = hint(stock)
