@@ -261,6 +261,9 @@ func TestBrokenInvariantIsAnAlarmUntilItIsWholeAgain(t *testing.T) {
 		set(1)
 		want(t, "held", alarm(t, d, heldAddsUp), false)
 		want(t, "over total", alarm(t, d, withinTotal), false)
+		if d.audits.whole.Load() == 0 || d.audits.failed.Load() > 0 {
+			t.Errorf("%d audits, %d failed", d.audits.whole.Load(), d.audits.failed.Load())
+		}
 		if n := strings.Count(log.String(), "breaks an invariant"); n != 2 {
 			t.Errorf("%d lines for 2 findings:\n%s", n, log.String())
 		}
@@ -291,6 +294,17 @@ func TestVanishedNumbersStayAnAlarmWhenTheDeskHasForgottenTheSKU(t *testing.T) {
 	check(t, server.Client.Del(t.Context(), keys("1001")...).Err())
 	a.turn(t.Context())
 	want(t, "keys", a.broken[typedKeys].Load(), 0)
+}
+
+func TestAuditThatCannotReadIsCountedAndIsNoAlarm(t *testing.T) {
+	server, r := onRedis(t)
+	d := opened(t, deskOptions(), r, nil)
+	d.Watch("1001")
+	check(t, server.Client.Do(t.Context(), "acl", "setuser", "default", "-type").Err())
+	a := newAuditor(d, r)
+	a.turn(t.Context())
+	want(t, "failed", a.failed.Load(), 1)
+	want(t, "alarms", len(a.known), 0)
 }
 
 func FuzzPage(f *testing.F) {

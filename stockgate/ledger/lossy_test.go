@@ -64,9 +64,9 @@ func (p *lossy) accept() {
 		if !p.begin(client, server) {
 			return
 		}
-		way := &way{lossy: p, client: client, server: server}
-		p.all.Go(way.requests)
-		p.all.Go(way.replies)
+		c := &passage{lossy: p, client: client, server: server}
+		p.all.Go(c.carryRequests)
+		p.all.Go(c.carryReplies)
 	}
 }
 
@@ -119,8 +119,8 @@ func (p *lossy) heads() bool {
 	return p.dice.IntN(2) == 0
 }
 
-// way is one connection through it.
-type way struct {
+// passage is one connection through it.
+type passage struct {
 	*lossy
 	client, server net.Conn
 
@@ -128,8 +128,8 @@ type way struct {
 	cuts bool // the next reply is lost
 }
 
-// requests go to the server.
-func (w *way) requests() {
+// carryRequests takes them to the server.
+func (w *passage) carryRequests() {
 	defer w.cut()
 	buf := make([]byte, 64<<10)
 	for {
@@ -153,8 +153,8 @@ func (w *way) requests() {
 	}
 }
 
-// replies go to the client.
-func (w *way) replies() {
+// carryReplies takes them to the client.
+func (w *passage) carryReplies() {
 	defer w.cut()
 	buf := make([]byte, 64<<10)
 	for {
@@ -177,7 +177,7 @@ func (w *way) replies() {
 	}
 }
 
-func (w *way) cut() {
+func (w *passage) cut() {
 	w.client.Close()
 	w.server.Close()
 	w.lossy.mu.Lock()

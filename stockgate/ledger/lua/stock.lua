@@ -11,6 +11,7 @@
 --   X  zset    serial by Unix ms: a hold when the resolver looks at it, a tombstone when it may be forgotten
 --   Q  stream  each change under the id epoch-ver. An entry is the stock after it (op total held sold state limit, at
 --              when the caller said) and each record that changed, as r:serial -> record. ver has no holes.
+-- News go to the channel sluice:news: free|epoch|ver|state|sku.
 local S, R, U, X, Q = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
 local function fault(key, what)
@@ -107,7 +108,8 @@ local function put(c, serial, record)
 end
 
 -- tell publishes a change after which somebody who was refused may buy, or nobody may: units that came back while few
--- were free, and another state. Nothing hangs on it: where Redis refuses to publish, the change stands.
+-- were free, and another state. Nothing hangs on it: where Redis refuses to publish, the change stands. In a cluster a
+-- classic PUBLISH, unlike a sharded one, reaches the subscribers of every node.
 local SCARCE = 256
 local function tell(stock)
 	local free = stock.total - stock.held - stock.sold
