@@ -307,6 +307,18 @@ func TestAuditThatCannotReadIsCountedAndIsNoAlarm(t *testing.T) {
 	want(t, "alarms", len(a.known), 0)
 }
 
+func TestSKUThatCannotBeReadDoesNotHideTheOthers(t *testing.T) {
+	server, r := onRedis(t)
+	d := opened(t, deskOptions(), r, nil)
+	d.Watch("{") // before the other
+	d.Watch("1001")
+	check(t, server.Client.HSet(t.Context(), "sluice:{1001}:s", "state", "open").Err())
+	a := newAuditor(d, r)
+	a.turn(t.Context())
+	want(t, "state", a.broken[knownState].Load(), 1)
+	want(t, "failed", a.failed.Load(), 1)
+}
+
 func FuzzPage(f *testing.F) {
 	f.Add("H|1|2|ann", "1", "3")
 	f.Fuzz(func(t *testing.T, record, units, held string) {

@@ -53,16 +53,19 @@ func (a *auditor) run(ctx context.Context) {
 	}
 }
 
-// turn ends early when the store does not answer.
+// turn ends early when the store does not answer again and again.
 func (a *auditor) turn(ctx context.Context) {
-	lines := a.lines()
+	lines, patience := a.lines(), 3
+	defer func() { a.start += max(0, min(wholeATurn, len(lines)-1)) }()
 	for i := range min(len(lines), looksATurn) {
 		most := 0
 		if i < wholeATurn {
 			most = pageSize
 		}
 		if !a.look(ctx, lines[(a.start+i)%len(lines)], most) {
-			return
+			if patience--; patience == 0 {
+				return
+			}
 		}
 	}
 	for i := 0; i < pagesATurn && a.walk != nil; i++ {
@@ -70,7 +73,6 @@ func (a *auditor) turn(ctx context.Context) {
 			return
 		}
 	}
-	a.start += max(0, min(wholeATurn, len(lines)-1))
 }
 
 // lines are those of SKUs with a ledger, and those of which something is broken.
