@@ -187,7 +187,9 @@ func TestSweepsDoNotDisturbAnAudit(t *testing.T) {
 }
 
 func TestHealthyScheduleNeverRaisesAnAlarm(t *testing.T) {
-	_, r := onRedis(t)
+	server, _ := onRedis(t)
+	r := must[*Redis](t)(NewRedis(optionsFor(server, 16))) // nobody waits for a connection
+	t.Cleanup(func() { r.Close() })
 	fillUp(t, r, 600)
 	d := opened(t, deskOptions(), r, nil)
 	d.Watch("1001")
