@@ -135,7 +135,7 @@ func across(t *testing.T, s *redistest.Server, memory time.Duration, user ...str
 	t.Helper()
 	o := deskOptions()
 	o.SoldOutMemory = memory
-	options := optionsFor(s, 2)
+	options := optionsFor(s, 8)
 	if len(user) > 0 {
 		options.Username, options.Password = user[0], user[1]
 	}

@@ -18,7 +18,7 @@ func replicating(t *testing.T) (master, replica *redistest.Server, r *Redis) {
 	check(t, err)
 	replica = redistest.Start(t, "--replicaof", host, port)
 	o := optionsFor(master, 4)
-	o.Replicas, o.ReplicaWait = 1, 4*time.Second // the machine may be busy
+	o.PoolSize, o.Replicas, o.ReplicaWait = 8, 1, 4*time.Second // the machine may be busy
 	r = must[*Redis](t)(NewRedis(o))
 	t.Cleanup(func() { r.Close() })
 	inSync(t, master)
