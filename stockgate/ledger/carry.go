@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -37,7 +38,8 @@ func (d *Desk) ask(l *line, b *round) {
 		}
 		began := d.o.Now()
 		hint, err := d.reserveAt(l, b, epoch)
-		if err != nil {
+		few := errors.Is(err, errFewReplicas)
+		if err != nil && !few {
 			unsure = true
 			continue
 		}
@@ -50,6 +52,7 @@ func (d *Desk) ask(l *line, b *round) {
 		if unsure {
 			d.reclaim(l, b)
 		}
+		d.replicated(l, b, few)
 		d.compare(l, b, sent)
 		return
 	}
@@ -124,11 +127,7 @@ func (d *Desk) compare(l *line, b *round, sent Hint) {
 	if b.view.absent {
 		return // what does not exist sells nothing
 	}
-	for i, code := range b.codes {
-		if code == Held {
-			b.codes[i] = Unsure
-		}
-	}
+	b.distrust()
 	ctx, cancel := context.WithTimeout(d.ctx, d.o.Timeout)
 	defer cancel()
 	found := view{Hint: sent, at: b.view.at}

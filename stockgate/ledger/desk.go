@@ -23,10 +23,11 @@ type Desk struct {
 	fresh  int64  // ns: as old may the latch be for an order with a key
 
 	lines     *lines
-	newcomers pace    // SKUs seen for the first time, invented ones too
-	askers    pace    // looks for the state of an order
-	serials   *memory // of orders
-	users     *memory // of orders with a derived serial
+	newcomers pace     // SKUs seen for the first time, invented ones too
+	askers    pace     // looks for the state of an order
+	audits    *auditor // nil where the store cannot be inspected
+	serials   *memory  // of orders
+	users     *memory  // of orders with a derived serial
 
 	deadline atomic.Int64 // Unix ms: of the holds that are made now
 
@@ -34,7 +35,7 @@ type Desk struct {
 	ctx    context.Context // of calls; ends when Close gives up
 	cut    context.CancelFunc
 	rest   context.CancelFunc // ends the watch
-	watch  sync.WaitGroup     // sweeps and resolves
+	watch  sync.WaitGroup     // sweeps, resolves, audits, hears news
 	work   sync.WaitGroup     // calls for orders
 	debts  sync.WaitGroup     // calls that settle
 	room   chan struct{}      // one element a settlement
@@ -42,6 +43,8 @@ type Desk struct {
 	books    map[string]*events // by named SKU; "" = all others
 	calls    callMetrics
 	lost     atomic.Uint64
+	thin     atomic.Uint64 // batches that too few replicas had
+	thinned  atomic.Bool   // the last one was such
 	retries  atomic.Uint64
 	spilled  atomic.Uint64
 	unknown  atomic.Int64
@@ -80,7 +83,14 @@ func NewDesk(o DeskOptions, store Store, oracle Oracle) (*Desk, error) {
 	d.ctx, d.cut = context.WithCancel(context.Background())
 	watching, rest := context.WithCancel(d.ctx)
 	d.rest = rest
+	if s, ok := store.(inspected); ok {
+		d.audits = newAuditor(d, s)
+		d.watch.Go(func() { d.audits.run(watching) })
+	}
 	d.watch.Go(func() { d.run(watching) })
+	if t, ok := store.(teller); ok {
+		d.watch.Go(func() { t.Listen(watching, d.Note, d.missed) })
+	}
 	return d, nil
 }
 

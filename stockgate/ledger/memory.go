@@ -12,10 +12,11 @@ import (
 type Memory struct {
 	mu    sync.Mutex
 	books map[string]*book // by SKU; only SetTotal adds one
+	ears  map[*ear]bool    // of those who listen
 }
 
 // NewMemory returns a Memory without any ledger.
-func NewMemory() *Memory { return &Memory{books: make(map[string]*book)} }
+func NewMemory() *Memory { return &Memory{books: make(map[string]*book), ears: make(map[*ear]bool)} }
 
 // Reserve implements Store.
 func (m *Memory) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []Item, codes []Code) (Hint, error) {
@@ -122,7 +123,7 @@ func (m *Memory) SetTotal(ctx context.Context, sku string, total, limit int64) (
 	case b == nil && limit == KeepLimit:
 		return Stock{}, fmt.Errorf("set total of %q: %w", sku, ErrUnknownSKU)
 	case b == nil:
-		b = newBook()
+		b = newBook(func(h Hint) { m.tell(sku, h) })
 		m.books[sku] = b
 	case limit == KeepLimit:
 		limit = b.Limit

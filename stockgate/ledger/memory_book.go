@@ -12,14 +12,17 @@ type book struct {
 	units   map[string]int64  // by user, held + sold
 	due     map[string]int64  // by serial, Unix ms: when Sweep looks at a hold or forgets a tombstone
 	added   []addition        // of the last ids, the newest last
+	before  Hint              // as of the last change
+	tell    func(Hint)        // takes news
 }
 
-func newBook() *book {
+func newBook(tell func(Hint)) *book {
 	return &book{
 		Stock:   Stock{Hint: Hint{Epoch: 1, State: On, Taken: 1}},
 		records: make(map[string]Record),
 		units:   make(map[string]int64),
 		due:     make(map[string]int64),
+		tell:    tell,
 	}
 }
 
@@ -31,6 +34,10 @@ func (b *book) commit(changed bool) Hint {
 	if changed {
 		b.Ver++
 		b.Free = b.Total - b.Held - b.Sold
+		if b.Hint.newsAfter(b.before) {
+			b.tell(b.Hint)
+		}
+		b.before = b.Hint
 	}
 	return b.Hint
 }

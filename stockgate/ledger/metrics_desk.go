@@ -94,10 +94,13 @@ const (
 	callSweep
 	callFind
 	callRecords
+	callAudit
 	numCalls
 )
 
-func (c call) String() string { return [...]string{"reserve", "finish", "sweep", "find", "records"}[c] }
+func (c call) String() string {
+	return [...]string{"reserve", "finish", "sweep", "find", "records", "audit"}[c]
+}
 
 // sizeBounds is the number of upper bounds of a call's size: 1, 2, 4 ... 256.
 const sizeBounds = 9
@@ -133,6 +136,7 @@ func (d *Desk) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByColle
 // Collect implements prometheus.Collector.
 func (d *Desk) Collect(ch chan<- prometheus.Metric) {
 	d.collectBooks(ch)
+	d.audits.collect(ch)
 	size := prometheus.NewDesc("sluice_ledger_call_orders", "Orders in one call to the ledger, a repeated call counted again.", []string{"operation"}, nil)
 	for c := range numCalls {
 		ch <- d.calls.metric(size, c)
@@ -150,6 +154,7 @@ func (d *Desk) Collect(ch chan<- prometheus.Metric) {
 	number(prometheus.CounterValue, float64(d.retries.Load()), "sluice_settle_retries_total", "Calls to settle that must be repeated.")
 	number(prometheus.CounterValue, float64(d.spilled.Load()), "sluice_settle_spilled_total", "Settlements that are in the log alone: do them by hand.")
 	number(prometheus.GaugeValue, float64(d.behind.Load()), "sluice_ledger_streams_behind", "SKUs with more changes than events that nobody has acknowledged.")
+	number(prometheus.CounterValue, float64(d.thin.Load()), "sluice_ledger_unreplicated_total", "Calls whose new holds too few replicas had in time: they are given back.")
 	number(prometheus.CounterValue, float64(d.lost.Load()), "sluice_ledger_lost_total", "Replies that showed that a ledger had lost its history.")
 }
 

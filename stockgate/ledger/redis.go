@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -22,6 +23,9 @@ type Redis struct {
 	scripts scripts
 	events  int // that XADD keeps of one SKU, about
 	most    int // that may wait to be acknowledged; 0 = nobody acknowledges
+
+	replicas    int
+	replicaWait time.Duration
 }
 
 // RedisOptions say which Redis, and how much of its changes it remembers.
@@ -32,6 +36,12 @@ type RedisOptions struct {
 	// Acknowledged keeps every change until Acknowledge says that it was read, however many there are: past Events the
 	// desk raises an alarm, since Redis' memory is at stake.
 	Acknowledged bool
+
+	// Replicas must have a new hold before its order may be forwarded; 0 = none. Each Reserve then waits for them, for
+	// at most ReplicaWait: whole ms, less than Timeout, by default half of it. Too few make the new holds of that call
+	// unsure, so that the desk gives them back: while replicas are away nothing is sold.
+	Replicas    int
+	ReplicaWait time.Duration
 }
 
 // NewRedis returns a Redis. It does not wait for it: whether it is there shows at the first call, and whether it is
@@ -45,7 +55,10 @@ func newRedis(o RedisOptions, texts map[string]string) (*Redis, error) {
 	if o.Events < 1 {
 		return nil, errors.New("events: it must be positive")
 	}
-	r := &Redis{events: o.Events, scripts: compile(texts)}
+	if err := o.replicated(); err != nil {
+		return nil, err
+	}
+	r := &Redis{events: o.Events, scripts: compile(texts), replicas: o.Replicas, replicaWait: o.ReplicaWait}
 	if o.Acknowledged {
 		r.events, r.most = maxNumber, o.Events
 	}

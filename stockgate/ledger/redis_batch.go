@@ -12,13 +12,16 @@ func (r *Redis) Reserve(ctx context.Context, sku string, epoch, now, deadline in
 	if err != nil {
 		return Hint{}, fmt.Errorf("reserve %q: %w", sku, err)
 	}
-	reply, err := r.run(ctx, "reserve", sku, arguments(items, true, r.events, now, deadline, epoch)...)
+	reply, few, err := r.runReplicated(ctx, "reserve", sku, arguments(items, true, r.events, now, deadline, epoch)...)
 	if err != nil {
 		return Hint{}, fmt.Errorf("reserve %q: %w", sku, err)
 	}
 	hint, err := answers(reply, codes[:len(items)], UnknownSKU)
+	if err == nil && few != nil && holds(codes[:len(items)]) {
+		err = few
+	}
 	if err != nil {
-		return Hint{}, fmt.Errorf("reserve %q: %w", sku, err)
+		return hint, fmt.Errorf("reserve %q: %w", sku, err)
 	}
 	return hint, nil
 }

@@ -21,7 +21,7 @@ const beginning = "stock"
 // texts reads the scripts by name.
 func texts() map[string]string {
 	all := make(map[string]string)
-	for _, name := range []string{beginning, "reserve", "finish", "sweep", "set_total", "set_state", "look", "add", "set_hours", "acknowledge"} {
+	for _, name := range []string{beginning, "reserve", "finish", "sweep", "set_total", "set_state", "look", "add", "set_hours", "acknowledge", "audit"} {
 		text, err := lua.ReadFile("lua/" + name + ".lua")
 		if err != nil {
 			panic("BUG: " + err.Error())
@@ -83,14 +83,24 @@ func (r *Redis) run(ctx context.Context, name, sku string, args ...any) (reply [
 
 // eval makes one round trip.
 func eval(ctx context.Context, c *redis.Client, command, script, sku string, args []any) ([]any, error) {
+	cmd := evaluation(ctx, command, script, sku, args)
+	_ = c.Process(ctx, cmd) // the error is the command's own
+	return cmd.list()
+}
+
+// evaluation is the command that runs a script on one SKU's keys.
+func evaluation(ctx context.Context, command, script, sku string, args []any) once {
 	k := keys(sku)
 	all := make([]any, 0, 3+len(k)+len(args))
 	all = append(all, command, script, len(k))
 	for _, key := range k {
 		all = append(all, key)
 	}
-	cmd := once{redis.NewCmd(ctx, append(all, args...)...)}
-	_ = c.Process(ctx, cmd) // the error is the command's own
+	return once{redis.NewCmd(ctx, append(all, args...)...)}
+}
+
+// list is the reply; nil for nil.
+func (cmd once) list() ([]any, error) {
 	reply, err := cmd.Slice()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil

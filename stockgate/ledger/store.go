@@ -104,6 +104,7 @@ type Stock struct {
 type Store interface {
 	// Reserve asks for items of one SKU in order, in one step, and fills codes. epoch 0 = whatever it is. For each it
 	// looks at the epoch, then the record of the serial, whether the SKU is on sale, the free units, the user's limit.
+	// After errFewReplicas the answers are there as well, but what is held could still be lost.
 	Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []Item, codes []Code) (Hint, error)
 
 	// Finish does op to each of items in order, and fills done. It is idempotent by serial. User and Quantity of an

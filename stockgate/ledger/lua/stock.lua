@@ -12,6 +12,7 @@
 --   X  zset    serial by Unix ms: a hold when the resolver looks at it, a tombstone when it may be forgotten
 --   Q  stream  each change under the id epoch-ver. An entry is the stock after it (op total held sold state limit opens
 --              closes, at when the caller said) and each record that changed, as r:serial -> record. ver has no holes.
+-- News go to the channel sluice:news: what hint() says with | between, then the SKU.
 local S, R, U, X, Q = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
 local function fault(key, what)
@@ -52,6 +53,7 @@ local function load()
 	if stock.held > 0 and due == 0 or stock.held + stock.sold > 0 and redis.call('EXISTS', R, U) < 2 then
 		fault(S, 'it counts reservations whose keys are gone')
 	end
+	stock.was_free, stock.was_state = stock.total - stock.held - stock.sold, stock.state
 	return stock
 end
 
@@ -108,6 +110,23 @@ local function put(c, serial, record)
 	c.fresh[serial] = record
 end
 
+-- tell publishes a change after which somebody who was refused may buy, or nobody may: units that came back while few
+-- were free, other hours, and another state. Nothing hangs on it: where Redis refuses to publish, the change stands. In a cluster a
+-- classic PUBLISH, unlike a sharded one, reaches the subscribers of every node.
+local SCARCE = 256
+local function tell(stock, op)
+	local free = stock.total - stock.held - stock.sold
+	if op ~= 'hours' and stock.state == stock.was_state and stock.was_free and (free <= stock.was_free or stock.was_free >= SCARCE) then
+		return
+	end
+	local words = hint(stock)
+	for i, word in ipairs(words) do
+		if type(word) == 'number' then words[i] = string.format('%.0f', word) end
+	end
+	words[#words + 1] = string.match(S, '{(.*)}')
+	redis.pcall('PUBLISH', 'sluice:news', table.concat(words, '|'))
+end
+
 -- commit writes c and the numbers as the next version: one command a key.
 local function commit(stock, op, c)
 	stock.ver = stock.ver + 1
@@ -132,4 +151,5 @@ local function commit(stock, op, c)
 	if #c.undue > 0 then redis.call('ZREM', X, unpack(c.undue)) end
 	if #users > 0 then redis.call('HSET', U, unpack(users)) end
 	if #gone > 0 then redis.call('HDEL', U, unpack(gone)) end
+	tell(stock, op)
 end
