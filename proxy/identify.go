@@ -49,7 +49,7 @@ func (p *Proxy) identify(r *request) Reason {
 func (p *Proxy) takeBodyToRead(r *request) Reason {
 	if !r.route.needsBody() {
 		m := r.media()
-		if !r.route.sku.uses(arg) && !r.route.user.uses(arg) || m.content == otherContent && !m.odd {
+		if !r.route.uses(arg) || m.content == otherContent && !m.odd {
 			return Admitted
 		}
 	}
