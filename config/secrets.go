@@ -26,7 +26,7 @@ func (r *report) secret(key, folder, path string) Secret {
 		return ""
 	}
 	path = from(folder, path)
-	text, err := readSome(path)
+	text, err := readUpTo(path, maxSecret)
 	value := strings.TrimRight(string(text), "\r\n")
 	switch {
 	case err != nil:
@@ -49,11 +49,12 @@ func from(folder, path string) string {
 	return filepath.Join(folder, path)
 }
 
-func readSome(path string) ([]byte, error) {
+// readUpTo reads at most so many bytes and one more, which tells that there are more.
+func readUpTo(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, maxSecret+1))
+	return io.ReadAll(io.LimitReader(file, most+1))
 }

@@ -19,10 +19,7 @@ type waiting struct {
 // notServed shrinks as the program grows: serving a key means to delete its row.
 func notServed() []waiting {
 	return []waiting{
-		{key: "limits.bypass"},
-		{key: "limits.deny"},
 		{key: "limits.window.scope"},
-		{key: "limits.rate", serves: "no keyed rates"},
 		{key: "route.gate", only: []string{"pass", "limit", "check"}},
 		{key: "route.quantity", only: []string{"1"}},
 		{key: "stock.sold_out_on", serves: "stock.layout alone"},
@@ -36,7 +33,6 @@ func notServed() []waiting {
 		{key: "stock.reserve"},
 		{key: "sale", serves: "a gate that is always open"},
 		{key: "responses.template_dir"},
-		{key: "responses.ratelimit_headers"},
 		{key: "admin.viewer_token_file"},
 		{key: "fleet"},
 		{key: "access_log"},
