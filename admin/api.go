@@ -12,6 +12,8 @@ import (
 	"net/http/pprof"
 	"net/netip"
 	"strings"
+
+	"sluice/proxy"
 )
 
 // Stock is one SKU in the API. Left is what the shop's key says.
@@ -37,9 +39,10 @@ var ErrInvalid = errors.New("not valid")
 
 // API is the control API, /api/v1, and the profiles of /debug/pprof/. Without a token it answers callers on this machine alone.
 type API struct {
-	Store Store  // nil = stock is off
-	Token string // "" = none is asked for
-	Log   *slog.Logger
+	Store   Store                    // nil = stock is off
+	Loudest func(n int) []proxy.Loud // the keys that limits refuse most; nil = not known
+	Token   string                   // "" = none is asked for
+	Log     *slog.Logger
 }
 
 // maxList bounds how many SKUs one answer lists; maxChange how large a request may be, in bytes.
@@ -54,6 +57,7 @@ func (a *API) Handler() http.Handler {
 	mux.HandleFunc("GET /api/v1/stock", a.kept(a.list))
 	mux.HandleFunc("GET /api/v1/stock/{sku}", a.kept(a.read))
 	mux.HandleFunc("POST /api/v1/stock/{sku}", a.kept(a.change))
+	mux.HandleFunc("GET /api/v1/loudest", a.loudest)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)

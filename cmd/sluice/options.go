@@ -46,6 +46,11 @@ func proxyOptions(c *config.Config) proxy.Options {
 		Responses:       responses(&c.Responses),
 		Pace:            func() proxy.Pace { return limiter.NewConnRate(float64(limit.Rate), limit.Burst) },
 		CloseOnExcess:   limit.OnExcess == "close",
+		MaxRequests:     limit.MaxRequests,
+		Rates:           keyedRates(c),
+		Bypass:          c.Limits.Bypassed,
+		Deny:            c.Limits.Denied,
+		Spared:          spared(c),
 	}
 }
 
@@ -65,6 +70,7 @@ func responses(r *config.Responses) proxy.Responses {
 		},
 		EnvelopeStatus: r.Envelope.Status, EnvelopeBody: r.Envelope.Body,
 		Jitter: r.RetryAfterJitter, CORS: r.CORS == "reflect", ReasonHeader: r.ReasonHeader,
+		RateFields: r.RatelimitHeaders,
 	}
 }
 

@@ -1,0 +1,30 @@
+package admin
+
+import (
+	"net/http"
+	"strconv"
+
+	"sluice/proxy"
+)
+
+// usualLoud is how many are listed where the request does not say.
+const usualLoud = 20
+
+// loudest lists the keys that limits refuse most: ?n= of them, 1 to 1000.
+func (a *API) loudest(w http.ResponseWriter, r *http.Request) {
+	n := usualLoud
+	if text := r.URL.Query().Get("n"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil || n < 1 || n > maxList {
+			fail(w, http.StatusBadRequest, "n must be from 1 to 1000")
+			return
+		}
+	}
+	all := []proxy.Loud{}
+	if a.Loudest != nil {
+		all = a.Loudest(n)
+	}
+	answer(w, struct {
+		Loudest []proxy.Loud `json:"loudest"`
+	}{all})
+}
