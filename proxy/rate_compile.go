@@ -15,10 +15,13 @@ type RateError struct {
 func (e *RateError) Error() string { return fmt.Sprintf("rate %q: %s: %v", e.Rate, e.Key, e.Err) }
 func (e *RateError) Unwrap() error { return e.Err }
 
-// CompileRates reports everything that is wrong with rates on routes, as far as these can be compiled; each error is a
+// CompileRates reports everything that is wrong with rates on routes, once nothing is wrong with these; each error is a
 // *RateError.
 func CompileRates(rates []KeyedRate, routes []Route) (errs []error) {
-	compiled, _ := compileRoutes(routes)
+	compiled, errs := compileRoutes(routes)
+	if len(errs) > 0 {
+		return nil
+	}
 	return attachRates(rates, compiled)
 }
 
@@ -46,6 +49,11 @@ func watching(m meter) int {
 // attach finds the routes of one rate. One that counts on all but pass skips those whose path lacks a name in its key:
 // no request there has the key.
 func attach(in *KeyedRate, routes []route) error {
+	for _, name := range in.Routes {
+		if !slices.ContainsFunc(routes, func(r route) bool { return r.Name == name }) {
+			return &RateError{in.Name, "routes", errors.New("there is no such route")}
+		}
+	}
 	attached, fault := 0, errors.New("every route is pass: name the routes that it shall count on")
 	for i := range routes {
 		named := slices.Contains(in.Routes, routes[i].Name)
