@@ -32,7 +32,7 @@ type Rate struct {
 // RateSpec says what a [Rate] admits. A field beyond its range counts as the nearest value within it.
 type RateSpec struct {
 	Name      string  // of the rate
-	Of        string  // what the key is made of: the table is kept from one configuration to the next where it stays the same
+	Of        string  // what the key is made of; see Rates
 	PerSecond float64 // above 0, at most 1e9; the time for a token is rounded up to whole nanoseconds
 	Burst     int     // at least 1; at most what 73 years earn
 	MaxKeys   int     // 1 to 2^31; fixes the memory: 16 bytes each, above 256 rounded up to whole pages of 4 KiB
@@ -46,7 +46,6 @@ const (
 // NewRate returns a Rate with every burst whole.
 func NewRate(spec RateSpec) *Rate { return newRate(spec, newCells(spec.MaxKeys)) }
 
-// newRate returns a Rate on cells that may have counted before: what was used stays used, for as long as it was to be.
 func newRate(spec RateSpec, on *cells) *Rate {
 	r := &Rate{spec: spec, perToken: maxDepth, cells: on}
 	if ns := math.Ceil(float64(time.Second) / spec.PerSecond); ns < maxDepth {
@@ -114,7 +113,24 @@ func newCells(keys int) *cells {
 	c.width = min(n, blockWidth)
 	c.blocks = (n + c.width - 1) / c.width
 	c.all = make([]atomic.Int64, c.blocks*c.width*2)
+	for at := uint64(0); at < uint64(len(c.all)); at += blockWidth {
+		c.all[at].Store(0) // the memory is taken now: if there is not enough, not in the middle of a sale
+	}
 	return c
+}
+
+// scaled is a copy of c for another rate and burst, in which each key has used as many tokens as before, or the whole
+// of a burst that has become smaller.
+func (c *cells) scaled(now int64, from, to *Rate) *cells {
+	s := newCells(c.keys)
+	s.seed = c.seed
+	factor := float64(to.perToken) / float64(from.perToken)
+	for i := range c.all {
+		if debt := c.all[i].Load() - now; debt > 0 {
+			s.all[i].Store(now + int64(min(float64(debt)*factor, float64(to.depth))))
+		}
+	}
+	return s
 }
 
 // of finds the two cells of key. The hash is seeded, so that nobody can aim at another's.

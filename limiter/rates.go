@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Rates are the keyed rates in force. A change of configuration keeps the table of each rate that goes on to count the
-// same keys in as much memory: nobody gets a new burst by it.
+// Rates are the keyed rates in force. A change of configuration keeps what each key has used of a rate that goes on to
+// count the same keys (by its name and Of) in as much memory: nobody gets a new burst by it.
 //
 // It is safe for concurrent use.
 type Rates struct {
@@ -19,25 +19,30 @@ type Rates struct {
 // NewRates returns Rates with none in force. now is the callers' clock: what metrics show is of that instant.
 func NewRates(now func() int64) *Rates { return &Rates{now: now} }
 
-// Prepare makes the rates of specs, in their order, and puts none of them into force.
+// Prepare makes the rates of specs, in their order, and puts none of them into force. Where rate or burst differ from
+// those in force, what is taken from now until Use is not known to the new one.
 func (s *Rates) Prepare(specs []RateSpec) []*Rate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rates := make([]*Rate, len(specs))
 	for i, spec := range specs {
-		rates[i] = newRate(spec, s.kept(spec))
+		rates[i] = s.prepare(spec)
 	}
 	return rates
 }
 
-// kept finds the table that goes on, or makes one.
-func (s *Rates) kept(spec RateSpec) *cells {
-	for _, r := range s.inForce {
-		if r.spec.Name == spec.Name && r.spec.Of == spec.Of && r.keys == spec.MaxKeys {
-			return r.cells
+func (s *Rates) prepare(spec RateSpec) *Rate {
+	for _, old := range s.inForce {
+		if old.spec.Name != spec.Name || old.spec.Of != spec.Of || old.keys != spec.MaxKeys {
+			continue
 		}
+		r := newRate(spec, old.cells)
+		if r.perToken != old.perToken || r.depth != old.depth {
+			r.cells = old.scaled(s.now(), old, r)
+		}
+		return r
 	}
-	return newCells(spec.MaxKeys)
+	return NewRate(spec)
 }
 
 // Use puts prepared rates into force, in place of those before.

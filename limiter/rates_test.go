@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -34,7 +35,7 @@ func TestRatesForgetNothingThatGoesOn(t *testing.T) {
 		r.Take(0, []byte("a"))
 	}
 	specs = specs[:4]
-	specs[1].PerSecond, specs[1].Burst = 0.5, 1
+	specs[1].PerSecond, specs[1].Burst = 0.5, 2
 	specs[2].Of = "$cookie_uid"
 	specs[3].MaxKeys = 200
 	after := s.Prepare(specs)
@@ -43,6 +44,33 @@ func TestRatesForgetNothingThatGoesOn(t *testing.T) {
 	}
 	if again := s.Prepare(specs); again[2].cells == after[2].cells {
 		t.Error("what was only prepared is in force")
+	}
+}
+
+// A key has used as many tokens of the new rate as of the old one, or all of them.
+func TestAnotherRateOrBurstCountsInTokensWhatWasUsed(t *testing.T) {
+	for _, c := range []struct {
+		perSecond   float64
+		burst, left int
+		whole       time.Duration
+	}{
+		{1, 10, 7, 3 * time.Second}, {100, 10, 7, 30 * time.Millisecond}, {0.01, 10, 7, 300 * time.Second},
+		{1, 20, 17, 3 * time.Second}, {1, 3, 0, 3 * time.Second}, {2, 2, 0, time.Second},
+	} {
+		s := NewRates(standing)
+		spec := RateSpec{PerSecond: 1, Burst: 10, MaxKeys: 1000}
+		s.Use(s.Prepare([]RateSpec{spec}))
+		for range 3 {
+			s.inForce[0].Take(0, []byte("a"))
+		}
+		spec.PerSecond, spec.Burst = c.perSecond, c.burst
+		after := s.Prepare([]RateSpec{spec})[0]
+		if left, _, whole := after.Look(0, []byte("a")); left != c.left || whole != c.whole {
+			t.Errorf("%v/s, burst %d: %d left, whole in %v; want %d, %v", c.perSecond, c.burst, left, whole, c.left, c.whole)
+		}
+		if left, _, whole := after.Look(0, []byte("b")); left != c.burst || whole != 0 {
+			t.Errorf("%v/s, burst %d: another key has %d left, whole in %v", c.perSecond, c.burst, left, whole)
+		}
 	}
 }
 
