@@ -37,16 +37,19 @@ func floodKeys(rate *Rate, keys int, over time.Duration) (honest, honestOf, gree
 
 // Two million addresses in ten seconds: nobody is evicted, nothing grows, and hardly anybody suffers for others.
 func TestFloodOfKeysIsNeitherAmnestyNorDenial(t *testing.T) {
-	const keys, over = 2_000_000, 10 * time.Second
-	for _, spec := range []RateSpec{
-		{PerSecond: 20, Burst: 40, MaxKeys: 1_000_000}, // 10,000 keys under way
-		{PerSecond: 2, Burst: 2, MaxKeys: 1_000_000},   // 100,000
-		{PerSecond: 20, Burst: 1, MaxKeys: 200_000},    // 10,000, of which each has nothing left
+	const over = 10 * time.Second
+	for _, c := range []struct {
+		keys int
+		spec RateSpec
+	}{
+		{2_000_000, RateSpec{PerSecond: 20, Burst: 40, MaxKeys: 1_000_000}}, // 10,000 keys under way
+		{500_000, RateSpec{PerSecond: 2, Burst: 2, MaxKeys: 500_000}},       // 25,000
+		{500_000, RateSpec{PerSecond: 20, Burst: 1, MaxKeys: 1_000_000}},    // 2,500, of which each has nothing left
 	} {
-		rate := NewRate(spec)
+		rate, spec := NewRate(c.spec), c.spec
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		honest, honestOf, greedy := floodKeys(rate, keys, over)
+		honest, honestOf, greedy := floodKeys(rate, c.keys, over)
 		runtime.ReadMemStats(&after)
 		if grown := after.TotalAlloc - before.TotalAlloc; grown > uint64(rate.bytes())/16 {
 			t.Errorf("%+v: %d bytes were allocated beside the %d of the table", spec, grown, rate.bytes())

@@ -40,15 +40,30 @@ func (p *plainRate) take(now int64, key string) (wait time.Duration, ok bool) {
 	return time.Duration(ms - have), false
 }
 
+// apart finds n keys of which no two share a cell.
+func apart(r *Rate, n int) (keys []string) {
+	taken := map[*atomic.Int64]bool{}
+	for i := 0; len(keys) < n; i++ {
+		key := strconv.Itoa(i)
+		first, second := r.of([]byte(key))
+		if !taken[first] && !taken[second] {
+			taken[first], taken[second] = true, true
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 func TestRateDecidesAsPlainTokensDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		burst := rapid.IntRange(1, 5).Draw(t, "burst")
-		rate := perMs(burst, 1<<20)
+		rate := perMs(burst, 256)
+		keys := apart(rate, 3)
 		plain := plainRate{int64(burst), map[string]int64{}, map[string]int64{}}
 		now := int64(0)
 		for range rapid.IntRange(1, 80).Draw(t, "requests") {
 			now += rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 3*ms), rapid.Just(int64(time.Hour))).Draw(t, "pause")
-			key := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "key")
+			key := rapid.SampledFrom(keys).Draw(t, "key")
 			left, wait, whole := rate.Look(now, []byte(key))
 			if again, _, _ := rate.Look(now, []byte(key)); again != left {
 				t.Fatalf("to look took something: %d, then %d", left, again)
@@ -106,7 +121,7 @@ func TestRateIsNeverExceeded(t *testing.T) {
 // At one instant exactly a burst is admitted of each key, by however many threads it is asked for.
 func TestRacesForATokenHaveOneWinner(t *testing.T) {
 	const burst, threads, keys = 100, 4, 3
-	for _, maxKeys := range []int{1, 1 << 20} { // one cell a row for all keys, and cells enough
+	for _, maxKeys := range []int{1, 1 << 16} { // one cell a row for all keys, and cells enough
 		for range 20 {
 			rate := perMs(burst, maxKeys)
 			var admitted [keys]atomic.Int64
