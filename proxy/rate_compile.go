@@ -25,25 +25,14 @@ func CompileRates(rates []KeyedRate, routes []Route) (errs []error) {
 	return attachRates(rates, compiled)
 }
 
-// attachRates gives each route the rates that count on it, those that are enforced first: what a request is refused by
-// is asked before anything is taken for those that only watch.
+// attachRates gives each route the rates that count on it, in their order.
 func attachRates(rates []KeyedRate, routes []route) (errs []error) {
 	for i := range rates {
 		if err := attach(&rates[i], routes); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	for i := range routes {
-		slices.SortStableFunc(routes[i].meters, func(a, b meter) int { return watching(a) - watching(b) })
-	}
 	return errs
-}
-
-func watching(m meter) int {
-	if m.Observe {
-		return 1
-	}
-	return 0
 }
 
 // attach finds the routes of one rate. One that counts on all but pass skips those whose path lacks a name in its key:
