@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"sluice/proxy"
 )
 
 // Without a token a caller must be on this machine, and must call it by its own name.
@@ -55,6 +57,25 @@ func TestWithATokenNobodyIsAnsweredWithoutIt(t *testing.T) {
 		handler.ServeHTTP(w, r)
 		if w.Code != want {
 			t.Errorf("%q: %d, want %d", given, w.Code, want)
+		}
+	}
+}
+
+func TestTheLoudestAreListedAsOftenAsAskedFor(t *testing.T) {
+	for query, want := range map[string]struct{ status, n int }{
+		"": {200, usualLoud}, "?n=3": {200, 3}, "?n=1000": {200, 1000}, "?n=0": {400, 0}, "?n=1001": {400, 0}, "?n=-1": {400, 0}, "?n=x": {400, 0},
+	} {
+		asked := 0
+		api := &API{Token: "hush", Log: slog.New(slog.DiscardHandler), Loudest: func(n int) []proxy.Loud { asked = n; return []proxy.Loud{{Limit: "r", Key: "k", Refused: 1}} }}
+		r := httptest.NewRequest(http.MethodGet, "http://gate.example/api/v1/loudest"+query, nil)
+		r.Header.Set("Authorization", "Bearer hush")
+		w := httptest.NewRecorder()
+		api.Handler().ServeHTTP(w, r)
+		if w.Code != want.status || asked != want.n {
+			t.Errorf("%q: %d, asked for %d; want %d, %d", query, w.Code, asked, want.status, want.n)
+		}
+		if body := w.Body.String(); want.status == 200 && body != `{"loudest":[{"limit":"r","key":"k","refused":1}]}`+"\n" {
+			t.Errorf("%q: %s", query, body)
 		}
 	}
 }

@@ -88,11 +88,6 @@ cert_file = "a"`,
 }
 
 var notAvailable = []mistake{
-	{`[limits]
-bypass = ["10.0.0.0/8"]
-deny = ["file:/etc/deny"]`,
-		`:2: limits.bypass: not available yet (this version serves [])
-:3: limits.deny: not available yet (this version serves [])`},
 	{`[limits.window]
 scope = "fleet"`,
 		`:2: limits.window.scope: not available yet (this version serves "instance")`},
@@ -104,10 +99,8 @@ burst = 1
 name = "a"
 key = "all"
 routes = ["b"]`,
-		`:1: limits.rate[1]: not available yet (this version serves no keyed rates)
-:5: limits.rate[2].rate: is missing; write it like "20/s"
+		`:5: limits.rate[2].rate: is missing; write it like "20/s"
 :5: limits.rate[2].burst: 0 must be from 1 to 1073741824
-:5: limits.rate[2]: not available yet (this version serves no keyed rates)
 :6: limits.rate[2].name: "a" stands at limits.rate[1].name too; change or drop one
 :7: limits.rate[2].key: "all" is the same for everybody; write a request variable like "$remote_addr"
 :8: limits.rate[2].routes[1]: "b" is no route; write the name of a [[route]]`},
@@ -152,8 +145,7 @@ stock = { 2 = 1 }`,
 	{`[responses]
 template_dir = "t"
 ratelimit_headers = true`,
-		`:2: responses.template_dir: not available yet (this version serves "")
-:3: responses.ratelimit_headers: not available yet (this version serves false)`},
+		`:2: responses.template_dir: not available yet (this version serves "")`},
 	{`[admin]
 viewer_token_file = "v"`,
 		`:2: admin.viewer_token_file: not available yet (this version serves "")`},
@@ -171,9 +163,20 @@ mask_ip = true`,
 max_skus = 1`,
 		`:2: metrics.max_skus: not available yet (this version serves 100)`},
 	{`[limits]
-deny = ["file:/etc/deny", "everybody"]`,
-		`:2: limits.deny[2]: "everybody" is not a CIDR; write it like "10.0.0.0/8"
-:2: limits.deny: not available yet (this version serves [])`},
+bypass = ["file:/none/of/these"]
+deny = ["file:deny.txt", "everybody", "192.0.2.1"]`,
+		`:2: limits.bypass[1]: open /none/of/these: no such file or directory; write the path of a file that sluice may read
+:3: limits.deny[1]: "file:deny.txt" has no absolute path; write it like "file:/etc/sluice/deny.txt"
+:3: limits.deny[2]: "everybody" is not a CIDR; write it like "10.0.0.0/8"
+:3: limits.deny[3]: "192.0.2.1" is an address, not a CIDR; write "192.0.2.1/32"`},
+	{`[limits.connection]
+max_requests = -1
+[[limits.rate]]
+name = "per user"
+rate = "1/s"
+burst = 1`,
+		`:2: limits.connection.max_requests: -1 must be from 0 to 1073741824
+:4: limits.rate[1].name: "per user" stands in metrics and headers; write letters, digits and . _ -`},
 	{`[[sale]]
 name = "x"
 skus = ["{1}", "2", "2"]

@@ -94,7 +94,7 @@ func (l *Layout) readScript(r *report, folder string) {
 		return
 	}
 	path := from(folder, l.ScriptFile)
-	text, err := readSome(path, maxScript)
+	text, err := readUpTo(path, maxScript)
 	switch {
 	case err != nil:
 		r.fail(key, "open %s: %s; write the path of a file that sluice may read", path, cause(err))

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -8,12 +9,14 @@ import (
 
 // Limits is how much may pass.
 type Limits struct {
-	Bypass      []string    `toml:"bypass"` // CIDRs
-	Deny        []string    `toml:"deny"`   // CIDRs, or "file:/path"
+	Bypass      []string    `toml:"bypass"` // CIDRs, or "file:/path"; see Bypassed
+	Deny        []string    `toml:"deny"`   // likewise; see Denied
 	Connection  Connection  `toml:"connection"`
 	Window      Window      `toml:"window"`
 	Concurrency Concurrency `toml:"concurrency"`
 	Rates       []Rate      `toml:"rate"`
+
+	Bypassed, Denied []netip.Prefix // what the lists and their files hold
 }
 
 // Connection bounds one connection, and how many there are.
@@ -22,7 +25,9 @@ type Connection struct {
 	Burst        int       `toml:"burst"`           // at least 1
 	MaxOpen      int       `toml:"max_open"`        // at least 1
 	MaxOpenPerIP int       `toml:"max_open_per_ip"` // 1 to MaxOpen
+	MaxRequests  int       `toml:"max_requests"`    // on one connection; 0 = no cap
 	OnExcess     string    `toml:"on_excess"`       // "refuse" or "close"
+	Enforce      bool      `toml:"enforce"`
 }
 
 // Window is what may be admitted in one window of this instance.
@@ -32,6 +37,7 @@ type Window struct {
 	MaxPerSKU int           `toml:"max_per_sku"` // 0 = no cap; at most Max where both cap
 	Carry     int           `toml:"carry"`       // 0 to 63 windows; 0 = refuse at once
 	Scope     string        `toml:"scope"`       // "instance" or "fleet"
+	Enforce   bool          `toml:"enforce"`
 }
 
 // Concurrency bounds the requests inside the shop.
@@ -39,11 +45,12 @@ type Concurrency struct {
 	MaxInFlight  int           `toml:"max_in_flight"` // at least 1
 	MaxQueue     int           `toml:"max_queue"`     // 0 = nobody waits
 	QueueTimeout time.Duration `toml:"queue_timeout"` // above 0 where there is a queue
+	Enforce      bool          `toml:"enforce"`
 }
 
 // Rate bounds the requests of one key.
 type Rate struct {
-	Name       string    `toml:"name"` // unique
+	Name       string    `toml:"name"` // unique; of letters, digits and . _ -
 	Key        string    `toml:"key"`  // a template of request variables
 	Rate       PerSecond `toml:"rate"`
 	Burst      int       `toml:"burst"`       // at least 1
@@ -51,33 +58,26 @@ type Rate struct {
 	IPv6Prefix int       `toml:"ipv6_prefix"` // 1 to 128
 	MaxKeys    int       `toml:"max_keys"`    // 1 to 100 million, 16 bytes each
 	Routes     []string  `toml:"routes"`      // names; empty = all but `pass`
+	Enforce    bool      `toml:"enforce"`
 }
 
 func (l *Rate) preset() {
-	*l = Rate{Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, MaxKeys: 1_000_000}
+	*l = Rate{Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, MaxKeys: 1_000_000, Routes: []string{}, Enforce: true}
 }
 
 func defaultLimits() Limits {
 	return Limits{
 		Bypass:      []string{},
 		Deny:        []string{},
-		Connection:  Connection{Rate: 50, Burst: 50, MaxOpen: 50000, MaxOpenPerIP: 200, OnExcess: "refuse"},
-		Window:      Window{Size: 10 * time.Millisecond, MaxPerSKU: 20, Carry: 1, Scope: "instance"},
-		Concurrency: Concurrency{MaxInFlight: 256, MaxQueue: 512, QueueTimeout: 200 * time.Millisecond},
+		Connection:  Connection{Rate: 50, Burst: 50, MaxOpen: 50000, MaxOpenPerIP: 200, OnExcess: "refuse", Enforce: true},
+		Window:      Window{Size: 10 * time.Millisecond, MaxPerSKU: 20, Carry: 1, Scope: "instance", Enforce: true},
+		Concurrency: Concurrency{MaxInFlight: 256, MaxQueue: 512, QueueTimeout: 200 * time.Millisecond, Enforce: true},
 	}
 }
 
 const most = 1 << 30 // of anything that is counted
 
 func (l *Limits) check(r *report, routes []string) {
-	for i, text := range l.Bypass {
-		r.prefix(element("limits.bypass", i), text)
-	}
-	for i, text := range l.Deny {
-		if !strings.HasPrefix(text, "file:/") {
-			r.prefix(element("limits.deny", i), text)
-		}
-	}
 	l.Connection.check(r)
 	l.Window.check(r)
 	l.Concurrency.check(r)
@@ -93,6 +93,7 @@ func (c *Connection) check(r *report) {
 	between(r, "limits.connection.burst", c.Burst, 1, most)
 	between(r, "limits.connection.max_open", c.MaxOpen, 1, most)
 	between(r, "limits.connection.max_open_per_ip", c.MaxOpenPerIP, 1, most)
+	between(r, "limits.connection.max_requests", c.MaxRequests, 0, most)
 	atMost(r, "limits.connection.max_open_per_ip", c.MaxOpenPerIP, "limits.connection.max_open", c.MaxOpen)
 	r.oneOf("limits.connection.on_excess", c.OnExcess, "refuse", "close")
 }
@@ -118,7 +119,9 @@ func (c *Concurrency) check(r *report) {
 }
 
 func (l *Rate) check(r *report, at string, routes []string) {
-	r.filled(at+".name", l.Name)
+	if r.filled(at+".name", l.Name) && strings.ContainsFunc(l.Name, notLabel) {
+		r.fail(at+".name", "%q stands in metrics and headers; write letters, digits and . _ -", l.Name)
+	}
 	if l.Rate == 0 {
 		r.fail(at+".rate", "is missing; write it like \"20/s\"")
 	}
@@ -134,4 +137,9 @@ func (l *Rate) check(r *report, at string, routes []string) {
 			r.fail(element(at+".routes", i), "%q is no route; write the name of a [[route]]", name)
 		}
 	}
+}
+
+// notLabel tells what may not stand in a name that is shown everywhere.
+func notLabel(c rune) bool {
+	return !(c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.ContainsRune("._-", c))
 }

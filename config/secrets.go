@@ -31,7 +31,7 @@ func (r *report) secret(key, folder, path string) Secret {
 		return ""
 	}
 	path = from(folder, path)
-	text, err := readSome(path, maxSecret)
+	text, err := readUpTo(path, maxSecret)
 	value := strings.TrimRight(string(text), "\r\n")
 	switch {
 	case err != nil:
@@ -54,8 +54,8 @@ func from(folder, path string) string {
 	return filepath.Join(folder, path)
 }
 
-// readSome reads a file of at most so many bytes, and one more where it is larger.
-func readSome(path string, most int64) ([]byte, error) {
+// readUpTo reads at most so many bytes and one more, which tells that there are more.
+func readUpTo(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err

@@ -19,10 +19,7 @@ type waiting struct {
 // notServed shrinks as the program grows: serving a key means to delete its row.
 func notServed() []waiting {
 	return []waiting{
-		{key: "limits.bypass"},
-		{key: "limits.deny"},
 		{key: "limits.window.scope"},
-		{key: "limits.rate", serves: "no keyed rates"},
 		{key: "stock.sold_out_on", serves: "stock.layout alone"},
 		{key: "stock.redis.topology", only: []string{"auto", "single"}},
 		{key: "stock.redis.master_name"},
@@ -31,7 +28,6 @@ func notServed() []waiting {
 		{key: "stock.reserve.mirror"},
 		{key: "sale", serves: "a gate that is always open"},
 		{key: "responses.template_dir"},
-		{key: "responses.ratelimit_headers"},
 		{key: "admin.viewer_token_file"},
 		{key: "fleet"},
 		{key: "access_log"},

@@ -8,6 +8,7 @@ var (
 	_ prometheus.Collector = (*Windows)(nil)
 	_ prometheus.Collector = (*Places)(nil)
 	_ prometheus.Collector = (*Conns)(nil)
+	_ prometheus.Collector = (*Rates)(nil)
 )
 
 func describe(name, help string, labels ...string) *prometheus.Desc {

@@ -30,18 +30,18 @@ func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
 			return reason, r.taken.Wait
 		}
 	}
-	if wait, ok := p.windows.Take(r.now, r.sku); !ok {
-		return Window, wait
-	} else if wait > 0 {
-		time.Sleep(wait)
+	if reason, wait := p.rated(r); reason != Admitted {
+		return reason, wait
+	}
+	if reason, wait := p.windowed(r); reason != Admitted {
+		return reason, wait
 	}
 	if reason := p.takeBody(r); reason != Admitted {
 		return reason, 0
 	}
-	if reason := p.places.Enter(); reason != Admitted {
+	if reason := p.enter(r); reason != Admitted {
 		return reason, 0
 	}
-	r.placed = true
 	switch r.route.Gate {
 	case Check:
 		if reason := p.stock.Enter(p.clock(), r.sku, r.user); reason != Admitted {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net"
 	"net/netip"
+	"unsafe"
 )
 
 // peerAddr is the address at the other end of a connection; the zero Addr for a unix socket.
@@ -75,8 +76,7 @@ func parseAddr(b []byte) (netip.Addr, bool) {
 	if len(b) == 0 || len(b) > 64 || bytes.IndexByte(b, '%') >= 0 {
 		return netip.Addr{}, false
 	}
-	var room [64]byte
-	s := string(append(room[:0], b...))
+	s := unsafe.String(unsafe.SliceData(b), len(b)) // no copy: what it is part of in an error is dropped here
 	if addr, err := netip.ParseAddr(s); err == nil {
 		return addr.Unmap(), true
 	}

@@ -29,6 +29,7 @@ type Conn struct {
 	reader  *wire.Reader
 	peer    netip.Addr
 	trusted bool // what this peer says of others is believed
+	shared  bool // it carries many shoppers, or one who is not limited: limits of one connection or client do not apply
 	counted bool // the connection limits know it
 	pace    Pace // nil = not limited
 	shard   *shard
@@ -37,6 +38,7 @@ type Conn struct {
 	headTimed bool        // the time for a head that comes in pieces is running
 	bodyTimed bool        // the time for the body is running
 	served    bool        // a request came before
+	requests  int         // that came so far
 	outside   atomic.Bool // parked
 	parking   bool        // see park
 	moving    bool        // see move
@@ -165,7 +167,10 @@ func deadline(d time.Duration) time.Time {
 }
 
 // begin starts a request: its body, and the head after it, have their own times, also when they came along before.
-func (c *Conn) begin() { c.served, c.headTimed, c.bodyTimed = true, false, false }
+func (c *Conn) begin() {
+	c.requests++
+	c.served, c.headTimed, c.bodyTimed = true, false, false
+}
 
 // allow asks the connection's own rate.
 func (c *Conn) allow(t time.Time) (wait time.Duration, ok bool) {

@@ -67,6 +67,16 @@ var roads = []struct {
 	}},
 	{"concurrency", func(o *Options) { o.Places = placesFunc(func() Reason { return Concurrency }) }},
 	{"bad_request", func(o *Options) { o.Routes = []Route{{Name: "x", Match: "/", Gate: Check, SKU: "$arg_sku"}} }},
+	{"rate_admitted", func(o *Options) {
+		o.Rates = []KeyedRate{keyed("a", "$remote_addr$path_sku", 1<<20), keyed("b", "$cookie_uid", 1<<20)}
+	}},
+	{"rate_refused", func(o *Options) { o.Rates = []KeyedRate{keyed("a", "$remote_addr", 1)} }},
+	{"rate_fields", func(o *Options) {
+		o.Rates = []KeyedRate{keyed("a", "$remote_addr", 1<<20), keyed("b", "$cookie_uid", 1<<20)}
+		o.Responses.RateFields = true
+	}},
+	{"not_listed", func(o *Options) { o.Deny, o.Bypass = networks(5000), networks(5000) }},
+	{"denied", func(o *Options) { o.Deny = append(networks(5000), netip.MustParsePrefix("203.0.113.0/24")) }},
 	{"json", func(o *Options) {
 		o.Routes = []Route{{Name: "x", Match: "/", Gate: Check, SKU: "$json_sku"}}
 	}},

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,13 +15,23 @@ type counts struct {
 
 	mu     sync.Mutex
 	routes map[string][]tally // by the route's name, then by shard; a route that has gone keeps what it counted
+	rates  map[string][]rateTally
+
+	seed maphash.Seed // of what keys are told apart by
 }
 
 type shard struct {
 	index   int
 	decided histogram // one request in decisionSample
+	loud    loudness
 	panics  atomic.Uint64
 	_       [64]byte
+}
+
+// rateTally is what one shard has counted of one keyed rate.
+type rateTally struct {
+	refused, observed atomic.Uint64
+	_                 [64]byte
 }
 
 // tally is what one shard has counted of one route.
@@ -42,7 +53,7 @@ const (
 var outcomeNames = [numOutcomes]string{Answered: "answered", NotSent: "not_sent", TimedOut: "timeout", Broken: "broken"}
 
 func newCounts(shards int) *counts {
-	c := &counts{shards: make([]shard, shards), routes: map[string][]tally{}}
+	c := &counts{shards: make([]shard, shards), routes: map[string][]tally{}, rates: map[string][]rateTally{}, seed: maphash.MakeSeed()}
 	for i := range c.shards {
 		c.shards[i].index = i
 	}
@@ -61,6 +72,16 @@ func (c *counts) of(route string) []tally {
 		c.routes[route] = make([]tally, len(c.shards))
 	}
 	return c.routes[route]
+}
+
+// ofRate returns the tallies of a keyed rate, likewise.
+func (c *counts) ofRate(name string) []rateTally {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rates[name] == nil {
+		c.rates[name] = make([]rateTally, len(c.shards))
+	}
+	return c.rates[name]
 }
 
 func (t *tally) code(status int) {

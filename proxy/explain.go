@@ -19,10 +19,18 @@ type Explanation struct {
 	Client   string // who would be limited
 	SKU      string
 	User     string
-	Quantity int64  // units that would be taken; 0 = the gate takes none
+	Quantity int64 // units that would be taken; 0 = the gate takes none
+	Bypass   bool  // no limit applies to the client
+	Rates    []RateKey
 	Stocked  bool   // the gate would look at the SKU's stock
 	Reason   Reason // why it would be refused before any limit is asked; Admitted otherwise
 	Detail   string // the rule that a malformed request breaks
+}
+
+// RateKey is what a keyed rate would count the request by.
+type RateKey struct {
+	Name string
+	Key  string // "" = the request lacks it, and is not counted
 }
 
 // Explain takes raw, a whole request as it would arrive from peer, up the ladder as far as route, SKU and user.
@@ -41,11 +49,25 @@ func (p *Proxy) Explain(raw string, peer netip.Addr, maxHeader int) Explanation 
 	r := p.begin(ctx)
 	p.takeID(r)
 	reason := p.match(r)
+	if p.denied(r) {
+		reason = DeniedIP
+	}
 	if reason == Admitted {
 		reason = p.identify(r)
 	}
+	if reason == Admitted {
+		reason = r.findKeys()
+	}
 	found := Explanation{
-		Client: string(r.clientText()), SKU: string(r.sku), User: string(r.user), Quantity: r.quantity, Reason: reason, Stocked: r.route.stocked(),
+		Client: string(r.clientText()), SKU: string(r.sku), User: string(r.user), Quantity: r.quantity, Reason: reason, Stocked: r.route.stocked(), Bypass: r.bypass,
+	}
+	for i, key := range r.keys {
+		m := &r.route.meters[i]
+		shown := RateKey{Name: m.Name}
+		if len(key) > 0 {
+			shown.Key = string(m.appendText(nil, r, true))
+		}
+		found.Rates = append(found.Rates, shown)
 	}
 	if r.route != &p.noRoute {
 		found.Route = r.route.Name

@@ -71,7 +71,7 @@ func (p *Proxy) identifyOrder(r *request) (reason Reason) {
 func (p *Proxy) takeBodyToRead(r *request) Reason {
 	if !r.route.needsBody() {
 		m := r.media()
-		if !r.route.looksInto(arg) || m.content == otherContent && !m.odd {
+		if !r.route.uses(arg) || m.content == otherContent && !m.odd {
 			return Admitted
 		}
 	}

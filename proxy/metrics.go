@@ -12,18 +12,20 @@ import (
 var (
 	requestsDesc  = prometheus.NewDesc("sluice_http_requests_total", "Requests answered, by route and status.", []string{"route", "code"}, nil)
 	refusedDesc   = prometheus.NewDesc("sluice_refused_requests_total", "Requests refused by the gate, by route and reason.", []string{"route", "reason"}, nil)
-	observedDesc  = prometheus.NewDesc("sluice_observed_refusals_total", "Requests that mode = \"observe\" let through although enforcing would have refused them.", []string{"route", "reason"}, nil)
+	observedDesc  = prometheus.NewDesc("sluice_observed_refusals_total", "Requests that mode = \"observe\", or enforce = false, let through although enforcing would have refused them.", []string{"route", "reason"}, nil)
 	tookDesc      = prometheus.NewDesc("sluice_http_request_duration_seconds", "From the request's arrival to the shop's answer, of forwarded requests, by outcome.", []string{"route", "outcome"}, nil)
 	decidedDesc   = prometheus.NewDesc("sluice_decision_duration_seconds", "How long the gate took to decide, one request in 64.", nil, nil)
 	panicsDesc    = prometheus.NewDesc("sluice_panics_total", "Faults of the gate's own that were caught while it handled a request.", nil, nil)
+	rateRefused   = prometheus.NewDesc("sluice_rate_refused_requests_total", "Requests refused by a keyed rate; one that several refuse counts at each.", []string{"rate"}, nil)
+	rateObserved  = prometheus.NewDesc("sluice_rate_observed_refusals_total", "Requests that a keyed rate let through although enforcing would have refused them.", []string{"rate"}, nil)
 	connRefused   = prometheus.NewDesc("sluice_refused_connections_total", "Connections refused before any HTTP was read, by reason.", []string{"reason"}, nil)
-	connObserved  = prometheus.NewDesc("sluice_observed_connection_refusals_total", "Connections that mode = \"observe\" let in although enforcing would have refused them.", []string{"reason"}, nil)
+	connObserved  = prometheus.NewDesc("sluice_observed_connection_refusals_total", "Connections that mode = \"observe\", or enforce = false, let in although enforcing would have refused them.", []string{"reason"}, nil)
 	malformedDesc = prometheus.NewDesc("sluice_malformed_requests_total", "Requests that are not HTTP/1.1 as it must be, by kind.", []string{"kind"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (p *Proxy) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requestsDesc, refusedDesc, observedDesc, tookDesc, decidedDesc, panicsDesc} {
+	for _, d := range []*prometheus.Desc{requestsDesc, refusedDesc, observedDesc, tookDesc, decidedDesc, panicsDesc, rateRefused, rateObserved} {
 		ch <- d
 	}
 }
@@ -32,10 +34,13 @@ func (p *Proxy) Describe(ch chan<- *prometheus.Desc) {
 func (p *Proxy) Collect(ch chan<- prometheus.Metric) {
 	c := p.counts
 	c.mu.Lock()
-	routes := maps.Clone(c.routes)
+	routes, rates := maps.Clone(c.routes), maps.Clone(c.rates)
 	c.mu.Unlock()
 	for name, tallies := range routes {
 		collectRoute(ch, name, tallies)
+	}
+	for name, tallies := range rates {
+		collectRate(ch, name, tallies)
 	}
 	var decided total
 	panics := 0.0
@@ -73,6 +78,16 @@ func collectRoute(ch chan<- prometheus.Metric, name string, tallies []tally) {
 		}
 		took.emit(ch, tookDesc, name, outcomeName)
 	}
+}
+
+func collectRate(ch chan<- prometheus.Metric, name string, tallies []rateTally) {
+	var refused, observed uint64
+	for i := range tallies {
+		refused += tallies[i].refused.Load()
+		observed += tallies[i].observed.Load()
+	}
+	counter(ch, rateRefused, float64(refused), name)
+	counter(ch, rateObserved, float64(observed), name)
 }
 
 func counter(ch chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ...string) {

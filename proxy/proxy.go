@@ -30,6 +30,12 @@ type Options struct {
 	Pace            func() Pace // of a new connection; nil = connections have no rate of their own
 	CloseOnExcess   bool        // a connection over its rate is closed as well
 	Settling        Settling
+	MaxRequests     int // on one connection, which is closed with the last; 0 = no cap
+
+	Rates  []KeyedRate
+	Bypass []netip.Prefix // clients that are never limited; the stock still says no
+	Deny   []netip.Prefix // clients that are refused at once, on all routes
+	Spared []Reason       // refusals of these limits are counted, and the request goes on to the next limit
 
 	Shop    Shop
 	Stock   Stock
@@ -59,6 +65,9 @@ type Proxy struct {
 	closeExcess  bool
 	settling     Settling
 	signer       *signer // nil = what the shop is told is not signed
+	maxRequests  int
+	bypass, deny *addressList
+	spared       [numReasons]bool
 	counts       *counts
 	strangers    *strangers
 
@@ -76,7 +85,7 @@ type Proxy struct {
 // New compiles routes and answers. Its errors are *RouteError where a route is at fault.
 func New(o Options) (*Proxy, error) {
 	routes, errs := compileRoutes(o.Routes)
-	if len(errs) > 0 {
+	if errs = append(errs, attachRates(o.Rates, routes)...); len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
 	answers, err := newResponder(o.Responses)
@@ -87,6 +96,7 @@ func New(o Options) (*Proxy, error) {
 		routes: routes, noRoute: route{Route: Route{Name: noRouteName}},
 		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader,
 		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, pace: o.Pace, closeExcess: o.CloseOnExcess,
+		maxRequests: o.MaxRequests, bypass: newAddressList(o.Bypass), deny: newAddressList(o.Deny),
 		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places,
 		start: time.Now(), clock: o.Now, log: o.Log,
 	}
@@ -113,6 +123,12 @@ func New(o Options) (*Proxy, error) {
 	p.noRoute.tallies = p.counts.of(noRouteName)
 	for i := range routes {
 		routes[i].tallies = p.counts.of(routes[i].Name)
+		for j := range routes[i].meters {
+			routes[i].meters[j].tallies = p.counts.ofRate(routes[i].meters[j].Name)
+		}
+	}
+	for _, reason := range o.Spared {
+		p.spared[reason] = true
 	}
 	p.pool.New = func() any { return new(request) }
 	return p, nil
@@ -152,17 +168,25 @@ func (p *Proxy) Handle(ctx *fasthttp.RequestCtx) {
 		r.tally().refused[reason].Add(1)
 		p.refuse(r, reason, wait)
 	}
+	if p.answers.RateFields {
+		r.tellRates()
+	}
 }
 
 // decide goes up the ladder: connection, route, who and what, then limits and stock.
 func (p *Proxy) decide(r *request) (reason Reason, wait time.Duration) {
 	p.takeID(r)
 	reason = p.match(r)
-	if reason == Admitted && (r.route.Gate == Pass || preflight(r)) {
+	switch {
+	case p.denied(r):
+		return DeniedIP, 0
+	case reason == Admitted && preflight(r):
 		return Admitted, 0
+	case reason == Admitted && r.route.Gate == Pass:
+		return p.rated(r)
 	}
-	if wait, ok := r.conn.allow(r.ctx.Time()); !ok {
-		return ConnRate, wait
+	if limit, wait := p.paced(r); limit != Admitted {
+		return limit, wait
 	}
 	if reason == Admitted {
 		reason = p.identify(r)

@@ -29,6 +29,7 @@ type Responses struct {
 	Jitter         time.Duration
 	CORS           bool   // reflect the Origin, so that a page of another origin can read why
 	ReasonHeader   string // "" = none
+	RateFields     bool   // tell RateLimit and RateLimit-Policy
 }
 
 // responder answers what the gate refuses. Everything that can be is rendered once, at start.

@@ -88,6 +88,9 @@ func newResponder(in Responses) (responder, error) {
 	if in.ReasonHeader != "" {
 		a.expose += ", " + in.ReasonHeader
 	}
+	if in.RateFields {
+		a.expose += ", RateLimit, RateLimit-Policy"
+	}
 	for _, tag := range in.Languages {
 		for l, known := range languageTags {
 			if tag == known {

@@ -26,6 +26,8 @@ type request struct {
 	client                    netip.Addr // by clientAddr
 	sku, user, key            []byte     // key: the client's Idempotency-Key
 	quantity                  int64
+	bypass                    bool     // no limit applies
+	keys                      [][]byte // of the route's keyed rates, in their order; empty = the request lacks it
 
 	bodyRead bool // all of it
 	upload   upload
@@ -41,7 +43,7 @@ type request struct {
 	out      Outgoing
 
 	// Room that is kept from one request to the next.
-	hostBuffer, scratch, value, number, idBuffer, clientBuffer, bodyBuffer, line, fieldBuffer []byte
+	hostBuffer, scratch, value, number, idBuffer, clientBuffer, bodyBuffer, line, fieldBuffer, keyBuffer, text []byte
 }
 
 // keptBody is the largest body buffer that waits for the next request.
@@ -56,6 +58,7 @@ func (r *request) clear() {
 		parser: r.parser,
 		number: r.number, hostBuffer: r.hostBuffer, scratch: r.scratch, value: r.value[:0], idBuffer: r.idBuffer,
 		clientBuffer: r.clientBuffer, bodyBuffer: r.bodyBuffer, line: r.line, fieldBuffer: r.fieldBuffer,
+		keys: r.keys[:0], keyBuffer: r.keyBuffer, text: r.text,
 	}
 }
 

@@ -30,6 +30,16 @@ type route struct {
 	sku     variable
 	user    variable
 	amount  variable // the quantity
+	meters  []meter  // the keyed rates that count here
+}
+
+// variables are all that the gate looks up in a request of the route.
+func (r *route) variables() []*variable {
+	all := []*variable{&r.sku, &r.user, &r.amount}
+	for i := range r.meters {
+		all = append(all, &r.meters[i].key)
+	}
+	return all
 }
 
 // noRouteName is the label of requests that no route takes. A route of that name would make each of its metrics stand
@@ -41,14 +51,21 @@ func (r *route) gated() bool { return r.Gate != Pass }
 
 func (r *route) stocked() bool { return r.Gate >= Check }
 
-// variables are what the gate reads out of a request.
-func (r *route) variables() [3]*variable { return [...]*variable{&r.sku, &r.user, &r.amount} }
-
-// looksInto reports whether a variable looks there.
-func (r *route) looksInto(s source) bool { return r.sku.uses(s) || r.user.uses(s) || r.amount.uses(s) }
-
 // needsBody reports whether a variable looks into the body.
-func (r *route) needsBody() bool { return r.looksInto(formField) || r.looksInto(jsonField) }
+func (r *route) needsBody() bool { return r.uses(formField) || r.uses(jsonField) }
+
+// uses reports whether a variable looks there.
+func (r *route) uses(s source) bool {
+	if r.sku.uses(s) || r.user.uses(s) || r.amount.uses(s) {
+		return true
+	}
+	for i := range r.meters {
+		if r.meters[i].key.uses(s) {
+			return true
+		}
+	}
+	return false
+}
 
 func compileRoute(in Route) (route, error) {
 	r := route{Route: in}

@@ -107,9 +107,10 @@ type quietLogger struct{}
 func (quietLogger) Printf(string, ...any) {}
 
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
-	connOf(ctx).begin()
-	s.proxy.Load().Handle(ctx)
-	if s.draining.Load() && ctx.Response.StatusCode() != fasthttp.StatusSwitchingProtocols {
+	c, p := connOf(ctx), s.proxy.Load()
+	c.begin()
+	p.Handle(ctx)
+	if (s.draining.Load() || p.exhausted(c)) && ctx.Response.StatusCode() != fasthttp.StatusSwitchingProtocols {
 		ctx.Response.SetConnectionClose()
 	}
 }
@@ -167,10 +168,11 @@ func (s *Server) take(nc net.Conn) {
 func (s *Server) admit(nc net.Conn, peer netip.Addr) {
 	c := &Conn{Conn: nc, peer: peer, shard: s.proxy.Load().counts.shard(), server: s}
 	c.trusted = s.proxy.Load().trusts(c.peer)
-	reason := s.Connections.Open(c.peer, !c.trusted)
+	c.shared = c.trusted || s.proxy.Load().bypass.has(c.peer)
+	reason := s.Connections.Open(c.peer, !c.shared)
 	switch {
 	case reason == Admitted:
-	case s.proxy.Load().observe:
+	case s.proxy.Load().observes(reason):
 		s.observed[reason].Add(1)
 	default:
 		s.refused[reason].Add(1)
@@ -182,7 +184,7 @@ func (s *Server) admit(nc net.Conn, peer netip.Addr) {
 	}
 	c.counted = reason == Admitted
 	c.reader = s.guard.Load().NewReader(socket{c})
-	if pace := s.proxy.Load().pace; pace != nil && !c.trusted {
+	if pace := s.proxy.Load().pace; pace != nil && !c.shared {
 		c.pace = pace()
 	}
 	s.hold(c)
@@ -216,7 +218,7 @@ func (s *Server) broken(ctx *fasthttp.RequestCtx, err error) {
 // forget is called once for each connection that was held and has ended.
 func (s *Server) forget(c *Conn) {
 	if c.counted {
-		s.Connections.Close(c.peer, !c.trusted)
+		s.Connections.Close(c.peer, !c.shared)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

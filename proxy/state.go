@@ -29,8 +29,11 @@ func (p *Proxy) tell(r *request) {
 // answerState tells the state of one order, and nothing else of it: whoever knows the serial may know that.
 func (p *Proxy) answerState(r *request) (reason Reason, wait time.Duration) {
 	p.takeID(r)
-	if wait, ok := r.conn.allow(r.ctx.Time()); !ok {
-		return ConnRate, wait
+	if p.denied(r) {
+		return DeniedIP, 0
+	}
+	if reason, wait := p.paced(r); reason != Admitted {
+		return reason, wait
 	}
 	path, query := splitTarget(r.ctx.Request.Header.RequestURI())
 	serial, err := url.PathUnescape(string(path[len(statePath):]))

@@ -60,6 +60,9 @@ func arithmetic(w io.Writer, c *config.Config) {
 	window := c.Limits.Window
 	fmt.Fprintf(w, "window    %s of this instance: all SKUs %s, one SKU %s; a burst across a boundary may reach twice a window's\n",
 		window.Size, perSecond(window.Max, window.Size), perSecond(window.MaxPerSKU, window.Size))
+	for i := range c.Limits.Rates {
+		fmt.Fprintf(w, "rate      %s\n", sayRates(&c.Limits.Rates[i]))
+	}
 	inside := c.Limits.Concurrency.MaxInFlight
 	fmt.Fprintf(w, "in flight at most %d inside the shop: at 50ms an order that is %d/s, at 500ms %d/s (Little's law)\n", inside, inside*20, inside*2)
 	if per := inside / max(1, len(c.Upstream.Targets)); per > c.Upstream.MaxConns {
@@ -72,6 +75,9 @@ func arithmetic(w io.Writer, c *config.Config) {
 		reckonReserve(w, c)
 	}
 	tellLayout(w, c)
+	if denied, bypassed := len(c.Limits.Denied), len(c.Limits.Bypassed); denied+bypassed > 0 {
+		fmt.Fprintf(w, "lists     %d networks denied, %d never limited\n", denied, bypassed)
+	}
 	perIP := c.Limits.Connection.MaxOpenPerIP
 	fmt.Fprintf(w, "addresses at most %d connections of one address: shoppers behind one NAT share them\n", perIP)
 	if len(c.Server.TrustedProxies) == 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"os"
@@ -51,6 +52,12 @@ func (e *explainCommand) Run() error {
 				float64(limit.Rate), limit.Burst, perSecond(window.Max, window.Size), perSecond(window.MaxPerSKU, window.Size),
 				c.Limits.Concurrency.MaxInFlight, c.Limits.Concurrency.MaxQueue, c.Limits.Concurrency.QueueTimeout)
 		}
+	}
+	if found.Bypass {
+		fmt.Printf("bypass    no limit applies to this client\n")
+	}
+	for _, r := range found.Rates {
+		fmt.Printf("rate      %s counts it by %s\n", r.Name, cmp.Or(r.Key, "nothing: the request lacks the key"))
 	}
 	if found.SKU != "" {
 		fmt.Printf("sku       %s\n", found.SKU)

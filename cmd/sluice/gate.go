@@ -34,6 +34,7 @@ type gate struct {
 	windows  *limiter.Windows
 	places   *limiter.Places
 	conns    *limiter.Conns
+	rates    *limiter.Rates
 	stock    *stockgate.Gate // nil when stock.source is "off"
 	orders   *orders         // nil when no route reserves
 	store    store           // nil likewise
@@ -72,7 +73,10 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	g.windows = limiter.NewWindows(grid(c), limiter.Caps{All: c.Limits.Window.Max, PerSKU: c.Limits.Window.MaxPerSKU})
 	g.places = limiter.NewPlaces(c.Limits.Concurrency.MaxInFlight, c.Limits.Concurrency.MaxQueue)
 	g.conns = limiter.NewConns(c.Limits.Connection.MaxOpen, c.Limits.Connection.MaxOpenPerIP)
-	if g.proxy, err = proxy.New(g.options(c, nil)); err != nil {
+	g.rates = limiter.NewRates(g.now)
+	rates := g.rates.Prepare(rateSpecs(c))
+	g.rates.Use(rates)
+	if g.proxy, err = proxy.New(g.options(c, rates, nil)); err != nil {
 		g.close()
 		return nil, err
 	}
@@ -82,16 +86,19 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		return nil, err
 	}
 	g.server = proxy.NewServer(g.proxy, listening)
-	g.metrics.MustRegister(g.proxy, g.server, g.shop, g.windows, g.places, g.conns, g.reloaded, buildInfo(),
+	g.metrics.MustRegister(g.proxy, g.server, g.shop, g.windows, g.places, g.conns, g.rates, g.reloaded, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return g, nil
 }
 
-// options are those of a Proxy on the parts of g, which takes over from before.
-func (g *gate) options(c *config.Config, before *proxy.Proxy) proxy.Options {
+// options are those of a Proxy on the parts of g, which takes over from before. rates are those of c.
+func (g *gate) options(c *config.Config, rates []*limiter.Rate, before *proxy.Proxy) proxy.Options {
 	o := proxyOptions(c)
 	o.Shop, o.Windows, o.Now, o.Log, o.Before = g.shop, g.windows, g.now, g.log, before
 	o.Places = places{g.places, c.Limits.Concurrency.QueueTimeout}
+	for i := range rates {
+		o.Rates[i].Tokens = rates[i]
+	}
 	if g.stock != nil {
 		o.Stock = g.stock
 	}
@@ -233,7 +240,7 @@ func compiles(c *config.Config) (errs []error) {
 			}
 		}
 	}
-	return errs
+	return append(errs, ratesCompile(c)...)
 }
 
 func grid(c *config.Config) limiter.Grid {

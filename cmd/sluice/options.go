@@ -50,6 +50,11 @@ func proxyOptions(c *config.Config) proxy.Options {
 		Pace:            func() proxy.Pace { return limiter.NewConnRate(float64(limit.Rate), limit.Burst) },
 		CloseOnExcess:   limit.OnExcess == "close",
 		Settling:        settling(&c.Stock.Reserve),
+		MaxRequests:     limit.MaxRequests,
+		Rates:           keyedRates(c),
+		Bypass:          c.Limits.Bypassed,
+		Deny:            c.Limits.Denied,
+		Spared:          spared(c),
 	}
 }
 
@@ -84,6 +89,7 @@ func responses(r *config.Responses) proxy.Responses {
 		},
 		EnvelopeStatus: r.Envelope.Status, EnvelopeBody: r.Envelope.Body,
 		Jitter: r.RetryAfterJitter, CORS: r.CORS == "reflect", ReasonHeader: r.ReasonHeader,
+		RateFields: r.RatelimitHeaders,
 	}
 }
 

@@ -5,7 +5,9 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,7 +23,8 @@ var live = []string{
 	"server.trusted_proxies", "server.client_ip_header", "server.max_body_size", "server.request_id_header",
 	"server.shutdown_delay", "server.shutdown_timeout",
 	"upstream.targets", "upstream.pass_host",
-	"limits.connection", "limits.window.max", "limits.window.max_per_sku", "limits.concurrency",
+	"limits.connection", "limits.window.max", "limits.window.max_per_sku", "limits.window.enforce", "limits.concurrency",
+	"limits.rate", "limits.bypass", "limits.deny",
 }
 
 func isLive(key string) bool {
@@ -52,13 +55,15 @@ func (g *gate) change(now, next *config.Config) (changed, waits []string, err er
 			changed = append(changed, key)
 		}
 	}
+	changed = append(changed, lists(now, next)...)
 	if g.stock == nil && stocked(next) {
 		return nil, nil, next.Errorf("route", "a gate that looks at stock needs stock.source, which only a restart can change")
 	}
 	if g.orders == nil && reserves(next) {
 		return nil, nil, next.Errorf("route", "gate \"reserve\" needs a ledger, which only a restart can open")
 	}
-	successor, err := proxy.New(g.options(next, g.proxy))
+	rates := g.rates.Prepare(rateSpecs(next))
+	successor, err := proxy.New(g.options(next, rates, g.proxy))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,9 +74,22 @@ func (g *gate) change(now, next *config.Config) (changed, waits []string, err er
 	g.windows.SetCaps(limits.Window.Max, limits.Window.MaxPerSKU)
 	g.places.SetMax(limits.Concurrency.MaxInFlight, limits.Concurrency.MaxQueue)
 	g.conns.SetMax(limits.Connection.MaxOpen, limits.Connection.MaxOpenPerIP)
+	g.rates.Use(rates)
 	g.proxy = successor
 	g.server.Replace(successor)
 	return changed, waits, nil
+}
+
+// lists names the lists of addresses that differ in a file alone.
+func lists(now, next *config.Config) (changed []string) {
+	a, b := &now.Limits, &next.Limits
+	if slices.Equal(a.Bypass, b.Bypass) && !slices.Equal(a.Bypassed, b.Bypassed) {
+		changed = append(changed, "limits.bypass")
+	}
+	if slices.Equal(a.Deny, b.Deny) && !slices.Equal(a.Denied, b.Denied) {
+		changed = append(changed, "limits.deny")
+	}
+	return changed
 }
 
 // reload reads the file again. A bad one changes nothing; now is what runs afterwards.
@@ -94,11 +112,33 @@ func (g *gate) reload(now *config.Config, read func() (*config.Config, error)) *
 	return next
 }
 
-// lookEveryFile is how often the file is looked at: notification fails on bind mounts and ConfigMaps.
+// sources are the files that the running configuration was read from; none where no file holds it. A successor that
+// failed may have named others: those are read again with the next change of the first.
+type sources struct{ files atomic.Pointer[[]string] }
+
+func (s *sources) set(files []string) { s.files.Store(&files) }
+
+func (s *sources) some() bool { return len(*s.files.Load()) > 0 }
+
+// sum is the fingerprint of what they hold; zero when one cannot be read, as in the moment in which it is replaced.
+func (s *sources) sum() fingerprint {
+	var all []byte
+	for _, file := range *s.files.Load() {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return fingerprint{}
+		}
+		sum := sha256.Sum256(text)
+		all = append(all, sum[:]...)
+	}
+	return sha256.Sum256(all)
+}
+
+// lookEveryFile is how often the files are looked at: notification fails on bind mounts and ConfigMaps.
 const lookEveryFile = 2 * time.Second
 
-// changes tells when to read file again: at SIGHUP, and when its content has changed. It ends with stop.
-func changes(file string, watch bool, log *slog.Logger, stop <-chan struct{}) <-chan struct{} {
+// changes tells when to read the files again: at SIGHUP, and when their content has changed. It ends with stop.
+func changes(from *sources, watch bool, log *slog.Logger, stop <-chan struct{}) <-chan struct{} {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	again := make(chan struct{}, 1)
@@ -112,20 +152,20 @@ func changes(file string, watch bool, log *slog.Logger, stop <-chan struct{}) <-
 		defer signal.Stop(hangup)
 		tick := time.NewTicker(lookEveryFile)
 		defer tick.Stop()
-		seen := sumOf(file)
+		seen := from.sum()
 		for {
 			select {
 			case <-stop:
 				return
 			case <-hangup:
-				if file == "" {
+				if !from.some() {
 					log.Warn("SIGHUP: there is no configuration file to read again")
 					continue
 				}
-				seen = sumOf(file)
+				seen = from.sum()
 				tell()
 			case <-tick.C:
-				if sum := sumOf(file); watch && file != "" && sum != seen && sum != (fingerprint{}) {
+				if sum := from.sum(); watch && from.some() && sum != seen && sum != (fingerprint{}) {
 					seen = sum
 					tell()
 				}
@@ -136,12 +176,3 @@ func changes(file string, watch bool, log *slog.Logger, stop <-chan struct{}) <-
 }
 
 type fingerprint [sha256.Size]byte
-
-// sumOf is the fingerprint of a file's content; zero when it cannot be read, as in the moment in which it is replaced.
-func sumOf(file string) fingerprint {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return fingerprint{}
-	}
-	return sha256.Sum256(text)
-}

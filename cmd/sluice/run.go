@@ -59,12 +59,12 @@ func (r *runCommand) overrides(c *config.Config) []error {
 // make them wrong.
 func noEnvironment(string) (string, bool) { return "", false }
 
-// file is what a reload reads again; "" = nothing.
-func (r *runCommand) file() string {
+// files are what a reload reads again; none = nothing.
+func (r *runCommand) files(c *config.Config) []string {
 	if r.From != "" {
-		return ""
+		return nil
 	}
-	return r.Config
+	return c.Files()
 }
 
 // serve runs the gate until it is told to stop, and then until everything that was accepted has its answer.
@@ -92,11 +92,14 @@ func (r *runCommand) serve(c *config.Config, log *slog.Logger) error {
 	if c.Stock.Source == "memory" {
 		log.Warn(`stock.source is "memory": this instance alone knows the stock, and forgets it when it ends`)
 	}
-	again := changes(r.file(), c.Reload.Watch, log, stop.Done())
+	var from sources
+	from.set(r.files(c))
+	again := changes(&from, c.Reload.Watch, log, stop.Done())
 	for running := true; running; {
 		select {
 		case <-again:
 			c = g.reload(c, r.load)
+			from.set(r.files(c))
 		case err = <-failed:
 			log.Error("listening failed; draining", "err", err)
 			running = false
@@ -177,7 +180,7 @@ func (g *gate) listenAside(draining *atomic.Bool, takeOver bool, log *slog.Logge
 	if err := open("ops.listen", g.config.Ops.Listen, admin.Ops(g.checks(draining), g.metrics)); err != nil {
 		return nil, err
 	}
-	api := admin.API{Token: string(g.config.Admin.Token), Log: log}
+	api := admin.API{Token: string(g.config.Admin.Token), Log: log, Loudest: g.proxy.Loudest}
 	if g.stock != nil && (hasGate(g.config, "check") || g.orders == nil) {
 		api.Store = g.store // no route reads a layout's key otherwise
 	}

@@ -1,0 +1,33 @@
+package admin
+
+import (
+	"net/http"
+	"strconv"
+
+	"sluice/proxy"
+)
+
+// How many are listed where the request does not say, and at most.
+const (
+	usualLoud = 20
+	mostLoud  = 1000
+)
+
+// loudest lists the keys that limits refuse most: ?n= of them, 1 to 1000.
+func (a *API) loudest(w http.ResponseWriter, r *http.Request) {
+	n := usualLoud
+	if text := r.URL.Query().Get("n"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil || n < 1 || n > mostLoud {
+			fail(w, http.StatusBadRequest, "n must be from 1 to 1000")
+			return
+		}
+	}
+	all := []proxy.Loud{}
+	if a.Loudest != nil {
+		all = a.Loudest(n)
+	}
+	answer(w, struct {
+		Loudest []proxy.Loud `json:"loudest"`
+	}{all})
+}

@@ -1,0 +1,105 @@
+package config
+
+import (
+	"net/netip"
+	"os"
+	"strings"
+)
+
+// maxNetworks bounds a file of addresses, in bytes: some 400,000 lines.
+const maxNetworks = 8 << 20
+
+// networks reads a list of CIDRs and of files of them.
+func (r *report) networks(key string, list []string) (all []netip.Prefix) {
+	for i, text := range list {
+		path, isFile := strings.CutPrefix(text, "file:")
+		switch {
+		case !isFile:
+			before := len(r.problems)
+			if r.prefix(element(key, i), text); len(r.problems) == before {
+				all = append(all, netip.MustParsePrefix(text))
+			}
+		case !strings.HasPrefix(path, "/"):
+			r.fail(element(key, i), "%q has no absolute path; write it like \"file:/etc/sluice/deny.txt\"", text)
+		default:
+			all = append(all, r.networksIn(element(key, i), path)...)
+		}
+	}
+	return all
+}
+
+// networksIn reads a file of one CIDR or address a line. What follows a # is a comment. The first line that is neither
+// is a problem: a list that is read in part would let in whom it was to keep out.
+func (r *report) networksIn(key, path string) (all []netip.Prefix) {
+	text, err := readUpTo(path, maxNetworks)
+	switch {
+	case err != nil:
+		r.fail(key, "open %s: %s; write the path of a file that sluice may read", path, cause(err))
+		return nil
+	case len(text) > maxNetworks:
+		r.fail(key, "%s is larger than %v; join its networks into larger ones", path, Size(maxNetworks))
+		return nil
+	}
+	all, bad := parseNetworks(string(text))
+	if bad.number > 0 {
+		r.fail(key, "%s:%d: %q is neither a CIDR nor an address; write it like \"192.0.2.0/24\"", path, bad.number, shortened(bad.text))
+	}
+	return all
+}
+
+// badLine is a line that cannot be read; number 0 = none.
+type badLine struct {
+	number int
+	text   string
+}
+
+func parseNetworks(text string) (all []netip.Prefix, bad badLine) {
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line, _, _ = strings.Cut(line, "#")
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		p, err := parseNetwork(line)
+		if err != nil {
+			return nil, badLine{n, line}
+		}
+		all = append(all, p)
+	}
+	return all, bad
+}
+
+// parseNetwork reads a CIDR, whatever its bits beyond its length are, or one address: lists come from elsewhere.
+func parseNetwork(text string) (netip.Prefix, error) {
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return p.Masked(), nil
+	}
+	addr, err := netip.ParseAddr(text)
+	if err != nil || addr.Zone() != "" {
+		return netip.Prefix{}, os.ErrInvalid
+	}
+	return netip.PrefixFrom(addr, addr.BitLen()), nil
+}
+
+func shortened(text string) string {
+	const most = 60
+	if len(text) > most {
+		return text[:most] + "…"
+	}
+	return text
+}
+
+// Files are those whose content is part of the configuration, its own included. A file that is read anew at each use,
+// as a certificate, is none of them.
+func (c *Config) Files() []string {
+	files := []string{c.file}
+	for _, list := range [][]string{c.Limits.Bypass, c.Limits.Deny} {
+		for _, text := range list {
+			if path, isFile := strings.CutPrefix(text, "file:"); isFile {
+				files = append(files, path)
+			}
+		}
+	}
+	return files
+}

@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+)
+
+// Each limit by itself is only observed; those beside it go on to refuse.
+func TestOneLimitIsObservedAndTheOthersEnforced(t *testing.T) {
+	t.Parallel()
+	var both sync.WaitGroup // in the shop at the same time
+	both.Add(2)
+	shop := open(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/together" {
+			both.Done()
+			both.Wait()
+		}
+	})
+	g := gate(t, shop.setting(), `stock.source = "off"
+limits.connection.rate = "1/h"
+limits.connection.burst = 1
+limits.connection.max_open_per_ip = 1
+limits.connection.enforce = false
+limits.window.size = "1s"
+limits.window.max = 1
+limits.window.max_per_sku = 0
+limits.window.carry = 0
+limits.window.enforce = false
+limits.concurrency.max_in_flight = 1
+limits.concurrency.max_queue = 0
+limits.concurrency.enforce = false
+responses.ratelimit_headers = true
+[[limits.rate]]
+name = "user"
+key = "$cookie_uid"
+rate = "1/h"
+burst = 1
+[[route]]
+name = "all"
+match = "/"
+gate = "limit"
+`)
+	var pair sync.WaitGroup
+	for range 2 {
+		pair.Go(func() { g.ask("GET", "/together").must(t, 200, "") })
+	}
+	pair.Wait()
+	for range 20 {
+		g.ask("GET", "/").must(t, 200, "")
+	}
+	if n := g.metric("sluice_observed_connection_refusals_total", `reason="ip_conns"`); n == 0 {
+		t.Error("no ip_conns was observed")
+	}
+	for _, reason := range []string{"conn_rate", "window", "concurrency"} {
+		if n := g.metric("sluice_observed_refusals_total", `reason="`+reason+`"`); n == 0 {
+			t.Errorf("no %s was observed", reason)
+		}
+	}
+	g.wantMetric(0, "sluice_refused_requests_total")
+	first, second := g.ask("GET", "/", "Cookie: uid=7"), g.ask("GET", "/", "Cookie: uid=7")
+	first.must(t, 200, "")
+	second.must(t, 429, "rate")
+	for _, a := range []answer{first, second} {
+		if policy, left := a.header.Get("RateLimit-Policy"), a.header.Get("RateLimit"); policy != `"user";q=1;w=3600` || left != `"user";r=0;t=3600` {
+			t.Errorf("RateLimit-Policy %q, RateLimit %q", policy, left)
+		}
+	}
+}
+
+func TestAConnectionIsClosedWithItsLastRequest(t *testing.T) {
+	t.Parallel()
+	g := gate(t, open(t, nil).setting(), "limits.connection.max_requests = 2")
+	const page = "GET /page HTTP/1.1\r\nHost: shop\r\n\r\n"
+	if a := g.raw(t, page); a.closes {
+		t.Error("the first of two requests ended its connection")
+	}
+	c := dial(t, g.front)
+	for i, last := range []bool{false, true} {
+		if closes := asked(t, c, page); closes != last {
+			t.Errorf("request %d of 2 ends its connection: %v", i+1, closes)
+		}
+	}
+}
+
+// asked sends a request on a connection and reads its answer, and tells whether that is the last.
+func asked(t *testing.T, c net.Conn, text string) (closes bool) {
+	t.Helper()
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	return resp.Close
+}

@@ -1,0 +1,187 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// behindProxy makes this machine a trusted proxy, so that one client can speak for many.
+const behindProxy = `server.trusted_proxies = ["127.0.0.0/8"]
+stock.source = "off"
+`
+
+// limited are routes on which a keyed rate gives everybody three requests an hour.
+const limited = `
+[[limits.rate]]
+name = "per-ip"
+rate = "3/h"
+burst = 3
+
+[[route]]
+name = "api"
+match = "/api/"
+gate = "limit"
+
+[[route]]
+name = "rest"
+match = "/"
+gate = "pass"
+`
+
+// by sends a request on behalf of a client.
+func (g *running) by(client, target string) answer {
+	g.t.Helper()
+	return g.ask("GET", target, "X-Forwarded-For: "+client)
+}
+
+func TestReloadGivesNobodyANewBurst(t *testing.T) {
+	t.Parallel()
+	shop := open(t, nil)
+	g := gate(t, shop.setting(), behindProxy, limited)
+	text, err := os.ReadFile(g.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		g.by("203.0.113.9", "/api/x").must(t, 200, "")
+	}
+	g.by("203.0.113.9", "/api/x").must(t, 429, "rate")
+	for _, change := range []string{`rate = "3/h"`, `rate = "2/h"`, `rate = "4/h"`, "burst = 2"} {
+		key, _, _ := strings.Cut(change, " ")
+		lines := strings.Split(string(text), "\n")
+		for i := range lines {
+			if strings.HasPrefix(lines[i], key+" ") {
+				lines[i] = change
+			}
+		}
+		g.rewrite(strings.Join(lines, "\n"), true)
+		g.by("203.0.113.9", "/api/x").must(t, 429, "rate")
+	}
+	g.by("203.0.113.10", "/api/x").must(t, 200, "")
+	g.rewrite(strings.Replace(string(text), "burst = 3", "burst = 3\nenforce = false", 1), true)
+	g.by("203.0.113.9", "/api/x").must(t, 200, "") // the token by which the burst has grown
+	g.by("203.0.113.9", "/api/x").must(t, 200, "")
+	g.wantMetric(5, "sluice_rate_refused_requests_total", `rate="per-ip"`)
+	g.wantMetric(1, "sluice_rate_observed_refusals_total", `rate="per-ip"`)
+	g.wantMetric(5, "sluice_refused_requests_total", `route="api"`, `reason="rate"`)
+	g.wantMetric(1_000_192*16, "sluice_rate_table_bytes", `rate="per-ip"`)
+}
+
+func TestListsOfAddressesAreObeyedFromTheNextRequestOn(t *testing.T) {
+	t.Parallel()
+	list := filepath.Join(t.TempDir(), "deny.txt")
+	say := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(list, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say("# none yet\n")
+	shop := open(t, nil)
+	g := gate(t, shop.setting(), behindProxy, "limits.deny = "+quoted("file:"+list), `limits.bypass = ["198.51.100.0/24"]`, limited)
+	g.by("203.0.113.9", "/page").must(t, 200, "")
+	for range 5 {
+		g.by("198.51.100.1", "/api/x").must(t, 200, "")
+	}
+	// The file alone changes, and nobody tells: it is looked at like the configuration.
+	say("203.0.113.0/24\n")
+	soon(t, "the list is read again", func() bool { return strings.Contains(g.log.String(), `"limits.deny"`) })
+	before := shop.arrivals.Load()
+	g.by("203.0.113.9", "/page").must(t, 403, "denied_ip")
+	g.by("203.0.113.9", "/api/x").must(t, 403, "denied_ip")
+	if n := shop.arrivals.Load() - before; n != 0 {
+		t.Errorf("%d requests of a denied client reached the shop", n)
+	}
+	say("203.0.113.0/24\nnonsense\n")
+	soon(t, "the bad list is told of", func() bool { return strings.Contains(g.log.String(), list+":2:") })
+	g.by("203.0.113.9", "/page").must(t, 403, "denied_ip")
+	_, text := g.control(t, "/api/v1/loudest?n=1")
+	wants(t, text, `"limit":"denied_ip"`, `"key":"203.0.113.9"`, `"refused":3`)
+}
+
+// control asks the control API.
+func (g *running) control(t *testing.T, path string) (status int, text string) {
+	t.Helper()
+	resp, err := g.client.Get("http://" + g.admin + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
+}
+
+func TestExplainTellsWhatRatesCountBy(t *testing.T) {
+	t.Parallel()
+	path := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nlimits.deny = [\"192.0.2.0/24\"]\nlimits.bypass = [\"198.51.100.0/24\"]\n"+behindProxy+limited+
+		"[[limits.rate]]\nname = \"per-user\"\nkey = \"$cookie_uid\"\nrate = \"1/s\"\nburst = 1\n")
+	wants(t, ok(t, "explain", "GET /api/x", "--config", path, "--ip", "2001:db8::7"), "per-ip counts it by 2001:db8::/64", "per-user counts it by nothing")
+	wants(t, ok(t, "explain", "GET /api/x", "-H", "Cookie: uid=7", "--config", path), "per-user counts it by 7")
+	wants(t, ok(t, "explain", "GET /page", "--config", path, "--ip", "192.0.2.1"), "denied_ip")
+	wants(t, ok(t, "explain", "GET /api/x", "--config", path, "--ip", "198.51.100.1"), "no limit applies")
+	wants(t, ok(t, "check", path), "per-ip: 0.000833/s of each $remote_addr, burst 3; 1000000 keys in 15.3 MiB", "1 networks denied, 1 never limited")
+	wrong := run(t, "", "check", file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\n"+behindProxy+limited+
+		"[[limits.rate]]\nname = \"b\"\nkey = \"$cokie_uid\"\nrate = \"1/s\"\nburst = 1\n"))
+	wants(t, wrong.complaint, `limits.rate[2].key: on route "api": $cokie_uid: unknown variable`)
+}
+
+// A flood from addresses that come once each costs no more than the table, and nobody else a request.
+func TestAFloodOfAddressesCostsTheTableAlone(t *testing.T) {
+	const addresses, maxKeys = 30_000, 1_000_000
+	shop := open(t, nil)
+	g := gate(t, shop.setting(), behindProxy, boundless, strings.Replace(strings.Replace(limited, "3/h", "20/s", 1), "burst = 3", "burst = 40", 1))
+	c := dial(t, g.front)
+	in := bufio.NewReader(c)
+	ask := func(from netip.Addr) int {
+		if _, err := fmt.Fprintf(c, "GET /api/x HTTP/1.1\r\nHost: shop\r\nX-Forwarded-For: %s\r\n\r\n", from); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode
+	}
+	honest := netip.MustParseAddr("2001:db8::1")
+	for range 40 { // its whole burst: none of it may be lost to others
+		ask(netip.MustParseAddr("2001:db8:1::1"))
+	}
+	before := g.resident()
+	random, refused, sent := rand.New(rand.NewPCG(3, 4)), 0, 0
+	for i := range addresses {
+		var sixteen [16]byte
+		for j := range sixteen[:8] {
+			sixteen[j] = byte(random.Uint32())
+		}
+		sixteen[0] = 0x20
+		if status := ask(netip.AddrFrom16(sixteen)); status != 200 {
+			t.Fatalf("address %d: %d", i, status)
+		}
+		if i%(addresses/40) == 0 {
+			sent++
+			if ask(honest) != 200 {
+				refused++
+			}
+		}
+	}
+	if grown := (g.resident() - before) << 10; grown > 16*maxKeys/2 && !raced {
+		t.Errorf("memory grew by %d bytes beside the table", grown)
+	}
+	if refused > 0 || sent != 40 {
+		t.Errorf("of %d requests of a client that keeps to its rate %d were refused", sent, refused)
+	}
+}

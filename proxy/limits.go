@@ -1,0 +1,67 @@
+package proxy
+
+import "time"
+
+// A client on the bypass list meets none of the limits below; a limit that is only observed counts what it would have
+// refused, and the request goes on to the next.
+
+// spares counts a refusal by a limit that is only observed.
+func (p *Proxy) spares(r *request, reason Reason) bool {
+	if !p.spared[reason] {
+		return false
+	}
+	r.tally().observed[reason].Add(1)
+	return true
+}
+
+// observes reports whether connections that one of their limits refuses are let in.
+func (p *Proxy) observes(reason Reason) bool { return p.observe || p.spared[reason] }
+
+// paced asks the connection's own rate.
+func (p *Proxy) paced(r *request) (reason Reason, wait time.Duration) {
+	if r.bypass {
+		return Admitted, 0
+	}
+	wait, ok := r.conn.allow(r.ctx.Time())
+	if ok {
+		return Admitted, 0
+	}
+	r.shard.loud.noteClient(r, ConnRate)
+	if p.spares(r, ConnRate) {
+		return Admitted, 0
+	}
+	return ConnRate, wait
+}
+
+// windowed books the request into a window, and waits for it.
+func (p *Proxy) windowed(r *request) (reason Reason, wait time.Duration) {
+	if r.bypass {
+		return Admitted, 0
+	}
+	wait, ok := p.windows.Take(r.now, r.sku)
+	switch {
+	case ok && wait > 0:
+		time.Sleep(wait)
+	case !ok && !p.spares(r, Window):
+		return Window, wait
+	}
+	return Admitted, 0
+}
+
+// enter takes a place inside the shop.
+func (p *Proxy) enter(r *request) Reason {
+	if r.bypass {
+		return Admitted
+	}
+	reason := p.places.Enter()
+	r.placed = reason == Admitted
+	if !r.placed && p.spares(r, reason) {
+		return Admitted
+	}
+	return reason
+}
+
+// exhausted reports that a connection has carried as many requests as one may. Its answer says that it is the last.
+func (p *Proxy) exhausted(c *Conn) bool {
+	return p.maxRequests > 0 && c.requests >= p.maxRequests && !c.shared
+}
