@@ -21,6 +21,10 @@ const (
 // ErrUnknownSKU is the cause when a SKU has no ledger.
 var ErrUnknownSKU = errors.New("no such ledger")
 
+// ErrLost is the cause when a SKU had a ledger and has none now. Nobody may make it anew who only means to make what
+// is not there yet, as from a configuration: the orders of before would be sold a second time.
+var ErrLost = errors.New("its ledger is gone: make one anew by hand, with what the shop has left")
+
 // checkSKU refuses a SKU that could not name keys of its own in one slot.
 func checkSKU(sku string) error {
 	switch {

@@ -12,6 +12,7 @@ type model struct {
 	total, limit int64
 	epoch, ver   int64
 	state        State
+	why          string
 	orders       []modelled
 }
 
@@ -61,7 +62,7 @@ func (m *model) hint() Hint {
 }
 
 func (m *model) stock() Stock {
-	return Stock{Hint: m.hint(), Total: m.total, Held: m.count("held"), Sold: m.count("sold"), Limit: m.limit}
+	return Stock{Hint: m.hint(), Total: m.total, Held: m.count("held"), Sold: m.count("sold"), Limit: m.limit, Why: m.why}
 }
 
 func (m *model) reserve(epoch, deadline int64, items []Item) (codes []Code) {
@@ -232,8 +233,10 @@ func (m *model) setState(state State) bool {
 	if !m.exists {
 		return false
 	}
+	m.why = ""
 	if state == Frozen {
 		m.epoch++
+		m.why = "operator"
 	}
 	if state == Frozen || state != m.state {
 		m.ver++

@@ -2,9 +2,12 @@ package ledger
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -17,16 +20,35 @@ import (
 //
 // A key that is gone while others still count on it, or that holds what the ledger did not write, is an error and
 // never 0.
+//
+// Lost state is noticed. Each call leaves this instance's mark in the ledger and says what this instance has seen of
+// it; the script that finds less freezes the SKU before it takes a unit. When Redis turns out to be another process,
+// a SKU sells nothing until each instance has found what it has seen, and then goes on by itself. A reply that is not
+// this call's closes its SKU too. What nobody alive has seen cannot be missed: an instance whose first calls for a SKU
+// were all lost with Redis counts for nobody until its next call, within a second if a desk is behind it.
 type Redis struct {
 	link    *link.Link
 	scripts scripts
 	events  int
+
+	instance string // "" = a visitor
+	calls    atomic.Int64
+	traces   traces
+	lost     map[string]*atomic.Uint64 // by reason; the map is never changed
+	log      *slog.Logger
+	nameless atomic.Bool // Redis does not tell its run id, and the log says so
 }
 
 // RedisOptions say which Redis, and how much of its changes it remembers.
 type RedisOptions struct {
 	link.Options
 	Events int // changes of one SKU that its stream keeps for consumers, about; at least 1
+
+	// Visitor is for tools that come and go: they leave no mark, so that no SKU waits for them after a restart of
+	// Redis, and they notice nothing.
+	Visitor  bool
+	Instance string       // begins the name of this instance's marks: at most 64 visible ASCII bytes without "|"
+	Log      *slog.Logger // what was lost; default slog.Default()
 }
 
 // NewRedis returns a Redis. It does not wait for it: whether it is there shows at the first call, and whether it is
@@ -40,7 +62,23 @@ func newRedis(o RedisOptions, texts map[string]string) (*Redis, error) {
 	if o.Events < 1 {
 		return nil, errors.New("events: it must be positive")
 	}
-	r := &Redis{events: o.Events, scripts: compile(texts)}
+	if len(o.Instance) > 64 || o.Instance != "" && !ValidSerial([]byte(o.Instance)) || strings.Contains(o.Instance, "|") {
+		return nil, errors.New("instance: it must have at most 64 visible ASCII bytes without a bar")
+	}
+	r := &Redis{events: o.Events, scripts: compile(texts), log: o.Log, traces: traces{all: make(map[string]*trace)}}
+	r.lost = make(map[string]*atomic.Uint64)
+	for _, why := range reasons() {
+		r.lost[why] = new(atomic.Uint64)
+	}
+	if !o.Visitor { // a name that no process had before: what a process of that name has seen is forgotten with it
+		r.instance = strings.TrimPrefix(o.Instance+"-"+rand.Text(), "-")
+	}
+	if r.log == nil {
+		r.log = slog.Default()
+	}
+	if o.Identify == nil {
+		o.Identify = r.identify
+	}
 	first := o.OnConnect
 	o.OnConnect = func(ctx context.Context, c *redis.Conn) error {
 		if first != nil {
@@ -58,8 +96,12 @@ func newRedis(o RedisOptions, texts map[string]string) (*Redis, error) {
 	return r, nil
 }
 
-// Close closes all connections. Later calls fail.
-func (r *Redis) Close() error { return r.link.Close() }
+// Close takes this instance's marks away, as far as that can be done within 2 s, and closes all connections: nobody
+// waits for this instance when Redis is restarted. Settle what is owed before. Later calls fail.
+func (r *Redis) Close() error {
+	r.leave()
+	return r.link.Close()
+}
 
 // Check refuses a Redis that may throw a ledger away: its maxmemory-policy must be noeviction. Where INFO does not
 // tell the policy it refuses too.

@@ -12,9 +12,16 @@ func (r *Redis) Reserve(ctx context.Context, sku string, epoch, now, deadline in
 	if err != nil {
 		return Hint{}, fmt.Errorf("reserve %q: %w", sku, err)
 	}
-	reply, err := r.run(ctx, "reserve", sku, arguments(items, true, r.events, now, deadline, epoch)...)
+	args := arguments(items, true, r.events, now, deadline, epoch)
+	reply, err := r.ask(ctx, errand{script: "reserve", sku: sku, args: args, items: items})
 	if err != nil {
 		return Hint{}, fmt.Errorf("reserve %q: %w", sku, err)
+	}
+	if lost, ok := r.gone(sku); ok && reply == nil {
+		for i := range items {
+			codes[i] = NotOnSale
+		}
+		return lost, nil
 	}
 	hint, err := answers(reply, codes[:len(items)], UnknownSKU)
 	if err != nil {

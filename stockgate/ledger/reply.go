@@ -10,7 +10,7 @@ import (
 // done follow there.
 const (
 	hintSize  = 4
-	stockSize = hintSize + 5
+	stockSize = hintSize + 6
 )
 
 // hintOf reads free, epoch, ver, state.
@@ -41,6 +41,11 @@ func stockOf(reply []any) (s Stock, done bool, err error) {
 		}
 		*to = n
 	}
+	why, ok := reply[stockSize-1].(string)
+	if !ok {
+		return Stock{}, false, fmt.Errorf("the stock %v cannot be read", reply)
+	}
+	s.Why = why
 	return s, flag == 1, nil
 }
 

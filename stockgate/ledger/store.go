@@ -51,6 +51,10 @@ const (
 	Paused State = "paused"
 	Ended  State = "ended"
 	Frozen State = "frozen" // its history may have been lost: nothing is sold until it is reconciled
+
+	// What a SKU can be without having been put into it. Nothing is sold, as when it is frozen.
+	Doubted State = "doubted" // Redis is another process: on again when each instance has found what it has seen
+	Lost    State = "lost"    // the ledger that this instance has seen is gone, until an operator makes another
 )
 
 // Op is what is done to a reservation after it was made.
@@ -91,7 +95,8 @@ type Stock struct {
 	Total int64
 	Held  int64
 	Sold  int64
-	Limit int64 // units a person; 0 = no limit
+	Limit int64  // units a person; 0 = no limit
+	Why   string // why it is frozen: operator, mark, version, silent, echo; "" when it is not
 }
 
 // Store is where ledgers are kept: a Redis or a Memory, under one contract. Times are Unix milliseconds; no store has

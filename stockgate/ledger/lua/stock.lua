@@ -5,7 +5,7 @@
 -- exact in a double, and never printed by Lua itself, which would round them to 14.
 
 -- The keys, all of them sluice:{sku}:... in one slot; none of them ever expires:
---   S  hash    total held sold state epoch limit ver
+--   S  hash    total held sold state epoch limit ver; why run doubt and a mark m:<instance> for each, see mark.lua
 --   R  hash    serial -> record
 --   U  hash    user -> units held + sold, "" for all whom nobody knows; a user without units has no field
 --   X  zset    serial by Unix ms: a hold when the resolver looks at it, a tombstone when it may be forgotten
@@ -33,26 +33,6 @@ local function digits(n)
 	return string.format('%d', n)
 end
 
--- load reads the numbers; nil when there is no ledger. Numbers without the records that they count are a fault.
-local function load()
-	local v = redis.call('HMGET', S, 'total', 'held', 'sold', 'state', 'epoch', 'limit', 'ver')
-	if not v[1] and redis.call('EXISTS', S) == 0 then
-		return nil
-	end
-	local stock = {
-		total = number(S, 'total', v[1]), held = number(S, 'held', v[2]), sold = number(S, 'sold', v[3]),
-		state = v[4], epoch = number(S, 'epoch', v[5]), limit = number(S, 'limit', v[6]), ver = number(S, 'ver', v[7]),
-	}
-	if v[4] ~= 'on' and v[4] ~= 'paused' and v[4] ~= 'ended' and v[4] ~= 'frozen' then
-		fault(S, 'state is none of on, paused, ended, frozen')
-	end
-	local due = redis.call('ZCARD', X)
-	if stock.held > 0 and due == 0 or stock.held + stock.sold > 0 and redis.call('EXISTS', R, U) < 2 then
-		fault(S, 'it counts reservations whose keys are gone')
-	end
-	return stock
-end
-
 -- hint is how every reply begins.
 local function hint(stock)
 	return {stock.total - stock.held - stock.sold, stock.epoch, stock.ver, stock.state}
@@ -61,7 +41,7 @@ end
 -- whole is a reply with all numbers.
 local function whole(stock, done)
 	local reply = hint(stock)
-	for _, n in ipairs({stock.total, stock.held, stock.sold, stock.limit, done}) do
+	for _, n in ipairs({stock.total, stock.held, stock.sold, stock.limit, done, stock.why}) do
 		reply[#reply + 1] = n
 	end
 	return reply
@@ -110,6 +90,7 @@ local function commit(stock, op, c)
 	stock.ver = stock.ver + 1
 	local total, held, sold, limit = digits(stock.total), digits(stock.held), digits(stock.sold), digits(stock.limit)
 	local epoch, ver = digits(stock.epoch), digits(stock.ver)
+	local state = stock.state == 'doubted' and 'on' or stock.state
 	local users, gone = {}, {}
 	for user, n in pairs(c.units) do
 		if n == 0 then
@@ -119,9 +100,10 @@ local function commit(stock, op, c)
 		end
 	end
 	redis.call('XADD', Q, 'MAXLEN', '~', ARGV[1], epoch .. '-' .. ver, 'op', op, 'total', total, 'held', held,
-		'sold', sold, 'state', stock.state, 'limit', limit, unpack(c.fields))
-	redis.call('HSET', S, 'total', total, 'held', held, 'sold', sold, 'state', stock.state, 'epoch', epoch,
-		'limit', limit, 'ver', ver)
+		'sold', sold, 'state', state, 'limit', limit, unpack(c.fields))
+	redis.call('HSET', S, 'total', total, 'held', held, 'sold', sold, 'state', state, 'epoch', epoch,
+		'limit', limit, 'ver', ver, unpack(stock.marks))
+	stock.marks = {}
 	if #c.records > 0 then redis.call('HSET', R, unpack(c.records)) end
 	if #c.due > 0 then redis.call('ZADD', X, unpack(c.due)) end
 	if #c.undue > 0 then redis.call('ZREM', X, unpack(c.undue)) end
