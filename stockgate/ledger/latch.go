@@ -1,5 +1,7 @@
 package ledger
 
+import "time"
+
 // view is what the newest reply said of a SKU. It is never changed once it is published.
 type view struct {
 	Hint
@@ -27,7 +29,18 @@ func (h Hint) before(other Hint) bool {
 
 // outlives reports whether v is to be kept although next came later: calls overtake each other.
 func (v *view) outlives(next *view) bool {
-	return v != nil && !v.absent && !next.absent && next.before(v.Hint)
+	return v != nil && !v.absent && !next.absent && next.State != Lost && next.before(v.Hint)
+}
+
+// doubtFor is how long a doubt is believed, in ns: it ends by itself, soon.
+const doubtFor = int64(50 * time.Millisecond)
+
+// old reports whether somebody is to look at now whether v still holds.
+func (d *Desk) old(now int64, v *view) bool {
+	if v.State == Doubted {
+		return now-v.at > min(d.memory, doubtFor)
+	}
+	return now-v.at > d.memory
 }
 
 // Closed answers from memory alone, at once, and writes nothing: what cannot be had at now (ns of Options.Now)
@@ -46,7 +59,7 @@ func (d *Desk) Closed(now int64, o Order) (Outcome, bool) {
 	}
 	v := l.view.Load()
 	code, closed := v.closes(o.Quantity)
-	if !closed || now-v.at > d.memory && !l.probing.Load() {
+	if !closed || d.old(now, v) && !l.probing.Load() {
 		return Outcome{}, false
 	}
 	k := d.recall(now, l, &o)

@@ -92,7 +92,7 @@ func (d *Desk) queue(now int64, l *line, t *ticket) {
 		return
 	case !closed:
 		l.queue = append(l.queue, t)
-	case now-v.at > d.memory && !l.probing.Load():
+	case d.old(now, v) && !l.probing.Load():
 		t.probe = true
 		l.probing.Store(true)
 		l.looking = append(l.looking, t)

@@ -149,10 +149,10 @@ local function forget(stock)
 	if #gone > 0 then redis.call('HDEL', S, unpack(gone)) end
 end
 
--- make begins a ledger.
+-- make begins a ledger, later than whatever the caller has seen.
 local function make(total, limit, epoch)
 	local stock = {
-		total = total, held = 0, sold = 0, state = 'on', limit = limit, epoch = epoch, ver = 0, why = '', run = RUN,
+		total = total, held = 0, sold = 0, state = 'on', limit = limit, epoch = math.max(epoch, tonumber(EPOCH) + 1), ver = 0, why = '', run = RUN,
 		marks = {'run', RUN},
 	}
 	if WHO ~= '' then note(stock, 'm:' .. WHO, SEQ .. '|' .. digits(clock()) .. '|' .. RUN) end
