@@ -47,7 +47,7 @@ func (r *Redis) ask(ctx context.Context, q errand) (answer []any, err error) {
 	}, fault)
 	switch {
 	case errors.Is(err, link.ErrMixedUp):
-		r.alarm(q.sku, lostEcho, c)
+		r.log.Warn("reply was another call's: all connections are closed, and the next call closes the SKU", "sku", q.sku, "cause", err)
 		if t = r.traces.add(q.sku); t != nil {
 			t.suspect(c, lostEcho)
 		}
@@ -110,7 +110,7 @@ func named(answer []any, items []Item) error {
 // learn takes in what the reply said of the ledger.
 func (r *Redis) learn(q errand, seq int64, t *trace, c claim, s signed) {
 	switch {
-	case s.epoch == 0 && t != nil && t.miss():
+	case s.epoch == 0 && t != nil && t.miss(seq):
 		r.alarm(q.sku, lostKey, c)
 	case s.epoch == 0:
 		return
@@ -120,10 +120,7 @@ func (r *Redis) learn(q errand, seq int64, t *trace, c claim, s signed) {
 	if t == nil || s.epoch == 0 {
 		return
 	}
-	if q.aside {
-		seq = 0
-	}
-	t.learn(seq, s.epoch, s.ver)
+	t.learn(seq, s.epoch, s.ver, !q.aside)
 	if s.froze != "" {
 		r.alarm(q.sku, s.froze, c)
 	}
@@ -146,7 +143,7 @@ func (r *Redis) gone(sku string) (Hint, bool) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return Hint{Epoch: t.epoch, Ver: t.ver, State: Lost}, t.gone
+	return Hint{Epoch: t.epoch, Ver: t.ver, State: Lost}, t.gone > 0
 }
 
 // identify names the process that a connection has reached. Where Redis does not tell (INFO may be denied, or mean

@@ -25,7 +25,7 @@ type trace struct {
 	answered   int64     // the highest call of this instance that was answered in that epoch
 	at         time.Time // when it last was
 	lost       string    // why the ledger must be closed; "" once its epoch is a later one
-	gone       bool      // it was not there when it was last looked for
+	gone       int64     // the call that did not find it; 0 = it is there
 }
 
 // claimFor is how long an instance claims that its mark must be there. The scripts forget marks only much later.
@@ -50,8 +50,8 @@ func (t *trace) claim() claim {
 	return c
 }
 
-// learn takes in what the reply to the call seq said; replies overtake each other.
-func (t *trace) learn(seq, epoch, ver int64) {
+// learn takes in what the reply to the call seq said, which has left its mark or not; replies overtake each other.
+func (t *trace) learn(seq, epoch, ver int64, marked bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if epoch < t.epoch {
@@ -60,14 +60,20 @@ func (t *trace) learn(seq, epoch, ver int64) {
 	if epoch > t.epoch {
 		t.epoch, t.ver, t.answered, t.lost = epoch, 0, 0, ""
 	}
-	t.ver, t.answered, t.at, t.gone = max(t.ver, ver), max(t.answered, seq), time.Now(), false
+	t.ver = max(t.ver, ver)
+	if marked {
+		t.answered, t.at = max(t.answered, seq), time.Now()
+	}
+	if seq > t.gone {
+		t.gone = 0
+	}
 }
 
-// miss notes that the ledger is not there. It reports whether that is new, and false where there never was one.
-func (t *trace) miss() (new bool) {
+// miss notes that the call seq did not find the ledger, and reports whether that is new.
+func (t *trace) miss(seq int64) (new bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	new, t.gone = !t.gone, true
+	new, t.gone = t.gone == 0, max(t.gone, seq)
 	return new
 }
 
