@@ -90,14 +90,18 @@ func TestEveryWayOfCallingNoticesALostMark(t *testing.T) {
 }
 
 func TestVersionOrEpochThatWentBackFreezesTheSKU(t *testing.T) {
-	for _, field := range []string{"ver", "epoch"} {
+	for _, fields := range [][]string{{"ver"}, {"epoch"}, {"epoch", "ver"}} {
 		server, r := onRedis(t)
 		s := stockOf1001(t, r)
 		check(t, server.Client.Del(t.Context(), "sluice:{1001}:q").Err()) // or the stream would refuse what went back
-		check(t, server.Client.HIncrBy(t.Context(), hashOf1001, field, -1).Err())
+		for _, field := range fields {
+			check(t, server.Client.HIncrBy(t.Context(), hashOf1001, field, -3).Err())
+		}
 		want(t, "reserve", take(t, r, "new", "zoe"), NotOnSale)
 		frozen(t, r, lostVersion)
 		want(t, "units", stockOf1001(t, r).Held, s.Held)
+		must[Stock](t)(r.SetState(t.Context(), "1001", On))
+		want(t, "opened by hand", take(t, r, "new", "zoe"), Held)
 	}
 }
 
@@ -233,24 +237,28 @@ func TestInstanceNamesThatCouldNotBeReadAreRefused(t *testing.T) {
 	}
 }
 
-// snapshot is the five keys of a SKU as they were.
+// snapshot is the keys of a SKU as they were; of a key that was not there it holds "".
 type snapshot map[string]string
 
 func snapshotOf(t testing.TB, server *redistest.Server, sku string) snapshot {
 	t.Helper()
 	s := snapshot{}
 	for _, key := range keys(sku) {
-		if dump, err := server.Client.Dump(context.Background(), key).Result(); err == nil {
-			s[key] = dump
-		}
+		s[key] = server.Client.Dump(context.Background(), key).Val()
 	}
 	return s
 }
 
-// restore puts the keys back, and takes those away that were not there.
+// restore puts the keys back, at once.
 func (s snapshot) restore(t testing.TB, server *redistest.Server) {
 	t.Helper()
+	pipe := server.Client.TxPipeline()
 	for key, dump := range s {
-		check(t, server.Client.RestoreReplace(context.Background(), key, 0, dump).Err())
+		pipe.Unlink(context.Background(), key)
+		if dump != "" {
+			pipe.Restore(context.Background(), key, 0, dump)
+		}
 	}
+	_, err := pipe.Exec(context.Background())
+	check(t, err)
 }

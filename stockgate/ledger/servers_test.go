@@ -99,6 +99,9 @@ func TestInstanceThatIsSilentAfterARestartFreezesTheSKUInTheEnd(t *testing.T) {
 		want(t, "state after "+ago.String(), h.State, map[bool]State{true: Doubted, false: Frozen}[ago < 30*time.Second])
 	}
 	frozen(t, a, lostSilent)
+	must[Stock](t)(connect(t, server, texts()).SetState(t.Context(), "1001", On))
+	code, _ := takes(t, a, "a3")
+	want(t, "opened by hand, nobody waits for it any more", code, Held)
 }
 
 func TestNobodyWaitsForInstancesThatWereGoneBefore(t *testing.T) {

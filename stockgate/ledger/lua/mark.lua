@@ -45,9 +45,10 @@ local function seen(stock, mark)
 	if (stamp(mark)) < tonumber(ANSWERED) then return 'mark' end
 end
 
--- freeze closes the stock for a reason, as a version of its own.
+-- freeze closes the stock for a reason, as a version of its own, in an epoch later than any that the caller has seen.
 local function freeze(stock, why)
-	stock.epoch, stock.state, stock.why, stock.froze = stock.epoch + 1, 'frozen', why, why
+	stock.epoch = math.max(stock.epoch, tonumber(EPOCH)) + 1
+	stock.state, stock.why, stock.froze = 'frozen', why, why
 	note(stock, 'why', why)
 	local c = change()
 	push(c.fields, 'why', why)
