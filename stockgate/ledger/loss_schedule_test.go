@@ -42,6 +42,7 @@ func newLosses(t *testing.T, server *redistest.Server, texts map[string]string) 
 		o.Identify = func(context.Context, *redis.Conn) (string, error) { return l.run, nil }
 		r := must[*Redis](t)(newRedis(o, texts))
 		t.Cleanup(func() { r.Close() })
+		r.visiting = true // nobody calls but the schedule
 		l.stores = append(l.stores, r)
 	}
 	return l
@@ -220,7 +221,7 @@ func (l *losses) reconcile(i int) error {
 func TestNobodyBuysWhatIsGoneAndNothingClosesWithoutALoss(t *testing.T) {
 	server := redistest.Start(t)
 	l := newLosses(t, server, texts())
-	for seed := range uint64(500) {
+	for seed := range uint64(300) {
 		if err := l.play(seed); err != nil {
 			t.Fatalf("schedule %d: %v", seed, err)
 		}
@@ -258,13 +259,13 @@ func TestLossesFindEveryMutantOfTheMarks(t *testing.T) {
 	for name, m := range lossMutants() {
 		t.Run(name, func(t *testing.T) {
 			l := newLosses(t, server, m.apply(t))
-			for seed := range uint64(500) {
+			for seed := range uint64(300) {
 				if err := l.play(seed); err != nil {
 					t.Logf("found by schedule %d: %v", seed+1, err)
 					return
 				}
 			}
-			t.Error("500 schedules do not notice")
+			t.Error("300 schedules do not notice")
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -37,6 +38,13 @@ type Redis struct {
 	lost     map[string]*atomic.Uint64 // by reason; the map is never changed
 	log      *slog.Logger
 	nameless atomic.Bool // Redis does not tell its run id, and the log says so
+
+	server   atomic.Pointer[string] // what link.Options.Identify said last
+	away     context.Context        // ends when Close begins
+	depart   context.CancelFunc
+	visits   sync.WaitGroup
+	mu       sync.Mutex // guards the beginning of visits
+	visiting bool
 }
 
 // RedisOptions say which Redis, and how much of its changes it remembers.
@@ -93,6 +101,7 @@ func newRedis(o RedisOptions, texts map[string]string) (*Redis, error) {
 		return nil, err
 	}
 	r.link = way
+	r.away, r.depart = context.WithCancel(context.Background())
 	return r, nil
 }
 

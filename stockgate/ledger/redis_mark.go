@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -36,6 +35,7 @@ func (r *Redis) ask(ctx context.Context, q errand) (answer []any, err error) {
 	c := t.claim()
 	var s signed
 	err = r.link.Ask(ctx, func(ctx context.Context, client *redis.Client, server string) error {
+		r.meet(server)
 		reply, err := r.eval(ctx, client, q.script, q.sku, append(q.args, r.marking(q, seq, c, server)...))
 		if err != nil {
 			return err
@@ -163,21 +163,4 @@ func (r *Redis) identify(ctx context.Context, c *redis.Conn) (string, error) {
 		r.log.Warn("redis does not tell its run id: a restart that lost writes is noticed by the instances' marks alone, each for itself")
 	}
 	return "", nil
-}
-
-// leaveWithin bounds how long Close takes the marks away.
-const leaveWithin = 2 * time.Second
-
-// leave takes the marks of this instance away, where it left any.
-func (r *Redis) leave() {
-	if r.instance == "" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
-	defer cancel()
-	for _, sku := range r.traces.each() {
-		if _, err := r.run(ctx, "leave", sku, r.events); err != nil && fault(err) != nil {
-			return // Redis is away: the marks grow old
-		}
-	}
 }

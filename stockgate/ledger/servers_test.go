@@ -33,6 +33,26 @@ func TestAfterARestartNobodyBuysUntilEachInstanceHasLooked(t *testing.T) {
 	want(t, "why", s.Why, "")
 }
 
+// Redis is asked about one SKU alone at the other instance; the rest it visits by itself.
+func TestInstanceThatIsAskedAboutNothingIsNotWaitedForLong(t *testing.T) {
+	server, a := durable(t)
+	b := connect(t, server, texts())
+	takes(t, a, "a")
+	takes(t, b, "b")
+	must[Stock](t)(b.SetTotal(t.Context(), "another", 1, 0))
+	restart(t, server)
+	_, h := takes(t, a, "a2")
+	want(t, "state", h.State, Doubted)
+	until(t, "the other asks about another SKU", func() bool {
+		_, _, err := b.Look(t.Context(), "another")
+		return err == nil
+	})
+	until(t, "it goes on", func() bool {
+		code, _ := takes(t, a, "a2")
+		return code == Held
+	})
+}
+
 // sweepSoon sweeps as soon as Redis can be reached.
 func sweepSoon(t *testing.T, r *Redis) (holds []Record, err error) {
 	until(t, "a sweep", func() bool {
@@ -91,12 +111,12 @@ func TestInstanceThatIsSilentAfterARestartFreezesTheSKUInTheEnd(t *testing.T) {
 	takes(t, b, "b")
 	restart(t, server)
 	takes(t, a, "a2")
-	for _, ago := range []time.Duration{20 * time.Second, 40 * time.Second} {
+	for _, ago := range []time.Duration{50 * time.Second, 70 * time.Second} {
 		run := must[string](t)(runOf(server))
 		since := run + "|" + strconv.FormatInt(time.Now().Add(-ago).UnixMilli(), 10)
 		check(t, server.Client.HSet(t.Context(), hashOf1001, "doubt", since).Err())
 		_, h := takes(t, a, "a2")
-		want(t, "state after "+ago.String(), h.State, map[bool]State{true: Doubted, false: Frozen}[ago < 30*time.Second])
+		want(t, "state after "+ago.String(), h.State, map[bool]State{true: Doubted, false: Frozen}[ago < 60*time.Second])
 	}
 	frozen(t, a, lostSilent)
 	must[Stock](t)(connect(t, server, texts()).SetState(t.Context(), "1001", On))

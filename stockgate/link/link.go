@@ -64,8 +64,8 @@ func (l *Link) Do(ctx context.Context, ask func(context.Context, *redis.Client) 
 }
 
 // Ask is Do, and tells ask which server it speaks to: what Options.Identify said of it. Whichever connection the
-// question takes, it reaches that server and no other. When another server is found in its place, nothing was sent,
-// and the question is put once more, to that one.
+// question takes, it reaches that server and no other. When another server is found in its place, or somebody else found
+// that meanwhile, nothing was sent, and the question is put once more, to that one.
 func (l *Link) Ask(ctx context.Context, ask func(context.Context, *redis.Client, string) error, lost func(error) error) error {
 	report, err := l.breaker.Allow()
 	if err != nil {
@@ -78,10 +78,10 @@ func (l *Link) Ask(ctx context.Context, ask func(context.Context, *redis.Client,
 	defer cancel()
 	s := l.session.Load()
 	err = s.ask(ctx, ask, l.identify != nil)
-	if errors.Is(err, errAnotherServer) {
+	if errors.Is(err, errAnotherServer) || errors.Is(err, redis.ErrClosed) && s != l.session.Load() {
 		l.replace(s)
 		s = l.session.Load()
-		err = s.ask(ctx, ask, true)
+		err = s.ask(ctx, ask, l.identify != nil)
 	}
 	if errors.Is(err, ErrMixedUp) {
 		l.replace(s)

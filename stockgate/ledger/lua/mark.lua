@@ -14,7 +14,7 @@
 -- The last arguments of every call. No instance: a visitor, who leaves no mark, sees nothing missing, decides no doubt.
 local WHO, SEQ, ANSWERED, EPOCH, VER, RUN, LOST = unpack(ARGV, #ARGV - 6)
 
-local FRESH, PATIENCE, LONG = 60000, 30000, 3600000 -- ms
+local FRESH, PATIENCE, LONG = 60000, 60000, 3600000 -- ms
 local CROWD = 32 -- fields of S; about ten are no marks
 
 local met -- the stock that was read or made
