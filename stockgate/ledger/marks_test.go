@@ -106,7 +106,9 @@ func TestVersionOrEpochThatWentBackFreezesTheSKU(t *testing.T) {
 }
 
 func TestCallsMayOvertakeEachOther(t *testing.T) {
-	_, r := onRedis(t)
+	server, _ := onRedis(t)
+	r := must[*Redis](t)(NewRedis(optionsFor(server, 20))) // connections for all who call at once
+	t.Cleanup(func() { r.Close() })
 	must[Stock](t)(r.SetTotal(t.Context(), "1001", 10_000, 0))
 	var callers sync.WaitGroup
 	for g := range 16 {

@@ -49,7 +49,7 @@ func (r *Redis) Finish(ctx context.Context, sku string, now, keep int64, op Op, 
 // arguments are those of a script: first those, then how many items, and these column by column. Where users and
 // quantities do not count only the serials go.
 func arguments(items []Item, whole bool, first ...any) []any {
-	args := make([]any, 0, len(first)+1+3*len(items))
+	args := make([]any, 0, len(first)+1+3*len(items)+markSize)
 	args = append(args, first...)
 	args = append(args, len(items))
 	for i := range items {

@@ -59,6 +59,9 @@ func (r *Redis) ask(ctx context.Context, q errand) (answer []any, err error) {
 	return s.answer, nil
 }
 
+// markSize is how many arguments marking adds.
+const markSize = 7
+
 // marking are the last arguments of a script.
 func (r *Redis) marking(q errand, seq int64, c claim, server string) []any {
 	who := r.instance

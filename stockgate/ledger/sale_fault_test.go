@@ -38,7 +38,7 @@ func openSale(t *testing.T, server *redistest.Server, units int64, buyers int) *
 	t.Helper()
 	s := &rush{log: &written{}, forwarded: map[string]int{}, answers: map[Code]int{}, states: map[State]int{}}
 	for range 2 {
-		o := optionsFor(server, 4)
+		o := optionsFor(server, 8)
 		o.Log = logTo(s.log)
 		r := must[*Redis](t)(NewRedis(o))
 		t.Cleanup(func() { r.Close() })
