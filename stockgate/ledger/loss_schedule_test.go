@@ -235,12 +235,12 @@ func TestNobodyBuysWhatIsGoneAndNothingClosesWithoutALoss(t *testing.T) {
 
 func lossMutants() map[string]mutant {
 	return map[string]mutant{
-		"no look at the mark":          {"mark", "if (stamp(mark)) < tonumber(ANSWERED) then", "if false then"},
+		"no look at the mark":          {"mark", "if reached < tonumber(ANSWERED) then", "if false then"},
 		"no look at the version":       {"mark", "stock.epoch < epoch or stock.ver < ver", "false"},
-		"nothing is ever missed":       {"mark", "	local why = seen(stock, mark)\n", "	local why = nil\n"},
+		"nothing is ever missed":       {"mark", "	local why = seen(stock, reached)\n", "	local why = nil\n"},
 		"a mark that is not kept":      {"mark", "	note(stock, 'm:' .. WHO, digits(math.max(", "	note({marks = {}}, 'm:' .. WHO, digits(math.max("},
-		"a mark that falls":            {"mark", "math.max((stamp(mark)), tonumber(SEQ))", "tonumber(SEQ)"},
-		"a mark that runs ahead":       {"mark", "math.max((stamp(mark)), tonumber(SEQ))", "999999999999999"},
+		"a mark that falls":            {"mark", "math.max(reached, tonumber(SEQ))", "tonumber(SEQ)"},
+		"a mark that runs ahead":       {"mark", "math.max(reached, tonumber(SEQ))", "999999999999999"},
 		"a mark of what changed alone": {"mark", "	if #met.marks > 0 then redis.call('HSET', S, unpack(met.marks)) end\n", ""},
 		"no look at the run":           {"mark", "RUN ~= '' and stock.run ~= RUN and stock.state ~= 'frozen' then", "false then"},
 		"the first decides for all":    {"mark", "	if silent(not run) == 0 then", "	if silent(not run) >= 0 then"},

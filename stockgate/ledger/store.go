@@ -1,7 +1,8 @@
 // Package ledger takes units of stock before an order is forwarded, and knows of each what became of it.
 //
 // It promises that units held and sold never exceed the total, that a serial is reserved at most once whatever is
-// sent twice, and that a unit whose order may exist is never given to somebody else. A loser writes nothing.
+// sent twice, and that a unit whose order may exist is never given to somebody else. A loser writes nothing but the mark
+// of its instance, by which a ledger that lost what it had said is noticed, and closed until it is reconciled.
 //
 // It refuses to decide what is unknown: a hold without an outcome stays held until somebody who knows confirms or
 // releases it.

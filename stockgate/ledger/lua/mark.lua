@@ -35,14 +35,14 @@ local function note(stock, field, value)
 	push(stock.marks, field, value)
 end
 
--- seen tells how the stock is less than what the caller has seen of it, or nil.
-local function seen(stock, mark)
+-- seen tells how the stock is less than what the caller has seen of it, or nil. reached is its mark's highest call.
+local function seen(stock, reached)
 	local epoch, ver = tonumber(EPOCH), tonumber(VER)
 	if LOST ~= '' and epoch == 0 then return LOST end
 	if stock.epoch > epoch then return nil end
 	if LOST ~= '' then return LOST end
 	if stock.epoch < epoch or stock.ver < ver then return 'version' end
-	if (stamp(mark)) < tonumber(ANSWERED) then return 'mark' end
+	if reached < tonumber(ANSWERED) then return 'mark' end
 end
 
 -- freeze closes the stock for a reason, as a version of its own, in an epoch later than any that the caller has seen.
@@ -104,9 +104,9 @@ local function meet(stock, mark)
 		if RUN ~= '' and stock.run ~= '' and stock.run ~= RUN and stock.state == 'on' then stock.state = 'doubted' end
 		return
 	end
-	local now = clock()
-	local why = seen(stock, mark)
-	note(stock, 'm:' .. WHO, digits(math.max((stamp(mark)), tonumber(SEQ))) .. '|' .. digits(now) .. '|' .. RUN)
+	local now, reached = clock(), (stamp(mark))
+	local why = seen(stock, reached)
+	note(stock, 'm:' .. WHO, digits(math.max(reached, tonumber(SEQ))) .. '|' .. digits(now) .. '|' .. RUN)
 	if why then
 		freeze(stock, why)
 	elseif RUN ~= '' and stock.run == '' then

@@ -1,4 +1,4 @@
--- reserve takes units for n orders, one after another. A loser writes nothing.
+-- reserve takes units for n orders, one after another. A loser writes nothing but its mark.
 -- ARGV: events, now, deadline, epoch (0 = any), n, n serials, n users, n quantities
 -- Reply: false without a ledger, else the hint and n codes, of which a new hold's is its serial.
 
