@@ -153,9 +153,8 @@ func (r *Redis) gone(sku string) (Hint, bool) {
 // nothing in a service that hides its servers), marks and versions alone must tell that something was lost.
 func (r *Redis) identify(ctx context.Context, c *redis.Conn) (string, error) {
 	text, err := c.Info(ctx, "server").Result()
-	var refused redis.Error
-	if err != nil && !errors.As(err, &refused) {
-		return "", err
+	if err != nil && !redis.HasErrorPrefix(err, "NOPERM") && !redis.HasErrorPrefix(err, "ERR unknown command") {
+		return "", err // it may tell the next time
 	}
 	for line := range strings.Lines(text) {
 		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "run_id:"); ok && id != "" {
