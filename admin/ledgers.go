@@ -13,11 +13,12 @@ type Ledger struct {
 	Total int64  `json:"total"` // for sale in all
 	Held  int64  `json:"held"`  // reserved and undecided
 	Sold  int64  `json:"sold"`
-	Free  int64  `json:"free"`  // total − held − sold; below 0 when more was adopted than there is
-	Limit int64  `json:"limit"` // units a person; 0 = no limit
-	State string `json:"state"` // "on" "paused" "ended" "frozen"
-	Epoch int64  `json:"epoch"` // rises when its history may have been lost
-	Ver   int64  `json:"ver"`   // rises with each change, and never falls within an epoch
+	Free  int64  `json:"free"`          // total − held − sold; below 0 when more was adopted than there is
+	Limit int64  `json:"limit"`         // units a person; 0 = no limit
+	State string `json:"state"`         // "on" "waiting" "over" "paused" "ended" "doubted" "frozen"
+	Why   string `json:"why,omitempty"` // of "frozen": what told that something was lost, or "operator"
+	Epoch int64  `json:"epoch"`         // rises when its history may have been lost
+	Ver   int64  `json:"ver"`           // rises with each change, and never falls within an epoch
 }
 
 // LogValue is the ledger as the log tells it.

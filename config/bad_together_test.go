@@ -117,8 +117,7 @@ addresses = ["a:1", "b:1"]
 wait_replicas = 1`,
 		`:2: stock.redis.topology: not available yet (this version serves "auto" or "single")
 :3: stock.redis.master_name: not available yet (this version serves "")
-:4: stock.redis.addresses: not available yet (this version serves one address)
-:5: stock.redis.wait_replicas: not available yet (this version serves 0)`},
+:4: stock.redis.addresses: not available yet (this version serves one address)`},
 	{`[stock.layout]
 driver = "x"`,
 		`:2: stock.layout.driver: not available yet (this version serves "")`},

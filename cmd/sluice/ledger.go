@@ -1,6 +1,9 @@
 package main
 
 import (
+	"log/slog"
+	"os"
+	"strings"
 	"time"
 
 	"sluice/config"
@@ -24,12 +27,24 @@ func hasGate(c *config.Config, gate string) bool {
 }
 
 // openLedger connects to the configured Redis, for our own keys.
-func openLedger(c *config.Config) (*ledger.Redis, error) {
-	r, err := ledger.NewRedis(ledger.RedisOptions{Options: linkOptions(c), Events: c.Stock.Reserve.Events, Acknowledged: c.Stock.Reserve.EventsAcknowledged})
+func openLedger(c *config.Config, visitor bool, log *slog.Logger) (*ledger.Redis, error) {
+	name, _ := os.Hostname() // a part of a name that is unique anyway
+	r, err := ledger.NewRedis(ledger.RedisOptions{
+		Options: linkOptions(c), Events: c.Stock.Reserve.Events, Acknowledged: c.Stock.Reserve.EventsAcknowledged,
+		Replicas: c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: visible(name), Log: log,
+	})
 	if err != nil {
 		return nil, c.Errorf("stock.redis", "%v", err)
 	}
 	return r, nil
+}
+
+// visible is what of a host's name can begin the name of an instance.
+func visible(name string) string {
+	if len(name) > 64 || !ledger.ValidSerial([]byte(name)) || strings.Contains(name, "|") {
+		return ""
+	}
+	return name
 }
 
 // ledgersOf is store as the API wants it. desk may be nil, and return nil as long as there is none.

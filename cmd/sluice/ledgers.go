@@ -31,7 +31,7 @@ func (l ledgers) Look(ctx context.Context, sku string) (admin.Stock, error) {
 
 func inNumbers(sku string, s ledger.Stock) admin.Stock {
 	return admin.Stock{SKU: sku, Left: s.Free, OnSale: s.At(time.Now().UnixMilli()) == ledger.On, Ledger: &admin.Ledger{
-		Total: s.Total, Held: s.Held, Sold: s.Sold, Free: s.Free, Limit: s.Limit, State: string(s.At(time.Now().UnixMilli())), Epoch: s.Epoch, Ver: s.Ver,
+		Total: s.Total, Held: s.Held, Sold: s.Sold, Free: s.Free, Limit: s.Limit, State: string(s.At(time.Now().UnixMilli())), Epoch: s.Epoch, Ver: s.Ver, Why: s.Why,
 	}}
 }
 

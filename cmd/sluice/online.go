@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,7 +66,7 @@ func (o *online) try(ctx context.Context, c *config.Config, skus []string) error
 
 // tryLedgers wants a Redis that never throws a ledger away, and a ledger for each SKU.
 func (o *online) tryLedgers(ctx context.Context, c *config.Config, skus []string) error {
-	r, err := openLedger(c)
+	r, err := openLedger(c, true, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

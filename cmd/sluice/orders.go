@@ -55,7 +55,7 @@ func openOrders(c *config.Config, memory *ledger.Memory, now func() int64, log *
 		o.store = memory
 	} else {
 		var err error
-		if o.redis, err = openLedger(c); err != nil {
+		if o.redis, err = openLedger(c, false, log); err != nil {
 			return nil, err
 		}
 		o.store = o.redis
@@ -268,7 +268,7 @@ func offSale(s ledger.State) proxy.Reason {
 		return proxy.NotStarted
 	case ledger.Ended, ledger.Over:
 		return proxy.Ended
-	case ledger.Frozen:
+	case ledger.Frozen, ledger.Doubted, ledger.Lost:
 		return proxy.StockError
 	}
 	return proxy.Paused
@@ -323,5 +323,8 @@ func (o *orders) Describe(ch chan<- *prometheus.Desc) {}
 func (o *orders) Collect(ch chan<- prometheus.Metric) {
 	if d := o.desk.Load(); d != nil {
 		d.Collect(ch)
+	}
+	if o.redis != nil {
+		o.redis.Collect(ch)
 	}
 }

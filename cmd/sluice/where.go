@@ -67,7 +67,7 @@ func within(c *config.Config) (to client, done func(), err error) {
 		api.Store = store{r, r}
 	}
 	if reserves(c) {
-		r, err := openLedger(c)
+		r, err := openLedger(c, true, slog.Default())
 		if err != nil {
 			done()
 			return to, nil, err

@@ -30,6 +30,10 @@ var ErrOtherDelta = errors.New("this id was used to add another number")
 // KeepLimit is the limit that leaves the limit as it is.
 const KeepLimit int64 = -1
 
+// ErrLost is the cause when a SKU had a ledger and has none now. Nobody may make it anew who only means to make what
+// is not there yet, as from a configuration: the orders of before would be sold a second time.
+var ErrLost = errors.New("its ledger is gone: make one anew by hand, with what the shop has left")
+
 // checkSKU refuses a SKU that could not name keys of its own in one slot.
 func checkSKU(sku string) error {
 	switch {

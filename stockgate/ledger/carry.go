@@ -115,10 +115,11 @@ func (d *Desk) reclaim(l *line, b *round) {
 	}
 }
 
-// compare looks whether the ledger has forgotten what it said before b was sent. If so, nobody may buy until it is
-// reconciled: the SKU is frozen, and what was held just now is given back.
+// compare looks whether the ledger has forgotten what it said before b was sent, by whichever way that was heard. If
+// so, nobody may buy until it is reconciled: the SKU is frozen, and what was held just now is given back. A Redis
+// looks for itself before it takes a unit.
 func (d *Desk) compare(l *line, b *round, sent Hint) {
-	if sent.Ver == 0 || !b.view.absent && !b.view.before(sent) {
+	if sent.Ver == 0 || b.view.State == Lost || !b.view.absent && !b.view.before(sent) {
 		return
 	}
 	d.lost.Add(1)

@@ -124,8 +124,10 @@ func TestFreezingRaisesTheEpochAndSettlingGoesOn(t *testing.T) {
 		epoch := stockOf1001(t, s).Epoch
 		stock := must[Stock](t)(s.SetState(t.Context(), "1001", Frozen))
 		want(t, "epoch", stock.Epoch, epoch+1)
+		want(t, "why", stock.Why, "operator")
 		want(t, "reserve", take(t, s, "b", "ann"), NotOnSale)
 		want(t, "confirm", do(t, s, Confirm, "a"), Changed)
+		want(t, "opened, why", must[Stock](t)(s.SetState(t.Context(), "1001", On)).Why, "")
 	})
 }
 

@@ -148,5 +148,5 @@ func TestPageForConsumersNamesEveryFieldAndOp(t *testing.T) {
 			t.Errorf("%s is not named", name)
 		}
 	}
-	want(t, "names", len(found), 10+9-2) // total and state are both
+	want(t, "names", len(found), 11+9-2) // total and state are both
 }

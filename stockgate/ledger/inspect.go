@@ -50,7 +50,7 @@ func (r *Redis) inspect(ctx context.Context, sku string, p part, cursor string, 
 	if err := checkSKU(sku); err != nil {
 		return page{}, fmt.Errorf("inspect %q: %w", sku, err)
 	}
-	reply, err := r.run(ctx, "audit", sku, string(p), cursor, most)
+	reply, err := r.ask(ctx, &errand{script: "audit", sku: sku, args: []any{string(p), cursor, most}, aside: true, blind: true})
 	if err != nil {
 		return page{}, fmt.Errorf("inspect %q: %w", sku, err)
 	}

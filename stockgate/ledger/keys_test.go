@@ -49,6 +49,9 @@ func (w *witness) look(p *play) error {
 	if _, err := pipe.Exec(ctx); err != nil {
 		return err
 	}
+	maps.DeleteFunc(numbers.Val(), func(name, value string) bool { // laws of their own hold for marks
+		return value == "" || name == "run" || strings.HasPrefix(name, "m:")
+	})
 	s := sight{numbers.Val(), records.Val(), units.Val(), map[string]float64{}, nil}
 	for _, z := range times.Val() {
 		s.due[z.Member.(string)] = z.Score
@@ -69,6 +72,9 @@ func (s sight) expect(p *play) error {
 	due := map[string]float64{}
 	if m := &p.model; m.exists {
 		numbers = map[string]string{"state": string(m.state)}
+		if m.why != "" {
+			numbers["why"] = m.why
+		}
 		for name, n := range map[string]int64{
 			"total": m.total, "held": m.count("held"), "sold": m.count("sold"),
 			"limit": m.limit, "epoch": m.epoch, "ver": m.ver, "opens": m.opens, "closes": m.closes, "taken": m.taken,
@@ -144,7 +150,10 @@ func (w *witness) replay(entries []any) error {
 				w.take(value)
 			case name == "added":
 				w.stock[name] = strings.TrimSpace(w.stock[name] + " " + value)
-			case name != "at":
+			case name == "at":
+			case value == "":
+				delete(w.stock, name)
+			default:
 				w.stock[name] = value
 			}
 		}

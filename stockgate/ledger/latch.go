@@ -1,5 +1,7 @@
 package ledger
 
+import "time"
+
 // view is what the newest reply said of a SKU. It is never changed once it is published.
 type view struct {
 	Hint
@@ -22,6 +24,9 @@ func (v *view) closes(now, units int64) (code Code, ok bool) {
 	return SoldOut, v.Free < units
 }
 
+// blank reports that nobody can say who has won: there is no ledger, or none that may be believed now.
+func (v *view) blank() bool { return v.absent || v.State == Lost || v.State == Doubted }
+
 // before reports whether h is older than other.
 func (h Hint) before(other Hint) bool {
 	return h.Epoch < other.Epoch || h.Epoch == other.Epoch && h.Ver < other.Ver
@@ -29,7 +34,18 @@ func (h Hint) before(other Hint) bool {
 
 // outlives reports whether v is to be kept although next came later: calls overtake each other.
 func (v *view) outlives(next *view) bool {
-	return v != nil && !v.absent && !next.absent && next.before(v.Hint)
+	return v != nil && !v.absent && !next.absent && next.State != Lost && next.before(v.Hint)
+}
+
+// doubtFor is how long a doubt is believed, in ns: it ends by itself, soon.
+const doubtFor = int64(50 * time.Millisecond)
+
+// old reports whether somebody is to look at now whether v still holds.
+func (d *Desk) old(now int64, v *view) bool {
+	if v.State == Doubted {
+		return now-v.at > min(d.memory, doubtFor)
+	}
+	return now-v.at > d.memory
 }
 
 // Closed answers from memory alone, at once, and writes nothing: what cannot be had at now (ns of Options.Now)
@@ -78,9 +94,9 @@ const (
 func (d *Desk) way(now int64, l *line, v *view, o *Order, k *known) way {
 	age, probing := now-v.at, l.probing.Load()
 	switch {
-	case age > d.memory && !probing:
+	case d.old(now, v) && !probing:
 		return probes
-	case v.absent, len(o.Key)+len(o.User) == 0:
+	case v.blank(), len(o.Key)+len(o.User) == 0:
 		return answered
 	case k != nil:
 		return looks
@@ -104,7 +120,7 @@ func (l *line) latched(now int64, v *view, code Code, o *Order, k *known) Outcom
 		return Outcome{Code: code}
 	case k != nil:
 		return k.replay(o)
-	case len(o.Key) > 0 && !l.roster.Load().vouches(v):
+	case len(o.Key) > 0 && !v.blank() && !l.roster.Load().vouches(v):
 		return Outcome{Code: Overloaded}
 	}
 	return v.refusal(now, code)

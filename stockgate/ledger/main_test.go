@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ func optionsFor(s *redistest.Server, connections int) RedisOptions {
 			BreakerPause:   50 * time.Millisecond,
 		},
 		Events: 10_000,
+		Log:    slog.New(slog.DiscardHandler),
 	}
 }
 

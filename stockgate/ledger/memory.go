@@ -149,8 +149,10 @@ func (m *Memory) SetState(ctx context.Context, sku string, state State) (Stock, 
 		return Stock{}, fmt.Errorf("set state of %q: %w", sku, ErrUnknownSKU)
 	}
 	changed := state != b.State || state == Frozen
+	b.Why = ""
 	if state == Frozen {
 		b.Epoch++
+		b.Why = "operator"
 	}
 	b.State = state
 	b.commit(changed)

@@ -10,11 +10,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 )
 
-// scraped is what Prometheus would read of d.
-func scraped(t *testing.T, d *Desk) string {
+// scraped is what Prometheus would read of c.
+func scraped(t *testing.T, c prometheus.Collector) string {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	if err := registry.Register(d); err != nil {
+	if err := registry.Register(c); err != nil {
 		t.Fatal(err)
 	}
 	answer := httptest.NewRecorder()

@@ -18,6 +18,7 @@ type model struct {
 	closes       int64
 	taken        int64 // the version
 	added        []addition
+	why          string
 	orders       []modelled
 }
 
@@ -67,7 +68,7 @@ func (m *model) hint() Hint {
 }
 
 func (m *model) stock() Stock {
-	return Stock{Hint: m.hint(), Total: m.total, Held: m.count("held"), Sold: m.count("sold"), Limit: m.limit}
+	return Stock{Hint: m.hint(), Total: m.total, Held: m.count("held"), Sold: m.count("sold"), Limit: m.limit, Why: m.why}
 }
 
 func (m *model) reserve(epoch, now, deadline int64, items []Item) (codes []Code) {
@@ -245,8 +246,10 @@ func (m *model) setState(state State) bool {
 	if !m.exists {
 		return false
 	}
+	m.why = ""
 	if state == Frozen {
 		m.epoch++
+		m.why = "operator"
 	}
 	if state == Frozen || state != m.state {
 		m.ver++

@@ -2,9 +2,13 @@ package ledger
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,6 +22,12 @@ import (
 //
 // A key that is gone while others still count on it, or that holds what the ledger did not write, is an error and
 // never 0.
+//
+// Lost state is noticed. Each call leaves this instance's mark in the ledger and says what this instance has seen of
+// it; the script that finds less freezes the SKU before it takes a unit. When Redis turns out to be another process,
+// a SKU sells nothing until each instance has found what it has seen, and then goes on by itself. A reply that is not
+// this call's closes its SKU too. What nobody alive has seen cannot be missed: an instance whose first calls for a SKU
+// were all lost with Redis counts for nobody until its next call, within a second if a desk is behind it.
 type Redis struct {
 	link    *link.Link
 	scripts scripts
@@ -26,6 +36,20 @@ type Redis struct {
 
 	replicas    int
 	replicaWait time.Duration
+
+	instance string // "" = a visitor
+	calls    atomic.Int64
+	traces   traces
+	lost     map[string]*atomic.Uint64 // by reason; the map is never changed
+	log      *slog.Logger
+	nameless atomic.Bool // Redis does not tell its run id, and the log says so
+
+	server   atomic.Pointer[string] // what link.Options.Identify said last
+	away     context.Context        // ends when Close begins
+	depart   context.CancelFunc
+	visits   sync.WaitGroup
+	mu       sync.Mutex // guards the beginning of visits
+	visiting bool
 }
 
 // RedisOptions say which Redis, and how much of its changes it remembers.
@@ -42,6 +66,12 @@ type RedisOptions struct {
 	// unsure, so that the desk gives them back: while replicas are away nothing is sold.
 	Replicas    int
 	ReplicaWait time.Duration
+
+	// Visitor is for tools that come and go: they leave no mark, so that no SKU waits for them after a restart of
+	// Redis, and they notice nothing.
+	Visitor  bool
+	Instance string       // begins the name of this instance's marks: at most 64 visible ASCII bytes without "|"
+	Log      *slog.Logger // what was lost; default slog.Default()
 }
 
 // NewRedis returns a Redis. It does not wait for it: whether it is there shows at the first call, and whether it is
@@ -58,9 +88,28 @@ func newRedis(o RedisOptions, texts map[string]string) (*Redis, error) {
 	if err := o.replicated(); err != nil {
 		return nil, err
 	}
-	r := &Redis{events: o.Events, scripts: compile(texts), replicas: o.Replicas, replicaWait: o.ReplicaWait}
+	if len(o.Instance) > 64 || o.Instance != "" && !ValidSerial([]byte(o.Instance)) || strings.Contains(o.Instance, "|") {
+		return nil, errors.New("instance: it must have at most 64 visible ASCII bytes without a bar")
+	}
+	r := &Redis{
+		events: o.Events, scripts: compile(texts), replicas: o.Replicas, replicaWait: o.ReplicaWait,
+		log: o.Log, traces: traces{all: make(map[string]*trace)},
+	}
 	if o.Acknowledged {
 		r.events, r.most = maxNumber, o.Events
+	}
+	r.lost = make(map[string]*atomic.Uint64)
+	for _, why := range reasons() {
+		r.lost[why] = new(atomic.Uint64)
+	}
+	if !o.Visitor { // a name that no process had before: what a process of that name has seen is forgotten with it
+		r.instance = strings.TrimPrefix(o.Instance+"-"+rand.Text(), "-")
+	}
+	if r.log == nil {
+		r.log = slog.Default()
+	}
+	if o.Identify == nil {
+		o.Identify = r.identify
 	}
 	first := o.OnConnect
 	o.OnConnect = func(ctx context.Context, c *redis.Conn) error {
@@ -76,11 +125,16 @@ func newRedis(o RedisOptions, texts map[string]string) (*Redis, error) {
 		return nil, err
 	}
 	r.link = way
+	r.away, r.depart = context.WithCancel(context.Background())
 	return r, nil
 }
 
-// Close closes all connections. Later calls fail.
-func (r *Redis) Close() error { return r.link.Close() }
+// Close takes this instance's marks away, as far as that can be done within 2 s, and closes all connections: nobody
+// waits for this instance when Redis is restarted. Settle what is owed before. Later calls fail.
+func (r *Redis) Close() error {
+	r.leave()
+	return r.link.Close()
+}
 
 // Check refuses a Redis that may throw a ledger away: its maxmemory-policy must be noeviction. Where INFO does not
 // tell the policy it refuses too.

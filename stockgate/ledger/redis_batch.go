@@ -12,13 +12,21 @@ func (r *Redis) Reserve(ctx context.Context, sku string, epoch, now, deadline in
 	if err != nil {
 		return Hint{}, fmt.Errorf("reserve %q: %w", sku, err)
 	}
-	reply, few, err := r.runReplicated(ctx, "reserve", sku, arguments(items, true, r.events, now, deadline, epoch)...)
+	args := arguments(items, true, r.events, now, deadline, epoch)
+	q := errand{script: "reserve", sku: sku, args: args, items: items}
+	reply, err := r.ask(ctx, &q)
 	if err != nil {
 		return Hint{}, fmt.Errorf("reserve %q: %w", sku, err)
 	}
+	if lost, ok := r.gone(sku); ok && reply == nil {
+		for i := range items {
+			codes[i] = NotOnSale
+		}
+		return lost, nil
+	}
 	hint, err := answers(reply, codes[:len(items)], UnknownSKU)
-	if err == nil && few != nil && holds(codes[:len(items)]) {
-		err = few
+	if err == nil && q.few != nil && holds(codes[:len(items)]) {
+		err = q.few
 	}
 	if err != nil {
 		return hint, fmt.Errorf("reserve %q: %w", sku, err)
@@ -45,7 +53,7 @@ func (r *Redis) Finish(ctx context.Context, sku string, now, keep int64, op Op, 
 // arguments are those of a script: first those, then how many items, and these column by column. Where users and
 // quantities do not count only the serials go.
 func arguments(items []Item, whole bool, first ...any) []any {
-	args := make([]any, 0, len(first)+1+3*len(items))
+	args := make([]any, 0, len(first)+1+3*len(items)+markSize)
 	args = append(args, first...)
 	args = append(args, len(items))
 	for i := range items {

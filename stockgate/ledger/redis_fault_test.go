@@ -104,7 +104,8 @@ func TestFaultNamesTheKey(t *testing.T) {
 func TestLostNumbersAreNotSeededAgain(t *testing.T) {
 	server, r := onRedis(t)
 	check(t, server.Client.Del(t.Context(), "sluice:{1001}:s").Err())
-	want(t, "reserve", take(t, r, "new", "zoe"), UnknownSKU)
+	want(t, "reserve", take(t, r, "new", "zoe"), NotOnSale)
+	want(t, "reserve by who never saw it", take(t, connect(t, server, texts()), "new", "zoe"), UnknownSKU)
 	if _, err := r.SetTotal(t.Context(), "1001", 5, 2); err == nil {
 		t.Fatal("a ledger was made over reservations that nobody counts")
 	}

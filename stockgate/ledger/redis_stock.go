@@ -13,7 +13,7 @@ func (r *Redis) Sweep(ctx context.Context, sku string, now, lease int64, limit i
 	if err := errors.Join(checkSweep(sku, limit), checkTimes(now, lease)); err != nil {
 		return nil, fmt.Errorf("sweep %q: %w", sku, err)
 	}
-	reply, err := r.run(ctx, "sweep", sku, now, lease, limit, forgotten)
+	reply, err := r.run(ctx, "sweep", sku, r.events, now, lease, limit, forgotten)
 	if err != nil {
 		return nil, fmt.Errorf("sweep %q: %w", sku, err)
 	}
@@ -55,9 +55,13 @@ func (r *Redis) Look(ctx context.Context, sku string) (s Stock, ok bool, err err
 	if err := checkSKU(sku); err != nil {
 		return Stock{}, false, fmt.Errorf("look at %q: %w", sku, err)
 	}
-	reply, err := r.run(ctx, "look", sku)
-	if err == nil && reply != nil {
+	reply, err := r.ask(ctx, &errand{script: "look", sku: sku, aside: true})
+	switch _, lost := r.gone(sku); {
+	case err != nil:
+	case reply != nil:
 		s, _, err = stockOf(reply)
+	case lost:
+		err = ErrLost
 	}
 	if err != nil {
 		return Stock{}, false, fmt.Errorf("look at %q: %w", sku, err)

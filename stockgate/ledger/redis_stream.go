@@ -24,7 +24,7 @@ func (r *Redis) Acknowledge(ctx context.Context, sku, position string) (left int
 	if !ok || err1 != nil || err2 != nil {
 		return 0, fmt.Errorf("acknowledge changes of %q: %.40q is not a position", sku, position)
 	}
-	reply, err := r.run(ctx, "acknowledge", sku, epoch, ver)
+	reply, err := r.ask(ctx, &errand{script: "acknowledge", sku: sku, args: []any{epoch, ver}, aside: true, blind: true})
 	if err != nil {
 		return 0, fmt.Errorf("acknowledge changes of %q: %w", sku, err)
 	}

@@ -30,24 +30,10 @@ func (o *RedisOptions) replicated() error {
 	return nil
 }
 
-// runReplicated is run, and tells in few why too few replicas have what it did.
-func (r *Redis) runReplicated(ctx context.Context, name, sku string, args ...any) (reply []any, few, err error) {
-	if r.replicas == 0 {
-		reply, err = r.run(ctx, name, sku, args...)
-		return reply, nil, err
-	}
-	err = r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
-		reply, few, err = r.evalReplicated(ctx, c, name, sku, args)
-		return err
-	}, fault)
-	return reply, few, err
-}
-
 // evalReplicated calls a script with a WAIT behind it, on its connection and in its round trip: whether the batch has
 // a winner is not known before. Where it has none Redis has nothing to wait for, unless replicas are away; then losers
 // wait as well. A Redis before 7.2 waits for all that was written until then, by anybody; a later one for what this
-// connection wrote, so that a hold which an earlier sending made is covered only if the script writes something each
-// time. As ever, only NOSCRIPT lets it send again.
+// connection wrote: the mark, at least, which every call leaves. As ever, only NOSCRIPT lets it send again.
 func (r *Redis) evalReplicated(ctx context.Context, c *redis.Client, name, sku string, args []any) (reply []any, few, err error) {
 	s := r.scripts[name]
 	reply, few, err = r.evalAndWait(ctx, c, evaluation(ctx, "evalsha", s.sha, sku, args))
@@ -63,7 +49,7 @@ func (r *Redis) evalAndWait(ctx context.Context, c *redis.Client, script once) (
 	_ = pipe.Process(ctx, script) // the errors are the commands' own
 	wait := pipe.Do(ctx, "wait", r.replicas, r.replicaWait.Milliseconds())
 	_, _ = pipe.Exec(ctx)
-	if reply, err = script.list(); err != nil {
+	if reply, err = script.Slice(); err != nil {
 		return nil, nil, err
 	}
 	switch n, err := wait.Int(); {

@@ -91,11 +91,11 @@ func TestHoldOfALostReplyIsWaitedForToo(t *testing.T) {
 	_, replica, r := replicating(t)
 	must[Stock](t)(r.SetTotal(t.Context(), "1001", 5, 0))
 	r.replicaWait = 100 * time.Millisecond
-	plain := *r // has no patience for replicas
-	plain.replicas = 0
 	replica.Pause()
 	defer replica.Resume()
-	want(t, "the sending whose reply is lost", take(t, &plain, "a", "ann"), Held)
+	r.replicas = 0
+	want(t, "the sending whose reply is lost", take(t, r, "a", "ann"), Held)
+	r.replicas = 1
 	codes := make([]Code, 1)
 	_, err := r.Reserve(t.Context(), "1001", 0, 1, 1_000, []Item{{"a", "ann", 1}}, codes)
 	if !errors.Is(err, errFewReplicas) {

@@ -10,7 +10,7 @@ import (
 // done follow there.
 const (
 	hintSize  = 7
-	stockSize = hintSize + 5
+	stockSize = hintSize + 6
 )
 
 // hintOf reads free, epoch, ver, state, opens, closes, taken.
@@ -51,6 +51,11 @@ func stockOf(reply []any) (s Stock, found int64, err error) {
 		}
 		*to = n
 	}
+	why, ok := reply[stockSize-1].(string)
+	if !ok {
+		return Stock{}, refused, fmt.Errorf("the stock %v cannot be read", reply)
+	}
+	s.Why = why
 	return s, found, nil
 }
 

@@ -66,7 +66,7 @@ func (d *Desk) turnOf(o *Order, of []*known) *known {
 // enlist sees to it that the winners are known while l is closed. mu is held.
 func (d *Desk) enlist(now int64, l *line) {
 	v := l.view.Load()
-	if code, closed := v.closes(now, 1); !closed || code == UnknownSKU {
+	if _, closed := v.closes(now, 1); !closed || v.blank() {
 		d.dismiss(l)
 		return
 	}
@@ -80,8 +80,8 @@ func (d *Desk) enlist(now int64, l *line) {
 
 // unread reports whether it is time to read who has won what v closes.
 func (l *line) unread(now int64, v *view) bool {
-	code, closed := v.closes(now, 1)
-	return closed && code != UnknownSKU && !l.roster.Load().covers(v) && now+longestRest >= l.rests.Load()
+	_, closed := v.closes(now, 1)
+	return closed && !v.blank() && !l.roster.Load().covers(v) && now+longestRest >= l.rests.Load()
 }
 
 // dismiss drops the roster of l. mu is held.

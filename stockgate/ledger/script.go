@@ -5,23 +5,25 @@ import (
 	"crypto/sha1"
 	"embed"
 	"encoding/hex"
-	"errors"
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// The scripts, and the text that each of them begins with.
+// The scripts, and the texts that each of them begins with.
 //
 //go:embed lua/*.lua
 var lua embed.FS
 
-const beginning = "stock"
+const (
+	beginning = "stock"
+	marking   = "mark"
+)
 
 // texts reads the scripts by name.
 func texts() map[string]string {
 	all := make(map[string]string)
-	for _, name := range []string{beginning, "reserve", "finish", "sweep", "set_total", "set_state", "look", "add", "set_hours", "acknowledge", "audit"} {
+	for _, name := range []string{beginning, marking, "reserve", "finish", "sweep", "set_total", "set_state", "look", "visit", "leave", "add", "set_hours", "acknowledge", "audit"} {
 		text, err := lua.ReadFile("lua/" + name + ".lua")
 		if err != nil {
 			panic("BUG: " + err.Error())
@@ -36,14 +38,14 @@ type script struct{ text, sha string }
 
 type scripts map[string]script
 
-// compile puts the beginning before each text.
+// compile puts the beginnings before each text, which becomes a function, so that every reply is signed.
 func compile(texts map[string]string) scripts {
 	all := make(scripts)
 	for name, text := range texts {
-		if name == beginning {
+		if name == beginning || name == marking {
 			continue
 		}
-		text = texts[beginning] + "\n" + text
+		text = texts[beginning] + "\n" + texts[marking] + "\nlocal function script()\n" + text + "\nend\nreturn sign(script())\n"
 		sum := sha1.Sum([]byte(text))
 		all[name] = script{text, hex.EncodeToString(sum[:])}
 	}
@@ -67,17 +69,14 @@ type once struct{ *redis.Cmd }
 
 func (once) NoRetry() bool { return true }
 
-// run calls a script on one SKU's keys. A nil reply is nil and no error. Only NOSCRIPT lets it send again: then
-// Redis has run nothing, and takes the whole text, so that no flush can come between loading and calling.
-func (r *Redis) run(ctx context.Context, name, sku string, args ...any) (reply []any, err error) {
+// eval calls a script on one SKU's keys. Only NOSCRIPT lets it send again: then Redis has run nothing, and takes the
+// whole text, so that no flush can come between loading and calling.
+func (r *Redis) eval(ctx context.Context, c *redis.Client, name, sku string, args []any) ([]any, error) {
 	s := r.scripts[name]
-	err = r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
-		reply, err = eval(ctx, c, "evalsha", s.sha, sku, args)
-		if redis.HasErrorPrefix(err, "NOSCRIPT") {
-			reply, err = eval(ctx, c, "eval", s.text, sku, args)
-		}
-		return err
-	}, fault)
+	reply, err := eval(ctx, c, "evalsha", s.sha, sku, args)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		reply, err = eval(ctx, c, "eval", s.text, sku, args)
+	}
 	return reply, err
 }
 
@@ -85,7 +84,7 @@ func (r *Redis) run(ctx context.Context, name, sku string, args ...any) (reply [
 func eval(ctx context.Context, c *redis.Client, command, script, sku string, args []any) ([]any, error) {
 	cmd := evaluation(ctx, command, script, sku, args)
 	_ = c.Process(ctx, cmd) // the error is the command's own
-	return cmd.list()
+	return cmd.Slice()
 }
 
 // evaluation is the command that runs a script on one SKU's keys.
@@ -97,13 +96,4 @@ func evaluation(ctx context.Context, command, script, sku string, args []any) on
 		all = append(all, key)
 	}
 	return once{redis.NewCmd(ctx, append(all, args...)...)}
-}
-
-// list is the reply; nil for nil.
-func (cmd once) list() ([]any, error) {
-	reply, err := cmd.Slice()
-	if errors.Is(err, redis.Nil) {
-		return nil, nil
-	}
-	return reply, err
 }

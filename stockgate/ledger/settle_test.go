@@ -32,9 +32,11 @@ func (w *written) count(what string) int {
 
 func logged(o *DeskOptions) *written {
 	w := &written{}
-	o.Log = slog.New(slog.NewTextHandler(w, nil))
+	o.Log = logTo(w)
 	return w
 }
+
+func logTo(w *written) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
 // holding returns a desk with n holds, of the keys 0 to n−1.
 func holding(t *testing.T, o DeskOptions, n int) (*Desk, *shelf) {

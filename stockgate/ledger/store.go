@@ -1,7 +1,8 @@
 // Package ledger takes units of stock before an order is forwarded, and knows of each what became of it.
 //
 // It promises that units held and sold never exceed the total, that a serial is reserved at most once whatever is
-// sent twice, and that a unit whose order may exist is never given to somebody else. A loser writes nothing.
+// sent twice, and that a unit whose order may exist is never given to somebody else. A loser writes nothing but the mark
+// of its instance, by which a ledger that lost what it had said is noticed, and closed until it is reconciled.
 //
 // It refuses to decide what is unknown: a hold without an outcome stays held until somebody who knows confirms or
 // releases it.
@@ -55,6 +56,10 @@ const (
 	Paused State = "paused"
 	Ended  State = "ended"
 	Frozen State = "frozen" // its history may have been lost: nothing is sold until it is reconciled
+
+	// What a SKU can be without having been put into it. Nothing is sold, as when it is frozen.
+	Doubted State = "doubted" // Redis is another process: on again when each instance has found what it has seen
+	Lost    State = "lost"    // the ledger that this instance has seen is gone, until an operator makes another
 )
 
 // Op is what is done to a reservation after it was made.
@@ -95,7 +100,8 @@ type Stock struct {
 	Total int64
 	Held  int64
 	Sold  int64
-	Limit int64 // units a person; 0 = no limit
+	Limit int64  // units a person; 0 = no limit
+	Why   string // why it is frozen: operator, mark, version, silent, echo; "" when it is not
 }
 
 // Store is where ledgers are kept: a Redis or a Memory, under one contract. Times are Unix milliseconds; no store has

@@ -3,7 +3,8 @@
 // It promises that no command is ever sent twice, that a call ends within ConnectTimeout + Timeout, and that a
 // Redis in trouble is left alone: after BreakerErrors the breaker opens, and every call fails at once, without a
 // packet, until BreakerPause is over; then one call tries. A Redis that hangs need not open it: one call at a time
-// that waits for Timeout is not many errors a second, and does not harm either.
+// that waits for Timeout is not many errors a second, and does not harm either. Where Identify tells servers from
+// each other, whoever asks knows which one it asks, even while Redis fails over.
 //
 // It refuses to know any command. What is asked, and what an error means, is its caller's.
 package link
@@ -29,10 +30,12 @@ type Link struct {
 	longest time.Duration // a call that must connect first
 	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
 
-	client atomic.Pointer[redis.Client]
-	stale  atomic.Bool // the next call needs a new client
-	mu     sync.Mutex  // guards the change of client, and closed
-	closed bool
+	identify func(context.Context, *redis.Conn) (string, error)
+
+	session atomic.Pointer[session]
+	stale   atomic.Bool // the next call needs a new session
+	mu      sync.Mutex  // guards the change of session, and closed
+	closed  bool
 }
 
 // New returns a Link. It does not wait for Redis: whether it is there shows at the first call. The caller must
@@ -41,7 +44,7 @@ func New(o Options) (*Link, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	l := &Link{options: o.client(), longest: o.ConnectTimeout + o.Timeout}
+	l := &Link{options: o.client(), longest: o.ConnectTimeout + o.Timeout, identify: o.Identify}
 	l.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Interval:      time.Second,
 		BucketPeriod:  100 * time.Millisecond,
@@ -50,41 +53,41 @@ func New(o Options) (*Link, error) {
 		IsExcluded:    func(err error) bool { return errors.Is(err, context.Canceled) },
 		OnStateChange: func(_ string, _, to gobreaker.State) { l.stale.Store(to == gobreaker.StateHalfOpen) },
 	})
-	l.client.Store(l.connect())
+	l.session.Store(l.connect())
 	return l, nil
-}
-
-func (l *Link) connect() *redis.Client {
-	o := l.options
-	return redis.NewClient(&o)
 }
 
 // Do lets ask make one round trip, when the breaker lets it, and returns its error. Those errors for which
 // lost returns nil do not count against Redis.
 func (l *Link) Do(ctx context.Context, ask func(context.Context, *redis.Client) error, lost func(error) error) error {
+	return l.Ask(ctx, func(ctx context.Context, c *redis.Client, _ string) error { return ask(ctx, c) }, lost)
+}
+
+// Ask is Do, and tells ask which server it speaks to: what Options.Identify said of it. Whichever connection the
+// question takes, it reaches that server and no other. When another server is found in its place, or somebody else found
+// that meanwhile, nothing was sent, and the question is put once more, to that one.
+func (l *Link) Ask(ctx context.Context, ask func(context.Context, *redis.Client, string) error, lost func(error) error) error {
 	report, err := l.breaker.Allow()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrLeftAlone, err)
 	}
 	if l.stale.CompareAndSwap(true, false) {
-		l.reconnect()
+		l.replace(l.session.Load())
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.longest)
 	defer cancel()
-	err = ask(ctx, l.client.Load())
+	s := l.session.Load()
+	err = s.ask(ctx, ask, l.identify != nil)
+	if errors.Is(err, errAnotherServer) || errors.Is(err, redis.ErrClosed) && s != l.session.Load() {
+		l.replace(s)
+		s = l.session.Load()
+		err = s.ask(ctx, ask, l.identify != nil)
+	}
+	if errors.Is(err, ErrMixedUp) {
+		l.replace(s)
+	}
 	report(lost(err))
 	return err
-}
-
-// reconnect replaces the client. The breaker's single try after a pause needs that: once as many dials have
-// failed as the pool is large, go-redis dials only once a second and answers with the last error meanwhile.
-func (l *Link) reconnect() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return
-	}
-	_ = l.client.Swap(l.connect()).Close()
 }
 
 // Close closes all connections. Later calls fail.
@@ -95,5 +98,5 @@ func (l *Link) Close() error {
 		return nil
 	}
 	l.closed = true
-	return l.client.Load().Close()
+	return l.session.Load().client.Close()
 }

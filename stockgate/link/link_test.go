@@ -3,6 +3,8 @@ package link
 import (
 	"context"
 	"errors"
+	"strconv"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -96,7 +98,7 @@ func TestTryAfterAPauseReallyConnects(t *testing.T) {
 	server.Kill()
 	eventually(t, "open", func() bool { return errors.Is(ping(t, l), ErrLeftAlone) })
 	for range 20 {
-		_ = l.client.Load().Ping(t.Context()).Err()
+		_ = l.session.Load().client.Ping(t.Context()).Err()
 	}
 	server.Restart()
 	eventually(t, "half open", func() bool { return l.breaker.State() == gobreaker.StateHalfOpen })
@@ -139,5 +141,75 @@ func TestCommandWithoutAnswerIsSentOnce(t *testing.T) {
 	eventually(t, "the command runs", func() bool { return server.Calls("incr") == 1 })
 	if n := server.Client.Get(t.Context(), "n").Val(); n != "1" {
 		t.Fatalf("it ran %s times", n)
+	}
+}
+
+// named opens a link to s whose server has the name that name says.
+func named(t *testing.T, s *redistest.Server, name func() string) *Link {
+	t.Helper()
+	l, err := New(Options{
+		Addresses: []string{s.Addr}, PoolSize: 2, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
+		BreakerErrors: 1_000, BreakerPause: time.Second,
+		Identify: func(context.Context, *redis.Conn) (string, error) { return name(), nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func TestQuestionKnowsTheServerThatItReaches(t *testing.T) {
+	server := redistest.Start(t)
+	var name atomic.Pointer[string]
+	old, later := "old", "later"
+	name.Store(&old)
+	l := named(t, server, func() string { return *name.Load() })
+	sent := 0
+	asked := func() (on string) {
+		err := l.Ask(t.Context(), func(ctx context.Context, c *redis.Client, server string) error {
+			on = server
+			_, err := c.Incr(ctx, "n").Result()
+			if err == nil {
+				sent++
+			}
+			return err
+		}, always)
+		if err != nil {
+			return err.Error()
+		}
+		return on
+	}
+	if on := asked(); on != old {
+		t.Fatalf("on %q", on)
+	}
+	name.Store(&later)
+	if on := asked(); on != old { // its connection is still the old one's
+		t.Fatalf("on %q", on)
+	}
+	if err := server.Client.Do(t.Context(), "client", "kill", "type", "normal", "skipme", "yes").Err(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the other server", func() bool { return asked() == later })
+	if n := server.Client.Get(t.Context(), "n").Val(); n != strconv.Itoa(sent) {
+		t.Fatalf("%s questions arrived of %d", n, sent)
+	}
+}
+
+func TestMixedUpReplyClosesAllConnections(t *testing.T) {
+	server := redistest.Start(t)
+	l := named(t, server, func() string { return "the same" })
+	before := l.session.Load()
+	if err := ping(t, l); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Do(t.Context(), func(context.Context, *redis.Client) error { return ErrMixedUp }, always); !errors.Is(err, ErrMixedUp) {
+		t.Fatal(err)
+	}
+	if err := before.client.Ping(t.Context()).Err(); !errors.Is(err, redis.ErrClosed) {
+		t.Fatalf("the old connections: %v", err)
+	}
+	if err := ping(t, l); err != nil {
+		t.Fatal(err)
 	}
 }

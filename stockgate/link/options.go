@@ -27,6 +27,10 @@ type Options struct {
 
 	// OnConnect, if there is one, speaks first on every new connection; its error closes that.
 	OnConnect func(context.Context, *redis.Conn) error
+
+	// Identify, if there is one, names the server that a new connection has reached, before OnConnect; its error
+	// closes the connection. A restarted server must have another name.
+	Identify func(context.Context, *redis.Conn) (string, error)
 }
 
 func (o Options) check() error {

@@ -1,8 +1,8 @@
--- reserve takes units for n orders, one after another. A loser writes nothing.
+-- reserve takes units for n orders, one after another. A loser writes nothing but its mark.
 -- ARGV: events, now, deadline, epoch (0 = any), n, n serials, n users, n quantities
--- Reply: false without a ledger, else the hint and n codes.
+-- Reply: false without a ledger, else the hint and n codes, of which a new hold's is its serial.
 
-local HELD, REPLAY_HELD, REPLAY_SOLD = 1, 2, 3
+local REPLAY_HELD, REPLAY_SOLD = 2, 3
 local SOLD_OUT, NOT_ON_SALE, USER_LIMIT, OTHER_ORDER, RELEASED, STALE_EPOCH = 0, -1, -2, -3, -4, -5
 
 local deadline, epoch, n = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -47,7 +47,7 @@ local function reserve(i)
 	c.units[user] = units + quantity
 	push(c.due, deadline, serial)
 	put(c, serial, encode('H', wanted, deadline, user))
-	return HELD
+	return serial
 end
 
 local codes = {}

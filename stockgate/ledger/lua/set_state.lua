@@ -1,4 +1,5 @@
--- set_state opens, pauses, ends or freezes. Freezing raises the epoch each time it is asked for.
+-- set_state opens, pauses, ends or freezes. Freezing raises the epoch each time it is asked for. Who opens vouches for
+-- what the ledger holds, and for the server that holds it.
 -- ARGV: events, state
 -- Reply: false without a ledger, else all numbers.
 
@@ -8,10 +9,21 @@ if not stock then
 	return false
 end
 if state == 'frozen' then
-	stock.epoch = stock.epoch + 1
+	freeze(stock, 'operator')
+	stock.froze = nil
+	return whole(stock, 1)
 end
-if state == 'frozen' or state ~= stock.state then
+if state == 'on' and (stock.run ~= RUN or stock.state == 'doubted') then
+	trust(stock)
+end
+if state ~= stock.state then
 	stock.state = state
-	commit(stock, 'state', change())
+	local c = change()
+	if stock.why ~= '' then
+		stock.why = ''
+		note(stock, 'why', '')
+		push(c.fields, 'why', '')
+	end
+	commit(stock, 'state', c)
 end
 return whole(stock, 1)

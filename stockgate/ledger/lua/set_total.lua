@@ -15,8 +15,7 @@ if not stock then
 	-- stream still knows.
 	local epoch, last = tonumber(redis.call('TIME')[1]), redis.call('XREVRANGE', Q, '+', '-', 'COUNT', 1)[1]
 	if last then epoch = math.max(epoch, tonumber(string.match(last[1], '^%d+')) + 1) end
-	stock = {total = total, held = 0, sold = 0, state = 'on', limit = limit, epoch = epoch, ver = 0,
-		opens = 0, closes = 0, taken = 1}
+	stock = make(total, limit, epoch)
 	commit(stock, 'total', change())
 	return whole(stock, 1)
 end

@@ -5,8 +5,8 @@
 -- exact in a double, and never printed by Lua itself, which would round them to 14.
 
 -- The keys, all of them sluice:{sku}:... in one slot; none of them ever expires:
---   S  hash    total held sold state epoch limit ver opens closes taken (the version by which units were last taken), and
---              added, which add.lua explains
+--   S  hash    total held sold state epoch limit ver opens closes taken (the version by which units were last taken),
+--              and added, which add.lua explains; why run doubt and a mark m:<instance> for each, see mark.lua
 --   R  hash    serial -> record
 --   U  hash    user -> units held + sold, "" for all whom nobody knows; a user without units has no field
 --   X  zset    serial by Unix ms: a hold when the resolver looks at it, a tombstone when it may be forgotten
@@ -35,28 +35,6 @@ local function digits(n)
 	return string.format('%d', n)
 end
 
--- load reads the numbers; nil when there is no ledger. Numbers without the records that they count are a fault.
-local function load()
-	local v = redis.call('HMGET', S, 'total', 'held', 'sold', 'state', 'epoch', 'limit', 'ver', 'opens', 'closes', 'taken')
-	if not v[1] and redis.call('EXISTS', S) == 0 then
-		return nil
-	end
-	local stock = {
-		total = number(S, 'total', v[1]), held = number(S, 'held', v[2]), sold = number(S, 'sold', v[3]),
-		state = v[4], epoch = number(S, 'epoch', v[5]), limit = number(S, 'limit', v[6]), ver = number(S, 'ver', v[7]),
-		opens = number(S, 'opens', v[8]), closes = number(S, 'closes', v[9]), taken = number(S, 'taken', v[10]),
-	}
-	if v[4] ~= 'on' and v[4] ~= 'paused' and v[4] ~= 'ended' and v[4] ~= 'frozen' then
-		fault(S, 'state is none of on, paused, ended, frozen')
-	end
-	local due = redis.call('ZCARD', X)
-	if stock.held > 0 and due == 0 or stock.held + stock.sold > 0 and redis.call('EXISTS', R, U) < 2 then
-		fault(S, 'it counts reservations whose keys are gone')
-	end
-	stock.was_free, stock.was_state = stock.total - stock.held - stock.sold, stock.state
-	return stock
-end
-
 -- hint is how every reply begins: HINT values.
 local HINT = 7
 local function hint(stock)
@@ -66,7 +44,7 @@ end
 -- whole is a reply with all numbers.
 local function whole(stock, done)
 	local reply = hint(stock)
-	for _, n in ipairs({stock.total, stock.held, stock.sold, stock.limit, done}) do
+	for _, n in ipairs({stock.total, stock.held, stock.sold, stock.limit, done, stock.why}) do
 		reply[#reply + 1] = n
 	end
 	return reply
@@ -115,8 +93,8 @@ end
 -- classic PUBLISH, unlike a sharded one, reaches the subscribers of every node.
 local SCARCE = 256
 local function tell(stock, op)
-	local free = stock.total - stock.held - stock.sold
-	if op ~= 'hours' and stock.state == stock.was_state and stock.was_free and (free <= stock.was_free or stock.was_free >= SCARCE) then
+	local free, state = stock.total - stock.held - stock.sold, stock.state == 'doubted' and 'on' or stock.state
+	if op ~= 'hours' and state == stock.was_state and stock.was_free and (free <= stock.was_free or stock.was_free >= SCARCE) then
 		return
 	end
 	local words = hint(stock)
@@ -134,6 +112,7 @@ local function commit(stock, op, c)
 	local total, held, sold, limit = digits(stock.total), digits(stock.held), digits(stock.sold), digits(stock.limit)
 	local epoch, ver = digits(stock.epoch), digits(stock.ver)
 	local opens, closes = digits(stock.opens), digits(stock.closes)
+	local state = stock.state == 'doubted' and 'on' or stock.state
 	local users, gone = {}, {}
 	for user, n in pairs(c.units) do
 		if n == 0 then
@@ -143,9 +122,10 @@ local function commit(stock, op, c)
 		end
 	end
 	redis.call('XADD', Q, 'MAXLEN', '~', ARGV[1], epoch .. '-' .. ver, 'op', op, 'total', total, 'held', held,
-		'sold', sold, 'state', stock.state, 'limit', limit, 'opens', opens, 'closes', closes, unpack(c.fields))
-	redis.call('HSET', S, 'total', total, 'held', held, 'sold', sold, 'state', stock.state, 'epoch', epoch,
-		'limit', limit, 'ver', ver, 'opens', opens, 'closes', closes, 'taken', digits(stock.taken))
+		'sold', sold, 'state', state, 'limit', limit, 'opens', opens, 'closes', closes, unpack(c.fields))
+	redis.call('HSET', S, 'total', total, 'held', held, 'sold', sold, 'state', state, 'epoch', epoch,
+		'limit', limit, 'ver', ver, 'opens', opens, 'closes', closes, 'taken', digits(stock.taken), unpack(stock.marks))
+	stock.marks = {}
 	if #c.records > 0 then redis.call('HSET', R, unpack(c.records)) end
 	if #c.due > 0 then redis.call('ZADD', X, unpack(c.due)) end
 	if #c.undue > 0 then redis.call('ZREM', X, unpack(c.undue)) end

@@ -1,12 +1,14 @@
 -- sweep leases overdue holds and forgets tombstones whose time has come. It releases nothing, so that neither the
 -- numbers nor the version change.
--- ARGV: now, lease, the most holds, so many more are looked at
+-- ARGV: events, now, lease, the most holds, so many more are looked at
 -- Reply: serial, record, ... of the holds.
 
-local now, lease, most, more = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-if not load() then
+local now, lease, most, more = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local stock = load()
+if not stock then
 	return {}
 end
+forget(stock)
 local serials = redis.call('ZRANGEBYSCORE', X, '-inf', now, 'LIMIT', 0, most + more)
 if #serials == 0 then
 	return {}

@@ -1,0 +1,56 @@
+package ledger
+
+import (
+	"testing"
+	"time"
+)
+
+// say changes what the shelf says of the SKU.
+func (s *shelf) say(change func(*Stock)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&s.skus[sku].stock)
+}
+
+func TestDoubtIsLookedIntoSoonAndByOne(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := shelfOf(sku, 10)
+		d := opened(t, deskOptions(), s, nil)
+		wants(t, "before", d.buy("1", ""), Held)
+		s.say(func(st *Stock) { st.State = Doubted })
+		for i := range 100 {
+			if out := d.buy("2", ""); out.Code != NotOnSale || out.State != Doubted {
+				t.Fatalf("%d: %v", i, out)
+			}
+		}
+		if n := s.count("reserve"); n != 2 {
+			t.Errorf("%d calls", n)
+		}
+		s.say(func(st *Stock) { st.State = On })
+		wants(t, "still believed", d.buy("2", ""), NotOnSale)
+		time.Sleep(time.Duration(doubtFor) + 1)
+		wants(t, "looked into", d.buy("2", ""), Held)
+	})
+}
+
+// What is gone is older than what was known, and yet it is the truth.
+func TestLostLedgerClosesTheDeskUntilALaterOneIsThere(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := shelfOf(sku, 10)
+		d := opened(t, deskOptions(), s, nil)
+		wants(t, "before", d.buy("1", ""), Held)
+		d.Note(sku, Hint{Free: 9, Epoch: 1, Ver: 50, State: On}) // by another way, and newer
+		s.say(func(st *Stock) { st.Hint = Hint{Epoch: 1, Ver: 2, State: Lost} })
+		for range 3 {
+			if out := d.buy("2", ""); out.Code != NotOnSale || out.State != Lost {
+				t.Fatal(out)
+			}
+		}
+		if s.count("state") != 0 || d.lost.Load() != 0 {
+			t.Error("the desk froze what is not there")
+		}
+		time.Sleep(time.Second + 1)
+		s.say(func(st *Stock) { st.Hint = Hint{Free: 5, Epoch: 2, Ver: 1, State: On} })
+		wants(t, "a later one", d.buy("2", ""), Held)
+	})
+}

@@ -1,0 +1,4 @@
+-- visit finds what its caller has seen, and does nothing else.
+-- ARGV: events
+
+load()

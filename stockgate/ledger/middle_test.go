@@ -1,0 +1,241 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+)
+
+// What a middle does with the reply to a request.
+const (
+	passOn     = iota
+	swallowFIN // it is executed, and the connection is closed instead of an answer
+	swallowRST // it is executed, and the connection is reset
+	swallow    // it is executed, and nothing comes any more
+	shift      // this and every later request is answered with the reply to the one before
+)
+
+// middle is a man between a store and its Redis.
+type middle struct {
+	addr   string
+	fate   atomic.Pointer[func(request []byte) int] // of the reply to a request
+	doomed atomic.Int64                             // replies that were not passed on
+	conns  sync.WaitGroup
+}
+
+// between starts a middle, which ends with the test.
+func between(t *testing.T, server *redistest.Server) *middle {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	m := &middle{addr: l.Addr().String()}
+	ctx, cancel := context.WithCancel(context.Background())
+	m.conns.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			m.conns.Go(func() { m.carry(ctx, c.(*net.TCPConn), server.Addr) })
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		l.Close()
+		m.conns.Wait()
+	})
+	return m
+}
+
+// dooms sets what happens to the replies to requests that have text among their arguments; n of them, and then no more.
+func (m *middle) dooms(text string, fate int, n int64) {
+	var left atomic.Int64
+	left.Store(n)
+	f := func(request []byte) int {
+		if bytes.Contains(request, []byte("\r\n"+text+"\r\n")) && left.Add(-1) >= 0 {
+			return fate
+		}
+		return passOn
+	}
+	m.fate.Store(&f)
+}
+
+// carry passes requests on, and the replies as their fate is.
+func (m *middle) carry(ctx context.Context, client *net.TCPConn, addr string) {
+	defer client.Close()
+	server, err := net.Dial("tcp", addr)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	stop := context.AfterFunc(ctx, func() {
+		client.Close()
+		server.Close()
+	})
+	defer stop()
+	var next atomic.Int64 // fate
+	m.conns.Go(func() {
+		defer server.Close()
+		buf := make([]byte, 1<<20)
+		for {
+			n, err := client.Read(buf)
+			if err != nil {
+				return
+			}
+			if f := m.fate.Load(); f != nil {
+				if fate := (*f)(buf[:n]); fate != passOn {
+					next.Store(int64(fate))
+				}
+			}
+			if _, err := server.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+	})
+	m.answer(client, server, &next)
+}
+
+// answer brings the replies.
+func (m *middle) answer(client *net.TCPConn, server net.Conn, next *atomic.Int64) {
+	buf, last := make([]byte, 1<<20), []byte(nil)
+	for {
+		n, err := server.Read(buf)
+		if err != nil {
+			return
+		}
+		reply := bytes.Clone(buf[:n])
+		switch fate := next.Load(); fate {
+		case swallowFIN, swallowRST:
+			m.doomed.Add(1)
+			if fate == swallowRST {
+				_ = client.SetLinger(0)
+			}
+			return
+		case swallow:
+			m.doomed.Add(1)
+			continue
+		case shift:
+			m.doomed.Add(1)
+			reply, last = last, reply
+		default:
+			last = reply
+		}
+		if _, err := client.Write(reply); err != nil {
+			return
+		}
+	}
+}
+
+// through is a Redis behind m whose calls wait for at most 300 ms.
+func through(t *testing.T, m *middle, server *redistest.Server) *Redis {
+	t.Helper()
+	o := optionsFor(server, 2)
+	o.Addresses, o.Timeout = []string{m.addr}, 300*time.Millisecond
+	o.BreakerErrors = 1_000
+	r := must[*Redis](t)(NewRedis(o))
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func TestStockFallsByOneASerialWhoeverSwallowsTheReply(t *testing.T) {
+	for name, fate := range map[string]int{"fin": swallowFIN, "rst": swallowRST, "stall": swallow} {
+		t.Run(name, func(t *testing.T) {
+			server, direct := onRedis(t)
+			must[Stock](t)(direct.SetTotal(t.Context(), "1001", 50, 0))
+			m := between(t, server)
+			d := opened(t, deskOptions(), through(t, m, server), nil)
+			wants(t, "the first", d.buy("zoe", "first"), Held)
+			for _, key := range []string{"one", "two", "three"} {
+				before, doomed := stockOf1001(t, direct).Free, m.doomed.Load()
+				m.dooms(key, fate, 1)
+				wants(t, "executed, not answered, asked again", d.buy("zoe", key), Held)
+				want(t, "swallowed", m.doomed.Load()-doomed, 1)
+				want(t, "free", stockOf1001(t, direct).Free, before-1)
+				wants(t, "the client asks again", d.buy("zoe", key), ReplayHeld)
+				want(t, "free", stockOf1001(t, direct).Free, before-1)
+			}
+			want(t, "why", stockOf1001(t, direct).Why, "")
+		})
+	}
+}
+
+func TestSettlementIsDoneOnceWhoeverSwallowsTheReply(t *testing.T) {
+	for name, fate := range map[string]int{"fin": swallowFIN, "rst": swallowRST, "stall": swallow} {
+		t.Run(name, func(t *testing.T) {
+			server, direct := onRedis(t)
+			m := between(t, server)
+			d := opened(t, deskOptions(), through(t, m, server), nil)
+			before := stockOf1001(t, direct)
+			m.dooms("confirm", fate, 2)
+			d.Settle(sku, Item{Serial: "a"}, Confirm)
+			until(t, "confirmed, and known so", func() bool { return len(d.room) == 0 })
+			want(t, "swallowed", m.doomed.Load(), 2)
+			want(t, "sold", stockOf1001(t, direct).Sold, before.Sold+1)
+			want(t, "contradictions", d.books[""].trouble.Load(), 0)
+		})
+	}
+}
+
+func TestReplyOfAnotherCallIsNeverBelievedAndClosesTheSKU(t *testing.T) {
+	server, direct := onRedis(t)
+	must[Stock](t)(direct.SetTotal(t.Context(), "1001", 50, 0))
+	m := between(t, server)
+	r := through(t, m, server)
+	want(t, "the first", take(t, r, "first", "zoe"), Held)
+	m.dooms("second", shift, 1)
+	codes := []Code{Unsure}
+	if _, err := r.Reserve(t.Context(), "1001", 0, 1, 1_000, []Item{{"second", "eve", 1}}, codes); err == nil {
+		t.Fatalf("another call's reply was believed: %v", codes)
+	}
+	m.fate.Store(nil)
+	want(t, "its own, which was executed", take(t, r, "second", "eve"), ReplayHeld)
+	frozen(t, r, lostEcho)
+	want(t, "then", take(t, r, "third", "zoe"), NotOnSale)
+	must[Stock](t)(direct.SetState(t.Context(), "1001", On))
+	want(t, "opened by hand", take(t, r, "third", "zoe"), Held)
+}
+
+func TestHoldWithoutItsSerialIsNotBelieved(t *testing.T) {
+	items := []Item{{Serial: "a"}, {Serial: "b"}}
+	hint := []any{int64(3), int64(1), int64(1), "on", int64(0), int64(0), int64(1)}
+	for name, answer := range map[string][]any{
+		"another's":      {"x", "b"},
+		"exchanged":      {"b", "a"},
+		"one of two":     {"a", "x"},
+		"without a name": {"a", int64(Held)},
+	} {
+		if err := named(append(slices.Clone(hint), answer...), items); err == nil {
+			t.Errorf("%s: believed", name)
+		}
+	}
+	good := append(slices.Clone(hint), "a", int64(SoldOut))
+	check(t, named(good, items))
+	check(t, differ("codes", good[hintSize:], []any{int64(Held), int64(SoldOut)}))
+}
+
+func TestSignatureOfAnotherCallIsRefused(t *testing.T) {
+	for name, reply := range map[string][]any{
+		"nothing":         nil,
+		"a hint":          {int64(1), int64(1), int64(1), "on", int64(1)},
+		"another number":  {"8", int64(1), int64(1), "", nil},
+		"no version":      {"7", int64(1), "", "", nil},
+		"no epoch":        {"7", "", int64(1), "", nil},
+		"no reason":       {"7", int64(1), int64(1), nil, nil},
+		"an odd answer":   {"7", int64(1), int64(1), "", int64(1)},
+		"a value too few": {"7", int64(1), int64(1), ""},
+	} {
+		if s, err := sign(reply, 7); err == nil {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	s, err := sign([]any{"7", int64(2), int64(3), "mark", []any{"x"}}, 7)
+	check(t, err)
+	want(t, "answer", len(s.answer), 1)
+}
