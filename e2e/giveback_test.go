@@ -1,0 +1,156 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"sluice/internal/redistest"
+)
+
+// decide asks the control API to do something to an order.
+func (g *running) decide(serial, op string) (status int) {
+	resp, err := g.client.Post("http://"+g.admin+"/api/v1/reservations/"+serial+"/"+op+"?sku=1001", "application/json", nil)
+	if err != nil {
+		return 0
+	}
+	resp.Body.Close()
+	return resp.StatusCode
+}
+
+func TestUnitThatIsGivenBackIsBuyableOnEveryInstance(t *testing.T) {
+	t.Parallel()
+	r, shop := redistest.Start(t), book(t, nil)
+	one := reserves(t, r, 1, shop.setting(), `stock.sold_out_memory = "1h"`) // time opens nothing
+	two := reserves(t, r, 0, shop.setting(), `stock.sold_out_memory = "1h"`)
+	first := &buyer{user: "1", key: "first"}
+	if status, reason := first.buy(one.front); status != 200 {
+		t.Fatal(status, reason)
+	}
+	soon(t, "it is sold", func() bool { return ledgerOf(t, r, "1001").sold == 1 })
+	for i, front := range []string{one.front, two.front} {
+		late := &buyer{user: fmt.Sprint("late ", i)}
+		if status, reason := late.buy(front); status != 409 || reason != "sold_out" {
+			t.Errorf("instance %d: %d %s", i, status, reason)
+		}
+	}
+	// 50 at once, from the API of either instance and from the command line: one unit comes back.
+	var all sync.WaitGroup
+	var done atomic.Int64
+	for i := range 50 {
+		all.Go(func() {
+			if i%10 == 0 {
+				if s := run(t, "", "reservation", "refund", "--config", one.file, "--sku", "1001", "first"); s.code == 0 {
+					done.Add(1)
+				}
+			} else if []*running{one, two}[i%2].decide("first", "refund") == http.StatusOK {
+				done.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if a := ledgerOf(t, r, "1001"); a != (account{1, 0, 0}) || done.Load() != 50 {
+		t.Fatalf("%d of 50 refunds were taken; ledger %+v", done.Load(), a)
+	}
+	next := &buyer{}
+	took := soon(t, "the other instance sells it", func() bool {
+		next.user += "x"
+		status, _ := next.buy(two.front)
+		return status == 200
+	})
+	t.Logf("buyable on the other instance %v after the last refund was answered", took)
+	if status, reason := (&buyer{user: "last"}).buy(one.front); status != 409 {
+		t.Errorf("after that: %d %s", status, reason)
+	}
+	soon(t, "it is sold again", func() bool { return ledgerOf(t, r, "1001") == account{1, 0, 1} })
+}
+
+func TestFlushedLedgerSellsNothingMoreAndSaysWhy(t *testing.T) {
+	t.Parallel()
+	r, shop := redistest.Start(t), book(t, nil)
+	g := reserves(t, r, 100, shop.setting())
+	for u := range 10 {
+		if status, reason := (&buyer{user: fmt.Sprint(u)}).buy(g.front); status != 200 {
+			t.Fatal(status, reason)
+		}
+	}
+	soon(t, "ten are sold", func() bool { return ledgerOf(t, r, "1001").sold == 10 })
+	if err := r.Client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the gate has noticed", func() bool { return strings.Contains(g.log.String(), "ledger lost what it had said") })
+	booked := shop.booked()
+	for u := range 50 {
+		status, reason := (&buyer{user: fmt.Sprint("late ", u)}).buy(g.front)
+		if status != 503 || reason != "stock_error" {
+			t.Fatalf("after FLUSHALL: %d %s", status, reason)
+		}
+	}
+	if n := shop.booked(); n != booked {
+		t.Errorf("%d orders reached the shop after FLUSHALL", n-booked)
+	}
+	wants(t, g.log.String(), `"why":"missing"`, `"sku":"1001"`)
+	if n := g.metric("sluice_ledger_closed_total", `why="missing"`); n != 1 {
+		t.Errorf("%v SKUs closed", n)
+	}
+	if s := run(t, "", "stock", "get", "--admin", "http://"+g.admin, "1001"); s.code == 0 || !strings.Contains(s.complaint, "gone") {
+		t.Errorf("exit code %d: %s", s.code, s.complaint)
+	}
+}
+
+func TestRedisThatMayEvictIsRefusedAtStart(t *testing.T) {
+	t.Parallel()
+	r, shop := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"), open(t, nil)
+	path := file(t, listeners+redisAt(r)+"\n"+shop.setting()+"\n"+reserveRoutes)
+	s := run(t, "", "run", "--config", path)
+	if s.code != 1 {
+		t.Errorf("exit code %d", s.code)
+	}
+	wants(t, s.complaint, "stock.redis.addresses", "allkeys-lru", "noeviction")
+	if text, err := exec.Command(binary, "check", "--online", path).CombinedOutput(); err == nil || !strings.Contains(string(text), "noeviction") {
+		t.Errorf("check --online: %v\n%s", err, text)
+	}
+}
+
+func TestClientLearnsWhatBecameOfItsOrder(t *testing.T) {
+	t.Parallel()
+	hang := make(chan struct{})
+	t.Cleanup(func() { close(hang) })
+	r, shop := redistest.Start(t), book(t, func(n int, _ http.ResponseWriter, r *http.Request) bool {
+		if n == 1 {
+			select {
+			case <-hang:
+			case <-r.Context().Done():
+			}
+		}
+		return n == 1
+	})
+	g := reserves(t, r, 5, shop.setting(), `upstream.response_timeout = "300ms"`)
+	b := &buyer{user: "7", key: "my/own \"key\""}
+	b.key = strings.ReplaceAll(b.key, " ", "_")
+	if status, reason := b.buy(g.front); status != 504 || reason != "upstream_timeout" {
+		t.Fatal(status, reason)
+	}
+	state := func() string {
+		_, text := g.get("/.sluice/orders/my%2Fown_%22key%22?sku=1001")
+		return text
+	}
+	soon(t, "the resolver has asked the shop", func() bool { return strings.Contains(state(), `"state":"confirmed"`) })
+	if status, reason := b.buy(g.front); status != 200 || reason != "confirmed" {
+		t.Errorf("the same order again: %d %s", status, reason)
+	}
+	if _, text := g.get("/.sluice/orders/other?sku=1001"); !strings.Contains(text, `"state":"none"`) {
+		t.Errorf("a serial that nobody knows: %s", text)
+	}
+	shop.audit(t)
+}
+
+// get asks the front.
+func (g *running) get(path string) (status int, text string) {
+	a := g.ask("GET", path)
+	return a.status, a.body
+}
