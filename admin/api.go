@@ -26,16 +26,16 @@ type API struct {
 
 // Handler serves the API.
 func (a *API) Handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/v1/stock", a.kept(a.list, a.listLedgers))
-	mux.HandleFunc("GET /api/v1/stock/{sku}", a.kept(a.read, a.readLedger))
-	mux.HandleFunc("POST /api/v1/stock/{sku}", a.kept(a.change, a.changeLedger))
-	mux.HandleFunc("GET /api/v1/reservations", a.reserved(a.reservations))
-	mux.HandleFunc("GET /api/v1/reservations/{serial}", a.reserved(a.reservation))
+	mux, line := http.NewServeMux(), newTurns()
+	mux.HandleFunc("GET /api/v1/stock", line.handler(a.kept(a.list, a.listLedgers)))
+	mux.HandleFunc("GET /api/v1/stock/{sku}", line.handler(a.kept(a.read, a.readLedger)))
+	mux.HandleFunc("POST /api/v1/stock/{sku}", line.handler(a.kept(a.change, a.changeLedger)))
+	mux.HandleFunc("GET /api/v1/reservations", line.handler(a.reserved(a.reservations)))
+	mux.HandleFunc("GET /api/v1/reservations/{serial}", line.handler(a.reserved(a.reservation)))
 	for _, op := range []string{"confirm", "release", "refund"} {
-		mux.HandleFunc("POST /api/v1/reservations/{serial}/"+op, a.reserved(a.settle(op)))
+		mux.HandleFunc("POST /api/v1/reservations/{serial}/"+op, line.handler(a.reserved(a.settle(op))))
 	}
-	mux.HandleFunc("POST /api/v1/reservations/{serial}/adopt", a.reserved(a.adopt))
+	mux.HandleFunc("POST /api/v1/reservations/{serial}/adopt", line.handler(a.reserved(a.adopt)))
 	mux.HandleFunc("GET /api/v1/loudest", a.loudest)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)

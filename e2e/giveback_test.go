@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"os/exec"
 	"strings"
@@ -12,14 +13,18 @@ import (
 	"sluice/internal/redistest"
 )
 
-// decide asks the control API to do something to an order.
-func (g *running) decide(serial, op string) (status int) {
+// decide asks the control API to do something to an order, and returns what it complained of.
+func (g *running) decide(serial, op string) (complaint string) {
 	resp, err := g.client.Post("http://"+g.admin+"/api/v1/reservations/"+serial+"/"+op+"?sku=1001", "application/json", nil)
 	if err != nil {
-		return 0
+		return err.Error()
 	}
-	resp.Body.Close()
-	return resp.StatusCode
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusOK {
+		return ""
+	}
+	text, _ := io.ReadAll(resp.Body)
+	return resp.Status + " " + string(text)
 }
 
 func TestUnitThatIsGivenBackIsBuyableOnEveryInstance(t *testing.T) {
@@ -46,9 +51,13 @@ func TestUnitThatIsGivenBackIsBuyableOnEveryInstance(t *testing.T) {
 			if i%10 == 0 {
 				if s := run(t, "", "reservation", "refund", "--config", one.file, "--sku", "1001", "first"); s.code == 0 {
 					done.Add(1)
+				} else {
+					t.Errorf("exit code %d: %s", s.code, s.complaint)
 				}
-			} else if []*running{one, two}[i%2].decide("first", "refund") == http.StatusOK {
+			} else if text := []*running{one, two}[i%2].decide("first", "refund"); text == "" {
 				done.Add(1)
+			} else {
+				t.Error(text)
 			}
 		})
 	}

@@ -23,11 +23,12 @@ type Desk struct {
 	fresh  int64  // ns: as old may the latch be for an order with a key
 
 	lines     *lines
-	newcomers pace     // SKUs seen for the first time, invented ones too
-	askers    pace     // looks for the state of an order
-	audits    *auditor // nil where the store cannot be inspected
-	serials   *memory  // of orders
-	users     *memory  // of orders with a derived serial
+	newcomers pace          // SKUs seen for the first time, invented ones too
+	askers    pace          // looks for the state of an order
+	lookers   chan struct{} // one element for each of those under way
+	audits    *auditor      // nil where the store cannot be inspected
+	serials   *memory       // of orders
+	users     *memory       // of orders with a derived serial
 
 	deadline atomic.Int64 // Unix ms: of the holds that are made now
 
@@ -72,6 +73,7 @@ func NewDesk(o DeskOptions, store Store, oracle Oracle) (*Desk, error) {
 		lines:     newLines(o.MaxSKUs),
 		newcomers: pace{every: newSKUEvery, depth: newSKUsAtOnce},
 		askers:    pace{every: lookEvery, depth: looksAtOnce},
+		lookers:   make(chan struct{}, lookers),
 		serials:   newMemory(size, func(k *known) string { return k.serial }),
 		users:     newMemory(size, func(k *known) string { return k.user }),
 		room:      make(chan struct{}, o.MaxSettling),

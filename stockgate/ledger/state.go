@@ -14,11 +14,21 @@ const (
 	lookEvery   = int64(2 * time.Millisecond)
 	looksAtOnce = 500
 	mostLooked  = 64 // SKUs that one look without a SKU is worth
+	lookers     = 4  // at a time: orders need the connections more
 )
 
 // State looks up what is known of a serial; without a SKU, among the SKUs that this desk works for, at most 64 of them.
-// It makes at most 500 looks a second, each of one SKU; beyond them the error is ErrTooMany.
+// It makes at most 500 looks a second, each of one SKU, and a few at a time; who would wait for longer than MaxWait, or
+// comes beyond them, hears ErrTooMany.
 func (d *Desk) State(now int64, sku, serial string) (r Record, of string, ok bool, err error) {
+	wait, cancel := context.WithTimeout(d.ctx, d.o.MaxWait)
+	defer cancel()
+	select {
+	case d.lookers <- struct{}{}:
+		defer func() { <-d.lookers }()
+	case <-wait.Done():
+		return Record{}, "", false, ErrTooMany
+	}
 	skus := []string{sku}
 	if sku == "" {
 		skus = d.known()
