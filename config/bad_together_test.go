@@ -129,12 +129,10 @@ wait_replicas = 1`,
 	{`[stock.layout]
 type = "script"
 script_file = "a.lua"
-users_key = "u:$sku"
-driver = "x"`,
+users_key = "u:$sku"`,
 		`:2: stock.layout.type: not available yet (this version serves "counter", "hash_sold" or "hash_left")
 :3: stock.layout.script_file: not available yet (this version serves "")
-:4: stock.layout.users_key: not available yet (this version serves "")
-:5: stock.layout.driver: not available yet (this version serves "")`},
+:4: stock.layout.users_key: not available yet (this version serves "")`},
 	{`[stock.reserve]
 per_user = 2
 hold = "1m"

@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // Layout is how the shop keeps its stock in Redis.
 type Layout struct {
@@ -18,6 +21,12 @@ type Layout struct {
 	Prefix      string   `toml:"prefix"`
 	ScriptFile  string   `toml:"script_file"`
 	Driver      string   `toml:"driver"`
+
+	OrdersKey string        `toml:"orders_key"` // a template with $sku; "" = none
+	ParentKey string        `toml:"parent_key"` // a template with $sku_1
+	LockKey   string        `toml:"lock_key"`   // a template with $sku
+	MarkKey   string        `toml:"mark_key"`   // a template with $sku and $serial
+	MarkTTL   time.Duration `toml:"mark_ttl"`   // 1 s or more
 }
 
 func defaultLayout() Layout {
@@ -28,6 +37,7 @@ func defaultLayout() Layout {
 		SoldField:  "ordered",
 		LeftField:  "inStock",
 		StatusOpen: []string{"1"},
+		MarkTTL:    24 * time.Hour,
 	}
 }
 
@@ -73,5 +83,8 @@ func (r *report) skuKey(key, template string) {
 	if len(names) == 0 {
 		r.fail(key, "%q has no $sku: all SKUs would share it; write it like \"seckill:stock:$sku\"", template)
 	}
-	r.variables(key, template, "sku")
+	r.variables(key, template, skuNames()...)
 }
+
+// skuNames are what a key may name: the SKU, and its parts between colons.
+func skuNames() []string { return []string{"sku", "sku_1", "sku_2", "sku_3"} }

@@ -30,7 +30,6 @@ func notServed() []waiting {
 		{key: "stock.layout.type", only: []string{"counter", "hash_sold", "hash_left"}},
 		{key: "stock.layout.users_key"},
 		{key: "stock.layout.script_file"},
-		{key: "stock.layout.driver"},
 		{key: "stock.reserve.mirror"},
 		{key: "sale", serves: "a gate that is always open"},
 		{key: "responses.template_dir"},

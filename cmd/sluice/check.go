@@ -68,6 +68,9 @@ func arithmetic(w io.Writer, c *config.Config) {
 	if reserves(c) {
 		reckonReserve(w, c)
 	}
+	if drives(c) {
+		reckonDriver(w, c)
+	}
 	perIP := c.Limits.Connection.MaxOpenPerIP
 	fmt.Fprintf(w, "addresses at most %d connections of one address: shoppers behind one NAT share them\n", perIP)
 	if len(c.Server.TrustedProxies) == 0 {

@@ -151,6 +151,14 @@ func fail(err error) why {
 	return unsure
 }
 
+// nothing judges an error of a command that takes no units.
+func nothing(err error) why {
+	if answered(err) {
+		return faulty
+	}
+	return notSent
+}
+
 // unsent reports whether err proves that Redis never saw the command.
 func unsent(err error) bool {
 	return errors.Is(err, link.ErrLeftAlone) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrClosed) || undialled(err)

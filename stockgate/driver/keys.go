@@ -4,12 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // keys are those of one driver.
 type keys struct {
 	stock, users, orders, parent, lock, mark template
 	parts                                    int // of a SKU, in all of them
+}
+
+// Check refuses keys that could not work: one for all SKUs or orders, or, on a cluster, keys of one SKU in several slots.
+func (l Layout) Check(cluster bool) error {
+	_, err := compileKeys(l, cluster)
+	return err
 }
 
 // needs says which of its keys each driver reads, by their names in the configuration.
@@ -27,8 +34,7 @@ func needs(driver string) []string {
 	return nil
 }
 
-// compileKeys reads the keys of l, and refuses those that could not work: one for all SKUs, or, on a cluster, keys of one
-// SKU in several slots.
+// compileKeys reads the keys of l, and refuses what Check does.
 func compileKeys(l Layout, cluster bool) (*keys, error) {
 	k := &keys{}
 	var errs []error
@@ -46,6 +52,9 @@ func compileKeys(l Layout, cluster bool) (*keys, error) {
 	}
 	for _, name := range append(needs(l.Driver), "key") {
 		errs = append(errs, k.needs(name, l.Driver))
+	}
+	if len(k.mark) > 0 && l.MarkTTL < time.Second {
+		errs = append(errs, errors.New("mark_ttl: it must be 1s or more"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err

@@ -72,14 +72,6 @@ func (l *lock) hold(ctx context.Context, o *order, token string) (number int64, 
 	}
 }
 
-// nothing judges an error of a command that takes no units.
-func nothing(err error) why {
-	if answered(err) {
-		return faulty
-	}
-	return notSent
-}
-
 // write changes the stock for each order.
 func (l *lock) write(ctx context.Context, orders []*order, number, sign int64, tell func(*order, why, error)) {
 	script, calls := read("lock_write"), make([]*call, len(orders))

@@ -23,14 +23,14 @@ type marked struct {
 const void = "void"
 
 func (m *marked) take(ctx context.Context, orders []*order) {
-	there := m.known(ctx, orders)
+	there := m.known(ctx, orders, func(o *order, w why, err error) { o.why, o.err = w, err })
 	low := m.deduct(ctx, there)
 	m.undo(ctx, low)
 	m.mark(ctx, still(there, taken))
 }
 
-// known looks whether there is a stock: HINCRBY would make one. It returns those orders that have one.
-func (m *marked) known(ctx context.Context, orders []*order) []*order {
+// known looks whether there is a stock: HINCRBY would make one. It returns those orders that have one, and tells of each.
+func (m *marked) known(ctx context.Context, orders []*order, tell func(*order, why, error)) (there []*order) {
 	cmds := make([]redis.Cmder, len(orders))
 	for i, o := range orders {
 		cmds[i] = redis.NewStringCmd(ctx, "hget", m.stock.of(o, m.parts), m.l.LeftField)
@@ -39,16 +39,15 @@ func (m *marked) known(ctx context.Context, orders []*order) []*order {
 	for i, o := range orders {
 		switch err := cmds[i].Err(); {
 		case err == redis.Nil:
-			o.why = unknown
-		case answered(err) && err != nil:
-			o.why, o.err = faulty, err
+			tell(o, unknown, nil)
 		case err != nil:
-			o.why, o.err = notSent, err // nothing was taken yet
+			tell(o, nothing(err), err)
 		default:
-			o.why = taken
+			tell(o, taken, nil)
+			there = append(there, o)
 		}
 	}
-	return still(orders, taken)
+	return there
 }
 
 // still are those of orders with a why.
@@ -161,12 +160,27 @@ func (m *marked) voided(ctx context.Context, orders []*order) {
 
 // giveBack marks first and adds then, once for each order.
 func (m *marked) giveBack(ctx context.Context, orders []*order) {
+	orders = m.known(ctx, orders, func(o *order, w why, err error) { o.given, o.err = w, err })
+	first := m.markBack(ctx, orders)
+	for i, cmd := range m.add(ctx, first, 1) {
+		if err := cmd.Err(); err != nil {
+			first[i].given, first[i].err = unsure, err // the mark says that it was done
+		}
+	}
+	cmds := make([]redis.Cmder, len(first))
+	for i, o := range first {
+		cmds[i] = redis.NewStatusCmd(ctx, "set", m.keys.mark.of(o, m.parts), void, "ex", m.seconds())
+	}
+	_ = m.send(ctx, cmds) // without it a repetition hears that it came before, and not how that ended
+}
+
+// markBack marks that orders are given back, and returns those that were not before.
+func (m *marked) markBack(ctx context.Context, orders []*order) (first []*order) {
 	cmds := make([]redis.Cmder, len(orders))
 	for i, o := range orders {
 		cmds[i] = m.set(ctx, m.keys.mark.of(o, m.parts)+back, "1")
 	}
 	_ = m.send(ctx, cmds) // each command has its own error
-	var first []*order
 	for i, o := range orders {
 		switch err := cmds[i].Err(); {
 		case err == redis.Nil:
@@ -177,17 +191,7 @@ func (m *marked) giveBack(ctx context.Context, orders []*order) {
 			first = append(first, o)
 		}
 	}
-	for i, cmd := range m.add(ctx, first, 1) {
-		first[i].given = taken
-		if err := cmd.Err(); err != nil {
-			first[i].given, first[i].err = unsure, err // the mark says that it was done
-		}
-	}
-	cmds = cmds[:0]
-	for _, o := range first {
-		cmds = append(cmds, redis.NewStatusCmd(ctx, "set", m.keys.mark.of(o, m.parts), void, "ex", m.seconds()))
-	}
-	_ = m.send(ctx, cmds) // without it a repetition hears that it came before, and not how that ended
+	return first
 }
 
 // markedOnce is marked in one script: nobody sees a transient number, and a lost answer loses no unit, since a script

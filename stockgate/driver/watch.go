@@ -17,32 +17,43 @@ type watch struct {
 const watchTries = 10
 
 func (w *watch) take(ctx context.Context, orders []*order) {
+	w.each(ctx, orders, 1, func(o *order, found why, err error) { o.why, o.err = found, err })
+}
+
+func (w *watch) giveBack(ctx context.Context, orders []*order) {
+	w.each(ctx, orders, -1, func(o *order, found why, err error) { o.given, o.err = found, err })
+}
+
+// each changes the stock for one order after the other. Once Redis does not answer nobody else is kept waiting for it.
+func (w *watch) each(ctx context.Context, orders []*order, sign int64, tell func(*order, why, error)) {
 	eachSKU(orders, func(of []*order) {
-		for i, o := range of {
-			o.why, o.err = w.one(ctx, o)
-			if o.why == unsure || o.why == notSent { // a time-out each would be too long for those who follow
-				for _, o := range of[i+1:] {
-					o.why, o.err = notSent, of[i].err
-				}
-				return
+		var away error
+		for _, o := range of {
+			if away != nil {
+				tell(o, notSent, away)
+				continue
+			}
+			found, err := w.one(ctx, w.stock.of(o, w.parts), sign*o.quantity)
+			tell(o, found, err)
+			if found == unsure || found == notSent {
+				away = err
 			}
 		}
 	})
 }
 
-// one takes the units of one order.
-func (w *watch) one(ctx context.Context, o *order) (found why, err error) {
-	key := w.stock.of(o, w.parts)
+// one takes units, or gives them back where they are below 0.
+func (w *watch) one(ctx context.Context, key string, units int64) (found why, err error) {
 	for range watchTries {
 		sent := false
 		err = w.Do(ctx, func(ctx context.Context, c *redis.Client) error {
 			return c.Watch(ctx, func(tx *redis.Tx) error {
-				found, err = enough(tx.Get(ctx, key), o.quantity)
+				found, err = enough(tx.Get(ctx, key), units)
 				if found != taken {
 					return err
 				}
 				sent = true
-				_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.DecrBy(ctx, key, o.quantity).Err() })
+				_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.DecrBy(ctx, key, units).Err() })
 				return err
 			}, key)
 		}, lost)
@@ -73,7 +84,7 @@ func enough(cmd *redis.StringCmd, units int64) (why, error) {
 	if err != nil {
 		return faulty, notInteger(cmd.Val())
 	}
-	if left < units {
+	if units > 0 && left < units {
 		return notEnough, nil
 	}
 	return taken, nil
@@ -84,17 +95,3 @@ type notInteger string
 
 func (n notInteger) Error() string { return strconv.Quote(string(n)) + " is not an integer" }
 func (notInteger) RedisError()     {}
-
-func (w *watch) giveBack(ctx context.Context, orders []*order) {
-	cmds := make([]redis.Cmder, len(orders))
-	for i, o := range orders {
-		cmds[i] = redis.NewIntCmd(ctx, "incrby", w.stock.of(o, w.parts), o.quantity)
-	}
-	_ = w.send(ctx, cmds) // each command has its own error
-	for i, o := range orders {
-		o.given = taken
-		if err := cmds[i].Err(); err != nil {
-			o.given, o.err = fail(err), err
-		}
-	}
-}
