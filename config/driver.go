@@ -75,16 +75,16 @@ func (s *Stock) checkDriver(r *report) {
 // checkIgnored wants the keys that d needs, and refuses those that it would not look at.
 func (s *Stock) checkIgnored(r *report, d driver) {
 	l := &s.Layout
-	for key, value := range map[string]string{
-		"status_key": l.StatusKey, "status_field": l.StatusField, "sold_out_flag": l.SoldOutFlag, "users_key": l.UsersKey,
-		"orders_key": l.OrdersKey, "parent_key": l.ParentKey, "lock_key": l.LockKey, "mark_key": l.MarkKey,
+	for _, k := range []struct{ name, value string }{
+		{"status_key", l.StatusKey}, {"status_field", l.StatusField}, {"sold_out_flag", l.SoldOutFlag}, {"users_key", l.UsersKey},
+		{"orders_key", l.OrdersKey}, {"parent_key", l.ParentKey}, {"lock_key", l.LockKey}, {"mark_key", l.MarkKey},
 	} {
-		needed, read := slices.Contains(d.needs, key), slices.Contains(d.reads, key)
+		needed, read := slices.Contains(d.needs, k.name), slices.Contains(d.reads, k.name)
 		switch {
-		case needed && value == "":
-			r.fail("stock.layout."+key, "is missing: driver %q needs it", d.name)
-		case value != "" && !needed && !read:
-			r.fail("stock.layout."+key, "is not read by driver %q; drop it", d.name)
+		case needed && k.value == "":
+			r.fail("stock.layout."+k.name, "is missing: driver %q needs it", d.name)
+		case k.value != "" && !needed && !read:
+			r.fail("stock.layout."+k.name, "is not read by driver %q; drop it", d.name)
 		}
 	}
 	if l.SoldOutAt != 0 {
@@ -94,9 +94,9 @@ func (s *Stock) checkIgnored(r *report, d driver) {
 
 // checkKeysOfDriver checks the keys that only drivers read.
 func (l *Layout) checkKeysOfDriver(r *report) {
-	for key, value := range map[string]string{"orders_key": l.OrdersKey, "parent_key": l.ParentKey, "lock_key": l.LockKey} {
-		if value != "" {
-			r.skuKey("stock.layout."+key, value)
+	for _, k := range []struct{ name, value string }{{"orders_key", l.OrdersKey}, {"parent_key", l.ParentKey}, {"lock_key", l.LockKey}} {
+		if k.value != "" {
+			r.skuKey("stock.layout."+k.name, k.value)
 		}
 	}
 	if names := variablesOf(l.MarkKey); l.MarkKey != "" {
