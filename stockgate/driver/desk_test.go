@@ -287,6 +287,7 @@ func BenchmarkTake(b *testing.B) {
 				s.stock(b, r.Client, 1_000_000_000)
 			}
 			d := desk(b, r.Addr, s.layout)
+			b.ResetTimer()
 			var users atomic.Int64
 			b.SetParallelism(32)
 			b.RunParallel(func(pb *testing.PB) {
