@@ -14,10 +14,10 @@ export GOFLAGS := $(shell $(GO) env GOFLAGS) -buildvcs=false
 # The linters live in a module of their own, so that a build of Sluice does not carry them.
 TOOL = $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help build test race format vet staticcheck vulnerabilities lint fuzz bench conformance image clean
+.PHONY: help build test test-layouts race format vet staticcheck vulnerabilities lint fuzz bench conformance image clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
+	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
 
 build: ## the static binary ./sluice
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o sluice ./cmd/sluice
@@ -25,6 +25,11 @@ build: ## the static binary ./sluice
 test: ## every test; on a real redis-server, which it installs when missing (flags: GOTESTFLAGS)
 	@sh tools/need redis-server
 	$(GO) test -count=1 -timeout 10m $(GOTESTFLAGS) ./...
+
+test-layouts: ## layouts, drivers and the shops of examples/layouts, each promise provoked
+	@sh tools/need redis-server
+	$(GO) test -count=1 -timeout 170s $(GOTESTFLAGS) ./stockgate/driver ./stockgate/layout
+	$(GO) test -count=1 -timeout 170s $(GOTESTFLAGS) -run 'Layout|Defect|Written|Driven|Driver|GatesAndTheShops' ./e2e
 
 race: ## every test under the race detector (needs a C compiler)
 	@sh tools/need gcc

@@ -118,9 +118,6 @@ wait_replicas = 1`,
 		`:2: stock.redis.topology: not available yet (this version serves "auto" or "single")
 :3: stock.redis.master_name: not available yet (this version serves "")
 :4: stock.redis.addresses: not available yet (this version serves one address)`},
-	{`[stock.layout]
-driver = "x"`,
-		`:2: stock.layout.driver: not available yet (this version serves "")`},
 	{`[stock.reserve]
 per_user = 2
 hold = "1m"

@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // Layout is how the shop keeps its stock in Redis.
 type Layout struct {
@@ -19,6 +22,12 @@ type Layout struct {
 	ScriptFile  string   `toml:"script_file"` // script
 	Script      string   // what ScriptFile holds
 	Driver      string   `toml:"driver"`
+
+	OrdersKey string        `toml:"orders_key"` // a template with $sku; "" = none
+	ParentKey string        `toml:"parent_key"` // a template with $sku_1
+	LockKey   string        `toml:"lock_key"`   // a template with $sku
+	MarkKey   string        `toml:"mark_key"`   // a template with $sku and $serial
+	MarkTTL   time.Duration `toml:"mark_ttl"`   // 1 s or more
 }
 
 func defaultLayout() Layout {
@@ -29,6 +38,7 @@ func defaultLayout() Layout {
 		SoldField:  "ordered",
 		LeftField:  "inStock",
 		StatusOpen: []string{"1"},
+		MarkTTL:    24 * time.Hour,
 	}
 }
 

@@ -78,6 +78,9 @@ func arithmetic(w io.Writer, c *config.Config) {
 	if denied, bypassed := len(c.Limits.Denied), len(c.Limits.Bypassed); denied+bypassed > 0 {
 		fmt.Fprintf(w, "lists     %d networks denied, %d never limited\n", denied, bypassed)
 	}
+	if drives(c) {
+		reckonDriver(w, c)
+	}
 	perIP := c.Limits.Connection.MaxOpenPerIP
 	fmt.Fprintf(w, "addresses at most %d connections of one address: shoppers behind one NAT share them\n", perIP)
 	if len(c.Server.TrustedProxies) == 0 {

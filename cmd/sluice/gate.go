@@ -19,6 +19,7 @@ import (
 	"sluice/limiter"
 	"sluice/proxy"
 	"sluice/stockgate"
+	"sluice/stockgate/driver"
 	"sluice/stockgate/layout"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/link"
@@ -36,7 +37,8 @@ type gate struct {
 	conns    *limiter.Conns
 	rates    *limiter.Rates
 	stock    *stockgate.Gate // nil when stock.source is "off"
-	orders   *orders         // nil when no route reserves
+	orders   *orders         // nil when no route reserves, or a driver does
+	driver   *driver.Desk    // nil when no driver reserves
 	store    store           // nil likewise
 	redis    *stockgate.Redis
 	now      func() int64
@@ -65,6 +67,13 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 			return nil, err
 		}
 		g.metrics.MustRegister(g.orders)
+	}
+	if drives(c) {
+		if g.driver, err = openDriver(c, g.now, log); err != nil {
+			g.close()
+			return nil, err
+		}
+		g.metrics.MustRegister(g.driver)
 	}
 	if g.shop, err = upstream.New(upstreamOptions(c, log)); err != nil {
 		g.close()
@@ -104,6 +113,9 @@ func (g *gate) options(c *config.Config, rates []*limiter.Rate, before *proxy.Pr
 	}
 	if g.orders != nil {
 		o.Orders = g.orders
+	}
+	if g.driver != nil {
+		o.Orders = g.driver
 	}
 	return o
 }
@@ -202,6 +214,7 @@ func (g *gate) close() {
 	if g.orders != nil {
 		g.orders.close()
 	}
+	g.closeDriver()
 	if g.stock != nil {
 		g.stock.Close()
 	}
@@ -227,6 +240,7 @@ func compiles(c *config.Config) (errs []error) {
 			errs = append(errs, c.Errorf("server.tls", "%v", err))
 		}
 	}
+	errs = append(errs, drivable(c)...)
 	for _, err := range proxy.CompileRoutes(routes(c)) {
 		var at *proxy.RouteError
 		if !errors.As(err, &at) {

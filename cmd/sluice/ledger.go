@@ -14,8 +14,8 @@ const (
 	keepReleased = 24 * time.Hour // longer than a sale, and than any message is late
 )
 
-// reserves tells whether any route takes stock here.
-func reserves(c *config.Config) bool { return hasGate(c, "reserve") }
+// reserves tells whether any route takes units from the ledger.
+func reserves(c *config.Config) bool { return hasGate(c, "reserve") && !drives(c) }
 
 func hasGate(c *config.Config, gate string) bool {
 	for _, r := range c.Routes {

@@ -59,8 +59,8 @@ func (g *gate) change(now, next *config.Config) (changed, waits []string, err er
 	if g.stock == nil && stocked(next) {
 		return nil, nil, next.Errorf("route", "a gate that looks at stock needs stock.source, which only a restart can change")
 	}
-	if g.orders == nil && reserves(next) {
-		return nil, nil, next.Errorf("route", "gate \"reserve\" needs a ledger, which only a restart can open")
+	if g.orders == nil && g.driver == nil && hasGate(next, "reserve") {
+		return nil, nil, next.Errorf("route", "gate \"reserve\" needs a ledger or a driver, which only a restart can open")
 	}
 	rates := g.rates.Prepare(rateSpecs(next))
 	successor, err := proxy.New(g.options(next, rates, g.proxy))

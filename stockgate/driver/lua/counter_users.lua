@@ -1,0 +1,7 @@
+-- KEYS: the counter, the set of users. ARGV: the user. Returns -1 none, 0 repeated, 1 done.
+if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1 then return 0 end
+local left = whole(redis.call('GET', KEYS[1]))
+if not left or left < 1 then return -1 end
+redis.call('DECR', KEYS[1])
+redis.call('SADD', KEYS[2], ARGV[1])
+return 1
