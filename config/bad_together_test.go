@@ -155,9 +155,6 @@ output = "off"
 mask_ip = true`,
 		`:2: access_log.output: not available yet (this version serves "stdout")
 :3: access_log.mask_ip: not available yet (this version serves false)`},
-	{`[metrics]
-max_skus = 1`,
-		`:2: metrics.max_skus: not available yet (this version serves 100)`},
 	{`[limits]
 bypass = ["file:/none/of/these"]
 deny = ["file:deny.txt", "everybody", "192.0.2.1"]`,

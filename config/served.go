@@ -29,7 +29,6 @@ func notServed() []waiting {
 		{key: "admin.viewer_token_file"},
 		{key: "fleet"},
 		{key: "access_log"},
-		{key: "metrics.max_skus"},
 	}
 }
 

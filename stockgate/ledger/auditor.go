@@ -126,6 +126,11 @@ func (a *auditor) page(ctx context.Context, l *line, t *tally, most int) (more, 
 		a.failed.Add(1)
 		return false, false
 	}
+	if c, ok := p.counted(); ok {
+		l.counted.Store(c)
+	} else if p.none() {
+		l.counted.Store(nil)
+	}
 	return t.turn(&p), true
 }
 

@@ -39,9 +39,10 @@ type DeskOptions struct {
 	// outage, take a hold of the same second and the same serial for their own. 0 = a random one.
 	Mark int64
 
-	Named []string     // SKUs that metrics name
-	Now   func() int64 // ns, the clock of those who call the desk; default one that starts at 0
-	Log   *slog.Logger // default slog.Default()
+	Named      []string     // SKUs whose orders metrics count by themselves
+	MetricSKUs int          // ledgers whose numbers metrics name; default 100
+	Now        func() int64 // ns, the clock of those who call the desk; default one that starts at 0
+	Log        *slog.Logger // default slog.Default()
 }
 
 // The reasons why an order that the shop does not know cannot still arrive.
@@ -83,6 +84,7 @@ func (o DeskOptions) checked() (DeskOptions, error) {
 	fill(&o.SettleWait, time.Second)
 	fill(&o.SoldOutMemory, time.Second)
 	fill(&o.Looks, 10)
+	fill(&o.MetricSKUs, 100)
 	fill(&o.MaxWinners, 100_000)
 	if o.Now == nil {
 		start := time.Now()

@@ -22,9 +22,10 @@ type line struct {
 	looks  pace                 // of calls that are made although the SKU is closed
 	events *events
 
-	behind  bool        // its changes are not acknowledged; the watch's alone
-	watched atomic.Bool // its holds are looked after even if nobody asks for it
-	probing atomic.Bool // somebody looks whether the latch is still right; written under mu
+	behind  bool                    // its changes are not acknowledged; the watch's alone
+	counted atomic.Pointer[counted] // as the last audit found it; nil = not yet, or there is no ledger
+	watched atomic.Bool             // its holds are looked after even if nobody asks for it
+	probing atomic.Bool             // somebody looks whether the latch is still right; written under mu
 
 	roster  atomic.Pointer[roster] // who has won, since it closed; written under mu
 	reading atomic.Bool            // somebody reads the next roster; written under mu

@@ -1,0 +1,64 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// counted are a SKU's numbers as the last audit read them.
+type counted struct{ total, held, sold float64 }
+
+// counted is raw in numbers; ok is false where one of them is none.
+func (r *raw) counted() (c *counted, ok bool) {
+	c = &counted{}
+	for text, to := range map[*string]*float64{&r.total: &c.total, &r.held: &c.held, &r.sold: &c.sold} {
+		n, err := strconv.ParseInt(*text, 10, 64)
+		if err != nil {
+			return nil, false
+		}
+		*to = float64(n)
+	}
+	return c, true
+}
+
+func (c *counted) add(other *counted) {
+	c.total += other.total
+	c.held += other.held
+	c.sold += other.sold
+}
+
+// collectStock tells the numbers of at most MetricSKUs ledgers, the first by name, and those of the rest together. No
+// client can make a ledger, so that no label comes from a request.
+func (d *Desk) collectStock(ch chan<- prometheus.Metric) {
+	lines := slices.DeleteFunc(d.lines.each(), func(l *line) bool { return l.counted.Load() == nil })
+	slices.SortFunc(lines, func(a, b *line) int { return cmp.Compare(a.sku, b.sku) })
+	var rest *counted
+	for i, l := range lines {
+		c := l.counted.Load()
+		switch {
+		case i < d.o.MetricSKUs:
+			c.emit(ch, l.sku)
+		case rest == nil:
+			first := *c
+			rest = &first
+		default:
+			rest.add(c)
+		}
+	}
+	if rest != nil {
+		rest.emit(ch, "_other")
+	}
+}
+
+func (c *counted) emit(ch chan<- prometheus.Metric, sku string) {
+	gauge := func(name, help string, v float64) {
+		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, []string{"sku"}, nil), prometheus.GaugeValue, v, sku)
+	}
+	gauge("sluice_stock_total", "Units of a ledger for sale in all, as of the last second.", c.total)
+	gauge("sluice_stock_held", "Units of a ledger that are held, as of the last second.", c.held)
+	gauge("sluice_stock_sold", "Units of a ledger that are sold, as of the last second.", c.sold)
+	gauge("sluice_stock_free", "Units of a ledger that nobody has, as of the last second.", c.total-c.held-c.sold)
+}
