@@ -22,6 +22,15 @@ func TestOnlyWhatWasCertainlyNotSentIsUnsent(t *testing.T) {
 	if err := ping(t, l); err != nil || Unsent(err) {
 		t.Fatalf("answered: %v", err)
 	}
+	if err := server.Client.Do(t.Context(), "acl", "setuser", "default", "-ping").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := ping(t, l); err == nil || !Unsent(err) {
+		t.Errorf("denied: %v", err)
+	}
+	if err := server.Client.Do(t.Context(), "acl", "setuser", "default", "+ping").Err(); err != nil {
+		t.Fatal(err)
+	}
 	server.Pause()
 	if err := l.Do(t.Context(), hang, always); err == nil || Unsent(err) {
 		t.Errorf("not answered: %v", err)
