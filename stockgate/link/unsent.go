@@ -17,7 +17,7 @@ func Unsent(err error) bool {
 	case errors.As(err, &op) && op.Op == "dial":
 		return true
 	}
-	for _, refusal := range []string{"LOADING", "MASTERDOWN", "BUSY ", "NOAUTH", "NOPERM", "WRONGPASS"} {
+	for _, refusal := range []string{"LOADING", "MASTERDOWN", "BUSY ", "NOAUTH", "WRONGPASS"} {
 		if redis.HasErrorPrefix(err, refusal) {
 			return true
 		}
