@@ -65,7 +65,7 @@ func (d *Desk) inTurn(now int64, o Order) Outcome {
 			if d.o.PerUser > 0 && k.bought+o.Quantity > d.o.PerUser {
 				return sold
 			}
-		case out.Code == Held, out.Code == ReplayHeld, out.Code == Unsure, sold.Code != ReplaySold:
+		case out.Code == Held, out.Code == ReplayHeld, out.Code == Unsure, out.Code == ReplaySold, sold.Code != ReplaySold:
 			return out
 		default:
 			return sold
