@@ -67,8 +67,8 @@ func (l ledgers) Settle(ctx context.Context, op string, r admin.Reservation) (ad
 		return admin.Outcome{}, fmt.Errorf("%w; nobody knows whether it was done: say it again, it is done once", err)
 	}
 	if d := l.desk(); d != nil && (done[0] == ledger.Changed || done[0] == ledger.Already || done[0] == ledger.OverTotal) {
+		d.Decided(r.SKU, r.Serial, did)
 		d.Note(r.SKU, hint)
-		d.Settle(r.SKU, item, did) // it is done; the desk learns that, and clears its doubts
 	}
 	return outcome(r, did, done[0])
 }

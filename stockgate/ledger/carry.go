@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"sluice/stockgate/link"
 )
 
 // round is one call's worth of orders, each serial once.
@@ -11,6 +13,7 @@ type round struct {
 	tickets  []*ticket
 	items    []Item
 	codes    []Code
+	sent     bool   // the store may have it
 	told     []bool // somebody heard before that the serial is held, until this very deadline
 	units    int64  // of all items
 	deadline int64  // Unix ms; with the serial it tells this batch's hold from any other, where told is false
@@ -39,6 +42,7 @@ func (d *Desk) ask(l *line, b *round) {
 		began := d.o.Now()
 		hint, err := d.reserveAt(l, b, epoch)
 		few := errors.Is(err, errFewReplicas)
+		b.sent = b.sent || err == nil || !link.Unsent(err)
 		if err != nil && !few {
 			unsure = true
 			continue
@@ -159,11 +163,12 @@ func (d *Desk) deliver(l *line, b *round) bool {
 	for i, t := range b.tickets {
 		d.part(l, t, outs[i])
 	}
-	if (l.calls == 1 || l.full()) && d.take(now, l, b) {
+	l.calls-- // before the next is taken: while nothing is known, only the first call may go
+	if (l.calls == 0 || l.full()) && d.take(now, l, b) {
+		l.calls++
 		d.dispatch(now, l)
 		return true
 	}
-	l.calls--
 	return false
 }
 
@@ -186,7 +191,7 @@ func (d *Desk) decide(now int64, l *line, b *round, i int) Outcome {
 	case StaleEpoch: // twice in a row
 		out.Code = Overloaded
 	case Unsure:
-		if !b.told[i] {
+		if b.sent && !b.told[i] {
 			d.stray(l, t.serial, b.deadline)
 		}
 	}

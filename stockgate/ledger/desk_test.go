@@ -206,8 +206,8 @@ func TestLargerOrdersThanTheStockAreSoldOutAndSmallerOnesNot(t *testing.T) {
 	three.Quantity = 3
 	wants(t, "three", d.Reserve(d.o.Now(), three), SoldOut)
 	wants(t, "one more", d.buy("3", ""), Held)
-	if s.count("reserve") != 2 {
-		t.Errorf("%d calls", s.count("reserve"))
+	if n := s.count("reserve"); n != 3 { // one of them since the three could have been bought before
+		t.Errorf("%d calls", n)
 	}
 }
 

@@ -100,8 +100,11 @@ func (d *Desk) recall(now int64, l *line, o *Order) *known {
 	case len(o.User) > 0:
 		k = d.users.find(now, l, o.User)
 	}
-	if k == nil {
-		k = d.won(l.roster.Load(), o)
+	if k != nil && !k.derived {
+		return k
+	}
+	if w := d.won(l.roster.Load(), o); k == nil || w != nil && w.generation > k.generation {
+		return w // a later order of that user, by another instance
 	}
 	return k
 }

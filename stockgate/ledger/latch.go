@@ -27,6 +27,12 @@ func (v *view) closes(now, units int64) (code Code, ok bool) {
 // blank reports that nobody can say who has won: there is no ledger, or none that may be believed now.
 func (v *view) blank() bool { return v.absent || v.State == Lost || v.State == Doubted }
 
+// open reports whether anything can be had at now, if only one unit: then nobody reads who has won.
+func (v *view) open(now int64) bool {
+	_, closed := v.closes(now, 1)
+	return !closed
+}
+
 // before reports whether h is older than other.
 func (h Hint) before(other Hint) bool {
 	return h.Epoch < other.Epoch || h.Epoch == other.Epoch && h.Ver < other.Ver
@@ -57,7 +63,8 @@ func (d *Desk) old(now int64, v *view) bool {
 // for a SKU, of at most 256 orders each, and past that hears what was won; all others hear at once that nothing is
 // left. While the winners are read, orders wait. Where they are too many to be kept, or could not be read, an order
 // with a key of the client's has a look like a winner's, and past Looks hears that the desk is overloaded: true of
-// everybody. Invented keys can so cost neither Redis its peace nor a buyer the unit.
+// everybody. So does somebody who wants more units than the few that are free; who wants one without a key hears, past
+// Looks, that nothing is left. Invented keys can so cost neither Redis its peace nor a buyer the unit.
 func (d *Desk) Closed(now int64, o Order) (Outcome, bool) {
 	l := d.lines.find(o.SKU)
 	if l == nil {
@@ -107,10 +114,8 @@ func (d *Desk) way(now int64, l *line, v *view, o *Order, k *known) way {
 		return answered
 	case l.reading.Load(), l.unread(now, v):
 		return waits
-	case len(o.Key) > 0:
-		return looks
 	}
-	return answered
+	return looks
 }
 
 // latched is the answer to an order for units that v closes, when the store is not to be asked.
@@ -120,7 +125,7 @@ func (l *line) latched(now int64, v *view, code Code, o *Order, k *known) Outcom
 		return Outcome{Code: code}
 	case k != nil:
 		return k.replay(o)
-	case len(o.Key) > 0 && !v.blank() && !l.roster.Load().vouches(v):
+	case len(o.Key) > 0 && !v.blank() && !l.roster.Load().vouches(v), len(o.User) > 0 && v.open(now):
 		return Outcome{Code: Overloaded}
 	}
 	return v.refusal(now, code)

@@ -1,17 +1,28 @@
 package ledger
 
-import "context"
+import (
+	"context"
+	"strconv"
+)
 
 // News are changes after which somebody who was refused may buy, or nobody may any more: units that came back while
 // fewer than scarce were free, other hours, and another state. Reservations and confirmations are none: who needs to know of them
 // hears of them in a reply.
 //
-// They go to one channel for all SKUs, so that an instance has one subscription, however many SKUs there are. In a
+// They go to one channel for all SKUs of a database, so that an instance has one subscription, however many SKUs there are. In a
 // cluster a classic PUBLISH reaches every node, from whichever node the ledger is on. A sharded one would need a
 // subscription for each SKU, to save what give-backs cost the cluster's bus: a batch of them is one message.
 //
 // News may be lost, and nothing but time hangs on them: after SoldOutMemory a closed SKU is looked at anyway.
 const newsChannel = "sluice:news"
+
+// channelOf is the channel of a database's news. PUBLISH itself reaches all of them, where other ledgers may lie.
+func channelOf(db int) string {
+	if db == 0 {
+		return newsChannel
+	}
+	return newsChannel + ":" + strconv.Itoa(db)
+}
 
 // scarce is how many free units are so many that a unit which comes back opens nothing: nobody was refused but who
 // wants more than that at once. The same number as in stock.lua.

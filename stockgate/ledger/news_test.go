@@ -189,7 +189,7 @@ func TestNewsThatWereMissedAreLookedAfterWhenTheSubscriptionIsBack(t *testing.T)
 		p.ClientKillByFilter(t.Context(), "TYPE", "pubsub")
 		k := keys(sku)
 		args := append([]any{"eval", r.scripts["finish"].text, len(k)}, any(k[0]), k[1], k[2], k[3], k[4])
-		p.Do(t.Context(), append(args, 100, 1, 2, "release", 1, "won", "", 0, 0, 0, 0, "", "")...) // as a visitor
+		p.Do(t.Context(), append(args, 100, 1, 2, "release", 1, "won", "", 0, 0, 0, 0, "", "", newsChannel)...) // as a visitor
 		return nil
 	})
 	check(t, err)

@@ -31,8 +31,9 @@ import (
 type Redis struct {
 	link    *link.Link
 	scripts scripts
-	events  int // that XADD keeps of one SKU, about
-	most    int // that may wait to be acknowledged; 0 = nobody acknowledges
+	events  int    // that XADD keeps of one SKU, about
+	most    int    // that may wait to be acknowledged; 0 = nobody acknowledges
+	news    string // channel
 
 	replicas    int
 	replicaWait time.Duration
@@ -92,7 +93,7 @@ func newRedis(o RedisOptions, texts map[string]string) (*Redis, error) {
 		return nil, errors.New("instance: it must have at most 64 visible ASCII bytes without a bar")
 	}
 	r := &Redis{
-		events: o.Events, scripts: compile(texts), replicas: o.Replicas, replicaWait: o.ReplicaWait,
+		events: o.Events, news: channelOf(o.DB), scripts: compile(texts), replicas: o.Replicas, replicaWait: o.ReplicaWait,
 		log: o.Log, traces: traces{all: make(map[string]*trace)},
 	}
 	if o.Acknowledged {

@@ -68,15 +68,15 @@ func (r *Redis) ask(ctx context.Context, q *errand) (answer []any, err error) {
 }
 
 // markSize is how many arguments marking adds.
-const markSize = 7
+const markSize = 8
 
-// marking are the last arguments of a script.
+// marking are the last arguments of a script, and the channel of its news.
 func (r *Redis) marking(q *errand, seq int64, c claim, server string) []any {
 	who := r.instance
 	if q.aside {
 		who = ""
 	}
-	return []any{who, seq, c.answered, c.epoch, c.ver, server, c.lost}
+	return []any{who, seq, c.answered, c.epoch, c.ver, server, c.lost, r.news}
 }
 
 // signed is a reply that answers the errand.

@@ -80,7 +80,7 @@ func silent(err error) bool {
 // subscribe opens a connection for news alone.
 func (r *Redis) subscribe(ctx context.Context) (sub *redis.PubSub, err error) {
 	err = r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
-		sub = c.Subscribe(ctx, newsChannel)
+		sub = c.Subscribe(ctx, r.news)
 		if _, err := sub.ReceiveTimeout(ctx, newsTimeout); err != nil {
 			sub.Close()
 			return err

@@ -185,13 +185,14 @@ func (d *Desk) resolve(ctx context.Context, q question) resolution {
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
+	fenced := d.fenced(r.Deadline) // before it is asked: by the time that it answers an order may have come
 	verdict, err := d.oracle.Ask(ctx, q.serial)
 	switch {
 	case err != nil:
 		return askFailed
 	case verdict == OrderExists:
 		return d.owes(q, Confirm, foundOrder)
-	case verdict == NoOrder && d.fenced(r.Deadline):
+	case verdict == NoOrder && fenced:
 		return d.owes(q, Release, foundNone)
 	case verdict == NoOrder:
 		return unfenced

@@ -43,7 +43,7 @@ func unique() string { return strings.ToLower(rand.Text()) }
 // A released serial must therefore be remembered for longer than a sale (Keep): a generation that is forgotten
 // would be found free again.
 func (d *Desk) inTurn(now int64, o Order) Outcome {
-	k, sold := known{derived: true}, Outcome{}
+	k, sold, last := known{derived: true}, Outcome{}, Outcome{}
 	if l := d.lines.find(o.SKU); l != nil {
 		if last := d.users.find(now, l, o.User); last != nil {
 			k.generation, k.bought = last.generation, last.bought
@@ -58,13 +58,14 @@ func (d *Desk) inTurn(now int64, o Order) Outcome {
 		}
 		switch {
 		case out.Code == Released:
+			last = out
 		case out.Code == ReplaySold && out.Serial == k.serial:
 			sold = out
 			k.bought += quantity
 			if d.o.PerUser > 0 && k.bought+o.Quantity > d.o.PerUser {
 				return sold
 			}
-		case out.Code == Held, out.Code == ReplayHeld, out.Code == Unsure, sold.Code != ReplaySold:
+		case out.Code == Held, out.Code == ReplayHeld, out.Code == Unsure, out.Code == ReplaySold, sold.Code != ReplaySold:
 			return out
 		default:
 			return sold
@@ -73,7 +74,7 @@ func (d *Desk) inTurn(now int64, o Order) Outcome {
 	if sold.Code == ReplaySold {
 		return sold
 	}
-	return Outcome{Code: UserLimit}
+	return last // who has bought nothing must not hear that it was too much
 }
 
 // sameTurn is the answer to an order whose derived serial the ledger has for another quantity, and that quantity.

@@ -48,6 +48,19 @@ func (d *Desk) Settle(sku string, it Item, op Op) {
 	}
 }
 
+// Decided says that the store has op for a serial already, by another way than Settle: nothing is sent, and nobody asks
+// about it any more.
+func (d *Desk) Decided(sku, serial string, op Op) {
+	l := d.lines.find([]byte(sku))
+	if l == nil {
+		return
+	}
+	d.settled(d.o.Now(), l, serial, op)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d.undoubt(l, serial)
+}
+
 // reserveRoom waits for room for one settlement.
 func (d *Desk) reserveRoom() bool {
 	select {

@@ -11,8 +11,8 @@
 -- others', and found what it has seen. doubt is run|since meanwhile. One that does not call within PATIENCE freezes
 -- it: nobody can tell what that one has sold.
 
--- The last arguments of every call. No instance: a visitor, who leaves no mark, sees nothing missing, decides no doubt.
-local WHO, SEQ, ANSWERED, EPOCH, VER, RUN, LOST = unpack(ARGV, #ARGV - 6)
+-- The last arguments of every call but one. No instance: a visitor, who leaves no mark, sees nothing missing, decides no doubt.
+local WHO, SEQ, ANSWERED, EPOCH, VER, RUN, LOST = unpack(ARGV, #ARGV - 7, #ARGV - 1)
 
 local FRESH, PATIENCE, LONG = 60000, 60000, 3600000 -- ms
 local CROWD = 32 -- fields of S; about ten are no marks

@@ -1,5 +1,6 @@
--- set_state opens, pauses, ends or freezes. Freezing raises the epoch each time it is asked for. Who opens vouches for
--- what the ledger holds, and for the server that holds it.
+-- set_state opens, pauses, ends or freezes. Freezing raises the epoch each time it is asked for. Who opens what is frozen
+-- or doubted vouches for what the ledger holds, and for the server that holds it; who resumes or begins anew does not,
+-- and nobody vouches for what this very call finds lost.
 -- ARGV: events, state
 -- Reply: false without a ledger, else all numbers.
 
@@ -13,7 +14,10 @@ if state == 'frozen' then
 	stock.froze = nil
 	return whole(stock, 1)
 end
-if state == 'on' and (stock.run ~= RUN or stock.state == 'doubted') then
+if stock.froze then
+	return whole(stock, 1)
+end
+if state == 'on' and (stock.state == 'frozen' or stock.state == 'doubted') then
 	trust(stock)
 end
 if state ~= stock.state then

@@ -12,8 +12,9 @@
 --   X  zset    serial by Unix ms: a hold when the resolver looks at it, a tombstone when it may be forgotten
 --   Q  stream  each change under the id epoch-ver. An entry is the stock after it (op total held sold state limit opens
 --              closes, at when the caller said) and each record that changed, as r:serial -> record. ver has no holes.
--- News go to the channel sluice:news: what hint() says with | between, then the SKU.
+-- News go to a channel, which the last argument of every call names: what hint() says with | between, then the SKU.
 local S, R, U, X, Q = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local NEWS = ARGV[#ARGV]
 
 local function fault(key, what)
 	error(key .. ': ' .. what, 0)
@@ -102,7 +103,7 @@ local function tell(stock, op)
 		if type(word) == 'number' then words[i] = string.format('%.0f', word) end
 	end
 	words[#words + 1] = string.match(S, '{(.*)}')
-	redis.pcall('PUBLISH', 'sluice:news', table.concat(words, '|'))
+	redis.pcall('PUBLISH', NEWS, table.concat(words, '|'))
 end
 
 -- commit writes c and the numbers as the next version: one command a key.

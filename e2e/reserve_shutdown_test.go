@@ -1,0 +1,66 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+)
+
+// What the shop has said while Redis hangs is not kept by a gate that must end: it stands in the log, its buyers have
+// their answers, and the next gate finds out.
+func TestOrdersOfAGateThatEndsWhileRedisHangsAreFoundByTheNext(t *testing.T) {
+	t.Parallel()
+	const orders = 20
+	begun, answer := make(chan bool, orders), make(chan bool)
+	r, shop := redistest.Start(t), book(t, func(int, http.ResponseWriter, *http.Request) bool {
+		begun <- true
+		<-answer
+		return false
+	})
+	g := reserves(t, r, orders+5, shop.setting(), `stock.reserve.hold = "1s"`)
+	var all sync.WaitGroup
+	buyAt := func(user string, want int) {
+		all.Go(func() {
+			b := &buyer{user: user}
+			defer b.leave()
+			if status, reason := b.buy(g.front); status != want {
+				t.Errorf("user %s heard %d %s", user, status, reason)
+			}
+		})
+	}
+	for u := range orders {
+		buyAt(strconv.Itoa(u), http.StatusOK)
+	}
+	for range orders {
+		<-begun
+	}
+	r.Pause()
+	for u := range 5 { // nobody knows what came of these; they never reach the shop
+		buyAt(fmt.Sprint("late", u), http.StatusServiceUnavailable)
+	}
+	soon(t, "Redis is missed", func() bool { return strings.Contains(g.log.String(), "stock source lost") })
+	_ = g.process.Process.Signal(syscall.SIGTERM)
+	time.Sleep(pause)
+	close(answer)
+	all.Wait()
+	if code := g.stopped(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if n := strings.Count(g.log.String(), "settlement was not kept"); n != orders {
+		t.Errorf("%d settlements in the log", n)
+	}
+	r.Resume()
+	g.again(t)
+	soon(t, "all is decided", func() bool { return ledgerOf(t, r, "1001").held == 0 })
+	if a := ledgerOf(t, r, "1001"); a.sold != orders || shop.booked() != orders {
+		t.Errorf("ledger %+v, %d orders at the shop", a, shop.booked())
+	}
+	shop.audit(t)
+}

@@ -1,0 +1,41 @@
+package ledger
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// slowly answers what was true when it was asked, after a while.
+type slowly struct{ takes time.Duration }
+
+func (s slowly) Ask(ctx context.Context, _ string) (Verdict, error) {
+	select {
+	case <-time.After(s.takes):
+		return NoOrder, nil
+	case <-ctx.Done():
+		return NobodyKnows, ctx.Err()
+	}
+}
+
+// A shop that looked before the fence can have got the order since.
+func TestOnlyAnAnswerFromBehindTheFenceReleases(t *testing.T) {
+	at(t, func(t *testing.T) {
+		o := deskOptions()
+		o.Hold, o.Grace, o.Fence = time.Minute, 3*askTimeout/4, fenceDeadline
+		s := abandoned(t, o)
+		deadline := time.UnixMilli(s.record(sku, "k").Deadline)
+		d := opened(t, o, s, slowly{askTimeout - time.Millisecond})
+		for fence := deadline.Add(o.Grace); time.Now().Before(fence.Add(time.Minute)); time.Sleep(100 * time.Millisecond) {
+			d.Watch(sku)
+			if s.record(sku, "k").Status == 'H' {
+				continue
+			}
+			if since := time.Since(fence); since < askTimeout-time.Millisecond {
+				t.Fatalf("released %v behind the fence, by an answer from before it", since)
+			}
+			return
+		}
+		t.Error("never released")
+	})
+}
