@@ -18,10 +18,12 @@ import (
 // API is the control API, /api/v1, and the profiles of /debug/pprof/. Without a token it answers callers on this machine alone.
 type API struct {
 	Store   Store                    // of the shop's own layout; nil = no route looks at it, or stock is off
-	Ledgers Ledgers                  // of the gate; nil = no route reserves
+	Ledgers Ledgers                  // of the gate; nil = no route has reserved
 	Loudest func(n int) []proxy.Loud // the keys that limits refuse most; nil = not known
 	Token   string                   // "" = none is asked for
 	Log     *slog.Logger
+
+	LayoutFirst bool // who does not say which stock means the shop's own: no route reserves any more
 }
 
 // Handler serves the API.

@@ -28,7 +28,9 @@ func (e *explainCommand) Run() error {
 	if err != nil {
 		return fmt.Errorf("--ip: %w", err)
 	}
-	p, err := proxy.New(proxyOptions(c))
+	options := proxyOptions(c)
+	options.Settling = settling(&c.Stock.Reserve)
+	p, err := proxy.New(options)
 	if err != nil {
 		return err
 	}

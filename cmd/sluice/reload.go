@@ -77,6 +77,7 @@ func (g *gate) change(now, next *config.Config) (changed, waits []string, err er
 	g.rates.Use(rates)
 	g.proxy = successor
 	g.server.Replace(successor)
+	g.control.use(g.api(next, g.log))
 	return changed, waits, nil
 }
 
@@ -137,10 +138,16 @@ func (s *sources) sum() fingerprint {
 // lookEveryFile is how often the files are looked at: notification fails on bind mounts and ConfigMaps.
 const lookEveryFile = 2 * time.Second
 
-// changes tells when to read the files again: at SIGHUP, and when their content has changed. It ends with stop.
-func changes(from *sources, watch bool, log *slog.Logger, stop <-chan struct{}) <-chan struct{} {
+// hangups is SIGHUP, which otherwise ends a process: it must be asked for before the gate is opened, and is never given
+// back. Who is starting reads the file once more, and who drains has nothing to read again, and goes on.
+func hangups() <-chan os.Signal {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
+	return hangup
+}
+
+// changes tells when to read the files again: at SIGHUP, and when their content has changed. It ends with stop.
+func changes(from *sources, watch bool, hangup <-chan os.Signal, log *slog.Logger, stop <-chan struct{}) <-chan struct{} {
 	again := make(chan struct{}, 1)
 	tell := func() {
 		select {
@@ -149,7 +156,6 @@ func changes(from *sources, watch bool, log *slog.Logger, stop <-chan struct{}) 
 		}
 	}
 	go func() {
-		defer signal.Stop(hangup)
 		tick := time.NewTicker(lookEveryFile)
 		defer tick.Stop()
 		seen := from.sum()

@@ -71,6 +71,7 @@ func (r *runCommand) files(c *config.Config) []string {
 func (r *runCommand) serve(c *config.Config, log *slog.Logger) error {
 	stop, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
+	hangup := hangups()
 	g, err := newGate(c, trial{}, log)
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func (r *runCommand) serve(c *config.Config, log *slog.Logger) error {
 	}
 	var from sources
 	from.set(r.files(c))
-	again := changes(&from, c.Reload.Watch, log, stop.Done())
+	again := changes(&from, c.Reload.Watch, hangup, log, stop.Done())
 	for running := true; running; {
 		select {
 		case <-again:
@@ -180,14 +181,8 @@ func (g *gate) listenAside(draining *atomic.Bool, takeOver bool, log *slog.Logge
 	if err := open("ops.listen", g.config.Ops.Listen, admin.Ops(g.checks(draining), g.metrics)); err != nil {
 		return nil, err
 	}
-	api := admin.API{Token: string(g.config.Admin.Token), Log: log, Loudest: g.proxy.Loudest}
-	if g.stock != nil && (hasGate(g.config, "check") || g.orders == nil) {
-		api.Store = g.store // no route reads a layout's key otherwise
-	}
-	if g.orders != nil {
-		api.Ledgers = ledgersOf(g.config, g.orders.store, g.orders.desk.Load)
-	}
-	return servers, open("admin.listen", g.config.Admin.Listen, api.Handler())
+	g.control.use(g.api(g.config, log))
+	return servers, open("admin.listen", g.config.Admin.Listen, &g.control)
 }
 
 // awayTooLong is how long Redis may be away before an instance that refuses without it is not ready.
