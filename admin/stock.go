@@ -117,5 +117,5 @@ func checkSKU(sku string) error {
 	if proxy.ValidSKU([]byte(sku)) {
 		return nil
 	}
-	return fmt.Errorf("SKU %.140q: %w: no request can name it; 1 to 128 bytes without spaces, braces and control characters", sku, ErrInvalid)
+	return fmt.Errorf("SKU %.140q: %w: no request can name it; 1 to 128 bytes of UTF-8 without spaces, braces and control characters", sku, ErrInvalid)
 }

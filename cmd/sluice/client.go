@@ -9,6 +9,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 )
 
 // client speaks the control API.
@@ -52,8 +54,22 @@ func (c client) call(ctx context.Context, method, path string, in, out any, head
 	if resp.StatusCode != http.StatusOK {
 		return problem(resp)
 	}
-	return json.NewDecoder(io.LimitReader(resp.Body, longestAnswer)).Decode(out)
+	if err := json.NewDecoder(io.LimitReader(resp.Body, longestAnswer)).Decode(out); err != nil {
+		return fmt.Errorf("read the answer of %s: %w; is this the admin address of a gate?", c.base, err)
+	}
+	return nil
 }
+
+// segment is name as one segment of a path. Dots are escaped too where they would mean another place.
+func segment(name string) string {
+	if name == "." || name == ".." {
+		return strings.ReplaceAll(name, ".", "%2E")
+	}
+	return url.PathEscape(name)
+}
+
+// here is an answer from elsewhere as it is: whoever follows it asks something else, and believes what that says.
+func here(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // problem is the error that resp tells of. What the API answers about the request itself needs no status.
 func problem(resp *http.Response) error {
