@@ -40,6 +40,7 @@ type gate struct {
 	store    store           // nil likewise
 	redis    *stockgate.Redis
 	control  controls
+	fault    string // of the last reload; "" = it was good
 	now      func() int64
 	metrics  *prometheus.Registry
 	reloaded prometheus.Gauge // 1, or 0 when the last file was bad
