@@ -52,7 +52,7 @@ func (c client) call(ctx context.Context, method, path string, in, out any, head
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return problem(resp)
+		return c.problem(resp)
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, longestAnswer)).Decode(out); err != nil {
 		return fmt.Errorf("read the answer of %s: %w; is this the admin address of a gate?", c.base, err)
@@ -72,7 +72,7 @@ func segment(name string) string {
 func here(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // problem is the error that resp tells of. What the API answers about the request itself needs no status.
-func problem(resp *http.Response) error {
+func (c client) problem(resp *http.Response) error {
 	var told struct{ Detail string }
 	if json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&told) != nil || told.Detail == "" {
 		return fmt.Errorf("%s: is this the admin address of a gate?", resp.Status)
@@ -81,6 +81,9 @@ func problem(resp *http.Response) error {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusBadGateway:
 		return errors.New(told.Detail)
 	case http.StatusUnauthorized:
+		if c.token != "" {
+			return fmt.Errorf("%s: the gate has another token than the one of --token-file", resp.Status)
+		}
 		return fmt.Errorf("%s: the gate wants its token; name it with --token-file", resp.Status)
 	}
 	return fmt.Errorf("%s: %s", resp.Status, told.Detail)
