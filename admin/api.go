@@ -18,10 +18,12 @@ import (
 // API is the control API, /api/v1, and the profiles of /debug/pprof/. Without a token it answers callers on this machine alone.
 type API struct {
 	Store   Store                    // of the shop's own layout; nil = no route looks at it, or stock is off
-	Ledgers Ledgers                  // of the gate; nil = no route reserves
+	Ledgers Ledgers                  // of the gate; nil = no route has reserved
 	Loudest func(n int) []proxy.Loud // the keys that limits refuse most; nil = not known
 	Token   string                   // "" = none is asked for
 	Log     *slog.Logger
+
+	LayoutFirst bool // who does not say which stock means the shop's own: no route reserves any more
 }
 
 // Handler serves the API.
@@ -40,7 +42,11 @@ func (a *API) Handler() http.Handler {
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	return a.authorized(http.NewCrossOriginProtection().Handler(mux))
+	origins := http.NewCrossOriginProtection()
+	origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fail(w, http.StatusForbidden, "pages of other origins are not answered")
+	}))
+	return a.authorized(origins.Handler(mux))
 }
 
 // authorized lets in who has the token; without one, who calls from this machine, by its own name: a page in the
@@ -56,7 +62,8 @@ func (a *API) authorized(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		ok := strings.EqualFold(scheme, "Bearer") // RFC 9110, section 11.1
 		if got := sha256.Sum256([]byte(given)); !ok || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 			a.Log.Warn("admin: wrong token", "from", r.RemoteAddr)
 			w.Header().Set("WWW-Authenticate", `Bearer realm="sluice"`)

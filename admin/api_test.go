@@ -49,7 +49,7 @@ func TestWithoutATokenOnlyThisMachineIsAnswered(t *testing.T) {
 func TestWithATokenNobodyIsAnsweredWithoutIt(t *testing.T) {
 	api := &API{Token: "hush", Log: slog.New(slog.DiscardHandler)}
 	handler := api.Handler()
-	for given, want := range map[string]int{"": 401, "Bearer": 401, "Bearer ": 401, "Bearer hus": 401, "Bearer hush2": 401, "hush": 401, "Basic hush": 401, "Bearer hush": 404} {
+	for given, want := range map[string]int{"": 401, "Bearer": 401, "Bearer ": 401, "Bearer hus": 401, "Bearer hush2": 401, "hush": 401, "Basic hush": 401, "Bearer hush": 404, "bearer hush": 404} {
 		r := httptest.NewRequest(http.MethodGet, "http://gate.example/api/v1/stock", nil)
 		r.RemoteAddr = "127.0.0.1:5"
 		r.Header.Set("Authorization", given)

@@ -101,7 +101,23 @@ func (a *API) adopted(w http.ResponseWriter, r *http.Request) (Reservation, erro
 	if order.Quantity < 1 || order.Quantity > maxQuantity {
 		return Reservation{}, fmt.Errorf("quantity %d: %w: it is 1 to %d", order.Quantity, ErrInvalid, maxQuantity)
 	}
+	if !nameable(order.User) {
+		return Reservation{}, fmt.Errorf("user %.300q: %w: no request can name it; at most %d bytes without control characters, as the gate identifies users", order.User, ErrInvalid, maxUser)
+	}
 	return Reservation{SKU: order.SKU, Serial: r.PathValue("serial"), User: order.User, Quantity: order.Quantity}, nil
 }
 
-const maxQuantity = 1_000_000_000 // of one order
+const (
+	maxQuantity = 1_000_000_000 // of one order
+	maxUser     = 256           // bytes
+)
+
+// nameable reports whether a request can name a user so; "" is nobody.
+func nameable(user string) bool {
+	for i := range len(user) {
+		if user[i] < ' ' || user[i] == 0x7f {
+			return false
+		}
+	}
+	return len(user) <= maxUser
+}

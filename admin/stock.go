@@ -45,7 +45,7 @@ func (a *API) kept(layout, ledger http.HandlerFunc) http.HandlerFunc {
 			fail(w, http.StatusNotFound, noLedgers)
 		case kind == "layout" && a.Store == nil:
 			fail(w, http.StatusNotFound, `no route looks at the shop's own stock: all of them reserve`)
-		case kind == "ledger" || kind == "" && a.Ledgers != nil:
+		case kind == "ledger" || kind == "" && a.Ledgers != nil && !(a.LayoutFirst && a.Store != nil):
 			ledger(w, r)
 		default:
 			layout(w, r)
@@ -117,5 +117,5 @@ func checkSKU(sku string) error {
 	if proxy.ValidSKU([]byte(sku)) {
 		return nil
 	}
-	return fmt.Errorf("SKU %.140q: %w: no request can name it; 1 to 128 bytes without spaces, braces and control characters", sku, ErrInvalid)
+	return fmt.Errorf("SKU %.140q: %w: no request can name it; 1 to 128 bytes of UTF-8 without spaces, braces and control characters", sku, ErrInvalid)
 }

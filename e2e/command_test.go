@@ -255,6 +255,8 @@ func TestExplainSaysRouteAndKey(t *testing.T) {
 	wants(t, ok(t, "explain", "POST /api/seckill/1001/order", "--config", path), "refused   bad_request", "route     order")
 	wants(t, ok(t, "explain", "/page", "--config", path), "route     everything-else", "gate      pass")
 	wants(t, ok(t, "explain", "GET //x", "--config", path), "refused")
+	path = file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"redis\"\n"+reserveRoutes)
+	wants(t, ok(t, "explain", "POST /api/seckill/1001/order", "-H", "Cookie: uid=7", "--config", path), "gate      reserve", "stock     sluice:{1001}:s in Redis (ledger)")
 }
 
 func TestVersionIsTheOneThatWasBuilt(t *testing.T) {

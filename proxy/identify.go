@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
+	"unicode/utf8"
 )
 
 // The longest names that are looked up: beyond it the request is refused, so that no key can be made large.
@@ -102,10 +103,10 @@ func bodyFault(err error) Reason {
 	return Malformed
 }
 
-// ValidSKU reports whether a request may name this SKU: 1 to 128 bytes without control characters, spaces and braces,
-// which would break or move a Redis key.
+// ValidSKU reports whether a request may name this SKU: 1 to 128 bytes of UTF-8 without control characters, spaces and
+// braces, which would break or move a Redis key. What is no UTF-8, JSON cannot tell.
 func ValidSKU(b []byte) bool {
-	if len(b) == 0 || len(b) > maxSKU {
+	if len(b) == 0 || len(b) > maxSKU || !utf8.Valid(b) {
 		return false
 	}
 	for _, c := range b {

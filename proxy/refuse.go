@@ -39,7 +39,9 @@ type responder struct {
 	expose string
 	rows   [numReasons]Answer
 	bodies [numReasons][numLanguages][Envelope + 1]body
-	raw    [numReasons][]byte // for connections that are refused before any HTTP is read
+	// cautious are for a client that may have an order, placed by an earlier request.
+	cautious [numReasons][numLanguages][Envelope + 1]body
+	raw      [numReasons][]byte // for connections that are refused before any HTTP is read
 }
 
 // refuse writes the answer. wait is how long until it is worth trying again; 0 = the class knows.
@@ -57,7 +59,11 @@ func (p *Proxy) refuse(r *request, reason Reason, wait time.Duration) {
 		if format == Envelope && !reason.unknown() {
 			resp.SetStatusCode(a.EnvelopeStatus)
 		}
-		a.bodies[reason][lang][format].write(resp, r, a.retryAfter(reason, wait, r))
+		bodies := &a.bodies
+		if r.mayRepeat(reason) {
+			bodies = &a.cautious
+		}
+		bodies[reason][lang][format].write(resp, r, a.retryAfter(reason, wait, r))
 	}
 	a.writeHeaders(r, reason, format, lang)
 	if refusals[reason].close || reason == ConnRate && p.closeExcess || !r.conn.forgo() {

@@ -122,20 +122,23 @@ func (a *responder) render(reason Reason) {
 	}
 	a.rows[reason] = answer
 	for lang := range numLanguages {
-		detail := notOrdered[lang]
-		switch {
-		case reason.unknown():
-			detail = unknownYet[lang]
-		case reason == Confirmed, reason == Duplicate, reason == InProgress:
-			detail = oneOnly[lang]
+		title := row.title[lang]
+		a.bodies[reason][lang] = a.inEachFormat(reason, answer, lang, title, reason.detail(lang))
+		a.cautious[reason][lang] = a.bodies[reason][lang]
+		if !reason.mayHavePlaced() {
+			a.cautious[reason][lang] = a.inEachFormat(reason, answer, lang, title, oneOnly[lang])
 		}
-		if !reason.unknown() && answer.RetryAfter > 0 {
-			detail += " " + comeBack[lang]
-		}
-		a.bodies[reason][lang][HTML] = newBody(page(lang, row.title[lang], detail))
-		a.bodies[reason][lang][Problem] = newBody(problem(reason, answer, row.title[lang], detail))
-		a.bodies[reason][lang][Envelope] = newBody(a.envelope(reason, answer, row.title[lang]))
 	}
+}
+
+func (a *responder) inEachFormat(reason Reason, answer Answer, lang language, title, detail string) (all [Envelope + 1]body) {
+	if !reason.mayHavePlaced() && answer.RetryAfter > 0 {
+		detail += " " + comeBack[lang]
+	}
+	all[HTML] = newBody(page(lang, title, detail))
+	all[Problem] = newBody(problem(reason, answer, title, detail))
+	all[Envelope] = newBody(a.envelope(reason, answer, title))
+	return all
 }
 
 // problem is application/problem+json (RFC 9457); retry_after is in seconds.

@@ -27,6 +27,7 @@ type request struct {
 	sku, user, key            []byte     // key: the client's Idempotency-Key
 	quantity                  int64
 	bypass                    bool     // no limit applies
+	asking                    bool     // for the state of an order; nothing is bought
 	keys                      [][]byte // of the route's keyed rates, in their order; empty = the request lacks it
 
 	bodyRead bool // all of it

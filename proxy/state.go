@@ -29,10 +29,8 @@ func (p *Proxy) tell(r *request) {
 // answerState tells the state of one order, and nothing else of it: whoever knows the serial may know that.
 func (p *Proxy) answerState(r *request) (reason Reason, wait time.Duration) {
 	p.takeID(r)
-	if p.denied(r) {
-		return DeniedIP, 0
-	}
-	if reason, wait := p.paced(r); reason != Admitted {
+	r.asking = true
+	if reason, wait := p.mayAsk(r); reason != Admitted && !p.lets(r, reason) {
 		return reason, wait
 	}
 	path, query := splitTarget(r.ctx.Request.Header.RequestURI())
@@ -52,6 +50,14 @@ func (p *Proxy) answerState(r *request) (reason Reason, wait time.Duration) {
 	}
 	p.writeState(r, serial, state)
 	return Admitted, 0
+}
+
+// mayAsk asks the limits of questions. How many go on to the ledger, it bounds itself.
+func (p *Proxy) mayAsk(r *request) (reason Reason, wait time.Duration) {
+	if p.denied(r) {
+		return DeniedIP, 0
+	}
+	return p.paced(r)
 }
 
 func (p *Proxy) writeState(r *request, serial string, s OrderState) {

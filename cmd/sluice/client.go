@@ -9,6 +9,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 )
 
 // client speaks the control API.
@@ -50,13 +52,27 @@ func (c client) call(ctx context.Context, method, path string, in, out any, head
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return problem(resp)
+		return c.problem(resp)
 	}
-	return json.NewDecoder(io.LimitReader(resp.Body, longestAnswer)).Decode(out)
+	if err := json.NewDecoder(io.LimitReader(resp.Body, longestAnswer)).Decode(out); err != nil {
+		return fmt.Errorf("read the answer of %s: %w; is this the admin address of a gate?", c.base, err)
+	}
+	return nil
 }
 
+// segment is name as one segment of a path. Dots are escaped too where they would mean another place.
+func segment(name string) string {
+	if name == "." || name == ".." {
+		return strings.ReplaceAll(name, ".", "%2E")
+	}
+	return url.PathEscape(name)
+}
+
+// here is an answer from elsewhere as it is: whoever follows it asks something else, and believes what that says.
+func here(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
 // problem is the error that resp tells of. What the API answers about the request itself needs no status.
-func problem(resp *http.Response) error {
+func (c client) problem(resp *http.Response) error {
 	var told struct{ Detail string }
 	if json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&told) != nil || told.Detail == "" {
 		return fmt.Errorf("%s: is this the admin address of a gate?", resp.Status)
@@ -65,6 +81,9 @@ func problem(resp *http.Response) error {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusBadGateway:
 		return errors.New(told.Detail)
 	case http.StatusUnauthorized:
+		if c.token != "" {
+			return fmt.Errorf("%s: the gate has another token than the one of --token-file", resp.Status)
+		}
 		return fmt.Errorf("%s: the gate wants its token; name it with --token-file", resp.Status)
 	}
 	return fmt.Errorf("%s: %s", resp.Status, told.Detail)

@@ -76,6 +76,10 @@ func TestAnAnswerThatIsNoneIsSaidToBe(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "--token-file") {
 		t.Errorf("without the token: %v", err)
 	}
+	err = client{base: "http://localhost", token: "hash", http: &http.Client{Transport: inside{locked.api.Handler()}}}.call(t.Context(), "GET", "/stock", nil, &out)
+	if err == nil || !strings.Contains(err.Error(), "another token") {
+		t.Errorf("with a wrong token: %v", err)
+	}
 	err = client{base: "http://localhost", token: "hush", http: &http.Client{Transport: inside{locked.api.Handler()}}}.call(t.Context(), "GET", "/stock", nil, &out)
 	if err != nil {
 		t.Errorf("with the token: %v", err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"sluice/config"
@@ -28,7 +29,9 @@ func (e *explainCommand) Run() error {
 	if err != nil {
 		return fmt.Errorf("--ip: %w", err)
 	}
-	p, err := proxy.New(proxyOptions(c))
+	options := proxyOptions(c)
+	options.Settling = settling(&c.Stock.Reserve)
+	p, err := proxy.New(options)
 	if err != nil {
 		return err
 	}
@@ -66,11 +69,21 @@ func (e *explainCommand) Run() error {
 		fmt.Printf("user      %s\n", found.User)
 	}
 	if found.Stocked && found.SKU != "" && c.Stock.Source == "redis" {
-		if l, err := shopLayout(c); err == nil {
-			fmt.Printf("stock     %s in Redis (%s)\n", l.Key(found.SKU), c.Stock.Layout.Type)
-		}
+		fmt.Printf("stock     %s\n", place(c, found))
 	}
 	return nil
+}
+
+// place is where the stock lies that the request is about.
+func place(c *config.Config, found proxy.Explanation) string {
+	if slices.ContainsFunc(c.Routes, func(r config.Route) bool { return r.Name == found.Route && r.Gate == "reserve" }) {
+		return fmt.Sprintf("sluice:{%s}:s in Redis (ledger)", found.SKU)
+	}
+	l, err := shopLayout(c)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%s in Redis (%s)", l.Key(found.SKU), c.Stock.Layout.Type)
 }
 
 // raw is the request as a client would send it.

@@ -41,6 +41,8 @@ type gate struct {
 	driver   *driver.Desk    // nil when no driver reserves
 	store    store           // nil likewise
 	redis    *stockgate.Redis
+	control  controls
+	fault    string // of the last reload; "" = it was good
 	now      func() int64
 	metrics  *prometheus.Registry
 	reloaded prometheus.Gauge // 1, or 0 when the last file was bad
@@ -103,6 +105,7 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 // options are those of a Proxy on the parts of g, which takes over from before. rates are those of c.
 func (g *gate) options(c *config.Config, rates []*limiter.Rate, before *proxy.Proxy) proxy.Options {
 	o := proxyOptions(c)
+	o.Settling = settling(&g.config.Stock.Reserve) // the ledger keeps to what it was opened with, and so does who settles
 	o.Shop, o.Windows, o.Now, o.Log, o.Before = g.shop, g.windows, g.now, g.log, before
 	o.Places = places{g.places, c.Limits.Concurrency.QueueTimeout}
 	for i := range rates {

@@ -282,7 +282,8 @@ func TestAnOrderOfTheShopIsAdopted(t *testing.T) {
 		k.says(200, words(`"over_total":true`), "POST", "/reservations/lost/adopt", `{"sku": "1001", "user": "9", "quantity": 2}`)
 		k.says(200, words(`"left":-1`), "GET", "/stock/1001", "")
 		k.says(200, words(`"user":"9"`, `"quantity":2`, `"confirmed"`), "GET", "/reservations/lost", "")
-		for _, body := range []string{``, `{}`, `{"sku": "1001"}`, `{"sku": "1001", "quantity": 0}`, `{"sku": "{}", "quantity": 1}`, `{"sku": "1001", "quantity": 1000000001}`} {
+		for _, body := range []string{``, `{}`, `{"sku": "1001"}`, `{"sku": "1001", "quantity": 0}`, `{"sku": "{}", "quantity": 1}`, `{"sku": "1001", "quantity": 1000000001}`,
+			`{"sku": "1001", "user": "a\nb", "quantity": 1}`, `{"sku": "1001", "user": "` + strings.Repeat("u", 257) + `", "quantity": 1}`} {
 			k.says(400, words("not valid"), "POST", "/reservations/bad/adopt", body)
 		}
 		if !strings.Contains(k.log.String(), "level=ERROR") {

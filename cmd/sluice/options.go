@@ -49,7 +49,6 @@ func proxyOptions(c *config.Config) proxy.Options {
 		Responses:       responses(&c.Responses),
 		Pace:            func() proxy.Pace { return limiter.NewConnRate(float64(limit.Rate), limit.Burst) },
 		CloseOnExcess:   limit.OnExcess == "close",
-		Settling:        settling(&c.Stock.Reserve),
 		MaxRequests:     limit.MaxRequests,
 		Rates:           keyedRates(c),
 		Bypass:          c.Limits.Bypassed,

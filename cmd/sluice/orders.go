@@ -246,7 +246,7 @@ func taken(in proxy.Order, out ledger.Outcome) proxy.Taken {
 			t.Wait = time.Until(time.UnixMilli(out.Opens))
 		}
 	case ledger.UserLimit:
-		t.Reason = proxy.Duplicate
+		t.Reason, t.Serial = proxy.Duplicate, "" // it left no trace that could be asked for
 	case ledger.OtherOrder:
 		t.Reason, t.Serial = proxy.KeyReused, ""
 	case ledger.Released:

@@ -1,15 +1,8 @@
 package main
 
 import (
-	"crypto/sha256"
-	"log/slog"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"sync/atomic"
-	"syscall"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -77,6 +70,7 @@ func (g *gate) change(now, next *config.Config) (changed, waits []string, err er
 	g.rates.Use(rates)
 	g.proxy = successor
 	g.server.Replace(successor)
+	g.control.use(g.api(next, g.log))
 	return changed, waits, nil
 }
 
@@ -92,8 +86,9 @@ func lists(now, next *config.Config) (changed []string) {
 	return changed
 }
 
-// reload reads the file again. A bad one changes nothing; now is what runs afterwards.
-func (g *gate) reload(now *config.Config, read func() (*config.Config, error)) *config.Config {
+// reload reads the file again. A bad one changes nothing, and is told of; but not once more where it is only tried again
+// and nothing has changed. running is what runs afterwards.
+func (g *gate) reload(now *config.Config, read func() (*config.Config, error), retry bool) (running *config.Config, ok bool) {
 	next, err := read()
 	var changed, waits []string
 	if err == nil {
@@ -101,78 +96,17 @@ func (g *gate) reload(now *config.Config, read func() (*config.Config, error)) *
 	}
 	if err != nil {
 		g.reloaded.Set(0)
-		g.log.Error("configuration not reloaded; the running one stays", "err", err)
-		return now
+		if !retry || err.Error() != g.fault {
+			g.log.Error("configuration not reloaded; the running one stays", "err", err)
+		}
+		g.fault = err.Error()
+		return now, false
 	}
+	g.fault = ""
 	g.reloaded.Set(1)
 	g.log.Info("configuration reloaded", "changed", changed)
 	if len(waits) > 0 {
 		g.log.Warn("these keys change only with a restart, and stay as they were", "keys", waits)
 	}
-	return next
+	return next, true
 }
-
-// sources are the files that the running configuration was read from; none where no file holds it. A successor that
-// failed may have named others: those are read again with the next change of the first.
-type sources struct{ files atomic.Pointer[[]string] }
-
-func (s *sources) set(files []string) { s.files.Store(&files) }
-
-func (s *sources) some() bool { return len(*s.files.Load()) > 0 }
-
-// sum is the fingerprint of what they hold; zero when one cannot be read, as in the moment in which it is replaced.
-func (s *sources) sum() fingerprint {
-	var all []byte
-	for _, file := range *s.files.Load() {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return fingerprint{}
-		}
-		sum := sha256.Sum256(text)
-		all = append(all, sum[:]...)
-	}
-	return sha256.Sum256(all)
-}
-
-// lookEveryFile is how often the files are looked at: notification fails on bind mounts and ConfigMaps.
-const lookEveryFile = 2 * time.Second
-
-// changes tells when to read the files again: at SIGHUP, and when their content has changed. It ends with stop.
-func changes(from *sources, watch bool, log *slog.Logger, stop <-chan struct{}) <-chan struct{} {
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	again := make(chan struct{}, 1)
-	tell := func() {
-		select {
-		case again <- struct{}{}:
-		default: // it is going to be read anyway
-		}
-	}
-	go func() {
-		defer signal.Stop(hangup)
-		tick := time.NewTicker(lookEveryFile)
-		defer tick.Stop()
-		seen := from.sum()
-		for {
-			select {
-			case <-stop:
-				return
-			case <-hangup:
-				if !from.some() {
-					log.Warn("SIGHUP: there is no configuration file to read again")
-					continue
-				}
-				seen = from.sum()
-				tell()
-			case <-tick.C:
-				if sum := from.sum(); watch && from.some() && sum != seen && sum != (fingerprint{}) {
-					seen = sum
-					tell()
-				}
-			}
-		}
-	}()
-	return again
-}
-
-type fingerprint [sha256.Size]byte

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"sluice/admin"
+	"sluice/stockgate/ledger"
 )
 
 type reservationCommand struct {
@@ -29,6 +30,17 @@ type reservationCommand struct {
 type order struct {
 	Serial string `arg:"" name:"serial" help:"The Idempotency-Key of the order, which the shop was sent."`
 	SKU    string `help:"Of this SKU. Needed where two SKUs know the serial." placeholder:"SKU"`
+}
+
+// Validate is called by kong; its error is one of usage.
+func (o *order) Validate() error { return named(o.Serial) }
+
+// named refuses what no order is known by.
+func named(serial string) error {
+	if ledger.ValidSerial([]byte(serial)) {
+		return nil
+	}
+	return fmt.Errorf("serial %.140q: it has 1 to 128 visible ASCII characters, and is neither . nor ..", serial)
 }
 
 type reservationGet struct {
@@ -69,6 +81,9 @@ func (l *reservationList) Validate() error {
 	return listable(l.Limit)
 }
 
+// Validate is called by kong; its error is one of usage.
+func (a *reservationAdopt) Validate() error { return named(a.Serial) }
+
 func (g *reservationGet) Run(c *reservationCommand) error {
 	var found admin.Reservation
 	if err := c.call("GET", g.path(""), nil, &found); err != nil {
@@ -94,7 +109,7 @@ func (o *reservationAdopt) Run(c *reservationCommand) error {
 		return err
 	}
 	order := map[string]any{"sku": o.SKU, "user": o.User, "quantity": o.Quantity}
-	return c.settle("/"+url.PathEscape(o.Serial)+"/adopt", order)
+	return c.settle("/"+segment(o.Serial)+"/adopt", order)
 }
 
 func (l *reservationList) Run(c *reservationCommand) error {
@@ -130,7 +145,7 @@ func (l *reservationList) Run(c *reservationCommand) error {
 
 // path is where the API knows an order.
 func (o *order) path(op string) string {
-	path := "/" + url.PathEscape(o.Serial) + op
+	path := "/" + segment(o.Serial) + op
 	if o.SKU != "" {
 		path += "?sku=" + url.QueryEscape(o.SKU)
 	}

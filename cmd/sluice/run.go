@@ -67,10 +67,18 @@ func (r *runCommand) files(c *config.Config) []string {
 	return c.Files()
 }
 
+// reload has g read its files again, and returns the configuration that runs then.
+func (r *runCommand) reload(g *gate, now *config.Config, from *sources, retry bool) *config.Config {
+	next, ok := g.reload(now, r.load, retry)
+	from.set(r.files(next), !ok)
+	return next
+}
+
 // serve runs the gate until it is told to stop, and then until everything that was accepted has its answer.
 func (r *runCommand) serve(c *config.Config, log *slog.Logger) error {
 	stop, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
+	hangup := hangups()
 	g, err := newGate(c, trial{}, log)
 	if err != nil {
 		return err
@@ -93,13 +101,14 @@ func (r *runCommand) serve(c *config.Config, log *slog.Logger) error {
 		log.Warn(`stock.source is "memory": this instance alone knows the stock, and forgets it when it ends`)
 	}
 	var from sources
-	from.set(r.files(c))
-	again := changes(&from, c.Reload.Watch, log, stop.Done())
+	from.set(r.files(c), false)
+	again, retry := changes(&from, c.Reload.Watch, hangup, log, stop.Done())
 	for running := true; running; {
 		select {
 		case <-again:
-			c = g.reload(c, r.load)
-			from.set(r.files(c))
+			c = r.reload(g, c, &from, false)
+		case <-retry:
+			c = r.reload(g, c, &from, true)
 		case err = <-failed:
 			log.Error("listening failed; draining", "err", err)
 			running = false
@@ -180,14 +189,8 @@ func (g *gate) listenAside(draining *atomic.Bool, takeOver bool, log *slog.Logge
 	if err := open("ops.listen", g.config.Ops.Listen, admin.Ops(g.checks(draining), g.metrics)); err != nil {
 		return nil, err
 	}
-	api := admin.API{Token: string(g.config.Admin.Token), Log: log, Loudest: g.proxy.Loudest}
-	if g.stock != nil && (hasGate(g.config, "check") || g.orders == nil) {
-		api.Store = g.store // no route reads a layout's key otherwise
-	}
-	if g.orders != nil {
-		api.Ledgers = ledgersOf(g.config, g.orders.store, g.orders.desk.Load)
-	}
-	return servers, open("admin.listen", g.config.Admin.Listen, api.Handler())
+	g.control.use(g.api(g.config, log))
+	return servers, open("admin.listen", g.config.Admin.Listen, &g.control)
 }
 
 // awayTooLong is how long Redis may be away before an instance that refuses without it is not ready.

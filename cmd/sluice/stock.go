@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -34,9 +35,9 @@ type stockSet struct {
 }
 
 type stockAdd struct {
-	SKU   string `arg:"" name:"sku"`
-	Delta int64  `arg:"" name:"delta"`
-	Key   string `help:"Of a ledger: a name for this addition. Said again with the same one, it is done once." placeholder:"NAME"`
+	SKU   string  `arg:"" name:"sku"`
+	Delta int64   `arg:"" name:"delta"`
+	Key   *string `help:"Of a ledger: a name for this addition. Said again with the same one, it is done once." placeholder:"NAME"`
 }
 
 type stockList struct {
@@ -75,6 +76,14 @@ func (t *stockSet) Validate() error {
 	return nil
 }
 
+// Validate is called by kong; its error is one of usage. A name that a script has left empty would add each time.
+func (a *stockAdd) Validate() error {
+	if a.Key != nil && *a.Key == "" {
+		return errors.New("--key is empty: give the addition a name, or leave --key out")
+	}
+	return nil
+}
+
 func (g *stockGet) Run(s *stockCommand) error { return s.one("GET", g.SKU, nil) }
 
 func (t *stockSet) Run(s *stockCommand) error {
@@ -89,8 +98,8 @@ func (t *stockSet) Run(s *stockCommand) error {
 }
 
 func (a *stockAdd) Run(s *stockCommand) error {
-	if a.Key != "" {
-		return s.one("POST", a.SKU, map[string]any{"add": a.Delta}, "Idempotency-Key", a.Key)
+	if a.Key != nil {
+		return s.one("POST", a.SKU, map[string]any{"add": a.Delta}, "Idempotency-Key", *a.Key)
 	}
 	return s.one("POST", a.SKU, map[string]any{"add": a.Delta})
 }
@@ -131,7 +140,7 @@ func (s *stockCommand) one(method, sku string, change any, header ...string) err
 		return err
 	}
 	var now admin.Stock
-	if err := s.call(method, "/"+url.PathEscape(sku), url.Values{}, change, &now, header...); err != nil {
+	if err := s.call(method, "/"+segment(sku), url.Values{}, change, &now, header...); err != nil {
 		return err
 	}
 	fmt.Println(line(now))

@@ -75,7 +75,7 @@ func within(c *config.Config) (to client, done func(), err error) {
 		opened = append(opened, r.Close)
 		api.Ledgers = ledgersOf(c, r, nil)
 	}
-	return client{base: "http://localhost", http: &http.Client{Transport: inside{api.Handler()}}}, done, nil
+	return client{base: "http://localhost", http: &http.Client{Transport: inside{api.Handler()}, CheckRedirect: here}}, done, nil
 }
 
 // elsewhere tells who knows a stock that is not in Redis.

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+
+	"sluice/admin"
+	"sluice/config"
+)
+
+// controls is the control API. Which stock it speaks of follows the routes, and so changes with them.
+type controls struct{ now atomic.Pointer[http.Handler] }
+
+func (c *controls) use(h http.Handler) { c.now.Store(&h) }
+
+// ServeHTTP implements http.Handler.
+func (c *controls) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*c.now.Load()).ServeHTTP(w, r) }
+
+// api speaks of what the routes of c look at. A ledger that no route takes from any more still has orders to decide.
+func (g *gate) api(c *config.Config, log *slog.Logger) http.Handler {
+	api := admin.API{Token: string(g.config.Admin.Token), Log: log, Loudest: g.proxy.Loudest}
+	if g.stock != nil && (hasGate(c, "check") || !reserves(c)) {
+		api.Store = g.store // no route reads a layout's key otherwise
+	}
+	if g.orders != nil {
+		api.Ledgers, api.LayoutFirst = ledgersOf(g.config, g.orders.store, g.orders.desk.Load), !reserves(c)
+	}
+	return api.Handler()
+}

@@ -1,0 +1,88 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// listed runs a gate that denies the clients of a file. Of later files the paths are given too.
+func listed(t *testing.T) (g *running, list, later string) {
+	t.Helper()
+	list, later = file(t, "192.0.2.0/24\n"), filepath.Join(t.TempDir(), "later.txt")
+	g = gate(t, open(t, nil).setting(), `stock.source = "off"`, unlimited, "limits.deny = ["+strconv.Quote("file:"+list)+"]",
+		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"")
+	return g, list, later
+}
+
+// page asks for the shop's page, once.
+func (g *running) page() (status int) {
+	resp, err := g.client.Get("http://" + g.front + "/")
+	if err != nil {
+		return 0
+	}
+	resp.Body.Close()
+	return resp.StatusCode
+}
+
+// put writes a file as it is put by whoever replaces it: never half.
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A list that comes after the configuration that names it, as from another volume, is found.
+func TestBadConfigurationIsTriedAgainUntilWhatItNamesIsThere(t *testing.T) {
+	t.Parallel()
+	g, list, later := listed(t)
+	put(t, g.file, g.change(list, later))
+	soon(t, "the configuration is refused", func() bool { return g.metric("sluice_config_last_reload_successful", "") == 0 })
+	put(t, later, "127.0.0.1\n")
+	soon(t, "the list is obeyed", func() bool { return g.page() == 403 })
+	g.wantMetric(1, "sluice_config_last_reload_successful")
+	if n := strings.Count(g.log.String(), "configuration not reloaded"); n != 1 {
+		t.Errorf("the same fault was told %d times", n)
+	}
+}
+
+// A list that is removed together with the line that names it keeps nothing as it was.
+func TestListMayGoWithTheLineThatNamesIt(t *testing.T) {
+	t.Parallel()
+	g, list, later := listed(t)
+	put(t, later, "127.0.0.1\n")
+	if err := os.Remove(list); err != nil {
+		t.Fatal(err)
+	}
+	put(t, g.file, g.change(list, later))
+	soon(t, "the other list is obeyed", func() bool { return g.page() == 403 })
+}
+
+// A pipe in the place of a file would be waited for without end: it is not read, and SIGTERM is heard.
+func TestPipeInThePlaceOfAFileStopsNothing(t *testing.T) {
+	t.Parallel()
+	g, list, _ := listed(t)
+	if err := os.Remove(list); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(list, 0o600); err != nil {
+		t.Skip("no pipes here:", err)
+	}
+	if err := g.process.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the pipe is told of", func() bool { return strings.Contains(g.log.String(), "not a regular file") })
+	put(t, list, "127.0.0.1\n")
+	soon(t, "the file in its place is obeyed", func() bool { return g.page() == 403 })
+	g.terminate()
+	if code := g.stopped(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}

@@ -1,0 +1,140 @@
+package e2e
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sluice/internal/redistest"
+)
+
+// change is a configuration in which some words are others.
+func (g *running) change(old, words string) string {
+	g.t.Helper()
+	text, err := os.ReadFile(g.file)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	if !strings.Contains(string(text), old) {
+		g.t.Fatalf("%q is not in the configuration", old)
+	}
+	return strings.Replace(string(text), old, words, 1)
+}
+
+// standing is what the ledger of 1001 knows of a serial: its state, and more.
+func standing(t *testing.T, r *redistest.Server, serial string) string {
+	t.Helper()
+	text, err := r.Client.HGet(context.Background(), "sluice:{1001}:r", serial).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// What the log says stays as it was does stay: a shop's answer must not mean another thing to half of the gate.
+func TestSettlingStaysAsItWasUntilARestart(t *testing.T) {
+	t.Parallel()
+	secret := file(t, "the-first-secret-of-all\n")
+	r := redistest.Start(t)
+	shop := open(t, func(_ http.ResponseWriter, r *http.Request) {
+		text := []string{"v1", r.Method, r.RequestURI, r.Header.Get("Idempotency-Key"), r.Header.Get("Sluice-Sku"), r.Header.Get("Sluice-Quantity"), r.Header.Get("Sluice-Deadline")}
+		mac := hmac.New(sha256.New, []byte("the-first-secret-of-all"))
+		mac.Write([]byte(strings.Join(text, "\n")))
+		if got := r.Header.Get("Sluice-Signature"); got != "v1="+hex.EncodeToString(mac.Sum(nil)) {
+			t.Errorf("signed %q, which is not by the secret that the gate began with", got)
+		}
+	})
+	g := reserves(t, r, 10, shop.setting(), `stock.reserve.confirm_on = ["2xx"]`, "stock.reserve.secret_file = "+strconv.Quote(secret))
+	if err := os.WriteFile(secret, []byte("another-secret-than-before\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.rewrite(g.change(`stock.reserve.confirm_on = ["2xx"]`, "stock.reserve.confirm_on = []\nstock.reserve.release_on = [\"2xx\"]"), true)
+	wants(t, g.log.String(), "change only with a restart", "stock.reserve.release_on")
+	b := &buyer{user: "7", key: "k-1"}
+	defer b.leave()
+	if status, reason := b.buy(g.front); status != 200 {
+		t.Fatalf("answered %d %s", status, reason)
+	}
+	soon(t, "the order is confirmed", func() bool {
+		now := standing(t, r, "k-1")
+		if strings.HasPrefix(now, "X") {
+			t.Fatalf("an order that the shop has was released: %s", now)
+		}
+		return strings.HasPrefix(now, "C")
+	})
+}
+
+// An order is settled by the ledger that it was taken from, though its route has become another meanwhile; and the
+// control API speaks of the stock that the routes look at now.
+func TestRouteMayChangeItsGateWhileAnOrderIsUnderWay(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	arrived, over := make(chan struct{}), make(chan struct{})
+	shop := open(t, func(http.ResponseWriter, *http.Request) {
+		close(arrived)
+		<-over
+	})
+	g := reserves(t, r, 10, shop.setting())
+	b := &buyer{user: "7", key: "k-1"}
+	defer b.leave()
+	answered := make(chan int)
+	go func() {
+		status, _ := b.buy(g.front)
+		answered <- status
+	}()
+	<-arrived
+	g.rewrite(g.change(`gate = "reserve"`, `gate = "check"`), true)
+	if now := standing(t, r, "k-1"); !strings.HasPrefix(now, "H") {
+		t.Errorf("under way: %s", now)
+	}
+	close(over)
+	if status := <-answered; status != 200 {
+		t.Errorf("answered %d", status)
+	}
+	soon(t, "the order is confirmed", func() bool { return strings.HasPrefix(standing(t, r, "k-1"), "C") })
+	if said := ok(t, "stock", "set", "--admin", g.admin, "1001", "3"); strings.TrimSpace(said) != "1001\t3" {
+		t.Errorf("the shop's own stock is %q", said)
+	}
+	wants(t, ok(t, "reservation", "get", "--admin", g.admin, "k-1"), "confirmed")
+	wants(t, ok(t, "stock", "get", "--admin", g.admin, "--kind", "ledger", "1001"), "1 sold")
+}
+
+// A supervisor that asks for a reload while the gate drains, or before it is ready, cuts off no order.
+func TestReloadIsNoEndToWhoDrains(t *testing.T) {
+	t.Parallel()
+	arrived, over := make(chan struct{}), make(chan struct{})
+	shop := open(t, func(http.ResponseWriter, *http.Request) {
+		close(arrived)
+		<-over
+	})
+	g := reserves(t, redistest.Start(t), 10, shop.setting())
+	b := &buyer{user: "7", key: "k-1"}
+	defer b.leave()
+	answered := make(chan int)
+	go func() {
+		status, _ := b.buy(g.front)
+		answered <- status
+	}()
+	<-arrived
+	g.terminate()
+	soon(t, "the gate drains", func() bool { return strings.Contains(g.log.String(), `"draining"`) })
+	for range 3 {
+		if err := g.process.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Error(err)
+		}
+	}
+	close(over)
+	if status := <-answered; status != 200 {
+		t.Errorf("answered %d", status)
+	}
+	if code := g.stopped(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
