@@ -36,6 +36,7 @@ format: ## fail on a file that gofmt would change
 vet: ## go vet
 	$(GO) vet ./...
 	$(GO) vet -tags failpoints ./cmd/...
+	cd tools && $(GO) vet ./...
 
 staticcheck: ## staticcheck
 	$(TOOL) staticcheck ./...
@@ -53,13 +54,13 @@ bench: ## every Go benchmark, BENCHTIME each
 
 planted: ## plant known bugs in copies of the tree; the tests must catch each: docs/testing.md (PLANTED=-applies only looks at the patches)
 	@sh tools/need redis-server
-	@cd tools && $(GO) run ./planted $(PLANTED) ..
+	@cd tools && $(GO) test ./planted && $(GO) run ./planted $(PLANTED) ..
 
 CHAOS ?= 10m
 
 chaos: ## a sale for CHAOS (90s, 10m) while gates, Redis and shop die, hang and lie; SEED=N plays a plan again
 	@sh tools/need redis-server
-	SLUICE_CHAOS=$(CHAOS) SLUICE_SEED=$(SEED) $(GO) test -count=1 -timeout 0 -v -run 'BooksBalanceAfterChaos' ./e2e
+	SLUICE_CHAOS=$(CHAOS) SLUICE_SEED=$(SEED) $(GO) test -count=1 -timeout 1h -v -run 'BooksBalanceAfterChaos' ./e2e
 
 # What others wrote, and what is too long for every day. What is not there and cannot be installed is left out.
 FOREIGN = nginx curl npm python3 javac php ab wrk h2load slowhttptest
