@@ -115,6 +115,7 @@ type operator struct {
 	owed      []addition           // nobody knows whether they were done
 	doubted   map[string]time.Time // by SKU: since when
 	cancelled map[string]string    // at the shop, and not refunded yet: serial -> SKU
+	patience  time.Duration        // looks on so long while a SKU waits for an instance that has died
 	number    int
 }
 
@@ -122,9 +123,6 @@ type addition struct {
 	sku, key string
 	units    int
 }
-
-// patience is how long an operator looks on while a SKU waits for an instance that has died.
-const patience = 5 * time.Second
 
 func (o *operator) work(stop <-chan struct{}) {
 	for !within(time.Duration(100+o.dice.IntN(500))*time.Millisecond, stop) {
@@ -237,7 +235,7 @@ func (o *operator) look(due bool) {
 			delete(o.doubted, sku)
 		case o.doubted[sku].IsZero():
 			o.doubted[sku] = time.Now()
-		case time.Since(o.doubted[sku]) > patience:
+		case time.Since(o.doubted[sku]) > o.patience:
 			o.open(sku, "SKUs that waited for an instance that died, reconciled and opened by hand")
 		}
 	}
@@ -258,15 +256,20 @@ func stateIn(list, sku string) string {
 	return ""
 }
 
-// open adopts what the ledger does not call sold, and then says that the ledger may be believed.
+// open adopts what the ledger does not call sold, and then says that the ledger may be believed. This Redis loses
+// nothing: whatever the shop has is held at least, or a gate gave it back that must not.
 func (o *operator) open(sku, what string) {
+	orders := o.ordersOf(sku) // before the records: each order was held before it came
 	records, err := o.redis.Client.HGetAll(o.t.Context(), "sluice:{"+sku+"}:r").Result()
 	if err != nil {
 		return
 	}
-	for serial, user := range o.ordersOf(sku) {
-		if strings.HasPrefix(records[serial], "C|") {
+	for serial, user := range orders {
+		switch record := records[serial]; {
+		case strings.HasPrefix(record, "C|"):
 			continue
+		case !strings.HasPrefix(record, "H|"):
+			o.t.Errorf("the shop has the order %s of %s, the ledger has %q", serial, sku, record)
 		}
 		body := fmt.Sprintf(`{"sku":%q,"user":%q,"quantity":1}`, sku, user)
 		if status, _ := o.post("/reservations/"+url.PathEscape(serial)+"/adopt", body); status != http.StatusOK {
