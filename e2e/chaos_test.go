@@ -1,0 +1,301 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+)
+
+// chaos is a sale in which everything fails that may: gates are killed and hang, so does Redis, scripts are flushed,
+// the shop answers 500 to what it has booked, hangs or resets, clients leave, and an operator restocks and refunds.
+type chaos struct {
+	t     *testing.T
+	seed  uint64
+	redis *redistest.Server
+	shop  *bookshop
+	skus  []string
+	users int
+	seats []seat
+	gates []*running // whoever breaks gates, alone, changes it
+	file  string     // a gate's configuration, which tells commands which Redis
+
+	honest atomic.Bool // the shop has no mishaps any more
+
+	mu     sync.Mutex
+	orders map[string]string // at the shop: serial -> SKU
+	counts map[string]int    // what happened
+}
+
+const (
+	chaosPerUser = 2
+	chaosUnits   = 60 // of each SKU, at first
+	chaosGates   = 3
+	aLongRun     = 2 * time.Minute
+	healing      = 3 * time.Minute // more than a lease of the resolver and the patience of a doubt
+)
+
+// dice are the seeded chance of one actor: what it does is repeatable, when the others do theirs is not.
+func (c *chaos) dice(actor uint64) *rand.Rand { return rand.New(rand.NewPCG(c.seed, actor)) }
+
+func (c *chaos) count(what string, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts[what] += n
+}
+
+// Whatever dies, hangs or lies: afterwards the shop has the orders that the ledger calls sold, and no others.
+func TestBooksBalanceAfterChaos(t *testing.T) {
+	length, err := time.ParseDuration(os.Getenv("SLUICE_CHAOS"))
+	if err != nil || length <= 0 {
+		t.Skip("SLUICE_CHAOS does not say for how long, like 90s")
+	}
+	seed, err := strconv.ParseUint(os.Getenv("SLUICE_SEED"), 10, 64)
+	if err != nil {
+		seed = rand.Uint64() >> 32
+	}
+	t.Logf("SLUICE_CHAOS=%v SLUICE_SEED=%d", length, seed)
+	c := newChaos(t, seed, length)
+
+	stop := make(chan struct{})
+	var crowd, mishaps sync.WaitGroup
+	for i := range 60 {
+		crowd.Go(func() { c.shopper(uint64(1000+i), stop) })
+	}
+	desk := &operator{chaos: c, patience: 5 * time.Second, dice: c.dice(1), units: map[string]int{}, doubted: map[string]time.Time{}, cancelled: map[string]string{}}
+	mishaps.Go(func() { desk.work(stop) })
+	mishaps.Go(func() { c.breakRedis(c.dice(2), stop) })
+	c.breakGates(c.dice(3), time.Now().Add(length))
+	close(stop)
+	mishaps.Wait()
+	crowd.Wait()
+	c.honest.Store(true)
+
+	if length >= aLongRun {
+		desk.patience = healing // so that what waits for the dead freezes
+	}
+	took := time.Now()
+	for !c.healed() {
+		if time.Since(took) > healing {
+			t.Errorf("not healed within %v: %v", healing, c.accounts())
+			break
+		}
+		desk.look(true)
+		time.Sleep(time.Second)
+	}
+	desk.settle()
+	t.Logf("healed %v after the last mishap", time.Since(took).Round(time.Second))
+	c.balance(desk)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, what := range slices.Sorted(maps.Keys(c.counts)) {
+		t.Logf("%6d %s", c.counts[what], what)
+	}
+}
+
+// newChaos opens the shop, and starts Redis and the gates.
+func newChaos(t *testing.T, seed uint64, length time.Duration) *chaos {
+	c := &chaos{
+		t: t, seed: seed, redis: redistest.Start(t, lasting...), skus: []string{"1001", "1002", "1003"},
+		users: max(200, int(20*length.Seconds())), orders: map[string]string{}, counts: map[string]int{},
+	}
+	c.shop = book(t, c.mishap)
+	for i := range chaosGates {
+		s := seatAt(t, c.dice(uint64(100+i)))
+		c.seats = append(c.seats, s)
+		g := gate(t, redisAt(c.redis), boundless, s.setting, c.shop.setting(), `upstream.response_timeout = "500ms"
+stock.reserve.hold = "2s"
+stock.reserve.per_user = `+strconv.Itoa(chaosPerUser)+"\n"+reserveRoutes)
+		c.gates = append(c.gates, g)
+	}
+	c.file = c.gates[0].file
+	for _, sku := range c.skus {
+		ok(t, "stock", "set", "--config", c.file, sku, strconv.Itoa(chaosUnits))
+	}
+	return c
+}
+
+// accounts are the ledgers, by SKU.
+func (c *chaos) accounts() map[string]account {
+	all := map[string]account{}
+	for _, sku := range c.skus {
+		all[sku] = ledgerOf(c.t, c.redis, sku)
+	}
+	return all
+}
+
+// healed reports that nothing is undecided.
+func (c *chaos) healed() bool {
+	for _, a := range c.accounts() {
+		if a.held > 0 {
+			return false
+		}
+	}
+	return !strings.Contains(ok(c.t, "stock", "list", "--config", c.file), "(")
+}
+
+// balance holds the ledgers against the shop.
+func (c *chaos) balance(desk *operator) {
+	sold := 0
+	for _, sku := range c.skus {
+		a := ledgerOf(c.t, c.redis, sku)
+		sold += a.sold
+		want := chaosUnits + desk.units[sku]
+		if a.total != want || a.held != 0 || a.sold > a.total {
+			c.t.Errorf("ledger of %s: %+v, want a total of %d", sku, a, want)
+		}
+		c.match(sku, a.sold)
+	}
+	c.shop.mu.Lock()
+	for serial, n := range c.shop.came {
+		if n > 1 {
+			c.t.Errorf("the shop was sent the order %s %d times", serial, n)
+		}
+	}
+	if c.shop.uninvited > 0 {
+		c.t.Errorf("%d orders came without the gate's headers", c.shop.uninvited)
+	}
+	c.shop.mu.Unlock()
+	for _, g := range c.gates {
+		soon(c.t, "every ledger is audited again", c.audited(g))
+		for _, series := range strings.Split(g.scrape(), "\n") {
+			if strings.HasPrefix(series, "sluice_ledger_invariant_broken{") && !strings.HasSuffix(series, " 0") {
+				c.t.Errorf("the audit finds: %s", series)
+			}
+		}
+	}
+	if sold == 0 || c.counts["orders that ended in an order"] == 0 {
+		c.t.Error("nothing was sold: nothing was tried")
+	}
+	c.count("units sold in the end", sold)
+}
+
+// match holds the serials that the ledger calls confirmed against the orders of the shop, and users against their limit.
+func (c *chaos) match(sku string, sold int) {
+	records, err := c.redis.Client.HGetAll(c.t.Context(), "sluice:{"+sku+"}:r").Result()
+	if err != nil {
+		c.t.Error(err)
+	}
+	c.shop.mu.Lock()
+	defer c.shop.mu.Unlock()
+	users, orders := map[string]int{}, 0
+	for serial, of := range c.orders {
+		user, there := c.shop.orders[serial]
+		if of != sku || !there {
+			continue
+		}
+		orders++
+		if users[user]++; users[user] > chaosPerUser {
+			c.t.Errorf("user %s has %d orders of %s", user, users[user], sku)
+		}
+		if !strings.HasPrefix(records[serial], "C|") {
+			c.t.Errorf("the shop has the order %s of %s, the ledger has %q", serial, sku, records[serial])
+		}
+	}
+	for serial, record := range records {
+		if _, there := c.shop.orders[serial]; strings.HasPrefix(record, "C|") && !there {
+			c.t.Errorf("the ledger has the order %s of %s as %q, the shop has none", serial, sku, record)
+		}
+	}
+	if orders != sold {
+		c.t.Errorf("%d orders of %s at the shop, %d units sold", orders, sku, sold)
+	}
+}
+
+// audited reports, once it is so, that a gate has audited as often as there are ledgers, and more.
+func (c *chaos) audited(g *running) func() bool {
+	before := g.metric("sluice_ledger_audits_total", `result="whole"`)
+	return func() bool {
+		return g.metric("sluice_ledger_audits_total", `result="whole"`) > before+float64(2*len(c.skus))
+	}
+}
+
+// breakGates does a mishap after the other to the gates, one at a time, until the end.
+func (c *chaos) breakGates(dice *rand.Rand, end time.Time) {
+	for time.Now().Before(end) && !c.t.Failed() {
+		time.Sleep(time.Duration(200+dice.IntN(2000)) * time.Millisecond)
+		i, away := dice.IntN(len(c.gates)), time.Duration(dice.IntN(1200))*time.Millisecond
+		g := c.gates[i]
+		switch what := dice.IntN(10); {
+		case what < 5:
+			c.count("gates killed", 1)
+			g.die()
+			time.Sleep(away)
+			c.gates[i] = g.again(c.t)
+		case what < 9:
+			c.count("gates that hung", 1)
+			_ = g.process.Process.Signal(syscall.SIGSTOP)
+			time.Sleep(away)
+			_ = g.process.Process.Signal(syscall.SIGCONT)
+		default:
+			c.count("gates drained and started again", 1)
+			g.terminate()
+			if code := g.stopped(); code != 0 {
+				c.t.Errorf("a gate that was asked to stop ended with exit code %d", code)
+			}
+			c.gates[i] = g.again(c.t)
+		}
+	}
+}
+
+// breakRedis does a mishap after the other to Redis until stop.
+func (c *chaos) breakRedis(dice *rand.Rand, stop <-chan struct{}) {
+	for !within(time.Duration(500+dice.IntN(3000))*time.Millisecond, stop) {
+		away := time.Duration(dice.IntN(900)) * time.Millisecond
+		switch what := dice.IntN(10); {
+		case what < 2:
+			c.count("Redis killed", 1)
+			c.redis.Kill()
+			time.Sleep(away)
+			c.redis.Restart()
+		case what < 6:
+			c.count("Redis that hung", 1)
+			c.redis.Pause()
+			time.Sleep(away)
+			c.redis.Resume()
+		default:
+			c.count("scripts flushed", 1)
+			c.redis.Client.ScriptFlush(c.t.Context())
+		}
+	}
+}
+
+// within waits, and reports whether stop came meanwhile.
+func within(wait time.Duration, stop <-chan struct{}) bool {
+	select {
+	case <-stop:
+		return true
+	case <-time.After(wait):
+		return false
+	}
+}
+
+// seat is where a gate listens, whichever process it is.
+type seat struct{ setting, front, admin string }
+
+// seatAt finds free ports below those that the kernel gives to whoever connects: nobody takes them while a gate is dead.
+func seatAt(t *testing.T, dice *rand.Rand) seat {
+	t.Helper()
+	var ports [3]string
+	for i := 0; i < len(ports); {
+		if ln := listenAt(fmt.Sprintf("127.0.0.1:%d", 10_000+dice.IntN(20_000))); ln != nil {
+			ports[i] = ln.Addr().String()
+			defer ln.Close()
+			i++
+		}
+	}
+	return seat{
+		setting: fmt.Sprintf("server.listen = [%q]\nops.listen = %q\nadmin.listen = %q\nserver.shutdown_delay = \"0s\"", ports[0], ports[1], ports[2]),
+		front:   ports[0], admin: ports[2],
+	}
+}
