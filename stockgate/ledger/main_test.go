@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 // connect returns a Redis for s that is closed with the test. Its time-outs suit a busy machine.
 func connect(t testing.TB, s *redistest.Server, texts map[string]string) *Redis {
 	t.Helper()
-	r, err := newRedis(optionsFor(s, 4), texts)
+	r, err := newRedis(optionsFor(s, 64), texts)
 	if err != nil {
 		t.Fatal(err)
 	}
