@@ -93,6 +93,11 @@ func (c *climb) search(seen view, by float64) {
 
 // judge goes on, turns round or rests, by what the last stride has brought.
 func (c *climb) judge(now int64, seen view) {
+	if seen.trip > startled*c.low.trip*max(1, seen.limit/c.low.limit) { // more than a longer queue can explain
+		c.pause(now)
+		c.skip = 1
+		return
+	}
 	before := c.before
 	c.before = seen
 	if seen.limit <= c.low.limit {
@@ -100,11 +105,6 @@ func (c *climb) judge(now int64, seen view) {
 	}
 	if seen.limit >= c.high.limit {
 		c.high = seen
-	}
-	if seen.trip > startled*c.low.trip*max(1, seen.limit/c.low.limit) { // more than a longer queue can explain
-		c.pause(now)
-		c.skip = 1
-		return
 	}
 	gain := seen.speed()/before.speed() - 1
 	fruitful := gain >= (seen.limit/before.limit-1)/2
@@ -119,6 +119,9 @@ func (c *climb) judge(now int64, seen view) {
 		c.limit *= 1 + c.stride
 	default:
 		c.rest(now)
+		if first { // one view against another may be chance
+			c.wakes = now + restFor/4
+		}
 	}
 }
 

@@ -95,9 +95,9 @@ func TestThePlaceOfOneWhoIsGoneGoesToTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPlaces(1, 3)
 		p.Enter(0, nil)
-		var ends []Verdict
-		for _, w := range []who{left, left, stays} {
-			go func() { ends = append(ends, p.Enter(time.Hour, w)) }() // one at a time: there is one place
+		ends := make([]Verdict, 3)
+		for i, w := range []who{left, left, stays} {
+			go func() { ends[i] = p.Enter(time.Hour, w) }()
 			synctest.Wait()
 		}
 		p.Leave()
