@@ -42,9 +42,12 @@ func NewPlaces(maxInFlight, maxQueue int) *Places {
 // SetMax changes both maxima from now on. New room goes to those who wait; what is above a lower max stays until it
 // leaves, and who waits in a queue that has become too long stays in it.
 func (p *Places) SetMax(maxInFlight, maxQueue int) {
-	p.maxQueue.Store(int64(min(max(maxQueue, 0), 1<<30)))
+	p.SetQueue(maxQueue)
 	p.setMaxInFlight(maxInFlight)
 }
+
+// SetQueue changes how many may wait, alone.
+func (p *Places) SetQueue(maxQueue int) { p.maxQueue.Store(int64(min(max(maxQueue, 0), 1<<30))) }
 
 func (p *Places) setMaxInFlight(maxInFlight int) {
 	p.mu.Lock()

@@ -65,7 +65,7 @@ type leaving struct {
 	left *int
 }
 
-func (l leaving) Leave() { *l.left++ }
+func (l leaving) Leave(time.Duration) { *l.left++ }
 
 func TestConnectionLimitsThatAreOnlyObservedLetConnectionsIn(t *testing.T) {
 	o := options(&seen{})
