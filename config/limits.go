@@ -45,6 +45,9 @@ type Concurrency struct {
 	MaxInFlight  int           `toml:"max_in_flight"` // at least 1
 	MaxQueue     int           `toml:"max_queue"`     // 0 = nobody waits
 	QueueTimeout time.Duration `toml:"queue_timeout"` // above 0 where there is a queue
+	Order        string        `toml:"order"`         // "oldest" or "newest" first
+	Adaptive     bool          `toml:"adaptive"`      // find the limit, between MinInFlight and MaxInFlight
+	MinInFlight  int           `toml:"min_in_flight"` // 1 to MaxInFlight
 	Enforce      bool          `toml:"enforce"`
 }
 
@@ -71,7 +74,7 @@ func defaultLimits() Limits {
 		Deny:        []string{},
 		Connection:  Connection{Rate: 50, Burst: 50, MaxOpen: 50000, MaxOpenPerIP: 200, OnExcess: "refuse", Enforce: true},
 		Window:      Window{Size: 10 * time.Millisecond, MaxPerSKU: 20, Carry: 1, Scope: "instance", Enforce: true},
-		Concurrency: Concurrency{MaxInFlight: 256, MaxQueue: 512, QueueTimeout: 200 * time.Millisecond, Enforce: true},
+		Concurrency: Concurrency{MaxInFlight: 256, MaxQueue: 512, QueueTimeout: 200 * time.Millisecond, Order: "oldest", MinInFlight: 8, Enforce: true},
 	}
 }
 
@@ -116,6 +119,11 @@ func (c *Concurrency) check(r *report) {
 		r.positive("limits.concurrency.queue_timeout", c.QueueTimeout)
 	}
 	r.notNegative("limits.concurrency.queue_timeout", c.QueueTimeout)
+	r.oneOf("limits.concurrency.order", c.Order, "oldest", "newest")
+	between(r, "limits.concurrency.min_in_flight", c.MinInFlight, 1, most)
+	if c.Adaptive {
+		atMost(r, "limits.concurrency.min_in_flight", c.MinInFlight, "limits.concurrency.max_in_flight", c.MaxInFlight)
+	}
 }
 
 func (l *Rate) check(r *report, at string, routes []string) {

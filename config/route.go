@@ -8,6 +8,8 @@ type Route struct {
 	SKU      string `toml:"sku"`      // a template; needed by check and reserve
 	User     string `toml:"user"`     // a template; "" = nobody is identified
 	Quantity string `toml:"quantity"` // a template or a number
+
+	MaxInFlight int `toml:"max_in_flight"` // of this route, within limits.concurrency; 0 = no cap of its own
 }
 
 func (t *Route) preset() { *t = Route{Quantity: "1"} }
@@ -50,6 +52,10 @@ func (t *Route) check(r *report, at string) {
 		r.fail(at+".sku", "is missing: gate %q must know what is bought; write where it is found, like \"$path_sku\"", t.Gate)
 	}
 	r.filled(at+".quantity", t.Quantity)
+	between(r, at+".max_in_flight", t.MaxInFlight, 0, most)
+	if t.Gate == "pass" && t.MaxInFlight > 0 {
+		r.fail(at+".max_in_flight", "gate \"pass\" has no limits; write gate = \"limit\", or drop max_in_flight")
+	}
 }
 
 var gates = []string{"pass", "limit", "check", "reserve"}

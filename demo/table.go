@@ -20,6 +20,7 @@ var meanings = map[string]string{
 	"window":        "too many within these 10 ms: press again",
 	"concurrency":   "the shop is full, and so is the line: again",
 	"queue_timeout": "waited for the shop in vain: press again",
+	"client_gone":   "had left before their turn came",
 	"rate":          "this shopper asks too often: press again",
 	"conn_rate":     "this connection asks too often: press again",
 	"conn_open":     "too many connections: press again",

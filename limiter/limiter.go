@@ -17,7 +17,7 @@ const (
 	Admitted   Verdict = iota
 	QueueFull          // every place is taken, and so is every place in the queue
 	TimedOut           // waited in the queue for as long as was allowed
-	Gone               // the one who waited in the queue left
+	Gone               // waited in the queue, and had left when the turn came
 	TotalFull          // no more connections in all
 	ClientFull         // no more connections of this client
 )

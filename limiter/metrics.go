@@ -42,26 +42,6 @@ func (w *Windows) Collect(to chan<- prometheus.Metric) {
 	collect(to, windowsSaturated(), prometheus.CounterValue, float64(w.all.tally.saturated.Load()), "all")
 }
 
-func queueLength() *prometheus.Desc {
-	return describe("sluice_queue_length", "Requests that wait for a place inside the shop.")
-}
-
-func inFlightLimit() *prometheus.Desc {
-	return describe("sluice_upstream_in_flight_limit", "Requests that may be inside the shop at the same time; 0 = no cap.")
-}
-
-// Describe implements [prometheus.Collector].
-func (p *Places) Describe(to chan<- *prometheus.Desc) {
-	to <- queueLength()
-	to <- inFlightLimit()
-}
-
-// Collect implements [prometheus.Collector].
-func (p *Places) Collect(to chan<- prometheus.Metric) {
-	collect(to, queueLength(), prometheus.GaugeValue, float64(p.Queued()))
-	collect(to, inFlightLimit(), prometheus.GaugeValue, float64(p.maxInFlight.Load()))
-}
-
 func connections() *prometheus.Desc {
 	return describe("sluice_connections", "Open client connections.")
 }

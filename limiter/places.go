@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Places are the places inside the shop: at most so many requests in flight, and a bounded queue, first come first
-// served, before them. A place that becomes free goes straight to the first who waits; nobody overtakes.
+// Places are the places inside the shop: at most so many requests in flight, and a bounded queue before them. A place
+// that becomes free goes straight to the one in the queue whose turn it is: the oldest, or the newest where that is
+// asked for. A newcomer never overtakes the queue.
 //
 // It promises that a place is never held by more than one, and never lost, however a hand-over, a time-out and a
 // departure meet. Entering and leaving without a queue is one atomic write; a refusal for a full queue writes nothing.
@@ -23,9 +24,11 @@ type Places struct {
 	state atomic.Uint64
 	_     cacheLine
 
-	mu    sync.Mutex
-	queue queue
-	pool  sync.Pool // of *waiter
+	mu     sync.Mutex
+	queue  queue
+	newest bool      // the last to come is the first to get a place
+	pool   sync.Pool // of *waiter
+	waits  waits
 }
 
 // NewPlaces returns Places for maxInFlight requests (0 = no cap) and a queue of maxQueue (0 = none).
@@ -39,23 +42,47 @@ func NewPlaces(maxInFlight, maxQueue int) *Places {
 // SetMax changes both maxima from now on. New room goes to those who wait; what is above a lower max stays until it
 // leaves, and who waits in a queue that has become too long stays in it.
 func (p *Places) SetMax(maxInFlight, maxQueue int) {
+	p.SetQueue(maxQueue)
+	p.setMaxInFlight(maxInFlight)
+}
+
+// SetQueue changes how many may wait, alone.
+func (p *Places) SetQueue(maxQueue int) { p.maxQueue.Store(int64(min(max(maxQueue, 0), 1<<30))) }
+
+func (p *Places) setMaxInFlight(maxInFlight int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.maxInFlight.Store(int64(max(maxInFlight, 0)))
-	p.maxQueue.Store(int64(min(max(maxQueue, 0), 1<<30)))
 	for {
 		s := p.state.Load()
 		if waiting(s) == 0 || !p.room(s) {
 			return
 		}
 		p.state.Store(s - oneWaiting + oneInFlight)
-		p.queue.pop().handOver()
+		p.turn().handOver()
 	}
 }
 
-// Enter takes a place. If there is none it waits in the queue, for timeout at most and until gone is closed or ready
-// (nil = never). It returns Admitted, QueueFull, TimedOut or Gone. Each Admitted must be ended by one Leave.
-func (p *Places) Enter(timeout time.Duration, gone <-chan struct{}) Verdict {
+// SetNewestFirst has places go to the newest in the queue from now on, or again to the oldest. In a jam that lasts,
+// oldest first makes everybody wait for nearly the whole timeout; newest first serves most at once, and the unlucky
+// not at all. Who finds the queue full is refused either way.
+func (p *Places) SetNewestFirst(newest bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.newest = newest
+}
+
+// Client is who waits for a place.
+type Client interface {
+	// Gone reports that nobody is there any longer to hear an answer. It is asked at the client's turn, and must not
+	// wait.
+	Gone() bool
+}
+
+// Enter takes a place for client (nil = one who never goes). If there is none it waits in the queue, for timeout at
+// most. It returns Admitted, QueueFull, TimedOut, or Gone: the turn came, but the client had left, and the place has
+// gone on to the next. Each Admitted must be ended by one Leave.
+func (p *Places) Enter(timeout time.Duration, client Client) Verdict {
 	for {
 		s := p.state.Load()
 		switch {
@@ -66,12 +93,12 @@ func (p *Places) Enter(timeout time.Duration, gone <-chan struct{}) Verdict {
 		case waiting(s) >= p.maxQueue.Load():
 			return QueueFull
 		default:
-			return p.enterSlow(timeout, gone)
+			return p.enterSlow(timeout, client)
 		}
 	}
 }
 
-// Leave gives a place back, or on to the first who waits.
+// Leave gives a place back, or on to the one whose turn it is.
 func (p *Places) Leave() {
 	for {
 		s := p.state.Load()
@@ -90,6 +117,9 @@ func (p *Places) Leave() {
 
 // InFlight is the number of places taken.
 func (p *Places) InFlight() int { return int(inFlight(p.state.Load())) }
+
+// Max is the number of places that there are now; 0 = no cap.
+func (p *Places) Max() int { return int(p.maxInFlight.Load()) }
 
 // Queued is the number of those who wait for a place.
 func (p *Places) Queued() int { return int(waiting(p.state.Load())) }

@@ -81,21 +81,61 @@ func TestWaitingEndsAfterTheTimeout(t *testing.T) {
 	})
 }
 
-func TestWhoLeavesTheQueueTakesNoPlace(t *testing.T) {
+// who is a client that stays or has gone.
+type who bool
+
+func (w who) Gone() bool { return !bool(w) }
+
+const (
+	stays who = true
+	left  who = false
+)
+
+func TestThePlaceOfOneWhoIsGoneGoesToTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPlaces(1, 2)
+		p := NewPlaces(1, 3)
 		p.Enter(0, nil)
-		gone := make(chan struct{})
-		first := make(chan Verdict, 1)
-		go func() { first <- p.Enter(time.Hour, gone) }()
+		ends := make([]Verdict, 3)
+		for i, w := range []who{left, left, stays} {
+			go func() { ends[i] = p.Enter(time.Hour, w) }()
+			synctest.Wait()
+		}
+		p.Leave()
 		synctest.Wait()
-		close(gone)
-		if got := <-first; got != Gone {
-			t.Errorf("%v, want gone", got)
+		if want := []Verdict{Gone, Gone, Admitted}; !slices.Equal(ends, want) {
+			t.Errorf("%v, want %v", ends, want)
 		}
 		expect(t, p, 1, 0)
-		p.Leave()
-		expect(t, p, 0, 0)
+	})
+}
+
+func TestWhoNeedNotWaitIsNotAskedWhetherHeIsThere(t *testing.T) {
+	if got := NewPlaces(1, 1).Enter(0, left); got != Admitted {
+		t.Errorf("%v, want admitted: only a wait is worth a look", got)
+	}
+}
+
+func TestNewestFirstServesTheLastToCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPlaces(1, 10)
+		p.Enter(0, nil)
+		var order []int
+		for i := range 4 {
+			go func() {
+				p.Enter(time.Hour, stays)
+				order = append(order, i)
+			}()
+			synctest.Wait()
+		}
+		for _, newest := range []bool{true, true, false, true} {
+			p.SetNewestFirst(newest)
+			p.Leave()
+			synctest.Wait()
+		}
+		if want := []int{3, 2, 0, 1}; !slices.Equal(order, want) {
+			t.Errorf("order %v, want %v", order, want)
+		}
+		expect(t, p, 1, 0)
 	})
 }
 
@@ -104,19 +144,20 @@ func TestPlacesAreHandedOverInTheOrderOfArrival(t *testing.T) {
 		p := NewPlaces(1, 10)
 		p.Enter(0, nil)
 		var order []int
-		gone := make(chan struct{})
 		for i := range 10 {
 			go func() {
-				leaves := map[bool]chan struct{}{true: gone}[i == 0 || i == 4 || i == 9] // head, middle, tail
-				if p.Enter(time.Hour, leaves) == Admitted {
+				patience := time.Hour
+				if i == 0 || i == 4 || i == 9 { // head, middle, tail
+					patience = time.Second
+				}
+				if p.Enter(patience, nil) == Admitted {
 					order = append(order, i) // one at a time: there is one place
 					p.Leave()
 				}
 			}()
 			synctest.Wait() // i is in the queue
 		}
-		close(gone)
-		synctest.Wait()
+		time.Sleep(time.Minute)
 		expect(t, p, 1, 7)
 		p.Leave()
 		synctest.Wait()
@@ -148,17 +189,15 @@ func TestNewcomersDoNotOvertakeTheQueue(t *testing.T) {
 	})
 }
 
-// TestHandOverAtTheMomentOfTheTimeoutLosesNoPlace has the place come free at the very instant at which the wait ends,
-// and at which the waiter leaves: whoever wins, the place is either used or free afterwards.
+// TestHandOverAtTheMomentOfTheTimeoutLosesNoPlace has the place come free at the very instant at which the wait ends:
+// whoever wins, the place is either used or free afterwards.
 func TestHandOverAtTheMomentOfTheTimeoutLosesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for range 200 {
+		for i := range 200 {
 			p := NewPlaces(1, 1)
 			p.Enter(0, nil)
-			gone := make(chan struct{})
 			time.AfterFunc(time.Millisecond, p.Leave)
-			time.AfterFunc(time.Millisecond, func() { close(gone) })
-			switch got := p.Enter(time.Millisecond, gone); got {
+			switch got := p.Enter(time.Millisecond, who(i%2 == 0)); got {
 			case Admitted:
 				synctest.Wait()
 				expect(t, p, 1, 0)
@@ -168,12 +207,12 @@ func TestHandOverAtTheMomentOfTheTimeoutLosesNoPlace(t *testing.T) {
 			default:
 				t.Errorf("%v, want admitted, timed out or gone", got)
 			}
-			time.Sleep(time.Second) // of the bubble's time: let both functions end
+			time.Sleep(time.Second) // of the bubble's time: let the function end
 		}
 	})
 }
 
-// The next three are about moments that a race seldom hits: they call what Enter calls, in the unlucky order.
+// The next two are about moments that a race seldom hits: they call what Enter calls, in the unlucky order.
 
 func TestPlaceHandedOverBeforeTheTimeoutIsUsed(t *testing.T) {
 	p, w := NewPlaces(1, 1), newWaiter()
@@ -184,17 +223,6 @@ func TestPlaceHandedOverBeforeTheTimeoutIsUsed(t *testing.T) {
 		t.Errorf("%v, %d places left over; want admitted, 0", got, len(w.handed))
 	}
 	expect(t, p, 1, 0)
-}
-
-func TestPlaceHandedOverToOneWhoIsGoneIsFree(t *testing.T) {
-	p, w := NewPlaces(1, 1), newWaiter()
-	p.Enter(0, nil)
-	p.join(w)
-	p.Leave()
-	if got := p.gone(w); got != Gone || len(w.handed) != 0 {
-		t.Errorf("%v, %d places left over; want gone, 0", got, len(w.handed))
-	}
-	expect(t, p, 0, 0)
 }
 
 func TestQueueIsJoinedOnlyIfItIsStillNeededAndHasRoom(t *testing.T) {
@@ -252,17 +280,14 @@ func TestPlacesSurviveAStorm(t *testing.T) {
 	for g := range 16 {
 		all.Go(func() {
 			for i := range 500 {
-				gone := make(chan struct{})
-				if i%5 == 0 {
-					go close(gone)
-				}
-				if p.Enter(time.Duration(i%4)*20*time.Microsecond, gone) != Admitted {
+				if p.Enter(time.Duration(i%4)*20*time.Microsecond, who(i%5 > 0)) != Admitted {
 					continue
 				}
 				if n := inside.Add(1); n > largest {
 					t.Errorf("%d inside, want at most %d", n, largest)
 				}
 				admitted.Add(1)
+				p.SetNewestFirst(i%7 < 3)
 				if i%3 == 0 {
 					p.SetMax(1+(g+i)%largest, 5)
 				}

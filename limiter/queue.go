@@ -1,14 +1,29 @@
 package limiter
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // enterSlow waits in the queue, unless a place or the queue's last place was taken meanwhile.
-func (p *Places) enterSlow(timeout time.Duration, gone <-chan struct{}) Verdict {
+func (p *Places) enterSlow(timeout time.Duration, client Client) Verdict {
 	w := p.pool.Get().(*waiter)
 	defer p.pool.Put(w) // every way out has taken w off the queue and emptied its channel
-	if verdict, waits := p.join(w); !waits {
+	verdict, waits := p.join(w)
+	if !waits {
 		return verdict
 	}
+	verdict = p.await(w, timeout)
+	if verdict == Admitted && client != nil && client.Gone() {
+		verdict = Gone
+		p.Leave()
+	}
+	p.waits.count(verdict)
+	return verdict
+}
+
+// await waits until w is handed a place, or for timeout.
+func (p *Places) await(w *waiter, timeout time.Duration) Verdict {
 	w.timer.Reset(timeout)
 	defer w.timer.Stop()
 	select {
@@ -16,8 +31,6 @@ func (p *Places) enterSlow(timeout time.Duration, gone <-chan struct{}) Verdict 
 		return Admitted
 	case <-w.timer.C:
 		return p.timedOut(w)
-	case <-gone:
-		return p.gone(w)
 	}
 }
 
@@ -29,12 +42,14 @@ func (p *Places) timedOut(w *waiter) Verdict {
 	return Admitted
 }
 
-func (p *Places) gone(w *waiter) Verdict {
-	if !p.quit(w) {
-		<-w.handed // the place came first, and nobody is there to use it
-		p.Leave()
+// turn takes the one whose turn it is off the queue, which is not empty.
+func (p *Places) turn() *waiter {
+	w := p.queue.head
+	if p.newest {
+		w = p.queue.tail
 	}
-	return Gone
+	p.queue.remove(w)
+	return w
 }
 
 // join puts w at the end of the queue. If a place has become free or the queue has become full it does not, and says
@@ -70,7 +85,7 @@ func (p *Places) quit(w *waiter) bool {
 	return true
 }
 
-// leaveSlow hands the place to the first who waits. Above a max that was lowered meanwhile, the place goes.
+// leaveSlow hands the place to the one whose turn it is. Above a max that was lowered meanwhile, the place goes.
 func (p *Places) leaveSlow() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,12 +93,26 @@ func (p *Places) leaveSlow() {
 		s := p.state.Load()
 		if waiting(s) != 0 && p.room(s-oneInFlight) {
 			p.state.Store(s - oneWaiting)
-			p.queue.pop().handOver()
+			p.turn().handOver()
 			return
 		}
 		if p.state.CompareAndSwap(s, s-oneInFlight) {
 			return
 		}
+	}
+}
+
+// waits counts how waiting in the queue has ended. It is written by those who waited, never by a refusal.
+type waits struct{ admitted, timedOut, gone atomic.Uint64 }
+
+func (n *waits) count(end Verdict) {
+	switch end {
+	case Admitted:
+		n.admitted.Add(1)
+	case TimedOut:
+		n.timedOut.Add(1)
+	case Gone:
+		n.gone.Add(1)
 	}
 }
 
@@ -114,12 +143,6 @@ func (q *queue) push(w *waiter) {
 		q.tail.next = w
 	}
 	q.tail = w
-}
-
-func (q *queue) pop() *waiter {
-	w := q.head
-	q.remove(w)
-	return w
 }
 
 func (q *queue) remove(w *waiter) {

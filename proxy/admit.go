@@ -11,10 +11,17 @@ type Windows interface {
 
 // Places limits how many requests are inside the shop at the same time.
 type Places interface {
-	// Enter waits for a place, within a bound: Admitted, Concurrency or QueueTimeout.
-	Enter() Reason
-	// Leave gives the place back.
-	Leave()
+	// Enter waits for a place, within a bound: Admitted, Concurrency, QueueTimeout, or ClientGone when client had
+	// left before its turn came.
+	Enter(client Client) Reason
+	// Leave gives the place back. took is how long the shop had the request, 0 where it never got it.
+	Leave(took time.Duration)
+}
+
+// Client is who waits.
+type Client interface {
+	// Gone reports that nobody is there any longer to hear an answer. It does not wait.
+	Gone() bool
 }
 
 // admit asks the limits and the stock whether this request may go on: what is final comes before what is temporary,
@@ -60,8 +67,8 @@ func (p *Proxy) leave(r *request) {
 		r.admitted = false
 		p.stock.Leave(r.sku)
 	}
-	if r.placed {
-		r.placed = false
-		p.places.Leave()
+	if r.placed != nil {
+		r.placed.Leave(r.took)
+		r.placed = nil
 	}
 }

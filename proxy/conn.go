@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -48,8 +49,11 @@ type Conn struct {
 	tunneled  atomic.Bool // left HTTP; what arrives is not for the judge
 	beside    io.Closer   // what lasts as long as the connection; nil = nothing
 	violation wire.Violation
-	forgone   bool // what is left of the last body is passed over before the next head
-	unread    bool // part of a request was left unread: closing at once would reset the answer away
+	raw       syscall.RawConn // of the client; nil = nobody has asked for it yet
+	hasty     bool            // the answer under way holds a place inside the shop
+	patience  time.Duration   // of the time that writing such an answer may take
+	forgone   bool            // what is left of the last body is passed over before the next head
+	unread    bool            // part of a request was left unread: closing at once would reset the answer away
 	closed    sync.Once
 }
 
@@ -152,6 +156,9 @@ func (c *Conn) hurry() {
 
 // Write allows each write its time, so that a long download is cut off only when the client has stopped to read.
 func (c *Conn) Write(p []byte) (int, error) {
+	if c.hasty {
+		return c.writeInHaste(p)
+	}
 	if c.server.WriteTimeout > 0 {
 		_ = c.Conn.SetWriteDeadline(deadline(c.server.WriteTimeout))
 	}
@@ -170,6 +177,7 @@ func deadline(d time.Duration) time.Time {
 func (c *Conn) begin() {
 	c.requests++
 	c.served, c.headTimed, c.bodyTimed = true, false, false
+	c.hasty = false
 }
 
 // allow asks the connection's own rate.

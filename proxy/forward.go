@@ -20,12 +20,17 @@ func (p *Proxy) forward(r *request) Reason {
 	r.fate = Unsure // whatever happens now, but for what is learnt below
 	var shop net.Conn
 	var outcome Outcome
+	sent := p.clock()
 	if r.upgrades() {
 		shop, outcome = p.shop.Upgrade(&r.out, resp)
 	} else {
 		outcome = p.shop.Send(&r.out, resp)
 	}
-	r.tally().took[outcome].observe(time.Duration(p.clock() - r.now))
+	answered := p.clock()
+	r.tally().took[outcome].observe(time.Duration(answered - r.now))
+	if outcome != NotSent {
+		r.took = max(1, time.Duration(answered-sent))
+	}
 	if outcome != Answered && r.upload.fault != nil && !r.route.gated() {
 		return bodyFault(r.upload.fault) // no order, and not the shop's doing
 	}
@@ -71,7 +76,7 @@ func (p *Proxy) finish(r *request, resp *fasthttp.Response) {
 	if !resp.IsBodyStream() {
 		return
 	}
-	if r.admitted || r.placed {
+	if r.admitted || r.placed != nil {
 		p.leaveLater(r, resp.BodyStream())
 	}
 	if resp.Header.ContentLength() < 0 && !r.ctx.Request.Header.IsHTTP11() {
@@ -86,8 +91,9 @@ func (p *Proxy) leaveLater(r *request, answer io.Reader) {
 	if !ok {
 		return
 	}
-	held := &request{admitted: r.admitted, placed: r.placed, sku: append([]byte(nil), r.sku...)}
-	r.admitted, r.placed = false, false
+	held := &request{admitted: r.admitted, placed: r.placed, took: r.took, sku: append([]byte(nil), r.sku...)}
+	r.admitted, r.placed = false, nil
+	r.conn.hasten()
 	ends.OnClose(func() { p.leave(held) })
 }
 

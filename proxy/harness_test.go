@@ -29,8 +29,8 @@ func (f shopFunc) Upgrade(o *Outgoing, r *fasthttp.Response) (net.Conn, Outcome)
 	return nil, f(o, r)
 }
 func (f windowsFunc) Take(now int64, sku []byte) (wait time.Duration, took bool) { return f(now, sku) }
-func (f placesFunc) Enter() Reason                                               { return f() }
-func (f placesFunc) Leave()                                                      {}
+func (f placesFunc) Enter(Client) Reason                                         { return f() }
+func (f placesFunc) Leave(time.Duration)                                         {}
 
 type anyNumber struct{}
 

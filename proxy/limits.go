@@ -42,6 +42,9 @@ func (p *Proxy) windowed(r *request) (reason Reason, wait time.Duration) {
 	switch {
 	case ok && wait > 0:
 		time.Sleep(wait)
+		if r.conn.Gone() {
+			return ClientGone, 0
+		}
 	case !ok && !p.spares(r, Window):
 		return Window, wait
 	}
@@ -53,9 +56,16 @@ func (p *Proxy) enter(r *request) Reason {
 	if r.bypass {
 		return Admitted
 	}
-	reason := p.places.Enter()
-	r.placed = reason == Admitted
-	if !r.placed && p.spares(r, reason) {
+	places := r.route.Places
+	if places == nil {
+		places = p.places
+	}
+	reason := places.Enter(r.conn)
+	if reason == Admitted {
+		r.placed = places
+		return Admitted
+	}
+	if p.spares(r, reason) {
 		return Admitted
 	}
 	return reason

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
 // perClientOnly notes whether connections are counted for their client.
@@ -65,7 +67,7 @@ type leaving struct {
 	left *int
 }
 
-func (l leaving) Leave() { *l.left++ }
+func (l leaving) Leave(time.Duration) { *l.left++ }
 
 func TestConnectionLimitsThatAreOnlyObservedLetConnectionsIn(t *testing.T) {
 	o := options(&seen{})
@@ -114,5 +116,34 @@ func TestAConnectionEndsWithItsLastRequest(t *testing.T) {
 	}
 	if _, err := br.ReadByte(); err != io.EOF {
 		t.Errorf("after the last answer: %v, want the end", err)
+	}
+}
+
+// timed are places that note who left them, and for how long the shop had the request.
+type timed struct {
+	placesFunc
+	left map[string]time.Duration
+	name string
+}
+
+func (n timed) Leave(took time.Duration) { n.left[n.name] = took }
+
+func TestARouteUsesItsOwnPlaces(t *testing.T) {
+	left := map[string]time.Duration{}
+	admits := placesFunc(func() Reason { return Admitted })
+	o := options(&seen{})
+	o.Places = timed{admits, left, "all"}
+	o.Routes = append([]Route{}, orderRoutes...)
+	o.Routes[1].Places = timed{admits, left, "search"}
+	addr, _ := gate(t, o)
+	talk(t, addr, "GET /search/ HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n")
+	if took := left["search"]; len(left) != 1 || took <= 0 {
+		t.Errorf("left %v, want the route's own places, with the time that the shop took", left)
+	}
+	o.Shop = shopFunc(func(*Outgoing, *fasthttp.Response) Outcome { return NotSent })
+	addr, _ = gate(t, o)
+	talk(t, addr, "GET /search/ HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n")
+	if took := left["search"]; took != 0 {
+		t.Errorf("the shop is said to have taken %v for what it never got", took)
 	}
 }

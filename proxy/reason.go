@@ -26,6 +26,7 @@ const (
 	Window                        // the 10 ms window is full
 	Concurrency                   // too many requests inside the shop, and the queue is full
 	QueueTimeout                  // waited for a place in the shop for longer than queue_timeout
+	ClientGone                    // had left before its turn came; nobody hears this answer
 	Confirmed                     // this very order was placed before: its outcome is told once more
 	Duplicate                     // the user has bought already
 	InProgress                    // the same order is under way

@@ -60,6 +60,7 @@ var refusals = [numReasons]refusal{
 	Window:          {"window", Busy, 0, false, say("Very busy, try again in a moment", "活动太火爆，请稍后再试")},
 	Concurrency:     {"concurrency", Busy, 0, false, say("Very busy, try again in a moment", "活动太火爆，请稍后再试")},
 	QueueTimeout:    {"queue_timeout", Busy, 0, false, say("Very busy, try again in a moment", "排队超时，请稍后再试")},
+	ClientGone:      {"client_gone", Busy, 0, true, say("You left before your turn came", "您在轮到之前已离开")},
 	Confirmed:       {"confirmed", ConfirmedClass, 0, false, say("Your order is placed", "您的订单已成功")},
 	Duplicate:       {"duplicate", DuplicateClass, 0, false, say("You have bought this already", "您已经购买过了")},
 	InProgress:      {"in_progress", DuplicateClass, 0, false, say("Your order is being processed", "您的订单正在处理")},

@@ -3,6 +3,7 @@ package proxy
 import (
 	"io"
 	"net/netip"
+	"time"
 
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fastjson"
@@ -36,9 +37,10 @@ type request struct {
 	json     *fastjson.Value
 	parser   *fastjson.Parser
 
-	admitted bool // Stock.Enter said yes: Leave is owed
-	placed   bool // Places.Enter said yes: Leave is owed
-	held     bool // Orders.Take said yes: Settle is owed
+	admitted bool          // Stock.Enter said yes: Leave is owed
+	placed   Places        // whose Enter said yes: Leave is owed; nil = nobody's
+	took     time.Duration // by the shop, to answer
+	held     bool          // Orders.Take said yes: Settle is owed
 	taken    Taken
 	fate     Fate
 	out      Outgoing

@@ -20,6 +20,7 @@ type Route struct {
 	SKU      string // a variable; needed where the gate looks at stock
 	User     string // a variable; "" = nobody is identified
 	Quantity string // a variable or a number, looked at where the gate takes stock; "" = 1
+	Places   Places // of this route; nil = those of Options
 }
 
 // route is a Route made ready.

@@ -24,7 +24,7 @@ func (e *exchange) finish(out *proxy.Outgoing, resp *fasthttp.Response, t *targe
 	b := bodyOf(&e.head, out.Head, &c.in)
 	reusable := !early && !e.head.close && b.framing != untilClose
 	if !out.Whole && streams(&b) && (out.Stream || b.framing == counted) { // a length is understood by clients of HTTP/1.0 too
-		return e.lend(resp, t, b, reusable)
+		return e.lend(out, resp, t, b, reusable)
 	}
 	resp.ResetBody()
 	old := resp.SwapBody(nil)
@@ -65,21 +65,35 @@ func streams(b *body) bool {
 	return b.framing == chunked || b.framing == untilClose || b.left > streamFrom
 }
 
-// lend gives the connection to a stream in resp.
-func (e *exchange) lend(resp *fasthttp.Response, t *target, b body, reusable bool) (proxy.Outcome, fate) {
+// lend gives the connection to a stream in resp, unless the whole answer can be had at once.
+func (e *exchange) lend(out *proxy.Outgoing, resp *fasthttp.Response, t *target, b body, reusable bool) (proxy.Outcome, fate) {
 	c := e.conn
-	if err := t.headers.fill(&resp.Header, c.kept); err != nil {
-		return proxy.Broken, shut
-	}
 	c.in.patience = e.whole
+	s := &stream{body: b, conn: c, target: t, reusable: reusable}
 	size := -1
 	if b.framing == counted {
 		size = int(b.left)
 	}
+	whole := false
+	if out.Order && storable(c.kept, &b) {
+		var err error
+		if whole, err = s.store(); err != nil {
+			t.room.giveBack(s.held)
+			return outcomeOf(err), shut
+		}
+	}
+	if err := t.headers.fill(&resp.Header, c.kept); err != nil {
+		t.room.giveBack(s.held)
+		return proxy.Broken, shut
+	}
+	if whole {
+		resp.SetBodyStream(&stored{s.rest, s.held, t.room}, len(s.rest))
+		return proxy.Answered, s.fate()
+	}
 	// An event stream may have nothing to say for long: its head must not wait for it. What has come with the head
 	// leaves with it: one packet, and PHP's streams sometimes overlook a first event that comes right behind the head.
-	resp.ImmediateHeaderFlush = c.in.buffered() == 0
-	resp.SetBodyStream(&stream{body: b, conn: c, target: t, reusable: reusable}, size)
+	resp.ImmediateHeaderFlush = c.in.buffered() == 0 && len(s.rest) == 0
+	resp.SetBodyStream(s, size)
 	return proxy.Answered, lend
 }
 

@@ -23,6 +23,7 @@ type conn struct {
 	kept     []byte // the answer's head as the client may see it
 	one      [1]byte
 	reused   bool
+	order    bool          // in use by one
 	idle     time.Duration // of the Pool's clock, when it was put back
 }
 

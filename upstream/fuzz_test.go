@@ -39,7 +39,7 @@ func read(said []byte, step int, out *proxy.Outgoing) (resp *fasthttp.Response, 
 	wire := &script{said: said, step: max(1, step)}
 	s := &socket{Conn: wire}
 	c := newConn(s, s)
-	t := &target{dialer: &dialer{}, headers: newHeaders(), open: 1, retired: true}
+	t := &target{dialer: &dialer{}, headers: newHeaders(), room: newRoom(0), open: 1, retired: true}
 	e := exchange{conn: c, patience: patience{answer: time.Second, whole: time.Second, most: 1 << 20}, start: time.Now()}
 	resp = new(fasthttp.Response)
 	for {

@@ -22,7 +22,7 @@ func (t *target) take(order, fresh bool) (*conn, error) {
 			return nil, err
 		}
 		if c == nil {
-			return t.connect()
+			return t.connect(order)
 		}
 		if t.clock.now()-c.idle < t.maxIdle && c.fresh() {
 			return c, nil
@@ -31,9 +31,21 @@ func (t *target) take(order, fresh bool) (*conn, error) {
 	}
 }
 
-// forOrders is the part of a target's connections, one in so many, that orders alone may use. Pages that are read
-// slowly, uploads and tunnels last as long as their clients like, and nothing else limits them.
-const forOrders = 4
+// The part of a target's connections, one in so many, that orders alone may use, and that pages alone may. Pages that are
+// read slowly, uploads and tunnels last as long as their clients like, and nothing else limits them; the orders of a sale
+// are limited elsewhere, but to what the shop can bear, not to what this target has.
+const (
+	forOrders = 4
+	forPages  = 8
+)
+
+// most is how many connections may be in use by orders, or by pages.
+func (t *target) most(order bool) int {
+	if order {
+		return t.maxConns - t.maxConns/forPages
+	}
+	return t.maxConns - t.maxConns/forOrders
+}
 
 // pop takes an idle connection; nil means that a new one may be opened, and has been counted.
 func (t *target) pop(order, fresh bool) (*conn, error) {
@@ -42,33 +54,51 @@ func (t *target) pop(order, fresh bool) (*conn, error) {
 	if t.retired {
 		return nil, errRetired
 	}
-	if inUse := t.open - len(t.idle); !order && inUse >= t.maxConns-t.maxConns/forOrders {
+	used := &t.pages
+	if order {
+		used = &t.orders
+	}
+	if *used >= t.most(order) {
 		return nil, errFull
 	}
 	if n := len(t.idle); n > 0 && (!fresh || t.open >= t.maxConns) {
 		c := t.idle[n-1]
 		t.idle[n-1] = nil
 		t.idle = t.idle[:n-1]
+		c.order = order
+		*used++
 		return c, nil
 	}
 	if t.open >= t.maxConns {
 		return nil, errFull
 	}
 	t.open++
+	*used++
 	return nil, nil
 }
 
+// ended takes a connection out of use; under mu.
+func (t *target) ended(order bool) {
+	if order {
+		t.orders--
+	} else {
+		t.pages--
+	}
+}
+
 // connect opens the connection that pop has counted.
-func (t *target) connect() (*conn, error) {
+func (t *target) connect(order bool) (*conn, error) {
 	c, err := t.dial(context.Background(), t.timeout)
 	if err != nil {
 		t.mu.Lock()
 		t.open--
+		t.ended(order)
 		t.mu.Unlock()
 		t.noteUnreached(err)
 		return nil, err
 	}
 	t.noteReached()
+	c.order = order
 	return c, nil
 }
 
@@ -90,6 +120,7 @@ func (t *target) push(c *conn) bool {
 	if t.retired {
 		return false
 	}
+	t.ended(c.order)
 	t.idle = append(t.idle, c)
 	return true
 }
@@ -100,12 +131,23 @@ func (t *target) returned(c *conn, f fate) {
 	t.counters.inFlight.Add(-1)
 }
 
-// drop closes c, which is not among the idle ones.
+// drop closes c, which is in use.
 func (t *target) drop(c *conn) {
 	c.Close()
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.open--
-	t.mu.Unlock()
+	t.ended(c.order)
+}
+
+// dropIdle closes what was idle, and has been taken off the list.
+func (t *target) dropIdle(old []*conn) {
+	for _, c := range old {
+		c.Close()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.open -= len(old)
 }
 
 // reap closes what has been idle for too long at now: the shop is about to close it too.
@@ -118,9 +160,7 @@ func (t *target) reap(now time.Duration) {
 	old := slices.Clone(t.idle[:n])
 	t.idle = slices.Delete(t.idle, 0, n)
 	t.mu.Unlock()
-	for _, c := range old {
-		t.drop(c)
-	}
+	t.dropIdle(old)
 }
 
 // retire closes the idle connections now, and each other one when its exchange is over.
@@ -130,7 +170,5 @@ func (t *target) retire() {
 	old := t.idle
 	t.idle = nil
 	t.mu.Unlock()
-	for _, c := range old {
-		t.drop(c)
-	}
+	t.dropIdle(old)
 }

@@ -12,7 +12,7 @@ import (
 type Options struct {
 	Targets         []string      // "http://host[:port]", "https://host[:port]" or "unix:/path"; 1 to 64
 	Policy          string        // "least_conn", "round_robin", "random", "first" or "client_hash"
-	MaxConns        int           // connections to each target, a quarter of them for orders alone; a request that finds all in use is NotSent
+	MaxConns        int           // connections to each target, a quarter for orders alone, an eighth for pages alone; a request that finds none is NotSent
 	ConnectTimeout  time.Duration // of one connection, name look-up and TLS included
 	ResponseTimeout time.Duration // from the end of the request to the head of the answer
 	Timeout         time.Duration // of the exchange; where a body is streamed, of each single read and write

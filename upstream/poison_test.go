@@ -147,7 +147,7 @@ func TestAbandonedStreamIsNobodysAnswer(t *testing.T) {
 			})
 			p := newPool(t, options(shop.url()))
 			out := orderFor("GET", "/big")
-			out.Stream = true
+			out.Stream, out.Order = true, false
 			resp := new(fasthttp.Response)
 			if o := p.Send(out, resp); o != proxy.Answered || !resp.IsBodyStream() {
 				t.Fatalf("outcome %d, stream %v", o, resp.IsBodyStream())

@@ -26,6 +26,7 @@ type Pool struct {
 	options Options
 	clock   clock
 	headers *headers
+	room    *room
 	desc    descriptions
 	targets atomic.Pointer[targets]
 
@@ -52,6 +53,7 @@ func New(o Options) (*Pool, error) {
 		options: o,
 		clock:   clock{epoch: time.Now()},
 		headers: newHeaders(),
+		room:    newRoom(storeRoom),
 		desc:    describe(),
 		stop:    make(chan struct{}),
 		stopped: make(chan struct{}),
@@ -209,6 +211,7 @@ func (p *Pool) newTarget(a address) *target {
 		patience: patience{answer: o.ResponseTimeout, whole: o.Timeout, most: o.MaxAnswer},
 		retry:    o.Retry == "connect",
 		headers:  p.headers,
+		room:     p.room,
 		clock:    p.clock,
 		log:      o.Logger,
 	}

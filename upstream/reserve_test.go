@@ -62,3 +62,49 @@ func TestOrdersFindAConnectionHoweverManyPagesAreHeld(t *testing.T) {
 		t.Errorf("after all pages: outcome %d", outcome)
 	}
 }
+
+// A sale whose orders are slow takes most of the connections, and leaves some for the pages; pages leave some for orders.
+func TestPagesFindAConnectionHoweverManyOrdersAreHeld(t *testing.T) {
+	release := make(chan struct{})
+	shop := newRawShop(t, func(v *visit) {
+		for {
+			head, _, err := v.request()
+			if err != nil {
+				return
+			}
+			if targetOf(head) == "/slow" {
+				<-release
+			}
+			v.say(ok(targetOf(head)))
+		}
+	})
+	o := options(shop.url())
+	o.MaxConns = 8
+	p := newPool(t, o)
+	ends := make(chan proxy.Outcome)
+	for range 2 * o.MaxConns {
+		go func() { ends <- p.Send(orderFor("POST", "/slow"), new(fasthttp.Response)) }()
+	}
+	const most = 8 - 8/8
+	for range 2*o.MaxConns - most { // the others wait for the shop
+		if outcome := <-ends; outcome != proxy.NotSent {
+			t.Errorf("an order more than there are connections for: outcome %d", outcome)
+		}
+	}
+	for range 3 {
+		page := orderFor("GET", "/page")
+		page.Order = false
+		if outcome := p.Send(page, new(fasthttp.Response)); outcome != proxy.Answered {
+			t.Errorf("a page beside a sale: outcome %d", outcome)
+		}
+	}
+	close(release)
+	for range most {
+		if outcome := <-ends; outcome != proxy.Answered {
+			t.Errorf("a slow order: outcome %d", outcome)
+		}
+	}
+	if x := p.targets.Load().all[0]; x.orders != 0 || x.pages != 0 {
+		t.Errorf("%d orders and %d pages are counted, and none is under way", x.orders, x.pages)
+	}
+}

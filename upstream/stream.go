@@ -14,6 +14,7 @@ type stream struct {
 	target   *target
 	rest     []byte // read from the connection, and not handed on
 	err      error
+	held     int64 // bytes of the room for answers
 	reusable bool
 	closed   atomic.Bool
 	onClose  func()
@@ -71,18 +72,26 @@ func (s *stream) WriteTo(w io.Writer) (n int64, err error) {
 	return n, s.err
 }
 
+// fate is what becomes of the connection when what was read of the answer has been handed on.
+func (s *stream) fate() fate {
+	if s.reusable && s.body.done && s.body.in.buffered() == 0 {
+		return keep
+	}
+	return shut
+}
+
 // Close gives the connection back if the body was read to its very end; else the rest of it would be
 // the next shopper's answer, and the connection is closed.
 func (s *stream) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
-	whole := s.body.done && len(s.rest) == 0 && s.body.in.buffered() == 0
-	f := shut
-	if whole && s.reusable {
-		f = keep
+	f := s.fate()
+	if len(s.rest) > 0 {
+		f = shut
 	}
 	s.target.returned(s.conn, f)
+	s.target.room.giveBack(s.held)
 	if s.onClose != nil {
 		s.onClose()
 	}

@@ -85,7 +85,7 @@ func serveThrough(t *testing.T, p *Pool) net.Conn {
 		NoDefaultDate: true, NoDefaultServerHeader: true, NoDefaultContentType: true,
 		Handler: func(ctx *fasthttp.RequestCtx) {
 			out := orderFor("GET", string(ctx.Path()))
-			out.Stream = true
+			out.Stream, out.Order = true, false // what is gated is stored first
 			if o := p.Send(out, &ctx.Response); o != proxy.Answered {
 				ctx.SetStatusCode(502)
 			}

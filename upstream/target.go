@@ -22,6 +22,7 @@ type target struct {
 	patience patience
 	retry    bool
 	headers  *headers
+	room     *room
 	clock    clock
 	log      *slog.Logger
 	counters counters
@@ -31,6 +32,8 @@ type target struct {
 	mu      sync.Mutex
 	idle    []*conn // the most recently used last
 	open    int     // in use, idle, and being opened
+	orders  int     // of those in use, or being opened for it
+	pages   int     // the others of them
 	retired bool
 }
 

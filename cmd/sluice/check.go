@@ -65,9 +65,7 @@ func arithmetic(w io.Writer, c *config.Config) {
 	}
 	inside := c.Limits.Concurrency.MaxInFlight
 	fmt.Fprintf(w, "in flight at most %d inside the shop: at 50ms an order that is %d/s, at 500ms %d/s (Little's law)\n", inside, inside*20, inside*2)
-	if per := inside / max(1, len(c.Upstream.Targets)); per > c.Upstream.MaxConns {
-		fmt.Fprintf(w, "warning   limits.concurrency.max_in_flight allows %d requests a target, but upstream.max_conns only %d connections: the rest are refused as no_upstream\n", per, c.Upstream.MaxConns)
-	}
+	sayInFlight(w, c)
 	if c.Stock.Source == "redis" && hasGate(c, "check") {
 		fmt.Fprintf(w, "redis     %d pipelines a second while any SKU is asked for, whatever the traffic; none otherwise but a ping a second\n", int(time.Second/c.Stock.Refresh))
 	}

@@ -33,7 +33,7 @@ type gate struct {
 	server   *proxy.Server
 	shop     *upstream.Pool
 	windows  *limiter.Windows
-	places   *limiter.Places
+	inFlight *inFlight
 	conns    *limiter.Conns
 	rates    *limiter.Rates
 	stock    *stockgate.Gate // nil when stock.source is "off"
@@ -82,7 +82,8 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		return nil, c.Errorf("upstream.targets", "%v", err)
 	}
 	g.windows = limiter.NewWindows(grid(c), limiter.Caps{All: c.Limits.Window.Max, PerSKU: c.Limits.Window.MaxPerSKU})
-	g.places = limiter.NewPlaces(c.Limits.Concurrency.MaxInFlight, c.Limits.Concurrency.MaxQueue)
+	g.inFlight = newInFlight(g.now)
+	g.inFlight.use(c)
 	g.conns = limiter.NewConns(c.Limits.Connection.MaxOpen, c.Limits.Connection.MaxOpenPerIP)
 	g.rates = limiter.NewRates(g.now)
 	rates := g.rates.Prepare(rateSpecs(c))
@@ -97,7 +98,7 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		return nil, err
 	}
 	g.server = proxy.NewServer(g.proxy, listening)
-	g.metrics.MustRegister(g.proxy, g.server, g.shop, g.windows, g.places, g.conns, g.rates, g.reloaded, buildInfo(),
+	g.metrics.MustRegister(g.proxy, g.server, g.shop, g.windows, g.inFlight, g.conns, g.rates, g.reloaded, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return g, nil
 }
@@ -107,7 +108,10 @@ func (g *gate) options(c *config.Config, rates []*limiter.Rate, before *proxy.Pr
 	o := proxyOptions(c)
 	o.Settling = settling(&g.config.Stock.Reserve) // the ledger keeps to what it was opened with, and so does who settles
 	o.Shop, o.Windows, o.Now, o.Log, o.Before = g.shop, g.windows, g.now, g.log, before
-	o.Places = places{g.places, c.Limits.Concurrency.QueueTimeout}
+	o.Places = g.inFlight.total(c)
+	for i := range o.Routes {
+		o.Routes[i].Places = g.inFlight.of(c, &c.Routes[i])
+	}
 	for i := range rates {
 		o.Rates[i].Tokens = rates[i]
 	}
@@ -227,6 +231,9 @@ func (g *gate) close() {
 	if g.shop != nil {
 		g.shop.Close()
 	}
+	if g.inFlight != nil {
+		g.inFlight.close()
+	}
 }
 
 // drain waits for what is under way, at most for timeout.
@@ -269,22 +276,6 @@ func buildInfo() prometheus.Collector {
 	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_build_info", Help: "The version that runs; always 1.", ConstLabels: prometheus.Labels{"version": version}})
 	g.Set(1)
 	return g
-}
-
-// places waits for as long as the configuration says.
-type places struct {
-	*limiter.Places
-	timeout time.Duration
-}
-
-func (p places) Enter() proxy.Reason {
-	switch p.Places.Enter(p.timeout, nil) {
-	case limiter.Admitted:
-		return proxy.Admitted
-	case limiter.QueueFull:
-		return proxy.Concurrency
-	}
-	return proxy.QueueTimeout
 }
 
 // connections counts those of trusted proxies in all alone.

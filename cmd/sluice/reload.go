@@ -65,7 +65,7 @@ func (g *gate) change(now, next *config.Config) (changed, waits []string, err er
 	}
 	limits := next.Limits
 	g.windows.SetCaps(limits.Window.Max, limits.Window.MaxPerSKU)
-	g.places.SetMax(limits.Concurrency.MaxInFlight, limits.Concurrency.MaxQueue)
+	g.inFlight.use(next)
 	g.conns.SetMax(limits.Connection.MaxOpen, limits.Connection.MaxOpenPerIP)
 	g.rates.Use(rates)
 	g.proxy = successor

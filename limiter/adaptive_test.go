@@ -1,0 +1,141 @@
+package limiter
+
+import (
+	"testing"
+	"time"
+)
+
+// slowdowns are the ways in which a shop's latency triples: each request takes longer, or fewer are served at a time.
+var slowdowns = []struct {
+	name    string
+	workers int
+	serving time.Duration
+	jitter  float64 // 0 = all requests take as long; 1 = their times are distributed exponentially
+	least   float64 // goodput
+}{
+	{"slower", 64, 60 * time.Millisecond, 0, 0.9},
+	{"slower, times vary", 64, 60 * time.Millisecond, 0.5, 0.9},
+	{"slower, times vary much", 64, 60 * time.Millisecond, 1, 0.8},
+	{"fewer workers", 21, 20 * time.Millisecond, 0, 0.9},
+	{"fewer workers, times vary", 21, 20 * time.Millisecond, 0.5, 0.9},
+}
+
+func TestAShopThatGetsSlowerIsKeptBusyAndNotCrowded(t *testing.T) {
+	for _, c := range slowdowns {
+		t.Run(c.name, func(t *testing.T) {
+			p := NewPlaces(256, 512)
+			a := NewAdaptive(p)
+			a.SetBounds(8, 256)
+			seconds := tripled(t, a, p, c.workers, c.serving, c.jitter)
+			for i, s := range seconds {
+				t.Logf("%d s: limit %d, in flight %.1f, goodput %.0f%%", i+1, s.limit, s.inFlight, 100*s.goodput)
+			}
+			slow := mean(seconds[10:20])
+			if slow.goodput < c.least {
+				t.Errorf("while the shop is slow: goodput %.1f%%, want %.0f%%", 100*slow.goodput, 100*c.least)
+			}
+			relieved := mean(seconds[11:20])
+			if relieved.inFlight > 1.05*float64(c.workers) { // each search looks above them for a moment
+				t.Errorf("one second after the shop became slow: %.1f in flight at %d workers", relieved.inFlight, c.workers)
+			}
+			if again := mean(seconds[23:]); again.goodput < c.least || again.inFlight > 1.15*usualWorkers {
+				t.Errorf("three seconds after the shop recovered: goodput %.1f%%, %.1f in flight", 100*again.goodput, again.inFlight)
+			}
+		})
+	}
+}
+
+func TestAFixedLimitCrowdsTheShop(t *testing.T) {
+	p := NewPlaces(256, 512)
+	seconds := tripled(t, NewAdaptive(p), p, 64, 60*time.Millisecond, 0)
+	if slow := mean(seconds[10:20]); slow.inFlight < 250 {
+		t.Errorf("%.1f in flight at a fixed limit of 256: the comparison shows nothing", slow.inFlight)
+	}
+}
+
+func TestTheLimitStaysWithinItsBounds(t *testing.T) {
+	p := NewPlaces(256, 0)
+	a := NewAdaptive(p)
+	a.SetBounds(10, 40)
+	if p.Max() != 40 {
+		t.Errorf("limit %d at the start, want the ceiling", p.Max())
+	}
+	for range 40 {
+		p.Enter(0, nil)
+	}
+	now := int64(0)
+	for range 200 { // nobody is answered
+		now += 100 * ms
+		a.Tick(now)
+	}
+	if p.Max() != 10 {
+		t.Errorf("limit %d of a shop that is silent, want the floor", p.Max())
+	}
+	a.SetBounds(20, 30)
+	if p.Max() != 20 {
+		t.Errorf("limit %d, want the new floor", p.Max())
+	}
+}
+
+func TestWithoutShoppersTheLimitStays(t *testing.T) {
+	p := NewPlaces(0, 0)
+	a := NewAdaptive(p)
+	a.SetBounds(1, 100)
+	now := int64(0)
+	for range 1000 {
+		now += 20 * ms
+		a.Answered(now, time.Millisecond)
+		a.Tick(now)
+	}
+	if p.Max() != 100 {
+		t.Errorf("limit %d, want 100: a shop that is not full tells nothing", p.Max())
+	}
+}
+
+func TestAnAdaptiveThatIsOffChangesNothing(t *testing.T) {
+	p := NewPlaces(7, 0)
+	a := NewAdaptive(p)
+	for range 7 {
+		p.Enter(0, nil)
+	}
+	for now := int64(0); now < int64(time.Minute); now += 20 * ms {
+		a.Tick(now)
+	}
+	a.SetBounds(1, 5)
+	a.SetBounds(0, 0)
+	a.Tick(int64(time.Hour))
+	if p.Max() != 5 {
+		t.Errorf("limit %d, want 5: the last one", p.Max())
+	}
+}
+
+func TestWhoEnteredBeforeTheLimitChangedSaysNothingAboutIt(t *testing.T) {
+	a := NewAdaptive(NewPlaces(0, 0))
+	a.since.Store(int64(time.Second))
+	a.Answered(int64(time.Second)+5, 6)
+	a.Answered(int64(time.Second)+5, 5)
+	if a.count.Load() != 1 || a.sum.Load() != 5 {
+		t.Errorf("%d answers of %d ns are counted, want the one that entered later", a.count.Load(), a.sum.Load())
+	}
+}
+
+func TestAdaptiveAllocatesNothing(t *testing.T) {
+	p := NewPlaces(0, 0)
+	a := NewAdaptive(p)
+	a.SetBounds(1, 10)
+	now := int64(0)
+	if n := testing.AllocsPerRun(1000, func() { now += 1e9; a.Answered(now, 1); a.Tick(now) }); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+func BenchmarkAdaptiveAnswered(b *testing.B) {
+	a := NewAdaptive(NewPlaces(256, 0))
+	a.SetBounds(1, 256)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			a.Answered(int64(time.Second), time.Millisecond)
+		}
+	})
+}

@@ -1,0 +1,138 @@
+package limiter
+
+import "time"
+
+// climb is the search for the limit at which a shop is busy and has no queue. It goes up while more in flight means more
+// answers; where that is not so from the start, down while fewer in flight means no fewer. Then it rests a little below
+// the top, and looks again from time to time. A stride counts as fruitful when at least half of it has an effect.
+type climb struct {
+	limit  float64
+	stride float64 // of the last step, as a share of the limit; < 0 = downwards, 0 = at rest
+	fresh  bool    // the last step was the first of its search
+	skip   int     // views that are not to be compared with any, before a search begins downwards
+	before view    // at the step before
+	low    view    // at the lowest limit of this search
+	high   view    // at the highest
+	wakes  int64   // ns: when the rest ends
+}
+
+// view is what was seen at one limit.
+type view struct{ limit, trip float64 } // trip in ns; 0 = nothing was seen
+
+// speed is the answers a nanosecond (Little's law).
+func (v view) speed() float64 { return v.limit / v.trip }
+
+const (
+	stride     = 0.2
+	plunge     = 0.3 // the first stride downwards: a shop in distress is relieved soon, and rest finds the way back
+	longStride = 0.5
+	restFor    = int64(2 * time.Second)
+	restAt     = 0.95 // of what keeps the shop just busy
+	startled   = 1.3  // by this the round trip changes before a rest is broken off
+)
+
+// newClimb begins with a view of a shop that is still filling up, and then goes downwards from the ceiling.
+func newClimb(ceiling int) climb { return climb{limit: float64(ceiling), skip: 2} }
+
+// step takes in the n answers, of sum ns in all, since the last step; room is whether the limit may rise.
+func (c *climb) step(now, n, sum int64, room bool) {
+	if n == 0 { // the shop says nothing at all
+		c.limit *= 1 - longStride
+		c.pause(now)
+		return
+	}
+	seen := view{c.limit, float64(sum) / float64(n)}
+	switch {
+	case c.stride != 0:
+		c.judge(now, seen)
+	case c.skip > 0:
+		if c.skip--; c.skip == 0 {
+			c.search(seen, -plunge)
+		}
+	case c.slower(seen):
+		c.skip = 1 // this view is part before and part after: it cannot be compared with the next
+	case !c.faster(seen) && now < c.wakes:
+		c.grow(seen)
+	case room:
+		c.search(seen, stride)
+	default:
+		c.search(seen, -stride)
+	}
+}
+
+// idle takes in the n answers of a step in which there were too few shoppers to fill the limit.
+func (c *climb) idle(now, n, sum int64) {
+	if c.stride != 0 || c.skip > 0 {
+		c.pause(now)
+	}
+	if n > 0 {
+		c.grow(view{c.limit, float64(sum) / float64(n)})
+	}
+}
+
+func (c *climb) slower(seen view) bool {
+	return c.before.trip > 0 && seen.trip > startled*c.before.trip
+}
+func (c *climb) faster(seen view) bool { return c.before.trip > startled*seen.trip }
+
+// grow has what is usual at rest follow what is seen.
+func (c *climb) grow(seen view) {
+	if c.before.trip > 0 {
+		seen.trip = c.before.trip + (seen.trip-c.before.trip)/4
+	}
+	c.before = seen
+}
+
+// search begins to climb from what is seen now.
+func (c *climb) search(seen view, by float64) {
+	c.low, c.high = seen, seen
+	c.before, c.fresh = seen, true
+	c.stride = by
+	c.limit *= 1 + by
+}
+
+// judge goes on, turns round or rests, by what the last stride has brought.
+func (c *climb) judge(now int64, seen view) {
+	if seen.trip > startled*c.low.trip*max(1, seen.limit/c.low.limit) { // more than a longer queue can explain
+		c.pause(now)
+		c.skip = 1
+		return
+	}
+	before := c.before
+	c.before = seen
+	if seen.limit <= c.low.limit {
+		c.low = seen
+	}
+	if seen.limit >= c.high.limit {
+		c.high = seen
+	}
+	gain := seen.speed()/before.speed() - 1
+	fruitful := gain >= (seen.limit/before.limit-1)/2
+	first := c.fresh
+	c.fresh = false
+	switch {
+	case fruitful:
+		c.stride = max(min(c.stride*1.5, longStride), -longStride)
+		c.limit *= 1 + c.stride
+	case first && c.stride > 0:
+		c.stride = -stride
+		c.limit *= 1 + c.stride
+	default:
+		c.rest(now)
+		if first { // one view against another may be chance
+			c.wakes = now + restFor/4
+		}
+	}
+}
+
+// rest settles where the speed of the highest limit and the round trip of the lowest meet: the shop is as fast, and nobody
+// waits in it.
+func (c *climb) rest(now int64) {
+	c.limit = max(c.low.limit, min(restAt*c.high.speed()*c.low.trip, c.high.limit))
+	usual := c.low
+	c.pause(now)
+	c.before = usual
+}
+
+// pause ends a search and keeps the limit.
+func (c *climb) pause(now int64) { *c = climb{limit: c.limit, wakes: now + restFor} }

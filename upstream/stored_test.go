@@ -1,0 +1,119 @@
+package upstream
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy"
+)
+
+// answerTo sends an order, whose answer may be a stream.
+func answerTo(p *Pool, path string) (*fasthttp.Response, proxy.Outcome) {
+	resp, order := new(fasthttp.Response), orderFor("POST", path)
+	order.Stream = true
+	return resp, p.Send(order, resp)
+}
+
+// largeAnswers gives to /counted, /chunked and so on what the name says, of n bytes.
+func largeAnswers(t *testing.T, n int) *rawShop {
+	body := strings.Repeat("x", n)
+	chunk := fmt.Sprintf("%x\r\n%s\r\n", n, body)
+	answers := map[string]string{
+		"/counted": fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", n, body),
+		"/chunked": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + "0\r\n\r\n",
+		"/events":  "HTTP/1.1 200 OK\r\nContent-Type: Text/Event-Stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + "0\r\n\r\n",
+		"/asked":   "HTTP/1.1 200 OK\r\nX-Accel-Buffering: no\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + "0\r\n\r\n",
+		"/cut":     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + "zz\r\n",
+	}
+	return newRawShop(t, func(v *visit) {
+		for {
+			head, _, err := v.request()
+			if err != nil {
+				return
+			}
+			v.say(answers[targetOf(head)])
+		}
+	})
+}
+
+// What the shop has finished holds no connection there, however slowly its client reads.
+func TestAnAnswerToAnOrderWaitsInMemoryAndNotInTheShop(t *testing.T) {
+	for _, c := range []struct {
+		path   string
+		inside int // in flight at the shop while the client has read nothing
+	}{{"/counted", 0}, {"/chunked", 0}, {"/events", 1}, {"/asked", 1}} {
+		shop := largeAnswers(t, 200<<10)
+		p := newPool(t, options(shop.url()))
+		resp, outcome := answerTo(p, c.path)
+		if outcome != proxy.Answered {
+			t.Fatalf("%s: outcome %d", c.path, outcome)
+		}
+		if got := p.Targets()[0].InFlight; got != c.inside {
+			t.Errorf("%s: %d in flight before the client has read, want %d", c.path, got, c.inside)
+		}
+		var read bytes.Buffer
+		if err := resp.BodyWriteTo(&read); err != nil || read.Len() != 200<<10 {
+			t.Errorf("%s: %d bytes, %v", c.path, read.Len(), err)
+		}
+		if err := resp.CloseBodyStream(); err != nil {
+			t.Error(err)
+		}
+		if left := p.room.left.Load(); left != storeRoom {
+			t.Errorf("%s: %d bytes of the room are not given back", c.path, storeRoom-left)
+		}
+	}
+}
+
+func TestAnAnswerThatDoesNotFitIsHandedOnAsItComes(t *testing.T) {
+	shop := largeAnswers(t, mostStored+1)
+	p := newPool(t, options(shop.url()))
+	for _, path := range []string{"/counted", "/chunked"} {
+		resp, outcome := answerTo(p, path)
+		if outcome != proxy.Answered || p.Targets()[0].InFlight != 1 {
+			t.Fatalf("%s: outcome %d, %d in flight", path, outcome, p.Targets()[0].InFlight)
+		}
+		if n, err := io.Copy(io.Discard, resp.BodyStream()); n != mostStored+1 || err != nil {
+			t.Errorf("%s: %d bytes, %v", path, n, err)
+		}
+		if err := resp.CloseBodyStream(); err != nil {
+			t.Error(err)
+		}
+		if left, inside := p.room.left.Load(), p.Targets()[0].InFlight; left != storeRoom || inside != 0 {
+			t.Errorf("%s: %d bytes of the room are not given back, %d in flight", path, storeRoom-left, inside)
+		}
+	}
+}
+
+func TestWithoutRoomAnswersAreHandedOnAsTheyCome(t *testing.T) {
+	shop := largeAnswers(t, 200<<10)
+	p := newPool(t, options(shop.url()))
+	p.room.left.Store(storeStep)
+	resp, outcome := answerTo(p, "/chunked")
+	if outcome != proxy.Answered || p.Targets()[0].InFlight != 1 || p.room.left.Load() != 0 {
+		t.Fatalf("outcome %d, %d in flight, %d bytes of room", outcome, p.Targets()[0].InFlight, p.room.left.Load())
+	}
+	if n, err := io.Copy(io.Discard, resp.BodyStream()); n != 200<<10 || err != nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	if err := resp.CloseBodyStream(); err != nil || p.room.left.Load() != storeStep {
+		t.Errorf("%v, %d bytes of room", err, p.room.left.Load())
+	}
+}
+
+// An answer to an order that breaks off is no answer: what became of the order is unknown.
+func TestAStoredAnswerThatBreaksOffIsBroken(t *testing.T) {
+	shop := largeAnswers(t, 100<<10)
+	p := newPool(t, options(shop.url()))
+	resp, outcome := answerTo(p, "/cut")
+	if outcome != proxy.Broken || resp.Header.StatusCode() != 200 || len(resp.Body()) != 0 {
+		t.Errorf("outcome %d", outcome)
+	}
+	if left := p.room.left.Load(); left != storeRoom {
+		t.Errorf("%d bytes of the room are not given back", storeRoom-left)
+	}
+}
