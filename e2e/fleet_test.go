@@ -67,9 +67,12 @@ func crowded(t *testing.T, all *sync.WaitGroup, address string, perSecond int, s
 			t.Error(err)
 			return
 		}
-		all.Go(func() { _, _ = io.Copy(io.Discard, c) }) // ends with the connection
 		all.Go(func() {
 			defer c.Close()
+			_, _ = io.Copy(io.Discard, c) // until the gate has answered all
+		})
+		all.Go(func() {
+			defer c.(*net.TCPConn).CloseWrite()
 			tick := time.NewTicker(beat)
 			defer tick.Stop()
 			start, sent := time.Now(), 0
@@ -87,6 +90,17 @@ func crowded(t *testing.T, all *sync.WaitGroup, address string, perSecond int, s
 			}
 		})
 	}
+}
+
+// crowdedFor is crowded for so long, and returns when everything that was sent has its answer.
+func crowdedFor(t *testing.T, address string, perSecond int, length time.Duration) {
+	t.Helper()
+	var all sync.WaitGroup
+	stop := make(chan struct{})
+	crowded(t, &all, address, perSecond, stop)
+	time.Sleep(length)
+	close(stop)
+	all.Wait()
 }
 
 // steady wants a second in which the shop gets the budget, to within 5 %. A machine that is busy with other things may
@@ -193,7 +207,7 @@ func TestAReloadJoinsAndLeavesTheFleet(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
 	listed := func() int64 { return redis.Client.ZCard(t.Context(), "sluice:fleet:shop").Val() }
-	g := gate(t, open(t, nil).setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr), "limits.window.size = \"1s\"",
+	g := gate(t, open(t, nil).setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr), unlimited, "limits.window.size = \"1s\"",
 		"limits.window.max = 4", "limits.window.max_per_sku = 0", "limits.window.carry = 0", "limits.window.scope = \"instance\"", "fleet.instances = 0", fleetRoute)
 	text, err := os.ReadFile(g.file)
 	if err != nil {
