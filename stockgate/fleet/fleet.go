@@ -30,6 +30,8 @@ const (
 	everySoon = 100 * time.Millisecond // while this instance joins
 	alive     = 2500 * time.Millisecond
 	heardAll  = 1500 * time.Millisecond // by then everybody who lives has beaten once, and somewhat late
+	// By then everybody has who must first connect again, since Redis was away: go-redis dials once a second then.
+	heardAgain = 4 * time.Second
 )
 
 // Standing is what this instance is among those that are alive.
@@ -122,12 +124,12 @@ func (m *Member) beat(ctx context.Context) time.Duration {
 	if err == nil {
 		m.roll.heard(seen)
 		m.roll.clock.heard(seen.micros*1000-(began+now)/2, (now-began)/2)
-	} else if m.roll.standing.Of == 0 && now-m.began > int64(alive) {
+	} else if m.roll.waiting() && now-m.began > int64(alive) {
 		m.roll.alone()
 		m.options.Log.Warn("fleet not counted since Redis is away; this instance counts itself with those it has seen", "instances", m.roll.standing.Of)
 	}
 	m.tell()
-	if err == nil && m.roll.joining() {
+	if err == nil && m.roll.waiting() {
 		return everySoon
 	}
 	return every

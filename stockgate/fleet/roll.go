@@ -51,11 +51,11 @@ func (r *roll) heard(found roster) {
 
 // known tells whether each of the others has seen that this instance is there, or had the time to.
 func (r *roll) known(found roster, now int64) bool {
+	if r.again {
+		return now-r.since >= heardAgain.Milliseconds() // those who were there may not have come back yet
+	}
 	if now-r.since >= heardAll.Milliseconds() {
 		return true
-	}
-	if r.again {
-		return false // some of those who were there may only not have come back yet
 	}
 	for id, at := range found.beats {
 		if id != r.id && at <= r.since {
@@ -65,8 +65,8 @@ func (r *roll) known(found roster, now int64) bool {
 	return true
 }
 
-// joining tells whether this instance waits for the others.
-func (r *roll) joining() bool { return r.since != 0 }
+// waiting tells whether this instance has no part yet.
+func (r *roll) waiting() bool { return r.standing.Of == 0 }
 
 // alone has this instance begin without being known: with those it has seen, if any.
 func (r *roll) alone() {

@@ -32,7 +32,7 @@ type instance struct {
 func (i *instance) beat(l list, now int64) {
 	i.heard(l.beat(i.id, now))
 	pause := every
-	if i.joining() {
+	if i.waiting() {
 		pause = everySoon
 	}
 	i.next = now + pause.Milliseconds()
@@ -110,7 +110,7 @@ func TestPartsNeverSumUpToMoreThanTheWhole(t *testing.T) {
 				t.Fatalf("the parts sum up to %v", worst)
 			}
 		}
-		c.pass(alive.Milliseconds() + heardAll.Milliseconds() + every.Milliseconds())
+		c.pass(alive.Milliseconds() + heardAgain.Milliseconds() + 2*every.Milliseconds())
 		if len(c.all) > 0 && (!c.settled() || math.Abs(c.sum()-1) > 1e-9) {
 			t.Fatalf("%d instances: the parts sum up to %v, settled %v", len(c.all), c.sum(), c.settled())
 		}
