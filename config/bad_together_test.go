@@ -79,6 +79,9 @@ listen = [":8080", ":8091"]
 [ops]
 listen = ":8080"`,
 		`:4: ops.listen: ":8080" stands at server.listen[1] too; change or drop one`},
+	{`[limits.window]
+scope = "fleet"`,
+		`:2: limits.window.scope: "fleet" counts the instances in Redis, but stock.source is "memory"; write source = "redis", or fleet.instances`},
 	{`[server]
 proxy_protocol = true`,
 		`:2: server.proxy_protocol: nobody is trusted to send it; name the proxies in server.trusted_proxies`},
@@ -88,9 +91,6 @@ cert_file = "a"`,
 }
 
 var notAvailable = []mistake{
-	{`[limits.window]
-scope = "fleet"`,
-		`:2: limits.window.scope: not available yet (this version serves "instance")`},
 	{`[[limits.rate]]
 name = "a"
 rate = "1/s"
@@ -145,11 +145,6 @@ ratelimit_headers = true`,
 	{`[admin]
 viewer_token_file = "v"`,
 		`:2: admin.viewer_token_file: not available yet (this version serves "")`},
-	{`[fleet]
-name = "x"
-instances = 3`,
-		`:2: fleet.name: not available yet (this version serves "shop")
-:3: fleet.instances: not available yet (this version serves 0)`},
 	{`[access_log]
 output = "off"
 mask_ip = true`,

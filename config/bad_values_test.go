@@ -75,6 +75,16 @@ carry = 1000`,
 		`:2: limits.window.size: 2s must be from 1ms to 1s
 :3: limits.window.max: -1 must be from 0 to 67108863
 :4: limits.window.carry: 1000 must be from 0 to 63`},
+	{`[limits.window]
+warm_up = "11m"
+scope = "world"
+[fleet]
+name = "a shop"
+instances = -1`,
+		`:2: limits.window.warm_up: 11m0s must be from 0s to 10m0s
+:3: limits.window.scope: "world" is not known; write "instance" or "fleet"
+:5: fleet.name: "a shop" stands in a key of Redis; write letters, digits and . _ -
+:6: fleet.instances: -1 must be from 0 to 1048576`},
 	{`[limits.concurrency]
 queue_timeout = "0s"`,
 		`:2: limits.concurrency.queue_timeout: 0s must be above 0s`},

@@ -30,12 +30,13 @@ type Connection struct {
 	Enforce      bool      `toml:"enforce"`
 }
 
-// Window is what may be admitted in one window of this instance.
+// Window is what may be admitted in one window, of this instance or of all.
 type Window struct {
 	Size      time.Duration `toml:"size"`        // 1 ms to 1 s
 	Max       int           `toml:"max"`         // 0 = no cap
 	MaxPerSKU int           `toml:"max_per_sku"` // 0 = no cap; at most Max where both cap
 	Carry     int           `toml:"carry"`       // 0 to 63 windows; 0 = refuse at once
+	WarmUp    time.Duration `toml:"warm_up"`     // 0 to 10 min; 0 = the caps hold in full at once
 	Scope     string        `toml:"scope"`       // "instance" or "fleet"
 	Enforce   bool          `toml:"enforce"`
 }
@@ -109,6 +110,7 @@ func (w *Window) check(r *report) {
 	if w.Max > 0 {
 		atMost(r, "limits.window.max_per_sku", w.MaxPerSKU, "limits.window.max", w.Max)
 	}
+	between(r, "limits.window.warm_up", w.WarmUp, 0, 10*time.Minute)
 	r.oneOf("limits.window.scope", w.Scope, "instance", "fleet")
 }
 

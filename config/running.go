@@ -15,12 +15,6 @@ type Ops struct {
 	Listen string `toml:"listen"` // "" = none
 }
 
-// Fleet is what the instances in front of one shop have in common.
-type Fleet struct {
-	Name      string `toml:"name"`
-	Instances int    `toml:"instances"` // 0 = count heartbeats in Redis
-}
-
 // Log is the log of what happens to this instance.
 type Log struct {
 	Level  string `toml:"level"`  // "debug" "info" "warn" "error"
@@ -56,8 +50,7 @@ func (c *Config) check(r *report) {
 	c.checkSales(r)
 	c.Responses.check(r)
 	c.checkListeners(r)
-	r.filled("fleet.name", c.Fleet.Name)
-	between(r, "fleet.instances", c.Fleet.Instances, 0, 1<<20)
+	c.checkFleet(r)
 	r.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	r.oneOf("log.format", c.Log.Format, "auto", "text", "json")
 	c.AccessLog.check(r)

@@ -19,7 +19,6 @@ type waiting struct {
 // notServed shrinks as the program grows: serving a key means to delete its row.
 func notServed() []waiting {
 	return []waiting{
-		{key: "limits.window.scope"},
 		{key: "stock.sold_out_on", serves: "stock.layout alone"},
 		{key: "stock.redis.topology", only: []string{"auto", "single"}},
 		{key: "stock.redis.master_name"},
@@ -27,7 +26,6 @@ func notServed() []waiting {
 		{key: "sale", serves: "a gate that is always open"},
 		{key: "responses.template_dir"},
 		{key: "admin.viewer_token_file"},
-		{key: "fleet"},
 		{key: "access_log"},
 	}
 }

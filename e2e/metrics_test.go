@@ -81,6 +81,9 @@ var promised = map[string]string{
 	"sluice_redis_errors_total":                 "counter",
 	"sluice_redis_up":                           "gauge",
 	"sluice_stock_fallback_total":               "counter",
+	"sluice_fleet_instances":                    "gauge",
+	"sluice_fleet_up":                           "gauge",
+	"sluice_fleet_heartbeats_total":             "counter",
 	"sluice_build_info":                         "gauge",
 	"go_goroutines":                             "gauge",
 	"process_open_fds":                          "gauge",
@@ -90,7 +93,7 @@ func TestEveryPromisedMetricIsThereOnce(t *testing.T) {
 	t.Parallel()
 	redis, shop := redistest.Start(t), open(t, nil)
 	redis.Client.Set(t.Context(), "seckill:stock:1001", 10, 0)
-	g := gate(t, shop.setting(), redisAt(redis))
+	g := gate(t, shop.setting(), redisAt(redis), `limits.window.scope = "fleet"`)
 	g.order("1001").must(t, 200, "")
 	g.order("1002").must(t, 404, "unknown_sku")
 	kinds, helps := map[string]string{}, map[string]int{}

@@ -41,5 +41,8 @@ func (g *grid) number(now int64) int64 {
 
 // until is the time from now to the start of window n, or 0 when that has begun.
 func (g *grid) until(n, now int64) time.Duration {
-	return time.Duration(max((n-ringSize)*g.size-g.phase-now, 0))
+	return time.Duration(max(g.begins(n)-now, 0))
 }
+
+// begins is when window n begins, on the caller's clock.
+func (g *grid) begins(n int64) int64 { return (n-ringSize)*g.size - g.phase }

@@ -52,19 +52,19 @@ func (s *shop) serve() {
 	}
 }
 
-// second is what a shop did in one second.
-type second struct {
+// moment is what a shop did in one second.
+type moment struct {
 	goodput  float64 // answers, as a share of what its workers can do
 	inFlight float64 // on average
 	limit    int
 }
 
 // look tells what the shop did since the last look.
-func (s *shop) look(limit int) second {
+func (s *shop) look(limit int) moment {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.move(0)
-	seen := second{float64(s.served) / float64(s.workers) * s.serving.Seconds(), s.area, limit}
+	seen := moment{float64(s.served) / float64(s.workers) * s.serving.Seconds(), s.area, limit}
 	s.served, s.area = 0, 0
 	return seen
 }
@@ -83,7 +83,7 @@ const (
 
 // tripled plays 10 s of a good day, 10 s in which the shop has other workers or other times, and 10 s of a good day again,
 // with more shoppers than it can serve; it returns the 30 seconds one by one.
-func tripled(t *testing.T, a *Adaptive, p *Places, workers int, serving time.Duration, jitter float64) (seconds []second) {
+func tripled(t *testing.T, a *Adaptive, p *Places, workers int, serving time.Duration, jitter float64) (seconds []moment) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -137,7 +137,7 @@ func closed(stop chan struct{}) bool {
 }
 
 // mean is what some seconds have in common.
-func mean(seconds []second) (m second) {
+func mean(seconds []moment) (m moment) {
 	for _, s := range seconds {
 		m.goodput += s.goodput / float64(len(seconds))
 		m.inFlight += s.inFlight / float64(len(seconds))

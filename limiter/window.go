@@ -67,8 +67,11 @@ func (w *Window) Take(now int64) (wait time.Duration, ok bool) {
 	return w.grid.until(first+1, now), false
 }
 
-// book takes one place in window n. It loads first and writes only when there is room.
+// book takes one place of most in window n. It loads first and writes only when there is room.
 func (w *Window) book(n, most int64) bool {
+	if most <= 0 {
+		return false
+	}
 	word := &w.ring[n%ringSize]
 	for {
 		old := word.Load()
@@ -93,7 +96,7 @@ func (w *Window) book(n, most int64) bool {
 func (w *Window) full(n, most int64) bool {
 	old := w.ring[n%ringSize].Load()
 	holds := int64(old >> lowBits)
-	return holds > n || holds == n && int64(old&maxBooked) >= most
+	return most <= 0 || holds > n || holds == n && int64(old&maxBooked) >= most
 }
 
 // count notes that a window was begun, or that its booked-th place of most was taken.

@@ -16,9 +16,11 @@ import (
 type Windows struct {
 	grid   grid
 	perSKU atomic.Int64
+	share  atomic.Uint64
 	_      cacheLine
 	all    *Window
 	skus   *skus
+	warmth *warmth // nil = caps hold in full from the start
 }
 
 // Caps are the maxima of [Windows]. Negative ones count as 0; too large ones as the largest.
@@ -29,6 +31,10 @@ type Caps struct {
 	// SKUs fixes the memory: 64 bytes for each, rounded up to a power of two; 0 = 100000, at most 16777216.
 	// It is how many SKUs may be booked in one window before false refusals of a SKU become likely.
 	SKUs int
+
+	// WarmUp is how long the caps take to grow from a tenth to the whole, for all SKUs together from the first admission
+	// and for each SKU from its own, and again after 10 minutes without one; 0 = at once, at most 10 minutes.
+	WarmUp time.Duration
 }
 
 // NewWindows returns Windows on g that admit what caps allow.
@@ -36,7 +42,7 @@ func NewWindows(g Grid, caps Caps) *Windows {
 	if caps.SKUs <= 0 {
 		caps.SKUs = 100_000
 	}
-	w := &Windows{grid: g.within(), all: NewWindow(g, 0)}
+	w := &Windows{grid: g.within(), all: NewWindow(g, 0), warmth: newWarmth(caps.WarmUp)}
 	w.skus = newSKUs(caps.SKUs, w.grid.carry)
 	w.SetCaps(caps.All, caps.PerSKU)
 	return w
@@ -49,37 +55,85 @@ func (w *Windows) SetCaps(all, perSKU int) {
 	w.perSKU.Store(int64(min(max(perSKU, 0), maxSKUBooked)))
 }
 
+// SetShare has this instance admit its part of the caps alone, from now on. What is booked stays booked, and counts.
+func (w *Windows) SetShare(s Share) { w.share.Store(uint64(s.on(w.grid))) }
+
 // Take books one request for sku at or after now, as [Window.Take] does. A request without a SKU, empty or nil, counts
 // among all alone.
 func (w *Windows) Take(now int64, sku []byte) (wait time.Duration, ok bool) {
-	perSKU := w.perSKU.Load()
-	if perSKU == 0 || len(sku) == 0 {
-		return w.all.Take(now)
+	r := request{all: w.all.max.Load(), perSKU: w.perSKU.Load(), share: share(w.share.Load())}
+	if len(sku) == 0 {
+		r.perSKU = 0
 	}
-	all := w.all.max.Load()
-	hash := maphash.Bytes(w.skus.seed, sku)
+	if r.perSKU != 0 {
+		r.hash = maphash.Bytes(w.skus.seed, sku)
+	} else if r.all == 0 {
+		return 0, true
+	}
 	first := w.grid.number(now)
 	for n := first; n <= first+w.grid.carry; n++ {
-		if w.book(n, hash, perSKU, all) {
+		if w.book(n, r) {
+			w.warm(now, r)
 			return w.grid.until(n, now), true
 		}
 	}
 	return w.grid.until(first+1, now), false
 }
 
+// request is what is asked of a window: a place of a SKU's and one of all, of what the caps are; 0 = no cap.
+type request struct {
+	hash        uint64 // of the SKU
+	perSKU, all int64
+	share       share
+}
+
 // book takes one place in window n of the SKU, then one of all. The first look at all keeps a full one from being
 // paid for with a SKU's place that has to be given back; the second decides.
-func (w *Windows) book(n int64, hash uint64, perSKU, all int64) bool {
-	if all != 0 && w.all.full(n, all) {
-		return false
+func (w *Windows) book(n int64, r request) bool {
+	all := r.all
+	if all != 0 {
+		all = r.share.part(n, w.grown(n, all))
+		if w.all.full(n, all) {
+			return false
+		}
+		if r.perSKU == 0 {
+			return w.all.book(n, all)
+		}
 	}
-	cell := w.skus.book(n, hash, perSKU)
+	cell := w.skus.book(n, r.hash, r.share.part(n, w.grownSKU(n, r)))
 	if cell == nil {
 		return false
 	}
-	if all == 0 || w.all.book(n, all) {
+	if r.all == 0 || w.all.book(n, all) {
 		return true
 	}
 	w.skus.giveBack(cell, n)
 	return false
+}
+
+// grown is the cap of all in window n, of all instances together.
+func (w *Windows) grown(n, most int64) int64 {
+	if w.warmth == nil {
+		return most
+	}
+	return w.warmth.grown(&w.warmth.all, w.grid.begins(n), most)
+}
+
+// grownSKU is the cap of the SKU in window n, of all instances together.
+func (w *Windows) grownSKU(n int64, r request) int64 {
+	if w.warmth == nil {
+		return r.perSKU
+	}
+	return w.warmth.grown(w.warmth.of(r.hash), w.grid.begins(n), r.perSKU)
+}
+
+// warm notes that a request was admitted.
+func (w *Windows) warm(now int64, r request) {
+	if w.warmth == nil {
+		return
+	}
+	w.warmth.all.admitted(now)
+	if r.perSKU != 0 {
+		w.warmth.of(r.hash).admitted(now)
+	}
 }

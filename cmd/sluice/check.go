@@ -57,9 +57,7 @@ func arithmetic(w io.Writer, c *config.Config) {
 	for _, r := range c.Routes {
 		fmt.Fprintf(w, "route     %-18s %-6s %s\n", r.Name, r.Gate, r.Match)
 	}
-	window := c.Limits.Window
-	fmt.Fprintf(w, "window    %s of this instance: all SKUs %s, one SKU %s; a burst across a boundary may reach twice a window's\n",
-		window.Size, perSecond(window.Max, window.Size), perSecond(window.MaxPerSKU, window.Size))
+	reckonWindows(w, c)
 	for i := range c.Limits.Rates {
 		fmt.Fprintf(w, "rate      %s\n", sayRates(&c.Limits.Rates[i]))
 	}
@@ -96,11 +94,4 @@ func stocked(c *config.Config) bool {
 		}
 	}
 	return false
-}
-
-func perSecond(perWindow int, size time.Duration) string {
-	if perWindow == 0 {
-		return "no cap"
-	}
-	return fmt.Sprintf("%d a window = %d/s", perWindow, int64(perWindow)*int64(time.Second)/int64(size))
 }

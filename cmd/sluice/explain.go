@@ -51,8 +51,8 @@ func (e *explainCommand) Run() error {
 		fmt.Printf("gate      %s (%s)\n", c.Routes[i].Gate, c.At(fmt.Sprintf("route[%d]", i+1)))
 		if c.Routes[i].Gate != "pass" {
 			limit, window := c.Limits.Connection, c.Limits.Window
-			fmt.Printf("limits    %g/s a connection, burst %d; window: all %s, this SKU %s; %d in flight, %d in the queue for %s\n",
-				float64(limit.Rate), limit.Burst, perSecond(window.Max, window.Size), perSecond(window.MaxPerSKU, window.Size),
+			fmt.Printf("limits    %g/s a connection, burst %d; window of this %s: all %s, this SKU %s; %d in flight, %d in the queue for %s\n",
+				float64(limit.Rate), limit.Burst, window.Scope, perSecond(window.Max, window.Size), perSecond(window.MaxPerSKU, window.Size),
 				c.Limits.Concurrency.MaxInFlight, c.Limits.Concurrency.MaxQueue, c.Limits.Concurrency.QueueTimeout)
 			if own := c.Routes[i].MaxInFlight; own > 0 {
 				fmt.Printf("          of them %d in flight of this route\n", own)

@@ -33,6 +33,7 @@ type gate struct {
 	server   *proxy.Server
 	shop     *upstream.Pool
 	windows  *limiter.Windows
+	sharing  *sharing
 	inFlight *inFlight
 	conns    *limiter.Conns
 	rates    *limiter.Rates
@@ -81,7 +82,12 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		g.close()
 		return nil, c.Errorf("upstream.targets", "%v", err)
 	}
-	g.windows = limiter.NewWindows(grid(c), limiter.Caps{All: c.Limits.Window.Max, PerSKU: c.Limits.Window.MaxPerSKU})
+	g.windows = newWindows(c)
+	g.sharing = &sharing{windows: g.windows, now: g.now, metrics: g.metrics, log: log}
+	if err := g.sharing.begin(c); err != nil {
+		g.close()
+		return nil, err
+	}
 	g.inFlight = newInFlight(g.now)
 	g.inFlight.use(c)
 	g.conns = limiter.NewConns(c.Limits.Connection.MaxOpen, c.Limits.Connection.MaxOpenPerIP)
@@ -218,6 +224,9 @@ func linkOptions(c *config.Config) link.Options {
 
 // close ends what newGate started; the server must have been drained.
 func (g *gate) close() {
+	if g.sharing != nil {
+		g.sharing.close()
+	}
 	if g.orders != nil {
 		g.orders.close()
 	}
@@ -267,9 +276,11 @@ func compiles(c *config.Config) (errs []error) {
 	return append(errs, ratesCompile(c)...)
 }
 
-func grid(c *config.Config) limiter.Grid {
+// newWindows lays windows with a phase of this instance's own.
+func newWindows(c *config.Config) *limiter.Windows {
 	w := c.Limits.Window
-	return limiter.Grid{Size: w.Size, Phase: rand.N(w.Size), Carry: w.Carry}
+	return limiter.NewWindows(limiter.Grid{Size: w.Size, Phase: rand.N(w.Size), Carry: w.Carry},
+		limiter.Caps{All: w.Max, PerSKU: w.MaxPerSKU, WarmUp: w.WarmUp})
 }
 
 func buildInfo() prometheus.Collector {

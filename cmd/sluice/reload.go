@@ -16,8 +16,8 @@ var live = []string{
 	"server.trusted_proxies", "server.client_ip_header", "server.max_body_size", "server.request_id_header",
 	"server.shutdown_delay", "server.shutdown_timeout",
 	"upstream.targets", "upstream.pass_host",
-	"limits.connection", "limits.window.max", "limits.window.max_per_sku", "limits.window.enforce", "limits.concurrency",
-	"limits.rate", "limits.bypass", "limits.deny",
+	"limits.connection", "limits.window.max", "limits.window.max_per_sku", "limits.window.enforce", "limits.window.scope", "limits.concurrency",
+	"limits.rate", "limits.bypass", "limits.deny", "fleet",
 }
 
 func isLive(key string) bool {
@@ -62,6 +62,9 @@ func (g *gate) change(now, next *config.Config) (changed, waits []string, err er
 	}
 	if err := g.shop.Replace(next.Upstream.Targets); err != nil {
 		return nil, nil, next.Errorf("upstream.targets", "%v", err)
+	}
+	if err := g.sharing.use(g.config, sharesOf(next)); err != nil {
+		return nil, nil, err
 	}
 	limits := next.Limits
 	g.windows.SetCaps(limits.Window.Max, limits.Window.MaxPerSKU)

@@ -209,6 +209,9 @@ func (g *gate) checks(draining *atomic.Bool) []admin.Check {
 	if g.redis != nil {
 		checks = append(checks, admin.Check{Name: "redis", Probe: g.redisCheck})
 	}
+	if g.sharing.member != nil {
+		checks = append(checks, admin.Check{Name: "fleet", Probe: g.sharing.counted})
+	}
 	if g.orders != nil {
 		checks = append(checks, admin.Check{Name: "ledger", Probe: g.orders.opened})
 	}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/config"
+	"sluice/limiter"
+	"sluice/stockgate/fleet"
+)
+
+// sharing keeps the windows to this instance's part of what the configuration allows.
+type sharing struct {
+	windows *limiter.Windows
+	now     func() int64
+	metrics *prometheus.Registry
+	log     *slog.Logger
+
+	by     shares        // what is in force
+	member *fleet.Member // nil where nobody is counted
+	waits  atomic.Bool   // nothing is admitted until the instances are counted
+}
+
+// shares is what says how the windows are shared; the zero value is not at all.
+type shares struct {
+	fleet     string // name; "" = each instance has the whole
+	instances int    // 0 = as many as are counted
+}
+
+func sharesOf(c *config.Config) shares {
+	if c.Limits.Window.Scope != "fleet" {
+		return shares{}
+	}
+	return shares{c.Fleet.Name, c.Fleet.Instances}
+}
+
+// begin is use for a gate that has not admitted anything: until the instances are counted it does not.
+func (s *sharing) begin(c *config.Config) error {
+	if by := sharesOf(c); by.fleet != "" && by.instances == 0 {
+		s.divide(limiter.Share{Rank: 1, Of: 1}) // no part
+		s.waits.Store(true)
+	}
+	return s.use(c, sharesOf(c))
+}
+
+// use shares the windows as by says. c says how Redis is reached. Until instances are counted what was in force stays.
+func (s *sharing) use(c *config.Config, by shares) error {
+	if by == s.by {
+		return nil
+	}
+	s.close()
+	s.by = by
+	if by.fleet == "" {
+		s.divide(limiter.Share{})
+		return nil
+	}
+	if by.instances > 0 {
+		// Nobody says who is which. Turns taken at random are even on the average.
+		s.divide(limiter.Share{Rank: rand.N(by.instances), Of: by.instances})
+		return nil
+	}
+	way := linkOptions(c)
+	way.PoolSize = 1
+	name, _ := os.Hostname() // a part of a name that is unique anyway
+	m, err := fleet.Join(fleet.Options{Redis: way, Name: by.fleet, Instance: visible(name), Now: s.now, Tell: s.told, Log: s.log})
+	if err != nil {
+		return c.Errorf("stock.redis", "%v", err)
+	}
+	s.member = m
+	s.metrics.MustRegister(m)
+	return nil
+}
+
+// told takes the part that falls to this instance.
+func (s *sharing) told(to fleet.Standing) {
+	s.divide(limiter.Share{Rank: to.Rank, Of: to.Of, Clock: to.Clock})
+}
+
+func (s *sharing) divide(part limiter.Share) {
+	s.windows.SetShare(part)
+	s.waits.Store(false)
+}
+
+// counted is the condition that this instance knows its part: without one it admits nothing.
+func (s *sharing) counted() (detail string, ok bool) {
+	if s.waits.Load() {
+		return "not counted yet", false
+	}
+	return "counted", true
+}
+
+// close leaves the fleet.
+func (s *sharing) close() {
+	if s.member != nil {
+		s.member.Close()
+		s.metrics.Unregister(s.member)
+		s.member = nil
+	}
+}

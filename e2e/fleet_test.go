@@ -1,0 +1,268 @@
+package e2e
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+)
+
+// dated is a shop that writes down when each request came.
+type dated struct {
+	shop  *shop
+	start time.Time
+	mu    sync.Mutex
+	at    []time.Duration // since start, ascending
+}
+
+func openDated(t *testing.T) *dated {
+	t.Helper()
+	d := &dated{start: time.Now()}
+	d.shop = open(t, func(w http.ResponseWriter, _ *http.Request) {
+		d.mu.Lock()
+		d.at = append(d.at, time.Since(d.start))
+		d.mu.Unlock()
+		_, _ = io.WriteString(w, "searched")
+	})
+	return d
+}
+
+// since counts what came after an instant.
+func (d *dated) since(from time.Time) (n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := len(d.at) - 1; i >= 0 && d.at[i] >= from.Sub(d.start); i-- {
+		n++
+	}
+	return n
+}
+
+// worst is the most that came within any stretch of that length.
+func (d *dated) worst(length time.Duration) (most int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	first := 0
+	for i, at := range d.at {
+		for at-d.at[first] >= length {
+			first++
+		}
+		most = max(most, i-first+1)
+	}
+	return most
+}
+
+// crowded sends requests to a gate over some connections, at a steady rate whatever the answers, until stop is closed or the gate
+// goes away.
+func crowded(t *testing.T, all *sync.WaitGroup, address string, perSecond int, stop <-chan struct{}) {
+	const connections, beat = 4, 2 * time.Millisecond
+	for range connections {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		all.Go(func() {
+			defer c.Close()
+			_, _ = io.Copy(io.Discard, c) // until the gate has answered all
+		})
+		all.Go(func() {
+			defer c.(*net.TCPConn).CloseWrite()
+			tick := time.NewTicker(beat)
+			defer tick.Stop()
+			start, sent := time.Now(), 0
+			for {
+				select {
+				case <-stop:
+					return
+				case <-tick.C:
+				}
+				due := int(time.Since(start).Seconds()*float64(perSecond)/connections) - sent
+				if _, err := io.WriteString(c, strings.Repeat("GET /x HTTP/1.1\r\nHost: shop\r\n\r\n", due)); err != nil {
+					return
+				}
+				sent += due
+			}
+		})
+	}
+}
+
+// crowdedFor is crowded for so long, and returns when everything that was sent has its answer.
+func crowdedFor(t *testing.T, address string, perSecond int, length time.Duration) {
+	t.Helper()
+	var all sync.WaitGroup
+	stop := make(chan struct{})
+	crowded(t, &all, address, perSecond, stop)
+	time.Sleep(length)
+	close(stop)
+	all.Wait()
+}
+
+// steady wants a second in which the shop gets the budget, to within 5 %. A machine that is busy with other things may
+// need several; without any the law is broken.
+func (d *dated) steady(t *testing.T, when string, budget int) {
+	t.Helper()
+	var heard []int
+	for range 8 {
+		from := time.Now()
+		time.Sleep(time.Second)
+		n, whole := d.since(from), time.Since(from).Seconds()*float64(budget)
+		if heard = append(heard, n); float64(n) >= 0.95*whole && float64(n) <= 1.05*whole {
+			t.Logf("%s: %d a second", when, n)
+			return
+		}
+	}
+	t.Errorf("%s: %v a second, want %d to within 5 %%", when, heard, budget)
+}
+
+// counts waits until each gate counts so many instances.
+func counts(t *testing.T, want float64, gates ...*running) {
+	t.Helper()
+	for _, g := range gates {
+		soon(t, "the instances are counted", func() bool { return g.metric("sluice_fleet_instances") == want })
+	}
+}
+
+const fleetRoute = "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\""
+
+// Three instances share one budget that three does not divide. One is killed and one is added, under load.
+func TestAFleetKeepsOneBudget(t *testing.T) {
+	const perWindow, perSecond = 5, 500
+	redis, shop := redistest.Start(t), openDated(t)
+	var crowd sync.WaitGroup
+	stop := make(chan struct{})
+	defer crowd.Wait()
+	defer close(stop)
+	add := func() *running {
+		g := gate(t, shop.shop.setting(), redisAt(redis), unlimited, "limits.window.scope = \"fleet\"",
+			"limits.window.max = 5", "limits.window.max_per_sku = 0", "limits.window.carry = 0", fleetRoute)
+		crowded(t, &crowd, g.front, perSecond, stop)
+		return g
+	}
+	a, b, c := add(), add(), add()
+	counts(t, 3, a, b, c)
+	shop.steady(t, "three instances", perSecond)
+
+	c.mortal = true
+	if err := c.process.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	counts(t, 2, a, b)
+	shop.steady(t, "one was killed", perSecond)
+
+	c = add()
+	counts(t, 3, a, b, c)
+	shop.steady(t, "one was added", perSecond)
+
+	if most, bound := shop.worst(time.Second), perSecond*4/3+2*perWindow; most > bound {
+		t.Errorf("%d came within a second, more than 4/3 of %d", most, perSecond)
+	} else {
+		t.Logf("at most %d within any second", most)
+	}
+	a.terminate()
+	a.stopped()
+	b.terminate()
+	b.stopped()
+	if n := redis.Client.ZCard(t.Context(), "sluice:fleet:shop").Val(); n != 1 {
+		t.Errorf("%d on the list after two of three have left, want 1", n)
+	}
+}
+
+// The last known number stands while Redis is away: the two go on with a half each.
+func TestAFleetWithoutRedisKeepsItsParts(t *testing.T) {
+	const perSecond = 500
+	redis, shop := redistest.Start(t), openDated(t)
+	var crowd sync.WaitGroup
+	stop := make(chan struct{})
+	defer crowd.Wait()
+	defer close(stop)
+	var gates [2]*running
+	for i := range gates {
+		gates[i] = gate(t, shop.shop.setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr), unlimited,
+			"limits.window.scope = \"fleet\"", "limits.window.max = 5", "limits.window.max_per_sku = 0", "limits.window.carry = 0", fleetRoute)
+	}
+	counts(t, 2, gates[:]...)
+	for _, g := range gates {
+		crowded(t, &crowd, g.front, perSecond, stop)
+	}
+	redis.Kill()
+	for _, g := range gates {
+		soon(t, "the loss is noticed", func() bool { return g.metric("sluice_fleet_up") == 0 })
+	}
+	shop.steady(t, "Redis is away", perSecond)
+	redis.Restart()
+	for _, g := range gates {
+		soon(t, "Redis is found", func() bool { return g.metric("sluice_fleet_up") == 1 })
+		g.wantMetric(2, "sluice_fleet_instances")
+	}
+	counts(t, 2, gates[:]...)
+}
+
+func TestAReloadJoinsAndLeavesTheFleet(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	listed := func() int64 { return redis.Client.ZCard(t.Context(), "sluice:fleet:shop").Val() }
+	g := gate(t, open(t, nil).setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr), unlimited, "limits.window.size = \"1s\"",
+		"limits.window.max = 4", "limits.window.max_per_sku = 0", "limits.window.carry = 0", "limits.window.scope = \"instance\"", "fleet.instances = 0", fleetRoute)
+	text, err := os.ReadFile(g.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(scope, instances string) {
+		r := strings.NewReplacer(`scope = "instance"`, "scope = "+scope, "instances = 0", "instances = "+instances)
+		g.rewrite(r.Replace(string(text)), true)
+	}
+	if n := listed(); n != 0 {
+		t.Errorf("%d on the list, want none", n)
+	}
+	change(`"fleet"`, "0")
+	soon(t, "it has joined", func() bool { return listed() == 1 && g.metric("sluice_fleet_instances") == 1 })
+	change(`"fleet"`, "4") // by configuration: nobody is counted
+	if n := listed(); n != 0 {
+		t.Errorf("%d on the list, want none", n)
+	}
+	soon(t, "a window has one place", func() bool {
+		before := g.metric("sluice_refused_requests_total", `reason="window"`)
+		admitted := 0
+		for range 6 {
+			if g.ask("GET", "/").is(200, "") {
+				admitted++
+			}
+		}
+		return admitted == 1 && g.metric("sluice_refused_requests_total", `reason="window"`) == before+5
+	})
+	change(`"instance"`, "4")
+	soon(t, "a window has four places", func() bool {
+		admitted := 0
+		for range 6 {
+			if g.ask("GET", "/").is(200, "") {
+				admitted++
+			}
+		}
+		return admitted == 4
+	})
+}
+
+// One that died is still listed for a while. It does not keep another from beginning.
+func TestTheDeadKeepNobodyFromBeginning(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	now := redis.Client.Time(t.Context()).Val().UnixMilli()
+	if err := redis.Client.Do(t.Context(), "ZADD", "sluice:fleet:shop", now, "killed").Err(); err != nil {
+		t.Fatal(err)
+	}
+	g := gate(t, open(t, nil).setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr),
+		"limits.window.scope = \"fleet\"", fleetRoute)
+	if _, text := g.peek("/readyz?verbose"); !strings.Contains(text, "fleet: counted") {
+		t.Errorf("/readyz says:\n%s", text)
+	}
+	if n := g.metric("sluice_fleet_instances"); n != 1 && n != 2 {
+		t.Errorf("%v instances, want 2, or 1 when the dead one is forgotten", n)
+	}
+	g.ask("GET", "/").must(t, 200, "")
+}

@@ -1,0 +1,109 @@
+package limiter
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const second = int64(time.Second)
+
+func TestCapsGrowFromATenthToTheWhole(t *testing.T) {
+	for _, sku := range []string{"", "1001"} {
+		w := NewWindows(tenMs(0), Caps{All: 40, PerSKU: 40, SKUs: 64, WarmUp: 10 * time.Second})
+		const opened = 3600 * second // long after the start of the gate
+		for _, c := range []struct {
+			after int64
+			want  int
+		}{
+			{0, 4}, {10 * ms, 4}, {200 * ms, 5}, {second, 8}, {5 * second, 22}, {10*second - 10*ms, 40}, {10 * second, 40}, {60 * second, 40},
+		} {
+			if got := drain(w, opened+c.after, sku); got != c.want {
+				t.Errorf("SKU %q, %v after the first: %d admitted, want %d", sku, time.Duration(c.after), got, c.want)
+			}
+		}
+	}
+}
+
+// A SKU that opens later begins low, while all together and the one that is warm go on.
+func TestEachSKUWarmsUpByItself(t *testing.T) {
+	w := NewWindows(tenMs(0), Caps{All: 1000, PerSKU: 40, SKUs: 64, WarmUp: 10 * time.Second})
+	drain(w, 0, "1001")
+	other := "1002" // in another cell, whatever the seed
+	for w.warmth.of(hashOf(w, "1001")) == w.warmth.of(hashOf(w, other)) {
+		other += "x"
+	}
+	if got := drain(w, 20*second, other); got != 4 {
+		t.Errorf("%d of the cold SKU, want 4", got)
+	}
+	if got := drain(w, 20*second, "1001"); got != 40 {
+		t.Errorf("%d of the warm SKU, want 40", got)
+	}
+}
+
+func hashOf(w *Windows, sku string) uint64 { return maphash.Bytes(w.skus.seed, []byte(sku)) }
+
+func TestWhatHasRestedIsColdAgain(t *testing.T) {
+	w := NewWindows(tenMs(0), Caps{All: 40, SKUs: 64, WarmUp: 10 * time.Second})
+	drain(w, 0, "")
+	for now := int64(0); now < 3600*second; now += 300 * second {
+		drain(w, now, "")
+	}
+	if got := drain(w, 3900*second, ""); got != 40 {
+		t.Errorf("%d admitted in constant use, want 40", got)
+	}
+	if got := drain(w, 3900*second+rest+2*lastError, ""); got != 4 {
+		t.Errorf("%d admitted after a rest, want 4", got)
+	}
+}
+
+func TestTheSmallestCapStillAdmits(t *testing.T) {
+	w := NewWindows(tenMs(0), Caps{All: 3, SKUs: 64, WarmUp: 10 * time.Second})
+	if got := drain(w, 0, ""); got != 1 {
+		t.Errorf("%d of a cold cap of 3, want 1", got)
+	}
+}
+
+func TestAWarmingFleetSharesWhatHasGrown(t *testing.T) {
+	total := 0
+	for rank := range 3 {
+		w := NewWindows(tenMs(0), Caps{All: 40, SKUs: 64, WarmUp: 10 * time.Second})
+		w.SetShare(Share{Rank: rank, Of: 3})
+		total += drain(w, 0, "")
+	}
+	if total != 4 {
+		t.Errorf("three cold instances admitted %d of a cap of 40, want 4", total)
+	}
+}
+
+// However many race for the first admission, each window keeps to what has grown, and refusals write nothing.
+func TestRacedWarmUpExceedsNoWindow(t *testing.T) {
+	w := NewWindows(tenMs(0), Caps{All: 100, SKUs: 64, WarmUp: 400 * time.Millisecond})
+	var counts [40]atomic.Int64
+	storm(2, 40*200, func(i int) (int64, time.Duration, bool) {
+		now := int64(i/200)*10*ms + int64(i%10)*ms
+		wait, ok := w.Take(now, nil)
+		if ok {
+			counts[(now+int64(wait))/(10*ms)].Add(1)
+		}
+		return now, wait, ok
+	})
+	for n := range counts {
+		// The first admission was in window 0, so that window n begins at most n windows after it.
+		if got, most := counts[n].Load(), int64(10+90*n/40+1); got > most {
+			t.Errorf("window %d: %d admitted, want at most %d", n, got, most)
+		}
+	}
+}
+
+func TestRefusalWhileWarmingWritesNothing(t *testing.T) {
+	w := NewWindows(tenMs(0), Caps{All: 40, PerSKU: 40, SKUs: 64, WarmUp: 10 * time.Second})
+	drain(w, 0, "1001")
+	now := 5*second + 5*ms
+	drain(w, now, "1001")
+	before, last := w.words(), w.warmth.all.last.Load()
+	if _, ok := w.Take(now+ms, []byte("1001")); ok || w.words() != before || w.warmth.all.last.Load() != last {
+		t.Error("a refusal was none, or wrote")
+	}
+}
