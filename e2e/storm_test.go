@@ -181,7 +181,12 @@ func operate(admins []string, path, body string) bool {
 	}
 }
 
+// Shoppers with keys and without, for one to three units; operators who pause, resume, restock, refund and reload; a
+// Redis that hangs and dies twice in a row, an instance that dies, and a shop that does whatever shops do.
 func TestLedgerAndShopAgreeAfterAStorm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a quarter of a minute, and a minute more where the dead instance held a lease")
+	}
 	r, shop := redistest.Start(t, lasting...), openMarket(t)
 	settings := []string{"upstream.targets = " + quoted(shop.url), `upstream.response_timeout = "500ms"
 stock.reserve.fence = "cancel"
@@ -254,7 +259,7 @@ stock.reserve.per_user = 3`, "stock.reserve.status_url = " + fmt.Sprintf("%q", s
 			}
 		}
 	})
-	rest := func(d time.Duration) { time.Sleep(d) }
+	rest := time.Sleep
 	rest(2 * time.Second)
 	r.Pause()
 	rest(600 * time.Millisecond)
