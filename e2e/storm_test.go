@@ -181,7 +181,12 @@ func operate(admins []string, path, body string) bool {
 	}
 }
 
+// Shoppers with keys and without, for one to three units; operators who pause, resume, restock, refund and reload; a
+// Redis that hangs and dies twice in a row, an instance that dies, and a shop that does whatever shops do.
 func TestLedgerAndShopAgreeAfterAStorm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a quarter of a minute, and a minute more where the dead instance held a lease")
+	}
 	r, shop := redistest.Start(t, lasting...), openMarket(t)
 	settings := []string{"upstream.targets = " + quoted(shop.url), `upstream.response_timeout = "500ms"
 stock.reserve.fence = "cancel"
@@ -254,7 +259,7 @@ stock.reserve.per_user = 3`, "stock.reserve.status_url = " + fmt.Sprintf("%q", s
 			}
 		}
 	})
-	rest := func(d time.Duration) { time.Sleep(d) }
+	rest := time.Sleep
 	rest(2 * time.Second)
 	r.Pause()
 	rest(600 * time.Millisecond)
@@ -274,11 +279,13 @@ stock.reserve.per_user = 3`, "stock.reserve.status_url = " + fmt.Sprintf("%q", s
 	all.Wait()
 	crew.Wait()
 	heard.Range(func(k, n any) bool { t.Logf("%v: %d", k, n.(*atomic.Int64).Load()); return true })
-	soon(t, "all is decided", func() bool { return ledgerOf(t, r, "1001").held == 0 })
+	for end := time.Now().Add(3 * long); ledgerOf(t, r, "1001").held > 0 && time.Now().Before(end); { // leases of the dead one last 60 s
+		time.Sleep(pause)
+	}
 	a := ledgerOf(t, r, "1001")
 	sold, faults := shop.sold(3)
 	t.Logf("ledger %+v, shop %d", a, sold)
-	if a.sold != sold || a.sold > a.total || len(faults) > 0 || lies.String() != "" {
+	if a.held > 0 || a.sold != sold || a.sold > a.total || len(faults) > 0 || lies.String() != "" {
 		t.Errorf("ledger %+v, %d units at the shop; %q; lies: %s", a, sold, faults, lies.String())
 		for serial, units := range shop.units {
 			if v := r.Client.HGet(t.Context(), "sluice:{1001}:r", serial).Val(); !strings.HasPrefix(v, fmt.Sprintf("C|%d|", units)) {

@@ -25,6 +25,7 @@ func reckonReserve(w io.Writer, c *config.Config) {
 	}
 	warn(r.StatusURL == "", `stock.reserve.status_url is empty: an order whose answer was lost stays held until somebody decides it (sluice reservation list --unknown)`)
 	warn(r.StatusURL != "" && r.Fence == "none", `stock.reserve.fence is "none": what the shop does not know stays held, since it could still arrive; docs/shop.md says how to fence it`)
+	warn(r.Fence == "hold" && r.Hold <= c.Upstream.Timeout, fmt.Sprintf(`stock.reserve.fence is "hold", but hold (%s) is not longer than upstream.timeout (%s), for which an order may last: what the shop makes of it after that is sold twice`, r.Hold, c.Upstream.Timeout))
 	warn(r.Secret == "", `stock.reserve.secret_file is empty: the shop cannot tell the gate's orders from those that came around it`)
 	for i := range c.Routes {
 		if c.Routes[i].Gate == "reserve" && c.Routes[i].User == "" {

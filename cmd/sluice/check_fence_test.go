@@ -1,0 +1,21 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/config"
+)
+
+func TestHoldThatAnOrderCanOutlastIsNoFence(t *testing.T) {
+	for hold, warned := range map[time.Duration]bool{10 * time.Second: true, 11 * time.Second: false} {
+		c := config.Default()
+		c.Stock.Reserve.Fence, c.Stock.Reserve.Hold, c.Upstream.Timeout = "hold", hold, 10*time.Second
+		var said strings.Builder
+		reckonReserve(&said, c)
+		if got := strings.Contains(said.String(), `fence is "hold", but`); got != warned {
+			t.Errorf("hold %v: warned: %v\n%s", hold, got, said.String())
+		}
+	}
+}
