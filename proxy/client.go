@@ -29,6 +29,14 @@ func (p *Proxy) trusts(addr netip.Addr) bool {
 	return false
 }
 
+// judge decides whether the peer of c is trusted, once for each Proxy that c meets: a proxy that is no longer trusted must
+// not go on to name its clients on connections that it has kept. c is served by one goroutine at a time.
+func (p *Proxy) judge(c *Conn) {
+	if c.judgedBy != p.generation {
+		c.judgedBy, c.trusted = p.generation, p.trusts(c.peer)
+	}
+}
+
 // clientOf is the first untrusted address on the way here: the peer, unless it is a trusted proxy; then the
 // rightmost entry of the header that is not one itself.
 func (p *Proxy) clientOf(r *request) netip.Addr {

@@ -26,14 +26,15 @@ type Pace interface {
 // library was judged before: canonical requests, one at a time.
 type Conn struct {
 	net.Conn
-	server  *Server
-	reader  *wire.Reader
-	peer    netip.Addr
-	trusted bool // what this peer says of others is believed
-	shared  bool // it carries many shoppers, or one who is not limited: limits of one connection or client do not apply
-	counted bool // the connection limits know it
-	pace    Pace // nil = not limited
-	shard   *shard
+	server   *Server
+	reader   *wire.Reader
+	peer     netip.Addr
+	trusted  bool // what this peer says of others is believed, by the Proxy of this generation
+	judgedBy uint32
+	shared   bool // it carries many shoppers, or one who is not limited: limits of one connection or client do not apply
+	counted  bool // the connection limits know it
+	pace     Pace // nil = not limited
+	shard    *shard
 
 	idle      atomic.Bool // waits for a next request, of which no byte has come
 	headTimed bool        // the time for a head that comes in pieces is running

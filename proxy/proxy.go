@@ -70,6 +70,7 @@ type Proxy struct {
 	spared       [numReasons]bool
 	counts       *counts
 	strangers    *strangers
+	generation   uint32 // 1, and one more with each successor
 
 	shop    Shop
 	stock   Stock
@@ -111,9 +112,10 @@ func New(o Options) (*Proxy, error) {
 		p.formMethods = p.formMethods || routes[i].gated() && routes[i].pattern.method != "" && routes[i].pattern.method != "POST"
 	}
 	if o.Before != nil {
-		p.counts, p.strangers = o.Before.counts, o.Before.strangers
+		p.counts, p.strangers, p.generation = o.Before.counts, o.Before.strangers, o.Before.generation+1
 	} else {
 		p.counts, p.strangers = newCounts(4*runtime.GOMAXPROCS(0)), new(strangers)
+		p.generation = 1
 	}
 	if len(o.Settling.Key) > 0 {
 		if p.signer, err = newSigner(o.Settling.Key); err != nil {
@@ -216,6 +218,7 @@ func (p *Proxy) begin(ctx *fasthttp.RequestCtx) *request {
 	r := p.pool.Get().(*request)
 	r.proxy, r.ctx, r.conn = p, ctx, connOf(ctx)
 	r.now = p.clock()
+	p.judge(r.conn)
 	r.shard = r.conn.shard
 	r.route = &p.noRoute
 	if !r.conn.trusted && r.now%strangerSample == 0 {

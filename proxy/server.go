@@ -74,7 +74,7 @@ func NewServer(p *Proxy, o ServerOptions) *Server {
 }
 
 // Replace has p handle all requests from now on; those under way are finished by the one before. Connections stay, with
-// what is known of them: whether they are trusted, and their rate.
+// what is known of them: their rate, and whether they count as one client. Whether they are trusted is judged anew.
 func (s *Server) Replace(p *Proxy) {
 	s.guard.Store(wire.NewGuard(wire.Limits{Header: s.MaxHeader, Target: maxTarget, Protected: p.protected()}))
 	s.proxy.Store(p)
@@ -167,7 +167,7 @@ func (s *Server) take(nc net.Conn) {
 // admit gives a connection a goroutine of its own, or refuses it before any HTTP is read.
 func (s *Server) admit(nc net.Conn, peer netip.Addr) {
 	c := &Conn{Conn: nc, peer: peer, shard: s.proxy.Load().counts.shard(), server: s}
-	c.trusted = s.proxy.Load().trusts(c.peer)
+	s.proxy.Load().judge(c)
 	c.shared = c.trusted || s.proxy.Load().bypass.has(c.peer)
 	reason := s.Connections.Open(c.peer, !c.shared)
 	switch {
