@@ -131,7 +131,12 @@ func (m *callMetrics) metric(desc *prometheus.Desc, c call) prometheus.Metric {
 }
 
 // Describe implements prometheus.Collector.
-func (d *Desk) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(d, ch) }
+func (d *Desk) Describe(ch chan<- *prometheus.Desc) {
+	prometheus.DescribeByCollect(d, ch)
+	for _, desc := range stockDescs {
+		ch <- desc
+	}
+}
 
 // Collect implements prometheus.Collector.
 func (d *Desk) Collect(ch chan<- prometheus.Metric) {

@@ -53,12 +53,16 @@ func (d *Desk) collectStock(ch chan<- prometheus.Metric) {
 	}
 }
 
+// Ledgers come and go, their metrics are always described.
+var stockDescs = [...]*prometheus.Desc{
+	prometheus.NewDesc("sluice_stock_total", "Units of a ledger for sale in all, as of the last second.", []string{"sku"}, nil),
+	prometheus.NewDesc("sluice_stock_held", "Units of a ledger that are held, as of the last second.", []string{"sku"}, nil),
+	prometheus.NewDesc("sluice_stock_sold", "Units of a ledger that are sold, as of the last second.", []string{"sku"}, nil),
+	prometheus.NewDesc("sluice_stock_free", "Units of a ledger that nobody has, as of the last second.", []string{"sku"}, nil),
+}
+
 func (c *counted) emit(ch chan<- prometheus.Metric, sku string) {
-	gauge := func(name, help string, v float64) {
-		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, []string{"sku"}, nil), prometheus.GaugeValue, v, sku)
+	for i, v := range [...]float64{c.total, c.held, c.sold, c.total - c.held - c.sold} {
+		ch <- prometheus.MustNewConstMetric(stockDescs[i], prometheus.GaugeValue, v, sku)
 	}
-	gauge("sluice_stock_total", "Units of a ledger for sale in all, as of the last second.", c.total)
-	gauge("sluice_stock_held", "Units of a ledger that are held, as of the last second.", c.held)
-	gauge("sluice_stock_sold", "Units of a ledger that are sold, as of the last second.", c.sold)
-	gauge("sluice_stock_free", "Units of a ledger that nobody has, as of the last second.", c.total-c.held-c.sold)
 }
