@@ -105,8 +105,12 @@ func (c *climb) move(by float64) {
 // judge goes on, turns round or rests, by what the last stride has brought.
 func (c *climb) judge(now int64, seen view) {
 	if seen.trip > startled*c.low.trip*max(1, seen.limit/c.low.limit) { // more than a longer queue can explain
+		from := c.high.limit
+		if c.stride > 0 {
+			from = c.low.limit
+		}
 		c.pause(now)
-		c.skip = 1
+		c.limit, c.skip = from, 1 // it is not the stride's doing: undo the search
 		return
 	}
 	before := c.before
