@@ -48,6 +48,19 @@ targets = [
 "http://shop",
 "http://shop" ]`,
 		`:4: upstream.targets[2]: "http://shop" stands at upstream.targets[1] too; change or drop one`},
+	{`[limits.concurrency]
+order = "first"
+adaptive = true
+max_in_flight = 10
+min_in_flight = 11`,
+		`:2: limits.concurrency.order: "first" is not known; write "oldest" or "newest"
+:5: limits.concurrency.min_in_flight: 11 exceeds limits.concurrency.max_in_flight (10); lower it, or raise the other`},
+	{`[[route]]
+name = "pages"
+match = "/"
+gate = "pass"
+max_in_flight = 5`,
+		`:5: route[1].max_in_flight: gate "pass" has no limits; write gate = "limit", or drop max_in_flight`},
 	{`[upstream]
 targets = ["http://shop"]
 max_conns = 0

@@ -37,20 +37,21 @@ type Adaptive struct {
 const (
 	shortestStep = 100 * time.Millisecond
 	longestStep  = time.Second // with however few answers
-	fewAnswers   = 200
-	roundTrips   = 3 // each place has had so many answers
+	fewAnswers   = 100
+	roundTrips   = 5 // each place has had so many answers
 )
 
 // NewAdaptive returns an Adaptive that is off.
 func NewAdaptive(places *Places) *Adaptive { return &Adaptive{places: places} }
 
-// SetBounds has the limit be found between floor and ceiling from now on, from ceiling downwards. A ceiling of 0 switches
-// it off, and leaves the limit as it is.
+// SetBounds has the limit be found between floor and ceiling from now on, from floor upwards: a shop that has just been
+// started, or is met by a sale, is not crowded before anything is known of it. A ceiling of 0 switches it off, and leaves
+// the limit as it is.
 func (a *Adaptive) SetBounds(floor, ceiling int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ceiling == 0 {
-		a.climb = newClimb(ceiling)
+		a.climb = climb{limit: float64(floor)}
 	}
 	a.floor, a.ceiling = min(max(floor, 1), ceiling), ceiling
 	if ceiling > 0 {
@@ -96,7 +97,7 @@ func (a *Adaptive) Tick(now int64) {
 // hold has the Places obey the climb, and begins to watch what comes of it.
 func (a *Adaptive) hold(now int64) {
 	a.climb.limit = min(max(a.climb.limit, float64(a.floor)), float64(a.ceiling))
-	a.places.setMaxInFlight(int(a.climb.limit + 0.5))
+	a.places.setMaxInFlight(int(a.climb.limit))
 	a.since.Store(now)
 	a.count.Store(0)
 	a.sum.Store(0)

@@ -14,10 +14,10 @@ var slowdowns = []struct {
 	least   float64 // goodput
 }{
 	{"slower", 64, 60 * time.Millisecond, 0, 0.9},
-	{"slower, times vary", 64, 60 * time.Millisecond, 0.5, 0.9},
+	{"slower, times vary", 64, 60 * time.Millisecond, 0.5, 0.85},
 	{"slower, times vary much", 64, 60 * time.Millisecond, 1, 0.8},
 	{"fewer workers", 21, 20 * time.Millisecond, 0, 0.9},
-	{"fewer workers, times vary", 21, 20 * time.Millisecond, 0.5, 0.9},
+	{"fewer workers, times vary", 21, 20 * time.Millisecond, 0.5, 0.85},
 }
 
 func TestAShopThatGetsSlowerIsKeptBusyAndNotCrowded(t *testing.T) {
@@ -57,13 +57,22 @@ func TestTheLimitStaysWithinItsBounds(t *testing.T) {
 	p := NewPlaces(256, 0)
 	a := NewAdaptive(p)
 	a.SetBounds(10, 40)
-	if p.Max() != 40 {
-		t.Errorf("limit %d at the start, want the ceiling", p.Max())
-	}
-	for range 40 {
-		p.Enter(0, nil)
+	if p.Max() != 10 {
+		t.Errorf("limit %d at the start, want the floor", p.Max())
 	}
 	now := int64(0)
+	for range 200 { // a shop that has room for everybody
+		for p.Enter(0, nil) == Admitted {
+		}
+		now += 100 * ms
+		for range 1000 {
+			a.Answered(now, time.Millisecond)
+		}
+		a.Tick(now)
+	}
+	if p.Max() != 40 {
+		t.Errorf("limit %d of a shop that has room, want the ceiling", p.Max())
+	}
 	for range 200 { // nobody is answered
 		now += 100 * ms
 		a.Tick(now)
@@ -80,15 +89,15 @@ func TestTheLimitStaysWithinItsBounds(t *testing.T) {
 func TestWithoutShoppersTheLimitStays(t *testing.T) {
 	p := NewPlaces(0, 0)
 	a := NewAdaptive(p)
-	a.SetBounds(1, 100)
+	a.SetBounds(5, 100)
 	now := int64(0)
 	for range 1000 {
 		now += 20 * ms
 		a.Answered(now, time.Millisecond)
 		a.Tick(now)
 	}
-	if p.Max() != 100 {
-		t.Errorf("limit %d, want 100: a shop that is not full tells nothing", p.Max())
+	if p.Max() != 5 {
+		t.Errorf("limit %d, want 5: a shop that is not full tells nothing", p.Max())
 	}
 }
 
@@ -101,11 +110,11 @@ func TestAnAdaptiveThatIsOffChangesNothing(t *testing.T) {
 	for now := int64(0); now < int64(time.Minute); now += 20 * ms {
 		a.Tick(now)
 	}
-	a.SetBounds(1, 5)
+	a.SetBounds(3, 5)
 	a.SetBounds(0, 0)
 	a.Tick(int64(time.Hour))
-	if p.Max() != 5 {
-		t.Errorf("limit %d, want 5: the last one", p.Max())
+	if p.Max() != 3 {
+		t.Errorf("limit %d, want 3: the last one", p.Max())
 	}
 }
 

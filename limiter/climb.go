@@ -1,6 +1,9 @@
 package limiter
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // climb is the search for the limit at which a shop is busy and has no queue. It goes up while more in flight means more
 // answers; where that is not so from the start, down while fewer in flight means no fewer. Then it rests a little below
@@ -31,13 +34,10 @@ const (
 	startled   = 1.3  // by this the round trip changes before a rest is broken off
 )
 
-// newClimb begins with a view of a shop that is still filling up, and then goes downwards from the ceiling.
-func newClimb(ceiling int) climb { return climb{limit: float64(ceiling), skip: 2} }
-
 // step takes in the n answers, of sum ns in all, since the last step; room is whether the limit may rise.
 func (c *climb) step(now, n, sum int64, room bool) {
 	if n == 0 { // the shop says nothing at all
-		c.limit *= 1 - longStride
+		c.limit = math.Floor(c.limit * (1 - longStride))
 		c.pause(now)
 		return
 	}
@@ -49,6 +49,8 @@ func (c *climb) step(now, n, sum int64, room bool) {
 		if c.skip--; c.skip == 0 {
 			c.search(seen, -plunge)
 		}
+	case c.wakes == 0: // nothing is known of the shop
+		c.search(seen, longStride)
 	case c.slower(seen):
 		c.skip = 1 // this view is part before and part after: it cannot be compared with the next
 	case !c.faster(seen) && now < c.wakes:
@@ -87,15 +89,28 @@ func (c *climb) grow(seen view) {
 func (c *climb) search(seen view, by float64) {
 	c.low, c.high = seen, seen
 	c.before, c.fresh = seen, true
+	c.move(by)
+}
+
+// move makes the next stride, of one request at least.
+func (c *climb) move(by float64) {
 	c.stride = by
-	c.limit *= 1 + by
+	if by > 0 {
+		c.limit = math.Ceil(c.limit * (1 + by))
+	} else {
+		c.limit = math.Floor(c.limit * (1 + by))
+	}
 }
 
 // judge goes on, turns round or rests, by what the last stride has brought.
 func (c *climb) judge(now int64, seen view) {
 	if seen.trip > startled*c.low.trip*max(1, seen.limit/c.low.limit) { // more than a longer queue can explain
+		from := c.high.limit
+		if c.stride > 0 {
+			from = c.low.limit
+		}
 		c.pause(now)
-		c.skip = 1
+		c.limit, c.skip = from, 1 // it is not the stride's doing: undo the search
 		return
 	}
 	before := c.before
@@ -112,14 +127,13 @@ func (c *climb) judge(now int64, seen view) {
 	c.fresh = false
 	switch {
 	case fruitful:
-		c.stride = max(min(c.stride*1.5, longStride), -longStride)
-		c.limit *= 1 + c.stride
+		c.move(max(min(c.stride*1.5, longStride), -longStride))
 	case first && c.stride > 0:
-		c.stride = -stride
-		c.limit *= 1 + c.stride
+		c.move(-stride)
 	default:
+		early := first || c.wakes == 0
 		c.rest(now)
-		if first { // one view against another may be chance
+		if early { // on little evidence
 			c.wakes = now + restFor/4
 		}
 	}
@@ -128,7 +142,7 @@ func (c *climb) judge(now int64, seen view) {
 // rest settles where the speed of the highest limit and the round trip of the lowest meet: the shop is as fast, and nobody
 // waits in it.
 func (c *climb) rest(now int64) {
-	c.limit = max(c.low.limit, min(restAt*c.high.speed()*c.low.trip, c.high.limit))
+	c.limit = max(c.low.limit, min(math.Round(restAt*c.high.speed()*c.low.trip), c.high.limit))
 	usual := c.low
 	c.pause(now)
 	c.before = usual
