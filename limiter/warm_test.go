@@ -53,7 +53,11 @@ func TestWhatHasRestedIsColdAgain(t *testing.T) {
 	if got := drain(w, 3900*second, ""); got != 40 {
 		t.Errorf("%d admitted in constant use, want 40", got)
 	}
-	if got := drain(w, 3900*second+rest+2*lastError, ""); got != 4 {
+	later := 3900*second + rest + 2*lastError
+	if got := w.warmth.grown(&w.warmth.all, later, 40); got != 4 {
+		t.Errorf("a cap of %d before the first admission after a rest, want 4", got)
+	}
+	if got := drain(w, later, ""); got != 4 {
 		t.Errorf("%d admitted after a rest, want 4", got)
 	}
 }
