@@ -26,6 +26,7 @@ type Server struct {
 
 	t       testing.TB
 	dir     string
+	file    string // the configuration of a sentinel; "" = none, and it is none
 	extra   []string
 	process *exec.Cmd
 }
@@ -34,18 +35,24 @@ type Server struct {
 // test is skipped, or fails where the environment has CI set.
 func Start(t testing.TB, extra ...string) *Server {
 	t.Helper()
+	return start(t, &Server{extra: extra})
+}
+
+// start runs s.
+func start(t testing.TB, s *Server) *Server {
+	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatal("redis-server is not installed, and in CI it must be")
 		}
 		t.Skip("redis-server is not installed")
 	}
-	s := &Server{t: t, dir: t.TempDir(), extra: extra}
+	s.t, s.dir = t, t.TempDir()
 	t.Cleanup(s.stop)
 	for range 5 { // another process may take the port before redis-server does
 		s.Addr = freePort(t)
 		if s.run() == nil {
-			s.Client = redis.NewClient(&redis.Options{Addr: s.Addr, DialerRetries: 1, PoolSize: 4})
+			s.Client = client(s.Addr)
 			return s
 		}
 	}
@@ -66,9 +73,7 @@ func freePort(t testing.TB) string {
 
 // run starts the process and waits until it answers.
 func (s *Server) run() error {
-	host, port, _ := net.SplitHostPort(s.Addr)
-	args := append([]string{"--bind", host, "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no"}, s.extra...)
-	s.process = exec.Command("redis-server", args...)
+	s.process = exec.Command("redis-server", s.arguments()...)
 	if err := s.process.Start(); err != nil {
 		return err
 	}
@@ -77,6 +82,16 @@ func (s *Server) run() error {
 		s.Kill()
 	}
 	return err
+}
+
+// arguments are those of the process.
+func (s *Server) arguments() []string {
+	host, port, _ := net.SplitHostPort(s.Addr)
+	args := []string{"--bind", host, "--port", port, "--dir", s.dir}
+	if s.file != "" {
+		return append(append([]string{s.file}, args...), "--sentinel")
+	}
+	return append(append(args, "--save", "", "--appendonly", "no"), s.extra...)
 }
 
 // answers waits until the server speaks on its port.
