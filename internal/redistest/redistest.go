@@ -27,6 +27,7 @@ type Server struct {
 	t       testing.TB
 	dir     string
 	file    string // the configuration of a sentinel; "" = none, and it is none
+	bus     string // the other port of a cluster's server
 	extra   []string
 	process *exec.Cmd
 }
@@ -149,17 +150,17 @@ func (s *Server) signal(sig syscall.Signal) {
 // "hmget", "ping". Only commands that nobody else sends make a sharp count.
 func (s *Server) Calls(command string) int64 {
 	s.t.Helper()
-	return s.number("commandstats", "cmdstat_"+command+":calls=")
+	return s.Number("commandstats", "cmdstat_"+command+":calls=")
 }
 
 // Commands is how many commands the server has processed since it started, this one not included.
 func (s *Server) Commands() int64 {
 	s.t.Helper()
-	return s.number("stats", "total_commands_processed:")
+	return s.Number("stats", "total_commands_processed:")
 }
 
-// number finds the digits that follow name in a section of INFO; 0 when name is not there.
-func (s *Server) number(section, name string) int64 {
+// Number finds the digits that follow name in a section of INFO; 0 when name is not there.
+func (s *Server) Number(section, name string) int64 {
 	s.t.Helper()
 	text, err := s.Client.Info(context.Background(), section).Result()
 	if err != nil {

@@ -13,6 +13,7 @@ type errands struct {
 	every, soonest int64 // ns from one to the next: without cause, and with one
 
 	last    atomic.Int64 // Unix ns when the last one began
+	wanted  atomic.Bool  // somebody has a cause
 	running atomic.Bool
 
 	ctx  context.Context
@@ -28,11 +29,20 @@ func newErrands(run func(context.Context), every, soonest time.Duration) *errand
 	return e
 }
 
-// due begins one when the last is long ago.
-func (e *errands) due() { e.begin(e.every) }
+// due begins one when the last is long ago, or when there is a cause.
+func (e *errands) due() {
+	if e.wanted.Load() {
+		e.begin(e.soonest)
+		return
+	}
+	e.begin(e.every)
+}
 
-// soon begins one unless the last was just now.
-func (e *errands) soon() { e.begin(e.soonest) }
+// soon is due with a cause. Where the last one was just now, it lets a later call begin.
+func (e *errands) soon() {
+	e.wanted.Store(true)
+	e.begin(e.soonest)
+}
 
 func (e *errands) begin(after int64) {
 	now := time.Now().UnixNano()
@@ -45,6 +55,7 @@ func (e *errands) begin(after int64) {
 		return
 	}
 	e.last.Store(now)
+	e.wanted.Store(false)
 	e.all.Go(func() {
 		defer e.running.Store(false)
 		e.run(e.ctx)

@@ -19,6 +19,7 @@ const askSentinels = time.Second
 // watched is the master that sentinels name. Its session ends when they name another one.
 type watched struct {
 	*node
+	asks    Options // of the sentinels
 	master  string
 	log     *slog.Logger
 	known   atomic.Pointer[string] // where the master was last
@@ -26,7 +27,8 @@ type watched struct {
 }
 
 func newWatched(o Options, master string, log *slog.Logger) *watched {
-	w := &watched{master: master, log: log}
+	w := &watched{asks: o, master: master, log: log}
+	w.asks.DB = 0
 	w.watcher = newErrands(w.look, askSentinels, reviewSoon)
 	w.node = newNode(o, "", w.locate)
 	return w
@@ -52,7 +54,7 @@ func (w *watched) close() {
 
 // look ends the session of a master that has been replaced.
 func (w *watched) look(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, w.options.ConnectTimeout+w.options.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, w.asks.ConnectTimeout+w.asks.Timeout)
 	defer cancel()
 	s := w.session.Load()
 	if at := s.where(); at != "" {
@@ -71,8 +73,8 @@ func (w *watched) locate(ctx context.Context) (string, error) {
 		address string
 		err     error
 	}
-	words := make(chan word, len(w.options.Addresses))
-	for _, sentinel := range w.options.Addresses {
+	words := make(chan word, len(w.asks.Addresses))
+	for _, sentinel := range w.asks.Addresses {
 		go func() { // ends with ctx, within ConnectTimeout + Timeout
 			address, err := w.askOne(ctx, sentinel)
 			words <- word{address, err}
@@ -80,7 +82,7 @@ func (w *watched) locate(ctx context.Context) (string, error) {
 	}
 	votes, best := make(map[string]int), ""
 	var faults []error
-	for range w.options.Addresses {
+	for range w.asks.Addresses {
 		said := <-words
 		if said.err != nil {
 			faults = append(faults, said.err)
@@ -89,7 +91,7 @@ func (w *watched) locate(ctx context.Context) (string, error) {
 		if votes[said.address]++; votes[said.address] > votes[best] {
 			best = said.address
 		}
-		if votes[best] > len(w.options.Addresses)/2 {
+		if votes[best] > len(w.asks.Addresses)/2 {
 			break
 		}
 	}
@@ -109,9 +111,7 @@ func (w *watched) tell(address string) {
 
 // askOne asks one sentinel where the master is.
 func (w *watched) askOne(ctx context.Context, sentinel string) (address string, err error) {
-	o := w.options
-	o.DB = 0
-	err = o.once(ctx, sentinel, func(ctx context.Context, c *redis.Client) error {
+	err = w.asks.once(ctx, sentinel, func(ctx context.Context, c *redis.Client) error {
 		at, err := c.Do(ctx, "sentinel", "get-master-addr-by-name", w.master).StringSlice()
 		switch {
 		case errors.Is(err, redis.Nil):

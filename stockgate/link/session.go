@@ -28,11 +28,13 @@ type session struct {
 	identified bool                   // Options.Identify is there
 	server     atomic.Pointer[string] // what Options.Identify said; nil = no connection was opened yet
 
-	mu      sync.Mutex
-	asking  *redis.Client // for slots that the server is about to get; nil = never needed
-	address string        // where locate said that the server is; "" = not known yet
-	closed  bool
+	address atomic.Pointer[string] // where locate said that the server is; nil = not known yet
+	finding chan struct{}          // holds whoever asks locate
+
 	options redis.Options
+	mu      sync.Mutex    // guards asking and closed
+	asking  *redis.Client // for slots that the server is about to get; nil = never needed
+	closed  bool
 }
 
 // is reports whether server is the session's; the first one that is named is.
@@ -42,7 +44,7 @@ func (s *session) is(server string) bool {
 
 // connect opens a session. No connection is opened before it is needed.
 func (n *node) connect() *session {
-	s, o := &session{identified: n.options.Identify != nil}, n.options.client(n.address)
+	s, o := &session{identified: n.options.Identify != nil, finding: make(chan struct{}, 1)}, n.options.client(n.address)
 	o.OnConnect = func(ctx context.Context, c *redis.Conn) error { return n.greet(ctx, s, c) }
 	if n.locate != nil {
 		o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) { return n.dial(ctx, s, network) }
@@ -89,24 +91,40 @@ func isMaster(ctx context.Context, c *redis.Conn) error {
 	return nil
 }
 
-// dial connects to where the server of s is, which is asked for once.
+// dial connects to where the server of s is.
 func (n *node) dial(ctx context.Context, s *session, network string) (net.Conn, error) {
-	s.mu.Lock()
-	if s.address == "" {
-		address, err := n.locate(ctx)
-		if err != nil {
-			s.mu.Unlock()
-			return nil, err
-		}
-		s.address = address
+	address, err := n.find(ctx, s)
+	if err != nil {
+		return nil, err
 	}
-	address := s.address
-	s.mu.Unlock()
 	d := net.Dialer{Timeout: n.options.ConnectTimeout}
 	if n.options.TLS == nil {
 		return d.DialContext(ctx, network, address)
 	}
 	return (&tls.Dialer{NetDialer: &d, Config: n.options.TLS}).DialContext(ctx, network, address)
+}
+
+// find asks once for each session where its server is; a session keeps to one server.
+func (n *node) find(ctx context.Context, s *session) (string, error) {
+	if at := s.address.Load(); at != nil {
+		return *at, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, n.options.ConnectTimeout+n.options.Timeout)
+	defer cancel()
+	select {
+	case s.finding <- struct{}{}:
+		defer func() { <-s.finding }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	if at := s.address.Load(); at != nil {
+		return *at, nil
+	}
+	at, err := n.locate(ctx)
+	if err == nil {
+		s.address.Store(&at)
+	}
+	return at, err
 }
 
 // ask asks on s, having learnt which server that is.
@@ -157,9 +175,10 @@ func (s *session) close() {
 
 // where is the address of the server, "" before locate has told it.
 func (s *session) where() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.address
+	if at := s.address.Load(); at != nil {
+		return *at
+	}
+	return ""
 }
 
 // once opens one connection to an address for one question, without any greeting.
