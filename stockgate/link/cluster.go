@@ -53,7 +53,7 @@ func (c *cluster) ask(ctx context.Context, w Way, q question) error {
 	}
 	asking := false
 	for hop := 1; ; hop++ {
-		err = n.ask(ctx, q, asking)
+		err = c.put(ctx, n, q, asking)
 		to := elsewhere(err)
 		if to.kind == here || hop == mostHops || w.node != nil {
 			break
@@ -81,6 +81,17 @@ func (c *cluster) ask(ctx context.Context, w Way, q question) error {
 		c.review.due()
 	}
 	return err
+}
+
+// put asks one server. Whoever did not answer the last time has less time, so that a server that hangs slows nobody down
+// who asks several after each other.
+func (c *cluster) put(ctx context.Context, n *node, q question, asking bool) error {
+	if n.failing.Load() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.options.Timeout)
+		defer cancel()
+	}
+	return n.ask(ctx, q, asking)
 }
 
 // wait reports false when ctx ended first.

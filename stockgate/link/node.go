@@ -20,6 +20,7 @@ type node struct {
 	breaker *breaker
 	session atomic.Pointer[session]
 	stale   atomic.Bool  // the next call needs a new session
+	failing atomic.Bool  // it did not answer the last question
 	unowned atomic.Int64 // Unix ns since when a cluster's node has no slot; 0 = it has some
 	mu      sync.Mutex   // guards the change of session, and closed
 	closed  bool
@@ -72,6 +73,9 @@ func (n *node) ask(ctx context.Context, q question, asking bool) error {
 	}
 	if errors.Is(err, ErrMixedUp) {
 		n.replace(s)
+	}
+	if now := lost != nil; now != n.failing.Load() {
+		n.failing.Store(now)
 	}
 	report(lost)
 	return err
