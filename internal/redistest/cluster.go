@@ -44,9 +44,12 @@ func Cluster(t testing.TB, masters int, replicated ...int) *Nodes {
 		c.do(c.Replicas[i], "cluster", "replicate", c.ids[c.Masters[of]])
 	}
 	await(t, "replicas in step", func() bool {
-		return !slices.ContainsFunc(c.Replicas, func(s *Server) bool {
-			return s.Client.InfoMap(context.Background(), "replication").Item("Replication", "master_link_status") != "up"
-		}) && c.agree(masters+len(replicated))
+		for _, of := range replicated {
+			if c.Masters[of].followers() == 0 {
+				return false
+			}
+		}
+		return c.agree(masters + len(replicated))
 	})
 	return c
 }

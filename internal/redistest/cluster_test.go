@@ -18,8 +18,10 @@ func TestReplicaOfAKilledMasterGetsItsSlots(t *testing.T) {
 	if c.Owner(slot) != c.Masters[1] {
 		t.Fatal("the slots are not shared as they should be")
 	}
+	await(t, "the replica has it", func() bool { return c.Replicas[0].Client.DBSize(ctx).Val() > 0 })
 	c.Masters[1].Kill()
-	if next := c.Successor(0); c.Owner(slot) != next {
+	next := c.Successor(0)
+	if c.Owner(slot) != next || next.Client.DBSize(ctx).Val() == 0 {
 		t.Fatal("the slot is somebody else's")
 	}
 }
