@@ -102,9 +102,27 @@ func lost(op operation, err error) error {
 	return err
 }
 
-// Ping asks Redis whether it is there.
+// Ping asks Redis whether it is there. Of a cluster one master that answers is enough: what the others have is known
+// to be away when it is asked for.
 func (r *Redis) Ping(ctx context.Context) error {
-	return r.call(ctx, r.link.To(""), ping, 1, func(ctx context.Context, c *redis.Client) error {
+	err := r.ping(ctx, r.link.To(""))
+	if err == nil || errors.Is(err, layout.ErrApart) {
+		return err
+	}
+	servers, none := r.link.Servers(ctx)
+	if none != nil || len(servers) < 2 {
+		return err
+	}
+	for _, server := range servers {
+		if r.ping(ctx, server) == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func (r *Redis) ping(ctx context.Context, way link.Way) error {
+	return r.call(ctx, way, ping, 1, func(ctx context.Context, c *redis.Client) error {
 		if err := c.Ping(ctx).Err(); err != nil {
 			return fmt.Errorf("ping redis: %w", err)
 		}

@@ -125,7 +125,7 @@ func (c *cluster) owner(ctx context.Context, w Way) (*node, error) {
 	}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for _, n := range all {
-		if n.breaker.State() != gobreaker.StateOpen {
+		if !n.failing.Load() && n.breaker.State() != gobreaker.StateOpen {
 			return n, nil
 		}
 	}
