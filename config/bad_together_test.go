@@ -51,8 +51,11 @@ sku = "$arg_sku"`,
 		`:6: route[1].gate: "reserve" cannot take from a SKU that is not there, but stock.unknown_sku is "allow"; write unknown_sku = "refuse", or gate = "check"`},
 	{`[stock.redis]
 topology = "sentinel"`,
-		`:1: stock.redis.master_name: is missing: topology "sentinel" asks for a master by its name; write it
-:2: stock.redis.topology: not available yet (this version serves "auto" or "single")`},
+		`:1: stock.redis.master_name: is missing: topology "sentinel" asks for a master by its name; write it`},
+	{`[stock.redis]
+topology = "single"
+addresses = ["a:1", "b:1"]`,
+		`:3: stock.redis.addresses: topology "single" has one address, not 2; write "sentinel" or "cluster", or drop the others`},
 	{`[stock.redis]
 topology = "single"
 master_name = "m"`,
@@ -60,8 +63,7 @@ master_name = "m"`,
 	{`[stock.redis]
 topology = "cluster"
 db = 3`,
-		`:2: stock.redis.topology: not available yet (this version serves "auto" or "single")
-:3: stock.redis.db: 3: a cluster has only db 0; write 0`},
+		`:3: stock.redis.db: 3: a cluster has only db 0; write 0`},
 	{`[stock.layout]
 status_key = "s:$sku"
 status_field = "s"
@@ -110,14 +112,6 @@ sold_out_on = { status = [409], json = "code", values = [500500] }`,
 	{`[stock]
 sold_out_on = { json = "code" }`,
 		`:2: stock.sold_out_on: json and values belong together; write both or neither`},
-	{`[stock.redis]
-topology = "sentinel"
-master_name = "m"
-addresses = ["a:1", "b:1"]
-wait_replicas = 1`,
-		`:2: stock.redis.topology: not available yet (this version serves "auto" or "single")
-:3: stock.redis.master_name: not available yet (this version serves "")
-:4: stock.redis.addresses: not available yet (this version serves one address)`},
 	{`[stock.reserve]
 per_user = 2
 hold = "1m"
@@ -226,6 +220,5 @@ output = "file:"`,
 		`:2: access_log.output: "file:" names no file; write it like "file:/var/log/sluice/access.log"`},
 	{`[stock.redis]
 addresses = ["a:1", "a:1"]`,
-		`:2: stock.redis.addresses[2]: "a:1" stands at stock.redis.addresses[1] too; change or drop one
-:2: stock.redis.addresses: not available yet (this version serves one address)`},
+		`:2: stock.redis.addresses[2]: "a:1" stands at stock.redis.addresses[1] too; change or drop one`},
 }

@@ -4,9 +4,9 @@ import "time"
 
 // Redis is how the stock's Redis is reached.
 type Redis struct {
-	Addresses      []string      `toml:"addresses"` // at least one "host:port"
-	Topology       string        `toml:"topology"`  // "auto" "single" "sentinel" "cluster"
-	MasterName     string        `toml:"master_name"`
+	Addresses      []string      `toml:"addresses"`   // at least one "host:port": the server, the sentinels, or some of the cluster
+	Topology       string        `toml:"topology"`    // "auto" "single" "sentinel" "cluster"
+	MasterName     string        `toml:"master_name"` // sentinel; with auto it means sentinel
 	Username       string        `toml:"username"`
 	PasswordFile   string        `toml:"password_file"`
 	Password       Secret        // what PasswordFile holds
@@ -47,6 +47,8 @@ func (d *Redis) check(r *report) {
 		r.fail("stock.redis.master_name", "is missing: topology \"sentinel\" asks for a master by its name; write it")
 	case d.MasterName != "" && (d.Topology == "single" || d.Topology == "cluster"):
 		r.fail("stock.redis.master_name", "means a sentinel, but topology is %q; write topology = \"sentinel\", or drop it", d.Topology)
+	case d.Topology == "single" && len(d.Addresses) > 1:
+		r.fail("stock.redis.addresses", "topology \"single\" has one address, not %d; write \"sentinel\" or \"cluster\", or drop the others", len(d.Addresses))
 	case d.Topology == "cluster" && d.DB != 0:
 		r.fail("stock.redis.db", "%d: a cluster has only db 0; write 0", d.DB)
 	}

@@ -20,8 +20,6 @@ type waiting struct {
 func notServed() []waiting {
 	return []waiting{
 		{key: "stock.sold_out_on", serves: "stock.layout alone"},
-		{key: "stock.redis.topology", only: []string{"auto", "single"}},
-		{key: "stock.redis.master_name"},
 		{key: "stock.reserve.mirror"},
 		{key: "sale", serves: "a gate that is always open"},
 		{key: "responses.template_dir"},
@@ -34,9 +32,6 @@ func notServed() []waiting {
 func (c *Config) checkServed(r *report) {
 	s := served{report: r, rows: notServed()}
 	s.table(reflect.ValueOf(c).Elem(), reflect.ValueOf(Default()).Elem(), "", "")
-	if len(c.Stock.Redis.Addresses) > 1 {
-		s.refuse("stock.redis.addresses", "one address")
-	}
 }
 
 // served walks over a configuration beside the defaults.

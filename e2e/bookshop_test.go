@@ -15,6 +15,7 @@ type bookshop struct {
 
 	mu        sync.Mutex
 	orders    map[string]string // serial -> user
+	sold      map[string]int    // SKU -> orders
 	came      map[string]int    // serial -> how often it was sent
 	denied    map[string]bool
 	uninvited int // orders without the gate's own words
@@ -25,7 +26,7 @@ type bookshop struct {
 // after it was booked, and reports whether it has answered in the shop's place.
 func book(t *testing.T, mishap func(n int, w http.ResponseWriter, r *http.Request) bool) *bookshop {
 	t.Helper()
-	s := &bookshop{orders: map[string]string{}, came: map[string]int{}, denied: map[string]bool{}}
+	s := &bookshop{orders: map[string]string{}, came: map[string]int{}, sold: map[string]int{}, denied: map[string]bool{}}
 	doors := http.NewServeMux()
 	doors.HandleFunc("POST /api/seckill/{sku}/order", func(w http.ResponseWriter, r *http.Request) {
 		n, ok := s.take(r)
@@ -64,6 +65,9 @@ func (s *bookshop) take(r *http.Request) (n int, ok bool) {
 	}
 	if s.denied[serial] {
 		return s.number, false
+	}
+	if _, known := s.orders[serial]; !known {
+		s.sold[r.PathValue("sku")]++
 	}
 	s.orders[serial] = user
 	return s.number, true

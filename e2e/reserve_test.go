@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -84,6 +85,7 @@ func (g *running) die() {
 // buyer is one shopper with a connection of its own.
 type buyer struct {
 	user, key string // key may be empty
+	sku       string // "" = 1001
 	conn      net.Conn
 	in        *bufio.Reader
 	at        string
@@ -99,7 +101,7 @@ func (b *buyer) buy(front string) (status int, reason string) {
 		}
 		b.conn, b.in, b.at = c, bufio.NewReader(c), front
 	}
-	text := "POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop\r\nCookie: uid=" + b.user + "\r\nContent-Length: 0\r\n"
+	text := "POST /api/seckill/" + cmp.Or(b.sku, "1001") + "/order HTTP/1.1\r\nHost: shop\r\nCookie: uid=" + b.user + "\r\nContent-Length: 0\r\n"
 	if b.key != "" {
 		text += "Idempotency-Key: " + b.key + "\r\n"
 	}

@@ -16,12 +16,14 @@ import (
 // RedisOptions are the keys under [stock.redis]. All durations and counts must be positive.
 type RedisOptions = link.Options
 
-// Redis is the stock that a shop keeps in one Redis, in a layout of its own. It is safe for concurrent use.
-// No command is ever sent twice, and a Redis in trouble is left alone, as package link promises.
+// Redis is the stock that a shop keeps in one Redis, in a layout of its own: a single server, the master that sentinels
+// name, or a cluster. It is safe for concurrent use. No command is ever sent twice, and a Redis in trouble is left
+// alone, as package link promises. While one master of a cluster is away only the SKUs on it cannot be known.
 type Redis struct {
 	layout  atomic.Pointer[layout.Layout]
 	lists   emptied
 	link    *link.Link
+	fits    atomic.Bool // the layout may be used with this Redis
 	metrics redisMetrics
 }
 
@@ -40,18 +42,52 @@ func NewRedis(o RedisOptions, l *layout.Layout) (*Redis, error) {
 // Close closes all connections. Later calls fail.
 func (r *Redis) Close() error { return r.link.Close() }
 
-// call makes one round trip of size commands, when the breaker lets it. ask returns an error only when it
+// Fit refuses a cluster in which keys of one SKU could be apart (layout.ErrApart). Every other call does so too.
+func (r *Redis) Fit(ctx context.Context) error {
+	if r.fits.Load() {
+		return nil
+	}
+	if apart := r.layout.Load().InOneSlot(link.Tag); apart != nil {
+		switch topology, err := r.link.Topology(ctx); {
+		case err != nil:
+			return err
+		case topology == link.Cluster:
+			return apart
+		}
+	}
+	r.fits.Store(true)
+	return nil
+}
+
+// Topology is what Redis is: link.Single, link.Sentinel or link.Cluster. It may have to ask.
+func (r *Redis) Topology(ctx context.Context) (string, error) { return r.link.Topology(ctx) }
+
+// Servers are the ways to each server that takes writes, for whoever wants to know more of them.
+func (r *Redis) Servers(ctx context.Context) ([]link.Way, error) { return r.link.Servers(ctx) }
+
+// call makes one round trip of size commands on a way, when the breaker lets it. ask returns an error only when it
 // learnt nothing.
-func (r *Redis) call(ctx context.Context, op operation, size int, ask func(context.Context, *redis.Client) error) error {
-	err := r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
-		began := time.Now()
-		err := ask(ctx, c)
-		r.metrics.observe(op, size, time.Since(began), err)
-		return err
-	}, func(err error) error { return lost(op, err) })
+func (r *Redis) call(ctx context.Context, way link.Way, op operation, size int, ask func(context.Context, *redis.Client) error) error {
+	err := r.Fit(ctx)
+	if err == nil {
+		err = way.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+			return r.timed(op, size, func() error { return ask(ctx, c) })
+		}, func(err error) error { return lost(op, err) })
+	}
 	if errors.Is(err, link.ErrLeftAlone) {
 		r.metrics.errors[leftAlone].Add(1)
 	}
+	return err
+}
+
+// at is the way to the server that has a SKU.
+func (r *Redis) at(sku string) link.Way { return r.link.To(r.layout.Load().Key(sku)) }
+
+// timed counts one round trip.
+func (r *Redis) timed(op operation, size int, ask func() error) error {
+	began := time.Now()
+	err := ask()
+	r.metrics.observe(op, size, time.Since(began), err)
 	return err
 }
 
@@ -66,9 +102,27 @@ func lost(op operation, err error) error {
 	return err
 }
 
-// Ping asks Redis whether it is there.
+// Ping asks Redis whether it is there. Of a cluster one master that answers is enough: what the others have is known
+// to be away when it is asked for.
 func (r *Redis) Ping(ctx context.Context) error {
-	return r.call(ctx, ping, 1, func(ctx context.Context, c *redis.Client) error {
+	err := r.ping(ctx, r.link.To(""))
+	if err == nil || errors.Is(err, layout.ErrApart) {
+		return err
+	}
+	servers, none := r.link.Servers(ctx)
+	if none != nil || len(servers) < 2 {
+		return err
+	}
+	for _, server := range servers {
+		if r.ping(ctx, server) == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func (r *Redis) ping(ctx context.Context, way link.Way) error {
+	return r.call(ctx, way, ping, 1, func(ctx context.Context, c *redis.Client) error {
 		if err := c.Ping(ctx).Err(); err != nil {
 			return fmt.Errorf("ping redis: %w", err)
 		}

@@ -5,26 +5,41 @@ import (
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
+
+	"sluice/stockgate/layout"
 )
 
 // Bought asks in one pipeline which of all have bought before. What is wrong with one SKU's set is the Fault of its
 // buyers; an error means that nothing was learnt. The layout must have users, as HasUsers tells.
 func (r *Redis) Bought(ctx context.Context, all []Buyer) error {
-	l := r.layout.Load()
-	return r.call(ctx, bought, len(all), func(ctx context.Context, c *redis.Client) error {
+	l, skus := r.layout.Load(), make([]string, len(all))
+	for i := range all {
+		skus[i] = all[i].SKU
+	}
+	errs := r.each(ctx, bought, 1, skus, func(ctx context.Context, c *redis.Client, which []int) error {
 		pipe := c.Pipeline()
-		for i := range all {
+		for _, i := range which {
 			l.QueueBought(ctx, pipe, all[i].SKU, all[i].User)
 		}
 		answers, err := exec(ctx, pipe)
 		if err != nil {
 			return fmt.Errorf("read buyers: %w", err)
 		}
-		for i := range all {
-			all[i].Bought, all[i].Fault = l.ReadBought(all[i].SKU, answers[i])
+		for k, i := range which {
+			all[i].Bought, all[i].Fault = l.ReadBought(all[i].SKU, answers[k])
 		}
 		return nil
 	})
+	faults := make([]layout.Reading, len(all))
+	if err := spread(errs, faults); err != nil {
+		return err
+	}
+	for i := range all {
+		if faults[i].Fault != nil {
+			all[i].Fault = faults[i].Fault
+		}
+	}
+	return nil
 }
 
 // HasUsers reports whether the shop keeps a set of the users who have bought.

@@ -10,7 +10,7 @@ import (
 	"sluice/stockgate/layout"
 )
 
-// Read reads skus in one pipeline. Where nothing is found and the layout has more to ask, a second one does, so that
+// Read reads skus in one pipeline, of a cluster one to each master. Where nothing is found and the layout has more to ask, a second one does, so that
 // a misspelt field is a fault and not an unknown SKU, and a list that was emptied is sold out and not unknown.
 func (r *Redis) Read(ctx context.Context, skus []string, out []layout.Reading) error {
 	if len(skus) == 0 {
@@ -31,35 +31,32 @@ func (r *Redis) Read(ctx context.Context, skus []string, out []layout.Reading) e
 
 // ask reads skus, and teaches Redis the layout's script where it does not know it. An answer that says so has run
 // nothing: asking again is safe.
-func (r *Redis) ask(ctx context.Context, skus []string, out []layout.Reading) (err error) {
+func (r *Redis) ask(ctx context.Context, skus []string, out []layout.Reading) error {
 	load := false
-	for range 3 { // an older Redis, and then the script
+	for tries := 0; ; tries++ { // an older Redis, and then the script
 		l := r.layout.Load()
-		if err = r.askOnce(ctx, l, load, skus, out); err == nil || !l.IsScript() {
-			return err
-		}
+		errs := r.askOnce(ctx, l, load, skus, out)
 		switch {
-		case redis.HasErrorPrefix(err, noScript):
+		case tries < 2 && l.IsScript() && anyOf(errs, noScript):
 			load = true
-		case redis.HasErrorPrefix(err, noCommand):
+		case tries < 2 && l.IsScript() && anyOf(errs, noCommand):
 			r.layout.Store(l.Older())
 		default:
-			return err
+			return spread(errs, out)
 		}
 	}
-	return err
 }
 
 // askOnce makes one round trip, with the script in it where load says so.
-func (r *Redis) askOnce(ctx context.Context, l *layout.Layout, load bool, skus []string, out []layout.Reading) error {
+func (r *Redis) askOnce(ctx context.Context, l *layout.Layout, load bool, skus []string, out []layout.Reading) []error {
 	each := l.Commands()
-	return r.call(ctx, read, each*len(skus), func(ctx context.Context, c *redis.Client) error {
+	return r.each(ctx, read, each, skus, func(ctx context.Context, c *redis.Client, which []int) error {
 		pipe := c.Pipeline()
 		if load {
 			l.QueueLoad(ctx, pipe)
 		}
-		for _, sku := range skus {
-			l.Queue(ctx, pipe, sku)
+		for _, i := range which {
+			l.Queue(ctx, pipe, skus[i])
 		}
 		answers, err := exec(ctx, pipe)
 		if err != nil {
@@ -67,51 +64,61 @@ func (r *Redis) askOnce(ctx context.Context, l *layout.Layout, load bool, skus [
 		}
 		if load {
 			if err := answers[0].Err(); err != nil {
-				return faultOfAll(skus, out, fmt.Errorf("load script_file: %w", err))
+				faultOfAll(which, out, fmt.Errorf("load script_file: %w", err))
+				return nil
 			}
 			answers = answers[1:]
 		}
-		for i, sku := range skus {
-			out[i] = l.Read(sku, answers[i*each:(i+1)*each])
+		for k, i := range which {
+			out[i] = l.Read(skus[i], answers[k*each:(k+1)*each])
 		}
 		return nil
 	})
 }
 
-// faultOfAll makes one fault the reading of each SKU: Redis is well, and the configuration is not.
-func faultOfAll(skus []string, out []layout.Reading, fault error) error {
-	for i := range skus {
+// faultOfAll makes one fault the reading of some SKUs: Redis is well, and the configuration is not.
+func faultOfAll(which []int, out []layout.Reading, fault error) {
+	for _, i := range which {
 		out[i] = layout.Reading{Fault: fault}
 	}
-	return nil
 }
 
 // doubt asks more of SKUs of which nothing was found.
 func (r *Redis) doubt(ctx context.Context, l *layout.Layout, skus []string, out []layout.Reading) error {
 	var missing []int
+	var names []string
 	for i := range skus {
 		if !out[i].Exists && out[i].Fault == nil {
-			missing = append(missing, i)
+			missing, names = append(missing, i), append(names, skus[i])
 		}
 	}
 	if len(missing) == 0 {
 		return nil
 	}
 	each := l.Doubts()
-	return r.call(ctx, read, each*len(missing), func(ctx context.Context, c *redis.Client) error {
+	errs := r.each(ctx, read, each, names, func(ctx context.Context, c *redis.Client, which []int) error {
 		pipe := c.Pipeline()
-		for _, i := range missing {
-			l.QueueDoubt(ctx, pipe, skus[i])
+		for _, k := range which {
+			l.QueueDoubt(ctx, pipe, names[k])
 		}
 		answers, err := exec(ctx, pipe)
 		if err != nil {
 			return fmt.Errorf("read stock: %w", err)
 		}
-		for k, i := range missing {
-			out[i] = l.ReadDoubt(skus[i], out[i], answers[k*each:(k+1)*each])
+		for n, k := range which {
+			i := missing[k]
+			out[i] = l.ReadDoubt(skus[i], out[i], answers[n*each:(n+1)*each])
 		}
 		return nil
 	})
+	if errs == nil {
+		return nil
+	}
+	all := make([]error, len(skus))
+	for k, i := range missing {
+		all[i] = errs[k]
+	}
+	return spread(all, out)
 }
 
 // exec runs a pipeline. Its error is about Redis; what is wrong with a single key stays in its answer.

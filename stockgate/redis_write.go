@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/stockgate/layout"
+	"sluice/stockgate/link"
 )
 
 // Set writes n units of sku, 0 or more, into the shop's key, and makes that key where there was none: what is
@@ -17,7 +18,7 @@ func (r *Redis) Set(ctx context.Context, sku string, n int64) error {
 	if n < 0 {
 		return fmt.Errorf("set %q: a stock of %d is negative", sku, n)
 	}
-	return r.call(ctx, set, 1, func(ctx context.Context, c *redis.Client) error {
+	return r.call(ctx, r.at(sku), set, 1, func(ctx context.Context, c *redis.Client) error {
 		if err := r.layout.Load().Set(ctx, c, sku, n); err != nil {
 			return fmt.Errorf("set %q: %w", r.layout.Load().Key(sku), err)
 		}
@@ -29,7 +30,7 @@ func (r *Redis) Set(ctx context.Context, sku string, n int64) error {
 // a key is ErrUnknownSKU. After any other error nobody knows whether it was done.
 func (r *Redis) Add(ctx context.Context, sku string, delta int64) (left int64, err error) {
 	exists := false
-	err = r.call(ctx, add, 1, func(ctx context.Context, c *redis.Client) (err error) {
+	err = r.call(ctx, r.at(sku), add, 1, func(ctx context.Context, c *redis.Client) (err error) {
 		if left, exists, err = r.layout.Load().Add(ctx, c, sku, delta); err != nil {
 			return fmt.Errorf("add to %q: %w", r.layout.Load().Key(sku), err)
 		}
@@ -45,13 +46,31 @@ func (r *Redis) Add(ctx context.Context, sku string, delta int64) (left int64, e
 const scans = 1000
 
 // List finds at most limit SKUs by their keys and returns them with their stock, by name. It walks the whole
-// key space step by step, a million keys at most: meant for a person who asks, not for every second.
+// key space step by step, a million keys of each server at most: meant for a person who asks, not for every second.
 func (r *Redis) List(ctx context.Context, limit int) ([]Stock, error) {
+	servers, err := r.link.Servers(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list stock: %w", err)
+	}
 	var all []Stock
 	seen := make(map[string]bool)
+	for _, server := range servers {
+		if all, err = r.listOn(ctx, server, all, limit, seen); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(all, bySKU)
+	return all[:max(0, min(limit, len(all)))], nil
+}
+
+// listOn adds what one server has to all, until that is enough.
+func (r *Redis) listOn(ctx context.Context, server link.Way, all []Stock, limit int, seen map[string]bool) ([]Stock, error) {
 	cursor := uint64(0)
 	for range scans {
-		skus, next, err := r.scan(ctx, cursor, seen)
+		if len(all) >= limit {
+			break
+		}
+		skus, next, err := r.scan(ctx, server, cursor, seen)
 		if err != nil {
 			return nil, err
 		}
@@ -60,17 +79,16 @@ func (r *Redis) List(ctx context.Context, limit int) ([]Stock, error) {
 				return nil, err
 			}
 		}
-		if cursor = next; cursor == 0 || len(all) >= limit {
+		if cursor = next; cursor == 0 {
 			break
 		}
 	}
-	slices.SortFunc(all, bySKU)
-	return all[:max(0, min(limit, len(all)))], nil
+	return all, nil
 }
 
-// scan takes one step through the key space and returns the SKUs that it found for the first time.
-func (r *Redis) scan(ctx context.Context, cursor uint64, seen map[string]bool) (skus []string, next uint64, err error) {
-	err = r.call(ctx, list, 1, func(ctx context.Context, c *redis.Client) (err error) {
+// scan takes one step through the key space of a server and returns the SKUs that it found for the first time.
+func (r *Redis) scan(ctx context.Context, server link.Way, cursor uint64, seen map[string]bool) (skus []string, next uint64, err error) {
+	err = r.call(ctx, server, list, 1, func(ctx context.Context, c *redis.Client) (err error) {
 		var keys []string
 		if keys, next, err = c.Scan(ctx, cursor, r.layout.Load().Pattern(), 1000).Result(); err != nil {
 			return fmt.Errorf("list stock: %w", err)

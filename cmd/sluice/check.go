@@ -70,6 +70,7 @@ func arithmetic(w io.Writer, c *config.Config) {
 	if reserves(c) {
 		reckonReserve(w, c)
 	}
+	tellTopology(w, c)
 	tellLayout(w, c)
 	if denied, bypassed := len(c.Limits.Denied), len(c.Limits.Bypassed); denied+bypassed > 0 {
 		fmt.Fprintf(w, "lists     %d networks denied, %d never limited\n", denied, bypassed)

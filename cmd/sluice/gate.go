@@ -146,8 +146,12 @@ func (g *gate) openStock(memory *stockgate.Memory, log *slog.Logger) error {
 		}
 		source, g.store = memory, store{memory, memory}
 	default:
-		r, err := openRedis(c)
+		r, err := openRedis(c, log)
 		if err != nil {
+			return err
+		}
+		if err := fits(c, r); err != nil {
+			_ = r.Close()
 			return err
 		}
 		g.redis, source, g.store = r, r, store{r, r}
@@ -190,6 +194,11 @@ func shopLayout(c *config.Config) (*layout.Layout, error) {
 	if err != nil {
 		return nil, c.Errorf("stock.layout", "%v", err)
 	}
+	if c.Stock.Redis.Topology == link.Cluster {
+		if err := l.InOneSlot(link.Tag); err != nil {
+			return nil, c.Errorf("stock.layout", "%v", err)
+		}
+	}
 	return l, nil
 }
 
@@ -199,12 +208,23 @@ type silent struct{}
 func (silent) Printf(context.Context, string, ...any) {}
 
 // openRedis connects to the configured Redis, in the shop's layout.
-func openRedis(c *config.Config) (*stockgate.Redis, error) {
+func openRedis(c *config.Config, log *slog.Logger) (*stockgate.Redis, error) {
 	l, err := shopLayout(c)
 	if err != nil {
 		return nil, err
 	}
-	return stockgate.NewRedis(linkOptions(c), l)
+	o := linkOptions(c)
+	o.Log = log
+	return stockgate.NewRedis(o, l)
+}
+
+// fits refuses a cluster that was found just now, where the layout cannot be used. A Redis that is away is waited for: the
+// same is found out then, and every answer is an error.
+func fits(c *config.Config, r *stockgate.Redis) error {
+	if err := r.Fit(context.Background()); errors.Is(err, layout.ErrApart) {
+		return c.Errorf("stock.layout", "%v", err)
+	}
+	return nil
 }
 
 // linkOptions say how the configured Redis is reached.
@@ -216,7 +236,7 @@ func linkOptions(c *config.Config) link.Options {
 		secure = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	return link.Options{
-		Addresses: r.Addresses, Username: r.Username, Password: string(r.Password), DB: r.DB, TLS: secure,
+		Topology: r.Topology, MasterName: r.MasterName, Addresses: r.Addresses, Username: r.Username, Password: string(r.Password), DB: r.DB, TLS: secure,
 		PoolSize: r.PoolSize, ConnectTimeout: r.ConnectTimeout, Timeout: r.Timeout,
 		BreakerErrors: r.BreakerErrors, BreakerPause: r.BreakerPause,
 	}

@@ -47,7 +47,7 @@ func (o *online) try(ctx context.Context, c *config.Config, skus []string) error
 		return nil
 	}
 	if hasGate(c, "check") || !reserves(c) {
-		r, err := openRedis(c)
+		r, err := openRedis(c, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return err
 		}
@@ -56,12 +56,13 @@ func (o *online) try(ctx context.Context, c *config.Config, skus []string) error
 			o.fail("redis", "%v", err)
 			return nil
 		}
+		if !reserves(c) {
+			o.ok("redis", "%s answers", strings.Join(c.Stock.Redis.Addresses, " "))
+			o.tellServers(ctx, c, r)
+			return nil
+		}
 	}
-	if reserves(c) {
-		return o.tryLedgers(ctx, c, skus)
-	}
-	o.ok("redis", "%s answers", strings.Join(c.Stock.Redis.Addresses, " "))
-	return nil
+	return o.tryLedgers(ctx, c, skus)
 }
 
 // tryLedgers wants a Redis that never throws a ledger away, and a ledger for each SKU.
@@ -80,6 +81,7 @@ func (o *online) tryLedgers(ctx context.Context, c *config.Config, skus []string
 		o.fail("redis", "%v", err)
 		return nil
 	}
+	o.tellServers(ctx, c, r)
 	l := ledgersOf(c, r, nil)
 	named := append(slices.Clone(skus), onSale(c)...)
 	if len(named) == 0 {

@@ -59,7 +59,7 @@ func within(c *config.Config) (to client, done func(), err error) {
 		}
 	}
 	if hasGate(c, "check") || !reserves(c) {
-		r, err := openRedis(c)
+		r, err := openRedis(c, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return to, nil, err
 		}

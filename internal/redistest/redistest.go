@@ -26,6 +26,8 @@ type Server struct {
 
 	t       testing.TB
 	dir     string
+	file    string // the configuration of a sentinel; "" = none, and it is none
+	bus     string // the other port of a cluster's server
 	extra   []string
 	process *exec.Cmd
 }
@@ -34,18 +36,24 @@ type Server struct {
 // test is skipped, or fails where the environment has CI set.
 func Start(t testing.TB, extra ...string) *Server {
 	t.Helper()
+	return start(t, &Server{extra: extra})
+}
+
+// start runs s.
+func start(t testing.TB, s *Server) *Server {
+	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatal("redis-server is not installed, and in CI it must be")
 		}
 		t.Skip("redis-server is not installed")
 	}
-	s := &Server{t: t, dir: t.TempDir(), extra: extra}
+	s.t, s.dir = t, t.TempDir()
 	t.Cleanup(s.stop)
 	for range 5 { // another process may take the port before redis-server does
 		s.Addr = freePort(t)
 		if s.run() == nil {
-			s.Client = redis.NewClient(&redis.Options{Addr: s.Addr, DialerRetries: 1, PoolSize: 4})
+			s.Client = client(s.Addr)
 			return s
 		}
 	}
@@ -66,9 +74,7 @@ func freePort(t testing.TB) string {
 
 // run starts the process and waits until it answers.
 func (s *Server) run() error {
-	host, port, _ := net.SplitHostPort(s.Addr)
-	args := append([]string{"--bind", host, "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no"}, s.extra...)
-	s.process = exec.Command("redis-server", args...)
+	s.process = exec.Command("redis-server", s.arguments()...)
 	if err := s.process.Start(); err != nil {
 		return err
 	}
@@ -77,6 +83,16 @@ func (s *Server) run() error {
 		s.Kill()
 	}
 	return err
+}
+
+// arguments are those of the process.
+func (s *Server) arguments() []string {
+	host, port, _ := net.SplitHostPort(s.Addr)
+	args := []string{"--bind", host, "--port", port, "--dir", s.dir}
+	if s.file != "" {
+		return append(append([]string{s.file}, args...), "--sentinel")
+	}
+	return append(append(args, "--save", "", "--appendonly", "no"), s.extra...)
 }
 
 // answers waits until the server speaks on its port.
@@ -134,17 +150,17 @@ func (s *Server) signal(sig syscall.Signal) {
 // "hmget", "ping". Only commands that nobody else sends make a sharp count.
 func (s *Server) Calls(command string) int64 {
 	s.t.Helper()
-	return s.number("commandstats", "cmdstat_"+command+":calls=")
+	return s.Number("commandstats", "cmdstat_"+command+":calls=")
 }
 
 // Commands is how many commands the server has processed since it started, this one not included.
 func (s *Server) Commands() int64 {
 	s.t.Helper()
-	return s.number("stats", "total_commands_processed:")
+	return s.Number("stats", "total_commands_processed:")
 }
 
-// number finds the digits that follow name in a section of INFO; 0 when name is not there.
-func (s *Server) number(section, name string) int64 {
+// Number finds the digits that follow name in a section of INFO; 0 when name is not there.
+func (s *Server) Number(section, name string) int64 {
 	s.t.Helper()
 	text, err := s.Client.Info(context.Background(), section).Result()
 	if err != nil {

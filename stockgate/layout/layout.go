@@ -44,6 +44,8 @@ type Layout struct {
 	shape
 	key, status, flag, users template
 	parts                    int // of a SKU that key names
+	named                    []named
+	prefix                   string
 	statusField              string
 	statusOpen               []string
 	soldOutAt                int64
@@ -60,7 +62,7 @@ type shape struct {
 
 // New compiles o. Its errors name the key of the configuration.
 func New(o Options) (*Layout, error) {
-	l := &Layout{statusField: o.StatusField, statusOpen: slices.Clone(o.StatusOpen), soldOutAt: o.SoldOutAt}
+	l := &Layout{statusField: o.StatusField, statusOpen: slices.Clone(o.StatusOpen), soldOutAt: o.SoldOutAt, named: keysOf(o), prefix: o.Prefix}
 	var err error
 	if l.shape, err = shapeOf(o); err != nil {
 		return nil, err

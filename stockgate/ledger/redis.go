@@ -16,7 +16,7 @@ import (
 	"sluice/stockgate/link"
 )
 
-// Redis keeps ledgers in one Redis that never evicts. It is safe for concurrent use. Every change is one script
+// Redis keeps ledgers in one Redis that never evicts: a single server, the master that sentinels name, or a cluster. It is safe for concurrent use. Every change is one script
 // in one slot, so that it is done whole or not at all; no script is ever sent twice unless Redis says that it did
 // not run it. After an error nobody knows whether it ran, and the same call with the same serials finds out.
 //
@@ -45,12 +45,13 @@ type Redis struct {
 	log      *slog.Logger
 	nameless atomic.Bool // Redis does not tell its run id, and the log says so
 
-	server   atomic.Pointer[string] // what link.Options.Identify said last
-	away     context.Context        // ends when Close begins
+	servers  servers
+	away     context.Context // ends when Close begins
 	depart   context.CancelFunc
 	visits   sync.WaitGroup
 	mu       sync.Mutex // guards the beginning of visits
 	visiting bool
+	revisit  bool // something has changed since the visit began
 }
 
 // RedisOptions say which Redis, and how much of its changes it remembers.
@@ -112,6 +113,12 @@ func newRedis(o RedisOptions, texts map[string]string) (*Redis, error) {
 	if o.Identify == nil {
 		o.Identify = r.identify
 	}
+	if o.Moved == nil {
+		o.Moved = r.look
+	}
+	if o.Options.Log == nil {
+		o.Options.Log = r.log
+	}
 	first := o.OnConnect
 	o.OnConnect = func(ctx context.Context, c *redis.Conn) error {
 		if first != nil {
@@ -137,17 +144,36 @@ func (r *Redis) Close() error {
 	return r.link.Close()
 }
 
-// Check refuses a Redis that may throw a ledger away: its maxmemory-policy must be noeviction. Where INFO does not
-// tell the policy it refuses too.
+// Check refuses a Redis that may throw a ledger away: its maxmemory-policy must be noeviction, on every master of a
+// cluster. Where INFO does not tell the policy it refuses too.
 func (r *Redis) Check(ctx context.Context) error {
-	return r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
-		text, err := c.Info(ctx, "memory").Result()
-		if err != nil {
-			return fmt.Errorf("check redis: %w", err)
+	ways, err := r.link.Servers(ctx)
+	if err != nil {
+		return fmt.Errorf("check redis: %w", err)
+	}
+	for _, way := range ways {
+		err := way.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+			text, err := c.Info(ctx, "memory").Result()
+			if err != nil {
+				return fmt.Errorf("check redis: %w", err)
+			}
+			return fit(text)
+		}, fault)
+		if err != nil && way.Address() != "" && len(ways) > 1 {
+			err = fmt.Errorf("%s: %w", way.Address(), err)
 		}
-		return fit(text)
-	}, fault)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// Topology is what Redis is: link.Single, link.Sentinel or link.Cluster. It may have to ask.
+func (r *Redis) Topology(ctx context.Context) (string, error) { return r.link.Topology(ctx) }
+
+// Servers are the ways to each server that takes writes, for whoever wants to know more of them.
+func (r *Redis) Servers(ctx context.Context) ([]link.Way, error) { return r.link.Servers(ctx) }
 
 // ErrUnfit is the cause when a Redis must not keep ledgers.
 var ErrUnfit = errors.New("a ledger needs noeviction, or Redis may throw reservations away")
@@ -175,6 +201,9 @@ func fault(err error) error {
 	}
 	return err
 }
+
+// at is the way to the server that has a SKU.
+func (r *Redis) at(sku string) link.Way { return r.link.To(keys(sku)[0]) }
 
 // keys are those of one SKU: the braces put all of them into one cluster slot.
 func keys(sku string) []string {

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
@@ -19,7 +20,7 @@ const (
 
 // register notes that sku may get a ledger.
 func (r *Redis) register(ctx context.Context, sku string) error {
-	return r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+	return r.link.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		if err := c.ZAdd(ctx, registry, redis.Z{Member: sku}).Err(); err != nil {
 			return fmt.Errorf("register: %w", err)
 		}
@@ -52,7 +53,7 @@ func (r *Redis) SKUs(ctx context.Context, limit int) ([]string, error) {
 
 // names reads the registry on from a name.
 func (r *Redis) names(ctx context.Context, after string) (names []string, err error) {
-	err = r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+	err = r.link.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		names, err = c.ZRangeArgs(ctx, redis.ZRangeArgs{
 			Key: registry, Start: after, Stop: "+", ByLex: true, Count: skusAtOnce,
 		}).Result()
@@ -63,20 +64,27 @@ func (r *Redis) names(ctx context.Context, after string) (names []string, err er
 
 // real appends to all those of names that have a ledger.
 func (r *Redis) real(ctx context.Context, all, names []string) ([]string, error) {
-	found := make([]*redis.IntCmd, len(names))
-	err := r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+	found, at := make([]int64, len(names)), make([]string, len(names))
+	for i, name := range names {
+		at[i] = keys(name)[0]
+	}
+	errs := r.link.Each(ctx, at, func(ctx context.Context, c *redis.Client, which []int) error {
 		pipe := c.Pipeline()
-		for i, name := range names {
-			found[i] = pipe.Exists(ctx, keys(name)[0])
+		answers := make([]*redis.IntCmd, len(which))
+		for i, k := range which {
+			answers[i] = pipe.Exists(ctx, at[k])
 		}
 		_, err := pipe.Exec(ctx)
+		for i, k := range which {
+			found[k] = answers[i].Val()
+		}
 		return err
 	}, fault)
-	if err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	for i, name := range names {
-		if found[i].Val() > 0 {
+		if found[i] > 0 {
 			all = append(all, name)
 		}
 	}
@@ -110,7 +118,7 @@ func (r *Redis) Records(ctx context.Context, sku string, see func(Record) bool) 
 
 // page reads some records, and where to go on; 0 = nowhere.
 func (r *Redis) page(ctx context.Context, sku string, cursor uint64) (pairs []string, next uint64, err error) {
-	err = r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+	err = r.at(sku).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		pairs, next, err = c.HScan(ctx, keys(sku)[1], cursor, "", recordsAtOnce).Result()
 		return err
 	}, fault)

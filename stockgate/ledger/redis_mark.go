@@ -36,7 +36,7 @@ func (r *Redis) ask(ctx context.Context, q *errand) (answer []any, err error) {
 	seq, t := r.calls.Add(1), r.traces.find(q.sku)
 	c := t.claim()
 	var s signed
-	err = r.link.Ask(ctx, func(ctx context.Context, client *redis.Client, server string) error {
+	err = r.at(q.sku).Ask(ctx, func(ctx context.Context, client *redis.Client, server string) error {
 		r.meet(server)
 		var reply []any
 		args := append(q.args, r.marking(q, seq, c, server)...)

@@ -34,7 +34,7 @@ func (r *Redis) Find(ctx context.Context, sku, serial string) (record Record, ok
 		return Record{}, false, fmt.Errorf("find %q: %w", serial, err)
 	}
 	var text string
-	err = r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+	err = r.at(sku).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		text, err = c.HGet(ctx, keys(sku)[1], serial).Result()
 		if ok = err == nil; errors.Is(err, redis.Nil) {
 			return nil

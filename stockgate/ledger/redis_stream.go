@@ -48,7 +48,7 @@ func (r *Redis) behind(ctx context.Context, sku string) error {
 	if r.most == 0 {
 		return nil
 	}
-	return r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+	return r.at(sku).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		n, err := c.XLen(ctx, keys(sku)[4]).Result()
 		if err == nil && n > int64(r.most) {
 			return fmt.Errorf("%d %w", n, errBehind)

@@ -2,40 +2,89 @@ package ledger
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
 // leaveWithin bounds how long Close takes the marks away.
 const leaveWithin = 2 * time.Second
 
-// meet notes which server this instance speaks to. When it is another one than before, this instance looks at
-// everything that it has seen: others may wait for that, for SKUs that nobody asks this instance about.
-func (r *Redis) meet(server string) {
-	if before := r.server.Load(); before != nil && *before == server {
-		return
+// mostServers bounds the memory of servers: so many processes were met since the last time that it was emptied.
+const mostServers = 1000
+
+// servers are the processes that this instance has spoken to. It is safe for concurrent use.
+type servers struct {
+	mu  sync.RWMutex
+	all map[string]bool
+}
+
+// met notes that server was spoken to, and reports whether it is a new one beside others.
+func (s *servers) met(server string) (another bool) {
+	s.mu.RLock()
+	known := s.all[server]
+	s.mu.RUnlock()
+	if known {
+		return false
 	}
-	if before := r.server.Swap(&server); before == nil || *before == server || r.instance == "" {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil || len(s.all) >= mostServers {
+		s.all = make(map[string]bool)
+	}
+	s.all[server] = true
+	return len(s.all) > 1
+}
+
+// meet notes which server this instance speaks to. When that is another one than those before, this instance looks at
+// everything that it has seen.
+func (r *Redis) meet(server string) {
+	if r.servers.met(server) {
+		r.look()
+	}
+}
+
+// look begins a visit of everything that this instance has seen, after the one that is under way: others may wait for that,
+// for SKUs that nobody asks this instance about. So it does when a server is new, and when slots of a cluster have
+// moved: what one server had is at another then.
+func (r *Redis) look() {
+	if r.instance == "" {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.revisit = r.visiting
 	if r.away.Err() == nil && !r.visiting {
 		r.visiting = true
 		r.visits.Go(r.visit)
 	}
 }
 
+// hopeless is after how many calls in a row without an answer nobody is asked any further: a cluster of which one
+// master is away still answers most of them.
+const hopeless = 10
+
 // visit looks at every ledger that this instance has seen, until Redis is away, or Close wants it to end; a desk's
 // sweeps do the rest then.
 func (r *Redis) visit() {
+	for again := true; again; {
+		r.eachTrace(r.away, "visit")
+		r.mu.Lock()
+		again, r.revisit = r.revisit && r.away.Err() == nil, false
+		r.visiting = again
+		r.mu.Unlock()
+	}
+}
+
+// eachTrace runs a script on every ledger that this instance has seen, until Redis is away.
+func (r *Redis) eachTrace(ctx context.Context, script string) {
+	failed := 0
 	for _, sku := range r.traces.each() {
-		if _, err := r.run(r.away, "visit", sku, r.events); err != nil && fault(err) != nil {
-			break
+		if _, err := r.run(ctx, script, sku, r.events); err == nil || fault(err) == nil {
+			failed = 0
+		} else if failed++; failed == hopeless || ctx.Err() != nil {
+			return
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.visiting = false
 }
 
 // leave ends the visits, and takes the marks of this instance away, where it left any.
@@ -49,9 +98,5 @@ func (r *Redis) leave() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
 	defer cancel()
-	for _, sku := range r.traces.each() {
-		if _, err := r.run(ctx, "leave", sku, r.events); err != nil && fault(err) != nil {
-			return // Redis is away: the marks grow old
-		}
-	}
+	r.eachTrace(ctx, "leave") // without Redis the marks grow old
 }

@@ -39,6 +39,9 @@ func openMany(t *testing.T, s *redistest.Server, pause time.Duration, connection
 	return l
 }
 
+// only is the one server of a link to a single Redis.
+func only(l *Link) *node { return (*l.place.Load()).(single).node }
+
 func ping(t *testing.T, l *Link) error {
 	return l.Do(t.Context(), func(ctx context.Context, c *redis.Client) error { return c.Ping(ctx).Err() }, always)
 }
@@ -98,10 +101,10 @@ func TestTryAfterAPauseReallyConnects(t *testing.T) {
 	server.Kill()
 	eventually(t, "open", func() bool { return errors.Is(ping(t, l), ErrLeftAlone) })
 	for range 20 {
-		_ = l.session.Load().client.Ping(t.Context()).Err()
+		_ = only(l).session.Load().client.Ping(t.Context()).Err()
 	}
 	server.Restart()
-	eventually(t, "half open", func() bool { return l.breaker.State() == gobreaker.StateHalfOpen })
+	eventually(t, "half open", func() bool { return only(l).breaker.State() == gobreaker.StateHalfOpen })
 	eventually(t, "back", func() bool {
 		err := ping(t, l)
 		if errors.Is(err, syscall.ECONNREFUSED) {
@@ -118,7 +121,7 @@ func TestClosedLinkStaysClosed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l.stale.Store(true) // not even the breaker's try connects again
+	only(l).stale.Store(true) // not even the breaker's try connects again
 	if err := ping(t, l); err == nil {
 		t.Fatal("a closed link pinged")
 	}
@@ -199,7 +202,7 @@ func TestQuestionKnowsTheServerThatItReaches(t *testing.T) {
 func TestMixedUpReplyClosesAllConnections(t *testing.T) {
 	server := redistest.Start(t)
 	l := named(t, server, func() string { return "the same" })
-	before := l.session.Load()
+	before := only(l).session.Load()
 	if err := ping(t, l); err != nil {
 		t.Fatal(err)
 	}

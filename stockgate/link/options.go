@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -12,18 +13,29 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
+// What a Redis can be.
+const (
+	Single   = "single"
+	Sentinel = "sentinel"
+	Cluster  = "cluster"
+	Auto     = "auto" // what the first of the addresses that answers says
+)
+
 // Options are the keys under [stock.redis]. All durations and counts must be positive.
 type Options struct {
-	Addresses      []string // exactly one: "host:port", or a path that begins with a slash
-	Username       string
+	Topology       string   // one of the above; "" = Single
+	Addresses      []string // "host:port", or a path that begins with a slash: the server, the sentinels, or some of the cluster
+	MasterName     string   // Sentinel: by which they know the master. With Auto it means Sentinel
+	Username       string   // also of the sentinels, where these know that user
 	Password       string
-	DB             int
-	TLS            *tls.Config   // nil = plain TCP
-	PoolSize       int           // connections, opened ahead
+	DB             int           // 0 in a cluster
+	TLS            *tls.Config   // nil = plain TCP; without a ServerName each certificate must be of its address
+	PoolSize       int           // connections to each server, opened ahead
 	ConnectTimeout time.Duration // to open one
 	Timeout        time.Duration // one round trip on an open connection; slower is an error
-	BreakerErrors  int           // so many errors within 1 s, ...
-	BreakerPause   time.Duration // ... and Redis is left alone for so long
+	BreakerErrors  int           // so many errors of one server within 1 s, ...
+	BreakerPause   time.Duration // ... and it is left alone for so long
+	Log            *slog.Logger  // what Redis is found to be, and how it changes; default slog.Default()
 
 	// OnConnect, if there is one, speaks first on every new connection; its error closes that.
 	OnConnect func(context.Context, *redis.Conn) error
@@ -31,29 +43,57 @@ type Options struct {
 	// Identify, if there is one, names the server that a new connection has reached, before OnConnect; its error
 	// closes the connection. A restarted server must have another name.
 	Identify func(context.Context, *redis.Conn) (string, error)
+
+	// Moved, if there is one, is told when slots of a cluster have another master. It must not block.
+	Moved func()
 }
 
-func (o Options) check() error {
-	if len(o.Addresses) != 1 {
-		return fmt.Errorf("addresses: one single Redis is supported, not %d addresses", len(o.Addresses))
+func (o *Options) check() error {
+	if o.Topology == "" {
+		o.Topology = Single
+	}
+	switch n := len(o.Addresses); {
+	case n == 0:
+		return errors.New("addresses: none")
+	case o.Topology == Single && n > 1:
+		return tooMany(n)
+	case o.Topology == Sentinel && o.MasterName == "":
+		return errors.New("master_name: it is missing; sentinels are asked for a master by its name")
+	case o.Topology == Cluster && o.DB != 0:
+		return errDB
+	}
+	switch o.Topology {
+	case Single, Sentinel, Cluster, Auto:
+	default:
+		return fmt.Errorf("topology %q: use %q, %q, %q or %q", o.Topology, Auto, Single, Sentinel, Cluster)
 	}
 	if o.PoolSize < 1 || o.ConnectTimeout <= 0 || o.Timeout <= 0 || o.BreakerErrors < 1 || o.BreakerPause <= 0 {
 		return errors.New("pool_size, connect_timeout, timeout, breaker_errors, breaker_pause: all must be positive")
 	}
+	if o.Topology == Auto && o.MasterName != "" {
+		o.Topology = Sentinel
+	}
 	return nil
+}
+
+// errDB is the cause when another database than the first is wanted in a cluster.
+var errDB = errors.New("db: a cluster has only db 0")
+
+// tooMany is the error for several servers that are none of one Redis: which of them has the stock?
+func tooMany(n int) error {
+	return fmt.Errorf("addresses: a single redis has one address, not %d", n)
 }
 
 // client says how go-redis must behave to keep our promises: by default it repeats commands, ignores
 // deadlines, and pins every caller for many seconds while Redis is away.
-func (o Options) client() redis.Options {
+func (o Options) client(address string) redis.Options {
 	return redis.Options{
-		Network:               network(o.Addresses[0]),
-		Addr:                  o.Addresses[0],
+		Network:               network(address),
+		Addr:                  address,
 		Username:              o.Username,
 		Password:              o.Password,
 		DB:                    o.DB,
 		TLSConfig:             o.TLS,
-		OnConnect:             o.OnConnect,
 		MaxRetries:            -1, // a command that timed out may have run
 		ContextTimeoutEnabled: true,
 		DialTimeout:           o.ConnectTimeout,

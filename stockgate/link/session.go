@@ -2,7 +2,11 @@ package link
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
+	"net"
+	"sync"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -12,14 +16,25 @@ import (
 // was given, and every connection is closed, since no later reply on them could be believed either.
 var ErrMixedUp = errors.New("the reply is another question's")
 
-// errAnotherServer closes a connection that reached another server than the others of its session. Nothing was
-// sent on it.
-var errAnotherServer = errors.New("redis is another server than before")
+// Why a connection that was opened just now is closed. Nothing was sent on it.
+var (
+	errAnotherServer = errors.New("redis is another server than before")
+	errNoMaster      = errors.New("redis is no master")
+)
 
-// session is one client, all of whose connections have reached the same server.
+// session is the connections to one server.
 type session struct {
-	client *redis.Client
-	server atomic.Pointer[string] // what Options.Identify said; nil = no connection was opened yet
+	client     *redis.Client
+	identified bool                   // Options.Identify is there
+	server     atomic.Pointer[string] // what Options.Identify said; nil = no connection was opened yet
+
+	address atomic.Pointer[string] // where locate said that the server is; nil = not known yet
+	finding chan struct{}          // holds whoever asks locate
+
+	options redis.Options
+	mu      sync.Mutex    // guards asking and closed
+	asking  *redis.Client // for slots that the server is about to get; nil = never needed
+	closed  bool
 }
 
 // is reports whether server is the session's; the first one that is named is.
@@ -28,49 +43,152 @@ func (s *session) is(server string) bool {
 }
 
 // connect opens a session. No connection is opened before it is needed.
-func (l *Link) connect() *session {
-	s, o := &session{}, l.options
-	if first := o.OnConnect; l.identify != nil {
-		o.OnConnect = func(ctx context.Context, c *redis.Conn) error {
-			server, err := l.identify(ctx, c)
-			if err != nil {
-				return err
-			}
-			if !s.is(server) {
-				return errAnotherServer
-			}
-			if first == nil {
-				return nil
-			}
-			return first(ctx, c)
-		}
+func (n *node) connect() *session {
+	s, o := &session{identified: n.options.Identify != nil, finding: make(chan struct{}, 1)}, n.options.client(n.address)
+	o.OnConnect = func(ctx context.Context, c *redis.Conn) error { return n.greet(ctx, s, c) }
+	if n.locate != nil {
+		o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) { return n.dial(ctx, s, network) }
 	}
+	s.options = o
 	s.client = redis.NewClient(&o)
 	return s
 }
 
-// ask asks on s, having learnt which server that is.
-func (s *session) ask(ctx context.Context, ask func(context.Context, *redis.Client, string) error, identify bool) error {
-	if !identify {
-		return ask(ctx, s.client, "")
-	}
-	if s.server.Load() == nil {
-		if err := s.client.Ping(ctx).Err(); err != nil {
+// greet speaks first on every new connection.
+func (n *node) greet(ctx context.Context, s *session, c *redis.Conn) error {
+	if n.locate != nil {
+		if err := isMaster(ctx, c); err != nil {
 			return err
 		}
 	}
-	return ask(ctx, s.client, *s.server.Load())
+	if n.options.Identify != nil {
+		server, err := n.options.Identify(ctx, c)
+		if err != nil {
+			return err
+		}
+		if !s.is(server) {
+			return errAnotherServer
+		}
+	}
+	if n.options.OnConnect == nil {
+		return nil
+	}
+	return n.options.OnConnect(ctx, c)
 }
 
-// replace closes old and opens another session, unless somebody has done it already. The breaker's single try after
-// a pause needs that too: once as many dials have failed as the pool is large, go-redis dials only once a second and
-// answers with the last error meanwhile.
-func (l *Link) replace(old *session) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed || l.session.Load() != old {
-		return
+// isMaster refuses a server that has been demoted, of which a sentinel has not heard yet. Who may not ask believes the
+// sentinels.
+func isMaster(ctx context.Context, c *redis.Conn) error {
+	all, err := c.Do(ctx, "role").Slice()
+	switch {
+	case redis.HasErrorPrefix(err, "NOPERM"):
+		return nil
+	case err != nil:
+		return err
+	case len(all) == 0 || all[0] != "master":
+		return errNoMaster
 	}
-	l.session.Store(l.connect())
-	_ = old.client.Close()
+	return nil
+}
+
+// dial connects to where the server of s is.
+func (n *node) dial(ctx context.Context, s *session, network string) (net.Conn, error) {
+	address, err := n.find(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	d := net.Dialer{Timeout: n.options.ConnectTimeout}
+	if n.options.TLS == nil {
+		return d.DialContext(ctx, network, address)
+	}
+	return (&tls.Dialer{NetDialer: &d, Config: n.options.TLS}).DialContext(ctx, network, address)
+}
+
+// find asks once for each session where its server is; a session keeps to one server.
+func (n *node) find(ctx context.Context, s *session) (string, error) {
+	if at := s.address.Load(); at != nil {
+		return *at, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, n.options.ConnectTimeout+n.options.Timeout)
+	defer cancel()
+	select {
+	case s.finding <- struct{}{}:
+		defer func() { <-s.finding }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	if at := s.address.Load(); at != nil {
+		return *at, nil
+	}
+	at, err := n.locate(ctx)
+	if err == nil {
+		s.address.Store(&at)
+	}
+	return at, err
+}
+
+// ask asks on s, having learnt which server that is.
+func (s *session) ask(ctx context.Context, q question, asking bool) error {
+	client := s.client
+	if asking {
+		if client = s.forAsking(); client == nil {
+			return redis.ErrClosed
+		}
+	}
+	if s.identified && s.server.Load() == nil {
+		if err := client.Ping(ctx).Err(); err != nil {
+			return err
+		}
+	}
+	server := ""
+	if named := s.server.Load(); named != nil {
+		server = *named
+	}
+	return q.ask(ctx, client, server)
+}
+
+// forAsking is a client that may ask about slots that the server is about to get; nil once s is closed.
+func (s *session) forAsking() *redis.Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	if s.asking == nil {
+		o := s.options
+		o.MinIdleConns = 0
+		s.asking = redis.NewClient(&o)
+		s.asking.AddHook(askingFirst{s.asking})
+	}
+	return s.asking
+}
+
+func (s *session) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	_ = s.client.Close()
+	if s.asking != nil {
+		_ = s.asking.Close()
+	}
+}
+
+// where is the address of the server, "" before locate has told it.
+func (s *session) where() string {
+	if at := s.address.Load(); at != nil {
+		return *at
+	}
+	return ""
+}
+
+// once opens one connection to an address for one question, without any greeting.
+func (o Options) once(ctx context.Context, address string, ask func(context.Context, *redis.Client) error) error {
+	plain := o.client(address)
+	plain.PoolSize, plain.MinIdleConns = 1, 0
+	c := redis.NewClient(&plain)
+	defer c.Close()
+	if err := ask(ctx, c); err != nil {
+		return fmt.Errorf("ask %s: %w", address, err)
+	}
+	return nil
 }

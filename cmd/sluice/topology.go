@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/config"
+	"sluice/stockgate/link"
+)
+
+// tellTopology says what Redis is taken for.
+func tellTopology(w io.Writer, c *config.Config) {
+	r := c.Stock.Redis
+	if c.Stock.Source != "redis" || !stocked(c) {
+		return
+	}
+	at := strings.Join(r.Addresses, " ")
+	switch {
+	case r.Topology == link.Sentinel || r.Topology == link.Auto && r.MasterName != "":
+		fmt.Fprintf(w, "topology  the master %q, of which the sentinels at %s tell where it is\n", r.MasterName, at)
+	case r.Topology == link.Cluster:
+		fmt.Fprintf(w, "topology  a cluster, found by way of %s; %d connections to each of its masters\n", at, r.PoolSize)
+	case r.Topology == link.Single:
+		fmt.Fprintf(w, "topology  one server, %s\n", at)
+	default:
+		fmt.Fprintf(w, "topology  %s says itself, when it is reached, whether it is one server, a sentinel or of a cluster\n", at)
+	}
+}
+
+// servers is a Redis, of which more is to be known.
+type servers interface {
+	Topology(ctx context.Context) (string, error)
+	Servers(ctx context.Context) ([]link.Way, error)
+}
+
+// server is what one of them says of itself; "" = it does not tell.
+type server struct {
+	version, role string
+	replicas      int
+	minimum       string // min-replicas-to-write
+}
+
+// tellServers says what Redis is, and what of its settings would lose orders in a fail-over.
+func (o *online) tellServers(ctx context.Context, c *config.Config, r servers) {
+	topology, err := r.Topology(ctx)
+	if err != nil {
+		o.fail("redis", "%v", err)
+		return
+	}
+	ways, err := r.Servers(ctx)
+	if err != nil {
+		o.fail("redis", "%v", err)
+		return
+	}
+	what := map[string]string{link.Single: "one server", link.Sentinel: "a master behind sentinels", link.Cluster: "a cluster"}[topology]
+	o.ok("redis", "it is %s, with %d taking writes", what, len(ways))
+	for _, way := range ways {
+		s, err := describe(ctx, way)
+		at := way.Address()
+		if at == "" {
+			at = "the master"
+		}
+		if err != nil {
+			o.fail("redis", "%s: %v", at, err)
+			continue
+		}
+		o.tellServer(c, at, s)
+	}
+}
+
+// tellServer judges one server.
+func (o *online) tellServer(c *config.Config, at string, s server) {
+	if s.version == "" && s.role == "" {
+		fmt.Fprintf(o.out, "     %-8s %s does not tell its version and its replicas: INFO is denied\n", "redis", at)
+		return
+	}
+	wanted := c.Stock.Redis.WaitReplicas
+	switch {
+	case s.role != "" && s.role != "master":
+		o.fail("redis", "%s is a %s, which takes no writes; write its master's address", at, s.role)
+		return
+	case reserves(c) && s.replicas < wanted:
+		o.fail("redis", "%s (%s) has %d replicas, and stock.redis.wait_replicas is %d: no order would be taken; add replicas, or lower it", at, s.version, s.replicas, wanted)
+	default:
+		o.ok("redis", "%s is %s, with %d replicas", at, s.version, s.replicas)
+	}
+	if reserves(c) && s.replicas > 0 && s.minimum == "0" {
+		fmt.Fprintf(o.out, "     %-8s %s takes writes though no replica gets them (min-replicas-to-write 0): what it sells while it is cut off is lost with it; "+
+			"write min-replicas-to-write 1 and min-replicas-max-lag 10 into its redis.conf, and for now: redis-cli CONFIG SET min-replicas-to-write 1\n", "redis", at)
+	}
+}
+
+// describe asks one server about itself.
+func describe(ctx context.Context, way link.Way) (s server, err error) {
+	err = way.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		text, err := c.Info(ctx).Result()
+		if err != nil && !redis.HasErrorPrefix(err, "NOPERM") {
+			return err
+		}
+		for line := range strings.Lines(text) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+			switch name {
+			case "redis_version":
+				s.version = "Redis " + value
+			case "valkey_version":
+				s.version = "Valkey " + value
+			case "role":
+				s.role = value
+			case "connected_slaves":
+				s.replicas, _ = strconv.Atoi(value)
+			}
+		}
+		if found, err := c.ConfigGet(ctx, "min-replicas-to-write").Result(); err == nil { // it may be denied
+			s.minimum = found["min-replicas-to-write"]
+		}
+		return nil
+	}, func(err error) error { return err })
+	return s, err
+}

@@ -1,0 +1,184 @@
+package redistest
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// slots is how many a cluster has.
+const slots = 16384
+
+// Nodes is a Redis Cluster.
+type Nodes struct {
+	Masters  []*Server
+	Replicas []*Server // in the order in which Cluster was asked for them
+
+	t   testing.TB
+	ids map[*Server]string
+}
+
+// Cluster runs so many masters, each with an equal share of the slots in their order, until the test ends. replicated
+// names masters by their index: each gets one replica, which takes the place of its master a second or two after that
+// is gone. All of them agree on everything when it returns. Without the binary it does what Start does.
+func Cluster(t testing.TB, masters int, replicated ...int) *Nodes {
+	t.Helper()
+	c := &Nodes{t: t, ids: make(map[*Server]string)}
+	for range masters {
+		c.Masters = append(c.Masters, c.node())
+	}
+	for range replicated {
+		c.Replicas = append(c.Replicas, c.node())
+	}
+	c.meet()
+	for i, s := range c.Masters {
+		c.do(s, "cluster", "addslotsrange", i*slots/masters, (i+1)*slots/masters-1)
+	}
+	await(t, "a cluster", func() bool { return c.agree(masters + len(replicated)) })
+	for i, of := range replicated {
+		c.do(c.Replicas[i], "cluster", "replicate", c.ids[c.Masters[of]])
+	}
+	await(t, "replicas in step", func() bool {
+		for _, of := range replicated {
+			if c.Masters[of].followers() == 0 {
+				return false
+			}
+		}
+		return c.agree(masters + len(replicated))
+	})
+	return c
+}
+
+// Addrs are those of the masters.
+func (c *Nodes) Addrs() (all []string) {
+	for _, s := range c.Masters {
+		all = append(all, s.Addr)
+	}
+	return all
+}
+
+// Client is a client for the whole cluster, for the test's own commands; it is closed with the test.
+func (c *Nodes) Client() *redis.ClusterClient {
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})
+	c.t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// Owner is the living master that says itself that it has a slot; nil when there is none.
+func (c *Nodes) Owner(slot int) *Server {
+	for _, s := range c.servers() {
+		if s.process == nil || s.role() != "master" {
+			continue
+		}
+		all, _ := s.Client.ClusterSlots(context.Background()).Result()
+		for _, some := range all {
+			if some.Start <= slot && slot <= some.End && len(some.Nodes) > 0 && some.Nodes[0].Addr == s.Addr {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// Move gives a slot with all of its keys to a master, as an operator would do with the cluster at work. between, if
+// it is not nil, runs when some keys have moved, and again when all have, but the slot has not.
+func (c *Nodes) Move(slot int, to *Server, between func()) {
+	c.t.Helper()
+	from := c.Owner(slot)
+	if from == nil || from == to {
+		return
+	}
+	c.do(to, "cluster", "setslot", slot, "importing", c.ids[from])
+	c.do(from, "cluster", "setslot", slot, "migrating", c.ids[to])
+	host, port, _ := net.SplitHostPort(to.Addr)
+	for {
+		keys, err := from.Client.ClusterGetKeysInSlot(context.Background(), slot, 3).Result()
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if len(keys) == 0 {
+			break
+		}
+		args := []any{"migrate", host, port, "", 0, 5000, "keys"}
+		for _, key := range keys {
+			args = append(args, key)
+		}
+		c.do(from, args...)
+		if between != nil {
+			between()
+		}
+	}
+	c.do(to, "cluster", "setslot", slot, "node", c.ids[to])
+	c.do(from, "cluster", "setslot", slot, "node", c.ids[to])
+}
+
+// Successor waits until the replica with this index has become a master, and everybody who lives knows it.
+func (c *Nodes) Successor(replica int) *Server {
+	c.t.Helper()
+	next := c.Replicas[replica]
+	await(c.t, "an election", func() bool { return next.role() == "master" && c.living() })
+	return next
+}
+
+// node starts a server that belongs to no cluster yet.
+func (c *Nodes) node() *Server {
+	c.t.Helper()
+	_, bus, _ := net.SplitHostPort(freePort(c.t))
+	s := Start(c.t, "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "1000",
+		"--cluster-replica-validity-factor", "0", "--cluster-require-full-coverage", "no",
+		"--repl-diskless-sync-delay", "0", "--cluster-allow-replica-migration", "no")
+	id, err := s.Client.Do(context.Background(), "cluster", "myid").Text()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	s.bus, c.ids[s] = bus, id
+	return s
+}
+
+func (c *Nodes) servers() []*Server { return append(slices.Clone(c.Masters), c.Replicas...) }
+
+// meet introduces all to the first.
+func (c *Nodes) meet() {
+	c.t.Helper()
+	for i, s := range c.servers() {
+		c.do(s, "cluster", "set-config-epoch", i+1)
+	}
+	for _, s := range c.servers()[1:] {
+		host, port, _ := net.SplitHostPort(s.Addr)
+		c.do(c.Masters[0], "cluster", "meet", host, port, s.bus)
+	}
+}
+
+// agree reports whether all know each other and all slots.
+func (c *Nodes) agree(servers int) bool {
+	return !slices.ContainsFunc(c.servers(), func(s *Server) bool {
+		text, err := s.Client.ClusterInfo(context.Background()).Result()
+		return err != nil || !strings.Contains(text, "cluster_state:ok") ||
+			!strings.Contains(text, "cluster_known_nodes:"+strconv.Itoa(servers)+"\r") ||
+			!strings.Contains(text, "cluster_slots_ok:"+strconv.Itoa(slots)+"\r")
+	})
+}
+
+// living reports whether all that run say that all slots are served.
+func (c *Nodes) living() bool {
+	return !slices.ContainsFunc(c.servers(), func(s *Server) bool {
+		if s.process == nil {
+			return false
+		}
+		text, err := s.Client.ClusterInfo(context.Background()).Result()
+		return err != nil || !strings.Contains(text, "cluster_state:ok") || !strings.Contains(text, "cluster_slots_fail:0\r")
+	})
+}
+
+// do runs a command that must succeed.
+func (c *Nodes) do(s *Server, args ...any) {
+	c.t.Helper()
+	if err := s.Client.Do(context.Background(), args...).Err(); err != nil {
+		c.t.Fatalf("redistest: %v: %v", args, err)
+	}
+}

@@ -1,0 +1,60 @@
+package link
+
+import (
+	"errors"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// What a server says that did nothing because of the slot.
+const (
+	here  = iota // nothing of that kind
+	moved        // another server has the slot
+	ask          // another server has these keys by now, and is about to get the slot
+	again        // the keys are at two servers at the moment
+)
+
+// redirection is what an error says of the slot.
+type redirection struct {
+	kind    int
+	slot    int    // of moved and ask
+	address string // of moved and ask; its host may be empty: the host that said so
+}
+
+// elsewhere reads err.
+func elsewhere(err error) redirection {
+	var reply redis.Error
+	if err == nil || !errors.As(err, &reply) {
+		return redirection{}
+	}
+	words := strings.Fields(reply.Error())
+	if len(words) > 0 && words[0] == "TRYAGAIN" {
+		return redirection{kind: again}
+	}
+	if len(words) != 3 || words[0] != "MOVED" && words[0] != "ASK" {
+		return redirection{}
+	}
+	slot, err := strconv.Atoi(words[1])
+	if err != nil || slot < 0 || slot >= slots {
+		return redirection{}
+	}
+	if words[0] == "ASK" {
+		return redirection{ask, slot, words[2]}
+	}
+	return redirection{moved, slot, words[2]}
+}
+
+// complete is address, with the host of from where it has none of its own.
+func complete(address, from string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || host != "" && host != "?" {
+		return address
+	}
+	if host, _, err = net.SplitHostPort(from); err != nil {
+		return address
+	}
+	return net.JoinHostPort(host, port)
+}
