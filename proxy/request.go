@@ -3,6 +3,7 @@ package proxy
 import (
 	"io"
 	"net/netip"
+	"time"
 
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fastjson"
@@ -41,6 +42,15 @@ type request struct {
 	taken    Taken
 	fate     Fate
 	out      Outgoing
+
+	// What the journal is told.
+	reason, observed  Reason
+	wait              time.Duration
+	nth               uint64 // of the refusals of its kind
+	limit             string
+	sent              bool
+	outcome           Outcome
+	decided, answered int64 // monotonic ns
 
 	// Room that is kept from one request to the next.
 	hostBuffer, scratch, value, number, idBuffer, clientBuffer, bodyBuffer, line, fieldBuffer, keyBuffer, text []byte
