@@ -150,11 +150,6 @@ name = "x"
 instances = 3`,
 		`:2: fleet.name: not available yet (this version serves "shop")
 :3: fleet.instances: not available yet (this version serves 0)`},
-	{`[access_log]
-output = "off"
-mask_ip = true`,
-		`:2: access_log.output: not available yet (this version serves "stdout")
-:3: access_log.mask_ip: not available yet (this version serves false)`},
 	{`[metrics]
 max_skus = 1`,
 		`:2: metrics.max_skus: not available yet (this version serves 100)`},

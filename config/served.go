@@ -28,7 +28,6 @@ func notServed() []waiting {
 		{key: "responses.template_dir"},
 		{key: "admin.viewer_token_file"},
 		{key: "fleet"},
-		{key: "access_log"},
 		{key: "metrics.max_skus"},
 	}
 }

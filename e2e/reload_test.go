@@ -97,7 +97,7 @@ func TestReloadIsObeyedAtOnce(t *testing.T) {
 	observing := strings.Replace(string(text), `mode = "enforce"`, `mode = "observe"`, 1)
 	g.rewrite(observing, true)
 	g.order("7777").must(t, 200, "")
-	g.rewrite(observing+"\n[access_log]\nmask_ip = true\n", false)
+	g.rewrite(observing+"\n[metrics]\nmax_skus = 1\n", false)
 	g.order("7777").must(t, 200, "")
 	g.rewrite(strings.Replace(string(text), `mode = "enforce"`, "mode = \"enforce\"\nstock.refresh = \"20ms\"", 1), true)
 	g.order("7777").must(t, 404, "unknown_sku")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"sluice/accesslog"
 	"sluice/config"
 	"sluice/limiter"
 	"sluice/proxy"
@@ -41,6 +42,7 @@ type gate struct {
 	driver   *driver.Desk    // nil when no driver reserves
 	store    store           // nil likewise
 	redis    *stockgate.Redis
+	access   *accesslog.Log
 	now      func() int64
 	metrics  *prometheus.Registry
 	reloaded prometheus.Gauge // 1, or 0 when the last file was bad
@@ -57,10 +59,14 @@ type trial struct {
 func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	start := time.Now()
 	g := &gate{config: c, now: func() int64 { return int64(time.Since(start)) }, metrics: prometheus.NewRegistry(), reloaded: reloadGauge(), log: log}
-	if err := g.openStock(memory.shop, log); err != nil {
+	var err error
+	if g.access, err = openAccessLog(c, g.now, log); err != nil {
 		return nil, err
 	}
-	var err error
+	if err := g.openStock(memory.shop, log); err != nil {
+		g.close()
+		return nil, err
+	}
 	if reserves(c) {
 		if g.orders, err = openOrders(c, memory.ledger, g.now, log); err != nil {
 			g.close()
@@ -95,7 +101,7 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		return nil, err
 	}
 	g.server = proxy.NewServer(g.proxy, listening)
-	g.metrics.MustRegister(g.proxy, g.server, g.shop, g.windows, g.places, g.conns, g.rates, g.reloaded, buildInfo(),
+	g.metrics.MustRegister(g.access, g.proxy, g.server, g.shop, g.windows, g.places, g.conns, g.rates, g.reloaded, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return g, nil
 }
@@ -104,6 +110,7 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 func (g *gate) options(c *config.Config, rates []*limiter.Rate, before *proxy.Proxy) proxy.Options {
 	o := proxyOptions(c)
 	o.Shop, o.Windows, o.Now, o.Log, o.Before = g.shop, g.windows, g.now, g.log, before
+	o.Journal, o.Bounds, o.Version = g.journal(c), bounds(c), c.Version()
 	o.Places = places{g.places, c.Limits.Concurrency.QueueTimeout}
 	for i := range rates {
 		o.Rates[i].Tokens = rates[i]
@@ -224,6 +231,7 @@ func (g *gate) close() {
 	if g.shop != nil {
 		g.shop.Close()
 	}
+	g.access.Close()
 }
 
 // drain waits for what is under way, at most for timeout.

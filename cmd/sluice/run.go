@@ -86,9 +86,11 @@ func (r *runCommand) serve(c *config.Config, log *slog.Logger) error {
 		return err
 	}
 	defer side.close()
+	g.startAccessLog()
+	defer g.reopening()()
 	failed := g.listen(listeners, log)
 	log.Info("ready", "version", version, "targets", strings.Join(c.Upstream.Targets, " "),
-		"mode", c.Mode, "stock", c.Stock.Source)
+		"mode", c.Mode, "stock", c.Stock.Source, "config", c.Version())
 	if c.Stock.Source == "memory" {
 		log.Warn(`stock.source is "memory": this instance alone knows the stock, and forgets it when it ends`)
 	}
@@ -180,7 +182,7 @@ func (g *gate) listenAside(draining *atomic.Bool, takeOver bool, log *slog.Logge
 	if err := open("ops.listen", g.config.Ops.Listen, admin.Ops(g.checks(draining), g.metrics)); err != nil {
 		return nil, err
 	}
-	api := admin.API{Token: string(g.config.Admin.Token), Log: log, Loudest: g.proxy.Loudest}
+	api := admin.API{Token: string(g.config.Admin.Token), Log: log, Loudest: g.proxy.Loudest, Why: g.why}
 	if g.stock != nil && (hasGate(g.config, "check") || g.orders == nil) {
 		api.Store = g.store // no route reads a layout's key otherwise
 	}
