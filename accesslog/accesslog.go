@@ -115,9 +115,12 @@ func (l *Log) Set(s Settings) error {
 // Reopen opens the file of the log anew: what rotated it has given it another name.
 func (l *Log) Reopen() { l.reopen.Store(true) }
 
-// Start begins to write. totals is asked once a second.
+// Start begins to write. totals is asked once a second, and now: what was counted before is nobody's second.
 func (l *Log) Start(totals func() Totals) {
-	l.begin.Do(func() { go l.write(totals) })
+	l.begin.Do(func() {
+		w := newWriter(l, totals())
+		go w.write(totals)
+	})
 }
 
 // Close writes what is left. An output that takes nothing any more is waited for only for a moment.

@@ -52,8 +52,10 @@ const userBytes = 8 // of the hash that are shown
 
 // appendUser appends what stands for a user: equal for equal users, and of no use to whoever has not the key.
 func appendUser(dst []byte, of hash.Hash, user []byte) []byte {
-	var sum [sha256.Size]byte
 	of.Reset()
 	of.Write(user)
-	return hex.AppendEncode(dst, of.Sum(sum[:0])[:userBytes])
+	start := len(dst)
+	dst = of.Sum(dst) // which has the room already
+	sum := [userBytes]byte(dst[start:])
+	return hex.AppendEncode(dst[:start], sum[:])
 }

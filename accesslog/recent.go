@@ -10,6 +10,7 @@ import (
 type recent struct {
 	mu    sync.Mutex
 	pages [][]byte // of pageSize; the oldest first
+	gone  int      // pages that were dropped before them
 	most  int      // pages
 	spare []byte   // one that was emptied
 }
@@ -22,7 +23,7 @@ func (r *recent) resize(size int64) {
 	defer r.mu.Unlock()
 	r.most = int((size + pageSize - 1) / pageSize)
 	if n := len(r.pages) - r.most; n > 0 {
-		r.pages = append([][]byte(nil), r.pages[n:]...)
+		r.pages, r.gone = append([][]byte(nil), r.pages[n:]...), r.gone+n
 	}
 	if len(r.pages) < r.most || r.most == 0 {
 		r.spare = nil
@@ -41,7 +42,7 @@ func (r *recent) add(line []byte) {
 		if len(r.pages) == r.most {
 			r.spare = r.pages[0][:0]
 			copy(r.pages, r.pages[1:])
-			r.pages = r.pages[:last]
+			r.pages, r.gone = r.pages[:last], r.gone+1
 		}
 		if r.spare == nil {
 			r.spare = make([]byte, 0, pageSize)
@@ -53,18 +54,31 @@ func (r *recent) add(line []byte) {
 	r.pages[last] = append(r.pages[last], line...)
 }
 
-// find returns copies of the newest lines that hold all of texts, the newest first, and the oldest line of all.
+// find returns copies of the newest lines that hold all of texts, the newest first, and the oldest line of all. Whoever
+// adds lines waits for one page at a time.
 func (r *recent) find(most int, texts ...[]byte) (lines [][]byte, oldest []byte) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i := len(r.pages) - 1; i >= 0 && len(lines) < most; i-- {
-		lines = findIn(r.pages[i], lines, most, texts)
-	}
+	number := r.gone + len(r.pages) - 1
 	if len(r.pages) > 0 {
 		line, _, _ := bytes.Cut(r.pages[0], newline)
 		oldest = bytes.Clone(line)
 	}
+	r.mu.Unlock()
+	for more := true; more && len(lines) < most; number-- {
+		lines, more = r.findOn(number, lines, most, texts)
+	}
 	return lines, oldest
+}
+
+// findOn searches the page of a number; more is false when it was dropped, and all before it.
+func (r *recent) findOn(number int, lines [][]byte, most int, texts [][]byte) (all [][]byte, more bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := number - r.gone
+	if i < 0 || i >= len(r.pages) {
+		return lines, false
+	}
+	return findIn(r.pages[i], lines, most, texts), true
 }
 
 // findIn searches one page. It goes forwards, since that is what processors are good at, and turns round what it finds.

@@ -22,24 +22,28 @@ type writer struct {
 	lines   uint64 // in buffer
 	shift   int64  // from the entries' clock to Unix ns
 	told    [reasons]uint64
-	said    summary // the last one
+	each    func(*proxy.Entry) // add, bound once
+	said    summary            // the last one
 	nextOne time.Time
 	quiet   time.Time // until then a fault of the output is only counted
 }
 
-// write takes what is told to the output until Close, and then what is left.
-func (l *Log) write(totals func() Totals) {
-	defer close(l.stopped)
-	w := &writer{Log: l, buffer: make([]byte, 0, batch+longest), nextOne: time.Now().Add(beat)}
-	w.said.Totals = totals()
-	w.told = w.said.Refused // by nobody, but that was before
+func newWriter(l *Log, counted Totals) *writer {
+	w := &writer{Log: l, buffer: make([]byte, 0, batch+longest), said: summary{Totals: counted}, told: counted.Refused, nextOne: time.Now().Add(beat)}
+	w.each = w.add
 	w.change()
+	return w
+}
+
+// write takes what is told to the output until Close, and then what is left.
+func (w *writer) write(totals func() Totals) {
+	defer close(w.stopped)
 	defer func() { w.out.close() }()
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for {
 		select {
-		case <-l.stop:
+		case <-w.stop:
 			w.drain()
 			w.summarize(totals)
 			w.flush()
@@ -107,7 +111,7 @@ func (w *writer) openAgain() {
 func (w *writer) drain() {
 	w.shift = time.Now().UnixNano() - w.now()
 	for i := range w.rings {
-		for n := 0; n < ringSlots && w.rings[i].take(w.add); n++ {
+		for n := 0; n < ringSlots && w.rings[i].take(w.each); n++ {
 			if len(w.buffer) >= batch {
 				w.flush()
 			}
