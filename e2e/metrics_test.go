@@ -81,6 +81,8 @@ var promised = map[string]string{
 	"sluice_redis_errors_total":                 "counter",
 	"sluice_redis_up":                           "gauge",
 	"sluice_stock_fallback_total":               "counter",
+	"sluice_access_log_lines_total":             "counter",
+	"sluice_access_log_dropped_total":           "counter",
 	"sluice_build_info":                         "gauge",
 	"go_goroutines":                             "gauge",
 	"process_open_fds":                          "gauge",
