@@ -27,6 +27,9 @@ func logged(t *testing.T, settings ...string) (*running, *journal) {
 	return start(t, path, command), out
 }
 
+// unlogged is for tests that weigh the memory of something else: what the access log remembers grows to its bound first.
+const unlogged = "access_log.output = \"off\"\naccess_log.remember = \"0B\""
+
 // entry is one line of the access log, as far as tests look at it.
 type entry struct {
 	RequestID string `json:"request_id"`
