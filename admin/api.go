@@ -17,10 +17,11 @@ import (
 
 // API is the control API, /api/v1, and the profiles of /debug/pprof/. Without a token it answers callers on this machine alone.
 type API struct {
-	Store   Store                    // of the shop's own layout; nil = no route looks at it, or stock is off
-	Ledgers Ledgers                  // of the gate; nil = no route has reserved
-	Loudest func(n int) []proxy.Loud // the keys that limits refuse most; nil = not known
-	Token   string                   // "" = none is asked for
+	Store   Store                                // of the shop's own layout; nil = no route looks at it, or stock is off
+	Ledgers Ledgers                              // of the gate; nil = no route has reserved
+	Loudest func(n int) []proxy.Loud             // the keys that limits refuse most; nil = not known
+	Why     func(q Question, most int) Decisions // what became of requests; nil = nothing is remembered
+	Token   string                               // "" = none is asked for
 	Log     *slog.Logger
 
 	LayoutFirst bool // who does not say which stock means the shop's own: no route reserves any more
@@ -39,6 +40,7 @@ func (a *API) Handler() http.Handler {
 	}
 	mux.HandleFunc("POST /api/v1/reservations/{serial}/adopt", line.handler(a.reserved(a.adopt)))
 	mux.HandleFunc("GET /api/v1/loudest", a.loudest)
+	mux.HandleFunc("GET /api/v1/why", line.handler(a.why))
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)

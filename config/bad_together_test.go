@@ -139,11 +139,6 @@ ratelimit_headers = true`,
 	{`[admin]
 viewer_token_file = "v"`,
 		`:2: admin.viewer_token_file: not available yet (this version serves "")`},
-	{`[access_log]
-output = "off"
-mask_ip = true`,
-		`:2: access_log.output: not available yet (this version serves "stdout")
-:3: access_log.mask_ip: not available yet (this version serves false)`},
 	{`[limits]
 bypass = ["file:/none/of/these"]
 deny = ["file:deny.txt", "everybody", "192.0.2.1"]`,

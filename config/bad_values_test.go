@@ -223,9 +223,11 @@ format = "xml"`,
 :3: log.format: "xml" is not known; write "auto", "text" or "json"`},
 	{`[access_log]
 output = "syslog"
-refused_every = 0`,
+refused_every = 0
+remember = "8GiB"`,
 		`:2: access_log.output: "syslog" is not known; write "off", "stdout" or "file:/var/log/sluice/access.log"
-:3: access_log.refused_every: 0 must be from 1 to 1073741824`},
+:3: access_log.refused_every: 0 must be from 1 to 1073741824
+:4: access_log.remember: 8GiB must be from 0B to 4GiB`},
 	{`[[route]]
 name = "a\u001b[1m"
 match = "/"

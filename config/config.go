@@ -42,8 +42,9 @@ type Config struct {
 	Metrics   Metrics   `toml:"metrics"`
 	Reload    Reload    `toml:"reload"`
 
-	file  string
-	lines lines
+	file    string
+	lines   lines
+	version string
 }
 
 // Default is what an empty file would mean where no environment variable is set.
@@ -63,7 +64,7 @@ func defaults(env func(string) (string, bool)) *Config {
 		Ops:       Ops{Listen: ":8091"},
 		Fleet:     Fleet{Name: "shop"},
 		Log:       Log{Level: "info", Format: "auto"},
-		AccessLog: AccessLog{Output: "stdout", RefusedFirst: 20, RefusedEvery: 1000},
+		AccessLog: AccessLog{Output: "stdout", RefusedFirst: 20, RefusedEvery: 1000, Remember: 32 << 20},
 		Metrics:   Metrics{MaxSKUs: 100},
 		Reload:    Reload{Watch: true},
 	}
@@ -95,7 +96,7 @@ func Parse(name string, text []byte, env func(string) (string, bool), rules ...R
 		return nil, err
 	}
 	c := defaults(env)
-	c.file, c.lines = name, indexLines(string(text))
+	c.file, c.lines, c.version = name, indexLines(string(text)), versionOf(text)
 
 	d := decoder{report: report{file: name, lines: c.lines}, env: env}
 	d.table(tree, reflect.ValueOf(c).Elem(), "")

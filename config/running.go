@@ -27,6 +27,7 @@ type AccessLog struct {
 	RefusedFirst int    `toml:"refused_first"` // of each reason in a second; 0 or above
 	RefusedEvery int    `toml:"refused_every"` // then one in so many; at least 1
 	MaskIP       bool   `toml:"mask_ip"`
+	Remember     Size   `toml:"remember"` // in memory; 0 to 4GiB
 }
 
 // Metrics bounds the labels of metrics.
@@ -90,4 +91,5 @@ func (a *AccessLog) check(r *report) {
 	}
 	between(r, "access_log.refused_first", a.RefusedFirst, 0, most)
 	between(r, "access_log.refused_every", a.RefusedEvery, 1, most)
+	between(r, "access_log.remember", a.Remember, 0, 4<<30)
 }

@@ -24,7 +24,6 @@ func notServed() []waiting {
 		{key: "sale", serves: "a gate that is always open"},
 		{key: "responses.template_dir"},
 		{key: "admin.viewer_token_file"},
-		{key: "access_log"},
 	}
 }
 

@@ -84,6 +84,8 @@ var promised = map[string]string{
 	"sluice_fleet_instances":                    "gauge",
 	"sluice_fleet_up":                           "gauge",
 	"sluice_fleet_heartbeats_total":             "counter",
+	"sluice_access_log_lines_total":             "counter",
+	"sluice_access_log_dropped_total":           "counter",
 	"sluice_build_info":                         "gauge",
 	"go_goroutines":                             "gauge",
 	"process_open_fds":                          "gauge",

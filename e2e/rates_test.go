@@ -140,7 +140,7 @@ func TestExplainTellsWhatRatesCountBy(t *testing.T) {
 func TestAFloodOfAddressesCostsTheTableAlone(t *testing.T) {
 	const addresses, maxKeys = 30_000, 1_000_000
 	shop := open(t, nil)
-	g := gate(t, shop.setting(), behindProxy, boundless, strings.Replace(strings.Replace(limited, "3/h", "20/s", 1), "burst = 3", "burst = 40", 1))
+	g := gate(t, shop.setting(), unlogged, behindProxy, boundless, strings.Replace(strings.Replace(limited, "3/h", "20/s", 1), "burst = 3", "burst = 40", 1))
 	c := dial(t, g.front)
 	in := bufio.NewReader(c)
 	ask := func(from netip.Addr) int {

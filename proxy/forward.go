@@ -18,6 +18,10 @@ func (p *Proxy) forward(r *request) Reason {
 	resp := &r.ctx.Response
 	quiet(resp)
 	r.fate = Unsure // whatever happens now, but for what is learnt below
+	r.sent = true
+	if p.journal != nil {
+		r.decided = p.clock()
+	}
 	var shop net.Conn
 	var outcome Outcome
 	sent := p.clock()
@@ -26,10 +30,10 @@ func (p *Proxy) forward(r *request) Reason {
 	} else {
 		outcome = p.shop.Send(&r.out, resp)
 	}
-	answered := p.clock()
-	r.tally().took[outcome].observe(time.Duration(answered - r.now))
+	r.outcome, r.answered = outcome, p.clock()
+	r.tally().took[outcome].observe(time.Duration(r.answered - r.now))
 	if outcome != NotSent {
-		r.took = max(1, time.Duration(answered-sent))
+		r.took = max(1, time.Duration(r.answered-sent))
 	}
 	if outcome != Answered && r.upload.fault != nil && !r.route.gated() {
 		return bodyFault(r.upload.fault) // no order, and not the shop's doing

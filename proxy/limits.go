@@ -11,6 +11,7 @@ func (p *Proxy) spares(r *request, reason Reason) bool {
 		return false
 	}
 	r.tally().observed[reason].Add(1)
+	r.observed = reason
 	return true
 }
 

@@ -45,6 +45,10 @@ type Options struct {
 	Now     func() int64 // monotonic ns; nil = of this process
 	Log     *slog.Logger
 
+	Journal Journal           // nil = nobody is told what became of requests
+	Bounds  map[Reason]string // how large each limit is, for the journal
+	Version string            // of the configuration, likewise
+
 	Before *Proxy // the one that this one replaces, whose counts go on; nil = none
 }
 
@@ -80,6 +84,9 @@ type Proxy struct {
 	start   time.Time
 	clock   func() int64
 	log     *slog.Logger
+	journal Journal // nil = none
+	bounds  [numReasons]string
+	version string
 	pool    sync.Pool
 }
 
@@ -99,7 +106,7 @@ func New(o Options) (*Proxy, error) {
 		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, pace: o.Pace, closeExcess: o.CloseOnExcess,
 		maxRequests: o.MaxRequests, bypass: newAddressList(o.Bypass), deny: newAddressList(o.Deny),
 		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places,
-		start: time.Now(), clock: o.Now, log: o.Log,
+		start: time.Now(), clock: o.Now, log: o.Log, journal: o.Journal, version: o.Version,
 	}
 	if p.clock == nil {
 		p.clock = func() int64 { return int64(time.Since(p.start)) }
@@ -131,6 +138,9 @@ func New(o Options) (*Proxy, error) {
 	}
 	for _, reason := range o.Spared {
 		p.spared[reason] = true
+	}
+	for reason, bound := range o.Bounds {
+		p.bounds[reason] = bound
 	}
 	p.pool.New = func() any { return new(request) }
 	return p, nil
@@ -167,7 +177,7 @@ func (p *Proxy) Handle(ctx *fasthttp.RequestCtx) {
 		reason = p.forward(r)
 	}
 	if reason != Admitted {
-		r.tally().refused[reason].Add(1)
+		r.refused(reason, wait)
 		p.refuse(r, reason, wait)
 	}
 	if p.answers.RateFields {
@@ -211,6 +221,7 @@ func (p *Proxy) lets(r *request, reason Reason) bool {
 	p.leave(r)
 	p.settle(r)
 	r.tally().observed[reason].Add(1)
+	r.observed = reason
 	return true
 }
 
@@ -232,12 +243,13 @@ func (p *Proxy) end(r *request) {
 	if fault := recover(); fault != nil {
 		r.shard.panics.Add(1)
 		p.log.Error("handling a request panicked", "fault", fault, "stack", string(debug.Stack()))
-		r.tally().refused[Internal].Add(1)
+		r.refused(Internal, 0)
 		p.refuse(r, Internal, 0)
 	}
 	p.leave(r)
 	p.settle(r)
 	r.tally().code(r.ctx.Response.StatusCode())
+	p.note(r)
 	r.clear()
 	p.pool.Put(r)
 }

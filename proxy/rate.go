@@ -31,6 +31,7 @@ type meter struct {
 	key     variable
 	policy  []byte // its item of RateLimit-Policy, and how its item of RateLimit begins
 	quota   []byte
+	bound   string      // what the journal tells of it
 	tallies []rateTally // by shard
 }
 
@@ -64,6 +65,7 @@ func (p *Proxy) rated(r *request) (reason Reason, wait time.Duration) {
 	}
 	if watched { // once a request, however many rates it exceeds
 		r.tally().observed[Rate].Add(1)
+		r.observed = Rate
 	}
 	return Admitted, 0
 }
@@ -110,6 +112,9 @@ func (p *Proxy) countRate(r *request, i int) {
 		tally.observed.Add(1)
 	} else {
 		tally.refused.Add(1)
+	}
+	if !m.Observe {
+		r.limit = m.bound
 	}
 	r.shard.loud.note(r, m, r.keys[i])
 }

@@ -66,8 +66,13 @@ func attach(in *KeyedRate, routes []route) error {
 	return nil
 }
 
+// boundOf names a rate and how large it is.
+func boundOf(in *KeyedRate) string {
+	return fmt.Sprintf("limits.rate %s: %.3g/s, burst %d", in.Name, in.PerSecond, in.Burst)
+}
+
 func newMeter(in *KeyedRate, on *route) (m meter, err error) {
-	m = meter{KeyedRate: in, policy: policyOf(in), quota: []byte(`"` + in.Name + `";r=`)}
+	m = meter{KeyedRate: in, policy: policyOf(in), quota: []byte(`"` + in.Name + `";r=`), bound: boundOf(in)}
 	if m.key, err = compileVariable(in.Key, &on.pattern); err != nil {
 		return m, err
 	}

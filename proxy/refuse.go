@@ -76,7 +76,7 @@ func (p *Proxy) refuse(r *request, reason Reason, wait time.Duration) {
 func (p *Proxy) refuseBroken(ctx *fasthttp.RequestCtx, reason Reason, status int) {
 	r := p.begin(ctx)
 	p.takeID(r)
-	r.tally().refused[reason].Add(1)
+	r.refused(reason, 0)
 	p.refuse(r, reason, 0)
 	ctx.Response.SetStatusCode(status)
 	p.end(r)

@@ -45,6 +45,15 @@ type request struct {
 	fate     Fate
 	out      Outgoing
 
+	// What the journal is told.
+	reason, observed  Reason
+	wait              time.Duration
+	nth               uint64 // of the refusals of its kind
+	limit             string
+	sent              bool
+	outcome           Outcome
+	decided, answered int64 // monotonic ns
+
 	// Room that is kept from one request to the next.
 	hostBuffer, scratch, value, number, idBuffer, clientBuffer, bodyBuffer, line, fieldBuffer, keyBuffer, text []byte
 }

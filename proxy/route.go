@@ -1,6 +1,9 @@
 package proxy
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Gate is the rung of the ladder that a route stands on.
 type Gate uint8
@@ -31,6 +34,7 @@ type route struct {
 	sku     variable
 	user    variable
 	amount  variable // the quantity
+	shape   []byte   // the path with the names of its pattern
 	meters  []meter  // the keyed rates that count here
 }
 
@@ -69,7 +73,7 @@ func (r *route) uses(s source) bool {
 }
 
 func compileRoute(in Route) (route, error) {
-	r := route{Route: in}
+	r := route{Route: in, shape: []byte(in.Match[strings.IndexByte(in.Match, ' ')+1:])}
 	if in.Name == noRouteName {
 		return r, &RouteError{in.Name, "name", fmt.Errorf("%q is what metrics call requests that no route takes; choose another name", in.Name)}
 	}

@@ -35,6 +35,8 @@ type Outgoing struct {
 	Stream bool   // an answer without a length may be handed on as it comes; else it is read whole
 	Whole  bool   // the answer is read whole in any case: what it says is looked at before it goes on
 	Key    uint64 // hash of the client, for policy client_hash
+
+	Target string // written by the Shop: the target that it was last brought to; "" = none could be chosen
 }
 
 // Outcome says how far a request came. It is never inferred from an error's text.

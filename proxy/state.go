@@ -21,7 +21,7 @@ func (p *Proxy) asksState(r *request) bool {
 // tell answers it.
 func (p *Proxy) tell(r *request) {
 	if reason, wait := p.answerState(r); reason != Admitted {
-		r.tally().refused[reason].Add(1)
+		r.refused(reason, wait)
 		p.refuse(r, reason, wait)
 	}
 }
@@ -34,6 +34,7 @@ func (p *Proxy) answerState(r *request) (reason Reason, wait time.Duration) {
 		return reason, wait
 	}
 	path, query := splitTarget(r.ctx.Request.Header.RequestURI())
+	r.method, r.path = r.ctx.Request.Header.Method(), path
 	serial, err := url.PathUnescape(string(path[len(statePath):]))
 	asked, fault := url.ParseQuery(string(query))
 	if err != nil || fault != nil || !validKey([]byte(serial)) || len(asked["sku"]) > 1 {

@@ -88,6 +88,7 @@ func (p *Pool) send(out *proxy.Outgoing, resp *fasthttp.Response, tun *tunnel) p
 			break
 		}
 		tried |= 1 << i
+		out.Target = ts.all[i].url
 		outcome := ts.all[i].send(out, resp, tun)
 		if outcome != proxy.NotSent {
 			return outcome

@@ -72,6 +72,7 @@ func arithmetic(w io.Writer, c *config.Config) {
 	}
 	tellTopology(w, c)
 	tellLayout(w, c)
+	fmt.Fprintf(w, "log       %s\n", sayAccessLog(&c.AccessLog))
 	if denied, bypassed := len(c.Limits.Denied), len(c.Limits.Bypassed); denied+bypassed > 0 {
 		fmt.Fprintf(w, "lists     %d networks denied, %d never limited\n", denied, bypassed)
 	}

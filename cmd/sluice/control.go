@@ -19,7 +19,7 @@ func (c *controls) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*c.now.L
 
 // api speaks of what the routes of c look at. A ledger that no route takes from any more still has orders to decide.
 func (g *gate) api(c *config.Config, log *slog.Logger) http.Handler {
-	api := admin.API{Token: string(g.config.Admin.Token), Log: log, Loudest: g.proxy.Loudest}
+	api := admin.API{Token: string(g.config.Admin.Token), Log: log, Loudest: g.proxy.Loudest, Why: g.why}
 	if g.stock != nil && (hasGate(c, "check") || !reserves(c)) {
 		api.Store = g.store // no route reads a layout's key otherwise
 	}

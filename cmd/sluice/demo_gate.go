@@ -40,6 +40,9 @@ match = "/"
 gate = "pass"
 [stock]
 source = "memory"
+[access_log]
+output = "off"
+remember = "0B"
 [admin]
 listen = ""
 [ops]

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"sluice/accesslog"
 	"sluice/config"
 	"sluice/limiter"
 	"sluice/proxy"
@@ -44,6 +45,7 @@ type gate struct {
 	redis    *stockgate.Redis
 	control  controls
 	fault    string // of the last reload; "" = it was good
+	access   *accesslog.Log
 	now      func() int64
 	metrics  *prometheus.Registry
 	reloaded prometheus.Gauge // 1, or 0 when the last file was bad
@@ -60,10 +62,14 @@ type trial struct {
 func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	start := time.Now()
 	g := &gate{config: c, now: func() int64 { return int64(time.Since(start)) }, metrics: prometheus.NewRegistry(), reloaded: reloadGauge(), log: log}
-	if err := g.openStock(memory.shop, log); err != nil {
+	var err error
+	if g.access, err = openAccessLog(c, g.now, log); err != nil {
 		return nil, err
 	}
-	var err error
+	if err := g.openStock(memory.shop, log); err != nil {
+		g.close()
+		return nil, err
+	}
 	if reserves(c) {
 		if g.orders, err = openOrders(c, memory.ledger, g.now, log); err != nil {
 			g.close()
@@ -104,7 +110,7 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		return nil, err
 	}
 	g.server = proxy.NewServer(g.proxy, listening)
-	g.metrics.MustRegister(g.proxy, g.server, g.shop, g.windows, g.inFlight, g.conns, g.rates, g.reloaded, buildInfo(),
+	g.metrics.MustRegister(g.access, g.proxy, g.server, g.shop, g.windows, g.inFlight, g.conns, g.rates, g.reloaded, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return g, nil
 }
@@ -114,6 +120,7 @@ func (g *gate) options(c *config.Config, rates []*limiter.Rate, before *proxy.Pr
 	o := proxyOptions(c)
 	o.Settling = settling(&g.config.Stock.Reserve) // the ledger keeps to what it was opened with, and so does who settles
 	o.Shop, o.Windows, o.Now, o.Log, o.Before = g.shop, g.windows, g.now, g.log, before
+	o.Journal, o.Bounds, o.Version = g.journal(c), bounds(c), c.Version()
 	o.Places = g.inFlight.total(c)
 	for i := range o.Routes {
 		o.Routes[i].Places = g.inFlight.of(c, &c.Routes[i])
@@ -263,6 +270,7 @@ func (g *gate) close() {
 	if g.inFlight != nil {
 		g.inFlight.close()
 	}
+	g.access.Close()
 }
 
 // drain waits for what is under way, at most for timeout.

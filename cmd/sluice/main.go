@@ -18,7 +18,7 @@ var version = "dev" // set when it is built
 const (
 	exitFailed = 1 // invalid or failed
 	exitUsage  = 2
-	exitOnline = 3 // an online check failed
+	exitOnline = 3 // an online check failed, or nothing was found
 )
 
 type commands struct {
@@ -29,6 +29,7 @@ type commands struct {
 	Explain     explainCommand     `cmd:"" help:"Which route, limits and keys a request would meet."`
 	Stock       stockCommand       `cmd:"" help:"Read and set the stock."`
 	Reservation reservationCommand `cmd:"" help:"See what became of orders, and decide those that nobody else can."`
+	Why         whyCommand         `cmd:"" help:"Why was a request refused, or what became of it? Exit code 3 when nothing is remembered of it."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask a running gate whether it is alive; for containers."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
@@ -52,7 +53,7 @@ func main() {
 		os.Exit(exitUsage)
 	}
 	if err := call.Run(); err != nil {
-		if errors.Is(err, errOnline) {
+		if errors.Is(err, errOnline) || errors.Is(err, errNotFound) {
 			os.Exit(exitOnline)
 		}
 		if !errors.Is(err, errSaid) {

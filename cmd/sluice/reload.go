@@ -18,6 +18,7 @@ var live = []string{
 	"upstream.targets", "upstream.pass_host",
 	"limits.connection", "limits.window.max", "limits.window.max_per_sku", "limits.window.enforce", "limits.window.scope", "limits.concurrency",
 	"limits.rate", "limits.bypass", "limits.deny", "fleet",
+	"access_log",
 }
 
 func isLive(key string) bool {
@@ -60,7 +61,11 @@ func (g *gate) change(now, next *config.Config) (changed, waits []string, err er
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := g.access.Set(accessSettings(next)); err != nil {
+		return nil, nil, next.Errorf("access_log.output", "%v", err)
+	}
 	if err := g.shop.Replace(next.Upstream.Targets); err != nil {
+		_ = g.access.Set(accessSettings(now)) // what was open a moment ago
 		return nil, nil, next.Errorf("upstream.targets", "%v", err)
 	}
 	if err := g.sharing.use(g.config, sharesOf(next)); err != nil {
@@ -107,7 +112,7 @@ func (g *gate) reload(now *config.Config, read func() (*config.Config, error), r
 	}
 	g.fault = ""
 	g.reloaded.Set(1)
-	g.log.Info("configuration reloaded", "changed", changed)
+	g.log.Info("configuration reloaded", "changed", changed, "config", next.Version())
 	if len(waits) > 0 {
 		g.log.Warn("these keys change only with a restart, and stay as they were", "keys", waits)
 	}

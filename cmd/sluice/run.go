@@ -94,9 +94,11 @@ func (r *runCommand) serve(c *config.Config, log *slog.Logger) error {
 		return err
 	}
 	defer side.close()
+	g.startAccessLog()
+	defer g.reopening()()
 	failed := g.listen(listeners, log)
 	log.Info("ready", "version", version, "targets", strings.Join(c.Upstream.Targets, " "),
-		"mode", c.Mode, "stock", c.Stock.Source)
+		"mode", c.Mode, "stock", c.Stock.Source, "config", c.Version())
 	if c.Stock.Source == "memory" {
 		log.Warn(`stock.source is "memory": this instance alone knows the stock, and forgets it when it ends`)
 	}

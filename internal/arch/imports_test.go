@@ -17,7 +17,7 @@ func mayImport(from, to string) bool {
 		return false // for tests alone
 	case top == "cmd", top == other, top == "demo":
 		return true
-	case top == "upstream", top == "stockgate", top == "admin":
+	case top == "upstream", top == "stockgate", top == "admin", top == "accesslog":
 		return to == "proxy"
 	}
 	return false
@@ -55,6 +55,8 @@ func TestImportRule(t *testing.T) {
 		{"stockgate", "upstream", false},
 		{"admin", "proxy", true},
 		{"admin", "stockgate", false},
+		{"accesslog", "proxy", true},
+		{"accesslog", "config", false},
 		{"demo", "upstream", true},
 		{"demo", "cmd/sluice", false},
 		{"proxy", "limiter", false},

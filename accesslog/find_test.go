@@ -1,0 +1,109 @@
+package accesslog
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sluice/proxy"
+)
+
+// remembering writes entries and keeps the Log.
+func remembering(t *testing.T, set func(*Options), entries ...proxy.Entry) *Log {
+	t.Helper()
+	l := logTo(t, io.Discard, set)
+	l.Start(none)
+	for _, e := range entries {
+		l.Tell(e)
+	}
+	l.Close()
+	return l
+}
+
+func TestFindTellsWhyByIDOrByUserAndSKU(t *testing.T) {
+	one, two, three := entry(proxy.SoldOut), entry(proxy.Window), entry(proxy.Rate)
+	two.ID, three.ID, three.SKU = []byte("r-2"), []byte("r-3"), []byte("1002")
+	three.User = []byte(`","sku":"1001`) // somebody who would like to be found
+	l := remembering(t, func(o *Options) { o.Output = "off" }, one, two, three)
+	for _, tt := range []struct {
+		q    Question
+		want string
+	}{
+		{Question{RequestID: "r-2"}, "window"},
+		{Question{RequestID: "r-"}, ""},
+		{Question{User: "user-seven", SKU: "1001"}, "window sold_out"},
+		{Question{User: "user-seven", SKU: "1002"}, ""},
+		{Question{User: "user-seve", SKU: "1001"}, ""},
+		{Question{User: string(three.User), SKU: "1002"}, "rate"},
+		{Question{RequestID: "r-1", User: "user-seven", SKU: "1001"}, "sold_out"},
+		{Question{}, ""},
+	} {
+		var got []string
+		a := l.Find(tt.q, 10)
+		for _, line := range a.Lines {
+			_, rest, _ := bytes.Cut(line, []byte(`"reason":"`))
+			reason, _, _ := bytes.Cut(rest, []byte(`"`))
+			got = append(got, string(reason))
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.q, got, tt.want)
+		}
+		if tt.q != (Question{}) && a.Since.IsZero() {
+			t.Errorf("%+v: it is not told since when anything is remembered", tt.q)
+		}
+	}
+	if a := l.Find(Question{User: "user-seven", SKU: "1001"}, 1); len(a.Lines) != 1 || !bytes.Contains(a.Lines[0], []byte("r-2")) {
+		t.Errorf("the newest is %s", a.Lines)
+	}
+}
+
+func TestMemoryOfLinesDoesNotGrow(t *testing.T) {
+	var r recent
+	r.resize(3 * pageSize)
+	line := func(i int) []byte {
+		return fmt.Appendf(nil, "{\"n\":%d,%s}\n", i, strings.Repeat(" ", 1000))
+	}
+	const lines = 10_000
+	for i := range lines {
+		r.add(line(i))
+	}
+	held := 0
+	for _, p := range r.pages {
+		held += cap(p)
+	}
+	if held > 3*pageSize {
+		t.Errorf("%d bytes are held, more than three pages", held)
+	}
+	known := func(i int) bool {
+		found, _ := r.find(1, []byte("{\"n\":"+strconv.Itoa(i)+","))
+		return len(found) == 1
+	}
+	if !known(lines-1) || !known(lines-2000) || known(0) {
+		t.Error("not the newest lines are remembered")
+	}
+	r.resize(pageSize)
+	if !known(lines-1) || known(lines-2000) || len(r.pages) != 1 {
+		t.Error("a smaller memory keeps other than the newest lines")
+	}
+	r.resize(0)
+	r.add(line(1))
+	if known(1) || known(lines-1) || len(r.pages) != 0 {
+		t.Error("no memory remembers")
+	}
+}
+
+func BenchmarkFind(b *testing.B) {
+	l := logTo(b, io.Discard, func(o *Options) { o.Remember = 32 << 20 })
+	e := entry(proxy.SoldOut)
+	line := l.appendLine(nil, &e, 0)
+	for range (32 << 20) / len(line) {
+		l.recent.add(line)
+	}
+	b.ReportMetric(float64((32<<20)/len(line)), "lines")
+	for b.Loop() {
+		l.Find(Question{RequestID: "nobody"}, 100)
+	}
+}

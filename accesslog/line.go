@@ -1,0 +1,140 @@
+package accesslog
+
+import (
+	"net/netip"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"sluice/proxy"
+)
+
+// stamp is RFC 3339 with milliseconds, in UTC.
+const stamp = "2006-01-02T15:04:05.000Z"
+
+// appendLine appends e as one line. shift is what leads from the entries' clock to Unix ns.
+func (l *Log) appendLine(dst []byte, e *proxy.Entry, shift int64) []byte {
+	dst = append(dst, `{"time":"`...)
+	dst = append(time.Unix(0, e.Came+shift).UTC().AppendFormat(dst, stamp), '"')
+	dst = appendText(dst, "request_id", e.ID)
+	dst = l.appendClient(dst, e.Client)
+	dst = appendText(dst, "method", e.Method)
+	dst = appendText(dst, "path", e.Path)
+	if e.Route != "" {
+		dst = appendText(dst, "route", e.Route)
+		dst = appendText(dst, "gate", e.Gate.String())
+	}
+	dst = appendText(dst, "sku", e.SKU)
+	if len(e.User) > 0 {
+		dst = append(dst, `,"user":"`...)
+		dst = append(appendUser(dst, l.users, e.User), '"')
+	}
+	dst = appendNumber(dst, "status", int64(e.Status))
+	dst = l.appendDecision(dst, e)
+	if e.Sent {
+		dst = appendText(dst, "outcome", e.Outcome.String())
+		dst = appendText(dst, "target", e.Target)
+		dst = appendNumber(dst, "shop_ms", (e.Answered-e.Decided)/1e6)
+	}
+	if e.In >= 0 {
+		dst = appendNumber(dst, "bytes_in", e.In)
+	}
+	if e.Out >= 0 {
+		dst = appendNumber(dst, "bytes_out", e.Out)
+	}
+	dst = appendNumber(dst, "decision_us", (e.Decided-e.Came)/1e3)
+	dst = appendNumber(dst, "total_ms", (e.Done-e.Came)/1e6)
+	dst = appendText(dst, "config", e.Version)
+	return append(dst, "}\n"...)
+}
+
+// appendDecision says what was decided, by what, and about which order.
+func (l *Log) appendDecision(dst []byte, e *proxy.Entry) []byte {
+	dst = appendText(dst, "reason", e.Reason.String())
+	if e.Observed != proxy.Admitted {
+		dst = appendText(dst, "observed", e.Observed.String())
+	}
+	dst = appendText(dst, "limit", e.Limit)
+	if e.Wait > 0 {
+		dst = appendNumber(dst, "wait_ms", int64((e.Wait+time.Millisecond-1)/time.Millisecond))
+	}
+	dst = appendText(dst, "serial", e.Serial)
+	if !e.Held {
+		return dst
+	}
+	dst = appendText(dst, "order", e.Fate.String())
+	if l.hold > 0 && e.Deadline > 0 {
+		dst = append(dst, `,"redis_time":"`...)
+		dst = append(time.UnixMilli(e.Deadline).Add(-l.hold).UTC().AppendFormat(dst, stamp), '"')
+	}
+	return dst
+}
+
+func (l *Log) appendClient(dst []byte, client netip.Addr) []byte {
+	if !client.IsValid() {
+		return append(dst, `,"client":"local"`...) // came by a unix socket
+	}
+	if l.mask.Load() {
+		client = masked(client)
+	}
+	dst = append(dst, `,"client":"`...)
+	return append(client.AppendTo(dst), '"')
+}
+
+// masked is the network of an address: what a provider gives to a neighbourhood, or to one household.
+func masked(client netip.Addr) netip.Addr {
+	bits := 48
+	if client.Is4() {
+		bits = 24
+	}
+	network, err := client.Prefix(bits)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return network.Addr()
+}
+
+func appendNumber(dst []byte, name string, n int64) []byte {
+	dst = append(append(append(dst, `,"`...), name...), `":`...)
+	return strconv.AppendInt(dst, n, 10)
+}
+
+// appendText appends a member; an empty one is left out.
+func appendText[T string | []byte](dst []byte, name string, value T) []byte {
+	if len(value) == 0 {
+		return dst
+	}
+	dst = append(append(append(dst, `,"`...), name...), `":`...)
+	return appendQuoted(dst, value)
+}
+
+// appendQuoted appends a JSON string (RFC 8259, section 7). Control characters are escaped, those of C1 too: a terminal
+// that shows the log obeys none of them. What is no UTF-8 becomes U+FFFD.
+func appendQuoted[T string | []byte](dst []byte, value T) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	for i := 0; i < len(value); {
+		c := value[i]
+		if c < utf8.RuneSelf {
+			i++
+			switch {
+			case c == '"' || c == '\\':
+				dst = append(dst, '\\', c)
+			case c < ' ' || c == 0x7f:
+				dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+			default:
+				dst = append(dst, c)
+			}
+			continue
+		}
+		end := min(i+utf8.UTFMax, len(value))
+		r, size := utf8.DecodeRune([]byte(value[i:end]))
+		if r < 0xa0 {
+			dst = append(dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+		} else {
+			dst = utf8.AppendRune(dst, r)
+		}
+		i += size
+	}
+	return append(dst, '"')
+}

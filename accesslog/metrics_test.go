@@ -1,0 +1,35 @@
+package accesslog
+
+import (
+	"io"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/proxy"
+)
+
+func TestMetricsCountWhatWasWrittenAndWhatWasLost(t *testing.T) {
+	l := logTo(t, io.Discard, nil)
+	for range ringSlots + 3 {
+		l.Tell(entry(proxy.SoldOut))
+	}
+	l.Start(none)
+	l.Close()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(l)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			got[f.GetName()] += m.GetCounter().GetValue()
+		}
+	}
+	// The lines, and one that sums up what was lost.
+	if got["sluice_access_log_dropped_total"] != 3 || got["sluice_access_log_lines_total"] != ringSlots+1 {
+		t.Errorf("%v", got)
+	}
+}

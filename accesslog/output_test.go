@@ -1,0 +1,133 @@
+package accesslog
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/proxy"
+)
+
+func text(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Whatever rotates the file, no line is lost: what is told before goes to the old one, what is told after to the new.
+func TestRotationLosesNoLine(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ask  bool // for the file to be opened anew, as by a signal
+		wait time.Duration
+	}{"asked": {true, 2 * pause}, "noticed": {false, 2 * beat}} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "access.log")
+			synctest.Test(t, func(t *testing.T) {
+				l := logTo(t, nil, func(o *Options) { o.Output = "file:" + path })
+				l.Start(none)
+				tell := func(id string) {
+					e := entry(proxy.SoldOut)
+					e.ID = []byte(id)
+					l.Tell(e)
+					time.Sleep(2 * pause)
+				}
+				tell("before")
+				if err := os.Rename(path, path+".1"); err != nil {
+					t.Fatal(err)
+				}
+				if tt.ask {
+					l.Reopen()
+				}
+				time.Sleep(tt.wait)
+				tell("after")
+				l.Close()
+			})
+			if old := text(t, path+".1"); strings.Count(old, "\n") != 1 || !strings.Contains(old, "before") {
+				t.Errorf("the old file holds %q", old)
+			}
+			if fresh := text(t, path); strings.Count(fresh, "\n") != 1 || !strings.Contains(fresh, "after") {
+				t.Errorf("the new file holds %q", fresh)
+			}
+		})
+	}
+}
+
+func TestOutputChangesBetweenTwoLines(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	synctest.Test(t, func(t *testing.T) {
+		l := logTo(t, nil, func(o *Options) { o.Output = "file:" + a })
+		l.Start(none)
+		l.Tell(entry(proxy.SoldOut))
+		time.Sleep(2 * pause)
+		if err := l.Set(Settings{Output: "file:" + dir + "/none/b", RefusedEvery: 1}); err == nil {
+			t.Error("a file in a folder that is not there was opened")
+		}
+		l.Tell(entry(proxy.SoldOut))
+		time.Sleep(2 * pause)
+		if err := l.Set(Settings{Output: "file:" + b, RefusedEvery: 1}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * pause)
+		l.Tell(entry(proxy.SoldOut))
+		l.Close()
+	})
+	if strings.Count(text(t, a), "\n") != 2 || strings.Count(text(t, b), "\n") != 1 {
+		t.Errorf("the files hold %q and %q", text(t, a), text(t, b))
+	}
+}
+
+// stuck is a pipe that nobody reads.
+type stuck struct{ release chan struct{} }
+
+func (s stuck) Write(p []byte) (int, error) {
+	<-s.release
+	return len(p), nil
+}
+
+// An output that takes nothing holds up neither whoever tells nor the end of the process, and what is lost is counted.
+func TestAStuckOutputHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := stuck{make(chan struct{})}
+		l := logTo(t, to, nil)
+		l.Start(none)
+		l.Tell(entry(proxy.SoldOut))
+		time.Sleep(2 * pause)
+		for range ringSlots + 10 {
+			l.Tell(entry(proxy.SoldOut))
+		}
+		if n := l.dropped[full].Load(); n != 10 {
+			t.Errorf("%d lines were dropped, want 10", n)
+		}
+		start := time.Now()
+		l.Close()
+		if waited := time.Since(start); waited != patience {
+			t.Errorf("the end waited for %s", waited)
+		}
+		close(to.release)
+		<-l.stopped
+	})
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestLinesThatAFullDiskTookNotAreCounted(t *testing.T) {
+	l := logTo(t, broken{}, nil)
+	l.Start(none)
+	for range 3 {
+		l.Tell(entry(proxy.SoldOut))
+	}
+	l.Close()
+	if n := l.dropped[failed].Load(); n < 3 {
+		t.Errorf("%d lines count as lost, want 3", n)
+	}
+}

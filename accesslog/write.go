@@ -1,0 +1,151 @@
+package accesslog
+
+import (
+	"time"
+
+	"sluice/proxy"
+)
+
+const (
+	pause   = 20 * time.Millisecond // between two looks into the rings
+	batch   = 64 << 10              // bytes that are written at once
+	quiet   = time.Minute           // between two complaints
+	beat    = time.Second           // between two summaries
+	longest = 8 << 10               // bytes of a line; more than any has
+)
+
+// writer is the state of the one goroutine that writes.
+type writer struct {
+	*Log
+	out     *output
+	buffer  []byte
+	lines   uint64 // in buffer
+	shift   int64  // from the entries' clock to Unix ns
+	told    [reasons]uint64
+	each    func(*proxy.Entry) // add, bound once
+	said    summary            // the last one
+	nextOne time.Time
+	quiet   time.Time // until then a fault of the output is only counted
+}
+
+func newWriter(l *Log, counted Totals) *writer {
+	w := &writer{Log: l, buffer: make([]byte, 0, batch+longest), said: summary{Totals: counted}, told: counted.Refused, nextOne: time.Now().Add(beat)}
+	w.each = w.add
+	w.change()
+	return w
+}
+
+// write takes what is told to the output until Close, and then what is left.
+func (w *writer) write(totals func() Totals) {
+	defer close(w.stopped)
+	defer func() { w.out.close() }()
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.stop:
+			w.drain()
+			w.summarize(totals)
+			w.flush()
+			return
+		case now := <-tick.C:
+			w.change()
+			if now.Before(w.nextOne) {
+				w.drain()
+			} else {
+				w.nextOne = now.Add(beat)
+				w.summarize(totals)
+				w.look()
+			}
+			w.flush()
+		}
+	}
+}
+
+// change goes over to another output, or to the same file by its new name.
+func (w *writer) change() {
+	w.mu.Lock()
+	next := w.next
+	if next != nil {
+		w.output, w.next = next, nil
+	}
+	w.mu.Unlock()
+	if next != nil {
+		if w.out != nil {
+			w.out.close()
+		}
+		w.out = next
+	}
+	if w.reopen.Swap(false) {
+		w.openAgain()
+	}
+}
+
+// look notices that the file was renamed or removed.
+func (w *writer) look() {
+	if w.out.moved() {
+		w.openAgain()
+	}
+}
+
+// openAgain keeps the old file where no new one can be opened: its lines are not lost.
+func (w *writer) openAgain() {
+	if w.out.file == nil {
+		return
+	}
+	next, err := openOutput(w.out.name, w.stdout)
+	if err != nil {
+		w.complain(err)
+		return
+	}
+	w.mu.Lock()
+	if w.output == w.out {
+		w.output = next
+	}
+	w.mu.Unlock()
+	w.out.close()
+	w.out = next
+}
+
+// drain empties the rings once: what comes meanwhile may wait for the next time.
+func (w *writer) drain() {
+	w.shift = time.Now().UnixNano() - w.now()
+	for i := range w.rings {
+		for n := 0; n < ringSlots && w.rings[i].take(w.each); n++ {
+			if len(w.buffer) >= batch {
+				w.flush()
+			}
+		}
+	}
+}
+
+// add makes a line of one entry.
+func (w *writer) add(e *proxy.Entry) {
+	w.told[e.Reason]++
+	start := len(w.buffer)
+	w.buffer = w.appendLine(w.buffer, e, w.shift)
+	w.recent.add(w.buffer[start:])
+	w.lines++
+}
+
+// flush writes the lines that have been made.
+func (w *writer) flush() {
+	if len(w.buffer) == 0 {
+		return
+	}
+	if _, err := w.out.to.Write(w.buffer); err != nil {
+		w.dropped[failed].Add(w.lines)
+		w.complain(err)
+	} else if w.out.name != "off" {
+		w.written.Add(w.lines)
+	}
+	w.buffer, w.lines = w.buffer[:0], 0
+}
+
+// complain says that the output is at fault, once a while.
+func (w *writer) complain(err error) {
+	if now := time.Now(); now.After(w.quiet) {
+		w.quiet = now.Add(quiet)
+		w.log.Error("access log: lines are lost", "output", w.out.name, "err", err)
+	}
+}
