@@ -23,11 +23,12 @@ type Desk struct {
 	fresh  int64  // ns: as old may the latch be for an order with a key
 
 	lines     *lines
-	newcomers pace     // SKUs seen for the first time, invented ones too
-	askers    pace     // looks for the state of an order
-	audits    *auditor // nil where the store cannot be inspected
-	serials   *memory  // of orders
-	users     *memory  // of orders with a derived serial
+	newcomers pace                 // SKUs seen for the first time, invented ones too
+	askers    pace                 // looks for the state of an order
+	audits    *auditor             // nil where the store cannot be inspected
+	closing   map[string]reopening // by SKU; the watch's alone
+	serials   *memory              // of orders
+	users     *memory              // of orders with a derived serial
 
 	deadline atomic.Int64 // Unix ms: of the holds that are made now
 
@@ -74,6 +75,7 @@ func NewDesk(o DeskOptions, store Store, oracle Oracle) (*Desk, error) {
 		askers:    pace{every: lookEvery, depth: looksAtOnce},
 		serials:   newMemory(size, func(k *known) string { return k.serial }),
 		users:     newMemory(size, func(k *known) string { return k.user }),
+		closing:   make(map[string]reopening),
 		room:      make(chan struct{}, o.MaxSettling),
 		books:     map[string]*events{"": {}},
 	}

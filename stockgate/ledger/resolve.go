@@ -60,6 +60,7 @@ func (d *Desk) run(ctx context.Context) {
 			return
 		case <-tick.C:
 			d.sweepSome(ctx, turn)
+			d.reconcileSome(ctx)
 			d.resolveSome(ctx)
 		}
 	}

@@ -1,5 +1,5 @@
 -- set_state opens, pauses, ends or freezes. Freezing raises the epoch each time it is asked for. Who opens vouches for
--- what the ledger holds, and for the server that holds it.
+-- what the ledger holds, and for the server that holds it: later epochs that somebody has seen elsewhere count no more.
 -- ARGV: events, state
 -- Reply: false without a ledger, else all numbers.
 
@@ -18,6 +18,8 @@ if state == 'on' and (stock.run ~= RUN or stock.state == 'doubted') then
 end
 if state ~= stock.state then
 	stock.state = state
+	stock.epoch = math.max(stock.epoch, tonumber(stock.later) + (stock.later ~= '0' and 1 or 0))
+	if stock.later ~= '0' then note(stock, 'later', '0') end
 	local c = change()
 	if stock.why ~= '' then
 		stock.why = ''
