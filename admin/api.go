@@ -30,6 +30,7 @@ func (a *API) Handler() http.Handler {
 	mux.HandleFunc("GET /api/v1/stock", a.kept(a.list, a.listLedgers))
 	mux.HandleFunc("GET /api/v1/stock/{sku}", a.kept(a.read, a.readLedger))
 	mux.HandleFunc("POST /api/v1/stock/{sku}", a.kept(a.change, a.changeLedger))
+	mux.HandleFunc("POST /api/v1/stock/{sku}/adopt", a.reserved(a.adoptAll))
 	mux.HandleFunc("GET /api/v1/reservations", a.reserved(a.reservations))
 	mux.HandleFunc("GET /api/v1/reservations/{serial}", a.reserved(a.reservation))
 	for _, op := range []string{"confirm", "release", "refund"} {
