@@ -24,7 +24,6 @@ func notServed() []waiting {
 		{key: "stock.redis.topology", only: []string{"auto", "single"}},
 		{key: "stock.redis.master_name"},
 		{key: "stock.layout.driver"},
-		{key: "stock.reserve.mirror"},
 		{key: "sale", serves: "a gate that is always open"},
 		{key: "responses.template_dir"},
 		{key: "admin.viewer_token_file"},

@@ -49,6 +49,7 @@ func (s *Stock) check(r *report) {
 	s.Redis.check(r)
 	s.Layout.check(r)
 	s.Reserve.check(r)
+	s.checkMirror(r)
 }
 
 func (a *Answer) check(r *report, at string) {

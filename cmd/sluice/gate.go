@@ -60,7 +60,7 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	}
 	var err error
 	if reserves(c) {
-		if g.orders, err = openOrders(c, memory.ledger, g.now, log); err != nil {
+		if g.orders, err = openOrders(c, memory.ledger, g.mirror(), g.now, log); err != nil {
 			g.close()
 			return nil, err
 		}
