@@ -32,17 +32,18 @@ type Desk struct {
 
 	deadline atomic.Int64 // Unix ms: of the holds that are made now
 
-	closed  atomic.Bool
-	ctx     context.Context // of calls; ends when Close gives up
-	cut     context.CancelFunc
-	rest    context.CancelFunc // ends the watch
-	watch   sync.WaitGroup     // sweeps, resolves, audits, hears news
-	work    sync.WaitGroup     // calls for orders
-	debts   sync.WaitGroup     // calls that settle
-	mirrors sync.WaitGroup     // writes of the mirror
-	still   atomic.Bool        // no more of them begin
-	shown   mirrorCounts
-	room    chan struct{} // one element a settlement
+	closed     atomic.Bool
+	ctx        context.Context // of calls; ends when Close gives up
+	cut        context.CancelFunc
+	rest       context.CancelFunc // ends the watch
+	watch      sync.WaitGroup     // sweeps, resolves, audits, hears news
+	work       sync.WaitGroup     // calls for orders
+	debts      sync.WaitGroup     // calls that settle
+	mirrors    sync.WaitGroup     // writes of the mirror
+	still      atomic.Bool        // no more of them begin
+	shown      mirrorCounts
+	reopenings reopenings
+	room       chan struct{} // one element a settlement
 
 	books    map[string]*events // by named SKU; "" = all others
 	calls    callMetrics

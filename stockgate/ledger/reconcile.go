@@ -2,7 +2,10 @@ package ledger
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // forgetful is a store whose ledgers may lose their last changes, and whose instances can tell them.
@@ -57,8 +60,27 @@ func (d *Desk) reconcile(ctx context.Context, store forgetful, sku string) {
 // recoverWithin bounds one turn: a journal may be some hundred calls.
 const recoverWithin = 10 * time.Second
 
+// reopenings count what was reconciled by this instance.
+type reopenings struct{ opened, putBack atomic.Uint64 }
+
+func (c *reopenings) count(s *story) {
+	c.putBack.Add(uint64(s.fresh))
+	if s.opened {
+		c.opened.Add(1)
+	}
+}
+
+func (c *reopenings) collect(ch chan<- prometheus.Metric) {
+	counter := func(name, help string, n *atomic.Uint64) {
+		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), prometheus.CounterValue, float64(n.Load()))
+	}
+	counter("sluice_ledger_reopened_total", "Frozen SKUs that this instance opened again, as the last one to tell what it knew.", &c.opened)
+	counter("sluice_ledger_put_back_total", "Records that this instance put back into ledgers that had lost them.", &c.putBack)
+}
+
 // report says what the log must have: that the SKU is open again and how it balances, or why it stays closed.
 func (d *Desk) report(now time.Time, sku string, s *story) {
+	d.reopenings.count(s)
 	of, known := d.closing[sku]
 	if !known {
 		of.since = now

@@ -26,6 +26,7 @@ type story struct {
 	Stock
 	here     int64    // Unix ms: of this instance's last call that the ledger still knew
 	restored int      // records that this instance has put back, in all
+	fresh    int      // of these by this call
 	opened   bool     // this very call has opened the SKU
 	was      State    // what it goes back to; Frozen = an operator must open it; "" = not told
 	waits    []string // names of the instances that have not told all
@@ -68,6 +69,7 @@ func (r *Redis) wonders(sku, serial string) { r.journal.wonders(sku, serial) }
 func (r *Redis) recover(ctx context.Context, sku string, now, keep int64) (s story, err error) {
 	t := r.traces.find(sku)
 	at, epoch := t.tells(), t.claim().epoch
+	before := at.restored
 	var unknown []string
 	if at.phase == 0 {
 		all, changes := r.journal.of(sku, func(e *entry) bool { return !e.bare && !e.adopted })
@@ -83,11 +85,32 @@ func (r *Redis) recover(ctx context.Context, sku string, now, keep int64) (s sto
 	if err == nil && (at.phase == 2 || !s.blocked()) {
 		s, err = r.conclude(ctx, sku, now, keep, s.here, &at)
 	}
-	s.restored, s.unknown = at.restored, unknown
+	s.restored, s.fresh, s.unknown = at.restored, at.restored-before, unknown
 	s.over = err == nil && at.phase == 2 && (s.State != Frozen || s.byHand())
 	at.due = !s.over
 	t.tell(epoch, at)
 	return s, err
+}
+
+// part tells all at once, since this instance will not be there any more when the others have told. What it has done to
+// orders that they put back only later is lost: those stay held, or sold, until somebody decides.
+func (r *Redis) part(ctx context.Context, sku string) error {
+	t := r.traces.find(sku)
+	at, epoch, now := t.tells(), t.claim().epoch, time.Now()
+	keep := now.Add(24 * time.Hour).UnixMilli()
+	var own []entry
+	if at.phase == 0 {
+		own, at.told = r.journal.of(sku, func(e *entry) bool { return !e.bare && !e.adopted })
+	}
+	s, err := r.tell(ctx, sku, now.UnixMilli(), keep, 1, own)
+	if err == nil {
+		_, err = r.conclude(ctx, sku, now.UnixMilli(), keep, s.here, &at)
+	}
+	if err == nil {
+		at.due = false
+		t.tell(epoch, at)
+	}
+	return err
 }
 
 // conclude tells what is left to be told. here is when this instance last called what is left of the ledger; a journal

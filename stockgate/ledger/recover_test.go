@@ -281,3 +281,14 @@ func hashAt(t *testing.T, r *Redis) (fields map[string]string, err error) {
 	}, fault)
 	return fields, err
 }
+
+// Who leaves in good order while a SKU is frozen tells all before: nobody else could.
+func TestInstanceThatLeavesTellsBefore(t *testing.T) {
+	a, b, _, _ := fallen(t, nil)
+	takes(t, b, "new")
+	check(t, b.Close())
+	tells(t, a)
+	tells(t, a)
+	want(t, "b2", statusOf(t, a, "b2"), "H")
+	want(t, "state", stockOf1001(t, a).State, On)
+}

@@ -38,7 +38,7 @@ func (r *Redis) visit() {
 	r.visiting = false
 }
 
-// leave ends the visits, and takes the marks of this instance away, where it left any.
+// leave ends the visits, tells frozen ledgers what nobody else will know, and takes the marks of this instance away, where it left any.
 func (r *Redis) leave() {
 	r.mu.Lock()
 	r.depart()
@@ -49,6 +49,11 @@ func (r *Redis) leave() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
 	defer cancel()
+	for _, sku := range r.untold() {
+		if r.part(ctx, sku) != nil {
+			return
+		}
+	}
 	for _, sku := range r.traces.each() {
 		if _, err := r.run(ctx, "leave", sku, r.events); err != nil && fault(err) != nil {
 			return // Redis is away: the marks grow old
