@@ -29,6 +29,7 @@ type entry struct {
 	unknown  bool  // forwarded, and nobody knows what became of it
 	deadline int64 // Unix ms, of a hold
 	epoch    int64 // of the ledger that it was made in
+	done     Hint  // the version by which the ledger has what was done to it last; Ver is maxNumber while it has not said so
 	made     int64 // Unix ms
 	change   int64 // rises with each change of the journal
 }
@@ -68,6 +69,7 @@ func (j *journal) intends(sku string, epoch int64, op Op, items []Item) {
 			e.status = held // by somebody
 		}
 		e.intend(op, it)
+		e.done = Hint{Epoch: epoch, Ver: maxNumber}
 		j.changes++
 		e.change = j.changes
 	}
@@ -88,18 +90,26 @@ func (e *entry) intend(op Op, it Item) {
 	}
 }
 
-// corrects notes what the ledger says instead.
-func (j *journal) corrects(sku string, items []Item, done []Done) {
+// corrects notes what the ledger says of what was intended, by the version of h.
+func (j *journal) corrects(sku string, h Hint, items []Item, done []Done) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for i, it := range items {
 		e := j.find(sku, it.Serial)
 		switch {
 		case e == nil:
+			continue
+		case done[i] == WasReleased && e.status == refunded: // so it was
 		case done[i] == WasReleased:
 			e.status, e.adopted = released, false
 		case done[i] == WasSold:
 			e.status = sold
+		case done[i] == NotFound, done[i] == NoLedger: // it may be lost
+			continue
+		}
+		e.done = Hint{Epoch: h.Epoch, Ver: h.Ver}
+		if e.epoch == 0 { // this instance had not seen the ledger before
+			e.epoch = h.Epoch
 		}
 	}
 }

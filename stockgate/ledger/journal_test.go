@@ -36,9 +36,9 @@ func TestJournalSaysWhatItsInstanceWasTold(t *testing.T) {
 			case "replay":
 				j.reserved("1001", 1, 9, items, []Code{ReplayHeld})
 			case "taken":
-				j.corrects("1001", items, []Done{WasReleased})
+				j.corrects("1001", Hint{}, items, []Done{WasReleased})
 			case "bought":
-				j.corrects("1001", items, []Done{WasSold})
+				j.corrects("1001", Hint{}, items, []Done{WasSold})
 			default:
 				j.intends("1001", 1, Op(word), items)
 			}

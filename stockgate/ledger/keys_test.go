@@ -51,7 +51,7 @@ func (w *witness) look(p *play) error {
 		return err
 	}
 	maps.DeleteFunc(numbers.Val(), func(name, value string) bool { // laws of their own hold for marks
-		return value == "" || slices.Contains([]string{"run", "born", "was", "since", "later"}, name) || strings.HasPrefix(name, "m:") || strings.HasPrefix(name, "rc:")
+		return value == "" || slices.Contains([]string{"run", "born", "was", "since", "upto", "later"}, name) || strings.HasPrefix(name, "m:") || strings.HasPrefix(name, "rc:")
 	})
 	s := sight{numbers.Val(), records.Val(), units.Val(), map[string]float64{}, nil}
 	for _, z := range times.Val() {

@@ -170,6 +170,8 @@ func columns(all []entry) (args []any) {
 		func(e *entry) any { return e.word() },
 		func(e *entry) any { return e.deadline },
 		func(e *entry) any { return e.epoch },
+		func(e *entry) any { return e.done.Epoch },
+		func(e *entry) any { return e.done.Ver },
 	} {
 		for i := range all {
 			args = append(args, of(&all[i]))

@@ -51,7 +51,7 @@ func (r *Redis) Finish(ctx context.Context, sku string, now, keep int64, op Op, 
 	if err != nil {
 		return Hint{}, fmt.Errorf("%s %q: %w", op, sku, err)
 	}
-	r.journal.corrects(sku, items, done)
+	r.journal.corrects(sku, hint, items, done)
 	return hint, nil
 }
 

@@ -13,7 +13,8 @@
 --
 -- Who freezes calls the roll of the instances that may know of orders that are gone: rc:<instance> is phase|at, how
 -- far it has told what it knows (recover.lua), and the time of its last call that is still known here. was is the state
--- to go back to once all have told; frozen there means that an operator alone may open it. since is when it froze.
+-- to go back to once all have told; frozen there means that an operator alone may open it. since is when it froze, upto epoch|ver of
+-- what was there then.
 
 -- The last arguments of every call. No instance: a visitor, who leaves no mark, sees nothing missing, decides no doubt.
 local WHO, SEQ, ANSWERED, EPOCH, VER, RUN, LOST = unpack(ARGV, #ARGV - 6)
@@ -89,6 +90,9 @@ local function freeze(stock, why)
 		note(stock, 'was', 'frozen')
 	elseif stock.was_state ~= 'frozen' then
 		note(stock, 'was', stock.was_state)
+	end
+	if stock.was_state ~= 'frozen' or why ~= 'operator' then
+		note(stock, 'upto', digits(stock.epoch) .. '|' .. digits(stock.ver))
 	end
 	note(stock, 'since', digits(clock()))
 	roll(stock)

@@ -1,12 +1,14 @@
 -- recover puts back what one instance knows of orders that the ledger may have lost, and opens a frozen ledger once
 -- everybody on the roll has told all.
 -- ARGV: events, now, keep, phase (0 = more follows), settle (ms), n, n serials, n users, n quantities, n states, n times, n epochs
+--   in which they were made, n epochs and n versions in which that was done
 -- Reply: false without a ledger, else all numbers, of which done is 1 when it was opened now; the time of the caller's
 -- last call that was known; was; how many records were put back; then the names of those who have not told all.
 --
 -- A state is what the caller knows: H held, C confirmed, X released, R refunded, A adopted. In lower case it knows that
--- alone, and not the order: then only what is there is changed. An op that was done is never undone, except that who
--- adopted had the shop's word. What comes again changes nothing. Orders of a ledger before this one are passed over.
+-- alone, and not the order: then only what is there is changed. What was decided is decided otherwise only by what was
+-- done after that which the ledger still had. What comes again changes nothing. Orders of a ledger before this one are
+-- passed over.
 
 local keep, phase, settle, n = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local stock = load()
@@ -22,6 +24,13 @@ local becomes = {
 	R = {none = 'R', H = 'R', C = 'R'},
 	A = {none = 'C', H = 'C', X = 'C', R = 'C'},
 }
+
+-- What makes something else of what was decided already.
+local turns = {CR = true, XC = true, RC = true}
+local upto_epoch, upto_ver = string.match(redis.call('HGET', S, 'upto') or '', '^(%d+)|(%d+)$')
+upto_epoch, upto_ver = tonumber(upto_epoch or 0), tonumber(upto_ver or 0)
+
+local function newer(epoch, ver) return epoch > upto_epoch or epoch == upto_epoch and ver > upto_ver end
 
 local function arg(column, i) return ARGV[6 + column * n + i] end
 
@@ -50,7 +59,7 @@ local function restore(i, record)
 		return 0
 	end
 	local to = becomes[string.upper(said)][from]
-	if not to then return 0 end
+	if not to or turns[from .. to] and not newer(tonumber(arg(6, i)), tonumber(arg(7, i))) then return 0 end
 	count(from, -quantity, user)
 	count(to, quantity, user)
 	if to == 'C' then

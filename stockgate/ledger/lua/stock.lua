@@ -6,7 +6,7 @@
 
 -- The keys, all of them sluice:{sku}:... in one slot; none of them ever expires:
 --   S  hash    total held sold state epoch limit ver opens closes taken (the version by which units were last taken),
---              and added, which add.lua explains; born, the epoch of a new ledger; why run doubt was since, a mark
+--              and added, which add.lua explains; born, the epoch of a new ledger; why run doubt was since upto later, a mark
 --              m:<instance> for each, and rc:<instance>, see mark.lua
 --   R  hash    serial -> record
 --   U  hash    user -> units held + sold, "" for all whom nobody knows; a user without units has no field
