@@ -33,6 +33,7 @@ func (a *API) Handler() http.Handler {
 	mux.HandleFunc("GET /api/v1/stock", line.handler(a.kept(a.list, a.listLedgers)))
 	mux.HandleFunc("GET /api/v1/stock/{sku}", line.handler(a.kept(a.read, a.readLedger)))
 	mux.HandleFunc("POST /api/v1/stock/{sku}", line.handler(a.kept(a.change, a.changeLedger)))
+	mux.HandleFunc("POST /api/v1/stock/{sku}/adopt", line.handler(a.reserved(a.adoptAll)))
 	mux.HandleFunc("GET /api/v1/reservations", line.handler(a.reserved(a.reservations)))
 	mux.HandleFunc("GET /api/v1/reservations/{serial}", line.handler(a.reserved(a.reservation)))
 	for _, op := range []string{"confirm", "release", "refund"} {

@@ -117,7 +117,7 @@ per_user = 2
 hold = "1m"
 confirm_json = { path = "code", values = [0, "ok", true] }
 mirror = true`,
-		`:5: stock.reserve.mirror: not available yet (this version serves false)`},
+		`:5: stock.reserve.mirror: writes into the shop's Redis, but stock.source is "memory"; write "redis", or drop this`},
 	{`[stock.reserve]
 status_url = "http://shop/{id}"
 fence = "wall"`,

@@ -20,7 +20,6 @@ type waiting struct {
 func notServed() []waiting {
 	return []waiting{
 		{key: "stock.sold_out_on", serves: "stock.layout alone"},
-		{key: "stock.reserve.mirror"},
 		{key: "sale", serves: "a gate that is always open"},
 		{key: "responses.template_dir"},
 		{key: "admin.viewer_token_file"},

@@ -50,6 +50,7 @@ func (s *Stock) check(r *report) {
 	s.Layout.check(r)
 	s.Reserve.check(r)
 	s.checkDriver(r)
+	s.checkMirror(r)
 }
 
 func (a *Answer) check(r *report, at string) {

@@ -15,6 +15,7 @@ import (
 type checkCommand struct {
 	File   string   `arg:"" optional:"" default:"config.toml" help:"The configuration file."`
 	Online bool     `help:"Also try Redis, and whether what is sold has stock there; exit code 3 when that fails."`
+	JSON   bool     `help:"With --online: one JSON object, for other programs."`
 	SKU    []string `help:"With --online: a SKU that must have stock, besides those of the sales." placeholder:"SKU"`
 }
 
@@ -22,6 +23,9 @@ type checkCommand struct {
 func (k *checkCommand) Validate() error {
 	if len(k.SKU) > 0 && !k.Online {
 		return errors.New("--sku belongs to --online")
+	}
+	if k.JSON && !k.Online {
+		return errors.New("--json belongs to --online")
 	}
 	return nil
 }
@@ -35,15 +39,28 @@ func (k *checkCommand) Run() error {
 		fmt.Fprintln(os.Stderr, err)
 		return errSaid
 	}
+	if k.JSON {
+		return k.online(c, true)
+	}
 	fmt.Printf("%s: nothing wrong\n\n", k.File)
 	arithmetic(os.Stdout, c)
 	if !k.Online {
 		return nil
 	}
 	fmt.Println()
-	o := online{out: os.Stdout, file: k.File}
+	return k.online(c, false)
+}
+
+// online runs the online checks, and shows them as they come, or all together in JSON.
+func (k *checkCommand) online(c *config.Config, together bool) error {
+	o := online{out: os.Stdout, file: k.File, together: together}
 	if err := o.try(context.Background(), c, k.SKU); err != nil {
 		return err
+	}
+	if together {
+		if err := o.tellJSON(); err != nil {
+			return err
+		}
 	}
 	if o.failed {
 		return errOnline

@@ -71,7 +71,7 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		return nil, err
 	}
 	if reserves(c) {
-		if g.orders, err = openOrders(c, memory.ledger, g.now, log); err != nil {
+		if g.orders, err = openOrders(c, memory.ledger, g.mirror(), g.now, log); err != nil {
 			g.close()
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,42 +28,79 @@ type online struct {
 	out    io.Writer
 	file   string // of the configuration, for the commands that are proposed
 	failed bool
+
+	together bool // nothing is shown before tellJSON
+	found    []finding
 }
 
-func (o *online) ok(what, format string, args ...any) {
-	fmt.Fprintf(o.out, "ok   %-8s %s\n", what, fmt.Sprintf(format, args...))
+// finding is what one try came to.
+type finding struct {
+	Result string `json:"result"` // "ok" "warning" "fail"
+	About  string `json:"about"`
+	Says   string `json:"says"` // with the way out
+}
+
+func (o *online) ok(what, format string, args ...any) { o.note("ok", "ok  ", what, format, args) }
+
+func (o *online) warn(what, format string, args ...any) {
+	o.note("warning", "warn", what, format, args)
 }
 
 func (o *online) fail(what, format string, args ...any) {
 	o.failed = true
-	fmt.Fprintf(o.out, "FAIL %-8s %s\n", what, fmt.Sprintf(format, args...))
+	o.note("fail", "FAIL", what, format, args)
+}
+
+func (o *online) note(result, mark, what, format string, args []any) {
+	f := finding{result, what, fmt.Sprintf(format, args...)}
+	o.found = append(o.found, f)
+	if !o.together {
+		fmt.Fprintf(o.out, "%s %-8s %s\n", mark, f.About, f.Says)
+	}
+}
+
+// tellJSON shows all that was found.
+func (o *online) tellJSON() error {
+	e := json.NewEncoder(o.out)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		OK       bool      `json:"ok"`
+		Findings []finding `json:"findings"`
+	}{!o.failed, o.found})
 }
 
 // try tries what c names, and the stock of skus besides those of its sales.
 func (o *online) try(ctx context.Context, c *config.Config, skus []string) error {
 	ctx, cancel := context.WithTimeout(ctx, onlineWithin)
 	defer cancel()
+	o.tryTargets(ctx, c)
 	if c.Stock.Source != "redis" {
-		fmt.Fprintf(o.out, "     %-8s stock.source is %q: nothing outside of the gate is tried\n", "stock", c.Stock.Source)
+		o.ok("stock", "stock.source is %q: nothing of it is outside of the gate", c.Stock.Source)
 		return nil
 	}
-	if hasGate(c, "check") || !reserves(c) {
-		r, err := openRedis(c, slog.New(slog.DiscardHandler))
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		if err := r.Ping(ctx); err != nil {
-			o.fail("redis", "%v", err)
-			return nil
-		}
-		if !reserves(c) {
-			o.ok("redis", "%s answers", strings.Join(c.Stock.Redis.Addresses, " "))
-			o.tellServers(ctx, c, r)
-			return nil
-		}
+	r, err := openRedis(c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
 	}
-	return o.tryLedgers(ctx, c, skus)
+	defer r.Close()
+	if err := r.Ping(ctx); err != nil {
+		o.fail("redis", "%v; start it, or correct [stock.redis]", err)
+		return nil
+	}
+	if !reserves(c) {
+		o.ok("redis", "%s answers", strings.Join(c.Stock.Redis.Addresses, " "))
+		o.tellServers(ctx, c, r)
+	}
+	o.tryServer(ctx, c)
+	if hasGate(c, "check") || c.Stock.Reserve.Mirror {
+		named := append(slices.Clone(skus), onSale(c)...)
+		slices.Sort(named)
+		o.tryLayout(ctx, c, r, slices.Compact(named))
+	}
+	if reserves(c) {
+		return o.tryLedgers(ctx, c, skus)
+	}
+	return nil
 }
 
 // tryLedgers wants a Redis that never throws a ledger away, and a ledger for each SKU.
@@ -111,7 +149,7 @@ func onSale(c *config.Config) (skus []string) {
 	return skus
 }
 
-// tryAnyLedger is for a configuration that names no SKU: then at least one must be for sale.
+// tryAnyLedger is for a configuration that names no SKU: then at least one must have a ledger, and some are looked at.
 func (o *online) tryAnyLedger(ctx context.Context, c *config.Config, l ledgers) {
 	const shown = 20
 	skus, err := l.SKUs(ctx, shown)
@@ -120,10 +158,13 @@ func (o *online) tryAnyLedger(ctx context.Context, c *config.Config, l ledgers) 
 		o.fail("ledger", "%v", err)
 	case len(skus) == 0:
 		o.fail("ledger", "no SKU has one: every order would be refused as unknown_sku; make one: %s", o.making(c, "SKU"))
-	case len(skus) == shown:
-		o.ok("ledger", "the first %d: %s", shown, strings.Join(skus, " "))
 	default:
-		o.ok("ledger", "all %d: %s", len(skus), strings.Join(skus, " "))
+		for _, sku := range skus {
+			o.tryLedger(ctx, c, l, sku)
+		}
+		if len(skus) == shown {
+			o.ok("ledger", "these are the first %d; name others with --sku", shown)
+		}
 	}
 }
 
@@ -140,7 +181,7 @@ func (o *online) tryLedger(ctx context.Context, c *config.Config, l ledgers, sku
 	case err != nil:
 		o.fail("ledger", "%s: %v", sku, err)
 	case s.Ledger.State == "frozen":
-		o.fail("ledger", "%s; adopt the orders that only the shop knows, then: sluice stock resume %s --reconciled --config %s", phrase(s), quoted(sku), quoted(o.file))
+		o.fail("ledger", "%s; adopt the orders that only the shop knows, then: sluice stock thaw %s --config %s", phrase(s), quoted(sku), quoted(o.file))
 	case s.Ledger.Total == 0:
 		o.fail("ledger", "%s has no units: all its orders would be refused as sold_out; %s", sku, o.making(c, sku))
 	default:

@@ -91,7 +91,7 @@ func TestALedgerThatCannotSellFailsTheCheck(t *testing.T) {
 	if !failed {
 		t.Error("nothing failed")
 	}
-	contains(t, text, "FAIL ledger   none has no units", "FAIL ledger   lost", "(frozen)", "sluice stock resume lost --reconciled", `FAIL ledger   SKU "a b"`)
+	contains(t, text, "FAIL ledger   none has no units", "FAIL ledger   lost", "(frozen)", "sluice stock thaw lost", `FAIL ledger   SKU "a b"`)
 }
 
 func TestARedisThatEvictsFailsTheCheck(t *testing.T) {

@@ -22,6 +22,7 @@ type orders struct {
 	store  ledger.Store
 	redis  *ledger.Redis // nil = the ledger is in memory
 	oracle *ledger.StatusURL
+	mirror ledger.Mirror // nil = none
 	now    func() int64
 	log    *slog.Logger
 
@@ -40,8 +41,8 @@ const (
 
 // openOrders opens the ledger. Redis that is away is waited for in the background; one that must not keep a ledger is
 // an error.
-func openOrders(c *config.Config, memory *ledger.Memory, now func() int64, log *slog.Logger) (*orders, error) {
-	o := &orders{config: c, now: now, log: log, done: make(chan struct{})}
+func openOrders(c *config.Config, memory *ledger.Memory, mirror ledger.Mirror, now func() int64, log *slog.Logger) (*orders, error) {
+	o := &orders{config: c, mirror: mirror, now: now, log: log, done: make(chan struct{})}
 	if c.Stock.Reserve.StatusURL != "" {
 		var err error
 		if o.oracle, err = ledger.NewStatusURL(c.Stock.Reserve.StatusURL); err != nil {
@@ -106,6 +107,7 @@ func (o *orders) options(ctx context.Context) (ledger.DeskOptions, error) {
 		Timeout:       o.config.Stock.Redis.ConnectTimeout + o.config.Stock.Redis.Timeout,
 		SoldOutMemory: o.config.Stock.SoldOutMemory,
 		MetricSKUs:    o.config.Metrics.MaxSKUs,
+		Mirror:        o.mirror,
 		Now:           o.now, Log: o.log,
 	}
 	if o.redis == nil {

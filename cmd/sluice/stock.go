@@ -22,6 +22,9 @@ type stockCommand struct {
 	Pause  stockPause  `cmd:"" help:"Stop selling a SKU for now. Orders under way are settled."`
 	Resume stockResume `cmd:"" help:"Sell a SKU again."`
 	End    stockEnd    `cmd:"" help:"Stop selling a SKU for good: shoppers are told that the sale is over."`
+	Freeze stockFreeze `cmd:"" help:"Close a ledger that may have lost orders, until somebody says that it was reconciled."`
+	Adopt  stockAdopt  `cmd:"" help:"Take the orders that the shop has into the ledger. Shows what would change; --apply does it."`
+	Thaw   stockThaw   `cmd:"" help:"Sell a frozen SKU again: every order that the shop has is in its ledger now. The same as resume --reconciled."`
 }
 
 type stockGet struct {

@@ -136,8 +136,10 @@ func (d *Desk) compare(l *line, b *round, sent Hint) {
 	ctx, cancel := context.WithTimeout(d.ctx, d.o.Timeout)
 	defer cancel()
 	found := view{Hint: sent, at: b.view.at}
-	if stock, err := d.store.SetState(ctx, l.sku, Frozen); err == nil {
-		found.Hint = stock.Hint
+	if b.view.State != Frozen { // else the store has noticed it, and a further epoch could outrun a ledger that is right
+		if stock, err := d.store.SetState(ctx, l.sku, Frozen); err == nil {
+			found.Hint = stock.Hint
+		}
 	}
 	found.State = Frozen
 	b.view = &found

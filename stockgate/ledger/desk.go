@@ -23,23 +23,28 @@ type Desk struct {
 	fresh  int64  // ns: as old may the latch be for an order with a key
 
 	lines     *lines
-	newcomers pace          // SKUs seen for the first time, invented ones too
-	askers    pace          // looks for the state of an order
-	lookers   chan struct{} // one element for each of those under way
-	audits    *auditor      // nil where the store cannot be inspected
-	serials   *memory       // of orders
-	users     *memory       // of orders with a derived serial
+	newcomers pace                 // SKUs seen for the first time, invented ones too
+	askers    pace                 // looks for the state of an order
+	lookers   chan struct{}        // one element for each of those under way
+	audits    *auditor             // nil where the store cannot be inspected
+	closing   map[string]reopening // by SKU; the watch's alone
+	serials   *memory              // of orders
+	users     *memory              // of orders with a derived serial
 
 	deadline atomic.Int64 // Unix ms: of the holds that are made now
 
-	closed atomic.Bool
-	ctx    context.Context // of calls; ends when Close gives up
-	cut    context.CancelFunc
-	rest   context.CancelFunc // ends the watch
-	watch  sync.WaitGroup     // sweeps, resolves, audits, hears news
-	work   sync.WaitGroup     // calls for orders
-	debts  sync.WaitGroup     // calls that settle
-	room   chan struct{}      // one element a settlement
+	closed     atomic.Bool
+	ctx        context.Context // of calls; ends when Close gives up
+	cut        context.CancelFunc
+	rest       context.CancelFunc // ends the watch
+	watch      sync.WaitGroup     // sweeps, resolves, audits, hears news
+	work       sync.WaitGroup     // calls for orders
+	debts      sync.WaitGroup     // calls that settle
+	mirrors    sync.WaitGroup     // writes of the mirror
+	still      atomic.Bool        // no more of them begin
+	shown      mirrorCounts
+	reopenings reopenings
+	room       chan struct{} // one element a settlement
 
 	books    map[string]*events // by named SKU; "" = all others
 	calls    callMetrics
@@ -76,6 +81,7 @@ func NewDesk(o DeskOptions, store Store, oracle Oracle) (*Desk, error) {
 		lookers:   make(chan struct{}, lookers),
 		serials:   newMemory(size, func(k *known) string { return k.serial }),
 		users:     newMemory(size, func(k *known) string { return k.user }),
+		closing:   make(map[string]reopening),
 		room:      make(chan struct{}, o.MaxSettling),
 		books:     map[string]*events{"": {}},
 	}
@@ -197,6 +203,11 @@ func (d *Desk) Close(ctx context.Context) {
 		defer close(settled)
 		d.work.Wait()
 		d.debts.Wait()
+		d.still.Store(true)
+		for _, l := range d.lines.each() {
+			l.barrier()
+		}
+		d.mirrors.Wait()
 	}()
 	select {
 	case <-settled:

@@ -39,6 +39,8 @@ type DeskOptions struct {
 	// outage, take a hold of the same second and the same serial for their own. 0 = a random one.
 	Mark int64
 
+	Mirror Mirror // shows what is free; nil = nobody wants to see it
+
 	Named      []string     // SKUs whose orders metrics count by themselves
 	MetricSKUs int          // ledgers whose numbers metrics name; default 100
 	Now        func() int64 // ns, the clock of those who call the desk; default one that starts at 0

@@ -26,6 +26,9 @@ const (
 // Unknown says that an order was forwarded and no answer told whether it exists. Its unit stays held, and the
 // oracle is asked about it from now on, before its deadline too.
 func (d *Desk) Unknown(sku, serial string) {
+	if s, ok := d.store.(forgetful); ok {
+		s.wonders(sku, serial)
+	}
 	l := d.open([]byte(sku))
 	if l == nil {
 		return // its hold is found when it is overdue

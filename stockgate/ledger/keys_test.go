@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -50,7 +51,7 @@ func (w *witness) look(p *play) error {
 		return err
 	}
 	maps.DeleteFunc(numbers.Val(), func(name, value string) bool { // laws of their own hold for marks
-		return value == "" || name == "run" || strings.HasPrefix(name, "m:")
+		return value == "" || slices.Contains([]string{"run", "born", "was", "since", "upto", "later"}, name) || strings.HasPrefix(name, "m:") || strings.HasPrefix(name, "rc:")
 	})
 	s := sight{numbers.Val(), records.Val(), units.Val(), map[string]float64{}, nil}
 	for _, z := range times.Val() {

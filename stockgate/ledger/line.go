@@ -44,6 +44,7 @@ type line struct {
 	doubts  map[string]*doubt // by serial
 	owed    []settlement      // in order
 	settles bool              // somebody works on owed
+	mirror  mirrored
 }
 
 // ticket is one order that waits. Its order may be read until it is answered.
@@ -251,6 +252,7 @@ func (d *Desk) learn(now int64, l *line, next *view) {
 	wall := time.Now()
 	scheduled.schedule(wall, d.o.Now())
 	l.view.Store(&scheduled)
+	d.reflect(l, &scheduled)
 	d.enlist(now, l)
 	d.shed(now, l)
 }

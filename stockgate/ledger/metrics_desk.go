@@ -143,6 +143,8 @@ func (d *Desk) Collect(ch chan<- prometheus.Metric) {
 	d.collectBooks(ch)
 	d.collectStock(ch)
 	d.audits.collect(ch)
+	d.shown.collect(ch)
+	d.reopenings.collect(ch)
 	size := prometheus.NewDesc("sluice_ledger_call_orders", "Orders in one call to the ledger, a repeated call counted again.", []string{"operation"}, nil)
 	for c := range numCalls {
 		ch <- d.calls.metric(size, c)

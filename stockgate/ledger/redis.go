@@ -26,7 +26,8 @@ import (
 // Lost state is noticed. Each call leaves this instance's mark in the ledger and says what this instance has seen of
 // it; the script that finds less freezes the SKU before it takes a unit. When Redis turns out to be another process,
 // a SKU sells nothing until each instance has found what it has seen, and then goes on by itself. A reply that is not
-// this call's closes its SKU too. What nobody alive has seen cannot be missed: an instance whose first calls for a SKU
+// this call's closes its SKU too. A closed SKU opens by itself when every instance that sold has told what it knows of
+// its orders, which each keeps in a journal; see Desk. What nobody alive has seen cannot be missed: an instance whose first calls for a SKU
 // were all lost with Redis counts for nobody until its next call, within a second if a desk is behind it.
 type Redis struct {
 	link    *link.Link
@@ -41,6 +42,8 @@ type Redis struct {
 	instance string // "" = a visitor
 	calls    atomic.Int64
 	traces   traces
+	journal  journal
+	settle   time.Duration             // that a frozen ledger waits at least for instances that the roll has missed
 	lost     map[string]*atomic.Uint64 // by reason; the map is never changed
 	log      *slog.Logger
 	nameless atomic.Bool // Redis does not tell its run id, and the log says so
@@ -96,6 +99,7 @@ func newRedis(o RedisOptions, texts map[string]string) (*Redis, error) {
 	r := &Redis{
 		events: o.Events, news: channelOf(o.DB), scripts: compile(texts), replicas: o.Replicas, replicaWait: o.ReplicaWait,
 		log: o.Log, traces: traces{all: make(map[string]*trace)},
+		journal: newJournal(mostJournal), settle: settleFor,
 	}
 	if o.Acknowledged {
 		r.events, r.most = maxNumber, o.Events

@@ -25,6 +25,9 @@ func (r *Redis) Reserve(ctx context.Context, sku string, epoch, now, deadline in
 		return lost, nil
 	}
 	hint, err := answers(reply, codes[:len(items)], UnknownSKU)
+	if err == nil {
+		r.journal.reserved(sku, hint.Epoch, deadline, items, codes)
+	}
 	if err == nil && q.few != nil && holds(codes[:len(items)]) {
 		err = q.few
 	}
@@ -39,6 +42,7 @@ func (r *Redis) Finish(ctx context.Context, sku string, now, keep int64, op Op, 
 	if err := errors.Join(checkFinish(sku, op, items, len(done)), checkTimes(now, keep)); err != nil {
 		return Hint{}, fmt.Errorf("%s %q: %w", op, sku, err)
 	}
+	r.journal.intends(sku, r.traces.find(sku).claim().epoch, op, items)
 	reply, err := r.run(ctx, "finish", sku, arguments(items, op == Adopt, r.events, now, keep, string(op))...)
 	if err != nil {
 		return Hint{}, fmt.Errorf("%s %q: %w", op, sku, err)
@@ -47,6 +51,7 @@ func (r *Redis) Finish(ctx context.Context, sku string, now, keep int64, op Op, 
 	if err != nil {
 		return Hint{}, fmt.Errorf("%s %q: %w", op, sku, err)
 	}
+	r.journal.corrects(sku, hint, items, done)
 	return hint, nil
 }
 

@@ -87,7 +87,7 @@ func (r *Redis) eachTrace(ctx context.Context, script string) {
 	}
 }
 
-// leave ends the visits, and takes the marks of this instance away, where it left any.
+// leave ends the visits, tells frozen ledgers what nobody else will know, and takes the marks of this instance away, where it left any.
 func (r *Redis) leave() {
 	r.mu.Lock()
 	r.depart()
@@ -98,5 +98,10 @@ func (r *Redis) leave() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
 	defer cancel()
+	for _, sku := range r.untold() {
+		if r.part(ctx, sku) != nil {
+			return
+		}
+	}
 	r.eachTrace(ctx, "leave") // without Redis the marks grow old
 }

@@ -60,6 +60,7 @@ func (d *Desk) run(ctx context.Context) {
 			return
 		case <-tick.C:
 			d.sweepSome(ctx, turn)
+			d.reconcileSome(ctx)
 			d.resolveSome(ctx)
 		}
 	}
@@ -82,6 +83,7 @@ func (d *Desk) sweepSome(ctx context.Context, turn int) {
 		if ctx.Err() == nil {
 			d.sweep(ctx, real[(turn+i)%len(real)])
 			d.heed(ctx, real[(turn+i)%len(real)])
+			d.remirror(ctx, real[(turn+i)%len(real)])
 		}
 	}
 }
@@ -90,7 +92,7 @@ func (d *Desk) sweepSome(ctx context.Context, turn int) {
 func (d *Desk) drop(l *line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.calls > 0 || l.settles || l.reading.Load() || len(l.asked)+len(l.doubts)+len(l.owed) > 0 {
+	if l.calls > 0 || l.settles || l.mirror.busy || l.reading.Load() || len(l.asked)+len(l.doubts)+len(l.owed) > 0 {
 		return
 	}
 	l.gone = true

@@ -134,7 +134,8 @@ type Store interface {
 	// it with no units, set its hours, and then its total.
 	SetTotal(ctx context.Context, sku string, total, limit int64) (Stock, error)
 
-	// SetState opens, pauses, ends or freezes; freezing raises the epoch, each time. Without a ledger it is ErrUnknownSKU.
+	// SetState opens, pauses, ends or freezes; freezing raises the epoch, each time, but where a later one was seen
+	// on another server: then opening does. Without a ledger it is ErrUnknownSKU.
 	SetState(ctx context.Context, sku string, state State) (Stock, error)
 
 	// Add changes the total by delta, which is not 0. A total that would be less than held + sold is an error that names

@@ -26,6 +26,7 @@ type trace struct {
 	at         time.Time // when it last was
 	lost       string    // why the ledger must be closed; "" once its epoch is a later one
 	gone       int64     // the call that did not find it; 0 = it is there
+	telling    telling   // how far this instance has told a later epoch what it knows
 }
 
 // claimFor is how long an instance claims that its mark must be there. The scripts forget marks only much later.
@@ -58,6 +59,7 @@ func (t *trace) learn(seq, epoch, ver int64, marked bool) {
 		return
 	}
 	if epoch > t.epoch {
+		t.telling.raise(t.epoch)
 		t.epoch, t.ver, t.answered, t.lost = epoch, 0, 0, ""
 	}
 	t.ver = max(t.ver, ver)

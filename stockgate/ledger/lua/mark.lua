@@ -10,12 +10,19 @@
 -- yet. So it sells nothing, its state reads doubted, until each instance has called whose mark is as fresh as the
 -- others', and found what it has seen. doubt is run|since meanwhile. One that does not call within PATIENCE freezes
 -- it: nobody can tell what that one has sold.
+--
+-- Who freezes calls the roll of the instances that may know of orders that are gone: rc:<instance> is phase|at, how
+-- far it has told what it knows (recover.lua), and the time of its last call that is still known here. was is the state
+-- to go back to once all have told; frozen there means that an operator alone may open it. since is when it froze, upto epoch|ver of
+-- what was there then.
 
 -- The last arguments of every call but one. No instance: a visitor, who leaves no mark, sees nothing missing, decides no doubt.
 local WHO, SEQ, ANSWERED, EPOCH, VER, RUN, LOST = unpack(ARGV, #ARGV - 7, #ARGV - 1)
 
 local FRESH, PATIENCE, LONG = 60000, 60000, 3600000 -- ms
-local CROWD = 32 -- fields of S; about ten are no marks
+local CROWD = 32 -- fields of S; about fifteen are no marks
+
+local NOT_ASKED = '3' -- the phase of who was on an earlier roll alone
 
 local met -- the stock that was read or made
 
@@ -45,9 +52,55 @@ local function seen(stock, reached)
 	if reached < tonumber(ANSWERED) then return 'mark' end
 end
 
--- freeze closes the stock for a reason, as a version of its own, in an epoch later than any that the caller has seen.
+-- roll notes who must tell what it knows: whoever called as lately as the others, or is waited for. Who was asked the
+-- last time and is not now is nobody's concern any more.
+local function roll(stock)
+	local all, newest, doubted = redis.call('HGETALL', S), 0, string.match(stock.doubt or '', '^(.*)|%d+$') == RUN
+	for i = 1, #all, 2 do
+		if string.sub(all[i], 1, 2) == 'm:' then newest = math.max(newest, (select(2, stamp(all[i + 1])))) end
+	end
+	local called = {}
+	for i = 1, #all, 2 do
+		local kind, name = string.match(all[i], '^(%a+):(.*)$')
+		local _, at, run = stamp(all[i + 1])
+		if kind == 'm' and name ~= WHO and (at >= newest - FRESH or doubted and run ~= RUN) then
+			called[name] = true
+			note(stock, 'rc:' .. name, '0|' .. digits(at))
+		end
+	end
+	for i = 1, #all, 2 do
+		local name = string.match(all[i], '^rc:(.*)$')
+		if name and name ~= WHO and not called[name] then note(stock, all[i], NOT_ASKED .. '|0') end
+	end
+	if WHO ~= '' then note(stock, 'rc:' .. WHO, '0|' .. digits(stock.here)) end
+end
+
+-- outrun notes that the caller has seen a later epoch.
+local function outrun(stock)
+	stock.later = digits(math.max(tonumber(EPOCH), tonumber(stock.later)))
+	note(stock, 'later', stock.later)
+end
+
+-- freeze closes the stock for a reason, as a version of its own, in an epoch of its own: whatever was said before counts
+-- no more. Where the caller has seen a later epoch, there is a later ledger on another server: that one this must
+-- not outrun, so the epoch stays, and later is what an operator who opens this one must begin behind.
 local function freeze(stock, why)
-	stock.epoch = math.max(stock.epoch, tonumber(EPOCH)) + 1
+	local older = stock.epoch < tonumber(EPOCH)
+	if older or stock.was_state == 'frozen' and stock.why == 'operator' then
+		note(stock, 'was', 'frozen')
+	elseif stock.was_state ~= 'frozen' then
+		note(stock, 'was', stock.was_state)
+	end
+	if stock.was_state ~= 'frozen' or why ~= 'operator' then
+		note(stock, 'upto', digits(stock.epoch) .. '|' .. digits(stock.ver))
+	end
+	note(stock, 'since', digits(clock()))
+	roll(stock)
+	if older then
+		outrun(stock)
+	else
+		stock.epoch = stock.epoch + 1
+	end
 	stock.state, stock.why, stock.froze = 'frozen', why, why
 	note(stock, 'why', why)
 	local c = change()
@@ -98,17 +151,27 @@ local function doubt(stock, now)
 	end
 end
 
+-- asked reports whether the caller is on the roll.
+local function asked(stock)
+	return stock.roll and string.sub(stock.roll, 1, 1) ~= NOT_ASKED
+end
+
 -- meet holds the stock against what the caller has seen, and notes that it was here.
 local function meet(stock, mark)
 	if WHO == '' then
 		if RUN ~= '' and stock.run ~= '' and stock.run ~= RUN and stock.state == 'on' then stock.state = 'doubted' end
 		return
 	end
-	local now, reached = clock(), (stamp(mark))
+	local now, reached, here = clock(), stamp(mark)
 	local why = seen(stock, reached)
+	stock.here = here
 	note(stock, 'm:' .. WHO, digits(math.max(reached, tonumber(SEQ))) .. '|' .. digits(now) .. '|' .. RUN)
-	if why then
+	if why and stock.state == 'frozen' and stock.epoch < tonumber(EPOCH) then
+		outrun(stock)
+	elseif why then
 		freeze(stock, why)
+	elseif stock.state == 'frozen' and not asked(stock) and tonumber(EPOCH) > 0 and tonumber(EPOCH) < stock.epoch then
+		note(stock, 'rc:' .. WHO, '0|' .. digits(here)) -- the roll has missed it: it has seen what was before
 	elseif RUN ~= '' and stock.run == '' then
 		trust(stock)
 	elseif RUN ~= '' and stock.run ~= RUN and stock.state ~= 'frozen' then
@@ -119,7 +182,7 @@ end
 -- load reads the numbers; nil when there is no ledger. Numbers without the records that they count are a fault.
 local function load()
 	local v = redis.call('HMGET', S, 'total', 'held', 'sold', 'state', 'epoch', 'limit', 'ver', 'why', 'run', 'doubt',
-		'opens', 'closes', 'taken', 'm:' .. WHO)
+		'opens', 'closes', 'taken', 'm:' .. WHO, 'rc:' .. WHO, 'born', 'later')
 	if not v[1] and redis.call('EXISTS', S) == 0 then
 		return nil
 	end
@@ -128,6 +191,7 @@ local function load()
 		state = v[4], epoch = number(S, 'epoch', v[5]), limit = number(S, 'limit', v[6]), ver = number(S, 'ver', v[7]),
 		why = v[8] or '', run = v[9] or '', doubt = v[10], marks = {},
 		opens = number(S, 'opens', v[11]), closes = number(S, 'closes', v[12]), taken = number(S, 'taken', v[13]),
+		roll = v[15], born = tonumber(v[16] or 0), later = v[17] or '0', here = 0,
 	}
 	if v[4] ~= 'on' and v[4] ~= 'paused' and v[4] ~= 'ended' and v[4] ~= 'frozen' then
 		fault(S, 'state is none of on, paused, ended, frozen')
@@ -157,9 +221,10 @@ end
 local function make(total, limit, epoch)
 	local stock = {
 		total = total, held = 0, sold = 0, state = 'on', limit = limit, epoch = math.max(epoch, tonumber(EPOCH) + 1), ver = 0, why = '', run = RUN,
-		opens = 0, closes = 0, taken = 1,
+		opens = 0, closes = 0, taken = 1, later = '0',
 		marks = {'run', RUN},
 	}
+	note(stock, 'born', digits(stock.epoch))
 	if WHO ~= '' then note(stock, 'm:' .. WHO, SEQ .. '|' .. digits(clock()) .. '|' .. RUN) end
 	met = stock
 	return stock

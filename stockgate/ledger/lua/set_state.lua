@@ -1,6 +1,7 @@
 -- set_state opens, pauses, ends or freezes. Freezing raises the epoch each time it is asked for. Who opens what is frozen
 -- or doubted vouches for what the ledger holds, and for the server that holds it; who resumes or begins anew does not,
--- and nobody vouches for what this very call finds lost.
+-- and nobody vouches for what this very call finds lost. Later epochs that somebody has seen
+-- elsewhere count no more then.
 -- ARGV: events, state
 -- Reply: false without a ledger, else all numbers.
 
@@ -22,6 +23,8 @@ if state == 'on' and (stock.state == 'frozen' or stock.state == 'doubted') then
 end
 if state ~= stock.state then
 	stock.state = state
+	stock.epoch = math.max(stock.epoch, tonumber(stock.later) + (stock.later ~= '0' and 1 or 0))
+	if stock.later ~= '0' then note(stock, 'later', '0') end
 	local c = change()
 	if stock.why ~= '' then
 		stock.why = ''

@@ -6,7 +6,8 @@
 
 -- The keys, all of them sluice:{sku}:... in one slot; none of them ever expires:
 --   S  hash    total held sold state epoch limit ver opens closes taken (the version by which units were last taken),
---              and added, which add.lua explains; why run doubt and a mark m:<instance> for each, see mark.lua
+--              and added, which add.lua explains; born, the epoch of a new ledger; why run doubt was since upto later, a mark
+--              m:<instance> for each, and rc:<instance>, see mark.lua
 --   R  hash    serial -> record
 --   U  hash    user -> units held + sold, "" for all whom nobody knows; a user without units has no field
 --   X  zset    serial by Unix ms: a hold when the resolver looks at it, a tombstone when it may be forgotten
@@ -109,7 +110,7 @@ end
 -- commit writes c and the numbers as the next version: one command a key.
 local function commit(stock, op, c)
 	stock.ver = stock.ver + 1
-	if op == 'reserve' or op == 'adopt' then stock.taken = stock.ver end
+	if op == 'reserve' or op == 'adopt' or op == 'recover' then stock.taken = stock.ver end
 	local total, held, sold, limit = digits(stock.total), digits(stock.held), digits(stock.sold), digits(stock.limit)
 	local epoch, ver = digits(stock.epoch), digits(stock.ver)
 	local opens, closes = digits(stock.opens), digits(stock.closes)

@@ -1,0 +1,112 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// Adoption is what adopting orders of a shop came to, or would come to.
+type Adoption struct {
+	SKU       string   `json:"sku"`
+	Applied   bool     `json:"applied"`   // false: nothing was changed
+	Unknown   int      `json:"unknown"`   // orders that the ledger does not know: sold now
+	Held      int      `json:"held"`      // that it holds: sold now
+	Sold      int      `json:"sold"`      // that it has as sold already
+	Returned  int      `json:"returned"`  // that were released or refunded in it: sold again
+	Units     int64    `json:"units"`     // by which sold rises
+	Conflicts []string `json:"conflicts"` // orders that were passed over, and why
+	Stock     *Stock   `json:"stock"`     // as it is afterwards
+}
+
+const (
+	mostAdopted   = 1000    // orders of one request
+	maxAdoptBytes = 1 << 20 // of its body
+)
+
+// wantedOrder is one order that the shop has.
+type wantedOrder struct {
+	Serial, User string
+	Quantity     int64
+}
+
+// adoptAll takes orders into a ledger that the shop has: {"orders": [{"serial": "…", "user": "7", "quantity": 1}],
+// "apply": true}. Without apply it says what would change.
+func (a *API) adoptAll(w http.ResponseWriter, r *http.Request) {
+	var want struct {
+		Orders []wantedOrder
+		Apply  bool
+	}
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxAdoptBytes))
+	d.DisallowUnknownFields()
+	err := d.Decode(&want)
+	if _, more := d.Token(); err != nil || !errors.Is(more, io.EOF) || len(want.Orders) == 0 || len(want.Orders) > mostAdopted {
+		a.fault(w, fmt.Errorf(`%w: the body must be {"orders": [{"serial": "…", "user": "…", "quantity": N}], "apply": false}, with 1 to %d orders`, ErrInvalid, mostAdopted))
+		return
+	}
+	if _, err := a.look(r); err != nil {
+		a.fault(w, err)
+		return
+	}
+	done := Adoption{SKU: r.PathValue("sku"), Applied: want.Apply, Conflicts: []string{}}
+	for _, o := range want.Orders {
+		if err := a.adoptOne(r.Context(), &done, o); err != nil {
+			a.fault(w, err)
+			return
+		}
+	}
+	now, err := a.Ledgers.Look(r.Context(), done.SKU)
+	if err != nil {
+		a.fault(w, err)
+		return
+	}
+	done.Stock = &now
+	if want.Apply {
+		a.Log.Info("admin: orders adopted", "from", r.RemoteAddr, "sku", done.SKU, "unknown", done.Unknown, "held", done.Held,
+			"returned", done.Returned, "units", done.Units, "conflicts", len(done.Conflicts), "after", now.Ledger)
+	}
+	answer(w, done)
+}
+
+// adoptOne adopts one order where done is to be applied, and counts it.
+func (a *API) adoptOne(ctx context.Context, done *Adoption, o wantedOrder) error {
+	want := Reservation{SKU: done.SKU, Serial: o.Serial, User: o.User, Quantity: o.Quantity}
+	if o.Quantity < 1 || o.Quantity > maxQuantity || o.Serial == "" {
+		return fmt.Errorf("adopt %.40q: %w: quantity %d; an order has a serial, and 1 to %d units", o.Serial, ErrInvalid, o.Quantity, maxQuantity)
+	}
+	before, ok, err := a.Ledgers.Find(ctx, done.SKU, o.Serial)
+	if err != nil {
+		return err
+	}
+	if ok {
+		if err := before.agrees(want); err != nil {
+			done.Conflicts = append(done.Conflicts, err.Error())
+			return nil
+		}
+	}
+	if done.counts(before.State, o.Quantity) && done.Applied {
+		want.State = before.State
+		_, err = a.Ledgers.Settle(ctx, "adopt", want)
+	}
+	return err
+}
+
+// counts notes an order that is in a state now, and reports whether adopting changes anything.
+func (d *Adoption) counts(state string, quantity int64) bool {
+	switch state {
+	case "confirmed":
+		d.Sold++
+		return false
+	case held:
+		d.Held++
+	case "":
+		d.Unknown++
+	default:
+		d.Returned++
+	}
+	d.Units += quantity
+	return true
+}

@@ -1,0 +1,206 @@
+package ledger
+
+import (
+	"sync"
+	"time"
+)
+
+// journal is what this instance knows of the orders that it took or settled last: what it could tell a ledger that has
+// lost them. It has one entry for each serial, and drops the oldest when it is full. What an entry says is what this
+// instance was told to do, whether or not the ledger could be reached. It is safe for concurrent use, and refused
+// orders never come here.
+type journal struct {
+	mu      sync.Mutex
+	most    int
+	ring    []entry
+	next    int                       // of the ring, when it is full
+	places  map[string]map[string]int // by SKU and serial: where in ring
+	changes int64
+	dropped int64 // Unix ms when the newest entry that was dropped was made; 0 = none was
+}
+
+// entry is one order.
+type entry struct {
+	sku      string
+	item     Item
+	status   byte  // held, sold, released, refunded
+	bare     bool  // it was reserved by another instance: its user and quantity are not known
+	adopted  bool  // the shop's own word: it outweighs what the ledger says
+	unknown  bool  // forwarded, and nobody knows what became of it
+	deadline int64 // Unix ms, of a hold
+	epoch    int64 // of the ledger that it was made in
+	done     Hint  // the version by which the ledger has what was done to it last; Ver is maxNumber while it has not said so
+	made     int64 // Unix ms
+	change   int64 // rises with each change of the journal
+}
+
+// mostJournal is how many orders a journal keeps: a minute and more of 2,000 a second, some 250 bytes each.
+const mostJournal = 1 << 17
+
+func newJournal(most int) journal {
+	return journal{most: most, places: make(map[string]map[string]int)}
+}
+
+// reserved notes the orders that are held now. A replay is noted as well where nothing is known of it: it may be a hold
+// of this instance, whose reply was lost.
+func (j *journal) reserved(sku string, epoch, deadline int64, items []Item, codes []Code) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for i, it := range items {
+		if codes[i] == Held || codes[i] == ReplayHeld && j.find(sku, it.Serial) == nil {
+			e := j.open(sku, it.Serial)
+			*e = entry{sku: sku, item: it, status: held, deadline: deadline, epoch: epoch, made: e.made, change: e.change}
+		}
+	}
+}
+
+// intends notes what is to be done to orders, before anybody knows whether the ledger does it.
+func (j *journal) intends(sku string, epoch int64, op Op, items []Item) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, it := range items {
+		e := j.find(sku, it.Serial)
+		if e == nil && op == Adopt {
+			e = j.open(sku, it.Serial)
+			e.item, e.epoch = it, epoch
+		} else if e == nil {
+			e = j.open(sku, it.Serial)
+			e.bare, e.epoch = true, epoch
+			e.status = held // by somebody
+		}
+		e.intend(op, it)
+		e.done = Hint{Epoch: epoch, Ver: maxNumber}
+		j.changes++
+		e.change = j.changes
+	}
+}
+
+// intend does op to e as a ledger would.
+func (e *entry) intend(op Op, it Item) {
+	to, _ := turn(op, e.status)
+	if op == Adopt {
+		if e.status != held || e.bare {
+			e.item = it
+		}
+		e.bare, e.adopted, to = false, true, sold
+	}
+	if to != none {
+		e.status, e.unknown = to, false
+		e.adopted = to == sold && e.adopted
+	}
+}
+
+// corrects notes what the ledger says of what was intended, by the version of h.
+func (j *journal) corrects(sku string, h Hint, items []Item, done []Done) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for i, it := range items {
+		e := j.find(sku, it.Serial)
+		switch {
+		case e == nil:
+			continue
+		case done[i] == WasReleased && e.status == refunded: // so it was
+		case done[i] == WasReleased:
+			e.status, e.adopted = released, false
+		case done[i] == WasSold:
+			e.status = sold
+		case done[i] == NotFound, done[i] == NoLedger: // it may be lost
+			continue
+		}
+		e.done = Hint{Epoch: h.Epoch, Ver: h.Ver}
+		if e.epoch == 0 { // this instance had not seen the ledger before
+			e.epoch = h.Epoch
+		}
+	}
+}
+
+// wonders notes that nobody knows what became of an order that was forwarded.
+func (j *journal) wonders(sku, serial string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if e := j.find(sku, serial); e != nil && e.status == held {
+		e.unknown = true
+	}
+}
+
+// find returns the entry of a serial, or nil. mu is held.
+func (j *journal) find(sku, serial string) *entry {
+	if i, ok := j.places[sku][serial]; ok {
+		return &j.ring[i]
+	}
+	return nil
+}
+
+// open returns a new entry, or the one that is there, with no status. mu is held.
+func (j *journal) open(sku, serial string) *entry {
+	e := j.find(sku, serial)
+	if e == nil {
+		e = j.room(sku, serial)
+	}
+	j.changes++
+	*e = entry{sku: sku, item: Item{Serial: serial}, made: time.Now().UnixMilli(), change: j.changes}
+	return e
+}
+
+// room makes a place for a serial, and drops the oldest entry when there is none. mu is held.
+func (j *journal) room(sku, serial string) *entry {
+	i := len(j.ring)
+	if i < j.most {
+		j.ring = append(j.ring, entry{})
+	} else {
+		i = j.next
+		j.next = (j.next + 1) % j.most
+		j.drop(&j.ring[i])
+	}
+	book := j.places[sku]
+	if book == nil {
+		book = make(map[string]int)
+		j.places[sku] = book
+	}
+	book[serial] = i
+	return &j.ring[i]
+}
+
+// drop forgets an entry whose place is needed. mu is held.
+func (j *journal) drop(e *entry) {
+	j.dropped = max(j.dropped, e.made)
+	delete(j.places[e.sku], e.item.Serial)
+	if len(j.places[e.sku]) == 0 {
+		delete(j.places, e.sku)
+	}
+}
+
+// of returns the entries of sku that choose wants, and how many changes there were by then.
+func (j *journal) of(sku string, choose func(*entry) bool) (all []entry, changes int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, i := range j.places[sku] {
+		if e := &j.ring[i]; choose(e) {
+			all = append(all, *e)
+		}
+	}
+	return all, j.changes
+}
+
+// since reports whether every order that was made after at (Unix ms by Redis' clock, which may differ by clocksDiffer)
+// is still there.
+func (j *journal) since(at int64) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.dropped == 0 || j.dropped < at-clocksDiffer
+}
+
+// clocksDiffer is by how many ms the clocks of Redis and of this machine may differ.
+const clocksDiffer = 10_000
+
+// word is the state of e as recover.lua reads it.
+func (e *entry) word() string {
+	w := e.status
+	switch {
+	case e.adopted:
+		w = 'A'
+	case e.bare:
+		w += 'a' - 'A'
+	}
+	return string(rune(w))
+}
