@@ -29,8 +29,12 @@ func hasGate(c *config.Config, gate string) bool {
 // openLedger connects to the configured Redis, for our own keys.
 func openLedger(c *config.Config, visitor bool, log *slog.Logger) (*ledger.Redis, error) {
 	name, _ := os.Hostname() // a part of a name that is unique anyway
+	way := linkOptions(c)
+	if visitor {
+		way.Log = slog.New(slog.DiscardHandler)
+	}
 	r, err := ledger.NewRedis(ledger.RedisOptions{
-		Options: linkOptions(c), Events: c.Stock.Reserve.Events, Acknowledged: c.Stock.Reserve.EventsAcknowledged,
+		Options: way, Events: c.Stock.Reserve.Events, Acknowledged: c.Stock.Reserve.EventsAcknowledged,
 		Replicas: c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: visible(name), Log: log,
 	})
 	if err != nil {

@@ -105,6 +105,7 @@ func (o *orders) options(ctx context.Context) (ledger.DeskOptions, error) {
 	options := ledger.DeskOptions{
 		Secret: []byte(r.Secret), PerUser: int64(r.PerUser), Hold: r.Hold, Keep: keepReleased, Fence: r.Fence,
 		Timeout:       o.config.Stock.Redis.ConnectTimeout + o.config.Stock.Redis.Timeout,
+		Resend:        o.config.Stock.Redis.Timeout,
 		SoldOutMemory: o.config.Stock.SoldOutMemory,
 		MetricSKUs:    o.config.Metrics.MaxSKUs,
 		Mirror:        o.mirror,

@@ -31,12 +31,13 @@ func (d *Desk) carry(l *line, b *round) {
 }
 
 // ask fills the codes of b. What a sending came to that was not answered is unknown, so it is sent again with the
-// same serials and the same deadline, until somebody answers or o.Tries are spent: then the codes are Unsure.
+// same serials and the same deadline, until somebody answers, or o.Tries or o.Resend are spent: then the codes are
+// Unsure. A store that hangs keeps nobody waiting for more than one sending; a connection that broke is tried again.
 func (d *Desk) ask(l *line, b *round) {
 	sent := d.stamp(l, b)
-	epoch, unsure, stale := sent.Epoch, false, false
+	epoch, unsure, stale, first := sent.Epoch, false, false, d.o.Now()
 	for try := 0; try < d.o.Tries; try++ {
-		if unsure && !d.pause(d.ctx, resendAfter<<try) {
+		if unsure && (d.o.Now()-first >= int64(d.o.Resend) || !d.pause(d.ctx, resendAfter<<try)) {
 			break
 		}
 		began := d.o.Now()

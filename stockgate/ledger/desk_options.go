@@ -18,6 +18,7 @@ type DeskOptions struct {
 
 	Timeout       time.Duration // of one call to the store; default 250 ms
 	Tries         int           // sendings of a batch before its orders hear Unsure; default 3
+	Resend        time.Duration // so long after its first sending a batch is not sent again; default Tries x Timeout
 	MaxWait       time.Duration // how old an order may be when it enters a batch; default 500 ms
 	MaxQueue      int           // orders that wait for units of one SKU; default 8192
 	MaxSKUs       int           // default 100,000
@@ -79,6 +80,7 @@ func (o DeskOptions) checked() (DeskOptions, error) {
 	fill(&o.Timeout, 250*time.Millisecond)
 	fill(&o.Tries, 3)
 	fill(&o.MaxWait, 500*time.Millisecond)
+	fill(&o.Resend, time.Duration(o.Tries)*o.Timeout)
 	fill(&o.MaxQueue, 8192)
 	fill(&o.MaxSKUs, 100_000)
 	fill(&o.MaxKnown, 65_536)

@@ -1,0 +1,35 @@
+package e2e
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/stockgate/link"
+)
+
+func TestSentinelFailOverUnderLoadGoesOnByItself(t *testing.T) {
+	skus, units, shoppers := 20, 200, 4_000
+	if raced || testing.Short() {
+		skus, units, shoppers = 10, 60, 600
+	}
+	w, shop := redistest.Sentinel(t), book(t, nil)
+	stockAll(t, link.Options{Topology: link.Sentinel, Addresses: w.Addrs(), MasterName: w.Name}, skus, units)
+	settings := []string{
+		"stock.source = \"redis\"\nstock.redis.addresses = " + quoted(w.Addrs()...) + "\nstock.redis.master_name = " + strconv.Quote(w.Name),
+		boundless, shop.setting(), `stock.reserve.hold = "2s"`, reserveRoutes,
+	}
+	one, two := gate(t, settings...), gate(t, settings...)
+	served, end := shopping(shoppers, 20, skus, []string{one.front, two.front})
+	soon(t, "a quarter is sold", func() bool { return served.Load() > int64(shoppers/4) })
+	old := w.Master()
+	start := time.Now()
+	old.Kill()
+	next := w.Successor(old)
+	elected, before := time.Since(start), served.Load()
+	soon(t, "the sale goes on", func() bool { return served.Load() > before })
+	t.Logf("another master after %v, sold again %v later", elected, time.Since(start)-elected)
+	end()
+	reckon(t, next.Client, shop, skus, units)
+}
