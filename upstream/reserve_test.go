@@ -85,7 +85,7 @@ func TestPagesFindAConnectionHoweverManyOrdersAreHeld(t *testing.T) {
 	for range 2 * o.MaxConns {
 		go func() { ends <- p.Send(orderFor("POST", "/slow"), new(fasthttp.Response)) }()
 	}
-	const most = 8 - 8/8
+	most := o.MaxConns - o.MaxConns/8
 	for range 2*o.MaxConns - most { // the others wait for the shop
 		if outcome := <-ends; outcome != proxy.NotSent {
 			t.Errorf("an order more than there are connections for: outcome %d", outcome)

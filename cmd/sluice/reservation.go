@@ -40,7 +40,7 @@ func named(serial string) error {
 	if ledger.ValidSerial([]byte(serial)) {
 		return nil
 	}
-	return fmt.Errorf("serial %.140q: it has 1 to 128 visible ASCII characters, and is neither . nor ..", serial)
+	return fmt.Errorf("serial %.140q: it has 1 to 128 visible ASCII characters, and is neither . nor .. itself", serial)
 }
 
 type reservationGet struct {
