@@ -138,6 +138,10 @@ func TestClusterSellsOnThroughAMigrationAndAFailOver(t *testing.T) {
 	took := soon(t, "the SKU that has moved is sold on", func() bool { return fields(client, moved)["sold"] != before })
 	t.Logf("a SKU that has moved sells again after %v", took)
 
+	soon(t, "its replica is in step", func() bool {
+		n, err := nodes.Masters[1].Client.Wait(t.Context(), 1, time.Second).Result()
+		return err == nil && n == 1
+	})
 	before = fields(client, dead)["sold"]
 	start := time.Now()
 	nodes.Masters[1].Kill()

@@ -21,7 +21,7 @@ func (o *online) tryLayout(ctx context.Context, c *config.Config, r *stockgate.R
 		o.fail("layout", "%v", err)
 		return
 	}
-	way, err := link.New(linkOptions(c))
+	way, err := link.New(quietly(linkOptions(c)))
 	if err != nil {
 		o.fail("layout", "%v", err)
 		return

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -20,9 +21,15 @@ const (
 	skewFails = time.Second
 )
 
+// quietly has the check alone say what was found.
+func quietly(o link.Options) link.Options {
+	o.Log = slog.New(slog.DiscardHandler)
+	return o
+}
+
 // tryServer looks at the Redis itself: what it is, whether it keeps what it has said, what this user may do.
 func (o *online) tryServer(ctx context.Context, c *config.Config) {
-	way, err := link.New(linkOptions(c))
+	way, err := link.New(quietly(linkOptions(c)))
 	if err != nil {
 		o.fail("redis", "%v", err)
 		return

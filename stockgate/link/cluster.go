@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -238,10 +239,11 @@ func (c *cluster) addresses() (all []string) {
 	for _, n := range c.masters() {
 		all = append(all, n.address)
 	}
-	for _, list := range [][]string{all, c.options.Addresses} {
+	configured := slices.Clone(c.options.Addresses)
+	for _, list := range [][]string{all, configured} {
 		rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	}
-	return append(all, c.options.Addresses...)
+	return append(all, configured...)
 }
 
 // take learns who has which slots from what the server at an address said.
