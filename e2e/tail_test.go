@@ -1,0 +1,69 @@
+package e2e
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/stockgate/link"
+)
+
+// The replicas hear nothing of the last sales, and one of them becomes the master.
+func TestFailOverThatLosesTheTailIsReconciledWithTheShop(t *testing.T) {
+	units, shoppers := 1_500, 1_700
+	if raced || testing.Short() {
+		units, shoppers = 400, 500
+	}
+	slow := func(int, http.ResponseWriter, *http.Request) bool { time.Sleep(10 * time.Millisecond); return false }
+	w, shop := redistest.Sentinel(t), book(t, slow)
+	stockAll(t, link.Options{Topology: link.Sentinel, Addresses: w.Addrs(), MasterName: w.Name}, 1, units)
+	limits := strings.Replace(boundless, "max_in_flight = 2000\n", "max_in_flight = 2\nlimits.concurrency.max_queue = 2000\nlimits.concurrency.queue_timeout = \"1s\"\n", 1)
+	settings := []string{
+		"stock.source = \"redis\"\nstock.redis.addresses = " + quoted(w.Addrs()...) + "\nstock.redis.master_name = " + strconv.Quote(w.Name),
+		limits, shop.setting(), `stock.reserve.hold = "2s"`, reserveRoutes,
+	}
+	one, two := gate(t, settings...), gate(t, settings...)
+	_, end := shopping(shoppers, 60, 1, []string{one.front, two.front})
+	soon(t, "a quarter is sold", func() bool { return shop.booked() > units/4 })
+
+	old := w.Master()
+	var replicas []*redistest.Server
+	for _, s := range w.Servers {
+		if s != old {
+			replicas = append(replicas, s)
+			s.Pause()
+		}
+	}
+	if err := old.Client.ClientKillByFilter(t.Context(), "TYPE", "replica").Err(); err != nil {
+		t.Fatal(err)
+	}
+	cut := shop.booked()
+	soon(t, "more is sold that no replica knows", func() bool { return shop.booked() > cut+units/4 })
+	old.Kill()
+	lost := shop.booked() - cut
+	for _, s := range replicas {
+		s.Resume()
+	}
+	next := w.Successor(old)
+	had, _ := strconv.Atoi(fields(next.Client, "1001")["sold"])
+	start := time.Now()
+	soon(t, "all is sold and decided", func() bool {
+		f := fields(next.Client, "1001")
+		return f["sold"] == strconv.Itoa(units) && f["held"] == "0"
+	})
+	t.Logf("%d orders after the cut; the new master knew of %d sold, the shop of %d; sold out and decided %v later", lost, had, cut+lost, time.Since(start))
+	end()
+	if had >= cut+lost {
+		t.Error("nothing was lost: the test says nothing")
+	}
+	if n := shop.booked(); n != units {
+		t.Errorf("%d orders at the shop for %d units", n, units)
+	}
+	if text := one.log.String() + two.log.String(); !strings.Contains(text, "ledger lost what it had said") {
+		t.Error("nobody has noticed")
+	}
+	shop.audit(t)
+}
