@@ -18,13 +18,9 @@ func (p *Proxy) forward(r *request) Reason {
 	resp := &r.ctx.Response
 	quiet(resp)
 	r.fate = Unsure // whatever happens now, but for what is learnt below
-	r.sent = true
-	if p.journal != nil {
-		r.decided = p.clock()
-	}
+	r.sent, r.decided = true, p.clock()
 	var shop net.Conn
 	var outcome Outcome
-	sent := p.clock()
 	if r.upgrades() {
 		shop, outcome = p.shop.Upgrade(&r.out, resp)
 	} else {
@@ -33,7 +29,7 @@ func (p *Proxy) forward(r *request) Reason {
 	r.outcome, r.answered = outcome, p.clock()
 	r.tally().took[outcome].observe(time.Duration(r.answered - r.now))
 	if outcome != NotSent {
-		r.took = max(1, time.Duration(r.answered-sent))
+		r.took = max(1, time.Duration(r.answered-r.decided))
 	}
 	if outcome != Answered && r.upload.fault != nil && !r.route.gated() {
 		return bodyFault(r.upload.fault) // no order, and not the shop's doing

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"sluice/stockgate/link"
 )
 
 // keys are those of one driver.
@@ -110,7 +112,7 @@ func (k *keys) oneSlot(l Layout) error {
 	} {
 		all := k.each(o)
 		for _, key := range all[1:] {
-			if slot(key) != slot(all[0]) {
+			if link.Slot(key) != link.Slot(all[0]) {
 				return fmt.Errorf("on a cluster %q and %q lie in different slots: put one tag into all keys, like key = %q", all[0], key, tagged(l.Key))
 			}
 		}
@@ -126,26 +128,4 @@ func tagged(key string) string {
 		}
 	}
 	return key
-}
-
-// slot is where a cluster keeps key: CRC16 (XMODEM) of what stands in the first braces, if anything does, or of all of
-// it, modulo 16384 (Redis cluster specification, "Hash tags").
-func slot(key string) uint16 {
-	if _, after, found := strings.Cut(key, "{"); found {
-		if tag, _, closed := strings.Cut(after, "}"); closed && tag != "" {
-			key = tag
-		}
-	}
-	var crc uint16
-	for i := range len(key) {
-		crc ^= uint16(key[i]) << 8
-		for range 8 {
-			if crc&0x8000 != 0 {
-				crc = crc<<1 ^ 0x1021
-			} else {
-				crc <<= 1
-			}
-		}
-	}
-	return crc % 16384
 }

@@ -12,6 +12,8 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/proxy"
+
+	"sluice/stockgate/link"
 )
 
 func TestKeysAreBuiltFromTheSKU(t *testing.T) {
@@ -68,7 +70,7 @@ func FuzzMarksOfTwoOrdersDiffer(f *testing.F) {
 		if k.mark.of(a, k.parts) == k.mark.of(b, k.parts) {
 			t.Errorf("%q %q and %q %q share a mark", sku1, serial1, sku2, serial2)
 		}
-		if slot(k.mark.of(a, k.parts)) != slot(k.stock.of(a, k.parts)) && sku1 != "" {
+		if link.Slot(k.mark.of(a, k.parts)) != link.Slot(k.stock.of(a, k.parts)) && sku1 != "" {
 			t.Errorf("%q %q leaves its slot", sku1, serial1)
 		}
 	})

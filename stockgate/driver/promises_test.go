@@ -11,6 +11,8 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/proxy"
+
+	"sluice/stockgate/link"
 )
 
 // Each cell of the table is what happens when it is provoked.
@@ -251,8 +253,8 @@ func untagged(l Layout) Layout {
 func TestSlotsAreThoseOfRedis(t *testing.T) {
 	r := redistest.Start(t, "--cluster-enabled", "yes")
 	for _, key := range []string{"", "a", "123456789", "{1001}:{88}:stock", "x{y}z", "x{}y", "{}{a}", "a{b", "}a{b}", "商品:{一}", "{{a}}"} {
-		if want := r.Client.ClusterKeySlot(background, key).Val(); int64(slot(key)) != want {
-			t.Errorf("slot of %q is %d, and Redis says %d", key, slot(key), want)
+		if want := r.Client.ClusterKeySlot(background, key).Val(); int64(link.Slot(key)) != want {
+			t.Errorf("slot of %q is %d, and Redis says %d", key, link.Slot(key), want)
 		}
 	}
 }
