@@ -17,6 +17,7 @@ type climb struct {
 	low    view    // at the lowest limit of this search
 	high   view    // at the highest
 	wakes  int64   // ns: when the rest ends
+	bare   float64 // ns: the round trip at the lowest limit of the last search that went down; 0 = none did
 }
 
 // view is what was seen at one limit.
@@ -31,6 +32,7 @@ const (
 	longStride = 0.5
 	restFor    = int64(2 * time.Second)
 	restAt     = 0.95 // of what keeps the shop just busy
+	suspicious = 1.1  // by this the round trip is longer than without a queue before a search looks below the limit
 	startled   = 1.3  // by this the round trip changes before a rest is broken off
 )
 
@@ -55,6 +57,9 @@ func (c *climb) step(now, n, sum int64, room bool) {
 		c.skip = 1 // this view is part before and part after: it cannot be compared with the next
 	case !c.faster(seen) && now < c.wakes:
 		c.grow(seen)
+	case room && c.faster(seen):
+		c.bare = 0 // it is another shop now
+		c.search(seen, stride)
 	case room:
 		c.search(seen, stride)
 	default:
@@ -128,7 +133,7 @@ func (c *climb) judge(now int64, seen view) {
 	switch {
 	case fruitful:
 		c.move(max(min(c.stride*1.5, longStride), -longStride))
-	case first && c.stride > 0:
+	case first && c.stride > 0 && c.queued():
 		c.move(-stride)
 	default:
 		early := first || c.wakes == 0
@@ -139,14 +144,21 @@ func (c *climb) judge(now int64, seen view) {
 	}
 }
 
+// queued reports whether requests may be waiting in the shop already at the lowest limit of this search: to look below it
+// costs goodput, and is for when the round trip is longer than it was known to be without them.
+func (c *climb) queued() bool { return c.bare == 0 || c.low.trip > suspicious*c.bare }
+
 // rest settles where the speed of the highest limit and the round trip of the lowest meet: the shop is as fast, and nobody
 // waits in it.
 func (c *climb) rest(now int64) {
 	c.limit = max(c.low.limit, min(math.Round(restAt*c.high.speed()*c.low.trip), c.high.limit))
 	usual := c.low
+	if c.stride < 0 || c.low.trip < c.bare {
+		c.bare = c.low.trip
+	}
 	c.pause(now)
 	c.before = usual
 }
 
 // pause ends a search and keeps the limit.
-func (c *climb) pause(now int64) { *c = climb{limit: c.limit, wakes: now + restFor} }
+func (c *climb) pause(now int64) { *c = climb{limit: c.limit, wakes: now + restFor, bare: c.bare} }
