@@ -44,7 +44,8 @@ func keysOf(o Options) (all []named) {
 }
 
 // together reports whether keys always have one tag. A template is the same text around whatever SKU, so that a few
-// SKUs show it: such with too few parts too.
+// SKUs show it: such with too few parts too. One with an empty part may still have an empty tag, and Redis then refuses
+// to read its keys.
 func together(keys []named, prefix string, parts int, tag func(string) string) bool {
 	if len(keys) < 2 {
 		return true
