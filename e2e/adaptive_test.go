@@ -67,9 +67,6 @@ limits.concurrency.adaptive = `+adaptive, threeRoutes)
 		}
 		return served, could
 	}
-	for i := 60; i < 200; i += 2 {
-		t.Logf("%d inside %.0f served %.0f", i, (adaptive[i].inside+adaptive[i+1].inside)/2, adaptive[i].served+adaptive[i+1].served)
-	}
 	for name, f := range map[string][]moment{"fixed": fixed, "adaptive": adaptive} {
 		served, could := slow(f)
 		t.Logf("%s: while the shop is slow it answers %.0f of the %.0f that it could: %.1f%%", name, served, could, 100*served/could)
