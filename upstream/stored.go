@@ -97,8 +97,8 @@ func (s *stored) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Unread is what nobody has read yet.
-func (s *stored) Unread() []byte { return s.rest }
+// Whole is the answer, until Close.
+func (s *stored) Whole() []byte { return s.rest }
 
 // Close gives the memory back.
 func (s *stored) Close() error {
