@@ -31,22 +31,20 @@ func (f *field) extra(ctx context.Context, r results, round int) error {
 }
 
 // fronts are all who forward.
-func fronts() []string { return []string{"nginx", "haproxy", "sluice", "naive"} }
+func fronts() []string { return []string{"nginx", "haproxy", "sluice"} }
 
 // latency is that of forwarded requests at a constant rate.
 func (f *field) latency(ctx context.Context, r results, round int) error {
-	for _, connections := range f.connections {
-		kinds := f.contenders(fronts(), false)
-		for i := range kinds {
-			k := kinds[(i+round)%len(kinds)]
-			got, err := f.pace(ctx, k, connections)
-			if err != nil {
-				return fmt.Errorf("%s at %d connections: %w", k.name, connections, err)
-			}
-			r.add(cell{"latency", k.name, connections}, got)
-			fmt.Fprintf(os.Stderr, "  latency      %4d  %-8s p50 %6.3f ms  p99 %6.3f ms  cpu %6.2f µs\n",
-				connections, k.name, got[median], got[slow], got[gateCPU])
+	kinds := f.contenders(fronts(), false)
+	for i := range kinds {
+		k := kinds[(i+round)%len(kinds)]
+		got, err := f.pace(ctx, k, f.connections[0])
+		if err != nil {
+			return fmt.Errorf("%s: %w", k.name, err)
 		}
+		r.add(cell{"latency", k.name, f.connections[0]}, got)
+		fmt.Fprintf(os.Stderr, "  latency      %4d  %-8s p50 %6.3f ms  p99 %6.3f ms  cpu %6.2f µs\n",
+			f.connections[0], k.name, got[median], got[slow], got[gateCPU])
 	}
 	return nil
 }
@@ -164,7 +162,7 @@ func (f *field) crowd(ctx context.Context, r results, round int) error {
 	}
 	all := scenarios()
 	sale := all[slices.IndexFunc(all, func(s scenario) bool { return s.name == "sale" })]
-	for _, k := range f.contenders(sale.gates, true) {
+	for _, k := range f.contenders([]string{"sluice"}, true) {
 		got, err := f.sellOut(ctx, k, sale)
 		if err != nil {
 			return fmt.Errorf("%s: %w", k.name, err)
@@ -182,7 +180,7 @@ func (f *field) sellOut(ctx context.Context, k kind, sale scenario) (sample, err
 		return nil, err
 	}
 	defer g.stop()
-	before, err := f.look(ctx, g)
+	before, err := f.look(ctx, g, sale)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +199,7 @@ func (f *field) sellOut(ctx context.Context, k kind, sale scenario) (sample, err
 	if admitted > sale.units {
 		return nil, fmt.Errorf("%d of %d units were sold", admitted, sale.units)
 	}
-	after, err := f.look(ctx, g)
+	after, err := f.look(ctx, g, sale)
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,10 @@ func (f *field) measure(ctx context.Context) (results, error) {
 	if err := f.prepare(ctx); err != nil {
 		return nil, err
 	}
-	r := results{}
+	r, err := f.kept()
+	if err != nil {
+		return nil, err
+	}
 	for round := range f.rounds {
 		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, f.rounds)
 		for _, s := range scenarios() {
@@ -105,7 +108,10 @@ func (f *field) measure(ctx context.Context) (results, error) {
 
 // turn lets each gate play a scenario once; another one begins in every round.
 func (f *field) turn(ctx context.Context, r results, s scenario, connections, round int) error {
-	kinds := f.contenders(s.gates, s.redis && !s.refused || s.name == "gone")
+	kinds := f.contenders(s.gates, s.redis)
+	if connections > f.connections[0] {
+		kinds = slices.DeleteFunc(kinds, kind.bound) // a bound is one at any number of connections
+	}
 	for i := range kinds {
 		k := kinds[(i+round)%len(kinds)]
 		got, err := f.play(ctx, k, s, connections)
@@ -138,12 +144,12 @@ func (f *field) play(ctx context.Context, k kind, s scenario, connections int) (
 		return nil, err
 	}
 	defer g.stop()
-	if !s.mixed { // a sale is over when it has been warmed up
-		if _, err := f.drive(ctx, g.front, s, connections, 1, f.run()); err != nil {
+	if f.warm > 0 && !s.mixed { // a sale is over when it has been warmed up
+		if _, err := f.drive(ctx, g.front, s, connections, f.warm, f.run()); err != nil {
 			return nil, err
 		}
 	}
-	before, err := f.look(ctx, g)
+	before, err := f.look(ctx, g, s)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +163,7 @@ func (f *field) play(ctx context.Context, k kind, s scenario, connections int) (
 	if s.redis {
 		rest(ctx, 200*time.Millisecond) // what is settled after the answer is part of the order
 	}
-	after, err := f.look(ctx, g)
+	after, err := f.look(ctx, g, s)
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,9 @@ type kind struct {
 
 func (k kind) label() string { return k.name }
 
+// bound tells that it is no gate, but what one built on fasthttp can reach.
+func (k kind) bound() bool { return k.name == "bare" || k.name == "naive" }
+
 // settings are what a configuration is rendered with.
 type settings struct {
 	Front, Ops, Shop     string // host:port

@@ -48,5 +48,8 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := f.keep(r); err != nil {
+		return err
+	}
 	return p.report(r)
 }

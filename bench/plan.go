@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 type plan struct {
 	rounds      int
 	seconds     int   // of each measurement, at least 1; wrk knows no fractions
+	warm        int   // seconds before each; 0 = none
 	connections []int // of wrk
 	scenarios   []string
 	gates       []string
@@ -22,6 +24,7 @@ type plan struct {
 	idle        int      // connections that wait
 	million     int      // requests of the sale whose Redis calls are counted
 	binary      string   // a built sluice; "" = build one
+	rounded     string   // the file that keeps rounds; "" = none
 	out         string   // the folder for RESULTS.md and its plots; "" = none
 	targets     string   // the file; "" = nothing is judged
 	command     string   // as it was typed
@@ -41,6 +44,8 @@ func readPlan(args []string) (plan, error) {
 	scenarios := flags.String("scenarios", "all", "scenarios, by name, or none")
 	gates := flags.String("gates", "all", "gates, by name")
 	extras := flags.String("extras", "all", "what else: "+strings.Join(extraNames(), ",")+", or none")
+	flags.IntVar(&p.warm, "warm", 1, "seconds of the same load before each measurement")
+	flags.StringVar(&p.rounded, "rounded", "", "file that keeps the rounds: those of earlier runs are read from it, these are added")
 	flags.IntVar(&p.rate, "rate", 8000, "requests a second of the latency at a constant rate")
 	flags.IntVar(&p.idle, "idle", 10_000, "connections that wait while memory is read")
 	flags.IntVar(&p.million, "million", 1_000_000, "requests of the sale whose Redis calls are counted")
@@ -51,8 +56,11 @@ func readPlan(args []string) (plan, error) {
 		return plan{}, err
 	}
 	if *quick {
-		p.rounds, p.seconds, p.idle, p.million, p.targets = 1, 1, 200, 20_000, ""
+		p.rounds, p.seconds, p.warm, p.idle, p.million, p.targets = 1, 1, 0, 200, 20_000, ""
 		*connections = "64"
+	}
+	if p.rounds < 0 || p.seconds < 1 || p.rate < 1 || p.idle < 1 {
+		return plan{}, errors.New("read the flags: -seconds, -rate and -idle are at least 1, -rounds at least 0")
 	}
 	return p, p.choose(*connections, *scenarios, *gates, *extras)
 }

@@ -17,7 +17,7 @@ func (p plan) report(r results) error {
 	}
 	fmt.Print(text.body)
 	if p.out != "" {
-		if err := p.keep(r, text.body); err != nil {
+		if err := p.publish(r, text.body); err != nil {
 			return err
 		}
 	}
@@ -57,8 +57,8 @@ func (p plan) document(r results) (d document, err error) {
 	return d, nil
 }
 
-// keep writes RESULTS.md and its plots.
-func (p plan) keep(r results, body string) error {
+// publish writes RESULTS.md and its plots.
+func (p plan) publish(r results, body string) error {
 	var pictures strings.Builder
 	for _, c := range connectionsOf(r) {
 		name := fmt.Sprintf("cpu-%d.svg", c)

@@ -83,7 +83,7 @@ type reading struct {
 }
 
 // look reads all counters.
-func (f *field) look(ctx context.Context, g *gate) (l reading, err error) {
+func (f *field) look(ctx context.Context, g *gate, s scenario) (l reading, err error) {
 	family := g.family()
 	if l.gate, err = processor(family); err != nil {
 		return l, err
@@ -94,7 +94,7 @@ func (f *field) look(ctx context.Context, g *gate) (l reading, err error) {
 	if l.memory, err = share(family); err != nil {
 		return l, err
 	}
-	l.calls, err = f.redis.calls(ctx)
+	l.calls, err = f.redis.calls(ctx, s.name == "check")
 	return l, err
 }
 

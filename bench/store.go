@@ -65,8 +65,9 @@ func (f *field) ledgers(ctx context.Context, file string, units int) error {
 }
 
 // calls is how many commands clients have sent so far. Commands that scripts call for themselves count as well in
-// Redis's own sum, so that those that only clients send are added up.
-func (s *store) calls(ctx context.Context) (int64, error) {
+// Redis's own sum, so that those that only clients send are added up; with reads, also those that read a counter, where
+// no script does.
+func (s *store) calls(ctx context.Context, reads bool) (int64, error) {
 	text, err := s.client.Info(ctx, "commandstats").Result()
 	if err != nil {
 		return 0, err
@@ -76,7 +77,7 @@ func (s *store) calls(ctx context.Context) (int64, error) {
 		name, rest, _ := strings.Cut(line, ":calls=")
 		digits, _, _ := strings.Cut(rest, ",")
 		n, err := strconv.ParseInt(digits, 10, 64)
-		if err != nil || !sentByClients(strings.TrimPrefix(name, "cmdstat_")) {
+		if err != nil || !sentByClients(strings.TrimPrefix(name, "cmdstat_"), reads) {
 			continue
 		}
 		sum += n
@@ -85,8 +86,10 @@ func (s *store) calls(ctx context.Context) (int64, error) {
 }
 
 // sentByClients tells commands of clients from those of scripts; info and flushall are the benchmark's own.
-func sentByClients(command string) bool {
+func sentByClients(command string, reads bool) bool {
 	switch command {
+	case "get", "hmget":
+		return reads
 	case "evalsha", "eval", "fcall", "evalsha_ro", "eval_ro", "mget", "script|load", "ping", "publish", "subscribe":
 		return true
 	}
