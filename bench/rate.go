@@ -33,9 +33,11 @@ type line struct {
 	wrong int // answers that are not 200, and those that did not come
 }
 
-// run asks for all seconds and returns the latencies in ns, of those that were answered. An error means that a
-// connection could not be opened, or that more than one request in a hundred was not answered with 200.
+// run asks for all seconds and returns the latencies in ns. An error means that a connection could not be opened or
+// broke, or that more than one request in a hundred was not answered with 200.
 func (s steady) run(ctx context.Context) (*hdrhistogram.Histogram, error) {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
 	lines, err := s.dial(ctx)
 	if err != nil {
 		return nil, err
@@ -44,11 +46,14 @@ func (s steady) run(ctx context.Context) (*hdrhistogram.Histogram, error) {
 	var readers sync.WaitGroup
 	for _, l := range lines {
 		free <- l
-		readers.Go(func() { l.read(free) })
+		readers.Go(func() { l.read(free, fail) })
 	}
-	sent := s.send(ctx, free)
+	s.send(ctx, free)
 	for _, l := range lines {
 		close(l.due)
+		if ctx.Err() != nil {
+			l.conn.Close() // nobody wants what is still to come
+		}
 	}
 	readers.Wait()
 	all, wrong := newLatencies(), 0
@@ -57,11 +62,11 @@ func (s steady) run(ctx context.Context) (*hdrhistogram.Histogram, error) {
 		wrong += l.wrong
 		l.conn.Close()
 	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if wrong > sent/100 {
-		return nil, fmt.Errorf("ask %s at a constant rate: %d of %d were not answered with 200", s.address, wrong, sent)
+	switch asked := int64(s.rate * s.seconds); {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case int64(wrong) > asked/100 || all.TotalCount() < asked:
+		return nil, fmt.Errorf("ask %s at a constant rate: %d of %d were answered, %d of them not with 200", s.address, all.TotalCount(), asked, wrong)
 	}
 	return all, nil
 }
@@ -87,15 +92,15 @@ func (s steady) dial(ctx context.Context) ([]*line, error) {
 	return lines, nil
 }
 
-// send sends each request when it is due, on a connection that is free, and returns how many. It has a thread of
-// its own, since the scheduler's timers are coarser than the pace.
-func (s steady) send(ctx context.Context, free chan *line) (sent int) {
+// send sends each request when it is due, on a connection that is free. It has a thread of its own, since the scheduler's
+// timers are coarser than the pace.
+func (s steady) send(ctx context.Context, free chan *line) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	sharpen()
 	begin, gap := monotonic(), int64(time.Second)/int64(s.rate)
-	for sent = range s.rate * s.seconds {
-		due := begin + int64(sent)*gap
+	for i := range s.rate * s.seconds {
+		due := begin + int64(i)*gap
 		if monotonic() < due {
 			pause(due)
 		}
@@ -103,25 +108,25 @@ func (s steady) send(ctx context.Context, free chan *line) (sent int) {
 		case l := <-free:
 			_ = l.conn.SetDeadline(time.Now().Add(10 * time.Second))
 			l.due <- due
-			_, _ = l.conn.Write(s.request) // what was not written is not answered, and counted there
+			_, _ = l.conn.Write(s.request) // what could not be written is not answered: its reader says so
 		case <-ctx.Done():
-			return sent
+			return
 		}
 	}
-	return sent
 }
 
-// read takes the answers of one connection and frees it again; one that is broken stays taken.
-func (l *line) read(free chan<- *line) {
+// read takes the answers of one connection and frees it again, or tells that it broke.
+func (l *line) read(free chan<- *line, fail context.CancelCauseFunc) {
 	var answer fasthttp.Response
 	for due := range l.due {
-		err := answer.Read(l.in)
+		if err := answer.Read(l.in); err != nil {
+			fail(fmt.Errorf("read an answer: %w", err))
+			return
+		}
 		_ = l.took.RecordValue(min(monotonic()-due, int64(time.Minute)))
-		if err != nil || answer.StatusCode() != fasthttp.StatusOK {
+		if answer.StatusCode() != fasthttp.StatusOK {
 			l.wrong++
 		}
-		if err == nil {
-			free <- l
-		}
+		free <- l
 	}
 }
