@@ -22,7 +22,7 @@ return redis.call('DECR', KEYS[1])]]
 local function ask(text)
 	local s = tcp()
 	s:settimeouts(500, 100, 100)
-	local ok, err = s:connect("{{.RedisHost}}", {{.RedisPort}}, { pool_size = 256 })
+	local ok, err = s:connect("{{.RedisHost}}", {{.RedisPort}}, { pool_size = 512 })
 	if not ok then return nil, err end
 	_, err = s:send(text)
 	if err then return nil, err end
@@ -88,7 +88,7 @@ function gate.check(sku)
 	if not left then
 		left = tonumber((ask(command("GET", "stock:" .. sku))) or "") or 0
 		stock:set("left:" .. sku, left)
-		stock:rpush("active", sku)
+		if stock:add("seen:" .. sku, true) then stock:rpush("active", sku) end
 	end
 	if left <= 0 then return ngx.exit(409) end
 end
