@@ -118,6 +118,9 @@ func (f *field) throng(ctx context.Context, k kind) (sample, error) {
 			return nil, err
 		}
 		defer c.Close()
+		if tcp, ok := c.(*net.TCPConn); ok { // else the next gate's turn finds all ports of these addresses in TIME_WAIT
+			_ = tcp.SetLinger(0)
+		}
 		if _, err := c.Write([]byte(plainRequest)); err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -99,7 +100,7 @@ func (f *field) measure(ctx context.Context) (results, error) {
 				}
 			}
 		}
-		if err := f.extra(ctx, r, round); err != nil {
+		if err := errors.Join(f.extra(ctx, r, round), f.keep(r)); err != nil {
 			return nil, err
 		}
 	}

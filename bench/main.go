@@ -45,10 +45,10 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer f.leave()
 	r, err := f.measure(ctx)
-	if err != nil {
-		return err
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
 	}
-	if err := f.keep(r); err != nil {
+	if err != nil {
 		return err
 	}
 	return p.report(r)
