@@ -10,7 +10,7 @@ import (
 )
 
 // machine says in a few words where a run took place, and with what.
-func machine(p plan) string {
+func machine(p plan, r results) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s, %d cores (%s), %s, %s; load average %s.\n", time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(),
 		after(contents("/proc/cpuinfo"), "model name\t: "), "Linux "+contents("/proc/sys/kernel/osrelease"), runtime.Version(),
@@ -23,7 +23,11 @@ func machine(p plan) string {
 		}
 	}
 	fmt.Fprintf(&out, "%s.\n", strings.Join(versions, "; "))
-	fmt.Fprintf(&out, "%d rounds of %d s; the load, the shop, Redis and the gate share the cores.\n", p.rounds, p.seconds)
+	most := 0
+	for _, rounds := range r {
+		most = max(most, len(rounds))
+	}
+	fmt.Fprintf(&out, "%d rounds of %d s; the load, the shop, Redis and the gate share the cores.\n", most, p.seconds)
 	return out.String()
 }
 

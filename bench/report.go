@@ -35,7 +35,7 @@ type document struct {
 
 func (p plan) document(r results) (d document, err error) {
 	var out strings.Builder
-	fmt.Fprintf(&out, "`%s`\n\n%s\n", strings.TrimSpace(p.command), machine(p))
+	fmt.Fprintf(&out, "`%s`\n\n%s\n", strings.TrimSpace(p.command), machine(p, r))
 	if t := scenarioTable(r); len(t.rows) > 1 {
 		fmt.Fprintf(&out, "## Scenarios\n\n%s\n", &t)
 	}
