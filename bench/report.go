@@ -157,7 +157,7 @@ func targetTable(r results, all []target) (t table, lost bool) {
 	t.row("target", "connections", "wanted", "got", "")
 	for _, each := range all {
 		for _, v := range each.judge(r) {
-			t.row(v.What, strconv.Itoa(v.connections), v.wanted(), number(v.got)+" ± "+number(v.noise), v.end())
+			t.row(v.What, strconv.Itoa(v.connections), v.wanted(), spread(v.values), v.end())
 			lost = lost || v.lost
 		}
 	}

@@ -25,6 +25,7 @@ type target struct {
 type verdict struct {
 	target
 	connections int
+	values      []float64 // one a round
 	got, noise  float64
 	missed      bool // the target, by more than the noise
 	lost        bool // and also what had been reached before
@@ -74,7 +75,7 @@ func (t target) judge(r results) []verdict {
 		if len(values) == 0 {
 			continue
 		}
-		v := verdict{target: t, connections: c.connections, got: middle(values), noise: noise(values)}
+		v := verdict{target: t, connections: c.connections, values: values, got: middle(values), noise: noise(values)}
 		v.missed = t.short(v, t.AtMost+t.AtLeast)
 		v.lost = v.missed && (t.Reached == 0 || t.short(v, t.Reached))
 		all = append(all, v)
