@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -20,6 +21,10 @@ func openDriver(c *config.Config, now func() int64, log *slog.Logger) (*driver.D
 		Hold: c.Stock.Reserve.Hold, SoldOutMemory: c.Stock.SoldOutMemory, Now: now, Log: log,
 	})
 	if err != nil {
+		return nil, c.Errorf("stock.layout.driver", "%v", err)
+	}
+	if err := d.Fit(context.Background()); errors.Is(err, driver.ErrApart) { // a Redis that is away is waited for
+		d.Close(context.Background())
 		return nil, c.Errorf("stock.layout.driver", "%v", err)
 	}
 	log.Warn("orders are reserved by the shop's own kind of script: " + shortcomings(c) + "; see docs/drivers.md")

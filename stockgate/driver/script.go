@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
@@ -157,12 +156,6 @@ func units(o *order, reply any) (why, error) {
 		return notEnough, nil
 	}
 	return faulty, fmt.Errorf("decide %q: %v is neither its %d units nor 0", o.sku, reply, o.quantity)
-}
-
-// undialled reports whether err is that of a connection that was never made.
-func undialled(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // integer reads what a field or string holds, as the scripts do. nil is missing.

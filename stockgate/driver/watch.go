@@ -33,7 +33,7 @@ func (w *watch) each(ctx context.Context, orders []*order, sign int64, tell func
 				tell(o, notSent, away)
 				continue
 			}
-			found, err := w.one(ctx, w.stock.of(o, w.parts), sign*o.quantity)
+			found, err := w.one(ctx, w.stock.of(o), sign*o.quantity)
 			tell(o, found, err)
 			if found == unsure || found == notSent {
 				away = err
@@ -46,7 +46,7 @@ func (w *watch) each(ctx context.Context, orders []*order, sign int64, tell func
 func (w *watch) one(ctx context.Context, key string, units int64) (found why, err error) {
 	for range watchTries {
 		sent := false
-		err = w.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		err = w.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 			return c.Watch(ctx, func(tx *redis.Tx) error {
 				found, err = enough(tx.Get(ctx, key), units)
 				if found != taken {
@@ -62,12 +62,10 @@ func (w *watch) one(ctx context.Context, key string, units int64) (found why, er
 			continue
 		case err == nil:
 			return found, nil
-		case answered(err):
-			return faulty, err
-		case sent && !unsent(err):
-			return unsure, err
+		case sent:
+			return fail(err), err
 		}
-		return notSent, err
+		return nothing(err), err
 	}
 	return contended, nil
 }
