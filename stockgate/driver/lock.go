@@ -33,7 +33,7 @@ func (l *lock) giveBack(ctx context.Context, orders []*order) {
 
 // each writes for all orders of a SKU while its lock is held once.
 func (l *lock) each(ctx context.Context, orders []*order, sign int64, tell func(*order, why, error)) {
-	eachSKU(orders, func(of []*order) {
+	eachSKU(l.known(ctx, orders, tell), func(of []*order) {
 		token := crypto.Text()
 		number, why, err := l.hold(ctx, of[0], token)
 		if why != taken {
@@ -45,6 +45,27 @@ func (l *lock) each(ctx context.Context, orders []*order, sign int64, tell func(
 		l.write(ctx, of, number, sign, tell)
 		l.end(ctx, of[0], token)
 	})
+}
+
+// known finds those orders that have a stock, and tells the others. Clients invent SKUs: no lock is taken of one, and no
+// number drawn that would stay behind.
+func (l *lock) known(ctx context.Context, orders []*order, tell func(*order, why, error)) (there []*order) {
+	cmds := make([]redis.Cmder, len(orders))
+	for i, o := range orders {
+		cmds[i] = redis.NewIntCmd(ctx, "exists", l.stock.of(o))
+	}
+	_ = l.send(ctx, cmds) // each command has its own error
+	for i, o := range orders {
+		switch err := cmds[i].Err(); {
+		case err != nil:
+			tell(o, nothing(err), err)
+		case cmds[i].(*redis.IntCmd).Val() == 0:
+			tell(o, unknown, nil)
+		default:
+			there = append(there, o)
+		}
+	}
+	return there
 }
 
 // hold takes the lock, and draws a number. Without both nothing was written.

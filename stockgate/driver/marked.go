@@ -43,6 +43,10 @@ func (m *marked) known(ctx context.Context, orders []*order, tell func(*order, w
 		case err != nil:
 			tell(o, nothing(err), err)
 		default:
+			if _, _, err := integer(cmds[i].(*redis.StringCmd).Val()); err != nil {
+				tell(o, faulty, err)
+				continue
+			}
 			tell(o, taken, nil)
 			there = append(there, o)
 		}

@@ -3,7 +3,6 @@ package driver
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -78,18 +77,12 @@ func enough(cmd *redis.StringCmd, units int64) (why, error) {
 	if cmd.Err() != nil {
 		return notSent, cmd.Err()
 	}
-	left, err := strconv.ParseInt(cmd.Val(), 10, 64)
+	left, _, err := integer(cmd.Val())
 	if err != nil {
-		return faulty, notInteger(cmd.Val())
+		return faulty, err
 	}
 	if units > 0 && left < units {
 		return notEnough, nil
 	}
 	return taken, nil
 }
-
-// notInteger says what stands where a number belongs. It is as good as Redis' own word.
-type notInteger string
-
-func (n notInteger) Error() string { return strconv.Quote(string(n)) + " is not an integer" }
-func (notInteger) RedisError()     {}
