@@ -112,6 +112,9 @@ func (m *marked) mark(ctx context.Context, orders []*order) {
 		case err == redis.Nil:
 			o.why = repeated
 			again = append(again, o)
+		case err != nil && fail(err) != unsure: // it has no mark, and will have none
+			o.why, o.err = fail(err), err
+			again = append(again, o)
 		case err != nil:
 			o.why, o.err = unsure, err // the units are gone
 			doubtful = append(doubtful, o)

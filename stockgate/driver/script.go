@@ -18,7 +18,7 @@ import (
 //go:embed lua/*.lua
 var lua embed.FS
 
-const beginning = "whole"
+const beginning = "beginning"
 
 // script is one text and the name by which Redis remembers it.
 type script struct{ text, sha string }

@@ -7,3 +7,9 @@ local function whole(v)
 	end
 	return tonumber(v)
 end
+
+-- The error in a reply to pcall, such as of a command that this user may not run; nil when there is none. Lua undoes
+-- nothing by itself.
+local function denied(reply)
+	return type(reply) == 'table' and reply.err and reply or nil
+end
