@@ -47,23 +47,27 @@ func fillOf(t *testing.T, c redis.Cmdable, l Layout, sku string, units int64) {
 // leftOf is what is left of a SKU.
 func leftOf(t *testing.T, c redis.Cmdable, l Layout, sku string) int64 {
 	t.Helper()
+	n, err := leftAt(c, l, sku)
+	return number(t, n, err)
+}
+
+func leftAt(c redis.Cmdable, l Layout, sku string) (int64, error) {
 	k, err := compileKeys(l, false)
-	check(t, err)
+	if err != nil {
+		return 0, err
+	}
 	key := k.stock.of(&order{sku: sku})
 	switch l.Driver {
 	case hashOrdered, hashBought:
 		total, err1 := c.HGet(background, key, l.TotalField).Int64()
 		sold, err2 := c.HGet(background, key, l.SoldField).Int64()
-		return number(t, total, err1) - number(t, sold, err2)
+		return total - sold, errors.Join(err1, err2)
 	case hashInStock, hashInStockOnce:
-		n, err := c.HGet(background, key, l.LeftField).Int64()
-		return number(t, n, err)
+		return c.HGet(background, key, l.LeftField).Int64()
 	case listUsers:
-		n, err := c.LLen(background, key).Result()
-		return number(t, n, err)
+		return c.LLen(background, key).Result()
 	}
-	n, err := c.Get(background, key).Int64()
-	return number(t, n, err)
+	return c.Get(background, key).Int64()
 }
 
 // Whichever master has a SKU, each driver takes of it what there is, gives back, and knows an unknown one.
@@ -167,11 +171,12 @@ func TestDriversFollowASlotThatMovesInTheMiddleOfASale(t *testing.T) {
 			nodes.Move(slot, to, nil)
 			buy(false)
 			buy(true)
-			eventually(t, "the unit is back", func() bool { return leftOf(t, to.Client, s.layout, s.sku) == 7 })
-			buy(false)
-			if left := leftOf(t, to.Client, s.layout, s.sku); left != 6 {
-				t.Errorf("%d left", left)
+			is := func(want int64) func() bool { // once the masters agree on who has it
+				return func() bool { left, err := leftAt(client, s.layout, s.sku); return err == nil && left == want }
 			}
+			eventually(t, "the unit is back", is(7))
+			buy(false)
+			eventually(t, "the last one is sold", is(6))
 		})
 	}
 }
