@@ -102,3 +102,31 @@ func refusedBy(r *redistest.Server) int {
 	n, _ := strconv.Atoi(text)
 	return n
 }
+
+// The rights that docs/redis.md names are enough to take, to look, and to give back.
+func TestTheRightsOfTheDocumentationAreEnough(t *testing.T) {
+	const hashes, listed = "+hget +hmget +hincrby ", "+lpush +lrem "
+	for driver, rights := range map[string]string{
+		hashOrdered: hashes, hashBought: hashes + listed, hashInStock: hashes + "+set +get +exists", hashInStockOnce: hashes + "+set +get +exists",
+		counterCodes: "+exists +get +incrby +decrby", variants: "+exists +get +incrby +decrby",
+		watched:      "+exists +get +incrby +decrby +watch +unwatch +multi +exec",
+		locked:       "+exists +get +incrby +decrby +set +incr +del",
+		counterUsers: "+exists +get +incrby +decrby +sismember +sadd +srem +incr +decr",
+		listUsers:    "+exists +sismember +sadd +srem +llen +lpop +rpush",
+	} {
+		s, r := shopOf(driver), redistest.Start(t)
+		s.stock(t, r.Client, 2)
+		d := desk(t, r.Addr, s.layout, denied(t, r, "~* -@all +hello +auth +ping +select +evalsha +eval "+rights))
+		reason, serial := take(d, s.sku, "7", "", 1)
+		if reason != proxy.Admitted {
+			t.Errorf("%s: %s", driver, reason)
+		}
+		d.Settle([]byte(s.sku), serial, proxy.Dropped)
+		eventually(t, driver+" gives back", func() bool { return s.left(t, r.Client) == 2 })
+		for i, want := range []proxy.Reason{proxy.Admitted, proxy.Admitted, proxy.SoldOut} {
+			if reason, _ := take(d, s.sku, strconv.Itoa(i), "", 1); reason != want {
+				t.Errorf("%s, order %d: %s", driver, i, reason)
+			}
+		}
+	}
+}
