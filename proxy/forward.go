@@ -31,6 +31,9 @@ func (p *Proxy) forward(r *request) Reason {
 	if outcome != NotSent {
 		r.took = max(1, time.Duration(r.answered-r.decided))
 	}
+	if outcome == Answered {
+		p.learn(r, resp)
+	}
 	if r.fetches && p.kept(r) {
 		return Admitted
 	}

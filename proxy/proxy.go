@@ -30,6 +30,8 @@ type Options struct {
 	Pace            func() Pace // of a new connection; nil = connections have no rate of their own
 	CloseOnExcess   bool        // a connection over its rate is closed as well
 	Settling        Settling
+	SoldOutOn       *SoldOutOn // nil = only the shop's own word says so
+	Show            Show
 	PageWait        time.Duration // for somebody else's fetch of the same page, at most
 	MaxRequests     int           // on one connection, which is closed with the last; 0 = no cap
 
@@ -41,6 +43,9 @@ type Options struct {
 	Shop    Shop
 	Stock   Stock
 	Orders  Orders
+	Sales   Sales   // nil = nothing is on a schedule
+	Lessons Lessons // nil = the shop's answers teach nothing
+	Shelf   Shelf   // nil = nobody is told what is left
 	Windows Windows
 	Places  Places
 	Pages   Pages        // nil = no answer is kept
@@ -70,6 +75,8 @@ type Proxy struct {
 	pace         func() Pace
 	closeExcess  bool
 	settling     Settling
+	soldOutOn    *SoldOutOn
+	show         Show
 	signer       *signer // nil = what the shop is told is not signed
 	maxRequests  int
 	pageWait     time.Duration
@@ -82,6 +89,9 @@ type Proxy struct {
 	shop    Shop
 	stock   Stock
 	orders  Orders
+	sales   Sales
+	lessons Lessons
+	shelf   Shelf
 	windows Windows
 	places  Places
 	pages   Pages // nil = nothing is kept
@@ -109,6 +119,7 @@ func New(o Options) (*Proxy, error) {
 		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader,
 		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, pace: o.Pace, closeExcess: o.CloseOnExcess,
 		maxRequests: o.MaxRequests, bypass: newAddressList(o.Bypass), deny: newAddressList(o.Deny),
+		sales: o.Sales, lessons: o.Lessons, shelf: o.Shelf, soldOutOn: o.SoldOutOn, show: o.Show,
 		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places, pages: o.Pages, pageWait: o.PageWait,
 		start: time.Now(), clock: o.Now, log: o.Log, journal: o.Journal, version: o.Version,
 	}
@@ -169,8 +180,8 @@ func (p *Proxy) protected() (names []string) {
 func (p *Proxy) Handle(ctx *fasthttp.RequestCtx) {
 	r := p.begin(ctx)
 	defer p.end(r)
-	if p.asksState(r) {
-		p.tell(r)
+	if answer := p.own(r); answer != nil {
+		p.tell(r, answer)
 		return
 	}
 	reason, wait := p.decide(r)
