@@ -135,7 +135,7 @@ stock = { 2 = 1 }`,
 	{`[responses]
 template_dir = "t"
 ratelimit_headers = true`,
-		`:2: responses.template_dir: not available yet (this version serves "")`},
+		`:2: responses.template_dir: open t: no such file or directory; write the path of a folder that sluice may read`},
 	{`[admin]
 viewer_token_file = "v"`,
 		`:2: admin.viewer_token_file: not available yet (this version serves "")`},

@@ -105,6 +105,7 @@ func Parse(name string, text []byte, env func(string) (string, bool), rules ...R
 	c.check(&r)
 	c.checkServed(&r)
 	c.readSecrets(&r, filepath.Dir(name))
+	c.Responses.readPages(&r, filepath.Dir(name))
 	c.Limits.Bypassed = r.networks("limits.bypass", c.Limits.Bypass)
 	c.Limits.Denied = r.networks("limits.deny", c.Limits.Deny)
 	for _, rule := range rules {

@@ -7,14 +7,16 @@ import (
 
 // Responses is what a refused shopper gets.
 type Responses struct {
-	Format           string        `toml:"format"`    // "auto" "html" "problem" "envelope"
-	Languages        []string      `toml:"languages"` // at least one of "zh-CN" "en"; the first is the fallback
-	TemplateDir      string        `toml:"template_dir"`
-	RetryAfterJitter time.Duration `toml:"retry_after_jitter"` // 0 to 1 min
-	CORS             string        `toml:"cors"`               // "reflect" or "off"
-	ReasonHeader     string        `toml:"reason_header"`
-	RatelimitHeaders bool          `toml:"ratelimit_headers"`
-	Envelope         Envelope      `toml:"envelope"`
+	Format           string            `toml:"format"`    // "auto" "html" "problem" "envelope"
+	Languages        []string          `toml:"languages"` // at least one: "zh-CN" "en", or of a file in TemplateDir; the first is the fallback
+	TemplateDir      string            `toml:"template_dir"`
+	Pages            map[string]string // what TemplateDir holds, by file
+	PagesDir         string            // where it is
+	RetryAfterJitter time.Duration     `toml:"retry_after_jitter"` // 0 to 1 min
+	CORS             string            `toml:"cors"`               // "reflect" or "off"
+	ReasonHeader     string            `toml:"reason_header"`
+	RatelimitHeaders bool              `toml:"ratelimit_headers"`
+	Envelope         Envelope          `toml:"envelope"`
 
 	Busy        Class `toml:"busy"`
 	SoldOut     Class `toml:"sold_out"`
@@ -67,13 +69,7 @@ func defaultResponses() Responses {
 
 func (s *Responses) check(r *report) {
 	r.oneOf("responses.format", s.Format, "auto", "html", "problem", "envelope")
-	if len(s.Languages) == 0 {
-		r.fail("responses.languages", "is empty; write \"zh-CN\", \"en\" or both")
-	}
-	for i, language := range s.Languages {
-		r.oneOf(element("responses.languages", i), language, "zh-CN", "en")
-	}
-	r.unique(s.Languages, func(i int) string { return element("responses.languages", i) })
+	s.checkLanguages(r)
 	between(r, "responses.retry_after_jitter", s.RetryAfterJitter, 0, time.Minute)
 	r.oneOf("responses.cors", s.CORS, "reflect", "off")
 	r.token("responses.reason_header", s.ReasonHeader)

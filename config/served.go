@@ -21,7 +21,6 @@ func notServed() []waiting {
 	return []waiting{
 		{key: "stock.sold_out_on", serves: "stock.layout alone"},
 		{key: "sale", serves: "a gate that is always open"},
-		{key: "responses.template_dir"},
 		{key: "admin.viewer_token_file"},
 	}
 }

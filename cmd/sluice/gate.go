@@ -301,6 +301,7 @@ func compiles(c *config.Config) (errs []error) {
 			}
 		}
 	}
+	errs = append(errs, pagesCompile(c)...)
 	return append(errs, ratesCompile(c)...)
 }
 

@@ -82,7 +82,7 @@ func (g *gate) change(now, next *config.Config) (changed, waits []string, err er
 	return changed, waits, nil
 }
 
-// lists names the lists of addresses that differ in a file alone.
+// lists names the lists of addresses, and the pages, that differ in a file alone.
 func lists(now, next *config.Config) (changed []string) {
 	a, b := &now.Limits, &next.Limits
 	if slices.Equal(a.Bypass, b.Bypass) && !slices.Equal(a.Bypassed, b.Bypassed) {
@@ -90,6 +90,9 @@ func lists(now, next *config.Config) (changed []string) {
 	}
 	if slices.Equal(a.Deny, b.Deny) && !slices.Equal(a.Denied, b.Denied) {
 		changed = append(changed, "limits.deny")
+	}
+	if now.Responses.TemplateDir == next.Responses.TemplateDir && !now.Responses.SamePages(&next.Responses) {
+		changed = append(changed, "responses.template_dir")
 	}
 	return changed
 }
