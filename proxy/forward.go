@@ -50,6 +50,7 @@ func (p *Proxy) forward(r *request) Reason {
 	if r.held {
 		r.fate = p.settling.fateOf(resp)
 	}
+	p.learn(r, resp)
 	if r.route.gated() {
 		resp.Header.Del(shopOrder)
 	}

@@ -30,6 +30,8 @@ type Options struct {
 	Pace            func() Pace // of a new connection; nil = connections have no rate of their own
 	CloseOnExcess   bool        // a connection over its rate is closed as well
 	Settling        Settling
+	SoldOutOn       *SoldOutOn // nil = only the shop's own word says so
+	Show            Show
 	MaxRequests     int // on one connection, which is closed with the last; 0 = no cap
 
 	Rates  []KeyedRate
@@ -40,6 +42,9 @@ type Options struct {
 	Shop    Shop
 	Stock   Stock
 	Orders  Orders
+	Sales   Sales   // nil = nothing is on a schedule
+	Lessons Lessons // nil = the shop's answers teach nothing
+	Shelf   Shelf   // nil = nobody is told what is left
 	Windows Windows
 	Places  Places
 	Now     func() int64 // monotonic ns; nil = of this process
@@ -68,6 +73,8 @@ type Proxy struct {
 	pace         func() Pace
 	closeExcess  bool
 	settling     Settling
+	soldOutOn    *SoldOutOn
+	show         Show
 	signer       *signer // nil = what the shop is told is not signed
 	maxRequests  int
 	bypass, deny *addressList
@@ -79,6 +86,9 @@ type Proxy struct {
 	shop    Shop
 	stock   Stock
 	orders  Orders
+	sales   Sales
+	lessons Lessons
+	shelf   Shelf
 	windows Windows
 	places  Places
 	start   time.Time
@@ -106,6 +116,7 @@ func New(o Options) (*Proxy, error) {
 		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, pace: o.Pace, closeExcess: o.CloseOnExcess,
 		maxRequests: o.MaxRequests, bypass: newAddressList(o.Bypass), deny: newAddressList(o.Deny),
 		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places,
+		sales: o.Sales, lessons: o.Lessons, shelf: o.Shelf, soldOutOn: o.SoldOutOn, show: o.Show,
 		start: time.Now(), clock: o.Now, log: o.Log, journal: o.Journal, version: o.Version,
 	}
 	if p.clock == nil {
@@ -165,8 +176,8 @@ func (p *Proxy) protected() (names []string) {
 func (p *Proxy) Handle(ctx *fasthttp.RequestCtx) {
 	r := p.begin(ctx)
 	defer p.end(r)
-	if p.asksState(r) {
-		p.tell(r)
+	if answer := p.own(r); answer != nil {
+		p.tell(r, answer)
 		return
 	}
 	reason, wait := p.decide(r)

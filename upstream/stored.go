@@ -97,6 +97,9 @@ func (s *stored) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// Unread is what nobody has read yet.
+func (s *stored) Unread() []byte { return s.rest }
+
 // Close gives the memory back.
 func (s *stored) Close() error {
 	s.room.giveBack(s.held)
