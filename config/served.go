@@ -20,7 +20,6 @@ type waiting struct {
 func notServed() []waiting {
 	return []waiting{
 		{key: "admin.viewer_token_file"},
-		{key: "admin.viewer_token_file"},
 	}
 }
 

@@ -70,6 +70,7 @@ type Proxy struct {
 	maxBody      int64
 	passHost     bool
 	answers      responder
+	script       *clientScript
 	pace         func() Pace
 	closeExcess  bool
 	settling     Settling
@@ -113,7 +114,7 @@ func New(o Options) (*Proxy, error) {
 	p := &Proxy{
 		routes: routes, noRoute: route{Route: Route{Name: noRouteName}},
 		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader,
-		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, pace: o.Pace, closeExcess: o.CloseOnExcess,
+		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, script: newClientScript(), pace: o.Pace, closeExcess: o.CloseOnExcess,
 		maxRequests: o.MaxRequests, bypass: newAddressList(o.Bypass), deny: newAddressList(o.Deny),
 		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places,
 		sales: o.Sales, lessons: o.Lessons, shelf: o.Shelf, soldOutOn: o.SoldOutOn, show: o.Show,
