@@ -24,6 +24,7 @@ import (
 	"sluice/stockgate/layout"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/link"
+	"sluice/stockgate/sale"
 	"sluice/upstream"
 )
 
@@ -41,7 +42,10 @@ type gate struct {
 	stock    *stockgate.Gate // nil when stock.source is "off"
 	orders   *orders         // nil when no route reserves, or a driver does
 	driver   *driver.Desk    // nil when no driver reserves
-	store    store           // nil likewise
+	board    *sale.Board
+	opening  *opening           // nil when nothing is opened by the schedule
+	lessons  *stockgate.Lessons // of the shop
+	store    store              // nil likewise
 	redis    *stockgate.Redis
 	control  controls
 	fault    string // of the last reload; "" = it was good
@@ -70,12 +74,17 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		g.close()
 		return nil, err
 	}
+	if err := g.openSales(); err != nil {
+		g.close()
+		return nil, err
+	}
 	if reserves(c) {
-		if g.orders, err = openOrders(c, memory.ledger, g.mirror(), g.now, log); err != nil {
+		if g.orders, err = openOrders(c, memory.ledger, g.mirror(), clocks{g.now, g.board.Wall}, log); err != nil {
 			g.close()
 			return nil, err
 		}
 		g.metrics.MustRegister(g.orders)
+		g.opening = openBySales(c, g.board, g.orders, log)
 	}
 	if drives(c) {
 		if g.driver, err = openDriver(c, g.now, log); err != nil {
@@ -137,6 +146,7 @@ func (g *gate) options(c *config.Config, rates []*limiter.Rate, before *proxy.Pr
 	if g.driver != nil {
 		o.Orders = g.driver
 	}
+	o.Sales, o.Lessons, o.Shelf = g.board, taught{g.lessons, g.orders}, g.shelf(c)
 	return o
 }
 
@@ -254,8 +264,12 @@ func (g *gate) close() {
 	if g.sharing != nil {
 		g.sharing.close()
 	}
+	g.opening.close()
 	if g.orders != nil {
 		g.orders.close()
+	}
+	if g.board != nil {
+		g.board.Close()
 	}
 	g.closeDriver()
 	if g.stock != nil {

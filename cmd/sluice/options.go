@@ -54,22 +54,30 @@ func proxyOptions(c *config.Config) proxy.Options {
 		Bypass:          c.Limits.Bypassed,
 		Deny:            c.Limits.Denied,
 		Spared:          spared(c),
+		SoldOutOn:       soldOutOn(c.Stock.SoldOutOn),
+		Show:            shows(&c.Stock),
 	}
 }
 
 func settling(r *config.Reserve) proxy.Settling {
 	s := proxy.Settling{PerUser: int64(r.PerUser), ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn, Key: []byte(r.Secret)}
 	if j := r.ConfirmJSON; j != nil {
-		s.ConfirmJSON = &proxy.JSONValue{Keys: strings.Split(j.Path, ".")}
-		for _, v := range j.Values {
-			text, err := json.Marshal(v)
-			if err != nil {
-				panic("BUG: a configured value that is no JSON: " + err.Error())
-			}
-			s.ConfirmJSON.Values = append(s.ConfirmJSON.Values, string(text))
-		}
+		s.ConfirmJSON = inJSON(j.Path, j.Values)
 	}
 	return s
+}
+
+// inJSON is a place in a body, like "data.code", and what may stand there.
+func inJSON(path string, values []any) *proxy.JSONValue {
+	j := &proxy.JSONValue{Keys: strings.Split(path, ".")}
+	for _, v := range values {
+		text, err := json.Marshal(v)
+		if err != nil {
+			panic("BUG: a configured value that is no JSON: " + err.Error())
+		}
+		j.Values = append(j.Values, string(text))
+	}
+	return j
 }
 
 var formats = map[string]proxy.Format{"auto": proxy.Auto, "html": proxy.HTML, "problem": proxy.Problem, "envelope": proxy.Envelope}

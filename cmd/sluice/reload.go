@@ -12,7 +12,7 @@ import (
 
 // live are the keys and tables that a reload changes. All others stay as they were until a restart.
 var live = []string{
-	"mode", "route", "responses",
+	"mode", "route", "responses", "sale", "stock.show", "stock.few", "stock.sold_out_on",
 	"server.trusted_proxies", "server.client_ip_header", "server.max_body_size", "server.request_id_header",
 	"server.shutdown_delay", "server.shutdown_timeout",
 	"upstream.targets", "upstream.pass_host",
@@ -76,6 +76,8 @@ func (g *gate) change(now, next *config.Config) (changed, waits []string, err er
 	g.inFlight.use(next)
 	g.conns.SetMax(limits.Connection.MaxOpen, limits.Connection.MaxOpenPerIP)
 	g.rates.Use(rates)
+	g.board.Use(schedule(next))
+	g.opening.use(next)
 	g.proxy = successor
 	g.server.Replace(successor)
 	g.control.use(g.api(next, g.log))
