@@ -101,6 +101,7 @@ func (c *Config) Files() []string {
 			}
 		}
 	}
+	files = append(files, c.Proof.KeyFiles...)
 	if dir := c.Responses.PagesDir; dir != "" {
 		files = append(files, dir)
 	}

@@ -18,17 +18,18 @@ type Responses struct {
 	RatelimitHeaders bool              `toml:"ratelimit_headers"`
 	Envelope         Envelope          `toml:"envelope"`
 
-	Busy        Class `toml:"busy"`
-	SoldOut     Class `toml:"sold_out"`
-	NotStarted  Class `toml:"not_started"`
-	Ended       Class `toml:"ended"`
-	Paused      Class `toml:"paused"`
-	Confirmed   Class `toml:"confirmed"` // no refusal: a repeated order hears that it was placed
-	Duplicate   Class `toml:"duplicate"`
-	Denied      Class `toml:"denied"`
-	UnknownSKU  Class `toml:"unknown_sku"`
-	BadRequest  Class `toml:"bad_request"`
-	Unavailable Class `toml:"unavailable"`
+	Busy         Class `toml:"busy"`
+	SoldOut      Class `toml:"sold_out"`
+	NotStarted   Class `toml:"not_started"`
+	Ended        Class `toml:"ended"`
+	Paused       Class `toml:"paused"`
+	Confirmed    Class `toml:"confirmed"` // no refusal: a repeated order hears that it was placed
+	Duplicate    Class `toml:"duplicate"`
+	Denied       Class `toml:"denied"`
+	Unidentified Class `toml:"unidentified"`
+	UnknownSKU   Class `toml:"unknown_sku"`
+	BadRequest   Class `toml:"bad_request"`
+	Unavailable  Class `toml:"unavailable"`
 }
 
 // Envelope is the shop's own form of an answer, in JSON.
@@ -61,6 +62,7 @@ func defaultResponses() Responses {
 		Confirmed:        Class{Status: 200},
 		Duplicate:        Class{Status: 409, Code: 40902},
 		Denied:           Class{Status: 403, Code: 40303},
+		Unidentified:     Class{Status: 401, Code: 40100},
 		UnknownSKU:       Class{Status: 404, Code: 40400},
 		BadRequest:       Class{Status: 400, Code: 40000},
 		Unavailable:      Class{Status: 503, RetryAfter: 3 * time.Second, Code: 50300},
@@ -95,7 +97,7 @@ type namedClass struct {
 func (s *Responses) classes() []namedClass {
 	return []namedClass{
 		{"busy", &s.Busy}, {"sold_out", &s.SoldOut}, {"not_started", &s.NotStarted}, {"ended", &s.Ended},
-		{"paused", &s.Paused}, {"confirmed", &s.Confirmed}, {"duplicate", &s.Duplicate}, {"denied", &s.Denied},
+		{"paused", &s.Paused}, {"confirmed", &s.Confirmed}, {"duplicate", &s.Duplicate}, {"denied", &s.Denied}, {"unidentified", &s.Unidentified},
 		{"unknown_sku", &s.UnknownSKU}, {"bad_request", &s.BadRequest}, {"unavailable", &s.Unavailable},
 	}
 }

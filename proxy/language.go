@@ -42,7 +42,7 @@ var (
 	goBack    = phrase{"go_back", say("Back to the shop", "返回商店")}
 )
 
-var phrases = []*phrase{&notOrdered, &unknownYet, &oneOnly, &comeBack, &goesOn, &lookFirst, &startsIn, &retryIn, &tryAgain, &goBack}
+var phrases = []phrase{notOrdered, unknownYet, oneOnly, comeBack, goesOn, lookFirst, startsIn, retryIn, tryAgain, goBack}
 
 // tongue is a language as it is spoken: the gate's own words, and those of a file above them.
 type tongue struct {

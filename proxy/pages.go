@@ -17,7 +17,7 @@ type Pages struct {
 	Files map[string]string // by name
 }
 
-var classNames = [numClasses]string{"busy", "sold_out", "not_started", "ended", "paused", "confirmed", "duplicate", "denied", "unknown_sku", "bad_request", "unavailable", "shop"}
+var classNames = [numClasses]string{"busy", "sold_out", "not_started", "ended", "paused", "confirmed", "duplicate", "denied", "unidentified", "unknown_sku", "bad_request", "unavailable", "shop"}
 
 // CompileResponses reports what New would find wrong with in.
 func CompileResponses(in Responses) error {

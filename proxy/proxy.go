@@ -30,6 +30,7 @@ type Options struct {
 	Pace            func() Pace // of a new connection; nil = connections have no rate of their own
 	CloseOnExcess   bool        // a connection over its rate is closed as well
 	Settling        Settling
+	Proof           Proof
 	SoldOutOn       *SoldOutOn // nil = only the shop's own word says so
 	Show            Show
 	MaxRequests     int // on one connection, which is closed with the last; 0 = no cap
@@ -71,6 +72,7 @@ type Proxy struct {
 	passHost     bool
 	answers      responder
 	script       *clientScript
+	prover       *prover
 	pace         func() Pace
 	closeExcess  bool
 	settling     Settling
@@ -140,6 +142,13 @@ func New(o Options) (*Proxy, error) {
 		if p.signer, err = newSigner(o.Settling.Key); err != nil {
 			return nil, err
 		}
+	}
+	var verified *prover
+	if o.Before != nil {
+		verified = o.Before.prover
+	}
+	if p.prover, err = newProver(o.Proof, routes, verified); err != nil {
+		return nil, err
 	}
 	p.noRoute.tallies = p.counts.of(noRouteName)
 	for i := range routes {

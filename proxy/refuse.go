@@ -129,6 +129,9 @@ func (a *responder) writeHeaders(r *request, reason Reason, format Format, lang 
 	if len(r.id) > 0 {
 		h.SetBytesV(r.proxy.idHeader, r.id)
 	}
+	if reason == Unidentified && r.ctx.Response.StatusCode() == fasthttp.StatusUnauthorized {
+		h.Set("WWW-Authenticate", "Bearer") // RFC 9110, section 15.5.2
+	}
 	if a.CORS {
 		a.allowOrigin(r, h)
 	}

@@ -12,7 +12,7 @@ import (
 
 // live are the keys and tables that a reload changes. All others stay as they were until a restart.
 var live = []string{
-	"mode", "route", "responses", "sale", "stock.show", "stock.few", "stock.sold_out_on",
+	"mode", "route", "responses", "proof", "sale", "stock.show", "stock.few", "stock.sold_out_on",
 	"server.trusted_proxies", "server.client_ip_header", "server.max_body_size", "server.request_id_header",
 	"server.shutdown_delay", "server.shutdown_timeout",
 	"upstream.targets", "upstream.pass_host",
@@ -84,7 +84,7 @@ func (g *gate) change(now, next *config.Config) (changed, waits []string, err er
 	return changed, waits, nil
 }
 
-// lists names the lists of addresses, and the pages, that differ in a file alone.
+// lists names the lists of addresses, the pages and the keys that differ in a file alone.
 func lists(now, next *config.Config) (changed []string) {
 	a, b := &now.Limits, &next.Limits
 	if slices.Equal(a.Bypass, b.Bypass) && !slices.Equal(a.Bypassed, b.Bypassed) {
@@ -96,7 +96,7 @@ func lists(now, next *config.Config) (changed []string) {
 	if now.Responses.TemplateDir == next.Responses.TemplateDir && !now.Responses.SamePages(&next.Responses) {
 		changed = append(changed, "responses.template_dir")
 	}
-	return changed
+	return append(changed, now.Proof.ChangedKeys(&next.Proof)...)
 }
 
 // reload reads the file again. A bad one changes nothing, and is told of; but not once more where it is only tried again
