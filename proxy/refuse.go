@@ -24,7 +24,7 @@ const (
 type Responses struct {
 	Format         Format
 	Languages      []string // tags; the first speaks to whoever names none
-	Pages          Pages
+	Pages          PageFiles
 	Answers        map[Class]Answer
 	EnvelopeStatus int
 	EnvelopeBody   string // with $code $message $reason $request_id $retry_after $sku

@@ -88,7 +88,7 @@ func responses(r *config.Responses) proxy.Responses {
 		return proxy.Answer{Status: c.Status, Code: c.Code, RetryAfter: c.RetryAfter, Redirect: c.Redirect}
 	}
 	return proxy.Responses{
-		Format: formats[r.Format], Languages: r.Languages, Pages: proxy.Pages{Dir: r.PagesDir, Files: r.Pages},
+		Format: formats[r.Format], Languages: r.Languages, Pages: proxy.PageFiles{Dir: r.PagesDir, Files: r.Pages},
 		Answers: map[proxy.Class]proxy.Answer{
 			proxy.Busy: class(r.Busy), proxy.SoldOutClass: class(r.SoldOut), proxy.NotStartedClass: class(r.NotStarted),
 			proxy.EndedClass: class(r.Ended), proxy.PausedClass: class(r.Paused), proxy.ConfirmedClass: class(r.Confirmed), proxy.DuplicateClass: class(r.Duplicate),

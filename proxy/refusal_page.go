@@ -11,8 +11,8 @@ import (
 	"sluice/proxy/page"
 )
 
-// Pages are the shop's own pages and languages: package page says what files there may be.
-type Pages struct {
+// PageFiles are the shop's own pages and languages: package page says what files there may be.
+type PageFiles struct {
 	Dir   string            // for messages
 	Files map[string]string // by name
 }

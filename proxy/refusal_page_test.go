@@ -220,7 +220,7 @@ func TestProgramsGetJSONAndBrowsersPages(t *testing.T) {
 
 func TestLanguageGoesByAcceptLanguage(t *testing.T) {
 	words := map[string]string{"ja.toml": "sold_out = \"売り切れ\"\nnot_ordered = \"注文されていません。\"\n", "zh-TW.toml": `sold_out = "已售罄了"`, "README": "any"}
-	p := pagesOf(t, func(r *Responses) { r.Pages = Pages{"pages", words} })
+	p := pagesOf(t, func(r *Responses) { r.Pages = PageFiles{"pages", words} })
 	for accept, want := range map[string]string{
 		"":                                      "zh-CN",
 		"*":                                     "zh-CN",
@@ -262,7 +262,7 @@ func TestOwnTemplateIsShownAndCannotBeBrokenOutOf(t *testing.T) {
 		"page.en.html":   `any {{.Reason}} {{.Status}}`,
 		"paused.en.html": "paused",
 	}
-	p := pagesOf(t, func(r *Responses) { r.Pages = Pages{"pages", own} })
+	p := pagesOf(t, func(r *Responses) { r.Pages = PageFiles{"pages", own} })
 	for _, c := range []struct {
 		reason     Reason
 		lang, want string
@@ -316,7 +316,7 @@ func TestTemplateThatCannotBeUsedIsRefusedWithFileAndLine(t *testing.T) {
 	} {
 		file, text, _ := strings.Cut(name, "\n")
 		o := options(shopFunc(answering))
-		o.Responses.Pages = Pages{"pages", map[string]string{file: text}}
+		o.Responses.Pages = PageFiles{"pages", map[string]string{file: text}}
 		_, err := New(o)
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: error %v, want %s …", name, err, want)
@@ -328,7 +328,7 @@ func TestUnknownLanguageIsRefused(t *testing.T) {
 	if err := CompileResponses(Responses{Languages: []string{"en", "ja"}}); err == nil || !strings.Contains(err.Error(), `"ja" is not known`) {
 		t.Errorf("ja without a file: %v", err)
 	}
-	if err := CompileResponses(Responses{Languages: []string{"ja"}, Pages: Pages{"d", map[string]string{"ja.toml": ""}}}); err != nil {
+	if err := CompileResponses(Responses{Languages: []string{"ja"}, Pages: PageFiles{"d", map[string]string{"ja.toml": ""}}}); err != nil {
 		t.Errorf("ja with a file: %v", err)
 	}
 }
