@@ -33,7 +33,8 @@ type Options struct {
 	Proof           Proof
 	SoldOutOn       *SoldOutOn // nil = only the shop's own word says so
 	Show            Show
-	MaxRequests     int // on one connection, which is closed with the last; 0 = no cap
+	PageWait        time.Duration // for somebody else's fetch of the same page, at most
+	MaxRequests     int           // on one connection, which is closed with the last; 0 = no cap
 
 	Rates  []KeyedRate
 	Bypass []netip.Prefix // clients that are never limited; the stock still says no
@@ -48,6 +49,7 @@ type Options struct {
 	Shelf   Shelf   // nil = nobody is told what is left
 	Windows Windows
 	Places  Places
+	Pages   Pages        // nil = no answer is kept
 	Now     func() int64 // monotonic ns; nil = of this process
 	Log     *slog.Logger
 
@@ -80,6 +82,7 @@ type Proxy struct {
 	show         Show
 	signer       *signer // nil = what the shop is told is not signed
 	maxRequests  int
+	pageWait     time.Duration
 	bypass, deny *addressList
 	spared       [numReasons]bool
 	counts       *counts
@@ -94,6 +97,7 @@ type Proxy struct {
 	shelf   Shelf
 	windows Windows
 	places  Places
+	pages   Pages // nil = nothing is kept
 	start   time.Time
 	clock   func() int64
 	log     *slog.Logger
@@ -118,7 +122,7 @@ func New(o Options) (*Proxy, error) {
 		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader,
 		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, script: newClientScript(), pace: o.Pace, closeExcess: o.CloseOnExcess,
 		maxRequests: o.MaxRequests, bypass: newAddressList(o.Bypass), deny: newAddressList(o.Deny),
-		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places,
+		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places, pages: o.Pages, pageWait: o.PageWait,
 		sales: o.Sales, lessons: o.Lessons, shelf: o.Shelf, soldOutOn: o.SoldOutOn, show: o.Show,
 		start: time.Now(), clock: o.Now, log: o.Log, journal: o.Journal, version: o.Version,
 	}
@@ -194,7 +198,7 @@ func (p *Proxy) Handle(ctx *fasthttp.RequestCtx) {
 	if reason != Admitted && p.lets(r, reason) {
 		reason = Admitted
 	}
-	if reason == Admitted {
+	if reason == Admitted && !r.served {
 		reason = p.forward(r)
 	}
 	if reason != Admitted {
@@ -216,7 +220,10 @@ func (p *Proxy) decide(r *request) (reason Reason, wait time.Duration) {
 	case reason == Admitted && preflight(r):
 		return Admitted, 0
 	case reason == Admitted && r.route.Gate == Pass:
-		return p.rated(r)
+		if reason, wait := p.rated(r); reason != Admitted {
+			return reason, wait
+		}
+		return p.fromPages(r), 0
 	}
 	if limit, wait := p.paced(r); limit != Admitted {
 		return limit, wait
@@ -268,6 +275,7 @@ func (p *Proxy) end(r *request) {
 		p.refuse(r, Internal, 0)
 	}
 	p.leave(r)
+	p.leavePage(r)
 	p.settle(r)
 	r.tally().code(r.ctx.Response.StatusCode())
 	p.note(r)

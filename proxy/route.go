@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Gate is the rung of the ladder that a route stands on.
@@ -26,6 +27,8 @@ type Route struct {
 	// OrderToken wants orders to carry the token that the gate tells their user from the start of the sale on.
 	OrderToken bool
 	Places     Places // of this route; nil = those of Options
+
+	Cache time.Duration // how long an answer to GET is given to others as well; 0 = not at all. For Pass and Limit
 }
 
 // route is a Route made ready.

@@ -100,6 +100,9 @@ func (s *stored) Read(p []byte) (int, error) {
 // Unread is what nobody has read yet.
 func (s *stored) Unread() []byte { return s.rest }
 
+// Whole is the answer, until Close.
+func (s *stored) Whole() []byte { return s.rest }
+
 // Close gives the memory back.
 func (s *stored) Close() error {
 	s.room.giveBack(s.held)
