@@ -47,6 +47,7 @@ func (c *Config) check(r *report) {
 	c.Upstream.check(r)
 	names := c.checkRoutes(r)
 	c.Limits.check(r, names)
+	c.Proof.check(r, c)
 	c.Stock.check(r)
 	c.checkSales(r)
 	c.Responses.check(r)

@@ -30,6 +30,7 @@ type Options struct {
 	Pace            func() Pace // of a new connection; nil = connections have no rate of their own
 	CloseOnExcess   bool        // a connection over its rate is closed as well
 	Settling        Settling
+	Proof           Proof
 	SoldOutOn       *SoldOutOn // nil = only the shop's own word says so
 	Show            Show
 	PageWait        time.Duration // for somebody else's fetch of the same page, at most
@@ -72,6 +73,8 @@ type Proxy struct {
 	maxBody      int64
 	passHost     bool
 	answers      responder
+	script       *clientScript
+	prover       *prover
 	pace         func() Pace
 	closeExcess  bool
 	settling     Settling
@@ -117,7 +120,7 @@ func New(o Options) (*Proxy, error) {
 	p := &Proxy{
 		routes: routes, noRoute: route{Route: Route{Name: noRouteName}},
 		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader,
-		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, pace: o.Pace, closeExcess: o.CloseOnExcess,
+		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, script: newClientScript(), pace: o.Pace, closeExcess: o.CloseOnExcess,
 		maxRequests: o.MaxRequests, bypass: newAddressList(o.Bypass), deny: newAddressList(o.Deny),
 		sales: o.Sales, lessons: o.Lessons, shelf: o.Shelf, soldOutOn: o.SoldOutOn, show: o.Show,
 		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places, pages: o.Pages, pageWait: o.PageWait,
@@ -143,6 +146,13 @@ func New(o Options) (*Proxy, error) {
 		if p.signer, err = newSigner(o.Settling.Key); err != nil {
 			return nil, err
 		}
+	}
+	var verified *prover
+	if o.Before != nil {
+		verified = o.Before.prover
+	}
+	if p.prover, err = newProver(o.Proof, routes, verified); err != nil {
+		return nil, err
 	}
 	p.noRoute.tallies = p.counts.of(noRouteName)
 	for i := range routes {

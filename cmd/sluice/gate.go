@@ -324,6 +324,8 @@ func compiles(c *config.Config) (errs []error) {
 			}
 		}
 	}
+	errs = append(errs, pagesCompile(c)...)
+	errs = append(errs, proofCompiles(c)...)
 	return append(errs, ratesCompile(c)...)
 }
 
