@@ -27,7 +27,7 @@ func (p *Proxy) forward(r *request) Reason {
 		outcome = p.shop.Send(&r.out, resp)
 	}
 	r.outcome, r.answered = outcome, p.clock()
-	r.tally().took[outcome].observe(time.Duration(r.answered - r.now))
+	observe(&r.tally().took[outcome], time.Duration(r.answered-r.now))
 	if outcome != NotSent {
 		r.took = max(1, time.Duration(r.answered-r.decided))
 	}

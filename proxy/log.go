@@ -68,9 +68,7 @@ func (p *Proxy) Totals() (t Totals) {
 				t.Refused[reason] += tallies[i].refused[reason].Load()
 			}
 			for outcome := range tallies[i].took {
-				for bucket := range tallies[i].took[outcome].buckets {
-					t.Forwarded += tallies[i].took[outcome].buckets[bucket].Load()
-				}
+				t.Forwarded += tallies[i].took[outcome].Count()
 			}
 		}
 	}

@@ -208,7 +208,7 @@ func (p *Proxy) decide(r *request) (reason Reason, wait time.Duration) {
 	}
 	reason, wait = p.admit(r)
 	if r.now%decisionSample == 0 {
-		r.shard.decided.observe(time.Duration(p.clock() - r.now))
+		observe(&r.shard.decided, time.Duration(p.clock()-r.now))
 	}
 	return reason, wait
 }
