@@ -14,7 +14,7 @@ export GOFLAGS := $(shell $(GO) env GOFLAGS) -buildvcs=false
 # The linters live in a module of their own, so that a build of Sluice does not carry them.
 TOOL = $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help build test test-layouts race format vet staticcheck vulnerabilities lint fuzz bench planted chaos conformance image image-here licences sbom clean
+.PHONY: help build test test-layouts race format vet staticcheck vulnerabilities lint fuzz bench planted chaos conformance image image-here licences reference sbom clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
@@ -83,6 +83,9 @@ image-here: build ## the same image out of ./sluice, with no registry and no dae
 
 licences: ## write docs/licences.md anew, when a dependency has changed
 	cd tools && $(GO) run ./modules licences .. >../docs/licences.md.new && mv ../docs/licences.md.new ../docs/licences.md
+
+reference: ## write config.schema.json and docs/configuration.md anew, when a key has changed
+	$(GO) test ./config -run 'Structs' -update
 
 sbom: build ## the bill of materials of ./sluice, in CycloneDX: sluice.cdx.json
 	@GO='$(GO)' sh tools/sbom sluice sluice.cdx.json
