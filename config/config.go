@@ -40,6 +40,7 @@ type Config struct {
 	Log       Log       `toml:"log"`
 	AccessLog AccessLog `toml:"access_log"`
 	Metrics   Metrics   `toml:"metrics"`
+	Traces    Traces    `toml:"traces"`
 	Reload    Reload    `toml:"reload"`
 
 	file    string
@@ -66,6 +67,7 @@ func defaults(env func(string) (string, bool)) *Config {
 		Log:       Log{Level: "info", Format: "auto"},
 		AccessLog: AccessLog{Output: "stdout", RefusedFirst: 20, RefusedEvery: 1000, Remember: 32 << 20},
 		Metrics:   Metrics{MaxSKUs: 100},
+		Traces:    Traces{OneIn: 100, Service: "sluice"},
 		Reload:    Reload{Watch: true},
 	}
 }

@@ -12,6 +12,9 @@ import (
 
 // forward hands the request to the shop, once, and the shop's answer to the client.
 func (p *Proxy) forward(r *request) Reason {
+	if p.tracer != nil {
+		p.trace(r)
+	}
 	if reason := p.build(r); reason != Admitted {
 		return reason
 	}
@@ -130,7 +133,7 @@ func (p *Proxy) appendFields(dst []byte, r *request) []byte {
 		if !endToEnd(name) || len(named) > 0 && hasToken(named, name) || equalFold(name, p.idHeader) {
 			continue
 		}
-		if r.held && equalFold(name, idempotencyKey) {
+		if r.held && equalFold(name, idempotencyKey) || p.replaced(r, name) {
 			continue
 		}
 		if !r.conn.trusted && (fromProxy(name) || equalFold(name, p.clientHeader)) {
@@ -146,6 +149,9 @@ func (p *Proxy) appendFields(dst []byte, r *request) []byte {
 	}
 	if r.held {
 		dst = p.appendOrder(dst, r)
+	}
+	if r.traced {
+		dst = appendTrace(dst, &r.trace)
 	}
 	return p.appendForwarded(dst, r)
 }

@@ -46,6 +46,7 @@ type Options struct {
 	Log     *slog.Logger
 
 	Journal Journal           // nil = nobody is told what became of requests
+	Tracer  Tracer            // nil = no request is traced
 	Bounds  map[Reason]string // how large each limit is, for the journal
 	Version string            // of the configuration, likewise
 
@@ -85,6 +86,7 @@ type Proxy struct {
 	clock   func() int64
 	log     *slog.Logger
 	journal Journal // nil = none
+	tracer  Tracer  // nil = none
 	bounds  [numReasons]string
 	version string
 	pool    sync.Pool
@@ -106,7 +108,7 @@ func New(o Options) (*Proxy, error) {
 		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, pace: o.Pace, closeExcess: o.CloseOnExcess,
 		maxRequests: o.MaxRequests, bypass: newAddressList(o.Bypass), deny: newAddressList(o.Deny),
 		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places,
-		start: time.Now(), clock: o.Now, log: o.Log, journal: o.Journal, version: o.Version,
+		start: time.Now(), clock: o.Now, log: o.Log, journal: o.Journal, tracer: o.Tracer, version: o.Version,
 	}
 	if p.clock == nil {
 		p.clock = func() int64 { return int64(time.Since(p.start)) }

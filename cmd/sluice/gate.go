@@ -24,6 +24,7 @@ import (
 	"sluice/stockgate/layout"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/link"
+	"sluice/tracing"
 	"sluice/upstream"
 )
 
@@ -46,6 +47,7 @@ type gate struct {
 	control  controls
 	fault    string // of the last reload; "" = it was good
 	access   *accesslog.Log
+	tracer   *tracing.Tracer // nil = no traces
 	now      func() int64
 	metrics  *prometheus.Registry
 	reloaded prometheus.Gauge // 1, or 0 when the last file was bad
@@ -87,6 +89,13 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	if g.shop, err = upstream.New(upstreamOptions(c, log)); err != nil {
 		g.close()
 		return nil, c.Errorf("upstream.targets", "%v", err)
+	}
+	if g.tracer, err = openTraces(c, log); err != nil {
+		g.close()
+		return nil, err
+	}
+	if g.tracer != nil {
+		g.metrics.MustRegister(g.tracer)
 	}
 	g.windows = newWindows(c)
 	g.sharing = &sharing{windows: g.windows, now: g.now, metrics: g.metrics, log: log}
@@ -136,6 +145,9 @@ func (g *gate) options(c *config.Config, rates []*limiter.Rate, before *proxy.Pr
 	}
 	if g.driver != nil {
 		o.Orders = g.driver
+	}
+	if g.tracer != nil {
+		o.Tracer = g.tracer
 	}
 	return o
 }
@@ -269,6 +281,9 @@ func (g *gate) close() {
 	}
 	if g.inFlight != nil {
 		g.inFlight.close()
+	}
+	if g.tracer != nil {
+		g.tracer.Close()
 	}
 	g.access.Close()
 }

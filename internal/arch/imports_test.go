@@ -19,7 +19,7 @@ func mayImport(from, to string) bool {
 		return true
 	case other == "histogram":
 		return top != "config" // a measure, and no neighbour
-	case top == "upstream", top == "stockgate", top == "admin", top == "accesslog":
+	case top == "upstream", top == "stockgate", top == "admin", top == "accesslog", top == "tracing":
 		return to == "proxy"
 	}
 	return false
@@ -59,6 +59,8 @@ func TestImportRule(t *testing.T) {
 		{"admin", "stockgate", false},
 		{"accesslog", "proxy", true},
 		{"accesslog", "config", false},
+		{"tracing", "proxy", true},
+		{"tracing", "config", false},
 		{"demo", "upstream", true},
 		{"demo", "cmd/sluice", false},
 		{"proxy", "limiter", false},
