@@ -18,7 +18,7 @@ func mayImport(from, to string) bool {
 	case top == "cmd", top == other, top == "demo":
 		return true
 	case other == "histogram":
-		return top != "config" // a measure, and no neighbour
+		return top != "config" && top != "limiter" // a measure, and no neighbour
 	case top == "upstream", top == "stockgate", top == "admin", top == "accesslog", top == "tracing":
 		return to == "proxy"
 	}
