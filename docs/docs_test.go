@@ -37,7 +37,7 @@ func pages(t *testing.T) map[string]string {
 
 // anchor is what a heading is called in a link.
 func anchor(heading string) string {
-	heading = strings.ToLower(regexp.MustCompile("[^\\p{L}\\p{N} _-]").ReplaceAllString(heading, ""))
+	heading = strings.ToLower(regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(heading, ""))
 	return "#" + strings.ReplaceAll(strings.TrimSpace(heading), " ", "-")
 }
 
