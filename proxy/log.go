@@ -84,7 +84,7 @@ func (r *request) refused(reason Reason, wait time.Duration) {
 // note tells the journal what became of the request: of all that the shop may have seen, and of the refusals that the
 // journal wants. The tracer is told of what it began.
 func (p *Proxy) note(r *request) {
-	wanted := p.journal != nil && (r.reason == Admitted || r.reason.unknown() || p.journal.Wants(r.now, r.reason, r.nth))
+	wanted := p.journal != nil && !r.served && (r.reason == Admitted || r.reason.unknown() || p.journal.Wants(r.now, r.reason, r.nth))
 	if !wanted && !r.traced {
 		return
 	}

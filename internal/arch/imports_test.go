@@ -19,7 +19,7 @@ func mayImport(from, to string) bool {
 		return true
 	case other == "histogram":
 		return top != "config" && top != "limiter" // a measure, and no neighbour
-	case top == "upstream", top == "stockgate", top == "admin", top == "accesslog", top == "tracing":
+	case top == "upstream", top == "stockgate", top == "admin", top == "accesslog", top == "tracing", top == "cache":
 		return to == "proxy"
 	}
 	return false
@@ -61,6 +61,8 @@ func TestImportRule(t *testing.T) {
 		{"accesslog", "config", false},
 		{"tracing", "proxy", true},
 		{"tracing", "config", false},
+		{"cache", "proxy", true},
+		{"cache", "upstream", false},
 		{"demo", "upstream", true},
 		{"demo", "cmd/sluice", false},
 		{"proxy", "limiter", false},
