@@ -22,7 +22,6 @@ func notServed() []waiting {
 		{key: "stock.sold_out_on", serves: "stock.layout alone"},
 		{key: "sale", serves: "a gate that is always open"},
 		{key: "responses.template_dir"},
-		{key: "admin.viewer_token_file"},
 	}
 }
 
