@@ -138,3 +138,37 @@ func called(list reflect.Value, name string) reflect.Value {
 	}
 	return reflect.Value{}
 }
+
+// Place turns a key that is named as for With into one of Settings: "limits.rate[per_ip].burst" into "limits.rate[1].burst".
+// A key that is not there is as it was.
+func (c *Config) Place(key string) string {
+	table, name, ok := cutLast(key)
+	array, element, repeated := strings.Cut(table, "[")
+	if !ok || !repeated {
+		return key
+	}
+	list, err := c.list(array)
+	if err != nil {
+		return key
+	}
+	for i := range list.Len() {
+		if n := tagged(list.Index(i), "name"); n.IsValid() && n.String() == strings.TrimSuffix(element, "]") {
+			return fmt.Sprintf("%s[%d].%s", array, i+1, name)
+		}
+	}
+	return key
+}
+
+// list is the repeated table at a path.
+func (c *Config) list(path string) (reflect.Value, error) {
+	at := reflect.ValueOf(c).Elem()
+	for _, name := range strings.Split(path, ".") {
+		if at = tagged(at, name); !at.IsValid() {
+			return at, fmt.Errorf("%.80q is no table", path)
+		}
+	}
+	if at.Kind() != reflect.Slice || at.Type().Elem().Kind() != reflect.Struct {
+		return at, fmt.Errorf("%.80q is not repeated", path)
+	}
+	return at, nil
+}
