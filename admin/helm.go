@@ -61,7 +61,7 @@ func (a *API) reload(w http.ResponseWriter, r *http.Request) {
 	}
 	done, err := a.Helm.Reload(r.Context(), want.Overrides == "drop")
 	if bad := (*BadFile)(nil); errors.As(err, &bad) {
-		a.note(r, Deed{What: "config.refused", Detail: bad.Text()}, "admin: reload asked for")
+		a.note(r, Deed{What: "config.refuse", Detail: bad.Text()}, "admin: reload asked for")
 		failWith(w, http.StatusUnprocessableEntity, bad.Error(), bad.Problems)
 		return
 	}
@@ -69,7 +69,7 @@ func (a *API) reload(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, err)
 		return
 	}
-	a.note(r, Deed{What: "config.reloaded", Object: done.Config, After: done}, "admin: reload asked for", "config", done.Config)
+	a.note(r, Deed{What: "config.reload", Object: done.Config, After: done}, "admin: reload asked for", "config", done.Config)
 	answer(w, done)
 }
 
@@ -91,7 +91,7 @@ func (a *API) drain(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, err)
 		return
 	}
-	a.note(r, Deed{What: "gate.drained"}, "admin: drain asked for")
+	a.note(r, Deed{What: "gate.drain"}, "admin: drain asked for")
 	answer(w, struct {
 		Phase string `json:"phase"`
 	}{"draining"})
@@ -205,7 +205,7 @@ func (a *API) undo(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, err)
 		return
 	}
-	a.note(r, done.deed("override.undone", done.Value, done.Before), "admin: override undone", "of", done.of(), "value", done.Before, "before", done.Value)
+	a.note(r, done.deed("override.undo", done.Value, done.Before), "admin: override undone", "of", done.of(), "value", done.Before, "before", done.Value)
 	answer(w, done)
 }
 

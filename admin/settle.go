@@ -49,7 +49,7 @@ func (a *API) finish(w http.ResponseWriter, r *http.Request, op string, before R
 	if was == "" {
 		was = "none"
 	}
-	a.note(r, Deed{What: "reservation.settled", Object: before.SKU + " " + before.Serial, Detail: op, Before: was, After: out},
+	a.note(r, Deed{What: "reservation.settle", Object: before.SKU + " " + before.Serial, Detail: op, Before: was, After: out},
 		"admin: reservation settled", "sku", before.SKU, "serial", before.Serial, "op", op,
 		"before", was, "after", out.State, "changed", out.Changed)
 	if out.OverTotal {

@@ -18,7 +18,7 @@ type Deed struct {
 	Who    string    `json:"who,omitempty"`    // as the caller named himself; nobody checked it
 	Role   string    `json:"role"`             // "operator", "none", or "sluice": the gate itself, as at an override's end
 	From   string    `json:"from,omitempty"`   // address
-	What   string    `json:"what"`             // such as "stock.changed" or "override.set"
+	What   string    `json:"what"`             // such as "stock.change" or "override.set"
 	Object string    `json:"object,omitempty"` // of it: a SKU, a SKU and a serial, a key, a file
 	Detail string    `json:"detail,omitempty"` // for people
 	Before any       `json:"before,omitempty"`
@@ -61,8 +61,8 @@ func (t *Trail) Note(d Deed, message string, attributes ...any) {
 
 // Refused remembers that somebody came from an address with a wrong token.
 func (t *Trail) Refused(from string) {
-	t.keep(&t.refusals, keptRefusals, Deed{At: time.Now().UTC().Truncate(time.Millisecond), Role: "none", From: from, What: "token.refused"})
-	t.log.Warn("admin: wrong token", "audit", "token.refused", "from", from)
+	t.keep(&t.refusals, keptRefusals, Deed{At: time.Now().UTC().Truncate(time.Millisecond), Role: "none", From: from, What: "token.refuse"})
+	t.log.Warn("admin: wrong token", "audit", "token.refuse", "from", from)
 }
 
 func (t *Trail) keep(in *[]Deed, most int, d Deed) {

@@ -96,9 +96,9 @@ func (h *helm) reload(drop, retry bool) (admin.Reloaded, error) {
 // again is a reload that no operator of the API asked for: by a signal, or since a file has changed.
 func (h *helm) again(retry bool) {
 	done, err := h.reload(false, retry)
-	deed := admin.Deed{Role: "sluice", What: "config.reloaded", Object: done.Config, After: done}
+	deed := admin.Deed{Role: "sluice", What: "config.reload", Object: done.Config, After: done}
 	if bad := (*admin.BadFile)(nil); errors.As(err, &bad) {
-		deed = admin.Deed{Role: "sluice", What: "config.refused", Detail: bad.Text()}
+		deed = admin.Deed{Role: "sluice", What: "config.refuse", Detail: bad.Text()}
 		if retry {
 			return // it is on record already
 		}
@@ -121,7 +121,7 @@ func (h *helm) take(next *config.Config, drop bool) (done admin.Reloaded, err er
 	h.filed, h.running, h.overrides = next, effective, kept
 	for _, o := range append(dropped, unfit...) {
 		done.Dropped = append(done.Dropped, o.ID)
-		h.note(o, "override.dropped", "override dropped at a reload")
+		h.note(o, "override.drop", "override dropped at a reload")
 	}
 	for _, o := range kept {
 		done.Kept = append(done.Kept, o.ID)

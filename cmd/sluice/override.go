@@ -161,7 +161,7 @@ func (h *helm) end(ctx context.Context, at int) error {
 	}
 	h.running, h.overrides = next, kept
 	for _, gone := range unfit { // it stood on the one that has ended
-		h.note(gone, "override.dropped", "override dropped: without another it has no room")
+		h.note(gone, "override.drop", "override dropped: without another it has no room")
 	}
 	return nil
 }
@@ -237,7 +237,7 @@ func (h *helm) endDue() time.Duration {
 			slices.SortStableFunc(h.overrides, func(x, y admin.Override) int { return x.Until.Compare(y.Until) })
 			continue
 		}
-		h.note(o, "override.ended", "override ended")
+		h.note(o, "override.end", "override ended")
 	}
 	return nothingEnds
 }
