@@ -69,8 +69,17 @@ func (a *API) reload(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, err)
 		return
 	}
+	done.Restart, done.Kept, done.Dropped = some(done.Restart), some(done.Kept), some(done.Dropped)
 	a.note(r, Deed{What: "config.reload", Object: done.Config, After: done}, "admin: reload asked for", "config", done.Config)
 	answer(w, done)
+}
+
+// some is a list as JSON has it: none is empty, and not null.
+func some(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
 }
 
 // Text is the first problem, and how many more there are.
