@@ -23,6 +23,8 @@ type helm struct {
 	drain chan struct{}                         // an operator asked for it; nil = nobody here can end the process
 	mode  bool                                  // the command line said --mode, which no file changes
 
+	ledgers func() admin.Ledgers // nil = none is kept
+
 	mu        sync.Mutex
 	filed     *config.Config   // as the files say
 	running   *config.Config   // with the overrides
@@ -35,7 +37,7 @@ type helm struct {
 }
 
 func newHelm(g *gate, log *slog.Logger) *helm {
-	h := &helm{g: g, log: log, filed: g.config, running: g.config, reloaded: admin.Reload{At: time.Now().UTC(), OK: true},
+	h := &helm{g: g, log: log, filed: g.config, running: g.config, ledgers: g.ledgers, reloaded: admin.Reload{At: time.Now().UTC(), OK: true},
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
 	go h.keep()
 	return h

@@ -112,7 +112,7 @@ func valuesOf(overrides []admin.Override) map[string]any {
 
 // shut has the SKU's ledger say what is wanted.
 func (h *helm) shut(ctx context.Context, want *admin.Override) error {
-	l := h.g.ledgers()
+	l := h.ledgers()
 	if l == nil {
 		return fmt.Errorf("override %q: %w: no ledger is kept here: the shop decides whether it sells", want.SKU, admin.ErrRefused)
 	}
@@ -168,7 +168,7 @@ func (h *helm) end(ctx context.Context, at int) error {
 
 // reopen has the SKU's ledger say what it said before, unless somebody has said otherwise meanwhile.
 func (h *helm) reopen(ctx context.Context, o admin.Override) error {
-	l := h.g.ledgers()
+	l := h.ledgers()
 	if l == nil {
 		return nil
 	}

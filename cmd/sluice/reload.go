@@ -23,7 +23,7 @@ var live = []string{
 
 func isLive(key string) bool {
 	for _, l := range live {
-		if key == l || strings.HasPrefix(key, l+".") {
+		if key == l || strings.HasPrefix(key, l+".") || strings.HasPrefix(key, l+"[") {
 			return true
 		}
 	}

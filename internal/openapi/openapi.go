@@ -180,6 +180,9 @@ func (d *Description) inside(v any, s map[string]any, at string) error {
 	switch v := v.(type) {
 	case []any:
 		for i, one := range v {
+			if s["items"] == nil {
+				break // anything
+			}
 			if err := d.fits(one, s["items"], fmt.Sprintf("%s[%d]", at, i)); err != nil {
 				return err
 			}
