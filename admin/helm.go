@@ -37,7 +37,7 @@ func (b *BadFile) Error() string { return "the configuration was not reloaded; t
 // Reloaded is what a reload came to.
 type Reloaded struct {
 	Config  string    `json:"config"`
-	Changed []Changed `json:"changed"` // in force now
+	Changed []Changed `json:"changed"` // of the file, and in force now, or as soon as an override of it ends
 	Restart []string  `json:"restart"` // keys that stay as they were until a restart
 	Kept    []string  `json:"kept"`    // IDs of overrides that go on
 	Dropped []string  `json:"dropped"` // that have ended: by request, or since the new configuration has no room for them

@@ -119,7 +119,7 @@ func (h *helm) take(next *config.Config, drop bool) (done admin.Reloaded, err er
 	if err != nil {
 		return done, err
 	}
-	diff := config.Changes(h.running, effective)
+	diff := config.Changes(h.filed, next)
 	h.filed, h.running, h.overrides = next, effective, kept
 	for _, o := range append(dropped, unfit...) {
 		done.Dropped = append(done.Dropped, o.ID)
@@ -181,7 +181,7 @@ func said(diff []config.Change) []string {
 	return lines
 }
 
-// inForce are the changes that a reload makes.
+// inForce are the changes of a file that a reload makes; one below an override shows when that ends.
 func inForce(diff []config.Change) []admin.Changed {
 	changed := []admin.Changed{}
 	for _, c := range diff {
