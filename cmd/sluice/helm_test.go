@@ -48,7 +48,7 @@ listen = ""
 `
 
 // steer is a gate that nobody listens to, and its files, which a test writes.
-func steer(t *testing.T) (g *gate, file *string) {
+func steer(t testing.TB) (g *gate, file *string) {
 	t.Helper()
 	text := steered
 	read := func() (*config.Config, error) {
