@@ -18,6 +18,7 @@ import (
 
 	"sluice/accesslog"
 	"sluice/admin"
+	"sluice/cache"
 	"sluice/config"
 	"sluice/limiter"
 	"sluice/proxy"
@@ -40,6 +41,7 @@ type gate struct {
 	inFlight *inFlight
 	conns    *limiter.Conns
 	rates    *limiter.Rates
+	cache    *cache.Cache
 	stock    *stockgate.Gate // nil when stock.source is "off"
 	orders   *orders         // nil when no route reserves, or a driver does
 	driver   *driver.Desk    // nil when no driver reserves
@@ -105,6 +107,10 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	}
 	g.inFlight = newInFlight(g.now)
 	g.inFlight.use(c)
+	if g.cache, err = cache.New(cacheOptions(c)); err != nil {
+		g.close()
+		return nil, c.Errorf("cache.size", "%v", err)
+	}
 	g.conns = limiter.NewConns(c.Limits.Connection.MaxOpen, c.Limits.Connection.MaxOpenPerIP)
 	g.rates = limiter.NewRates(g.now)
 	rates := g.rates.Prepare(rateSpecs(c))
@@ -119,7 +125,7 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		return nil, err
 	}
 	g.server = proxy.NewServer(g.proxy, listening)
-	g.metrics.MustRegister(g.access, g.proxy, g.server, g.shop, g.windows, g.inFlight, g.conns, g.rates, g.reloaded, buildInfo(),
+	g.metrics.MustRegister(g.access, g.proxy, g.server, g.shop, g.windows, g.inFlight, g.conns, g.rates, g.cache, g.reloaded, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.helm = newHelm(g, log)
 	return g, nil
@@ -132,6 +138,9 @@ func (g *gate) options(c *config.Config, rates []*limiter.Rate, before *proxy.Pr
 	o.Shop, o.Windows, o.Now, o.Log, o.Before = g.shop, g.windows, g.now, g.log, before
 	o.Journal, o.Bounds, o.Version = g.journal(c), bounds(c), c.Version()
 	o.Places = g.inFlight.total(c)
+	if caches(c) {
+		o.Pages = g.cache
+	}
 	for i := range o.Routes {
 		o.Routes[i].Places = g.inFlight.of(c, &c.Routes[i])
 	}
