@@ -18,7 +18,7 @@ import (
 // steady sends so many requests a second over connections that stay open, until the returned function is called, and
 // has every one that fails be an error of the test.
 func (g *running) steady(perSecond int) (end func() (sent int64)) {
-	const shoppers = 32
+	shoppers := min(max(perSecond/40, 8), 128)
 	stop := make(chan struct{})
 	var crowd sync.WaitGroup
 	var answered atomic.Int64
@@ -26,7 +26,7 @@ func (g *running) steady(perSecond int) (end func() (sent int64)) {
 		crowd.Go(func() {
 			client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}, Timeout: long}
 			defer client.CloseIdleConnections()
-			tick := time.NewTicker(time.Second * shoppers / time.Duration(perSecond))
+			tick := time.NewTicker(time.Second * time.Duration(shoppers) / time.Duration(perSecond))
 			defer tick.Stop()
 			for {
 				select {

@@ -91,7 +91,6 @@ func (h *helm) reload(drop, retry bool) (admin.Reloaded, error) {
 		return done, &admin.BadFile{Problems: h.reloaded.Problems}
 	}
 	h.fault = ""
-	h.g.reloaded.Set(1)
 	return done, nil
 }
 
@@ -121,6 +120,7 @@ func (h *helm) take(next *config.Config, drop bool) (done admin.Reloaded, err er
 	}
 	diff := config.Changes(h.filed, next)
 	h.filed, h.running, h.overrides = next, effective, kept
+	h.g.reloaded.Set(1) // before the log tells: who reads that may look
 	for _, o := range append(dropped, unfit...) {
 		done.Dropped = append(done.Dropped, o.ID)
 		h.note(o, "override.drop", "override dropped at a reload")
