@@ -14,7 +14,7 @@ export GOFLAGS := $(shell $(GO) env GOFLAGS) -buildvcs=false
 # The linters live in a module of their own, so that a build of Sluice does not carry them.
 TOOL = $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help build test test-layouts race format vet staticcheck vulnerabilities lint fuzz bench bench-go planted chaos conformance image clean image-here licences reference sbom
+.PHONY: help build test test-layouts race format vet staticcheck vulnerabilities lint fuzz bench bench-go planted chaos conformance image clean image-here licences reference sbom hangups
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
@@ -70,6 +70,11 @@ CHAOS ?= 10m
 chaos: ## a sale for CHAOS (90s, 10m) while gates, Redis and shop die, hang and lie; SEED=N plays a plan again
 	@sh tools/need redis-server
 	SLUICE_CHAOS=$(CHAOS) SLUICE_SEED=$(SEED) $(GO) test -count=1 -timeout 1h -v -run 'BooksBalanceAfterChaos' ./e2e
+
+RATE ?= 5000
+
+hangups: ## a hundred reloads, good and bad by turns, under RATE requests a second
+	SLUICE_RATE=$(RATE) $(GO) test -count=1 -timeout 5m -v -run 'AHundredHangups' ./e2e
 
 # What others wrote, and what is too long for every day. What is not there and cannot be installed is left out.
 FOREIGN = nginx curl npm python3 javac php ab wrk h2load slowhttptest

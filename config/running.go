@@ -8,6 +8,7 @@ type Admin struct {
 	TokenFile       string `toml:"token_file"`
 	Token           Secret // what TokenFile holds; never empty beyond loopback
 	ViewerTokenFile string `toml:"viewer_token_file"`
+	ViewerToken     Secret // what ViewerTokenFile holds: who has it may look, and change nothing
 }
 
 // Ops is where health and metrics are served.

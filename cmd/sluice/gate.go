@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/accesslog"
+	"sluice/admin"
 	"sluice/cache"
 	"sluice/config"
 	"sluice/limiter"
@@ -51,7 +53,13 @@ type gate struct {
 	store    store              // nil likewise
 	redis    *stockgate.Redis
 	control  controls
-	fault    string // of the last reload; "" = it was good
+	helm     *helm
+	door     *admin.Door
+	trail    *admin.Trail
+	watch    *admin.Watch // nil until somebody can ask
+	begun    time.Time
+	probes   []admin.Check // of readiness
+	draining atomic.Bool
 	access   *accesslog.Log
 	tracer   *tracing.Tracer // nil = no traces
 	now      func() int64
@@ -69,7 +77,8 @@ type trial struct {
 // newGate wires the parts as c says.
 func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	start := time.Now()
-	g := &gate{config: c, now: func() int64 { return int64(time.Since(start)) }, metrics: prometheus.NewRegistry(), reloaded: reloadGauge(), log: log}
+	g := &gate{config: c, now: func() int64 { return int64(time.Since(start)) }, metrics: prometheus.NewRegistry(), reloaded: reloadGauge(), log: log,
+		begun: start, door: admin.NewDoor(), trail: admin.NewTrail(log)}
 	var err error
 	if g.access, err = openAccessLog(c, g.now, log); err != nil {
 		return nil, err
@@ -136,6 +145,7 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	g.server = proxy.NewServer(g.proxy, listening)
 	g.metrics.MustRegister(g.access, g.proxy, g.server, g.shop, g.windows, g.inFlight, g.conns, g.rates, g.cache, g.reloaded, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	g.helm = newHelm(g, log)
 	return g, nil
 }
 
@@ -282,6 +292,12 @@ func linkOptions(c *config.Config) link.Options {
 
 // close ends what newGate started; the server must have been drained.
 func (g *gate) close() {
+	if g.helm != nil {
+		g.helm.close()
+	}
+	if g.watch != nil {
+		g.watch.Close()
+	}
 	if g.sharing != nil {
 		g.sharing.close()
 	}
