@@ -42,8 +42,8 @@ gate = "pass"
 [[sale]]
 name = "night"
 skus = ["1005"]
-starts = "2099-11-11T00:00:00+08:00"
-ends = "2099-11-12T00:00:00+08:00"
+starts = 2099-11-11T00:00:00+08:00
+ends = 2099-11-12T00:00:00+08:00
 [access_log]
 output = "off"
 [admin]
