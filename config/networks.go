@@ -53,7 +53,11 @@ type badLine struct {
 	text   string
 }
 
+// byteOrderMark is what some editors put before a text (Unicode, section 23.8).
+const byteOrderMark = "\ufeff"
+
 func parseNetworks(text string) (all []netip.Prefix, bad badLine) {
+	text = strings.TrimPrefix(text, byteOrderMark)
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
