@@ -58,6 +58,9 @@ func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
 	switch r.route.Gate {
 	case Check:
 		if reason := p.stock.Enter(p.clock(), r.sku, r.user); reason != Admitted {
+			if reason == Concurrency {
+				r.limit = p.unit
+			}
 			return reason, 0
 		}
 		r.admitted = true

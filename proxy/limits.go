@@ -83,6 +83,7 @@ func (p *Proxy) enter(r *request) Reason {
 		r.placed = places
 		return Admitted
 	}
+	r.limit = r.route.Bound
 	if p.spares(r, reason) {
 		return Admitted
 	}

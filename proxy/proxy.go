@@ -47,6 +47,7 @@ type Options struct {
 
 	Journal Journal           // nil = nobody is told what became of requests
 	Bounds  map[Reason]string // how large each limit is, for the journal
+	Unit    string            // how many the stock lets into the shop for each unit, likewise
 	Version string            // of the configuration, likewise
 
 	Before *Proxy // the one that this one replaces, whose counts go on; nil = none
@@ -86,6 +87,7 @@ type Proxy struct {
 	log     *slog.Logger
 	journal Journal // nil = none
 	bounds  [numReasons]string
+	unit    string
 	version string
 	pool    sync.Pool
 }
@@ -106,7 +108,7 @@ func New(o Options) (*Proxy, error) {
 		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, pace: o.Pace, closeExcess: o.CloseOnExcess,
 		maxRequests: o.MaxRequests, bypass: newAddressList(o.Bypass), deny: newAddressList(o.Deny),
 		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places,
-		start: time.Now(), clock: o.Now, log: o.Log, journal: o.Journal, version: o.Version,
+		start: time.Now(), clock: o.Now, log: o.Log, journal: o.Journal, unit: o.Unit, version: o.Version,
 	}
 	if p.clock == nil {
 		p.clock = func() int64 { return int64(time.Since(p.start)) }

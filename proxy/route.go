@@ -24,6 +24,7 @@ type Route struct {
 	User     string // a variable; "" = nobody is identified
 	Quantity string // a variable or a number, looked at where the gate takes stock; "" = 1
 	Places   Places // of this route; nil = those of Options
+	Bound    string // how large they are, for the journal
 }
 
 // route is a Route made ready.
