@@ -43,6 +43,9 @@ func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
 	if reason, wait := p.rated(r); reason != Admitted {
 		return reason, wait
 	}
+	if reason := p.fromPages(r); reason != Admitted || r.served {
+		return reason, 0
+	}
 	if reason, wait := p.crowded(r); reason != Admitted {
 		return reason, wait
 	}

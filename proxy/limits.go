@@ -53,7 +53,7 @@ func (p *Proxy) windowed(r *request) (reason Reason, wait time.Duration) {
 		return Admitted, 0
 	}
 	now := r.now
-	if r.hasBody() { // which may have taken its time
+	if r.hasBody() || r.fetches { // the body, or the answer that another was to fetch, may have taken its time
 		now = p.clock()
 	}
 	wait, ok := p.windows.Take(now, r.sku)

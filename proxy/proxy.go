@@ -30,7 +30,8 @@ type Options struct {
 	Pace            func() Pace // of a new connection; nil = connections have no rate of their own
 	CloseOnExcess   bool        // a connection over its rate is closed as well
 	Settling        Settling
-	MaxRequests     int // on one connection, which is closed with the last; 0 = no cap
+	PageWait        time.Duration // for somebody else's fetch of the same page, at most
+	MaxRequests     int           // on one connection, which is closed with the last; 0 = no cap
 
 	Rates  []KeyedRate
 	Bypass []netip.Prefix // clients that are never limited; the stock still says no
@@ -42,6 +43,7 @@ type Options struct {
 	Orders  Orders
 	Windows Windows
 	Places  Places
+	Pages   Pages        // nil = no answer is kept
 	Now     func() int64 // monotonic ns; nil = of this process
 	Log     *slog.Logger
 
@@ -71,6 +73,7 @@ type Proxy struct {
 	settling     Settling
 	signer       *signer // nil = what the shop is told is not signed
 	maxRequests  int
+	pageWait     time.Duration
 	bypass, deny *addressList
 	spared       [numReasons]bool
 	counts       *counts
@@ -82,6 +85,7 @@ type Proxy struct {
 	orders  Orders
 	windows Windows
 	places  Places
+	pages   Pages // nil = nothing is kept
 	start   time.Time
 	clock   func() int64
 	log     *slog.Logger
@@ -107,7 +111,7 @@ func New(o Options) (*Proxy, error) {
 		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader,
 		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, pace: o.Pace, closeExcess: o.CloseOnExcess,
 		maxRequests: o.MaxRequests, bypass: newAddressList(o.Bypass), deny: newAddressList(o.Deny),
-		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places,
+		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places, pages: o.Pages, pageWait: o.PageWait,
 		start: time.Now(), clock: o.Now, log: o.Log, journal: o.Journal, unit: o.Unit, version: o.Version,
 	}
 	if p.clock == nil {
@@ -175,7 +179,7 @@ func (p *Proxy) Handle(ctx *fasthttp.RequestCtx) {
 	if reason != Admitted && p.lets(r, reason) {
 		reason = Admitted
 	}
-	if reason == Admitted {
+	if reason == Admitted && !r.served {
 		reason = p.forward(r)
 	}
 	if reason != Admitted {
@@ -197,7 +201,10 @@ func (p *Proxy) decide(r *request) (reason Reason, wait time.Duration) {
 	case reason == Admitted && preflight(r):
 		return Admitted, 0
 	case reason == Admitted && r.route.Gate == Pass:
-		return p.rated(r)
+		if reason, wait := p.rated(r); reason != Admitted {
+			return reason, wait
+		}
+		return p.fromPages(r), 0
 	}
 	if limit, wait := p.paced(r); limit != Admitted {
 		return limit, wait
@@ -249,6 +256,7 @@ func (p *Proxy) end(r *request) {
 		p.refuse(r, Internal, 0)
 	}
 	p.leave(r)
+	p.leavePage(r)
 	p.settle(r)
 	r.tally().code(r.ctx.Response.StatusCode())
 	p.note(r)

@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Gate is the rung of the ladder that a route stands on.
@@ -25,6 +26,8 @@ type Route struct {
 	Quantity string // a variable or a number, looked at where the gate takes stock; "" = 1
 	Places   Places // of this route; nil = those of Options
 	Bound    string // how large they are, for the journal
+
+	Cache time.Duration // how long an answer to GET is given to others as well; 0 = not at all. For Pass and Limit
 }
 
 // route is a Route made ready.

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/accesslog"
+	"sluice/cache"
 	"sluice/config"
 	"sluice/limiter"
 	"sluice/proxy"
@@ -38,6 +39,7 @@ type gate struct {
 	inFlight *inFlight
 	conns    *limiter.Conns
 	rates    *limiter.Rates
+	cache    *cache.Cache
 	stock    *stockgate.Gate // nil when stock.source is "off"
 	orders   *orders         // nil when no route reserves, or a driver does
 	driver   *driver.Desk    // nil when no driver reserves
@@ -96,6 +98,10 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	}
 	g.inFlight = newInFlight(g.now)
 	g.inFlight.use(c)
+	if g.cache, err = cache.New(cacheOptions(c)); err != nil {
+		g.close()
+		return nil, c.Errorf("cache.size", "%v", err)
+	}
 	g.conns = limiter.NewConns(c.Limits.Connection.MaxOpen, c.Limits.Connection.MaxOpenPerIP)
 	g.rates = limiter.NewRates(g.now)
 	rates := g.rates.Prepare(rateSpecs(c))
@@ -110,7 +116,7 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		return nil, err
 	}
 	g.server = proxy.NewServer(g.proxy, listening)
-	g.metrics.MustRegister(g.access, g.proxy, g.server, g.shop, g.windows, g.inFlight, g.conns, g.rates, g.reloaded, buildInfo(),
+	g.metrics.MustRegister(g.access, g.proxy, g.server, g.shop, g.windows, g.inFlight, g.conns, g.rates, g.cache, g.reloaded, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return g, nil
 }
@@ -123,6 +129,9 @@ func (g *gate) options(c *config.Config, rates []*limiter.Rate, before *proxy.Pr
 	o.Journal, o.Bounds, o.Version = g.journal(c), bounds(c), c.Version()
 	o.Places = g.inFlight.total(c)
 	o.Unit = fmt.Sprintf("stock.per_unit: %d", g.config.Stock.PerUnit)
+	if caches(c) {
+		o.Pages = g.cache
+	}
 	for i := range o.Routes {
 		o.Routes[i].Places, o.Routes[i].Bound = g.inFlight.of(c, &c.Routes[i]), routeBound(c, &c.Routes[i])
 	}

@@ -31,7 +31,7 @@ var gates = map[string]proxy.Gate{"pass": proxy.Pass, "limit": proxy.Limit, "che
 
 func routes(c *config.Config) (out []proxy.Route) {
 	for _, r := range c.Routes {
-		out = append(out, proxy.Route{Name: r.Name, Match: r.Match, Gate: gates[r.Gate], SKU: r.SKU, User: r.User, Quantity: r.Quantity})
+		out = append(out, proxy.Route{Name: r.Name, Match: r.Match, Gate: gates[r.Gate], SKU: r.SKU, User: r.User, Quantity: r.Quantity, Cache: r.Cache})
 	}
 	return out
 }
@@ -46,6 +46,7 @@ func proxyOptions(c *config.Config) proxy.Options {
 		RequestIDHeader: c.Server.RequestIDHeader,
 		MaxBody:         int64(c.Server.MaxBodySize),
 		PassHost:        c.Upstream.PassHost,
+		PageWait:        c.Upstream.Timeout,
 		Responses:       responses(&c.Responses),
 		Pace:            func() proxy.Pace { return limiter.NewConnRate(float64(limit.Rate), limit.Burst) },
 		CloseOnExcess:   limit.OnExcess == "close",

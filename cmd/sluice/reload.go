@@ -18,7 +18,7 @@ var live = []string{
 	"upstream.targets", "upstream.pass_host",
 	"limits.connection", "limits.window.max", "limits.window.max_per_sku", "limits.window.enforce", "limits.window.scope", "limits.concurrency",
 	"limits.rate", "limits.bypass", "limits.deny", "fleet",
-	"access_log",
+	"access_log", "cache",
 }
 
 func isLive(key string) bool {
@@ -76,6 +76,7 @@ func (g *gate) change(now, next *config.Config) (changed, waits []string, err er
 	g.inFlight.use(next)
 	g.conns.SetMax(limits.Connection.MaxOpen, limits.Connection.MaxOpenPerIP)
 	g.rates.Use(rates)
+	g.cache.Adjust(cacheOptions(next))
 	g.proxy = successor
 	g.server.Replace(successor)
 	g.control.use(g.api(next, g.log))
