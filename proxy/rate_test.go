@@ -61,6 +61,7 @@ func TestOneKeyHasItsBurstAndNoMore(t *testing.T) {
 		{"mapped address", "$remote_addr", []string{someone + " GET /search/", "::ffff:203.0.113.9 GET /search/"}, "::cb00:7109 GET /search/"},
 		{"argument", "$arg_q", []string{someone + " GET /search/?q=a%2fb", "203.0.113.10 GET /search/?x=1&q=a/b"}, someone + " GET /search/?q=b"},
 		{"cookie", "$cookie_uid", []string{someone + " GET /search/\r\nCookie: uid=7\r\n", someone + " GET /search/\r\nCookie: a=b; uid=\"7\"\r\n"}, someone + " GET /search/\r\nCookie: uid=77\r\n"},
+		{"escaped cookie", "$cookie_uid", []string{someone + " GET /search/\r\nCookie: uid=s:7+\r\n", someone + " GET /search/\r\nCookie: uid=%73%3a%37%2B\r\n", someone + " GET /search/\r\nCookie: uid=s%3A7%20\r\n"}, someone + " GET /search/\r\nCookie: uid=s:8+\r\n"},
 		{"header", "$http_api_key", []string{someone + " GET /search/\r\nApi-Key: k\r\n"}, someone + " GET /search/\r\nApi-Key: K\r\n"},
 		{"together", "$arg_a$arg_b", []string{someone + " GET /search/?a=1&b=23"}, someone + " GET /search/?a=12&b=3"},
 		{"form", "x$form_q", []string{someone + " POST /search/\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 3\r\n\r\nq=1"}, someone + " POST /search/\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 3\r\n\r\nq=2"},

@@ -156,11 +156,12 @@ func (g *gate) options(c *config.Config, rates []*limiter.Rate, before *proxy.Pr
 	o.Shop, o.Windows, o.Now, o.Log, o.Before = g.shop, g.windows, g.now, g.log, before
 	o.Journal, o.Bounds, o.Version = g.journal(c), bounds(c), c.Version()
 	o.Places = g.inFlight.total(c)
+	o.Unit = fmt.Sprintf("stock.per_unit: %d", g.config.Stock.PerUnit)
 	if caches(c) {
 		o.Pages = g.cache
 	}
 	for i := range o.Routes {
-		o.Routes[i].Places = g.inFlight.of(c, &c.Routes[i])
+		o.Routes[i].Places, o.Routes[i].Bound = g.inFlight.of(c, &c.Routes[i]), routeBound(c, &c.Routes[i])
 	}
 	for i := range rates {
 		o.Rates[i].Tokens = rates[i]
