@@ -166,6 +166,9 @@ func (d *Desk) deliver(l *line, b *round) bool {
 	for i, t := range b.tickets {
 		d.part(l, t, outs[i])
 	}
+	if b.view == nil {
+		d.forsake(l)
+	}
 	l.calls-- // before the next is taken: while nothing is known, only the first call may go
 	if (l.calls == 0 || l.full()) && d.take(now, l, b) {
 		l.calls++
