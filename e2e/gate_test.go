@@ -213,11 +213,11 @@ func (j *journal) lines() (all []line) {
 // soon waits until what is true, and returns how long that took.
 func soon(t *testing.T, what string, is func() bool) time.Duration {
 	t.Helper()
-	return within(t, long, what, is)
+	return inTime(t, long, what, is)
 }
 
-// within is soon for what takes its time.
-func within(t *testing.T, patience time.Duration, what string, is func() bool) time.Duration {
+// inTime is soon for what takes its time.
+func inTime(t *testing.T, patience time.Duration, what string, is func() bool) time.Duration {
 	t.Helper()
 	start := time.Now()
 	for !is() {

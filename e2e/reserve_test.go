@@ -271,7 +271,7 @@ limits.concurrency.queue_timeout = "5s"`
 	two.die()
 	two.again(t)
 	// What the instance that died had leased from a sweep is anybody's again when that lease has ended: after a minute.
-	within(t, 4*long, "all is sold and decided", func() bool { a := ledgerOf(t, r, "1001"); return a.held == 0 && a.sold == units })
+	inTime(t, 4*long, "all is sold and decided", func() bool { a := ledgerOf(t, r, "1001"); return a.held == 0 && a.sold == units })
 	close(stop)
 	all.Wait()
 	if a := ledgerOf(t, r, "1001"); a != (account{units, 0, units}) || shop.booked() != units {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"sluice/internal/redistest"
 )
 
@@ -65,5 +67,30 @@ func TestFewerThanHalfOfTheSentinelsAreNotBelieved(t *testing.T) {
 	}
 	if at, err = locating(t, w, "", w.Sentinels[0].Addr, dead.Addr); err != nil || at != w.Master().Addr {
 		t.Errorf("one of two is enough: %q, %v", at, err)
+	}
+}
+
+// Users are most often made on the servers alone.
+func TestSentinelsThatDoNotKnowTheUserAreAskedWithoutOne(t *testing.T) {
+	w := redistest.Sentinel(t)
+	for _, s := range w.Servers {
+		if err := s.Client.Do(t.Context(), "acl", "setuser", "gate", "on", ">a secret", "~*", "&*", "+@all").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, topology := range []string{Sentinel, Auto} {
+		l := behind(t, w, func(o *Options) {
+			o.Topology, o.Username, o.Password = topology, "gate", "a secret"
+			if topology == Auto {
+				o.MasterName = ""
+			}
+		})
+		if err := ping(t, l); err != nil {
+			t.Errorf("%s: %v", topology, err)
+		}
+	}
+	l := behind(t, w, func(o *Options) { o.Username, o.Password = "gate", "a wrong one" })
+	if err := ping(t, l); !redis.HasErrorPrefix(err, "WRONGPASS") {
+		t.Errorf("a wrong password came through to the servers: %v", err)
 	}
 }
