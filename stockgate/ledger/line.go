@@ -44,7 +44,10 @@ type line struct {
 	doubts  map[string]*doubt // by serial
 	owed    []settlement      // in order
 	settles bool              // somebody works on owed
-	mirror  mirrored
+
+	troubled bool // the log says that the store does not do what it is asked
+
+	mirror mirrored
 }
 
 // ticket is one order that waits. Its order may be read until it is answered.

@@ -19,7 +19,7 @@ const (
 
 // Oracle knows whether the shop has an order. An error means NobodyKnows.
 type Oracle interface {
-	Ask(ctx context.Context, serial string) (Verdict, error)
+	Ask(ctx context.Context, sku, serial string) (Verdict, error)
 }
 
 const (
@@ -192,7 +192,7 @@ func (d *Desk) resolve(ctx context.Context, q question) resolution {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	fenced := d.fenced(r.Deadline) // before it is asked: by the time that it answers an order may have come
-	verdict, err := d.oracle.Ask(ctx, q.serial)
+	verdict, err := d.oracle.Ask(ctx, q.line.sku, q.serial)
 	switch {
 	case err != nil:
 		return askFailed
