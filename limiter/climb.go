@@ -30,8 +30,8 @@ const (
 	stride     = 0.2
 	plunge     = 0.3 // the first stride downwards: a shop in distress is relieved soon, and rest finds the way back
 	longStride = 0.5
-	restFor    = int64(2 * time.Second)
-	restAt     = 0.95 // of what keeps the shop just busy
+	restFor    = int64(3 * time.Second)
+	restAt     = 0.93 // of what keeps the shop just busy
 	suspicious = 1.1  // by this the round trip is longer than without a queue before a search looks below the limit
 	startled   = 1.3  // by this the round trip changes before a rest is broken off
 )
