@@ -37,9 +37,9 @@ func TestOrderThatNoReplicaHasIsRefusedAndItsUnitIsSoldToTheNext(t *testing.T) {
 	if n := shop.booked(); n != booked {
 		t.Errorf("%d such orders reached the shop", n-booked)
 	}
-	if !strings.Contains(g.log.String(), "too few replicas have the newest reservations") {
-		t.Error("the log does not say so")
-	}
+	soon(t, "the log says so", func() bool {
+		return strings.Contains(g.log.String(), "too few replicas have the newest reservations")
+	})
 	replica.Resume()
 	soon(t, "its unit is free again, long before it is overdue", func() bool { return ledgerOf(t, r, "1001") == account{2, 0, 1} })
 	soon(t, "somebody else has it", func() bool { return order(3).status == 200 })
