@@ -21,6 +21,7 @@ type API struct {
 	Ledgers Ledgers                              // of the gate; nil = no route has reserved
 	Loudest func(n int) []proxy.Loud             // the keys that limits refuse most; nil = not known
 	Why     func(q Question, most int) Decisions // what became of requests; nil = nothing is remembered
+	Sales   Sales                                // nil = none are known
 	Token   string                               // "" = none is asked for
 	Log     *slog.Logger
 
@@ -40,6 +41,8 @@ func (a *API) Handler() http.Handler {
 		mux.HandleFunc("POST /api/v1/reservations/{serial}/"+op, line.handler(a.reserved(a.settle(op))))
 	}
 	mux.HandleFunc("POST /api/v1/reservations/{serial}/adopt", line.handler(a.reserved(a.adopt)))
+	mux.HandleFunc("GET /api/v1/sales", a.listSales)
+	mux.HandleFunc("POST /api/v1/sales/{name}", line.handler(a.changeSale))
 	mux.HandleFunc("GET /api/v1/loudest", a.loudest)
 	mux.HandleFunc("GET /api/v1/why", line.handler(a.why))
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)

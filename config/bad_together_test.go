@@ -107,8 +107,14 @@ routes = ["b"]`,
 :7: limits.rate[2].key: "all" is the same for everybody; write a request variable like "$remote_addr"
 :8: limits.rate[2].routes[1]: "b" is no route; write the name of a [[route]]`},
 	{`[stock]
-sold_out_on = { status = [409], json = "code", values = [500500] }`,
-		`:2: stock.sold_out_on: not available yet (this version serves stock.layout alone)`},
+sold_out_on = { header = "X Stock: 0" }
+show = "all"
+few = -1
+max_skew = "1ms"`,
+		`:2: stock.sold_out_on.header: "X Stock" is not a header name; write letters, digits and -
+:3: stock.show: "all" is not known; write "exact", "few" or "none"
+:4: stock.few: -1 must be from 0 to 1073741824
+:5: stock.max_skew: 1ms must be from 100ms to 1h0m0s`},
 	{`[stock]
 sold_out_on = { json = "code" }`,
 		`:2: stock.sold_out_on: json and values belong together; write both or neither`},
@@ -129,9 +135,10 @@ skus = ["1"]
 starts = 2026-11-11T00:00:00+08:00
 ends = 2026-11-11T00:00:00+08:00
 stock = { 2 = 1 }`,
-		`:1: sale[1]: not available yet (this version serves a gate that is always open)
+		`:1: sale[1]: no route with a limit knows what is bought; write sku into a [[route]] with gate "limit", "check" or "reserve"
 :5: sale[1].ends: 2026-11-11T00:00:00+08:00 is not after starts; write a later time
-:6: sale[1].stock.2: "2" is not in skus; add it there, or drop it here`},
+:6: sale[1].stock.2: "2" is not in skus; add it there, or drop it here
+:6: sale[1].stock: is written into ledgers, but no route reserves from one; drop it, and let the shop write its own keys`},
 	{`[responses]
 template_dir = "t"
 ratelimit_headers = true`,
@@ -160,21 +167,24 @@ skus = ["{1}", "2", "2"]
 [[sale]]
 name = "x"
 starts = 2026-11-11T00:00:00Z
-before = "open"`,
+before = "open"
+[[route]]
+name = "a"
+match = "/"
+gate = "limit"
+sku = "$arg_sku"`,
 		`:1: sale[1].starts: is missing; write it like 2026-11-11T00:00:00+08:00
-:1: sale[1]: not available yet (this version serves a gate that is always open)
 :3: sale[1].skus[1]: "{1}" is not a SKU; write one without braces and blanks
 :3: sale[1].skus[3]: "2" stands at sale[1].skus[2] too; change or drop one
 :4: sale[2].skus: is missing; write what is sold, like ["1001"]
 :4: sale[2].ends: is missing; write it like 2026-11-11T00:00:00+08:00
-:4: sale[2]: not available yet (this version serves a gate that is always open)
 :5: sale[2].name: "x" stands at sale[1].name too; change or drop one
 :7: sale[2].before: "open" is not known; write "refuse" or "pass"`},
 	{`[stock]
 sold_out_on = {}
 [stock.layout]
 type = "counter_users"`,
-		`:2: stock.sold_out_on: names no answer; write status, or json and values
+		`:2: stock.sold_out_on: names no answer; write status, header, or json and values
 :3: stock.layout.users_key: is empty; write a value`},
 	{`[stock.layout]
 type = "hash_left"

@@ -39,6 +39,7 @@ type Config struct {
 	Fleet     Fleet     `toml:"fleet"`
 	Log       Log       `toml:"log"`
 	AccessLog AccessLog `toml:"access_log"`
+	Cache     Cache     `toml:"cache"`
 	Metrics   Metrics   `toml:"metrics"`
 	Reload    Reload    `toml:"reload"`
 
@@ -65,6 +66,7 @@ func defaults(env func(string) (string, bool)) *Config {
 		Fleet:     Fleet{Name: "shop"},
 		Log:       Log{Level: "info", Format: "auto"},
 		AccessLog: AccessLog{Output: "stdout", RefusedFirst: 20, RefusedEvery: 1000, Remember: 32 << 20},
+		Cache:     defaultCache(),
 		Metrics:   Metrics{MaxSKUs: 100},
 		Reload:    Reload{Watch: true},
 	}

@@ -1,5 +1,7 @@
 package config
 
+import "time"
+
 // Route says which requests these are, which gate they pass, and where SKU, user and quantity are found.
 type Route struct {
 	Name     string `toml:"name"`     // unique; a label in logs and metrics
@@ -10,6 +12,8 @@ type Route struct {
 	Quantity string `toml:"quantity"` // a template or a number
 
 	MaxInFlight int `toml:"max_in_flight"` // of this route, within limits.concurrency; 0 = no cap of its own
+
+	Cache time.Duration `toml:"cache"` // how long an answer to GET is given to others as well; 0 = not at all
 }
 
 func (t *Route) preset() { *t = Route{Quantity: "1"} }
@@ -53,6 +57,10 @@ func (t *Route) check(r *report, at string) {
 	}
 	r.filled(at+".quantity", t.Quantity)
 	between(r, at+".max_in_flight", t.MaxInFlight, 0, most)
+	r.notNegative(at+".cache", t.Cache)
+	if t.needsStock() && t.Cache > 0 {
+		r.fail(at+".cache", "an answer of gate %q is one person's; drop cache, or write gate = \"pass\" or \"limit\"", t.Gate)
+	}
 	if t.Gate == "pass" && t.MaxInFlight > 0 {
 		r.fail(at+".max_in_flight", "gate \"pass\" has no limits; write gate = \"limit\", or drop max_in_flight")
 	}

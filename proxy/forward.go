@@ -31,17 +31,20 @@ func (p *Proxy) forward(r *request) Reason {
 	if outcome != NotSent {
 		r.took = max(1, time.Duration(r.answered-r.decided))
 	}
+	if outcome == Answered {
+		p.learn(r, resp)
+	}
+	if r.fetches && p.kept(r) {
+		return Admitted
+	}
 	if outcome != Answered && r.upload.fault != nil && !r.route.gated() {
 		return bodyFault(r.upload.fault) // no order, and not the shop's doing
 	}
-	switch outcome {
-	case NotSent:
+	if outcome == NotSent {
 		r.fate = Dropped
-		return NoUpstream
-	case TimedOut:
-		return UpstreamTimeout
-	case Broken:
-		return UpstreamError
+	}
+	if outcome != Answered {
+		return refusalOf(outcome)
 	}
 	if shop != nil {
 		p.tunnel(r, shop)
@@ -53,8 +56,20 @@ func (p *Proxy) forward(r *request) Reason {
 	if r.route.gated() {
 		resp.Header.Del(shopOrder)
 	}
+	p.forgetPage(r)
 	p.finish(r, resp)
 	return Admitted
+}
+
+// refusalOf is what a client hears whose request has no answer.
+func refusalOf(o Outcome) Reason {
+	switch o {
+	case NotSent:
+		return NoUpstream
+	case TimedOut:
+		return UpstreamTimeout
+	}
+	return UpstreamError
 }
 
 // upgrades reports a request to leave HTTP that may go on. h2c is left unanswered, as a server may do: what would
@@ -111,6 +126,7 @@ func (p *Proxy) build(r *request) Reason {
 		Order:  r.route.gated(),
 		Stream: true,
 		Whole:  r.held,
+		Store:  r.fetches,
 		Key:    clientKey(r),
 	}
 	if p.passHost {
@@ -130,7 +146,7 @@ func (p *Proxy) appendFields(dst []byte, r *request) []byte {
 		if !endToEnd(name) || len(named) > 0 && hasToken(named, name) || equalFold(name, p.idHeader) {
 			continue
 		}
-		if r.held && equalFold(name, idempotencyKey) {
+		if r.held && equalFold(name, idempotencyKey) || r.fetches && conditional(name) {
 			continue
 		}
 		if !r.conn.trusted && (fromProxy(name) || equalFold(name, p.clientHeader)) {
@@ -146,6 +162,9 @@ func (p *Proxy) appendFields(dst []byte, r *request) []byte {
 	}
 	if r.held {
 		dst = p.appendOrder(dst, r)
+	}
+	if r.fetches {
+		dst = append(dst, r.page.Conditions...)
 	}
 	return p.appendForwarded(dst, r)
 }
@@ -173,15 +192,8 @@ func (p *Proxy) appendForwarded(dst []byte, r *request) []byte {
 		dst = append(dst, "127.0.0.1"...) // a unix socket: somebody on this machine
 	}
 	dst = append(dst, "\r\n"...)
-	proto, host := []byte("http"), h.Host()
-	if r.conn.server.TLS != nil {
-		proto = []byte("https")
-	}
-	if r.conn.trusted {
-		proto, host = orElse(h.Peek("X-Forwarded-Proto"), proto), orElse(h.Peek("X-Forwarded-Host"), host)
-	}
-	dst = appendField(dst, []byte("X-Forwarded-Proto"), proto)
-	if len(host) > 0 {
+	dst = append(appendScheme(append(dst, "X-Forwarded-Proto: "...), r), "\r\n"...)
+	if host := askedHost(r); len(host) > 0 {
 		dst = appendField(dst, []byte("X-Forwarded-Host"), host)
 	}
 	f := r.fields()
@@ -195,6 +207,28 @@ func (p *Proxy) appendForwarded(dst []byte, r *request) []byte {
 		version = "1.0"
 	}
 	return append(append(append(dst, "Via: "...), version...), " sluice\r\n"...)
+}
+
+// appendScheme appends the scheme that the client has used.
+func appendScheme(dst []byte, r *request) []byte {
+	if r.conn.trusted {
+		if said := r.ctx.Request.Header.Peek("X-Forwarded-Proto"); len(said) > 0 {
+			return append(dst, said...)
+		}
+	}
+	if r.conn.server.TLS != nil {
+		return append(dst, "https"...)
+	}
+	return append(dst, "http"...)
+}
+
+// askedHost is the host that the client has asked for.
+func askedHost(r *request) []byte {
+	h := &r.ctx.Request.Header
+	if r.conn.trusted {
+		return orElse(h.Peek("X-Forwarded-Host"), h.Host())
+	}
+	return h.Host()
 }
 
 func orElse(v, otherwise []byte) []byte {

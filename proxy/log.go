@@ -86,7 +86,7 @@ func (r *request) refused(reason Reason, wait time.Duration) {
 // note tells the journal what became of the request: of all that the shop may have seen, and of the refusals that the
 // journal wants.
 func (p *Proxy) note(r *request) {
-	if p.journal == nil {
+	if p.journal == nil || r.served {
 		return
 	}
 	if r.reason != Admitted && !r.reason.unknown() && !p.journal.Wants(r.now, r.reason, r.nth) {

@@ -30,7 +30,10 @@ type Options struct {
 	Pace            func() Pace // of a new connection; nil = connections have no rate of their own
 	CloseOnExcess   bool        // a connection over its rate is closed as well
 	Settling        Settling
-	MaxRequests     int // on one connection, which is closed with the last; 0 = no cap
+	SoldOutOn       *SoldOutOn // nil = only the shop's own word says so
+	Show            Show
+	PageWait        time.Duration // for somebody else's fetch of the same page, at most
+	MaxRequests     int           // on one connection, which is closed with the last; 0 = no cap
 
 	Rates  []KeyedRate
 	Bypass []netip.Prefix // clients that are never limited; the stock still says no
@@ -40,8 +43,12 @@ type Options struct {
 	Shop    Shop
 	Stock   Stock
 	Orders  Orders
+	Sales   Sales   // nil = nothing is on a schedule
+	Lessons Lessons // nil = the shop's answers teach nothing
+	Shelf   Shelf   // nil = nobody is told what is left
 	Windows Windows
 	Places  Places
+	Pages   Pages        // nil = no answer is kept
 	Now     func() int64 // monotonic ns; nil = of this process
 	Log     *slog.Logger
 
@@ -68,8 +75,11 @@ type Proxy struct {
 	pace         func() Pace
 	closeExcess  bool
 	settling     Settling
+	soldOutOn    *SoldOutOn
+	show         Show
 	signer       *signer // nil = what the shop is told is not signed
 	maxRequests  int
+	pageWait     time.Duration
 	bypass, deny *addressList
 	spared       [numReasons]bool
 	counts       *counts
@@ -79,8 +89,12 @@ type Proxy struct {
 	shop    Shop
 	stock   Stock
 	orders  Orders
+	sales   Sales
+	lessons Lessons
+	shelf   Shelf
 	windows Windows
 	places  Places
+	pages   Pages // nil = nothing is kept
 	start   time.Time
 	clock   func() int64
 	log     *slog.Logger
@@ -105,7 +119,8 @@ func New(o Options) (*Proxy, error) {
 		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader,
 		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, pace: o.Pace, closeExcess: o.CloseOnExcess,
 		maxRequests: o.MaxRequests, bypass: newAddressList(o.Bypass), deny: newAddressList(o.Deny),
-		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places,
+		sales: o.Sales, lessons: o.Lessons, shelf: o.Shelf, soldOutOn: o.SoldOutOn, show: o.Show,
+		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places, pages: o.Pages, pageWait: o.PageWait,
 		start: time.Now(), clock: o.Now, log: o.Log, journal: o.Journal, version: o.Version,
 	}
 	if p.clock == nil {
@@ -165,15 +180,15 @@ func (p *Proxy) protected() (names []string) {
 func (p *Proxy) Handle(ctx *fasthttp.RequestCtx) {
 	r := p.begin(ctx)
 	defer p.end(r)
-	if p.asksState(r) {
-		p.tell(r)
+	if answer := p.own(r); answer != nil {
+		p.tell(r, answer)
 		return
 	}
 	reason, wait := p.decide(r)
 	if reason != Admitted && p.lets(r, reason) {
 		reason = Admitted
 	}
-	if reason == Admitted {
+	if reason == Admitted && !r.served {
 		reason = p.forward(r)
 	}
 	if reason != Admitted {
@@ -195,7 +210,10 @@ func (p *Proxy) decide(r *request) (reason Reason, wait time.Duration) {
 	case reason == Admitted && preflight(r):
 		return Admitted, 0
 	case reason == Admitted && r.route.Gate == Pass:
-		return p.rated(r)
+		if reason, wait := p.rated(r); reason != Admitted {
+			return reason, wait
+		}
+		return p.fromPages(r), 0
 	}
 	if limit, wait := p.paced(r); limit != Admitted {
 		return limit, wait
@@ -247,6 +265,7 @@ func (p *Proxy) end(r *request) {
 		p.refuse(r, Internal, 0)
 	}
 	p.leave(r)
+	p.leavePage(r)
 	p.settle(r)
 	r.tally().code(r.ctx.Response.StatusCode())
 	p.note(r)

@@ -45,6 +45,10 @@ type request struct {
 	fate     Fate
 	out      Outgoing
 
+	page    Page
+	fetches bool // Pages.Find said Fetch: Keep or Leave is owed
+	served  bool // from memory
+
 	// What the journal is told.
 	reason, observed  Reason
 	wait              time.Duration
@@ -71,6 +75,7 @@ func (r *request) clear() {
 		number: r.number, hostBuffer: r.hostBuffer, scratch: r.scratch, value: r.value[:0], idBuffer: r.idBuffer,
 		clientBuffer: r.clientBuffer, bodyBuffer: r.bodyBuffer, line: r.line, fieldBuffer: r.fieldBuffer,
 		keys: r.keys[:0], keyBuffer: r.keyBuffer, text: r.text,
+		page: Page{Key: r.page.Key[:0], Conditions: r.page.Conditions[:0]},
 	}
 }
 

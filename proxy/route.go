@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Gate is the rung of the ladder that a route stands on.
@@ -24,6 +25,8 @@ type Route struct {
 	User     string // a variable; "" = nobody is identified
 	Quantity string // a variable or a number, looked at where the gate takes stock; "" = 1
 	Places   Places // of this route; nil = those of Options
+
+	Cache time.Duration // how long an answer to GET is given to others as well; 0 = not at all. For Pass and Limit
 }
 
 // route is a Route made ready.

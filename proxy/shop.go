@@ -33,6 +33,7 @@ type Outgoing struct {
 	Head   bool   // the method is HEAD: the answer has no body
 	Order  bool   // an order: written at most once, and the pooled connection is probed before
 	Stream bool   // an answer without a length may be handed on as it comes; else it is read whole
+	Store  bool   // what fits into memory is read whole, as for an Order
 	Whole  bool   // the answer is read whole in any case: what it says is looked at before it goes on
 	Key    uint64 // hash of the client, for policy client_hash
 

@@ -75,7 +75,7 @@ func (e *exchange) lend(out *proxy.Outgoing, resp *fasthttp.Response, t *target,
 		size = int(b.left)
 	}
 	whole := false
-	if out.Order && storable(c.kept, &b) {
+	if (out.Order || out.Store) && storable(c.kept, &b) {
 		var err error
 		if whole, err = s.store(); err != nil {
 			t.room.giveBack(s.held)

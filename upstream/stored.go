@@ -97,6 +97,9 @@ func (s *stored) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// Whole is the answer, until Close.
+func (s *stored) Whole() []byte { return s.rest }
+
 // Close gives the memory back.
 func (s *stored) Close() error {
 	s.room.giveBack(s.held)

@@ -26,5 +26,8 @@ func (g *gate) api(c *config.Config, log *slog.Logger) http.Handler {
 	if g.orders != nil {
 		api.Ledgers, api.LayoutFirst = ledgersOf(g.config, g.orders.store, g.orders.desk.Load), !reserves(c)
 	}
+	if g.board != nil {
+		api.Sales = g.sales()
+	}
 	return api.Handler()
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/accesslog"
+	"sluice/cache"
 	"sluice/config"
 	"sluice/limiter"
 	"sluice/proxy"
@@ -24,6 +25,7 @@ import (
 	"sluice/stockgate/layout"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/link"
+	"sluice/stockgate/sale"
 	"sluice/upstream"
 )
 
@@ -38,10 +40,14 @@ type gate struct {
 	inFlight *inFlight
 	conns    *limiter.Conns
 	rates    *limiter.Rates
+	cache    *cache.Cache
 	stock    *stockgate.Gate // nil when stock.source is "off"
 	orders   *orders         // nil when no route reserves, or a driver does
 	driver   *driver.Desk    // nil when no driver reserves
-	store    store           // nil likewise
+	board    *sale.Board
+	opening  *opening           // nil when nothing is opened by the schedule
+	lessons  *stockgate.Lessons // of the shop
+	store    store              // nil likewise
 	redis    *stockgate.Redis
 	control  controls
 	fault    string // of the last reload; "" = it was good
@@ -70,12 +76,17 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		g.close()
 		return nil, err
 	}
+	if err := g.openSales(); err != nil {
+		g.close()
+		return nil, err
+	}
 	if reserves(c) {
-		if g.orders, err = openOrders(c, memory.ledger, g.mirror(), g.now, log); err != nil {
+		if g.orders, err = openOrders(c, memory.ledger, g.mirror(), clocks{g.now, g.board.Wall}, log); err != nil {
 			g.close()
 			return nil, err
 		}
 		g.metrics.MustRegister(g.orders)
+		g.opening = openBySales(c, g.board, g.orders, log)
 	}
 	if drives(c) {
 		if g.driver, err = openDriver(c, g.now, log); err != nil {
@@ -96,6 +107,10 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	}
 	g.inFlight = newInFlight(g.now)
 	g.inFlight.use(c)
+	if g.cache, err = cache.New(cacheOptions(c)); err != nil {
+		g.close()
+		return nil, c.Errorf("cache.size", "%v", err)
+	}
 	g.conns = limiter.NewConns(c.Limits.Connection.MaxOpen, c.Limits.Connection.MaxOpenPerIP)
 	g.rates = limiter.NewRates(g.now)
 	rates := g.rates.Prepare(rateSpecs(c))
@@ -110,7 +125,7 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		return nil, err
 	}
 	g.server = proxy.NewServer(g.proxy, listening)
-	g.metrics.MustRegister(g.access, g.proxy, g.server, g.shop, g.windows, g.inFlight, g.conns, g.rates, g.reloaded, buildInfo(),
+	g.metrics.MustRegister(g.access, g.proxy, g.server, g.shop, g.windows, g.inFlight, g.conns, g.rates, g.cache, g.reloaded, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return g, nil
 }
@@ -122,6 +137,9 @@ func (g *gate) options(c *config.Config, rates []*limiter.Rate, before *proxy.Pr
 	o.Shop, o.Windows, o.Now, o.Log, o.Before = g.shop, g.windows, g.now, g.log, before
 	o.Journal, o.Bounds, o.Version = g.journal(c), bounds(c), c.Version()
 	o.Places = g.inFlight.total(c)
+	if caches(c) {
+		o.Pages = g.cache
+	}
 	for i := range o.Routes {
 		o.Routes[i].Places = g.inFlight.of(c, &c.Routes[i])
 	}
@@ -137,6 +155,7 @@ func (g *gate) options(c *config.Config, rates []*limiter.Rate, before *proxy.Pr
 	if g.driver != nil {
 		o.Orders = g.driver
 	}
+	o.Sales, o.Lessons, o.Shelf = g.board, taught{g.lessons, g.orders}, g.shelf(c)
 	return o
 }
 
@@ -254,8 +273,12 @@ func (g *gate) close() {
 	if g.sharing != nil {
 		g.sharing.close()
 	}
+	g.opening.close()
 	if g.orders != nil {
 		g.orders.close()
+	}
+	if g.board != nil {
+		g.board.Close()
 	}
 	g.closeDriver()
 	if g.stock != nil {

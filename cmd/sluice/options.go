@@ -31,7 +31,7 @@ var gates = map[string]proxy.Gate{"pass": proxy.Pass, "limit": proxy.Limit, "che
 
 func routes(c *config.Config) (out []proxy.Route) {
 	for _, r := range c.Routes {
-		out = append(out, proxy.Route{Name: r.Name, Match: r.Match, Gate: gates[r.Gate], SKU: r.SKU, User: r.User, Quantity: r.Quantity})
+		out = append(out, proxy.Route{Name: r.Name, Match: r.Match, Gate: gates[r.Gate], SKU: r.SKU, User: r.User, Quantity: r.Quantity, Cache: r.Cache})
 	}
 	return out
 }
@@ -46,6 +46,7 @@ func proxyOptions(c *config.Config) proxy.Options {
 		RequestIDHeader: c.Server.RequestIDHeader,
 		MaxBody:         int64(c.Server.MaxBodySize),
 		PassHost:        c.Upstream.PassHost,
+		PageWait:        c.Upstream.Timeout,
 		Responses:       responses(&c.Responses),
 		Pace:            func() proxy.Pace { return limiter.NewConnRate(float64(limit.Rate), limit.Burst) },
 		CloseOnExcess:   limit.OnExcess == "close",
@@ -54,22 +55,30 @@ func proxyOptions(c *config.Config) proxy.Options {
 		Bypass:          c.Limits.Bypassed,
 		Deny:            c.Limits.Denied,
 		Spared:          spared(c),
+		SoldOutOn:       soldOutOn(c.Stock.SoldOutOn),
+		Show:            shows(&c.Stock),
 	}
 }
 
 func settling(r *config.Reserve) proxy.Settling {
 	s := proxy.Settling{PerUser: int64(r.PerUser), ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn, Key: []byte(r.Secret)}
 	if j := r.ConfirmJSON; j != nil {
-		s.ConfirmJSON = &proxy.JSONValue{Keys: strings.Split(j.Path, ".")}
-		for _, v := range j.Values {
-			text, err := json.Marshal(v)
-			if err != nil {
-				panic("BUG: a configured value that is no JSON: " + err.Error())
-			}
-			s.ConfirmJSON.Values = append(s.ConfirmJSON.Values, string(text))
-		}
+		s.ConfirmJSON = inJSON(j.Path, j.Values)
 	}
 	return s
+}
+
+// inJSON is a place in a body, like "data.code", and what may stand there.
+func inJSON(path string, values []any) *proxy.JSONValue {
+	j := &proxy.JSONValue{Keys: strings.Split(path, ".")}
+	for _, v := range values {
+		text, err := json.Marshal(v)
+		if err != nil {
+			panic("BUG: a configured value that is no JSON: " + err.Error())
+		}
+		j.Values = append(j.Values, string(text))
+	}
+	return j
 }
 
 var formats = map[string]proxy.Format{"auto": proxy.Auto, "html": proxy.HTML, "problem": proxy.Problem, "envelope": proxy.Envelope}

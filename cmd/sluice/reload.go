@@ -12,13 +12,13 @@ import (
 
 // live are the keys and tables that a reload changes. All others stay as they were until a restart.
 var live = []string{
-	"mode", "route", "responses",
+	"mode", "route", "responses", "sale", "stock.show", "stock.few", "stock.sold_out_on",
 	"server.trusted_proxies", "server.client_ip_header", "server.max_body_size", "server.request_id_header",
 	"server.shutdown_delay", "server.shutdown_timeout",
 	"upstream.targets", "upstream.pass_host",
 	"limits.connection", "limits.window.max", "limits.window.max_per_sku", "limits.window.enforce", "limits.window.scope", "limits.concurrency",
 	"limits.rate", "limits.bypass", "limits.deny", "fleet",
-	"access_log",
+	"access_log", "cache",
 }
 
 func isLive(key string) bool {
@@ -76,6 +76,9 @@ func (g *gate) change(now, next *config.Config) (changed, waits []string, err er
 	g.inFlight.use(next)
 	g.conns.SetMax(limits.Connection.MaxOpen, limits.Connection.MaxOpenPerIP)
 	g.rates.Use(rates)
+	g.board.Use(schedule(next))
+	g.opening.use(next)
+	g.cache.Adjust(cacheOptions(next))
 	g.proxy = successor
 	g.server.Replace(successor)
 	g.control.use(g.api(next, g.log))

@@ -17,7 +17,7 @@ func mayImport(from, to string) bool {
 		return false // for tests alone
 	case top == "cmd", top == other, top == "demo":
 		return true
-	case top == "upstream", top == "stockgate", top == "admin", top == "accesslog":
+	case top == "upstream", top == "stockgate", top == "admin", top == "accesslog", top == "cache":
 		return to == "proxy"
 	}
 	return false
@@ -57,12 +57,15 @@ func TestImportRule(t *testing.T) {
 		{"admin", "stockgate", false},
 		{"accesslog", "proxy", true},
 		{"accesslog", "config", false},
+		{"cache", "proxy", true},
+		{"cache", "upstream", false},
 		{"demo", "upstream", true},
 		{"demo", "cmd/sluice", false},
 		{"proxy", "limiter", false},
 		{"proxy", "stockgate", false},
 		{"limiter", "proxy", false},
 		{"config", "proxy", false},
+		{"bench", "proxy", false},
 		{"internal/redistest", "stockgate", false},
 	} {
 		if got := mayImport(c.from, c.to); got != c.want {

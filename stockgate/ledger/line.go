@@ -4,7 +4,6 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 const (
@@ -44,10 +43,12 @@ type line struct {
 	doubts  map[string]*doubt // by serial
 	owed    []settlement      // in order
 	settles bool              // somebody works on owed
+	mirror  mirrored
 
 	troubled bool // the log says that the store does not do what it is asked
 
-	mirror mirrored
+	shut  atomic.Int64 // ns: until when the shop says that all is sold; see Shut
+	shown showing
 }
 
 // ticket is one order that waits. Its order may be read until it is answered.
@@ -252,8 +253,7 @@ func (d *Desk) learn(now int64, l *line, next *view) {
 		return
 	}
 	scheduled := *next // which may be published already
-	wall := time.Now()
-	scheduled.schedule(wall, d.o.Now())
+	scheduled.schedule(d.o.Wall(), d.o.Now())
 	l.view.Store(&scheduled)
 	d.reflect(l, &scheduled)
 	d.enlist(now, l)

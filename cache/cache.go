@@ -1,0 +1,251 @@
+// Package cache keeps answers of the shop for a moment and gives them to everybody who asks for the same: a shared HTTP
+// cache (RFC 9111) for the pages that a crowd loads again and again before a sale. It promises that one request at a time
+// asks the shop for a page, that nothing is given to others which its answer forbids to give them, and that its memory is
+// bounded. It keeps no answer to a person (Authorization, Set-Cookie, private), no part of one (206), and nothing on disk.
+package cache
+
+import (
+	"errors"
+	"hash/maphash"
+	"sync/atomic"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy"
+)
+
+// Options of a Cache.
+type Options struct {
+	Size                 int64            // bytes of all answers, their keys and headers included; 1 or above
+	StaleWhileRevalidate time.Duration    // beyond its freshness an answer is given while one request fetches it anew (RFC 5861)
+	StaleIfError         time.Duration    // and when the shop gives none, or one of 5xx
+	Now                  func() time.Time // nil = time.Now
+}
+
+// Cache implements proxy.Pages. It is safe for concurrent use.
+type Cache struct {
+	kept    *otter.Cache[uint64, *entry]
+	flights flights
+	seed    maphash.Seed
+	now     func() time.Time
+	stale   atomic.Pointer[staleness]
+	marks   atomic.Uint64
+	counts  counts
+}
+
+// staleness is how long what is no longer fresh may be given, where the answer does not say so itself.
+type staleness struct{ whileRevalidate, ifError time.Duration }
+
+// entry is what is kept under one key: an answer; or by which fields of the request its answers vary; or that there is
+// nothing to be kept.
+type entry struct {
+	key    string
+	answer *answer
+	vary   []string // names in lower case
+	mark   uint64   // of vary: those before it are another's
+	alone  time.Time
+}
+
+// aloneFor is how long it is remembered that a page cannot be kept, so that nobody waits for another's.
+const aloneFor = 10 * time.Second
+
+// New returns an empty cache.
+func New(o Options) (*Cache, error) {
+	if o.Size < 1 {
+		return nil, errors.New("cache: size: want 1 byte or more")
+	}
+	c := &Cache{seed: maphash.MakeSeed(), now: o.Now}
+	if c.now == nil {
+		c.now = time.Now
+	}
+	c.flights.of = make(map[string]*flight)
+	var err error
+	c.kept, err = otter.New(&otter.Options[uint64, *entry]{
+		MaximumWeight: uint64(o.Size),
+		Weigher:       func(_ uint64, e *entry) uint32 { return e.weight() },
+		Executor:      func(f func()) { f() }, // no goroutines
+		Logger:        &otter.NoopLogger{},
+	})
+	c.Adjust(o)
+	return c, err
+}
+
+// Adjust changes size and staleness; what is kept stays.
+func (c *Cache) Adjust(o Options) {
+	c.stale.Store(&staleness{o.StaleWhileRevalidate, o.StaleIfError})
+	c.kept.SetMaximum(uint64(max(o.Size, 1)))
+}
+
+// errand is what a Fetch is about.
+type errand struct {
+	key    string // as the flight is known
+	flight *flight
+	stale  *answer   // nil = nothing is kept
+	sent   time.Time // when the shop was asked, about
+}
+
+// Find implements proxy.Pages.
+func (c *Cache) Find(page *proxy.Page, resp *fasthttp.Response) proxy.Found {
+	now := c.now()
+	key, e := c.look(page)
+	switch {
+	case e == nil:
+	case e.answer == nil:
+		if now.Before(e.alone) {
+			c.counts.add(passed)
+			return proxy.Alone
+		}
+	case e.answer.freshAt(now, page.Fresh):
+		c.counts.add(hit)
+		e.answer.serve(page, resp, now, "Sluice; hit")
+		return proxy.Served
+	}
+	if page.Head {
+		c.counts.add(passed)
+		return proxy.Alone // its answer could not be kept
+	}
+	var old *answer
+	if e != nil {
+		old = e.answer
+	}
+	f, leads := c.flights.join(key)
+	if leads {
+		if found := c.again(page, resp, now); found {
+			c.flights.end(string(key), f, nil, proxy.Answered)
+			return proxy.Served
+		}
+		page.Errand = &errand{string(key), f, old, now}
+		page.Conditions = old.appendConditions(page.Conditions[:0])
+		return proxy.Fetch
+	}
+	if old != nil && old.usableAt(now, page.Fresh, old.whileRevalidate(c.stale.Load())) {
+		c.counts.add(stale)
+		old.serve(page, resp, now, "Sluice; hit; detail=updating")
+		return proxy.Served
+	}
+	return c.await(page, resp, f, old)
+}
+
+// again looks once more, by whoever came to lead just after another has fetched.
+func (c *Cache) again(page *proxy.Page, resp *fasthttp.Response, now time.Time) bool {
+	if _, e := c.look(page); e != nil && e.answer != nil && e.answer.freshAt(now, page.Fresh) {
+		c.counts.add(hit)
+		e.answer.serve(page, resp, now, "Sluice; hit")
+		return true
+	}
+	return false
+}
+
+// await waits for somebody else's fetch.
+func (c *Cache) await(page *proxy.Page, resp *fasthttp.Response, f *flight, old *answer) proxy.Found {
+	late := time.NewTimer(page.Wait)
+	defer late.Stop()
+	select {
+	case <-f.done:
+	case <-late.C:
+	}
+	now := c.now()
+	got, outcome, done := f.result()
+	switch {
+	case got != nil && got.selects(page) && got.freshAt(now, page.Fresh):
+		c.counts.add(collapsed)
+		got.serve(page, resp, now, "Sluice; fwd=miss; collapsed")
+		return proxy.Served
+	case old != nil && (!done || outcome != proxy.Answered || got == nil) && old.usableAt(now, page.Fresh, old.ifError(c.stale.Load())):
+		c.counts.add(stale)
+		old.serve(page, resp, now, "Sluice; hit; detail=error")
+		return proxy.Served
+	case done && outcome != proxy.Answered:
+		c.counts.add(failed)
+		page.Outcome = outcome
+		return proxy.Failed
+	}
+	c.counts.add(passed)
+	return proxy.Alone
+}
+
+// Keep implements proxy.Pages.
+func (c *Cache) Keep(page *proxy.Page, outcome proxy.Outcome, resp *fasthttp.Response) bool {
+	run := page.Errand.(*errand)
+	page.Errand = nil
+	now := c.now()
+	old := run.stale
+	broken := outcome != proxy.Answered || resp.StatusCode() >= 500
+	if broken && old != nil && old.usableAt(now, page.Fresh, old.ifError(c.stale.Load())) {
+		c.flights.end(run.key, run.flight, nil, proxy.Broken)
+		c.counts.add(stale)
+		old.serve(page, resp, now, "Sluice; hit; detail=error")
+		return true
+	}
+	if outcome != proxy.Answered {
+		c.flights.end(run.key, run.flight, nil, outcome)
+		c.counts.add(failed)
+		return false
+	}
+	kept, said := c.take(page, run, resp, now)
+	if kept == nil {
+		if !broken {
+			c.put(page.Key, &entry{alone: now.Add(aloneFor)})
+		}
+		c.flights.end(run.key, run.flight, nil, proxy.Answered)
+		c.counts.add(missed)
+		return false
+	}
+	c.store(page, kept)
+	c.flights.end(run.key, run.flight, kept, proxy.Answered)
+	kept.serve(page, resp, now, said)
+	return true
+}
+
+// take makes an answer to keep of what the shop said: nil when it must not be kept.
+func (c *Cache) take(page *proxy.Page, run *errand, resp *fasthttp.Response, now time.Time) (a *answer, said string) {
+	if resp.StatusCode() == fasthttp.StatusNotModified {
+		if run.stale == nil {
+			return nil, ""
+		}
+		a, keep := run.stale.freshened(&resp.Header, run.sent, now)
+		if !keep {
+			a.serve(page, resp, now, "Sluice; fwd=stale; fwd-status=304")
+			return nil, ""
+		}
+		c.counts.add(revalidated)
+		return a, "Sluice; fwd=stale; fwd-status=304; stored"
+	}
+	body, whole := bodyOf(resp)
+	if !whole {
+		return nil, ""
+	}
+	if a = newAnswer(page, resp, body, run.sent, now); a == nil {
+		return nil, ""
+	}
+	c.counts.add(missed)
+	if run.stale != nil {
+		return a, "Sluice; fwd=stale; stored"
+	}
+	return a, "Sluice; fwd=miss; stored"
+}
+
+// bodyOf is the body, if all of it is in memory.
+func bodyOf(resp *fasthttp.Response) (body []byte, whole bool) {
+	if !resp.IsBodyStream() {
+		return resp.Body(), true
+	}
+	if s, ok := resp.BodyStream().(interface{ Whole() []byte }); ok {
+		return s.Whole(), true
+	}
+	return nil, false
+}
+
+// Leave implements proxy.Pages.
+func (c *Cache) Leave(page *proxy.Page) {
+	run := page.Errand.(*errand)
+	page.Errand = nil
+	c.flights.end(run.key, run.flight, nil, proxy.Answered)
+}
+
+// Forget implements proxy.Pages. Answers that vary are found no more either: by the mark of what they vary by.
+func (c *Cache) Forget(page *proxy.Page) {
+	c.kept.Invalidate(maphash.Bytes(c.seed, page.Key))
+}

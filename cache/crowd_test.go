@@ -1,0 +1,137 @@
+package cache
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy"
+)
+
+// crowd has many ask at once, and counts what they were told.
+func crowd(d *desk, n int, path string) (answered, failed int64) {
+	var wg sync.WaitGroup
+	var ok, bad atomic.Int64
+	for range n {
+		wg.Go(func() {
+			if _, failed := d.get(path); failed {
+				bad.Add(1)
+			} else {
+				ok.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	return ok.Load(), bad.Load()
+}
+
+// slow is a shop that takes half a second.
+func slow(outcome proxy.Outcome, header, body string) func(string, *fasthttp.Response) proxy.Outcome {
+	return func(_ string, resp *fasthttp.Response) proxy.Outcome {
+		time.Sleep(500 * time.Millisecond)
+		fill(resp, 200, header, body)
+		return outcome
+	}
+}
+
+func TestACrowdAsksTheShopOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t)
+		d.shop = slow(proxy.Answered, "", "x")
+		if ok, _ := crowd(d, 1000, "/p"); ok != 1000 || len(d.asked) != 1 {
+			t.Errorf("%d answers of %d requests to the shop, want 1000 of 1", ok, len(d.asked))
+		}
+	})
+}
+
+func TestWhoWaitsForAFailureHearsOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t)
+		d.shop = slow(proxy.Broken, "", "")
+		if _, failed := crowd(d, 100, "/p"); failed != 100 || len(d.asked) != 1 {
+			t.Errorf("%d failures of %d requests to the shop, want 100 of 1", failed, len(d.asked))
+		}
+	})
+}
+
+func TestWhoWaitsForWhatIsAPersonsGoesAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t)
+		d.shop = slow(proxy.Answered, "Set-Cookie: sid=1", "x")
+		if ok, _ := crowd(d, 100, "/p"); ok != 100 || len(d.asked) != 100 {
+			t.Errorf("%d answers of %d requests to the shop, want 100 of 100", ok, len(d.asked))
+		}
+		before := time.Now()
+		crowd(d, 100, "/p")
+		if len(d.asked) != 200 || time.Since(before) != 500*time.Millisecond {
+			t.Errorf("%d requests to the shop in %v: it was forgotten that this cannot be kept", len(d.asked), time.Since(before))
+		}
+	})
+}
+
+func TestWhileOneFetchesAnewTheOthersAreAnsweredAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t)
+		d.says(200, "", "old")
+		d.get("/p")
+		d.pass(5 * time.Second)
+		d.shop = slow(proxy.Answered, "", "new")
+		var first sync.WaitGroup
+		first.Go(func() {
+			if resp, _ := d.get("/p"); string(resp.Body()) != "new" {
+				t.Errorf("who fetches gets %q", resp.Body())
+			}
+		})
+		synctest.Wait()
+		before := time.Now()
+		if resp, _ := d.get("/p"); string(resp.Body()) != "old" || !time.Now().Equal(before) {
+			t.Errorf("%q after %v", resp.Body(), time.Since(before))
+		}
+		first.Wait()
+		d.want(t, "new", 2, "/p")
+	})
+}
+
+func TestAShopThatHangsHoldsNobodyForLongerThanItsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t)
+		d.says(200, "", "old")
+		d.get("/p")
+		d.pass(30 * time.Second) // beyond stale-while-revalidate
+		d.shop = func(string, *fasthttp.Response) proxy.Outcome { time.Sleep(time.Hour); return proxy.TimedOut }
+		go d.get("/p")
+		synctest.Wait()
+		before := time.Now()
+		if resp, _ := d.get("/p"); string(resp.Body()) != "old" || time.Since(before) > time.Second {
+			t.Errorf("%q after %v, want the old answer after the wait of a second", resp.Body(), time.Since(before))
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+	})
+}
+
+func TestAFetchThatIsLeftLetsAnotherGo(t *testing.T) {
+	d := open(t)
+	d.says(200, "", "x")
+	page := &proxy.Page{Key: []byte("/p"), Fresh: freshFor, Wait: time.Second, Request: new(fasthttp.RequestHeader)}
+	if found := d.Find(page, new(fasthttp.Response)); found != proxy.Fetch {
+		t.Fatalf("%v, want Fetch", found)
+	}
+	d.Leave(page)
+	d.want(t, "x", 1, "/p")
+}
+
+func TestAHitAllocatesNothing(t *testing.T) {
+	d := open(t)
+	d.says(200, "Content-Type: text/html\nEtag: \"v1\"", "x")
+	d.get("/p")
+	page := &proxy.Page{Key: []byte("/p"), Fresh: freshFor, Request: new(fasthttp.RequestHeader)}
+	resp := new(fasthttp.Response)
+	if n := testing.AllocsPerRun(1000, func() { d.Find(page, resp) }); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}

@@ -1,0 +1,105 @@
+package cache
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// directives are what a response's Cache-Control says (RFC 9111, section 5.2.2; RFC 5861).
+type directives struct {
+	forbids             bool // no-store, private, no-cache: nothing that is given without asking
+	public              bool
+	noStale             bool     // must-revalidate, proxy-revalidate, s-maxage
+	shared              lifetime // s-maxage
+	maxAge              lifetime
+	whileStale, ifError lifetime
+}
+
+// lifetime is a number of seconds that is said or not.
+type lifetime struct {
+	said bool
+	d    time.Duration
+}
+
+// least keeps the shorter of two that are said: of a directive that stands twice.
+func (l *lifetime) least(d time.Duration) {
+	if !l.said || d < l.d {
+		*l = lifetime{true, d}
+	}
+}
+
+func directivesOf(h *fasthttp.ResponseHeader) (d directives) {
+	for _, line := range h.PeekAll("Cache-Control") {
+		for len(line) > 0 {
+			var name, value []byte
+			name, value, line = cutDirective(line)
+			d.take(string(bytes.ToLower(name)), value)
+		}
+	}
+	return d
+}
+
+func (d *directives) take(name string, value []byte) {
+	switch name {
+	case "no-store", "private", "no-cache": // with field names too: to forbid all is always allowed
+		d.forbids = true
+	case "public":
+		d.public = true
+	case "must-revalidate", "proxy-revalidate":
+		d.noStale = true
+	case "s-maxage":
+		d.noStale = true
+		d.shared.least(seconds(value))
+	case "max-age":
+		d.maxAge.least(seconds(value))
+	case "stale-while-revalidate":
+		d.whileStale.least(seconds(value))
+	case "stale-if-error":
+		d.ifError.least(seconds(value))
+	}
+}
+
+// cutDirective cuts the first "name=value" of a list, in which a value may be quoted.
+func cutDirective(list []byte) (name, value, rest []byte) {
+	quoted, end := false, len(list)
+scan:
+	for i := 0; i < len(list); i++ {
+		switch c := list[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case c == ',' && !quoted:
+			end = i
+			break scan
+		}
+	}
+	rest = list[min(end+1, len(list)):]
+	name, value, _ = bytes.Cut(list[:end], []byte("="))
+	return bytes.TrimSpace(name), bytes.Trim(bytes.TrimSpace(value), `"`), rest
+}
+
+// seconds reads delta-seconds (RFC 9111, section 1.2.2). What is no number is 0: stale at once.
+func seconds(v []byte) time.Duration {
+	n, err := strconv.ParseUint(string(v), 10, 64)
+	switch {
+	case err != nil && len(v) > 10 && isDigits(v), n > math.MaxInt32:
+		return math.MaxInt32 * time.Second
+	case err != nil:
+		return 0
+	}
+	return time.Duration(n) * time.Second
+}
+
+func isDigits(v []byte) bool {
+	for _, c := range v {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}

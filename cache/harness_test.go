@@ -1,0 +1,109 @@
+package cache
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy"
+)
+
+// desk is a cache before a shop, on a clock of its own. It goes the way of the proxy.
+type desk struct {
+	*Cache
+	mu    sync.Mutex
+	time  time.Time
+	shop  func(request string, resp *fasthttp.Response) proxy.Outcome
+	asked []string // the requests that came to the shop
+}
+
+const freshFor = time.Second // of the route
+
+func open(t *testing.T) *desk {
+	d := &desk{time: time.Date(2026, 11, 20, 20, 0, 0, 0, time.UTC)}
+	c, err := New(Options{Size: 1 << 20, StaleWhileRevalidate: 10 * time.Second, StaleIfError: time.Minute, Now: d.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Cache = c
+	return d
+}
+
+func (d *desk) now() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.time
+}
+
+func (d *desk) pass(t time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.time = d.time.Add(t)
+}
+
+// says has the shop give one answer: a status line's code and header lines, an empty line, the body.
+func (d *desk) says(status int, header, body string) {
+	d.shop = func(_ string, resp *fasthttp.Response) proxy.Outcome {
+		fill(resp, status, header, body)
+		return proxy.Answered
+	}
+}
+
+func fill(resp *fasthttp.Response, status int, header, body string) {
+	resp.Reset()
+	headerOf(status, func(yield func(name, value []byte) bool) {
+		for line := range strings.Lines(header) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			if !yield([]byte(name), []byte(value)) {
+				return
+			}
+		}
+	}).CopyTo(&resp.Header)
+	resp.SetBodyString(body)
+}
+
+// get asks for path, with header lines; failed is that there was no answer.
+func (d *desk) get(path string, lines ...string) (resp *fasthttp.Response, failed bool) {
+	var req fasthttp.RequestHeader
+	for _, line := range lines {
+		name, value, _ := strings.Cut(line, ": ")
+		req.Add(name, value)
+	}
+	page := &proxy.Page{Key: []byte(path), Fresh: freshFor, Wait: time.Second, Request: &req}
+	resp = new(fasthttp.Response)
+	switch d.Find(page, resp) {
+	case proxy.Served:
+	case proxy.Failed:
+		return nil, true
+	case proxy.Alone:
+		return resp, d.ask(path+"\r\n"+string(req.Header()), resp) != proxy.Answered
+	case proxy.Fetch:
+		outcome := d.ask(path+"\r\n"+string(page.Conditions), resp)
+		return resp, !d.Keep(page, outcome, resp) && outcome != proxy.Answered
+	}
+	return resp, false
+}
+
+func (d *desk) ask(request string, resp *fasthttp.Response) proxy.Outcome {
+	d.mu.Lock()
+	d.asked = append(d.asked, request)
+	shop := d.shop
+	d.mu.Unlock()
+	return shop(request, resp)
+}
+
+// want asks and compares the body, and how often the shop has been asked until now.
+func (d *desk) want(t *testing.T, body string, asked int, path string, lines ...string) *fasthttp.Response {
+	t.Helper()
+	resp, failed := d.get(path, lines...)
+	if failed {
+		t.Fatalf("%s: no answer", path)
+	}
+	if string(resp.Body()) != body || len(d.asked) != asked {
+		t.Fatalf("%s %q: %q after %d requests to the shop, want %q after %d", path, lines, resp.Body(), len(d.asked), body, asked)
+	}
+	return resp
+}

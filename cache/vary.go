@@ -1,0 +1,107 @@
+package cache
+
+import (
+	"bytes"
+	"hash/maphash"
+	"slices"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy"
+)
+
+// mostVary is by how many fields an answer may vary and be kept.
+const mostVary = 8
+
+// look finds what is kept for page, and the key under which a fetch of it is known.
+func (c *Cache) look(page *proxy.Page) (key []byte, e *entry) {
+	e = c.get(page.Key)
+	if e == nil || e.vary == nil {
+		return page.Key, e
+	}
+	key = e.variant(page)
+	return key, c.get(key)
+}
+
+// store keeps a under the page's key, or under that of its variant (RFC 9111, section 4.1).
+func (c *Cache) store(page *proxy.Page, a *answer) {
+	if len(a.vary) == 0 {
+		c.put(page.Key, &entry{answer: a})
+		return
+	}
+	e := c.get(page.Key)
+	if e == nil || !slices.Equal(e.vary, a.vary) {
+		e = &entry{vary: a.vary, mark: c.marks.Add(1)}
+		c.put(page.Key, e)
+	}
+	c.put(e.variant(page), &entry{answer: a})
+}
+
+func (c *Cache) get(key []byte) *entry {
+	e, ok := c.kept.GetIfPresent(maphash.Bytes(c.seed, key))
+	if !ok || e.key != string(key) {
+		return nil
+	}
+	return e
+}
+
+func (c *Cache) put(key []byte, e *entry) {
+	e.key = string(key)
+	c.kept.Set(maphash.Bytes(c.seed, key), e)
+}
+
+// variant is the key of what page selects.
+func (e *entry) variant(page *proxy.Page) []byte {
+	key := append(append(make([]byte, 0, len(page.Key)+64), page.Key...), '\n')
+	key = strconv.AppendUint(key, e.mark, 10)
+	for _, name := range e.vary {
+		key = appendField(append(key, '\n'), page.Request, name)
+	}
+	return key
+}
+
+// appendField appends the lines of a field as one value (RFC 9110, section 5.2), without the white space that means
+// nothing. A field that is not there differs from an empty one.
+func appendField(dst []byte, h *fasthttp.RequestHeader, name string) []byte {
+	lines := h.PeekAll(name)
+	if len(lines) == 0 {
+		return append(dst, '-')
+	}
+	for _, line := range lines {
+		for item := range bytes.SplitSeq(line, []byte(",")) {
+			dst = append(append(dst, ','), bytes.TrimSpace(item)...)
+		}
+	}
+	return dst
+}
+
+// varies are the fields of the request that chose this answer. ok is false when nobody else's can.
+func varies(h *fasthttp.ResponseHeader) (names []string, ok bool) {
+	for _, line := range h.PeekAll("Vary") {
+		for name := range bytes.SplitSeq(line, []byte(",")) {
+			switch name = bytes.ToLower(bytes.TrimSpace(name)); {
+			case string(name) == "*":
+				return nil, false
+			case len(name) > 0 && !slices.Contains(names, string(name)):
+				names = append(names, string(name))
+			}
+		}
+	}
+	// A shop that compresses and does not say so would have one client's coding given to all.
+	if len(h.Peek("Content-Encoding")) > 0 && !slices.Contains(names, "accept-encoding") {
+		names = append(names, "accept-encoding")
+	}
+	slices.Sort(names)
+	return names, len(names) <= mostVary
+}
+
+// selects reports whether page would be given this answer too.
+func (a *answer) selects(page *proxy.Page) bool {
+	for i, name := range a.vary {
+		if string(appendField(nil, page.Request, name)) != a.values[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,184 @@
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// shelf is a shop that counts who asks for its pages, and that can be stopped.
+type shelf struct {
+	server *httptest.Server
+	counts sync.Map // path → *atomic.Int64
+}
+
+func openShelf(t *testing.T) *shelf {
+	s := &shelf{}
+	s.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, _ := s.counts.LoadOrStore(r.Method+" "+r.URL.Path, new(atomic.Int64))
+		n.(*atomic.Int64).Add(1)
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/person"):
+			http.SetCookie(w, &http.Cookie{Name: "sid", Value: r.Header.Get("Cookie")})
+		case r.URL.Path == "/chunked":
+			for range 20 {
+				_, _ = io.WriteString(w, strings.Repeat("x", 10_000))
+				w.(http.Flusher).Flush()
+			}
+		case r.URL.Path == "/large":
+			w.Header().Set("Content-Length", "3000000")
+			_, _ = io.WriteString(w, strings.Repeat("x", 3_000_000))
+		}
+		_, _ = io.WriteString(w, "for "+r.Header.Get("Authorization"))
+	}))
+	t.Cleanup(s.server.Close)
+	return s
+}
+
+func (s *shelf) asked(what string) int64 {
+	n, ok := s.counts.Load(what)
+	if !ok {
+		return 0
+	}
+	return n.(*atomic.Int64).Load()
+}
+
+const cachedRoutes = `
+[[route]]
+name = "search"
+match = "/search"
+gate = "limit"
+cache = "30s"
+
+[[route]]
+name = "pages"
+match = "/"
+gate = "pass"
+cache = "30s"
+`
+
+func (g *running) load(t *testing.T, method, path string, lines ...string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequest(method, "http://"+g.front+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header.Add(name, value)
+	}
+	resp, err := g.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(body)
+}
+
+func TestACrowdOnAPageIsOneRequestASecondToTheShop(t *testing.T) {
+	s := openShelf(t)
+	g := gate(t, "upstream.targets = "+quoted(s.server.URL), unlimited, "limits.connection.max_open_per_ip = 1000", strings.ReplaceAll(cachedRoutes, `"30s"`, `"1s"`))
+	begin, end := time.Now(), time.Now().Add(2500*time.Millisecond)
+	var asked atomic.Int64
+	var crowd sync.WaitGroup
+	for range 64 {
+		crowd.Go(func() {
+			for time.Now().Before(end) {
+				if resp, body := g.load(t, "GET", "/p?id=7"); resp.StatusCode != 200 || body != "for " {
+					t.Errorf("%d %q", resp.StatusCode, body)
+					return
+				}
+				asked.Add(1)
+			}
+		})
+	}
+	crowd.Wait()
+	most := int64(time.Since(begin)/time.Second) + 1
+	if got := s.asked("GET /p"); got > most || got < 2 {
+		t.Errorf("%d of %d requests came to the shop, want 2 to %d", got, asked.Load(), most)
+	}
+	t.Logf("%d requests, of which %d came to the shop", asked.Load(), s.asked("GET /p"))
+	s.server.Close()
+	resp, body := g.load(t, "GET", "/p?id=7")
+	if resp.StatusCode != 200 || body != "for " {
+		t.Errorf("with the shop stopped: %d %q", resp.StatusCode, body)
+	}
+	time.Sleep(1100 * time.Millisecond) // it is stale by now
+	resp, body = g.load(t, "GET", "/p?id=7")
+	if resp.StatusCode != 200 || body != "for " || !strings.Contains(resp.Header.Get("Cache-Status"), "detail=error") {
+		t.Errorf("with the shop stopped, and stale: %d %q %v", resp.StatusCode, body, resp.Header)
+	}
+	if n := g.metric("sluice_cache_requests_total", "result", "hit"); n < 1 {
+		t.Errorf("sluice_cache_requests_total{result=\"hit\"} %v", n)
+	}
+}
+
+func TestWhatIsAPersonsIsNeverGivenToAnother(t *testing.T) {
+	s := openShelf(t)
+	g := gate(t, "upstream.targets = "+quoted(s.server.URL), unlimited, cachedRoutes)
+	for range 2 {
+		if _, body := g.load(t, "GET", "/me", "Authorization: Basic ann"); body != "for Basic ann" {
+			t.Errorf("Ann gets %q", body)
+		}
+		if resp, _ := g.load(t, "GET", "/person", "Cookie: sid=ann"); !strings.Contains(resp.Header.Get("Set-Cookie"), "ann") {
+			t.Errorf("Ann's cookie is %q", resp.Header.Get("Set-Cookie"))
+		}
+		if resp, _ := g.load(t, "GET", "/person", "Cookie: sid=bob"); !strings.Contains(resp.Header.Get("Set-Cookie"), "bob") {
+			t.Errorf("Bob's cookie is %q", resp.Header.Get("Set-Cookie"))
+		}
+	}
+	if _, body := g.load(t, "GET", "/me"); body != "for " {
+		t.Errorf("who says nothing gets %q", body)
+	}
+	if _, body := g.load(t, "GET", "/me", "Authorization: Basic bob"); body != "for Basic bob" {
+		t.Errorf("Bob gets %q", body)
+	}
+}
+
+func TestPagesOfAllFormsAreAnsweredWhole(t *testing.T) {
+	s := openShelf(t)
+	g := gate(t, "upstream.targets = "+quoted(s.server.URL), unlimited, cachedRoutes)
+	for _, c := range []struct {
+		method, path string
+		lines        []string
+		length       int
+		asked        int64 // the shop, after three times
+	}{
+		{"GET", "/chunked", nil, 200_004, 1},
+		{"GET", "/large", nil, 3_000_000, 3},
+		{"GET", "/search?q=1", nil, 4, 1},
+		{"GET", "/part", []string{"Range: bytes=0-1"}, 4, 3},
+		{"GET", "/other", []string{"X-Original-URL: /admin"}, 4, 3},
+		{"POST", "/posted", nil, 4, 3},
+		{"HEAD", "/chunked", nil, 0, 0},
+	} {
+		for range 3 {
+			if resp, body := g.load(t, c.method, c.path, c.lines...); resp.StatusCode != 200 || len(body) != c.length {
+				t.Errorf("%s %s: %d and %d bytes, want %d", c.method, c.path, resp.StatusCode, len(body), c.length)
+			}
+		}
+		path, _, _ := strings.Cut(c.path, "?")
+		if got := s.asked(c.method + " " + path); got != c.asked {
+			t.Errorf("%s %s: the shop was asked %d times, want %d", c.method, c.path, got, c.asked)
+		}
+	}
+	first, _ := g.load(t, "GET", "/search?q=1")
+	second, _ := g.load(t, "GET", "/search?q=1")
+	if a, b := first.Header.Get("X-Request-Id"), second.Header.Get("X-Request-Id"); a == "" || a == b {
+		t.Errorf("request ids %q and %q", a, b)
+	}
+	g.load(t, "POST", "/search?q=1") // RFC 9111, section 4.4
+	g.load(t, "GET", "/search?q=1")
+	if got := s.asked("GET /search"); got != 2 {
+		t.Errorf("after it was changed the page was fetched %d times in all, want 2", got)
+	}
+}
