@@ -93,6 +93,39 @@ cert_file = "a"`,
 }
 
 var notAvailable = []mistake{
+	{`[proof]
+jwt_algorithm = "none"
+jwt_leeway = "1h"
+order_token_slot = "1s"
+[[limits.rate]]
+name = "a"
+key = "$signed_uid"
+rate = "1/s"
+burst = 1
+[[route]]
+name = "a"
+match = "/a/{sku}"
+gate = "limit"
+user = "$signed_uid"
+order_token = true`,
+		`:1: proof.jwt_key_file: is missing: none verifies with a key; write where it is
+:2: proof.jwt_algorithm: "none" is not known; write "", "HS256", "RS256" or "EdDSA"
+:3: proof.jwt_leeway: 1h0m0s must be from 0s to 5m0s
+:4: proof.order_token_slot: 1s must be from 10s to 1h0m0s
+:7: limits.rate[1].key: $signed_uid is of a cookie that nobody verifies; write proof.cookie_key_file
+:14: route[1].user: $signed_uid is of a cookie that nobody verifies; write proof.cookie_key_file
+:15: route[1].order_token: needs a key that all instances share; write proof.order_token_key_file
+:15: route[1].order_token: is of a user and a SKU; write both, and another gate than "pass"`},
+	{`[proof]
+jwt_key_file = "testdata/none"
+[[route]]
+name = "a"
+match = "/"
+gate = "limit"
+user = "$jwt_sub"`,
+		`:1: proof.jwt_algorithm: is missing: the key does not say for which it is; write "HS256", "RS256" or "EdDSA"
+:2: proof.jwt_key_file: open testdata/none: no such file or directory; write the path of a file that sluice may read
+:7: route[1].user: $jwt_sub is of a token that nobody verifies; write proof.jwt_algorithm and proof.jwt_key_file`},
 	{`[[limits.rate]]
 name = "a"
 rate = "1/s"
@@ -142,7 +175,7 @@ stock = { 2 = 1 }`,
 	{`[responses]
 template_dir = "t"
 ratelimit_headers = true`,
-		`:2: responses.template_dir: not available yet (this version serves "")`},
+		`:2: responses.template_dir: open t: no such file or directory; write the path of a folder that sluice may read`},
 	{`[admin]
 viewer_token_file = "v"`,
 		`:2: admin.viewer_token_file: not available yet (this version serves "")`},

@@ -19,7 +19,6 @@ type waiting struct {
 // notServed shrinks as the program grows: serving a key means to delete its row.
 func notServed() []waiting {
 	return []waiting{
-		{key: "responses.template_dir"},
 		{key: "admin.viewer_token_file"},
 	}
 }

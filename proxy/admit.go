@@ -47,6 +47,9 @@ func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
 			return reason, wait
 		}
 	}
+	if reason := p.entitled(r); reason != Admitted {
+		return reason, 0
+	}
 	if reason, wait := p.rated(r); reason != Admitted {
 		return reason, wait
 	}

@@ -18,6 +18,8 @@ func (p *Proxy) own(r *request) answers {
 		return nil
 	}
 	switch {
+	case asksClient(target):
+		return (*Proxy).answerClient
 	case p.orders != nil && bytes.HasPrefix(target, []byte(statePath)):
 		return (*Proxy).answerState
 	case p.shelf != nil && asksStock(target):

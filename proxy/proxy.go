@@ -30,6 +30,7 @@ type Options struct {
 	Pace            func() Pace // of a new connection; nil = connections have no rate of their own
 	CloseOnExcess   bool        // a connection over its rate is closed as well
 	Settling        Settling
+	Proof           Proof
 	SoldOutOn       *SoldOutOn // nil = only the shop's own word says so
 	Show            Show
 	PageWait        time.Duration // for somebody else's fetch of the same page, at most
@@ -53,6 +54,7 @@ type Options struct {
 	Log     *slog.Logger
 
 	Journal Journal           // nil = nobody is told what became of requests
+	Tracer  Tracer            // nil = no request is traced
 	Bounds  map[Reason]string // how large each limit is, for the journal
 	Version string            // of the configuration, likewise
 
@@ -72,6 +74,8 @@ type Proxy struct {
 	maxBody      int64
 	passHost     bool
 	answers      responder
+	script       *clientScript
+	prover       *prover
 	pace         func() Pace
 	closeExcess  bool
 	settling     Settling
@@ -99,6 +103,7 @@ type Proxy struct {
 	clock   func() int64
 	log     *slog.Logger
 	journal Journal // nil = none
+	tracer  Tracer  // nil = none
 	bounds  [numReasons]string
 	version string
 	pool    sync.Pool
@@ -117,11 +122,11 @@ func New(o Options) (*Proxy, error) {
 	p := &Proxy{
 		routes: routes, noRoute: route{Route: Route{Name: noRouteName}},
 		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader,
-		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, pace: o.Pace, closeExcess: o.CloseOnExcess,
+		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, script: newClientScript(), pace: o.Pace, closeExcess: o.CloseOnExcess,
 		maxRequests: o.MaxRequests, bypass: newAddressList(o.Bypass), deny: newAddressList(o.Deny),
 		sales: o.Sales, lessons: o.Lessons, shelf: o.Shelf, soldOutOn: o.SoldOutOn, show: o.Show,
 		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places, pages: o.Pages, pageWait: o.PageWait,
-		start: time.Now(), clock: o.Now, log: o.Log, journal: o.Journal, version: o.Version,
+		start: time.Now(), clock: o.Now, log: o.Log, journal: o.Journal, tracer: o.Tracer, version: o.Version,
 	}
 	if p.clock == nil {
 		p.clock = func() int64 { return int64(time.Since(p.start)) }
@@ -143,6 +148,13 @@ func New(o Options) (*Proxy, error) {
 		if p.signer, err = newSigner(o.Settling.Key); err != nil {
 			return nil, err
 		}
+	}
+	var verified *prover
+	if o.Before != nil {
+		verified = o.Before.prover
+	}
+	if p.prover, err = newProver(o.Proof, routes, verified); err != nil {
+		return nil, err
 	}
 	p.noRoute.tallies = p.counts.of(noRouteName)
 	for i := range routes {
@@ -226,7 +238,7 @@ func (p *Proxy) decide(r *request) (reason Reason, wait time.Duration) {
 	}
 	reason, wait = p.admit(r)
 	if r.now%decisionSample == 0 {
-		r.shard.decided.observe(time.Duration(p.clock() - r.now))
+		observe(&r.shard.decided, time.Duration(p.clock()-r.now))
 	}
 	return reason, wait
 }

@@ -21,7 +21,7 @@ func asksStock(target []byte) bool {
 // answerStock tells what everybody may know, and costs nobody but this process anything.
 func (p *Proxy) answerStock(r *request) (reason Reason, wait time.Duration) {
 	path, query := splitTarget(r.ctx.Request.Header.RequestURI())
-	r.path = path
+	r.path, r.query = path, query
 	skus, one := stockAsked(path, query)
 	if skus == nil {
 		return BadRequest, 0
@@ -29,6 +29,7 @@ func (p *Proxy) answerStock(r *request) (reason Reason, wait time.Duration) {
 	if one {
 		r.sku = skus[0]
 	}
+	personal := p.wantsTicket(query)
 	at := p.shelf.Time(r.now)
 	text := append(r.text[:0], `{"server_time_ms":`...)
 	text = strconv.AppendInt(text, at, 10)
@@ -45,6 +46,9 @@ func (p *Proxy) answerStock(r *request) (reason Reason, wait time.Duration) {
 			text = append(text, '{')
 		}
 		text = p.show.append(text, sku, s, at)
+		if one && personal {
+			text = p.appendTicket(text, r, s.Phase)
+		}
 		if !one {
 			text = append(text, '}')
 		}
@@ -54,7 +58,11 @@ func (p *Proxy) answerStock(r *request) (reason Reason, wait time.Duration) {
 		text = append(text, ']')
 	}
 	r.text = append(text, '}', '\n')
-	p.writeStock(r, at, tag)
+	if personal {
+		p.writeTicket(r, at)
+	} else {
+		p.writeStock(r, at, tag)
+	}
 	return Admitted, 0
 }
 
