@@ -21,6 +21,7 @@ func (a *API) routes() []route {
 	all := []route{
 		{"GET", "/api/v1/status", a.gated(a.status)},
 		{"GET", "/api/v1/sales", a.listSales},
+		{"POST", "/api/v1/sales/{name}", line.handler(a.changeSale)},
 		{"GET", "/api/v1/limits", a.gated(a.limits)},
 		{"GET", "/api/v1/targets", a.gated(a.targets)},
 		{"GET", "/api/v1/config", a.gated(a.settings)},

@@ -93,6 +93,39 @@ cert_file = "a"`,
 }
 
 var notAvailable = []mistake{
+	{`[proof]
+jwt_algorithm = "none"
+jwt_leeway = "1h"
+order_token_slot = "1s"
+[[limits.rate]]
+name = "a"
+key = "$signed_uid"
+rate = "1/s"
+burst = 1
+[[route]]
+name = "a"
+match = "/a/{sku}"
+gate = "limit"
+user = "$signed_uid"
+order_token = true`,
+		`:1: proof.jwt_key_file: is missing: none verifies with a key; write where it is
+:2: proof.jwt_algorithm: "none" is not known; write "", "HS256", "RS256" or "EdDSA"
+:3: proof.jwt_leeway: 1h0m0s must be from 0s to 5m0s
+:4: proof.order_token_slot: 1s must be from 10s to 1h0m0s
+:7: limits.rate[1].key: $signed_uid is of a cookie that nobody verifies; write proof.cookie_key_file
+:14: route[1].user: $signed_uid is of a cookie that nobody verifies; write proof.cookie_key_file
+:15: route[1].order_token: needs a key that all instances share; write proof.order_token_key_file
+:15: route[1].order_token: is of a user and a SKU; write both, and another gate than "pass"`},
+	{`[proof]
+jwt_key_file = "testdata/none"
+[[route]]
+name = "a"
+match = "/"
+gate = "limit"
+user = "$jwt_sub"`,
+		`:1: proof.jwt_algorithm: is missing: the key does not say for which it is; write "HS256", "RS256" or "EdDSA"
+:2: proof.jwt_key_file: open testdata/none: no such file or directory; write the path of a file that sluice may read
+:7: route[1].user: $jwt_sub is of a token that nobody verifies; write proof.jwt_algorithm and proof.jwt_key_file`},
 	{`[[limits.rate]]
 name = "a"
 rate = "1/s"
@@ -107,8 +140,14 @@ routes = ["b"]`,
 :7: limits.rate[2].key: "all" is the same for everybody; write a request variable like "$remote_addr"
 :8: limits.rate[2].routes[1]: "b" is no route; write the name of a [[route]]`},
 	{`[stock]
-sold_out_on = { status = [409], json = "code", values = [500500] }`,
-		`:2: stock.sold_out_on: not available yet (this version serves stock.layout alone)`},
+sold_out_on = { header = "X Stock: 0" }
+show = "all"
+few = -1
+max_skew = "1ms"`,
+		`:2: stock.sold_out_on.header: "X Stock" is not a header name; write letters, digits and -
+:3: stock.show: "all" is not known; write "exact", "few" or "none"
+:4: stock.few: -1 must be from 0 to 1073741824
+:5: stock.max_skew: 1ms must be from 100ms to 1h0m0s`},
 	{`[stock]
 sold_out_on = { json = "code" }`,
 		`:2: stock.sold_out_on: json and values belong together; write both or neither`},
@@ -129,13 +168,14 @@ skus = ["1"]
 starts = 2026-11-11T00:00:00+08:00
 ends = 2026-11-11T00:00:00+08:00
 stock = { 2 = 1 }`,
-		`:1: sale[1]: not available yet (this version serves a gate that is always open)
+		`:1: sale[1]: no route with a limit knows what is bought; write sku into a [[route]] with gate "limit", "check" or "reserve"
 :5: sale[1].ends: 2026-11-11T00:00:00+08:00 is not after starts; write a later time
-:6: sale[1].stock.2: "2" is not in skus; add it there, or drop it here`},
+:6: sale[1].stock.2: "2" is not in skus; add it there, or drop it here
+:6: sale[1].stock: is written into ledgers, but no route reserves from one; drop it, and let the shop write its own keys`},
 	{`[responses]
 template_dir = "t"
 ratelimit_headers = true`,
-		`:2: responses.template_dir: not available yet (this version serves "")`},
+		`:2: responses.template_dir: open t: no such file or directory; write the path of a folder that sluice may read`},
 	{`[admin]
 viewer_token_file = "/none/of/these"`,
 		`:2: admin.viewer_token_file: open /none/of/these: no such file or directory; write the path of a file that sluice may read
@@ -161,21 +201,24 @@ skus = ["{1}", "2", "2"]
 [[sale]]
 name = "x"
 starts = 2026-11-11T00:00:00Z
-before = "open"`,
+before = "open"
+[[route]]
+name = "a"
+match = "/"
+gate = "limit"
+sku = "$arg_sku"`,
 		`:1: sale[1].starts: is missing; write it like 2026-11-11T00:00:00+08:00
-:1: sale[1]: not available yet (this version serves a gate that is always open)
 :3: sale[1].skus[1]: "{1}" is not a SKU; write one without braces and blanks
 :3: sale[1].skus[3]: "2" stands at sale[1].skus[2] too; change or drop one
 :4: sale[2].skus: is missing; write what is sold, like ["1001"]
 :4: sale[2].ends: is missing; write it like 2026-11-11T00:00:00+08:00
-:4: sale[2]: not available yet (this version serves a gate that is always open)
 :5: sale[2].name: "x" stands at sale[1].name too; change or drop one
 :7: sale[2].before: "open" is not known; write "refuse" or "pass"`},
 	{`[stock]
 sold_out_on = {}
 [stock.layout]
 type = "counter_users"`,
-		`:2: stock.sold_out_on: names no answer; write status, or json and values
+		`:2: stock.sold_out_on: names no answer; write status, header, or json and values
 :3: stock.layout.users_key: is empty; write a value`},
 	{`[stock.layout]
 type = "hash_left"

@@ -31,6 +31,7 @@ type Config struct {
 	Upstream  Upstream  `toml:"upstream"`
 	Limits    Limits    `toml:"limits"`
 	Routes    []Route   `toml:"route"` // in the order of the file: the first match wins
+	Proof     Proof     `toml:"proof"`
 	Stock     Stock     `toml:"stock"`
 	Sales     []Sale    `toml:"sale"`
 	Responses Responses `toml:"responses"`
@@ -41,6 +42,7 @@ type Config struct {
 	AccessLog AccessLog `toml:"access_log"`
 	Cache     Cache     `toml:"cache"`
 	Metrics   Metrics   `toml:"metrics"`
+	Traces    Traces    `toml:"traces"`
 	Reload    Reload    `toml:"reload"`
 
 	file    string
@@ -59,6 +61,7 @@ func defaults(env func(string) (string, bool)) *Config {
 		Server:    defaultServer(),
 		Upstream:  defaultUpstream(),
 		Limits:    defaultLimits(),
+		Proof:     defaultProof(),
 		Stock:     defaultStock(env),
 		Responses: defaultResponses(),
 		Admin:     Admin{Listen: "127.0.0.1:8090"},
@@ -68,6 +71,7 @@ func defaults(env func(string) (string, bool)) *Config {
 		AccessLog: AccessLog{Output: "stdout", RefusedFirst: 20, RefusedEvery: 1000, Remember: 32 << 20},
 		Cache:     defaultCache(),
 		Metrics:   Metrics{MaxSKUs: 100},
+		Traces:    Traces{OneIn: 100, Service: "sluice"},
 		Reload:    Reload{Watch: true},
 	}
 }
@@ -107,6 +111,8 @@ func Parse(name string, text []byte, env func(string) (string, bool), rules ...R
 	c.check(&r)
 	c.checkServed(&r)
 	c.readSecrets(&r, filepath.Dir(name))
+	c.Proof.readKeys(&r, filepath.Dir(name))
+	c.Responses.readPages(&r, filepath.Dir(name))
 	c.Limits.Bypassed = r.networks("limits.bypass", c.Limits.Bypass)
 	c.Limits.Denied = r.networks("limits.deny", c.Limits.Deny)
 	for _, rule := range rules {

@@ -90,7 +90,7 @@ func shortened(text string) string {
 	return text
 }
 
-// Files are those whose content is part of the configuration, its own included. A file that is read anew at each use,
+// Files are those whose content is part of the configuration, its own included; a folder stands for what is in it. A file that is read anew at each use,
 // as a certificate, is none of them.
 func (c *Config) Files() []string {
 	files := []string{c.file}
@@ -100,6 +100,10 @@ func (c *Config) Files() []string {
 				files = append(files, path)
 			}
 		}
+	}
+	files = append(files, c.Proof.KeyFiles...)
+	if dir := c.Responses.PagesDir; dir != "" {
+		files = append(files, dir)
 	}
 	return files
 }

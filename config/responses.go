@@ -7,26 +7,29 @@ import (
 
 // Responses is what a refused shopper gets.
 type Responses struct {
-	Format           string        `toml:"format"`    // "auto" "html" "problem" "envelope"
-	Languages        []string      `toml:"languages"` // at least one of "zh-CN" "en"; the first is the fallback
-	TemplateDir      string        `toml:"template_dir"`
-	RetryAfterJitter time.Duration `toml:"retry_after_jitter"` // 0 to 1 min
-	CORS             string        `toml:"cors"`               // "reflect" or "off"
-	ReasonHeader     string        `toml:"reason_header"`
-	RatelimitHeaders bool          `toml:"ratelimit_headers"`
-	Envelope         Envelope      `toml:"envelope"`
+	Format           string            `toml:"format"`    // "auto" "html" "problem" "envelope"
+	Languages        []string          `toml:"languages"` // at least one: "zh-CN" "en", or of a file in TemplateDir; the first is the fallback
+	TemplateDir      string            `toml:"template_dir"`
+	Pages            map[string]string // what TemplateDir holds, by file
+	PagesDir         string            // where it is
+	RetryAfterJitter time.Duration     `toml:"retry_after_jitter"` // 0 to 1 min
+	CORS             string            `toml:"cors"`               // "reflect" or "off"
+	ReasonHeader     string            `toml:"reason_header"`
+	RatelimitHeaders bool              `toml:"ratelimit_headers"`
+	Envelope         Envelope          `toml:"envelope"`
 
-	Busy        Class `toml:"busy"`
-	SoldOut     Class `toml:"sold_out"`
-	NotStarted  Class `toml:"not_started"`
-	Ended       Class `toml:"ended"`
-	Paused      Class `toml:"paused"`
-	Confirmed   Class `toml:"confirmed"` // no refusal: a repeated order hears that it was placed
-	Duplicate   Class `toml:"duplicate"`
-	Denied      Class `toml:"denied"`
-	UnknownSKU  Class `toml:"unknown_sku"`
-	BadRequest  Class `toml:"bad_request"`
-	Unavailable Class `toml:"unavailable"`
+	Busy         Class `toml:"busy"`
+	SoldOut      Class `toml:"sold_out"`
+	NotStarted   Class `toml:"not_started"`
+	Ended        Class `toml:"ended"`
+	Paused       Class `toml:"paused"`
+	Confirmed    Class `toml:"confirmed"` // no refusal: a repeated order hears that it was placed
+	Duplicate    Class `toml:"duplicate"`
+	Denied       Class `toml:"denied"`
+	Unidentified Class `toml:"unidentified"`
+	UnknownSKU   Class `toml:"unknown_sku"`
+	BadRequest   Class `toml:"bad_request"`
+	Unavailable  Class `toml:"unavailable"`
 }
 
 // Envelope is the shop's own form of an answer, in JSON.
@@ -59,6 +62,7 @@ func defaultResponses() Responses {
 		Confirmed:        Class{Status: 200},
 		Duplicate:        Class{Status: 409, Code: 40902},
 		Denied:           Class{Status: 403, Code: 40303},
+		Unidentified:     Class{Status: 401, Code: 40100},
 		UnknownSKU:       Class{Status: 404, Code: 40400},
 		BadRequest:       Class{Status: 400, Code: 40000},
 		Unavailable:      Class{Status: 503, RetryAfter: 3 * time.Second, Code: 50300},
@@ -67,13 +71,7 @@ func defaultResponses() Responses {
 
 func (s *Responses) check(r *report) {
 	r.oneOf("responses.format", s.Format, "auto", "html", "problem", "envelope")
-	if len(s.Languages) == 0 {
-		r.fail("responses.languages", "is empty; write \"zh-CN\", \"en\" or both")
-	}
-	for i, language := range s.Languages {
-		r.oneOf(element("responses.languages", i), language, "zh-CN", "en")
-	}
-	r.unique(s.Languages, func(i int) string { return element("responses.languages", i) })
+	s.checkLanguages(r)
 	between(r, "responses.retry_after_jitter", s.RetryAfterJitter, 0, time.Minute)
 	r.oneOf("responses.cors", s.CORS, "reflect", "off")
 	r.token("responses.reason_header", s.ReasonHeader)
@@ -99,7 +97,7 @@ type namedClass struct {
 func (s *Responses) classes() []namedClass {
 	return []namedClass{
 		{"busy", &s.Busy}, {"sold_out", &s.SoldOut}, {"not_started", &s.NotStarted}, {"ended", &s.Ended},
-		{"paused", &s.Paused}, {"confirmed", &s.Confirmed}, {"duplicate", &s.Duplicate}, {"denied", &s.Denied},
+		{"paused", &s.Paused}, {"confirmed", &s.Confirmed}, {"duplicate", &s.Duplicate}, {"denied", &s.Denied}, {"unidentified", &s.Unidentified},
 		{"unknown_sku", &s.UnknownSKU}, {"bad_request", &s.BadRequest}, {"unavailable", &s.Unavailable},
 	}
 }

@@ -11,6 +11,8 @@ type Route struct {
 	User     string `toml:"user"`     // a template; "" = nobody is identified
 	Quantity string `toml:"quantity"` // a template or a number
 
+	OrderToken bool `toml:"order_token"` // orders need the token that the gate tells from the start of the sale on
+
 	MaxInFlight int `toml:"max_in_flight"` // of this route, within limits.concurrency; 0 = no cap of its own
 
 	Cache time.Duration `toml:"cache"` // how long an answer to GET is given to others as well; 0 = not at all
@@ -31,6 +33,7 @@ func (c *Config) checkRoutes(r *report) []string {
 		names[i] = c.Routes[i].Name
 		c.Routes[i].check(r, element("route", i))
 		c.checkGate(r, &c.Routes[i], element("route", i))
+		c.checkProof(r, &c.Routes[i], element("route", i))
 	}
 	r.unique(names, func(i int) string { return element("route", i) + ".name" })
 	return names

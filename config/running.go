@@ -48,6 +48,7 @@ func (c *Config) check(r *report) {
 	c.Upstream.check(r)
 	names := c.checkRoutes(r)
 	c.Limits.check(r, names)
+	c.Proof.check(r, c)
 	c.Stock.check(r)
 	c.checkSales(r)
 	c.Responses.check(r)
@@ -56,6 +57,7 @@ func (c *Config) check(r *report) {
 	r.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	r.oneOf("log.format", c.Log.Format, "auto", "text", "json")
 	c.AccessLog.check(r)
+	c.Traces.check(r)
 	c.Cache.check(r)
 	between(r, "metrics.max_skus", c.Metrics.MaxSKUs, 0, 1<<20)
 }

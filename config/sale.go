@@ -26,6 +26,47 @@ func (c *Config) checkSales(r *report) {
 		c.Sales[i].check(r, element("sale", i))
 	}
 	r.unique(names, func(i int) string { return element("sale", i) + ".name" })
+	c.checkOverlaps(r)
+	c.checkSaleGates(r)
+}
+
+// checkOverlaps wants each SKU to be in one sale at a time.
+func (c *Config) checkOverlaps(r *report) {
+	for i := range c.Sales {
+		for j := range i {
+			a, b := &c.Sales[j], &c.Sales[i]
+			if !b.Starts.Before(a.Ends) || !a.Starts.Before(b.Ends) {
+				continue
+			}
+			for k, sku := range b.SKUs {
+				if slices.Contains(a.SKUs, sku) {
+					r.fail(element(element("sale", i)+".skus", k), "%q is in %s (%q) too, at the same time; move one of the sales, or drop it here",
+						sku, element("sale", j), a.Name)
+				}
+			}
+		}
+	}
+}
+
+// checkSaleGates finds what a sale and the routes contradict each other in.
+func (c *Config) checkSaleGates(r *report) {
+	gates := map[string]bool{}
+	for i := range c.Routes {
+		gates[c.Routes[i].Gate] = gates[c.Routes[i].Gate] || c.Routes[i].SKU != ""
+	}
+	ledger := gates["reserve"] && c.Stock.Layout.Driver == ""
+	for i := range c.Sales {
+		s, at := &c.Sales[i], element("sale", i)
+		if !gates["limit"] && !gates["check"] && !gates["reserve"] {
+			r.fail(at, "no route with a limit knows what is bought; write sku into a [[route]] with gate \"limit\", \"check\" or \"reserve\"")
+		}
+		if s.Before == "pass" && gates["reserve"] && !gates["limit"] && !gates["check"] {
+			r.fail(at+".before", "\"pass\" lets early requests go on to the shop, but routes that reserve never do; write \"refuse\"")
+		}
+		if len(s.Stock) > 0 && !ledger {
+			r.fail(at+".stock", "is written into ledgers, but no route reserves from one; drop it, and let the shop write its own keys")
+		}
+	}
 }
 
 func (s *Sale) check(r *report, at string) {

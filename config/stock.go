@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Stock is where the gate learns what is left.
 type Stock struct {
@@ -11,6 +14,9 @@ type Stock struct {
 	PerUnit       int           `toml:"per_unit"`        // requests in flight for each unit left; 0 = no cap
 	SoldOutMemory time.Duration `toml:"sold_out_memory"` // above 0
 	SoldOutOn     *Answer       `toml:"sold_out_on"`     // nil = the shop's answers teach nothing
+	Show          string        `toml:"show"`            // "exact" "few" "none"
+	Few           int           `toml:"few"`             // so many units or less; 0 or above
+	MaxSkew       time.Duration `toml:"max_skew"`        // between this machine's clock and Redis'; 100 ms to 1 h
 	Redis         Redis         `toml:"redis"`
 	Layout        Layout        `toml:"layout"`
 	Reserve       Reserve       `toml:"reserve"`
@@ -19,6 +25,7 @@ type Stock struct {
 // Answer describes an answer of the shop. What is given must all be true of it.
 type Answer struct {
 	Status []int  `toml:"status"`
+	Header string `toml:"header"` // a field's name, or "Name: value"
 	JSON   string `toml:"json"`   // where in a JSON body, like "data.code"
 	Values []any  `toml:"values"` // what may stand there: strings, ints or bools
 }
@@ -30,6 +37,9 @@ func defaultStock(env func(string) (string, bool)) Stock {
 		UnknownSKU:    "refuse",
 		Refresh:       10 * time.Millisecond,
 		SoldOutMemory: time.Second,
+		Show:          "few",
+		Few:           10,
+		MaxSkew:       2 * time.Second,
 		Redis:         defaultRedis(env),
 		Layout:        defaultLayout(),
 		Reserve:       defaultReserve(),
@@ -43,6 +53,9 @@ func (s *Stock) check(r *report) {
 	between(r, "stock.refresh", s.Refresh, time.Millisecond, time.Second)
 	between(r, "stock.per_unit", s.PerUnit, 0, most)
 	r.positive("stock.sold_out_memory", s.SoldOutMemory)
+	r.oneOf("stock.show", s.Show, "exact", "few", "none")
+	between(r, "stock.few", s.Few, 0, most)
+	between(r, "stock.max_skew", s.MaxSkew, 100*time.Millisecond, time.Hour)
 	if s.SoldOutOn != nil {
 		s.SoldOutOn.check(r, "stock.sold_out_on")
 	}
@@ -54,8 +67,12 @@ func (s *Stock) check(r *report) {
 }
 
 func (a *Answer) check(r *report, at string) {
-	if len(a.Status) == 0 && a.JSON == "" {
-		r.fail(at, "names no answer; write status, or json and values")
+	if len(a.Status) == 0 && a.JSON == "" && a.Header == "" {
+		r.fail(at, "names no answer; write status, header, or json and values")
+	}
+	if a.Header != "" {
+		name, _, _ := strings.Cut(a.Header, ":")
+		r.token(at+".header", name)
 	}
 	for i, status := range a.Status {
 		between(r, element(at+".status", i), status, 100, 599)

@@ -28,7 +28,14 @@ type Client interface {
 // what is cheap before what waits.
 func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
 	switch r.route.Gate {
+	case Limit:
+		if reason, wait := p.offSale(r); reason != Admitted {
+			return reason, wait
+		}
 	case Check:
+		if reason, wait := p.offSale(r); reason != Admitted {
+			return reason, wait
+		}
 		if reason := p.stock.Closed(r.now, r.sku); reason != Admitted {
 			return reason, 0
 		}
@@ -36,6 +43,12 @@ func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
 		if reason := p.closed(r); reason != Admitted {
 			return reason, r.taken.Wait
 		}
+		if reason, wait := p.offSale(r); reason != Admitted {
+			return reason, wait
+		}
+	}
+	if reason := p.entitled(r); reason != Admitted {
+		return reason, 0
 	}
 	if reason, wait := p.rated(r); reason != Admitted {
 		return reason, wait

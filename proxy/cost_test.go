@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,6 +78,19 @@ var roads = []struct {
 	}},
 	{"not_listed", func(o *Options) { o.Deny, o.Bypass = networks(5000), networks(5000) }},
 	{"denied", func(o *Options) { o.Deny = append(networks(5000), netip.MustParsePrefix("203.0.113.0/24")) }},
+	{"proven_sold_out", func(o *Options) {
+		soldOut(o)
+		o.Routes = []Route{{Name: "x", Match: "/api/seckill/{sku}/order", Gate: Check, SKU: "$path_sku", User: "$jwt_sub"}}
+		o.Proof = byJWT("$cookie_token")
+	}},
+	{"unidentified", func(o *Options) {
+		o.Routes = []Route{{Name: "x", Match: "/api/seckill/{sku}/order", Gate: Check, SKU: "$path_sku", User: "$signed_uid"}}
+		o.Proof = Proof{CookieKey: proofSecret}
+	}},
+	{"token", func(o *Options) {
+		o.Routes = []Route{{Name: "x", Match: "/api/seckill/{sku}/order", Gate: Check, SKU: "$path_sku", User: "$cookie_uid", OrderToken: true}}
+		o.Proof = Proof{TicketKey: proofSecret, Slot: time.Minute}
+	}},
 	{"json", func(o *Options) {
 		o.Routes = []Route{{Name: "x", Match: "/", Gate: Check, SKU: "$json_sku"}}
 	}},
@@ -96,9 +110,9 @@ func TestDecisionsDoNotAllocate(t *testing.T) {
 		road.set(&o)
 		p, err := New(o)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatal(road.name, ": ", err)
 		}
-		turn := loop(p, browserOrder)
+		turn := loop(p, strings.Replace(browserOrder, "uid=7", "uid=7; token="+tokenOf("7"), 1))
 		for range 10 {
 			turn()
 		}

@@ -36,7 +36,11 @@ func (p *Proxy) identify(r *request) Reason {
 		}
 	}
 	if !r.route.user.empty() {
-		if r.user, reason = r.route.user.value(r); reason != Admitted {
+		r.user, reason = r.route.user.value(r)
+		if r.route.user.proven() && len(r.user) == 0 && (reason == Admitted || reason == BadRequest) {
+			return Unidentified
+		}
+		if reason != Admitted {
 			return reason
 		}
 		if !validUser(r.user) {

@@ -24,12 +24,12 @@ func (r *request) mayRepeat(reason Reason) bool {
 func (r Reason) mayHavePlaced() bool { return r.unknown() || r == Internal }
 
 // detail says whether there is an order, as far as the reason alone tells.
-func (r Reason) detail(lang language) string {
+func (r Reason) detail() phrase {
 	switch {
 	case r.mayHavePlaced():
-		return unknownYet[lang]
+		return unknownYet
 	case r == Confirmed, r == Duplicate, r == InProgress, r == KeyReused:
-		return oneOnly[lang]
+		return oneOnly
 	}
-	return notOrdered[lang]
+	return notOrdered
 }

@@ -44,7 +44,7 @@ func TestNoAnswerToAQuestionDeniesAnOrder(t *testing.T) {
 	for _, path := range []string{"/.sluice/orders/s-1?sku=1001", "/.sluice/orders/a%20b", "/.sluice/orders/s-1?sku=1&sku=2"} {
 		for _, language := range []string{"en", "zh-CN"} {
 			resp, body := talk(t, addr, fmt.Sprintf("GET %s HTTP/1.1\r\nHost: shop\r\nAccept-Language: %s\r\n\r\n", path, language))
-			if resp.StatusCode < 400 || strings.Contains(body, notOrdered[english]) || strings.Contains(body, notOrdered[chinese]) {
+			if resp.StatusCode < 400 || strings.Contains(body, notOrdered.in[english]) || strings.Contains(body, notOrdered.in[chinese]) {
 				t.Errorf("%s: %d %s", path, resp.StatusCode, body)
 			}
 		}
@@ -61,7 +61,7 @@ func TestAFaultOnTheWayBackDeniesNoOrder(t *testing.T) {
 	o, c := reserving(shopFunc(func(*Outgoing, *fasthttp.Response) Outcome { panic("on the way back") }))
 	addr, _ := gate(t, o)
 	resp, body := talk(t, addr, buying)
-	if resp.StatusCode != 500 || strings.Contains(body, notOrdered[english]) || !strings.Contains(body, unknownYet[english]) {
+	if resp.StatusCode != 500 || strings.Contains(body, notOrdered.in[english]) || !strings.Contains(body, unknownYet.in[english]) {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
 	if f := c.settled(); len(f) != 1 || f[0] != Unsure {

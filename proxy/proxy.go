@@ -30,6 +30,9 @@ type Options struct {
 	Pace            func() Pace // of a new connection; nil = connections have no rate of their own
 	CloseOnExcess   bool        // a connection over its rate is closed as well
 	Settling        Settling
+	Proof           Proof
+	SoldOutOn       *SoldOutOn // nil = only the shop's own word says so
+	Show            Show
 	PageWait        time.Duration // for somebody else's fetch of the same page, at most
 	MaxRequests     int           // on one connection, which is closed with the last; 0 = no cap
 
@@ -41,6 +44,9 @@ type Options struct {
 	Shop    Shop
 	Stock   Stock
 	Orders  Orders
+	Sales   Sales   // nil = nothing is on a schedule
+	Lessons Lessons // nil = the shop's answers teach nothing
+	Shelf   Shelf   // nil = nobody is told what is left
 	Windows Windows
 	Places  Places
 	Pages   Pages        // nil = no answer is kept
@@ -48,6 +54,7 @@ type Options struct {
 	Log     *slog.Logger
 
 	Journal Journal           // nil = nobody is told what became of requests
+	Tracer  Tracer            // nil = no request is traced
 	Bounds  map[Reason]string // how large each limit is, for the journal
 	Version string            // of the configuration, likewise
 
@@ -67,9 +74,13 @@ type Proxy struct {
 	maxBody      int64
 	passHost     bool
 	answers      responder
+	script       *clientScript
+	prover       *prover
 	pace         func() Pace
 	closeExcess  bool
 	settling     Settling
+	soldOutOn    *SoldOutOn
+	show         Show
 	signer       *signer // nil = what the shop is told is not signed
 	maxRequests  int
 	pageWait     time.Duration
@@ -82,6 +93,9 @@ type Proxy struct {
 	shop    Shop
 	stock   Stock
 	orders  Orders
+	sales   Sales
+	lessons Lessons
+	shelf   Shelf
 	windows Windows
 	places  Places
 	pages   Pages // nil = nothing is kept
@@ -89,6 +103,7 @@ type Proxy struct {
 	clock   func() int64
 	log     *slog.Logger
 	journal Journal // nil = none
+	tracer  Tracer  // nil = none
 	bounds  [numReasons]string
 	version string
 	pool    sync.Pool
@@ -107,10 +122,11 @@ func New(o Options) (*Proxy, error) {
 	p := &Proxy{
 		routes: routes, noRoute: route{Route: Route{Name: noRouteName}},
 		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader,
-		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, pace: o.Pace, closeExcess: o.CloseOnExcess,
+		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, script: newClientScript(), pace: o.Pace, closeExcess: o.CloseOnExcess,
 		maxRequests: o.MaxRequests, bypass: newAddressList(o.Bypass), deny: newAddressList(o.Deny),
+		sales: o.Sales, lessons: o.Lessons, shelf: o.Shelf, soldOutOn: o.SoldOutOn, show: o.Show,
 		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places, pages: o.Pages, pageWait: o.PageWait,
-		start: time.Now(), clock: o.Now, log: o.Log, journal: o.Journal, version: o.Version,
+		start: time.Now(), clock: o.Now, log: o.Log, journal: o.Journal, tracer: o.Tracer, version: o.Version,
 	}
 	if p.clock == nil {
 		p.clock = func() int64 { return int64(time.Since(p.start)) }
@@ -132,6 +148,13 @@ func New(o Options) (*Proxy, error) {
 		if p.signer, err = newSigner(o.Settling.Key); err != nil {
 			return nil, err
 		}
+	}
+	var verified *prover
+	if o.Before != nil {
+		verified = o.Before.prover
+	}
+	if p.prover, err = newProver(o.Proof, routes, verified); err != nil {
+		return nil, err
 	}
 	p.noRoute.tallies = p.counts.of(noRouteName)
 	for i := range routes {
@@ -169,8 +192,8 @@ func (p *Proxy) protected() (names []string) {
 func (p *Proxy) Handle(ctx *fasthttp.RequestCtx) {
 	r := p.begin(ctx)
 	defer p.end(r)
-	if p.asksState(r) {
-		p.tell(r)
+	if answer := p.own(r); answer != nil {
+		p.tell(r, answer)
 		return
 	}
 	reason, wait := p.decide(r)
@@ -215,7 +238,7 @@ func (p *Proxy) decide(r *request) (reason Reason, wait time.Duration) {
 	}
 	reason, wait = p.admit(r)
 	if r.now%decisionSample == 0 {
-		r.shard.decided.observe(time.Duration(p.clock() - r.now))
+		observe(&r.shard.decided, time.Duration(p.clock()-r.now))
 	}
 	return reason, wait
 }

@@ -17,6 +17,8 @@ const (
 	TooSlow                       // the request did not arrive within server.read_timeout
 	BadRequest                    // the SKU or user that the route names is missing or malformed
 	Ambiguous                     // the gate and the shop could read the request differently
+	Unidentified                  // nothing that the shop has signed says who the user is
+	Token                         // the order lacks the token of its user, SKU and time
 	NotStarted                    // the sale has not begun
 	Ended                         // the sale is over
 	Paused                        // an operator paused the sale

@@ -14,6 +14,7 @@ const (
 	ConfirmedClass
 	DuplicateClass
 	DeniedClass
+	UnidentifiedClass
 	UnknownSKUClass
 	BadRequestClass
 	Unavailable
@@ -51,6 +52,8 @@ var refusals = [numReasons]refusal{
 	TooSlow:         {"too_slow", BadRequestClass, 408, true, say("Request took too long to arrive", "请求发送超时")},
 	BadRequest:      {"bad_request", BadRequestClass, 0, false, say("The request lacks what it needs to be served", "请求缺少必要的信息")},
 	Ambiguous:       {"ambiguous", BadRequestClass, 0, false, say("The request can be read in more than one way", "请求内容有歧义")},
+	Unidentified:    {"unidentified", UnidentifiedClass, 0, false, say("Please sign in", "请先登录")},
+	Token:           {"token", DeniedClass, 0, false, say("Please open the item's page again, and order from there", "请重新打开商品页面下单")},
 	NotStarted:      {"not_started", NotStartedClass, 0, false, say("The sale has not started", "活动尚未开始")},
 	Ended:           {"ended", EndedClass, 0, false, say("The sale is over", "活动已结束")},
 	Paused:          {"paused", PausedClass, 0, false, say("The sale is paused", "活动暂停中")},

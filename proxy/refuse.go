@@ -1,12 +1,13 @@
 package proxy
 
 import (
-	"bytes"
 	"math/rand/v2"
 	"strconv"
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/proxy/page"
 )
 
 // Format is what a refusal's body looks like.
@@ -22,7 +23,8 @@ const (
 // Responses is how refusals are answered.
 type Responses struct {
 	Format         Format
-	Languages      []string // of "zh-CN" and "en"; the first speaks to whoever names none
+	Languages      []string // tags; the first speaks to whoever names none
+	Pages          PageFiles
 	Answers        map[Class]Answer
 	EnvelopeStatus int
 	EnvelopeBody   string // with $code $message $reason $request_id $retry_after $sku
@@ -35,12 +37,13 @@ type Responses struct {
 // responder answers what the gate refuses. Everything that can be is rendered once, at start.
 type responder struct {
 	Responses
-	served []language
-	expose string
-	rows   [numReasons]Answer
-	bodies [numReasons][numLanguages][Envelope + 1]body
+	tongues []tongue // that are spoken; the first to whoever names none
+	book    *page.Book
+	expose  string
+	rows    [numReasons]Answer
+	bodies  [numReasons][][Envelope + 1]body // by tongue
 	// cautious are for a client that may have an order, placed by an earlier request.
-	cautious [numReasons][numLanguages][Envelope + 1]body
+	cautious [numReasons][][Envelope + 1]body
 	raw      [numReasons][]byte // for connections that are refused before any HTTP is read
 }
 
@@ -50,7 +53,7 @@ func (p *Proxy) refuse(r *request, reason Reason, wait time.Duration) {
 	resp, row := &r.ctx.Response, &a.rows[reason]
 	resp.Reset()
 	quiet(resp)
-	format, lang := a.format(r), speaks(r.ctx.Request.Header.Peek("Accept-Language"), a.served)
+	format, lang := a.format(r), speaks(r.ctx.Request.Header.Peek("Accept-Language"), a.tongues)
 	if format == HTML && row.Redirect != "" {
 		resp.SetStatusCode(fasthttp.StatusSeeOther)
 		resp.Header.Set("Location", row.Redirect)
@@ -106,7 +109,7 @@ func (a *responder) retryAfter(reason Reason, wait time.Duration, r *request) in
 
 const latestReturn = time.Minute
 
-func (a *responder) writeHeaders(r *request, reason Reason, format Format, lang language) {
+func (a *responder) writeHeaders(r *request, reason Reason, format Format, lang int) {
 	h := &r.ctx.Response.Header
 	h.SetContentType(contentTypes[format])
 	if reason == Confirmed && format == Problem {
@@ -116,7 +119,7 @@ func (a *responder) writeHeaders(r *request, reason Reason, format Format, lang 
 		h.Set("Link", "<"+r.link()+`>; rel="status"`) // RFC 8631
 	}
 	if format != Envelope {
-		h.Set("Content-Language", languageTags[lang])
+		h.Set("Content-Language", a.tongues[lang].tag)
 	}
 	h.Set("Cache-Control", "no-store")
 	h.Set("Vary", "Accept, Accept-Language, Origin")
@@ -125,6 +128,9 @@ func (a *responder) writeHeaders(r *request, reason Reason, format Format, lang 
 	}
 	if len(r.id) > 0 {
 		h.SetBytesV(r.proxy.idHeader, r.id)
+	}
+	if reason == Unidentified && r.ctx.Response.StatusCode() == fasthttp.StatusUnauthorized {
+		h.Set("WWW-Authenticate", "Bearer") // RFC 9110, section 15.5.2
 	}
 	if a.CORS {
 		a.allowOrigin(r, h)
@@ -140,19 +146,6 @@ func (a *responder) allowOrigin(r *request, h *fasthttp.ResponseHeader) {
 		h.Set("Access-Control-Expose-Headers", a.expose)
 	}
 }
-
-// format picks a page for whoever asks for one by name.
-func (a *responder) format(r *request) Format {
-	if a.Format != Auto {
-		return a.Format
-	}
-	if bytes.Contains(r.ctx.Request.Header.Peek("Accept"), textHTML) {
-		return HTML
-	}
-	return Problem
-}
-
-var textHTML = []byte("text/html")
 
 var contentTypes = [Envelope + 1]string{HTML: "text/html; charset=utf-8", Problem: "application/problem+json", Envelope: "application/json; charset=utf-8"}
 

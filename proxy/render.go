@@ -3,7 +3,6 @@ package proxy
 import (
 	"encoding/json"
 	"fmt"
-	"html"
 	"strconv"
 	"strings"
 
@@ -28,6 +27,7 @@ const (
 	waitGap
 	skuGap
 	orderGap
+	numGaps // those of pages follow
 )
 
 // Placeholders that no configured text can hold: control characters are refused there.
@@ -36,18 +36,19 @@ const (
 	waitMark  = "\x02"
 	skuMark   = "\x03"
 	orderMark = "\x04"
+	bodyMarks = idMark + waitMark + skuMark + orderMark
 )
 
 func newBody(text string) (b body) {
 	for text != "" {
-		i := strings.IndexAny(text, idMark+waitMark+skuMark+orderMark)
+		i := strings.IndexAny(text, bodyMarks+pageMarks)
 		if i < 0 {
 			i = len(text)
 		}
 		p := piece{text: []byte(text[:i])}
 		text = text[i:]
 		if text != "" {
-			p.gap = gap(text[0])
+			p.gap = markOf(text[0])
 			text = text[1:]
 		}
 		b.pieces = append(b.pieces, p)
@@ -69,6 +70,9 @@ func (b *body) write(resp *fasthttp.Response, r *request, wait int) {
 			resp.AppendBody(safe(r.sku))
 		case orderGap:
 			resp.AppendBodyString(r.link())
+		case noGap:
+		default:
+			r.fillPage(resp, b.pieces[i].gap, wait)
 		}
 	}
 }
@@ -91,27 +95,22 @@ func newResponder(in Responses) (responder, error) {
 	if in.RateFields {
 		a.expose += ", RateLimit, RateLimit-Policy"
 	}
-	for _, tag := range in.Languages {
-		for l, known := range languageTags {
-			if tag == known {
-				a.served = append(a.served, language(l))
-			}
-		}
-	}
-	if len(a.served) == 0 {
-		return a, fmt.Errorf("languages %q: none of them is served; en and zh-CN are", in.Languages)
+	if err := a.openPages(); err != nil {
+		return a, err
 	}
 	if in.EnvelopeStatus == 0 {
 		a.EnvelopeStatus = fasthttp.StatusOK
 	}
 	for reason := Admitted + 1; reason < numReasons; reason++ {
-		a.render(reason)
+		if err := a.render(reason); err != nil {
+			return a, err
+		}
 		a.raw[reason] = a.rawAnswer(reason)
 	}
 	return a, nil
 }
 
-func (a *responder) render(reason Reason) {
+func (a *responder) render(reason Reason) error {
 	row := &refusals[reason]
 	answer := a.Answers[row.class]
 	if row.status != 0 {
@@ -121,24 +120,36 @@ func (a *responder) render(reason Reason) {
 		answer.Status = fasthttp.StatusServiceUnavailable
 	}
 	a.rows[reason] = answer
-	for lang := range numLanguages {
-		title := row.title[lang]
-		a.bodies[reason][lang] = a.inEachFormat(reason, answer, lang, title, reason.detail(lang))
-		a.cautious[reason][lang] = a.bodies[reason][lang]
-		if !reason.mayHavePlaced() {
-			a.cautious[reason][lang] = a.inEachFormat(reason, answer, lang, title, oneOnly[lang])
+	for i := range a.tongues {
+		t := &a.tongues[i]
+		plain, err := a.inEachFormat(reason, answer, t, reason.detail())
+		if err != nil {
+			return err
 		}
+		cautious := plain
+		if !reason.mayHavePlaced() {
+			if cautious, err = a.inEachFormat(reason, answer, t, oneOnly); err != nil {
+				return err
+			}
+		}
+		a.bodies[reason], a.cautious[reason] = append(a.bodies[reason], plain), append(a.cautious[reason], cautious)
 	}
+	return nil
 }
 
-func (a *responder) inEachFormat(reason Reason, answer Answer, lang language, title, detail string) (all [Envelope + 1]body) {
-	if !reason.mayHavePlaced() && answer.RetryAfter > 0 {
-		detail += " " + comeBack[lang]
+func (a *responder) inEachFormat(reason Reason, answer Answer, t *tongue, detail phrase) (all [Envelope + 1]body, err error) {
+	title, text := t.title(reason), t.say(detail)
+	shown, err := a.page(reason, answer, t, detail)
+	if err != nil {
+		return all, err
 	}
-	all[HTML] = newBody(page(lang, title, detail))
-	all[Problem] = newBody(problem(reason, answer, title, detail))
+	if !reason.mayHavePlaced() && answer.RetryAfter > 0 {
+		text += " " + t.say(comeBack)
+	}
+	all[HTML] = newBody(shown)
+	all[Problem] = newBody(problem(reason, answer, title, text))
 	all[Envelope] = newBody(a.envelope(reason, answer, title))
-	return all
+	return all, nil
 }
 
 // problem is application/problem+json (RFC 9457); retry_after is in seconds.
@@ -181,17 +192,6 @@ func quote(s string) string {
 	return string(b)
 }
 
-// page stands alone: no script, no request for anything else, light and dark.
-func page(lang language, title, detail string) string {
-	return fmt.Sprintf(pageText, languageTags[lang], html.EscapeString(title), html.EscapeString(detail))
-}
-
-const pageText = `<!doctype html>
-<html lang="%[1]s"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>%[2]s</title>
-<style>:root{color-scheme:light dark}body{font:17px/1.6 system-ui,sans-serif;display:grid;place-content:center;min-height:90vh;margin:0 1.5rem;text-align:center}h1{font-size:1.6rem;margin:0 0 .5rem}p{margin:.3rem 0}small{opacity:.65}</style></head>
-<body><main role="status"><h1>%[2]s</h1><p>%[3]s</p><small>` + idMark + `</small></main></body></html>
-`
-
 // rawAnswer is a whole HTTP answer for a connection that is refused before any HTTP is read.
 func (a *responder) rawAnswer(reason Reason) []byte {
 	format := a.Format
@@ -207,7 +207,7 @@ func (a *responder) rawAnswer(reason Reason) []byte {
 	}
 	r := request{ctx: &fasthttp.RequestCtx{}}
 	seconds := a.retryAfter(reason, 0, &r)
-	a.bodies[reason][a.served[0]][format].write(&resp, &r, seconds)
+	a.bodies[reason][0][format].write(&resp, &r, seconds)
 	resp.Header.SetContentType(contentTypes[format])
 	resp.Header.Set("Cache-Control", "no-store")
 	if seconds > 0 {

@@ -24,7 +24,9 @@ type Route struct {
 	SKU      string // a variable; needed where the gate looks at stock
 	User     string // a variable; "" = nobody is identified
 	Quantity string // a variable or a number, looked at where the gate takes stock; "" = 1
-	Places   Places // of this route; nil = those of Options
+	// OrderToken wants orders to carry the token that the gate tells their user from the start of the sale on.
+	OrderToken bool
+	Places     Places // of this route; nil = those of Options
 
 	Cache time.Duration // how long an answer to GET is given to others as well; 0 = not at all. For Pass and Limit
 }

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/url"
 	"time"
@@ -10,31 +9,10 @@ import (
 // statePath is where a client asks what became of its own order: GET /.sluice/orders/{serial}?sku=…
 const statePath = "/.sluice/orders/"
 
-// asksState reports a request for the state of an order, which the gate answers itself.
-func (p *Proxy) asksState(r *request) bool {
-	if p.orders == nil || !bytes.HasPrefix(r.ctx.Request.Header.RequestURI(), []byte(statePath)) {
-		return false
-	}
-	return reads(r.ctx.Request.Header.Method())
-}
-
-// tell answers it.
-func (p *Proxy) tell(r *request) {
-	if reason, wait := p.answerState(r); reason != Admitted {
-		r.refused(reason, wait)
-		p.refuse(r, reason, wait)
-	}
-}
-
 // answerState tells the state of one order, and nothing else of it: whoever knows the serial may know that.
 func (p *Proxy) answerState(r *request) (reason Reason, wait time.Duration) {
-	p.takeID(r)
-	r.asking = true
-	if reason, wait := p.mayAsk(r); reason != Admitted && !p.lets(r, reason) {
-		return reason, wait
-	}
 	path, query := splitTarget(r.ctx.Request.Header.RequestURI())
-	r.method, r.path = r.ctx.Request.Header.Method(), path
+	r.path = path
 	serial, err := url.PathUnescape(string(path[len(statePath):]))
 	asked, fault := url.ParseQuery(string(query))
 	if err != nil || fault != nil || !validKey([]byte(serial)) || len(asked["sku"]) > 1 {
@@ -51,14 +29,6 @@ func (p *Proxy) answerState(r *request) (reason Reason, wait time.Duration) {
 	}
 	p.writeState(r, serial, state)
 	return Admitted, 0
-}
-
-// mayAsk asks the limits of questions. How many go on to the ledger, it bounds itself.
-func (p *Proxy) mayAsk(r *request) (reason Reason, wait time.Duration) {
-	if p.denied(r) {
-		return DeniedIP, 0
-	}
-	return p.paced(r)
 }
 
 func (p *Proxy) writeState(r *request, serial string, s OrderState) {

@@ -22,16 +22,18 @@ type part struct {
 type source uint8
 
 const (
-	literal    source = iota
-	remoteAddr        // $remote_addr
-	hostHeader        // $host
-	requestID         // $request_id
-	pathName          // $path_x
-	arg               // $arg_x
-	cookie            // $cookie_x
-	header            // $http_x
-	formField         // $form_x
-	jsonField         // $json_x.y
+	literal      source = iota
+	remoteAddr          // $remote_addr
+	hostHeader          // $host
+	requestID           // $request_id
+	pathName            // $path_x
+	arg                 // $arg_x
+	cookie              // $cookie_x
+	header              // $http_x
+	formField           // $form_x
+	jsonField           // $json_x.y
+	jwtClaim            // $jwt_x
+	signedCookie        // $signed_x
 )
 
 // sources by their prefix; the name follows it.
@@ -40,6 +42,7 @@ var sources = []struct {
 	source source
 }{
 	{"path_", pathName}, {"arg_", arg}, {"cookie_", cookie}, {"http_", header}, {"form_", formField}, {"json_", jsonField},
+	{"jwt_", jwtClaim}, {"signed_", signedCookie},
 }
 
 var whole = map[string]source{"remote_addr": remoteAddr, "host": hostHeader, "request_id": requestID}
@@ -108,7 +111,7 @@ func cutReference(text string) (ref part, rest string, err error) {
 	if word == "" {
 		return ref, rest, errors.New(`a "$" without a name; write "$$" for a dollar sign`)
 	}
-	return ref, rest, fmt.Errorf("$%s: unknown variable; one of $remote_addr $host $request_id $path_x $arg_x $cookie_x $http_x $form_x $json_x", word)
+	return ref, rest, fmt.Errorf("$%s: unknown variable; one of $remote_addr $host $request_id $path_x $arg_x $cookie_x $http_x $form_x $json_x $jwt_x $signed_x", word)
 }
 
 // nameEnd is where the name at the start of text ends; a joint belongs to it only between letters.
@@ -181,6 +184,10 @@ func (r *request) look(p *part) ([]byte, Reason) {
 		return r.header(p.name)
 	case formField:
 		return r.formField(p.name)
+	case jwtClaim:
+		return r.claim(p.name)
+	case signedCookie:
+		return r.signedValue(p.name)
 	default:
 		return r.jsonField(p.keys)
 	}

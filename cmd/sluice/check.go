@@ -87,6 +87,7 @@ func arithmetic(w io.Writer, c *config.Config) {
 	if reserves(c) {
 		reckonReserve(w, c)
 	}
+	tellSales(w, c)
 	tellTopology(w, c)
 	tellLayout(w, c)
 	fmt.Fprintf(w, "log       %s\n", sayAccessLog(&c.AccessLog))

@@ -29,6 +29,9 @@ func (g *gate) api(c *config.Config, log *slog.Logger) http.Handler {
 	if g.orders != nil {
 		api.Ledgers, api.LayoutFirst = g.ledgers(), !reserves(c)
 	}
+	if g.board != nil {
+		api.Sales = g.sales()
+	}
 	return api.Handler()
 }
 

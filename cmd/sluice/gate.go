@@ -27,6 +27,8 @@ import (
 	"sluice/stockgate/layout"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/link"
+	"sluice/stockgate/sale"
+	"sluice/tracing"
 	"sluice/upstream"
 )
 
@@ -45,7 +47,10 @@ type gate struct {
 	stock    *stockgate.Gate // nil when stock.source is "off"
 	orders   *orders         // nil when no route reserves, or a driver does
 	driver   *driver.Desk    // nil when no driver reserves
-	store    store           // nil likewise
+	board    *sale.Board
+	opening  *opening           // nil when nothing is opened by the schedule
+	lessons  *stockgate.Lessons // of the shop
+	store    store              // nil likewise
 	redis    *stockgate.Redis
 	control  controls
 	helm     *helm
@@ -56,6 +61,7 @@ type gate struct {
 	probes   []admin.Check // of readiness
 	draining atomic.Bool
 	access   *accesslog.Log
+	tracer   *tracing.Tracer // nil = no traces
 	now      func() int64
 	metrics  *prometheus.Registry
 	reloaded prometheus.Gauge // 1, or 0 when the last file was bad
@@ -81,12 +87,17 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		g.close()
 		return nil, err
 	}
+	if err := g.openSales(); err != nil {
+		g.close()
+		return nil, err
+	}
 	if reserves(c) {
-		if g.orders, err = openOrders(c, memory.ledger, g.mirror(), g.now, log); err != nil {
+		if g.orders, err = openOrders(c, memory.ledger, g.mirror(), clocks{g.now, g.board.Wall}, log); err != nil {
 			g.close()
 			return nil, err
 		}
 		g.metrics.MustRegister(g.orders)
+		g.opening = openBySales(c, g.board, g.orders, log)
 	}
 	if drives(c) {
 		if g.driver, err = openDriver(c, g.now, log); err != nil {
@@ -98,6 +109,13 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	if g.shop, err = upstream.New(upstreamOptions(c, log)); err != nil {
 		g.close()
 		return nil, c.Errorf("upstream.targets", "%v", err)
+	}
+	if g.tracer, err = openTraces(c, log); err != nil {
+		g.close()
+		return nil, err
+	}
+	if g.tracer != nil {
+		g.metrics.MustRegister(g.tracer)
 	}
 	g.windows = newWindows(c)
 	g.sharing = &sharing{windows: g.windows, now: g.now, metrics: g.metrics, log: log}
@@ -155,6 +173,10 @@ func (g *gate) options(c *config.Config, rates []*limiter.Rate, before *proxy.Pr
 	}
 	if g.driver != nil {
 		o.Orders = g.driver
+	}
+	o.Sales, o.Lessons, o.Shelf = g.board, taught{g.lessons, g.orders}, g.shelf(c)
+	if g.tracer != nil {
+		o.Tracer = g.tracer
 	}
 	return o
 }
@@ -279,8 +301,12 @@ func (g *gate) close() {
 	if g.sharing != nil {
 		g.sharing.close()
 	}
+	g.opening.close()
 	if g.orders != nil {
 		g.orders.close()
+	}
+	if g.board != nil {
+		g.board.Close()
 	}
 	g.closeDriver()
 	if g.stock != nil {
@@ -294,6 +320,9 @@ func (g *gate) close() {
 	}
 	if g.inFlight != nil {
 		g.inFlight.close()
+	}
+	if g.tracer != nil {
+		g.tracer.Close()
 	}
 	g.access.Close()
 }
@@ -326,6 +355,8 @@ func compiles(c *config.Config) (errs []error) {
 			}
 		}
 	}
+	errs = append(errs, pagesCompile(c)...)
+	errs = append(errs, proofCompiles(c)...)
 	return append(errs, ratesCompile(c)...)
 }
 

@@ -40,6 +40,11 @@ user = "$cookie_uid"
 name = "pages"
 match = "/"
 gate = "pass"
+[[sale]]
+name = "night"
+skus = ["1005"]
+starts = "2099-11-11T00:00:00+08:00"
+ends = "2099-11-12T00:00:00+08:00"
 [access_log]
 output = "off"
 [admin]
@@ -240,6 +245,9 @@ func TestALiveGateAnswersAsDescribed(t *testing.T) {
 	for _, path := range []string{"status", "sales", "limits", "targets", "config", "overrides", "history", "audit", "openapi.yaml", "stock", "reservations", "loudest"} {
 		ask("GET /api/v1/"+path, "", "", 200)
 	}
+	ask("POST /api/v1/sales/{name}", "/api/v1/sales/night", `{"state": "paused"}`, 200)
+	ask("POST /api/v1/sales/{name}", "/api/v1/sales/night", `{"state": "waiting"}`, 400)
+	ask("POST /api/v1/sales/{name}", "/api/v1/sales/day", `{"state": "paused"}`, 404)
 	ask("GET /api/v1/overrides/{id}", "/api/v1/overrides/1", "", 200)
 	ask("DELETE /api/v1/overrides/{id}", "/api/v1/overrides/1", "", 200)
 	ask("DELETE /api/v1/overrides/{id}", "/api/v1/overrides/1", "", 404)

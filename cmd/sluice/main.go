@@ -33,6 +33,7 @@ type commands struct {
 	Reload      reloadCommand      `cmd:"" help:"Have a running gate read its configuration again."`
 	Drain       drainCommand       `cmd:"" help:"Have a running gate finish what is under way, and end."`
 	Stock       stockCommand       `cmd:"" help:"Read and set the stock."`
+	Sale        saleCommand        `cmd:"" help:"See the sales, and pause, resume or end one."`
 	Reservation reservationCommand `cmd:"" help:"See what became of orders, and decide those that nobody else can."`
 	Why         whyCommand         `cmd:"" help:"Why was a request refused, or what became of it? Exit code 3 when nothing is remembered of it."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask a running gate whether it is alive; for containers."`

@@ -31,7 +31,7 @@ var gates = map[string]proxy.Gate{"pass": proxy.Pass, "limit": proxy.Limit, "che
 
 func routes(c *config.Config) (out []proxy.Route) {
 	for _, r := range c.Routes {
-		out = append(out, proxy.Route{Name: r.Name, Match: r.Match, Gate: gates[r.Gate], SKU: r.SKU, User: r.User, Quantity: r.Quantity, Cache: r.Cache})
+		out = append(out, proxy.Route{Name: r.Name, Match: r.Match, Gate: gates[r.Gate], SKU: r.SKU, User: r.User, Quantity: r.Quantity, OrderToken: r.OrderToken, Cache: r.Cache})
 	}
 	return out
 }
@@ -48,6 +48,7 @@ func proxyOptions(c *config.Config) proxy.Options {
 		PassHost:        c.Upstream.PassHost,
 		PageWait:        c.Upstream.Timeout,
 		Responses:       responses(&c.Responses),
+		Proof:           proofs(&c.Proof),
 		Pace:            func() proxy.Pace { return limiter.NewConnRate(float64(limit.Rate), limit.Burst) },
 		CloseOnExcess:   limit.OnExcess == "close",
 		MaxRequests:     limit.MaxRequests,
@@ -55,22 +56,30 @@ func proxyOptions(c *config.Config) proxy.Options {
 		Bypass:          c.Limits.Bypassed,
 		Deny:            c.Limits.Denied,
 		Spared:          spared(c),
+		SoldOutOn:       soldOutOn(c.Stock.SoldOutOn),
+		Show:            shows(&c.Stock),
 	}
 }
 
 func settling(r *config.Reserve) proxy.Settling {
 	s := proxy.Settling{PerUser: int64(r.PerUser), ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn, Key: []byte(r.Secret)}
 	if j := r.ConfirmJSON; j != nil {
-		s.ConfirmJSON = &proxy.JSONValue{Keys: strings.Split(j.Path, ".")}
-		for _, v := range j.Values {
-			text, err := json.Marshal(v)
-			if err != nil {
-				panic("BUG: a configured value that is no JSON: " + err.Error())
-			}
-			s.ConfirmJSON.Values = append(s.ConfirmJSON.Values, string(text))
-		}
+		s.ConfirmJSON = inJSON(j.Path, j.Values)
 	}
 	return s
+}
+
+// inJSON is a place in a body, like "data.code", and what may stand there.
+func inJSON(path string, values []any) *proxy.JSONValue {
+	j := &proxy.JSONValue{Keys: strings.Split(path, ".")}
+	for _, v := range values {
+		text, err := json.Marshal(v)
+		if err != nil {
+			panic("BUG: a configured value that is no JSON: " + err.Error())
+		}
+		j.Values = append(j.Values, string(text))
+	}
+	return j
 }
 
 var formats = map[string]proxy.Format{"auto": proxy.Auto, "html": proxy.HTML, "problem": proxy.Problem, "envelope": proxy.Envelope}
@@ -80,11 +89,11 @@ func responses(r *config.Responses) proxy.Responses {
 		return proxy.Answer{Status: c.Status, Code: c.Code, RetryAfter: c.RetryAfter, Redirect: c.Redirect}
 	}
 	return proxy.Responses{
-		Format: formats[r.Format], Languages: r.Languages,
+		Format: formats[r.Format], Languages: r.Languages, Pages: proxy.PageFiles{Dir: r.PagesDir, Files: r.Pages},
 		Answers: map[proxy.Class]proxy.Answer{
 			proxy.Busy: class(r.Busy), proxy.SoldOutClass: class(r.SoldOut), proxy.NotStartedClass: class(r.NotStarted),
 			proxy.EndedClass: class(r.Ended), proxy.PausedClass: class(r.Paused), proxy.ConfirmedClass: class(r.Confirmed), proxy.DuplicateClass: class(r.Duplicate),
-			proxy.DeniedClass: class(r.Denied), proxy.UnknownSKUClass: class(r.UnknownSKU), proxy.BadRequestClass: class(r.BadRequest),
+			proxy.DeniedClass: class(r.Denied), proxy.UnidentifiedClass: class(r.Unidentified), proxy.UnknownSKUClass: class(r.UnknownSKU), proxy.BadRequestClass: class(r.BadRequest),
 			proxy.Unavailable: class(r.Unavailable),
 		},
 		EnvelopeStatus: r.Envelope.Status, EnvelopeBody: r.Envelope.Body,

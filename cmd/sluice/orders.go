@@ -15,6 +15,12 @@ import (
 	"sluice/stockgate/ledger"
 )
 
+// clocks are the gate's own, which runs evenly, and the one by which hours are kept, which all instances share.
+type clocks struct {
+	now  func() int64
+	wall func() time.Time
+}
+
 // orders is the ledger behind routes that reserve. While it could not be opened yet, since Redis is away, they hear
 // stock_error and everything else is served.
 type orders struct {
@@ -23,8 +29,8 @@ type orders struct {
 	redis  *ledger.Redis // nil = the ledger is in memory
 	oracle *ledger.StatusURL
 	mirror ledger.Mirror // nil = none
-	now    func() int64
-	log    *slog.Logger
+	clocks
+	log *slog.Logger
 
 	desk atomic.Pointer[ledger.Desk]
 	stop context.CancelFunc
@@ -41,8 +47,8 @@ const (
 
 // openOrders opens the ledger. Redis that is away is waited for in the background; one that must not keep a ledger is
 // an error.
-func openOrders(c *config.Config, memory *ledger.Memory, mirror ledger.Mirror, now func() int64, log *slog.Logger) (*orders, error) {
-	o := &orders{config: c, mirror: mirror, now: now, log: log, done: make(chan struct{})}
+func openOrders(c *config.Config, memory *ledger.Memory, mirror ledger.Mirror, by clocks, log *slog.Logger) (*orders, error) {
+	o := &orders{config: c, mirror: mirror, clocks: by, log: log, done: make(chan struct{})}
 	if c.Stock.Reserve.StatusURL != "" {
 		var err error
 		if o.oracle, err = ledger.NewStatusURL(c.Stock.Reserve.StatusURL); err != nil {
@@ -108,8 +114,9 @@ func (o *orders) options(ctx context.Context) (ledger.DeskOptions, error) {
 		Resend:        o.config.Stock.Redis.Timeout,
 		SoldOutMemory: o.config.Stock.SoldOutMemory,
 		MetricSKUs:    o.config.Metrics.MaxSKUs,
+		Named:         namedSKUs(o.config),
 		Mirror:        o.mirror,
-		Now:           o.now, Log: o.log,
+		Now:           o.now, Wall: o.wall, Log: o.log,
 	}
 	if o.redis == nil {
 		if len(options.Secret) == 0 {
@@ -216,7 +223,7 @@ func (o *orders) Closed(now int64, in proxy.Order) (proxy.Taken, bool) {
 	if !closed {
 		return proxy.Taken{}, false
 	}
-	return taken(in, out), true
+	return o.taken(in, out), true
 }
 
 // Take implements proxy.Orders.
@@ -225,11 +232,11 @@ func (o *orders) Take(now int64, in proxy.Order) proxy.Taken {
 	if d == nil {
 		return proxy.Taken{Reason: proxy.StockError}
 	}
-	return taken(in, d.Reserve(now, ledger.Order(in)))
+	return o.taken(in, d.Reserve(now, ledger.Order(in)))
 }
 
 // taken says in the gate's words what the ledger said of an order.
-func taken(in proxy.Order, out ledger.Outcome) proxy.Taken {
+func (by clocks) taken(in proxy.Order, out ledger.Outcome) proxy.Taken {
 	t := proxy.Taken{Serial: out.Serial, Deadline: out.Deadline}
 	switch out.Code {
 	case ledger.Held:
@@ -246,7 +253,7 @@ func taken(in proxy.Order, out ledger.Outcome) proxy.Taken {
 	case ledger.NotOnSale:
 		t.Reason = offSale(out.State)
 		if out.State == ledger.Waiting {
-			t.Wait = time.Until(time.UnixMilli(out.Opens))
+			t.Wait = time.UnixMilli(out.Opens).Sub(by.wall())
 		}
 	case ledger.UserLimit:
 		t.Reason, t.Serial = proxy.Duplicate, "" // it left no trace that could be asked for

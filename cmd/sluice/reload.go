@@ -12,7 +12,7 @@ import (
 
 // live are the keys and tables that a reload changes. All others stay as they were until a restart.
 var live = []string{
-	"mode", "route", "responses",
+	"mode", "route", "responses", "proof", "sale", "stock.show", "stock.few", "stock.sold_out_on",
 	"server.trusted_proxies", "server.client_ip_header", "server.max_body_size", "server.request_id_header",
 	"server.shutdown_delay", "server.shutdown_timeout",
 	"upstream.targets", "upstream.pass_host",
@@ -76,6 +76,8 @@ func (g *gate) change(now, next *config.Config) (changed, waits []string, err er
 	g.inFlight.use(next)
 	g.conns.SetMax(limits.Connection.MaxOpen, limits.Connection.MaxOpenPerIP)
 	g.rates.Use(rates)
+	g.board.Use(schedule(next))
+	g.opening.use(next)
 	g.cache.Adjust(cacheOptions(next))
 	g.proxy = successor
 	g.server.Replace(successor)
@@ -83,7 +85,7 @@ func (g *gate) change(now, next *config.Config) (changed, waits []string, err er
 	return changed, waits, nil
 }
 
-// lists names the lists of addresses that differ in a file alone.
+// lists names the lists of addresses, the pages and the keys that differ in a file alone.
 func lists(now, next *config.Config) (changed []string) {
 	a, b := &now.Limits, &next.Limits
 	if slices.Equal(a.Bypass, b.Bypass) && !slices.Equal(a.Bypassed, b.Bypassed) {
@@ -92,5 +94,8 @@ func lists(now, next *config.Config) (changed []string) {
 	if slices.Equal(a.Deny, b.Deny) && !slices.Equal(a.Denied, b.Denied) {
 		changed = append(changed, "limits.deny")
 	}
-	return changed
+	if now.Responses.TemplateDir == next.Responses.TemplateDir && !now.Responses.SamePages(&next.Responses) {
+		changed = append(changed, "responses.template_dir")
+	}
+	return append(changed, now.Proof.ChangedKeys(&next.Proof)...)
 }

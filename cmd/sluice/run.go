@@ -229,6 +229,9 @@ func (g *gate) checks() []admin.Check {
 	if g.sharing.member != nil {
 		checks = append(checks, admin.Check{Name: "fleet", Probe: g.sharing.counted})
 	}
+	if len(g.board.All()) > 0 {
+		checks = append(checks, admin.Check{Name: "sales", Probe: g.clockCheck})
+	}
 	if g.orders != nil {
 		checks = append(checks, admin.Check{Name: "ledger", Probe: g.orders.opened})
 	}

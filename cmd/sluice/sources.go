@@ -43,7 +43,7 @@ func (s *sources) look(seen map[string]fingerprint) (changed bool) {
 // readable is the error of what would be waited for without end, such as a pipe.
 func (s *sources) readable() error {
 	for _, file := range *s.files.Load() {
-		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 			return fmt.Errorf("%s: not a regular file: it cannot be read again", file)
 		}
 	}
@@ -51,7 +51,13 @@ func (s *sources) readable() error {
 }
 
 func digest(file string) (sum fingerprint, err error) {
-	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return sum, err
+	case info.IsDir():
+		return digestFolder(file)
+	case !info.Mode().IsRegular():
 		return sum, os.ErrInvalid
 	}
 	f, err := os.Open(file)

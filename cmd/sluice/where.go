@@ -75,6 +75,19 @@ func within(c *config.Config) (to client, done func(), err error) {
 		opened = append(opened, r.Close)
 		api.Ledgers = ledgersOf(c, r, nil)
 	}
+	if len(c.Sales) > 0 {
+		board, err := newBoard(c, slog.New(slog.DiscardHandler))
+		if err != nil {
+			done()
+			return to, nil, err
+		}
+		opened = append(opened, func() error { board.Close(); return nil })
+		sales := salesOf{board: board}
+		if l, ok := api.Ledgers.(ledgers); ok {
+			sales.ledgers = &l
+		}
+		api.Sales = sales
+	}
 	return client{base: "http://localhost", http: &http.Client{Transport: inside{api.Handler()}, CheckRedirect: here}}, done, nil
 }
 

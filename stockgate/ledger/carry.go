@@ -93,7 +93,7 @@ func (d *Desk) reserveAt(l *line, b *round, epoch int64) (Hint, error) {
 	ctx, cancel := context.WithTimeout(d.ctx, d.o.Timeout)
 	defer cancel()
 	d.calls.note(callReserve, len(b.items))
-	return d.store.Reserve(ctx, l.sku, epoch, time.Now().UnixMilli(), b.deadline, b.items, b.codes)
+	return d.store.Reserve(ctx, l.sku, epoch, d.o.Wall().UnixMilli(), b.deadline, b.items, b.codes)
 }
 
 // reclaim tells the units that an earlier sending of b has taken, whose answer was lost, from what is held already:
@@ -190,7 +190,7 @@ func (d *Desk) decide(now int64, l *line, b *round, i int) Outcome {
 	case SoldOut, UnknownSKU:
 		out.Serial = ""
 	case NotOnSale:
-		out = b.view.Hint.refusal(time.Now().UnixMilli())
+		out = b.view.Hint.refusal(d.o.Wall().UnixMilli())
 	case StaleEpoch: // twice in a row
 		out.Code = Overloaded
 	case Unsure:

@@ -42,10 +42,11 @@ type DeskOptions struct {
 
 	Mirror Mirror // shows what is free; nil = nobody wants to see it
 
-	Named      []string     // SKUs whose orders metrics count by themselves
-	MetricSKUs int          // ledgers whose numbers metrics name; default 100
-	Now        func() int64 // ns, the clock of those who call the desk; default one that starts at 0
-	Log        *slog.Logger // default slog.Default()
+	Named      []string         // SKUs whose orders metrics count by themselves
+	MetricSKUs int              // ledgers whose numbers metrics name; default 100
+	Now        func() int64     // ns, the clock of those who call the desk; default one that starts at 0
+	Wall       func() time.Time // by which hours are kept: the same for all instances; default time.Now
+	Log        *slog.Logger     // default slog.Default()
 }
 
 // The reasons why an order that the shop does not know cannot still arrive.
@@ -93,6 +94,9 @@ func (o DeskOptions) checked() (DeskOptions, error) {
 	if o.Now == nil {
 		start := time.Now()
 		o.Now = func() int64 { return int64(time.Since(start)) }
+	}
+	if o.Wall == nil {
+		o.Wall = time.Now
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()

@@ -73,7 +73,7 @@ func (d *Desk) Closed(now int64, o Order) (Outcome, bool) {
 	v := l.view.Load()
 	code, closed := v.closes(now, o.Quantity)
 	if !closed {
-		return Outcome{}, false
+		return d.refused(now, l, &o)
 	}
 	k := d.recall(now, l, &o)
 	switch d.way(now, l, v, &o, k) {

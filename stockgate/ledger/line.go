@@ -4,7 +4,6 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 const (
@@ -45,6 +44,9 @@ type line struct {
 	owed    []settlement      // in order
 	settles bool              // somebody works on owed
 	mirror  mirrored
+
+	shut  atomic.Int64 // ns: until when the shop says that all is sold; see Shut
+	shown showing
 }
 
 // ticket is one order that waits. Its order may be read until it is answered.
@@ -249,8 +251,7 @@ func (d *Desk) learn(now int64, l *line, next *view) {
 		return
 	}
 	scheduled := *next // which may be published already
-	wall := time.Now()
-	scheduled.schedule(wall, d.o.Now())
+	scheduled.schedule(d.o.Wall(), d.o.Now())
 	l.view.Store(&scheduled)
 	d.reflect(l, &scheduled)
 	d.enlist(now, l)

@@ -11,7 +11,7 @@ import (
 // safe for concurrent use. Its zero value is not ready; use NewMemory.
 type Memory struct {
 	mu    sync.Mutex
-	books map[string]*book // by SKU; only SetTotal adds one
+	books map[string]*book // by SKU; only SetTotal and Create add one
 	ears  map[*ear]bool    // of those who listen
 }
 

@@ -23,7 +23,7 @@ const (
 // texts reads the scripts by name.
 func texts() map[string]string {
 	all := make(map[string]string)
-	for _, name := range []string{beginning, marking, "reserve", "finish", "sweep", "set_total", "set_state", "look", "visit", "leave", "add", "set_hours", "acknowledge", "audit", "recover"} {
+	for _, name := range []string{beginning, marking, "reserve", "finish", "sweep", "set_total", "set_state", "look", "visit", "leave", "add", "set_hours", "create", "acknowledge", "audit", "recover"} {
 		text, err := lua.ReadFile("lua/" + name + ".lua")
 		if err != nil {
 			panic("BUG: " + err.Error())

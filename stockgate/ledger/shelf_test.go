@@ -26,6 +26,17 @@ func (s *shelf) SetHours(ctx context.Context, sku string, opens, closes int64) (
 	return st, err
 }
 
+func (s *shelf) Create(ctx context.Context, sku string, o Opening) (st Stock, made bool, err error) {
+	err = s.do(ctx, "create", func() {
+		if made = s.skus[sku] == nil; made {
+			s.put(sku, o.Total, o.Limit)
+			s.skus[sku].stock.Opens, s.skus[sku].stock.Closes = o.Opens, o.Closes
+		}
+		st = s.skus[sku].stock
+	})
+	return st, made, err
+}
+
 func (s *shelf) SKUs(ctx context.Context, limit int) (all []string, err error) {
 	err = s.do(ctx, "skus", func() { all = slices.Sorted(maps.Keys(s.skus)) })
 	return all[:min(limit, len(all))], err

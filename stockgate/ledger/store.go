@@ -134,6 +134,10 @@ type Store interface {
 	// it with no units, set its hours, and then its total.
 	SetTotal(ctx context.Context, sku string, total, limit int64) (Stock, error)
 
+	// Create makes the ledger, with its hours, where there is none; made is false where there is one, which stays as it
+	// is. One that is known to have been lost is ErrLost: it is not for whoever wants to begin to make it anew.
+	Create(ctx context.Context, sku string, o Opening) (s Stock, made bool, err error)
+
 	// SetState opens, pauses, ends or freezes; freezing raises the epoch, each time, but where a later one was seen
 	// on another server: then opening does. Without a ledger it is ErrUnknownSKU.
 	SetState(ctx context.Context, sku string, state State) (Stock, error)

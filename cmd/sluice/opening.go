@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice/config"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/sale"
+)
+
+// opening tells the ledgers their hours, and writes the stock of sales that have none yet. Every instance does, and it does
+// not matter which one is first. What is said to a ledger is said once by each: an operator, or an instance with a newer
+// schedule, has the last word.
+//
+// Stock is written before the start and at no other time. A ledger that is missing later may have been lost with what was
+// sold out of it, and must not be made anew with all that there was.
+type opening struct {
+	board  *sale.Board
+	orders *orders
+	log    *slog.Logger
+	config atomic.Pointer[config.Config]
+
+	said map[string]hours // by SKU: what its ledger was told; of the goroutine alone
+	rest map[string]int64 // by SKU: it is not tried before (ns)
+	told map[string]bool  // by SKU: the log knows that it has no ledger
+
+	stop context.CancelFunc
+	done sync.WaitGroup
+}
+
+type hours struct{ opens, closes int64 }
+
+const (
+	openEvery   = 250 * time.Millisecond
+	openRest    = int64(2 * time.Second) // for a SKU that has no ledger, or whose ledger could not be told
+	tellTimeout = time.Second
+)
+
+// openBySales keeps the ledgers of orders to the sales of c.
+func openBySales(c *config.Config, board *sale.Board, orders *orders, log *slog.Logger) *opening {
+	o := &opening{board: board, orders: orders, log: log, said: map[string]hours{}, rest: map[string]int64{}, told: map[string]bool{}}
+	o.config.Store(c)
+	ctx, stop := context.WithCancel(context.Background())
+	o.stop = stop
+	o.done.Go(func() { o.run(ctx) })
+	return o
+}
+
+// use keeps them to other sales from now on.
+func (o *opening) use(c *config.Config) {
+	if o != nil {
+		o.config.Store(c)
+	}
+}
+
+func (o *opening) close() {
+	if o != nil {
+		o.stop()
+		o.done.Wait()
+	}
+}
+
+func (o *opening) run(ctx context.Context) {
+	tick := time.NewTicker(openEvery)
+	defer tick.Stop()
+	for {
+		o.turn(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// turn visits every SKU whose hours its ledger does not know yet. It gives up for now when the ledgers cannot be reached.
+func (o *opening) turn(ctx context.Context) {
+	c, now := o.config.Load(), o.orders.now()
+	if o.orders.desk.Load() == nil {
+		return // not before Redis is known to be fit
+	}
+	for i := range c.Sales {
+		for _, sku := range c.Sales[i].SKUs {
+			p, ok := o.board.At(now, []byte(sku))
+			if !ok || p.Sale != c.Sales[i].Name || o.said[sku] == (hours{p.Opens, p.Closes}) || now < o.rest[sku] {
+				continue
+			}
+			if err := o.tell(ctx, &c.Sales[i], sku, p); err != nil {
+				o.rest[sku] = now + openRest
+				if ctx.Err() != nil || !errors.Is(err, ledger.ErrUnknownSKU) && !errors.Is(err, ledger.ErrLost) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// tell says its hours to the ledger of sku, and makes it where it is time to.
+func (o *opening) tell(ctx context.Context, s *config.Sale, sku string, p sale.Phase) error {
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+	defer cancel()
+	_, err := o.orders.store.SetHours(ctx, sku, p.Opens, p.Closes)
+	units, stocked := s.Stock[sku]
+	if _, wrong := o.board.Skew(); stocked && !wrong && errors.Is(err, ledger.ErrUnknownSKU) && p.Wait > 0 {
+		var made bool
+		begin := ledger.Opening{Total: int64(units), Limit: int64(o.orders.config.Stock.Reserve.PerUser), Opens: p.Opens, Closes: p.Closes}
+		if _, made, err = o.orders.store.Create(ctx, sku, begin); err == nil && !made {
+			_, err = o.orders.store.SetHours(ctx, sku, p.Opens, p.Closes) // another instance was first, perhaps by an older schedule
+		}
+		if made {
+			o.log.Info("sale: stock written", "sale", s.Name, "sku", sku, "units", units)
+		}
+	}
+	if err == nil {
+		o.said[sku] = hours{p.Opens, p.Closes}
+		o.meet(sku)
+		return nil
+	}
+	if stocked && p.State != sale.Waiting && !o.told[sku] {
+		o.told[sku] = true
+		o.log.Error("sale: this SKU has no ledger, and stock is written before the start alone, since one that was sold from may have been lost; set what there is with: sluice stock set",
+			"sale", s.Name, "sku", sku, "cause", err)
+	}
+	return err
+}
+
+// meet lets the desk know of a ledger that nobody has asked for: what is left of it can then be shown.
+func (o *opening) meet(sku string) {
+	if d := o.orders.desk.Load(); d != nil {
+		d.Watch(sku)
+	}
+}

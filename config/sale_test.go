@@ -1,0 +1,56 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+const twoSales = `[upstream]
+targets = ["http://shop"]
+[[route]]
+name = "a"
+match = "/{sku}"
+gate = "reserve"
+sku = "$path_sku"
+[[sale]]
+name = "one"
+skus = ["1", "2"]
+starts = 2026-11-11T00:00:00+08:00
+ends = 2026-11-11T02:00:00+08:00
+stock = { 1 = 5 }
+[[sale]]
+name = "two"
+skus = ["3", "2"]
+starts = 2026-11-10T18:00:00Z
+ends = 2026-11-10T20:00:00Z
+`
+
+func TestSKUIsInOneSaleAtATime(t *testing.T) {
+	if _, err := Parse("c", []byte(twoSales), nil); err != nil {
+		t.Errorf("one begins when the other ends: %v", err)
+	}
+	_, err := Parse("c", []byte(strings.Replace(twoSales, "18:00:00Z", "17:59:59Z", 1)), nil)
+	want := `c:16: sale[2].skus[2]: "2" is in sale[1] ("one") too, at the same time; move one of the sales, or drop it here`
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+func TestTimeWithoutOffsetIsRefused(t *testing.T) {
+	_, err := Parse("c", []byte(strings.Replace(twoSales, "00:00:00+08:00", "00:00:00", 1)), nil)
+	if err == nil || !strings.Contains(err.Error(), "c:11: sale[1].starts: ") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestOnlyLedgersAreGivenStockAndReservingIsNeverEarly(t *testing.T) {
+	early := strings.Replace(twoSales, `name = "two"`, "name = \"two\"\nbefore = \"pass\"", 1)
+	for text, want := range map[string]string{
+		strings.Replace(twoSales, `gate = "reserve"`, `gate = "check"`, 1): "c:13: sale[1].stock: is written into ledgers",
+		early: "c:16: sale[2].before: \"pass\" lets early requests go on",
+	} {
+		if _, err := Parse("c", []byte(text), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A page that does not parse is told with its file and line, and what was there goes on; a file dropped in is found
+// without a word to the gate.
+func TestPagesAreReloadedAndABadOneChangesNothing(t *testing.T) {
+	dir := t.TempDir()
+	page := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page("page.html", "first {{.Reason}}")
+	g := gate(t, `stock.source = "off"`, "[upstream]\ntargets = [\"http://127.0.0.1:1\"]", "[responses]\ntemplate_dir = \""+dir+"\"",
+		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"")
+	got := func(language string) string {
+		req, err := http.NewRequest("GET", "http://"+g.front+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept", "text/html")
+		req.Header.Set("Accept-Language", language)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if text := got("en"); text != "first no_upstream" {
+		t.Fatalf("%q, want the page of its own", text)
+	}
+	page("page.html", "second\n{{.Reason")
+	soon(t, "the bad page is told", func() bool { return strings.Contains(g.log.String(), "page.html:2: unclosed action") })
+	if text := got("en"); text != "first no_upstream" {
+		t.Errorf("%q, want the page that was there before", text)
+	}
+	page("page.html", "second {{.Title}}")
+	page("ja.toml", `no_upstream = "お店につながりません"`)
+	soon(t, "the good page is shown", func() bool { return got("ja") == "second お店につながりません" })
+	wants(t, g.log.String(), "responses.template_dir")
+}

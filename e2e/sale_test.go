@@ -1,0 +1,274 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+)
+
+// saleOf is a [[sale]] of SKU 1001 that begins so much later and lasts an hour; more are further keys of it.
+func saleOf(begins time.Time, more ...string) string {
+	const form = "2006-01-02T15:04:05.000Z07:00"
+	return fmt.Sprintf("[[sale]]\nname = \"rush\"\nskus = [\"1001\"]\nstarts = %s\nends = %s\n%s\n",
+		begins.Format(form), begins.Add(time.Hour).Format(form), strings.Join(more, "\n"))
+}
+
+// onShow is an answer of /.sluice/stock.
+type onShow struct {
+	SKU, Phase, Left string
+	Time             int64 `json:"server_time_ms"`
+	Opens            int64 `json:"opens_at_ms"`
+	OpensIn          int64 `json:"opens_in_ms"`
+	Closes           int64 `json:"closes_at_ms"`
+	Free             *int64
+	Stock            []onShow
+}
+
+// shows asks what is left.
+func (g *running) shows(what string, header ...string) (s onShow, resp *http.Response) {
+	g.t.Helper()
+	req, err := http.NewRequest("GET", "http://"+g.front+"/.sluice/stock"+what, nil)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err = g.client.Do(req)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	if resp.StatusCode == 200 {
+		if err := json.Unmarshal(text, &s); err != nil {
+			g.t.Fatalf("%s: %v", text, err)
+		}
+	}
+	return s, resp
+}
+
+func TestSaleOpensByItselfWithTheStockThatWasWrittenOnce(t *testing.T) {
+	r, shop := redistest.Start(t), book(t, nil)
+	begins := time.Now().Add(6 * time.Second)
+	sale := saleOf(begins, "stock = { 1001 = 3 }")
+	gates := []*running{reserves(t, r, 0, shop.setting(), "stock.show = \"exact\"", sale), reserves(t, r, 0, shop.setting(), "stock.show = \"exact\"", sale)}
+	early := &buyer{user: "7"}
+	defer early.leave()
+	for _, g := range gates {
+		soon(t, "the stock is written", func() bool { s, _ := g.shows("/1001"); return s.Closes != 0 && s.Phase == "waiting" })
+		s, resp := g.shows("/1001")
+		if at := s.Time + s.OpensIn; s.Opens != begins.UnixMilli() || at != s.Opens || resp.Header.Get("Cache-Control") != "public, max-age=1" {
+			t.Errorf("before the start: %+v %v", s, resp.Header)
+		}
+		if status, reason := early.buy(g.front); status != 403 || reason != "not_started" {
+			t.Errorf("an early order: %d %s", status, reason)
+		}
+	}
+	if shop.booked() != 0 || ledgerOf(t, r, "1001") != (account{3, 0, 0}) {
+		t.Errorf("before the start: %d orders, ledger %+v", shop.booked(), ledgerOf(t, r, "1001"))
+	}
+	took := soon(t, "the sale begins", func() bool { s, _ := gates[0].shows("/1001"); return s.Phase == "open" })
+	t.Logf("open %v after %v", took, begins)
+	if status, reason := early.buy(gates[1].front); status != 200 {
+		t.Errorf("who was early has no right any more: %d %s", status, reason)
+	}
+	late := &buyer{user: "8"}
+	defer late.leave()
+	late.buy(gates[0].front)
+	soon(t, "what is left is shown everywhere", func() bool {
+		for _, g := range gates {
+			if s, _ := g.shows("/1001"); s.Free == nil || *s.Free != 1 || s.Left != "few" || s.Phase != "open" {
+				return false
+			}
+		}
+		return true
+	})
+	third := gates[0].again(t)
+	soon(t, "who comes later shows the same", func() bool { s, _ := third.shows("/1001"); return s.Free != nil && *s.Free == 1 })
+	if a := ledgerOf(t, r, "1001"); a.total != 3 {
+		t.Errorf("ledger %+v after an instance came later", a)
+	}
+}
+
+func TestLedgerThatIsMissingAfterTheStartIsNotMadeAnew(t *testing.T) {
+	r, shop := redistest.Start(t), book(t, nil)
+	g := reserves(t, r, 0, shop.setting(), saleOf(time.Now().Add(-time.Minute), "stock = { 1001 = 3 }"))
+	soon(t, "an operator is told", func() bool { return strings.Contains(g.log.String(), "stock is written before the start alone") })
+	g.order("1001").must(t, 404, "unknown_sku")
+	if n := r.Client.Exists(t.Context(), "sluice:{1001}:s").Val(); n != 0 {
+		t.Error("a ledger was made")
+	}
+}
+
+// ordering orders without end at gates, each order by another user, until it is told to stop.
+func ordering(t *testing.T, gates []*running, heard func(i int, status int, reason string)) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	var serial atomic.Int64
+	for i, g := range gates {
+		for range 2 {
+			all.Go(func() {
+				b := &buyer{}
+				defer b.leave()
+				for ctx.Err() == nil {
+					b.user = fmt.Sprint("u", serial.Add(1))
+					status, reason := b.buy(g.front)
+					heard(i, status, reason)
+					time.Sleep(time.Millisecond)
+				}
+			})
+		}
+	}
+	return func() { cancel(); all.Wait() }
+}
+
+func TestPauseUnderLoadStopsEveryInstanceAndResumeGoesOn(t *testing.T) {
+	for _, tt := range []struct{ gate, pause, resume string }{
+		{"check", "sale pause rush", "sale resume rush"},
+		{"reserve", "sale pause rush", "sale resume rush"},
+		{"reserve", "stock pause 1001", "stock resume 1001"},
+	} {
+		t.Run(tt.gate+" "+tt.pause, func(t *testing.T) {
+			r := redistest.Start(t)
+			shop := open(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) })
+			r.Client.Set(t.Context(), key, 1_000_000, 0)
+			settings := []string{redisAt(r), boundless, shop.setting(), saleOf(time.Now().Add(-time.Minute)),
+				strings.Replace(reserveRoutes, `gate = "reserve"`, `gate = "`+tt.gate+`"`, 1)}
+			var gates []*running
+			for range 3 {
+				gates = append(gates, gate(t, settings...))
+			}
+			if tt.gate == "reserve" {
+				ok(t, "stock", "set", "--config", gates[0].file, "1001", "1000000")
+			}
+			var now [3]atomic.Value
+			var paused [3]atomic.Int64 // Unix ns
+			stop := ordering(t, gates, func(i, status int, reason string) {
+				now[i].Store(fmt.Sprint(status, " ", reason))
+				if reason == "paused" {
+					paused[i].CompareAndSwap(0, time.Now().UnixNano())
+				}
+			})
+			defer stop()
+			all := func(want string) func() bool {
+				return func() bool { return now[0].Load() == want && now[1].Load() == want && now[2].Load() == want }
+			}
+			operate := func(what string) {
+				args := strings.Fields(what)
+				ok(t, append(args[:2:2], "--config", gates[0].file, args[2])...)
+			}
+			soon(t, "orders go on everywhere", all("200 "))
+			operate(tt.pause)
+			said := time.Now()
+			soon(t, "all instances pause", all("503 paused"))
+			for i := range paused {
+				t.Logf("instance %d paused %v after the command had ended", i, time.Unix(0, paused[i].Load()).Sub(said))
+			}
+			arrived := shop.arrivals.Load()
+			soon(t, "what was under way has arrived", func() bool {
+				before := arrived
+				arrived = shop.arrivals.Load()
+				return arrived == before
+			})
+			time.Sleep(10 * pause)
+			if n := shop.arrivals.Load() - arrived; n != 0 {
+				t.Errorf("%d orders reached the shop after all had paused", n)
+			}
+			if s, _ := gates[2].shows("/1001"); s.Phase != "paused" {
+				t.Errorf("a page is told %+v", s)
+			}
+			operate(tt.resume)
+			soon(t, "orders go on everywhere", all("200 "))
+		})
+	}
+}
+
+func TestShopWithoutRedisTeachesThatItIsSoldOut(t *testing.T) {
+	var left atomic.Int64
+	left.Store(3)
+	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
+		if left.Add(-1) < 0 {
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, `{"code":500500,"msg":"gone"}`)
+		}
+	})
+	g := gate(t, shop.setting(), unlimited, `stock.source = "off"
+stock.sold_out_memory = "30s"
+stock.sold_out_on = { json = "code", values = [500500] }`, strings.Replace(routes, `gate = "check"`, `gate = "limit"`, 1))
+	for range 4 {
+		g.order("1001").must(t, 200, "") // the fourth hears it from the shop
+	}
+	arrived := shop.arrivals.Load()
+	for range 20 {
+		g.order("1001").must(t, 409, "sold_out")
+	}
+	if n := shop.arrivals.Load() - arrived; n != 0 {
+		t.Errorf("%d orders reached a shop that had said sold out", n)
+	}
+	if s, _ := g.shows("/1001"); s.Phase != "sold_out" || s.Left != "none" {
+		t.Errorf("a page is told %+v", s)
+	}
+	g.order("1002").must(t, 200, "") // another SKU, of which the shop says the same
+	wants(t, func() string { _, text := g.peek("/metrics"); return text }(), `sluice_shop_sold_out_total{order="other"} 2`)
+}
+
+func TestWhatIsLeftIsToldFromMemoryToWhoeverAsks(t *testing.T) {
+	r := redistest.Start(t)
+	shop := open(t, sells(r.Client))
+	r.Client.Set(t.Context(), key, 50, 0)
+	g := gate(t, shop.setting(), redisAt(r), unlimited)
+	s, resp := g.shows("?sku=1001&sku=invented")
+	if len(s.Stock) != 2 || s.Stock[0].Phase != "open" || s.Stock[0].Left != "many" || s.Stock[0].Free != nil || s.Stock[1].Phase != "unknown" {
+		t.Errorf("%+v", s)
+	}
+	if resp.Header.Get("Access-Control-Allow-Origin") != "*" {
+		t.Errorf("%v", resp.Header)
+	}
+	_, one := g.shows("/1001")
+	if _, again := g.shows("/1001", "If-None-Match", one.Header.Get("ETag")); again.StatusCode != 304 || again.Header.Get("Sluice-Time") == "" {
+		t.Errorf("asked again: %d %v", again.StatusCode, again.Header)
+	}
+	r.Client.Set(t.Context(), key, 5, 0)
+	soon(t, "few are left", func() bool { s, _ := g.shows("/1001", "If-None-Match", one.Header.Get("ETag")); return s.Left == "few" })
+	quiet := perSecond(r, func() {
+		for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(pause) {
+			g.shows("/1001")
+		}
+	})
+	loud := perSecond(r, func() {
+		for range 5000 {
+			g.shows("/1001")
+		}
+	})
+	if loud > 2*quiet+10 {
+		t.Errorf("%.0f Redis commands a second with many questions, %.0f with few", loud, quiet)
+	}
+	for _, bad := range []string{"/", "/a%20b", "", "?sku=", "?x=1", "?" + strings.Repeat("sku=1&", 21)} {
+		if _, resp := g.shows(bad); resp.StatusCode != 400 {
+			t.Errorf("%s: %d", bad, resp.StatusCode)
+		}
+	}
+	if shop.arrivals.Load() != 0 {
+		t.Error("the shop was asked")
+	}
+}
+
+// saysSoldOut is a shop whose own stock is at its end.
+func saysSoldOut(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Sluice-Order", "sold-out")
+	w.WriteHeader(http.StatusConflict)
+}

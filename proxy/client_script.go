@@ -1,0 +1,98 @@
+package proxy
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	_ "embed" // for the script
+	"encoding/hex"
+	"strings"
+	"time"
+)
+
+// clientPath is where pages of the shop load the script from.
+const clientPath = "/.sluice/client.js"
+
+//go:embed web/client.js
+var clientSource string
+
+// clientScript is the script as it is served, which is small enough to be made anew for each configuration.
+type clientScript struct {
+	plain, packed   []byte
+	etag, packedTag string
+}
+
+// newClientScript leaves out what only people read: comments, on lines of their own, and indentation.
+func newClientScript() *clientScript {
+	var s clientScript
+	for line := range strings.Lines(clientSource) {
+		if line = strings.TrimLeft(line, " "); line != "\n" && !strings.HasPrefix(line, "//") {
+			s.plain = append(s.plain, line...)
+		}
+	}
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err == nil {
+		_, err = w.Write(s.plain)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		panic("BUG: packing into memory: " + err.Error())
+	}
+	s.packed = packed.Bytes()
+	sum := sha256.Sum256(s.plain)
+	s.etag = `"` + hex.EncodeToString(sum[:8]) + `"`
+	s.packedTag = `"` + hex.EncodeToString(sum[:8]) + `-gzip"`
+	return &s
+}
+
+func asksClient(target []byte) bool {
+	path, _ := cut(target, '?')
+	return string(path) == clientPath
+}
+
+// answerClient serves the script: from a cache for five minutes, and by its ETag after that, so that a new version of the
+// gate is obeyed soon.
+func (p *Proxy) answerClient(r *request) (reason Reason, wait time.Duration) {
+	resp, h := &r.ctx.Response, &r.ctx.Request.Header
+	text, tag := p.script.plain, p.script.etag
+	quiet(resp)
+	if acceptsGzip(h.Peek("Accept-Encoding")) {
+		text, tag = p.script.packed, p.script.packedTag
+		resp.Header.Set("Content-Encoding", "gzip")
+	}
+	resp.Header.SetContentType("text/javascript; charset=utf-8") // RFC 9239
+	resp.Header.Set("Cache-Control", "public, max-age=300")
+	resp.Header.Set("Vary", "Accept-Encoding")
+	resp.Header.Set("ETag", tag)
+	if len(r.id) > 0 {
+		resp.Header.SetBytesV(p.idHeader, r.id)
+	}
+	if has := h.Peek("If-None-Match"); string(has) == "*" || bytes.Contains(has, []byte(tag)) {
+		resp.Header.Del("Content-Encoding")
+		resp.SetStatusCode(304)
+	} else {
+		resp.SetBodyRaw(text)
+	}
+	p.finish(r, resp)
+	return Admitted, 0
+}
+
+// acceptsGzip reads Accept-Encoding (RFC 9110, section 12.5.3).
+func acceptsGzip(accept []byte) bool {
+	yes := false
+	for len(accept) > 0 {
+		var item []byte
+		item, accept = cut(accept, ',')
+		name, params := cut(item, ';')
+		switch name = trimSpace(name); {
+		case equalFold(name, "gzip"):
+			return quality(params) > 0
+		case string(name) == "*":
+			yes = quality(params) > 0
+		}
+	}
+	return yes
+}

@@ -1,0 +1,89 @@
+package stockgate
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"sluice/proxy"
+)
+
+func lessons(most int) *Lessons {
+	return NewLessons(time.Second, most, slog.New(slog.NewTextHandler(io.Discard, nil)))
+}
+
+func TestLessonLastsForItsTimeAndForItsSKU(t *testing.T) {
+	l := lessons(10)
+	l.Learn(1000, []byte("1001"), false)
+	second := int64(time.Second)
+	for _, tt := range []struct {
+		now  int64
+		sku  string
+		want bool
+	}{{1000, "1001", true}, {999 + second, "1001", true}, {1000 + second, "1001", false}, {1000, "1002", false}} {
+		if got := l.SoldOut(tt.now, []byte(tt.sku)); got != tt.want {
+			t.Errorf("%s at %d: %v", tt.sku, tt.now, got)
+		}
+	}
+	l.Learn(2*second, []byte("1001"), false)
+	if !l.SoldOut(2*second, []byte("1001")) {
+		t.Error("it cannot be learnt again")
+	}
+}
+
+func TestLessonOfAnOrderWithUnitsIsCountedAndClosesNothingHere(t *testing.T) {
+	l := lessons(10)
+	l.Learn(1000, []byte("1001"), true)
+	if l.SoldOut(1000, []byte("1001")) || l.forced.Load() != 1 || !l.warned.Load() {
+		t.Errorf("forced %d, warned %v", l.forced.Load(), l.warned.Load())
+	}
+}
+
+func TestInventedSKUsDoNotGrowLessons(t *testing.T) {
+	l := lessons(100)
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for j := range 10_000 {
+				l.Learn(int64(j)*int64(time.Millisecond), fmt.Append(nil, "sku-", i, "-", j), false)
+			}
+		})
+	}
+	all.Wait()
+	if n := l.table.len.Load(); n > 100 {
+		t.Errorf("%d SKUs are remembered", n)
+	}
+	late := int64(time.Hour)
+	l.Learn(late, []byte("real"), false)
+	if !l.SoldOut(late, []byte("real")) {
+		t.Error("what is over is not thrown out for what is new")
+	}
+}
+
+func TestAskingLessonsCostsNothing(t *testing.T) {
+	l := lessons(10)
+	l.Learn(1, []byte("1001"), false)
+	sku, other := []byte("1001"), []byte("other")
+	if n := testing.AllocsPerRun(1000, func() { l.SoldOut(2, sku); l.SoldOut(2, other) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestWhatIsShownIsWhatBuyersFind(t *testing.T) {
+	m := NewMemory()
+	for sku, n := range map[string]int64{"some": 7, "none": 0} {
+		check(t, m.Set(t.Context(), sku, n))
+	}
+	g := open(t, options(), m)
+	for sku, want := range map[string]struct {
+		phase proxy.Phase
+		free  int64
+	}{"some": {proxy.Open, 7}, "none": {proxy.Gone, 0}, "invented": {proxy.Unknown, -1}} {
+		if phase, free := g.Show(g.sampler.clock(), []byte(sku)); phase != want.phase || free != want.free {
+			t.Errorf("%s: %v %d", sku, phase, free)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package sale
+
+import (
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/proxy"
+)
+
+// apart is by how much two boards differ about the time.
+func apart(a, b *Board) time.Duration {
+	x, now, y := a.Wall(), time.Now(), b.Wall()
+	return y.Sub(x) - time.Since(now)
+}
+
+func TestInstancesWhoseClocksDifferOpenTogether(t *testing.T) {
+	r := redistest.Start(t)
+	at, err := r.Client.Time(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Sale{Name: "soon", SKUs: []string{"1001"}, Starts: at.Add(2 * time.Second), Ends: at.Add(time.Hour)}
+	late, early := instance(t, r, -200*time.Millisecond, s), instance(t, r, 200*time.Millisecond, s)
+	eventually(t, "they agree within 10 ms about the time", func() bool {
+		d := apart(late, early)
+		return d < 10*time.Millisecond && d > -10*time.Millisecond
+	})
+	var opened [2]time.Time
+	eventually(t, "both are open", func() bool {
+		for i, b := range []*Board{late, early} {
+			if reason, _ := b.Closed(b.o.Now(), []byte("1001"), true); reason == proxy.Admitted && opened[i].IsZero() {
+				opened[i] = time.Now()
+			}
+		}
+		return !opened[0].IsZero() && !opened[1].IsZero()
+	})
+	t.Logf("clocks 400 ms apart, opened %v apart, agree within %v", opened[1].Sub(opened[0]).Abs(), apart(late, early).Abs())
+	if skew, wrong := late.Skew(); wrong || skew < 100*time.Millisecond {
+		t.Errorf("skew %v, wrong %v", skew, wrong)
+	}
+}
+
+func TestNoSaleBeginsWhileTheClocksAreTooFarApart(t *testing.T) {
+	r := redistest.Start(t)
+	s := Sale{Name: "on", SKUs: []string{"1001"}, Starts: time.Now().Add(-time.Minute), Ends: time.Now().Add(time.Hour)}
+	b := instance(t, r, time.Minute, s)
+	if reason, _ := b.Closed(b.o.Now(), []byte("1001"), false); reason != proxy.Paused {
+		t.Errorf("a minute apart: %v", reason)
+	}
+	if skew, wrong := b.Skew(); !wrong || skew > -50*time.Second {
+		t.Errorf("skew %v, wrong %v", skew, wrong)
+	}
+	right := instance(t, r, 0, s)
+	if reason, _ := right.Closed(right.o.Now(), []byte("1001"), false); reason != proxy.Admitted {
+		t.Errorf("the right one: %v", reason)
+	}
+}
+
+func TestSaleThatHasBegunGoesOnWhenAClockJumps(t *testing.T) {
+	b, j := still(t, begins.Add(time.Minute), eleven())
+	wall := begins.Add(time.Minute)
+	b.clock = clock{}
+	for range 3 {
+		b.heard(wall.UnixNano(), 0, 0)
+	}
+	b.turn()
+	for _, jump := range []time.Duration{time.Hour, -time.Hour, 24 * time.Hour} {
+		b.heard(wall.Add(jump).UnixNano(), 0, 0)
+		b.turn()
+		if reason, _ := b.Closed(0, []byte("1001"), false); reason != proxy.Admitted {
+			t.Errorf("Redis' clock is %v ahead: %v", jump, reason)
+		}
+		if _, wrong := b.Skew(); !wrong {
+			t.Errorf("%v ahead is not too far", jump)
+		}
+	}
+	b.heard(wall.UnixNano(), 0, 0)
+	if _, wrong := b.Skew(); wrong {
+		t.Error("they agree again")
+	}
+	if n := j.count("too far apart"); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+}
+
+func TestSharperMeasureWinsAndDriftIsFollowed(t *testing.T) {
+	var c clock
+	for _, tt := range []struct{ by, doubt, want int64 }{
+		{1000_000, 500_000, 1000_000}, // the first
+		{1200_000, 400_000, 1000_000}, // hardly sharper, and no contradiction
+		{1100_000, 50_000, 1100_000},  // sharper
+		{1000_000, 90_000, 1100_000},  // it may still be right
+		{1300_000, 90_000, 1300_000},  // it cannot be any more
+	} {
+		if c.heard(tt.by, tt.doubt); c.by != tt.want {
+			t.Errorf("after %d ± %d: %d, want %d", tt.by, tt.doubt, c.by, tt.want)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package sale
+
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// beats counts questions to Redis.
+type beats struct {
+	answered, lost atomic.Uint64
+}
+
+func (c *beats) note(err error) {
+	if err == nil {
+		c.answered.Add(1)
+		return
+	}
+	c.lost.Add(1)
+}
+
+var (
+	stateDesc = prometheus.NewDesc("sluice_sale_state", "Where each sale stands on this instance: 1 for its state, 0 for the others.", []string{"sale", "state"}, nil)
+	skewDesc  = prometheus.NewDesc("sluice_sale_clock_skew_seconds", "By how much Redis' clock is ahead of this machine's, as last measured.", nil, nil)
+	wrongDesc = prometheus.NewDesc("sluice_sale_clock_wrong", "1 while the clocks are further apart than stock.max_skew: no sale begins on this instance.", nil, nil)
+	beatsDesc = prometheus.NewDesc("sluice_sale_beats_total", "Questions for Redis' clock and the operators' words, by whether Redis answered.", []string{"outcome"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (b *Board) Describe(ch chan<- *prometheus.Desc) {
+	ch <- stateDesc
+	ch <- skewDesc
+	ch <- wrongDesc
+	ch <- beatsDesc
+}
+
+// Collect implements prometheus.Collector.
+func (b *Board) Collect(ch chan<- prometheus.Metric) {
+	for _, s := range b.All() {
+		for state := On; state <= Ended; state++ {
+			ch <- prometheus.MustNewConstMetric(stateDesc, prometheus.GaugeValue, oneIf(s.State == state), s.Name, state.String())
+		}
+	}
+	skew, wrong := b.Skew()
+	ch <- prometheus.MustNewConstMetric(skewDesc, prometheus.GaugeValue, skew.Seconds())
+	ch <- prometheus.MustNewConstMetric(wrongDesc, prometheus.GaugeValue, oneIf(wrong))
+	ch <- prometheus.MustNewConstMetric(beatsDesc, prometheus.CounterValue, float64(b.beats.answered.Load()), "answered")
+	ch <- prometheus.MustNewConstMetric(beatsDesc, prometheus.CounterValue, float64(b.beats.lost.Load()), "lost")
+}
+
+func oneIf(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

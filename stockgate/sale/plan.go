@@ -1,0 +1,128 @@
+package sale
+
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// State is where a sale stands.
+type State uint8
+
+// The states. An operator says On, Paused or Ended; the time says Waiting, and Ended too.
+const (
+	On State = iota
+	Waiting
+	Paused
+	Ended
+)
+
+// String is the state as operators read it.
+func (s State) String() string { return [...]string{"on", "waiting", "paused", "ended"}[s] }
+
+// Phase is where a SKU stands.
+type Phase struct {
+	Sale   string
+	State  State
+	Opens  int64         // Unix ms: when it opens, or has opened
+	Closes int64         // Unix ms
+	Wait   time.Duration // until it opens, of Waiting
+	pass   bool
+}
+
+// plan is all sales, ready to be looked up. It is not changed once it is published.
+type plan struct {
+	all   []*standing
+	bySKU map[string][]*standing // each list in the order of time
+}
+
+// standing is one sale and how it stands.
+type standing struct {
+	Sale
+	starts, ends int64 // Unix ns
+
+	said  atomic.Uint32 // State: by an operator
+	begun atomic.Bool   // it began here, while the clocks agreed
+	over  atomic.Bool   // the log has said so
+}
+
+// Use takes other sales from now on. Of those that are there already by their names it keeps what operators said, and
+// of those that begin when they did that they have begun.
+func (b *Board) Use(sales []Sale) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := map[string]*standing{}
+	if p := b.plan.Load(); p != nil {
+		for _, s := range p.all {
+			before[s.Name] = s
+		}
+	}
+	next := &plan{bySKU: map[string][]*standing{}}
+	for _, one := range sales {
+		s := &standing{Sale: one, starts: one.Starts.UnixNano(), ends: one.Ends.UnixNano()}
+		if old := before[one.Name]; old != nil {
+			s.said.Store(old.said.Load())
+			s.begun.Store(old.begun.Load() && old.starts == s.starts)
+			if old.starts != s.starts && old.said.Load() == uint32(Ended) {
+				s.said.Store(uint32(On)) // it was another sale that was ended
+			}
+		}
+		next.all = append(next.all, s)
+		for _, sku := range one.SKUs {
+			next.bySKU[sku] = append(next.bySKU[sku], s)
+		}
+	}
+	for _, list := range next.bySKU {
+		slices.SortFunc(list, func(a, b *standing) int { return cmp.Compare(a.starts, b.starts) })
+	}
+	b.plan.Store(next)
+}
+
+// At tells where sku stands at now (monotonic ns); ok is false for a SKU that is in no sale. Of several sales it is the
+// one that is on or comes next, else the last.
+func (b *Board) At(now int64, sku []byte) (p Phase, ok bool) {
+	list := b.plan.Load().bySKU[string(sku)]
+	if len(list) == 0 {
+		return Phase{}, false
+	}
+	at := b.Time(now)
+	s := list[len(list)-1]
+	for _, one := range list {
+		if at < one.ends {
+			s = one
+			break
+		}
+	}
+	return s.at(at, b.wrong.Load()), true
+}
+
+// at is where the sale stands at a time of the shared clock.
+func (s *standing) at(at int64, wrong bool) Phase {
+	p := Phase{Sale: s.Name, Opens: s.starts / 1e6, Closes: s.ends / 1e6, pass: s.Pass, State: State(s.said.Load())}
+	switch {
+	case p.State == Ended, at >= s.ends:
+		p.State = Ended
+	case at < s.starts:
+		if p.State != Paused || !s.Pass { // early requests that would go on do not while it is paused
+			p.State = Waiting
+		}
+		p.Wait = time.Duration(s.starts - at)
+	case p.State == On && wrong && !s.begun.Load():
+		p.State = Paused
+	}
+	return p
+}
+
+// turn notes which sales begin and end.
+func (b *Board) turn() {
+	at := b.Time(b.o.Now())
+	for _, s := range b.plan.Load().all {
+		if at >= s.starts && at < s.ends && !b.wrong.Load() && !s.begun.Swap(true) {
+			b.o.Log.Info("sale begins", "sale", s.Name, "skus", len(s.SKUs), "ends", s.Ends)
+		}
+		if at >= s.ends && !s.over.Swap(true) && s.begun.Load() {
+			b.o.Log.Info("sale is over", "sale", s.Name)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package sale
+
+import (
+	"testing"
+	"time"
+
+	"sluice/proxy"
+)
+
+func TestSaleIsOnFromItsStartToItsEnd(t *testing.T) {
+	for _, tt := range []struct {
+		at     time.Duration // after the start
+		reason proxy.Reason
+		wait   time.Duration
+	}{
+		{-time.Hour, proxy.NotStarted, time.Hour},
+		{-1, proxy.NotStarted, 1},
+		{0, proxy.Admitted, 0},
+		{2*time.Hour - 1, proxy.Admitted, 0},
+		{2 * time.Hour, proxy.Ended, 0},
+		{1000 * time.Hour, proxy.Ended, 0},
+	} {
+		b, _ := still(t, begins.Add(tt.at), eleven())
+		for _, reserved := range []bool{false, true} {
+			if reason, wait := b.Closed(0, []byte("1001"), reserved); reason != tt.reason || wait != tt.wait {
+				t.Errorf("%v after the start: %v %v, want %v %v", tt.at, reason, wait, tt.reason, tt.wait)
+			}
+		}
+		if reason, _ := b.Closed(0, []byte("1003"), false); reason != proxy.Admitted {
+			t.Errorf("a SKU in no sale hears %v", reason)
+		}
+	}
+}
+
+func TestEarlyRequestsPassWhereTheyMayButNeverReserve(t *testing.T) {
+	s := eleven()
+	s.Pass = true
+	b, _ := still(t, begins.Add(-time.Second), s)
+	if reason, _ := b.Closed(0, []byte("1001"), false); reason != proxy.Admitted {
+		t.Errorf("early: %v", reason)
+	}
+	if reason, wait := b.Closed(0, []byte("1001"), true); reason != proxy.NotStarted || wait != time.Second {
+		t.Errorf("early order: %v %v", reason, wait)
+	}
+	if err := b.Set(t.Context(), s.Name, Paused); err != nil {
+		t.Fatal(err)
+	}
+	if reason, _ := b.Closed(0, []byte("1001"), false); reason != proxy.Paused {
+		t.Errorf("early, while it is paused: %v", reason)
+	}
+}
+
+func TestOperatorsWordCountsUntilTheNextOne(t *testing.T) {
+	b, _ := still(t, begins, eleven())
+	for _, tt := range []struct {
+		to   State
+		want proxy.Reason
+	}{{Paused, proxy.Paused}, {On, proxy.Admitted}, {Ended, proxy.Ended}, {On, proxy.Admitted}} {
+		if err := b.Set(t.Context(), "double-11", tt.to); err != nil {
+			t.Fatal(err)
+		}
+		b.beat(t.Context())
+		if reason, _ := b.Closed(0, []byte("1002"), false); reason != tt.want {
+			t.Errorf("%v: %v, want %v", tt.to, reason, tt.want)
+		}
+	}
+	if err := b.Set(t.Context(), "double-12", On); err == nil {
+		t.Error("a sale that is not there was opened")
+	}
+}
+
+func TestNextSaleOfASKUComesAfterTheFirst(t *testing.T) {
+	second := Sale{Name: "second", SKUs: []string{"1001"}, Starts: begins.Add(3 * time.Hour), Ends: begins.Add(4 * time.Hour)}
+	for after, want := range map[time.Duration]proxy.Reason{
+		-time.Hour: proxy.NotStarted, time.Hour: proxy.Admitted, 150 * time.Minute: proxy.NotStarted,
+		210 * time.Minute: proxy.Admitted, 5 * time.Hour: proxy.Ended,
+	} {
+		b, _ := still(t, begins.Add(after), second, eleven())
+		if reason, _ := b.Closed(0, []byte("1001"), true); reason != want {
+			t.Errorf("%v after the start: %v, want %v", after, reason, want)
+		}
+	}
+}
+
+func TestReloadKeepsWhatOperatorsSaidOfASaleAndNotOfAnotherOfItsName(t *testing.T) {
+	b, _ := still(t, begins, eleven())
+	if err := b.Set(t.Context(), "double-11", Ended); err != nil {
+		t.Fatal(err)
+	}
+	b.Use([]Sale{eleven()})
+	if reason, _ := b.Closed(0, []byte("1001"), false); reason != proxy.Ended {
+		t.Errorf("read again: %v", reason)
+	}
+	later := eleven()
+	later.Starts = later.Starts.Add(-time.Minute)
+	b.Use([]Sale{later})
+	if reason, _ := b.Closed(0, []byte("1001"), false); reason != proxy.Admitted {
+		t.Errorf("another start: %v", reason)
+	}
+}
+
+func TestClosedCostsNothing(t *testing.T) {
+	b, _ := still(t, begins.Add(-time.Second), eleven())
+	sku, other := []byte("1001"), []byte("elsewhere")
+	if n := testing.AllocsPerRun(1000, func() {
+		b.Closed(0, sku, false)
+		b.Closed(0, other, true)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkClosed(b *testing.B) {
+	board := &Board{o: Options{Now: func() int64 { return 0 }, Wall: func() time.Time { return begins }}}
+	board.Use([]Sale{eleven()})
+	sku := []byte("1001")
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			board.Closed(0, sku, false)
+		}
+	})
+}

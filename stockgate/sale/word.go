@@ -1,0 +1,163 @@
+package sale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// What operators have said lies in one hash: the name of a sale -> "on", "paused", or "ended" and when the sale that is
+// ended began (Unix ns), since another sale may have its name one day. A missing word is none.
+
+const wordsKey = "sluice:sales"
+
+// ErrNoSale is the cause when a sale is not configured.
+var ErrNoSale = errors.New("no such sale")
+
+// Set says for all instances where a sale stands from now on: On, Paused, or Ended for good. This one knows it at once,
+// the others with their next beats.
+func (b *Board) Set(ctx context.Context, name string, to State) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.plan.Load().named(name)
+	if s == nil {
+		return fmt.Errorf("%s %q: %w", to, name, ErrNoSale)
+	}
+	if b.link != nil {
+		err := b.link.To(wordsKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+			return c.HSet(ctx, wordsKey, name, s.word(to)).Err()
+		}, func(err error) error { return err })
+		if err != nil {
+			return fmt.Errorf("%s %q: %w", to, name, err)
+		}
+	}
+	s.hear(to, b)
+	return nil
+}
+
+func (p *plan) named(name string) *standing {
+	for _, s := range p.all {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+func (s *standing) word(to State) string {
+	if to == Ended {
+		return "ended " + strconv.FormatInt(s.starts, 10)
+	}
+	return to.String()
+}
+
+// hear takes in what an operator said.
+func (s *standing) hear(to State, b *Board) {
+	if was := State(s.said.Swap(uint32(to))); was != to {
+		b.o.Log.Info("sale: an operator said", "sale", s.Name, "state", to.String(), "before", was.String())
+	}
+}
+
+// beat asks Redis for its clock and its words, and takes both in. Without any sale nobody is asked.
+func (b *Board) beat(ctx context.Context) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.plan.Load()
+	if len(p.all) == 0 {
+		b.own()
+		return
+	}
+	if b.link == nil {
+		b.own()
+		b.turn()
+		return
+	}
+	began := b.o.Now()
+	unix, words, err := b.ask(ctx, p)
+	if ctx.Err() != nil {
+		return
+	}
+	b.note(err)
+	switch {
+	case err == nil:
+		b.heard(unix, began, b.o.Now())
+		for _, s := range p.all {
+			if to, ok := s.read(words[s.Name]); ok {
+				s.hear(to, b)
+			}
+		}
+	case b.clock.doubt == 0:
+		b.own()
+	}
+	b.turn()
+}
+
+// read understands a word. One that is not there, or not about this sale, says nothing.
+func (s *standing) read(word string) (State, bool) {
+	switch word {
+	case "on":
+		return On, true
+	case "paused":
+		return Paused, true
+	}
+	began, ok := strings.CutPrefix(word, "ended ")
+	return Ended, ok && began == strconv.FormatInt(s.starts, 10)
+}
+
+// ask makes the round trip of one beat: two when a Redis that has lost its words must be told again.
+func (b *Board) ask(ctx context.Context, p *plan) (unix int64, words map[string]string, err error) {
+	err = b.link.To(wordsKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		pipe := c.Pipeline()
+		at, said := pipe.Time(ctx), pipe.HGetAll(ctx, wordsKey)
+		if _, err := pipe.Exec(ctx); err != nil {
+			return fmt.Errorf("read %s: %w", wordsKey, err)
+		}
+		unix, words = at.Val().UnixNano(), said.Val()
+		return b.remind(ctx, c, p, words)
+	}, func(err error) error { return err })
+	return unix, words, err
+}
+
+// remind says again what Redis has forgotten: a sale that is paused stays so. Redis that refuses it is there all the same.
+func (b *Board) remind(ctx context.Context, c *redis.Client, p *plan, words map[string]string) error {
+	for _, s := range p.all {
+		if to := State(s.said.Load()); to != On && words[s.Name] == "" {
+			if err := c.HSetNX(ctx, wordsKey, s.Name, s.word(to)).Err(); err != nil {
+				return fmt.Errorf("write %s: %w", wordsKey, err)
+			}
+		}
+	}
+	return nil
+}
+
+// note counts a beat, and says when Redis is lost and found.
+func (b *Board) note(err error) {
+	b.beats.note(err)
+	switch {
+	case err != nil && !b.away:
+		b.o.Log.Warn("sales: Redis cannot be asked; the schedule and what was known last decide", "cause", err)
+	case err == nil && b.away:
+		b.o.Log.Info("sales: Redis is found again")
+	}
+	b.away = err != nil
+}
+
+// Standing is one sale, for operators.
+type Standing struct {
+	Sale
+	State State
+	Begun bool // on this instance
+}
+
+// All lists the sales as they stand, in the order of the configuration.
+func (b *Board) All() []Standing {
+	all, at := []Standing{}, b.Time(b.o.Now())
+	for _, s := range b.plan.Load().all {
+		all = append(all, Standing{s.Sale, s.at(at, b.wrong.Load()).State, s.begun.Load()})
+	}
+	return all
+}

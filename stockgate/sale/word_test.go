@@ -1,0 +1,99 @@
+package sale
+
+import (
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/proxy"
+)
+
+func running(names ...string) (sales []Sale) {
+	for _, name := range names {
+		sales = append(sales, Sale{Name: name, SKUs: []string{"sku-" + name}, Starts: time.Now().Add(-time.Minute), Ends: time.Now().Add(time.Hour)})
+	}
+	return sales
+}
+
+func is(b *Board, sku string, want proxy.Reason) bool {
+	reason, _ := b.Closed(b.o.Now(), []byte(sku), false)
+	return reason == want
+}
+
+func TestOperatorsWordReachesEveryInstance(t *testing.T) {
+	r := redistest.Start(t)
+	sales := running("a", "b")
+	all := []*Board{instance(t, r, 0, sales...), instance(t, r, 0, sales...), instance(t, r, 0, sales...)}
+	for i, step := range []struct {
+		to   State
+		want proxy.Reason
+	}{{Paused, proxy.Paused}, {On, proxy.Admitted}, {Ended, proxy.Ended}} {
+		if err := all[i].Set(t.Context(), "a", step.to); err != nil {
+			t.Fatal(err)
+		}
+		if !is(all[i], "sku-a", step.want) {
+			t.Errorf("%v is not known here at once", step.to)
+		}
+		said := time.Now()
+		for _, b := range all {
+			eventually(t, "every instance knows", func() bool { return is(b, "sku-a", step.want) })
+			if !is(b, "sku-b", proxy.Admitted) {
+				t.Error("another sale heard it too")
+			}
+		}
+		t.Logf("%v was known to all after %v", step.to, time.Since(said))
+	}
+	late := instance(t, r, 0, sales...)
+	if !is(late, "sku-a", proxy.Ended) {
+		t.Error("who comes later does not know it from the beginning")
+	}
+	again := sales[0]
+	again.Starts = again.Starts.Add(time.Second)
+	if next := instance(t, r, 0, again); !is(next, "sku-a", proxy.Admitted) {
+		t.Error("another sale of the same name is ended too")
+	}
+}
+
+func TestLastWordAndScheduleDecideWithoutRedis(t *testing.T) {
+	r := redistest.Start(t)
+	sales := running("paused", "on")
+	sales = append(sales, Sale{Name: "next", SKUs: []string{"sku-next"}, Starts: time.Now().Add(1500 * time.Millisecond), Ends: time.Now().Add(time.Hour)})
+	b := instance(t, r, 0, sales...)
+	if err := b.Set(t.Context(), "paused", Paused); err != nil {
+		t.Fatal(err)
+	}
+	r.Kill()
+	eventually(t, "the next one begins", func() bool { return is(b, "sku-next", proxy.Admitted) })
+	if !is(b, "sku-paused", proxy.Paused) || !is(b, "sku-on", proxy.Admitted) {
+		t.Error("what was known is forgotten")
+	}
+	alone := instance(t, r, 0, sales...)
+	if !is(alone, "sku-on", proxy.Admitted) {
+		t.Error("an instance that never reached Redis does not keep to the schedule")
+	}
+}
+
+func TestRedisThatForgotIsReminded(t *testing.T) {
+	r := redistest.Start(t)
+	sales := running("a")
+	b := instance(t, r, 0, sales...)
+	if err := b.Set(t.Context(), "a", Paused); err != nil {
+		t.Fatal(err)
+	}
+	r.Client.FlushAll(t.Context())
+	eventually(t, "it is told again", func() bool { return r.Client.HGet(t.Context(), wordsKey, "a").Val() == "paused" })
+	if late := instance(t, r, 0, sales...); !is(late, "sku-a", proxy.Paused) || !is(b, "sku-a", proxy.Paused) {
+		t.Error("the pause is forgotten")
+	}
+}
+
+func TestWithoutSalesRedisIsNotAsked(t *testing.T) {
+	r := redistest.Start(t)
+	b := instance(t, r, 0)
+	b.beat(t.Context())
+	if n := b.beats.answered.Load() + b.beats.lost.Load(); n != 0 {
+		t.Errorf("asked %d times", n)
+	}
+	b.Use(running("a"))
+	eventually(t, "the new sale has Redis asked", func() bool { return b.beats.answered.Load() > 0 })
+}
