@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -160,21 +161,21 @@ func TestABadFileChangesNothingAndIsTold(t *testing.T) {
 // What somebody said of a SKU meanwhile stands; else it is as it was before.
 func TestASKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		now := map[string]string{"1": "on", "2": "on"}
-		h := &helm{g: &gate{trail: admin.NewTrail(slog.New(slog.DiscardHandler))}, log: slog.New(slog.DiscardHandler), ledgers: func() admin.Ledgers { return stateBook{states: now} },
+		now := stateBook{mu: new(sync.Mutex), states: map[string]string{"1": "on", "2": "on"}}
+		h := &helm{g: &gate{trail: admin.NewTrail(slog.New(slog.DiscardHandler))}, log: slog.New(slog.DiscardHandler), ledgers: func() admin.Ledgers { return now },
 			wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
 		go h.keep()
 		for _, sku := range []string{"1", "2"} {
-			if _, err := h.Override(t.Context(), admin.Override{SKU: sku, Value: "paused", Until: time.Now().Add(10 * time.Minute)}); err != nil || now[sku] != "paused" {
-				t.Fatalf("%v, %s", err, now[sku])
+			if _, err := h.Override(t.Context(), admin.Override{SKU: sku, Value: "paused", Until: time.Now().Add(10 * time.Minute)}); err != nil || now.of(sku) != "paused" {
+				t.Fatalf("%v, %s", err, now.of(sku))
 			}
 		}
 		time.Sleep(5 * time.Minute)
-		now["2"] = "ended"
+		_, _ = now.SetState(t.Context(), "2", "ended") // it has no errors
 		time.Sleep(5*time.Minute + time.Second)
 		synctest.Wait()
-		if now["1"] != "on" || now["2"] != "ended" || len(h.Overrides()) != 0 {
-			t.Errorf("%v, %v", now, h.Overrides())
+		if now.of("1") != "on" || now.of("2") != "ended" || len(h.Overrides()) != 0 {
+			t.Errorf("%v, %v", now.states, h.Overrides())
 		}
 		h.close()
 	})
@@ -183,16 +184,25 @@ func TestASKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 // stateBook keeps the state of ledgers, and nothing else of them.
 type stateBook struct {
 	admin.Ledgers
+	mu     *sync.Mutex
 	states map[string]string
 }
 
-func (c stateBook) Look(_ context.Context, sku string) (admin.Stock, error) {
-	return admin.Stock{SKU: sku, Ledger: &admin.Ledger{State: c.states[sku]}}, nil
+func (b stateBook) of(sku string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.states[sku]
 }
 
-func (c stateBook) SetState(ctx context.Context, sku, state string) (admin.Stock, error) {
-	c.states[sku] = state
-	return c.Look(ctx, sku)
+func (b stateBook) Look(_ context.Context, sku string) (admin.Stock, error) {
+	return admin.Stock{SKU: sku, Ledger: &admin.Ledger{State: b.of(sku)}}, nil
+}
+
+func (b stateBook) SetState(ctx context.Context, sku, state string) (admin.Stock, error) {
+	b.mu.Lock()
+	b.states[sku] = state
+	b.mu.Unlock()
+	return b.Look(ctx, sku)
 }
 
 // Every answer of a gate, of what is there and of what is not, is as openapi.yaml says.
