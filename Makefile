@@ -14,7 +14,7 @@ export GOFLAGS := $(shell $(GO) env GOFLAGS) -buildvcs=false
 # The linters live in a module of their own, so that a build of Sluice does not carry them.
 TOOL = $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help build test test-layouts race format vet staticcheck vulnerabilities lint fuzz bench planted chaos conformance image clean
+.PHONY: help build test test-layouts race format vet staticcheck vulnerabilities lint fuzz bench bench-go planted chaos conformance image clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
@@ -54,7 +54,11 @@ lint: format vet staticcheck vulnerabilities ## the four above
 fuzz: ## every fuzz target for FUZZTIME each
 	@FUZZTIME=$(FUZZTIME) GO='$(GO)' sh tools/fuzz
 
-bench: ## every Go benchmark, BENCHTIME each
+bench: ## Sluice beside nginx with Lua, HAProxy and bare fasthttp, in 15 minutes: bench/README.md (BENCH=-quick looks whether it works)
+	@for c in nginx nginx-lua haproxy wrk redis-server; do sh tools/need $$c || exit 1; done
+	$(GO) run ./bench -targets bench/targets.toml -out bench $(BENCH)
+
+bench-go: ## every Go benchmark, BENCHTIME each
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
 planted: ## plant known bugs in copies of the tree; the tests must catch each: docs/testing.md (PLANTED=-applies only looks at the patches)

@@ -62,7 +62,7 @@ func (g *running) shows(what string, header ...string) (s onShow, resp *http.Res
 
 func TestSaleOpensByItselfWithTheStockThatWasWrittenOnce(t *testing.T) {
 	r, shop := redistest.Start(t), book(t, nil)
-	begins := time.Now().Add(4 * time.Second)
+	begins := time.Now().Add(6 * time.Second)
 	sale := saleOf(begins, "stock = { 1001 = 3 }")
 	gates := []*running{reserves(t, r, 0, shop.setting(), "stock.show = \"exact\"", sale), reserves(t, r, 0, shop.setting(), "stock.show = \"exact\"", sale)}
 	early := &buyer{user: "7"}
@@ -265,4 +265,10 @@ func TestWhatIsLeftIsToldFromMemoryToWhoeverAsks(t *testing.T) {
 	if shop.arrivals.Load() != 0 {
 		t.Error("the shop was asked")
 	}
+}
+
+// saysSoldOut is a shop whose own stock is at its end.
+func saysSoldOut(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Sluice-Order", "sold-out")
+	w.WriteHeader(http.StatusConflict)
 }

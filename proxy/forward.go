@@ -31,6 +31,9 @@ func (p *Proxy) forward(r *request) Reason {
 	if outcome != NotSent {
 		r.took = max(1, time.Duration(r.answered-r.decided))
 	}
+	if outcome == Answered {
+		p.learn(r, resp)
+	}
 	if r.fetches && p.kept(r) {
 		return Admitted
 	}
@@ -50,7 +53,6 @@ func (p *Proxy) forward(r *request) Reason {
 	if r.held {
 		r.fate = p.settling.fateOf(resp)
 	}
-	p.learn(r, resp)
 	if r.route.gated() {
 		resp.Header.Del(shopOrder)
 	}

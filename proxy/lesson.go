@@ -58,8 +58,8 @@ const mostRead = 16 << 10
 func wholeBody(resp *fasthttp.Response) (body []byte) {
 	if !resp.IsBodyStream() {
 		body = resp.Body()
-	} else if s, ok := resp.BodyStream().(interface{ Unread() []byte }); ok {
-		body = s.Unread()
+	} else if s, ok := resp.BodyStream().(interface{ Whole() []byte }); ok {
+		body = s.Whole()
 	}
 	if len(body) > mostRead {
 		return nil

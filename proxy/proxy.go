@@ -122,8 +122,8 @@ func New(o Options) (*Proxy, error) {
 		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader,
 		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, script: newClientScript(), pace: o.Pace, closeExcess: o.CloseOnExcess,
 		maxRequests: o.MaxRequests, bypass: newAddressList(o.Bypass), deny: newAddressList(o.Deny),
-		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places, pages: o.Pages, pageWait: o.PageWait,
 		sales: o.Sales, lessons: o.Lessons, shelf: o.Shelf, soldOutOn: o.SoldOutOn, show: o.Show,
+		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places, pages: o.Pages, pageWait: o.PageWait,
 		start: time.Now(), clock: o.Now, log: o.Log, journal: o.Journal, version: o.Version,
 	}
 	if p.clock == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -16,10 +17,13 @@ func (r *Redis) Read(ctx context.Context, skus []string, out []layout.Reading) e
 	if len(skus) == 0 {
 		return nil
 	}
+	l := r.layout.Load()
+	if slices.ContainsFunc(skus, func(sku string) bool { return !l.Fits(sku) }) {
+		return r.readFitting(ctx, l, skus, out)
+	}
 	if err := r.ask(ctx, skus, out); err != nil {
 		return err
 	}
-	l := r.layout.Load()
 	if l.IsList() {
 		r.lists.settle(l, skus, out)
 	}
@@ -27,6 +31,26 @@ func (r *Redis) Read(ctx context.Context, skus []string, out []layout.Reading) e
 		return nil
 	}
 	return r.doubt(ctx, l, skus, out)
+}
+
+// readFitting reads those of skus that can have keys. The others are unknown.
+func (r *Redis) readFitting(ctx context.Context, l *layout.Layout, skus []string, out []layout.Reading) error {
+	var which []int
+	var names []string
+	for i, sku := range skus {
+		out[i] = layout.Reading{OnSale: true}
+		if l.Fits(sku) {
+			which, names = append(which, i), append(names, sku)
+		}
+	}
+	found := make([]layout.Reading, len(names))
+	if err := r.Read(ctx, names, found); err != nil {
+		return err
+	}
+	for k, i := range which {
+		out[i] = found[k]
+	}
+	return nil
 }
 
 // ask reads skus, and teaches Redis the layout's script where it does not know it. An answer that says so has run

@@ -97,9 +97,6 @@ func (s *stored) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Unread is what nobody has read yet.
-func (s *stored) Unread() []byte { return s.rest }
-
 // Whole is the answer, until Close.
 func (s *stored) Whole() []byte { return s.rest }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,15 +16,40 @@ func drives(c *config.Config) bool { return hasGate(c, "reserve") && c.Stock.Lay
 
 // openDriver makes the desk of a driver, and says at once what the ledger would keep and it cannot.
 func openDriver(c *config.Config, now func() int64, log *slog.Logger) (*driver.Desk, error) {
-	d, err := driver.New(driver.Options{
-		Layout: driverLayout(c), Link: linkOptions(c), Cluster: clustered(c),
-		Hold: c.Stock.Reserve.Hold, SoldOutMemory: c.Stock.SoldOutMemory, Now: now, Log: log,
-	})
+	d, err := driver.New(driverOptions(c, now, log))
 	if err != nil {
+		return nil, c.Errorf("stock.layout.driver", "%v", err)
+	}
+	if err := d.Fit(context.Background()); errors.Is(err, driver.ErrApart) { // a Redis that is away is waited for
+		d.Close(context.Background())
 		return nil, c.Errorf("stock.layout.driver", "%v", err)
 	}
 	log.Warn("orders are reserved by the shop's own kind of script: " + shortcomings(c) + "; see docs/drivers.md")
 	return d, nil
+}
+
+func driverOptions(c *config.Config, now func() int64, log *slog.Logger) driver.Options {
+	return driver.Options{
+		Layout: driverLayout(c), Link: linkOptions(c), Cluster: clustered(c),
+		Hold: c.Stock.Reserve.Hold, SoldOutMemory: c.Stock.SoldOutMemory, Now: now, Log: log,
+	}
+}
+
+// tryDriver finds out whether the keys of a driver lie together on what Redis turns out to be.
+func (o *online) tryDriver(ctx context.Context, c *config.Config) {
+	quiet := driverOptions(c, nil, slog.New(slog.DiscardHandler))
+	quiet.Link = quietly(quiet.Link)
+	d, err := driver.New(quiet)
+	if err != nil {
+		o.fail("driver", "%v", err)
+		return
+	}
+	defer d.Close(ctx)
+	if err := d.Fit(ctx); err != nil {
+		o.fail("driver", "%v", err)
+		return
+	}
+	o.ok("driver", "the keys of %s lie where it needs them", c.Stock.Layout.Driver)
 }
 
 func clustered(c *config.Config) bool { return c.Stock.Redis.Topology == "cluster" }

@@ -14,6 +14,7 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
+	"sluice/stockgate/layout"
 	"sluice/stockgate/ledger"
 )
 
@@ -83,7 +84,10 @@ func (o *online) try(ctx context.Context, c *config.Config, skus []string) error
 		return err
 	}
 	defer r.Close()
-	if err := r.Ping(ctx); err != nil {
+	if err := r.Ping(ctx); errors.Is(err, layout.ErrApart) {
+		o.fail("layout", "%v", err)
+		return nil
+	} else if err != nil {
 		o.fail("redis", "%v; start it, or correct [stock.redis]", err)
 		return nil
 	}
@@ -92,7 +96,10 @@ func (o *online) try(ctx context.Context, c *config.Config, skus []string) error
 		o.tellServers(ctx, c, r)
 	}
 	o.tryServer(ctx, c)
-	if hasGate(c, "check") || c.Stock.Reserve.Mirror {
+	if drives(c) {
+		o.tryDriver(ctx, c)
+	}
+	if hasGate(c, "check") || c.Stock.Reserve.Mirror || drives(c) {
 		named := append(slices.Clone(skus), onSale(c)...)
 		slices.Sort(named)
 		o.tryLayout(ctx, c, r, slices.Compact(named))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -56,7 +57,9 @@ func (k *shopKeys) tell(ctx context.Context, sku string, r layout.Reading) {
 	switch {
 	case r.Fault != nil:
 		k.fail("layout", "%v%s", r.Fault, k.cure(ctx, key))
-	case !r.Exists && !hasGate(k.config, "check") && k.config.Stock.Layout.Type != "hash_sold":
+	case !r.Exists && k.layout.IsList() && drives(k.config):
+		k.warn("layout", "%s: the list %s is not there: sold out, or never stocked; %s", sku, shown64(key), k.near(ctx, key))
+	case !r.Exists && !hasGate(k.config, "check") && !drives(k.config) && k.config.Stock.Layout.Type != "hash_sold":
 		k.ok("layout", "%s: %s is not there yet; the mirror makes it", sku, key)
 	case !r.Exists && reserves(k.config):
 		k.warn("layout", "%s: the key %s is not there: routes with gate = \"check\" cannot sell it; %s", sku, shown64(key), k.near(ctx, key))
@@ -65,8 +68,21 @@ func (k *shopKeys) tell(ctx context.Context, sku string, r layout.Reading) {
 	case !r.OnSale:
 		k.warn("layout", "%s: %d left in %s, but it is not on sale; set the status as the shop does, or correct stock.layout.status_open", sku, r.Left, key)
 	default:
+		if ends := k.ends(ctx, key); ends > 0 {
+			k.warn("layout", "%s: %d left in %s, which expires in %s: its orders then hear unknown_sku; write it without a time to live, or one beyond the sale", sku, r.Left, key, ends)
+			return
+		}
 		k.ok("layout", "%s: %d left in %s", sku, r.Left, key)
 	}
+}
+
+// ends is when a key expires; 0 = never, or this user may not ask.
+func (k *shopKeys) ends(ctx context.Context, key string) (in time.Duration) {
+	_ = k.way.To(key).Do(ctx, func(ctx context.Context, r *redis.Client) (err error) {
+		in, err = r.TTL(ctx, key).Result()
+		return err
+	}, func(error) error { return nil })
+	return max(in, 0)
 }
 
 // tryAny is for a configuration that names no SKU.
@@ -77,7 +93,7 @@ func (k *shopKeys) tryAny(ctx context.Context, r *stockgate.Redis) {
 	case err != nil:
 		k.fail("layout", "%v", err)
 	case len(all) == 0:
-		k.warn("layout", "no key looks like %s; name a SKU with --sku, or %s", shown64(k.layout.Key("SKU")), k.near(ctx, k.layout.Key("")))
+		k.warn("layout", "no key looks like %s: %s; or name a SKU with --sku", shown64(k.layout.Key("SKU")), k.near(ctx, k.layout.Key("")))
 	default:
 		for _, one := range all {
 			k.tell(ctx, one.SKU, one.Reading)
@@ -90,8 +106,12 @@ func shown64(key string) string { return fmt.Sprintf("%.64q", key) }
 
 // cure says what to do about a key that cannot be read as configured.
 func (k *shopKeys) cure(ctx context.Context, key string) (text string) {
-	_ = k.way.Do(ctx, func(ctx context.Context, r *redis.Client) error {
-		switch kind := r.Type(ctx, key).Val(); kind {
+	_ = k.way.To(key).Do(ctx, func(ctx context.Context, r *redis.Client) error {
+		kind, err := r.Type(ctx, key).Result()
+		if err != nil {
+			return err // the key may be at another server
+		}
+		switch kind {
 		case "hash":
 			text = fmt.Sprintf("; it is a hash with the fields %s: correct stock.layout.type and its fields", strings.Join(fieldsOf(ctx, r, key), " "))
 		case "string":
@@ -127,34 +147,44 @@ const (
 // near looks for the key under another name, as far as a bounded walk goes, and says what to do then.
 func (k *shopKeys) near(ctx context.Context, key string) (text string) {
 	plain := strings.TrimPrefix(key, k.config.Stock.Layout.Prefix)
-	text = "stock it as the shop does, or correct stock.layout.key and prefix"
-	_ = k.way.Do(ctx, func(ctx context.Context, r *redis.Client) error {
-		if n, err := r.DBSize(ctx).Result(); err == nil && n == 0 {
-			text = "this database has no key at all: correct stock.redis.addresses and db"
-			return nil
-		}
-		var found []string
-		cursor := uint64(0)
-		for range scanSteps {
-			keys, next, err := r.Scan(ctx, cursor, "*"+escaped(plain)+"*", 1000).Result()
-			if err != nil {
-				return err
+	servers, _ := k.way.Servers(ctx)
+	var found []string
+	keys := int64(0)
+	for _, server := range servers {
+		_ = server.Do(ctx, func(ctx context.Context, r *redis.Client) error {
+			n, err := r.DBSize(ctx).Result()
+			if keys += n; err != nil {
+				keys++ // it may have some
 			}
-			found = append(found, keys...)
-			if cursor = next; cursor == 0 || len(found) >= 20 {
-				break
-			}
+			return scanned(ctx, r, "*"+escaped(plain)+"*", &found)
+		}, func(error) error { return nil })
+	}
+	slices.Sort(found)
+	for _, name := range found {
+		if cure := k.sibling(name, plain); cure != "" {
+			return cure
 		}
-		slices.Sort(found)
-		for _, name := range found {
-			if cure := k.sibling(name, plain); cure != "" {
-				text = cure
-				return nil
-			}
+	}
+	if len(servers) > 0 && keys == 0 {
+		return "this database has no key at all: correct stock.redis.addresses and db"
+	}
+	return "stock it as the shop does, or correct stock.layout.key and prefix"
+}
+
+// scanned adds a few keys of one server that a pattern finds.
+func scanned(ctx context.Context, r *redis.Client, pattern string, found *[]string) error {
+	cursor := uint64(0)
+	for range scanSteps {
+		keys, next, err := r.Scan(ctx, cursor, pattern, 1000).Result()
+		if err != nil {
+			return err
 		}
-		return nil
-	}, func(error) error { return nil })
-	return text
+		*found = append(*found, keys...)
+		if cursor = next; cursor == 0 || len(*found) >= 20 {
+			break
+		}
+	}
+	return nil
 }
 
 // sibling says why a key that contains the one that was looked for is it, under another name.

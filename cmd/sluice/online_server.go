@@ -35,12 +35,18 @@ func (o *online) tryServer(ctx context.Context, c *config.Config) {
 		return
 	}
 	defer way.Close()
+	topology, _ := way.Topology(ctx) // who cannot tell is told of by what follows
 	_ = way.Do(ctx, func(ctx context.Context, r *redis.Client) error {
-		o.tellVersion(ctx, c, r)
+		alone := topology != link.Cluster // of a cluster each server is told of by itself
+		if alone {
+			o.tellVersion(ctx, c, r)
+		}
 		o.tellClock(ctx, r)
 		if reserves(c) {
 			o.tellPersistence(ctx, r)
-			o.tellReplicas(ctx, c, r)
+			if alone {
+				o.tellReplicas(ctx, c, r)
+			}
 			o.tryRights(ctx, r)
 		}
 		return nil

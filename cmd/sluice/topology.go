@@ -41,6 +41,7 @@ type servers interface {
 // server is what one of them says of itself; "" = it does not tell.
 type server struct {
 	version, role string
+	number        string // of the version that Redis calls itself
 	replicas      int
 	minimum       string // min-replicas-to-write
 }
@@ -57,8 +58,17 @@ func (o *online) tellServers(ctx context.Context, c *config.Config, r servers) {
 		o.fail("redis", "%v", err)
 		return
 	}
-	what := map[string]string{link.Single: "one server", link.Sentinel: "a master behind sentinels", link.Cluster: "a cluster"}[topology]
-	o.ok("redis", "it is %s, with %d taking writes", what, len(ways))
+	switch topology {
+	case link.Single: // what else there is to say, "version" and "replicas" do
+		if s, err := describe(ctx, ways[0]); err == nil && !reserves(c) && s.role != "" && s.role != "master" {
+			o.tellServer(c, ways[0].Address(), s)
+		}
+		return
+	case link.Sentinel:
+		o.ok("redis", "it is a master behind sentinels")
+		return
+	}
+	o.ok("redis", "it is a cluster, with %d taking writes", len(ways))
 	for _, way := range ways {
 		s, err := describe(ctx, way)
 		at := way.Address()
@@ -76,7 +86,7 @@ func (o *online) tellServers(ctx context.Context, c *config.Config, r servers) {
 // tellServer judges one server.
 func (o *online) tellServer(c *config.Config, at string, s server) {
 	if s.version == "" && s.role == "" {
-		fmt.Fprintf(o.out, "     %-8s %s does not tell its version and its replicas: INFO is denied\n", "redis", at)
+		o.warn("redis", "%s does not tell its version and its replicas: INFO is denied; allow it: ACL SETUSER … +info", at)
 		return
 	}
 	wanted := c.Stock.Redis.WaitReplicas
@@ -84,14 +94,16 @@ func (o *online) tellServer(c *config.Config, at string, s server) {
 	case s.role != "" && s.role != "master":
 		o.fail("redis", "%s is a %s, which takes no writes; write its master's address", at, s.role)
 		return
+	case reserves(c) && older(s.number, 6, 2):
+		o.fail("redis", "%s is %s, too old for ledgers, which need 6.2; upgrade it", at, s.version)
 	case reserves(c) && s.replicas < wanted:
 		o.fail("redis", "%s (%s) has %d replicas, and stock.redis.wait_replicas is %d: no order would be taken; add replicas, or lower it", at, s.version, s.replicas, wanted)
 	default:
 		o.ok("redis", "%s is %s, with %d replicas", at, s.version, s.replicas)
 	}
 	if reserves(c) && s.replicas > 0 && s.minimum == "0" {
-		fmt.Fprintf(o.out, "     %-8s %s takes writes though no replica gets them (min-replicas-to-write 0): what it sells while it is cut off is lost with it; "+
-			"write min-replicas-to-write 1 and min-replicas-max-lag 10 into its redis.conf, and for now: redis-cli CONFIG SET min-replicas-to-write 1\n", "redis", at)
+		o.warn("redis", "%s takes writes though no replica gets them (min-replicas-to-write 0): what it sells while it is cut off is lost with it; "+
+			"write min-replicas-to-write 1 and min-replicas-max-lag 10 into its redis.conf, and for now: redis-cli CONFIG SET min-replicas-to-write 1", at)
 	}
 }
 
@@ -106,7 +118,7 @@ func describe(ctx context.Context, way link.Way) (s server, err error) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 			switch name {
 			case "redis_version":
-				s.version = "Redis " + value
+				s.version, s.number = "Redis "+value, value
 			case "valkey_version":
 				s.version = "Valkey " + value
 			case "role":

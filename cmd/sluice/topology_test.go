@@ -26,13 +26,13 @@ func TestOnlineCheckTellsWhatRedisIsAndWhatWouldLoseOrders(t *testing.T) {
 	c := reserving(w.Servers[0])
 	c.Stock.Redis.Addresses = w.Addrs()
 	text, _ := tried(t, c)
-	contains(t, text, "ok   redis    it is a master behind sentinels", "with 2 replicas", "min-replicas-to-write 1")
+	contains(t, text, "ok   redis    it is a master behind sentinels", "ok   replicas 2 connected", "min-replicas-to-write 1")
 	c.Stock.Redis.WaitReplicas = 3
 	if text, failed := tried(t, c); !failed {
 		t.Errorf("more replicas are waited for than there are: %s", text)
 	}
 	c = reserving(w.Servers[1])
-	if text, failed := tried(t, c); !failed || !strings.Contains(text, "is a slave") {
+	if text, failed := tried(t, c); !failed || !strings.Contains(text, "this is a replica of") {
 		t.Errorf("a replica is taken for a master: %s", text)
 	}
 }

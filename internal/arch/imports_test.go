@@ -65,6 +65,7 @@ func TestImportRule(t *testing.T) {
 		{"proxy", "stockgate", false},
 		{"limiter", "proxy", false},
 		{"config", "proxy", false},
+		{"bench", "proxy", false},
 		{"internal/redistest", "stockgate", false},
 	} {
 		if got := mayImport(c.from, c.to); got != c.want {

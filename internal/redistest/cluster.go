@@ -94,6 +94,7 @@ func (c *Nodes) Move(slot int, to *Server, between func()) {
 	if from == nil || from == to {
 		return
 	}
+	await(c.t, "one epoch", c.sameEpoch) // whoever has not heard of the latest move would claim the slot with an older one, and lose it
 	c.do(to, "cluster", "setslot", slot, "importing", c.ids[from])
 	c.do(from, "cluster", "setslot", slot, "migrating", c.ids[to])
 	host, port, _ := net.SplitHostPort(to.Addr)
@@ -174,6 +175,20 @@ func (c *Nodes) living() bool {
 		text, err := s.Client.ClusterInfo(context.Background()).Result()
 		return err != nil || !strings.Contains(text, "cluster_state:ok") || !strings.Contains(text, "cluster_slots_fail:0\r")
 	})
+}
+
+// sameEpoch reports whether all that run have heard of the latest change.
+func (c *Nodes) sameEpoch() bool {
+	seen := make(map[string]bool)
+	for _, s := range c.servers() {
+		if s.process == nil {
+			continue
+		}
+		_, after, _ := strings.Cut(s.Client.ClusterInfo(context.Background()).Val(), "cluster_current_epoch:")
+		epoch, _, _ := strings.Cut(after, "\r")
+		seen[epoch] = true
+	}
+	return len(seen) == 1
 }
 
 // do runs a command that must succeed.

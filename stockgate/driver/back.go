@@ -48,7 +48,7 @@ func (d *Desk) given(orders []*order) (again []*order) {
 		switch o.given {
 		case taken:
 			d.counts.back.Add(uint64(o.quantity))
-			d.latches.forget(o.sku)
+			d.latches.forget(d.o.Now(), o.sku)
 		case notSent, contended:
 			again = append(again, o)
 		case notEnough, repeated, unknown: // there was nothing to give back to: the original says no

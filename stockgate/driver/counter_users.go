@@ -12,14 +12,14 @@ import (
 func newCounterUsers(w way, k *keys) decision {
 	s := &scripted{
 		way: w, taking: read("counter_users"), giving: read("counter_users_back"),
-		keys:     func(o *order) []string { return []string{k.stock.of(o, k.parts), k.users.of(o, k.parts)} },
+		keys:     func(o *order) []string { return []string{k.stock.of(o), k.users.of(o)} },
 		args:     func(o *order) []any { return []any{o.user} },
 		read:     codes(map[int64]why{-1: notEnough, 0: repeated, 1: taken}),
 		readBack: codes(map[int64]why{0: notEnough, 1: taken}),
 	}
 	s.look = func(ctx context.Context, orders []*order) {
 		w.lookAt(ctx, orders, notEnough, func(ctx context.Context, o *order) redis.Cmder {
-			return redis.NewIntCmd(ctx, "exists", k.stock.of(o, k.parts))
+			return redis.NewIntCmd(ctx, "exists", k.stock.of(o))
 		}, thereOrUnknown)
 	}
 	return s
@@ -39,14 +39,14 @@ func thereOrUnknown(o *order, cmd redis.Cmder) (why, error) {
 func newListUsers(w way, k *keys) decision {
 	s := &scripted{
 		way: w, taking: read("list_users"), giving: read("list_users_back"),
-		keys:     func(o *order) []string { return []string{k.stock.of(o, k.parts), k.users.of(o, k.parts)} },
+		keys:     func(o *order) []string { return []string{k.stock.of(o), k.users.of(o)} },
 		args:     func(o *order) []any { return []any{o.user} },
 		argsBack: func(o *order) []any { return []any{o.user, o.unit} },
 		read:     popped,
 	}
 	s.look = func(ctx context.Context, orders []*order) {
 		w.lookAt(ctx, orders, notEnough, func(ctx context.Context, o *order) redis.Cmder {
-			return redis.NewIntCmd(ctx, "exists", k.stock.of(o, k.parts), k.users.of(o, k.parts))
+			return redis.NewIntCmd(ctx, "exists", k.stock.of(o), k.users.of(o))
 		}, thereOrUnknown)
 	}
 	return s

@@ -57,6 +57,7 @@ type Desk struct {
 	o        Options
 	way      way
 	decision decision
+	keys     *keys
 	promise  Promise
 	latches  *latches
 	counts   counts
@@ -104,7 +105,7 @@ func New(o Options) (*Desk, error) {
 		held: make(map[string]*order), keyed: make(map[string]struct{}),
 		wake: make(chan struct{}, 1), rest: make(chan struct{}),
 	}
-	if d.decision, _, err = open(o.Layout, d.way, o.Cluster); err != nil {
+	if d.decision, d.keys, err = open(o.Layout, d.way, o.Cluster); err != nil {
 		_ = l.Close()
 		return nil, err
 	}
@@ -123,13 +124,13 @@ func (d *Desk) Closed(now int64, o proxy.Order) (proxy.Taken, bool) {
 func (d *Desk) Take(now int64, in proxy.Order) proxy.Taken {
 	t := &ticket{since: now, out: make(chan why, 1)}
 	t.sku, t.user, t.quantity, t.at = string(in.SKU), string(in.User), in.Quantity, time.Now().Unix()
-	if in.Quantity < 1 || d.promise.Single && in.Quantity > 1 || d.promise.Users && len(in.User) == 0 {
-		return proxy.Taken{Reason: proxy.BadRequest}
-	}
 	if len(in.Key) > 0 {
 		t.serial, t.key = string(in.Key), t.sku+" "+string(in.Key) // no SKU has a space
 	} else {
 		t.serial = unique()
+	}
+	if refused := d.unfit(&t.order); refused != proxy.Admitted {
+		return proxy.Taken{Reason: refused}
 	}
 	if refused := d.join(t); refused != proxy.Admitted {
 		return proxy.Taken{Reason: refused}

@@ -11,13 +11,8 @@ package driver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-
-	"sluice/stockgate/link"
 )
 
 // The drivers, as the configuration names them.
@@ -89,108 +84,44 @@ type decision interface {
 	giveBack(ctx context.Context, orders []*order)
 }
 
-// way makes round trips.
-type way struct{ *link.Link }
-
-// send makes one round trip of cmds, of which each then has its own reply or error. It returns the error of the
-// connection, nil when every command was answered.
-func (w way) send(ctx context.Context, cmds []redis.Cmder) error {
-	if len(cmds) == 0 {
-		return nil
-	}
-	asked := false
-	err := w.Do(ctx, func(ctx context.Context, c *redis.Client) error {
-		asked = true
-		pipe := c.Pipeline()
-		for _, cmd := range cmds {
-			_ = pipe.Process(ctx, cmd) // only queued
-		}
-		_, _ = pipe.Exec(ctx) // each command has its own error
-		return unanswered(cmds)
-	}, lost)
-	if !asked {
-		for _, cmd := range cmds {
-			cmd.SetErr(err)
-		}
-	}
-	return err
-}
-
-// unanswered is the error of the first command that Redis did not answer.
-func unanswered(cmds []redis.Cmder) error {
-	for _, cmd := range cmds {
-		if err := cmd.Err(); err != nil && !answered(err) {
-			return err
-		}
-	}
-	return nil
-}
-
-// answered reports whether Redis itself said err, nil included.
-func answered(err error) bool {
-	var reply redis.Error
-	return err == nil || errors.As(err, &reply)
-}
-
-// lost is err where it counts against Redis: not what a command ran into.
-func lost(err error) error {
-	if answered(err) {
-		return nil
-	}
-	return err
-}
-
-// fail notes an error of a command whose effect counts.
-func fail(err error) why {
-	switch {
-	case answered(err):
-		return faulty
-	case unsent(err):
-		return notSent
-	}
-	return unsure
-}
-
-// nothing judges an error of a command that takes no units.
-func nothing(err error) why {
-	if answered(err) {
-		return faulty
-	}
-	return notSent
-}
-
-// unsent reports whether err proves that Redis never saw the command.
-func unsent(err error) bool {
-	return errors.Is(err, link.ErrLeftAlone) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrClosed) || undialled(err)
-}
-
 // open makes the decision that l names.
 func open(l Layout, w way, cluster bool) (decision, *keys, error) {
 	k, err := compileKeys(l, cluster)
 	if err != nil {
 		return nil, nil, err
 	}
+	d, err := decide(l, w, k)
+	if err != nil {
+		return nil, nil, err
+	}
+	if apart := k.oneSlot(l); apart != nil {
+		d = &alone{decision: d, way: w, apart: apart}
+	}
+	return d, k, nil
+}
+
+func decide(l Layout, w way, k *keys) (decision, error) {
 	switch l.Driver {
 	case hashOrdered:
-		return newHashOrdered(w, k, l), k, nil
+		return newHashOrdered(w, k, l), nil
 	case hashBought:
-		return newHashBought(w, k, l), k, nil
+		return newHashBought(w, k, l), nil
 	case counterCodes:
-		return newCounterCodes(w, k), k, nil
+		return newCounterCodes(w, k), nil
 	case counterUsers:
-		return newCounterUsers(w, k), k, nil
+		return newCounterUsers(w, k), nil
 	case hashInStock:
-		return &marked{w, k, l}, k, nil
+		return &marked{w, k, l}, nil
 	case hashInStockOnce:
-		return newMarkedOnce(w, k, l), k, nil
+		return newMarkedOnce(w, k, l), nil
 	case watched:
-		return &watch{w, k}, k, nil
+		return &watch{w, k}, nil
 	case locked:
-		return &lock{w, k}, k, nil
+		return &lock{w, k}, nil
 	case listUsers:
-		return newListUsers(w, k), k, nil
+		return newListUsers(w, k), nil
 	case variants:
-		return newVariants(w, k), k, nil
+		return newVariants(w, k), nil
 	}
-	return nil, nil, fmt.Errorf("driver %q is not known", l.Driver)
+	return nil, fmt.Errorf("driver %q is not known", l.Driver)
 }

@@ -20,7 +20,7 @@ func Example() {
 		}
 	}
 	// Output:
-	// on a cluster "1001:88:3:stock" and "1001:88:3:uids" lie in different slots: put one tag into all keys, like key = "{$sku_1}:$sku_2:stock"
+	// in a cluster all keys of a SKU must be in one slot: the shop and Sluice both would have to use key = "{$sku_1}:$sku_2:stock", users_key = "{$sku_1}:$sku_2:uids"
 	// <nil>
 	// one user buys twice: no
 }

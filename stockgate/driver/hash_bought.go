@@ -16,9 +16,9 @@ func newHashBought(w way, k *keys, l Layout) decision {
 	return &scripted{
 		way: w, taking: read("hash_bought"), giving: read("hash_bought_back"),
 		keys: func(o *order) []string {
-			all := []string{k.stock.of(o, k.parts)}
-			if len(k.orders) > 0 {
-				all = append(all, k.orders.of(o, k.parts))
+			all := []string{k.stock.of(o)}
+			if k.orders.Template != nil {
+				all = append(all, k.orders.of(o))
 			}
 			return all
 		},

@@ -14,7 +14,7 @@ func newHashOrdered(w way, k *keys, l Layout) decision {
 	hash := hashOf{w, k, l.TotalField, l.SoldField, "", nil}
 	return &scripted{
 		way: w, taking: read("hash_ordered"), giving: read("hash_ordered_back"),
-		keys: func(o *order) []string { return []string{k.stock.of(o, k.parts)} },
+		keys: func(o *order) []string { return []string{k.stock.of(o)} },
 		args: args, read: units, look: hash.look,
 	}
 }
@@ -34,7 +34,7 @@ func (h hashOf) look(ctx context.Context, orders []*order) {
 		if h.open != nil {
 			fields = append(fields, h.status)
 		}
-		return redis.NewSliceCmd(ctx, hmget(h.stock.of(o, h.parts), fields)...)
+		return redis.NewSliceCmd(ctx, hmget(h.stock.of(o), fields)...)
 	}, func(o *order, cmd redis.Cmder) (why, error) {
 		return h.found(o, cmd.(*redis.SliceCmd).Val())
 	})
@@ -90,10 +90,8 @@ func (w way) lookAt(ctx context.Context, orders []*order, ambiguous why, ask fun
 		switch err := cmd.Err(); {
 		case err == nil || err == redis.Nil:
 			o.why, o.err = tell(o, cmd)
-		case answered(err):
-			o.why, o.err = faulty, err
 		default:
-			o.why, o.err = notSent, err // nothing was taken, and why is not known
+			o.why, o.err = nothing(err), err // nothing was taken
 		}
 	}
 }

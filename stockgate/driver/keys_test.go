@@ -28,7 +28,7 @@ func TestKeysAreBuiltFromTheSKU(t *testing.T) {
 	} {
 		k, err := compileKeys(Layout{Driver: counterCodes, Prefix: "p:", Key: c.text}, false)
 		check(t, err)
-		if got := k.stock.of(&order{sku: c.sku}, k.parts); got != c.want {
+		if got := k.stock.of(&order{sku: c.sku}); got != c.want {
 			t.Errorf("%s of %s is %q, want %q", c.text, c.sku, got, c.want)
 		}
 	}
@@ -49,6 +49,11 @@ func TestKeysThatCouldNotWorkAreRefused(t *testing.T) {
 		{Layout{Driver: hashInStock, Key: "$sku", MarkKey: "m:$sku", MarkTTL: 1}, "mark_key: it names no $serial"},
 		{Layout{Driver: hashInStock, Key: "$sku", MarkKey: "m:$sku:$serial"}, "mark_ttl"},
 		{Layout{Driver: hashInStock, Key: "$sku", MarkKey: "m:$serial"}, "mark_key: it names no $sku"},
+		{Layout{Driver: hashInStock, Key: "$sku", MarkKey: "$sku:$serial:back"}, "ends in :back"},
+		{Layout{Driver: hashInStock, Key: "$sku_1:$sku_2", MarkKey: "$sku_1:$serial", MarkTTL: time.Second}, "mark_key: several SKUs would share it"},
+		{Layout{Driver: counterCodes, Key: "{$sku_2}"}, "key: several SKUs would share it"},
+		{Layout{Driver: counterUsers, Key: "stock:$sku_1", UsersKey: "uids:$sku_1:$sku_2"}, "it names part 2 of the SKU, and key does not"},
+		{Layout{Driver: variants, Key: "stock:$sku", ParentKey: "stock:$sku"}, "parent_key: it is the same as key"},
 	} {
 		if err := c.l.Check(false); err == nil || !strings.Contains(err.Error(), c.say) {
 			t.Errorf("%+v: %v, want %q", c.l, err, c.say)
@@ -67,10 +72,10 @@ func FuzzMarksOfTwoOrdersDiffer(f *testing.F) {
 		k, err := compileKeys(shopOf(hashInStock).layout, true)
 		check(t, err)
 		a, b := &order{sku: sku1, serial: serial1}, &order{sku: sku2, serial: serial2}
-		if k.mark.of(a, k.parts) == k.mark.of(b, k.parts) {
+		if k.mark.of(a) == k.mark.of(b) {
 			t.Errorf("%q %q and %q %q share a mark", sku1, serial1, sku2, serial2)
 		}
-		if link.Slot(k.mark.of(a, k.parts)) != link.Slot(k.stock.of(a, k.parts)) && sku1 != "" {
+		if link.Slot(k.mark.of(a)) != link.Slot(k.stock.of(a)) && sku1 != "" {
 			t.Errorf("%q %q leaves its slot", sku1, serial1)
 		}
 	})
@@ -149,7 +154,7 @@ func TestWhatIsNotThereIsUnknownAndStaysSo(t *testing.T) {
 func (d *Desk) keysOf(t *testing.T, sku string) string {
 	k, err := compileKeys(d.o.Layout, false)
 	check(t, err)
-	return k.stock.of(&order{sku: sku}, k.parts)
+	return k.stock.of(&order{sku: sku})
 }
 
 func TestHashesWithoutTheirFieldsAreAnError(t *testing.T) {

@@ -15,7 +15,7 @@ type latches struct {
 
 const latchSlots = 1 << 16
 
-// latch says that units of a SKU cannot be had. It is not changed once it is in its slot, but for probing.
+// latch says that units of a SKU cannot be had, or (taken) that some came back. It is not changed once it is in its slot, but for probing.
 type latch struct {
 	sku     string
 	why     why
@@ -36,7 +36,7 @@ func (l *latches) slot(sku []byte) *atomic.Pointer[latch] {
 // the latch is old and nobody looks whether it is still right.
 func (l *latches) closed(now int64, sku []byte, units int64) (why, bool) {
 	c := l.slot(sku).Load()
-	if c == nil || c.sku != string(sku) || units < c.units || now-c.at > l.memory && !c.probing.Load() {
+	if c == nil || c.sku != string(sku) || c.why == taken || units < c.units || now-c.at > l.memory && !c.probing.Load() {
 		return taken, false
 	}
 	return c.why, true
@@ -46,7 +46,7 @@ func (l *latches) closed(now int64, sku []byte, units int64) (why, bool) {
 // latch's why beside false, and must call probed.
 func (l *latches) probe(now int64, sku string, units int64) (why, bool) {
 	c := l.slot([]byte(sku)).Load()
-	if c == nil || c.sku != sku || units < c.units {
+	if c == nil || c.sku != sku || c.why == taken || units < c.units {
 		return taken, false
 	}
 	return c.why, now-c.at <= l.memory || !c.probing.CompareAndSwap(false, true)
@@ -66,6 +66,9 @@ func (l *latches) learn(at int64, o *order) {
 	mine := c != nil && c.sku == o.sku
 	switch o.why {
 	case notEnough, unknown, offSale:
+		if mine && c.why == taken && c.at >= at {
+			return // it may have been asked before the units came back
+		}
 		next := &latch{sku: o.sku, why: o.why, units: o.quantity, at: at}
 		if o.why != notEnough {
 			next.units = 1
@@ -81,10 +84,7 @@ func (l *latches) learn(at int64, o *order) {
 	}
 }
 
-// forget opens sku: units came back.
-func (l *latches) forget(sku string) {
-	slot := l.slot([]byte(sku))
-	if c := slot.Load(); c != nil && c.sku == sku {
-		slot.CompareAndSwap(c, nil)
-	}
+// forget opens sku: units came back, at the latest at now. Who asked before does not close it again.
+func (l *latches) forget(now int64, sku string) {
+	l.slot([]byte(sku)).Store(&latch{sku: sku, why: taken, at: now})
 }

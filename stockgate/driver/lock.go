@@ -33,7 +33,7 @@ func (l *lock) giveBack(ctx context.Context, orders []*order) {
 
 // each writes for all orders of a SKU while its lock is held once.
 func (l *lock) each(ctx context.Context, orders []*order, sign int64, tell func(*order, why, error)) {
-	eachSKU(orders, func(of []*order) {
+	eachSKU(l.known(ctx, orders, tell), func(of []*order) {
 		token := crypto.Text()
 		number, why, err := l.hold(ctx, of[0], token)
 		if why != taken {
@@ -47,9 +47,30 @@ func (l *lock) each(ctx context.Context, orders []*order, sign int64, tell func(
 	})
 }
 
+// known finds those orders that have a stock, and tells the others. Clients invent SKUs: no lock is taken of one, and no
+// number drawn that would stay behind.
+func (l *lock) known(ctx context.Context, orders []*order, tell func(*order, why, error)) (there []*order) {
+	cmds := make([]redis.Cmder, len(orders))
+	for i, o := range orders {
+		cmds[i] = redis.NewIntCmd(ctx, "exists", l.stock.of(o))
+	}
+	_ = l.send(ctx, cmds) // each command has its own error
+	for i, o := range orders {
+		switch err := cmds[i].Err(); {
+		case err != nil:
+			tell(o, nothing(err), err)
+		case cmds[i].(*redis.IntCmd).Val() == 0:
+			tell(o, unknown, nil)
+		default:
+			there = append(there, o)
+		}
+	}
+	return there
+}
+
 // hold takes the lock, and draws a number. Without both nothing was written.
 func (l *lock) hold(ctx context.Context, o *order, token string) (number int64, found why, err error) {
-	key := l.keys.lock.of(o, l.parts)
+	key := l.keys.lock.of(o)
 	for try := 0; ; try++ {
 		set := redis.NewStatusCmd(ctx, "set", key, token, "nx", "px", lockFor.Milliseconds())
 		switch err := l.send(ctx, []redis.Cmder{set}); {
@@ -76,7 +97,7 @@ func (l *lock) hold(ctx context.Context, o *order, token string) (number int64, 
 func (l *lock) write(ctx context.Context, orders []*order, number, sign int64, tell func(*order, why, error)) {
 	script, calls := read("lock_write"), make([]*call, len(orders))
 	for i, o := range orders {
-		keys := []string{l.stock.of(o, l.parts), l.keys.lock.of(o, l.parts) + fence}
+		keys := []string{l.stock.of(o), l.keys.lock.of(o) + fence}
 		calls[i] = &call{script: script, keys: keys, args: []any{sign * o.quantity, number}}
 	}
 	l.run(ctx, calls)
@@ -89,7 +110,7 @@ func (l *lock) write(ctx context.Context, orders []*order, number, sign int64, t
 
 // end removes the lock if it is still this token's. If that fails its time-out does.
 func (l *lock) end(ctx context.Context, o *order, token string) {
-	l.run(ctx, []*call{{script: read("lock_end"), keys: []string{l.keys.lock.of(o, l.parts)}, args: []any{token}}})
+	l.run(ctx, []*call{{script: read("lock_end"), keys: []string{l.keys.lock.of(o)}, args: []any{token}}})
 }
 
 // pause waits, unless ctx ends before.

@@ -33,7 +33,7 @@ func (m *marked) take(ctx context.Context, orders []*order) {
 func (m *marked) known(ctx context.Context, orders []*order, tell func(*order, why, error)) (there []*order) {
 	cmds := make([]redis.Cmder, len(orders))
 	for i, o := range orders {
-		cmds[i] = redis.NewStringCmd(ctx, "hget", m.stock.of(o, m.parts), m.l.LeftField)
+		cmds[i] = redis.NewStringCmd(ctx, "hget", m.stock.of(o), m.l.LeftField)
 	}
 	_ = m.send(ctx, cmds) // each command has its own error
 	for i, o := range orders {
@@ -43,6 +43,10 @@ func (m *marked) known(ctx context.Context, orders []*order, tell func(*order, w
 		case err != nil:
 			tell(o, nothing(err), err)
 		default:
+			if _, _, err := integer(cmds[i].(*redis.StringCmd).Val()); err != nil {
+				tell(o, faulty, err)
+				continue
+			}
 			tell(o, taken, nil)
 			there = append(there, o)
 		}
@@ -79,7 +83,7 @@ func (m *marked) deduct(ctx context.Context, orders []*order) (low []*order) {
 func (m *marked) add(ctx context.Context, orders []*order, sign int64) []redis.Cmder {
 	cmds := make([]redis.Cmder, len(orders))
 	for i, o := range orders {
-		cmds[i] = redis.NewIntCmd(ctx, "hincrby", m.stock.of(o, m.parts), m.l.LeftField, sign*o.quantity)
+		cmds[i] = redis.NewIntCmd(ctx, "hincrby", m.stock.of(o), m.l.LeftField, sign*o.quantity)
 	}
 	_ = m.send(ctx, cmds) // each command has its own error
 	return cmds
@@ -99,7 +103,7 @@ func (m *marked) mark(ctx context.Context, orders []*order) {
 	cmds := make([]redis.Cmder, len(orders))
 	for i, o := range orders {
 		o.token = rand.Text()
-		cmds[i] = m.set(ctx, m.keys.mark.of(o, m.parts), o.token)
+		cmds[i] = m.set(ctx, m.keys.mark.of(o), o.token)
 	}
 	_ = m.send(ctx, cmds) // each command has its own error
 	var again, doubtful []*order
@@ -107,6 +111,9 @@ func (m *marked) mark(ctx context.Context, orders []*order) {
 		switch err := cmds[i].Err(); {
 		case err == redis.Nil:
 			o.why = repeated
+			again = append(again, o)
+		case err != nil && fail(err) != unsure: // it has no mark, and will have none
+			o.why, o.err = fail(err), err
 			again = append(again, o)
 		case err != nil:
 			o.why, o.err = unsure, err // the units are gone
@@ -130,7 +137,7 @@ func (m *marked) seconds() string { return strconv.FormatInt(int64(m.l.MarkTTL.S
 func (m *marked) decide(ctx context.Context, orders []*order, otherwise why) {
 	cmds := make([]redis.Cmder, 0, 2*len(orders))
 	for _, o := range orders {
-		key := m.keys.mark.of(o, m.parts)
+		key := m.keys.mark.of(o)
 		cmds = append(cmds, m.set(ctx, key, void), redis.NewStringCmd(ctx, "get", key))
 	}
 	_ = m.send(ctx, cmds) // what is not answered stays unsure
@@ -148,7 +155,7 @@ func (m *marked) decide(ctx context.Context, orders []*order, otherwise why) {
 func (m *marked) voided(ctx context.Context, orders []*order) {
 	cmds := make([]redis.Cmder, len(orders))
 	for i, o := range orders {
-		cmds[i] = redis.NewStringCmd(ctx, "get", m.keys.mark.of(o, m.parts))
+		cmds[i] = redis.NewStringCmd(ctx, "get", m.keys.mark.of(o))
 	}
 	_ = m.send(ctx, cmds) // who gets no answer has come before, however it ended
 	for i, o := range orders {
@@ -169,7 +176,7 @@ func (m *marked) giveBack(ctx context.Context, orders []*order) {
 	}
 	cmds := make([]redis.Cmder, len(first))
 	for i, o := range first {
-		cmds[i] = redis.NewStatusCmd(ctx, "set", m.keys.mark.of(o, m.parts), void, "ex", m.seconds())
+		cmds[i] = redis.NewStatusCmd(ctx, "set", m.keys.mark.of(o), void, "ex", m.seconds())
 	}
 	_ = m.send(ctx, cmds) // without it a repetition hears that it came before, and not how that ended
 }
@@ -178,7 +185,7 @@ func (m *marked) giveBack(ctx context.Context, orders []*order) {
 func (m *marked) markBack(ctx context.Context, orders []*order) (first []*order) {
 	cmds := make([]redis.Cmder, len(orders))
 	for i, o := range orders {
-		cmds[i] = m.set(ctx, m.keys.mark.of(o, m.parts)+back, "1")
+		cmds[i] = m.set(ctx, m.keys.mark.of(o)+back, "1")
 	}
 	_ = m.send(ctx, cmds) // each command has its own error
 	for i, o := range orders {
@@ -205,10 +212,10 @@ func newMarkedOnce(w way, k *keys, l Layout) decision {
 	m := &marked{w, k, l}
 	return &markedOnce{m: m, scripted: scripted{
 		way: w, taking: read("hash_instock"), giving: read("hash_instock_back"),
-		keys: func(o *order) []string { return []string{k.stock.of(o, k.parts), k.mark.of(o, k.parts)} },
+		keys: func(o *order) []string { return []string{k.stock.of(o), k.mark.of(o)} },
 		keysBack: func(o *order) []string {
-			mark := k.mark.of(o, k.parts)
-			return []string{k.stock.of(o, k.parts), mark + back, mark}
+			mark := k.mark.of(o)
+			return []string{k.stock.of(o), mark + back, mark}
 		},
 		args: func(o *order) []any {
 			o.token = rand.Text()

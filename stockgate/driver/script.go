@@ -7,8 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -18,7 +18,7 @@ import (
 //go:embed lua/*.lua
 var lua embed.FS
 
-const beginning = "whole"
+const beginning = "beginning"
 
 // script is one text and the name by which Redis remembers it.
 type script struct{ text, sha string }
@@ -159,11 +159,8 @@ func units(o *order, reply any) (why, error) {
 	return faulty, fmt.Errorf("decide %q: %v is neither its %d units nor 0", o.sku, reply, o.quantity)
 }
 
-// undialled reports whether err is that of a connection that was never made.
-func undialled(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
-}
+// mostDigits are those that Lua counts one by one.
+const mostDigits = 15
 
 // integer reads what a field or string holds, as the scripts do. nil is missing.
 func integer(v any) (n int64, there bool, err error) {
@@ -171,8 +168,17 @@ func integer(v any) (n int64, there bool, err error) {
 	if !there {
 		return 0, false, nil
 	}
-	if n, err = strconv.ParseInt(text, 10, 64); err != nil {
-		return 0, true, fmt.Errorf("%.32q is not an integer", text)
+	n, err = strconv.ParseInt(text, 10, 64)
+	if err != nil || strconv.FormatInt(n, 10) != text || len(strings.TrimPrefix(text, "-")) > mostDigits {
+		return 0, true, notInteger(text)
 	}
 	return n, true, nil
 }
+
+// notInteger says what stands where a number belongs. It is as good as Redis' own word.
+type notInteger string
+
+func (n notInteger) Error() string {
+	return fmt.Sprintf("%.32q is not an integer of at most %d digits", string(n), mostDigits)
+}
+func (notInteger) RedisError() {}

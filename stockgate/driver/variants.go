@@ -5,7 +5,7 @@ package driver
 func newVariants(w way, k *keys) decision {
 	return &scripted{
 		way: w, taking: read("variants"), giving: read("variants_back"),
-		keys: func(o *order) []string { return []string{k.stock.of(o, k.parts), k.parent.of(o, k.parts)} },
+		keys: func(o *order) []string { return []string{k.stock.of(o), k.parent.of(o)} },
 		args: func(o *order) []any { return []any{o.quantity} },
 		read: codes(map[int64]why{-1: unknown, 0: notEnough, 1: taken}),
 	}

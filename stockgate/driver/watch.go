@@ -3,7 +3,6 @@ package driver
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -33,7 +32,7 @@ func (w *watch) each(ctx context.Context, orders []*order, sign int64, tell func
 				tell(o, notSent, away)
 				continue
 			}
-			found, err := w.one(ctx, w.stock.of(o, w.parts), sign*o.quantity)
+			found, err := w.one(ctx, w.stock.of(o), sign*o.quantity)
 			tell(o, found, err)
 			if found == unsure || found == notSent {
 				away = err
@@ -46,7 +45,7 @@ func (w *watch) each(ctx context.Context, orders []*order, sign int64, tell func
 func (w *watch) one(ctx context.Context, key string, units int64) (found why, err error) {
 	for range watchTries {
 		sent := false
-		err = w.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		err = w.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 			return c.Watch(ctx, func(tx *redis.Tx) error {
 				found, err = enough(tx.Get(ctx, key), units)
 				if found != taken {
@@ -62,12 +61,10 @@ func (w *watch) one(ctx context.Context, key string, units int64) (found why, er
 			continue
 		case err == nil:
 			return found, nil
-		case answered(err):
-			return faulty, err
-		case sent && !unsent(err):
-			return unsure, err
+		case sent:
+			return fail(err), err
 		}
-		return notSent, err
+		return nothing(err), err
 	}
 	return contended, nil
 }
@@ -80,18 +77,12 @@ func enough(cmd *redis.StringCmd, units int64) (why, error) {
 	if cmd.Err() != nil {
 		return notSent, cmd.Err()
 	}
-	left, err := strconv.ParseInt(cmd.Val(), 10, 64)
+	left, _, err := integer(cmd.Val())
 	if err != nil {
-		return faulty, notInteger(cmd.Val())
+		return faulty, err
 	}
 	if units > 0 && left < units {
 		return notEnough, nil
 	}
 	return taken, nil
 }
-
-// notInteger says what stands where a number belongs. It is as good as Redis' own word.
-type notInteger string
-
-func (n notInteger) Error() string { return strconv.Quote(string(n)) + " is not an integer" }
-func (notInteger) RedisError()     {}

@@ -22,14 +22,14 @@ func (l *Layout) HasUsers() bool { return l.users != nil }
 
 // QueueBought puts the one command into pipe that asks whether user has bought sku.
 func (l *Layout) QueueBought(ctx context.Context, pipe redis.Pipeliner, sku string, user []byte) {
-	pipe.SIsMember(ctx, l.users.of(sku, l.parts), user)
+	pipe.SIsMember(ctx, l.users.Of(sku, l.parts), user)
 }
 
 // ReadBought turns the answer to the command of QueueBought into yes, no or a fault of the set.
 func (l *Layout) ReadBought(sku string, answer redis.Cmder) (bought bool, fault error) {
 	bought, err := answer.(*redis.BoolCmd).Result()
 	if err != nil {
-		return false, fmt.Errorf("read %q: %w", l.users.of(sku, l.parts), err)
+		return false, fmt.Errorf("read %q: %w", l.users.Of(sku, l.parts), err)
 	}
 	return bought, nil
 }

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"sluice/stockgate/key"
 )
 
 // The layouts that can be read.
@@ -42,9 +44,9 @@ type Options struct {
 // Layout is a compiled [stock.layout]. It is immutable and safe for concurrent use.
 type Layout struct {
 	shape
-	key, status, flag, users template
+	key, status, flag, users key.Template
 	parts                    int // of a SKU that key names
-	named                    []named
+	named                    []key.Named
 	prefix                   string
 	statusField              string
 	statusOpen               []string
@@ -75,26 +77,26 @@ func New(o Options) (*Layout, error) {
 
 // compileKeys reads the templates.
 func (l *Layout) compileKeys(o Options) (err error) {
-	if l.key, err = compile("key", o.Prefix, o.Key); err != nil {
+	if l.key, err = key.Compile("key", o.Prefix, o.Key); err != nil {
 		return err
 	}
-	l.parts = l.key.parts()
+	l.parts = l.key.Parts()
 	switch {
-	case !l.key.named():
+	case !l.key.Named():
 		return fmt.Errorf("key %q: it must contain $sku, or all SKUs would share one stock", o.Key)
-	case !l.key.tells(l.parts):
+	case !l.key.Tells(l.parts):
 		return fmt.Errorf("key %q: several SKUs would share one stock; name all parts from $sku_1 to $sku_%d with colons or braces between them, or $sku", o.Key, l.parts)
 	}
 	for _, k := range []struct {
 		name, text string
-		into       *template
+		into       *key.Template
 	}{
 		{"status_key", o.StatusKey, &l.status}, {"sold_out_flag", o.SoldOutFlag, &l.flag}, {"users_key", o.UsersKey, &l.users},
 	} {
-		if *k.into, err = compile(k.name, o.Prefix, k.text); err != nil {
+		if *k.into, err = key.Compile(k.name, o.Prefix, k.text); err != nil {
 			return err
 		}
-		if n := k.into.parts(); n > l.parts {
+		if n := k.into.Parts(); n > l.parts {
 			return fmt.Errorf("%s %q: it names part %d of the SKU, and key does not", k.name, k.text, n)
 		}
 	}

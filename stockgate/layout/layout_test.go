@@ -2,7 +2,6 @@ package layout
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -149,13 +148,15 @@ func FuzzEveryKeyGivesItsSKUBack(f *testing.F) {
 	f.Add("p", "a$sku", "1001")
 	f.Add("", "$sku{$sku}$$", "7")
 	f.Add("", "{$sku_1}:{$sku_2}:$sku_1", "7:8:9")
+	f.Add("", "$sku$sku_1", "00")
+	f.Add("", "$sku:$sku_2", "00:0")
+	f.Add("", "$sku:$sku_1:$sku_2", "a:b")
 	f.Fuzz(func(t *testing.T, prefix, key, sku string) {
 		l, err := New(Options{Type: Counter, Key: key, Prefix: prefix})
 		if err != nil || sku == "" {
 			return
 		}
-		named := strings.SplitN(sku, ":", max(l.parts, 1))
-		if l.parts > 0 && (len(named) < l.parts || slices.Contains(named, "") || strings.ContainsAny(sku, "{}")) {
+		if !l.Fits(sku) || l.parts > 0 && strings.ContainsAny(sku, "{}") {
 			return // no SKU of such a shop
 		}
 		if got, ok := l.SKU(l.Key(sku)); !ok || got != sku {

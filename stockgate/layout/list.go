@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
+
+	"sluice/stockgate/key"
 )
 
 // list is a list of units, as in "goods_store:1001" = [1 1 1]. The shop takes a unit by LPOP or RPOP.
@@ -28,7 +30,7 @@ func (l *Layout) Emptied(r Reading) Reading {
 // units it tells the same as of one that never was; its status or its buyers may still be there.
 func (l *Layout) QueueDoubt(ctx context.Context, pipe redis.Pipeliner, sku string) {
 	for _, t := range l.traces() {
-		pipe.Exists(ctx, t.of(sku, l.parts))
+		pipe.Exists(ctx, t.Of(sku, l.parts))
 	}
 }
 
@@ -36,11 +38,11 @@ func (l *Layout) QueueDoubt(ctx context.Context, pipe redis.Pipeliner, sku strin
 func (l *Layout) Doubts() int { return len(l.traces()) }
 
 // traces are the keys whose existence QueueDoubt asks for.
-func (l *Layout) traces() (keys []template) {
+func (l *Layout) traces() (keys []key.Template) {
 	if l.numbers != nil {
-		return []template{l.key}
+		return []key.Template{l.key}
 	}
-	for _, t := range []template{l.users, l.status} {
+	for _, t := range []key.Template{l.users, l.status} {
 		if l.list && t != nil {
 			keys = append(keys, t)
 		}

@@ -28,6 +28,9 @@ func (l *Layout) Mirror(ctx context.Context, c redis.Scripter, sku string, free,
 	if err := l.Mirrors(); err != nil {
 		return false, err
 	}
+	if !l.Fits(sku) {
+		return false, l.partless(sku)
+	}
 	key := l.Key(sku)
 	args := []any{epoch, ver, strconv.FormatInt(max(free, 0)+l.soldOutAt, 10)}
 	for _, field := range l.numbers {

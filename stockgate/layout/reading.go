@@ -39,10 +39,10 @@ func (l *Layout) Queue(ctx context.Context, pipe redis.Pipeliner, sku string) {
 		pipe.HMGet(ctx, l.Key(sku), l.numbers...)
 	}
 	if l.status != nil {
-		pipe.Get(ctx, l.status.of(sku, l.parts))
+		pipe.Get(ctx, l.status.Of(sku, l.parts))
 	}
 	if l.flag != nil {
-		pipe.Exists(ctx, l.flag.of(sku, l.parts))
+		pipe.Exists(ctx, l.flag.Of(sku, l.parts))
 	}
 }
 
@@ -59,7 +59,7 @@ func (l *Layout) Commands() int {
 }
 
 // Key is the key that holds the stock of sku.
-func (l *Layout) Key(sku string) string { return l.key.of(sku, l.parts) }
+func (l *Layout) Key(sku string) string { return l.key.Of(sku, l.parts) }
 
 // Read turns the answers to the commands of Queue into a reading. Answers that are errors other than "no such
 // key" become its fault.
@@ -72,7 +72,7 @@ func (l *Layout) Read(sku string, answers []redis.Cmder) Reading {
 	if l.status != nil {
 		status, err := text(answers[0])
 		if err != nil {
-			return Reading{Fault: fmt.Errorf("read %q: %w", l.status.of(sku, l.parts), err)}
+			return Reading{Fault: fmt.Errorf("read %q: %w", l.status.Of(sku, l.parts), err)}
 		}
 		r.OnSale = r.OnSale && slices.Contains(l.statusOpen, status)
 		answers = answers[1:]
@@ -80,7 +80,7 @@ func (l *Layout) Read(sku string, answers []redis.Cmder) Reading {
 	if l.flag != nil {
 		flag, err := answers[0].(*redis.IntCmd).Result()
 		if err != nil {
-			return Reading{Fault: fmt.Errorf("read %q: %w", l.flag.of(sku, l.parts), err)}
+			return Reading{Fault: fmt.Errorf("read %q: %w", l.flag.Of(sku, l.parts), err)}
 		}
 		if flag > 0 { // some shops delete the stock when they set the flag
 			r.Exists, r.Free = true, min(r.Free, 0)

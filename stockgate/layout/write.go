@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
+
+	"sluice/stockgate/key"
 )
 
 // ErrNotWritable is the cause when only the shop itself can write its stock: through a script nothing can be written,
@@ -18,6 +20,8 @@ var ErrNotWritable = errors.New("only the shop can change this stock")
 // keeps its time to live, which needs Redis 6.
 func (l *Layout) Set(ctx context.Context, c redis.Scripter, sku string, n int64) error {
 	switch {
+	case !l.Fits(sku):
+		return l.partless(sku)
 	case l.script != nil:
 		return l.unwritable()
 	case l.list:
@@ -57,6 +61,8 @@ return 1`
 // unit, and a copy would sell that twice: ErrNotWritable.
 func (l *Layout) Add(ctx context.Context, c redis.Scripter, sku string, delta int64) (left int64, exists bool, err error) {
 	switch {
+	case !l.Fits(sku):
+		return 0, false, l.partless(sku)
 	case l.script != nil:
 		return 0, false, l.unwritable()
 	case l.list:
@@ -99,8 +105,17 @@ func (l *Layout) unwritable() error {
 	return fmt.Errorf("%w: Sluice reads it by script_file, which cannot write; change it as the shop does", ErrNotWritable)
 }
 
+// Fits reports whether sku has all the parts that the keys name, none of them empty. Any other has no stock: its key would
+// be another SKU's, or leave the slot of its other keys.
+func (l *Layout) Fits(sku string) bool { return key.Fits(sku, l.parts) }
+
+// partless says why a SKU that does not fit is not written.
+func (l *Layout) partless(sku string) error {
+	return fmt.Errorf("%w: the keys name %d parts of a SKU, with colons between them, and %q has not so many", ErrNotWritable, l.parts, sku)
+}
+
 // Pattern finds the keys of all SKUs by SCAN MATCH, and perhaps keys of other things.
-func (l *Layout) Pattern() string { return l.key.pattern() }
+func (l *Layout) Pattern() string { return l.key.Pattern() }
 
 // SKU returns the SKU whose stock is in key, the inverse of Key.
-func (l *Layout) SKU(key string) (string, bool) { return l.key.sku(key, l.parts) }
+func (l *Layout) SKU(key string) (string, bool) { return l.key.SKU(key, l.parts) }

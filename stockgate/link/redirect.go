@@ -17,6 +17,10 @@ const (
 	again        // the keys are at two servers at the moment
 )
 
+// Elsewhere reports whether a server said that it has not run a command, since the key is on another one, or is about to
+// be (MOVED, ASK, TRYAGAIN).
+func Elsewhere(err error) bool { return elsewhere(err).kind != here }
+
 // redirection is what an error says of the slot.
 type redirection struct {
 	kind    int

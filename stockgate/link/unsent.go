@@ -12,7 +12,7 @@ import (
 func Unsent(err error) bool {
 	var op *net.OpError
 	switch {
-	case errors.Is(err, ErrLeftAlone), errors.Is(err, redis.ErrPoolTimeout):
+	case errors.Is(err, ErrLeftAlone), errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, errAnotherServer), errors.Is(err, errNoMaster):
 		return true
 	case errors.As(err, &op) && op.Op == "dial":
 		return true

@@ -2,6 +2,7 @@
 if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1 then return 0 end
 local left = whole(redis.call('GET', KEYS[1]))
 if not left or left < 1 then return -1 end
-redis.call('DECR', KEYS[1])
 redis.call('SADD', KEYS[2], ARGV[1])
-return 1
+local done = redis.pcall('DECR', KEYS[1])
+if denied(done) then redis.call('SREM', KEYS[2], ARGV[1]) end
+return denied(done) or 1

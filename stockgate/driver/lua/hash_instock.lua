@@ -7,5 +7,6 @@ if redis.call('HINCRBY', KEYS[1], ARGV[2], -n) < 0 then
 	redis.call('HINCRBY', KEYS[1], ARGV[2], n)
 	return 0
 end
-redis.call('SET', KEYS[2], ARGV[3], 'NX', 'EX', ARGV[4])
-return 1
+local done = redis.pcall('SET', KEYS[2], ARGV[3], 'NX', 'EX', ARGV[4])
+if denied(done) then redis.call('HINCRBY', KEYS[1], ARGV[2], n) end
+return denied(done) or 1

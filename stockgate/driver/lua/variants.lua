@@ -4,6 +4,7 @@ local left = whole(redis.call('GET', KEYS[1]))
 if not left then return -1 end
 local n, product = tonumber(ARGV[1]), whole(redis.call('GET', KEYS[2]))
 if left < n then return 0 end
-redis.call('DECRBY', KEYS[1], n)
 if product then redis.call('DECRBY', KEYS[2], n) end
-return 1
+local done = redis.pcall('DECRBY', KEYS[1], n)
+if denied(done) and product then redis.call('DECRBY', KEYS[2], -n) end
+return denied(done) or 1

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// processor is the processor time that the processes have used so far, all their threads together, also those that have ended.
+func processor(pids []int) (time.Duration, error) {
+	var sum time.Duration
+	for _, pid := range pids {
+		var t unix.Timespec
+		// The clock of another process: clock_getcpuclockid(3) makes its number so.
+		clock := int32(^pid<<3 | 2)
+		if err := unix.ClockGettime(clock, &t); err != nil {
+			return 0, fmt.Errorf("read processor time of %d: %w", pid, err)
+		}
+		sum += time.Duration(t.Nano())
+	}
+	return sum, nil
+}
+
+// share is the memory of the processes in bytes: what each has for itself, and its part of what it shares (PSS).
+func share(pids []int) (int64, error) {
+	var sum int64
+	for _, pid := range pids {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+		if err != nil {
+			return 0, err
+		}
+		_, after, found := strings.Cut(string(text), "\nPss:")
+		words := strings.Fields(after)
+		if !found || len(words) == 0 {
+			return 0, errors.New("read memory: smaps_rollup has no Pss")
+		}
+		kib, err := strconv.ParseInt(words[0], 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += kib << 10
+	}
+	return sum, nil
+}
+
+// pause sleeps until an instant of the monotonic clock (ns), to the precision of the kernel rather than of Go's timers.
+func pause(until int64) {
+	t := unix.NsecToTimespec(until)
+	for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &t, nil) == unix.EINTR {
+	}
+}
+
+// monotonic reads the clock that pause sleeps by.
+func monotonic() int64 {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
+		panic("BUG: no monotonic clock: " + err.Error())
+	}
+	return t.Nano()
+}
+
+// sharpen lets the calling thread sleep to the microsecond: the kernel's own slack is 50.
+func sharpen() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) }
+
+// descriptors is how many files a process may open.
+func descriptors() int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Max > 1<<20 {
+		return 1 << 20
+	}
+	return int(limit.Max)
+}

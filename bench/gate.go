@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+)
+
+//go:embed peers sluice
+var configurations embed.FS
+
+// readyPath is asked until it is answered.
+const readyPath = "/item/ready"
+
+// kind is one of those who are measured: how it is configured and started.
+type kind struct {
+	name    string
+	title   string
+	needs   string   // a command that has to be there; "" = none
+	files   []string // its configuration, rendered into the folder of the run
+	command func(f *field, dir string, s settings) []string
+	ready   func(s settings) string // the URL that says that it serves
+}
+
+func (k kind) label() string { return k.name }
+
+// bound tells that it is no gate, but what one built on fasthttp can reach.
+func (k kind) bound() bool { return k.name == "bare" || k.name == "naive" }
+
+// settings are what a configuration is rendered with.
+type settings struct {
+	Front, Ops, Shop     string // host:port
+	RedisHost, RedisPort string
+	Cores, Files         int
+	Dir                  string
+	Modules              []string // of nginx
+	Lua                  bool
+	OneAPerson           string // "true", "false"
+}
+
+// gateKinds are all of them, the peers first.
+func gateKinds() []kind {
+	front := func(s settings) string { return "http://" + s.Front + readyPath }
+	self := func(how string) func(*field, string, settings) []string {
+		return func(f *field, _ string, s settings) []string { return []string{f.self, "serve", how, s.Front, s.Shop} }
+	}
+	return []kind{
+		{name: "nginx", title: "nginx + Lua", needs: "nginx", files: []string{"peers/nginx.conf", "peers/gate.lua"}, ready: front,
+			command: func(_ *field, dir string, _ settings) []string {
+				return []string{"nginx", "-p", dir, "-e", filepath.Join(dir, "nginx.log"), "-c", filepath.Join(dir, "nginx.conf")}
+			}},
+		{name: "haproxy", title: "HAProxy", needs: "haproxy", files: []string{"peers/haproxy.cfg"}, ready: front,
+			command: func(_ *field, dir string, _ settings) []string {
+				return []string{"haproxy", "-db", "-f", filepath.Join(dir, "haproxy.cfg")}
+			}},
+		{name: "sluice", title: "Sluice", files: []string{"sluice/sluice.toml"},
+			ready: func(s settings) string { return "http://" + s.Ops + "/readyz" },
+			command: func(f *field, dir string, _ settings) []string {
+				return []string{f.binary, "run", "--config", filepath.Join(dir, "sluice.toml")}
+			}},
+		{name: "bare", title: "fasthttp, answers at once", ready: front, command: self("bare")},
+		{name: "naive", title: "fasthttp, naive forwarder", ready: front, command: self("naive")},
+	}
+}
+
+// gate is one that runs.
+type gate struct {
+	*child
+	kind  string
+	front string        // host:port
+	file  string        // its configuration
+	took  time.Duration // from the start of the process to the first answer
+}
+
+// open starts a gate of a kind in front of the shop.
+func (f *field) open(ctx context.Context, k kind, oneAPerson bool) (*gate, error) {
+	s, err := f.settings(oneAPerson)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range k.files {
+		if err := render(f.dir, file, s); err != nil {
+			return nil, err
+		}
+	}
+	begin := time.Now()
+	c, err := spawn(ctx, f.dir, k.name, k.command(f, f.dir, s)...)
+	if err != nil {
+		return nil, err
+	}
+	took, err := c.answers(ctx, begin, k.ready(s))
+	if err != nil {
+		c.stop()
+		return nil, err
+	}
+	g := &gate{child: c, kind: k.name, front: s.Front, took: took}
+	if len(k.files) > 0 {
+		g.file = filepath.Join(f.dir, filepath.Base(k.files[0]))
+	}
+	return g, nil
+}
+
+// settings are those of the next gate, with addresses of its own.
+func (f *field) settings(oneAPerson bool) (s settings, err error) {
+	s = settings{Shop: f.shopAddress, Cores: runtime.NumCPU(), Files: f.files, Dir: f.dir, Modules: f.modules,
+		Lua: len(f.modules) > 0, OneAPerson: strconv.FormatBool(oneAPerson)}
+	if s.RedisHost, s.RedisPort, err = net.SplitHostPort(f.redis.address); err != nil {
+		return s, err
+	}
+	if s.Front, err = freePort(); err != nil {
+		return s, err
+	}
+	s.Ops, err = freePort()
+	return s, err
+}
+
+// render writes one configuration into dir.
+func render(dir, name string, s settings) error {
+	text, err := configurations.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	t, err := template.New(name).Parse(string(text))
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, s); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, filepath.Base(name)), out.Bytes(), 0o600)
+}
+
+// luaModules are the files that make nginx speak Lua; none where they are not installed.
+func luaModules() []string {
+	for _, dir := range []string{"/usr/lib/nginx/modules", "/usr/lib64/nginx/modules", "/usr/local/nginx/modules"} {
+		kit, lua := filepath.Join(dir, "ndk_http_module.so"), filepath.Join(dir, "ngx_http_lua_module.so")
+		if _, err := os.Stat(lua); err == nil {
+			return []string{kit, lua}
+		}
+	}
+	return nil
+}
+
+// build compiles sluice as it is delivered.
+func build(ctx context.Context, dir string) (string, error) {
+	path := filepath.Join(dir, "sluice")
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-o", path, "sluice/cmd/sluice")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build sluice: %w: %s", err, strings.TrimSpace(string(text)))
+	}
+	return path, nil
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// store is the redis-server of a run.
+type store struct {
+	*child
+	address string
+	client  *redis.Client
+}
+
+// openStore starts one that keeps nothing on disk.
+func openStore(ctx context.Context, dir string) (*store, error) {
+	address, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	c, err := spawn(ctx, dir, "redis", "redis-server", "--bind", host, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no",
+		"--tcp-backlog", "4096")
+	if err != nil {
+		return nil, err
+	}
+	if err := c.listens(ctx, address); err != nil {
+		c.stop()
+		return nil, err
+	}
+	return &store{c, address, redis.NewClient(&redis.Options{Addr: address})}, nil
+}
+
+func (s *store) stop() {
+	_ = s.client.Close()
+	s.child.stop()
+}
+
+// stock empties the store and puts up what the scenario sells, for a gate that keeps counters.
+func (s *store) stock(ctx context.Context, units int) error {
+	if err := s.client.FlushAll(ctx).Err(); err != nil {
+		return err
+	}
+	return s.client.MSet(ctx, "stock:open", plenty, "stock:gone", 0, "stock:sale", units).Err()
+}
+
+// ledgers puts up the same for a Sluice that is configured by file; it may not run yet.
+func (f *field) ledgers(ctx context.Context, file string, units int) error {
+	for sku, n := range map[string]int{"open": plenty, "gone": 0, "sale": units} {
+		text, err := exec.CommandContext(ctx, f.binary, "stock", "set", "--config", file, "--kind", "ledger", sku, strconv.Itoa(n)).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("set the stock of %s: %w: %s", sku, err, strings.TrimSpace(string(text)))
+		}
+	}
+	return nil
+}
+
+// calls is how many commands clients have sent so far. Commands that scripts call for themselves count as well in
+// Redis's own sum, so that those that only clients send are added up; with reads, also those that read a counter, where
+// no script does.
+func (s *store) calls(ctx context.Context, reads bool) (int64, error) {
+	text, err := s.client.Info(ctx, "commandstats").Result()
+	if err != nil {
+		return 0, err
+	}
+	var sum int64
+	for line := range strings.Lines(text) {
+		name, rest, _ := strings.Cut(line, ":calls=")
+		digits, _, _ := strings.Cut(rest, ",")
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil || !sentByClients(strings.TrimPrefix(name, "cmdstat_"), reads) {
+			continue
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// sentByClients tells commands of clients from those of scripts; info and flushall are the benchmark's own.
+func sentByClients(command string, reads bool) bool {
+	switch command {
+	case "get", "hmget":
+		return reads
+	case "evalsha", "eval", "fcall", "evalsha_ro", "eval_ro", "mget", "script|load", "ping", "publish", "subscribe":
+		return true
+	}
+	return false
+}
