@@ -56,6 +56,7 @@ func (c *Config) check(r *report) {
 	r.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	r.oneOf("log.format", c.Log.Format, "auto", "text", "json")
 	c.AccessLog.check(r)
+	c.Traces.check(r)
 	c.Cache.check(r)
 	between(r, "metrics.max_skus", c.Metrics.MaxSKUs, 0, 1<<20)
 }

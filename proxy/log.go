@@ -68,9 +68,7 @@ func (p *Proxy) Totals() (t Totals) {
 				t.Refused[reason] += tallies[i].refused[reason].Load()
 			}
 			for outcome := range tallies[i].took {
-				for bucket := range tallies[i].took[outcome].buckets {
-					t.Forwarded += tallies[i].took[outcome].buckets[bucket].Load()
-				}
+				t.Forwarded += tallies[i].took[outcome].Count()
 			}
 		}
 	}
@@ -84,14 +82,23 @@ func (r *request) refused(reason Reason, wait time.Duration) {
 }
 
 // note tells the journal what became of the request: of all that the shop may have seen, and of the refusals that the
-// journal wants.
+// journal wants. The tracer is told of what it began.
 func (p *Proxy) note(r *request) {
-	if p.journal == nil || r.served {
+	wanted := p.journal != nil && !r.served && (r.reason == Admitted || r.reason.unknown() || p.journal.Wants(r.now, r.reason, r.nth))
+	if !wanted && !r.traced {
 		return
 	}
-	if r.reason != Admitted && !r.reason.unknown() && !p.journal.Wants(r.now, r.reason, r.nth) {
-		return
+	e := p.entry(r)
+	if wanted {
+		p.journal.Tell(e)
 	}
+	if r.traced {
+		p.tracer.End(r.trace, e)
+	}
+}
+
+// entry is what became of the request.
+func (p *Proxy) entry(r *request) Entry {
 	e := Entry{
 		Shard: r.shard.index, Client: r.conn.peer, ID: r.id, Method: r.method, SKU: r.sku, User: r.user, Serial: r.taken.Serial,
 		Status: r.ctx.Response.StatusCode(), Reason: r.reason, Observed: r.observed, Limit: r.limit, Wait: r.wait, Version: p.version,
@@ -111,7 +118,7 @@ func (p *Proxy) note(r *request) {
 	if len(r.method) > 0 { // it was HTTP
 		e.Client, e.Path, e.In = r.clientAddr(), r.openPath(), r.announced()
 	}
-	p.journal.Tell(e)
+	return e
 }
 
 // openPath is the path without what may be a secret or a person: Java's servers put the session into it, as

@@ -26,6 +26,7 @@ import (
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/link"
 	"sluice/stockgate/sale"
+	"sluice/tracing"
 	"sluice/upstream"
 )
 
@@ -52,6 +53,7 @@ type gate struct {
 	control  controls
 	fault    string // of the last reload; "" = it was good
 	access   *accesslog.Log
+	tracer   *tracing.Tracer // nil = no traces
 	now      func() int64
 	metrics  *prometheus.Registry
 	reloaded prometheus.Gauge // 1, or 0 when the last file was bad
@@ -98,6 +100,13 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	if g.shop, err = upstream.New(upstreamOptions(c, log)); err != nil {
 		g.close()
 		return nil, c.Errorf("upstream.targets", "%v", err)
+	}
+	if g.tracer, err = openTraces(c, log); err != nil {
+		g.close()
+		return nil, err
+	}
+	if g.tracer != nil {
+		g.metrics.MustRegister(g.tracer)
 	}
 	g.windows = newWindows(c)
 	g.sharing = &sharing{windows: g.windows, now: g.now, metrics: g.metrics, log: log}
@@ -156,6 +165,9 @@ func (g *gate) options(c *config.Config, rates []*limiter.Rate, before *proxy.Pr
 		o.Orders = g.driver
 	}
 	o.Sales, o.Lessons, o.Shelf = g.board, taught{g.lessons, g.orders}, g.shelf(c)
+	if g.tracer != nil {
+		o.Tracer = g.tracer
+	}
 	return o
 }
 
@@ -292,6 +304,9 @@ func (g *gate) close() {
 	}
 	if g.inFlight != nil {
 		g.inFlight.close()
+	}
+	if g.tracer != nil {
+		g.tracer.Close()
 	}
 	g.access.Close()
 }
