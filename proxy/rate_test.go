@@ -217,7 +217,7 @@ func TestRatesThatCannotCountAreErrors(t *testing.T) {
 		{keyed("r", "$path_sku", 1), ""},
 		{keyed("r", "$path_sku", 1, "order", "search"), `rate "r": key: on route "search": $path_sku: the pattern has no {sku}`},
 		{keyed("r", "$path_id", 1), `rate "r": key: on route "search": $path_id: the pattern has no {id}`},
-		{keyed("r", "$remote_add", 1), `rate "r": key: on route "search": $remote_add: unknown variable; one of $remote_addr $host $request_id $path_x $arg_x $cookie_x $http_x $form_x $json_x`},
+		{keyed("r", "$remote_add", 1), `rate "r": key: on route "search": $remote_add: unknown variable; one of $remote_addr $host $request_id $path_x $arg_x $cookie_x $http_x $form_x $json_x $jwt_x $signed_x`},
 		{keyed("r", "everybody", 1), `rate "r": key: on route "search": "everybody" is the same for everybody`},
 		{keyed("r", "$form_x", 1, "rest"), `rate "r": key: on route "rest": the bodies of a pass route are not looked into`},
 		{keyed("r", "$form_x", 1, "nowhere"), `rate "r": routes: there is no such route`},
