@@ -10,12 +10,10 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
-	sdk "go.opentelemetry.io/otel/sdk/trace"
 
 	"sluice/proxy"
 )
@@ -38,12 +36,10 @@ type Options struct {
 
 // Tracer is a proxy.Tracer. It is safe for concurrent use.
 type Tracer struct {
-	oneIn    uint64
-	queue    chan told
-	exporter sdk.SpanExporter
-	spans    *spans
-	log      *slog.Logger
-	away     bool // the last message failed; the writer's own
+	options Options
+	queue   chan told
+	sender  *sender
+	away    bool // the last message failed; the writer's own
 
 	sent, dropped, failed atomic.Uint64 // requests
 
@@ -57,14 +53,13 @@ func New(o Options) (*Tracer, error) {
 	if err != nil {
 		return nil, err
 	}
-	// No repetition: while it waited, the queue would fill, and the next message is as good as the last.
-	exporter, err := otlptracehttp.New(context.Background(), otlptracehttp.WithEndpointURL(address), otlptracehttp.WithTimeout(patient),
-		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{}), otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
+	sender, err := newSender(address, os.Getenv)
 	if err != nil {
 		return nil, fmt.Errorf("open traces to %q: %w", o.Endpoint, err)
 	}
+	o.OneIn = max(o.OneIn, 1)
 	ctx, end := context.WithCancel(context.Background())
-	t := &Tracer{oneIn: uint64(max(o.OneIn, 1)), queue: make(chan told, queued), exporter: exporter, spans: newSpans(o), log: o.Log, end: end}
+	t := &Tracer{options: o, queue: make(chan told, queued), sender: sender, end: end}
 	t.done.Go(func() { t.write(ctx) })
 	return t, nil
 }
@@ -79,7 +74,7 @@ func (t *Tracer) Close() {
 func (t *Tracer) Begin(parent []byte) (proxy.Trace, bool) {
 	var trace proxy.Trace
 	known, sampled := parse(parent, &trace)
-	if known && !sampled || !known && rand.Uint64N(t.oneIn) != 0 {
+	if known && !sampled || !known && rand.IntN(t.options.OneIn) != 0 {
 		return proxy.Trace{}, false
 	}
 	if !known {
@@ -136,17 +131,17 @@ func (t *Tracer) rest(batch []told) {
 		batch = append(batch, <-t.queue)
 	}
 	t.export(ctx, batch)
-	_ = t.exporter.Shutdown(ctx) // nothing is under way
+	t.sender.client.CloseIdleConnections()
 }
 
-// export sends one message.
+// export sends one message, once: while it was repeated, the queue would fill, and the next is as good as the last.
 func (t *Tracer) export(ctx context.Context, batch []told) {
 	if len(batch) == 0 {
 		return
 	}
 	ctx, end := context.WithTimeout(ctx, patient)
 	defer end()
-	err := t.exporter.ExportSpans(ctx, t.spans.of(batch))
+	err := t.sender.send(ctx, messageOf(&t.options, batch))
 	if err != nil {
 		t.failed.Add(uint64(len(batch)))
 	} else {
@@ -154,9 +149,9 @@ func (t *Tracer) export(ctx context.Context, batch []told) {
 	}
 	if away := err != nil; away != t.away {
 		if t.away = away; away {
-			t.log.Warn("traces do not arrive; they are dropped and counted", "err", err)
+			t.options.Log.Warn("traces do not arrive; they are dropped and counted", "err", err)
 		} else {
-			t.log.Info("traces arrive again")
+			t.options.Log.Info("traces arrive again")
 		}
 	}
 }

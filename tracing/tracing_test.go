@@ -2,17 +2,21 @@ package tracing
 
 import (
 	"compress/gzip"
+	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	wire "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"sluice/proxy"
 )
@@ -22,8 +26,8 @@ func collect(t *testing.T) (url string, spans chan *wire.Span) {
 	t.Helper()
 	spans = make(chan *wire.Span, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/v1/traces" {
-			t.Errorf("traces come to %s", r.URL.Path)
+		if r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("traces come to %s as %s", r.URL.Path, r.Header.Get("Content-Type"))
 		}
 		body, err := gzip.NewReader(r.Body)
 		if err != nil {
@@ -33,7 +37,7 @@ func collect(t *testing.T) (url string, spans chan *wire.Span) {
 		text, err := io.ReadAll(body)
 		var message collector.ExportTraceServiceRequest
 		if err == nil {
-			err = proto.Unmarshal(text, &message)
+			err = protojson.Unmarshal(inBase64(text), &message)
 		}
 		if err != nil {
 			t.Error(err)
@@ -48,6 +52,17 @@ func collect(t *testing.T) (url string, spans chan *wire.Span) {
 	}))
 	t.Cleanup(server.Close)
 	return server.URL, spans
+}
+
+// inBase64 is a message as the library of protocol buffers reads JSON. It is strict with all other fields; OTLP has
+// identities in hexadecimal.
+func inBase64(text []byte) []byte {
+	identity := regexp.MustCompile(`"(traceId|spanId|parentSpanId)":"([0-9a-f]+)"`)
+	return identity.ReplaceAllFunc(text, func(b []byte) []byte {
+		m := identity.FindSubmatch(b)
+		id, _ := hex.DecodeString(string(m[2]))
+		return fmt.Appendf(nil, "%q:%q", m[1], base64.StdEncoding.EncodeToString(id))
+	})
 }
 
 func tracer(t *testing.T, url string, oneIn int) *Tracer {
@@ -159,6 +174,31 @@ func TestWhatIsNotSampledAllocatesNothing(t *testing.T) {
 	parent := []byte(unsampled)
 	if n := testing.AllocsPerRun(1000, func() { tr.Begin(nil); tr.Begin(parent) }); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestTheWayToTheCollectorIsInTheEnvironment(t *testing.T) {
+	environment := map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Basic%20eA==, x-tenant=7"}
+	s, err := newSender("http://c/v1/traces", func(name string) string { return environment[name] })
+	if err != nil || s.header.Get("Authorization") != "Basic eA==" || s.header.Get("X-Tenant") != "7" {
+		t.Errorf("%v, %v", s, err)
+	}
+	for name, value := range map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "secret", "OTEL_EXPORTER_OTLP_CERTIFICATE": "/nowhere"} {
+		_, err := newSender("http://c/v1/traces", func(asked string) string { return map[string]string{name: value}[asked] })
+		if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s=%s: %v", name, value, err)
+		}
+	}
+}
+
+func TestACollectorThatRefusesIsCounted(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) }))
+	defer server.Close()
+	tr := tracer(t, server.URL, 1)
+	tr.End(proxy.Trace{ID: [16]byte{1}}, proxy.Entry{})
+	tr.Close()
+	if n := tr.failed.Load(); n != 1 {
+		t.Errorf("%d failed, want 1", n)
 	}
 }
 
