@@ -25,15 +25,15 @@ func (e *explainCommand) Run() error {
 	if err != nil {
 		return err
 	}
+	peer, err := netip.ParseAddr(e.IP)
+	if err != nil {
+		return fmt.Errorf("--ip: %w", err)
+	}
 	if !strings.ContainsAny(e.Request, " /") {
 		if !explainKey(os.Stdout, c, e.Request) {
 			return fmt.Errorf("%q is no key of the configuration, and no request such as 'GET /': sluice config print lists the keys", e.Request)
 		}
 		return nil
-	}
-	peer, err := netip.ParseAddr(e.IP)
-	if err != nil {
-		return fmt.Errorf("--ip: %w", err)
 	}
 	options := proxyOptions(c)
 	options.Settling = settling(&c.Stock.Reserve)
