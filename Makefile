@@ -14,7 +14,7 @@ export GOFLAGS := $(shell $(GO) env GOFLAGS) -buildvcs=false
 # The linters live in a module of their own, so that a build of Sluice does not carry them.
 TOOL = $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help build test test-layouts race format vet staticcheck vulnerabilities lint fuzz bench bench-go planted chaos conformance image clean
+.PHONY: help build test test-layouts race format vet staticcheck vulnerabilities lint fuzz bench bench-go planted chaos conformance image clean image-here licences reference sbom hangups
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
@@ -71,6 +71,11 @@ chaos: ## a sale for CHAOS (90s, 10m) while gates, Redis and shop die, hang and 
 	@sh tools/need redis-server
 	SLUICE_CHAOS=$(CHAOS) SLUICE_SEED=$(SEED) $(GO) test -count=1 -timeout 1h -v -run 'BooksBalanceAfterChaos' ./e2e
 
+RATE ?= 5000
+
+hangups: ## a hundred reloads, good and bad by turns, under RATE requests a second
+	SLUICE_RATE=$(RATE) $(GO) test -count=1 -timeout 5m -v -run 'AHundredHangups' ./e2e
+
 # What others wrote, and what is too long for every day. What is not there and cannot be installed is left out.
 FOREIGN = nginx curl npm python3 javac php ab wrk h2load slowhttptest
 
@@ -82,5 +87,17 @@ conformance: ## clients, corpora and failing shops of others, in full: docs/conf
 image: ## the container image, with docker, podman or buildah
 	@sh tools/image '$(IMAGE)' '$(VERSION)'
 
+image-here: build ## the same image out of ./sluice, with no registry and no daemon (buildah)
+	@GO='$(GO)' sh tools/image-here '$(IMAGE)' sluice
+
+licences: ## write docs/licences.md anew, when a dependency has changed
+	cd tools && $(GO) run ./modules licences .. >../docs/licences.md.new && mv ../docs/licences.md.new ../docs/licences.md
+
+reference: ## write config.schema.json and docs/configuration.md anew, when a key has changed
+	$(GO) test ./config -run 'Structs' -update
+
+sbom: build ## the bill of materials of ./sluice, in CycloneDX: sluice.cdx.json
+	@GO='$(GO)' sh tools/sbom sluice sluice.cdx.json
+
 clean: ## remove what was built here
-	rm -f sluice coverage.out
+	rm -f sluice sluice.cdx.json coverage.out

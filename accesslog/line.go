@@ -29,7 +29,9 @@ func (l *Log) appendLine(dst []byte, e *proxy.Entry, shift int64) []byte {
 		dst = append(dst, `,"user":"`...)
 		dst = append(appendUser(dst, l.users, e.User), '"')
 	}
-	dst = appendNumber(dst, "status", int64(e.Status))
+	if e.Status != 0 {
+		dst = appendNumber(dst, "status", int64(e.Status))
+	}
 	dst = l.appendDecision(dst, e)
 	if e.Sent {
 		dst = appendText(dst, "outcome", e.Outcome.String())

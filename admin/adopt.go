@@ -65,7 +65,8 @@ func (a *API) adoptAll(w http.ResponseWriter, r *http.Request) {
 	}
 	done.Stock = &now
 	if want.Apply {
-		a.Log.Info("admin: orders adopted", "from", r.RemoteAddr, "sku", done.SKU, "unknown", done.Unknown, "held", done.Held,
+		a.note(r, Deed{What: "orders.adopt", Object: done.SKU, After: now.Ledger, Detail: fmt.Sprintf("%d orders, %d units", len(want.Orders), done.Units)},
+			"admin: orders adopted", "sku", done.SKU, "unknown", done.Unknown, "held", done.Held,
 			"returned", done.Returned, "units", done.Units, "conflicts", len(done.Conflicts), "after", now.Ledger)
 	}
 	answer(w, done)

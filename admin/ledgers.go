@@ -135,7 +135,8 @@ func (a *API) changeLedger(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, err)
 		return
 	}
-	a.Log.Info("admin: ledger changed", "from", r.RemoteAddr, "sku", sku, "change", want.String(), "before", before.Ledger, "after", now.Ledger)
+	a.note(r, Deed{What: "ledger.change", Object: sku, Detail: want.String(), Before: before.Ledger, After: now.Ledger},
+		"admin: ledger changed", "sku", sku, "change", want.String(), "before", before.Ledger, "after", now.Ledger)
 	answer(w, now)
 }
 

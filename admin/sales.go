@@ -31,13 +31,13 @@ type Sales interface {
 var ErrNoSale = errors.New("no such sale")
 
 func (a *API) listSales(w http.ResponseWriter, _ *http.Request) {
-	if a.Sales == nil {
-		fail(w, http.StatusNotFound, "no sales are known")
-		return
+	all := []Sale{}
+	if a.Sales != nil {
+		all = append(all, a.Sales.All()...)
 	}
 	answer(w, struct {
 		Sales []Sale `json:"sales"`
-	}{a.Sales.All()})
+	}{all})
 }
 
 // changeSale pauses a sale, resumes it, or ends it for good: {"state": "paused"}.
@@ -55,18 +55,22 @@ func (a *API) changeSale(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, fmt.Errorf(`%w: the body must be {"state": "on", "paused" or "ended"}`, ErrInvalid))
 		return
 	}
+	before := a.sale(name)
 	if err := a.Sales.Set(r.Context(), name, want.State); err != nil {
-		if errors.Is(err, ErrNoSale) {
-			fail(w, http.StatusNotFound, err.Error())
-			return
-		}
 		a.fault(w, err)
 		return
 	}
-	a.Log.Info("admin: sale changed", "from", r.RemoteAddr, "sale", name, "state", want.State)
+	now := a.sale(name)
+	a.note(r, Deed{What: "sale.change", Object: name, Before: before.State, After: want.State}, "admin: sale changed", "sale", name, "state", want.State)
+	answer(w, now)
+}
+
+// sale is one of the schedules as it stands.
+func (a *API) sale(name string) Sale {
 	for _, s := range a.Sales.All() {
 		if s.Name == name {
-			answer(w, s)
+			return s
 		}
 	}
+	return Sale{}
 }

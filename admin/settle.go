@@ -49,7 +49,8 @@ func (a *API) finish(w http.ResponseWriter, r *http.Request, op string, before R
 	if was == "" {
 		was = "none"
 	}
-	a.Log.Info("admin: reservation settled", "from", r.RemoteAddr, "sku", before.SKU, "serial", before.Serial, "op", op,
+	a.note(r, Deed{What: "reservation.settle", Object: before.SKU + " " + before.Serial, Detail: op, Before: was, After: out},
+		"admin: reservation settled", "sku", before.SKU, "serial", before.Serial, "op", op,
 		"before", was, "after", out.State, "changed", out.Changed)
 	if out.OverTotal {
 		a.Log.Error("admin: more is sold than there is", "sku", before.SKU, "serial", before.Serial)

@@ -177,8 +177,9 @@ template_dir = "t"
 ratelimit_headers = true`,
 		`:2: responses.template_dir: open t: no such file or directory; write the path of a folder that sluice may read`},
 	{`[admin]
-viewer_token_file = "v"`,
-		`:2: admin.viewer_token_file: not available yet (this version serves "")`},
+viewer_token_file = "/none/of/these"`,
+		`:2: admin.viewer_token_file: open /none/of/these: no such file or directory; write the path of a file that sluice may read
+:2: admin.viewer_token_file: belongs to token_file, without which no token is asked for; write that too, or drop this`},
 	{`[limits]
 bypass = ["file:/none/of/these"]
 deny = ["file:deny.txt", "everybody", "192.0.2.1"]`,

@@ -42,6 +42,7 @@ type Config struct {
 	AccessLog AccessLog `toml:"access_log"`
 	Cache     Cache     `toml:"cache"`
 	Metrics   Metrics   `toml:"metrics"`
+	Traces    Traces    `toml:"traces"`
 	Reload    Reload    `toml:"reload"`
 
 	file    string
@@ -70,6 +71,7 @@ func defaults(env func(string) (string, bool)) *Config {
 		AccessLog: AccessLog{Output: "stdout", RefusedFirst: 20, RefusedEvery: 1000, Remember: 32 << 20},
 		Cache:     defaultCache(),
 		Metrics:   Metrics{MaxSKUs: 100},
+		Traces:    Traces{OneIn: 100, Service: "sluice"},
 		Reload:    Reload{Watch: true},
 	}
 }

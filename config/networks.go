@@ -31,6 +31,11 @@ func (r *report) networks(key string, list []string) (all []netip.Prefix) {
 // networksIn reads a file of one CIDR or address a line. What follows a # is a comment. The first line that is neither
 // is a problem: a list that is read in part would let in whom it was to keep out.
 func (r *report) networksIn(key, path string) (all []netip.Prefix) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() { // a pipe would be waited for without end, at each reload
+		r.fail(key, "%s is not a regular file; write the path of one that sluice can read again and again", path)
+		return nil
+	}
 	text, err := readUpTo(path, maxNetworks)
 	switch {
 	case err != nil:
@@ -53,7 +58,11 @@ type badLine struct {
 	text   string
 }
 
+// byteOrderMark is what some editors put before a text (Unicode, section 23.8).
+const byteOrderMark = "\ufeff"
+
 func parseNetworks(text string) (all []netip.Prefix, bad badLine) {
+	text = strings.TrimPrefix(text, byteOrderMark)
 	n := 0
 	for line := range strings.Lines(text) {
 		n++

@@ -48,6 +48,19 @@ func TestOneWrongLineRefusesTheWholeList(t *testing.T) {
 	}
 }
 
+// Lists come out of editors and spreadsheets: a mark before the text is not part of the first network.
+func TestAByteOrderMarkIsNotPartOfAList(t *testing.T) {
+	_, key := listing(t, "\ufeff192.0.2.7\r\n")
+	c, err := Parse("config.toml", []byte(whole(key)), nil)
+	if err != nil || len(c.Limits.Denied) != 2 || c.Limits.Denied[1].String() != "192.0.2.7/32" {
+		t.Errorf("read as %v, %v", c, err)
+	}
+	_, key = listing(t, "192.0.2.7\n\ufeff192.0.2.8\n")
+	if _, err := Parse("config.toml", []byte(whole(key)), nil); err == nil {
+		t.Error("a mark in the middle was passed over")
+	}
+}
+
 func TestListsAreOfBoundedSize(t *testing.T) {
 	_, key := listing(t, strings.Repeat("#", maxNetworks+1))
 	if _, err := Parse("config.toml", []byte(whole(key)), nil); err == nil || !strings.Contains(err.Error(), "is larger than 8MiB") {

@@ -15,7 +15,7 @@ type Reserve struct {
 	ConfirmJSON        *JSONValue    `toml:"confirm_json"` // nil = the status alone decides
 	SecretFile         string        `toml:"secret_file"`
 	Secret             Secret        // what SecretFile holds, at least 16 bytes
-	StatusURL          string        `toml:"status_url"` // with {serial}; "" = nobody can be asked
+	StatusURL          string        `toml:"status_url"` // with {serial}, perhaps {sku}; "" = nobody can be asked
 	Fence              string        `toml:"fence"`      // "none" "deadline" "cancel" "hold"
 	Mirror             bool          `toml:"mirror"`
 	Events             int           `toml:"events"` // 100 to 10 million

@@ -8,6 +8,7 @@ type Admin struct {
 	TokenFile       string `toml:"token_file"`
 	Token           Secret // what TokenFile holds; never empty beyond loopback
 	ViewerTokenFile string `toml:"viewer_token_file"`
+	ViewerToken     Secret // what ViewerTokenFile holds: who has it may look, and change nothing
 }
 
 // Ops is where health and metrics are served.
@@ -56,6 +57,7 @@ func (c *Config) check(r *report) {
 	r.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	r.oneOf("log.format", c.Log.Format, "auto", "text", "json")
 	c.AccessLog.check(r)
+	c.Traces.check(r)
 	c.Cache.check(r)
 	between(r, "metrics.max_skus", c.Metrics.MaxSKUs, 0, 1<<20)
 }

@@ -23,6 +23,7 @@ func (c *Config) readSecrets(r *report, folder string) {
 	}
 	c.Stock.Layout.readScript(r, folder)
 	c.Admin.Token = r.secret("admin.token_file", folder, c.Admin.TokenFile)
+	c.Admin.readViewer(r, folder)
 }
 
 // secret reads one line; the end of the line is not part of it.

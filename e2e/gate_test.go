@@ -213,9 +213,15 @@ func (j *journal) lines() (all []line) {
 // soon waits until what is true, and returns how long that took.
 func soon(t *testing.T, what string, is func() bool) time.Duration {
 	t.Helper()
+	return inTime(t, long, what, is)
+}
+
+// inTime is soon for what takes its time.
+func inTime(t *testing.T, patience time.Duration, what string, is func() bool) time.Duration {
+	t.Helper()
 	start := time.Now()
 	for !is() {
-		if time.Since(start) > long {
+		if time.Since(start) > patience {
 			t.Fatalf("waited in vain until %s", what)
 		}
 		time.Sleep(pause)

@@ -34,6 +34,8 @@ const unlogged = "access_log.output = \"off\"\naccess_log.remember = \"0B\""
 type entry struct {
 	RequestID string `json:"request_id"`
 	Reason    string
+	Observed  string
+	Limit     string
 	Serial    string
 	SKU       string
 	User      string

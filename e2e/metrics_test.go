@@ -127,7 +127,7 @@ func TestMetricsPleasePromtool(t *testing.T) {
 	t.Parallel()
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
-		t.Skip("promtool is not installed")
+		t.Skip("promtool is not installed: it comes with Prometheus (apt install prometheus)")
 	}
 	redis, shop := redistest.Start(t), open(t, nil)
 	g := gate(t, shop.setting(), redisAt(redis))

@@ -10,65 +10,153 @@ import (
 	"time"
 )
 
-// Every limit by itself: what it refuses carries its reason in the answer, in the header and in the body, and counts once, under
-// that reason and no other. The log of the gate says nothing of single requests.
+// refusing is a limit, and what it takes to be refused by it once.
+type refusing struct {
+	name     string // "" = reason
+	reason   string
+	status   int
+	limit    string // as the access log tells of it; "" = of none
+	settings string
+	prepare  func(t *testing.T, g *running)
+	first    int    // requests that are in the shop meanwhile
+	near     byte   // from 127.0.0.near and those that follow
+	asks     string // "" = for the shop's front page
+}
+
+const (
+	heldRequest = "GET /held?sku=1001 HTTP/1.1\r\nHost: shop\r\n\r\n"
+	ofSKU       = "[[route]]\nname = \"all\"\nmatch = \"/\"\nsku = \"$arg_sku\"\ngate = "
+	allPages    = "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n"
+	oneAnHour   = "[[limits.rate]]\nname = \"one\"\nrate = \"1/h\"\nburst = 1\n"
+	onePlace    = "limits.concurrency.max_in_flight = 1\n"
+	noQueue     = "limits.concurrency.max_queue = 0\n"
+	shortQueue  = "limits.concurrency.queue_timeout = \"10ms\"\n"
+	ownPlace    = fleetRoute + "\nmax_in_flight = 1\n"
+	longWindow  = "limits.window.size = \"1s\"\nlimits.window.carry = 0\n"
+	asksForSKU  = "GET /?sku=1001 HTTP/1.1\r\nHost: shop\r\nAccept: application/json\r\n\r\n"
+	postsBody   = "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 2\r\n\r\nhi"
+)
+
+func refusals() []refusing {
+	long := func(n int) string { return strings.Repeat("x", n) }
+	return []refusing{
+		{reason: "conn_open", status: 429, limit: "limits.connection: max_open 2", settings: "limits.connection.max_open = 2\nlimits.connection.max_open_per_ip = 1", first: 2, near: 1},
+		{reason: "ip_conns", status: 429, limit: "limits.connection: max_open_per_ip 1", settings: "limits.connection.max_open_per_ip = 1", first: 1, near: 9},
+		{reason: "denied_ip", status: 403, limit: "limits.deny: 1 networks", settings: `limits.deny = ["127.0.0.9/32"]`},
+		{name: "denied_ip on a page", reason: "denied_ip", status: 403, limit: "limits.deny: 1 networks", settings: `limits.deny = ["127.0.0.9/32"]` + "\n" + allPages},
+		{reason: "conn_rate", status: 429, limit: "limits.connection: ", settings: "limits.connection.rate = \"1/h\"\nlimits.connection.burst = 1"},
+		{name: "conn_rate, closing", reason: "conn_rate", status: 429, limit: "limits.connection: ", settings: "limits.connection.rate = \"1/h\"\nlimits.connection.burst = 1\nlimits.connection.on_excess = \"close\""},
+		{reason: "rate", status: 429, limit: "limits.rate one: ", settings: oneAnHour},
+		{name: "two rates", reason: "rate", status: 429, limit: "limits.rate one: ", settings: oneAnHour + "[[limits.rate]]\nname = \"wide\"\nrate = \"1000/s\"\nburst = 1000\n"},
+		{name: "rate of a page", reason: "rate", status: 429, limit: "limits.rate one: ", settings: oneAnHour + "routes = [\"all\"]\n" + allPages},
+		{reason: "window", status: 429, limit: "limits.window: max 1, ", settings: longWindow + "limits.window.max = 1"},
+		{name: "window, with a body", reason: "window", status: 429, limit: "limits.window: max 1, ", settings: longWindow + "limits.window.max = 1", asks: postsBody},
+		{name: "window of a SKU", reason: "window", status: 429, limit: "max_per_sku 1 ", settings: longWindow + "limits.window.max_per_sku = 1\n" + ofSKU + `"limit"`, asks: asksForSKU},
+		{reason: "concurrency", status: 429, limit: "limits.concurrency: max_in_flight 1, ", settings: onePlace + noQueue, first: 1, near: 1},
+		{name: "concurrency of a route", reason: "concurrency", status: 429, limit: "route all: max_in_flight 1 of 256", settings: noQueue + ownPlace, first: 1, near: 1},
+		{name: "concurrency for a unit", reason: "concurrency", status: 429, limit: "stock.per_unit: 1", settings: "stock.source = \"memory\"\nstock.per_unit = 1\n" + ofSKU + `"check"`, first: 1, near: 1, asks: asksForSKU,
+			prepare: func(t *testing.T, g *running) { ok(t, "stock", "--admin", "http://"+g.admin, "set", "1001", "1") }},
+		{reason: "queue_timeout", status: 429, limit: "queue_timeout 10ms", settings: onePlace + shortQueue, first: 1, near: 1},
+		{name: "queue_timeout of a route", reason: "queue_timeout", status: 429, limit: "route all: max_in_flight 1 of 256", settings: shortQueue + ownPlace, first: 1, near: 1},
+		{reason: "too_large", status: 413, limit: "server.max_body_size: 1KiB", settings: "server.max_body_size = \"1KiB\"", asks: "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 1025\r\n\r\n" + long(1025)},
+		{name: "too_large in chunks", reason: "too_large", status: 413, limit: "server.max_body_size: 1KiB", settings: "server.max_body_size = \"1KiB\"", asks: "POST / HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n401\r\n" + long(1025) + "\r\n0\r\n\r\n"},
+		{reason: "too_slow", status: 408, limit: "server.read_timeout: 100ms", settings: "server.read_timeout = \"100ms\"\nserver.read_header_timeout = \"100ms\"", asks: "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 2\r\n\r\nh"},
+		{name: "a head that dawdles", reason: "malformed", status: 408, settings: "server.read_header_timeout = \"100ms\"", asks: "GET / HTTP/1.1\r\nHost: s"},
+		{name: "a head too large", reason: "malformed", status: 431, settings: "server.max_header_size = \"1KiB\"", asks: "GET / HTTP/1.1\r\nHost: shop\r\nX: " + long(1100) + "\r\n\r\n"},
+		{name: "a target too long", reason: "malformed", status: 414, asks: "GET /" + long(8<<10) + " HTTP/1.1\r\nHost: shop\r\n\r\n"},
+	}
+}
+
+// Every limit by itself: what it refuses carries its reason in the answer, in header and body, in one metric and in one line of
+// the access log that names the limit; it counts once, never reaches the shop, and is no other reason's. The log of the gate says
+// nothing of single requests.
 func TestEveryLimitRefusesByItsOwnReasonAndCountsOnce(t *testing.T) {
-	const held, all = "GET /held HTTP/1.1\r\nHost: shop\r\n\r\n", "limits.window.max_per_sku = 0\n"
-	for _, c := range []struct {
-		reason   string
-		status   int
-		settings string
-		first    int  // requests that are in the shop meanwhile
-		near     byte // from 127.0.0.near and those that follow
-	}{
-		{"conn_open", 429, all + "limits.connection.max_open = 2\nlimits.connection.max_open_per_ip = 1", 2, 1},
-		{"ip_conns", 429, all + "limits.connection.max_open_per_ip = 1", 1, 9},
-		{"denied_ip", 403, all + `limits.deny = ["127.0.0.9/32"]`, 0, 0},
-		{"conn_rate", 429, all + "limits.connection.rate = \"1/h\"\nlimits.connection.burst = 1", 0, 0},
-		{"rate", 429, all + "[[limits.rate]]\nname = \"one\"\nrate = \"1/h\"\nburst = 1", 0, 0},
-		{"window", 429, all + "limits.window.size = \"1s\"\nlimits.window.max = 1\nlimits.window.carry = 0", 0, 0},
-		{"concurrency", 429, all + "limits.concurrency.max_in_flight = 1\nlimits.concurrency.max_queue = 0", 1, 1},
-		{"queue_timeout", 429, all + "limits.concurrency.max_in_flight = 1\nlimits.concurrency.queue_timeout = \"10ms\"", 1, 1},
-	} {
-		t.Run(c.reason, func(t *testing.T) {
+	for _, c := range refusals() {
+		if c.name == "" {
+			c.name = c.reason
+		}
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			release, inside := make(chan struct{}), make(chan struct{}, 2)
-			shop := open(t, func(_ http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/held" {
-					inside <- struct{}{}
-					<-release
-				}
-			})
-			defer close(release)
-			g := gate(t, shop.setting(), `stock.source = "off"`, c.settings, fleetRoute)
-			for i := range c.first {
-				saying(t, from(t, g.front, c.near+byte(i)), held)
-				<-inside
-			}
-			refused := 0
-			c9 := from(t, g.front, 9)
-			in := bufio.NewReader(c9)
-			for start := time.Now(); refused < 2 && time.Since(start) < long; { // a window or a bucket may have room at first
-				saying(t, c9, "GET / HTTP/1.1\r\nHost: shop\r\nAccept: application/json\r\n\r\n")
-				a := answered(t, in)
-				if a.status == http.StatusOK {
-					continue
-				}
-				refused++
-				a.must(t, c.status, c.reason)
-				wants(t, a.body, `"`+c.reason+`"`)
-				if a.closes {
-					break
-				}
-			}
-			g.counted(c.reason, refused)
-			for _, l := range g.log.lines() {
-				if strings.Contains(l.Msg, "refus") {
-					t.Errorf("the log says %q", l.Msg)
-				}
-			}
+			c.try(t)
 		})
 	}
+}
+
+func (c refusing) try(t *testing.T) {
+	release, inside := make(chan struct{}), make(chan struct{}, 2)
+	shop := open(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/held" {
+			inside <- struct{}{}
+			<-release
+		}
+	})
+	defer close(release)
+	settings := []string{shop.setting()}
+	for key, usual := range map[string]string{"stock.source": `"off"`, "limits.window.max_per_sku": "0", "[[route]]": ""} {
+		switch {
+		case strings.Contains(c.settings, key):
+		case usual == "":
+			c.settings += "\n" + fleetRoute
+		default:
+			settings = append(settings, key+" = "+usual)
+		}
+	}
+	g, lines := logged(t, append(settings, "access_log.refused_first = 1000", c.settings)...)
+	if c.prepare != nil {
+		c.prepare(t, g)
+	}
+	for i := range c.first {
+		saying(t, from(t, g.front, c.near+byte(i)), heldRequest)
+		<-inside
+	}
+	admitted := c.first + c.provoke(t, g)
+	g.counted(c.reason, 1)
+	if n := shop.arrivals.Load(); n != int64(admitted) {
+		t.Errorf("the shop saw %d requests, want the %d that were admitted", n, admitted)
+	}
+	soon(t, "the access log tells of it", func() bool { return len(lines.refusals()) > 0 })
+	if told := lines.refusals(); len(told) != 1 || told[0].Reason != c.reason || told[0].Status != c.status || told[0].Client != "127.0.0.9" ||
+		!strings.Contains(told[0].Limit, c.limit) || (c.limit == "") != (told[0].Limit == "") {
+		t.Errorf("the access log tells %+v; want one line of %s, by %q", told, c.reason, c.limit)
+	}
+	for _, l := range g.log.lines() {
+		if strings.Contains(l.Msg, "refus") {
+			t.Errorf("the log says %q", l.Msg)
+		}
+	}
+}
+
+// provoke asks until the first refusal, since a window or a bucket may have room at first, and returns how often it was let in.
+func (c refusing) provoke(t *testing.T, g *running) (admitted int) {
+	t.Helper()
+	c9 := from(t, g.front, 9)
+	in := bufio.NewReader(c9)
+	asks := c.asks
+	if asks == "" {
+		asks = "GET / HTTP/1.1\r\nHost: shop\r\nAccept: application/json\r\n\r\n"
+	}
+	for start := time.Now(); time.Since(start) < long; admitted++ {
+		saying(t, c9, asks)
+		a := answered(t, in)
+		if a.status == http.StatusOK {
+			continue
+		}
+		a.must(t, c.status, c.reason)
+		wants(t, a.body, `"reason":"`+c.reason+`"`)
+		return admitted
+	}
+	t.Fatal("nothing was refused")
+	return 0
+}
+
+// refusals are the lines of what was refused.
+func (j *journal) refusals() (all []entry) {
+	for _, e := range j.entries() {
+		if !e.Summary && e.Reason != "admitted" {
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
 // counted wants so many refusals for that reason, in one metric alone, and none for another.

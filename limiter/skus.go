@@ -88,6 +88,28 @@ func (s *skus) book(n int64, hash uint64, most int64) *atomic.Uint64 {
 	return nil
 }
 
+// full tells, by loading alone, that book would refuse.
+func (s *skus) full(n int64, hash uint64, most int64) bool {
+	if most <= 0 {
+		return true
+	}
+	at := mix(hash, n)
+	mine := uint64(n)<<lowBits | (at&tagMask)<<skuBookedBits
+	line := &s.lines[at>>s.shift]
+	for i := range line {
+		old := line[i].Load()
+		switch holds := int64(old >> lowBits); {
+		case old&^maxSKUBooked == mine:
+			return int64(old&maxSKUBooked) >= most
+		case holds > n+s.carry:
+			return true
+		case holds < n-s.carry:
+			return false
+		}
+	}
+	return true
+}
+
 // giveBack returns the place that book took in cell for window n. The cell stays, so that first fit holds.
 func (s *skus) giveBack(cell *atomic.Uint64, n int64) {
 	for {

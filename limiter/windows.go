@@ -61,13 +61,8 @@ func (w *Windows) SetShare(s Share) { w.share.Store(uint64(s.on(w.grid))) }
 // Take books one request for sku at or after now, as [Window.Take] does. A request without a SKU, empty or nil, counts
 // among all alone.
 func (w *Windows) Take(now int64, sku []byte) (wait time.Duration, ok bool) {
-	r := request{all: w.all.max.Load(), perSKU: w.perSKU.Load(), share: share(w.share.Load())}
-	if len(sku) == 0 {
-		r.perSKU = 0
-	}
-	if r.perSKU != 0 {
-		r.hash = maphash.Bytes(w.skus.seed, sku)
-	} else if r.all == 0 {
+	r := w.request(sku)
+	if r.all == 0 && r.perSKU == 0 {
 		return 0, true
 	}
 	first := w.grid.number(now)
@@ -78,6 +73,31 @@ func (w *Windows) Take(now int64, sku []byte) (wait time.Duration, ok bool) {
 		}
 	}
 	return w.grid.until(first+1, now), false
+}
+
+// Full books nothing: it tells whether Take would find no room, and then how long it takes until there may be. It writes
+// nothing.
+func (w *Windows) Full(now int64, sku []byte) (wait time.Duration, full bool) {
+	r := w.request(sku)
+	first := w.grid.number(now)
+	for n := first; n <= first+w.grid.carry; n++ {
+		if w.room(n, r) {
+			return 0, false
+		}
+	}
+	return w.grid.until(first+1, now), true
+}
+
+// request is what is asked of a window for sku now.
+func (w *Windows) request(sku []byte) request {
+	r := request{all: w.all.max.Load(), perSKU: w.perSKU.Load(), share: share(w.share.Load())}
+	if len(sku) == 0 {
+		r.perSKU = 0
+	}
+	if r.perSKU != 0 {
+		r.hash = maphash.Bytes(w.skus.seed, sku)
+	}
+	return r
 }
 
 // request is what is asked of a window: a place of a SKU's and one of all, of what the caps are; 0 = no cap.
@@ -109,6 +129,14 @@ func (w *Windows) book(n int64, r request) bool {
 	}
 	w.skus.giveBack(cell, n)
 	return false
+}
+
+// room tells, by loading alone, whether book would find room in window n.
+func (w *Windows) room(n int64, r request) bool {
+	if r.all != 0 && w.all.full(n, r.share.part(n, w.grown(n, r.all))) {
+		return false
+	}
+	return r.perSKU == 0 || !w.skus.full(n, r.hash, r.share.part(n, w.grownSKU(n, r)))
 }
 
 // grown is the cap of all in window n, of all instances together.

@@ -7,6 +7,9 @@ type Windows interface {
 	// Take books one unit at now (monotonic ns). The caller waits for wait, then goes on; when it is
 	// refused, nothing was booked and wait tells when to come back.
 	Take(now int64, sku []byte) (wait time.Duration, ok bool)
+
+	// Full books nothing: it tells whether Take would refuse, and when to come back.
+	Full(now int64, sku []byte) (wait time.Duration, full bool)
 }
 
 // Places limits how many requests are inside the shop at the same time.
@@ -56,11 +59,14 @@ func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
 	if reason := p.fromPages(r); reason != Admitted || r.served {
 		return reason, 0
 	}
-	if reason, wait := p.windowed(r); reason != Admitted {
+	if reason, wait := p.crowded(r); reason != Admitted {
 		return reason, wait
 	}
 	if reason := p.takeBody(r); reason != Admitted {
 		return reason, 0
+	}
+	if reason, wait := p.windowed(r); reason != Admitted {
+		return reason, wait
 	}
 	if reason := p.enter(r); reason != Admitted {
 		return reason, 0
@@ -68,6 +74,9 @@ func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
 	switch r.route.Gate {
 	case Check:
 		if reason := p.stock.Enter(p.clock(), r.sku, r.user); reason != Admitted {
+			if reason == Concurrency {
+				r.limit = p.unit
+			}
 			return reason, 0
 		}
 		r.admitted = true

@@ -7,6 +7,12 @@ import (
 
 var errBodyTooLarge = errors.New("body over max_body_size")
 
+// hasBody reports that a body was announced, of one byte at least or in chunks.
+func (r *request) hasBody() bool {
+	h := r.head()
+	return h.Chunked || h.ContentLength > 0
+}
+
 // readBody takes the whole body of a gated request into memory, at most max bytes. A length that was announced is
 // judged before a byte of it is waited for; the buffer grows with what arrives, never with what was announced.
 func (r *request) readBody(max int64) error {

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"sluice/histogram"
 )
 
 // counts is what the gate has counted, in shards: each connection writes to one of them, so that two cores
@@ -22,7 +24,7 @@ type counts struct {
 
 type shard struct {
 	index   int
-	decided histogram // one request in decisionSample
+	decided histogram.Histogram // one request in decisionSample
 	loud    loudness
 	panics  atomic.Uint64
 	_       [64]byte
@@ -39,7 +41,7 @@ type tally struct {
 	refused  [numReasons]atomic.Uint64
 	observed [numReasons]atomic.Uint64
 	codes    [numCodes]atomic.Uint64 // by status
-	took     [numOutcomes]histogram
+	took     [numOutcomes]histogram.Histogram
 	_        [64]byte
 }
 
@@ -90,29 +92,7 @@ func (t *tally) code(status int) {
 	}
 }
 
-// bounds of the histograms, in seconds: from what a refusal costs to what a shop may take.
-var bounds = [...]float64{1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
+// scale of the histograms, in seconds: from what a refusal costs to what a shop may take.
+var scale = histogram.Seconds(1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
-type histogram struct {
-	buckets [len(bounds) + 1]atomic.Uint64
-	sum     atomic.Int64 // ns
-}
-
-func (h *histogram) observe(d time.Duration) {
-	i := 0
-	for s := d.Seconds(); i < len(bounds) && s > bounds[i]; {
-		i++
-	}
-	h.buckets[i].Add(1)
-	h.sum.Add(int64(d))
-}
-
-// add sums h into the cumulative form that Prometheus wants.
-func (h *histogram) add(to map[float64]uint64) (count uint64, sum float64) {
-	for i, bound := range bounds {
-		count += h.buckets[i].Load()
-		to[bound] += count
-	}
-	count += h.buckets[len(bounds)].Load()
-	return count, time.Duration(h.sum.Load()).Seconds()
-}
+func observe(h *histogram.Histogram, took time.Duration) { h.Observe(scale, took.Seconds()) }

@@ -12,6 +12,9 @@ import (
 
 // forward hands the request to the shop, once, and the shop's answer to the client.
 func (p *Proxy) forward(r *request) Reason {
+	if p.tracer != nil {
+		p.trace(r)
+	}
 	if reason := p.build(r); reason != Admitted {
 		return reason
 	}
@@ -27,7 +30,7 @@ func (p *Proxy) forward(r *request) Reason {
 		outcome = p.shop.Send(&r.out, resp)
 	}
 	r.outcome, r.answered = outcome, p.clock()
-	r.tally().took[outcome].observe(time.Duration(r.answered - r.now))
+	observe(&r.tally().took[outcome], time.Duration(r.answered-r.now))
 	if outcome != NotSent {
 		r.took = max(1, time.Duration(r.answered-r.decided))
 	}
@@ -146,7 +149,7 @@ func (p *Proxy) appendFields(dst []byte, r *request) []byte {
 		if !endToEnd(name) || len(named) > 0 && hasToken(named, name) || equalFold(name, p.idHeader) {
 			continue
 		}
-		if r.held && equalFold(name, idempotencyKey) || r.fetches && conditional(name) {
+		if r.held && equalFold(name, idempotencyKey) || r.fetches && conditional(name) || p.replaced(r, name) {
 			continue
 		}
 		if !r.conn.trusted && (fromProxy(name) || equalFold(name, p.clientHeader)) {
@@ -162,6 +165,9 @@ func (p *Proxy) appendFields(dst []byte, r *request) []byte {
 	}
 	if r.held {
 		dst = p.appendOrder(dst, r)
+	}
+	if r.traced {
+		dst = appendTrace(dst, &r.trace)
 	}
 	if r.fetches {
 		dst = append(dst, r.page.Conditions...)

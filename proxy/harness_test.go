@@ -29,6 +29,7 @@ func (f shopFunc) Upgrade(o *Outgoing, r *fasthttp.Response) (net.Conn, Outcome)
 	return nil, f(o, r)
 }
 func (f windowsFunc) Take(now int64, sku []byte) (wait time.Duration, took bool) { return f(now, sku) }
+func (f windowsFunc) Full(int64, []byte) (wait time.Duration, full bool)         { return 0, false }
 func (f placesFunc) Enter(Client) Reason                                         { return f() }
 func (f placesFunc) Leave(time.Duration)                                         {}
 

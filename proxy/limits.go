@@ -34,12 +34,29 @@ func (p *Proxy) paced(r *request) (reason Reason, wait time.Duration) {
 	return ConnRate, wait
 }
 
-// windowed books the request into a window, and waits for it.
+// crowded refuses a request whose body is still to come when the windows are full now. It books nothing: a body that
+// dawdles would keep a place in windows that pass, and come in beside those who were booked into a later one.
+func (p *Proxy) crowded(r *request) (reason Reason, wait time.Duration) {
+	if r.bypass || r.bodyRead || !r.hasBody() || p.spared[Window] {
+		return Admitted, 0
+	}
+	if wait, full := p.windows.Full(r.now, r.sku); full {
+		return Window, wait
+	}
+	return Admitted, 0
+}
+
+// windowed books the request into a window, and waits for it. Nothing is waited for between the two but a place inside
+// the shop: a window is of the instant at which the request goes on.
 func (p *Proxy) windowed(r *request) (reason Reason, wait time.Duration) {
 	if r.bypass {
 		return Admitted, 0
 	}
-	wait, ok := p.windows.Take(r.now, r.sku)
+	now := r.now
+	if r.hasBody() || r.fetches { // the body, or the answer that another was to fetch, may have taken its time
+		now = p.clock()
+	}
+	wait, ok := p.windows.Take(now, r.sku)
 	switch {
 	case ok && wait > 0:
 		time.Sleep(wait)
@@ -66,6 +83,7 @@ func (p *Proxy) enter(r *request) Reason {
 		r.placed = places
 		return Admitted
 	}
+	r.limit = r.route.Bound
 	if p.spares(r, reason) {
 		return Admitted
 	}

@@ -22,7 +22,7 @@ type Entry struct {
 	Shard  int // tells requests apart that would meet in one place; 0 or above
 	Client netip.Addr
 	ID     []byte
-	Method []byte // empty when what came was no HTTP
+	Method []byte // empty when what came was no HTTP, or a connection was refused before any did
 	Path   []byte // without query and path parameters; the route's pattern where the path names the user
 	Route  string // "" = none took it
 	Gate   Gate
@@ -30,7 +30,7 @@ type Entry struct {
 	User   []byte // a person: as the route finds it
 	Serial string // of the order; "" = none is known
 
-	Status   int
+	Status   int           // 0 = closed without a word
 	Reason   Reason        // Admitted, or why it was refused
 	Observed Reason        // why enforcing would have refused what was let through; else Admitted
 	Limit    string        // what refused it, and how large it is; "" = no limit did
@@ -53,8 +53,17 @@ type Entry struct {
 
 // Totals are what the gate has counted since it started.
 type Totals struct {
-	Refused   [numReasons]uint64 // requests
+	Refused   [numReasons]uint64 // requests; of a Server also connections
 	Forwarded uint64             // requests, whatever the shop said
+}
+
+// Totals adds up all routes, those that a reload has dropped included, and the connections that were turned away.
+func (s *Server) Totals() (t Totals) {
+	t = s.proxy.Load().Totals()
+	for reason := range t.Refused {
+		t.Refused[reason] += s.refused[reason].Load()
+	}
+	return t
 }
 
 // Totals adds up all routes, those that a reload has dropped included.
@@ -68,9 +77,7 @@ func (p *Proxy) Totals() (t Totals) {
 				t.Refused[reason] += tallies[i].refused[reason].Load()
 			}
 			for outcome := range tallies[i].took {
-				for bucket := range tallies[i].took[outcome].buckets {
-					t.Forwarded += tallies[i].took[outcome].buckets[bucket].Load()
-				}
+				t.Forwarded += tallies[i].took[outcome].Count()
 			}
 		}
 	}
@@ -84,14 +91,23 @@ func (r *request) refused(reason Reason, wait time.Duration) {
 }
 
 // note tells the journal what became of the request: of all that the shop may have seen, and of the refusals that the
-// journal wants.
+// journal wants. The tracer is told of what it began.
 func (p *Proxy) note(r *request) {
-	if p.journal == nil || r.served {
+	wanted := p.journal != nil && !r.served && (r.reason == Admitted || r.reason.unknown() || p.journal.Wants(r.now, r.reason, r.nth))
+	if !wanted && !r.traced {
 		return
 	}
-	if r.reason != Admitted && !r.reason.unknown() && !p.journal.Wants(r.now, r.reason, r.nth) {
-		return
+	e := p.entry(r)
+	if wanted {
+		p.journal.Tell(e)
 	}
+	if r.traced {
+		p.tracer.End(r.trace, e)
+	}
+}
+
+// entry is what became of the request.
+func (p *Proxy) entry(r *request) Entry {
 	e := Entry{
 		Shard: r.shard.index, Client: r.conn.peer, ID: r.id, Method: r.method, SKU: r.sku, User: r.user, Serial: r.taken.Serial,
 		Status: r.ctx.Response.StatusCode(), Reason: r.reason, Observed: r.observed, Limit: r.limit, Wait: r.wait, Version: p.version,
@@ -110,6 +126,22 @@ func (p *Proxy) note(r *request) {
 	}
 	if len(r.method) > 0 { // it was HTTP
 		e.Client, e.Path, e.In = r.clientAddr(), r.openPath(), r.announced()
+	}
+	return e
+}
+
+// noteTurnedAway tells the journal of a connection that was refused before any HTTP was read: the nth for that reason.
+func (p *Proxy) noteTurnedAway(c *Conn, reason Reason, nth uint64) {
+	now := p.clock()
+	if p.journal == nil || !p.journal.Wants(now, reason, nth) {
+		return
+	}
+	e := Entry{
+		Shard: c.shard.index, Client: c.peer, Reason: reason, Limit: p.bounds[reason], Version: p.version,
+		In: -1, Out: -1, Came: now, Decided: now, Answered: now, Done: now,
+	}
+	if c.server.TLS == nil { // else it is closed without a word
+		e.Status = p.answers.rawStatus(reason)
 	}
 	p.journal.Tell(e)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"sluice/histogram"
 	"sluice/proxy/wire"
 )
 
@@ -42,13 +43,13 @@ func (p *Proxy) Collect(ch chan<- prometheus.Metric) {
 	for name, tallies := range rates {
 		collectRate(ch, name, tallies)
 	}
-	var decided total
+	decided := make([]*histogram.Histogram, len(c.shards))
 	panics := 0.0
 	for i := range c.shards {
-		decided.add(&c.shards[i].decided)
+		decided[i] = &c.shards[i].decided
 		panics += float64(c.shards[i].panics.Load())
 	}
-	decided.emit(ch, decidedDesc)
+	ch <- scale.Metric(decidedDesc, decided)
 	counter(ch, panicsDesc, panics)
 }
 
@@ -72,11 +73,11 @@ func collectRoute(ch chan<- prometheus.Metric, name string, tallies []tally) {
 		}
 	}
 	for outcome, outcomeName := range outcomeNames {
-		var took total
+		took := make([]*histogram.Histogram, len(tallies))
 		for i := range tallies {
-			took.add(&tallies[i].took[outcome])
+			took[i] = &tallies[i].took[outcome]
 		}
-		took.emit(ch, tookDesc, name, outcomeName)
+		ch <- scale.Metric(tookDesc, took, name, outcomeName)
 	}
 }
 
@@ -92,26 +93,6 @@ func collectRate(ch chan<- prometheus.Metric, name string, tallies []rateTally) 
 
 func counter(ch chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ...string) {
 	ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
-}
-
-// total is one histogram summed over the shards.
-type total struct {
-	buckets map[float64]uint64
-	count   uint64
-	sum     float64
-}
-
-func (t *total) add(h *histogram) {
-	if t.buckets == nil {
-		t.buckets = make(map[float64]uint64, len(bounds))
-	}
-	count, sum := h.add(t.buckets)
-	t.count += count
-	t.sum += sum
-}
-
-func (t *total) emit(ch chan<- prometheus.Metric, d *prometheus.Desc, labels ...string) {
-	ch <- prometheus.MustNewConstHistogram(d, t.count, t.sum, t.buckets, labels...)
 }
 
 // Describe implements prometheus.Collector.

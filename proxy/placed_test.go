@@ -36,6 +36,7 @@ func TestNobodyIsToldThatThereIsNoOrderUnlessItIsKnown(t *testing.T) {
 type full struct{}
 
 func (full) Take(int64, []byte) (time.Duration, bool) { return 0, false }
+func (full) Full(int64, []byte) (time.Duration, bool) { return 0, true }
 
 func TestNoAnswerToAQuestionDeniesAnOrder(t *testing.T) {
 	o, c := reserving(&seen{})

@@ -16,6 +16,7 @@ const maxProving = 4096
 func (s *Server) takeProxied(nc net.Conn) {
 	if s.proving.Add(1) > maxProving {
 		s.proving.Add(-1)
+		s.unproven.Add(1)
 		_ = nc.Close()
 		return
 	}

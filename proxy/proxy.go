@@ -54,7 +54,9 @@ type Options struct {
 	Log     *slog.Logger
 
 	Journal Journal           // nil = nobody is told what became of requests
+	Tracer  Tracer            // nil = no request is traced
 	Bounds  map[Reason]string // how large each limit is, for the journal
+	Unit    string            // how many the stock lets into the shop for each unit, likewise
 	Version string            // of the configuration, likewise
 
 	Before *Proxy // the one that this one replaces, whose counts go on; nil = none
@@ -103,7 +105,9 @@ type Proxy struct {
 	clock   func() int64
 	log     *slog.Logger
 	journal Journal // nil = none
+	tracer  Tracer  // nil = none
 	bounds  [numReasons]string
+	unit    string
 	version string
 	pool    sync.Pool
 }
@@ -125,7 +129,7 @@ func New(o Options) (*Proxy, error) {
 		maxRequests: o.MaxRequests, bypass: newAddressList(o.Bypass), deny: newAddressList(o.Deny),
 		sales: o.Sales, lessons: o.Lessons, shelf: o.Shelf, soldOutOn: o.SoldOutOn, show: o.Show,
 		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places, pages: o.Pages, pageWait: o.PageWait,
-		start: time.Now(), clock: o.Now, log: o.Log, journal: o.Journal, version: o.Version,
+		start: time.Now(), clock: o.Now, log: o.Log, journal: o.Journal, tracer: o.Tracer, unit: o.Unit, version: o.Version,
 	}
 	if p.clock == nil {
 		p.clock = func() int64 { return int64(time.Since(p.start)) }
@@ -237,7 +241,7 @@ func (p *Proxy) decide(r *request) (reason Reason, wait time.Duration) {
 	}
 	reason, wait = p.admit(r)
 	if r.now%decisionSample == 0 {
-		r.shard.decided.observe(time.Duration(p.clock() - r.now))
+		observe(&r.shard.decided, time.Duration(p.clock()-r.now))
 	}
 	return reason, wait
 }

@@ -93,6 +93,7 @@ func (r *request) findKeys() Reason {
 		start := len(r.keyBuffer)
 		key, ok, reason := r.route.meters[i].appendKey(r.keyBuffer, r)
 		if reason != Admitted {
+			r.keys = r.keys[:0] // no rate counts it
 			return reason
 		}
 		r.keyBuffer = key

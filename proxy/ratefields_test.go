@@ -84,3 +84,14 @@ func TestPoliciesAreBurstsAndTheTimeThatEarnsThem(t *testing.T) {
 		}
 	}
 }
+
+func TestARequestThatNoRateCountsIsToldOfNone(t *testing.T) {
+	o := options(&seen{})
+	o.Responses.RateFields = true
+	o.Rates = []KeyedRate{keyed("a", "$remote_addr", 1), keyed("b", "$arg_q", 1)}
+	addr, _ := gate(t, o)
+	resp, _ := talk(t, addr, "GET /search/?q=1&q=2 HTTP/1.1\r\nHost: s\r\nConnection: close\r\n\r\n")
+	if got := resp.Header.Get("RateLimit") + resp.Header.Get("RateLimit-Policy"); verdict(resp) != "ambiguous" || got != "" {
+		t.Errorf("%s is told %q", verdict(resp), got)
+	}
+}

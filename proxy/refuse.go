@@ -98,7 +98,7 @@ func (a *responder) retryAfter(reason Reason, wait time.Duration, r *request) in
 	case least == 0:
 		return 0
 	}
-	wait = max(wait, least)
+	wait = min(max(wait, least), longestWait)
 	if a.Jitter > 0 {
 		wait += rand.N(a.Jitter)
 	}
@@ -108,7 +108,10 @@ func (a *responder) retryAfter(reason Reason, wait time.Duration, r *request) in
 	return seconds
 }
 
-const latestReturn = time.Minute
+const (
+	latestReturn = time.Minute
+	longestWait  = 100 * 365 * 24 * time.Hour // whoever is told is told enough, and sums stay below what a Duration holds
+)
 
 func (a *responder) writeHeaders(r *request, reason Reason, format Format) {
 	h := &r.ctx.Response.Header

@@ -202,10 +202,7 @@ func (a *responder) rawAnswer(reason Reason) []byte {
 	var resp fasthttp.Response
 	quiet(&resp)
 	resp.Header.SetNoDefaultContentType(true)
-	resp.SetStatusCode(a.rows[reason].Status)
-	if format == Envelope {
-		resp.SetStatusCode(a.EnvelopeStatus)
-	}
+	resp.SetStatusCode(a.rawStatus(reason))
 	r := request{ctx: &fasthttp.RequestCtx{}}
 	seconds := a.retryAfter(reason, 0, &r)
 	a.bodies[reason][0][format].write(&resp, &r, seconds)
@@ -219,4 +216,12 @@ func (a *responder) rawAnswer(reason Reason) []byte {
 	}
 	resp.SetConnectionClose()
 	return []byte(resp.String())
+}
+
+// rawStatus is the status of that answer.
+func (a *responder) rawStatus(reason Reason) int {
+	if a.Format == Envelope {
+		return a.EnvelopeStatus
+	}
+	return a.rows[reason].Status
 }

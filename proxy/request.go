@@ -58,6 +58,9 @@ type request struct {
 	outcome           Outcome
 	decided, answered int64 // monotonic ns
 
+	traced bool
+	trace  Trace
+
 	// Room that is kept from one request to the next.
 	hostBuffer, scratch, value, number, idBuffer, clientBuffer, bodyBuffer, line, fieldBuffer, keyBuffer, text []byte
 }

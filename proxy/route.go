@@ -27,6 +27,7 @@ type Route struct {
 	// OrderToken wants orders to carry the token that the gate tells their user from the start of the sale on.
 	OrderToken bool
 	Places     Places // of this route; nil = those of Options
+	Bound      string // how large they are, for the journal
 
 	Cache time.Duration // how long an answer to GET is given to others as well; 0 = not at all. For Pass and Limit
 }

@@ -175,7 +175,7 @@ func (s *Server) admit(nc net.Conn, peer netip.Addr) {
 	case s.proxy.Load().observes(reason):
 		s.observed[reason].Add(1)
 	default:
-		s.refused[reason].Add(1)
+		s.proxy.Load().noteTurnedAway(c, reason, s.refused[reason].Add(1))
 		s.turnAway(nc, reason)
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
+	"sluice/histogram"
 	"sluice/proxy"
 )
 
@@ -21,12 +22,7 @@ const (
 
 var unanswered = [numUnanswered]string{countError: "error", countTimeout: "timeout", countNotSent: "not_sent"}
 
-// durations are the histogram's upper bounds.
-var durations = [...]time.Duration{
-	time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond,
-	50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
-	time.Second, 2500 * time.Millisecond, 5 * time.Second, 10 * time.Second,
-}
+var durations = histogram.Seconds(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 // counters counts one target's requests. They are written once for each admitted request; a refused
 // one never comes here.
@@ -36,8 +32,7 @@ type counters struct {
 	_          [56]byte
 	codes      [500]atomic.Uint64 // 100 to 599
 	unanswered [numUnanswered]atomic.Uint64
-	took       [len(durations) + 1]atomic.Uint64
-	sum        atomic.Int64 // ns
+	took       histogram.Histogram
 }
 
 // count notes how one request ended. Only those of which a byte was written have a duration: to the
@@ -54,12 +49,7 @@ func (c *counters) count(o proxy.Outcome, resp *fasthttp.Response, took time.Dur
 		c.unanswered[countNotSent].Add(1)
 		return
 	}
-	i := 0
-	for i < len(durations) && took > durations[i] {
-		i++
-	}
-	c.took[i].Add(1)
-	c.sum.Add(int64(took))
+	c.took.Observe(durations, took.Seconds())
 }
 
 // descriptions are the metrics' names; they are made once for each Pool.
@@ -104,7 +94,7 @@ func (p *Pool) Collect(ch chan<- prometheus.Metric) {
 		}
 		p.emit(ch, p.desc.up, prometheus.GaugeValue, up, t.url)
 		p.emit(ch, p.desc.inFlight, prometheus.GaugeValue, float64(c.inFlight.Load()), t.url)
-		p.emitDurations(ch, t)
+		ch <- durations.Metric(p.desc.duration, []*histogram.Histogram{&c.took}, t.url)
 	}
 }
 
@@ -112,23 +102,6 @@ func (p *Pool) emit(ch chan<- prometheus.Metric, d *prometheus.Desc, kind promet
 	m, err := prometheus.NewConstMetric(d, kind, v, labels...)
 	if err != nil {
 		m = prometheus.NewInvalidMetric(d, err)
-	}
-	ch <- m
-}
-
-func (p *Pool) emitDurations(ch chan<- prometheus.Metric, t *target) {
-	buckets := make(map[float64]uint64, len(durations))
-	var count uint64
-	for i := range t.counters.took {
-		count += t.counters.took[i].Load()
-		if i < len(durations) {
-			buckets[durations[i].Seconds()] = count
-		}
-	}
-	sum := time.Duration(t.counters.sum.Load()).Seconds()
-	m, err := prometheus.NewConstHistogram(p.desc.duration, count, sum, buckets, t.url)
-	if err != nil {
-		m = prometheus.NewInvalidMetric(p.desc.duration, err)
 	}
 	ch <- m
 }

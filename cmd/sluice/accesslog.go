@@ -39,11 +39,10 @@ func (g *gate) journal(c *config.Config) proxy.Journal {
 	return g.access
 }
 
-// startAccessLog begins to write. The counts of the first proxy are those of all its successors.
+// startAccessLog begins to write.
 func (g *gate) startAccessLog() {
-	first := g.proxy
 	g.access.Start(func() accesslog.Totals {
-		return accesslog.Totals{Totals: first.Totals(), InFlight: g.inFlight.all.InFlight()}
+		return accesslog.Totals{Totals: g.server.Totals(), InFlight: g.inFlight.all.InFlight()}
 	})
 }
 
@@ -52,6 +51,8 @@ func bounds(c *config.Config) map[proxy.Reason]string {
 	l := c.Limits
 	inside := fmt.Sprintf("limits.concurrency: max_in_flight %d, max_queue %d", l.Concurrency.MaxInFlight, l.Concurrency.MaxQueue)
 	return map[proxy.Reason]string{
+		proxy.ConnOpen:     fmt.Sprintf("limits.connection: max_open %d", l.Connection.MaxOpen),
+		proxy.IPConns:      fmt.Sprintf("limits.connection: max_open_per_ip %d", l.Connection.MaxOpenPerIP),
 		proxy.ConnRate:     fmt.Sprintf("limits.connection: %.3g/s, burst %d", float64(l.Connection.Rate), l.Connection.Burst),
 		proxy.DeniedIP:     fmt.Sprintf("limits.deny: %d networks", len(l.Denied)),
 		proxy.TooLarge:     fmt.Sprintf("server.max_body_size: %s", c.Server.MaxBodySize),
@@ -60,6 +61,15 @@ func bounds(c *config.Config) map[proxy.Reason]string {
 		proxy.Concurrency:  inside,
 		proxy.QueueTimeout: fmt.Sprintf("%s, queue_timeout %s", inside, l.Concurrency.QueueTimeout),
 	}
+}
+
+// routeBound says how large the limit of a single route is; "" = it has none of its own.
+func routeBound(c *config.Config, r *config.Route) string {
+	if r.MaxInFlight == 0 {
+		return ""
+	}
+	l := c.Limits.Concurrency
+	return fmt.Sprintf("route %s: max_in_flight %d of %d, max_queue %d, queue_timeout %s", r.Name, r.MaxInFlight, l.MaxInFlight, l.MaxQueue, l.QueueTimeout)
 }
 
 // sayAccessLog says what will be written down.

@@ -10,7 +10,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"os/user"
 	"strings"
+
+	"sluice/config"
 )
 
 // client speaks the control API.
@@ -39,6 +43,7 @@ func (c client) call(ctx context.Context, method, path string, in, out any, head
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
+	req.Header.Set("Sluice-Operator", whoAmI())
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
@@ -68,17 +73,33 @@ func segment(name string) string {
 	return url.PathEscape(name)
 }
 
+// whoAmI names the person at this terminal, for the gate's audit.
+func whoAmI() string {
+	host, _ := os.Hostname() // half a name is better than none
+	name := "somebody"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	return name + "@" + host
+}
+
 // here is an answer from elsewhere as it is: whoever follows it asks something else, and believes what that says.
 func here(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // problem is the error that resp tells of. What the API answers about the request itself needs no status.
 func (c client) problem(resp *http.Response) error {
-	var told struct{ Detail string }
+	var told struct {
+		Detail   string
+		Problems []config.Problem
+	}
 	if json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&told) != nil || told.Detail == "" {
 		return fmt.Errorf("%s: is this the admin address of a gate?", resp.Status)
 	}
+	if len(told.Problems) > 0 {
+		return fmt.Errorf("%s\n%w", told.Detail, &config.Error{Problems: told.Problems})
+	}
 	switch resp.StatusCode {
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusBadGateway:
+	case http.StatusForbidden, http.StatusTooManyRequests, http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusBadGateway:
 		return errors.New(told.Detail)
 	case http.StatusUnauthorized:
 		if c.token != "" {

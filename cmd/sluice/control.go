@@ -19,15 +19,26 @@ func (c *controls) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*c.now.L
 
 // api speaks of what the routes of c look at. A ledger that no route takes from any more still has orders to decide.
 func (g *gate) api(c *config.Config, log *slog.Logger) http.Handler {
-	api := admin.API{Token: string(g.config.Admin.Token), Log: log, Loudest: g.proxy.Loudest, Why: g.why}
+	api := admin.API{
+		Token: string(g.config.Admin.Token), ViewerToken: string(g.config.Admin.ViewerToken), Door: g.door, Trail: g.trail, Log: log,
+		Gate: g, Helm: g.helm, Watch: g.watch, Loudest: g.proxy.Loudest, Why: g.why,
+	}
 	if g.stock != nil && (hasGate(c, "check") || !reserves(c)) {
 		api.Store = g.store // no route reads a layout's key otherwise
 	}
 	if g.orders != nil {
-		api.Ledgers, api.LayoutFirst = ledgersOf(g.config, g.orders.store, g.orders.desk.Load), !reserves(c)
+		api.Ledgers, api.LayoutFirst = g.ledgers(), !reserves(c)
 	}
 	if g.board != nil {
 		api.Sales = g.sales()
 	}
 	return api.Handler()
+}
+
+// ledgers are those of this gate; nil = it keeps none.
+func (g *gate) ledgers() admin.Ledgers {
+	if g.orders == nil {
+		return nil
+	}
+	return ledgersOf(g.config, g.orders.store, g.orders.desk.Load)
 }

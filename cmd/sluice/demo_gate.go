@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"sync/atomic"
 
 	"sluice/config"
 	"sluice/demo"
@@ -72,8 +71,7 @@ func (d *demoCommand) openGate(shop *demo.Shop, units demoStock) (*demoGate, str
 	if err != nil {
 		return nil, "", err
 	}
-	var draining atomic.Bool
-	side, err := g.listenAside(&draining, false, log)
+	side, err := g.listenAside(false, log)
 	if err != nil {
 		return nil, "", err
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/accesslog"
+	"sluice/admin"
 	"sluice/cache"
 	"sluice/config"
 	"sluice/limiter"
@@ -26,6 +28,7 @@ import (
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/link"
 	"sluice/stockgate/sale"
+	"sluice/tracing"
 	"sluice/upstream"
 )
 
@@ -50,8 +53,15 @@ type gate struct {
 	store    store              // nil likewise
 	redis    *stockgate.Redis
 	control  controls
-	fault    string // of the last reload; "" = it was good
+	helm     *helm
+	door     *admin.Door
+	trail    *admin.Trail
+	watch    *admin.Watch // nil until somebody can ask
+	begun    time.Time
+	probes   []admin.Check // of readiness
+	draining atomic.Bool
 	access   *accesslog.Log
+	tracer   *tracing.Tracer // nil = no traces
 	now      func() int64
 	metrics  *prometheus.Registry
 	reloaded prometheus.Gauge // 1, or 0 when the last file was bad
@@ -67,7 +77,8 @@ type trial struct {
 // newGate wires the parts as c says.
 func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	start := time.Now()
-	g := &gate{config: c, now: func() int64 { return int64(time.Since(start)) }, metrics: prometheus.NewRegistry(), reloaded: reloadGauge(), log: log}
+	g := &gate{config: c, now: func() int64 { return int64(time.Since(start)) }, metrics: prometheus.NewRegistry(), reloaded: reloadGauge(), log: log,
+		begun: start, door: admin.NewDoor(), trail: admin.NewTrail(log)}
 	var err error
 	if g.access, err = openAccessLog(c, g.now, log); err != nil {
 		return nil, err
@@ -99,6 +110,13 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		g.close()
 		return nil, c.Errorf("upstream.targets", "%v", err)
 	}
+	if g.tracer, err = openTraces(c, log); err != nil {
+		g.close()
+		return nil, err
+	}
+	if g.tracer != nil {
+		g.metrics.MustRegister(g.tracer)
+	}
 	g.windows = newWindows(c)
 	g.sharing = &sharing{windows: g.windows, now: g.now, metrics: g.metrics, log: log}
 	if err := g.sharing.begin(c); err != nil {
@@ -127,6 +145,7 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	g.server = proxy.NewServer(g.proxy, listening)
 	g.metrics.MustRegister(g.access, g.proxy, g.server, g.shop, g.windows, g.inFlight, g.conns, g.rates, g.cache, g.reloaded, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	g.helm = newHelm(g, log)
 	return g, nil
 }
 
@@ -137,11 +156,12 @@ func (g *gate) options(c *config.Config, rates []*limiter.Rate, before *proxy.Pr
 	o.Shop, o.Windows, o.Now, o.Log, o.Before = g.shop, g.windows, g.now, g.log, before
 	o.Journal, o.Bounds, o.Version = g.journal(c), bounds(c), c.Version()
 	o.Places = g.inFlight.total(c)
+	o.Unit = fmt.Sprintf("stock.per_unit: %d", g.config.Stock.PerUnit)
 	if caches(c) {
 		o.Pages = g.cache
 	}
 	for i := range o.Routes {
-		o.Routes[i].Places = g.inFlight.of(c, &c.Routes[i])
+		o.Routes[i].Places, o.Routes[i].Bound = g.inFlight.of(c, &c.Routes[i]), routeBound(c, &c.Routes[i])
 	}
 	for i := range rates {
 		o.Rates[i].Tokens = rates[i]
@@ -156,6 +176,9 @@ func (g *gate) options(c *config.Config, rates []*limiter.Rate, before *proxy.Pr
 		o.Orders = g.driver
 	}
 	o.Sales, o.Lessons, o.Shelf = g.board, taught{g.lessons, g.orders}, g.shelf(c)
+	if g.tracer != nil {
+		o.Tracer = g.tracer
+	}
 	return o
 }
 
@@ -270,6 +293,12 @@ func linkOptions(c *config.Config) link.Options {
 
 // close ends what newGate started; the server must have been drained.
 func (g *gate) close() {
+	if g.helm != nil {
+		g.helm.close()
+	}
+	if g.watch != nil {
+		g.watch.Close()
+	}
 	if g.sharing != nil {
 		g.sharing.close()
 	}
@@ -292,6 +321,9 @@ func (g *gate) close() {
 	}
 	if g.inFlight != nil {
 		g.inFlight.close()
+	}
+	if g.tracer != nil {
+		g.tracer.Close()
 	}
 	g.access.Close()
 }

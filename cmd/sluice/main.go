@@ -27,11 +27,17 @@ type commands struct {
 	Init        initCommand        `cmd:"" help:"Write a first config.toml."`
 	Check       checkCommand       `cmd:"" help:"Say everything that is wrong with a configuration, and what it amounts to."`
 	Explain     explainCommand     `cmd:"" help:"Which route, limits and keys a request would meet."`
+	Config      configCommand      `cmd:"" help:"The configuration as it is in force."`
+	Status      statusCommand      `cmd:"" help:"How a running gate is; --watch shows it live."`
+	Override    overrideCommand    `cmd:"" help:"Give a limit another number, or close a SKU, for a while."`
+	Reload      reloadCommand      `cmd:"" help:"Have a running gate read its configuration again."`
+	Drain       drainCommand       `cmd:"" help:"Have a running gate finish what is under way, and end."`
 	Stock       stockCommand       `cmd:"" help:"Read and set the stock."`
 	Sale        saleCommand        `cmd:"" help:"See the sales, and pause, resume or end one."`
 	Reservation reservationCommand `cmd:"" help:"See what became of orders, and decide those that nobody else can."`
 	Why         whyCommand         `cmd:"" help:"Why was a request refused, or what became of it? Exit code 3 when nothing is remembered of it."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask a running gate whether it is alive; for containers."`
+	Completion  completionCommand  `cmd:"" help:"Print what completes sluice's commands in a shell."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
 

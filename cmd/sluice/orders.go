@@ -114,6 +114,7 @@ func (o *orders) options(ctx context.Context) (ledger.DeskOptions, error) {
 		Resend:        o.config.Stock.Redis.Timeout,
 		SoldOutMemory: o.config.Stock.SoldOutMemory,
 		MetricSKUs:    o.config.Metrics.MaxSKUs,
+		Named:         namedSKUs(o.config),
 		Mirror:        o.mirror,
 		Now:           o.now, Wall: o.wall, Log: o.log,
 	}

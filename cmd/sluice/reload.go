@@ -23,7 +23,7 @@ var live = []string{
 
 func isLive(key string) bool {
 	for _, l := range live {
-		if key == l || strings.HasPrefix(key, l+".") {
+		if key == l || strings.HasPrefix(key, l+".") || strings.HasPrefix(key, l+"[") {
 			return true
 		}
 	}
@@ -98,29 +98,4 @@ func lists(now, next *config.Config) (changed []string) {
 		changed = append(changed, "responses.template_dir")
 	}
 	return append(changed, now.Proof.ChangedKeys(&next.Proof)...)
-}
-
-// reload reads the file again. A bad one changes nothing, and is told of; but not once more where it is only tried again
-// and nothing has changed. running is what runs afterwards.
-func (g *gate) reload(now *config.Config, read func() (*config.Config, error), retry bool) (running *config.Config, ok bool) {
-	next, err := read()
-	var changed, waits []string
-	if err == nil {
-		changed, waits, err = g.change(now, next)
-	}
-	if err != nil {
-		g.reloaded.Set(0)
-		if !retry || err.Error() != g.fault {
-			g.log.Error("configuration not reloaded; the running one stays", "err", err)
-		}
-		g.fault = err.Error()
-		return now, false
-	}
-	g.fault = ""
-	g.reloaded.Set(1)
-	g.log.Info("configuration reloaded", "changed", changed, "config", next.Version())
-	if len(waits) > 0 {
-		g.log.Warn("these keys change only with a restart, and stay as they were", "keys", waits)
-	}
-	return next, true
 }

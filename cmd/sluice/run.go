@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -67,11 +66,13 @@ func (r *runCommand) files(c *config.Config) []string {
 	return c.Files()
 }
 
-// reload has g read its files again, and returns the configuration that runs then.
-func (r *runCommand) reload(g *gate, now *config.Config, from *sources, retry bool) *config.Config {
-	next, ok := g.reload(now, r.load, retry)
-	from.set(r.files(next), !ok)
-	return next
+// rereads has g's helm read the files of from again when it is asked to; none = it cannot.
+func (r *runCommand) rereads(h *helm, from *sources) {
+	h.mode = r.Mode != ""
+	if from.some() {
+		h.read = r.load
+		h.told = func(running *config.Config, ok bool) { from.set(r.files(running), !ok) }
+	}
 }
 
 // serve runs the gate until it is told to stop, and then until everything that was accepted has its answer.
@@ -84,12 +85,15 @@ func (r *runCommand) serve(c *config.Config, log *slog.Logger) error {
 		return err
 	}
 	defer g.close()
-	var draining atomic.Bool
+	var from sources
+	from.set(r.files(c), false)
+	r.rereads(g.helm, &from)
+	g.helm.drain = make(chan struct{}, 1)
 	listeners, err := g.open(r.TakeOver, log)
 	if err != nil {
 		return err
 	}
-	side, err := g.listenAside(&draining, r.TakeOver, log)
+	side, err := g.listenAside(r.TakeOver, log)
 	if err != nil {
 		return err
 	}
@@ -102,33 +106,40 @@ func (r *runCommand) serve(c *config.Config, log *slog.Logger) error {
 	if c.Stock.Source == "memory" {
 		log.Warn(`stock.source is "memory": this instance alone knows the stock, and forgets it when it ends`)
 	}
-	var from sources
-	from.set(r.files(c), false)
 	again, retry := changes(&from, c.Reload.Watch, hangup, log, stop.Done())
 	for running := true; running; {
 		select {
 		case <-again:
-			c = r.reload(g, c, &from, false)
+			g.helm.again(false)
 		case <-retry:
-			c = r.reload(g, c, &from, true)
+			g.helm.again(true)
 		case err = <-failed:
 			log.Error("listening failed; draining", "err", err)
 			running = false
+		case <-g.helm.drain:
+			g.announce(log)
+			running = false
 		case <-stop.Done():
 			cancel() // a second signal ends the process at once
-			log.Info("draining", "delay", c.Server.ShutdownDelay.String(), "timeout", c.Server.ShutdownTimeout.String())
-			draining.Store(true)
-			g.server.Announce()
-			time.Sleep(c.Server.ShutdownDelay)
+			g.announce(log)
 			running = false
 		}
 	}
-	draining.Store(true)
-	if cut := g.drain(c.Server.ShutdownTimeout); cut > 0 {
+	g.draining.Store(true)
+	if cut := g.drain(g.helm.config().Server.ShutdownTimeout); cut > 0 {
 		log.Warn("connections cut off: they had no answer within shutdown_timeout", "connections", cut)
 	}
 	log.Info("stopped")
 	return err
+}
+
+// announce tells everybody that this instance is going to stop, and gives them the time to hear it.
+func (g *gate) announce(log *slog.Logger) {
+	s := g.helm.config().Server
+	log.Info("draining", "delay", s.ShutdownDelay.String(), "timeout", s.ShutdownTimeout.String())
+	g.draining.Store(true)
+	g.server.Announce()
+	time.Sleep(s.ShutdownDelay)
 }
 
 // open opens every address, or takes what the service manager has opened.
@@ -170,7 +181,7 @@ func (a aside) close() {
 	}
 }
 
-func (g *gate) listenAside(draining *atomic.Bool, takeOver bool, log *slog.Logger) (aside, error) {
+func (g *gate) listenAside(takeOver bool, log *slog.Logger) (aside, error) {
 	var servers aside
 	open := func(key, address string, h http.Handler) error {
 		if address == "" {
@@ -188,8 +199,12 @@ func (g *gate) listenAside(draining *atomic.Bool, takeOver bool, log *slog.Logge
 		log.Info("listening for operators", "key", key, "address", ln.Addr().String())
 		return nil
 	}
-	if err := open("ops.listen", g.config.Ops.Listen, admin.Ops(g.checks(draining), g.metrics)); err != nil {
+	g.probes = g.checks()
+	if err := open("ops.listen", g.config.Ops.Listen, admin.Ops(g.probes, g.metrics)); err != nil {
 		return nil, err
+	}
+	if g.config.Admin.Listen != "" {
+		g.watch = admin.NewWatch(g.metrics)
 	}
 	g.control.use(g.api(g.config, log))
 	return servers, open("admin.listen", g.config.Admin.Listen, &g.control)
@@ -198,10 +213,10 @@ func (g *gate) listenAside(draining *atomic.Bool, takeOver bool, log *slog.Logge
 // awayTooLong is how long Redis may be away before an instance that refuses without it is not ready.
 const awayTooLong = 10 * time.Second
 
-func (g *gate) checks(draining *atomic.Bool) []admin.Check {
+func (g *gate) checks() []admin.Check {
 	checks := []admin.Check{
 		{Name: "serving", Probe: func() (string, bool) {
-			if draining.Load() {
+			if g.draining.Load() {
 				return "draining", false
 			}
 			return "not draining", true

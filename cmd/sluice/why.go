@@ -14,7 +14,6 @@ import (
 
 	"sluice/accesslog"
 	"sluice/admin"
-	"sluice/config"
 )
 
 type whyCommand struct {
@@ -23,9 +22,7 @@ type whyCommand struct {
 	SKU       string `help:"… and what was bought." placeholder:"SKU"`
 	JSON      bool   `name:"json" help:"Print the lines of the log."`
 
-	Config    string `help:"Ask the gate of this configuration." default:"config.toml" placeholder:"FILE"`
-	Admin     string `help:"Or ask the gate at this admin address." placeholder:"http://127.0.0.1:8090"`
-	TokenFile string `help:"The token for --admin." type:"existingfile" placeholder:"FILE"`
+	At runningGate `embed:""`
 }
 
 // errNotFound ends a command that found nothing, where that is an answer and no fault.
@@ -33,17 +30,14 @@ var errNotFound = errors.New("not found")
 
 // Validate is called by kong; its error is one of usage.
 func (w *whyCommand) Validate() error {
-	switch {
-	case w.RequestID == "" && (w.User == "" || w.SKU == ""):
+	if w.RequestID == "" && (w.User == "" || w.SKU == "") {
 		return errors.New("name --request-id, or --user and --sku")
-	case w.TokenFile != "" && w.Admin == "":
-		return errors.New("--token-file belongs to --admin")
 	}
 	return nil
 }
 
 func (w *whyCommand) Run() error {
-	to, err := w.gate()
+	to, err := w.At.open()
 	if err != nil {
 		return err
 	}
@@ -71,24 +65,6 @@ func (w *whyCommand) Run() error {
 		}
 	}
 	return nil
-}
-
-// gate is the running gate: where it was said to be, or where the configuration has it listen.
-func (w *whyCommand) gate() (client, error) {
-	if w.Admin != "" {
-		to, _, err := (&where{Admin: w.Admin, TokenFile: w.TokenFile}).open()
-		return to, err
-	}
-	c, err := config.Load(w.Config, os.LookupEnv)
-	if err != nil {
-		return client{}, err
-	}
-	if c.Admin.Listen == "" {
-		return client{}, c.Errorf("admin.listen", `it is "": the gate cannot be asked`)
-	}
-	to := client{token: string(c.Admin.Token)}
-	to.base, to.http = caller(reachableFromHere(c.Admin.Listen), operateWithin)
-	return to, nil
 }
 
 // reachableFromHere is a listener's address as it is asked on this machine.

@@ -17,7 +17,9 @@ func mayImport(from, to string) bool {
 		return false // for tests alone
 	case top == "cmd", top == other, top == "demo":
 		return true
-	case top == "upstream", top == "stockgate", top == "admin", top == "accesslog", top == "cache":
+	case other == "histogram":
+		return top != "config" && top != "limiter" // a measure, and no neighbour
+	case top == "upstream", top == "stockgate", top == "admin", top == "accesslog", top == "tracing", top == "cache":
 		return to == "proxy"
 	}
 	return false
@@ -57,6 +59,8 @@ func TestImportRule(t *testing.T) {
 		{"admin", "stockgate", false},
 		{"accesslog", "proxy", true},
 		{"accesslog", "config", false},
+		{"tracing", "proxy", true},
+		{"tracing", "config", false},
 		{"cache", "proxy", true},
 		{"cache", "upstream", false},
 		{"demo", "upstream", true},
@@ -64,6 +68,8 @@ func TestImportRule(t *testing.T) {
 		{"proxy", "limiter", false},
 		{"proxy", "stockgate", false},
 		{"limiter", "proxy", false},
+		{"upstream", "histogram", true},
+		{"histogram", "proxy", false},
 		{"config", "proxy", false},
 		{"bench", "proxy", false},
 		{"internal/redistest", "stockgate", false},

@@ -18,6 +18,7 @@ type round struct {
 	units    int64  // of all items
 	deadline int64  // Unix ms; with the serial it tells this batch's hold from any other, where told is false
 	view     *view  // what the reply said; nil = there was none
+	err      error  // of the last sending, where there was none
 }
 
 // carry takes b to the store and brings the answers, then takes what came meanwhile, until nobody waits.
@@ -45,7 +46,7 @@ func (d *Desk) ask(l *line, b *round) {
 		few := errors.Is(err, errFewReplicas)
 		b.sent = b.sent || err == nil || !link.Unsent(err)
 		if err != nil && !few {
-			unsure = true
+			unsure, b.err = true, err
 			continue
 		}
 		if b.codes[0] == StaleEpoch && !stale { // nothing was done: decide again once, by the epoch that it has
@@ -53,7 +54,7 @@ func (d *Desk) ask(l *line, b *round) {
 			try--
 			continue
 		}
-		b.view = &view{Hint: hint, absent: b.codes[0] == UnknownSKU, at: began}
+		b.view, b.err = &view{Hint: hint, absent: b.codes[0] == UnknownSKU, at: began}, nil
 		if unsure {
 			d.reclaim(l, b)
 		}
@@ -165,6 +166,9 @@ func (d *Desk) deliver(l *line, b *round) bool {
 	}
 	for i, t := range b.tickets {
 		d.part(l, t, outs[i])
+	}
+	if d.trouble(l, b.err); b.view == nil {
+		d.forsake(l)
 	}
 	l.calls-- // before the next is taken: while nothing is known, only the first call may go
 	if (l.calls == 0 || l.full()) && d.take(now, l, b) {

@@ -25,6 +25,7 @@ type Desk struct {
 	lines     *lines
 	newcomers pace                 // SKUs seen for the first time, invented ones too
 	askers    pace                 // looks for the state of an order
+	names     pace                 // SKUs that the log names as they get into trouble
 	lookers   chan struct{}        // one element for each of those under way
 	audits    *auditor             // nil where the store cannot be inspected
 	closing   map[string]reopening // by SKU; the watch's alone
@@ -78,6 +79,7 @@ func NewDesk(o DeskOptions, store Store, oracle Oracle) (*Desk, error) {
 		lines:     newLines(o.MaxSKUs),
 		newcomers: pace{every: newSKUEvery, depth: newSKUsAtOnce},
 		askers:    pace{every: lookEvery, depth: looksAtOnce},
+		names:     pace{every: namedEvery, depth: namedAtOnce},
 		lookers:   make(chan struct{}, lookers),
 		serials:   newMemory(size, func(k *known) string { return k.serial }),
 		users:     newMemory(size, func(k *known) string { return k.user }),

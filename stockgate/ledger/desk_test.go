@@ -53,7 +53,7 @@ func wants(t *testing.T, what string, got Outcome, want Code) {
 // at runs a law in a bubble with a clock of its own, and looks for goroutines that outlive it.
 func at(t *testing.T, law func(t *testing.T)) {
 	t.Helper()
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")) // of a test before
 	synctest.Test(t, law)
 }
 

@@ -50,6 +50,7 @@ func (d *Desk) wonder(l *line, serial string, now, until int64) {
 	if !c.asks {
 		c.asks = true
 		d.unknown.Add(1)
+		l.events.unknown.Add(1)
 	}
 	c.until = max(c.until, until)
 }
@@ -68,6 +69,7 @@ func (d *Desk) doubt(l *line, serial string, now int64) *doubt {
 func (d *Desk) undoubt(l *line, serial string) {
 	if c := l.doubts[serial]; c != nil && c.asks {
 		d.unknown.Add(-1)
+		l.events.unknown.Add(-1)
 	}
 	delete(l.doubts, serial)
 }

@@ -23,7 +23,7 @@ func (s *till) sell(serial string) bool {
 	return len(s.orders)%7 > 0
 }
 
-func (s *till) Ask(_ context.Context, serial string) (Verdict, error) {
+func (s *till) Ask(_ context.Context, _, serial string) (Verdict, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.orders[serial] {

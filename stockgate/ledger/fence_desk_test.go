@@ -9,7 +9,7 @@ import (
 // slowly answers what was true when it was asked, after a while.
 type slowly struct{ takes time.Duration }
 
-func (s slowly) Ask(ctx context.Context, _ string) (Verdict, error) {
+func (s slowly) Ask(ctx context.Context, _, _ string) (Verdict, error) {
 	select {
 	case <-time.After(s.takes):
 		return NoOrder, nil

@@ -45,6 +45,8 @@ type line struct {
 	settles bool              // somebody works on owed
 	mirror  mirrored
 
+	troubled bool // the log says that the store does not do what it is asked
+
 	shut  atomic.Int64 // ns: until when the shop says that all is sold; see Shut
 	shown showing
 }

@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/histogram"
 )
 
 // event is a place in the books: what happened to an order.
@@ -37,6 +39,7 @@ func (e event) String() string {
 // the store are counted, a batch at a time: a refusal from memory writes nothing, and is counted by the proxy.
 type events struct {
 	counts  [numEvents]atomic.Uint64
+	unknown atomic.Int64  // holds that this instance asks the shop about
 	trouble atomic.Uint64 // settlements that the ledger contradicted
 }
 
@@ -102,32 +105,19 @@ func (c call) String() string {
 	return [...]string{"reserve", "finish", "sweep", "find", "records", "audit"}[c]
 }
 
-// sizeBounds is the number of upper bounds of a call's size: 1, 2, 4 ... 256.
-const sizeBounds = 9
+// callScale is of a call's size, in orders.
+var callScale = histogram.Sizes(1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 // callMetrics count calls by their size.
 type callMetrics struct {
-	sizes [numCalls][sizeBounds]atomic.Uint64
-	items [numCalls]atomic.Uint64
+	sizes [numCalls]histogram.Histogram
 }
 
 // note counts a call of n orders, at most 256.
-func (m *callMetrics) note(c call, n int) {
-	i := 0
-	for i < sizeBounds-1 && n > 1<<i {
-		i++
-	}
-	m.sizes[c][i].Add(1)
-	m.items[c].Add(uint64(n))
-}
+func (m *callMetrics) note(c call, n int) { m.sizes[c].Observe(callScale, float64(n)) }
 
 func (m *callMetrics) metric(desc *prometheus.Desc, c call) prometheus.Metric {
-	cumulative, n := make(map[float64]uint64, sizeBounds), uint64(0)
-	for i := range m.sizes[c] {
-		n += m.sizes[c][i].Load()
-		cumulative[float64(int(1)<<i)] = n
-	}
-	return prometheus.MustNewConstHistogram(desc, n, float64(m.items[c].Load()), cumulative, c.String())
+	return callScale.Metric(desc, []*histogram.Histogram{&m.sizes[c]}, c.String())
 }
 
 // Describe implements prometheus.Collector.
@@ -156,7 +146,6 @@ func (d *Desk) Collect(ch chan<- prometheus.Metric) {
 	number := func(kind prometheus.ValueType, v float64, name, help string) {
 		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), kind, v)
 	}
-	number(prometheus.GaugeValue, float64(d.unknown.Load()), "sluice_reservations_unknown", "Holds that this instance asks the shop about.")
 	number(prometheus.GaugeValue, float64(d.winners.Load()), "sluice_ledger_winners", "Orders of closed SKUs that are kept to tell who has won; at most max_winners.")
 	number(prometheus.GaugeValue, float64(len(d.room)), "sluice_settle_queue_length", "Settlements that the ledger does not have yet.")
 	number(prometheus.CounterValue, float64(d.retries.Load()), "sluice_settle_retries_total", "Calls to settle that must be repeated.")
@@ -170,6 +159,7 @@ func (d *Desk) collectBooks(ch chan<- prometheus.Metric) {
 	orders := prometheus.NewDesc("sluice_reservations_total",
 		"What happened to orders that were passed on to the ledger; SKUs that are not named are _other.", []string{"sku", "event"}, nil)
 	trouble := prometheus.NewDesc("sluice_settle_contradictions_total", "Settlements that the ledger contradicted: see the log.", []string{"sku"}, nil)
+	unknown := prometheus.NewDesc("sluice_reservations_unknown", "Holds that this instance asks the shop about.", []string{"sku"}, nil)
 	for sku, book := range d.books {
 		if sku == "" {
 			sku = "_other"
@@ -177,6 +167,7 @@ func (d *Desk) collectBooks(ch chan<- prometheus.Metric) {
 		for e := range numEvents {
 			ch <- prometheus.MustNewConstMetric(orders, prometheus.CounterValue, float64(book.counts[e].Load()), sku, e.String())
 		}
+		ch <- prometheus.MustNewConstMetric(unknown, prometheus.GaugeValue, float64(book.unknown.Load()), sku)
 		ch <- prometheus.MustNewConstMetric(trouble, prometheus.CounterValue, float64(book.trouble.Load()), sku)
 	}
 }

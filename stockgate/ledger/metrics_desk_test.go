@@ -47,7 +47,7 @@ func TestDeskMetricsPassTheLinterAndNameOnlyNamedSKUs(t *testing.T) {
 		`sluice_reservations_total{event="sold_out",sku="1001"} 0`, // from memory
 		`sluice_ledger_call_orders_count{operation="reserve"} 4`,
 		`sluice_ledger_call_orders_bucket{operation="reserve",le="1"} 4`,
-		`sluice_reservations_unknown 0`,
+		`sluice_reservations_unknown{sku="_other"} 0`,
 		`sluice_settle_queue_length 0`,
 		`sluice_resolver_outcomes_total{outcome="confirmed"} 0`,
 	} {

@@ -97,7 +97,8 @@ func (d *Desk) report(now time.Time, sku string, s *story) {
 	}
 	if s.State == Frozen && !of.said && (late || s.byHand()) {
 		of.said = true
-		d.o.Log.Error("SKU stays frozen: make sure that this is the right Redis, adopt the orders that the shop has (sluice stock adopt FILE), then open it (sluice stock thaw)",
+		d.o.Log.Error("SKU stays frozen: make sure that this is the right Redis, and that the instances in waits_for are back or stopped, since one may still sell on a master that was left; "+
+			"then adopt the orders that the shop has (sluice stock adopt FILE), and open it (sluice stock thaw)",
 			append(attrs, "why", s.Why, "waits_for", s.waits, "journal_too_short", s.partial, "older_than_seen", s.was == Frozen)...)
 	}
 	d.closing[sku] = of

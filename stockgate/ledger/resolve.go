@@ -19,12 +19,13 @@ const (
 
 // Oracle knows whether the shop has an order. An error means NobodyKnows.
 type Oracle interface {
-	Ask(ctx context.Context, serial string) (Verdict, error)
+	Ask(ctx context.Context, sku, serial string) (Verdict, error)
 }
 
 const (
 	resolveEvery = time.Second
-	sweepsATurn  = 100              // SKUs; with more, each has its sweep less often
+	sweepsATurn  = 100              // SKUs, at least; of more, so many that all have had their sweep after sweepTurns
+	sweepTurns   = 20               // a third of FRESH in mark.lua: whoever is silent for longer is not waited for after a fail-over
 	sweepAtOnce  = 256              // holds of one SKU
 	leaseFor     = 60 * time.Second // longer than a turn may take
 	asksATurn    = 256
@@ -54,20 +55,21 @@ func (r resolution) String() string {
 func (d *Desk) run(ctx context.Context) {
 	tick := time.NewTicker(resolveEvery)
 	defer tick.Stop()
-	for turn := 0; ; turn += sweepsATurn {
+	for turn := 0; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			d.sweepSome(ctx, turn)
+			turn += d.sweepSome(ctx, turn)
 			d.reconcileSome(ctx)
 			d.resolveSome(ctx)
 		}
 	}
 }
 
-// sweepSome sweeps the next lines in turn, and removes those that are of no use.
-func (d *Desk) sweepSome(ctx context.Context, turn int) {
+// sweepSome sweeps the next lines in turn, and removes those that are of no use. It returns how many it has swept. A sweep
+// is also what keeps this instance's mark fresh in a ledger that nobody asks it for.
+func (d *Desk) sweepSome(ctx context.Context, turn int) int {
 	var real []*line
 	now := d.o.Now()
 	for _, l := range d.lines.each() {
@@ -79,13 +81,15 @@ func (d *Desk) sweepSome(ctx context.Context, turn int) {
 			d.drop(l)
 		}
 	}
-	for i := range min(len(real), sweepsATurn) {
+	some := min(len(real), max(sweepsATurn, (len(real)+sweepTurns-1)/sweepTurns))
+	for i := range some {
 		if ctx.Err() == nil {
 			d.sweep(ctx, real[(turn+i)%len(real)])
 			d.heed(ctx, real[(turn+i)%len(real)])
 			d.remirror(ctx, real[(turn+i)%len(real)])
 		}
 	}
+	return some
 }
 
 // drop removes a line of a SKU without a ledger, unless it is in use.
@@ -188,7 +192,7 @@ func (d *Desk) resolve(ctx context.Context, q question) resolution {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	fenced := d.fenced(r.Deadline) // before it is asked: by the time that it answers an order may have come
-	verdict, err := d.oracle.Ask(ctx, q.serial)
+	verdict, err := d.oracle.Ask(ctx, q.line.sku, q.serial)
 	switch {
 	case err != nil:
 		return askFailed

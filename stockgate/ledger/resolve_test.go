@@ -16,7 +16,7 @@ type oracle struct {
 	asked   atomic.Int64
 }
 
-func (o *oracle) Ask(context.Context, string) (Verdict, error) {
+func (o *oracle) Ask(context.Context, string, string) (Verdict, error) {
 	o.asked.Add(1)
 	return o.verdict, o.err
 }

@@ -102,6 +102,9 @@ func (d *Desk) settle(l *line) {
 			return
 		}
 		hint, err := d.finish(l, due)
+		l.mu.Lock()
+		d.trouble(l, err)
+		l.mu.Unlock()
 		if err == nil {
 			wait = firstRetry
 			d.paid(l, due, hint)

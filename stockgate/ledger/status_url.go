@@ -10,34 +10,41 @@ import (
 	"strings"
 )
 
-// place is where a status URL takes the serial.
-const place = "{serial}"
+// Where a status URL takes the serial, and the SKU.
+const (
+	place    = "{serial}"
+	skuPlace = "{sku}"
+)
 
 // StatusURL asks the shop for an order by HTTP: GET, where 200 means that it exists, 404 that it does not, and
 // anything else, redirects too, that nobody knows. It is safe for concurrent use.
 type StatusURL struct {
-	before, after string
-	transport     *http.Transport
+	text      string
+	transport *http.Transport
 }
 
-// NewStatusURL returns an oracle for a URL that contains {serial}, "http://shop/orders/by-serial/{serial}".
+// NewStatusURL returns an oracle for a URL that contains {serial}, and perhaps {sku}:
+// "http://shop/orders/{sku}/{serial}". Without {sku} a serial must be one order's, whichever SKU that is of.
 func NewStatusURL(text string) (*StatusURL, error) {
-	before, after, ok := strings.Cut(text, place)
+	before, _, ok := strings.Cut(text, place)
 	if !ok {
 		return nil, fmt.Errorf("read status URL %q: it has no %s", text, place)
 	}
-	if strings.Contains(after, place) {
-		return nil, fmt.Errorf("read status URL %q: it has %s twice", text, place)
+	for _, p := range []string{place, skuPlace} {
+		if strings.Count(text, p) > 1 {
+			return nil, fmt.Errorf("read status URL %q: it has %s twice", text, p)
+		}
 	}
-	u, err := url.Parse(before + "x" + after)
+	u, err := url.Parse(placed(text, "x", "x"))
 	if err != nil {
 		return nil, fmt.Errorf("read status URL %q: %w", text, err)
 	}
+	before, _, _ = strings.Cut(before, skuPlace)
 	host, _ := url.Parse(before)
 	if u.Scheme != "http" && u.Scheme != "https" || host == nil || host.Host != u.Host || u.Host == "" {
 		return nil, fmt.Errorf("read status URL %q: it must name a host by http or https, and %s behind it", text, place)
 	}
-	return &StatusURL{before: before, after: after, transport: &http.Transport{
+	return &StatusURL{text: text, transport: &http.Transport{
 		MaxConnsPerHost:        asksAtOnce,
 		MaxIdleConnsPerHost:    asksAtOnce,
 		IdleConnTimeout:        2 * askTimeout, // mostly below a shop's keep-alive; a GET may be repeated anyway
@@ -46,15 +53,25 @@ func NewStatusURL(text string) (*StatusURL, error) {
 	}}, nil
 }
 
-// of returns the URL of one order. The serial is escaped so that it is one segment of a path, or one value of a query.
-func (s *StatusURL) of(serial string) string { return s.before + url.QueryEscape(serial) + s.after }
+// placed is text with a serial and a SKU in their places.
+func placed(text, serial, sku string) string {
+	return strings.NewReplacer(place, serial, skuPlace, sku).Replace(text)
+}
+
+// of returns the URL of one order. Both are escaped so that each is one segment of a path, or one value of a query.
+func (s *StatusURL) of(sku, serial string) string {
+	return placed(s.text, url.QueryEscape(serial), url.QueryEscape(sku))
+}
 
 // Ask implements Oracle.
-func (s *StatusURL) Ask(ctx context.Context, serial string) (Verdict, error) {
+func (s *StatusURL) Ask(ctx context.Context, sku, serial string) (Verdict, error) {
 	if !ValidSerial([]byte(serial)) {
 		return NobodyKnows, errors.New("ask for an order: no valid serial")
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.of(serial), nil)
+	if (sku == "." || sku == "..") && strings.Contains(s.text, skuPlace) {
+		return NobodyKnows, fmt.Errorf("ask for order %q: the SKU %q would name another place", serial, sku)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.of(sku, serial), nil)
 	if err != nil {
 		return NobodyKnows, fmt.Errorf("ask for order %q: %w", serial, err)
 	}

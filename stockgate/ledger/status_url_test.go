@@ -43,7 +43,7 @@ func TestStatusSaysWhetherTheOrderExists(t *testing.T) {
 	for code, want := range map[int]Verdict{200: OrderExists, 404: NoOrder, 201: NobodyKnows, 204: NobodyKnows, 301: NobodyKnows,
 		302: NobodyKnows, 400: NobodyKnows, 401: NobodyKnows, 410: NobodyKnows, 429: NobodyKnows, 500: NobodyKnows, 503: NobodyKnows} {
 		status = code
-		got, err := s.Ask(ctx, "abc")
+		got, err := s.Ask(ctx, "1001", "abc")
 		if err != nil || got != want {
 			t.Errorf("%d: %v, %v, want %v", code, got, err, want)
 		}
@@ -57,7 +57,7 @@ func TestSerialCannotLeaveItsPlaceInTheURL(t *testing.T) {
 			path, query = r.URL.EscapedPath(), r.URL.RawQuery
 		})
 		for _, serial := range []string{"../admin", "a/b", "a?b=c", "a#b", "a%2Fb", "a&of=2", "a+b", "a;b", "...", "@evil", "\\..\\"} {
-			if _, err := s.Ask(ctx, serial); err != nil {
+			if _, err := s.Ask(ctx, "1001", serial); err != nil {
 				t.Fatal(err)
 			}
 			escaped := url.QueryEscape(serial)
@@ -73,10 +73,10 @@ func TestSerialCannotLeaveItsPlaceInTheURL(t *testing.T) {
 
 func TestShopThatCannotBeReachedKnowsNothing(t *testing.T) {
 	s, ctx := asked(t, "/orders/{serial}", func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) })
-	if got, err := s.Ask(ctx, "abc"); err == nil || got != NobodyKnows {
+	if got, err := s.Ask(ctx, "1001", "abc"); err == nil || got != NobodyKnows {
 		t.Errorf("%v, %v", got, err)
 	}
-	if got, err := s.Ask(ctx, ".."); err == nil || got != NobodyKnows {
+	if got, err := s.Ask(ctx, "1001", ".."); err == nil || got != NobodyKnows {
 		t.Errorf("a serial that is none: %v, %v", got, err)
 	}
 }
@@ -89,16 +89,37 @@ func TestEndlessAnswerIsNotRead(t *testing.T) {
 			}
 		}
 	})
-	if got, err := s.Ask(ctx, "abc"); err != nil || got != OrderExists {
+	if got, err := s.Ask(ctx, "1001", "abc"); err != nil || got != OrderExists {
 		t.Errorf("%v, %v", got, err)
 	}
 }
 
 func TestStatusURLNeedsAHostAndOnePlace(t *testing.T) {
 	for _, text := range []string{"", "http://shop/orders", "http://shop/{serial}/{serial}", "ftp://shop/{serial}", "/orders/{serial}",
-		"http://{serial}/orders", "http://shop{serial}/orders", "http://{serial}.shop/", "http://user:{serial}@shop/x", "://{serial}", "http:///{serial}"} {
+		"http://{serial}/orders", "http://shop{serial}/orders", "http://{serial}.shop/", "http://user:{serial}@shop/x", "://{serial}", "http:///{serial}",
+		"http://shop/{sku}", "http://shop/{sku}/{sku}/{serial}", "http://{sku}.shop/{serial}", "http://shop{sku}/{serial}", "http://u:{sku}@shop/{serial}"} {
 		if _, err := NewStatusURL(text); err == nil {
 			t.Errorf("%q was taken", text)
+		}
+	}
+}
+
+// Clients choose keys: the same one may be an order's of each of two SKUs.
+func TestShopIsAskedForTheOrderOfItsSKUWhereTheURLNamesIt(t *testing.T) {
+	var asks string
+	for _, pattern := range []string{"/skus/{sku}/orders/{serial}", "/orders/{serial}?of={sku}"} {
+		s, ctx := asked(t, pattern, func(w http.ResponseWriter, r *http.Request) { asks = r.URL.RequestURI() })
+		for _, sku := range []string{"1001", "红/1", "a?b", "{serial}", "a&b=c", "a%2Fb"} {
+			want := strings.NewReplacer("{sku}", url.QueryEscape(sku), "{serial}", "%7Bsku%7D").Replace(pattern)
+			if _, err := s.Ask(ctx, sku, "{sku}"); err != nil || asks != want {
+				t.Errorf("%q: asked for %s, not %s: %v", sku, asks, want, err)
+			}
+		}
+	}
+	s, ctx := asked(t, "/skus/{sku}/orders/{serial}", func(http.ResponseWriter, *http.Request) { t.Error("another place was asked") })
+	for _, sku := range []string{".", ".."} {
+		if v, err := s.Ask(ctx, sku, "abc"); err == nil || v != NobodyKnows {
+			t.Errorf("%q: %v", sku, v)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -65,7 +66,7 @@ func (l *Link) discover(ctx context.Context) (topology, master string, err error
 func kindOf(ctx context.Context, c *redis.Client) (topology, master string, err error) {
 	text, err := c.Info(ctx, "server").Result()
 	var reply redis.Error
-	if err != nil && !errors.As(err, &reply) || redis.HasErrorPrefix(err, "NOAUTH") || redis.HasErrorPrefix(err, "LOADING") {
+	if err != nil && !errors.As(err, &reply) || anyPrefix(err, "NOAUTH", "WRONGPASS", "LOADING") {
 		return "", "", err
 	}
 	mode := "" // INFO may be denied
@@ -86,6 +87,11 @@ func kindOf(ctx context.Context, c *redis.Client) (topology, master string, err 
 		}
 	}
 	return Single, "", nil
+}
+
+// anyPrefix reports whether Redis said something that begins with one of these.
+func anyPrefix(err error, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return redis.HasErrorPrefix(err, p) })
 }
 
 // onlyMaster is the name of the one master that a sentinel watches.

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"sluice/internal/redistest"
 )
 
@@ -85,5 +87,23 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 			l.Close()
 			t.Errorf("%s: accepted", what)
 		}
+	}
+}
+
+// Whoever is not let in has not been told what Redis is.
+func TestRedisThatDoesNotLetTheUserInIsFoundOutLater(t *testing.T) {
+	nodes := redistest.Cluster(t, 3)
+	l := overCluster(t, nodes.Addrs()[:1], func(o *Options) { o.Topology, o.Username, o.Password = Auto, "gate", "a secret" })
+	if err := ping(t, l); !redis.HasErrorPrefix(err, "WRONGPASS") {
+		t.Fatalf("it was let in: %v", err)
+	}
+	for _, s := range nodes.Masters {
+		if err := s.Client.Do(t.Context(), "acl", "setuser", "gate", "on", ">a secret", "~*", "&*", "+@all").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "it is let in", func() bool { return ping(t, l) == nil })
+	if topology, err := l.Topology(t.Context()); err != nil || topology != Cluster {
+		t.Errorf("a cluster was taken for %q, %v", topology, err)
 	}
 }

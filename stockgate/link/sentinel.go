@@ -64,8 +64,9 @@ func (w *watched) look(ctx context.Context) {
 	}
 }
 
-// locate asks all sentinels at once, and believes what more than half of them say; or, when fewer answer, what most of
-// those do.
+// locate asks all sentinels at once, and believes what at least half of them say: fewer may be on the side of a master that
+// was cut off and replaced, and somebody who begins there is not known, and so not waited for, at its successor. Of two that half
+// of them name each, it is the one that it was.
 func (w *watched) locate(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -80,7 +81,7 @@ func (w *watched) locate(ctx context.Context) (string, error) {
 			words <- word{address, err}
 		}()
 	}
-	votes, best := make(map[string]int), ""
+	votes, best, before := make(map[string]int), "", w.known.Load()
 	var faults []error
 	for range w.asks.Addresses {
 		said := <-words
@@ -88,15 +89,17 @@ func (w *watched) locate(ctx context.Context) (string, error) {
 			faults = append(faults, said.err)
 			continue
 		}
-		if votes[said.address]++; votes[said.address] > votes[best] {
+		votes[said.address]++
+		if n := votes[said.address]; n > votes[best] || n == votes[best] && before != nil && *before == said.address {
 			best = said.address
 		}
 		if votes[best] > len(w.asks.Addresses)/2 {
 			break
 		}
 	}
-	if best == "" {
-		return "", fmt.Errorf("find the master %q: %w", w.master, errors.Join(faults...))
+	if all := len(w.asks.Addresses); 2*votes[best] < all {
+		return "", fmt.Errorf("find the master %q: no %d of %d sentinels agree, which say %v: %w",
+			w.master, (all+1)/2, all, votes, errors.Join(faults...))
 	}
 	w.tell(best)
 	return best, nil

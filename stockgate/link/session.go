@@ -181,14 +181,27 @@ func (s *session) where() string {
 	return ""
 }
 
-// once opens one connection to an address for one question, without any greeting.
+// once opens one connection to an address for one question, without any greeting. Sentinels mostly have no users, also where
+// the servers that they watch have: who does not know the user is asked by nobody in particular.
 func (o Options) once(ctx context.Context, address string, ask func(context.Context, *redis.Client) error) error {
+	err := o.onceAs(ctx, address, ask)
+	if o.Username != "" && redis.HasErrorPrefix(err, "WRONGPASS") {
+		anybody := o
+		anybody.Username, anybody.Password = "", ""
+		if anybody.onceAs(ctx, address, ask) == nil {
+			return nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", address, err)
+	}
+	return nil
+}
+
+func (o Options) onceAs(ctx context.Context, address string, ask func(context.Context, *redis.Client) error) error {
 	plain := o.client(address)
 	plain.PoolSize, plain.MinIdleConns = 1, 0
 	c := redis.NewClient(&plain)
 	defer c.Close()
-	if err := ask(ctx, c); err != nil {
-		return fmt.Errorf("ask %s: %w", address, err)
-	}
-	return nil
+	return ask(ctx, c)
 }

@@ -3,12 +3,14 @@ package link
 import (
 	"errors"
 	"net"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // Unsent reports whether an error of Do or Ask tells that Redis has done nothing: the breaker was open, there was no
-// connection, or Redis is not ready to run anything. false = nobody knows.
+// connection, or Redis has said before it ran anything that it will not. false = nobody knows. What a script of several
+// writes ran into on its way (the message names the script then) is never such a word.
 func Unsent(err error) bool {
 	var op *net.OpError
 	switch {
@@ -17,7 +19,10 @@ func Unsent(err error) bool {
 	case errors.As(err, &op) && op.Op == "dial":
 		return true
 	}
-	for _, refusal := range []string{"LOADING", "MASTERDOWN", "BUSY ", "NOAUTH", "WRONGPASS"} {
+	if err != nil && strings.Contains(err.Error(), "script: ") {
+		return false
+	}
+	for _, refusal := range []string{"LOADING", "MASTERDOWN", "BUSY ", "NOAUTH", "WRONGPASS", "CLUSTERDOWN", "TRYAGAIN", "MOVED ", "ASK "} {
 		if redis.HasErrorPrefix(err, refusal) {
 			return true
 		}

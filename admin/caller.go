@@ -1,0 +1,137 @@
+package admin
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What a caller may do. A viewer looks; an operator does everything.
+const (
+	viewer   = "viewer"
+	operator = "operator"
+)
+
+// caller is who asks.
+type caller struct {
+	role string // "viewer" or "operator"
+	name string // as the caller says; nobody checks it. "" = it is not said
+	from string // address
+}
+
+type callerKey struct{}
+
+// callerOf is who sent r. It was let in.
+func callerOf(r *http.Request) caller {
+	c, ok := r.Context().Value(callerKey{}).(caller)
+	if !ok {
+		c = caller{role: operator, from: r.RemoteAddr}
+	}
+	return c
+}
+
+// operatorHeader names the person behind a token that several share. It is for the audit alone.
+const operatorHeader = "Sluice-Operator"
+
+const maxName = 64 // bytes of it
+
+// authorized lets in who has a token; without one, who calls from this machine, by its own name: a page in the
+// operator's browser that some other name was pointed at is not that.
+func (a *API) authorized(next http.Handler) http.Handler {
+	rightly := a.compared()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who := caller{role: operator, from: r.RemoteAddr}
+		if name := r.Header.Get(operatorHeader); visible(name, maxName) {
+			who.name = name
+		}
+		switch {
+		case a.Token != "":
+			if who.role = a.admitted(w, r, rightly); who.role == "" {
+				return
+			}
+		case !fromHere(r) || !localName(r.Host):
+			fail(w, http.StatusForbidden, "without admin.token_file only callers on this machine are answered")
+			return
+		}
+		if who.role == viewer && !mayLook(r) {
+			fail(w, http.StatusForbidden, "this is the token of admin.viewer_token_file: it may look under /api/v1, and change nothing")
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, who)))
+	})
+}
+
+// mayLook reports what a viewer may ask for. A profile of the process may hold a secret.
+func mayLook(r *http.Request) bool {
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && !strings.HasPrefix(r.URL.Path, "/debug/")
+}
+
+// compared finds the role that a token has, "" = none, in the same time whichever it is.
+func (a *API) compared() func(token string) (role string) {
+	operators, viewers := sha256.Sum256([]byte(a.Token)), sha256.Sum256([]byte(a.ViewerToken))
+	return func(token string) string {
+		got := sha256.Sum256([]byte(token))
+		isOperator := subtle.ConstantTimeCompare(got[:], operators[:])
+		isViewer := subtle.ConstantTimeCompare(got[:], viewers[:])
+		switch {
+		case isOperator == 1 && a.Token != "":
+			return operator
+		case isViewer == 1 && a.ViewerToken != "":
+			return viewer
+		}
+		return ""
+	}
+}
+
+// admitted is the role of who sent r; "" = it was answered why not.
+func (a *API) admitted(w http.ResponseWriter, r *http.Request, rightly func(string) string) (role string) {
+	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") || given == "" { // RFC 9110, section 11.1; nothing was guessed
+		unauthorized(w)
+		return ""
+	}
+	client, now := clientOf(r.RemoteAddr), time.Now()
+	if wait := a.Door.shut(client, now); wait > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
+		fail(w, http.StatusTooManyRequests, "too many wrong tokens; no other is looked at before Retry-After has passed")
+		return ""
+	}
+	role = rightly(given)
+	a.Door.came(client, role != "", now)
+	if role == "" {
+		a.Trail.Refused(r.RemoteAddr)
+		unauthorized(w)
+	}
+	return role
+}
+
+func unauthorized(w http.ResponseWriter) {
+	w.Header().Set("WWW-Authenticate", `Bearer realm="sluice"`)
+	fail(w, http.StatusUnauthorized, "a valid token is needed: Authorization: Bearer …")
+}
+
+// fromHere reports a caller on this machine: over loopback, or over a unix socket, whose other end has no address.
+func fromHere(r *http.Request) bool {
+	at, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return at != nil && at.Network() == "unix" || loopback(r.RemoteAddr)
+}
+
+func loopback(hostport string) bool {
+	ap, err := netip.ParseAddrPort(hostport)
+	return err == nil && ap.Addr().Unmap().IsLoopback()
+}
+
+func localName(hostport string) bool {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}

@@ -1,0 +1,108 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// history answers with the seconds that are remembered, the oldest first: ?after= a second's at.
+func (a *API) history(w http.ResponseWriter, r *http.Request) {
+	after, err := secondOf(r.URL.Query().Get("after"))
+	if err != nil {
+		fail(w, http.StatusBadRequest, "after must be the at of a second")
+		return
+	}
+	seconds, _ := a.Watch.after(after)
+	all := make([]json.RawMessage, len(seconds))
+	for i := range seconds {
+		all[i] = seconds[i].json
+	}
+	answer(w, struct {
+		Kept    int               `json:"kept"` // seconds, at most
+		Seconds []json.RawMessage `json:"seconds"`
+	}{keptSeconds, all})
+}
+
+func secondOf(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	return strconv.ParseInt(text, 10, 64)
+}
+
+// sendWithin is how long one event may take to be taken; who is slower is left.
+const sendWithin = 10 * time.Second
+
+// events streams each second as it ends (Server-Sent Events), and each deed of the audit. Who comes back with
+// Last-Event-ID gets what was missed meanwhile; who comes for the first time, the latest second.
+func (a *API) events(w http.ResponseWriter, r *http.Request) {
+	if !a.Watch.enter() {
+		w.Header().Set("Retry-After", "5")
+		fail(w, http.StatusServiceUnavailable, fmt.Sprintf("%d streams are open already: tabs of a browser can share one", maxStreams))
+		return
+	}
+	defer a.Watch.leave()
+	last, err := secondOf(r.Header.Get("Last-Event-ID"))
+	if err != nil || last == 0 {
+		last = 0
+		if s := a.Watch.latest(); s != nil {
+			last = s.At - 1
+		}
+	}
+	s := stream{w: w, control: http.NewResponseController(w), trail: a.Trail, second: last, deed: a.Trail.latest()}
+	s.open()
+	for {
+		seconds, news := a.Watch.after(s.second)
+		if !s.send(seconds) {
+			return
+		}
+		select {
+		case <-news:
+		case <-a.Watch.stop:
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// stream is one listener.
+type stream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	trail   *Trail
+	second  int64 // at of the last that was sent
+	deed    int64 // ID likewise
+}
+
+// open sends the head. The server's deadlines are for answers that end.
+func (s *stream) open() {
+	_ = s.control.SetReadDeadline(time.Time{}) // a server without deadlines needs none
+	s.w.Header().Set("Content-Type", "text/event-stream")
+	s.w.Header().Set("Cache-Control", "no-store")
+	s.w.Header().Set("X-Accel-Buffering", "no") // nginx in between would keep events back
+	fmt.Fprint(s.w, "retry: 2000\n\n")
+}
+
+// send sends seconds, and what was done meanwhile, and reports whether somebody still listens.
+func (s *stream) send(seconds []told) bool {
+	_ = s.control.SetWriteDeadline(time.Now().Add(sendWithin))
+	for _, d := range s.trail.since(s.deed, keptDeeds) {
+		text, err := json.Marshal(d)
+		if err != nil {
+			panic("BUG: a deed that is no JSON: " + err.Error())
+		}
+		fmt.Fprintf(s.w, "event: audit\ndata: %s\n\n", text)
+		s.deed = d.ID
+	}
+	for _, one := range seconds {
+		if _, err := fmt.Fprintf(s.w, "event: second\nid: %d\ndata: %s\n\n", one.second.At, one.json); err != nil {
+			return false
+		}
+		s.second = one.second.At
+	}
+	return s.control.Flush() == nil
+}

@@ -1,0 +1,206 @@
+package admin
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	dto "github.com/prometheus/client_model/go"
+)
+
+// reading is what the gate's metrics say at one instant: counts since the start, and how things stand.
+type reading struct {
+	requests, refused, observed map[string]int64 // by route and status, by reason, by reason
+	routes, refusedOf           map[string]int64 // by route
+	rateRefused, rateObserved   map[string]int64 // by keyed rate
+	refusedConns, observedConns map[string]int64 // by reason
+	sent, failed                map[string]int64 // by target and code
+	calls, errors               map[string]int64 // of Redis
+	windows, saturated          map[string]int64
+	shop, redis                 histograms
+	stock                       map[string]*StockTold
+
+	connections, inFlight, limit, queue, up, targets, unknown int64
+	hasRedis, redisUp                                         bool
+}
+
+// read takes what it knows out of metrics, and passes over the rest.
+func read(families []*dto.MetricFamily) *reading {
+	r := &reading{
+		requests: map[string]int64{}, refused: map[string]int64{}, observed: map[string]int64{}, routes: map[string]int64{}, refusedOf: map[string]int64{},
+		rateRefused: map[string]int64{}, rateObserved: map[string]int64{}, refusedConns: map[string]int64{}, observedConns: map[string]int64{},
+		sent: map[string]int64{}, failed: map[string]int64{}, calls: map[string]int64{}, errors: map[string]int64{},
+		windows: map[string]int64{}, saturated: map[string]int64{}, shop: histograms{}, redis: histograms{}, stock: map[string]*StockTold{},
+	}
+	for _, f := range families {
+		name, ok := strings.CutPrefix(f.GetName(), "sluice_")
+		for _, m := range f.GetMetric() {
+			if ok {
+				r.take(name, m)
+			}
+		}
+	}
+	return r
+}
+
+// take adds one series.
+func (r *reading) take(name string, m *dto.Metric) {
+	n, first, second := valueOf(m), label(m, 0), label(m, 1) // labels are in the order of their names
+	switch name {
+	case "http_requests_total": // code, route
+		r.requests[first+" "+second] = n
+		r.routes[second] += n
+	case "refused_requests_total": // reason, route
+		r.refused[first] += n
+		r.refusedOf[second] += n
+	case "observed_refusals_total":
+		r.observed[first] += n
+	case "rate_refused_requests_total":
+		r.rateRefused[first] = n
+	case "rate_observed_refusals_total":
+		r.rateObserved[first] = n
+	case "refused_connections_total":
+		r.refusedConns[first] = n
+	case "observed_connection_refusals_total":
+		r.observedConns[first] = n
+	case "connections":
+		r.connections = n
+	case "windows_total":
+		r.windows[first] = n
+	case "windows_saturated_total":
+		r.saturated[first] = n
+	default:
+		r.takeShop(name, m, n)
+	}
+}
+
+func (r *reading) takeShop(name string, m *dto.Metric, n int64) {
+	first, second := label(m, 0), label(m, 1)
+	switch name {
+	case "upstream_requests_total": // code, target
+		if first == "not_sent" {
+			return
+		}
+		r.sent[first+" "+second] = n
+		if len(first) != 3 || first[0] == '5' {
+			r.failed[first+" "+second] = n
+		}
+	case "upstream_request_duration_seconds":
+		r.shop[first] = m.GetHistogram()
+	case "upstream_in_flight":
+		r.inFlight += n
+	case "upstream_in_flight_limit":
+		r.limit = n
+	case "queue_length":
+		r.queue = n
+	case "upstream_up":
+		r.targets++
+		r.up += n
+	default:
+		r.takeStock(name, m, n)
+	}
+}
+
+func (r *reading) takeStock(name string, m *dto.Metric, n int64) {
+	first, second := label(m, 0), label(m, 1)
+	switch name {
+	case "redis_command_duration_seconds":
+		r.redis[first] = m.GetHistogram()
+	case "redis_calls_total":
+		r.calls[first] = n
+		r.hasRedis = true
+	case "redis_errors_total":
+		r.errors[first+" "+second] = n
+	case "redis_up":
+		r.hasRedis, r.redisUp = true, n == 1
+	case "reservations_unknown":
+		r.unknown += n
+	case "stock_total":
+		r.told(first).Total = n
+	case "stock_held":
+		r.told(first).Held = n
+	case "stock_sold":
+		r.told(first).Sold = n
+	case "stock_free":
+		r.told(first).Free = n
+	}
+}
+
+func (r *reading) told(sku string) *StockTold {
+	if r.stock[sku] == nil {
+		r.stock[sku] = &StockTold{SKU: sku}
+	}
+	return r.stock[sku]
+}
+
+// valueOf is the value of a counter or a gauge, which count whole things here.
+func valueOf(m *dto.Metric) int64 {
+	v := m.GetCounter().GetValue() + m.GetGauge().GetValue() // one of them is there
+	if math.IsNaN(v) || math.Abs(v) > 1<<62 {
+		return 0
+	}
+	return int64(v)
+}
+
+// label is the value of the i-th label; "" = there are fewer.
+func label(m *dto.Metric, i int) string {
+	if i < len(m.GetLabel()) {
+		return m.GetLabel()[i].GetValue()
+	}
+	return ""
+}
+
+// histograms are those of one metric, by their label.
+type histograms map[string]*dto.Histogram
+
+// since is what was added to all of them together.
+func (h histograms) since(before histograms) (d distribution) {
+	for name, now := range h {
+		old := before[name].GetBucket()
+		for i, b := range now.GetBucket() {
+			n := b.GetCumulativeCount()
+			if i < len(old) && old[i].GetCumulativeCount() <= n {
+				n -= old[i].GetCumulativeCount()
+			}
+			d.add(b.GetUpperBound(), n)
+		}
+		all := now.GetSampleCount()
+		if was := before[name].GetSampleCount(); was <= all {
+			all -= was
+		}
+		d.count += all
+	}
+	return d
+}
+
+// distribution is a histogram's cumulative buckets, by their upper bounds in seconds.
+type distribution struct {
+	bounds []float64
+	counts []uint64
+	count  uint64 // with those above the last bound
+}
+
+func (d *distribution) add(bound float64, n uint64) {
+	i, found := slices.BinarySearch(d.bounds, bound)
+	if !found {
+		d.bounds, d.counts = slices.Insert(d.bounds, i, bound), slices.Insert(d.counts, i, 0)
+	}
+	d.counts[i] += n
+}
+
+// quantile estimates, in milliseconds, what a part of all does not exceed: linearly within a bucket, and at most the last
+// bound. 0 = there is nothing.
+func (d *distribution) quantile(q float64) float64 {
+	rank, below, lower := q*float64(d.count), 0.0, 0.0
+	if d.count == 0 || len(d.bounds) == 0 {
+		return 0
+	}
+	for i, upper := range d.bounds {
+		n := float64(d.counts[i])
+		if n >= rank && n > below {
+			return math.Round((lower+(upper-lower)*(rank-below)/(n-below))*1e6) / 1e3
+		}
+		below, lower = n, upper
+	}
+	return math.Round(d.bounds[len(d.bounds)-1]*1e6) / 1e3
+}

@@ -1,0 +1,94 @@
+package admin
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/pprof"
+	"strings"
+)
+
+// route is one request that is answered.
+type route struct {
+	method, path string // the path as http.ServeMux has it
+	handler      http.HandlerFunc
+}
+
+// routes are all of them. What is under /api/v1 stands in openapi.yaml, and a test wants both to be the same.
+func (a *API) routes() []route {
+	line := newTurns()
+	all := []route{
+		{"GET", "/api/v1/status", a.gated(a.status)},
+		{"GET", "/api/v1/sales", a.listSales},
+		{"POST", "/api/v1/sales/{name}", line.handler(a.changeSale)},
+		{"GET", "/api/v1/limits", a.gated(a.limits)},
+		{"GET", "/api/v1/targets", a.gated(a.targets)},
+		{"GET", "/api/v1/config", a.gated(a.settings)},
+		{"POST", "/api/v1/reload", a.gated(line.handler(a.reload))},
+		{"POST", "/api/v1/drain", a.gated(a.drain)},
+		{"GET", "/api/v1/overrides", a.gated(a.overrides)},
+		{"POST", "/api/v1/overrides", a.gated(line.handler(a.setOverride))},
+		{"GET", "/api/v1/overrides/{id}", a.gated(a.override)},
+		{"DELETE", "/api/v1/overrides/{id}", a.gated(line.handler(a.undo))},
+		{"GET", "/api/v1/history", a.gated(a.history)},
+		{"GET", "/api/v1/events", a.gated(a.events)},
+		{"GET", "/api/v1/audit", a.audit},
+		{"GET", "/api/v1/openapi.yaml", described},
+
+		{"GET", "/api/v1/stock", line.handler(a.kept(a.list, a.listLedgers))},
+		{"GET", "/api/v1/stock/{sku}", line.handler(a.kept(a.read, a.readLedger))},
+		{"POST", "/api/v1/stock/{sku}", line.handler(a.kept(a.change, a.changeLedger))},
+		{"POST", "/api/v1/stock/{sku}/adopt", line.handler(a.reserved(a.adoptAll))},
+		{"GET", "/api/v1/reservations", line.handler(a.reserved(a.reservations))},
+		{"GET", "/api/v1/reservations/{serial}", line.handler(a.reserved(a.reservation))},
+		{"POST", "/api/v1/reservations/{serial}/adopt", line.handler(a.reserved(a.adopt))},
+		{"GET", "/api/v1/loudest", a.loudest},
+		{"GET", "/api/v1/why", line.handler(a.why)},
+
+		{"GET", "/debug/pprof/", pprof.Index},
+		{"GET", "/debug/pprof/profile", pprof.Profile},
+		{"GET", "/debug/pprof/trace", pprof.Trace},
+	}
+	for _, op := range []string{"confirm", "release", "refund"} {
+		all = append(all, route{"POST", "/api/v1/reservations/{serial}/" + op, line.handler(a.reserved(a.settle(op)))})
+	}
+	return all
+}
+
+// elsewhere answers what no route takes: 405 where the path is one for another method, else 404 with what there is.
+func (a *API) elsewhere(mux *http.ServeMux) http.HandlerFunc {
+	var paths []string
+	for _, r := range a.routes() {
+		if path, ok := strings.CutPrefix(r.path, "/api/v1/"); ok && r.method == http.MethodGet {
+			paths = append(paths, path)
+		}
+	}
+	there := strings.Join(paths, ", ")
+	return func(w http.ResponseWriter, r *http.Request) {
+		var allowed []string
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+			asked := *r
+			asked.Method = method
+			if _, pattern := mux.Handler(&asked); pattern != "/" && pattern != "" {
+				allowed = append(allowed, method)
+			}
+		}
+		if len(allowed) == 0 {
+			fail(w, http.StatusNotFound, "there is no such path; under /api/v1/ there are "+there)
+			return
+		}
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		fail(w, http.StatusMethodNotAllowed, fmt.Sprintf("%.20s is not for this path; there are %s", r.Method, strings.Join(allowed, ", ")))
+	}
+}
+
+//go:embed openapi.yaml
+var description string
+
+// described answers with the description of the API in OpenAPI 3.1.
+func described(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/yaml")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = io.WriteString(w, description) // a client that has gone needs no answer
+}

@@ -1,0 +1,149 @@
+package admin
+
+import (
+	"net/http"
+	"os"
+	"time"
+)
+
+// Gate is the running gate, as it tells of itself. Each answer is at once.
+type Gate interface {
+	Status() Status
+	Limits() []Limit
+	Targets() []Target
+	Settings() Settings
+}
+
+// Status is the gate in a few words.
+type Status struct {
+	Version string    `json:"version"`
+	Host    string    `json:"host"`
+	Started time.Time `json:"started"`
+	Config  string    `json:"config"` // which text of it: the first 12 hex digits of its SHA-256
+	Mode    string    `json:"mode"`   // "enforce" or "observe"
+	Phase   string    `json:"phase"`  // "serving" or "draining"
+	Ready   bool      `json:"ready"`
+	Checks  []Probed  `json:"checks"` // what Ready is made of
+	Reload  Reload    `json:"reload"`
+
+	Overrides []Override `json:"overrides"` // in force
+	Second    *Second    `json:"second"`    // the latest; null in the first moment
+}
+
+// Probed is one condition of readiness, as it was just now.
+type Probed struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+// Reload is how the last reading of the configuration went.
+type Reload struct {
+	At       time.Time `json:"at"`
+	OK       bool      `json:"ok"`
+	Problems []Problem `json:"problems,omitempty"` // of a bad file: the configuration before it runs on
+	Restart  []string  `json:"restart,omitempty"`  // keys of the file that only a restart puts into force
+}
+
+// Problem is one thing that is wrong with a configuration.
+type Problem struct {
+	File    string `json:"file"`
+	Line    int    `json:"line,omitempty"` // from 1
+	Key     string `json:"key,omitempty"`
+	Message string `json:"message"`
+}
+
+// Limit is one limit, with its numbers and what it did.
+type Limit struct {
+	Name    string   `json:"name"` // "connection" "window" "concurrency", or that of a keyed rate
+	Enforce bool     `json:"enforce"`
+	Numbers []Number `json:"numbers"`
+	Now     []Now    `json:"now"`     // what it counts at the moment
+	Reasons []string `json:"reasons"` // that it refuses for
+
+	Refused           int64   `json:"refused"`  // since the start
+	Observed          int64   `json:"observed"` // let through, although enforcing would have refused it
+	RefusedPerSecond  float64 `json:"refused_per_second"`
+	ObservedPerSecond float64 `json:"observed_per_second"`
+}
+
+// Number is one number of a limit.
+type Number struct {
+	Key        string `json:"key"`                // as POST /api/v1/overrides takes it
+	InForce    any    `json:"in_force"`           // a number, or text with its unit
+	Configured any    `json:"configured"`         // what the file says
+	Override   string `json:"override,omitempty"` // ID of what makes them differ
+}
+
+// Now is one thing that a limit counts.
+type Now struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+}
+
+// Target is one address of the shop.
+type Target struct {
+	Target   string `json:"target"`
+	Up       bool   `json:"up"`      // orders may go there: healthy, and not ejected
+	Healthy  bool   `json:"healthy"` // passes its health checks, or has none
+	Ejected  bool   `json:"ejected"` // out of the choice for a while, after connect errors
+	InFlight int    `json:"in_flight"`
+	Open     int    `json:"open"` // connections, idle ones included
+	Idle     int    `json:"idle"` // connections
+}
+
+// Settings is the configuration as it is in force.
+type Settings struct {
+	File     string    `json:"file"`
+	Config   string    `json:"config"`
+	Settings []Setting `json:"settings"`
+}
+
+// Setting is one key of it. No secret is shown.
+type Setting struct {
+	Key    string `json:"key"`
+	Value  any    `json:"value"`
+	Origin string `json:"origin"` // "config.toml:12", "default", "--mode", or "override 3"
+	Live   bool   `json:"live"`   // a reload changes it; otherwise only a restart
+}
+
+// noGate is the answer where only Redis is behind the API.
+const noGate = "no gate is behind this: ask a running one, by --admin"
+
+// gated answers for an API without a gate.
+func (a *API) gated(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if a.Gate == nil || a.Helm == nil || a.Watch == nil {
+			fail(w, http.StatusNotFound, noGate)
+			return
+		}
+		next(w, r)
+	}
+}
+
+func (a *API) status(w http.ResponseWriter, _ *http.Request) {
+	s := a.Gate.Status()
+	s.Host, _ = os.Hostname() // for people alone
+	s.Overrides = a.overridden()
+	s.Second = a.Watch.latest()
+	answer(w, s)
+}
+
+// limits adds to what the gate tells of each limit what was counted.
+func (a *API) limits(w http.ResponseWriter, _ *http.Request) {
+	all := a.Gate.Limits()
+	for i := range all {
+		a.Watch.count(&all[i])
+	}
+	answer(w, struct {
+		Limits []Limit `json:"limits"`
+	}{all})
+}
+
+func (a *API) targets(w http.ResponseWriter, _ *http.Request) {
+	answer(w, struct {
+		Targets []Target `json:"targets"`
+	}{a.Gate.Targets()})
+}
+
+func (a *API) settings(w http.ResponseWriter, _ *http.Request) { answer(w, a.Gate.Settings()) }

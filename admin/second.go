@@ -1,0 +1,154 @@
+package admin
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Second is what the gate did in one second, and how it stood at its end.
+type Second struct {
+	At   int64   `json:"at"`   // Unix second at which it ends; rises
+	Span float64 `json:"span"` // seconds that it covers: 1, or more where the machine was too busy to look
+
+	Requests int64            `json:"requests"` // answered, by the shop or here
+	Admitted int64            `json:"admitted"` // Requests that were not refused
+	Refused  map[string]int64 `json:"refused"`  // by reason; a reason without any is left out
+	Observed map[string]int64 `json:"observed"` // let through, although enforcing would have refused them; likewise
+
+	Connections        int64            `json:"connections"`         // open
+	RefusedConnections map[string]int64 `json:"refused_connections"` // by reason, before any HTTP was read
+
+	Shop    ShopSecond   `json:"shop"`
+	Redis   *RedisSecond `json:"redis"` // null where no Redis is asked
+	Windows []WindowTold `json:"windows"`
+
+	Stock   []StockTold `json:"stock"`   // the ledgers with most units held and sold, at most 20; as of the last second
+	Unknown int64       `json:"unknown"` // reservations whose outcome nobody knows, all SKUs together
+	Routes  []RouteTold `json:"routes"`  // by name, at most 50
+
+	rateRefused, rateObserved map[string]int64 // by keyed rate
+}
+
+// ShopSecond is the shop's part.
+type ShopSecond struct {
+	Requests int64   `json:"requests"` // that it answered, or failed to
+	Errors   int64   `json:"errors"`   // of these, those without an answer, or with a 5xx
+	P50      float64 `json:"p50_ms"`   // of these; 0 = there were none
+	P99      float64 `json:"p99_ms"`
+	InFlight int64   `json:"in_flight"`
+	Limit    int64   `json:"limit"` // of InFlight; 0 = none
+	Queue    int64   `json:"queue"` // who waits for a place
+	Up       int64   `json:"up"`    // targets
+	Targets  int64   `json:"targets"`
+}
+
+// RedisSecond is Redis's part.
+type RedisSecond struct {
+	Calls  int64   `json:"calls"` // round trips, one for a whole batch
+	P50    float64 `json:"p50_ms"`
+	P99    float64 `json:"p99_ms"`
+	Errors int64   `json:"errors"`
+	Up     bool    `json:"up"`
+}
+
+// WindowTold is how many windows were used, and filled to their max.
+type WindowTold struct {
+	Of        string `json:"of"` // "all" or "sku"
+	Used      int64  `json:"used"`
+	Saturated int64  `json:"saturated"`
+}
+
+// StockTold is one ledger.
+type StockTold struct {
+	SKU   string `json:"sku"` // "_other": those beyond metrics.max_skus together
+	Total int64  `json:"total"`
+	Held  int64  `json:"held"`
+	Sold  int64  `json:"sold"`
+	Free  int64  `json:"free"`
+}
+
+// RouteTold is one route.
+type RouteTold struct {
+	Route    string `json:"route"`
+	Requests int64  `json:"requests"`
+	Refused  int64  `json:"refused"`
+}
+
+// Bounds of what one Second holds, beside the reasons, of which there are some thirty.
+const (
+	mostStock  = 20
+	mostRoutes = 50
+)
+
+// between is the second from before to now, which are span seconds apart.
+func between(before, now *reading, at int64, span float64) *Second {
+	shop, redis := now.shop.since(before.shop), now.redis.since(before.redis)
+	s := &Second{
+		At: at, Span: math.Round(span*1000) / 1000,
+		Requests: sum(now.requests, before.requests), Refused: rise(now.refused, before.refused), Observed: rise(now.observed, before.observed),
+		Connections: now.connections, RefusedConnections: rise(now.refusedConns, before.refusedConns),
+		Shop: ShopSecond{
+			Requests: sum(now.sent, before.sent), Errors: sum(now.failed, before.failed), P50: shop.quantile(0.5), P99: shop.quantile(0.99),
+			InFlight: now.inFlight, Limit: now.limit, Queue: now.queue, Up: now.up, Targets: now.targets,
+		},
+		Unknown: now.unknown, Stock: now.mostSold(),
+		Windows: []WindowTold{}, rateRefused: rise(now.rateRefused, before.rateRefused), rateObserved: rise(now.rateObserved, before.rateObserved),
+	}
+	refused := int64(0)
+	for _, n := range s.Refused {
+		refused += n
+	}
+	s.Admitted = max(0, s.Requests-refused)
+	if now.hasRedis {
+		s.Redis = &RedisSecond{Calls: sum(now.calls, before.calls), P50: redis.quantile(0.5), P99: redis.quantile(0.99), Errors: sum(now.errors, before.errors), Up: now.redisUp}
+	}
+	for _, of := range slices.Sorted(maps.Keys(now.windows)) {
+		s.Windows = append(s.Windows, WindowTold{of, now.windows[of] - before.windows[of], now.saturated[of] - before.saturated[of]})
+	}
+	s.Routes = routesTold(before, now)
+	return s
+}
+
+// mostSold are the ledgers that a chart has room for: those with most units gone, by name where they have the same.
+func (r *reading) mostSold() []StockTold {
+	all := make([]StockTold, 0, len(r.stock))
+	for _, s := range r.stock {
+		all = append(all, *s)
+	}
+	slices.SortFunc(all, func(x, y StockTold) int {
+		return cmp.Or(cmp.Compare(y.Held+y.Sold, x.Held+x.Sold), cmp.Compare(x.SKU, y.SKU))
+	})
+	return all[:min(len(all), mostStock)]
+}
+
+func routesTold(before, now *reading) []RouteTold {
+	told := []RouteTold{}
+	for _, name := range slices.Sorted(maps.Keys(now.routes)) {
+		if len(told) == mostRoutes {
+			break
+		}
+		told = append(told, RouteTold{name, now.routes[name] - before.routes[name], now.refusedOf[name] - before.refusedOf[name]})
+	}
+	return told
+}
+
+// rise is by how much each count has risen; those that have not are left out. What counts may go, as a target does with a reload.
+func rise(now, before map[string]int64) map[string]int64 {
+	by := map[string]int64{}
+	for name, n := range now {
+		if n > before[name] {
+			by[name] = n - before[name]
+		}
+	}
+	return by
+}
+
+// sum is by how much all of them have risen together.
+func sum(now, before map[string]int64) (n int64) {
+	for _, by := range rise(now, before) {
+		n += by
+	}
+	return n
+}

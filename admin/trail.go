@@ -1,0 +1,137 @@
+package admin
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Deed is one line of the audit: what somebody changed, or was refused to.
+type Deed struct {
+	ID     int64     `json:"id"` // rises by one with each
+	At     time.Time `json:"at"`
+	Who    string    `json:"who,omitempty"`    // as the caller named himself; nobody checked it
+	Role   string    `json:"role"`             // "operator", "none", or "sluice": the gate itself, as at an override's end
+	From   string    `json:"from,omitempty"`   // address
+	What   string    `json:"what"`             // such as "stock.change" or "override.set"
+	Object string    `json:"object,omitempty"` // of it: a SKU, a SKU and a serial, a key, a file
+	Detail string    `json:"detail,omitempty"` // for people
+	Before any       `json:"before,omitempty"`
+	After  any       `json:"after,omitempty"`
+	Until  time.Time `json:"until,omitzero"`
+}
+
+// How many are remembered. Wrong tokens have a place of their own, so that who guesses does not wipe out what was done.
+const (
+	keptDeeds    = 1000
+	keptRefusals = 200
+)
+
+// Trail remembers the latest deeds, and logs each. Nothing in it is a secret, or a shopper's name. It is safe for concurrent use, and
+// outlives a reload.
+type Trail struct {
+	log *slog.Logger
+
+	mu              sync.Mutex
+	last            int64 // ID
+	deeds, refusals []Deed
+}
+
+// NewTrail returns a Trail without deeds, which logs to log.
+func NewTrail(log *slog.Logger) *Trail { return &Trail{log: log} }
+
+// Note remembers d, of now, and logs it as message with more attributes; "" = it is in the log already.
+func (t *Trail) Note(d Deed, message string, attributes ...any) {
+	d.At = time.Now().UTC().Truncate(time.Millisecond)
+	t.keep(&t.deeds, keptDeeds, d)
+	if message == "" {
+		return
+	}
+	said := []any{"audit", d.What, "role", d.Role, "from", d.From}
+	if d.Who != "" {
+		said = append(said, "who", d.Who)
+	}
+	t.log.Info(message, append(said, attributes...)...)
+}
+
+// Refused remembers that somebody came from an address with a wrong token.
+func (t *Trail) Refused(from string) {
+	t.keep(&t.refusals, keptRefusals, Deed{At: time.Now().UTC().Truncate(time.Millisecond), Role: "none", From: from, What: "token.refuse"})
+	t.log.Warn("admin: wrong token", "audit", "token.refuse", "from", from)
+}
+
+func (t *Trail) keep(in *[]Deed, most int, d Deed) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last++
+	d.ID = t.last
+	if len(*in) == most {
+		*in = slices.Delete(*in, 0, most/10) // in portions: the rest moves once for many
+	}
+	*in = append(*in, d)
+}
+
+// since are the latest deeds after one, at most so many, the newest last.
+func (t *Trail) since(after int64, most int) []Deed {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.last <= after {
+		return nil
+	}
+	all := slices.Concat(t.deeds, t.refusals)
+	slices.SortFunc(all, func(x, y Deed) int { return int(x.ID - y.ID) })
+	all = slices.DeleteFunc(all, func(d Deed) bool { return d.ID <= after })
+	return all[max(0, len(all)-most):]
+}
+
+// note remembers what the sender of r did.
+func (a *API) note(r *http.Request, d Deed, message string, attributes ...any) {
+	who := callerOf(r)
+	d.Who, d.Role, d.From = who.name, who.role, who.from
+	a.Trail.Note(d, message, attributes...)
+}
+
+// audit lists deeds, the newest first; ?after= an ID. Who accepts application/x-ndjson has a line of each, the oldest first.
+func (a *API) audit(w http.ResponseWriter, r *http.Request) {
+	limit, err := limitOf(r)
+	after := int64(0)
+	if text := r.URL.Query().Get("after"); err == nil && text != "" {
+		if after, err = strconv.ParseInt(text, 10, 64); err != nil || after < 0 {
+			fail(w, http.StatusBadRequest, "after must be the id of a deed")
+			return
+		}
+	}
+	if err != nil {
+		a.fault(w, err)
+		return
+	}
+	all := a.Trail.since(after, limit)
+	if strings.Contains(r.Header.Get("Accept"), "application/x-ndjson") {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		w.Header().Set("Cache-Control", "no-store")
+		lines := json.NewEncoder(w)
+		for _, d := range all {
+			_ = lines.Encode(d) // a client that has gone needs no answer
+		}
+		return
+	}
+	slices.Reverse(all)
+	if all == nil {
+		all = []Deed{}
+	}
+	answer(w, struct {
+		Audit []Deed `json:"audit"`
+	}{all})
+}
+
+// latest is the ID of the last deed; 0 = there is none.
+func (t *Trail) latest() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last
+}

@@ -1,0 +1,161 @@
+package admin
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	keptSeconds = 600 // 10 minutes
+	maxStreams  = 32  // of events at a time; a browser's tabs can share one
+)
+
+// Watch looks at the gate's metrics once a second, and remembers ten minutes of what they said. It promises that
+// its memory is fixed, whoever looks, and that somebody who is slow to listen delays nobody. It is safe for concurrent use.
+type Watch struct {
+	metrics       prometheus.Gatherer
+	stop, stopped chan struct{}
+
+	mu      sync.Mutex
+	ring    [keptSeconds]told
+	n       int           // seconds ever
+	now     *reading      // the latest
+	news    chan struct{} // closed with the next second
+	streams int
+}
+
+// told is one second, as it is and as it is answered.
+type told struct {
+	second *Second
+	json   json.RawMessage
+}
+
+// NewWatch returns a Watch over metrics that looks until it is closed.
+func NewWatch(metrics prometheus.Gatherer) *Watch {
+	w := &Watch{metrics: metrics, stop: make(chan struct{}), stopped: make(chan struct{}), news: make(chan struct{})}
+	w.now = w.read()
+	go w.run()
+	return w
+}
+
+// Close ends the looking, and every stream of events.
+func (w *Watch) Close() {
+	close(w.stop)
+	<-w.stopped
+}
+
+// run looks at the end of each second of the wall clock, so that the seconds of several instances are the same.
+func (w *Watch) run() {
+	defer close(w.stopped)
+	last := time.Now()
+	for {
+		next := time.Now().Truncate(time.Second).Add(time.Second)
+		select {
+		case <-w.stop:
+			return
+		case <-time.After(time.Until(next)):
+		}
+		now := time.Now()
+		w.look(now.Unix(), now.Sub(last).Seconds())
+		last = now
+	}
+}
+
+func (w *Watch) read() *reading {
+	families, _ := w.metrics.Gather() // what could be gathered is there beside an error
+	return read(families)
+}
+
+// look notes the second that ends at at. A clock that was set back has its seconds left out.
+func (w *Watch) look(at int64, span float64) {
+	now := w.read()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.n > 0 && w.ring[(w.n-1)%keptSeconds].second.At == at {
+		at++ // the timer was a little early, and then right
+	}
+	s := between(w.now, now, at, span)
+	w.now = now
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic("BUG: a second that is no JSON: " + err.Error())
+	}
+	w.ring[w.n%keptSeconds] = told{s, text}
+	w.n++
+	close(w.news)
+	w.news = make(chan struct{})
+}
+
+// latest is the second that ended last; nil = none has.
+func (w *Watch) latest() *Second {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.n == 0 {
+		return nil
+	}
+	return w.ring[(w.n-1)%keptSeconds].second
+}
+
+// after are the seconds that end after at, the oldest first, and news, which is closed when there is another.
+func (w *Watch) after(at int64) (seconds []told, news <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := w.n - 1; i >= max(0, w.n-keptSeconds) && w.ring[i%keptSeconds].second.At > at; i-- {
+		seconds = append(seconds, w.ring[i%keptSeconds])
+	}
+	slices.Reverse(seconds)
+	return seconds, w.news
+}
+
+// enter takes a place among those who listen; leave gives it back.
+func (w *Watch) enter() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.streams == maxStreams {
+		return false
+	}
+	w.streams++
+	return true
+}
+
+func (w *Watch) leave() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.streams--
+}
+
+// count adds to l what it did.
+func (w *Watch) count(l *Limit) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var s *Second
+	if w.n > 0 {
+		s = w.ring[(w.n-1)%keptSeconds].second
+	}
+	if len(l.Reasons) == 1 && l.Reasons[0] == "rate" { // all keyed rates refuse for the same reason: theirs are counted apart
+		l.Refused, l.Observed = w.now.rateRefused[l.Name], w.now.rateObserved[l.Name]
+		if s != nil {
+			l.RefusedPerSecond, l.ObservedPerSecond = perSecondOf(s.rateRefused[l.Name], s.Span), perSecondOf(s.rateObserved[l.Name], s.Span)
+		}
+		return
+	}
+	for _, reason := range l.Reasons {
+		l.Refused += w.now.refused[reason] + w.now.refusedConns[reason]
+		l.Observed += w.now.observed[reason] + w.now.observedConns[reason]
+		if s != nil {
+			l.RefusedPerSecond += perSecondOf(s.Refused[reason]+s.RefusedConnections[reason], s.Span)
+			l.ObservedPerSecond += perSecondOf(s.Observed[reason], s.Span)
+		}
+	}
+}
+
+func perSecondOf(n int64, span float64) float64 {
+	if span <= 0 {
+		return 0
+	}
+	return float64(n) / span
+}

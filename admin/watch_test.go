@@ -1,0 +1,214 @@
+package admin
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// still is a Watch that looks only when a test says so.
+func still(t *testing.T) *Watch {
+	t.Helper()
+	w := &Watch{metrics: prometheus.NewRegistry(), stop: make(chan struct{}), stopped: make(chan struct{}), news: make(chan struct{})}
+	w.now = w.read()
+	return w
+}
+
+// counted are some of a gate's metrics.
+type counted struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	refused  *prometheus.CounterVec
+	rates    *prometheus.CounterVec
+	took     *prometheus.HistogramVec
+	sold     *prometheus.GaugeVec
+}
+
+func metrics() *counted {
+	c := &counted{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_http_requests_total", Help: "h"}, []string{"route", "code"}),
+		refused:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_refused_requests_total", Help: "h"}, []string{"route", "reason"}),
+		rates:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_rate_refused_requests_total", Help: "h"}, []string{"rate"}),
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "sluice_upstream_request_duration_seconds", Help: "h",
+			Buckets: []float64{0.01, 0.02, 0.1}}, []string{"target"}),
+		sold: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sluice_stock_sold", Help: "h"}, []string{"sku"}),
+	}
+	c.registry.MustRegister(c.requests, c.refused, c.rates, c.took, c.sold)
+	return c
+}
+
+func TestASecondIsWhatWasAddedInIt(t *testing.T) {
+	c := metrics()
+	c.requests.WithLabelValues("order", "200").Add(1000)
+	c.refused.WithLabelValues("order", "window").Add(500)
+	w := still(t)
+	w.metrics = c.registry
+	w.now = w.read()
+	c.requests.WithLabelValues("order", "200").Add(10)
+	c.requests.WithLabelValues("pages", "200").Add(5)
+	c.refused.WithLabelValues("order", "window").Add(3)
+	c.refused.WithLabelValues("order", "sold_out").Add(4)
+	c.rates.WithLabelValues("per_ip").Add(6)
+	for range 99 {
+		c.took.WithLabelValues("a").Observe(0.015)
+	}
+	c.took.WithLabelValues("b").Observe(5)
+	for sku := range 30 {
+		c.sold.WithLabelValues(string(rune('A' + sku))).Set(float64(sku))
+	}
+	w.look(100, 2)
+	s := w.latest()
+	if s.At != 100 || s.Span != 2 || s.Requests != 15 || s.Admitted != 8 || s.Refused["window"] != 3 || s.Refused["sold_out"] != 4 || len(s.Refused) != 2 {
+		t.Errorf("%+v", s)
+	}
+	if s.Shop.P50 <= 10 || s.Shop.P50 > 20 || s.Shop.P99 > 20 || s.Redis != nil {
+		t.Errorf("shop %+v, redis %v", s.Shop, s.Redis)
+	}
+	if len(s.Stock) != mostStock || s.Stock[0].Sold != 29 || len(s.Routes) != 2 || s.Routes[0] != (RouteTold{"order", 10, 7}) {
+		t.Errorf("stock %v, routes %v", s.Stock, s.Routes)
+	}
+	l := Limit{Name: "per_ip", Reasons: []string{"rate"}}
+	w.count(&l)
+	if l.Refused != 6 || l.RefusedPerSecond != 3 {
+		t.Errorf("%+v", l)
+	}
+	l = Limit{Name: "window", Reasons: []string{"window"}}
+	w.count(&l)
+	if l.Refused != 503 || l.RefusedPerSecond != 1.5 {
+		t.Errorf("%+v", l)
+	}
+	w.look(101, 1)
+	if s = w.latest(); s.Requests != 0 || len(s.Refused) != 0 || s.Shop.P99 != 0 {
+		t.Errorf("a second in which nothing happened: %+v", s)
+	}
+}
+
+// A target that goes with a reload takes its counts with it: no number falls below 0.
+func TestNoNumberFallsBelowZero(t *testing.T) {
+	c := metrics()
+	c.requests.WithLabelValues("order", "200").Add(1000)
+	c.took.WithLabelValues("a").Observe(0.015)
+	w := still(t)
+	w.metrics = c.registry
+	w.now = w.read()
+	c.requests.Reset()
+	c.took.Reset()
+	w.look(100, 1)
+	if s := w.latest(); s.Requests != 0 || s.Admitted != 0 || s.Shop.P50 != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestTenMinutesAreKeptInAFixedRing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := NewWatch(prometheus.NewRegistry())
+		time.Sleep(2*keptSeconds*time.Second + time.Second/2)
+		synctest.Wait()
+		w.Close()
+		seconds, _ := w.after(0)
+		if len(seconds) != keptSeconds {
+			t.Fatalf("%d seconds are kept, want %d", len(seconds), keptSeconds)
+		}
+		for i := 1; i < len(seconds); i++ {
+			if seconds[i].second.At != seconds[i-1].second.At+1 {
+				t.Fatalf("%d follows %d", seconds[i].second.At, seconds[i-1].second.At)
+			}
+		}
+		if later, _ := w.after(seconds[590].second.At); len(later) != 9 {
+			t.Errorf("%d seconds after the 591st, want 9", len(later))
+		}
+	})
+}
+
+// listen reads one event at a time of a stream.
+func listen(t *testing.T, url, last string) (next func() (event, data string), leave func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, "GET", url+"/api/v1/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Last-Event-ID", last)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(resp.Body)
+	next = func() (event, data string) {
+		for lines.Scan() {
+			if text, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+				event = text
+			} else if text, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				return event, text
+			}
+		}
+		return "", ""
+	}
+	return next, func() { cancel(); resp.Body.Close() }
+}
+
+func TestEventsTellEachSecondAndEachDeed(t *testing.T) {
+	w := still(t)
+	w.look(100, 1)
+	w.look(101, 1)
+	api := &API{Gate: wheel{}, Helm: &wheel{}, Watch: w, Log: slog.New(slog.DiscardHandler)}
+	server := httptest.NewServer(api.Handler())
+	defer server.Close()
+	at := func(data string) int64 {
+		var s Second
+		if err := json.Unmarshal([]byte(data), &s); err != nil {
+			t.Fatalf("%q: %v", data, err)
+		}
+		return s.At
+	}
+	fresh, leave := listen(t, server.URL, "")
+	defer leave()
+	if event, data := fresh(); event != "second" || at(data) != 101 {
+		t.Errorf("who comes hears %s %s, want the latest second", event, data)
+	}
+	back, leave := listen(t, server.URL, "99")
+	defer leave()
+	for _, want := range []int64{100, 101} {
+		if _, data := back(); at(data) != want {
+			t.Errorf("who comes back hears %s, want %d", data, want)
+		}
+	}
+	api.Trail.Note(Deed{Role: "operator", What: "stock.change", Object: "1001"}, "")
+	w.look(102, 1)
+	if event, data := fresh(); event != "audit" || !strings.Contains(data, `"object":"1001"`) {
+		t.Errorf("%s %s, want the deed", event, data)
+	}
+	if event, data := fresh(); event != "second" || at(data) != 102 {
+		t.Errorf("%s %s, want the second", event, data)
+	}
+	close(w.stop)
+	if event, _ := fresh(); event != "" {
+		t.Errorf("%s after the end", event)
+	}
+}
+
+func TestStreamsAreBounded(t *testing.T) {
+	h, api := gated(t, &wheel{})
+	for range maxStreams {
+		if !api.Watch.enter() {
+			t.Fatal("full too early")
+		}
+	}
+	if w := ask(h, "GET", "/api/v1/events", "", nil); w.Code != 503 || w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	api.Watch.leave()
+	if !api.Watch.enter() {
+		t.Error("a place that was given back is lost")
+	}
+}

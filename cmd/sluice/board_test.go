@@ -1,0 +1,130 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/alecthomas/kong"
+
+	"sluice/admin"
+)
+
+func busyGate() *admin.Status {
+	s := &admin.Status{Version: "1.0", Host: "gate-1", Phase: "serving", Ready: true, Mode: "enforce", Config: "abcdef", Reload: admin.Reload{OK: true},
+		Overrides: []admin.Override{{ID: "3", Key: "limits.window.max", Value: 50, Before: 100}},
+		Second: &admin.Second{At: 100, Span: 2, Requests: 3000, Admitted: 1000, Refused: map[string]int64{"window": 400, "sold_out": 1600},
+			Shop:  admin.ShopSecond{Requests: 1000, P50: 12, P99: 45, InFlight: 20, Limit: 256, Up: 1, Targets: 2},
+			Redis: &admin.RedisSecond{Calls: 200, P50: 0.3, Up: false}}}
+	for i := range 20 {
+		s.Second.Stock = append(s.Second.Stock, admin.StockTold{SKU: fmt.Sprintf("sku-%d", i), Total: 100, Sold: int64(i)})
+	}
+	return s
+}
+
+func TestTheBoardFitsIntoATerminal(t *testing.T) {
+	s := busyGate()
+	s.Checks = []admin.Probed{{Name: "redis", Detail: strings.Repeat("away ", 100)}}
+	s.Second.Stock[0].SKU = "\x1b[2J\u009b2J" + strings.Repeat("库存", 60)
+	text := board{width: 80, height: 22}.draw(s, make([]admin.Second, 60), "")
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if len(lines) != 22 || !strings.HasSuffix(lines[21], "lines more") {
+		t.Errorf("%d lines: %q", len(lines), lines[len(lines)-1])
+	}
+	for _, line := range lines {
+		if utf8.RuneCountInString(line) > 80 {
+			t.Errorf("%d wide: %q", utf8.RuneCountInString(line), line)
+		}
+	}
+	if strings.ContainsAny(text, "\x1b\u009b") {
+		t.Error("without colour something commands the terminal")
+	}
+}
+
+func TestTheBoardTellsRatesAndReasonsTheLoudestFirst(t *testing.T) {
+	text := board{width: 200, height: 100}.draw(busyGate(), nil, "")
+	for _, want := range []string{"in        1500/s  admitted 500/s  refused 1000/s", "refused   sold_out 800/s  window 200/s", "p50 12ms  p99 45ms", "in flight 20 of 256", "1 of 2 targets up",
+		"redis     AWAY  100/s", "override  3: limits.window.max = 50, 100 again at"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
+func TestOldNumbersAreNeverShownAsLive(t *testing.T) {
+	at := time.Unix(1000, 0)
+	w := watched{status: busyGate(), at: at, fault: errors.New("no gate answers")}
+	if text := w.page(board{width: 120, height: 40}, at.Add(7*time.Second)); !strings.HasPrefix(text, "CONNECTION LOST: these numbers are 7s old (no gate answers)\n") {
+		t.Errorf("%s", text)
+	}
+	w.fault = nil
+	if text := w.page(board{width: 120, height: 40}, at); strings.Contains(text, "LOST") {
+		t.Errorf("%s", text)
+	}
+}
+
+// A shell is told every command, and what may follow it.
+func TestBashCompletesEveryCommand(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash here")
+	}
+	var c commands
+	var script strings.Builder
+	bashCompletion(&script, placesOf("sluice", kong.Must(&c).Model.Node))
+	for typed, want := range map[string]string{`sluice over`: "override", `sluice override un`: "undo", `sluice stock set --li`: "--limit", `sluice status --wa`: "--watch", `sluice stock set 1001 1 --adm`: "--admin"} {
+		words := strings.Fields(typed)
+		command := fmt.Sprintf("%s\nCOMP_WORDS=(%s); COMP_CWORD=%d; _sluice; echo ${COMPREPLY[@]}", script.String(), typed, len(words)-1)
+		out, err := exec.Command(bash, "--norc", "-c", command).CombinedOutput()
+		if err != nil || strings.TrimSpace(string(out)) != want {
+			t.Errorf("%q: %q, %v; want %q", typed, out, err, want)
+		}
+	}
+}
+
+func TestAKeyIsExplainedByItsValueItsOriginAndTheReference(t *testing.T) {
+	c := read(t, "limits.window.max = 50")
+	for key, want := range map[string][]string{
+		"limits.window.max": {"value     50\n", "origin    config.toml:1\n", "changes   with a reload\n", "max = 0", "all SKUs together"},
+		"stock.refresh":     {"value     \"10ms\"\n", "origin    default\n", "changes   with a restart\n"},
+		"route.name":        {"key       route[1].name\n"},
+		"mode":              {"value     \"enforce\"\n", "observe"},
+	} {
+		var b strings.Builder
+		if !explainKey(&b, c, key) {
+			t.Errorf("%s is not known", key)
+		}
+		for _, w := range want {
+			if !strings.Contains(b.String(), w) {
+				t.Errorf("%s: %q is not in %s", key, w, b.String())
+			}
+		}
+	}
+	if explainKey(&strings.Builder{}, c, "limits.window.maxx") {
+		t.Error("what is no key is explained")
+	}
+}
+
+// Every key that can be overridden is one, and a reload could change it too.
+func TestWhatCanBeOverriddenIsLive(t *testing.T) {
+	keys := map[string]bool{}
+	c := read(t, `limits.rate = [{name = "r", rate = "1/s", burst = 1}]`)
+	for _, s := range c.Settings() {
+		keys[bare(s.Key)] = true
+	}
+	for _, key := range overridable {
+		if !keys[key] || !isLive(key) {
+			t.Errorf("%s: a key %v, live %v", key, keys[key], isLive(key))
+		}
+		if inReference(key) == "" {
+			t.Errorf("%s is not found in the reference", key)
+		}
+	}
+	if checkOverridable("limits.window.size") == nil || checkOverridable("admin.token_file") == nil {
+		t.Error("what needs a restart can be overridden")
+	}
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+type completionCommand struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish. In bash: source <(sluice completion bash)"`
+}
+
+func (c *completionCommand) Run(parsed *kong.Context) error {
+	all := placesOf("sluice", parsed.Model.Node)
+	switch c.Shell {
+	case "fish":
+		fishCompletion(os.Stdout, all)
+	case "zsh":
+		fmt.Println("autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit")
+		bashCompletion(os.Stdout, all)
+	default:
+		bashCompletion(os.Stdout, all)
+	}
+	return nil
+}
+
+// choice is one command, and the words that may follow it.
+type choice struct {
+	path  string // "sluice stock set"
+	words []completed
+}
+
+// completed is a word and what it means.
+type completed struct{ word, help string }
+
+func placesOf(path string, n *kong.Node) (all []choice) {
+	here := choice{path: path}
+	for _, child := range n.Children {
+		if !child.Hidden {
+			here.words = append(here.words, completed{child.Name, child.Help})
+		}
+	}
+	for _, group := range n.AllFlags(true) {
+		for _, flag := range group {
+			here.words = append(here.words, completed{"--" + flag.Name, flag.Help})
+		}
+	}
+	all = []choice{here}
+	for _, child := range n.Children {
+		if !child.Hidden {
+			all = append(all, placesOf(path+" "+child.Name, child)...)
+		}
+	}
+	return all
+}
+
+// bashCompletion finds the command by the words so far, and offers what may follow it; files where that is nothing.
+func bashCompletion(to io.Writer, all []choice) {
+	fmt.Fprint(to, "_sluice() {\n  local path=sluice word words=\n  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n    case \"$path $word\" in\n")
+	var paths []string
+	for _, p := range all[1:] {
+		paths = append(paths, "'"+p.path+"'")
+	}
+	fmt.Fprintf(to, "      %s) path=\"$path $word\" ;;\n    esac\n  done\n  case \"$path\" in\n", strings.Join(paths, "|"))
+	for _, p := range all {
+		var words []string
+		for _, w := range p.words {
+			words = append(words, w.word)
+		}
+		fmt.Fprintf(to, "    '%s') words='%s' ;;\n", p.path, strings.Join(words, " "))
+	}
+	fmt.Fprint(to, "  esac\n  COMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n}\ncomplete -o default -F _sluice sluice\n")
+}
+
+func fishCompletion(to io.Writer, all []choice) {
+	fmt.Fprint(to, "function __sluice_at\n  set -l path sluice\n  for word in (commandline -opc)[2..-1]\n    switch \"$path $word\"\n      case")
+	for _, p := range all[1:] {
+		fmt.Fprintf(to, " '%s'", p.path)
+	}
+	fmt.Fprint(to, "\n        set path \"$path $word\"\n    end\n  end\n  test \"$path\" = \"$argv[1]\"\nend\n")
+	for _, p := range all {
+		for _, w := range p.words {
+			option := "-a " + w.word
+			if name, ok := strings.CutPrefix(w.word, "--"); ok {
+				option = "-l " + name
+			}
+			help := strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(w.help)
+			fmt.Fprintf(to, "complete -c sluice -n '__sluice_at \"%s\"' %s -d '%s'\n", p.path, option, help)
+		}
+	}
+}

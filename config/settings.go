@@ -1,0 +1,162 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Setting is one key of a configuration as it is in force.
+type Setting struct {
+	Key    string `json:"key"`    // such as "limits.window.max" or "route[2].match"
+	Value  any    `json:"value"`  // as a file would have it: text, a number, a boolean, a list or a table
+	Origin string `json:"origin"` // "config.toml:12", or "default"
+}
+
+// Settings lists every key in the order of the reference. No secret is in it: of a key that names a file the name is
+// shown, and of a URL neither the password nor the query.
+func (c *Config) Settings() []Setting {
+	var all []Setting
+	c.walk(reflect.ValueOf(c).Elem(), "", func(key string, v reflect.Value) {
+		all = append(all, Setting{key, shown(v), c.origin(key)})
+	})
+	return all
+}
+
+// origin is the line of key itself, "default" where the file has none.
+func (c *Config) origin(key string) string {
+	if n, ok := c.lines[key]; ok {
+		return c.file + ":" + strconv.Itoa(n)
+	}
+	return "default"
+}
+
+// walk visits the keys of one table, and of those inside it. path has the [index] of repeated tables.
+func (c *Config) walk(table reflect.Value, path string, visit func(key string, v reflect.Value)) {
+	for i := range table.NumField() {
+		tag := table.Type().Field(i).Tag.Get("toml")
+		if tag == "" {
+			continue
+		}
+		v, key := table.Field(i), join(path, tag)
+		switch {
+		case v.Kind() == reflect.Pointer && v.IsNil():
+		case v.Kind() == reflect.Pointer:
+			c.walk(v.Elem(), key, visit)
+		case v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[time.Time]():
+			c.walk(v, key, visit)
+		case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct:
+			for j := range v.Len() {
+				c.walk(v.Index(j), element(key, j), visit)
+			}
+		default:
+			visit(key, v)
+		}
+	}
+}
+
+// shown is a value as a file would have it, without what is secret.
+func shown(v reflect.Value) any {
+	switch x := v.Interface().(type) {
+	case time.Duration:
+		return x.String()
+	case Size:
+		return x.String()
+	case PerSecond:
+		return strconv.FormatFloat(float64(x), 'g', -1, 64) + "/s"
+	case time.Time:
+		return x.Format(time.RFC3339)
+	case Secret:
+		return x.String()
+	case string:
+		return masked(x)
+	}
+	switch v.Kind() {
+	case reflect.Slice:
+		list := make([]any, v.Len())
+		for i := range list {
+			list[i] = shown(v.Index(i))
+		}
+		return list
+	case reflect.Interface:
+		if !v.IsNil() {
+			return shown(v.Elem())
+		}
+	}
+	return v.Interface()
+}
+
+// masked hides what a URL may carry that is nobody's business: user, password and query.
+func masked(text string) string {
+	if !strings.Contains(text, "://") {
+		return text
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return "(a URL that cannot be read)"
+	}
+	if u.User != nil {
+		u.User = url.User("(secret)")
+	}
+	if u.RawQuery != "" {
+		u.RawQuery = "(secret)"
+	}
+	if u.User == nil && u.RawQuery == "" {
+		return text
+	}
+	hidden, _ := url.PathUnescape(u.String())
+	return hidden
+}
+
+// Change is one key that two configurations have different values for. What one of them does not have is nil.
+type Change struct {
+	Key    string `json:"key"`
+	Before any    `json:"before"`
+	After  any    `json:"after"`
+}
+
+// String is the change as a log tells it.
+func (c Change) String() string { return c.Key + ": " + spelled(c.Before) + " -> " + spelled(c.After) }
+
+// spelled is a value of a Setting in TOML; what is longer than a line of a terminal is cut.
+func spelled(v any) string {
+	if v == nil {
+		return "none"
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	const most = 80
+	if len(text) > most {
+		return string(text[:most]) + "…"
+	}
+	return string(text)
+}
+
+// Changes lists what differs between a and b, key by key: those of b in its order, then those that b has no longer. What
+// stands in other files is not looked at.
+func Changes(a, b *Config) []Change {
+	before := map[string]any{}
+	for _, s := range a.Settings() {
+		before[s.Key] = s.Value
+	}
+	var changes []Change
+	for _, s := range b.Settings() {
+		old, had := before[s.Key]
+		delete(before, s.Key)
+		if !had || !reflect.DeepEqual(old, s.Value) {
+			changes = append(changes, Change{s.Key, old, s.Value})
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(before)) {
+		changes = append(changes, Change{key, before[key], nil})
+	}
+	return changes
+}

@@ -1,0 +1,136 @@
+package config
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const adjustable = `[upstream]
+targets = ["http://shop:9000"]
+[limits.window]
+max = 100
+[[limits.rate]]
+name = "per_ip"
+rate = "20/s"
+burst = 40
+[[route]]
+name = "order"
+match = "/"
+gate = "limit"
+[stock.reserve]
+status_url = "http://root:hush@shop/orders/{serial}?key=hush"
+`
+
+func adjusted(t *testing.T, text string) *Config {
+	t.Helper()
+	c, err := Parse("config.toml", []byte(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestSettingsTellWhereEachValueIsFromAndNoSecret(t *testing.T) {
+	c := adjusted(t, adjustable)
+	found := map[string]Setting{}
+	for _, s := range c.Settings() {
+		found[s.Key] = s
+	}
+	for key, want := range map[string]Setting{
+		"limits.window.max":        {Value: 100, Origin: "config.toml:4"},
+		"limits.window.size":       {Value: "10ms", Origin: "default"},
+		"limits.rate[1].rate":      {Value: "20/s", Origin: "config.toml:7"},
+		"limits.rate[1].max_keys":  {Value: 1_000_000, Origin: "default"},
+		"server.max_body_size":     {Value: "256KiB", Origin: "default"},
+		"mode":                     {Value: "enforce", Origin: "default"},
+		"stock.reserve.status_url": {Value: "http://(secret)@shop/orders/{serial}?(secret)", Origin: "config.toml:14"},
+	} {
+		want.Key = key
+		if diff := cmp.Diff(want, found[key]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", key, diff)
+		}
+	}
+	text, err := json.Marshal(c.Settings())
+	if err != nil || strings.Contains(string(text), "hush") || strings.Contains(string(text), "root") {
+		t.Errorf("%v: a secret is shown: %s", err, text)
+	}
+}
+
+func TestWithChangesOneValueAndNothingElse(t *testing.T) {
+	c := adjusted(t, adjustable)
+	next, err := c.With(map[string]any{"limits.window.max": 50.0, "limits.rate[per_ip].rate": "600/m", "route[order].max_in_flight": 3.0, "mode": "observe", "limits.concurrency.queue_timeout": "1s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Change{
+		{"mode", "enforce", "observe"}, {"limits.window.max", 100, 50}, {"limits.concurrency.queue_timeout", "200ms", "1s"},
+		{"limits.rate[1].rate", "20/s", "10/s"}, {"route[1].max_in_flight", 0, 3},
+	}
+	if diff := cmp.Diff(want, Changes(c, next)); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	if c.Limits.Window.Max != 100 || c.Limits.Rates[0].Rate != 20 || c.Routes[0].MaxInFlight != 0 {
+		t.Error("the original has changed too")
+	}
+}
+
+func TestWithRefusesWhatAFileMayNotSay(t *testing.T) {
+	c := adjusted(t, adjustable)
+	for key, one := range map[string]struct {
+		value any
+		says  string
+	}{
+		"limits.window.max":          {10.0, "config.toml:4: limits.window.max: 10 is below limits.window.max_per_sku (20)"},
+		"limits.window.maxx":         {10.0, "is no key"},
+		"limits.window":              {10.0, "has no single value"},
+		"limits.rate[nobody].burst":  {10.0, `no [[rate]] is called "nobody"`},
+		"limits.rate[per_ip].rate":   {10.0, "has no unit"},
+		"limits.window.max_per_sku":  {1.5, "wants a whole number"},
+		"limits.concurrency.enforce": {"yes", "wants true or false"},
+		"limits.rate[per_ip":         {1.0, "has no single value"},
+		"":                           {1.0, "has no single value"},
+		"limits.rate[per_ip].name.x": {1.0, "is no key"},
+		"limits.window.max[1]":       {1.0, "no [[max]]"},
+	} {
+		_, err := c.With(map[string]any{key: one.value})
+		if err == nil || !strings.Contains(err.Error(), one.says) {
+			t.Errorf("%q = %v: %v; want %q", key, one.value, err, one.says)
+		}
+	}
+}
+
+func TestAnOverrideCanBeCopiedAsTOML(t *testing.T) {
+	for key, one := range map[string]struct {
+		value any
+		want  string
+	}{
+		"mode":                      {"observe", "mode = \"observe\"\n"},
+		"limits.window.max":         {50.0, "[limits.window]\nmax = 50\n"},
+		"limits.rate[per.ip].rate":  {"20/s", "# in the [[limits.rate]] with name = \"per.ip\":\nrate = \"20/s\"\n"},
+		"limits.connection.enforce": {true, "[limits.connection]\nenforce = true\n"},
+	} {
+		if got := InTOML(key, one.value); got != one.want {
+			t.Errorf("%s: %q, want %q", key, got, one.want)
+		}
+	}
+}
+
+// Whatever is named as a key, a configuration stays as it is, and what comes out is valid.
+func FuzzWithKeepsTheOriginal(f *testing.F) {
+	for _, key := range []string{"limits.window.max", "limits.rate[per_ip].burst", "[", "route[", "a.b[c].d", "route[order]x"} {
+		f.Add(key, 7.0)
+	}
+	f.Fuzz(func(t *testing.T, key string, value float64) {
+		c := adjusted(t, adjustable)
+		next, err := c.With(map[string]any{key: value})
+		if diff := Changes(adjusted(t, adjustable), c); len(diff) > 0 {
+			t.Errorf("the original has changed: %v", diff)
+		}
+		if err == nil && len(Changes(c, next)) > 1 {
+			t.Errorf("%q changed %v", key, Changes(c, next))
+		}
+	})
+}

@@ -1,0 +1,174 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// With is c with other values at some keys, checked as a file is; c stays as it is, and no file is read. A repeated table
+// is named by what it is called: "limits.rate[per_ip].burst", "route[order].max_in_flight". Values are those of JSON, with
+// their units in text: 50, "20/s", "10ms", true. Whatever is wrong is an *Error.
+func (c *Config) With(values map[string]any) (*Config, error) {
+	next := *c
+	next.Limits.Rates, next.Routes = slices.Clone(c.Limits.Rates), slices.Clone(c.Routes)
+	d := decoder{report: report{file: c.file, lines: c.lines}}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		field, err := next.field(key)
+		if err != nil {
+			d.fail(key, "%v", err)
+			continue
+		}
+		d.value(unpointed(values[key]), field, key)
+	}
+	r := report{file: c.file, lines: c.lines}
+	next.check(&r)
+	r.behind(d.report)
+	return &next, r.err()
+}
+
+// ValueOf is the value at a key, named as for With. It fails where there is no such key.
+func (c *Config) ValueOf(key string) (any, error) {
+	field, err := c.field(key)
+	if err != nil {
+		return nil, err
+	}
+	return shown(field), nil
+}
+
+// InTOML is a value at a key, named as for With, as it would be put into a file.
+func InTOML(key string, value any) string {
+	text, err := json.Marshal(value) // JSON's text, numbers and booleans are TOML's
+	if err != nil {
+		text = []byte(fmt.Sprint(value))
+	}
+	table, name, _ := cutLast(key)
+	line := fmt.Sprintf("%s = %s\n", name, text)
+	switch array, called, repeated := strings.Cut(table, "["); {
+	case repeated:
+		return fmt.Sprintf("# in the [[%s]] with name = %q:\n%s", array, strings.TrimSuffix(called, "]"), line)
+	case table == "":
+		return line
+	}
+	return fmt.Sprintf("[%s]\n%s", table, line)
+}
+
+func cutLast(key string) (table, name string, ok bool) {
+	i := strings.LastIndexByte(key, '.')
+	if at := strings.LastIndexByte(key, ']'); i < 0 || i < at {
+		return "", key, false
+	}
+	return key[:i], key[i+1:], true
+}
+
+// unpointed turns JSON's numbers into TOML's, of which those without a point are another kind.
+func unpointed(v any) any {
+	if f, ok := v.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		return int64(f)
+	}
+	return v
+}
+
+// field is where the value of key stands in c.
+func (c *Config) field(key string) (reflect.Value, error) {
+	at := reflect.ValueOf(c).Elem()
+	for rest := key; rest != ""; {
+		var step step
+		step, rest = firstStep(rest)
+		if at = tagged(at, step.name); !at.IsValid() {
+			return at, fmt.Errorf("%.80q is no key", key)
+		}
+		if step.indexed {
+			if at = called(at, step.called); !at.IsValid() {
+				return at, fmt.Errorf("no [[%s]] is called %.80q", step.name, step.called)
+			}
+		}
+	}
+	if k := at.Kind(); k == reflect.Struct || k == reflect.Pointer || k == reflect.Slice || k == reflect.Map {
+		return at, fmt.Errorf("%.80q has no single value", key)
+	}
+	return at, nil
+}
+
+// step is one part of a key: a name, and the name of an element where it is indexed.
+type step struct {
+	name, called string
+	indexed      bool
+}
+
+func firstStep(key string) (s step, rest string) {
+	end := strings.IndexAny(key, ".[")
+	if end < 0 {
+		return step{name: key}, ""
+	}
+	s.name, rest = key[:end], key[end:]
+	if rest[0] == '[' {
+		s.indexed = true
+		s.called, rest, _ = strings.Cut(rest[1:], "]")
+	}
+	return s, strings.TrimPrefix(rest, ".")
+}
+
+// tagged is the field of a struct with a name in TOML; the zero Value = none.
+func tagged(of reflect.Value, name string) reflect.Value {
+	if of.Kind() != reflect.Struct || name == "" {
+		return reflect.Value{}
+	}
+	for i := range of.NumField() {
+		if of.Type().Field(i).Tag.Get("toml") == name {
+			return of.Field(i)
+		}
+	}
+	return reflect.Value{}
+}
+
+// called is the element of a repeated table with a name; the zero Value = none.
+func called(list reflect.Value, name string) reflect.Value {
+	if list.Kind() != reflect.Slice || list.Type().Elem().Kind() != reflect.Struct {
+		return reflect.Value{}
+	}
+	for i := range list.Len() {
+		if n := tagged(list.Index(i), "name"); n.IsValid() && n.Kind() == reflect.String && n.String() == name {
+			return list.Index(i)
+		}
+	}
+	return reflect.Value{}
+}
+
+// Place turns a key that is named as for With into one of Settings: "limits.rate[per_ip].burst" into "limits.rate[1].burst".
+// A key that is not there is as it was.
+func (c *Config) Place(key string) string {
+	table, name, ok := cutLast(key)
+	array, element, repeated := strings.Cut(table, "[")
+	if !ok || !repeated {
+		return key
+	}
+	list, err := c.list(array)
+	if err != nil {
+		return key
+	}
+	for i := range list.Len() {
+		if n := tagged(list.Index(i), "name"); n.IsValid() && n.String() == strings.TrimSuffix(element, "]") {
+			return fmt.Sprintf("%s[%d].%s", array, i+1, name)
+		}
+	}
+	return key
+}
+
+// list is the repeated table at a path.
+func (c *Config) list(path string) (reflect.Value, error) {
+	at := reflect.ValueOf(c).Elem()
+	for _, name := range strings.Split(path, ".") {
+		if at = tagged(at, name); !at.IsValid() {
+			return at, fmt.Errorf("%.80q is no table", path)
+		}
+	}
+	if at.Kind() != reflect.Slice || at.Type().Elem().Kind() != reflect.Struct {
+		return at, fmt.Errorf("%.80q is not repeated", path)
+	}
+	return at, nil
+}

@@ -1,0 +1,178 @@
+package deploy
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// build makes the released binary out of the tree at root.
+func build(t *testing.T, root string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "sluice")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version=v0", "-o", path, "./cmd/sluice")
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, text)
+	}
+	return path
+}
+
+// copyTree copies what a build reads.
+func copyTree(t *testing.T, from string) (to string) {
+	t.Helper()
+	to = t.TempDir()
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rest, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if d.Name() == ".git" || d.Name() == "testdata" || d.Name() == "node_modules" {
+				return fs.SkipDir
+			}
+			return os.MkdirAll(filepath.Join(to, rest), 0o755)
+		}
+		if !d.Type().IsRegular() || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, rest), text, 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// Whoever builds the same sources gets the same bytes, wherever they lie: a published hash can be checked.
+func TestBuildIsReproducible(t *testing.T) {
+	one, two := []byte(read(t, build(t, ".."))), []byte(read(t, build(t, copyTree(t, ".."))))
+	if sha256.Sum256(one) != sha256.Sum256(two) {
+		t.Errorf("two builds of the same sources differ: %d and %d bytes", len(one), len(two))
+	}
+	if here, err := filepath.Abs(".."); err != nil || bytes.Contains(one, []byte(here)) {
+		t.Errorf("the binary tells where it was built: %s, %v", here, err)
+	}
+}
+
+// What the release file names must be there: goreleaser finds out on the day of the release.
+func TestReleaseNamesFilesThatAreThere(t *testing.T) {
+	text := read(t, "../.goreleaser.yaml")
+	sources := regexp.MustCompile(`src: ([^,}\n]+)`).FindAllStringSubmatch(text, -1)
+	if len(sources) < 10 {
+		t.Errorf("only %d files are released", len(sources))
+	}
+	for _, m := range sources {
+		if _, err := os.Stat(filepath.Join("..", strings.TrimSpace(m[1]))); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, want := range []string{"CGO_ENABLED=0", "-trimpath", "formats: [deb]", "algorithm: sha256", "sboms:"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the release has no %s", want)
+		}
+	}
+}
+
+func TestUnitExposesLittle(t *testing.T) {
+	// The threshold is in tenths: 2.0.
+	cmd := exec.Command(tool(t, "systemd-analyze"), "security", "--offline=true", "--threshold=20", "--no-pager", "systemd/sluice.service")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("systemd-analyze security: %v\n%s", err, text)
+	}
+}
+
+// Both Dockerfiles make the same image: what differs is where the binary comes from.
+func TestImagesAreTheSameWhereverTheBinaryIsBuilt(t *testing.T) {
+	last := func(path string) string {
+		_, stage, _ := strings.Cut(read(t, path), "\nFROM scratch\n")
+		stage = regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(stage, "")
+		return regexp.MustCompile(`(?m)^COPY .* (\S+)$`).ReplaceAllString(stage, "COPY $1")
+	}
+	if one, two := last("../Dockerfile"), last("image/Dockerfile"); one != two || one == "" {
+		t.Errorf("the images differ:\n%s\n%s", one, two)
+	}
+}
+
+// inspected is what buildah says of an image.
+type inspected struct {
+	Docker struct {
+		Config struct {
+			User, Entrypoint any
+			Cmd              []string
+			Healthcheck      *struct{ Test []string }
+		} `json:"config"`
+	}
+}
+
+// The image is built with no registry and no daemon, and runs as nobody on a root that cannot be written.
+func TestImageRunsAsNobodyOnAReadOnlyRoot(t *testing.T) {
+	buildah := tool(t, "buildah")
+	if os.Getuid() != 0 {
+		t.Skip("needs root: it mounts the image")
+	}
+	command := func(name string, args ...string) string {
+		t.Helper()
+		out, err := exec.Command(name, args...).CombinedOutput()
+		if err != nil {
+			t.Skipf("%s %s: %v: %s", filepath.Base(name), args[0], err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	image := "sluice-test:" + strings.ToLower(filepath.Base(t.TempDir()))
+	command("sh", "../tools/image-here", image, build(t, ".."))
+	t.Cleanup(func() { _ = exec.Command(buildah, "rmi", image).Run() })
+	var made inspected
+	if err := json.Unmarshal([]byte(command(buildah, "inspect", "--type", "image", image)), &made); err != nil {
+		t.Fatal(err)
+	}
+	if c := made.Docker.Config; c.User != "65532:65532" || c.Healthcheck == nil || strings.Join(c.Healthcheck.Test, " ") != "CMD /sluice healthcheck" {
+		t.Errorf("the image is configured as %+v", c)
+	}
+	container := command(buildah, "from", "--pull-never", image)
+	t.Cleanup(func() { _ = exec.Command(buildah, "rm", container).Run() })
+	root := command(buildah, "mount", container)
+	if out := command("unshare", "-mpf", "--kill-child", "sh", "-c", inside, "sh", root, configuration(t)); !strings.HasSuffix(out, "ok\nhealthy") {
+		t.Errorf("in the image: %s", out)
+	}
+}
+
+// inside runs the image at $1 as a container would, with $2 as its configuration: as nobody, on a root that cannot be written.
+const inside = `set -eu
+mkdir -p "$1/etc/sluice" && printf %s "$2" >"$1/etc/sluice/config.toml"
+mount --bind "$1" "$1" && mount -o remount,bind,ro "$1"
+if touch "$1/written" 2>/dev/null; then echo "the root can be written"; exit 1; fi
+chroot --userspec=65532:65532 "$1" /sluice run --config /etc/sluice/config.toml 2>&1 &
+for i in $(seq 200); do
+	if chroot --userspec=65532:65532 "$1" /sluice healthcheck 2>/dev/null; then echo healthy; exit 0; fi
+	sleep 0.05
+done
+exit 1`
+
+// configuration is of a gate on a port that nobody uses.
+func configuration(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return fmt.Sprintf("server.listen = [\"127.0.0.1:0\"]\nadmin.listen = \"\"\nops.listen = %q\nupstream.targets = [\"http://127.0.0.1:9\"]\n"+
+		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n", ln.Addr())
+}

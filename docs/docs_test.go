@@ -1,0 +1,82 @@
+// Package docs holds the tests of the manual's pages. They promise that pages link to what is there, and that what is shown as a
+// configuration is one.
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/BurntSushi/toml"
+)
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	block   = regexp.MustCompile("(?sm)^```toml\n(.*?)^```$")
+)
+
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob("*.md")
+	if err != nil || len(names) < 15 {
+		t.Fatalf("pages %q, %v", names, err)
+	}
+	all := map[string]string{}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = string(text)
+	}
+	return all
+}
+
+// anchor is what a heading is called in a link.
+func anchor(heading string) string {
+	heading = strings.ToLower(regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(heading, ""))
+	return "#" + strings.ReplaceAll(strings.TrimSpace(heading), " ", "-")
+}
+
+func TestPagesLinkToWhatIsThere(t *testing.T) {
+	all := pages(t)
+	anchors := map[string]bool{}
+	for name, text := range all {
+		for _, h := range heading.FindAllStringSubmatch(text, -1) {
+			anchors[name+anchor(h[1])] = true
+		}
+	}
+	for name, text := range all {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			to := m[1]
+			if to == "" {
+				to = name
+			}
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s links to %s, which is not there", name, to)
+			}
+			if _, ours := all[to]; ours && m[2] != "" && !anchors[to+m[2]] {
+				t.Errorf("%s links to %s%s: there is no such heading", name, to, m[2])
+			}
+		}
+	}
+}
+
+func TestConfigurationsOnPagesAreTOML(t *testing.T) {
+	n := 0
+	for name, text := range pages(t) {
+		for _, m := range block.FindAllStringSubmatch(text, -1) {
+			n++
+			var any map[string]any
+			if _, err := toml.Decode(m[1], &any); err != nil {
+				t.Errorf("%s: %v in\n%s", name, err, m[1])
+			}
+		}
+	}
+	if n < 3 {
+		t.Errorf("only %d configurations are on the pages", n)
+	}
+}

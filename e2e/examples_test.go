@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sluice/internal/redistest"
+)
+
+const exampleSecret = "an-example-of-a-secret-of-32-bytes"
+
+// freePort is one that nobody listens on, a moment ago.
+func freePort(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	_, port, err := net.SplitHostPort(ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// The configurations of the examples are valid as they stand, and short enough to be read.
+func TestExamplesOfShopsAreShortAndValid(t *testing.T) {
+	t.Parallel()
+	all, err := filepath.Glob("../examples/*/config.toml")
+	if err != nil || len(all) < 5 {
+		t.Fatalf("examples %q, %v", all, err)
+	}
+	secret := file(t, exampleSecret+"\n")
+	for _, path := range all {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(text), "\n"); n > 25 {
+			t.Errorf("%s has %d lines, more than 25", path, n)
+		}
+		check := exec.Command(binary, "check", path)
+		check.Env = append(surroundings(), "SLUICE_SECRET_FILE="+secret)
+		if out, err := check.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", path, err, out)
+		}
+	}
+	for _, example := range []string{"go", "java-spring", "nginx-front", "node-express", "php-laravel"} {
+		if _, err := os.Stat(filepath.Join("../examples", example, "README.md")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestShopInGoSellsBehindTheGate(t *testing.T) {
+	t.Parallel()
+	shop := filepath.Join(t.TempDir(), "shop")
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", shop, "../examples/go").CombinedOutput(); err != nil {
+		t.Fatalf("build the shop: %v\n%s", err, out)
+	}
+	trades(t, "go", exec.Command(shop))
+}
+
+func TestShopInNodeSellsBehindTheGate(t *testing.T) {
+	t.Parallel()
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("node is not installed")
+	}
+	trades(t, "node-express", exec.Command(node, "../examples/node-express/shop.mjs"))
+}
+
+// trades runs an example: its shop in a process, its own configuration, two units, three buyers.
+func trades(t *testing.T, example string, shop *exec.Cmd) {
+	t.Helper()
+	port, redis, secret := freePort(t), redistest.Start(t), file(t, exampleSecret+"\n")
+	shop.Env = append(surroundings(), "PORT="+port, "SLUICE_SECRET="+exampleSecret)
+	if err := shop.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = shop.Process.Kill() // it has nothing to finish
+		_ = shop.Wait()
+	})
+	soon(t, "the shop listens", func() bool {
+		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+	text, err := os.ReadFile("../examples/" + example + "/config.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := file(t, "server.shutdown_delay = \"0s\"\n"+listeners+strings.ReplaceAll(string(text), "127.0.0.1:9000", "127.0.0.1:"+port))
+	environment := []string{"SLUICE_SECRET_FILE=" + secret, "REDIS_ADDR=" + redis.Addr}
+	stock := exec.Command(binary, "stock", "set", "--config", path, "1001", "2")
+	stock.Env = append(surroundings(), environment...)
+	if out, err := stock.CombinedOutput(); err != nil {
+		t.Fatalf("stock set: %v\n%s", err, out)
+	}
+	command := exec.Command(binary, "run", "--config", path)
+	command.Env = environment
+	g := start(t, path, command)
+	for user, want := range []int{200, 200, 409} {
+		if status, said := bought(t, "http://"+g.front, user); status != want || strings.Contains(said, "Sluice-Order") {
+			t.Errorf("buyer %d: %d %s, want %d", user, status, said, want)
+		}
+	}
+	if status, _ := bought(t, "http://127.0.0.1:"+port, 9); status != http.StatusForbidden {
+		t.Errorf("an order past the gate: %d, want 403", status)
+	}
+	soon(t, "both units are sold", func() bool { return g.metric("sluice_reservations_total", `event="confirmed"`) == 2 })
+}
+
+// bought orders one unit, and returns the answer with its headers.
+func bought(t *testing.T, base string, user int) (status int, said string) {
+	t.Helper()
+	req, err := http.NewRequest("POST", base+"/api/seckill/1001/order", strings.NewReader(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Cookie", fmt.Sprintf("uid=%d", user))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode, fmt.Sprint(resp.Header)
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// module is one that is linked into the binary.
+type module struct{ Path, Version, Dir string }
+
+// linked lists the modules that cmd/sluice needs, on any of the systems it is released for, ours not among them.
+func linked(dir string) ([]module, error) {
+	var all []module
+	for _, system := range []string{"linux", "darwin"} {
+		cmd := exec.Command("go", "list", "-buildvcs=false", "-deps", "-json=Module", "./cmd/sluice")
+		cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0"), os.Stderr
+		text, err := cmd.Output()
+		if err != nil {
+			return nil, fmt.Errorf("list what cmd/sluice needs: %w", err)
+		}
+		for dec := json.NewDecoder(bytes.NewReader(text)); ; {
+			var p struct{ Module *module }
+			if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				return nil, err
+			}
+			if p.Module != nil && p.Module.Version != "" && !slices.Contains(all, *p.Module) {
+				all = append(all, *p.Module)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b module) int { return strings.Compare(a.Path, b.Path) })
+	return all, nil
+}
+
+func licences(dir string, out io.Writer) error {
+	all, err := linked(dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(out, "# Licences\n\nSluice is under the licence in [LICENSE](../LICENSE). Its binary holds the modules below and the Go standard library\n"+
+		"(BSD-3-Clause). Written by `make licences`; a test holds the list against `go.mod`.\n\n| module | version | licence |\n| --- | --- | --- |\n")
+	for _, m := range all {
+		name, err := licenceOf(m)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "| `%s` | %s | %s |\n", m.Path, m.Version, name)
+	}
+	return nil
+}
+
+// licenceOf finds the SPDX name of the licence whose text lies in the module's root.
+func licenceOf(m module) (string, error) {
+	files, err := filepath.Glob(filepath.Join(m.Dir, "*"))
+	if err != nil {
+		return "", err
+	}
+	for _, path := range files {
+		name := strings.ToUpper(filepath.Base(path))
+		if !strings.HasPrefix(name, "LICENSE") && !strings.HasPrefix(name, "LICENCE") && !strings.HasPrefix(name, "COPYING") {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return "", err
+		}
+		if id := identify(string(text)); id != "" {
+			return id, nil
+		}
+	}
+	return "", fmt.Errorf("read the licence of %s in %s: none that is known", m.Path, m.Dir)
+}
+
+// identify tells the licences that our dependencies have by sentences that only they have.
+func identify(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	switch {
+	case strings.Contains(text, "Apache License Version 2.0"):
+		return "Apache-2.0"
+	case strings.Contains(text, "Permission is hereby granted, free of charge"):
+		return "MIT"
+	case strings.Contains(text, "Redistribution and use in source and binary forms"):
+		if strings.Contains(text, "Neither the name") || strings.Contains(text, "names of its contributors may") {
+			return "BSD-3-Clause"
+		}
+		return "BSD-2-Clause"
+	}
+	return ""
+}
