@@ -19,8 +19,11 @@ TOOL = $(GO) tool -modfile=tools/go.mod
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
 
+# The Redis client is built without inlining: 8 % of the binary less, and no CPU more (bench/NOTES.md).
+SMALL = -gcflags='github.com/redis/go-redis/...=-l'
+
 build: ## the static binary ./sluice
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o sluice ./cmd/sluice
+	CGO_ENABLED=0 $(GO) build -trimpath $(SMALL) -ldflags '-s -w -X main.version=$(VERSION)' -o sluice ./cmd/sluice
 
 test: ## every test; on a real redis-server, which it installs when missing (flags: GOTESTFLAGS)
 	@sh tools/need redis-server

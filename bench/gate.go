@@ -155,7 +155,7 @@ func luaModules() []string {
 // build compiles sluice as it is delivered.
 func build(ctx context.Context, dir string) (string, error) {
 	path := filepath.Join(dir, "sluice")
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-o", path, "sluice/cmd/sluice")
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-gcflags=github.com/redis/go-redis/...=-l", "-ldflags", "-s -w", "-o", path, "sluice/cmd/sluice")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build sluice: %w: %s", err, strings.TrimSpace(string(text)))

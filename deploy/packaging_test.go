@@ -19,7 +19,7 @@ import (
 func build(t *testing.T, root string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "sluice")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version=v0", "-o", path, "./cmd/sluice")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-gcflags=github.com/redis/go-redis/...=-l", "-ldflags", "-s -w -X main.version=v0", "-o", path, "./cmd/sluice")
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, text)

@@ -36,6 +36,7 @@ type Conn struct {
 	pace     Pace // nil = not limited
 	shard    *shard
 
+	until     deadlines
 	idle      atomic.Bool // waits for a next request, of which no byte has come
 	headTimed bool        // the time for a head that comes in pieces is running
 	bodyTimed bool        // the time for the body is running
@@ -104,7 +105,7 @@ func (s socket) Read(p []byte) (int, error) {
 	case c.reader.Pipelined():
 		if !c.headTimed {
 			c.headTimed = true
-			_ = c.Conn.SetReadDeadline(deadline(c.server.ReadHeaderTimeout))
+			c.readWithin(c.server.ReadHeaderTimeout)
 		}
 		return c.Conn.Read(p)
 	}
@@ -118,7 +119,7 @@ func (c *Conn) readNext(p []byte) (int, error) {
 		return c.readOn(p)
 	}
 	c.idle.Store(true)
-	_ = c.Conn.SetReadDeadline(time.Now().Add(parkAfter))
+	c.restWithin(parkAfter)
 	if c.server.closing.Load() {
 		c.hurry()
 	}
@@ -136,7 +137,7 @@ func (c *Conn) readNext(p []byte) (int, error) {
 func (c *Conn) readForBody(p []byte) (int, error) {
 	if !c.bodyTimed {
 		c.bodyTimed = true
-		_ = c.Conn.SetReadDeadline(deadline(c.server.ReadTimeout))
+		c.readWithin(c.server.ReadTimeout)
 		if c.reader.Head().Expect100 {
 			if _, err := c.Write(goOn); err != nil {
 				return 0, err
@@ -161,7 +162,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 		return c.writeInHaste(p)
 	}
 	if c.server.WriteTimeout > 0 {
-		_ = c.Conn.SetWriteDeadline(deadline(c.server.WriteTimeout))
+		c.writeWithin(c.server.WriteTimeout)
 	}
 	return c.Conn.Write(p)
 }

@@ -85,7 +85,7 @@ func (r *request) upgrades() bool {
 // finish makes the shop's answer ready for the client. An answer that is a stream takes along what is to be given back.
 func (p *Proxy) finish(r *request, resp *fasthttp.Response) {
 	if p.idHeader != "" && len(resp.Header.Peek(p.idHeader)) == 0 {
-		resp.Header.SetBytesV(p.idHeader, r.id)
+		resp.Header.SetCanonical(p.idField, r.id)
 	}
 	if !r.conn.reader.DrainBody() {
 		r.conn.unread = true

@@ -19,6 +19,7 @@ func (c *Conn) writeInHaste(p []byte) (int, error) {
 		return 0, os.ErrDeadlineExceeded
 	}
 	begun := time.Now()
+	c.until.write = 0
 	_ = c.Conn.SetWriteDeadline(begun.Add(c.patience))
 	n, err := c.Conn.Write(p)
 	c.patience -= time.Since(begun)

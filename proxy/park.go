@@ -10,7 +10,7 @@ import (
 // library, which keeps buffers, a request and a deep stack for each, and waits in a goroutine of its own that has
 // none of them. Ten thousand shoppers who look at a page cost a few KiB each.
 
-// parkAfter is that moment. Shorter, and busy connections would be parked between their requests.
+// parkAfter is that moment, more or less. Shorter, and busy connections would be parked between their requests.
 const parkAfter = 100 * time.Millisecond
 
 // welcome takes a connection that was let in to its first request. A flood of connections that say nothing costs no
@@ -68,7 +68,7 @@ func (c *Conn) park() {
 	}
 	c.outside.Store(true)
 	c.idle.Store(true)
-	_ = c.Conn.SetReadDeadline(deadline(patience))
+	c.readWithin(patience)
 	if c.server.closing.Load() {
 		c.hurry()
 	}
@@ -92,7 +92,7 @@ func (c *Conn) readOn(p []byte) (int, error) {
 		return 1, nil
 	}
 	c.headTimed = true
-	_ = c.Conn.SetReadDeadline(deadline(c.server.ReadHeaderTimeout))
+	c.readWithin(c.server.ReadHeaderTimeout)
 	n, err := c.Conn.Read(p[1:])
 	return 1 + n, err
 }

@@ -72,6 +72,7 @@ type Proxy struct {
 	trusted      []netip.Prefix
 	clientHeader string
 	idHeader     string
+	idField      []byte // idHeader as it is sent
 	maxBody      int64
 	passHost     bool
 	answers      responder
@@ -123,7 +124,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	p := &Proxy{
 		routes: routes, noRoute: route{Route: Route{Name: noRouteName}},
-		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader,
+		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader, idField: asSent(o.RequestIDHeader),
 		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, script: newClientScript(), pace: o.Pace, closeExcess: o.CloseOnExcess,
 		maxRequests: o.MaxRequests, bypass: newAddressList(o.Bypass), deny: newAddressList(o.Deny),
 		sales: o.Sales, lessons: o.Lessons, shelf: o.Shelf, soldOutOn: o.SoldOutOn, show: o.Show,

@@ -44,6 +44,7 @@ type responder struct {
 	bodies  [numReasons][][Envelope + 1]body // by tongue
 	// cautious are for a client that may have an order, placed by an earlier request.
 	cautious [numReasons][][Envelope + 1]body
+	stamps   stamps
 	raw      [numReasons][]byte // for connections that are refused before any HTTP is read
 }
 
@@ -52,8 +53,8 @@ func (p *Proxy) refuse(r *request, reason Reason, wait time.Duration) {
 	a := &p.answers
 	resp, row := &r.ctx.Response, &a.rows[reason]
 	resp.Reset()
-	quiet(resp)
 	format, lang := a.format(r), speaks(r.ctx.Request.Header.Peek("Accept-Language"), a.tongues)
+	a.stamps.heads[lang][format].CopyTo(&resp.Header)
 	if format == HTML && row.Redirect != "" {
 		resp.SetStatusCode(fasthttp.StatusSeeOther)
 		resp.Header.Set("Location", row.Redirect)
@@ -68,7 +69,7 @@ func (p *Proxy) refuse(r *request, reason Reason, wait time.Duration) {
 		}
 		bodies[reason][lang][format].write(resp, r, a.retryAfter(reason, wait, r))
 	}
-	a.writeHeaders(r, reason, format, lang)
+	a.writeHeaders(r, reason, format)
 	if refusals[reason].close || reason == ConnRate && p.closeExcess || !r.conn.forgo() {
 		r.conn.unread = true
 		resp.SetConnectionClose()
@@ -103,7 +104,7 @@ func (a *responder) retryAfter(reason Reason, wait time.Duration, r *request) in
 	}
 	seconds := int((wait + time.Second - 1) / time.Second)
 	r.number = strconv.AppendInt(r.number[:0], int64(seconds), 10)
-	r.ctx.Response.Header.SetBytesV("Retry-After", r.number)
+	r.ctx.Response.Header.SetCanonical(retryAfterField, r.number)
 	return seconds
 }
 
@@ -112,25 +113,19 @@ const (
 	longestWait  = 100 * 365 * 24 * time.Hour // whoever is told is told enough, and sums stay below what a Duration holds
 )
 
-func (a *responder) writeHeaders(r *request, reason Reason, format Format, lang int) {
+func (a *responder) writeHeaders(r *request, reason Reason, format Format) {
 	h := &r.ctx.Response.Header
-	h.SetContentType(contentTypes[format])
 	if reason == Confirmed && format == Problem {
 		h.SetContentType("application/json") // it is none
 	}
 	if reason.hasOrder() && r.taken.Serial != "" {
 		h.Set("Link", "<"+r.link()+`>; rel="status"`) // RFC 8631
 	}
-	if format != Envelope {
-		h.Set("Content-Language", a.tongues[lang].tag)
-	}
-	h.Set("Cache-Control", "no-store")
-	h.Set("Vary", "Accept, Accept-Language, Origin")
-	if a.ReasonHeader != "" {
-		h.Set(a.ReasonHeader, reason.String())
+	if len(a.stamps.reason) > 0 {
+		h.SetCanonical(a.stamps.reason, a.stamps.reasons[reason])
 	}
 	if len(r.id) > 0 {
-		h.SetBytesV(r.proxy.idHeader, r.id)
+		h.SetCanonical(r.proxy.idField, r.id)
 	}
 	if reason == Unidentified && r.ctx.Response.StatusCode() == fasthttp.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer") // RFC 9110, section 15.5.2
@@ -144,7 +139,7 @@ func (a *responder) writeHeaders(r *request, reason Reason, format Format, lang 
 // it for a network error, and many libraries then send the order again.
 func (a *responder) allowOrigin(r *request, h *fasthttp.ResponseHeader) {
 	if origin := r.ctx.Request.Header.Peek("Origin"); len(origin) > 0 {
-		h.SetBytesV("Access-Control-Allow-Origin", origin)
+		h.SetCanonical(originField, origin)
 		h.Set("Access-Control-Allow-Credentials", "true")
 		h.Set("Access-Control-Expose-Headers", a.expose)
 	}

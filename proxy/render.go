@@ -98,6 +98,7 @@ func newResponder(in Responses) (responder, error) {
 	if err := a.openPages(); err != nil {
 		return a, err
 	}
+	a.stamps = a.cut()
 	if in.EnvelopeStatus == 0 {
 		a.EnvelopeStatus = fasthttp.StatusOK
 	}

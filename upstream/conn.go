@@ -22,6 +22,7 @@ type conn struct {
 	out      []byte // the request's head, and a small body
 	kept     []byte // the answer's head as the client may see it
 	one      [1]byte
+	until    time.Time // the deadline that stands for reads and writes alike; 0 = others were set since
 	reused   bool
 	order    bool          // in use by one
 	idle     time.Duration // of the Pool's clock, when it was put back
@@ -36,6 +37,9 @@ func (c *conn) fresh() bool { return c.socket.fresh(c.Conn, c.one[:]) }
 
 // settle readies the connection for its next exchange.
 func (c *conn) settle() {
+	if c.in.patience > 0 {
+		c.until = time.Time{} // the inbox has set deadlines of its own
+	}
 	c.in.settle()
 	c.reused = true
 	c.socket.written = 0
@@ -49,7 +53,7 @@ func (c *conn) settle() {
 
 // patience bounds one exchange in time.
 type patience struct {
-	answer time.Duration // from the last byte of the request to the answer's head
+	answer time.Duration // from the last byte of the request to the answer's head; up to a slack more
 	whole  time.Duration // the exchange; of a stream, each single read and write
 	most   int           // bytes of an answer's body that is read whole
 }

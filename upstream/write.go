@@ -26,7 +26,7 @@ func (e *exchange) write(out *proxy.Outgoing, authority []byte) (early bool, err
 	if len(rest) == 0 && out.BodyStream == nil {
 		// One write, one deadline: a small request leaves as soon as it is in the socket's buffer, so
 		// that the answer's deadline may count from here.
-		if err := c.SetDeadline(e.start.Add(min(e.answer, e.whole))); err != nil {
+		if err := c.answerWithin(e.start, min(e.answer, e.whole)); err != nil {
 			return false, err
 		}
 		_, err := c.Write(c.out)
