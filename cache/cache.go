@@ -169,18 +169,17 @@ func (c *Cache) await(page *proxy.Page, resp *fasthttp.Response, f *flight, old 
 // Keep implements proxy.Pages.
 func (c *Cache) Keep(page *proxy.Page, outcome proxy.Outcome, resp *fasthttp.Response) bool {
 	run := page.Errand.(*errand)
-	page.Errand = nil
 	now := c.now()
 	old := run.stale
 	broken := outcome != proxy.Answered || resp.StatusCode() >= 500
 	if broken && old != nil && old.usableAt(now, page.Fresh, old.ifError(c.stale.Load())) {
-		c.flights.end(run.key, run.flight, nil, proxy.Broken)
+		c.end(page, run, nil, proxy.Broken)
 		c.counts.add(stale)
 		old.serve(page, resp, now, "Sluice; hit; detail=error")
 		return true
 	}
 	if outcome != proxy.Answered {
-		c.flights.end(run.key, run.flight, nil, outcome)
+		c.end(page, run, nil, outcome)
 		c.counts.add(failed)
 		return false
 	}
@@ -189,12 +188,12 @@ func (c *Cache) Keep(page *proxy.Page, outcome proxy.Outcome, resp *fasthttp.Res
 		if !broken {
 			c.put(page.Key, &entry{alone: now.Add(aloneFor)})
 		}
-		c.flights.end(run.key, run.flight, nil, proxy.Answered)
+		c.end(page, run, nil, proxy.Answered)
 		c.counts.add(missed)
 		return false
 	}
 	c.store(page, kept)
-	c.flights.end(run.key, run.flight, kept, proxy.Answered)
+	c.end(page, run, kept, proxy.Answered)
 	kept.serve(page, resp, now, said)
 	return true
 }
@@ -238,11 +237,17 @@ func bodyOf(resp *fasthttp.Response) (body []byte, whole bool) {
 	return nil, false
 }
 
-// Leave implements proxy.Pages.
+// Leave implements proxy.Pages. After a Keep that came to its end it does nothing.
 func (c *Cache) Leave(page *proxy.Page) {
-	run := page.Errand.(*errand)
+	if run, ok := page.Errand.(*errand); ok {
+		c.end(page, run, nil, proxy.Answered)
+	}
+}
+
+// end tells all who wait what came, once: an errand that nobody ended would have all who want the page wait for it.
+func (c *Cache) end(page *proxy.Page, run *errand, got *answer, outcome proxy.Outcome) {
 	page.Errand = nil
-	c.flights.end(run.key, run.flight, nil, proxy.Answered)
+	c.flights.end(run.key, run.flight, got, outcome)
 }
 
 // Forget implements proxy.Pages. Answers that vary are found no more either: by the mark of what they vary by.

@@ -125,6 +125,21 @@ func TestAFetchThatIsLeftLetsAnotherGo(t *testing.T) {
 	d.want(t, "x", 1, "/p")
 }
 
+func TestAPanicWhileAnAnswerIsKeptLetsAnotherGo(t *testing.T) {
+	d := open(t)
+	page := &proxy.Page{Key: []byte("/p"), Fresh: freshFor, Wait: time.Second, Request: new(fasthttp.RequestHeader)}
+	d.Find(page, new(fasthttp.Response))
+	func() {
+		defer func() { _ = recover() }()
+		d.Keep(page, proxy.Answered, nil)
+		t.Error("no panic: this shows nothing")
+	}()
+	d.Leave(page)
+	d.Leave(page)
+	d.says(200, "", "x")
+	d.want(t, "x", 1, "/p")
+}
+
 func TestAHitAllocatesNothing(t *testing.T) {
 	d := open(t)
 	d.says(200, "Content-Type: text/html\nEtag: \"v1\"", "x")

@@ -171,6 +171,11 @@ func TestPagesOfAllFormsAreAnsweredWhole(t *testing.T) {
 			t.Errorf("%s %s: the shop was asked %d times, want %d", c.method, c.path, got, c.asked)
 		}
 	}
+	g.load(t, "GET", "/mark")
+	g.load(t, "GET", "/mark?")
+	if got := s.asked("GET /mark"); got != 2 {
+		t.Errorf("/mark and /mark? are two pages, and the shop was asked %d times", got)
+	}
 	first, _ := g.load(t, "GET", "/search?q=1")
 	second, _ := g.load(t, "GET", "/search?q=1")
 	if a, b := first.Header.Get("X-Request-Id"), second.Header.Get("X-Request-Id"); a == "" || a == b {

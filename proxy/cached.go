@@ -62,8 +62,11 @@ func (p *Proxy) pageOf(r *request) {
 	k := append(appendScheme(r.page.Key[:0], r), '\n')
 	k = append(append(k, askedHost(r)...), '\n')
 	k = append(append(k, r.host...), '\n')
-	k = append(append(k, r.path...), '?')
-	r.page.Key = append(k, r.query...)
+	k = append(k, r.path...)
+	if r.query != nil { // "/x?" is another page than "/x"
+		k = append(append(k, '?'), r.query...)
+	}
+	r.page.Key = k
 	r.page.Fresh, r.page.Wait = r.route.Cache, p.pageWait
 	r.page.Request = &r.ctx.Request.Header
 }
@@ -125,9 +128,10 @@ func (p *Proxy) fromMemory(r *request) {
 
 // kept hands the shop's answer to the pages, and reports whether there is an answer for the client.
 func (p *Proxy) kept(r *request) bool {
-	r.fetches = false
 	r.ctx.Response.Header.Del(shopOrder)
-	if !p.pages.Keep(&r.page, r.outcome, &r.ctx.Response) {
+	served := p.pages.Keep(&r.page, r.outcome, &r.ctx.Response)
+	r.fetches = false // not before: a Keep that panics leaves the page to leavePage
+	if !served {
 		return false
 	}
 	p.fromMemory(r)
