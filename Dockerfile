@@ -16,7 +16,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=unknown
-RUN go build -trimpath -buildvcs=false -gcflags="github.com/redis/go-redis/...=-l" -ldflags "-s -w -X main.version=$VERSION" -o /sluice ./cmd/sluice
+RUN go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION" -o /sluice ./cmd/sluice
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt

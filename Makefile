@@ -14,20 +14,28 @@ export GOFLAGS := $(shell $(GO) env GOFLAGS) -buildvcs=false
 # The linters live in a module of their own, so that a build of Sluice does not carry them.
 TOOL = $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help build test test-layouts race format vet staticcheck vulnerabilities lint fuzz bench bench-go planted chaos conformance image clean image-here licences reference sbom hangups
+.PHONY: help build test browser screenshots test-layouts race format vet staticcheck vulnerabilities lint fuzz bench bench-scale bench-go planted chaos conformance image clean image-here licences reference sbom hangups
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
 
-# The Redis client is built without inlining: 8 % of the binary less, and no CPU more (bench/NOTES.md).
-SMALL = -gcflags='github.com/redis/go-redis/...=-l'
-
 build: ## the static binary ./sluice
-	CGO_ENABLED=0 $(GO) build -trimpath $(SMALL) -ldflags '-s -w -X main.version=$(VERSION)' -o sluice ./cmd/sluice
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o sluice ./cmd/sluice
 
-test: ## every test; on a real redis-server, which it installs when missing (flags: GOTESTFLAGS)
-	@sh tools/need redis-server
-	$(GO) test -count=1 -timeout 10m $(GOTESTFLAGS) ./...
+test: ## every test; on a real redis-server and in a real browser, which it installs when missing (flags: GOTESTFLAGS)
+	@for c in redis-server $(BROWSER); do sh tools/need $$c || exit 1; done
+	$(GO) test -count=1 -timeout 14m $(GOTESTFLAGS) ./...
+
+# What the tests of e2e/browser are played by: the system's Chromium, driven by playwright-core from npm.
+BROWSER = chromium node npm
+
+browser: ## the tests in Chromium alone (SLUICE_SALE=long plays the sale in a minute)
+	@for c in redis-server $(BROWSER); do sh tools/need $$c || exit 1; done
+	$(GO) test -count=1 -timeout 5m -v $(GOTESTFLAGS) ./e2e/browser
+
+screenshots: ## docs/images anew: the dashboard before, during and after a sale
+	@for c in $(BROWSER); do sh tools/need $$c || exit 1; done
+	SLUICE_IMAGES=$(CURDIR)/docs/images $(GO) test -count=1 -timeout 5m -v -run 'Demo' ./e2e/browser
 
 test-layouts: ## layouts, drivers and the shops of examples/layouts, each promise provoked
 	@sh tools/need redis-server
@@ -60,6 +68,10 @@ fuzz: ## every fuzz target for FUZZTIME each
 bench: ## Sluice beside nginx with Lua, HAProxy and bare fasthttp, in 15 minutes: bench/README.md (BENCH=-quick looks whether it works)
 	@for c in nginx nginx-lua haproxy wrk redis-server; do sh tools/need $$c || exit 1; done
 	$(GO) run ./bench -targets bench/targets.toml -out bench $(BENCH)
+
+bench-scale: ## how cost grows with connections, SKUs, routes, keys, instances, crowd and stock, in 12 minutes: docs/scale.md (BENCH=-quick looks whether it works)
+	@for c in nginx redis-server; do sh tools/need $$c || exit 1; done
+	$(GO) run ./bench scale $(if $(findstring -quick,$(BENCH)),,-out bench) $(BENCH)
 
 bench-go: ## every Go benchmark, BENCHTIME each
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...

@@ -95,6 +95,12 @@ func TestWithoutATokenOnlyThisMachineByItsOwnNameIsAnswered(t *testing.T) {
 			r.Body = io.NopCloser(strings.NewReader(`{"set": 1}`))
 			r.Header.Set("Sec-Fetch-Site", "cross-site")
 		}, 403},
+		"an image of another site":        {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403},
+		"another program of this machine": {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") }, 403},
+		"a proxy on this machine":         {func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.1") }, 403},
+		"another proxy":                   {func(r *http.Request) { r.Header.Set("Via", "1.1 edge") }, 403},
+		"the dashboard":                   {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-origin") }, 200},
+		"an address that was typed":       {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "none") }, 200},
 	} {
 		if w := ask(h, "GET", "/api/v1/stock/1001", "", tt.set); w.Code != tt.want {
 			t.Errorf("%s: %d %s, want %d", name, w.Code, w.Body, tt.want)

@@ -26,6 +26,9 @@ type API struct {
 	Door        *Door  // nil = one of this handler's own
 	Trail       *Trail // likewise
 
+	Dashboard *Dashboard // nil = none is served
+	Preflight *Preflight // nil = nothing can be checked from here
+
 	LayoutFirst bool // who does not say which stock means the shop's own: no route reserves any more
 }
 
@@ -43,10 +46,8 @@ func (a *API) Handler() http.Handler {
 	}
 	mux.HandleFunc("/", a.elsewhere(mux))
 	origins := http.NewCrossOriginProtection()
-	origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fail(w, http.StatusForbidden, "pages of other origins are not answered")
-	}))
-	return a.authorized(origins.Handler(mux))
+	origins.SetDenyHandler(http.HandlerFunc(denyOrigin))
+	return a.Dashboard.before(a.Token != "", sameOrigin(a.authorized(origins.Handler(mux))))
 }
 
 // fault answers an error with the status that it means: of the store itself, if nothing else.

@@ -55,7 +55,7 @@ func (a *API) authorized(next http.Handler) http.Handler {
 			if who.role = a.admitted(w, r, rightly); who.role == "" {
 				return
 			}
-		case !fromHere(r) || !localName(r.Host):
+		case !fromHere(r) || !localName(r.Host) || passedOn(r):
 			fail(w, http.StatusForbidden, "without admin.token_file only callers on this machine are answered")
 			return
 		}
@@ -65,6 +65,24 @@ func (a *API) authorized(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, who)))
 	})
+}
+
+// sameOrigin refuses also to read, where a browser says that a page of another origin asks (Fetch Metadata): what the page cannot
+// read costs the gate all the same, such as a profile, a check of Redis, or one of the few streams. Nor is an answer taken for a script.
+func sameOrigin(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		switch r.Header.Get("Sec-Fetch-Site") {
+		case "", "none", "same-origin":
+			next.ServeHTTP(w, r)
+		default:
+			denyOrigin(w, r)
+		}
+	})
+}
+
+func denyOrigin(w http.ResponseWriter, _ *http.Request) {
+	fail(w, http.StatusForbidden, "pages of other origins are not answered")
 }
 
 // mayLook reports what a viewer may ask for. A profile of the process may hold a secret.
@@ -102,10 +120,10 @@ func (a *API) admitted(w http.ResponseWriter, r *http.Request, rightly func(stri
 		fail(w, http.StatusTooManyRequests, "too many wrong tokens; no other is looked at before Retry-After has passed")
 		return ""
 	}
-	role = rightly(given)
-	a.Door.came(client, role != "", now)
-	if role == "" {
-		a.Trail.Refused(r.RemoteAddr)
+	if role = rightly(given); role == "" {
+		if a.Door.refused(client, now) {
+			a.Trail.Refused(r.RemoteAddr)
+		}
 		unauthorized(w)
 	}
 	return role
@@ -120,6 +138,16 @@ func unauthorized(w http.ResponseWriter) {
 func fromHere(r *http.Request) bool {
 	at, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return at != nil && at.Network() == "unix" || loopback(r.RemoteAddr)
+}
+
+// passedOn reports that a proxy says of r that it sends it for somebody else, who may be anybody.
+func passedOn(r *http.Request) bool {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
+		if len(r.Header[name]) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func loopback(hostport string) bool {

@@ -6,55 +6,47 @@ import (
 	"time"
 )
 
-// How many wrong tokens are compared in a minute: of one client, and of all who have not come with a right one of late.
+// What wrong tokens come to in a minute.
 const (
-	wrongOfOne = 10
-	wrongOfAll = 100
-	maxKnown   = 1024 // clients that are remembered to have come with a right one
+	wrongOfOne  = 10      // of one client: then no other of its is compared
+	wrongOfAll  = 100     // of all: then they are not put on record one by one
+	wrongCounts = 1 << 14 // clients of which they are counted
 )
 
-// Door keeps those out who guess tokens. It promises that nobody learns more than so many guesses a minute, however
-// many addresses they have, and that whoever came with a right token before is not locked out by what others guess.
-// It is safe for concurrent use, and outlives a reload.
+// Door keeps those out who guess tokens. It promises that no client has more than so many compared in a minute, and that
+// nobody is locked out by what others guess, from however many addresses: a token has 16 bytes or more, and is not found by
+// trying from all of them. It is safe for concurrent use, and outlives a reload.
 type Door struct {
 	mu     sync.Mutex
 	minute int64 // of what is counted; wrong and all are of this one alone
 	wrong  map[netip.Addr]int
 	all    int
-	known  map[netip.Addr]struct{}
 }
 
 // NewDoor returns a Door that nobody has come to.
-func NewDoor() *Door {
-	return &Door{wrong: map[netip.Addr]int{}, known: map[netip.Addr]struct{}{}}
-}
+func NewDoor() *Door { return &Door{wrong: map[netip.Addr]int{}} }
 
 // shut tells how long client must wait before a token of its is looked at; 0 = it is looked at now.
 func (d *Door) shut(client netip.Addr, now time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.turn(now)
-	_, known := d.known[client]
-	if d.wrong[client] < wrongOfOne && (known || d.all < wrongOfAll) {
+	if d.wrong[client] < wrongOfOne {
 		return 0
 	}
 	return time.Unix((d.minute+1)*60, 0).Sub(now)
 }
 
-// came notes that client came with a token, a right one or not.
-func (d *Door) came(client netip.Addr, right bool, now time.Time) {
+// refused notes that client came with a wrong token, and reports whether that is worth a line: a flood is not, one by one.
+func (d *Door) refused(client netip.Addr, now time.Time) (telling bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.turn(now)
-	if !right {
+	if _, counted := d.wrong[client]; counted || len(d.wrong) < wrongCounts {
 		d.wrong[client]++
-		d.all++
-		return
 	}
-	if len(d.known) >= maxKnown {
-		clear(d.known)
-	}
-	d.known[client] = struct{}{}
+	d.all++
+	return d.all <= wrongOfAll
 }
 
 // turn forgets the minute before.

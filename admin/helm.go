@@ -26,6 +26,9 @@ type Helm interface {
 
 	// Undo ends an override before its time.
 	Undo(ctx context.Context, id string) (Override, error)
+
+	// Leave ends the override of a SKU, if there is one, and leaves the SKU as somebody has said meanwhile.
+	Leave(sku string)
 }
 
 // BadFile is why a configuration was not taken. The one before runs on.
@@ -88,7 +91,15 @@ func (b *BadFile) Text() string {
 		return ""
 	}
 	p := b.Problems[0]
-	text := fmt.Sprintf("%s:%d: %s: %s", p.File, p.Line, p.Key, p.Message)
+	text := p.Message
+	if p.Key != "" {
+		text = p.Key + ": " + text
+	}
+	if p.Line > 0 {
+		text = fmt.Sprintf("%s:%d: %s", p.File, p.Line, text)
+	} else if p.File != "" {
+		text = p.File + ": " + text
+	}
 	if more := len(b.Problems) - 1; more > 0 {
 		text += fmt.Sprintf(" (and %d more)", more)
 	}

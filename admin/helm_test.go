@@ -52,6 +52,8 @@ func (g *wheel) Undo(_ context.Context, id string) (Override, error) {
 	return o, nil
 }
 
+func (*wheel) Leave(string) {}
+
 func gated(t *testing.T, g *wheel) (http.Handler, *API) {
 	t.Helper()
 	api := &API{Gate: g, Helm: g, Watch: still(t), Log: slog.New(slog.DiscardHandler)}

@@ -135,6 +135,9 @@ func (a *API) changeLedger(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, err)
 		return
 	}
+	if want.State != "" && a.Helm != nil {
+		a.Helm.Leave(sku) // paused for a while, and now for good: it must not open by itself
+	}
 	a.note(r, Deed{What: "ledger.change", Object: sku, Detail: want.String(), Before: before.Ledger, After: now.Ledger},
 		"admin: ledger changed", "sku", sku, "change", want.String(), "before", before.Ledger, "after", now.Ledger)
 	answer(w, now)

@@ -34,6 +34,8 @@ func (a *API) routes() []route {
 		{"GET", "/api/v1/history", a.gated(a.history)},
 		{"GET", "/api/v1/events", a.gated(a.events)},
 		{"GET", "/api/v1/audit", a.audit},
+		{"GET", "/api/v1/preflight", a.preflight},
+		{"GET", "/api/v1/report", a.gated(line.handler(a.report))},
 		{"GET", "/api/v1/openapi.yaml", described},
 
 		{"GET", "/api/v1/stock", line.handler(a.kept(a.list, a.listLedgers))},

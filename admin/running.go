@@ -19,6 +19,8 @@ type Status struct {
 	Version string    `json:"version"`
 	Host    string    `json:"host"`
 	Started time.Time `json:"started"`
+	Now     time.Time `json:"now"`    // by the clock that the sales go by
+	Role    string    `json:"role"`   // of who asks: "viewer" or "operator"
 	Config  string    `json:"config"` // which text of it: the first 12 hex digits of its SHA-256
 	Mode    string    `json:"mode"`   // "enforce" or "observe"
 	Phase   string    `json:"phase"`  // "serving" or "draining"
@@ -26,6 +28,7 @@ type Status struct {
 	Checks  []Probed  `json:"checks"` // what Ready is made of
 	Reload  Reload    `json:"reload"`
 
+	Stock     []string   `json:"stock"`     // the kinds that GET /stock knows here: "ledger" "layout"
 	Overrides []Override `json:"overrides"` // in force
 	Second    *Second    `json:"second"`    // the latest; null in the first moment
 }
@@ -121,9 +124,11 @@ func (a *API) gated(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func (a *API) status(w http.ResponseWriter, _ *http.Request) {
+func (a *API) status(w http.ResponseWriter, r *http.Request) {
 	s := a.Gate.Status()
+	s.Role = callerOf(r).role
 	s.Host, _ = os.Hostname() // for people alone
+	s.Stock = a.kinds()
 	s.Overrides = a.overridden()
 	s.Second = a.Watch.latest()
 	answer(w, s)

@@ -53,6 +53,18 @@ func (a *API) kept(layout, ledger http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
+// kinds are those of stock that are kept.
+func (a *API) kinds() []string {
+	kinds := []string{}
+	if a.Ledgers != nil {
+		kinds = append(kinds, "ledger")
+	}
+	if a.Store != nil {
+		kinds = append(kinds, "layout")
+	}
+	return kinds
+}
+
 // noLedgers is the answer where nothing is ever reserved.
 const noLedgers = `no ledger is kept: no route has gate = "reserve"`
 

@@ -1,7 +1,9 @@
 package admin
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"time"
 )
@@ -20,6 +22,7 @@ func newTurns() turns { return make(turns, atOnce) }
 
 func (t turns) handler(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		arrive(r)
 		ctx, cancel := context.WithTimeout(r.Context(), turnWait)
 		defer cancel()
 		select {
@@ -31,4 +34,14 @@ func (t turns) handler(next http.HandlerFunc) http.HandlerFunc {
 			fail(w, http.StatusServiceUnavailable, "too many requests to the control API at once; nothing was done: come back")
 		}
 	}
+}
+
+// arrive waits for what a request says, all but of a long list: nobody has a turn while his line is slow.
+func arrive(r *http.Request) {
+	body := r.Body
+	first, _ := io.ReadAll(io.LimitReader(body, maxBody)) // who reads on meets the error again
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(first), body), body}
 }

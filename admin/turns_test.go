@@ -1,8 +1,10 @@
 package admin
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -43,5 +45,47 @@ func TestFewRequestsAtATimeReachTheStore(t *testing.T) {
 	crowd.Wait()
 	if most.Load() != atOnce {
 		t.Errorf("%d at once, want %d", most.Load(), atOnce)
+	}
+}
+
+// slowLine is a body of which nothing comes for a long time.
+type slowLine struct{ asked, come chan bool }
+
+func (s slowLine) Read([]byte) (int, error) {
+	s.asked <- true
+	<-s.come
+	return 0, io.EOF
+}
+
+func TestWhoSendsSlowlyKeepsNobodyWaiting(t *testing.T) {
+	h := newTurns().handler(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) })
+	slow := slowLine{make(chan bool), make(chan bool)}
+	var crowd sync.WaitGroup
+	for range atOnce {
+		crowd.Go(func() { h(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", slow)) })
+		<-slow.asked
+	}
+	w := httptest.NewRecorder()
+	h(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}")))
+	if w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	go func() { // what read an end reads it again
+		for range slow.asked {
+		}
+	}()
+	close(slow.come)
+	crowd.Wait()
+	close(slow.asked)
+}
+
+func TestABodyArrivesWhole(t *testing.T) {
+	for _, n := range []int{0, 1, maxBody - 1, maxBody, maxBody + 1, 3 * maxBody} {
+		text := strings.Repeat("x", n)
+		newTurns().handler(func(_ http.ResponseWriter, r *http.Request) {
+			if got, err := io.ReadAll(r.Body); err != nil || string(got) != text {
+				t.Errorf("%d bytes of %d, %v", len(got), n, err)
+			}
+		})(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", strings.NewReader(text)))
 	}
 }

@@ -26,6 +26,8 @@ type Watch struct {
 	now     *reading      // the latest
 	news    chan struct{} // closed with the next second
 	streams int
+	day     minutes
+	skus    map[string]*moments // those of now, so as many as the metrics have
 }
 
 // told is one second, as it is and as it is answered.
@@ -36,8 +38,9 @@ type told struct {
 
 // NewWatch returns a Watch over metrics that looks until it is closed.
 func NewWatch(metrics prometheus.Gatherer) *Watch {
-	w := &Watch{metrics: metrics, stop: make(chan struct{}), stopped: make(chan struct{}), news: make(chan struct{})}
+	w := &Watch{metrics: metrics, stop: make(chan struct{}), stopped: make(chan struct{}), news: make(chan struct{}), skus: map[string]*moments{}}
 	w.now = w.read()
+	w.now.note(w.skus, 0)
 	go w.run()
 	return w
 }
@@ -86,6 +89,8 @@ func (w *Watch) look(at int64, span float64) {
 	}
 	w.ring[w.n%keptSeconds] = told{s, text}
 	w.n++
+	w.day.add(s)
+	now.note(w.skus, at)
 	close(w.news)
 	w.news = make(chan struct{})
 }
@@ -109,6 +114,17 @@ func (w *Watch) after(at int64) (seconds []told, news <-chan struct{}) {
 	}
 	slices.Reverse(seconds)
 	return seconds, w.news
+}
+
+// since is what was done between two Unix seconds, by whole minutes of the last day, and when SKUs were sold first and last.
+func (w *Watch) since(from, to int64) (Tally, map[string]moments) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen := make(map[string]moments, len(w.skus))
+	for sku, m := range w.skus {
+		seen[sku] = *m
+	}
+	return w.day.sum(from, to), seen
 }
 
 // enter takes a place among those who listen; leave gives it back.

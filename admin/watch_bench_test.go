@@ -17,7 +17,7 @@ func BenchmarkLook(b *testing.B) {
 	for i := range 100 {
 		c.sold.WithLabelValues("sku-" + strconv.Itoa(i)).Set(float64(i))
 	}
-	w := &Watch{metrics: c.registry, news: make(chan struct{})}
+	w := &Watch{metrics: c.registry, news: make(chan struct{}), skus: map[string]*moments{}}
 	w.now = w.read()
 	at := int64(0)
 	b.ReportAllocs()

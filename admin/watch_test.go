@@ -18,7 +18,7 @@ import (
 // still is a Watch that looks only when a test says so.
 func still(t *testing.T) *Watch {
 	t.Helper()
-	w := &Watch{metrics: prometheus.NewRegistry(), stop: make(chan struct{}), stopped: make(chan struct{}), news: make(chan struct{})}
+	w := &Watch{metrics: prometheus.NewRegistry(), stop: make(chan struct{}), stopped: make(chan struct{}), news: make(chan struct{}), skus: map[string]*moments{}}
 	w.now = w.read()
 	return w
 }

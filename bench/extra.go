@@ -18,6 +18,7 @@ import (
 func (f *field) extra(ctx context.Context, r results, round int) error {
 	steps := map[string]func(context.Context, results, int) error{
 		"latency": f.latency, "idle": f.waiting, "start": f.starting, "million": f.crowd,
+		"silent": f.telling(""), "logged": f.telling("logged"), "traced": f.telling("traced"),
 	}
 	for _, name := range extraNames() {
 		if !slices.Contains(f.extras, name) {
@@ -128,7 +129,7 @@ func (f *field) throng(ctx context.Context, k kind) (sample, error) {
 			return nil, err
 		}
 	}
-	rest(ctx, time.Second)
+	rest(ctx, 2*time.Second)
 	after, err := share(g.family())
 	if err != nil {
 		return nil, err
@@ -163,8 +164,7 @@ func (f *field) crowd(ctx context.Context, r results, round int) error {
 	if round > 0 {
 		return nil
 	}
-	all := scenarios()
-	sale := all[slices.IndexFunc(all, func(s scenario) bool { return s.name == "sale" })]
+	sale := scenarioOf("sale")
 	for _, k := range f.contenders([]string{"sluice"}, true) {
 		got, err := f.sellOut(ctx, k, sale)
 		if err != nil {

@@ -30,6 +30,7 @@ type kind struct {
 	files   []string // its configuration, rendered into the folder of the run
 	command func(f *field, dir string, s settings) []string
 	ready   func(s settings) string // the URL that says that it serves
+	tells   string                  // of its requests: "logged", "traced", or "" = nothing
 }
 
 func (k kind) label() string { return k.name }
@@ -46,6 +47,10 @@ type settings struct {
 	Modules              []string // of nginx
 	Lua                  bool
 	OneAPerson           string // "true", "false"
+	Admin                string // host:port; this and the next two are of scale.toml
+	Routes               []int  // that take orders
+	Keys                 int    // that a rate has room for
+	Tells                string // as the kind does
 }
 
 // gateKinds are all of them, the peers first.
@@ -78,6 +83,7 @@ type gate struct {
 	*child
 	kind  string
 	front string        // host:port
+	admin string        // host:port; "" = none
 	file  string        // its configuration
 	took  time.Duration // from the start of the process to the first answer
 }
@@ -88,6 +94,7 @@ func (f *field) open(ctx context.Context, k kind, oneAPerson bool) (*gate, error
 	if err != nil {
 		return nil, err
 	}
+	s.Tells = k.tells
 	for _, file := range k.files {
 		if err := render(f.dir, file, s); err != nil {
 			return nil, err
@@ -155,7 +162,7 @@ func luaModules() []string {
 // build compiles sluice as it is delivered.
 func build(ctx context.Context, dir string) (string, error) {
 	path := filepath.Join(dir, "sluice")
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-gcflags=github.com/redis/go-redis/...=-l", "-ldflags", "-s -w", "-o", path, "sluice/cmd/sluice")
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-o", path, "sluice/cmd/sluice")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build sluice: %w: %s", err, strings.TrimSpace(string(text)))

@@ -11,6 +11,15 @@ import (
 
 // machine says in a few words where a run took place, and with what.
 func machine(p plan, r results) string {
+	most := 0
+	for _, rounds := range r {
+		most = max(most, len(rounds))
+	}
+	return ground() + fmt.Sprintf("%d rounds of %d s; the load, the shop, Redis and the gate share the cores.\n", most, p.seconds)
+}
+
+// ground is the machine and what is installed on it.
+func ground() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s, %d cores (%s), %s, %s; load average %s.\n", time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(),
 		after(contents("/proc/cpuinfo"), "model name\t: "), "Linux "+contents("/proc/sys/kernel/osrelease"), runtime.Version(),
@@ -23,11 +32,6 @@ func machine(p plan, r results) string {
 		}
 	}
 	fmt.Fprintf(&out, "%s.\n", strings.Join(versions, "; "))
-	most := 0
-	for _, rounds := range r {
-		most = max(most, len(rounds))
-	}
-	fmt.Fprintf(&out, "%d rounds of %d s; the load, the shop, Redis and the gate share the cores.\n", most, p.seconds)
 	return out.String()
 }
 

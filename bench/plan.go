@@ -19,7 +19,7 @@ type plan struct {
 	connections []int // of wrk
 	scenarios   []string
 	gates       []string
-	extras      []string // latency, idle, million, start, binary
+	extras      []string // of extraNames
 	rate        int      // requests a second of the latency at a constant rate
 	idle        int      // connections that wait
 	million     int      // requests of the sale whose Redis calls are counted
@@ -28,10 +28,13 @@ type plan struct {
 	out         string   // the folder for RESULTS.md and its plots; "" = none
 	targets     string   // the file; "" = nothing is judged
 	command     string   // as it was typed
+	profiles    string   // the folder for profiles of Sluice, where scale shall write some; "" = none
 }
 
 // extraNames are the measurements beside the scenarios.
-func extraNames() []string { return []string{"latency", "idle", "million", "start"} }
+func extraNames() []string {
+	return []string{"latency", "idle", "million", "start", "silent", "logged", "traced"}
+}
 
 // readPlan reads the command line. An error names the flag.
 func readPlan(args []string) (plan, error) {

@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // scenario is one kind of request, and who can answer it.
 type scenario struct {
 	name       string
@@ -38,4 +40,10 @@ func scenarios() []scenario {
 		{name: "sale", title: "a crowd over 10,000 units, one a person", method: "POST", path: "/reserve/sale/order", unique: true, mixed: true,
 			redis: true, oneAPerson: true, units: 10_000, gates: []string{"nginx", "sluice"}},
 	}
+}
+
+// scenarioOf is the one of that name.
+func scenarioOf(name string) scenario {
+	all := scenarios()
+	return all[slices.IndexFunc(all, func(s scenario) bool { return s.name == name })]
 }

@@ -56,10 +56,18 @@ func (s *store) stock(ctx context.Context, units int) error {
 // ledgers puts up the same for a Sluice that is configured by file; it may not run yet.
 func (f *field) ledgers(ctx context.Context, file string, units int) error {
 	for sku, n := range map[string]int{"open": plenty, "gone": 0, "sale": units} {
-		text, err := exec.CommandContext(ctx, f.binary, "stock", "set", "--config", file, "--kind", "ledger", sku, strconv.Itoa(n)).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("set the stock of %s: %w: %s", sku, err, strings.TrimSpace(string(text)))
+		if err := f.ledger(ctx, file, sku, n); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// ledger lets sluice make one.
+func (f *field) ledger(ctx context.Context, file, sku string, units int) error {
+	text, err := exec.CommandContext(ctx, f.binary, "stock", "set", "--config", file, "--kind", "ledger", sku, strconv.Itoa(units)).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("set the stock of %s: %w: %s", sku, err, strings.TrimSpace(string(text)))
 	}
 	return nil
 }
@@ -68,6 +76,11 @@ func (f *field) ledgers(ctx context.Context, file string, units int) error {
 // Redis's own sum, so that those that only clients send are added up; with reads, also those that read a counter, where
 // no script does.
 func (s *store) calls(ctx context.Context, reads bool) (int64, error) {
+	return s.heard(ctx, func(command string) bool { return sentByClients(command, reads) })
+}
+
+// heard is how many of some commands were run so far.
+func (s *store) heard(ctx context.Context, some func(command string) bool) (int64, error) {
 	text, err := s.client.Info(ctx, "commandstats").Result()
 	if err != nil {
 		return 0, err
@@ -77,7 +90,7 @@ func (s *store) calls(ctx context.Context, reads bool) (int64, error) {
 		name, rest, _ := strings.Cut(line, ":calls=")
 		digits, _, _ := strings.Cut(rest, ",")
 		n, err := strconv.ParseInt(digits, 10, 64)
-		if err != nil || !sentByClients(strings.TrimPrefix(name, "cmdstat_"), reads) {
+		if err != nil || !some(strings.TrimPrefix(name, "cmdstat_")) {
 			continue
 		}
 		sum += n

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -15,7 +16,7 @@ import (
 	"sluice/proxy"
 )
 
-// answer is what the shop said, as it is given to others. It is never changed.
+// answer is what the shop said, as it is given to others. It is never changed, but for that a newer one could not be had.
 type answer struct {
 	header fasthttp.ResponseHeader
 	body   []byte
@@ -27,6 +28,8 @@ type answer struct {
 	age   time.Duration // when it came (RFC 9111, section 4.2.3)
 	fresh time.Duration // from when it came; without the bound that a route sets
 	free  bool          // the shop says nothing of freshness: the route decides
+
+	failed atomic.Int64 // when the shop last gave nothing newer, Unix ns; 0 = it has not been so
 }
 
 // newAnswer copies what the shop said; nil when it must not be kept for others (RFC 9111, section 3).
@@ -149,6 +152,17 @@ func (a *answer) beyond(said lifetime, usual time.Duration) time.Duration {
 		return said.d
 	}
 	return usual
+}
+
+// pauseAtMost is how often at least a shop in trouble is asked for a page; less often than one that is well it never is asked
+// for a page that is kept for less.
+const pauseAtMost = time.Second
+
+// spares reports whether the shop has just failed to give something newer: it is left in peace for a moment, else each
+// answer of 5xx, or refused connection, would have the next one in the crowd ask again.
+func (a *answer) spares(now time.Time, most time.Duration) bool {
+	failed := a.failed.Load()
+	return failed != 0 && now.Sub(time.Unix(0, failed)) < min(most, pauseAtMost)
 }
 
 // appendConditions appends the fields by which the shop may say that this is still its answer.
@@ -306,6 +320,9 @@ func (e *entry) weight() uint32 {
 		n += 512 + len(e.answer.body) + e.answer.header.Len()
 		for name, value := range e.answer.header.All() {
 			n += len(name) + len(value) + 32
+		}
+		for _, v := range e.answer.values { // a client sends them as long as it likes
+			n += len(v) + 16
 		}
 	}
 	return uint32(n)

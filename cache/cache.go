@@ -110,6 +110,11 @@ func (c *Cache) Find(page *proxy.Page, resp *fasthttp.Response) proxy.Found {
 	if e != nil {
 		old = e.answer
 	}
+	if old != nil && old.spares(now, page.Fresh) && old.usableAt(now, page.Fresh, old.ifError(c.stale.Load())) {
+		c.counts.add(stale)
+		old.serve(page, resp, now, "Sluice; hit; detail=error")
+		return proxy.Served
+	}
 	f, leads := c.flights.join(key)
 	if leads {
 		if found := c.again(page, resp, now); found {
@@ -157,7 +162,10 @@ func (c *Cache) await(page *proxy.Page, resp *fasthttp.Response, f *flight, old 
 		c.counts.add(stale)
 		old.serve(page, resp, now, "Sluice; hit; detail=error")
 		return proxy.Served
-	case done && outcome != proxy.Answered:
+	case !done:
+		outcome = proxy.TimedOut // as whoever asked the shop itself would have heard; a shop that hangs needs no crowd
+		fallthrough
+	case outcome != proxy.Answered:
 		c.counts.add(failed)
 		page.Outcome = outcome
 		return proxy.Failed
@@ -173,6 +181,7 @@ func (c *Cache) Keep(page *proxy.Page, outcome proxy.Outcome, resp *fasthttp.Res
 	old := run.stale
 	broken := outcome != proxy.Answered || resp.StatusCode() >= 500
 	if broken && old != nil && old.usableAt(now, page.Fresh, old.ifError(c.stale.Load())) {
+		old.failed.Store(now.UnixNano())
 		c.end(page, run, nil, proxy.Broken)
 		c.counts.add(stale)
 		old.serve(page, resp, now, "Sluice; hit; detail=error")
@@ -185,7 +194,7 @@ func (c *Cache) Keep(page *proxy.Page, outcome proxy.Outcome, resp *fasthttp.Res
 	}
 	kept, said := c.take(page, run, resp, now)
 	if kept == nil {
-		if !broken {
+		if !c.peculiar(page, resp, old, now) {
 			c.put(page.Key, &entry{alone: now.Add(aloneFor)})
 		}
 		c.end(page, run, nil, proxy.Answered)
@@ -196,6 +205,12 @@ func (c *Cache) Keep(page *proxy.Page, outcome proxy.Outcome, resp *fasthttp.Res
 	c.end(page, run, kept, proxy.Answered)
 	kept.serve(page, resp, now, said)
 	return true
+}
+
+// peculiar reports an answer that is likely to be this one request's and not the page's: of an error; or of a page of which
+// there was another answer a moment ago. Nobody shall send the crowd to the shop by one odd request.
+func (c *Cache) peculiar(page *proxy.Page, resp *fasthttp.Response, old *answer, now time.Time) bool {
+	return resp.StatusCode() >= 400 || old != nil && old.usableAt(now, page.Fresh, old.whileRevalidate(c.stale.Load()))
 }
 
 // take makes an answer to keep of what the shop said: nil when it must not be kept.

@@ -114,6 +114,38 @@ func TestAShopThatHangsHoldsNobodyForLongerThanItsWait(t *testing.T) {
 	})
 }
 
+func TestNobodyIsSentToAShopThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t)
+		d.shop = func(string, *fasthttp.Response) proxy.Outcome { time.Sleep(time.Hour); return proxy.TimedOut }
+		go d.get("/p")
+		synctest.Wait()
+		if _, failed := d.get("/p"); !failed || len(d.asked) != 1 {
+			t.Errorf("who has waited: failed %v, and the shop was asked %d times", failed, len(d.asked))
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+	})
+}
+
+// A shop that answers 5xx at once, or refuses connections, would else be asked as fast as a crowd can.
+func TestAShopThatFailsIsAskedOnceAMoment(t *testing.T) {
+	d := open(t)
+	d.says(200, "", "good")
+	d.want(t, "good", 1, "/")
+	d.pass(2 * freshFor)
+	d.says(503, "", "bad")
+	for range 100 {
+		d.want(t, "good", 2, "/")
+	}
+	d.pass(freshFor)
+	d.want(t, "good", 3, "/")
+	d.want(t, "good", 3, "/")
+	d.pass(freshFor)
+	d.says(200, "", "better")
+	d.want(t, "better", 4, "/")
+}
+
 func TestAFetchThatIsLeftLetsAnotherGo(t *testing.T) {
 	d := open(t)
 	d.says(200, "", "x")

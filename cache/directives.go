@@ -32,11 +32,16 @@ func (l *lifetime) least(d time.Duration) {
 	}
 }
 
+// directivesOf reads them. A shop that writes "private; max-age=5" means what it says first: where a name is none, nothing
+// is given to others. Pragma, of HTTP/1.0, counts where nothing else is said.
 func directivesOf(h *fasthttp.ResponseHeader) (d directives) {
-	for _, line := range h.PeekAll("Cache-Control") {
+	lines := h.PeekAll("Cache-Control")
+	d.forbids = len(lines) == 0 && bytes.EqualFold(h.Peek("Pragma"), []byte("no-cache"))
+	for _, line := range lines {
 		for len(line) > 0 {
 			var name, value []byte
 			name, value, line = cutDirective(line)
+			d.forbids = d.forbids || bytes.ContainsAny(name, " \t;\"")
 			d.take(string(bytes.ToLower(name)), value)
 		}
 	}

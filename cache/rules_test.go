@@ -34,6 +34,11 @@ func TestWhatIsNotForOthersIsNotKept(t *testing.T) {
 		"no-cache":           {200, "Cache-Control: no-cache\nEtag: \"a\""},
 		"no-cache field":     {200, `Cache-Control: max-age=9, no-cache="set-cookie, x"`},
 		"two lines":          {200, "Cache-Control: max-age=60\nCache-Control: NO-STORE"},
+		"semicolons":         {200, "Cache-Control: private; max-age=60"},
+		"no commas":          {200, "Cache-Control: public max-age=60 private"},
+		"an open quote":      {200, `Cache-Control: "private`},
+		"behind a number":    {200, "Cache-Control: max-age=60; private"},
+		"Pragma":             {200, "Pragma: no-cache"},
 		"max-age 0":          {200, "Cache-Control: max-age=0"},
 		"max-age no number":  {200, "Cache-Control: max-age=soon"},
 		"max-age twice":      {200, "Cache-Control: max-age=60, max-age=0"},
@@ -226,9 +231,10 @@ func TestAStaleAnswerIsGivenWhenTheShopIsAway(t *testing.T) {
 	d := open(t)
 	d.says(200, "", "x")
 	d.want(t, "x", 1, "/p")
-	d.pass(59 * time.Second)
+	d.pass(58 * time.Second)
 	d.shop = func(string, *fasthttp.Response) proxy.Outcome { return proxy.NotSent }
 	d.want(t, "x", 2, "/p")
+	d.pass(freshFor)
 	d.says(502, "", "bad")
 	d.want(t, "x", 3, "/p")
 	d.pass(2 * time.Second)
@@ -283,5 +289,16 @@ func TestMemoryIsBounded(t *testing.T) {
 	d.kept.CleanUp()
 	if bytes := d.kept.WeightedSize(); bytes > 1<<20 {
 		t.Errorf("%d bytes are kept, want at most %d", bytes, 1<<20)
+	}
+}
+
+func TestWhatAnAnswerVariesByWeighs(t *testing.T) {
+	d := open(t)
+	d.says(200, "Vary: X-V", "x")
+	long := strings.Repeat("v", 10_000)
+	d.want(t, "x", 1, "/p", "X-V: "+long)
+	d.kept.CleanUp()
+	if got := d.kept.WeightedSize(); got < uint64(2*len(long)) {
+		t.Errorf("%d bytes, of a field of %d that is kept with the answer and in its key", got, len(long))
 	}
 }

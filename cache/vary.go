@@ -81,7 +81,7 @@ func varies(h *fasthttp.ResponseHeader) (names []string, ok bool) {
 	for _, line := range h.PeekAll("Vary") {
 		for name := range bytes.SplitSeq(line, []byte(",")) {
 			switch name = bytes.ToLower(bytes.TrimSpace(name)); {
-			case string(name) == "*":
+			case string(name) == "*", string(name) == "x-forwarded-for": // which the gate writes: the request does not have it
 				return nil, false
 			case len(name) > 0 && !slices.Contains(names, string(name)):
 				names = append(names, string(name))

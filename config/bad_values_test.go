@@ -213,6 +213,9 @@ token_file = "testdata/empty"`,
 	{`[admin]
 token_file = "testdata/two_lines"`,
 		`:2: admin.token_file: testdata/two_lines holds more than one line; write the value alone into it`},
+	{`[admin]
+token_file = "testdata/short"`,
+		`:2: admin.token_file: testdata/short holds fewer than 16 bytes; write a longer secret into it, such as that of: openssl rand -hex 32`},
 	{`[ops]
 listen = "here"`,
 		`:2: ops.listen: "here" is not an address; write it like ":8080", "127.0.0.1:8080" or "unix:/run/sluice.sock"`},
@@ -237,7 +240,7 @@ quantity = ""`,
 :5: route[1].quantity: is empty; write a value`},
 	{`[upstream]
 targets = ["http://shop?x"]`,
-		`:2: upstream.targets[1]: "http://shop?x" says more than where the shop is; write "http://shop"`},
+		`:2: upstream.targets[1]: "http://shop?(secret)" says more than where the shop is; write "http://shop"`},
 	{`[admin]
 listen = "gate.internal:8090"
 [ops]

@@ -12,7 +12,6 @@ package config
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -83,7 +82,7 @@ type Rule func(*Config) []error
 // Load reads and checks the file at path. env looks up ${VAR} (os.LookupEnv; nil = nothing is set).
 // Whatever is wrong, also with reaching the file, is an *Error.
 func Load(path string, env func(string) (string, bool), rules ...Rule) (*Config, error) {
-	text, err := os.ReadFile(path)
+	text, err := readSome(path, maxText) // at the start it may be a pipe; sluice run looks before it reads one again
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &Error{[]Problem{{File: path,
 			Message: `no such file; write one with "sluice init", or name another file`}}}

@@ -110,13 +110,13 @@ func TestSecretIsReadFromBesideTheFileAndNeverPrinted(t *testing.T) {
 		return path
 	}
 	write("redis.txt", "pa$$ word\r\n")
-	token := write("token.txt", "hush-hush")
+	token := write("token.txt", "hush-hush-hush-hush")
 	path := write("config.toml", whole("[stock.redis]\npassword_file = \"redis.txt\"\n[admin]\nlisten = \":8090\"\ntoken_file = \""+token+"\""))
 	c, err := Load(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(c.Stock.Redis.Password) != "pa$$ word" || string(c.Admin.Token) != "hush-hush" {
+	if string(c.Stock.Redis.Password) != "pa$$ word" || string(c.Admin.Token) != "hush-hush-hush-hush" {
 		t.Errorf("password %q, token %q", string(c.Stock.Redis.Password), string(c.Admin.Token))
 	}
 	encoded, err := json.Marshal(c)

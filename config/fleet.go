@@ -2,7 +2,8 @@ package config
 
 import "strings"
 
-// Fleet is what the instances in front of one shop have in common. It matters where limits.window.scope is "fleet".
+// Fleet is what the instances in front of one shop have in common. It matters where limits.window.scope is "fleet",
+// and where units that came back to the shop's Redis are tried.
 type Fleet struct {
 	Name      string `toml:"name"`      // of letters, digits and . _ -
 	Instances int    `toml:"instances"` // 0 = count heartbeats in Redis; at most 1048576

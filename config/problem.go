@@ -55,6 +55,15 @@ type report struct {
 
 // fail notes a problem at key, or at the nearest table around it where key itself is not in the file.
 func (r *report) fail(key, format string, args ...any) {
+	args = slices.Clone(args)
+	for i, one := range args {
+		switch x := one.(type) {
+		case string:
+			args[i] = hushed(x)
+		case error:
+			args[i] = hushed(x.Error())
+		}
+	}
 	r.problems = append(r.problems, Problem{
 		File: r.file, Line: r.lines.near(key), Key: key, Message: fmt.Sprintf(format, args...),
 	})

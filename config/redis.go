@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"os"
+	"time"
+)
 
 // Redis is how the stock's Redis is reached.
 type Redis struct {
@@ -9,7 +12,8 @@ type Redis struct {
 	MasterName     string        `toml:"master_name"` // sentinel; with auto it means sentinel
 	Username       string        `toml:"username"`
 	PasswordFile   string        `toml:"password_file"`
-	Password       Secret        // what PasswordFile holds
+	Password       Secret        // what PasswordFile held when it was read first
+	PasswordAt     string        // its path, from wherever sluice was started
 	DB             int           `toml:"db"` // 0 or above; 0 in a cluster
 	TLS            bool          `toml:"tls"`
 	PoolSize       int           `toml:"pool_size"`       // 1 to 10000
@@ -31,6 +35,22 @@ func defaultRedis(env func(string) (string, bool)) Redis {
 		BreakerErrors:  20,
 		BreakerPause:   time.Second,
 	}
+}
+
+// PasswordNow reads password_file again: passwords are changed while sales are on. As long as nothing can be read there,
+// as while somebody writes it, the password is what it was.
+func (d *Redis) PasswordNow() Secret {
+	if d.PasswordAt == "" {
+		return d.Password
+	}
+	if info, err := os.Stat(d.PasswordAt); err != nil || !info.Mode().IsRegular() { // a pipe would be waited for
+		return d.Password
+	}
+	again := &report{}
+	if now := again.secret("stock.redis.password_file", "", d.PasswordAt); len(again.problems) == 0 {
+		return now
+	}
+	return d.Password
 }
 
 func (d *Redis) check(r *report) {

@@ -20,6 +20,7 @@ type Reserve struct {
 	Mirror             bool          `toml:"mirror"`
 	Events             int           `toml:"events"` // 100 to 10 million
 	EventsAcknowledged bool          `toml:"events_acknowledged"`
+	Apart              string        // put before the keys that belong to no SKU, by a rehearsal; "" = none
 }
 
 // JSONValue is a place in a JSON body and what may stand there.

@@ -87,7 +87,7 @@ func (r *report) token(key, value string) {
 // variables wants only these $names in a template. $$ is a dollar sign.
 func (r *report) variables(key, template string, known ...string) {
 	for _, name := range variablesOf(template) {
-		if near := nearest(name, known); !slices.Contains(known, name) && near != "" {
+		if near := Nearest(name, known); !slices.Contains(known, name) && near != "" {
 			r.fail(key, "$%s is not known; did you mean $%s?", name, near)
 		} else if !slices.Contains(known, name) {
 			r.fail(key, "$%s is not known; here may stand $%s, and $$ for a dollar sign", name, strings.Join(known, " $"))

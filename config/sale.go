@@ -91,6 +91,9 @@ func (s *Sale) check(r *report, at string) {
 	}
 }
 
+// The years that a sale may be in.
+const firstYear, lastYear = 2000, 2199
+
 func (s *Sale) checkTimes(r *report, at string) {
 	for _, t := range []struct {
 		key  string
@@ -98,6 +101,10 @@ func (s *Sale) checkTimes(r *report, at string) {
 	}{{".starts", s.Starts}, {".ends", s.Ends}} {
 		if t.time.IsZero() {
 			r.fail(at+t.key, "is missing; write it like 2026-11-11T00:00:00+08:00")
+			return
+		}
+		if y := t.time.Year(); y < firstYear || y > lastYear { // nanoseconds in 64 bits wrap around: what is far away would be over, or on
+			r.fail(at+t.key, "%s is not a time of a sale; write a year from %d to %d", t.time.Format(time.RFC3339), firstYear, lastYear)
 			return
 		}
 	}

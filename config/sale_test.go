@@ -54,3 +54,16 @@ func TestOnlyLedgersAreGivenStockAndReservingIsNeverEarly(t *testing.T) {
 		}
 	}
 }
+
+func TestTimeFarAwayIsRefusedAndDoesNotWrapAround(t *testing.T) {
+	for _, tt := range []struct{ old, year, want string }{
+		{"2026-11-11T00:00:00+08:00", "2300", "c:11: sale[1].starts: 2300-11-11T00:00:00+08:00 is not a time of a sale; write a year from 2000 to 2199"},
+		{"2026-11-11T02:00:00+08:00", "9999", "c:12: sale[1].ends: 9999-11-11T02:00:00+08:00 is not a time of a sale; write a year from 2000 to 2199"},
+		{"2026-11-11T00:00:00+08:00", "1600", "c:11: sale[1].starts: 1600-11-11T00:00:00+08:00 is not a time of a sale; write a year from 2000 to 2199"},
+	} {
+		_, err := Parse("c", []byte(strings.Replace(twoSales, tt.old, tt.year+tt.old[4:], 1)), nil)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("year %s: %v", tt.year, err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,13 +18,21 @@ func (c *Config) readSecrets(r *report, folder string) {
 		t.CertFile, t.KeyFile = from(folder, t.CertFile), from(folder, t.KeyFile)
 	}
 	c.Stock.Redis.Password = r.secret("stock.redis.password_file", folder, c.Stock.Redis.PasswordFile)
-	c.Stock.Reserve.Secret = r.secret("stock.reserve.secret_file", folder, c.Stock.Reserve.SecretFile)
-	if s := c.Stock.Reserve.Secret; s != "" && len(s) < 16 {
-		r.fail("stock.reserve.secret_file", "%s holds fewer than 16 bytes; write a longer secret into it, such as that of: openssl rand -hex 32", c.Stock.Reserve.SecretFile)
-	}
+	c.Stock.Redis.PasswordAt = from(folder, c.Stock.Redis.PasswordFile)
+	c.Stock.Reserve.Secret = r.longSecret("stock.reserve.secret_file", folder, c.Stock.Reserve.SecretFile)
 	c.Stock.Layout.readScript(r, folder)
-	c.Admin.Token = r.secret("admin.token_file", folder, c.Admin.TokenFile)
+	c.Admin.Token = r.longSecret("admin.token_file", folder, c.Admin.TokenFile)
 	c.Admin.readViewer(r, folder)
+}
+
+// longSecret is a secret that cannot be found by trying.
+func (r *report) longSecret(key, folder, path string) Secret {
+	faults := len(r.problems)
+	value := r.secret(key, folder, path)
+	if value != "" && len(value) < 16 && len(r.problems) == faults {
+		r.fail(key, "%s holds fewer than 16 bytes; write a longer secret into it, such as that of: openssl rand -hex 32", path)
+	}
+	return value
 }
 
 // secret reads one line; the end of the line is not part of it.
@@ -55,8 +64,23 @@ func from(folder, path string) string {
 	return filepath.Join(folder, path)
 }
 
+// errNoFile is the error of a pipe or a device: it would be waited for without end, at each reload.
+var errNoFile = errors.New("not a regular file")
+
 // readUpTo reads at most so many bytes and one more, which tells that there are more.
 func readUpTo(path string, most int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = errNoFile
+	}
+	if err != nil {
+		return nil, err
+	}
+	return readSome(path, most)
+}
+
+// readSome is readUpTo of whatever it is.
+func readSome(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err

@@ -134,3 +134,32 @@ func FuzzWithKeepsTheOriginal(f *testing.F) {
 		}
 	})
 }
+
+// What is wrong by a password, or holds one and is wrong by something else, is told of without it: a reload puts it into the log, on
+// record, and before everybody who may look.
+func TestAMistakeDoesNotTellAPassword(t *testing.T) {
+	for _, lines := range []string{
+		"[stock.redis]\naddresses = [\"redis://u:PLANTED@127.0.0.1:6379\"]",
+		"[stock.redis]\naddresses = [\"redis://:PLANT/ED@PLANTED@127.0.0.1:6379\"]",
+		"[stock.redis]\naddresses = [\"u:PLANTED@127.0.0.1:6379\"]",
+		"[traces]\nendpoint = \"ftp://u:PLANTED@127.0.0.1:4318\"",
+		"[traces]\nendpoint = \"ftp://127.0.0.1:4318/?key=PLANTED\"",
+		"[traces]\nendpoint = \"http://u:PLANTED%zz@127.0.0.1:4318\"",
+	} {
+		_, err := Parse("config.toml", []byte(whole(lines)), nil)
+		if err == nil || strings.Contains(err.Error(), "PLANTED") || !strings.Contains(err.Error(), "(secret)") {
+			t.Errorf("%s\n%v", lines, err)
+		}
+	}
+	for _, target := range []string{"http://u:PLANTED@127.0.0.1:9", "http://127.0.0.1:9/?key=PLANTED", "http://u:PLANTED @127.0.0.1:9"} {
+		_, err := Parse("config.toml", []byte("[server]\nlisten = [\"127.0.0.1:0\"]\n[upstream]\ntargets = [\""+target+"\"]\n"), nil)
+		if err == nil || strings.Contains(err.Error(), "PLANTED") {
+			t.Errorf("%s\n%v", target, err)
+		}
+	}
+	for _, plain := range []string{"", "@", "10.0.0.7:6379", "ops@shop", "http://shop.example/a@b", "$cookie_a@b"} {
+		if got := hushed(plain); plain != "http://shop.example/a@b" && got != plain {
+			t.Errorf("%q is told as %q", plain, got)
+		}
+	}
+}

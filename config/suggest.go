@@ -8,26 +8,29 @@ import (
 
 // unknown says what could have been meant by name among the keys that its table has.
 func unknown(kind, name string, known []string) string {
-	if near := nearest(name, known); near != "" {
+	if near := Nearest(name, known); near != "" {
 		return fmt.Sprintf("unknown %s; did you mean %q?", kind, near)
 	}
 	return fmt.Sprintf("unknown %s; here may stand %s", kind, strings.Join(known, ", "))
 }
 
-// nearest is the known name that needs the fewest edits, if that is a likely slip of the pen:
+// Nearest is the known name that needs the fewest edits, if that is a likely slip of the pen:
 // at most a third of the letters, or one name begins with the other. "" = none.
-func nearest(name string, known []string) string {
-	name = strings.ReplaceAll(strings.ToLower(name), "-", "_")
+func Nearest(name string, known []string) string {
+	name = underscored(name)
 	best, least := "", math.MaxInt
 	for _, k := range known {
-		d := edits(name, k)
-		begins := len(name) > 2 && (strings.HasPrefix(k, name) || strings.HasPrefix(name, k))
+		like := underscored(k)
+		d := edits(name, like)
+		begins := len(name) > 2 && (strings.HasPrefix(like, name) || strings.HasPrefix(name, like))
 		if d < least && (d <= max(1, len(name)/3) || begins) {
 			best, least = k, d
 		}
 	}
 	return best
 }
+
+func underscored(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
 
 // edits counts the letters to add, drop, change or swap with their neighbour (optimal string alignment), in bytes.
 func edits(a, b string) int {

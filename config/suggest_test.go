@@ -8,8 +8,8 @@ func TestSuggestionIsALikelySlipOfThePenOrNothing(t *testing.T) {
 		"maximum": "max", "mx": "max", "amx": "max", "Max": "max", "max-per-sku": "max_per_sku", "maxPerSku": "max_per_sku",
 		"read": "read_timeout", "carrry": "carry", "": "", "x": "", "burst": "", "sc": "", "timeout": "",
 	} {
-		if got := nearest(name, known); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", name, got, want)
+		if got := Nearest(name, known); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
 		}
 	}
 }

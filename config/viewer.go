@@ -3,7 +3,7 @@ package config
 // readViewer reads the token of those who may only look. Beside no other token it would be one more than nobody needs:
 // who calls from this machine may change everything then.
 func (a *Admin) readViewer(r *report, folder string) {
-	a.ViewerToken = r.secret("admin.viewer_token_file", folder, a.ViewerTokenFile)
+	a.ViewerToken = r.longSecret("admin.viewer_token_file", folder, a.ViewerTokenFile)
 	switch {
 	case a.ViewerTokenFile == "":
 	case a.TokenFile == "":

@@ -80,10 +80,10 @@ func (b *books) add(user string) (id string) {
 	return fmt.Sprintf("D%06d", len(b.buyers))
 }
 
-func (b *books) restock(n int64) {
+func (b *books) stock(units int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.units += n
+	b.units = units
 }
 
 func (b *books) read() Books {

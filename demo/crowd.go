@@ -16,6 +16,7 @@ type Crowd struct {
 	Front    string        // host:port where the crowd comes in: the gate's, or the shop's own
 	SKU      string        // what they want
 	Shoppers int           // at least 1
+	First    int           // the number of the first of them: crowds that follow each other are other people
 	Spread   time.Duration // all have pressed once after this, half of them after a quarter of it; 0 = 1 s
 	Patience time.Duration // when the last of them goes home; 0 = 20 s
 
@@ -60,7 +61,7 @@ func (c Crowd) press(ctx context.Context, t *tally) {
 	defer cancel()
 	var crowd sync.WaitGroup
 	for i := range c.Shoppers {
-		s := c.shopper(i, t)
+		s := c.shopper(c.First+i, t)
 		crowd.Go(func() { s.shop(ctx) })
 	}
 	crowd.Wait()

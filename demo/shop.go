@@ -107,9 +107,9 @@ func (s *Shop) Addr() string { return s.listener.Addr().String() }
 // Books is what the shop has written down so far.
 func (s *Shop) Books() Books { return s.books.read() }
 
-// Restock says that n more units are for sale. Call it before they are put into the stock, or the first of
-// them counts as oversold for a moment.
-func (s *Shop) Restock(n int64) { s.books.restock(n) }
+// Stocked says that units are for sale in all from now on. Call it before more are put into the stock, or the first of
+// them count as oversold until it is called.
+func (s *Shop) Stocked(units int64) { s.books.stock(units) }
 
 // closeTime bounds the wait for answers that are being written when the shop closes.
 const closeTime = time.Second

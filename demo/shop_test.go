@@ -98,7 +98,7 @@ func TestWhoWasSoldOutMayBuyAfterARestock(t *testing.T) {
 		return resp.StatusCode
 	}
 	before := order()
-	shop.Restock(1)
+	shop.Stocked(1)
 	stock.left.Add(1)
 	if after := order(); before != 409 || after != 200 {
 		t.Errorf("%d before and %d after the restock, want 409 and 200", before, after)

@@ -18,13 +18,21 @@ import (
 // build makes the released binary out of the tree at root.
 func build(t *testing.T, root string) (path string) {
 	t.Helper()
-	path = filepath.Join(t.TempDir(), "sluice")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-gcflags=github.com/redis/go-redis/...=-l", "-ldflags", "-s -w -X main.version=v0", "-o", path, "./cmd/sluice")
-	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, text)
-	}
+	path, _ = link(t, root, "")
 	return path
+}
+
+// link builds with further flags of the linker, and gives what that says.
+func link(t *testing.T, root, further string) (path, said string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "sluice")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", strings.TrimSpace("-s -w -X main.version=v0 "+further), "-o", path, "./cmd/sluice")
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	text, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("build: %v\n%.2000s", err, text)
+	}
+	return path, string(text)
 }
 
 // copyTree copies what a build reads.
@@ -148,6 +156,9 @@ func TestImageRunsAsNobodyOnAReadOnlyRoot(t *testing.T) {
 	container := command(buildah, "from", "--pull-never", image)
 	t.Cleanup(func() { _ = exec.Command(buildah, "rm", container).Run() })
 	root := command(buildah, "mount", container)
+	if size := sizeOf(t, root); size > atMost {
+		t.Errorf("the image has %.1f MB, more than %d", float64(size)/1e6, atMost/1_000_000)
+	}
 	if out := command("unshare", "-mpf", "--kill-child", "sh", "-c", inside, "sh", root, configuration(t)); !strings.HasSuffix(out, "ok\nhealthy") {
 		t.Errorf("in the image: %s", out)
 	}

@@ -11,7 +11,8 @@ import (
 // bookshop is a shop behind gate = "reserve". It books each order by its serial, answers by its serial whether it has
 // an order, and then never takes one that it has denied. What it does beside that is the test's to say.
 type bookshop struct {
-	url string
+	url  string
+	fail func(r *http.Request) bool // which orders it answers 500 and does not book; nil = none
 
 	mu        sync.Mutex
 	orders    map[string]string // serial -> user
@@ -29,6 +30,10 @@ func book(t *testing.T, mishap func(n int, w http.ResponseWriter, r *http.Reques
 	s := &bookshop{orders: map[string]string{}, came: map[string]int{}, sold: map[string]int{}, denied: map[string]bool{}}
 	doors := http.NewServeMux()
 	doors.HandleFunc("POST /api/seckill/{sku}/order", func(w http.ResponseWriter, r *http.Request) {
+		if s.fail != nil && s.fail(r) {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
 		n, ok := s.take(r)
 		switch {
 		case !ok:

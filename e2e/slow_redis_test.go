@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
+	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -66,58 +68,181 @@ func (s *slowly) answer(t *testing.T, to io.Writer, from io.Reader) {
 	}
 }
 
-// lasted is how long a number of requests took, shortest first.
-func lasted(n int, ask func()) []time.Duration {
-	all := make([]time.Duration, n)
-	for i := range all {
-		start := time.Now()
-		ask()
-		all[i] = time.Since(start)
-	}
-	slices.Sort(all)
-	return all
+// felt is a gate whose Redis is slow by turns.
+type felt struct {
+	open   func(t *testing.T, r *redistest.Server, at string) *running
+	orders bool // some come all the time
+	asks   bool // it needs Redis for them
 }
 
+// The last two are for comparison: what is felt there is not Redis.
+var felts = map[string]felt{
+	"check": {orders: true, asks: true, open: func(t *testing.T, r *redistest.Server, at string) *running {
+		r.Client.Set(t.Context(), key, 1_000_000, 0)
+		return gate(t, open(t, nil).setting(), unlimited, "stock.source = \"redis\"\nstock.redis.addresses = "+quoted(at))
+	}},
+	"reserve":           {orders: true, asks: true, open: reservesAt},
+	"reserve-no-orders": {open: reservesAt},
+	"no-stock": {orders: true, open: func(t *testing.T, _ *redistest.Server, _ string) *running {
+		return gate(t, open(t, nil).setting(), unlimited, "stock.source = \"off\"", strings.Replace(routes, `"check"`, `"limit"`, 1))
+	}},
+}
+
+func reservesAt(t *testing.T, _ *redistest.Server, at string) *running {
+	g := gate(t, "stock.source = \"redis\"\nstock.redis.addresses = "+quoted(at), boundless, book(t, nil).setting(), reserveRoutes)
+	ok(t, "stock", "set", "--config", g.file, "1001", "1000000")
+	return g
+}
+
+// Pages come at a steady rate, and so do orders, whether Redis answers or not: what differs is what the gate does. A
+// measurement names what it wants, and for how many turns, and has the machine for itself.
 func TestSlowRedisIsFeltByOrdersAloneAndNotForLong(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(t *testing.T, r *redistest.Server, s *slowly) *running{
-		"check": func(t *testing.T, r *redistest.Server, s *slowly) *running {
-			r.Client.Set(t.Context(), key, 1000, 0)
-			return gate(t, open(t, nil).setting(), "stock.source = \"redis\"\nstock.redis.addresses = "+quoted(s.addr))
-		},
-		"reserve": func(t *testing.T, r *redistest.Server, s *slowly) *running {
-			g := gate(t, "stock.source = \"redis\"\nstock.redis.addresses = "+quoted(s.addr), boundless, book(t, nil).setting(), reserveRoutes)
-			ok(t, "stock", "set", "--config", g.file, "1001", "1000")
-			return g
-		},
-	} {
+	names, turns := []string{"check", "reserve"}, 4
+	wanted, measured := os.LookupEnv("SLUICE_FELT")
+	if measured {
+		names = strings.Fields(wanted)
+	}
+	if n, err := strconv.Atoi(os.Getenv("SLUICE_TURNS")); err == nil {
+		turns = n
+	}
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			r := redistest.Start(t)
-			s := slow(t, r.Addr)
-			g := open(t, r, s)
-			user := 0
-			order := func() answer {
-				user++
-				return g.ask("POST", "/api/seckill/1001/order", "Cookie: uid="+fmt.Sprint(user))
+			if !measured {
+				t.Parallel()
 			}
-			soon(t, "orders pass", func() bool { return order().status == 200 })
-			page := func() {
-				if a := g.ask("GET", "/page"); a.status == 0 || a.status >= 500 {
-					t.Errorf("a page was answered %d %s", a.status, a.reason)
-				}
-			}
-			before := lasted(300, page)
-			s.late.Store(int64(3 * time.Second))
-			soon(t, "orders are refused", func() bool { return order().status == 503 })
-			refused := lasted(30, func() {
-				if a := order(); a.status != 503 {
-					t.Errorf("an order was answered %d %s", a.status, a.reason)
-				}
-			})
-			during := lasted(300, page)
-			s.late.Store(0)
-			took := soon(t, "orders pass again", func() bool { return order().status == 200 })
-			t.Logf("pages p99 %v, then %v; orders refused after %v at most; sold again after %v", before[297], during[297], refused[29], took)
+			feel(t, felts[name], turns)
 		})
 	}
+}
+
+const (
+	pagesEvery  = 3200 * time.Microsecond // of each connection; 10,000 in four turns
+	pageConns   = 4
+	phase       = 2 * time.Second
+	ordersEvery = 20 * time.Millisecond
+	timeout     = 100 * time.Millisecond // stock.redis.timeout, as it is by default
+)
+
+// feel lets Redis be quick, slow, quick, slow …, so that what else the machine does is in both.
+func feel(t *testing.T, f felt, turns int) {
+	r := redistest.Start(t)
+	s := slow(t, r.Addr)
+	g := f.open(t, r, s.addr)
+	o := &stream{g: g, ends: make(chan struct{}), heard: map[string]int{}}
+	if f.orders {
+		go o.run()
+		defer func() { o.stop.Store(true); <-o.ends }()
+	}
+	last := func(status int64) func() bool {
+		return func() bool { return !f.orders || !f.asks || o.last.Load() == status }
+	}
+	var all [2]paced
+	var ratios [3][]float64
+	shares := [...]float64{0.5, 0.99, 0.999}
+	for turn := range turns {
+		s.late.Store(0)
+		again := soon(t, "orders pass", last(200))
+		before := g.pages(t, &all[0])
+		s.late.Store(int64(3 * time.Second))
+		soon(t, "orders are refused", last(503))
+		o.listen(true)
+		opened := r.Number("stats", "total_connections_received:")
+		during := g.pages(t, &all[1])
+		opened = r.Number("stats", "total_connections_received:") - opened
+		o.listen(false)
+		for i, share := range shares {
+			ratios[i] = append(ratios[i], during.over(before, share))
+		}
+		t.Logf("turn %d: sold again after %v; p99 %v, then %v, with %d connections opened", turn, again, before.at(0.99), during.at(0.99), opened)
+	}
+	before, during := all[0].spread(), all[1].spread()
+	t.Logf("%d pages while Redis is quick: %v", len(before), before)
+	t.Logf("%d pages while it is slow:     %v", len(during), during)
+	for i, share := range shares {
+		t.Logf("p%v, slow over quick: %.2f of all; by turns %.2f, median %.2f", 100*share, during.over(before, share), ratios[i], median(ratios[i]))
+	}
+	if late := during.at(0.99); late >= timeout && before.at(0.99) < timeout/2 { // else it is the machine that is late
+		t.Errorf("one page in a hundred took %v and more, as if it had waited for Redis", late)
+	}
+	o.judge(t, f)
+}
+
+// pages asks for one phase's pages, and adds them to all.
+func (g *running) pages(t *testing.T, all *paced) spread {
+	t.Helper()
+	time.Sleep(300 * time.Millisecond) // what has just changed is not what is asked for
+	p := &paced{front: g.front, every: pagesEvery, conns: pageConns}
+	p.during(t, phase)
+	all.took = append(all.took, p.took...)
+	return p.spread()
+}
+
+// stream is orders that come at a steady rate, each by another shopper.
+type stream struct {
+	g    *running
+	stop atomic.Bool
+	ends chan struct{}
+	last atomic.Int64 // status
+
+	mu      sync.Mutex
+	listens int            // even = no
+	heard   map[string]int // by orders that came and went while somebody listened
+	longest time.Duration
+}
+
+func (o *stream) listen(on bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if on != (o.listens%2 == 1) {
+		o.listens++
+	}
+}
+
+func (o *stream) listening() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.listens
+}
+
+func (o *stream) run() {
+	defer close(o.ends)
+	var all sync.WaitGroup
+	defer all.Wait()
+	tick := time.NewTicker(ordersEvery)
+	defer tick.Stop()
+	for user := 0; !o.stop.Load(); user++ {
+		<-tick.C
+		all.Go(func() { o.one(user) })
+	}
+}
+
+func (o *stream) one(user int) {
+	was, began := o.listening(), time.Now()
+	a := o.g.ask("POST", "/api/seckill/1001/order", "Cookie: uid="+fmt.Sprint(user))
+	o.last.Store(int64(a.status))
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if was%2 == 1 && was == o.listens {
+		o.heard[fmt.Sprint(a.status, " ", a.reason)]++
+		o.longest = max(o.longest, time.Since(began))
+	}
+}
+
+// judge wants every order that came while Redis was slow to have heard why it is refused.
+func (o *stream) judge(t *testing.T, f felt) {
+	t.Helper()
+	if !f.orders {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	want := "200 "
+	if f.asks {
+		want = "503 stock_error"
+	}
+	if len(o.heard) != 1 || o.heard[want] == 0 {
+		t.Errorf("orders heard %v while Redis was slow; want %s", o.heard, want)
+	}
+	t.Logf("while Redis was slow %d orders heard %s, after %v at most", o.heard[want], want, o.longest)
 }

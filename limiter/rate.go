@@ -12,8 +12,8 @@ import (
 //
 // It promises that of no key more than rate·t + burst are admitted within any time t, whatever the callers' clocks and
 // threads do. It evicts nobody: what a key has used is forgotten when it has been earned back, and not before, so that
-// a flood of other keys is no amnesty. Its memory is 16 bytes for each of MaxKeys, fixed at the start. Where more keys
-// than that are under way, the error is a rare false refusal: see docs/limits.md for how rare.
+// a flood of other keys is no amnesty. Its memory is 16 bytes for each of MaxKeys at most, taken page by page. Where more
+// keys than that are under way, the error is a rare false refusal: see docs/limits.md for how rare.
 //
 // Each key is counted by the virtual scheduling of GCRA (ITU-T I.371, 2004, annex A): one number, the instant at which
 // its burst is whole again. There are two rows of them, and a key has one cell in each, chosen by a seeded hash. Keys
@@ -35,7 +35,7 @@ type RateSpec struct {
 	Of        string  // what the key is made of; see Rates
 	PerSecond float64 // above 0, at most 1e9; the time for a token is rounded up to whole nanoseconds
 	Burst     int     // at least 1; at most what 73 years earn
-	MaxKeys   int     // 1 to 2^31; fixes the memory: 16 bytes each, above 256 rounded up to whole pages of 4 KiB
+	MaxKeys   int     // 1 to 2^31; bounds the memory: 16 bytes each, above 256 rounded up to whole pages of 4 KiB
 }
 
 const (
@@ -113,9 +113,6 @@ func newCells(keys int) *cells {
 	c.width = min(n, blockWidth)
 	c.blocks = (n + c.width - 1) / c.width
 	c.all = make([]atomic.Int64, c.blocks*c.width*2)
-	for at := uint64(0); at < uint64(len(c.all)); at += blockWidth {
-		c.all[at].Store(0) // the memory is taken now: if there is not enough, not in the middle of a sale
-	}
 	return c
 }
 

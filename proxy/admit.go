@@ -32,11 +32,11 @@ type Client interface {
 func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
 	switch r.route.Gate {
 	case Limit:
-		if reason, wait := p.offSale(r); reason != Admitted {
+		if reason, wait := p.offSale(r, r.now); reason != Admitted {
 			return reason, wait
 		}
 	case Check:
-		if reason, wait := p.offSale(r); reason != Admitted {
+		if reason, wait := p.offSale(r, r.now); reason != Admitted {
 			return reason, wait
 		}
 		if reason := p.stock.Closed(r.now, r.sku); reason != Admitted {
@@ -46,7 +46,7 @@ func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
 		if reason := p.closed(r); reason != Admitted {
 			return reason, r.taken.Wait
 		}
-		if reason, wait := p.offSale(r); reason != Admitted {
+		if reason, wait := p.offSale(r, r.now); reason != Admitted {
 			return reason, wait
 		}
 	}
@@ -70,6 +70,10 @@ func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
 	}
 	if reason := p.enter(r); reason != Admitted {
 		return reason, 0
+	}
+	// Its body, a window and a place may have taken their time: a pause and an end are for who waits, too.
+	if reason, wait := p.offSale(r, p.clock()); reason != Admitted {
+		return reason, wait
 	}
 	switch r.route.Gate {
 	case Check:

@@ -88,6 +88,9 @@ func (r *request) bypassesPages() bool {
 		if equalFold(name, "Cache-Control") && hasToken(value, []byte("no-store")) {
 			return true
 		}
+		if equalFold(name, "Connection") && !equalFold(value, "keep-alive") && !equalFold(value, "close") {
+			return true // it takes fields away that the page may vary by
+		}
 	}
 	return false
 }
@@ -95,7 +98,8 @@ func (r *request) bypassesPages() bool {
 // aloneFields are those with which a request is no page's: of a person, of a part, of another page.
 var aloneFields = [...]string{
 	"Authorization", "Proxy-Authorization", "Range", "If-Range", "If-Match", "If-Unmodified-Since",
-	"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "X-Original-URL", "X-Rewrite-URL",
+	"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "X-Original-URL", "X-Rewrite-URL", "X-Original-URI",
+	"X-Host", "X-Original-Host", "X-HTTP-Host-Override", "X-Scheme", "X-Url-Scheme", "Front-End-Https",
 }
 
 // fromPages answers from memory, or says what forward has to do.

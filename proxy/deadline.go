@@ -25,7 +25,7 @@ func (d *deadlines) now() time.Duration {
 // restWithin bounds the wait for a next request: it ends after d at the earliest and d and a quarter at the latest.
 func (c *Conn) restWithin(d time.Duration) {
 	now := c.until.now()
-	if c.until.read-now >= d {
+	if left := c.until.read - now; left >= d && left <= d+d/slack {
 		return
 	}
 	c.until.read = now + d + d/slack

@@ -2,13 +2,16 @@ package proxy
 
 import (
 	"crypto/tls"
+	"errors"
 	"io"
+	"os"
 	"time"
 )
 
 // A connection between two requests needs little: one that waits for longer than a moment is taken from the HTTP
-// library, which keeps buffers, a request and a deep stack for each, and waits in a goroutine of its own that has
-// none of them. Ten thousand shoppers who look at a page cost a few KiB each.
+// library, which keeps buffers, a request and a deep stack for each. It waits in a goroutine of its own that has none of
+// them, and where it can after a moment in a garage, together with all others. Ten thousand shoppers who look at a page
+// cost a few KiB each.
 
 // parkAfter is that moment, more or less. Shorter, and busy connections would be parked between their requests.
 const parkAfter = 100 * time.Millisecond
@@ -59,40 +62,88 @@ func (c *Conn) shakeHands() bool {
 	return t.SetDeadline(time.Time{}) == nil
 }
 
-// park waits for the first byte of the next request, for as long as the connection may be idle.
+// park has the connection wait for its next request, for as long as it may be idle. That a request came after a pause
+// makes another pause likely: then the connection is parked as soon as it has its answer, which spares it a timer and a
+// look in vain.
 func (c *Conn) park() {
 	c.parking = true
-	patience := c.server.IdleTimeout
-	if !c.served {
-		patience = c.server.ReadHeaderTimeout
-	}
+	c.parked = c.until.now()
 	c.outside.Store(true)
 	c.idle.Store(true)
-	c.readWithin(patience)
+	if c.waitBriefly() || c.server.garage.take(c, c.server.IdleTimeout) {
+		return
+	}
+	c.await()
+}
+
+// aloneFor is how long a connection that has been served waits in a goroutine of its own, where it is woken with the least
+// effort, before it goes to the garage, where it costs the least memory.
+const aloneFor = 500 * time.Millisecond
+
+// waitBriefly reports that a next request has come at once, or the end.
+func (c *Conn) waitBriefly() bool {
+	if !c.served || c.wake == nil || c.server.IdleTimeout <= aloneFor {
+		return false
+	}
+	c.restWithin(aloneFor)
 	if c.server.closing.Load() {
 		c.hurry()
 	}
-	n, _ := c.Conn.Read(c.first[:])
+	err := c.waitOutside()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return false
+	}
+	c.resume()
+	return true
+}
+
+// await waits for as long as the connection may be idle, in the goroutine that calls it.
+func (c *Conn) await() {
+	switch {
+	case !c.served:
+		c.readWithin(c.server.ReadHeaderTimeout)
+	case c.server.IdleTimeout > 0:
+		c.restWithin(c.server.IdleTimeout)
+	default:
+		c.readWithin(0)
+	}
+	if c.server.closing.Load() {
+		c.hurry()
+	}
+	_ = c.waitOutside()
+	c.resume()
+}
+
+// resume ends the parking: with what came, or with the connection.
+func (c *Conn) resume() {
+	c.slow = c.until.now()-c.parked > parkAfter
 	c.idle.Store(false)
 	c.outside.Store(false)
 	c.parking = false
-	if n == 0 {
+	if len(c.came) == 0 {
 		_ = c.Close()
 		return
 	}
-	c.begun = true
-	c.server.serve(c)
+	c.server.crew.serve(c)
 }
 
-// readOn reads what follows the byte that ended the parking.
-func (c *Conn) readOn(p []byte) (int, error) {
-	c.begun = false
-	p[0] = c.first[0]
-	if len(p) == 1 {
-		return 1, nil
+// waitOutside waits for bytes, and takes them in one read where the connection is a plain socket: the room for them is
+// borrowed only when they are there.
+func (c *Conn) waitOutside() error {
+	if c.wake == nil {
+		n, err := c.Conn.Read(c.first[:])
+		c.came = c.first[:n]
+		return err
 	}
-	c.headTimed = true
-	c.readWithin(c.server.ReadHeaderTimeout)
-	n, err := c.Conn.Read(p[1:])
-	return 1 + n, err
+	return c.raw.Read(c.wake)
+}
+
+// readCame hands on what ended the parking.
+func (c *Conn) readCame(p []byte) int {
+	n := copy(p, c.came)
+	if c.came = c.came[n:]; len(c.came) == 0 && c.room != nil {
+		c.server.rooms.Put(c.room)
+		c.room = nil
+	}
+	return n
 }

@@ -24,6 +24,11 @@ func TestDrainAwaitsConnectionsThatHaveYetToSayWhoseTheyAre(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ln) }()
 	slow, silent := dial(t, ln), dial(t, ln)
+	for taken := 0; taken < 2; time.Sleep(time.Millisecond) { // else the drain may come before the listener was served
+		s.mu.Lock()
+		taken = len(s.open)
+		s.mu.Unlock()
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	drained := make(chan int, 1)
 	go func() { drained <- s.Drain(ctx) }()

@@ -64,7 +64,7 @@ var unmarked = strings.NewReplacer(stands[0], "\x05", stands[1], "\x06", stands[
 	stands[6], "\x0e", stands[7], orderMark)
 
 // page renders the page of a reason.
-func (a *responder) page(reason Reason, answer Answer, t *tongue, detail phrase) (string, error) {
+func (a *responder) page(reason Reason, answer Answer, t *tongue, detail phrase) string {
 	v := page.View{
 		Lang: t.tag, Title: t.title(reason), Detail: t.say(detail), Lead: detail != oneOnly,
 		Reason: reason.String(), Class: classNames[refusals[reason].class], Status: answer.Status,
@@ -83,11 +83,7 @@ func (a *responder) page(reason Reason, answer Answer, t *tongue, detail phrase)
 	if reason.hasOrder() {
 		v.Order = stands[7]
 	}
-	text, err := a.book.Render(v)
-	if err != nil {
-		return "", err
-	}
-	return unmarked.Replace(text), nil
+	return unmarked.Replace(a.book.Render(v))
 }
 
 // markOf is the gap that a mark stands for.
@@ -167,8 +163,29 @@ func (r *request) again() []byte {
 	if len(r.path) > 0 && reads(r.method) && !r.route.stocked() {
 		return r.ctx.Request.Header.RequestURI()
 	}
-	return r.cameFrom()
+	if from := r.cameFrom(); !r.orders(from) {
+		return from
+	}
+	return nil
 }
+
+// orders reports whether following a link to target could place an order, however the shop reads its path.
+func (r *request) orders(target []byte) (order bool) {
+	if len(target) == 0 || target[0] != '/' {
+		return false
+	}
+	target, _ = cut(target, '#')
+	path, _ := splitTarget(target)
+	caught := r.caught
+	known := r.eachReading(path, func(path []byte, _ int) bool {
+		order = r.proxy.find(get, path, r, true).stocked() || r.proxy.find(get, withoutEnding(path, true), r, true).stocked()
+		return !order
+	})
+	r.caught = caught
+	return order || !known
+}
+
+var get = []byte("GET")
 
 // cameFrom is the path of the shop's page from which the request came; nil when it does not say so.
 func (r *request) cameFrom() []byte {

@@ -188,6 +188,9 @@ func TestPageNeverLeadsToWhereOrdersArePlaced(t *testing.T) {
 		{"POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop.example\r\nReferer: https://shop.example//evil.example/\r\n", "/"},
 		{"POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop.example\r\nReferer: https://shop.example/\"onclick=x\r\n", "/"},
 		{"POST /search/?q=1 HTTP/1.1\r\nHost: shop.example\r\nReferer: https://shop.example/list#top\r\n", "/list"},
+		{"POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop.example\r\nReferer: https://shop.example/api/seckill/1001/order\r\n", "/"},
+		{"POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop.example\r\nReferer: https://shop.example/API/%73eckill/1001/order/?x=1\r\n", "/"},
+		{"POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop.example\r\nReferer: https://shop.example/%E5%95%86;a=1?x=1\r\n", "/%E5%95%86;a=1?x=1"},
 		{"GET /search/?q=1 HTTP/1.1\r\nHost: shop.example\r\nReferer: https://shop.example/list\r\n", "/search/?q=1"},
 	} {
 		text := string(refusedWith(t, p, NotStarted, time.Minute, c.raw+"Accept: text/html\r\n\r\n").Body())

@@ -103,15 +103,13 @@ func newResponder(in Responses) (responder, error) {
 		a.EnvelopeStatus = fasthttp.StatusOK
 	}
 	for reason := Admitted + 1; reason < numReasons; reason++ {
-		if err := a.render(reason); err != nil {
-			return a, err
-		}
+		a.render(reason)
 		a.raw[reason] = a.rawAnswer(reason)
 	}
 	return a, nil
 }
 
-func (a *responder) render(reason Reason) error {
+func (a *responder) render(reason Reason) {
 	row := &refusals[reason]
 	answer := a.Answers[row.class]
 	if row.status != 0 {
@@ -123,34 +121,24 @@ func (a *responder) render(reason Reason) error {
 	a.rows[reason] = answer
 	for i := range a.tongues {
 		t := &a.tongues[i]
-		plain, err := a.inEachFormat(reason, answer, t, reason.detail())
-		if err != nil {
-			return err
-		}
+		plain := a.inEachFormat(reason, answer, t, reason.detail())
 		cautious := plain
 		if !reason.mayHavePlaced() {
-			if cautious, err = a.inEachFormat(reason, answer, t, oneOnly); err != nil {
-				return err
-			}
+			cautious = a.inEachFormat(reason, answer, t, oneOnly)
 		}
 		a.bodies[reason], a.cautious[reason] = append(a.bodies[reason], plain), append(a.cautious[reason], cautious)
 	}
-	return nil
 }
 
-func (a *responder) inEachFormat(reason Reason, answer Answer, t *tongue, detail phrase) (all [Envelope + 1]body, err error) {
+func (a *responder) inEachFormat(reason Reason, answer Answer, t *tongue, detail phrase) (all [Envelope + 1]body) {
 	title, text := t.title(reason), t.say(detail)
-	shown, err := a.page(reason, answer, t, detail)
-	if err != nil {
-		return all, err
-	}
 	if !reason.mayHavePlaced() && answer.RetryAfter > 0 {
 		text += " " + t.say(comeBack)
 	}
-	all[HTML] = newBody(shown)
+	all[HTML] = newBody(a.page(reason, answer, t, detail))
 	all[Problem] = newBody(problem(reason, answer, title, text))
 	all[Envelope] = newBody(a.envelope(reason, answer, title))
-	return all, nil
+	return all
 }
 
 // problem is application/problem+json (RFC 9457); retry_after is in seconds.

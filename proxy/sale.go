@@ -19,20 +19,21 @@ type Lessons interface {
 	Learn(now int64, sku []byte, reserved bool)
 }
 
-// offSale asks the schedule, and what the shop has taught. Of an order that takes stock here the ledger is asked before:
-// who has won hears of that first.
-func (p *Proxy) offSale(r *request) (reason Reason, wait time.Duration) {
+// offSale asks the schedule, and what the shop has taught, at a time of the clock. Of an order that takes stock here the
+// ledger is asked before: who has won hears of that first.
+func (p *Proxy) offSale(r *request, now int64) (reason Reason, wait time.Duration) {
 	if len(r.sku) == 0 {
 		return Admitted, 0
 	}
 	reserved := r.route.Gate == Reserve
 	if p.sales != nil {
-		if reason, wait := p.sales.Closed(r.now, r.sku, reserved); reason != Admitted {
-			r.asking = r.asking || reserved // the ledger knows nothing of it: an order of an earlier sale may be repeated
+		if reason, wait := p.sales.Closed(now, r.sku, reserved); reason != Admitted {
+			// The ledger was not asked: an order of an earlier sale may be repeated, by its key. Before the start one without is new.
+			r.asking = r.asking || reserved && (reason != NotStarted || len(r.key) > 0)
 			return reason, wait
 		}
 	}
-	if p.lessons != nil && !reserved && p.lessons.SoldOut(r.now, r.sku) {
+	if p.lessons != nil && !reserved && p.lessons.SoldOut(now, r.sku) {
 		return SoldOut, 0
 	}
 	return Admitted, 0

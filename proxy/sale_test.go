@@ -55,6 +55,9 @@ func TestScheduleRefusesBeforeAnyLimitIsAsked(t *testing.T) {
 		if early := strings.Contains(body, "not charged"); gated == Reserve && early {
 			t.Errorf("who may have an order of an earlier sale is told that there is none: %s", body)
 		}
+		if _, body := talk(t, addr, strings.Replace(buying, "Idempotency-Key: mine\r\n", "", 1)); !strings.Contains(body, "not charged") {
+			t.Errorf("gate %v: who is early is not told that there is no order: %s", gated, body)
+		}
 	}
 }
 

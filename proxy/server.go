@@ -50,6 +50,7 @@ type Server struct {
 	mu        sync.Mutex
 	open      map[*Conn]struct{}
 	listeners []net.Listener
+	stopped   bool          // no listener is begun any more
 	emptied   chan struct{} // closed when draining and the last connection has gone
 
 	guard     atomic.Pointer[wire.Guard]
@@ -62,6 +63,9 @@ type Server struct {
 	observed  [numReasons]atomic.Uint64 // connections that observe let in
 	malformed [wire.NumKinds]atomic.Uint64
 	accepting sync.WaitGroup
+	garage    garage
+	crew      crew
+	rooms     sync.Pool // for what ends a parking
 }
 
 // NewServer makes a Server that has no listener yet.
@@ -70,6 +74,8 @@ func NewServer(p *Proxy, o ServerOptions) *Server {
 	s.Replace(p)
 	s.http = s.parsing(usualHead)
 	s.roomy = s.parsing(max(o.MaxHeader, usualHead))
+	s.crew.work = s.serve
+	s.rooms.New = func() any { b := make([]byte, usualHead); return &b }
 	return s
 }
 
@@ -128,14 +134,13 @@ func headOnly(h *fasthttp.RequestHeader) (c fasthttp.RequestConfig) {
 	return c
 }
 
-// Serve takes connections from ln until Drain has it closed.
+// Serve takes connections from ln until Drain has it closed; none when Drain came first.
 func (s *Server) Serve(ln net.Listener) error {
-	s.mu.Lock()
-	s.listeners = append(s.listeners, ln)
-	s.accepting.Add(1)
-	s.mu.Unlock()
-	defer s.accepting.Done()
 	defer ln.Close()
+	if !s.listen(ln) {
+		return nil
+	}
+	defer s.accepting.Done()
 	pause := time.Duration(0)
 	for {
 		c, err := ln.Accept()
@@ -153,6 +158,18 @@ func (s *Server) Serve(ln net.Listener) error {
 			time.Sleep(pause)
 		}
 	}
+}
+
+// listen notes a listener that Drain has to close and to wait for; false when it is too late for one.
+func (s *Server) listen(ln net.Listener) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return false
+	}
+	s.listeners = append(s.listeners, ln)
+	s.accepting.Add(1)
+	return true
 }
 
 // take lets a connection in, once it is known whose it is.
@@ -187,6 +204,7 @@ func (s *Server) admit(nc net.Conn, peer netip.Addr) {
 	if pace := s.proxy.Load().pace; pace != nil && !c.shared {
 		c.pace = pace()
 	}
+	c.wake = c.wakened()
 	s.hold(c)
 	go s.welcome(c)
 }
@@ -277,6 +295,7 @@ const (
 // Drain stops listening and waits until what is under way has its answer, or until ctx ends; then it closes
 // what is left, and reports how many connections that were.
 func (s *Server) Drain(ctx context.Context) (cut int) {
+	defer s.crew.dismiss()
 	s.Announce()
 	s.stopListening()
 	s.accepting.Wait()
@@ -289,6 +308,7 @@ func (s *Server) Drain(ctx context.Context) (cut int) {
 		s.signalEmpty()
 	}
 	s.mu.Unlock()
+	s.garage.empty()
 	select {
 	case <-s.emptied:
 		return 0
@@ -310,6 +330,7 @@ func (s *Server) Drain(ctx context.Context) (cut int) {
 func (s *Server) stopListening() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.stopped = true
 	for _, ln := range s.listeners {
 		if d, ok := ln.(interface{ SetDeadline(time.Time) error }); ok {
 			_ = d.SetDeadline(time.Now().Add(backlog))

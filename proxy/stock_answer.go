@@ -113,7 +113,7 @@ func (w Show) left(s Shown) string {
 	switch {
 	case w.Few < 0 && !w.Exact:
 		return ""
-	case s.Phase == Gone:
+	case s.Phase == Gone, s.Phase == Over && s.Free == 0:
 		return "none"
 	case s.Phase != Open || s.Free < 0:
 		return ""

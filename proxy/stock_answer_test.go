@@ -24,7 +24,7 @@ func displaying(show Show) (Options, *window) {
 	o := options(&seen{})
 	w := &window{at: 1_000, skus: map[string]Shown{
 		"soon": {Phase: Waiting, Opens: 1_500, Closes: 9_000, Free: 7}, "open": {Phase: Open, Free: 11}, "few": {Phase: Open, Free: 10, Closes: 9_000},
-		"gone": {Phase: Gone}, "over": {Phase: Over, Closes: 900}, "halted": {Phase: Halted, Free: -1}, "untold": {Phase: Open, Free: -1},
+		"gone": {Phase: Gone}, "over": {Phase: Over, Closes: 900, Free: -1}, "sold": {Phase: Over}, "halted": {Phase: Halted, Free: -1}, "untold": {Phase: Open, Free: -1},
 		`q"\`: {Phase: Open, Free: 1},
 	}}
 	o.Shelf, o.Show = w, show
@@ -41,6 +41,7 @@ func TestPagesAreToldWhatIsLeft(t *testing.T) {
 		{Show{Few: 10}, "/few?now=1", `{"server_time_ms":1000,"sku":"few","phase":"open","left":"few","closes_at_ms":9000}`},
 		{Show{Few: 10, Exact: true}, "/few", `{"server_time_ms":1000,"sku":"few","phase":"open","left":"few","free":10,"closes_at_ms":9000}`},
 		{Show{Few: -1}, "/few", `{"server_time_ms":1000,"sku":"few","phase":"open","closes_at_ms":9000}`},
+		{Show{Few: 10}, "/sold", `{"server_time_ms":1000,"sku":"sold","phase":"ended","left":"none"}`},
 		{Show{Few: 10}, "/gone", `{"server_time_ms":1000,"sku":"gone","phase":"sold_out","left":"none"}`},
 		{Show{Few: 10}, "/over", `{"server_time_ms":1000,"sku":"over","phase":"ended"}`},
 		{Show{Few: 10}, "/halted", `{"server_time_ms":1000,"sku":"halted","phase":"paused"}`},

@@ -21,8 +21,8 @@ const (
 // verdictBits is the room for a verdict beside its time; 60 bits of nanoseconds last for 36 years.
 const verdictBits = 3
 
-// entry is what is known of one SKU. Requests read it and, where per_unit is set, count themselves; all else is
-// written by the sampler.
+// entry is what is known of one SKU. Requests read it, and those that are admitted count themselves; all else is written
+// by the sampler.
 type entry struct {
 	sku  string
 	hash uint64
@@ -37,9 +37,11 @@ type entry struct {
 	sampled bool // read at every refresh
 	gone    bool // removed from the table
 	dipped  bool // the last reading was below zero, and was not believed
+	emptied bool // it was sold out once: what is free came back
 
 	_        [64]byte // those who only look must not feel those who enter
 	inFlight atomic.Int64
+	tries
 }
 
 // latch returns the verdict and the time of the look behind it.
@@ -64,22 +66,33 @@ func (e *entry) touch(now int64) {
 	}
 }
 
-// enter counts one request in while fewer than limit are in flight. A refusal writes nothing.
+// enter counts one request in while fewer than limit are in flight and a try is left. A refusal writes nothing, but for
+// one that came too late for the last try. It counts before it takes the try, and the sampler looks in the other order:
+// no try is ever missed.
 func (e *entry) enter(limit int64) bool {
-	for {
+	for !e.spent() {
 		n := e.inFlight.Load()
 		if n >= limit {
 			return false
 		}
-		if e.inFlight.CompareAndSwap(n, n+1) {
+		if !e.inFlight.CompareAndSwap(n, n+1) {
+			continue
+		}
+		if e.take() {
 			return true
 		}
+		e.inFlight.Add(-1)
 	}
+	return false
 }
+
+// pass counts one request in that no number bounds, since none is known.
+func (e *entry) pass() { e.inFlight.Add(1) }
 
 // leave counts one request out. It stops at zero: a request that on_error admitted while the table was full was
 // never counted in.
 func (e *entry) leave() {
+	e.ended.Add(1)
 	for {
 		n := e.inFlight.Load()
 		if n <= 0 || e.inFlight.CompareAndSwap(n, n-1) {

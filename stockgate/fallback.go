@@ -1,7 +1,6 @@
 package stockgate
 
 import (
-	"math"
 	"sync/atomic"
 
 	"sluice/proxy"
@@ -24,8 +23,8 @@ func (g *Gate) fallback(e *entry) proxy.Reason {
 		return proxy.StockError
 	}
 	g.fallbacks.allowed.Add(1)
-	if e != nil && g.perUnit > 0 {
-		e.enter(math.MaxInt64)
+	if e != nil {
+		e.pass()
 	}
 	return proxy.Admitted
 }

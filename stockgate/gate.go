@@ -112,7 +112,7 @@ func (g *Gate) Closed(now int64, sku []byte) proxy.Reason {
 }
 
 // Enter implements proxy.Stock: the reasons of Closed, Concurrency when per_unit requests are in flight for each
-// unit left, Duplicate when user has bought before, StockError when the stock or the buyers cannot be known and
+// unit left or the tries for units that came back are under way, Duplicate when user has bought before, StockError when the stock or the buyers cannot be known and
 // on_error is refuse. For a SKU that nobody asked for lately it waits for one look, and where buyers are known for
 // one answer more, each at most for Options.Wait.
 func (g *Gate) Enter(now int64, sku, user []byte) proxy.Reason {
@@ -147,9 +147,7 @@ func (g *Gate) first(e *entry, user []byte) proxy.Reason {
 	if found == newBuyer {
 		return proxy.Admitted
 	}
-	if g.perUnit > 0 {
-		e.leave()
-	}
+	e.leave()
 	if found == hasBought {
 		return proxy.Duplicate
 	}
@@ -163,21 +161,24 @@ func (g *Gate) decide(e *entry, v verdict) proxy.Reason {
 		return g.fallback(e)
 	case g.closed[v] != proxy.Admitted:
 		return g.closed[v]
-	case g.perUnit == 0:
-		return proxy.Admitted
-	case v == onSale && !e.enter(times(g.perUnit, e.free.Load())):
+	case v != onSale:
+		e.pass() // unknown_sku allows it
+	case !e.enter(g.room(e)):
 		return proxy.Concurrency
-	case v == unknown:
-		e.enter(math.MaxInt64)
 	}
 	return proxy.Admitted
 }
 
+// room is how many requests may be in flight for what is left.
+func (g *Gate) room(e *entry) int64 {
+	if g.perUnit == 0 {
+		return math.MaxInt64
+	}
+	return times(g.perUnit, e.free.Load())
+}
+
 // Leave implements proxy.Stock.
 func (g *Gate) Leave(sku []byte) {
-	if g.perUnit == 0 {
-		return
-	}
 	if e := g.table.find(sku); e != nil {
 		e.leave()
 	}

@@ -40,6 +40,7 @@ func TestLastUnitClosesAndRestockReopens(t *testing.T) {
 			t.Fatalf("enter with one left: %v", got)
 		}
 		must[int64](t)(s.Add(t.Context(), "1001", -1))
+		g.Leave(sku)
 		eventually(t, "closed", func() bool { return g.Closed(o.Now(), sku) == proxy.SoldOut })
 		must[int64](t)(s.Add(t.Context(), "1001", 1))
 		eventually(t, "open again", func() bool { return g.Closed(o.Now(), sku) == proxy.Admitted })
@@ -263,13 +264,21 @@ func stepped(t *testing.T, o Options, src Source) *Gate {
 	return newGate(o, src)
 }
 
-// firstLook lets one request for sku enter a stepped gate.
+// firstLook lets one request for sku enter a stepped gate, and leave it.
 func firstLook(t *testing.T, g *Gate, now int64, sku []byte) proxy.Reason {
 	t.Helper()
 	answer := make(chan proxy.Reason)
 	go func() { answer <- g.Enter(now, sku, nil) }()
 	g.sampler.firstLooks(t.Context(), now, <-g.sampler.queue)
-	return <-answer
+	return left(g, sku, <-answer)
+}
+
+// left ends at once what was admitted.
+func left(g *Gate, sku []byte, said proxy.Reason) proxy.Reason {
+	if said == proxy.Admitted {
+		g.Leave(sku)
+	}
+	return said
 }
 
 // A literal reading, for laws about times.

@@ -15,6 +15,13 @@ func (s *sampler) learn(at int64, e *entry, r layout.Reading) {
 	} else {
 		e.dipped = false
 	}
+	if e.emptied = e.emptied || v == soldOut; e.emptied {
+		units := int64(0)
+		if v == onSale {
+			units = free
+		}
+		e.ration(share(units, s.perUnit, s.instances()))
+	}
 	e.publish(v, free, at)
 	s.tell(e.sku, before, v)
 	s.place(e, v)

@@ -2,6 +2,7 @@ package stockgate
 
 import (
 	"testing"
+	"time"
 
 	"sluice/internal/redistest"
 	"sluice/stockgate/layout"
@@ -48,6 +49,24 @@ func TestMirrorNeverGoesBack(t *testing.T) {
 				t.Errorf("who reads the layout: %+v, %v", out[0], err)
 			}
 		})
+	}
+}
+
+// Who gives both keys an end keeps it: the version beside the stock is not to outlive it.
+func TestMirrorKeepsTheEndOfItsKeys(t *testing.T) {
+	server := redistest.Start(t)
+	s := dial(t, server, layout.Options{Type: layout.Counter, Key: "stock:$sku"})
+	for ver := range int64(2) {
+		if _, err := s.Mirror(t.Context(), "x", 5-ver, 1, ver); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"stock:x", layout.Beside("stock:x")} {
+			if ver == 0 {
+				server.Client.Expire(t.Context(), key, time.Hour)
+			} else if ttl := server.Client.TTL(t.Context(), key).Val(); ttl <= 0 {
+				t.Errorf("%s: time to live %v", key, ttl)
+			}
+		}
 	}
 }
 

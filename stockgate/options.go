@@ -12,6 +12,7 @@ type Options struct {
 	Refresh       time.Duration // how often all SKUs that are asked for are read; 10ms
 	SoldOutMemory time.Duration // a sold-out, paused or unknown SKU is looked at again after at most this; 1s
 	PerUnit       int           // requests in flight for each unit left; 0 = no cap
+	Instances     func() int    // that guard the same stock, and divide the tries for units that came back; this one alone
 	AllowOnError  bool          // admit when the stock cannot be known, instead of StockError
 	AllowUnknown  bool          // admit SKUs without a key, instead of UnknownSKU
 	MaxSKUs       int           // SKUs that are remembered at one time; 100,000
@@ -31,6 +32,9 @@ func (o Options) checked() (Options, error) {
 	o.SoldOutMemory = or(o.SoldOutMemory, time.Second)
 	o.Wait = or(o.Wait, 150*time.Millisecond)
 	o.MaxSKUs = or(o.MaxSKUs, 100_000)
+	if o.Instances == nil {
+		o.Instances = func() int { return 1 }
+	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}

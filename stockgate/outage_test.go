@@ -33,7 +33,7 @@ func outage(t *testing.T, server *redistest.Server, allow bool) (*Gate, *Redis, 
 }
 
 func enters(g *Gate, o Options, sku string, want proxy.Reason) func() bool {
-	return func() bool { return g.Enter(o.Now(), []byte(sku), nil) == want }
+	return func() bool { return left(g, []byte(sku), g.Enter(o.Now(), []byte(sku), nil)) == want }
 }
 
 func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
@@ -53,7 +53,7 @@ func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 		if away := g.Away(o.Now()); away <= 0 {
 			t.Fatalf("away for %v", away)
 		}
-		if got := g.Enter(o.Now(), []byte("never seen"), nil); got != want {
+		if got := left(g, []byte("never seen"), g.Enter(o.Now(), []byte("never seen"), nil)); got != want {
 			t.Fatalf("enter a new SKU: %v, want %v", got, want)
 		}
 

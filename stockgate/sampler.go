@@ -13,6 +13,7 @@ import (
 const (
 	idleAfter    = int64(5 * time.Second)        // a SKU that nobody asked for in this time is read no more
 	pingEvery    = int64(time.Second)            // how often an idle sampler asks whether the source is there
+	lostEvery    = int64(50 * time.Millisecond)  // how often any does while it is not
 	sweepEvery   = int64(125 * time.Millisecond) // one part of the table
 	perFirstLook = int64(50 * time.Microsecond)  // invented SKUs cost at most 20,000 looks a second
 	maxPending   = 2048                          // first looks that wait for their turn, some 100 ms at that pace
@@ -32,6 +33,9 @@ type sampler struct {
 	quiet   int64 // ns between readings of one that is not
 	memory  int64 // ns for which an unknown SKU is remembered
 
+	perUnit   int64
+	instances func() int
+
 	queue  chan *entry // first looks
 	health health
 	faults faults
@@ -48,14 +52,15 @@ type sampler struct {
 
 func newSampler(o Options, src Source, t *table) *sampler {
 	s := &sampler{
-		source:   src,
-		table:    t,
-		clock:    o.Now,
-		log:      o.Log,
-		latch:    rate.NewLimiter(10, 50),
-		refresh:  int64(o.Refresh),
-		quiet:    int64(max(o.Refresh, o.SoldOutMemory/4)),
-		memory:   int64(o.SoldOutMemory),
+		source:  src,
+		table:   t,
+		clock:   o.Now,
+		log:     o.Log,
+		latch:   rate.NewLimiter(10, 50),
+		refresh: int64(o.Refresh),
+		quiet:   int64(max(o.Refresh, o.SoldOutMemory/4)),
+		memory:  int64(o.SoldOutMemory),
+		perUnit: int64(o.PerUnit), instances: o.Instances,
 		queue:    make(chan *entry, min(maxPending, o.MaxSKUs/4+1)),
 		done:     make(chan struct{}),
 		faults:   faults{named: make(map[string]bool), log: o.Log},
@@ -199,6 +204,7 @@ func (s *sampler) read(ctx context.Context, now int64) bool {
 	s.skus = s.skus[:0]
 	for _, e := range s.batch {
 		s.skus = append(s.skus, e.sku)
+		e.endedBefore = e.ended.Load()
 	}
 	err := s.source.Read(ctx, s.skus, s.readings)
 	s.note(ctx, now, err)
@@ -220,6 +226,7 @@ func (s *sampler) note(ctx context.Context, now int64, err error) {
 	s.health.note(now, err)
 	s.pingAt = now + pingEvery
 	if err != nil { // find it again soon; a source with a breaker bounds what that costs
-		s.pingAt = now + min(max(s.refresh, int64(10*time.Millisecond)), int64(100*time.Millisecond))
+		s.pingAt = now + lostEvery
+		s.turnAt = max(s.turnAt, s.pingAt)
 	}
 }

@@ -77,7 +77,11 @@ func (e *exchange) lend(out *proxy.Outgoing, resp *fasthttp.Response, t *target,
 	whole := false
 	if (out.Order || out.Store) && storable(c.kept, &b) {
 		var err error
-		if whole, err = s.store(); err != nil {
+		until := time.Time{}
+		if !out.Order {
+			until = e.start.Add(e.whole) // others wait for it, no longer than that
+		}
+		if whole, err = s.store(until); err != nil {
 			t.room.giveBack(s.held)
 			return outcomeOf(err), shut
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"sync/atomic"
+	"time"
 )
 
 // The answer to a gated request is taken off the shop's hands as fast as the shop gives it, whoever reads it and however
@@ -35,9 +36,10 @@ func (r *room) take(n int64) bool {
 
 func (r *room) giveBack(n int64) { r.left.Add(n) }
 
-// store reads ahead, and reports whether that is the whole answer, which then lies in s.rest. An error is the shop's.
-func (s *stream) store() (whole bool, err error) {
-	for int64(len(s.rest)) < mostStored {
+// store reads ahead until a time, where it is not zero, and reports whether that is the whole answer, which then lies in
+// s.rest. An error is the shop's.
+func (s *stream) store(until time.Time) (whole bool, err error) {
+	for int64(len(s.rest)) < mostStored && (until.IsZero() || time.Now().Before(until)) {
 		if n := int64(len(s.rest)) + inboxKept; n > s.held {
 			if !s.target.room.take(storeStep) {
 				return false, nil

@@ -39,7 +39,7 @@ func (b board) draw(s *admin.Status, seconds []admin.Second, lost string) string
 		lines = append(lines, b.cut(fmt.Sprintf("override  %s: %s%s = %v, %v again at %s", o.ID, o.Key, o.SKU, o.Value, o.Before, o.Until.Local().Format(time.TimeOnly))))
 	}
 	if s.Second != nil {
-		lines = append(lines, b.stock(s.Second.Stock)...)
+		lines = append(lines, b.stock(s.Second)...)
 	}
 	if len(lines) > b.height {
 		lines = append(lines[:b.height-1], b.in(quiet, fmt.Sprintf("… and %d lines more", len(lines)-b.height+1)))
@@ -124,11 +124,16 @@ func (b board) bars(name string, seconds []admin.Second, of func(*admin.Second) 
 	return b.in(quiet, b.cut(fmt.Sprintf("%-9s %s", name, row)))
 }
 
-func (b board) stock(all []admin.StockTold) (lines []string) {
+// stock says so where Redis does not answer: the gate can then only repeat what it said before.
+func (b board) stock(of *admin.Second) (lines []string) {
+	all, name := of.Stock, "stock"
 	if len(all) == 0 {
 		return nil
 	}
-	lines = []string{b.cut(fmt.Sprintf("%-24s %10s %10s %10s %10s", "stock", "total", "held", "sold", "free"))}
+	if of.Redis != nil && !of.Redis.Up {
+		name = "OLD STOCK (Redis away)"
+	}
+	lines = []string{b.cut(fmt.Sprintf("%-24s %10s %10s %10s %10s", name, "total", "held", "sold", "free"))}
 	for _, s := range all {
 		lines = append(lines, b.cut(fmt.Sprintf("%-24s %10d %10d %10d %10d", plainText(s.SKU), s.Total, s.Held, s.Sold, s.Free)))
 	}

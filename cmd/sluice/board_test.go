@@ -9,8 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/alecthomas/kong"
-
 	"sluice/admin"
 )
 
@@ -75,7 +73,7 @@ func TestBashCompletesEveryCommand(t *testing.T) {
 	}
 	var c commands
 	var script strings.Builder
-	bashCompletion(&script, placesOf("sluice", kong.Must(&c).Model.Node))
+	bashCompletion(&script, placesOf(commandTree("sluice", "", &c)))
 	for typed, want := range map[string]string{`sluice over`: "override", `sluice override un`: "undo", `sluice stock set --li`: "--limit", `sluice status --wa`: "--watch", `sluice stock set 1001 1 --adm`: "--admin"} {
 		words := strings.Fields(typed)
 		command := fmt.Sprintf("%s\nCOMP_WORDS=(%s); COMP_CWORD=%d; _sluice; echo ${COMPREPLY[@]}", script.String(), typed, len(words)-1)
@@ -126,5 +124,19 @@ func TestWhatCanBeOverriddenIsLive(t *testing.T) {
 	}
 	if checkOverridable("limits.window.size") == nil || checkOverridable("admin.token_file") == nil {
 		t.Error("what needs a restart can be overridden")
+	}
+}
+
+// Numbers that Redis does not confirm are not shown as those of now.
+func TestTheBoardSaysWhichStockIsOld(t *testing.T) {
+	s := admin.Status{Second: &admin.Second{Span: 1, Stock: []admin.StockTold{{SKU: "1001", Total: 9, Sold: 2, Free: 7}}}}
+	for _, c := range []struct {
+		redis *admin.RedisSecond
+		old   bool
+	}{{nil, false}, {&admin.RedisSecond{Up: true}, false}, {&admin.RedisSecond{}, true}} {
+		s.Second.Redis = c.redis
+		if text := (board{width: 100, height: 40}).draw(&s, nil, ""); strings.Contains(text, "OLD STOCK") != c.old || !strings.Contains(text, "1001") {
+			t.Errorf("%+v:\n%s", c.redis, text)
+		}
 	}
 }

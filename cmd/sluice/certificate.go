@@ -74,6 +74,9 @@ func (k *certificate) times() (stamps [2]time.Time, err error) {
 		if err != nil {
 			return stamps, err
 		}
+		if !info.Mode().IsRegular() { // every handshake would wait for a pipe
+			return stamps, fmt.Errorf("%s: not a regular file", file)
+		}
 		stamps[i] = info.ModTime()
 	}
 	return stamps, nil

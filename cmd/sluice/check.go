@@ -19,7 +19,7 @@ type checkCommand struct {
 	SKU    []string `help:"With --online: a SKU that must have stock, besides those of the sales." placeholder:"SKU"`
 }
 
-// Validate is called by kong; its error is one of usage.
+// Validate is called when the line is read; its error is one of usage.
 func (k *checkCommand) Validate() error {
 	if len(k.SKU) > 0 && !k.Online {
 		return errors.New("--sku belongs to --online")
@@ -88,6 +88,7 @@ func arithmetic(w io.Writer, c *config.Config) {
 		reckonReserve(w, c)
 	}
 	tellSales(w, c)
+	tellCached(w, c)
 	tellTopology(w, c)
 	tellLayout(w, c)
 	fmt.Fprintf(w, "log       %s\n", sayAccessLog(&c.AccessLog))

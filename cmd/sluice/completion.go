@@ -6,15 +6,15 @@ import (
 	"os"
 	"strings"
 
-	"github.com/alecthomas/kong"
+	"github.com/spf13/pflag"
 )
 
 type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish. In bash: source <(sluice completion bash)"`
 }
 
-func (c *completionCommand) Run(parsed *kong.Context) error {
-	all := placesOf("sluice", parsed.Model.Node)
+func (c *completionCommand) Run(root *node) error {
+	all := placesOf(root)
 	switch c.Shell {
 	case "fish":
 		fishCompletion(os.Stdout, all)
@@ -36,23 +36,15 @@ type choice struct {
 // completed is a word and what it means.
 type completed struct{ word, help string }
 
-func placesOf(path string, n *kong.Node) (all []choice) {
-	here := choice{path: path}
-	for _, child := range n.Children {
-		if !child.Hidden {
-			here.words = append(here.words, completed{child.Name, child.Help})
-		}
+func placesOf(c *node) (all []choice) {
+	here := choice{path: c.path()}
+	for _, one := range c.below {
+		here.words = append(here.words, completed{one.name, one.help})
 	}
-	for _, group := range n.AllFlags(true) {
-		for _, flag := range group {
-			here.words = append(here.words, completed{"--" + flag.Name, flag.Help})
-		}
-	}
+	c.allFlags().VisitAll(func(f *pflag.Flag) { here.words = append(here.words, completed{"--" + f.Name, f.Usage}) })
 	all = []choice{here}
-	for _, child := range n.Children {
-		if !child.Hidden {
-			all = append(all, placesOf(path+" "+child.Name, child)...)
-		}
+	for _, one := range c.below {
+		all = append(all, placesOf(one)...)
 	}
 	return all
 }

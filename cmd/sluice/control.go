@@ -22,6 +22,7 @@ func (g *gate) api(c *config.Config, log *slog.Logger) http.Handler {
 	api := admin.API{
 		Token: string(g.config.Admin.Token), ViewerToken: string(g.config.Admin.ViewerToken), Door: g.door, Trail: g.trail, Log: log,
 		Gate: g, Helm: g.helm, Watch: g.watch, Loudest: g.proxy.Loudest, Why: g.why,
+		Dashboard: g.page, Preflight: g.checked,
 	}
 	if g.stock != nil && (hasGate(c, "check") || !reserves(c)) {
 		api.Store = g.store // no route reads a layout's key otherwise

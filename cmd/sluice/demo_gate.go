@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
@@ -43,7 +44,7 @@ source = "memory"
 output = "off"
 remember = "0B"
 [admin]
-listen = ""
+listen = %q
 [ops]
 listen = %q
 [stock.reserve]
@@ -57,16 +58,19 @@ type demoGate struct {
 	side aside
 }
 
-func (d *demoCommand) openGate(shop *demo.Shop, units demoStock) (*demoGate, string, error) {
+// openGate opens a gate with more in its configuration. Its dashboard asks for a token, as everybody's does who has another user
+// on the machine.
+func (d *demoCommand) openGate(shop *demo.Shop, units demoStock, more string) (*demoGate, string, error) {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	ln, err := net.Listen("tcp", d.Listen)
 	if err != nil {
 		return nil, "", fmt.Errorf("--listen: %w", err)
 	}
-	c, err := config.Parse("demo", fmt.Appendf(nil, demoConfig, ln.Addr(), shop.Addr(), units.gate(), "", shop.Addr()), noEnvironment)
+	c, err := config.Parse("demo", fmt.Appendf(nil, demoConfig+more, ln.Addr(), shop.Addr(), units.gate(), d.Dashboard, "", shop.Addr()), noEnvironment)
 	if err != nil {
 		return nil, "", err
 	}
+	c.Admin.Token = config.Secret(rand.Text())
 	g, err := newGate(c, units.trial, log)
 	if err != nil {
 		return nil, "", err
@@ -85,6 +89,14 @@ func reachable(at net.Addr) string {
 		return fmt.Sprintf("127.0.0.1:%d", tcp.Port)
 	}
 	return at.String()
+}
+
+// watchAt is the link to the dashboard. The token is behind the #, which no browser sends anywhere.
+func (g *demoGate) watchAt() string {
+	if len(g.side) == 0 {
+		return "no dashboard: --dashboard is empty"
+	}
+	return fmt.Sprintf("http://%s/#token=%s", g.side[len(g.side)-1].Addr, string(g.config.Admin.Token))
 }
 
 func (g *demoGate) stop() {

@@ -41,20 +41,6 @@ func (s demoStock) shopOptions(units int64) demo.ShopOptions {
 	return o
 }
 
-// add puts n more units up for sale.
-func (s demoStock) add(ctx context.Context, n int64) error {
-	if s.ledger == nil {
-		_, err := s.shop.Add(ctx, demoSKU, n)
-		return err
-	}
-	now, _, err := s.ledger.Look(ctx, demoSKU)
-	if err != nil {
-		return err
-	}
-	_, err = s.ledger.SetTotal(ctx, demoSKU, now.Total+n, now.Limit)
-	return err
-}
-
 // books tell what the ledger says, and what the desk in front of it has counted; nil without a ledger.
 func (s demoStock) books(orders *orders) func() demo.Ledger {
 	if s.ledger == nil {

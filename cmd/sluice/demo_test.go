@@ -34,7 +34,7 @@ func TestDemoOnAnOccupiedPortNamesItsOwnFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	err = (&demoCommand{Shoppers: 1, Units: 1, Patience: time.Minute, Listen: ln.Addr().String()}).Run()
+	err = (&demoCommand{Shoppers: new(1), Units: new(int64(1)), Patience: time.Minute, Listen: ln.Addr().String()}).Run()
 	if err == nil || !strings.Contains(err.Error(), "--listen") || strings.Contains(err.Error(), "take-over") {
 		t.Errorf("error: %v", err)
 	}

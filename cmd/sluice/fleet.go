@@ -13,7 +13,8 @@ import (
 	"sluice/stockgate/fleet"
 )
 
-// sharing keeps the windows to this instance's part of what the configuration allows.
+// sharing keeps the windows to this instance's part of what the configuration allows, and knows how many share the tries
+// for units that came back to a shop that takes its stock itself.
 type sharing struct {
 	windows *limiter.Windows
 	now     func() int64
@@ -23,24 +24,30 @@ type sharing struct {
 	by     shares        // what is in force
 	member *fleet.Member // nil where nobody is counted
 	waits  atomic.Bool   // nothing is admitted until the instances are counted
+	of     atomic.Int64  // instances; 0 = not known
 }
 
-// shares is what says how the windows are shared; the zero value is not at all.
+// shares is what says what is shared; the zero value is nothing.
 type shares struct {
 	fleet     string // name; "" = each instance has the whole
 	instances int    // 0 = as many as are counted
+	windows   bool   // not only tries
 }
 
 func sharesOf(c *config.Config) shares {
-	if c.Limits.Window.Scope != "fleet" {
+	windows := c.Limits.Window.Scope == "fleet"
+	if !windows && (c.Stock.Source != "redis" || !hasGate(c, "check")) {
 		return shares{}
 	}
-	return shares{c.Fleet.Name, c.Fleet.Instances}
+	return shares{c.Fleet.Name, c.Fleet.Instances, windows}
 }
+
+// instances is how many share the tries, as far as is known.
+func (s *sharing) instances() int { return int(max(1, s.of.Load())) }
 
 // begin is use for a gate that has not admitted anything: until the instances are counted it does not.
 func (s *sharing) begin(c *config.Config) error {
-	if by := sharesOf(c); by.fleet != "" && by.instances == 0 {
+	if by := sharesOf(c); by.windows && by.instances == 0 {
 		s.divide(limiter.Share{Rank: 1, Of: 1}) // no part
 		s.waits.Store(true)
 	}
@@ -54,13 +61,15 @@ func (s *sharing) use(c *config.Config, by shares) error {
 	}
 	s.close()
 	s.by = by
-	if by.fleet == "" {
+	if !by.windows {
 		s.divide(limiter.Share{})
-		return nil
 	}
-	if by.instances > 0 {
-		// Nobody says who is which. Turns taken at random are even on the average.
-		s.divide(limiter.Share{Rank: rand.N(by.instances), Of: by.instances})
+	if by.fleet == "" || by.instances > 0 {
+		s.of.Store(int64(by.instances))
+		if by.windows {
+			// Nobody says who is which. Turns taken at random are even on the average.
+			s.divide(limiter.Share{Rank: rand.N(by.instances), Of: by.instances})
+		}
 		return nil
 	}
 	way := linkOptions(c)
@@ -77,6 +86,10 @@ func (s *sharing) use(c *config.Config, by shares) error {
 
 // told takes the part that falls to this instance.
 func (s *sharing) told(to fleet.Standing) {
+	s.of.Store(int64(to.Of))
+	if !s.by.windows {
+		return
+	}
 	s.divide(limiter.Share{Rank: to.Rank, Of: to.Of, Clock: to.Clock})
 }
 

@@ -2,19 +2,15 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net/netip"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-
-	"github.com/redis/go-redis/v9"
 
 	"sluice/accesslog"
 	"sluice/admin"
@@ -24,9 +20,7 @@ import (
 	"sluice/proxy"
 	"sluice/stockgate"
 	"sluice/stockgate/driver"
-	"sluice/stockgate/layout"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/link"
 	"sluice/stockgate/sale"
 	"sluice/tracing"
 	"sluice/upstream"
@@ -56,8 +50,10 @@ type gate struct {
 	helm     *helm
 	door     *admin.Door
 	trail    *admin.Trail
-	watch    *admin.Watch // nil until somebody can ask
+	watch    *admin.Watch     // nil until somebody can ask
+	page     *admin.Dashboard // likewise
 	begun    time.Time
+	checked  *admin.Preflight
 	probes   []admin.Check // of readiness
 	draining atomic.Bool
 	access   *accesslog.Log
@@ -83,6 +79,8 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	if g.access, err = openAccessLog(c, g.now, log); err != nil {
 		return nil, err
 	}
+	g.windows = newWindows(c)
+	g.sharing = &sharing{windows: g.windows, now: g.now, metrics: g.metrics, log: log}
 	if err := g.openStock(memory.shop, log); err != nil {
 		g.close()
 		return nil, err
@@ -117,8 +115,6 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	if g.tracer != nil {
 		g.metrics.MustRegister(g.tracer)
 	}
-	g.windows = newWindows(c)
-	g.sharing = &sharing{windows: g.windows, now: g.now, metrics: g.metrics, log: log}
 	if err := g.sharing.begin(c); err != nil {
 		g.close()
 		return nil, err
@@ -146,6 +142,7 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	g.metrics.MustRegister(g.access, g.proxy, g.server, g.shop, g.windows, g.inFlight, g.conns, g.rates, g.cache, g.reloaded, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.helm = newHelm(g, log)
+	g.checked = admin.NewPreflight(g.preflight)
 	return g, nil
 }
 
@@ -180,115 +177,6 @@ func (g *gate) options(c *config.Config, rates []*limiter.Rate, before *proxy.Pr
 		o.Tracer = g.tracer
 	}
 	return o
-}
-
-// openStock makes the stock gate and what it reads.
-func (g *gate) openStock(memory *stockgate.Memory, log *slog.Logger) error {
-	c := g.config
-	var source stockgate.Source
-	switch c.Stock.Source {
-	case "off":
-		return nil
-	case "memory":
-		if memory == nil {
-			memory = stockgate.NewMemory()
-		}
-		source, g.store = memory, store{memory, memory}
-	default:
-		r, err := openRedis(c, log)
-		if err != nil {
-			return err
-		}
-		if err := fits(c, r); err != nil {
-			_ = r.Close()
-			return err
-		}
-		g.redis, source, g.store = r, r, store{r, r}
-		g.metrics.MustRegister(r)
-	}
-	var err error
-	g.stock, err = stockgate.New(stockgate.Options{
-		Refresh:       c.Stock.Refresh,
-		SoldOutMemory: c.Stock.SoldOutMemory,
-		PerUnit:       c.Stock.PerUnit,
-		AllowOnError:  c.Stock.OnError == "allow",
-		AllowUnknown:  c.Stock.UnknownSKU == "allow",
-		Wait:          c.Stock.Redis.Timeout + 50*time.Millisecond, // one command, and its turn
-		Bought:        g.bought(),
-		Now:           g.now,
-		Log:           log,
-	}, source)
-	if err == nil {
-		g.metrics.MustRegister(g.stock)
-	}
-	return err
-}
-
-// bought asks the shop's own set who has bought; nil when it keeps none.
-func (g *gate) bought() func(context.Context, []stockgate.Buyer) error {
-	if g.redis == nil || !g.redis.HasUsers() {
-		return nil
-	}
-	return g.redis.Bought
-}
-
-// shopLayout compiles how the shop keeps its stock.
-func shopLayout(c *config.Config) (*layout.Layout, error) {
-	o := c.Stock.Layout
-	l, err := layout.New(layout.Options{
-		Type: o.Type, Key: o.Key, TotalField: o.TotalField, SoldField: o.SoldField, LeftField: o.LeftField,
-		StatusKey: o.StatusKey, StatusField: o.StatusField, StatusOpen: o.StatusOpen, UsersKey: o.UsersKey,
-		SoldOutAt: int64(o.SoldOutAt), SoldOutFlag: o.SoldOutFlag, Prefix: o.Prefix, Script: o.Script,
-	})
-	if err != nil {
-		return nil, c.Errorf("stock.layout", "%v", err)
-	}
-	if c.Stock.Redis.Topology == link.Cluster {
-		if err := l.InOneSlot(link.Tag); err != nil {
-			return nil, c.Errorf("stock.layout", "%v", err)
-		}
-	}
-	return l, nil
-}
-
-// silent is what the Redis client may log: it repeats for each failed attempt what the gate says once.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
-// openRedis connects to the configured Redis, in the shop's layout.
-func openRedis(c *config.Config, log *slog.Logger) (*stockgate.Redis, error) {
-	l, err := shopLayout(c)
-	if err != nil {
-		return nil, err
-	}
-	o := linkOptions(c)
-	o.Log = log
-	return stockgate.NewRedis(o, l)
-}
-
-// fits refuses a cluster that was found just now, where the layout cannot be used. A Redis that is away is waited for: the
-// same is found out then, and every answer is an error.
-func fits(c *config.Config, r *stockgate.Redis) error {
-	if err := r.Fit(context.Background()); errors.Is(err, layout.ErrApart) {
-		return c.Errorf("stock.layout", "%v", err)
-	}
-	return nil
-}
-
-// linkOptions say how the configured Redis is reached.
-func linkOptions(c *config.Config) link.Options {
-	redis.SetLogger(silent{})
-	r := c.Stock.Redis
-	var secure *tls.Config
-	if r.TLS {
-		secure = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	return link.Options{
-		Topology: r.Topology, MasterName: r.MasterName, Addresses: r.Addresses, Username: r.Username, Password: string(r.Password), DB: r.DB, TLS: secure,
-		PoolSize: r.PoolSize, ConnectTimeout: r.ConnectTimeout, Timeout: r.Timeout,
-		BreakerErrors: r.BreakerErrors, BreakerPause: r.BreakerPause,
-	}
 }
 
 // close ends what newGate started; the server must have been drained.
@@ -372,27 +260,4 @@ func buildInfo() prometheus.Collector {
 	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_build_info", Help: "The version that runs; always 1.", ConstLabels: prometheus.Labels{"version": version}})
 	g.Set(1)
 	return g
-}
-
-// connections counts those of trusted proxies in all alone.
-type connections struct{ *limiter.Conns }
-
-func (c connections) Open(client netip.Addr, perClient bool) proxy.Reason {
-	if !perClient {
-		client = netip.Addr{}
-	}
-	switch c.Conns.Open(client) {
-	case limiter.Admitted:
-		return proxy.Admitted
-	case limiter.TotalFull:
-		return proxy.ConnOpen
-	}
-	return proxy.IPConns
-}
-
-func (c connections) Close(client netip.Addr, perClient bool) {
-	if !perClient {
-		client = netip.Addr{}
-	}
-	c.Conns.Close(client)
 }

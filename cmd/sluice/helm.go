@@ -25,6 +25,8 @@ type helm struct {
 
 	ledgers func() admin.Ledgers // nil = none is kept
 
+	reading sync.Mutex // of the files; locked before mu
+
 	mu        sync.Mutex
 	filed     *config.Config   // as the files say
 	running   *config.Config   // with the overrides
@@ -67,12 +69,14 @@ var errNoFile = fmt.Errorf("reload: %w: no configuration file is behind this gat
 // reload reads the files again. A bad one changes nothing, and is told of; but not once more where it is only tried
 // again and nothing has changed. drop ends the overrides of keys; otherwise those stay that the new file has room for.
 func (h *helm) reload(drop, retry bool) (admin.Reloaded, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if h.read == nil {
 		return admin.Reloaded{}, errNoFile
 	}
-	next, err := h.read()
+	h.reading.Lock()
+	defer h.reading.Unlock()
+	next, err := h.read() // a disk may be slow; who asks how the gate is does not wait for it
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	var done admin.Reloaded
 	if err == nil {
 		done, err = h.take(next, drop)

@@ -181,6 +181,32 @@ func TestASKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 	})
 }
 
+// A SKU that is paused for a while, and then for good, stays so: what an operator closed never opens by itself.
+func TestWhatIsSaidOfASKUEndsItsOverride(t *testing.T) {
+	for _, state := range []string{"paused", "on", "ended"} {
+		g, _ := steer(t)
+		if _, err := g.ledgers().SetTotal(t.Context(), "1001", 5, 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.helm.Override(t.Context(), admin.Override{SKU: "1001", Value: "paused", Until: time.Now().Add(time.Hour)}); err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest("POST", "/api/v1/stock/1001", strings.NewReader(`{"state": "`+state+`"}`))
+		r.RemoteAddr, r.Host = "127.0.0.1:5555", "localhost:8090"
+		w := httptest.NewRecorder()
+		g.control.ServeHTTP(w, r)
+		if w.Code != 200 || len(g.helm.Overrides()) != 0 {
+			t.Errorf("%s: %d %s, %+v", state, w.Code, w.Body, g.helm.Overrides())
+		}
+		for _, o := range g.helm.Overrides() {
+			_, _ = g.helm.Undo(t.Context(), o.ID) // as its end does
+		}
+		if now, err := g.ledgers().Look(t.Context(), "1001"); err != nil || now.Ledger.State != state {
+			t.Errorf("it is %s, %v; want %s", now.Ledger.State, err, state)
+		}
+	}
+}
+
 // stateBook keeps the state of ledgers, and nothing else of them.
 type stateBook struct {
 	admin.Ledgers
@@ -257,6 +283,11 @@ func TestALiveGateAnswersAsDescribed(t *testing.T) {
 	ask("POST /api/v1/reservations/{serial}/release", "/api/v1/reservations/k-1/release", "", 409)
 	ask("POST /api/v1/reservations/{serial}/refund", "/api/v1/reservations/k-1/refund", "", 200)
 	ask("POST /api/v1/stock/{sku}/adopt", "/api/v1/stock/1001/adopt", `{"orders": [{"serial": "k-2", "quantity": 1}]}`, 200)
+	ask("GET /api/v1/preflight", "", "", 200)
+	ask("GET /api/v1/report", "", "", 200)
+	ask("GET /api/v1/report", "/api/v1/report?sale=night", "", 200)
+	ask("GET /api/v1/report", "/api/v1/report?format=csv", "", 200)
+	ask("GET /api/v1/report", "/api/v1/report?sale=day", "", 404)
 	ask("GET /api/v1/why", "/api/v1/why?request_id=x", "", 200)
 	ask("POST /api/v1/reload", "", "", 200)
 	*file = "nonsense"

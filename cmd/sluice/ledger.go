@@ -34,7 +34,7 @@ func openLedger(c *config.Config, visitor bool, log *slog.Logger) (*ledger.Redis
 		way.Log = slog.New(slog.DiscardHandler)
 	}
 	r, err := ledger.NewRedis(ledger.RedisOptions{
-		Options: way, Events: c.Stock.Reserve.Events, Acknowledged: c.Stock.Reserve.EventsAcknowledged,
+		Options: way, Prefix: c.Stock.Reserve.Apart, Events: c.Stock.Reserve.Events, Acknowledged: c.Stock.Reserve.EventsAcknowledged,
 		Replicas: c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: visible(name), Log: log,
 	})
 	if err != nil {

@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
-
-	"github.com/alecthomas/kong"
+	"slices"
 )
 
 var version = "dev" // set when it is built
@@ -24,6 +21,7 @@ const (
 type commands struct {
 	Run         runCommand         `cmd:"" help:"Run the gate."`
 	Demo        demoCommand        `cmd:"" help:"A shop, a gate and a crowd in one process; at the end, what happened."`
+	Rehearse    rehearseCommand    `cmd:"" help:"The sale before the sale: a crowd, this configuration, a stand-in shop; and what to change."`
 	Init        initCommand        `cmd:"" help:"Write a first config.toml."`
 	Check       checkCommand       `cmd:"" help:"Say everything that is wrong with a configuration, and what it amounts to."`
 	Explain     explainCommand     `cmd:"" help:"Which route, limits and keys a request would meet."`
@@ -50,16 +48,17 @@ func (versionCommand) Run() error {
 
 func main() {
 	var c commands
-	parser := kong.Must(&c, kong.Name("sluice"),
-		kong.Description("An edge gate for flash sales. Start with: sluice demo"),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
-	call, err := parser.Parse(numbersLast(os.Args[1:]))
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "sluice:", err)
-		fmt.Fprintln(os.Stderr, "sluice: see sluice --help")
+	meant, help, err := commandTree("sluice", "An edge gate for flash sales. Start with: sluice demo", &c).parse(asked(os.Args[1:]))
+	var wrong *misuse
+	switch {
+	case errors.As(err, &wrong):
+		fmt.Fprintf(os.Stderr, "sluice: %v\nsluice: see %s --help\n", wrong, wrong.at.path())
 		os.Exit(exitUsage)
+	case help:
+		meant.writeHelp(os.Stdout)
+		return
 	}
-	if err := call.Run(); err != nil {
+	if err := meant.does()(); err != nil {
 		if errors.Is(err, errOnline) || errors.Is(err, errNotFound) {
 			os.Exit(exitOnline)
 		}
@@ -70,21 +69,32 @@ func main() {
 	}
 }
 
+// asked is the line with "help stock set" as "stock set --help".
+func asked(line []string) []string {
+	if len(line) > 0 && line[0] == "help" {
+		return append(slices.Clone(line[1:]), "--help")
+	}
+	return line
+}
+
 // errSaid ends a command whose output has already said what is wrong.
 var errSaid = errors.New("failed")
 
-// numbersLast moves negative numbers behind a "--": in "stock add 1001 -4" they are no flags.
-func numbersLast(args []string) []string {
-	var words, numbers []string
-	for _, a := range args {
-		if _, err := strconv.ParseInt(a, 10, 64); err == nil && strings.HasPrefix(a, "-") {
-			numbers = append(numbers, a)
-		} else if words = append(words, a); a == "--" {
-			return args
-		}
+// does is what the command is for; nil = nothing by itself. A command below another one is given what that was told.
+func (n *node) does() func() error {
+	switch it := n.into.(type) {
+	case interface{ Run() error }:
+		return it.Run
+	case interface{ Run(*node) error }:
+		return func() error { return it.Run(n.line()[0]) }
+	case interface{ Run(*stockCommand) error }:
+		return func() error { return it.Run(n.above.into.(*stockCommand)) }
+	case interface{ Run(*saleCommand) error }:
+		return func() error { return it.Run(n.above.into.(*saleCommand)) }
+	case interface {
+		Run(*reservationCommand) error
+	}:
+		return func() error { return it.Run(n.above.into.(*reservationCommand)) }
 	}
-	if len(numbers) == 0 {
-		return args
-	}
-	return append(append(words, "--"), numbers...)
+	return nil
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"sluice/admin"
 	"sluice/internal/redistest"
 	"sluice/proxy"
@@ -93,11 +91,7 @@ func TestNamesThatNobodyHasAreMisuse(t *testing.T) {
 		{"stock", "add", "1001", "20", "--key", ""}, // a script that has left the name empty would add each time
 	} {
 		var c commands
-		parser, err := kong.New(&c, kong.Name("sluice"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := parser.Parse(words); err == nil {
+		if _, _, err := commandTree("sluice", "", &c).parse(words); err == nil {
 			t.Errorf("%q is accepted", words)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -87,6 +88,7 @@ func (o *opening) turn(ctx context.Context) {
 	for i := range c.Sales {
 		for _, sku := range c.Sales[i].SKUs {
 			p, ok := o.board.At(now, []byte(sku))
+			p.Closes = follows(c, sku, p.Closes)
 			if !ok || p.Sale != c.Sales[i].Name || o.said[sku] == (hours{p.Opens, p.Closes}) || now < o.rest[sku] {
 				continue
 			}
@@ -98,6 +100,21 @@ func (o *opening) turn(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// follows is when the sales of sku that follow each other without a pause have all ended, of which the first ends at closes
+// (Unix ms): between two of them nobody shall hear that all is over.
+func follows(c *config.Config, sku string, closes int64) int64 {
+	for again := true; again; {
+		again = false
+		for i := range c.Sales {
+			s := &c.Sales[i]
+			if s.Starts.UnixMilli() == closes && slices.Contains(s.SKUs, sku) {
+				closes, again = s.Ends.UnixMilli(), true
+			}
+		}
+	}
+	return closes
 }
 
 // tell says its hours to the ledger of sku, and makes it where it is time to.

@@ -163,22 +163,25 @@ func (o *orders) openLater(ctx context.Context) {
 
 const (
 	watchEvery = 5 * time.Second
-	mostWatch  = 10_000 // SKUs
+	watchRests = 20      // and so many times as long as a list of all SKUs took: it takes no more than a part of Redis' time
+	mostWatch  = 10_000  // SKUs whose holds are looked after although nobody asks for them
+	mostListed = 100_000 // SKUs that are known to have a ledger
 )
 
 // watch lets the desk look after every ledger there is, also those that nobody asks this instance for: another one may
-// have died with their orders.
+// have died with their orders. Of more than mostWatch it knows the names.
 func (o *orders) watch(ctx context.Context) {
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
 	for {
+		began := time.Now()
 		if d := o.desk.Load(); d != nil {
 			o.watchAll(ctx, d)
 		}
+		pause := time.NewTimer(max(watchEvery, watchRests*time.Since(began)))
 		select {
 		case <-ctx.Done():
+			pause.Stop()
 			return
-		case <-tick.C:
+		case <-pause.C:
 		}
 	}
 }
@@ -186,12 +189,16 @@ func (o *orders) watch(ctx context.Context) {
 func (o *orders) watchAll(ctx context.Context, d *ledger.Desk) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	skus, err := o.store.SKUs(ctx, mostWatch)
+	skus, err := o.store.SKUs(ctx, mostListed)
 	if err != nil {
 		return // what is wrong with Redis is said elsewhere
 	}
-	for _, sku := range skus {
-		d.Watch(sku)
+	for i, sku := range skus {
+		if i < mostWatch {
+			d.Watch(sku)
+		} else {
+			d.Expect(sku)
+		}
 	}
 }
 

@@ -145,6 +145,20 @@ func (h *helm) Undo(ctx context.Context, id string) (admin.Override, error) {
 	return o, h.end(ctx, at)
 }
 
+// Leave implements admin.Helm.
+func (h *helm) Leave(sku string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at := slices.IndexFunc(h.overrides, func(o admin.Override) bool { return o.SKU == sku && sku != "" })
+	if at < 0 {
+		return
+	}
+	o := h.overrides[at]
+	h.overrides = slices.Delete(slices.Clone(h.overrides), at, at+1)
+	h.g.trail.Note(admin.Deed{Role: "sluice", What: "override.drop", Object: sku, Detail: "override " + o.ID, Before: o.Value},
+		"override dropped: somebody has said how its SKU stands", "of", sku, "value", o.Value)
+}
+
 // end ends the override at a place of the list.
 func (h *helm) end(ctx context.Context, at int) error {
 	o, others := h.overrides[at], slices.Delete(slices.Clone(h.overrides), at, at+1)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"text/tabwriter"
@@ -20,8 +21,16 @@ type overrideCommand struct {
 
 // until is how long an override lasts: one of both.
 type until struct {
-	For   string `xor:"until" required:"" help:"How long it lasts: 90s, 10m, 2h; at most 24h." placeholder:"10m"`
-	Until string `xor:"until" required:"" help:"Or until when (RFC 3339)." placeholder:"TIME"`
+	For   string `help:"How long it lasts: 90s, 10m, 2h; at most 24h." placeholder:"10m"`
+	Until string `help:"Or until when (RFC 3339)." placeholder:"TIME"`
+}
+
+// Validate is called when the line is read; its error is one of usage.
+func (u *until) Validate() error {
+	if (u.For == "") == (u.Until == "") {
+		return errors.New("--for=10m or --until=TIME: name one of them")
+	}
+	return nil
 }
 
 type overrideSet struct {

@@ -32,7 +32,7 @@ type order struct {
 	SKU    string `help:"Of this SKU. Needed where two SKUs know the serial." placeholder:"SKU"`
 }
 
-// Validate is called by kong; its error is one of usage.
+// Validate is called when the line is read; its error is one of usage.
 func (o *order) Validate() error { return named(o.Serial) }
 
 // named refuses what no order is known by.
@@ -73,7 +73,7 @@ type reservationList struct {
 	Limit   int    `default:"1000" help:"At most so many, up to 10000."`
 }
 
-// Validate is called by kong; its error is one of usage.
+// Validate is called when the line is read; its error is one of usage.
 func (l *reservationList) Validate() error {
 	if l.Unknown && l.State != "" {
 		return errors.New("--unknown and --state: name one of them")
@@ -81,7 +81,7 @@ func (l *reservationList) Validate() error {
 	return listable(l.Limit)
 }
 
-// Validate is called by kong; its error is one of usage.
+// Validate is called when the line is read; its error is one of usage.
 func (a *reservationAdopt) Validate() error { return named(a.Serial) }
 
 func (g *reservationGet) Run(c *reservationCommand) error {
@@ -189,14 +189,14 @@ func row(r admin.Reservation) string {
 	if r.Overdue {
 		state = "unknown"
 	}
-	cells := []string{r.Serial, r.SKU, state, strconv.FormatInt(r.Quantity, 10), spelt(r.User)}
+	cells := []string{spelt(r.Serial), spelt(r.SKU), state, strconv.FormatInt(r.Quantity, 10), spelt(r.User)}
 	if !r.Deadline.IsZero() {
 		cells = append(cells, r.Deadline.Local().Format(time.RFC3339))
 	}
 	return strings.Join(cells, "\t")
 }
 
-// spelt is a user's name that cannot disturb a terminal; "-" is nobody.
+// spelt is a name that somebody else chose, and that cannot disturb a terminal; "-" is none.
 func spelt(user string) string {
 	switch {
 	case user == "":

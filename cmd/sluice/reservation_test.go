@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
-
 	"sluice/stockgate/ledger"
 )
 
@@ -14,15 +12,11 @@ import (
 func command(t *testing.T, words string) error {
 	t.Helper()
 	var c commands
-	parser, err := kong.New(&c, kong.Name("sluice"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	call, err := parser.Parse(numbersLast(strings.Fields(words)))
+	meant, _, err := commandTree("sluice", "", &c).parse(strings.Fields(words))
 	if err != nil {
 		t.Fatalf("%s: %v", words, err)
 	}
-	return call.Run()
+	return meant.does()()
 }
 
 func TestCommandsDecideReservations(t *testing.T) {

@@ -70,7 +70,12 @@ func (r *runCommand) files(c *config.Config) []string {
 func (r *runCommand) rereads(h *helm, from *sources) {
 	h.mode = r.Mode != ""
 	if from.some() {
-		h.read = r.load
+		h.read = func() (*config.Config, error) {
+			if err := from.readable(); err != nil {
+				return nil, err
+			}
+			return r.load()
+		}
 		h.told = func(running *config.Config, ok bool) { from.set(r.files(running), !ok) }
 	}
 }
@@ -192,10 +197,10 @@ func (g *gate) listenAside(takeOver bool, log *slog.Logger) (aside, error) {
 			servers.close()
 			return g.config.Errorf(key, "%v", err)
 		}
-		s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10,
+		s := &http.Server{Addr: ln.Addr().String(), Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10,
 			ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 		servers = append(servers, s)
-		go func() { _ = s.Serve(ln) }() // ends with close
+		go func() { _ = s.Serve(bounded(ln)) }() // ends with close
 		log.Info("listening for operators", "key", key, "address", ln.Addr().String())
 		return nil
 	}
@@ -204,7 +209,7 @@ func (g *gate) listenAside(takeOver bool, log *slog.Logger) (aside, error) {
 		return nil, err
 	}
 	if g.config.Admin.Listen != "" {
-		g.watch = admin.NewWatch(g.metrics)
+		g.watch, g.page = admin.NewWatch(g.metrics), admin.NewDashboard()
 	}
 	g.control.use(g.api(g.config, log))
 	return servers, open("admin.listen", g.config.Admin.Listen, &g.control)

@@ -18,7 +18,7 @@ type runningGate struct {
 	TokenFile string `help:"The token for --admin." type:"existingfile" placeholder:"FILE"`
 }
 
-// Validate is called by kong; its error is one of usage.
+// Validate is called when the line is read; its error is one of usage.
 func (g *runningGate) Validate() error {
 	if g.TokenFile != "" && g.Admin == "" {
 		return errors.New("--token-file belongs to --admin")

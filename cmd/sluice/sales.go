@@ -105,6 +105,9 @@ func (s salesOf) Set(ctx context.Context, name, state string) error {
 			continue
 		}
 		for _, sku := range one.SKUs {
+			if !s.board.Sells(name, sku) {
+				continue // its ledger serves another sale now
+			}
 			if err := s.turn(ctx, sku, ledger.State(state)); err != nil {
 				return err
 			}

@@ -37,7 +37,7 @@ func (s shelf) Show(now int64, sku []byte) proxy.Shown {
 	shown.Closes = p.Closes
 	switch p.State {
 	case sale.Ended:
-		shown.Phase = proxy.Over
+		shown.Phase, shown.Free = proxy.Over, -1
 	case sale.Waiting:
 		shown.Phase, shown.Opens = proxy.Waiting, p.Opens
 	case sale.Paused:
@@ -79,12 +79,12 @@ func (s shelf) inLedger(now int64, l ledger.Shown) proxy.Shown {
 			shown.Phase = proxy.Gone
 		}
 		if l.Free <= 0 && l.Held == 0 {
-			shown.Phase = proxy.Over // all is sold, and nothing can come back by itself
+			shown.Phase = proxy.Over // all is sold, and nothing comes back unless the shop cancels an order
 		}
 	case ledger.Waiting:
 		shown.Phase, shown.Opens = proxy.Waiting, l.Opens
 	case ledger.Ended, ledger.Over:
-		shown.Phase = proxy.Over
+		shown.Phase, shown.Free = proxy.Over, -1
 	case ledger.Paused:
 		shown.Phase = proxy.Halted
 	default:

@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -10,6 +9,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"sluice/config"
 )
 
 // sources are the files that the running configuration was read from; none where no file holds it. A successor that
@@ -44,7 +45,7 @@ func (s *sources) look(seen map[string]fingerprint) (changed bool) {
 func (s *sources) readable() error {
 	for _, file := range *s.files.Load() {
 		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			return fmt.Errorf("%s: not a regular file: it cannot be read again", file)
+			return &config.Error{Problems: []config.Problem{{File: file, Message: "not a regular file: it cannot be read again"}}}
 		}
 	}
 	return nil

@@ -60,7 +60,7 @@ type stockEnd struct {
 	SKU string `arg:"" name:"sku"`
 }
 
-// Validate is called by kong; its error is one of usage.
+// Validate is called when the line is read; its error is one of usage.
 func (l *stockList) Validate() error { return listable(l.Limit) }
 
 // listable refuses a list that no API gives.
@@ -71,7 +71,7 @@ func listable(limit int) error {
 	return nil
 }
 
-// Validate is called by kong; its error is one of usage.
+// Validate is called when the line is read; its error is one of usage.
 func (t *stockSet) Validate() error {
 	if t.Limit != nil && *t.Limit < 0 {
 		return fmt.Errorf("--limit %d: it must be 0, for none, or the units that one person may have", *t.Limit)
@@ -79,7 +79,7 @@ func (t *stockSet) Validate() error {
 	return nil
 }
 
-// Validate is called by kong; its error is one of usage. A name that a script has left empty would add each time.
+// Validate is called when the line is read; its error is one of usage. A name that a script has left empty would add each time.
 func (a *stockAdd) Validate() error {
 	if a.Key != nil && *a.Key == "" {
 		return errors.New("--key is empty: give the addition a name, or leave --key out")
@@ -166,7 +166,7 @@ func (s *stockCommand) call(method, path string, query url.Values, in, out any, 
 
 // line shows one SKU: its name and what can be bought come first, for other programs.
 func line(s admin.Stock) string {
-	text := fmt.Sprintf("%s\t%d", s.SKU, s.Left)
+	text := fmt.Sprintf("%s\t%d", spelt(s.SKU), s.Left)
 	l := s.Ledger
 	if l == nil {
 		if !s.OnSale {

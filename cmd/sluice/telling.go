@@ -9,7 +9,7 @@ import (
 func (g *gate) Status() admin.Status {
 	h := g.helm
 	h.mu.Lock()
-	s := admin.Status{Version: version, Started: g.begun.UTC(), Config: h.filed.Version(), Mode: h.running.Mode, Phase: "serving", Ready: true, Reload: h.reloaded}
+	s := admin.Status{Version: version, Started: g.begun.UTC(), Now: g.board.Wall().UTC(), Config: h.filed.Version(), Mode: h.running.Mode, Phase: "serving", Ready: true, Reload: h.reloaded}
 	h.mu.Unlock()
 	if g.draining.Load() {
 		s.Phase = "draining"

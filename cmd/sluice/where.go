@@ -102,7 +102,7 @@ func elsewhere(file string, c *config.Config) error {
 	return fmt.Errorf("stock.source of %s is %q: only a running gate knows that stock; add --admin %s", file, c.Stock.Source, c.Admin.Listen)
 }
 
-// Validate is called by kong; its error is one of usage.
+// Validate is called when the line is read; its error is one of usage.
 func (w *where) Validate() error {
 	if w.Admin != "" && w.Config != "" {
 		return errors.New("--config and --admin: name one of them")

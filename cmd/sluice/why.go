@@ -28,7 +28,7 @@ type whyCommand struct {
 // errNotFound ends a command that found nothing, where that is an answer and no fault.
 var errNotFound = errors.New("not found")
 
-// Validate is called by kong; its error is one of usage.
+// Validate is called when the line is read; its error is one of usage.
 func (w *whyCommand) Validate() error {
 	if w.RequestID == "" && (w.User == "" || w.SKU == "") {
 		return errors.New("name --request-id, or --user and --sku")

@@ -29,6 +29,7 @@ type Server struct {
 	file    string // the configuration of a sentinel; "" = none, and it is none
 	bus     string // the other port of a cluster's server
 	extra   []string
+	env     []string // beside the test's own
 	process *exec.Cmd
 }
 
@@ -75,6 +76,7 @@ func freePort(t testing.TB) string {
 // run starts the process and waits until it answers.
 func (s *Server) run() error {
 	s.process = exec.Command("redis-server", s.arguments()...)
+	s.process.Env = append(os.Environ(), s.env...)
 	if err := s.process.Start(); err != nil {
 		return err
 	}

@@ -7,9 +7,7 @@ package page
 
 import (
 	_ "embed" // for the built-in page
-	"errors"
 	"fmt"
-	"html/template"
 	"maps"
 	"path"
 	"slices"
@@ -48,9 +46,9 @@ type View struct {
 
 // Book is a set of templates and of the words of further languages. It is not changed after Open.
 type Book struct {
-	pages map[string]*template.Template // by file; of the shop's own
-	plain *template.Template            // the built-in page
-	words map[string]map[string]string  // by tag
+	pages map[string]*template         // by file; of the shop's own
+	plain *template                    // the built-in page
+	words map[string]map[string]string // by tag
 }
 
 // anyClass is the name of the template of all classes without one of their own.
@@ -60,19 +58,21 @@ const anyClass = "page"
 // _NAME.html for what these include, and TAG.toml with the words of a language. classes and keys are the names that there
 // are. Each error begins with a file and, where it has one, a line.
 func Open(dir string, files map[string]string, classes, keys []string) (*Book, error) {
-	b := &Book{pages: map[string]*template.Template{}, words: map[string]map[string]string{}}
-	b.plain = template.Must(template.New("built-in page").Parse(builtIn))
-	shared := template.New("")
+	b := &Book{pages: map[string]*template{}, words: map[string]map[string]string{}}
+	var err error
+	if b.plain, err = templateOf("built-in page", builtIn, nil); err != nil {
+		return nil, fmt.Errorf("BUG: %w", err)
+	}
+	shared := map[string][]part{}
 	names := slices.Sorted(maps.Keys(files)) // "_" stands before the lower case letters
 	for _, name := range names {
 		if strings.HasPrefix(name, "_") {
-			if _, err := shared.New(name).Parse(files[name]); err != nil {
-				return nil, faultOf(dir, name, err)
+			if shared[name], err = parse(in(dir, name), files[name]); err != nil {
+				return nil, err
 			}
 		}
 	}
 	for _, name := range names {
-		var err error
 		switch ext := path.Ext(name); {
 		case strings.HasPrefix(name, "_"):
 		case ext == ".toml":
@@ -87,7 +87,7 @@ func Open(dir string, files map[string]string, classes, keys []string) (*Book, e
 	return b, nil
 }
 
-func (b *Book) addPage(dir, name, text string, shared *template.Template, classes []string) error {
+func (b *Book) addPage(dir, name, text string, shared map[string][]part, classes []string) error {
 	class, tag, _ := strings.Cut(strings.TrimSuffix(name, ".html"), ".")
 	if class != anyClass && !slices.Contains(classes, class) {
 		return fmt.Errorf("%s: is no page; name it page.html, or after a class: %s", in(dir, name), strings.Join(classes, ", "))
@@ -95,35 +95,24 @@ func (b *Book) addPage(dir, name, text string, shared *template.Template, classe
 	if tag != "" && !isTag(tag) {
 		return fmt.Errorf("%s: %q is no language; write a tag such as en or zh-CN", in(dir, name), tag)
 	}
-	if i := strings.IndexFunc(text, func(c rune) bool { return c < ' ' && c != '\n' && c != '\t' && c != '\r' }); i >= 0 {
-		return fmt.Errorf("%s:%d: has a control character", in(dir, name), 1+strings.Count(text[:i], "\n"))
-	}
-	own, err := shared.Clone()
-	if err == nil {
-		own, err = own.New(name).Parse(text)
-	}
+	own, err := templateOf(in(dir, name), text, shared)
 	if err != nil {
-		return faultOf(dir, name, err)
-	}
-	if err := own.Execute(new(strings.Builder), View{Waits: true, Opens: true}); err != nil {
-		return faultOf(dir, name, err)
+		return err
 	}
 	b.pages[name] = own
 	return nil
 }
 
-// faultOf is what html/template says, "template: sold_out.html:3: …" or "html/template:sold_out.html:3: …", with the path
-// that the operator knows.
-func faultOf(dir, name string, err error) error {
-	text := strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(err.Error(), "html/"), "template:"))
-	if !strings.HasPrefix(text, "_") && !strings.HasPrefix(text, name) {
-		text = name + ": " + text
+func templateOf(file, text string, shared map[string][]part) (*template, error) {
+	parts, err := parse(file, text)
+	if err != nil {
+		return nil, err
 	}
-	return errors.New(in(dir, text))
+	return compile(file, parts, shared)
 }
 
 // Render is the page of a class in the language of v.
-func (b *Book) Render(v View) (string, error) {
+func (b *Book) Render(v View) string {
 	t := b.plain
 	for _, name := range []string{v.Class + "." + v.Lang, v.Class, anyClass + "." + v.Lang, anyClass} {
 		if own := b.pages[name+".html"]; own != nil {
@@ -131,11 +120,7 @@ func (b *Book) Render(v View) (string, error) {
 			break
 		}
 	}
-	var text strings.Builder
-	if err := t.Execute(&text, v); err != nil {
-		return "", faultOf("", t.Name(), err)
-	}
-	return text.String(), nil
+	return string(t.render(nil, v))
 }
 
 // in is a file, and what follows its name, in dir.

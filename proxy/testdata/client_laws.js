@@ -17,7 +17,7 @@ class Browser {
         setItem: (k, v) => this.storage.set(k, v),
         removeItem: k => this.storage.delete(k),
       },
-      setTimeout: (f, ms) => this.timers.push({ at: this.time + (ms || 0), f }),
+      setTimeout: (f, ms) => this.timers.push({ at: this.time + (ms < 2 ** 31 ? ms : 1), f }), // as browsers overflow
       setInterval: () => 0, clearInterval: () => {}, addEventListener: () => {},
       fetch: (url, init) => this.fetch(url, init || {}),
       URL,
@@ -209,9 +209,33 @@ const laws = {
     const sent = b.orders().map(a => a.init.headers["Sluice-Token"]);
     must("a new one", sent.length === 2 && sent[0] && sent[1] && sent[0] !== sent[1] && s.states().pop() === "done", [sent, s.states()]);
   },
+  async "a unit that the shop gets back opens the button, also when all were sold"() {
+    const b = new Browser((p, i, self) => ({ body: self.time < 30000 ? { phase: "ended", left: "none", server_time_ms: self.time } : isOpen.body })), s = b.sale();
+    await b.run(60000);
+    must("open", s.states().join() === "ended,open" && !s.button.disabled, s.states());
+  },
+  async "an answer that makes no sense neither opens the button nor makes haste"() {
+    for (const stock of [{ body: null }, { body: "html" }, { body: { phase: "waiting", opens_at_ms: 6e4 } }, { body: { phase: "waiting", opens_at_ms: 6e4, server_time_ms: "soon" } },
+      refused(503, "shutting_down", 99999999)]) {
+      const b = new Browser(() => stock), s = b.sale();
+      await b.run(50000);
+      must("closed", s.button.disabled && b.asked.length < 30, [stock, b.asked.length, s.states()]);
+      s.stop();
+    }
+    for (const answer of [{ status: 409, body: null }, refused(503, "paused", 99999999), { status: 504, headers: { "X-Sluice-Reason": "upstream_timeout" }, body: null }]) {
+      const b = new Browser(serving([answer], { status: 503, headers: { "Retry-After": "99999999" }, body: null })), s = b.sale();
+      await b.run(20);
+      s.order().catch(() => {});
+      await b.run(60000);
+      must("asked once", b.orders().length === 1 && b.asked.length < 30, [answer, b.orders().length, b.asked.length, s.states()]);
+      must("told", s.states().some(x => /refused|queued|checking/.test(x)), s.states());
+      s.stop();
+    }
+  },
+
   async "the stock is asked for seldom while nothing happens"() {
-    for (const [phase, most] of [["open", 20], ["sold_out", 40], ["waiting", 20], ["ended", 1]]) {
-      const b = new Browser((p, i, self) => ({ body: { phase, server_time_ms: self.time, opens_at_ms: phase === "waiting" ? 1e9 : undefined } })), s = b.sale();
+    for (const [phase, most, left] of [["open", 20], ["sold_out", 40], ["waiting", 20], ["ended", 1], ["ended", 20, "none"]]) {
+      const b = new Browser((p, i, self) => ({ body: { phase, left, server_time_ms: self.time, opens_at_ms: phase === "waiting" ? 1e9 : undefined } })), s = b.sale();
       await b.run(100000);
       must(phase, b.asked.length <= most, b.asked.length);
       s.stop();

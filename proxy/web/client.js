@@ -5,11 +5,12 @@
   const own = d.currentScript && d.currentScript.src, home = own ? new URL(own).origin : "";
   const busy = /^(conn_open|ip_conns|conn_rate|rate|window|concurrency|queue_timeout|paused|stock_error|no_upstream|shutting_down)$/;
   const unsure = /^(upstream_error|upstream_timeout|in_progress|internal)$/;
-  const pause = ms => new Promise(done => setTimeout(done, ms));
+  // A timer of more than 24 days would ring at once.
+  const pause = ms => new Promise(done => setTimeout(done, Math.min(ms, 2e9)));
   const some = ms => Math.random() * ms;
   const now = () => performance.now();
   const wait = r => (r && Number(r.headers.get("Retry-After"))) * 1e3 || 0;
-  const json = r => r.clone().json().catch(() => ({}));
+  const json = r => r.clone().json().then(a => a || {}).catch(() => ({}));
 
   function uuid() {
     // Secure contexts alone have it.
@@ -54,13 +55,13 @@
       const r = await fetch(home + "/.sluice/stock/" + sku + (fresh ? "?now=" + Math.random() + (o.token ? "&token=1" : "") : ""),
         { credentials: fresh && o.token ? "include" : "same-origin" });
       const to = now(), a = await r.json();
-      if (!a.phase) throw r;
+      if (!a.phase || !isFinite(a.server_time_ms)) throw r;
       if (fresh && to - from <= best + (to - taken) / 1e3) {
         best = to - from; taken = to;
         offset = a.server_time_ms - (from + to) / 2;
       }
       if (a.token) token = a.token;
-      opens = a.opens_at_ms || 0;
+      opens = +a.opens_at_ms || 0;
       return a;
     }
 
@@ -92,9 +93,10 @@
           if (!working && !over) set("open", a);
           next = 5e3 + some(3e3);
         } else {
-          if (a.phase === "ended") over = true;
+          // Where all is merely sold, a unit may still come back.
+          if (a.phase === "ended") over = a.left !== "none";
           if (!working && state !== a.phase) set(a.phase, a);
-          if (a.phase === "open") next = 5e3 + some(3e3);
+          if (a.phase === "open" || a.phase === "ended") next = 5e3 + some(3e3);
         }
         await pause(next);
       }

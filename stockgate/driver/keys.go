@@ -136,8 +136,8 @@ func (k *keys) distinct(l Layout) error {
 	return nil
 }
 
-// fence is the key of the number that a lock's holders draw.
-const fence = ":fence"
+// Fence is what follows a lock's key where the number is kept that its holders draw.
+const Fence = ":fence"
 
 // back is what follows a mark's key where an order was given back.
 const back = ":back"
@@ -153,7 +153,7 @@ func (k *keys) oneSlot(l Layout) error {
 			continue
 		}
 		all = append(all, key.Named{Name: one.name, Text: one.text})
-		if follows := map[string]string{"lock_key": fence, markName: back}[one.name]; follows != "" {
+		if follows := map[string]string{"lock_key": Fence, markName: back}[one.name]; follows != "" {
 			more = append(more, key.Named{Name: one.name + follows, Text: one.text + follows})
 		}
 	}

@@ -78,7 +78,7 @@ func (l *lock) hold(ctx context.Context, o *order, token string) (number int64, 
 			l.end(ctx, o, token) // it may be held
 			return 0, notSent, err
 		case set.Err() == nil:
-			draw := redis.NewIntCmd(ctx, "incr", key+fence)
+			draw := redis.NewIntCmd(ctx, "incr", key+Fence)
 			if _ = l.send(ctx, []redis.Cmder{draw}); draw.Err() != nil {
 				l.end(ctx, o, token)
 				return 0, nothing(draw.Err()), draw.Err()
@@ -97,7 +97,7 @@ func (l *lock) hold(ctx context.Context, o *order, token string) (number int64, 
 func (l *lock) write(ctx context.Context, orders []*order, number, sign int64, tell func(*order, why, error)) {
 	script, calls := read("lock_write"), make([]*call, len(orders))
 	for i, o := range orders {
-		keys := []string{l.stock.of(o), l.keys.lock.of(o) + fence}
+		keys := []string{l.stock.of(o), l.keys.lock.of(o) + Fence}
 		calls[i] = &call{script: script, keys: keys, args: []any{sign * o.quantity, number}}
 	}
 	l.run(ctx, calls)

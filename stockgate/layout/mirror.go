@@ -36,15 +36,15 @@ func (l *Layout) Mirror(ctx context.Context, c redis.Scripter, sku string, free,
 	for _, field := range l.numbers {
 		args = append(args, field)
 	}
-	n, err := redis.NewScript(mirrorScript).Run(ctx, c, []string{key, beside(key)}, args...).Int()
+	n, err := redis.NewScript(mirrorScript).Run(ctx, c, []string{key, Beside(key)}, args...).Int()
 	if err != nil {
 		return false, fmt.Errorf("mirror to %q: %w", key, err)
 	}
 	return n == 1, nil
 }
 
-// beside is a key in the slot of key, for what belongs to it.
-func beside(key string) string {
+// Beside is a key in the slot of key, for what belongs to it.
+func Beside(key string) string {
 	tag := key
 	if _, after, found := strings.Cut(key, "{"); found {
 		if inner, _, closed := strings.Cut(after, "}"); closed && inner != "" {
@@ -75,5 +75,5 @@ elseif #ARGV == 4 then
 else
 	redis.call('SET', KEYS[1], left, 'KEEPTTL')
 end
-redis.call('SET', KEYS[2], ARGV[1] .. '-' .. ARGV[2])
+redis.call('SET', KEYS[2], ARGV[1] .. '-' .. ARGV[2], 'KEEPTTL')
 return 1`

@@ -24,9 +24,11 @@ type Desk struct {
 
 	lines     *lines
 	newcomers pace                 // SKUs seen for the first time, invented ones too
+	probers   pace                 // looks whether a SKU is still closed
 	askers    pace                 // looks for the state of an order
 	names     pace                 // SKUs that the log names as they get into trouble
 	lookers   chan struct{}        // one element for each of those under way
+	aside     chan struct{}        // one element for each call that no order waits for
 	audits    *auditor             // nil where the store cannot be inspected
 	closing   map[string]reopening // by SKU; the watch's alone
 	serials   *memory              // of orders
@@ -63,6 +65,13 @@ type Desk struct {
 const (
 	newSKUsAtOnce = 1000
 	newSKUEvery   = int64(500 * time.Microsecond)
+
+	// Settling, and reading who has won, of however many SKUs: more at once would take all connections from orders, and
+	// calls that find no connection pass for a store in trouble.
+	asideAtOnce = 8
+
+	probesAtOnce = 100
+	probeEvery   = int64(2 * time.Millisecond)
 )
 
 // NewDesk returns a desk over store that asks oracle, which may be nil, about orders whose outcome is unknown.
@@ -78,9 +87,11 @@ func NewDesk(o DeskOptions, store Store, oracle Oracle) (*Desk, error) {
 		fresh:     min(int64(o.SoldOutMemory), int64(time.Second)/int64(o.Looks)),
 		lines:     newLines(o.MaxSKUs),
 		newcomers: pace{every: newSKUEvery, depth: newSKUsAtOnce},
+		probers:   pace{every: probeEvery, depth: probesAtOnce},
 		askers:    pace{every: lookEvery, depth: looksAtOnce},
 		names:     pace{every: namedEvery, depth: namedAtOnce},
 		lookers:   make(chan struct{}, lookers),
+		aside:     make(chan struct{}, asideAtOnce),
 		serials:   newMemory(size, func(k *known) string { return k.serial }),
 		users:     newMemory(size, func(k *known) string { return k.user }),
 		closing:   make(map[string]reopening),
@@ -172,6 +183,16 @@ func (d *Desk) Watch(sku string) bool {
 	l := d.open([]byte(sku))
 	if l != nil {
 		l.watched.Store(true)
+	}
+	return l != nil
+}
+
+// Expect says that sku has a ledger, as far as somebody else knows: who asks for it first is not kept waiting for the pace
+// of invented SKUs. Its holds are looked after once somebody has asked. It reports false when there are too many SKUs.
+func (d *Desk) Expect(sku string) bool {
+	l := d.open([]byte(sku))
+	if l != nil {
+		l.expected.Store(true)
 	}
 	return l != nil
 }

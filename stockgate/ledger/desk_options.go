@@ -21,7 +21,7 @@ type DeskOptions struct {
 	Resend        time.Duration // so long after its first sending a batch is not sent again; default Tries x Timeout
 	MaxWait       time.Duration // how old an order may be when it enters a batch; default 500 ms
 	MaxQueue      int           // orders that wait for units of one SKU; default 8192
-	MaxSKUs       int           // default 100,000
+	MaxSKUs       int           // default 131,072: 100,000 with a ledger, and room for invented ones
 	MaxKnown      int           // orders that are remembered here, rounded up to a power of two; default 65,536
 	MaxSettling   int           // settlements that wait for the store; default 65,536
 	SettleWait    time.Duration // for room among them; default 1 s
@@ -83,7 +83,7 @@ func (o DeskOptions) checked() (DeskOptions, error) {
 	fill(&o.MaxWait, 500*time.Millisecond)
 	fill(&o.Resend, time.Duration(o.Tries)*o.Timeout)
 	fill(&o.MaxQueue, 8192)
-	fill(&o.MaxSKUs, 100_000)
+	fill(&o.MaxSKUs, 1<<17)
 	fill(&o.MaxKnown, 65_536)
 	fill(&o.MaxSettling, 65_536)
 	fill(&o.SettleWait, time.Second)

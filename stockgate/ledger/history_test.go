@@ -267,10 +267,10 @@ func (o *outdated) Look(ctx context.Context, sku string) (Stock, bool, error) {
 	return now, ok, nil
 }
 
-// found reports whether any of the histories cannot be explained.
+// found reports whether any of the histories cannot be explained. Which calls meet is chance: some bugs need more histories.
 func found(t *testing.T, m porcupine.Model, name string, stores ...Store) bool {
 	t.Helper()
-	for seed := range uint64(histories) {
+	for seed := range uint64(10 * histories) {
 		if judged(t, m, recorded(stores, fmt.Sprint(name, " ", seed), seed)) == porcupine.Illegal {
 			return true
 		}
@@ -284,7 +284,7 @@ func TestHistoriesOfABrokenStoreAreRejected(t *testing.T) {
 		"no user limit", "a hold counts although sold", "no version"} {
 		r := connect(t, server, mutants()[name].apply(t))
 		if !found(t, sequential(honest), name, r, r) {
-			t.Errorf("%s: %d histories do not notice", name, histories)
+			t.Errorf("%s: %d histories do not notice", name, 10*histories)
 		}
 	}
 	r := connect(t, server, texts())

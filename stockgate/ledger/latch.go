@@ -97,11 +97,13 @@ const (
 	waits               // until the winners are read
 )
 
-// way decides by the newest view and by what is known of the order.
+// way decides by the newest view and by what is known of the order. Of very many closed SKUs not each is looked at as
+// soon as what is known of it is old: a crowd over all of them would be a call of the store each, and news tell of units
+// that come back before.
 func (d *Desk) way(now int64, l *line, v *view, o *Order, k *known) way {
 	age, probing := now-v.at, l.probing.Load()
 	switch {
-	case d.old(now, v) && !probing:
+	case !probing && d.old(now, v) && (v.State == Doubted || d.probers.open(now)):
 		return probes
 	case v.blank(), len(o.Key)+len(o.User) == 0:
 		return answered

@@ -21,10 +21,11 @@ type line struct {
 	looks  pace                 // of calls that are made although the SKU is closed
 	events *events
 
-	behind  bool                    // its changes are not acknowledged; the watch's alone
-	counted atomic.Pointer[counted] // as the last audit found it; nil = not yet, or there is no ledger
-	watched atomic.Bool             // its holds are looked after even if nobody asks for it
-	probing atomic.Bool             // somebody looks whether the latch is still right; written under mu
+	behind   bool                    // its changes are not acknowledged; the watch's alone
+	counted  atomic.Pointer[counted] // as the last audit found it; nil = not yet, or there is no ledger
+	watched  atomic.Bool             // its holds are looked after even if nobody asks for it
+	expected atomic.Bool             // it has a ledger, although nobody has asked for it yet
+	probing  atomic.Bool             // somebody looks whether the latch is still right; written under mu
 
 	roster  atomic.Pointer[roster] // who has won, since it closed; written under mu
 	reading atomic.Bool            // somebody reads the next roster; written under mu
@@ -106,6 +107,7 @@ func (d *Desk) place(now int64, l *line, t *ticket) {
 	k := d.recall(now, l, &t.order)
 	switch d.way(now, l, v, &t.order, k) {
 	case probes:
+		d.probers.take(now)
 		t.probe = true
 		l.probing.Store(true)
 		l.looking = append(l.looking, t)

@@ -249,8 +249,8 @@ func lossMutants() map[string]mutant {
 		"doubted and yet sold":         {"mark", "if stock.state == 'on' then stock.state = 'doubted' end\n	end\nend", "end\nend"},
 		"a frozen one sells":           {"mark", "stock.state, stock.why, stock.froze = 'frozen',", "stock.state, stock.why, stock.froze = 'on',"},
 		"no echo of the call":          {"mark", "return {SEQ, met.epoch", "return {'1', met.epoch"},
-		"no echo of the serials":       {"reserve", "	return serial\n", "	return 1\n"},
-		"an echo of another serial":    {"reserve", "	return serial\n", "	return user\n"},
+		"no echo of the serials":       {"reserve", "fresh[serial] or records[i], serial\n", "fresh[serial] or records[i], 1\n"},
+		"an echo of another serial":    {"reserve", "fresh[serial] or records[i], serial\n", "fresh[serial] or records[i], user\n"},
 	}
 }
 

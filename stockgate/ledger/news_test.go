@@ -137,7 +137,7 @@ func across(t *testing.T, s *redistest.Server, memory time.Duration, user ...str
 	o.SoldOutMemory = memory
 	options := optionsFor(s, 8)
 	if len(user) > 0 {
-		options.Username, options.Password = user[0], user[1]
+		options.Username, options.Password = user[0], func() string { return user[1] }
 	}
 	var desks [2]*Desk
 	for i := range desks {
@@ -215,7 +215,7 @@ func TestWithoutTheChannelTheLatchOpensByItsTime(t *testing.T) {
 func TestUserWithoutTheChannelRightLosesNoCall(t *testing.T) {
 	s := restricted(t)
 	o := optionsFor(s, 2)
-	o.Username, o.Password = "shy", "secret"
+	o.Username, o.Password = "shy", func() string { return "secret" }
 	r := must[*Redis](t)(NewRedis(o))
 	t.Cleanup(func() { r.Close() })
 	must[Stock](t)(r.SetTotal(t.Context(), "1001", 1, 0))

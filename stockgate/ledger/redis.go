@@ -35,6 +35,7 @@ type Redis struct {
 	events  int    // that XADD keeps of one SKU, about
 	most    int    // that may wait to be acknowledged; 0 = nobody acknowledges
 	news    string // channel
+	prefix  string
 
 	replicas    int
 	replicaWait time.Duration
@@ -72,6 +73,10 @@ type RedisOptions struct {
 	Replicas    int
 	ReplicaWait time.Duration
 
+	// Prefix is put before the names that belong to no SKU: "sluice:skus" and its like, and the channel of news. Who has
+	// another one knows nothing of the ledgers here, and is not known.
+	Prefix string
+
 	// Visitor is for tools that come and go: they leave no mark, so that no SKU waits for them after a restart of
 	// Redis, and they notice nothing.
 	Visitor  bool
@@ -97,7 +102,7 @@ func newRedis(o RedisOptions, texts map[string]string) (*Redis, error) {
 		return nil, errors.New("instance: it must have at most 64 visible ASCII bytes without a bar")
 	}
 	r := &Redis{
-		events: o.Events, news: channelOf(o.DB), scripts: compile(texts), replicas: o.Replicas, replicaWait: o.ReplicaWait,
+		events: o.Events, news: o.Prefix + channelOf(o.DB), prefix: o.Prefix, scripts: compile(texts), replicas: o.Replicas, replicaWait: o.ReplicaWait,
 		log: o.Log, traces: traces{all: make(map[string]*trace)},
 		journal: newJournal(mostJournal), settle: settleFor,
 	}
@@ -123,8 +128,8 @@ func newRedis(o RedisOptions, texts map[string]string) (*Redis, error) {
 	if o.Options.Log == nil {
 		o.Options.Log = r.log
 	}
-	first := o.OnConnect
-	o.OnConnect = func(ctx context.Context, c *redis.Conn) error {
+	first := o.OnServer
+	o.OnServer = func(ctx context.Context, c *redis.Conn) error {
 		if first != nil {
 			if err := first(ctx, c); err != nil {
 				return err
@@ -208,6 +213,11 @@ func fault(err error) error {
 
 // at is the way to the server that has a SKU.
 func (r *Redis) at(sku string) link.Way { return r.link.To(keys(sku)[0]) }
+
+// KeysOf names every key that a Redis of that prefix makes for one SKU and for itself, for who takes them away.
+func KeysOf(prefix, sku string) []string {
+	return append(keys(sku), prefix+registry, prefix+marksKey, prefix+secretKey)
+}
 
 // keys are those of one SKU: the braces put all of them into one cluster slot.
 func keys(sku string) []string {

@@ -20,6 +20,7 @@ const (
 
 // register notes that sku may get a ledger.
 func (r *Redis) register(ctx context.Context, sku string) error {
+	registry := r.prefix + registry
 	return r.link.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		if err := c.ZAdd(ctx, registry, redis.Z{Member: sku}).Err(); err != nil {
 			return fmt.Errorf("register: %w", err)
@@ -53,6 +54,7 @@ func (r *Redis) SKUs(ctx context.Context, limit int) ([]string, error) {
 
 // names reads the registry on from a name.
 func (r *Redis) names(ctx context.Context, after string) (names []string, err error) {
+	registry := r.prefix + registry
 	err = r.link.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		names, err = c.ZRangeArgs(ctx, redis.ZRangeArgs{
 			Key: registry, Start: after, Stop: "+", ByLex: true, Count: skusAtOnce,

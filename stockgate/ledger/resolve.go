@@ -77,6 +77,7 @@ func (d *Desk) sweepSome(ctx context.Context, turn int) int {
 		switch {
 		case l.watched.Load(), v != nil && !v.absent:
 			real = append(real, l)
+		case v == nil && l.expected.Load():
 		case v == nil, now-v.at > 10*d.memory:
 			d.drop(l)
 		}

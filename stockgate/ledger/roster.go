@@ -115,8 +115,16 @@ func (d *Desk) read(l *line) {
 	if rest := l.rests.Load() - d.o.Now(); rest > 0 {
 		d.pause(d.ctx, time.Duration(rest))
 	}
+	ctx, cancel := context.WithTimeout(d.ctx, d.o.MaxWait) // as long as an order may wait
+	defer cancel()
+	var r *roster
+	var hint Hint
+	err := d.stepAside(ctx)
 	began := d.o.Now()
-	r, hint, err := d.winnersOf(l)
+	if err == nil {
+		r, hint, err = d.winnersOf(ctx, l)
+		<-d.aside
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := d.o.Now()
@@ -139,10 +147,18 @@ func (d *Desk) read(l *line) {
 // errNoLedger is the cause when there is none of which to read.
 var errNoLedger = errors.New("there is no ledger")
 
-// winnersOf reads who has won, and the hint that was the newest before. It takes no longer than an order may wait.
-func (d *Desk) winnersOf(l *line) (*roster, Hint, error) {
-	ctx, cancel := context.WithTimeout(d.ctx, d.o.MaxWait)
-	defer cancel()
+// stepAside waits for the right to a call that no order waits for; who has it gives it back.
+func (d *Desk) stepAside(ctx context.Context) error {
+	select {
+	case d.aside <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// winnersOf reads who has won, and the hint that was the newest before.
+func (d *Desk) winnersOf(ctx context.Context, l *line) (*roster, Hint, error) {
 	d.calls.note(callRecords, 1)
 	stock, ok, err := d.store.Look(ctx, l.sku)
 	if err == nil && !ok {

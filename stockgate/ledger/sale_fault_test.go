@@ -238,8 +238,8 @@ func TestSaleStopsWhenEverythingIsFlushedAndSaysWhy(t *testing.T) {
 		t.Error("the log does not say why")
 	}
 	units := s.won() + 300
+	s.closed.Store(false)                                          // from here on somebody may win, before the next line has returned
 	must[Stock](t)(s.stores[1].SetTotal(t.Context(), sku, 300, 0)) // an operator, with what the shop has left
-	s.closed.Store(false)
 	until(t, "all is sold again", func() bool { return s.won() == units })
 	until(t, "it is told that it is sold out", func() bool {
 		s.mu.Lock()

@@ -14,17 +14,21 @@ import (
 // this, failed ones included, must send them.
 const mostGenerations = 64
 
-// derivedLength is how many bytes a derived serial has.
-const derivedLength = 52
+// derivedBytes is how much of the code a derived serial keeps: 160 bits, more than the half that RFC 2104 asks for. Redis
+// takes a name of up to 44 bytes in one piece, so that every byte saved is saved in the ledger and in its scripts.
+const derivedBytes = 20
 
-// derive returns the serial of a user's order: HMAC-SHA256 (RFC 2104) over SKU, user and generation, each with its
-// length, in base32 (RFC 4648) without padding, in lower case. Every instance with the secret finds the same.
+// derivedLength is how many bytes a derived serial has.
+const derivedLength = derivedBytes * 8 / 5
+
+// derive returns the serial of a user's order: HMAC-SHA256 (RFC 2104), cut off, over SKU, user and generation, each with
+// its length, in base32 (RFC 4648), in lower case. Every instance with the secret finds the same.
 func (d *Desk) derive(sku, user []byte, generation int) string {
 	mac := hmac.New(sha256.New, d.o.Secret)
 	mix(mac, sku)
 	mix(mac, user)
 	mix(mac, binary.BigEndian.AppendUint64(nil, uint64(generation)))
-	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(mac.Sum(nil)))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(mac.Sum(nil)[:derivedBytes]))
 }
 
 func mix(mac hash.Hash, part []byte) {

@@ -25,7 +25,7 @@ func TestDerivedSerialIsTheSameEverywhereAndOfOneOrderAlone(t *testing.T) {
 		if got == other.derive([]byte(c.sku), []byte(c.user), c.generation) {
 			t.Errorf("%v: the secret does not matter", c)
 		}
-		if seen[got] || !ValidSerial([]byte(got)) || len(got) != 52 {
+		if seen[got] || !ValidSerial([]byte(got)) || len(got) != 32 {
 			t.Errorf("%v: %s", c, got)
 		}
 		seen[got] = true

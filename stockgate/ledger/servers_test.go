@@ -173,7 +173,7 @@ func TestRedisThatDoesNotTellItsRunIsWatchedByMarksAlone(t *testing.T) {
 	restricted := func() *Redis {
 		check(t, server.Client.Do(context.Background(), "acl", "setuser", "app", "on", "nopass", "~*", "&*", "+@all", "-info").Err())
 		o := optionsFor(server, 2)
-		o.Username, o.Password = "app", "any"
+		o.Username, o.Password = "app", func() string { return "any" }
 		log := &written{}
 		o.Log = logTo(log)
 		r := must[*Redis](t)(NewRedis(o))

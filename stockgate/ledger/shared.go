@@ -26,6 +26,7 @@ func NewSecret() []byte {
 func (r *Redis) Secret(ctx context.Context) (secret []byte, err error) {
 	fresh := NewSecret()
 	var text string
+	secretKey := r.prefix + secretKey
 	err = r.link.To(secretKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		if err := c.SetNX(ctx, secretKey, hex.EncodeToString(fresh), 0).Err(); err != nil {
 			return err
@@ -44,6 +45,7 @@ func (r *Redis) Secret(ctx context.Context) (secret []byte, err error) {
 
 // Mark returns a DeskOptions.Mark that none of the last thousand instances on this Redis got.
 func (r *Redis) Mark(ctx context.Context) (mark int64, err error) {
+	marksKey := r.prefix + marksKey
 	err = r.link.To(marksKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		mark, err = c.Incr(ctx, marksKey).Result()
 		return err

@@ -39,7 +39,7 @@ func remedy(err error) string {
 		{"MISCONF ", "redis cannot write to its disk: make room, then redis-cli BGSAVE"},
 		{"READONLY ", "this redis is a replica: write its master's address, or the sentinels', into stock.redis.addresses"},
 		{"CLUSTERDOWN ", "a part of the cluster has no master: redis-cli CLUSTER NODES tells which; set cluster-require-full-coverage no"},
-		{"WRONGPASS ", "the user or the password of stock.redis is not valid any more: write the new one, and restart"},
+		{"WRONGPASS ", "the user or the password of stock.redis is not valid any more: write the new password into stock.redis.password_file, which is read for each new connection"},
 		{"NOAUTH ", "redis wants a password: write stock.redis.password_file, and restart"},
 		{"NOPERM ", "this user lacks rights: sluice check --online names them"},
 		{"LOADING ", "redis reads its file and goes on by itself"},

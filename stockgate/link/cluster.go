@@ -87,7 +87,7 @@ func (c *cluster) ask(ctx context.Context, w Way, q question) error {
 // put asks one server. Whoever did not answer the last time has less time, so that a server that hangs slows nobody down
 // who asks several after each other.
 func (c *cluster) put(ctx context.Context, n *node, q question, asking bool) error {
-	if n.failing.Load() {
+	if n.failing.Load() != 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.options.Timeout)
 		defer cancel()
@@ -126,7 +126,7 @@ func (c *cluster) owner(ctx context.Context, w Way) (*node, error) {
 	}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for _, n := range all {
-		if !n.failing.Load() && n.breaker.State() != gobreaker.StateOpen {
+		if n.failing.Load() == 0 && n.breaker.State() != gobreaker.StateOpen {
 			return n, nil
 		}
 	}

@@ -34,7 +34,7 @@ func TestAutoFindsAClusterThatDoesNotTellItsMode(t *testing.T) {
 		}
 	}
 	l := overCluster(t, cluster.Addrs(), func(o *Options) {
-		o.Topology, o.Username, o.Password, o.Identify = Auto, "app", "secret", nil
+		o.Topology, o.Username, o.Password, o.Identify = Auto, "app", func() string { return "secret" }, nil
 	})
 	if got, err := l.Topology(t.Context()); err != nil || got != Cluster {
 		t.Fatalf("%q, %v", got, err)
@@ -93,7 +93,9 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 // Whoever is not let in has not been told what Redis is.
 func TestRedisThatDoesNotLetTheUserInIsFoundOutLater(t *testing.T) {
 	nodes := redistest.Cluster(t, 3)
-	l := overCluster(t, nodes.Addrs()[:1], func(o *Options) { o.Topology, o.Username, o.Password = Auto, "gate", "a secret" })
+	l := overCluster(t, nodes.Addrs()[:1], func(o *Options) {
+		o.Topology, o.Username, o.Password = Auto, "gate", func() string { return "a secret" }
+	})
 	if err := ping(t, l); !redis.HasErrorPrefix(err, "WRONGPASS") {
 		t.Fatalf("it was let in: %v", err)
 	}

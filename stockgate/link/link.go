@@ -3,9 +3,10 @@
 //
 // It promises that no command is ever sent twice, that a call ends within ConnectTimeout + Timeout, and that a
 // server in trouble is left alone: after BreakerErrors its breaker opens, and every call to it fails at once, without a
-// packet, until BreakerPause is over; then one call tries. A server that hangs need not open it: one call at a time
-// that waits for Timeout is not many errors a second, and does not harm either. Where Identify tells servers from
-// each other, whoever asks knows which one it asks, even while Redis fails over or a slot moves.
+// packet, until BreakerPause is over; then one call tries. It also opens when the server has answered nobody for a
+// second: those who wait for one that hangs need not be many errors. The connections of a pool are opened
+// ahead, but not to a server that has failed and not answered since. Where Identify tells servers from each other, whoever
+// asks knows which one it asks, even while Redis fails over or a slot moves.
 //
 // A question is put again only when the server said that it did nothing: it is not the one (MOVED, ASK, READONLY), or
 // not yet (TRYAGAIN).
@@ -70,7 +71,7 @@ func New(o Options) (*Link, error) {
 	if l.log == nil {
 		l.log = slog.Default()
 	}
-	l.breaker = o.breaker(nil)
+	l.breaker = o.breaker(func() bool { return false }, func(gobreaker.State) {})
 	if o.Topology != Auto {
 		l.settle(o.Topology, o.MasterName)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"time"
 
@@ -23,30 +24,34 @@ const (
 
 // Options are the keys under [stock.redis]. All durations and counts must be positive.
 type Options struct {
-	Topology       string   // one of the above; "" = Single
-	Addresses      []string // "host:port", or a path that begins with a slash: the server, the sentinels, or some of the cluster
-	MasterName     string   // Sentinel: by which they know the master. With Auto it means Sentinel
-	Username       string   // also of the sentinels, where these know that user
-	Password       string
+	Topology       string        // one of the above; "" = Single
+	Addresses      []string      // "host:port", or a path that begins with a slash: the server, the sentinels, or some of the cluster
+	MasterName     string        // Sentinel: by which they know the master. With Auto it means Sentinel
+	Username       string        // also of the sentinels, where these know that user
+	Password       func() string // asked for every new connection; nil = none
 	DB             int           // 0 in a cluster
 	TLS            *tls.Config   // nil = plain TCP; without a ServerName each certificate must be of its address
 	PoolSize       int           // connections to each server, opened ahead
 	ConnectTimeout time.Duration // to open one
 	Timeout        time.Duration // one round trip on an open connection; slower is an error
-	BreakerErrors  int           // so many errors of one server within 1 s, ...
+	BreakerErrors  int           // so many errors of one server within 1 s; Unbroken = no breaker, ...
 	BreakerPause   time.Duration // ... and it is left alone for so long
 	Log            *slog.Logger  // what Redis is found to be, and how it changes; default slog.Default()
 
-	// OnConnect, if there is one, speaks first on every new connection; its error closes that.
-	OnConnect func(context.Context, *redis.Conn) error
+	// OnServer, if there is one, speaks first on the first connection to each server, and where Identify does not name
+	// that on every one; its error closes the connection.
+	OnServer func(context.Context, *redis.Conn) error
 
-	// Identify, if there is one, names the server that a new connection has reached, before OnConnect; its error
+	// Identify, if there is one, names the server that a new connection has reached, before OnServer; its error
 	// closes the connection. A restarted server must have another name.
 	Identify func(context.Context, *redis.Conn) (string, error)
 
 	// Moved, if there is one, is told when slots of a cluster have another master. It must not block.
 	Moved func()
 }
+
+// Unbroken is so many errors that no breaker opens: for who would rather wait than hear at once that Redis is in trouble.
+const Unbroken = math.MaxInt32
 
 func (o *Options) check() error {
 	if o.Topology == "" {
@@ -90,8 +95,7 @@ func (o Options) client(address string) redis.Options {
 	return redis.Options{
 		Network:               network(address),
 		Addr:                  address,
-		Username:              o.Username,
-		Password:              o.Password,
+		CredentialsProvider:   o.credentials,
 		DB:                    o.DB,
 		TLSConfig:             o.TLS,
 		MaxRetries:            -1, // a command that timed out may have run
@@ -109,6 +113,14 @@ func (o Options) client(address string) redis.Options {
 			Mode: maintnotifications.ModeDisabled, // a handshake that plain Redis does not know
 		},
 	}
+}
+
+// credentials are those of the next connection.
+func (o Options) credentials() (username, password string) {
+	if o.Password == nil {
+		return o.Username, ""
+	}
+	return o.Username, o.Password()
 }
 
 func network(address string) string {

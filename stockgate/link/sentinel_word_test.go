@@ -80,7 +80,7 @@ func TestSentinelsThatDoNotKnowTheUserAreAskedWithoutOne(t *testing.T) {
 	}
 	for _, topology := range []string{Sentinel, Auto} {
 		l := behind(t, w, func(o *Options) {
-			o.Topology, o.Username, o.Password = topology, "gate", "a secret"
+			o.Topology, o.Username, o.Password = topology, "gate", func() string { return "a secret" }
 			if topology == Auto {
 				o.MasterName = ""
 			}
@@ -89,7 +89,7 @@ func TestSentinelsThatDoNotKnowTheUserAreAskedWithoutOne(t *testing.T) {
 			t.Errorf("%s: %v", topology, err)
 		}
 	}
-	l := behind(t, w, func(o *Options) { o.Username, o.Password = "gate", "a wrong one" })
+	l := behind(t, w, func(o *Options) { o.Username, o.Password = "gate", func() string { return "a wrong one" } })
 	if err := ping(t, l); !redis.HasErrorPrefix(err, "WRONGPASS") {
 		t.Errorf("a wrong password came through to the servers: %v", err)
 	}

@@ -42,9 +42,12 @@ func (s *session) is(server string) bool {
 	return s.server.CompareAndSwap(nil, &server) || *s.server.Load() == server
 }
 
-// connect opens a session. No connection is opened before it is needed.
-func (n *node) connect() *session {
+// connect opens a session. Without ahead no connection is opened before it is needed.
+func (n *node) connect(ahead bool) *session {
 	s, o := &session{identified: n.options.Identify != nil, finding: make(chan struct{}, 1)}, n.options.client(n.address)
+	if !ahead {
+		o.MinIdleConns = 0
+	}
 	o.OnConnect = func(ctx context.Context, c *redis.Conn) error { return n.greet(ctx, s, c) }
 	if n.locate != nil {
 		o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) { return n.dial(ctx, s, network) }
@@ -69,11 +72,24 @@ func (n *node) greet(ctx context.Context, s *session, c *redis.Conn) error {
 		if !s.is(server) {
 			return errAnotherServer
 		}
+		return n.teach(ctx, server, c)
 	}
-	if n.options.OnConnect == nil {
+	return n.teach(ctx, "", c)
+}
+
+// teach lets OnServer speak, once to each server: what it says may be long, and a rush needs many connections at once.
+func (n *node) teach(ctx context.Context, server string, c *redis.Conn) error {
+	if n.options.OnServer == nil {
 		return nil
 	}
-	return n.options.OnConnect(ctx, c)
+	if last := n.taught.Load(); server != "" && last != nil && *last == server {
+		return nil
+	}
+	if err := n.options.OnServer(ctx, c); err != nil {
+		return err
+	}
+	n.taught.Store(&server)
+	return nil
 }
 
 // isMaster refuses a server that has been demoted, of which a sentinel has not heard yet. Who may not ask believes the
@@ -187,7 +203,7 @@ func (o Options) once(ctx context.Context, address string, ask func(context.Cont
 	err := o.onceAs(ctx, address, ask)
 	if o.Username != "" && redis.HasErrorPrefix(err, "WRONGPASS") {
 		anybody := o
-		anybody.Username, anybody.Password = "", ""
+		anybody.Username, anybody.Password = "", nil
 		if anybody.onceAs(ctx, address, ask) == nil {
 			return nil
 		}

@@ -62,7 +62,7 @@ var _ proxy.Sales = (*Board)(nil)
 // beatEvery is how often Redis is asked while there is any sale: its clock, and what operators have said.
 const beatEvery = 50 * time.Millisecond
 
-// firstBeats are made before New returns: the first of them opens a connection, and is no measure.
+// firstBeats are made before anybody is told of a sale: the first of them opens a connection, and is no measure.
 const firstBeats = 3
 
 // New returns a board of sales. It waits for Redis no longer than for three round trips.
@@ -88,15 +88,10 @@ func New(o Options, sales []Sale) (*Board, error) {
 			return nil, err
 		}
 	}
+	b.own()
 	b.Use(sales)
 	ctx, stop := context.WithCancel(context.Background())
 	b.stop = stop
-	b.own()
-	for range firstBeats {
-		if b.beat(ctx); b.away {
-			break
-		}
-	}
 	b.done.Go(func() { b.run(ctx) })
 	return b, nil
 }

@@ -64,10 +64,10 @@ func TestSaleThatHasBegunGoesOnWhenAClockJumps(t *testing.T) {
 	for range 3 {
 		b.heard(wall.UnixNano(), 0, 0)
 	}
-	b.turn()
+	b.turn(b.plan.Load())
 	for _, jump := range []time.Duration{time.Hour, -time.Hour, 24 * time.Hour} {
 		b.heard(wall.Add(jump).UnixNano(), 0, 0)
-		b.turn()
+		b.turn(b.plan.Load())
 		if reason, _ := b.Closed(0, []byte("1001"), false); reason != proxy.Admitted {
 			t.Errorf("Redis' clock is %v ahead: %v", jump, reason)
 		}

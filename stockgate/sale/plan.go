@@ -2,6 +2,7 @@ package sale
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -42,13 +43,15 @@ type standing struct {
 	Sale
 	starts, ends int64 // Unix ns
 
-	said  atomic.Uint32 // State: by an operator
-	begun atomic.Bool   // it began here, while the clocks agreed
-	over  atomic.Bool   // the log has said so
+	said   atomic.Uint32 // State: by an operator
+	saidAt int64         // Unix ms; of Board.mu
+	begun  atomic.Bool   // it began here, while the clocks agreed
+	over   atomic.Bool   // the log has said so
 }
 
 // Use takes other sales from now on. Of those that are there already by their names it keeps what operators said, and
-// of those that begin when they did that they have begun.
+// of those that begin when they did that they have begun. Redis is asked before: no request is decided by a clock or a word
+// that nobody has looked at. It waits for Redis no longer than for three round trips.
 func (b *Board) Use(sales []Sale) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,9 +66,11 @@ func (b *Board) Use(sales []Sale) {
 		s := &standing{Sale: one, starts: one.Starts.UnixNano(), ends: one.Ends.UnixNano()}
 		if old := before[one.Name]; old != nil {
 			s.said.Store(old.said.Load())
+			s.saidAt = old.saidAt
 			s.begun.Store(old.begun.Load() && old.starts == s.starts)
 			if old.starts != s.starts && old.said.Load() == uint32(Ended) {
 				s.said.Store(uint32(On)) // it was another sale that was ended
+				s.saidAt = 0
 			}
 		}
 		next.all = append(next.all, s)
@@ -76,11 +81,20 @@ func (b *Board) Use(sales []Sale) {
 	for _, list := range next.bySKU {
 		slices.SortFunc(list, func(a, b *standing) int { return cmp.Compare(a.starts, b.starts) })
 	}
+	asks := 1
+	if b.clock.doubt == 0 {
+		asks = firstBeats
+	}
+	for range asks {
+		if b.update(context.Background(), next); b.away {
+			break
+		}
+	}
 	b.plan.Store(next)
 }
 
 // At tells where sku stands at now (monotonic ns); ok is false for a SKU that is in no sale. Of several sales it is the
-// one that is on or comes next, else the last.
+// one that is on or comes next, else the last. One that an operator has ended is over.
 func (b *Board) At(now int64, sku []byte) (p Phase, ok bool) {
 	list := b.plan.Load().bySKU[string(sku)]
 	if len(list) == 0 {
@@ -89,12 +103,18 @@ func (b *Board) At(now int64, sku []byte) (p Phase, ok bool) {
 	at := b.Time(now)
 	s := list[len(list)-1]
 	for _, one := range list {
-		if at < one.ends {
+		if at < one.ends && State(one.said.Load()) != Ended {
 			s = one
 			break
 		}
 	}
 	return s.at(at, b.wrong.Load()), true
+}
+
+// Sells reports whether of the sales of sku the one that is on or comes next is that of a name.
+func (b *Board) Sells(name, sku string) bool {
+	p, ok := b.At(b.o.Now(), []byte(sku))
+	return ok && p.Sale == name
 }
 
 // at is where the sale stands at a time of the shared clock.
@@ -114,10 +134,10 @@ func (s *standing) at(at int64, wrong bool) Phase {
 	return p
 }
 
-// turn notes which sales begin and end.
-func (b *Board) turn() {
+// turn notes which sales of p begin and end.
+func (b *Board) turn(p *plan) {
 	at := b.Time(b.o.Now())
-	for _, s := range b.plan.Load().all {
+	for _, s := range p.all {
 		if at >= s.starts && at < s.ends && !b.wrong.Load() && !s.begun.Swap(true) {
 			b.o.Log.Info("sale begins", "sale", s.Name, "skus", len(s.SKUs), "ends", s.Ends)
 		}

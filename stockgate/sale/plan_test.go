@@ -1,6 +1,7 @@
 package sale
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
@@ -111,7 +112,7 @@ func TestClosedCostsNothing(t *testing.T) {
 }
 
 func BenchmarkClosed(b *testing.B) {
-	board := &Board{o: Options{Now: func() int64 { return 0 }, Wall: func() time.Time { return begins }}}
+	board := &Board{o: Options{Now: func() int64 { return 0 }, Wall: func() time.Time { return begins }, Log: slog.New(slog.DiscardHandler)}}
 	board.Use([]Sale{eleven()})
 	sku := []byte("1001")
 	b.ReportAllocs()
@@ -120,4 +121,17 @@ func BenchmarkClosed(b *testing.B) {
 			board.Closed(0, sku, false)
 		}
 	})
+}
+
+func TestSaleThatIsEndedMakesWayForTheNextOne(t *testing.T) {
+	second := Sale{Name: "second", SKUs: []string{"1001"}, Starts: begins.Add(3 * time.Hour), Ends: begins.Add(4 * time.Hour)}
+	b, _ := still(t, begins.Add(time.Hour), eleven(), second)
+	if err := b.Set(t.Context(), "double-11", Ended); err != nil {
+		t.Fatal(err)
+	}
+	for sku, want := range map[string]proxy.Reason{"1001": proxy.NotStarted, "1002": proxy.Ended} {
+		if reason, _ := b.Closed(0, []byte(sku), false); reason != want {
+			t.Errorf("%s: %v, want %v", sku, reason, want)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package sale
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -81,7 +82,7 @@ func TestRedisThatForgotIsReminded(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Client.FlushAll(t.Context())
-	eventually(t, "it is told again", func() bool { return r.Client.HGet(t.Context(), wordsKey, "a").Val() == "paused" })
+	eventually(t, "it is told again", func() bool { return strings.HasPrefix(r.Client.HGet(t.Context(), wordsKey, "a").Val(), "paused ") })
 	if late := instance(t, r, 0, sales...); !is(late, "sku-a", proxy.Paused) || !is(b, "sku-a", proxy.Paused) {
 		t.Error("the pause is forgotten")
 	}
@@ -96,4 +97,43 @@ func TestWithoutSalesRedisIsNotAsked(t *testing.T) {
 	}
 	b.Use(running("a"))
 	eventually(t, "the new sale has Redis asked", func() bool { return b.beats.answered.Load() > 0 })
+}
+
+func TestOlderWordIsNotHeardAgain(t *testing.T) {
+	r := redistest.Start(t)
+	sales := running("a")
+	b := instance(t, r, 0, sales...)
+	for _, steps := range [][2]State{{On, Paused}, {Paused, On}, {Paused, Ended}} {
+		for _, to := range steps {
+			if err := b.Set(t.Context(), "a", to); err != nil {
+				t.Fatal(err)
+			}
+			if to == steps[0] {
+				r.Client.Rename(t.Context(), wordsKey, "before")
+				eventually(t, "it is told again", func() bool { return r.Client.Exists(t.Context(), wordsKey).Val() == 1 })
+			}
+		}
+		last := r.Client.HGet(t.Context(), wordsKey, "a").Val()
+		r.Client.Rename(t.Context(), "before", wordsKey) // a fail-over has lost the last word
+		eventually(t, "it is told again", func() bool { return r.Client.HGet(t.Context(), wordsKey, "a").Val() == last })
+		if got := b.All()[0].State; got != steps[1] {
+			t.Errorf("%v, then %v: %v", steps[0], steps[1], got)
+		}
+	}
+}
+
+func TestSaleIsNotToldOfBeforeItsWordIsRead(t *testing.T) {
+	r := redistest.Start(t)
+	sales := running("a")
+	if err := instance(t, r, 0, sales...).Set(t.Context(), "a", Paused); err != nil {
+		t.Fatal(err)
+	}
+	b := instance(t, r, time.Minute)
+	b.Use(sales)
+	if !is(b, "sku-a", proxy.Paused) {
+		t.Error("a sale that is paused was open for a moment")
+	}
+	if _, wrong := b.Skew(); !wrong {
+		t.Error("nobody has looked at the clock")
+	}
 }

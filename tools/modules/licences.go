@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -55,6 +56,35 @@ func licences(dir string, out io.Writer) error {
 			return err
 		}
 		fmt.Fprintf(out, "| `%s` | %s | %s |\n", m.Path, m.Version, name)
+	}
+	return vendored(dir, out)
+}
+
+// vendored lists what the dashboard holds of others, each in a folder of admin/web/vendor, with its licence beside it.
+func vendored(dir string, out io.Writer) error {
+	folders, err := filepath.Glob(filepath.Join(dir, "admin", "web", "vendor", "*"))
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(out, "\nThe dashboard in it holds these scripts, whose licences lie beside them in `admin/web/vendor/`.\n\n| script | version | licence |\n| --- | --- | --- |\n")
+	for _, folder := range folders {
+		name, err := licenceOf(module{Path: filepath.Base(folder), Dir: folder})
+		if err != nil {
+			return err
+		}
+		scripts, err := filepath.Glob(filepath.Join(folder, "*.js"))
+		if err != nil || len(scripts) != 1 {
+			return fmt.Errorf("find the script of %s: %d of them, %v", folder, len(scripts), err)
+		}
+		text, err := os.ReadFile(scripts[0])
+		if err != nil {
+			return err
+		}
+		version := regexp.MustCompile(`\(v([0-9.]+)\)`).FindSubmatch(text[:min(len(text), 200)])
+		if version == nil {
+			return fmt.Errorf("read the version of %s: its first line does not tell", scripts[0])
+		}
+		fmt.Fprintf(out, "| `%s` | %s | %s |\n", filepath.Base(folder), version[1], name)
 	}
 	return nil
 }

@@ -21,51 +21,42 @@ if not stock then
 end
 local records = redis.call('HMGET', R, unpack(ARGV, 6, 5 + n))
 local c = change(ARGV[2])
+local fresh, units, undue, turn = c.fresh, c.units, c.undue, turns[op]
+local reply, settled, ARGV = hint(stock), 0, ARGV
 
 -- has reads the units of a user, as they are after the items before.
 local function has(user)
-	return c.units[user] or number(U, 'units of ' .. user, redis.call('HGET', U, user) or '0')
+	return units[user] or number(U, redis.call('HGET', U, user) or '0', 'units of ', user)
 end
 
-local function take(from, quantity)
-	if from == 'H' then stock.held = stock.held - quantity end
-	if from == 'C' then stock.sold = stock.sold - quantity end
-end
-
-local function move(serial, from, to, quantity, user)
-	take(from, quantity)
-	if to == 'C' then
-		stock.sold = stock.sold + quantity
-		put(c, serial, encode(to, digits(quantity), '0', user))
-		c.undue[#c.undue + 1] = serial
-		if from ~= 'H' then c.units[user] = has(user) + quantity end
-		return
-	end
-	put(c, serial, encode(to, digits(quantity), keep, user))
-	push(c.due, keep, serial)
-	if from == 'H' or from == 'C' then c.units[user] = has(user) - quantity end
-end
-
-local function finish(i)
+for i = 1, n do
 	local serial = ARGV[5 + i]
-	local record = c.fresh[serial] or records[i]
-	local from, quantity, user = 'none', 0, ''
+	local record, from, quantity, user = fresh[serial] or records[i], 'none', 0, ''
 	if record then from, quantity, user = decode(serial, record) end
-	local to = turns[op][from]
-	if type(to) == 'number' then return to end
+	local to, answer = turn[from], CHANGED
 	if op == 'adopt' and from ~= 'H' then
 		user, quantity = ARGV[5 + n + i], tonumber(ARGV[5 + 2 * n + i])
 	end
-	move(serial, from, to, quantity, user)
-	if op == 'adopt' and stock.held + stock.sold > stock.total then return OVER_TOTAL end
-	return CHANGED
+	if type(to) == 'number' then
+		answer = to
+	elseif to == 'C' then
+		if from == 'H' then stock.held = stock.held - quantity else units[user] = has(user) + quantity end
+		stock.sold = stock.sold + quantity
+		put(c, serial, encode(to, digits(quantity), '0', user))
+		settled = settled + 1
+		undue[settled] = serial
+	else
+		if from == 'H' then stock.held = stock.held - quantity end
+		if from == 'C' then stock.sold = stock.sold - quantity end
+		if from ~= 'none' then units[user] = has(user) - quantity end
+		put(c, serial, encode(to, digits(quantity), keep, user))
+		push(c.due, keep, serial)
+	end
+	if op == 'adopt' and to == 'C' and stock.held + stock.sold > stock.total then answer = OVER_TOTAL end
+	reply[HINT + i] = answer
 end
 
-local answers = {}
-for i = 1, n do answers[i] = finish(i) end
 if #c.records > 0 then
 	commit(stock, op, c)
 end
-local reply = hint(stock)
-for i = 1, n do reply[HINT + i] = answers[i] end
-return reply
+return hint(stock, reply)

@@ -187,10 +187,10 @@ local function load()
 		return nil
 	end
 	local stock = {
-		total = number(S, 'total', v[1]), held = number(S, 'held', v[2]), sold = number(S, 'sold', v[3]),
-		state = v[4], epoch = number(S, 'epoch', v[5]), limit = number(S, 'limit', v[6]), ver = number(S, 'ver', v[7]),
+		total = number(S, v[1], 'total'), held = number(S, v[2], 'held'), sold = number(S, v[3], 'sold'),
+		state = v[4], epoch = number(S, v[5], 'epoch'), limit = number(S, v[6], 'limit'), ver = number(S, v[7], 'ver'),
 		why = v[8] or '', run = v[9] or '', doubt = v[10], marks = {},
-		opens = number(S, 'opens', v[11]), closes = number(S, 'closes', v[12]), taken = number(S, 'taken', v[13]),
+		opens = number(S, v[11], 'opens'), closes = number(S, v[12], 'closes'), taken = number(S, v[13], 'taken'),
 		roll = v[15], born = tonumber(v[16] or 0), later = v[17] or '0', here = 0,
 	}
 	if v[4] ~= 'on' and v[4] ~= 'paused' and v[4] ~= 'ended' and v[4] ~= 'frozen' then

@@ -37,7 +37,7 @@ local function arg(column, i) return ARGV[6 + column * n + i] end
 local c = change(ARGV[2])
 
 local function has(user)
-	return c.units[user] or number(U, 'units of ' .. user, redis.call('HGET', U, user) or '0')
+	return c.units[user] or number(U, redis.call('HGET', U, user) or '0', 'units of ', user)
 end
 
 -- count adds the units of a record in a state to the numbers, or takes them away.

@@ -16,7 +16,7 @@ if epoch ~= 0 and epoch ~= stock.epoch then
 	return reply
 end
 
-local now = number('ARGV', 'now', ARGV[2])
+local now = number('ARGV', ARGV[2], 'now')
 local on_sale = stock.state == 'on' and now >= stock.opens and (stock.closes == 0 or now < stock.closes)
 local records = redis.call('HMGET', R, unpack(ARGV, 6, 5 + n))
 local free, has = stock.total - stock.held - stock.sold, {}
@@ -33,28 +33,36 @@ local function replay(serial, record, user, quantity)
 	return REPLAY_HELD
 end
 
-local function reserve(i)
+-- Calls of functions are most of what an order costs here: what each order needs is written out.
+local fresh, units, fields, taken, due = c.fresh, c.units, c.fields, c.records, c.due
+local after, place, f = '|' .. deadline .. '|', 0, #fields
+local reply, ARGV = hint(stock), ARGV
+
+for i = 1, n do
 	local serial, user, wanted = ARGV[5 + i], ARGV[5 + n + i], ARGV[5 + 2 * n + i]
-	local quantity = tonumber(wanted)
-	local record = c.fresh[serial] or records[i]
-	if record then return replay(serial, record, user, quantity) end
-	if not on_sale then return NOT_ON_SALE end
-	if quantity > free then return SOLD_OUT end
-	local units = c.units[user] or has[i] and number(U, 'units of ' .. user, has[i]) or 0
-	if stock.limit > 0 and user ~= '' and units + quantity > stock.limit then return USER_LIMIT end
-	free = free - quantity
-	stock.held = stock.held + quantity
-	c.units[user] = units + quantity
-	push(c.due, deadline, serial)
-	put(c, serial, encode('H', wanted, deadline, user))
-	return serial
+	local quantity, record, code = numbers[wanted] or number('ARGV', wanted, 'quantity'), fresh[serial] or records[i], serial
+	local had = units[user] or has[i] and number(U, has[i], 'units of ', user) or 0
+	if record then
+		code = replay(serial, record, user, quantity)
+	elseif not on_sale then
+		code = NOT_ON_SALE
+	elseif quantity > free then
+		code = SOLD_OUT
+	elseif stock.limit > 0 and user ~= '' and had + quantity > stock.limit then
+		code = USER_LIMIT
+	else
+		record = 'H|' .. wanted .. after .. user -- as encode has it
+		free, stock.held = free - quantity, stock.held + quantity
+		units[user], fresh[serial] = had + quantity, record
+		due[place + 1], due[place + 2] = deadline, serial
+		taken[place + 1], taken[place + 2] = serial, record
+		fields[f + 1], fields[f + 2] = 'r:' .. serial, record
+		place, f = place + 2, f + 2
+	end
+	reply[HINT + i] = code
 end
 
-local codes = {}
-for i = 1, n do codes[i] = reserve(i) end
-if #c.records > 0 then
+if place > 0 then
 	commit(stock, 'reserve', c)
 end
-local reply = hint(stock)
-for i = 1, n do reply[HINT + i] = codes[i] end
-return reply
+return hint(stock, reply)

@@ -21,26 +21,41 @@ local function fault(key, what)
 	error(key .. ': ' .. what, 0)
 end
 
--- number reads what a key holds. Nothing is not 0.
-local function number(key, name, text)
+-- What was read or printed before in this call, by text and by number: most orders are of one unit, and most numbers of
+-- a stock stay as they were read.
+local numbers, texts = {}, {}
+
+-- number reads what a key holds. Nothing is not 0. The parts of its name are put together for a fault alone.
+local function number(key, text, name, of)
+	local n = numbers[text]
+	if n then return n end
 	if not text or #text > 15 or not string.find(text, '^%d+$') then
-		fault(key, name .. ' is not a number')
+		fault(key, name .. (of or '') .. ' is not a number')
 	end
-	return tonumber(text)
+	n = tonumber(text)
+	numbers[text] = n
+	return n
 end
 
 -- digits is n as the keys hold it. No number of a ledger is ever negative.
 local function digits(n)
+	local text = texts[n]
+	if text then return text end
 	if n < 0 or n > 999999999999999 then
 		fault(S, string.format('a number would become %.0f', n))
 	end
-	return string.format('%d', n)
+	text = string.format('%d', n)
+	texts[n] = text
+	return text
 end
 
--- hint is how every reply begins: HINT values.
+-- hint is how every reply begins: HINT values. It is put into a reply that there is already.
 local HINT = 7
-local function hint(stock)
-	return {stock.total - stock.held - stock.sold, stock.epoch, stock.ver, stock.state, stock.opens, stock.closes, stock.taken}
+local function hint(stock, reply)
+	reply = reply or {}
+	reply[1], reply[2], reply[3] = stock.total - stock.held - stock.sold, stock.epoch, stock.ver
+	reply[4], reply[5], reply[6], reply[7] = stock.state, stock.opens, stock.closes, stock.taken
+	return reply
 end
 
 -- whole is a reply with all numbers.
@@ -63,12 +78,13 @@ local function decode(serial, record)
 	if not state then
 		fault(R, 'the record of ' .. serial .. ' cannot be read')
 	end
-	return state, number(R, 'the quantity of ' .. serial, quantity), user, time
+	return state, number(R, quantity, 'the quantity of ', serial), user, time
 end
 
 -- change collects what one call writes; now may be missing.
 local function change(now)
 	return {
+		orders = now, -- orders change held, sold and the version, and nothing else of the stock
 		fields = now and {'at', now} or {}, -- of the stream's entry, after the numbers
 		records = {}, -- serial, record, ...
 		fresh = {},   -- the same by serial, for later items of the call
@@ -85,8 +101,10 @@ local function push(list, a, b)
 end
 
 local function put(c, serial, record)
-	push(c.records, serial, record)
-	push(c.fields, 'r:' .. serial, record)
+	local records, fields = c.records, c.fields
+	local n, m = #records, #fields
+	records[n + 1], records[n + 2] = serial, record
+	fields[m + 1], fields[m + 2] = 'r:' .. serial, record
 	c.fresh[serial] = record
 end
 
@@ -125,8 +143,12 @@ local function commit(stock, op, c)
 	end
 	redis.call('XADD', Q, 'MAXLEN', '~', ARGV[1], epoch .. '-' .. ver, 'op', op, 'total', total, 'held', held,
 		'sold', sold, 'state', state, 'limit', limit, 'opens', opens, 'closes', closes, unpack(c.fields))
-	redis.call('HSET', S, 'total', total, 'held', held, 'sold', sold, 'state', state, 'epoch', epoch,
-		'limit', limit, 'ver', ver, 'opens', opens, 'closes', closes, 'taken', digits(stock.taken), unpack(stock.marks))
+	if c.orders then
+		redis.call('HSET', S, 'held', held, 'sold', sold, 'ver', ver, 'taken', digits(stock.taken), unpack(stock.marks))
+	else
+		redis.call('HSET', S, 'total', total, 'held', held, 'sold', sold, 'state', state, 'epoch', epoch,
+			'limit', limit, 'ver', ver, 'opens', opens, 'closes', closes, 'taken', digits(stock.taken), unpack(stock.marks))
+	end
 	stock.marks = {}
 	if #c.records > 0 then redis.call('HSET', R, unpack(c.records)) end
 	if #c.due > 0 then redis.call('ZADD', X, unpack(c.due)) end

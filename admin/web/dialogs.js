@@ -1,0 +1,93 @@
+// One dialog for every change: it says what will happen, asks, does it, and says what came of it. What the gate refuses is shown in
+// the dialog, which stays open.
+
+import { Refusal } from "./api.js";
+import { tell } from "./bus.js";
+import { $, el, fill, setText } from "./dom.js";
+import { operates } from "./session.js";
+import { say } from "./words.js";
+
+let current = null;
+
+// confirm opens the dialog. fields are {name, label, kind: "number" "text" "choice", value, choices, min, hint}; act gets their values, and
+// returns what is done, as {text, undo}; undo, if there is one, does the contrary.
+export function confirm({ title, text, fields = [], button, danger, act }) {
+  if (!operates()) return;
+  current = { act, fields };
+  setText($("dialog-title"), title);
+  setText($("dialog-text"), text || "");
+  setText($("dialog-confirm"), button || say("confirm"));
+  $("dialog-confirm").className = danger ? "main danger" : "main";
+  $("dialog-confirm").disabled = false;
+  setText($("dialog-error"), "");
+  fill($("dialog-fields"), fields.map(field));
+  $("dialog").showModal();
+  ($("dialog-fields").querySelector("input, select") || $("dialog-cancel")).focus();
+}
+
+function field(f) {
+  const id = `field-${f.name}`;
+  const input = f.kind === "choice"
+    ? el("select", { id }, f.choices.map((c) => el("option", { value: c.value, selected: c.value === f.value }, c.text)))
+    : el("input", { id, type: f.kind === "number" ? "number" : "text", required: true, autocomplete: "off", value: f.value ?? "", min: f.min, step: f.kind === "number" ? "any" : null });
+  return el("p", { class: "field" }, el("label", { htmlFor: id }, f.label), input, f.hint ? el("small", {}, f.hint) : null);
+}
+
+async function done(event) {
+  event.preventDefault();
+  const { act, fields } = current;
+  const values = Object.fromEntries(fields.map((f) => [f.name, f.kind === "number" ? $(`field-${f.name}`).valueAsNumber : $(`field-${f.name}`).value.trim()]));
+  $("dialog-confirm").disabled = true;
+  setText($("dialog-error"), "");
+  try {
+    const result = await act(values);
+    $("dialog").close();
+    toast(result.text, result.undo);
+  } catch (fault) {
+    setText($("dialog-error"), told(fault));
+  }
+  $("dialog-confirm").disabled = false;
+  tell("changed");
+}
+
+// told is a fault in words.
+export function told(fault) {
+  if (!(fault instanceof Refusal)) {
+    console.error(fault);
+    return String(fault);
+  }
+  if (fault.status === 0) return say("no_answer", { why: fault.message });
+  return [fault.message, ...fault.problems.map((p) => `${p.file}:${p.line || ""} ${p.key || ""}: ${p.message}`)].join("\n");
+}
+
+// toast says what was done, with a way back for a while.
+export function toast(text, undo, bad) {
+  const t = el("div", { class: "toast", "data-is": bad ? "bad" : "good" }, el("span", {}, text));
+  const away = setTimeout(() => t.remove(), undo ? 20_000 : bad ? 12_000 : 6000);
+  if (undo) {
+    t.append(el("button", { onclick: async () => {
+      clearTimeout(away);
+      t.remove();
+      try {
+        toast((await undo()) || say("undone"));
+      } catch (fault) {
+        toast(told(fault), null, true);
+      }
+      tell("changed");
+    } }, say("undo")));
+  }
+  t.append(el("button", { class: "quiet", "aria-label": say("dismiss"), onclick: () => t.remove() }, "×"));
+  $("toasts").append(t);
+  while ($("toasts").children.length > 3) $("toasts").firstChild.remove();
+}
+
+// action is a button that only an operator can press; a viewer is told why.
+export function action(text, press, { danger, label, disabled } = {}) {
+  return el("button", { type: "button", class: danger ? "danger" : "", disabled: disabled || !operates(), title: operates() ? null : say("viewer_why"),
+    "aria-label": label, onclick: press }, text);
+}
+
+export function startDialogs() {
+  $("dialog-form").addEventListener("submit", done);
+  $("dialog-cancel").addEventListener("click", () => $("dialog").close());
+}

@@ -1,0 +1,47 @@
+// Before the sale: what "sluice check --online" would find, from the running gate.
+
+import { ask } from "./api.js";
+import { on } from "./bus.js";
+import { $, el, fill, setText } from "./dom.js";
+import { clock } from "./format.js";
+import { has, say } from "./words.js";
+
+let told = null, fault = "", running = false, asked = false;
+
+const about = (name) => (has(`about_${name}`) ? say(`about_${name}`) : name);
+
+function draw() {
+  $("preflight-run").disabled = running;
+  const summary = $("preflight-summary");
+  if (running) setText(summary, say("preflight_runs"));
+  else if (fault) setText(summary, fault);
+  else if (!told) setText(summary, say("preflight_not_yet"));
+  else {
+    const bad = told.findings.filter((f) => f.result === "fail").length, warned = told.findings.filter((f) => f.result === "warning").length;
+    setText(summary, say(bad ? "preflight_bad" : warned ? "preflight_warned" : "preflight_good", { bad, warned, at: clock(told.at) }));
+  }
+  summary.dataset.is = running ? "" : fault ? "fail" : !told ? "" : told.ok ? (told.findings.some((f) => f.result === "warning") ? "warning" : "ok") : "fail";
+  const rank = { fail: 0, warning: 1, ok: 2 };
+  const found = told ? [...told.findings].sort((a, b) => rank[a.result] - rank[b.result]) : [];
+  fill($("preflight-list"), found.map((f) => el("li", { "data-is": f.result }, el("span", { class: "mark" }, say(`result_${f.result}`)), el("b", {}, about(f.about)), el("span", {}, f.says))));
+}
+
+async function run() {
+  if (running) return;
+  running = asked = true;
+  fault = "";
+  draw();
+  try {
+    told = await ask("preflight");
+  } catch (refusal) {
+    fault = refusal.message;
+  }
+  running = false;
+  draw();
+}
+
+export function startPreflight() {
+  $("preflight-run").addEventListener("click", run);
+  on("language", draw);
+  on("view", (view) => { if (view === "before" && !asked) run(); });
+}

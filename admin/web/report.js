@@ -1,0 +1,117 @@
+// After the sale: the books, which must balance, and what happened to everybody else.
+
+import { ask, open, part } from "./api.js";
+import { on } from "./bus.js";
+import { toast, told as inWords } from "./dialogs.js";
+import { $, el, fill, setText, table } from "./dom.js";
+import { watched } from "./feed.js";
+import { clock, millis, moment, percent, rate, whole } from "./format.js";
+import { nameOf, shade } from "./reasons.js";
+import { all as sales } from "./sales.js";
+import { say } from "./words.js";
+
+let told = null, fault = "";
+let skus = []; // that a report of everything has named
+
+const mostSKUs = 100; // to choose from
+
+const query = (form) => {
+  const chosen = $("report-sale").selectedOptions[0], of = chosen?.value ? `${chosen.dataset.of}=${part(chosen.value)}&` : "";
+  return `report?${of}${form ? `format=${form}` : ""}`.replace(/[?&]$/, "");
+};
+
+function drawSales() {
+  const before = $("report-sale").selectedOptions[0];
+  const of = (kind, names) => (names.length ? el("optgroup", { label: say(kind) }, names.map((name) =>
+    el("option", { value: name, "data-of": kind, selected: before?.dataset.of === kind && before.value === name }, name))) : null);
+  fill($("report-sale"), el("option", { value: "" }, say("everything")), of("sale", sales().map((s) => s.name)), of("sku", skus));
+}
+
+const facts = (rows) => el("dl", { class: "facts" }, rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+
+function books() {
+  const heads = [{ text: "SKU" }, ...["total", "held", "sold", "free"].map((n) => ({ text: say(n), number: true })), { text: say("balance") }, { text: say("first_sold") }, { text: say("sold_out_at") }];
+  const rows = told.stock.map((s) => [s.sku, ...[s.total, s.held, s.sold, s.free].map(whole),
+    el("span", { class: "chip", "data-is": s.balances ? "good" : "bad" }, el("i"), el("span", {}, s.balances ? `${whole(s.total)} = ${whole(s.held)} + ${whole(s.sold)} + ${whole(s.free)}` : s.fault)),
+    s.first_sold ? moment(s.first_sold) : "–", s.sold_out ? moment(s.sold_out) : "–"]);
+  return table(say("books"), heads, rows, say("no_ledgers"));
+}
+
+function refusals() {
+  const t = told.traffic, max = Math.max(t.admitted, ...Object.values(t.refused), 1);
+  const bar = (n, colour) => { const i = el("i", { class: "bar-of" }); i.style.width = `${(100 * n) / max}%`; i.style.background = colour; return i; };
+  const rows = [["admitted", t.admitted, say("admitted")], ...Object.entries(t.refused).sort((a, b) => b[1] - a[1]).map(([r, n]) => [r, n, nameOf(r)])]
+    .map(([r, n, name]) => [[name, r === "admitted" ? "" : el("code", {}, ` ${r}`)], whole(n), percent(n, t.requests), bar(n, shade(r))]);
+  return table(say("by_reason"), [{ text: say("reason") }, { text: say("requests"), number: true }, { text: "%", number: true }, { text: "" }], rows);
+}
+
+function peaks() {
+  const p = told.traffic.peaks, rows = [];
+  const row = (name, peak, text) => { if (peak?.value) rows.push([say(name), text(peak.value), clock(peak.at)]); };
+  row("peak_requests", p.requests, (n) => say("n_ps", { n: rate(n) }));
+  row("peak_admitted", p.admitted, (n) => say("n_ps", { n: rate(n) }));
+  row("peak_refused", p.refused, (n) => say("n_ps", { n: rate(n) }));
+  row("peak_in_flight", p.in_flight, whole);
+  row("peak_queue", p.queue, whole);
+  row("peak_shop", p.shop_p99_ms, millis);
+  row("peak_redis", p.redis_p99_ms, millis);
+  return table(say("peaks"), [{ text: say("peak") }, { text: say("value"), number: true }, { text: say("time") }], rows, say("nothing_yet"));
+}
+
+function draw() {
+  drawSales();
+  const verdict = $("report-verdict");
+  if (!told) {
+    setText(verdict, fault || say("nothing_yet"));
+    verdict.dataset.is = fault ? "fail" : "";
+    return fill($("report-body"));
+  }
+  setText(verdict, say(!told.stock.length ? "report_no_books" : !told.balances ? "report_broken" : told.more ? "report_more" : told.stock.every((s) => s.counted) ? "report_balances" : "report_sums"));
+  verdict.dataset.is = !told.stock.length || (told.more && told.balances) ? "" : told.balances ? "ok" : "fail";
+  const t = told.traffic;
+  fill($("report-body"),
+    facts([[say("report_made"), moment(told.at)], [say("report_from"), moment(told.from)], [say("report_to"), moment(told.to)], [say("host"), told.host], [say("version"), told.version], [say("config"), told.config],
+      [say("sale"), told.sale ? `${told.sale.name} – ${say(`sale_${told.sale.state}`)}` : say("everything")]]),
+    el("h3", {}, say("books")), el("div", { class: "scroll" }, books()),
+    el("h3", {}, say("requests")), facts([[say("requests"), whole(t.requests)], [say("admitted"), whole(t.admitted)], [say("refused"), whole(t.requests - t.admitted)],
+      [say("shop_errors"), whole(t.shop_errors)], [say("figure_unknown"), whole(told.unknown)]]),
+    el("div", { class: "pair" }, el("div", { class: "scroll" }, refusals()), el("div", { class: "scroll" }, peaks())),
+    el("p", { class: "hint" }, say("report_hint")));
+}
+
+async function look() {
+  if (!watched("after")) return;
+  try {
+    told = await ask(query());
+    fault = "";
+    if (!$("report-sale").value) skus = told.stock.slice(0, mostSKUs).map((s) => s.sku);
+  } catch (refusal) {
+    told = null;
+    fault = refusal.message;
+  }
+  draw();
+}
+
+// save gives the browser a file.
+async function save(form) {
+  try {
+    const answer = await open("GET", query(form));
+    const name = /filename="([^"]+)"/.exec(answer.headers.get("Content-Disposition") || "")?.[1] || `sluice-report.${form}`;
+    const link = el("a", { href: URL.createObjectURL(await answer.blob()), download: name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  } catch (refusal) {
+    toast(inWords(refusal), null, true);
+  }
+}
+
+export function startReport() {
+  $("report-refresh").addEventListener("click", look);
+  $("report-sale").addEventListener("change", look);
+  $("report-json").addEventListener("click", () => save("json"));
+  $("report-csv").addEventListener("click", () => save("csv"));
+  $("report-print").addEventListener("click", () => print());
+  for (const topic of ["view", "changed", "connected"]) on(topic, look);
+  on("sales", drawSales);
+  on("language", draw);
+}

@@ -1,0 +1,101 @@
+// The strip at the head: is it live, is it ready, does it refuse or only observe, which configuration runs. And what is wrong, in plain words.
+
+import { ask } from "./api.js";
+import { on, tell } from "./bus.js";
+import { $, el, fill, setText } from "./dom.js";
+import { age, stale, watched, why } from "./feed.js";
+import { clock, span } from "./format.js";
+import { spread } from "./history.js";
+import { away } from "./pace.js";
+import { clockIs } from "./sales.js";
+import { hears } from "./session.js";
+import { say } from "./words.js";
+
+let status = null, live = null, role = "";
+
+function chip(id, is, text) {
+  const e = $(id);
+  e.dataset.is = is;
+  setText(e.querySelector("span"), text);
+}
+
+// tellStock says how old the stock's numbers are while Redis does not answer: the gate can only repeat them.
+function tellStock(s) {
+  const old = away(s), known = old && spread(600).places.findLast((one) => one?.redis?.up);
+  document.body.classList.toggle("away", old);
+  $("stock-old").hidden = !old;
+  if (old) setText($("stock-old"), known ? say("stock_old", { t: clock(known.at) }) : say("stock_older"));
+}
+
+// tick looks whether the numbers are alive.
+function tick() {
+  if ($("app").hidden) return;
+  const old = age(), alive = old < stale;
+  document.body.classList.toggle("stale", !alive);
+  const lost = $("lost");
+  lost.hidden = alive;
+  if (!alive) setText(lost, (old === Infinity ? say("never_connected") : say("lost", { t: span(old) })) + (why() ? ` ${why()}` : ""));
+  chip("connection", alive ? "good" : "bad", say(alive ? "connected" : "not_connected"));
+  if (live !== null && live !== alive) tell("news", say(alive ? "news_back" : "news_lost"));
+  live = alive;
+}
+
+function draw() {
+  tick();
+  if (!status) return;
+  setText($("host"), `${status.host} · ${status.version}`);
+  chip("ready", status.phase === "draining" ? "warn" : status.ready ? "good" : "bad", status.phase === "draining" ? say("draining") : say(status.ready ? "is_ready" : "not_ready"));
+  $("ready").title = status.checks.map((c) => `${c.ok ? "✓" : "✗"} ${c.name}: ${c.detail}`).join("\n");
+  chip("mode", status.mode === "enforce" ? "quiet" : "warn", say(status.mode === "enforce" ? "enforces" : "observes"));
+  $("config").title = say(status.reload.ok ? "last_reload_good" : "reload_fault");
+  $("config").dataset.is = status.reload.ok ? "quiet" : "bad";
+  setText($("config").querySelector("span"), say("config_is", { config: status.config, at: clock(status.reload.at) }));
+  $("observing").hidden = status.mode === "enforce";
+  $("viewer-note").hidden = status.role !== "viewer";
+  const fault = $("reload-fault");
+  fault.hidden = status.reload.ok;
+  if (!status.reload.ok) {
+    fill(fault, el("b", {}, say("reload_fault")), el("ul", {}, (status.reload.problems || []).map((p) =>
+      el("li", {}, el("code", {}, `${p.file}${p.line ? `:${p.line}` : ""}`), " ", p.key ? el("code", {}, p.key) : null, " ", p.message))));
+  }
+}
+
+function compare(before, s) {
+  if (!before) return;
+  if (before.ready !== s.ready) tell("news", say(s.ready ? "is_ready" : "not_ready"));
+  if (before.mode !== s.mode) tell("news", say(s.mode === "enforce" ? "enforces" : "observes"));
+  if (before.reload.at !== s.reload.at) tell("news", say(s.reload.ok ? "news_reloaded" : "reload_fault"));
+}
+
+export async function look() {
+  if (status && !watched()) return;
+  const began = Date.now();
+  try {
+    const s = await ask("status");
+    clockIs(s.now, began, Date.now());
+    compare(status, s);
+    status = s;
+    hears(s.role);
+    if (role !== s.role) tell("role", role = s.role);
+    tell("status", s);
+    draw();
+  } catch (fault) {
+    if (fault.status === 401) tell("shut", fault);
+  }
+}
+
+// leave forgets what the gate said of itself, when its page is left.
+export function leave() {
+  status = live = null;
+  role = "";
+}
+
+export function startStrip() {
+  on("news", (text) => setText($("news"), text));
+  on("second", (s) => { tick(); tellStock(s); });
+  on("language", draw);
+  for (const topic of ["changed", "deed", "connected"]) on(topic, look);
+  document.addEventListener("visibilitychange", look);
+  setInterval(tick, 500);
+  setInterval(look, 2000);
+}

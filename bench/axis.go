@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// axis is one way in which a load grows: some curves, each through some points.
+type axis struct {
+	name  string
+	title string
+	along string // what grows
+	brief bool   // a part of a second is enough: nothing that matters happens once a second
+	steps []step
+}
+
+func (a axis) label() string { return a.name }
+
+// step is one point of a curve.
+type step struct {
+	curve string
+	at    float64
+	load  load
+}
+
+// axes are all of them. small keeps the ends of each, as a trial does.
+func axes(small bool) []axis {
+	all := []axis{
+		{name: "connections", title: "connections, of which 64 have a request under way", along: "connections", brief: true, steps: connectionSteps(small)},
+		{name: "rush", title: "connections that all have a request under way", along: "connections", brief: true, steps: rushSteps(small)},
+		{name: "skus", title: "SKUs, chosen at random", along: "SKUs", steps: skuSteps(small)},
+		{name: "routes", title: "routes, chosen at random", along: "routes", brief: true, steps: grow(small, "sold out", []int{1, 10, 100}, func(l *load, n int) { l.GonePart, l.Routes = 100, n })},
+		{name: "keys", title: "keys of a rate", along: "keys", brief: true, steps: keySteps(small)},
+		{name: "instances", title: "instances before one Redis", along: "instances", steps: instanceSteps(small)},
+		{name: "batches", title: "orders under way", along: "orders under way", steps: batchSteps(small)},
+		{name: "mixed", title: "orders among refusals", along: "orders, of a hundred requests", steps: mixedSteps(small)},
+		{name: "sale", title: "sales of one SKU to its last unit", along: "requests", steps: saleSteps(small)},
+		{name: "idle", title: "SKUs on sale that nobody asks for", along: "SKUs", steps: idleSteps(small)},
+		{name: "held-out", title: "mixtures that the model has not seen", along: "mixture", steps: heldOut(small)},
+	}
+	return all
+}
+
+// grow makes a curve of the usual load, changed for each number.
+func grow(small bool, curve string, numbers []int, change func(l *load, n int)) (steps []step) {
+	if small {
+		numbers = []int{numbers[0], numbers[min(1, len(numbers)-1)]}
+	}
+	for _, n := range numbers {
+		steps = append(steps, step{curve, float64(n), usual().with(func(l *load) { change(l, n) })})
+	}
+	return steps
+}
+
+func connectionSteps(small bool) (steps []step) {
+	for _, who := range []struct{ gate, curve string }{
+		{"sluice", "Sluice, sold out"}, {"sluice", "Sluice, limited"}, {"sluice", "Sluice, forwarded"},
+		{"bare", "bare fasthttp"}, {"naive", "naive fasthttp, forwarded"}, {"nginx", "nginx, limited"}, {"nginx", "nginx, forwarded"},
+	} {
+		counts := []int{64, 256, 1000, 4000, 10_000}
+		if who.gate != "sluice" {
+			counts = []int{64, 1000, 10_000}
+		}
+		steps = append(steps, grow(small, who.curve, counts, func(l *load, n int) {
+			l.Gate, l.Connections = who.gate, n
+			switch who.curve {
+			case "Sluice, sold out":
+				l.GonePart = 100
+			case "Sluice, limited", "bare fasthttp", "nginx, limited":
+				l.LimitedPart = 100
+			default:
+				l.PagePart = 100
+			}
+		})...)
+	}
+	return steps
+}
+
+func rushSteps(small bool) (steps []step) {
+	for _, who := range []struct{ gate, curve string }{{"sluice", "Sluice, limited"}, {"bare", "bare fasthttp"}, {"nginx", "nginx, limited"}} {
+		steps = append(steps, grow(small, who.curve, []int{64, 1000, 10_000}, func(l *load, n int) {
+			l.Gate, l.Connections, l.Underway, l.LimitedPart = who.gate, n, n, 100
+		})...)
+	}
+	return steps
+}
+
+func skuSteps(small bool) []step {
+	counts := []int{1, 100, 10_000, 100_000}
+	return append(append(
+		grow(small, "sold out", counts, func(l *load, n int) { l.GonePart, l.Gone = 100, n }),
+		grow(small, "checked", counts[:3], func(l *load, n int) { l.CheckPart, l.Open = 100, n })...),
+		grow(small, "reserved", counts[:3], func(l *load, n int) { l.OrderPart, l.Open = 100, n })...)
+}
+
+func keySteps(small bool) []step {
+	return grow(small, "forwarded", []int{1000, 10_000, 100_000, 1_000_000}, func(l *load, n int) { l.PagePart, l.Keys = 100, n })
+}
+
+func instanceSteps(small bool) []step {
+	counts := []int{1, 2, 4}
+	return append(
+		grow(small, "reserved", counts, func(l *load, n int) { l.OrderPart, l.Instances = 100, n }),
+		grow(small, "sold out", counts, func(l *load, n int) { l.GonePart, l.Instances = 100, n })...)
+}
+
+func batchSteps(small bool) []step {
+	return grow(small, "reserved", []int{8, 16, 32, 128, 512}, func(l *load, n int) {
+		l.OrderPart, l.Connections, l.Underway = 100, n, n
+	})
+}
+
+func mixedSteps(small bool) []step {
+	return grow(small, "reserved and sold out", []int{5, 20, 50}, func(l *load, n int) {
+		l.OrderPart, l.GonePart, l.Connections, l.Underway = n, 100-n, 128, 128
+	})
+}
+
+// saleSteps let a crowd grow over a stock, a stock under a crowd, and the fleet under both.
+func saleSteps(small bool) (steps []step) {
+	sale := func(l *load, crowd, units, instances int) {
+		l.OrderPart, l.Connections, l.Underway = 100, 512, 512
+		l.Requests, l.Units, l.Instances = crowd, units, instances
+	}
+	if small {
+		return grow(true, "100 units", []int{1000, 2000}, func(l *load, n int) { sale(l, n, 100, 1) })
+	}
+	crowds := []int{10_000, 40_000, 160_000}
+	steps = append(steps, grow(false, "1,000 units", crowds, func(l *load, n int) { sale(l, n, 1000, 1) })...)
+	steps = append(steps, grow(false, "1,000 units, 4 instances", crowds, func(l *load, n int) { sale(l, n, 1000, 4) })...)
+	return append(steps, grow(false, "10,000 units", crowds[1:], func(l *load, n int) { sale(l, n, 10_000, 1) })...)
+}
+
+func idleSteps(small bool) (steps []step) {
+	for _, instances := range []int{1, 4} {
+		counts := []int{1, 100, 10_000}
+		if instances > 1 {
+			counts = counts[:2]
+		}
+		steps = append(steps, grow(small, strconv.Itoa(instances)+" instances", counts, func(l *load, n int) {
+			l.Underway, l.Open, l.Instances = 0, n, instances
+		})...)
+	}
+	return steps
+}
+
+// heldOut are what a real crowd is more like than any axis.
+func heldOut(small bool) (steps []step) {
+	mixtures := []load{
+		{Connections: 700, Underway: 96, Routes: 20, Gone: 3000, Open: 3, Keys: 30_000, PagePart: 5, GonePart: 90, OrderPart: 5, Instances: 1},
+		{Connections: 2500, Underway: 200, Routes: 5, Gone: 40, Open: 1, Keys: 300_000, PagePart: 45, LimitedPart: 15, GonePart: 20, OrderPart: 20, Instances: 1},
+		{Connections: 6000, Underway: 48, Routes: 50, Gone: 2000, Open: 1, Keys: 5000, PagePart: 20, GonePart: 80, Instances: 2},
+		{Connections: 150, Underway: 150, Routes: 2, Gone: 10, Open: 10, Keys: 1000, PagePart: 10, GonePart: 30, OrderPart: 60, Instances: 3},
+	}
+	if small {
+		mixtures = mixtures[:1]
+	}
+	for i, l := range mixtures {
+		l.Gate = "sluice"
+		steps = append(steps, step{fmt.Sprintf("mixture %d", i+1), float64(i + 1), l})
+	}
+	return steps
+}

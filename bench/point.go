@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// cost is what one round of a load cost: counts, and processor time in µs.
+type cost struct {
+	Seconds   float64 `json:"seconds"`
+	Requests  float64 `json:"requests"`
+	Forwarded float64 `json:"forwarded"`
+	Orders    float64 `json:"orders"` // of the forwarded
+	Refused   float64 `json:"refused"`
+	Gates     float64 `json:"gates_us"`
+	Redis     float64 `json:"redis_us"`
+	Calls     float64 `json:"redis_calls"`
+}
+
+// Time that nobody measures, and the least that somebody does.
+const (
+	settleIn   = 200 * time.Millisecond // of the load before it is measured
+	perSKU     = 400 * time.Microsecond // of each SKU that is sold out beyond that: who has won it is read
+	mostSettle = 8 * time.Second
+	settleOut  = 150 * time.Millisecond // for what is settled after the answer
+	idleSpan   = 2 * time.Second        // of a fleet that nobody asks: some of what it does it does once a second
+	mostSpan   = 20 * time.Second       // of a crowd that asks so often
+)
+
+// price measures a load once, on fresh gates and a fresh stock.
+func (f *field) price(ctx context.Context, l load, span time.Duration) (cost, error) {
+	gates, err := f.assemble(ctx, l)
+	if err != nil {
+		return cost{}, err
+	}
+	defer gates.stop()
+	if l.Underway == 0 {
+		rest(ctx, settleIn)
+		return f.meter(ctx, gates, func() (heard, error) { rest(ctx, idleSpan); return heard{}, nil })
+	}
+	c, err := gather(ctx, l, f.run(), gates.fronts())
+	if err != nil {
+		return cost{}, err
+	}
+	defer c.leave()
+	if err := c.arrive(ctx); err != nil {
+		return cost{}, err
+	}
+	return f.meter(ctx, gates, func() (heard, error) {
+		most := int64(math.MaxInt64)
+		if l.Requests > 0 {
+			span, most = mostSpan, int64(l.Requests)
+		}
+		profiled := gates[0].profile(ctx, f.profiles, span)
+		h, err := c.ask(ctx, span, most)
+		<-profiled
+		if err == nil && !h.right() {
+			err = fmt.Errorf("%d of %d answers are not those of the load, %q for example", h.wrong, h.asked, h.odd)
+		}
+		rest(ctx, settleOut)
+		return h, err
+	})
+}
+
+// arrive is the load before it is measured: the gate has met every SKU, and gives the answers that it should. A sale has
+// no before.
+func (c *crowd) arrive(ctx context.Context) error {
+	if c.Units > 0 {
+		return nil
+	}
+	for range patience {
+		if c.GonePart > 0 && c.Gone > 1 {
+			c.tour = true
+			_, err := c.ask(ctx, mostSpan, int64(c.Gone*100/c.GonePart))
+			if c.tour = false; err != nil {
+				return err
+			}
+		}
+		h, err := c.ask(ctx, settleIn+min(time.Duration(c.Gone)*perSKU, mostSettle), math.MaxInt64)
+		if err != nil || h.right() {
+			return err
+		}
+		rest(ctx, settleOut) // connections to Redis are still being opened, say
+	}
+	return nil
+}
+
+// patience is how often a load may begin with wrong answers.
+const patience = 10
+
+// right tells whether hardly any answer was a wrong one.
+func (h heard) right() bool { return h.asked > 0 && h.wrong <= h.asked/100+10 }
+
+// profile writes where the gate spends its time meanwhile into a folder; "" = none. What it costs is in what is measured.
+func (g *gate) profile(ctx context.Context, dir string, span time.Duration) <-chan struct{} {
+	done := make(chan struct{})
+	if dir == "" || g.admin == "" {
+		close(done)
+		return done
+	}
+	go func() {
+		defer close(done)
+		url := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", g.admin, max(1, int(span.Seconds())))
+		if err := fetch(ctx, url, filepath.Join(dir, fmt.Sprintf("%d.pprof", time.Now().UnixMilli()))); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: profile:", err)
+		}
+	}()
+	return done
+}
+
+// fetch keeps what is at url in a file.
+func fetch(ctx context.Context, url, file string) error {
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o644)
+}
+
+// meter reads all counters before and after.
+func (f *field) meter(ctx context.Context, gates fleet, what func() (heard, error)) (c cost, err error) {
+	before, err := f.counters(ctx, gates)
+	if err != nil {
+		return c, err
+	}
+	begin := time.Now()
+	h, err := what()
+	if err != nil {
+		return c, err
+	}
+	c.Seconds = time.Since(begin).Seconds()
+	after, err := f.counters(ctx, gates)
+	c.Requests, c.Forwarded, c.Orders, c.Refused = float64(h.asked), float64(h.forwarded), float64(h.orders), float64(h.refused)
+	c.Gates, c.Redis = inMicros(after.gate-before.gate), inMicros(after.redis-before.redis)
+	c.Calls = float64(after.calls - before.calls)
+	return c, err
+}
+
+func inMicros(d time.Duration) float64 { return d.Seconds() * 1e6 }
+
+func (f *field) counters(ctx context.Context, gates fleet) (r reading, err error) {
+	if r.gate, err = processor(gates.family()); err != nil {
+		return r, err
+	}
+	if r.redis, err = processor(f.redis.family()); err != nil {
+		return r, err
+	}
+	r.calls, err = f.redis.heard(ctx, askedByGates)
+	return r, err
+}
+
+// askedByGates tells the commands that a gate sends; ledger scripts call none of them.
+func askedByGates(command string) bool {
+	switch command {
+	case "evalsha", "eval", "fcall", "evalsha_ro", "eval_ro", "fcall_ro", "get", "mget", "ping":
+		return true
+	}
+	return false
+}

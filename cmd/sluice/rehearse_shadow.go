@@ -1,0 +1,251 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/config"
+	"sluice/rehearsal"
+	"sluice/stockgate/driver"
+	"sluice/stockgate/key"
+	"sluice/stockgate/layout"
+	"sluice/stockgate/ledger"
+)
+
+// shadow is where a rehearsal takes place: a SKU, keys and a shop that no sale knows.
+type shadow struct {
+	ID    string // that nobody had before
+	File  string // the configuration
+	Route string // the one that is rehearsed; "" = the first that sells
+	Shop  string // host:port of the stand-in
+	Units int64
+	SKU   string
+	Until time.Time // it has ended by then
+}
+
+// prefix begins all keys of the shadow that do not hold its SKU in braces.
+func (s *shadow) prefix() string { return "sluice:rehearsal-" + s.ID + ":" }
+
+// load reads the configuration and casts its shadow. not is what of it is not rehearsed.
+func (s *shadow) load(env func(string) (string, bool)) (c *config.Config, not []string, err error) {
+	if c, err = config.Load(s.File, env, compiles); err != nil {
+		return nil, nil, err
+	}
+	if c.Stock.Source == "redis" {
+		if _, err := shopLayout(c); err != nil {
+			return nil, nil, err
+		}
+	}
+	for i := range c.Sales {
+		sale, now := &c.Sales[i], time.Now()
+		if c.Stock.Source != "redis" || !now.Before(sale.Ends) || s.Until.Before(sale.Starts) {
+			continue
+		}
+		when := "is on"
+		if wait := sale.Starts.Sub(now); wait > 0 {
+			when = fmt.Sprintf("begins in %s, and a rehearsal may take %s", wait.Round(time.Second), s.Until.Sub(now).Round(time.Second))
+		}
+		return nil, nil, c.Errorf(fmt.Sprintf("sale[%d]", i+1), "%q %s: its Redis has better things to do then; rehearse before or after it", sale.Name, when)
+	}
+	not, err = s.cast(c)
+	return c, not, err
+}
+
+// sold finds the route that is rehearsed.
+func (s *shadow) sold(c *config.Config) (int, error) {
+	if s.Route != "" {
+		i := slices.IndexFunc(c.Routes, func(r config.Route) bool { return r.Name == s.Route })
+		switch {
+		case i < 0:
+			return 0, fmt.Errorf("--route: %s has no route %q", s.File, s.Route)
+		case c.Routes[i].SKU == "" || c.Routes[i].Gate == "pass":
+			return 0, fmt.Errorf("--route: %q sells nothing: it needs a sku, and gate \"limit\", \"check\" or \"reserve\"", s.Route)
+		}
+		return i, nil
+	}
+	for _, gate := range []string{"reserve", "check", "limit"} {
+		for i, r := range c.Routes {
+			if r.Gate == gate && r.SKU != "" {
+				return i, nil
+			}
+		}
+	}
+	return 0, c.Errorf("route", "none names a SKU: there is nothing to rehearse; write sku into one with gate \"check\" or \"reserve\"")
+}
+
+// alone is a variable that stands for a whole value, and that a crowd can fill.
+var alone = regexp.MustCompile(`^\$(path|arg|cookie|http|form|json)_[A-Za-z0-9_.-]+$`)
+
+// cast makes c the configuration of the shadow.
+func (s *shadow) cast(c *config.Config) (not []string, err error) {
+	leave := func(is bool, text string) {
+		if is {
+			not = append(not, text)
+		}
+	}
+	i, err := s.sold(c)
+	if err != nil {
+		return nil, err
+	}
+	r := &c.Routes[i]
+	s.Route, s.SKU = r.Name, "rehearsal-"+s.ID
+	for n := key.MostParts; n > 1; n-- {
+		if strings.Contains(fmt.Sprint(c.Stock.Layout), fmt.Sprintf("$sku_%d", n)) {
+			s.SKU += strings.Repeat(":1", n-1)
+			break
+		}
+	}
+	leave(!alone.MatchString(r.SKU), fmt.Sprintf("how the SKU is put together (%s): the crowd names it by a query", r.SKU))
+	leave(r.User != "" && !alone.MatchString(r.User), fmt.Sprintf("how a user is known (%s): the crowd names itself by a cookie", r.User))
+	leave(r.OrderToken, "order tokens")
+	leave(c.Server.TLS != nil, "TLS")
+	leave(len(c.Sales) > 0, "the hours of sales: it begins at once")
+	if c.Stock.Layout.StatusField != "" && drives(c) {
+		return nil, c.Errorf("stock.layout.status_field", "a driver that looks at a status cannot be rehearsed: only the shop opens a sale there; drop status_field, and take driver \"hash_ordered\" for the rehearsal")
+	}
+	leave(c.Stock.Layout.StatusKey+c.Stock.Layout.StatusField+c.Stock.Layout.SoldOutFlag != "", "the shop's status and its flag of sold out")
+	leave(c.Mode == "observe", "refusals: mode is \"observe\", which lets everything through")
+	leave(c.Limits.Window.Scope == "fleet" && c.Fleet.Instances == 0, "a fleet: this one instance has the whole budget")
+	leave(c.AccessLog.Output != "off" || c.Traces.Endpoint != "", "logs and traces of requests")
+	if !alone.MatchString(r.SKU) {
+		r.SKU = "$arg_rehearsal_sku"
+	}
+	if r.User != "" && !alone.MatchString(r.User) {
+		r.User = "$cookie_rehearsal_user"
+	}
+	if r.Quantity != "1" && !alone.MatchString(r.Quantity) {
+		r.Quantity = "1"
+	}
+	r.OrderToken = false
+	s.part(c)
+	return not, s.apart(c)
+}
+
+// part takes c away from everything that is real.
+func (s *shadow) part(c *config.Config) {
+	c.Server.Listen, c.Server.TLS, c.Server.ProxyProtocol = []string{"127.0.0.1:0"}, nil, false
+	c.Server.TrustedProxies = append(slices.Clone(c.Server.TrustedProxies), "127.0.0.0/8")
+	c.Server.ShutdownDelay, c.Server.ShutdownTimeout = 0, 2*time.Second
+	c.Upstream.Targets = []string{"http://" + s.Shop}
+	c.Sales = nil
+	c.Fleet.Name = "rehearsal-" + s.ID
+	c.Responses.ReasonHeader = rehearsal.ReasonHeader
+	c.Admin.Listen, c.Ops.Listen = "", ""
+	c.AccessLog.Output, c.AccessLog.Remember = "off", 0
+	c.Traces.Endpoint = ""
+	l := &c.Stock.Layout
+	l.Prefix = s.prefix() + l.Prefix
+	l.StatusKey, l.StatusField, l.SoldOutFlag = "", "", ""
+	l.MarkTTL = min(l.MarkTTL, leftFor)
+	v := &c.Stock.Reserve
+	v.Apart, v.Secret = s.prefix(), config.Secret(ledger.NewSecret())
+	if v.StatusURL != "" {
+		v.StatusURL = "http://" + s.Shop + rehearsal.StatusPath + "{serial}"
+	}
+}
+
+// apart makes sure of it: no key may be another's than the shadow's.
+func (s *shadow) apart(c *config.Config) error {
+	switch l := &c.Stock.Layout; {
+	case c.Stock.Source == "redis" && !reserves(c) && (l.Type == "script" || l.Type == "list"):
+		return c.Errorf("stock.layout.type", "%q cannot be rehearsed: only the shop knows how to write such a stock; rehearse with \"counter\"", l.Type)
+	case c.Stock.Source == "redis" && l.ParentKey != "":
+		return c.Errorf("stock.layout.parent_key", "a shop with parents cannot be rehearsed: their keys are not the SKU's; drop it for the rehearsal")
+	}
+	for _, name := range s.keys(c) {
+		if !strings.HasPrefix(name, s.prefix()) && !strings.Contains(name, "{"+s.SKU+"}") && !strings.HasPrefix(name, "sluice:m:{") {
+			return fmt.Errorf("%s: the rehearsal would touch %q, which is not its own", s.File, name)
+		}
+	}
+	return nil
+}
+
+// keys are all that the rehearsal may leave in Redis, but for what ends by itself.
+func (s *shadow) keys(c *config.Config) (all []string) {
+	all = ledger.KeysOf(s.prefix(), s.SKU)
+	l := &c.Stock.Layout
+	for _, text := range []string{l.Key, l.UsersKey, l.OrdersKey, l.LockKey} {
+		t, err := key.Compile("key", l.Prefix, text)
+		if err == nil && len(t) > 0 {
+			name := t.Of(s.SKU, key.MostParts)
+			all = append(all, name, layout.Beside(name))
+			if text == l.LockKey {
+				all = append(all, name+driver.Fence)
+			}
+		}
+	}
+	return all
+}
+
+// order says how the crowd asks.
+func (s *shadow) order(c *config.Config) rehearsal.Order {
+	r := s.route(c)
+	o := rehearsal.Order{Match: r.Match, ID: s.SKU, SKU: r.SKU, User: r.User, Quantity: r.Quantity, Address: c.Server.ClientIPHeader}
+	for _, rate := range c.Limits.Rates {
+		if len(rate.Routes) == 0 || slices.Contains(rate.Routes, r.Name) {
+			o.Keys = append(o.Keys, rate.Key)
+		}
+	}
+	return o
+}
+
+func (s *shadow) route(c *config.Config) *config.Route {
+	return &c.Routes[slices.IndexFunc(c.Routes, func(r config.Route) bool { return r.Name == s.Route })]
+}
+
+// shop says how the stand-in answers, so that the gate understands it.
+func (s *shadow) shop(c *config.Config) rehearsal.ShopOptions {
+	o := rehearsal.ShopOptions{Units: s.Units, Status: 200, Body: `{"code":0}`, Teaches: c.Stock.SoldOutOn != nil}
+	v := &c.Stock.Reserve
+	if o.Reserved = s.route(c).Gate == "reserve"; !o.Reserved {
+		return o
+	}
+	if o.Confirms = len(v.ConfirmOn) == 0; !o.Confirms {
+		_, _ = fmt.Sscanf(v.ConfirmOn[0], "%d", &o.Status) // "2xx" gives 2
+		o.Status *= map[bool]int{true: 100, false: 1}[o.Status < 10]
+	}
+	if j := v.ConfirmJSON; j != nil {
+		var tree any = j.Values[0]
+		for _, name := range slices.Backward(strings.Split(j.Path, ".")) {
+			tree = map[string]any{name: tree}
+		}
+		text, _ := json.Marshal(tree) // of what TOML had
+		o.Body = string(text)
+	}
+	return o
+}
+
+// limits are those that advice may be about.
+func (s *shadow) limits(c *config.Config) rehearsal.Limits {
+	r, w, in := s.route(c), &c.Limits.Window, &c.Limits.Concurrency
+	l := rehearsal.Limits{
+		Window: w.Size, QueueTimeout: in.QueueTimeout, Queue: in.MaxQueue, PerUnit: c.Stock.PerUnit,
+		MaxOpen: c.Limits.Connection.MaxOpen, Trusts: len(c.Server.TrustedProxies) > 1, ResponseTimeout: c.Upstream.ResponseTimeout,
+		StatusURL: c.Stock.Reserve.StatusURL, Reserves: r.Gate == "reserve", Checks: r.Gate == "check",
+	}
+	if w.Enforce && c.Mode != "observe" {
+		of := 1
+		if w.Scope == "fleet" {
+			of = max(1, c.Fleet.Instances)
+		}
+		l.Max, l.MaxPerSKU = (w.Max+of-1)/of, (w.MaxPerSKU+of-1)/of
+	}
+	if in.Enforce && c.Mode != "observe" {
+		l.InFlight, l.InFlightKey = in.MaxInFlight, "limits.concurrency.max_in_flight"
+		if r.MaxInFlight > 0 && r.MaxInFlight < l.InFlight {
+			l.InFlight, l.InFlightKey = r.MaxInFlight, fmt.Sprintf("max_in_flight of route %q", r.Name)
+		}
+	}
+	return l
+}
+
+// connections are as many as the gate can keep waiting, and some more.
+func (s *shadow) connections(c *config.Config, asked int) int {
+	waits := c.Limits.Concurrency.MaxInFlight + c.Limits.Concurrency.MaxQueue
+	return cmp.Or(asked, min(max(waits+512, 1024), 4096))
+}

@@ -1,0 +1,67 @@
+package deploy
+
+import (
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// atMost is for the binary and, unpacked, for the image: it is pulled while a crowd waits.
+const atMost = 25_000_000
+
+// A program that finds methods by names which only run time knows must carry every exported method of every type it has:
+// of the Redis client alone that is 8 MB. One such call anywhere is enough, so it is named here.
+func TestBinaryIsSmallAndFindsNoMethodByName(t *testing.T) {
+	path, said := link(t, "..", "-dumpdep")
+	if size := sizeOf(t, path); size > atMost {
+		t.Errorf("the binary has %.1f MB, more than %d: look for what is large by go tool nm -size -sort size, in one that was built without -s -w", float64(size)/1e6, atMost/1_000_000)
+	}
+	if !strings.Contains(said, "main.main") {
+		t.Fatal("the linker does not say what needs what")
+	}
+	for _, caller := range findingMethods(said) {
+		t.Errorf("%s finds methods by name (reflect's Method, MethodByName): leave out the package, or what needs it; go build -ldflags=-dumpdep ./cmd/sluice tells who calls it", caller)
+	}
+}
+
+// findingMethods are the functions that the linker marks so: "caller <marks> -> callee" is a line of what it says.
+func findingMethods(said string) []string {
+	found := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^(.+?)(?: <\w+>)* <ReflectMethod>(?: <\w+>)* ->`).FindAllStringSubmatch(said, -1) {
+		found[m[1]] = true
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+func TestLinkerIsUnderstood(t *testing.T) {
+	const said = "main.main -> fmt.Println\nmain.main -> text/template.(*state).evalField <ReflectMethod>\n" +
+		"text/template.(*state).evalField <ReflectMethod> -> reflect.Value.MethodByName\n" +
+		"x.Of[go.shape.struct { A int }] <UsedInIface> <ReflectMethod> -> reflect.Value.Method\nx.F <UsedInIface> -> x.G\n"
+	want := []string{"text/template.(*state).evalField", "x.Of[go.shape.struct { A int }]"}
+	if got := findingMethods(said); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// sizeOf is of a file, or of all in a folder.
+func sizeOf(t *testing.T, path string) (sum int64) {
+	t.Helper()
+	err := filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			sum += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}

@@ -1,0 +1,75 @@
+// The dashboard of a gate with tokens, over Redis: who may look and who may act, orders that a person decides, two tabs, every view
+// in both languages and themes, and what is left when the gate has gone.
+import { change, live, logIn, looks, number, view } from "./desk.mjs";
+import { is, note, pause, play } from "./stage.mjs";
+
+const streams = (...visitors) => visitors.flatMap(v => v.requests).filter(r => new URL(r.url()).pathname === "/api/v1/events").length;
+
+await play(async (visitor, stage) => {
+  const options = { locale: "en", colorScheme: "light", viewport: { width: 1440, height: 900 } };
+  const ada = await visitor("operator", options), vera = await visitor("viewer", options), told = await stage();
+  for (const [v, token] of [[vera, told.viewer], [ada, told.operator]]) {
+    await v.page.goto(told.desk);
+    v.expects.push(/status of 401|status 401: GET .*\/api\/v1\/status/); // the page tries whether a token is asked for at all
+    await v.page.locator("#login-form").waitFor();
+    await logIn(v, token, v.name);
+    await live(v);
+    v.expects.length = 0;
+  }
+  // A viewer sees everything and does nothing, by the page or past it.
+  await view(vera, "live");
+  await vera.page.locator("#viewer-note").waitFor();
+  for (const name of ["live", "control"]) {
+    await view(vera, name);
+    const actions = await vera.page.locator(`#${name} .actions button`).all(), open = [];
+    for (const a of actions) if (await a.isEnabled()) open.push(await a.innerText());
+    is(`a viewer can press ${open} of ${actions.length} in #${name}`, actions.length > 0 && open.every(text => text === "Copy as TOML"));
+  }
+  const past = await vera.context.request.post(told.desk + "api/v1/sales/rush", { data: { state: "paused" }, headers: { Authorization: `Bearer ${told.viewer}` } });
+  is(`a viewer's request is answered ${past.status()}`, past.status() === 403);
+
+  // Orders whose outcome nobody knows: one that the shop has, one that it has not.
+  await view(ada, "control");
+  await ada.page.locator("#orders-state input[value=held]").check();
+  for (const [op, serial] of [["Confirm", told.serials[0]], ["Release", told.serials[1]]]) {
+    const toast = await change(ada, `${op}: ${serial}`);
+    is(`${op}: ${await toast.innerText()}`, (await toast.innerText()).includes(serial));
+    await ada.page.locator("#orders-body", { hasText: serial }).waitFor({ state: "hidden" });
+  }
+  await view(ada, "live");
+  for (const [what, want] of [["total", 5], ["held", 0], ["sold", 1], ["free", 4]]) {
+    await ada.page.waitForFunction(([what, want]) => document.querySelector(`#sku-broken .numbers .${what} dd`).textContent === String(want), [what, want])
+      .catch(async () => is(`${await number(ada, "broken", what)} ${what}, want ${want}`, false));
+  }
+  // A name that somebody else chose is text.
+  await ada.page.getByText(told.odd).first().waitFor();
+  is("a SKU is no element", await ada.page.locator("img[src='x']").count() === 0);
+  note(`the least contrast is ${(await looks(ada)).toFixed(2)}`);
+
+  // A second tab has the numbers of the first one's stream, and carries on when that is closed.
+  const second = { ...ada, name: "second tab", page: await ada.context.newPage() };
+  const token = await ada.page.evaluate(() => sessionStorage.getItem("sluice.token"));
+  await second.page.goto(`${told.desk}#token=${token}`);
+  await live(second);
+  await view(second, "live");
+  await pause(2500);
+  is("both tabs are live", await ada.page.locator("#connection[data-is=good]").isVisible() && await second.page.locator("#connection[data-is=good]").isVisible());
+  is(`two tabs have ${streams(ada)} streams`, streams(ada) === 1);
+  await ada.page.close();
+  await second.page.waitForFunction(() => !document.body.classList.contains("stale"));
+  await pause(4000);
+  is(`the tab that is left has ${streams(ada) - 1} streams of its own`, streams(ada) === 2);
+  is("the tab that is left is live", await second.page.locator("#connection[data-is=good]").isVisible());
+
+  // The gate dies: nothing on the page pretends to be of now.
+  ada.expects.push(/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/);
+  vera.expects.push(...ada.expects);
+  process.kill(told.pid, "SIGKILL");
+  const lost = second.page.locator("#lost");
+  await lost.waitFor();
+  const first = await lost.innerText();
+  is(`it says ${first}`, /Connection lost.*\d+ s old/.test(first));
+  await second.page.waitForFunction(first => document.querySelector("#lost").innerText !== first, first);
+  is("the numbers are marked as old", await second.page.evaluate(() => document.body.classList.contains("stale")));
+  note(`${first} Then: ${await lost.innerText()}`);
+});

@@ -1,0 +1,101 @@
+package browser
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+)
+
+var (
+	watch = regexp.MustCompile(`(?m)^watch +(\S+)`)
+	books = regexp.MustCompile(`ledger (\d+) total = (\d+) held \+ (\d+) sold \+ (\d+) free`)
+)
+
+// Somebody who has never seen Sluice follows the link, and steers a sale to its end. SLUICE_IMAGES names a folder for
+// pictures of it; the sale is then longer.
+func TestDemoIsSteeredOnItsDashboard(t *testing.T) {
+	t.Parallel()
+	args := []string{"demo", "--keep", "--units=120", "--opens-in=8s"}
+	if os.Getenv("SLUICE_IMAGES") != "" {
+		args = []string{"demo", "--keep", "--units=1200", "--shoppers=3000", "--opens-in=25s"}
+	}
+	var demo *process
+	play(t, "demo.mjs", func() any {
+		demo = run(t, args...)
+		for end := time.Now().Add(30 * time.Second); watch.FindString(demo.said()) == ""; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(end) || demo.gone() {
+				t.Fatalf("the demo prints no link:\n%s", demo.said())
+			}
+		}
+		return map[string]any{"link": watch.FindStringSubmatch(demo.said())[1]}
+	})
+	if demo == nil {
+		return
+	}
+	_ = demo.command.Process.Signal(syscall.SIGINT) // Ctrl-C
+	demo.stop(t)
+	n := books.FindStringSubmatch(demo.said())
+	if n == nil || sum(n[2:]) != sum(n[1:2]) || demo.command.ProcessState.ExitCode() != 0 {
+		t.Errorf("at its end it says %q, exit code %d", n, demo.command.ProcessState.ExitCode())
+	}
+}
+
+func sum(numbers []string) (all int) {
+	for _, text := range numbers {
+		n, _ := strconv.Atoi(text) // digits alone
+		all += n
+	}
+	return all
+}
+
+const (
+	operatorToken = "an-operator-of-these-tests-alone"
+	viewerToken   = "a-viewer-of-these-tests-alone-00"
+	oddSKU        = "<img/src='x'>"
+)
+
+func TestDashboardOfAGate(t *testing.T) {
+	t.Parallel()
+	redis, shop := redistest.Start(t), trade(t)
+	play(t, "dashboard.mjs", func() any {
+		dir := t.TempDir()
+		secret := func(name, text string) string {
+			path := filepath.Join(dir, name)
+			if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return strconv.Quote(path)
+		}
+		now := time.Now()
+		g := open(t, redisAt(redis), shop.settings(), "admin.token_file = "+secret("operator", operatorToken), "admin.viewer_token_file = "+secret("viewer", viewerToken),
+			schedule("rush", now.Add(-time.Minute), now.Add(time.Hour), ""), routes)
+		for _, sku := range []string{"broken", oddSKU} {
+			sluice(t, "stock", "set", "--config", g.file, sku, "5")
+		}
+		serials := []string{"order-that-was-placed", "order-that-was-lost"}
+		for i, serial := range serials {
+			req, err := http.NewRequest("POST", "http://"+g.front+"/api/seckill/broken/order", strings.NewReader(""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Idempotency-Key", serial)
+			req.Header.Set("Cookie", "uid="+strconv.Itoa(i))
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil || resp.StatusCode != http.StatusBadGateway {
+				t.Fatalf("an order that the shop does not answer: %v %v", resp, err)
+			}
+			resp.Body.Close()
+		}
+		return map[string]any{
+			"desk": "http://" + g.admin + "/", "operator": operatorToken, "viewer": viewerToken, "serials": serials, "odd": oddSKU, "pid": g.command.Process.Pid,
+		}
+	})
+}

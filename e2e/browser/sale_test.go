@@ -1,0 +1,75 @@
+package browser
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+)
+
+const routes = `
+[[route]]
+name = "order"
+match = "POST /api/seckill/{sku}/order"
+gate = "reserve"
+sku = "$path_sku"
+user = "$cookie_uid"
+
+[[route]]
+name = "everything-else"
+match = "/"
+gate = "pass"
+`
+
+// schedule is a [[sale]] of one SKU.
+func schedule(sku string, begins, ends time.Time, more string) string {
+	const form = "2006-01-02T15:04:05.000Z07:00"
+	return fmt.Sprintf("[[sale]]\nname = %q\nskus = [%q]\nstarts = %s\nends = %s\n%s\n", sku, sku, begins.Format(form), ends.Format(form), more)
+}
+
+func redisAt(s *redistest.Server) string {
+	return fmt.Sprintf("stock.source = \"redis\"\nstock.redis.addresses = [%q]", s.Addr)
+}
+
+// One unit, two instances, and people who wait for it: countdown, one order however often the button is pressed, sold out
+// for everybody else, and the unit that the shop gets back for one of them. SLUICE_SALE=long plays it in a minute and with
+// more watchers, to measure when the button opens.
+func TestSaleInABrowser(t *testing.T) {
+	t.Parallel()
+	lead, length := 10*time.Second, time.Hour
+	if os.Getenv("SLUICE_SALE") == "long" {
+		lead, length = 30*time.Second, 60*time.Second
+	}
+	redis, shop := redistest.Start(t), trade(t)
+	var begins time.Time
+	play(t, "sale.mjs", func() any {
+		begins = time.Now().Add(lead).Truncate(time.Millisecond)
+		settings := []string{
+			redisAt(redis), `stock.show = "exact"`,
+			shop.settings(), schedule("1001", begins, begins.Add(length), "stock = { 1001 = 1 }"), routes,
+		}
+		one, other := open(t, settings...), open(t, settings...)
+		return map[string]any{
+			"gates": []string{"http://" + one.front, "http://" + other.front}, "config": one.file,
+			"opens": begins.UnixMilli(), "closes": begins.Add(length).UnixMilli(), "long": length < time.Hour,
+		}
+	})
+	orders := shop.booked()
+	var users []string
+	for _, o := range orders {
+		users = append(users, o.user)
+		if o.times != 1 || o.at.Before(begins) {
+			t.Errorf("the order of %s came %d times, %v after the start", o.user, o.times, o.at.Sub(begins))
+		}
+	}
+	if got := strings.Join(users, " "); got != "ann ben" {
+		t.Errorf("the shop has orders of %q, want one of Ann and, when that was cancelled, one of Ben", got)
+	}
+	ledger, err := redis.Client.HMGet(t.Context(), "sluice:{1001}:s", "total", "held", "sold").Result()
+	if got := fmt.Sprint(ledger); err != nil || got != "[1 0 1]" {
+		t.Errorf("total, held, sold: %s %v", got, err)
+	}
+}

@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Connection can take a field away on the way to the shop; what the shop then says is nobody else's.
+func TestNobodyChoosesThePageOfOthersByConnection(t *testing.T) {
+	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Vary", "Accept-Language")
+		fmt.Fprintf(w, "in %q", r.Header.Get("Accept-Language"))
+	})
+	g := gate(t, shop.setting(), unlimited, cachedRoutes)
+	g.load(t, "GET", "/p", "Accept-Language: zh", "Connection: keep-alive, Accept-Language")
+	if _, body := g.load(t, "GET", "/p", "Accept-Language: zh"); body != `in "zh"` {
+		t.Errorf("another has made the page %s", body)
+	}
+}
+
+// A shop that answers by the client's address says so by X-Forwarded-For, which the gate writes.
+func TestPageThatVariesByAddressIsOneClients(t *testing.T) {
+	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Vary", "X-Forwarded-For")
+		fmt.Fprintf(w, "for %s", r.Header.Get("X-Forwarded-For"))
+	})
+	g := gate(t, shop.setting(), unlimited, cachedRoutes)
+	for _, from := range []string{"127.0.0.1", "127.0.0.2"} {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		g.client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return dialer.DialContext(ctx, network, addr)
+		}}}
+		if _, body := g.load(t, "GET", "/p"); body != "for "+from {
+			t.Errorf("%s gets the page %s", from, body)
+		}
+		g.client.CloseIdleConnections()
+	}
+}
+
+// One request that the shop does not like, or gives a cookie, does not open the way to the shop for the crowd.
+func TestOneOddRequestDoesNotSendTheCrowdToTheShop(t *testing.T) {
+	for odd, answer := range map[string]func(w http.ResponseWriter){
+		"refused":   func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadRequest) },
+		"forbidden": func(w http.ResponseWriter) { w.WriteHeader(http.StatusForbidden) },
+		"cookie":    func(w http.ResponseWriter) { http.SetCookie(w, &http.Cookie{Name: "sid", Value: "1"}) },
+	} {
+		t.Run(odd, func(t *testing.T) {
+			shop := open(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("X-Odd") != "" {
+					answer(w)
+				}
+				fmt.Fprint(w, "page")
+			})
+			g := gate(t, shop.setting(), unlimited, strings.ReplaceAll(cachedRoutes, `"30s"`, `"1s"`))
+			g.load(t, "GET", "/p")
+			time.Sleep(1100 * time.Millisecond) // the odd one comes first when it is stale
+			g.load(t, "GET", "/p", "X-Odd: 1")
+			arrived := shop.arrivals.Load()
+			var crowd sync.WaitGroup
+			end := time.Now().Add(1500 * time.Millisecond)
+			for range 8 {
+				crowd.Go(func() {
+					for time.Now().Before(end) {
+						if _, body := g.load(t, "GET", "/p"); body != "page" {
+							t.Errorf("%q", body)
+							return
+						}
+					}
+				})
+			}
+			crowd.Wait()
+			if n := shop.arrivals.Load() - arrived; n > 3 {
+				t.Errorf("%d requests came to the shop in 1.5 s", n)
+			}
+		})
+	}
+}
+
+// Who has waited for another's fetch in vain is not sent after it.
+func TestShopThatHangsIsAskedForAPageByOneAtATime(t *testing.T) {
+	shop := open(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	g := gate(t, shop.setting(), unlimited, "upstream.connect_timeout = \"500ms\"\nupstream.response_timeout = \"500ms\"\nupstream.timeout = \"500ms\"", cachedRoutes)
+	var crowd sync.WaitGroup
+	begin := time.Now()
+	for range 50 {
+		crowd.Go(func() {
+			for range 4 {
+				if resp, _ := g.load(t, "GET", "/p"); resp.StatusCode != 504 {
+					t.Errorf("status %d", resp.StatusCode)
+				}
+			}
+		})
+	}
+	crowd.Wait()
+	if n, most := shop.arrivals.Load(), int64(time.Since(begin)/(500*time.Millisecond))+2; n > most {
+		t.Errorf("%d of 200 requests came to the shop, want %d at most", n, most)
+	}
+}

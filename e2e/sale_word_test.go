@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+)
+
+// A sale that a reload brings is on the shared clock from its first request on, not on this machine's until somebody
+// has asked Redis.
+func TestSaleThatComesByReloadDoesNotOpenByAWrongClock(t *testing.T) {
+	r, shop, bin := redistest.Start(t), open(t, nil), breakable(t)
+	settings := strings.Join([]string{listeners + `server.shutdown_delay = "0s"`, redisAt(r), boundless, shop.setting(), strings.Replace(routes, `gate = "check"`, `gate = "limit"`, 1)}, "\n")
+	for _, ahead := range []time.Duration{1500 * time.Millisecond, time.Hour} {
+		t.Run(ahead.String(), func(t *testing.T) {
+			g := clocked(t, ahead.String(), file(t, settings), bin)
+			var heard sync.Map
+			stop := ordering(t, []*running{g}, func(_, status int, reason string) { heard.Store(fmt.Sprint(status, " ", reason), true) })
+			defer stop()
+			begins := time.Now().Add(ahead - 100*time.Millisecond) // over for this machine, early by Redis
+			g.rewrite(settings+"\n"+saleOf(begins), true)
+			arrived := shop.arrivals.Load()
+			soon(t, "early orders are refused", func() bool { _, early := heard.Load("403 not_started"); return early })
+			if n := shop.arrivals.Load() - arrived; n > 2 && time.Now().Before(begins) { // two may be on their way
+				t.Errorf("%d orders reached the shop before the start", n)
+			}
+		})
+	}
+}
+
+// slowOrder sends the head of an order; the body is sent by the func that it returns, which hears the answer.
+func (g *running) slowOrder(t *testing.T, sku, user string) (finish func() (status int, reason string)) {
+	t.Helper()
+	c, err := net.Dial("tcp", g.front)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	fmt.Fprintf(c, "POST /api/seckill/%s/order HTTP/1.1\r\nHost: h\r\nCookie: uid=%s\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\na", sku, user)
+	return func() (int, string) {
+		fmt.Fprint(c, "b")
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode, resp.Header.Get("X-Sluice-Reason")
+	}
+}
+
+// What was admitted into the gate before the pause, and not yet forwarded, is not forwarded after it.
+func TestOrderThatDawdlesDoesNotOutliveAPause(t *testing.T) {
+	for _, gateName := range []string{"limit", "check", "reserve"} {
+		t.Run(gateName, func(t *testing.T) {
+			r, shop := redistest.Start(t), open(t, nil)
+			r.Client.Set(t.Context(), key, 100, 0)
+			g := gate(t, redisAt(r), boundless, shop.setting(), saleOf(time.Now().Add(-time.Minute)), strings.Replace(routes, `"check"`, `"`+gateName+`"`, 1))
+			if gateName == "reserve" {
+				ok(t, "stock", "set", "--config", g.file, "1001", "100")
+			}
+			soon(t, "orders go on", func() bool { return g.order("1001").is(200, "") })
+			arrived := shop.arrivals.Load()
+			finish := g.slowOrder(t, "1001", "slow")
+			time.Sleep(100 * time.Millisecond)
+			ok(t, "sale", "pause", "--config", g.file, "rush")
+			time.Sleep(300 * time.Millisecond)
+			if status, reason := finish(); status != 503 || reason != "paused" {
+				t.Errorf("a dawdling order hears %d %s", status, reason)
+			}
+			if n := shop.arrivals.Load() - arrived; n != 0 {
+				t.Errorf("%d orders reached the shop after the pause", n)
+			}
+		})
+	}
+}
+
+// What is said of one sale is not said of another of the same SKU.
+func TestPauseOfALaterSaleLeavesTheOneThatIsOnAlone(t *testing.T) {
+	now := time.Now()
+	const form = "2006-01-02T15:04:05.000Z07:00"
+	later := fmt.Sprintf("[[sale]]\nname = \"later\"\nskus = [\"1001\"]\nstarts = %s\nends = %s\n", now.Add(2*time.Hour).Format(form), now.Add(3*time.Hour).Format(form))
+	for _, word := range []string{"pause", "end"} {
+		t.Run(word, func(t *testing.T) {
+			r, shop := redistest.Start(t), open(t, nil)
+			g := reserves(t, r, 100, shop.setting(), saleOf(now.Add(-time.Minute)), later)
+			soon(t, "orders go on", func() bool { return g.order("1001").is(200, "") })
+			ok(t, "sale", word, "--config", g.file, "later")
+			time.Sleep(200 * time.Millisecond)
+			b := &buyer{user: "u-" + word}
+			defer b.leave()
+			if status, reason := b.buy(g.front); status != 200 {
+				t.Errorf("after %s of the later sale the one that is on says %d %s", word, status, reason)
+			}
+		})
+	}
+}
+
+// A pause is kept by whoever knows of it, though Redis comes back as it was before.
+func TestPauseOutlivesARedisThatForgotIt(t *testing.T) {
+	r, shop := redistest.Start(t), open(t, nil)
+	r.Client.Set(t.Context(), key, 100, 0)
+	g := gate(t, redisAt(r), boundless, shop.setting(), saleOf(time.Now().Add(-time.Minute)))
+	says := func(word string, status int, reason string) {
+		ok(t, "sale", word, "--config", g.file, "rush")
+		soon(t, word+" is known", func() bool { return g.order("1001").is(status, reason) })
+	}
+	says("pause", 503, "paused")
+	says("resume", 200, "")
+	old := r.Client.HGetAll(t.Context(), "sluice:sales").Val()
+	says("pause", 503, "paused")
+	r.Client.HSet(t.Context(), "sluice:sales", old) // what a fail-over does that lost the last write
+	for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end); time.Sleep(pause) {
+		g.order("1001").must(t, 503, "paused")
+	}
+	says("resume", 200, "")
+}
+
+// Shoppers are not sent home between two sales that follow each other.
+func TestNobodyHearsEndedBetweenTwoSales(t *testing.T) {
+	r, shop := redistest.Start(t), open(t, nil)
+	begins := time.Now().Add(4 * time.Second).Truncate(time.Millisecond)
+	const form = "2006-01-02T15:04:05.000Z07:00"
+	two := fmt.Sprintf("[[sale]]\nname = \"a\"\nskus = [\"1001\"]\nstarts = %s\nends = %s\n[[sale]]\nname = \"b\"\nskus = [\"1001\"]\nstarts = %s\nends = %s\n",
+		begins.Add(-time.Hour).Format(form), begins.Format(form), begins.Format(form), begins.Add(time.Hour).Format(form))
+	g := reserves(t, r, 100000, shop.setting(), two)
+	heard := map[string]int{}
+	soon(t, "orders go on", func() bool { return g.order("1001").is(200, "") })
+	for n := 0; time.Now().Before(begins.Add(time.Second)); n++ {
+		b := &buyer{user: fmt.Sprint("n", n)}
+		status, reason := b.buy(g.front)
+		b.leave()
+		heard[fmt.Sprint(status, reason)]++
+		if s, _ := g.shows("/1001"); s.Phase != "open" {
+			heard["page "+s.Phase]++
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if len(heard) > 1 || heard["200"] == 0 {
+		t.Errorf("%v, want 200 alone", heard)
+	}
+}
