@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -131,12 +132,14 @@ func (c *child) until(ctx context.Context, begin time.Time, so func() bool) (tim
 	return 0, errors.New("start " + c.name + ": it does not answer: " + c.complaint())
 }
 
-// freePort asks the kernel for an address of loopback that nobody uses.
+// freePort is an address of loopback that nobody uses, below the ports that the kernel gives to whoever dials.
 func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	var err error
+	for range 100 {
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(22_000)))); err == nil {
+			return l.Addr().String(), l.Close()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String(), nil
+	return "", err
 }

@@ -78,8 +78,12 @@ func (f *field) fleetSettings(l load) (s settings, err error) {
 	for i := range l.Routes {
 		s.Routes = append(s.Routes, i)
 	}
-	s.Admin, err = freePort()
-	return s, err
+	for s.Admin == "" || s.Admin == s.Front || s.Admin == s.Ops {
+		if s.Admin, err = freePort(); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
 }
 
 func (gates fleet) stop() {

@@ -127,8 +127,12 @@ func (f *field) settings(oneAPerson bool) (s settings, err error) {
 	if s.Front, err = freePort(); err != nil {
 		return s, err
 	}
-	s.Ops, err = freePort()
-	return s, err
+	for s.Ops == "" || s.Ops == s.Front {
+		if s.Ops, err = freePort(); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
 }
 
 // render writes one configuration into dir.

@@ -15,21 +15,6 @@ import (
 
 const exampleSecret = "an-example-of-a-secret-of-32-bytes"
 
-// freePort is one that nobody listens on, a moment ago.
-func freePort(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	_, port, err := net.SplitHostPort(ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
-}
-
 // The configurations of the examples are valid as they stand, and short enough to be read.
 func TestExamplesOfShopsAreShortAndValid(t *testing.T) {
 	t.Parallel()
@@ -80,7 +65,7 @@ func TestShopInNodeSellsBehindTheGate(t *testing.T) {
 // trades runs an example: its shop in a process, its own configuration, two units, three buyers.
 func trades(t *testing.T, example string, shop *exec.Cmd) {
 	t.Helper()
-	port, redis, secret := freePort(t), redistest.Start(t), file(t, exampleSecret+"\n")
+	port, redis, secret := portOf(t, redistest.Free(t)), redistest.Start(t), file(t, exampleSecret+"\n")
 	shop.Env = append(surroundings(), "PORT="+port, "SLUICE_SECRET="+exampleSecret)
 	if err := shop.Start(); err != nil {
 		t.Fatal(err)

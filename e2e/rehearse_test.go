@@ -78,11 +78,11 @@ func TestARehearsalTouchesNothingThatIsSold(t *testing.T) {
 		{"reserve", "stock.layout.type = \"counter_users\"\nstock.layout.driver = \"counter_users\"\nstock.layout.users_key = \"seckill:users:$sku\""},
 	} {
 		redis := redistest.Start(t)
-		path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\n"+redisAt(redis)+"\n"+c.settings+"\n"+strings.Replace(routes, `"check"`, strconv.Quote(c.gate), 1))
+		path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\n"+redisAt(redis)+"\nstock.redis.timeout = \"2s\"\n"+c.settings+"\n"+strings.Replace(routes, `"check"`, strconv.Quote(c.gate), 1))
 		before := prepared(t, redis, path, map[bool]string{true: "1001:red", false: "1001"}[strings.Contains(c.settings, "$sku_2")])
 		r := rehearse(t, path, "--buyers", "600", "--stock", "60", "--over", "100ms")
 		if r.code != 0 || r.Shop.Orders != 60 || r.Buyer.Bought != 60 || !r.SoldOut || r.Err() != nil {
-			t.Errorf("%s: exit code %d, %d orders, %+v, %v\n%s", c.gate, r.code, r.Shop.Orders, r.Buyer, r.Err(), r.complaint)
+			t.Errorf("%s: exit code %d, %+v, %+v, %v\n%s", c.gate, r.code, r.Shop, r.Buyer, r.Err(), r.complaint)
 		}
 		if c.gate != "limit" && (r.Ledger == nil || r.Ledger.Sold != 60 || r.Ledger.Free != 0) {
 			t.Errorf("%s: books %+v", c.gate, r.Ledger)

@@ -9,11 +9,14 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"sluice/internal/redistest"
 )
 
 // fixed is a setting of addresses that two processes can share: free ports of this moment.
@@ -21,12 +24,9 @@ func fixed(t *testing.T) (setting, front string) {
 	t.Helper()
 	var ports [3]string
 	for i := range ports {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
+		for ports[i] == "" || slices.Contains(ports[:i], ports[i]) {
+			ports[i] = redistest.Free(t)
 		}
-		ports[i] = ln.Addr().String()
-		defer ln.Close()
 	}
 	return fmt.Sprintf("server.listen = [%q]\nops.listen = %q\nadmin.listen = %q\nserver.shutdown_delay = \"500ms\"", ports[0], ports[1], ports[2]), ports[0]
 }

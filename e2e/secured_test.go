@@ -77,10 +77,10 @@ func TestReserveNeedsNoMoreRightsThanTheManualSays(t *testing.T) {
 	cert, key := certified(t)
 	for _, topology := range []string{"single", "cluster"} {
 		t.Run(topology, func(t *testing.T) {
-			_, port, _ := net.SplitHostPort(nobody(t))
+			_, port, _ := net.SplitHostPort(redistest.Free(t))
 			args := []string{"--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no"}
 			if topology == "cluster" {
-				args = append(args, "--cluster-enabled", "yes", "--cluster-port", portOf(t, nobody(t)), "--tls-cluster", "yes", "--cluster-announce-ip", "127.0.0.1")
+				args = append(args, "--cluster-enabled", "yes", "--cluster-port", portOf(t, redistest.Free(t)), "--tls-cluster", "yes", "--cluster-announce-ip", "127.0.0.1")
 			}
 			r, shop := redistest.Start(t, args...), book(t, nil)
 			if topology == "cluster" {
@@ -129,17 +129,6 @@ func TestReserveNeedsNoMoreRightsThanTheManualSays(t *testing.T) {
 			shop.audit(t)
 		})
 	}
-}
-
-// nobody is an address on which nobody listens at the moment.
-func nobody(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func portOf(t *testing.T, address string) string {

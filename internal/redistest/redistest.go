@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -52,7 +53,7 @@ func start(t testing.TB, s *Server) *Server {
 	s.t, s.dir = t, t.TempDir()
 	t.Cleanup(s.stop)
 	for range 5 { // another process may take the port before redis-server does
-		s.Addr = freePort(t)
+		s.Addr = Free(t)
 		if s.run() == nil {
 			s.Client = client(s.Addr)
 			return s
@@ -62,15 +63,19 @@ func start(t testing.TB, s *Server) *Server {
 	return nil
 }
 
-// freePort asks the kernel for a port that nobody uses.
-func freePort(t testing.TB) string {
+// Free is an address of loopback that nobody uses. It is below the ports that the kernel gives to whoever dials: so no
+// client takes it while a server is away, nor reaches itself there (TCP's simultaneous open).
+func Free(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(22_000))))
+		if err == nil {
+			l.Close()
+			return l.Addr().String()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port of a hundred is free")
+	return ""
 }
 
 // run starts the process and waits until it answers.
