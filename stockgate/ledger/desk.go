@@ -209,7 +209,7 @@ func (d *Desk) note(l *line, h Hint) {
 	defer l.mu.Unlock()
 	now := d.o.Now()
 	d.learn(now, l, &view{Hint: h, at: now})
-	d.dispatch(now, l)
+	d.dispatch(l)
 }
 
 // Close refuses new orders, answers those that wait, and settles what is owed until ctx ends; what the store does

@@ -141,7 +141,7 @@ func (d *Desk) read(l *line) {
 	for _, t := range waiting {
 		d.place(now, l, t)
 	}
-	d.dispatch(now, l)
+	d.dispatch(l)
 }
 
 // errNoLedger is the cause when there is none of which to read.
