@@ -214,9 +214,9 @@ func (d *Desk) decide(now int64, l *line, b *round, i int) Outcome {
 
 // keep remembers that t's order is held or sold.
 func (t *ticket) keep(d *Desk, now int64, sold bool) {
-	k := t.known
-	k.sold, k.until = sold, now+int64(d.o.Hold)+int64(time.Minute)
-	d.remember(&k)
+	t.until = now + int64(d.o.Hold) + int64(time.Minute)
+	t.sold.Store(sold)
+	d.remember(t.known)
 }
 
 // find looks a serial up.

@@ -54,7 +54,7 @@ type line struct {
 
 // ticket is one order that waits. Its order may be read until it is answered.
 type ticket struct {
-	known
+	*known
 	order     Order
 	item      Item
 	at        int64 // ns: since when it waits
