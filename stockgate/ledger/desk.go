@@ -12,8 +12,8 @@ import (
 // units than the newest reply left. What is sold out it says from memory. It settles what was forwarded, and finds
 // out what became of holds that nobody settles. It is safe for concurrent use.
 //
-// Orders of one SKU share their calls: one leaves at once when none is under way, what arrives meanwhile joins the
-// next, and a second one is under way only when it is full. There is no timer. Every goroutine that works for a SKU
+// Orders of one SKU share their calls: one leaves when none is under way, as soon as whatever can run has run, what
+// arrives meanwhile joins the next, and a second one is under way only when it is full. There is no timer. Every goroutine that works for a SKU
 // ends with its work; Close waits for all of them.
 type Desk struct {
 	*deriver

@@ -89,11 +89,11 @@ func (m *memory) keep(k *known) {
 	worst, least := 0, uint32(math.MaxUint32)
 	for i := range tags {
 		tag := tags[i].Load()
-		if tag == 0 || alike(tag, hash) && m.same(slots[i].Load(), k) {
+		if alike(tag, hash) && m.same(slots[i].Load(), k) {
 			worst = i
 			break
 		}
-		if uint32(tag) < least {
+		if uint32(tag) < least { // nothing, which has no time, is the least
 			worst, least = i, uint32(tag)
 		}
 	}
