@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"runtime"
 	"time"
 
 	"sluice/stockgate/link"
@@ -21,14 +22,28 @@ type round struct {
 	err      error  // of the last sending, where there was none
 }
 
-// carry takes b to the store and brings the answers, then takes what came meanwhile, until nobody waits.
-func (d *Desk) carry(l *line, b *round) {
-	for {
+// carry takes those who wait to the store and brings them the answers, until nobody waits whom it may take.
+func (d *Desk) carry(l *line) {
+	b := &round{}
+	for d.depart(l, b) {
 		d.ask(l, b)
-		if !d.deliver(l, b) {
-			return
-		}
+		d.deliver(l, b)
 	}
+}
+
+// depart fills b with those who leave now, and reports whether there is anybody. Orders that are here already, but have
+// not come as far as their line, come along: whoever can run is let run first, which takes no time where nobody can.
+func (d *Desk) depart(l *line, b *round) bool {
+	runtime.Gosched()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls-- // this one is none before it has somebody: while nothing is known, only the first call may go
+	if l.calls > 0 && !l.full() || !d.take(d.o.Now(), l, b) {
+		return false
+	}
+	l.calls++
+	d.dispatch(l)
+	return true
 }
 
 // ask fills the codes of b. What a sending came to that was not answered is unknown, so it is sent again with the
@@ -150,9 +165,8 @@ func (d *Desk) compare(l *line, b *round, sent Hint) {
 	l.view.Store(&found) // even if it is older than what was known: what was known is gone
 }
 
-// deliver answers all of b, and takes the next batch into it. It reports false when this call is not to be
-// followed by another.
-func (d *Desk) deliver(l *line, b *round) bool {
+// deliver answers all of b.
+func (d *Desk) deliver(l *line, b *round) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := d.o.Now()
@@ -170,13 +184,6 @@ func (d *Desk) deliver(l *line, b *round) bool {
 	if d.trouble(l, b.err); b.view == nil {
 		d.forsake(l)
 	}
-	l.calls-- // before the next is taken: while nothing is known, only the first call may go
-	if (l.calls == 0 || l.full()) && d.take(now, l, b) {
-		l.calls++
-		d.dispatch(now, l)
-		return true
-	}
-	return false
 }
 
 // decide keeps in mind what became of the order at place i, and returns the answer to it. mu is held.
@@ -207,9 +214,9 @@ func (d *Desk) decide(now int64, l *line, b *round, i int) Outcome {
 
 // keep remembers that t's order is held or sold.
 func (t *ticket) keep(d *Desk, now int64, sold bool) {
-	k := t.known
-	k.sold, k.until = sold, now+int64(d.o.Hold)+int64(time.Minute)
-	d.remember(&k)
+	t.until = now + int64(d.o.Hold) + int64(time.Minute)
+	t.sold.Store(sold)
+	d.remember(t.known)
 }
 
 // find looks a serial up.

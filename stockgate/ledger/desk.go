@@ -12,10 +12,11 @@ import (
 // units than the newest reply left. What is sold out it says from memory. It settles what was forwarded, and finds
 // out what became of holds that nobody settles. It is safe for concurrent use.
 //
-// Orders of one SKU share their calls: one leaves at once when none is under way, what arrives meanwhile joins the
-// next, and a second one is under way only when it is full. There is no timer. Every goroutine that works for a SKU
+// Orders of one SKU share their calls: one leaves when none is under way, as soon as whatever can run has run, what
+// arrives meanwhile joins the next, and a second one is under way only when it is full. There is no timer. Every goroutine that works for a SKU
 // ends with its work; Close waits for all of them.
 type Desk struct {
+	*deriver
 	o      DeskOptions
 	store  Store
 	oracle Oracle // nil = nobody can be asked
@@ -82,7 +83,8 @@ func NewDesk(o DeskOptions, store Store, oracle Oracle) (*Desk, error) {
 	}
 	size := max(ways, 1<<bits.Len(uint(o.MaxKnown-1)))
 	d := &Desk{
-		o: o, store: store, oracle: oracle,
+		deriver: newDeriver(o.Secret),
+		o:       o, store: store, oracle: oracle,
 		memory:    int64(o.SoldOutMemory),
 		fresh:     min(int64(o.SoldOutMemory), int64(time.Second)/int64(o.Looks)),
 		lines:     newLines(o.MaxSKUs),
@@ -126,15 +128,15 @@ func (d *Desk) Reserve(now int64, o Order) Outcome {
 	}
 	switch {
 	case len(o.Key) > 0:
-		return d.try(now, o, known{serial: string(o.Key)})
+		return d.try(now, o, &known{serial: string(o.Key)})
 	case len(o.User) > 0:
 		return d.inTurn(now, o)
 	}
-	return d.try(now, o, known{serial: unique()})
+	return d.try(now, o, &known{serial: unique()})
 }
 
 // try asks for one order under the serial of k.
-func (d *Desk) try(now int64, o Order, k known) Outcome {
+func (d *Desk) try(now int64, o Order, k *known) Outcome {
 	k.user, k.quantity = string(o.User), o.Quantity
 	t := &ticket{known: k, order: o, at: now, out: make(chan Outcome, 1)}
 	t.item = Item{Serial: t.serial, User: t.user, Quantity: t.quantity}
@@ -209,7 +211,7 @@ func (d *Desk) note(l *line, h Hint) {
 	defer l.mu.Unlock()
 	now := d.o.Now()
 	d.learn(now, l, &view{Hint: h, at: now})
-	d.dispatch(now, l)
+	d.dispatch(l)
 }
 
 // Close refuses new orders, answers those that wait, and settles what is owed until ctx ends; what the store does

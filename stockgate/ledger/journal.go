@@ -46,10 +46,11 @@ func newJournal(most int) journal {
 func (j *journal) reserved(sku string, epoch, deadline int64, items []Item, codes []Code) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	made := time.Now().UnixMilli()
 	for i, it := range items {
 		if codes[i] == Held || codes[i] == ReplayHeld && j.find(sku, it.Serial) == nil {
-			e := j.open(sku, it.Serial)
-			*e = entry{sku: sku, item: it, status: held, deadline: deadline, epoch: epoch, made: e.made, change: e.change}
+			e := j.open(sku, it.Serial, made)
+			e.item, e.status, e.deadline, e.epoch = it, held, deadline, epoch
 		}
 	}
 }
@@ -58,13 +59,14 @@ func (j *journal) reserved(sku string, epoch, deadline int64, items []Item, code
 func (j *journal) intends(sku string, epoch int64, op Op, items []Item) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	now := time.Now().UnixMilli()
 	for _, it := range items {
 		e := j.find(sku, it.Serial)
 		if e == nil && op == Adopt {
-			e = j.open(sku, it.Serial)
+			e = j.open(sku, it.Serial, now)
 			e.item, e.epoch = it, epoch
 		} else if e == nil {
-			e = j.open(sku, it.Serial)
+			e = j.open(sku, it.Serial, now)
 			e.bare, e.epoch = true, epoch
 			e.status = held // by somebody
 		}
@@ -131,14 +133,14 @@ func (j *journal) find(sku, serial string) *entry {
 	return nil
 }
 
-// open returns a new entry, or the one that is there, with no status. mu is held.
-func (j *journal) open(sku, serial string) *entry {
+// open returns an entry that is made now (Unix ms), new or in place of the one that is there, with no status. mu is held.
+func (j *journal) open(sku, serial string, now int64) *entry {
 	e := j.find(sku, serial)
 	if e == nil {
 		e = j.room(sku, serial)
 	}
 	j.changes++
-	*e = entry{sku: sku, item: Item{Serial: serial}, made: time.Now().UnixMilli(), change: j.changes}
+	*e = entry{sku: sku, item: Item{Serial: serial}, made: now, change: j.changes}
 	return e
 }
 

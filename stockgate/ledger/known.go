@@ -2,10 +2,11 @@ package ledger
 
 import (
 	"hash/maphash"
+	"math"
 	"sync/atomic"
 )
 
-// known is an order that this desk has seen held or sold. It is never changed once it is kept.
+// known is an order that this desk has seen held or sold. Once it is kept nothing of it changes, but that it is sold.
 type known struct {
 	line       *line
 	serial     string
@@ -14,8 +15,8 @@ type known struct {
 	derived    bool  // the serial is the desk's own, of a user and a generation
 	generation int   // of a derived serial
 	bought     int64 // units that the user bought in the generations before
-	sold       bool  // confirmed
 	until      int64 // ns: forgotten then
+	sold       atomic.Bool
 }
 
 // replay is the answer to o, whose serial or user k is known by.
@@ -23,41 +24,58 @@ func (k *known) replay(o *Order) Outcome {
 	switch {
 	case len(o.Key) > 0 && (k.user != string(o.User) || k.quantity != o.Quantity):
 		return Outcome{Code: OtherOrder, Serial: k.serial}
-	case k.sold:
+	case k.sold.Load():
 		return Outcome{Code: ReplaySold, Serial: k.serial}
 	}
 	return Outcome{Code: ReplayHeld, Serial: k.serial}
 }
 
-// ways is the number of slots among which one order is kept.
+// ways is the number of slots among which one order is kept: as many tags as a line of the processor's cache has.
 const ways = 8
 
 // memory is a bounded memory of orders under one of their names. Reading takes no lock and writes nothing. An
-// order that finds no slot takes that of the one which would be forgotten first, and one that is kept at the same
-// moment as another may be lost: what hangs on it is the answer, never a unit.
+// order that finds no slot takes that of the one which would be forgotten first, to about a second, and one that is kept
+// at the same moment as another may be lost: what hangs on it is the answer, never a unit.
+//
+// A tag tells of the order in its slot half of its name's hash and when it is forgotten, so that the others of a place,
+// which are seldom in any cache, need not be looked at.
 type memory struct {
 	name  func(*known) string
 	seed  maphash.Seed
 	mask  uint64
+	tags  []atomic.Uint64 // 0 = nothing is there
 	slots []atomic.Pointer[known]
 }
 
 // newMemory makes a memory of size orders, a power of two of at least ways.
 func newMemory(size int, name func(*known) string) *memory {
-	return &memory{name: name, seed: maphash.MakeSeed(), mask: uint64(size/ways - 1), slots: make([]atomic.Pointer[known], size)}
+	return &memory{
+		name: name, seed: maphash.MakeSeed(), mask: uint64(size/ways - 1),
+		tags: make([]atomic.Uint64, size), slots: make([]atomic.Pointer[known], size),
+	}
 }
 
-// place returns the slots of a name on a line, which have its hash.
-func (m *memory) place(hash uint64, l *line) []atomic.Pointer[known] {
-	i := ((hash ^ l.hash) & m.mask) * ways
-	return m.slots[i : i+ways]
+// place returns the tags and slots of a hash.
+func (m *memory) place(hash uint64) ([]atomic.Uint64, []atomic.Pointer[known]) {
+	i := (hash & m.mask) * ways
+	return m.tags[i : i+ways : i+ways], m.slots[i : i+ways : i+ways]
 }
+
+// tagOf is the tag of an order whose name has hash.
+func tagOf(hash uint64, until int64) uint64 { return hash>>32<<32 | max(1, uint64(uint32(until>>30))) }
+
+// alike reports whether a tag may be that of a name with hash.
+func alike(tag, hash uint64) bool { return tag>>32 == hash>>32 && tag != 0 }
 
 // find returns what is kept on l under name at now, or nil.
 func (m *memory) find(now int64, l *line, name []byte) *known {
-	place := m.place(maphash.Bytes(m.seed, name), l)
-	for i := range place {
-		if k := place[i].Load(); k != nil && k.line == l && m.name(k) == string(name) && now < k.until {
+	hash := maphash.Bytes(m.seed, name) ^ l.hash
+	tags, slots := m.place(hash)
+	for i := range tags {
+		if !alike(tags[i].Load(), hash) {
+			continue
+		}
+		if k := slots[i].Load(); k != nil && k.line == l && m.name(k) == string(name) && now < k.until {
 			return k
 		}
 	}
@@ -66,27 +84,38 @@ func (m *memory) find(now int64, l *line, name []byte) *known {
 
 // keep remembers k in place of what was kept under its name.
 func (m *memory) keep(k *known) {
-	place := m.place(maphash.String(m.seed, m.name(k)), k.line)
-	worst := 0
-	for i := range place {
-		old := place[i].Load()
-		if old == nil || old.line == k.line && m.name(old) == m.name(k) {
+	hash := maphash.String(m.seed, m.name(k)) ^ k.line.hash
+	tags, slots := m.place(hash)
+	worst, least := 0, uint32(math.MaxUint32)
+	for i := range tags {
+		tag := tags[i].Load()
+		if alike(tag, hash) && m.same(slots[i].Load(), k) {
 			worst = i
 			break
 		}
-		if old.until < place[worst].Load().until {
-			worst = i
+		if uint32(tag) < least { // nothing, which has no time, is the least
+			worst, least = i, uint32(tag)
 		}
 	}
-	place[worst].Store(k)
+	slots[worst].Store(k)
+	tags[worst].Store(tagOf(hash, k.until))
+}
+
+// same reports whether two orders have one name.
+func (m *memory) same(old, k *known) bool {
+	return old != nil && old.line == k.line && m.name(old) == m.name(k)
 }
 
 // forget drops the order with k's serial that is kept under k's name.
 func (m *memory) forget(k *known) {
-	place := m.place(maphash.String(m.seed, m.name(k)), k.line)
-	for i := range place {
-		if old := place[i].Load(); old != nil && old.line == k.line && old.serial == k.serial {
-			place[i].CompareAndSwap(old, nil)
+	hash := maphash.String(m.seed, m.name(k)) ^ k.line.hash
+	tags, slots := m.place(hash)
+	for i := range tags {
+		if !alike(tags[i].Load(), hash) {
+			continue
+		}
+		if old := slots[i].Load(); old != nil && old.line == k.line && old.serial == k.serial && slots[i].CompareAndSwap(old, nil) {
+			tags[i].Store(0)
 		}
 	}
 }
@@ -128,7 +157,5 @@ func (d *Desk) settled(now int64, l *line, serial string, op Op) {
 		d.users.forget(k)
 		return
 	}
-	sold := *k
-	sold.sold = true
-	d.remember(&sold)
+	k.sold.Store(true)
 }

@@ -58,7 +58,7 @@ func TestOneProberLooksAndTheOthersAreSoldOutMeanwhile(t *testing.T) {
 		go func() { probe <- d.buy("1", "") }()
 		synctest.Wait()
 		wants(t, "meanwhile", d.buy("2", ""), SoldOut)
-		wants(t, "one who was passed on before", d.try(d.o.Now(), attempt("3", ""), known{serial: "x"}), SoldOut)
+		wants(t, "one who was passed on before", d.try(d.o.Now(), attempt("3", ""), &known{serial: "x"}), SoldOut)
 		wants(t, "probe", <-probe, SoldOut)
 		if s.items != 2 {
 			t.Errorf("%d orders reached the store", s.items)

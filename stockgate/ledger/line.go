@@ -54,7 +54,7 @@ type line struct {
 
 // ticket is one order that waits. Its order may be read until it is answered.
 type ticket struct {
-	known
+	*known
 	order     Order
 	item      Item
 	at        int64 // ns: since when it waits
@@ -80,7 +80,7 @@ func (d *Desk) join(now int64, l *line, t *ticket) bool {
 	default:
 		l.asked[t.serial] = t
 		d.place(now, l, t)
-		d.dispatch(now, l)
+		d.dispatch(l)
 	}
 	return true
 }
@@ -141,17 +141,18 @@ func (l *line) mayLook(now int64) bool {
 	return n > 0 && n < mostItems || n == 0 && l.looks.take(now)
 }
 
-// dispatch starts the calls that may leave at now: one when none is under way, a second one when it is full.
+// dispatch starts the call that may leave at now: a first one when none is under way, a second one when it would be full.
 // mu is held.
-func (d *Desk) dispatch(now int64, l *line) {
-	for l.calls == 0 || l.calls < mostCalls && l.full() {
-		b := &round{}
-		if !d.take(now, l, b) {
-			return
-		}
+func (d *Desk) dispatch(l *line) {
+	if (l.calls == 0 || l.calls < mostCalls && l.full()) && l.ready() {
 		l.calls++
-		d.work.Go(func() { d.carry(l, b) })
+		d.work.Go(func() { d.carry(l) })
 	}
+}
+
+// ready reports whether somebody may leave. mu is held.
+func (l *line) ready() bool {
+	return len(l.looking) > 0 || len(l.queue) > 0 && l.queue[0].quantity <= l.room()
 }
 
 func (l *line) full() bool { return len(l.queue)+len(l.looking) >= mostItems }

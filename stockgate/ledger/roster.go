@@ -53,10 +53,9 @@ func (d *Desk) turnOf(o *Order, of []*known) *known {
 			if k.serial != serial {
 				continue
 			}
-			turn := *k
-			turn.derived, turn.generation, turn.bought = true, g, bought
-			bought += turn.quantity
-			last = &turn
+			last = &known{line: k.line, serial: serial, user: k.user, quantity: k.quantity, derived: true, generation: g, bought: bought}
+			last.sold.Store(k.sold.Load())
+			bought += k.quantity
 			left--
 		}
 	}
@@ -141,7 +140,7 @@ func (d *Desk) read(l *line) {
 	for _, t := range waiting {
 		d.place(now, l, t)
 	}
-	d.dispatch(now, l)
+	d.dispatch(l)
 }
 
 // errNoLedger is the cause when there is none of which to read.
@@ -191,7 +190,8 @@ func (d *Desk) enter(l *line, r *roster, rec Record) bool {
 		d.winners.Add(-1)
 		return false
 	}
-	k := &known{line: l, serial: rec.Serial, user: rec.User, quantity: rec.Quantity, sold: rec.Status == sold}
+	k := &known{line: l, serial: rec.Serial, user: rec.User, quantity: rec.Quantity}
+	k.sold.Store(rec.Status == sold)
 	r.serials[k.serial] = k
 	if len(k.serial) == derivedLength && k.user != "" {
 		r.users[k.user] = append(r.users[k.user], k)

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"hash"
 	"strings"
+	"sync"
 )
 
 // mostGenerations bounds the search for a serial of a user who sends no keys: who wants more orders of one SKU than
@@ -21,19 +22,44 @@ const derivedBytes = 20
 // derivedLength is how many bytes a derived serial has.
 const derivedLength = derivedBytes * 8 / 5
 
-// derive returns the serial of a user's order: HMAC-SHA256 (RFC 2104), cut off, over SKU, user and generation, each with
-// its length, in base32 (RFC 4648), in lower case. Every instance with the secret finds the same.
-func (d *Desk) derive(sku, user []byte, generation int) string {
-	mac := hmac.New(sha256.New, d.o.Secret)
-	mix(mac, sku)
-	mix(mac, user)
-	mix(mac, binary.BigEndian.AppendUint64(nil, uint64(generation)))
-	return strings.ToLower(base32.StdEncoding.EncodeToString(mac.Sum(nil)[:derivedBytes]))
+// deriver makes the serials of users who send no key. The code's key is made ready once for many of them: that is half of
+// what a code costs.
+type deriver struct {
+	ready sync.Pool // of *code
+	text  *base32.Encoding
 }
 
-func mix(mac hash.Hash, part []byte) {
-	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
-	mac.Write(part)
+// code is one that is not in use, and room for what goes into it and what comes out.
+type code struct {
+	hash.Hash
+	room []byte
+}
+
+func newDeriver(secret []byte) *deriver {
+	v := &deriver{text: base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567")}
+	v.ready.New = func() any { return &code{Hash: hmac.New(sha256.New, secret)} }
+	return v
+}
+
+// derive returns the serial of a user's order: HMAC-SHA256 (RFC 2104), cut off, over SKU, user and generation, each with
+// its length, in base32 (RFC 4648), in lower case. Every instance with the secret finds the same.
+func (v *deriver) derive(sku, user []byte, generation int) string {
+	c := v.ready.Get().(*code)
+	defer v.ready.Put(c)
+	c.Reset()
+	c.room = mix(c.room[:0], sku)
+	c.room = mix(c.room, user)
+	c.room = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(c.room, 8), uint64(generation))
+	c.Write(c.room)
+	c.room = c.Sum(c.room[:0])
+	var serial [derivedLength]byte
+	v.text.Encode(serial[:], c.room[:derivedBytes])
+	return string(serial[:])
+}
+
+// mix adds a part with its length before it.
+func mix(all, part []byte) []byte {
+	return append(binary.BigEndian.AppendUint64(all, uint64(len(part))), part...)
 }
 
 // unique returns the serial of an order that nothing identifies.
@@ -47,14 +73,15 @@ func unique() string { return strings.ToLower(rand.Text()) }
 // A released serial must therefore be remembered for longer than a sale (Keep): a generation that is forgotten
 // would be found free again.
 func (d *Desk) inTurn(now int64, o Order) Outcome {
-	k, sold, last := known{derived: true}, Outcome{}, Outcome{}
+	sold, last := Outcome{}, Outcome{}
+	generation, bought := 0, int64(0)
 	if l := d.lines.find(o.SKU); l != nil {
 		if last := d.users.find(now, l, o.User); last != nil {
-			k.generation, k.bought = last.generation, last.bought
+			generation, bought = last.generation, last.bought
 		}
 	}
-	for ; k.generation < mostGenerations; k.generation++ {
-		k.serial = d.derive(o.SKU, o.User, k.generation)
+	for ; generation < mostGenerations; generation++ {
+		k := &known{derived: true, serial: d.derive(o.SKU, o.User, generation), generation: generation, bought: bought}
 		out := d.try(d.o.Now(), o, k)
 		quantity := o.Quantity
 		if out.Code == OtherOrder {
@@ -65,8 +92,8 @@ func (d *Desk) inTurn(now int64, o Order) Outcome {
 			last = out
 		case out.Code == ReplaySold && out.Serial == k.serial:
 			sold = out
-			k.bought += quantity
-			if d.o.PerUser > 0 && k.bought+o.Quantity > d.o.PerUser {
+			bought += quantity
+			if d.o.PerUser > 0 && bought+o.Quantity > d.o.PerUser {
 				return sold
 			}
 		case out.Code == Held, out.Code == ReplayHeld, out.Code == Unsure, out.Code == ReplaySold, sold.Code != ReplaySold:

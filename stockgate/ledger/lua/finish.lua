@@ -21,42 +21,48 @@ if not stock then
 end
 local records = redis.call('HMGET', R, unpack(ARGV, 6, 5 + n))
 local c = change(ARGV[2])
-local fresh, units, undue, turn = c.fresh, c.units, c.undue, turns[op]
-local reply, settled, ARGV = hint(stock), 0, ARGV
+local fresh, units, undue, taken, fields, turn = c.fresh, c.units, c.undue, c.records, c.fields, turns[op]
+local settled, place, f = 0, 0, #fields
+local reply, ARGV = hint(stock), ARGV
 
 -- has reads the units of a user, as they are after the items before.
 local function has(user)
 	return units[user] or number(U, redis.call('HGET', U, user) or '0', 'units of ', user)
 end
 
+-- As in reserve.lua, what each order needs is written out.
 for i = 1, n do
 	local serial = ARGV[5 + i]
 	local record, from, quantity, user = fresh[serial] or records[i], 'none', 0, ''
 	if record then from, quantity, user = decode(serial, record) end
-	local to, answer = turn[from], CHANGED
+	local to, time, answer = turn[from], keep, CHANGED
 	if op == 'adopt' and from ~= 'H' then
 		user, quantity = ARGV[5 + n + i], tonumber(ARGV[5 + 2 * n + i])
 	end
-	if type(to) == 'number' then
-		answer = to
-	elseif to == 'C' then
+	if to == 'C' then
 		if from == 'H' then stock.held = stock.held - quantity else units[user] = has(user) + quantity end
 		stock.sold = stock.sold + quantity
-		put(c, serial, encode(to, digits(quantity), '0', user))
-		settled = settled + 1
+		time, settled = '0', settled + 1
 		undue[settled] = serial
-	else
+	elseif to == 'X' or to == 'R' then
 		if from == 'H' then stock.held = stock.held - quantity end
 		if from == 'C' then stock.sold = stock.sold - quantity end
 		if from ~= 'none' then units[user] = has(user) - quantity end
-		put(c, serial, encode(to, digits(quantity), keep, user))
 		push(c.due, keep, serial)
+	else
+		to, answer = nil, to
+	end
+	if to then
+		record = to .. '|' .. (texts[quantity] or digits(quantity)) .. '|' .. time .. '|' .. user -- as encode has it
+		fresh[serial], taken[place + 1], taken[place + 2] = record, serial, record
+		fields[f + 1], fields[f + 2] = 'r:' .. serial, record
+		place, f = place + 2, f + 2
 	end
 	if op == 'adopt' and to == 'C' and stock.held + stock.sold > stock.total then answer = OVER_TOTAL end
 	reply[HINT + i] = answer
 end
 
-if #c.records > 0 then
+if place > 0 then
 	commit(stock, op, c)
 end
 return hint(stock, reply)

@@ -179,19 +179,28 @@ local function meet(stock, mark)
 	end
 end
 
+-- lazily reads what orders hardly ever need of the stock, all of it when some of it is first asked for.
+local lazily = {__index = function(stock, name)
+	local v = redis.call('HMGET', S, 'why', 'doubt', 'rc:' .. WHO, 'born', 'later')
+	local read = {why = v[1] or '', doubt = v[2], roll = v[3], born = tonumber(v[4] or 0), later = v[5] or '0'}
+	for field, value in pairs(read) do
+		if rawget(stock, field) == nil then stock[field] = value end
+	end
+	return read[name]
+end}
+
 -- load reads the numbers; nil when there is no ledger. Numbers without the records that they count are a fault.
 local function load()
-	local v = redis.call('HMGET', S, 'total', 'held', 'sold', 'state', 'epoch', 'limit', 'ver', 'why', 'run', 'doubt',
-		'opens', 'closes', 'taken', 'm:' .. WHO, 'rc:' .. WHO, 'born', 'later')
+	local v = redis.call('HMGET', S, 'total', 'held', 'sold', 'state', 'epoch', 'limit', 'ver', 'run', 'opens', 'closes',
+		'taken', 'm:' .. WHO)
 	if not v[1] and redis.call('EXISTS', S) == 0 then
 		return nil
 	end
 	local stock = {
 		total = number(S, v[1], 'total'), held = number(S, v[2], 'held'), sold = number(S, v[3], 'sold'),
 		state = v[4], epoch = number(S, v[5], 'epoch'), limit = number(S, v[6], 'limit'), ver = number(S, v[7], 'ver'),
-		why = v[8] or '', run = v[9] or '', doubt = v[10], marks = {},
-		opens = number(S, v[11], 'opens'), closes = number(S, v[12], 'closes'), taken = number(S, v[13], 'taken'),
-		roll = v[15], born = tonumber(v[16] or 0), later = v[17] or '0', here = 0,
+		run = v[8] or '', marks = {}, here = 0, froze = false,
+		opens = number(S, v[9], 'opens'), closes = number(S, v[10], 'closes'), taken = number(S, v[11], 'taken'),
 	}
 	if v[4] ~= 'on' and v[4] ~= 'paused' and v[4] ~= 'ended' and v[4] ~= 'frozen' then
 		fault(S, 'state is none of on, paused, ended, frozen')
@@ -201,7 +210,8 @@ local function load()
 		fault(S, 'it counts reservations whose keys are gone')
 	end
 	stock.was_free, stock.was_state = stock.total - stock.held - stock.sold, stock.state
-	meet(stock, v[14])
+	setmetatable(stock, lazily)
+	meet(stock, v[12])
 	met = stock
 	return stock
 end

@@ -12,7 +12,7 @@ if not stock then
 end
 if state == 'frozen' then
 	freeze(stock, 'operator')
-	stock.froze = nil
+	stock.froze = false
 	return whole(stock, 1)
 end
 if stock.froze then

@@ -34,6 +34,7 @@ local function number(key, text, name, of)
 	end
 	n = tonumber(text)
 	numbers[text] = n
+	if n == 0 or string.byte(text) ~= 48 then texts[n] = text end -- what 007 would become is printed
 	return n
 end
 
@@ -73,12 +74,13 @@ local function encode(state, quantity, time, user)
 	return state .. '|' .. quantity .. '|' .. time .. '|' .. user
 end
 
+local match = string.match
 local function decode(serial, record)
-	local state, quantity, time, user = string.match(record, '^([HCXR])|(%d+)|(%d+)|(.*)$')
+	local state, quantity, time, user = match(record, '^([HCXR])|(%d+)|(%d+)|(.*)$')
 	if not state then
 		fault(R, 'the record of ' .. serial .. ' cannot be read')
 	end
-	return state, number(R, quantity, 'the quantity of ', serial), user, time
+	return state, numbers[quantity] or number(R, quantity, 'the quantity of ', serial), user, time
 end
 
 -- change collects what one call writes; now may be missing.
@@ -133,12 +135,13 @@ local function commit(stock, op, c)
 	local epoch, ver = digits(stock.epoch), digits(stock.ver)
 	local opens, closes = digits(stock.opens), digits(stock.closes)
 	local state = stock.state == 'doubted' and 'on' or stock.state
-	local users, gone = {}, {}
+	local users, gone, place = {}, {}, 0
 	for user, n in pairs(c.units) do
 		if n == 0 then
 			gone[#gone + 1] = user
 		else
-			push(users, user, digits(n))
+			users[place + 1], users[place + 2] = user, texts[n] or digits(n)
+			place = place + 2
 		end
 	end
 	redis.call('XADD', Q, 'MAXLEN', '~', ARGV[1], epoch .. '-' .. ver, 'op', op, 'total', total, 'held', held,
