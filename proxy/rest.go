@@ -25,11 +25,11 @@ func (s *Server) looped(ln net.Listener) net.Listener {
 	return ln
 }
 
-// beginLoops starts them, once; nil = there are none on this system.
+// beginLoops starts them, once; nil = there are none on this system, or none any more.
 func (s *Server) beginLoops() *loop.Loops {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.loops == nil {
+	if s.loops == nil && !s.stopped {
 		s.loops, _ = loop.Open(loop.Options{
 			Serve:  func(k *loop.Socket) { s.woken(k.Owner.(*Conn)) },
 			Expire: func(k *loop.Socket) { go k.Owner.(*Conn).leaveRest() },

@@ -31,6 +31,11 @@ type Loop struct {
 	bell  *os.File // epoll, as Go's own poller knows it: a thread that waited for it would wait for a processor too
 	ring  syscall.RawConn
 
+	// Of the one who waits for events.
+	look   func(uintptr) bool // lookAt
+	events [atOnce]unix.EpollEvent
+	n      int // of them
+
 	mu      sync.Mutex
 	sockets []*Socket // by descriptor
 	came    []*Socket // woken, and served by nobody yet
@@ -85,6 +90,7 @@ func open(ls *Loops, o Options) (*Loop, error) {
 		return nil, os.NewSyscallError("fcntl", err)
 	}
 	l := &Loop{Options: o, loops: ls, epoll: fd, bell: os.NewFile(uintptr(fd), "epoll")}
+	l.look = l.lookAt
 	if l.ring, err = l.bell.SyscallConn(); err == nil {
 		err = l.bell.SetReadDeadline(time.Time{}) // fails where Go's poller does not know it
 	}
@@ -136,24 +142,31 @@ func (l *Loop) take(t Turn) *Socket {
 		}
 		l.serving = false
 		l.mu.Unlock()
-		var events [atOnce]unix.EpollEvent
-		n := l.wait(&events)
+		l.wait()
 		l.mu.Lock()
-		for i := n - 1; i >= 0; i-- { // the first is taken first, from the end
-			if s := l.at(events[i].Fd); s != nil && s.wake(events[i].Events) {
+		for i := l.n - 1; i >= 0; i-- { // the first is taken first, from the end
+			if s := l.at(l.events[i].Fd); s != nil && s.wake(l.events[i].Events) {
 				l.came = append(l.came, s)
 			}
 		}
 	}
 }
 
-// wait returns events as soon as there are some; 0 when the loop is closed.
-func (l *Loop) wait(events *[atOnce]unix.EpollEvent) (n int) {
-	_ = l.ring.Read(func(fd uintptr) bool {
-		n, _ = unix.EpollWait(int(fd), events[:], 0)
-		return n != 0
-	})
-	return max(n, 0)
+// wait has n tell how many events have come, as soon as there are some; 0 when the loop is closed.
+func (l *Loop) wait() {
+	if l.n = 0; l.ring.Read(l.look) != nil {
+		l.n = 0
+	}
+}
+
+// lookAt asks the kernel for events, and reports whether there are some.
+func (l *Loop) lookAt(epoll uintptr) bool {
+	n, err := waiting(int(epoll), l.events[:])
+	if err != nil { // interrupted
+		n = 0
+	}
+	l.n = n
+	return n > 0
 }
 
 // pass ends a turn, and gives the next to somebody else. A leader who waits for events keeps it: what he gets would be left lying.

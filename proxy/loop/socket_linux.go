@@ -214,9 +214,9 @@ func (s *Socket) try(p []byte) (n int, err error) {
 	if err := s.enter(&s.in); err != nil {
 		return 0, err
 	}
-	n, err = unix.Read(s.fd, p)
+	n, err = read(s.fd, p)
 	for err == syscall.EINTR {
-		n, err = unix.Read(s.fd, p)
+		n, err = read(s.fd, p)
 	}
 	s.leave(n == len(p), err)
 	switch {
@@ -236,7 +236,7 @@ func (s *Socket) Write(p []byte) (n int, err error) {
 		if err := s.enter(&s.out); err != nil {
 			return n, err
 		}
-		m, err := unix.Write(s.fd, p[n:])
+		m, err := write(s.fd, p[n:])
 		s.leave(false, nil)
 		switch {
 		case err == syscall.EINTR:
