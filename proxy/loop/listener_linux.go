@@ -3,6 +3,7 @@ package loop
 import (
 	"net"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -15,6 +16,7 @@ type Listener struct {
 	address net.Addr
 	file    *os.File
 	raw     syscall.RawConn
+	closed  atomic.Bool
 }
 
 // Listen has connections of ln taken into the loops. It closes ln: the Listener is what remains of it.
@@ -37,7 +39,7 @@ func (ls *Loops) Listen(ln *net.TCPListener) (*Listener, error) {
 		_ = file.Close()
 		return nil, err
 	}
-	return &Listener{ls, ln.Addr(), file, raw}, nil
+	return &Listener{loops: ls, address: ln.Addr(), file: file, raw: raw}, nil
 }
 
 // prepare gives a listener the options that Go gives each connection; on Linux they are inherited (tcp(7)).
@@ -70,7 +72,10 @@ func (l *Listener) Accept() (net.Conn, error) {
 			}
 		}
 	})
-	if err == nil && fault != nil {
+	switch {
+	case err != nil && l.closed.Load():
+		err = net.ErrClosed
+	case err == nil && fault != nil:
 		err = &net.OpError{Op: "accept", Net: "tcp", Addr: l.address, Err: os.NewSyscallError("accept4", fault)}
 	}
 	if err != nil {
@@ -83,7 +88,10 @@ func (l *Listener) Accept() (net.Conn, error) {
 func (l *Listener) SetDeadline(t time.Time) error { return l.file.SetReadDeadline(t) }
 
 // Close implements net.Listener.
-func (l *Listener) Close() error { return l.file.Close() }
+func (l *Listener) Close() error {
+	l.closed.Store(true)
+	return l.file.Close()
+}
 
 // Addr implements net.Listener.
 func (l *Listener) Addr() net.Addr { return l.address }

@@ -334,4 +334,8 @@ func TestClosedLoopsTakeNobody(t *testing.T) {
 	if _, err := c.(*Socket).Rest(time.Minute); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("it rests: %v", err)
 	}
+	ln.Close()
+	if _, err := ln.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a closed listener: %v", err)
+	}
 }
