@@ -62,6 +62,7 @@ func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
 	if reason, wait := p.crowded(r); reason != Admitted {
 		return reason, wait
 	}
+	r.conn.stepAside() // up to here nothing waits
 	if reason := p.takeBody(r); reason != Admitted {
 		return reason, 0
 	}

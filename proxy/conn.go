@@ -13,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/proxy/loop"
 	"sluice/proxy/wire"
 )
 
@@ -26,6 +27,7 @@ type Pace interface {
 // library was judged before: canonical requests, one at a time.
 type Conn struct {
 	net.Conn
+	looped   *loop.Socket // that Conn is; nil = it is none, and waits in a goroutine of its own
 	server   *Server
 	reader   *wire.Reader
 	peer     netip.Addr
@@ -45,7 +47,6 @@ type Conn struct {
 	outside   atomic.Bool   // parked
 	parking   bool          // see park
 	parked    time.Duration // since when, as deadlines count
-	stall     stall         // its place in the garage
 	moving    bool          // see move
 	begunHead []byte        // what a move took along
 	slow      bool          // its last request came after a pause: the next is waited for outside
@@ -122,7 +123,7 @@ func (s socket) Read(p []byte) (int, error) {
 // readNext waits for the next request.
 func (c *Conn) readNext(p []byte) (int, error) {
 	c.headTimed, c.bodyTimed = false, false
-	if c.slow && !c.server.closing.Load() {
+	if c.looped != nil || c.slow && !c.server.closing.Load() {
 		c.parking = true
 		return 0, io.EOF // the HTTP library lets go of the connection without a word
 	}
@@ -159,7 +160,10 @@ var goOn = []byte("HTTP/1.1 100 Continue\r\n\r\n")
 
 // hurry gives an idle connection a last moment to send what may be on its way.
 func (c *Conn) hurry() {
-	if c.idle.Load() {
+	switch {
+	case c.looped != nil:
+		c.looped.Hurry(grace)
+	case c.idle.Load():
 		_ = c.Conn.SetReadDeadline(time.Now().Add(grace))
 	}
 }
@@ -217,7 +221,13 @@ func (c *Conn) Close() (err error) {
 }
 
 // abandon closes a connection that nobody waits for any longer.
-func (c *Conn) abandon() { _ = c.Conn.Close() }
+func (c *Conn) abandon() {
+	if c.looped != nil && c.looped.Reclaim() { // it belonged to nobody else
+		_ = c.Close()
+		return
+	}
+	_ = c.Conn.Close()
+}
 
 // How long, and for how much, a connection that is to be closed is still listened to: closing a socket with unread
 // input makes the kernel send a reset, which can overtake the answer (RFC 9112, section 9.6).

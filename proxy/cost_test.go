@@ -19,8 +19,8 @@ type treadmill struct {
 
 func (t treadmill) Read(p []byte) (int, error) { return copy(p, t.raw), nil }
 
-// loop returns one turn of a connection: read the request, handle it, write the answer.
-func loop(p *Proxy, raw string) func() {
+// turning returns one turn of a connection: read the request, handle it, write the answer.
+func turning(p *Proxy, raw string) func() {
 	s := NewServer(p, ServerOptions{MaxHeader: 16 << 10, Connections: anyNumber{}})
 	c := &Conn{Conn: treadmill{raw: raw}, server: s, peer: netip.MustParseAddr("203.0.113.9"), shard: p.counts.shard()}
 	c.reader = s.guard.Load().NewReader(socket{c})
@@ -112,7 +112,7 @@ func TestDecisionsDoNotAllocate(t *testing.T) {
 		if err != nil {
 			t.Fatal(road.name, ": ", err)
 		}
-		turn := loop(p, strings.Replace(browserOrder, "uid=7", "uid=7; token="+tokenOf("7"), 1))
+		turn := turning(p, strings.Replace(browserOrder, "uid=7", "uid=7; token="+tokenOf("7"), 1))
 		for range 10 {
 			turn()
 		}
@@ -133,7 +133,7 @@ func BenchmarkHandle(b *testing.B) {
 			}
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
-				turn := loop(p, browserOrder)
+				turn := turning(p, browserOrder)
 				for pb.Next() {
 					turn()
 				}

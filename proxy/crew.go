@@ -1,47 +1,57 @@
 package proxy
 
-import "sync"
+import (
+	"sync"
 
-// crew are the goroutines that serve connections. One that is free serves the next connection that wakes up, the one that
-// was busy last first: its stack is as deep as the HTTP library needs and warm, where a new one would have to grow.
+	"sluice/proxy/loop"
+)
+
+// crew are the goroutines that serve connections. One that is free does the next job, the one that was busy last first:
+// its stack is as deep as the HTTP library needs and warm, where a new one would have to grow.
 type crew struct {
-	work func(*Conn)
+	work func(job)
 
 	mu   sync.Mutex
-	free []chan *Conn // at most mostFree
-	over bool         // nobody stays
+	free []chan job // at most mostFree
+	over bool       // nobody stays
 }
 
 // mostFree bounds the stacks that are kept for nobody, of up to 32 KiB each.
 const mostFree = 256
 
-// serve has c served by somebody else than the caller.
-func (w *crew) serve(c *Conn) {
+// job is a connection that has woken up, or else a turn to lead a loop.
+type job struct {
+	conn *Conn
+	turn loop.Turn
+}
+
+// do has j done by somebody else than the caller.
+func (w *crew) do(j job) {
 	w.mu.Lock()
 	n := len(w.free) - 1
 	if n < 0 {
 		w.mu.Unlock()
-		go w.run(c)
+		go w.run(j)
 		return
 	}
 	next := w.free[n]
 	w.free[n], w.free = nil, w.free[:n]
 	w.mu.Unlock()
-	next <- c // never blocks: there is room for one, and it was free
+	next <- j // never blocks: there is room for one, and it was free
 }
 
-// run serves one connection after the other, until enough others are free.
-func (w *crew) run(c *Conn) {
-	next := make(chan *Conn, 1)
-	for ok := true; ok; c, ok = <-next {
-		w.work(c)
+// run does one job after the other, until enough others are free.
+func (w *crew) run(j job) {
+	next := make(chan job, 1)
+	for ok := true; ok; j, ok = <-next {
+		w.work(j)
 		if !w.stay(next) {
 			return
 		}
 	}
 }
 
-func (w *crew) stay(next chan *Conn) bool {
+func (w *crew) stay(next chan job) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.over || len(w.free) == mostFree {

@@ -9,11 +9,11 @@ import (
 func TestCrewServesWithWhoIsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold, served := make(chan struct{}), make(map[*Conn]int)
-		w := &crew{work: func(c *Conn) { served[c]++; <-hold }}
+		w := &crew{work: func(j job) { served[j.conn]++; <-hold }}
 		first, second := new(Conn), new(Conn)
-		w.serve(first)
+		w.do(job{conn: first})
 		synctest.Wait()
-		w.serve(second) // the first is busy
+		w.do(job{conn: second}) // the first is busy
 		synctest.Wait()
 		if served[first] != 1 || served[second] != 1 {
 			t.Fatalf("served %v", served)
@@ -23,13 +23,13 @@ func TestCrewServesWithWhoIsFree(t *testing.T) {
 		if len(w.free) != 2 {
 			t.Fatalf("%d are free, want both", len(w.free))
 		}
-		w.serve(first)
+		w.do(job{conn: first})
 		synctest.Wait()
 		if served[first] != 2 || len(w.free) != 2 {
 			t.Errorf("served %d times; %d are free: somebody new was taken on", served[first], len(w.free))
 		}
 		w.dismiss()
-		w.serve(second) // after its end it still serves, and nobody stays
+		w.do(job{conn: second}) // after its end it still serves, and nobody stays
 		synctest.Wait()
 		if served[second] != 2 || len(w.free) != 0 {
 			t.Errorf("served %d times after the end, %d are free", served[second], len(w.free))
@@ -41,9 +41,9 @@ func TestCrewServesWithWhoIsFree(t *testing.T) {
 func TestCrewKeepsNoMoreThanItsBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
-		w := &crew{work: func(*Conn) { <-hold }}
+		w := &crew{work: func(job) { <-hold }}
 		for range mostFree + 100 {
-			w.serve(new(Conn))
+			w.do(job{conn: new(Conn)})
 		}
 		close(hold)
 		synctest.Wait()

@@ -12,6 +12,7 @@ import (
 
 // forward hands the request to the shop, once, and the shop's answer to the client.
 func (p *Proxy) forward(r *request) Reason {
+	r.conn.stepAside()
 	if p.tracer != nil {
 		p.trace(r)
 	}

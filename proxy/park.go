@@ -2,16 +2,16 @@ package proxy
 
 import (
 	"crypto/tls"
-	"errors"
 	"io"
-	"os"
 	"time"
 )
 
 // A connection between two requests needs little: one that waits for longer than a moment is taken from the HTTP
 // library, which keeps buffers, a request and a deep stack for each. It waits in a goroutine of its own that has none of
-// them, and where it can after a moment in a garage, together with all others. Ten thousand shoppers who look at a page
+// them. Ten thousand shoppers who look at a page
 // cost a few KiB each.
+//
+// Plain TCP is cheaper still, where there are loops: see rest.go. What is here is for TLS, unix sockets and PROXY protocol.
 
 // parkAfter is that moment, more or less. Shorter, and busy connections would be parked between their requests.
 const parkAfter = 100 * time.Millisecond
@@ -26,15 +26,20 @@ func (s *Server) welcome(c *Conn) {
 	c.park()
 }
 
-// serve hands the connection to the HTTP library for as long as requests come.
+// serve hands the connection to the HTTP library for as long as requests come, and has it wait then.
 func (s *Server) serve(c *Conn) {
+	s.exchange(c)
+	if c.parking {
+		go c.park()
+	}
+}
+
+// exchange hands the connection to the HTTP library until it has closed it, or parking is set.
+func (s *Server) exchange(c *Conn) {
 	_ = s.http.ServeConn(c) // its faults were answered and counted
 	if c.moving {
 		c.moving = false
 		_ = s.roomy.ServeConn(c)
-	}
-	if c.parking {
-		go c.park()
 	}
 }
 
@@ -70,31 +75,7 @@ func (c *Conn) park() {
 	c.parked = c.until.now()
 	c.outside.Store(true)
 	c.idle.Store(true)
-	if c.waitBriefly() || c.server.garage.take(c, c.server.IdleTimeout) {
-		return
-	}
 	c.await()
-}
-
-// aloneFor is how long a connection that has been served waits in a goroutine of its own, where it is woken with the least
-// effort, before it goes to the garage, where it costs the least memory.
-const aloneFor = 500 * time.Millisecond
-
-// waitBriefly reports that a next request has come at once, or the end.
-func (c *Conn) waitBriefly() bool {
-	if !c.served || c.wake == nil || c.server.IdleTimeout <= aloneFor {
-		return false
-	}
-	c.restWithin(aloneFor)
-	if c.server.closing.Load() {
-		c.hurry()
-	}
-	err := c.waitOutside()
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return false
-	}
-	c.resume()
-	return true
 }
 
 // await waits for as long as the connection may be idle, in the goroutine that calls it.
@@ -124,7 +105,7 @@ func (c *Conn) resume() {
 		_ = c.Close()
 		return
 	}
-	c.server.crew.serve(c)
+	c.server.crew.do(job{conn: c})
 }
 
 // waitOutside waits for bytes, and takes them in one read where the connection is a plain socket: the room for them is

@@ -14,6 +14,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/proxy/loop"
 	"sluice/proxy/wire"
 )
 
@@ -63,7 +64,7 @@ type Server struct {
 	observed  [numReasons]atomic.Uint64 // connections that observe let in
 	malformed [wire.NumKinds]atomic.Uint64
 	accepting sync.WaitGroup
-	garage    garage
+	loops     *loop.Loops // nil = every connection waits in a goroutine of its own
 	crew      crew
 	rooms     sync.Pool // for what ends a parking
 }
@@ -74,7 +75,7 @@ func NewServer(p *Proxy, o ServerOptions) *Server {
 	s.Replace(p)
 	s.http = s.parsing(usualHead)
 	s.roomy = s.parsing(max(o.MaxHeader, usualHead))
-	s.crew.work = s.serve
+	s.crew.work = s.work
 	s.rooms.New = func() any { b := make([]byte, usualHead); return &b }
 	return s
 }
@@ -136,6 +137,7 @@ func headOnly(h *fasthttp.RequestHeader) (c fasthttp.RequestConfig) {
 
 // Serve takes connections from ln until Drain has it closed; none when Drain came first.
 func (s *Server) Serve(ln net.Listener) error {
+	ln = s.looped(ln)
 	defer ln.Close()
 	if !s.listen(ln) {
 		return nil
@@ -184,6 +186,9 @@ func (s *Server) take(nc net.Conn) {
 // admit gives a connection a goroutine of its own, or refuses it before any HTTP is read.
 func (s *Server) admit(nc net.Conn, peer netip.Addr) {
 	c := &Conn{Conn: nc, peer: peer, shard: s.proxy.Load().counts.shard(), server: s}
+	if c.looped, _ = nc.(*loop.Socket); c.looped != nil {
+		c.looped.Owner = c
+	}
 	s.proxy.Load().judge(c)
 	c.shared = c.trusted || s.proxy.Load().bypass.has(c.peer)
 	reason := s.Connections.Open(c.peer, !c.shared)
@@ -204,8 +209,12 @@ func (s *Server) admit(nc net.Conn, peer netip.Addr) {
 	if pace := s.proxy.Load().pace; pace != nil && !c.shared {
 		c.pace = pace()
 	}
-	c.wake = c.wakened()
 	s.hold(c)
+	if c.looped != nil {
+		c.rest()
+		return
+	}
+	c.wake = c.wakened()
 	go s.welcome(c)
 }
 
@@ -295,6 +304,7 @@ const (
 // Drain stops listening and waits until what is under way has its answer, or until ctx ends; then it closes
 // what is left, and reports how many connections that were.
 func (s *Server) Drain(ctx context.Context) (cut int) {
+	defer s.endLoops()
 	defer s.crew.dismiss()
 	s.Announce()
 	s.stopListening()
@@ -308,7 +318,6 @@ func (s *Server) Drain(ctx context.Context) (cut int) {
 		s.signalEmpty()
 	}
 	s.mu.Unlock()
-	s.garage.empty()
 	select {
 	case <-s.emptied:
 		return 0

@@ -290,13 +290,25 @@ func selfSigned(t *testing.T) *tls.Config {
 }
 
 func TestParkedConnectionServesItsNextRequest(t *testing.T) {
+	for name, through := range ways {
+		t.Run(name, func(t *testing.T) { parkedServes(t, through) })
+	}
+}
+
+// ways are how connections are waited for: in a loop, or in a goroutine each as where the listener is no plain TCP.
+var ways = map[string]func(net.Listener) net.Listener{
+	"in a loop": func(ln net.Listener) net.Listener { return ln },
+	"alone":     func(ln net.Listener) net.Listener { return struct{ *net.TCPListener }{ln.(*net.TCPListener)} },
+}
+
+func parkedServes(t *testing.T, through func(net.Listener) net.Listener) {
 	p := newProxy(t, options(&seen{}))
 	s := NewServer(p, ServerOptions{MaxHeader: 16 << 10, Connections: anyNumber{}, IdleTimeout: time.Minute, ReadHeaderTimeout: time.Minute, Log: p.log})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	go s.Serve(ln)
+	go s.Serve(through(ln))
 	defer s.Drain(t.Context())
 	c := dial(t, ln)
 	br := bufio.NewReader(c)
@@ -318,7 +330,7 @@ func parked(t *testing.T, s *Server) {
 	for range 1000 {
 		s.mu.Lock()
 		for c := range s.open {
-			if c.idle.Load() && c.outside.Load() {
+			if c.idle.Load() && (c.looped != nil || c.outside.Load()) {
 				s.mu.Unlock()
 				return
 			}

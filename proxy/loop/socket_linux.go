@@ -1,0 +1,430 @@
+package loop
+
+import (
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Socket is a connection that a loop waits for. As of any net.Conn, one goroutine may read while another writes, sets
+// deadlines or closes it.
+type Socket struct {
+	Owner any // what Serve wants to know of it
+
+	fd   int
+	peer netip.AddrPort
+	here net.Addr
+	loop *Loop
+	turn Turn // in which it is served; none = its goroutine does not lead. Belongs to that goroutine
+
+	mu      sync.Mutex
+	held    bool  // by the loop
+	resting bool  // what comes is for the leader
+	users   int32 // system calls under way
+	closed  bool
+	ended   bool  // the peer has said its last, or the socket is broken: a read tells, now or later
+	due     int64 // the tick at which it has rested for too long; 0 = none
+	in, out side
+}
+
+// side is what is to be known of one direction.
+type side struct {
+	news     bool // something has happened since the last call that found nothing to do
+	deadline time.Time
+	waiter   chan struct{} // whoever waits is woken by it; nil = nobody ever waited
+}
+
+// socket is a new one, of the loop whose turn it is.
+func (ls *Loops) socket(fd int, peer netip.AddrPort, here net.Addr) *Socket {
+	return &Socket{fd: fd, peer: peer, here: here, loop: ls.all[int(ls.next.Add(1))%len(ls.all)]}
+}
+
+func addressOf(from unix.Sockaddr) netip.AddrPort {
+	switch a := from.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port))
+	case *unix.SockaddrInet6:
+		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr).WithZone(zone(a.ZoneId)), uint16(a.Port))
+	}
+	return netip.AddrPort{}
+}
+
+func zone(id uint32) string {
+	if id == 0 {
+		return ""
+	}
+	if i, err := net.InterfaceByIndex(int(id)); err == nil {
+		return i.Name
+	}
+	return ""
+}
+
+// Rest lets the socket wait for its next byte, and belong to the loop, for as long as patience, or a quarter of a second
+// more; 0 = for ever. It reports false when something has come already: then the caller still owns it, and has to Take.
+func (s *Socket) Rest(patience time.Duration) (bool, error) {
+	first := !s.held
+	s.held = true
+	s.mu.Lock()
+	switch {
+	case s.closed:
+		s.mu.Unlock()
+		return false, net.ErrClosed
+	case s.in.news || s.ended:
+		s.mu.Unlock()
+		return false, nil
+	}
+	s.due = s.loop.after(patience)
+	s.turn = Turn{}
+	s.resting = true
+	s.mu.Unlock()
+	if !first {
+		return true, nil
+	}
+	if err := s.loop.hold(s); err != nil { // what has come already is told now
+		s.Reclaim()
+		return false, err
+	}
+	return true, nil
+}
+
+// Reclaim ends a rest, and reports that there was one: the socket is the caller's then.
+func (s *Socket) Reclaim() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.resting
+	s.resting = false
+	return was
+}
+
+// after is the tick when d will have gone by; 0 = never.
+func (l *Loop) after(d time.Duration) int64 {
+	if d <= 0 {
+		return 0
+	}
+	return l.loops.ticks.Load() + 1 + int64((d+tick-1)/tick)
+}
+
+// Hurry ends the rest after patience, where it would last longer.
+func (s *Socket) Hurry(patience time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at := s.loop.after(patience); s.resting && (s.due == 0 || s.due > at) {
+		s.due = at
+		s.loop.loops.hurry.Store(true)
+	}
+}
+
+// StepAside has somebody else lead the loop, where the goroutine that owns the socket does: it is about to wait.
+func (s *Socket) StepAside() {
+	if t := s.turn; t.loop != nil {
+		s.turn = Turn{}
+		t.loop.pass(t.no)
+	}
+}
+
+// hold makes the socket known to its loop, once. Only its owner does, before there are two who wait.
+func (s *Socket) hold() error {
+	if s.held {
+		return nil
+	}
+	s.held = true
+	return s.loop.hold(s)
+}
+
+// wake notes what has happened, and reports whether the socket rested: it is the leader's then.
+func (s *Socket) wake(events uint32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		s.ended = true
+		s.out.happened()
+	}
+	if events&unix.EPOLLOUT != 0 {
+		s.out.happened()
+	}
+	if events&unix.EPOLLIN != 0 || s.ended {
+		s.in.happened()
+		if s.resting {
+			s.resting = false
+			return true
+		}
+	}
+	return false
+}
+
+func (d *side) happened() {
+	d.news = true
+	d.rouse()
+}
+
+func (d *side) rouse() {
+	if d.waiter != nil {
+		select {
+		case d.waiter <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// overdue reports that the socket has rested for too long: it is the caller's then.
+func (s *Socket) overdue(now int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.resting || s.due == 0 || now < s.due {
+		return false
+	}
+	s.resting = false
+	return true
+}
+
+// Take reads what has come, once, without waiting: 0 bytes and no error when there is nothing, io.EOF at the end.
+func (s *Socket) Take(p []byte) (int, error) {
+	n, err := s.try(p)
+	if err == syscall.EAGAIN {
+		return 0, nil
+	}
+	return n, err
+}
+
+// Read implements net.Conn.
+func (s *Socket) Read(p []byte) (int, error) {
+	for len(p) > 0 {
+		if err := s.late(&s.in); err != nil {
+			return 0, err
+		}
+		n, err := s.try(p)
+		if err != syscall.EAGAIN {
+			return n, err
+		}
+		if err := s.await(&s.in); err != nil {
+			return 0, err
+		}
+	}
+	return 0, nil
+}
+
+// try reads once.
+func (s *Socket) try(p []byte) (n int, err error) {
+	if err := s.enter(&s.in); err != nil {
+		return 0, err
+	}
+	n, err = read(s.fd, p)
+	for err == syscall.EINTR {
+		n, err = read(s.fd, p)
+	}
+	s.leave(n == len(p), err)
+	switch {
+	case err == syscall.EAGAIN:
+		return 0, err
+	case err != nil:
+		return 0, s.fault("read", err)
+	case n == 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// Write implements net.Conn.
+func (s *Socket) Write(p []byte) (n int, err error) {
+	for n < len(p) {
+		if err := s.enter(&s.out); err != nil {
+			return n, err
+		}
+		m, err := write(s.fd, p[n:])
+		s.leave(false, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err == syscall.EAGAIN:
+			if err := s.await(&s.out); err != nil {
+				return n, err
+			}
+		case err != nil:
+			return n, s.fault("write", err)
+		default:
+			n += m
+		}
+	}
+	return n, nil
+}
+
+func (s *Socket) fault(op string, err error) error {
+	return &net.OpError{Op: op, Net: "tcp", Addr: s.RemoteAddr(), Err: os.NewSyscallError(op, err)}
+}
+
+// enter begins a system call on d: the descriptor stays open until leave.
+func (s *Socket) enter(d *side) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return net.ErrClosed
+	}
+	s.users++
+	d.news = false
+	return nil
+}
+
+// leave ends a system call. more: a read has left something behind, of which no event will tell.
+func (s *Socket) leave(more bool, err error) {
+	s.mu.Lock()
+	s.users--
+	if more {
+		s.in.news = true
+	}
+	if err == syscall.EAGAIN {
+		s.ended = false // it cannot be: there would have been an end to be read
+	}
+	last := s.closed && s.users == 0
+	s.mu.Unlock()
+	if last {
+		s.shut()
+	}
+}
+
+// late reports that d's deadline has passed.
+func (s *Socket) late(d *side) error {
+	s.mu.Lock()
+	at := d.deadline
+	s.mu.Unlock()
+	if !at.IsZero() && !time.Now().Before(at) {
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+// await waits until something happens on d.
+func (s *Socket) await(d *side) error {
+	s.StepAside()
+	if err := s.hold(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	if d.waiter == nil {
+		d.waiter = make(chan struct{}, 1)
+	}
+	waiter := d.waiter
+	s.mu.Unlock()
+	for {
+		s.mu.Lock()
+		at, closed, news := d.deadline, s.closed, d.news
+		s.mu.Unlock()
+		switch {
+		case closed:
+			return net.ErrClosed
+		case news:
+			return nil
+		case at.IsZero():
+			<-waiter
+			continue
+		}
+		left := time.Until(at)
+		if left <= 0 {
+			return os.ErrDeadlineExceeded
+		}
+		timer := time.NewTimer(left)
+		select {
+		case <-waiter:
+			timer.Stop()
+		case <-timer.C:
+		}
+	}
+}
+
+// SetDeadline implements net.Conn.
+func (s *Socket) SetDeadline(t time.Time) error {
+	if err := s.SetReadDeadline(t); err != nil {
+		return err
+	}
+	return s.SetWriteDeadline(t)
+}
+
+// SetReadDeadline implements net.Conn. It does not end a rest.
+func (s *Socket) SetReadDeadline(t time.Time) error { return s.setDeadline(&s.in, t) }
+
+// SetWriteDeadline implements net.Conn: a write that does not have to wait is never late.
+func (s *Socket) SetWriteDeadline(t time.Time) error { return s.setDeadline(&s.out, t) }
+
+func (s *Socket) setDeadline(d *side, t time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return net.ErrClosed
+	}
+	d.deadline = t
+	d.rouse()
+	return nil
+}
+
+// CloseWrite says that nothing more will be written.
+func (s *Socket) CloseWrite() error {
+	if err := s.enter(&s.out); err != nil {
+		return err
+	}
+	err := unix.Shutdown(s.fd, unix.SHUT_WR)
+	s.leave(false, nil)
+	return os.NewSyscallError("shutdown", err)
+}
+
+// Close implements net.Conn. System calls that are under way come to their end first.
+func (s *Socket) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return net.ErrClosed
+	}
+	s.closed = true
+	s.resting = false
+	s.in.rouse()
+	s.out.rouse()
+	last := s.users == 0
+	s.mu.Unlock()
+	if last {
+		s.shut()
+	}
+	return nil
+}
+
+// shut closes the descriptor, which nobody uses any more.
+func (s *Socket) shut() {
+	s.loop.drop(s)
+	_ = unix.Close(s.fd)
+}
+
+// Peer is the address at the other end.
+func (s *Socket) Peer() netip.AddrPort { return s.peer }
+
+// RemoteAddr implements net.Conn.
+func (s *Socket) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(s.peer) }
+
+// LocalAddr implements net.Conn: the listener's address.
+func (s *Socket) LocalAddr() net.Addr { return s.here }
+
+// SyscallConn implements syscall.Conn; its Read and Write are not to be had.
+func (s *Socket) SyscallConn() (syscall.RawConn, error) { return descriptor{s}, nil }
+
+type descriptor struct{ *Socket }
+
+// Control implements syscall.RawConn.
+func (d descriptor) Control(f func(uintptr)) error {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return net.ErrClosed
+	}
+	d.users++
+	d.mu.Unlock()
+	f(uintptr(d.fd))
+	d.leave(false, nil)
+	return nil
+}
+
+// Read implements syscall.RawConn.
+func (descriptor) Read(func(uintptr) bool) error { return syscall.EOPNOTSUPP }
+
+// Write implements syscall.RawConn.
+func (descriptor) Write(func(uintptr) bool) error { return syscall.EOPNOTSUPP }

@@ -1,0 +1,126 @@
+package proxy
+
+import (
+	"net"
+
+	"sluice/proxy/loop"
+)
+
+// A plain TCP connection rests in a loop, with all others, and what comes is served by whoever leads that loop: a refusal
+// needs no other goroutine. Who has to wait for the shop, for Redis or for the client steps aside first.
+
+// looped is a listener that takes connections into loops, in the place of ln; ln itself where that cannot be.
+func (s *Server) looped(ln net.Listener) net.Listener {
+	tcp, plain := ln.(*net.TCPListener)
+	if !plain || s.TLS != nil || s.ProxyProtocol {
+		return ln
+	}
+	loops := s.beginLoops()
+	if loops == nil {
+		return ln
+	}
+	if l, err := loops.Listen(tcp); err == nil {
+		return l
+	}
+	return ln
+}
+
+// beginLoops starts them, once; nil = there are none on this system, or none any more.
+func (s *Server) beginLoops() *loop.Loops {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.loops == nil && !s.stopped {
+		s.loops, _ = loop.Open(loop.Options{
+			Serve:  func(k *loop.Socket) { s.woken(k.Owner.(*Conn)) },
+			Expire: func(k *loop.Socket) { go k.Owner.(*Conn).leaveRest() },
+			Lead:   func(t loop.Turn) { s.crew.do(job{turn: t}) },
+		})
+	}
+	return s.loops
+}
+
+// endLoops ends them, when nobody is left who could be served.
+func (s *Server) endLoops() {
+	s.mu.Lock()
+	loops := s.loops
+	s.mu.Unlock()
+	if loops != nil {
+		loops.Close()
+	}
+}
+
+// work does a job of the crew.
+func (s *Server) work(j job) {
+	if j.conn != nil {
+		s.serve(j.conn)
+		return
+	}
+	j.turn.Lead()
+}
+
+// rest lets the connection wait in its loop, for its first request as long as a head may take. From true on it is the loop's.
+func (c *Conn) rest() bool {
+	s, patience := c.server, c.server.IdleTimeout
+	if !c.served {
+		patience = s.ReadHeaderTimeout
+	}
+	c.parking = false
+	c.idle.Store(true)
+	rests, err := c.looped.Rest(patience)
+	if err != nil {
+		c.leaveRest()
+		return true
+	}
+	if rests && s.closing.Load() { // Drain may have looked a moment before
+		c.looped.Hurry(grace)
+	}
+	return rests
+}
+
+// woken serves what ended the rest of c, in the goroutine that leads its loop, and lets it rest again.
+func (s *Server) woken(c *Conn) {
+	c.idle.Store(false)
+	for c.fetch() {
+		if s.exchange(c); !c.parking {
+			return
+		}
+		if c.rest() {
+			return
+		}
+		c.idle.Store(false)
+	}
+}
+
+// fetch takes what has come, into room that is borrowed for it. It reports false when there is nothing to be served: the connection
+// rests again, or has ended.
+func (c *Conn) fetch() bool {
+	for {
+		room := c.server.rooms.Get().(*[]byte)
+		n, err := c.looped.Take(*room)
+		if n > 0 {
+			c.came, c.room = (*room)[:n], room
+			return true
+		}
+		c.server.rooms.Put(room)
+		if err != nil {
+			c.leaveRest()
+			return false
+		}
+		if c.rest() {
+			return false
+		}
+	}
+}
+
+// leaveRest ends a connection of which no further request has come.
+func (c *Conn) leaveRest() {
+	c.idle.Store(false)
+	_ = c.Close()
+}
+
+// stepAside has somebody else lead the loop of c, because what follows may wait.
+func (c *Conn) stepAside() {
+	if c.looped != nil {
+		c.looped.StepAside()
+	}
+}
