@@ -17,6 +17,10 @@ const (
 
 	forgotten = 2000 // tombstones that one Sweep forgets
 
+	// So few of each ledger does SweepAll look at that 64 of them take Redis no longer than one Sweep may.
+	fewLeases    = 8
+	fewForgotten = 24
+
 	maxSKUs  = 100_000 // that one call lists
 	maxAdded = 100     // ids that a ledger remembers
 )
