@@ -16,8 +16,6 @@ const (
 	looksATurn = 200 // SKUs whose numbers are judged; with more, each has its turn less often
 	wholeATurn = 20  // of them what they count as well, where that is one page
 	pagesATurn = 25  // of the one larger ledger that is being walked through
-
-	looksTogether = 64 // SKUs in one call whose numbers alone are judged
 )
 
 // auditor judges the ledgers of a desk's SKUs, again and again: the numbers of each at every turn, and what they
@@ -66,7 +64,7 @@ func (a *auditor) turn(ctx context.Context) {
 			}
 		}
 	}
-	for some := range slices.Chunk(lines[whole:], looksTogether) {
+	for some := range slices.Chunk(lines[whole:], together) {
 		if !a.glance(ctx, some) {
 			if patience--; patience == 0 {
 				return

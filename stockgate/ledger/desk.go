@@ -47,6 +47,7 @@ type Desk struct {
 	mirrors    sync.WaitGroup     // writes of the mirror
 	still      atomic.Bool        // no more of them begin
 	shown      mirrorCounts
+	summary    summary
 	reopenings reopenings
 	room       chan struct{} // one element a settlement
 

@@ -10,10 +10,6 @@ import (
 	"sluice/stockgate/link"
 )
 
-// together is how many errands share a round trip: after so many there is little left to share. Redis reads some thirty of
-// them at a time, and serves others in between.
-const together = 64
-
 // askTogether does what ask does for each of several errands, at most together, of as many SKUs: in one round trip to each
 // server that has some of them. What fails for one of them harms no other.
 func (r *Redis) askTogether(ctx context.Context, qs []*errand) {

@@ -23,15 +23,14 @@ type Oracle interface {
 }
 
 const (
-	resolveEvery  = time.Second
-	sweepsATurn   = 100              // SKUs, at least; of more, so many that all have had their sweep after sweepTurns
-	sweepTurns    = 20               // a third of FRESH in mark.lua: whoever is silent for longer is not waited for after a fail-over
-	sweepAtOnce   = 256              // holds of one SKU
-	sweepTogether = 64               // SKUs in one call: what it saves is saved, and Redis is not busy for long
-	leaseFor      = 60 * time.Second // longer than a turn may take
-	asksATurn     = 256
-	asksAtOnce    = 8
-	askTimeout    = 2 * time.Second
+	resolveEvery = time.Second
+	sweepsATurn  = 100              // SKUs, at least; of more, so many that all have had their sweep after sweepTurns
+	sweepTurns   = 20               // a third of FRESH in mark.lua: whoever is silent for longer is not waited for after a fail-over
+	sweepAtOnce  = 256              // holds of one SKU
+	leaseFor     = 60 * time.Second // longer than a turn may take
+	asksATurn    = 256
+	asksAtOnce   = 8
+	askTimeout   = 2 * time.Second
 )
 
 // resolution is how an attempt to clear a doubt ended.
@@ -71,15 +70,18 @@ func (d *Desk) run(ctx context.Context) {
 // sweepSome sweeps the lines whose turn it is, and removes those that are of no use. A sweep is also what keeps this
 // instance's mark fresh in a ledger that nobody asks it for.
 func (d *Desk) sweepSome(ctx context.Context, r *rota) {
-	r.join(d.lines.newcomers())
-	r.strangers = slices.DeleteFunc(r.strangers, d.useless)
-	for some := range slices.Chunk(r.next(), sweepTogether) {
+	r.join(d.lines.newcomers(), d.useless)
+	for some := range slices.Chunk(r.next(), together) {
 		if ctx.Err() != nil {
 			return
 		}
-		d.sweep(ctx, some)
+		skus := make([]string, len(some))
+		for i, l := range some {
+			skus[i] = l.sku
+		}
+		d.sweep(ctx, some, skus)
+		d.heed(ctx, some, skus)
 		for _, l := range some {
-			d.heed(ctx, l)
 			d.remirror(ctx, l)
 		}
 	}
@@ -112,11 +114,7 @@ func (d *Desk) drop(l *line) bool {
 }
 
 // sweep leases overdue holds of some SKUs: only one instance asks for each. What fails is swept again in the SKU's next turn.
-func (d *Desk) sweep(ctx context.Context, some []*line) {
-	skus := make([]string, len(some))
-	for i, l := range some {
-		skus[i] = l.sku
-	}
+func (d *Desk) sweep(ctx context.Context, some []*line, skus []string) {
 	now := time.Now().UnixMilli()
 	lease := now + leaseFor.Milliseconds()
 	bounded, cancel := context.WithTimeout(ctx, d.o.Timeout)

@@ -15,15 +15,16 @@ func (l *line) real() bool {
 	return l.watched.Load() || v != nil && !v.absent
 }
 
-// join takes in lines that are new. Which lines have a ledger by now have their turn after all that had one before.
-func (r *rota) join(lines []*line) {
+// join takes in lines that are new, and forgets strangers of which useless says so. Which lines have a ledger by now have
+// their turn after all that had one before.
+func (r *rota) join(lines []*line, useless func(*line) bool) {
 	r.strangers = append(r.strangers, lines...)
 	r.strangers = slices.DeleteFunc(r.strangers, func(l *line) bool {
-		real := l.real()
-		if real {
+		if l.real() {
 			r.ledgers = append(r.ledgers, l)
+			return true
 		}
-		return real
+		return useless(l)
 	})
 }
 
