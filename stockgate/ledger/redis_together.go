@@ -16,7 +16,7 @@ func (r *Redis) askTogether(ctx context.Context, qs []*errand) {
 	at := make([]string, len(qs))
 	for i, q := range qs {
 		r.setOut(q)
-		at[i] = keys(q.sku)[0]
+		at[i] = home(q.sku)
 	}
 	errs := r.link.AskEach(ctx, at, func(ctx context.Context, c *redis.Client, server string, which []int) error {
 		r.meet(server)
