@@ -30,7 +30,7 @@ type auditor struct {
 
 	// of the goroutine that runs
 	known map[*line]findings // what was broken last
-	start int                // in the lines: where a turn begins
+	start int                // the place among the lines where a turn begins
 	walk  *line              // whose tally is under way
 	tally *tally
 }
@@ -56,13 +56,16 @@ func (a *auditor) run(ctx context.Context) {
 // turn ends early when the store does not answer again and again.
 func (a *auditor) turn(ctx context.Context) {
 	lines, patience := a.lines(), 3
-	defer func() { a.start += max(0, min(wholeATurn, len(lines)-1)) }()
-	for i := range min(len(lines), looksATurn) {
-		most := 0
-		if i < wholeATurn {
-			most = pageSize
+	whole := min(len(lines), wholeATurn)
+	for _, l := range slices.Concat(lines[:whole], a.vanished()) {
+		if !a.look(ctx, l, pageSize) {
+			if patience--; patience == 0 {
+				return
+			}
 		}
-		if !a.look(ctx, lines[(a.start+i)%len(lines)], most) {
+	}
+	for some := range slices.Chunk(lines[whole:], together) {
+		if !a.glance(ctx, some) {
 			if patience--; patience == 0 {
 				return
 			}
@@ -75,19 +78,54 @@ func (a *auditor) turn(ctx context.Context) {
 	}
 }
 
-// lines are those of SKUs with a ledger, and those of which something is broken.
-func (a *auditor) lines() (real []*line) {
-	for _, l := range a.desk.lines.each() {
-		if v := l.view.Load(); l.watched.Load() || v != nil && !v.absent {
-			real = append(real, l)
+// lines are those of SKUs with a ledger whose turn it is. The next turn begins behind those that are looked at as a whole
+// now, or at the last one.
+func (a *auditor) lines() (turn []*line) {
+	next := a.start
+	for place, l := range a.desk.lines.round(a.start) {
+		if !l.real() {
+			continue
+		}
+		if turn = append(turn, l); len(turn) <= wholeATurn+1 {
+			next = place
+		}
+		if len(turn) == looksATurn {
+			break
 		}
 	}
+	a.start = next
+	return turn
+}
+
+// vanished are some lines of which something is broken, and no longer a ledger is known.
+func (a *auditor) vanished() (some []*line) {
 	for l := range a.known {
-		if !slices.Contains(real, l) {
-			real = append(real, l)
+		if !l.real() || a.desk.lines.find([]byte(l.sku)) != l {
+			if some = append(some, l); len(some) == wholeATurn {
+				break
+			}
 		}
 	}
-	return real
+	return some
+}
+
+// glance judges some lines by their numbers alone. It reports whether the store answered for any of them.
+func (a *auditor) glance(ctx context.Context, some []*line) (answered bool) {
+	skus := make([]string, len(some))
+	for i, l := range some {
+		skus[i] = l.sku
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.desk.o.Timeout)
+	defer cancel()
+	a.desk.calls.note(callAudit, len(some))
+	for i, found := range a.store.inspectAll(ctx, skus) {
+		t := &tally{}
+		if _, ok := a.take(some[i], t, &found.page, found.err); ok {
+			a.judge(some[i], t)
+			answered = true
+		}
+	}
+	return answered
 }
 
 // look judges l by its numbers, and by all that they count if that is at most so many entries. It reports whether the
@@ -122,6 +160,11 @@ func (a *auditor) page(ctx context.Context, l *line, t *tally, most int) (more, 
 	defer cancel()
 	a.desk.calls.note(callAudit, 1)
 	p, err := a.store.inspect(ctx, l.sku, t.part, t.cursor(), most)
+	return a.take(l, t, &p, err)
+}
+
+// take takes a page in. It reports whether there is another, and whether the store answered.
+func (a *auditor) take(l *line, t *tally, p *page, err error) (more, ok bool) {
 	if err != nil {
 		a.failed.Add(1)
 		return false, false
@@ -131,7 +174,7 @@ func (a *auditor) page(ctx context.Context, l *line, t *tally, most int) (more, 
 	} else if p.none() {
 		l.counted.Store(nil)
 	}
-	return t.turn(&p), true
+	return t.turn(p), true
 }
 
 // judge says what has changed since the last time.

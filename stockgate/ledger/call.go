@@ -17,6 +17,14 @@ const (
 
 	forgotten = 2000 // tombstones that one Sweep forgets
 
+	// So many ledgers share a call at most: after so many there is little left to share. Redis reads some thirty at a time,
+	// and serves others in between.
+	together = 64
+
+	// So few of each ledger does SweepAll look at that all of a call take Redis no longer than one Sweep may.
+	fewLeases    = 8
+	fewForgotten = 24
+
 	maxSKUs  = 100_000 // that one call lists
 	maxAdded = 100     // ids that a ledger remembers
 )

@@ -24,6 +24,7 @@ type Desk struct {
 	fresh  int64  // ns: as old may the latch be for an order with a key
 
 	lines     *lines
+	doubtful  doubtful
 	newcomers pace                 // SKUs seen for the first time, invented ones too
 	probers   pace                 // looks whether a SKU is still closed
 	askers    pace                 // looks for the state of an order
@@ -47,6 +48,7 @@ type Desk struct {
 	mirrors    sync.WaitGroup     // writes of the mirror
 	still      atomic.Bool        // no more of them begin
 	shown      mirrorCounts
+	summary    summary
 	reopenings reopenings
 	room       chan struct{} // one element a settlement
 

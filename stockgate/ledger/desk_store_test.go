@@ -203,6 +203,10 @@ func (s *shelf) Sweep(ctx context.Context, sku string, now, lease int64, limit i
 	return due, err
 }
 
+func (s *shelf) SweepAll(ctx context.Context, skus []string, now, lease int64) []Swept {
+	return sweepEach(ctx, s, skus, now, lease)
+}
+
 func (s *shelf) Find(ctx context.Context, sku, serial string) (r Record, ok bool, err error) {
 	err = s.do(ctx, "find", func() {
 		if b := s.skus[sku]; b != nil {

@@ -1,7 +1,9 @@
 package ledger
 
 import (
+	"maps"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -62,6 +64,7 @@ func (d *Desk) doubt(l *line, serial string, now int64) *doubt {
 	}
 	c := &doubt{due: now}
 	l.doubts[serial] = c
+	d.doubtful.add(l)
 	return c
 }
 
@@ -101,4 +104,33 @@ func (d *Desk) strays(l *line, serial string) bool {
 func (c *doubt) later(now int64) {
 	c.due = now + min(1000<<min(c.tries, 20), longestPause)
 	c.tries++
+}
+
+// doubtful are the lines that have doubts, and perhaps some that had: nobody looks for doubts anywhere else. It is safe for
+// concurrent use; the mutex of a line is taken before its own.
+type doubtful struct {
+	mu  sync.Mutex
+	all map[*line]struct{}
+}
+
+func (s *doubtful) add(l *line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = make(map[*line]struct{})
+	}
+	s.all[l] = struct{}{}
+}
+
+func (s *doubtful) remove(l *line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, l)
+}
+
+// each returns all, in no order, so that none has to wait for the others again and again.
+func (s *doubtful) each() []*line {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.all))
 }

@@ -43,6 +43,15 @@ const (
 // 0 = the numbers alone.
 type inspected interface {
 	inspect(ctx context.Context, sku string, p part, cursor string, most int) (page, error)
+
+	// inspectAll reads the numbers alone of several ledgers, at most 64. What it finds comes back by position.
+	inspectAll(ctx context.Context, skus []string) []inspection
+}
+
+// inspection is what came of a page.
+type inspection struct {
+	page
+	err error
 }
 
 // inspect reads a page in one script, so that it and the numbers belong together.
@@ -59,6 +68,24 @@ func (r *Redis) inspect(ctx context.Context, sku string, p part, cursor string, 
 		return page{}, fmt.Errorf("inspect %q: %w", sku, err)
 	}
 	return found, nil
+}
+
+// inspectAll makes one round trip to each server.
+func (r *Redis) inspectAll(ctx context.Context, skus []string) []inspection {
+	all := r.askAll(ctx, skus, func(sku string) errand {
+		return errand{script: "audit", sku: sku, args: []any{string(allParts), firstPage, 0}, aside: true, blind: true, err: checkSKU(sku)}
+	})
+	found := make([]inspection, len(all))
+	for i := range all {
+		q := &all[i]
+		if q.err == nil {
+			found[i].page, q.err = pageOf(q.answer)
+		}
+		if q.err != nil {
+			found[i].err = fmt.Errorf("inspect %q: %w", q.sku, q.err)
+		}
+	}
+	return found
 }
 
 // pageOf reads what audit.lua says.
@@ -106,6 +133,15 @@ func (m *Memory) inspect(ctx context.Context, sku string, _ part, _ string, _ in
 		return page{next: firstPage}, nil
 	}
 	return b.inspect(), nil
+}
+
+// inspectAll shows all of each.
+func (m *Memory) inspectAll(ctx context.Context, skus []string) []inspection {
+	found := make([]inspection, len(skus))
+	for i, sku := range skus {
+		found[i].page, found[i].err = m.inspect(ctx, sku, allParts, firstPage, 0)
+	}
+	return found
 }
 
 func (b *book) inspect() page {

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"hash/maphash"
+	"iter"
 	"math/bits"
 	"slices"
 	"sync"
@@ -16,8 +17,9 @@ type lines struct {
 	limit  int
 	chains []atomic.Pointer[line]
 
-	mu  sync.Mutex
-	all []*line // each at its place
+	mu    sync.Mutex
+	all   []*line // each at its place
+	fresh []*line // since somebody asked for newcomers
 }
 
 // newLines makes room for at most limit SKUs.
@@ -52,7 +54,17 @@ func (t *lines) add(sku []byte, open func(sku string, hash uint64) *line) *line 
 	chain.Store(l)
 	l.place = len(t.all)
 	t.all = append(t.all, l)
+	t.fresh = append(t.fresh, l)
 	return l
+}
+
+// newcomers returns the lines that were added since the last time.
+func (t *lines) newcomers() []*line {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fresh := t.fresh
+	t.fresh = nil
+	return fresh
 }
 
 // remove takes l out, once.
@@ -76,4 +88,33 @@ func (t *lines) each() []*line {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.all)
+}
+
+// round yields every line and its place, beginning at a place, a few at a time so that nobody waits for the whole round. It may
+// miss lines that move meanwhile, since others are removed.
+func (t *lines) round(from int) iter.Seq2[int, *line] {
+	return func(yield func(int, *line) bool) {
+		var some [256]*line
+		for seen := 0; ; {
+			n, places := t.copy(some[:], from, seen)
+			for i, l := range some[:n] {
+				if !yield((from+seen+i)%places, l) {
+					return
+				}
+			}
+			if seen += n; n == 0 {
+				return
+			}
+		}
+	}
+}
+
+// copy copies lines of a round of which so many were seen, and returns how many, and of how many places.
+func (t *lines) copy(to []*line, from, seen int) (n, places int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for places = len(t.all); n < len(to) && seen+n < places; n++ {
+		to[n] = t.all[(from+seen+n)%places]
+	}
+	return n, places
 }

@@ -83,6 +83,21 @@ func (m *Memory) Sweep(ctx context.Context, sku string, now, lease int64, limit 
 	return b.sweep(now, lease, limit), nil
 }
 
+// SweepAll implements Store.
+func (m *Memory) SweepAll(ctx context.Context, skus []string, now, lease int64) []Swept {
+	return sweepEach(ctx, m, skus, now, lease)
+}
+
+// sweepEach is a SweepAll of a store where nothing is gained by asking about several at once.
+func sweepEach(ctx context.Context, s Store, skus []string, now, lease int64) []Swept {
+	swept := make([]Swept, len(skus))
+	for i, sku := range skus {
+		swept[i].Holds, swept[i].Err = s.Sweep(ctx, sku, now, lease, fewLeases)
+		swept[i].More = len(swept[i].Holds) == fewLeases
+	}
+	return swept
+}
+
 // Find implements Store.
 func (m *Memory) Find(ctx context.Context, sku, serial string) (r Record, ok bool, err error) {
 	if err := errors.Join(ctx.Err(), checkSKU(sku), checkSerial(serial)); err != nil {

@@ -113,7 +113,7 @@ type callMetrics struct {
 	sizes [numCalls]histogram.Histogram
 }
 
-// note counts a call of n orders, at most 256.
+// note counts a call of n orders, or of as many SKUs that are looked after, at most 256.
 func (m *callMetrics) note(c call, n int) { m.sizes[c].Observe(callScale, float64(n)) }
 
 func (m *callMetrics) metric(desc *prometheus.Desc, c call) prometheus.Metric {
@@ -135,7 +135,7 @@ func (d *Desk) Collect(ch chan<- prometheus.Metric) {
 	d.audits.collect(ch)
 	d.shown.collect(ch)
 	d.reopenings.collect(ch)
-	size := prometheus.NewDesc("sluice_ledger_call_orders", "Orders in one call to the ledger, a repeated call counted again.", []string{"operation"}, nil)
+	size := prometheus.NewDesc("sluice_ledger_call_orders", "Orders in one call to the ledger, a repeated call counted again; SKUs in one that sweeps or audits.", []string{"operation"}, nil)
 	for c := range numCalls {
 		ch <- d.calls.metric(size, c)
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -33,24 +35,55 @@ func (c *counted) add(other *counted) {
 // collectStock tells the numbers of at most MetricSKUs ledgers, the first by name, and those of the rest together. No
 // client can make a ledger, so that no label comes from a request.
 func (d *Desk) collectStock(ch chan<- prometheus.Metric) {
-	lines := slices.DeleteFunc(d.lines.each(), func(l *line) bool { return l.counted.Load() == nil })
-	slices.SortFunc(lines, func(a, b *line) int { return cmp.Compare(a.sku, b.sku) })
-	var rest *counted
-	for i, l := range lines {
-		c := l.counted.Load()
-		switch {
-		case i < d.o.MetricSKUs:
+	named, rest := d.summary.of(d)
+	for _, l := range named {
+		if c := l.counted.Load(); c != nil {
 			c.emit(ch, l.sku)
-		case rest == nil:
-			first := *c
-			rest = &first
-		default:
-			rest.add(c)
 		}
 	}
 	if rest != nil {
 		rest.emit(ch, "_other")
 	}
+}
+
+// Up to so many ledgers are put in order and added up whenever somebody asks. To do so with more takes no more than a part of
+// the time: audits come to each of them once in many seconds anyway.
+const (
+	fewLedgers   = 1000
+	summaryRests = 50
+)
+
+// summary is which ledgers have metrics of their own, and the numbers of all others. It is safe for concurrent use.
+type summary struct {
+	mu    sync.Mutex
+	named []*line
+	rest  *counted // nil = there are no others
+	until time.Time
+}
+
+func (s *summary) of(d *Desk) (named []*line, rest *counted) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	began := time.Now()
+	if began.Before(s.until) {
+		return s.named, s.rest
+	}
+	lines := slices.DeleteFunc(d.lines.each(), func(l *line) bool { return l.counted.Load() == nil })
+	slices.SortFunc(lines, func(a, b *line) int { return cmp.Compare(a.sku, b.sku) })
+	n := min(len(lines), d.o.MetricSKUs)
+	s.named, s.rest = slices.Clone(lines[:n]), nil
+	for _, l := range lines[n:] {
+		if s.rest == nil {
+			s.rest = &counted{}
+		}
+		if c := l.counted.Load(); c != nil {
+			s.rest.add(c)
+		}
+	}
+	if len(lines) > fewLedgers {
+		s.until = time.Now().Add(summaryRests * time.Since(began))
+	}
+	return s.named, s.rest
 }
 
 // Ledgers come and go, their metrics are always described.

@@ -47,9 +47,14 @@ const byOperator = "operator"
 
 // untold returns the SKUs whose epoch has risen since this instance told what it knows.
 func (r *Redis) untold() (skus []string) {
-	if r.instance == "" {
+	if r.instance == "" || !r.traces.raised.Swap(false) {
 		return nil
 	}
+	defer func() {
+		if len(skus) > 0 {
+			r.traces.raised.Store(true) // until it is told
+		}
+	}()
 	r.traces.mu.RLock()
 	defer r.traces.mu.RUnlock()
 	for sku, t := range r.traces.all {

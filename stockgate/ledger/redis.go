@@ -212,15 +212,20 @@ func fault(err error) error {
 }
 
 // at is the way to the server that has a SKU.
-func (r *Redis) at(sku string) link.Way { return r.link.To(keys(sku)[0]) }
+func (r *Redis) at(sku string) link.Way { return r.link.To(home(sku)) }
 
 // KeysOf names every key that a Redis of that prefix makes for one SKU and for itself, for who takes them away.
 func KeysOf(prefix, sku string) []string {
 	return append(keys(sku), prefix+registry, prefix+marksKey, prefix+secretKey)
 }
 
-// keys are those of one SKU: the braces put all of them into one cluster slot.
+// keys are those of one SKU: the braces put all of them into one cluster slot. They are parts of one string, since every
+// call makes them.
 func keys(sku string) []string {
 	tag := "sluice:{" + sku + "}:"
-	return []string{tag + "s", tag + "r", tag + "u", tag + "x", tag + "q"}
+	all, n := tag+"s"+tag+"r"+tag+"u"+tag+"x"+tag+"q", len(tag)+1
+	return []string{all[:n], all[n : 2*n], all[2*n : 3*n], all[3*n : 4*n], all[4*n:]}
 }
+
+// home is the first of keys.
+func home(sku string) string { return "sluice:{" + sku + "}:s" }

@@ -19,7 +19,17 @@ type errand struct {
 	items       []Item // whose serials the reply must name where it says that they are held now
 	aside       bool   // it only reads, and leaves no mark
 	blind       bool   // it does not look at the numbers: its reply does not tell whether there is a ledger
-	few         error  // afterwards: why too few replicas have what it did
+
+	// As it sets out:
+	seq   int64  // the number of the call
+	trace *trace // what this instance has seen of the ledger; nil = nothing
+	claim claim  // what it says of that
+
+	// As it comes back:
+	heard  bool  // Redis has answered it
+	signed       // the answer
+	err    error // of this errand alone
+	few    error // why too few replicas have what it did
 }
 
 // signature is how a reply begins: the number of the call that it answers, the version, and why the SKU was frozen by
@@ -33,50 +43,63 @@ func (r *Redis) run(ctx context.Context, script, sku string, args ...any) ([]any
 
 // ask calls a script, says what this instance has seen, and learns from the reply.
 func (r *Redis) ask(ctx context.Context, q *errand) (answer []any, err error) {
-	seq, t := r.calls.Add(1), r.traces.find(q.sku)
-	c := t.claim()
-	var s signed
+	r.setOut(q)
 	err = r.at(q.sku).Ask(ctx, func(ctx context.Context, client *redis.Client, server string) error {
 		r.meet(server)
 		var reply []any
-		args := append(q.args, r.marking(q, seq, c, server)...)
 		if q.script == "reserve" && r.replicas > 0 {
-			reply, q.few, err = r.evalReplicated(ctx, client, q.script, q.sku, args)
+			reply, q.few, err = r.evalReplicated(ctx, client, q.script, q.sku, r.marked(q, server))
 		} else {
-			reply, err = r.eval(ctx, client, q.script, q.sku, args)
+			reply, err = r.eval(ctx, client, q.script, q.sku, r.marked(q, server))
 		}
 		if err != nil {
 			return err
 		}
-		if s, err = sign(reply, seq); err != nil {
-			return err
-		}
-		return named(s.answer, q.items)
+		return q.hear(reply)
 	}, fault)
+	return r.comeBack(q, err)
+}
+
+// setOut gives an errand its number, and what it says of the ledger.
+func (r *Redis) setOut(q *errand) {
+	q.seq, q.trace = r.calls.Add(1), r.traces.find(q.sku)
+	q.claim = q.trace.claim()
+}
+
+// hear reads the reply to an errand. What is another call's is an error.
+func (q *errand) hear(reply []any) (err error) {
+	if q.signed, err = sign(reply, q.seq); err != nil {
+		return err
+	}
+	return named(q.answer, q.items)
+}
+
+// comeBack learns from what came of an errand.
+func (r *Redis) comeBack(q *errand, err error) (answer []any, _ error) {
 	switch {
 	case errors.Is(err, link.ErrMixedUp):
 		r.log.Warn("reply was another call's: all connections are closed, and the next call closes the SKU", "sku", q.sku, "cause", err)
-		if t = r.traces.add(q.sku); t != nil {
-			t.suspect(c, lostEcho)
+		if q.trace = r.traces.add(q.sku); q.trace != nil {
+			q.trace.suspect(q.claim, lostEcho)
 		}
 		return nil, err
 	case err != nil:
 		return nil, err
 	}
-	r.learn(q, seq, t, c, s)
-	return s.answer, nil
+	r.learn(q)
+	return q.answer, nil
 }
 
-// markSize is how many arguments marking adds.
+// markSize is how many arguments marked adds.
 const markSize = 8
 
-// marking are the last arguments of a script, and the channel of its news.
-func (r *Redis) marking(q *errand, seq int64, c claim, server string) []any {
-	who := r.instance
+// marked are the arguments of an errand's script: the last ones are its mark, and the channel of its news.
+func (r *Redis) marked(q *errand, server string) []any {
+	who, c := r.instance, &q.claim
 	if q.aside {
 		who = ""
 	}
-	return []any{who, seq, c.answered, c.epoch, c.ver, server, c.lost, r.news}
+	return append(q.args, who, q.seq, c.answered, c.epoch, c.ver, server, c.lost, r.news)
 }
 
 // signed is a reply that answers the errand.
@@ -119,23 +142,26 @@ func named(answer []any, items []Item) error {
 }
 
 // learn takes in what the reply said of the ledger.
-func (r *Redis) learn(q *errand, seq int64, t *trace, c claim, s signed) {
+func (r *Redis) learn(q *errand) {
+	t := q.trace
 	switch {
 	case q.blind:
 		return
-	case s.epoch == 0 && t != nil && t.miss(seq):
-		r.alarm(q.sku, lostKey, c)
-	case s.epoch == 0:
+	case q.epoch == 0 && t != nil && t.miss(q.seq):
+		r.alarm(q.sku, lostKey, q.claim)
+	case q.epoch == 0:
 		return
 	case t == nil:
 		t = r.traces.add(q.sku)
 	}
-	if t == nil || s.epoch == 0 {
+	if t == nil || q.epoch == 0 {
 		return
 	}
-	t.learn(seq, s.epoch, s.ver, !q.aside)
-	if s.froze != "" {
-		r.alarm(q.sku, s.froze, c)
+	if t.learn(q.seq, q.epoch, q.ver, !q.aside) {
+		r.traces.raised.Store(true)
+	}
+	if q.froze != "" {
+		r.alarm(q.sku, q.froze, q.claim)
 	}
 }
 

@@ -17,15 +17,41 @@ func (r *Redis) Sweep(ctx context.Context, sku string, now, lease int64, limit i
 	if err != nil {
 		return nil, fmt.Errorf("sweep %q: %w", sku, err)
 	}
-	records := make([]Record, 0, len(reply)/2)
-	for i := 0; i+1 < len(reply); i += 2 {
+	swept := sweptOf(sku, reply)
+	return swept.Holds, swept.Err
+}
+
+// SweepAll implements Store, in one round trip to each server.
+func (r *Redis) SweepAll(ctx context.Context, skus []string, now, lease int64) []Swept {
+	all := r.askAll(ctx, skus, func(sku string) errand {
+		err := errors.Join(checkSweep(sku, fewLeases), checkTimes(now, lease))
+		return errand{script: "sweep", sku: sku, args: []any{r.events, now, lease, fewLeases, fewForgotten}, err: err}
+	})
+	swept := make([]Swept, len(all))
+	for i := range all {
+		if q := &all[i]; q.err != nil {
+			swept[i].Err = fmt.Errorf("sweep %q: %w", q.sku, q.err)
+		} else {
+			swept[i] = sweptOf(q.sku, q.answer)
+		}
+	}
+	return swept
+}
+
+// sweptOf reads what sweep.lua says: whether more is due, then serial, record, ... of the holds.
+func sweptOf(sku string, reply []any) (s Swept) {
+	if len(reply) == 0 {
+		return s
+	}
+	s.More = reply[0] == int64(1)
+	for i := 1; i+1 < len(reply); i += 2 {
 		record, err := decode(fmt.Sprint(reply[i]), fmt.Sprint(reply[i+1]))
 		if err != nil {
-			return nil, fmt.Errorf("sweep %q: %w", sku, err)
+			return Swept{Err: fmt.Errorf("sweep %q: %w", sku, err)}
 		}
-		records = append(records, record)
+		s.Holds = append(s.Holds, record)
 	}
-	return records, nil
+	return s
 }
 
 // Find implements Store.

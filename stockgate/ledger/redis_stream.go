@@ -43,21 +43,33 @@ func (r *Redis) Acknowledge(ctx context.Context, sku, position string) (left int
 // errBehind is the cause when more changes wait for their consumer than RedisOptions.Events.
 var errBehind = errors.New("changes wait for their consumer")
 
-// behind tells whether a stream that is trimmed by acknowledgements has grown too long.
-func (r *Redis) behind(ctx context.Context, sku string) error {
+// behind tells which streams that are trimmed by acknowledgements have grown too long; nil = none.
+func (r *Redis) behind(ctx context.Context, skus []string) []error {
 	if r.most == 0 {
 		return nil
 	}
-	return r.at(sku).Do(ctx, func(ctx context.Context, c *redis.Client) error {
-		n, err := c.XLen(ctx, keys(sku)[4]).Result()
-		if err == nil && n > int64(r.most) {
-			return fmt.Errorf("%d %w", n, errBehind)
+	at, lengths := make([]string, len(skus)), make([]*redis.IntCmd, len(skus))
+	for i, sku := range skus {
+		at[i] = keys(sku)[4]
+	}
+	errs := r.link.Each(ctx, at, func(ctx context.Context, c *redis.Client, which []int) error {
+		pipe := c.Pipeline()
+		for _, i := range which {
+			lengths[i] = pipe.XLen(ctx, at[i])
 		}
+		_, err := pipe.Exec(ctx)
 		return err
-	}, func(err error) error {
-		if errors.Is(err, errBehind) {
-			return nil
+	}, fault)
+	if errs == nil {
+		errs = make([]error, len(skus))
+	}
+	for i, n := range lengths {
+		if n != nil && n.Err() == nil { // whatever became of the others
+			errs[i] = nil
+			if n.Val() > int64(r.most) {
+				errs[i] = fmt.Errorf("%d %w", n.Val(), errBehind)
+			}
 		}
-		return fault(err)
-	})
+	}
+	return errs
 }

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -59,7 +60,7 @@ func (r *Redis) look() {
 	}
 }
 
-// hopeless is after how many calls in a row without an answer nobody is asked any further: a cluster of which one
+// hopeless is after how many ledgers in a row without an answer nobody is asked any further: a cluster of which one
 // master is away still answers most of them.
 const hopeless = 10
 
@@ -75,14 +76,19 @@ func (r *Redis) visit() {
 	}
 }
 
-// eachTrace runs a script on every ledger that this instance has seen, until Redis is away.
+// eachTrace runs a script on every ledger that this instance has seen, many in a call, until Redis is away.
 func (r *Redis) eachTrace(ctx context.Context, script string) {
 	failed := 0
-	for _, sku := range r.traces.each() {
-		if _, err := r.run(ctx, script, sku, r.events); err == nil || fault(err) == nil {
-			failed = 0
-		} else if failed++; failed == hopeless || ctx.Err() != nil {
-			return
+	for some := range slices.Chunk(r.traces.each(), together) {
+		all := r.askAll(ctx, some, func(sku string) errand {
+			return errand{script: script, sku: sku, args: []any{r.events}}
+		})
+		for i := range all {
+			if err := all[i].err; err == nil || fault(err) == nil {
+				failed = 0
+			} else if failed++; failed == hopeless || ctx.Err() != nil {
+				return
+			}
 		}
 	}
 }

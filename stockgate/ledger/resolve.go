@@ -55,50 +55,54 @@ func (r resolution) String() string {
 func (d *Desk) run(ctx context.Context) {
 	tick := time.NewTicker(resolveEvery)
 	defer tick.Stop()
-	for turn := 0; ; {
+	for r := (rota{}); ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			turn += d.sweepSome(ctx, turn)
+			d.sweepSome(ctx, &r)
 			d.reconcileSome(ctx)
 			d.resolveSome(ctx)
 		}
 	}
 }
 
-// sweepSome sweeps the next lines in turn, and removes those that are of no use. It returns how many it has swept. A sweep
-// is also what keeps this instance's mark fresh in a ledger that nobody asks it for.
-func (d *Desk) sweepSome(ctx context.Context, turn int) int {
-	var real []*line
-	now := d.o.Now()
-	for _, l := range d.lines.each() {
-		v := l.view.Load()
-		switch {
-		case l.watched.Load(), v != nil && !v.absent:
-			real = append(real, l)
-		case v == nil && l.expected.Load():
-		case v == nil, now-v.at > 10*d.memory:
-			d.drop(l)
+// sweepSome sweeps the lines whose turn it is, and removes those that are of no use. A sweep is also what keeps this
+// instance's mark fresh in a ledger that nobody asks it for.
+func (d *Desk) sweepSome(ctx context.Context, r *rota) {
+	r.join(d.lines.newcomers(), d.useless)
+	for some := range slices.Chunk(r.next(), together) {
+		if ctx.Err() != nil {
+			return
+		}
+		skus := make([]string, len(some))
+		for i, l := range some {
+			skus[i] = l.sku
+		}
+		d.sweep(ctx, some, skus)
+		d.heed(ctx, some, skus)
+		for _, l := range some {
+			d.remirror(ctx, l)
 		}
 	}
-	some := min(len(real), max(sweepsATurn, (len(real)+sweepTurns-1)/sweepTurns))
-	for i := range some {
-		if ctx.Err() == nil {
-			d.sweep(ctx, real[(turn+i)%len(real)])
-			d.heed(ctx, real[(turn+i)%len(real)])
-			d.remirror(ctx, real[(turn+i)%len(real)])
-		}
+}
+
+// useless removes a line of a SKU without a ledger which nobody has asked for lately, and reports whether it did.
+func (d *Desk) useless(l *line) bool {
+	switch v := l.view.Load(); {
+	case v == nil && l.expected.Load():
+	case v == nil, d.o.Now()-v.at > 10*d.memory:
+		return d.drop(l)
 	}
-	return some
+	return false
 }
 
 // drop removes a line of a SKU without a ledger, unless it is in use.
-func (d *Desk) drop(l *line) {
+func (d *Desk) drop(l *line) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.calls > 0 || l.settles || l.mirror.busy || l.reading.Load() || len(l.asked)+len(l.doubts)+len(l.owed) > 0 {
-		return
+		return false
 	}
 	l.gone = true
 	d.dismiss(l)
@@ -106,18 +110,40 @@ func (d *Desk) drop(l *line) {
 		d.behind.Add(-1)
 	}
 	d.lines.remove(l)
+	return true
 }
 
-// sweep leases overdue holds of one SKU: only one instance asks for each.
-func (d *Desk) sweep(ctx context.Context, l *line) {
+// sweep leases overdue holds of some SKUs: only one instance asks for each. What fails is swept again in the SKU's next turn.
+func (d *Desk) sweep(ctx context.Context, some []*line, skus []string) {
+	now := time.Now().UnixMilli()
+	lease := now + leaseFor.Milliseconds()
+	bounded, cancel := context.WithTimeout(ctx, d.o.Timeout)
+	d.calls.note(callSweep, len(some))
+	swept := d.store.SweepAll(bounded, skus, now, lease)
+	cancel()
+	for i, l := range some {
+		d.wonderAll(l, swept[i].Holds, now, lease)
+		if swept[i].More {
+			d.sweepWhole(ctx, l)
+		}
+	}
+}
+
+// sweepWhole sweeps a SKU of which more is due than it takes to share a call.
+func (d *Desk) sweepWhole(ctx context.Context, l *line) {
 	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
 	defer cancel()
 	now := time.Now().UnixMilli()
 	lease := now + leaseFor.Milliseconds()
 	d.calls.note(callSweep, 1)
-	overdue, err := d.store.Sweep(ctx, l.sku, now, lease, sweepAtOnce)
-	if err != nil {
-		return // again in a second
+	overdue, _ := d.store.Sweep(ctx, l.sku, now, lease, sweepAtOnce) // after an error there are none
+	d.wonderAll(l, overdue, now, lease)
+}
+
+// wonderAll makes overdue holds doubts.
+func (d *Desk) wonderAll(l *line, overdue []Record, now, lease int64) {
+	if len(overdue) == 0 {
+		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +163,7 @@ type question struct {
 func (d *Desk) resolveSome(ctx context.Context) {
 	open := make(chan question, asksATurn)
 	now := time.Now().UnixMilli()
-	for _, l := range d.lines.each() {
+	for _, l := range d.doubtful.each() {
 		d.collect(l, now, open)
 	}
 	close(open)
@@ -160,6 +186,11 @@ func (d *Desk) resolveSome(ctx context.Context) {
 func (d *Desk) collect(l *line, now int64, open chan<- question) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	defer func() {
+		if len(l.doubts) == 0 {
+			d.doubtful.remove(l)
+		}
+	}()
 	for serial, c := range l.doubts {
 		switch {
 		case len(open) == cap(open):

@@ -104,6 +104,13 @@ type Stock struct {
 	Why   string // why it is frozen: operator, mark, version, silent, echo; "" when it is not
 }
 
+// Swept is what SweepAll found in one ledger.
+type Swept struct {
+	Holds []Record // that were overdue, and are leased now; the oldest first
+	More  bool     // is due: Sweep finds it
+	Err   error
+}
+
 // Store is where ledgers are kept: a Redis or a Memory, under one contract. Times are Unix milliseconds; no store has
 // a clock that decides anything. Every call may be repeated after an error: what was done by the first is found by
 // the second. A SKU has 1 to 256 bytes, none of them a brace, a batch 1 to 256 items, a number at most 15 digits.
@@ -121,6 +128,10 @@ type Store interface {
 	// Sweep leases at most limit overdue holds until lease, forgets tombstones whose time has come, and returns the
 	// holds, the oldest first. limit is 1 to 1,000; at most 2,000 tombstones more than that are looked at.
 	Sweep(ctx context.Context, sku string, now, lease int64, limit int) ([]Record, error)
+
+	// SweepAll sweeps several ledgers at once, at most 64, a little of each: mostly nothing is due. What it finds comes
+	// back by position.
+	SweepAll(ctx context.Context, skus []string, now, lease int64) []Swept
 
 	// Find looks a serial up; ok is false when nobody knows it.
 	Find(ctx context.Context, sku, serial string) (r Record, ok bool, err error)

@@ -2,8 +2,10 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -123,12 +125,12 @@ func TestNewLedgerHasALaterEpochAlthoughAllWasAcknowledged(t *testing.T) {
 
 func TestStreamThatNobodyReadsIsAnAlarm(t *testing.T) {
 	_, r := acknowledged(t, 11)
-	check(t, differ("late", r.behind(t.Context(), sku) != nil, true))
+	check(t, differ("late", errors.Join(r.behind(t.Context(), []string{sku})...) != nil, true))
 	must[int64](t)(r.Acknowledge(t.Context(), sku, at1001(t, r, 1)))
-	check(t, r.behind(t.Context(), sku))
-	check(t, r.behind(t.Context(), "none"))
+	check(t, errors.Join(r.behind(t.Context(), []string{sku})...))
+	check(t, errors.Join(r.behind(t.Context(), []string{"none"})...))
 	_, other := onRedis(t) // whose stream is bounded by itself
-	check(t, other.behind(t.Context(), sku))
+	check(t, errors.Join(other.behind(t.Context(), []string{sku})...))
 }
 
 // laggard is a store whose consumers are behind when it is told so.
@@ -138,10 +140,10 @@ type laggard struct {
 	err error
 }
 
-func (l *laggard) behind(context.Context, string) error {
+func (l *laggard) behind(_ context.Context, skus []string) []error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.err
+	return slices.Repeat([]error{l.err}, len(skus))
 }
 
 func (l *laggard) be(err error) {

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -51,15 +52,17 @@ func (t *trace) claim() claim {
 	return c
 }
 
-// learn takes in what the reply to the call seq said, which has left its mark or not; replies overtake each other.
-func (t *trace) learn(seq, epoch, ver int64, marked bool) {
+// learn takes in what the reply to the call seq said, which has left its mark or not; replies overtake each other. It
+// reports whether there is something to tell from now on, since the epoch is a later one.
+func (t *trace) learn(seq, epoch, ver int64, marked bool) (raised bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if epoch < t.epoch {
-		return
+		return false
 	}
 	if epoch > t.epoch {
 		t.telling.raise(t.epoch)
+		raised = t.telling.due
 		t.epoch, t.ver, t.answered, t.lost = epoch, 0, 0, ""
 	}
 	t.ver = max(t.ver, ver)
@@ -69,6 +72,7 @@ func (t *trace) learn(seq, epoch, ver int64, marked bool) {
 	if seq > t.gone {
 		t.gone = 0
 	}
+	return raised
 }
 
 // miss notes that the call seq did not find the ledger, and reports whether that is new.
@@ -95,8 +99,9 @@ const mostTraces = 1 << 20
 
 // traces are by SKU. It is safe for concurrent use.
 type traces struct {
-	mu  sync.RWMutex
-	all map[string]*trace
+	mu     sync.RWMutex
+	all    map[string]*trace
+	raised atomic.Bool // some may have something to tell; nobody looks for them otherwise
 }
 
 // find returns the trace of a ledger that was seen before, or nil.

@@ -11,6 +11,13 @@ import (
 // gets the positions of the keys that this server has, and may be called again for some of them when those have moved:
 // it must only read. The errors come back by position; nil when there is none at all.
 func (l *Link) Each(ctx context.Context, keys []string, ask func(ctx context.Context, c *redis.Client, which []int) error, lost func(error) error) []error {
+	return l.AskEach(ctx, keys, func(ctx context.Context, c *redis.Client, _ string, which []int) error { return ask(ctx, c, which) }, lost)
+}
+
+// AskEach is Each, and tells ask which server it speaks to, as Ask does. An ask that writes must leave out, when it is called
+// again, what that or another server has answered, and must not return an error that sends it elsewhere (Elsewhere) when of
+// some keys nobody knows whether it was done.
+func (l *Link) AskEach(ctx context.Context, keys []string, ask func(ctx context.Context, c *redis.Client, server string, which []int) error, lost func(error) error) []error {
 	e := &each{link: l, keys: keys, ask: ask, lost: lost}
 	ctx, cancel := context.WithTimeout(ctx, l.longest)
 	defer cancel()
@@ -41,7 +48,7 @@ func (l *Link) Each(ctx context.Context, keys []string, ask func(ctx context.Con
 type each struct {
 	link *Link
 	keys []string
-	ask  func(context.Context, *redis.Client, []int) error
+	ask  func(context.Context, *redis.Client, string, []int) error
 	lost func(error) error
 
 	mu   sync.Mutex
@@ -101,7 +108,7 @@ func (e *each) put(ctx context.Context, w Way, which []int) {
 }
 
 func (e *each) question(which []int) question {
-	return question{func(ctx context.Context, c *redis.Client, _ string) error { return e.ask(ctx, c, which) }, e.lost}
+	return question{func(ctx context.Context, c *redis.Client, server string) error { return e.ask(ctx, c, server, which) }, e.lost}
 }
 
 // fail notes the error of some keys.

@@ -1,7 +1,7 @@
 -- sweep leases overdue holds and forgets tombstones whose time has come. It releases nothing, so that neither the
 -- numbers nor the version change.
 -- ARGV: events, now, lease, the most holds, so many more are looked at
--- Reply: serial, record, ... of the holds.
+-- Reply: 1 when more is due than was done, else 0; then serial, record, ... of the holds. Nothing without a ledger.
 
 local now, lease, most, more = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local stock = load()
@@ -11,16 +11,18 @@ end
 forget(stock)
 local serials = redis.call('ZRANGEBYSCORE', X, '-inf', now, 'LIMIT', 0, most + more)
 if #serials == 0 then
-	return {}
+	return {0}
 end
 local records = redis.call('HMGET', R, unpack(serials))
-local holds, leases, gone = {}, {}, {}
+local holds, leases, gone = {#serials == most + more and 1 or 0}, {}, {}
 for i, serial in ipairs(serials) do
 	local state = records[i] and decode(serial, records[i]) or 'none'
 	if state == 'H' then
 		if #leases < 2 * most then
 			push(leases, lease, serial)
 			push(holds, serial, records[i])
+		else
+			holds[1] = 1
 		end
 	elseif state == 'X' or state == 'R' then
 		gone[#gone + 1] = serial

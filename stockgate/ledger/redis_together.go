@@ -1,0 +1,108 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/stockgate/link"
+)
+
+// askTogether does what ask does for each of several errands, at most together, of as many SKUs: in one round trip to each
+// server that has some of them. What fails for one of them harms no other.
+func (r *Redis) askTogether(ctx context.Context, qs []*errand) {
+	at := make([]string, len(qs))
+	for i, q := range qs {
+		r.setOut(q)
+		at[i] = home(q.sku)
+	}
+	errs := r.link.AskEach(ctx, at, func(ctx context.Context, c *redis.Client, server string, which []int) error {
+		r.meet(server)
+		left := make([]*errand, 0, len(which))
+		for _, i := range which {
+			if !qs[i].heard {
+				left = append(left, qs[i])
+			}
+		}
+		return r.evalTogether(ctx, c, server, left)
+	}, fault)
+	for i, q := range qs {
+		if q.heard {
+			_, q.err = r.comeBack(q, q.err)
+		} else if q.err = errUnheard; errs != nil && errs[i] != nil {
+			q.err = errs[i]
+		}
+	}
+}
+
+// errUnheard is the cause when Redis has not said what became of an errand, nor why.
+var errUnheard = errors.New("redis has not answered")
+
+// evalTogether makes one round trip, and one more for those of which Redis says that it does not know their scripts: it has
+// run nothing of them, and takes the text of each script.
+func (r *Redis) evalTogether(ctx context.Context, c *redis.Client, server string, qs []*errand) error {
+	unknown, err := r.sendTogether(ctx, c, server, qs, false)
+	if len(unknown) > 0 && err == nil {
+		_, err = r.sendTogether(ctx, c, server, unknown, true)
+	}
+	return err
+}
+
+// sendTogether makes one round trip. With text the first errand of each script brings that along. It returns those whose
+// scripts Redis does not know, and what was wrong with more than one errand: above all that of some nobody knows whether they
+// were done, which are not put again, then that a reply was another question's, then that Redis has done nothing.
+func (r *Redis) sendTogether(ctx context.Context, c *redis.Client, server string, qs []*errand, text bool) (unknown []*errand, err error) {
+	if len(qs) == 0 {
+		return nil, nil
+	}
+	pipe, sent, told := c.Pipeline(), make([]once, len(qs)), ""
+	for i, q := range qs {
+		script := r.scripts[q.script]
+		if text && told != q.script {
+			told = q.script
+			sent[i] = evaluation(ctx, "eval", script.text, q.sku, r.marked(q, server))
+		} else {
+			sent[i] = evaluation(ctx, "evalsha", script.sha, q.sku, r.marked(q, server))
+		}
+		_ = pipe.Process(ctx, sent[i])
+	}
+	_, _ = pipe.Exec(ctx) // the errors are the commands' own
+	var lost, mixed, nothing, other error
+	for i, q := range qs {
+		reply, err := sent[i].Slice()
+		var word redis.Error
+		switch {
+		case err == nil:
+			q.heard, q.err = true, q.hear(reply)
+			if errors.Is(q.err, link.ErrMixedUp) {
+				mixed = q.err
+			}
+		case !errors.As(err, &word):
+			lost = err
+		case redis.HasErrorPrefix(err, "NOSCRIPT") && !text:
+			unknown = append(unknown, q)
+		case link.Elsewhere(err), redis.IsReadOnlyError(err):
+			nothing = err
+		default:
+			q.heard, q.err = true, err
+			other = cmp.Or(fault(err), other)
+		}
+	}
+	return unknown, cmp.Or(mixed, lost, nothing, other)
+}
+
+// askAll asks about several SKUs, at most together, and returns the errands by position.
+func (r *Redis) askAll(ctx context.Context, skus []string, errandFor func(sku string) errand) []errand {
+	all, fit := make([]errand, len(skus)), make([]*errand, 0, len(skus))
+	for i, sku := range skus {
+		if all[i] = errandFor(sku); all[i].err == nil {
+			fit = append(fit, &all[i])
+		}
+	}
+	if len(fit) > 0 {
+		r.askTogether(ctx, fit)
+	}
+	return all
+}
