@@ -11,9 +11,10 @@ import (
 var (
 	errFull    = errors.New("take connection: all are in use")
 	errRetired = errors.New("take connection: target was removed")
+	errStale   = errors.New("reuse connection: it has ended, or the shop has said what nobody asked for")
 )
 
-// take returns an idle connection that is open and silent, or opens one. The most recently used comes
+// take returns an idle connection, which may have ended or spoken since, or opens one. The most recently used comes
 // first: the others may grow old and be closed. fresh asks for a new one.
 func (t *target) take(order, fresh bool) (*conn, error) {
 	for {
@@ -24,7 +25,7 @@ func (t *target) take(order, fresh bool) (*conn, error) {
 		if c == nil {
 			return t.connect(order)
 		}
-		if t.clock.now()-c.idle < t.maxIdle && c.fresh() {
+		if t.clock.now()-c.idle < t.maxIdle {
 			return c, nil
 		}
 		t.drop(c)

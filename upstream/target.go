@@ -57,7 +57,7 @@ func (t *target) send(out *proxy.Outgoing, resp *fasthttp.Response, tun *tunnel)
 // try runs the exchange on a pooled connection or on a new one. That not one byte was written is the
 // only ground for trying again.
 func (t *target) try(out *proxy.Outgoing, resp *fasthttp.Response, start time.Time, tun *tunnel) (proxy.Outcome, fate) {
-	for tries := 0; ; tries++ {
+	for tries := 0; ; {
 		c, err := t.take(out.Order, tries >= staleTries)
 		if err != nil {
 			return proxy.NotSent, shut
@@ -67,6 +67,10 @@ func (t *target) try(out *proxy.Outgoing, resp *fasthttp.Response, start time.Ti
 		}
 		e := exchange{patience: t.patience, conn: c, start: start, tunnel: tun}
 		outcome, f := e.run(out, resp, t)
+		if f == stale {
+			t.drop(c)
+			continue
+		}
 		reused := c.reused
 		if f != lend {
 			t.release(c, f)
@@ -74,6 +78,7 @@ func (t *target) try(out *proxy.Outgoing, resp *fasthttp.Response, start time.Ti
 		if outcome != proxy.NotSent || !t.retry || !reused {
 			return outcome, f
 		}
+		tries++
 	}
 }
 
