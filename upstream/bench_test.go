@@ -167,11 +167,11 @@ func BenchmarkParseHead(b *testing.B) {
 	var kept []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		h, ok := parseHead(raw)
-		if !ok {
+		var h head
+		if !h.parse(raw, kept) {
 			b.Fatal("refused")
 		}
-		kept = h.appendKept(kept[:0], false)
+		kept = h.kept
 	}
 }
 

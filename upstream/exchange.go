@@ -90,14 +90,12 @@ func (e *exchange) readHead() (final bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	h, ok := parseHead(raw)
-	switch {
-	case !ok:
+	switch h := &e.head; {
+	case !h.parse(raw, e.conn.kept):
 		return false, errMalformed
 	case h.status == switching && e.tunnel == nil:
 		return false, errUpgrade
 	case !h.interim():
-		e.head = h
 		return true, nil
 	}
 	if e.interim++; e.interim > maxInterim {
