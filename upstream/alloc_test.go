@@ -15,7 +15,7 @@ func TestHotStepsAllocateNothing(t *testing.T) {
 	}
 	p := newPool(t, options("http://"+minimalShop(t), "http://"+minimalShop(t)))
 	x := p.targets.Load().all[0]
-	c, err := x.take(true, true)
+	c, err := x.take(true, true, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
