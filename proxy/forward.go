@@ -144,10 +144,11 @@ func (p *Proxy) build(r *request) Reason {
 
 // appendFields appends what may travel on, in the order in which it came, then what the gate says itself.
 func (p *Proxy) appendFields(dst []byte, r *request) []byte {
-	named := r.namedByConnection()
+	named, via := r.namedByConnection(), false
 	f := r.fields()
 	for name, value, ok := f.next(); ok; name, value, ok = f.next() {
 		if !endToEnd(name) || len(named) > 0 && hasToken(named, name) || equalFold(name, p.idHeader) {
+			via = via || equalFold(name, "Via")
 			continue
 		}
 		if r.held && equalFold(name, idempotencyKey) || r.fetches && conditional(name) || p.replaced(r, name) {
@@ -173,7 +174,7 @@ func (p *Proxy) appendFields(dst []byte, r *request) []byte {
 	if r.fetches {
 		dst = append(dst, r.page.Conditions...)
 	}
-	return p.appendForwarded(dst, r)
+	return p.appendForwarded(dst, r, via)
 }
 
 func appendField(dst, name, value []byte) []byte {
@@ -181,8 +182,9 @@ func appendField(dst, name, value []byte) []byte {
 	return append(append(dst, value...), "\r\n"...)
 }
 
-// appendForwarded says where the request came from. What came with it is extended only for trusted proxies.
-func (p *Proxy) appendForwarded(dst []byte, r *request) []byte {
+// appendForwarded says where the request came from. What came with it is extended only for trusted proxies; via tells that
+// it came through others.
+func (p *Proxy) appendForwarded(dst []byte, r *request, via bool) []byte {
 	h := &r.ctx.Request.Header
 	dst = append(dst, "X-Forwarded-For: "...)
 	if r.conn.trusted {
@@ -203,17 +205,25 @@ func (p *Proxy) appendForwarded(dst []byte, r *request) []byte {
 	if host := askedHost(r); len(host) > 0 {
 		dst = appendField(dst, []byte("X-Forwarded-Host"), host)
 	}
-	f := r.fields()
-	for name, value, ok := f.next(); ok; name, value, ok = f.next() {
-		if equalFold(name, "Via") {
-			dst = appendField(dst, name, value)
-		}
+	if via {
+		dst = appendVia(dst, r)
 	}
 	version := "1.1"
 	if !h.IsHTTP11() {
 		version = "1.0"
 	}
 	return append(append(append(dst, "Via: "...), version...), " sluice\r\n"...)
+}
+
+// appendVia appends who has had the request before.
+func appendVia(dst []byte, r *request) []byte {
+	f := r.fields()
+	for name, value, ok := f.next(); ok; name, value, ok = f.next() {
+		if equalFold(name, "Via") {
+			dst = appendField(dst, name, value)
+		}
+	}
+	return dst
 }
 
 // appendScheme appends the scheme that the client has used.

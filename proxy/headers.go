@@ -109,6 +109,9 @@ func hasToken(list, token []byte) bool {
 
 // namedByConnection lists the fields that Connection declares to be about this connection alone, comma-separated.
 func (r *request) namedByConnection() []byte {
+	if !r.head().Named { // nearly always
+		return nil
+	}
 	r.scratch = r.scratch[:0]
 	f := r.fields()
 	for name, value, ok := f.next(); ok; name, value, ok = f.next() {

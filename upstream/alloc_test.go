@@ -15,7 +15,7 @@ func TestHotStepsAllocateNothing(t *testing.T) {
 	}
 	p := newPool(t, options("http://"+minimalShop(t), "http://"+minimalShop(t)))
 	x := p.targets.Load().all[0]
-	c, err := x.take(true, true)
+	c, err := x.take(true, true, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestHotStepsAllocateNothing(t *testing.T) {
 	resp := new(fasthttp.Response)
 	for name, step := range map[string]func(){
 		"probe":  func() { c.fresh() },
-		"head":   func() { h, _ = parseHead(raw); c.kept = h.appendKept(c.kept[:0], false) },
+		"head":   func() { h.parse(raw, c.kept); c.kept = h.kept },
 		"fill":   func() { p.headers.fill(&resp.Header, c.kept) },
 		"choice": func() { p.targets.Load().choose(0, 7, 0) },
 		"count":  func() { x.counters.count(proxy.Broken, resp, 1) },

@@ -13,8 +13,8 @@ import (
 // finish reads the body that follows e.head, and fills resp.
 func (e *exchange) finish(out *proxy.Outgoing, resp *fasthttp.Response, t *target, early bool) (proxy.Outcome, fate) {
 	c := e.conn
-	// The head's bytes are in the inbox, which the body's will overwrite: take what is kept of it now.
-	c.kept = e.head.appendKept(c.kept[:0], out.Head)
+	// The head's own bytes are in the inbox, which the body's will overwrite.
+	c.kept = e.head.kept
 	if e.head.status == switching {
 		if early {
 			return proxy.Broken, shut

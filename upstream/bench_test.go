@@ -167,18 +167,18 @@ func BenchmarkParseHead(b *testing.B) {
 	var kept []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		h, ok := parseHead(raw)
-		if !ok {
+		var h head
+		if !h.parse(raw, kept) {
 			b.Fatal("refused")
 		}
-		kept = h.appendKept(kept[:0], false)
+		kept = h.kept
 	}
 }
 
 func BenchmarkProbe(b *testing.B) {
 	p := newPool(b, options("http://"+minimalShop(b)))
 	t := p.targets.Load().all[0]
-	c, err := t.take(true, true)
+	c, err := t.take(true, true, 0)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func BenchmarkChoose(b *testing.B) {
 // BenchmarkDeadline is what one bound in time costs.
 func BenchmarkDeadline(b *testing.B) {
 	t := newPool(b, options("http://"+minimalShop(b))).targets.Load().all[0]
-	c, err := t.take(true, true)
+	c, err := t.take(true, true, 0)
 	if err != nil {
 		b.Fatal(err)
 	}

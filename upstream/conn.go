@@ -19,6 +19,7 @@ type conn struct {
 	net.Conn // the socket, or TLS over it
 	socket   *socket
 	in       inbox
+	trip     trip
 	out      []byte // the request's head, and a small body
 	kept     []byte // the answer's head as the client may see it
 	one      [1]byte
@@ -29,7 +30,9 @@ type conn struct {
 }
 
 func newConn(s *socket, c net.Conn) *conn {
-	return &conn{Conn: c, socket: s, in: inbox{src: c}}
+	made := &conn{Conn: c, socket: s, in: inbox{src: c}}
+	made.trip.open(made)
+	return made
 }
 
 // fresh reports whether an idle connection may carry a request.

@@ -31,12 +31,16 @@ type fate uint8
 const (
 	shut fate = iota // it has said, or may still say, what the next exchange must not hear
 	keep
-	lend // a stream in the response owns it
+	lend  // a stream in the response owns it
+	stale // it was no good before: nothing was written
 )
 
 // run does the exchange. resp is touched only if it returns Answered.
 func (e *exchange) run(out *proxy.Outgoing, resp *fasthttp.Response, t *target) (proxy.Outcome, fate) {
 	early, err := e.write(out, t.authority)
+	if err == errStale {
+		return proxy.NotSent, stale
+	}
 	if err != nil && e.conn.socket.written == 0 {
 		return proxy.NotSent, shut
 	}
@@ -86,14 +90,12 @@ func (e *exchange) readHead() (final bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	h, ok := parseHead(raw)
-	switch {
-	case !ok:
+	switch h := &e.head; {
+	case !h.parse(raw, e.conn.kept):
 		return false, errMalformed
 	case h.status == switching && e.tunnel == nil:
 		return false, errUpgrade
 	case !h.interim():
-		e.head = h
 		return true, nil
 	}
 	if e.interim++; e.interim > maxInterim {

@@ -20,6 +20,7 @@ type head struct {
 	length    int64  // Content-Length; -1 = none
 	reason    []byte // with the space before it; may be empty
 	fields    []byte // the field lines, to the empty line
+	kept      []byte // all of it that the client may see, in room of its own
 	named     int    // Connection names so many fields, beside close and keep-alive
 	encodings int    // Content-Encoding lines
 	chunked   bool
@@ -27,30 +28,60 @@ type head struct {
 	close     bool // the shop will not use this connection again
 }
 
-// parseHead checks raw, which ends in an empty line, and reads from it what rules framing and the
-// connection's future. The head refers to raw.
-func parseHead(raw []byte) (h head, ok bool) {
+// parse checks raw, which ends in an empty line, and reads from it what rules framing and the connection's future. In the
+// same pass it copies what the client may see to room, line by line as it came: nearly always that is right, and the
+// few heads whose fields depend on one another are gone through again. The head refers to raw.
+func (h *head) parse(raw, room []byte) (ok bool) {
 	end := bytes.IndexByte(raw, '\n')
+	*h = head{length: -1}
 	if end < 0 || !h.statusLine(raw[:end]) {
-		return h, false
+		return false
 	}
-	h.length = -1
 	h.fields = raw[end+1:]
+	kept := append(append(room[:0], "HTTP/1.1"...), raw[len("HTTP/1.1"):end+1]...)
 	rest := h.fields
-	for n := 0; !bytes.Equal(rest, crlf); n++ {
+	for n := 0; len(rest) > len(crlf); n++ {
+		line := rest
 		var name, value []byte
 		if name, value, rest, ok = cutField(rest); !ok || n == maxFields {
-			return h, false
+			return false
 		}
-		if !h.field(roleOf(name), value) {
-			return h, false
+		r := roleOf(name)
+		if !h.field(r, value) {
+			return false
+		}
+		if h.keeps(r) {
+			kept = appendLine(kept, line[:len(line)-len(rest)], name, value)
 		}
 	}
-	if h.chunked && (h.length >= 0 || !h.http11) {
-		return h, false // the two readings of such an answer are how answers are smuggled
+	if !bytes.Equal(rest, crlf) || h.chunked && (h.length >= 0 || !h.http11) {
+		return false // the two readings of such an answer are how answers are smuggled
 	}
 	h.close = h.close || !h.http11
-	return h, true
+	h.kept = append(kept, crlf...)
+	if h.named > 0 || h.encodings > 1 || h.status == switching {
+		h.kept = h.appendKept(kept[:0])
+	}
+	return true
+}
+
+// keeps reports a field that the client may see, unless another one says otherwise.
+func (h *head) keeps(r role) bool {
+	switch r {
+	case endToEnd, contentEncoding:
+		return true
+	case contentLength:
+		return h.status != 204
+	}
+	return false
+}
+
+// appendLine appends a field in the usual form; line is the whole of it, with its end, as it came.
+func appendLine(dst, line, name, value []byte) []byte {
+	if len(line) == len(name)+len(": ")+len(value)+len(crlf) && line[len(name)+1] == ' ' {
+		return append(dst, line...)
+	}
+	return appendField(dst, name, value)
 }
 
 var crlf = []byte("\r\n")
@@ -170,8 +201,9 @@ func (h *head) bodiless(toHead bool) bool {
 }
 
 // appendKept appends the head as the client may see it: our version, and no field that was meant for
-// this hop. Content-Length stays where it describes a body that is not sent (HEAD, 304).
-func (h *head) appendKept(dst []byte, toHead bool) []byte {
+// this hop. Content-Length stays where it describes a body that is not sent (HEAD, 304). It is what parse does for
+// most heads at once, and holds for all.
+func (h *head) appendKept(dst []byte) []byte {
 	dst = append(dst, "HTTP/1.1 "...)
 	dst = strconv.AppendInt(dst, int64(h.status), 10)
 	dst = append(dst, h.reason...)

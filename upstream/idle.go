@@ -11,11 +11,12 @@ import (
 var (
 	errFull    = errors.New("take connection: all are in use")
 	errRetired = errors.New("take connection: target was removed")
+	errStale   = errors.New("reuse connection: it has ended, or the shop has said what nobody asked for")
 )
 
-// take returns an idle connection that is open and silent, or opens one. The most recently used comes
-// first: the others may grow old and be closed. fresh asks for a new one.
-func (t *target) take(order, fresh bool) (*conn, error) {
+// take returns an idle connection, which may have ended or spoken since, or opens one. The most recently used comes
+// first: the others may grow old and be closed. fresh asks for a new one; now is the clock's, or was a moment ago.
+func (t *target) take(order, fresh bool, now time.Duration) (*conn, error) {
 	for {
 		c, err := t.pop(order, fresh)
 		if err != nil {
@@ -24,7 +25,7 @@ func (t *target) take(order, fresh bool) (*conn, error) {
 		if c == nil {
 			return t.connect(order)
 		}
-		if t.clock.now()-c.idle < t.maxIdle && c.fresh() {
+		if now-c.idle < t.maxIdle {
 			return c, nil
 		}
 		t.drop(c)
@@ -102,11 +103,11 @@ func (t *target) connect(order bool) (*conn, error) {
 	return c, nil
 }
 
-// release puts c back, or closes it. It ends the owner's use of c.
-func (t *target) release(c *conn, f fate) {
+// release puts c back at now, or closes it. It ends the owner's use of c.
+func (t *target) release(c *conn, f fate, now time.Duration) {
 	if f == keep {
 		c.settle()
-		c.idle = t.clock.now()
+		c.idle = now
 		if t.push(c) {
 			return
 		}
@@ -127,7 +128,7 @@ func (t *target) push(c *conn) bool {
 
 // returned ends an exchange whose answer was a stream.
 func (t *target) returned(c *conn, f fate) {
-	t.release(c, f)
+	t.release(c, f, t.clock.now())
 	t.counters.inFlight.Add(-1)
 }
 

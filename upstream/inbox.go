@@ -35,11 +35,20 @@ type inbox struct {
 	buf  []byte
 	r, w int // buf[r:w] is unread
 
+	fault error // that the next read is to tell
+
 	// patience, when it is not 0, is how long each read may wait; else the deadline set before stands.
 	patience time.Duration
 }
 
 func (b *inbox) buffered() int { return b.w - b.r }
+
+// begin makes room for an answer's first bytes in an inbox that is empty.
+func (b *inbox) begin() {
+	if len(b.buf) == 0 {
+		b.buf = make([]byte, inboxSize)
+	}
+}
 
 // fill waits for at least one byte more. Slices given out before are void afterwards.
 func (b *inbox) fill(most int) error {
@@ -52,6 +61,11 @@ func (b *inbox) fill(most int) error {
 			return errTooLong
 		}
 		b.buf = append(b.buf, make([]byte, min(most, max(inboxSize, 2*b.w))-b.w)...)
+	}
+	if b.fault != nil {
+		err := b.fault
+		b.fault = nil
+		return err
 	}
 	if b.patience > 0 {
 		if err := b.src.SetReadDeadline(time.Now().Add(b.patience)); err != nil {

@@ -89,7 +89,7 @@ func (p *Pool) send(out *proxy.Outgoing, resp *fasthttp.Response, tun *tunnel) p
 		}
 		tried |= 1 << i
 		out.Target = ts.all[i].url
-		outcome := ts.all[i].send(out, resp, tun)
+		outcome := ts.all[i].send(out, resp, now, tun)
 		if outcome != proxy.NotSent {
 			return outcome
 		}

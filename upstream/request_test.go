@@ -260,7 +260,7 @@ func TestLongUploadLeavesTimeForItsAnswer(t *testing.T) {
 	})
 	p := newPool(t, options(shop.url()))
 	target := p.targets.Load().all[0]
-	c, err := target.take(true, true)
+	c, err := target.take(true, true, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

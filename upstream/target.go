@@ -42,38 +42,47 @@ type clock struct{ epoch time.Time }
 
 func (c clock) now() time.Duration { return time.Since(c.epoch) }
 
-// send sends out to this target at most once, and counts what came of it.
-func (t *target) send(out *proxy.Outgoing, resp *fasthttp.Response, tun *tunnel) proxy.Outcome {
-	start := time.Now()
+// at is the instant that now has called d.
+func (c clock) at(d time.Duration) time.Time { return c.epoch.Add(d) }
+
+// send sends out to this target at most once, and counts what came of it. The clock is read twice: the caller did, at
+// start, and the second time is when the exchange has ended.
+func (t *target) send(out *proxy.Outgoing, resp *fasthttp.Response, start time.Duration, tun *tunnel) proxy.Outcome {
 	t.counters.inFlight.Add(1)
-	outcome, f := t.try(out, resp, start, tun)
+	outcome, f, end := t.try(out, resp, start, tun)
 	if f != lend {
 		t.counters.inFlight.Add(-1)
 	}
-	t.counters.count(outcome, resp, time.Since(start))
+	t.counters.count(outcome, resp, end-start)
 	return outcome
 }
 
 // try runs the exchange on a pooled connection or on a new one. That not one byte was written is the
 // only ground for trying again.
-func (t *target) try(out *proxy.Outgoing, resp *fasthttp.Response, start time.Time, tun *tunnel) (proxy.Outcome, fate) {
-	for tries := 0; ; tries++ {
-		c, err := t.take(out.Order, tries >= staleTries)
+func (t *target) try(out *proxy.Outgoing, resp *fasthttp.Response, start time.Duration, tun *tunnel) (_ proxy.Outcome, _ fate, end time.Duration) {
+	for tries := 0; ; {
+		c, err := t.take(out.Order, tries >= staleTries, start)
 		if err != nil {
-			return proxy.NotSent, shut
+			return proxy.NotSent, shut, t.clock.now()
 		}
 		if !c.reused {
-			start = time.Now() // what dialing took is bounded by the connect time-out
+			start = t.clock.now() // what dialing took is bounded by the connect time-out
 		}
-		e := exchange{patience: t.patience, conn: c, start: start, tunnel: tun}
+		e := exchange{patience: t.patience, conn: c, start: t.clock.at(start), tunnel: tun}
 		outcome, f := e.run(out, resp, t)
+		if f == stale {
+			t.drop(c)
+			continue
+		}
 		reused := c.reused
+		end = t.clock.now()
 		if f != lend {
-			t.release(c, f)
+			t.release(c, f, end)
 		}
 		if outcome != proxy.NotSent || !t.retry || !reused {
-			return outcome, f
+			return outcome, f, end
 		}
+		tries++
 	}
 }
 

@@ -23,11 +23,18 @@ const (
 func (e *exchange) write(out *proxy.Outgoing, authority []byte) (early bool, err error) {
 	c := e.conn
 	rest := c.assemble(out, authority)
-	if len(rest) == 0 && out.BodyStream == nil {
+	small := len(rest) == 0 && out.BodyStream == nil
+	if short := small && c.trip.able(); c.reused && !short && !c.fresh() {
+		return false, errStale
+	}
+	if small {
 		// One write, one deadline: a small request leaves as soon as it is in the socket's buffer, so
 		// that the answer's deadline may count from here.
 		if err := c.answerWithin(e.start, min(e.answer, e.whole)); err != nil {
 			return false, err
+		}
+		if c.trip.able() {
+			return false, c.trip.run()
 		}
 		_, err := c.Write(c.out)
 		return false, err

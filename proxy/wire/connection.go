@@ -25,6 +25,8 @@ func (s *scan) connection(g *Guard, value []byte) Kind {
 			return badConnection
 		case g.names(option):
 			return connectionNamesHeader
+		default:
+			s.Named = true
 		}
 	}
 	return fine

@@ -172,12 +172,14 @@ func TestLateHeadIs408AndAnIdleConnectionIsNot(t *testing.T) {
 
 func TestHeadTellsWhatWasAskedFor(t *testing.T) {
 	for raw, want := range map[string]Head{
-		get():                              {ContentLength: -1},
-		post("hello", "Content-Length: 5"): {ContentLength: 5},
-		get("Content-Length: 0"):           {ContentLength: 0},
-		chunked("0\r\n\r\n"):               {ContentLength: -1, Chunked: true},
-		get("Expect: 100-CONTINUE"):        {ContentLength: -1, Expect100: true},
-		get("Connection: a, Close"):        {ContentLength: -1, Close: true},
+		get():                                          {ContentLength: -1},
+		post("hello", "Content-Length: 5"):             {ContentLength: 5},
+		get("Content-Length: 0"):                       {ContentLength: 0},
+		chunked("0\r\n\r\n"):                           {ContentLength: -1, Chunked: true},
+		get("Expect: 100-CONTINUE"):                    {ContentLength: -1, Expect100: true},
+		get("Connection: a, Close"):                    {ContentLength: -1, Close: true, Named: true},
+		get("Connection: ,close, Upgrade"):             {ContentLength: -1, Close: true},
+		get("Connection: b", "Connection: keep-alive"): {ContentLength: -1, Named: true},
 		get("Upgrade: websocket", "Connection: keep-alive, UPGRADE"):                         {ContentLength: -1, Upgrade: true},
 		get("Upgrade: websocket"):                                                            {ContentLength: -1},
 		get("Upgrade: websocket", "Connection: Upgrade", "Connection: close"):                {ContentLength: -1, Close: true},

@@ -11,6 +11,7 @@ type Head struct {
 	H2C           bool  // "h2c" is among the protocols asked for; it must not be passed on
 	Close         bool  // the connection ends with this request: "close" in Connection, or HTTP/1.0 without "keep-alive"
 	HTTP10        bool  // the version is 1.0
+	Named         bool  // Connection names fields, which are for this connection alone
 	Override      bool  // a field asks to take the request for one of another method or path (X-HTTP-Method-Override, X-Original-URL)
 }
 
