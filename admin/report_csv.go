@@ -79,10 +79,17 @@ func momentText(at time.Time) string {
 	return at.Format(time.RFC3339)
 }
 
-// plainText keeps a spreadsheet from taking a name that somebody chose for a formula.
+// plainText keeps a spreadsheet from taking a name that somebody chose for a formula: also in its wide form, as Chinese and
+// Japanese keyboards write it, and behind a semicolon, at which spreadsheets in much of Europe part a line.
 func plainText(name string) string {
-	if name != "" && strings.ContainsRune("=+-@\t\r", rune(name[0])) {
-		return "'" + name
+	var plain strings.Builder
+	first := true
+	for _, c := range name {
+		if first && strings.ContainsRune("=+-@\t\r\n＝＋－＠", c) {
+			plain.WriteByte('\'')
+		}
+		plain.WriteRune(c)
+		first = c == ';'
 	}
-	return name
+	return plain.String()
 }

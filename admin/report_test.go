@@ -242,3 +242,14 @@ func TestAReportBeginsWithTheProcessThatCounted(t *testing.T) {
 		}
 	}
 }
+
+func TestNoNameIsAFormula(t *testing.T) {
+	for name, want := range map[string]string{
+		"1001": "1001", "=1+1": "'=1+1", "-7": "'-7", "@SUM(A1)": "'@SUM(A1)", "＝1+1": "'＝1+1",
+		"a;=1+1": "a;'=1+1", "a;b=c": "a;b=c", ";;+1": ";;'+1", "a-b": "a-b", "": "",
+	} {
+		if got := plainText(name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -88,6 +88,11 @@ type errand struct {
 
 // Find implements proxy.Pages.
 func (c *Cache) Find(page *proxy.Page, resp *fasthttp.Response) proxy.Found {
+	return c.find(page, resp, true)
+}
+
+// find is Find; first is that it has not waited yet for somebody else's fetch.
+func (c *Cache) find(page *proxy.Page, resp *fasthttp.Response, first bool) proxy.Found {
 	now := c.now()
 	key, e := c.look(page)
 	switch {
@@ -130,7 +135,11 @@ func (c *Cache) Find(page *proxy.Page, resp *fasthttp.Response) proxy.Found {
 		old.serve(page, resp, now, "Sluice; hit; detail=updating")
 		return proxy.Served
 	}
-	return c.await(page, resp, f, old)
+	if found, ok := c.await(page, resp, f, old, first); ok {
+		return found
+	}
+	page.Wait = max(0, page.Wait-c.now().Sub(now))
+	return c.find(page, resp, false)
 }
 
 // again looks once more, by whoever came to lead just after another has fetched.
@@ -143,8 +152,9 @@ func (c *Cache) again(page *proxy.Page, resp *fasthttp.Response, now time.Time) 
 	return false
 }
 
-// await waits for somebody else's fetch.
-func (c *Cache) await(page *proxy.Page, resp *fasthttp.Response, f *flight, old *answer) proxy.Found {
+// await waits for somebody else's fetch. ok is false when that has shown, for the first time, that the page varies, and that
+// it was of another variant: then one request is to fetch this one, not all who have waited.
+func (c *Cache) await(page *proxy.Page, resp *fasthttp.Response, f *flight, old *answer, first bool) (found proxy.Found, ok bool) {
 	late := time.NewTimer(page.Wait)
 	defer late.Stop()
 	select {
@@ -157,21 +167,23 @@ func (c *Cache) await(page *proxy.Page, resp *fasthttp.Response, f *flight, old 
 	case got != nil && got.selects(page) && got.freshAt(now, page.Fresh):
 		c.counts.add(collapsed)
 		got.serve(page, resp, now, "Sluice; fwd=miss; collapsed")
-		return proxy.Served
+		return proxy.Served, true
+	case got != nil && first && !got.selects(page):
+		return proxy.Alone, false
 	case old != nil && (!done || outcome != proxy.Answered || got == nil) && old.usableAt(now, page.Fresh, old.ifError(c.stale.Load())):
 		c.counts.add(stale)
 		old.serve(page, resp, now, "Sluice; hit; detail=error")
-		return proxy.Served
+		return proxy.Served, true
 	case !done:
 		outcome = proxy.TimedOut // as whoever asked the shop itself would have heard; a shop that hangs needs no crowd
 		fallthrough
 	case outcome != proxy.Answered:
 		c.counts.add(failed)
 		page.Outcome = outcome
-		return proxy.Failed
+		return proxy.Failed, true
 	}
 	c.counts.add(passed)
-	return proxy.Alone
+	return proxy.Alone, true
 }
 
 // Keep implements proxy.Pages.

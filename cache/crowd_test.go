@@ -149,7 +149,7 @@ func TestAShopThatFailsIsAskedOnceAMoment(t *testing.T) {
 func TestAFetchThatIsLeftLetsAnotherGo(t *testing.T) {
 	d := open(t)
 	d.says(200, "", "x")
-	page := &proxy.Page{Key: []byte("/p"), Fresh: freshFor, Wait: time.Second, Request: new(fasthttp.RequestHeader)}
+	page := &proxy.Page{Key: []byte("/p"), Fresh: freshFor, Wait: time.Second, Request: heard()}
 	if found := d.Find(page, new(fasthttp.Response)); found != proxy.Fetch {
 		t.Fatalf("%v, want Fetch", found)
 	}
@@ -159,7 +159,7 @@ func TestAFetchThatIsLeftLetsAnotherGo(t *testing.T) {
 
 func TestAPanicWhileAnAnswerIsKeptLetsAnotherGo(t *testing.T) {
 	d := open(t)
-	page := &proxy.Page{Key: []byte("/p"), Fresh: freshFor, Wait: time.Second, Request: new(fasthttp.RequestHeader)}
+	page := &proxy.Page{Key: []byte("/p"), Fresh: freshFor, Wait: time.Second, Request: heard()}
 	d.Find(page, new(fasthttp.Response))
 	func() {
 		defer func() { _ = recover() }()
@@ -176,7 +176,7 @@ func TestAHitAllocatesNothing(t *testing.T) {
 	d := open(t)
 	d.says(200, "Content-Type: text/html\nEtag: \"v1\"", "x")
 	d.get("/p")
-	page := &proxy.Page{Key: []byte("/p"), Fresh: freshFor, Request: new(fasthttp.RequestHeader)}
+	page := &proxy.Page{Key: []byte("/p"), Fresh: freshFor, Request: heard()}
 	resp := new(fasthttp.Response)
 	if n := testing.AllocsPerRun(1000, func() { d.Find(page, resp) }); n != 0 {
 		t.Errorf("%v allocations, want 0", n)

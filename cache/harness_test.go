@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"bufio"
 	"strings"
 	"sync"
 	"testing"
@@ -65,14 +66,20 @@ func fill(resp *fasthttp.Response, status int, header, body string) {
 	resp.SetBodyString(body)
 }
 
+// heard is a request's header as it comes off a connection.
+func heard(lines ...string) *fasthttp.RequestHeader {
+	h := new(fasthttp.RequestHeader)
+	text := "GET / HTTP/1.1\r\nHost: shop\r\n" + strings.Join(append(lines, "", ""), "\r\n")
+	if err := h.Read(bufio.NewReaderSize(strings.NewReader(text), len(text))); err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return h
+}
+
 // get asks for path, with header lines; failed is that there was no answer.
 func (d *desk) get(path string, lines ...string) (resp *fasthttp.Response, failed bool) {
-	var req fasthttp.RequestHeader
-	for _, line := range lines {
-		name, value, _ := strings.Cut(line, ": ")
-		req.Add(name, value)
-	}
-	page := &proxy.Page{Key: []byte(path), Fresh: freshFor, Wait: time.Second, Request: &req}
+	req := heard(lines...)
+	page := &proxy.Page{Key: []byte(path), Fresh: freshFor, Wait: time.Second, Request: req}
 	resp = new(fasthttp.Response)
 	switch d.Find(page, resp) {
 	case proxy.Served:

@@ -62,18 +62,53 @@ func (e *entry) variant(page *proxy.Page) []byte {
 }
 
 // appendField appends the lines of a field as one value (RFC 9110, section 5.2), without the white space that means
-// nothing. A field that is not there differs from an empty one.
+// nothing. A field that is not there differs from an empty one. The lines are read as the shop will get them: of a field that
+// comes twice the HTTP library keeps one, and CGI takes another spelling for the same name.
 func appendField(dst []byte, h *fasthttp.RequestHeader, name string) []byte {
-	lines := h.PeekAll(name)
-	if len(lines) == 0 {
-		return append(dst, '-')
-	}
-	for _, line := range lines {
-		for item := range bytes.SplitSeq(line, []byte(",")) {
+	there := false
+	for rest := h.RawHeaders(); len(rest) > 0; {
+		var line []byte
+		line, rest, _ = bytes.Cut(rest, []byte("\n"))
+		key, value, ok := bytes.Cut(line, []byte(":"))
+		if !ok || !spells(key, name) {
+			continue
+		}
+		there = true
+		if !bytes.EqualFold(key, []byte(name)) {
+			dst = append(append(dst, '\r'), key...) // no value has this byte: it is no other field's key
+		}
+		for item := range bytes.SplitSeq(value, []byte(",")) {
 			dst = append(append(dst, ','), bytes.TrimSpace(item)...)
 		}
 	}
+	if !there {
+		return append(dst, '-')
+	}
 	return dst
+}
+
+// spells reports whether some server could take key for the field name, which is in lower case: all but letters and digits
+// are one to CGI.
+func spells(key []byte, name string) bool {
+	if len(key) != len(name) {
+		return false
+	}
+	for i, c := range key {
+		if plain(c) != plain(name[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func plain(c byte) byte {
+	switch {
+	case 'A' <= c && c <= 'Z':
+		return c + 'a' - 'A'
+	case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+		return c
+	}
+	return '-'
 }
 
 // varies are the fields of the request that chose this answer. ok is false when nobody else's can.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -66,9 +67,42 @@ func (p *Proxy) pageOf(r *request) {
 	if r.query != nil { // "/x?" is another page than "/x"
 		k = append(append(k, '?'), r.query...)
 	}
+	if r.conn.trusted {
+		k = p.appendWayHere(k, r)
+	}
 	r.page.Key = k
 	r.page.Fresh, r.page.Wait = r.route.Cache, p.pageWait
 	r.page.Request = &r.ctx.Request.Header
+}
+
+// appendWayHere appends what else trusted proxies say of the page's address, often in words that they took from the client:
+// some frameworks build links by it. Who the client is, is left out: that chooses no page.
+func (p *Proxy) appendWayHere(dst []byte, r *request) []byte {
+	f := r.fields()
+	for name, value, ok := f.next(); ok; name, value, ok = f.next() {
+		switch {
+		case !fromProxy(name) || equalFold(name, p.clientHeader) || !endToEnd(name):
+		case equalFold(name, "Forwarded"):
+			dst = appendPlace(dst, value)
+		case lower(name[0]) == 'x' && equalFold(name[:min(len(name), len("X-Forwarded-"))], "X-Forwarded-"):
+			dst = append(append(append(append(dst, '\n'), name...), ':'), value...)
+		}
+	}
+	return dst
+}
+
+// appendPlace appends the parameters of Forwarded (RFC 7239) that are not about who asks. One that holds another "=" is to
+// some readers another.
+func appendPlace(dst, list []byte) []byte {
+	isSeparator := func(c rune) bool { return c == ',' || c == ';' }
+	for _, one := range bytes.FieldsFunc(list, isSeparator) {
+		one = trimSpace(one)
+		who := len(one) > 4 && (equalFold(one[:4], "for=") || equalFold(one[:3], "by=")) && bytes.Count(one, []byte("=")) == 1
+		if !who {
+			dst = append(append(dst, '\n'), one...)
+		}
+	}
+	return dst
 }
 
 func (r *request) bypassesPages() bool {

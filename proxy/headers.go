@@ -64,37 +64,6 @@ func equalFoldDash(key []byte, name string) bool {
 	return true
 }
 
-// cookie looks a name up in all Cookie fields (RFC 6265, section 4.2).
-func (r *request) cookie(name string) (value []byte, reason Reason) {
-	f := r.fields()
-	for key, list, ok := f.next(); ok; key, list, ok = f.next() {
-		if !equalFold(key, "Cookie") {
-			continue
-		}
-		for len(list) > 0 {
-			var pair []byte
-			pair, list = cut(list, ';')
-			key, v := cut(pair, '=')
-			key = trimSpace(key)
-			if !alias(r, key, name) {
-				continue
-			}
-			if value != nil || string(key) != name {
-				return nil, Ambiguous
-			}
-			value = unquote(trimSpace(v))
-		}
-	}
-	return value, Admitted
-}
-
-func unquote(v []byte) []byte {
-	if n := len(v); n >= 2 && v[0] == '"' && v[n-1] == '"' {
-		return v[1 : n-1]
-	}
-	return v
-}
-
 // hasToken reports whether a comma-separated field value holds a token, in any letter case.
 func hasToken(list, token []byte) bool {
 	for len(list) > 0 {

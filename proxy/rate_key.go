@@ -1,9 +1,6 @@
 package proxy
 
-import (
-	"bytes"
-	"encoding/binary"
-)
+import "encoding/binary"
 
 // appendKey appends what m counts the request by; ok is false when the request lacks some of it. What the request says
 // twice, or so that gate and shop could read it differently, is refused: whoever could choose would be counted nowhere.
@@ -25,31 +22,10 @@ func (m *meter) appendKey(dst []byte, r *request) (key []byte, ok bool, reason R
 		if reason != Admitted || len(v) == 0 {
 			return dst, false, reason
 		}
-		if p.source == cookie {
-			v = r.plainCookie(v)
-		}
 		// With its length, so that no two keys are put together to the same.
 		dst = binary.LittleEndian.AppendUint32(append(dst, v...), uint32(len(v)))
 	}
 	return dst, true, Admitted
-}
-
-// plainCookie is v without escapes. PHP, Express and others undo them, so that one session has as many spellings as there
-// are ways to escape its letters, and each would be a key. A plus is a space to some and itself to others; here all are one.
-// A shop that undoes nothing sees several sessions where one is counted, and only if a client wants it so.
-func (r *request) plainCookie(v []byte) []byte {
-	if bytes.IndexByte(v, '%') < 0 && bytes.IndexByte(v, '+') < 0 {
-		return v
-	}
-	start := len(r.value)
-	r.value = unescape(r.value, v)
-	v = r.value[start:]
-	for i, c := range v {
-		if c == '+' {
-			v[i] = ' '
-		}
-	}
-	return v
 }
 
 // appendClient appends the client's network. Who comes by a unix socket without naming anybody has no address.

@@ -93,6 +93,8 @@ func compileRoute(in Route) (route, error) {
 	if r.user, err = compileVariable(in.User, &r.pattern); err != nil {
 		return r, &RouteError{in.Name, "user", err}
 	}
+	r.sku.judge()
+	r.user.judge()
 	if in.Gate != Reserve {
 		return r, nil
 	}

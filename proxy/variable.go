@@ -17,6 +17,7 @@ type part struct {
 	text   []byte // of a literal
 	index  int    // of a path capture
 	keys   []string
+	judged bool // the stock is asked by it: what shops read in several ways is not good enough
 }
 
 type source uint8
@@ -127,6 +128,13 @@ func nameEnd(text, joints string) int {
 	return len(text)
 }
 
+// judge marks all of v.
+func (v *variable) judge() {
+	for i := range v.parts {
+		v.parts[i].judged = true
+	}
+}
+
 func (v *variable) empty() bool { return len(v.parts) == 0 }
 
 // fixed reports a value that is the same for every request.
@@ -179,7 +187,11 @@ func (r *request) look(p *part) ([]byte, Reason) {
 	case arg:
 		return r.argument(p.name)
 	case cookie:
-		return r.cookie(p.name)
+		v, reason := r.cookie(p.name)
+		if p.judged && oddCookie(v) {
+			return nil, Ambiguous
+		}
+		return r.plainCookie(v), reason
 	case header:
 		return r.header(p.name)
 	case formField:

@@ -89,8 +89,7 @@ func (e *entry) enter(limit int64) bool {
 // pass counts one request in that no number bounds, since none is known.
 func (e *entry) pass() { e.inFlight.Add(1) }
 
-// leave counts one request out. It stops at zero: a request that on_error admitted while the table was full was
-// never counted in.
+// leave counts one request out. It stops at zero: an entry may have been forgotten in the very instant in which a request entered.
 func (e *entry) leave() {
 	e.ended.Add(1)
 	for {

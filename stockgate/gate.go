@@ -34,6 +34,7 @@ type Gate struct {
 	allow   bool // on_error
 
 	fallbacks fallbacks
+	strays    strays
 	stop      context.CancelFunc
 }
 
@@ -122,6 +123,9 @@ func (g *Gate) Enter(now int64, sku, user []byte) proxy.Reason {
 			return g.closed[unknown]
 		}
 		if e = g.meet(now, sku); e == nil {
+			if g.allow {
+				g.strays.enter(sku)
+			}
 			return g.fallback(nil)
 		}
 	}
@@ -179,7 +183,12 @@ func (g *Gate) room(e *entry) int64 {
 
 // Leave implements proxy.Stock.
 func (g *Gate) Leave(sku []byte) {
-	if e := g.table.find(sku); e != nil {
+	stray := g.strays.leave(sku)
+	switch e := g.table.find(sku); {
+	case e == nil:
+	case stray:
+		e.ended.Add(1) // it may have taken a unit all the same
+	default:
 		e.leave()
 	}
 }

@@ -145,3 +145,34 @@ func TestWrongPasswordIsAnErrorOfRedisAndNotOfAKey(t *testing.T) {
 		t.Fatal("read without a password")
 	}
 }
+
+// Who was let in while nothing was known of the SKU is not counted out in somebody else's place.
+func TestRequestsOfAnOutageDoNotWidenPerUnit(t *testing.T) {
+	o := options()
+	o.AllowOnError, o.PerUnit = true, 1
+	g, sku := stepped(t, o, NewMemory()), []byte("1001")
+	enter := func(want proxy.Reason) {
+		t.Helper()
+		if got := g.Enter(1, sku, nil); got != want {
+			t.Fatalf("enter: %v, want %v", got, want)
+		}
+	}
+	g.sampler.health.note(0, errors.New("gone"))
+	for range 5 {
+		enter(proxy.Admitted)
+	}
+	g.sampler.health.note(1, nil)
+	g.sampler.learn(1, g.table.add(1, sku), reading(1))
+	enter(proxy.Admitted)
+	for range 5 {
+		enter(proxy.Concurrency)
+		g.Leave(sku) // one of the outage
+	}
+	enter(proxy.Concurrency)
+	g.Leave(sku)
+	enter(proxy.Admitted)
+	g.Leave(sku)
+	if n := g.strays.all.Load() + int64(len(g.strays.of)); n != 0 {
+		t.Errorf("%d strays are left", n)
+	}
+}

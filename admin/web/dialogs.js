@@ -33,20 +33,23 @@ function field(f) {
   return el("p", { class: "field" }, el("label", { htmlFor: id }, f.label), input, f.hint ? el("small", {}, f.hint) : null);
 }
 
+// done does it. Who leaves the dialog meanwhile, and opens another, is told what came of it, and keeps the other.
 async function done(event) {
   event.preventDefault();
-  const { act, fields } = current;
+  const asked = current, { act, fields } = asked;
   const values = Object.fromEntries(fields.map((f) => [f.name, f.kind === "number" ? $(`field-${f.name}`).valueAsNumber : $(`field-${f.name}`).value.trim()]));
+  const here = () => current === asked && $("dialog").open;
   $("dialog-confirm").disabled = true;
   setText($("dialog-error"), "");
   try {
     const result = await act(values);
-    $("dialog").close();
+    if (here()) $("dialog").close();
     toast(result.text, result.undo);
   } catch (fault) {
-    setText($("dialog-error"), told(fault));
+    if (here()) setText($("dialog-error"), told(fault));
+    else toast(told(fault), null, true);
   }
-  $("dialog-confirm").disabled = false;
+  if (current === asked) $("dialog-confirm").disabled = false;
   tell("changed");
 }
 

@@ -55,6 +55,7 @@ async function enter() {
 }
 
 function shut(text) {
+  $("dialog").close(); // else nothing behind it can be reached
   stopFeed();
   clear();
   leave();

@@ -51,14 +51,20 @@ func elsewhere(err error) redirection {
 	return redirection{moved, slot, words[2]}
 }
 
-// complete is address, with the host of from where it has none of its own.
+// complete is address, with the host of from where it has none of its own. Redirections write IPv6 addresses without brackets:
+// the port is what stands behind the last colon.
 func complete(address, from string) string {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil || host != "" && host != "?" {
+	colon := strings.LastIndexByte(address, ':')
+	if colon < 0 {
 		return address
 	}
-	if host, _, err = net.SplitHostPort(from); err != nil {
-		return address
+	host := strings.Trim(address[:colon], "[]")
+	if host == "" || host == "?" {
+		said, _, err := net.SplitHostPort(from)
+		if err != nil {
+			return address
+		}
+		host = said
 	}
-	return net.JoinHostPort(host, port)
+	return net.JoinHostPort(host, address[colon+1:])
 }
