@@ -38,7 +38,7 @@ func TestUnitThatIsGivenBackIsBuyableOnEveryInstance(t *testing.T) {
 	}
 	soon(t, "it is sold", func() bool { return ledgerOf(t, r, "1001").sold == 1 })
 	for i, front := range []string{one.front, two.front} {
-		late := &buyer{user: fmt.Sprint("late ", i)}
+		late := &buyer{user: fmt.Sprint("late-", i)}
 		if status, reason := late.buy(front); status != 409 || reason != "sold_out" {
 			t.Errorf("instance %d: %d %s", i, status, reason)
 		}
@@ -94,7 +94,7 @@ func TestFlushedLedgerSellsNothingMoreAndSaysWhy(t *testing.T) {
 	soon(t, "the gate has noticed", func() bool { return strings.Contains(g.log.String(), "ledger lost what it had said") })
 	booked := shop.booked()
 	for u := range 50 {
-		status, reason := (&buyer{user: fmt.Sprint("late ", u)}).buy(g.front)
+		status, reason := (&buyer{user: fmt.Sprint("late-", u)}).buy(g.front)
 		if status != 503 || reason != "stock_error" {
 			t.Fatalf("after FLUSHALL: %d %s", status, reason)
 		}

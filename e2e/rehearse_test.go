@@ -85,7 +85,7 @@ func TestARehearsalTouchesNothingThatIsSold(t *testing.T) {
 			t.Errorf("%s: exit code %d, %+v, %+v, %v\n%s", c.gate, r.code, r.Shop, r.Buyer, r.Err(), r.complaint)
 		}
 		if c.gate != "limit" && (r.Ledger == nil || r.Ledger.Sold != 60 || r.Ledger.Free != 0) {
-			t.Errorf("%s: books %+v", c.gate, r.Ledger)
+			t.Errorf("%s: books %+v, the shop %+v", c.gate, r.Ledger, r.Shop)
 		}
 		if c.gate == "reserve" && !strings.Contains(c.settings, "driver") && r.Redis.Calls["ledger reserve"] == 0 || c.gate == "check" && r.Redis.Calls["stock read"] == 0 {
 			t.Errorf("%s: calls %v", c.gate, r.Redis.Calls)

@@ -38,31 +38,33 @@ type Conn struct {
 	pace     Pace // nil = not limited
 	shard    *shard
 
-	until     deadlines
-	idle      atomic.Bool   // waits for a next request, of which no byte has come
-	headTimed bool          // the time for a head that comes in pieces is running
-	bodyTimed bool          // the time for the body is running
-	served    bool          // a request came before
-	requests  int           // that came so far
-	outside   atomic.Bool   // parked
-	parking   bool          // see park
-	parked    time.Duration // since when, as deadlines count
-	moving    bool          // see move
-	begunHead []byte        // what a move took along
-	slow      bool          // its last request came after a pause: the next is waited for outside
-	came      []byte        // what ended the parking, as far as it was not handed on
-	room      *[]byte       // that came is in; nil = in first
-	first     [1]byte
-	tunneled  atomic.Bool // left HTTP; what arrives is not for the judge
-	beside    io.Closer   // what lasts as long as the connection; nil = nothing
-	violation wire.Violation
-	raw       syscall.RawConn    // of the client; nil = nobody has asked for it yet
-	wake      func(uintptr) bool // takes what ends the parking from the socket; nil = through Conn, a byte
-	hasty     bool               // the answer under way holds a place inside the shop
-	patience  time.Duration      // of the time that writing such an answer may take
-	forgone   bool               // what is left of the last body is passed over before the next head
-	unread    bool               // part of a request was left unread: closing at once would reset the answer away
-	closed    sync.Once
+	until      deadlines
+	idle       atomic.Bool   // waits for a next request, of which no byte has come
+	headTimed  bool          // the time for a head that comes in pieces is running
+	bodyTimed  bool          // the time for the body is running
+	served     bool          // a request came before
+	requests   int           // that came so far
+	outside    atomic.Bool   // parked
+	parking    bool          // see park
+	parked     time.Duration // since when, as deadlines count
+	moving     bool          // see move
+	begunHead  []byte        // what a move took along
+	slow       bool          // its last request came after a pause: the next is waited for outside
+	came       []byte        // what ended the parking, as far as it was not handed on
+	room       *[]byte       // that came is in; nil = in first
+	first      [1]byte
+	tunneled   atomic.Bool // left HTTP; what arrives is not for the judge
+	beside     io.Closer   // what lasts as long as the connection; nil = nothing
+	violation  wire.Violation
+	fault      error              // of the last read
+	afterwards *afterwards        // nil = nothing; see exchange.go
+	raw        syscall.RawConn    // of the client; nil = nobody has asked for it yet
+	wake       func(uintptr) bool // takes what ends the parking from the socket; nil = through Conn, a byte
+	hasty      bool               // the answer under way holds a place inside the shop
+	patience   time.Duration      // of the time that writing such an answer may take
+	forgone    bool               // what is left of the last body is passed over before the next head
+	unread     bool               // part of a request was left unread: closing at once would reset the answer away
+	closed     sync.Once
 }
 
 // Read hands on judged bytes.
@@ -76,6 +78,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 		return 0, io.EOF // the HTTP library lets go of the connection without a word
 	}
 	n, err := c.reader.Read(p)
+	c.fault = err
 	c.headTimed, c.bodyTimed = false, false
 	if c.reader.HeadLeft() && len(p) < c.server.MaxHeader {
 		return c.move(p[:n])

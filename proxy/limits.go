@@ -23,7 +23,7 @@ func (p *Proxy) paced(r *request) (reason Reason, wait time.Duration) {
 	if r.bypass {
 		return Admitted, 0
 	}
-	wait, ok := r.conn.allow(r.ctx.Time())
+	wait, ok := r.conn.allow(p.start.Add(time.Duration(r.now)))
 	if ok {
 		return Admitted, 0
 	}

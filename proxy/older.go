@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"io"
-	"net"
 
 	"github.com/valyala/fasthttp"
 )
@@ -19,11 +18,11 @@ func (p *Proxy) untilClose(r *request, resp *fasthttp.Response) {
 	r.conn.beside = closer // the library hands over nothing when the client has left
 	resp.Header.Del("Transfer-Encoding")
 	resp.SetConnectionClose()
-	r.ctx.HijackSetNoResponse(true)
-	r.ctx.Hijack(func(c net.Conn) {
+	c := r.conn
+	c.afterwards = &afterwards{instead: true, do: func() {
 		defer closer.Close()
 		if _, err := c.Write(resp.Header.Header()); err == nil {
 			_, _ = io.Copy(c, answer) // an answer cut short and a whole one look the same in HTTP/1.0
 		}
-	})
+	}}
 }

@@ -26,20 +26,11 @@ func (s *Server) welcome(c *Conn) {
 	c.park()
 }
 
-// serve hands the connection to the HTTP library for as long as requests come, and has it wait then.
+// serve serves the connection for as long as requests come, and has it wait then.
 func (s *Server) serve(c *Conn) {
 	s.exchange(c)
 	if c.parking {
 		go c.park()
-	}
-}
-
-// exchange hands the connection to the HTTP library until it has closed it, or parking is set.
-func (s *Server) exchange(c *Conn) {
-	_ = s.http.ServeConn(c) // its faults were answered and counted
-	if c.moving {
-		c.moving = false
-		_ = s.roomy.ServeConn(c)
 	}
 }
 

@@ -45,8 +45,9 @@ type ServerOptions struct {
 type Server struct {
 	ServerOptions
 	proxy atomic.Pointer[Proxy]
-	http  *fasthttp.Server
-	roomy *fasthttp.Server // for connections that have sent a large head
+
+	usual, roomy *sync.Pool               // of exchanges; roomy for connections that have sent a large head
+	silent       *fasthttp.ResponseHeader // as each answer's begins
 
 	mu        sync.Mutex
 	open      map[*Conn]struct{}
@@ -73,8 +74,8 @@ type Server struct {
 func NewServer(p *Proxy, o ServerOptions) *Server {
 	s := &Server{ServerOptions: o, open: map[*Conn]struct{}{}, emptied: make(chan struct{})}
 	s.Replace(p)
-	s.http = s.parsing(usualHead)
-	s.roomy = s.parsing(max(o.MaxHeader, usualHead))
+	s.usual, s.roomy = exchanges(usualHead), exchanges(max(o.MaxHeader, usualHead))
+	s.silent = silentHead()
 	s.crew.work = s.work
 	s.rooms.New = func() any { b := make([]byte, usualHead); return &b }
 	return s
@@ -85,24 +86,6 @@ func NewServer(p *Proxy, o ServerOptions) *Server {
 func (s *Server) Replace(p *Proxy) {
 	s.guard.Store(wire.NewGuard(wire.Limits{Header: s.MaxHeader, Target: maxTarget, Protected: p.protected()}))
 	s.proxy.Store(p)
-}
-
-// parsing is the HTTP library with room for heads of so many bytes.
-func (s *Server) parsing(head int) *fasthttp.Server {
-	return &fasthttp.Server{
-		Handler:        s.handle,
-		ErrorHandler:   s.broken,
-		HeaderReceived: headOnly,
-		// All time-outs are kept by Conn: it knows what it waits for, and a long download is slow, but not stuck.
-		ReadBufferSize:               head,
-		DisablePreParseMultipartForm: true,
-		NoDefaultServerHeader:        true,
-		NoDefaultDate:                true,
-		NoDefaultContentType:         true,
-		SecureErrorLogMessage:        true,
-		Logger:                       quietLogger{},
-		Concurrency:                  1 << 30, // the connection limits are ours
-	}
 }
 
 // maxTarget is the longest request target in bytes; a longer one is answered 414.

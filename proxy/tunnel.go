@@ -15,27 +15,23 @@ import (
 func (p *Proxy) tunnel(r *request, shop net.Conn) {
 	client := r.conn
 	client.beside = shop // the library joins nobody when the answer cannot be written
-	r.ctx.Hijack(func(raw net.Conn) {
+	client.afterwards = &afterwards{do: func() {
 		defer shop.Close()
 		t := tunnel{idle: client.server.IdleTimeout}
-		t.join(halves{raw, client}, shop)
-	})
+		t.join(halves{client}, shop)
+	}}
 	client.tunneled.Store(true)
 	client.reader.Tunnel()
 }
 
-// halves reads what the HTTP library still holds, and writes to the connection itself.
-type halves struct {
-	net.Conn
-	client *Conn
-}
+// halves is a client whose sides close one after the other.
+type halves struct{ *Conn }
 
-func (h halves) Write(p []byte) (int, error) { return h.client.Write(p) }
 func (h halves) CloseWrite() error {
-	if half, ok := h.client.Conn.(interface{ CloseWrite() error }); ok {
+	if half, ok := h.Conn.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
-	return h.client.Conn.Close()
+	return h.Conn.Conn.Close()
 }
 
 type tunnel struct {

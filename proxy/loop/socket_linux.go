@@ -45,26 +45,6 @@ func (ls *Loops) socket(fd int, peer netip.AddrPort, here net.Addr) *Socket {
 	return &Socket{fd: fd, peer: peer, here: here, loop: ls.all[int(ls.next.Add(1))%len(ls.all)]}
 }
 
-func addressOf(from unix.Sockaddr) netip.AddrPort {
-	switch a := from.(type) {
-	case *unix.SockaddrInet4:
-		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port))
-	case *unix.SockaddrInet6:
-		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr).WithZone(zone(a.ZoneId)), uint16(a.Port))
-	}
-	return netip.AddrPort{}
-}
-
-func zone(id uint32) string {
-	if id == 0 {
-		return ""
-	}
-	if i, err := net.InterfaceByIndex(int(id)); err == nil {
-		return i.Name
-	}
-	return ""
-}
-
 // Rest lets the socket wait for its next byte, and belong to the loop, for as long as patience, or a quarter of a second
 // more; 0 = for ever. It reports false when something has come already: then the caller still owns it, and has to Take.
 func (s *Socket) Rest(patience time.Duration) (bool, error) {
@@ -286,80 +266,6 @@ func (s *Socket) leave(more bool, err error) {
 	}
 }
 
-// late reports that d's deadline has passed.
-func (s *Socket) late(d *side) error {
-	s.mu.Lock()
-	at := d.deadline
-	s.mu.Unlock()
-	if !at.IsZero() && !time.Now().Before(at) {
-		return os.ErrDeadlineExceeded
-	}
-	return nil
-}
-
-// await waits until something happens on d.
-func (s *Socket) await(d *side) error {
-	s.StepAside()
-	if err := s.hold(); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	if d.waiter == nil {
-		d.waiter = make(chan struct{}, 1)
-	}
-	waiter := d.waiter
-	s.mu.Unlock()
-	for {
-		s.mu.Lock()
-		at, closed, news := d.deadline, s.closed, d.news
-		s.mu.Unlock()
-		switch {
-		case closed:
-			return net.ErrClosed
-		case news:
-			return nil
-		case at.IsZero():
-			<-waiter
-			continue
-		}
-		left := time.Until(at)
-		if left <= 0 {
-			return os.ErrDeadlineExceeded
-		}
-		timer := time.NewTimer(left)
-		select {
-		case <-waiter:
-			timer.Stop()
-		case <-timer.C:
-		}
-	}
-}
-
-// SetDeadline implements net.Conn.
-func (s *Socket) SetDeadline(t time.Time) error {
-	if err := s.SetReadDeadline(t); err != nil {
-		return err
-	}
-	return s.SetWriteDeadline(t)
-}
-
-// SetReadDeadline implements net.Conn. It does not end a rest.
-func (s *Socket) SetReadDeadline(t time.Time) error { return s.setDeadline(&s.in, t) }
-
-// SetWriteDeadline implements net.Conn: a write that does not have to wait is never late.
-func (s *Socket) SetWriteDeadline(t time.Time) error { return s.setDeadline(&s.out, t) }
-
-func (s *Socket) setDeadline(d *side, t time.Time) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return net.ErrClosed
-	}
-	d.deadline = t
-	d.rouse()
-	return nil
-}
-
 // CloseWrite says that nothing more will be written.
 func (s *Socket) CloseWrite() error {
 	if err := s.enter(&s.out); err != nil {
@@ -394,37 +300,3 @@ func (s *Socket) shut() {
 	s.loop.drop(s)
 	_ = unix.Close(s.fd)
 }
-
-// Peer is the address at the other end.
-func (s *Socket) Peer() netip.AddrPort { return s.peer }
-
-// RemoteAddr implements net.Conn.
-func (s *Socket) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(s.peer) }
-
-// LocalAddr implements net.Conn: the listener's address.
-func (s *Socket) LocalAddr() net.Addr { return s.here }
-
-// SyscallConn implements syscall.Conn; its Read and Write are not to be had.
-func (s *Socket) SyscallConn() (syscall.RawConn, error) { return descriptor{s}, nil }
-
-type descriptor struct{ *Socket }
-
-// Control implements syscall.RawConn.
-func (d descriptor) Control(f func(uintptr)) error {
-	d.mu.Lock()
-	if d.closed {
-		d.mu.Unlock()
-		return net.ErrClosed
-	}
-	d.users++
-	d.mu.Unlock()
-	f(uintptr(d.fd))
-	d.leave(false, nil)
-	return nil
-}
-
-// Read implements syscall.RawConn.
-func (descriptor) Read(func(uintptr) bool) error { return syscall.EOPNOTSUPP }
-
-// Write implements syscall.RawConn.
-func (descriptor) Write(func(uintptr) bool) error { return syscall.EOPNOTSUPP }

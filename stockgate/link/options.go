@@ -89,6 +89,14 @@ func tooMany(n int) error {
 	return fmt.Errorf("addresses: a single redis has one address, not %d", n)
 }
 
+// forTurn is how long a command waits for one of the connections.
+func (o Options) forTurn() time.Duration {
+	if o.BreakerErrors == Unbroken {
+		return o.Timeout
+	}
+	return 20 * time.Millisecond
+}
+
 // client says how go-redis must behave to keep our promises: by default it repeats commands, ignores
 // deadlines, and pins every caller for many seconds while Redis is away.
 func (o Options) client(address string) redis.Options {
@@ -104,7 +112,7 @@ func (o Options) client(address string) redis.Options {
 		DialerRetries:         1,
 		ReadTimeout:           o.Timeout,
 		WriteTimeout:          o.Timeout,
-		PoolTimeout:           20 * time.Millisecond,
+		PoolTimeout:           o.forTurn(),
 		PoolSize:              o.PoolSize,
 		MinIdleConns:          o.PoolSize - 1, // opening one in the rush is too late; one turn stays free for a call meanwhile
 		PipelinePoolSize:      -1,             // pipelines too take the connections that are open already

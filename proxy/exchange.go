@@ -1,0 +1,149 @@
+package proxy
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// exchange reads requests and writes answers, one after the other. The HTTP library's own server does the same, for
+// connections that keep a goroutine: it books each one in a table that all processors share.
+type exchange struct {
+	ctx fasthttp.RequestCtx
+	uri fasthttp.URI
+	in  *bufio.Reader
+	out *bufio.Writer
+}
+
+// exchanges are a pool of them, with room for heads of so many bytes.
+func exchanges(head int) *sync.Pool {
+	return &sync.Pool{New: func() any {
+		return &exchange{in: bufio.NewReaderSize(nil, head), out: bufio.NewWriter(nil)}
+	}}
+}
+
+// exchange serves c for as long as requests come, and closes it then; or parking is set.
+func (s *Server) exchange(c *Conn) {
+	s.talk(c, s.usual)
+	if c.moving {
+		c.moving = false
+		s.talk(c, s.roomy)
+	}
+	_ = c.Close()
+}
+
+func (s *Server) talk(c *Conn, pool *sync.Pool) {
+	x := pool.Get().(*exchange)
+	x.ctx.Init2(c, quietLogger{}, false)
+	x.in.Reset(c)
+	x.out.Reset(c)
+	for first := true; x.turn(s, c, first); first = false {
+	}
+	pool.Put(x)
+}
+
+// turn takes one request to the end of its answer, and reports whether another may follow on the connection.
+func (x *exchange) turn(s *Server, c *Conn, first bool) bool {
+	ctx := &x.ctx
+	s.silent.CopyTo(&ctx.Response.Header)
+	defer x.clear()
+	if err := x.read(); err != nil {
+		if err = c.cause(err, first); err != nil {
+			s.broken(ctx, err)
+			ctx.SetConnectionClose()
+			_ = x.answer()
+		}
+		return false
+	}
+	last := ctx.Request.Header.ConnectionClose()
+	s.handle(ctx)
+	if last = last || ctx.Response.ConnectionClose(); last {
+		ctx.SetConnectionClose()
+	} else if !ctx.Request.Header.IsHTTP11() {
+		ctx.Response.Header.Set("Connection", "keep-alive") // of its own accord HTTP/1.0 closes
+	}
+	afterwards := c.afterwards
+	c.afterwards = nil
+	if afterwards == nil || !afterwards.instead {
+		if x.answer() != nil {
+			return false
+		}
+	}
+	if afterwards != nil {
+		_ = c.SetDeadline(time.Time{})
+		afterwards.do()
+		return false
+	}
+	return !last && !c.quiet()
+}
+
+// cause is why no request could be read; nil = the connection has ended between two requests, or rests.
+func (c *Conn) cause(err error, first bool) error {
+	var nothing fasthttp.ErrNothingRead
+	switch {
+	case err == io.EOF:
+		return nil
+	case !errors.As(err, &nothing):
+		return err
+	case !first || c.fault == io.EOF:
+		return nil
+	}
+	return c.fault
+}
+
+// quiet reports that nothing of a next request has come to a connection that can rest in a loop: it does so now.
+func (c *Conn) quiet() bool {
+	c.parking = c.looped != nil && len(c.came) == 0 && len(c.begunHead) == 0 && !c.forgone && c.reader.BodyRead() && !c.reader.Pipelined()
+	return c.parking
+}
+
+// read takes a head. Its body is left to Conn.ReadBody.
+func (x *exchange) read() error {
+	h := &x.ctx.Request.Header
+	if err := h.Read(x.in); err != nil {
+		return err
+	}
+	headOnly(h)
+	return x.uri.Parse(h.Host(), h.RequestURI())
+}
+
+// answer writes it whole.
+func (x *exchange) answer() error {
+	resp := &x.ctx.Response
+	resp.SkipBody = resp.SkipBody || x.ctx.IsHead()
+	if err := resp.Write(x.out); err != nil {
+		return err
+	}
+	return x.out.Flush()
+}
+
+func (x *exchange) clear() {
+	x.ctx.Request.Reset()
+	x.ctx.Response.Reset()
+}
+
+// afterwards is what the connection is used for when HTTP is done with it.
+type afterwards struct {
+	do      func()
+	instead bool // of an answer, which it writes itself
+}
+
+// silentHead is the head of an answer to which the HTTP library adds no Date: only its own server can ask for one.
+func silentHead() *fasthttp.ResponseHeader {
+	h := new(fasthttp.ResponseHeader)
+	s := fasthttp.Server{NoDefaultDate: true, NoDefaultContentType: true, NoDefaultServerHeader: true, Logger: quietLogger{},
+		Handler: func(ctx *fasthttp.RequestCtx) { ctx.Response.Header.CopyTo(h) }}
+	shop, client := net.Pipe()
+	go func() {
+		_, _ = io.WriteString(client, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+		_, _ = io.Copy(io.Discard, client)
+		client.Close()
+	}()
+	_ = s.ServeConn(shop)
+	return h
+}
