@@ -69,7 +69,6 @@ func zone(id uint32) string {
 // more; 0 = for ever. It reports false when something has come already: then the caller still owns it, and has to Take.
 func (s *Socket) Rest(patience time.Duration) (bool, error) {
 	first := !s.held
-	s.held = true
 	s.mu.Lock()
 	switch {
 	case s.closed:
@@ -86,7 +85,7 @@ func (s *Socket) Rest(patience time.Duration) (bool, error) {
 	if !first {
 		return true, nil
 	}
-	if err := s.loop.hold(s); err != nil { // what has come already is told now
+	if err := s.hold(); err != nil { // what has come already is told now
 		s.Reclaim()
 		return false, err
 	}
@@ -134,7 +133,12 @@ func (s *Socket) hold() error {
 		return nil
 	}
 	s.held = true
-	return s.loop.hold(s)
+	if err := s.use(); err != nil {
+		return err
+	}
+	err := s.loop.hold(s)
+	s.leave(false, nil)
+	return err
 }
 
 // wake notes what has happened, and reports whether the socket rested: it is the leader's then.
@@ -257,7 +261,18 @@ func (s *Socket) fault(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Addr: s.RemoteAddr(), Err: os.NewSyscallError(op, err)}
 }
 
-// enter begins a system call on d: the descriptor stays open until leave.
+// use begins a system call: the descriptor stays open until leave.
+func (s *Socket) use() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return net.ErrClosed
+	}
+	s.users++
+	return nil
+}
+
+// enter begins one on d.
 func (s *Socket) enter(d *side) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -411,13 +426,9 @@ type descriptor struct{ *Socket }
 
 // Control implements syscall.RawConn.
 func (d descriptor) Control(f func(uintptr)) error {
-	d.mu.Lock()
-	if d.closed {
-		d.mu.Unlock()
-		return net.ErrClosed
+	if err := d.use(); err != nil {
+		return err
 	}
-	d.users++
-	d.mu.Unlock()
 	f(uintptr(d.fd))
 	d.leave(false, nil)
 	return nil
