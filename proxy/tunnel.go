@@ -35,8 +35,9 @@ func (h halves) CloseWrite() error {
 }
 
 type tunnel struct {
-	idle  time.Duration // 0 = no limit
-	moved atomic.Int64  // Unix ns of the last byte in either direction
+	idle   time.Duration // 0 = no limit
+	moved  atomic.Int64  // Unix ns of the last byte in either direction
+	broken atomic.Bool   // a deadline that passes now is the end
 }
 
 type twoWay interface {
@@ -56,38 +57,48 @@ func (t *tunnel) join(client twoWay, shop net.Conn) {
 func (t *tunnel) pump(dst, src net.Conn) {
 	var room [8 << 10]byte
 	for {
-		if t.idle > 0 {
-			_ = src.SetReadDeadline(time.Now().Add(t.idle))
-		}
+		t.within(src.SetReadDeadline)
 		n, err := src.Read(room[:])
 		if n > 0 {
 			t.moved.Store(time.Now().UnixNano())
-			if t.idle > 0 {
-				_ = dst.SetWriteDeadline(time.Now().Add(t.idle))
-			}
+			t.within(dst.SetWriteDeadline)
 			if _, err := dst.Write(room[:n]); err != nil {
-				breakOff(dst, src)
+				t.breakOff(dst, src)
 				return
 			}
 		}
 		switch {
 		case err == nil:
-		case errors.Is(err, os.ErrDeadlineExceeded) && time.Since(time.Unix(0, t.moved.Load())) < t.idle:
+		case errors.Is(err, os.ErrDeadlineExceeded) && !t.broken.Load() && time.Since(time.Unix(0, t.moved.Load())) < t.idle:
 		case err != io.EOF:
-			breakOff(dst, src)
+			t.breakOff(dst, src)
 			return
 		default:
 			if half, ok := dst.(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
-				breakOff(dst, src)
+				t.breakOff(dst, src)
 			}
 			return
 		}
 	}
 }
 
-// breakOff makes every read and write on both connections fail from now on.
-func breakOff(conns ...net.Conn) {
-	for _, c := range conns {
-		_ = c.SetDeadline(time.Unix(1, 0))
+// within sets the deadline of one read or write; that of a broken tunnel stays in the past.
+func (t *tunnel) within(set func(time.Time) error) {
+	if t.idle <= 0 {
+		return
+	}
+	_ = set(time.Now().Add(t.idle))
+	if t.broken.Load() {
+		_ = set(past)
 	}
 }
+
+// breakOff makes every read and write on both connections fail from now on.
+func (t *tunnel) breakOff(conns ...net.Conn) {
+	t.broken.Store(true)
+	for _, c := range conns {
+		_ = c.SetDeadline(past)
+	}
+}
+
+var past = time.Unix(1, 0)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/valyala/fasthttp"
 )
@@ -179,19 +180,24 @@ func (s *deaf) Upgrade(_ *Outgoing, resp *fasthttp.Response) (net.Conn, Outcome)
 }
 
 func TestFaultOnOneSideOfATunnelEndsBoth(t *testing.T) {
-	shop := &deaf{closed: make(chan struct{}, 10)}
-	addr, _ := gate(t, options(shop)) // no time-out would end it
-	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
+	for _, idle := range []time.Duration{0, time.Hour} { // no time-out would end it
+		shop := &deaf{closed: make(chan struct{}, 10)}
+		c, err := net.Dial("tcp", serve(t, newProxy(t, options(shop)), ServerOptions{IdleTimeout: idle}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(c, upgrade)
+		if resp, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || resp.StatusCode != 101 {
+			t.Fatalf("%v, %v", resp, err)
+		}
+		if err := c.(*net.TCPConn).SetLinger(0); err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		select {
+		case <-shop.closed:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("idle time-out %s: the tunnel lasts", idle)
+		}
 	}
-	fmt.Fprint(c, upgrade)
-	if resp, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || resp.StatusCode != 101 {
-		t.Fatalf("%v, %v", resp, err)
-	}
-	if err := c.(*net.TCPConn).SetLinger(0); err != nil {
-		t.Fatal(err)
-	}
-	c.Close()
-	<-shop.closed
 }

@@ -24,13 +24,9 @@ type descriptor struct{ *Socket }
 
 // Control implements syscall.RawConn.
 func (d descriptor) Control(f func(uintptr)) error {
-	d.mu.Lock()
-	if d.closed {
-		d.mu.Unlock()
-		return net.ErrClosed
+	if err := d.use(); err != nil {
+		return err
 	}
-	d.users++
-	d.mu.Unlock()
 	f(uintptr(d.fd))
 	d.leave(false, nil)
 	return nil

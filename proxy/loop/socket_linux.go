@@ -49,7 +49,6 @@ func (ls *Loops) socket(fd int, peer netip.AddrPort, here net.Addr) *Socket {
 // more; 0 = for ever. It reports false when something has come already: then the caller still owns it, and has to Take.
 func (s *Socket) Rest(patience time.Duration) (bool, error) {
 	first := !s.held
-	s.held = true
 	s.mu.Lock()
 	switch {
 	case s.closed:
@@ -66,7 +65,7 @@ func (s *Socket) Rest(patience time.Duration) (bool, error) {
 	if !first {
 		return true, nil
 	}
-	if err := s.loop.hold(s); err != nil { // what has come already is told now
+	if err := s.hold(); err != nil { // what has come already is told now
 		s.Reclaim()
 		return false, err
 	}
@@ -114,7 +113,12 @@ func (s *Socket) hold() error {
 		return nil
 	}
 	s.held = true
-	return s.loop.hold(s)
+	if err := s.use(); err != nil {
+		return err
+	}
+	err := s.loop.hold(s)
+	s.leave(false, nil)
+	return err
 }
 
 // wake notes what has happened, and reports whether the socket rested: it is the leader's then.
@@ -237,7 +241,18 @@ func (s *Socket) fault(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Addr: s.RemoteAddr(), Err: os.NewSyscallError(op, err)}
 }
 
-// enter begins a system call on d: the descriptor stays open until leave.
+// use begins a system call: the descriptor stays open until leave.
+func (s *Socket) use() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return net.ErrClosed
+	}
+	s.users++
+	return nil
+}
+
+// enter begins one on d.
 func (s *Socket) enter(d *side) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
