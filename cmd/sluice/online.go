@@ -79,6 +79,7 @@ func (o *online) try(ctx context.Context, c *config.Config, skus []string) error
 		o.ok("stock", "stock.source is %q: nothing of it is outside of the gate", c.Stock.Source)
 		return nil
 	}
+	c = patient(c)
 	r, err := openRedis(c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err

@@ -46,8 +46,18 @@ func (w *where) open() (c client, done func(), err error) {
 	if loaded.Stock.Source != "redis" {
 		return c, nil, elsewhere(file, loaded)
 	}
-	return within(loaded)
+	return within(patient(loaded))
 }
+
+// patient is c for somebody who would rather wait for Redis than hear that it was slow: for a command, not for shoppers.
+func patient(c *config.Config) *config.Config {
+	p := *c
+	p.Stock.Redis.Timeout, p.Stock.Redis.ConnectTimeout = max(c.Stock.Redis.Timeout, commandWaits), max(c.Stock.Redis.ConnectTimeout, commandWaits)
+	return &p
+}
+
+// commandWaits is how long a command waits for one of Redis.
+const commandWaits = 2 * time.Second
 
 // within is a client of the API over the Redis of c.
 func within(c *config.Config) (to client, done func(), err error) {
