@@ -114,5 +114,5 @@ func TestUnitReturnedTwiceIsSoldTwiceWithSluiceToo(t *testing.T) {
 	k.buy(g, "1").must(t, 409, "sold_out")
 	does(t, stock.Client, k.back[0], k.back[0])
 	soon(t, "the unit is sold", func() bool { return k.buy(g, "1").is(200, "") })
-	k.buy(g, "2").must(t, 200, "")
+	soon(t, "and again", func() bool { return k.buy(g, "2").is(200, "") }) // the gate may have read of the first only
 }

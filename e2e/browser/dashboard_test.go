@@ -23,7 +23,7 @@ var (
 // pictures of it; the sale is then longer.
 func TestDemoIsSteeredOnItsDashboard(t *testing.T) {
 	t.Parallel()
-	args := []string{"demo", "--keep", "--units=120", "--opens-in=8s"}
+	args := []string{"demo", "--keep", "--units=900", "--opens-in=8s"}
 	if os.Getenv("SLUICE_IMAGES") != "" {
 		args = []string{"demo", "--keep", "--units=1200", "--shoppers=3000", "--opens-in=25s"}
 	}
