@@ -65,7 +65,9 @@ await play(async (visitor, stage) => {
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Resume: demo" }).waitFor();
   note(`paused by keyboard, ${steps} steps from the head of the page`);
-  await page.waitForFunction(() => document.querySelector("#figure-admitted b").textContent === "0"); // what was under way has ended
+  await page.waitForFunction(() => document.querySelector("#figure-admitted b").textContent === "0" &&
+    document.querySelector("#sku-1001 .numbers .held dd").textContent === "0"); // what was under way has ended,
+  await pause(1500); // and the page has heard of it
   const sold = await number(v, 1001, "sold");
   await pause(2500);
   is(`while it is paused ${await number(v, 1001, "sold") - sold} units were sold`, await number(v, 1001, "sold") === sold);
