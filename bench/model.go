@@ -94,7 +94,17 @@ const (
 	templates  = 2      // SKUs beside those of the load
 	mostProbes = 500    // a second
 	mostWatch  = 10_000 // SKUs that are looked after although nobody asks for them
+
+	mostPages    = 25  // of the audit, a second
+	ordersInPage = 100 // 256 entries, of which an order has a record, a place among its user's, and more
+	looksInPage  = 6   // in time of Redis, by its slow log
+	ofTheAlive   = 3   // calls a second: the heartbeat, and pings of two connections
 )
+
+// audited are pages of ledgers with orders: every instance counts all of them again, at most so many pages a second.
+func (g given) audited() float64 {
+	return g.alive() * min(g.orders()/ordersInPage, mostPages)
+}
 
 func (g given) alive() float64 { return float64(g.Instances) * g.seconds }
 
@@ -137,17 +147,20 @@ func redisLaw() law {
 		{"reading", "the benchmark's own look at the counters, once", func(given) float64 { return 1 }},
 		{"probe", "a look at a SKU that is sold out", given.probed},
 		{"alive", "a second of an instance", given.alive},
-		{"ledger", "a look after a ledger", given.lookedAfter},
+		{"ledger", "a look after a ledger; to count a page of its orders is six", func(g given) float64 {
+			return g.lookedAfter() + looksInPage*g.audited()
+		}},
 	}}
 }
 
-// callLaw is how often Redis is called. Nothing has to be fitted: each thing is one call.
+// callLaw is how often Redis is called. Nothing has to be fitted: what each thing is is known.
 func callLaw() law {
-	return law{name: "calls", measured: func(c cost) float64 { return c.Calls }, price: []float64{1, 1, 1, 1}, terms: []term{
+	return law{name: "calls", measured: func(c cost) float64 { return c.Calls }, price: []float64{1, 1, ofTheAlive, 1, 1}, terms: []term{
 		{"batch", "a call that carries orders", given.batches},
 		{"probe", "a look at a SKU that is sold out", given.probed},
-		{"alive", "the heartbeat of a second of an instance", given.alive},
+		{"alive", "a second of an instance: its heartbeat and two pings", given.alive},
 		{"ledger", "a look after a ledger", given.lookedAfter},
+		{"audit", "a page of a ledger's orders that is counted", given.audited},
 	}}
 }
 
@@ -209,7 +222,9 @@ func (l *law) formula() string {
 }
 
 // aside are the calls that carry no orders.
-func (g given) aside() float64 { return g.probed() + g.alive() + g.lookedAfter() }
+func (g given) aside() float64 {
+	return g.probed() + ofTheAlive*g.alive() + g.lookedAfter() + g.audited()
+}
 
 // straight fits a line through points, least wrong in proportion to y.
 func straight(xs, ys []float64) slope {
