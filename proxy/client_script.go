@@ -56,10 +56,10 @@ func asksClient(target []byte) bool {
 // answerClient serves the script: from a cache for five minutes, and by its ETag after that, so that a new version of the
 // gate is obeyed soon.
 func (p *Proxy) answerClient(r *request) (reason Reason, wait time.Duration) {
-	resp, h := &r.ctx.Response, &r.ctx.Request.Header
+	resp := &r.ctx.Response
 	text, tag := p.script.plain, p.script.etag
 	quiet(resp)
-	if acceptsGzip(h.Peek("Accept-Encoding")) {
+	if acceptsGzip(r.asked.Peek("Accept-Encoding")) {
 		text, tag = p.script.packed, p.script.packedTag
 		resp.Header.Set("Content-Encoding", "gzip")
 	}
@@ -70,7 +70,7 @@ func (p *Proxy) answerClient(r *request) (reason Reason, wait time.Duration) {
 	if len(r.id) > 0 {
 		resp.Header.SetBytesV(p.idHeader, r.id)
 	}
-	if has := h.Peek("If-None-Match"); string(has) == "*" || bytes.Contains(has, []byte(tag)) {
+	if has := r.asked.Peek("If-None-Match"); string(has) == "*" || bytes.Contains(has, []byte(tag)) {
 		resp.Header.Del("Content-Encoding")
 		resp.SetStatusCode(304)
 	} else {

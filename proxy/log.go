@@ -160,13 +160,13 @@ var semicolon = []byte(";")
 
 // announced is how long the request's body is, as far as that is known.
 func (r *request) announced() int64 {
-	switch h := r.head(); {
+	switch {
 	case r.bodyRead:
 		return int64(len(r.body))
-	case h.Chunked:
+	case r.asked.Chunked:
 		return -1
 	default:
-		return max(h.ContentLength, 0)
+		return max(r.asked.ContentLength, 0)
 	}
 }
 

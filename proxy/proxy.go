@@ -13,8 +13,6 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
-
-	"github.com/valyala/fasthttp"
 )
 
 // Options are the parts and settings of a Proxy. Stock and Orders may be nil when no route needs them.
@@ -191,9 +189,9 @@ func (p *Proxy) protected() (names []string) {
 	return names
 }
 
-// Handle takes one request to its answer.
-func (p *Proxy) Handle(ctx *fasthttp.RequestCtx) {
-	r := p.begin(ctx)
+// handle takes one request to its answer.
+func (p *Proxy) handle(x *exchange) {
+	r := p.begin(x)
 	defer p.end(r)
 	if answer := p.own(r); answer != nil {
 		p.tell(r, answer)
@@ -258,15 +256,15 @@ func (p *Proxy) lets(r *request, reason Reason) bool {
 	return true
 }
 
-func (p *Proxy) begin(ctx *fasthttp.RequestCtx) *request {
+func (p *Proxy) begin(x *exchange) *request {
 	r := p.pool.Get().(*request)
-	r.proxy, r.ctx, r.conn = p, ctx, connOf(ctx)
+	r.proxy, r.asked, r.ctx, r.conn = p, &x.asked, &x.ctx, x.conn
 	r.now = p.clock()
 	p.judge(r.conn)
 	r.shard = r.conn.shard
 	r.route = &p.noRoute
 	if !r.conn.trusted && r.now%strangerSample == 0 {
-		p.strangers.note(r.now, r.conn.peer, len(ctx.Request.Header.Peek(p.clientHeader)) > 0, p.log, p.clientHeader)
+		p.strangers.note(r.now, r.conn.peer, len(r.asked.Peek(p.clientHeader)) > 0, p.log, p.clientHeader)
 	}
 	return r
 }

@@ -161,7 +161,7 @@ func harmless(b []byte, marks string) []byte {
 // are placed; a page that goes on by itself must not order by itself.
 func (r *request) again() []byte {
 	if len(r.path) > 0 && reads(r.method) && !r.route.stocked() {
-		return r.ctx.Request.Header.RequestURI()
+		return r.asked.Target()
 	}
 	if from := r.cameFrom(); !r.orders(from) {
 		return from
@@ -189,9 +189,8 @@ var get = []byte("GET")
 
 // cameFrom is the path of the shop's page from which the request came; nil when it does not say so.
 func (r *request) cameFrom() []byte {
-	h := &r.ctx.Request.Header
-	_, rest, found := bytes.Cut(h.Peek("Referer"), []byte("://"))
-	if host := h.Host(); found && len(host) > 0 && bytes.HasPrefix(rest, host) {
+	_, rest, found := bytes.Cut(r.asked.Peek("Referer"), []byte("://"))
+	if host := r.asked.Host(); found && len(host) > 0 && bytes.HasPrefix(rest, host) {
 		return rest[len(host):]
 	}
 	return nil

@@ -26,13 +26,13 @@ func shown(t *testing.T, p *Proxy, reason Reason, wait time.Duration, header str
 // refusedWith has p refuse one request that it reads.
 func refusedWith(t *testing.T, p *Proxy, reason Reason, wait time.Duration, raw string) *fasthttp.Response {
 	t.Helper()
-	ctx := requested(t, p, raw)
-	r := p.begin(ctx)
+	x := requested(t, p, raw)
+	r := p.begin(x)
 	p.takeID(r)
 	p.match(r)
 	r.refused(reason, wait)
 	p.refuse(r, reason, wait)
-	return &ctx.Response
+	return &x.ctx.Response
 }
 
 func pagesOf(t *testing.T, set func(*Responses)) *Proxy {
@@ -292,13 +292,13 @@ func TestOwnTemplateIsShownAndCannotBeBrokenOutOf(t *testing.T) {
 // skuShown is the page of a refusal about a SKU.
 func skuShown(t *testing.T, p *Proxy, reason Reason, lang, sku, id string) string {
 	t.Helper()
-	ctx := requested(t, p, "POST /api/seckill/1/order HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 0\r\nAccept: text/html\r\nAccept-Language: "+lang+"\r\n\r\n")
-	r := p.begin(ctx)
+	x := requested(t, p, "POST /api/seckill/1/order HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 0\r\nAccept: text/html\r\nAccept-Language: "+lang+"\r\n\r\n")
+	r := p.begin(x)
 	p.match(r)
 	r.sku, r.id = []byte(sku), []byte(id)
 	r.refused(reason, 0)
 	p.refuse(r, reason, 0)
-	return string(ctx.Response.Body())
+	return string(x.ctx.Response.Body())
 }
 
 func TestTemplateThatCannotBeUsedIsRefusedWithFileAndLine(t *testing.T) {

@@ -53,7 +53,7 @@ func (p *Proxy) refuse(r *request, reason Reason, wait time.Duration) {
 	a := &p.answers
 	resp, row := &r.ctx.Response, &a.rows[reason]
 	resp.Reset()
-	format, lang := a.format(r), speaks(r.ctx.Request.Header.Peek("Accept-Language"), a.tongues)
+	format, lang := a.format(r), speaks(r.asked.Peek("Accept-Language"), a.tongues)
 	a.stamps.heads[lang][format].CopyTo(&resp.Header)
 	if format == HTML && row.Redirect != "" {
 		resp.SetStatusCode(fasthttp.StatusSeeOther)
@@ -77,12 +77,12 @@ func (p *Proxy) refuse(r *request, reason Reason, wait time.Duration) {
 }
 
 // refuseBroken answers what never became a request.
-func (p *Proxy) refuseBroken(ctx *fasthttp.RequestCtx, reason Reason, status int) {
-	r := p.begin(ctx)
+func (p *Proxy) refuseBroken(x *exchange, status int) {
+	r := p.begin(x)
 	p.takeID(r)
-	r.refused(reason, 0)
-	p.refuse(r, reason, 0)
-	ctx.Response.SetStatusCode(status)
+	r.refused(Malformed, 0)
+	p.refuse(r, Malformed, 0)
+	r.ctx.Response.SetStatusCode(status)
 	p.end(r)
 }
 
@@ -138,7 +138,7 @@ func (a *responder) writeHeaders(r *request, reason Reason, format Format) {
 // allowOrigin lets a page of another origin read the refusal (Fetch, section 3.2). A page that cannot read it takes
 // it for a network error, and many libraries then send the order again.
 func (a *responder) allowOrigin(r *request, h *fasthttp.ResponseHeader) {
-	if origin := r.ctx.Request.Header.Peek("Origin"); len(origin) > 0 {
+	if origin := r.asked.Peek("Origin"); len(origin) > 0 {
 		h.SetCanonical(originField, origin)
 		h.Set("Access-Control-Allow-Credentials", "true")
 		h.Set("Access-Control-Expose-Headers", a.expose)

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/proxy/wire"
 )
 
 // body is a rendered refusal: fixed text with gaps for what differs from request to request.
@@ -191,7 +193,7 @@ func (a *responder) rawAnswer(reason Reason) []byte {
 	quiet(&resp)
 	resp.Header.SetNoDefaultContentType(true)
 	resp.SetStatusCode(a.rawStatus(reason))
-	r := request{ctx: &fasthttp.RequestCtx{}}
+	r := request{asked: new(wire.Request), ctx: &fasthttp.RequestCtx{}}
 	seconds := a.retryAfter(reason, 0, &r)
 	a.bodies[reason][0][format].write(&resp, &r, seconds)
 	resp.Header.SetContentType(contentTypes[format])

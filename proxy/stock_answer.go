@@ -20,7 +20,7 @@ func asksStock(target []byte) bool {
 
 // answerStock tells what everybody may know, and costs nobody but this process anything.
 func (p *Proxy) answerStock(r *request) (reason Reason, wait time.Duration) {
-	path, query := splitTarget(r.ctx.Request.Header.RequestURI())
+	path, query := splitTarget(r.asked.Target())
 	r.path, r.query = path, query
 	skus, one := stockAsked(path, query)
 	if skus == nil {
@@ -181,7 +181,7 @@ func (p *Proxy) writeStock(r *request, at int64, t tag) {
 	if len(r.id) > 0 {
 		resp.Header.SetBytesV(p.idHeader, r.id)
 	}
-	if has := r.ctx.Request.Header.Peek("If-None-Match"); len(has) > 0 && (string(has) == "*" || bytes.Contains(has, []byte(etag[2:]))) {
+	if has := r.asked.Peek("If-None-Match"); len(has) > 0 && (string(has) == "*" || bytes.Contains(has, []byte(etag[2:]))) {
 		resp.SetStatusCode(304)
 	} else {
 		resp.Header.SetContentType("application/json")
