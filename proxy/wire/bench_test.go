@@ -171,7 +171,7 @@ func BenchmarkDrain(b *testing.B) {
 }
 
 func BenchmarkPipelined(b *testing.B) {
-	bench(b, endless{strings.Repeat(browser, 16)}, len(browser))
+	bench(b, &loop{s: strings.Repeat(browser, 16), n: 1 << 20}, len(browser))
 }
 
 func BenchmarkCopyAlone(b *testing.B) { // what the source itself costs
