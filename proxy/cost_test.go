@@ -31,7 +31,7 @@ func turning(p *Proxy, raw string) func() {
 			panic(err)
 		}
 		p.handle(x)
-		if err := x.answer(); err != nil {
+		if err := x.answer(false); err != nil {
 			panic(err)
 		}
 		x.clear()

@@ -15,7 +15,9 @@ import (
 type exchange struct {
 	conn  *Conn
 	asked wire.Request
-	ctx   fasthttp.RequestCtx // carries the answer, and nothing of the request
+	ctx   fasthttp.RequestCtx // carries the shop's answer, or a kept one, and nothing of the request
+	reply reply               // the gate's own
+	text  []byte              // room for it, as it is sent
 	out   *bufio.Writer
 }
 
@@ -45,21 +47,16 @@ func (x *exchange) turn(s *Server) bool {
 	if err := c.readHead(&x.asked); err != nil {
 		if why, broken := err.(wire.Violation); broken {
 			s.broken(x, why)
-			_ = x.answer()
+			_ = x.answer(true)
 		}
 		return false
 	}
 	s.handle(x)
-	last := x.asked.Close || resp.ConnectionClose()
-	if last {
-		resp.SetConnectionClose()
-	} else if x.asked.HTTP10 {
-		resp.Header.Set("Connection", "keep-alive") // of its own accord HTTP/1.0 closes
-	}
+	last := x.asked.Close || x.reply.last || resp.ConnectionClose()
 	afterwards := c.afterwards
 	c.afterwards = nil
 	if afterwards == nil || !afterwards.instead {
-		if x.answer() != nil {
+		if x.answer(last) != nil {
 			return false
 		}
 	}
@@ -79,17 +76,39 @@ func (c *Conn) quiet() bool {
 }
 
 // answer writes it whole.
-func (x *exchange) answer() error {
+func (x *exchange) answer(last bool) error {
+	connection := ""
+	switch {
+	case last:
+		connection = "close"
+	case x.asked.HTTP10:
+		connection = "keep-alive" // of its own accord HTTP/1.0 closes
+	}
+	if x.reply.status != 0 {
+		x.text = x.reply.appendTo(x.text[:0], connection, x.toHead())
+		_, err := x.conn.Write(x.text)
+		return err
+	}
 	resp := &x.ctx.Response
-	resp.SkipBody = resp.SkipBody || string(x.asked.Method()) == "HEAD"
+	if connection != "" {
+		resp.Header.Set("Connection", connection)
+	}
+	resp.SkipBody = resp.SkipBody || x.toHead()
 	if err := resp.Write(x.out); err != nil {
 		return err
 	}
 	return x.out.Flush()
 }
 
+// toHead reports a request for the head of an answer alone.
+func (x *exchange) toHead() bool { return string(x.asked.Method()) == "HEAD" }
+
 func (x *exchange) clear() {
 	x.asked.Forget()
+	x.reply.clear()
+	if cap(x.text) > keptReply {
+		x.text = nil
+	}
 	x.ctx.Response.Reset()
 }
 

@@ -36,6 +36,9 @@ func sending(p *Proxy) func(from netip.Addr) (status int) {
 			panic(err)
 		}
 		p.handle(x)
+		if x.reply.status != 0 {
+			return x.reply.status
+		}
 		return x.ctx.Response.StatusCode()
 	}
 }

@@ -85,12 +85,9 @@ func (r *request) upgrades() bool {
 // finish makes the shop's answer ready for the client. An answer that is a stream takes along what is to be given back.
 func (p *Proxy) finish(r *request, resp *fasthttp.Response) {
 	if p.idHeader != "" && len(resp.Header.Peek(p.idHeader)) == 0 {
-		resp.Header.SetCanonical(p.idField, r.id)
+		resp.Header.SetBytesV(p.idHeader, r.id)
 	}
-	if !r.conn.reader.DrainBody() {
-		r.conn.unread = true
-		resp.SetConnectionClose()
-	}
+	r.drain()
 	if !resp.IsBodyStream() {
 		return
 	}

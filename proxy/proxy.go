@@ -70,7 +70,6 @@ type Proxy struct {
 	trusted      []netip.Prefix
 	clientHeader string
 	idHeader     string
-	idField      []byte // idHeader as it is sent
 	maxBody      int64
 	passHost     bool
 	answers      responder
@@ -88,6 +87,7 @@ type Proxy struct {
 	spared       [numReasons]bool
 	counts       *counts
 	strangers    *strangers
+	dates        dates
 	generation   uint32 // 1, and one more with each successor
 
 	shop    Shop
@@ -122,7 +122,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	p := &Proxy{
 		routes: routes, noRoute: route{Route: Route{Name: noRouteName}},
-		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader, idField: asSent(o.RequestIDHeader),
+		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader,
 		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, script: newClientScript(), pace: o.Pace, closeExcess: o.CloseOnExcess,
 		maxRequests: o.MaxRequests, bypass: newAddressList(o.Bypass), deny: newAddressList(o.Deny),
 		sales: o.Sales, lessons: o.Lessons, shelf: o.Shelf, soldOutOn: o.SoldOutOn, show: o.Show,
@@ -258,7 +258,7 @@ func (p *Proxy) lets(r *request, reason Reason) bool {
 
 func (p *Proxy) begin(x *exchange) *request {
 	r := p.pool.Get().(*request)
-	r.proxy, r.asked, r.ctx, r.conn = p, &x.asked, &x.ctx, x.conn
+	r.proxy, r.asked, r.ctx, r.reply, r.conn = p, &x.asked, &x.ctx, &x.reply, x.conn
 	r.now = p.clock()
 	p.judge(r.conn)
 	r.shard = r.conn.shard
@@ -280,7 +280,7 @@ func (p *Proxy) end(r *request) {
 	p.leave(r)
 	p.leavePage(r)
 	p.settle(r)
-	r.tally().code(r.ctx.Response.StatusCode())
+	r.tally().code(r.status())
 	p.note(r)
 	r.clear()
 	p.pool.Put(r)

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"sluice/proxy/page"
 )
 
@@ -96,28 +94,28 @@ func markOf(mark byte) gap {
 
 // fillPage writes what a gap of a page is for. A template may have put it anywhere, in an attribute, a script or an
 // address: so only what means nothing in any of them is written.
-func (r *request) fillPage(resp *fasthttp.Response, g gap, wait int) {
+func (r *request) fillPage(out *reply, g gap, wait int) {
 	if wait == 0 {
 		wait = soonest
 	}
 	switch g {
 	case plainIDGap:
-		resp.AppendBody(harmless(r.id, "-._~="))
+		out.sayBytes(harmless(r.id, "-._~="))
 	case plainSKUGap:
-		resp.AppendBody(harmless(r.sku, "-._~="))
+		out.sayBytes(harmless(r.sku, "-._~="))
 	case secondsGap:
 		r.number = strconv.AppendInt(r.number[:0], int64(wait), 10)
-		resp.AppendBody(r.number)
+		out.sayBytes(r.number)
 	case waitMSGap:
 		r.number = strconv.AppendInt(r.number[:0], r.untilRetry(wait).Milliseconds(), 10)
-		resp.AppendBody(r.number)
+		out.sayBytes(r.number)
 	case clockGap:
 		r.number = appendClock(r.number[:0], r.untilRetry(wait))
-		resp.AppendBody(r.number)
+		out.sayBytes(r.number)
 	case againGap:
-		appendPath(resp, r.again())
+		appendPath(out, r.again())
 	case homeGap:
-		appendPath(resp, r.cameFrom())
+		appendPath(out, r.cameFrom())
 	}
 }
 
@@ -197,19 +195,19 @@ func (r *request) cameFrom() []byte {
 }
 
 // appendPath writes a path of this host, or "/" for what is none, or could mean something to the page around it.
-func appendPath(resp *fasthttp.Response, path []byte) {
+func appendPath(out *reply, path []byte) {
 	path, _ = cut(path, '#')
 	if len(path) == 0 || path[0] != '/' || len(path) > 1 && path[1] == '/' || len(path) > maxTarget || harmless(path, "-._~=/?&%:@+,;!$*") == nil {
-		resp.AppendBodyString("/")
+		out.say("/")
 		return
 	}
 	for {
 		part, rest := cut(path, '&')
-		resp.AppendBody(part)
+		out.sayBytes(part)
 		if len(part) == len(path) {
 			return
 		}
-		resp.AppendBodyString("&amp;")
+		out.say("&amp;")
 		path = rest
 	}
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"fmt"
@@ -23,6 +24,16 @@ func shown(t *testing.T, p *Proxy, reason Reason, wait time.Duration, header str
 	return string(resp.Body())
 }
 
+// replied is the gate's own answer, read as a client does.
+func replied(t *testing.T, x *exchange) *fasthttp.Response {
+	t.Helper()
+	var resp fasthttp.Response
+	if err := resp.Read(bufio.NewReader(bytes.NewReader(x.reply.appendTo(nil, "", false)))); err != nil {
+		t.Fatal(err)
+	}
+	return &resp
+}
+
 // refusedWith has p refuse one request that it reads.
 func refusedWith(t *testing.T, p *Proxy, reason Reason, wait time.Duration, raw string) *fasthttp.Response {
 	t.Helper()
@@ -32,7 +43,7 @@ func refusedWith(t *testing.T, p *Proxy, reason Reason, wait time.Duration, raw 
 	p.match(r)
 	r.refused(reason, wait)
 	p.refuse(r, reason, wait)
-	return &x.ctx.Response
+	return replied(t, x)
 }
 
 func pagesOf(t *testing.T, set func(*Responses)) *Proxy {
@@ -298,7 +309,7 @@ func skuShown(t *testing.T, p *Proxy, reason Reason, lang, sku, id string) strin
 	r.sku, r.id = []byte(sku), []byte(id)
 	r.refused(reason, 0)
 	p.refuse(r, reason, 0)
-	return string(x.ctx.Response.Body())
+	return string(replied(t, x).Body())
 }
 
 func TestTemplateThatCannotBeUsedIsRefusedWithFileAndLine(t *testing.T) {

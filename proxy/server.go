@@ -100,8 +100,8 @@ func (s *Server) handle(x *exchange) {
 	p := s.proxy.Load()
 	x.conn.begin()
 	p.handle(x)
-	if resp := &x.ctx.Response; (s.draining.Load() || p.exhausted(x.conn)) && resp.StatusCode() != fasthttp.StatusSwitchingProtocols {
-		resp.SetConnectionClose()
+	if (s.draining.Load() || p.exhausted(x.conn)) && x.ctx.Response.StatusCode() != fasthttp.StatusSwitchingProtocols {
+		x.reply.last = true
 	}
 }
 
@@ -199,7 +199,7 @@ func (s *Server) broken(x *exchange, why wire.Violation) {
 	x.conn.unread = true
 	s.malformed[why.Kind].Add(1)
 	s.proxy.Load().refuseBroken(x, why.Status)
-	x.ctx.SetConnectionClose()
+	x.reply.last = true
 }
 
 // forget is called once for each connection that was held and has ended.
