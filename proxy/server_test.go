@@ -324,7 +324,7 @@ func parkedServes(t *testing.T, through func(net.Listener) net.Listener) {
 	}
 }
 
-// parked waits until the one open connection waits outside of the HTTP library.
+// parked waits until the one open connection waits outside of its exchange.
 func parked(t *testing.T, s *Server) {
 	t.Helper()
 	for range 1000 {

@@ -1,8 +1,8 @@
 package wire
 
-// Request is the head of one request as it was judged, and the only form of it that there is. It is read into by
-// Reader.ReadHead, one head after the other. What its methods return lies in its room, and stays as it is until the next head is read or Forget is called.
-// The zero value is ready, and empty: without method, target or field.
+// Request is the head of one request as it was judged, and its only form; what was learned of it is its Head.
+// Reader.ReadHead reads one after the other into it. What its methods return lies in its room, and stays as it is until
+// the next head is read or Forget is called. The zero value is ready, and empty: without method, target or field.
 type Request struct {
 	scan
 	head []byte // as far as it is handed on: from its first byte, which a method that has moved leaves behind, to its empty line
