@@ -40,7 +40,7 @@ func newAnswer(page *proxy.Page, resp *fasthttp.Response, body []byte, asked, no
 		return nil
 	}
 	for _, name := range a.vary {
-		a.values = append(a.values, string(appendField(nil, page.Request, name)))
+		a.values = append(a.values, string(appendField(nil, page, name)))
 	}
 	a.complete()
 	return a
@@ -255,7 +255,7 @@ func (a *answer) serve(page *proxy.Page, resp *fasthttp.Response, now time.Time,
 	var digits [20]byte
 	resp.Header.SetBytesV("Age", strconv.AppendInt(digits[:0], age, 10))
 	resp.Header.Add("Cache-Status", said)
-	if a.header.StatusCode() == fasthttp.StatusOK && a.unchanged(page.Request) {
+	if a.header.StatusCode() == fasthttp.StatusOK && a.unchanged(page) {
 		resp.SetStatusCode(fasthttp.StatusNotModified)
 		resp.Header.Del("Content-Encoding")
 		resp.SkipBody = true
@@ -266,16 +266,16 @@ func (a *answer) serve(page *proxy.Page, resp *fasthttp.Response, now time.Time,
 }
 
 // unchanged evaluates the client's own conditions (RFC 9110, section 13.2.2).
-func (a *answer) unchanged(h *fasthttp.RequestHeader) bool {
-	if tags := h.PeekAll("If-None-Match"); len(tags) > 0 {
-		for _, list := range tags {
-			if holdsTag(list, a.header.Peek("Etag")) {
+func (a *answer) unchanged(page *proxy.Page) bool {
+	if page.Request.Peek("If-None-Match") != nil {
+		for name, list := range page.Request.Fields {
+			if bytes.EqualFold(name, []byte("If-None-Match")) && holdsTag(list, a.header.Peek("Etag")) {
 				return true
 			}
 		}
 		return false
 	}
-	asked := h.Peek("If-Modified-Since")
+	asked := page.Request.Peek("If-Modified-Since")
 	if len(asked) == 0 {
 		return false
 	}

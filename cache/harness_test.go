@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"bufio"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/proxy"
+	"sluice/proxy/wire"
 )
 
 // desk is a cache before a shop, on a clock of its own. It goes the way of the proxy.
@@ -66,11 +66,11 @@ func fill(resp *fasthttp.Response, status int, header, body string) {
 	resp.SetBodyString(body)
 }
 
-// heard is a request's header as it comes off a connection.
-func heard(lines ...string) *fasthttp.RequestHeader {
-	h := new(fasthttp.RequestHeader)
+// heard is a request's head as it comes off a connection.
+func heard(lines ...string) *wire.Request {
+	h := new(wire.Request)
 	text := "GET / HTTP/1.1\r\nHost: shop\r\n" + strings.Join(append(lines, "", ""), "\r\n")
-	if err := h.Read(bufio.NewReaderSize(strings.NewReader(text), len(text))); err != nil {
+	if err := wire.NewGuard(wire.Limits{Header: 64 << 10, Target: 1 << 10}).NewReader(strings.NewReader(text)).ReadHead(h); err != nil {
 		panic("BUG: " + err.Error())
 	}
 	return h
@@ -86,7 +86,7 @@ func (d *desk) get(path string, lines ...string) (resp *fasthttp.Response, faile
 	case proxy.Failed:
 		return nil, true
 	case proxy.Alone:
-		return resp, d.ask(path+"\r\n"+string(req.Header()), resp) != proxy.Answered
+		return resp, d.ask(path+"\r\n"+string(req.Text()), resp) != proxy.Answered
 	case proxy.Fetch:
 		outcome := d.ask(path+"\r\n"+string(page.Conditions), resp)
 		return resp, !d.Keep(page, outcome, resp) && outcome != proxy.Answered

@@ -56,21 +56,18 @@ func (e *entry) variant(page *proxy.Page) []byte {
 	key := append(append(make([]byte, 0, len(page.Key)+64), page.Key...), '\n')
 	key = strconv.AppendUint(key, e.mark, 10)
 	for _, name := range e.vary {
-		key = appendField(append(key, '\n'), page.Request, name)
+		key = appendField(append(key, '\n'), page, name)
 	}
 	return key
 }
 
 // appendField appends the lines of a field as one value (RFC 9110, section 5.2), without the white space that means
-// nothing. A field that is not there differs from an empty one. The lines are read as the shop will get them: of a field that
-// comes twice the HTTP library keeps one, and CGI takes another spelling for the same name.
-func appendField(dst []byte, h *fasthttp.RequestHeader, name string) []byte {
+// nothing. A field that is not there differs from an empty one. The lines are read as the shop will get them: CGI takes
+// another spelling for the same name.
+func appendField(dst []byte, page *proxy.Page, name string) []byte {
 	there := false
-	for rest := h.RawHeaders(); len(rest) > 0; {
-		var line []byte
-		line, rest, _ = bytes.Cut(rest, []byte("\n"))
-		key, value, ok := bytes.Cut(line, []byte(":"))
-		if !ok || !spells(key, name) {
+	for key, value := range page.Request.Fields {
+		if !spells(key, name) {
 			continue
 		}
 		there = true
@@ -134,7 +131,7 @@ func varies(h *fasthttp.ResponseHeader) (names []string, ok bool) {
 // selects reports whether page would be given this answer too.
 func (a *answer) selects(page *proxy.Page) bool {
 	for i, name := range a.vary {
-		if string(appendField(nil, page.Request, name)) != a.values[i] {
+		if string(appendField(nil, page, name)) != a.values[i] {
 			return false
 		}
 	}

@@ -8,7 +8,7 @@ func (a *responder) format(r *request) Format {
 	if a.Format != Auto {
 		return a.Format
 	}
-	accept := r.ctx.Request.Header.Peek("Accept")
+	accept := r.asked.Peek("Accept")
 	if !bytes.Contains(accept, textHTML) {
 		return Problem
 	}

@@ -9,8 +9,7 @@ var errBodyTooLarge = errors.New("body over max_body_size")
 
 // hasBody reports that a body was announced, of one byte at least or in chunks.
 func (r *request) hasBody() bool {
-	h := r.head()
-	return h.Chunked || h.ContentLength > 0
+	return r.asked.Chunked || r.asked.ContentLength > 0
 }
 
 // readBody takes the whole body of a gated request into memory, at most max bytes. A length that was announced is
@@ -19,7 +18,7 @@ func (r *request) readBody(max int64) error {
 	if r.bodyRead {
 		return nil
 	}
-	if r.head().ContentLength > max {
+	if r.asked.ContentLength > max {
 		return errBodyTooLarge
 	}
 	err := r.readUpTo(max + 1)

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/proxy/wire"
 )
 
 // Pages keeps answers of the shop for a moment, for everybody who asks for the same: a shared cache by RFC 9111.
@@ -30,7 +32,7 @@ type Page struct {
 	Head    bool          // the answer has no body
 	Fresh   time.Duration // how long an answer is given without asking again, at most
 	Wait    time.Duration // for somebody else's fetch, at most
-	Request *fasthttp.RequestHeader
+	Request *wire.Request
 
 	Conditions []byte // written by Find: header lines by which the shop may answer 304 to a Fetch
 	Outcome    Outcome
@@ -72,14 +74,13 @@ func (p *Proxy) pageOf(r *request) {
 	}
 	r.page.Key = k
 	r.page.Fresh, r.page.Wait = r.route.Cache, p.pageWait
-	r.page.Request = &r.ctx.Request.Header
+	r.page.Request = r.asked
 }
 
 // appendWayHere appends what else trusted proxies say of the page's address, often in words that they took from the client:
 // some frameworks build links by it. Who the client is, is left out: that chooses no page.
 func (p *Proxy) appendWayHere(dst []byte, r *request) []byte {
-	f := r.fields()
-	for name, value, ok := f.next(); ok; name, value, ok = f.next() {
+	for name, value := range r.asked.Fields {
 		switch {
 		case !fromProxy(name) || equalFold(name, p.clientHeader) || !endToEnd(name):
 		case equalFold(name, "Forwarded"):
@@ -109,11 +110,10 @@ func (r *request) bypassesPages() bool {
 	if string(r.method) != "GET" && string(r.method) != "HEAD" {
 		return true
 	}
-	if h := r.head(); h.Upgrade || h.Chunked || h.ContentLength > 0 {
+	if r.asked.Upgrade || r.hasBody() {
 		return true
 	}
-	f := r.fields()
-	for name, value, ok := f.next(); ok; name, value, ok = f.next() {
+	for name, value := range r.asked.Fields {
 		for _, n := range aloneFields {
 			if equalFoldDash(name, n) {
 				return true

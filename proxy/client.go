@@ -46,8 +46,7 @@ func (p *Proxy) clientOf(r *request) netip.Addr {
 	}
 	// Later lines continue earlier ones (RFC 9110, section 5.3).
 	r.scratch = r.scratch[:0]
-	f := r.fields()
-	for name, value, ok := f.next(); ok; name, value, ok = f.next() {
+	for name, value := range r.asked.Fields {
 		if equalFold(name, p.clientHeader) {
 			r.scratch = append(append(r.scratch, ','), value...)
 		}

@@ -56,27 +56,19 @@ func asksClient(target []byte) bool {
 // answerClient serves the script: from a cache for five minutes, and by its ETag after that, so that a new version of the
 // gate is obeyed soon.
 func (p *Proxy) answerClient(r *request) (reason Reason, wait time.Duration) {
-	resp, h := &r.ctx.Response, &r.ctx.Request.Header
-	text, tag := p.script.plain, p.script.etag
-	quiet(resp)
-	if acceptsGzip(h.Peek("Accept-Encoding")) {
-		text, tag = p.script.packed, p.script.packedTag
-		resp.Header.Set("Content-Encoding", "gzip")
+	text, tag, encoding := p.script.plain, p.script.etag, ""
+	if acceptsGzip(r.asked.Peek("Accept-Encoding")) {
+		text, tag, encoding = p.script.packed, p.script.packedTag, "gzip"
 	}
-	resp.Header.SetContentType("text/javascript; charset=utf-8") // RFC 9239
-	resp.Header.Set("Cache-Control", "public, max-age=300")
-	resp.Header.Set("Vary", "Accept-Encoding")
-	resp.Header.Set("ETag", tag)
-	if len(r.id) > 0 {
-		resp.Header.SetBytesV(p.idHeader, r.id)
+	out := r.answerNew(tag, tag, "text/javascript; charset=utf-8") // RFC 9239
+	out.add("Cache-Control", "public, max-age=300")
+	out.add("Vary", "Accept-Encoding")
+	if out.status == 200 {
+		if encoding != "" {
+			out.add("Content-Encoding", encoding)
+		}
+		out.sayBytes(text)
 	}
-	if has := h.Peek("If-None-Match"); string(has) == "*" || bytes.Contains(has, []byte(tag)) {
-		resp.Header.Del("Content-Encoding")
-		resp.SetStatusCode(304)
-	} else {
-		resp.SetBodyRaw(text)
-	}
-	p.finish(r, resp)
 	return Admitted, 0
 }
 

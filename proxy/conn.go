@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"sluice/proxy/loop"
 	"sluice/proxy/wire"
 )
@@ -23,8 +21,8 @@ type Pace interface {
 	Allow(t time.Time) (wait time.Duration, ok bool)
 }
 
-// Conn is one client connection, with what lasts from one of its requests to the next. What it hands to the HTTP
-// library was judged before: canonical requests, one at a time.
+// Conn is one client connection, with what lasts from one of its requests to the next. What is read from it was judged before:
+// canonical requests, one at a time.
 type Conn struct {
 	net.Conn
 	looped   *loop.Socket // that Conn is; nil = it is none, and waits in a goroutine of its own
@@ -47,16 +45,13 @@ type Conn struct {
 	outside    atomic.Bool   // parked
 	parking    bool          // see park
 	parked     time.Duration // since when, as deadlines count
-	moving     bool          // see move
-	begunHead  []byte        // what a move took along
 	slow       bool          // its last request came after a pause: the next is waited for outside
 	came       []byte        // what ended the parking, as far as it was not handed on
 	room       *[]byte       // that came is in; nil = in first
 	first      [1]byte
-	tunneled   atomic.Bool // left HTTP; what arrives is not for the judge
-	beside     io.Closer   // what lasts as long as the connection; nil = nothing
-	violation  wire.Violation
-	fault      error              // of the last read
+	tunneled   atomic.Bool        // left HTTP; what arrives is not for the judge
+	beside     io.Closer          // what lasts as long as the connection; nil = nothing
+	violation  wire.Violation     // of a body
 	afterwards *afterwards        // nil = nothing; see exchange.go
 	raw        syscall.RawConn    // of the client; nil = nobody has asked for it yet
 	wake       func(uintptr) bool // takes what ends the parking from the socket; nil = through Conn, a byte
@@ -67,27 +62,18 @@ type Conn struct {
 	closed     sync.Once
 }
 
-// Read hands on judged bytes.
-func (c *Conn) Read(p []byte) (int, error) {
-	if len(c.begunHead) > 0 {
-		n := copy(p, c.begunHead)
-		c.begunHead = c.begunHead[n:]
-		return n, nil
+// readHead takes the next request's head. What is left of a body that was given up is passed over first.
+func (c *Conn) readHead(q *wire.Request) error {
+	if c.forgone && !c.passOver() {
+		return io.EOF
 	}
-	if c.forgone && !c.passOver(p) {
-		return 0, io.EOF // the HTTP library lets go of the connection without a word
-	}
-	n, err := c.reader.Read(p)
-	c.fault = err
+	err := c.reader.ReadHead(q)
 	c.headTimed, c.bodyTimed = false, false
-	if c.reader.HeadLeft() && len(p) < c.server.MaxHeader {
-		return c.move(p[:n])
-	}
-	if v, broken := err.(wire.Violation); broken {
-		c.violation = v
-	}
-	return n, err
+	return err
 }
+
+// Read hands on what comes after HTTP, as it is.
+func (c *Conn) Read(p []byte) (int, error) { return c.reader.Read(p) }
 
 // ReadBody hands on the content of the current request's body. See wire.Reader.
 func (c *Conn) ReadBody(p []byte) (int, error) {
@@ -128,7 +114,7 @@ func (c *Conn) readNext(p []byte) (int, error) {
 	c.headTimed, c.bodyTimed = false, false
 	if c.looped != nil || c.slow && !c.server.closing.Load() {
 		c.parking = true
-		return 0, io.EOF // the HTTP library lets go of the connection without a word
+		return 0, io.EOF
 	}
 	c.idle.Store(true)
 	c.restWithin(parkAfter)
@@ -139,7 +125,7 @@ func (c *Conn) readNext(p []byte) (int, error) {
 	c.idle.Store(false)
 	if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
 		c.parking = !c.server.closing.Load()
-		err = io.EOF // the HTTP library lets go of the connection without a word
+		err = io.EOF
 	}
 	return n, err
 }
@@ -205,9 +191,9 @@ func (c *Conn) allow(t time.Time) (wait time.Duration, ok bool) {
 	return c.pace.Allow(t)
 }
 
-// Close implements net.Conn. A connection that is to be parked or moved stays open.
+// Close implements net.Conn. A connection that is to be parked stays open.
 func (c *Conn) Close() (err error) {
-	if c.parking || c.moving {
+	if c.parking {
 		return nil
 	}
 	c.closed.Do(func() {
@@ -254,5 +240,3 @@ func linger(c net.Conn) {
 		left -= n
 	}
 }
-
-func connOf(ctx *fasthttp.RequestCtx) *Conn { return ctx.Conn().(*Conn) }

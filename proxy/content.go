@@ -129,8 +129,7 @@ func isQuoted(b []byte) bool {
 // readable reports whether the gate reads the body's bytes as the shop will: not compressed, of a type that says
 // clearly what they are, and UTF-8.
 func (r *request) readable() bool {
-	f := r.fields()
-	for name, value, ok := f.next(); ok; name, value, ok = f.next() {
+	for name, value := range r.asked.Fields {
 		if len(value) > 0 && equalFold(name, "Content-Encoding") {
 			return false
 		}
@@ -172,7 +171,7 @@ func (r *request) plainForm(latin bool) bool {
 
 // media is the request's own type, read once.
 func (r *request) media() mediaType {
-	return readMediaType(r.ctx.Request.Header.ContentType())
+	return readMediaType(r.asked.Peek("Content-Type"))
 }
 
 func (r *request) isJSON() bool { return r.media().content == jsonContent }

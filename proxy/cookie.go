@@ -4,8 +4,7 @@ import "bytes"
 
 // cookie looks a name up in all Cookie fields (RFC 6265, section 4.2).
 func (r *request) cookie(name string) (value []byte, reason Reason) {
-	f := r.fields()
-	for key, list, ok := f.next(); ok; key, list, ok = f.next() {
+	for key, list := range r.asked.Fields {
 		if !equalFold(key, "Cookie") {
 			continue
 		}

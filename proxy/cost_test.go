@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bufio"
 	"io"
 	"net/netip"
 	"strings"
@@ -24,20 +23,18 @@ func turning(p *Proxy, raw string) func() {
 	s := NewServer(p, ServerOptions{MaxHeader: 16 << 10, Connections: anyNumber{}})
 	c := &Conn{Conn: treadmill{raw: raw}, server: s, peer: netip.MustParseAddr("203.0.113.9"), shard: p.counts.shard()}
 	c.reader = s.guard.Load().NewReader(socket{c})
-	ctx := &fasthttp.RequestCtx{}
-	ctx.Init2(c, quietLogger{}, false)
-	br, bw := bufio.NewReaderSize(c, 16<<10), bufio.NewWriter(io.Discard)
+	x := newExchange()
+	x.conn = c
+	x.out.Reset(io.Discard)
 	return func() {
-		ctx.Request.Reset()
-		ctx.Response.Reset()
-		if err := ctx.Request.Header.Read(br); err != nil {
+		if err := c.readHead(&x.asked); err != nil {
 			panic(err)
 		}
-		headOnly(&ctx.Request.Header)
-		p.Handle(ctx)
-		if err := ctx.Response.Write(bw); err != nil {
+		p.handle(x)
+		if err := x.answer(false); err != nil {
 			panic(err)
 		}
+		x.clear()
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // crew are the goroutines that serve connections. One that is free does the next job, the one that was busy last first:
-// its stack is as deep as the HTTP library needs and warm, where a new one would have to grow.
+// its stack is as deep as a request needs and warm, where a new one would have to grow.
 type crew struct {
 	work func(job)
 

@@ -2,79 +2,66 @@ package proxy
 
 import (
 	"bufio"
-	"errors"
 	"io"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/proxy/wire"
 )
 
-// exchange reads requests and writes answers, one after the other. The HTTP library's own server does the same, for
-// connections that keep a goroutine: it books each one in a table that all processors share.
+// exchange reads requests and writes answers, one after the other.
 type exchange struct {
-	ctx fasthttp.RequestCtx
-	uri fasthttp.URI
-	in  *bufio.Reader
-	out *bufio.Writer
+	conn  *Conn
+	asked wire.Request
+	ctx   fasthttp.RequestCtx // carries the shop's answer, or a kept one, and nothing of the request
+	reply reply               // the gate's own
+	text  []byte              // room for it, as it is sent
+	out   *bufio.Writer
 }
 
-// exchanges are a pool of them, with room for heads of so many bytes.
-func exchanges(head int) *sync.Pool {
-	return &sync.Pool{New: func() any {
-		return &exchange{in: bufio.NewReaderSize(nil, head), out: bufio.NewWriter(nil)}
-	}}
+func newExchange() *exchange {
+	x := &exchange{out: bufio.NewWriter(nil)}
+	x.ctx.Init2(nil, quietLogger{}, false)
+	return x
 }
 
 // exchange serves c for as long as requests come, and closes it then; or parking is set.
 func (s *Server) exchange(c *Conn) {
-	s.talk(c, s.usual)
-	if c.moving {
-		c.moving = false
-		s.talk(c, s.roomy)
+	x := s.exchanges.Get().(*exchange)
+	x.conn = c
+	x.out.Reset(c)
+	for x.turn(s) {
 	}
+	x.conn = nil
+	s.exchanges.Put(x)
 	_ = c.Close()
 }
 
-func (s *Server) talk(c *Conn, pool *sync.Pool) {
-	x := pool.Get().(*exchange)
-	x.ctx.Init2(c, quietLogger{}, false)
-	x.in.Reset(c)
-	x.out.Reset(c)
-	for first := true; x.turn(s, c, first); first = false {
-	}
-	pool.Put(x)
-}
-
 // turn takes one request to the end of its answer, and reports whether another may follow on the connection.
-func (x *exchange) turn(s *Server, c *Conn, first bool) bool {
-	ctx := &x.ctx
-	s.silent.CopyTo(&ctx.Response.Header)
+func (x *exchange) turn(s *Server) bool {
+	c, resp := x.conn, &x.ctx.Response
+	s.silent.CopyTo(&resp.Header)
 	defer x.clear()
-	if err := x.read(); err != nil {
-		if err = c.cause(err, first); err != nil {
-			s.broken(ctx, err)
-			ctx.SetConnectionClose()
-			_ = x.answer()
+	if err := c.readHead(&x.asked); err != nil {
+		if why, broken := err.(wire.Violation); broken {
+			s.broken(x, why)
+			_ = x.answer(true)
 		}
 		return false
 	}
-	last := ctx.Request.Header.ConnectionClose()
-	s.handle(ctx)
-	if last = last || ctx.Response.ConnectionClose(); last {
-		ctx.SetConnectionClose()
-	} else if !ctx.Request.Header.IsHTTP11() {
-		ctx.Response.Header.Set("Connection", "keep-alive") // of its own accord HTTP/1.0 closes
-	}
+	s.handle(x)
+	last := x.asked.Close || x.reply.last || resp.ConnectionClose()
 	afterwards := c.afterwards
 	c.afterwards = nil
 	if afterwards == nil || !afterwards.instead {
-		if x.answer() != nil {
+		if x.answer(last) != nil {
 			return false
 		}
 	}
 	if afterwards != nil {
+		x.asked.Forget() // it may last
 		_ = c.SetDeadline(time.Time{})
 		afterwards.do()
 		return false
@@ -82,48 +69,46 @@ func (x *exchange) turn(s *Server, c *Conn, first bool) bool {
 	return !last && !c.quiet()
 }
 
-// cause is why no request could be read; nil = the connection has ended between two requests, or rests.
-func (c *Conn) cause(err error, first bool) error {
-	var nothing fasthttp.ErrNothingRead
-	switch {
-	case err == io.EOF:
-		return nil
-	case !errors.As(err, &nothing):
-		return err
-	case !first || c.fault == io.EOF:
-		return nil
-	}
-	return c.fault
-}
-
 // quiet reports that nothing of a next request has come to a connection that can rest in a loop: it does so now.
 func (c *Conn) quiet() bool {
-	c.parking = c.looped != nil && len(c.came) == 0 && len(c.begunHead) == 0 && !c.forgone && c.reader.BodyRead() && !c.reader.Pipelined()
+	c.parking = c.looped != nil && len(c.came) == 0 && !c.forgone && c.reader.BodyRead() && !c.reader.Pipelined()
 	return c.parking
 }
 
-// read takes a head. Its body is left to Conn.ReadBody.
-func (x *exchange) read() error {
-	h := &x.ctx.Request.Header
-	if err := h.Read(x.in); err != nil {
+// answer writes it whole.
+func (x *exchange) answer(last bool) error {
+	connection := ""
+	switch {
+	case last:
+		connection = "close"
+	case x.asked.HTTP10:
+		connection = "keep-alive" // of its own accord HTTP/1.0 closes
+	}
+	if x.reply.status != 0 {
+		x.text = x.reply.appendTo(x.text[:0], connection, x.toHead())
+		_, err := x.conn.Write(x.text)
 		return err
 	}
-	headOnly(h)
-	return x.uri.Parse(h.Host(), h.RequestURI())
-}
-
-// answer writes it whole.
-func (x *exchange) answer() error {
 	resp := &x.ctx.Response
-	resp.SkipBody = resp.SkipBody || x.ctx.IsHead()
+	if connection != "" {
+		resp.Header.Set("Connection", connection)
+	}
+	resp.SkipBody = resp.SkipBody || x.toHead()
 	if err := resp.Write(x.out); err != nil {
 		return err
 	}
 	return x.out.Flush()
 }
 
+// toHead reports a request for the head of an answer alone.
+func (x *exchange) toHead() bool { return string(x.asked.Method()) == "HEAD" }
+
 func (x *exchange) clear() {
-	x.ctx.Request.Reset()
+	x.asked.Forget()
+	x.reply.clear()
+	if cap(x.text) > keptReply {
+		x.text = nil
+	}
 	x.ctx.Response.Reset()
 }
 

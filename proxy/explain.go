@@ -1,14 +1,11 @@
 package proxy
 
 import (
-	"bufio"
 	"io"
 	"net"
 	"net/netip"
 	"strings"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"sluice/proxy/wire"
 )
@@ -37,16 +34,16 @@ type RateKey struct {
 func (p *Proxy) Explain(raw string, peer netip.Addr, maxHeader int) Explanation {
 	c := &Conn{Conn: script{strings.NewReader(raw)}, server: &Server{}, peer: peer, trusted: p.trusts(peer), shard: p.counts.shard()}
 	c.reader = wire.NewGuard(wire.Limits{Header: maxHeader, Target: maxTarget, Protected: p.protected()}).NewReader(socket{c})
-	ctx := &fasthttp.RequestCtx{}
-	ctx.Init2(c, quietLogger{}, false)
-	if err := ctx.Request.Header.Read(bufio.NewReaderSize(c, maxHeader)); err != nil {
+	x := newExchange()
+	x.conn = c
+	if err := c.readHead(&x.asked); err != nil {
 		found := Explanation{Client: peer.String(), Reason: Malformed, Detail: err.Error()}
-		if c.violation != (wire.Violation{}) {
-			found.Detail = c.violation.Kind.String()
+		if why, broken := err.(wire.Violation); broken {
+			found.Detail = why.Kind.String()
 		}
 		return found
 	}
-	r := p.begin(ctx)
+	r := p.begin(x)
 	p.takeID(r)
 	reason := p.match(r)
 	if p.denied(r) {

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bufio"
 	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
@@ -9,8 +8,6 @@ import (
 	"strconv"
 	"testing"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"sluice/limiter"
 )
@@ -29,19 +26,20 @@ func sending(p *Proxy) func(from netip.Addr) (status int) {
 	hand := &handset{}
 	c := &Conn{Conn: hand, server: s, peer: netip.MustParseAddr("127.0.0.1"), trusted: true, shared: true, shard: p.counts.shard()}
 	c.reader = s.guard.Load().NewReader(socket{c})
-	ctx := &fasthttp.RequestCtx{}
-	ctx.Init2(c, quietLogger{}, false)
-	br := bufio.NewReaderSize(c, 16<<10)
+	x := newExchange()
+	x.conn = c
 	return func(from netip.Addr) int {
 		hand.text = append(hand.text[:0], "GET /search/ HTTP/1.1\r\nHost: shop\r\nX-Forwarded-For: "...)
 		hand.text = append(from.AppendTo(hand.text), "\r\n\r\n"...)
-		ctx.Request.Reset()
-		ctx.Response.Reset()
-		if err := ctx.Request.Header.Read(br); err != nil {
+		x.clear()
+		if err := c.readHead(&x.asked); err != nil {
 			panic(err)
 		}
-		p.Handle(ctx)
-		return ctx.Response.StatusCode()
+		p.handle(x)
+		if x.reply.status != 0 {
+			return x.reply.status
+		}
+		return x.ctx.Response.StatusCode()
 	}
 }
 

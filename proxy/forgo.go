@@ -18,9 +18,11 @@ func (c *Conn) forgo() bool {
 }
 
 // passOver reads a forgone body to its end, and reports whether it came.
-func (c *Conn) passOver(room []byte) bool {
+func (c *Conn) passOver() bool {
+	room := c.server.rooms.Get().(*[]byte)
+	defer c.server.rooms.Put(room)
 	for !c.reader.BodyRead() {
-		if _, err := c.reader.ReadBody(room); err != nil && err != io.EOF {
+		if _, err := c.reader.ReadBody(*room); err != nil && err != io.EOF {
 			return false
 		}
 	}

@@ -79,26 +79,22 @@ func refusalOf(o Outcome) Reason {
 // upgrades reports a request to leave HTTP that may go on. h2c is left unanswered, as a server may do: what would
 // follow is not HTTP/1.1 to judge.
 func (r *request) upgrades() bool {
-	h := r.head()
-	return h.Upgrade && !h.H2C && !r.route.gated()
+	return r.asked.Upgrade && !r.asked.H2C && !r.route.gated()
 }
 
 // finish makes the shop's answer ready for the client. An answer that is a stream takes along what is to be given back.
 func (p *Proxy) finish(r *request, resp *fasthttp.Response) {
 	if p.idHeader != "" && len(resp.Header.Peek(p.idHeader)) == 0 {
-		resp.Header.SetCanonical(p.idField, r.id)
+		resp.Header.SetBytesV(p.idHeader, r.id)
 	}
-	if !r.conn.reader.DrainBody() {
-		r.conn.unread = true
-		resp.SetConnectionClose()
-	}
+	r.drain()
 	if !resp.IsBodyStream() {
 		return
 	}
 	if r.admitted || r.placed != nil {
 		p.leaveLater(r, resp.BodyStream())
 	}
-	if resp.Header.ContentLength() < 0 && !r.ctx.Request.Header.IsHTTP11() {
+	if resp.Header.ContentLength() < 0 && r.asked.HTTP10 {
 		p.untilClose(r, resp)
 	}
 }
@@ -134,7 +130,7 @@ func (p *Proxy) build(r *request) Reason {
 		Key:    clientKey(r),
 	}
 	if p.passHost {
-		r.out.Host = r.ctx.Request.Header.Host()
+		r.out.Host = r.asked.Host()
 	}
 	r.fieldBuffer = p.appendFields(r.fieldBuffer[:0], r)
 	reason := p.attachBody(r)
@@ -145,8 +141,7 @@ func (p *Proxy) build(r *request) Reason {
 // appendFields appends what may travel on, in the order in which it came, then what the gate says itself.
 func (p *Proxy) appendFields(dst []byte, r *request) []byte {
 	named, via := r.namedByConnection(), false
-	f := r.fields()
-	for name, value, ok := f.next(); ok; name, value, ok = f.next() {
+	for name, value := range r.asked.Fields {
 		if !endToEnd(name) || len(named) > 0 && hasToken(named, name) || equalFold(name, p.idHeader) {
 			via = via || equalFold(name, "Via")
 			continue
@@ -160,7 +155,7 @@ func (p *Proxy) appendFields(dst []byte, r *request) []byte {
 		dst = appendField(dst, name, value)
 	}
 	if r.upgrades() {
-		dst = append(append(append(dst, "Connection: Upgrade\r\nUpgrade: "...), r.ctx.Request.Header.Peek("Upgrade")...), "\r\n"...)
+		dst = append(append(append(dst, "Connection: Upgrade\r\nUpgrade: "...), r.asked.Peek("Upgrade")...), "\r\n"...)
 	}
 	if len(r.id) > 0 {
 		dst = appendField(dst, []byte(p.idHeader), r.id)
@@ -185,11 +180,9 @@ func appendField(dst, name, value []byte) []byte {
 // appendForwarded says where the request came from. What came with it is extended only for trusted proxies; via tells that
 // it came through others.
 func (p *Proxy) appendForwarded(dst []byte, r *request, via bool) []byte {
-	h := &r.ctx.Request.Header
 	dst = append(dst, "X-Forwarded-For: "...)
 	if r.conn.trusted {
-		f := r.fields()
-		for name, value, ok := f.next(); ok; name, value, ok = f.next() {
+		for name, value := range r.asked.Fields {
 			if equalFold(name, "X-Forwarded-For") && len(value) > 0 {
 				dst = append(append(dst, value...), ", "...)
 			}
@@ -209,7 +202,7 @@ func (p *Proxy) appendForwarded(dst []byte, r *request, via bool) []byte {
 		dst = appendVia(dst, r)
 	}
 	version := "1.1"
-	if !h.IsHTTP11() {
+	if r.asked.HTTP10 {
 		version = "1.0"
 	}
 	return append(append(append(dst, "Via: "...), version...), " sluice\r\n"...)
@@ -217,8 +210,7 @@ func (p *Proxy) appendForwarded(dst []byte, r *request, via bool) []byte {
 
 // appendVia appends who has had the request before.
 func appendVia(dst []byte, r *request) []byte {
-	f := r.fields()
-	for name, value, ok := f.next(); ok; name, value, ok = f.next() {
+	for name, value := range r.asked.Fields {
 		if equalFold(name, "Via") {
 			dst = appendField(dst, name, value)
 		}
@@ -229,7 +221,7 @@ func appendVia(dst []byte, r *request) []byte {
 // appendScheme appends the scheme that the client has used.
 func appendScheme(dst []byte, r *request) []byte {
 	if r.conn.trusted {
-		if said := r.ctx.Request.Header.Peek("X-Forwarded-Proto"); len(said) > 0 {
+		if said := r.asked.Peek("X-Forwarded-Proto"); len(said) > 0 {
 			return append(dst, said...)
 		}
 	}
@@ -241,11 +233,10 @@ func appendScheme(dst []byte, r *request) []byte {
 
 // askedHost is the host that the client has asked for.
 func askedHost(r *request) []byte {
-	h := &r.ctx.Request.Header
 	if r.conn.trusted {
-		return orElse(h.Peek("X-Forwarded-Host"), h.Host())
+		return orElse(r.asked.Peek("X-Forwarded-Host"), r.asked.Host())
 	}
-	return h.Host()
+	return r.asked.Host()
 }
 
 func orElse(v, otherwise []byte) []byte {
@@ -270,19 +261,18 @@ func (p *Proxy) attachBody(r *request) Reason {
 			return reason
 		}
 	}
-	head := r.head()
 	switch {
 	case r.bodyRead:
 		r.out.Body = r.body
-		if head.Chunked || head.ContentLength >= 0 { // the client announced a body, if only an empty one
+		if r.asked.Chunked || r.asked.ContentLength >= 0 { // the client announced a body, if only an empty one
 			r.frame(int64(len(r.body)))
 		}
-	case head.Chunked:
+	case r.asked.Chunked:
 		r.fieldBuffer = append(r.fieldBuffer, "Transfer-Encoding: chunked\r\n"...)
 		r.stream(-1)
 	default:
-		r.frame(head.ContentLength)
-		r.stream(head.ContentLength)
+		r.frame(r.asked.ContentLength)
+		r.stream(r.asked.ContentLength)
 	}
 	return Admitted
 }

@@ -185,14 +185,14 @@ func talk(t *testing.T, addr, raw string) (*http.Response, string) {
 }
 
 // requested is a request that p has read, from a connection that is not there.
-func requested(t *testing.T, p *Proxy, raw string) *fasthttp.RequestCtx {
+func requested(t *testing.T, p *Proxy, raw string) *exchange {
 	t.Helper()
 	c := &Conn{Conn: script{strings.NewReader(raw)}, server: &Server{}, peer: netip.MustParseAddr("203.0.113.9"), shard: p.counts.shard()}
 	c.reader = wire.NewGuard(wire.Limits{Header: 16 << 10, Target: maxTarget}).NewReader(socket{c})
-	ctx := &fasthttp.RequestCtx{}
-	ctx.Init2(c, quietLogger{}, false)
-	if err := ctx.Request.Header.Read(bufio.NewReaderSize(c, 16<<10)); err != nil {
+	x := newExchange()
+	x.conn = c
+	if err := c.readHead(&x.asked); err != nil {
 		t.Fatalf("%q: %v", raw, err)
 	}
-	return ctx
+	return x
 }

@@ -2,24 +2,6 @@ package proxy
 
 import "bytes"
 
-// fields walks header lines as they were received, in order, repeated ones included. The parsed form of
-// the HTTP library is not used for what is judged or forwarded: it re-serialises cookies and moves fields.
-type fields []byte
-
-// next cuts the first "Name: value" line; ok is false at the end of the block.
-func (f *fields) next() (name, value []byte, ok bool) {
-	line, rest := cut(*f, '\n')
-	*f = rest
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
-	}
-	if len(line) == 0 {
-		return nil, nil, false
-	}
-	name, value = cut(line, ':')
-	return name, trimSpace(value), true
-}
-
 // trimSpace cuts optional white space (RFC 9110, section 5.6.3).
 func trimSpace(b []byte) []byte {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
@@ -31,13 +13,10 @@ func trimSpace(b []byte) []byte {
 	return b
 }
 
-func (r *request) fields() fields { return r.ctx.Request.Header.RawHeaders() }
-
 // header looks a field up. One that stands twice is Ambiguous, and so is its name with "_" for "-": CGI, WSGI
 // and PHP fold the two into one.
 func (r *request) header(name string) (value []byte, reason Reason) {
-	f := r.fields()
-	for key, v, ok := f.next(); ok; key, v, ok = f.next() {
+	for key, v := range r.asked.Fields {
 		if !equalFoldDash(key, name) {
 			continue
 		}
@@ -78,12 +57,11 @@ func hasToken(list, token []byte) bool {
 
 // namedByConnection lists the fields that Connection declares to be about this connection alone, comma-separated.
 func (r *request) namedByConnection() []byte {
-	if !r.head().Named { // nearly always
+	if !r.asked.Named { // nearly always
 		return nil
 	}
 	r.scratch = r.scratch[:0]
-	f := r.fields()
-	for name, value, ok := f.next(); ok; name, value, ok = f.next() {
+	for name, value := range r.asked.Fields {
 		if equalFold(name, "Connection") && !equalFold(value, "keep-alive") && !equalFold(value, "close") {
 			r.scratch = append(append(r.scratch, value...), ',')
 		}

@@ -19,7 +19,7 @@ func (p *Proxy) identify(r *request) Reason {
 	if !r.route.gated() {
 		return Admitted
 	}
-	if h := r.head(); h.Upgrade && !h.H2C {
+	if r.asked.Upgrade && !r.asked.H2C {
 		return BadRequest // an order is one request and one answer, not a tunnel
 	}
 	if reason := p.takeBodyToRead(r); reason != Admitted {
@@ -138,7 +138,7 @@ func (p *Proxy) takeID(r *request) {
 	if p.idHeader == "" {
 		return
 	}
-	if id := r.ctx.Request.Header.Peek(p.idHeader); validID(id) {
+	if id := r.asked.Peek(p.idHeader); validID(id) {
 		r.id = id
 		return
 	}

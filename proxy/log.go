@@ -110,7 +110,7 @@ func (p *Proxy) note(r *request) {
 func (p *Proxy) entry(r *request) Entry {
 	e := Entry{
 		Shard: r.shard.index, Client: r.conn.peer, ID: r.id, Method: r.method, SKU: r.sku, User: r.user, Serial: r.taken.Serial,
-		Status: r.ctx.Response.StatusCode(), Reason: r.reason, Observed: r.observed, Limit: r.limit, Wait: r.wait, Version: p.version,
+		Status: r.status(), Reason: r.reason, Observed: r.observed, Limit: r.limit, Wait: r.wait, Version: p.version,
 		Sent: r.sent, Outcome: r.outcome, Target: r.out.Target, Fate: r.fate, Deadline: r.taken.Deadline,
 		In: -1, Out: answered(r), Came: r.now, Decided: r.decided, Answered: r.answered, Done: p.clock(),
 	}
@@ -160,19 +160,22 @@ var semicolon = []byte(";")
 
 // announced is how long the request's body is, as far as that is known.
 func (r *request) announced() int64 {
-	switch h := r.head(); {
+	switch {
 	case r.bodyRead:
 		return int64(len(r.body))
-	case h.Chunked:
+	case r.asked.Chunked:
 		return -1
 	default:
-		return max(h.ContentLength, 0)
+		return max(r.asked.ContentLength, 0)
 	}
 }
 
 // answered is how long the answer's body is. A stream is not read for that.
 func answered(r *request) int64 {
 	resp := &r.ctx.Response
+	if r.reply.status != 0 {
+		return int64(len(r.reply.body))
+	}
 	if resp.IsBodyStream() {
 		return max(int64(resp.Header.ContentLength()), -1)
 	}

@@ -28,7 +28,7 @@ func methodNamed(v []byte) (method []byte, ok bool) {
 
 // overridden looks for another, gated route that the shop would see if it took method or path from elsewhere.
 func (p *Proxy) overridden(r *request) Reason {
-	if r.head().Override {
+	if r.asked.Override {
 		if reason := p.overriddenByFields(r); reason != Admitted {
 			return reason
 		}

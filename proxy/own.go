@@ -13,8 +13,8 @@ type answers func(p *Proxy, r *request) (reason Reason, wait time.Duration)
 
 // own finds out whether the gate answers r itself, and how; nil = it is for the shop.
 func (p *Proxy) own(r *request) answers {
-	target := r.ctx.Request.Header.RequestURI()
-	if !bytes.HasPrefix(target, []byte(ownPaths)) || !reads(r.ctx.Request.Header.Method()) {
+	target := r.asked.Target()
+	if !bytes.HasPrefix(target, []byte(ownPaths)) || !reads(r.asked.Method()) {
 		return nil
 	}
 	switch {
@@ -32,7 +32,7 @@ func (p *Proxy) own(r *request) answers {
 func (p *Proxy) tell(r *request, answer answers) {
 	p.takeID(r)
 	r.asking = true
-	r.method, r.path = r.ctx.Request.Header.Method(), nil
+	r.method, r.path = r.asked.Method(), nil
 	reason, wait := p.mayAsk(r)
 	if reason == Admitted || p.lets(r, reason) {
 		reason, wait = answer(p, r)

@@ -2,12 +2,11 @@ package proxy
 
 import (
 	"crypto/tls"
-	"io"
 	"time"
 )
 
-// A connection between two requests needs little: one that waits for longer than a moment is taken from the HTTP
-// library, which keeps buffers, a request and a deep stack for each. It waits in a goroutine of its own that has none of
+// A connection between two requests needs little: one that waits for longer than a moment is taken from its exchange,
+// which has buffers, a request and a deep stack. It waits in a goroutine of its own that has none of
 // them. Ten thousand shoppers who look at a page
 // cost a few KiB each.
 //
@@ -34,16 +33,8 @@ func (s *Server) serve(c *Conn) {
 	}
 }
 
-// usualHead is the room that the HTTP library has for a head. The few that are larger are moved to a server with more,
-// so that each connection costs what is usual and not what is allowed.
-const usualHead = 4 << 10
-
-// move takes the connection from the HTTP library, with the part of a large head that it was about to get.
-func (c *Conn) move(head []byte) (int, error) {
-	c.moving = true
-	c.begunHead = append([]byte(nil), head...)
-	return 0, io.EOF
-}
+// roomSize is how much is taken at most of what ends a parking.
+const roomSize = 4 << 10
 
 // shakeHands brings TLS up, within the time for a head and before anything is read. A handshake within the first read
 // would have only that read's time, parkAfter, and crypto/tls gives up for good on one that was interrupted.

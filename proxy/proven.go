@@ -213,14 +213,8 @@ func (v *variable) proven() bool { return v.uses(jwtClaim) || v.uses(signedCooki
 // writeTicket sends the answer in r.text, which is for this user alone: no cache may keep it, and no page of another
 // origin may read it.
 func (p *Proxy) writeTicket(r *request, at int64) {
-	resp := &r.ctx.Response
-	quiet(resp)
-	resp.Header.SetContentType("application/json")
-	resp.Header.Set("Cache-Control", "private, no-store")
-	resp.Header.Set("Sluice-Time", strconv.FormatInt(at, 10))
-	if len(r.id) > 0 {
-		resp.Header.SetBytesV(p.idHeader, r.id)
-	}
-	resp.SetBody(r.text)
-	p.finish(r, resp)
+	out := r.answer(200, "application/json")
+	out.add("Cache-Control", "private, no-store")
+	out.add("Sluice-Time", strconv.FormatInt(at, 10))
+	out.sayBytes(r.text)
 }

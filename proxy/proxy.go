@@ -13,8 +13,6 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
-
-	"github.com/valyala/fasthttp"
 )
 
 // Options are the parts and settings of a Proxy. Stock and Orders may be nil when no route needs them.
@@ -72,7 +70,6 @@ type Proxy struct {
 	trusted      []netip.Prefix
 	clientHeader string
 	idHeader     string
-	idField      []byte // idHeader as it is sent
 	maxBody      int64
 	passHost     bool
 	answers      responder
@@ -90,6 +87,7 @@ type Proxy struct {
 	spared       [numReasons]bool
 	counts       *counts
 	strangers    *strangers
+	dates        dates
 	generation   uint32 // 1, and one more with each successor
 
 	shop    Shop
@@ -124,7 +122,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	p := &Proxy{
 		routes: routes, noRoute: route{Route: Route{Name: noRouteName}},
-		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader, idField: asSent(o.RequestIDHeader),
+		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader,
 		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, script: newClientScript(), pace: o.Pace, closeExcess: o.CloseOnExcess,
 		maxRequests: o.MaxRequests, bypass: newAddressList(o.Bypass), deny: newAddressList(o.Deny),
 		sales: o.Sales, lessons: o.Lessons, shelf: o.Shelf, soldOutOn: o.SoldOutOn, show: o.Show,
@@ -191,9 +189,9 @@ func (p *Proxy) protected() (names []string) {
 	return names
 }
 
-// Handle takes one request to its answer.
-func (p *Proxy) Handle(ctx *fasthttp.RequestCtx) {
-	r := p.begin(ctx)
+// handle takes one request to its answer.
+func (p *Proxy) handle(x *exchange) {
+	r := p.begin(x)
 	defer p.end(r)
 	if answer := p.own(r); answer != nil {
 		p.tell(r, answer)
@@ -258,15 +256,15 @@ func (p *Proxy) lets(r *request, reason Reason) bool {
 	return true
 }
 
-func (p *Proxy) begin(ctx *fasthttp.RequestCtx) *request {
+func (p *Proxy) begin(x *exchange) *request {
 	r := p.pool.Get().(*request)
-	r.proxy, r.ctx, r.conn = p, ctx, connOf(ctx)
+	r.proxy, r.asked, r.ctx, r.reply, r.conn = p, &x.asked, &x.ctx, &x.reply, x.conn
 	r.now = p.clock()
 	p.judge(r.conn)
 	r.shard = r.conn.shard
 	r.route = &p.noRoute
 	if !r.conn.trusted && r.now%strangerSample == 0 {
-		p.strangers.note(r.now, r.conn.peer, len(ctx.Request.Header.Peek(p.clientHeader)) > 0, p.log, p.clientHeader)
+		p.strangers.note(r.now, r.conn.peer, len(r.asked.Peek(p.clientHeader)) > 0, p.log, p.clientHeader)
 	}
 	return r
 }
@@ -282,7 +280,7 @@ func (p *Proxy) end(r *request) {
 	p.leave(r)
 	p.leavePage(r)
 	p.settle(r)
-	r.tally().code(r.ctx.Response.StatusCode())
+	r.tally().code(r.status())
 	p.note(r)
 	r.clear()
 	p.pool.Put(r)

@@ -23,8 +23,7 @@ func policyOf(in *KeyedRate) []byte {
 
 // tellRates adds both fields to an answer, beside what the shop may have said itself: they are lists.
 func (r *request) tellRates() {
-	h := &r.ctx.Response.Header
-	if len(r.keys) == 0 || r.ctx.Response.StatusCode() == fasthttp.StatusSwitchingProtocols {
+	if len(r.keys) == 0 || r.status() == fasthttp.StatusSwitchingProtocols {
 		return
 	}
 	r.scratch, r.text = r.scratch[:0], r.text[:0]
@@ -42,7 +41,7 @@ func (r *request) tellRates() {
 		r.text = strconv.AppendInt(append(r.text, ";t="...), int64((whole+time.Second-1)/time.Second), 10)
 	}
 	if len(r.text) > 0 {
-		h.AddBytesV("RateLimit-Policy", r.scratch)
-		h.AddBytesV("RateLimit", r.text)
+		r.addBytes("RateLimit-Policy", r.scratch)
+		r.addBytes("RateLimit", r.text)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"sluice/proxy/page"
 )
 
@@ -96,28 +94,28 @@ func markOf(mark byte) gap {
 
 // fillPage writes what a gap of a page is for. A template may have put it anywhere, in an attribute, a script or an
 // address: so only what means nothing in any of them is written.
-func (r *request) fillPage(resp *fasthttp.Response, g gap, wait int) {
+func (r *request) fillPage(out *reply, g gap, wait int) {
 	if wait == 0 {
 		wait = soonest
 	}
 	switch g {
 	case plainIDGap:
-		resp.AppendBody(harmless(r.id, "-._~="))
+		out.sayBytes(harmless(r.id, "-._~="))
 	case plainSKUGap:
-		resp.AppendBody(harmless(r.sku, "-._~="))
+		out.sayBytes(harmless(r.sku, "-._~="))
 	case secondsGap:
 		r.number = strconv.AppendInt(r.number[:0], int64(wait), 10)
-		resp.AppendBody(r.number)
+		out.sayBytes(r.number)
 	case waitMSGap:
 		r.number = strconv.AppendInt(r.number[:0], r.untilRetry(wait).Milliseconds(), 10)
-		resp.AppendBody(r.number)
+		out.sayBytes(r.number)
 	case clockGap:
 		r.number = appendClock(r.number[:0], r.untilRetry(wait))
-		resp.AppendBody(r.number)
+		out.sayBytes(r.number)
 	case againGap:
-		appendPath(resp, r.again())
+		appendPath(out, r.again())
 	case homeGap:
-		appendPath(resp, r.cameFrom())
+		appendPath(out, r.cameFrom())
 	}
 }
 
@@ -161,7 +159,7 @@ func harmless(b []byte, marks string) []byte {
 // are placed; a page that goes on by itself must not order by itself.
 func (r *request) again() []byte {
 	if len(r.path) > 0 && reads(r.method) && !r.route.stocked() {
-		return r.ctx.Request.Header.RequestURI()
+		return r.asked.Target()
 	}
 	if from := r.cameFrom(); !r.orders(from) {
 		return from
@@ -189,28 +187,27 @@ var get = []byte("GET")
 
 // cameFrom is the path of the shop's page from which the request came; nil when it does not say so.
 func (r *request) cameFrom() []byte {
-	h := &r.ctx.Request.Header
-	_, rest, found := bytes.Cut(h.Peek("Referer"), []byte("://"))
-	if host := h.Host(); found && len(host) > 0 && bytes.HasPrefix(rest, host) {
+	_, rest, found := bytes.Cut(r.asked.Peek("Referer"), []byte("://"))
+	if host := r.asked.Host(); found && len(host) > 0 && bytes.HasPrefix(rest, host) {
 		return rest[len(host):]
 	}
 	return nil
 }
 
 // appendPath writes a path of this host, or "/" for what is none, or could mean something to the page around it.
-func appendPath(resp *fasthttp.Response, path []byte) {
+func appendPath(out *reply, path []byte) {
 	path, _ = cut(path, '#')
 	if len(path) == 0 || path[0] != '/' || len(path) > 1 && path[1] == '/' || len(path) > maxTarget || harmless(path, "-._~=/?&%:@+,;!$*") == nil {
-		resp.AppendBodyString("/")
+		out.say("/")
 		return
 	}
 	for {
 		part, rest := cut(path, '&')
-		resp.AppendBody(part)
+		out.sayBytes(part)
 		if len(part) == len(path) {
 			return
 		}
-		resp.AppendBodyString("&amp;")
+		out.say("&amp;")
 		path = rest
 	}
 }

@@ -51,38 +51,36 @@ type responder struct {
 // refuse writes the answer. wait is how long until it is worth trying again; 0 = the class knows.
 func (p *Proxy) refuse(r *request, reason Reason, wait time.Duration) {
 	a := &p.answers
-	resp, row := &r.ctx.Response, &a.rows[reason]
-	resp.Reset()
-	format, lang := a.format(r), speaks(r.ctx.Request.Header.Peek("Accept-Language"), a.tongues)
-	a.stamps.heads[lang][format].CopyTo(&resp.Header)
+	out, row := r.reply, &a.rows[reason]
+	format, lang := a.format(r), speaks(r.asked.Peek("Accept-Language"), a.tongues)
+	out.begin(row.Status, a.stamps.of(reason, lang, format), r.date())
 	if format == HTML && row.Redirect != "" {
-		resp.SetStatusCode(fasthttp.StatusSeeOther)
-		resp.Header.Set("Location", row.Redirect)
+		out.status = fasthttp.StatusSeeOther
+		out.add("Location", row.Redirect)
 	} else {
-		resp.SetStatusCode(row.Status)
 		if format == Envelope && !reason.unknown() {
-			resp.SetStatusCode(a.EnvelopeStatus)
+			out.status = a.EnvelopeStatus
 		}
 		bodies := &a.bodies
 		if r.mayRepeat(reason) {
 			bodies = &a.cautious
 		}
-		bodies[reason][lang][format].write(resp, r, a.retryAfter(reason, wait, r))
+		bodies[reason][lang][format].write(out, r, a.retryAfter(reason, wait, r))
 	}
-	a.writeHeaders(r, reason, format)
+	a.addFields(r, reason)
 	if refusals[reason].close || reason == ConnRate && p.closeExcess || !r.conn.forgo() {
 		r.conn.unread = true
-		resp.SetConnectionClose()
+		out.last = true
 	}
 }
 
 // refuseBroken answers what never became a request.
-func (p *Proxy) refuseBroken(ctx *fasthttp.RequestCtx, reason Reason, status int) {
-	r := p.begin(ctx)
+func (p *Proxy) refuseBroken(x *exchange, status int) {
+	r := p.begin(x)
 	p.takeID(r)
-	r.refused(reason, 0)
-	p.refuse(r, reason, 0)
-	ctx.Response.SetStatusCode(status)
+	r.refused(Malformed, 0)
+	p.refuse(r, Malformed, 0)
+	r.reply.status = status
 	p.end(r)
 }
 
@@ -104,7 +102,7 @@ func (a *responder) retryAfter(reason Reason, wait time.Duration, r *request) in
 	}
 	seconds := int((wait + time.Second - 1) / time.Second)
 	r.number = strconv.AppendInt(r.number[:0], int64(seconds), 10)
-	r.ctx.Response.Header.SetCanonical(retryAfterField, r.number)
+	r.reply.addBytes("Retry-After", r.number)
 	return seconds
 }
 
@@ -113,35 +111,33 @@ const (
 	longestWait  = 100 * 365 * 24 * time.Hour // whoever is told is told enough, and sums stay below what a Duration holds
 )
 
-func (a *responder) writeHeaders(r *request, reason Reason, format Format) {
-	h := &r.ctx.Response.Header
-	if reason == Confirmed && format == Problem {
-		h.SetContentType("application/json") // it is none
-	}
+// addFields adds what differs from one refusal to the next.
+func (a *responder) addFields(r *request, reason Reason) {
+	out := r.reply
 	if reason.hasOrder() && r.taken.Serial != "" {
-		h.Set("Link", "<"+r.link()+`>; rel="status"`) // RFC 8631
+		out.add("Link", "<"+r.link()+`>; rel="status"`) // RFC 8631
 	}
-	if len(a.stamps.reason) > 0 {
-		h.SetCanonical(a.stamps.reason, a.stamps.reasons[reason])
+	if a.ReasonHeader != "" {
+		out.add(a.ReasonHeader, reason.String())
 	}
 	if len(r.id) > 0 {
-		h.SetCanonical(r.proxy.idField, r.id)
+		out.addBytes(r.proxy.idHeader, r.id)
 	}
-	if reason == Unidentified && r.ctx.Response.StatusCode() == fasthttp.StatusUnauthorized {
-		h.Set("WWW-Authenticate", "Bearer") // RFC 9110, section 15.5.2
+	if reason == Unidentified && out.status == fasthttp.StatusUnauthorized {
+		out.add("WWW-Authenticate", "Bearer") // RFC 9110, section 15.5.2
 	}
 	if a.CORS {
-		a.allowOrigin(r, h)
+		a.allowOrigin(r)
 	}
 }
 
 // allowOrigin lets a page of another origin read the refusal (Fetch, section 3.2). A page that cannot read it takes
 // it for a network error, and many libraries then send the order again.
-func (a *responder) allowOrigin(r *request, h *fasthttp.ResponseHeader) {
-	if origin := r.ctx.Request.Header.Peek("Origin"); len(origin) > 0 {
-		h.SetCanonical(originField, origin)
-		h.Set("Access-Control-Allow-Credentials", "true")
-		h.Set("Access-Control-Expose-Headers", a.expose)
+func (a *responder) allowOrigin(r *request) {
+	if origin := r.asked.Peek("Origin"); len(origin) > 0 {
+		r.reply.addBytes("Access-Control-Allow-Origin", origin)
+		r.reply.add("Access-Control-Allow-Credentials", "true")
+		r.reply.add("Access-Control-Expose-Headers", a.expose)
 	}
 }
 

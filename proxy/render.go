@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/proxy/wire"
 )
 
 // body is a rendered refusal: fixed text with gaps for what differs from request to request.
@@ -57,22 +59,22 @@ func newBody(text string) (b body) {
 }
 
 // write splices what differs into the fixed text. Id and SKU are of characters that need no escaping in JSON or HTML.
-func (b *body) write(resp *fasthttp.Response, r *request, wait int) {
+func (b *body) write(out *reply, r *request, wait int) {
 	for i := range b.pieces {
-		resp.AppendBody(b.pieces[i].text)
+		out.sayBytes(b.pieces[i].text)
 		switch b.pieces[i].gap {
 		case idGap:
-			resp.AppendBody(r.id)
+			out.sayBytes(r.id)
 		case waitGap:
 			r.number = strconv.AppendInt(r.number[:0], int64(wait), 10)
-			resp.AppendBody(r.number)
+			out.sayBytes(r.number)
 		case skuGap:
-			resp.AppendBody(safe(r.sku))
+			out.sayBytes(safe(r.sku))
 		case orderGap:
-			resp.AppendBodyString(r.link())
+			out.say(r.link())
 		case noGap:
 		default:
-			r.fillPage(resp, b.pieces[i].gap, wait)
+			r.fillPage(out, b.pieces[i].gap, wait)
 		}
 	}
 }
@@ -187,23 +189,16 @@ func (a *responder) rawAnswer(reason Reason) []byte {
 	if format == Auto {
 		format = Problem
 	}
-	var resp fasthttp.Response
-	quiet(&resp)
-	resp.Header.SetNoDefaultContentType(true)
-	resp.SetStatusCode(a.rawStatus(reason))
-	r := request{ctx: &fasthttp.RequestCtx{}}
-	seconds := a.retryAfter(reason, 0, &r)
-	a.bodies[reason][0][format].write(&resp, &r, seconds)
-	resp.Header.SetContentType(contentTypes[format])
-	resp.Header.Set("Cache-Control", "no-store")
-	if seconds > 0 {
-		resp.Header.Set("Retry-After", strconv.Itoa(seconds))
-	}
+	var out reply
+	out.begin(a.rawStatus(reason), nil, nil)
+	out.add("Content-Type", contentTypes[format])
+	out.add("Cache-Control", "no-store")
+	r := request{asked: new(wire.Request), reply: &out}
+	a.bodies[reason][0][format].write(&out, &r, a.retryAfter(reason, 0, &r))
 	if a.ReasonHeader != "" {
-		resp.Header.Set(a.ReasonHeader, reason.String())
+		out.add(a.ReasonHeader, reason.String())
 	}
-	resp.SetConnectionClose()
-	return []byte(resp.String())
+	return out.appendTo(nil, "close", false)
 }
 
 // rawStatus is the status of that answer.

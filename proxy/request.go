@@ -12,10 +12,12 @@ import (
 )
 
 // request is what the gate knows of one request while it judges and forwards it. It is pooled; nothing in it
-// outlives Handle, but for the stream that takes its releases along.
+// outlives handle, but for the stream that takes its releases along.
 type request struct {
 	proxy *Proxy
-	ctx   *fasthttp.RequestCtx
+	asked *wire.Request
+	ctx   *fasthttp.RequestCtx // the shop's answer, or a kept one, is in it; nothing is asked of it
+	reply *reply               // the gate's own
 	conn  *Conn
 	now   int64 // monotonic ns of the gate's clock, read once
 	route *route
@@ -98,9 +100,6 @@ func (r *request) clientText() []byte {
 
 // tally is where what becomes of this request is counted.
 func (r *request) tally() *tally { return &r.route.tallies[r.shard.index] }
-
-// head is what is known of the request's body before any of it is read.
-func (r *request) head() wire.Head { return r.conn.reader.Head() }
 
 // upload is the client's body on its way to the shop: what is in memory already, then what is still to come.
 type upload struct {

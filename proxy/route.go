@@ -167,10 +167,9 @@ func (p *pattern) covers(q *pattern) bool {
 // match finds the first route that takes the request, by its path as received; and refuses as ambiguous
 // what a lenient shop could take for another, gated one.
 func (p *Proxy) match(r *request) Reason {
-	h := &r.ctx.Request.Header
-	r.hostBuffer = hostName(r.hostBuffer[:0], h.Host())
-	r.method, r.host = h.Method(), r.hostBuffer
-	r.path, r.query = splitTarget(h.RequestURI())
+	r.hostBuffer = hostName(r.hostBuffer[:0], r.asked.Host())
+	r.method, r.host = r.asked.Method(), r.hostBuffer
+	r.path, r.query = splitTarget(r.asked.Target())
 	r.route = p.find(r.method, r.path, r, false)
 	if p.gatedAny && (!plainPath(r.path) || folds(r.path) || !r.route.gated() && hasEnding(r.path, !reads(r.method))) {
 		if reason := p.matchLoose(r); reason != Admitted {
@@ -293,5 +292,5 @@ func hostName(dst, host []byte) []byte {
 // preflight reports a CORS preflight, which is never counted and never judged (Fetch, section 3.2.2). Browsers never send
 // one that names another method or path.
 func preflight(r *request) bool {
-	return string(r.method) == "OPTIONS" && !r.head().Override && len(r.ctx.Request.Header.Peek("Access-Control-Request-Method")) > 0
+	return string(r.method) == "OPTIONS" && !r.asked.Override && len(r.asked.Peek("Access-Control-Request-Method")) > 0
 }

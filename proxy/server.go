@@ -46,8 +46,8 @@ type Server struct {
 	ServerOptions
 	proxy atomic.Pointer[Proxy]
 
-	usual, roomy *sync.Pool               // of exchanges; roomy for connections that have sent a large head
-	silent       *fasthttp.ResponseHeader // as each answer's begins
+	exchanges sync.Pool
+	silent    *fasthttp.ResponseHeader // as each answer's begins
 
 	mu        sync.Mutex
 	open      map[*Conn]struct{}
@@ -74,10 +74,10 @@ type Server struct {
 func NewServer(p *Proxy, o ServerOptions) *Server {
 	s := &Server{ServerOptions: o, open: map[*Conn]struct{}{}, emptied: make(chan struct{})}
 	s.Replace(p)
-	s.usual, s.roomy = exchanges(usualHead), exchanges(max(o.MaxHeader, usualHead))
+	s.exchanges.New = func() any { return newExchange() }
 	s.silent = silentHead()
 	s.crew.work = s.work
-	s.rooms.New = func() any { b := make([]byte, usualHead); return &b }
+	s.rooms.New = func() any { b := make([]byte, roomSize); return &b }
 	return s
 }
 
@@ -96,26 +96,13 @@ type quietLogger struct{}
 
 func (quietLogger) Printf(string, ...any) {}
 
-func (s *Server) handle(ctx *fasthttp.RequestCtx) {
-	c, p := connOf(ctx), s.proxy.Load()
-	c.begin()
-	p.Handle(ctx)
-	if (s.draining.Load() || p.exhausted(c)) && ctx.Response.StatusCode() != fasthttp.StatusSwitchingProtocols {
-		ctx.Response.SetConnectionClose()
+func (s *Server) handle(x *exchange) {
+	p := s.proxy.Load()
+	x.conn.begin()
+	p.handle(x)
+	if (s.draining.Load() || p.exhausted(x.conn)) && x.ctx.Response.StatusCode() != fasthttp.StatusSwitchingProtocols {
+		x.reply.last = true
 	}
-}
-
-// headOnly hides the body from the HTTP library, which would wait for it before the gate can refuse, and leave it on
-// the connection when nobody reads it: the next request would be read from the middle of it. Bodies are read by
-// Conn.ReadBody, when they are wanted.
-func headOnly(h *fasthttp.RequestHeader) (c fasthttp.RequestConfig) {
-	if h.ContentLength() != 0 {
-		h.SetContentLength(0)
-	}
-	if len(h.Peek("Expect")) > 0 {
-		h.Del("Expect")
-	}
-	return c
 }
 
 // Serve takes connections from ln until Drain has it closed; none when Drain came first.
@@ -208,21 +195,11 @@ func (s *Server) hold(c *Conn) {
 }
 
 // broken answers a request that cannot be understood, or did not arrive, and ends its connection.
-func (s *Server) broken(ctx *fasthttp.RequestCtx, err error) {
-	c := connOf(ctx)
-	c.unread = true
-	reason, status := Malformed, fasthttp.StatusBadRequest
-	var late net.Error
-	switch {
-	case c.violation != (wire.Violation{}):
-		status = c.violation.Status
-	case errors.As(err, &late) && late.Timeout():
-		reason, status = TooSlow, fasthttp.StatusRequestTimeout
-	}
-	if c.violation.Kind != 0 {
-		s.malformed[c.violation.Kind].Add(1)
-	}
-	s.proxy.Load().refuseBroken(ctx, reason, status)
+func (s *Server) broken(x *exchange, why wire.Violation) {
+	x.conn.unread = true
+	s.malformed[why.Kind].Add(1)
+	s.proxy.Load().refuseBroken(x, why.Status)
+	x.reply.last = true
 }
 
 // forget is called once for each connection that was held and has ended.

@@ -324,7 +324,7 @@ func parkedServes(t *testing.T, through func(net.Listener) net.Listener) {
 	}
 }
 
-// parked waits until the one open connection waits outside of the HTTP library.
+// parked waits until the one open connection waits outside of its exchange.
 func parked(t *testing.T, s *Server) {
 	t.Helper()
 	for range 1000 {
@@ -377,7 +377,7 @@ func TestHeadsOfEverySizeUpToTheLimitAreServed(t *testing.T) {
 	}
 	defer c.Close()
 	br := bufio.NewReader(c)
-	sizes := []int{10, 4000, usualHead - len(order) - 5, usualHead - len(order) - 4, usualHead, 10, 9000, 15 << 10, 10}
+	sizes := []int{10, 4000, roomSize - len(order) - 5, roomSize - len(order) - 4, roomSize, 10, 9000, 15 << 10, 10}
 	for i, size := range sizes {
 		filler := strings.Repeat("x", size)
 		io.WriteString(c, strings.Replace(order, "Host: shop\r\n", "Host: shop\r\nA: "+filler+"\r\n", 1))

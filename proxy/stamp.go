@@ -1,41 +1,38 @@
 package proxy
 
-import "github.com/valyala/fasthttp"
-
-// stamps are the fields of a refusal that do not differ from one request to the next, made once: putting them together
-// each time was dearer than all else that a refusal needs.
+// stamps are the fields of a refusal that do not differ from one request to the next, made once.
 type stamps struct {
-	heads   [][Envelope + 1]fasthttp.ResponseHeader // by tongue; they are copied, and must not be changed
-	reason  []byte                                  // the name of the field, as it is sent; nil = none
-	reasons [numReasons][]byte                      // its values
+	usual     [][Envelope + 1][]byte // by tongue
+	confirmed [][]byte               // likewise, of an order's confirmation to a program
 }
 
-// Names of fields as they are sent.
-var (
-	retryAfterField = []byte("Retry-After")
-	originField     = []byte("Access-Control-Allow-Origin")
-)
-
-func (a *responder) cut() stamps {
-	s := stamps{heads: make([][Envelope + 1]fasthttp.ResponseHeader, len(a.tongues))}
-	for lang := range s.heads {
-		for format := range s.heads[lang] {
-			h := &s.heads[lang][format]
-			h.SetNoDefaultContentType(true)
-			h.SetContentType(contentTypes[format])
-			if Format(format) != Envelope {
-				h.Set("Content-Language", a.tongues[lang].tag)
-			}
-			h.Set("Cache-Control", "no-store")
-			h.Set("Vary", "Accept, Accept-Language, Origin")
+func (a *responder) cut() (s stamps) {
+	for _, t := range a.tongues {
+		var all [Envelope + 1][]byte
+		for format := range all {
+			all[format] = stamp(Format(format), contentTypes[format], t.tag)
 		}
-	}
-	s.reason = asSent(a.ReasonHeader)
-	for reason := range s.reasons {
-		s.reasons[reason] = []byte(Reason(reason).String())
+		s.usual = append(s.usual, all)
+		s.confirmed = append(s.confirmed, stamp(Problem, "application/json", t.tag)) // it is no problem
 	}
 	return s
 }
 
-// asSent is the name of a field in the case in which the HTTP library sends it; nil for "".
-func asSent(name string) []byte { return fasthttp.AppendNormalizedHeaderKey(nil, name) }
+func stamp(format Format, contentType, tag string) []byte {
+	var out reply
+	out.add("Content-Type", contentType)
+	if format != Envelope {
+		out.add("Content-Language", tag)
+	}
+	out.add("Cache-Control", "no-store")
+	out.add("Vary", "Accept, Accept-Language, Origin")
+	return out.fields
+}
+
+// of are the fields of a refusal in one of the tongues.
+func (s *stamps) of(reason Reason, tongue int, format Format) []byte {
+	if reason == Confirmed && format == Problem {
+		return s.confirmed[tongue]
+	}
+	return s.usual[tongue][format]
+}

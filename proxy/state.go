@@ -12,7 +12,7 @@ const statePath = "/.sluice/orders/"
 // answerState tells the state of one order, and nothing else of it: whoever knows the serial may know that.
 func (p *Proxy) answerState(r *request) (reason Reason, wait time.Duration) {
 	r.conn.stepAside()
-	path, query := splitTarget(r.ctx.Request.Header.RequestURI())
+	path, query := splitTarget(r.asked.Target())
 	r.path = path
 	serial, err := url.PathUnescape(string(path[len(statePath):]))
 	asked, fault := url.ParseQuery(string(query))
@@ -46,20 +46,14 @@ func (p *Proxy) writeState(r *request, serial string, s OrderState) {
 	if err != nil {
 		panic("BUG: an order's state is no JSON: " + err.Error())
 	}
-	resp := &r.ctx.Response
-	quiet(resp)
-	resp.Header.SetContentType("application/json")
-	resp.Header.Set("Cache-Control", "no-store")
-	resp.Header.Set("Vary", "Origin")
+	out := r.answer(200, "application/json")
 	if s.State == "none" {
-		resp.SetStatusCode(404)
+		out.status = 404
 	}
-	if len(r.id) > 0 {
-		resp.Header.SetBytesV(p.idHeader, r.id)
-	}
+	out.add("Cache-Control", "no-store")
+	out.add("Vary", "Origin")
 	if p.answers.CORS {
-		p.answers.allowOrigin(r, &resp.Header)
+		p.answers.allowOrigin(r)
 	}
-	resp.SetBody(append(text, '\n'))
-	p.finish(r, resp)
+	out.sayBytes(append(text, '\n'))
 }

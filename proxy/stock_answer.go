@@ -20,7 +20,7 @@ func asksStock(target []byte) bool {
 
 // answerStock tells what everybody may know, and costs nobody but this process anything.
 func (p *Proxy) answerStock(r *request) (reason Reason, wait time.Duration) {
-	path, query := splitTarget(r.ctx.Request.Header.RequestURI())
+	path, query := splitTarget(r.asked.Target())
 	r.path, r.query = path, query
 	skus, one := stockAsked(path, query)
 	if skus == nil {
@@ -169,23 +169,15 @@ func (t tag) String() string { return `W/"` + strconv.FormatUint(uint64(t), 36) 
 
 // writeStock sends the answer in r.text, or 304 where the client has it.
 func (p *Proxy) writeStock(r *request, at int64, t tag) {
-	resp, etag := &r.ctx.Response, t.String()
-	quiet(resp)
-	resp.Header.Set("ETag", etag)
-	resp.Header.Set("Cache-Control", "public, max-age=1")
-	resp.Header.Set("Sluice-Time", strconv.FormatInt(at, 10))
+	etag := t.String()
+	out := r.answerNew(etag, etag[len("W/"):], "application/json")
+	out.add("Cache-Control", "public, max-age=1")
+	out.add("Sluice-Time", strconv.FormatInt(at, 10))
 	if p.answers.CORS {
-		resp.Header.Set("Access-Control-Allow-Origin", "*") // nothing in it is anybody's own
-		resp.Header.Set("Access-Control-Expose-Headers", "ETag, Sluice-Time")
+		out.add("Access-Control-Allow-Origin", "*") // nothing in it is anybody's own
+		out.add("Access-Control-Expose-Headers", "ETag, Sluice-Time")
 	}
-	if len(r.id) > 0 {
-		resp.Header.SetBytesV(p.idHeader, r.id)
+	if out.status == 200 {
+		out.sayBytes(r.text)
 	}
-	if has := r.ctx.Request.Header.Peek("If-None-Match"); len(has) > 0 && (string(has) == "*" || bytes.Contains(has, []byte(etag[2:]))) {
-		resp.SetStatusCode(304)
-	} else {
-		resp.Header.SetContentType("application/json")
-		resp.SetBody(r.text)
-	}
-	p.finish(r, resp)
 }

@@ -14,10 +14,12 @@ import (
 
 var hostLineRE = regexp.MustCompile(`(?i)\r\nhost:([ -~\t]*)\r\n`)
 
-// parsed has fasthttp and net/http read m, whose body came as body, and compares.
-func parsed(t *testing.T, m message, body string, head Head) {
+// parsed has fasthttp and net/http read the request i of p, whose body came as body, and compares.
+func (p played) parsed(t *testing.T, i int, body string) {
 	t.Helper()
+	m, head := p.whole[i], p.heads[i]
 	parsedHead(t, m.head, head)
+	parsedFields(t, m.head, p.told[i])
 	framing := ""
 	switch {
 	case head.Chunked:
@@ -50,8 +52,9 @@ func parsedHead(t *testing.T, raw string, head Head) {
 	if h := &req.Header; string(h.Method()) != m[1] || string(h.RequestURI()) != m[2] || string(h.Host()) != host {
 		t.Fatalf("%q: fasthttp reads %q %q for host %q", raw, h.Method(), h.RequestURI(), h.Host())
 	}
-	if string(req.URI().Host()) != strings.ToLower(host) {
-		t.Fatalf("%q: fasthttp reads the URI's host as %q", raw, req.URI().Host())
+	var uri fasthttp.URI
+	if err := uri.Parse([]byte(host), []byte(m[2])); err != nil || string(uri.Host()) != strings.ToLower(host) {
+		t.Fatalf("%q: fasthttp reads the URI's host as %q, %v", raw, uri.Host(), err)
 	}
 	if req.MayContinue() != head.Expect100 || req.Header.IsHTTP11() == head.HTTP10 {
 		t.Fatalf("%q: fasthttp's expectation or version differs from %+v", raw, head)
@@ -62,6 +65,20 @@ func parsedHead(t *testing.T, raw string, head Head) {
 	}
 	if left := br.Buffered() + src.Len(); left != 0 {
 		t.Fatalf("%q: fasthttp leaves %d bytes", raw, left)
+	}
+}
+
+// parsedFields compares what a Request has told of its parts with what stands in its lines.
+func parsedFields(t *testing.T, raw, told string) {
+	t.Helper()
+	first, fields, _ := strings.Cut(raw, "\r\n")
+	want := first + " for " + strings.Trim(hostLineRE.FindStringSubmatch(raw)[1], " \t") + "\n"
+	for line := range strings.SplitSeq(strings.TrimSuffix(fields, "\r\n\r\n"), "\r\n") {
+		name, value, _ := strings.Cut(line, ":")
+		want += name + ": " + strings.Trim(value, " \t") + "\n"
+	}
+	if told != want {
+		t.Fatalf("%q tells %q, want %q", raw, told, want)
 	}
 }
 

@@ -43,11 +43,13 @@ func TestReadDoesNotAllocate(t *testing.T) {
 		"pipelined": endless{strings.Repeat(order, 3)},
 		"pieces":    &loop{s: browser, n: 100},
 		"order":     &loop{s: order, n: 100},
+		"large":     &loop{s: get("A: " + strings.Repeat("b", 9000)), n: 1 << 20},
 	} {
 		r := g.NewReader(src)
+		var q Request
 		read := func() {
-			if n, err := r.Read(p); err != nil || n == 1 {
-				t.Fatalf("%s: read %d, %v", name, n, err)
+			if err := r.ReadHead(&q); err != nil {
+				t.Fatalf("%s: %v", name, err)
 			}
 			for err := error(nil); err != io.EOF; {
 				if _, err = r.ReadBody(p); err != nil && err != io.EOF {
@@ -74,7 +76,7 @@ func TestReadBodyDoesNotAllocate(t *testing.T) {
 	} {
 		r := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10}).NewReader(src)
 		p := make([]byte, 16<<10)
-		r.Read(p)
+		readHead(r)
 		read := func() {
 			if n, err := r.ReadBody(p); err != nil || n < 1 || n > 5 {
 				t.Fatalf("%s: read %d, %v", name, n, err)
@@ -91,12 +93,12 @@ func TestDrainDoesNotAllocate(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector empties pools")
 	}
-	p := make([]byte, 16<<10)
+	var q Request
 	for name, s := range map[string]string{"post": order, "chunked": chunked("5\r\nhello\r\n0\r\n\r\n")} {
 		r := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10}).NewReader(endless{s})
 		read := func() {
-			if n, err := r.Read(p); err != nil || n == 1 || !r.DrainBody() {
-				t.Fatalf("%s: read %d, %v", name, n, err)
+			if err := r.ReadHead(&q); err != nil || !r.DrainBody() {
+				t.Fatalf("%s: %v", name, err)
 			}
 		}
 		read()
@@ -112,7 +114,7 @@ func TestWaitingForAChunkDoesNotAllocate(t *testing.T) {
 	}
 	r := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10}).NewReader(io.MultiReader(strings.NewReader(chunked("")), lateReader{}))
 	p := make([]byte, 4096)
-	r.Read(p)
+	readHead(r)
 	if allocs := testing.AllocsPerRun(200, func() { r.ReadBody(p) }); allocs != 0 || r.kept != nil {
 		t.Errorf("%v allocations a time-out, kept %v", allocs, r.kept)
 	}
@@ -134,10 +136,11 @@ func (l *loop) Read(p []byte) (int, error) {
 func bench(b *testing.B, src io.Reader, size int) {
 	r := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10}).NewReader(src)
 	p := make([]byte, 16<<10)
+	var q Request
 	b.SetBytes(int64(size))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := r.Read(p); err != nil {
+		if err := r.ReadHead(&q); err != nil {
 			b.Fatal(err)
 		}
 		for err := error(nil); err != io.EOF; {
@@ -158,17 +161,17 @@ func BenchmarkUpload(b *testing.B) { bench(b, &loop{s: upload, n: 1 << 20}, len(
 
 func BenchmarkDrain(b *testing.B) {
 	r := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10}).NewReader(endless{order})
-	p := make([]byte, 16<<10)
+	var q Request
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := r.Read(p); err != nil || !r.DrainBody() {
+		if err := r.ReadHead(&q); err != nil || !r.DrainBody() {
 			b.Fatal(err)
 		}
 	}
 }
 
 func BenchmarkPipelined(b *testing.B) {
-	bench(b, endless{strings.Repeat(browser, 16)}, len(browser))
+	bench(b, &loop{s: strings.Repeat(browser, 16), n: 1 << 20}, len(browser))
 }
 
 func BenchmarkCopyAlone(b *testing.B) { // what the source itself costs

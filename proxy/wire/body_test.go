@@ -62,7 +62,7 @@ func TestNothingIsReadAfterAViolationInABody(t *testing.T) {
 		src := &pieces{[]byte(chunked(c.body) + get()), len(chunked(c.body))}
 		r := NewGuard(small).NewReader(src)
 		p := make([]byte, 4096)
-		r.Read(p)
+		readHead(r)
 		if _, err := readAll(r, p); err != c.kind.violation() {
 			t.Fatalf("%q: %v", c.body, err)
 		}
@@ -70,8 +70,8 @@ func TestNothingIsReadAfterAViolationInABody(t *testing.T) {
 			if n, err := r.ReadBody(p); n != 0 || err != c.kind.violation() {
 				t.Fatalf("%q: the body gives %d, %v", c.body, n, err)
 			}
-			if n, err := r.Read(p); n != 0 || err != c.kind.violation() {
-				t.Fatalf("%q: the next head is %d, %v", c.body, n, err)
+			if head, err := readHead(r); head != "" || err != c.kind.violation() {
+				t.Fatalf("%q: the next head is %q, %v", c.body, head, err)
 			}
 		}
 		if len(src.data) != len(get()) || r.kept != nil || r.BodyRead() || r.AtBoundary() || r.Pipelined() || r.DrainBody() {
@@ -119,8 +119,8 @@ func TestBodyCutShortIsNotAWholeBody(t *testing.T) {
 				}
 				return n, err
 			}))
-			if n, err := r.Read(p); err != nil || string(p[:n]) != c.head {
-				t.Fatalf("%q, %v", p[:n], err)
+			if head, err := readHead(r); err != nil || head != c.head {
+				t.Fatalf("%q, %v", head, err)
 			}
 			content, err := readAll(r, p)
 			if err != io.ErrUnexpectedEOF || !strings.HasPrefix(c.content, content) || r.BodyRead() || r.AtBoundary() || r.kept != nil {
@@ -129,8 +129,8 @@ func TestBodyCutShortIsNotAWholeBody(t *testing.T) {
 			if n, err := r.ReadBody(p); n != 0 || err != io.ErrUnexpectedEOF {
 				t.Fatalf("%q: again %d, %v", c.body[:cut], n, err)
 			}
-			if n, err := r.Read(p); n != 0 || err == nil || over != 1 {
-				t.Fatalf("%q: a next head of %d bytes, %v; the end was met %d times", c.body[:cut], n, err, over)
+			if head, err := readHead(r); head != "" || err == nil || over != 1 {
+				t.Fatalf("%q: a next head %q, %v; the end was met %d times", c.body[:cut], head, err, over)
 			}
 		}
 	}
@@ -140,7 +140,7 @@ func TestBodyOfKnownLengthEndsWithItsLastBytes(t *testing.T) {
 	for _, n := range []int{1 << 20, 1} { // along with the head, and behind it
 		r := NewGuard(small).NewReader(&pieces{[]byte(post("a", "Content-Length: 1")), n})
 		p := make([]byte, 4096)
-		r.Read(p)
+		readHead(r)
 		if n, err := r.ReadBody(p); n != 1 || err != io.EOF {
 			t.Fatalf("%d, %v", n, err)
 		}
@@ -151,7 +151,7 @@ func TestErrorThatCameWithContentComesAfterIt(t *testing.T) {
 	reset := errors.New("reset")
 	r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader(post("", "Content-Length: 9")), &together{"hello", reset}))
 	p := make([]byte, 4096)
-	r.Read(p)
+	readHead(r)
 	if content, err := readAll(r, p); content != "hello" || err != reset {
 		t.Fatalf("%q, %v", content, err)
 	}
@@ -159,7 +159,7 @@ func TestErrorThatCameWithContentComesAfterIt(t *testing.T) {
 
 func TestSlowChunksCostOneSmallBuffer(t *testing.T) {
 	r := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10}).NewReader(&pieces{[]byte(chunked("5\r\nhello\r\n0\r\n\r\n")), len(chunked(""))})
-	r.Read(make([]byte, 4096))
+	readHead(r)
 	if r.ReadBody(make([]byte, 1)); r.kept == nil || len(r.kept.b) != smallBuffer {
 		t.Fatalf("kept in %v", r.kept)
 	}
@@ -169,15 +169,15 @@ func TestEndOfBodyIsTheAnswerEverAfter(t *testing.T) {
 	p := make([]byte, 4096)
 	for _, head := range []string{get(), post("", "Content-Length: 0"), post("a", "Content-Length: 1"), chunked("1\r\na\r\n0\r\n\r\n")} {
 		r := NewGuard(small).NewReader(&pieces{[]byte(head + get()), 1 << 20})
-		r.Read(p)
+		readHead(r)
 		readAll(r, p)
 		for range 3 {
 			if n, err := r.ReadBody(p); n != 0 || err != io.EOF {
 				t.Fatalf("%q: %d, %v", head, n, err)
 			}
 		}
-		if n, err := r.Read(p); string(p[:n]) != get() || err != nil {
-			t.Fatalf("behind %q: %q, %v", head, p[:n], err)
+		if next, err := readHead(r); next != get() || err != nil {
+			t.Fatalf("behind %q: %q, %v", head, next, err)
 		}
 	}
 }
@@ -197,7 +197,7 @@ func TestSocketIsNotReadBeyondABodyThatHasALength(t *testing.T) {
 		return src.Read(p)
 	}))
 	p := make([]byte, 4096)
-	r.Read(p)
+	readHead(r)
 	if content, err := readAll(r, p); content != "hello world" || err != nil || len(most) != 2 || most[1] != 6 {
 		t.Fatalf("%q, %v, reading at most %v", content, err, most)
 	}
@@ -216,7 +216,7 @@ func TestTimeoutInABodyLosesNothing(t *testing.T) {
 			return src.Read(p)
 		}))
 		p := make([]byte, 4096)
-		r.Read(p)
+		readHead(r)
 		content := ""
 		part, err := readAll(r, p)
 		for ; err == os.ErrDeadlineExceeded; part, err = readAll(r, p) {
@@ -231,7 +231,7 @@ func TestTimeoutInABodyLosesNothing(t *testing.T) {
 func TestReadOfNoContentTakesNothing(t *testing.T) {
 	src := &pieces{[]byte(chunked("1\r\na\r\n0\r\n\r\n")), len(chunked(""))}
 	r := NewGuard(small).NewReader(src)
-	r.Read(make([]byte, 4096))
+	readHead(r)
 	if n, err := r.ReadBody(nil); n != 0 || err != nil || len(src.data) != len("1\r\na\r\n0\r\n\r\n") {
 		t.Fatalf("read %d, %v, %d bytes left", n, err, len(src.data))
 	}

@@ -52,20 +52,3 @@ func (r *Reader) drop(n int) {
 		r.forget()
 	}
 }
-
-// room makes place behind the kept bytes, and reports whether there is any. A head that outgrows the large buffer
-// has outgrown the limit before.
-func (r *Reader) room() bool {
-	k := r.kept
-	if k.from > 0 {
-		k.to = copy(k.b, k.b[k.from:k.to])
-		k.from = 0
-	}
-	if k.to == len(k.b) && len(k.b) < r.guard.large {
-		r.kept = r.guard.acquire(r.guard.large)
-		r.kept.to = copy(r.kept.b, k.b)
-		r.guard.release(k)
-		k = r.kept
-	}
-	return k.to < len(k.b)
-}

@@ -5,15 +5,13 @@ import "io"
 // ReadBody hands on the content of the body behind the last head, without its framing: what is left of
 // Content-Length, or what the chunks hold. It returns
 //   - io.EOF at the body's end, and there only, also together with its last bytes;
-//   - a Violation when the framing breaks a rule, now and ever after, from Read too. No byte announces it there:
-//     whoever asked for the body can still answer;
-//   - io.ErrUnexpectedEOF when the connection ended before the body did, or the body was given up (see Read, Tunnel);
+//   - a Violation when the framing breaks a rule, now and ever after, from ReadHead too;
+//   - io.ErrUnexpectedEOF when the connection ended before the body did, or the body was given up (see ReadHead, Tunnel);
 //   - any other error of the connection as it is. A time-out may be followed by more.
 //
-// What was not read of the head is given up. By itself it does not allocate, unless framing comes in pieces and no
+// By itself it does not allocate, unless framing comes in pieces and no
 // buffer is free.
 func (r *Reader) ReadBody(p []byte) (int, error) {
-	r.passHead()
 	for {
 		switch {
 		case r.body.place == noBody:
@@ -81,9 +79,8 @@ func (r *Reader) cutBody(err error) error {
 func (r *Reader) BodyRead() bool { return r.body.place == noBody }
 
 // DrainBody forgets what of the body has already come, without waiting for more, and reports whether that was all of
-// it. A violation among it is met by the next Read.
+// it. A violation among it is met by the next ReadHead.
 func (r *Reader) DrainBody() bool {
-	r.passHead()
 	for r.body.place != noBody && r.kept != nil && !r.raw { // without kept bytes, readFraming would wait
 		if r.body.content() {
 			r.drop(r.body.skip(r.kept.to - r.kept.from))
@@ -92,13 +89,4 @@ func (r *Reader) DrainBody() bool {
 		}
 	}
 	return r.body.place == noBody
-}
-
-// passHead gives up what was not handed on of the head, lest it be taken for its body.
-func (r *Reader) passHead() {
-	if r.ready > 0 && !r.raw {
-		n := r.ready
-		r.ready = 0
-		r.drop(n)
-	}
 }

@@ -15,8 +15,8 @@ func TestSourceIsToldThatAHeadHasBegun(t *testing.T) {
 		began = append(began, r.Pipelined())
 		return src.Read(p)
 	}))
-	r.Read(make([]byte, len(get())))
-	r.Read(make([]byte, len(get())))
+	readHead(r)
+	readHead(r)
 	if want := []bool{false, true, true, true}; !slices.Equal(began, want) {
 		t.Fatalf("began %v, want %v", began, want)
 	}
@@ -40,7 +40,7 @@ func TestSourceIsToldWhatItsBytesAreFor(t *testing.T) {
 	}))
 	p := make([]byte, 4096)
 	for range 2 {
-		r.Read(p)
+		readHead(r)
 		readAll(r, p)
 	}
 	idle, head, body := told{atBoundary: true}, told{began: true}, told{inBody: true}
@@ -53,11 +53,16 @@ func TestTunnelHandsOnWhatIsNotHTTP(t *testing.T) {
 	head := get("Connection: Upgrade", "Upgrade: websocket")
 	frames := "\x81\x05hello\r\n\n\x00"
 	r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader(head+frames), strings.NewReader(frames)))
-	p := make([]byte, 4096)
-	if n, err := r.Read(p); err != nil || string(p[:n]) != head {
-		t.Fatalf("%q, %v", p[:n], err)
+	if got, err := readHead(r); err != nil || got != head {
+		t.Fatalf("%q, %v", got, err)
 	}
 	r.Tunnel()
+	if n, err := r.Read(nil); n != 0 || err != nil {
+		t.Fatalf("%d, %v", n, err)
+	}
+	if head, err := readHead(r); head != "" || err != io.EOF {
+		t.Fatalf("%q, %v: there are no heads any more", head, err)
+	}
 	if all, err := io.ReadAll(r); err != nil || string(all) != frames+frames || r.AtBoundary() {
 		t.Fatalf("%q, %v, at boundary %v", all, err, r.AtBoundary())
 	}
@@ -68,7 +73,7 @@ func TestTunnelIsNoBody(t *testing.T) {
 	head := post("", "Connection: Upgrade", "Upgrade: websocket", "Transfer-Encoding: chunked")
 	r := NewGuard(small).NewReader(&pieces{[]byte(head + frames), 1 << 20})
 	p := make([]byte, 4096)
-	r.Read(p)
+	readHead(r)
 	r.Tunnel()
 	if n, err := r.ReadBody(p); n != 0 || err != io.ErrUnexpectedEOF || r.DrainBody() || r.AtBoundary() {
 		t.Fatalf("%q, %v", p[:n], err)

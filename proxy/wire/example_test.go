@@ -15,24 +15,24 @@ func Example() {
 		"POST /order HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n")
 	r := guard.NewReader(socket)
 	p := make([]byte, 4096)
+	var head wire.Request
 	for {
-		n, err := r.Read(p)
+		err := r.ReadHead(&head)
 		if v, ok := errors.AsType[wire.Violation](err); ok {
 			fmt.Println(v.Status, v.Kind)
 			return
 		}
-		fmt.Printf("%q\n", p[:n])
-		for err == nil {
+		fmt.Printf("%s %s of %s\n", head.Method(), head.Target(), head.Host())
+		for n := 0; err == nil; {
 			if n, err = r.ReadBody(p); n > 0 {
 				fmt.Printf("\t%q\n", p[:n])
 			}
 		}
 	}
 	// Output:
-	// "GET /stock HTTP/1.1\r\nHost: shop\r\n\r\n"
-	// "POST /order HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n"
+	// GET /stock of shop
+	// POST /order of shop
 	// 	"sku"
 	// 	"=10"
-	// "?"
 	// 400 te_and_cl
 }

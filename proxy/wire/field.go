@@ -23,6 +23,7 @@ func (s *scan) field(g *Guard, line []byte, at int) Kind {
 		return underscoreAlias
 	}
 	from, to := inner(value)
+	s.fields = append(s.fields, spot{uint32(at), uint32(at + n), uint32(at + n + 1 + from), uint32(at + n + 1 + to)})
 	return s.learn(g, name, value[from:to], at+n+1+from)
 }
 
@@ -146,8 +147,7 @@ func (s *scan) coding(value []byte) Kind {
 	return fine
 }
 
-// expect makes the one expectation canonical in place: the server compares it byte by byte, and would else read the
-// body before anyone had told the client to send it. On HTTP/1.0 it must be ignored, and is blanked.
+// expect makes the one expectation canonical in place. On HTTP/1.0 it must be ignored, and is blanked.
 func (s *scan) expect(value []byte) Kind {
 	if s.sawExpect || !fold(value, "100-continue") {
 		return badExpectation
@@ -155,6 +155,8 @@ func (s *scan) expect(value []byte) Kind {
 	s.sawExpect = true
 	if s.HTTP10 {
 		copy(value, "            ")
+		blank := &s.fields[len(s.fields)-1]
+		blank.to = blank.from
 		return fine
 	}
 	copy(value, "100-continue")

@@ -37,13 +37,11 @@ func TestVerdictDoesNotDependOnThePiecesBytesArriveIn(t *testing.T) {
 	}
 }
 
-func TestHeadIsHeldBackUntilItIsWhole(t *testing.T) {
+func TestHeadIsReadAloneWhenItsBodyComesLater(t *testing.T) {
 	head := post("", "Content-Length: 5")
 	src := &pieces{[]byte(head + "hello"), 1}
-	r := NewGuard(small).NewReader(src)
-	n, err := r.Read(make([]byte, 3))
-	if n != 3 || err != nil || string(src.data) != "hello" {
-		t.Fatalf("read %d, %v with %q still to come", n, err, src.data)
+	if got, err := readHead(NewGuard(small).NewReader(src)); got != head || err != nil || string(src.data) != "hello" {
+		t.Fatalf("read %q, %v with %q still to come", got, err, src.data)
 	}
 }
 
@@ -61,9 +59,8 @@ func TestOneReadNeverHoldsMoreThanOneHead(t *testing.T) {
 		if i > 0 && (!r.Pipelined() || r.AtBoundary()) {
 			t.Fatalf("request %d is not said to wait", i)
 		}
-		n, err := r.Read(p)
-		if err != nil || string(p[:n]) != want {
-			t.Fatalf("request %d: %q, %v", i, p[:n], err)
+		if head, err := readHead(r); err != nil || head != want {
+			t.Fatalf("request %d: %q, %v", i, head, err)
 		}
 		if body := bodies[i] != ""; body && (r.AtBoundary() || r.Pipelined()) || r.BodyRead() == body {
 			t.Fatalf("request %d: at boundary %v, pipelined %v, body read %v", i, r.AtBoundary(), r.Pipelined(), r.BodyRead())
@@ -77,33 +74,30 @@ func TestOneReadNeverHoldsMoreThanOneHead(t *testing.T) {
 	}
 }
 
-func TestHeadIsNoBoundaryUntilAllOfItIsHandedOn(t *testing.T) {
-	r := NewGuard(small).NewReader(&pieces{[]byte(get("A: b")), 10})
-	p := make([]byte, 8)
-	r.Read(p)
-	if r.AtBoundary() || r.Pipelined() {
-		t.Fatalf("after %q: at boundary %v, pipelined %v", p, r.AtBoundary(), r.Pipelined())
-	}
-	if rest, err := readHead(r, p); rest != get("A: b")[8:] || err != nil || !r.AtBoundary() {
-		t.Fatalf("%q, %v, at boundary %v", rest, err, r.AtBoundary())
+func TestPartOfAHeadIsNoBoundary(t *testing.T) {
+	var r *Reader
+	src := &pieces{[]byte(get("A: b")), 10}
+	r = NewGuard(small).NewReader(readerFunc(func(p []byte) (int, error) {
+		if begun := len(src.data) < len(get("A: b")); r.AtBoundary() == begun || r.Pipelined() != begun {
+			t.Errorf("before %q: at boundary %v, pipelined %v", src.data, r.AtBoundary(), r.Pipelined())
+		}
+		return src.Read(p)
+	}))
+	if head, err := readHead(r); head != get("A: b") || err != nil || !r.AtBoundary() || r.Pipelined() {
+		t.Fatalf("%q, %v, at boundary %v, pipelined %v", head, err, r.AtBoundary(), r.Pipelined())
 	}
 }
 
 func TestNothingIsReadAfterAViolation(t *testing.T) {
 	src := &pieces{[]byte("GET / HTTP/1.1\nHost: a\r\n\r\n"), 15}
 	r := NewGuard(small).NewReader(src)
-	p := make([]byte, 100)
-	if n, err := r.Read(p); n != 1 || err != nil || p[0] != '?' {
-		t.Fatalf("a refused head is announced by one byte; got %q, %v", p[:n], err)
-	}
-	left := len(src.data)
 	for range 3 {
-		if n, err := r.Read(p); n != 0 || err != bareLF.violation() {
-			t.Fatalf("read %d, %v", n, err)
+		if head, err := readHead(r); head != "" || err != bareLF.violation() {
+			t.Fatalf("read %q, %v", head, err)
 		}
 	}
-	if len(src.data) != left || left == 0 || r.AtBoundary() || r.Pipelined() {
-		t.Fatalf("%d bytes were left, now %d; at boundary %v, pipelined %v", left, len(src.data), r.AtBoundary(), r.Pipelined())
+	if len(src.data) == 0 || r.AtBoundary() || r.Pipelined() {
+		t.Fatalf("%d bytes are left; at boundary %v, pipelined %v", len(src.data), r.AtBoundary(), r.Pipelined())
 	}
 }
 
@@ -125,15 +119,14 @@ func TestNothingIsARequestAfterClose(t *testing.T) {
 
 func TestBytesThatCameWithAnErrorAreJudgedFirst(t *testing.T) {
 	r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader(get()), lateReader{}))
-	p := make([]byte, 4096)
-	if n, err := r.Read(p); err != nil || string(p[:n]) != get() {
-		t.Fatalf("%q, %v", p[:n], err)
+	if head, err := readHead(r); err != nil || head != get() {
+		t.Fatalf("%q, %v", head, err)
 	}
 	r = NewGuard(small).NewReader(&together{get(), io.EOF})
-	if n, err := r.Read(p); err != nil || string(p[:n]) != get() {
-		t.Fatalf("%q, %v", p[:n], err)
+	if head, err := readHead(r); err != nil || head != get() {
+		t.Fatalf("%q, %v", head, err)
 	}
-	if _, err := r.Read(p); err != io.EOF {
+	if _, err := readHead(r); err != io.EOF {
 		t.Fatalf("%v, want EOF", err)
 	}
 }
@@ -156,17 +149,40 @@ type lateReader struct{}
 func (lateReader) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
 
 func TestLateHeadIs408AndAnIdleConnectionIsNot(t *testing.T) {
-	p := make([]byte, 100)
 	r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader("GET / HT"), lateReader{}))
-	if n, err := r.Read(p); n != 1 || err != nil {
-		t.Fatalf("read %d, %v", n, err)
-	}
-	if _, err := r.Read(p); err != (Violation{408, headLate}) {
+	if _, err := readHead(r); err != (Violation{408, headLate}) {
 		t.Fatalf("%v, want a violation", err)
 	}
-	r = NewGuard(small).NewReader(io.MultiReader(strings.NewReader("\r\n"), lateReader{}))
-	if n, err := r.Read(p); n != 0 || err != os.ErrDeadlineExceeded || !r.AtBoundary() {
-		t.Fatalf("read %d, %v, at boundary %v", n, err, r.AtBoundary())
+	for _, raw := range []string{"", "\r\n"} {
+		r = NewGuard(small).NewReader(io.MultiReader(strings.NewReader(raw), lateReader{}))
+		if head, err := readHead(r); head != "" || err != os.ErrDeadlineExceeded || !r.AtBoundary() {
+			t.Fatalf("after %q: read %q, %v, at boundary %v", raw, head, err, r.AtBoundary())
+		}
+	}
+}
+
+func TestEmptyLineBeforeARequestIsOneHoweverLongAgoItCame(t *testing.T) {
+	for raw, want := range map[string]error{"\r\n|" + get(): nil, "\r\n|\r\n" + get(): emptyLine.violation(), "\r\n|" + get() + "|\r\n|" + get(): nil} {
+		var r *Reader
+		parts := strings.Split(raw, "|")
+		r = NewGuard(small).NewReader(readerFunc(func(p []byte) (int, error) {
+			if parts[0] == "" {
+				parts = parts[1:]
+				return 0, os.ErrDeadlineExceeded // the connection is idle
+			}
+			n := copy(p, parts[0])
+			parts[0] = parts[0][n:]
+			return n, nil
+		}))
+		for range strings.Count(raw, "GET") {
+			_, err := readHead(r)
+			for err == os.ErrDeadlineExceeded {
+				_, err = readHead(r)
+			}
+			if err != want {
+				t.Errorf("%q: %v, want %v", raw, err, want)
+			}
+		}
 	}
 }
 
@@ -205,7 +221,7 @@ func TestIdleConnectionKeepsNoBuffer(t *testing.T) {
 	r := NewGuard(small).NewReader(&pieces{[]byte(raw), 1})
 	p := make([]byte, 4096)
 	for range 3 {
-		r.Read(p)
+		readHead(r)
 		if content, err := readAll(r, p); err != nil || r.kept != nil || !r.AtBoundary() {
 			t.Fatalf("after %q, %v: kept %v", content, err, r.kept)
 		}
@@ -216,7 +232,7 @@ func TestNoMoreIsReadAheadThanABufferHolds(t *testing.T) {
 	flood := bytes.Repeat([]byte(get()), 10000)
 	src := &pieces{flood, len(flood)}
 	r := NewGuard(small).NewReader(src)
-	r.Read(make([]byte, len(flood)))
+	readHead(r)
 	if read := len(flood) - len(src.data); read > r.guard.large {
 		t.Fatalf("%d bytes read ahead, at most %d may be kept", read, r.guard.large)
 	}
@@ -224,20 +240,17 @@ func TestNoMoreIsReadAheadThanABufferHolds(t *testing.T) {
 
 func TestSlowHeadCostsNoMoreThanItsSize(t *testing.T) {
 	limits := Limits{Header: 16 << 10, Target: 8 << 10}
-	for _, c := range []struct{ head, most int }{{1000, smallBuffer}, {3000, 16 << 10}, {16 << 10, 16 << 10}} {
+	for _, c := range []struct{ head, most int }{{1000, usualHead}, {usualHead, usualHead}, {usualHead + 1, 16 << 10}, {16 << 10, 16 << 10}} {
 		raw := get("A: " + strings.Repeat("b", c.head-len(get("A: "))))
 		most := 0
-		var r *Reader
+		var q Request
 		src := &pieces{[]byte(raw), 100}
-		r = NewGuard(limits).NewReader(readerFunc(func(p []byte) (int, error) {
-			if r.kept != nil {
-				most = max(most, len(r.kept.b))
-			}
+		r := NewGuard(limits).NewReader(readerFunc(func(p []byte) (int, error) {
+			most = max(most, q.size())
 			return src.Read(p)
 		}))
-		p := make([]byte, 16<<10)
-		if n, err := r.Read(p); err != nil || string(p[:n]) != raw {
-			t.Fatalf("head of %d: read %d, %v", c.head, n, err)
+		if err := r.ReadHead(&q); err != nil || string(q.Text()) != raw {
+			t.Fatalf("head of %d: %v", c.head, err)
 		}
 		if most > c.most {
 			t.Errorf("head of %d: kept in %d bytes, want at most %d", c.head, most, c.most)
@@ -245,24 +258,25 @@ func TestSlowHeadCostsNoMoreThanItsSize(t *testing.T) {
 	}
 }
 
+// size is how much room q has.
+func (q *Request) size() int {
+	if q.borrowed != nil {
+		return len(q.borrowed.b)
+	}
+	return len(q.own)
+}
+
 func TestMuteSourceIsAnError(t *testing.T) {
 	mute := readerFunc(func([]byte) (int, error) { return 0, nil })
-	if _, err := NewGuard(small).NewReader(mute).Read(make([]byte, 1)); err != io.ErrNoProgress {
+	if _, err := readHead(NewGuard(small).NewReader(mute)); err != io.ErrNoProgress {
 		t.Fatal(err)
 	}
 	for _, head := range []string{post("", "Content-Length: 1"), chunked("")} {
 		r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader(head), mute))
-		r.Read(make([]byte, 4096))
+		readHead(r)
 		if _, err := r.ReadBody(make([]byte, 1)); err != io.ErrNoProgress {
 			t.Fatalf("%q: %v", head, err)
 		}
-	}
-}
-
-func TestReadOfNothingTakesNothing(t *testing.T) {
-	src := &pieces{[]byte(get()), 100}
-	if n, err := NewGuard(small).NewReader(src).Read(nil); n != 0 || err != nil || len(src.data) != len(get()) {
-		t.Fatalf("read %d, %v, %d bytes left", n, err, len(src.data))
 	}
 }
 
@@ -272,7 +286,7 @@ func TestErrorOfTheConnectionStaysAsItIs(t *testing.T) {
 	for _, raw := range []string{"", "GET", post("a", "Content-Length: 2"), chunked("1\r\na"), chunked("1\r\na\r\n0\r\n")} {
 		r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader(raw), broken))
 		p := make([]byte, 4096)
-		_, err := readHead(r, p)
+		_, err := readHead(r)
 		if err == nil {
 			_, err = readAll(r, p)
 		}

@@ -1,8 +1,9 @@
-// Package wire stands between a client's socket and the HTTP server. It hands on canonical HTTP/1.1 heads, one at a time,
+// Package wire stands between a client's socket and the gate. It hands on canonical HTTP/1.1 heads, one at a time,
 // and the content of their bodies to whoever asks for it.
 //
-// The promise: what Read returns is a head with one valid request line in origin form (or OPTIONS *), exactly one
-// Host, and one framing that every parser reads alike. A head is judged whole before its first byte is handed on. What
+// The promise: what ReadHead reads is a head with one valid request line in origin form (or OPTIONS *), exactly one
+// Host, and one framing that every parser reads alike. A head is judged whole before anything of it is handed on, and in the
+// form in which it was judged: nobody reads it once more. What
 // ReadBody returns is content without framing, no byte more or less than the framing says, and an end that is told from
 // a body cut short. A body is judged as it is read, so that one can be refused unread; the next head comes only
 // when the body before it was read to its end. After a Violation nothing more is ever read from that connection.
@@ -30,7 +31,7 @@ type Limits struct {
 	Protected []string
 }
 
-// Guard is what all connections share: the limits, and the buffers for heads that arrive in pieces.
+// Guard is what all connections share: the limits, and the buffers for what comes along behind a head and for large heads.
 // It is safe for concurrent use.
 type Guard struct {
 	limits    Limits
@@ -44,7 +45,7 @@ type Guard struct {
 // and CRLF make 19; the rest lets a somewhat longer unknown method hear 501 instead of 414.
 const slack = 32
 
-// smallBuffer holds the heads of most requests. That slow heads cost this, and not the limit, keeps 50 000 of them cheap.
+// smallBuffer holds what most connections keep.
 const smallBuffer = 2 << 10
 
 // NewGuard makes a Guard. It panics on limits under their minimum, which configuration must have refused before.
@@ -64,7 +65,7 @@ func NewGuard(limits Limits) *Guard {
 	}
 }
 
-// NewReader makes a Reader of the bytes of one connection. It never reads from src but within its own Read and ReadBody.
+// NewReader makes a Reader of the bytes of one connection. It never reads from src but within its own methods that read.
 func (g *Guard) NewReader(src io.Reader) *Reader {
-	return &Reader{guard: g, src: src, scan: newScan(), head: Head{ContentLength: -1}}
+	return &Reader{guard: g, src: src, head: noHead}
 }

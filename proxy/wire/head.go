@@ -15,6 +15,9 @@ type Head struct {
 	Override      bool  // a field asks to take the request for one of another method or path (X-HTTP-Method-Override, X-Original-URL)
 }
 
+// noHead is what is known of a request before its head is read.
+var noHead = Head{ContentLength: -1}
+
 // scan judges one head line by line, as far as it has come. Offsets count from the head's first byte, so that they
 // stay true when the bytes move.
 type scan struct {
@@ -23,18 +26,21 @@ type scan struct {
 	line    int  // offset of the line being read; 0 is the request line
 	seen    int  // bytes in which the end of the line was looked for
 
-	targetAt                  int
+	methodAt, methodEnd       int
+	targetAt, targetEnd       int
 	authorityAt, authorityEnd int // of an absolute target
 	hostAt, hostEnd           int
+	fields                    []spot
 
 	sawHost, sawType, sawExpect bool
 	keepAlive, wantsUpgrade     bool
 }
 
-func newScan() scan { return scan{Head: Head{ContentLength: -1}} }
+// spot is where a field stands in the head: its name up to the colon, and its value. A head has at most 1 MiB.
+type spot struct{ at, colon, from, to uint32 }
 
 // read goes on with a head that begins at b[0]; b is not empty. Until the head is whole it returns to == 0; from is
-// then the number of bytes to forget. When it is whole, b[from:to] is the canonical head. Whatever pieces the bytes
+// then the number of bytes to forget. When it is whole it stands in b[from:to], made canonical. Whatever pieces the bytes
 // come in, the verdict is the same: a line is judged when its end is seen, and each limit is a position.
 func (s *scan) read(g *Guard, b []byte) (from, to int, kind Kind) {
 	if s.line == 0 {
@@ -58,8 +64,7 @@ func (s *scan) read(g *Guard, b []byte) (from, to int, kind Kind) {
 		case len(line) > 0:
 			kind = s.field(g, line, at)
 		default:
-			shift, kind := s.finish(b[:end])
-			return from + shift, from + end, kind
+			return from, from + end, s.finish(b[:end])
 		}
 		if kind != fine {
 			return from, 0, kind
@@ -117,18 +122,19 @@ func (s *scan) lineEnd(g *Guard, b []byte) (end int, kind Kind) {
 	return end, fine
 }
 
-// finish judges what only a whole head can tell, and returns by how much its beginning moved.
-func (s *scan) finish(head []byte) (shift int, kind Kind) {
+// finish judges what only a whole head can tell.
+func (s *scan) finish(head []byte) Kind {
 	switch {
 	case !s.sawHost:
-		return 0, hostMissing // on HTTP/1.0 too: the shop gets exactly one Host, and none is invented
-	case s.authorityEnd > 0 && !sameAuthority(head[s.authorityAt:s.authorityEnd], head[s.hostAt:s.hostEnd]):
-		return 0, targetNotHost
+		return hostMissing // on HTTP/1.0 too: the shop gets exactly one Host, and none is invented
+	case s.authorityEnd > 0 && !equal(head[s.authorityAt:s.authorityEnd], head[s.hostAt:s.hostEnd]):
+		return targetNotHost
 	case s.Chunked && s.ContentLength >= 0:
-		return 0, codingAndLength
+		return codingAndLength
 	case s.Chunked && s.HTTP10:
-		return 0, codingOnHTTP10
+		return codingOnHTTP10
 	}
 	s.settle()
-	return s.originForm(head), fine
+	s.originForm(head)
+	return fine
 }

@@ -58,13 +58,13 @@ func isPort(p []byte) bool {
 	return port <= 65535
 }
 
-// sameAuthority reports whether two valid authorities are equal but for case.
-func sameAuthority(a, b []byte) bool {
+// equal reports whether a is b but for the case of ASCII letters.
+func equal[S []byte | string](a []byte, b S) bool {
 	if len(a) != len(b) {
 		return false
 	}
-	for i := range a {
-		if lower(a[i]) != lower(b[i]) {
+	for i, c := range a {
+		if c != b[i] && lower(c) != lower(b[i]) {
 			return false
 		}
 	}

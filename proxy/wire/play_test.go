@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 )
@@ -30,29 +31,33 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// message is a request as it was handed on: its head as Read gave it, its content as ReadBody did.
+// message is a request as it was handed on: its head as ReadHead gave it, its content as ReadBody did.
 type message struct{ head, content string }
 
 // played is what a Reader made of a connection.
 type played struct {
 	whole []message // the requests that were handed on whole
 	heads []Head    // what was learned of each
+	told  []string  // what each Request told, by its methods
 	begun message   // what was handed on of a request that did not end
 	err   error     // the error that ended it all
 }
 
 func (p played) equal(q played) bool {
-	return p.err == q.err && p.begun == q.begun && slices.Equal(p.whole, q.whole) && slices.Equal(p.heads, q.heads)
+	return p.err == q.err && p.begun == q.begun && slices.Equal(p.whole, q.whole) && slices.Equal(p.heads, q.heads) && slices.Equal(p.told, q.told)
 }
 
-// play reads all of data, arriving in pieces of n bytes, into a buffer of size bytes.
+// play reads all of data, arriving in pieces of n bytes, bodies into a buffer of size bytes.
 func play(limits Limits, data []byte, n, size int) (out played) {
 	r := NewGuard(limits).NewReader(&pieces{bytes.Clone(data), n})
 	p := make([]byte, size)
+	var q Request
 	for {
-		if out.begun.head, out.err = readHead(r, p); out.err != nil {
+		if out.err = r.ReadHead(&q); out.err != nil {
 			return out
 		}
+		out.begun.head = string(q.Text())
+		told := tell(&q)
 		content, err := readAll(r, p)
 		out.begun.content = content
 		if err != nil {
@@ -60,26 +65,30 @@ func play(limits Limits, data []byte, n, size int) (out played) {
 			return out
 		}
 		out.whole = append(out.whole, out.begun)
-		out.heads = append(out.heads, r.Head())
+		out.heads = append(out.heads, q.Head)
+		out.told = append(out.told, told)
 		out.begun = message{}
 	}
 }
 
-// readHead reads through p until a head is whole. The byte that announces a violation is left out.
-func readHead(r *Reader, p []byte) (string, error) {
-	var head []byte
-	for {
-		n, err := r.Read(p)
-		if err != nil {
-			return string(head), err
-		}
-		if head = append(head, p[:n]...); string(head) == "?" {
-			head = nil
-		}
-		if bytes.HasSuffix(head, []byte("\r\n\r\n")) { // an empty line ends a head, and stands nowhere else in it
-			return string(head), nil
-		}
+// tell puts together what q tells of itself.
+func tell(q *Request) string {
+	version := "1.1"
+	if q.HTTP10 {
+		version = "1.0"
 	}
+	text := fmt.Sprintf("%s %s HTTP/%s for %s\n", q.Method(), q.Target(), version, q.Host())
+	for name, value := range q.Fields {
+		text += fmt.Sprintf("%s: %s\n", name, value)
+	}
+	return text
+}
+
+// readHead reads a head into a Request of its own. What it gives of a refused one is nothing.
+func readHead(r *Reader) (string, error) {
+	var q Request
+	err := r.ReadHead(&q)
+	return string(q.Text()), err
 }
 
 // readAll reads the body behind the last head through p, to its end or to an error.

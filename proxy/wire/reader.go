@@ -1,114 +1,148 @@
 package wire
 
-import "io"
+import (
+	"errors"
+	"io"
+)
 
 // Reader hands on the requests of one connection. It belongs to the goroutine that reads; nothing of it may be called
 // from another one.
 //
-// The usual head comes in one piece and is judged where the caller wants it, without a copy. A head that comes in
-// pieces, and what comes along behind a head, waits in a buffer from the Guard, which is given back when it is empty.
-// Content goes straight from the socket to whoever asks for it.
+// A head is judged where it stays, in the room of the Request that it is read into. What comes along behind it waits in a buffer from
+// the Guard, which is given back when it is empty. Content goes straight from the socket to whoever asks for it.
 type Reader struct {
 	guard *Guard
 	src   io.Reader
-	scan  scan // the head being read
 	body  body // the body being read
-	head  Head // the head handed on last, or begun to be
+	head  Head // the head handed on last
 
-	kept   *buffer // nil when empty
-	ready  int     // how many of the kept bytes were judged and may be handed on
-	later  error   // came from src along with bytes
-	broken error   // the answer to all later reading
-	raw    bool    // see Tunnel
+	kept    *buffer // nil when empty
+	skipped bool    // the one empty line before the next head was dropped
+	begun   bool    // a part of the next head lies in the room that is lent for it
+	later   error   // came from src along with bytes
+	broken  error   // the answer to all later reading
+	raw     bool    // see Tunnel
 }
 
-// Read hands on heads, one at a time and each only when all of it was judged; bodies come by ReadBody.
-// It returns
-//   - a Violation when the bytes break a rule, now and ever after. One byte that belongs to no request comes first:
-//     the server takes an error without any byte on a kept-alive connection for a silent close, and the client would
-//     get no answer;
+// ReadHead reads the next head into q, once all of it was judged; its body comes by ReadBody. With an error q is empty. The error is
+//   - a Violation when the bytes break a rule, now and ever after;
 //   - io.EOF when the connection ended between two requests, or the last one asked to close; also, now and ever
 //     after, when the last one's body was not read to its end: the next head would be read from the middle of it;
 //   - any other error of the connection as it is; but a time-out within a head is a Violation, status 408.
 //
-// For a good request it does not allocate, unless its pieces need a buffer and none is free.
-func (r *Reader) Read(p []byte) (int, error) {
+// For a good request it does not allocate, once q has served for one like it, unless a buffer is needed and none is free.
+func (r *Reader) ReadHead(q *Request) error {
+	q.Forget()
 	switch {
-	case len(p) == 0:
-		return 0, nil
-	case r.ready > 0:
-		return r.hand(p), nil
 	case r.broken != nil:
-		return 0, r.broken
+		return r.broken
 	case r.raw:
-		return r.fill(p)
+		return io.EOF
 	case r.body.place != noBody, r.head.Close: // RFC 9112, 9.6: nothing after "close" is a request
-		return 0, r.refuse(io.EOF)
-	case r.kept != nil:
-		return r.readKept(p)
+		return r.refuse(io.EOF)
 	}
-	return r.readDirect(p)
+	q.skipped = r.skipped
+	err := r.readHead(q)
+	r.skipped, r.begun = q.skipped && err != nil, false
+	if err != nil {
+		q.Forget()
+		return err
+	}
+	r.head = q.Head
+	r.body.begin(r.head)
+	return nil
 }
 
-// readDirect reads into p and judges there. What lies behind the head is kept.
-func (r *Reader) readDirect(p []byte) (int, error) {
-	n, err := r.fill(p[:min(len(p), r.guard.large)]) // at most what a buffer can keep
-	if n == 0 {
+// readHead judges what was kept, and then what comes, until there is a head.
+func (r *Reader) readHead(q *Request) error {
+	if r.kept != nil {
+		if whole, err := r.judgeKept(q); whole || err != nil {
+			return err
+		}
+	}
+	for {
+		room := q.room(r.guard)
+		if len(room) == 0 { // a head that outgrows the large buffer has outgrown the limit before
+			return r.refuse(headerTooLarge.violation())
+		}
+		r.begun = q.came > 0
+		n, err := r.fill(room)
+		if n == 0 {
+			return r.cutShort(err)
+		}
+		q.came += n
+		b := q.begun()
+		from, to, kind := q.read(r.guard, b)
+		switch {
+		case kind != fine:
+			return r.refuse(kind.violation())
+		case to > 0:
+			q.head = b[from:to]
+			r.keep(b[to:])
+			return nil
+		}
+		q.came = copy(b, b[from:])
+	}
+}
+
+// judgeKept judges the kept bytes, and takes the next head out of them as far as it is there.
+func (r *Reader) judgeKept(q *Request) (whole bool, err error) {
+	k := r.kept
+	b := k.b[k.from:k.to]
+	from, to, kind := q.read(r.guard, b)
+	if kind != fine {
+		return false, r.refuse(kind.violation())
+	}
+	if whole = to > 0; !whole {
+		to = len(b)
+	}
+	q.hold(r.guard, b[from:to])
+	r.drop(to)
+	if whole {
+		q.head = q.begun()
+	}
+	return whole, nil
+}
+
+// cutShort says what the connection's error means where a head is awaited.
+func (r *Reader) cutShort(err error) error {
+	var late interface{ Timeout() bool }
+	switch {
+	case !r.begun:
+		return err
+	case err == io.EOF:
+		return r.refuse(headCutShort.violation())
+	case errors.As(err, &late) && late.Timeout():
+		return r.refuse(headLate.violation())
+	}
+	return r.refuse(err)
+}
+
+// fill reads from src. It returns either bytes or an error.
+func (r *Reader) fill(p []byte) (int, error) {
+	if err := r.later; err != nil {
+		r.later = nil
 		return 0, err
 	}
-	b := p[:n]
-	from, to, kind := r.judge(b)
-	if kind != fine {
-		return r.violate(p, kind)
+	for range stubborn {
+		n, err := r.src.Read(p)
+		if n > 0 {
+			r.later = err
+			return n, nil
+		}
+		if err != nil {
+			return 0, err
+		}
 	}
-	if to > 0 {
-		r.keep(b[to:])
-		copy(b, b[from:to])
-		return to - from, nil
-	}
-	r.keep(b[from:])
-	if r.kept == nil { // an empty line, and no more
-		return r.readDirect(p)
-	}
-	return r.readKept(p)
+	return 0, io.ErrNoProgress
 }
 
-// readKept judges the kept bytes, and reads on behind them until there is a head to hand on.
-func (r *Reader) readKept(p []byte) (int, error) {
-	for {
-		k := r.kept
-		from, to, kind := r.judge(k.b[k.from:k.to])
-		if kind != fine {
-			return r.violate(p, kind)
-		}
-		if to > 0 {
-			k.from += from
-			r.ready = to - from
-			return r.hand(p), nil
-		}
-		if r.drop(from); r.kept == nil {
-			return r.readDirect(p)
-		}
-		if !r.room() {
-			return r.violate(p, headerTooLarge)
-		}
-		n, err := r.fill(r.kept.b[r.kept.to:])
-		if n == 0 {
-			return r.cutShort(p, err)
-		}
-		r.kept.to += n
-	}
-}
+// stubborn is how often a src may answer with neither byte nor error before that counts as an error.
+const stubborn = 100
 
-// judge goes on with the head in b. When it is whole, b[from:to] may be handed on; b[to:] is not judged yet. Until
-// then to is 0, and the first from bytes may be forgotten.
-func (r *Reader) judge(b []byte) (from, to int, kind Kind) {
-	from, to, kind = r.scan.read(r.guard, b)
-	if kind != fine || to == 0 {
-		return from, 0, kind
-	}
-	r.head = r.scan.Head
-	r.body.begin(r.head)
-	r.scan = newScan()
-	return from, to, fine
+// refuse makes err the answer to all later reading.
+func (r *Reader) refuse(err error) error {
+	r.forget()
+	r.broken = err
+	return err
 }

@@ -23,7 +23,7 @@ func (s *scan) requestLine(line []byte, longest int) Kind {
 	if second-first-1 > longest {
 		return targetTooLong
 	}
-	s.targetAt = first + 1
+	s.methodEnd, s.targetAt, s.targetEnd = first, first+1, second
 	return s.target(line[:first], line[first+1:second])
 }
 
@@ -137,11 +137,11 @@ func hexValue(c byte) byte {
 	return c | 0x20 - 'a' + 10
 }
 
-// originForm turns an absolute target into a path, in place, by moving the method to the right. It returns where the
-// head now begins. RFC 9112, 3.2.1 and 3.2.4: an absent path is "/", or "*" for OPTIONS.
-func (s *scan) originForm(head []byte) (from int) {
+// originForm turns an absolute target into a path, in place, by moving the method to the right. RFC 9112, 3.2.1 and
+// 3.2.4: an absent path is "/", or "*" for OPTIONS.
+func (s *scan) originForm(head []byte) {
 	if s.authorityEnd == 0 {
-		return 0
+		return
 	}
 	at := s.authorityEnd // the first byte that stays
 	method := head[:s.targetAt]
@@ -154,7 +154,7 @@ func (s *scan) originForm(head []byte) (from int) {
 		at--
 		head[at] = '/'
 	}
-	from = at - len(method)
-	copy(head[from:], method)
-	return from
+	s.methodAt = at - len(method)
+	s.methodEnd, s.targetAt = at-1, at
+	copy(head[s.methodAt:], method)
 }

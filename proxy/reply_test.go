@@ -1,0 +1,78 @@
+package proxy
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What the gate says itself is a whole answer, as the field, the method and the version of the request want it.
+func TestRepliesAreWholeAnswers(t *testing.T) {
+	o := options(shopFunc(answering))
+	o.Stock.(*shelf).closed["1001"] = SoldOut
+	addr, _ := gate(t, o)
+	order := "POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop\r\nCookie: uid=7\r\nContent-Length: 0\r\n"
+	for _, c := range []struct {
+		raw        string
+		connection string
+		closes     bool
+		body       bool
+	}{
+		{order + "\r\n", "", false, true},
+		{order + "Connection: close\r\n\r\n", "close", true, true},
+		{strings.Replace(order, "1.1", "1.0", 1) + "Connection: keep-alive\r\n\r\n", "keep-alive", false, true},
+		{strings.Replace(order, "1.1", "1.0", 1) + "\r\n", "close", true, true},
+		{"HEAD /.sluice/client.js HTTP/1.1\r\nHost: shop\r\n\r\n", "", false, false},
+		{"GET /.sluice/client.js HTTP/1.1\r\nHost: shop\r\nIf-None-Match: *\r\n\r\n", "", false, false},
+		{"GET /.sluice/client.js HTTP/1.1\r\nHost: shop\r\n\r\n", "", false, true},
+	} {
+		resp, body := talk(t, addr, c.raw)
+		if got := resp.Header.Get("Connection"); resp.Close != c.closes || !c.closes && got != c.connection {
+			t.Errorf("%q: Connection %q, closes %v; want %q, %v", c.raw, got, resp.Close, c.connection, c.closes)
+		}
+		if date, err := http.ParseTime(resp.Header.Get("Date")); err != nil || time.Since(date) > time.Minute {
+			t.Errorf("%q: Date %q", c.raw, resp.Header.Get("Date"))
+		}
+		if length := resp.Header.Get("Content-Length"); length == "" != (resp.StatusCode == http.StatusNotModified) {
+			t.Errorf("%q: status %d with length %q", c.raw, resp.StatusCode, length)
+		}
+		if c.body != (body != "") {
+			t.Errorf("%q: body %q", c.raw, body)
+		}
+	}
+}
+
+// A reply does not leak into the answer that follows it on the same connection.
+func TestRepliesDoNotStay(t *testing.T) {
+	o := options(shopFunc(answering))
+	o.Stock.(*shelf).closed["1001"] = SoldOut
+	addr, _ := gate(t, o)
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	in := bufio.NewReader(c)
+	for i := range 6 {
+		sku := strconv.Itoa(1001 + i%2)
+		if _, err := io.WriteString(c, "POST /api/seckill/"+sku+"/order HTTP/1.1\r\nHost: shop\r\nCookie: uid=7\r\nContent-Length: 0\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said, want := strings.Contains(string(body), "sold_out"), i%2 == 0; said != want || (resp.StatusCode == 200) == want {
+			t.Errorf("order %d of %s: %d %s", i, sku, resp.StatusCode, body)
+		}
+	}
+}
