@@ -25,10 +25,11 @@ type Desk struct {
 
 	lines     *lines
 	doubtful  doubtful
-	newcomers pace                 // SKUs seen for the first time, invented ones too
-	probers   pace                 // looks whether a SKU is still closed
-	askers    pace                 // looks for the state of an order
-	names     pace                 // SKUs that the log names as they get into trouble
+	newcomers pace // SKUs seen for the first time, invented ones too
+	probers   pace // looks whether a SKU is still closed
+	askers    pace // looks for the state of an order
+	names     pace // SKUs that the log names as they get into trouble
+	glances   glances
 	lookers   chan struct{}        // one element for each of those under way
 	aside     chan struct{}        // one element for each call that no order waits for
 	audits    *auditor             // nil where the store cannot be inspected
@@ -94,6 +95,7 @@ func NewDesk(o DeskOptions, store Store, oracle Oracle) (*Desk, error) {
 		probers:   pace{every: probeEvery, depth: probesAtOnce},
 		askers:    pace{every: lookEvery, depth: looksAtOnce},
 		names:     pace{every: namedEvery, depth: namedAtOnce},
+		glances:   glances{room: make(chan struct{}, glancesAtOnce)},
 		lookers:   make(chan struct{}, lookers),
 		aside:     make(chan struct{}, asideAtOnce),
 		serials:   newMemory(size, func(k *known) string { return k.serial }),
