@@ -13,7 +13,8 @@ import (
 // out what became of holds that nobody settles. It is safe for concurrent use.
 //
 // Orders of one SKU share their calls: one leaves when none is under way, as soon as whatever can run has run, what
-// arrives meanwhile joins the next, and a second one is under way only when it is full. There is no timer. Every goroutine that works for a SKU
+// arrives meanwhile joins the next, and a second one is under way only when it is full. There is no timer. Looks whether a SKU
+// is still closed share calls with those at other SKUs; see glances. Every goroutine that works for a SKU
 // ends with its work; Close waits for all of them.
 type Desk struct {
 	*deriver

@@ -12,25 +12,26 @@ const (
 	mostCalls = 2   // of one SKU under way at once
 )
 
-// line is where the orders of one SKU wait for each other's calls.
+// line is where the orders of one SKU wait for each other's calls. What a refusal reads comes first, in one line of the
+// processor's cache: of very many SKUs none is in the cache when somebody asks for it.
 type line struct {
-	sku    string
-	hash   uint64
-	next   atomic.Pointer[line]   // in the chain of lines
-	place  int                    // among all lines, whose mutex guards it
-	view   atomic.Pointer[view]   // written under mu
-	prober atomic.Pointer[ticket] // who looks whether the latch is still right; nil = nobody; written under mu
-	looks  pace                   // of calls that are made although the SKU is closed
+	sku     string
+	hash    uint64
+	next    atomic.Pointer[line]   // in the chain of lines
+	view    atomic.Pointer[view]   // written under mu
+	prober  atomic.Pointer[ticket] // who looks whether the latch is still right; nil = nobody; written under mu
+	roster  atomic.Pointer[roster] // who has won, since it closed; written under mu
+	reading atomic.Bool            // somebody reads the next roster; written under mu
+
+	looks  pace         // of calls that are made although the SKU is closed
+	rests  atomic.Int64 // ns: the roster is not read before; written under mu
+	place  int          // among all lines, whose mutex guards it
 	events *events
 
 	behind   bool                    // its changes are not acknowledged; the watch's alone
 	counted  atomic.Pointer[counted] // as the last audit found it; nil = not yet, or there is no ledger
 	watched  atomic.Bool             // its holds are looked after even if nobody asks for it
 	expected atomic.Bool             // it has a ledger, although nobody has asked for it yet
-
-	roster  atomic.Pointer[roster] // who has won, since it closed; written under mu
-	reading atomic.Bool            // somebody reads the next roster; written under mu
-	rests   atomic.Int64           // ns: it is not read before; written under mu
 
 	mu      sync.Mutex
 	gone    bool // removed from lines

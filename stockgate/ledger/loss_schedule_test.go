@@ -136,7 +136,7 @@ func (l *losses) late(i int) error {
 // sweep leaves a mark, as does who looks whether the SKU is still closed.
 func (l *losses) sweep(i int) (err error) {
 	l.told[i]++
-	if l.rand.IntN(2) == 0 {
+	if l.tries%2 == 0 {
 		l.stores[i].LookAll(context.Background(), []string{l.sku}, func(_ int, _ Hint, _ bool, cause error) { err = cause })
 		return err
 	}
