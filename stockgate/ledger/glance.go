@@ -32,12 +32,12 @@ type glances struct {
 }
 
 // probe lets t look whether the latch of l is still right: with a glance when that will do, or else itself, since it may be a buyer's
-// that comes again, as k, which may be nil, or nobody can tell. mu is held.
+// that comes again, as k or nobody can tell. mu is held.
 func (d *Desk) probe(now int64, l *line, t *ticket, k *known) {
 	d.probers.take(now)
 	l.prober.Store(t)
 	v, o := l.view.Load(), &t.order
-	if v.blank() || len(o.Key)+len(o.User) == 0 || k == nil && l.roster.Load().vouches(v) {
+	if v.absent || len(o.Key)+len(o.User) == 0 || k == nil && l.roster.Load().vouches(v) {
 		d.glance(t)
 		return
 	}

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -198,6 +199,41 @@ func TestOrderThatMayBeABuyersTakesNoGlance(t *testing.T) {
 		time.Sleep(time.Second + 1)
 		wants(t, "a winner whom nobody knows there", other.buy("ann", "a"), ReplayHeld)
 		want(t, "glances", s.count("glance"), 0)
+	})
+}
+
+func TestWinnersRetryAsksForItselfWhileTheLedgerIsDoubted(t *testing.T) {
+	at(t, func(t *testing.T) {
+		d, s := soldOut(t, deskOptions())
+		other := opened(t, deskOptions(), s, nil)
+		s.say(func(st *Stock) { st.State = Doubted })
+		wants(t, "a loser", other.buy("zoe", ""), NotOnSale)
+		time.Sleep(time.Duration(doubtFor) + 1)
+		wants(t, "the winner elsewhere", other.buy("winner", "won"), ReplayHeld)
+		wants(t, "the winner at home", d.buy("winner", "won"), ReplayHeld)
+	})
+}
+
+// Whoever waits for a look of its own fits into a call, whatever else waits there.
+func TestNoCallHasMoreOrdersThanItMay(t *testing.T) {
+	at(t, func(t *testing.T) {
+		d, s := soldOut(t, deskOptions())
+		l := d.lines.find([]byte(sku))
+		l.mu.Lock()
+		var all []*ticket
+		for i := range mostItems + 1 {
+			k := &known{line: l, serial: fmt.Sprint("serial ", i), quantity: 1}
+			tk := &ticket{known: k, at: d.o.Now(), item: Item{Serial: k.serial, Quantity: 1}, out: make(chan Outcome, 1)}
+			l.asked[k.serial] = tk
+			all = append(all, tk)
+		}
+		l.looking = slices.Clone(all)
+		d.dispatch(l)
+		l.mu.Unlock()
+		for _, tk := range all {
+			wants(t, "sold out", <-tk.out, SoldOut)
+		}
+		want(t, "the most in a call", s.peak, mostItems)
 	})
 }
 

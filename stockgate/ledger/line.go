@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -170,7 +169,7 @@ func (d *Desk) take(now int64, l *line, b *round) bool {
 	for _, t := range l.looking[:n] {
 		d.admit(now, l, b, t)
 	}
-	l.looking = slices.Delete(l.looking, 0, n)
+	l.looking = append([]*ticket(nil), l.looking[n:]...) // hardly ever anybody: very many lines keep no room for them
 	room := l.room()
 	for len(l.queue) > 0 && len(b.items) < mostItems {
 		t := l.queue[0]
