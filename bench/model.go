@@ -89,10 +89,16 @@ func (g given) probed() float64 {
 	return min(asked, float64(min(g.Gone, mostProbes)*g.Instances)*g.seconds)
 }
 
+// glances are the round trips that carry those looks: what comes within a moment of one joins the next.
+func (g given) glances() float64 {
+	return g.probed() / (1 + gathers*g.probed()/max(g.alive(), gathers))
+}
+
 // As fleet.furnish, stockgate/ledger and cmd/sluice have them.
 const (
 	templates  = 2      // SKUs beside those of the load
 	mostProbes = 500    // a second
+	gathers    = 0.01   // seconds from one glance to the next
 	mostWatch  = 10_000 // SKUs that are looked after although nobody asks for them
 
 	mostPages    = 25  // of the audit, a second
@@ -124,6 +130,7 @@ func gateLaw() law {
 		{"order", "an order: forwarded, its unit taken and settled", given.orders},
 		{"batch", "a call to Redis that carries orders", given.batches},
 		{"probe", "a look at a SKU that is sold out", given.probed},
+		{"glance", "a round trip that carries such looks", given.glances},
 		{"route", "a route that is compared in vain", given.tried},
 		{"connections", "each doubling of the connections beyond 64, a request", func(g given) float64 {
 			return g.requests * g.doublings(float64(g.Connections), 64)
@@ -146,6 +153,7 @@ func redisLaw() law {
 		{"order", "an order: its unit taken and settled, its change in the stream", given.orders},
 		{"reading", "the benchmark's own look at the counters, once", func(given) float64 { return 1 }},
 		{"probe", "a look at a SKU that is sold out", given.probed},
+		{"glance", "a round trip that carries such looks", given.glances},
 		{"alive", "a second of an instance", given.alive},
 		{"ledger", "a look after a ledger; to count a page of its orders is six", func(g given) float64 {
 			return g.lookedAfter() + looksInPage*g.audited()

@@ -13,7 +13,8 @@ import (
 // out what became of holds that nobody settles. It is safe for concurrent use.
 //
 // Orders of one SKU share their calls: one leaves when none is under way, as soon as whatever can run has run, what
-// arrives meanwhile joins the next, and a second one is under way only when it is full. There is no timer. Every goroutine that works for a SKU
+// arrives meanwhile joins the next, and a second one is under way only when it is full. There is no timer. Looks whether a SKU
+// is still closed share calls with those at other SKUs; see glances. Every goroutine that works for a SKU
 // ends with its work; Close waits for all of them.
 type Desk struct {
 	*deriver
@@ -25,10 +26,11 @@ type Desk struct {
 
 	lines     *lines
 	doubtful  doubtful
-	newcomers pace                 // SKUs seen for the first time, invented ones too
-	probers   pace                 // looks whether a SKU is still closed
-	askers    pace                 // looks for the state of an order
-	names     pace                 // SKUs that the log names as they get into trouble
+	newcomers pace // SKUs seen for the first time, invented ones too
+	probers   pace // looks whether a SKU is still closed
+	askers    pace // looks for the state of an order
+	names     pace // SKUs that the log names as they get into trouble
+	glances   glances
 	lookers   chan struct{}        // one element for each of those under way
 	aside     chan struct{}        // one element for each call that no order waits for
 	audits    *auditor             // nil where the store cannot be inspected
@@ -94,6 +96,7 @@ func NewDesk(o DeskOptions, store Store, oracle Oracle) (*Desk, error) {
 		probers:   pace{every: probeEvery, depth: probesAtOnce},
 		askers:    pace{every: lookEvery, depth: looksAtOnce},
 		names:     pace{every: namedEvery, depth: namedAtOnce},
+		glances:   glances{room: make(chan struct{}, glancesAtOnce)},
 		lookers:   make(chan struct{}, lookers),
 		aside:     make(chan struct{}, asideAtOnce),
 		serials:   newMemory(size, func(k *known) string { return k.serial }),

@@ -10,12 +10,13 @@ import (
 // shelf is an honest store for the tests of the desk, small enough to be read. fault, if set, is asked before and
 // after each call: an error before means that nothing was done, one after that the reply was lost.
 type shelf struct {
-	mu    sync.Mutex
-	skus  map[string]*shelved
-	calls map[string]int
-	items int // of all reserve calls
-	peak  int // the most items in one
-	fault func(op string, after bool) error
+	mu      sync.Mutex
+	skus    map[string]*shelved
+	calls   map[string]int
+	items   int // of all reserve calls
+	peak    int // the most items in one
+	glances int // SKUs in all calls that only look
+	fault   func(op string, after bool) error
 }
 
 type shelved struct {

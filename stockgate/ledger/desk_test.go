@@ -100,10 +100,10 @@ func TestStoreSeesTheStockAndNotTheCrowd(t *testing.T) {
 			if held.Load() != 10 || other.Load() != 0 || s.stock(sku).Held != 10 {
 				t.Errorf("%d held, %d heard something else, stock %+v", held.Load(), other.Load(), s.stock(sku))
 			}
-			if n := s.count("reserve"); n >= 500 {
+			if n := s.asked(); n >= 500 {
 				t.Errorf("%d calls", n)
 			}
-			t.Logf("%d calls with %d orders, at most %d", s.count("reserve"), s.items, s.peak)
+			t.Logf("%d calls with %d orders, at most %d", s.asked(), s.items, s.peak)
 		})
 	}
 }
@@ -144,8 +144,8 @@ func TestBatchesShareCalls(t *testing.T) {
 		})
 		d := opened(t, deskOptions(), s, nil)
 		storm(1000, 1000, func(i int) { wants(t, "order", d.buy(fmt.Sprint(i), ""), Held) })
-		if s.peak > 256 || most.Load() != 2 || s.count("reserve") > 6 {
-			t.Errorf("%d calls, at most %d orders, %d at once", s.count("reserve"), s.peak, most.Load())
+		if s.peak > 256 || most.Load() != 2 || s.asked() > 6 {
+			t.Errorf("%d calls, at most %d orders, %d at once", s.asked(), s.peak, most.Load())
 		}
 	})
 }
@@ -206,7 +206,7 @@ func TestLargerOrdersThanTheStockAreSoldOutAndSmallerOnesNot(t *testing.T) {
 	three.Quantity = 3
 	wants(t, "three", d.Reserve(d.o.Now(), three), SoldOut)
 	wants(t, "one more", d.buy("3", ""), Held)
-	if n := s.count("reserve"); n != 3 { // one of them since the three could have been bought before
+	if n := s.asked(); n != 3 { // one of them since the three could have been bought before
 		t.Errorf("%d calls", n)
 	}
 }
@@ -222,7 +222,7 @@ func TestInvalidOrdersReachNobody(t *testing.T) {
 	for _, key := range []string{" ", "a b", "ä", "\x7f", ".", "..", string(make([]byte, 129))} {
 		wants(t, key, d.buy("1", key), Invalid)
 	}
-	if s.count("reserve") != 0 {
+	if s.asked() != 0 {
 		t.Error("the store was asked")
 	}
 }
@@ -234,8 +234,8 @@ func TestUnknownSKUIsRememberedAndForgotten(t *testing.T) {
 		for range 100 {
 			wants(t, "unknown", d.buy("1", "k"), UnknownSKU)
 		}
-		if s.count("reserve") != 1 {
-			t.Errorf("%d calls", s.count("reserve"))
+		if s.asked() != 1 {
+			t.Errorf("%d calls", s.asked())
 		}
 		time.Sleep(20 * time.Second)
 		if d.lines.find([]byte(sku)) != nil {

@@ -23,7 +23,7 @@ func TestDoubtIsLookedIntoSoonAndByOne(t *testing.T) {
 				t.Fatalf("%d: %v", i, out)
 			}
 		}
-		if n := s.count("reserve"); n != 2 {
+		if n := s.asked(); n != 2 {
 			t.Errorf("%d calls", n)
 		}
 		s.say(func(st *Stock) { st.State = On })

@@ -66,6 +66,8 @@ func honest(m *model, a act, s seen) bool {
 		return s.ok == (o != nil) && (o == nil || o.record() == s.record)
 	case "look":
 		return s.ok && m.stock() == s.stock
+	case "glance":
+		return s.ok && m.hint() == s.hint
 	case "total":
 		done := m.setTotal(a.total, a.limit, s.stock.Epoch)
 		return s.unknown || s.refused != done && m.stock() == s.stock
@@ -110,6 +112,7 @@ func client(s Store, skus []string, n *rand.Rand, calls int) {
 			_, _, _ = s.Find(ctx, sku, items[0].Serial)
 		case 9:
 			_, _, _ = s.Look(ctx, sku)
+			s.LookAll(ctx, []string{sku}, func(int, Hint, bool, error) {})
 		case 10:
 			_, _ = s.SetTotal(ctx, sku, 2+n.Int64N(4), 2)
 		case 11:

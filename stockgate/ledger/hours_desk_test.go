@@ -34,9 +34,9 @@ func TestLatchOpensByItsHoursAndAsksNobody(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Nanosecond)
-		before := s.count("reserve")
+		before := s.asked()
 		wants(t, "at the very moment", d.buy("first", ""), Held)
-		want(t, "calls", s.count("reserve")-before, 1)
+		want(t, "calls", s.asked()-before, 1)
 	})
 }
 
@@ -47,11 +47,11 @@ func TestCrowdThatWaitsForTheOpeningCostsNoMoreThanAnyOther(t *testing.T) {
 			time.Sleep(99 * time.Millisecond)
 			storm(50, 50, func(i int) { wants(t, "early", d.buy(fmt.Sprint(i), ""), NotOnSale) })
 		}
-		if n := s.count("reserve"); n > 11 {
+		if n := s.asked(); n > 11 {
 			t.Errorf("%d calls before", n)
 		}
 		time.Sleep(time.Second)
-		before := s.count("reserve")
+		before := s.asked()
 		var held atomic.Int64
 		storm(5_000, 500, func(i int) {
 			switch out := d.buy(fmt.Sprint("u", i), ""); out.Code {
@@ -63,7 +63,7 @@ func TestCrowdThatWaitsForTheOpeningCostsNoMoreThanAnyOther(t *testing.T) {
 			}
 		})
 		want(t, "winners", held.Load(), 10)
-		if n := s.count("reserve") - before; n > 20 {
+		if n := s.asked() - before; n > 20 {
 			t.Errorf("%d calls", n)
 		}
 	})
@@ -80,13 +80,13 @@ func TestSaleThatIsOverIsSaidFromMemoryButNotToItsWinners(t *testing.T) {
 		wants(t, "in time elsewhere", other.buy("bob", ""), Held)
 		time.Sleep(20 * time.Second)
 		wants(t, "a winner of the other instance", d.buy("bob", ""), ReplayHeld)
-		before := s.count("reserve")
+		before := s.asked()
 		for range 100 {
 			if out := d.buy("late", ""); out.Code != NotOnSale || out.State != Over || out.Opens != 0 {
 				t.Fatal(out)
 			}
 		}
-		want(t, "calls", s.count("reserve"), before)
+		want(t, "calls", s.asked(), before)
 		wants(t, "a winner's retry", d.buy("ann", ""), ReplayHeld)
 	})
 }

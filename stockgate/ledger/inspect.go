@@ -74,7 +74,7 @@ func (r *Redis) inspect(ctx context.Context, sku string, p part, cursor string, 
 func (r *Redis) inspectAll(ctx context.Context, skus []string) []inspection {
 	all := r.askAll(ctx, skus, func(sku string) errand {
 		return errand{script: "audit", sku: sku, args: []any{string(allParts), firstPage, 0}, aside: true, blind: true, err: checkSKU(sku)}
-	})
+	}, nil)
 	found := make([]inspection, len(all))
 	for i := range all {
 		q := &all[i]

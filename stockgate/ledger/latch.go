@@ -46,12 +46,12 @@ func (v *view) outlives(next *view) bool {
 // doubtFor is how long a doubt is believed, in ns: it ends by itself, soon.
 const doubtFor = int64(50 * time.Millisecond)
 
-// old reports whether somebody is to look at now whether v still holds.
-func (d *Desk) old(now int64, v *view) bool {
+// old reports whether somebody is to look whether v, of such an age in ns, still holds.
+func (d *Desk) old(age int64, v *view) bool {
 	if v.State == Doubted {
-		return now-v.at > min(d.memory, doubtFor)
+		return age > min(d.memory, doubtFor)
 	}
-	return now-v.at > d.memory
+	return age > d.memory
 }
 
 // Closed answers from memory alone, at once, and writes nothing: what cannot be had at now (ns of Options.Now)
@@ -76,7 +76,7 @@ func (d *Desk) Closed(now int64, o Order) (Outcome, bool) {
 		return d.refused(now, l, &o)
 	}
 	k := d.recall(now, l, &o)
-	switch d.way(now, l, v, &o, k) {
+	switch d.way(now, now-v.at, l, v, &o, k) {
 	case probes, waits:
 		return Outcome{}, false
 	case looks:
@@ -97,13 +97,13 @@ const (
 	waits               // until the winners are read
 )
 
-// way decides by the newest view and by what is known of the order. Of very many closed SKUs not each is looked at as
+// way decides by the newest view, how old that was in ns when the order came, and by what is known of the order. Of very many closed SKUs not each is looked at as
 // soon as what is known of it is old: a crowd over all of them would be a call of the store each, and news tell of units
 // that come back before.
-func (d *Desk) way(now int64, l *line, v *view, o *Order, k *known) way {
-	age, probing := now-v.at, l.probing.Load()
+func (d *Desk) way(now, age int64, l *line, v *view, o *Order, k *known) way {
+	probing := l.prober.Load() != nil
 	switch {
-	case !probing && d.old(now, v) && (v.State == Doubted || d.probers.open(now)):
+	case !probing && d.old(age, v) && (v.State == Doubted || d.probers.open(now)):
 		return probes
 	case v.blank(), len(o.Key)+len(o.User) == 0:
 		return answered

@@ -11,25 +11,26 @@ const (
 	mostCalls = 2   // of one SKU under way at once
 )
 
-// line is where the orders of one SKU wait for each other's calls.
+// line is where the orders of one SKU wait for each other's calls. What a refusal reads comes first, in one line of the
+// processor's cache: of very many SKUs none is in the cache when somebody asks for it.
 type line struct {
-	sku    string
-	hash   uint64
-	next   atomic.Pointer[line] // in the chain of lines
-	place  int                  // among all lines, whose mutex guards it
-	view   atomic.Pointer[view] // written under mu
-	looks  pace                 // of calls that are made although the SKU is closed
+	sku     string
+	hash    uint64
+	next    atomic.Pointer[line]   // in the chain of lines
+	view    atomic.Pointer[view]   // written under mu
+	prober  atomic.Pointer[ticket] // who looks whether the latch is still right; nil = nobody; written under mu
+	roster  atomic.Pointer[roster] // who has won, since it closed; written under mu
+	reading atomic.Bool            // somebody reads the next roster; written under mu
+
+	looks  pace         // of calls that are made although the SKU is closed
+	rests  atomic.Int64 // ns: the roster is not read before; written under mu
+	place  int          // among all lines, whose mutex guards it
 	events *events
 
 	behind   bool                    // its changes are not acknowledged; the watch's alone
 	counted  atomic.Pointer[counted] // as the last audit found it; nil = not yet, or there is no ledger
 	watched  atomic.Bool             // its holds are looked after even if nobody asks for it
 	expected atomic.Bool             // it has a ledger, although nobody has asked for it yet
-	probing  atomic.Bool             // somebody looks whether the latch is still right; written under mu
-
-	roster  atomic.Pointer[roster] // who has won, since it closed; written under mu
-	reading atomic.Bool            // somebody reads the next roster; written under mu
-	rests   atomic.Int64           // ns: it is not read before; written under mu
 
 	mu      sync.Mutex
 	gone    bool // removed from lines
@@ -57,8 +58,9 @@ type ticket struct {
 	*known
 	order     Order
 	item      Item
-	at        int64 // ns: since when it waits
-	probe     bool
+	at        int64     // ns: since when it waits
+	looked    bool      // a glance was taken for it
+	cause     error     // why the last one saw nothing
 	followers []*ticket // of the same serial
 	out       chan Outcome
 }
@@ -105,18 +107,20 @@ func (d *Desk) place(now int64, l *line, t *ticket) {
 		return
 	}
 	k := d.recall(now, l, &t.order)
-	switch d.way(now, l, v, &t.order, k) {
-	case probes:
-		d.probers.take(now)
-		t.probe = true
-		l.probing.Store(true)
+	switch way := d.way(now, t.at-v.at, l, v, &t.order, k); {
+	case way == answered:
+	case way == probes && !t.looked:
+		d.probe(now, l, t, k)
+		return
+	case t.looked: // what a glance has not settled the order finds out itself
+		l.prober.CompareAndSwap(nil, t)
 		l.looking = append(l.looking, t)
 		return
-	case waits:
+	case way == waits:
 		d.enlist(now, l) // unless somebody did
 		d.wait(now, l, t)
 		return
-	case looks:
+	case way == looks:
 		if l.mayLook(now) {
 			l.looking = append(l.looking, t)
 			return
@@ -161,10 +165,11 @@ func (l *line) full() bool { return len(l.queue)+len(l.looking) >= mostItems }
 // It reports whether there is anybody. mu is held.
 func (d *Desk) take(now int64, l *line, b *round) bool {
 	*b = round{tickets: b.tickets[:0], items: b.items[:0], codes: b.codes[:0], told: b.told[:0]}
-	for _, t := range l.looking {
+	n := min(len(l.looking), mostItems)
+	for _, t := range l.looking[:n] {
 		d.admit(now, l, b, t)
 	}
-	l.looking = nil
+	l.looking = append([]*ticket(nil), l.looking[n:]...) // hardly ever anybody: very many lines keep no room for them
 	room := l.room()
 	for len(l.queue) > 0 && len(b.items) < mostItems {
 		t := l.queue[0]
@@ -194,9 +199,7 @@ func (l *line) room() int64 {
 
 // admit puts t into b, unless it waited for too long.
 func (d *Desk) admit(now int64, l *line, b *round, t *ticket) bool {
-	if now-t.at > int64(d.o.MaxWait) {
-		d.part(l, t, Outcome{Code: Overloaded})
-		l.events.count(Overloaded, 1+len(t.followers))
+	if d.late(now, l, t) {
 		return false
 	}
 	b.tickets = append(b.tickets, t)
@@ -206,11 +209,21 @@ func (d *Desk) admit(now int64, l *line, b *round, t *ticket) bool {
 	return true
 }
 
+// late answers t if it has waited for too long. mu is held.
+func (d *Desk) late(now int64, l *line, t *ticket) bool {
+	if now-t.at <= int64(d.o.MaxWait) {
+		return false
+	}
+	d.part(l, t, Outcome{Code: Overloaded})
+	l.events.count(Overloaded, 1+len(t.followers))
+	return true
+}
+
 // part answers t and those who follow it. mu is held.
 func (d *Desk) part(l *line, t *ticket, out Outcome) {
 	delete(l.asked, t.serial)
-	if t.probe {
-		l.probing.Store(false)
+	if l.prober.Load() == t {
+		l.prober.Store(nil)
 	}
 	for _, f := range t.followers {
 		f.answer(f.after(t, out))

@@ -7,13 +7,12 @@ import (
 	"time"
 )
 
-// askAll asks once for each of n SKUs.
+// askAll asks once for each of n SKUs, at the same instant.
 func askAll(t *testing.T, d *Desk, n int, want Code) {
 	t.Helper()
-	for i := range n {
-		o := attempt("somebody", "")
-		o.SKU = fmt.Append(nil, "many-", i)
-		wants(t, string(o.SKU), d.Reserve(d.o.Now(), o), want)
+	codes, _ := glanced(d, 0, n)
+	if codes[want] != n {
+		t.Fatalf("%v, want %d times %v", codes, n, want)
 	}
 }
 
@@ -40,16 +39,19 @@ func TestManyClosedSKUsAreLookedAtInTurn(t *testing.T) {
 		}
 		time.Sleep(time.Second + 1)
 		askAll(t, d, n, SoldOut)
-		if calls := s.count("reserve") - n; calls != probesAtOnce {
-			t.Errorf("%d looks at once, want %d", calls, probesAtOnce)
+		if s.glances != probesAtOnce {
+			t.Errorf("%d looks at once, want %d", s.glances, probesAtOnce)
 		}
-		for range 40 { // 4 s: each is looked at again, some twice
+		began := d.o.Now()
+		for range 40 { // 4 s, and what the glances wait for: each is looked at again, some twice
 			time.Sleep(100 * time.Millisecond)
 			askAll(t, d, n, SoldOut)
 		}
-		calls := s.count("reserve") - n
-		if most := probesAtOnce + int(4*time.Second)/int(probeEvery); calls < n || calls > most {
-			t.Errorf("%d looks in 4 s, want %d to %d", calls, n, most)
+		if most := probesAtOnce + int((d.o.Now()-began)/probeEvery); s.glances < n || s.glances > most {
+			t.Errorf("%d looks, want %d to %d", s.glances, n, most)
+		}
+		if calls := s.count("reserve"); calls != n {
+			t.Errorf("%d orders had calls of their own, want none", calls-n)
 		}
 	})
 }

@@ -125,6 +125,19 @@ func (m *Memory) Look(ctx context.Context, sku string) (s Stock, ok bool, err er
 	return b.Stock, true, nil
 }
 
+// LookAll implements Store.
+func (m *Memory) LookAll(ctx context.Context, skus []string, tell func(int, Hint, bool, error)) {
+	lookEach(ctx, m, skus, tell)
+}
+
+// lookEach is a LookAll of a store where nothing is gained by asking about several at once.
+func lookEach(ctx context.Context, s Store, skus []string, tell func(int, Hint, bool, error)) {
+	for i, sku := range skus {
+		found, ok, err := s.Look(ctx, sku)
+		tell(i, found.Hint, ok, err)
+	}
+}
+
 // SetTotal implements Store.
 func (m *Memory) SetTotal(ctx context.Context, sku string, total, limit int64) (Stock, error) {
 	err := errors.Join(ctx.Err(), checkTotal(sku, total, limit))

@@ -98,11 +98,12 @@ const (
 	callFind
 	callRecords
 	callAudit
+	callGlance
 	numCalls
 )
 
 func (c call) String() string {
-	return [...]string{"reserve", "finish", "sweep", "find", "records", "audit"}[c]
+	return [...]string{"reserve", "finish", "sweep", "find", "records", "audit", "glance"}[c]
 }
 
 // callScale is of a call's size, in orders.
@@ -135,7 +136,7 @@ func (d *Desk) Collect(ch chan<- prometheus.Metric) {
 	d.audits.collect(ch)
 	d.shown.collect(ch)
 	d.reopenings.collect(ch)
-	size := prometheus.NewDesc("sluice_ledger_call_orders", "Orders in one call to the ledger, a repeated call counted again; SKUs in one that sweeps or audits.", []string{"operation"}, nil)
+	size := prometheus.NewDesc("sluice_ledger_call_orders", "Orders in one call to the ledger, a repeated call counted again; SKUs in one that sweeps, audits or only looks whether they are still closed.", []string{"operation"}, nil)
 	for c := range numCalls {
 		ch <- d.calls.metric(size, c)
 	}

@@ -48,7 +48,7 @@ func (h *history) note(a act, call func(*seen) error) error {
 	err := call(&s)
 	ended := int64(time.Since(h.start))
 	if err != nil && !s.refused {
-		if a.call == "find" || a.call == "look" {
+		if a.call == "find" || a.call == "look" || a.call == "glance" {
 			return err
 		}
 		s, ended = seen{unknown: true}, math.MaxInt64
@@ -101,6 +101,19 @@ func (r recorder) Look(ctx context.Context, sku string) (stock Stock, ok bool, e
 		return err
 	})
 	return stock, ok, err
+}
+
+func (r recorder) LookAll(ctx context.Context, skus []string, tell func(int, Hint, bool, error)) {
+	for i, sku := range skus { // each as a call of its own
+		var h Hint
+		var ok bool
+		err := r.note(act{call: "glance", sku: sku}, func(s *seen) (err error) {
+			r.Store.LookAll(ctx, []string{sku}, func(_ int, found Hint, there bool, cause error) { h, ok, err = found, there, cause })
+			s.hint, s.ok = h, ok
+			return err
+		})
+		tell(i, h, ok, err)
+	}
 }
 
 func (r recorder) SetTotal(ctx context.Context, sku string, total, limit int64) (stock Stock, err error) {

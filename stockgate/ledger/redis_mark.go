@@ -30,6 +30,8 @@ type errand struct {
 	signed       // the answer
 	err    error // of this errand alone
 	few    error // why too few replicas have what it did
+
+	done func() // called once, when what came of it is known; nil = nobody waits for it alone
 }
 
 // signature is how a reply begins: the number of the call that it answers, the version, and why the SKU was frozen by

@@ -26,7 +26,7 @@ func (r *Redis) SweepAll(ctx context.Context, skus []string, now, lease int64) [
 	all := r.askAll(ctx, skus, func(sku string) errand {
 		err := errors.Join(checkSweep(sku, fewLeases), checkTimes(now, lease))
 		return errand{script: "sweep", sku: sku, args: []any{r.events, now, lease, fewLeases, fewForgotten}, err: err}
-	})
+	}, nil)
 	swept := make([]Swept, len(all))
 	for i := range all {
 		if q := &all[i]; q.err != nil {
@@ -93,6 +93,34 @@ func (r *Redis) Look(ctx context.Context, sku string) (s Stock, ok bool, err err
 		return Stock{}, false, fmt.Errorf("look at %q: %w", sku, err)
 	}
 	return s, reply != nil, nil
+}
+
+// LookAll implements Store, in one round trip to each server. It waits for no server to tell what another one has said.
+func (r *Redis) LookAll(ctx context.Context, skus []string, tell func(int, Hint, bool, error)) {
+	r.askAll(ctx, skus, func(sku string) errand {
+		return errand{script: "visit", sku: sku, args: []any{r.events}, err: checkSKU(sku)}
+	}, func(i int, q *errand) {
+		h, ok, err := r.visited(q)
+		tell(i, h, ok, err)
+	})
+}
+
+// visited reads what visit.lua says.
+func (r *Redis) visited(q *errand) (h Hint, ok bool, err error) {
+	lost, gone := r.gone(q.sku)
+	switch err = q.err; {
+	case err != nil:
+	case q.answer == nil:
+		return lost, gone, nil
+	case len(q.answer) != hintSize:
+		err = fmt.Errorf("%d values came back for a hint", len(q.answer))
+	default:
+		h, err = hintOf(q.answer)
+	}
+	if err != nil {
+		return Hint{}, false, fmt.Errorf("look at %q: %w", q.sku, err)
+	}
+	return h, true, nil
 }
 
 // SetTotal implements Store.

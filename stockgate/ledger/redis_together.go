@@ -26,14 +26,30 @@ func (r *Redis) askTogether(ctx context.Context, qs []*errand) {
 				left = append(left, qs[i])
 			}
 		}
-		return r.evalTogether(ctx, c, server, left)
+		err := r.evalTogether(ctx, c, server, left)
+		for _, q := range left {
+			if q.heard {
+				_, q.err = r.comeBack(q, q.err)
+				q.end()
+			}
+		}
+		return err
 	}, fault)
 	for i, q := range qs {
 		if q.heard {
-			_, q.err = r.comeBack(q, q.err)
-		} else if q.err = errUnheard; errs != nil && errs[i] != nil {
+			continue
+		}
+		if q.err = errUnheard; errs != nil && errs[i] != nil {
 			q.err = errs[i]
 		}
+		q.end()
+	}
+}
+
+// end says that it is known what came of q.
+func (q *errand) end() {
+	if q.done != nil {
+		q.done()
 	}
 }
 
@@ -93,13 +109,21 @@ func (r *Redis) sendTogether(ctx context.Context, c *redis.Client, server string
 	return unknown, cmp.Or(mixed, lost, nothing, other)
 }
 
-// askAll asks about several SKUs, at most together, and returns the errands by position.
-func (r *Redis) askAll(ctx context.Context, skus []string, errandFor func(sku string) errand) []errand {
+// askAll asks about several SKUs, at most together, and returns the errands by position. tell, unless it is nil, hears of each
+// as soon as it is known what came of it, on whichever goroutine.
+func (r *Redis) askAll(ctx context.Context, skus []string, errandFor func(sku string) errand, tell func(i int, q *errand)) []errand {
 	all, fit := make([]errand, len(skus)), make([]*errand, 0, len(skus))
 	for i, sku := range skus {
-		if all[i] = errandFor(sku); all[i].err == nil {
-			fit = append(fit, &all[i])
+		q := &all[i]
+		*q = errandFor(sku)
+		if tell != nil {
+			q.done = func() { tell(i, q) }
 		}
+		if q.err != nil {
+			q.end()
+			continue
+		}
+		fit = append(fit, q)
 	}
 	if len(fit) > 0 {
 		r.askTogether(ctx, fit)

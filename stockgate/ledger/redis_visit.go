@@ -82,7 +82,7 @@ func (r *Redis) eachTrace(ctx context.Context, script string) {
 	for some := range slices.Chunk(r.traces.each(), together) {
 		all := r.askAll(ctx, some, func(sku string) errand {
 			return errand{script: script, sku: sku, args: []any{r.events}}
-		})
+		}, nil)
 		for i := range all {
 			if err := all[i].err; err == nil || fault(err) == nil {
 				failed = 0

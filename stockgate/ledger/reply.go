@@ -17,7 +17,7 @@ const (
 func hintOf(reply []any) (Hint, error) {
 	var h Hint
 	state, ok := reply[3].(string)
-	h.State = State(state)
+	h.State = stateOf(state)
 	for i, to := range []*int64{&h.Free, &h.Epoch, &h.Ver, nil, &h.Opens, &h.Closes, &h.Taken} {
 		if to != nil && ok {
 			*to, ok = reply[i].(int64)
@@ -27,6 +27,16 @@ func hintOf(reply []any) (Hint, error) {
 		return Hint{}, fmt.Errorf("the hint %v cannot be read", reply[:hintSize])
 	}
 	return h, nil
+}
+
+// stateOf is the state of a name: of those that there are no text of its own is kept, which each refusal would have to read.
+func stateOf(name string) State {
+	for _, s := range [...]State{On, Paused, Ended, Frozen, Doubted, Lost} {
+		if name == string(s) {
+			return s
+		}
+	}
+	return State(name)
 }
 
 // What a script says of what was asked for, after the numbers.

@@ -166,7 +166,7 @@ func (d *Desk) winnersOf(ctx context.Context, l *line) (*roster, Hint, error) {
 	if err != nil {
 		return nil, Hint{}, err
 	}
-	r := &roster{epoch: stock.Epoch, ver: stock.Ver, whole: true, serials: make(map[string]*known), users: make(map[string][]*known)}
+	r := &roster{epoch: stock.Epoch, ver: stock.Ver, whole: true}
 	err = d.store.Records(ctx, l.sku, func(rec Record) bool {
 		if rec.Status == released {
 			return true
@@ -192,6 +192,9 @@ func (d *Desk) enter(l *line, r *roster, rec Record) bool {
 	}
 	k := &known{line: l, serial: rec.Serial, user: rec.User, quantity: rec.Quantity}
 	k.sold.Store(rec.Status == sold)
+	if r.serials == nil { // where nobody has won there is nothing for a refusal to read
+		r.serials, r.users = make(map[string]*known), make(map[string][]*known)
+	}
 	r.serials[k.serial] = k
 	if len(k.serial) == derivedLength && k.user != "" {
 		r.users[k.user] = append(r.users[k.user], k)

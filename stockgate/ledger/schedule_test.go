@@ -228,6 +228,11 @@ func (p *play) compare(ctx context.Context, s step) error {
 	if err := errors.Join(err, differ("exists", ok, p.model.exists), differ("stock", stock, p.model.stock())); err != nil {
 		return err
 	}
+	var hint Hint
+	p.store.LookAll(ctx, []string{p.sku}, func(_ int, h Hint, there bool, cause error) { hint, ok, err = h, there, cause })
+	if err := errors.Join(err, differ("is there", ok, p.model.exists), differ("hint", hint, p.model.hint())); err != nil {
+		return err
+	}
 	if taken := stock.Held + stock.Sold; stock.Held < 0 || stock.Sold < 0 || taken > stock.Total && !p.adopted {
 		return fmt.Errorf("%d held + %d sold of %d", stock.Held, stock.Sold, stock.Total)
 	}

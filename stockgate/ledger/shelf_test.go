@@ -42,6 +42,25 @@ func (s *shelf) SKUs(ctx context.Context, limit int) (all []string, err error) {
 	return all[:min(limit, len(all))], err
 }
 
+// asked is how many calls were made for orders.
+func (s *shelf) asked() int { return s.count("reserve") + s.count("glance") }
+
+// LookAll makes one call for all.
+func (s *shelf) LookAll(ctx context.Context, skus []string, tell func(int, Hint, bool, error)) {
+	found, ok := make([]Hint, len(skus)), make([]bool, len(skus))
+	err := s.do(ctx, "glance", func() {
+		s.glances += len(skus)
+		for i, sku := range skus {
+			if b := s.skus[sku]; b != nil {
+				found[i], ok[i] = b.stock.Hint, true
+			}
+		}
+	})
+	for i := range skus {
+		tell(i, found[i], ok[i], err)
+	}
+}
+
 // Records gets past each record as it is at its turn, and lets others in between.
 func (s *shelf) Records(ctx context.Context, sku string, see func(Record) bool) error {
 	var serials []string

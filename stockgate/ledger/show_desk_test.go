@@ -60,11 +60,11 @@ func TestShopThatSaysSoldOutIsLeftAloneAndWinnersAreNotLiedTo(t *testing.T) {
 		d := opened(t, o, s, nil)
 		wants(t, "the winner", d.buy("ann", "key-of-ann"), Held)
 		d.Shut(d.o.Now(), []byte(sku))
-		before := s.count("reserve")
+		before := s.asked()
 		for range 100 {
 			wants(t, "who could not have won", d.buy("", ""), SoldOut)
 		}
-		want(t, "calls", s.count("reserve")-before, 0)
+		want(t, "calls", s.asked()-before, 0)
 		wants(t, "the winner's retry", d.buy("ann", "key-of-ann"), ReplayHeld)
 		tried := 0
 		for i := range 100 {

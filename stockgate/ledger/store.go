@@ -133,6 +133,11 @@ type Store interface {
 	// back by position.
 	SweepAll(ctx context.Context, skus []string, now, lease int64) []Swept
 
+	// LookAll reads the hints of several ledgers at once, at most 64, and tells of each as soon as it is known, from whichever
+	// goroutine; it returns when all are told. Who looks so notices what was lost, as who reserves does. ok is false when
+	// there is no ledger.
+	LookAll(ctx context.Context, skus []string, tell func(i int, h Hint, ok bool, err error))
+
 	// Find looks a serial up; ok is false when nobody knows it.
 	Find(ctx context.Context, sku, serial string) (r Record, ok bool, err error)
 
