@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -34,7 +35,7 @@ type line struct {
 	mu      sync.Mutex
 	gone    bool // removed from lines
 	queue   []*ticket
-	looking []*ticket          // who may be a buyer that comes again; at most mostItems
+	looking []*ticket          // who may be a buyer that comes again, at most mostItems of them, and who probes
 	waiting []*ticket          // until the winners are read
 	asked   map[string]*ticket // by serial: who waits or is in a call
 	calls   int
@@ -161,10 +162,11 @@ func (l *line) full() bool { return len(l.queue)+len(l.looking) >= mostItems }
 // It reports whether there is anybody. mu is held.
 func (d *Desk) take(now int64, l *line, b *round) bool {
 	*b = round{tickets: b.tickets[:0], items: b.items[:0], codes: b.codes[:0], told: b.told[:0]}
-	for _, t := range l.looking {
+	look := l.looking[:min(len(l.looking), mostItems)]
+	for _, t := range look {
 		d.admit(now, l, b, t)
 	}
-	l.looking = nil
+	l.looking = slices.Clone(l.looking[len(look):])
 	room := l.room()
 	for len(l.queue) > 0 && len(b.items) < mostItems {
 		t := l.queue[0]
