@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/internal/redistest"
 	"sluice/proxy"
@@ -181,5 +182,34 @@ func TestEachFaultyKeyIsNamedOnceAndOnlySoMany(t *testing.T) {
 	}
 	if lines() != maxNamed+2 { // one for 1001's second time, one for "no further ones"
 		t.Fatalf("%d lines for 1,001 faulty keys", lines())
+	}
+}
+
+// A Redis that lets nobody in any more, since its password is another one, says nothing of any SKU: least of all that
+// there is none.
+func TestRedisThatLetsNobodyInSaysNothingOfAnySKU(t *testing.T) {
+	all := layouts()
+	all["list"] = layout.Options{Type: layout.List, Key: "units:$sku"}
+	for name, o := range all {
+		t.Run(name, func(t *testing.T) {
+			server := redistest.Start(t)
+			setUp(t, server, "ACL SETUSER app on >word allkeys allcommands")
+			l, err := layout.New(o)
+			check(t, err)
+			s, err := NewRedis(RedisOptions{
+				Addresses: []string{server.Addr}, PoolSize: 4, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
+				BreakerErrors: 1000, BreakerPause: time.Second, Username: "app", Password: func() string { return "word" },
+			}, l)
+			check(t, err)
+			t.Cleanup(func() { s.Close() })
+			check(t, s.Read(t.Context(), []string{"1001"}, make([]layout.Reading, 1)))
+			setUp(t, server, "ACL SETUSER app resetpass >another", "CLIENT KILL USER app")
+			for range 5 {
+				out := make([]layout.Reading, 1)
+				if err := s.Read(t.Context(), []string{"1001"}, out); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
+					t.Errorf("read %+v, %v", out, err)
+				}
+			}
+		})
 	}
 }

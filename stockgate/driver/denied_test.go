@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/internal/redistest"
 	"sluice/proxy"
@@ -128,5 +129,38 @@ func TestTheRightsOfTheDocumentationAreEnough(t *testing.T) {
 				t.Errorf("%s, order %d: %s", driver, i, reason)
 			}
 		}
+	}
+}
+
+// A Redis that lets nobody in any more, since its password is another one, has decided nothing: no SKU is unknown or sold
+// out for that, and no unit is taken or given back.
+func TestRedisThatLetsNobodyInDecidesNothing(t *testing.T) {
+	for _, s := range shops() {
+		t.Run(s.layout.Driver, func(t *testing.T) {
+			r := redistest.Start(t)
+			s.stock(t, r.Client, 5)
+			d := desk(t, r.Addr, s.layout, denied(t, r, "~*"))
+			reason, serial := take(d, s.sku, "7", "", 1)
+			if reason != proxy.Admitted {
+				t.Fatalf("heard %s", reason)
+			}
+			check(t, r.Client.Do(background, "acl", "setuser", "app", "resetpass", ">another").Err())
+			check(t, r.Client.Do(background, "client", "kill", "user", "app").Err())
+			for i := range 5 {
+				if reason, _ := take(d, s.sku, strconv.Itoa(i), "", 1); reason != proxy.StockError {
+					t.Errorf("heard %s", reason)
+				}
+			}
+			if left := s.left(t, r.Client); left != 4 {
+				t.Errorf("%d left of 4", left)
+			}
+			d.Settle([]byte(s.sku), serial, proxy.Dropped)
+			time.Sleep(50 * time.Millisecond) // giving back is tried
+			denied(t, r, "~*")
+			eventually(t, "the unit is back", func() bool { return s.left(t, r.Client) == 5 })
+			if lost, unsure := d.counts.lost.Load(), d.counts.unsure.Load(); lost != 0 || unsure != 0 {
+				t.Errorf("%d lost, %d unanswered", lost, unsure)
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -283,4 +284,39 @@ func BenchmarkDeskReserve(b *testing.B) {
 			})
 		})
 	}
+}
+
+// However many buyers come again while Redis is slow, whoever probes beside them makes no call larger than it may be: a store
+// refuses that, and nobody would hear anything.
+func TestProbeBesideAFullCallOfLooksHasACallOfItsOwn(t *testing.T) {
+	at(t, func(t *testing.T) {
+		const winners = 900
+		s := shelfOf(sku, winners)
+		d := opened(t, deskOptions(), s, nil)
+		again := func(i int) Outcome { return d.buy(fmt.Sprint(i), fmt.Sprint("key-", i)) }
+		storm(winners, winners, func(i int) { wants(t, "buyer", again(i), Held) })
+		l := d.winnersRead(t, sku)
+		s.set(func(op string, after bool) error {
+			if op == "reserve" && !after {
+				time.Sleep(1500 * time.Millisecond)
+			}
+			return nil
+		})
+		var all sync.WaitGroup
+		for _, i := range []int{1, 300, winners} { // one is under way, then a full call, then as many wait
+			for j := range i {
+				all.Go(func() { wants(t, "buyer again", again(j), ReplayHeld) })
+			}
+			synctest.Wait()
+		}
+		time.Sleep(1100 * time.Millisecond) // the latch is old
+		all.Go(func() { wants(t, "prober", d.buy("prober", ""), SoldOut) })
+		synctest.Wait()
+		l.mu.Lock()
+		want(t, "calls", l.calls, mostCalls)
+		want(t, "who waits for a look", len(l.looking), mostItems+1)
+		l.mu.Unlock()
+		all.Wait()
+		want(t, "the most orders in one call", s.peak, mostItems)
+	})
 }

@@ -35,7 +35,7 @@ type line struct {
 	mu      sync.Mutex
 	gone    bool // removed from lines
 	queue   []*ticket
-	looking []*ticket          // who may be a buyer that comes again; at most mostItems
+	looking []*ticket          // who may be a buyer that comes again, at most mostItems of them, and who probes
 	waiting []*ticket          // until the winners are read
 	asked   map[string]*ticket // by serial: who waits or is in a call
 	calls   int

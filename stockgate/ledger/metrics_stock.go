@@ -88,10 +88,10 @@ func (s *summary) of(d *Desk) (named []*line, rest *counted) {
 
 // Ledgers come and go, their metrics are always described.
 var stockDescs = [...]*prometheus.Desc{
-	prometheus.NewDesc("sluice_stock_total", "Units of a ledger for sale in all, as of the last second.", []string{"sku"}, nil),
-	prometheus.NewDesc("sluice_stock_held", "Units of a ledger that are held, as of the last second.", []string{"sku"}, nil),
-	prometheus.NewDesc("sluice_stock_sold", "Units of a ledger that are sold, as of the last second.", []string{"sku"}, nil),
-	prometheus.NewDesc("sluice_stock_free", "Units of a ledger that nobody has, as of the last second.", []string{"sku"}, nil),
+	prometheus.NewDesc("sluice_stock_total", "Units of a ledger for sale in all, as of its last audit.", []string{"sku"}, nil),
+	prometheus.NewDesc("sluice_stock_held", "Units of a ledger that are held, as of its last audit.", []string{"sku"}, nil),
+	prometheus.NewDesc("sluice_stock_sold", "Units of a ledger that are sold, as of its last audit.", []string{"sku"}, nil),
+	prometheus.NewDesc("sluice_stock_free", "Units of a ledger that nobody has, as of its last audit.", []string{"sku"}, nil),
 }
 
 func (c *counted) emit(ch chan<- prometheus.Metric, sku string) {

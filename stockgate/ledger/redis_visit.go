@@ -60,9 +60,9 @@ func (r *Redis) look() {
 	}
 }
 
-// hopeless is after how many ledgers in a row without an answer nobody is asked any further: a cluster of which one
-// master is away still answers most of them.
-const hopeless = 10
+// hopeless is after how many calls in a row, of which no ledger had an answer, nobody is asked any further: a cluster of
+// which one master is away still answers most of them, and in a rush a call may find no connection.
+const hopeless = 3
 
 // visit looks at every ledger that this instance has seen, until Redis is away, or Close wants it to end; a desk's
 // sweeps do the rest then.
@@ -83,12 +83,13 @@ func (r *Redis) eachTrace(ctx context.Context, script string) {
 		all := r.askAll(ctx, some, func(sku string) errand {
 			return errand{script: script, sku: sku, args: []any{r.events}}
 		}, nil)
-		for i := range all {
-			if err := all[i].err; err == nil || fault(err) == nil {
-				failed = 0
-			} else if failed++; failed == hopeless || ctx.Err() != nil {
-				return
-			}
+		if slices.ContainsFunc(all, func(q errand) bool { return q.err == nil || fault(q.err) == nil }) {
+			failed = 0
+		} else if failed++; failed == hopeless {
+			return
+		}
+		if ctx.Err() != nil {
+			return
 		}
 	}
 }

@@ -72,14 +72,26 @@ func unique() string { return strings.ToLower(rand.Text()) }
 //
 // A released serial must therefore be remembered for longer than a sale (Keep): a generation that is forgotten
 // would be found free again.
+//
+// The desk's memory tells where to begin, and what was bought before that. Some of it may have been refunded since, so who
+// has too much by that alone is counted anew.
 func (d *Desk) inTurn(now int64, o Order) Outcome {
-	sold, last := Outcome{}, Outcome{}
-	generation, bought := 0, int64(0)
 	if l := d.lines.find(o.SKU); l != nil {
 		if last := d.users.find(now, l, o.User); last != nil {
-			generation, bought = last.generation, last.bought
+			out, full := d.turns(o, last.generation, last.bought)
+			if !full || last.bought == 0 {
+				return out
+			}
 		}
 	}
+	out, _ := d.turns(o, 0, 0)
+	return out
+}
+
+// turns tries one generation after the other, of which the first is given, with what was bought before it. It reports
+// whether that and what was bought since is all that the user may have.
+func (d *Desk) turns(o Order, generation int, bought int64) (out Outcome, full bool) {
+	sold, last := Outcome{}, Outcome{}
 	for ; generation < mostGenerations; generation++ {
 		k := &known{derived: true, serial: d.derive(o.SKU, o.User, generation), generation: generation, bought: bought}
 		out := d.try(d.o.Now(), o, k)
@@ -94,18 +106,18 @@ func (d *Desk) inTurn(now int64, o Order) Outcome {
 			sold = out
 			bought += quantity
 			if d.o.PerUser > 0 && bought+o.Quantity > d.o.PerUser {
-				return sold
+				return sold, true
 			}
 		case out.Code == Held, out.Code == ReplayHeld, out.Code == Unsure, out.Code == ReplaySold, sold.Code != ReplaySold:
-			return out
+			return out, false
 		default:
-			return sold
+			return sold, false
 		}
 	}
 	if sold.Code == ReplaySold {
-		return sold
+		return sold, false
 	}
-	return last // who has bought nothing must not hear that it was too much
+	return last, false // who has bought nothing must not hear that it was too much
 }
 
 // sameTurn is the answer to an order whose derived serial the ledger has for another quantity, and that quantity.

@@ -121,6 +121,39 @@ func TestUserWithoutKeysHasNoMoreThanPerUserEvenWhereTheLedgerAllowsMore(t *test
 	})
 }
 
+// Who had an earlier order refunded may buy again, whatever the desk remembers of the later one.
+func TestRefundOfAnEarlierTurnLetsItsBuyerBuyAgain(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := newShelf()
+		s.put(sku, 10, 2)
+		o := deskOptions()
+		o.PerUser = 2
+		desks := []*Desk{opened(t, o, s, nil), opened(t, o, s, nil)}
+		settle := func(d *Desk, serial string, op Op) {
+			d.Settle(sku, Item{Serial: serial}, op)
+			synctest.Wait()
+		}
+		var serials []string
+		for range 2 {
+			out := desks[0].buy("7", "")
+			wants(t, "order", out, Held)
+			settle(desks[0], out.Serial, Confirm)
+			serials = append(serials, out.Serial)
+		}
+		for _, d := range desks {
+			wants(t, "no more", d.buy("7", ""), ReplaySold)
+		}
+		settle(desks[1], serials[0], Refund)
+		again := desks[0].buy("7", "")
+		wants(t, "after the refund", again, Held)
+		settle(desks[0], again.Serial, Confirm)
+		for _, d := range desks {
+			wants(t, "no more once again", d.buy("7", ""), ReplaySold)
+		}
+		want(t, "sold", s.stock(sku).Sold, 2)
+	})
+}
+
 func TestGenerationsAreBounded(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := shelfOf(sku, 1000)

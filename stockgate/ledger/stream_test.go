@@ -133,6 +133,27 @@ func TestStreamThatNobodyReadsIsAnAlarm(t *testing.T) {
 	check(t, errors.Join(other.behind(t.Context(), []string{sku})...))
 }
 
+// Who cannot ask does not know that nobody is behind any more.
+func TestAlarmStaysWhileRedisLetsNobodyIn(t *testing.T) {
+	server := redistest.Start(t)
+	check(t, server.Client.Do(t.Context(), "acl", "setuser", "app", "on", ">word", "~*", "&*", "+@all").Err())
+	o := optionsFor(server, 4)
+	o.Events, o.Acknowledged, o.Username, o.Password = 10, true, "app", func() string { return "word" }
+	r := must[*Redis](t)(NewRedis(o))
+	t.Cleanup(func() { r.Close() })
+	must[Stock](t)(r.SetTotal(t.Context(), sku, 20, 0))
+	check(t, server.Client.Do(t.Context(), "acl", "setuser", "app", "resetpass", ">another").Err())
+	check(t, server.Client.Do(t.Context(), "client", "kill", "user", "app").Err())
+	for range 5 {
+		if errs := r.behind(t.Context(), []string{sku}); errs == nil || !redis.HasErrorPrefix(errs[0], "WRONGPASS") {
+			t.Errorf("behind: %v", errs)
+		}
+		if err := r.SweepAll(t.Context(), []string{sku}, 1, 2)[0].Err; !strings.Contains(fmt.Sprint(err), "WRONGPASS") {
+			t.Errorf("sweep: %v", err)
+		}
+	}
+}
+
 // laggard is a store whose consumers are behind when it is told so.
 type laggard struct {
 	*shelf

@@ -21,6 +21,7 @@ import (
 type trips struct {
 	atomic.Int64
 	between func() // before each of them; nil = nothing
+	fails   int64  // so many pipelines find no connection
 }
 
 func (*trips) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -36,6 +37,12 @@ func (n *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		if n.Add(1); n.between != nil {
 			n.between()
+		}
+		if n.Load() <= n.fails {
+			for _, cmd := range cmds {
+				cmd.SetErr(redis.ErrPoolTimeout)
+			}
+			return redis.ErrPoolTimeout
 		}
 		return next(ctx, cmds)
 	}
@@ -208,6 +215,35 @@ func TestUnansweredSweepIsNotPutAgain(t *testing.T) {
 		want(t, skus[i]+" fails", s.Err != nil, true)
 	}
 	want(t, "round trips", n.Load(), 1)
+}
+
+// One call that finds no connection, as may be in a rush, puts off no other ledger; but a Redis that is away is not asked
+// for each of very many.
+func TestVisitGoesOnAfterACallThatFailedAndEndsWhereAllDo(t *testing.T) {
+	server := redistest.Start(t)
+	maker, r := connect(t, server, texts()), connect(t, server, texts())
+	skus := many(t, maker, 5*together)
+	for i := range 5 {
+		r.SweepAll(t.Context(), skus[i*together:(i+1)*together], 20, 30)
+	}
+	n := countTrips(t, r)
+	for _, c := range []struct{ fail, trips, visited int64 }{{1, 5, 4 * together}, {hopeless - 1, 5, (6 - hopeless) * together}, {5, hopeless, 0}} {
+		n.Store(0)
+		for _, sku := range skus {
+			check(t, server.Client.HDel(t.Context(), keys(sku)[0], "m:"+r.instance).Err())
+			r.traces.find(sku).answered = 0
+		}
+		n.fails = c.fail
+		r.eachTrace(t.Context(), "visit")
+		want(t, "round trips", n.Load(), c.trips)
+		visited := int64(0)
+		for _, sku := range skus {
+			if server.Client.HExists(t.Context(), keys(sku)[0], "m:"+r.instance).Val() {
+				visited++
+			}
+		}
+		want(t, "visited", visited, c.visited)
+	}
 }
 
 func TestSweepsOfAClusterGoToEachMasterAndFollowTheirSlots(t *testing.T) {

@@ -54,6 +54,7 @@ func (n *node) connect(ahead bool) *session {
 	}
 	s.options = o
 	s.client = redis.NewClient(&o)
+	s.client.AddHook(stamped{})
 	return s
 }
 
@@ -174,6 +175,7 @@ func (s *session) forAsking() *redis.Client {
 		o := s.options
 		o.MinIdleConns = 0
 		s.asking = redis.NewClient(&o)
+		s.asking.AddHook(stamped{})
 		s.asking.AddHook(askingFirst{s.asking})
 	}
 	return s.asking
