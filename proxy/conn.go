@@ -48,6 +48,8 @@ type Conn struct {
 	parking    bool          // see park
 	parked     time.Duration // since when, as deadlines count
 	moving     bool          // see move
+	away       *request      // that waits for its answer in a loop; nil = none does
+	talking    *exchange     // that serves it
 	begunHead  []byte        // what a move took along
 	slow       bool          // its last request came after a pause: the next is waited for outside
 	came       []byte        // what ended the parking, as far as it was not handed on

@@ -18,41 +18,62 @@ type exchange struct {
 	uri fasthttp.URI
 	in  *bufio.Reader
 	out *bufio.Writer
+
+	pool *sync.Pool // where it comes from
+	used bool       // a request came before
+	last bool       // none may follow the one under way
 }
 
 // exchanges are a pool of them, with room for heads of so many bytes.
 func exchanges(head int) *sync.Pool {
-	return &sync.Pool{New: func() any {
-		return &exchange{in: bufio.NewReaderSize(nil, head), out: bufio.NewWriter(nil)}
-	}}
+	pool := new(sync.Pool)
+	pool.New = func() any {
+		return &exchange{in: bufio.NewReaderSize(nil, head), out: bufio.NewWriter(nil), pool: pool}
+	}
+	return pool
 }
 
-// exchange serves c for as long as requests come, and closes it then; or parking is set.
+// exchange serves c for as long as requests come, and closes it then; or parking is set, or away.
 func (s *Server) exchange(c *Conn) {
-	s.talk(c, s.usual)
+	x := s.usual.Get().(*exchange)
+	x.open(c)
+	s.talk(x, c, true)
+}
+
+// talk goes on with x, if another request may follow.
+func (s *Server) talk(x *exchange, c *Conn, more bool) {
+	for more {
+		more = x.turn(s, c)
+	}
+	if c.away != nil {
+		c.talking = x
+		return
+	}
+	x.pool.Put(x)
 	if c.moving {
 		c.moving = false
-		s.talk(c, s.roomy)
+		x = s.roomy.Get().(*exchange)
+		x.open(c)
+		s.talk(x, c, true)
+		return
 	}
 	_ = c.Close()
 }
 
-func (s *Server) talk(c *Conn, pool *sync.Pool) {
-	x := pool.Get().(*exchange)
+func (x *exchange) open(c *Conn) {
 	x.ctx.Init2(c, quietLogger{}, false)
 	x.in.Reset(c)
 	x.out.Reset(c)
-	for first := true; x.turn(s, c, first); first = false {
-	}
-	pool.Put(x)
+	x.used = false
 }
 
-// turn takes one request to the end of its answer, and reports whether another may follow on the connection.
-func (x *exchange) turn(s *Server, c *Conn, first bool) bool {
-	ctx := &x.ctx
+// turn takes one request to the end of its answer, and reports whether another may follow on the connection; or away is set.
+func (x *exchange) turn(s *Server, c *Conn) bool {
+	ctx, first := &x.ctx, !x.used
+	x.used = true
 	s.silent.CopyTo(&ctx.Response.Header)
-	defer x.clear()
 	if err := x.read(); err != nil {
+		defer x.clear()
 		if err = c.cause(err, first); err != nil {
 			s.broken(ctx, err)
 			ctx.SetConnectionClose()
@@ -60,9 +81,18 @@ func (x *exchange) turn(s *Server, c *Conn, first bool) bool {
 		}
 		return false
 	}
-	last := ctx.Request.Header.ConnectionClose()
-	s.handle(ctx)
-	if last = last || ctx.Response.ConnectionClose(); last {
+	x.last = ctx.Request.Header.ConnectionClose()
+	if s.handle(ctx); c.away != nil {
+		return false
+	}
+	return x.conclude(c)
+}
+
+// conclude answers a request that was handled.
+func (x *exchange) conclude(c *Conn) bool {
+	defer x.clear()
+	ctx, last := &x.ctx, x.last || x.ctx.Response.ConnectionClose()
+	if last {
 		ctx.SetConnectionClose()
 	} else if !ctx.Request.Header.IsHTTP11() {
 		ctx.Response.Header.Set("Connection", "keep-alive") // of its own accord HTTP/1.0 closes

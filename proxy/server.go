@@ -99,7 +99,13 @@ func (quietLogger) Printf(string, ...any) {}
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	c, p := connOf(ctx), s.proxy.Load()
 	c.begin()
-	p.Handle(ctx)
+	if p.Handle(ctx); c.away == nil {
+		s.handled(ctx, c, p)
+	}
+}
+
+// handled says of an answer that it is the last on its connection, where it is.
+func (s *Server) handled(ctx *fasthttp.RequestCtx, c *Conn, p *Proxy) {
 	if (s.draining.Load() || p.exhausted(c)) && ctx.Response.StatusCode() != fasthttp.StatusSwitchingProtocols {
 		ctx.Response.SetConnectionClose()
 	}
