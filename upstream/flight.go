@@ -41,7 +41,7 @@ func (p *patience) inLoop() time.Duration { return min(p.answer, p.whole)/2 - sh
 
 // begin sends out on an idle connection that is at hand. It does not wait, and returns nil where nothing was sent.
 func (t *target) begin(out *proxy.Outgoing, resp *fasthttp.Response, start time.Duration, client *proxy.Looped) *flight {
-	if out.BodyStream != nil || !t.fits(out) || t.patience.inLoop() < shortRest/2 {
+	if t.tls != nil || t.wrap != nil || out.BodyStream != nil || !t.fits(out) || t.patience.inLoop() < shortRest/2 {
 		return nil
 	}
 	for range staleTries {
