@@ -32,16 +32,16 @@ func (p *Pool) Begin(out *proxy.Outgoing, resp *fasthttp.Response, client *proxy
 	return f, outcome
 }
 
-// shortRest is the least that a rest is worth: the loop looks only every quarter of a second who has rested for too long.
-const shortRest = 300 * time.Millisecond
+// shortRest is the least that a rest is worth, and about half of what a loop may take to see that one has lasted for too long.
+const shortRest = 150 * time.Millisecond
 
-// inLoop is for how long an answer may be waited for in a loop, less than half of its time: the rest of it is up to a goroutine, which
-// keeps it exactly.
-func (p *patience) inLoop() time.Duration { return min(p.answer, p.whole)/2 - shortRest/2 }
+// inLoop is for how long an answer may be waited for in a loop, so much less than half of its time that a goroutine is there
+// before its end, and keeps that as ever.
+func (p *patience) inLoop() time.Duration { return min(p.answer, p.whole)/2 - shortRest }
 
 // begin sends out on an idle connection that is at hand. It does not wait, and returns nil where nothing was sent.
 func (t *target) begin(out *proxy.Outgoing, resp *fasthttp.Response, start time.Duration, client *proxy.Looped) *flight {
-	if t.tls != nil || t.wrap != nil || out.BodyStream != nil || !t.fits(out) || t.patience.inLoop() < shortRest/2 {
+	if t.tls != nil || t.wrap != nil || out.BodyStream != nil || !t.fits(out) || t.patience.inLoop() < shortRest {
 		return nil
 	}
 	for range staleTries {
