@@ -77,6 +77,8 @@ type Client interface {
 	// Gone reports that nobody is there any longer to hear an answer. It is asked at the client's turn, and must not
 	// wait.
 	Gone() bool
+	// StepAside is told before it waits in the queue.
+	StepAside()
 }
 
 // Enter takes a place for client (nil = one who never goes). If there is none it waits in the queue, for timeout at

@@ -85,6 +85,7 @@ func TestWaitingEndsAfterTheTimeout(t *testing.T) {
 type who bool
 
 func (w who) Gone() bool { return !bool(w) }
+func (w who) StepAside() {}
 
 const (
 	stays who = true

@@ -13,6 +13,9 @@ func (p *Places) enterSlow(timeout time.Duration, client Client) Verdict {
 	if !waits {
 		return verdict
 	}
+	if client != nil {
+		client.StepAside()
+	}
 	verdict = p.await(w, timeout)
 	if verdict == Admitted && client != nil && client.Gone() {
 		verdict = Gone

@@ -25,6 +25,8 @@ type Places interface {
 type Client interface {
 	// Gone reports that nobody is there any longer to hear an answer. It does not wait.
 	Gone() bool
+	// StepAside is told before it waits.
+	StepAside()
 }
 
 // admit asks the limits and the stock whether this request may go on: what is final comes before what is temporary,
@@ -62,7 +64,7 @@ func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
 	if reason, wait := p.crowded(r); reason != Admitted {
 		return reason, wait
 	}
-	r.conn.stepAside() // up to here nothing waits
+	// Up to here nothing waits. Whatever does below steps aside first.
 	if reason := p.takeBody(r); reason != Admitted {
 		return reason, 0
 	}
@@ -78,7 +80,11 @@ func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
 	}
 	switch r.route.Gate {
 	case Check:
-		if reason := p.stock.Enter(p.clock(), r.sku, r.user); reason != Admitted {
+		now := p.clock()
+		if !p.stock.Known(now, r.sku, r.user) {
+			r.conn.StepAside()
+		}
+		if reason := p.stock.Enter(now, r.sku, r.user); reason != Admitted {
 			if reason == Concurrency {
 				r.limit = p.unit
 			}
@@ -86,6 +92,7 @@ func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
 		}
 		r.admitted = true
 	case Reserve:
+		r.conn.StepAside()
 		return p.take(r), r.taken.Wait
 	}
 	return Admitted, 0

@@ -143,7 +143,7 @@ func (p *Proxy) fromPages(r *request) Reason {
 	}
 	resp := &r.ctx.Response
 	quiet(resp)
-	r.conn.stepAside() // somebody else's fetch may be waited for
+	r.conn.StepAside() // somebody else's fetch may be waited for
 	switch p.pages.Find(&r.page, resp) {
 	case Fetch:
 		r.fetches = true

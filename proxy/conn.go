@@ -45,6 +45,8 @@ type Conn struct {
 	outside    atomic.Bool   // parked
 	parking    bool          // see park
 	parked     time.Duration // since when, as deadlines count
+	away       *request      // that waits for its answer in a loop; nil = none does
+	talking    *exchange     // that serves it
 	slow       bool          // its last request came after a pause: the next is waited for outside
 	came       []byte        // what ended the parking, as far as it was not handed on
 	room       *[]byte       // that came is in; nil = in first

@@ -27,32 +27,51 @@ func newExchange() *exchange {
 	return x
 }
 
-// exchange serves c for as long as requests come, and closes it then; or parking is set.
+// exchange serves c for as long as requests come, and closes it then; or parking is set, or away.
 func (s *Server) exchange(c *Conn) {
 	x := s.exchanges.Get().(*exchange)
 	x.conn = c
 	x.out.Reset(c)
-	for x.turn(s) {
+	s.talk(x, true)
+}
+
+// talk goes on with x, if another request may follow.
+func (s *Server) talk(x *exchange, more bool) {
+	c := x.conn
+	for more {
+		more = x.turn(s)
+	}
+	if c.away != nil {
+		c.talking = x
+		return
 	}
 	x.conn = nil
 	s.exchanges.Put(x)
 	_ = c.Close()
 }
 
-// turn takes one request to the end of its answer, and reports whether another may follow on the connection.
+// turn takes one request to the end of its answer, and reports whether another may follow on the connection; or away is set.
 func (x *exchange) turn(s *Server) bool {
-	c, resp := x.conn, &x.ctx.Response
-	s.silent.CopyTo(&resp.Header)
-	defer x.clear()
-	if err := c.readHead(&x.asked); err != nil {
+	s.silent.CopyTo(&x.ctx.Response.Header)
+	if err := x.conn.readHead(&x.asked); err != nil {
+		defer x.clear()
 		if why, broken := err.(wire.Violation); broken {
 			s.broken(x, why)
 			_ = x.answer(true)
 		}
 		return false
 	}
-	s.handle(x)
-	last := x.asked.Close || x.reply.last || resp.ConnectionClose()
+	if s.handle(x); x.conn.away != nil {
+		return false
+	}
+	return x.conclude()
+}
+
+// conclude answers a request that was handled.
+func (x *exchange) conclude() bool {
+	defer x.clear()
+	c := x.conn
+	last := x.asked.Close || x.reply.last || x.ctx.Response.ConnectionClose()
 	afterwards := c.afterwards
 	c.afterwards = nil
 	if afterwards == nil || !afterwards.instead {

@@ -10,9 +10,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// forward hands the request to the shop, once, and the shop's answer to the client.
+// forward hands the request to the shop, once, and the shop's answer to the client. Where r.flight is set afterwards, the
+// answer is yet to come, and answered goes on.
 func (p *Proxy) forward(r *request) Reason {
-	r.conn.stepAside()
 	if p.tracer != nil {
 		p.trace(r)
 	}
@@ -25,11 +25,24 @@ func (p *Proxy) forward(r *request) Reason {
 	r.sent, r.decided = true, p.clock()
 	var shop net.Conn
 	var outcome Outcome
-	if r.upgrades() {
+	switch {
+	case r.upgrades():
+		r.conn.StepAside()
 		shop, outcome = p.shop.Upgrade(&r.out, resp)
-	} else {
+	case p.launcher != nil && r.conn.looped != nil && !r.fetches && !r.held:
+		if r.flight, outcome = p.launcher.Begin(&r.out, resp, r.conn.looped); r.flight != nil {
+			return Admitted
+		}
+	default:
+		r.conn.StepAside()
 		outcome = p.shop.Send(&r.out, resp)
 	}
+	return p.answered(r, outcome, shop)
+}
+
+// answered goes on with what came of a request that was sent. shop is the connection of one that has left HTTP.
+func (p *Proxy) answered(r *request, outcome Outcome, shop net.Conn) Reason {
+	resp := &r.ctx.Response
 	r.outcome, r.answered = outcome, p.clock()
 	observe(&r.tally().took[outcome], time.Duration(r.answered-r.now))
 	if outcome != NotSent {

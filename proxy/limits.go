@@ -59,6 +59,7 @@ func (p *Proxy) windowed(r *request) (reason Reason, wait time.Duration) {
 	wait, ok := p.windows.Take(now, r.sku)
 	switch {
 	case ok && wait > 0:
+		r.conn.StepAside()
 		time.Sleep(wait)
 		if r.conn.Gone() {
 			return ClientGone, 0

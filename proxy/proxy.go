@@ -90,24 +90,25 @@ type Proxy struct {
 	dates        dates
 	generation   uint32 // 1, and one more with each successor
 
-	shop    Shop
-	stock   Stock
-	orders  Orders
-	sales   Sales
-	lessons Lessons
-	shelf   Shelf
-	windows Windows
-	places  Places
-	pages   Pages // nil = nothing is kept
-	start   time.Time
-	clock   func() int64
-	log     *slog.Logger
-	journal Journal // nil = none
-	tracer  Tracer  // nil = none
-	bounds  [numReasons]string
-	unit    string
-	version string
-	pool    sync.Pool
+	shop     Shop
+	launcher Launcher // shop; nil = it has to be waited for
+	stock    Stock
+	orders   Orders
+	sales    Sales
+	lessons  Lessons
+	shelf    Shelf
+	windows  Windows
+	places   Places
+	pages    Pages // nil = nothing is kept
+	start    time.Time
+	clock    func() int64
+	log      *slog.Logger
+	journal  Journal // nil = none
+	tracer   Tracer  // nil = none
+	bounds   [numReasons]string
+	unit     string
+	version  string
+	pool     sync.Pool
 }
 
 // New compiles routes and answers. Its errors are *RouteError where a route is at fault.
@@ -170,6 +171,7 @@ func New(o Options) (*Proxy, error) {
 	for reason, bound := range o.Bounds {
 		p.bounds[reason] = bound
 	}
+	p.launcher, _ = o.Shop.(Launcher)
 	p.pool.New = func() any { return new(request) }
 	return p, nil
 }
@@ -202,8 +204,27 @@ func (p *Proxy) handle(x *exchange) {
 		reason = Admitted
 	}
 	if reason == Admitted && !r.served {
-		reason = p.forward(r)
+		if reason = p.forward(r); r.flight != nil {
+			r.conn.away, r.owed = r, wait
+			return
+		}
 	}
+	p.conclude(r, reason, wait)
+}
+
+// land goes on with a request whose flight has news, or is to be waited for here. r.conn.away tells whether it still flies.
+func (p *Proxy) land(r *request) {
+	defer p.end(r)
+	outcome, ended := r.flight.End()
+	if !ended {
+		return
+	}
+	r.flight, r.conn.away = nil, nil
+	p.conclude(r, p.answered(r, outcome, nil), r.owed)
+}
+
+// conclude answers a request that is not admitted, or that the shop has not answered.
+func (p *Proxy) conclude(r *request, reason Reason, wait time.Duration) {
 	if reason != Admitted {
 		r.refused(reason, wait)
 		p.refuse(r, reason, wait)
@@ -269,13 +290,17 @@ func (p *Proxy) begin(x *exchange) *request {
 	return r
 }
 
-// end counts the answer and lets the request go. A panic on the way costs this one request, not the sale.
+// end counts the answer and lets the request go, if it does not wait for one. A panic on the way costs this one request, not the sale.
 func (p *Proxy) end(r *request) {
 	if fault := recover(); fault != nil {
 		r.shard.panics.Add(1)
 		p.log.Error("handling a request panicked", "fault", fault, "stack", string(debug.Stack()))
+		r.flight, r.conn.away = nil, nil
 		r.refused(Internal, 0)
 		p.refuse(r, Internal, 0)
+	}
+	if r.flight != nil {
+		return
 	}
 	p.leave(r)
 	p.leavePage(r)

@@ -46,6 +46,8 @@ type request struct {
 	taken    Taken
 	fate     Fate
 	out      Outgoing
+	flight   Flight        // nil = it does not fly
+	owed     time.Duration // what a refusal after the flight would tell to wait
 
 	page    Page
 	fetches bool // Pages.Find said Fetch: Keep or Leave is owed

@@ -31,9 +31,21 @@ func (s *Server) beginLoops() *loop.Loops {
 	defer s.mu.Unlock()
 	if s.loops == nil && !s.stopped {
 		s.loops, _ = loop.Open(loop.Options{
-			Serve:  func(k *loop.Socket) { s.woken(k.Owner.(*Conn)) },
-			Expire: func(k *loop.Socket) { go k.Owner.(*Conn).leaveRest() },
-			Lead:   func(t loop.Turn) { s.crew.do(job{turn: t}) },
+			Serve: func(k *loop.Socket) {
+				if c := k.Owner.(*Conn); k == c.looped {
+					s.woken(c)
+				} else {
+					s.landed(c, k)
+				}
+			},
+			Expire: func(k *loop.Socket) {
+				if c := k.Owner.(*Conn); k == c.looped {
+					go c.leaveRest()
+				} else {
+					go s.overdue(c, k)
+				}
+			},
+			Lead: func(t loop.Turn) { s.crew.do(job{turn: t}) },
 		})
 	}
 	return s.loops
@@ -80,15 +92,56 @@ func (c *Conn) rest() bool {
 // woken serves what ended the rest of c, in the goroutine that leads its loop, and lets it rest again.
 func (s *Server) woken(c *Conn) {
 	c.idle.Store(false)
-	for c.fetch() {
-		if s.exchange(c); !c.parking {
-			return
-		}
-		if c.rest() {
-			return
-		}
-		c.idle.Store(false)
+	if c.fetch() {
+		s.exchange(c)
+		s.wait(c)
 	}
+}
+
+// wait lets c rest, for a next request or for the shop's answer to this one, and serves what has come meanwhile.
+func (s *Server) wait(c *Conn) {
+	for {
+		switch {
+		case c.away != nil:
+			if c.away.flight.Rest(c) {
+				return
+			}
+			s.land(c)
+		case !c.parking || c.rest():
+			return
+		default:
+			c.idle.Store(false)
+			if !c.fetch() {
+				return
+			}
+			s.exchange(c)
+		}
+	}
+}
+
+// landed serves what has come from the shop, whose connection is k, in the goroutine that leads the loop of k.
+func (s *Server) landed(c *Conn, k *loop.Socket) {
+	c.looped.Follow(k)
+	s.land(c)
+	s.wait(c)
+}
+
+// overdue waits for a shop that takes its time in the goroutine that calls it.
+func (s *Server) overdue(c *Conn, k *loop.Socket) {
+	c.away.flight.Hurry()
+	s.landed(c, k)
+}
+
+// land goes on where the answer to c's request was waited for.
+func (s *Server) land(c *Conn) {
+	r, p := c.away, c.away.proxy
+	if p.land(r); c.away != nil {
+		return
+	}
+	x := c.talking
+	c.talking = nil
+	s.handled(x, p)
+	s.talk(x, x.conclude())
 }
 
 // fetch takes what has come, into room that is borrowed for it. It reports false when there is nothing to be served: the connection
@@ -118,8 +171,8 @@ func (c *Conn) leaveRest() {
 	_ = c.Close()
 }
 
-// stepAside has somebody else lead the loop of c, because what follows may wait.
-func (c *Conn) stepAside() {
+// StepAside has somebody else lead the loop of c, because what follows may wait.
+func (c *Conn) StepAside() {
 	if c.looped != nil {
 		c.looped.StepAside()
 	}

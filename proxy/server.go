@@ -99,7 +99,13 @@ func (quietLogger) Printf(string, ...any) {}
 func (s *Server) handle(x *exchange) {
 	p := s.proxy.Load()
 	x.conn.begin()
-	p.handle(x)
+	if p.handle(x); x.conn.away == nil {
+		s.handled(x, p)
+	}
+}
+
+// handled says of an answer that it is the last on its connection, where it is.
+func (s *Server) handled(x *exchange, p *Proxy) {
 	if (s.draining.Load() || p.exhausted(x.conn)) && x.ctx.Response.StatusCode() != fasthttp.StatusSwitchingProtocols {
 		x.reply.last = true
 	}

@@ -5,6 +5,8 @@ import (
 	"net"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/proxy/loop"
 )
 
 // Shop is the protected shop. It sends each request at most once.
@@ -17,6 +19,30 @@ type Shop interface {
 	// connection is the caller's, who must close it; otherwise it is nil, and the answer is an ordinary one.
 	Upgrade(req *Outgoing, resp *fasthttp.Response) (net.Conn, Outcome)
 }
+
+// Launcher is a Shop whose answer a loop can wait for.
+type Launcher interface {
+	// Begin is Send for a client in a loop. Where the request could leave at once it returns a Flight, from which the outcome
+	// will come; req and resp are the Flight's until then. Otherwise it is Send: it has client step aside, and waits.
+	Begin(req *Outgoing, resp *fasthttp.Response, client *Looped) (Flight, Outcome)
+}
+
+// Flight is a request that is on its way to the shop. It belongs to one goroutine, or rests.
+type Flight interface {
+	// Rest lets it wait in a loop for the answer. From true on it is the loop's, which hands owner on with what comes; on
+	// false End has to be called, or again.
+	Rest(owner any) bool
+
+	// Hurry has it rest no more: it is waited for in the goroutine that calls End.
+	Hurry()
+
+	// End takes the answer, as Send does, or reports that nothing of it has come yet. It has the client step aside
+	// before it waits. A Flight that has ended is not to be touched.
+	End() (outcome Outcome, ended bool)
+}
+
+// Looped is a connection that rests in a loop.
+type Looped = loop.Socket
 
 // Outgoing is one request as the shop shall see it: built here, not copied from the client.
 // The Shop writes Line, then a Host line, then Fields, then the body, and adds nothing else.

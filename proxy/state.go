@@ -11,7 +11,7 @@ const statePath = "/.sluice/orders/"
 
 // answerState tells the state of one order, and nothing else of it: whoever knows the serial may know that.
 func (p *Proxy) answerState(r *request) (reason Reason, wait time.Duration) {
-	r.conn.stepAside()
+	r.conn.StepAside()
 	path, query := splitTarget(r.asked.Target())
 	r.path = path
 	serial, err := url.PathUnescape(string(path[len(statePath):]))

@@ -11,6 +11,9 @@ type Stock interface {
 	// It keeps neither slice. Each request that was Admitted must call Leave once when the shop has answered.
 	Enter(now int64, sku, user []byte) Reason
 
+	// Known reports that Enter would not wait. It may be wrong by then, rarely.
+	Known(now int64, sku, user []byte) bool
+
 	// Leave ends what Enter admitted.
 	Leave(sku []byte)
 }

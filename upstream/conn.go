@@ -20,6 +20,8 @@ type conn struct {
 	socket   *socket
 	in       inbox
 	trip     trip
+	seat     *proxy.Looped // in the loop that waits for it; nil = none does
+	flight   flight
 	out      []byte // the request's head, and a small body
 	kept     []byte // the answer's head as the client may see it
 	one      [1]byte
@@ -37,6 +39,14 @@ func newConn(s *socket, c net.Conn) *conn {
 
 // fresh reports whether an idle connection may carry a request.
 func (c *conn) fresh() bool { return c.socket.fresh(c.Conn, c.one[:]) }
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	if c.seat != nil {
+		c.seat.Leave()
+	}
+	return c.Conn.Close()
+}
 
 // settle readies the connection for its next exchange.
 func (c *conn) settle() {

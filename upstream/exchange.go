@@ -38,6 +38,11 @@ const (
 // run does the exchange. resp is touched only if it returns Answered.
 func (e *exchange) run(out *proxy.Outgoing, resp *fasthttp.Response, t *target) (proxy.Outcome, fate) {
 	early, err := e.write(out, t.authority)
+	return e.conclude(out, resp, t, early, err)
+}
+
+// conclude goes on where the request has been written, or could not be: early and err are those of write.
+func (e *exchange) conclude(out *proxy.Outgoing, resp *fasthttp.Response, t *target, early bool, err error) (proxy.Outcome, fate) {
 	if err == errStale {
 		return proxy.NotSent, stale
 	}

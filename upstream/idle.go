@@ -55,20 +55,13 @@ func (t *target) pop(order, fresh bool) (*conn, error) {
 	if t.retired {
 		return nil, errRetired
 	}
-	used := &t.pages
-	if order {
-		used = &t.orders
-	}
+	used := t.used(order)
 	if *used >= t.most(order) {
 		return nil, errFull
 	}
 	if n := len(t.idle); n > 0 && (!fresh || t.open >= t.maxConns) {
-		c := t.idle[n-1]
-		t.idle[n-1] = nil
-		t.idle = t.idle[:n-1]
-		c.order = order
 		*used++
-		return c, nil
+		return t.last(order), nil
 	}
 	if t.open >= t.maxConns {
 		return nil, errFull
@@ -78,13 +71,38 @@ func (t *target) pop(order, fresh bool) (*conn, error) {
 	return nil, nil
 }
 
+// popIdle takes an idle connection that is young enough at now; nil = there is none that may be taken.
+func (t *target) popIdle(order bool, now time.Duration) *conn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	used, n := t.used(order), len(t.idle)
+	if n == 0 || *used >= t.most(order) || now-t.idle[n-1].idle >= t.maxIdle {
+		return nil
+	}
+	*used++
+	return t.last(order)
+}
+
+// used counts the connections in use by orders, or by pages; under mu.
+func (t *target) used(order bool) *int {
+	if order {
+		return &t.orders
+	}
+	return &t.pages
+}
+
+// last takes the last idle connection off the list; under mu.
+func (t *target) last(order bool) *conn {
+	n := len(t.idle) - 1
+	c := t.idle[n]
+	t.idle[n], t.idle = nil, t.idle[:n]
+	c.order = order
+	return c
+}
+
 // ended takes a connection out of use; under mu.
 func (t *target) ended(order bool) {
-	if order {
-		t.orders--
-	} else {
-		t.pages--
-	}
+	*t.used(order)--
 }
 
 // connect opens the connection that pop has counted.

@@ -7,6 +7,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"sluice/proxy"
 )
 
 const (
@@ -36,6 +38,9 @@ type inbox struct {
 	r, w int // buf[r:w] is unread
 
 	fault error // that the next read is to tell
+
+	// aside is told before a read that may wait; nil = nobody needs to know.
+	aside *proxy.Looped
 
 	// patience, when it is not 0, is how long each read may wait; else the deadline set before stands.
 	patience time.Duration
@@ -71,6 +76,9 @@ func (b *inbox) fill(most int) error {
 		if err := b.src.SetReadDeadline(time.Now().Add(b.patience)); err != nil {
 			return err
 		}
+	}
+	if b.aside != nil {
+		b.aside.StepAside()
 	}
 	n, err := b.src.Read(b.buf[b.w:])
 	b.w += n
@@ -145,7 +153,7 @@ func (b *inbox) rest(n int64) []byte {
 
 // settle readies the inbox for an idle connection: a buffer that one huge head needed is given back.
 func (b *inbox) settle() {
-	b.r, b.w, b.patience = 0, 0, 0
+	b.r, b.w, b.patience, b.aside = 0, 0, 0, nil
 	if len(b.buf) > inboxKept {
 		b.buf = make([]byte, inboxSize)
 	}

@@ -15,7 +15,9 @@ import (
 )
 
 // moody is a shop of every mood: early, late, in pieces, closing and resetting at any moment, speaking without being asked.
-func moody(v *visit) {
+func moody(v *visit) { moods(v, 60*time.Millisecond) }
+
+func moods(v *visit, late time.Duration) {
 	for {
 		switch rand.IntN(60) {
 		case 0:
@@ -39,7 +41,7 @@ func moody(v *visit) {
 		case 1:
 			return
 		case 2:
-			time.Sleep(60 * time.Millisecond) // too late
+			time.Sleep(late)
 		case 3:
 			v.say("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + target)
 			return

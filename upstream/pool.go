@@ -74,11 +74,13 @@ func New(o Options) (*Pool, error) {
 // body of resp may be a stream (without a length only if out.Stream), which then must be closed. What is left in resp
 // after another outcome than Answered is an untouched header and an empty body.
 func (p *Pool) Send(out *proxy.Outgoing, resp *fasthttp.Response) proxy.Outcome {
-	return p.send(out, resp, nil)
+	_, outcome := p.send(out, resp, nil, nil)
+	return outcome
 }
 
-// send tries one target after another as long as it is certain that nothing was written.
-func (p *Pool) send(out *proxy.Outgoing, resp *fasthttp.Response, tun *tunnel) proxy.Outcome {
+// send tries one target after another as long as it is certain that nothing was written. For a client in a loop the first of
+// them may leave it at a flight, from which the outcome will come.
+func (p *Pool) send(out *proxy.Outgoing, resp *fasthttp.Response, tun *tunnel, client *proxy.Looped) (*flight, proxy.Outcome) {
 	ts := p.targets.Load()
 	start := p.clock.now()
 	now := start
@@ -89,9 +91,17 @@ func (p *Pool) send(out *proxy.Outgoing, resp *fasthttp.Response, tun *tunnel) p
 		}
 		tried |= 1 << i
 		out.Target = ts.all[i].url
+		if client != nil {
+			if f := ts.all[i].begin(out, resp, now, client); f != nil {
+				f.pool = p
+				return f, proxy.NotSent
+			}
+			client.StepAside()
+			client = nil
+		}
 		outcome := ts.all[i].send(out, resp, now, tun)
 		if outcome != proxy.NotSent {
-			return outcome
+			return nil, outcome
 		}
 		if anew := p.targets.Load(); anew != ts {
 			ts, tried = anew, 0 // the target was removed under our hands
@@ -99,7 +109,7 @@ func (p *Pool) send(out *proxy.Outgoing, resp *fasthttp.Response, tun *tunnel) p
 			break
 		}
 	}
-	return proxy.NotSent
+	return nil, proxy.NotSent
 }
 
 // Up reports whether any target is well, as far as is known.

@@ -19,6 +19,8 @@ type trip struct {
 	conn *conn
 	raw  syscall.RawConn // nil = this is no bare socket
 	step func(fd uintptr) bool
+	pace func(fd uintptr) // step, for whoever does not wait
+	over bool             // what step said last
 	next stage
 	err  error // of the look, or of the write
 }
@@ -45,6 +47,7 @@ func (t *trip) open(c *conn) {
 	}
 	if raw, err := bare.SyscallConn(); err == nil {
 		t.conn, t.raw, t.step = c, raw, t.move
+		t.pace = func(fd uintptr) { t.over = t.move(fd) }
 	}
 }
 
@@ -75,6 +78,20 @@ func (t *trip) run() error {
 	_, err = c.Write(c.out[c.socket.written:]) // the socket's buffer is full
 	return err
 }
+
+// depart looks at a connection that was used before and writes its request, as far as that needs no waiting, and reports
+// whether it is written whole. The error is as run's.
+func (t *trip) depart() (whole bool, err error) {
+	t.next, t.err = looking, nil
+	t.conn.in.begin()
+	if err := t.raw.Control(t.pace); err != nil {
+		return false, err
+	}
+	return t.next == reading, t.err
+}
+
+// arrive takes what has come of the answer, an end or a fault included, and reports whether anything has.
+func (t *trip) arrive() bool { return t.raw.Control(t.pace) != nil || t.over }
 
 // move goes on with the trip, until it is over or has to wait for the shop.
 //

@@ -15,7 +15,7 @@ import (
 // be closed. Any other answer is an ordinary one, and the connection is nil.
 func (p *Pool) Upgrade(out *proxy.Outgoing, resp *fasthttp.Response) (net.Conn, proxy.Outcome) {
 	var tun tunnel
-	outcome := p.send(out, resp, &tun)
+	_, outcome := p.send(out, resp, &tun, nil)
 	if tun.conn == nil {
 		return nil, outcome
 	}

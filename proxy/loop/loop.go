@@ -6,7 +6,8 @@
 // that is refused costs a read and a write, and wakes nobody; a socket at rest costs its descriptor.
 //
 // A Socket is a net.Conn. It rests, and then what comes is for the leader, or it belongs to one goroutine, which
-// reads and writes it as any other connection until it lets it rest again.
+// reads and writes it as any other connection until it lets it rest again. A guest is a connection of somebody else's, of which
+// the loop only tells that something has come.
 package loop
 
 import "time"

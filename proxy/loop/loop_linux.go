@@ -18,6 +18,7 @@ type Loops struct {
 	next  atomic.Uint32
 	ticks atomic.Int64 // since Open
 	hurry atomic.Bool  // somebody who rests is due before long
+	over  atomic.Bool  // closed
 	stop  chan struct{}
 	ended sync.WaitGroup // the watch
 	once  sync.Once
@@ -101,15 +102,17 @@ func open(ls *Loops, o Options) (*Loop, error) {
 	return l, nil
 }
 
-// Close ends the loops; who leads ends when he has served. Sockets that rest are forgotten, not closed.
+// Close ends the loops; who leads ends when he has served. Sockets that rest are forgotten, not closed; the rest of guests expires.
 func (ls *Loops) Close() {
 	ls.once.Do(func() {
 		close(ls.stop)
+		ls.over.Store(true)
 		for _, l := range ls.all {
 			l.mu.Lock()
 			l.closed = true
 			l.mu.Unlock()
 			_ = l.bell.Close()
+			l.release()
 		}
 	})
 	ls.ended.Wait()
@@ -144,7 +147,7 @@ func (l *Loop) take(t Turn) *Socket {
 		l.mu.Unlock()
 		l.wait()
 		l.mu.Lock()
-		for i := l.n - 1; i >= 0; i-- { // the first is taken first, from the end
+		for i := l.n - 1; i >= 0 && !l.closed; i-- { // the first is taken first, from the end
 			if s := l.at(l.events[i].Fd); s != nil && s.wake(l.events[i].Events) {
 				l.came = append(l.came, s)
 			}
@@ -208,7 +211,7 @@ func (l *Loop) hold(s *Socket) error {
 		l.sockets = append(l.sockets, nil)
 	}
 	l.sockets[s.fd] = s
-	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(s.fd)}
+	event := unix.EpollEvent{Events: s.wanted(), Fd: int32(s.fd)}
 	err := unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, s.fd, &event)
 	if err != nil {
 		l.sockets[s.fd] = nil

@@ -5,6 +5,7 @@ package loop
 import (
 	"errors"
 	"net"
+	"syscall"
 	"time"
 )
 
@@ -46,3 +47,15 @@ func (*Socket) Reclaim() bool { return false }
 
 // StepAside does nothing.
 func (*Socket) StepAside() {}
+
+// Guest fails.
+func (*Socket) Guest(syscall.RawConn) (*Socket, error) { return nil, errors.ErrUnsupported }
+
+// Hush does nothing.
+func (*Socket) Hush() {}
+
+// Leave does nothing.
+func (*Socket) Leave() {}
+
+// Follow does nothing.
+func (*Socket) Follow(*Socket) {}

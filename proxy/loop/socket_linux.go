@@ -24,6 +24,7 @@ type Socket struct {
 	turn Turn // in which it is served; none = its goroutine does not lead. Belongs to that goroutine
 
 	mu      sync.Mutex
+	guest   bool  // see Guest
 	held    bool  // by the loop
 	resting bool  // what comes is for the leader
 	users   int32 // system calls under way
@@ -62,6 +63,10 @@ func (s *Socket) Rest(patience time.Duration) (bool, error) {
 	s.turn = Turn{}
 	s.resting = true
 	s.mu.Unlock()
+	if s.guest {
+		err := s.stranded()
+		return err == nil, err
+	}
 	if !first {
 		return true, nil
 	}
