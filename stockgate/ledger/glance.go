@@ -106,7 +106,9 @@ func (d *Desk) lookTogether(some []*ticket) {
 func (d *Desk) expired(now int64, t *ticket) bool {
 	t.line.mu.Lock()
 	defer t.line.mu.Unlock()
-	return d.late(now, t.line, t)
+	late := d.late(now, t.line, t)
+	d.dispatch(t.line)
+	return late
 }
 
 // lookOnce makes one call. It returns those of which nothing was heard.
@@ -138,6 +140,7 @@ func (d *Desk) seen(t *ticket, v *view) {
 	l.prober.CompareAndSwap(t, nil)
 	d.learn(now, l, v)
 	d.place(now, l, t)
+	d.attended(l, t, true)
 	d.dispatch(l)
 }
 
@@ -149,4 +152,31 @@ func (d *Desk) unseen(t *ticket) {
 	d.trouble(l, t.cause)
 	d.part(l, t, Outcome{Code: Unsure, Serial: t.serial})
 	l.events.count(Unsure, 1+len(t.followers))
+	d.dispatch(l)
+}
+
+// attend lets t, whose key nobody here knows, wait for what the prober finds out: it may have won elsewhere since the latch was right.
+// mu is held.
+func (d *Desk) attend(now int64, l *line, t *ticket) {
+	if p := l.prober.Load(); p != nil && now-t.at <= int64(d.o.MaxWait) && len(p.attending) < d.o.MaxQueue {
+		p.attending = append(p.attending, t)
+		return
+	}
+	d.part(l, t, Outcome{Code: Overloaded})
+	l.events.count(Overloaded, 1+len(t.followers))
+}
+
+// attended finds the place of those who waited for what t finds out; where it could not, the latch is all that there is. mu is
+// held, and somebody dispatches afterwards.
+func (d *Desk) attended(l *line, t *ticket, found bool) {
+	waiting, now := t.attending, d.o.Now()
+	t.attending = nil
+	for _, w := range waiting {
+		v := l.view.Load()
+		if code, closed := v.closes(now, w.quantity); closed && !found {
+			d.part(l, w, l.latched(now, v, code, &w.order, d.recall(now, l, &w.order)))
+			continue
+		}
+		d.place(now, l, w)
+	}
 }

@@ -264,3 +264,63 @@ func TestClosingDeskAnswersThoseWhoWaitForAGlance(t *testing.T) {
 		want(t, "answers", codes[Unsure]+codes[SoldOut]+codes[Overloaded], 3)
 	})
 }
+
+// A unit came back and was sold again through another instance. Who has it comes again here while somebody looks: the latch,
+// which is from before that, does not answer.
+func TestKeyOfAWinnerElsewhereWaitsForWhoLooks(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s, o := shelfOf(sku, 1), deskOptions()
+		elsewhere, d := opened(t, o, s, nil), opened(t, o, s, nil)
+		first := elsewhere.buy("u1", "k-1")
+		want(t, "the first order", first.Code, Held)
+		want(t, "another", d.buy("u2", "k-2").Code, SoldOut)
+		synctest.Wait() // who has won is read
+		elsewhere.Settle(sku, Item{Serial: first.Serial}, Release)
+		synctest.Wait()
+		want(t, "the second order", elsewhere.buy("u3", "k-3").Code, Held)
+		time.Sleep(150 * time.Millisecond)
+		s.set(func(op string, after bool) error {
+			if op == "glance" && !after {
+				time.Sleep(20 * time.Millisecond)
+			}
+			return nil
+		})
+		looks := make(chan Code)
+		go func() { looks <- d.buy("u4", "k-4").Code }()
+		time.Sleep(10 * time.Millisecond)
+		want(t, "the winner's order again", d.buy("u3", "k-3").Code, ReplayHeld)
+		want(t, "who looked", <-looks, SoldOut)
+		want(t, "orders that wait", len(d.lines.find([]byte(sku)).asked), 0)
+	})
+}
+
+// Where nobody can look, who waits for that is answered as the latch says, and at the same time.
+func TestWhoWaitsForAGlanceThatFailsHearsTheLatch(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s, o := shelfOf(sku, 1), deskOptions()
+		d := opened(t, o, s, nil)
+		want(t, "the first order", d.buy("u1", "k-1").Code, Held)
+		want(t, "another", d.buy("u2", "k-2").Code, SoldOut)
+		time.Sleep(150 * time.Millisecond)
+		s.set(func(op string, after bool) error {
+			if op == "glance" && !after {
+				time.Sleep(o.Timeout)
+				return errLost
+			}
+			return nil
+		})
+		looks := make(chan Code)
+		go func() { looks <- d.buy("u4", "k-4").Code }()
+		time.Sleep(time.Millisecond)
+		codes := make(chan Code)
+		for i := range 20 {
+			go func() { codes <- d.buy("u5", fmt.Sprint("k-5-", i)).Code }()
+		}
+		want(t, "who looked", <-looks, Unsure)
+		began := time.Now()
+		for range 20 {
+			want(t, "who waited for that", <-codes, SoldOut)
+		}
+		want(t, "longer than that", time.Since(began), 0)
+	})
+}

@@ -77,7 +77,7 @@ func (d *Desk) Closed(now int64, o Order) (Outcome, bool) {
 	}
 	k := d.recall(now, l, &o)
 	switch d.way(now, now-v.at, l, v, &o, k) {
-	case probes, waits:
+	case probes, waits, attends:
 		return Outcome{}, false
 	case looks:
 		if l.looks.open(now) {
@@ -95,6 +95,7 @@ const (
 	probes              // it finds out whether the latch is still right
 	looks               // it may be a buyer's that comes again: the store is asked, if that may be
 	waits               // until the winners are read
+	attends             // somebody finds out already whether the latch is still right
 )
 
 // way decides by the newest view, how old that was in ns when the order came, and by what is known of the order. Of very many closed SKUs not each is looked at as
@@ -110,10 +111,13 @@ func (d *Desk) way(now, age int64, l *line, v *view, o *Order, k *known) way {
 	case k != nil:
 		return looks
 	case l.roster.Load().vouches(v):
-		if len(o.Key) > 0 && age > d.fresh && !probing {
-			return probes
+		switch {
+		case len(o.Key) == 0, age <= d.fresh:
+			return answered
+		case probing:
+			return attends
 		}
-		return answered
+		return probes
 	case l.reading.Load(), l.unread(now, v):
 		return waits
 	}

@@ -291,10 +291,10 @@ func BenchmarkDeskReserve(b *testing.B) {
 func TestProbeBesideAFullCallOfLooksHasACallOfItsOwn(t *testing.T) {
 	at(t, func(t *testing.T) {
 		const winners = 900
-		s := shelfOf(sku, winners)
+		s := shelfOf(sku, winners+1)
 		d := opened(t, deskOptions(), s, nil)
 		again := func(i int) Outcome { return d.buy(fmt.Sprint(i), fmt.Sprint("key-", i)) }
-		storm(winners, winners, func(i int) { wants(t, "buyer", again(i), Held) })
+		storm(winners+1, winners+1, func(i int) { wants(t, "buyer", again(i), Held) })
 		l := d.winnersRead(t, sku)
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && !after {
@@ -310,13 +310,14 @@ func TestProbeBesideAFullCallOfLooksHasACallOfItsOwn(t *testing.T) {
 			synctest.Wait()
 		}
 		time.Sleep(1100 * time.Millisecond) // the latch is old
-		all.Go(func() { wants(t, "prober", d.buy("prober", ""), SoldOut) })
+		all.Go(func() { wants(t, "one who probes, and has won", again(winners), ReplayHeld) })
 		synctest.Wait()
 		l.mu.Lock()
-		want(t, "calls", l.calls, mostCalls)
-		want(t, "who waits for a look", len(l.looking), mostItems+1)
+		calls, looking := l.calls, len(l.looking)
 		l.mu.Unlock()
 		all.Wait()
+		want(t, "calls", calls, mostCalls)
+		want(t, "who waited for a look", looking, mostItems+1)
 		want(t, "the most orders in one call", s.peak, mostItems)
 	})
 }

@@ -62,6 +62,7 @@ type ticket struct {
 	looked    bool      // a glance was taken for it
 	cause     error     // why the last one saw nothing
 	followers []*ticket // of the same serial
+	attending []*ticket // who wait for what this one finds out, as the prober; the mutex of the line guards it
 	out       chan Outcome
 }
 
@@ -115,6 +116,9 @@ func (d *Desk) place(now int64, l *line, t *ticket) {
 	case t.looked: // what a glance has not settled the order finds out itself
 		l.prober.CompareAndSwap(nil, t)
 		l.looking = append(l.looking, t)
+		return
+	case way == attends:
+		d.attend(now, l, t)
 		return
 	case way == waits:
 		d.enlist(now, l) // unless somebody did
@@ -229,6 +233,9 @@ func (d *Desk) part(l *line, t *ticket, out Outcome) {
 		f.answer(f.after(t, out))
 	}
 	t.answer(out)
+	if len(t.attending) > 0 {
+		d.attended(l, t, out.Code != Unsure)
+	}
 }
 
 // after is the answer to an order when another one of its serial was answered with out.
