@@ -24,7 +24,7 @@ type Second struct {
 	Redis   *RedisSecond `json:"redis"` // null where no Redis is asked
 	Windows []WindowTold `json:"windows"`
 
-	Stock   []StockTold `json:"stock"`   // the ledgers with most units held and sold, at most 20; as of the last second
+	Stock   []StockTold `json:"stock"`   // the ledgers with most units held and sold, at most 20; as of their last audit
 	Unknown int64       `json:"unknown"` // reservations whose outcome nobody knows, all SKUs together
 	Routes  []RouteTold `json:"routes"`  // by name, at most 50
 
