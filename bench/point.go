@@ -27,7 +27,7 @@ type cost struct {
 const (
 	settleIn   = 200 * time.Millisecond // of the load before it is measured
 	perSKU     = 400 * time.Microsecond // of each SKU that is sold out beyond that: who has won it is read
-	mostSettle = 8 * time.Second
+	mostSettle = 20 * time.Second
 	settleOut  = 150 * time.Millisecond // for what is settled after the answer
 	idleSpan   = 2 * time.Second        // of a fleet that nobody asks: some of what it does it does once a second
 	mostSpan   = 20 * time.Second       // of a crowd that asks so often
