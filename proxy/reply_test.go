@@ -76,3 +76,35 @@ func TestRepliesDoNotStay(t *testing.T) {
 		}
 	}
 }
+
+// A shop may want its refusals, or the news that an order exists, in a status that has no body: none is sent then, or the next
+// answer on the connection would begin in the middle of it.
+func TestReplyOfAStatusWithoutABodyHasNone(t *testing.T) {
+	for _, status := range []int{http.StatusNoContent, http.StatusNotModified} {
+		o := options(shopFunc(answering))
+		o.Responses.Format, o.Responses.EnvelopeStatus = Envelope, status
+		o.Stock.(*shelf).closed["1001"] = SoldOut
+		addr, _ := gate(t, o)
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		in := bufio.NewReader(c)
+		for i := range 4 {
+			sku := strconv.Itoa(1001 + i%2)
+			if _, err := io.WriteString(c, "POST /api/seckill/"+sku+"/order HTTP/1.1\r\nHost: shop\r\nCookie: uid=7\r\nContent-Length: 0\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			resp, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatal(status, err)
+			}
+			if want := []int{status, 200}[i%2]; resp.StatusCode != want || want != 200 && resp.Header.Get("Content-Length") != "" {
+				t.Errorf("order %d: %d with length %q, want %d", i, resp.StatusCode, resp.Header.Get("Content-Length"), want)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+		}
+	}
+}
