@@ -121,8 +121,8 @@ func (r *request) drain() {
 	}
 }
 
-// date is the time of day when the request came.
-func (r *request) date() []byte { return r.proxy.dates.at(r.now) }
+// date is the time of day when the request came, or when it was known what became of it at the shop.
+func (r *request) date() []byte { return r.proxy.dates.at(max(r.now, r.answered)) }
 
 // dates tells the time of day for answers, to the second. It is safe for concurrent use.
 type dates struct{ now atomic.Pointer[date] }

@@ -7,8 +7,11 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
 // What the gate says itself is a whole answer, as the field, the method and the version of the request want it.
@@ -106,5 +109,24 @@ func TestReplyOfAStatusWithoutABodyHasNone(t *testing.T) {
 			}
 			_, _ = io.Copy(io.Discard, resp.Body)
 		}
+	}
+}
+
+// Who has waited for the shop in vain is told the time at which that was over: the text of the second in which he came may be of any
+// later one by then.
+func TestReplyAfterTheShopTellsTheTimeOfThen(t *testing.T) {
+	var now atomic.Int64
+	o := options(shopFunc(func(*Outgoing, *fasthttp.Response) Outcome {
+		now.Store(int64(200 * time.Second))
+		return TimedOut
+	}))
+	o.Now = now.Load
+	now.Store(int64(100 * time.Second))
+	addr, p := gate(t, o)
+	if resp, _ := talk(t, addr, "GET /search/ HTTP/1.1\r\nHost: shop\r\n\r\n"); resp.StatusCode != http.StatusGatewayTimeout {
+		t.Fatal(resp.StatusCode)
+	}
+	if told := p.dates.now.Load(); told.second != 200 {
+		t.Errorf("the time of second %d", told.second)
 	}
 }
