@@ -47,3 +47,9 @@ func (c *Conn) writeWithin(d time.Duration) {
 	c.until.write = now + d + d/slack
 	_ = c.Conn.SetWriteDeadline(c.until.opened.Add(c.until.write))
 }
+
+// unlimited takes the deadlines away; who reads or writes then sets his own, and none of before passes for standing.
+func (c *Conn) unlimited() {
+	c.until.read, c.until.write = 0, 0
+	_ = c.Conn.SetDeadline(time.Time{})
+}

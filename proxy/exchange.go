@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"io"
 	"net"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -81,7 +80,7 @@ func (x *exchange) conclude() bool {
 	}
 	if afterwards != nil {
 		x.asked.Forget() // it may last
-		_ = c.SetDeadline(time.Time{})
+		c.unlimited()
 		afterwards.do()
 		return false
 	}

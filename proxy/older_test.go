@@ -5,6 +5,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/valyala/fasthttp"
 )
@@ -71,4 +72,32 @@ func TestAnswerIsLetGoWhenTheHTTP10ClientLeft(t *testing.T) {
 	c.Close()
 	goOn <- struct{}{}
 	<-closed
+}
+
+// endless is an answer without an end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// Who takes an answer whose end is that of the connection, and does not read it, is waited for no longer than anybody else, also
+// when an answer before it was written a moment ago.
+func TestHTTP10ClientThatDoesNotReadIsLeft(t *testing.T) {
+	closed := make(chan struct{}, 10)
+	p := newProxy(t, options(shopFunc(func(o *Outgoing, resp *fasthttp.Response) Outcome {
+		if strings.HasPrefix(string(o.Line), "GET /endless") {
+			resp.SetBodyStream(flow{endless{}, closed}, -1)
+		}
+		return Answered
+	})))
+	c, err := net.Dial("tcp", serve(t, p, ServerOptions{WriteTimeout: time.Second}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	io.WriteString(c, "GET / HTTP/1.0\r\nHost: s\r\nConnection: keep-alive\r\n\r\nGET /endless HTTP/1.0\r\nHost: s\r\n\r\n")
+	select {
+	case <-closed:
+	case <-time.After(20 * time.Second):
+		t.Error("it is waited for without end")
+	}
 }

@@ -55,7 +55,9 @@ func (a *reply) appendTo(dst []byte, connection string, bodiless bool) []byte {
 		dst = append(append(append(dst, "Date: "...), a.date...), "\r\n"...)
 	}
 	dst = append(dst, a.fields...)
-	if a.status != fasthttp.StatusNotModified { // RFC 9110, section 8.6
+	// RFC 9110, sections 6.4.1 and 8.6: these two end with the head, and what followed would be read as the next answer.
+	brief := a.status == fasthttp.StatusNoContent || a.status == fasthttp.StatusNotModified
+	if !brief {
 		dst = strconv.AppendInt(append(dst, "Content-Length: "...), int64(len(a.body)), 10)
 		dst = append(dst, "\r\n"...)
 	}
@@ -63,7 +65,7 @@ func (a *reply) appendTo(dst []byte, connection string, bodiless bool) []byte {
 		dst = append(append(append(dst, "Connection: "...), connection...), "\r\n"...)
 	}
 	dst = append(dst, "\r\n"...)
-	if bodiless {
+	if brief || bodiless {
 		return dst
 	}
 	return append(dst, a.body...)
@@ -119,8 +121,8 @@ func (r *request) drain() {
 	}
 }
 
-// date is the time of day when the request came.
-func (r *request) date() []byte { return r.proxy.dates.at(r.now) }
+// date is the time of day when the request came, or when it was known what became of it at the shop.
+func (r *request) date() []byte { return r.proxy.dates.at(max(r.now, r.answered)) }
 
 // dates tells the time of day for answers, to the second. It is safe for concurrent use.
 type dates struct{ now atomic.Pointer[date] }

@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"net"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -48,13 +47,8 @@ func (s *Socket) wanted() uint32 {
 	return unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
 }
 
-// stranded ends the rest of a guest whose loop is closed, and reports so: nobody would tell it anything.
-func (s *Socket) stranded() error {
-	if s.loop.loops.over.Load() && s.Reclaim() {
-		return net.ErrClosed
-	}
-	return nil
-}
+// stranded reports a guest whose loop is closed: nobody would tell it anything. mu is held, so that release finds whoever rests all the same.
+func (s *Socket) stranded() bool { return s.guest && s.loop.loops.over.Load() }
 
 // release ends the rests of all guests of a loop that is closed, also of those who have been woken and served by nobody.
 func (l *Loop) release() {

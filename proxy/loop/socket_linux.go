@@ -52,7 +52,7 @@ func (s *Socket) Rest(patience time.Duration) (bool, error) {
 	first := !s.held
 	s.mu.Lock()
 	switch {
-	case s.closed:
+	case s.closed, s.stranded():
 		s.mu.Unlock()
 		return false, net.ErrClosed
 	case s.in.news || s.ended:
@@ -63,11 +63,7 @@ func (s *Socket) Rest(patience time.Duration) (bool, error) {
 	s.turn = Turn{}
 	s.resting = true
 	s.mu.Unlock()
-	if s.guest {
-		err := s.stranded()
-		return err == nil, err
-	}
-	if !first {
+	if !first { // from here on it may be another's
 		return true, nil
 	}
 	if err := s.hold(); err != nil { // what has come already is told now
