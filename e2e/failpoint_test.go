@@ -34,6 +34,9 @@ func TestLedgerBalancesWhereverTheGateDies(t *testing.T) {
 					b := &buyer{user: strconv.Itoa(u), key: fmt.Sprintf("k%d", u)}
 					b.insist(func() []string { return []string{front} }, stop)
 				})
+				if u == 0 { // each place is passed once before the crowd comes: it may be one batch, and nothing after it
+					soon(t, "the first has bought", func() bool { return ledgerOf(t, r, "1001").sold == 1 })
+				}
 			}
 			soon(t, "the gate dies", first.gone)
 			atDeath := ledgerOf(t, r, "1001")
