@@ -141,7 +141,7 @@ func (p *Proxy) fromPages(r *request) Reason {
 	if !p.paged(r) {
 		return Admitted
 	}
-	resp := &r.ctx.Response
+	resp := r.resp
 	quiet(resp)
 	r.conn.StepAside() // somebody else's fetch may be waited for
 	switch p.pages.Find(&r.page, resp) {
@@ -158,7 +158,7 @@ func (p *Proxy) fromPages(r *request) Reason {
 
 // fromMemory makes an answer that was kept ready for this client.
 func (p *Proxy) fromMemory(r *request) {
-	resp := &r.ctx.Response
+	resp := r.resp
 	if p.idHeader != "" {
 		resp.Header.SetBytesV(p.idHeader, r.id)
 	}
@@ -167,8 +167,8 @@ func (p *Proxy) fromMemory(r *request) {
 
 // kept hands the shop's answer to the pages, and reports whether there is an answer for the client.
 func (p *Proxy) kept(r *request) bool {
-	r.ctx.Response.Header.Del(shopOrder)
-	served := p.pages.Keep(&r.page, r.outcome, &r.ctx.Response)
+	r.resp.Header.Del(shopOrder)
+	served := p.pages.Keep(&r.page, r.outcome, r.resp)
 	r.fetches = false // not before: a Keep that panics leaves the page to leavePage
 	if !served {
 		return false
@@ -187,7 +187,7 @@ func (p *Proxy) leavePage(r *request) {
 
 // forgetPage drops the page that an unsafe request has changed.
 func (p *Proxy) forgetPage(r *request) {
-	if p.pages == nil || changesNothing(r.method) || r.outcome != Answered || r.ctx.Response.StatusCode() >= 400 {
+	if p.pages == nil || changesNothing(r.method) || r.outcome != Answered || r.resp.StatusCode() >= 400 {
 		return
 	}
 	p.pageOf(r)

@@ -14,16 +14,14 @@ import (
 type exchange struct {
 	conn  *Conn
 	asked wire.Request
-	ctx   fasthttp.RequestCtx // carries the shop's answer, or a kept one, and nothing of the request
-	reply reply               // the gate's own
-	text  []byte              // room for it, as it is sent
+	resp  fasthttp.Response // the shop's answer, or a kept one
+	reply reply             // the gate's own
+	text  []byte            // room for it, as it is sent
 	out   *bufio.Writer
 }
 
 func newExchange() *exchange {
-	x := &exchange{out: bufio.NewWriter(nil)}
-	x.ctx.Init2(nil, quietLogger{}, false)
-	return x
+	return &exchange{out: bufio.NewWriter(nil)}
 }
 
 // exchange serves c for as long as requests come, and closes it then; or parking is set, or away.
@@ -51,7 +49,7 @@ func (s *Server) talk(x *exchange, more bool) {
 
 // turn takes one request to the end of its answer, and reports whether another may follow on the connection; or away is set.
 func (x *exchange) turn(s *Server) bool {
-	s.silent.CopyTo(&x.ctx.Response.Header)
+	s.silent.CopyTo(&x.resp.Header)
 	if err := x.conn.readHead(&x.asked); err != nil {
 		defer x.clear()
 		if why, broken := err.(wire.Violation); broken {
@@ -70,7 +68,7 @@ func (x *exchange) turn(s *Server) bool {
 func (x *exchange) conclude() bool {
 	defer x.clear()
 	c := x.conn
-	last := x.asked.Close || x.reply.last || x.ctx.Response.ConnectionClose()
+	last := x.asked.Close || x.reply.last || x.resp.ConnectionClose()
 	afterwards := c.afterwards
 	c.afterwards = nil
 	if afterwards == nil || !afterwards.instead {
@@ -107,7 +105,7 @@ func (x *exchange) answer(last bool) error {
 		_, err := x.conn.Write(x.text)
 		return err
 	}
-	resp := &x.ctx.Response
+	resp := &x.resp
 	if connection != "" {
 		resp.Header.Set("Connection", connection)
 	}
@@ -127,7 +125,7 @@ func (x *exchange) clear() {
 	if cap(x.text) > keptReply {
 		x.text = nil
 	}
-	x.ctx.Response.Reset()
+	x.resp.Reset()
 }
 
 // afterwards is what the connection is used for when HTTP is done with it.

@@ -39,7 +39,7 @@ func sending(p *Proxy) func(from netip.Addr) (status int) {
 		if x.reply.status != 0 {
 			return x.reply.status
 		}
-		return x.ctx.Response.StatusCode()
+		return x.resp.StatusCode()
 	}
 }
 

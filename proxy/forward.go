@@ -19,7 +19,7 @@ func (p *Proxy) forward(r *request) Reason {
 	if reason := p.build(r); reason != Admitted {
 		return reason
 	}
-	resp := &r.ctx.Response
+	resp := r.resp
 	quiet(resp)
 	r.fate = Unsure // whatever happens now, but for what is learnt below
 	r.sent, r.decided = true, p.clock()
@@ -42,7 +42,7 @@ func (p *Proxy) forward(r *request) Reason {
 
 // answered goes on with what came of a request that was sent. shop is the connection of one that has left HTTP.
 func (p *Proxy) answered(r *request, outcome Outcome, shop net.Conn) Reason {
-	resp := &r.ctx.Response
+	resp := r.resp
 	r.outcome, r.answered = outcome, p.clock()
 	observe(&r.tally().took[outcome], time.Duration(r.answered-r.now))
 	if outcome != NotSent {

@@ -172,7 +172,7 @@ func (r *request) announced() int64 {
 
 // answered is how long the answer's body is. A stream is not read for that.
 func answered(r *request) int64 {
-	resp := &r.ctx.Response
+	resp := r.resp
 	if r.reply.status != 0 {
 		return int64(len(r.reply.body))
 	}

@@ -279,7 +279,7 @@ func (p *Proxy) lets(r *request, reason Reason) bool {
 
 func (p *Proxy) begin(x *exchange) *request {
 	r := p.pool.Get().(*request)
-	r.proxy, r.asked, r.ctx, r.reply, r.conn = p, &x.asked, &x.ctx, &x.reply, x.conn
+	r.proxy, r.asked, r.resp, r.reply, r.conn = p, &x.asked, &x.resp, &x.reply, x.conn
 	r.now = p.clock()
 	p.judge(r.conn)
 	r.shard = r.conn.shard

@@ -101,7 +101,7 @@ func (r *request) status() int {
 	if r.reply.status != 0 {
 		return r.reply.status
 	}
-	return r.ctx.Response.StatusCode()
+	return r.resp.StatusCode()
 }
 
 // addBytes adds a field to the answer, in whichever form it is.
@@ -110,7 +110,7 @@ func (r *request) addBytes(name string, value []byte) {
 		r.reply.addBytes(name, value)
 		return
 	}
-	r.ctx.Response.Header.AddBytesV(name, value)
+	r.resp.Header.AddBytesV(name, value)
 }
 
 // drain passes over what is left of the request's body, or else has the connection end.

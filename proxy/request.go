@@ -16,8 +16,8 @@ import (
 type request struct {
 	proxy *Proxy
 	asked *wire.Request
-	ctx   *fasthttp.RequestCtx // the shop's answer, or a kept one, is in it; nothing is asked of it
-	reply *reply               // the gate's own
+	resp  *fasthttp.Response // the shop's answer, or a kept one
+	reply *reply             // the gate's own
 	conn  *Conn
 	now   int64 // monotonic ns of the gate's clock, read once
 	route *route

@@ -106,7 +106,7 @@ func (s *Server) handle(x *exchange) {
 
 // handled says of an answer that it is the last on its connection, where it is.
 func (s *Server) handled(x *exchange, p *Proxy) {
-	if (s.draining.Load() || p.exhausted(x.conn)) && x.ctx.Response.StatusCode() != fasthttp.StatusSwitchingProtocols {
+	if (s.draining.Load() || p.exhausted(x.conn)) && x.resp.StatusCode() != fasthttp.StatusSwitchingProtocols {
 		x.reply.last = true
 	}
 }
