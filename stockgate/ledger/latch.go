@@ -61,10 +61,10 @@ func (d *Desk) old(age int64, v *view) bool {
 // Who has won must never hear that all is sold out. So the desk reads who has won when a SKU closes, through whichever
 // instance. Who is among them is passed on while a look into the store costs little, in at most Looks calls a second
 // for a SKU, of at most 256 orders each, and past that hears what was won; all others hear at once that nothing is
-// left. While the winners are read, orders wait. Where they are too many to be kept, or could not be read, an order
-// with a key of the client's has a look like a winner's, and past Looks hears that the desk is overloaded: true of
-// everybody. So does somebody who wants more units than the few that are free; who wants one without a key hears, past
-// Looks, that nothing is left. Invented keys can so cost neither Redis its peace nor a buyer the unit.
+// left. While the winners are read, orders wait. Where they could not be read, or are not read again yet, an order has a
+// look like a winner's, and past Looks hears that the desk is overloaded: true of everybody. So does, where they are too
+// many to be kept, an order with a key of the client's, and somebody who wants more units than the few that are free; who wants
+// one without a key hears, past Looks, that nothing is left. Invented keys can so cost neither Redis its peace nor a buyer the unit.
 func (d *Desk) Closed(now int64, o Order) (Outcome, bool) {
 	l := d.lines.find(o.SKU)
 	if l == nil {
@@ -131,7 +131,7 @@ func (l *line) latched(now int64, v *view, code Code, o *Order, k *known) Outcom
 		return Outcome{Code: code}
 	case k != nil:
 		return k.replay(o)
-	case len(o.Key) > 0 && !v.blank() && !l.roster.Load().vouches(v), len(o.User) > 0 && v.open(now):
+	case !v.blank() && l.roster.Load().leaves(v, o), len(o.User) > 0 && v.open(now):
 		return Outcome{Code: Overloaded}
 	}
 	return v.refusal(now, code)

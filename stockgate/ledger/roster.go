@@ -27,6 +27,12 @@ func (r *roster) covers(v *view) bool {
 // vouches reports whether whoever is not in r has not won, by what v says.
 func (r *roster) vouches(v *view) bool { return r.covers(v) && r.whole }
 
+// leaves reports whether o, which is not in r, may have won all the same. Of too many winners it is believed of keys alone: all
+// others would hear for the rest of a sale that they may come again.
+func (r *roster) leaves(v *view, o *Order) bool {
+	return len(o.Key) > 0 && !r.vouches(v) || len(o.User) > 0 && !r.covers(v)
+}
+
 // won finds the order in r that o may repeat, or nil.
 func (d *Desk) won(r *roster, o *Order) *known {
 	switch {

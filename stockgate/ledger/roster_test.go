@@ -225,6 +225,7 @@ func TestWinnersAreKeptOnlyWhereThereIsRoom(t *testing.T) {
 		for l.looks.take(d.o.Now()) {
 		}
 		wants(t, "a loser's key where nobody knows who has won", buy("other", "x"), Overloaded)
+		wants(t, "a loser without a key, where they are too many", d.Reserve(d.o.Now(), Order{SKU: []byte("other"), User: []byte("v"), Quantity: 1}), SoldOut)
 		want(t, "readings", s.count("records"), 2) // and no more, while nothing is sold
 		d.Settle(sku, Item{Serial: "0"}, Release)
 		synctest.Wait()
@@ -232,7 +233,7 @@ func TestWinnersAreKeptOnlyWhereThereIsRoom(t *testing.T) {
 	})
 }
 
-func TestFailedReadingLeavesTheLatchAsItWasAndIsRepeated(t *testing.T) {
+func TestFailedReadingTellsNobodyWhoMayHaveWonThatAllIsSoldOutAndIsRepeated(t *testing.T) {
 	at(t, func(t *testing.T) {
 		_, s := soldOut(t, deskOptions())
 		other := opened(t, deskOptions(), s, nil)
@@ -242,13 +243,15 @@ func TestFailedReadingLeavesTheLatchAsItWasAndIsRepeated(t *testing.T) {
 			wants(t, "a look finds the winner", other.buy("winner", "won"), ReplayHeld)
 			other.spend()
 			wants(t, "a key that may be anybody's", other.buy("zoe", "key"), Overloaded)
-			wants(t, "a user without a key", other.buy("zoe", ""), SoldOut)
+			wants(t, "a user who may have won elsewhere", other.buy("zoe", ""), Overloaded)
+			wants(t, "somebody who is nobody's winner", other.buy("", ""), SoldOut)
 			time.Sleep(time.Second + 1)
 		}
 		s.set(nil)
 		other.closedAfter(t, "zoe")
 		other.spend()
 		wants(t, "when they could be read", other.buy("zoe", "key"), SoldOut)
+		wants(t, "when they could be read, without a key", other.buy("zoe", ""), SoldOut)
 	})
 }
 
