@@ -67,9 +67,23 @@ func tagOf(hash uint64, until int64) uint64 { return hash>>32<<32 | max(1, uint6
 // alike reports whether a tag may be that of a name with hash.
 func alike(tag, hash uint64) bool { return tag>>32 == hash>>32 && tag != 0 }
 
+// hash is that of a name, on whichever line.
+func (m *memory) hash(name []byte) uint64 { return maphash.Bytes(m.seed, name) }
+
+// tagged reports whether something may be kept under a name on a line, by the hashes of both; if not, find finds nothing.
+func (m *memory) tagged(hash uint64) bool {
+	tags, _ := m.place(hash)
+	for i := range tags {
+		if alike(tags[i].Load(), hash) {
+			return true
+		}
+	}
+	return false
+}
+
 // find returns what is kept on l under name at now, or nil.
 func (m *memory) find(now int64, l *line, name []byte) *known {
-	hash := maphash.Bytes(m.seed, name) ^ l.hash
+	hash := m.hash(name) ^ l.hash
 	tags, slots := m.place(hash)
 	for i := range tags {
 		if !alike(tags[i].Load(), hash) {

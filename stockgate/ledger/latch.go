@@ -1,6 +1,10 @@
 package ledger
 
-import "time"
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
 
 // view is what the newest reply said of a SKU. It is never changed once it is published.
 type view struct {
@@ -54,6 +58,56 @@ func (d *Desk) old(age int64, v *view) bool {
 	return age > d.memory
 }
 
+// latch is what nearly every refusal hangs on: that no unit of a SKU is to be had, and that whoever is not one of a few has won
+// none. It says what the view and the roster of its line say, in three numbers; where it does not hold, these decide.
+type latch struct {
+	at      atomic.Int64  // ns: when the call behind the view was made
+	until   atomic.Int64  // ns: when the hours of the SKU end
+	winners atomic.Uint64 // a bit for each name of a winner; everybody = it does not hold
+}
+
+const everybody = math.MaxUint64
+
+// bit is that of a winner whose name has hash.
+func bit(hash uint64) uint64 { return 1 << (hash >> 58) }
+
+// relatch makes the latch say what view and roster say. Its winners are written first and last, and read last: whoever
+// sees a part of what is written finds them no older than the rest. mu is held.
+func (l *line) relatch(now int64) {
+	l.unlatch()
+	v, r := l.view.Load(), l.roster.Load()
+	if code, closed := v.closes(now, 1); closed && code == SoldOut && r.vouches(v) {
+		l.latch.at.Store(v.at)
+		l.latch.until.Store(v.until)
+		l.latch.winners.Store(r.names)
+	}
+}
+
+// unlatch has view and roster decide. mu is held.
+func (l *line) unlatch() { l.latch.winners.Store(everybody) }
+
+// bars reports whether the latch alone says that o hears that all is sold out: whatever else is known of its SKU, whose line
+// has hash, says the same, and nobody is to look.
+func (d *Desk) bars(now int64, t *latch, hash uint64, o *Order) bool {
+	age, open := now-t.at.Load(), now < t.until.Load()
+	winners := t.winners.Load()
+	if !open || winners == everybody || age > d.memory && d.probers.open(now) {
+		return false
+	}
+	names, name := d.users, o.User
+	if len(o.Key) > 0 {
+		names, name = d.serials, o.Key
+	}
+	switch {
+	case len(o.Key) > 0 && age > d.fresh:
+		return false
+	case len(name) == 0:
+		return true
+	}
+	of := names.hash(name)
+	return winners&bit(of) == 0 && !names.tagged(of^hash)
+}
+
 // Closed answers from memory alone, at once, and writes nothing: what cannot be had at now (ns of Options.Now)
 // by the newest reply of the store. It reports false when the order is to be passed on to Reserve: units may be
 // free, or the answer is old, or the order could be a buyer's that comes again.
@@ -66,17 +120,25 @@ func (d *Desk) old(age int64, v *view) bool {
 // many to be kept, an order with a key of the client's, and somebody who wants more units than the few that are free; who wants
 // one without a key hears, past Looks, that nothing is left. Invented keys can so cost neither Redis its peace nor a buyer the unit.
 func (d *Desk) Closed(now int64, o Order) (Outcome, bool) {
-	l := d.lines.find(o.SKU)
-	if l == nil {
+	door, hash := d.lines.door(o.SKU)
+	switch {
+	case door == nil:
 		return Outcome{}, false
+	case d.bars(now, &door.latch, hash, &o):
+		return Outcome{Code: SoldOut, State: On}, true
 	}
+	return d.judge(now, door.line, &o)
+}
+
+// judge is Closed where the latch does not decide.
+func (d *Desk) judge(now int64, l *line, o *Order) (Outcome, bool) {
 	v := l.view.Load()
 	code, closed := v.closes(now, o.Quantity)
 	if !closed {
-		return d.refused(now, l, &o)
+		return d.refused(now, l, o)
 	}
-	k := d.recall(now, l, &o)
-	switch d.way(now, now-v.at, l, v, &o, k) {
+	k := d.recall(now, l, o)
+	switch d.way(now, now-v.at, l, v, o, k) {
 	case probes, waits, attends:
 		return Outcome{}, false
 	case looks:
@@ -84,7 +146,7 @@ func (d *Desk) Closed(now int64, o Order) (Outcome, bool) {
 			return Outcome{}, false
 		}
 	}
-	return l.latched(now, v, code, &o, k), true
+	return l.latched(now, v, code, o, k), true
 }
 
 // way is what becomes of an order for units that are closed.

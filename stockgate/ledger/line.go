@@ -11,12 +11,12 @@ const (
 	mostCalls = 2   // of one SKU under way at once
 )
 
-// line is where the orders of one SKU wait for each other's calls. What a refusal reads comes first, in one line of the
-// processor's cache: of very many SKUs none is in the cache when somebody asks for it.
+// line is where the orders of one SKU wait for each other's calls. What a refusal reads that the latch does not decide comes
+// first, in one line of the processor's cache.
 type line struct {
 	sku     string
 	hash    uint64
-	next    atomic.Pointer[line]   // in the chain of lines
+	latch   *latch                 // in its door
 	view    atomic.Pointer[view]   // written under mu
 	prober  atomic.Pointer[ticket] // who looks whether the latch is still right; nil = nobody; written under mu
 	roster  atomic.Pointer[roster] // who has won, since it closed; written under mu
@@ -280,6 +280,7 @@ func (d *Desk) learn(now int64, l *line, next *view) {
 	l.view.Store(&scheduled)
 	d.reflect(l, &scheduled)
 	d.enlist(now, l)
+	l.relatch(now)
 	d.shed(now, l)
 }
 

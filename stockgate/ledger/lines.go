@@ -10,32 +10,70 @@ import (
 )
 
 // lines finds the line of a SKU. Finding takes no lock and writes nothing; adding and removing are serialised.
-// A line that is removed keeps its next, so that whoever is walking past it still reaches the end.
+// A door that is removed keeps its next, so that whoever is walking past it still reaches the end.
 type lines struct {
 	seed   maphash.Seed // clients cannot choose SKUs that share a chain
 	mask   uint64
 	limit  int
-	chains []atomic.Pointer[line]
+	chains []atomic.Pointer[door]
 
 	mu    sync.Mutex
 	all   []*line // each at its place
 	fresh []*line // since somebody asked for newcomers
 }
 
+// door is how a line is found. It has all that a refusal reads of a SKU, but for long names, in one line of the processor's cache:
+// of very many SKUs none is in the cache when somebody asks for it, and what is found by what was found is waited for in turn.
+type door struct {
+	next  atomic.Pointer[door]
+	line  *line
+	latch latch
+	name  [inline]byte // of a SKU that is not longer
+	size  uint8        // of the SKU; inline+1 = it is longer
+}
+
+const inline = 23 // bytes
+
+func newDoor(l *line) *door {
+	d := &door{line: l, size: uint8(min(len(l.sku), inline+1))}
+	if len(l.sku) <= inline {
+		copy(d.name[:], l.sku)
+	}
+	l.latch = &d.latch
+	l.unlatch()
+	return d
+}
+
+// of reports whether d is that of sku.
+func (d *door) of(sku []byte) bool {
+	if len(sku) > inline {
+		return d.size > inline && d.line.sku == string(sku)
+	}
+	return int(d.size) == len(sku) && string(d.name[:len(sku)]) == string(sku)
+}
+
 // newLines makes room for at most limit SKUs.
 func newLines(limit int) *lines {
 	n := 1 << bits.Len(uint(limit))
-	return &lines{seed: maphash.MakeSeed(), mask: uint64(n - 1), limit: limit, chains: make([]atomic.Pointer[line], n)}
+	return &lines{seed: maphash.MakeSeed(), mask: uint64(n - 1), limit: limit, chains: make([]atomic.Pointer[door], n)}
+}
+
+// door returns that of sku, or nil, and the hash of its line.
+func (t *lines) door(sku []byte) (d *door, hash uint64) {
+	hash = maphash.Bytes(t.seed, sku)
+	d = t.chains[hash&t.mask].Load()
+	for d != nil && !d.of(sku) {
+		d = d.next.Load()
+	}
+	return d, hash
 }
 
 // find returns the line of sku, or nil.
 func (t *lines) find(sku []byte) *line {
-	hash := maphash.Bytes(t.seed, sku)
-	l := t.chains[hash&t.mask].Load()
-	for l != nil && (l.hash != hash || l.sku != string(sku)) {
-		l = l.next.Load()
+	if d, _ := t.door(sku); d != nil {
+		return d.line
 	}
-	return l
+	return nil
 }
 
 // add returns the line of sku, made by open if there was none, or nil when there are too many.
@@ -49,9 +87,9 @@ func (t *lines) add(sku []byte, open func(sku string, hash uint64) *line) *line 
 		return nil
 	}
 	l := open(string(sku), maphash.Bytes(t.seed, sku)) // a copy: sku belongs to the request
-	chain := &t.chains[l.hash&t.mask]
-	l.next.Store(chain.Load())
-	chain.Store(l)
+	d, chain := newDoor(l), &t.chains[l.hash&t.mask]
+	d.next.Store(chain.Load())
+	chain.Store(d)
 	l.place = len(t.all)
 	t.all = append(t.all, l)
 	t.fresh = append(t.fresh, l)
@@ -72,10 +110,10 @@ func (t *lines) remove(l *line) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	link := &t.chains[l.hash&t.mask]
-	for link.Load() != l {
+	for link.Load().line != l {
 		link = &link.Load().next
 	}
-	link.Store(l.next.Load())
+	link.Store(link.Load().next.Load())
 	last := len(t.all) - 1
 	t.all[l.place] = t.all[last]
 	t.all[l.place].place = l.place

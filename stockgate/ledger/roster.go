@@ -17,6 +17,7 @@ type roster struct {
 	whole      bool              // false when there was no room for all
 	serials    map[string]*known // all of them
 	users      map[string][]*known
+	names      uint64 // the bits of all names by which won finds an order
 }
 
 // covers reports whether whoever had won by what v says was there to be read.
@@ -92,6 +93,7 @@ func (l *line) unread(now int64, v *view) bool {
 // dismiss drops the roster of l. mu is held.
 func (d *Desk) dismiss(l *line) {
 	if r := l.roster.Load(); r != nil {
+		l.unlatch()
 		l.roster.Store(nil)
 		d.winners.Add(-int64(len(r.serials)))
 	}
@@ -138,6 +140,7 @@ func (d *Desk) read(l *line) {
 		l.rests.Store(now + max(restFor*(now-began), restFromFail))
 	} else {
 		l.roster.Store(r)
+		l.relatch(now)
 		d.learn(now, l, &view{Hint: hint, at: began})
 	}
 	l.reading.Store(false)
@@ -202,8 +205,10 @@ func (d *Desk) enter(l *line, r *roster, rec Record) bool {
 		r.serials, r.users = make(map[string]*known), make(map[string][]*known)
 	}
 	r.serials[k.serial] = k
+	r.names |= bit(d.serials.hash([]byte(k.serial)))
 	if len(k.serial) == derivedLength && k.user != "" {
 		r.users[k.user] = append(r.users[k.user], k)
+		r.names |= bit(d.users.hash([]byte(k.user)))
 	}
 	return true
 }
