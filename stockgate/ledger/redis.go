@@ -222,9 +222,16 @@ func KeysOf(prefix, sku string) []string {
 // keys are those of one SKU: the braces put all of them into one cluster slot. They are parts of one string, since every
 // call makes them.
 func keys(sku string) []string {
+	k := fiveKeys(sku)
+	return k[:]
+}
+
+const numKeys = 5
+
+func fiveKeys(sku string) [numKeys]string {
 	tag := "sluice:{" + sku + "}:"
 	all, n := tag+"s"+tag+"r"+tag+"u"+tag+"x"+tag+"q", len(tag)+1
-	return []string{all[:n], all[n : 2*n], all[2*n : 3*n], all[3*n : 4*n], all[4*n:]}
+	return [numKeys]string{all[:n], all[n : 2*n], all[2*n : 3*n], all[3*n : 4*n], all[4*n:]}
 }
 
 // home is the first of keys.

@@ -21,6 +21,7 @@ type errand struct {
 	blind       bool   // it does not look at the numbers: its reply does not tell whether there is a ledger
 
 	// As it sets out:
+	keys  [numKeys]string
 	seq   int64  // the number of the call
 	trace *trace // what this instance has seen of the ledger; nil = nothing
 	claim claim  // what it says of that
@@ -46,13 +47,13 @@ func (r *Redis) run(ctx context.Context, script, sku string, args ...any) ([]any
 // ask calls a script, says what this instance has seen, and learns from the reply.
 func (r *Redis) ask(ctx context.Context, q *errand) (answer []any, err error) {
 	r.setOut(q)
-	err = r.at(q.sku).Ask(ctx, func(ctx context.Context, client *redis.Client, server string) error {
+	err = r.link.To(q.keys[0]).Ask(ctx, func(ctx context.Context, client *redis.Client, server string) error {
 		r.meet(server)
 		var reply []any
 		if q.script == "reserve" && r.replicas > 0 {
-			reply, q.few, err = r.evalReplicated(ctx, client, q.script, q.sku, r.marked(q, server))
+			reply, q.few, err = r.evalReplicated(ctx, client, q, &server)
 		} else {
-			reply, err = r.eval(ctx, client, q.script, q.sku, r.marked(q, server))
+			reply, err = r.eval(ctx, client, q, &server)
 		}
 		if err != nil {
 			return err
@@ -62,8 +63,9 @@ func (r *Redis) ask(ctx context.Context, q *errand) (answer []any, err error) {
 	return r.comeBack(q, err)
 }
 
-// setOut gives an errand its number, and what it says of the ledger.
+// setOut gives an errand its keys, its number, and what it says of the ledger.
 func (r *Redis) setOut(q *errand) {
+	q.keys = fiveKeys(q.sku)
 	q.seq, q.trace = r.calls.Add(1), r.traces.find(q.sku)
 	q.claim = q.trace.claim()
 }
@@ -95,13 +97,13 @@ func (r *Redis) comeBack(q *errand, err error) (answer []any, _ error) {
 // markSize is how many arguments marked adds.
 const markSize = 8
 
-// marked are the arguments of an errand's script: the last ones are its mark, and the channel of its news.
-func (r *Redis) marked(q *errand, server string) []any {
-	who, c := r.instance, &q.claim
+// marked adds the last arguments of an errand's script: its mark, and the channel of its news.
+func (r *Redis) marked(args []any, q *errand, server *string) []any {
+	who, c := &r.instance, &q.claim
 	if q.aside {
-		who = ""
+		who = nil // which is sent as ""
 	}
-	return append(q.args, who, q.seq, c.answered, c.epoch, c.ver, server, c.lost, r.news)
+	return append(args, who, &q.seq, &c.answered, &c.epoch, &c.ver, server, &c.lost, &r.news)
 }
 
 // signed is a reply that answers the errand.
@@ -113,7 +115,7 @@ type signed struct {
 
 // sign reads a reply, which must be that of the call seq.
 func sign(reply []any, seq int64) (s signed, err error) {
-	if len(reply) != signature || reply[0] != strconv.FormatInt(seq, 10) {
+	if len(reply) != signature || !says(reply[0], seq) {
 		return signed{}, fmt.Errorf("%w: not that of call %d", link.ErrMixedUp, seq)
 	}
 	epoch, ok1 := reply[1].(int64)
@@ -124,6 +126,13 @@ func sign(reply []any, seq int64) (s signed, err error) {
 		return signed{}, fmt.Errorf("the reply %v cannot be read", reply)
 	}
 	return signed{epoch, ver, froze, answer}, nil
+}
+
+// says reports whether v is the number n, as it was sent.
+func says(v any, n int64) bool {
+	var room [20]byte
+	text, ok := v.(string)
+	return ok && text == string(strconv.AppendInt(room[:0], n, 10))
 }
 
 // named reads codes that name the serials of new holds, and puts Held in their places. A hold without its serial, or

@@ -23,9 +23,9 @@ func (r *Redis) Sweep(ctx context.Context, sku string, now, lease int64, limit i
 
 // SweepAll implements Store, in one round trip to each server.
 func (r *Redis) SweepAll(ctx context.Context, skus []string, now, lease int64) []Swept {
+	args := []any{r.events, now, lease, fewLeases, fewForgotten}
 	all := r.askAll(ctx, skus, func(sku string) errand {
-		err := errors.Join(checkSweep(sku, fewLeases), checkTimes(now, lease))
-		return errand{script: "sweep", sku: sku, args: []any{r.events, now, lease, fewLeases, fewForgotten}, err: err}
+		return errand{script: "sweep", sku: sku, args: args, err: errors.Join(checkSweep(sku, fewLeases), checkTimes(now, lease))}
 	}, nil)
 	swept := make([]Swept, len(all))
 	for i := range all {

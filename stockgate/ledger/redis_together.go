@@ -16,7 +16,7 @@ func (r *Redis) askTogether(ctx context.Context, qs []*errand) {
 	at := make([]string, len(qs))
 	for i, q := range qs {
 		r.setOut(q)
-		at[i] = home(q.sku)
+		at[i] = q.keys[0]
 	}
 	errs := r.link.AskEach(ctx, at, func(ctx context.Context, c *redis.Client, server string, which []int) error {
 		r.meet(server)
@@ -75,13 +75,8 @@ func (r *Redis) sendTogether(ctx context.Context, c *redis.Client, server string
 	}
 	pipe, sent, told := c.Pipeline(), make([]once, len(qs)), ""
 	for i, q := range qs {
-		script := r.scripts[q.script]
-		if text && told != q.script {
-			told = q.script
-			sent[i] = evaluation(ctx, "eval", script.text, q.sku, r.marked(q, server))
-		} else {
-			sent[i] = evaluation(ctx, "evalsha", script.sha, q.sku, r.marked(q, server))
-		}
+		sent[i] = r.command(ctx, q, &server, text && told != q.script)
+		told = q.script
 		_ = pipe.Process(ctx, sent[i])
 	}
 	_, _ = pipe.Exec(ctx) // the errors are the commands' own

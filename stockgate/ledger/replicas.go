@@ -34,11 +34,12 @@ func (o *RedisOptions) replicated() error {
 // a winner is not known before. Where it has none Redis has nothing to wait for, unless replicas are away; then losers
 // wait as well. A Redis before 7.2 waits for all that was written until then, by anybody; a later one for what this
 // connection wrote: the mark, at least, which every call leaves. As ever, only NOSCRIPT lets it send again.
-func (r *Redis) evalReplicated(ctx context.Context, c *redis.Client, name, sku string, args []any) (reply []any, few, err error) {
-	s := r.scripts[name]
-	reply, few, err = r.evalAndWait(ctx, c, evaluation(ctx, "evalsha", s.sha, sku, args))
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		reply, few, err = r.evalAndWait(ctx, c, evaluation(ctx, "eval", s.text, sku, args))
+func (r *Redis) evalReplicated(ctx context.Context, c *redis.Client, q *errand, server *string) (reply []any, few, err error) {
+	for _, text := range []bool{false, true} {
+		reply, few, err = r.evalAndWait(ctx, c, r.command(ctx, q, server, text))
+		if !redis.HasErrorPrefix(err, "NOSCRIPT") {
+			break
+		}
 	}
 	return reply, few, err
 }

@@ -36,7 +36,7 @@ func texts() map[string]string {
 // script is one text and the name by which Redis remembers it.
 type script struct{ text, sha string }
 
-type scripts map[string]script
+type scripts map[string]*script
 
 // compile puts the beginnings before each text, which becomes a function, so that every reply is signed.
 func compile(texts map[string]string) scripts {
@@ -47,7 +47,7 @@ func compile(texts map[string]string) scripts {
 		}
 		text = texts[beginning] + "\n" + texts[marking] + "\nlocal function script()\n" + text + "\nend\nreturn sign(script())\n"
 		sum := sha1.Sum([]byte(text))
-		all[name] = script{text, hex.EncodeToString(sum[:])}
+		all[name] = &script{text, hex.EncodeToString(sum[:])}
 	}
 	return all
 }
@@ -69,31 +69,30 @@ type once struct{ *redis.Cmd }
 
 func (once) NoRetry() bool { return true }
 
-// eval calls a script on one SKU's keys. Only NOSCRIPT lets it send again: then Redis has run nothing, and takes the
+// eval runs the script of an errand. Only NOSCRIPT lets it send again: then Redis has run nothing, and takes the
 // whole text, so that no flush can come between loading and calling.
-func (r *Redis) eval(ctx context.Context, c *redis.Client, name, sku string, args []any) ([]any, error) {
-	s := r.scripts[name]
-	reply, err := eval(ctx, c, "evalsha", s.sha, sku, args)
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		reply, err = eval(ctx, c, "eval", s.text, sku, args)
+func (r *Redis) eval(ctx context.Context, c *redis.Client, q *errand, server *string) (reply []any, err error) {
+	for _, text := range []bool{false, true} {
+		cmd := r.command(ctx, q, server, text)
+		_ = c.Process(ctx, cmd) // the error is the command's own
+		if reply, err = cmd.Slice(); !redis.HasErrorPrefix(err, "NOSCRIPT") {
+			break
+		}
 	}
 	return reply, err
 }
 
-// eval makes one round trip.
-func eval(ctx context.Context, c *redis.Client, command, script, sku string, args []any) ([]any, error) {
-	cmd := evaluation(ctx, command, script, sku, args)
-	_ = c.Process(ctx, cmd) // the error is the command's own
-	return cmd.Slice()
-}
-
-// evaluation is the command that runs a script on one SKU's keys.
-func evaluation(ctx context.Context, command, script, sku string, args []any) once {
-	k := keys(sku)
-	all := make([]any, 0, 3+len(k)+len(args))
-	all = append(all, command, script, len(k))
-	for _, key := range k {
-		all = append(all, key)
+// command runs the script of an errand, by its text or its name. Most of its arguments are addresses, for which no room is
+// needed: a gate with very many ledgers calls hardly anything but sweeps.
+func (r *Redis) command(ctx context.Context, q *errand, server *string, text bool) once {
+	s, all := r.scripts[q.script], make([]any, 0, 3+numKeys+len(q.args)+markSize)
+	if text {
+		all = append(all, "eval", &s.text, numKeys)
+	} else {
+		all = append(all, "evalsha", &s.sha, numKeys)
 	}
-	return once{redis.NewCmd(ctx, append(all, args...)...)}
+	for i := range q.keys {
+		all = append(all, &q.keys[i])
+	}
+	return once{redis.NewCmd(ctx, r.marked(append(all, q.args...), q, server)...)}
 }
