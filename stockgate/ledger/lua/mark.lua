@@ -205,8 +205,8 @@ local function load()
 	if v[4] ~= 'on' and v[4] ~= 'paused' and v[4] ~= 'ended' and v[4] ~= 'frozen' then
 		fault(S, 'state is none of on, paused, ended, frozen')
 	end
-	local due = redis.call('ZCARD', X)
-	if stock.held > 0 and due == 0 or stock.held + stock.sold > 0 and redis.call('EXISTS', R, U) < 2 then
+	stock.due = redis.call('ZCARD', X)
+	if stock.held > 0 and stock.due == 0 or stock.held + stock.sold > 0 and redis.call('EXISTS', R, U) < 2 then
 		fault(S, 'it counts reservations whose keys are gone')
 	end
 	stock.was_free, stock.was_state = stock.total - stock.held - stock.sold, stock.state

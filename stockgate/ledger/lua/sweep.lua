@@ -1,18 +1,15 @@
 -- sweep leases overdue holds and forgets tombstones whose time has come. It releases nothing, so that neither the
 -- numbers nor the version change.
 -- ARGV: events, now, lease, the most holds, so many more are looked at
--- Reply: 1 when more is due than was done, else 0; then serial, record, ... of the holds. Nothing without a ledger.
+-- Reply: 1 when more is due than was done, else 0; then serial, record, ... of the holds. Nothing when nothing is due, and without a ledger.
 
 local now, lease, most, more = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local stock = load()
-if not stock then
-	return {}
-end
+if not stock then return end
 forget(stock)
+if stock.due == 0 then return end
 local serials = redis.call('ZRANGEBYSCORE', X, '-inf', now, 'LIMIT', 0, most + more)
-if #serials == 0 then
-	return {0}
-end
+if #serials == 0 then return end
 local records = redis.call('HMGET', R, unpack(serials))
 local holds, leases, gone = {#serials == most + more and 1 or 0}, {}, {}
 for i, serial in ipairs(serials) do
