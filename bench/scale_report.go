@@ -78,6 +78,7 @@ func of(spots []spot, a axis) (some []spot) {
 }
 
 func (s *scale) report(spots []spot) error {
+	spots = levelled(spots)
 	text := s.text(spots)
 	fmt.Print(text)
 	if s.out == "" {
@@ -96,7 +97,8 @@ func (s *scale) report(spots []spot) error {
 func (s *scale) text(spots []spot) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# How cost grows, measured\n\n`make bench-scale` writes this page and the plots; [docs/scale.md](../docs/scale.md) says what follows from it. "+
-		"Processor time is that of all\nprocesses of the gates, or of Redis; numbers are medians of the rounds ± half of what their middle half spans.\n\n`%s`\n\n%s\n",
+		"Processor time is that of all\nprocesses of the gates, or of Redis, as it would have been at the median speed of the machine ([yardstick.go](yardstick.go)); "+
+		"numbers are medians\nof the rounds ± half of what their middle half spans.\n\n`%s`\n\n%s\n",
 		s.command, ground())
 	for _, a := range axes(s.small) {
 		some := of(spots, a)
