@@ -26,6 +26,15 @@ func processor(pids []int) (time.Duration, error) {
 	return sum, nil
 }
 
+// ofThisThread is the processor time that the calling thread has used so far.
+func ofThisThread() (time.Duration, error) {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
+		return 0, fmt.Errorf("read processor time of a thread: %w", err)
+	}
+	return time.Duration(t.Nano()), nil
+}
+
 // share is the memory of the processes in bytes: what each has for itself, and its part of what it shares (PSS).
 func share(pids []int) (int64, error) {
 	var sum int64

@@ -13,6 +13,8 @@ var errNoProc = errors.New("read costs: there is no /proc here")
 
 func processor([]int) (time.Duration, error) { return 0, errNoProc }
 
+func ofThisThread() (time.Duration, error) { return 0, errNoProc }
+
 func share([]int) (int64, error) { return 0, errNoProc }
 
 func pause(int64) {}

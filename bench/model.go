@@ -21,6 +21,7 @@ type law struct {
 	name     string
 	least    float64 // what a measurement may be off, however little there was to measure
 	measured func(cost) float64
+	level    float64 // of the rounds, as a quantile: what disturbs a measurement takes time, and never calls
 	terms    []term
 	price    []float64 // of each term
 }
@@ -124,16 +125,18 @@ func (g given) doublings(of, from float64) float64 { return math.Log2(max(of/fro
 
 // gateLaw is the processor time of all instances, in µs.
 func gateLaw() law {
-	return law{name: "gates", least: 5000, measured: func(c cost) float64 { return c.Gates }, terms: []term{
+	return law{name: "gates", least: 5000, level: calm, measured: func(c cost) float64 { return c.Gates }, terms: []term{
 		{"refused", "a refusal", given.refused},
 		{"page", "a page that is forwarded", given.pages},
 		{"order", "an order: forwarded, its unit taken and settled", given.orders},
 		{"batch", "a call to Redis that carries orders", given.batches},
 		{"probe", "a look at a SKU that is sold out", given.probed},
-		{"glance", "a round trip that carries such looks", given.glances},
 		{"route", "a route that is compared in vain", given.tried},
-		{"connections", "each doubling of the connections beyond 64, a request", func(g given) float64 {
-			return g.requests * g.doublings(float64(g.Connections), 64)
+		{"idle", "each doubling of the connections beyond 64, a refusal", func(g given) float64 {
+			return g.refused() * g.doublings(float64(g.Connections), 64)
+		}},
+		{"waiting", "each doubling of the connections beyond 64, what is forwarded", func(g given) float64 {
+			return (g.pages() + g.orders()) * g.doublings(float64(g.Connections), 64)
 		}},
 		{"skus", "each doubling of the SKUs that are sold out, a refusal", func(g given) float64 {
 			return g.refused() * g.doublings(float64(g.Gone), 1)
@@ -148,7 +151,7 @@ func gateLaw() law {
 
 // redisLaw is the processor time of Redis, in µs.
 func redisLaw() law {
-	return law{name: "redis", least: 10_000, measured: func(c cost) float64 { return c.Redis }, terms: []term{
+	return law{name: "redis", least: 10_000, level: calm, measured: func(c cost) float64 { return c.Redis }, terms: []term{
 		{"batch", "a call that carries orders", given.batches},
 		{"order", "an order: its unit taken and settled, its change in the stream", given.orders},
 		{"reading", "the benchmark's own look at the counters, once", func(given) float64 { return 1 }},
@@ -163,7 +166,7 @@ func redisLaw() law {
 
 // callLaw is how often Redis is called. Nothing has to be fitted: what each thing is is known.
 func callLaw() law {
-	return law{name: "calls", measured: func(c cost) float64 { return c.Calls }, price: []float64{1, 1, ofTheAlive, 1, 1}, terms: []term{
+	return law{name: "calls", level: 0.5, measured: func(c cost) float64 { return c.Calls }, price: []float64{1, 1, ofTheAlive, 1, 1}, terms: []term{
 		{"batch", "a call that carries orders", given.batches},
 		{"probe", "a look at a SKU that is sold out", given.probed},
 		{"alive", "a second of an instance: its heartbeat and two pings", given.alive},
@@ -171,6 +174,9 @@ func callLaw() law {
 		{"audit", "a page of a ledger's orders that is counted", given.audited},
 	}}
 }
+
+// calm is what rounds are taken as that nobody disturbed.
+const calm = 0.25
 
 // observed is one point as a law sees it.
 type observed struct {

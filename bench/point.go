@@ -21,6 +21,7 @@ type cost struct {
 	Gates     float64 `json:"gates_us"`
 	Redis     float64 `json:"redis_us"`
 	Calls     float64 `json:"redis_calls"`
+	Yardstick float64 `json:"yardstick_us,omitempty"` // what a turn of it cost at that time; 0 = not looked at
 }
 
 // Time that nobody measures, and the least that somebody does.

@@ -103,6 +103,11 @@ func (s *scale) measure(ctx context.Context, spots []spot) ([]spot, error) {
 	if err := f.prepare(ctx); err != nil {
 		return nil, err
 	}
+	y, err := newYardstick()
+	if err != nil {
+		return nil, err
+	}
+	defer y.leave()
 	var failed []error
 	for _, a := range s.axes {
 		for round := range s.rounds {
@@ -115,7 +120,7 @@ func (s *scale) measure(ctx context.Context, spots []spot) ([]spot, error) {
 				if a.brief {
 					span = min(span, briefSpan)
 				}
-				c, err := f.price(ctx, st.load, span)
+				c, err := y.measured(func() (cost, error) { return f.price(ctx, st.load, span) })
 				if ctx.Err() != nil {
 					return nil, errors.New("interrupted")
 				}
@@ -137,8 +142,8 @@ func (s *scale) measure(ctx context.Context, spots []spot) ([]spot, error) {
 
 func (c cost) String() string {
 	n := max(c.Requests, 1)
-	return fmt.Sprintf("%8.0f requests/s  gates %7.2f µs  redis %6.2f µs  calls %8.5f a request; %7.0f µs, %7.0f µs, %6.0f a second",
-		c.Requests/c.Seconds, c.Gates/n, c.Redis/n, c.Calls/n, c.Gates/c.Seconds, c.Redis/c.Seconds, c.Calls/c.Seconds)
+	return fmt.Sprintf("%8.0f requests/s  gates %7.2f µs  redis %6.2f µs  calls %8.5f a request; %7.0f µs, %7.0f µs, %6.0f a second; yardstick %5.2f µs",
+		c.Requests/c.Seconds, c.Gates/n, c.Redis/n, c.Calls/n, c.Gates/c.Seconds, c.Redis/c.Seconds, c.Calls/c.Seconds, c.Yardstick)
 }
 
 // add puts a round to its spot. Rounds of a load that is no longer that of the point are dropped.

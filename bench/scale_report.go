@@ -78,6 +78,7 @@ func of(spots []spot, a axis) (some []spot) {
 }
 
 func (s *scale) report(spots []spot) error {
+	spots = levelled(spots)
 	text := s.text(spots)
 	fmt.Print(text)
 	if s.out == "" {
@@ -96,7 +97,8 @@ func (s *scale) report(spots []spot) error {
 func (s *scale) text(spots []spot) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# How cost grows, measured\n\n`make bench-scale` writes this page and the plots; [docs/scale.md](../docs/scale.md) says what follows from it. "+
-		"Processor time is that of all\nprocesses of the gates, or of Redis; numbers are medians of the rounds ± half of what their middle half spans.\n\n`%s`\n\n%s\n",
+		"Processor time is that of all\nprocesses of the gates, or of Redis, as it would have been at the median speed of the machine ([yardstick.go](yardstick.go)); "+
+		"numbers are medians\nof the rounds ± half of what their middle half spans.\n\n`%s`\n\n%s\n",
 		s.command, ground())
 	for _, a := range axes(s.small) {
 		some := of(spots, a)
@@ -210,7 +212,7 @@ func (o spot) given(by batching) given {
 	return given{load: o.Load, requests: middle(n), seconds: middle(seconds), batching: by}
 }
 
-// value is the median of a law's number, for as many requests and seconds as given says.
+// value is a law's number at its level, for as many requests and seconds as given says.
 func (o spot) value(l *law, g given) float64 {
 	var all []float64
 	for _, c := range o.Rounds {
@@ -220,17 +222,17 @@ func (o spot) value(l *law, g given) float64 {
 			all = append(all, l.measured(c)/c.Seconds*g.seconds)
 		}
 	}
-	return middle(all)
+	return quantile(all, l.level)
 }
 
 // batched fits how orders share their calls: first how many do, where there is nothing but orders, and then for how long
 // they are under way among others.
 func batched(some []spot) batching {
-	calls := &law{measured: func(c cost) float64 { return c.Calls }}
+	calls := callLaw()
 	var under, per []float64
 	for _, o := range some {
 		g := o.given(batching{longer: 1})
-		if n := o.value(calls, g) - g.aside(); o.Load.OrderPart == 100 && n > 0 {
+		if n := o.value(&calls, g) - g.aside(); o.Load.OrderPart == 100 && n > 0 {
 			under, per = append(under, g.ordersUnderWay()), append(per, g.orders()/n)
 		}
 	}
@@ -243,7 +245,7 @@ func batched(some []spot) batching {
 		try, off, mixed := batching{best.perBatch, float64(tenth) / 10}, 0.0, 0
 		for _, o := range some {
 			g := o.given(try)
-			if n := o.value(calls, g) - g.aside(); o.Axis == "mixed" && n > 0 {
+			if n := o.value(&calls, g) - g.aside(); o.Axis == "mixed" && n > 0 {
 				off, mixed = off+math.Abs(math.Log(g.batches()/n)), mixed+1
 			}
 		}
@@ -261,7 +263,7 @@ func modelText(out *strings.Builder, spots []spot, small bool) {
 		return
 	}
 	by := batched(some)
-	fmt.Fprintf(out, "## The model\n\nOrders in a call: %s + %s · orders of one SKU and instance that are under way, at most %d; an order is under way %s times as long as a refusal.\n\n",
+	fmt.Fprintf(out, "## The model\n\nProcessor time is the first quartile of the rounds here, of points and mixtures: what disturbs a measurement only adds to it.\n\nOrders in a call: %s + %s · orders of one SKU and instance that are under way, at most %d; an order is under way %s times as long as a refusal.\n\n",
 		number(by.perBatch.start), number(by.perBatch.rise), mostInBatch, number(by.longer))
 	var held table
 	held.row("load", "number", "predicted, a request", "measured", "error")

@@ -60,7 +60,7 @@ func TestQuickLookAtScaleMeasuresWhatItSays(t *testing.T) {
 func TestModelFindsThePricesThatCostsWereMadeOf(t *testing.T) {
 	l := gateLaw()
 	l.price = make([]float64, len(l.terms))
-	want := map[string]float64{"refused": 10, "page": 20, "order": 30, "connections": 0.5, "alive": 2000}
+	want := map[string]float64{"refused": 10, "page": 20, "order": 30, "idle": 0.5, "alive": 2000}
 	for k, term := range l.terms {
 		l.price[k] = want[term.name]
 	}
