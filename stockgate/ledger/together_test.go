@@ -258,6 +258,7 @@ func TestVisitGoesOnAfterACallThatFailedAndEndsWhereAllDo(t *testing.T) {
 }
 
 func TestSweepsOfAClusterGoToEachMasterAndFollowTheirSlots(t *testing.T) {
+	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	r := onCluster(t, nodes)
 	skus := many(t, r, 40)
