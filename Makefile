@@ -22,11 +22,12 @@ help: ## show this list
 build: ## the static binary ./sluice
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o sluice ./cmd/sluice
 
-# Chromium, and gates beside their peers, want the processors for themselves: they come last, one after the other.
+# Most tests wait for something most of the time: four of a package at a time, and the two longest packages first, leave no
+# processor idle. Chromium, and gates beside their peers, want the processors for themselves: they come last, one after the other.
 test: ## every test; on a real redis-server and in a real browser, which it installs when missing (flags: GOTESTFLAGS)
 	@for c in redis-server $(BROWSER); do sh tools/need $$c || exit 1; done
 	@first=; all=$$($(GO) list ./... | grep -v -e /bench$$ -e /e2e/browser$$); \
-	$(GO) test -count=1 -timeout 14m $(GOTESTFLAGS) $$all && first=ok; \
+	$(GO) test -count=1 -timeout 14m -parallel 4 $(GOTESTFLAGS) ./e2e ./stockgate/ledger $$all && first=ok; \
 	$(GO) test -count=1 -timeout 5m -p 1 $(GOTESTFLAGS) ./bench ./e2e/browser && [ "$$first" = ok ]
 
 # What the tests of e2e/browser are played by: the system's Chromium, driven by playwright-core from npm.

@@ -17,6 +17,7 @@ func TestQuickLookAtScaleMeasuresWhatItSays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes about 15 s")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	args := []string{"-quick", "-only", "connections,routes,sale,idle", "-out", dir}
 	s, err := readScale(args)
@@ -53,7 +54,6 @@ func TestQuickLookAtScaleMeasuresWhatItSays(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), "scale-connections.svg") {
 		t.Errorf("SCALE.md: %v\n%s", err, text)
 	}
-	alone(t)
 }
 
 // What costs are made of is found again, as far as the points tell.

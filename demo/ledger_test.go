@@ -161,7 +161,7 @@ func TestShoppersLookUpWhatIsUnknown(t *testing.T) {
 		for {
 			select {
 			case <-tick.C:
-				if g.read().Held == 10 { // everybody waits
+				if g.read().Held == 10 && shop.Books().Orders == 10 { // everybody waits, and the shop has heard of all
 					g.resolve(t, shop)
 				}
 			case <-stop:

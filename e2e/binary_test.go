@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -34,16 +35,33 @@ func TestMain(m *testing.M) {
 
 // build compiles the command into dir, with the race detector where the tests have it.
 func build(dir string) (path string, err error) {
-	path = filepath.Join(dir, "sluice")
-	args := []string{"build", "-buildvcs=false", "-ldflags", "-X main.version=" + builtVersion, "-o", path}
+	var flags []string
 	if raced {
-		args = append(args, "-race")
+		flags = append(flags, "-race")
 	}
-	text, err := exec.Command("go", append(args, "sluice/cmd/sluice")...).CombinedOutput()
-	if err != nil {
+	return compile(filepath.Join(dir, "sluice"), flags...)
+}
+
+func compile(to string, flags ...string) (path string, err error) {
+	args := append([]string{"build", "-buildvcs=false", "-ldflags", "-s -w -X main.version=" + builtVersion, "-o", to}, flags...)
+	if text, err := exec.Command("go", append(args, "sluice/cmd/sluice")...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build sluice: %w\n%s", err, text)
 	}
-	return path, nil
+	return to, nil
+}
+
+// builtBreakable makes the binary that tests can break, once for all that need it.
+var builtBreakable = sync.OnceValues(func() (path string, err error) {
+	return compile(binary+"-breakable", "-tags", "failpoints")
+})
+
+func breakable(t *testing.T) (path string) {
+	t.Helper()
+	path, err := builtBreakable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 const builtVersion = "e2e"

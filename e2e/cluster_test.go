@@ -117,6 +117,7 @@ func reckon(t *testing.T, c redis.UniversalClient, shop *bookshop, skus, units i
 }
 
 func TestClusterSellsOnThroughAMigrationAndAFailOver(t *testing.T) {
+	t.Parallel()
 	skus, units, shoppers := 200, 100, 20_000
 	if raced || testing.Short() {
 		skus, units, shoppers = 40, 40, 1_600

@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
@@ -13,10 +12,8 @@ import (
 
 // The gate may die at any instruction: what it held stays held until the shop is asked, and nothing else is lost.
 func TestLedgerBalancesWhereverTheGateDies(t *testing.T) {
-	mortal := filepath.Join(t.TempDir(), "sluice")
-	if text, err := exec.Command("go", "build", "-buildvcs=false", "-tags", "failpoints", "-o", mortal, "sluice/cmd/sluice").CombinedOutput(); err != nil {
-		t.Fatalf("build sluice with failpoints: %v\n%s", err, text)
-	}
+	t.Parallel()
+	mortal := breakable(t)
 	for _, place := range []string{
 		"before-reserve", "after-reserve", "before-first-byte", "after-first-byte", "before-last-byte", "after-last-byte",
 		"before-answer", "after-answer", "before-settle", "after-settle", "before-client", "after-client",
@@ -26,7 +23,7 @@ func TestLedgerBalancesWhereverTheGateDies(t *testing.T) {
 			r, shop := redistest.Start(t), book(t, nil)
 			addresses, front := fixed(t)
 			const units, shoppers = 10, 20
-			first := dying(t, mortal, place+":2", r, units, shop.setting(), addresses, `stock.reserve.hold = "1s"`, `stock.redis.timeout = "1s"`)
+			first := dying(t, mortal, place+":2", r, units, shop.setting(), addresses, `stock.reserve.hold = "1s"`)
 			stop := make(chan struct{})
 			var all sync.WaitGroup
 			for u := range shoppers {

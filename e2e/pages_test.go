@@ -12,6 +12,7 @@ import (
 // A page that does not parse is told with its file and line, and what was there goes on; a file dropped in is found
 // without a word to the gate.
 func TestPagesAreReloadedAndABadOneChangesNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	page := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

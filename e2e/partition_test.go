@@ -88,6 +88,7 @@ func (w *wire) set(cut bool) {
 // One instance is cut off together with the master, and sells on; the sentinels put another master into its place, which all
 // other instances find. When the old one is a replica again, whoever was cut off tells what was sold.
 func TestMasterCutOffWithOneInstanceIsSoldByItAloneAndTheSaleEndsToTheUnit(t *testing.T) {
+	t.Parallel()
 	const units, shoppers = 600, 700
 	w, shop := redistest.Sentinel(t), book(t, func(int, http.ResponseWriter, *http.Request) bool { time.Sleep(25 * time.Millisecond); return false })
 	for _, s := range w.Servers {

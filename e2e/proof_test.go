@@ -25,6 +25,7 @@ func signedBy(secret string) string {
 // A user is whom the shop has signed; a key that was exchanged is believed without a restart, and the old one no longer;
 // a key that nobody should trust changes nothing.
 func TestKeyOfTheShopIsExchangedWhileTheGateRuns(t *testing.T) {
+	t.Parallel()
 	shop := open(t, nil)
 	key := filepath.Join(t.TempDir(), "jwt.key")
 	first, second := strings.Repeat("a", 32), strings.Repeat("b", 32)

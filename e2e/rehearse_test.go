@@ -78,7 +78,7 @@ func TestARehearsalTouchesNothingThatIsSold(t *testing.T) {
 		{"reserve", "stock.layout.type = \"counter_users\"\nstock.layout.driver = \"counter_users\"\nstock.layout.users_key = \"seckill:users:$sku\""},
 	} {
 		redis := redistest.Start(t)
-		path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\n"+redisAt(redis)+"\nstock.redis.timeout = \"2s\"\n"+c.settings+"\n"+strings.Replace(routes, `"check"`, strconv.Quote(c.gate), 1))
+		path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\n"+redisAt(redis)+"\n"+c.settings+"\n"+strings.Replace(routes, `"check"`, strconv.Quote(c.gate), 1))
 		before := prepared(t, redis, path, map[bool]string{true: "1001:red", false: "1001"}[strings.Contains(c.settings, "$sku_2")])
 		r := rehearse(t, path, "--buyers", "600", "--stock", "60", "--over", "100ms")
 		if r.code != 0 || r.Shop.Orders != 60 || r.Buyer.Bought != 60 || !r.SoldOut || r.Err() != nil {
@@ -196,7 +196,7 @@ func TestARehearsalThatCannotBeSaysWhy(t *testing.T) {
 		code int
 		says []string
 	}{
-		{sells("limits.window.max = \"x\""), nil, 1, []string{"config.toml:4: ", "limits.window.max"}},
+		{sells("limits.window.max = \"x\""), nil, 1, []string{"config.toml:5: ", "limits.window.max"}},
 		{sells("") + on, nil, 1, []string{"config.toml:", "sale[1]", "is on"}},
 		{sells("") + next, []string{"--patience", "2m"}, 1, []string{"config.toml:", "sale[1]", "begins in", "may take"}},
 		{sells("stock.layout.type = \"hash_sold\"\nstock.layout.driver = \"hash_bought\"\nstock.layout.status_field = \"on\""), nil, 1, []string{"stock.layout.status_field", "only the shop opens"}},

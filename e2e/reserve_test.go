@@ -55,11 +55,14 @@ func ledgerOf(t *testing.T, r *redistest.Server, sku string) (a account) {
 // reserves runs a gate that reserves; its ledger has so many units.
 func reserves(t *testing.T, r *redistest.Server, units int, settings ...string) *running {
 	t.Helper()
-	limits := boundless
-	if strings.Contains(strings.Join(settings, "\n"), "max_in_flight") {
+	limits, redis, own := boundless, redisAt(r), strings.Join(settings, "\n")
+	if strings.Contains(own, "max_in_flight") {
 		limits = strings.Replace(limits, "limits.concurrency.max_in_flight = 2000\n", "", 1)
 	}
-	g := gate(t, append(append([]string{redisAt(r), limits}, settings...), reserveRoutes)...)
+	if strings.Contains(own, "stock.redis.timeout") {
+		redis = usualRedisAt(r)
+	}
+	g := gate(t, append(append([]string{redis, limits}, settings...), reserveRoutes)...)
 	if units > 0 {
 		ok(t, "stock", "set", "--config", g.file, "1001", strconv.Itoa(units))
 	}

@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,16 +17,6 @@ func clocked(t *testing.T, wrong, path, bin string) *running {
 	command := exec.Command(bin, "run", "--config", path)
 	command.Env = []string{"SLUICE_CLOCK_AHEAD=" + wrong}
 	return start(t, path, command)
-}
-
-// breakable builds the binary that tests can break.
-func breakable(t *testing.T) (path string) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), "sluice")
-	if text, err := exec.Command("go", "build", "-buildvcs=false", "-tags", "failpoints", "-o", path, "sluice/cmd/sluice").CombinedOutput(); err != nil {
-		t.Fatalf("build sluice with failpoints: %v\n%s", err, text)
-	}
-	return path
 }
 
 func TestInstancesWhoseClocksDifferOpenTogether(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 )
 
 func TestSentinelFailOverUnderLoadGoesOnByItself(t *testing.T) {
+	t.Parallel()
 	skus, units, shoppers := 20, 200, 4_000
 	if raced || testing.Short() {
 		skus, units, shoppers = 10, 60, 600

@@ -192,7 +192,7 @@ func TestLedgerAndShopAgreeAfterAStorm(t *testing.T) {
 stock.reserve.fence = "cancel"
 stock.reserve.hold = "1s"
 stock.reserve.per_user = 3`, "stock.reserve.status_url = " + fmt.Sprintf("%q", shop.url+"/orders/by-serial/{serial}"),
-		redisAt(r), boundless}
+		usualRedisAt(r), boundless}
 	addresses, second := fixed(t)
 	one := gate(t, append(settings[:len(settings):len(settings)], severalRoutes)...)
 	two := gate(t, append(append(settings[:len(settings):len(settings)], addresses), severalRoutes)...)

@@ -13,6 +13,7 @@ import (
 
 // The replicas hear nothing of the last sales, and one of them becomes the master.
 func TestFailOverThatLosesTheTailIsReconciledWithTheShop(t *testing.T) {
+	t.Parallel()
 	units, shoppers := 1_500, 1_700
 	if raced || testing.Short() {
 		units, shoppers = 400, 500

@@ -148,8 +148,18 @@ func serveWith(t *testing.T, p *Proxy, o ServerOptions) (s *Server, addr string)
 		t.Fatal(err)
 	}
 	go s.Serve(ln)
-	t.Cleanup(func() { s.Drain(t.Context()) })
+	t.Cleanup(func() { s.end(t) })
 	return s, ln.Addr().String()
+}
+
+// end is a drain when nobody is coming any more: else it would listen for a while first, in hundreds of tests.
+func (s *Server) end(t *testing.T) {
+	s.mu.Lock()
+	for _, ln := range s.listeners {
+		ln.Close()
+	}
+	s.mu.Unlock()
+	s.Drain(t.Context())
 }
 
 // kindNamed finds a rule of the wire by its name.

@@ -22,7 +22,7 @@ func resting(t *testing.T, many int, idle time.Duration) (*Server, []net.Conn) {
 		t.Fatal(err)
 	}
 	go s.Serve(ln)
-	t.Cleanup(func() { s.Drain(t.Context()) })
+	t.Cleanup(func() { s.end(t) })
 	all := make([]net.Conn, many)
 	for i := range all {
 		all[i] = dial(t, ln)
@@ -125,7 +125,7 @@ func TestWhoWaitsForTheShopHoldsNobodyUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	go s.Serve(ln)
-	t.Cleanup(func() { s.Drain(t.Context()) })
+	t.Cleanup(func() { s.end(t) })
 	var waiting []net.Conn
 	for range 50 {
 		c := dial(t, ln)

@@ -29,6 +29,7 @@ func clustered(t *testing.T, nodes *redistest.Nodes, o layout.Options) *Redis {
 }
 
 func TestStockIsReadFromAllOverAClusterAndOnlyADeadMastersIsUnknown(t *testing.T) {
+	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	script := "local left = redis.call('get', KEYS[1]) return left and tonumber(left)"
 	for name, o := range map[string]layout.Options{
@@ -95,6 +96,7 @@ func TestStockIsReadFromAllOverAClusterAndOnlyADeadMastersIsUnknown(t *testing.T
 }
 
 func TestLayoutWhoseKeysAreApartIsRefusedOnAClusterAlone(t *testing.T) {
+	t.Parallel()
 	o := layout.Options{Type: layout.CounterUsers, Key: "stock:$sku", UsersKey: "uids:$sku"}
 	r := clustered(t, redistest.Cluster(t, 2), o)
 	out := make([]layout.Reading, 1)

@@ -37,6 +37,7 @@ func enters(g *Gate, o Options, sku string, want proxy.Reason) func() bool {
 }
 
 func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
+	t.Parallel()
 	for _, allow := range []bool{false, true} {
 		server := redistest.Start(t)
 		g, s, o := outage(t, server, allow)

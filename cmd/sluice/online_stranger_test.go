@@ -46,6 +46,7 @@ func TestAKeyThatExpiresIsToldBeforeItDoes(t *testing.T) {
 
 // Whichever master has the keys, what is wrong with them is said, and no master is taken for all of them.
 func TestKeysOfAClusterAreLookedForOnAllItsMasters(t *testing.T) {
+	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	c, client := selling(nodes.Addrs()...), nodes.Client()
 	text, failed := tried(t, c, "10")
@@ -72,6 +73,7 @@ func TestKeysOfAClusterAreLookedForOnAllItsMasters(t *testing.T) {
 }
 
 func TestKeysOfADriverAreTried(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c := selling(server.Addr)
 	c.Routes[0].Gate, c.Stock.Layout.Driver = "reserve", "counter_codes"
@@ -101,6 +103,7 @@ func TestKeysOfADriverAreTried(t *testing.T) {
 
 // Whatever is found, other programs read one object and nothing beside it.
 func TestJSONIsOneObjectWhateverIsFound(t *testing.T) {
+	t.Parallel()
 	w := redistest.Sentinel(t)
 	nodes := redistest.Cluster(t, 3)
 	lonely := redistest.Start(t)

@@ -22,6 +22,7 @@ func TestCheckRefusesOnAClusterKeysThatWouldBeApart(t *testing.T) {
 }
 
 func TestOnlineCheckTellsWhatRedisIsAndWhatWouldLoseOrders(t *testing.T) {
+	t.Parallel()
 	w := redistest.Sentinel(t)
 	c := reserving(w.Servers[0])
 	c.Stock.Redis.Addresses = w.Addrs()

@@ -6,6 +6,7 @@ import (
 )
 
 func TestReplicaOfAKilledMasterGetsItsSlots(t *testing.T) {
+	t.Parallel()
 	c := Cluster(t, 3, 1)
 	client := c.Client()
 	ctx := context.Background()
@@ -27,6 +28,7 @@ func TestReplicaOfAKilledMasterGetsItsSlots(t *testing.T) {
 }
 
 func TestMovedSlotTakesItsKeysWithIt(t *testing.T) {
+	t.Parallel()
 	c := Cluster(t, 3)
 	client := c.Client()
 	ctx := context.Background()

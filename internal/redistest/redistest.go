@@ -104,7 +104,7 @@ func (s *Server) arguments() []string {
 
 // answers waits until the server speaks on its port.
 func (s *Server) answers() error {
-	for range 500 {
+	for range 5_000 {
 		c, err := net.Dial("tcp", s.Addr)
 		if err == nil {
 			buf := make([]byte, 1)
@@ -117,7 +117,7 @@ func (s *Server) answers() error {
 				return nil
 			}
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(time.Millisecond) // it takes a few; hundreds of tests start one
 	}
 	return errors.New("redis-server does not answer")
 }

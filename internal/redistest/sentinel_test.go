@@ -6,6 +6,7 @@ import (
 )
 
 func TestReplicaFollowsAKilledMasterWithWhatItHad(t *testing.T) {
+	t.Parallel()
 	w := Sentinel(t)
 	ctx := context.Background()
 	old := w.Master()

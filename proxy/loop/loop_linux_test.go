@@ -265,6 +265,16 @@ func TestRestEnds(t *testing.T) {
 	c := dialed(t, ln)
 	say(t, c, "x")
 	<-known
+	rests := func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.resting
+	}
+	for end := time.Now().Add(patience); !rests(); time.Sleep(time.Millisecond) { // who does not rest yet is not hurried
+		if time.Now().After(end) {
+			t.Fatal("it does not rest")
+		}
+	}
 	s.Hurry(time.Millisecond)
 	select {
 	case k := <-expired:

@@ -68,8 +68,10 @@ func TestADecisionThatMayNotBeFinishedTakesNothing(t *testing.T) {
 
 // A Redis that takes no writes for a while (memory, disk, a fail-over) has not got the units: they wait.
 func TestWhatRedisRefusesForReasonsOfItsOwnIsGivenBackLater(t *testing.T) {
+	t.Parallel()
 	for _, s := range shops() {
 		t.Run(s.layout.Driver, func(t *testing.T) {
+			t.Parallel()
 			r := redistest.Start(t)
 			s.stock(t, r.Client, 5)
 			d := desk(t, r.Addr, s.layout)
@@ -135,8 +137,10 @@ func TestTheRightsOfTheDocumentationAreEnough(t *testing.T) {
 // A Redis that lets nobody in any more, since its password is another one, has decided nothing: no SKU is unknown or sold
 // out for that, and no unit is taken or given back.
 func TestRedisThatLetsNobodyInDecidesNothing(t *testing.T) {
+	t.Parallel()
 	for _, s := range shops() {
 		t.Run(s.layout.Driver, func(t *testing.T) {
+			t.Parallel()
 			r := redistest.Start(t)
 			s.stock(t, r.Client, 5)
 			d := desk(t, r.Addr, s.layout, denied(t, r, "~*"))

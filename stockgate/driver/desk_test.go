@@ -148,8 +148,10 @@ func TestAnOrderUnderWayIsNotTakenTwice(t *testing.T) {
 }
 
 func TestNothingIsCountedAsLostWhileRedisIsAway(t *testing.T) {
+	t.Parallel()
 	for _, s := range shops() {
 		t.Run(s.layout.Driver, func(t *testing.T) {
+			t.Parallel()
 			r := redistest.Start(t)
 			s.stock(t, r.Client, 1)
 			w := between(t, r.Addr)

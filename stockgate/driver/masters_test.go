@@ -72,6 +72,7 @@ func leftAt(c redis.Cmdable, l Layout, sku string) (int64, error) {
 
 // Whichever master has a SKU, each driver takes of it what there is, gives back, and knows an unknown one.
 func TestDriversSellAllOverAClusterOfSeveralMasters(t *testing.T) {
+	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	client := nodes.Client()
 	for _, s := range shops() {
@@ -111,6 +112,7 @@ func TestDriversSellAllOverAClusterOfSeveralMasters(t *testing.T) {
 // On a cluster that shows itself as such only when it is reached, keys that lie apart are refused with those that would
 // work, and nothing is sent; the same keys on one server work.
 func TestKeysApartAreRefusedOnAClusterThatWasNotConfiguredAsOne(t *testing.T) {
+	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	for _, s := range shops() {
 		if p, _ := promiseOf(s.layout.Driver); p.Cluster == oneKey {
@@ -142,6 +144,7 @@ func TestKeysApartAreRefusedOnAClusterThatWasNotConfiguredAsOne(t *testing.T) {
 // While a slot moves and after it has moved, nothing is sold twice, and what the shop refuses comes back where the key is
 // now.
 func TestDriversFollowASlotThatMovesInTheMiddleOfASale(t *testing.T) {
+	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	client := nodes.Client()
 	for i, s := range shops() {

@@ -17,6 +17,7 @@ import (
 
 // Each cell of the table is what happens when it is provoked.
 func TestPromisesAreWhatHappens(t *testing.T) {
+	t.Parallel()
 	one := clustered(t)
 	for _, p := range Promises() {
 		t.Run(p.Driver, func(t *testing.T) {

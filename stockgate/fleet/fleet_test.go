@@ -81,6 +81,7 @@ func counted(all ...*told) bool {
 }
 
 func TestInstancesCountEachOther(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	a, b, c := join(t, server.Addr), join(t, server.Addr), join(t, server.Addr)
 	eventually(t, "three count three", func() bool { return counted(a, b, c) })
@@ -104,6 +105,7 @@ func TestInstancesCountEachOther(t *testing.T) {
 }
 
 func TestADeadInstanceIsForgotten(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	now := server.Client.Time(t.Context()).Val().UnixMilli()
 	if _, err := server.Client.Do(t.Context(), "ZADD", key, now, "killed").Result(); err != nil {
@@ -117,6 +119,7 @@ func TestADeadInstanceIsForgotten(t *testing.T) {
 }
 
 func TestTheLastNumberStandsWhileRedisIsAway(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	a, b := join(t, server.Addr), join(t, server.Addr)
 	eventually(t, "two count two", func() bool { return counted(a, b) })
@@ -140,6 +143,7 @@ func TestTheLastNumberStandsWhileRedisIsAway(t *testing.T) {
 }
 
 func TestWithoutRedisAnInstanceBeginsAlone(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	server.Kill()
 	a := join(t, server.Addr)

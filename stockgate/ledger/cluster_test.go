@@ -35,6 +35,7 @@ func TestAllKeysOfASKUAreInOneSlot(t *testing.T) {
 }
 
 func TestLedgersAreAllOverACluster(t *testing.T) {
+	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	r := onCluster(t, nodes)
 	var skus []string
@@ -75,6 +76,7 @@ func TestLedgersAreAllOverACluster(t *testing.T) {
 
 // The other instance is asked about other SKUs alone: it looks by itself when it hears that slots have moved.
 func TestMovedSKUIsSoldOnWhenEachLivingInstanceHasLooked(t *testing.T) {
+	t.Parallel()
 	nodes := redistest.Cluster(t, 2)
 	a, b := onCluster(t, nodes), onCluster(t, nodes)
 	must[Stock](t)(a.SetTotal(t.Context(), "1001", 50, 0))
@@ -99,6 +101,7 @@ func TestMovedSKUIsSoldOnWhenEachLivingInstanceHasLooked(t *testing.T) {
 }
 
 func TestClusterFailOverThatLostNothingIsTrusted(t *testing.T) {
+	t.Parallel()
 	nodes := redistest.Cluster(t, 3, 0, 1, 2)
 	a, b := onCluster(t, nodes), onCluster(t, nodes)
 	must[Stock](t)(a.SetTotal(t.Context(), "1001", 50, 0))

@@ -76,6 +76,7 @@ func TestGlanceNoticesWhatWasLost(t *testing.T) {
 
 // One master does not answer; of what the others have one hears meanwhile.
 func TestGlanceAtOneServerWaitsForNoOther(t *testing.T) {
+	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	r := onCluster(t, nodes)
 	skus := many(t, r, 30)

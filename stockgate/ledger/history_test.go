@@ -20,7 +20,7 @@ import (
 // histories is how many of each kind are recorded; patience is what one of them may cost the checker.
 const (
 	histories = 20
-	patience  = 20 * time.Second
+	patience  = time.Minute
 )
 
 // sequential is the model as porcupine wants it: whatever happened at the same time must look as if it had happened

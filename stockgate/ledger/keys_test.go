@@ -191,17 +191,25 @@ type stage struct {
 	played int
 }
 
+// newStage is on a server with others, and has one connection: it makes one call after the other.
+func newStage(t *testing.T, server *redistest.Server, texts map[string]string) *stage {
+	t.Helper()
+	r := must[*Redis](t)(newRedis(optionsFor(server, 1), texts))
+	t.Cleanup(func() { r.Close() })
+	return &stage{store: r, client: server.Client}
+}
+
 func (s *stage) play(steps []step) error {
 	s.played++
 	w := newWitness(s.client)
-	p := play{store: s.store, sku: "sku " + strconv.Itoa(s.played), keys: w.look}
+	p := play{store: s.store, sku: s.store.instance + " " + strconv.Itoa(s.played), keys: w.look}
 	return errors.Join(p.run(context.Background(), steps), w.forget(p.sku))
 }
 
 func TestRedisDoesWhatTheModelDoes(t *testing.T) {
+	t.Parallel()
 	checks(t, 1_000)
-	server := redistest.Start(t)
-	s := stage{store: connect(t, server, texts()), client: server.Client}
+	s := newStage(t, redistest.Start(t), texts())
 	steps := schedules()
 	rapid.Check(t, func(t *rapid.T) {
 		if err := s.play(steps.Draw(t, "schedule")); err != nil {

@@ -210,6 +210,8 @@ func TestStateOfTheSKUIsTold(t *testing.T) {
 
 func TestLatchAllocatesAndWritesNothing(t *testing.T) {
 	d, s := soldOut(t, deskOptions())
+	d.rest() // what it looks after by itself, once a second, is not what is counted
+	d.watch.Wait()
 	s.set(func(string, bool) error { t.Error("the store was asked"); return nil })
 	l := d.lines.find([]byte(sku))
 	for l.looks.take(0) {

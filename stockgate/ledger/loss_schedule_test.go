@@ -224,6 +224,7 @@ func (l *losses) reconcile(i int) error {
 }
 
 func TestNobodyBuysWhatIsGoneAndNothingClosesWithoutALoss(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	l := newLosses(t, server, texts())
 	for seed := range uint64(300) {
@@ -260,10 +261,11 @@ func lossMutants() map[string]mutant {
 }
 
 func TestLossesFindEveryMutantOfTheMarks(t *testing.T) {
-	server := redistest.Start(t)
+	t.Parallel()
 	for name, m := range lossMutants() {
 		t.Run(name, func(t *testing.T) {
-			l := newLosses(t, server, m.apply(t))
+			t.Parallel()
+			l := newLosses(t, redistest.Start(t), m.apply(t)) // a server of its own: all connections to it are cut at times
 			for seed := range uint64(300) {
 				if err := l.play(seed); err != nil {
 					t.Logf("found by schedule %d: %v", seed+1, err)

@@ -159,10 +159,12 @@ func (p *relapse) play() error {
 func (p *relapse) keep() { p.kept = snapshotOf(p.t, p.server, p.sku) }
 
 func TestWhatOpensAgainSaysOfEachOrderWhatWasSaidBefore(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	var stores []*Redis
 	for range 3 {
-		r := connect(t, server, texts())
+		r := must[*Redis](t)(NewRedis(optionsFor(server, 1))) // one call comes after the other
+		t.Cleanup(func() { r.Close() })
 		r.settle = 0
 		stores = append(stores, r)
 	}

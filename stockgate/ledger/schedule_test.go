@@ -51,7 +51,7 @@ func calls() []string {
 	return []string{
 		"reserve", "reserve", "reserve", "reserve", "reserve", "reserve",
 		"confirm", "confirm", "release", "release", "refund", "refund", "adopt",
-		"sweep", "sweep", "total", "state", "add", "hours", "again", "again",
+		"sweep", "sweep", "total", "state", "add", "add", "hours", "hours", "again", "again",
 	}
 }
 
@@ -68,8 +68,9 @@ func aStep(t *rapid.T, now int64) step {
 		s.total = rapid.SampledFrom([]int64{-3, -1, 1, 2}).Draw(t, "difference")
 		s.id = rapid.SampledFrom([]string{"", "", "1", "a=1", "a=1=-1", "=", "%d-"}).Draw(t, "id")
 	case "hours":
-		s.total = rapid.SampledFrom([]int64{0, 0, 0, now, now + 20}).Draw(t, "opens")
-		if s.until += s.total - now; s.until <= s.total || rapid.Bool().Draw(t, "stays open") {
+		s.total = rapid.SampledFrom([]int64{0, 0, 0, now, now + 1, now + 20}).Draw(t, "opens")
+		s.until = max(now, s.total) + rapid.SampledFrom([]int64{1, 5, 40}).Draw(t, "closes") // by steps that the time takes
+		if rapid.Bool().Draw(t, "stays open") {
 			s.until = 0
 		}
 	case "state":

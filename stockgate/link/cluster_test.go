@@ -58,6 +58,7 @@ func skus(n int) (keys []string) {
 }
 
 func TestQuestionReachesTheServerThatHasItsKey(t *testing.T) {
+	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	l := overCluster(t, nodes.Addrs()[:1], nil) // one seed is enough
 	for _, key := range skus(60) {
@@ -81,6 +82,7 @@ func TestQuestionReachesTheServerThatHasItsKey(t *testing.T) {
 }
 
 func TestQuestionFollowsItsSlotWithoutRunningTwice(t *testing.T) {
+	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	told := make(chan struct{}, 10)
 	l := overCluster(t, nodes.Addrs(), func(o *Options) { o.Moved = func() { told <- struct{}{} } })
@@ -124,6 +126,7 @@ func TestQuestionFollowsItsSlotWithoutRunningTwice(t *testing.T) {
 }
 
 func TestKeysOnTwoServersAreWaitedForAndNothingRuns(t *testing.T) {
+	t.Parallel()
 	nodes := redistest.Cluster(t, 2)
 	l := overCluster(t, nodes.Addrs(), nil)
 	keys := []string{"{1001}:a", "{1001}:b", "{1001}:c", "{1001}:d"}
@@ -153,6 +156,7 @@ func TestKeysOnTwoServersAreWaitedForAndNothingRuns(t *testing.T) {
 }
 
 func TestDeadMasterIsLeftAloneAndTheOthersAreNot(t *testing.T) {
+	t.Parallel()
 	nodes := redistest.Cluster(t, 3, 1)
 	l := overCluster(t, nodes.Addrs(), nil)
 	dead, others := []string{}, []string{}
@@ -186,6 +190,7 @@ func TestDeadMasterIsLeftAloneAndTheOthersAreNot(t *testing.T) {
 }
 
 func TestManyKeysAreOneRoundTripToEachServer(t *testing.T) {
+	t.Parallel()
 	nodes := redistest.Cluster(t, 3, 1)
 	l := overCluster(t, nodes.Addrs(), nil)
 	keys := skus(90)
@@ -240,6 +245,7 @@ func TestManyKeysAreOneRoundTripToEachServer(t *testing.T) {
 }
 
 func TestCommandWithoutAnswerIsSentOnceInAClusterToo(t *testing.T) {
+	t.Parallel()
 	nodes := redistest.Cluster(t, 2, 0, 1)
 	l := overCluster(t, nodes.Addrs(), func(o *Options) { o.PoolSize = 1 })
 	const key = "n"

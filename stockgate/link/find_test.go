@@ -11,6 +11,7 @@ import (
 )
 
 func TestAutoFindsOutWhatRedisIs(t *testing.T) {
+	t.Parallel()
 	single, cluster, watched := redistest.Start(t), redistest.Cluster(t, 2), redistest.Sentinel(t)
 	for want, addresses := range map[string][]string{
 		Single: {single.Addr}, Cluster: cluster.Addrs(), Sentinel: watched.Addrs(),
@@ -27,6 +28,7 @@ func TestAutoFindsOutWhatRedisIs(t *testing.T) {
 }
 
 func TestAutoFindsAClusterThatDoesNotTellItsMode(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.Cluster(t, 2)
 	for _, s := range cluster.Masters {
 		if err := s.Client.Do(t.Context(), "acl", "setuser", "app", "on", ">secret", "~*", "&*", "+@all", "-info").Err(); err != nil {
@@ -92,6 +94,7 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 
 // Whoever is not let in has not been told what Redis is.
 func TestRedisThatDoesNotLetTheUserInIsFoundOutLater(t *testing.T) {
+	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	l := overCluster(t, nodes.Addrs()[:1], func(o *Options) {
 		o.Topology, o.Username, o.Password = Auto, "gate", func() string { return "a secret" }

@@ -58,6 +58,7 @@ func tell(t *testing.T, s *redistest.Server, args ...any) {
 
 // Redis writes the address of a redirection without brackets.
 func TestQuestionFollowsItsSlotOverIPv6(t *testing.T) {
+	t.Parallel()
 	masters, addresses := clusterOverIPv6(t)
 	l := overCluster(t, addresses[:1], nil)
 	const key = "sluice:{1001}:s"

@@ -21,6 +21,7 @@ func behind(t *testing.T, w *redistest.Watched, change func(*Options)) *Link {
 }
 
 func TestQuestionsGoToTheMasterThatSentinelsName(t *testing.T) {
+	t.Parallel()
 	w := redistest.Sentinel(t)
 	l := behind(t, w, nil)
 	before, err := count(t.Context(), l, "n")
@@ -49,6 +50,7 @@ func TestQuestionsGoToTheMasterThatSentinelsName(t *testing.T) {
 
 // A fail-over by hand demotes a master that lives: whoever still asks it is refused, and nothing is lost.
 func TestDemotedMasterIsLeft(t *testing.T) {
+	t.Parallel()
 	w := redistest.Sentinel(t)
 	l := behind(t, w, nil)
 	if _, err := count(t.Context(), l, "n"); err != nil {
@@ -67,6 +69,7 @@ func TestDemotedMasterIsLeft(t *testing.T) {
 
 // Those who can still reach a master that was replaced must not go on with it.
 func TestMasterThatIsReplacedButAnswersIsLeft(t *testing.T) {
+	t.Parallel()
 	w := redistest.Sentinel(t)
 	l := behind(t, w, nil)
 	if _, err := count(t.Context(), l, "n"); err != nil {
@@ -87,6 +90,7 @@ func TestMasterThatIsReplacedButAnswersIsLeft(t *testing.T) {
 }
 
 func TestConnectionToAReplicaIsNoConnection(t *testing.T) {
+	t.Parallel()
 	w := redistest.Sentinel(t)
 	o := (*behind(t, w, nil).place.Load()).(*watched).options
 	n := newNode(o, "", func(context.Context) (string, error) { return w.Servers[1].Addr, nil })
@@ -98,6 +102,7 @@ func TestConnectionToAReplicaIsNoConnection(t *testing.T) {
 }
 
 func TestUnknownMasterNameIsSaid(t *testing.T) {
+	t.Parallel()
 	w := redistest.Sentinel(t)
 	l := behind(t, w, func(o *Options) { o.MasterName = "misspelt" })
 	if err := ping(t, l); err == nil {

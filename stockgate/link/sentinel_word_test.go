@@ -45,6 +45,7 @@ func locating(t *testing.T, w *redistest.Watched, before string, addresses ...st
 
 // Behind a partition with a master that was replaced there may be a sentinel that does not know of that.
 func TestFewerThanHalfOfTheSentinelsAreNotBelieved(t *testing.T) {
+	t.Parallel()
 	w := redistest.Sentinel(t)
 	lone, left := alone(t, w.Name)
 	dead := redistest.Start(t)
@@ -72,6 +73,7 @@ func TestFewerThanHalfOfTheSentinelsAreNotBelieved(t *testing.T) {
 
 // Users are most often made on the servers alone.
 func TestSentinelsThatDoNotKnowTheUserAreAskedWithoutOne(t *testing.T) {
+	t.Parallel()
 	w := redistest.Sentinel(t)
 	for _, s := range w.Servers {
 		if err := s.Client.Do(t.Context(), "acl", "setuser", "gate", "on", ">a secret", "~*", "&*", "+@all").Err(); err != nil {
