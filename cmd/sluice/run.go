@@ -36,8 +36,8 @@ func (r *runCommand) Run() error {
 	return r.serve(c, log)
 }
 
-// letGrow has nobody look for garbage until collect is called. Of what is made at start hardly anything is any, but so much is made that
-// it would be looked for again and again: that took a third of the time until the gate is ready. What is made is bounded by the
+// letGrow has nobody look for garbage until collect is called. Of what is made at start hardly anything is garbage, but so much is made
+// that it was looked for three times, which took a third of the time until the gate was ready. What is made is bounded by the
 // configuration, and GOMEMLIMIT holds all the same.
 func letGrow() (collect func()) {
 	before := debug.SetGCPercent(-1)
@@ -95,7 +95,6 @@ func (r *runCommand) serve(c *config.Config, log *slog.Logger) error {
 	defer cancel()
 	hangup := hangups()
 	collect := letGrow()
-	defer collect() // where it does not come to be ready
 	g, err := newGate(c, trial{}, log)
 	if err != nil {
 		return err
