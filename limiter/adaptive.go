@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,12 +17,12 @@ import (
 // database has become slow, and that has no queue, is to keep all its workers busy, and a shop that has lost half of them
 // is not.
 //
-// Answered is called for each answer, and writes two words. Tick is called by one goroutine, every 20 ms or so. Both are
+// Answered is called for each answer, and writes two words, or none while it is off. Tick is called by one goroutine, every 20 ms or so. Both are
 // safe beside each other and beside SetBounds.
 type Adaptive struct {
 	places *Places
 
-	since atomic.Int64 // ns: when the limit became what it is; who entered before says nothing about it
+	since atomic.Int64 // ns: when the limit became what it is; who entered before says nothing about it. never = it is off
 	_     cacheLine
 	count atomic.Int64
 	sum   atomic.Int64 // ns
@@ -41,8 +42,15 @@ const (
 	roundTrips   = 5 // each place has had so many answers
 )
 
+// never is later than all answers.
+const never = math.MaxInt64
+
 // NewAdaptive returns an Adaptive that is off.
-func NewAdaptive(places *Places) *Adaptive { return &Adaptive{places: places} }
+func NewAdaptive(places *Places) *Adaptive {
+	a := &Adaptive{places: places}
+	a.since.Store(never)
+	return a
+}
 
 // SetBounds has the limit be found between floor and ceiling from now on, from floor upwards: a shop that has just been
 // started, or is met by a sale, is not crowded before anything is known of it. A ceiling of 0 switches it off, and leaves
@@ -50,12 +58,14 @@ func NewAdaptive(places *Places) *Adaptive { return &Adaptive{places: places} }
 func (a *Adaptive) SetBounds(floor, ceiling int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	since := a.since.Load()
 	if a.ceiling == 0 {
-		a.climb = climb{limit: float64(floor)}
+		a.climb, since = climb{limit: float64(floor)}, 0
 	}
-	a.floor, a.ceiling = min(max(floor, 1), ceiling), ceiling
-	if ceiling > 0 {
-		a.hold(a.since.Load())
+	if a.floor, a.ceiling = min(max(floor, 1), ceiling), ceiling; ceiling > 0 {
+		a.hold(since)
+	} else {
+		a.since.Store(never)
 	}
 }
 

@@ -118,6 +118,20 @@ func TestAnAdaptiveThatIsOffChangesNothing(t *testing.T) {
 	}
 }
 
+func TestAnAdaptiveThatIsOffNotesNoAnswer(t *testing.T) {
+	a := NewAdaptive(NewPlaces(7, 0))
+	for i, most := range []int{0, 5, 0, 5} {
+		if i > 0 {
+			a.SetBounds(min(3, most), most)
+		}
+		before := a.count.Load()
+		a.Answered(int64(time.Second), time.Millisecond)
+		if noted := a.count.Load() > before; noted != (most > 0) {
+			t.Errorf("bounds for the %dth time, up to %d: noted %t", i, most, noted)
+		}
+	}
+}
+
 func TestWhoEnteredBeforeTheLimitChangedSaysNothingAboutIt(t *testing.T) {
 	a := NewAdaptive(NewPlaces(0, 0))
 	a.since.Store(int64(time.Second))

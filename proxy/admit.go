@@ -75,12 +75,12 @@ func (p *Proxy) admit(r *request) (reason Reason, wait time.Duration) {
 		return reason, 0
 	}
 	// Its body, a window and a place may have taken their time: a pause and an end are for who waits, too.
-	if reason, wait := p.offSale(r, p.clock()); reason != Admitted {
+	now := p.clock()
+	if reason, wait := p.offSale(r, now); reason != Admitted {
 		return reason, wait
 	}
 	switch r.route.Gate {
 	case Check:
-		now := p.clock()
 		if !p.stock.Known(now, r.sku, r.user) {
 			r.conn.StepAside()
 		}

@@ -7,6 +7,7 @@ import (
 	_ "embed" // for the script
 	"encoding/hex"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -18,7 +19,8 @@ var clientSource string
 
 // clientScript is the script as it is served, which is small enough to be made anew for each configuration.
 type clientScript struct {
-	plain, packed   []byte
+	plain           []byte
+	packed          func() []byte // made when somebody asks for it: packing takes a millisecond, and a megabyte meanwhile
 	etag, packedTag string
 }
 
@@ -30,10 +32,18 @@ func newClientScript() *clientScript {
 			s.plain = append(s.plain, line...)
 		}
 	}
-	var packed bytes.Buffer
-	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	s.packed = sync.OnceValue(func() []byte { return packed(s.plain) })
+	sum := sha256.Sum256(s.plain)
+	s.etag = `"` + hex.EncodeToString(sum[:8]) + `"`
+	s.packedTag = `"` + hex.EncodeToString(sum[:8]) + `-gzip"`
+	return &s
+}
+
+func packed(plain []byte) []byte {
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err == nil {
-		_, err = w.Write(s.plain)
+		_, err = w.Write(plain)
 	}
 	if err == nil {
 		err = w.Close()
@@ -41,11 +51,7 @@ func newClientScript() *clientScript {
 	if err != nil {
 		panic("BUG: packing into memory: " + err.Error())
 	}
-	s.packed = packed.Bytes()
-	sum := sha256.Sum256(s.plain)
-	s.etag = `"` + hex.EncodeToString(sum[:8]) + `"`
-	s.packedTag = `"` + hex.EncodeToString(sum[:8]) + `-gzip"`
-	return &s
+	return out.Bytes()
 }
 
 func asksClient(target []byte) bool {
@@ -58,7 +64,7 @@ func asksClient(target []byte) bool {
 func (p *Proxy) answerClient(r *request) (reason Reason, wait time.Duration) {
 	text, tag, encoding := p.script.plain, p.script.etag, ""
 	if acceptsGzip(r.asked.Peek("Accept-Encoding")) {
-		text, tag, encoding = p.script.packed, p.script.packedTag, "gzip"
+		text, tag, encoding = p.script.packed(), p.script.packedTag, "gzip"
 	}
 	out := r.answerNew(tag, tag, "text/javascript; charset=utf-8") // RFC 9239
 	out.add("Cache-Control", "public, max-age=300")

@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -142,15 +144,10 @@ func (p *Proxy) takeID(r *request) {
 		r.id = id
 		return
 	}
-	const digits = "0123456789abcdef"
-	hi, lo := rand.Uint64(), rand.Uint64()
-	r.idBuffer = r.idBuffer[:0]
-	for _, half := range [2]uint64{hi, lo} {
-		for range 16 {
-			r.idBuffer = append(r.idBuffer, digits[half&15])
-			half >>= 4
-		}
-	}
+	var id [16]byte
+	binary.NativeEndian.PutUint64(id[:8], rand.Uint64())
+	binary.NativeEndian.PutUint64(id[8:], rand.Uint64())
+	r.idBuffer = hex.AppendEncode(r.idBuffer[:0], id[:])
 	r.id = r.idBuffer
 }
 

@@ -95,7 +95,6 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 			return nil, err
 		}
 		g.metrics.MustRegister(g.orders)
-		g.opening = openBySales(c, g.board, g.orders, log)
 	}
 	if drives(c) {
 		if g.driver, err = openDriver(c, g.now, log); err != nil {
@@ -139,6 +138,13 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		return nil, err
 	}
 	g.server = proxy.NewServer(g.proxy, listening)
+	if g.orders != nil {
+		if err := g.orders.await(); err != nil {
+			g.close()
+			return nil, err
+		}
+		g.opening = openBySales(c, g.board, g.orders, log)
+	}
 	g.metrics.MustRegister(g.access, g.proxy, g.server, g.shop, g.windows, g.inFlight, g.conns, g.rates, g.cache, g.reloaded, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.helm = newHelm(g, log)

@@ -32,9 +32,10 @@ type orders struct {
 	clocks
 	log *slog.Logger
 
-	desk atomic.Pointer[ledger.Desk]
-	stop context.CancelFunc
-	done chan struct{} // nobody opens any more
+	desk  atomic.Pointer[ledger.Desk]
+	stop  context.CancelFunc
+	first chan error    // what came of the first attempt to open the ledger
+	done  chan struct{} // nobody opens any more
 
 	watching sync.WaitGroup
 }
@@ -45,10 +46,9 @@ const (
 	settleLast  = 5 * time.Second // what the ledger has not heard by then at the end is written to the log
 )
 
-// openOrders opens the ledger. Redis that is away is waited for in the background; one that must not keep a ledger is
-// an error.
+// openOrders begins to open the ledger; await tells what came of it. Redis takes its time, in which a gate that starts has other things to do.
 func openOrders(c *config.Config, memory *ledger.Memory, mirror ledger.Mirror, by clocks, log *slog.Logger) (*orders, error) {
-	o := &orders{config: c, mirror: mirror, clocks: by, log: log, done: make(chan struct{})}
+	o := &orders{config: c, mirror: mirror, clocks: by, log: log, first: make(chan error, 1), done: make(chan struct{})}
 	if c.Stock.Reserve.StatusURL != "" {
 		var err error
 		if o.oracle, err = ledger.NewStatusURL(c.Stock.Reserve.StatusURL); err != nil {
@@ -70,20 +70,31 @@ func openOrders(c *config.Config, memory *ledger.Memory, mirror ledger.Mirror, b
 	o.store = breakableStore(o.store)
 	ctx, stop := context.WithCancel(context.Background())
 	o.stop = stop
+	go o.run(ctx)
+	return o, nil
+}
+
+// run opens the ledger, and has it looked after from the first attempt on.
+func (o *orders) run(ctx context.Context) {
+	defer close(o.done)
 	err := o.open(ctx)
 	o.watching.Go(func() { o.watch(ctx) })
-	if errors.Is(err, ledger.ErrUnfit) {
-		close(o.done)
-		o.close()
-		return nil, c.Errorf("stock.redis.addresses", "%v; set it with: redis-cli config set maxmemory-policy noeviction", err)
+	o.first <- err
+	if err != nil && !errors.Is(err, ledger.ErrUnfit) {
+		o.openLater(ctx)
 	}
-	if err == nil {
-		close(o.done)
-		return o, nil
+}
+
+// await waits for the first attempt, once. A Redis that must not keep a ledger is an error; one that is away is waited for in the background.
+func (o *orders) await() error {
+	err := <-o.first
+	switch {
+	case errors.Is(err, ledger.ErrUnfit):
+		return o.config.Errorf("stock.redis.addresses", "%v; set it with: redis-cli config set maxmemory-policy noeviction", err)
+	case err != nil:
+		o.log.Warn("the ledger cannot be opened yet: routes that reserve answer stock_error until it can", "err", err)
 	}
-	log.Warn("the ledger cannot be opened yet: routes that reserve answer stock_error until it can", "err", err)
-	go o.openLater(ctx)
-	return o, nil
+	return nil
 }
 
 // open makes the desk.
@@ -139,7 +150,6 @@ func (o *orders) options(ctx context.Context) (ledger.DeskOptions, error) {
 
 // openLater tries again until it succeeds or the gate ends.
 func (o *orders) openLater(ctx context.Context) {
-	defer close(o.done)
 	tick := time.NewTicker(openAgain)
 	defer tick.Stop()
 	unfit := false

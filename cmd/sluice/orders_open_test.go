@@ -1,0 +1,33 @@
+package main
+
+import (
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+
+	"sluice/internal/redistest"
+)
+
+// The ledger is opened beside everything else: what goes wrong there must not leave anybody waiting for it.
+func TestGateThatCannotBeWiredDoesNotWaitForItsLedger(t *testing.T) {
+	mute, err := net.Listen("tcp", "127.0.0.1:0") // it never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	c := reserving(&redistest.Server{Addr: mute.Addr().String()})
+	c.Stock.Redis.Topology = "single"
+	c.Upstream.Targets = []string{"gopher://127.0.0.1:1"}
+	if _, err := newGate(c, trial{}, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "gopher") {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestGateOnARedisThatMayEvictIsNotWired(t *testing.T) {
+	c := reserving(redistest.Start(t, "--maxmemory-policy", "allkeys-lru"))
+	c.Upstream.Targets = []string{"http://127.0.0.1:1"}
+	if _, err := newGate(c, trial{}, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "noeviction") {
+		t.Errorf("err = %v", err)
+	}
+}
