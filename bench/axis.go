@@ -151,6 +151,8 @@ func heldOut(small bool) (steps []step) {
 		{Connections: 2500, Underway: 200, Routes: 5, Gone: 40, Open: 1, Keys: 300_000, PagePart: 45, LimitedPart: 15, GonePart: 20, OrderPart: 20, Instances: 1},
 		{Connections: 6000, Underway: 48, Routes: 50, Gone: 2000, Open: 1, Keys: 5000, PagePart: 20, GonePart: 80, Instances: 2},
 		{Connections: 150, Underway: 150, Routes: 2, Gone: 10, Open: 10, Keys: 1000, PagePart: 10, GonePart: 30, OrderPart: 60, Instances: 3},
+		{Connections: 1200, Underway: 64, Routes: 10, Gone: 300, Open: 2, Keys: 10_000, PagePart: 30, LimitedPart: 30, GonePart: 30, OrderPart: 10, Instances: 1},
+		{Connections: 400, Underway: 256, Routes: 3, Gone: 100, Open: 2, Keys: 2000, PagePart: 10, GonePart: 60, OrderPart: 30, Instances: 2},
 	}
 	if small {
 		mixtures = mixtures[:1]

@@ -115,6 +115,9 @@ func (g given) audited() float64 {
 
 func (g given) alive() float64 { return float64(g.Instances) * g.seconds }
 
+// others are the instances that one of them shares the machine of the benchmark with.
+func (g given) others() float64 { return float64(g.Instances - 1) }
+
 // tried is how many patterns were compared: a request meets the routes in their order.
 func (g given) tried() float64 {
 	ordered := float64(g.GonePart+g.OrderPart) / 100
@@ -144,6 +147,10 @@ func gateLaw() law {
 		{"keys", "each doubling of a rate's keys beyond 1,000, a page", func(g given) float64 {
 			return g.pages() * g.doublings(float64(g.Keys), 1000)
 		}},
+		{"beside", "another instance on the same cores, a refusal", func(g given) float64 { return g.refused() * g.others() }},
+		{"among", "another instance on the same cores, what is forwarded", func(g given) float64 {
+			return (g.pages() + g.orders()) * g.others()
+		}},
 		{"alive", "a second of an instance", given.alive},
 		{"ledger", "a look after a ledger", given.lookedAfter},
 	}}
@@ -153,6 +160,9 @@ func gateLaw() law {
 func redisLaw() law {
 	return law{name: "redis", least: 10_000, level: calm, measured: func(c cost) float64 { return c.Redis }, terms: []term{
 		{"batch", "a call that carries orders", given.batches},
+		{"cold", "the same among refusals, which leave nothing of it in a cache", func(g given) float64 {
+			return g.batches() * g.refusedPart()
+		}},
 		{"order", "an order: its unit taken and settled, its change in the stream", given.orders},
 		{"reading", "the benchmark's own look at the counters, once", func(given) float64 { return 1 }},
 		{"probe", "a look at a SKU that is sold out", given.probed},

@@ -27,7 +27,7 @@ type cost struct {
 // Time that nobody measures, and the least that somebody does.
 const (
 	settleIn   = 200 * time.Millisecond // of the load before it is measured
-	perSKU     = 400 * time.Microsecond // of each SKU that is sold out beyond that: who has won it is read
+	perSKU     = time.Millisecond       // of each SKU that is sold out beyond that, and instance: who has won it is read
 	mostSettle = 20 * time.Second
 	settleOut  = 150 * time.Millisecond // for what is settled after the answer
 	idleSpan   = 2 * time.Second        // of a fleet that nobody asks: some of what it does it does once a second
@@ -78,12 +78,12 @@ func (c *crowd) arrive(ctx context.Context) error {
 	for range patience {
 		if c.GonePart > 0 && c.Gone > 1 {
 			c.tour = true
-			_, err := c.ask(ctx, mostSpan, int64(c.Gone*100/c.GonePart))
+			_, err := c.ask(ctx, mostSpan, int64(c.Gone*c.Instances*100/c.GonePart))
 			if c.tour = false; err != nil {
 				return err
 			}
 		}
-		h, err := c.ask(ctx, settleIn+min(time.Duration(c.Gone)*perSKU, mostSettle), math.MaxInt64)
+		h, err := c.ask(ctx, settleIn+min(time.Duration(c.Gone*c.Instances)*perSKU, mostSettle), math.MaxInt64)
 		if err != nil || h.right() {
 			return err
 		}
