@@ -263,7 +263,7 @@ func modelText(out *strings.Builder, spots []spot, small bool) {
 		return
 	}
 	by := batched(some)
-	fmt.Fprintf(out, "## The model\n\nProcessor time is the first quartile of the rounds here, of points and mixtures: what disturbs a measurement only adds to it.\n\nOrders in a call: %s + %s · orders of one SKU and instance that are under way, at most %d; an order is under way %s times as long as a refusal.\n\n",
+	fmt.Fprintf(out, "## The model\n\nProcessor time is the first quartile of the rounds here, of points and mixtures: what disturbs a measurement mostly adds to it.\n\nOrders in a call: %s + %s · orders of one SKU and instance that are under way, at most %d; an order is under way %s times as long as a refusal.\n\n",
 		number(by.perBatch.start), number(by.perBatch.rise), mostInBatch, number(by.longer))
 	var held table
 	held.row("load", "number", "predicted, a request", "measured", "error")

@@ -72,11 +72,16 @@ func eachPage(t *testing.T, f func(reason Reason, lang, text string)) {
 
 func TestPageIsSmallAndStandsAlone(t *testing.T) {
 	elsewhere := regexp.MustCompile(`(?i)\b(src|srcset|action)=|<link|<img|@import|url\(|https?:`)
+	const icon = `<link rel="icon" href="data:,">` // without it each browser asks for /favicon.ico as well
 	eachPage(t, func(reason Reason, lang, text string) {
 		var packed bytes.Buffer
 		w := gzip.NewWriter(&packed)
 		_, _ = io.WriteString(w, text)
 		_ = w.Close()
+		text, rest, found := strings.Cut(text, icon)
+		if text += rest; !found {
+			t.Errorf("%s %s: it has no icon", reason, lang)
+		}
 		if packed.Len() > 2048 {
 			t.Errorf("%s %s: %d bytes gzipped", reason, lang, packed.Len())
 		}

@@ -79,20 +79,20 @@ func (o *orders) run(ctx context.Context) {
 	defer close(o.done)
 	err := o.open(ctx)
 	o.watching.Go(func() { o.watch(ctx) })
+	unfit := errors.Is(err, ledger.ErrUnfit)
+	if err != nil && !unfit {
+		o.log.Warn("the ledger cannot be opened yet: routes that reserve answer stock_error until it can", "err", err)
+	}
 	o.first <- err
-	if err != nil && !errors.Is(err, ledger.ErrUnfit) {
+	if err != nil && !unfit {
 		o.openLater(ctx)
 	}
 }
 
 // await waits for the first attempt, once. A Redis that must not keep a ledger is an error; one that is away is waited for in the background.
 func (o *orders) await() error {
-	err := <-o.first
-	switch {
-	case errors.Is(err, ledger.ErrUnfit):
+	if err := <-o.first; errors.Is(err, ledger.ErrUnfit) {
 		return o.config.Errorf("stock.redis.addresses", "%v; set it with: redis-cli config set maxmemory-policy noeviction", err)
-	case err != nil:
-		o.log.Warn("the ledger cannot be opened yet: routes that reserve answer stock_error until it can", "err", err)
 	}
 	return nil
 }

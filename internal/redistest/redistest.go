@@ -4,6 +4,7 @@
 package redistest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ type Server struct {
 	extra   []string
 	env     []string // beside the test's own
 	process *exec.Cmd
+	ended   chan struct{} // closed when the process has
 }
 
 // Start runs a redis-server until the test ends; extra are further arguments of it. Without the binary the
@@ -80,14 +82,20 @@ func Free(t testing.TB) string {
 
 // run starts the process and waits until it answers.
 func (s *Server) run() error {
-	s.process = exec.Command("redis-server", s.arguments()...)
-	s.process.Env = append(os.Environ(), s.env...)
+	var said bytes.Buffer
+	s.process, s.ended = exec.Command("redis-server", s.arguments()...), make(chan struct{})
+	s.process.Env, s.process.Stdout = append(os.Environ(), s.env...), &said
 	if err := s.process.Start(); err != nil {
 		return err
 	}
+	go func(p *exec.Cmd, ended chan<- struct{}) {
+		_ = p.Wait() // what it said tells more
+		close(ended)
+	}(s.process, s.ended)
 	err := s.answers()
 	if err != nil {
 		s.Kill()
+		err = fmt.Errorf("%w: %s", err, said.String()[max(0, said.Len()-1000):])
 	}
 	return err
 }
@@ -102,12 +110,16 @@ func (s *Server) arguments() []string {
 	return append(append(args, "--save", "", "--appendonly", "no"), s.extra...)
 }
 
-// answers waits until the server speaks on its port.
+// startup is how long a server on a machine that has much else to do may take until it answers.
+const startup = 30 * time.Second
+
+// answers waits until the server speaks on its port, or has ended.
 func (s *Server) answers() error {
-	for range 5_000 {
+	for begin := time.Now(); time.Since(begin) < startup; {
 		c, err := net.Dial("tcp", s.Addr)
 		if err == nil {
 			buf := make([]byte, 1)
+			_ = c.SetDeadline(time.Now().Add(startup)) // who else may listen there is mute
 			_, err = fmt.Fprint(c, "PING\r\n")
 			if err == nil {
 				_, err = c.Read(buf)
@@ -117,7 +129,11 @@ func (s *Server) answers() error {
 				return nil
 			}
 		}
-		time.Sleep(time.Millisecond) // it takes a few; hundreds of tests start one
+		select {
+		case <-s.ended:
+			return errors.New("redis-server has ended")
+		case <-time.After(time.Millisecond): // it takes a few; hundreds of tests start one
+		}
 	}
 	return errors.New("redis-server does not answer")
 }
@@ -128,7 +144,7 @@ func (s *Server) Kill() {
 		return
 	}
 	_ = s.process.Process.Kill()
-	_ = s.process.Wait()
+	<-s.ended
 	s.process = nil
 }
 

@@ -162,8 +162,7 @@ func (d *Desk) compare(l *line, b *round, sent Hint) {
 	b.view = &found
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.unlatch()
-	l.view.Store(&found) // even if it is older than what was known: what was known is gone
+	l.see(d.o.Now(), &found) // even if it is older than what was known: what was known is gone
 }
 
 // deliver answers all of b.

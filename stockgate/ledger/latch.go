@@ -58,8 +58,9 @@ func (d *Desk) old(age int64, v *view) bool {
 	return age > d.memory
 }
 
-// latch is what nearly every refusal hangs on: that no unit of a SKU is to be had, and that whoever is not one of a few has won
-// none. It says what the view and the roster of its line say, in three numbers; where it does not hold, these decide.
+// latch is what nearly every refusal hangs on where few have won, as of each of very many SKUs: that no unit of a SKU is to be had, and that whoever is not one of a few has won
+// none. It says what the view and the roster of its line say, in three numbers; where it does not hold, and for whoever has the bit of a
+// winner, these decide: with 35 winners two of three who come.
 type latch struct {
 	at      atomic.Int64  // ns: when the call behind the view was made
 	until   atomic.Int64  // ns: when the hours of the SKU end
@@ -70,6 +71,12 @@ const everybody = math.MaxUint64
 
 // bit is that of a winner whose name has hash.
 func bit(hash uint64) uint64 { return 1 << (hash >> 58) }
+
+// see publishes a view. mu is held.
+func (l *line) see(now int64, v *view) {
+	l.view.Store(v)
+	l.relatch(now)
+}
 
 // relatch makes the latch say what view and roster say. Its winners are written first and last, and read last: whoever
 // sees a part of what is written finds them no older than the rest. mu is held.
@@ -117,7 +124,7 @@ func (d *Desk) bars(now int64, t *latch, hash uint64, o *Order) bool {
 // for a SKU, of at most 256 orders each, and past that hears what was won; all others hear at once that nothing is
 // left. While the winners are read, orders wait. Where they could not be read, or are not read again yet, an order has a
 // look like a winner's, and past Looks hears that the desk is overloaded: true of everybody. So does, where they are too
-// many to be kept, an order with a key of the client's, and somebody who wants more units than the few that are free; who wants
+// many to be kept, or to be read in time, an order with a key of the client's, and somebody who wants more units than the few that are free; who wants
 // one without a key hears, past Looks, that nothing is left. Invented keys can so cost neither Redis its peace nor a buyer the unit.
 func (d *Desk) Closed(now int64, o Order) (Outcome, bool) {
 	door, hash := d.lines.door(o.SKU)
@@ -193,7 +200,7 @@ func (l *line) latched(now int64, v *view, code Code, o *Order, k *known) Outcom
 		return Outcome{Code: code}
 	case k != nil:
 		return k.replay(o)
-	case !v.blank() && l.roster.Load().leaves(v, o), len(o.User) > 0 && v.open(now):
+	case !v.blank() && l.roster.Load().leaves(v, code, o), len(o.User) > 0 && v.open(now):
 		return Outcome{Code: Overloaded}
 	}
 	return v.refusal(now, code)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // Whoever the latch bars hears what view, roster and memory say as well, and that is that all is sold out.
@@ -133,4 +135,21 @@ func TestLatchNeverBarsAWinnerWhileUnitsComeBack(t *testing.T) {
 		}
 		others.Wait()
 	}
+}
+
+// Whoever comes next looks, be it the first of many whom the latch barred.
+func TestLatchBarsNobodyWhenNewsWereMissed(t *testing.T) {
+	at(t, func(t *testing.T) {
+		o := deskOptions()
+		o.SoldOutMemory = time.Hour
+		d, s := soldOut(t, o)
+		other := opened(t, o, s, nil)
+		wants(t, "before", other.buy("ann", ""), SoldOut)
+		other.winnersRead(t, sku)
+		wants(t, "before, without a name", other.buy("", ""), SoldOut)
+		d.Settle(sku, Item{Serial: "won"}, Release)
+		synctest.Wait()
+		other.missed()
+		wants(t, "who comes next", other.buy("", ""), Held)
+	})
 }

@@ -48,7 +48,7 @@ func (d *Desk) missed() {
 			if _, closed := v.closes(now, 1); closed {
 				old := *v
 				old.at = now - d.memory - 1
-				l.view.Store(&old)
+				l.see(now, &old)
 			}
 		}
 		l.mu.Unlock()

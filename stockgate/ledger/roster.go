@@ -14,7 +14,8 @@ import (
 // it; so for who sends a key the reply must be fresh.
 type roster struct {
 	epoch, ver int64
-	whole      bool              // false when there was no room for all
+	whole      bool              // false when there was no room for all, or no time
+	late       bool              // there was no time: they are read again
 	serials    map[string]*known // all of them
 	users      map[string][]*known
 	names      uint64 // the bits of all names by which won finds an order
@@ -28,10 +29,11 @@ func (r *roster) covers(v *view) bool {
 // vouches reports whether whoever is not in r has not won, by what v says.
 func (r *roster) vouches(v *view) bool { return r.covers(v) && r.whole }
 
-// leaves reports whether o, which is not in r, may have won all the same. Of too many winners it is believed of keys alone: all
-// others would hear for the rest of a sale that they may come again.
-func (r *roster) leaves(v *view, o *Order) bool {
-	return len(o.Key) > 0 && !r.vouches(v) || len(o.User) > 0 && !r.covers(v)
+// leaves reports whether o, to which v says code, may have won all the same, although it is not in r. Where the winners are too many it is
+// believed of keys alone: all others would hear for the rest of a sale that they may come again. Nor do they need it to be told
+// that the sale is paused or over: that is true of winners as well.
+func (r *roster) leaves(v *view, code Code, o *Order) bool {
+	return len(o.Key) > 0 && !r.vouches(v) || len(o.User) > 0 && code == SoldOut && !r.covers(v)
 }
 
 // won finds the order in r that o may repeat, or nil.
@@ -87,7 +89,11 @@ func (d *Desk) enlist(now int64, l *line) {
 // unread reports whether it is time to read who has won what v closes.
 func (l *line) unread(now int64, v *view) bool {
 	_, closed := v.closes(now, 1)
-	return closed && !v.blank() && !l.roster.Load().covers(v) && now+longestRest >= l.rests.Load()
+	if !closed || v.blank() || now+longestRest < l.rests.Load() {
+		return false
+	}
+	r := l.roster.Load()
+	return !r.covers(v) || r.late
 }
 
 // dismiss drops the roster of l. mu is held.
@@ -175,14 +181,18 @@ func (d *Desk) winnersOf(ctx context.Context, l *line) (*roster, Hint, error) {
 	if err != nil {
 		return nil, Hint{}, err
 	}
-	r := &roster{epoch: stock.Epoch, ver: stock.Ver, whole: true}
+	r, some := &roster{epoch: stock.Epoch, ver: stock.Ver, whole: true}, false
 	err = d.store.Records(ctx, l.sku, func(rec Record) bool {
+		some = true
 		if rec.Status == released {
 			return true
 		}
 		r.whole = d.enter(l, r, rec)
 		return r.whole
 	})
+	if some && err != nil && ctx.Err() != nil { // it answers: there are more than can be read in that time
+		r.whole, r.late, err = false, true, nil
+	}
 	if err != nil || !r.whole {
 		d.winners.Add(-int64(len(r.serials)))
 		r.serials, r.users = nil, nil
