@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -86,6 +87,12 @@ func TestLatchBarsEverybodyButWinners(t *testing.T) {
 	}
 	d.Note(sku, Hint{Free: 1, Epoch: 1, Ver: 100, State: On, Taken: 2})
 	want(t, "anybody, when a unit has come back", barred("zoe", ""), false)
+}
+
+func TestDoorIsOneLineOfTheCache(t *testing.T) {
+	if n := reflect.TypeFor[door]().Size(); n > 64 {
+		t.Errorf("it has %d bytes", n)
+	}
 }
 
 func TestDoorsTellNamesOfAnyLengthApart(t *testing.T) {
