@@ -86,6 +86,10 @@ func (a *Adaptive) Tick(now int64) {
 	if a.ceiling == 0 {
 		return
 	}
+	if a.since.Load() == 0 { // it was switched on just now: nobody has answered yet
+		a.hold(now)
+		return
+	}
 	a.ticks++
 	if a.places.Queued() > 0 || a.places.InFlight() >= a.places.Max() {
 		a.pressed++

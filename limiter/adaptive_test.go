@@ -162,3 +162,17 @@ func BenchmarkAdaptiveAnswered(b *testing.B) {
 		}
 	})
 }
+
+// Whoever is in the shop when the limit begins to adapt has said nothing of it yet, however late that is.
+func TestAnAdaptiveThatHasJustBegunJudgesNothing(t *testing.T) {
+	a := NewAdaptive(NewPlaces(7, 0))
+	a.SetBounds(3, 5)
+	a.pressed, a.ticks = 1, 1 // it was full
+	before, now := a.climb, int64(time.Hour)
+	if a.Tick(now); a.climb != before || a.since.Load() != now {
+		t.Errorf("%+v after %+v, since %d", a.climb, before, a.since.Load())
+	}
+	if a.Tick(now + 1); a.since.Load() != now {
+		t.Errorf("since %d", a.since.Load())
+	}
+}
