@@ -75,7 +75,7 @@ bench: ## Sluice beside nginx with Lua, HAProxy and bare fasthttp, in 15 minutes
 
 bench-scale: ## how cost grows with connections, SKUs, routes, keys, instances, crowd and stock, in twenty minutes: docs/scale.md (BENCH=-quick looks whether it works)
 	@for c in nginx redis-server; do sh tools/need $$c || exit 1; done
-	$(GO) run ./bench scale $(if $(findstring -quick,$(BENCH)),,-out bench) $(BENCH)
+	$(GO) run ./bench scale $(if $(findstring -quick,$(BENCH)),,-targets bench/targets.toml -out bench) $(BENCH)
 
 bench-go: ## every Go benchmark, BENCHTIME each
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -55,7 +56,8 @@ func grow(small bool, curve string, numbers []int, change func(l *load, n int)) 
 func connectionSteps(small bool) (steps []step) {
 	for _, who := range []struct{ gate, curve string }{
 		{"sluice", "Sluice, sold out"}, {"sluice", "Sluice, limited"}, {"sluice", "Sluice, forwarded"},
-		{"bare", "bare fasthttp"}, {"naive", "naive fasthttp, forwarded"}, {"nginx", "nginx, limited"}, {"nginx", "nginx, forwarded"},
+		{"bare", "bare fasthttp"}, {"naive", "naive fasthttp, forwarded"},
+		{"nginx", "nginx, sold out"}, {"nginx", "nginx, limited"}, {"nginx", "nginx, forwarded"},
 	} {
 		counts := []int{64, 256, 1000, 4000, 10_000}
 		if who.gate != "sluice" {
@@ -64,7 +66,7 @@ func connectionSteps(small bool) (steps []step) {
 		steps = append(steps, grow(small, who.curve, counts, func(l *load, n int) {
 			l.Gate, l.Connections = who.gate, n
 			switch who.curve {
-			case "Sluice, sold out":
+			case "Sluice, sold out", "nginx, sold out":
 				l.GonePart = 100
 			case "Sluice, limited", "bare fasthttp", "nginx, limited":
 				l.LimitedPart = 100
@@ -87,10 +89,15 @@ func rushSteps(small bool) (steps []step) {
 
 func skuSteps(small bool) []step {
 	counts := []int{1, 100, 10_000, 100_000}
-	return append(append(
-		grow(small, "sold out", counts, func(l *load, n int) { l.GonePart, l.Gone = 100, n }),
-		grow(small, "checked", counts[:3], func(l *load, n int) { l.CheckPart, l.Open = 100, n })...),
-		grow(small, "reserved", counts[:3], func(l *load, n int) { l.OrderPart, l.Open = 100, n })...)
+	soldOut := func(gate string) func(*load, int) {
+		return func(l *load, n int) { l.Gate, l.GonePart, l.Gone = gate, 100, n }
+	}
+	return slices.Concat(
+		grow(small, "sold out", counts, soldOut("sluice")),
+		grow(small, "checked", counts[:3], func(l *load, n int) { l.CheckPart, l.Open = 100, n }),
+		grow(small, "reserved", counts[:3], func(l *load, n int) { l.OrderPart, l.Open = 100, n }),
+		grow(small, "nginx, sold out", counts, soldOut("nginx")),
+		grow(small, "bare fasthttp", []int{1, 100_000}, soldOut("bare")))
 }
 
 func keySteps(small bool) []step {

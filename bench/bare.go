@@ -36,12 +36,16 @@ func serve(ctx context.Context, kind, front, shop string) error {
 	}
 }
 
-// refuse answers what a sold-out gate answers; to the first look, that it is there.
+// refuse answers as a gate does that limits, or has sold out; to the first look, that it is there.
 func refuse(ctx *fasthttp.RequestCtx) {
 	if string(ctx.Path()) == readyPath {
 		return
 	}
-	ctx.SetStatusCode(fasthttp.StatusTooManyRequests)
+	status := fasthttp.StatusTooManyRequests
+	if ctx.IsPost() {
+		status = fasthttp.StatusConflict
+	}
+	ctx.SetStatusCode(status)
 	ctx.SetContentType("application/problem+json")
 	ctx.SetBodyString(`{"type":"about:blank","title":"Too Many Requests","status":429}`)
 }

@@ -20,7 +20,7 @@ const (
 
 // hues tell curves apart; Sluice's own come first.
 func hues() []string {
-	return []string{"#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f"}
+	return []string{"#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22"}
 }
 
 // drawn is a curve as it is drawn.

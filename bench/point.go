@@ -76,20 +76,28 @@ func (c *crowd) arrive(ctx context.Context) error {
 		return nil
 	}
 	for range patience {
-		if c.GonePart > 0 && c.Gone > 1 {
+		if c.Gate == "sluice" && c.GonePart > 0 && c.Gone > 1 {
 			c.tour = true
 			_, err := c.ask(ctx, mostSpan, int64(c.Gone*c.Instances*100/c.GonePart))
 			if c.tour = false; err != nil {
 				return err
 			}
 		}
-		h, err := c.ask(ctx, settleIn+min(time.Duration(c.Gone*c.Instances)*perSKU, mostSettle), math.MaxInt64)
+		h, err := c.ask(ctx, c.settling(), math.MaxInt64)
 		if err != nil || h.right() {
 			return err
 		}
 		rest(ctx, settleOut) // connections to Redis are still being opened, say
 	}
 	return nil
+}
+
+// settling is how long a load lasts before it is measured.
+func (c *crowd) settling() time.Duration {
+	if c.Gate != "sluice" { // has nothing to find out of a SKU
+		return settleIn
+	}
+	return settleIn + min(time.Duration(c.Gone*c.Instances)*perSKU, mostSettle)
 }
 
 // patience is how often a load may begin with wrong answers.

@@ -42,16 +42,13 @@ func (p plan) document(r results) (d document, err error) {
 	if t := extraTable(r); len(t.rows) > 1 {
 		fmt.Fprintf(&out, "## Beside them\n\n%s\n", &t)
 	}
-	if p.targets != "" {
-		all, err := readTargets(p.targets)
-		if err != nil {
-			return d, err
-		}
-		t, lost := targetTable(r, all)
-		d.lost = lost
-		if len(t.rows) > 1 {
-			fmt.Fprintf(&out, "## Targets\n\n%s\n", &t)
-		}
+	wanted, err := readTargets(p.targets)
+	if err != nil {
+		return d, err
+	}
+	t, lost := targetTable(r, wanted.Target)
+	if d.lost = lost; len(t.rows) > 1 {
+		fmt.Fprintf(&out, "## Targets\n\n%s\n", &t)
 	}
 	d.body = out.String()
 	return d, nil

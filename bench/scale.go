@@ -23,13 +23,14 @@ type scale struct {
 	out     string // the folder for scale.json, SCALE.md and the plots; "" = none
 	command string
 	field   plan
+	targets string // the file; "" = nothing is judged
 }
 
 // readScale reads the command line behind the word scale.
 func readScale(args []string) (scale, error) {
 	s := scale{command: strings.TrimSpace("go run ./bench scale " + strings.Join(args, " "))}
 	flags := flag.NewFlagSet("bench scale", flag.ContinueOnError)
-	flags.BoolVar(&s.small, "quick", false, "one short round of two points an axis, to see that it works")
+	flags.BoolVar(&s.small, "quick", false, "one short round of two points an axis, to see that it works; nothing is judged")
 	flags.IntVar(&s.rounds, "rounds", 5, "rounds; each measures every point once. 0 = only report what was kept")
 	flags.DurationVar(&s.span, "span", 850*time.Millisecond, "how long one point is measured; with what is settled behind it a second, in which each instance looks after its ledgers once")
 	only := flags.String("only", "all", "axes: "+strings.Join(names(axes(true)), ","))
@@ -37,12 +38,13 @@ func readScale(args []string) (scale, error) {
 	at := flags.Float64("at", 0, "only points at this number; 0 = all")
 	flags.StringVar(&s.field.binary, "binary", "", "a built sluice, rather than one built now")
 	flags.StringVar(&s.field.profiles, "profiles", "", "folder for a CPU profile of Sluice at each point, named for its instant")
+	flags.StringVar(&s.targets, "targets", "", "file of what may grow by how much; exit code 1 when it grew by more")
 	flags.StringVar(&s.out, "out", "", "folder for scale.json, which keeps the rounds of earlier runs, SCALE.md and the plots")
 	if err := flags.Parse(args); err != nil {
 		return scale{}, err
 	}
 	if s.small {
-		s.rounds, s.span = min(s.rounds, 1), 100*time.Millisecond
+		s.rounds, s.span, s.targets = min(s.rounds, 1), 100*time.Millisecond, ""
 	}
 	if s.rounds < 0 || s.span <= 0 {
 		return scale{}, errors.New("read the flags: -span is above 0, -rounds at least 0")

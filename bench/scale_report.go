@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -79,10 +80,17 @@ func of(spots []spot, a axis) (some []spot) {
 
 func (s *scale) report(spots []spot) error {
 	spots = levelled(spots)
-	text := s.text(spots)
+	wanted, err := readTargets(s.targets)
+	if err != nil {
+		return err
+	}
+	text, lost := s.text(spots, wanted.Growth)
 	fmt.Print(text)
+	if lost {
+		err = errMissed
+	}
 	if s.out == "" {
-		return nil
+		return err
 	}
 	for _, a := range axes(s.small) {
 		if picture := a.picture(of(spots, a)); picture != nil {
@@ -91,10 +99,11 @@ func (s *scale) report(spots []spot) error {
 			}
 		}
 	}
-	return os.WriteFile(filepath.Join(s.out, "SCALE.md"), []byte(text), 0o644)
+	return errors.Join(os.WriteFile(filepath.Join(s.out, "SCALE.md"), []byte(text), 0o644), err)
 }
 
-func (s *scale) text(spots []spot) string {
+// text is the report, and whether it is a bad one.
+func (s *scale) text(spots []spot, wanted []growth) (text string, lost bool) {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# How cost grows, measured\n\n`make bench-scale` writes this page and the plots; [docs/scale.md](../docs/scale.md) says what follows from it. "+
 		"Processor time is that of all\nprocesses of the gates, or of Redis, as it would have been at the median speed of the machine ([yardstick.go](yardstick.go)); "+
@@ -112,9 +121,9 @@ func (s *scale) text(spots []spot) string {
 		t := a.table(some)
 		fmt.Fprintf(&out, "%s\n", &t)
 	}
-	growthText(&out, spots, s.small)
+	lost = growthText(&out, spots, s.small, wanted)
 	modelText(&out, spots, s.small)
-	return out.String()
+	return out.String(), lost
 }
 
 // table has a line a point; growth is to the first point of the curve.
@@ -157,38 +166,6 @@ func (a axis) picture(some []spot) []byte {
 		last.points = append(last.points, m)
 	}
 	return draw(columns[plotted].name+", "+a.title, a.along, columns[plotted].unit, curves)
-}
-
-// mostGrowth is by how much a request may become dearer from one end of an axis to the other.
-const mostGrowth = 0.15
-
-// growthText says what grew by more than it should.
-func growthText(out *strings.Builder, spots []spot, small bool) {
-	var t table
-	t.row("from one end to the other", "", "gates, µs a request", "grew by", "")
-	for _, a := range axes(small) {
-		if !slices.Contains([]string{"connections", "skus", "routes", "keys"}, a.name) {
-			continue
-		}
-		some := of(spots, a)
-		for i, o := range some {
-			first := slices.IndexFunc(some, func(f spot) bool { return f.Curve == o.Curve })
-			if first == i || i+1 < len(some) && some[i+1].Curve == o.Curve {
-				continue
-			}
-			s := perRequest()[0]
-			low, high := middle(some[first].values(s)), middle(o.values(s))
-			verdict := "reached"
-			if high/low-1 > mostGrowth {
-				verdict = "more than 15 %"
-			}
-			t.row(fmt.Sprintf("%s to %s %s", plain(some[first].At), plain(o.At), a.along), o.Curve, number(low)+" to "+number(high),
-				fmt.Sprintf("%+.0f %%", 100*(high/low-1)), verdict)
-		}
-	}
-	if len(t.rows) > 1 {
-		fmt.Fprintf(out, "## What grew\n\n%s\n", &t)
-	}
 }
 
 // learnt are the points of Sluice that a model may know: all that last for a time, but for the mixtures.

@@ -31,24 +31,35 @@ type verdict struct {
 	lost        bool // and also what had been reached before
 }
 
-// readTargets reads the file; a target that nothing can decide is an error.
-func readTargets(file string) ([]target, error) {
-	var text struct {
-		Target []target `toml:"target"`
+// goals are what the file wants.
+type goals struct {
+	Target []target `toml:"target"` // of make bench
+	Growth []growth `toml:"growth"` // of make bench-scale
+}
+
+// readTargets reads the file, or nothing where there is none; a target that nothing can decide is an error.
+func readTargets(file string) (g goals, err error) {
+	if file == "" {
+		return g, nil
 	}
-	read, err := toml.DecodeFile(file, &text)
+	read, err := toml.DecodeFile(file, &g)
 	if err != nil {
-		return nil, fmt.Errorf("read targets: %w", err)
+		return g, fmt.Errorf("read targets: %w", err)
 	}
 	if odd := read.Undecoded(); len(odd) > 0 {
-		return nil, fmt.Errorf("read targets: %s: no such key", odd[0])
+		return g, fmt.Errorf("read targets: %s: no such key", odd[0])
 	}
-	for _, t := range text.Target {
+	for _, t := range g.Target {
 		if err := t.check(); err != nil {
-			return nil, fmt.Errorf("read targets: %q: %w", t.What, err)
+			return g, fmt.Errorf("read targets: %q: %w", t.What, err)
 		}
 	}
-	return text.Target, nil
+	for _, t := range g.Growth {
+		if err := t.check(); err != nil {
+			return g, fmt.Errorf("read targets: growth of %q: %w", t.Curve, err)
+		}
+	}
+	return g, nil
 }
 
 func (t target) check() error {
@@ -75,13 +86,20 @@ func (t target) judge(r results) []verdict {
 		if len(values) == 0 {
 			continue
 		}
-		v := verdict{target: t, connections: c.connections, values: values, got: middle(values), noise: noise(values)}
-		v.missed = t.short(v, t.AtMost+t.AtLeast)
-		v.lost = v.missed && (t.Reached == 0 || t.short(v, t.Reached))
+		v := t.verdict(values)
+		v.connections = c.connections
 		all = append(all, v)
 	}
 	slices.SortFunc(all, func(a, b verdict) int { return a.connections - b.connections })
 	return all
+}
+
+// verdict is how values, one a round, do on t.
+func (t target) verdict(values []float64) verdict {
+	v := verdict{target: t, values: values, got: middle(values), noise: noise(values)}
+	v.missed = t.short(v, t.AtMost+t.AtLeast)
+	v.lost = v.missed && (t.Reached == 0 || t.short(v, t.Reached))
+	return v
 }
 
 // short tells whether v is on the wrong side of a bound by more than the noise.

@@ -87,6 +87,10 @@ func TestTargetsThatNothingDecidesAreRefused(t *testing.T) {
 		"[[target]]\nscenario = \"past\"\nmeasure = \"cpu\"\nat_most = 1.0",
 		"[[target]]\nscenario = \"pass\"\nmeasure = \"gpu\"\nat_most = 1.0",
 		"[[target]]\nscenario = \"pass\"\nmeasure = \"cpu\"\nat_most = 1.0\nwhen = 1",
+		"[[growth]]\naxis = \"skus\"\ncurve = \"sold out\"",
+		"[[growth]]\naxis = \"sku\"\ncurve = \"sold out\"\nat_most = 1.15",
+		"[[growth]]\naxis = \"skus\"\ncurve = \"sold\"\nat_most = 1.15",
+		"[[growth]]\naxis = \"skus\"\ncurve = \"sold out\"\nagainst = \"haproxy\"\nat_most = 1.15",
 		"[[target]",
 	} {
 		file := filepath.Join(t.TempDir(), "targets.toml")
@@ -97,7 +101,7 @@ func TestTargetsThatNothingDecidesAreRefused(t *testing.T) {
 			t.Errorf("taken:\n%s", text)
 		}
 	}
-	if all, err := readTargets("targets.toml"); err != nil || len(all) == 0 {
-		t.Errorf("our own: %d targets, %v", len(all), err)
+	if g, err := readTargets("targets.toml"); err != nil || len(g.Target) == 0 || len(g.Growth) == 0 {
+		t.Errorf("our own: %d targets, %d of growth, %v", len(g.Target), len(g.Growth), err)
 	}
 }
