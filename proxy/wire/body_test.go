@@ -74,7 +74,7 @@ func TestNothingIsReadAfterAViolationInABody(t *testing.T) {
 				t.Fatalf("%q: the next head is %q, %v", c.body, head, err)
 			}
 		}
-		if len(src.data) != len(get()) || r.kept != nil || r.BodyRead() || r.AtBoundary() || r.Pipelined() || r.DrainBody() {
+		if len(src.data) != len(get()) || r.kept != nil || r.BodyRead() || r.atBoundary() || r.Pipelined() || r.DrainBody() {
 			t.Fatalf("%q: %d bytes left, kept %v, body read %v", c.body, len(src.data), r.kept, r.BodyRead())
 		}
 	}
@@ -123,7 +123,7 @@ func TestBodyCutShortIsNotAWholeBody(t *testing.T) {
 				t.Fatalf("%q, %v", head, err)
 			}
 			content, err := readAll(r, p)
-			if err != io.ErrUnexpectedEOF || !strings.HasPrefix(c.content, content) || r.BodyRead() || r.AtBoundary() || r.kept != nil {
+			if err != io.ErrUnexpectedEOF || !strings.HasPrefix(c.content, content) || r.BodyRead() || r.atBoundary() || r.kept != nil {
 				t.Fatalf("%q: %q, then %v", c.body[:cut], content, err)
 			}
 			if n, err := r.ReadBody(p); n != 0 || err != io.ErrUnexpectedEOF {
@@ -201,7 +201,7 @@ func TestSocketIsNotReadBeyondABodyThatHasALength(t *testing.T) {
 	if content, err := readAll(r, p); content != "hello world" || err != nil || len(most) != 2 || most[1] != 6 {
 		t.Fatalf("%q, %v, reading at most %v", content, err, most)
 	}
-	if !r.AtBoundary() {
+	if !r.atBoundary() {
 		t.Fatal("bytes behind the body were read")
 	}
 }

@@ -3,12 +3,6 @@ package wire
 // Head is what was learned of the request whose head was handed on last.
 func (r *Reader) Head() Head { return r.head }
 
-// AtBoundary reports that the last request was read whole, to the last byte of its body, and that no byte of a
-// next one has come: the connection is idle, and may be closed without an answer.
-func (r *Reader) AtBoundary() bool {
-	return r.body.place == noBody && r.kept == nil && !r.begun && r.broken == nil && !r.raw
-}
-
 // Pipelined reports that the last request was read whole, to the last byte of its body, and that bytes behind it have
 // come. Asked by src within its own Read, true means that a head has begun and its rest is awaited: time now runs for
 // the head.

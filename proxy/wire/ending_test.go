@@ -7,6 +7,11 @@ import (
 	"testing"
 )
 
+// atBoundary reports that the last request was read whole, to the last byte of its body, and that no byte of a next one has come.
+func (r *Reader) atBoundary() bool {
+	return r.body.place == noBody && r.kept == nil && !r.begun && r.broken == nil && !r.raw
+}
+
 func TestSourceIsToldThatAHeadHasBegun(t *testing.T) {
 	var began []bool
 	var r *Reader
@@ -28,7 +33,7 @@ func TestSourceIsToldWhatItsBytesAreFor(t *testing.T) {
 	var r *Reader
 	src := &pieces{[]byte(chunked("1\r\na\r\n0\r\n\r\n") + get()), len(chunked("")) - 5}
 	r = NewGuard(small).NewReader(readerFunc(func(p []byte) (int, error) {
-		if now := (told{r.AtBoundary(), r.Pipelined(), !r.BodyRead()}); len(all) == 0 || all[len(all)-1] != now {
+		if now := (told{r.atBoundary(), r.Pipelined(), !r.BodyRead()}); len(all) == 0 || all[len(all)-1] != now {
 			all = append(all, now)
 		}
 		n := copy(p[:1], src.data)
@@ -63,8 +68,8 @@ func TestTunnelHandsOnWhatIsNotHTTP(t *testing.T) {
 	if head, err := readHead(r); head != "" || err != io.EOF {
 		t.Fatalf("%q, %v: there are no heads any more", head, err)
 	}
-	if all, err := io.ReadAll(r); err != nil || string(all) != frames+frames || r.AtBoundary() {
-		t.Fatalf("%q, %v, at boundary %v", all, err, r.AtBoundary())
+	if all, err := io.ReadAll(r); err != nil || string(all) != frames+frames || r.atBoundary() {
+		t.Fatalf("%q, %v, at boundary %v", all, err, r.atBoundary())
 	}
 }
 
@@ -75,10 +80,10 @@ func TestTunnelIsNoBody(t *testing.T) {
 	p := make([]byte, 4096)
 	readHead(r)
 	r.Tunnel()
-	if n, err := r.ReadBody(p); n != 0 || err != io.ErrUnexpectedEOF || r.DrainBody() || r.AtBoundary() {
+	if n, err := r.ReadBody(p); n != 0 || err != io.ErrUnexpectedEOF || r.DrainBody() || r.atBoundary() {
 		t.Fatalf("%q, %v", p[:n], err)
 	}
-	if all, err := io.ReadAll(r); err != nil || string(all) != frames || r.AtBoundary() {
+	if all, err := io.ReadAll(r); err != nil || string(all) != frames || r.atBoundary() {
 		t.Fatalf("%q, %v", all, err)
 	}
 }

@@ -56,21 +56,21 @@ func TestOneReadNeverHoldsMoreThanOneHead(t *testing.T) {
 	r := NewGuard(small).NewReader(&pieces{[]byte(raw), 1 << 20})
 	p := make([]byte, 4096)
 	for i, want := range heads {
-		if i > 0 && (!r.Pipelined() || r.AtBoundary()) {
+		if i > 0 && (!r.Pipelined() || r.atBoundary()) {
 			t.Fatalf("request %d is not said to wait", i)
 		}
 		if head, err := readHead(r); err != nil || head != want {
 			t.Fatalf("request %d: %q, %v", i, head, err)
 		}
-		if body := bodies[i] != ""; body && (r.AtBoundary() || r.Pipelined()) || r.BodyRead() == body {
-			t.Fatalf("request %d: at boundary %v, pipelined %v, body read %v", i, r.AtBoundary(), r.Pipelined(), r.BodyRead())
+		if body := bodies[i] != ""; body && (r.atBoundary() || r.Pipelined()) || r.BodyRead() == body {
+			t.Fatalf("request %d: at boundary %v, pipelined %v, body read %v", i, r.atBoundary(), r.Pipelined(), r.BodyRead())
 		}
 		if content, err := readAll(r, p); content != contents[i] || err != nil || !r.BodyRead() {
 			t.Fatalf("request %d: content %q, %v", i, content, err)
 		}
 	}
-	if !r.AtBoundary() || r.Pipelined() {
-		t.Fatalf("at the end: at boundary %v, pipelined %v", r.AtBoundary(), r.Pipelined())
+	if !r.atBoundary() || r.Pipelined() {
+		t.Fatalf("at the end: at boundary %v, pipelined %v", r.atBoundary(), r.Pipelined())
 	}
 }
 
@@ -78,13 +78,13 @@ func TestPartOfAHeadIsNoBoundary(t *testing.T) {
 	var r *Reader
 	src := &pieces{[]byte(get("A: b")), 10}
 	r = NewGuard(small).NewReader(readerFunc(func(p []byte) (int, error) {
-		if begun := len(src.data) < len(get("A: b")); r.AtBoundary() == begun || r.Pipelined() != begun {
-			t.Errorf("before %q: at boundary %v, pipelined %v", src.data, r.AtBoundary(), r.Pipelined())
+		if begun := len(src.data) < len(get("A: b")); r.atBoundary() == begun || r.Pipelined() != begun {
+			t.Errorf("before %q: at boundary %v, pipelined %v", src.data, r.atBoundary(), r.Pipelined())
 		}
 		return src.Read(p)
 	}))
-	if head, err := readHead(r); head != get("A: b") || err != nil || !r.AtBoundary() || r.Pipelined() {
-		t.Fatalf("%q, %v, at boundary %v, pipelined %v", head, err, r.AtBoundary(), r.Pipelined())
+	if head, err := readHead(r); head != get("A: b") || err != nil || !r.atBoundary() || r.Pipelined() {
+		t.Fatalf("%q, %v, at boundary %v, pipelined %v", head, err, r.atBoundary(), r.Pipelined())
 	}
 }
 
@@ -96,8 +96,8 @@ func TestNothingIsReadAfterAViolation(t *testing.T) {
 			t.Fatalf("read %q, %v", head, err)
 		}
 	}
-	if len(src.data) == 0 || r.AtBoundary() || r.Pipelined() {
-		t.Fatalf("%d bytes are left; at boundary %v, pipelined %v", len(src.data), r.AtBoundary(), r.Pipelined())
+	if len(src.data) == 0 || r.atBoundary() || r.Pipelined() {
+		t.Fatalf("%d bytes are left; at boundary %v, pipelined %v", len(src.data), r.atBoundary(), r.Pipelined())
 	}
 }
 
@@ -155,8 +155,8 @@ func TestLateHeadIs408AndAnIdleConnectionIsNot(t *testing.T) {
 	}
 	for _, raw := range []string{"", "\r\n"} {
 		r = NewGuard(small).NewReader(io.MultiReader(strings.NewReader(raw), lateReader{}))
-		if head, err := readHead(r); head != "" || err != os.ErrDeadlineExceeded || !r.AtBoundary() {
-			t.Fatalf("after %q: read %q, %v, at boundary %v", raw, head, err, r.AtBoundary())
+		if head, err := readHead(r); head != "" || err != os.ErrDeadlineExceeded || !r.atBoundary() {
+			t.Fatalf("after %q: read %q, %v, at boundary %v", raw, head, err, r.atBoundary())
 		}
 	}
 }
@@ -222,7 +222,7 @@ func TestIdleConnectionKeepsNoBuffer(t *testing.T) {
 	p := make([]byte, 4096)
 	for range 3 {
 		readHead(r)
-		if content, err := readAll(r, p); err != nil || r.kept != nil || !r.AtBoundary() {
+		if content, err := readAll(r, p); err != nil || r.kept != nil || !r.atBoundary() {
 			t.Fatalf("after %q, %v: kept %v", content, err, r.kept)
 		}
 	}

@@ -117,8 +117,8 @@ func TestUnreadBodyIsNeverReadAsARequest(t *testing.T) {
 			if n, err := r.ReadBody(p); n != 0 || err != io.ErrUnexpectedEOF || r.DrainBody() || r.BodyRead() {
 				t.Fatalf("%q: the body given up: %d, %v", raw, n, err)
 			}
-			if r.AtBoundary() || r.Pipelined() || r.kept != nil {
-				t.Fatalf("%q: at boundary %v, pipelined %v, kept %v", raw, r.AtBoundary(), r.Pipelined(), r.kept)
+			if r.atBoundary() || r.Pipelined() || r.kept != nil {
+				t.Fatalf("%q: at boundary %v, pipelined %v, kept %v", raw, r.atBoundary(), r.Pipelined(), r.kept)
 			}
 		}
 	}
