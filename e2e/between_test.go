@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -25,29 +24,10 @@ type executioner struct {
 
 func execute(t *testing.T, to, word string, n int) *executioner {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := &executioner{addr: ln.Addr().String(), word: word}
+	x := &executioner{word: word}
 	x.left.Store(int64(n))
-	var all sync.WaitGroup
-	t.Cleanup(all.Wait)
-	t.Cleanup(func() { ln.Close() })
-	all.Go(func() {
-		for {
-			in, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			out, err := net.Dial("tcp", to)
-			if err != nil {
-				in.Close()
-				continue
-			}
-			all.Go(func() { defer in.Close(); _, _ = io.Copy(in, out) })
-			all.Go(func() { defer out.Close(); x.listen(out, in) })
-		}
+	x.addr = redistest.Between(t, to, func(client, server *net.TCPConn) (there, back func()) {
+		return func() { x.listen(server, client) }, nil
 	})
 	return x
 }

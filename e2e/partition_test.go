@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -20,56 +19,27 @@ import (
 
 // wire stands between somebody and a server, until it is cut.
 type wire struct {
-	net.Listener
+	addr string
 
 	mu   sync.Mutex
 	cut  bool
 	open []net.Conn
-	all  sync.WaitGroup
 }
 
 // wireTo begins one that ends with the test.
 func wireTo(t *testing.T, to string) *wire {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &wire{Listener: ln}
-	t.Cleanup(func() { ln.Close(); w.set(true); w.all.Wait() })
-	w.all.Go(func() {
-		for {
-			in, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			w.carry(in, to)
+	w := &wire{}
+	w.addr = redistest.Between(t, to, func(client, server *net.TCPConn) (there, back func()) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.cut {
+			client.Close()
 		}
+		w.open = append(w.open, client, server)
+		return nil, nil
 	})
 	return w
-}
-
-func (w *wire) carry(in net.Conn, to string) {
-	out, err := net.Dial("tcp", to)
-	if err != nil {
-		in.Close()
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.cut {
-		in.Close()
-		out.Close()
-		return
-	}
-	w.open = append(w.open, in, out)
-	for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
-		w.all.Go(func() {
-			_, _ = io.Copy(way[0], way[1])
-			in.Close()
-			out.Close()
-		})
-	}
 }
 
 // set cuts it, or mends it.
@@ -101,7 +71,7 @@ func TestMasterCutOffWithOneInstanceIsSoldByItAloneAndTheSaleEndsToTheUnit(t *te
 	var wires []*wire
 	for _, s := range w.Addrs() {
 		one := wireTo(t, s)
-		wires, far = append(wires, one), append(far, one.Addr().String())
+		wires, far = append(wires, one), append(far, one.addr)
 	}
 	limits := strings.Replace(boundless, "max_in_flight = 2000\n", "max_in_flight = 1\nlimits.concurrency.max_queue = 2000\nlimits.concurrency.queue_timeout = \"1s\"\n", 1)
 	password := filepath.Join(t.TempDir(), "password")

@@ -23,28 +23,9 @@ type slowly struct {
 
 func slow(t *testing.T, to string) *slowly {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &slowly{addr: ln.Addr().String()}
-	var all sync.WaitGroup
-	t.Cleanup(all.Wait)
-	t.Cleanup(func() { ln.Close() })
-	all.Go(func() {
-		for {
-			in, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			out, err := net.Dial("tcp", to)
-			if err != nil {
-				in.Close()
-				continue
-			}
-			all.Go(func() { defer out.Close(); _, _ = io.Copy(out, in) })
-			all.Go(func() { defer in.Close(); s.answer(t, in, out) })
-		}
+	s := &slowly{}
+	s.addr = redistest.Between(t, to, func(client, server *net.TCPConn) (there, back func()) {
+		return nil, func() { s.answer(t, client, server) }
 	})
 	return s
 }

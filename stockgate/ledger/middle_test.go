@@ -2,10 +2,8 @@ package ledger
 
 import (
 	"bytes"
-	"context"
 	"net"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -27,29 +25,15 @@ type middle struct {
 	addr   string
 	fate   atomic.Pointer[func(request []byte) int] // of the reply to a request
 	doomed atomic.Int64                             // replies that were not passed on
-	conns  sync.WaitGroup
 }
 
 // between starts a middle, which ends with the test.
 func between(t *testing.T, server *redistest.Server) *middle {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
-	m := &middle{addr: l.Addr().String()}
-	ctx, cancel := context.WithCancel(context.Background())
-	m.conns.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			m.conns.Go(func() { m.carry(ctx, c.(*net.TCPConn), server.Addr) })
-		}
-	})
-	t.Cleanup(func() {
-		cancel()
-		l.Close()
-		m.conns.Wait()
+	m := &middle{}
+	m.addr = redistest.Between(t, server.Addr, func(client, server *net.TCPConn) (there, back func()) {
+		var next atomic.Int64 // fate
+		return func() { m.ask(server, client, &next) }, func() { m.answer(client, server, &next) }
 	})
 	return m
 }
@@ -67,39 +51,23 @@ func (m *middle) dooms(text string, fate int, n int64) {
 	m.fate.Store(&f)
 }
 
-// carry passes requests on, and the replies as their fate is.
-func (m *middle) carry(ctx context.Context, client *net.TCPConn, addr string) {
-	defer client.Close()
-	server, err := net.Dial("tcp", addr)
-	if err != nil {
-		return
-	}
-	defer server.Close()
-	stop := context.AfterFunc(ctx, func() {
-		client.Close()
-		server.Close()
-	})
-	defer stop()
-	var next atomic.Int64 // fate
-	m.conns.Go(func() {
-		defer server.Close()
-		buf := make([]byte, 1<<20)
-		for {
-			n, err := client.Read(buf)
-			if err != nil {
-				return
-			}
-			if f := m.fate.Load(); f != nil {
-				if fate := (*f)(buf[:n]); fate != passOn {
-					next.Store(int64(fate))
-				}
-			}
-			if _, err := server.Write(buf[:n]); err != nil {
-				return
+// ask passes requests on, and notes the fate of the replies.
+func (m *middle) ask(server, client net.Conn, next *atomic.Int64) {
+	buf := make([]byte, 1<<20)
+	for {
+		n, err := client.Read(buf)
+		if err != nil {
+			return
+		}
+		if f := m.fate.Load(); f != nil {
+			if fate := (*f)(buf[:n]); fate != passOn {
+				next.Store(int64(fate))
 			}
 		}
-	})
-	m.answer(client, server, &next)
+		if _, err := server.Write(buf[:n]); err != nil {
+			return
+		}
+	}
 }
 
 // answer brings the replies.

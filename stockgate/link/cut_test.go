@@ -3,9 +3,8 @@ package link
 import (
 	"bytes"
 	"context"
-	"io"
 	"net"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,69 +15,39 @@ import (
 
 // cutter passes on what clients say to a server, and what it answers, until somebody says word: that is passed on too,
 // and the connection is closed with the answer's first byte.
-func cutter(t *testing.T, server, word string) (addr string) {
+func cutter(t *testing.T, addr, word string) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			client, err := ln.Accept()
-			if err != nil {
-				return
+	return redistest.Between(t, addr, func(client, server *net.TCPConn) (there, back func()) {
+		var said atomic.Bool
+		there = func() {
+			buf := make([]byte, 64<<10)
+			for {
+				n, err := client.Read(buf)
+				if err != nil {
+					return
+				}
+				if bytes.Contains(buf[:n], []byte(word)) {
+					said.Store(true)
+				}
+				if _, err := server.Write(buf[:n]); err != nil {
+					return
+				}
 			}
-			all.Go(func() { between(t.Context(), client, server, word) })
 		}
+		back = func() {
+			buf := make([]byte, 64<<10)
+			for {
+				n, err := server.Read(buf)
+				if err != nil || said.Load() {
+					return
+				}
+				if _, err := client.Write(buf[:n]); err != nil {
+					return
+				}
+			}
+		}
+		return there, back
 	})
-	t.Cleanup(func() {
-		ln.Close()
-		all.Wait()
-	})
-	return ln.Addr().String()
-}
-
-func between(ctx context.Context, client net.Conn, server, word string) {
-	defer client.Close()
-	back, err := net.Dial("tcp", server)
-	if err != nil {
-		return
-	}
-	defer back.Close()
-	defer context.AfterFunc(ctx, func() { client.Close() })()
-	said := make(chan bool, 1)
-	go func() {
-		defer back.Close()
-		buf := make([]byte, 64<<10)
-		for {
-			n, err := client.Read(buf)
-			if err != nil {
-				return
-			}
-			if bytes.Contains(buf[:n], []byte(word)) {
-				said <- true
-			}
-			if _, err := back.Write(buf[:n]); err != nil {
-				return
-			}
-		}
-	}()
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := back.Read(buf)
-		if err != nil {
-			return
-		}
-		select {
-		case <-said:
-			return
-		default:
-		}
-		if _, err := io.Copy(client, bytes.NewReader(buf[:n])); err != nil {
-			return
-		}
-	}
 }
 
 // The client library repeats by itself what broke off or took too long, unless it is told not to.

@@ -26,33 +26,13 @@ type doorman struct {
 
 func guard(t *testing.T, server string) *doorman {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &doorman{addr: ln.Addr().String()}
-	var all sync.WaitGroup
-	t.Cleanup(all.Wait)
-	t.Cleanup(func() { ln.Close() })
-	all.Go(func() {
-		for {
-			in, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			d.came.Add(1)
-			if d.hangs.Load() {
-				all.Go(func() { defer in.Close(); _, _ = io.Copy(io.Discard, in) })
-				continue
-			}
-			out, err := net.Dial("tcp", server)
-			if err != nil {
-				in.Close()
-				continue
-			}
-			all.Go(func() { defer out.Close(); _, _ = io.Copy(out, in) })
-			all.Go(func() { defer in.Close(); _, _ = io.Copy(in, out) })
+	d := &doorman{}
+	d.addr = redistest.Between(t, server, func(client, _ *net.TCPConn) (there, back func()) {
+		d.came.Add(1)
+		if d.hangs.Load() {
+			there = func() { _, _ = io.Copy(io.Discard, client) }
 		}
+		return there, nil
 	})
 	return d
 }
