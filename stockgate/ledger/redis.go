@@ -143,7 +143,7 @@ func newRedis(o RedisOptions, texts map[string]string) (*Redis, error) {
 		return nil, err
 	}
 	r.link = way
-	r.pipes = pipelines{to: make(map[string]pipeline), longest: o.ConnectTimeout + o.Timeout}
+	r.pipes.to, r.pipes.longest = make(map[string]pipeline), o.ConnectTimeout+o.Timeout
 	r.away, r.depart = context.WithCancel(context.Background())
 	return r, nil
 }

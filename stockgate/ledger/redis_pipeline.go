@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"sluice/histogram"
 	"sluice/stockgate/link"
 )
 
@@ -27,6 +28,7 @@ const mostTrips = 2
 // fewer than requests may be in flight, and at most 256 of the latter.
 type pipelines struct {
 	longest time.Duration // that a call waits whose asker has set no time
+	sizes   histogram.Histogram
 
 	mu     sync.Mutex
 	to     map[string]pipeline // by server: those to which something is under way
@@ -49,6 +51,7 @@ func (r *Redis) askInTurn(ctx context.Context, q *errand) (answer []any, err err
 	q.keys = fiveKeys(q.sku)
 	at := r.link.To(q.keys[0]).Owner()
 	if r.pipes.departs(ctx, at, q) {
+		r.pipes.sizes.Observe(tripScale, 1)
 		defer r.comesBack(at)
 		return r.ask(ctx, q)
 	}
@@ -138,6 +141,7 @@ func (r *Redis) carryAll(at string) {
 		if len(some) == 0 {
 			return
 		}
+		r.pipes.sizes.Observe(tripScale, float64(len(some)))
 		r.askTogether(context.Background(), some)
 	}
 }
