@@ -201,17 +201,23 @@ func TestMoreSettleAtOnceWhileMuchIsOwed(t *testing.T) {
 				now.Add(-1)
 				return nil
 			}
-			most.Store(max(most.Load(), now.Add(1)))
+			for n := now.Add(1); ; {
+				if was := most.Load(); n <= was || most.CompareAndSwap(was, n) {
+					break
+				}
+			}
 			time.Sleep(100 * time.Millisecond) // all at the same time
 			return nil
 		})
 		o := deskOptions()
 		o.MaxSettling = 800
 		d := opened(t, o, s, nil)
+		for i := range 500 {
+			s.put(fmt.Sprint(i), 1, 0)
+		}
 		for _, c := range []struct{ owed, most int }{{100, asideAtOnce}, {500, asideAtOnce + moreAtOnce}} {
 			most.Store(0)
 			for i := range c.owed {
-				s.put(fmt.Sprint(i), 1, 0)
 				d.Settle(fmt.Sprint(i), Item{Serial: "a"}, Release)
 			}
 			until(t, "all is settled", func() bool { return len(d.room) == 0 })
