@@ -13,7 +13,8 @@ import (
 // out what became of holds that nobody settles. It is safe for concurrent use.
 //
 // Orders of one SKU share their calls: one leaves when none is under way, as soon as whatever can run has run, what
-// arrives meanwhile joins the next, and a second one is under way only when it is full. There is no timer. Looks whether a SKU
+// arrives meanwhile joins the next, and a second one is under way only when it is full. There is no timer. A Redis lets calls for
+// several SKUs share round trips; see pipelines. Looks whether a SKU
 // is still closed share calls with those at other SKUs; see glances. Every goroutine that works for a SKU
 // ends with its work; Close waits for all of them.
 type Desk struct {
@@ -33,6 +34,7 @@ type Desk struct {
 	glances   glances
 	lookers   chan struct{}        // one element for each of those under way
 	aside     chan struct{}        // one element for each call that no order waits for
+	more      chan struct{}        // one element for each that settles beside those, while much is owed
 	audits    *auditor             // nil where the store cannot be inspected
 	closing   map[string]reopening // by SKU; the watch's alone
 	serials   *memory              // of orders
@@ -71,9 +73,10 @@ const (
 	newSKUsAtOnce = 1000
 	newSKUEvery   = int64(500 * time.Microsecond)
 
-	// Settling, and reading who has won, of however many SKUs: more at once would take all connections from orders, and
-	// calls that find no connection pass for a store in trouble.
+	// Settling, and reading who has won, of however many SKUs: more at once of the latter would take all connections from
+	// orders, and calls that find no connection pass for a store in trouble. So many more settle while much is owed.
 	asideAtOnce = 8
+	moreAtOnce  = mostItems - asideAtOnce
 
 	probesAtOnce = 100
 	probeEvery   = int64(2 * time.Millisecond)
@@ -99,6 +102,7 @@ func NewDesk(o DeskOptions, store Store, oracle Oracle) (*Desk, error) {
 		glances:   glances{room: make(chan struct{}, glancesAtOnce)},
 		lookers:   make(chan struct{}, lookers),
 		aside:     make(chan struct{}, asideAtOnce),
+		more:      make(chan struct{}, moreAtOnce),
 		serials:   newMemory(size, func(k *known) string { return k.serial }),
 		users:     newMemory(size, func(k *known) string { return k.user }),
 		closing:   make(map[string]reopening),

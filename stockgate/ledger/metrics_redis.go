@@ -1,6 +1,13 @@
 package ledger
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/histogram"
+)
+
+// tripScale is of a round trip's size, in calls.
+var tripScale = histogram.Sizes(1, 2, 4, 8, 16, 32, together)
 
 // Describe implements prometheus.Collector.
 func (r *Redis) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(r, ch) }
@@ -12,4 +19,6 @@ func (r *Redis) Collect(ch chan<- prometheus.Metric) {
 	for _, why := range reasons() {
 		ch <- prometheus.MustNewConstMetric(lost, prometheus.CounterValue, float64(r.lost[why].Load()), why)
 	}
+	trips := prometheus.NewDesc("sluice_ledger_trip_calls", "Calls for orders and settlements in one round trip.", nil, nil)
+	ch <- tripScale.Metric(trips, []*histogram.Histogram{&r.pipes.sizes})
 }

@@ -49,6 +49,7 @@ type Redis struct {
 	log      *slog.Logger
 	nameless atomic.Bool // Redis does not tell its run id, and the log says so
 
+	pipes    pipelines
 	servers  servers
 	away     context.Context // ends when Close begins
 	depart   context.CancelFunc
@@ -142,6 +143,7 @@ func newRedis(o RedisOptions, texts map[string]string) (*Redis, error) {
 		return nil, err
 	}
 	r.link = way
+	r.pipes.to, r.pipes.longest = make(map[string]pipeline), o.ConnectTimeout+o.Timeout
 	r.away, r.depart = context.WithCancel(context.Background())
 	return r, nil
 }
@@ -150,7 +152,9 @@ func newRedis(o RedisOptions, texts map[string]string) (*Redis, error) {
 // waits for this instance when Redis is restarted. Settle what is owed before. Later calls fail.
 func (r *Redis) Close() error {
 	r.leave()
-	return r.link.Close()
+	err := r.link.Close()
+	r.pipes.close()
+	return err
 }
 
 // Check refuses a Redis that may throw a ledger away: its maxmemory-policy must be noeviction, on every master of a

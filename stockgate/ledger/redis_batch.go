@@ -13,8 +13,8 @@ func (r *Redis) Reserve(ctx context.Context, sku string, epoch, now, deadline in
 		return Hint{}, fmt.Errorf("reserve %q: %w", sku, err)
 	}
 	args := arguments(items, true, r.events, now, deadline, epoch)
-	q := errand{script: "reserve", sku: sku, args: args, items: items}
-	reply, err := r.ask(ctx, &q)
+	q := errand{script: "reserve", sku: sku, args: args, items: items, orders: len(items)}
+	reply, err := r.askInTurn(ctx, &q)
 	if err != nil {
 		return Hint{}, fmt.Errorf("reserve %q: %w", sku, err)
 	}
@@ -43,7 +43,8 @@ func (r *Redis) Finish(ctx context.Context, sku string, now, keep int64, op Op, 
 		return Hint{}, fmt.Errorf("%s %q: %w", op, sku, err)
 	}
 	r.journal.intends(sku, r.traces.find(sku).claim().epoch, op, items)
-	reply, err := r.run(ctx, "finish", sku, arguments(items, op == Adopt, r.events, now, keep, string(op))...)
+	q := errand{script: "finish", sku: sku, args: arguments(items, op == Adopt, r.events, now, keep, string(op)), orders: len(items)}
+	reply, err := r.askInTurn(ctx, &q)
 	if err != nil {
 		return Hint{}, fmt.Errorf("%s %q: %w", op, sku, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -33,6 +34,11 @@ type errand struct {
 	few    error // why too few replicas have what it did
 
 	done func() // called once, when what came of it is known; nil = nobody waits for it alone
+
+	// Where it may share a round trip (pipelines):
+	orders int           // that it is about
+	back   chan struct{} // closed when what came of it is known; nil = it waits for nobody
+	until  time.Time     // it is not sent later
 }
 
 // signature is how a reply begins: the number of the call that it answers, the version, and why the SKU was frozen by
@@ -65,7 +71,9 @@ func (r *Redis) ask(ctx context.Context, q *errand) (answer []any, err error) {
 
 // setOut gives an errand its keys, its number, and what it says of the ledger.
 func (r *Redis) setOut(q *errand) {
-	q.keys = fiveKeys(q.sku)
+	if q.keys[0] == "" {
+		q.keys = fiveKeys(q.sku)
+	}
 	q.seq, q.trace = r.calls.Add(1), r.traces.find(q.sku)
 	q.claim = q.trace.claim()
 }

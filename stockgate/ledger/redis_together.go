@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -22,8 +24,13 @@ func (r *Redis) askTogether(ctx context.Context, qs []*errand) {
 		r.meet(server)
 		left := make([]*errand, 0, len(which))
 		for _, i := range which {
-			if !qs[i].heard {
-				left = append(left, qs[i])
+			switch q := qs[i]; {
+			case q.heard:
+			case q.late(): // and nobody has run it, or this would not be asked again
+				q.heard, q.err = true, link.ErrNoTurn
+				q.end()
+			default:
+				left = append(left, q)
 			}
 		}
 		err := r.evalTogether(ctx, c, server, left)
@@ -51,7 +58,13 @@ func (q *errand) end() {
 	if q.done != nil {
 		q.done()
 	}
+	if q.back != nil {
+		close(q.back)
+	}
 }
+
+// late reports whether q has no time any more to be sent.
+func (q *errand) late() bool { return q.back != nil && !time.Now().Before(q.until) }
 
 // errUnheard is the cause when Redis has not said what became of an errand, nor why.
 var errUnheard = errors.New("redis has not answered")
@@ -60,20 +73,24 @@ var errUnheard = errors.New("redis has not answered")
 // run nothing of them, and takes the text of each script.
 func (r *Redis) evalTogether(ctx context.Context, c *redis.Client, server string, qs []*errand) error {
 	unknown, err := r.sendTogether(ctx, c, server, qs, false)
-	if len(unknown) > 0 && err == nil {
-		_, err = r.sendTogether(ctx, c, server, unknown, true)
+	if len(unknown) > 0 {
+		_, again := r.sendTogether(ctx, c, server, unknown, true)
+		err = cmp.Or(again, err)
 	}
 	return err
 }
 
-// sendTogether makes one round trip. With text the first errand of each script brings that along. It returns those whose
-// scripts Redis does not know, and what was wrong with more than one errand: above all that of some nobody knows whether they
-// were done, which are not put again, then that a reply was another question's, then that Redis has done nothing.
+// sendTogether makes one round trip. With text the first errand of each script brings that along. It returns what was wrong: above all
+// that a reply was another question's, then that of some nobody knows whether they were done, then that Redis has done nothing,
+// and where it was none of these, those whose scripts Redis does not know.
 func (r *Redis) sendTogether(ctx context.Context, c *redis.Client, server string, qs []*errand, text bool) (unknown []*errand, err error) {
 	if len(qs) == 0 {
 		return nil, nil
 	}
 	pipe, sent, told := c.Pipeline(), make([]once, len(qs)), ""
+	if text { // each script's errands after each other
+		slices.SortStableFunc(qs, func(a, b *errand) int { return cmp.Compare(a.script, b.script) })
+	}
 	for i, q := range qs {
 		sent[i] = r.command(ctx, q, &server, text && told != q.script)
 		told = q.script
@@ -101,7 +118,10 @@ func (r *Redis) sendTogether(ctx context.Context, c *redis.Client, server string
 			other = cmp.Or(fault(err), other)
 		}
 	}
-	return unknown, cmp.Or(mixed, lost, nothing, other)
+	if err := cmp.Or(mixed, lost, nothing); err != nil {
+		return nil, err
+	}
+	return unknown, other
 }
 
 // askAll asks about several SKUs, at most together, and returns the errands by position. tell, unless it is nil, hears of each

@@ -171,15 +171,33 @@ func (d *Desk) due(l *line) *due {
 
 // finish makes the call.
 func (d *Desk) finish(l *line, b *due) (Hint, error) {
-	if err := d.stepAside(d.ctx); err != nil {
+	turn, err := d.turnToSettle()
+	if err != nil {
 		return Hint{}, err
 	}
-	defer func() { <-d.aside }()
+	defer func() { <-turn }()
 	ctx, cancel := context.WithTimeout(d.ctx, d.o.Timeout)
 	defer cancel()
 	now := time.Now()
 	d.calls.note(callFinish, len(b.items))
 	return d.store.Finish(ctx, l.sku, now.UnixMilli(), now.Add(d.o.Keep).UnixMilli(), b.op, b.items, b.done)
+}
+
+// turnToSettle waits for the right to a call, which who has it gives back. Calls are few while there is room: what waits for them
+// gathers, line by line, and a call is what costs Redis most.
+func (d *Desk) turnToSettle() (turn chan struct{}, err error) {
+	var more chan struct{}
+	if len(d.room) > cap(d.room)/8 {
+		more = d.more
+	}
+	select {
+	case d.aside <- struct{}{}:
+		return d.aside, nil
+	case more <- struct{}{}:
+		return more, nil
+	case <-d.ctx.Done():
+		return nil, d.ctx.Err()
+	}
 }
 
 // paid takes b out of what is owed, and keeps in mind what it came to.

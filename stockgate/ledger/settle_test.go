@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -183,6 +184,45 @@ func TestContradictionsAreSaidAloud(t *testing.T) {
 		for _, line := range []string{"the shop must cancel the order", "use refund", "no such reservation", "no ledger"} {
 			if log.count(line) != 1 {
 				t.Errorf("no line %q in %s", line, log.text.String())
+			}
+		}
+	})
+}
+
+func TestMoreSettleAtOnceWhileMuchIsOwed(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := newShelf()
+		var now, most atomic.Int64
+		s.set(func(op string, after bool) error {
+			if op != "finish" {
+				return nil
+			}
+			if after {
+				now.Add(-1)
+				return nil
+			}
+			for n := now.Add(1); ; {
+				if was := most.Load(); n <= was || most.CompareAndSwap(was, n) {
+					break
+				}
+			}
+			time.Sleep(100 * time.Millisecond) // all at the same time
+			return nil
+		})
+		o := deskOptions()
+		o.MaxSettling = 800
+		d := opened(t, o, s, nil)
+		for i := range 500 {
+			s.put(fmt.Sprint(i), 1, 0)
+		}
+		for _, c := range []struct{ owed, most int }{{100, asideAtOnce}, {500, asideAtOnce + moreAtOnce}} {
+			most.Store(0)
+			for i := range c.owed {
+				d.Settle(fmt.Sprint(i), Item{Serial: "a"}, Release)
+			}
+			until(t, "all is settled", func() bool { return len(d.room) == 0 })
+			if got := int(most.Load()); got > c.most || c.owed > 100 && got <= asideAtOnce {
+				t.Errorf("%d settle at once while %d are owed", got, c.owed)
 			}
 		}
 	})

@@ -45,6 +45,24 @@ func (w Way) Address() string {
 	return w.node.address
 }
 
+// Owner is the address of the server that a way leads to now, as far as it is known: "" where it is not, and where there is
+// only one.
+func (w Way) Owner() string {
+	if w.node != nil {
+		return w.node.address
+	}
+	p := w.link.place.Load()
+	if p == nil {
+		return ""
+	}
+	if c, many := (*p).(*cluster); many {
+		if n := c.owners[Slot(w.key)].Load(); n != nil {
+			return n.address
+		}
+	}
+	return ""
+}
+
 // Do is Link.Do on this way.
 func (w Way) Do(ctx context.Context, ask func(context.Context, *redis.Client) error, lost func(error) error) error {
 	return w.Ask(ctx, func(ctx context.Context, c *redis.Client, _ string) error { return ask(ctx, c) }, lost)
