@@ -277,6 +277,9 @@ func (d *Desk) learn(now int64, l *line, next *view) {
 	}
 	scheduled := *next // which may be published already
 	scheduled.schedule(d.o.Wall(), d.o.Now())
+	if next.at < d.deaf.Load() {
+		d.age(now, &scheduled)
+	}
 	l.see(now, &scheduled)
 	d.reflect(l, &scheduled)
 	d.enlist(now, l)
