@@ -31,6 +31,7 @@ type target struct {
 
 	mu      sync.Mutex
 	idle    []*conn // the most recently used last
+	slow    []*dial // who would take what is put back; the first to be so first
 	open    int     // in use, idle, and being opened
 	orders  int     // of those in use, or being opened for it
 	pages   int     // the others of them
@@ -67,8 +68,8 @@ func (t *target) try(out *proxy.Outgoing, resp *fasthttp.Response, start time.Du
 		if c, err = t.take(out.Order, tries >= staleTries, start); err != nil {
 			return proxy.NotSent, shut, t.clock.now()
 		}
-		if !c.reused {
-			start = t.clock.now() // what dialing took is bounded by the connect time-out
+		if start = max(start, c.idle); !c.reused { // what dialing took is bounded by the connect time-out
+			start = t.clock.now()
 		}
 		e := exchange{patience: t.patience, conn: c, start: t.clock.at(start), tunnel: tun}
 		outcome, f := e.run(out, resp, t)
