@@ -113,7 +113,9 @@ func (f *flight) Hurry() { f.late = true }
 // End implements proxy.Flight.
 func (f *flight) End() (outcome proxy.Outcome, ended bool) {
 	c, t := f.conn, f.target
+	defer t.salvage(&c)
 	if f.sent && f.err == nil && !f.arrive() {
+		c = nil // still the flight's
 		return 0, false
 	}
 	c.in.aside = f.client
@@ -129,6 +131,7 @@ func (f *flight) End() (outcome proxy.Outcome, ended bool) {
 		t.release(c, fate, end)
 		t.counters.inFlight.Add(-1)
 	}
+	c = nil
 	if outcome == proxy.NotSent && t.retry {
 		client.StepAside()
 		_, outcome = p.send(out, resp, nil, nil)

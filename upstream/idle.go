@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"time"
@@ -105,22 +104,6 @@ func (t *target) ended(order bool) {
 	*t.used(order)--
 }
 
-// connect opens the connection that pop has counted.
-func (t *target) connect(order bool) (*conn, error) {
-	c, err := t.dial(context.Background(), t.timeout)
-	if err != nil {
-		t.mu.Lock()
-		t.open--
-		t.ended(order)
-		t.mu.Unlock()
-		t.noteUnreached(err)
-		return nil, err
-	}
-	t.noteReached()
-	c.order = order
-	return c, nil
-}
-
 // release puts c back at now, or closes it. It ends the owner's use of c.
 func (t *target) release(c *conn, f fate, now time.Duration) {
 	if f == keep {
@@ -140,6 +123,11 @@ func (t *target) push(c *conn) bool {
 		return false
 	}
 	t.ended(c.order)
+	if len(t.slow) > 0 {
+		t.slow[0].take(c)
+		t.slow = slices.Delete(t.slow, 0, 1)
+		return true
+	}
 	t.idle = append(t.idle, c)
 	return true
 }

@@ -31,6 +31,7 @@ type target struct {
 
 	mu      sync.Mutex
 	idle    []*conn // the most recently used last
+	slow    []*dial // who would take what is put back; the first to be so first
 	open    int     // in use, idle, and being opened
 	orders  int     // of those in use, or being opened for it
 	pages   int     // the others of them
@@ -60,18 +61,21 @@ func (t *target) send(out *proxy.Outgoing, resp *fasthttp.Response, start time.D
 // try runs the exchange on a pooled connection or on a new one. That not one byte was written is the
 // only ground for trying again.
 func (t *target) try(out *proxy.Outgoing, resp *fasthttp.Response, start time.Duration, tun *tunnel) (_ proxy.Outcome, _ fate, end time.Duration) {
+	var c *conn
+	defer t.salvage(&c)
 	for tries := 0; ; {
-		c, err := t.take(out.Order, tries >= staleTries, start)
-		if err != nil {
+		var err error
+		if c, err = t.take(out.Order, tries >= staleTries, start); err != nil {
 			return proxy.NotSent, shut, t.clock.now()
 		}
-		if !c.reused {
-			start = t.clock.now() // what dialing took is bounded by the connect time-out
+		if start = max(start, c.idle); !c.reused { // what dialing took is bounded by the connect time-out
+			start = t.clock.now()
 		}
 		e := exchange{patience: t.patience, conn: c, start: t.clock.at(start), tunnel: tun}
 		outcome, f := e.run(out, resp, t)
 		if f == stale {
 			t.drop(c)
+			c = nil
 			continue
 		}
 		reused := c.reused
@@ -79,10 +83,20 @@ func (t *target) try(out *proxy.Outgoing, resp *fasthttp.Response, start time.Du
 		if f != lend {
 			t.release(c, f, end)
 		}
+		c = nil
 		if outcome != proxy.NotSent || !t.retry || !reused {
 			return outcome, f, end
 		}
 		tries++
+	}
+}
+
+// salvage closes the connection of an exchange that came to no end, because something panicked: the request alone is to be lost.
+// nil = it came to one.
+func (t *target) salvage(c **conn) {
+	if *c != nil {
+		t.drop(*c)
+		t.counters.inFlight.Add(-1)
 	}
 }
 

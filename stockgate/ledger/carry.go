@@ -39,6 +39,7 @@ func (d *Desk) depart(l *line, b *round) bool {
 	defer l.mu.Unlock()
 	l.calls-- // this one is none before it has somebody: while nothing is known, only the first call may go
 	if l.calls > 0 && !l.full() || !d.take(d.o.Now(), l, b) {
+		d.dispatch(l) // whoever attended one that came too late may look now
 		return false
 	}
 	l.calls++

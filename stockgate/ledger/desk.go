@@ -41,6 +41,7 @@ type Desk struct {
 	users     *memory              // of orders with a derived serial
 
 	deadline atomic.Int64 // Unix ms: of the holds that are made now
+	deaf     atomic.Int64 // ns: until when news may have been missed
 
 	closed     atomic.Bool
 	ctx        context.Context // of calls; ends when Close gives up

@@ -33,8 +33,7 @@ type glances struct {
 
 // probe lets t look whether the latch of l is still right: with a glance when that will do, or else itself, since it may be a buyer's
 // that comes again, as k or nobody can tell. mu is held.
-func (d *Desk) probe(now int64, l *line, t *ticket, k *known) {
-	d.probers.take(now)
+func (d *Desk) probe(l *line, t *ticket, k *known) {
 	l.prober.Store(t)
 	v, o := l.view.Load(), &t.order
 	if v.absent || len(o.Key)+len(o.User) == 0 || k == nil && l.roster.Load().vouches(v) {

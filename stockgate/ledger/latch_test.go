@@ -160,3 +160,26 @@ func TestLatchBarsNobodyWhenNewsWereMissed(t *testing.T) {
 		wants(t, "who comes next", other.buy("", ""), Held)
 	})
 }
+
+// What was asked for before news were missed, and is heard afterwards, does not make up for them.
+func TestNewsThatWereMissedWhileWinnersAreReadStayMissed(t *testing.T) {
+	at(t, func(t *testing.T) {
+		o := deskOptions()
+		o.SoldOutMemory = time.Hour
+		d, s := soldOut(t, o)
+		other := opened(t, o, s, nil)
+		s.set(func(op string, after bool) error {
+			if op == "records" && !after {
+				time.Sleep(200 * time.Millisecond)
+			}
+			return nil
+		})
+		wants(t, "before", other.buy("", ""), SoldOut)
+		synctest.Wait()
+		d.Settle(sku, Item{Serial: "won"}, Release)
+		time.Sleep(100 * time.Millisecond)
+		other.missed()
+		time.Sleep(time.Second)
+		wants(t, "who comes next", other.buy("", ""), Held)
+	})
+}

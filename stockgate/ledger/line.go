@@ -108,10 +108,14 @@ func (d *Desk) place(now int64, l *line, t *ticket) {
 		return
 	}
 	k := d.recall(now, l, &t.order)
-	switch way := d.way(now, t.at-v.at, l, v, &t.order, k); {
+	way := d.way(now, t.at-v.at, l, v, &t.order, k)
+	if way == probes && !t.looked && !d.probers.take(now) {
+		way = d.way(now, t.at-v.at, l, v, &t.order, k) // probers of other SKUs were faster
+	}
+	switch {
 	case way == answered:
 	case way == probes && !t.looked:
-		d.probe(now, l, t, k)
+		d.probe(l, t, k)
 		return
 	case t.looked: // what a glance has not settled the order finds out itself
 		l.prober.CompareAndSwap(nil, t)
@@ -277,6 +281,9 @@ func (d *Desk) learn(now int64, l *line, next *view) {
 	}
 	scheduled := *next // which may be published already
 	scheduled.schedule(d.o.Wall(), d.o.Now())
+	if _, closed := scheduled.closes(now, 1); closed && next.at < d.deaf.Load() {
+		d.age(now, &scheduled)
+	}
 	l.see(now, &scheduled)
 	d.reflect(l, &scheduled)
 	d.enlist(now, l)

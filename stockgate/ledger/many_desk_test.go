@@ -38,12 +38,12 @@ func TestManyClosedSKUsAreLookedAtInTurn(t *testing.T) {
 			t.Fatalf("%d calls, want one a SKU", calls)
 		}
 		time.Sleep(time.Second + 1)
+		began := d.o.Now()
 		askAll(t, d, n, SoldOut)
 		if s.glances != probesAtOnce {
 			t.Errorf("%d looks at once, want %d", s.glances, probesAtOnce)
 		}
-		began := d.o.Now() // a part of an interval may have gone by
-		for range 40 {     // 4 s, and what the glances wait for: each is looked at again, some twice
+		for range 40 { // 4 s, and what the glances wait for: each is looked at again, some twice
 			time.Sleep(100 * time.Millisecond)
 			askAll(t, d, n, SoldOut)
 		}

@@ -38,19 +38,23 @@ type teller interface {
 	Listen(ctx context.Context, hear func(sku string, h Hint), missed func())
 }
 
-// missed lets the next buyer of each closed SKU look again, since news of it may have been lost. What nobody asks
-// for costs nothing.
+// missed lets the next buyer of each closed SKU look again, since news of it may have been lost. What was asked before, and is
+// heard later, is old as well. What nobody asks for costs nothing.
 func (d *Desk) missed() {
 	now := d.o.Now()
+	d.deaf.Store(now)
 	for _, l := range d.lines.each() {
 		l.mu.Lock()
 		if v := l.view.Load(); v != nil {
 			if _, closed := v.closes(now, 1); closed {
 				old := *v
-				old.at = now - d.memory - 1
+				d.age(now, &old)
 				l.see(now, &old)
 			}
 		}
 		l.mu.Unlock()
 	}
 }
+
+// age makes v, which nobody reads yet, so old that somebody is to look.
+func (d *Desk) age(now int64, v *view) { v.at = now - d.memory - 1 }
