@@ -28,6 +28,7 @@ type Gate struct {
 	buyers  *buyers                   // nil = buyers may come again
 	closed  [numVerdicts]proxy.Reason // what a fresh sample means to a buyer
 	lasts   [numVerdicts]int64        // nanoseconds for which a sample may be used
+	rests   int64                     // and for which one request may use that of a SKU on sale that nobody asked for
 
 	perUnit int64
 	wait    time.Duration
@@ -77,6 +78,7 @@ func newGate(o Options, src Source) *Gate {
 		unknown:   memory,
 		faulty:    memory,
 	}
+	g.rests = max(min(memory, idleAfter), g.lasts[onSale])
 	g.sampler = newSampler(o, src, g.table)
 	if o.Bought != nil {
 		g.buyers = newBuyers(o.Bought, o.Wait, o.Log)
@@ -104,8 +106,8 @@ func (g *Gate) Closed(now int64, sku []byte) proxy.Reason {
 	if e == nil {
 		return proxy.Admitted
 	}
-	e.touch(now)
 	v, at := e.latch()
+	e.touch(now, at)
 	if now-at > g.lasts[v] {
 		return proxy.Admitted // Enter will look again
 	}
@@ -129,11 +131,7 @@ func (g *Gate) Enter(now int64, sku, user []byte) proxy.Reason {
 			return g.fallback(nil)
 		}
 	}
-	e.touch(now)
-	v, at := e.latch()
-	if now-at > g.lasts[v] {
-		v = g.look(now, e)
-	}
+	v := g.verdict(now, e)
 	reason := g.decide(e, v)
 	if reason == proxy.Admitted && g.buyers != nil && len(user) > 0 && v != unread && v != faulty {
 		return g.first(e, user)
@@ -148,7 +146,7 @@ func (g *Gate) Known(now int64, sku, user []byte) bool {
 		return false
 	}
 	v, at := e.latch()
-	return now-at <= g.lasts[v]
+	return now-at <= g.lasts[v] || g.servesOne(now, v, at) && e.aged.Load() != at
 }
 
 // first decides for a request that decide has admitted: only who has not bought goes on. It is the last question
