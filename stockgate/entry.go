@@ -34,7 +34,7 @@ type entry struct {
 	pending atomic.Pointer[look]
 
 	// The sampler's own.
-	sampled bool // read at every refresh
+	sampled bool // among the active
 	gone    bool // removed from the table
 	dipped  bool // the last reading was below zero, and was not believed
 	emptied bool // it was sold out once: what is free came back

@@ -1,8 +1,8 @@
 // Package stockgate refuses the buyers that a shop has no stock for, before they reach it.
 //
 // It promises that the cost to Redis depends on the number of SKUs that are asked for and not on the number of
-// buyers: one goroutine reads all of them in one pipeline every few milliseconds, a request costs a look-up and
-// two atomic loads, and ten thousand first requests for a SKU wait for one read. It promises that its memory is
+// buyers: one goroutine reads those that somebody has asked for every few milliseconds, many at once, a request costs a
+// look-up and a few atomic loads, and ten thousand first requests for a SKU wait for one read. It promises that its memory is
 // bounded whatever SKUs clients invent, and that stock which cannot be known is decided by configuration
 // (on_error) and counted.
 //
@@ -10,7 +10,8 @@
 // may go on otherwise, many in one round trip, and for nobody else.
 //
 // It refuses to take stock: here the shop itself deducts, and the gate only reads. What it says is as old as
-// Options.Refresh, so a few buyers more than there are units pass; the shop must still check.
+// Options.Refresh while there is a crowd, so a few buyers more than there are units pass; after a pause it is as old as a
+// quarter of Options.SoldOutMemory, and beyond 200 ms lets pass one. The shop must still check.
 package stockgate
 
 import (

@@ -49,13 +49,17 @@ func (r *Redis) scattered(ctx context.Context) bool {
 // together asks for the strings of skus, nil for what is not there. A refusal is Redis' own word, and counts neither for
 // nor against it: Read hears the same.
 func (r *Redis) together(ctx context.Context, l *layout.Layout, skus []string) (values []any, refusal, err error) {
-	keys := make([]string, len(skus))
+	keys, args := make([]string, len(skus)), make([]any, 1, 1+len(skus))
+	args[0] = "mget"
 	for i, sku := range skus {
 		keys[i] = l.Key(sku)
+		args = append(args, &keys[i]) // a string would be copied
 	}
 	err = r.call(ctx, r.link.To(keys[0]), read, 1, func(ctx context.Context, c *redis.Client) error {
+		cmd := redis.NewSliceCmd(ctx, args...)
+		_ = c.Process(ctx, cmd)
 		var err error
-		values, err = c.MGet(ctx, keys...).Result()
+		values, err = cmd.Result()
 		var reply redis.Error
 		if errors.As(err, &reply) {
 			refusal, err = err, nil

@@ -20,8 +20,8 @@ const (
 	maxPending   = 2048                          // first looks that wait for their turn, some 100 ms at that pace
 )
 
-// sampler is the one goroutine that talks to the source: it takes first looks at once, and reads the SKUs that
-// are asked for at every refresh. One round trip is under way at a time; what is asked for meanwhile joins the
+// sampler is the one goroutine that talks to the source: it takes first looks at once, and at every refresh reads the SKUs
+// that somebody has asked for since. One round trip is under way at a time; what is asked for meanwhile joins the
 // next. All fields but queue, health and done are its own.
 type sampler struct {
 	source Source
@@ -42,7 +42,7 @@ type sampler struct {
 	faults faults
 	done   chan struct{} // closed when run has returned
 
-	active   []*entry // read at every refresh
+	active   []*entry // read while they are asked for
 	batch    []*entry
 	skus     []string
 	readings []layout.Reading
