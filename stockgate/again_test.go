@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -147,6 +149,20 @@ func TestUserWhoMayNotRunMGETIsReadForByGETAndToldOnce(t *testing.T) {
 				t.Error("Redis counts as lost")
 			}
 		})
+	}
+}
+
+func TestTheRightsOfTheManualAreEnoughForMGET(t *testing.T) {
+	page, err := os.ReadFile("../docs/redis.md")
+	check(t, err)
+	rights := regexp.MustCompile("the user reads the shop's keys: `([^`]*)`").FindSubmatch(page)
+	if rights == nil {
+		t.Fatal("docs/redis.md does not say what the user may read")
+	}
+	server := redistest.Start(t)
+	s, log := denied(t, server, append(strings.Fields("-@all +hello +auth +ping +select +acl|setuser +info"), strings.Fields(string(rights[1]))...)...)
+	if out := alike(t, s, "x", "y"); out[0] != reading(5) || out[1] != reading(6) || server.Calls("mget") != 1 || log.Len() > 0 {
+		t.Errorf("read %+v by %d MGETs; the log says: %s", out, server.Calls("mget"), log)
 	}
 }
 

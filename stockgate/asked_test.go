@@ -178,6 +178,20 @@ func TestAnOldReadingServesOneRequest(t *testing.T) {
 	}
 }
 
+func TestACrowdWritesOnceForEachReading(t *testing.T) {
+	e, writes := &entry{}, 0
+	for now := range int64(10_000) { // a second, in steps of 100 µs, with a reading every 10 ms
+		before := e.asked.Load()
+		e.touch(now*100_000, now/100*10_000_000)
+		if e.asked.Load() != before {
+			writes++
+		}
+	}
+	if writes > 101 || writes < 99 {
+		t.Fatalf("%d writes for 100 readings", writes)
+	}
+}
+
 func TestWhatWasNotBelievedIsReadAgainAtTheNextRefreshThoughNobodyAsks(t *testing.T) {
 	const at = int64(5e9)
 	g, e := learnt(t, options(), at, []byte("1001"), reading(3))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -18,7 +17,7 @@ import (
 // refuses, since it may be about one key alone: so what is wrong is said in the words of Read.
 func (r *Redis) Again(ctx context.Context, skus []string, out []layout.Reading) error {
 	l := r.layout.Load()
-	if len(skus) < 2 || r.apart.Load() || !l.Together() || r.scattered(ctx) || slices.ContainsFunc(skus, func(sku string) bool { return !l.Fits(sku) }) {
+	if len(skus) < 2 || !l.Together() || !allFit(l, skus) || r.apart.Load() || r.scattered(ctx) {
 		return r.Read(ctx, skus, out)
 	}
 	values, refusal, err := r.together(ctx, l, skus)

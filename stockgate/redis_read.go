@@ -18,7 +18,7 @@ func (r *Redis) Read(ctx context.Context, skus []string, out []layout.Reading) e
 		return nil
 	}
 	l := r.layout.Load()
-	if slices.ContainsFunc(skus, func(sku string) bool { return !l.Fits(sku) }) {
+	if !allFit(l, skus) {
 		return r.readFitting(ctx, l, skus, out)
 	}
 	if err := r.ask(ctx, skus, out); err != nil {
@@ -31,6 +31,11 @@ func (r *Redis) Read(ctx context.Context, skus []string, out []layout.Reading) e
 		return nil
 	}
 	return r.doubt(ctx, l, skus, out)
+}
+
+// allFit reports whether all of skus can have keys.
+func allFit(l *layout.Layout, skus []string) bool {
+	return !slices.ContainsFunc(skus, func(sku string) bool { return !l.Fits(sku) })
 }
 
 // readFitting reads those of skus that can have keys. The others are unknown.
