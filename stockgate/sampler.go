@@ -172,11 +172,14 @@ func (s *sampler) rest(began, ended int64) {
 func (s *sampler) keeps(now int64, e *entry) bool {
 	v, at := e.latch()
 	idle := now-e.asked.Load() > idleAfter
-	e.sampled = !e.gone && v != unknown && !idle
+	if !e.gone && v != unknown && !idle {
+		return true // and nothing is written: requests read the same line
+	}
+	e.sampled = false
 	if idle && !e.gone {
 		e.publish(unread, 0, at)
 	}
-	return e.sampled
+	return false
 }
 
 // due reports whether e must be read now. What nobody has asked for since it was read, or what cannot be bought, is read
