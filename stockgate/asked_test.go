@@ -1,6 +1,7 @@
 package stockgate
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/proxy"
+	"sluice/stockgate/layout"
 )
 
 // paced is a gate whose time stands still but for advance, which lets the sampler work each millisecond.
@@ -137,7 +139,8 @@ func TestABurstBehindAPauseSendsOneIntoAShopThatHasSoldOut(t *testing.T) {
 			}
 		})
 	}
-	g.sampler.firstLooks(t.Context(), g.now, <-g.sampler.queue)
+	eventually(t, "somebody waits", func() bool { return len(g.sampler.queue) > 0 || admitted.Load() == 100 })
+	g.sampler.firstLooks(t.Context(), g.now)
 	all.Wait()
 	if admitted.Load() != 1 || soldOut.Load() != 99 {
 		t.Errorf("%d admitted, %d sold out", admitted.Load(), soldOut.Load())
@@ -206,6 +209,18 @@ func TestWhatWasNotBelievedIsReadAgainAtTheNextRefreshThoughNobodyAsks(t *testin
 	}
 }
 
+// slowly is a source that takes its time.
+type slowly struct {
+	*Memory
+	now   *int64
+	takes int64
+}
+
+func (s *slowly) Again(ctx context.Context, skus []string, out []layout.Reading) error {
+	*s.now += s.takes
+	return s.Memory.Again(ctx, skus, out)
+}
+
 func TestATurnIsFollowedByAsMuchRest(t *testing.T) {
 	s := stepped(t, options(), NewMemory()).sampler
 	ms := int64(time.Millisecond)
@@ -216,6 +231,14 @@ func TestATurnIsFollowedByAsMuchRest(t *testing.T) {
 		if got := (s.turnAt - began) / ms; got != c.want {
 			t.Errorf("a turn of %d ms: the next begins after %d ms, want %d", c.took, got, c.want)
 		}
+	}
+	slow := &slowly{Memory: NewMemory(), takes: 30 * ms}
+	g := pacedGate(t, options(), slow)
+	slow.now = &g.now
+	began, sku := g.now, []byte("1001")
+	g.sampler.learn(g.now-int64(time.Second), g.table.add(g.now, sku), reading(1))
+	if g.sampler.work(t.Context(), g.now); g.sampler.turnAt-began != 60*ms {
+		t.Errorf("a turn of 30 ms: the next begins after %v", time.Duration(g.sampler.turnAt-began))
 	}
 	s.turnAt = int64(2 * time.Hour) // the source is lost
 	if s.rest(0, ms); s.turnAt != int64(2*time.Hour) {
