@@ -22,7 +22,7 @@ type crowd struct {
 	run    string // a word that no other crowd has, so that users differ
 	askers []*asker
 	turn   atomic.Int64 // requests that were begun
-	tour   bool         // sold-out SKUs are asked for one after another rather than at random
+	tour   bool         // SKUs are asked for one after another rather than at random
 }
 
 // asker has one request under way, on one of its connections after the other.

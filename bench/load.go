@@ -74,7 +74,11 @@ func (a *asker) compose(n int64) (what request) {
 	case anOrder:
 		out = a.order(out, "open", a.dice.IntN(a.Open))
 	case aCheck:
-		out = fmt.Appendf(out, "POST /check/open-%d/order", a.dice.IntN(a.Open))
+		sku := a.dice.IntN(a.Open)
+		if a.tour {
+			sku = int(n) % a.Open
+		}
+		out = fmt.Appendf(out, "POST /check/open-%d/order", sku)
 	}
 	out = append(out, " HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: crowd\r\nAccept: application/json\r\nCookie: uid="...)
 	if what == anOrder {

@@ -76,9 +76,9 @@ func (c *crowd) arrive(ctx context.Context) error {
 		return nil
 	}
 	for range patience {
-		if c.Gate == "sluice" && c.GonePart > 0 && c.Gone > 1 {
+		if round := c.round(); round > 0 {
 			c.tour = true
-			_, err := c.ask(ctx, mostSpan, int64(c.Gone*c.Instances*100/c.GonePart))
+			_, err := c.ask(ctx, mostSpan, round)
 			if c.tour = false; err != nil {
 				return err
 			}
@@ -98,6 +98,22 @@ func (c *crowd) settling() time.Duration {
 		return settleIn
 	}
 	return settleIn + min(time.Duration(c.Gone*c.Instances)*perSKU, mostSettle)
+}
+
+// round is how many requests meet every SKU that is sold out or checked; 0 = there is one of each at most, or a gate that has nothing
+// to find out. A gate's first look at a SKU is another thing than what the others cost.
+func (c *crowd) round() int64 {
+	n := 0
+	if c.Gate != "sluice" {
+		return 0
+	}
+	if c.GonePart > 0 && c.Gone > 1 {
+		n = c.Gone * 100 / c.GonePart
+	}
+	if c.CheckPart > 0 && c.Open > 1 {
+		n = max(n, c.Open*100/c.CheckPart)
+	}
+	return int64(n * c.Instances)
 }
 
 // patience is how often a load may begin with wrong answers.

@@ -30,17 +30,18 @@ type entry struct {
 
 	latched atomic.Int64 // verdict, and the time at which the look began, in one word: they can never disagree
 	free    atomic.Int64 // units, of the verdict onSale
-	asked   atomic.Int64 // ns; at most askedEvery behind
+	asked   atomic.Int64 // ns; at most askedEvery behind, and never before a reading that somebody asked after
 	pending atomic.Pointer[look]
 
 	// The sampler's own.
-	sampled bool // read at every refresh
+	sampled bool // among the active
 	gone    bool // removed from the table
 	dipped  bool // the last reading was below zero, and was not believed
 	emptied bool // it was sold out once: what is free came back
 
 	_        [64]byte // those who only look must not feel those who enter
 	inFlight atomic.Int64
+	aged     atomic.Int64 // ns; the reading that has served one request although it was old
 	tries
 }
 
@@ -59,12 +60,19 @@ func (e *entry) publish(v verdict, free, at int64) {
 // askedEvery is how precisely it is known when a SKU was asked for last.
 const askedEvery = int64(100 * time.Millisecond)
 
-// touch notes that the SKU is asked for. A crowd that asks writes ten times a second and reads otherwise.
-func (e *entry) touch(now int64) {
-	if now-e.asked.Load() > askedEvery {
+// touch notes that the SKU is asked for at now, by somebody who knows of the reading of the time at. A crowd writes once
+// for each reading, and ten times a second where there is none; otherwise it only looks.
+func (e *entry) touch(now, at int64) {
+	if last := e.asked.Load(); now-last > askedEvery || last < at && now > last {
 		e.asked.Store(now)
 	}
 }
+
+// wanted reports whether somebody has asked since the reading of the time at began.
+func (e *entry) wanted(at int64) bool { return e.asked.Load() >= at }
+
+// first reports whether the old reading of the time at has served nobody yet. It says so once.
+func (e *entry) first(at int64) bool { return e.aged.Load() != at && e.aged.Swap(at) != at }
 
 // enter counts one request in while fewer than limit are in flight and a try is left. A refusal writes nothing, but for
 // one that came too late for the last try. It counts before it takes the try, and the sampler looks in the other order:

@@ -1,8 +1,8 @@
 // Package stockgate refuses the buyers that a shop has no stock for, before they reach it.
 //
 // It promises that the cost to Redis depends on the number of SKUs that are asked for and not on the number of
-// buyers: one goroutine reads all of them in one pipeline every few milliseconds, a request costs a look-up and
-// two atomic loads, and ten thousand first requests for a SKU wait for one read. It promises that its memory is
+// buyers: one goroutine reads those that somebody has asked for every few milliseconds, many at once, a request costs a
+// look-up and a few atomic loads, and ten thousand first requests for a SKU wait for one read. It promises that its memory is
 // bounded whatever SKUs clients invent, and that stock which cannot be known is decided by configuration
 // (on_error) and counted.
 //
@@ -10,7 +10,8 @@
 // may go on otherwise, many in one round trip, and for nobody else.
 //
 // It refuses to take stock: here the shop itself deducts, and the gate only reads. What it says is as old as
-// Options.Refresh, so a few buyers more than there are units pass; the shop must still check.
+// Options.Refresh while there is a crowd, so a few buyers more than there are units pass; after a pause it is as old as a
+// quarter of Options.SoldOutMemory, and beyond 200 ms lets pass one. The shop must still check.
 package stockgate
 
 import (
@@ -28,6 +29,7 @@ type Gate struct {
 	buyers  *buyers                   // nil = buyers may come again
 	closed  [numVerdicts]proxy.Reason // what a fresh sample means to a buyer
 	lasts   [numVerdicts]int64        // nanoseconds for which a sample may be used
+	rests   int64                     // and for which one request may use that of a SKU on sale that nobody asked for
 
 	perUnit int64
 	wait    time.Duration
@@ -77,6 +79,7 @@ func newGate(o Options, src Source) *Gate {
 		unknown:   memory,
 		faulty:    memory,
 	}
+	g.rests = max(min(memory, idleAfter), g.lasts[onSale])
 	g.sampler = newSampler(o, src, g.table)
 	if o.Bought != nil {
 		g.buyers = newBuyers(o.Bought, o.Wait, o.Log)
@@ -104,8 +107,8 @@ func (g *Gate) Closed(now int64, sku []byte) proxy.Reason {
 	if e == nil {
 		return proxy.Admitted
 	}
-	e.touch(now)
 	v, at := e.latch()
+	e.touch(now, at)
 	if now-at > g.lasts[v] {
 		return proxy.Admitted // Enter will look again
 	}
@@ -129,11 +132,7 @@ func (g *Gate) Enter(now int64, sku, user []byte) proxy.Reason {
 			return g.fallback(nil)
 		}
 	}
-	e.touch(now)
-	v, at := e.latch()
-	if now-at > g.lasts[v] {
-		v = g.look(now, e)
-	}
+	v := g.verdict(now, e)
 	reason := g.decide(e, v)
 	if reason == proxy.Admitted && g.buyers != nil && len(user) > 0 && v != unread && v != faulty {
 		return g.first(e, user)
@@ -148,7 +147,7 @@ func (g *Gate) Known(now int64, sku, user []byte) bool {
 		return false
 	}
 	v, at := e.latch()
-	return now-at <= g.lasts[v]
+	return now-at <= g.lasts[v] || g.servesOne(now, v, at) && e.aged.Load() != at
 }
 
 // first decides for a request that decide has admitted: only who has not bought goes on. It is the last question

@@ -180,7 +180,7 @@ func TestEachTurnReadsEachSKUOnceWhateverTheTraffic(t *testing.T) {
 		check(t, s.Set(t.Context(), string(name(i)), 10))
 		firstLook(t, g, now, name(i))
 	}
-	before := server.Calls("get")
+	mgets, gets := server.Calls("mget"), server.Calls("get")
 	for range 7 {
 		now += int64(10 * time.Millisecond)
 		for i := range 3 {
@@ -192,8 +192,8 @@ func TestEachTurnReadsEachSKUOnceWhateverTheTraffic(t *testing.T) {
 		}
 		g.sampler.work(t.Context(), now)
 	}
-	if n := server.Calls("get") - before; n != 21 {
-		t.Fatalf("7 turns over 3 SKUs took %d GETs, want 21", n)
+	if m, n := server.Calls("mget")-mgets, server.Calls("get")-gets; m != 7 || n != 0 {
+		t.Fatalf("7 turns over 3 SKUs took %d MGETs and %d GETs, want 7 and none", m, n)
 	}
 }
 
@@ -261,7 +261,7 @@ func TestRestockReopensWithinSoldOutMemory(t *testing.T) {
 }
 
 // stepped returns a gate whose sampler works only when the test says so.
-func stepped(t *testing.T, o Options, src Source) *Gate {
+func stepped(t testing.TB, o Options, src Source) *Gate {
 	t.Helper()
 	o, err := o.checked()
 	check(t, err)

@@ -153,7 +153,7 @@ func TestCrowdWritesTheTimeItAskedTenTimesASecond(t *testing.T) {
 	writes := 0
 	for now := range int64(10_000) { // a second, in steps of 100 µs
 		before := e.asked.Load()
-		e.touch(now * 100_000)
+		e.touch(now*100_000, 0)
 		if e.asked.Load() != before {
 			writes++
 		}

@@ -43,7 +43,7 @@ func judge(r layout.Reading) verdict {
 	return onSale
 }
 
-// place puts a SKU that exists among those that are read at every refresh. An unknown one stays in the table
+// place puts a SKU that exists among the active, which are read while they are asked for. An unknown one stays in the table
 // until sold_out_memory is over; when the table is more than half full of others it is forgotten at once, so
 // that invented SKUs never take the room of real ones.
 func (s *sampler) place(e *entry, v verdict) {

@@ -17,6 +17,23 @@ func (g *Gate) meet(now int64, sku []byte) *entry {
 	return g.table.add(now, sku)
 }
 
+// verdict is what is known of e, which is asked for at now. It waits for a look where that is too old.
+func (g *Gate) verdict(now int64, e *entry) verdict {
+	v, at := e.latch()
+	e.touch(now, at)
+	if now-at <= g.lasts[v] || g.servesOne(now, v, at) && e.first(at) {
+		return v
+	}
+	return g.look(now, e)
+}
+
+// servesOne reports whether a sample that is too old for a crowd may still serve whoever asks first: it is old since
+// nobody asked for the SKU, and his asking has it read at the next turn. Who comes before that waits for a look. So an
+// old sample lets at most one request into a shop that has sold out meanwhile.
+func (g *Gate) servesOne(now int64, v verdict, at int64) bool {
+	return v == onSale && now-at <= g.rests && !g.sampler.health.lost()
+}
+
 // look waits until somebody has looked at e, and asks for that if nobody has. It returns unread when the stock
 // cannot be known: the source is away, the queue is full, or the wait is over.
 func (g *Gate) look(now int64, e *entry) verdict {

@@ -30,6 +30,11 @@ func (m *Memory) Read(_ context.Context, skus []string, out []layout.Reading) er
 	return nil
 }
 
+// Again is Read.
+func (m *Memory) Again(ctx context.Context, skus []string, out []layout.Reading) error {
+	return m.Read(ctx, skus, out)
+}
+
 func (m *Memory) reading(sku string) layout.Reading {
 	n, ok := m.left[sku]
 	return layout.Reading{Left: n, Free: n, Exists: ok, OnSale: true}

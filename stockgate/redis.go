@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +25,9 @@ type Redis struct {
 	lists   emptied
 	link    *link.Link
 	fits    atomic.Bool // the layout may be used with this Redis
+	apart   atomic.Bool // MGET is not to be had
 	metrics redisMetrics
+	log     *slog.Logger
 }
 
 // NewRedis returns a Redis that reads stock in the layout l. It does not wait for Redis: whether it is there
@@ -34,7 +37,10 @@ func NewRedis(o RedisOptions, l *layout.Layout) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Redis{link: way}
+	r := &Redis{link: way, log: o.Log}
+	if r.log == nil {
+		r.log = slog.Default()
+	}
 	r.layout.Store(l)
 	return r, nil
 }

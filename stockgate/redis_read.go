@@ -18,7 +18,7 @@ func (r *Redis) Read(ctx context.Context, skus []string, out []layout.Reading) e
 		return nil
 	}
 	l := r.layout.Load()
-	if slices.ContainsFunc(skus, func(sku string) bool { return !l.Fits(sku) }) {
+	if !allFit(l, skus) {
 		return r.readFitting(ctx, l, skus, out)
 	}
 	if err := r.ask(ctx, skus, out); err != nil {
@@ -33,17 +33,32 @@ func (r *Redis) Read(ctx context.Context, skus []string, out []layout.Reading) e
 	return r.doubt(ctx, l, skus, out)
 }
 
+// allFit reports whether all of skus can have keys.
+func allFit(l *layout.Layout, skus []string) bool {
+	return !slices.ContainsFunc(skus, func(sku string) bool { return !l.Fits(sku) })
+}
+
 // readFitting reads those of skus that can have keys. The others are unknown.
 func (r *Redis) readFitting(ctx context.Context, l *layout.Layout, skus []string, out []layout.Reading) error {
 	var which []int
-	var names []string
 	for i, sku := range skus {
 		out[i] = layout.Reading{OnSale: true}
 		if l.Fits(sku) {
-			which, names = append(which, i), append(names, sku)
+			which = append(which, i)
 		}
 	}
-	found := make([]layout.Reading, len(names))
+	return r.readSome(ctx, skus, which, out)
+}
+
+// readSome reads some of skus, by their positions.
+func (r *Redis) readSome(ctx context.Context, skus []string, which []int, out []layout.Reading) error {
+	if len(which) == 0 {
+		return nil
+	}
+	names, found := make([]string, len(which)), make([]layout.Reading, len(which))
+	for k, i := range which {
+		names[k] = skus[i]
+	}
 	if err := r.Read(ctx, names, found); err != nil {
 		return err
 	}

@@ -16,11 +16,12 @@ const (
 	lostEvery    = int64(50 * time.Millisecond)  // how often any does while it is not
 	sweepEvery   = int64(125 * time.Millisecond) // one part of the table
 	perFirstLook = int64(50 * time.Microsecond)  // invented SKUs cost at most 20,000 looks a second
+	restsMost    = int64(50 * time.Millisecond)  // behind a turn, however long it took
 	maxPending   = 2048                          // first looks that wait for their turn, some 100 ms at that pace
 )
 
-// sampler is the one goroutine that talks to the source: it takes first looks at once, and reads the SKUs that
-// are asked for at every refresh. One round trip is under way at a time; what is asked for meanwhile joins the
+// sampler is the one goroutine that talks to the source: it takes first looks at once, and at every refresh reads the SKUs
+// that somebody has asked for since. One round trip is under way at a time; what is asked for meanwhile joins the
 // next. All fields but queue, health and done are its own.
 type sampler struct {
 	source Source
@@ -30,7 +31,7 @@ type sampler struct {
 	latch  *rate.Limiter // of log lines about sold-out SKUs
 
 	refresh int64 // ns between readings of a SKU on sale
-	quiet   int64 // ns between readings of one that is not
+	quiet   int64 // ns between readings of one that is not, or that nobody asks for
 	memory  int64 // ns for which an unknown SKU is remembered
 
 	perUnit   int64
@@ -41,7 +42,7 @@ type sampler struct {
 	faults faults
 	done   chan struct{} // closed when run has returned
 
-	active   []*entry // read at every refresh
+	active   []*entry // read while they are asked for
 	batch    []*entry
 	skus     []string
 	readings []layout.Reading
@@ -130,6 +131,7 @@ func (s *sampler) work(ctx context.Context, now int64) {
 	if now >= s.turnAt && len(s.active) > 0 {
 		s.turnAt = now + s.refresh
 		s.turn(ctx, now)
+		s.rest(now, s.clock())
 	}
 	if now >= s.pingAt {
 		s.note(ctx, now, s.source.Ping(ctx))
@@ -153,31 +155,40 @@ func (s *sampler) turn(ctx context.Context, now int64) {
 			}
 			i++
 		}
-		if !s.read(ctx, s.clock()) {
+		if !s.read(ctx, s.clock(), s.source.Again) {
 			return
 		}
 		s.firstLooks(ctx, s.clock())
 	}
 }
 
+// rest leaves as much time behind a turn as it took, so that Redis and the gate have at least half of theirs for others,
+// however many SKUs there are; but no more than restsMost, beyond which readings would grow too old to be used.
+func (s *sampler) rest(began, ended int64) {
+	s.turnAt = max(s.turnAt, ended+min(ended-began, restsMost))
+}
+
 // keeps reports whether e is still to be read. If not, the next request for it takes a first look again.
 func (s *sampler) keeps(now int64, e *entry) bool {
 	v, at := e.latch()
 	idle := now-e.asked.Load() > idleAfter
-	e.sampled = !e.gone && v != unknown && !idle
+	if !e.gone && v != unknown && !idle {
+		return true // and nothing is written: requests read the same line
+	}
+	e.sampled = false
 	if idle && !e.gone {
 		e.publish(unread, 0, at)
 	}
-	return e.sampled
+	return false
 }
 
-// due reports whether e must be read now. What cannot be bought is read less often, but soon enough for stock
-// that comes back to be found well within sold_out_memory. Half a refresh of slack keeps a reading that began a
-// little late from being left out every other time.
+// due reports whether e must be read now. What nobody has asked for since it was read, or what cannot be bought, is read
+// less often, but soon enough for stock that comes back, or goes elsewhere, to be found well within sold_out_memory.
+// Half a refresh of slack keeps a reading that began a little late from being left out every other time.
 func (s *sampler) due(now int64, e *entry) bool {
 	v, at := e.latch()
 	every := s.quiet
-	if v == onSale {
+	if v == onSale && (e.wanted(at) || e.dipped) {
 		every = s.refresh
 	}
 	return now-at >= every-s.refresh/2
@@ -192,12 +203,12 @@ func (s *sampler) firstLooks(ctx context.Context, now int64, first ...*entry) {
 	}
 	if len(s.batch) > 0 {
 		s.lookAt = now + int64(len(s.batch))*perFirstLook
-		s.read(ctx, now)
+		s.read(ctx, now, s.source.Read)
 	}
 }
 
-// read reads the batch in one round trip. It reports whether the source answered.
-func (s *sampler) read(ctx context.Context, now int64) bool {
+// read reads the batch at once, by one of the source's ways. It reports whether the source answered.
+func (s *sampler) read(ctx context.Context, now int64, source func(context.Context, []string, []layout.Reading) error) bool {
 	if len(s.batch) == 0 {
 		return true
 	}
@@ -206,7 +217,7 @@ func (s *sampler) read(ctx context.Context, now int64) bool {
 		s.skus = append(s.skus, e.sku)
 		e.endedBefore = e.ended.Load()
 	}
-	err := s.source.Read(ctx, s.skus, s.readings)
+	err := source(ctx, s.skus, s.readings)
 	s.note(ctx, now, err)
 	for i, e := range s.batch {
 		if err != nil {

@@ -29,3 +29,38 @@ func BenchmarkRead(b *testing.B) {
 		}
 	}
 }
+
+// One turn over 10,000 SKUs against a real Redis on loopback: when somebody has asked for each, and when nobody has since it was read.
+func BenchmarkTurn(b *testing.B) {
+	server := redistest.Start(b)
+	const skus = 10_000
+	for _, layoutName := range []string{"counter", "hash_left"} {
+		for _, asked := range []bool{true, false} {
+			b.Run(fmt.Sprintf("%s/asked=%t", layoutName, asked), func(b *testing.B) {
+				now, o := int64(1), options()
+				o.Now = func() int64 { return now }
+				s := dial(b, server, layouts()[layoutName])
+				g := stepped(b, o, s)
+				for i := range skus {
+					check(b, s.Set(b.Context(), string(name(i)), 5))
+					g.sampler.learn(now, g.table.add(now, name(i)), reading(5))
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					now += g.sampler.refresh
+					for i := range skus {
+						e := g.sampler.active[i]
+						if asked {
+							e.asked.Store(now)
+						} else {
+							e.publish(onSale, 5, now-g.sampler.refresh)
+							e.asked.Store(now - g.sampler.refresh - 1)
+						}
+					}
+					g.sampler.turn(b.Context(), now)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/skus, "ns/SKU")
+			})
+		}
+	}
+}

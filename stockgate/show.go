@@ -17,12 +17,7 @@ func (g *Gate) Show(now int64, sku []byte) (phase proxy.Phase, free int64) {
 			return proxy.Unknown, -1
 		}
 	}
-	e.touch(now)
-	v, at := e.latch()
-	if now-at > g.lasts[v] {
-		v = g.look(now, e)
-	}
-	switch v {
+	switch g.verdict(now, e) {
 	case onSale:
 		return proxy.Open, e.free.Load()
 	case soldOut:

@@ -168,7 +168,7 @@ func TestUnknownSKUIsForgottenAfterSoldOutMemoryThoughItIsAskedFor(t *testing.T)
 	const memory = int64(time.Second)
 	for now, want := range map[int64]int64{memory: 1, memory + 1: 0} {
 		g, e := learnt(t, options(), 0, []byte("1001"), layout.Reading{OnSale: true})
-		e.touch(now)
+		e.touch(now, 0)
 		for range parts {
 			g.sampler.sweep(now)
 		}

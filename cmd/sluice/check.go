@@ -82,7 +82,7 @@ func arithmetic(w io.Writer, c *config.Config) {
 	fmt.Fprintf(w, "in flight at most %d inside the shop: at 50ms an order that is %d/s, at 500ms %d/s (Little's law)\n", inside, inside*20, inside*2)
 	sayInFlight(w, c)
 	if c.Stock.Source == "redis" && hasGate(c, "check") {
-		fmt.Fprintf(w, "redis     %d pipelines a second while any SKU is asked for, whatever the traffic; none otherwise but a ping a second\n", int(time.Second/c.Stock.Refresh))
+		fmt.Fprintf(w, "redis     at most %d readings a second of a SKU that is asked for, whatever the traffic, many SKUs at once; none otherwise but a ping a second\n", int(time.Second/c.Stock.Refresh))
 	}
 	if reserves(c) {
 		reckonReserve(w, c)

@@ -119,8 +119,12 @@ func (t Template) Tells(parts int) bool {
 
 // Of returns the key of one SKU, and of the other names in the order of Compile. A part that is not there is empty.
 func (t Template) Of(sku string, parts int, more ...string) string {
-	named := split(sku, parts)
+	var named []string
+	if parts > 0 {
+		named = split(sku, parts)
+	}
 	var b strings.Builder
+	b.Grow(t.length() + len(sku))
 	for _, p := range t {
 		b.WriteString(p.text)
 		switch {
@@ -134,6 +138,14 @@ func (t Template) Of(sku string, parts int, more ...string) string {
 		}
 	}
 	return b.String()
+}
+
+// length is that of the text that all keys have.
+func (t Template) length() (n int) {
+	for _, p := range t {
+		n += len(p.text)
+	}
+	return n
 }
 
 // Pattern is what SCAN MATCH finds the keys by.

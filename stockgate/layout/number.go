@@ -3,13 +3,15 @@ package layout
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // units reads an integer as strictly as Redis itself does for INCR: no sign but a leading minus, no leading
 // zero, no space, no fraction, 64 bits. What Redis would refuse to count down must not be sold.
 func units(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || strconv.FormatInt(n, 10) != s {
+	digits := strings.TrimPrefix(s, "-")
+	if err != nil || s[0] == '+' || digits[0] == '0' && s != "0" {
 		return 0, fmt.Errorf("%.32q is not an integer", s)
 	}
 	return n, nil

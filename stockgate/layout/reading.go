@@ -24,7 +24,7 @@ const MaxCommands = 3
 
 // Queue puts the commands that read sku into pipe; their number is Commands.
 //
-// Each key has a command of its own: MGET would report a key of the wrong type as a missing one.
+// Each key has a command of its own: MGET would report a key of the wrong type as a missing one. See Together.
 func (l *Layout) Queue(ctx context.Context, pipe redis.Pipeliner, sku string) {
 	switch {
 	case l.script != nil:

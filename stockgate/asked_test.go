@@ -1,0 +1,247 @@
+package stockgate
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/proxy"
+	"sluice/stockgate/layout"
+)
+
+// paced is a gate whose time stands still but for advance, which lets the sampler work each millisecond.
+type paced struct {
+	*Gate
+	now int64
+}
+
+func pacedGate(t *testing.T, o Options, src Source) *paced {
+	t.Helper()
+	p := &paced{now: int64(time.Hour)}
+	o.Now = func() int64 { return p.now }
+	p.Gate = stepped(t, o, src)
+	return p
+}
+
+func (p *paced) advance(t *testing.T, d time.Duration) {
+	for end := p.now + int64(d); p.now < end; {
+		p.now += int64(time.Millisecond)
+		p.sampler.work(t.Context(), p.now)
+	}
+}
+
+func TestASKUThatIsAskedForOnceASecondIsReadAFewTimesInIt(t *testing.T) {
+	server := redistest.Start(t)
+	s := dial(t, server, layouts()["counter"])
+	check(t, s.Set(t.Context(), "1001", 10))
+	g, sku := pacedGate(t, options(), s), []byte("1001")
+	firstLook(t, g.Gate, g.now, sku)
+	e, before := g.table.find(sku), server.Calls("get")
+	const seconds = 20
+	for range seconds {
+		g.advance(t, time.Second)
+		if _, at := e.latch(); g.now-at > int64(260*time.Millisecond) {
+			t.Fatalf("the reading is %v old", time.Duration(g.now-at))
+		}
+		if got := left(g.Gate, sku, g.Enter(g.now, sku, nil)); got != proxy.Admitted {
+			t.Fatal(got)
+		}
+		g.advance(t, 10*time.Millisecond)
+		if _, at := e.latch(); g.now-at > int64(10*time.Millisecond) {
+			t.Fatalf("a refresh after somebody asked the reading is %v old", time.Duration(g.now-at))
+		}
+	}
+	if n := server.Calls("get") - before; n < seconds || n > 6*seconds {
+		t.Errorf("%d readings in %d s, want some five a second", n, seconds)
+	}
+}
+
+func TestAHotSKUIsReadAtEveryRefresh(t *testing.T) {
+	server := redistest.Start(t)
+	s := dial(t, server, layouts()["counter"])
+	check(t, s.Set(t.Context(), "1001", 10))
+	g, sku := pacedGate(t, options(), s), []byte("1001")
+	firstLook(t, g.Gate, g.now, sku)
+	g.Closed(g.now, sku)
+	g.advance(t, 10*time.Millisecond)
+	before := server.Calls("get")
+	for range 100 {
+		for range 64 {
+			g.Closed(g.now, sku)
+		}
+		g.advance(t, time.Millisecond)
+	}
+	if n := server.Calls("get") - before; n != 10 {
+		t.Errorf("%d readings in ten refreshes", n)
+	}
+}
+
+// Shoppers who come at random, some fifty a second, are judged by a reading that is older than a refresh: one of those who
+// come between two readings, and whoever comes within the refresh behind him.
+func TestOldReadingsJudgeHardlyMoreThanOneRequestEach(t *testing.T) {
+	m := NewMemory()
+	check(t, m.Set(t.Context(), "1001", 10))
+	g, sku := pacedGate(t, options(), m), []byte("1001")
+	g.sampler.learn(g.now, g.table.add(g.now, sku), reading(10))
+	e, dice := g.table.find(sku), rand.New(rand.NewPCG(1, 2))
+	by := make(map[int64]int) // requests, by the reading
+	for range 200_000 {
+		g.advance(t, time.Millisecond)
+		if dice.IntN(20) > 0 {
+			continue
+		}
+		if _, at := e.latch(); g.now-at > int64(10*time.Millisecond) {
+			by[at]++
+		}
+		if got := left(g.Gate, sku, g.Enter(g.now, sku, nil)); got != proxy.Admitted {
+			t.Fatal(got)
+		}
+	}
+	all := 0
+	for _, n := range by {
+		all += n
+	}
+	t.Logf("%d requests by %d old readings", all, len(by))
+	if len(by) == 0 || all*10 > len(by)*13 {
+		t.Errorf("%d requests by %d old readings", all, len(by))
+	}
+}
+
+func TestABurstBehindAPauseSendsOneIntoAShopThatHasSoldOut(t *testing.T) {
+	m := NewMemory()
+	o := options()
+	o.SoldOutMemory = 4 * time.Second
+	g, sku := pacedGate(t, o, m), []byte("1001")
+	e := g.table.add(g.now, sku)
+	g.sampler.learn(g.now, e, reading(10))
+	check(t, m.Set(t.Context(), "1001", 0))
+	g.now += int64(900 * time.Millisecond)
+	if !g.Known(g.now, sku, nil) {
+		t.Error("whoever is first would wait")
+	}
+	var admitted, soldOut atomic.Int64
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			g.Closed(g.now, sku)
+			switch got := g.Enter(g.now, sku, nil); got {
+			case proxy.Admitted:
+				admitted.Add(1)
+			case proxy.SoldOut:
+				soldOut.Add(1)
+			default:
+				t.Error(got)
+			}
+		})
+	}
+	eventually(t, "somebody waits", func() bool { return len(g.sampler.queue) > 0 || admitted.Load() == 100 })
+	g.sampler.firstLooks(t.Context(), g.now)
+	all.Wait()
+	if admitted.Load() != 1 || soldOut.Load() != 99 {
+		t.Errorf("%d admitted, %d sold out", admitted.Load(), soldOut.Load())
+	}
+}
+
+// An old reading serves one request and no more, none beyond sold_out_memory, and none while nobody can read another.
+func TestAnOldReadingServesOneRequest(t *testing.T) {
+	sku := []byte("1001")
+	const at = int64(5e9)
+	for _, c := range []struct {
+		age  time.Duration
+		lost bool
+		want bool
+	}{
+		{200 * time.Millisecond, false, true}, {201 * time.Millisecond, false, true}, {time.Second, false, true},
+		{time.Second + 1, false, false}, {201 * time.Millisecond, true, false},
+	} {
+		o := options()
+		o.Wait = time.Millisecond
+		g, _ := learnt(t, o, at, sku, reading(3))
+		if c.lost {
+			g.sampler.health.note(at, errors.New("gone"))
+		}
+		now := at + int64(c.age)
+		if got := g.Known(now, sku, nil); got != c.want {
+			t.Errorf("%v old, lost %t: known %t", c.age, c.lost, got)
+		}
+		if got := g.Enter(now, sku, nil) == proxy.Admitted; got != c.want {
+			t.Errorf("%v old, lost %t: the first is admitted %t", c.age, c.lost, got)
+		}
+		if again := g.Enter(now, sku, nil) == proxy.Admitted; again != (c.age <= 200*time.Millisecond) {
+			t.Errorf("%v old, lost %t: the second is admitted %t", c.age, c.lost, again)
+		}
+		if c.age > 200*time.Millisecond && g.Known(now, sku, nil) {
+			t.Errorf("%v old: the third would not wait", c.age)
+		}
+	}
+}
+
+func TestACrowdWritesOnceForEachReading(t *testing.T) {
+	e, writes := &entry{}, 0
+	for now := range int64(10_000) { // a second, in steps of 100 µs, with a reading every 10 ms
+		before := e.asked.Load()
+		e.touch(now*100_000, now/100*10_000_000)
+		if e.asked.Load() != before {
+			writes++
+		}
+	}
+	if writes > 101 || writes < 99 {
+		t.Fatalf("%d writes for 100 readings", writes)
+	}
+}
+
+func TestWhatWasNotBelievedIsReadAgainAtTheNextRefreshThoughNobodyAsks(t *testing.T) {
+	const at = int64(5e9)
+	g, e := learnt(t, options(), at, []byte("1001"), reading(3))
+	next := at + int64(10*time.Millisecond)
+	e.asked.Store(at - 1)
+	if g.sampler.due(next, e) {
+		t.Error("what nobody asked for is read")
+	}
+	g.sampler.learn(at, e, reading(-3))
+	if !g.sampler.due(next, e) {
+		t.Error("a first reading below zero is left alone")
+	}
+}
+
+// slowly is a source that takes its time.
+type slowly struct {
+	*Memory
+	now   *int64
+	takes int64
+}
+
+func (s *slowly) Again(ctx context.Context, skus []string, out []layout.Reading) error {
+	*s.now += s.takes
+	return s.Memory.Again(ctx, skus, out)
+}
+
+func TestATurnIsFollowedByAsMuchRest(t *testing.T) {
+	s := stepped(t, options(), NewMemory()).sampler
+	ms := int64(time.Millisecond)
+	for _, c := range []struct{ took, want int64 }{{0, 10}, {4, 10}, {5, 10}, {6, 12}, {30, 60}, {80, 130}} {
+		began := int64(time.Hour)
+		s.turnAt = began + s.refresh
+		s.rest(began, began+c.took*ms)
+		if got := (s.turnAt - began) / ms; got != c.want {
+			t.Errorf("a turn of %d ms: the next begins after %d ms, want %d", c.took, got, c.want)
+		}
+	}
+	slow := &slowly{Memory: NewMemory(), takes: 30 * ms}
+	g := pacedGate(t, options(), slow)
+	slow.now = &g.now
+	began, sku := g.now, []byte("1001")
+	g.sampler.learn(g.now-int64(time.Second), g.table.add(g.now, sku), reading(1))
+	if g.sampler.work(t.Context(), g.now); g.sampler.turnAt-began != 60*ms {
+		t.Errorf("a turn of 30 ms: the next begins after %v", time.Duration(g.sampler.turnAt-began))
+	}
+	s.turnAt = int64(2 * time.Hour) // the source is lost
+	if s.rest(0, ms); s.turnAt != int64(2*time.Hour) {
+		t.Error("a rest is sooner than what was planned")
+	}
+}
