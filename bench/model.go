@@ -68,6 +68,16 @@ func (g given) batches() float64 {
 
 const mostInBatch = 256 // as stockgate/ledger has it
 
+// trips are the round trips that carry those calls: an instance has two under way, and what comes meanwhile shares the next.
+func (g given) trips() float64 {
+	busy := float64(g.Open) * min(g.ordersUnderWay(), 1)
+	return g.batches() / max(busy/busyATrip, 1)
+}
+
+// busyATrip is how many SKUs have an order under way for each call that shares a trip: with 64 of them some ten do, since most of the time
+// an order is at the shop.
+const busyATrip = 6
+
 // ordersUnderWay are those of one SKU in one instance. A page is under way for a time between an order's and a refusal's.
 func (g given) ordersUnderWay() float64 {
 	order, page, refused := g.longer*float64(g.OrderPart), (1+g.longer)/2*float64(g.PagePart), 100*g.refusedPart()
@@ -133,6 +143,7 @@ func gateLaw() law {
 		{"page", "a page that is forwarded", given.pages},
 		{"order", "an order: forwarded, its unit taken and settled", given.orders},
 		{"batch", "a call to Redis that carries orders", given.batches},
+		{"trip", "a round trip of such calls", given.trips},
 		{"probe", "a look at a SKU that is sold out", given.probed},
 		{"route", "a route that is compared in vain", given.tried},
 		{"idle", "each doubling of the connections beyond 64, a refusal", func(g given) float64 {
@@ -160,6 +171,7 @@ func gateLaw() law {
 func redisLaw() law {
 	return law{name: "redis", least: 10_000, level: calm, measured: func(c cost) float64 { return c.Redis }, terms: []term{
 		{"batch", "a call that carries orders", given.batches},
+		{"trip", "a round trip of such calls", given.trips},
 		{"cold", "the same among refusals, which leave nothing of it in a cache", func(g given) float64 {
 			return g.batches() * g.refusedPart()
 		}},

@@ -72,6 +72,7 @@ func TestModelFindsThePricesThatCostsWereMadeOf(t *testing.T) {
 		func(l *load) { l.PagePart, l.Keys = 100, 100_000 },
 		func(l *load) { l.OrderPart = 100 },
 		func(l *load) { l.OrderPart, l.Underway = 100, 512 },
+		func(l *load) { l.OrderPart, l.Open = 100, 100 },
 		func(l *load) { l.GonePart, l.Gone = 100, 1000 },
 		func(l *load) { l.GonePart, l.Routes = 100, 100 },
 		func(l *load) { l.Underway = 0 },
