@@ -74,6 +74,18 @@ func (g growth) judge(some []spot) (v verdict, ok bool) {
 	return target{AtMost: g.AtMost, Against: g.Against, Reached: g.Reached}.verdict(values), true
 }
 
+// whole reports whether both ends of a curve were measured: what grew between others is no verdict on it.
+func (a axis) whole(some []spot, curve string) bool {
+	var at []float64
+	for _, st := range a.steps {
+		if st.curve == curve {
+			at = append(at, st.at)
+		}
+	}
+	first, last, ok := ends(some, curve)
+	return ok && first.At == at[0] && last.At == at[len(at)-1]
+}
+
 // growthText says what grew by how much, and whether that is more than it should; lost = more than ever.
 func growthText(out *strings.Builder, spots []spot, small bool, wanted []growth) (lost bool) {
 	var grew, judged table
@@ -85,7 +97,10 @@ func growthText(out *strings.Builder, spots []spot, small bool, wanted []growth)
 			a.grew(&grew, some)
 		}
 		for _, g := range wanted {
-			if v, ok := g.judge(some); ok && g.Axis == a.name {
+			if g.Axis != a.name || !a.whole(some, g.Curve) || g.Against != "" && !a.whole(some, g.Against) {
+				continue
+			}
+			if v, ok := g.judge(some); ok {
 				judged.row(a.title, g.Curve, v.wanted(), spread(v.values), v.end())
 				lost = lost || v.lost
 			}

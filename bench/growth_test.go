@@ -62,3 +62,22 @@ func TestGrowthIsTold(t *testing.T) {
 		}
 	}
 }
+
+func TestHalfACurveIsNotJudged(t *testing.T) {
+	var spots []spot
+	for _, st := range axes(false)[0].steps {
+		o := spotted("connections", st.curve, st.at, 10)
+		o.Load = st.load
+		if st.at < 10_000 || st.curve != "Sluice, limited" {
+			spots = append(spots, o)
+		}
+	}
+	wanted := []growth{
+		{Axis: "connections", Curve: "Sluice, limited", AtMost: 1.15},
+		{Axis: "connections", Curve: "Sluice, sold out", Against: "Sluice, limited", AtMost: 1.15},
+	}
+	var out strings.Builder
+	if growthText(&out, spots, false, wanted); strings.Contains(out.String(), "reached") {
+		t.Error(out.String())
+	}
+}

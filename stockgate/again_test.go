@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"regexp"
 	"slices"
@@ -209,5 +210,28 @@ func TestAgainSaysNothingOfAnySKUWhereRedisIsAway(t *testing.T) {
 	}
 	if s.metrics.up.Load() {
 		t.Error("Redis counts as there")
+	}
+}
+
+// What stands before Redis may answer for fewer keys than were named: whose the answers are nobody knows.
+func TestAnMGETThatIsNotAnsweredInFullIsBelievedOfNoSKU(t *testing.T) {
+	server := redistest.Start(t)
+	setUp(t, server, "SET a 5", "SET b 6", "SET c 7")
+	full, cut := []byte("*3\r\n$1\r\n7\r\n$1\r\n5\r\n$1\r\n6\r\n"), []byte("*2\r\n$1\r\n5\r\n$1\r\n6\r\n")
+	between := redistest.Between(t, server.Addr, func(client, server *net.TCPConn) (there, back func()) {
+		return nil, func() {
+			piece := make([]byte, 64<<10)
+			for {
+				n, err := server.Read(piece)
+				if err != nil {
+					return
+				}
+				_, _ = client.Write(bytes.ReplaceAll(piece[:n], full, cut))
+			}
+		}
+	})
+	s := dial(t, &redistest.Server{Addr: between}, layout.Options{Type: layout.Counter, Key: "$sku"})
+	if out := alike(t, s, "c", "a", "b"); out[0] != reading(7) || out[1] != reading(5) || out[2] != reading(6) || server.Calls("mget") != 1 {
+		t.Errorf("read %+v by %d MGETs", out, server.Calls("mget"))
 	}
 }

@@ -112,7 +112,8 @@ func TestOldReadingsJudgeHardlyMoreThanOneRequestEach(t *testing.T) {
 	}
 }
 
-func TestABurstBehindAPauseSendsOneIntoAShopThatHasSoldOut(t *testing.T) {
+// burstBehindAPause is what becomes of a hundred requests for a SKU that had ten units when it was read last, and has n now.
+func burstBehindAPause(t *testing.T, n int64) (admitted, soldOut int64) {
 	m := NewMemory()
 	o := options()
 	o.SoldOutMemory = 4 * time.Second
@@ -120,30 +121,40 @@ func TestABurstBehindAPauseSendsOneIntoAShopThatHasSoldOut(t *testing.T) {
 	e := g.table.add(g.now, sku)
 	g.sampler.learn(g.now, e, reading(10))
 	check(t, m.Set(t.Context(), "1001", 0))
+	must[int64](t)(m.Add(t.Context(), "1001", n))
 	g.now += int64(900 * time.Millisecond)
 	if !g.Known(g.now, sku, nil) {
 		t.Error("whoever is first would wait")
 	}
-	var admitted, soldOut atomic.Int64
+	var let, refused atomic.Int64
 	var all sync.WaitGroup
+	now := g.now
 	for range 100 {
 		all.Go(func() {
-			g.Closed(g.now, sku)
-			switch got := g.Enter(g.now, sku, nil); got {
+			g.Closed(now, sku)
+			switch got := g.Enter(now, sku, nil); got {
 			case proxy.Admitted:
-				admitted.Add(1)
+				let.Add(1)
 			case proxy.SoldOut:
-				soldOut.Add(1)
+				refused.Add(1)
 			default:
 				t.Error(got)
 			}
 		})
 	}
-	eventually(t, "somebody waits", func() bool { return len(g.sampler.queue) > 0 || admitted.Load() == 100 })
+	eventually(t, "one is in, and somebody waits", func() bool { return let.Load() > 0 && len(g.sampler.queue) > 0 || let.Load() == 100 })
 	g.sampler.firstLooks(t.Context(), g.now)
+	g.advance(t, 20*time.Millisecond)
 	all.Wait()
-	if admitted.Load() != 1 || soldOut.Load() != 99 {
-		t.Errorf("%d admitted, %d sold out", admitted.Load(), soldOut.Load())
+	return let.Load(), refused.Load()
+}
+
+// A shop that counts below zero has sold out as well: a first such reading lets nobody through who waits for one.
+func TestABurstBehindAPauseSendsOneIntoAShopThatHasSoldOut(t *testing.T) {
+	for _, n := range []int64{0, -3} {
+		if admitted, soldOut := burstBehindAPause(t, n); admitted != 1 || soldOut != 99 {
+			t.Errorf("%d left: %d admitted, %d sold out", n, admitted, soldOut)
+		}
 	}
 }
 
@@ -243,5 +254,85 @@ func TestATurnIsFollowedByAsMuchRest(t *testing.T) {
 	s.turnAt = int64(2 * time.Hour) // the source is lost
 	if s.rest(0, ms); s.turnAt != int64(2*time.Hour) {
 		t.Error("a rest is sooner than what was planned")
+	}
+}
+
+// A look that waits for a second reading ends with those readings: the next one is asked for anew.
+func TestALookBehindWhatWasNotBelievedEndsWhenNobodyAsks(t *testing.T) {
+	m, o := NewMemory(), options()
+	o.Wait = time.Millisecond
+	g, sku := pacedGate(t, o, m), []byte("1001")
+	e := g.table.add(g.now, sku)
+	g.sampler.learn(g.now, e, reading(10))
+	check(t, m.Set(t.Context(), "1001", 0))
+	must[int64](t)(m.Add(t.Context(), "1001", -3))
+	g.now += int64(2 * time.Second)
+	if got := g.Enter(g.now, sku, nil); got != proxy.StockError {
+		t.Fatalf("nobody has looked: %v", got)
+	}
+	g.sampler.firstLooks(t.Context(), g.now)
+	g.now += int64(6 * time.Second) // the source was away
+	g.advance(t, 20*time.Millisecond)
+	g.Enter(g.now, sku, nil)
+	g.sampler.firstLooks(t.Context(), g.now)
+	if got := g.Enter(g.now, sku, nil); got != proxy.SoldOut {
+		t.Errorf("asked for again: %v", got)
+	}
+}
+
+// flooded is a source that is slow, and of which another SKU that is on sale is asked whenever it reads for the first time.
+type flooded struct {
+	*slowly
+	ask   func()
+	looks int
+}
+
+func (f *flooded) Read(ctx context.Context, skus []string, out []layout.Reading) error {
+	if f.looks++; f.looks < 100 {
+		f.ask()
+	}
+	*f.now += f.takes
+	return f.Memory.Read(ctx, skus, out)
+}
+
+// Shoppers who open one page of a large shop after another ask for SKUs that are new to the gate, one behind the other. Those
+// that are asked for already are read all the same.
+func TestATurnEndsHoweverManyNewSKUsAreAskedForMeanwhile(t *testing.T) {
+	m := NewMemory()
+	src := &flooded{slowly: &slowly{Memory: m, takes: int64(2 * time.Millisecond)}}
+	g := pacedGate(t, options(), src)
+	src.now = &g.now
+	src.ask = func() {
+		sku := name(src.looks)
+		check(t, m.Set(t.Context(), string(sku), 5))
+		g.sampler.ask(g.table.add(g.now, sku))
+	}
+	check(t, m.Set(t.Context(), "hot", 5))
+	g.sampler.learn(g.now-int64(time.Second), g.table.add(g.now, []byte("hot")), reading(5))
+	src.ask()
+	g.sampler.turn(t.Context(), g.now)
+	if src.looks != 1 {
+		t.Errorf("a turn of one SKU took %d first looks", src.looks)
+	}
+}
+
+// Who has tried for a unit that came back, and has left, may have left it to others: that is looked at though nobody asks.
+func TestWhatATryHasLeftIsReadAtTheNextRefreshThoughNobodyAsks(t *testing.T) {
+	m := NewMemory()
+	check(t, m.Set(t.Context(), "1001", 0))
+	g, sku := pacedGate(t, options(), m), []byte("1001")
+	if got := firstLook(t, g.Gate, g.now, sku); got != proxy.SoldOut {
+		t.Fatal(got)
+	}
+	check(t, m.Set(t.Context(), "1001", 1))
+	g.advance(t, 300*time.Millisecond)
+	if got := g.Enter(g.now, sku, nil); got != proxy.Admitted {
+		t.Fatal(got)
+	}
+	g.advance(t, 50*time.Millisecond)
+	g.Leave(sku) // in vain
+	g.advance(t, 20*time.Millisecond)
+	if got := g.Enter(g.now, sku, nil); got != proxy.Admitted {
+		t.Errorf("one unit is there, and nobody is under way for it: %v", got)
 	}
 }

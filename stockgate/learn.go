@@ -2,19 +2,18 @@ package stockgate
 
 import "sluice/stockgate/layout"
 
-// learn publishes what a look that began at the time at found, and wakes those who wait for it.
+// learn publishes what a look that began at the time at found, if that can be believed, and wakes those who wait for it.
 func (s *sampler) learn(at int64, e *entry, r layout.Reading) {
 	before, _ := e.latch()
 	v, free := judge(r), r.Free
 	s.faults.note(e.sku, r.Fault)
-	if v == soldOut && free < 0 && before == onSale && !e.dipped {
-		// Shops that take first and look then go below zero and come back at once. A SKU on sale is
-		// closed by the second such reading.
+	if v == soldOut && free < 0 && before == onSale && !e.dipped && !e.gone {
+		// Shops that take first and look then go below zero and come back at once. A SKU on sale is closed by the second
+		// such reading. Until then what is known stays as old as it is, and who waits goes on waiting.
 		e.dipped = true
-		v, free = onSale, e.free.Load()
-	} else {
-		e.dipped = false
+		return
 	}
+	e.dipped = false
 	if e.emptied = e.emptied || v == soldOut; e.emptied {
 		units := int64(0)
 		if v == onSale {

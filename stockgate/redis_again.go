@@ -27,6 +27,8 @@ func (r *Redis) Again(ctx context.Context, skus []string, out []layout.Reading) 
 	case refusal != nil:
 		r.learnApart(refusal)
 		return r.Read(ctx, skus, out)
+	case len(values) != len(skus): // by what stands before Redis: nobody knows whose they are
+		return r.Read(ctx, skus, out)
 	}
 	var missing []int
 	for i, value := range values {

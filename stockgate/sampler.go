@@ -138,11 +138,13 @@ func (s *sampler) work(ctx context.Context, now int64) {
 	}
 }
 
-// turn reads the active SKUs whose reading is due. First looks go between its round trips.
+// turn reads the active SKUs whose reading is due. First looks go between its round trips; what they add has just been read,
+// and is for the next turn.
 func (s *sampler) turn(ctx context.Context, now int64) {
-	for i := 0; i < len(s.active); {
+	end := len(s.active)
+	for i := 0; i < min(end, len(s.active)); {
 		s.batch = s.batch[:0]
-		for i < len(s.active) && len(s.batch) < readAtOnce {
+		for i < min(end, len(s.active)) && len(s.batch) < readAtOnce {
 			e := s.active[i]
 			if !s.keeps(now, e) {
 				last := len(s.active) - 1
@@ -178,17 +180,20 @@ func (s *sampler) keeps(now int64, e *entry) bool {
 	e.sampled = false
 	if idle && !e.gone {
 		e.publish(unread, 0, at)
+		if e.dipped {
+			e.finish(unread) // the look goes on no more, and another one is to be asked for
+		}
 	}
 	return false
 }
 
-// due reports whether e must be read now. What nobody has asked for since it was read, or what cannot be bought, is read
-// less often, but soon enough for stock that comes back, or goes elsewhere, to be found well within sold_out_memory.
+// due reports whether e must be read now. What nobody has asked for since it was read, and no try has left, or what cannot
+// be bought, is read less often, but soon enough for stock that comes back, or goes elsewhere, to be found well within sold_out_memory.
 // Half a refresh of slack keeps a reading that began a little late from being left out every other time.
 func (s *sampler) due(now int64, e *entry) bool {
 	v, at := e.latch()
 	every := s.quiet
-	if v == onSale && (e.wanted(at) || e.dipped) {
+	if v == onSale && (e.wanted(at) || e.dipped || e.emptied && e.freed()) {
 		every = s.refresh
 	}
 	return now-at >= every-s.refresh/2

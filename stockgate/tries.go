@@ -11,7 +11,7 @@ type tries struct {
 	left  atomic.Int64 // 0 = no bound, 1 = none, n = n-1
 	ended atomic.Int64 // requests that the shop has answered, ever
 
-	endedBefore int64 // the reading that is being made; the sampler's own
+	endedBefore int64 // the last reading began; the sampler's own
 }
 
 const (
@@ -35,6 +35,9 @@ func (t *tries) take() bool {
 		}
 	}
 }
+
+// freed reports whether a request has ended since the last reading began: it may have left its unit to others.
+func (t *tries) freed() bool { return t.ended.Load() != t.endedBefore }
 
 // ration bounds the tries by what a reading found of a SKU that was sold out before. Who takes the last of the old ones
 // meanwhile is under way before it is looked who is.

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"net"
@@ -66,24 +67,52 @@ func parseAddress(target string) (address, error) {
 // names remembers for a few seconds which addresses a name has, so that a flood of dials is not a flood
 // of look-ups. If the resolver fails, the last known addresses stand.
 type names struct {
-	mu    sync.Mutex
-	known []netip.Addr
-	err   error
-	until time.Time
+	mu     sync.Mutex
+	known  []netip.Addr
+	err    error
+	until  time.Time
+	coming chan struct{} // closed when a look-up has ended; nil = none is under way
 }
 
-// lookUp returns the addresses of host. The first to ask waits for the resolver, and all who ask
-// meanwhile wait for the first; a failure too is remembered, so that they do not fail one by one.
+// lookUp returns the addresses of host. The first to ask waits for the resolver, and all who ask meanwhile wait for the
+// first; a failure too is remembered, so that they do not fail one by one. Whoever is called off waits no longer, and
+// that is nobody else's failure: if it was the first, another one asks.
 func (n *names) lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{ip}, nil
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if time.Now().Before(n.until) {
-		return n.known, n.err
+	for time.Now().After(n.until) {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("look up %q: %w", host, err)
+		}
+		if n.coming == nil {
+			n.ask(ctx, host)
+			continue
+		}
+		coming := n.coming
+		n.mu.Unlock()
+		select {
+		case <-coming:
+		case <-ctx.Done():
+		}
+		n.mu.Lock()
 	}
+	return n.known, n.err
+}
+
+// ask asks the resolver; under mu, but for the time that it takes.
+func (n *names) ask(ctx context.Context, host string) {
+	n.coming = make(chan struct{})
+	n.mu.Unlock()
 	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	n.mu.Lock()
+	close(n.coming)
+	n.coming = nil
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return
+	}
 	keep := namesFresh
 	if err != nil || len(found) == 0 {
 		keep = namesRetry
@@ -94,5 +123,4 @@ func (n *names) lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 		n.err = fmt.Errorf("look up %q: %w", host, err)
 	}
 	n.until = time.Now().Add(keep)
-	return n.known, n.err
 }

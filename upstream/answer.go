@@ -70,6 +70,12 @@ func (e *exchange) lend(out *proxy.Outgoing, resp *fasthttp.Response, t *target,
 	c := e.conn
 	c.in.patience = e.whole
 	s := &stream{body: b, conn: c, target: t, reusable: reusable}
+	handed := false
+	defer func() {
+		if !handed {
+			t.room.giveBack(s.held)
+		}
+	}()
 	size := -1
 	if b.framing == counted {
 		size = int(b.left)
@@ -82,14 +88,13 @@ func (e *exchange) lend(out *proxy.Outgoing, resp *fasthttp.Response, t *target,
 			until = e.start.Add(e.whole) // others wait for it, no longer than that
 		}
 		if whole, err = s.store(until); err != nil {
-			t.room.giveBack(s.held)
 			return outcomeOf(err), shut
 		}
 	}
 	if err := t.headers.fill(&resp.Header, c.kept); err != nil {
-		t.room.giveBack(s.held)
 		return proxy.Broken, shut
 	}
+	handed = true
 	if whole {
 		resp.SetBodyStream(&stored{s.rest, s.held, t.room}, len(s.rest))
 		return proxy.Answered, s.fate()

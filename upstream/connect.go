@@ -15,14 +15,16 @@ type dial struct {
 	got  *conn // what was put back; nil = nothing
 }
 
-// connect opens the connection that pop has counted, or takes one that is put back where that takes its time.
-func (t *target) connect(order bool) (*conn, error) {
+// connect opens the connection that pop has counted, or takes one that is put back where that takes its time; a fresh one
+// is opened in any case.
+func (t *target) connect(order, fresh bool) (*conn, error) {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	d := &dial{end: end}
-	slow := time.AfterFunc(t.timeout/2, func() { t.hope(d) })
+	if !fresh {
+		defer time.AfterFunc(t.timeout/2, func() { t.hope(d) }).Stop()
+	}
 	c, err := t.dial(ctx, t.timeout)
-	slow.Stop()
 	got := t.dialed(d, order, err)
 	switch {
 	case err == nil:

@@ -34,7 +34,7 @@ func newDialer(a address, timeout time.Duration, base *tls.Config, wrap func(net
 	return d
 }
 
-// dial opens one connection, TLS included, within the given time.
+// dial opens one connection, TLS included, within the given time, and ends as soon as ctx does.
 func (d *dialer) dial(ctx context.Context, within time.Duration) (*conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -92,7 +92,7 @@ func (d *dialer) encrypt(ctx context.Context, s *socket) (*conn, error) {
 		return nil, err
 	}
 	t := tls.Client(s, d.tls)
-	if err := t.Handshake(); err != nil {
+	if err := t.HandshakeContext(ctx); err != nil {
 		return nil, err
 	}
 	if p := t.ConnectionState().NegotiatedProtocol; p != "" && p != "http/1.1" {

@@ -22,7 +22,7 @@ func (t *target) take(order, fresh bool, now time.Duration) (*conn, error) {
 			return nil, err
 		}
 		if c == nil {
-			return t.connect(order)
+			return t.connect(order, fresh)
 		}
 		if now-c.idle < t.maxIdle {
 			return c, nil

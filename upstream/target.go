@@ -68,8 +68,10 @@ func (t *target) try(out *proxy.Outgoing, resp *fasthttp.Response, start time.Du
 		if c, err = t.take(out.Order, tries >= staleTries, start); err != nil {
 			return proxy.NotSent, shut, t.clock.now()
 		}
-		if start = max(start, c.idle); !c.reused { // what dialing took is bounded by the connect time-out
+		if !c.reused { // what dialing took is bounded by the connect time-out
 			start = t.clock.now()
+		} else if c.idle > start { // put back meanwhile: whoever has waited for it waits for no other
+			start, tries = c.idle, staleTries
 		}
 		e := exchange{patience: t.patience, conn: c, start: t.clock.at(start), tunnel: tun}
 		outcome, f := e.run(out, resp, t)

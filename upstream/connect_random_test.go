@@ -1,0 +1,100 @@
+package upstream
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy"
+)
+
+// aboutAs lasts for about half of within, for about all of it, or not at all.
+func aboutAs(within time.Duration) {
+	jitter := time.Duration(rand.IntN(2000)-1000) * time.Microsecond
+	switch rand.IntN(3) {
+	case 0:
+		time.Sleep(within/2 + jitter)
+	case 1:
+		time.Sleep(within + jitter)
+	}
+}
+
+// Orders and pages meet dials that are as slow as half of their time, which is when they take what others put back, or as
+// all of it, in the handshake or before, and targets that are removed under their hands: whatever comes first, each
+// connection has one owner, and is counted once.
+func TestSlowDialsLeaveNoConnectionUncounted(t *testing.T) {
+	const within = 30 * time.Millisecond
+	cert, roots := certificate(t)
+	for scheme, serve := range map[string]func(v *visit){
+		"http": func(v *visit) { moods(v, 20*time.Millisecond) },
+		"https": func(v *visit) {
+			aboutAs(within)
+			c := tls.Server(v.Conn, &tls.Config{Certificates: []tls.Certificate{cert}})
+			answerEach(&visit{Conn: c, r: bufio.NewReader(c), n: v.n, shop: v.shop})
+		},
+	} {
+		t.Run(scheme, func(t *testing.T) {
+			shops := [2]*rawShop{newRawShop(t, serve), newRawShop(t, serve)}
+			urls := [2]string{scheme + "://" + shops[0].Addr().String(), scheme + "://" + shops[1].Addr().String()}
+			o := options(urls[0])
+			o.ConnectTimeout, o.ResponseTimeout, o.Timeout, o.MaxConns = within, 50*time.Millisecond, 200*time.Millisecond, 16
+			if scheme == "https" {
+				o.TLS = &tls.Config{RootCAs: roots, ServerName: "example.com"}
+			} else {
+				o.Wrap = func(c net.Conn) net.Conn { aboutAs(within); return c }
+			}
+			p := newPool(t, o)
+			var crowd, all sync.WaitGroup
+			var outcomes [4]atomic.Int64
+			var over atomic.Bool
+			targets := map[*target]bool{p.targets.Load().all[0]: true}
+			all.Go(func() {
+				for !over.Load() {
+					time.Sleep(30 * time.Millisecond)
+					if err := p.Replace(urls[rand.IntN(2):][:1]); err != nil {
+						t.Error(err)
+					}
+					targets[p.targets.Load().all[0]] = true
+				}
+			})
+			for w := range 16 {
+				crowd.Go(func() {
+					for i := range 40 {
+						target := fmt.Sprintf("/%d/%d", w, i)
+						out, resp := orderFor("POST", target), new(fasthttp.Response)
+						out.Order = w%2 == 0
+						outcome := p.Send(out, resp)
+						outcomes[outcome].Add(1)
+						if outcome == proxy.Answered && string(resp.Body()) != target {
+							t.Errorf("%s got %q", target, resp.Body())
+						}
+						if n := shops[0].count(target) + shops[1].count(target); n > 1 || n > 0 && outcome == proxy.NotSent {
+							t.Errorf("%s came %d times; outcome %v", target, n, outcome)
+						}
+						resp.CloseBodyStream()
+					}
+				})
+			}
+			crowd.Wait()
+			over.Store(true)
+			all.Wait()
+			for one := range targets {
+				one.mu.Lock()
+				if one.open != len(one.idle) || one.orders != 0 || one.pages != 0 || len(one.slow) != 0 || one.counters.inFlight.Load() != 0 {
+					t.Errorf("%d open, %d idle, %d orders, %d pages, %d slow, %d in flight",
+						one.open, len(one.idle), one.orders, one.pages, len(one.slow), one.counters.inFlight.Load())
+				}
+				one.mu.Unlock()
+			}
+			t.Logf("%d not sent, %d answered", outcomes[proxy.NotSent].Load(), outcomes[proxy.Answered].Load()) // a slow machine is no fault
+		})
+	}
+}

@@ -1,0 +1,156 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sluice/proxy"
+)
+
+// silentShop is a listener of which nobody hears anything. It tells who is there.
+func silentShop(t *testing.T) (l net.Listener, came chan net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	came = make(chan net.Conn, 64)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { c.Close() })
+			came <- c
+		}
+	}()
+	return l, came
+}
+
+// A request that takes what was put back needs its dial no more, however far that has come.
+func TestADialThatIsCalledOffEndsInItsHandshakeToo(t *testing.T) {
+	l, came := silentShop(t)
+	a, err := parseAddress("https://" + l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	go func() { <-came; end() }()
+	if _, err := newDialer(a, time.Hour, nil, nil).dial(ctx, time.Hour); !errors.Is(err, context.Canceled) {
+		t.Errorf("the handshake ended by: %v", err)
+	}
+}
+
+// stalled has the resolver ask a server that says nothing until the test ends, and counts the questions.
+func stalled(t *testing.T) (asked *atomic.Int64) {
+	was := net.DefaultResolver
+	t.Cleanup(func() { net.DefaultResolver = was })
+	asked = new(atomic.Int64)
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		asked.Add(1)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	return asked
+}
+
+// The first to ask for a name asks for all. When he is served otherwise the others have not failed: one of them asks.
+func TestALookUpThatIsCalledOffIsNobodyElsesFailure(t *testing.T) {
+	asked := stalled(t)
+	var n names
+	lookUp := func(ctx context.Context) chan error {
+		heard := make(chan error, 1)
+		go func() {
+			_, err := n.lookUp(ctx, "shop.example.")
+			heard <- err
+		}()
+		return heard
+	}
+	first, leave := context.WithCancel(t.Context())
+	second, leaveToo := context.WithCancel(t.Context())
+	third, last := context.WithCancel(t.Context())
+	defer last()
+	a := lookUp(first)
+	eventually(t, "the first asks", func() bool { return asked.Load() > 0 })
+	b, c := lookUp(second), lookUp(third)
+	leaveToo()
+	if err := <-b; !errors.Is(err, context.Canceled) {
+		t.Errorf("who waits for the first, and is called off, hears: %v", err)
+	}
+	before := asked.Load()
+	leave()
+	if err := <-a; !errors.Is(err, context.Canceled) {
+		t.Errorf("the first hears: %v", err)
+	}
+	eventually(t, "another asks", func() bool { return asked.Load() > before || len(c) > 0 })
+	if len(c) > 0 {
+		t.Errorf("who was not called off hears: %v", <-c)
+		return
+	}
+	last()
+	<-c
+}
+
+// A shop that hangs up behind each answer, without a word: what it puts back is of no use to anybody. A request whose dial
+// is slow meets one such connection, and then waits for its own.
+func TestWhoeverWaitsForAConnectionIsNotKeptWaitingByDeadOnes(t *testing.T) {
+	l, came := silentShop(t)
+	p := newPool(t, options("http://"+l.Addr().String()))
+	only := p.targets.Load().all[0]
+	var given atomic.Int64
+	give := func() { // one that the shop has closed
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		(<-came).Close()
+		s, err := newSocket(c, false)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		dead := newConn(s, s)
+		eventually(t, "it has ended", func() bool { return !dead.fresh() })
+		only.mu.Lock()
+		only.open++
+		*only.used(false)++
+		only.mu.Unlock()
+		given.Add(1)
+		only.release(dead, keep, only.clock.now())
+	}
+	// No address answers a dial that leads nowhere, and none is refused: the look-up does not end.
+	stalled(t)
+	only.address.host, only.timeout = "shop.example.", 200*time.Millisecond
+	var ended atomic.Bool
+	var all sync.WaitGroup
+	all.Go(func() {
+		defer ended.Store(true)
+		if outcome, _ := sendFor(p, "POST", "/order"); outcome != proxy.NotSent {
+			t.Errorf("outcome %v", outcome)
+		}
+	})
+	for !ended.Load() && given.Load() < 10 {
+		only.mu.Lock()
+		waits := len(only.slow) > 0
+		only.mu.Unlock()
+		if waits {
+			give()
+		}
+		time.Sleep(time.Millisecond)
+	}
+	all.Wait()
+	if given.Load() > 1 {
+		t.Errorf("it waited for %d connections, one after the other", given.Load())
+	}
+	if st := p.Targets()[0]; st.InFlight != 0 || st.Open != st.Idle || len(only.slow) != 0 || only.orders+only.pages != 0 {
+		t.Errorf("%+v, %d slow, %d orders, %d pages", st, len(only.slow), only.orders, only.pages)
+	}
+}
