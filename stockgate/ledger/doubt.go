@@ -14,6 +14,7 @@ type doubt struct {
 	asks  bool    // a hold that may have been forwarded: the shop is asked
 	mine  []int64 // of a stray: the deadlines of the unsure calls
 	tries int
+	looks int   // at the ledger that found no stray
 	due   int64 // not before
 	until int64 // of a hold: when the next sweep may hand it to somebody else
 }
@@ -90,7 +91,7 @@ func (d *Desk) stray(l *line, serial string, deadline int64) {
 		c.mine = slices.Clone(c.mine[1:])
 	}
 	c.mine = append(c.mine, deadline)
-	c.tries, c.due = 0, now
+	c.tries, c.looks, c.due = 0, 0, now
 }
 
 // strays reports whether a call for serial would have the deadline of one that is unsure: then the two holds could

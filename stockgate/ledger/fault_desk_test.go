@@ -301,3 +301,33 @@ func unreliable(t *testing.T, seed uint64) {
 		t.Errorf("%d orders at the shop, stock %+v", sold, st)
 	}
 }
+
+// What was sent before an outage may still arrive after it. While nobody can look, a stray is not taken for one that never came.
+func TestStrayThatComesAfterALongOutageGivesItsUnitBack(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := shelfOf(sku, 5)
+		d := opened(t, deskOptions(), s, nil)
+		var late func()
+		s.set(func(op string, after bool) error {
+			if op == "reserve" && !after { // sent, and on its way
+				deadline := d.until()
+				late = func() {
+					_, err := s.Reserve(t.Context(), sku, 0, 1, deadline, []Item{{"k", "7", 1}}, make([]Code, 1))
+					check(t, err)
+				}
+			}
+			return errLost
+		})
+		wants(t, "in the outage", d.buy("7", "k"), Unsure)
+		time.Sleep(3 * time.Minute)
+		looked := s.count("find")
+		s.set(nil)
+		for s.count("find") == looked {
+			time.Sleep(time.Second)
+		}
+		late()
+		want(t, "held", s.stock(sku).Held, 1)
+		time.Sleep(10 * time.Minute) // less than the hold lasts
+		want(t, "held", s.stock(sku).Held, 0)
+	})
+}

@@ -5,13 +5,17 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/anishathalye/porcupine"
+	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/stockgate/link"
 )
 
 // nuisance does to a Redis, until ctx ends, what may happen to one that forgets nothing.
@@ -165,5 +169,63 @@ func TestSalesOfManySKUsAreRightWhateverHappensToRedis(t *testing.T) {
 	}
 	if t.Logf("%d calls in at most %d round trips", calls, trips); trips >= calls {
 		t.Error("no round trip was shared: the test says nothing")
+	}
+}
+
+// parting has the first pipeline wait until marks have been taken away, or for a moment, and lets nobody go on before that is back.
+type parting struct {
+	left chan struct{} // closed when marks have been taken away
+	back chan struct{} // closed when the first pipeline is back
+	n    atomic.Int64
+}
+
+func (*parting) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (*parting) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (p *parting) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if greets(cmds[0]) {
+			return next(ctx, cmds)
+		}
+		if p.n.Add(1) == 1 {
+			select {
+			case <-p.left:
+			case <-time.After(100 * time.Millisecond):
+			}
+			defer close(p.back)
+			return next(ctx, cmds)
+		}
+		err := next(ctx, cmds)
+		if p.n.Load() == 2 {
+			close(p.left)
+		}
+		<-p.back
+		return err
+	}
+}
+
+// A call that is under way although its asker has given up leaves a mark as any other.
+func TestCloseTakesMarksAwayWhenNothingIsUnderWayAnyMore(t *testing.T) {
+	server := redistest.Start(t)
+	r := connect(t, server, texts())
+	skus := many(t, r, 1)
+	p := &parting{left: make(chan struct{}), back: make(chan struct{})}
+	check(t, r.link.Do(t.Context(), func(_ context.Context, c *redis.Client) error { c.AddHook(p); return nil }, fault))
+	back := occupied(r, "")
+	ctx, giveUp := context.WithCancel(t.Context())
+	got := order(ctx, r, skus)
+	r.waits(t, "", 1)
+	back()
+	until(t, "it is under way", func() bool { return p.n.Load() == 1 })
+	giveUp()
+	if got := got(); got[0].err == nil || link.Unsent(got[0].err) {
+		t.Errorf("%+v", got)
+	}
+	check(t, r.Close())
+	<-p.back
+	for field := range server.Client.HGetAll(t.Context(), home(skus[0])).Val() {
+		if strings.HasPrefix(field, "m:") {
+			t.Error("who is gone is waited for after a restart of Redis:", field)
+		}
 	}
 }

@@ -151,10 +151,9 @@ func newRedis(o RedisOptions, texts map[string]string) (*Redis, error) {
 // Close takes this instance's marks away, as far as that can be done within 2 s, and closes all connections: nobody
 // waits for this instance when Redis is restarted. Settle what is owed before. Later calls fail.
 func (r *Redis) Close() error {
+	r.pipes.close() // first: what is under way leaves marks
 	r.leave()
-	err := r.link.Close()
-	r.pipes.close()
-	return err
+	return r.link.Close()
 }
 
 // Check refuses a Redis that may throw a ledger away: its maxmemory-policy must be noeviction, on every master of a

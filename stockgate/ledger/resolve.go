@@ -172,7 +172,7 @@ func (d *Desk) resolveSome(ctx context.Context) {
 		workers.Go(func() {
 			for q := range open {
 				if ctx.Err() == nil {
-					r := d.resolve(ctx, q)
+					r := d.resolve(ctx, &q)
 					d.verdicts[r].Add(1)
 					d.close(q, r)
 				}
@@ -205,12 +205,13 @@ func (d *Desk) collect(l *line, now int64, open chan<- question) {
 }
 
 // resolve tries to clear one doubt.
-func (d *Desk) resolve(ctx context.Context, q question) resolution {
+func (d *Desk) resolve(ctx context.Context, q *question) resolution {
 	r, ok, err := d.find(ctx, q.line, q.serial)
 	switch {
 	case err != nil:
 		return askFailed
-	case !ok && len(q.mine) > 0 && q.tries < strayLooks:
+	case !ok && len(q.mine) > 0 && q.looks < strayLooks:
+		q.looks++ // tries alone pass while nobody can look, and what was sent before an outage may arrive after it
 		return undecided
 	case !ok, r.Status != 'H':
 		return gone
@@ -251,7 +252,7 @@ func (d *Desk) fenced(deadline int64) bool {
 }
 
 // owes queues the settlement that clears a doubt.
-func (d *Desk) owes(q question, op Op, r resolution) resolution {
+func (d *Desk) owes(q *question, op Op, r resolution) resolution {
 	select {
 	case d.room <- struct{}{}:
 	default:
@@ -276,6 +277,7 @@ func (d *Desk) close(q question, r resolution) {
 	case r == foundOrder, r == foundNone, r == foundStray:
 		c.due = time.Now().UnixMilli() + longestPause
 	default:
+		c.looks = q.looks
 		c.later(time.Now().UnixMilli())
 	}
 }
