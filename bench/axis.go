@@ -28,7 +28,7 @@ type step struct {
 func axes(small bool) []axis {
 	all := []axis{
 		{name: "connections", title: "connections, of which 64 have a request under way", along: "connections", brief: true, steps: connectionSteps(small)},
-		{name: "rush", title: "connections that all have a request under way", along: "connections", brief: true, steps: rushSteps(small)},
+		{name: "rush", title: "connections that all have a request under way", along: "connections, all busy", brief: true, steps: rushSteps(small)},
 		{name: "skus", title: "SKUs, chosen at random", along: "SKUs", steps: skuSteps(small)},
 		{name: "routes", title: "routes, chosen at random", along: "routes", brief: true, steps: grow(small, "sold out", []int{1, 10, 100}, func(l *load, n int) { l.GonePart, l.Routes = 100, n })},
 		{name: "keys", title: "keys of a rate", along: "keys", brief: true, steps: keySteps(small)},
