@@ -25,7 +25,7 @@ func Unsent(err error) bool {
 	if err != nil && strings.Contains(err.Error(), "script: ") {
 		return false
 	}
-	for _, refusal := range []string{"LOADING", "MASTERDOWN", "BUSY ", "NOAUTH", "WRONGPASS", "CLUSTERDOWN", "TRYAGAIN", "MOVED ", "ASK ", "NOSCRIPT"} {
+	for _, refusal := range []string{"LOADING", "MASTERDOWN", "BUSY ", "NOAUTH", "WRONGPASS", "CLUSTERDOWN", "TRYAGAIN", "MOVED ", "ASK "} {
 		if redis.HasErrorPrefix(err, refusal) {
 			return true
 		}

@@ -3,7 +3,6 @@ package link
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,12 +21,6 @@ func TestOnlyWhatWasCertainlyNotSentIsUnsent(t *testing.T) {
 	}
 	if err := ping(t, l); err != nil || Unsent(err) {
 		t.Fatalf("answered: %v", err)
-	}
-	unknown := func(ctx context.Context, c *redis.Client) error {
-		return c.EvalSha(ctx, strings.Repeat("0", 40), nil).Err()
-	}
-	if err := l.Do(t.Context(), unknown, always); !redis.HasErrorPrefix(err, "NOSCRIPT") || !Unsent(err) {
-		t.Errorf("a script that it does not know: %v", err)
 	}
 	server.Client.ConfigSet(t.Context(), "busy-reply-threshold", "1")
 	ended := make(chan error)
