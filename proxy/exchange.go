@@ -69,6 +69,9 @@ func (x *exchange) conclude() bool {
 	defer x.clear()
 	c := x.conn
 	last := x.asked.Close || x.reply.last || x.resp.ConnectionClose()
+	if last && (c.reader.Pipelined() || len(c.came) > 0) {
+		c.unread = true // a next request that will not be answered
+	}
 	afterwards := c.afterwards
 	c.afterwards = nil
 	if afterwards == nil || !afterwards.instead {

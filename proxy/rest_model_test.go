@@ -318,3 +318,29 @@ func TestDrainUnderLoadCutsNobodyOff(t *testing.T) {
 		s.mu.Unlock()
 	}
 }
+
+// Who sends on behind the request whose answer is the last one gets that whole: closing over what was not read would reset it away.
+func TestLastAnswerIsNotResetAwayByWhatIsBehindItsRequest(t *testing.T) {
+	s, addr := serveWith(t, newProxy(t, options(tagging{})), ServerOptions{Connections: &openOnes{}, IdleTimeout: 20 * time.Second, WriteTimeout: 20 * time.Second})
+	s.Announce()
+	for range 20 {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_ = c.(*net.TCPConn).SetReadBuffer(32 << 10) // most of the answer waits at the gate's side
+		c.SetDeadline(time.Now().Add(10 * time.Second))
+		if _, err := io.WriteString(c, strings.Repeat("GET /large/1 HTTP/1.1\r\nHost: s\r\nX-Pad: "+strings.Repeat("p", 2000)+"\r\n\r\n", 20)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond)
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil || !resp.Close {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(resp.Body); err != nil || len(got) < 90_000 {
+			t.Fatalf("%d bytes: %v", len(got), err)
+		}
+	}
+}
