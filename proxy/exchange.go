@@ -69,8 +69,8 @@ func (x *exchange) conclude() bool {
 	defer x.clear()
 	c := x.conn
 	last := x.asked.Close || x.reply.last || x.resp.ConnectionClose()
-	if last && (c.reader.Pipelined() || len(c.came) > 0) {
-		c.unread = true // a next request that will not be answered
+	if last && (!x.asked.Close || c.reader.Pipelined() || len(c.came) > 0) {
+		c.unread = true // a next request that will not be answered: it has come, or is on its way
 	}
 	afterwards := c.afterwards
 	c.afterwards = nil
