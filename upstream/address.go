@@ -65,7 +65,7 @@ func parseAddress(target string) (address, error) {
 }
 
 // names remembers for a few seconds which addresses a name has, so that a flood of dials is not a flood
-// of look-ups. If the resolver fails, the last known addresses stand.
+// of look-ups. If the resolver fails, or hangs, the last known addresses stand.
 type names struct {
 	mu     sync.Mutex
 	known  []netip.Addr
@@ -102,11 +102,18 @@ func (n *names) lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 	return n.known, n.err
 }
 
-// ask asks the resolver; under mu, but for the time that it takes.
+// ask asks the resolver; under mu, but for the time that it takes. Where there are addresses that can stand that is at most half
+// of what the dial has, so that one which hangs leaves time to connect to them.
 func (n *names) ask(ctx context.Context, host string) {
+	within := ctx
+	if end, bounded := ctx.Deadline(); bounded && len(n.known) > 0 {
+		var cancel context.CancelFunc
+		within, cancel = context.WithTimeout(ctx, time.Until(end)/2)
+		defer cancel()
+	}
 	n.coming = make(chan struct{})
 	n.mu.Unlock()
-	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	found, err := net.DefaultResolver.LookupNetIP(within, "ip", host)
 	n.mu.Lock()
 	close(n.coming)
 	n.coming = nil
