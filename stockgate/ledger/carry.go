@@ -15,6 +15,7 @@ type round struct {
 	items    []Item
 	codes    []Code
 	sent     bool   // the store may have it
+	adrift   bool   // so may it have a sending that was not answered, and that may arrive after one that was
 	told     []bool // somebody heard before that the serial is held, until this very deadline
 	units    int64  // of all items
 	deadline int64  // Unix ms; with the serial it tells this batch's hold from any other, where told is false
@@ -63,6 +64,7 @@ func (d *Desk) ask(l *line, b *round) {
 		b.sent = b.sent || err == nil || !link.Unsent(err)
 		if err != nil && !few {
 			unsure, b.err = true, err
+			b.adrift = b.sent
 			continue
 		}
 		if b.codes[0] == StaleEpoch && !stale { // nothing was done: decide again once, by the epoch that it has
@@ -191,6 +193,9 @@ func (d *Desk) deliver(l *line, b *round) {
 func (d *Desk) decide(now int64, l *line, b *round, i int) Outcome {
 	t, code := b.tickets[i], b.codes[i]
 	l.events.count(code, 1)
+	if (b.adrift && code.leavesNone() || b.sent && code == Unsure) && !b.told[i] {
+		d.stray(l, t.serial, b.deadline)
+	}
 	out := Outcome{Code: code, Serial: t.serial}
 	switch code {
 	case Held:
@@ -205,12 +210,18 @@ func (d *Desk) decide(now int64, l *line, b *round, i int) Outcome {
 		out = b.view.Hint.refusal(d.o.Wall().UnixMilli())
 	case StaleEpoch: // twice in a row
 		out.Code = Overloaded
-	case Unsure:
-		if b.sent && !b.told[i] {
-			d.stray(l, t.serial, b.deadline)
-		}
 	}
 	return out
+}
+
+// leavesNone reports whether a serial that hears c may have no record: an earlier sending of its order that arrives yet would take a
+// unit, of which nobody was told.
+func (c Code) leavesNone() bool {
+	switch c {
+	case SoldOut, NotOnSale, UserLimit, StaleEpoch, UnknownSKU:
+		return true
+	}
+	return false
 }
 
 // keep remembers that t's order is held or sold.

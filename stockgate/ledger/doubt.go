@@ -8,8 +8,8 @@ import (
 )
 
 // doubt is a serial of which somebody must find out what became of it: an order that was forwarded and whose
-// outcome is unknown, an overdue hold, or a stray. A stray is a serial whose call to the store was unsure: if its
-// unit was taken, nobody was told so and it was not forwarded. All times are Unix ms.
+// outcome is unknown, an overdue hold, or a stray. A stray is a serial of which a sending to the store was unsure, and no later one
+// found its record: if its unit was taken, or is yet, nobody was told so and it was not forwarded. All times are Unix ms.
 type doubt struct {
 	asks  bool    // a hold that may have been forwarded: the shop is asked
 	mine  []int64 // of a stray: the deadlines of the unsure calls

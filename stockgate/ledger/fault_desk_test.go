@@ -331,3 +331,37 @@ func TestStrayThatComesAfterALongOutageGivesItsUnitBack(t *testing.T) {
 		want(t, "held", s.stock(sku).Held, 0)
 	})
 }
+
+// A sending that was not answered may arrive after the one that was put again, and was refused: where a unit has come back by then it
+// takes that for nobody.
+func TestSendingThatComesAfterItsRepetitionWasRefusedGivesItsUnitBack(t *testing.T) {
+	for want, refusing := range map[Code]func(*Stock){
+		SoldOut:   func(st *Stock) { st.Free, st.Total = 0, 0 },
+		NotOnSale: func(st *Stock) { st.State = Paused },
+	} {
+		at(t, func(t *testing.T) {
+			s := shelfOf(sku, 1)
+			s.say(refusing)
+			d := opened(t, deskOptions(), s, nil)
+			deadline := int64(0)
+			s.set(func(op string, after bool) error {
+				if op != "reserve" || after || deadline != 0 {
+					return nil
+				}
+				deadline = d.until()
+				return errLost
+			})
+			wants(t, "put again", d.buy("7", "k"), want)
+			s.say(func(st *Stock) { st.State, st.Total, st.Free, st.Ver = On, 1, 1, st.Ver+1 })
+			must[Hint](t)(s.Reserve(t.Context(), sku, 0, 1, deadline, []Item{{"k", "7", 1}}, make([]Code, 1)))
+			if s.stock(sku).Held != 1 {
+				t.Fatal("it took no unit: this has tried nothing")
+			}
+			time.Sleep(time.Minute) // less than the hold lasts
+			if st := s.stock(sku); st.Held != 0 || st.Free != 1 {
+				t.Errorf("%v: stock %+v", want, st)
+			}
+			wants(t, "whoever comes then", d.buy("8", ""), Held)
+		})
+	}
+}
