@@ -102,13 +102,13 @@ func (n *names) lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 	return n.known, n.err
 }
 
-// ask asks the resolver; under mu, but for the time that it takes. Where there are addresses that can stand that is at most half
-// of what the dial has, so that one which hangs leaves time to connect to them.
+// ask asks the resolver; under mu, but for the time that it takes. Where there are addresses that can stand that is at most three quarters
+// of what the dial has, so that a resolver which hangs leaves time to connect to them.
 func (n *names) ask(ctx context.Context, host string) {
 	within := ctx
 	if end, bounded := ctx.Deadline(); bounded && len(n.known) > 0 {
 		var cancel context.CancelFunc
-		within, cancel = context.WithTimeout(ctx, time.Until(end)/2)
+		within, cancel = context.WithTimeout(ctx, time.Until(end)*3/4)
 		defer cancel()
 	}
 	n.coming = make(chan struct{})

@@ -17,13 +17,13 @@ func TestAResolverThatHangsLeavesTimeForTheKnownAddresses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newDialer(a, time.Second, nil, nil)
+	d := newDialer(a, 2*time.Second, nil, nil)
 	d.names.known = []netip.Addr{netip.MustParseAddr("127.0.0.1")}
 	heard := make(chan error)
 	const dials = 5
 	for range dials {
 		go func() {
-			c, err := d.dial(t.Context(), time.Second)
+			c, err := d.dial(t.Context(), 2*time.Second)
 			if err == nil {
 				c.Close()
 			}

@@ -1,0 +1,261 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// hostile is a shelf behind a network that is bad at times: calls take long, are lost, are done although nobody hears of it, or are done
+// later, when the caller has asked again.
+type hostile struct {
+	*shelf
+	slow bool // winners too take long to read
+	mu   sync.Mutex
+	r    *rand.Rand
+	bad  bool
+}
+
+func (h *hostile) upTo(n int) int { h.mu.Lock(); defer h.mu.Unlock(); return h.r.IntN(n) }
+
+func (h *hostile) be(bad func(bool) bool) { h.mu.Lock(); defer h.mu.Unlock(); h.bad = bad(h.bad) }
+
+func (h *hostile) isBad() bool { h.mu.Lock(); defer h.mu.Unlock(); return h.bad }
+
+// lag takes some time, within what the caller allows.
+func (h *hostile) lag(ctx context.Context) error {
+	d := time.Duration(h.upTo(15)) * time.Millisecond
+	if h.isBad() {
+		switch h.upTo(4) {
+		case 0:
+			d = time.Hour
+		case 1:
+			d = time.Duration(h.upTo(600)) * time.Millisecond
+		case 2:
+			return errLost
+		}
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// through makes a call whose request and whose reply have their lags.
+func (h *hostile) through(ctx context.Context, call func() error) error {
+	if err := h.lag(ctx); err != nil {
+		return err
+	}
+	if err := call(); err != nil {
+		return err
+	}
+	return h.lag(ctx)
+}
+
+func (h *hostile) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []Item, codes []Code) (hint Hint, err error) {
+	if err = h.lag(ctx); err == nil {
+		if hint, err = h.shelf.Reserve(ctx, sku, epoch, now, deadline, items, codes); err == nil {
+			err = h.lag(ctx)
+		}
+		return hint, err
+	}
+	if h.upTo(2) == 0 {
+		sent, wait := append([]Item(nil), items...), time.Duration(h.upTo(4)*h.upTo(1000))*time.Millisecond
+		go func() {
+			time.Sleep(wait)
+			_, _ = h.shelf.Reserve(context.Background(), sku, epoch, now, deadline, sent, make([]Code, len(sent)))
+		}()
+	}
+	return Hint{}, err
+}
+
+func (h *hostile) Finish(ctx context.Context, sku string, now, keep int64, op Op, items []Item, done []Done) (hint Hint, err error) {
+	err = h.through(ctx, func() (err error) {
+		hint, err = h.shelf.Finish(ctx, sku, now, keep, op, items, done)
+		return err
+	})
+	return hint, err
+}
+
+func (h *hostile) LookAll(ctx context.Context, skus []string, tell func(int, Hint, bool, error)) {
+	var all sync.WaitGroup
+	for i := range skus {
+		all.Go(func() {
+			if err := h.lag(ctx); err != nil {
+				tell(i, Hint{}, false, err)
+				return
+			}
+			h.shelf.LookAll(ctx, skus[i:i+1], func(_ int, x Hint, ok bool, err error) { tell(i, x, ok, err) })
+		})
+	}
+	all.Wait()
+}
+
+func (h *hostile) Find(ctx context.Context, sku, serial string) (r Record, ok bool, err error) {
+	err = h.through(ctx, func() (err error) { r, ok, err = h.shelf.Find(ctx, sku, serial); return err })
+	return r, ok, err
+}
+
+func (h *hostile) Look(ctx context.Context, sku string) (s Stock, ok bool, err error) {
+	err = h.through(ctx, func() (err error) { s, ok, err = h.shelf.Look(ctx, sku); return err })
+	return s, ok, err
+}
+
+func (h *hostile) Records(ctx context.Context, sku string, see func(Record) bool) error {
+	if !h.slow {
+		return h.shelf.Records(ctx, sku, see)
+	}
+	return h.through(ctx, func() error { return h.shelf.Records(ctx, sku, see) })
+}
+
+// bother does now and then what operators, news and a bad network do, until ctx ends; then all is well.
+func (h *hostile) bother(ctx context.Context, desks []*Desk, skus int) {
+	for ctx.Err() == nil {
+		time.Sleep(time.Duration(100+h.upTo(1500)) * time.Millisecond)
+		sku := fmt.Sprint("m-", h.upTo(skus))
+		switch h.upTo(7) {
+		case 0:
+			h.be(func(bad bool) bool { return !bad })
+		case 1:
+			h.be(func(bool) bool { return false })
+		case 2:
+			desks[h.upTo(len(desks))].missed()
+		case 3:
+			state := []State{On, Paused, On, Ended}[h.upTo(4)]
+			_, _ = h.shelf.SetState(context.Background(), sku, state)
+		case 4:
+			hint := h.stock(sku).Hint
+			for _, d := range desks {
+				d.Note(sku, hint)
+			}
+		case 5:
+			_, _ = h.shelf.Add(context.Background(), sku, int64(h.upTo(3)), "")
+		case 6:
+			state := []State{On, Doubted, On}[h.upTo(3)]
+			h.shelf.mu.Lock()
+			h.skus[sku].stock.State = state
+			h.shelf.mu.Unlock()
+		}
+	}
+	h.be(func(bool) bool { return false })
+	for i := range skus {
+		_, _ = h.shelf.SetState(context.Background(), fmt.Sprint("m-", i), On)
+	}
+}
+
+// tight are options of a desk that has little room for some of what it keeps.
+func (h *hostile) tight() DeskOptions {
+	o := deskOptions()
+	o.Timeout, o.MaxWait, o.PerUser = 250*time.Millisecond, 500*time.Millisecond, 1
+	if h.upTo(2) == 0 {
+		o.MaxQueue = 1 + h.upTo(5)
+	}
+	if h.upTo(3) == 0 {
+		o.MaxWinners = 1 + h.upTo(6)
+	}
+	if h.upTo(3) == 0 {
+		o.MaxKnown = ways
+	}
+	if h.upTo(2) == 0 {
+		o.Looks = 1 + h.upTo(3)
+	}
+	return o
+}
+
+// wish is what somebody wants one unit of.
+type wish struct {
+	sku  int
+	name string
+}
+
+// Whatever a bad network does to calls: every order is answered before long, none is told twice that it may be forwarded, who has won
+// does not hear that all is sold out, and what is held afterwards is held for somebody who has heard so.
+func TestDesksBehindABadNetworkKeepTheirWord(t *testing.T) {
+	const buyers, steps = 40, 40
+	for seed := range uint64(25) {
+		at(t, func(t *testing.T) {
+			h := &hostile{shelf: newShelf(), r: rand.New(rand.NewPCG(seed, 3)), slow: seed%2 == 0}
+			skus, o := 1+h.upTo(6), h.tight()
+			for i := range skus {
+				h.put(fmt.Sprint("m-", i), int64(h.upTo(12)), 0)
+			}
+			var desks []*Desk
+			for range 1 + h.upTo(3) {
+				desks = append(desks, opened(t, o, h, nil))
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			var side, mu = sync.WaitGroup{}, sync.Mutex{}
+			side.Go(func() { h.bother(ctx, desks, skus) })
+			won := map[wish]time.Time{}
+			buy := func(i int) {
+				of, d, key := wish{h.upTo(skus), fmt.Sprint("u", i)}, desks[h.upTo(len(desks))], ""
+				if i%2 == 0 {
+					key = fmt.Sprintf("%s-%d", of.name, of.sku)
+				}
+				mu.Lock()
+				since, has := won[of]
+				mu.Unlock()
+				ask, began := attempt(of.name, key), time.Now()
+				ask.SKU = fmt.Append(nil, "m-", of.sku)
+				out := d.Reserve(d.o.Now(), ask)
+				mu.Lock()
+				defer mu.Unlock()
+				if took := time.Since(began); took > 4*time.Second {
+					t.Errorf("seed %d: %v waited %v for %v", seed, of, took, out)
+				}
+				switch long := has && began.Sub(since) > 2*time.Second; {
+				case out.Code == Held && has:
+					t.Errorf("seed %d: %v is held twice", seed, of)
+				case out.Code == Held && i%6 == 1:
+					go d.Settle(string(ask.SKU), Item{Serial: out.Serial}, Release)
+				case out.Code == Held:
+					won[of] = time.Now()
+					if i%3 > 0 {
+						go d.Settle(string(ask.SKU), Item{Serial: out.Serial}, Confirm)
+					}
+				case long && (out.Code == Released || out.Code == UnknownSKU || out.Code == SoldOut && (key != "" || o.MaxWinners == 0 && !h.slow)):
+					t.Errorf("seed %d: %v (key %q), won since %v, heard %v", seed, of, key, time.Since(since), out)
+				}
+			}
+			storm(buyers, buyers, func(i int) {
+				for range steps {
+					time.Sleep(time.Duration(h.upTo(3)*h.upTo(200)) * time.Millisecond)
+					buy(i)
+				}
+			})
+			stop()
+			side.Wait()
+			time.Sleep(2 * time.Minute) // less than a hold lasts
+			for i := range skus {
+				must[Stock](t)(h.Add(t.Context(), fmt.Sprint("m-", i), 10, ""))
+			}
+			for n, d := range desks {
+				for i := range skus {
+					time.Sleep(1100 * time.Millisecond)
+					ask := attempt(fmt.Sprint("late-", n), "")
+					ask.SKU = fmt.Append(nil, "m-", i)
+					if out := d.Reserve(d.o.Now(), ask); out.Code != Held {
+						t.Errorf("seed %d: of new units of %d at desk %d: %v", seed, i, n, out)
+					}
+					won[wish{i, fmt.Sprint("late-", n)}] = time.Now()
+				}
+			}
+			synctest.Wait()
+			h.shelf.mu.Lock()
+			defer h.shelf.mu.Unlock()
+			for i := range skus {
+				for serial, rec := range h.skus[fmt.Sprint("m-", i)].records {
+					if _, has := won[wish{i, rec.User}]; rec.Status == 'H' && !has {
+						t.Errorf("seed %d: %s of %s is held, and nobody heard so", seed, serial, rec.User)
+					}
+				}
+			}
+		})
+	}
+}
