@@ -193,7 +193,7 @@ func (d *Desk) deliver(l *line, b *round) {
 func (d *Desk) decide(now int64, l *line, b *round, i int) Outcome {
 	t, code := b.tickets[i], b.codes[i]
 	l.events.count(code, 1)
-	if (b.adrift && code.leavesNone() || b.sent && code == Unsure) && !b.told[i] {
+	if (b.adrift && code.leavesRoom() || b.sent && code == Unsure) && !b.told[i] {
 		d.stray(l, t.serial, b.deadline)
 	}
 	out := Outcome{Code: code, Serial: t.serial}
@@ -214,15 +214,9 @@ func (d *Desk) decide(now int64, l *line, b *round, i int) Outcome {
 	return out
 }
 
-// leavesNone reports whether a serial that hears c may have no record: an earlier sending of its order that arrives yet would take a
-// unit, of which nobody was told.
-func (c Code) leavesNone() bool {
-	switch c {
-	case SoldOut, NotOnSale, UserLimit, StaleEpoch, UnknownSKU:
-		return true
-	}
-	return false
-}
+// leavesRoom reports whether an earlier sending of an order that heard c would still take units where it arrives later, when some have
+// come back. In a later epoch it would not, and where there is no ledger it finds none.
+func (c Code) leavesRoom() bool { return c == SoldOut || c == NotOnSale || c == UserLimit }
 
 // keep remembers that t's order is held or sold.
 func (t *ticket) keep(d *Desk, now int64, sold bool) {
