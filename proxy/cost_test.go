@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"fmt"
 	"io"
 	"net/netip"
 	"strings"
@@ -72,6 +73,12 @@ var roads = []struct {
 	{"rate_fields", func(o *Options) {
 		o.Rates = []KeyedRate{keyed("a", "$remote_addr", 1<<20), keyed("b", "$cookie_uid", 1<<20)}
 		o.Responses.RateFields = true
+	}},
+	{"hundred_routes", func(o *Options) {
+		soldOut(o)
+		for i := range 100 {
+			o.Routes = append([]Route{{Name: fmt.Sprint("x", i), Match: fmt.Sprintf("/api/seckill-%d/{sku}/order", i), Gate: Check, SKU: "$path_sku"}}, o.Routes...)
+		}
 	}},
 	{"not_listed", func(o *Options) { o.Deny, o.Bypass = networks(5000), networks(5000) }},
 	{"denied", func(o *Options) { o.Deny = append(networks(5000), netip.MustParsePrefix("203.0.113.0/24")) }},

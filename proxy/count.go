@@ -36,18 +36,29 @@ type rateTally struct {
 	_                 [64]byte
 }
 
-// tally is what one shard has counted of one route.
+// tally is what one shard has counted of one route. With many routes the next request's is in no cache: so what a refusal
+// writes stands close together, and all else elsewhere.
 type tally struct {
-	refused  [numReasons]atomic.Uint64
+	refused [numReasons]atomic.Uint64
+	codes   [hundreds][usual]atomic.Uint64 // by status
+	*slowTally
+	_ [64]byte
+}
+
+// slowTally is what those write who have waited for the shop, and what hardly ever happens.
+type slowTally struct {
 	observed [numReasons]atomic.Uint64
-	codes    [numCodes]atomic.Uint64 // by status
+	others   [hundreds][hundred - usual]atomic.Uint64 // by status
 	took     [numOutcomes]histogram.Histogram
 	_        [64]byte
 }
 
 const (
 	firstCode      = 100
-	numCodes       = 500
+	hundred        = 100
+	hundreds       = 5
+	numCodes       = hundreds * hundred
+	usual          = 32 // of a hundred statuses: all registered ones but 451 are among its first
 	numOutcomes    = int(Broken) + 1
 	decisionSample = 64
 )
@@ -72,6 +83,10 @@ func (c *counts) of(route string) []tally {
 	defer c.mu.Unlock()
 	if c.routes[route] == nil {
 		c.routes[route] = make([]tally, len(c.shards))
+		rest := make([]slowTally, len(c.shards))
+		for i := range rest {
+			c.routes[route][i].slowTally = &rest[i]
+		}
 	}
 	return c.routes[route]
 }
@@ -87,9 +102,18 @@ func (c *counts) ofRate(name string) []rateTally {
 }
 
 func (t *tally) code(status int) {
-	if i := status - firstCode; i >= 0 && i < numCodes {
-		t.codes[i].Add(1)
+	if status >= firstCode && status < firstCode+numCodes {
+		t.codeOf(status).Add(1)
 	}
+}
+
+// codeOf is where answers of a status are counted.
+func (t *tally) codeOf(status int) *atomic.Uint64 {
+	class, nth := status/hundred-1, status%hundred
+	if nth < usual {
+		return &t.codes[class][nth]
+	}
+	return &t.others[class][nth-usual]
 }
 
 // scale of the histograms, in seconds: from what a refusal costs to what a shop may take.

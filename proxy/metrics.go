@@ -63,13 +63,13 @@ func collectRoute(ch chan<- prometheus.Metric, name string, tallies []tally) {
 		counter(ch, refusedDesc, float64(refused), name, reason.String())
 		counter(ch, observedDesc, float64(observed), name, reason.String())
 	}
-	for code := range numCodes {
+	for status := firstCode; status < firstCode+numCodes; status++ {
 		var n uint64
 		for i := range tallies {
-			n += tallies[i].codes[code].Load()
+			n += tallies[i].codeOf(status).Load()
 		}
 		if n > 0 {
-			counter(ch, requestsDesc, float64(n), name, strconv.Itoa(firstCode+code))
+			counter(ch, requestsDesc, float64(n), name, strconv.Itoa(status))
 		}
 	}
 	for outcome, outcomeName := range outcomeNames {

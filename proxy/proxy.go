@@ -63,7 +63,8 @@ type Options struct {
 // Proxy handles requests. It is safe for concurrent use.
 type Proxy struct {
 	routes       []route
-	noRoute      route // stands for requests that no route takes
+	outlines     outlines // of the routes
+	noRoute      route    // stands for requests that no route takes
 	gatedAny     bool
 	formMethods  bool // a form could name the method of a gated route
 	observe      bool
@@ -122,7 +123,7 @@ func New(o Options) (*Proxy, error) {
 		return nil, err
 	}
 	p := &Proxy{
-		routes: routes, noRoute: route{Route: Route{Name: noRouteName}},
+		routes: routes, outlines: outlinesOf(routes), noRoute: route{Route: Route{Name: noRouteName}},
 		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader,
 		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, script: newClientScript(), pace: o.Pace, closeExcess: o.CloseOnExcess,
 		maxRequests: o.MaxRequests, bypass: newAddressList(o.Bypass), deny: newAddressList(o.Deny),

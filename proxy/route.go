@@ -187,8 +187,9 @@ func (p *Proxy) match(r *request) Reason {
 
 // find returns the first route that takes the request, with what its names caught in r.caught; noRoute when none does.
 func (p *Proxy) find(method, path []byte, r *request, fold bool) *route {
-	for i := range p.routes {
-		if p.routes[i].pattern.matches(method, r.host, path, &r.caught, fold) {
+	seen := p.outlines.seen(r.host, path)
+	for i, o := range p.outlines.row {
+		if o.fits(seen) && p.routes[i].pattern.matches(method, r.host, path, &r.caught, fold) {
 			return &p.routes[i]
 		}
 	}
