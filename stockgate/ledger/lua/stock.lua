@@ -34,7 +34,7 @@ local function number(key, text, name, of)
 	end
 	n = tonumber(text)
 	numbers[text] = n
-	if n == 0 or string.byte(text) ~= 48 then texts[n] = text end -- what 007 would become is printed
+	if text == '0' or string.byte(text) ~= 48 then texts[n] = text end -- what 007 or 00 would become is printed
 	return n
 end
 
