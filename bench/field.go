@@ -90,11 +90,11 @@ func (f *field) measure(ctx context.Context) (results, error) {
 	}
 	for round := range f.rounds {
 		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, f.rounds)
-		for _, s := range scenarios() {
-			if !slices.Contains(f.scenarios, s.name) {
-				continue
-			}
-			for _, connections := range f.connections {
+		for _, connections := range f.connections {
+			for _, s := range scenarios() {
+				if !slices.Contains(f.scenarios, s.name) {
+					continue
+				}
 				if err := f.turn(ctx, r, s, connections, round); err != nil {
 					return nil, err
 				}
