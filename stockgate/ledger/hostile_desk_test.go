@@ -232,19 +232,9 @@ func TestDesksBehindABadNetworkKeepTheirWord(t *testing.T) {
 			stop()
 			side.Wait()
 			time.Sleep(2 * time.Minute) // less than a hold lasts
-			for i := range skus {
-				must[Stock](t)(h.Add(t.Context(), fmt.Sprint("m-", i), 10, ""))
-			}
-			for n, d := range desks {
-				for i := range skus {
-					time.Sleep(1100 * time.Millisecond)
-					ask := attempt(fmt.Sprint("late-", n), "")
-					ask.SKU = fmt.Append(nil, "m-", i)
-					if out := d.Reserve(d.o.Now(), ask); out.Code != Held {
-						t.Errorf("seed %d: of new units of %d at desk %d: %v", seed, i, n, out)
-					}
-					won[wish{i, fmt.Sprint("late-", n)}] = time.Now()
-				}
+			restocked(t, h, desks, skus, "m-", func(sku int, user string) { won[wish{sku, user}] = time.Now() })
+			if t.Failed() {
+				t.Fatalf("seed %d", seed)
 			}
 			synctest.Wait()
 			h.shelf.mu.Lock()

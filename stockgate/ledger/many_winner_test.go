@@ -81,22 +81,31 @@ func TestNoWinnerOfManySKUsHearsThatAllIsSoldOutWhateverLooksComeTo(t *testing.T
 				})
 				s.set(nil)
 				time.Sleep(3 * time.Second)
-				for i := range skus {
-					must[Stock](t)(s.Add(t.Context(), fmt.Sprint("many-", i), 3, ""))
-				}
-				for n, d := range desks {
-					for i := range skus {
-						time.Sleep(1100 * time.Millisecond)
-						ask := attempt(fmt.Sprint("late-", n), "")
-						ask.SKU = fmt.Append(nil, "many-", i)
-						if out := d.Reserve(d.o.Now(), ask); out.Code != Held {
-							t.Errorf("desk %d, SKU %d: %v", n, i, out)
-						}
-					}
-				}
+				restocked(t, s, desks, skus, "many-", func(int, string) {})
 				synctest.Wait()
 			})
 		})
 	}
 	t.Logf("%v", told)
+}
+
+// restocked adds a unit for each desk to each SKU, named prefix and a number, and reports a desk that has none for a newcomer; held hears who
+// got one.
+func restocked(t *testing.T, s Store, desks []*Desk, skus int, prefix string, held func(sku int, user string)) {
+	t.Helper()
+	for i := range skus {
+		must[Stock](t)(s.Add(t.Context(), fmt.Sprint(prefix, i), int64(len(desks)), ""))
+	}
+	for n, d := range desks {
+		user := fmt.Sprint("late-", n)
+		for i := range skus {
+			time.Sleep(1100 * time.Millisecond)
+			ask := attempt(user, "")
+			ask.SKU = fmt.Append(nil, prefix, i)
+			if out := d.Reserve(d.o.Now(), ask); out.Code != Held {
+				t.Errorf("of new units of SKU %d at desk %d: %v", i, n, out)
+			}
+			held(i, user)
+		}
+	}
 }
