@@ -32,8 +32,9 @@ type Gate struct {
 	rests   int64                     // and for which one request may use that of a SKU on sale that nobody asked for
 
 	perUnit int64
-	wait    time.Duration
-	allow   bool // on_error
+	wait    time.Duration // for one reading
+	next    time.Duration // for that of the next turn
+	allow   bool          // on_error
 
 	fallbacks fallbacks
 	strays    strays
@@ -64,6 +65,7 @@ func newGate(o Options, src Source) *Gate {
 		table:   newTable(o.MaxSKUs),
 		perUnit: int64(o.PerUnit),
 		wait:    o.Wait,
+		next:    o.Refresh + o.Wait,
 		allow:   o.AllowOnError,
 		closed:  [numVerdicts]proxy.Reason{soldOut: proxy.SoldOut, notOnSale: proxy.Paused, unknown: proxy.UnknownSKU},
 	}
@@ -118,7 +120,7 @@ func (g *Gate) Closed(now int64, sku []byte) proxy.Reason {
 // Enter implements proxy.Stock: the reasons of Closed, Concurrency when per_unit requests are in flight for each
 // unit left or the tries for units that came back are under way, Duplicate when user has bought before, StockError when the stock or the buyers cannot be known and
 // on_error is refuse. For a SKU that nobody asked for lately it waits for one look, and where buyers are known for
-// one answer more, each at most for Options.Wait.
+// one answer more, each at most for Options.Wait; for a second look, where the first is not believed, as long again and Options.Refresh more.
 func (g *Gate) Enter(now int64, sku, user []byte) proxy.Reason {
 	e := g.table.find(sku)
 	if e == nil {

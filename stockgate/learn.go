@@ -10,7 +10,7 @@ func (s *sampler) learn(at int64, e *entry, r layout.Reading) {
 	if v == soldOut && free < 0 && before == onSale && !e.dipped && !e.gone {
 		// Shops that take first and look then go below zero and come back at once. A SKU on sale is closed by the second
 		// such reading. Until then what is known stays as old as it is, and who waits goes on waiting.
-		e.dipped = true
+		e.disbelieve()
 		return
 	}
 	e.dipped = false

@@ -1,11 +1,15 @@
 package stockgate
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // look is the first look at a SKU, for all who wait for it.
 type look struct {
 	done    chan struct{}
-	verdict verdict // valid once done is closed; unread = the look failed
+	verdict verdict     // valid once done is closed; unread = the look failed
+	again   atomic.Bool // what it found is not believed until the next turn has read it as well
 }
 
 // meet returns a new entry for a SKU that is not in the table, or nil when its stock cannot be known now: the
@@ -61,17 +65,31 @@ func (g *Gate) look(now int64, e *entry) verdict {
 	}
 }
 
-// await waits for l, but never for longer than the gate's bound.
+// await waits for l, but never for longer than a reading may take, and as long once more behind the next turn where it takes a second.
 func (g *Gate) await(l *look) verdict {
 	timer := time.NewTimer(g.wait)
 	defer timer.Stop()
-	select {
-	case <-l.done:
-		return l.verdict
-	case <-timer.C:
-	case <-g.sampler.done:
+	for more := true; ; more = false {
+		select {
+		case <-l.done:
+			return l.verdict
+		case <-g.sampler.done:
+			return unread
+		case <-timer.C:
+		}
+		if !more || !l.again.Load() {
+			return unread
+		}
+		timer.Reset(g.next)
 	}
-	return unread
+}
+
+// disbelieve tells those who wait for a look at e that it takes a second reading.
+func (e *entry) disbelieve() {
+	e.dipped = true
+	if l := e.pending.Load(); l != nil {
+		l.again.Store(true)
+	}
 }
 
 // finish wakes those who wait for a look at e.

@@ -16,7 +16,7 @@ type Options struct {
 	AllowOnError  bool          // admit when the stock cannot be known, instead of StockError
 	AllowUnknown  bool          // admit SKUs without a key, instead of UnknownSKU
 	MaxSKUs       int           // SKUs that are remembered at one time; 100,000
-	Wait          time.Duration // for the first look at a SKU: a little more than one command may take; 150ms
+	Wait          time.Duration // for one look at a SKU: a little more than one command may take; 150ms
 
 	// Bought asks for all buyers in one round trip whether they have bought before, in their Bought and Fault; an
 	// error means that nothing was learnt. It ends within a bound of its own. nil = buyers may come again.

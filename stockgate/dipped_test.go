@@ -1,0 +1,97 @@
+package stockgate
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/proxy"
+	"sluice/stockgate/layout"
+)
+
+// leaving is a source that can be away, and takes its time while it is there.
+type leaving struct {
+	*Memory
+	takes time.Duration
+	away  atomic.Bool
+}
+
+func (l *leaving) Read(ctx context.Context, skus []string, out []layout.Reading) error {
+	if l.away.Load() {
+		return errors.New("gone")
+	}
+	time.Sleep(l.takes)
+	return l.Memory.Read(ctx, skus, out)
+}
+
+func (l *leaving) Again(ctx context.Context, skus []string, out []layout.Reading) error {
+	return l.Read(ctx, skus, out)
+}
+
+func (l *leaving) Ping(ctx context.Context) error { return l.Read(ctx, nil, nil) }
+
+// The stock went below zero while Redis was away for longer than any reading is used: whoever asks then waits for two readings, and
+// these may be a whole refresh apart. He hears that it is sold out, however rarely and slowly it is read.
+func TestWhoWaitsForASecondReadingBelowZeroHearsWhatItSays(t *testing.T) {
+	for _, allow := range []bool{false, true} {
+		for _, refresh := range []time.Duration{time.Millisecond, 10 * time.Millisecond, time.Second} {
+			synctest.Test(t, func(t *testing.T) {
+				src, o, sku := &leaving{Memory: NewMemory(), takes: 60 * time.Millisecond}, options(), []byte("1001")
+				o.Refresh, o.Wait, o.AllowOnError = refresh, 150*time.Millisecond, allow
+				check(t, src.Set(t.Context(), "1001", 10))
+				g := open(t, o, src)
+				if got := left(g, sku, g.Enter(o.Now(), sku, nil)); got != proxy.Admitted {
+					t.Fatal(got)
+				}
+				src.away.Store(true)
+				must[int64](t)(src.Add(t.Context(), "1001", -13))
+				ask := func(d time.Duration) { // somebody always does, or it would be forgotten
+					for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+						g.Closed(o.Now(), sku)
+					}
+				}
+				ask(20*refresh + 1300*time.Millisecond) // and it comes back between two turns
+				src.away.Store(false)
+				for g.Away(o.Now()) > 0 {
+					ask(time.Millisecond)
+				}
+				var crowd sync.WaitGroup
+				for range 10 {
+					time.Sleep(10 * time.Millisecond)
+					crowd.Go(func() {
+						if got := g.Enter(o.Now(), sku, nil); got != proxy.SoldOut {
+							t.Errorf("on_error allow %t, refresh %v: %v", allow, refresh, got)
+						}
+					})
+				}
+				crowd.Wait()
+			})
+		}
+	}
+}
+
+// A second reading that never comes is not waited for either.
+func TestTheWaitForASecondReadingIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, sku := options(), []byte("1001")
+		o.Refresh, o.Wait = time.Second, 150*time.Millisecond
+		g := stepped(t, o, NewMemory()) // nobody reads
+		e := g.table.add(0, sku)
+		g.sampler.learn(0, e, reading(10))
+		began := time.Now()
+		answer := make(chan proxy.Reason)
+		go func() { answer <- g.Enter(int64(time.Minute), sku, nil) }()
+		synctest.Wait()
+		g.sampler.learn(int64(time.Minute), e, reading(-3))
+		if got := <-answer; got != proxy.StockError {
+			t.Error(got)
+		}
+		if waited := time.Since(began); waited != 1300*time.Millisecond { // of the bubble's own clock
+			t.Errorf("waited for %v", waited)
+		}
+	})
+}
