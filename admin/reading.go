@@ -1,17 +1,21 @@
 package admin
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
 
 	dto "github.com/prometheus/client_model/go"
+
+	"sluice/proxy"
 )
 
-// reading is what the gate's metrics say at one instant: counts since the start, and how things stand.
+// reading is what the gate has counted and what its metrics say at one instant: counts since the start, and how things stand.
 type reading struct {
-	requests, refused, observed map[string]int64 // by route and status, by reason, by reason
-	routes, refusedOf           map[string]int64 // by route
+	requests                    int64
+	refused, observed           map[string]int64 // by reason
+	routes                      []proxy.RouteTraffic
 	rateRefused, rateObserved   map[string]int64 // by keyed rate
 	refusedConns, observedConns map[string]int64 // by reason
 	sent, failed                map[string]int64 // by target and code
@@ -24,13 +28,16 @@ type reading struct {
 	hasRedis, redisUp                                         bool
 }
 
-// read takes what it knows out of metrics, and passes over the rest.
-func read(families []*dto.MetricFamily) *reading {
+// read takes in all traffic, and of metrics what it knows.
+func read(traffic proxy.Traffic, families []*dto.MetricFamily) *reading {
 	r := &reading{
-		requests: map[string]int64{}, refused: map[string]int64{}, observed: map[string]int64{}, routes: map[string]int64{}, refusedOf: map[string]int64{},
+		requests: traffic.Requests, routes: traffic.Routes, refused: byReason(traffic.Refused[:]), observed: byReason(traffic.Observed[:]),
 		rateRefused: map[string]int64{}, rateObserved: map[string]int64{}, refusedConns: map[string]int64{}, observedConns: map[string]int64{},
 		sent: map[string]int64{}, failed: map[string]int64{}, calls: map[string]int64{}, errors: map[string]int64{},
 		windows: map[string]int64{}, saturated: map[string]int64{}, shop: histograms{}, redis: histograms{}, stock: map[string]*StockTold{},
+	}
+	for _, rate := range traffic.Rates {
+		r.rateRefused[rate.Rate], r.rateObserved[rate.Rate] = rate.Refused, rate.Observed
 	}
 	for _, f := range families {
 		name, ok := strings.CutPrefix(f.GetName(), "sluice_")
@@ -43,22 +50,30 @@ func read(families []*dto.MetricFamily) *reading {
 	return r
 }
 
+// byReason are the counts that are not 0, by the names of reasons.
+func byReason(counts []int64) map[string]int64 {
+	by := map[string]int64{}
+	for reason, n := range counts {
+		if n > 0 {
+			by[proxy.Reason(reason).String()] = n
+		}
+	}
+	return by
+}
+
+// route is what was counted of a route; zero when nothing was.
+func (r *reading) route(name string) proxy.RouteTraffic {
+	i, found := slices.BinarySearchFunc(r.routes, name, func(t proxy.RouteTraffic, name string) int { return cmp.Compare(t.Route, name) })
+	if !found {
+		return proxy.RouteTraffic{}
+	}
+	return r.routes[i]
+}
+
 // take adds one series.
 func (r *reading) take(name string, m *dto.Metric) {
-	n, first, second := valueOf(m), label(m, 0), label(m, 1) // labels are in the order of their names
+	n, first := valueOf(m), label(m, 0) // labels are in the order of their names
 	switch name {
-	case "http_requests_total": // code, route
-		r.requests[first+" "+second] = n
-		r.routes[second] += n
-	case "refused_requests_total": // reason, route
-		r.refused[first] += n
-		r.refusedOf[second] += n
-	case "observed_refusals_total":
-		r.observed[first] += n
-	case "rate_refused_requests_total":
-		r.rateRefused[first] = n
-	case "rate_observed_refusals_total":
-		r.rateObserved[first] = n
 	case "refused_connections_total":
 		r.refusedConns[first] = n
 	case "observed_connection_refusals_total":

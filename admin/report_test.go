@@ -177,7 +177,7 @@ func TestATallyAddsUp(t *testing.T) {
 func TestMomentsAreThoseThatWereSeen(t *testing.T) {
 	all := map[string]*moments{}
 	look := func(at, sold, free int64) moments {
-		r := read(nil)
+		r := read(none(), nil)
 		r.stock["1"] = &StockTold{SKU: "1", Sold: sold, Free: free}
 		r.note(all, at)
 		return *all["1"]
@@ -192,7 +192,7 @@ func TestMomentsAreThoseThatWereSeen(t *testing.T) {
 	if m := look(13, 5, 3); m.soldOut != 0 {
 		t.Errorf("restocked: %+v", m)
 	}
-	read(nil).note(all, 14)
+	read(none(), nil).note(all, 14)
 	if m := look(15, 5, 0); m.firstSold != 0 || m.soldOut != 0 {
 		t.Errorf("it was so when it was first seen: %+v", m)
 	}

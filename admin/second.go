@@ -26,7 +26,7 @@ type Second struct {
 
 	Stock   []StockTold `json:"stock"`   // the ledgers with most units held and sold, at most 20; as of their last audit
 	Unknown int64       `json:"unknown"` // reservations whose outcome nobody knows, all SKUs together
-	Routes  []RouteTold `json:"routes"`  // by name, at most 50
+	Routes  []RouteTold `json:"routes"`  // that have ever answered, by name, at most 50
 
 	rateRefused, rateObserved map[string]int64 // by keyed rate
 }
@@ -87,7 +87,7 @@ func between(before, now *reading, at int64, span float64) *Second {
 	shop, redis := now.shop.since(before.shop), now.redis.since(before.redis)
 	s := &Second{
 		At: at, Span: math.Round(span*1000) / 1000,
-		Requests: sum(now.requests, before.requests), Refused: rise(now.refused, before.refused), Observed: rise(now.observed, before.observed),
+		Requests: max(0, now.requests-before.requests), Refused: rise(now.refused, before.refused), Observed: rise(now.observed, before.observed),
 		Connections: now.connections, RefusedConnections: rise(now.refusedConns, before.refusedConns),
 		Shop: ShopSecond{
 			Requests: sum(now.sent, before.sent), Errors: sum(now.failed, before.failed), P50: shop.quantile(0.5), P99: shop.quantile(0.99),
@@ -125,11 +125,14 @@ func (r *reading) mostSold() []StockTold {
 
 func routesTold(before, now *reading) []RouteTold {
 	told := []RouteTold{}
-	for _, name := range slices.Sorted(maps.Keys(now.routes)) {
+	for _, r := range now.routes {
 		if len(told) == mostRoutes {
 			break
 		}
-		told = append(told, RouteTold{name, now.routes[name] - before.routes[name], now.refusedOf[name] - before.refusedOf[name]})
+		if r.Requests > 0 {
+			was := before.route(r.Route)
+			told = append(told, RouteTold{r.Route, r.Requests - was.Requests, r.Refused - was.Refused})
+		}
 	}
 	return told
 }

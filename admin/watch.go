@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/proxy"
 )
 
 const (
@@ -14,9 +16,10 @@ const (
 	maxStreams  = 32  // of events at a time; a browser's tabs can share one
 )
 
-// Watch looks at the gate's metrics once a second, and remembers ten minutes of what they said. It promises that
+// Watch looks at the gate's traffic and metrics once a second, and remembers ten minutes of what they said. It promises that
 // its memory is fixed, whoever looks, and that somebody who is slow to listen delays nobody. It is safe for concurrent use.
 type Watch struct {
+	traffic       func() proxy.Traffic
 	metrics       prometheus.Gatherer
 	stop, stopped chan struct{}
 
@@ -36,9 +39,9 @@ type told struct {
 	json   json.RawMessage
 }
 
-// NewWatch returns a Watch over metrics that looks until it is closed.
-func NewWatch(metrics prometheus.Gatherer) *Watch {
-	w := &Watch{metrics: metrics, stop: make(chan struct{}), stopped: make(chan struct{}), news: make(chan struct{}), skus: map[string]*moments{}}
+// NewWatch returns a Watch over traffic and metrics that looks until it is closed. Of metrics it gathers all, whether it shows them or not.
+func NewWatch(traffic func() proxy.Traffic, metrics prometheus.Gatherer) *Watch {
+	w := &Watch{traffic: traffic, metrics: metrics, stop: make(chan struct{}), stopped: make(chan struct{}), news: make(chan struct{}), skus: map[string]*moments{}}
 	w.now = w.read()
 	w.now.note(w.skus, 0)
 	go w.run()
@@ -70,7 +73,7 @@ func (w *Watch) run() {
 
 func (w *Watch) read() *reading {
 	families, _ := w.metrics.Gather() // what could be gathered is there beside an error
-	return read(families)
+	return read(w.traffic(), families)
 }
 
 // look notes the second that ends at at. A clock that was set back has its seconds left out.

@@ -7,28 +7,32 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/proxy"
 )
 
 // still is a Watch that looks only when a test says so.
 func still(t *testing.T) *Watch {
 	t.Helper()
-	w := &Watch{metrics: prometheus.NewRegistry(), stop: make(chan struct{}), stopped: make(chan struct{}), news: make(chan struct{}), skus: map[string]*moments{}}
+	w := &Watch{traffic: none, metrics: prometheus.NewRegistry(), stop: make(chan struct{}), stopped: make(chan struct{}), news: make(chan struct{}), skus: map[string]*moments{}}
 	w.now = w.read()
 	return w
 }
 
-// counted are some of a gate's metrics.
+// none is the traffic of a gate that nobody has asked anything.
+func none() (t proxy.Traffic) { return t }
+
+// counted are some of a gate's counts and metrics.
 type counted struct {
+	all      proxy.Traffic
 	registry *prometheus.Registry
-	requests *prometheus.CounterVec
-	refused  *prometheus.CounterVec
-	rates    *prometheus.CounterVec
 	took     *prometheus.HistogramVec
 	sold     *prometheus.GaugeVec
 }
@@ -36,29 +40,46 @@ type counted struct {
 func metrics() *counted {
 	c := &counted{
 		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_http_requests_total", Help: "h"}, []string{"route", "code"}),
-		refused:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_refused_requests_total", Help: "h"}, []string{"route", "reason"}),
-		rates:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_rate_refused_requests_total", Help: "h"}, []string{"rate"}),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "sluice_upstream_request_duration_seconds", Help: "h",
 			Buckets: []float64{0.01, 0.02, 0.1}}, []string{"target"}),
 		sold: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sluice_stock_sold", Help: "h"}, []string{"sku"}),
 	}
-	c.registry.MustRegister(c.requests, c.refused, c.rates, c.took, c.sold)
+	c.registry.MustRegister(c.took, c.sold)
 	return c
+}
+
+// traffic is a copy, as the gate's is.
+func (c *counted) traffic() proxy.Traffic {
+	t := c.all
+	t.Routes, t.Rates = slices.Clone(t.Routes), slices.Clone(t.Rates)
+	return t
+}
+
+// answer counts requests of a route, and what of them was refused.
+func (c *counted) answer(route string, requests int64, refused map[proxy.Reason]int64) {
+	i, found := slices.BinarySearchFunc(c.all.Routes, route, func(r proxy.RouteTraffic, name string) int { return strings.Compare(r.Route, name) })
+	if !found {
+		c.all.Routes = slices.Insert(c.all.Routes, i, proxy.RouteTraffic{Route: route})
+	}
+	c.all.Requests += requests
+	c.all.Routes[i].Requests += requests
+	for reason, n := range refused {
+		c.all.Refused[reason] += n
+		c.all.Routes[i].Refused += n
+	}
 }
 
 func TestASecondIsWhatWasAddedInIt(t *testing.T) {
 	c := metrics()
-	c.requests.WithLabelValues("order", "200").Add(1000)
-	c.refused.WithLabelValues("order", "window").Add(500)
+	c.answer("order", 1000, map[proxy.Reason]int64{proxy.Window: 500})
 	w := still(t)
-	w.metrics = c.registry
+	w.traffic, w.metrics = c.traffic, c.registry
 	w.now = w.read()
-	c.requests.WithLabelValues("order", "200").Add(10)
-	c.requests.WithLabelValues("pages", "200").Add(5)
-	c.refused.WithLabelValues("order", "window").Add(3)
-	c.refused.WithLabelValues("order", "sold_out").Add(4)
-	c.rates.WithLabelValues("per_ip").Add(6)
+	c.answer("order", 10, map[proxy.Reason]int64{proxy.Window: 3, proxy.SoldOut: 4})
+	c.answer("pages", 5, nil)
+	c.answer("idle", 0, nil)
+	c.all.Observed[proxy.Rate] += 2
+	c.all.Rates = []proxy.RateTraffic{{Rate: "per_ip", Refused: 6}}
 	for range 99 {
 		c.took.WithLabelValues("a").Observe(0.015)
 	}
@@ -68,13 +89,14 @@ func TestASecondIsWhatWasAddedInIt(t *testing.T) {
 	}
 	w.look(100, 2)
 	s := w.latest()
-	if s.At != 100 || s.Span != 2 || s.Requests != 15 || s.Admitted != 8 || s.Refused["window"] != 3 || s.Refused["sold_out"] != 4 || len(s.Refused) != 2 {
+	if s.At != 100 || s.Span != 2 || s.Requests != 15 || s.Admitted != 8 || s.Refused["window"] != 3 || s.Refused["sold_out"] != 4 || len(s.Refused) != 2 ||
+		s.Observed["rate"] != 2 || len(s.Observed) != 1 {
 		t.Errorf("%+v", s)
 	}
 	if s.Shop.P50 <= 10 || s.Shop.P50 > 20 || s.Shop.P99 > 20 || s.Redis != nil {
 		t.Errorf("shop %+v, redis %v", s.Shop, s.Redis)
 	}
-	if len(s.Stock) != mostStock || s.Stock[0].Sold != 29 || len(s.Routes) != 2 || s.Routes[0] != (RouteTold{"order", 10, 7}) {
+	if len(s.Stock) != mostStock || s.Stock[0].Sold != 29 || len(s.Routes) != 2 || s.Routes[0] != (RouteTold{"order", 10, 7}) || s.Routes[1] != (RouteTold{"pages", 5, 0}) {
 		t.Errorf("stock %v, routes %v", s.Stock, s.Routes)
 	}
 	l := Limit{Name: "per_ip", Reasons: []string{"rate"}}
@@ -96,12 +118,12 @@ func TestASecondIsWhatWasAddedInIt(t *testing.T) {
 // A target that goes with a reload takes its counts with it: no number falls below 0.
 func TestNoNumberFallsBelowZero(t *testing.T) {
 	c := metrics()
-	c.requests.WithLabelValues("order", "200").Add(1000)
+	c.answer("order", 1000, nil)
 	c.took.WithLabelValues("a").Observe(0.015)
 	w := still(t)
-	w.metrics = c.registry
+	w.traffic, w.metrics = c.traffic, c.registry
 	w.now = w.read()
-	c.requests.Reset()
+	c.all = proxy.Traffic{}
 	c.took.Reset()
 	w.look(100, 1)
 	if s := w.latest(); s.Requests != 0 || s.Admitted != 0 || s.Shop.P50 != 0 {
@@ -111,7 +133,7 @@ func TestNoNumberFallsBelowZero(t *testing.T) {
 
 func TestTenMinutesAreKeptInAFixedRing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := NewWatch(prometheus.NewRegistry())
+		w := NewWatch(none, prometheus.NewRegistry())
 		time.Sleep(2*keptSeconds*time.Second + time.Second/2)
 		synctest.Wait()
 		w.Close()

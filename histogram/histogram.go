@@ -88,10 +88,10 @@ func (h *Histogram) Observe(s *Scale, v float64) {
 	}
 }
 
-// Count is how many values were observed.
+// Count is how many values were observed. It reads the classic buckets, which are a quarter as many.
 func (h *Histogram) Count() (n uint64) {
-	for i := range h.native {
-		n += h.native[i].Load()
+	for i := range h.classic {
+		n += h.classic[i].Load()
 	}
 	return n
 }

@@ -17,6 +17,7 @@ type counts struct {
 
 	mu     sync.Mutex
 	routes map[string][]tally // by the route's name, then by shard; a route that has gone keeps what it counted
+	names  []string           // of routes, in order
 	rates  map[string][]rateTally
 
 	seed maphash.Seed // of what keys are told apart by
@@ -49,6 +50,7 @@ type tally struct {
 type slowTally struct {
 	observed [numReasons]atomic.Uint64
 	others   [hundreds][hundred - usual]atomic.Uint64 // by status
+	rare     atomic.Uint64                            // all of others
 	took     [numOutcomes]histogram.Histogram
 	_        [64]byte
 }
@@ -82,6 +84,7 @@ func (c *counts) of(route string) []tally {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.routes[route] == nil {
+		c.list(route)
 		c.routes[route] = make([]tally, len(c.shards))
 		rest := make([]slowTally, len(c.shards))
 		for i := range rest {
@@ -104,6 +107,9 @@ func (c *counts) ofRate(name string) []rateTally {
 func (t *tally) code(status int) {
 	if status >= firstCode && status < firstCode+numCodes {
 		t.codeOf(status).Add(1)
+		if status%hundred >= usual {
+			t.rare.Add(1)
+		}
 	}
 }
 

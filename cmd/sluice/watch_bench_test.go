@@ -2,8 +2,21 @@ package main
 
 import "testing"
 
-// What the numbers of a second cost a gate: they are gathered once a second while somebody can ask for them.
-func BenchmarkGatherASecond(b *testing.B) {
+// What the numbers of a second cost a gate: they are read once a second while somebody can ask for them.
+func BenchmarkReadASecond(b *testing.B) {
+	g, _ := steer(b)
+	shown := g.shown()
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = g.proxy.Traffic()
+		if _, err := shown.Gather(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// What the page of metrics costs, beside.
+func BenchmarkGatherAll(b *testing.B) {
 	g, _ := steer(b)
 	b.ReportAllocs()
 	for b.Loop() {
