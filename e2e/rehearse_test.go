@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -218,73 +219,115 @@ func TestARehearsalThatCannotBeSaysWhy(t *testing.T) {
 	}
 }
 
-// The pace of the windows decides, a hundred a second, and not that of the machine.
-const onePerWindow = `limits.window.max_per_sku = 1
-limits.window.max = 0
-server.trusted_proxies = ["127.0.0.0/8"]
-`
+// foretold is a sale that limits decide and not the machine: how many buyers come, what there is, and what then happens to a
+// rehearsal of it as to the sale, however fast both are.
+type foretold struct {
+	settings                 string
+	buyers, addresses, units int
+	orders                   int64
+	home                     rehearsal.Home
+	refused                  map[string]int64 // nil = how often somebody comes back is chance
+	inFlight                 int64            // in the shop, at most; 0 = whoever has a connection
+	window                   int64            // orders that one admits; 0 = there are none
+	advice                   string           // the key of one
+}
 
-// The rehearsal says when a sale of the same configuration is sold out, and what would make it sooner.
+var sales = map[string]foretold{
+	"the stock decides": {
+		buyers: 2500, addresses: 2500, units: 350, settings: "limits.window.max = 0\nlimits.window.max_per_sku = 0",
+		orders: 350, home: rehearsal.Home{Bought: 350, SoldOut: 2150}, refused: map[string]int64{"sold_out": 2150},
+	},
+	"few places in the shop": {
+		buyers: 600, addresses: 600, units: 250,
+		settings: "limits.window.max = 0\nlimits.window.max_per_sku = 0\nlimits.concurrency = { max_in_flight = 3, max_queue = 512, queue_timeout = \"1m\" }",
+		orders:   250, home: rehearsal.Home{Bought: 250, SoldOut: 350}, refused: map[string]int64{"sold_out": 350}, inFlight: 3,
+	},
+	"a rate of each address": {
+		buyers: 1500, addresses: 300, units: 1000,
+		settings: "limits.window.max = 0\nlimits.window.max_per_sku = 0\nlimits.rate = [{ name = \"per_ip\", key = \"$remote_addr\", rate = \"1/h\", burst = 3 }]",
+		orders:   900, home: rehearsal.Home{Bought: 900, GaveUp: 600}, refused: map[string]int64{"rate": 600}, advice: "limits.rate",
+	},
+	"windows": {
+		buyers: 150, addresses: 150, units: 60, settings: "limits.window.max = 0\nlimits.window.max_per_sku = 1\nresponses.retry_after_jitter = \"0s\"",
+		orders: 60, home: rehearsal.Home{Bought: 60, SoldOut: 90}, window: 1,
+	},
+}
+
+// What limits decide happens to the sale as it was foretold: who bought, who was refused and why, what the shop felt.
 func TestARehearsalPredictsTheSale(t *testing.T) {
-	const units, buyers, capacity, latency = 350, 2500, 16, 20 * time.Millisecond
-	redis := redistest.Start(t)
-	for attempt := 1; ; attempt++ {
-		shop, err := rehearsal.OpenShop(rehearsal.ShopOptions{Units: units, Capacity: capacity, Latency: latency, Reserved: true, Body: `{"code":0}`})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer shop.Close()
-		sku := fmt.Sprint(1000 + attempt)
-		g := gate(t, "upstream.targets = [\"http://"+shop.Addr()+"\"]", redisAt(redis), onePerWindow, reserveRoutes)
-		ok(t, "stock", "set", "--config", g.file, sku, fmt.Sprint(units))
+	t.Parallel()
+	for name, s := range sales {
+		t.Run(name, func(t *testing.T) {
+			redis := redistest.Start(t)
+			shop, err := rehearsal.OpenShop(rehearsal.ShopOptions{Units: int64(s.units), Capacity: 16, Latency: time.Millisecond, Reserved: true, Body: `{"code":0}`})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer shop.Close()
+			g := gate(t, "upstream.targets = [\"http://"+shop.Addr()+"\"]", "server.trusted_proxies = [\"127.0.0.0/8\"]", redisAt(redis), s.settings, reserveRoutes)
+			ok(t, "stock", "set", "--config", g.file, "1001", fmt.Sprint(s.units))
 
-		r := rehearse(t, g.file, "--buyers", fmt.Sprint(buyers), "--stock", fmt.Sprint(units), "--shop-capacity", fmt.Sprint(capacity), "--shop-latency", latency.String())
-		if r.code != 0 {
-			t.Fatal(r.complaint)
-		}
-		real, err := rehearsal.Run(t.Context(), rehearsal.Plan{
-			Front: g.front, Order: rehearsal.Order{Match: "POST /api/seckill/{sku}/order", ID: sku, SKU: "$path_sku", User: "$cookie_uid", Quantity: "1", Address: "X-Forwarded-For"},
-			Buyers: buyers, Shape: rehearsal.Spike, Over: 300 * time.Millisecond, Patience: time.Minute, Tries: 20, Connections: 1280,
-			Shop: shop, Gate: sold{t, redis, sku},
+			r := rehearse(t, g.file, "--buyers", fmt.Sprint(s.buyers), "--addresses", fmt.Sprint(s.addresses), "--stock", fmt.Sprint(s.units), "--over", "50ms", "--patience", "50s",
+				"--connections", "64", "--shop-capacity", "16", "--shop-latency", "1ms")
+			if r.code != 0 {
+				t.Fatal(r.complaint)
+			}
+			real, err := rehearsal.Run(t.Context(), rehearsal.Plan{
+				Front: g.front, Order: rehearsal.Order{Match: "POST /api/seckill/{sku}/order", ID: "1001", SKU: "$path_sku", User: "$cookie_uid", Quantity: "1", Address: "X-Forwarded-For"},
+				Buyers: s.buyers, Addresses: s.addresses, Shape: rehearsal.Spike, Over: 50 * time.Millisecond, Patience: 50 * time.Second, Tries: 20, Connections: 64,
+				Shop: shop, Gate: sold{t, g, redis, "1001"},
+			})
+			if err != nil || real.Err() != nil {
+				t.Fatal(err, real.Err())
+			}
+			s.happened(t, "the rehearsal", &r.Result)
+			s.happened(t, "the sale", &real)
+			if !slices.ContainsFunc(r.Advice, func(a rehearsal.Advice) bool { return s.advice == "" || a.Key == s.advice }) {
+				t.Errorf("no advice about %s: %+v", s.advice, r.Advice)
+			}
 		})
-		if err != nil || real.Err() != nil {
-			t.Fatal(err, real.Err())
-		}
-		g.terminate()
-		g.stopped()
-		t.Logf("predicted: sold out after %.2f s, %d requests, %v; the sale: %.2f s, %d requests, %v", r.LastUnit, r.Requests, r.Refused, real.LastUnit, real.Requests, real.Refused)
-		if !r.SoldOut || !real.SoldOut {
-			t.Fatalf("sold %d and %d of %d", r.Shop.Orders, real.Shop.Orders, units)
-		}
-		if r.LastUnit > 0.8*real.LastUnit && r.LastUnit < 1.2*real.LastUnit {
-			starves(t, r)
-			return
-		}
-		if attempt == 3 {
-			t.Fatalf("predicted %.2f s, and it took %.2f s", r.LastUnit, real.LastUnit)
-		}
 	}
 }
 
-// starves wants the advice that the windows are too small for the shop.
-func starves(t *testing.T, r rehearsed) {
+// happened wants what was foretold.
+func (s *foretold) happened(t *testing.T, to string, r *rehearsal.Result) {
 	t.Helper()
-	i := slices.IndexFunc(r.Advice, func(a rehearsal.Advice) bool { return a.Key == "limits.window.max_per_sku" })
-	if i < 0 {
-		t.Fatalf("no advice about windows: %+v; shop %+v", r.Advice, r.Shop)
+	if r.Buyer != s.home || r.Shop.Orders != s.orders || r.Shop.Requests != s.orders || r.SoldOut != (s.orders == int64(s.units)) {
+		t.Errorf("%s: %+v, %+v", to, r.Buyer, r.Shop)
 	}
-	t.Log(r.Advice[i].Text)
-	wants(t, r.Advice[i].Text, "limits.window.max_per_sku = 1 starves the shop", "sold out would come after", fmt.Sprintf("instead of %.1f s", r.LastUnit))
+	if l := r.Ledger; l == nil || *l != (rehearsal.Ledger{Total: int64(s.units), Free: int64(s.units) - s.orders, Sold: s.orders, Own: true}) {
+		t.Errorf("%s: books %+v", to, l)
+	}
+	refused := int64(0)
+	for _, n := range r.Refused {
+		refused += n
+	}
+	if r.Requests != refused+s.orders || r.Broken > 0 || s.refused != nil && !maps.Equal(r.Refused, s.refused) {
+		t.Errorf("%s: %d requests, %d broke off, refused %v", to, r.Requests, r.Broken, r.Refused)
+	}
+	if s.inFlight > 0 && r.Shop.PeakInFlight > s.inFlight {
+		t.Errorf("%s: %d in flight", to, r.Shop.PeakInFlight)
+	}
+	switch w := r.Windows; {
+	case s.window == 0 && w.Used > 0:
+		t.Errorf("%s: windows %+v", to, w)
+	case s.window > 0 && (w.Used*s.window < s.orders || w.Full != w.Used):
+		t.Errorf("%s: windows %+v of %d, and %d orders", to, w, s.window, s.orders)
+	}
 }
 
-// sold looks at the books of a real sale.
+// sold looks at the books of a real sale, and at the windows of its gate.
 type sold struct {
 	t     *testing.T
+	gate  *running
 	redis *redistest.Server
 	sku   string
 }
 
 func (s sold) Look(context.Context) (rehearsal.Look, error) {
 	a := ledgerOf(s.t, s.redis, s.sku)
-	return rehearsal.Look{Total: int64(a.total), Held: int64(a.held), Sold: int64(a.sold), Free: int64(a.total - a.held - a.sold), Counted: true, Ledger: true}, nil
+	return rehearsal.Look{
+		Total: int64(a.total), Held: int64(a.held), Sold: int64(a.sold), Free: int64(a.total - a.held - a.sold), Counted: true, Ledger: true,
+		Windows: int64(s.gate.metric("sluice_windows_total", `of="sku"`)), Saturated: int64(s.gate.metric("sluice_windows_saturated_total", `of="sku"`)),
+	}, nil
 }

@@ -31,6 +31,7 @@ type Result struct {
 	Shop     Account          `json:"shop"`
 	Ledger   *Ledger          `json:"ledger,omitempty"`
 	Redis    Redis            `json:"redis"`
+	Windows  Windows          `json:"windows"`
 	CPU      CPU              `json:"cpu"`
 	Crowd    Load             `json:"crowd"`
 	Advice   []Advice         `json:"advice"`
@@ -66,6 +67,12 @@ type Redis struct {
 	Calls    map[string]int64 `json:"calls"`
 	PerOrder float64          `json:"calls_per_order"`
 	Command  Times            `json:"command"`
+}
+
+// Windows are those in which somebody was admitted, of the SKU or of all together, where they have a cap.
+type Windows struct {
+	Used int64 `json:"used"`
+	Full int64 `json:"full"`
 }
 
 // CPU is the processor time of both sides, in seconds.
@@ -106,11 +113,12 @@ func (c *crowd) result(took time.Duration, before, after Look) Result {
 			r.Redis.PerOrder += float64(n) / float64(max(1, r.Shop.Orders))
 		}
 	}
+	r.Windows = Windows{after.Windows - before.Windows, after.Saturated - before.Saturated}
 	r.CPU = CPU{Cores: runtime.NumCPU(), Gate: Seconds(after.CPU - before.CPU), Bytes: after.Memory}
 	r.Crowd = Load{Connections: c.plan.Connections, PeakPerS: c.sent.peak(100), Late: c.late.Times()}
 	r.Crowd.Saturated = r.Crowd.Late.P99 > lateness
 	if selling := last - first; last > 0 && c.plan.Limits.Window > 0 {
-		r.windows = float64(after.Saturated-before.Saturated) / max(1, float64(selling)/float64(c.plan.Limits.Window))
+		r.windows = float64(r.Windows.Full) / max(1, float64(selling)/float64(c.plan.Limits.Window))
 	}
 	n := max(1, int(took/slice)/240)
 	r.seriesEvy = time.Duration(n) * slice
