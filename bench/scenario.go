@@ -28,6 +28,8 @@ func scenarios() []scenario {
 	return []scenario{
 		{name: "pass", title: "forwarded, no gate", method: "GET", path: "/item/1001",
 			gates: []string{"nginx", "haproxy", "sluice", "naive"}},
+		{name: "post", title: "what check forwards, no gate", method: "POST", path: "/plain/open/order",
+			gates: []string{"sluice"}},
 		{name: "check", title: "admitted while there is stock", method: "POST", path: "/check/open/order", redis: true,
 			gates: []string{"nginx", "sluice"}},
 		{name: "limited", title: "429 by a rate of the client", method: "GET", path: "/limited", refused: true,
