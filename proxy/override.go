@@ -56,7 +56,7 @@ func (p *Proxy) overriddenByFields(r *request) Reason {
 		if reason != Admitted {
 			return reason
 		}
-		if asPaths[1+i], _ = splitTarget(v); len(v) > 0 && asPaths[1+i][0] != '/' {
+		if asPaths[1+i], _ = splitTarget(v); len(v) > 0 && !bytes.HasPrefix(asPaths[1+i], []byte("/")) {
 			return Ambiguous
 		}
 	}

@@ -27,6 +27,7 @@ func TestRequestThatNamesAnotherMethodOrPathIsJudgedByItToo(t *testing.T) {
 		{"POST /page", "X-Original-URL: /reserve/1\r\n", "", "ambiguous"},
 		{"POST /page", "X-Rewrite-URL: http://s/Reserve/1?x\r\n", "", "ambiguous"},
 		{"POST /page", "X-Rewrite-URL: reserve/1\r\n", "", "ambiguous"},
+		{"POST /page", "X-Original-URL: ?x\r\n", "", "ambiguous"},
 		{"GET /page", "X-Original-URL: /order/1\r\nX-HTTP-Method: PUT\r\n", "", "ambiguous"},
 		{"OPTIONS /any/x", "Access-Control-Request-Method: POST\r\nX-HTTP-Method: POST\r\n", "", "judged"},
 		{"POST /order/1?_method=put", "", "", "ambiguous"},
