@@ -40,15 +40,18 @@ func (p *Proxy) overridden(r *request) Reason {
 }
 
 func (p *Proxy) overriddenByFields(r *request) Reason {
-	asMethods, asPaths := [1 + len(methodFields)][]byte{r.method}, [1 + len(targetFields)][]byte{r.path}
-	for i, name := range methodFields {
+	asMethods, asPaths := append(make([][]byte, 0, 1+len(methodFields)), r.method), [1 + len(targetFields)][]byte{r.path}
+	for _, name := range methodFields {
 		v, reason := r.header(name)
 		if reason != Admitted {
 			return reason
 		}
-		var ok bool
-		if asMethods[1+i], ok = methodNamed(v); !ok {
+		method, ok := methodNamed(v)
+		if !ok {
 			return Ambiguous
+		}
+		if len(method) > 0 {
+			asMethods = append(asMethods, method)
 		}
 	}
 	for i, name := range targetFields {
@@ -61,10 +64,12 @@ func (p *Proxy) overriddenByFields(r *request) Reason {
 		}
 	}
 	for i, path := range asPaths {
-		for j, method := range asMethods {
-			if i+j > 0 && len(path) > 0 && len(method) > 0 && p.leadsElsewhere(r, method, path) {
-				return Ambiguous
-			}
+		some := asMethods
+		if i == 0 {
+			some = some[1:] // the request as it is has been looked at
+		}
+		if len(path) > 0 && len(some) > 0 && p.leadsElsewhere(r, path, some...) {
+			return Ambiguous
 		}
 	}
 	return Admitted
@@ -94,7 +99,7 @@ func (p *Proxy) overriddenByForm(r *request) Reason {
 	if reason != Admitted || len(v) == 0 {
 		return reason
 	}
-	if method, ok := methodNamed(v); !ok || p.leadsElsewhere(r, method, r.path) {
+	if method, ok := methodNamed(v); !ok || p.leadsElsewhere(r, r.path, method) {
 		return Ambiguous
 	}
 	return Admitted
@@ -102,20 +107,25 @@ func (p *Proxy) overriddenByForm(r *request) Reason {
 
 // hasGatedSibling reports whether the path under another method leads to another, gated route.
 func (p *Proxy) hasGatedSibling(r *request) bool {
+	others := make([][]byte, 0, len(methods))
 	for _, m := range methods {
-		if m != string(r.method) && p.leadsElsewhere(r, []byte(m), r.path) {
-			return true
+		if m != string(r.method) {
+			others = append(others, []byte(m))
 		}
 	}
-	return false
+	return p.leadsElsewhere(r, r.path, others...)
 }
 
-// leadsElsewhere reports whether some reading of method and path leads to a gated route that is not the request's own.
-func (p *Proxy) leadsElsewhere(r *request, method, path []byte) bool {
+// leadsElsewhere reports whether some reading of path, with one of these methods, leads to a gated route that is not the request's own.
+func (p *Proxy) leadsElsewhere(r *request, path []byte, methods ...[]byte) bool {
 	caught, found := r.caught, false
 	known := r.eachReading(path, func(path []byte, _ int) bool {
-		other := p.find(method, path, r, true)
-		found = other != r.route && other.gated()
+		for _, method := range methods {
+			other := p.find(method, path, r, true)
+			if found = other != r.route && other.gated(); found {
+				break
+			}
+		}
 		return !found
 	})
 	r.caught = caught

@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -61,4 +63,49 @@ func TestPathThatNobodyTakesForAnOrderPasses(t *testing.T) {
 			t.Errorf("%s: %d %s", target, resp.StatusCode, resp.Header.Get("X-Sluice-Reason"))
 		}
 	}
+}
+
+// What is passed over, since no slash is escaped, would have shown nothing new.
+func TestNoReadingIsPassedOver(t *testing.T) {
+	dice := rand.New(rand.NewPCG(3, 4))
+	parts := []string{"a", "B", "/", "/", ".", ";", "\\", "?", "#", "%2f", "%2F", "%252f", "%25252f", "%25", "25", "2f", "%41", "%3b", "%253f", "%", "%2"}
+	both := 0
+	for range 20_000 {
+		path := "/"
+		for range dice.IntN(8) {
+			path += parts[dice.IntN(len(parts))]
+		}
+		got, want := map[string]bool{}, map[string]bool{}
+		known := (&request{}).eachReading([]byte(path), func(p []byte, _ int) bool { got[string(p)] = true; return true })
+		whole := everyReading([]byte(path), want)
+		if known != whole || known && !maps.Equal(got, want) {
+			t.Fatalf("%s: %v, %v; want %v, %v", path, known, got, whole, want)
+		}
+		if known && len(want) > 1 {
+			both++
+		}
+	}
+	if both < 5000 {
+		t.Errorf("only %d paths had more than one reading: nothing was tried", both)
+	}
+}
+
+// everyReading is eachReading without a shortcut.
+func everyReading(path []byte, see map[string]bool) bool {
+	for _, slash := range []bool{true, false} {
+		base := append([]byte(nil), path...)
+		for range 1 + maxDecoded {
+			all := waysOf(base)
+			if climbs(base) {
+				return false
+			}
+			for w := range all + 1 {
+				if w&^all == 0 {
+					see[string(w.read(nil, base))] = true
+				}
+			}
+			base, _ = unescapeBut(base, slash)
+		}
+	}
+	return true
 }
