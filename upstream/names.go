@@ -28,6 +28,7 @@ type names struct {
 	until  time.Time
 	coming chan struct{}      // closed when a look-up has ended; nil = none is under way
 	end    context.CancelFunc // ends it
+	late   bool               // somebody has waited for it in vain
 	closed bool
 }
 
@@ -41,7 +42,9 @@ func (n *names) lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 	defer n.mu.Unlock()
 	if time.Now().After(n.until) {
 		n.begin(host)
-		n.await(ctx, host)
+		if !n.late || len(n.known) == 0 {
+			n.await(ctx, host)
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("look up %q: %w", host, err)
@@ -58,7 +61,7 @@ func (n *names) begin(host string) {
 	if n.closed {
 		end()
 	}
-	n.coming, n.end = make(chan struct{}), end
+	n.coming, n.end, n.late = make(chan struct{}), end, false
 	go n.ask(ctx, host)
 }
 
@@ -78,7 +81,7 @@ func (n *names) ask(ctx context.Context, host string) {
 }
 
 // await waits for the look-up, under mu but for the time that it takes. Where there are addresses that can stand that is at most
-// three quarters of what the dial has, which leaves time to connect to them. Whoever comes next does not wait in vain as well.
+// three quarters of what the dial has, which leaves time to connect to them; and who comes later does not wait in vain as well.
 func (n *names) await(ctx context.Context, host string) {
 	patience, coming := ctx, n.coming
 	if end, bounded := ctx.Deadline(); bounded && len(n.known) > 0 {
@@ -93,6 +96,7 @@ func (n *names) await(ctx context.Context, host string) {
 	}
 	n.mu.Lock()
 	if n.coming == coming && !errors.Is(ctx.Err(), context.Canceled) {
+		n.late = true
 		n.miss(host, patience.Err())
 	}
 }

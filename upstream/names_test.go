@@ -37,6 +37,24 @@ func TestAResolverThatHangsLeavesTimeForTheKnownAddresses(t *testing.T) {
 	}
 }
 
+// One dial has found out that the resolver hangs: no other waits for the same look-up.
+func TestAResolverThatHangsIsWaitedForOnce(t *testing.T) {
+	stalled(t)
+	var n names
+	defer n.close()
+	n.known = []netip.Addr{netip.MustParseAddr("127.0.0.1")}
+	for _, patience := range []time.Duration{20 * time.Millisecond, time.Hour, time.Hour} {
+		ctx, end := context.WithTimeout(t.Context(), patience)
+		defer end()
+		if found, err := n.lookUp(ctx, "shop.example."); err != nil || len(found) != 1 {
+			t.Fatal(found, err)
+		}
+		n.mu.Lock()
+		n.until = time.Time{} // a moment later
+		n.mu.Unlock()
+	}
+}
+
 // Of two name servers one may be away: then the answer comes after five seconds, which no dial has. It counts all the same, at the
 // start and when the shop has moved.
 func TestAResolverThatTakesLongerThanADialIsHeardInTheEnd(t *testing.T) {
