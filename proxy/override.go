@@ -122,6 +122,9 @@ func (p *Proxy) leadsElsewhere(r *request, path []byte, methods ...[]byte) bool 
 	known := r.eachReading(path, func(path []byte, _ int) bool {
 		for _, method := range methods {
 			other := p.find(method, path, r, true)
+			if !other.gated() {
+				other = p.find(method, withoutEnding(path, !reads(method)), r, true)
+			}
 			if found = other != r.route && other.gated(); found {
 				break
 			}

@@ -10,6 +10,9 @@ var overridable = []Route{
 	{Name: "order", Match: "PUT /order/{sku}", Gate: Check, SKU: "$path_sku"},
 	{Name: "reserve", Match: "POST /reserve/{sku}", Gate: Check, SKU: "$path_sku"},
 	{Name: "any", Match: "/any/", Gate: Limit},
+	{Name: "buy", Match: "PUT /buy", Gate: Limit},
+	{Name: "export", Match: "POST /export", Gate: Limit},
+	{Name: "table", Match: "POST /export.csv", Gate: Limit},
 	{Name: "rest", Match: "/", Gate: Pass},
 }
 
@@ -28,6 +31,12 @@ func TestRequestThatNamesAnotherMethodOrPathIsJudgedByItToo(t *testing.T) {
 		{"POST /page", "X-Rewrite-URL: http://s/Reserve/1?x\r\n", "", "ambiguous"},
 		{"POST /page", "X-Rewrite-URL: reserve/1\r\n", "", "ambiguous"},
 		{"POST /page", "X-Original-URL: ?x\r\n", "", "ambiguous"},
+		{"POST /buy.json", "X-HTTP-Method-Override: PUT\r\n", "", "ambiguous"}, // a format, as in Rails
+		{"POST /buy.json?_method=PUT", "", "", "ambiguous"},
+		{"POST /buy.json", form, "_method=PUT", "ambiguous"},
+		{"POST /page", "X-Original-URL: /export.json\r\n", "", "ambiguous"},
+		{"POST /export.csv", "X-Original-URL: /export.csv\r\nX-HTTP-Method: POST\r\n", "", "judged"},
+		{"GET /page", "X-Original-URL: /export.json\r\n", "", ""},
 		{"GET /page", "X-Original-URL: /order/1\r\nX-HTTP-Method: PUT\r\n", "", "ambiguous"},
 		{"OPTIONS /any/x", "Access-Control-Request-Method: POST\r\nX-HTTP-Method: POST\r\n", "", "judged"},
 		{"POST /order/1?_method=put", "", "", "ambiguous"},
