@@ -1,6 +1,10 @@
 package proxy
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/valyala/fastjson"
+)
 
 // Some frameworks take the method of a request, or its path, from elsewhere than its first line: out of a header that
 // clients behind old firewalls send, or out of a form, since browsers' forms know GET and POST alone. A request is
@@ -77,12 +81,12 @@ func (p *Proxy) overriddenByFields(r *request) Reason {
 
 // overriddenByForm looks for _method in query and body, where it could make a difference.
 func (p *Proxy) overriddenByForm(r *request) Reason {
-	form := r.isForm()
-	if !form && len(r.query) == 0 || !p.hasGatedSibling(r) {
+	bodied := r.isForm() || r.namesJSON()
+	if !bodied && len(r.query) == 0 || !p.hasGatedSibling(r) {
 		return Admitted
 	}
 	v, reason := r.pair(r.query, methodMember)
-	if reason == Admitted && form {
+	if reason == Admitted && bodied {
 		if reason = p.takeBody(r); reason != Admitted {
 			return reason
 		}
@@ -90,7 +94,7 @@ func (p *Proxy) overriddenByForm(r *request) Reason {
 			return Ambiguous
 		}
 		var other []byte
-		if other, reason = r.inForm(methodMember); other != nil && v != nil {
+		if other, reason = r.methodInBody(); other != nil && v != nil {
 			return Ambiguous
 		} else if other != nil {
 			v = other
@@ -103,6 +107,38 @@ func (p *Proxy) overriddenByForm(r *request) Reason {
 		return Ambiguous
 	}
 	return Admitted
+}
+
+// methodInBody looks for _method in a form, or in JSON, which Laravel takes for one; nil when it is not there.
+func (r *request) methodInBody() (named []byte, reason Reason) {
+	if r.isForm() {
+		return r.inForm(methodMember)
+	}
+	if !r.parseJSON() || r.json.Type() != fastjson.TypeObject {
+		return nil, Admitted
+	}
+	r.json.GetObject().Visit(func(key []byte, v *fastjson.Value) {
+		if string(key) != methodMember || v.Type() != fastjson.TypeString {
+			return
+		}
+		if named != nil {
+			reason = Ambiguous
+		}
+		named = v.GetStringBytes()
+	})
+	return named, reason
+}
+
+// namesJSON reports a Content-Type in which somebody could read that the body is JSON: Laravel looks for the word alone.
+func (r *request) namesJSON() bool {
+	const word = "json"
+	media := r.asked.Peek("Content-Type")
+	for i := range media {
+		if len(media)-i >= len(word) && equalFold(media[i:i+len(word)], word) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasGatedSibling reports whether the path under another method leads to another, gated route.

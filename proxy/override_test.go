@@ -17,7 +17,7 @@ var overridable = []Route{
 }
 
 func TestRequestThatNamesAnotherMethodOrPathIsJudgedByItToo(t *testing.T) {
-	form := "Content-Type: application/x-www-form-urlencoded\r\n"
+	form, json := "Content-Type: application/x-www-form-urlencoded\r\n", "Content-Type: application/json\r\n"
 	for _, tt := range []struct{ line, headers, body, want string }{
 		{"POST /order/1", "X-HTTP-Method-Override: PUT\r\n", "", "ambiguous"},
 		{"POST /order/1", "x-http-method-override: put\r\n", "", "ambiguous"},
@@ -45,6 +45,15 @@ func TestRequestThatNamesAnotherMethodOrPathIsJudgedByItToo(t *testing.T) {
 		{"POST /order/1", form, "a=b&_method=PUT", "ambiguous"},
 		{"POST /order/1", form + "Content-Encoding: gzip\r\n", "a=b", "ambiguous"},
 		{"POST /order/1", form, "a=" + strings.Repeat("b", 1<<10), "too_large"},
+		{"POST /order/1", json, `{"_method":"put"}`, "ambiguous"},
+		{"POST /order/1", "Content-Type: x/JSONx\r\n", ` {"a":1,"\u005fmethod":"PUT"}`, "ambiguous"},
+		{"POST /order/1", json, `{"_method":"GET","_method":"PUT"}`, "ambiguous"},
+		{"POST /order/1?_method=GET", json, `{"_method":"PUT"}`, "ambiguous"},
+		{"POST /order/1", json, `{"_method":"PATCH","method":"PUT"}`, ""},
+		{"POST /order/1", json, `[{"_method":"PUT"}]`, ""},
+		{"POST /order/1", json, `{"_method":["PUT"]}`, ""},
+		{"POST /order/1", json, `{"_method":"PUT"`, ""},
+		{"POST /page", json, `{"_method":"PUT"}`, ""},
 		{"POST /order/1", partType, parts(named("name=_method", "PUT")), "ambiguous"},
 		{"POST /order/1", partType, parts(named("name=_method", "DELETE")), ""},
 		{"POST /order/1", form, "a=b&_method=PATCH", ""},
