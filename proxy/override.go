@@ -159,7 +159,7 @@ func (p *Proxy) leadsElsewhere(r *request, path []byte, methods ...[]byte) bool 
 		for _, method := range methods {
 			other := p.find(method, path, r, true)
 			if !other.gated() {
-				other = p.find(method, withoutEnding(path, !reads(method)), r, true)
+				other = p.findNear(method, path, r)
 			}
 			if found = other != r.route && other.gated(); found {
 				break

@@ -146,3 +146,19 @@ func hasEnding(path []byte, extension bool) bool {
 	n := len(path)
 	return n > 0 && path[n-1] == '.' || extension && bytes.IndexByte(path[bytes.LastIndexByte(path, '/')+1:], '.') >= 0
 }
+
+// behindScript is what PHP hands on of a path that leads through a script, /index.php/order: what stands behind it, which
+// many frameworks take for the path. nil = there is none.
+func behindScript(path []byte) []byte {
+	const script = ".php/"
+	for at := 0; ; {
+		dot := bytes.IndexByte(path[at:], '.')
+		if at += dot; dot < 0 || at+len(script) > len(path) {
+			return nil
+		}
+		if equalFold(path[at:at+len(script)], script) {
+			return path[at+len(script)-1:]
+		}
+		at++
+	}
+}

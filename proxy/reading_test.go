@@ -32,6 +32,7 @@ func TestPathThatSomeRouterReadsAsAnOrderIsNotPassed(t *testing.T) {
 		"/Shop/%5c/order",
 		"/Shop/a%3fb/order",
 		"/buy.json", "/buy.html", "/Buy.JSON", "/%62uy.json", // a format: Rails, Spring MVC before 5.3
+		"/index.php/order/1", "/index.php/buy", "/a/Index.PHP/buy.json", "/index.php//buy", "/index%2ephp/buy", "/a.b/x.php/buy", // what PHP calls PATH_INFO
 		"/buy.", "/buy%20", "/buy/.", "/buy..", "/buy.;x", // Windows drops them
 	} {
 		shop := &seen{}
@@ -48,7 +49,7 @@ func TestPathThatSomeRouterReadsAsAnOrderIsNotPassed(t *testing.T) {
 func TestPathThatNobodyTakesForAnOrderPasses(t *testing.T) {
 	for _, target := range []string{
 		"GET /buy.css", "GET /buy.js", "POST /upload.php", "GET /", "GET /search/%E4%B8%AD%E6%96%87", "GET /a%2fb", "GET /a;jsessionid=1", "GET /a//b", "GET /A/",
-		"GET /a...b", "GET /.well-known/x", "GET /x?next=/../y", "POST /order/A.1", "POST /order/A-1%2D", "POST /a.b/c",
+		"GET /a...b", "GET /.well-known/x", "GET /x?next=/../y", "POST /order/A.1", "POST /order/A-1%2D", "POST /a.b/c", "POST /index.php/a", "POST /index.php", "POST /order/x.php", "GET /index.php/", "POST /a.phpx/buy",
 	} {
 		shop := &seen{}
 		o := options(shop)
@@ -62,6 +63,21 @@ func TestPathThatNobodyTakesForAnOrderPasses(t *testing.T) {
 		if resp.StatusCode != 200 || len(shop.all()) != 1 {
 			t.Errorf("%s: %d %s", target, resp.StatusCode, resp.Header.Get("X-Sluice-Reason"))
 		}
+	}
+}
+
+// A shop all of whose addresses lead through its script has routes that say so.
+func TestRouteThroughAScriptIsARoute(t *testing.T) {
+	shop := &seen{}
+	o := options(shop)
+	o.Routes = []Route{
+		{Name: "order", Match: "POST /order/{sku}", Gate: Check, SKU: "$path_sku"},
+		{Name: "by script", Match: "POST /index.php/order/{sku}", Gate: Check, SKU: "$path_sku"},
+		{Name: "rest", Match: "/", Gate: Pass},
+	}
+	addr, _ := gate(t, o)
+	if resp, _ := talk(t, addr, "POST /index.php/order/A HTTP/1.1\r\nHost: s\r\nContent-Length: 0\r\n\r\n"); resp.StatusCode != 200 || len(shop.all()) != 1 {
+		t.Errorf("%d %s", resp.StatusCode, resp.Header.Get("X-Sluice-Reason"))
 	}
 }
 
