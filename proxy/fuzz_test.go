@@ -201,6 +201,7 @@ func FuzzOutgoing(f *testing.F) {
 	f.Add([]byte(upgrade))
 	f.Add([]byte(strings.Replace(order, "1001", "10%3001", 1)))
 	f.Add([]byte(strings.Replace(order, "Content-Length: 2\r\n\r\nhi", "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n", 1)))
+	f.Add([]byte("GET /x HTTP/1.1\r\nHost: shop\r\nX-Original-URL: ?x\r\nX-HTTP-Method: PUT\r\n\r\n"))
 	f.Add([]byte("GET http://shop/x?y=1 HTTP/1.1\r\nHost: shop\r\nConnection: close, X-A\r\nX-A: 1\r\nX-B: 2\r\nX-B: 3\r\n\r\n"))
 	var sent, judged string
 	o := options(shopFunc(func(o *Outgoing, resp *fasthttp.Response) Outcome {
@@ -234,6 +235,9 @@ func FuzzOutgoing(f *testing.F) {
 			return
 		}
 		p.handle(x)
+		if n := c.shard.panics.Swap(0); n > 0 {
+			t.Fatalf("%q: a panic was caught", raw)
+		}
 		if sent == "" {
 			return
 		}

@@ -61,9 +61,11 @@ func (all *outlines) seen(host, path []byte) (seen uint64) {
 	return seen
 }
 
-// hashed is the same for names that differ in letter case alone, which lenient shops overlook.
-func hashed[T string | []byte](name T) (h uint64) {
-	for i := range len(name) {
+// hashed is the same for names that differ in letter case alone, which lenient shops overlook. Of a long one the beginning will do: a
+// path can be one segment of 8 KiB, which has dozens of readings.
+func hashed[T string | []byte](name T) uint64 {
+	h := uint64(len(name))
+	for i := range min(len(name), 24) {
 		h = (h ^ uint64(name[i]|0x20)) * 0x9e3779b97f4a7c15
 	}
 	return h >> (64 - laneBits)

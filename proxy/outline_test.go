@@ -126,6 +126,14 @@ func TestOutlinesPassOverMostRoutes(t *testing.T) {
 	}
 }
 
+// A path can be one segment of 8 KiB, and is compared in dozens of readings.
+func TestOutlinesReadNoLongNameToItsEnd(t *testing.T) {
+	long := strings.Repeat("x", maxTarget)
+	if hashed(long+"a") != hashed(long+"b") {
+		t.Error("the end of a long name counts")
+	}
+}
+
 func BenchmarkFind(b *testing.B) {
 	for name, text := range crowdedTables {
 		for _, n := range []int{1, 10, 100, 1000} {

@@ -1,6 +1,10 @@
 package proxy
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/valyala/fastjson"
+)
 
 // Some frameworks take the method of a request, or its path, from elsewhere than its first line: out of a header that
 // clients behind old firewalls send, or out of a form, since browsers' forms know GET and POST alone. A request is
@@ -40,15 +44,18 @@ func (p *Proxy) overridden(r *request) Reason {
 }
 
 func (p *Proxy) overriddenByFields(r *request) Reason {
-	asMethods, asPaths := [1 + len(methodFields)][]byte{r.method}, [1 + len(targetFields)][]byte{r.path}
-	for i, name := range methodFields {
+	asMethods, asPaths := append(make([][]byte, 0, 1+len(methodFields)), r.method), [1 + len(targetFields)][]byte{r.path}
+	for _, name := range methodFields {
 		v, reason := r.header(name)
 		if reason != Admitted {
 			return reason
 		}
-		var ok bool
-		if asMethods[1+i], ok = methodNamed(v); !ok {
+		method, ok := methodNamed(v)
+		if !ok {
 			return Ambiguous
+		}
+		if len(method) > 0 {
+			asMethods = append(asMethods, method)
 		}
 	}
 	for i, name := range targetFields {
@@ -56,15 +63,17 @@ func (p *Proxy) overriddenByFields(r *request) Reason {
 		if reason != Admitted {
 			return reason
 		}
-		if asPaths[1+i], _ = splitTarget(v); len(v) > 0 && asPaths[1+i][0] != '/' {
+		if asPaths[1+i], _ = splitTarget(v); len(v) > 0 && !bytes.HasPrefix(asPaths[1+i], []byte("/")) {
 			return Ambiguous
 		}
 	}
 	for i, path := range asPaths {
-		for j, method := range asMethods {
-			if i+j > 0 && len(path) > 0 && len(method) > 0 && p.leadsElsewhere(r, method, path) {
-				return Ambiguous
-			}
+		some := asMethods
+		if i == 0 {
+			some = some[1:] // the request as it is has been looked at
+		}
+		if len(path) > 0 && len(some) > 0 && p.leadsElsewhere(r, path, some...) {
+			return Ambiguous
 		}
 	}
 	return Admitted
@@ -72,12 +81,12 @@ func (p *Proxy) overriddenByFields(r *request) Reason {
 
 // overriddenByForm looks for _method in query and body, where it could make a difference.
 func (p *Proxy) overriddenByForm(r *request) Reason {
-	form := r.isForm()
-	if !form && len(r.query) == 0 || !p.hasGatedSibling(r) {
+	bodied := r.isForm() || r.namesJSON()
+	if !bodied && len(r.query) == 0 || !p.hasGatedSibling(r) {
 		return Admitted
 	}
 	v, reason := r.pair(r.query, methodMember)
-	if reason == Admitted && form {
+	if reason == Admitted && bodied {
 		if reason = p.takeBody(r); reason != Admitted {
 			return reason
 		}
@@ -85,7 +94,7 @@ func (p *Proxy) overriddenByForm(r *request) Reason {
 			return Ambiguous
 		}
 		var other []byte
-		if other, reason = r.inForm(methodMember); other != nil && v != nil {
+		if other, reason = r.methodInBody(); other != nil && v != nil {
 			return Ambiguous
 		} else if other != nil {
 			v = other
@@ -94,28 +103,68 @@ func (p *Proxy) overriddenByForm(r *request) Reason {
 	if reason != Admitted || len(v) == 0 {
 		return reason
 	}
-	if method, ok := methodNamed(v); !ok || p.leadsElsewhere(r, method, r.path) {
+	if method, ok := methodNamed(v); !ok || p.leadsElsewhere(r, r.path, method) {
 		return Ambiguous
 	}
 	return Admitted
 }
 
-// hasGatedSibling reports whether the path under another method leads to another, gated route.
-func (p *Proxy) hasGatedSibling(r *request) bool {
-	for _, m := range methods {
-		if m != string(r.method) && p.leadsElsewhere(r, []byte(m), r.path) {
+// methodInBody looks for _method in a form, or in JSON, which Laravel takes for one; nil when it is not there.
+func (r *request) methodInBody() (named []byte, reason Reason) {
+	if r.isForm() {
+		return r.inForm(methodMember)
+	}
+	if !r.parseJSON() || r.json.Type() != fastjson.TypeObject {
+		return nil, Admitted
+	}
+	r.json.GetObject().Visit(func(key []byte, v *fastjson.Value) {
+		if string(key) != methodMember || v.Type() != fastjson.TypeString {
+			return
+		}
+		if named != nil {
+			reason = Ambiguous
+		}
+		named = v.GetStringBytes()
+	})
+	return named, reason
+}
+
+// namesJSON reports a Content-Type in which somebody could read that the body is JSON: Laravel looks for the word alone.
+func (r *request) namesJSON() bool {
+	const word = "json"
+	media := r.asked.Peek("Content-Type")
+	for i := range media {
+		if len(media)-i >= len(word) && equalFold(media[i:i+len(word)], word) {
 			return true
 		}
 	}
 	return false
 }
 
-// leadsElsewhere reports whether some reading of method and path leads to a gated route that is not the request's own.
-func (p *Proxy) leadsElsewhere(r *request, method, path []byte) bool {
+// hasGatedSibling reports whether the path under another method leads to another, gated route.
+func (p *Proxy) hasGatedSibling(r *request) bool {
+	others := make([][]byte, 0, len(methods))
+	for _, m := range methods {
+		if m != string(r.method) {
+			others = append(others, []byte(m))
+		}
+	}
+	return p.leadsElsewhere(r, r.path, others...)
+}
+
+// leadsElsewhere reports whether some reading of path, with one of these methods, leads to a gated route that is not the request's own.
+func (p *Proxy) leadsElsewhere(r *request, path []byte, methods ...[]byte) bool {
 	caught, found := r.caught, false
 	known := r.eachReading(path, func(path []byte, _ int) bool {
-		other := p.find(method, path, r, true)
-		found = other != r.route && other.gated()
+		for _, method := range methods {
+			other := p.find(method, path, r, true)
+			if !other.gated() {
+				other = p.findNear(method, path, r)
+			}
+			if found = other != r.route && other.gated(); found {
+				break
+			}
+		}
 		return !found
 	})
 	r.caught = caught

@@ -10,11 +10,14 @@ var overridable = []Route{
 	{Name: "order", Match: "PUT /order/{sku}", Gate: Check, SKU: "$path_sku"},
 	{Name: "reserve", Match: "POST /reserve/{sku}", Gate: Check, SKU: "$path_sku"},
 	{Name: "any", Match: "/any/", Gate: Limit},
+	{Name: "buy", Match: "PUT /buy", Gate: Limit},
+	{Name: "export", Match: "POST /export", Gate: Limit},
+	{Name: "table", Match: "POST /export.csv", Gate: Limit},
 	{Name: "rest", Match: "/", Gate: Pass},
 }
 
 func TestRequestThatNamesAnotherMethodOrPathIsJudgedByItToo(t *testing.T) {
-	form := "Content-Type: application/x-www-form-urlencoded\r\n"
+	form, json := "Content-Type: application/x-www-form-urlencoded\r\n", "Content-Type: application/json\r\n"
 	for _, tt := range []struct{ line, headers, body, want string }{
 		{"POST /order/1", "X-HTTP-Method-Override: PUT\r\n", "", "ambiguous"},
 		{"POST /order/1", "x-http-method-override: put\r\n", "", "ambiguous"},
@@ -27,6 +30,13 @@ func TestRequestThatNamesAnotherMethodOrPathIsJudgedByItToo(t *testing.T) {
 		{"POST /page", "X-Original-URL: /reserve/1\r\n", "", "ambiguous"},
 		{"POST /page", "X-Rewrite-URL: http://s/Reserve/1?x\r\n", "", "ambiguous"},
 		{"POST /page", "X-Rewrite-URL: reserve/1\r\n", "", "ambiguous"},
+		{"POST /page", "X-Original-URL: ?x\r\n", "", "ambiguous"},
+		{"POST /buy.json", "X-HTTP-Method-Override: PUT\r\n", "", "ambiguous"}, // a format, as in Rails
+		{"POST /buy.json?_method=PUT", "", "", "ambiguous"},
+		{"POST /buy.json", form, "_method=PUT", "ambiguous"},
+		{"POST /page", "X-Original-URL: /export.json\r\n", "", "ambiguous"},
+		{"POST /export.csv", "X-Original-URL: /export.csv\r\nX-HTTP-Method: POST\r\n", "", "judged"},
+		{"GET /page", "X-Original-URL: /export.json\r\n", "", ""},
 		{"GET /page", "X-Original-URL: /order/1\r\nX-HTTP-Method: PUT\r\n", "", "ambiguous"},
 		{"OPTIONS /any/x", "Access-Control-Request-Method: POST\r\nX-HTTP-Method: POST\r\n", "", "judged"},
 		{"POST /order/1?_method=put", "", "", "ambiguous"},
@@ -35,6 +45,15 @@ func TestRequestThatNamesAnotherMethodOrPathIsJudgedByItToo(t *testing.T) {
 		{"POST /order/1", form, "a=b&_method=PUT", "ambiguous"},
 		{"POST /order/1", form + "Content-Encoding: gzip\r\n", "a=b", "ambiguous"},
 		{"POST /order/1", form, "a=" + strings.Repeat("b", 1<<10), "too_large"},
+		{"POST /order/1", json, `{"_method":"put"}`, "ambiguous"},
+		{"POST /order/1", "Content-Type: x/JSONx\r\n", ` {"a":1,"\u005fmethod":"PUT"}`, "ambiguous"},
+		{"POST /order/1", json, `{"_method":"GET","_method":"PUT"}`, "ambiguous"},
+		{"POST /order/1?_method=GET", json, `{"_method":"PUT"}`, "ambiguous"},
+		{"POST /order/1", json, `{"_method":"PATCH","method":"PUT"}`, ""},
+		{"POST /order/1", json, `[{"_method":"PUT"}]`, ""},
+		{"POST /order/1", json, `{"_method":["PUT"]}`, ""},
+		{"POST /order/1", json, `{"_method":"PUT"`, ""},
+		{"POST /page", json, `{"_method":"PUT"}`, ""},
 		{"POST /order/1", partType, parts(named("name=_method", "PUT")), "ambiguous"},
 		{"POST /order/1", partType, parts(named("name=_method", "DELETE")), ""},
 		{"POST /order/1", form, "a=b&_method=PATCH", ""},

@@ -42,11 +42,12 @@ func unescape(dst, src []byte) []byte {
 	return dst
 }
 
-// unescapeBut undoes the escapes in path, in place; those of a slash only if slash.
-func unescapeBut(path []byte, slash bool) []byte {
-	to := path[:0]
+// unescapeBut undoes the escapes in path, in place; those of a slash only if slash. met tells that there are some of a slash.
+func unescapeBut(path []byte, slash bool) (to []byte, met bool) {
+	to = path[:0]
 	for i := 0; i < len(path); i++ {
 		c, escaped := escape(path[i:])
+		met = met || escaped && c == '/'
 		switch {
 		case escaped && c == '/' && !slash:
 			c = path[i]
@@ -55,7 +56,7 @@ func unescapeBut(path []byte, slash bool) []byte {
 		}
 		to = append(to, c)
 	}
-	return to
+	return to, met
 }
 
 // escape reads the first byte of b, or the escape that stands there.

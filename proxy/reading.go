@@ -91,7 +91,11 @@ func (w way) read(dst, path []byte) []byte {
 // The slice is see's for the moment. ok is false when the path is beyond what is looked into.
 func (r *request) eachReading(path []byte, see func(path []byte, decoded int) (goOn bool)) (ok bool) {
 	// Routers that part the path before they decode it do not take %2f for a slash.
+	slashes := false
 	for _, slash := range [...]bool{true, false} {
+		if !slash && !slashes {
+			break // they read it as the others do
+		}
 		base := append(r.scratch[:0], path...)
 		r.scratch = base
 		for decoded := 0; ; {
@@ -103,7 +107,9 @@ func (r *request) eachReading(path []byte, see func(path []byte, decoded int) (g
 				return true
 			}
 			n := len(base)
-			base = unescapeBut(base, slash)
+			var met bool
+			base, met = unescapeBut(base, slash)
+			slashes = slashes || met
 			if decoded++; decoded > maxDecoded || len(base) == n {
 				break
 			}
@@ -139,4 +145,20 @@ func withoutEnding(path []byte, extension bool) []byte {
 func hasEnding(path []byte, extension bool) bool {
 	n := len(path)
 	return n > 0 && path[n-1] == '.' || extension && bytes.IndexByte(path[bytes.LastIndexByte(path, '/')+1:], '.') >= 0
+}
+
+// behindScript is what PHP hands on of a path that leads through a script, /index.php/order: what stands behind it, which
+// many frameworks take for the path. nil = there is none.
+func behindScript(path []byte) []byte {
+	const script = ".php/"
+	for at := 0; ; {
+		dot := bytes.IndexByte(path[at:], '.')
+		if at += dot; dot < 0 || at+len(script) > len(path) {
+			return nil
+		}
+		if equalFold(path[at:at+len(script)], script) {
+			return path[at+len(script)-1:]
+		}
+		at++
+	}
 }

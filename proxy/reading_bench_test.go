@@ -21,3 +21,17 @@ func BenchmarkReadings(b *testing.B) {
 		})
 	}
 }
+
+// What a request costs whose path and fields leave as much open as they can.
+func BenchmarkReadingsByOverrides(b *testing.B) {
+	long := "/" + strings.Repeat("a", 3500) + "%25252541;x"
+	const fields = " HTTP/1.1\r\nHost: s\r\nX-HTTP-Method: PUT\r\nX-HTTP-Method-Override: PATCH\r\nX-Method-Override: DELETE\r\nX-Original-Url: "
+	p, err := New(options(shopFunc(answering)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for turn := turning(p, "GET "+long+fields+"/\r\n\r\n"); b.Loop(); {
+		turn()
+	}
+}

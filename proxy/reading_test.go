@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -30,6 +32,7 @@ func TestPathThatSomeRouterReadsAsAnOrderIsNotPassed(t *testing.T) {
 		"/Shop/%5c/order",
 		"/Shop/a%3fb/order",
 		"/buy.json", "/buy.html", "/Buy.JSON", "/%62uy.json", // a format: Rails, Spring MVC before 5.3
+		"/index.php/order/1", "/index.php/buy", "/a/Index.PHP/buy.json", "/index.php//buy", "/index%2ephp/buy", "/a.b/x.php/buy", // what PHP calls PATH_INFO
 		"/buy.", "/buy%20", "/buy/.", "/buy..", "/buy.;x", // Windows drops them
 	} {
 		shop := &seen{}
@@ -46,7 +49,7 @@ func TestPathThatSomeRouterReadsAsAnOrderIsNotPassed(t *testing.T) {
 func TestPathThatNobodyTakesForAnOrderPasses(t *testing.T) {
 	for _, target := range []string{
 		"GET /buy.css", "GET /buy.js", "POST /upload.php", "GET /", "GET /search/%E4%B8%AD%E6%96%87", "GET /a%2fb", "GET /a;jsessionid=1", "GET /a//b", "GET /A/",
-		"GET /a...b", "GET /.well-known/x", "GET /x?next=/../y", "POST /order/A.1", "POST /order/A-1%2D", "POST /a.b/c",
+		"GET /a...b", "GET /.well-known/x", "GET /x?next=/../y", "POST /order/A.1", "POST /order/A-1%2D", "POST /a.b/c", "POST /index.php/a", "POST /index.php", "POST /order/x.php", "GET /index.php/", "POST /a.phpx/buy",
 	} {
 		shop := &seen{}
 		o := options(shop)
@@ -61,4 +64,64 @@ func TestPathThatNobodyTakesForAnOrderPasses(t *testing.T) {
 			t.Errorf("%s: %d %s", target, resp.StatusCode, resp.Header.Get("X-Sluice-Reason"))
 		}
 	}
+}
+
+// A shop all of whose addresses lead through its script has routes that say so.
+func TestRouteThroughAScriptIsARoute(t *testing.T) {
+	shop := &seen{}
+	o := options(shop)
+	o.Routes = []Route{
+		{Name: "order", Match: "POST /order/{sku}", Gate: Check, SKU: "$path_sku"},
+		{Name: "by script", Match: "POST /index.php/order/{sku}", Gate: Check, SKU: "$path_sku"},
+		{Name: "rest", Match: "/", Gate: Pass},
+	}
+	addr, _ := gate(t, o)
+	if resp, _ := talk(t, addr, "POST /index.php/order/A HTTP/1.1\r\nHost: s\r\nContent-Length: 0\r\n\r\n"); resp.StatusCode != 200 || len(shop.all()) != 1 {
+		t.Errorf("%d %s", resp.StatusCode, resp.Header.Get("X-Sluice-Reason"))
+	}
+}
+
+// What is passed over, since no slash is escaped, would have shown nothing new.
+func TestNoReadingIsPassedOver(t *testing.T) {
+	dice := rand.New(rand.NewPCG(3, 4))
+	parts := []string{"a", "B", "/", "/", ".", ";", "\\", "?", "#", "%2f", "%2F", "%252f", "%25252f", "%25", "25", "2f", "%41", "%3b", "%253f", "%", "%2"}
+	both := 0
+	for range 20_000 {
+		path := "/"
+		for range dice.IntN(8) {
+			path += parts[dice.IntN(len(parts))]
+		}
+		got, want := map[string]bool{}, map[string]bool{}
+		known := (&request{}).eachReading([]byte(path), func(p []byte, _ int) bool { got[string(p)] = true; return true })
+		whole := everyReading([]byte(path), want)
+		if known != whole || known && !maps.Equal(got, want) {
+			t.Fatalf("%s: %v, %v; want %v, %v", path, known, got, whole, want)
+		}
+		if known && len(want) > 1 {
+			both++
+		}
+	}
+	if both < 5000 {
+		t.Errorf("only %d paths had more than one reading: nothing was tried", both)
+	}
+}
+
+// everyReading is eachReading without a shortcut.
+func everyReading(path []byte, see map[string]bool) bool {
+	for _, slash := range []bool{true, false} {
+		base := append([]byte(nil), path...)
+		for range 1 + maxDecoded {
+			all := waysOf(base)
+			if climbs(base) {
+				return false
+			}
+			for w := range all + 1 {
+				if w&^all == 0 {
+					see[string(w.read(nil, base))] = true
+				}
+			}
+			base, _ = unescapeBut(base, slash)
+		}
+	}
+	return true
 }

@@ -171,7 +171,7 @@ func (p *Proxy) match(r *request) Reason {
 	r.method, r.host = r.asked.Method(), r.hostBuffer
 	r.path, r.query = splitTarget(r.asked.Target())
 	r.route = p.find(r.method, r.path, r, false)
-	if p.gatedAny && (!plainPath(r.path) || folds(r.path) || !r.route.gated() && hasEnding(r.path, !reads(r.method))) {
+	if p.gatedAny && (!plainPath(r.path) || folds(r.path) || !r.route.gated() && (hasEnding(r.path, !reads(r.method)) || behindScript(r.path) != nil)) {
 		if reason := p.matchLoose(r); reason != Admitted {
 			return reason
 		}
@@ -208,7 +208,7 @@ func (p *Proxy) matchLoose(r *request) Reason {
 			return false
 		}
 		if other == own && !own.gated() {
-			other = p.find(r.method, withoutEnding(path, !reads(r.method)), r, true)
+			other = p.findNear(r.method, path, r)
 		}
 		if other != own && (own.gated() || other.gated()) {
 			aimed = other
@@ -223,6 +223,18 @@ func (p *Proxy) matchLoose(r *request) Reason {
 		r.route = aimed // the refusal belongs to the route that was aimed at
 	}
 	return Ambiguous
+}
+
+// findNear returns a gated route that a lenient shop could see in a path which itself leads to none: without its ending, or behind a
+// script; else any.
+func (p *Proxy) findNear(method, path []byte, r *request) *route {
+	other := p.find(method, withoutEnding(path, !reads(method)), r, true)
+	if behind := behindScript(path); behind != nil && !other.gated() {
+		if other = p.find(method, behind, r, true); !other.gated() {
+			other = p.find(method, withoutEnding(behind, !reads(method)), r, true)
+		}
+	}
+	return other
 }
 
 // sameCaught reports whether the names have caught the same as in the path as received, which the gate decodes once:

@@ -1,21 +1,10 @@
 package upstream
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
-	"net"
-	"net/netip"
 	"net/url"
 	"strings"
-	"sync"
-	"time"
-)
-
-const (
-	namesFresh = 5 * time.Second // a name's addresses are used so long
-	namesRetry = time.Second     // after a failed look-up
 )
 
 // address is where a target is, as its URL says.
@@ -62,72 +51,4 @@ func parseAddress(target string) (address, error) {
 		a.port = u.Port()
 	}
 	return a, nil
-}
-
-// names remembers for a few seconds which addresses a name has, so that a flood of dials is not a flood
-// of look-ups. If the resolver fails, or hangs, the last known addresses stand.
-type names struct {
-	mu     sync.Mutex
-	known  []netip.Addr
-	err    error
-	until  time.Time
-	coming chan struct{} // closed when a look-up has ended; nil = none is under way
-}
-
-// lookUp returns the addresses of host. The first to ask waits for the resolver, and all who ask meanwhile wait for the
-// first; a failure too is remembered, so that they do not fail one by one. Whoever is called off waits no longer, and
-// that is nobody else's failure: if it was the first, another one asks.
-func (n *names) lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{ip}, nil
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for time.Now().After(n.until) {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("look up %q: %w", host, err)
-		}
-		if n.coming == nil {
-			n.ask(ctx, host)
-			continue
-		}
-		coming := n.coming
-		n.mu.Unlock()
-		select {
-		case <-coming:
-		case <-ctx.Done():
-		}
-		n.mu.Lock()
-	}
-	return n.known, n.err
-}
-
-// ask asks the resolver; under mu, but for the time that it takes. Where there are addresses that can stand that is at most three quarters
-// of what the dial has, so that a resolver which hangs leaves time to connect to them.
-func (n *names) ask(ctx context.Context, host string) {
-	within := ctx
-	if end, bounded := ctx.Deadline(); bounded && len(n.known) > 0 {
-		var cancel context.CancelFunc
-		within, cancel = context.WithTimeout(ctx, time.Until(end)*3/4)
-		defer cancel()
-	}
-	n.coming = make(chan struct{})
-	n.mu.Unlock()
-	found, err := net.DefaultResolver.LookupNetIP(within, "ip", host)
-	n.mu.Lock()
-	close(n.coming)
-	n.coming = nil
-	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
-		return
-	}
-	keep := namesFresh
-	if err != nil || len(found) == 0 {
-		keep = namesRetry
-		found = n.known
-	}
-	n.known, n.err = found, nil
-	if len(found) == 0 {
-		n.err = fmt.Errorf("look up %q: %w", host, err)
-	}
-	n.until = time.Now().Add(keep)
 }

@@ -1,10 +1,18 @@
 package upstream
 
 import (
+	"context"
+	"encoding/binary"
+	"io"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy"
 )
 
 // The last known addresses stand also where the resolver does not fail but hang: a dial that had spent its time in waiting for it
@@ -12,23 +20,12 @@ import (
 func TestAResolverThatHangsLeavesTimeForTheKnownAddresses(t *testing.T) {
 	l, _ := silentShop(t)
 	asked := stalled(t)
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	a, err := parseAddress("http://shop.example.:" + port)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := newDialer(a, 2*time.Second, nil, nil)
+	d := named(t, l, 2*time.Second)
 	d.names.known = []netip.Addr{netip.MustParseAddr("127.0.0.1")}
 	heard := make(chan error)
 	const dials = 5
 	for range dials {
-		go func() {
-			c, err := d.dial(t.Context(), 2*time.Second)
-			if err == nil {
-				c.Close()
-			}
-			heard <- err
-		}()
+		go func() { heard <- d.dialed(t.Context()) }()
 	}
 	for range dials {
 		if err := <-heard; err != nil {
@@ -38,4 +35,119 @@ func TestAResolverThatHangsLeavesTimeForTheKnownAddresses(t *testing.T) {
 	if asked.Load() == 0 {
 		t.Error("nobody has asked the resolver: this has tried nothing")
 	}
+}
+
+// One dial has found out that the resolver hangs: no other waits for the same look-up.
+func TestAResolverThatHangsIsWaitedForOnce(t *testing.T) {
+	stalled(t)
+	var n names
+	defer n.close()
+	n.known = []netip.Addr{netip.MustParseAddr("127.0.0.1")}
+	for _, patience := range []time.Duration{20 * time.Millisecond, time.Hour, time.Hour} {
+		ctx, end := context.WithTimeout(t.Context(), patience)
+		defer end()
+		if found, err := n.lookUp(ctx, "shop.example."); err != nil || len(found) != 1 {
+			t.Fatal(found, err)
+		}
+		n.mu.Lock()
+		n.until = time.Time{} // a moment later
+		n.mu.Unlock()
+	}
+}
+
+// Of two name servers one may be away: then the answer comes after five seconds, which no dial has. It counts all the same, at the
+// start and when the shop has moved.
+func TestAResolverThatTakesLongerThanADialIsHeardInTheEnd(t *testing.T) {
+	for name, known := range map[string][]netip.Addr{"at the start": nil, "the shop has moved": {netip.MustParseAddr("127.0.0.2")}} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := silentShop(t)
+			const patience = 50 * time.Millisecond
+			knowing(t, func() { time.Sleep(5 * patience) })
+			d := named(t, l, patience)
+			d.names.known = known
+			eventually(t, "a dial comes through", func() bool { return d.dialed(t.Context()) == nil })
+		})
+	}
+}
+
+// A look-up outlasts the dials that wait for it, but not its target.
+func TestALookUpEndsWithItsTarget(t *testing.T) {
+	asked := stalled(t)
+	o := options("http://shop.example.:1")
+	o.ConnectTimeout = 20 * time.Millisecond
+	p := newPool(t, o)
+	gone := p.targets.Load().all[0]
+	if outcome := p.Send(&order, &fasthttp.Response{}); outcome != proxy.NotSent || asked.Load() == 0 {
+		t.Fatalf("%v, and asked %d times", outcome, asked.Load())
+	}
+	if err := p.Replace([]string{"http://127.0.0.1:1"}); err != nil {
+		t.Fatal(err)
+	}
+	if gone.names.coming != nil {
+		t.Error("it goes on")
+	}
+}
+
+// named is a dialer of the shop at l, which has a name.
+func named(t *testing.T, l net.Listener, timeout time.Duration) *dialer {
+	t.Helper()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	a, err := parseAddress("http://shop.example.:" + port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newDialer(a, timeout, nil, nil)
+	t.Cleanup(d.names.close)
+	return d
+}
+
+// dialed opens a connection and closes it.
+func (d *dialer) dialed(ctx context.Context) error {
+	c, err := d.dial(ctx, d.timeout)
+	if err == nil {
+		c.Close()
+	}
+	return err
+}
+
+// knowing has the resolver ask a server that knows 127.0.0.1 for each name, and waits before it says so.
+func knowing(t *testing.T, wait func()) (asked *atomic.Int64) {
+	was := net.DefaultResolver
+	t.Cleanup(func() { net.DefaultResolver = was })
+	asked = new(atomic.Int64)
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		asked.Add(1)
+		server, client := net.Pipe()
+		go func() {
+			defer server.Close()
+			var size [2]byte
+			if _, err := io.ReadFull(server, size[:]); err != nil {
+				return
+			}
+			m := make([]byte, binary.BigEndian.Uint16(size[:]))
+			if _, err := io.ReadFull(server, m); err != nil {
+				return
+			}
+			wait()
+			server.Write(answer(m))
+		}()
+		return client, nil
+	}}
+	return asked
+}
+
+// answer is what a name server says to a question, behind its length (RFC 1035, section 4).
+func answer(question []byte) []byte {
+	end := 12
+	for question[end] != 0 {
+		end += 1 + int(question[end])
+	}
+	kind := question[end+2]
+	m := append([]byte(nil), question[:end+5]...)
+	copy(m[2:12], []byte{0x84, 0, 0, 1, 0, 0, 0, 0, 0, 0})
+	if kind == 1 { // A; of AAAA there is none
+		m[7] = 1
+		m = append(m, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1)
+	}
+	return append(binary.BigEndian.AppendUint16(nil, uint16(len(m))), m...)
 }

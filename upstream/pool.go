@@ -176,6 +176,7 @@ func (p *Pool) Replace(urls []string) error {
 		if next.find(t.url) == nil {
 			t.retire()
 			t.stopWatching()
+			t.names.close()
 		}
 	}
 	return nil
@@ -260,5 +261,6 @@ func (p *Pool) Close() {
 	for _, t := range p.targets.Load().all {
 		t.retire()
 		t.stopWatching()
+		t.names.close()
 	}
 }

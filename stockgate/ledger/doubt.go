@@ -98,7 +98,15 @@ func (d *Desk) stray(l *line, serial string, deadline int64) {
 // not be told from each other. mu is held.
 func (d *Desk) strays(l *line, serial string) bool {
 	c := l.doubts[serial]
-	return c != nil && len(c.mine) > 0 && d.until() <= c.mine[len(c.mine)-1]
+	return c != nil && d.until() <= c.newest()
+}
+
+// newest is the deadline of the last unsure call; 0 = there is none.
+func (c *doubt) newest() int64 {
+	if len(c.mine) == 0 {
+		return 0
+	}
+	return c.mine[len(c.mine)-1]
 }
 
 // later puts a doubt off, for twice as long each time. mu is held.

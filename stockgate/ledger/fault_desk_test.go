@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -362,6 +363,33 @@ func TestSendingThatComesAfterItsRepetitionWasRefusedGivesItsUnitBack(t *testing
 				t.Errorf("%v: stock %+v", want, st)
 			}
 			wants(t, "whoever comes then", d.buy("8", ""), Held)
+		})
+	}
+}
+
+// What is found out of a doubt says nothing of what became of its serial meanwhile: one more unsure call, of which the oldest are
+// forgotten, or an order that was forwarded.
+func TestDoubtThatGrowsWhileItIsLookedIntoStays(t *testing.T) {
+	for name, meanwhile := range map[string]func(*Desk, *line){
+		"unsure":    func(d *Desk, l *line) { d.stray(l, "k", mostUnsure+1) },
+		"forwarded": func(d *Desk, l *line) { d.wonder(l, "k", 0, math.MaxInt64) },
+	} {
+		at(t, func(t *testing.T) {
+			d := opened(t, deskOptions(), shelfOf(sku, 5), nil)
+			l := d.open([]byte(sku))
+			l.mu.Lock()
+			for i := range int64(mostUnsure) {
+				d.stray(l, "k", i+1)
+			}
+			q := question{line: l, serial: "k", doubt: *l.doubts["k"]}
+			meanwhile(d, l)
+			l.mu.Unlock()
+			d.close(q, gone)
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if l.doubts["k"] == nil {
+				t.Error(name, "and forgotten")
+			}
 		})
 	}
 }

@@ -271,7 +271,7 @@ func (d *Desk) close(q question, r resolution) {
 	defer q.line.mu.Unlock()
 	c := q.line.doubts[q.serial]
 	switch {
-	case c == nil, len(c.mine) > len(q.mine): // settled, or unsure once more, meanwhile
+	case c == nil, c.newest() != q.newest(), c.asks != q.asks: // settled, unsure once more, or forwarded, meanwhile
 	case r == gone:
 		d.undoubt(q.line, q.serial)
 	case r == foundOrder, r == foundNone, r == foundStray:
