@@ -109,10 +109,8 @@ func (b *round) settleFor(c Code) {
 
 // reserveAt makes the call.
 func (d *Desk) reserveAt(l *line, b *round, epoch int64) (Hint, error) {
-	ctx, cancel := context.WithTimeout(d.ctx, d.o.Timeout)
-	defer cancel()
 	d.calls.note(callReserve, len(b.items))
-	return d.store.Reserve(ctx, l.sku, epoch, d.o.Wall().UnixMilli(), b.deadline, b.items, b.codes)
+	return d.store.Reserve(d.term(), l.sku, epoch, d.o.Wall().UnixMilli(), b.deadline, b.items, b.codes)
 }
 
 // reclaim tells the units that an earlier sending of b has taken, whose answer was lost, from what is held already:

@@ -40,8 +40,9 @@ type Desk struct {
 	serials   *memory              // of orders
 	users     *memory              // of orders with a derived serial
 
-	deadline atomic.Int64 // Unix ms: of the holds that are made now
-	deaf     atomic.Int64 // ns: until when news may have been missed
+	deadline atomic.Int64         // Unix ms: of the holds that are made now
+	deaf     atomic.Int64         // ns: until when news may have been missed
+	terms    atomic.Pointer[term] // the newest one
 
 	closed     atomic.Bool
 	ctx        context.Context // of calls; ends when Close gives up

@@ -165,7 +165,9 @@ func (d *Desk) due(l *line) *due {
 			break
 		}
 	}
-	b.done = make([]Done, len(b.items))
+	if len(b.items) > len(b.done) {
+		b.done = make([]Done, len(b.items))
+	}
 	return b
 }
 
@@ -176,11 +178,9 @@ func (d *Desk) finish(l *line, b *due) (Hint, error) {
 		return Hint{}, err
 	}
 	defer func() { <-turn }()
-	ctx, cancel := context.WithTimeout(d.ctx, d.o.Timeout)
-	defer cancel()
 	now := time.Now()
 	d.calls.note(callFinish, len(b.items))
-	return d.store.Finish(ctx, l.sku, now.UnixMilli(), now.Add(d.o.Keep).UnixMilli(), b.op, b.items, b.done)
+	return d.store.Finish(d.term(), l.sku, now.UnixMilli(), now.Add(d.o.Keep).UnixMilli(), b.op, b.items, b.done)
 }
 
 // turnToSettle waits for the right to a call, which who has it gives back. Calls are few while there is room: what waits for them
