@@ -140,6 +140,12 @@ type due struct {
 	items  []Item
 	done   []Done
 	places []int // in line.owed, rising
+
+	one struct { // room for a single settlement
+		items  [1]Item
+		done   [1]Done
+		places [1]int
+	}
 }
 
 // due gathers settlements of the same op as the first, past others, but not past one of the same serial. It returns
@@ -153,6 +159,7 @@ func (d *Desk) due(l *line) *due {
 		return nil
 	}
 	b := &due{op: l.owed[0].op}
+	b.items, b.places, b.done = b.one.items[:0], b.one.places[:0], b.one.done[:]
 	passed := make(map[string]bool)
 	for i, s := range l.owed[:min(len(l.owed), 4*mostItems)] {
 		if s.op != b.op || passed[s.item.Serial] {
