@@ -14,14 +14,14 @@ type round struct {
 	tickets  []*ticket
 	items    []Item
 	codes    []Code
-	sent     bool   // the store may have it
-	adrift   bool   // so may it have a sending that was not answered, and that may arrive after one that was
-	told     []bool // somebody heard before that the serial is held, until this very deadline
-	units    int64  // of all items
-	deadline int64  // Unix ms; with the serial it tells this batch's hold from any other, where told is false
-	view     *view  // what the reply said; nil = there was none
-	err      error  // of the last sending, where there was none
-	outs     []Outcome
+	sent     bool      // the store may have it
+	adrift   bool      // so may it have a sending that was not answered, and that may arrive after one that was
+	told     []bool    // somebody heard before that the serial is held, until this very deadline
+	units    int64     // of all items
+	deadline int64     // Unix ms; with the serial it tells this batch's hold from any other, where told is false
+	view     *view     // what the reply said; nil = there was none
+	err      error     // of the last sending, where there was none
+	outs     []Outcome // by position
 
 	one struct { // room for a single order, as most rounds have among many SKUs
 		tickets [1]*ticket
