@@ -13,7 +13,7 @@ type crew struct {
 
 	mu   sync.Mutex
 	free []chan func() // at most mostFree
-	idle int           // so many of them, from the first on, has nobody needed since tire
+	idle int           // so many of them, from the first on, were not needed since tire
 	over bool          // nobody stays
 }
 
