@@ -14,18 +14,34 @@ type round struct {
 	tickets  []*ticket
 	items    []Item
 	codes    []Code
-	sent     bool   // the store may have it
-	adrift   bool   // so may it have a sending that was not answered, and that may arrive after one that was
-	told     []bool // somebody heard before that the serial is held, until this very deadline
-	units    int64  // of all items
-	deadline int64  // Unix ms; with the serial it tells this batch's hold from any other, where told is false
-	view     *view  // what the reply said; nil = there was none
-	err      error  // of the last sending, where there was none
+	sent     bool      // the store may have it
+	adrift   bool      // so may it have a sending that was not answered, and that may arrive after one that was
+	told     []bool    // somebody heard before that the serial is held, until this very deadline
+	units    int64     // of all items
+	deadline int64     // Unix ms; with the serial it tells this batch's hold from any other, where told is false
+	view     *view     // what the reply said; nil = there was none
+	err      error     // of the last sending, where there was none
+	outs     []Outcome // by position
+
+	one struct { // room for a single order, as most rounds have among many SKUs
+		tickets [1]*ticket
+		items   [1]Item
+		codes   [1]Code
+		told    [1]bool
+		outs    [1]Outcome
+	}
+}
+
+func newRound() *round {
+	b := &round{}
+	one := &b.one
+	b.tickets, b.items, b.codes, b.told, b.outs = one.tickets[:0], one.items[:0], one.codes[:0], one.told[:0], one.outs[:0]
+	return b
 }
 
 // carry takes those who wait to the store and brings them the answers, until nobody waits whom it may take.
 func (d *Desk) carry(l *line) {
-	b := &round{}
+	b := newRound()
 	for d.depart(l, b) {
 		d.ask(l, b)
 		d.deliver(l, b)
@@ -109,10 +125,8 @@ func (b *round) settleFor(c Code) {
 
 // reserveAt makes the call.
 func (d *Desk) reserveAt(l *line, b *round, epoch int64) (Hint, error) {
-	ctx, cancel := context.WithTimeout(d.ctx, d.o.Timeout)
-	defer cancel()
 	d.calls.note(callReserve, len(b.items))
-	return d.store.Reserve(ctx, l.sku, epoch, d.o.Wall().UnixMilli(), b.deadline, b.items, b.codes)
+	return d.store.Reserve(d.term(), l.sku, epoch, d.o.Wall().UnixMilli(), b.deadline, b.items, b.codes)
 }
 
 // reclaim tells the units that an earlier sending of b has taken, whose answer was lost, from what is held already:
@@ -174,15 +188,14 @@ func (d *Desk) deliver(l *line, b *round) {
 	defer l.mu.Unlock()
 	now := d.o.Now()
 	l.trying -= b.units
-	outs := make([]Outcome, len(b.tickets))
 	for i := range b.tickets {
-		outs[i] = d.decide(now, l, b, i)
+		b.outs = append(b.outs, d.decide(now, l, b, i))
 	}
 	if b.view != nil { // before the answers: who has heard one finds the latch as the answer says
 		d.learn(now, l, b.view)
 	}
 	for i, t := range b.tickets {
-		d.part(l, t, outs[i])
+		d.part(l, t, b.outs[i])
 	}
 	if d.trouble(l, b.err); b.view == nil {
 		d.forsake(l)

@@ -16,7 +16,7 @@ type DeskOptions struct {
 	Fence   string        // why a missing order cannot still arrive: "none" "deadline" "cancel" "hold"
 	Grace   time.Duration // by how much the shop's clock may be late; default 5 s
 
-	Timeout       time.Duration // of one call to the store; default 250 ms
+	Timeout       time.Duration // of one call to the store, some with up to 1/64 less; default 250 ms
 	Tries         int           // sendings of a batch before its orders hear Unsure; default 3
 	Resend        time.Duration // so long after its first sending a batch is not sent again; default Tries x Timeout
 	MaxWait       time.Duration // how old an order may be when it enters a batch; default 500 ms

@@ -158,7 +158,7 @@ func (l *line) mayLook(now int64) bool {
 func (d *Desk) dispatch(l *line) {
 	if (l.calls == 0 || l.calls < mostCalls && l.full()) && l.ready() {
 		l.calls++
-		d.work.Go(func() { d.carry(l) })
+		d.crew.do(func() { d.carry(l) })
 	}
 }
 
@@ -172,7 +172,7 @@ func (l *line) full() bool { return len(l.queue)+len(l.looking) >= mostItems }
 // take fills b with what may leave at now: those who look, then those for whom the newest hint leaves units.
 // It reports whether there is anybody. mu is held.
 func (d *Desk) take(now int64, l *line, b *round) bool {
-	*b = round{tickets: b.tickets[:0], items: b.items[:0], codes: b.codes[:0], told: b.told[:0]}
+	*b = round{tickets: b.tickets[:0], items: b.items[:0], codes: b.codes[:0], told: b.told[:0], outs: b.outs[:0]}
 	n := min(len(l.looking), mostItems)
 	for _, t := range l.looking[:n] {
 		d.admit(now, l, b, t)

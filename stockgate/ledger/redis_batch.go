@@ -12,9 +12,10 @@ func (r *Redis) Reserve(ctx context.Context, sku string, epoch, now, deadline in
 	if err != nil {
 		return Hint{}, fmt.Errorf("reserve %q: %w", sku, err)
 	}
-	args := arguments(items, true, r.events, now, deadline, epoch)
-	q := errand{script: "reserve", sku: sku, args: args, items: items, orders: len(items)}
-	reply, err := r.askInTurn(ctx, &q)
+	q := batchOf("reserve", sku, now, deadline, items)
+	q.seen, q.whole, q.names = epoch, true, true
+	q.args = append(q.room[:0], &r.events, &q.now, &q.then, &q.seen)
+	reply, err := r.askInTurn(ctx, &q.errand)
 	if err != nil {
 		return Hint{}, fmt.Errorf("reserve %q: %w", sku, err)
 	}
@@ -43,8 +44,10 @@ func (r *Redis) Finish(ctx context.Context, sku string, now, keep int64, op Op, 
 		return Hint{}, fmt.Errorf("%s %q: %w", op, sku, err)
 	}
 	r.journal.intends(sku, r.traces.find(sku).claim().epoch, op, items)
-	q := errand{script: "finish", sku: sku, args: arguments(items, op == Adopt, r.events, now, keep, string(op)), orders: len(items)}
-	reply, err := r.askInTurn(ctx, &q)
+	q := batchOf("finish", sku, now, keep, items)
+	q.op, q.whole = string(op), op == Adopt
+	q.args = append(q.room[:0], &r.events, &q.now, &q.then, &q.op)
+	reply, err := r.askInTurn(ctx, &q.errand)
 	if err != nil {
 		return Hint{}, fmt.Errorf("%s %q: %w", op, sku, err)
 	}
@@ -56,23 +59,42 @@ func (r *Redis) Finish(ctx context.Context, sku string, now, keep int64, op Op, 
 	return hint, nil
 }
 
-// arguments are those of a script: first those, then how many items, and these column by column. Where users and
-// quantities do not count only the serials go.
-func arguments(items []Item, whole bool, first ...any) []any {
-	args := make([]any, 0, len(first)+1+3*len(items)+markSize)
-	args = append(args, first...)
-	args = append(args, len(items))
-	for i := range items {
-		args = append(args, items[i].Serial)
-	}
-	if !whole {
+// batch is an errand about items. It has room for what its arguments lead to: who carries it may still need that when its asker has
+// given up, and a value that is an argument by itself is an allocation.
+type batch struct {
+	errand
+	now, then int64 // Unix ms; then holds end, or what is released is forgotten
+	seen      int64 // the epoch that the desk goes by
+	op        string
+	room      [4]any  // for the first arguments
+	one       [1]Item // as most batches have among many SKUs
+}
+
+// batchOf begins a batch with a copy of the items.
+func batchOf(script, sku string, now, then int64, items []Item) *batch {
+	q := &batch{errand: errand{script: script, sku: sku, orders: len(items)}, now: now, then: then}
+	q.items = append(q.one[:0], items...)
+	return q
+}
+
+// itemized adds how many items an errand has, and these column by column. Where users and quantities do not count only the
+// serials go.
+func (q *errand) itemized(args []any) []any {
+	if len(q.items) == 0 {
 		return args
 	}
-	for i := range items {
-		args = append(args, items[i].User)
+	args = append(args, &q.orders)
+	for i := range q.items {
+		args = append(args, &q.items[i].Serial)
 	}
-	for i := range items {
-		args = append(args, items[i].Quantity)
+	if !q.whole {
+		return args
+	}
+	for i := range q.items {
+		args = append(args, &q.items[i].User)
+	}
+	for i := range q.items {
+		args = append(args, &q.items[i].Quantity)
 	}
 	return args
 }

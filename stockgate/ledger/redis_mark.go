@@ -17,7 +17,9 @@ import (
 type errand struct {
 	script, sku string
 	args        []any
-	items       []Item // whose serials the reply must name where it says that they are held now
+	items       []Item // that it is about
+	whole       bool   // their users and quantities count, not only their serials
+	names       bool   // the reply must name the serials of those that it says are held now
 	aside       bool   // it only reads, and leaves no mark
 	blind       bool   // it does not look at the numbers: its reply does not tell whether there is a ledger
 
@@ -36,7 +38,7 @@ type errand struct {
 	done func() // called once, when what came of it is known; nil = nobody waits for it alone
 
 	// Where it may share a round trip (pipelines):
-	orders int           // that it is about
+	orders int           // how many items
 	back   chan struct{} // closed when what came of it is known; nil = it waits for nobody
 	until  time.Time     // it is not sent later
 }
@@ -83,7 +85,10 @@ func (q *errand) hear(reply []any) (err error) {
 	if q.signed, err = sign(reply, q.seq); err != nil {
 		return err
 	}
-	return named(q.answer, q.items)
+	if q.names {
+		return named(q.answer, q.items)
+	}
+	return nil
 }
 
 // comeBack learns from what came of an errand.
@@ -146,7 +151,7 @@ func says(v any, n int64) bool {
 // named reads codes that name the serials of new holds, and puts Held in their places. A hold without its serial, or
 // with another one, was somebody else's.
 func named(answer []any, items []Item) error {
-	if items == nil || answer == nil || len(answer) != hintSize+len(items) {
+	if answer == nil || len(answer) != hintSize+len(items) {
 		return nil // the length is judged where the codes are read
 	}
 	for i, v := range answer[hintSize:] {

@@ -93,7 +93,7 @@ func (q *errand) wait(ctx context.Context, longest time.Duration) {
 	if !bounded {
 		until = time.Now().Add(longest)
 	}
-	q.until, q.back, q.items = until, make(chan struct{}), slices.Clone(q.items)
+	q.until, q.back = until, make(chan struct{})
 }
 
 // forget takes q out of those who wait. It reports false when it does not wait any more.

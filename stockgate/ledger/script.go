@@ -85,7 +85,7 @@ func (r *Redis) eval(ctx context.Context, c *redis.Client, q *errand, server *st
 // command runs the script of an errand, by its text or its name. Most of its arguments are addresses, for which no room is
 // needed: a gate with very many ledgers calls hardly anything but sweeps.
 func (r *Redis) command(ctx context.Context, q *errand, server *string, text bool) once {
-	s, all := r.scripts[q.script], make([]any, 0, 3+numKeys+len(q.args)+markSize)
+	s, all := r.scripts[q.script], make([]any, 0, 3+numKeys+len(q.args)+1+3*len(q.items)+markSize)
 	if text {
 		all = append(all, "eval", &s.text, numKeys)
 	} else {
@@ -94,5 +94,6 @@ func (r *Redis) command(ctx context.Context, q *errand, server *string, text boo
 	for i := range q.keys {
 		all = append(all, &q.keys[i])
 	}
-	return once{redis.NewCmd(ctx, r.marked(append(all, q.args...), q, server)...)}
+	all = q.itemized(append(all, q.args...))
+	return once{redis.NewCmd(ctx, r.marked(all, q, server)...)}
 }

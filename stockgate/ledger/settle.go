@@ -93,7 +93,7 @@ func (d *Desk) owe(l *line, s settlement) bool {
 	l.owed = append(l.owed, s)
 	if !l.settles {
 		l.settles = true
-		d.debts.Go(func() { d.settle(l) })
+		d.crew.do(func() { d.settle(l) })
 	}
 	return true
 }
@@ -140,6 +140,12 @@ type due struct {
 	items  []Item
 	done   []Done
 	places []int // in line.owed, rising
+
+	one struct { // room for a single settlement
+		items  [1]Item
+		done   [1]Done
+		places [1]int
+	}
 }
 
 // due gathers settlements of the same op as the first, past others, but not past one of the same serial. It returns
@@ -153,6 +159,7 @@ func (d *Desk) due(l *line) *due {
 		return nil
 	}
 	b := &due{op: l.owed[0].op}
+	b.items, b.places, b.done = b.one.items[:0], b.one.places[:0], b.one.done[:]
 	passed := make(map[string]bool)
 	for i, s := range l.owed[:min(len(l.owed), 4*mostItems)] {
 		if s.op != b.op || passed[s.item.Serial] {
@@ -165,7 +172,9 @@ func (d *Desk) due(l *line) *due {
 			break
 		}
 	}
-	b.done = make([]Done, len(b.items))
+	if len(b.items) > len(b.done) {
+		b.done = make([]Done, len(b.items))
+	}
 	return b
 }
 
@@ -176,11 +185,9 @@ func (d *Desk) finish(l *line, b *due) (Hint, error) {
 		return Hint{}, err
 	}
 	defer func() { <-turn }()
-	ctx, cancel := context.WithTimeout(d.ctx, d.o.Timeout)
-	defer cancel()
 	now := time.Now()
 	d.calls.note(callFinish, len(b.items))
-	return d.store.Finish(ctx, l.sku, now.UnixMilli(), now.Add(d.o.Keep).UnixMilli(), b.op, b.items, b.done)
+	return d.store.Finish(d.term(), l.sku, now.UnixMilli(), now.Add(d.o.Keep).UnixMilli(), b.op, b.items, b.done)
 }
 
 // turnToSettle waits for the right to a call, which who has it gives back. Calls are few while there is room: what waits for them

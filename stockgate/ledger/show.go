@@ -55,7 +55,7 @@ func (d *Desk) lookAgain(l *line) {
 	if l.gone || d.closed.Load() {
 		return // looking stays: nobody asks here any more
 	}
-	d.work.Go(func() {
+	d.crew.do(func() {
 		defer l.shown.looking.Store(false)
 		ctx, cancel := context.WithTimeout(d.ctx, d.o.Timeout)
 		defer cancel()
