@@ -15,8 +15,8 @@ import (
 // Orders of one SKU share their calls: one leaves when none is under way, as soon as whatever can run has run, what
 // arrives meanwhile joins the next, and a second one is under way only when it is full. There is no timer. A Redis lets calls for
 // several SKUs share round trips; see pipelines. Looks whether a SKU
-// is still closed share calls with those at other SKUs; see glances. Whoever has worked for a SKU works for the next one,
-// and ends when nobody needs it; see crew. Close waits for all of them.
+// is still closed share calls with those at other SKUs; see glances. Every goroutine that works for a SKU
+// ends with its work; Close waits for all of them.
 type Desk struct {
 	*deriver
 	o      DeskOptions
@@ -41,15 +41,15 @@ type Desk struct {
 	users     *memory              // of orders with a derived serial
 
 	deadline atomic.Int64         // Unix ms: of the holds that are made now
-	terms    atomic.Pointer[term] // the newest one
 	deaf     atomic.Int64         // ns: until when news may have been missed
+	terms    atomic.Pointer[term] // the newest one
 
 	closed     atomic.Bool
 	ctx        context.Context // of calls; ends when Close gives up
 	cut        context.CancelFunc
 	rest       context.CancelFunc // ends the watch
 	watch      sync.WaitGroup     // sweeps, resolves, audits, hears news
-	crew       crew               // calls for orders, and those that settle
+	work       sync.WaitGroup     // calls for orders, and those that settle
 	mirrors    sync.WaitGroup     // writes of the mirror
 	still      atomic.Bool        // no more of them begin
 	shown      mirrorCounts
@@ -236,7 +236,7 @@ func (d *Desk) Close(ctx context.Context) {
 	settled := make(chan struct{})
 	go func() {
 		defer close(settled)
-		d.crew.dismiss()
+		d.work.Wait()
 		d.still.Store(true)
 		for _, l := range d.lines.each() {
 			l.barrier()

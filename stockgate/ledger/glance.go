@@ -52,7 +52,7 @@ func (d *Desk) glance(t *ticket) {
 	g.tickets = append(g.tickets, t)
 	if !g.leaving {
 		g.leaving = true
-		d.crew.do(d.lookAround)
+		d.work.Go(d.lookAround)
 	}
 }
 
@@ -76,7 +76,7 @@ func (d *Desk) lookAround() {
 			<-d.glances.room
 			return
 		}
-		d.crew.do(func() {
+		d.work.Go(func() {
 			d.lookTogether(some)
 			<-d.glances.room
 		})

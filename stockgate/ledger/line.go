@@ -158,7 +158,7 @@ func (l *line) mayLook(now int64) bool {
 func (d *Desk) dispatch(l *line) {
 	if (l.calls == 0 || l.calls < mostCalls && l.full()) && l.ready() {
 		l.calls++
-		d.crew.do(func() { d.carry(l) })
+		d.work.Go(func() { d.carry(l) })
 	}
 }
 

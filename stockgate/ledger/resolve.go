@@ -60,7 +60,6 @@ func (d *Desk) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			d.crew.tire()
 			d.sweepSome(ctx, &r)
 			d.reconcileSome(ctx)
 			d.resolveSome(ctx)

@@ -83,7 +83,7 @@ func (d *Desk) enlist(now int64, l *line) {
 	}
 	d.dismiss(l)
 	l.reading.Store(true)
-	d.crew.do(func() { d.read(l) })
+	d.work.Go(func() { d.read(l) })
 }
 
 // unread reports whether it is time to read who has won what v closes.

@@ -93,7 +93,7 @@ func (d *Desk) owe(l *line, s settlement) bool {
 	l.owed = append(l.owed, s)
 	if !l.settles {
 		l.settles = true
-		d.crew.do(func() { d.settle(l) })
+		d.work.Go(func() { d.settle(l) })
 	}
 	return true
 }

@@ -55,7 +55,7 @@ func (d *Desk) lookAgain(l *line) {
 	if l.gone || d.closed.Load() {
 		return // looking stays: nobody asks here any more
 	}
-	d.crew.do(func() {
+	d.work.Go(func() {
 		defer l.shown.looking.Store(false)
 		ctx, cancel := context.WithTimeout(d.ctx, d.o.Timeout)
 		defer cancel()
