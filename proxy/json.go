@@ -13,7 +13,7 @@ func (r *request) parseJSON() bool {
 	if r.json != nil {
 		return true
 	}
-	if fastjson.ValidateBytes(r.body) != nil || !wholePairs(r.body) {
+	if deep(r.body) || fastjson.ValidateBytes(r.body) != nil || !wholePairs(r.body) {
 		return false
 	}
 	if r.parser == nil {
@@ -25,6 +25,29 @@ func (r *request) parseJSON() bool {
 	}
 	r.json = parsed
 	return true
+}
+
+// deep reports nesting beyond what the parser reads. The validator, which knows no bound, writes of what is wrong inside once more
+// for each level that it leaves: eight thousand open brackets would cost it five seconds.
+func deep(b []byte) bool {
+	level, quoted := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+			if c == '\\' {
+				i++
+			}
+		case c == '[' || c == '{':
+			if level++; level > fastjson.MaxDepth {
+				return true
+			}
+		case c == ']' || c == '}':
+			level--
+		}
+	}
+	return false
 }
 
 // wholePairs reports whether in valid JSON each escaped surrogate has its other half beside it.

@@ -52,7 +52,14 @@ func TestRequestThatNamesAnotherMethodOrPathIsJudgedByItToo(t *testing.T) {
 		{"POST /order/1", json, `{"_method":"PATCH","method":"PUT"}`, ""},
 		{"POST /order/1", json, `[{"_method":"PUT"}]`, ""},
 		{"POST /order/1", json, `{"_method":["PUT"]}`, ""},
-		{"POST /order/1", json, `{"_method":"PUT"`, ""},
+		{"POST /order/1", json, `{"_method":"PUT",}`, "ambiguous"}, // some take it
+		{"POST /order/1", json, `{"a":"PUT"`, ""},
+		{"POST /order/1", "Content-Type: application/x-www-form-urlencoded; a=x+json\r\n", `{"_method":"PUT"}`, "ambiguous"},
+		{"POST /order/1", json, `{"_method":"PUT","a":` + strings.Repeat("[", 400) + strings.Repeat("]", 400) + "}", "ambiguous"}, // deeper than the gate reads
+		{"POST /order/1", json, `{"a":"\ud800","_\u006dethod":"PUT"}`, "ambiguous"},
+		{"POST /order/1", json, "\ufeff" + `{"_method":"PUT"}`, "ambiguous"}, // Express drops the mark
+		{"POST /order/1", json, `{"a":"\ud800","method":"PUT"}`, ""},
+		{"POST /order/1", json, `{"a":"\u00e9"}` + "\n" + `{"b":1}`, ""},
 		{"POST /page", json, `{"_method":"PUT"}`, ""},
 		{"POST /order/1", partType, parts(named("name=_method", "PUT")), "ambiguous"},
 		{"POST /order/1", partType, parts(named("name=_method", "DELETE")), ""},

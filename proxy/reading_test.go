@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -62,6 +63,40 @@ func TestPathThatNobodyTakesForAnOrderPasses(t *testing.T) {
 		resp, _ := talk(t, addr, target+" HTTP/1.1\r\nHost: s\r\nContent-Length: 0\r\n\r\n")
 		if resp.StatusCode != 200 || len(shop.all()) != 1 {
 			t.Errorf("%s: %d %s", target, resp.StatusCode, resp.Header.Get("X-Sluice-Reason"))
+		}
+	}
+}
+
+// Between the request's own route and the one that it comes to there may be another, and its own may have limits.
+func TestEndingIsOverlookedOnWhateverRouteItStands(t *testing.T) {
+	for _, tt := range []struct{ request, want string }{
+		{"POST /%73hop/buy.json", "ambiguous"},
+		{"POST /Shop/buy.json", "ambiguous"},
+		{"POST /SHOP/index.php/shop/buy", "ambiguous"},
+		{"POST /slow/buy.json", "ambiguous"},
+		{"POST /slow/index.php/slow/buy", "ambiguous"},
+		{"POST /slow/a.json", ""},
+		{"POST /slow/page.json", ""}, // limits as well
+		{"POST /slow/free.json", ""}, // of a page without any
+		{"GET /slow/buy.json", ""},
+		{"PATCH /slow/buy.json HTTP/1.1\r\nX-HTTP-Method-Override: POST", "ambiguous"},
+	} {
+		shop := &seen{}
+		o := options(shop)
+		o.Routes = []Route{
+			{Name: "buy", Match: "POST /shop/buy", Gate: Check, SKU: "A"},
+			{Name: "slow buy", Match: "POST /slow/buy", Gate: Check, SKU: "A"},
+			{Name: "page", Match: "POST /slow/page", Gate: Limit},
+			{Name: "free", Match: "POST /slow/free", Gate: Pass},
+			{Name: "slow", Match: "/slow/", Gate: Limit},
+			{Name: "shop", Match: "/shop/", Gate: Pass},
+			{Name: "rest", Match: "/", Gate: Pass},
+		}
+		addr, _ := gate(t, o)
+		line, field, _ := strings.Cut(tt.request, " HTTP/1.1")
+		resp, _ := talk(t, addr, line+" HTTP/1.1\r\nHost: s"+field+"\r\nContent-Length: 0\r\n\r\n")
+		if got := resp.Header.Get("X-Sluice-Reason"); got != tt.want || (got == "") != (len(shop.all()) == 1) {
+			t.Errorf("%q: %d %q, want %q", tt.request, resp.StatusCode, got, tt.want)
 		}
 	}
 }

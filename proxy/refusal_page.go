@@ -176,7 +176,7 @@ func (r *request) orders(target []byte) (order bool) {
 	path, _ := splitTarget(target)
 	caught := r.caught
 	known := r.eachReading(path, func(path []byte, _ int) bool {
-		order = r.proxy.find(get, path, r, true).stocked() || r.proxy.findNear(get, path, r).stocked()
+		order = r.proxy.nearer(r.proxy.find(get, path, r, true), get, path, r).stocked()
 		return !order
 	})
 	r.caught = caught

@@ -62,6 +62,9 @@ func (r *route) gated() bool { return r.Gate != Pass }
 
 func (r *route) stocked() bool { return r.Gate >= Check }
 
+// higher reports whether the gate of r looks at more than other's. Those that look at stock are of one height.
+func (r *route) higher(other *route) bool { return min(r.Gate, Check) > min(other.Gate, Check) }
+
 // needsBody reports whether a variable looks into the body.
 func (r *route) needsBody() bool { return r.uses(formField) || r.uses(jsonField) }
 
@@ -171,7 +174,7 @@ func (p *Proxy) match(r *request) Reason {
 	r.method, r.host = r.asked.Method(), r.hostBuffer
 	r.path, r.query = splitTarget(r.asked.Target())
 	r.route = p.find(r.method, r.path, r, false)
-	if p.gatedAny && (!plainPath(r.path) || folds(r.path) || !r.route.gated() && (hasEnding(r.path, !reads(r.method)) || behindScript(r.path) != nil)) {
+	if p.gatedAny && (!plainPath(r.path) || folds(r.path) || !r.route.stocked() && (hasEnding(r.path, !reads(r.method)) || behindScript(r.path) != nil)) {
 		if reason := p.matchLoose(r); reason != Admitted {
 			return reason
 		}
@@ -207,9 +210,7 @@ func (p *Proxy) matchLoose(r *request) Reason {
 			aimed = nil
 			return false
 		}
-		if other == own && !own.gated() {
-			other = p.findNear(r.method, path, r)
-		}
+		other = p.nearer(other, r.method, path, r)
 		if other != own && (own.gated() || other.gated()) {
 			aimed = other
 		}
@@ -225,16 +226,22 @@ func (p *Proxy) matchLoose(r *request) Reason {
 	return Ambiguous
 }
 
-// findNear returns a gated route that a lenient shop could see in a path which itself leads to none: without its ending, or behind a
-// script; else any.
-func (p *Proxy) findNear(method, path []byte, r *request) *route {
-	other := p.find(method, withoutEnding(path, !reads(method)), r, true)
-	if behind := behindScript(path); behind != nil && !other.gated() {
-		if other = p.find(method, behind, r, true); !other.gated() {
-			other = p.find(method, withoutEnding(behind, !reads(method)), r, true)
+// nearer returns a route of a higher gate than found's that a lenient shop could see in a path which itself leads to found: without
+// its ending, or behind a script; else found.
+func (p *Proxy) nearer(found *route, method, path []byte, r *request) *route {
+	if found.stocked() {
+		return found
+	}
+	behind := behindScript(path)
+	for _, near := range [...][]byte{withoutEnding(path, !reads(method)), behind, withoutEnding(behind, !reads(method))} {
+		if len(near) == 0 {
+			continue
+		}
+		if other := p.find(method, near, r, true); other.higher(found) {
+			found = other
 		}
 	}
-	return other
+	return found
 }
 
 // sameCaught reports whether the names have caught the same as in the path as received, which the gate decodes once:
