@@ -9,7 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/proxy"
-	"sluice/proxy/wire"
+	"sluice/proxy/http1"
 )
 
 // desk is a cache before a shop, on a clock of its own. It goes the way of the proxy.
@@ -67,10 +67,10 @@ func fill(resp *fasthttp.Response, status int, header, body string) {
 }
 
 // heard is a request's head as it comes off a connection.
-func heard(lines ...string) *wire.Request {
-	h := new(wire.Request)
+func heard(lines ...string) *http1.Request {
+	h := new(http1.Request)
 	text := "GET / HTTP/1.1\r\nHost: shop\r\n" + strings.Join(append(lines, "", ""), "\r\n")
-	if err := wire.NewGuard(wire.Limits{Header: 64 << 10, Target: 1 << 10}).NewReader(strings.NewReader(text)).ReadHead(h); err != nil {
+	if err := http1.NewGuard(http1.Limits{Header: 64 << 10, Target: 1 << 10}).NewReader(strings.NewReader(text)).ReadHead(h); err != nil {
 		panic("BUG: " + err.Error())
 	}
 	return h

@@ -6,7 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"sluice/proxy/wire"
+	"sluice/proxy/http1"
 )
 
 // Pages keeps answers of the shop for a moment, for everybody who asks for the same: a shared cache by RFC 9111.
@@ -32,7 +32,7 @@ type Page struct {
 	Head    bool          // the answer has no body
 	Fresh   time.Duration // how long an answer is given without asking again, at most
 	Wait    time.Duration // for somebody else's fetch, at most
-	Request *wire.Request
+	Request *http1.Request
 
 	Conditions []byte // written by Find: header lines by which the shop may answer 304 to a Fetch
 	Outcome    Outcome

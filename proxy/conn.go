@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"sluice/proxy/loop"
-	"sluice/proxy/wire"
+	"sluice/proxy/http1"
+	"sluice/proxy/http1/eventloop"
 )
 
 // Pace is the rate of the requests on one connection.
@@ -25,9 +25,9 @@ type Pace interface {
 // canonical requests, one at a time.
 type Conn struct {
 	net.Conn
-	looped   *loop.Socket // that Conn is; nil = it is none, and waits in a goroutine of its own
+	looped   *eventloop.Socket // that Conn is; nil = it is none, and waits in a goroutine of its own
 	server   *Server
-	reader   *wire.Reader
+	reader   *http1.Reader
 	peer     netip.Addr
 	trusted  bool // what this peer says of others is believed, by the Proxy of this generation
 	judgedBy uint32
@@ -53,7 +53,7 @@ type Conn struct {
 	first      [1]byte
 	tunneled   atomic.Bool        // left HTTP; what arrives is not for the judge
 	beside     io.Closer          // what lasts as long as the connection; nil = nothing
-	violation  wire.Violation     // of a body
+	violation  http1.Violation    // of a body
 	afterwards *afterwards        // nil = nothing; see exchange.go
 	raw        syscall.RawConn    // of the client; nil = nobody has asked for it yet
 	wake       func(uintptr) bool // takes what ends the parking from the socket; nil = through Conn, a byte
@@ -65,7 +65,7 @@ type Conn struct {
 }
 
 // readHead takes the next request's head. What is left of a body that was given up is passed over first.
-func (c *Conn) readHead(q *wire.Request) error {
+func (c *Conn) readHead(q *http1.Request) error {
 	if c.forgone && !c.passOver() {
 		return io.EOF
 	}
@@ -77,10 +77,10 @@ func (c *Conn) readHead(q *wire.Request) error {
 // Read hands on what comes after HTTP, as it is.
 func (c *Conn) Read(p []byte) (int, error) { return c.reader.Read(p) }
 
-// ReadBody hands on the content of the current request's body. See wire.Reader.
+// ReadBody hands on the content of the current request's body. See http1.Reader.
 func (c *Conn) ReadBody(p []byte) (int, error) {
 	n, err := c.reader.ReadBody(p)
-	if v, broken := err.(wire.Violation); broken && c.violation != v {
+	if v, broken := err.(http1.Violation); broken && c.violation != v {
 		c.violation = v
 		c.server.malformed[v.Kind].Add(1)
 	}

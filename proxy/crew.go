@@ -3,7 +3,7 @@ package proxy
 import (
 	"sync"
 
-	"sluice/proxy/loop"
+	"sluice/proxy/http1/eventloop"
 )
 
 // crew are the goroutines that serve connections. One that is free does the next job, the one that was busy last first:
@@ -22,7 +22,7 @@ const mostFree = 256
 // job is a connection that has woken up, or else a turn to lead a loop.
 type job struct {
 	conn *Conn
-	turn loop.Turn
+	turn eventloop.Turn
 }
 
 // do has j done by somebody else than the caller.

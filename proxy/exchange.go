@@ -7,13 +7,13 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"sluice/proxy/wire"
+	"sluice/proxy/http1"
 )
 
 // exchange reads requests and writes answers, one after the other.
 type exchange struct {
 	conn  *Conn
-	asked wire.Request
+	asked http1.Request
 	resp  fasthttp.Response // the shop's answer, or a kept one
 	reply reply             // the gate's own
 	text  []byte            // room for it, as it is sent
@@ -52,7 +52,7 @@ func (x *exchange) turn(s *Server) bool {
 	s.silent.CopyTo(&x.resp.Header)
 	if err := x.conn.readHead(&x.asked); err != nil {
 		defer x.clear()
-		if why, broken := err.(wire.Violation); broken {
+		if why, broken := err.(http1.Violation); broken {
 			s.broken(x, why)
 			_ = x.answer(true)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/proxy/wire"
+	"sluice/proxy/http1"
 )
 
 // Explanation says what the gate makes of a request, without any limit, stock or shop being asked.
@@ -33,12 +33,12 @@ type RateKey struct {
 // Explain takes raw, a whole request as it would arrive from peer, up the ladder as far as route, SKU and user.
 func (p *Proxy) Explain(raw string, peer netip.Addr, maxHeader int) Explanation {
 	c := &Conn{Conn: script{strings.NewReader(raw)}, server: &Server{}, peer: peer, trusted: p.trusts(peer), shard: p.counts.shard()}
-	c.reader = wire.NewGuard(wire.Limits{Header: maxHeader, Target: maxTarget, Protected: p.protected()}).NewReader(socket{c})
+	c.reader = http1.NewGuard(http1.Limits{Header: maxHeader, Target: maxTarget, Protected: p.protected()}).NewReader(socket{c})
 	x := newExchange()
 	x.conn = c
 	if err := c.readHead(&x.asked); err != nil {
 		found := Explanation{Client: peer.String(), Reason: Malformed, Detail: err.Error()}
-		if why, broken := err.(wire.Violation); broken {
+		if why, broken := err.(http1.Violation); broken {
 			found.Detail = why.Kind.String()
 		}
 		return found

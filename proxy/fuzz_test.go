@@ -15,7 +15,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"sluice/proxy/wire"
+	"sluice/proxy/http1"
 )
 
 // A pattern that is accepted takes the path that it spells.
@@ -186,8 +186,8 @@ func bodied(contentType string, body []byte) *request {
 	if contentType != "" {
 		head += "Content-Type: " + contentType + "\r\n"
 	}
-	r := &request{asked: new(wire.Request), body: body, bodyRead: true}
-	if err := wire.NewGuard(wire.Limits{Header: 16 << 10, Target: maxTarget}).NewReader(strings.NewReader(head + "\r\n")).ReadHead(r.asked); err != nil {
+	r := &request{asked: new(http1.Request), body: body, bodyRead: true}
+	if err := http1.NewGuard(http1.Limits{Header: 16 << 10, Target: maxTarget}).NewReader(strings.NewReader(head + "\r\n")).ReadHead(r.asked); err != nil {
 		panic(err)
 	}
 	return r
@@ -253,8 +253,8 @@ func FuzzOutgoing(f *testing.F) {
 			t.Errorf("%q: judged as SKU %q, the shop reads %q", raw, judged, req.URL.Path)
 		}
 		head, _, _ := strings.Cut(sent, "\r\n\r\n")
-		var again wire.Request
-		guard := wire.NewGuard(wire.Limits{Header: 32 << 10, Target: maxTarget}).NewReader(strings.NewReader(sent))
+		var again http1.Request
+		guard := http1.NewGuard(http1.Limits{Header: 32 << 10, Target: maxTarget}).NewReader(strings.NewReader(sent))
 		if err := guard.ReadHead(&again); err != nil || string(again.Text()) != head+"\r\n\r\n" {
 			t.Errorf("%q became %q, which the gate itself would not let in: %v", raw, sent, err)
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"sluice/proxy/wire"
+	"sluice/proxy/http1"
 )
 
 // Fakes of one line.
@@ -163,8 +163,8 @@ func (s *Server) end(t *testing.T) {
 }
 
 // kindNamed finds a rule of the wire by its name.
-func kindNamed(name string) wire.Kind {
-	for k := range wire.NumKinds {
+func kindNamed(name string) http1.Kind {
+	for k := range http1.NumKinds {
 		if k.String() == name {
 			return k
 		}
@@ -200,7 +200,7 @@ func talk(t *testing.T, addr, raw string) (*http.Response, string) {
 func requested(t *testing.T, p *Proxy, raw string) *exchange {
 	t.Helper()
 	c := &Conn{Conn: script{strings.NewReader(raw)}, server: &Server{}, peer: netip.MustParseAddr("203.0.113.9"), shard: p.counts.shard()}
-	c.reader = wire.NewGuard(wire.Limits{Header: 16 << 10, Target: maxTarget}).NewReader(socket{c})
+	c.reader = http1.NewGuard(http1.Limits{Header: 16 << 10, Target: maxTarget}).NewReader(socket{c})
 	x := newExchange()
 	x.conn = c
 	if err := c.readHead(&x.asked); err != nil {

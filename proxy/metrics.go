@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"sluice/histogram"
-	"sluice/proxy/wire"
+	"sluice/proxy/http1"
 )
 
 var (
@@ -111,7 +111,7 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 	counter(ch, connRefused, float64(s.unproven.Load()), "no_proxy_header")
 	for kind := range s.malformed {
 		if n := s.malformed[kind].Load(); n > 0 {
-			counter(ch, malformedDesc, float64(n), wire.Kind(kind).String())
+			counter(ch, malformedDesc, float64(n), http1.Kind(kind).String())
 		}
 	}
 }

@@ -7,25 +7,25 @@ import (
 	"strconv"
 	"time"
 
-	"sluice/proxy/proof"
+	"sluice/proxy/auth"
 )
 
 // Proof is by what keys users and orders prove what they say. The zero value proves nothing.
 type Proof struct {
-	JWT       proof.JWTOptions // of $jwt_x; Algorithm "" = none is verified. Claims are those that routes and rates ask for
-	From      string           // a variable: where the token is
-	CookieKey string           // of $signed_x; "" = none is verified
-	TicketKey string           // of routes with OrderToken; "" = there are none
-	Slot      time.Duration    // of tickets
+	JWT       auth.JWTOptions // of $jwt_x; Algorithm "" = none is verified. Claims are those that routes and rates ask for
+	From      string          // a variable: where the token is
+	CookieKey string          // of $signed_x; "" = none is verified
+	TicketKey string          // of routes with OrderToken; "" = there are none
+	Slot      time.Duration   // of tickets
 }
 
 // prover is Proof made ready.
 type prover struct {
 	in      Proof
-	jwt     *proof.JWT
+	jwt     *auth.JWT
 	from    variable
-	cookies *proof.Cookies
-	tickets *proof.Tickets
+	cookies *auth.Cookies
+	tickets *auth.Tickets
 	wall    func() time.Time
 }
 
@@ -38,7 +38,7 @@ func newProver(in Proof, routes []route, before *prover) (*prover, error) {
 	p := &prover{in: in, wall: time.Now}
 	var err error
 	if in.JWT.Algorithm != "" {
-		if p.jwt, err = proof.NewJWT(in.JWT); err != nil {
+		if p.jwt, err = auth.NewJWT(in.JWT); err != nil {
 			return nil, fmt.Errorf("jwt_key_file: %w", err)
 		}
 		if p.from, err = compileVariable(in.From, &pattern{}); err != nil {
@@ -49,12 +49,12 @@ func newProver(in Proof, routes []route, before *prover) (*prover, error) {
 		}
 	}
 	if in.CookieKey != "" {
-		if p.cookies, err = proof.NewCookies([]byte(in.CookieKey)); err != nil {
+		if p.cookies, err = auth.NewCookies([]byte(in.CookieKey)); err != nil {
 			return nil, fmt.Errorf("cookie_key_file: %w", err)
 		}
 	}
 	if in.TicketKey != "" {
-		if p.tickets, err = proof.NewTickets([]byte(in.TicketKey), in.Slot); err != nil {
+		if p.tickets, err = auth.NewTickets([]byte(in.TicketKey), in.Slot); err != nil {
 			return nil, fmt.Errorf("order_token_key_file: %w", err)
 		}
 	}

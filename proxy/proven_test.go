@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/proxy/proof"
+	"sluice/proxy/auth"
 )
 
 const proofSecret = "0123456789abcdef0123456789abcdef"
@@ -32,7 +32,7 @@ func tokenOf(user string) string {
 }
 
 func byJWT(from string) Proof {
-	return Proof{JWT: proof.JWTOptions{Algorithm: "HS256", Key: proofSecret, Remember: 100}, From: from}
+	return Proof{JWT: auth.JWTOptions{Algorithm: "HS256", Key: proofSecret, Remember: 100}, From: from}
 }
 
 const provenOrder = "POST /api/seckill/1001/order HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n"
@@ -136,7 +136,7 @@ func TestOrderNeedsTheTokenOfItsUserSKUAndTime(t *testing.T) {
 	sh := &openShelf{phase: Open, at: 100 * minute}
 	addr, shop := ticketed(t, sh)
 	token := tokenTold(t, addr, "1001", "7")
-	if len(token) != proof.TicketLength {
+	if len(token) != auth.TicketLength {
 		t.Fatalf("token %q", token)
 	}
 	for _, c := range []struct {
@@ -151,7 +151,7 @@ func TestOrderNeedsTheTokenOfItsUserSKUAndTime(t *testing.T) {
 		{"1001", "8", token, 100, "403 token"},
 		{"1002", "7", token, 100, "403 token"},
 		{"1001", "7", "", 100, "403 token"},
-		{"1001", "7", strings.Repeat("A", proof.TicketLength), 100, "403 token"},
+		{"1001", "7", strings.Repeat("A", auth.TicketLength), 100, "403 token"},
 		{"1001", "7", token + "\r\nSluice-Token: " + token, 100, "400 ambiguous"},
 	} {
 		sh.at = c.at * minute
@@ -200,7 +200,7 @@ func TestProofThatARouteLacksIsRefused(t *testing.T) {
 		"two users":        {key, []Route{route("$cookie_uid", true), {Name: "b", Match: "/b/{sku}", Gate: Check, SKU: "$path_sku", User: "$cookie_id", OrderToken: true}}, "another route with order_token"},
 		"short key":        {Proof{CookieKey: "short"}, nil, "cookie_key_file: "},
 		"JWT from a body":  {byJWT("$form_token"), nil, "jwt_from: "},
-		"short secret":     {Proof{JWT: proof.JWTOptions{Algorithm: "HS256", Key: "x"}, From: "$cookie_t"}, nil, "jwt_key_file: "},
+		"short secret":     {Proof{JWT: auth.JWTOptions{Algorithm: "HS256", Key: "x"}, From: "$cookie_t"}, nil, "jwt_key_file: "},
 	} {
 		o := options(&seen{})
 		o.Proof, o.Routes = c.in, append(c.routes, Route{Name: "rest", Match: "/", Gate: Pass})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"sluice/proxy/wire"
+	"sluice/proxy/http1"
 )
 
 // body is a rendered refusal: fixed text with gaps for what differs from request to request.
@@ -193,7 +193,7 @@ func (a *responder) rawAnswer(reason Reason) []byte {
 	out.begin(a.rawStatus(reason), nil, nil)
 	out.add("Content-Type", contentTypes[format])
 	out.add("Cache-Control", "no-store")
-	r := request{asked: new(wire.Request), reply: &out}
+	r := request{asked: new(http1.Request), reply: &out}
 	a.bodies[reason][0][format].write(&out, &r, a.retryAfter(reason, 0, &r))
 	if a.ReasonHeader != "" {
 		out.add(a.ReasonHeader, reason.String())

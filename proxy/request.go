@@ -8,14 +8,14 @@ import (
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fastjson"
 
-	"sluice/proxy/wire"
+	"sluice/proxy/http1"
 )
 
 // request is what the gate knows of one request while it judges and forwards it. It is pooled; nothing in it
 // outlives handle, but for the stream that takes its releases along.
 type request struct {
 	proxy *Proxy
-	asked *wire.Request
+	asked *http1.Request
 	resp  *fasthttp.Response // the shop's answer, or a kept one
 	reply *reply             // the gate's own
 	conn  *Conn

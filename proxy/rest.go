@@ -3,7 +3,7 @@ package proxy
 import (
 	"net"
 
-	"sluice/proxy/loop"
+	"sluice/proxy/http1/eventloop"
 )
 
 // A plain TCP connection rests in a loop, with all others, and what comes is served by whoever leads that loop: a refusal
@@ -26,26 +26,26 @@ func (s *Server) looped(ln net.Listener) net.Listener {
 }
 
 // beginLoops starts them, once; nil = there are none on this system, or none any more.
-func (s *Server) beginLoops() *loop.Loops {
+func (s *Server) beginLoops() *eventloop.Loops {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.loops == nil && !s.stopped {
-		s.loops, _ = loop.Open(loop.Options{
-			Serve: func(k *loop.Socket) {
+		s.loops, _ = eventloop.Open(eventloop.Options{
+			Serve: func(k *eventloop.Socket) {
 				if c := k.Owner.(*Conn); k == c.looped {
 					s.woken(c)
 				} else {
 					s.landed(c, k)
 				}
 			},
-			Expire: func(k *loop.Socket) {
+			Expire: func(k *eventloop.Socket) {
 				if c := k.Owner.(*Conn); k == c.looped {
 					go c.leaveRest()
 				} else {
 					go s.overdue(c, k)
 				}
 			},
-			Lead: func(t loop.Turn) { s.crew.do(job{turn: t}) },
+			Lead: func(t eventloop.Turn) { s.crew.do(job{turn: t}) },
 		})
 	}
 	return s.loops
@@ -120,14 +120,14 @@ func (s *Server) wait(c *Conn) {
 }
 
 // landed serves what has come from the shop, whose connection is k, in the goroutine that leads the loop of k.
-func (s *Server) landed(c *Conn, k *loop.Socket) {
+func (s *Server) landed(c *Conn, k *eventloop.Socket) {
 	c.looped.Follow(k)
 	s.land(c)
 	s.wait(c)
 }
 
 // overdue waits for a shop that takes its time in the goroutine that calls it.
-func (s *Server) overdue(c *Conn, k *loop.Socket) {
+func (s *Server) overdue(c *Conn, k *eventloop.Socket) {
 	c.away.flight.Hurry()
 	s.landed(c, k)
 }

@@ -14,8 +14,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"sluice/proxy/loop"
-	"sluice/proxy/wire"
+	"sluice/proxy/http1"
+	"sluice/proxy/http1/eventloop"
 )
 
 // Connections limits the open client connections: all together, and of one client.
@@ -55,7 +55,7 @@ type Server struct {
 	stopped   bool          // no listener is begun any more
 	emptied   chan struct{} // closed when draining and the last connection has gone
 
-	guard     atomic.Pointer[wire.Guard]
+	guard     atomic.Pointer[http1.Guard]
 	draining  atomic.Bool // answers say Connection: close
 	closing   atomic.Bool // idle connections are ended
 	lingering atomic.Int32
@@ -63,9 +63,9 @@ type Server struct {
 	unproven  atomic.Uint64             // connections from trusted proxies that had none
 	refused   [numReasons]atomic.Uint64 // connections
 	observed  [numReasons]atomic.Uint64 // connections that observe let in
-	malformed [wire.NumKinds]atomic.Uint64
+	malformed [http1.NumKinds]atomic.Uint64
 	accepting sync.WaitGroup
-	loops     *loop.Loops // nil = every connection waits in a goroutine of its own
+	loops     *eventloop.Loops // nil = every connection waits in a goroutine of its own
 	crew      crew
 	rooms     sync.Pool // for what ends a parking
 }
@@ -84,7 +84,7 @@ func NewServer(p *Proxy, o ServerOptions) *Server {
 // Replace has p handle all requests from now on; those under way are finished by the one before. Connections stay, with
 // what is known of them: their rate, and whether they count as one client. Whether they are trusted is judged anew.
 func (s *Server) Replace(p *Proxy) {
-	s.guard.Store(wire.NewGuard(wire.Limits{Header: s.MaxHeader, Target: maxTarget, Protected: p.protected()}))
+	s.guard.Store(http1.NewGuard(http1.Limits{Header: s.MaxHeader, Target: maxTarget, Protected: p.protected()}))
 	s.proxy.Store(p)
 }
 
@@ -162,7 +162,7 @@ func (s *Server) take(nc net.Conn) {
 // admit gives a connection a goroutine of its own, or refuses it before any HTTP is read.
 func (s *Server) admit(nc net.Conn, peer netip.Addr) {
 	c := &Conn{Conn: nc, peer: peer, shard: s.proxy.Load().counts.shard(), server: s}
-	if c.looped, _ = nc.(*loop.Socket); c.looped != nil {
+	if c.looped, _ = nc.(*eventloop.Socket); c.looped != nil {
 		c.looped.Owner = c
 	}
 	s.proxy.Load().judge(c)
@@ -201,7 +201,7 @@ func (s *Server) hold(c *Conn) {
 }
 
 // broken answers a request that cannot be understood, or did not arrive, and ends its connection.
-func (s *Server) broken(x *exchange, why wire.Violation) {
+func (s *Server) broken(x *exchange, why http1.Violation) {
 	x.conn.unread = true
 	s.malformed[why.Kind].Add(1)
 	s.proxy.Load().refuseBroken(x, why.Status)

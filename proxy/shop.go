@@ -6,7 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"sluice/proxy/loop"
+	"sluice/proxy/http1/eventloop"
 )
 
 // Shop is the protected shop. It sends each request at most once.
@@ -42,7 +42,7 @@ type Flight interface {
 }
 
 // Looped is a connection that rests in a loop.
-type Looped = loop.Socket
+type Looped = eventloop.Socket
 
 // Outgoing is one request as the shop shall see it: built here, not copied from the client.
 // The Shop writes Line, then a Host line, then Fields, then the body, and adds nothing else.

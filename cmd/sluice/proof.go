@@ -7,12 +7,12 @@ import (
 
 	"sluice/config"
 	"sluice/proxy"
-	"sluice/proxy/proof"
+	"sluice/proxy/auth"
 )
 
 func proofs(c *config.Proof) proxy.Proof {
 	return proxy.Proof{
-		JWT: proof.JWTOptions{
+		JWT: auth.JWTOptions{
 			Algorithm: c.JWTAlgorithm, Key: string(c.JWTKey), Issuer: c.JWTIssuer, Audience: c.JWTAudience, Leeway: c.JWTLeeway, Remember: c.JWTRemember,
 		},
 		From: c.JWTFrom, CookieKey: string(c.CookieKey), TicketKey: string(c.OrderTokenKey), Slot: c.OrderTokenSlot,

@@ -1,0 +1,373 @@
+package auth
+
+import (
+	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+const secret = "0123456789abcdef0123456789abcdef"
+
+var noon = time.Unix(1_800_000_000, 0)
+
+// pair is a key pair in the forms that files have.
+type pair struct {
+	private any
+	public  string // PEM
+	jwk     map[string]string
+}
+
+func rsaPair(t testing.TB, bits int) pair {
+	t.Helper()
+	k, err := rsa.GenerateKey(rand.Reader, bits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := base64.RawURLEncoding.EncodeToString([]byte{1, 0, 1})
+	return pair{k, publicPEM(t, &k.PublicKey), map[string]string{"kty": "RSA", "n": base64.RawURLEncoding.EncodeToString(k.N.Bytes()), "e": e}}
+}
+
+func edPair(t testing.TB) pair {
+	t.Helper()
+	public, k, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair{k, publicPEM(t, public), map[string]string{"kty": "OKP", "crv": "Ed25519", "x": base64.RawURLEncoding.EncodeToString(public)}}
+}
+
+func publicPEM(t testing.TB, key any) string {
+	t.Helper()
+	der, err := x509.MarshalPKIXPublicKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+}
+
+func (p pair) named(kid string) map[string]string {
+	k := map[string]string{"kid": kid, "use": "sig"}
+	for name, v := range p.jwk {
+		k[name] = v
+	}
+	return k
+}
+
+func jwks(t testing.TB, list ...map[string]string) string {
+	t.Helper()
+	b, err := json.Marshal(map[string]any{"keys": list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func signed(t testing.TB, method jwt.SigningMethod, key any, header, claims map[string]any) []byte {
+	t.Helper()
+	token := jwt.NewWithClaims(method, jwt.MapClaims(claims))
+	for name, v := range header {
+		token.Header[name] = v
+	}
+	s, err := token.SignedString(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []byte(s)
+}
+
+func believing(t testing.TB, o JWTOptions) *JWT {
+	t.Helper()
+	o.Claims = append(o.Claims, "sub", "uid")
+	j, err := NewJWT(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func goodClaims() map[string]any {
+	return map[string]any{"sub": "7", "exp": noon.Unix() + 60, "iss": "shop", "aud": []string{"web", "gate"}}
+}
+
+func TestTokenOfTheShopIsBelieved(t *testing.T) {
+	r, e := rsaPair(t, 2048), edPair(t)
+	for name, c := range map[string]struct {
+		o      JWTOptions
+		method jwt.SigningMethod
+		key    any
+		header map[string]any
+	}{
+		"HS256":        {JWTOptions{Algorithm: "HS256", Key: secret + "\n"}, jwt.SigningMethodHS256, []byte(secret), nil},
+		"RS256":        {JWTOptions{Algorithm: "RS256", Key: r.public}, jwt.SigningMethodRS256, r.private, map[string]any{"kid": "any"}},
+		"EdDSA":        {JWTOptions{Algorithm: "EdDSA", Key: e.public}, jwt.SigningMethodEdDSA, e.private, nil},
+		"JWKS":         {JWTOptions{Algorithm: "RS256", Key: jwks(t, e.named("b"), rsaPair(t, 2048).named("c"), r.named("a"))}, jwt.SigningMethodRS256, r.private, map[string]any{"kid": "a"}},
+		"JWKS of one":  {JWTOptions{Algorithm: "EdDSA", Key: jwks(t, e.named("b"), r.named("a"))}, jwt.SigningMethodEdDSA, e.private, nil},
+		"JWKS no name": {JWTOptions{Algorithm: "EdDSA", Key: jwks(t, e.jwk)}, jwt.SigningMethodEdDSA, e.private, map[string]any{"kid": "x"}},
+		"all checked":  {JWTOptions{Algorithm: "HS256", Key: secret, Issuer: "shop", Audience: "gate", Leeway: time.Second}, jwt.SigningMethodHS256, []byte(secret), nil},
+	} {
+		for _, remember := range []int{0, 100} {
+			c.o.Remember = remember
+			j := believing(t, c.o)
+			token := signed(t, c.method, c.key, c.header, goodClaims())
+			for range 2 {
+				if v, ok := j.Claim(token, "sub", noon); !ok || string(v) != "7" {
+					t.Errorf("%s, remembering %d: %q %v", name, remember, v, ok)
+				}
+			}
+			if v, ok := j.Claim(append([]byte("bearer  "), token...), "sub", noon); !ok || string(v) != "7" {
+				t.Errorf("%s after Bearer: %q %v", name, v, ok)
+			}
+			if _, ok := j.Claim(token, "nobody", noon); ok {
+				t.Errorf("%s: a claim that is not there", name)
+			}
+		}
+	}
+}
+
+func TestClaimIsTextOrAWholeNumber(t *testing.T) {
+	j := believing(t, JWTOptions{Algorithm: "HS256", Key: secret})
+	for _, c := range []struct {
+		claim any
+		want  string
+	}{{"u-1", "u-1"}, {7, "7"}, {json.Number("9007199254740993"), "9007199254740993"}, {-3, "-3"}, {1.5, ""}, {json.Number("1e3"), ""}, {true, ""}, {nil, ""}, {[]string{"7"}, ""}, {"", ""}, {strings.Repeat("x", 257), ""}} {
+		claims := goodClaims()
+		claims["uid"] = c.claim
+		v, ok := j.Claim(signed(t, jwt.SigningMethodHS256, []byte(secret), nil, claims), "uid", noon)
+		if string(v) != c.want || ok != (c.want != "") {
+			t.Errorf("%v: %q %v, want %q", c.claim, v, ok, c.want)
+		}
+	}
+}
+
+// handmade is a token of any header, signed by HMAC with any key, or not at all.
+func handmade(header, claims, key string) []byte {
+	text := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims))
+	if key == "" {
+		return []byte(text + ".")
+	}
+	h := hmac.New(sha256.New, []byte(key))
+	h.Write([]byte(text))
+	return []byte(text + "." + base64.RawURLEncoding.EncodeToString(h.Sum(nil)))
+}
+
+func TestForgedTokenIsNotBelieved(t *testing.T) {
+	r, e, other := rsaPair(t, 2048), edPair(t), rsaPair(t, 2048)
+	body := fmt.Sprintf(`{"sub":"7","exp":%d}`, noon.Unix()+60)
+	byRSA := believing(t, JWTOptions{Algorithm: "RS256", Key: r.public, Remember: 10})
+	bySet := believing(t, JWTOptions{Algorithm: "RS256", Key: jwks(t, r.named("a"), rsaPair(t, 2048).named("b")), Remember: 10})
+	bySecret := believing(t, JWTOptions{Algorithm: "HS256", Key: secret, Remember: 10})
+	byEd := believing(t, JWTOptions{Algorithm: "EdDSA", Key: e.public, Remember: 10})
+	good := string(signed(t, jwt.SigningMethodRS256, r.private, nil, goodClaims()))
+	parts := strings.Split(good, ".")
+	for name, c := range map[string]struct {
+		by    *JWT
+		token []byte
+	}{
+		"none":                            {byRSA, handmade(`{"alg":"none"}`, body, "")},
+		"None":                            {byRSA, handmade(`{"alg":"None"}`, body, "")},
+		"none of HMAC":                    {bySecret, handmade(`{"alg":"none"}`, body, "")},
+		"no algorithm":                    {bySecret, handmade(`{}`, body, secret)},
+		"public key as secret":            {byRSA, handmade(`{"alg":"HS256"}`, body, r.public)},
+		"public key as secret, trimmed":   {byRSA, handmade(`{"alg":"HS256"}`, body, strings.TrimSpace(r.public))},
+		"public key as secret of Ed25519": {byEd, handmade(`{"alg":"HS256"}`, body, e.public)},
+		"HMAC that says RS256":            {byRSA, handmade(`{"alg":"RS256"}`, body, r.public)},
+		"another HMAC":                    {bySecret, handmade(`{"alg":"HS256"}`, body, secret+"x")},
+		"empty secret":                    {bySecret, handmade(`{"alg":"HS256"}`, body, "\x00")},
+		"HS512":                           {bySecret, signed(t, jwt.SigningMethodHS512, []byte(secret), nil, goodClaims())},
+		"RS512":                           {byRSA, signed(t, jwt.SigningMethodRS512, r.private, nil, goodClaims())},
+		"PS256":                           {byRSA, signed(t, jwt.SigningMethodPS256, r.private, nil, goodClaims())},
+		"another RSA key":                 {byRSA, signed(t, jwt.SigningMethodRS256, other.private, nil, goodClaims())},
+		"another algorithm's key":         {byRSA, signed(t, jwt.SigningMethodEdDSA, e.private, nil, goodClaims())},
+		"kid of nobody":                   {bySet, signed(t, jwt.SigningMethodRS256, r.private, map[string]any{"kid": "z"}, goodClaims())},
+		"kid of another key":              {bySet, signed(t, jwt.SigningMethodRS256, r.private, map[string]any{"kid": "b"}, goodClaims())},
+		"no kid of several":               {bySet, signed(t, jwt.SigningMethodRS256, r.private, nil, goodClaims())},
+		"kid that is a path":              {bySet, handmade(`{"alg":"RS256","kid":"../../dev/null"}`, body, "\x00")},
+		"kid that is a list":              {bySet, signed(t, jwt.SigningMethodRS256, r.private, map[string]any{"kid": []string{"a"}}, goodClaims())},
+		"kid that is SQL":                 {bySet, handmade(`{"alg":"HS256","kid":"x' UNION SELECT 'k"}`, body, "k")},
+		"a key that it brings along":      {byRSA, signed(t, jwt.SigningMethodRS256, other.private, map[string]any{"jwk": other.jwk}, goodClaims())},
+		"an address of keys":              {byRSA, signed(t, jwt.SigningMethodRS256, other.private, map[string]any{"jku": "https://evil.example/jwks"}, goodClaims())},
+		"crit":                            {byRSA, signed(t, jwt.SigningMethodRS256, r.private, map[string]any{"crit": []string{"b64"}}, goodClaims())},
+		"another body":                    {byRSA, []byte(parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(body)) + "." + parts[2])},
+		"no signature":                    {byRSA, []byte(parts[0] + "." + parts[1] + ".")},
+		"two parts":                       {byRSA, []byte(parts[0] + "." + parts[1])},
+		"four parts":                      {byRSA, []byte(good + ".x")},
+		"padding":                         {byRSA, []byte(good + "=")},
+		"empty":                           {byRSA, nil},
+		"Bearer alone":                    {byRSA, []byte("Bearer ")},
+		"another scheme":                  {byRSA, []byte("Basic " + good)},
+		"too long":                        {bySecret, signed(t, jwt.SigningMethodHS256, []byte(secret), nil, map[string]any{"sub": "7", "exp": noon.Unix() + 60, "x": strings.Repeat("x", maxToken)})},
+	} {
+		for range 2 {
+			if v, ok := c.by.Claim(c.token, "sub", noon); ok {
+				t.Errorf("%s: believed, of %q", name, v)
+			}
+		}
+	}
+	if _, ok := byRSA.Claim([]byte(good), "sub", noon); !ok {
+		t.Error("the one that is not forged is not believed: the others say nothing")
+	}
+}
+
+func TestTokenIsGoodInItsTimeAlone(t *testing.T) {
+	j := believing(t, JWTOptions{Algorithm: "HS256", Key: secret, Issuer: "shop", Audience: "gate", Leeway: 30 * time.Second, Remember: 100})
+	for name, c := range map[string]struct {
+		change map[string]any
+		at     time.Duration
+		want   bool
+	}{
+		"now":              {nil, 0, true},
+		"within leeway":    {nil, 89 * time.Second, true},
+		"expired":          {nil, 90 * time.Second, false},
+		"no end":           {map[string]any{"exp": nil}, 0, false},
+		"end as text":      {map[string]any{"exp": "1900000000"}, 0, false},
+		"not yet":          {map[string]any{"nbf": noon.Unix() + 31}, 0, false},
+		"almost":           {map[string]any{"nbf": noon.Unix() + 30}, 0, true},
+		"another issuer":   {map[string]any{"iss": "evil"}, 0, false},
+		"no issuer":        {map[string]any{"iss": nil}, 0, false},
+		"another audience": {map[string]any{"aud": "app"}, 0, false},
+		"no audience":      {map[string]any{"aud": nil}, 0, false},
+	} {
+		claims := goodClaims()
+		for name, v := range c.change {
+			if delete(claims, name); v != nil {
+				claims[name] = v
+			}
+		}
+		claims["jti"] = name
+		if _, ok := j.Claim(signed(t, jwt.SigningMethodHS256, []byte(secret), nil, claims), "sub", noon.Add(c.at)); ok != c.want {
+			t.Errorf("%s: %v, want %v", name, ok, c.want)
+		}
+	}
+}
+
+func TestRememberedTokenExpiresToo(t *testing.T) {
+	j := believing(t, JWTOptions{Algorithm: "HS256", Key: secret, Remember: 100})
+	token := signed(t, jwt.SigningMethodHS256, []byte(secret), nil, goodClaims())
+	for _, c := range []struct {
+		at   int64
+		want bool
+	}{{0, true}, {59, true}, {60, false}, {0, true}} {
+		if _, ok := j.Claim(token, "sub", noon.Add(time.Duration(c.at)*time.Second)); ok != c.want {
+			t.Errorf("after %d s: %v, want %v", c.at, ok, c.want)
+		}
+	}
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	m := newMemory(100)
+	size := func() (n int) {
+		for i := range m.shards {
+			n += len(m.shards[i].entries)
+		}
+		return n
+	}
+	before := size()
+	for i := range 10_000 {
+		key := digest(sha256.Sum256([]byte{byte(i), byte(i >> 8)}))
+		m.keep(&key, map[string][]byte{"sub": {1}}, noon.Unix()+1+int64(i))
+		if m.find(&key, noon.Unix()) == nil {
+			t.Fatalf("token %d is forgotten at once", i)
+		}
+		if m.find(&key, noon.Unix()+1+int64(i)) != nil {
+			t.Fatalf("token %d is remembered past its end", i)
+		}
+	}
+	if after := size(); after != before || after > 200 {
+		t.Errorf("room for %d tokens, then %d", before, after)
+	}
+}
+
+func TestKeyThatLetsAnybodySignIsRefused(t *testing.T) {
+	r, e, weak := rsaPair(t, 2048), edPair(t), rsaPair(t, 1024)
+	private := func(p pair) string {
+		der, err := x509.MarshalPKCS8PrivateKey(p.private)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	}
+	d := r.named("a")
+	d["d"] = "AQAB"
+	for name, c := range map[string]struct{ algorithm, key, want string }{
+		"public key as secret": {"HS256", r.public, "wants a secret"},
+		"JWKS as secret":       {"HS256", jwks(t, r.jwk), "wants a secret"},
+		"short secret":         {"HS256", secret[:31] + "\n", "fewer than 32 bytes"},
+		"none":                 {"none", secret, "not known"},
+		"ES256":                {"ES256", r.public, "not known"},
+		"private key":          {"RS256", private(r), "private key"},
+		"private key in JWKS":  {"RS256", jwks(t, d), "private key"},
+		"weak RSA":             {"RS256", weak.public, "1024 bits"},
+		"weak RSA in JWKS":     {"RS256", jwks(t, weak.named("w")), "1024 bits"},
+		"another type":         {"RS256", e.public, "wants an RSA key"},
+		"another type still":   {"EdDSA", r.public, "wants an Ed25519 key"},
+		"no key for it":        {"EdDSA", jwks(t, r.named("a")), "no key for EdDSA"},
+		"two of one name":      {"RS256", jwks(t, r.named("a"), rsaPair(t, 2048).named("a")), "stands twice"},
+		"not a key":            {"RS256", "hello", "neither PEM nor a JWKS"},
+		"broken JWKS":          {"RS256", `{"keys":[`, "read the JWKS"},
+		"broken n":             {"RS256", `{"keys":[{"kty":"RSA","n":"!","e":"AQAB"}]}`, "n is not Base64"},
+		"broken e":             {"RS256", `{"keys":[{"kty":"RSA","n":"AQAB","e":"AQABAQABAQ"}]}`, "e is not an exponent"},
+		"broken x":             {"EdDSA", `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"AQAB"}]}`, "x is not the 32 bytes"},
+	} {
+		if _, err := NewJWT(JWTOptions{Algorithm: c.algorithm, Key: c.key}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want … %s …", name, err, c.want)
+		}
+	}
+}
+
+func TestRememberedTokenDoesNotAllocate(t *testing.T) {
+	j := believing(t, JWTOptions{Algorithm: "HS256", Key: secret, Remember: 100})
+	token := append([]byte("Bearer "), signed(t, jwt.SigningMethodHS256, []byte(secret), nil, goodClaims())...)
+	if n := testing.AllocsPerRun(100, func() { j.Claim(token, "sub", noon) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkJWT(b *testing.B) {
+	r, e := rsaPair(b, 2048), edPair(b)
+	for _, c := range []struct {
+		name, algorithm, key string
+		method               jwt.SigningMethod
+		with                 any
+	}{{"HS256", "HS256", secret, jwt.SigningMethodHS256, []byte(secret)}, {"RS256", "RS256", r.public, jwt.SigningMethodRS256, r.private}, {"EdDSA", "EdDSA", e.public, jwt.SigningMethodEdDSA, e.private}} {
+		for _, remember := range []int{0, 1000} {
+			b.Run(fmt.Sprintf("%s/remember=%d", c.name, remember), func(b *testing.B) {
+				j := believing(b, JWTOptions{Algorithm: c.algorithm, Key: c.key, Remember: remember})
+				token := signed(b, c.method, c.with, nil, goodClaims())
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, ok := j.Claim(token, "sub", noon); !ok {
+						b.Fatal("not believed")
+					}
+				}
+			})
+		}
+	}
+}
+
+func FuzzClaim(f *testing.F) {
+	j, err := NewJWT(JWTOptions{Algorithm: "HS256", Key: secret, Claims: []string{"sub"}, Remember: 10})
+	if err != nil {
+		f.Fatal(err)
+	}
+	good := handmade(`{"alg":"HS256"}`, fmt.Sprintf(`{"sub":"7","exp":%d}`, noon.Unix()+60), secret)
+	f.Add(good)
+	f.Add(handmade(`{"alg":"none"}`, `{"sub":"7"}`, ""))
+	f.Fuzz(func(t *testing.T, token []byte) {
+		v, ok := j.Claim(token, "sub", noon)
+		if ok && !strings.HasSuffix(strings.TrimSpace(string(token)), string(good)) {
+			t.Errorf("%q is believed, of %q", token, v)
+		}
+	})
+}

@@ -1,0 +1,123 @@
+package http1
+
+// body follows the framing of one body, so that its content and its end are known to the byte.
+type body struct {
+	place  place
+	left   int64 // bytes to come: of the body by length, or of the chunk's data
+	digits int   // of the chunk size being read
+}
+
+// place is where in a body the next byte stands.
+type place uint8
+
+const (
+	noBody     place = iota // at the end of a message
+	inLength                // in a body that Content-Length measures
+	inSize                  // in the digits of a chunk size
+	inSizeEnd               // at the LF behind them
+	inChunk                 // in a chunk's data
+	inChunkCR               // at the CR behind the data
+	inChunkLF               // at the LF behind the data
+	inLastSize              // at the LF behind the size 0
+	inFinalCR               // at the CR of the empty line that ends the body
+	inFinalLF               // at its LF
+)
+
+// begin prepares for the body that head announces.
+func (d *body) begin(head Head) {
+	switch {
+	case head.Chunked:
+		*d = body{place: inSize}
+	case head.ContentLength > 0:
+		*d = body{place: inLength, left: head.ContentLength}
+	default:
+		*d = body{}
+	}
+}
+
+// content reports whether the next byte is content, not framing.
+func (d *body) content() bool { return d.place == inLength || d.place == inChunk }
+
+// framing judges b as the body's next bytes, up to the next content or the body's end, and returns how many it took.
+func (d *body) framing(b []byte) (n int, kind Kind) {
+	for n < len(b) && d.place != noBody && !d.content() {
+		if kind := d.step(b[n]); kind != fine {
+			return n, kind
+		}
+		n++
+	}
+	return n, fine
+}
+
+// skip passes over at most n bytes of content, and returns how many.
+func (d *body) skip(n int) int {
+	if int64(n) < d.left {
+		d.left -= int64(n)
+		return n
+	}
+	n = int(d.left)
+	d.left = 0
+	if d.place == inChunk {
+		d.place = inChunkCR
+	} else {
+		d.place = noBody
+	}
+	return n
+}
+
+// step judges one byte of chunk framing.
+func (d *body) step(c byte) Kind {
+	switch d.place {
+	case inSize:
+		return d.size(c)
+	case inSizeEnd:
+		return d.expect(c, '\n', inChunk)
+	case inChunkCR:
+		return d.expect(c, '\r', inChunkLF)
+	case inChunkLF:
+		d.digits = 0
+		return d.expect(c, '\n', inSize)
+	case inLastSize:
+		return d.expect(c, '\n', inFinalCR)
+	case inFinalCR:
+		if c != '\r' {
+			return trailer
+		}
+		return d.expect(c, '\r', inFinalLF)
+	default:
+		return d.expect(c, '\n', noBody)
+	}
+}
+
+// size takes one byte of a chunk size: 1 to 16 digits, at most the largest int64.
+func (d *body) size(c byte) Kind {
+	switch {
+	case classes[c]&hexByte != 0:
+		if d.digits == 16 || d.left >= 1<<59 { // another digit would not fit in 63 bits
+			return badChunkSize
+		}
+		d.left = d.left<<4 | int64(hexValue(c))
+		d.digits++
+		return fine
+	case d.digits == 0:
+		return badChunkSize
+	case c == '\r' && d.left == 0:
+		d.place = inLastSize
+		return fine
+	case c == '\r':
+		d.place = inSizeEnd
+		return fine
+	case c == ';' || c == ' ' || c == '\t':
+		return chunkExtension
+	}
+	return badChunkSize
+}
+
+// expect accepts the one byte that may stand here.
+func (d *body) expect(c, want byte, next place) Kind {
+	if c != want {
+		return badChunkEnd
+	}
+	d.place = next
+	return fine
+}

@@ -1,0 +1,89 @@
+package http1
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// atBoundary reports that the last request was read whole, to the last byte of its body, and that no byte of a next one has come.
+func (r *Reader) atBoundary() bool {
+	return r.body.place == noBody && r.kept == nil && !r.begun && r.broken == nil && !r.raw
+}
+
+func TestSourceIsToldThatAHeadHasBegun(t *testing.T) {
+	var began []bool
+	var r *Reader
+	src := &pieces{[]byte(get() + get()), 20}
+	r = NewGuard(small).NewReader(readerFunc(func(p []byte) (int, error) {
+		began = append(began, r.Pipelined())
+		return src.Read(p)
+	}))
+	readHead(r)
+	readHead(r)
+	if want := []bool{false, true, true, true}; !slices.Equal(began, want) {
+		t.Fatalf("began %v, want %v", began, want)
+	}
+}
+
+func TestSourceIsToldWhatItsBytesAreFor(t *testing.T) {
+	type told struct{ atBoundary, began, inBody bool }
+	var all []told
+	var r *Reader
+	src := &pieces{[]byte(chunked("1\r\na\r\n0\r\n\r\n") + get()), len(chunked("")) - 5}
+	r = NewGuard(small).NewReader(readerFunc(func(p []byte) (int, error) {
+		if now := (told{r.atBoundary(), r.Pipelined(), !r.BodyRead()}); len(all) == 0 || all[len(all)-1] != now {
+			all = append(all, now)
+		}
+		n := copy(p[:1], src.data)
+		src.data = src.data[n:]
+		if n == 0 {
+			return 0, io.EOF
+		}
+		return n, nil
+	}))
+	p := make([]byte, 4096)
+	for range 2 {
+		readHead(r)
+		readAll(r, p)
+	}
+	idle, head, body := told{atBoundary: true}, told{began: true}, told{inBody: true}
+	if want := []told{idle, head, body, idle, head}; !slices.Equal(all, want) {
+		t.Fatalf("told %+v, want %+v", all, want)
+	}
+}
+
+func TestTunnelHandsOnWhatIsNotHTTP(t *testing.T) {
+	head := get("Connection: Upgrade", "Upgrade: websocket")
+	frames := "\x81\x05hello\r\n\n\x00"
+	r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader(head+frames), strings.NewReader(frames)))
+	if got, err := readHead(r); err != nil || got != head {
+		t.Fatalf("%q, %v", got, err)
+	}
+	r.Tunnel()
+	if n, err := r.Read(nil); n != 0 || err != nil {
+		t.Fatalf("%d, %v", n, err)
+	}
+	if head, err := readHead(r); head != "" || err != io.EOF {
+		t.Fatalf("%q, %v: there are no heads any more", head, err)
+	}
+	if all, err := io.ReadAll(r); err != nil || string(all) != frames+frames || r.atBoundary() {
+		t.Fatalf("%q, %v, at boundary %v", all, err, r.atBoundary())
+	}
+}
+
+func TestTunnelIsNoBody(t *testing.T) {
+	frames := "5\r\n\x81\x05hello"
+	head := post("", "Connection: Upgrade", "Upgrade: websocket", "Transfer-Encoding: chunked")
+	r := NewGuard(small).NewReader(&pieces{[]byte(head + frames), 1 << 20})
+	p := make([]byte, 4096)
+	readHead(r)
+	r.Tunnel()
+	if n, err := r.ReadBody(p); n != 0 || err != io.ErrUnexpectedEOF || r.DrainBody() || r.atBoundary() {
+		t.Fatalf("%q, %v", p[:n], err)
+	}
+	if all, err := io.ReadAll(r); err != nil || string(all) != frames || r.atBoundary() {
+		t.Fatalf("%q, %v", all, err)
+	}
+}
