@@ -8,7 +8,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"sluice/proxy"
+	"sluice/proxy/metrics"
 )
 
 // Without a token a caller must be on this machine, and must call it by its own name.
@@ -66,7 +66,7 @@ func TestTheLoudestAreListedAsOftenAsAskedFor(t *testing.T) {
 		"": {200, usualLoud}, "?n=3": {200, 3}, "?n=1000": {200, 1000}, "?n=0": {400, 0}, "?n=1001": {400, 0}, "?n=-1": {400, 0}, "?n=x": {400, 0},
 	} {
 		asked := 0
-		api := &API{Token: "hush", Log: slog.New(slog.DiscardHandler), Loudest: func(n int) []proxy.Loud { asked = n; return []proxy.Loud{{Limit: "r", Key: "k", Refused: 1}} }}
+		api := &API{Token: "hush", Log: slog.New(slog.DiscardHandler), Loudest: func(n int) []metrics.TopKey { asked = n; return []metrics.TopKey{{Limit: "r", Key: "k", Refused: 1}} }}
 		r := httptest.NewRequest(http.MethodGet, "http://gate.example/api/v1/loudest"+query, nil)
 		r.Header.Set("Authorization", "Bearer hush")
 		w := httptest.NewRecorder()

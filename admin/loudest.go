@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"sluice/proxy"
+	"sluice/proxy/metrics"
 )
 
 // How many are listed where the request does not say, and at most.
@@ -23,11 +23,11 @@ func (a *API) loudest(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	all := []proxy.Loud{}
+	all := []metrics.TopKey{}
 	if a.Loudest != nil {
 		all = a.Loudest(n)
 	}
 	answer(w, struct {
-		Loudest []proxy.Loud `json:"loudest"`
+		Loudest []metrics.TopKey `json:"loudest"`
 	}{all})
 }

@@ -8,14 +8,15 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
-	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
 )
 
 // reading is what the gate has counted and what its metrics say at one instant: counts since the start, and how things stand.
 type reading struct {
 	requests                    int64
 	refused, observed           map[string]int64 // by reason
-	routes                      []proxy.RouteTraffic
+	routes                      []metrics.RouteTraffic
 	rateRefused, rateObserved   map[string]int64 // by keyed rate
 	refusedConns, observedConns map[string]int64 // by reason
 	sent, failed                map[string]int64 // by target and code
@@ -29,7 +30,7 @@ type reading struct {
 }
 
 // read takes in all traffic, and of metrics what it knows.
-func read(traffic proxy.Traffic, families []*dto.MetricFamily) *reading {
+func read(traffic metrics.Traffic, families []*dto.MetricFamily) *reading {
 	r := &reading{
 		requests: traffic.Requests, routes: traffic.Routes, refused: byReason(traffic.Refused[:]), observed: byReason(traffic.Observed[:]),
 		rateRefused: map[string]int64{}, rateObserved: map[string]int64{}, refusedConns: map[string]int64{}, observedConns: map[string]int64{},
@@ -55,17 +56,17 @@ func byReason(counts []int64) map[string]int64 {
 	by := map[string]int64{}
 	for reason, n := range counts {
 		if n > 0 {
-			by[proxy.Reason(reason).String()] = n
+			by[reject.Reason(reason).String()] = n
 		}
 	}
 	return by
 }
 
 // route is what was counted of a route; zero when nothing was.
-func (r *reading) route(name string) proxy.RouteTraffic {
-	i, found := slices.BinarySearchFunc(r.routes, name, func(t proxy.RouteTraffic, name string) int { return cmp.Compare(t.Route, name) })
+func (r *reading) route(name string) metrics.RouteTraffic {
+	i, found := slices.BinarySearchFunc(r.routes, name, func(t metrics.RouteTraffic, name string) int { return cmp.Compare(t.Route, name) })
 	if !found {
-		return proxy.RouteTraffic{}
+		return metrics.RouteTraffic{}
 	}
 	return r.routes[i]
 }

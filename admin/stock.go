@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"sluice/proxy"
+	"sluice/proxy/param"
 )
 
 // Stock is one SKU in the API.
@@ -126,7 +126,7 @@ func (a *API) change(w http.ResponseWriter, r *http.Request) {
 
 // checkSKU refuses what no request could name.
 func checkSKU(sku string) error {
-	if proxy.ValidSKU([]byte(sku)) {
+	if param.ValidSKU([]byte(sku)) {
 		return nil
 	}
 	return fmt.Errorf("SKU %.140q: %w: no request can name it; 1 to 128 bytes of UTF-8 without spaces, braces and control characters", sku, ErrInvalid)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"sluice/proxy"
+	"sluice/proxy/metrics"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 // Watch looks at the gate's traffic and metrics once a second, and remembers ten minutes of what they said. It promises that
 // its memory is fixed, whoever looks, and that somebody who is slow to listen delays nobody. It is safe for concurrent use.
 type Watch struct {
-	traffic       func() proxy.Traffic
+	traffic       func() metrics.Traffic
 	metrics       prometheus.Gatherer
 	stop, stopped chan struct{}
 
@@ -40,7 +40,7 @@ type told struct {
 }
 
 // NewWatch returns a Watch over traffic and metrics that looks until it is closed. Of metrics it gathers all, whether it shows them or not.
-func NewWatch(traffic func() proxy.Traffic, metrics prometheus.Gatherer) *Watch {
+func NewWatch(traffic func() metrics.Traffic, metrics prometheus.Gatherer) *Watch {
 	w := &Watch{traffic: traffic, metrics: metrics, stop: make(chan struct{}), stopped: make(chan struct{}), news: make(chan struct{}), skus: map[string]*moments{}}
 	w.now = w.read()
 	w.now.note(w.skus, 0)

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"testing"
 
-	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
 // What a second of looking costs, with many routes, all of them asked, and 100 SKUs.
@@ -14,8 +14,8 @@ func BenchmarkLook(b *testing.B) {
 		b.Run(fmt.Sprintf("routes=%d", routes), func(b *testing.B) {
 			c := metrics()
 			for i := range routes {
-				c.answer("route-"+strconv.Itoa(i), 20, map[proxy.Reason]int64{proxy.Window: 1, proxy.SoldOut: 1, proxy.Concurrency: 1, proxy.Rate: 1, proxy.ConnRate: 1,
-					proxy.QueueTimeout: 1, proxy.StockError: 1, proxy.Ended: 1, proxy.Paused: 1, proxy.NotStarted: 1})
+				c.answer("route-"+strconv.Itoa(i), 20, map[reject.Reason]int64{reject.Window: 1, reject.SoldOut: 1, reject.Concurrency: 1, reject.Rate: 1, reject.ConnRate: 1,
+					reject.QueueTimeout: 1, reject.StockError: 1, reject.Ended: 1, reject.Paused: 1, reject.NotStarted: 1})
 			}
 			for i := range 100 {
 				c.sold.WithLabelValues("sku-" + strconv.Itoa(i)).Set(float64(i))

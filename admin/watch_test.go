@@ -15,7 +15,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
 )
 
 // still is a Watch that looks only when a test says so.
@@ -27,11 +28,11 @@ func still(t *testing.T) *Watch {
 }
 
 // none is the traffic of a gate that nobody has asked anything.
-func none() (t proxy.Traffic) { return t }
+func none() (t metrics.Traffic) { return t }
 
 // counted are some of a gate's counts and metrics.
 type counted struct {
-	all      proxy.Traffic
+	all      metrics.Traffic
 	registry *prometheus.Registry
 	took     *prometheus.HistogramVec
 	sold     *prometheus.GaugeVec
@@ -49,17 +50,17 @@ func metrics() *counted {
 }
 
 // traffic is a copy, as the gate's is.
-func (c *counted) traffic() proxy.Traffic {
+func (c *counted) traffic() metrics.Traffic {
 	t := c.all
 	t.Routes, t.Rates = slices.Clone(t.Routes), slices.Clone(t.Rates)
 	return t
 }
 
 // answer counts requests of a route, and what of them was refused.
-func (c *counted) answer(route string, requests int64, refused map[proxy.Reason]int64) {
-	i, found := slices.BinarySearchFunc(c.all.Routes, route, func(r proxy.RouteTraffic, name string) int { return strings.Compare(r.Route, name) })
+func (c *counted) answer(route string, requests int64, refused map[reject.Reason]int64) {
+	i, found := slices.BinarySearchFunc(c.all.Routes, route, func(r metrics.RouteTraffic, name string) int { return strings.Compare(r.Route, name) })
 	if !found {
-		c.all.Routes = slices.Insert(c.all.Routes, i, proxy.RouteTraffic{Route: route})
+		c.all.Routes = slices.Insert(c.all.Routes, i, metrics.RouteTraffic{Route: route})
 	}
 	c.all.Requests += requests
 	c.all.Routes[i].Requests += requests
@@ -71,15 +72,15 @@ func (c *counted) answer(route string, requests int64, refused map[proxy.Reason]
 
 func TestASecondIsWhatWasAddedInIt(t *testing.T) {
 	c := metrics()
-	c.answer("order", 1000, map[proxy.Reason]int64{proxy.Window: 500})
+	c.answer("order", 1000, map[reject.Reason]int64{reject.Window: 500})
 	w := still(t)
 	w.traffic, w.metrics = c.traffic, c.registry
 	w.now = w.read()
-	c.answer("order", 10, map[proxy.Reason]int64{proxy.Window: 3, proxy.SoldOut: 4})
+	c.answer("order", 10, map[reject.Reason]int64{reject.Window: 3, reject.SoldOut: 4})
 	c.answer("pages", 5, nil)
 	c.answer("idle", 0, nil)
-	c.all.Observed[proxy.Rate] += 2
-	c.all.Rates = []proxy.RateTraffic{{Rate: "per_ip", Refused: 6}}
+	c.all.Observed[reject.Rate] += 2
+	c.all.Rates = []metrics.RateTraffic{{Rate: "per_ip", Refused: 6}}
 	for range 99 {
 		c.took.WithLabelValues("a").Observe(0.015)
 	}
@@ -123,7 +124,7 @@ func TestNoNumberFallsBelowZero(t *testing.T) {
 	w := still(t)
 	w.traffic, w.metrics = c.traffic, c.registry
 	w.now = w.read()
-	c.all = proxy.Traffic{}
+	c.all = metrics.Traffic{}
 	c.took.Reset()
 	w.look(100, 1)
 	if s := w.latest(); s.Requests != 0 || s.Admitted != 0 || s.Shop.P50 != 0 {

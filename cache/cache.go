@@ -14,6 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/proxy"
+	"sluice/upstream"
 )
 
 // Options of a Cache.
@@ -24,7 +25,7 @@ type Options struct {
 	Now                  func() time.Time // nil = time.Now
 }
 
-// Cache implements proxy.Pages. It is safe for concurrent use.
+// Cache implements proxy.Cache. It is safe for concurrent use.
 type Cache struct {
 	kept    *otter.Cache[uint64, *entry]
 	flights flights
@@ -86,13 +87,13 @@ type errand struct {
 	sent   time.Time // when the shop was asked, about
 }
 
-// Find implements proxy.Pages.
-func (c *Cache) Find(page *proxy.Page, resp *fasthttp.Response) proxy.Found {
+// Lookup implements proxy.Cache.
+func (c *Cache) Lookup(page *proxy.Page, resp *fasthttp.Response) proxy.CacheStatus {
 	return c.find(page, resp, true)
 }
 
 // find is Find; first is that it has not waited yet for somebody else's fetch.
-func (c *Cache) find(page *proxy.Page, resp *fasthttp.Response, first bool) proxy.Found {
+func (c *Cache) find(page *proxy.Page, resp *fasthttp.Response, first bool) proxy.CacheStatus {
 	now := c.now()
 	key, e := c.look(page)
 	switch {
@@ -100,16 +101,16 @@ func (c *Cache) find(page *proxy.Page, resp *fasthttp.Response, first bool) prox
 	case e.answer == nil:
 		if now.Before(e.alone) {
 			c.counts.add(passed)
-			return proxy.Alone
+			return proxy.CacheBypass
 		}
 	case e.answer.freshAt(now, page.Fresh):
 		c.counts.add(hit)
 		e.answer.serve(page, resp, now, "Sluice; hit")
-		return proxy.Served
+		return proxy.CacheHit
 	}
 	if page.Head {
 		c.counts.add(passed)
-		return proxy.Alone // its answer could not be kept
+		return proxy.CacheBypass // its answer could not be kept
 	}
 	var old *answer
 	if e != nil {
@@ -118,22 +119,22 @@ func (c *Cache) find(page *proxy.Page, resp *fasthttp.Response, first bool) prox
 	if old != nil && old.spares(now, page.Fresh) && old.usableAt(now, page.Fresh, old.ifError(c.stale.Load())) {
 		c.counts.add(stale)
 		old.serve(page, resp, now, "Sluice; hit; detail=error")
-		return proxy.Served
+		return proxy.CacheHit
 	}
 	f, leads := c.flights.join(key)
 	if leads {
 		if found := c.again(page, resp, now); found {
-			c.flights.end(string(key), f, nil, proxy.Answered)
-			return proxy.Served
+			c.flights.end(string(key), f, nil, upstream.Answered)
+			return proxy.CacheHit
 		}
-		page.Errand = &errand{string(key), f, old, now}
+		page.Token = &errand{string(key), f, old, now}
 		page.Conditions = old.appendConditions(page.Conditions[:0])
-		return proxy.Fetch
+		return proxy.CacheMiss
 	}
 	if old != nil && old.usableAt(now, page.Fresh, old.whileRevalidate(c.stale.Load())) {
 		c.counts.add(stale)
 		old.serve(page, resp, now, "Sluice; hit; detail=updating")
-		return proxy.Served
+		return proxy.CacheHit
 	}
 	if found, ok := c.await(page, resp, f, old, first); ok {
 		return found
@@ -154,7 +155,7 @@ func (c *Cache) again(page *proxy.Page, resp *fasthttp.Response, now time.Time) 
 
 // await waits for somebody else's fetch. ok is false when that has shown, for the first time, that the page varies, and that
 // it was of another variant: then one request is to fetch this one, not all who have waited.
-func (c *Cache) await(page *proxy.Page, resp *fasthttp.Response, f *flight, old *answer, first bool) (found proxy.Found, ok bool) {
+func (c *Cache) await(page *proxy.Page, resp *fasthttp.Response, f *flight, old *answer, first bool) (found proxy.CacheStatus, ok bool) {
 	late := time.NewTimer(page.Wait)
 	defer late.Stop()
 	select {
@@ -167,39 +168,39 @@ func (c *Cache) await(page *proxy.Page, resp *fasthttp.Response, f *flight, old 
 	case got != nil && got.selects(page) && got.freshAt(now, page.Fresh):
 		c.counts.add(collapsed)
 		got.serve(page, resp, now, "Sluice; fwd=miss; collapsed")
-		return proxy.Served, true
+		return proxy.CacheHit, true
 	case got != nil && first && !got.selects(page):
-		return proxy.Alone, false
-	case old != nil && (!done || outcome != proxy.Answered || got == nil) && old.usableAt(now, page.Fresh, old.ifError(c.stale.Load())):
+		return proxy.CacheBypass, false
+	case old != nil && (!done || outcome != upstream.Answered || got == nil) && old.usableAt(now, page.Fresh, old.ifError(c.stale.Load())):
 		c.counts.add(stale)
 		old.serve(page, resp, now, "Sluice; hit; detail=error")
-		return proxy.Served, true
+		return proxy.CacheHit, true
 	case !done:
-		outcome = proxy.TimedOut // as whoever asked the shop itself would have heard; a shop that hangs needs no crowd
+		outcome = upstream.TimedOut // as whoever asked the shop itself would have heard; a shop that hangs needs no crowd
 		fallthrough
-	case outcome != proxy.Answered:
+	case outcome != upstream.Answered:
 		c.counts.add(failed)
 		page.Outcome = outcome
-		return proxy.Failed, true
+		return proxy.CacheError, true
 	}
 	c.counts.add(passed)
-	return proxy.Alone, true
+	return proxy.CacheBypass, true
 }
 
-// Keep implements proxy.Pages.
-func (c *Cache) Keep(page *proxy.Page, outcome proxy.Outcome, resp *fasthttp.Response) bool {
-	run := page.Errand.(*errand)
+// Store implements proxy.Cache.
+func (c *Cache) Store(page *proxy.Page, outcome upstream.Outcome, resp *fasthttp.Response) bool {
+	run := page.Token.(*errand)
 	now := c.now()
 	old := run.stale
-	broken := outcome != proxy.Answered || resp.StatusCode() >= 500
+	broken := outcome != upstream.Answered || resp.StatusCode() >= 500
 	if broken && old != nil && old.usableAt(now, page.Fresh, old.ifError(c.stale.Load())) {
 		old.failed.Store(now.UnixNano())
-		c.end(page, run, nil, proxy.Broken)
+		c.end(page, run, nil, upstream.Broken)
 		c.counts.add(stale)
 		old.serve(page, resp, now, "Sluice; hit; detail=error")
 		return true
 	}
-	if outcome != proxy.Answered {
+	if outcome != upstream.Answered {
 		c.end(page, run, nil, outcome)
 		c.counts.add(failed)
 		return false
@@ -209,12 +210,12 @@ func (c *Cache) Keep(page *proxy.Page, outcome proxy.Outcome, resp *fasthttp.Res
 		if !c.peculiar(page, resp, old, now) {
 			c.put(page.Key, &entry{alone: now.Add(aloneFor)})
 		}
-		c.end(page, run, nil, proxy.Answered)
+		c.end(page, run, nil, upstream.Answered)
 		c.counts.add(missed)
 		return false
 	}
 	c.store(page, kept)
-	c.end(page, run, kept, proxy.Answered)
+	c.end(page, run, kept, upstream.Answered)
 	kept.serve(page, resp, now, said)
 	return true
 }
@@ -264,20 +265,20 @@ func bodyOf(resp *fasthttp.Response) (body []byte, whole bool) {
 	return nil, false
 }
 
-// Leave implements proxy.Pages. After a Keep that came to its end it does nothing.
-func (c *Cache) Leave(page *proxy.Page) {
-	if run, ok := page.Errand.(*errand); ok {
-		c.end(page, run, nil, proxy.Answered)
+// Abandon implements proxy.Cache. After a Store that came to its end it does nothing.
+func (c *Cache) Abandon(page *proxy.Page) {
+	if run, ok := page.Token.(*errand); ok {
+		c.end(page, run, nil, upstream.Answered)
 	}
 }
 
 // end tells all who wait what came, once: an errand that nobody ended would have all who want the page wait for it.
-func (c *Cache) end(page *proxy.Page, run *errand, got *answer, outcome proxy.Outcome) {
-	page.Errand = nil
+func (c *Cache) end(page *proxy.Page, run *errand, got *answer, outcome upstream.Outcome) {
+	page.Token = nil
 	c.flights.end(run.key, run.flight, got, outcome)
 }
 
-// Forget implements proxy.Pages. Answers that vary are found no more either: by the mark of what they vary by.
+// Forget implements proxy.Cache. Answers that vary are found no more either: by the mark of what they vary by.
 func (c *Cache) Forget(page *proxy.Page) {
 	c.kept.Invalidate(maphash.Bytes(c.seed, page.Key))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/proxy"
+	"sluice/upstream"
 )
 
 // crowd has many ask at once, and counts what they were told.
@@ -30,8 +31,8 @@ func crowd(d *desk, n int, path string) (answered, failed int64) {
 }
 
 // slow is a shop that takes half a second.
-func slow(outcome proxy.Outcome, header, body string) func(string, *fasthttp.Response) proxy.Outcome {
-	return func(_ string, resp *fasthttp.Response) proxy.Outcome {
+func slow(outcome upstream.Outcome, header, body string) func(string, *fasthttp.Response) upstream.Outcome {
+	return func(_ string, resp *fasthttp.Response) upstream.Outcome {
 		time.Sleep(500 * time.Millisecond)
 		fill(resp, 200, header, body)
 		return outcome
@@ -41,7 +42,7 @@ func slow(outcome proxy.Outcome, header, body string) func(string, *fasthttp.Res
 func TestACrowdAsksTheShopOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t)
-		d.shop = slow(proxy.Answered, "", "x")
+		d.shop = slow(upstream.Answered, "", "x")
 		if ok, _ := crowd(d, 1000, "/p"); ok != 1000 || len(d.asked) != 1 {
 			t.Errorf("%d answers of %d requests to the shop, want 1000 of 1", ok, len(d.asked))
 		}
@@ -51,7 +52,7 @@ func TestACrowdAsksTheShopOnce(t *testing.T) {
 func TestWhoWaitsForAFailureHearsOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t)
-		d.shop = slow(proxy.Broken, "", "")
+		d.shop = slow(upstream.Broken, "", "")
 		if _, failed := crowd(d, 100, "/p"); failed != 100 || len(d.asked) != 1 {
 			t.Errorf("%d failures of %d requests to the shop, want 100 of 1", failed, len(d.asked))
 		}
@@ -61,7 +62,7 @@ func TestWhoWaitsForAFailureHearsOfIt(t *testing.T) {
 func TestWhoWaitsForWhatIsAPersonsGoesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t)
-		d.shop = slow(proxy.Answered, "Set-Cookie: sid=1", "x")
+		d.shop = slow(upstream.Answered, "Set-Cookie: sid=1", "x")
 		if ok, _ := crowd(d, 100, "/p"); ok != 100 || len(d.asked) != 100 {
 			t.Errorf("%d answers of %d requests to the shop, want 100 of 100", ok, len(d.asked))
 		}
@@ -79,7 +80,7 @@ func TestWhileOneFetchesAnewTheOthersAreAnsweredAtOnce(t *testing.T) {
 		d.says(200, "", "old")
 		d.get("/p")
 		d.pass(5 * time.Second)
-		d.shop = slow(proxy.Answered, "", "new")
+		d.shop = slow(upstream.Answered, "", "new")
 		var first sync.WaitGroup
 		first.Go(func() {
 			if resp, _ := d.get("/p"); string(resp.Body()) != "new" {
@@ -102,7 +103,7 @@ func TestAShopThatHangsHoldsNobodyForLongerThanItsWait(t *testing.T) {
 		d.says(200, "", "old")
 		d.get("/p")
 		d.pass(30 * time.Second) // beyond stale-while-revalidate
-		d.shop = func(string, *fasthttp.Response) proxy.Outcome { time.Sleep(time.Hour); return proxy.TimedOut }
+		d.shop = func(string, *fasthttp.Response) upstream.Outcome { time.Sleep(time.Hour); return upstream.TimedOut }
 		go d.get("/p")
 		synctest.Wait()
 		before := time.Now()
@@ -117,7 +118,7 @@ func TestAShopThatHangsHoldsNobodyForLongerThanItsWait(t *testing.T) {
 func TestNobodyIsSentToAShopThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t)
-		d.shop = func(string, *fasthttp.Response) proxy.Outcome { time.Sleep(time.Hour); return proxy.TimedOut }
+		d.shop = func(string, *fasthttp.Response) upstream.Outcome { time.Sleep(time.Hour); return upstream.TimedOut }
 		go d.get("/p")
 		synctest.Wait()
 		if _, failed := d.get("/p"); !failed || len(d.asked) != 1 {
@@ -150,24 +151,24 @@ func TestAFetchThatIsLeftLetsAnotherGo(t *testing.T) {
 	d := open(t)
 	d.says(200, "", "x")
 	page := &proxy.Page{Key: []byte("/p"), Fresh: freshFor, Wait: time.Second, Request: heard()}
-	if found := d.Find(page, new(fasthttp.Response)); found != proxy.Fetch {
+	if found := d.Lookup(page, new(fasthttp.Response)); found != proxy.CacheMiss {
 		t.Fatalf("%v, want Fetch", found)
 	}
-	d.Leave(page)
+	d.Abandon(page)
 	d.want(t, "x", 1, "/p")
 }
 
 func TestAPanicWhileAnAnswerIsKeptLetsAnotherGo(t *testing.T) {
 	d := open(t)
 	page := &proxy.Page{Key: []byte("/p"), Fresh: freshFor, Wait: time.Second, Request: heard()}
-	d.Find(page, new(fasthttp.Response))
+	d.Lookup(page, new(fasthttp.Response))
 	func() {
 		defer func() { _ = recover() }()
-		d.Keep(page, proxy.Answered, nil)
+		d.Store(page, upstream.Answered, nil)
 		t.Error("no panic: this shows nothing")
 	}()
-	d.Leave(page)
-	d.Leave(page)
+	d.Abandon(page)
+	d.Abandon(page)
 	d.says(200, "", "x")
 	d.want(t, "x", 1, "/p")
 }
@@ -178,7 +179,7 @@ func TestAHitAllocatesNothing(t *testing.T) {
 	d.get("/p")
 	page := &proxy.Page{Key: []byte("/p"), Fresh: freshFor, Request: heard()}
 	resp := new(fasthttp.Response)
-	if n := testing.AllocsPerRun(1000, func() { d.Find(page, resp) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { d.Lookup(page, resp) }); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}
 }

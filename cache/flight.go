@@ -3,7 +3,7 @@ package cache
 import (
 	"sync"
 
-	"sluice/proxy"
+	"sluice/upstream"
 )
 
 // flights are the fetches that are on their way. There are never more than requests in the gate.
@@ -16,7 +16,7 @@ type flights struct {
 type flight struct {
 	done    chan struct{}
 	answer  *answer // nil = nothing that others may have
-	outcome proxy.Outcome
+	outcome upstream.Outcome
 }
 
 // join returns the flight of key; leads is whether it begins with this call.
@@ -32,7 +32,7 @@ func (fs *flights) join(key []byte) (f *flight, leads bool) {
 }
 
 // end tells all who wait what came.
-func (fs *flights) end(key string, f *flight, got *answer, outcome proxy.Outcome) {
+func (fs *flights) end(key string, f *flight, got *answer, outcome upstream.Outcome) {
 	f.answer, f.outcome = got, outcome
 	fs.mu.Lock()
 	delete(fs.of, key)
@@ -41,11 +41,11 @@ func (fs *flights) end(key string, f *flight, got *answer, outcome proxy.Outcome
 }
 
 // result is what came; done is false when nothing has yet.
-func (f *flight) result() (got *answer, outcome proxy.Outcome, done bool) {
+func (f *flight) result() (got *answer, outcome upstream.Outcome, done bool) {
 	select {
 	case <-f.done:
 		return f.answer, f.outcome, true
 	default:
-		return nil, proxy.Answered, false
+		return nil, upstream.Answered, false
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"sluice/proxy"
 	"sluice/proxy/http1"
+	"sluice/upstream"
 )
 
 // desk is a cache before a shop, on a clock of its own. It goes the way of the proxy.
@@ -17,7 +18,7 @@ type desk struct {
 	*Cache
 	mu    sync.Mutex
 	time  time.Time
-	shop  func(request string, resp *fasthttp.Response) proxy.Outcome
+	shop  func(request string, resp *fasthttp.Response) upstream.Outcome
 	asked []string // the requests that came to the shop
 }
 
@@ -47,9 +48,9 @@ func (d *desk) pass(t time.Duration) {
 
 // says has the shop give one answer: a status line's code and header lines, an empty line, the body.
 func (d *desk) says(status int, header, body string) {
-	d.shop = func(_ string, resp *fasthttp.Response) proxy.Outcome {
+	d.shop = func(_ string, resp *fasthttp.Response) upstream.Outcome {
 		fill(resp, status, header, body)
-		return proxy.Answered
+		return upstream.Answered
 	}
 }
 
@@ -81,20 +82,20 @@ func (d *desk) get(path string, lines ...string) (resp *fasthttp.Response, faile
 	req := heard(lines...)
 	page := &proxy.Page{Key: []byte(path), Fresh: freshFor, Wait: time.Second, Request: req}
 	resp = new(fasthttp.Response)
-	switch d.Find(page, resp) {
-	case proxy.Served:
-	case proxy.Failed:
+	switch d.Lookup(page, resp) {
+	case proxy.CacheHit:
+	case proxy.CacheError:
 		return nil, true
-	case proxy.Alone:
-		return resp, d.ask(path+"\r\n"+string(req.Text()), resp) != proxy.Answered
-	case proxy.Fetch:
+	case proxy.CacheBypass:
+		return resp, d.ask(path+"\r\n"+string(req.Text()), resp) != upstream.Answered
+	case proxy.CacheMiss:
 		outcome := d.ask(path+"\r\n"+string(page.Conditions), resp)
-		return resp, !d.Keep(page, outcome, resp) && outcome != proxy.Answered
+		return resp, !d.Store(page, outcome, resp) && outcome != upstream.Answered
 	}
 	return resp, false
 }
 
-func (d *desk) ask(request string, resp *fasthttp.Response) proxy.Outcome {
+func (d *desk) ask(request string, resp *fasthttp.Response) upstream.Outcome {
 	d.mu.Lock()
 	d.asked = append(d.asked, request)
 	shop := d.shop

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/proxy"
+	"sluice/upstream"
 )
 
 func TestWithoutAWordFromTheShopTheRouteDecides(t *testing.T) {
@@ -134,14 +135,14 @@ func TestAnAnswerWithoutADateIsGivenOne(t *testing.T) {
 // RFC 9111, section 4.1.
 func TestVaryChooses(t *testing.T) {
 	d := open(t)
-	d.shop = func(request string, resp *fasthttp.Response) proxy.Outcome {
+	d.shop = func(request string, resp *fasthttp.Response) upstream.Outcome {
 		fill(resp, 200, "Vary: Accept-Language, X-Shop", strings.TrimPrefix(request, "/p\r\n"))
-		return proxy.Answered
+		return upstream.Answered
 	}
 	say := func(text string) {
-		d.shop = func(_ string, resp *fasthttp.Response) proxy.Outcome {
+		d.shop = func(_ string, resp *fasthttp.Response) upstream.Outcome {
 			fill(resp, 200, "Vary: accept-language , X-Shop", text)
-			return proxy.Answered
+			return upstream.Answered
 		}
 	}
 	say("zh")
@@ -232,7 +233,7 @@ func TestAStaleAnswerIsGivenWhenTheShopIsAway(t *testing.T) {
 	d.says(200, "", "x")
 	d.want(t, "x", 1, "/p")
 	d.pass(58 * time.Second)
-	d.shop = func(string, *fasthttp.Response) proxy.Outcome { return proxy.NotSent }
+	d.shop = func(string, *fasthttp.Response) upstream.Outcome { return upstream.NotSent }
 	d.want(t, "x", 2, "/p")
 	d.pass(freshFor)
 	d.says(502, "", "bad")
@@ -241,7 +242,7 @@ func TestAStaleAnswerIsGivenWhenTheShopIsAway(t *testing.T) {
 	if resp := d.want(t, "bad", 4, "/p"); resp.StatusCode() != 502 {
 		t.Errorf("status %d", resp.StatusCode())
 	}
-	d.shop = func(string, *fasthttp.Response) proxy.Outcome { return proxy.TimedOut }
+	d.shop = func(string, *fasthttp.Response) upstream.Outcome { return upstream.TimedOut }
 	if _, failed := d.get("/p"); !failed {
 		t.Error("an answer of more than a minute ago is given")
 	}

@@ -16,6 +16,7 @@ type Server struct {
 	WriteTimeout      time.Duration `toml:"write_timeout"`       // above 0
 	IdleTimeout       time.Duration `toml:"idle_timeout"`        // above 0
 	MaxHeaderSize     Size          `toml:"max_header_size"`     // 1 KiB to 1 MiB
+	LenientTarget     bool          `toml:"lenient_target"`      // percent-encode raw UTF-8 in a target
 	MaxBodySize       Size          `toml:"max_body_size"`       // 1 KiB to 1 GiB; gated routes hold all of it in memory
 	RequestIDHeader   string        `toml:"request_id_header"`
 	ShutdownDelay     time.Duration `toml:"shutdown_delay"`   // 0 or above
@@ -41,7 +42,7 @@ func defaultServer() Server {
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       75 * time.Second,
-		MaxHeaderSize:     16 << 10,
+		MaxHeaderSize:     32 << 10,
 		MaxBodySize:       256 << 10,
 		RequestIDHeader:   "X-Request-Id",
 		ShutdownDelay:     5 * time.Second,

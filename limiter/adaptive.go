@@ -8,7 +8,7 @@ import (
 )
 
 // Adaptive finds how many requests a shop can have in flight before more of them make it later and not faster, and
-// keeps its Places a little below that.
+// keeps its ConcurrencyLimiter a little below that.
 //
 // It watches what one step of the limit does to the round trip. By Little's law (1961) a shop answers in-flight / round
 // trip requests a second: while a higher limit leaves the round trip as it is, the shop had room; when it only makes the
@@ -20,7 +20,7 @@ import (
 // Answered is called for each answer, and writes two words, or none while it is off. Tick is called by one goroutine, every 20 ms or so. Both are
 // safe beside each other and beside SetBounds.
 type Adaptive struct {
-	places *Places
+	places *ConcurrencyLimiter
 
 	since atomic.Int64 // ns: when the limit became what it is; who entered before says nothing about it. never = it is off
 	_     cacheLine
@@ -46,7 +46,7 @@ const (
 const never = math.MaxInt64
 
 // NewAdaptive returns an Adaptive that is off.
-func NewAdaptive(places *Places) *Adaptive {
+func NewAdaptive(places *ConcurrencyLimiter) *Adaptive {
 	a := &Adaptive{places: places}
 	a.since.Store(never)
 	return a
@@ -108,7 +108,7 @@ func (a *Adaptive) Tick(now int64) {
 	a.hold(now)
 }
 
-// hold has the Places obey the climb, and begins to watch what comes of it.
+// hold has the ConcurrencyLimiter follow the search, and begins to watch what comes of it.
 func (a *Adaptive) hold(now int64) {
 	a.climb.limit = min(max(a.climb.limit, float64(a.floor)), float64(a.ceiling))
 	a.places.setMaxInFlight(int(a.climb.limit))

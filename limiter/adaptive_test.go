@@ -23,7 +23,7 @@ var slowdowns = []struct {
 func TestAShopThatGetsSlowerIsKeptBusyAndNotCrowded(t *testing.T) {
 	for _, c := range slowdowns {
 		t.Run(c.name, func(t *testing.T) {
-			p := NewPlaces(256, 512)
+			p := NewConcurrencyLimiter(256, 512)
 			a := NewAdaptive(p)
 			a.SetBounds(8, 256)
 			seconds := tripled(t, a, p, c.workers, c.serving, c.jitter)
@@ -46,7 +46,7 @@ func TestAShopThatGetsSlowerIsKeptBusyAndNotCrowded(t *testing.T) {
 }
 
 func TestAFixedLimitCrowdsTheShop(t *testing.T) {
-	p := NewPlaces(256, 512)
+	p := NewConcurrencyLimiter(256, 512)
 	seconds := tripled(t, NewAdaptive(p), p, 64, 60*time.Millisecond, 0)
 	if slow := mean(seconds[10:20]); slow.inFlight < 250 {
 		t.Errorf("%.1f in flight at a fixed limit of 256: the comparison shows nothing", slow.inFlight)
@@ -54,7 +54,7 @@ func TestAFixedLimitCrowdsTheShop(t *testing.T) {
 }
 
 func TestTheLimitStaysWithinItsBounds(t *testing.T) {
-	p := NewPlaces(256, 0)
+	p := NewConcurrencyLimiter(256, 0)
 	a := NewAdaptive(p)
 	a.SetBounds(10, 40)
 	if p.Max() != 10 {
@@ -62,7 +62,7 @@ func TestTheLimitStaysWithinItsBounds(t *testing.T) {
 	}
 	now := int64(0)
 	for range 200 { // a shop that has room for everybody
-		for p.Enter(0, nil) == Admitted {
+		for p.Acquire(0, nil) == Admitted {
 		}
 		now += 100 * ms
 		for range 1000 {
@@ -87,7 +87,7 @@ func TestTheLimitStaysWithinItsBounds(t *testing.T) {
 }
 
 func TestWithoutShoppersTheLimitStays(t *testing.T) {
-	p := NewPlaces(0, 0)
+	p := NewConcurrencyLimiter(0, 0)
 	a := NewAdaptive(p)
 	a.SetBounds(5, 100)
 	now := int64(0)
@@ -102,10 +102,10 @@ func TestWithoutShoppersTheLimitStays(t *testing.T) {
 }
 
 func TestAnAdaptiveThatIsOffChangesNothing(t *testing.T) {
-	p := NewPlaces(7, 0)
+	p := NewConcurrencyLimiter(7, 0)
 	a := NewAdaptive(p)
 	for range 7 {
-		p.Enter(0, nil)
+		p.Acquire(0, nil)
 	}
 	for now := int64(0); now < int64(time.Minute); now += 20 * ms {
 		a.Tick(now)
@@ -119,7 +119,7 @@ func TestAnAdaptiveThatIsOffChangesNothing(t *testing.T) {
 }
 
 func TestAnAdaptiveThatIsOffNotesNoAnswer(t *testing.T) {
-	a := NewAdaptive(NewPlaces(7, 0))
+	a := NewAdaptive(NewConcurrencyLimiter(7, 0))
 	for i, most := range []int{0, 5, 0, 5} {
 		if i > 0 {
 			a.SetBounds(min(3, most), most)
@@ -133,7 +133,7 @@ func TestAnAdaptiveThatIsOffNotesNoAnswer(t *testing.T) {
 }
 
 func TestWhoEnteredBeforeTheLimitChangedSaysNothingAboutIt(t *testing.T) {
-	a := NewAdaptive(NewPlaces(0, 0))
+	a := NewAdaptive(NewConcurrencyLimiter(0, 0))
 	a.since.Store(int64(time.Second))
 	a.Answered(int64(time.Second)+5, 6)
 	a.Answered(int64(time.Second)+5, 5)
@@ -143,7 +143,7 @@ func TestWhoEnteredBeforeTheLimitChangedSaysNothingAboutIt(t *testing.T) {
 }
 
 func TestAdaptiveAllocatesNothing(t *testing.T) {
-	p := NewPlaces(0, 0)
+	p := NewConcurrencyLimiter(0, 0)
 	a := NewAdaptive(p)
 	a.SetBounds(1, 10)
 	now := int64(0)
@@ -153,7 +153,7 @@ func TestAdaptiveAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkAdaptiveAnswered(b *testing.B) {
-	a := NewAdaptive(NewPlaces(256, 0))
+	a := NewAdaptive(NewConcurrencyLimiter(256, 0))
 	a.SetBounds(1, 256)
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
@@ -165,7 +165,7 @@ func BenchmarkAdaptiveAnswered(b *testing.B) {
 
 // Whoever is in the shop when the limit begins to adapt has said nothing of it yet, however late that is.
 func TestAnAdaptiveThatHasJustBegunJudgesNothing(t *testing.T) {
-	a := NewAdaptive(NewPlaces(7, 0))
+	a := NewAdaptive(NewConcurrencyLimiter(7, 0))
 	a.SetBounds(3, 5)
 	a.pressed, a.ticks = 1, 1 // it was full
 	before, now := a.climb, int64(time.Hour)

@@ -39,11 +39,11 @@ func TestCarryRefusesLittleAndWastesNothing(t *testing.T) {
 			t.Run(fmt.Sprintf("load %v carry %d SKU %q", c.load, c.carry, sku), func(t *testing.T) {
 				grid := tenMs(c.carry)
 				grid.Phase = 3 * time.Millisecond
-				w := NewWindows(grid, Caps{All: most, PerSKU: most, SKUs: 64})
+				w := NewWindowLimiter(grid, Caps{All: most, PerSKU: most, SKUs: 64})
 				all := arrivals(rand.New(rand.NewPCG(7, 11)), c.load*most, windows)
 				admitted := 0
 				for _, now := range all {
-					wait, ok := w.Take(now, []byte(sku))
+					wait, ok := w.Acquire(now, []byte(sku))
 					if ok {
 						admitted++
 					}

@@ -10,10 +10,10 @@ import (
 // Two of one SKU in 10 ms. The third and fourth wait for the next window; the fifth is refused.
 func Example() {
 	grid := limiter.Grid{Size: 10 * time.Millisecond, Carry: 1}
-	windows := limiter.NewWindows(grid, limiter.Caps{PerSKU: 2})
+	windows := limiter.NewWindowLimiter(grid, limiter.Caps{PerSKU: 2})
 	now := 4 * time.Millisecond // of a clock that the caller reads once a request
 	for range 5 {
-		wait, ok := windows.Take(int64(now), []byte("1001"))
+		wait, ok := windows.Acquire(int64(now), []byte("1001"))
 		fmt.Println(ok, wait)
 	}
 	// Output:

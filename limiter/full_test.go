@@ -7,12 +7,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Full says what Take would do, in a table that is much too small, with callers that were overtaken, caps that grow and
+// Peek says what Take would do, in a table that is much too small, with callers that were overtaken, caps that grow and
 // those that are divided; and it writes nothing.
 func TestFullTellsWhatTakeWouldDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		grid := tenMs(rapid.IntRange(0, 3).Draw(t, "carry"))
-		w := NewWindows(grid, Caps{
+		w := NewWindowLimiter(grid, Caps{
 			All: rapid.IntRange(0, 12).Draw(t, "all"), PerSKU: rapid.IntRange(0, 5).Draw(t, "perSKU"),
 			SKUs: 1, WarmUp: rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(t, "warm-up"),
 		})
@@ -24,11 +24,11 @@ func TestFullTellsWhatTakeWouldDo(t *testing.T) {
 			now = max(now, 0)
 			sku := rapid.SampledFrom([]string{"", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"}).Draw(t, "sku")
 			before := w.words()
-			wait, full := w.Full(now, []byte(sku))
+			wait, full := w.Peek(now, []byte(sku))
 			if w.words() != before {
 				t.Fatal("to look has written")
 			}
-			if later, ok := w.Take(now, []byte(sku)); ok == full || full && wait != later {
+			if later, ok := w.Acquire(now, []byte(sku)); ok == full || full && wait != later {
 				t.Fatalf("Full(%d, %q) = %v, %v; then Take = %v, %v", now, sku, wait, full, later, ok)
 			}
 		}
@@ -36,8 +36,8 @@ func TestFullTellsWhatTakeWouldDo(t *testing.T) {
 }
 
 func TestToLookWhetherWindowsAreFullAllocatesNothing(t *testing.T) {
-	w, now, sku := NewWindows(tenMs(1), Caps{All: 30, PerSKU: 1}), int64(0), []byte("SKU-1001")
-	if n := testing.AllocsPerRun(1000, func() { w.Full(now, sku); w.Take(now, sku); now += ms }); n != 0 {
+	w, now, sku := NewWindowLimiter(tenMs(1), Caps{All: 30, PerSKU: 1}), int64(0), []byte("SKU-1001")
+	if n := testing.AllocsPerRun(1000, func() { w.Peek(now, sku); w.Acquire(now, sku); now += ms }); n != 0 {
 		t.Errorf("%v allocations a look, want 0", n)
 	}
 }

@@ -1,13 +1,13 @@
 // Package limiter answers one question, fast and without I/O: may this happen now?
 //
-// Its decisions are exact: no window, queue or count ever exceeds its max, whatever callers' clocks, threads and
-// retries do. They are strict: where memory is too small to tell two SKUs apart, the error is a rare false refusal,
-// never one admission too many. They are cheap to refuse: a request that is turned away has consumed nothing and, for
-// windows and places, has written no memory that another core reads. Memory is fixed by what is configured.
+// Its decisions are exact: no window, queue or count ever exceeds its max, whatever the callers' clocks, threads and
+// retries do. They are strict: where memory is too small to tell two SKUs apart, the error is a rare false rejection,
+// never one admission too many. A rejection has consumed nothing and, for windows and slots, has written no memory that
+// another core reads. Memory is fixed by the configuration.
 //
 // It reads no clock; the caller passes now, in nanoseconds of a monotonic clock of its own that starts at 0 or later.
-// Only [Places] waits, on a timer. A max of 0 is no cap, everywhere. It starts no goroutine, logs nothing, knows
-// neither HTTP nor Redis, and leaves to its caller whether a refusal is enforced or only observed.
+// Only [ConcurrencyLimiter] waits, on a timer. A max of 0 is no cap, everywhere. The package starts no goroutine, logs
+// nothing, knows neither HTTP nor Redis, and leaves to its caller whether a rejection is enforced or only observed.
 package limiter
 
 // Verdict is the answer of the limits that can refuse for more than one reason. Admitted is the zero value.

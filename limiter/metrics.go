@@ -5,10 +5,10 @@ import "github.com/prometheus/client_golang/prometheus"
 // Each of these types is a prometheus.Collector over the counters that it keeps anyway: a scrape reads them, and
 // nothing is observed while a request is decided.
 var (
-	_ prometheus.Collector = (*Windows)(nil)
-	_ prometheus.Collector = (*Places)(nil)
-	_ prometheus.Collector = (*Conns)(nil)
-	_ prometheus.Collector = (*Rates)(nil)
+	_ prometheus.Collector = (*WindowLimiter)(nil)
+	_ prometheus.Collector = (*ConcurrencyLimiter)(nil)
+	_ prometheus.Collector = (*ConnLimiter)(nil)
+	_ prometheus.Collector = (*RateLimiters)(nil)
 )
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -24,13 +24,13 @@ func windowsSaturated() *prometheus.Desc {
 }
 
 // Describe implements [prometheus.Collector].
-func (w *Windows) Describe(to chan<- *prometheus.Desc) {
+func (w *WindowLimiter) Describe(to chan<- *prometheus.Desc) {
 	to <- windowsUsed()
 	to <- windowsSaturated()
 }
 
 // Collect implements [prometheus.Collector]. The label of is "sku" or "all"; a window without a cap is not counted.
-func (w *Windows) Collect(to chan<- prometheus.Metric) {
+func (w *WindowLimiter) Collect(to chan<- prometheus.Metric) {
 	var used, saturated uint64
 	for i := range w.skus.tallies {
 		used += w.skus.tallies[i].used.Load()
@@ -47,10 +47,10 @@ func connections() *prometheus.Desc {
 }
 
 // Describe implements [prometheus.Collector].
-func (c *Conns) Describe(to chan<- *prometheus.Desc) { to <- connections() }
+func (c *ConnLimiter) Describe(to chan<- *prometheus.Desc) { to <- connections() }
 
 // Collect implements [prometheus.Collector].
-func (c *Conns) Collect(to chan<- prometheus.Metric) {
+func (c *ConnLimiter) Collect(to chan<- prometheus.Metric) {
 	collect(to, connections(), prometheus.GaugeValue, float64(c.Count()))
 }
 

@@ -31,14 +31,14 @@ func gather(t *testing.T, of ...prometheus.Collector) map[string]float64 {
 }
 
 func TestWindowsAreCountedOnceAndNotTheirRefusals(t *testing.T) {
-	w := NewWindows(tenMs(0), Caps{All: 3, PerSKU: 2})
+	w := NewWindowLimiter(tenMs(0), Caps{All: 3, PerSKU: 2})
 	for range 5 {
-		w.Take(0, []byte("a")) // fills its window
+		w.Acquire(0, []byte("a")) // fills its window
 	}
 	for range 5 {
-		w.Take(0, []byte("b")) // one, which fills that of all
+		w.Acquire(0, []byte("b")) // one, which fills that of all
 	}
-	w.Take(10*ms, []byte("b"))
+	w.Acquire(10*ms, []byte("b"))
 	want := map[string]float64{
 		"sluice_windows_total sku": 3, "sluice_windows_total all": 2,
 		"sluice_windows_saturated_total sku": 1, "sluice_windows_saturated_total all": 1,
@@ -49,8 +49,8 @@ func TestWindowsAreCountedOnceAndNotTheirRefusals(t *testing.T) {
 }
 
 func TestGaugesShowWhatIsTakenNow(t *testing.T) {
-	p, c := NewPlaces(7, 0), NewConns(0, 0)
-	p.Enter(0, nil)
+	p, c := NewConcurrencyLimiter(7, 0), NewConnLimiter(0, 0)
+	p.Acquire(0, nil)
 	c.Open(netip.Addr{})
 	c.Open(netip.Addr{})
 	want := map[string]float64{

@@ -10,24 +10,24 @@ import (
 
 // floodKeys has so many keys, each new, ask once, evenly over the time; between them a client that keeps to half of the
 // rate, and one that asks for ten times of it. It returns how many of whose requests were admitted.
-func floodKeys(rate *Rate, keys int, over time.Duration) (honest, honestOf, greedy int) {
+func floodKeys(rate *RateLimiter, keys int, over time.Duration) (honest, honestOf, greedy int) {
 	random := rand.New(rand.NewPCG(1, 2))
 	pause := int64(over) / int64(keys)
 	var nextHonest, nextGreedy int64
 	key := make([]byte, 16)
 	for now := int64(0); now < int64(over); now += pause {
 		binary.NativeEndian.PutUint64(key, random.Uint64())
-		rate.Take(now, key)
+		rate.Acquire(now, key)
 		if now >= nextHonest {
 			nextHonest += 2 * rate.perToken
 			honestOf++
-			if _, ok := rate.Take(now, []byte("honest")); ok {
+			if _, ok := rate.Acquire(now, []byte("honest")); ok {
 				honest++
 			}
 		}
 		if now >= nextGreedy {
 			nextGreedy += rate.perToken / 10
-			if _, ok := rate.Take(now, []byte("greedy")); ok {
+			if _, ok := rate.Acquire(now, []byte("greedy")); ok {
 				greedy++
 			}
 		}
@@ -46,7 +46,7 @@ func TestFloodOfKeysIsNeitherAmnestyNorDenial(t *testing.T) {
 		{500_000, RateSpec{PerSecond: 2, Burst: 2, MaxKeys: 500_000}},       // 25,000
 		{500_000, RateSpec{PerSecond: 20, Burst: 1, MaxKeys: 1_000_000}},    // 2,500, of which each has nothing left
 	} {
-		rate, spec := NewRate(c.spec), c.spec
+		rate, spec := NewRateLimiter(c.spec), c.spec
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		honest, honestOf, greedy := floodKeys(rate, c.keys, over)

@@ -14,8 +14,8 @@ import (
 )
 
 // perMs is a rate of one token each ms.
-func perMs(burst, maxKeys int) *Rate {
-	return NewRate(RateSpec{PerSecond: 1000, Burst: burst, MaxKeys: maxKeys})
+func perMs(burst, maxKeys int) *RateLimiter {
+	return NewRateLimiter(RateSpec{PerSecond: 1000, Burst: burst, MaxKeys: maxKeys})
 }
 
 // plainRate is a keyed rate that anyone can check: the tokens of each key, in ns to earn them.
@@ -41,7 +41,7 @@ func (p *plainRate) take(now int64, key string) (wait time.Duration, ok bool) {
 }
 
 // apart finds n keys of which no two share a cell.
-func apart(r *Rate, n int) (keys []string) {
+func apart(r *RateLimiter, n int) (keys []string) {
 	taken := map[*atomic.Int64]bool{}
 	for i := 0; len(keys) < n; i++ {
 		key := strconv.Itoa(i)
@@ -64,11 +64,11 @@ func TestRateDecidesAsPlainTokensDo(t *testing.T) {
 		for range rapid.IntRange(1, 80).Draw(t, "requests") {
 			now += rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 3*ms), rapid.Just(int64(time.Hour))).Draw(t, "pause")
 			key := rapid.SampledFrom(keys).Draw(t, "key")
-			left, wait, whole := rate.Look(now, []byte(key))
-			if again, _, _ := rate.Look(now, []byte(key)); again != left {
+			left, wait, whole := rate.Peek(now, []byte(key))
+			if again, _, _ := rate.Peek(now, []byte(key)); again != left {
 				t.Fatalf("to look took something: %d, then %d", left, again)
 			}
-			gotWait, ok := rate.Take(now, []byte(key))
+			gotWait, ok := rate.Acquire(now, []byte(key))
 			wantWait, want := plain.take(now, key)
 			if ok != want || gotWait != wantWait {
 				t.Fatalf("Take(%d, %s) = %v, %v; want %v, %v", now, key, gotWait, ok, wantWait, want)
@@ -96,7 +96,7 @@ func TestRateIsNeverExceeded(t *testing.T) {
 			now += rapid.Int64Range(0, 2*ms).Draw(t, "pause")
 			at := max(0, now-rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 5*ms)).Draw(t, "overtaken"))
 			key := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "key")
-			if _, ok := rate.Take(at, []byte(key)); ok {
+			if _, ok := rate.Acquire(at, []byte(key)); ok {
 				admitted[key] = append(admitted[key], at)
 			}
 		}
@@ -129,7 +129,7 @@ func TestRacesForATokenHaveOneWinner(t *testing.T) {
 			for range threads {
 				all.Go(func() {
 					for i := range keys * burst {
-						if _, ok := rate.Take(0, []byte{byte(i % keys)}); ok {
+						if _, ok := rate.Acquire(0, []byte{byte(i % keys)}); ok {
 							admitted[i%keys].Add(1)
 						}
 					}
@@ -151,7 +151,7 @@ func TestRacesForATokenHaveOneWinner(t *testing.T) {
 }
 
 // cellsOf shows all cells that were ever written.
-func cellsOf(r *Rate) map[string]int64 {
+func cellsOf(r *RateLimiter) map[string]int64 {
 	all := map[string]int64{}
 	for i := range r.all {
 		if v := r.all[i].Load(); v != 0 {
@@ -163,14 +163,14 @@ func cellsOf(r *Rate) map[string]int64 {
 
 func TestRefusedByARateWritesNothing(t *testing.T) {
 	rate := perMs(2, 64)
-	rate.Take(0, []byte("a"))
-	rate.Take(0, []byte("a"))
+	rate.Acquire(0, []byte("a"))
+	rate.Acquire(0, []byte("a"))
 	before := cellsOf(rate)
 	if len(before) != 2 {
 		t.Fatalf("a key has %d cells, want 2", len(before))
 	}
 	for range 10 {
-		if wait, ok := rate.Take(ms/2, []byte("a")); ok || wait != time.Duration(ms/2) {
+		if wait, ok := rate.Acquire(ms/2, []byte("a")); ok || wait != time.Duration(ms/2) {
 			t.Fatalf("got %v, %v; want a refusal until the next token", wait, ok)
 		}
 	}
@@ -182,14 +182,14 @@ func TestRefusedByARateWritesNothing(t *testing.T) {
 // One row alone would refuse whoever shares a cell with a key that has nothing left.
 func TestRateRefusesOnlyWhenBothRowsSayNo(t *testing.T) {
 	rate := perMs(1, 64)
-	rate.Take(0, []byte("loud"))
+	rate.Acquire(0, []byte("loud"))
 	loud := [2]*atomic.Int64{}
 	loud[0], loud[1] = rate.of([]byte("loud"))
 	shared := [2]int{}
 	for i := range 10_000 {
 		key := strconv.Itoa(i)
 		first, second := rate.of([]byte(key))
-		left, _, _ := rate.Look(0, []byte(key))
+		left, _, _ := rate.Peek(0, []byte(key))
 		switch both := first == loud[0] && second == loud[1]; {
 		case both && left != 0:
 			t.Fatalf("%s shares both cells, and has %d left", key, left)
@@ -217,12 +217,12 @@ func TestRateKeepsWithinRangeWhatIsBeyondIt(t *testing.T) {
 		{RateSpec{PerSecond: math.NaN(), Burst: 5}, maxDepth, maxDepth},
 		{RateSpec{PerSecond: 1, Burst: math.MaxInt}, 1e9, maxDepth / 1_000_000_000 * 1_000_000_000},
 	} {
-		r := NewRate(c.spec)
+		r := NewRateLimiter(c.spec)
 		if r.perToken != c.perToken || r.depth != c.depth || r.bytes() != 16 {
 			t.Errorf("%+v: %d a token, %d deep, %d bytes; want %d, %d, 16", c.spec, r.perToken, r.depth, r.bytes(), c.perToken, c.depth)
 		}
 		const late = int64(1) << 61 // a clock that has run for 73 years
-		if _, ok := r.Take(late, []byte("a")); !ok {
+		if _, ok := r.Acquire(late, []byte("a")); !ok {
 			t.Errorf("%+v: the first is refused", c.spec)
 		}
 	}
@@ -232,8 +232,8 @@ func TestRateAllocatesNothing(t *testing.T) {
 	rate, now, key := perMs(1, 1<<10), int64(0), make([]byte, 8)
 	if n := testing.AllocsPerRun(1000, func() {
 		binary.NativeEndian.PutUint64(key, uint64(now/3))
-		rate.Take(now, key)
-		rate.Look(now, key)
+		rate.Acquire(now, key)
+		rate.Peek(now, key)
 		now++
 	}); n != 0 {
 		t.Errorf("%v allocations a decision, want 0", n)

@@ -10,9 +10,9 @@ import (
 func standing() int64 { return 0 }
 
 // used tells which of the rates' keys "a" have nothing left.
-func used(rates []*Rate) (empty []bool) {
+func used(rates []*RateLimiter) (empty []bool) {
 	for _, r := range rates {
-		left, _, _ := r.Look(0, []byte("a"))
+		left, _, _ := r.Peek(0, []byte("a"))
 		empty = append(empty, left == 0)
 	}
 	return empty
@@ -27,12 +27,12 @@ func TestRatesForgetNothingThatGoesOn(t *testing.T) {
 		{Name: "larger", Of: "$remote_addr", PerSecond: 1, Burst: 2, MaxKeys: 100},
 		{Name: "gone", Of: "$remote_addr", PerSecond: 1, Burst: 2, MaxKeys: 100},
 	}
-	s := NewRates(standing)
+	s := NewRateLimiters(standing)
 	before := s.Prepare(specs)
 	s.Use(before)
 	for _, r := range before {
-		r.Take(0, []byte("a"))
-		r.Take(0, []byte("a"))
+		r.Acquire(0, []byte("a"))
+		r.Acquire(0, []byte("a"))
 	}
 	specs = specs[:4]
 	specs[1].PerSecond, specs[1].Burst = 0.5, 2
@@ -57,28 +57,28 @@ func TestAnotherRateOrBurstCountsInTokensWhatWasUsed(t *testing.T) {
 		{1, 10, 7, 3 * time.Second}, {100, 10, 7, 30 * time.Millisecond}, {0.01, 10, 7, 300 * time.Second},
 		{1, 20, 17, 3 * time.Second}, {1, 3, 0, 3 * time.Second}, {2, 2, 0, time.Second},
 	} {
-		s := NewRates(standing)
+		s := NewRateLimiters(standing)
 		spec := RateSpec{PerSecond: 1, Burst: 10, MaxKeys: 1000}
 		s.Use(s.Prepare([]RateSpec{spec}))
 		for range 3 {
-			s.inForce[0].Take(0, []byte("a"))
+			s.inForce[0].Acquire(0, []byte("a"))
 		}
 		spec.PerSecond, spec.Burst = c.perSecond, c.burst
 		after := s.Prepare([]RateSpec{spec})[0]
-		if left, _, whole := after.Look(0, []byte("a")); left != c.left || whole != c.whole {
+		if left, _, whole := after.Peek(0, []byte("a")); left != c.left || whole != c.whole {
 			t.Errorf("%v/s, burst %d: %d left, whole in %v; want %d, %v", c.perSecond, c.burst, left, whole, c.left, c.whole)
 		}
-		if left, _, whole := after.Look(0, []byte("b")); left != c.burst || whole != 0 {
+		if left, _, whole := after.Peek(0, []byte("b")); left != c.burst || whole != 0 {
 			t.Errorf("%v/s, burst %d: another key has %d left, whole in %v", c.perSecond, c.burst, left, whole)
 		}
 	}
 }
 
 func TestRatesShowTheirTables(t *testing.T) {
-	s := NewRates(standing)
+	s := NewRateLimiters(standing)
 	rates := s.Prepare([]RateSpec{{Name: "a", PerSecond: 1, Burst: 1, MaxKeys: 1}, {Name: "b", PerSecond: 1, Burst: 1, MaxKeys: 10_000}})
 	s.Use(rates)
-	rates[0].Take(0, []byte("x"))
+	rates[0].Acquire(0, []byte("x"))
 	want := map[string]float64{
 		"sluice_rate_table_fill_ratio a": 1, "sluice_rate_table_bytes a": 16,
 		"sluice_rate_table_fill_ratio b": 0, "sluice_rate_table_bytes b": 163_840,

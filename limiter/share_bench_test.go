@@ -19,13 +19,13 @@ func BenchmarkWindowsShared(b *testing.B) {
 		{"refused, warming, one of 3", Caps{PerSKU: 20, All: 200, WarmUp: 10 * time.Minute}, 3},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			w := NewWindows(tenMs(1), c.caps)
+			w := NewWindowLimiter(tenMs(1), c.caps)
 			w.SetShare(Share{Of: c.of})
 			skus := make([][]byte, 64)
 			for i := range skus {
 				skus[i] = strconv.AppendInt([]byte("SKU-"), int64(i), 10)
 			}
-			contend(b, func(now int64, i int) { w.Take(now, skus[i%len(skus)]) })
+			contend(b, func(now int64, i int) { w.Acquire(now, skus[i%len(skus)]) })
 		})
 	}
 }

@@ -38,7 +38,7 @@ func TestPartsSumUpToTheCapInEveryWindow(t *testing.T) {
 func TestTwentyAmongThreeAreSevenSevenAndSix(t *testing.T) {
 	var got [3]int
 	for rank := range got {
-		w := NewWindows(tenMs(0), Caps{PerSKU: 20, SKUs: 64})
+		w := NewWindowLimiter(tenMs(0), Caps{PerSKU: 20, SKUs: 64})
 		w.SetShare(Share{Rank: rank, Of: 3})
 		got[rank] = drain(w, 0, "1001")
 	}
@@ -58,7 +58,7 @@ func TestACapBelowTheNumberOfInstancesIsUsedInTurn(t *testing.T) {
 		total := 0
 		for rank := range instances {
 			clock := random.Int64N(began)
-			w := NewWindows(Grid{Size: 10 * time.Millisecond, Phase: time.Duration(random.Int64N(10 * ms))}, caps)
+			w := NewWindowLimiter(Grid{Size: 10 * time.Millisecond, Phase: time.Duration(random.Int64N(10 * ms))}, caps)
 			w.SetShare(Share{Rank: rank, Of: instances, Clock: time.Duration(clock)})
 			for passed := int64(0); passed < windows*10*ms; passed += ms {
 				n := drain(w, began-clock+passed, "1001")
@@ -79,7 +79,7 @@ func TestACapBelowTheNumberOfInstancesIsUsedInTurn(t *testing.T) {
 
 func TestNoPartAdmitsNobody(t *testing.T) {
 	for _, s := range []Share{{Rank: 1}, {Rank: -1, Of: 3}, {Rank: 3, Of: 3}} {
-		w := NewWindows(tenMs(1), Caps{All: 5, PerSKU: 5, SKUs: 64})
+		w := NewWindowLimiter(tenMs(1), Caps{All: 5, PerSKU: 5, SKUs: 64})
 		w.SetShare(s)
 		before := w.words()
 		if n := drain(w, 0, "1001") + drain(w, 0, ""); n != 0 || w.words() != before {
@@ -93,10 +93,10 @@ func TestNoPartAdmitsNobody(t *testing.T) {
 }
 
 func TestNoCapIsNoCapForEveryShare(t *testing.T) {
-	w := NewWindows(tenMs(0), Caps{SKUs: 64})
+	w := NewWindowLimiter(tenMs(0), Caps{SKUs: 64})
 	w.SetShare(Share{Rank: 2, Of: 3})
 	for range 1000 {
-		if wait, ok := w.Take(0, []byte("1001")); !ok || wait != 0 {
+		if wait, ok := w.Acquire(0, []byte("1001")); !ok || wait != 0 {
 			t.Fatal("refused without a cap")
 		}
 	}
@@ -105,27 +105,27 @@ func TestNoCapIsNoCapForEveryShare(t *testing.T) {
 // What was booked under a larger share counts under the smaller one, and the caps that are changed meanwhile are
 // those of all instances.
 func TestAShareHoldsForWhatIsBookedAndForNewCaps(t *testing.T) {
-	w := NewWindows(tenMs(0), Caps{All: 12, SKUs: 64})
+	w := NewWindowLimiter(tenMs(0), Caps{All: 12, SKUs: 64})
 	for range 5 {
-		w.Take(0, nil)
+		w.Acquire(0, nil)
 	}
 	w.SetShare(Share{Rank: 0, Of: 4})
-	if _, ok := w.Take(0, nil); ok {
+	if _, ok := w.Acquire(0, nil); ok {
 		t.Error("admitted a sixth where the part is three")
 	}
 	w.SetCaps(24, 0)
-	if _, ok := w.Take(0, nil); !ok {
+	if _, ok := w.Acquire(0, nil); !ok {
 		t.Error("refused the sixth of a part of six")
 	}
-	if _, ok := w.Take(0, nil); ok {
+	if _, ok := w.Acquire(0, nil); ok {
 		t.Error("admitted a seventh where the part is six")
 	}
 }
 
 func TestADividedAndWarmingDecisionAllocatesNothing(t *testing.T) {
-	w, now, sku := NewWindows(tenMs(1), Caps{All: 30, PerSKU: 20, WarmUp: time.Second}), int64(0), []byte("SKU-1001")
+	w, now, sku := NewWindowLimiter(tenMs(1), Caps{All: 30, PerSKU: 20, WarmUp: time.Second}), int64(0), []byte("SKU-1001")
 	w.SetShare(Share{Rank: 1, Of: 3})
-	if n := testing.AllocsPerRun(1000, func() { w.Take(now, sku); sku[7]++; now += ms }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { w.Acquire(now, sku); sku[7]++; now += ms }); n != 0 {
 		t.Errorf("%v allocations a decision, want 0", n)
 	}
 }

@@ -83,7 +83,7 @@ const (
 
 // tripled plays 10 s of a good day, 10 s in which the shop has other workers or other times, and 10 s of a good day again,
 // with more shoppers than it can serve; it returns the 30 seconds one by one.
-func tripled(t *testing.T, a *Adaptive, p *Places, workers int, serving time.Duration, jitter float64) (seconds []moment) {
+func tripled(t *testing.T, a *Adaptive, p *ConcurrencyLimiter, workers int, serving time.Duration, jitter float64) (seconds []moment) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -114,16 +114,16 @@ func tripled(t *testing.T, a *Adaptive, p *Places, workers int, serving time.Dur
 }
 
 // visit is one shopper who comes back until the end.
-func visit(s *shop, a *Adaptive, p *Places, now func() int64, stop chan struct{}) {
+func visit(s *shop, a *Adaptive, p *ConcurrencyLimiter, now func() int64, stop chan struct{}) {
 	for !closed(stop) {
-		if p.Enter(200*time.Millisecond, nil) != Admitted {
+		if p.Acquire(200*time.Millisecond, nil) != Admitted {
 			time.Sleep(50 * time.Millisecond)
 			continue
 		}
 		begun := now()
 		s.serve()
 		a.Answered(now(), time.Duration(now()-begun))
-		p.Leave()
+		p.Release()
 	}
 }
 

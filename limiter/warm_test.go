@@ -11,7 +11,7 @@ const second = int64(time.Second)
 
 func TestCapsGrowFromATenthToTheWhole(t *testing.T) {
 	for _, sku := range []string{"", "1001"} {
-		w := NewWindows(tenMs(0), Caps{All: 40, PerSKU: 40, SKUs: 64, WarmUp: 10 * time.Second})
+		w := NewWindowLimiter(tenMs(0), Caps{All: 40, PerSKU: 40, SKUs: 64, WarmUp: 10 * time.Second})
 		const opened = 3600 * second // long after the start of the gate
 		for _, c := range []struct {
 			after int64
@@ -28,7 +28,7 @@ func TestCapsGrowFromATenthToTheWhole(t *testing.T) {
 
 // A SKU that opens later begins low, while all together and the one that is warm go on.
 func TestEachSKUWarmsUpByItself(t *testing.T) {
-	w := NewWindows(tenMs(0), Caps{All: 1000, PerSKU: 40, SKUs: 64, WarmUp: 10 * time.Second})
+	w := NewWindowLimiter(tenMs(0), Caps{All: 1000, PerSKU: 40, SKUs: 64, WarmUp: 10 * time.Second})
 	drain(w, 0, "1001")
 	other := "1002" // in another cell, whatever the seed
 	for w.warmth.of(hashOf(w, "1001")) == w.warmth.of(hashOf(w, other)) {
@@ -42,10 +42,10 @@ func TestEachSKUWarmsUpByItself(t *testing.T) {
 	}
 }
 
-func hashOf(w *Windows, sku string) uint64 { return maphash.Bytes(w.skus.seed, []byte(sku)) }
+func hashOf(w *WindowLimiter, sku string) uint64 { return maphash.Bytes(w.skus.seed, []byte(sku)) }
 
 func TestWhatHasRestedIsColdAgain(t *testing.T) {
-	w := NewWindows(tenMs(0), Caps{All: 40, SKUs: 64, WarmUp: 10 * time.Second})
+	w := NewWindowLimiter(tenMs(0), Caps{All: 40, SKUs: 64, WarmUp: 10 * time.Second})
 	drain(w, 0, "")
 	for now := int64(0); now < 3600*second; now += 300 * second {
 		drain(w, now, "")
@@ -63,7 +63,7 @@ func TestWhatHasRestedIsColdAgain(t *testing.T) {
 }
 
 func TestTheSmallestCapStillAdmits(t *testing.T) {
-	w := NewWindows(tenMs(0), Caps{All: 3, SKUs: 64, WarmUp: 10 * time.Second})
+	w := NewWindowLimiter(tenMs(0), Caps{All: 3, SKUs: 64, WarmUp: 10 * time.Second})
 	if got := drain(w, 0, ""); got != 1 {
 		t.Errorf("%d of a cold cap of 3, want 1", got)
 	}
@@ -72,7 +72,7 @@ func TestTheSmallestCapStillAdmits(t *testing.T) {
 func TestAWarmingFleetSharesWhatHasGrown(t *testing.T) {
 	total := 0
 	for rank := range 3 {
-		w := NewWindows(tenMs(0), Caps{All: 40, SKUs: 64, WarmUp: 10 * time.Second})
+		w := NewWindowLimiter(tenMs(0), Caps{All: 40, SKUs: 64, WarmUp: 10 * time.Second})
 		w.SetShare(Share{Rank: rank, Of: 3})
 		total += drain(w, 0, "")
 	}
@@ -83,11 +83,11 @@ func TestAWarmingFleetSharesWhatHasGrown(t *testing.T) {
 
 // However many race for the first admission, each window keeps to what has grown, and refusals write nothing.
 func TestRacedWarmUpExceedsNoWindow(t *testing.T) {
-	w := NewWindows(tenMs(0), Caps{All: 100, SKUs: 64, WarmUp: 400 * time.Millisecond})
+	w := NewWindowLimiter(tenMs(0), Caps{All: 100, SKUs: 64, WarmUp: 400 * time.Millisecond})
 	var counts [40]atomic.Int64
 	storm(2, 40*200, func(i int) (int64, time.Duration, bool) {
 		now := int64(i/200)*10*ms + int64(i%10)*ms
-		wait, ok := w.Take(now, nil)
+		wait, ok := w.Acquire(now, nil)
 		if ok {
 			counts[(now+int64(wait))/(10*ms)].Add(1)
 		}
@@ -102,12 +102,12 @@ func TestRacedWarmUpExceedsNoWindow(t *testing.T) {
 }
 
 func TestRefusalWhileWarmingWritesNothing(t *testing.T) {
-	w := NewWindows(tenMs(0), Caps{All: 40, PerSKU: 40, SKUs: 64, WarmUp: 10 * time.Second})
+	w := NewWindowLimiter(tenMs(0), Caps{All: 40, PerSKU: 40, SKUs: 64, WarmUp: 10 * time.Second})
 	drain(w, 0, "1001")
 	now := 5*second + 5*ms
 	drain(w, now, "1001")
 	before, last := w.words(), w.warmth.all.last.Load()
-	if _, ok := w.Take(now+ms, []byte("1001")); ok || w.words() != before || w.warmth.all.last.Load() != last {
+	if _, ok := w.Acquire(now+ms, []byte("1001")); ok || w.words() != before || w.warmth.all.last.Load() != last {
 		t.Error("a refusal was none, or wrote")
 	}
 }

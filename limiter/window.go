@@ -19,7 +19,7 @@ const (
 //
 // Each window is one word, its number above and what is booked below, so that a window that is over is forgotten by
 // being overwritten: no timer, no lock, no allocation. One word for a backlog that flows through windows would be
-// smaller, but could not book a given window, which [Windows] needs to keep two limits about the same one.
+// smaller, but could not book a given window, which [WindowLimiter] needs to keep two limits about the same one.
 //
 // It is safe for concurrent use.
 type Window struct {
@@ -49,11 +49,11 @@ func (w *Window) SetMax(most int) {
 	w.max.Store(int64(min(max(most, 0), maxBooked)))
 }
 
-// Take books one place at or after now. It reports how long to wait for it: 0, or up to the start of a window at most
+// Acquire books one place at or after now. It reports how long to wait for it: 0, or up to the start of a window at most
 // Carry later than now's. If there is no room it reports how long it takes until there may be, and has consumed nothing.
 //
 // A caller that was overtaken, whose now is of a window that is over by more than ringSize, is refused.
-func (w *Window) Take(now int64) (wait time.Duration, ok bool) {
+func (w *Window) Acquire(now int64) (wait time.Duration, ok bool) {
 	most := w.max.Load()
 	if most == 0 {
 		return 0, true

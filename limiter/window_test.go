@@ -56,7 +56,7 @@ func TestWindowDecidesAsAPlainCountDoes(t *testing.T) {
 		now := rapid.Int64Range(0, 1<<50).Draw(t, "start")
 		for range rapid.IntRange(1, 80).Draw(t, "requests") {
 			now += rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 30*ms)).Draw(t, "pause")
-			gotWait, gotOK := window.Take(now)
+			gotWait, gotOK := window.Acquire(now)
 			wantWait, wantOK := plain.take(now)
 			if gotWait != wantWait || gotOK != wantOK {
 				t.Fatalf("Take(%d) = %v, %v; want %v, %v", now, gotWait, gotOK, wantWait, wantOK)
@@ -77,11 +77,11 @@ func TestFirstComeIsFirstBooked(t *testing.T) {
 		{7e6, false}, {7e6, false}, // when it begins, there is room in the window at 30 ms
 	}
 	for i, want := range want {
-		if wait, ok := w.Take(3 * ms); wait != want.wait || ok != want.ok {
+		if wait, ok := w.Acquire(3 * ms); wait != want.wait || ok != want.ok {
 			t.Errorf("request %d: %v, %v; want %v, %v", i, wait, ok, want.wait, want.ok)
 		}
 	}
-	if wait, ok := w.Take(10 * ms); wait != 20*time.Millisecond || !ok {
+	if wait, ok := w.Acquire(10 * ms); wait != 20*time.Millisecond || !ok {
 		t.Errorf("after the refused one's wait: %v, %v; want 20ms, true", wait, ok)
 	}
 }
@@ -89,14 +89,14 @@ func TestFirstComeIsFirstBooked(t *testing.T) {
 func TestPhaseMovesEveryBoundary(t *testing.T) {
 	for _, phase := range []time.Duration{4 * time.Millisecond, 14 * time.Millisecond, -6 * time.Millisecond} {
 		w := NewWindow(Grid{Size: 10 * time.Millisecond, Phase: phase}, 1)
-		w.Take(0)
-		if wait, ok := w.Take(0); wait != 6*time.Millisecond || ok {
+		w.Acquire(0)
+		if wait, ok := w.Acquire(0); wait != 6*time.Millisecond || ok {
 			t.Errorf("phase %v: %v, %v at 0; want 6ms, false", phase, wait, ok)
 		}
-		if _, ok := w.Take(6*ms - 1); ok {
+		if _, ok := w.Acquire(6*ms - 1); ok {
 			t.Errorf("phase %v: admitted twice before 6 ms", phase)
 		}
-		if _, ok := w.Take(6 * ms); !ok {
+		if _, ok := w.Acquire(6 * ms); !ok {
 			t.Errorf("phase %v: refused in the window that begins at 6 ms", phase)
 		}
 	}
@@ -111,7 +111,7 @@ func TestWorstBurstIsTwiceMax(t *testing.T) {
 		var turns []int64
 		for now := 10*ms - 1; now < 60*ms; now += 250_001 {
 			for {
-				wait, ok := w.Take(now)
+				wait, ok := w.Acquire(now)
 				if !ok {
 					break
 				}
@@ -146,10 +146,10 @@ func TestNoWindowExceedsItsMax(t *testing.T) {
 	const most, windows = 500, 40
 	for i := range 6 {
 		carry := i / 2
-		take := NewWindow(tenMs(carry), most).Take
+		take := NewWindow(tenMs(carry), most).Acquire
 		if i%2 == 1 { // and the same for one SKU
-			w := NewWindows(tenMs(carry), Caps{PerSKU: most})
-			take = func(now int64) (time.Duration, bool) { return w.Take(now, []byte("1001")) }
+			w := NewWindowLimiter(tenMs(carry), Caps{PerSKU: most})
+			take = func(now int64) (time.Duration, bool) { return w.Acquire(now, []byte("1001")) }
 		}
 		t.Run(fmt.Sprintf("carry %d of one SKU %v", carry, i%2 == 1), func(t *testing.T) {
 			counts := storm(2, windows*most, func(i int) (int64, time.Duration, bool) {
@@ -211,9 +211,9 @@ func meet(arrived *atomic.Int64, want int64) {
 
 func TestWindowThatIsOverAdmitsNobody(t *testing.T) {
 	w := NewWindow(tenMs(0), 1)
-	w.Take(0)
-	w.Take(ringSize * 10 * ms) // the window that overwrites the first
-	if _, ok := w.Take(0); ok {
+	w.Acquire(0)
+	w.Acquire(ringSize * 10 * ms) // the window that overwrites the first
+	if _, ok := w.Acquire(0); ok {
 		t.Error("a caller who was overtaken got a second place in a window of one")
 	}
 }
@@ -221,10 +221,10 @@ func TestWindowThatIsOverAdmitsNobody(t *testing.T) {
 func TestRefusalByAWindowWritesNothing(t *testing.T) {
 	w := NewWindow(tenMs(1), 3)
 	for range 6 {
-		w.Take(0)
+		w.Acquire(0)
 	}
 	before := words(w.ring[:])
-	if _, ok := w.Take(0); ok {
+	if _, ok := w.Acquire(0); ok {
 		t.Fatal("admitted a seventh into two windows of three")
 	}
 	if after := words(w.ring[:]); after != before {
@@ -235,17 +235,17 @@ func TestRefusalByAWindowWritesNothing(t *testing.T) {
 func TestLoweredMaxHoldsForWhatIsBooked(t *testing.T) {
 	w := NewWindow(tenMs(1), 4)
 	for range 5 {
-		w.Take(0) // four now, one in the next window
+		w.Acquire(0) // four now, one in the next window
 	}
 	w.SetMax(2)
-	if wait, ok := w.Take(0); !ok || wait != 10*time.Millisecond {
+	if wait, ok := w.Acquire(0); !ok || wait != 10*time.Millisecond {
 		t.Errorf("%v, %v; want the second place of the next window", wait, ok)
 	}
-	if _, ok := w.Take(0); ok {
+	if _, ok := w.Acquire(0); ok {
 		t.Error("admitted a third into a window of two")
 	}
 	w.SetMax(0)
-	if wait, ok := w.Take(0); !ok || wait != 0 {
+	if wait, ok := w.Acquire(0); !ok || wait != 0 {
 		t.Errorf("%v, %v without a cap; want 0, true", wait, ok)
 	}
 }
@@ -267,7 +267,7 @@ func TestGridIsBroughtWithinItsRanges(t *testing.T) {
 
 func TestWindowAllocatesNothing(t *testing.T) {
 	w, now := NewWindow(tenMs(1), 1), int64(0)
-	if n := testing.AllocsPerRun(1000, func() { w.Take(now); now += ms }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { w.Acquire(now); now += ms }); n != 0 {
 		t.Errorf("%v allocations a decision, want 0", n)
 	}
 }

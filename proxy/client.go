@@ -2,18 +2,24 @@ package proxy
 
 import (
 	"bytes"
-	"net"
 	"net/netip"
 	"unsafe"
+
+	"github.com/gaissmai/bart"
+
+	"sluice/internal/octets"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
 )
 
-// peerAddr is the address at the other end of a connection; the zero Addr for a unix socket.
-func peerAddr(c net.Conn) netip.Addr {
-	if a, ok := c.RemoteAddr().(*net.TCPAddr); ok {
-		ip, _ := netip.AddrFromSlice(a.IP)
-		return ip.Unmap()
-	}
-	return netip.Addr{}
+// client is what is known of a connection from one of its requests to the next.
+type client struct {
+	shard    *metrics.Shard
+	trusted  bool            // its peer is a trusted proxy, by the Proxy of this generation
+	judgedBy uint32          // generation
+	shared   bool            // it carries many clients, or one on the bypass list: limits of one connection or client do not apply
+	counted  bool            // the connection limits know it
+	rate     ConnRateLimiter // nil = not limited
 }
 
 // trusts reports whether what addr says of others is believed. A unix socket is always local.
@@ -21,7 +27,7 @@ func (p *Proxy) trusts(addr netip.Addr) bool {
 	if !addr.IsValid() {
 		return true
 	}
-	for _, prefix := range p.trusted {
+	for _, prefix := range p.Trusted {
 		if prefix.Contains(addr) {
 			return true
 		}
@@ -29,42 +35,40 @@ func (p *Proxy) trusts(addr netip.Addr) bool {
 	return false
 }
 
-// judge decides whether the peer of c is trusted, once for each Proxy that c meets: a proxy that is no longer trusted must
-// not go on to name its clients on connections that it has kept. c is served by one goroutine at a time.
-func (p *Proxy) judge(c *Conn) {
+// trust decides whether the peer of c is trusted, once for each Proxy that c meets: a proxy that is no longer trusted
+// must not go on to name its clients on connections that it has kept. One goroutine serves c at a time.
+func (p *Proxy) trust(c *client, peer netip.Addr) {
 	if c.judgedBy != p.generation {
-		c.judgedBy, c.trusted = p.generation, p.trusts(c.peer)
+		c.judgedBy, c.trusted = p.generation, p.trusts(peer)
 	}
 }
 
-// clientOf is the first untrusted address on the way here: the peer, unless it is a trusted proxy; then the
-// rightmost entry of the header that is not one itself.
-func (p *Proxy) clientOf(r *request) netip.Addr {
-	peer := r.conn.peer
-	if !r.conn.trusted {
+// clientOf is the first untrusted address on the way here: the peer, unless it is a trusted proxy; then the rightmost
+// entry of the header that is not one itself.
+func (p *Proxy) clientOf(r *Request) netip.Addr {
+	peer := r.conn.Peer()
+	if !r.client.trusted {
 		return peer
 	}
 	// Later lines continue earlier ones (RFC 9110, section 5.3).
-	r.scratch = r.scratch[:0]
-	for name, value := range r.asked.Fields {
-		if equalFold(name, p.clientHeader) {
-			r.scratch = append(append(r.scratch, ','), value...)
+	list := r.scratch.text[:0]
+	for name, value := range r.exchange.Request.Fields {
+		if octets.EqualFold(name, p.ClientHeader) {
+			list = append(append(list, ','), value...)
 		}
 	}
-	if len(r.scratch) == 0 {
+	r.scratch.text = list
+	if len(list) == 0 {
 		return peer
 	}
-	return p.rightmostUntrusted(r.scratch[1:], peer)
+	return p.rightmostUntrusted(list[1:], peer)
 }
 
 func (p *Proxy) rightmostUntrusted(list []byte, otherwise netip.Addr) netip.Addr {
 	found := otherwise
 	for len(list) > 0 {
-		i := len(list) - 1
-		for i >= 0 && list[i] != ',' {
-			i--
-		}
-		addr, ok := parseAddr(trimSpace(list[i+1:]))
+		i := bytes.LastIndexByte(list, ',')
+		addr, ok := parseAddr(octets.Trim(list[i+1:]))
 		if !ok {
 			return found // what stands left of nonsense is not to be believed
 		}
@@ -93,4 +97,46 @@ func parseAddr(b []byte) (netip.Addr, bool) {
 	}
 	ap, err := netip.ParseAddrPort(s)
 	return ap.Addr().Unmap(), err == nil
+}
+
+// addressList is a list of networks, however long, that is asked once a request.
+type addressList struct {
+	trie bart.Lite
+	used bool // it has any
+}
+
+func newAddressList(prefixes []netip.Prefix) *addressList {
+	l := &addressList{used: len(prefixes) > 0}
+	for _, p := range prefixes {
+		l.trie.Insert(plainPrefix(p))
+	}
+	return l
+}
+
+// plainPrefix is p in the form in which clients' addresses are: ::ffff:192.0.2.0/120 is 192.0.2.0/24.
+func plainPrefix(p netip.Prefix) netip.Prefix {
+	if addr := p.Addr(); addr.Is4In6() && p.Bits() >= 96 {
+		return netip.PrefixFrom(addr.Unmap(), p.Bits()-96)
+	}
+	return p
+}
+
+func (l *addressList) has(addr netip.Addr) bool {
+	return l.used && addr.IsValid() && l.trie.Lookup(addr)
+}
+
+// checkDenyList looks the client up in both lists. One that is in both is denied.
+func (p *Proxy) checkDenyList(r *Request) rejection {
+	client := r.clientAddr()
+	if p.deny.has(client) {
+		p.countClient(r, reject.DeniedIP)
+		return rejection{Reason: reject.DeniedIP}
+	}
+	r.bypass = p.bypass.has(client)
+	return rejection{}
+}
+
+// countClient counts that the client's address was rejected, an IPv6 one by its /64.
+func (p *Proxy) countClient(r *Request, reason reject.Reason) {
+	r.client.shard.CountClient(reason.String(), r.clientAddr(), r.now)
 }

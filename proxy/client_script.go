@@ -8,19 +8,21 @@ import (
 	"encoding/hex"
 	"strings"
 	"sync"
-	"time"
+
+	"sluice/internal/octets"
+	"sluice/proxy/reject"
 )
 
-// clientPath is where pages of the shop load the script from.
-const clientPath = "/.sluice/client.js"
+// scriptPath is where pages of the shop load the script from.
+const scriptPath = "/.sluice/client.js"
 
 //go:embed web/client.js
 var clientSource string
 
-// clientScript is the script as it is served, which is small enough to be made anew for each configuration.
+// clientScript is the script as it is served.
 type clientScript struct {
 	plain           []byte
-	packed          func() []byte // made when somebody asks for it: packing takes a millisecond, and a megabyte meanwhile
+	packed          func() []byte // compressed at the first request for it: that takes a millisecond and a megabyte
 	etag, packedTag string
 }
 
@@ -54,28 +56,23 @@ func packed(plain []byte) []byte {
 	return out.Bytes()
 }
 
-func asksClient(target []byte) bool {
-	path, _ := cut(target, '?')
-	return string(path) == clientPath
-}
-
-// answerClient serves the script: from a cache for five minutes, and by its ETag after that, so that a new version of the
-// gate is obeyed soon.
-func (p *Proxy) answerClient(r *request) (reason Reason, wait time.Duration) {
+// answerScript serves the script: from a cache for five minutes, and by its ETag after that, so that a new version of
+// the gateway is in force soon.
+func (p *Proxy) answerScript(r *Request) rejection {
 	text, tag, encoding := p.script.plain, p.script.etag, ""
-	if acceptsGzip(r.asked.Peek("Accept-Encoding")) {
+	if acceptsGzip(r.exchange.Request.Peek("Accept-Encoding")) {
 		text, tag, encoding = p.script.packed(), p.script.packedTag, "gzip"
 	}
-	out := r.answerNew(tag, tag, "text/javascript; charset=utf-8") // RFC 9239
-	out.add("Cache-Control", "public, max-age=300")
-	out.add("Vary", "Accept-Encoding")
-	if out.status == 200 {
+	out := r.taggedResponse(tag, tag, "text/javascript; charset=utf-8") // RFC 9239
+	out.Add("Cache-Control", "public, max-age=300")
+	out.Add("Vary", "Accept-Encoding")
+	if out.Status == 200 {
 		if encoding != "" {
-			out.add("Content-Encoding", encoding)
+			out.Add("Content-Encoding", encoding)
 		}
-		out.sayBytes(text)
+		out.Write(text)
 	}
-	return Admitted, 0
+	return rejection{}
 }
 
 // acceptsGzip reads Accept-Encoding (RFC 9110, section 12.5.3).
@@ -83,13 +80,13 @@ func acceptsGzip(accept []byte) bool {
 	yes := false
 	for len(accept) > 0 {
 		var item []byte
-		item, accept = cut(accept, ',')
-		name, params := cut(item, ';')
-		switch name = trimSpace(name); {
-		case equalFold(name, "gzip"):
-			return quality(params) > 0
+		item, accept = octets.Cut(accept, ',')
+		name, params := octets.Cut(item, ';')
+		switch name = octets.Trim(name); {
+		case octets.EqualFold(name, "gzip"):
+			return reject.Quality(params) > 0
 		case string(name) == "*":
-			yes = quality(params) > 0
+			yes = reject.Quality(params) > 0
 		}
 	}
 	return yes

@@ -1,27 +1,26 @@
 package proxy
 
 import (
-	"io"
-	"net"
+	"errors"
 	"net/netip"
-	"strings"
-	"time"
 
 	"sluice/proxy/http1"
+	"sluice/proxy/reject"
 )
 
-// Explanation says what the gate makes of a request, without any limit, stock or shop being asked.
+// Explanation says what the proxy makes of a request, without any limit, stock or upstream being asked.
 type Explanation struct {
-	Route    string // "" = none takes it
-	Client   string // who would be limited
-	SKU      string
-	User     string
-	Quantity int64 // units that would be taken; 0 = the gate takes none
-	Bypass   bool  // no limit applies to the client
-	Rates    []RateKey
-	Stocked  bool   // the gate would look at the SKU's stock
-	Reason   Reason // why it would be refused before any limit is asked; Admitted otherwise
-	Detail   string // the rule that a malformed request breaks
+	Route       string // "" = none takes it
+	Client      string // who would be limited
+	SKU         string
+	User        string
+	Quantity    int64 // units that would be reserved; 0 = none
+	Bypass      bool  // no limit applies to the client
+	Rates       []RateKey
+	GuardsStock bool          // the gate would look at the SKU's stock
+	Reason      reject.Reason // why it would be rejected before any limit is asked; Admitted otherwise
+	Detail      string        // what about the request that reason is for
+	Checks      []CheckRow    // that it would have to pass, in their order
 }
 
 // RateKey is what a keyed rate would count the request by.
@@ -30,55 +29,51 @@ type RateKey struct {
 	Key  string // "" = the request lacks it, and is not counted
 }
 
-// Explain takes raw, a whole request as it would arrive from peer, up the ladder as far as route, SKU and user.
-func (p *Proxy) Explain(raw string, peer netip.Addr, maxHeader int) Explanation {
-	c := &Conn{Conn: script{strings.NewReader(raw)}, server: &Server{}, peer: peer, trusted: p.trusts(peer), shard: p.counts.shard()}
-	c.reader = http1.NewGuard(http1.Limits{Header: maxHeader, Target: maxTarget, Protected: p.protected()}).NewReader(socket{c})
-	x := newExchange()
-	x.conn = c
-	if err := c.readHead(&x.asked); err != nil {
-		found := Explanation{Client: peer.String(), Reason: Malformed, Detail: err.Error()}
-		if why, broken := err.(http1.Violation); broken {
-			found.Detail = why.Kind.String()
+// Explain takes raw, a whole request as it would arrive from peer, through the checks that need nothing but the request.
+// It never asks a limit: nothing is counted.
+func (p *Proxy) Explain(raw string, peer netip.Addr, maxHeader int, lenientTarget bool) Explanation {
+	x, err := http1.ReadRequest(raw, peer, p.limits(maxHeader, lenientTarget))
+	if err != nil {
+		found := Explanation{Client: peer.String(), Reason: reject.Malformed, Detail: err.Error()}
+		var broken http1.ProtocolError
+		if errors.As(err, &broken) {
+			found.Detail = broken.Rule.Text()
 		}
 		return found
 	}
-	r := p.begin(x)
-	p.takeID(r)
-	reason := p.match(r)
-	if p.denied(r) {
-		reason = DeniedIP
+	x.Conn.State = &client{shard: p.counters.Shard()}
+	r := p.newRequest(x)
+	p.ensureRequestID(r)
+	p.match(r)
+	no := p.checkDenyList(r)
+	if no.Reason == reject.Admitted {
+		no = r.unmatched
 	}
-	if reason == Admitted {
-		reason = p.identify(r)
+	if no.Reason == reject.Admitted && r.route.limited() {
+		no = p.checkIdentity(r)
 	}
-	if reason == Admitted {
-		reason = r.findKeys()
+	if no.Reason == reject.Admitted {
+		no = rejected(r.findRateKeys())
 	}
+	return p.explain(r, no)
+}
+
+func (p *Proxy) explain(r *Request, no rejection) Explanation {
 	found := Explanation{
-		Client: string(r.clientText()), SKU: string(r.sku), User: string(r.user), Quantity: r.quantity, Reason: reason, Stocked: r.route.stocked(), Bypass: r.bypass,
+		Client: r.clientAddr().String(), SKU: string(r.buyer.sku), User: string(r.buyer.user), Quantity: r.buyer.quantity,
+		Reason: no.Reason, Detail: no.Detail.String(), GuardsStock: r.route.Gate.GuardsStock(), Bypass: r.bypass,
 	}
-	for i, key := range r.keys {
-		m := &r.route.meters[i]
+	for i, key := range r.rateKeys.keys {
+		m := &r.route.rates[i]
 		shown := RateKey{Name: m.Name}
 		if len(key) > 0 {
 			shown.Key = string(m.appendText(nil, r, true))
 		}
 		found.Rates = append(found.Rates, shown)
 	}
-	if r.route != &p.noRoute {
+	if r.route != &p.unmatched {
 		found.Route = r.route.Name
+		found.Checks = p.Checks(r.route.Name)
 	}
 	return found
 }
-
-// script is a connection on which one text arrives, and then nothing.
-type script struct{ io.Reader }
-
-func (script) Write(p []byte) (int, error)      { return len(p), nil }
-func (script) Close() error                     { return nil }
-func (script) LocalAddr() net.Addr              { return nil }
-func (script) RemoteAddr() net.Addr             { return nil }
-func (script) SetDeadline(time.Time) error      { return nil }
-func (script) SetReadDeadline(time.Time) error  { return nil }
-func (script) SetWriteDeadline(time.Time) error { return nil }

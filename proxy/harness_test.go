@@ -12,116 +12,125 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
 	"sluice/proxy/http1"
+	"sluice/proxy/reject"
+	"sluice/proxy/route"
+	"sluice/upstream"
 )
 
 // Fakes of one line.
 type (
-	shopFunc    func(*Outgoing, *fasthttp.Response) Outcome
-	windowsFunc func(now int64, sku []byte) (time.Duration, bool)
-	placesFunc  func() Reason
+	upstreamFunc func(*upstream.Request, *fasthttp.Response) upstream.Outcome
+	windowFunc   func(now int64, sku []byte) (time.Duration, bool)
+	slotFunc     func() reject.Reason
 )
 
-func (f shopFunc) Send(o *Outgoing, r *fasthttp.Response) Outcome { return f(o, r) }
-func (f shopFunc) Upgrade(o *Outgoing, r *fasthttp.Response) (net.Conn, Outcome) {
+func (f upstreamFunc) Send(o *upstream.Request, r *fasthttp.Response) upstream.Outcome { return f(o, r) }
+func (f upstreamFunc) Upgrade(o *upstream.Request, r *fasthttp.Response) (net.Conn, upstream.Outcome) {
 	return nil, f(o, r)
 }
-func (f windowsFunc) Take(now int64, sku []byte) (wait time.Duration, took bool) { return f(now, sku) }
-func (f windowsFunc) Full(int64, []byte) (wait time.Duration, full bool)         { return 0, false }
-func (f placesFunc) Enter(Client) Reason                                         { return f() }
-func (f placesFunc) Leave(time.Duration)                                         {}
+func (f windowFunc) Acquire(now int64, sku []byte) (wait time.Duration, ok bool) { return f(now, sku) }
+func (f windowFunc) Peek(int64, []byte) (wait time.Duration, full bool)          { return 0, false }
+func (f slotFunc) Acquire(Client) reject.Reason                                  { return f() }
+func (f slotFunc) Peek() bool                                                    { return false }
+func (f slotFunc) Release(time.Duration)                                         {}
 
-type anyNumber struct{}
+// unlimited are connection limits without a bound.
+type unlimited struct{}
 
-func (anyNumber) Open(netip.Addr, bool) Reason { return Admitted }
-func (anyNumber) Close(netip.Addr, bool)       {}
+func (unlimited) Open(netip.Addr, bool) reject.Reason { return reject.Admitted }
+func (unlimited) Close(netip.Addr, bool)              {}
 
-// shelf is a stock that the test sets.
-type shelf struct {
+// stockMap is a stock that the test sets.
+type stockMap struct {
 	mu      sync.Mutex
-	closed  map[string]Reason
+	closed  map[string]reject.Reason
 	entered int
 	left    int
 }
 
-func (s *shelf) Closed(_ int64, sku []byte) Reason {
+func (s *stockMap) Closed(_ int64, sku []byte) reject.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.closed[string(sku)]
 }
 
-func (s *shelf) Enter(_ int64, sku, _ []byte) Reason {
+func (s *stockMap) Enter(_ int64, sku, _ []byte) reject.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.entered++
 	return s.closed[string(sku)]
 }
 
-func (s *shelf) Known(int64, []byte, []byte) bool { return true }
-
-func (s *shelf) Leave([]byte) {
+func (s *stockMap) Leave([]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left++
 }
 
-// seen is what the fake shop was sent.
-type seen struct {
+// recorder is an upstream that keeps what it was sent.
+type recorder struct {
 	mu   sync.Mutex
-	reqs []string // line, host, fields, body as they would be written
+	reqs []string // line, header lines and body as they would be written
 }
 
-func (s *seen) Send(o *Outgoing, resp *fasthttp.Response) Outcome {
-	body := o.Body
-	if o.BodyStream != nil {
-		body, _ = io.ReadAll(o.BodyStream)
+func (s *recorder) Send(o *upstream.Request, resp *fasthttp.Response) upstream.Outcome {
+	var body []byte
+	if o.HTTP.IsBodyStream() {
+		body, _ = io.ReadAll(o.HTTP.BodyStream())
+	} else {
+		body = o.HTTP.Body()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reqs = append(s.reqs, string(o.Line)+"Host: "+string(o.Host)+"\r\n"+string(o.Fields)+"\r\n"+string(body))
-	resp.SetBodyString("from the shop")
-	return Answered
+	s.reqs = append(s.reqs, string(o.HTTP.Header.AppendBytes(nil))+string(body))
+	resp.SetBodyString("from the upstream")
+	return upstream.Answered
 }
 
-func (s *seen) Upgrade(o *Outgoing, resp *fasthttp.Response) (net.Conn, Outcome) {
+func (s *recorder) Upgrade(o *upstream.Request, resp *fasthttp.Response) (net.Conn, upstream.Outcome) {
 	return nil, s.Send(o, resp)
 }
 
-func (s *seen) all() []string {
+func (s *recorder) all() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.reqs...)
 }
 
 var orderRoutes = []Route{
-	{Name: "order", Match: "POST /api/seckill/{sku}/order", Gate: Check, SKU: "$path_sku", User: "$cookie_uid"},
-	{Name: "search", Match: "/search/", Gate: Limit},
-	{Name: "rest", Match: "/", Gate: Pass},
+	{Name: "order", Match: "POST /api/seckill/{sku}/order", Gate: route.Check, SKU: "$path_sku", User: "$cookie_uid"},
+	{Name: "search", Match: "/search/", Gate: route.Limit},
+	{Name: "rest", Match: "/", Gate: route.Pass},
 }
 
-func options(shop Shop) Options {
+func options(to Upstream) Options {
 	return Options{
 		Routes: orderRoutes, RequestIDHeader: "X-Request-Id", MaxBody: 1 << 10, PassHost: true,
-		Responses: Responses{
+		Responses: reject.Options{
 			Languages: []string{"en", "zh-CN"}, ReasonHeader: "X-Sluice-Reason", CORS: true,
 			EnvelopeBody: `{"code":$code,"msg":"$message","data":null}`,
-			Answers: map[Class]Answer{
-				Busy: {Status: 429, RetryAfter: time.Second, Code: 42900}, SoldOutClass: {Status: 409, Code: 40901},
-				DuplicateClass: {Status: 409}, DeniedClass: {Status: 403}, UnknownSKUClass: {Status: 404}, BadRequestClass: {Status: 400, Code: 40000},
-				Unavailable: {Status: 503, RetryAfter: 3 * time.Second}, PausedClass: {Status: 503}, EndedClass: {Status: 403}, NotStartedClass: {Status: 403},
+			Answers: map[reject.Class]reject.Answer{
+				reject.Busy:         {Status: 429, RetryAfter: time.Second, Code: 42900},
+				reject.SoldOutClass: {Status: 409, Code: 40901}, reject.DuplicateClass: {Status: 409},
+				reject.DeniedClass: {Status: 403}, reject.UnknownSKUClass: {Status: 404},
+				reject.BadRequestClass: {Status: 400, Code: 40000},
+				reject.Unavailable:     {Status: 503, RetryAfter: 3 * time.Second},
+				reject.PausedClass:     {Status: 503}, reject.EndedClass: {Status: 403}, reject.NotStartedClass: {Status: 403},
 			},
 		},
-		Shop: shop, Stock: &shelf{closed: map[string]Reason{}},
-		Windows: windowsFunc(func(int64, []byte) (time.Duration, bool) { return 0, true }),
-		Places:  placesFunc(func() Reason { return Admitted }),
-		Log:     slog.New(slog.DiscardHandler),
+		Upstream: to, Stock: &stockMap{closed: map[string]reject.Reason{}},
+		Windows:     windowFunc(func(int64, []byte) (time.Duration, bool) { return 0, true }),
+		Concurrency: slotFunc(func() reject.Reason { return reject.Admitted }),
+		Log:         slog.New(slog.DiscardHandler),
 	}
 }
 
-// gate starts a Server on a real socket.
-func gate(t *testing.T, o Options) (addr string, p *Proxy) {
+// gateway starts a Server on a real socket.
+func gateway(t *testing.T, o Options) (addr string, p *Proxy) {
 	t.Helper()
 	p, err := New(o)
 	if err != nil {
@@ -140,39 +149,20 @@ func serveWith(t *testing.T, p *Proxy, o ServerOptions) (s *Server, addr string)
 	t.Helper()
 	o.MaxHeader, o.Log = 16<<10, slog.New(slog.DiscardHandler)
 	if o.Connections == nil {
-		o.Connections = anyNumber{}
+		o.Connections = unlimited{}
 	}
 	s = NewServer(p, o)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	go s.Serve(ln)
-	t.Cleanup(func() { s.end(t) })
+	served := make(chan struct{})
+	go func() { defer close(served); _ = s.Serve(ln) }()
+	t.Cleanup(func() { ln.Close(); s.Drain(t.Context()); <-served })
 	return s, ln.Addr().String()
 }
 
-// end is a drain when nobody is coming any more: else it would listen for a while first, in hundreds of tests.
-func (s *Server) end(t *testing.T) {
-	s.mu.Lock()
-	for _, ln := range s.listeners {
-		ln.Close()
-	}
-	s.mu.Unlock()
-	s.Drain(t.Context())
-}
-
-// kindNamed finds a rule of the wire by its name.
-func kindNamed(name string) http1.Kind {
-	for k := range http1.NumKinds {
-		if k.String() == name {
-			return k
-		}
-	}
-	panic("no rule " + name)
-}
-
-// say sends raw bytes on a connection of their own and returns the answers and all that follows until the end.
+// talk sends raw bytes on a connection of their own and returns the first response.
 func talk(t *testing.T, addr, raw string) (*http.Response, string) {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -186,25 +176,57 @@ func talk(t *testing.T, addr, raw string) (*http.Response, string) {
 	method, _, _ := strings.Cut(raw, " ")
 	resp, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: method})
 	if err != nil {
-		t.Fatalf("%q: no whole answer: %v", raw, err)
+		t.Fatalf("%q: no whole response: %v", raw, err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		t.Fatalf("%q: answer cut short: %v", raw, err)
+		t.Fatalf("%q: response cut short: %v", raw, err)
 	}
 	return resp, string(body)
 }
 
-// requested is a request that p has read, from a connection that is not there.
-func requested(t *testing.T, p *Proxy, raw string) *exchange {
+// requested is an exchange that p would handle, on a connection that is not there.
+func requested(t *testing.T, p *Proxy, raw string) *http1.Exchange {
 	t.Helper()
-	c := &Conn{Conn: script{strings.NewReader(raw)}, server: &Server{}, peer: netip.MustParseAddr("203.0.113.9"), shard: p.counts.shard()}
-	c.reader = http1.NewGuard(http1.Limits{Header: 16 << 10, Target: maxTarget}).NewReader(socket{c})
-	x := newExchange()
-	x.conn = c
-	if err := c.readHead(&x.asked); err != nil {
+	x, err := http1.ReadRequest(raw, netip.MustParseAddr("203.0.113.9"), p.limits(16<<10, false))
+	if err != nil {
 		t.Fatalf("%q: %v", raw, err)
 	}
+	x.Conn.State = &client{shard: p.counters.Shard()}
 	return x
+}
+
+// eventually waits for what another goroutine or the kernel may take a moment for.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// counted gathers the counters of p: "name label label" → value, labels in the order of their names.
+func counted(t *testing.T, c ...prometheus.Collector) map[string]float64 {
+	t.Helper()
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(c...)
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := f.GetName()
+			for _, l := range m.GetLabel() {
+				name += " " + l.GetValue()
+			}
+			if m.Counter != nil {
+				all[name] = m.Counter.GetValue()
+			}
+		}
+	}
+	return all
 }

@@ -1,127 +1,194 @@
 package proxy
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
 
-// trimSpace cuts optional white space (RFC 9110, section 5.6.3).
-func trimSpace(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
-		b = b[1:]
-	}
-	for n := len(b); n > 0 && (b[n-1] == ' ' || b[n-1] == '\t'); n = len(b) {
-		b = b[:n-1]
-	}
-	return b
-}
+	"github.com/valyala/fasthttp"
 
-// header looks a field up. One that stands twice is Ambiguous, and so is its name with "_" for "-": CGI, WSGI
-// and PHP fold the two into one.
-func (r *request) header(name string) (value []byte, reason Reason) {
-	for key, v := range r.asked.Fields {
-		if !equalFoldDash(key, name) {
+	"sluice/internal/octets"
+)
+
+// addFields adds the header lines that may travel on, in the order in which they came, then what the proxy says itself.
+func (p *Proxy) addFields(h *fasthttp.RequestHeader, r *Request) {
+	named, via := r.namedByConnection(), false
+	for name, value := range r.exchange.Request.Fields {
+		isVia := octets.EqualFold(name, "Via")
+		via = via || isVia
+		if isVia || !p.forwards(r, name, named) {
 			continue
 		}
-		if value != nil || !equalFold(key, name) {
-			return nil, Ambiguous
-		}
-		value = v
+		h.AddBytesKV(name, value)
 	}
-	return value, Admitted
+	if r.upgrades() {
+		h.Add("Connection", "Upgrade")
+		h.AddBytesV("Upgrade", r.exchange.Request.Peek("Upgrade"))
+	}
+	if len(r.id) > 0 {
+		h.AddBytesV(p.RequestIDHeader, r.id)
+	}
+	if r.acquired.order {
+		p.addOrderFields(h, r)
+	}
+	if r.trace.on {
+		r.scratch.value = r.trace.AppendTraceparent(r.scratch.value[:0])
+		h.AddBytesV("traceparent", r.scratch.value)
+	}
+	if r.page.fetches {
+		addLines(h, r.page.Conditions)
+	}
+	p.addForwarded(h, r, via)
 }
 
-func equalFoldDash(key []byte, name string) bool {
-	if len(key) != len(name) {
+// forwards reports whether a header line may travel on. named are the fields that Connection declares to be about the
+// connection alone.
+func (p *Proxy) forwards(r *Request, name, named []byte) bool {
+	switch {
+	case !endToEnd(name), len(named) > 0 && octets.HasToken(named, name), octets.EqualFieldName(name, p.RequestIDHeader):
+		return false
+	case r.acquired.order && octets.EqualFieldName(name, idempotencyKey):
+		return false
+	case r.page.fetches && conditional(name), p.replacesTrace(r, name):
 		return false
 	}
-	for i, c := range key {
-		if c == '_' {
-			c = '-'
+	return r.client.trusted || !fromProxy(name) && !octets.EqualFieldName(name, p.ClientHeader)
+}
+
+// addForwarded says where the request came from. What came with it is extended only for trusted proxies; via tells that
+// it came through others.
+func (p *Proxy) addForwarded(h *fasthttp.RequestHeader, r *Request, via bool) {
+	v := r.scratch.value[:0]
+	if r.client.trusted {
+		for name, value := range r.exchange.Request.Fields {
+			if octets.EqualFold(name, "X-Forwarded-For") && len(value) > 0 {
+				v = append(append(v, value...), ", "...)
+			}
 		}
-		if lower(c) != lower(name[i]) {
+	}
+	if peer := r.conn.Peer(); peer.IsValid() {
+		v = peer.AppendTo(v)
+	} else {
+		v = append(v, "127.0.0.1"...) // a unix socket: a client on this machine
+	}
+	h.AddBytesV("X-Forwarded-For", v)
+	r.scratch.value = v
+	h.AddBytesV("X-Forwarded-Proto", r.scheme())
+	if host := r.requestedHost(); len(host) > 0 {
+		h.AddBytesV("X-Forwarded-Host", host)
+	}
+	if via {
+		for name, value := range r.exchange.Request.Fields {
+			if octets.EqualFold(name, "Via") {
+				h.AddBytesV("Via", value)
+			}
+		}
+	}
+	if r.exchange.Request.HTTP10 {
+		h.Add("Via", "1.0 sluice")
+	} else {
+		h.Add("Via", "1.1 sluice")
+	}
+}
+
+// addLines adds header lines, each with its CRLF.
+func addLines(h *fasthttp.RequestHeader, lines []byte) {
+	for len(lines) > 0 {
+		var line []byte
+		line, lines, _ = bytes.Cut(lines, crlf)
+		name, value := octets.Cut(line, ':')
+		h.AddBytesKV(name, octets.Trim(value))
+	}
+}
+
+var crlf = []byte("\r\n")
+
+// addLength frames a body of n bytes.
+func (r *Request) addLength(n int64) {
+	r.scratch.value = strconv.AppendInt(r.scratch.value[:0], n, 10)
+	r.attempt.request.HTTP.Header.AddBytesV("Content-Length", r.scratch.value)
+}
+
+var schemeHTTP, schemeHTTPS = []byte("http"), []byte("https")
+
+// scheme is the scheme that the client has used.
+func (r *Request) scheme() []byte {
+	if r.client.trusted {
+		if said := r.exchange.Request.Peek("X-Forwarded-Proto"); len(said) > 0 {
+			return said
+		}
+	}
+	if r.conn.Secure() {
+		return schemeHTTPS
+	}
+	return schemeHTTP
+}
+
+// requestedHost is the host that the client has asked for.
+func (r *Request) requestedHost() []byte {
+	if r.client.trusted {
+		if said := r.exchange.Request.Peek("X-Forwarded-Host"); len(said) > 0 {
+			return said
+		}
+	}
+	return r.exchange.Request.Host()
+}
+
+// namedByConnection lists the fields that Connection declares to be about this connection alone, comma-separated.
+func (r *Request) namedByConnection() []byte {
+	if !r.exchange.Request.Named { // nearly always
+		return nil
+	}
+	r.scratch.text = r.scratch.text[:0]
+	for name, value := range r.exchange.Request.Fields {
+		if octets.EqualFold(name, "Connection") && !octets.EqualFold(value, "keep-alive") && !octets.EqualFold(value, "close") {
+			r.scratch.text = append(append(r.scratch.text, value...), ',')
+		}
+	}
+	return r.scratch.text
+}
+
+// hopByHop are the fields about one connection alone (RFC 9110, section 7.6.1), those that the proxy writes itself, and
+// Proxy, which CGI takes for a setting of its own. They are told apart by length first.
+var hopByHop = func() (byLength [20][]string) {
+	for _, name := range []string{"TE", "Via", "Host", "Proxy", "Expect", "Trailer", "Upgrade", "Connection", "Keep-Alive",
+		"Content-Length", "HTTP2-Settings", "X-Forwarded-For", "Proxy-Connection", "X-Forwarded-Host", "Transfer-Encoding",
+		"X-Forwarded-Proto", "Proxy-Authorization"} {
+		byLength[len(name)] = append(byLength[len(name)], name)
+	}
+	return byLength
+}()
+
+// endToEnd reports whether a field may travel on. A name with "_" for "-" counts as the same name, as servers behind CGI
+// see it.
+func endToEnd(name []byte) bool {
+	const own = "Sluice-"
+	if len(name) >= len(own) && octets.EqualFieldName(name[:len(own)], own) {
+		return false
+	}
+	if len(name) >= len(hopByHop) {
+		return true
+	}
+	for _, hop := range hopByHop[len(name)] {
+		if octets.EqualFieldName(name, hop) {
 			return false
 		}
 	}
 	return true
 }
 
-// hasToken reports whether a comma-separated field value holds a token, in any letter case.
-func hasToken(list, token []byte) bool {
-	for len(list) > 0 {
-		var item []byte
-		item, list = cut(list, ',')
-		if bytes.EqualFold(trimSpace(item), token) {
-			return true
-		}
-	}
-	return false
-}
+// proxyFields speak of the way here, as one proxy or another does, beside X-Forwarded-*.
+var proxyFields = [...]string{"Forwarded", "X-Real-IP", "X-Client-IP", "True-Client-IP", "CF-Connecting-IP", "X-Cluster-Client-IP"}
 
-// namedByConnection lists the fields that Connection declares to be about this connection alone, comma-separated.
-func (r *request) namedByConnection() []byte {
-	if !r.asked.Named { // nearly always
-		return nil
-	}
-	r.scratch = r.scratch[:0]
-	for name, value := range r.asked.Fields {
-		if equalFold(name, "Connection") && !equalFold(value, "keep-alive") && !equalFold(value, "close") {
-			r.scratch = append(append(r.scratch, value...), ',')
-		}
-	}
-	return r.scratch
-}
-
-// endToEnd reports whether a field may travel on: it is not about this connection alone (RFC 9110, section 7.6.1), not
-// one that the gate writes itself, and not one that only the gate may speak. CGI takes Proxy for a setting of its own.
-func endToEnd(name []byte) bool {
-	if len(name) > 7 && equalFold(name[:7], "Sluice-") {
-		return false
-	}
-	switch len(name) {
-	case 2:
-		return !equalFold(name, "TE")
-	case 3:
-		return !equalFold(name, "Via")
-	case 4:
-		return !equalFold(name, "Host")
-	case 5:
-		return !equalFold(name, "Proxy")
-	case 6:
-		return !equalFold(name, "Expect")
-	case 7:
-		return !equalFold(name, "Trailer") && !equalFold(name, "Upgrade")
-	case 10:
-		return !equalFold(name, "Connection") && !equalFold(name, "Keep-Alive")
-	case 14:
-		return !equalFold(name, "Content-Length") && !equalFold(name, "HTTP2-Settings")
-	case 15:
-		return !equalFold(name, "X-Forwarded-For")
-	case 16:
-		return !equalFold(name, "Proxy-Connection") && !equalFold(name, "X-Forwarded-Host")
-	case 17:
-		return !equalFold(name, "Transfer-Encoding") && !equalFold(name, "X-Forwarded-Proto")
-	case 19:
-		return !equalFold(name, "Proxy-Authorization")
-	}
-	return true
-}
-
-// fromProxy reports whether a field speaks of the way here, as one proxy or another does: believed, and handed on, from
-// trusted proxies alone.
+// fromProxy reports whether a field speaks of the way here: it is believed, and forwarded, from trusted proxies alone.
 func fromProxy(name []byte) bool {
 	const forwarded = "X-Forwarded-"
-	if len(name) >= len(forwarded) && equalFold(name[:len(forwarded)], forwarded) {
+	if len(name) >= len(forwarded) && octets.EqualFieldName(name[:len(forwarded)], forwarded) {
 		return true
 	}
-	switch len(name) {
-	case 9:
-		return equalFold(name, "Forwarded") || equalFold(name, "X-Real-IP")
-	case 11:
-		return equalFold(name, "X-Client-IP")
-	case 14:
-		return equalFold(name, "True-Client-IP")
-	case 16:
-		return equalFold(name, "CF-Connecting-IP")
-	case 19:
-		return equalFold(name, "X-Cluster-Client-IP")
+	for _, f := range proxyFields {
+		if octets.EqualFieldName(name, f) {
+			return true
+		}
 	}
 	return false
 }

@@ -1,97 +1,117 @@
 package proxy
 
-import "time"
+import (
+	"time"
 
-// A client on the bypass list meets none of the limits below; a limit that is only observed counts what it would have
-// refused, and the request goes on to the next.
+	"sluice/proxy/http1"
+	"sluice/proxy/reject"
+)
 
-// spares counts a refusal by a limit that is only observed.
-func (p *Proxy) spares(r *request, reason Reason) bool {
-	if !p.spared[reason] {
-		return false
+// A client on the bypass list meets none of these limits.
+
+// checkConnRate asks the request rate of the connection.
+func (p *Proxy) checkConnRate(r *Request) rejection {
+	if r.bypass || r.client.rate == nil {
+		return rejection{}
 	}
-	r.tally().observed[reason].Add(1)
-	r.observed = reason
-	return true
-}
-
-// observes reports whether connections that one of their limits refuses are let in.
-func (p *Proxy) observes(reason Reason) bool { return p.observe || p.spared[reason] }
-
-// paced asks the connection's own rate.
-func (p *Proxy) paced(r *request) (reason Reason, wait time.Duration) {
-	if r.bypass {
-		return Admitted, 0
-	}
-	wait, ok := r.conn.allow(p.start.Add(time.Duration(r.now)))
+	wait, ok := r.client.rate.Allow(p.start.Add(time.Duration(r.now)))
 	if ok {
-		return Admitted, 0
+		return rejection{}
 	}
-	r.shard.loud.noteClient(r, ConnRate)
-	if p.spares(r, ConnRate) {
-		return Admitted, 0
-	}
-	return ConnRate, wait
+	p.countClient(r, reject.ConnRate)
+	return rejection{Reason: reject.ConnRate, Wait: wait}
 }
 
-// crowded refuses a request whose body is still to come when the windows are full now. It books nothing: a body that
-// dawdles would keep a place in windows that pass, and come in beside those who were booked into a later one.
-func (p *Proxy) crowded(r *request) (reason Reason, wait time.Duration) {
-	if r.bypass || r.bodyRead || !r.hasBody() || p.spared[Window] {
-		return Admitted, 0
-	}
-	if wait, full := p.windows.Full(r.now, r.sku); full {
-		return Window, wait
-	}
-	return Admitted, 0
-}
-
-// windowed books the request into a window, and waits for it. Nothing is waited for between the two but a place inside
-// the shop: a window is of the instant at which the request goes on.
-func (p *Proxy) windowed(r *request) (reason Reason, wait time.Duration) {
+// checkWindowFull rejects a request when the windows are full now. It books nothing, so that a rejection costs no more
+// than a look, and a slow body never holds a place in a window that passes meanwhile.
+func (p *Proxy) checkWindowFull(r *Request) rejection {
 	if r.bypass {
-		return Admitted, 0
+		return rejection{}
+	}
+	if wait, full := p.Windows.Peek(r.now, r.buyer.sku); full {
+		return rejection{Reason: reject.Window, Wait: wait}
+	}
+	return rejection{}
+}
+
+// acquireWindow books the request into a window, and sleeps until the window begins.
+func (p *Proxy) acquireWindow(r *Request) rejection {
+	if r.bypass {
+		return rejection{}
 	}
 	now := r.now
-	if r.hasBody() || r.fetches { // the body, or the answer that another was to fetch, may have taken its time
-		now = p.clock()
+	if r.hasBody() || r.page.fetches { // the body, or another request's fetch, may have taken its time
+		now = p.Now()
 	}
-	wait, ok := p.windows.Take(now, r.sku)
+	wait, ok := p.Windows.Acquire(now, r.buyer.sku)
 	switch {
-	case ok && wait > 0:
-		r.conn.StepAside()
+	case !ok:
+		return rejection{Reason: reject.Window, Wait: wait}
+	case wait > 0:
 		time.Sleep(wait)
 		if r.conn.Gone() {
-			return ClientGone, 0
+			return rejection{Reason: reject.ClientGone}
 		}
-	case !ok && !p.spares(r, Window):
-		return Window, wait
 	}
-	return Admitted, 0
+	return rejection{}
 }
 
-// enter takes a place inside the shop.
-func (p *Proxy) enter(r *request) Reason {
-	if r.bypass {
-		return Admitted
-	}
-	places := r.route.Places
-	if places == nil {
-		places = p.places
-	}
-	reason := places.Enter(r.conn)
-	if reason == Admitted {
-		r.placed = places
-		return Admitted
+// checkQueueFull rejects a request when every slot and every place in the queue is taken now.
+func (p *Proxy) checkQueueFull(r *Request) rejection {
+	if r.bypass || !p.concurrencyOf(r).Peek() {
+		return rejection{}
 	}
 	r.limit = r.route.Bound
-	if p.spares(r, reason) {
-		return Admitted
-	}
-	return reason
+	return rejection{Reason: reject.Concurrency}
 }
 
-// exhausted reports that a connection has carried as many requests as one may. Its answer says that it is the last.
-func (p *Proxy) exhausted(c *Conn) bool {
-	return p.maxRequests > 0 && c.requests >= p.maxRequests && !c.shared
+// acquireSlot takes a slot of the concurrency limit.
+func (p *Proxy) acquireSlot(r *Request) rejection {
+	if r.bypass {
+		return rejection{}
+	}
+	slots := p.concurrencyOf(r)
+	reason := slots.Acquire(r.conn)
+	if reason == reject.Admitted {
+		r.acquired.slot = slots
+		return rejection{}
+	}
+	r.limit = r.route.Bound
+	return rejection{Reason: reason}
+}
+
+func (p *Proxy) concurrencyOf(r *Request) ConcurrencyLimiter {
+	if r.route.Concurrency != nil {
+		return r.route.Concurrency
+	}
+	return p.Concurrency
+}
+
+// checkStock asks the stock check, which counts the requests that it admits.
+func (p *Proxy) checkStock(r *Request) rejection {
+	reason := p.Stock.Enter(p.Now(), r.buyer.sku, r.buyer.user)
+	switch reason {
+	case reject.Admitted:
+		r.acquired.stock, r.acquired.sku = true, r.buyer.sku
+	case reject.Concurrency:
+		r.limit = p.Unit
+	}
+	return rejection{Reason: reason}
+}
+
+// checkSoldOut asks the stock check's memory.
+func (p *Proxy) checkSoldOut(r *Request) rejection {
+	return rejection{Reason: p.Stock.Closed(r.now, r.buyer.sku)}
+}
+
+// checkSchedule asks the schedule, and what the upstream's responses have taught.
+func (p *Proxy) checkSchedule(r *Request) rejection { return p.onSale(r, r.now) }
+
+// checkScheduleAgain asks again: the body, a window and a slot may have taken their time, and a pause and an end are
+// for waiting requests, too.
+func (p *Proxy) checkScheduleAgain(r *Request) rejection { return p.onSale(r, p.Now()) }
+
+// exhausted reports that a connection has carried as many requests as one may. Its response says that it is the last.
+func (p *Proxy) exhausted(c *http1.Conn, of *client) bool {
+	return p.MaxRequests > 0 && c.Requests() >= p.MaxRequests && !of.shared
 }

@@ -1,313 +1,195 @@
-// Package proxy takes one request at a time from the listener to an answer: match, identify, admit, forward,
-// or refuse with one reason out of one list. It promises that a refused request never reaches the shop, that an
-// order is handed to the shop at most once, and that every refusal is a whole, readable HTTP answer.
-// It keeps no stock, no limit and no connection to the shop itself: those are asked through Stock, Windows,
-// Places and Shop.
+// Package proxy takes one request at a time to its answer: it finds the route, runs the route's checks, and forwards
+// the request to the upstream or rejects it for one reason out of one list. It promises that a rejected request never
+// reaches the upstream, that an order is handed to the upstream at most once, and that every rejection is a complete
+// HTTP response.
+// It keeps no stock, no limit and no connection to the upstream: Stock, Orders, the limiters and Upstream do.
+//
+// Handle is the way of a request. The table of checks is in checks.go: a new limit is a row there.
 package proxy
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"time"
+
+	"sluice/proxy/auth"
+	"sluice/proxy/http1"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
+	"sluice/proxy/route"
 )
 
 // Options are the parts and settings of a Proxy. Stock and Orders may be nil when no route needs them.
 type Options struct {
 	Routes          []Route
-	Observe         bool // count refusals, and let everything through
+	Observe         bool // count rejections, and forward everything
 	Trusted         []netip.Prefix
-	ClientHeader    string // what a trusted proxy names its client in; X-Forwarded-For by default
+	ClientHeader    string // in which a trusted proxy names its client; "" = X-Forwarded-For
 	RequestIDHeader string // "" = none
-	MaxBody         int64  // bytes; of gated routes
-	PassHost        bool   // the shop sees the client's Host rather than its own authority
-	Responses       Responses
-	Pace            func() Pace // of a new connection; nil = connections have no rate of their own
-	CloseOnExcess   bool        // a connection over its rate is closed as well
-	Settling        Settling
-	Proof           Proof
-	SoldOutOn       *SoldOutOn // nil = only the shop's own word says so
-	Show            Show
-	PageWait        time.Duration // for somebody else's fetch of the same page, at most
+	MaxBody         int64  // bytes; of routes that read the body
+	PassHost        bool   // the upstream sees the client's Host rather than its own authority
+	Responses       reject.Options
+	ConnRate        func() ConnRateLimiter // for a new connection; nil = connections have no request rate of their own
+	CloseOnExcess   bool                   // a connection over its request rate is closed as well
+	Settlement      SettlementRules
+	Auth            Auth
+	SoldOutOn       *SoldOutOn // nil = only the header Sluice-Order says so
+	StockStatus     StockStatusOptions
+	CacheWait       time.Duration // for another request's fetch of the same page, at most
 	MaxRequests     int           // on one connection, which is closed with the last; 0 = no cap
 
-	Rates  []KeyedRate
-	Bypass []netip.Prefix // clients that are never limited; the stock still says no
-	Deny   []netip.Prefix // clients that are refused at once, on all routes
-	Spared []Reason       // refusals of these limits are counted, and the request goes on to the next limit
+	Rates       []KeyedRate
+	Bypass      []netip.Prefix  // clients that no limit applies to; the stock still does
+	Deny        []netip.Prefix  // clients that are rejected at once, on all routes
+	ObserveOnly []reject.Reason // rejections of these limits are counted, and the next check goes on
 
-	Shop    Shop
-	Stock   Stock
-	Orders  Orders
-	Sales   Sales   // nil = nothing is on a schedule
-	Lessons Lessons // nil = the shop's answers teach nothing
-	Shelf   Shelf   // nil = nobody is told what is left
-	Windows Windows
-	Places  Places
-	Pages   Pages        // nil = no answer is kept
-	Now     func() int64 // monotonic ns; nil = of this process
-	Log     *slog.Logger
+	Upstream     Upstream
+	Stock        Stock
+	Orders       Orders
+	Schedule     Schedule        // nil = every SKU is always on sale
+	Feedback     SoldOutFeedback // nil = the upstream's responses teach nothing
+	Availability Availability    // nil = no public stock status
+	Windows      WindowLimiter
+	Concurrency  ConcurrencyLimiter
+	Cache        Cache        // nil = no page is kept
+	Now          func() int64 // monotonic ns; nil = of this process
+	Log          *slog.Logger
 
-	Journal Journal           // nil = nobody is told what became of requests
-	Tracer  Tracer            // nil = no request is traced
-	Bounds  map[Reason]string // how large each limit is, for the journal
-	Unit    string            // how many the stock lets into the shop for each unit, likewise
-	Version string            // of the configuration, likewise
+	AccessLog metrics.AccessLogger     // nil = none
+	Tracer    metrics.Tracer           // nil = no request is traced
+	Bounds    map[reject.Reason]string // how large each limit is, for the access log and explain
+	Unit      string                   // how many requests the stock admits for each unit, likewise
+	Version   string                   // of the configuration, likewise
 
-	Before *Proxy // the one that this one replaces, whose counts go on; nil = none
+	Before *Proxy // the one that this one replaces, whose counters go on; nil = none
 }
 
-// Proxy handles requests. It is safe for concurrent use.
+// Proxy handles requests. It is safe for concurrent use. It has more fields and methods than one type should: it is
+// the sum of what one configuration compiles to, and never changes after New.
 type Proxy struct {
-	routes       []route
-	outlines     outlines // of the routes
-	noRoute      route    // stands for requests that no route takes
-	gatedAny     bool
-	formMethods  bool // a form could name the method of a gated route
-	observe      bool
-	trusted      []netip.Prefix
-	clientHeader string
-	idHeader     string
-	maxBody      int64
-	passHost     bool
-	answers      responder
-	script       *clientScript
-	prover       *prover
-	pace         func() Pace
-	closeExcess  bool
-	settling     Settling
-	soldOutOn    *SoldOutOn
-	show         Show
-	signer       *signer // nil = what the shop is told is not signed
-	maxRequests  int
-	pageWait     time.Duration
-	bypass, deny *addressList
-	spared       [numReasons]bool
-	counts       *counts
-	strangers    *strangers
-	dates        dates
-	generation   uint32 // 1, and one more with each successor
-
-	shop     Shop
-	launcher Launcher // shop; nil = it has to be waited for
-	stock    Stock
-	orders   Orders
-	sales    Sales
-	lessons  Lessons
-	shelf    Shelf
-	windows  Windows
-	places   Places
-	pages    Pages // nil = nothing is kept
-	start    time.Time
-	clock    func() int64
-	log      *slog.Logger
-	journal  Journal // nil = none
-	tracer   Tracer  // nil = none
-	bounds   [numReasons]string
-	unit     string
-	version  string
-	pool     sync.Pool
+	Options
+	table          *route.Table
+	routes         []boundRoute
+	unmatched      boundRoute // stands for requests that no route takes
+	rejecting      []check    // of requests that cannot be matched
+	preflight      []check    // of CORS preflights
+	internalChecks []check    // of questions to the proxy itself
+	responder      *reject.Responder
+	script         *clientScript
+	auth           *authenticator
+	bypass         *addressList
+	deny           *addressList
+	observeOnly    [reject.NumReasons]bool
+	counters       *metrics.Counters
+	proxies        *metrics.UntrustedProxyDetector
+	signer         *auth.Signer // nil = what the upstream is told is not signed
+	dates          dates
+	generation     uint32 // 1, and one more with each successor
+	start          time.Time
+	pool           sync.Pool
 }
 
-// New compiles routes and answers. Its errors are *RouteError where a route is at fault.
+// New compiles routes and responses. Its errors are *RouteError or *RateError where a route or rate is at fault.
 func New(o Options) (*Proxy, error) {
-	routes, errs := compileRoutes(o.Routes)
-	if errs = append(errs, attachRates(o.Rates, routes)...); len(errs) > 0 {
+	p := &Proxy{Options: o, start: time.Now(), script: newClientScript(), bypass: newAddressList(o.Bypass),
+		deny: newAddressList(o.Deny), unmatched: boundRoute{Route: Route{Name: noRouteName}}}
+	if p.Now == nil {
+		p.Now = func() int64 { return int64(time.Since(p.start)) }
+	}
+	if p.ClientHeader == "" {
+		p.ClientHeader = "X-Forwarded-For"
+	}
+	for _, reason := range o.ObserveOnly {
+		p.observeOnly[reason] = true
+	}
+	var errs []error
+	if p.routes, p.table, errs = bindRoutes(o.Routes); len(errs) == 0 {
+		errs = attachRates(o.Rates, p.routes)
+	}
+	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	answers, err := newResponder(o.Responses)
-	if err != nil {
+	if err := p.compileResponses(); err != nil {
 		return nil, err
 	}
-	p := &Proxy{
-		routes: routes, outlines: outlinesOf(routes), noRoute: route{Route: Route{Name: noRouteName}},
-		observe: o.Observe, trusted: o.Trusted, clientHeader: o.ClientHeader, idHeader: o.RequestIDHeader,
-		maxBody: o.MaxBody, passHost: o.PassHost, answers: answers, script: newClientScript(), pace: o.Pace, closeExcess: o.CloseOnExcess,
-		maxRequests: o.MaxRequests, bypass: newAddressList(o.Bypass), deny: newAddressList(o.Deny),
-		sales: o.Sales, lessons: o.Lessons, shelf: o.Shelf, soldOutOn: o.SoldOutOn, show: o.Show,
-		settling: o.Settling, shop: o.Shop, stock: o.Stock, orders: o.Orders, windows: o.Windows, places: o.Places, pages: o.Pages, pageWait: o.PageWait,
-		start: time.Now(), clock: o.Now, log: o.Log, journal: o.Journal, tracer: o.Tracer, unit: o.Unit, version: o.Version,
-	}
-	if p.clock == nil {
-		p.clock = func() int64 { return int64(time.Since(p.start)) }
-	}
-	if p.clientHeader == "" {
-		p.clientHeader = "X-Forwarded-For"
-	}
-	for i := range routes {
-		p.gatedAny = p.gatedAny || routes[i].gated()
-		p.formMethods = p.formMethods || routes[i].gated() && routes[i].pattern.method != "" && routes[i].pattern.method != "POST"
-	}
-	if o.Before != nil {
-		p.counts, p.strangers, p.generation = o.Before.counts, o.Before.strangers, o.Before.generation+1
-	} else {
-		p.counts, p.strangers = newCounts(4*runtime.GOMAXPROCS(0)), new(strangers)
-		p.generation = 1
-	}
-	if len(o.Settling.Key) > 0 {
-		if p.signer, err = newSigner(o.Settling.Key); err != nil {
-			return nil, err
-		}
-	}
-	var verified *prover
-	if o.Before != nil {
-		verified = o.Before.prover
-	}
-	if p.prover, err = newProver(o.Proof, routes, verified); err != nil {
+	p.inherit(o.Before)
+	if err := p.compileKeys(o.Before); err != nil {
 		return nil, err
 	}
-	p.noRoute.tallies = p.counts.of(noRouteName)
-	for i := range routes {
-		routes[i].tallies = p.counts.of(routes[i].Name)
-		for j := range routes[i].meters {
-			routes[i].meters[j].tallies = p.counts.ofRate(routes[i].meters[j].Name)
-		}
-	}
-	for _, reason := range o.Spared {
-		p.spared[reason] = true
-	}
-	for reason, bound := range o.Bounds {
-		p.bounds[reason] = bound
-	}
-	p.launcher, _ = o.Shop.(Launcher)
-	p.pool.New = func() any { return new(request) }
+	p.compileChecks()
+	p.pool.New = func() any { return new(Request) }
 	return p, nil
 }
 
-// protected lists the header names that routes look into: no other spelling of them may reach the shop beside them.
-func (p *Proxy) protected() (names []string) {
-	names = append(names, p.clientHeader)
+func (p *Proxy) compileResponses() (err error) {
+	o := p.Responses
+	o.RequestIDHeader = p.RequestIDHeader
+	p.responder, err = reject.New(o)
+	return err
+}
+
+// compileKeys reads the keys that users, orders and signatures are checked and made with.
+func (p *Proxy) compileKeys(before *Proxy) (err error) {
+	if len(p.Settlement.Key) > 0 {
+		if p.signer, err = auth.NewSigner(p.Settlement.Key); err != nil {
+			return err
+		}
+	}
+	var verified *authenticator
+	if before != nil {
+		verified = before.auth
+	}
+	p.auth, err = newAuthenticator(p.Auth, p.routes, verified)
+	return err
+}
+
+// inherit takes over the counters of the Proxy before, or begins new ones.
+func (p *Proxy) inherit(before *Proxy) {
+	if before != nil {
+		p.counters, p.proxies, p.generation = before.counters, before.proxies, before.generation+1
+	} else {
+		p.counters = metrics.NewCounters(4 * runtime.GOMAXPROCS(0))
+		p.proxies, p.generation = new(metrics.UntrustedProxyDetector), 1
+	}
+	p.unmatched.counters = p.counters.Route(noRouteName)
+	for i := range p.routes {
+		rt := &p.routes[i]
+		rt.counters = p.counters.Route(rt.Name)
+		for j := range rt.rates {
+			rt.rates[j].counters = p.counters.Rate(rt.rates[j].Name)
+		}
+	}
+}
+
+// Counters are what this Proxy and those before it have counted.
+func (p *Proxy) Counters() *metrics.Counters { return p.counters }
+
+// Limits are the limits of request heads that this Proxy wants: no hop may remove a header that a route looks at.
+func (p *Proxy) limits(maxHeader int, lenientTarget bool) http1.Limits {
+	names := []string{p.ClientHeader}
 	for i := range p.routes {
 		for _, v := range p.routes[i].variables() {
-			for _, part := range v.parts {
-				if part.source == header {
-					names = append(names, part.name)
-				}
-			}
+			names = append(names, v.HeaderNames()...)
 		}
 	}
-	return names
+	return http1.Limits{Header: maxHeader, Target: maxTarget, Protected: names, LenientTarget: lenientTarget}
 }
 
-// handle takes one request to its answer.
-func (p *Proxy) handle(x *exchange) {
-	r := p.begin(x)
-	defer p.end(r)
-	if answer := p.own(r); answer != nil {
-		p.tell(r, answer)
-		return
-	}
-	reason, wait := p.decide(r)
-	if reason != Admitted && p.lets(r, reason) {
-		reason = Admitted
-	}
-	if reason == Admitted && !r.served {
-		if reason = p.forward(r); r.flight != nil {
-			r.conn.away, r.owed = r, wait
-			return
-		}
-	}
-	p.conclude(r, reason, wait)
+// maxTarget is the longest request target in bytes; a longer one is answered 414.
+const maxTarget = 8 << 10
+
+// noRouteName is the metric label of requests that no route takes. No route may have this name.
+const noRouteName = "none"
+
+// RouteError names the route and the key of it that cannot be compiled.
+type RouteError struct {
+	Route, Key string
+	Err        error
 }
 
-// land goes on with a request whose flight has news, or is to be waited for here. r.conn.away tells whether it still flies.
-func (p *Proxy) land(r *request) {
-	defer p.end(r)
-	outcome, ended := r.flight.End()
-	if !ended {
-		return
-	}
-	r.flight, r.conn.away = nil, nil
-	p.conclude(r, p.answered(r, outcome, nil), r.owed)
-}
-
-// conclude answers a request that is not admitted, or that the shop has not answered.
-func (p *Proxy) conclude(r *request, reason Reason, wait time.Duration) {
-	if reason != Admitted {
-		r.refused(reason, wait)
-		p.refuse(r, reason, wait)
-	}
-	if p.answers.RateFields {
-		r.tellRates()
-	}
-}
-
-// decide goes up the ladder: connection, route, who and what, then limits and stock.
-func (p *Proxy) decide(r *request) (reason Reason, wait time.Duration) {
-	p.takeID(r)
-	reason = p.match(r)
-	switch {
-	case p.denied(r):
-		return DeniedIP, 0
-	case reason == Admitted && preflight(r):
-		return Admitted, 0
-	case reason == Admitted && r.route.Gate == Pass:
-		if reason, wait := p.rated(r); reason != Admitted {
-			return reason, wait
-		}
-		return p.fromPages(r), 0
-	}
-	if limit, wait := p.paced(r); limit != Admitted {
-		return limit, wait
-	}
-	if reason == Admitted {
-		reason = p.identify(r)
-	}
-	if reason != Admitted {
-		return reason, 0
-	}
-	reason, wait = p.admit(r)
-	if r.now%decisionSample == 0 {
-		observe(&r.shard.decided, time.Duration(p.clock()-r.now))
-	}
-	return reason, wait
-}
-
-// lets counts a refusal that is only observed. A request that is not understood cannot be let through.
-func (p *Proxy) lets(r *request, reason Reason) bool {
-	if !p.observe || refusals[reason].close {
-		return false
-	}
-	p.leave(r)
-	p.settle(r)
-	r.tally().observed[reason].Add(1)
-	r.observed = reason
-	return true
-}
-
-func (p *Proxy) begin(x *exchange) *request {
-	r := p.pool.Get().(*request)
-	r.proxy, r.asked, r.resp, r.reply, r.conn = p, &x.asked, &x.resp, &x.reply, x.conn
-	r.now = p.clock()
-	p.judge(r.conn)
-	r.shard = r.conn.shard
-	r.route = &p.noRoute
-	if !r.conn.trusted && r.now%strangerSample == 0 {
-		p.strangers.note(r.now, r.conn.peer, len(r.asked.Peek(p.clientHeader)) > 0, p.log, p.clientHeader)
-	}
-	return r
-}
-
-// end counts the answer and lets the request go, if it does not wait for one. A panic on the way costs this one request, not the sale.
-func (p *Proxy) end(r *request) {
-	if fault := recover(); fault != nil {
-		r.shard.panics.Add(1)
-		p.log.Error("handling a request panicked", "fault", fault, "stack", string(debug.Stack()))
-		r.flight, r.conn.away = nil, nil
-		r.refused(Internal, 0)
-		p.refuse(r, Internal, 0)
-	}
-	if r.flight != nil {
-		return
-	}
-	p.leave(r)
-	p.leavePage(r)
-	p.settle(r)
-	r.tally().code(r.status())
-	p.note(r)
-	r.clear()
-	p.pool.Put(r)
-}
+func (e *RouteError) Error() string { return fmt.Sprintf("route %q: %s: %v", e.Route, e.Key, e.Err) }
+func (e *RouteError) Unwrap() error { return e.Err }

@@ -1,125 +1,130 @@
 package proxy
 
 import (
-	"io"
 	"net/netip"
 	"time"
 
-	"github.com/valyala/fasthttp"
-	"github.com/valyala/fastjson"
-
 	"sluice/proxy/http1"
+	"sluice/proxy/metrics"
+	"sluice/proxy/param"
+	"sluice/proxy/reject"
+	"sluice/upstream"
 )
 
-// request is what the gate knows of one request while it judges and forwards it. It is pooled; nothing in it
-// outlives handle, but for the stream that takes its releases along.
-type request struct {
-	proxy *Proxy
-	asked *http1.Request
-	resp  *fasthttp.Response // the shop's answer, or a kept one
-	reply *reply             // the gate's own
-	conn  *Conn
-	now   int64 // monotonic ns of the gate's clock, read once
-	route *route
-	shard *shard
+// Request is what the proxy knows of one request while it checks and forwards it. It is pooled; nothing in it outlives
+// Handle, but for a streamed response, which takes its releases along.
+//
+// It has more than 20 fields because each step of the way leaves one group of them behind.
+type Request struct {
+	proxy    *Proxy
+	exchange *http1.Exchange
+	conn     *http1.Conn
+	client   *client // of the connection
+	now      int64   // monotonic ns of the proxy's clock, read once
+	route    *boundRoute
+	checks   []check
+	source   param.Source // where the route's variables are looked up
+	id       []byte
+	addr     netip.Addr // by clientAddr
+	buyer    buyer
+	bypass   bool // no limit applies
 
-	method, host, path, query []byte
-	caught                    captures
-	id                        []byte
-	client                    netip.Addr // by clientAddr
-	sku, user, key            []byte     // key: the client's Idempotency-Key
-	quantity                  int64
-	bypass                    bool     // no limit applies
-	asking                    bool     // for the state of an order; nothing is bought
-	keys                      [][]byte // of the route's keyed rates, in their order; empty = the request lacks it
+	internal  bool      // one of the proxy's own addresses is asked; nothing is bought
+	malformed bool      // it is no valid HTTP/1.1
+	unmatched rejection // why no route takes it
+	rejection rejection
+	observed  reject.Reason // what a limit or mode that only observes would have rejected it for
+	limit     string        // what rejected it and how large that is, where the reason alone does not say it
+	nth       uint64        // of the rejections of its kind
 
-	bodyRead bool // all of it
-	upload   upload
-	body     []byte
-	json     *fastjson.Value
-	parser   *fastjson.Parser
-
-	admitted bool          // Stock.Enter said yes: Leave is owed
-	placed   Places        // whose Enter said yes: Leave is owed; nil = nobody's
-	took     time.Duration // by the shop, to answer
-	held     bool          // Orders.Take said yes: Settle is owed
-	taken    Taken
-	fate     Fate
-	out      Outgoing
-	flight   Flight        // nil = it does not fly
-	owed     time.Duration // what a refusal after the flight would tell to wait
-
-	page    Page
-	fetches bool // Pages.Find said Fetch: Keep or Leave is owed
-	served  bool // from memory
-
-	// What the journal is told.
-	reason, observed  Reason
-	wait              time.Duration
-	nth               uint64 // of the refusals of its kind
-	limit             string
-	sent              bool
-	outcome           Outcome
-	decided, answered int64 // monotonic ns
-
-	traced bool
-	trace  Trace
-
-	// Room that is kept from one request to the next.
-	hostBuffer, scratch, value, number, idBuffer, clientBuffer, bodyBuffer, line, fieldBuffer, keyBuffer, text []byte
+	acquired    acquired
+	reservation Reservation
+	outcome     metrics.OrderOutcome // of the order
+	rateKeys    rateKeys
+	page        pageState
+	upload      upload
+	attempt     attempt
+	trace       trace
+	reject      reject.Case // room for the rejection's response
+	scratch     scratch
 }
 
-// keptBody is the largest body buffer that waits for the next request.
-const keptBody = 64 << 10
+// rejection is one check's objection. The zero value is none.
+type rejection struct {
+	Reason reject.Reason
+	Wait   time.Duration // until another attempt is worth it; 0 = not known
+	Detail reject.Detail
+}
+
+// buyer is who wants to buy what. Its slices belong to the request.
+type buyer struct {
+	sku, user []byte
+	key       []byte // the client's Idempotency-Key
+	quantity  int64
+}
+
+// attempt is the one time that the request goes to the upstream.
+type attempt struct {
+	request        upstream.Request
+	outcome        upstream.Outcome
+	sent           bool
+	begun, replied int64 // monotonic ns
+}
+
+// trace is the request's place in a trace, where it is traced.
+type trace struct {
+	metrics.Trace
+	on bool
+}
+
+// scratch is room that is kept from one request to the next.
+type scratch struct {
+	host, id, body, value, text, path []byte
+}
+
+// maxKeptBody is the largest body buffer that waits for the next request.
+const maxKeptBody = 64 << 10
 
 // clear forgets the request and keeps the room.
-func (r *request) clear() {
-	if cap(r.bodyBuffer) > keptBody {
-		r.bodyBuffer = nil
+func (r *Request) clear() {
+	if cap(r.scratch.body) > maxKeptBody {
+		r.scratch.body = nil
 	}
-	*r = request{
-		parser: r.parser,
-		number: r.number, hostBuffer: r.hostBuffer, scratch: r.scratch, value: r.value[:0], idBuffer: r.idBuffer,
-		clientBuffer: r.clientBuffer, bodyBuffer: r.bodyBuffer, line: r.line, fieldBuffer: r.fieldBuffer,
-		keys: r.keys[:0], keyBuffer: r.keyBuffer, text: r.text,
-		page: Page{Key: r.page.Key[:0], Conditions: r.page.Conditions[:0]},
-	}
+	r.source.Reset()
+	r.attempt.request.Reset()
+	r.proxy, r.exchange, r.conn, r.client, r.route, r.checks = nil, nil, nil, nil, nil, nil
+	r.now, r.id, r.addr, r.buyer = 0, nil, netip.Addr{}, buyer{}
+	r.bypass, r.internal, r.malformed = false, false, false
+	r.unmatched, r.rejection, r.observed, r.limit, r.nth = rejection{}, rejection{}, reject.Admitted, "", 0
+	r.acquired, r.reservation, r.outcome = acquired{}, Reservation{}, metrics.OrderRejected
+	r.rateKeys.reset()
+	r.page.reset()
+	r.upload, r.trace, r.reject = upload{}, trace{}, reject.Case{}
+	r.attempt.outcome, r.attempt.sent, r.attempt.begun, r.attempt.replied = upstream.Answered, false, 0, 0
 }
 
-// clientAddr is who is limited: the first untrusted address on the way here.
-func (r *request) clientAddr() netip.Addr {
-	if !r.client.IsValid() {
-		r.client = r.proxy.clientOf(r)
+// method is the request's method.
+func (r *Request) method() []byte { return r.exchange.Request.Method() }
+
+// shard is where what becomes of this request is counted.
+func (r *Request) shard() *metrics.RouteShard { return r.route.counters.At(r.client.shard) }
+
+// status is the status of the response, in whichever form it is.
+func (r *Request) status() int {
+	if r.exchange.Local.Status != 0 {
+		return r.exchange.Local.Status
 	}
-	return r.client
+	return r.exchange.Forwarded.StatusCode()
 }
 
-// clientText is the client's address in text, without a zone.
-func (r *request) clientText() []byte {
-	r.clientBuffer = r.clientAddr().AppendTo(r.clientBuffer[:0])
-	return r.clientBuffer
-}
-
-// tally is where what becomes of this request is counted.
-func (r *request) tally() *tally { return &r.route.tallies[r.shard.index] }
-
-// upload is the client's body on its way to the shop: what is in memory already, then what is still to come.
-type upload struct {
-	begun []byte
-	conn  *Conn
-	fault error // why it broke off
-}
-
-// Read implements io.Reader.
-func (u *upload) Read(p []byte) (int, error) {
-	if len(u.begun) > 0 {
-		n := copy(p, u.begun)
-		u.begun = u.begun[n:]
-		return n, nil
+// addField adds a field to the response, in whichever form it is.
+func (r *Request) addField(name string, value []byte) {
+	if r.exchange.Local.Status != 0 {
+		r.exchange.Local.AddBytes(name, value)
+		return
 	}
-	n, err := u.conn.ReadBody(p)
-	if err != nil && err != io.EOF {
-		u.fault = err
-	}
-	return n, err
+	r.exchange.Forwarded.Header.AddBytesV(name, value)
 }
+
+// date is the time of day when the request came, or when the upstream answered.
+func (r *Request) date() []byte { return r.proxy.dates.at(max(r.now, r.attempt.replied)) }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/proxy"
+	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
 
@@ -48,7 +48,7 @@ func TestASKUThatIsAskedForOnceASecondIsReadAFewTimesInIt(t *testing.T) {
 		if _, at := e.latch(); g.now-at > int64(260*time.Millisecond) {
 			t.Fatalf("the reading is %v old", time.Duration(g.now-at))
 		}
-		if got := left(g.Gate, sku, g.Enter(g.now, sku, nil)); got != proxy.Admitted {
+		if got := left(g.Gate, sku, g.Enter(g.now, sku, nil)); got != reject.Admitted {
 			t.Fatal(got)
 		}
 		g.advance(t, 10*time.Millisecond)
@@ -98,7 +98,7 @@ func TestOldReadingsJudgeHardlyMoreThanOneRequestEach(t *testing.T) {
 		if _, at := e.latch(); g.now-at > int64(10*time.Millisecond) {
 			by[at]++
 		}
-		if got := left(g.Gate, sku, g.Enter(g.now, sku, nil)); got != proxy.Admitted {
+		if got := left(g.Gate, sku, g.Enter(g.now, sku, nil)); got != reject.Admitted {
 			t.Fatal(got)
 		}
 	}
@@ -133,9 +133,9 @@ func burstBehindAPause(t *testing.T, n int64) (admitted, soldOut int64) {
 		all.Go(func() {
 			g.Closed(now, sku)
 			switch got := g.Enter(now, sku, nil); got {
-			case proxy.Admitted:
+			case reject.Admitted:
 				let.Add(1)
-			case proxy.SoldOut:
+			case reject.SoldOut:
 				refused.Add(1)
 			default:
 				t.Error(got)
@@ -180,10 +180,10 @@ func TestAnOldReadingServesOneRequest(t *testing.T) {
 		if got := g.Known(now, sku, nil); got != c.want {
 			t.Errorf("%v old, lost %t: known %t", c.age, c.lost, got)
 		}
-		if got := g.Enter(now, sku, nil) == proxy.Admitted; got != c.want {
+		if got := g.Enter(now, sku, nil) == reject.Admitted; got != c.want {
 			t.Errorf("%v old, lost %t: the first is admitted %t", c.age, c.lost, got)
 		}
-		if again := g.Enter(now, sku, nil) == proxy.Admitted; again != (c.age <= 200*time.Millisecond) {
+		if again := g.Enter(now, sku, nil) == reject.Admitted; again != (c.age <= 200*time.Millisecond) {
 			t.Errorf("%v old, lost %t: the second is admitted %t", c.age, c.lost, again)
 		}
 		if c.age > 200*time.Millisecond && g.Known(now, sku, nil) {
@@ -267,7 +267,7 @@ func TestALookBehindWhatWasNotBelievedEndsWhenNobodyAsks(t *testing.T) {
 	check(t, m.Set(t.Context(), "1001", 0))
 	must[int64](t)(m.Add(t.Context(), "1001", -3))
 	g.now += int64(2 * time.Second)
-	if got := g.Enter(g.now, sku, nil); got != proxy.StockError {
+	if got := g.Enter(g.now, sku, nil); got != reject.StockError {
 		t.Fatalf("nobody has looked: %v", got)
 	}
 	g.sampler.firstLooks(t.Context(), g.now)
@@ -275,7 +275,7 @@ func TestALookBehindWhatWasNotBelievedEndsWhenNobodyAsks(t *testing.T) {
 	g.advance(t, 20*time.Millisecond)
 	g.Enter(g.now, sku, nil)
 	g.sampler.firstLooks(t.Context(), g.now)
-	if got := g.Enter(g.now, sku, nil); got != proxy.SoldOut {
+	if got := g.Enter(g.now, sku, nil); got != reject.SoldOut {
 		t.Errorf("asked for again: %v", got)
 	}
 }
@@ -321,18 +321,18 @@ func TestWhatATryHasLeftIsReadAtTheNextRefreshThoughNobodyAsks(t *testing.T) {
 	m := NewMemory()
 	check(t, m.Set(t.Context(), "1001", 0))
 	g, sku := pacedGate(t, options(), m), []byte("1001")
-	if got := firstLook(t, g.Gate, g.now, sku); got != proxy.SoldOut {
+	if got := firstLook(t, g.Gate, g.now, sku); got != reject.SoldOut {
 		t.Fatal(got)
 	}
 	check(t, m.Set(t.Context(), "1001", 1))
 	g.advance(t, 300*time.Millisecond)
-	if got := g.Enter(g.now, sku, nil); got != proxy.Admitted {
+	if got := g.Enter(g.now, sku, nil); got != reject.Admitted {
 		t.Fatal(got)
 	}
 	g.advance(t, 50*time.Millisecond)
 	g.Leave(sku) // in vain
 	g.advance(t, 20*time.Millisecond)
-	if got := g.Enter(g.now, sku, nil); got != proxy.Admitted {
+	if got := g.Enter(g.now, sku, nil); got != reject.Admitted {
 		t.Errorf("one unit is there, and nobody is under way for it: %v", got)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/proxy"
+	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
 
@@ -31,8 +31,8 @@ func TestWhoHasBoughtIsADuplicateAndNobodyElse(t *testing.T) {
 	o := options()
 	g, _ := withBuyers(t, server, o)
 	setUp(t, server, "SADD {1001}:uids 7", "SADD {1002}:uids 8", "SET {1002}:stock 1")
-	enter := func(user string) proxy.Reason { return g.Enter(o.Now(), []byte("1001"), []byte(user)) }
-	for user, want := range map[string]proxy.Reason{"7": proxy.Duplicate, "8": proxy.Admitted, "77": proxy.Admitted, "": proxy.Admitted, "7 ": proxy.Admitted} {
+	enter := func(user string) reject.Reason { return g.Enter(o.Now(), []byte("1001"), []byte(user)) }
+	for user, want := range map[string]reject.Reason{"7": reject.Duplicate, "8": reject.Admitted, "77": reject.Admitted, "": reject.Admitted, "7 ": reject.Admitted} {
 		if got := enter(user); got != want {
 			t.Errorf("user %q: %v, want %v", user, got, want)
 		}
@@ -42,10 +42,10 @@ func TestWhoHasBoughtIsADuplicateAndNobodyElse(t *testing.T) {
 		t.Error("it is known who buys")
 	}
 	setUp(t, server, "SADD {1001}:uids 8", "SREM {1001}:uids 7")
-	if got := enter("8"); got != proxy.Duplicate {
+	if got := enter("8"); got != reject.Duplicate {
 		t.Errorf("a user who has bought since: %v", got)
 	}
-	if got := enter("7"); got != proxy.Admitted {
+	if got := enter("7"); got != reject.Admitted {
 		t.Errorf("a user who gave it back: %v", got)
 	}
 }
@@ -58,11 +58,11 @@ func TestRefusedRequestAsksForNoBuyer(t *testing.T) {
 	check(t, s.Set(t.Context(), "empty", 0))
 	check(t, s.Set(t.Context(), "one", 1))
 	user := []byte("7")
-	if got := g.Enter(o.Now(), []byte("one"), user); got != proxy.Admitted {
+	if got := g.Enter(o.Now(), []byte("one"), user); got != reject.Admitted {
 		t.Fatalf("the first: %v", got)
 	}
 	for range 1000 {
-		for sku, want := range map[string]proxy.Reason{"empty": proxy.SoldOut, "one": proxy.Concurrency, "none": proxy.UnknownSKU} {
+		for sku, want := range map[string]reject.Reason{"empty": reject.SoldOut, "one": reject.Concurrency, "none": reject.UnknownSKU} {
 			if got := g.Enter(o.Now(), []byte(sku), user); got != want {
 				t.Fatalf("%s: %v, want %v", sku, got, want)
 			}
@@ -80,7 +80,7 @@ func TestDuplicateTakesNoPlaceOfAUnit(t *testing.T) {
 	g, _ := withBuyers(t, server, o)
 	setUp(t, server, "SADD {1001}:uids 7")
 	for range 10 {
-		if got := g.Enter(o.Now(), []byte("1001"), []byte("7")); got != proxy.Duplicate {
+		if got := g.Enter(o.Now(), []byte("1001"), []byte("7")); got != reject.Duplicate {
 			t.Fatalf("enter: %v", got)
 		}
 	}
@@ -98,9 +98,9 @@ func TestSetOfBuyersThatIsNoneIsDecidedByOnErrorAndNamedOnce(t *testing.T) {
 		o.Log = slog.New(slog.NewTextHandler(&log, nil))
 		g, _ := withBuyers(t, server, o)
 		setUp(t, server, "SET {1001}:uids 7")
-		want, inFlight := proxy.StockError, int64(0)
+		want, inFlight := reject.StockError, int64(0)
 		if allow {
-			want, inFlight = proxy.Admitted, 3
+			want, inFlight = reject.Admitted, 3
 		}
 		for range 3 {
 			if got := g.Enter(o.Now(), []byte("1001"), []byte("7")); got != want {
@@ -124,7 +124,7 @@ func asking(t *testing.T, o Options, ask func(context.Context, []Buyer) error) *
 	check(t, s.Set(t.Context(), "1001", 1))
 	o.Bought = ask
 	g := open(t, o, s)
-	if got := g.Enter(o.Now(), []byte("1001"), nil); got != proxy.Admitted {
+	if got := g.Enter(o.Now(), []byte("1001"), nil); got != reject.Admitted {
 		t.Fatalf("enter: %v", got)
 	}
 	return g
@@ -146,9 +146,9 @@ func TestWhoComesDuringARoundTripSharesTheNext(t *testing.T) {
 		var all sync.WaitGroup
 		for user := range askedAtOnce + 20 {
 			all.Go(func() {
-				want := proxy.Admitted
+				want := reject.Admitted
 				if user == 13 {
-					want = proxy.Duplicate
+					want = reject.Duplicate
 				}
 				if got := g.Enter(o.Now(), []byte("1001"), fmt.Append(nil, user)); got != want {
 					t.Errorf("user %d: %v, want %v", user, got, want)
@@ -179,7 +179,7 @@ func TestWaitForABuyerIsBoundedAndALateAnswerGoesToNobody(t *testing.T) {
 			return nil
 		})
 		began, user := time.Now(), []byte("old")
-		if got := g.Enter(o.Now(), []byte("1001"), user); got != proxy.StockError {
+		if got := g.Enter(o.Now(), []byte("1001"), user); got != reject.StockError {
 			t.Errorf("an answer that does not come: %v", got)
 		}
 		if waited := time.Since(began); waited != o.Wait {
@@ -191,7 +191,7 @@ func TestWaitForABuyerIsBoundedAndALateAnswerGoesToNobody(t *testing.T) {
 		if fmt.Sprint(users) != "[old]" {
 			t.Errorf("asked for %q", users)
 		}
-		if got := g.Enter(o.Now(), []byte("1001"), []byte("new")); got != proxy.Admitted {
+		if got := g.Enter(o.Now(), []byte("1001"), []byte("new")); got != reject.Admitted {
 			t.Errorf("the next one: %v", got)
 		}
 	})
@@ -204,7 +204,7 @@ func TestNobodyIsAskedForWhileTheSourceIsLost(t *testing.T) {
 		asked := 0
 		g := asking(t, o, func(context.Context, []Buyer) error { asked++; return nil })
 		g.sampler.health.note(1, errors.New("gone")) // no time passes: nobody finds it again
-		if got := g.Enter(o.Now(), []byte("1001"), []byte("7")); got != proxy.Admitted || g.fallbacks.allowed.Load() != 1 {
+		if got := g.Enter(o.Now(), []byte("1001"), []byte("7")); got != reject.Admitted || g.fallbacks.allowed.Load() != 1 {
 			t.Errorf("enter: %v, decided by on_error %d times", got, g.fallbacks.allowed.Load())
 		}
 		synctest.Wait()
@@ -220,7 +220,7 @@ func TestStockThatIsDecidedByOnErrorIsNotAskedForBuyers(t *testing.T) {
 	o.AllowOnError = true
 	g, _ := withBuyers(t, server, o)
 	setUp(t, server, "SET {x}:stock many", "SADD {x}:uids 7")
-	if got := g.Enter(o.Now(), []byte("x"), []byte("7")); got != proxy.Admitted || g.fallbacks.allowed.Load() != 1 {
+	if got := g.Enter(o.Now(), []byte("x"), []byte("7")); got != reject.Admitted || g.fallbacks.allowed.Load() != 1 {
 		t.Errorf("enter: %v, decided by on_error %d times", got, g.fallbacks.allowed.Load())
 	}
 	if n := server.Calls("sismember"); n != 0 {
@@ -231,7 +231,7 @@ func TestStockThatIsDecidedByOnErrorIsNotAskedForBuyers(t *testing.T) {
 func TestErrorOfARoundTripIsNoAnswer(t *testing.T) {
 	o := options()
 	g := asking(t, o, func(context.Context, []Buyer) error { return errors.New("gone") })
-	if got := g.Enter(o.Now(), []byte("1001"), []byte("7")); got != proxy.StockError {
+	if got := g.Enter(o.Now(), []byte("1001"), []byte("7")); got != reject.StockError {
 		t.Errorf("enter: %v", got)
 	}
 	g.Close()
@@ -246,7 +246,7 @@ func TestAskingForABuyerAllocatesNothing(t *testing.T) {
 	g := asking(t, o, func(context.Context, []Buyer) error { return nil })
 	sku, user := []byte("1001"), []byte("7")
 	n := testing.AllocsPerRun(1000, func() {
-		if got := g.Enter(0, sku, user); got != proxy.Admitted {
+		if got := g.Enter(0, sku, user); got != reject.Admitted {
 			t.Fatalf("enter: %v", got)
 		}
 	})

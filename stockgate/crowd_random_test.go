@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/proxy"
+	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
 
@@ -33,7 +33,7 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 				for range 20 {
 					sku := name(rand.IntN(many))
 					g.Closed(o.Now(), sku)
-					if g.Enter(o.Now(), sku, nil) != proxy.Admitted {
+					if g.Enter(o.Now(), sku, nil) != reject.Admitted {
 						refused.Add(1)
 						continue
 					}
@@ -66,11 +66,11 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 		check(t, s.Set(t.Context(), string(sku), 0))
 	}
 	for i := range many {
-		eventually(t, "closed", func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == proxy.SoldOut })
+		eventually(t, "closed", func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == reject.SoldOut })
 		check(t, s.Set(t.Context(), string(name(i)), 1))
 	}
 	for i := range many {
-		eventually(t, "open", func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == proxy.Admitted })
+		eventually(t, "open", func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == reject.Admitted })
 	}
 	for range 3 {
 		server.Kill()
@@ -80,7 +80,7 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 			check(t, server.Client.Set(t.Context(), "stock:"+string(name(i)), i%2, 0).Err())
 		}
 		for i := range many {
-			want := []proxy.Reason{proxy.SoldOut, proxy.Admitted}[i%2]
+			want := []reject.Reason{reject.SoldOut, reject.Admitted}[i%2]
 			eventually(t, "known again", func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == want })
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/proxy"
+	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
 
@@ -44,7 +44,7 @@ func TestWhoWaitsForASecondReadingBelowZeroHearsWhatItSays(t *testing.T) {
 				o.Refresh, o.Wait, o.AllowOnError = refresh, 150*time.Millisecond, allow
 				check(t, src.Set(t.Context(), "1001", 10))
 				g := open(t, o, src)
-				if got := left(g, sku, g.Enter(o.Now(), sku, nil)); got != proxy.Admitted {
+				if got := left(g, sku, g.Enter(o.Now(), sku, nil)); got != reject.Admitted {
 					t.Fatal(got)
 				}
 				src.away.Store(true)
@@ -63,7 +63,7 @@ func TestWhoWaitsForASecondReadingBelowZeroHearsWhatItSays(t *testing.T) {
 				for range 10 {
 					time.Sleep(10 * time.Millisecond)
 					crowd.Go(func() {
-						if got := g.Enter(o.Now(), sku, nil); got != proxy.SoldOut {
+						if got := g.Enter(o.Now(), sku, nil); got != reject.SoldOut {
 							t.Errorf("on_error allow %t, refresh %v: %v", allow, refresh, got)
 						}
 					})
@@ -83,11 +83,11 @@ func TestTheWaitForASecondReadingIsBounded(t *testing.T) {
 		e := g.table.add(0, sku)
 		g.sampler.learn(0, e, reading(10))
 		began := time.Now()
-		answer := make(chan proxy.Reason)
+		answer := make(chan reject.Reason)
 		go func() { answer <- g.Enter(int64(time.Minute), sku, nil) }()
 		synctest.Wait()
 		g.sampler.learn(int64(time.Minute), e, reading(-3))
-		if got := <-answer; got != proxy.StockError {
+		if got := <-answer; got != reject.StockError {
 			t.Error(got)
 		}
 		if waited := time.Since(began); waited != 1300*time.Millisecond { // of the bubble's own clock

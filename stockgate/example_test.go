@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"sluice/proxy"
+	"sluice/proxy/reject"
 	"sluice/stockgate"
 )
 
@@ -24,14 +24,14 @@ func Example() {
 	}
 	defer gate.Close()
 
-	fmt.Println("first admitted:", gate.Enter(now(), []byte("1001"), nil) == proxy.Admitted)
+	fmt.Println("first admitted:", gate.Enter(now(), []byte("1001"), nil) == reject.Admitted)
 	stock.Take("1001", 1) // the shop sells it
 	gate.Leave([]byte("1001"))
 
-	for gate.Closed(now(), []byte("1001")) != proxy.SoldOut {
+	for gate.Closed(now(), []byte("1001")) != reject.SoldOut {
 		time.Sleep(time.Millisecond) // at most two refreshes
 	}
-	fmt.Println("second sold out:", gate.Enter(now(), []byte("1001"), nil) == proxy.SoldOut)
+	fmt.Println("second sold out:", gate.Enter(now(), []byte("1001"), nil) == reject.SoldOut)
 	// Output:
 	// first admitted: true
 	// second sold out: true

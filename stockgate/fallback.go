@@ -3,7 +3,7 @@ package stockgate
 import (
 	"sync/atomic"
 
-	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
 // fallbacks counts what on_error decided. It is written by Enter alone, which stands behind the limits: the
@@ -17,14 +17,14 @@ type fallbacks struct {
 }
 
 // fallback decides for a request whose stock cannot be known. e may be nil.
-func (g *Gate) fallback(e *entry) proxy.Reason {
+func (g *Gate) fallback(e *entry) reject.Reason {
 	if !g.allow {
 		g.fallbacks.refused.Add(1)
-		return proxy.StockError
+		return reject.StockError
 	}
 	g.fallbacks.allowed.Add(1)
 	if e != nil {
 		e.pass()
 	}
-	return proxy.Admitted
+	return reject.Admitted
 }

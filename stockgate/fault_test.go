@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/proxy"
+	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
 
@@ -64,7 +64,7 @@ func TestKeysThatHoldSomethingElseAreFaultsAndNeverStock(t *testing.T) {
 			}
 			o := options()
 			g := open(t, o, s)
-			if got := g.Enter(o.Now(), []byte("x"), nil); got != proxy.StockError {
+			if got := g.Enter(o.Now(), []byte("x"), nil); got != reject.StockError {
 				t.Fatalf("enter: %v", got)
 			}
 		})
@@ -94,22 +94,22 @@ func TestStatusAndFlagCloseASKU(t *testing.T) {
 	for _, c := range []struct {
 		layout layout.Options
 		set    []string
-		want   proxy.Reason
+		want   reject.Reason
 	}{
-		{field, []string{"HSET x goods_count 5 goods_bought_num 2 goods_status 1"}, proxy.Admitted},
-		{field, []string{"HSET x goods_count 5 goods_bought_num 2 goods_status open"}, proxy.Admitted},
-		{field, []string{"HSET x goods_count 5 goods_bought_num 2 goods_status 0"}, proxy.Paused},
-		{field, []string{"HSET x goods_count 5 goods_bought_num 2"}, proxy.Paused},
-		{field, []string{"HSET x goods_count 5 goods_bought_num 5 goods_status 0"}, proxy.SoldOut},
-		{key, []string{"SET p:x 5", "SET p:on:x 1"}, proxy.Admitted},
-		{key, []string{"SET p:x 0", "SET p:on:x 1"}, proxy.Admitted},
-		{key, []string{"SET p:x -1", "SET p:on:x 1"}, proxy.SoldOut},
-		{key, []string{"SET p:x 5", "SET p:on:x 2"}, proxy.Paused},
-		{key, []string{"SET p:x 5"}, proxy.Paused},
-		{key, []string{"SET p:x 5", "SET p:on:x 1", "SET p:MiaoshaKey:gox true"}, proxy.SoldOut},
-		{key, []string{"SET p:on:x 1", "SET p:MiaoshaKey:gox true"}, proxy.SoldOut},
-		{key, []string{"SET p:on:x 1"}, proxy.UnknownSKU},
-		{key, []string{"SET x 5", "SET on:x 1"}, proxy.UnknownSKU},
+		{field, []string{"HSET x goods_count 5 goods_bought_num 2 goods_status 1"}, reject.Admitted},
+		{field, []string{"HSET x goods_count 5 goods_bought_num 2 goods_status open"}, reject.Admitted},
+		{field, []string{"HSET x goods_count 5 goods_bought_num 2 goods_status 0"}, reject.Paused},
+		{field, []string{"HSET x goods_count 5 goods_bought_num 2"}, reject.Paused},
+		{field, []string{"HSET x goods_count 5 goods_bought_num 5 goods_status 0"}, reject.SoldOut},
+		{key, []string{"SET p:x 5", "SET p:on:x 1"}, reject.Admitted},
+		{key, []string{"SET p:x 0", "SET p:on:x 1"}, reject.Admitted},
+		{key, []string{"SET p:x -1", "SET p:on:x 1"}, reject.SoldOut},
+		{key, []string{"SET p:x 5", "SET p:on:x 2"}, reject.Paused},
+		{key, []string{"SET p:x 5"}, reject.Paused},
+		{key, []string{"SET p:x 5", "SET p:on:x 1", "SET p:MiaoshaKey:gox true"}, reject.SoldOut},
+		{key, []string{"SET p:on:x 1", "SET p:MiaoshaKey:gox true"}, reject.SoldOut},
+		{key, []string{"SET p:on:x 1"}, reject.UnknownSKU},
+		{key, []string{"SET x 5", "SET on:x 1"}, reject.UnknownSKU},
 	} {
 		t.Run(fmt.Sprint(c.set), func(t *testing.T) {
 			server := redistest.Start(t)

@@ -20,16 +20,17 @@ import (
 	"time"
 
 	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
 // Gate decides by the stock that its sampler read last. It implements proxy.Stock and is safe for concurrent use.
 type Gate struct {
 	table   *table
 	sampler *sampler
-	buyers  *buyers                   // nil = buyers may come again
-	closed  [numVerdicts]proxy.Reason // what a fresh sample means to a buyer
-	lasts   [numVerdicts]int64        // nanoseconds for which a sample may be used
-	rests   int64                     // and for which one request may use that of a SKU on sale that nobody asked for
+	buyers  *buyers                    // nil = buyers may come again
+	closed  [numVerdicts]reject.Reason // what a fresh sample means to a buyer
+	lasts   [numVerdicts]int64         // nanoseconds for which a sample may be used
+	rests   int64                      // and for which one request may use that of a SKU on sale that nobody asked for
 
 	perUnit int64
 	wait    time.Duration // for one reading
@@ -67,10 +68,10 @@ func newGate(o Options, src Source) *Gate {
 		wait:    o.Wait,
 		next:    o.Refresh + o.Wait,
 		allow:   o.AllowOnError,
-		closed:  [numVerdicts]proxy.Reason{soldOut: proxy.SoldOut, notOnSale: proxy.Paused, unknown: proxy.UnknownSKU},
+		closed:  [numVerdicts]reject.Reason{soldOut: reject.SoldOut, notOnSale: reject.Paused, unknown: reject.UnknownSKU},
 	}
 	if o.AllowUnknown {
-		g.closed[unknown] = proxy.Admitted
+		g.closed[unknown] = reject.Admitted
 	}
 	memory := int64(o.SoldOutMemory)
 	g.lasts = [numVerdicts]int64{
@@ -104,15 +105,15 @@ func (g *Gate) Away(now int64) time.Duration { return g.sampler.health.away(now)
 
 // Closed implements proxy.Stock: SoldOut, Paused when the status is not one of status_open, UnknownSKU, or
 // Admitted. It neither allocates nor waits.
-func (g *Gate) Closed(now int64, sku []byte) proxy.Reason {
+func (g *Gate) Closed(now int64, sku []byte) reject.Reason {
 	e := g.table.find(sku)
 	if e == nil {
-		return proxy.Admitted
+		return reject.Admitted
 	}
 	v, at := e.latch()
 	e.touch(now, at)
 	if now-at > g.lasts[v] {
-		return proxy.Admitted // Enter will look again
+		return reject.Admitted // Enter will look again
 	}
 	return g.closed[v]
 }
@@ -121,7 +122,7 @@ func (g *Gate) Closed(now int64, sku []byte) proxy.Reason {
 // unit left or the tries for units that came back are under way, Duplicate when user has bought before, StockError when the stock or the buyers cannot be known and
 // on_error is refuse. For a SKU that nobody asked for lately it waits for one look, and where buyers are known for
 // one answer more, each at most for Options.Wait; for a second look, where the first is not believed, as long again and Options.Refresh more.
-func (g *Gate) Enter(now int64, sku, user []byte) proxy.Reason {
+func (g *Gate) Enter(now int64, sku, user []byte) reject.Reason {
 	e := g.table.find(sku)
 	if e == nil {
 		if len(sku) > longestSKU {
@@ -136,7 +137,7 @@ func (g *Gate) Enter(now int64, sku, user []byte) proxy.Reason {
 	}
 	v := g.verdict(now, e)
 	reason := g.decide(e, v)
-	if reason == proxy.Admitted && g.buyers != nil && len(user) > 0 && v != unread && v != faulty {
+	if reason == reject.Admitted && g.buyers != nil && len(user) > 0 && v != unread && v != faulty {
 		return g.first(e, user)
 	}
 	return reason
@@ -154,34 +155,34 @@ func (g *Gate) Known(now int64, sku, user []byte) bool {
 
 // first decides for a request that decide has admitted: only who has not bought goes on. It is the last question
 // because it is the dearest, and all that was refused before has not asked it.
-func (g *Gate) first(e *entry, user []byte) proxy.Reason {
+func (g *Gate) first(e *entry, user []byte) reject.Reason {
 	found := undetermined
 	if !g.sampler.health.lost() {
 		found = g.buyers.find(e.sku, user)
 	}
 	if found == newBuyer {
-		return proxy.Admitted
+		return reject.Admitted
 	}
 	e.leave()
 	if found == hasBought {
-		return proxy.Duplicate
+		return reject.Duplicate
 	}
 	return g.fallback(e)
 }
 
 // decide turns a verdict into an answer, and counts the request in where per_unit needs that.
-func (g *Gate) decide(e *entry, v verdict) proxy.Reason {
+func (g *Gate) decide(e *entry, v verdict) reject.Reason {
 	switch {
 	case v == unread || v == faulty:
 		return g.fallback(e)
-	case g.closed[v] != proxy.Admitted:
+	case g.closed[v] != reject.Admitted:
 		return g.closed[v]
 	case v != onSale:
 		e.pass() // unknown_sku allows it
 	case !e.enter(g.room(e)):
-		return proxy.Concurrency
+		return reject.Concurrency
 	}
-	return proxy.Admitted
+	return reject.Admitted
 }
 
 // room is how many requests may be in flight for what is left.

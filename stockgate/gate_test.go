@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/proxy"
+	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
 
@@ -18,8 +18,8 @@ func TestGateSaysWhatTheStockSays(t *testing.T) {
 		check(t, s.Set(t.Context(), "empty", 0))
 		o := options()
 		g := open(t, o, s)
-		for sku, want := range map[string]proxy.Reason{"full": proxy.Admitted, "empty": proxy.SoldOut, "none": proxy.UnknownSKU} {
-			if got := g.Closed(o.Now(), []byte(sku)); got != proxy.Admitted {
+		for sku, want := range map[string]reject.Reason{"full": reject.Admitted, "empty": reject.SoldOut, "none": reject.UnknownSKU} {
+			if got := g.Closed(o.Now(), []byte(sku)); got != reject.Admitted {
 				t.Errorf("closed %q, of which nothing is known: %v", sku, got)
 			}
 			if g.Known(o.Now(), []byte(sku), nil) {
@@ -40,15 +40,15 @@ func TestLastUnitClosesAndRestockReopens(t *testing.T) {
 		check(t, s.Set(t.Context(), "1001", 1))
 		o := options()
 		g := open(t, o, s)
-		if got := g.Enter(o.Now(), sku, nil); got != proxy.Admitted {
+		if got := g.Enter(o.Now(), sku, nil); got != reject.Admitted {
 			t.Fatalf("enter with one left: %v", got)
 		}
 		must[int64](t)(s.Add(t.Context(), "1001", -1))
 		g.Leave(sku)
-		eventually(t, "closed", func() bool { return g.Closed(o.Now(), sku) == proxy.SoldOut })
+		eventually(t, "closed", func() bool { return g.Closed(o.Now(), sku) == reject.SoldOut })
 		must[int64](t)(s.Add(t.Context(), "1001", 1))
-		eventually(t, "open again", func() bool { return g.Closed(o.Now(), sku) == proxy.Admitted })
-		if got := g.Enter(o.Now(), sku, nil); got != proxy.Admitted {
+		eventually(t, "open again", func() bool { return g.Closed(o.Now(), sku) == reject.Admitted })
+		if got := g.Enter(o.Now(), sku, nil); got != reject.Admitted {
 			t.Fatalf("enter after restock: %v", got)
 		}
 	})
@@ -60,7 +60,7 @@ func TestUnknownSKUMayBeAllowed(t *testing.T) {
 		o.AllowUnknown = true
 		g := open(t, o, s)
 		for range 3 {
-			if got := g.Enter(o.Now(), []byte("none"), nil); got != proxy.Admitted {
+			if got := g.Enter(o.Now(), []byte("none"), nil); got != reject.Admitted {
 				t.Fatalf("enter: %v", got)
 			}
 		}
@@ -75,15 +75,15 @@ func TestPerUnitBoundsWhatIsInFlight(t *testing.T) {
 		o.PerUnit = 2
 		g := open(t, o, s)
 		for i := range 6 {
-			if got := g.Enter(o.Now(), sku, nil); got != proxy.Admitted {
+			if got := g.Enter(o.Now(), sku, nil); got != reject.Admitted {
 				t.Fatalf("enter %d of 6: %v", i+1, got)
 			}
 		}
-		if got := g.Enter(o.Now(), sku, nil); got != proxy.Concurrency {
+		if got := g.Enter(o.Now(), sku, nil); got != reject.Concurrency {
 			t.Fatalf("enter 7 of 6: %v", got)
 		}
 		g.Leave(sku)
-		if got := g.Enter(o.Now(), sku, nil); got != proxy.Admitted {
+		if got := g.Enter(o.Now(), sku, nil); got != reject.Admitted {
 			t.Fatalf("enter after one left: %v", got)
 		}
 	})
@@ -102,7 +102,7 @@ func TestPerUnitHoldsUnderARush(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 5000 {
-				if g.Enter(o.Now(), sku, nil) != proxy.Admitted {
+				if g.Enter(o.Now(), sku, nil) != reject.Admitted {
 					continue
 				}
 				n := inFlight.Add(1)
@@ -133,10 +133,10 @@ func TestLeaveWithoutEnterDoesNotWidenTheCap(t *testing.T) {
 	g.Enter(o.Now(), sku, nil)
 	g.Leave(sku)
 	g.Leave(sku)
-	if got := g.Enter(o.Now(), sku, nil); got != proxy.Admitted {
+	if got := g.Enter(o.Now(), sku, nil); got != reject.Admitted {
 		t.Fatalf("first: %v", got)
 	}
-	if got := g.Enter(o.Now(), sku, nil); got != proxy.Concurrency {
+	if got := g.Enter(o.Now(), sku, nil); got != reject.Concurrency {
 		t.Fatalf("second: %v", got)
 	}
 }
@@ -149,14 +149,14 @@ func TestSoldOutSKUCostsRedisNothingHoweverManyAsk(t *testing.T) {
 	o := options()
 	o.Refresh, o.SoldOutMemory = time.Hour, time.Hour // the sampler stands still
 	g := open(t, o, s)
-	if got := g.Enter(o.Now(), sku, nil); got != proxy.SoldOut {
+	if got := g.Enter(o.Now(), sku, nil); got != reject.SoldOut {
 		t.Fatalf("first look: %v", got)
 	}
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
 			for range 25_000 {
-				if g.Closed(o.Now(), sku) != proxy.SoldOut || g.Enter(o.Now(), sku, nil) != proxy.SoldOut {
+				if g.Closed(o.Now(), sku) != reject.SoldOut || g.Enter(o.Now(), sku, nil) != reject.SoldOut {
 					t.Error("a sold-out SKU was open")
 					return
 				}
@@ -185,7 +185,7 @@ func TestEachTurnReadsEachSKUOnceWhateverTheTraffic(t *testing.T) {
 		now += int64(10 * time.Millisecond)
 		for i := range 3 {
 			for range 1000 {
-				if got := g.Enter(now, name(i), nil); got != proxy.Admitted {
+				if got := g.Enter(now, name(i), nil); got != reject.Admitted {
 					t.Fatalf("enter: %v", got)
 				}
 			}
@@ -230,12 +230,12 @@ func TestIdleSKUIsLookedAtAfresh(t *testing.T) {
 		o := options()
 		o.SoldOutMemory = time.Hour
 		g := open(t, o, s)
-		if got := g.Enter(o.Now(), []byte("1001"), nil); got != proxy.SoldOut {
+		if got := g.Enter(o.Now(), []byte("1001"), nil); got != reject.SoldOut {
 			t.Fatalf("enter: %v", got)
 		}
 		time.Sleep(7 * time.Second)
 		check(t, s.Set(t.Context(), "1001", 1))
-		if got := g.Enter(o.Now(), []byte("1001"), nil); got != proxy.Admitted {
+		if got := g.Enter(o.Now(), []byte("1001"), nil); got != reject.Admitted {
 			t.Fatalf("enter after a pause and a restock: %v", got)
 		}
 	})
@@ -254,7 +254,7 @@ func TestRestockReopensWithinSoldOutMemory(t *testing.T) {
 			g.Closed(o.Now(), sku)
 			time.Sleep(10 * time.Millisecond)
 		}
-		if got := g.Closed(o.Now(), sku); got != proxy.Admitted {
+		if got := g.Closed(o.Now(), sku); got != reject.Admitted {
 			t.Fatalf("closed a second after the restock: %v", got)
 		}
 	})
@@ -269,17 +269,17 @@ func stepped(t testing.TB, o Options, src Source) *Gate {
 }
 
 // firstLook lets one request for sku enter a stepped gate, and leave it.
-func firstLook(t *testing.T, g *Gate, now int64, sku []byte) proxy.Reason {
+func firstLook(t *testing.T, g *Gate, now int64, sku []byte) reject.Reason {
 	t.Helper()
-	answer := make(chan proxy.Reason)
+	answer := make(chan reject.Reason)
 	go func() { answer <- g.Enter(now, sku, nil) }()
 	g.sampler.firstLooks(t.Context(), now, <-g.sampler.queue)
 	return left(g, sku, <-answer)
 }
 
 // left ends at once what was admitted.
-func left(g *Gate, sku []byte, said proxy.Reason) proxy.Reason {
-	if said == proxy.Admitted {
+func left(g *Gate, sku []byte, said reject.Reason) reject.Reason {
+	if said == reject.Admitted {
 		g.Leave(sku)
 	}
 	return said

@@ -3,18 +3,18 @@ package stockgate
 import (
 	"testing"
 
-	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
 // hot returns a gate that knows each verdict, and the SKUs by what Closed says of them.
-func hot(t testing.TB, o Options) (*Gate, map[proxy.Reason][]byte) {
+func hot(t testing.TB, o Options) (*Gate, map[reject.Reason][]byte) {
 	t.Helper()
 	o, err := o.checked()
 	check(t, err)
 	g := newGate(o, NewMemory())
-	skus := map[proxy.Reason][]byte{
-		proxy.Admitted: []byte("open"), proxy.SoldOut: []byte("sold-out"),
-		proxy.Paused: []byte("paused"), proxy.UnknownSKU: []byte("unknown"),
+	skus := map[reject.Reason][]byte{
+		reject.Admitted: []byte("open"), reject.SoldOut: []byte("sold-out"),
+		reject.Paused: []byte("paused"), reject.UnknownSKU: []byte("unknown"),
 	}
 	for v, reason := range g.closed {
 		if sku, ok := skus[reason]; ok && verdict(v) != unread && verdict(v) != faulty {
@@ -33,7 +33,7 @@ func TestDecisionsAllocateNothing(t *testing.T) {
 			if g.Closed(1, sku) != want || g.Enter(1, sku, nil) != want {
 				t.Fatalf("%s is not %v", sku, want)
 			}
-			if want == proxy.Admitted {
+			if want == reject.Admitted {
 				g.Leave(sku)
 			}
 		})
@@ -56,7 +56,7 @@ func TestRefusalsWithinATenthOfASecondWriteNothing(t *testing.T) {
 		before := [4]int64{e.latched.Load(), e.free.Load(), e.asked.Load(), e.inFlight.Load()}
 		for now := range askedEvery / 1_000_000 {
 			g.Closed(now*1_000_000, sku)
-			if got := g.Enter(now*1_000_000, sku, nil); got == proxy.Admitted {
+			if got := g.Enter(now*1_000_000, sku, nil); got == reject.Admitted {
 				t.Fatalf("%s was admitted", sku)
 			}
 		}
@@ -68,7 +68,7 @@ func TestRefusalsWithinATenthOfASecondWriteNothing(t *testing.T) {
 
 func BenchmarkClosed(b *testing.B) {
 	g, skus := hot(b, options())
-	for reason, name := range map[proxy.Reason]string{proxy.SoldOut: "sold-out", proxy.Admitted: "open"} {
+	for reason, name := range map[reject.Reason]string{reject.SoldOut: "sold-out", reject.Admitted: "open"} {
 		b.Run(name, func(b *testing.B) {
 			sku := skus[reason]
 			b.ReportAllocs()
@@ -87,7 +87,7 @@ func BenchmarkEnter(b *testing.B) {
 			o := options()
 			o.PerUnit = perUnit
 			g, skus := hot(b, o)
-			sku := skus[proxy.Admitted]
+			sku := skus[reject.Admitted]
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {

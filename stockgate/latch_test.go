@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/proxy"
+	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
 
@@ -23,16 +23,16 @@ func TestLatchLastsForSoldOutMemoryAndNotLonger(t *testing.T) {
 	const at, memory = int64(5e9), int64(time.Second)
 	for what, c := range map[string]struct {
 		reading layout.Reading
-		want    proxy.Reason
+		want    reject.Reason
 	}{
-		"sold out":       {reading(0), proxy.SoldOut},
-		"below zero":     {reading(-7), proxy.SoldOut},
-		"not on sale":    {layout.Reading{Left: 5, Free: 5, Exists: true}, proxy.Paused},
-		"both":           {layout.Reading{Exists: true}, proxy.SoldOut},
-		"no such key":    {layout.Reading{OnSale: true}, proxy.UnknownSKU},
-		"on sale":        {reading(1), proxy.Admitted},
-		"not a number":   {layout.Reading{Fault: errors.New("abc")}, proxy.Admitted}, // Enter decides
-		"a caller ahead": {reading(0), proxy.SoldOut},
+		"sold out":       {reading(0), reject.SoldOut},
+		"below zero":     {reading(-7), reject.SoldOut},
+		"not on sale":    {layout.Reading{Left: 5, Free: 5, Exists: true}, reject.Paused},
+		"both":           {layout.Reading{Exists: true}, reject.SoldOut},
+		"no such key":    {layout.Reading{OnSale: true}, reject.UnknownSKU},
+		"on sale":        {reading(1), reject.Admitted},
+		"not a number":   {layout.Reading{Fault: errors.New("abc")}, reject.Admitted}, // Enter decides
+		"a caller ahead": {reading(0), reject.SoldOut},
 	} {
 		g, _ := learnt(t, options(), at, sku, c.reading)
 		for _, now := range []int64{at - 1000, at, at + 1, at + memory} {
@@ -40,7 +40,7 @@ func TestLatchLastsForSoldOutMemoryAndNotLonger(t *testing.T) {
 				t.Errorf("%s, %v later: %v, want %v", what, time.Duration(now-at), got, c.want)
 			}
 		}
-		if got := g.Closed(at+memory+1, sku); got != proxy.Admitted {
+		if got := g.Closed(at+memory+1, sku); got != reject.Admitted {
 			t.Errorf("%s, after sold_out_memory: %v", what, got)
 		}
 	}
@@ -51,10 +51,10 @@ func TestOpenSampleServesForTwentyRefreshesWhileTheSourceIsAway(t *testing.T) {
 	const at, lasts = int64(5e9), int64(200 * time.Millisecond)
 	g, _ := learnt(t, options(), at, sku, reading(3))
 	g.sampler.health.note(at, errors.New("gone"))
-	if got := g.Enter(at+lasts, sku, nil); got != proxy.Admitted {
+	if got := g.Enter(at+lasts, sku, nil); got != reject.Admitted {
 		t.Fatalf("enter on a sample 200 ms old: %v", got)
 	}
-	if got := g.Enter(at+lasts+1, sku, nil); got != proxy.StockError {
+	if got := g.Enter(at+lasts+1, sku, nil); got != reject.StockError {
 		t.Fatalf("enter on an older one: %v", got)
 	}
 }
@@ -67,12 +67,12 @@ func TestSoldOutOutlivesTheSourceForSoldOutMemory(t *testing.T) {
 		o.AllowOnError = allow
 		g, _ := learnt(t, o, at, sku, reading(0))
 		g.sampler.health.note(at, errors.New("gone"))
-		if got := g.Enter(at+int64(time.Second), sku, nil); got != proxy.SoldOut {
+		if got := g.Enter(at+int64(time.Second), sku, nil); got != reject.SoldOut {
 			t.Fatalf("allow %v: enter within sold_out_memory: %v", allow, got)
 		}
-		want := proxy.StockError
+		want := reject.StockError
 		if allow {
-			want = proxy.Admitted
+			want = reject.Admitted
 		}
 		if got := g.Enter(at+int64(time.Second)+1, sku, nil); got != want {
 			t.Fatalf("allow %v: enter after it: %v, want %v", allow, got, want)
@@ -85,16 +85,16 @@ func TestUnitsThatAreTakenAndGivenBackDoNotCloseASKU(t *testing.T) {
 	g, e := learnt(t, options(), 0, sku, reading(2))
 	now := int64(time.Millisecond)
 	g.sampler.learn(now, e, reading(-3)) // somebody asked for five
-	if got := g.Closed(now, sku); got != proxy.Admitted {
+	if got := g.Closed(now, sku); got != reject.Admitted {
 		t.Fatalf("closed by one negative reading: %v", got)
 	}
 	g.sampler.learn(now, e, reading(2))
 	g.sampler.learn(now, e, reading(-3))
-	if got := g.Closed(now, sku); got != proxy.Admitted {
+	if got := g.Closed(now, sku); got != reject.Admitted {
 		t.Fatalf("closed by negative readings that were undone: %v", got)
 	}
 	g.sampler.learn(now, e, reading(-3))
-	if got := g.Closed(now, sku); got != proxy.SoldOut {
+	if got := g.Closed(now, sku); got != reject.SoldOut {
 		t.Fatalf("two negative readings in a row: %v", got)
 	}
 }
@@ -103,7 +103,7 @@ func TestZeroClosesAtOnce(t *testing.T) {
 	sku := []byte("1001")
 	g, e := learnt(t, options(), 0, sku, reading(2))
 	g.sampler.learn(1, e, reading(0))
-	if got := g.Closed(1, sku); got != proxy.SoldOut {
+	if got := g.Closed(1, sku); got != reject.SoldOut {
 		t.Fatalf("closed: %v", got)
 	}
 }
@@ -136,9 +136,9 @@ func TestFaultyStockIsDecidedByOnErrorAndCounted(t *testing.T) {
 		o := options()
 		o.AllowOnError = allow
 		g, _ := learnt(t, o, 0, sku, layout.Reading{Fault: errors.New("abc")})
-		want, counter := proxy.StockError, &g.fallbacks.refused
+		want, counter := reject.StockError, &g.fallbacks.refused
 		if allow {
-			want, counter = proxy.Admitted, &g.fallbacks.allowed
+			want, counter = reject.Admitted, &g.fallbacks.allowed
 		}
 		for i := range uint64(3) {
 			if got := g.Enter(1, sku, nil); got != want || counter.Load() != i+1 {

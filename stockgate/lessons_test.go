@@ -81,7 +81,7 @@ func TestWhatIsShownIsWhatBuyersFind(t *testing.T) {
 	for sku, want := range map[string]struct {
 		phase proxy.Phase
 		free  int64
-	}{"some": {proxy.Open, 7}, "none": {proxy.Gone, 0}, "invented": {proxy.Unknown, -1}} {
+	}{"some": {proxy.InStock, 7}, "none": {proxy.SoldOut, 0}, "invented": {proxy.Unknown, -1}} {
 		if phase, free := g.Show(g.sampler.clock(), []byte(sku)); phase != want.phase || free != want.free {
 			t.Errorf("%s: %v %d", sku, phase, free)
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
 func TestTenThousandFirstAskersAreOneRead(t *testing.T) {
@@ -24,7 +24,7 @@ func TestTenThousandFirstAskersAreOneRead(t *testing.T) {
 	for range 10_000 {
 		wg.Go(func() {
 			<-start
-			if g.Enter(o.Now(), []byte("1001"), nil) == proxy.Admitted {
+			if g.Enter(o.Now(), []byte("1001"), nil) == reject.Admitted {
 				admitted.Add(1)
 			}
 		})
@@ -70,7 +70,7 @@ func TestFirstLooksAtManySKUsShareRoundTrips(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 2 * readAtOnce {
 		wg.Go(func() {
-			if got := g.Enter(0, name(i), nil); got != proxy.UnknownSKU {
+			if got := g.Enter(0, name(i), nil); got != reject.UnknownSKU {
 				t.Errorf("enter: %v", got)
 			}
 		})
@@ -107,7 +107,7 @@ func TestWaitForAFirstLookIsBounded(t *testing.T) {
 	o := options()
 	o.Wait = time.Millisecond
 	g := stepped(t, o, NewMemory()) // nobody will look
-	if got := g.Enter(0, []byte("1001"), nil); got != proxy.StockError {
+	if got := g.Enter(0, []byte("1001"), nil); got != reject.StockError {
 		t.Fatalf("enter: %v", got)
 	}
 }
@@ -120,14 +120,14 @@ func TestFullQueueIsAnAnswerAtOnce(t *testing.T) {
 		}
 	}
 	known := g.table.len.Load()
-	if got := g.Enter(0, []byte("new"), nil); got != proxy.StockError {
+	if got := g.Enter(0, []byte("new"), nil); got != reject.StockError {
 		t.Fatalf("enter a new SKU: %v", got)
 	}
 	if n := g.table.len.Load(); n != known {
 		t.Fatalf("a refused SKU is remembered: %d, was %d", n, known)
 	}
 	e := g.table.find(name(0))
-	if got := g.Enter(0, e.key(), nil); got != proxy.StockError || e.pending.Load() != nil {
+	if got := g.Enter(0, e.key(), nil); got != reject.StockError || e.pending.Load() != nil {
 		t.Fatalf("enter a known SKU: %v, pending %v", got, e.pending.Load())
 	}
 }
@@ -139,7 +139,7 @@ func TestFailedLookWakesItsWaiters(t *testing.T) {
 	s := dial(t, server, layouts()["counter"])
 	g := stepped(t, options(), s)
 	server.Kill()
-	if got := firstLook(t, g, 0, []byte("1001")); got != proxy.StockError {
+	if got := firstLook(t, g, 0, []byte("1001")); got != reject.StockError {
 		t.Fatalf("enter: %v", got)
 	}
 	if !g.sampler.health.lost() {
@@ -150,7 +150,7 @@ func TestFailedLookWakesItsWaiters(t *testing.T) {
 func TestLostSourceIsNotWaitedFor(t *testing.T) {
 	g := stepped(t, options(), NewMemory())
 	g.sampler.health.note(1, errors.New("gone"))
-	if got := g.Enter(0, []byte("1001"), nil); got != proxy.StockError {
+	if got := g.Enter(0, []byte("1001"), nil); got != reject.StockError {
 		t.Fatalf("enter: %v", got)
 	}
 	if n := len(g.sampler.queue); n != 0 {
@@ -167,7 +167,7 @@ func TestClosedGateAnswers(t *testing.T) {
 	default:
 		t.Fatal("the sampler outlived Close")
 	}
-	if got := g.Enter(o.Now(), []byte("1001"), nil); got != proxy.StockError {
+	if got := g.Enter(o.Now(), []byte("1001"), nil); got != reject.StockError {
 		t.Fatalf("enter: %v", got)
 	}
 }

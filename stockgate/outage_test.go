@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/proxy"
+	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 	"sluice/stockgate/link"
 )
@@ -32,7 +32,7 @@ func outage(t *testing.T, server *redistest.Server, allow bool) (*Gate, *Redis, 
 	return open(t, o, s), s, o
 }
 
-func enters(g *Gate, o Options, sku string, want proxy.Reason) func() bool {
+func enters(g *Gate, o Options, sku string, want reject.Reason) func() bool {
 	return func() bool { return left(g, []byte(sku), g.Enter(o.Now(), []byte(sku), nil)) == want }
 }
 
@@ -42,12 +42,12 @@ func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 		server := redistest.Start(t)
 		g, s, o := outage(t, server, allow)
 		check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 0, 0).Err())
-		eventually(t, "sold out", enters(g, o, "1001", proxy.SoldOut))
+		eventually(t, "sold out", enters(g, o, "1001", reject.SoldOut))
 
 		server.Kill()
-		want := proxy.StockError
+		want := reject.StockError
 		if allow {
-			want = proxy.Admitted
+			want = reject.Admitted
 		}
 		eventually(t, "on_error decides", enters(g, o, "1001", want))
 		eventually(t, "the breaker is open", func() bool { return errors.Is(s.Ping(t.Context()), link.ErrLeftAlone) })
@@ -60,9 +60,9 @@ func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 
 		server.Restart()
 		eventually(t, "the source is back", func() bool { return g.Away(o.Now()) == 0 })
-		eventually(t, "a server without keys knows no SKU", enters(g, o, "1001", proxy.UnknownSKU))
+		eventually(t, "a server without keys knows no SKU", enters(g, o, "1001", reject.UnknownSKU))
 		check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
-		eventually(t, "on sale again", enters(g, o, "1001", proxy.Admitted))
+		eventually(t, "on sale again", enters(g, o, "1001", reject.Admitted))
 	}
 }
 
@@ -70,11 +70,11 @@ func TestHangingRedisHoldsNobody(t *testing.T) {
 	server := redistest.Start(t)
 	g, _, o := outage(t, server, false)
 	check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
-	eventually(t, "on sale", enters(g, o, "1001", proxy.Admitted))
+	eventually(t, "on sale", enters(g, o, "1001", reject.Admitted))
 	server.Pause()
-	eventually(t, "on_error decides", enters(g, o, "1001", proxy.StockError))
+	eventually(t, "on_error decides", enters(g, o, "1001", reject.StockError))
 	server.Resume()
-	eventually(t, "on sale again", enters(g, o, "1001", proxy.Admitted))
+	eventually(t, "on sale again", enters(g, o, "1001", reject.Admitted))
 }
 
 func TestIdleGateNoticesThatRedisWentAway(t *testing.T) {
@@ -92,7 +92,7 @@ func TestGateStartsWithoutRedisAndFindsItLater(t *testing.T) {
 	eventually(t, "away", func() bool { return g.Away(o.Now()) > 0 })
 	server.Restart()
 	check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
-	eventually(t, "on sale", enters(g, o, "1001", proxy.Admitted))
+	eventually(t, "on sale", enters(g, o, "1001", reject.Admitted))
 }
 
 func TestCallsThatTheBreakerStoppedAreCounted(t *testing.T) {
@@ -152,7 +152,7 @@ func TestRequestsOfAnOutageDoNotWidenPerUnit(t *testing.T) {
 	o := options()
 	o.AllowOnError, o.PerUnit = true, 1
 	g, sku := stepped(t, o, NewMemory()), []byte("1001")
-	enter := func(want proxy.Reason) {
+	enter := func(want reject.Reason) {
 		t.Helper()
 		if got := g.Enter(1, sku, nil); got != want {
 			t.Fatalf("enter: %v, want %v", got, want)
@@ -160,18 +160,18 @@ func TestRequestsOfAnOutageDoNotWidenPerUnit(t *testing.T) {
 	}
 	g.sampler.health.note(0, errors.New("gone"))
 	for range 5 {
-		enter(proxy.Admitted)
+		enter(reject.Admitted)
 	}
 	g.sampler.health.note(1, nil)
 	g.sampler.learn(1, g.table.add(1, sku), reading(1))
-	enter(proxy.Admitted)
+	enter(reject.Admitted)
 	for range 5 {
-		enter(proxy.Concurrency)
+		enter(reject.Concurrency)
 		g.Leave(sku) // one of the outage
 	}
-	enter(proxy.Concurrency)
+	enter(reject.Concurrency)
 	g.Leave(sku)
-	enter(proxy.Admitted)
+	enter(reject.Admitted)
 	g.Leave(sku)
 	if n := g.strays.all.Load() + int64(len(g.strays.of)); n != 0 {
 		t.Errorf("%d strays are left", n)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/proxy"
+	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
 
@@ -63,7 +63,7 @@ func TestEveryLayoutFollowsTheShopFromTheFirstUnitToTheLastAndBack(t *testing.T)
 			o.Now = func() int64 { return now }
 			g := stepped(t, o, s)
 			x := []byte("x")
-			turn := func(want proxy.Reason, commands ...string) {
+			turn := func(want reject.Reason, commands ...string) {
 				t.Helper()
 				setUp(t, server, commands...)
 				now += int64(o.SoldOutMemory) + int64(10*time.Second)
@@ -71,18 +71,18 @@ func TestEveryLayoutFollowsTheShopFromTheFirstUnitToTheLastAndBack(t *testing.T)
 					t.Errorf("after %q: %v, want %v; read %+v", commands, got, want, readOne(t, s, "x"))
 				}
 			}
-			turn(proxy.UnknownSKU)
-			turn(proxy.Admitted, c.fill)
-			turn(proxy.Admitted, c.leavesOne)
-			turn(proxy.SoldOut, c.leavesNothing)
-			turn(proxy.SoldOut)
-			turn(proxy.Admitted, c.back)
-			turn(proxy.SoldOut, c.leavesNothing)
+			turn(reject.UnknownSKU)
+			turn(reject.Admitted, c.fill)
+			turn(reject.Admitted, c.leavesOne)
+			turn(reject.SoldOut, c.leavesNothing)
+			turn(reject.SoldOut)
+			turn(reject.Admitted, c.back)
+			turn(reject.SoldOut, c.leavesNothing)
 			if c.deep != "" {
-				turn(proxy.SoldOut, c.deep)
-				turn(proxy.SoldOut, c.back)
+				turn(reject.SoldOut, c.deep)
+				turn(reject.SoldOut, c.back)
 			}
-			turn(proxy.StockError, "DEL "+s.layout.Load().Key("x"), c.spoil)
+			turn(reject.StockError, "DEL "+s.layout.Load().Key("x"), c.spoil)
 			if r := readOne(t, s, "x"); r.Fault == nil || !strings.Contains(r.Fault.Error(), s.layout.Load().Key("x")) {
 				t.Errorf("a key of the wrong type reads %+v, want a fault that names it", r)
 			}

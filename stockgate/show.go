@@ -19,11 +19,11 @@ func (g *Gate) Show(now int64, sku []byte) (phase proxy.Phase, free int64) {
 	}
 	switch g.verdict(now, e) {
 	case onSale:
-		return proxy.Open, e.free.Load()
+		return proxy.InStock, e.free.Load()
 	case soldOut:
-		return proxy.Gone, 0
+		return proxy.SoldOut, 0
 	case notOnSale:
-		return proxy.Halted, -1
+		return proxy.Paused, -1
 	}
 	return proxy.Unknown, -1
 }

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sluice/proxy"
+	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
 
@@ -125,7 +125,7 @@ func TestInventedSKUsNeitherGrowMemoryNorEvictRealOnes(t *testing.T) {
 		}
 	}
 	for i := range 100 {
-		if got := g.Enter(now, name(i), nil); got != proxy.Admitted {
+		if got := g.Enter(now, name(i), nil); got != reject.Admitted {
 			t.Fatalf("enter real SKU %d: %v", i, got)
 		}
 	}
@@ -150,7 +150,7 @@ func TestForgottenSKUsMakeRoom(t *testing.T) {
 		e := g.table.add(0, name(i))
 		g.sampler.learn(0, e, reading(1))
 	}
-	if got := g.Enter(0, []byte("new"), nil); got != proxy.StockError {
+	if got := g.Enter(0, []byte("new"), nil); got != reject.StockError {
 		t.Fatalf("enter while the table is full: %v", got)
 	}
 	now := int64(3 * time.Second)
@@ -203,14 +203,14 @@ func TestSKUInFlightIsLookedAtAfreshAfterAPause(t *testing.T) {
 	if len(g.sampler.active) != 0 {
 		t.Fatal("a SKU that nobody asks for is read")
 	}
-	if got := g.Closed(idleAfter+2, sku); got != proxy.Admitted {
+	if got := g.Closed(idleAfter+2, sku); got != reject.Admitted {
 		t.Fatalf("closed by a reading that is no longer renewed: %v", got)
 	}
 }
 
 func TestOverlongSKUIsUnknownAndNotRemembered(t *testing.T) {
 	g := stepped(t, options(), NewMemory())
-	if got := g.Enter(0, bytes.Repeat([]byte("x"), longestSKU+1), nil); got != proxy.UnknownSKU {
+	if got := g.Enter(0, bytes.Repeat([]byte("x"), longestSKU+1), nil); got != reject.UnknownSKU {
 		t.Fatalf("enter: %v", got)
 	}
 	if n := g.table.len.Load(); n != 0 {

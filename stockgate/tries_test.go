@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
 func TestSharesCoverWhatCameBack(t *testing.T) {
@@ -32,7 +32,7 @@ func returned(t *testing.T, n int64, instances int) (*Gate, *entry, []byte, func
 		g.sampler.learn(0, e, reading(n))
 	}
 	read(0)
-	if got := g.Enter(0, sku, nil); got != proxy.SoldOut {
+	if got := g.Enter(0, sku, nil); got != reject.SoldOut {
 		t.Fatal(got)
 	}
 	read(n)
@@ -44,12 +44,12 @@ func TestUnitsThatCameBackAreTriedByThisInstancesShareAlone(t *testing.T) {
 	enters := func(want int) {
 		t.Helper()
 		for i := range want {
-			if got := g.Enter(0, sku, nil); got != proxy.Admitted {
+			if got := g.Enter(0, sku, nil); got != reject.Admitted {
 				t.Fatalf("try %d of %d: %v", i+1, want, got)
 			}
 		}
 		for range 100 {
-			if got := g.Enter(0, sku, nil); got != proxy.Concurrency {
+			if got := g.Enter(0, sku, nil); got != reject.Concurrency {
 				t.Fatalf("after %d tries: %v", want, got)
 			}
 		}
@@ -73,18 +73,18 @@ func TestUnitsThatCameBackAreTriedByThisInstancesShareAlone(t *testing.T) {
 // The reading began before the try ended: what it found free may be what the try took.
 func TestATryThatEndsWhileTheStockIsReadIsNotRepeated(t *testing.T) {
 	g, e, sku, _ := returned(t, 1, 1)
-	if got := g.Enter(0, sku, nil); got != proxy.Admitted {
+	if got := g.Enter(0, sku, nil); got != reject.Admitted {
 		t.Fatal(got)
 	}
 	e.endedBefore = e.ended.Load()
 	g.Leave(sku)
 	g.sampler.learn(0, e, reading(1))
-	if got := g.Enter(0, sku, nil); got != proxy.Concurrency {
+	if got := g.Enter(0, sku, nil); got != reject.Concurrency {
 		t.Fatal(got)
 	}
 	e.endedBefore = e.ended.Load()
 	g.sampler.learn(0, e, reading(1))
-	if got := g.Enter(0, sku, nil); got != proxy.Admitted {
+	if got := g.Enter(0, sku, nil); got != reject.Admitted {
 		t.Fatalf("a unit is stranded: %v", got)
 	}
 }
@@ -96,7 +96,7 @@ func TestWhatWasNeverSoldOutIsNotRationed(t *testing.T) {
 	o.Instances = func() int { return 100 }
 	g := open(t, o, s)
 	for range 50 {
-		if got := g.Enter(o.Now(), []byte("1001"), nil); got != proxy.Admitted {
+		if got := g.Enter(o.Now(), []byte("1001"), nil); got != reject.Admitted {
 			t.Fatal(got)
 		}
 	}
@@ -109,7 +109,7 @@ func TestARushAtUnitsThatCameBackHasFewTries(t *testing.T) {
 	o := options()
 	o.Instances = func() int { return 3 }
 	g := open(t, o, s)
-	eventually(t, "sold out", func() bool { return g.Enter(o.Now(), sku, nil) == proxy.SoldOut })
+	eventually(t, "sold out", func() bool { return g.Enter(o.Now(), sku, nil) == reject.SoldOut })
 	const units = 20
 	check(t, s.Set(t.Context(), "1001", units))
 	var asked, sold atomic.Int64
@@ -117,7 +117,7 @@ func TestARushAtUnitsThatCameBackHasFewTries(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for sold.Load() < units {
-				if g.Enter(o.Now(), sku, nil) != proxy.Admitted {
+				if g.Enter(o.Now(), sku, nil) != reject.Admitted {
 					continue
 				}
 				if asked.Add(1); s.Take("1001", 1) {

@@ -7,7 +7,8 @@ import (
 
 	"sluice/accesslog"
 	"sluice/config"
-	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
 )
 
 // accessSettings are what the configuration says of the access log.
@@ -32,7 +33,7 @@ func openAccessLog(c *config.Config, now func() int64, log *slog.Logger) (*acces
 }
 
 // journal is who the proxy tells of its requests; nil when c wants neither a log nor a memory of them.
-func (g *gate) journal(c *config.Config) proxy.Journal {
+func (g *gate) journal(c *config.Config) metrics.AccessLogger {
 	if c.AccessLog.Output == "off" && c.AccessLog.Remember == 0 {
 		return nil
 	}
@@ -47,19 +48,19 @@ func (g *gate) startAccessLog() {
 }
 
 // bounds say how large each limit is, for the log of what they refused.
-func bounds(c *config.Config) map[proxy.Reason]string {
+func bounds(c *config.Config) map[reject.Reason]string {
 	l := c.Limits
 	inside := fmt.Sprintf("limits.concurrency: max_in_flight %d, max_queue %d", l.Concurrency.MaxInFlight, l.Concurrency.MaxQueue)
-	return map[proxy.Reason]string{
-		proxy.ConnOpen:     fmt.Sprintf("limits.connection: max_open %d", l.Connection.MaxOpen),
-		proxy.IPConns:      fmt.Sprintf("limits.connection: max_open_per_ip %d", l.Connection.MaxOpenPerIP),
-		proxy.ConnRate:     fmt.Sprintf("limits.connection: %.3g/s, burst %d", float64(l.Connection.Rate), l.Connection.Burst),
-		proxy.DeniedIP:     fmt.Sprintf("limits.deny: %d networks", len(l.Denied)),
-		proxy.TooLarge:     fmt.Sprintf("server.max_body_size: %s", c.Server.MaxBodySize),
-		proxy.TooSlow:      fmt.Sprintf("server.read_timeout: %s", c.Server.ReadTimeout),
-		proxy.Window:       fmt.Sprintf("limits.window: max %d, max_per_sku %d in %s, carry %d", l.Window.Max, l.Window.MaxPerSKU, l.Window.Size, l.Window.Carry),
-		proxy.Concurrency:  inside,
-		proxy.QueueTimeout: fmt.Sprintf("%s, queue_timeout %s", inside, l.Concurrency.QueueTimeout),
+	return map[reject.Reason]string{
+		reject.ConnOpen:     fmt.Sprintf("limits.connection: max_open %d", l.Connection.MaxOpen),
+		reject.IPConns:      fmt.Sprintf("limits.connection: max_open_per_ip %d", l.Connection.MaxOpenPerIP),
+		reject.ConnRate:     fmt.Sprintf("limits.connection: %.3g/s, burst %d", float64(l.Connection.Rate), l.Connection.Burst),
+		reject.DeniedIP:     fmt.Sprintf("limits.deny: %d networks", len(l.Denied)),
+		reject.TooLarge:     fmt.Sprintf("server.max_body_size: %s", c.Server.MaxBodySize),
+		reject.TooSlow:      fmt.Sprintf("server.read_timeout: %s", c.Server.ReadTimeout),
+		reject.Window:       fmt.Sprintf("limits.window: max %d, max_per_sku %d in %s, carry %d", l.Window.Max, l.Window.MaxPerSKU, l.Window.Size, l.Window.Carry),
+		reject.Concurrency:  inside,
+		reject.QueueTimeout: fmt.Sprintf("%s, queue_timeout %s", inside, l.Concurrency.QueueTimeout),
 	}
 }
 

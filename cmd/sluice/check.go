@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/proxy"
+	"sluice/proxy/route"
 )
 
 type checkCommand struct {
@@ -110,7 +110,7 @@ func arithmetic(w io.Writer, c *config.Config) {
 
 func stocked(c *config.Config) bool {
 	for _, r := range c.Routes {
-		if gates[r.Gate] >= proxy.Check {
+		if gates[r.Gate] >= route.Check {
 			return true
 		}
 	}

@@ -4,28 +4,28 @@ import (
 	"net/netip"
 
 	"sluice/limiter"
-	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
 // connections counts those of trusted proxies in all alone.
-type connections struct{ *limiter.Conns }
+type connections struct{ *limiter.ConnLimiter }
 
-func (c connections) Open(client netip.Addr, perClient bool) proxy.Reason {
+func (c connections) Open(client netip.Addr, perClient bool) reject.Reason {
 	if !perClient {
 		client = netip.Addr{}
 	}
-	switch c.Conns.Open(client) {
+	switch c.ConnLimiter.Open(client) {
 	case limiter.Admitted:
-		return proxy.Admitted
+		return reject.Admitted
 	case limiter.TotalFull:
-		return proxy.ConnOpen
+		return reject.ConnOpen
 	}
-	return proxy.IPConns
+	return reject.IPConns
 }
 
 func (c connections) Close(client netip.Addr, perClient bool) {
 	if !perClient {
 		client = netip.Addr{}
 	}
-	c.Conns.Close(client)
+	c.ConnLimiter.Close(client)
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"slices"
@@ -10,6 +12,8 @@ import (
 
 	"sluice/config"
 	"sluice/proxy"
+	"sluice/proxy/reject"
+	"sluice/proxy/reject"
 )
 
 type explainCommand struct {
@@ -36,55 +40,79 @@ func (e *explainCommand) Run() error {
 		return nil
 	}
 	options := proxyOptions(c)
-	options.Settling = settling(&c.Stock.Reserve)
+	options.Settlement = settlement(&c.Stock.Reserve)
 	p, err := proxy.New(options)
 	if err != nil {
 		return err
 	}
-	found := p.Explain(e.raw(), peer, int(c.Server.MaxHeaderSize))
-	fmt.Printf("client    %s\n", found.Client)
-	if found.Reason != proxy.Admitted {
-		fmt.Printf("refused   %s %s\n", found.Reason, found.Detail)
-	}
-	if found.Route == "" {
-		return nil
-	}
-	fmt.Printf("route     %s\n", found.Route)
-	for i := range c.Routes {
-		if c.Routes[i].Name != found.Route {
-			continue
-		}
-		fmt.Printf("gate      %s (%s)\n", c.Routes[i].Gate, c.At(fmt.Sprintf("route[%d]", i+1)))
-		if c.Routes[i].Gate != "pass" {
-			limit, window := c.Limits.Connection, c.Limits.Window
-			fmt.Printf("limits    %g/s a connection, burst %d; window of this %s: all %s, this SKU %s; %d in flight, %d in the queue for %s\n",
-				float64(limit.Rate), limit.Burst, window.Scope, perSecond(window.Max, window.Size), perSecond(window.MaxPerSKU, window.Size),
-				c.Limits.Concurrency.MaxInFlight, c.Limits.Concurrency.MaxQueue, c.Limits.Concurrency.QueueTimeout)
-			if own := c.Routes[i].MaxInFlight; own > 0 {
-				fmt.Printf("          of them %d in flight of this route\n", own)
-			}
-		}
-	}
-	if found.Bypass {
-		fmt.Printf("bypass    no limit applies to this client\n")
-	}
-	for _, r := range found.Rates {
-		fmt.Printf("rate      %s counts it by %s\n", r.Name, cmp.Or(r.Key, "nothing: the request lacks the key"))
-	}
-	if found.SKU != "" {
-		fmt.Printf("sku       %s\n", found.SKU)
-	}
-	if found.User != "" {
-		fmt.Printf("user      %s\n", found.User)
-	}
-	if found.Stocked && found.SKU != "" && c.Stock.Source == "redis" {
-		fmt.Printf("stock     %s\n", place(c, found))
+	found := p.Explain(e.raw(), peer, int(c.Server.MaxHeaderSize), c.Server.LenientTarget)
+	printExplanation(os.Stdout, c, &found)
+	if found.Reason != reject.Admitted {
+		return errRejected
 	}
 	return nil
 }
 
+// errRejected ends a command that has explained why a request would be rejected.
+var errRejected = errors.New("the request would be rejected")
+
+// printExplanation prints what the gate makes of a request: one fact a line, its name first.
+func printExplanation(to io.Writer, c *config.Config, found *proxy.Explanation) {
+	fmt.Fprintf(to, "client    %s\n", found.Client)
+	if found.Reason != reject.Admitted {
+		fmt.Fprintf(to, "rejected  %s\n", found.Reason)
+		if found.Detail != "" {
+			fmt.Fprintf(to, "detail    %s\n", found.Detail)
+		}
+	}
+	if found.Route == "" {
+		return
+	}
+	fmt.Fprintf(to, "route     %s\n", found.Route)
+	printGate(to, c, found.Route)
+	if found.Bypass {
+		fmt.Fprintf(to, "bypass    no limit applies to this client\n")
+	}
+	for _, r := range found.Rates {
+		fmt.Fprintf(to, "rate      %s counts it by %s\n", r.Name, cmp.Or(r.Key, "nothing: the request lacks the key"))
+	}
+	if found.SKU != "" {
+		fmt.Fprintf(to, "sku       %s\n", found.SKU)
+	}
+	if found.User != "" {
+		fmt.Fprintf(to, "user      %s\n", found.User)
+	}
+	if found.GuardsStock && found.SKU != "" && c.Stock.Source == "redis" {
+		fmt.Fprintf(to, "stock     %s\n", place(c, found))
+	}
+	printChecks(to, found.Checks)
+}
+
+// printGate prints the gate of a route, and where it is configured.
+func printGate(to io.Writer, c *config.Config, route string) {
+	for i := range c.Routes {
+		if c.Routes[i].Name == route {
+			fmt.Fprintf(to, "gate      %s (%s)\n", c.Routes[i].Gate, c.At(fmt.Sprintf("route[%d]", i+1)))
+		}
+	}
+}
+
+// printChecks prints the checks that the request would have to pass, in their order.
+func printChecks(to io.Writer, checks []proxy.CheckRow) {
+	for i, row := range checks {
+		fmt.Fprintf(to, "check %-3d %s (%s)", i+1, row.Name, row.Config)
+		if row.Value != "" {
+			fmt.Fprintf(to, ": %s", row.Value)
+		}
+		if row.Observed {
+			fmt.Fprint(to, "; only observed")
+		}
+		fmt.Fprintf(to, ": %s\n", strings.Join(row.Reasons, ", "))
+	}
+}
+
 // place is where the stock lies that the request is about.
-func place(c *config.Config, found proxy.Explanation) string {
+func place(c *config.Config, found *proxy.Explanation) string {
 	if slices.ContainsFunc(c.Routes, func(r config.Route) bool { return r.Name == found.Route && r.Gate == "reserve" }) {
 		return fmt.Sprintf("sluice:{%s}:s in Redis (ledger)", found.SKU)
 	}

@@ -12,6 +12,6 @@ import (
 
 func breakableStore(s ledger.Store) ledger.Store { return s }
 
-func breakableShop() func(net.Conn) net.Conn { return nil }
+func wrapUpstream(adopt func(net.Conn) net.Conn) func(net.Conn) net.Conn { return adopt }
 
 func breakableFront(ln net.Listener) net.Listener { return ln }

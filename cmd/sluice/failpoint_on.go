@@ -85,7 +85,8 @@ type mortalConn struct {
 	shop bool
 }
 
-func breakableShop() func(net.Conn) net.Conn {
+// wrapUpstream leaves connections to the upstream outside of the event loops: what is written is looked at here.
+func wrapUpstream(func(net.Conn) net.Conn) func(net.Conn) net.Conn {
 	return func(c net.Conn) net.Conn { return mortalConn{c.(*net.TCPConn), true} }
 }
 

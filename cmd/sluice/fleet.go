@@ -16,7 +16,7 @@ import (
 // sharing keeps the windows to this instance's part of what the configuration allows, and knows how many share the tries
 // for units that came back to a shop that takes its stock itself.
 type sharing struct {
-	windows *limiter.Windows
+	windows *limiter.WindowLimiter
 	now     func() int64
 	metrics *prometheus.Registry
 	log     *slog.Logger

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -31,12 +32,13 @@ type gate struct {
 	config   *config.Config // that it started with
 	proxy    *proxy.Proxy
 	server   *proxy.Server
+	adopter  atomic.Pointer[proxy.Server] // server, as soon as there is one
 	shop     *upstream.Pool
-	windows  *limiter.Windows
+	windows  *limiter.WindowLimiter
 	sharing  *sharing
 	inFlight *inFlight
-	conns    *limiter.Conns
-	rates    *limiter.Rates
+	conns    *limiter.ConnLimiter
+	rates    *limiter.RateLimiters
 	cache    *cache.Cache
 	stock    *stockgate.Gate // nil when stock.source is "off"
 	orders   *orders         // nil when no route reserves, or a driver does
@@ -103,7 +105,7 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		}
 		g.metrics.MustRegister(g.driver)
 	}
-	if g.shop, err = upstream.New(upstreamOptions(c, log)); err != nil {
+	if g.shop, err = upstream.New(upstreamOptions(c, g.adopt, log)); err != nil {
 		g.close()
 		return nil, c.Errorf("upstream.targets", "%v", err)
 	}
@@ -124,8 +126,8 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		g.close()
 		return nil, c.Errorf("cache.size", "%v", err)
 	}
-	g.conns = limiter.NewConns(c.Limits.Connection.MaxOpen, c.Limits.Connection.MaxOpenPerIP)
-	g.rates = limiter.NewRates(g.now)
+	g.conns = limiter.NewConnLimiter(c.Limits.Connection.MaxOpen, c.Limits.Connection.MaxOpenPerIP)
+	g.rates = limiter.NewRateLimiters(g.now)
 	rates := g.rates.Prepare(rateSpecs(c))
 	g.rates.Use(rates)
 	if g.proxy, err = proxy.New(g.options(c, rates, nil)); err != nil {
@@ -138,6 +140,7 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		return nil, err
 	}
 	g.server = proxy.NewServer(g.proxy, listening)
+	g.adopter.Store(g.server)
 	if g.orders != nil {
 		if err := g.orders.await(); err != nil {
 			g.close()
@@ -152,22 +155,30 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	return g, nil
 }
 
+// adopt has the event loops wait for a new connection to the upstream.
+func (g *gate) adopt(c net.Conn) net.Conn {
+	if s := g.adopter.Load(); s != nil {
+		return s.Adopt(c)
+	}
+	return c
+}
+
 // options are those of a Proxy on the parts of g, which takes over from before. rates are those of c.
-func (g *gate) options(c *config.Config, rates []*limiter.Rate, before *proxy.Proxy) proxy.Options {
+func (g *gate) options(c *config.Config, rates []*limiter.RateLimiter, before *proxy.Proxy) proxy.Options {
 	o := proxyOptions(c)
-	o.Settling = settling(&g.config.Stock.Reserve) // the ledger keeps to what it was opened with, and so does who settles
-	o.Shop, o.Windows, o.Now, o.Log, o.Before = g.shop, g.windows, g.now, g.log, before
-	o.Journal, o.Bounds, o.Version = g.journal(c), bounds(c), c.Version()
-	o.Places = g.inFlight.total(c)
+	o.Settlement = settlement(&g.config.Stock.Reserve) // the ledger keeps to what it was opened with
+	o.Upstream, o.Windows, o.Now, o.Log, o.Before = g.shop, g.windows, g.now, g.log, before
+	o.AccessLog, o.Bounds, o.Version = g.journal(c), bounds(c), c.Version()
+	o.Concurrency = g.inFlight.total(c)
 	o.Unit = fmt.Sprintf("stock.per_unit: %d", g.config.Stock.PerUnit)
 	if caches(c) {
-		o.Pages = g.cache
+		o.Cache = g.cache
 	}
 	for i := range o.Routes {
-		o.Routes[i].Places, o.Routes[i].Bound = g.inFlight.of(c, &c.Routes[i]), routeBound(c, &c.Routes[i])
+		o.Routes[i].Concurrency, o.Routes[i].Bound = g.inFlight.of(c, &c.Routes[i]), routeBound(c, &c.Routes[i])
 	}
 	for i := range rates {
-		o.Rates[i].Tokens = rates[i]
+		o.Rates[i].Limiter = rates[i]
 	}
 	if g.stock != nil {
 		o.Stock = g.stock
@@ -178,7 +189,7 @@ func (g *gate) options(c *config.Config, rates []*limiter.Rate, before *proxy.Pr
 	if g.driver != nil {
 		o.Orders = g.driver
 	}
-	o.Sales, o.Lessons, o.Shelf = g.board, taught{g.lessons, g.orders}, g.shelf(c)
+	o.Schedule, o.Feedback, o.Availability = g.board, taught{g.lessons, g.orders}, g.shelf(c)
 	if g.tracer != nil {
 		o.Tracer = g.tracer
 	}
@@ -256,9 +267,9 @@ func compiles(c *config.Config) (errs []error) {
 }
 
 // newWindows lays windows with a phase of this instance's own.
-func newWindows(c *config.Config) *limiter.Windows {
+func newWindows(c *config.Config) *limiter.WindowLimiter {
 	w := c.Limits.Window
-	return limiter.NewWindows(limiter.Grid{Size: w.Size, Phase: rand.N(w.Size), Carry: w.Carry},
+	return limiter.NewWindowLimiter(limiter.Grid{Size: w.Size, Phase: rand.N(w.Size), Carry: w.Carry},
 		limiter.Caps{All: w.Max, PerSKU: w.MaxPerSKU, WarmUp: w.WarmUp})
 }
 

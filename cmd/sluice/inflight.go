@@ -9,24 +9,25 @@ import (
 	"sluice/config"
 	"sluice/limiter"
 	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
 // inFlight is who is inside the shop: the places of all gated routes, those of the routes that have some of their own, and
 // what finds the limit where that is asked for. Counts survive a reload.
 type inFlight struct {
-	all      *limiter.Places
+	all      *limiter.ConcurrencyLimiter
 	adaptive *limiter.Adaptive
 	now      func() int64
 
 	mu     sync.Mutex
-	routes map[string]*limiter.Places // by name; one that has gone stays for those who are in
+	routes map[string]*limiter.ConcurrencyLimiter // by name; one that has gone stays for those who are in
 
 	stop, stopped chan struct{} // of the adaptive limit's clock; nil = it stands
 }
 
 func newInFlight(now func() int64) *inFlight {
-	all := limiter.NewPlaces(0, 0)
-	return &inFlight{all: all, adaptive: limiter.NewAdaptive(all), routes: map[string]*limiter.Places{}, now: now}
+	all := limiter.NewConcurrencyLimiter(0, 0)
+	return &inFlight{all: all, adaptive: limiter.NewAdaptive(all), routes: map[string]*limiter.ConcurrencyLimiter{}, now: now}
 }
 
 // use has the limits be those of c. It is called by one goroutine, as of and total are.
@@ -55,7 +56,7 @@ func (in *inFlight) useRoutes(c *config.Config) {
 		r := &c.Routes[i]
 		own := in.routes[r.Name]
 		if own == nil && r.MaxInFlight > 0 {
-			own = limiter.NewPlaces(0, 0)
+			own = limiter.NewConcurrencyLimiter(0, 0)
 			in.routes[r.Name] = own
 		}
 		if own != nil {
@@ -92,12 +93,12 @@ func (in *inFlight) close() {
 }
 
 // total is for routes without places of their own.
-func (in *inFlight) total(c *config.Config) proxy.Places {
+func (in *inFlight) total(c *config.Config) proxy.ConcurrencyLimiter {
 	return &places{in: in, timeout: c.Limits.Concurrency.QueueTimeout}
 }
 
 // of is for r; nil = as all.
-func (in *inFlight) of(c *config.Config, r *config.Route) proxy.Places {
+func (in *inFlight) of(c *config.Config, r *config.Route) proxy.ConcurrencyLimiter {
 	if r.MaxInFlight == 0 {
 		return nil
 	}
@@ -110,48 +111,53 @@ func (in *inFlight) of(c *config.Config, r *config.Route) proxy.Places {
 // of all. Who waits for the second holds the first, so that a route that is full of its own never fills the queue of all.
 type places struct {
 	in      *inFlight
-	own     *limiter.Places // of the route; nil = none
+	own     *limiter.ConcurrencyLimiter // of the route; nil = none
 	timeout time.Duration
 }
 
-// Enter implements proxy.Places.
-func (p *places) Enter(client proxy.Client) proxy.Reason {
+// Acquire implements proxy.ConcurrencyLimiter.
+func (p *places) Acquire(client proxy.Client) reject.Reason {
 	timeout := p.timeout
 	if p.own != nil {
 		start := p.in.now()
-		if verdict := p.own.Enter(timeout, client); verdict != limiter.Admitted {
+		if verdict := p.own.Acquire(timeout, client); verdict != limiter.Admitted {
 			return refusedPlace(verdict)
 		}
 		timeout = max(0, timeout-time.Duration(p.in.now()-start))
 	}
-	verdict := p.in.all.Enter(timeout, client)
+	verdict := p.in.all.Acquire(timeout, client)
 	if verdict != limiter.Admitted && p.own != nil {
-		p.own.Leave()
+		p.own.Release()
 	}
 	return refusedPlace(verdict)
 }
 
-// Leave implements proxy.Places.
-func (p *places) Leave(took time.Duration) {
+// Peek implements proxy.ConcurrencyLimiter.
+func (p *places) Peek() (full bool) {
+	return p.own != nil && p.own.Peek() || p.in.all.Peek()
+}
+
+// Release implements proxy.ConcurrencyLimiter.
+func (p *places) Release(took time.Duration) {
 	if took > 0 {
 		p.in.adaptive.Answered(p.in.now(), took)
 	}
-	p.in.all.Leave()
+	p.in.all.Release()
 	if p.own != nil {
-		p.own.Leave()
+		p.own.Release()
 	}
 }
 
-func refusedPlace(v limiter.Verdict) proxy.Reason {
+func refusedPlace(v limiter.Verdict) reject.Reason {
 	switch v {
 	case limiter.Admitted:
-		return proxy.Admitted
+		return reject.Admitted
 	case limiter.QueueFull:
-		return proxy.Concurrency
+		return reject.Concurrency
 	case limiter.Gone:
-		return proxy.ClientGone
+		return reject.ClientGone
 	}
-	return proxy.QueueTimeout
+	return reject.QueueTimeout
 }
 
 // sayInFlight says in numbers what the limits inside the shop amount to.

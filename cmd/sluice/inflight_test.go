@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
 // crowded is a configuration with two routes, of which one has a place of its own.
@@ -34,14 +34,14 @@ func TestARouteThatIsFullLeavesTheOthersTheirPlaces(t *testing.T) {
 		if in.of(c, &c.Routes[1]) != nil {
 			t.Error("a route without max_in_flight has places of its own")
 		}
-		if got := search.Enter(nil); got != proxy.Admitted {
+		if got := search.Enter(nil); got != reject.Admitted {
 			t.Fatal(got)
 		}
-		if got := search.Enter(nil); got != proxy.QueueTimeout {
+		if got := search.Enter(nil); got != reject.QueueTimeout {
 			t.Errorf("a second search: %v, want queue_timeout", got)
 		}
 		for range 2 {
-			if got := order.Enter(nil); got != proxy.Admitted {
+			if got := order.Enter(nil); got != reject.Admitted {
 				t.Errorf("an order beside the searches: %v", got)
 			}
 		}
@@ -65,7 +65,7 @@ func TestBothWaitsTogetherLastNoLongerThanOne(t *testing.T) {
 			order.Enter(nil)
 		})
 		start := time.Now()
-		if got := search.Enter(nil); got != proxy.QueueTimeout || time.Since(start) != time.Second {
+		if got := search.Enter(nil); got != reject.QueueTimeout || time.Since(start) != time.Second {
 			t.Errorf("%v after %v, want queue_timeout after 1s", got, time.Since(start))
 		}
 		if in.routes["search"].InFlight() != 0 {
@@ -85,7 +85,7 @@ func TestAReloadFindsEverybodyWhereTheyWere(t *testing.T) {
 		next := crowded(3, 1)
 		next.Limits.Concurrency.Order = "newest"
 		in.use(next)
-		if got := in.of(next, &next.Routes[0]).Enter(nil); got != proxy.QueueTimeout {
+		if got := in.of(next, &next.Routes[0]).Enter(nil); got != reject.QueueTimeout {
 			t.Errorf("%v: those who were in before the reload are forgotten", got)
 		}
 		old.Leave(0)

@@ -17,11 +17,11 @@ type taught struct {
 	orders  *orders // nil = no ledger
 }
 
-// SoldOut implements proxy.Lessons.
+// SoldOut implements proxy.SoldOutFeedback.
 func (t taught) SoldOut(now int64, sku []byte) bool { return t.lessons.SoldOut(now, sku) }
 
-// Learn implements proxy.Lessons.
-func (t taught) Learn(now int64, sku []byte, reserved bool) {
+// Record implements proxy.SoldOutFeedback.
+func (t taught) Record(now int64, sku []byte, reserved bool) {
 	t.lessons.Learn(now, sku, reserved)
 	if !reserved || t.orders == nil {
 		return

@@ -8,6 +8,7 @@ import (
 	"sluice/config"
 	"sluice/limiter"
 	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
 // rateSpecs are the tables that c's keyed rates count in.
@@ -32,16 +33,16 @@ func keyedRates(c *config.Config) (rates []proxy.KeyedRate) {
 	return rates
 }
 
-// spared are the reasons of the limits that are only observed.
-func spared(c *config.Config) (reasons []proxy.Reason) {
+// observeOnly are the reasons of the limits that are only observed.
+func observeOnly(c *config.Config) (reasons []reject.Reason) {
 	if !c.Limits.Connection.Enforce {
-		reasons = append(reasons, proxy.ConnOpen, proxy.IPConns, proxy.ConnRate)
+		reasons = append(reasons, reject.ConnOpen, reject.IPConns, reject.ConnRate)
 	}
 	if !c.Limits.Window.Enforce {
-		reasons = append(reasons, proxy.Window)
+		reasons = append(reasons, reject.Window)
 	}
 	if !c.Limits.Concurrency.Enforce {
-		reasons = append(reasons, proxy.Concurrency, proxy.QueueTimeout)
+		reasons = append(reasons, reject.Concurrency, reject.QueueTimeout)
 	}
 	return reasons
 }

@@ -18,11 +18,11 @@ const (
 // asideListener closes at once what comes beyond that, so that others are still answered.
 type asideListener struct {
 	net.Listener
-	conns *limiter.Conns
+	conns *limiter.ConnLimiter
 }
 
 func bounded(ln net.Listener) net.Listener {
-	return asideListener{ln, limiter.NewConns(mostAside, mostAsideOne)}
+	return asideListener{ln, limiter.NewConnLimiter(mostAside, mostAsideOne)}
 }
 
 // Accept implements net.Listener.

@@ -16,6 +16,7 @@ const (
 	exitFailed = 1 // invalid or failed
 	exitUsage  = 2
 	exitOnline = 3 // an online check failed, or nothing was found
+	exitReject = 4 // explain: the request would be rejected
 )
 
 type commands struct {
@@ -61,6 +62,9 @@ func main() {
 	if err := meant.does()(); err != nil {
 		if errors.Is(err, errOnline) || errors.Is(err, errNotFound) {
 			os.Exit(exitOnline)
+		}
+		if errors.Is(err, errRejected) {
+			os.Exit(exitReject)
 		}
 		if !errors.Is(err, errSaid) {
 			fmt.Fprintln(os.Stderr, "sluice:", err)

@@ -13,6 +13,8 @@ import (
 	"sluice/config"
 	"sluice/internal/redistest"
 	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
 )
 
 // mirroring are two gates over one Redis, whose ledgers are shown in the shop's own keys.
@@ -70,7 +72,7 @@ func TestPagesSeeTheStockFallAndNeverRise(t *testing.T) {
 		buyers.Go(func() {
 			for i := range 20 {
 				in := proxy.Order{SKU: []byte("1001"), Key: []byte(fmt.Sprint(g, "-", i)), Quantity: 1}
-				if got := gates[g%2].orders.Take(gates[g%2].now(), in); got.Reason == proxy.Admitted {
+				if got := gates[g%2].orders.Take(gates[g%2].now(), in); got.Reason == reject.Admitted {
 					serials <- got.Serial
 				}
 			}
@@ -84,7 +86,7 @@ func TestPagesSeeTheStockFallAndNeverRise(t *testing.T) {
 	done()
 	page.Wait()
 	for range 3 {
-		gates[0].orders.Settle([]byte("1001"), <-serials, proxy.Dropped)
+		gates[0].orders.Settle([]byte("1001"), <-serials, metrics.OrderRejected)
 	}
 	eventually(t, "the units that came back are shown", shows("43"))
 }

@@ -9,7 +9,7 @@ import (
 
 	"sluice/admin"
 	"sluice/internal/redistest"
-	"sluice/proxy"
+	"sluice/proxy/param"
 	"sluice/stockgate/ledger"
 )
 
@@ -25,7 +25,7 @@ func TestEverySKUThatIsSoldCanBeSet(t *testing.T) {
 	base, over := caller(gate.URL, time.Minute)
 	for name, to := range map[string]client{"redis": direct, "gate": {base: base, http: over}} {
 		for _, sku := range []string{".", "..", "...", "%2e%2e", "%", "a/b", "//", "a/../b", "?", "#", "a&b=c", "a;b", "a+b", `a"b`, `a\b`, "$sku", "*", "-1", "王"} {
-			if !proxy.ValidSKU([]byte(sku)) {
+			if !param.ValidSKU([]byte(sku)) {
 				t.Fatalf("%q is none", sku)
 			}
 			var now admin.Stock

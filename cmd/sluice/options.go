@@ -8,10 +8,13 @@ import (
 	"sluice/config"
 	"sluice/limiter"
 	"sluice/proxy"
+	"sluice/proxy/reject"
+	"sluice/proxy/route"
 	"sluice/upstream"
 )
 
-func upstreamOptions(c *config.Config, log *slog.Logger) upstream.Options {
+// upstreamOptions are those of c. adopt stands below what failpoints do to each new connection.
+func upstreamOptions(c *config.Config, adopt func(net.Conn) net.Conn, log *slog.Logger) upstream.Options {
 	u := c.Upstream
 	return upstream.Options{
 		Targets: u.Targets, Policy: u.Policy, MaxConns: u.MaxConns,
@@ -22,12 +25,12 @@ func upstreamOptions(c *config.Config, log *slog.Logger) upstream.Options {
 			Fails: u.Health.Fails, Passes: u.Health.Passes, Status: u.Health.Status,
 		},
 		Logger: log,
-		Wrap:   breakableShop(),
+		Wrap:   wrapUpstream(adopt),
 	}
 }
 
 // gates by their name in the file. A route whose gate is not here was refused by config.
-var gates = map[string]proxy.Gate{"pass": proxy.Pass, "limit": proxy.Limit, "check": proxy.Check, "reserve": proxy.Reserve}
+var gates = map[string]route.Gate{"pass": route.Pass, "limit": route.Limit, "check": route.Check, "reserve": route.Reserve}
 
 func routes(c *config.Config) (out []proxy.Route) {
 	for _, r := range c.Routes {
@@ -46,23 +49,23 @@ func proxyOptions(c *config.Config) proxy.Options {
 		RequestIDHeader: c.Server.RequestIDHeader,
 		MaxBody:         int64(c.Server.MaxBodySize),
 		PassHost:        c.Upstream.PassHost,
-		PageWait:        c.Upstream.Timeout,
+		CacheWait:       c.Upstream.Timeout,
 		Responses:       responses(&c.Responses),
-		Proof:           proofs(&c.Proof),
-		Pace:            func() proxy.Pace { return limiter.NewConnRate(float64(limit.Rate), limit.Burst) },
+		Auth:            proofs(&c.Proof),
+		ConnRate:        func() proxy.ConnRateLimiter { return limiter.NewConnRate(float64(limit.Rate), limit.Burst) },
 		CloseOnExcess:   limit.OnExcess == "close",
 		MaxRequests:     limit.MaxRequests,
 		Rates:           keyedRates(c),
 		Bypass:          c.Limits.Bypassed,
 		Deny:            c.Limits.Denied,
-		Spared:          spared(c),
+		ObserveOnly:     observeOnly(c),
 		SoldOutOn:       soldOutOn(c.Stock.SoldOutOn),
-		Show:            shows(&c.Stock),
+		StockStatus:     stockStatus(&c.Stock),
 	}
 }
 
-func settling(r *config.Reserve) proxy.Settling {
-	s := proxy.Settling{PerUser: int64(r.PerUser), ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn, Key: []byte(r.Secret)}
+func settlement(r *config.Reserve) proxy.SettlementRules {
+	s := proxy.SettlementRules{PerUser: int64(r.PerUser), ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn, Key: []byte(r.Secret)}
 	if j := r.ConfirmJSON; j != nil {
 		s.ConfirmJSON = inJSON(j.Path, j.Values)
 	}
@@ -82,19 +85,19 @@ func inJSON(path string, values []any) *proxy.JSONValue {
 	return j
 }
 
-var formats = map[string]proxy.Format{"auto": proxy.Auto, "html": proxy.HTML, "problem": proxy.Problem, "envelope": proxy.Envelope}
+var formats = map[string]reject.Format{"auto": reject.Auto, "html": reject.HTML, "problem": reject.Problem, "envelope": reject.Envelope}
 
-func responses(r *config.Responses) proxy.Responses {
-	class := func(c config.Class) proxy.Answer {
-		return proxy.Answer{Status: c.Status, Code: c.Code, RetryAfter: c.RetryAfter, Redirect: c.Redirect}
+func responses(r *config.Responses) reject.Options {
+	class := func(c config.Class) reject.Answer {
+		return reject.Answer{Status: c.Status, Code: c.Code, RetryAfter: c.RetryAfter, Redirect: c.Redirect}
 	}
-	return proxy.Responses{
-		Format: formats[r.Format], Languages: r.Languages, Pages: proxy.PageFiles{Dir: r.PagesDir, Files: r.Pages},
-		Answers: map[proxy.Class]proxy.Answer{
-			proxy.Busy: class(r.Busy), proxy.SoldOutClass: class(r.SoldOut), proxy.NotStartedClass: class(r.NotStarted),
-			proxy.EndedClass: class(r.Ended), proxy.PausedClass: class(r.Paused), proxy.ConfirmedClass: class(r.Confirmed), proxy.DuplicateClass: class(r.Duplicate),
-			proxy.DeniedClass: class(r.Denied), proxy.UnidentifiedClass: class(r.Unidentified), proxy.UnknownSKUClass: class(r.UnknownSKU), proxy.BadRequestClass: class(r.BadRequest),
-			proxy.Unavailable: class(r.Unavailable),
+	return reject.Options{
+		Format: formats[r.Format], Languages: r.Languages, Pages: reject.PageFiles{Dir: r.PagesDir, Files: r.Pages},
+		Answers: map[reject.Class]reject.Answer{
+			reject.Busy: class(r.Busy), reject.SoldOutClass: class(r.SoldOut), reject.NotStartedClass: class(r.NotStarted),
+			reject.EndedClass: class(r.Ended), reject.PausedClass: class(r.Paused), reject.ConfirmedClass: class(r.Confirmed), reject.DuplicateClass: class(r.Duplicate),
+			reject.DeniedClass: class(r.Denied), reject.UnidentifiedClass: class(r.Unidentified), reject.UnknownSKUClass: class(r.UnknownSKU), reject.BadRequestClass: class(r.BadRequest),
+			reject.Unavailable: class(r.Unavailable),
 		},
 		EnvelopeStatus: r.Envelope.Status, EnvelopeBody: r.Envelope.Body,
 		Jitter: r.RetryAfterJitter, CORS: r.CORS == "reflect", ReasonHeader: r.ReasonHeader,
@@ -111,6 +114,7 @@ func serverOptions(c *config.Config, conns proxy.Connections, log *slog.Logger) 
 	return proxy.ServerOptions{
 		ReadHeaderTimeout: s.ReadHeaderTimeout, ReadTimeout: s.ReadTimeout, WriteTimeout: s.WriteTimeout, IdleTimeout: s.IdleTimeout,
 		MaxHeader:     int(s.MaxHeaderSize),
+		LenientTarget: s.LenientTarget,
 		Connections:   conns,
 		TLS:           secure,
 		ProxyProtocol: s.ProxyProtocol,

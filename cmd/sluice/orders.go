@@ -12,6 +12,8 @@ import (
 
 	"sluice/config"
 	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
 	"sluice/stockgate/ledger"
 )
 
@@ -230,85 +232,85 @@ func (o *orders) close() {
 	}
 }
 
-// Closed implements proxy.Orders.
-func (o *orders) Closed(now int64, in proxy.Order) (proxy.Taken, bool) {
+// Decided implements proxy.Orders.
+func (o *orders) Decided(now int64, in proxy.Order) (proxy.Reservation, bool) {
 	d := o.desk.Load()
 	if d == nil {
-		return proxy.Taken{Reason: proxy.StockError}, true
+		return proxy.Reservation{Reason: reject.StockError}, true
 	}
 	out, closed := d.Closed(now, ledger.Order(in))
 	if !closed {
-		return proxy.Taken{}, false
+		return proxy.Reservation{}, false
 	}
 	return o.taken(in, out), true
 }
 
-// Take implements proxy.Orders.
-func (o *orders) Take(now int64, in proxy.Order) proxy.Taken {
+// Reserve implements proxy.Orders.
+func (o *orders) Reserve(now int64, in proxy.Order) proxy.Reservation {
 	d := o.desk.Load()
 	if d == nil {
-		return proxy.Taken{Reason: proxy.StockError}
+		return proxy.Reservation{Reason: reject.StockError}
 	}
 	return o.taken(in, d.Reserve(now, ledger.Order(in)))
 }
 
 // taken says in the gate's words what the ledger said of an order.
-func (by clocks) taken(in proxy.Order, out ledger.Outcome) proxy.Taken {
-	t := proxy.Taken{Serial: out.Serial, Deadline: out.Deadline}
+func (by clocks) taken(in proxy.Order, out ledger.Outcome) proxy.Reservation {
+	t := proxy.Reservation{Serial: out.Serial, Deadline: out.Deadline}
 	switch out.Code {
 	case ledger.Held:
-		t.Reason = proxy.Admitted
+		t.Reason = reject.Admitted
 	case ledger.ReplayHeld:
-		t.Reason = proxy.InProgress
+		t.Reason = reject.InProgress
 	case ledger.ReplaySold:
-		t.Reason = proxy.Duplicate
+		t.Reason = reject.Duplicate
 		if len(in.Key) > 0 {
-			t.Reason = proxy.Confirmed
+			t.Reason = reject.Confirmed
 		}
 	case ledger.SoldOut:
-		t.Reason = proxy.SoldOut
+		t.Reason = reject.SoldOut
 	case ledger.NotOnSale:
 		t.Reason = offSale(out.State)
 		if out.State == ledger.Waiting {
 			t.Wait = time.UnixMilli(out.Opens).Sub(by.wall())
 		}
 	case ledger.UserLimit:
-		t.Reason, t.Serial = proxy.Duplicate, "" // it left no trace that could be asked for
+		t.Reason, t.Serial = reject.Duplicate, "" // it left no trace that could be asked for
 	case ledger.OtherOrder:
-		t.Reason, t.Serial = proxy.KeyReused, ""
+		t.Reason, t.Serial = reject.KeyReused, ""
 	case ledger.Released:
-		t.Reason = proxy.Released
+		t.Reason = reject.Released
 	case ledger.UnknownSKU:
-		t.Reason = proxy.UnknownSKU
+		t.Reason = reject.UnknownSKU
 	case ledger.Overloaded:
-		t.Reason = proxy.Concurrency
+		t.Reason = reject.Concurrency
 	case ledger.Invalid:
-		t.Reason = proxy.BadRequest
+		t.Reason = reject.BadRequest
 	default: // Unsure
-		t.Reason = proxy.StockError
+		t.Reason = reject.StockError
 	}
 	return t
 }
 
-func offSale(s ledger.State) proxy.Reason {
+func offSale(s ledger.State) reject.Reason {
 	switch s {
 	case ledger.Waiting:
-		return proxy.NotStarted
+		return reject.NotStarted
 	case ledger.Ended, ledger.Over:
-		return proxy.Ended
+		return reject.Ended
 	case ledger.Frozen, ledger.Doubted, ledger.Lost:
-		return proxy.StockError
+		return reject.StockError
 	}
-	return proxy.Paused
+	return reject.Paused
 }
 
 // Settle implements proxy.Orders.
-func (o *orders) Settle(sku []byte, serial string, f proxy.Fate) {
+func (o *orders) Settle(sku []byte, serial string, f metrics.OrderOutcome) {
 	d := o.desk.Load() // there is one: it took the order
 	switch f {
-	case proxy.Placed:
+	case metrics.OrderConfirmed:
 		d.Settle(string(sku), ledger.Item{Serial: serial}, ledger.Confirm)
-	case proxy.Dropped:
+	case metrics.OrderRejected:
 		d.Settle(string(sku), ledger.Item{Serial: serial}, ledger.Release)
 	default:
 		d.Unknown(string(sku), serial)
@@ -319,21 +321,21 @@ func (o *orders) Settle(sku []byte, serial string, f proxy.Fate) {
 var stateNames = map[byte]string{'H': "held", 'C': "confirmed", 'X': "released", 'R': "refunded"}
 
 // State implements proxy.Orders.
-func (o *orders) State(now int64, sku, serial []byte) (proxy.OrderState, proxy.Reason) {
+func (o *orders) State(now int64, sku, serial []byte) (proxy.OrderState, reject.Reason) {
 	d := o.desk.Load()
 	if d == nil {
-		return proxy.OrderState{}, proxy.StockError
+		return proxy.OrderState{}, reject.StockError
 	}
 	r, of, ok, err := d.State(now, string(sku), string(serial))
 	switch {
 	case errors.Is(err, ledger.ErrTooMany):
-		return proxy.OrderState{}, proxy.Rate
+		return proxy.OrderState{}, reject.Rate
 	case err != nil:
-		return proxy.OrderState{}, proxy.StockError
+		return proxy.OrderState{}, reject.StockError
 	case !ok:
-		return proxy.OrderState{State: "none"}, proxy.Admitted
+		return proxy.OrderState{State: "none"}, reject.Admitted
 	}
-	return proxy.OrderState{SKU: of, State: stateNames[r.Status], Deadline: r.Deadline}, proxy.Admitted
+	return proxy.OrderState{SKU: of, State: stateNames[r.Status], Deadline: r.Deadline}, reject.Admitted
 }
 
 // opened reports whether orders can be taken, for readyz.

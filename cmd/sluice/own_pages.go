@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"sluice/config"
-	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
 // pagesCompile is the rule that own pages and languages can be used.
@@ -16,7 +16,7 @@ func pagesCompile(c *config.Config) []error {
 	if len(c.Responses.Pages) == 0 {
 		return nil
 	}
-	err := proxy.CompileResponses(responses(&c.Responses))
+	err := reject.Compile(responses(&c.Responses))
 	switch {
 	case err == nil:
 		return nil

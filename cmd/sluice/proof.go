@@ -10,12 +10,12 @@ import (
 	"sluice/proxy/auth"
 )
 
-func proofs(c *config.Proof) proxy.Proof {
-	return proxy.Proof{
+func proofs(c *config.Proof) proxy.Auth {
+	return proxy.Auth{
 		JWT: auth.JWTOptions{
 			Algorithm: c.JWTAlgorithm, Key: string(c.JWTKey), Issuer: c.JWTIssuer, Audience: c.JWTAudience, Leeway: c.JWTLeeway, Remember: c.JWTRemember,
 		},
-		From: c.JWTFrom, CookieKey: string(c.CookieKey), TicketKey: string(c.OrderTokenKey), Slot: c.OrderTokenSlot,
+		From: c.JWTFrom, CookieKey: string(c.CookieKey), OrderTokenKey: string(c.OrderTokenKey), Slot: c.OrderTokenSlot,
 	}
 }
 
@@ -26,7 +26,7 @@ func proofCompiles(c *config.Config) []error {
 	if p.JWTAlgorithm != "" && p.JWTKey == "" || p.CookieKeyFile != "" && len(p.CookieKey) < 16 || p.OrderTokenKeyFile != "" && len(p.OrderTokenKey) < 16 {
 		return nil
 	}
-	err := proxy.CompileProof(proofs(p), routes(c))
+	err := proxy.CompileAuth(proofs(p), routes(c))
 	var at *proxy.RouteError
 	switch {
 	case err == nil:

@@ -24,11 +24,11 @@ func (g *gate) shelf(c *config.Config) shelf {
 	return s
 }
 
-// Time implements proxy.Shelf.
+// Time implements proxy.Availability.
 func (s shelf) Time(now int64) int64 { return s.board.Time(now) / 1e6 }
 
-// Show implements proxy.Shelf: the schedule comes first, then the stock.
-func (s shelf) Show(now int64, sku []byte) proxy.Shown {
+// Status implements proxy.Availability: the schedule comes first, then the stock.
+func (s shelf) Status(now int64, sku []byte) proxy.StockStatus {
 	shown := s.left(now, sku)
 	p, ok := s.board.At(now, sku)
 	if !ok {
@@ -37,23 +37,23 @@ func (s shelf) Show(now int64, sku []byte) proxy.Shown {
 	shown.Closes = p.Closes
 	switch p.State {
 	case sale.Ended:
-		shown.Phase, shown.Free = proxy.Over, -1
+		shown.Phase, shown.Free = proxy.Ended, -1
 	case sale.Waiting:
-		shown.Phase, shown.Opens = proxy.Waiting, p.Opens
+		shown.Phase, shown.Opens = proxy.NotStarted, p.Opens
 	case sale.Paused:
-		shown.Phase = proxy.Halted
+		shown.Phase = proxy.Paused
 	case sale.On:
 		if shown.Phase == proxy.Unknown && s.orders == nil && s.stock == nil {
-			shown.Phase = proxy.Open // the schedule is all there is
+			shown.Phase = proxy.InStock // the schedule is all there is
 		}
 	}
 	return shown
 }
 
 // left is what is known without the schedule.
-func (s shelf) left(now int64, sku []byte) proxy.Shown {
+func (s shelf) left(now int64, sku []byte) proxy.StockStatus {
 	if s.lessons.SoldOut(now, sku) {
-		return proxy.Shown{Phase: proxy.Gone}
+		return proxy.StockStatus{Phase: proxy.SoldOut}
 	}
 	if s.orders != nil {
 		if d := s.orders.desk.Load(); d != nil {
@@ -63,30 +63,30 @@ func (s shelf) left(now int64, sku []byte) proxy.Shown {
 		}
 	}
 	if s.stock == nil {
-		return proxy.Shown{Free: -1}
+		return proxy.StockStatus{Free: -1}
 	}
 	phase, free := s.stock.Show(now, sku)
-	return proxy.Shown{Phase: phase, Free: free}
+	return proxy.StockStatus{Phase: phase, Free: free}
 }
 
 // inLedger says in the gate's words what a ledger says of its SKU.
-func (s shelf) inLedger(now int64, l ledger.Shown) proxy.Shown {
-	shown := proxy.Shown{Free: max(l.Free, 0), Closes: l.Closes}
+func (s shelf) inLedger(now int64, l ledger.Shown) proxy.StockStatus {
+	shown := proxy.StockStatus{Free: max(l.Free, 0), Closes: l.Closes}
 	switch l.At(s.Time(now)) {
 	case ledger.On:
-		shown.Phase = proxy.Open
+		shown.Phase = proxy.InStock
 		if l.Free <= 0 {
-			shown.Phase = proxy.Gone
+			shown.Phase = proxy.SoldOut
 		}
 		if l.Free <= 0 && l.Held == 0 {
-			shown.Phase = proxy.Over // all is sold, and nothing comes back unless the shop cancels an order
+			shown.Phase = proxy.Ended // all is sold, and nothing comes back unless the shop cancels an order
 		}
 	case ledger.Waiting:
-		shown.Phase, shown.Opens = proxy.Waiting, l.Opens
+		shown.Phase, shown.Opens = proxy.NotStarted, l.Opens
 	case ledger.Ended, ledger.Over:
-		shown.Phase, shown.Free = proxy.Over, -1
+		shown.Phase, shown.Free = proxy.Ended, -1
 	case ledger.Paused:
-		shown.Phase = proxy.Halted
+		shown.Phase = proxy.Paused
 	default:
 		shown.Free = -1
 	}
@@ -94,12 +94,12 @@ func (s shelf) inLedger(now int64, l ledger.Shown) proxy.Shown {
 }
 
 // shows is how much of it is told.
-func shows(c *config.Stock) proxy.Show {
+func stockStatus(c *config.Stock) proxy.StockStatusOptions {
 	switch c.Show {
 	case "exact":
-		return proxy.Show{Exact: true, Few: int64(c.Few)}
+		return proxy.StockStatusOptions{Exact: true, Few: int64(c.Few)}
 	case "few":
-		return proxy.Show{Few: int64(c.Few)}
+		return proxy.StockStatusOptions{Few: int64(c.Few)}
 	}
-	return proxy.Show{Few: -1}
+	return proxy.StockStatusOptions{Few: -1}
 }

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strconv"
 
-	"sluice/proxy"
+	"sluice/proxy/param"
 )
 
 // shopOrder is one order that the shop has.
@@ -60,7 +60,7 @@ func whole(at int, sku string, o shopOrder) error {
 	switch {
 	case sku == "":
 		return fmt.Errorf("line %d: no SKU; name it with --sku, or in a column sku", at)
-	case !proxy.ValidSKU([]byte(sku)):
+	case !param.ValidSKU([]byte(sku)):
 		return fmt.Errorf("line %d: SKU %.40q: no request can name it", at, sku)
 	case o.Serial == "" || len(o.Serial) > 128:
 		return fmt.Errorf("line %d: serial %.40q: it must have 1 to 128 bytes", at, o.Serial)

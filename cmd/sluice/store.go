@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"sluice/admin"
-	"sluice/proxy"
+	"sluice/proxy/param"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
 )
@@ -61,7 +61,7 @@ func (s store) Add(ctx context.Context, sku string, delta int64) (admin.Stock, e
 
 // sellable keeps a misspelt SKU from getting a key that no request could ever name.
 func sellable(sku string) error {
-	if proxy.ValidSKU([]byte(sku)) {
+	if param.ValidSKU([]byte(sku)) {
 		return nil
 	}
 	return fmt.Errorf("SKU %.140q: %w: no request can name it; 1 to 128 bytes of UTF-8 without spaces, braces and control characters", sku, admin.ErrInvalid)

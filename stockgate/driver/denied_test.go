@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
 )
 
 // denied lets a desk be a user who may do everything but some.
@@ -44,7 +45,7 @@ func TestADecisionThatMayNotBeFinishedTakesNothing(t *testing.T) {
 				s.stock(t, r.Client, 5)
 				d := desk(t, r.Addr, s.layout, denied(t, r, rules))
 				for range 3 {
-					if reason, _ := take(d, s.sku, "7", "", 1); reason != proxy.StockError {
+					if reason, _ := take(d, s.sku, "7", "", 1); reason != reject.StockError {
 						t.Errorf("heard %s", reason)
 					}
 				}
@@ -58,7 +59,7 @@ func TestADecisionThatMayNotBeFinishedTakesNothing(t *testing.T) {
 					t.Errorf("%d units are counted as unanswered", n)
 				}
 				denied(t, r, "~*")
-				if reason, _ := take(d, s.sku, "7", "", 1); reason != proxy.Admitted {
+				if reason, _ := take(d, s.sku, "7", "", 1); reason != reject.Admitted {
 					t.Errorf("with all rights: %s", reason)
 				}
 			})
@@ -76,18 +77,18 @@ func TestWhatRedisRefusesForReasonsOfItsOwnIsGivenBackLater(t *testing.T) {
 			s.stock(t, r.Client, 5)
 			d := desk(t, r.Addr, s.layout)
 			reason, serial := take(d, s.sku, "7", "", 1)
-			if reason != proxy.Admitted {
+			if reason != reject.Admitted {
 				t.Fatalf("heard %s", reason)
 			}
 			check(t, r.Client.ConfigSet(background, "min-replicas-to-write", "1").Err()) // NOREPLICAS
-			if reason, _ := take(d, s.sku, "8", "", 1); reason != proxy.StockError {
+			if reason, _ := take(d, s.sku, "8", "", 1); reason != reject.StockError {
 				t.Errorf("meanwhile: %s", reason)
 			}
 			if n := d.counts.orders[faulty].Load(); n != 0 {
 				t.Error("the key is blamed for it")
 			}
 			before := refusedBy(r)
-			d.Settle([]byte(s.sku), serial, proxy.Dropped)
+			d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
 			eventually(t, "giving back is refused", func() bool { return refusedBy(r) > before })
 			check(t, r.Client.ConfigSet(background, "min-replicas-to-write", "0").Err())
 			eventually(t, "the unit is back", func() bool { return s.left(t, r.Client) == 5 })
@@ -121,12 +122,12 @@ func TestTheRightsOfTheDocumentationAreEnough(t *testing.T) {
 		s.stock(t, r.Client, 2)
 		d := desk(t, r.Addr, s.layout, denied(t, r, "~* -@all +hello +auth +ping +select +evalsha +eval "+rights))
 		reason, serial := take(d, s.sku, "7", "", 1)
-		if reason != proxy.Admitted {
+		if reason != reject.Admitted {
 			t.Errorf("%s: %s", driver, reason)
 		}
-		d.Settle([]byte(s.sku), serial, proxy.Dropped)
+		d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
 		eventually(t, driver+" gives back", func() bool { return s.left(t, r.Client) == 2 })
-		for i, want := range []proxy.Reason{proxy.Admitted, proxy.Admitted, proxy.SoldOut} {
+		for i, want := range []reject.Reason{reject.Admitted, reject.Admitted, reject.SoldOut} {
 			if reason, _ := take(d, s.sku, strconv.Itoa(i), "", 1); reason != want {
 				t.Errorf("%s, order %d: %s", driver, i, reason)
 			}
@@ -145,20 +146,20 @@ func TestRedisThatLetsNobodyInDecidesNothing(t *testing.T) {
 			s.stock(t, r.Client, 5)
 			d := desk(t, r.Addr, s.layout, denied(t, r, "~*"))
 			reason, serial := take(d, s.sku, "7", "", 1)
-			if reason != proxy.Admitted {
+			if reason != reject.Admitted {
 				t.Fatalf("heard %s", reason)
 			}
 			check(t, r.Client.Do(background, "acl", "setuser", "app", "resetpass", ">another").Err())
 			check(t, r.Client.Do(background, "client", "kill", "user", "app").Err())
 			for i := range 5 {
-				if reason, _ := take(d, s.sku, strconv.Itoa(i), "", 1); reason != proxy.StockError {
+				if reason, _ := take(d, s.sku, strconv.Itoa(i), "", 1); reason != reject.StockError {
 					t.Errorf("heard %s", reason)
 				}
 			}
 			if left := s.left(t, r.Client); left != 4 {
 				t.Errorf("%d left of 4", left)
 			}
-			d.Settle([]byte(s.sku), serial, proxy.Dropped)
+			d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
 			time.Sleep(50 * time.Millisecond) // giving back is tried
 			denied(t, r, "~*")
 			eventually(t, "the unit is back", func() bool { return s.left(t, r.Client) == 5 })

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
 	"sluice/stockgate/link"
 )
 
@@ -114,14 +116,14 @@ func New(o Options) (*Desk, error) {
 	return d, nil
 }
 
-// Closed implements proxy.Orders. It writes nothing.
-func (d *Desk) Closed(now int64, o proxy.Order) (proxy.Taken, bool) {
+// Decided implements proxy.Orders. It writes nothing.
+func (d *Desk) Decided(now int64, o proxy.Order) (proxy.Reservation, bool) {
 	found, closed := d.latches.closed(now, o.SKU, o.Quantity)
-	return proxy.Taken{Reason: reasons[found]}, closed
+	return proxy.Reservation{Reason: reasons[found]}, closed
 }
 
-// Take implements proxy.Orders. It waits for at most MaxWait, and then for the batch under way and its own.
-func (d *Desk) Take(now int64, in proxy.Order) proxy.Taken {
+// Reserve implements proxy.Orders. It waits for at most MaxWait, and then for the batch under way and its own.
+func (d *Desk) Reserve(now int64, in proxy.Order) proxy.Reservation {
 	t := &ticket{since: now, out: make(chan why, 1)}
 	t.sku, t.user, t.quantity, t.at = string(in.SKU), string(in.User), in.Quantity, time.Now().Unix()
 	if len(in.Key) > 0 {
@@ -129,31 +131,31 @@ func (d *Desk) Take(now int64, in proxy.Order) proxy.Taken {
 	} else {
 		t.serial = unique()
 	}
-	if refused := d.unfit(&t.order); refused != proxy.Admitted {
-		return proxy.Taken{Reason: refused}
+	if refused := d.unfit(&t.order); refused != reject.Admitted {
+		return proxy.Reservation{Reason: refused}
 	}
-	if refused := d.join(t); refused != proxy.Admitted {
-		return proxy.Taken{Reason: refused}
+	if refused := d.join(t); refused != reject.Admitted {
+		return proxy.Reservation{Reason: refused}
 	}
 	found := <-t.out
 	if found != taken {
-		return proxy.Taken{Reason: reasons[found]}
+		return proxy.Reservation{Reason: reasons[found]}
 	}
-	return proxy.Taken{Reason: proxy.Admitted, Serial: t.serial, Deadline: time.Now().Add(d.o.Hold).UnixMilli()}
+	return proxy.Reservation{Reason: reject.Admitted, Serial: t.serial, Deadline: time.Now().Add(d.o.Hold).UnixMilli()}
 }
 
 // join lets t wait for a batch, or tells why not.
-func (d *Desk) join(t *ticket) proxy.Reason {
+func (d *Desk) join(t *ticket) reject.Reason {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	_, underWay := d.keyed[t.key]
 	switch {
 	case d.closed:
-		return proxy.ShuttingDown
+		return reject.ShuttingDown
 	case underWay:
-		return proxy.InProgress
+		return reject.InProgress
 	case len(d.queue) >= d.o.MaxQueue:
-		return proxy.Concurrency
+		return reject.Concurrency
 	}
 	if found, closed := d.latches.probe(t.since, t.sku, t.quantity); closed {
 		return reasons[found]
@@ -168,7 +170,7 @@ func (d *Desk) join(t *ticket) proxy.Reason {
 		d.busy = true
 		d.work.Go(d.carry)
 	}
-	return proxy.Admitted
+	return reject.Admitted
 }
 
 // carry brings batches to Redis, one after the other, until nobody waits.
@@ -248,7 +250,7 @@ func (d *Desk) answer(t *ticket) {
 func (o *order) handle() string { return o.sku + " " + o.serial }
 
 // Settle implements proxy.Orders. What was dropped is given back; what is unsure stays taken.
-func (d *Desk) Settle(sku []byte, serial string, f proxy.Fate) {
+func (d *Desk) Settle(sku []byte, serial string, f metrics.OrderOutcome) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	handle := string(sku) + " " + serial
@@ -257,11 +259,11 @@ func (d *Desk) Settle(sku []byte, serial string, f proxy.Fate) {
 	delete(d.keyed, handle)
 	switch {
 	case o == nil:
-	case f == proxy.Unsure:
+	case f == metrics.OrderUnknown:
 		d.counts.kept.Add(uint64(o.quantity))
-	case f == proxy.Dropped && (d.closed || len(d.owed) >= d.o.MaxGivingBack):
+	case f == metrics.OrderRejected && (d.closed || len(d.owed) >= d.o.MaxGivingBack):
 		d.lose(o)
-	case f == proxy.Dropped:
+	case f == metrics.OrderRejected:
 		d.owed = append(d.owed, o)
 		select {
 		case d.wake <- struct{}{}:
@@ -271,8 +273,8 @@ func (d *Desk) Settle(sku []byte, serial string, f proxy.Fate) {
 }
 
 // State implements proxy.Orders: no driver keeps a record of an order.
-func (d *Desk) State(int64, []byte, []byte) (proxy.OrderState, proxy.Reason) {
-	return proxy.OrderState{State: "none"}, proxy.Admitted
+func (d *Desk) State(int64, []byte, []byte) (proxy.OrderState, reject.Reason) {
+	return proxy.OrderState{State: "none"}, reject.Admitted
 }
 
 // Close refuses new orders, answers those that wait and gives back what is owed until ctx ends; what Redis has not

@@ -17,6 +17,8 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
 )
 
 // clock is a time that a test sets.
@@ -31,7 +33,7 @@ func TestWhatIsSoldOutCostsRedisNothing(t *testing.T) {
 	s, r, now := counterShop(), redistest.Start(t), &clock{}
 	s.stock(t, r.Client, 1)
 	d := desk(t, r.Addr, s.layout, now.use)
-	for i, want := range []proxy.Reason{proxy.Admitted, proxy.SoldOut} {
+	for i, want := range []reject.Reason{reject.Admitted, reject.SoldOut} {
 		if reason, _ := take(d, s.sku, fmt.Sprint(i), "", 1); reason != want {
 			t.Fatalf("shopper %d heard %s", i, reason)
 		}
@@ -39,10 +41,10 @@ func TestWhatIsSoldOutCostsRedisNothing(t *testing.T) {
 	before := scripts(r)
 	for i := range 100 {
 		o := proxy.Order{SKU: []byte(s.sku), User: fmt.Append(nil, i), Quantity: 1}
-		if found, closed := d.Closed(now.ns.Load(), o); !closed || found.Reason != proxy.SoldOut {
+		if found, closed := d.Decided(now.ns.Load(), o); !closed || found.Reason != reject.SoldOut {
 			t.Fatalf("closed %v, %s", closed, found.Reason)
 		}
-		if reason, _ := take(d, s.sku, "x", "", 1); reason != proxy.SoldOut {
+		if reason, _ := take(d, s.sku, "x", "", 1); reason != reject.SoldOut {
 			t.Fatalf("heard %s", reason)
 		}
 	}
@@ -58,14 +60,14 @@ func TestAUnitThatTheShopAddsIsFoundAfterSoldOutMemory(t *testing.T) {
 	take(d, s.sku, "1", "", 1)
 	s.stock(t, r.Client, 1)
 	now.ns.Store(int64(time.Second))
-	if reason, _ := take(d, s.sku, "2", "", 1); reason != proxy.SoldOut {
+	if reason, _ := take(d, s.sku, "2", "", 1); reason != reject.SoldOut {
 		t.Fatalf("before its time the latch opens: %s", reason)
 	}
 	now.ns.Store(int64(time.Second) + 1)
-	if _, closed := d.Closed(now.ns.Load(), proxy.Order{SKU: []byte(s.sku), Quantity: 1}); closed {
+	if _, closed := d.Decided(now.ns.Load(), proxy.Order{SKU: []byte(s.sku), Quantity: 1}); closed {
 		t.Fatal("nobody may look whether the latch is still right")
 	}
-	if reason, _ := take(d, s.sku, "3", "", 1); reason != proxy.Admitted {
+	if reason, _ := take(d, s.sku, "3", "", 1); reason != reject.Admitted {
 		t.Fatalf("heard %s", reason)
 	}
 }
@@ -76,8 +78,8 @@ func TestFewerUnitsThanAreLeftCanBeHadWhenManyCannot(t *testing.T) {
 	d := desk(t, r.Addr, s.layout, now.use)
 	for _, c := range []struct {
 		units int64
-		want  proxy.Reason
-	}{{3, proxy.SoldOut}, {5, proxy.SoldOut}, {2, proxy.Admitted}, {1, proxy.SoldOut}} {
+		want  reject.Reason
+	}{{3, reject.SoldOut}, {5, reject.SoldOut}, {2, reject.Admitted}, {1, reject.SoldOut}} {
 		if reason, _ := take(d, s.sku, "1", "", c.units); reason != c.want {
 			t.Errorf("%d units: %s, want %s", c.units, reason, c.want)
 		}
@@ -91,20 +93,20 @@ func TestWhatTheShopRefusesIsForSaleAgain(t *testing.T) {
 			s.stock(t, r.Client, 1)
 			d := desk(t, r.Addr, s.layout, now.use)
 			_, serial := take(d, s.sku, "1", "order-1", 1)
-			if reason, _ := take(d, s.sku, "2", "", 1); reason != proxy.SoldOut {
+			if reason, _ := take(d, s.sku, "2", "", 1); reason != reject.SoldOut {
 				t.Fatalf("the second heard %s", reason)
 			}
-			d.Settle([]byte(s.sku), serial, proxy.Dropped)
+			d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
 			eventually(t, "the unit is back", func() bool { return s.left(t, r.Client) == 1 })
 			eventually(t, "the latch opens, though its time is not over", func() bool {
-				_, closed := d.Closed(0, proxy.Order{SKU: []byte(s.sku), Quantity: 1})
+				_, closed := d.Decided(0, proxy.Order{SKU: []byte(s.sku), Quantity: 1})
 				return !closed
 			})
-			if reason, _ := take(d, s.sku, "3", "", 1); reason != proxy.Admitted {
+			if reason, _ := take(d, s.sku, "3", "", 1); reason != reject.Admitted {
 				t.Errorf("the third heard %s", reason)
 			}
 			if p, _ := promiseOf(s.layout.Driver); p.Marks {
-				if reason, _ := take(d, s.sku, "1", "order-1", 1); reason != proxy.SoldOut && reason != proxy.Released {
+				if reason, _ := take(d, s.sku, "1", "order-1", 1); reason != reject.SoldOut && reason != reject.Released {
 					t.Errorf("the order that was given back hears %s", reason)
 				}
 			}
@@ -116,10 +118,10 @@ func TestWhatNobodyKnowsStaysTaken(t *testing.T) {
 	s, r := counterShop(), redistest.Start(t)
 	s.stock(t, r.Client, 5)
 	d := desk(t, r.Addr, s.layout)
-	for _, f := range []proxy.Fate{proxy.Placed, proxy.Unsure} {
+	for _, f := range []metrics.OrderOutcome{metrics.OrderConfirmed, metrics.OrderUnknown} {
 		_, serial := take(d, s.sku, "1", "", 2)
 		d.Settle([]byte(s.sku), serial, f)
-		d.Settle([]byte(s.sku), serial, proxy.Dropped) // it is settled already
+		d.Settle([]byte(s.sku), serial, metrics.OrderRejected) // it is settled already
 	}
 	d.Close(t.Context())
 	if left, kept := s.left(t, r.Client), d.counts.kept.Load(); left != 1 || kept != 2 {
@@ -135,14 +137,14 @@ func TestAnOrderUnderWayIsNotTakenTwice(t *testing.T) {
 	if serial != "key" {
 		t.Errorf("the shop is told %q", serial)
 	}
-	if reason, _ := take(d, s.sku, "1", "key", 1); reason != proxy.InProgress {
+	if reason, _ := take(d, s.sku, "1", "key", 1); reason != reject.InProgress {
 		t.Errorf("heard %s", reason)
 	}
-	if reason, _ := take(d, s.sku+"9", "1", "key", 1); reason != proxy.UnknownSKU {
+	if reason, _ := take(d, s.sku+"9", "1", "key", 1); reason != reject.UnknownSKU {
 		t.Errorf("of another SKU: %s", reason)
 	}
-	d.Settle([]byte(s.sku), serial, proxy.Placed)
-	if reason, _ := take(d, s.sku, "1", "key", 1); reason != proxy.Admitted {
+	d.Settle([]byte(s.sku), serial, metrics.OrderConfirmed)
+	if reason, _ := take(d, s.sku, "1", "key", 1); reason != reject.Admitted {
 		t.Errorf("afterwards: %s", reason)
 	}
 }
@@ -160,13 +162,13 @@ func TestNothingIsCountedAsLostWhileRedisIsAway(t *testing.T) {
 			w.unplug()
 			eventually(t, "the connections are known to be gone", func() bool {
 				reason, _ := take(d, s.sku+"9", "2", "", 1)
-				return reason == proxy.StockError && d.counts.orders[notSent].Load() > 0
+				return reason == reject.StockError && d.counts.orders[notSent].Load() > 0
 			})
 			unanswered := d.counts.unsure.Load()
-			if reason, _ := take(d, s.sku, "3", "", 1); reason != proxy.StockError || d.counts.unsure.Load() != unanswered {
+			if reason, _ := take(d, s.sku, "3", "", 1); reason != reject.StockError || d.counts.unsure.Load() != unanswered {
 				t.Errorf("heard %s, %d more counted", reason, d.counts.unsure.Load()-unanswered)
 			}
-			d.Settle([]byte(s.sku), serial, proxy.Dropped)
+			d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
 			w.plug(t)
 			eventually(t, "the unit is back", func() bool { return s.left(t, r.Client) == 1 })
 		})
@@ -181,7 +183,7 @@ func TestNoGivingBackIsRepeatedWhoseAnswerWasLost(t *testing.T) {
 	d := desk(t, w.addr, s.layout)
 	_, serial := take(d, s.sku, "1", "", 1)
 	w.lose("evalsha")
-	d.Settle([]byte(s.sku), serial, proxy.Dropped)
+	d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
 	d.Close(t.Context())
 	if left, lost := s.left(t, r.Client), d.counts.lost.Load(); left != 5 || lost != 1 {
 		t.Errorf("%d left, %d counted", left, lost)
@@ -196,14 +198,14 @@ func TestWhatCannotBeGivenBackUntilTheEndIsCountedAndSaid(t *testing.T) {
 	d := desk(t, w.addr, s.layout, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&said, nil)) })
 	_, serial := take(d, s.sku, "1", "key", 2)
 	w.unplug()
-	d.Settle([]byte(s.sku), serial, proxy.Dropped)
+	d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	d.Close(ctx)
 	if lost := d.counts.lost.Load(); lost != 2 || !strings.Contains(said.String(), "serial=key") {
 		t.Errorf("%d counted, and said: %s", lost, said.String())
 	}
-	if reason, _ := take(d, s.sku, "1", "", 1); reason != proxy.ShuttingDown {
+	if reason, _ := take(d, s.sku, "1", "", 1); reason != reject.ShuttingDown {
 		t.Errorf("after the end: %s", reason)
 	}
 }
@@ -213,13 +215,13 @@ func TestOrdersThatADriverCannotTakeAreRefused(t *testing.T) {
 	for _, s := range shops() {
 		p, _ := promiseOf(s.layout.Driver)
 		d := desk(t, r.Addr, s.layout)
-		if reason, _ := take(d, s.sku, "", "", 1); (reason == proxy.BadRequest) != p.Users {
+		if reason, _ := take(d, s.sku, "", "", 1); (reason == reject.BadRequest) != p.Users {
 			t.Errorf("%s, nobody identified: %s", p.Driver, reason)
 		}
-		if reason, _ := take(d, s.sku, "7", "", 2); (reason == proxy.BadRequest) != p.Single {
+		if reason, _ := take(d, s.sku, "7", "", 2); (reason == reject.BadRequest) != p.Single {
 			t.Errorf("%s, two units: %s", p.Driver, reason)
 		}
-		if reason, _ := take(d, s.sku, "7", "", 0); reason != proxy.BadRequest {
+		if reason, _ := take(d, s.sku, "7", "", 0); reason != reject.BadRequest {
 			t.Errorf("%s, no unit: %s", p.Driver, reason)
 		}
 	}
@@ -232,7 +234,7 @@ func TestClosedAllocatesNothing(t *testing.T) {
 	take(d, s.sku, "1", "", 1)
 	o := proxy.Order{SKU: []byte(s.sku), User: []byte("7"), Key: []byte("key"), Quantity: 1}
 	if n := testing.AllocsPerRun(100, func() {
-		if _, closed := d.Closed(0, o); !closed {
+		if _, closed := d.Decided(0, o); !closed {
 			t.Fatal("it is open")
 		}
 	}); n != 0 {
@@ -273,7 +275,7 @@ func BenchmarkClosed(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			d.Closed(0, o)
+			d.Decided(0, o)
 		}
 	})
 }
@@ -295,8 +297,8 @@ func BenchmarkTake(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					user := fmt.Sprint(users.Add(1))
-					if reason, serial := take(d, s.sku, user, "", 1); reason == proxy.Admitted {
-						d.Settle([]byte(s.sku), serial, proxy.Placed)
+					if reason, serial := take(d, s.sku, user, "", 1); reason == reject.Admitted {
+						d.Settle([]byte(s.sku), serial, metrics.OrderConfirmed)
 					} else {
 						b.Errorf("heard %s", reason)
 						return

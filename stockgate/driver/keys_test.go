@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
-	"sluice/proxy"
+	"sluice/proxy/reject"
 
 	"sluice/stockgate/link"
 )
@@ -117,7 +117,7 @@ func TestWrongKeysAreAnErrorAndNeverZeroOrPlenty(t *testing.T) {
 				d := desk(t, r.Addr, s.layout, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&said, nil)) })
 				before := fmt.Sprint(r.Client.Keys(background, "*").Val())
 				for i := range 3 {
-					if reason, _ := take(d, s.sku, fmt.Sprint(i), "", 1); reason != proxy.StockError {
+					if reason, _ := take(d, s.sku, fmt.Sprint(i), "", 1); reason != reject.StockError {
 						t.Errorf("heard %s", reason)
 					}
 				}
@@ -139,7 +139,7 @@ func TestWhatIsNotThereIsUnknownAndStaysSo(t *testing.T) {
 		t.Run(s.layout.Driver, func(t *testing.T) {
 			r := redistest.Start(t)
 			d := desk(t, r.Addr, s.layout)
-			if reason, _ := take(d, s.sku, "7", "", 1); reason != proxy.UnknownSKU {
+			if reason, _ := take(d, s.sku, "7", "", 1); reason != reject.UnknownSKU {
 				t.Errorf("heard %s", reason)
 			}
 			d.decision.giveBack(background, []*order{{sku: s.sku, user: "7", serial: "a", quantity: 1, unit: "u"}})
@@ -163,7 +163,7 @@ func TestHashesWithoutTheirFieldsAreAnError(t *testing.T) {
 		s.stock(t, r.Client, 5)
 		check(t, r.Client.HDel(background, "goods:{1001}", s.layout.SoldField).Err())
 		d := desk(t, r.Addr, s.layout)
-		if reason, _ := take(d, s.sku, "7", "", 1); reason != proxy.StockError {
+		if reason, _ := take(d, s.sku, "7", "", 1); reason != reject.StockError {
 			t.Errorf("%s: %s", s.layout.Driver, reason)
 		}
 	}
@@ -194,7 +194,7 @@ func TestScriptsAreKnownAgainAfterAFlush(t *testing.T) {
 		d := desk(t, r.Addr, s.layout)
 		for i := range 3 {
 			check(t, r.Client.ScriptFlush(background).Err())
-			if reason, _ := take(d, s.sku, fmt.Sprint(i), "", 1); reason != proxy.Admitted {
+			if reason, _ := take(d, s.sku, fmt.Sprint(i), "", 1); reason != reject.Admitted {
 				t.Errorf("%s: %s", s.layout.Driver, reason)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/proxy"
+	"sluice/proxy/reject"
 	"sluice/stockgate/link"
 )
 
@@ -38,7 +39,7 @@ func desk(t testing.TB, addr string, l Layout, change ...func(*Options)) *Desk {
 }
 
 // take asks for one order and returns its reason and serial.
-func take(d *Desk, sku, user, key string, units int64) (proxy.Reason, string) {
+func take(d *Desk, sku, user, key string, units int64) (reject.Reason, string) {
 	out := d.Take(d.o.Now(), proxy.Order{SKU: []byte(sku), User: []byte(user), Key: []byte(key), Quantity: units})
 	return out.Reason, out.Serial
 }

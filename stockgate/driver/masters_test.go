@@ -10,7 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
-	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
 
 	"sluice/stockgate/link"
 )
@@ -89,9 +90,9 @@ func TestDriversSellAllOverAClusterOfSeveralMasters(t *testing.T) {
 					sku := skus[i%12]
 					reason, serial := take(d, sku, fmt.Sprint("u", i), "", 1)
 					switch {
-					case reason == proxy.Admitted:
-						d.Settle([]byte(sku), serial, proxy.Placed)
-					case reason != proxy.SoldOut && reason != proxy.Concurrency:
+					case reason == reject.Admitted:
+						d.Settle([]byte(sku), serial, metrics.OrderConfirmed)
+					case reason != reject.SoldOut && reason != reject.Concurrency:
 						t.Errorf("%s: %s", sku, reason)
 					}
 				})
@@ -102,7 +103,7 @@ func TestDriversSellAllOverAClusterOfSeveralMasters(t *testing.T) {
 					t.Errorf("%s: %d left", sku, left)
 				}
 			}
-			if reason, _ := take(d, strings.Replace(s.sku, "1001", "none", 1), "7", "", 1); reason != proxy.UnknownSKU {
+			if reason, _ := take(d, strings.Replace(s.sku, "1001", "none", 1), "7", "", 1); reason != reject.UnknownSKU {
 				t.Errorf("an unknown one: %s", reason)
 			}
 		})
@@ -123,7 +124,7 @@ func TestKeysApartAreRefusedOnAClusterThatWasNotConfiguredAsOne(t *testing.T) {
 			t.Errorf("%s: %v", s.layout.Driver, err)
 		}
 		fillOf(t, nodes.Client(), untagged(s.layout), s.sku, 5)
-		if reason, _ := take(d, s.sku, "7", "", 1); reason != proxy.StockError {
+		if reason, _ := take(d, s.sku, "7", "", 1); reason != reject.StockError {
 			t.Errorf("%s: %s", s.layout.Driver, reason)
 		}
 		if left := leftOf(t, nodes.Client(), untagged(s.layout), s.sku); left != 5 {
@@ -135,7 +136,7 @@ func TestKeysApartAreRefusedOnAClusterThatWasNotConfiguredAsOne(t *testing.T) {
 		if err := d.Fit(t.Context()); err != nil {
 			t.Errorf("%s on one server: %v", s.layout.Driver, err)
 		}
-		if reason, _ := take(d, s.sku, "7", "", 1); reason != proxy.Admitted {
+		if reason, _ := take(d, s.sku, "7", "", 1); reason != reject.Admitted {
 			t.Errorf("%s on one server: %s", s.layout.Driver, reason)
 		}
 	}
@@ -156,13 +157,13 @@ func TestDriversFollowASlotThatMovesInTheMiddleOfASale(t *testing.T) {
 			buy := func(drop bool) {
 				user++
 				reason, serial := take(d, s.sku, fmt.Sprint(user), "", 1)
-				if reason != proxy.Admitted {
+				if reason != reject.Admitted {
 					t.Errorf("order %d: %s", user, reason)
 				}
 				if drop {
-					d.Settle([]byte(s.sku), serial, proxy.Dropped)
+					d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
 				} else {
-					d.Settle([]byte(s.sku), serial, proxy.Placed)
+					d.Settle([]byte(s.sku), serial, metrics.OrderConfirmed)
 				}
 			}
 			buy(false)

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
 )
 
 func TestAnOrderIsListedAsTheShopsConsumerReadsIt(t *testing.T) {
@@ -31,7 +32,7 @@ func TestAnOrderThatHasLeftTheListIsNotGivenBack(t *testing.T) {
 	d := desk(t, r.Addr, s.layout)
 	_, serial := take(d, s.sku, "7", "", 1)
 	check(t, r.Client.RPop(background, "order_list:{1001}").Err()) // the shop makes it
-	d.Settle([]byte(s.sku), serial, proxy.Dropped)
+	d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
 	d.Close(t.Context())
 	if left, refused := s.left(t, r.Client), d.counts.refused.Load(); left != 4 || refused != 1 {
 		t.Errorf("%d left, %d refused", left, refused)
@@ -43,7 +44,7 @@ func TestAStatusThatIsNotOpenIsPaused(t *testing.T) {
 	s.stock(t, r.Client, 5)
 	check(t, r.Client.HSet(background, "goods:{1001}", "goods_status", 2).Err())
 	d := desk(t, r.Addr, s.layout)
-	if reason, _ := take(d, s.sku, "7", "", 1); reason != proxy.Paused {
+	if reason, _ := take(d, s.sku, "7", "", 1); reason != reject.Paused {
 		t.Errorf("heard %s", reason)
 	}
 	if n := r.Client.Exists(background, "order_list:{1001}").Val(); n != 0 {
@@ -55,7 +56,7 @@ func TestAnEmptyListIsSoldOutWhereSomebodyHasBought(t *testing.T) {
 	s, r := listShop(), redistest.Start(t)
 	s.stock(t, r.Client, 1)
 	s.buy(t, r.Client, "1")
-	if reason, _ := take(desk(t, r.Addr, s.layout), s.sku, "2", "", 1); reason != proxy.SoldOut {
+	if reason, _ := take(desk(t, r.Addr, s.layout), s.sku, "2", "", 1); reason != reject.SoldOut {
 		t.Errorf("heard %s", reason)
 	}
 }
@@ -65,7 +66,7 @@ func TestTheUnitItselfIsGivenBack(t *testing.T) {
 	s.stock(t, r.Client, 2)
 	d := desk(t, r.Addr, s.layout)
 	_, serial := take(d, s.sku, "7", "", 1)
-	d.Settle([]byte(s.sku), serial, proxy.Dropped)
+	d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
 	d.Close(t.Context())
 	if got := r.Client.LRange(background, "units:{1001}", 0, -1).Val(); len(got) != 2 || got[0] != "unit-1" || got[1] != "unit-0" {
 		t.Errorf("the list holds %q", got)
@@ -81,10 +82,10 @@ func TestTheProductFollowsItsVariantAndNeverAdmits(t *testing.T) {
 		t.Errorf("serial %q, the product has %d", serial, n)
 	}
 	check(t, r.Client.Set(background, "stock:{1001}", 100, 0).Err())
-	if reason, _ := take(d, "1001:blue", "2", "", 1); reason != proxy.SoldOut {
+	if reason, _ := take(d, "1001:blue", "2", "", 1); reason != reject.SoldOut {
 		t.Errorf("a variant without units: %s", reason)
 	}
-	d.Settle([]byte("1001:red"), serial, proxy.Dropped)
+	d.Settle([]byte("1001:red"), serial, metrics.OrderRejected)
 	d.Close(t.Context())
 	if red, product := s.left(t, r.Client), get("stock:{1001}")(t, r.Client); red != 1 || product != 101 {
 		t.Errorf("given back: %d and %d", red, product)
@@ -94,7 +95,7 @@ func TestTheProductFollowsItsVariantAndNeverAdmits(t *testing.T) {
 func TestAVariantWithoutAProductIsSoldAllTheSame(t *testing.T) {
 	s, r := variantsShop(), redistest.Start(t)
 	check(t, r.Client.Set(background, "stock:{1001}:red", 1, 0).Err())
-	if reason, _ := take(desk(t, r.Addr, s.layout), "1001:red", "1", "", 1); reason != proxy.Admitted {
+	if reason, _ := take(desk(t, r.Addr, s.layout), "1001:red", "1", "", 1); reason != reject.Admitted {
 		t.Errorf("heard %s", reason)
 	}
 	if n := r.Client.Exists(background, "stock:{1001}").Val(); n != 0 {
@@ -109,7 +110,7 @@ func TestTheMarkDecidesAfterALostAnswer(t *testing.T) {
 	w := between(t, r.Addr)
 	d := desk(t, w.addr, s.layout)
 	w.lose("nx") // the mark is set, and nobody hears it
-	if reason, _ := take(d, s.sku, "7", "key", 1); reason != proxy.Admitted || w.cut.Load() != nil {
+	if reason, _ := take(d, s.sku, "7", "key", 1); reason != reject.Admitted || w.cut.Load() != nil {
 		t.Errorf("heard %s", reason)
 	}
 	if left := s.left(t, r.Client); left != 4 || d.counts.unsure.Load() != 0 {
@@ -132,7 +133,7 @@ func TestAnOrderThatWasGivenUpTakesNothingLater(t *testing.T) {
 	if left := s.left(t, r.Client); o.why != repeated || left != 5 {
 		t.Errorf("%s, %d left", o.why, left)
 	}
-	if reason, _ := take(d, s.sku, "7", "key", 1); reason != proxy.Released {
+	if reason, _ := take(d, s.sku, "7", "key", 1); reason != reject.Released {
 		t.Errorf("the same order hears %s", reason)
 	}
 }
@@ -149,7 +150,7 @@ func TestWatchGivesUpAfterBoundedTries(t *testing.T) {
 		}
 	}
 	w.seen.Store(&meddle)
-	if reason, _ := take(desk(t, w.addr, s.layout), s.sku, "7", "", 1); reason != proxy.Concurrency || tries.Load() != watchTries {
+	if reason, _ := take(desk(t, w.addr, s.layout), s.sku, "7", "", 1); reason != reject.Concurrency || tries.Load() != watchTries {
 		t.Errorf("heard %s after %d tries", reason, tries.Load())
 	}
 	if left := s.left(t, r.Client); left != 5+watchTries {
@@ -162,14 +163,14 @@ func TestALockOfOthersIsWaitedForAndLeftAlone(t *testing.T) {
 	s.stock(t, r.Client, 5)
 	check(t, r.Client.Set(background, lockKey, "theirs", time.Hour).Err())
 	d := desk(t, r.Addr, s.layout)
-	if reason, _ := take(d, s.sku, "7", "", 1); reason != proxy.Concurrency {
+	if reason, _ := take(d, s.sku, "7", "", 1); reason != reject.Concurrency {
 		t.Errorf("heard %s", reason)
 	}
 	if got := r.Client.Get(background, lockKey).Val(); got != "theirs" {
 		t.Errorf("the lock is %q", got)
 	}
 	check(t, r.Client.Del(background, lockKey).Err())
-	if reason, _ := take(d, s.sku, "7", "", 1); reason != proxy.Admitted {
+	if reason, _ := take(d, s.sku, "7", "", 1); reason != reject.Admitted {
 		t.Errorf("then: %s", reason)
 	}
 	if n := r.Client.Exists(background, lockKey).Val(); n != 0 {

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
 
 	"sluice/stockgate/link"
 )
@@ -65,9 +66,9 @@ func crowd(t *testing.T, s shop, r *redistest.Server) int64 {
 			case 0, 1:
 				reason, _ := take(gates[i%4], s.sku, user, "", 1)
 				switch reason {
-				case proxy.Admitted:
+				case reject.Admitted:
 					sold.Add(1)
-				case proxy.SoldOut, proxy.Concurrency:
+				case reject.SoldOut, reject.Concurrency:
 				default:
 					t.Errorf("a shopper heard %s", reason)
 				}
@@ -104,7 +105,7 @@ func oversell(t *testing.T, s shop) string {
 	check(t, r.Client.Del(background, lockKey).Err()) // as its time-out does
 	d, sold := desk(t, r.Addr, s.layout), 0
 	for _, user := range []string{"7", "8"} {
-		if reason, _ := take(d, s.sku, user, "", 1); reason == proxy.Admitted {
+		if reason, _ := take(d, s.sku, user, "", 1); reason == reject.Admitted {
 			sold++
 		}
 	}
@@ -130,9 +131,9 @@ func undersell(t *testing.T, s shop) string {
 	}
 	left, unanswered := s.left(t, r.Client), d.counts.unsure.Load()
 	switch {
-	case reason == proxy.StockError && left == 0 && unanswered == 1:
+	case reason == reject.StockError && left == 0 && unanswered == 1:
 		return possible
-	case reason == proxy.Admitted && left == 0 && unanswered == 0:
+	case reason == reject.Admitted && left == 0 && unanswered == 0:
 		return no
 	}
 	return fmt.Sprintf("heard %s, %d left, %d counted", reason, left, unanswered)
@@ -147,7 +148,7 @@ func buyTwice(t *testing.T, s shop) string {
 	for i := range 2 {
 		d := desk(t, r.Addr, s.layout)
 		all.Go(func() {
-			if reason, _ := take(d, s.sku, "7", fmt.Sprint("order-", i), 1); reason == proxy.Admitted {
+			if reason, _ := take(d, s.sku, "7", fmt.Sprint("order-", i), 1); reason == reject.Admitted {
 				bought.Add(1)
 			}
 		})
@@ -165,15 +166,15 @@ func comeAgain(t *testing.T, s shop) string {
 	s.stock(t, r.Client, 50)
 	first, second := desk(t, r.Addr, s.layout), desk(t, r.Addr, s.layout)
 	reason, serial := take(first, s.sku, "7", "order-1", 1)
-	if reason != proxy.Admitted {
+	if reason != reject.Admitted {
 		t.Fatalf("the first heard %s", reason)
 	}
-	first.Settle([]byte(s.sku), serial, proxy.Placed)
+	first.Settle([]byte(s.sku), serial, metrics.OrderConfirmed)
 	again, _ := take(second, s.sku, "7", "order-1", 1)
 	switch left := s.left(t, r.Client); {
-	case again == proxy.Duplicate && left == 49:
+	case again == reject.Duplicate && left == 49:
 		return yes
-	case again == proxy.Admitted && left == 48:
+	case again == reject.Admitted && left == 48:
 		return no
 	default:
 		return fmt.Sprintf("heard %s, %d left", again, left)
@@ -233,7 +234,7 @@ func cluster(t *testing.T, s shop, r *redistest.Server) string {
 	check(t, r.Client.FlushAll(background).Err())
 	s.stock(t, r.Client, 1)
 	d := desk(t, r.Addr, s.layout, func(o *Options) { o.Cluster = true })
-	if reason, _ := take(d, s.sku, "7", "order-1", 1); reason != proxy.Admitted {
+	if reason, _ := take(d, s.sku, "7", "order-1", 1); reason != reject.Admitted {
 		return "heard " + reason.String()
 	}
 	if untagged(s.layout).Check(true) != nil {

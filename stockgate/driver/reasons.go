@@ -3,25 +3,25 @@ package driver
 import (
 	"crypto/rand"
 
-	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
 // tooLate is what an order hears that waited for too long to be asked for.
 const tooLate = notSent + 1
 
 // reasons say in the gate's words what a driver said.
-var reasons = [...]proxy.Reason{
-	unsure:    proxy.StockError,
-	taken:     proxy.Admitted,
-	notEnough: proxy.SoldOut,
-	unknown:   proxy.UnknownSKU,
-	offSale:   proxy.Paused,
-	repeated:  proxy.Duplicate,
-	voided:    proxy.Released,
-	contended: proxy.Concurrency,
-	faulty:    proxy.StockError,
-	notSent:   proxy.StockError,
-	tooLate:   proxy.Concurrency,
+var reasons = [...]reject.Reason{
+	unsure:    reject.StockError,
+	taken:     reject.Admitted,
+	notEnough: reject.SoldOut,
+	unknown:   reject.UnknownSKU,
+	offSale:   reject.Paused,
+	repeated:  reject.Duplicate,
+	voided:    reject.Released,
+	contended: reject.Concurrency,
+	faulty:    reject.StockError,
+	notSent:   reject.StockError,
+	tooLate:   reject.Concurrency,
 }
 
 // unique names an order that the client did not name.

@@ -5,7 +5,8 @@ import (
 	"testing"
 
 	"sluice/internal/redistest"
-	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
 )
 
 // What Redis itself would not count, or what Lua would round, is neither 0 nor plenty.
@@ -68,11 +69,11 @@ func TestNoClientsKeyIsTheMarkOfAnotherOrdersGivingBack(t *testing.T) {
 		s, r := shopOf(name), redistest.Start(t)
 		s.stock(t, r.Client, 5)
 		d := desk(t, r.Addr, s.layout)
-		if reason, _ := take(d, s.sku, "evil", "key:back", 1); reason != proxy.BadRequest {
+		if reason, _ := take(d, s.sku, "evil", "key:back", 1); reason != reject.BadRequest {
 			t.Errorf("%s: %s", name, reason)
 		}
 		_, serial := take(d, s.sku, "7", "key", 1)
-		d.Settle([]byte(s.sku), serial, proxy.Dropped)
+		d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
 		d.Close(t.Context())
 		if left := s.left(t, r.Client); left != 5 {
 			t.Errorf("%s: %d left of 5", name, left)
@@ -87,7 +88,7 @@ func TestAnInventedSKULeavesNoKeyBehind(t *testing.T) {
 			r := redistest.Start(t)
 			d := desk(t, r.Addr, s.layout)
 			for i, sku := range []string{s.sku, s.sku + ":fence", ":", "a::b", "*", "[a-z]?", "\\", "$sku", "x:y:z"} {
-				if reason, _ := take(d, sku, "7", fmt.Sprint("key-", i), 1); reason != proxy.UnknownSKU {
+				if reason, _ := take(d, sku, "7", fmt.Sprint("key-", i), 1); reason != reject.UnknownSKU {
 					t.Errorf("%q: %s", sku, reason)
 				}
 			}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"sluice/proxy"
+	"sluice/proxy/reject"
 	"sluice/stockgate/link"
 )
 
@@ -57,7 +58,7 @@ type Board struct {
 	done sync.WaitGroup
 }
 
-var _ proxy.Sales = (*Board)(nil)
+var _ proxy.Schedule = (*Board)(nil)
 
 // beatEvery is how often Redis is asked while there is any sale: its clock, and what operators have said.
 const beatEvery = 50 * time.Millisecond
@@ -124,21 +125,21 @@ func (b *Board) Time(now int64) int64 { return now + b.ahead.Load() }
 // Wall reads the shared clock.
 func (b *Board) Wall() time.Time { return time.Unix(0, b.Time(b.o.Now())) }
 
-// Closed implements proxy.Sales.
-func (b *Board) Closed(now int64, sku []byte, reserved bool) (reason proxy.Reason, wait time.Duration) {
+// Closed implements proxy.Schedule.
+func (b *Board) Closed(now int64, sku []byte, reserved bool) (reason reject.Reason, wait time.Duration) {
 	p, ok := b.At(now, sku)
 	if !ok {
-		return proxy.Admitted, 0
+		return reject.Admitted, 0
 	}
 	switch p.State {
 	case Ended:
-		return proxy.Ended, 0
+		return reject.Ended, 0
 	case Paused:
-		return proxy.Paused, 0
+		return reject.Paused, 0
 	case Waiting:
 		if !p.pass || reserved {
-			return proxy.NotStarted, p.Wait
+			return reject.NotStarted, p.Wait
 		}
 	}
-	return proxy.Admitted, 0
+	return reject.Admitted, 0
 }

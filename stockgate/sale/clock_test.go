@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
 // apart is by how much two boards differ about the time.
@@ -29,7 +29,7 @@ func TestInstancesWhoseClocksDifferOpenTogether(t *testing.T) {
 	var opened [2]time.Time
 	eventually(t, "both are open", func() bool {
 		for i, b := range []*Board{late, early} {
-			if reason, _ := b.Closed(b.o.Now(), []byte("1001"), true); reason == proxy.Admitted && opened[i].IsZero() {
+			if reason, _ := b.Closed(b.o.Now(), []byte("1001"), true); reason == reject.Admitted && opened[i].IsZero() {
 				opened[i] = time.Now()
 			}
 		}
@@ -45,14 +45,14 @@ func TestNoSaleBeginsWhileTheClocksAreTooFarApart(t *testing.T) {
 	r := redistest.Start(t)
 	s := Sale{Name: "on", SKUs: []string{"1001"}, Starts: time.Now().Add(-time.Minute), Ends: time.Now().Add(time.Hour)}
 	b := instance(t, r, time.Minute, s)
-	if reason, _ := b.Closed(b.o.Now(), []byte("1001"), false); reason != proxy.Paused {
+	if reason, _ := b.Closed(b.o.Now(), []byte("1001"), false); reason != reject.Paused {
 		t.Errorf("a minute apart: %v", reason)
 	}
 	if skew, wrong := b.Skew(); !wrong || skew > -50*time.Second {
 		t.Errorf("skew %v, wrong %v", skew, wrong)
 	}
 	right := instance(t, r, 0, s)
-	if reason, _ := right.Closed(right.o.Now(), []byte("1001"), false); reason != proxy.Admitted {
+	if reason, _ := right.Closed(right.o.Now(), []byte("1001"), false); reason != reject.Admitted {
 		t.Errorf("the right one: %v", reason)
 	}
 }
@@ -68,7 +68,7 @@ func TestSaleThatHasBegunGoesOnWhenAClockJumps(t *testing.T) {
 	for _, jump := range []time.Duration{time.Hour, -time.Hour, 24 * time.Hour} {
 		b.heard(wall.Add(jump).UnixNano(), 0, 0)
 		b.turn(b.plan.Load())
-		if reason, _ := b.Closed(0, []byte("1001"), false); reason != proxy.Admitted {
+		if reason, _ := b.Closed(0, []byte("1001"), false); reason != reject.Admitted {
 			t.Errorf("Redis' clock is %v ahead: %v", jump, reason)
 		}
 		if _, wrong := b.Skew(); !wrong {

@@ -5,21 +5,21 @@ import (
 	"testing"
 	"time"
 
-	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
 func TestSaleIsOnFromItsStartToItsEnd(t *testing.T) {
 	for _, tt := range []struct {
 		at     time.Duration // after the start
-		reason proxy.Reason
+		reason reject.Reason
 		wait   time.Duration
 	}{
-		{-time.Hour, proxy.NotStarted, time.Hour},
-		{-1, proxy.NotStarted, 1},
-		{0, proxy.Admitted, 0},
-		{2*time.Hour - 1, proxy.Admitted, 0},
-		{2 * time.Hour, proxy.Ended, 0},
-		{1000 * time.Hour, proxy.Ended, 0},
+		{-time.Hour, reject.NotStarted, time.Hour},
+		{-1, reject.NotStarted, 1},
+		{0, reject.Admitted, 0},
+		{2*time.Hour - 1, reject.Admitted, 0},
+		{2 * time.Hour, reject.Ended, 0},
+		{1000 * time.Hour, reject.Ended, 0},
 	} {
 		b, _ := still(t, begins.Add(tt.at), eleven())
 		for _, reserved := range []bool{false, true} {
@@ -27,7 +27,7 @@ func TestSaleIsOnFromItsStartToItsEnd(t *testing.T) {
 				t.Errorf("%v after the start: %v %v, want %v %v", tt.at, reason, wait, tt.reason, tt.wait)
 			}
 		}
-		if reason, _ := b.Closed(0, []byte("1003"), false); reason != proxy.Admitted {
+		if reason, _ := b.Closed(0, []byte("1003"), false); reason != reject.Admitted {
 			t.Errorf("a SKU in no sale hears %v", reason)
 		}
 	}
@@ -37,16 +37,16 @@ func TestEarlyRequestsPassWhereTheyMayButNeverReserve(t *testing.T) {
 	s := eleven()
 	s.Pass = true
 	b, _ := still(t, begins.Add(-time.Second), s)
-	if reason, _ := b.Closed(0, []byte("1001"), false); reason != proxy.Admitted {
+	if reason, _ := b.Closed(0, []byte("1001"), false); reason != reject.Admitted {
 		t.Errorf("early: %v", reason)
 	}
-	if reason, wait := b.Closed(0, []byte("1001"), true); reason != proxy.NotStarted || wait != time.Second {
+	if reason, wait := b.Closed(0, []byte("1001"), true); reason != reject.NotStarted || wait != time.Second {
 		t.Errorf("early order: %v %v", reason, wait)
 	}
 	if err := b.Set(t.Context(), s.Name, Paused); err != nil {
 		t.Fatal(err)
 	}
-	if reason, _ := b.Closed(0, []byte("1001"), false); reason != proxy.Paused {
+	if reason, _ := b.Closed(0, []byte("1001"), false); reason != reject.Paused {
 		t.Errorf("early, while it is paused: %v", reason)
 	}
 }
@@ -55,8 +55,8 @@ func TestOperatorsWordCountsUntilTheNextOne(t *testing.T) {
 	b, _ := still(t, begins, eleven())
 	for _, tt := range []struct {
 		to   State
-		want proxy.Reason
-	}{{Paused, proxy.Paused}, {On, proxy.Admitted}, {Ended, proxy.Ended}, {On, proxy.Admitted}} {
+		want reject.Reason
+	}{{Paused, reject.Paused}, {On, reject.Admitted}, {Ended, reject.Ended}, {On, reject.Admitted}} {
 		if err := b.Set(t.Context(), "double-11", tt.to); err != nil {
 			t.Fatal(err)
 		}
@@ -72,9 +72,9 @@ func TestOperatorsWordCountsUntilTheNextOne(t *testing.T) {
 
 func TestNextSaleOfASKUComesAfterTheFirst(t *testing.T) {
 	second := Sale{Name: "second", SKUs: []string{"1001"}, Starts: begins.Add(3 * time.Hour), Ends: begins.Add(4 * time.Hour)}
-	for after, want := range map[time.Duration]proxy.Reason{
-		-time.Hour: proxy.NotStarted, time.Hour: proxy.Admitted, 150 * time.Minute: proxy.NotStarted,
-		210 * time.Minute: proxy.Admitted, 5 * time.Hour: proxy.Ended,
+	for after, want := range map[time.Duration]reject.Reason{
+		-time.Hour: reject.NotStarted, time.Hour: reject.Admitted, 150 * time.Minute: reject.NotStarted,
+		210 * time.Minute: reject.Admitted, 5 * time.Hour: reject.Ended,
 	} {
 		b, _ := still(t, begins.Add(after), second, eleven())
 		if reason, _ := b.Closed(0, []byte("1001"), true); reason != want {
@@ -89,13 +89,13 @@ func TestReloadKeepsWhatOperatorsSaidOfASaleAndNotOfAnotherOfItsName(t *testing.
 		t.Fatal(err)
 	}
 	b.Use([]Sale{eleven()})
-	if reason, _ := b.Closed(0, []byte("1001"), false); reason != proxy.Ended {
+	if reason, _ := b.Closed(0, []byte("1001"), false); reason != reject.Ended {
 		t.Errorf("read again: %v", reason)
 	}
 	later := eleven()
 	later.Starts = later.Starts.Add(-time.Minute)
 	b.Use([]Sale{later})
-	if reason, _ := b.Closed(0, []byte("1001"), false); reason != proxy.Admitted {
+	if reason, _ := b.Closed(0, []byte("1001"), false); reason != reject.Admitted {
 		t.Errorf("another start: %v", reason)
 	}
 }
@@ -129,7 +129,7 @@ func TestSaleThatIsEndedMakesWayForTheNextOne(t *testing.T) {
 	if err := b.Set(t.Context(), "double-11", Ended); err != nil {
 		t.Fatal(err)
 	}
-	for sku, want := range map[string]proxy.Reason{"1001": proxy.NotStarted, "1002": proxy.Ended} {
+	for sku, want := range map[string]reject.Reason{"1001": reject.NotStarted, "1002": reject.Ended} {
 		if reason, _ := b.Closed(0, []byte(sku), false); reason != want {
 			t.Errorf("%s: %v, want %v", sku, reason, want)
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
 func running(names ...string) (sales []Sale) {
@@ -16,7 +16,7 @@ func running(names ...string) (sales []Sale) {
 	return sales
 }
 
-func is(b *Board, sku string, want proxy.Reason) bool {
+func is(b *Board, sku string, want reject.Reason) bool {
 	reason, _ := b.Closed(b.o.Now(), []byte(sku), false)
 	return reason == want
 }
@@ -27,8 +27,8 @@ func TestOperatorsWordReachesEveryInstance(t *testing.T) {
 	all := []*Board{instance(t, r, 0, sales...), instance(t, r, 0, sales...), instance(t, r, 0, sales...)}
 	for i, step := range []struct {
 		to   State
-		want proxy.Reason
-	}{{Paused, proxy.Paused}, {On, proxy.Admitted}, {Ended, proxy.Ended}} {
+		want reject.Reason
+	}{{Paused, reject.Paused}, {On, reject.Admitted}, {Ended, reject.Ended}} {
 		if err := all[i].Set(t.Context(), "a", step.to); err != nil {
 			t.Fatal(err)
 		}
@@ -38,19 +38,19 @@ func TestOperatorsWordReachesEveryInstance(t *testing.T) {
 		said := time.Now()
 		for _, b := range all {
 			eventually(t, "every instance knows", func() bool { return is(b, "sku-a", step.want) })
-			if !is(b, "sku-b", proxy.Admitted) {
+			if !is(b, "sku-b", reject.Admitted) {
 				t.Error("another sale heard it too")
 			}
 		}
 		t.Logf("%v was known to all after %v", step.to, time.Since(said))
 	}
 	late := instance(t, r, 0, sales...)
-	if !is(late, "sku-a", proxy.Ended) {
+	if !is(late, "sku-a", reject.Ended) {
 		t.Error("who comes later does not know it from the beginning")
 	}
 	again := sales[0]
 	again.Starts = again.Starts.Add(time.Second)
-	if next := instance(t, r, 0, again); !is(next, "sku-a", proxy.Admitted) {
+	if next := instance(t, r, 0, again); !is(next, "sku-a", reject.Admitted) {
 		t.Error("another sale of the same name is ended too")
 	}
 }
@@ -64,12 +64,12 @@ func TestLastWordAndScheduleDecideWithoutRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Kill()
-	eventually(t, "the next one begins", func() bool { return is(b, "sku-next", proxy.Admitted) })
-	if !is(b, "sku-paused", proxy.Paused) || !is(b, "sku-on", proxy.Admitted) {
+	eventually(t, "the next one begins", func() bool { return is(b, "sku-next", reject.Admitted) })
+	if !is(b, "sku-paused", reject.Paused) || !is(b, "sku-on", reject.Admitted) {
 		t.Error("what was known is forgotten")
 	}
 	alone := instance(t, r, 0, sales...)
-	if !is(alone, "sku-on", proxy.Admitted) {
+	if !is(alone, "sku-on", reject.Admitted) {
 		t.Error("an instance that never reached Redis does not keep to the schedule")
 	}
 }
@@ -83,7 +83,7 @@ func TestRedisThatForgotIsReminded(t *testing.T) {
 	}
 	r.Client.FlushAll(t.Context())
 	eventually(t, "it is told again", func() bool { return strings.HasPrefix(r.Client.HGet(t.Context(), wordsKey, "a").Val(), "paused ") })
-	if late := instance(t, r, 0, sales...); !is(late, "sku-a", proxy.Paused) || !is(b, "sku-a", proxy.Paused) {
+	if late := instance(t, r, 0, sales...); !is(late, "sku-a", reject.Paused) || !is(b, "sku-a", reject.Paused) {
 		t.Error("the pause is forgotten")
 	}
 }
@@ -130,7 +130,7 @@ func TestSaleIsNotToldOfBeforeItsWordIsRead(t *testing.T) {
 	}
 	b := instance(t, r, time.Minute)
 	b.Use(sales)
-	if !is(b, "sku-a", proxy.Paused) {
+	if !is(b, "sku-a", reject.Paused) {
 		t.Error("a sale that is paused was open for a moment")
 	}
 	if _, wrong := b.Skew(); !wrong {

@@ -1,0 +1,403 @@
+package limiter
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// expect fails the test if p does not have that many places taken and that many waiters.
+func expect(t *testing.T, p *ConcurrencyLimiter, inFlight, queued int) {
+	t.Helper()
+	if p.InFlight() != inFlight || p.Queued() != queued {
+		t.Errorf("%d in flight, %d queued; want %d, %d", p.InFlight(), p.Queued(), inFlight, queued)
+	}
+}
+
+func TestPlacesAdmitUpToTheirMaxAndThenQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewConcurrencyLimiter(2, 1)
+		for range 2 {
+			if got := p.Acquire(time.Second, nil); got != Admitted {
+				t.Errorf("%v, want admitted: there is room", got)
+			}
+		}
+		third := make(chan Verdict, 1)
+		go func() { third <- p.Acquire(time.Second, nil) }()
+		synctest.Wait()
+		expect(t, p, 2, 1)
+		if got := p.Acquire(time.Second, nil); got != QueueFull {
+			t.Errorf("%v, want queue full", got)
+		}
+		p.Release()
+		if got := <-third; got != Admitted {
+			t.Errorf("%v, want admitted: a place became free", got)
+		}
+		expect(t, p, 2, 0)
+		p.Release()
+		p.Release()
+		expect(t, p, 0, 0)
+	})
+}
+
+func TestWithoutAQueueNobodyWaits(t *testing.T) {
+	p := NewConcurrencyLimiter(1, 0)
+	p.Acquire(time.Hour, nil)
+	if got := p.Acquire(time.Hour, nil); got != QueueFull {
+		t.Errorf("%v, want queue full", got)
+	}
+	expect(t, p, 1, 0)
+}
+
+func TestWithoutACapNobodyIsRefused(t *testing.T) {
+	p := NewConcurrencyLimiter(0, 0)
+	for range 1000 {
+		if got := p.Acquire(0, nil); got != Admitted {
+			t.Fatalf("%v, want admitted", got)
+		}
+	}
+	expect(t, p, 1000, 0)
+}
+
+func TestWaitingEndsAfterTheTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewConcurrencyLimiter(1, 2)
+		p.Acquire(0, nil)
+		for range 3 { // the second and third use the first's waiter again
+			start := time.Now()
+			if got := p.Acquire(200*time.Millisecond, nil); got != TimedOut {
+				t.Errorf("%v, want timed out", got)
+			}
+			if waited := time.Since(start); waited != 200*time.Millisecond {
+				t.Errorf("waited for %v, want 200ms", waited)
+			}
+			expect(t, p, 1, 0)
+		}
+	})
+}
+
+// who is a client that stays or has gone.
+type who bool
+
+func (w who) Gone() bool { return !bool(w) }
+
+const (
+	stays who = true
+	left  who = false
+)
+
+func TestThePlaceOfOneWhoIsGoneGoesToTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewConcurrencyLimiter(1, 3)
+		p.Acquire(0, nil)
+		ends := make([]Verdict, 3)
+		for i, w := range []who{left, left, stays} {
+			go func() { ends[i] = p.Acquire(time.Hour, w) }()
+			synctest.Wait()
+		}
+		p.Release()
+		synctest.Wait()
+		if want := []Verdict{Gone, Gone, Admitted}; !slices.Equal(ends, want) {
+			t.Errorf("%v, want %v", ends, want)
+		}
+		expect(t, p, 1, 0)
+	})
+}
+
+func TestWhoNeedNotWaitIsNotAskedWhetherHeIsThere(t *testing.T) {
+	if got := NewConcurrencyLimiter(1, 1).Acquire(0, left); got != Admitted {
+		t.Errorf("%v, want admitted: only a wait is worth a look", got)
+	}
+}
+
+func TestNewestFirstServesTheLastToCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewConcurrencyLimiter(1, 10)
+		p.Acquire(0, nil)
+		var order []int
+		for i := range 4 {
+			go func() {
+				p.Acquire(time.Hour, stays)
+				order = append(order, i)
+			}()
+			synctest.Wait()
+		}
+		for _, newest := range []bool{true, true, false, true} {
+			p.SetNewestFirst(newest)
+			p.Release()
+			synctest.Wait()
+		}
+		if want := []int{3, 2, 0, 1}; !slices.Equal(order, want) {
+			t.Errorf("order %v, want %v", order, want)
+		}
+		expect(t, p, 1, 0)
+	})
+}
+
+func TestPlacesAreHandedOverInTheOrderOfArrival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewConcurrencyLimiter(1, 10)
+		p.Acquire(0, nil)
+		var order []int
+		for i := range 10 {
+			go func() {
+				patience := time.Hour
+				if i == 0 || i == 4 || i == 9 { // head, middle, tail
+					patience = time.Second
+				}
+				if p.Acquire(patience, nil) == Admitted {
+					order = append(order, i) // one at a time: there is one place
+					p.Release()
+				}
+			}()
+			synctest.Wait() // i is in the queue
+		}
+		time.Sleep(time.Minute)
+		expect(t, p, 1, 7)
+		p.Release()
+		synctest.Wait()
+		want := []int{1, 2, 3, 5, 6, 7, 8}
+		if len(order) != len(want) {
+			t.Fatalf("order %v, want %v", order, want)
+		}
+		for i := range want {
+			if order[i] != want[i] {
+				t.Fatalf("order %v, want %v", order, want)
+			}
+		}
+		expect(t, p, 0, 0)
+	})
+}
+
+func TestNewcomersDoNotOvertakeTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewConcurrencyLimiter(1, 2)
+		p.Acquire(0, nil)
+		admitted := make(chan struct{})
+		go func() { p.Acquire(time.Hour, nil); close(admitted) }()
+		synctest.Wait()
+		p.Release() // the place is the waiter's now, even if it has not run yet
+		if got := p.Acquire(time.Millisecond, nil); got != TimedOut {
+			t.Errorf("%v, want timed out: the place went to the one who waited", got)
+		}
+		<-admitted
+	})
+}
+
+// TestHandOverAtTheMomentOfTheTimeoutLosesNoPlace has the place come free at the very instant at which the wait ends:
+// whoever wins, the place is either used or free afterwards.
+func TestHandOverAtTheMomentOfTheTimeoutLosesNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for i := range 200 {
+			p := NewConcurrencyLimiter(1, 1)
+			p.Acquire(0, nil)
+			time.AfterFunc(time.Millisecond, p.Release)
+			switch got := p.Acquire(time.Millisecond, who(i%2 == 0)); got {
+			case Admitted:
+				synctest.Wait()
+				expect(t, p, 1, 0)
+			case TimedOut, Gone:
+				synctest.Wait()
+				expect(t, p, 0, 0)
+			default:
+				t.Errorf("%v, want admitted, timed out or gone", got)
+			}
+			time.Sleep(time.Second) // of the bubble's time: let the function end
+		}
+	})
+}
+
+// The next two are about moments that a race seldom hits: they call what Enter calls, in the unlucky order.
+
+func TestPlaceHandedOverBeforeTheTimeoutIsUsed(t *testing.T) {
+	p, w := NewConcurrencyLimiter(1, 1), newWaiter()
+	p.Acquire(0, nil)
+	p.join(w)
+	p.Release()
+	if got := p.timedOut(w); got != Admitted || len(w.handed) != 0 {
+		t.Errorf("%v, %d places left over; want admitted, 0", got, len(w.handed))
+	}
+	expect(t, p, 1, 0)
+}
+
+func TestQueueIsJoinedOnlyIfItIsStillNeededAndHasRoom(t *testing.T) {
+	p := NewConcurrencyLimiter(1, 1)
+	if got, waits := p.join(newWaiter()); got != Admitted || waits {
+		t.Errorf("%v, waits: %v; want admitted: a place became free", got, waits)
+	}
+	if _, waits := p.join(newWaiter()); !waits {
+		t.Error("did not wait in an empty queue")
+	}
+	if got, waits := p.join(newWaiter()); got != QueueFull || waits {
+		t.Errorf("%v, waits: %v; want queue full: another took its last place", got, waits)
+	}
+	expect(t, p, 1, 1)
+}
+
+func TestQueueKeepsItsOrderWhoeverLeavesAndComesBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q queue
+		var plain, idle []*waiter
+		for range 4 {
+			idle = append(idle, &waiter{})
+		}
+		for range 40 {
+			switch i := rapid.IntRange(0, 5).Draw(t, "i"); {
+			case i < len(plain): // somebody leaves the queue
+				q.remove(plain[i])
+				idle, plain = append(idle, plain[i]), slices.Delete(plain, i, i+1)
+			case len(idle) > 0: // and comes back
+				q.push(idle[0])
+				plain, idle = append(plain, idle[0]), idle[1:]
+			}
+			var forwards, backwards []*waiter
+			for w := q.head; w != nil; w = w.next {
+				forwards = append(forwards, w)
+			}
+			for w := q.tail; w != nil; w = w.prev {
+				backwards = append(backwards, w)
+			}
+			slices.Reverse(backwards)
+			if !slices.Equal(forwards, plain) || !slices.Equal(backwards, plain) {
+				t.Fatalf("queue %v, backwards %v; want %v", forwards, backwards, plain)
+			}
+		}
+	})
+}
+
+// TestPlacesSurviveAStorm lets hand-overs, time-outs, departures and changes of max meet at random. Never more are
+// inside than the larger max, everyone is answered, and in the end nothing is taken, nobody waits.
+func TestPlacesSurviveAStorm(t *testing.T) {
+	const largest = 4
+	p := NewConcurrencyLimiter(largest, 5)
+	var inside, admitted atomic.Int64
+	var all sync.WaitGroup
+	for g := range 16 {
+		all.Go(func() {
+			for i := range 500 {
+				if p.Acquire(time.Duration(i%4)*20*time.Microsecond, who(i%5 > 0)) != Admitted {
+					continue
+				}
+				if n := inside.Add(1); n > largest {
+					t.Errorf("%d inside, want at most %d", n, largest)
+				}
+				admitted.Add(1)
+				p.SetNewestFirst(i%7 < 3)
+				if i%3 == 0 {
+					p.SetMax(1+(g+i)%largest, 5)
+				}
+				inside.Add(-1)
+				p.Release()
+			}
+		})
+	}
+	all.Wait()
+	expect(t, p, 0, 0)
+	if admitted.Load() == 0 {
+		t.Error("nobody was admitted")
+	}
+}
+
+func TestRaisedMaxLetsThoseInWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewConcurrencyLimiter(1, 3)
+		p.Acquire(0, nil)
+		for range 3 {
+			go p.Acquire(time.Hour, nil)
+		}
+		synctest.Wait()
+		expect(t, p, 1, 3)
+		p.SetMax(3, 3)
+		expect(t, p, 3, 1)
+		p.SetMax(0, 0)
+		expect(t, p, 4, 0)
+		synctest.Wait()
+	})
+}
+
+func TestNobodyOvertakesWhileMaxIsBeingRaised(t *testing.T) {
+	p := NewConcurrencyLimiter(1, 2)
+	p.Acquire(0, nil)
+	p.join(newWaiter())
+	p.maxInFlight.Store(2) // what SetMax does first
+	if got := p.Acquire(0, nil); got != TimedOut {
+		t.Errorf("%v, want timed out: the new room is for the one who waited", got)
+	}
+}
+
+func TestLoweredMaxIsReachedByThoseWhoLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewConcurrencyLimiter(3, 1)
+		for range 3 {
+			p.Acquire(0, nil)
+		}
+		go p.Acquire(time.Hour, nil)
+		synctest.Wait()
+		p.SetMax(1, 1)
+		for _, want := range []struct{ inFlight, queued int }{{2, 1}, {1, 1}, {1, 0}, {0, 0}} {
+			p.Release()
+			expect(t, p, want.inFlight, want.queued)
+		}
+		synctest.Wait()
+	})
+}
+
+func TestRefusalForAFullQueueWritesNothing(t *testing.T) {
+	p := NewConcurrencyLimiter(1, 0)
+	p.Acquire(0, nil)
+	p.mu.Lock() // a refusal that wanted the queue would wait for ever
+	defer p.mu.Unlock()
+	before := p.state.Load()
+	if got := p.Acquire(time.Hour, nil); got != QueueFull || p.state.Load() != before {
+		t.Errorf("%v, state %x; want queue full, %x", got, p.state.Load(), before)
+	}
+}
+
+func TestLeaveWithoutEnterIsAMistake(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("Leave without Enter passed in silence")
+		}
+	}()
+	NewConcurrencyLimiter(1, 1).Release()
+}
+
+func TestPlacesAllocateNothing(t *testing.T) {
+	p := NewConcurrencyLimiter(1, 0)
+	if n := testing.AllocsPerRun(1000, func() { p.Acquire(0, nil); p.Acquire(0, nil); p.Release() }); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+func TestConcurrencyLimiter_PeekTellsOfAFullQueueAlone(t *testing.T) {
+	l := NewConcurrencyLimiter(1, 1)
+	if l.Peek() {
+		t.Error("full although a slot is free")
+	}
+	l.Acquire(0, nil)
+	if l.Peek() {
+		t.Error("full although the queue is empty")
+	}
+	done := make(chan Verdict)
+	go func() { done <- l.Acquire(time.Minute, nil) }()
+	for l.Queued() == 0 {
+		runtime.Gosched()
+	}
+	if !l.Peek() {
+		t.Error("not full although slot and queue are taken")
+	}
+	l.Release()
+	if v := <-done; v != Admitted {
+		t.Errorf("the queue's first was %v", v)
+	}
+	if l.SetMax(1, 0); !l.Peek() {
+		t.Error("not full although there is no queue")
+	}
+	l.Release()
+}

@@ -1,0 +1,166 @@
+package limiter
+
+import (
+	"hash/maphash"
+	"math"
+	"math/bits"
+	"sync/atomic"
+	"time"
+)
+
+// RateLimiter admits so many requests a second of each key, and a burst of them at once.
+//
+// It promises that of no key more than rate·t + burst are admitted within any time t, whatever the callers' clocks and
+// threads do. It evicts nobody: what a key has used is forgotten when it has been earned back, and not before, so that
+// a flood of other keys is no amnesty. Its memory is 16 bytes for each of MaxKeys at most, taken page by page. Where more
+// keys than that are under way, the error is a rare false refusal: see docs/limits.md for how rare.
+//
+// Each key is counted by the virtual scheduling of GCRA (ITU-T I.371, 2004, annex A): one number, the instant at which
+// its burst is whole again. There are two rows of them, and a key has one cell in each, chosen by a seeded hash. Keys
+// that share a cell share what is in it, so a cell never says less than its key has used; the smaller of a key's two
+// cells is believed, and none is raised above what that one becomes (Cormode and Muthukrishnan's count-min sketch, 2005,
+// with the conservative update of Estan and Varghese, 2002).
+//
+// It is safe for concurrent use.
+type RateLimiter struct {
+	spec     RateSpec
+	perToken int64 // nanoseconds to earn one token
+	depth    int64 // nanoseconds to earn a whole burst
+	*cells
+}
+
+// RateSpec says what a [RateLimiter] admits. A field beyond its range counts as the nearest value within it.
+type RateSpec struct {
+	Name      string  // of the rate
+	Of        string  // what the key is made of; see Rates
+	PerSecond float64 // above 0, at most 1e9; the time for a token is rounded up to whole nanoseconds
+	Burst     int     // at least 1; at most what 73 years earn
+	MaxKeys   int     // 1 to 2^31; bounds the memory: 16 bytes each, above 256 rounded up to whole pages of 4 KiB
+}
+
+const (
+	maxDepth    = 1 << 61 // ns: added to a clock's it is still a positive number
+	maxRateKeys = 1 << 31
+)
+
+// NewRateLimiter returns a Rate with every burst whole.
+func NewRateLimiter(spec RateSpec) *RateLimiter { return newRate(spec, newCells(spec.MaxKeys)) }
+
+func newRate(spec RateSpec, on *cells) *RateLimiter {
+	r := &RateLimiter{spec: spec, perToken: maxDepth, cells: on}
+	if ns := math.Ceil(float64(time.Second) / spec.PerSecond); ns < maxDepth {
+		r.perToken = max(int64(ns), 1)
+	}
+	burst := min(int64(max(spec.Burst, 1)), maxDepth/r.perToken)
+	r.depth = burst * r.perToken
+	return r
+}
+
+// Acquire takes one token of key at now. If there is none it reports how long it takes until there is one, and has
+// consumed nothing; it has written nothing either, unless it lost a race for the last token.
+//
+// A caller that was overtaken is judged as of the instant to which the others have taken the key.
+func (r *RateLimiter) Acquire(now int64, key []byte) (wait time.Duration, ok bool) {
+	first, second := r.of(key)
+	for {
+		low, used := first, first.Load()
+		other, more := second, second.Load()
+		if more < used {
+			low, used, other, more = second, more, first, used
+		}
+		next := max(used, now) + r.perToken
+		if wait := next - now - r.depth; wait > 0 {
+			return time.Duration(wait), false
+		}
+		// The order keeps the promise: when low is swapped, it is the smaller of the two and becomes the smaller of
+		// the two, so each admission raises what is believed of the key by a whole token, in one step.
+		raise(other, more, next)
+		if low.CompareAndSwap(used, next) {
+			return 0, true
+		}
+	}
+}
+
+// Peek tells what Take would find, and takes nothing: how many tokens are left of key, how long until there is one if
+// there is none, and how long until the burst is whole again.
+func (r *RateLimiter) Peek(now int64, key []byte) (left int, wait, whole time.Duration) {
+	first, second := r.of(key)
+	debt := max(min(first.Load(), second.Load())-now, 0)
+	left = int(max(r.depth-debt, 0) / r.perToken)
+	if left == 0 {
+		wait = time.Duration(debt + r.perToken - r.depth)
+	}
+	return left, wait, time.Duration(debt)
+}
+
+// cells are the two rows, cut into blocks of a page: the two cells of a key lie in one block, so that a table larger
+// than a core's caches costs one walk to a page and not two. A cell holds the instant, in ns of the callers' clock, at
+// which a burst is whole again; one that has passed says the same as none.
+type cells struct {
+	seed   maphash.Seed
+	keys   int    // as asked for
+	blocks uint64 // each of them width cells of the first row, then width of the second
+	width  uint64
+	all    []atomic.Int64
+}
+
+// blockWidth makes blocks of 4 KiB.
+const blockWidth = 256
+
+func newCells(keys int) *cells {
+	c := &cells{seed: maphash.MakeSeed(), keys: keys}
+	n := uint64(min(max(keys, 1), maxRateKeys))
+	c.width = min(n, blockWidth)
+	c.blocks = (n + c.width - 1) / c.width
+	c.all = make([]atomic.Int64, c.blocks*c.width*2)
+	return c
+}
+
+// scaled is a copy of c for another rate and burst, in which each key has used as many tokens as before, or the whole
+// of a burst that has become smaller.
+func (c *cells) scaled(now int64, from, to *RateLimiter) *cells {
+	s := newCells(c.keys)
+	s.seed = c.seed
+	factor := float64(to.perToken) / float64(from.perToken)
+	for i := range c.all {
+		if debt := c.all[i].Load() - now; debt > 0 {
+			s.all[i].Store(now + int64(min(float64(debt)*factor, float64(to.depth))))
+		}
+	}
+	return s
+}
+
+// of finds the two cells of key. The hash is seeded, so that nobody can aim at another's.
+func (c *cells) of(key []byte) (first, second *atomic.Int64) {
+	hash := maphash.Bytes(c.seed, key)
+	block, rest := bits.Mul64(hash, c.blocks)
+	i, _ := bits.Mul64(rest, c.width)
+	j, _ := bits.Mul64(mix(hash, 1), c.width)
+	at := block * c.width * 2
+	return &c.all[at+i], &c.all[at+c.width+j]
+}
+
+// bytes is what the cells take.
+func (c *cells) bytes() int { return 8 * len(c.all) }
+
+// sampledCells are enough to know the fill within 2 %.
+const sampledCells = 4096
+
+// fill estimates which part of the cells holds what has not been earned back at now.
+func (c *cells) fill(now int64) float64 {
+	under, seen := 0, 0
+	for i := 0; i < len(c.all); i += 1 + len(c.all)/sampledCells {
+		seen++
+		if c.all[i].Load() > now {
+			under++
+		}
+	}
+	return float64(under) / float64(seen)
+}
+
+// raise makes cell, which was seen to hold old, hold at least least.
+func raise(cell *atomic.Int64, old, least int64) {
+	for old < least && !cell.CompareAndSwap(old, least) {
+		old = cell.Load()
+	}
+}

@@ -1,0 +1,79 @@
+package limiter
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// RateLimiters are the keyed rates in force. A change of configuration keeps what each key has used of a rate that goes on to
+// count the same keys (by its name and Of) in as much memory: nobody gets a new burst by it.
+//
+// It is safe for concurrent use.
+type RateLimiters struct {
+	now     func() int64
+	mu      sync.Mutex
+	inForce []*RateLimiter
+}
+
+// NewRateLimiters returns Rates with none in force. now is the callers' clock: what metrics show is of that instant.
+func NewRateLimiters(now func() int64) *RateLimiters { return &RateLimiters{now: now} }
+
+// Prepare makes the rates of specs, in their order, and puts none of them into force. Where rate or burst differ from
+// those in force, what is taken from now until Use is not known to the new one.
+func (s *RateLimiters) Prepare(specs []RateSpec) []*RateLimiter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rates := make([]*RateLimiter, len(specs))
+	for i, spec := range specs {
+		rates[i] = s.prepare(spec)
+	}
+	return rates
+}
+
+func (s *RateLimiters) prepare(spec RateSpec) *RateLimiter {
+	for _, old := range s.inForce {
+		if old.spec.Name != spec.Name || old.spec.Of != spec.Of || old.keys != spec.MaxKeys {
+			continue
+		}
+		r := newRate(spec, old.cells)
+		if r.perToken != old.perToken || r.depth != old.depth {
+			r.cells = old.scaled(s.now(), old, r)
+		}
+		return r
+	}
+	return NewRateLimiter(spec)
+}
+
+// Use puts prepared rates into force, in place of those before.
+func (s *RateLimiters) Use(rates []*RateLimiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inForce = rates
+}
+
+func rateFill() *prometheus.Desc {
+	return describe("sluice_rate_table_fill_ratio", "Part of a keyed rate's table that holds what has not been earned back, by a sample; above 0.5 false refusals become likely: raise max_keys.", "rate")
+}
+
+func rateBytes() *prometheus.Desc {
+	return describe("sluice_rate_table_bytes", "Memory of a keyed rate's table, which max_keys fixes.", "rate")
+}
+
+// Describe implements [prometheus.Collector].
+func (s *RateLimiters) Describe(to chan<- *prometheus.Desc) {
+	to <- rateFill()
+	to <- rateBytes()
+}
+
+// Collect implements [prometheus.Collector].
+func (s *RateLimiters) Collect(to chan<- prometheus.Metric) {
+	s.mu.Lock()
+	rates := s.inForce
+	s.mu.Unlock()
+	now := s.now()
+	for _, r := range rates {
+		collect(to, rateFill(), prometheus.GaugeValue, r.fill(now), r.spec.Name)
+		collect(to, rateBytes(), prometheus.GaugeValue, float64(r.bytes()), r.spec.Name)
+	}
+}

@@ -1,0 +1,204 @@
+package proxy
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/internal/octets"
+	"sluice/proxy/http1"
+	"sluice/proxy/reject"
+	"sluice/upstream"
+)
+
+// Cache keeps responses of the upstream for a moment, for every client that asks for the same: a shared cache by
+// RFC 9111.
+type Cache interface {
+	// Lookup answers page out of memory into resp, or says who is to go to the upstream. It may wait, for as long as
+	// page.Wait, for another request that is there for the same.
+	Lookup(page *Page, resp *fasthttp.Response) CacheStatus
+
+	// Store takes what the upstream said to a page that was CacheMiss. It reports whether resp holds an answer now; if
+	// not, there is none. What the upstream said may have become what was kept before (RFC 5861), or 304.
+	Store(page *Page, outcome upstream.Outcome, resp *fasthttp.Response) bool
+
+	// Abandon ends a CacheMiss for which the upstream was not asked.
+	Abandon(page *Page)
+
+	// Forget drops what is kept of a page (RFC 9111, section 4.4).
+	Forget(page *Page)
+}
+
+// Page is a request whose response may be kept.
+type Page struct {
+	Key     []byte        // scheme, host, path and query
+	Head    bool          // the response has no body
+	Fresh   time.Duration // how long a response serves without asking again, at most
+	Wait    time.Duration // for another request's fetch, at most
+	Request *http1.Request
+
+	Conditions []byte // written by Lookup: header lines by which the upstream may answer 304 to a miss
+	Outcome    upstream.Outcome
+	Token      any // the Cache's own, from Lookup to Store or Abandon
+}
+
+// CacheStatus is what becomes of a page.
+type CacheStatus uint8
+
+// The states.
+const (
+	CacheBypass CacheStatus = iota // go to the upstream; nothing is kept
+	CacheMiss                      // go to the upstream for all; Store or Abandon is owed
+	CacheHit                       // it is answered
+	CacheError                     // the request that went to the upstream for all got no response: page.Outcome
+)
+
+// pageState is what the page cache knows of a request.
+type pageState struct {
+	Page
+	fetches bool // Lookup said CacheMiss: Store or Abandon is owed
+	served  bool // from memory
+}
+
+func (s *pageState) reset() {
+	*s = pageState{Page: Page{Key: s.Key[:0], Conditions: s.Conditions[:0]}}
+}
+
+// checkCache answers from memory, or says what forward has to do.
+func (p *Proxy) checkCache(r *Request) rejection {
+	if r.bypassesCache() {
+		return rejection{}
+	}
+	p.namePage(r)
+	switch p.Cache.Lookup(&r.page.Page, &r.exchange.Forwarded) {
+	case CacheMiss:
+		r.page.fetches = true
+	case CacheHit:
+		r.page.served = true
+	case CacheError:
+		return rejection{Reason: reasonOf(r.page.Outcome)}
+	}
+	return rejection{}
+}
+
+// namePage names the page that a request is about, whatever it does to it.
+func (p *Proxy) namePage(r *Request) {
+	head := &r.exchange.Request
+	k := append(append(r.page.Key[:0], r.scheme()...), '\n')
+	k = append(append(k, r.requestedHost()...), '\n')
+	k = append(append(k, r.source.Host...), '\n')
+	k = append(k, head.Path()...)
+	if q := head.Query(); q != nil { // "/x?" is another page than "/x"
+		k = append(append(k, '?'), q...)
+	}
+	if r.client.trusted {
+		k = p.appendProxyFields(k, r)
+	}
+	r.page.Key = k
+	r.page.Head = string(head.Method()) == "HEAD"
+	r.page.Fresh, r.page.Wait = r.route.Route.Cache, p.CacheWait
+	r.page.Request = head
+}
+
+// appendProxyFields appends what else trusted proxies say of the page's address, often in words that they took from the
+// client: some frameworks build links by it. Who the client is, is left out: that chooses no page.
+func (p *Proxy) appendProxyFields(dst []byte, r *Request) []byte {
+	for name, value := range r.exchange.Request.Fields {
+		switch {
+		case !fromProxy(name) || octets.EqualFold(name, p.ClientHeader) || !endToEnd(name):
+		case octets.EqualFold(name, "Forwarded"):
+			dst = appendForwardedPlace(dst, value)
+		case octets.HasPrefixFold(name, "X-Forwarded-"):
+			dst = append(append(append(append(dst, '\n'), name...), ':'), value...)
+		}
+	}
+	return dst
+}
+
+// appendForwardedPlace appends the parameters of Forwarded (RFC 7239) that are not about the client. One that holds
+// another "=" is to some readers another.
+func appendForwardedPlace(dst, list []byte) []byte {
+	isSeparator := func(c rune) bool { return c == ',' || c == ';' }
+	for _, one := range bytes.FieldsFunc(list, isSeparator) {
+		one = octets.Trim(one)
+		client := (octets.HasPrefixFold(one, "for=") || octets.HasPrefixFold(one, "by=")) && bytes.Count(one, []byte("=")) == 1
+		if !client {
+			dst = append(append(dst, '\n'), one...)
+		}
+	}
+	return dst
+}
+
+// bypassesCache reports a request that the upstream alone may answer: it says who the client is, asks for a part, or
+// has a header by which some frameworks choose another page.
+func (r *Request) bypassesCache() bool {
+	head := &r.exchange.Request
+	if !isRead(head.Method()) || head.Upgrade || r.hasBody() {
+		return true
+	}
+	for name, value := range head.Fields {
+		for _, n := range uncachedFields {
+			if octets.EqualFieldName(name, n) {
+				return true
+			}
+		}
+		if octets.EqualFold(name, "Cache-Control") && octets.HasToken(value, "no-store") {
+			return true
+		}
+		if octets.EqualFold(name, "Connection") && !octets.EqualFold(value, "keep-alive") && !octets.EqualFold(value, "close") {
+			return true // it takes fields away that the page may vary by
+		}
+	}
+	return false
+}
+
+// uncachedFields are those with which a request is no page's: of a person, of a part, of another page.
+var uncachedFields = [...]string{
+	"Authorization", "Proxy-Authorization", "Range", "If-Range", "If-Match", "If-Unmodified-Since",
+	"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "X-Original-URL", "X-Rewrite-URL", "X-Original-URI",
+	"X-Host", "X-Original-Host", "X-HTTP-Host-Override", "X-Scheme", "X-Url-Scheme", "Front-End-Https",
+}
+
+// storePage hands the upstream's response to the cache, and reports whether there is a response for the client.
+func (p *Proxy) storePage(r *Request) bool {
+	r.exchange.Forwarded.Header.Del(orderHeader)
+	served := p.Cache.Store(&r.page.Page, r.attempt.outcome, &r.exchange.Forwarded)
+	r.page.fetches = false // not before: a Store that panics leaves the page to leavePage
+	if served {
+		r.exchange.Forwarded.Header.Del(p.RequestIDHeader) // of the request that it was fetched for
+		p.finish(r)
+	}
+	return served
+}
+
+// leavePage ends a fetch that did not come to the upstream.
+func (p *Proxy) leavePage(r *Request) {
+	if r.page.fetches {
+		r.page.fetches = false
+		p.Cache.Abandon(&r.page.Page)
+	}
+}
+
+// forgetPage drops the page that an unsafe request has changed.
+func (p *Proxy) forgetPage(r *Request) {
+	if p.Cache == nil || safe(r.method()) || r.exchange.Forwarded.StatusCode() >= 400 {
+		return
+	}
+	p.namePage(r)
+	p.Cache.Forget(&r.page.Page)
+}
+
+// conditional reports a field by which the upstream could leave the content out. A fetch for all needs it whole.
+func conditional(name []byte) bool {
+	return octets.EqualFold(name, "If-None-Match") || octets.EqualFold(name, "If-Modified-Since")
+}
+
+// safe reports a method that changes nothing (RFC 9110, section 9.2.1).
+func safe(method []byte) bool {
+	switch string(method) {
+	case "GET", "HEAD", "OPTIONS", "TRACE":
+		return true
+	}
+	return false
+}

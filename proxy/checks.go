@@ -1,0 +1,133 @@
+package proxy
+
+import (
+	"slices"
+
+	"sluice/proxy/reject"
+	"sluice/proxy/route"
+)
+
+// check is one row of a table of checks. A new limit is a row here, a file in package limiter that decides, a reason
+// in package reject, and its keys in package config.
+type check struct {
+	name     string                              // as explain and the docs call it
+	config   string                              // where it is configured
+	reasons  []reject.Reason                     // for which it may reject
+	mayBlock bool                                // it may wait for something; what it reads from its own client does not count
+	applies  func(p *Proxy, rt *boundRoute) bool // nil = always; a row that does not apply is left out
+	run      func(p *Proxy, r *Request) rejection
+}
+
+// reasons is a list of reasons, as a row of the table shows it.
+func reasons(list ...reject.Reason) []reject.Reason { return list }
+
+// The rows. Cheap checks come first; of two that cost the same the final one. A buyer who already has a unit never
+// hears "sold out": the reservation is looked up before the schedule.
+var (
+	denyList = check{name: "deny list", config: "limits.deny", reasons: reasons(reject.DeniedIP),
+		applies: func(p *Proxy, _ *boundRoute) bool { return p.deny.used || p.bypass.used }, run: (*Proxy).checkDenyList}
+	unmatched = check{name: "route", config: "route",
+		reasons: reasons(reject.NoRoute, reject.Ambiguous), run: (*Proxy).checkMatch}
+	connRate = check{name: "request rate of the connection", config: "limits.connection.rate",
+		reasons: reasons(reject.ConnRate), run: (*Proxy).checkConnRate}
+	identity = check{name: "identity", config: "route.sku, route.user, route.quantity",
+		reasons: reasons(reject.BadRequest, reject.Ambiguous, reject.Unidentified, reject.TooLarge, reject.TooSlow,
+			reject.Malformed),
+		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.limited() }, run: (*Proxy).checkIdentity}
+	earlierOrder = check{name: "earlier order", config: "stock.reserve",
+		reasons: reasons(reject.SoldOut, reject.Confirmed, reject.Duplicate, reject.InProgress, reject.KeyReused,
+			reject.Released, reject.NotStarted, reject.Ended, reject.Paused, reject.UnknownSKU, reject.StockError,
+			reject.Concurrency),
+		run: (*Proxy).checkEarlierOrder}
+	schedule = check{name: "schedule", config: "sale",
+		reasons: reasons(reject.NotStarted, reject.Ended, reject.Paused, reject.SoldOut),
+		applies: func(_ *Proxy, rt *boundRoute) bool { return !rt.sku.Empty() }, run: (*Proxy).checkSchedule}
+	soldOut = check{name: "sold-out cache", config: "stock",
+		reasons: reasons(reject.SoldOut, reject.Paused, reject.Ended, reject.UnknownSKU, reject.StockError),
+		run:     (*Proxy).checkSoldOut}
+	orderToken = check{name: "order token", config: "route.order_token", reasons: reasons(reject.Token),
+		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.OrderToken }, run: (*Proxy).checkOrderToken}
+	keyedRates = check{name: "keyed rates", config: "limits.rate", reasons: reasons(reject.Rate),
+		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.rates) > 0 }, run: (*Proxy).checkRates}
+	pageCache = check{name: "page cache", config: "route.cache", mayBlock: true,
+		reasons: reasons(reject.NoUpstream, reject.UpstreamError, reject.UpstreamTimeout),
+		applies: func(p *Proxy, rt *boundRoute) bool { return rt.Route.Cache > 0 && p.Cache != nil }, run: (*Proxy).checkCache}
+	windowFull = check{name: "window, before waiting", config: "limits.window", reasons: reasons(reject.Window),
+		run: (*Proxy).checkWindowFull}
+	queueFull = check{name: "concurrency, before waiting", config: "limits.concurrency",
+		reasons: reasons(reject.Concurrency), run: (*Proxy).checkQueueFull}
+	body = check{name: "body", config: "server.max_body_size",
+		reasons: reasons(reject.TooLarge, reject.TooSlow, reject.Malformed), run: (*Proxy).checkBody}
+	window = check{name: "window", config: "limits.window", reasons: reasons(reject.Window, reject.ClientGone),
+		mayBlock: true, run: (*Proxy).acquireWindow}
+	slot = check{name: "concurrency", config: "limits.concurrency", mayBlock: true,
+		reasons: reasons(reject.Concurrency, reject.QueueTimeout, reject.ClientGone), run: (*Proxy).acquireSlot}
+	scheduleAgain = check{name: "schedule, after waiting", config: "sale",
+		reasons: reasons(reject.NotStarted, reject.Ended, reject.Paused, reject.SoldOut),
+		applies: func(_ *Proxy, rt *boundRoute) bool { return !rt.sku.Empty() }, run: (*Proxy).checkScheduleAgain}
+	stock = check{name: "stock", config: "stock", mayBlock: true,
+		reasons: reasons(reject.SoldOut, reject.Duplicate, reject.Concurrency, reject.UnknownSKU, reject.StockError,
+			reject.Paused, reject.Ended),
+		run: (*Proxy).checkStock}
+	reserve = check{name: "reservation", config: "stock.reserve", mayBlock: true,
+		reasons: earlierOrder.reasons, run: (*Proxy).reserve}
+)
+
+// tables are the checks of each gate, in their order.
+var tables = [route.NumGates][]check{
+	route.Pass: {denyList, keyedRates, pageCache},
+	route.Limit: {denyList, connRate, identity, schedule, orderToken, keyedRates, pageCache, windowFull, queueFull,
+		body, window, slot, scheduleAgain},
+	route.Check: {denyList, connRate, identity, schedule, soldOut, orderToken, keyedRates, pageCache, windowFull,
+		queueFull, body, window, slot, scheduleAgain, stock},
+	route.Reserve: {denyList, connRate, identity, earlierOrder, schedule, orderToken, keyedRates, pageCache,
+		windowFull, queueFull, body, window, slot, scheduleAgain, reserve},
+}
+
+// compileChecks gives each route the rows of its gate that apply to it.
+func (p *Proxy) compileChecks() {
+	for i := range p.routes {
+		p.routes[i].checks = p.rowsThatApply(tables[p.routes[i].Gate], &p.routes[i])
+	}
+	p.rejecting = p.rowsThatApply([]check{denyList, connRate, unmatched}, &p.unmatched)
+	p.preflight = p.rowsThatApply([]check{denyList}, &p.unmatched)
+	p.internalChecks = p.rowsThatApply([]check{denyList, connRate}, &p.unmatched)
+}
+
+func (p *Proxy) rowsThatApply(rows []check, rt *boundRoute) []check {
+	return slices.DeleteFunc(slices.Clone(rows), func(c check) bool { return c.applies != nil && !c.applies(p, rt) })
+}
+
+// CheckRow is one check of a route, as operators see it.
+type CheckRow struct {
+	Name     string   `json:"name"`
+	Config   string   `json:"config"`  // where it is configured
+	Reasons  []string `json:"reasons"` // for which it may reject
+	Value    string   `json:"value,omitempty"`
+	Observed bool     `json:"observe_only,omitempty"` // it is counted and not enforced
+}
+
+// Checks are the checks that a request of a route passes, in their order; nil where there is no such route.
+func (p *Proxy) Checks(routeName string) (rows []CheckRow) {
+	for i := range p.routes {
+		if p.routes[i].Name != routeName {
+			continue
+		}
+		for _, c := range p.routes[i].checks {
+			rows = append(rows, p.describe(&c, &p.routes[i]))
+		}
+	}
+	return rows
+}
+
+func (p *Proxy) describe(c *check, rt *boundRoute) CheckRow {
+	row := CheckRow{Name: c.name, Config: c.config, Value: p.Bounds[c.reasons[0]], Observed: true}
+	if c.name == slot.name && rt.Bound != "" {
+		row.Value = rt.Bound
+	}
+	for _, reason := range c.reasons {
+		row.Reasons = append(row.Reasons, reason.String())
+		row.Observed = row.Observed && p.observeOnly[reason]
+	}
+	return row
+}

@@ -1,0 +1,174 @@
+package proxy
+
+import (
+	"net/netip"
+	"runtime/debug"
+	"time"
+
+	"sluice/proxy/http1"
+	"sluice/proxy/reject"
+)
+
+// Handle answers one request: admitted and forwarded, or rejected for one reason.
+func (p *Proxy) Handle(r *Request) {
+	defer p.release(r) // slots, reservations, counters, access record
+	switch {
+	case p.serveInternal(r):
+	case p.admit(r):
+		p.forward(r)
+	default:
+		p.reject(r)
+	}
+}
+
+// admit runs the checks of the request's route in their order; the first objection decides. A limit that is only
+// observed is counted, and the next check goes on. In observe mode the first objection is counted, what was acquired is
+// released, and the request is forwarded. The event loop is released once, before the first check that may block.
+func (p *Proxy) admit(r *Request) bool {
+	for i := range r.checks {
+		check := &r.checks[i]
+		if check.mayBlock {
+			r.conn.StepAside()
+		}
+		r.rejection = check.run(p, r)
+		switch reason := r.rejection.Reason; {
+		case reason == reject.Admitted:
+		case p.observeOnly[reason]:
+			r.observe()
+		case p.Observe && !reason.ClosesConnection():
+			p.releaseAcquired(r)
+			r.observe()
+			r.conn.StepAside()
+			return true
+		default:
+			return false
+		}
+		if r.page.served {
+			break
+		}
+	}
+	r.conn.StepAside()
+	return true
+}
+
+// reject answers the request with the reason, and closes the connection where it cannot be used any further.
+func (p *Proxy) reject(r *Request) {
+	p.countRejection(r)
+	r.reject.Reason = r.rejection.Reason
+	p.describeRejection(r, &r.reject)
+	out := &r.exchange.Local
+	p.responder.Write(out, &r.reject)
+	p.appendRateFields(r)
+	closes := r.rejection.Reason.ClosesConnection() || r.rejection.Reason == reject.ConnRate && p.CloseOnExcess
+	if closes || !r.conn.SkipBody() {
+		out.Close = true
+		r.conn.CloseAfterResponse()
+	}
+}
+
+// release gives back what the request acquired, counts its answer and writes its access record. A panic on the way
+// costs this one request.
+func (p *Proxy) release(r *Request) {
+	if fault := recover(); fault != nil {
+		r.client.shard.Panic()
+		p.Log.Error("handling a request panicked", "fault", fault, "stack", string(debug.Stack()))
+		r.rejection = rejection{Reason: reject.Internal}
+		p.reject(r)
+	}
+	p.releaseAcquired(r)
+	p.leavePage(r)
+	r.shard().Status(r.status())
+	p.record(r)
+	r.clear()
+	p.pool.Put(r)
+}
+
+// releaseAcquired gives back the stock check's admission and the slot, and settles the order; each at most once.
+func (p *Proxy) releaseAcquired(r *Request) {
+	p.releaseSlot(&r.acquired)
+	if r.acquired.order {
+		r.acquired.order = false
+		p.Orders.Settle(r.buyer.sku, r.reservation.Serial, r.outcome)
+	}
+}
+
+// acquired is what is owed for one request.
+type acquired struct {
+	stock bool               // Stock.Enter admitted it: Leave is owed
+	sku   []byte             // of stock
+	slot  ConcurrencyLimiter // whose Acquire admitted it: Release is owed; nil = none
+	took  time.Duration      // by the upstream, to answer
+	order bool               // Orders.Reserve took the units: Settle is owed
+}
+
+func (p *Proxy) releaseSlot(a *acquired) {
+	if a.stock {
+		a.stock = false
+		p.Stock.Leave(a.sku)
+	}
+	if a.slot != nil {
+		a.slot.Release(a.took)
+		a.slot = nil
+	}
+}
+
+// countRejection counts the rejection, with its cause where it has one.
+func (p *Proxy) countRejection(r *Request) {
+	r.nth = r.shard().Rejected(r.rejection.Reason)
+	if cause := r.rejection.Detail.Cause; cause != reject.NoCause {
+		r.client.shard.Detail(cause)
+	}
+}
+
+// observe counts a rejection that is not enforced.
+func (r *Request) observe() {
+	r.observed = r.rejection.Reason
+	r.shard().Observed(r.observed)
+	r.rejection = rejection{}
+}
+
+// newRequest begins a request: whose it is, when it came, and which checks it has to pass.
+func (p *Proxy) newRequest(x *http1.Exchange) *Request {
+	r := p.pool.Get().(*Request)
+	r.proxy, r.exchange, r.conn = p, x, x.Conn
+	r.client = x.Conn.State.(*client)
+	r.now = p.Now()
+	p.trust(r.client, x.Conn.Peer())
+	r.route = &p.unmatched
+	if !r.client.trusted {
+		named := len(x.Request.Peek(p.ClientHeader)) > 0
+		p.proxies.Sample(r.now, x.Conn.Peer(), named, p.Log, p.ClientHeader)
+	}
+	return r
+}
+
+// HandleExchange handles the request of x.
+func (p *Proxy) handle(x *http1.Exchange) {
+	r := p.newRequest(x)
+	p.ensureRequestID(r)
+	p.match(r)
+	p.Handle(r)
+	if p.exhausted(x.Conn, r.client) {
+		x.Local.Close = true
+	}
+}
+
+// protocolError answers what never became a request.
+func (p *Proxy) protocolError(x *http1.Exchange, e http1.ProtocolError) {
+	r := p.newRequest(x)
+	defer p.release(r)
+	r.malformed = true
+	p.ensureRequestID(r)
+	detail := reject.Detail{Cause: reject.ProtocolRule, Operand: e.Rule.Text()}
+	r.rejection = rejection{Reason: reject.Malformed, Detail: detail}
+	p.reject(r)
+	x.Local.Status = e.Status
+}
+
+// clientAddr is the client that is limited: the first untrusted address on the way here.
+func (r *Request) clientAddr() netip.Addr {
+	if !r.addr.IsValid() {
+		r.addr = r.proxy.clientOf(r)
+	}
+	return r.addr
+}

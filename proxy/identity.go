@@ -1,0 +1,142 @@
+package proxy
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"math/rand/v2"
+
+	"sluice/proxy/param"
+	"sluice/proxy/reject"
+	"sluice/proxy/route"
+)
+
+// checkIdentity finds out who buys what. What the route names and the request lacks is a bad request.
+func (p *Proxy) checkIdentity(r *Request) rejection {
+	if h := &r.exchange.Request; h.Upgrade && !h.H2C {
+		return badRequest(reject.UpgradeOnGate, "") // an order is one request and one response, not a tunnel
+	}
+	if r.route.readsBody() {
+		if no := p.readBodyToCheck(r); no.Reason != reject.Admitted {
+			return no
+		}
+	}
+	if no := p.findSKU(r); no.Reason != reject.Admitted {
+		return no
+	}
+	if no := p.findUser(r); no.Reason != reject.Admitted {
+		return no
+	}
+	if r.route.Gate == route.Reserve {
+		return p.findOrder(r)
+	}
+	return rejection{}
+}
+
+func (p *Proxy) findSKU(r *Request) rejection {
+	v := &r.route.sku
+	if v.Empty() {
+		return rejection{}
+	}
+	sku, fault := v.Value(&r.source)
+	switch {
+	case fault.Reason != reject.Admitted:
+		return rejected(fault)
+	case len(sku) == 0:
+		return badRequest(reject.SKUMissing, v.String())
+	case !param.ValidSKU(sku):
+		return badRequest(reject.SKUInvalid, v.String())
+	}
+	r.buyer.sku = sku
+	return rejection{}
+}
+
+func (p *Proxy) findUser(r *Request) rejection {
+	v := &r.route.user
+	if v.Empty() {
+		return rejection{}
+	}
+	user, fault := v.Value(&r.source)
+	switch {
+	case v.Proven() && len(user) == 0 && fault.Reason != reject.Ambiguous:
+		return rejection{Reason: reject.Unidentified, Detail: reject.Detail{Cause: reject.UserMissing, Operand: v.String()}}
+	case fault.Reason != reject.Admitted:
+		return rejected(fault)
+	case len(user) == 0:
+		return badRequest(reject.UserMissing, v.String())
+	case !param.ValidUser(user):
+		return badRequest(reject.UserInvalid, v.String())
+	}
+	r.buyer.user = user
+	return rejection{}
+}
+
+// findOrder finds out how many units are bought, and by which key the client knows its order.
+func (p *Proxy) findOrder(r *Request) rejection {
+	v := &r.route.quantity
+	amount, fault := v.Value(&r.source)
+	switch {
+	case fault.Reason != reject.Admitted:
+		return rejected(fault)
+	case len(amount) == 0:
+		return badRequest(reject.QuantityMissing, v.String())
+	}
+	var ok bool
+	if r.buyer.quantity, ok = param.ParseQuantity(amount, p.Settlement.PerUser); !ok {
+		return badRequest(reject.QuantityInvalid, v.String())
+	}
+	if r.buyer.key, fault = r.source.Header(idempotencyKey); fault.Reason != reject.Admitted {
+		return rejected(fault)
+	}
+	if r.buyer.key != nil && !param.ValidIdempotencyKey(r.buyer.key) {
+		return badRequest(reject.KeyInvalid, "")
+	}
+	return rejection{}
+}
+
+// readBodyToCheck reads the whole body, since a variable looks into it.
+func (p *Proxy) readBodyToCheck(r *Request) rejection {
+	if no := p.readBody(r); no.Reason != reject.Admitted {
+		return no
+	}
+	if len(r.source.Body) == 0 {
+		return rejection{}
+	}
+	return rejected(r.source.CheckBody())
+}
+
+// rejected is the rejection of a request in which a parameter cannot be found.
+func rejected(f param.Fault) rejection { return rejection{Reason: f.Reason, Detail: f.Detail} }
+
+func badRequest(cause reject.Cause, operand string) rejection {
+	return rejection{Reason: reject.BadRequest, Detail: reject.Detail{Cause: cause, Operand: operand}}
+}
+
+// ensureRequestID keeps the request id that came along when it is fit for a header and a log line; else it makes one.
+func (p *Proxy) ensureRequestID(r *Request) {
+	if p.RequestIDHeader == "" {
+		return
+	}
+	if id := r.exchange.Request.Peek(p.RequestIDHeader); validRequestID(id) {
+		r.id = id
+		return
+	}
+	var id [16]byte
+	binary.NativeEndian.PutUint64(id[:8], rand.Uint64())
+	binary.NativeEndian.PutUint64(id[8:], rand.Uint64())
+	r.scratch.id = hex.AppendEncode(r.scratch.id[:0], id[:])
+	r.id = r.scratch.id
+}
+
+const maxRequestID = 128 // bytes
+
+func validRequestID(b []byte) bool {
+	if len(b) == 0 || len(b) > maxRequestID {
+		return false
+	}
+	for _, c := range b {
+		if c <= ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return false
+		}
+	}
+	return true
+}

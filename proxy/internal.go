@@ -1,0 +1,98 @@
+package proxy
+
+import (
+	"bytes"
+
+	"sluice/proxy/http1"
+	"sluice/proxy/reject"
+)
+
+// internalPath is where the proxy answers itself, before any route.
+const internalPath = "/.sluice/"
+
+// endpoint is one of the proxy's own addresses. It writes a complete response, or returns why it cannot.
+type endpoint struct {
+	serves   func(p *Proxy, path []byte) bool
+	mayBlock bool // it asks a store
+	answer   func(p *Proxy, r *Request) rejection
+}
+
+var endpoints = [...]endpoint{
+	{serves: func(_ *Proxy, path []byte) bool { return string(path) == scriptPath }, answer: (*Proxy).answerScript},
+	{serves: func(p *Proxy, path []byte) bool { return p.Orders != nil && bytes.HasPrefix(path, []byte(orderPath)) },
+		mayBlock: true, answer: (*Proxy).answerOrderState},
+	{serves: func(p *Proxy, path []byte) bool { return p.Availability != nil && isStockPath(path) },
+		answer: (*Proxy).answerStock},
+}
+
+// serveInternal answers a request for one of the proxy's own addresses, within the deny list and the request rate of the
+// connection; it reports false when r is none.
+func (p *Proxy) serveInternal(r *Request) bool {
+	head := &r.exchange.Request
+	if !bytes.HasPrefix(head.Target(), []byte(internalPath)) || !isRead(head.Method()) {
+		return false
+	}
+	for i := range endpoints {
+		if e := &endpoints[i]; e.serves(p, head.Path()) {
+			r.route, r.internal = &p.unmatched, true
+			p.answerInternal(r, e)
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Proxy) answerInternal(r *Request, e *endpoint) {
+	r.checks = p.internalChecks
+	if !p.admitInternal(r) {
+		p.reject(r)
+		return
+	}
+	if e.mayBlock {
+		r.conn.StepAside()
+	}
+	if r.rejection = e.answer(p, r); r.rejection.Reason != reject.Admitted {
+		p.reject(r)
+	}
+}
+
+// admitInternal asks the checks that questions to the proxy itself have to pass.
+func (p *Proxy) admitInternal(r *Request) bool {
+	for i := range r.checks {
+		r.rejection = r.checks[i].run(p, r)
+		switch reason := r.rejection.Reason; {
+		case reason == reject.Admitted:
+		case p.observeOnly[reason] || p.Observe:
+			r.observe()
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// localResponse begins an answer of the proxy's own.
+func (r *Request) localResponse(status int, contentType string) *http1.Response {
+	out := &r.exchange.Local
+	out.Begin(status, nil, r.date())
+	if status != 304 {
+		out.Add("Content-Type", contentType)
+	}
+	if len(r.id) > 0 {
+		out.AddBytes(r.proxy.RequestIDHeader, r.id)
+	}
+	r.discardBody()
+	return out
+}
+
+// taggedResponse begins an answer that has an ETag; 304 where the client has the same. mark is what of the tag is looked
+// for.
+func (r *Request) taggedResponse(tag, mark, contentType string) *http1.Response {
+	status := 200
+	if has := r.exchange.Request.Peek("If-None-Match"); string(has) == "*" || bytes.Contains(has, []byte(mark)) {
+		status = 304
+	}
+	out := r.localResponse(status, contentType)
+	out.Add("ETag", tag)
+	return out
+}

@@ -1,0 +1,143 @@
+package proxy
+
+import (
+	"net"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
+	"sluice/upstream"
+)
+
+// All times that the neighbours are given are monotonic nanoseconds of the caller's clock. Slices belong to the
+// request: no method keeps one.
+
+// Upstream is the protected backend. It sends each request at most once.
+type Upstream interface {
+	// Send writes req to one target and reads the response into resp. Whatever it returns, an order of which one byte
+	// was written is never written again, by it or by its caller.
+	Send(req *upstream.Request, resp *fasthttp.Response) upstream.Outcome
+
+	// Upgrade is Send for a request that asks to leave HTTP (RFC 9110, section 7.8). If the upstream answers 101, the
+	// connection is the caller's, who must close it; otherwise it is nil, and the response is an ordinary one.
+	Upgrade(req *upstream.Request, resp *fasthttp.Response) (net.Conn, upstream.Outcome)
+}
+
+// ConnRateLimiter is the request rate of one connection.
+type ConnRateLimiter interface {
+	// Allow counts one request at t; when it is rejected, wait tells how long until one is allowed.
+	Allow(t time.Time) (wait time.Duration, ok bool)
+}
+
+// RateLimiter counts what each key of one keyed rate has used.
+type RateLimiter interface {
+	// Acquire takes one token of key. When there is none it has taken nothing, and wait tells when to come back.
+	Acquire(now int64, key []byte) (wait time.Duration, ok bool)
+
+	// Peek takes nothing. It tells how many tokens are left, how long until there is one if none is left, and how long
+	// until nothing of the burst is used.
+	Peek(now int64, key []byte) (left int, wait, whole time.Duration)
+}
+
+// WindowLimiter limits what is admitted in one window of 10 ms: of all SKUs together, and of one.
+type WindowLimiter interface {
+	// Acquire books one unit at now. The caller sleeps for wait, then goes on; when it is rejected, nothing was booked
+	// and wait tells when to come back.
+	Acquire(now int64, sku []byte) (wait time.Duration, ok bool)
+
+	// Peek books nothing. It tells whether Acquire would reject, and when to come back.
+	Peek(now int64, sku []byte) (wait time.Duration, full bool)
+}
+
+// ConcurrencyLimiter limits how many requests the upstream has at the same time.
+type ConcurrencyLimiter interface {
+	// Acquire waits for a slot, within a bound: Admitted, Concurrency, QueueTimeout, or ClientGone when client had left
+	// before its turn came.
+	Acquire(client Client) reject.Reason
+
+	// Peek tells whether Acquire would reject at once, since the queue is full. It writes nothing.
+	Peek() (full bool)
+
+	// Release gives the slot back. took is how long the upstream had the request, 0 where it never got it.
+	Release(took time.Duration)
+}
+
+// Client is who waits for a slot.
+type Client interface {
+	// Gone reports that the client has closed its connection. It does not block.
+	Gone() bool
+}
+
+// Stock is what may be asked about a SKU.
+type Stock interface {
+	// Closed answers from memory alone, at once: the reason why sku cannot be bought at now, or Admitted when it may be
+	// or when nothing is known of it yet.
+	Closed(now int64, sku []byte) reject.Reason
+
+	// Enter decides for one request of user, who is empty where the route identifies no user. It may wait, within a
+	// bound, for the first reading of a SKU and for what is known of user. Each request that was Admitted must call
+	// Leave once when the upstream has answered.
+	Enter(now int64, sku, user []byte) reject.Reason
+
+	// Leave ends what Enter admitted.
+	Leave(sku []byte)
+}
+
+// Orders reserves units of stock before orders are forwarded, and is told what became of each.
+type Orders interface {
+	// Decided answers from memory alone, at once, what is known about o already. It reports false when Reserve must be
+	// asked.
+	Decided(now int64, o Order) (Reservation, bool)
+
+	// Reserve asks for the units of o. It may wait, within a bound. Only an order that is Admitted may be forwarded,
+	// once; it must be settled once.
+	Reserve(now int64, o Order) Reservation
+
+	// Settle tells what became of an order that Reserve admitted. It does not wait for the store.
+	Settle(sku []byte, serial string, outcome metrics.OrderOutcome)
+
+	// State tells what is known of a serial, of any SKU where sku is empty: Admitted, or why it cannot be told.
+	State(now int64, sku, serial []byte) (OrderState, reject.Reason)
+}
+
+// Order is one attempt to buy. Its bytes belong to the request.
+type Order struct {
+	SKU      []byte
+	User     []byte // empty = no user is identified
+	Key      []byte // the client's Idempotency-Key; empty = it sent none
+	Quantity int64  // 1 or more
+}
+
+// Reservation is the answer to an order.
+type Reservation struct {
+	Reason   reject.Reason // Admitted: the units are reserved for it
+	Serial   string        // by which the order is known from now on; "" = it is not known
+	Deadline int64         // Unix ms until which the units are reserved
+	Wait     time.Duration // until another attempt is worth it; 0 = the reason's class knows
+}
+
+// OrderState is what is known of a serial.
+type OrderState struct {
+	SKU      string
+	State    string // "held" "confirmed" "released" "refunded"; "none" = the serial is unknown
+	Deadline int64  // Unix ms, of "held"
+}
+
+// Schedule knows when SKUs are on sale.
+type Schedule interface {
+	// Closed tells from memory, at once, whether the schedule or an operator keeps sku from being sold at now: NotStarted
+	// and for how long yet, Ended, Paused; or Admitted. Where early requests may pass to the upstream, they are Admitted
+	// unless reserved: an order that takes stock here is never early.
+	Closed(now int64, sku []byte, reserved bool) (reason reject.Reason, wait time.Duration)
+}
+
+// SoldOutFeedback is what the upstream's own responses have taught.
+type SoldOutFeedback interface {
+	// SoldOut tells from memory, at once, whether the upstream has said lately that sku is sold out.
+	SoldOut(now int64, sku []byte) bool
+
+	// Record notes that the upstream says so. reserved: it says so of an order for which units were reserved.
+	Record(now int64, sku []byte, reserved bool)
+}

@@ -1,0 +1,75 @@
+package proxy
+
+import (
+	"bytes"
+
+	"sluice/internal/octets"
+	"sluice/proxy/reject"
+	"sluice/proxy/route"
+)
+
+// describeRejection fills in what the rejection's response says of this request.
+func (p *Proxy) describeRejection(r *Request, c *reject.Case) {
+	head := &r.exchange.Request
+	*c = reject.Case{
+		Reason: r.rejection.Reason, Detail: r.rejection.Detail, Wait: r.rejection.Wait,
+		RequestID: r.id, SKU: r.buyer.sku, Date: r.date(), MayHaveOrdered: r.mayRepeat(),
+		Accept: head.Peek("Accept"), AcceptLanguage: head.Peek("Accept-Language"), Origin: head.Peek("Origin"),
+	}
+	if c.Reason.MayHaveOrder() {
+		c.OrderLink = r.orderLink()
+	}
+	if bytes.Contains(c.Accept, textHTML) { // it may become a page with links
+		c.BackPath = r.backPath()
+		c.RetryPath = r.retryPath(c.BackPath)
+	}
+}
+
+var textHTML = []byte("text/html")
+
+// "Your order was not placed and you were not charged" is what a rejected shopper wants to read first, and must not
+// read unless it is so. A buyer who had no response asks again, by the same Idempotency-Key or for the order's state: to
+// that buyer a limit, or a ledger that cannot be reached, says something of this request alone.
+
+// mayRepeat reports whether an earlier request of this client may have placed the order that this one is about, and it
+// has not been looked up.
+func (r *Request) mayRepeat() bool {
+	if r.internal {
+		return true
+	}
+	if r.route.Gate != route.Reserve {
+		return false
+	}
+	switch r.rejection.Reason {
+	case reject.ConnRate, reject.Rate, reject.Window, reject.Concurrency, reject.QueueTimeout, reject.StockError:
+		return true
+	}
+	return false
+}
+
+// retryPath is where the request can be made once more by following a link: its own address, unless orders are placed
+// there; a page that goes on by itself must not order by itself.
+func (r *Request) retryPath(back []byte) []byte {
+	head := &r.exchange.Request
+	target := head.Target()
+	if len(target) > 0 && target[0] == '/' && isRead(head.Method()) && !r.route.Gate.GuardsStock() {
+		return target
+	}
+	path, _ := octets.Cut(back, '?')
+	path, _ = octets.Cut(path, '#')
+	if len(path) == 0 || path[0] != '/' || r.proxy.table.TargetsStock(get, path) {
+		return nil
+	}
+	return back
+}
+
+var get = []byte("GET")
+
+// backPath is the path of the page on this host from which the request came; nil when it does not say so.
+func (r *Request) backPath() []byte {
+	_, rest, found := bytes.Cut(r.exchange.Request.Peek("Referer"), []byte("://"))
+	if host := r.exchange.Request.Host(); found && len(host) > 0 && bytes.HasPrefix(rest, host) {
+		return rest[len(host):]
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package proxy
+
+import (
+	"net/url"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy/auth"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
+	"sluice/proxy/route"
+)
+
+// idempotencyKey names an order between the client, the proxy and the upstream
+// (draft-ietf-httpapi-idempotency-key-header).
+const idempotencyKey = "Idempotency-Key"
+
+// order is what the request wants to buy.
+func (r *Request) order() Order {
+	return Order{SKU: r.buyer.sku, User: r.buyer.user, Key: r.buyer.key, Quantity: r.buyer.quantity}
+}
+
+// checkEarlierOrder asks memory alone whether the order is decided already.
+func (p *Proxy) checkEarlierOrder(r *Request) rejection {
+	known, decided := p.Orders.Decided(r.now, r.order())
+	if !decided {
+		return rejection{}
+	}
+	r.reservation = known
+	return rejection{Reason: known.Reason, Wait: known.Wait}
+}
+
+// reserve asks for the units. From Admitted on they are reserved, and release settles what became of them.
+func (p *Proxy) reserve(r *Request) rejection {
+	r.reservation = p.Orders.Reserve(p.Now(), r.order())
+	r.acquired.order = r.reservation.Reason == reject.Admitted
+	r.outcome = metrics.OrderRejected
+	return rejection{Reason: r.reservation.Reason, Wait: r.reservation.Wait}
+}
+
+// onSale asks the schedule at a time of the clock. Of an order that takes stock here the ledger is asked before: who has
+// won a unit hears of that first.
+func (p *Proxy) onSale(r *Request, now int64) rejection {
+	reserved := r.route.Gate == route.Reserve
+	if p.Schedule != nil {
+		if reason, wait := p.Schedule.Closed(now, r.buyer.sku, reserved); reason != reject.Admitted {
+			// An order of an earlier sale may be repeated, by its key. Before the start one without a key is new.
+			r.internal = r.internal || reserved && (reason != reject.NotStarted || len(r.buyer.key) > 0)
+			return rejection{Reason: reason, Wait: wait}
+		}
+	}
+	if p.Feedback != nil && !reserved && p.Feedback.SoldOut(now, r.buyer.sku) {
+		return rejection{Reason: reject.SoldOut}
+	}
+	return rejection{}
+}
+
+// addOrderFields tells the upstream which order this is, until when its units are reserved, and that it is the proxy who
+// says so.
+func (p *Proxy) addOrderFields(h *fasthttp.RequestHeader, r *Request) {
+	b, s := &r.buyer, &r.reservation
+	h.Add(idempotencyKey, s.Serial)
+	h.AddBytesV("Sluice-Sku", b.sku)
+	r.scratch.value = strconv.AppendInt(r.scratch.value[:0], b.quantity, 10)
+	h.AddBytesV("Sluice-Quantity", r.scratch.value)
+	r.scratch.value = strconv.AppendInt(r.scratch.value[:0], s.Deadline, 10)
+	h.AddBytesV("Sluice-Deadline", r.scratch.value)
+	if p.signer == nil {
+		return
+	}
+	r.scratch.value = p.signer.Append(r.scratch.value[:0], auth.SignedOrder{
+		Method: r.method(), Target: h.RequestURI(), Serial: s.Serial, SKU: b.sku, Quantity: b.quantity, Deadline: s.Deadline,
+	})
+	h.AddBytesV("Sluice-Signature", r.scratch.value)
+}
+
+// orderLink names where the state of the order can be asked for; "" = the order is not known.
+func (r *Request) orderLink() string {
+	if r.reservation.Serial == "" {
+		return ""
+	}
+	return orderPath + url.PathEscape(r.reservation.Serial) + "?sku=" + url.QueryEscape(string(r.buyer.sku))
+}

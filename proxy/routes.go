@@ -1,0 +1,172 @@
+package proxy
+
+import (
+	"fmt"
+	"time"
+
+	"sluice/internal/octets"
+	"sluice/proxy/metrics"
+	"sluice/proxy/param"
+	"sluice/proxy/reject"
+	"sluice/proxy/route"
+)
+
+// Route says which requests these are, which gate they pass, and where SKU, user and quantity are found.
+type Route struct {
+	Name     string
+	Match    string // METHOD [HOST]/PATH
+	Gate     route.Gate
+	SKU      string // a variable; needed where the gate looks at stock
+	User     string // a variable; "" = users are not told apart
+	Quantity string // a variable or a number, used where the gate takes stock; "" = 1
+	// OrderToken demands the token that the proxy gives to a user from the start of the sale on.
+	OrderToken  bool
+	Concurrency ConcurrencyLimiter // of this route; nil = that of Options
+	Bound       string             // how large it is, for the access log
+
+	Cache time.Duration // how long a response to GET serves other clients; 0 = not at all. For pass and limit
+}
+
+// boundRoute is a Route made ready.
+type boundRoute struct {
+	Route
+	counters metrics.Route
+	checks   []check
+	pattern  route.Pattern
+	sku      param.Variable
+	user     param.Variable
+	quantity param.Variable
+	shape    string      // the path with the names of its pattern
+	rates    []boundRate // the keyed rates that count here
+}
+
+// variables are all that the proxy looks up in a request of the route.
+func (rt *boundRoute) variables() []*param.Variable {
+	all := []*param.Variable{&rt.sku, &rt.user, &rt.quantity}
+	for i := range rt.rates {
+		all = append(all, &rt.rates[i].key)
+	}
+	return all
+}
+
+// readsBody reports whether a variable looks into the body.
+func (rt *boundRoute) readsBody() bool {
+	for _, v := range rt.variables() {
+		if v.NeedsBody() {
+			return true
+		}
+	}
+	return false
+}
+
+// limited reports whether more than the keyed rates applies to the route.
+func (rt *boundRoute) limited() bool { return rt.Gate != route.Pass }
+
+// bindRoutes compiles routes and the table that finds them; each error is a *RouteError.
+func bindRoutes(in []Route) (routes []boundRoute, table *route.Table, errs []error) {
+	var patterns []route.Pattern
+	var gates []route.Gate
+	for i := range in {
+		rt, err := bindRoute(in[i])
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		routes, patterns, gates = append(routes, rt), append(patterns, rt.pattern), append(gates, rt.Gate)
+	}
+	table = route.NewTable(patterns, gates)
+	for i := range patterns {
+		if j := table.CoveredBy(i); j >= 0 {
+			errs = append(errs, &RouteError{routes[i].Name, "match",
+				fmt.Errorf("can never match: route %q before it takes every such request", routes[j].Name)})
+		}
+	}
+	return routes, table, errs
+}
+
+func bindRoute(in Route) (rt boundRoute, err error) {
+	rt = boundRoute{Route: in}
+	if in.Name == noRouteName {
+		return rt, &RouteError{in.Name, "name",
+			fmt.Errorf("%q is what metrics call requests that no route takes; choose another name", in.Name)}
+	}
+	if rt.pattern, err = route.ParsePattern(in.Match); err != nil {
+		return rt, &RouteError{in.Name, "match", err}
+	}
+	rt.shape = rt.pattern.Path()
+	names := rt.pattern.Names()
+	if rt.sku, err = param.Compile(in.SKU, names); err != nil {
+		return rt, &RouteError{in.Name, "sku", err}
+	}
+	if rt.user, err = param.Compile(in.User, names); err != nil {
+		return rt, &RouteError{in.Name, "user", err}
+	}
+	if in.Gate != route.Reserve {
+		return rt, nil
+	}
+	if in.Quantity == "" {
+		in.Quantity = "1"
+	}
+	if rt.quantity, err = param.Compile(in.Quantity, names); err != nil {
+		return rt, &RouteError{in.Name, "quantity", err}
+	}
+	if rt.quantity.Fixed() {
+		if _, ok := param.ParseQuantity([]byte(in.Quantity), 0); !ok {
+			return rt, &RouteError{in.Name, "quantity",
+				fmt.Errorf("%q is neither a whole number nor a variable; write it like 1 or $json_qty", in.Quantity)}
+		}
+	}
+	return rt, nil
+}
+
+// CompileRoutes reports everything that is wrong with routes; each error is a *RouteError.
+func CompileRoutes(routes []Route) (errs []error) {
+	_, _, errs = bindRoutes(routes)
+	return errs
+}
+
+// match finds the request's route, and with it the checks that it has to pass.
+func (p *Proxy) match(r *Request) {
+	head := &r.exchange.Request
+	r.scratch.host = route.HostName(r.scratch.host[:0], head.Host())
+	r.source.Head, r.source.Host, r.source.Query = head, r.scratch.host, head.Query()
+	r.source.RequestID = r.id
+	q := route.Query{Method: head.Method(), Host: r.scratch.host, Path: head.Path()}
+	if head.Override {
+		q.Override = head.Peek
+	}
+	m, cause := p.table.Match(&q)
+	if m.Index >= 0 {
+		r.route = &p.routes[m.Index]
+	}
+	switch {
+	case cause != reject.NoCause:
+		r.checks = p.rejecting
+		r.unmatched = rejection{Reason: reject.Ambiguous, Detail: reject.Detail{Cause: cause}}
+	case m.Index < 0:
+		r.checks = p.rejecting
+		r.unmatched = rejection{Reason: reject.NoRoute}
+	case isPreflight(r):
+		r.checks = p.preflight
+	default:
+		r.checks = r.route.checks
+		r.source.Captures = m.Captures
+	}
+}
+
+// checkMatch rejects what could not be matched.
+func (p *Proxy) checkMatch(r *Request) rejection { return r.unmatched }
+
+// isPreflight reports a CORS preflight, which is neither counted nor judged (Fetch, section 3.2.2). Browsers never send
+// one that names another method or path.
+func isPreflight(r *Request) bool {
+	head := &r.exchange.Request
+	return string(head.Method()) == "OPTIONS" && !head.Override &&
+		len(head.Peek("Access-Control-Request-Method")) > 0
+}
+
+// isRead reports a method that asks for nothing but to read (RFC 9110, section 9.2.1).
+func isRead(method []byte) bool { return route.SafeMethod(method) }
+
+// sameName compares the names of header fields.
+func sameName(name []byte, with string) bool { return octets.EqualFold(name, with) }

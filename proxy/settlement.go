@@ -1,0 +1,100 @@
+package proxy
+
+import (
+	"bytes"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy/metrics"
+	"sluice/proxy/param"
+)
+
+// SettlementRules say by which responses the upstream tells what became of an order. Units stay reserved where it tells
+// nothing.
+type SettlementRules struct {
+	PerUser   int64    // units that one order may ask for; 0 = no bound
+	ConfirmOn []string // statuses like "2xx" or "201"
+	ReleaseOn []string
+	// ConfirmJSON, where given, is a place in the body that must hold one of Values beside a status of ConfirmOn. A body
+	// that holds another value there says that there is no order.
+	ConfirmJSON *JSONValue
+	Key         []byte // signs what the upstream is told; nil = it is not signed
+}
+
+// JSONValue is a place in a JSON body, like "data.code", and what may stand there, as JSON.
+type JSONValue struct {
+	Keys   []string
+	Values []string
+}
+
+// orderHeader is the header by which the upstream says itself what became of an order. Clients never see it.
+const orderHeader = "Sluice-Order"
+
+// outcomeOf reads the upstream's response. Its own word counts most; two different ones count for nothing.
+func (s *SettlementRules) outcomeOf(resp *fasthttp.Response) metrics.OrderOutcome {
+	if words := resp.Header.PeekAll(orderHeader); len(words) > 0 {
+		return statedOutcome(words)
+	}
+	status := resp.StatusCode()
+	switch {
+	case listed(s.ConfirmOn, status):
+		return s.confirmed(resp.Body())
+	case listed(s.ReleaseOn, status):
+		return metrics.OrderRejected
+	}
+	return metrics.OrderUnknown
+}
+
+func statedOutcome(words [][]byte) metrics.OrderOutcome {
+	for _, w := range words[1:] {
+		if !bytes.Equal(w, words[0]) {
+			return metrics.OrderUnknown
+		}
+	}
+	switch string(words[0]) {
+	case "confirmed":
+		return metrics.OrderConfirmed
+	case "released", "sold-out":
+		return metrics.OrderRejected
+	}
+	return metrics.OrderUnknown
+}
+
+// confirmed looks into the body where the status alone does not tell.
+func (s *SettlementRules) confirmed(body []byte) metrics.OrderOutcome {
+	if s.ConfirmJSON == nil {
+		return metrics.OrderConfirmed
+	}
+	found, ok := param.JSONAt(body, s.ConfirmJSON.Keys)
+	switch {
+	case !ok:
+		return metrics.OrderUnknown
+	case s.ConfirmJSON.holds(found):
+		return metrics.OrderConfirmed
+	}
+	return metrics.OrderRejected
+}
+
+// holds reports whether found, as JSON, is one of the values.
+func (j *JSONValue) holds(found []byte) bool {
+	for _, want := range j.Values {
+		if string(found) == want {
+			return true
+		}
+	}
+	return false
+}
+
+// listed reports whether list has a status, or its class.
+func listed(list []string, status int) bool {
+	if status < 100 || status > 999 {
+		return false
+	}
+	text := [3]byte{'0' + byte(status/100), '0' + byte(status/10%10), '0' + byte(status%10)}
+	for _, s := range list {
+		if len(s) == 3 && s[0] == text[0] && (s[1:] == "xx" || s[1:] == string(text[1:])) {
+			return true
+		}
+	}
+	return false
+}
