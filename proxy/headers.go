@@ -13,36 +13,6 @@ func trimSpace(b []byte) []byte {
 	return b
 }
 
-// header looks a field up. One that stands twice is Ambiguous, and so is its name with "_" for "-": CGI, WSGI
-// and PHP fold the two into one.
-func (r *request) header(name string) (value []byte, reason Reason) {
-	for key, v := range r.asked.Fields {
-		if !equalFoldDash(key, name) {
-			continue
-		}
-		if value != nil || !equalFold(key, name) {
-			return nil, Ambiguous
-		}
-		value = v
-	}
-	return value, Admitted
-}
-
-func equalFoldDash(key []byte, name string) bool {
-	if len(key) != len(name) {
-		return false
-	}
-	for i, c := range key {
-		if c == '_' {
-			c = '-'
-		}
-		if lower(c) != lower(name[i]) {
-			return false
-		}
-	}
-	return true
-}
-
 // hasToken reports whether a comma-separated field value holds a token, in any letter case.
 func hasToken(list, token []byte) bool {
 	for len(list) > 0 {

@@ -6,13 +6,10 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
-	"unicode/utf8"
 )
 
 // The longest names that are looked up: beyond it the request is refused, so that no key can be made large.
 const (
-	maxSKU       = 128
-	maxUser      = 256
 	maxRequestID = 128
 )
 
@@ -107,32 +104,6 @@ func bodyFault(err error) Reason {
 		return TooSlow
 	}
 	return Malformed
-}
-
-// ValidSKU reports whether a request may name this SKU: 1 to 128 bytes of UTF-8 without control characters, spaces and
-// braces, which would break or move a Redis key. What is no UTF-8, JSON cannot tell.
-func ValidSKU(b []byte) bool {
-	if len(b) == 0 || len(b) > maxSKU || !utf8.Valid(b) {
-		return false
-	}
-	for _, c := range b {
-		if c <= ' ' || c == 0x7f || c == '{' || c == '}' {
-			return false
-		}
-	}
-	return true
-}
-
-func validUser(b []byte) bool {
-	if len(b) == 0 || len(b) > maxUser {
-		return false
-	}
-	for _, c := range b {
-		if c < ' ' || c == 0x7f {
-			return false
-		}
-	}
-	return true
 }
 
 // takeID keeps the request id that came along when it is fit for a header and a log line; else it makes one.

@@ -51,37 +51,3 @@ type OrderState struct {
 	State    string // "held" "confirmed" "released" "refunded"; "none" = nobody knows it
 	Deadline int64  // Unix ms, of "held"
 }
-
-const (
-	maxKey      = 128
-	maxQuantity = 1_000_000_000
-)
-
-// validKey reports whether a client's Idempotency-Key can be a serial: 1 to 128 visible ASCII bytes, and no segment of a
-// path that means another place, since the shop may be asked for the order by its URL.
-func validKey(b []byte) bool {
-	if len(b) == 0 || len(b) > maxKey || string(b) == "." || string(b) == ".." {
-		return false
-	}
-	for _, c := range b {
-		if c <= ' ' || c > '~' {
-			return false
-		}
-	}
-	return true
-}
-
-// readQuantity reads 1 to most (0 = no bound of its own), in digits alone.
-func readQuantity(b []byte, most int64) (int64, bool) {
-	if len(b) == 0 || len(b) > 10 || b[0] == '0' {
-		return 0, false
-	}
-	var n int64
-	for _, c := range b {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return n, n <= maxQuantity && (most == 0 || n <= most)
-}
