@@ -57,3 +57,13 @@ func TestCookie_IsReadInOneWayOrAmbiguous(t *testing.T) {
 		}
 	}
 }
+
+func TestDecode_IsTextOrNothing(t *testing.T) {
+	s := newSource(t, "", "")
+	for raw, want := range map[string]string{"s%3A7.mac": "s:7.mac", "a+b": "a+b", "%ff": "", "7": "7"} {
+		value, ok := s.Decode([]byte(raw))
+		if ok != (want != "") || ok && string(value) != want {
+			t.Errorf("%q: %q, %v", raw, value, ok)
+		}
+	}
+}

@@ -38,7 +38,7 @@ func (s *Source) jsonField(p *Part) ([]byte, Fault) {
 		}
 	}
 	if s.json == jsonInvalid {
-		return nil, bad(reject.BodyNotJSON, p.text)
+		return nil, badRequest(reject.BodyNotJSON, p.text)
 	}
 	r := jsonReader{scratch: s.scratch}
 	text := r.valueAt(s.Body, p.keys, false)
@@ -53,7 +53,7 @@ func (s *Source) jsonField(p *Part) ([]byte, Fault) {
 	case isPlainInteger(text):
 		return text, Fault{}
 	}
-	return nil, bad(reject.ValueInvalid, p.text)
+	return nil, badRequest(reject.ValueInvalid, p.text)
 }
 
 // hasWholePairs reports that each escaped surrogate of valid JSON has its other half: some servers drop half a pair,

@@ -51,7 +51,7 @@ func (s *Source) formPart(boundary []byte, p *Part) ([]byte, Fault) {
 	case file:
 		return nil, ambiguous(reject.ValueInvalid, p.text)
 	case !utf8.Valid(value):
-		return nil, bad(reject.ValueInvalid, p.text)
+		return nil, badRequest(reject.ValueInvalid, p.text)
 	}
 	return value, Fault{}
 }

@@ -51,7 +51,7 @@ func ambiguous(cause reject.Cause, operand string) Fault {
 	return Fault{reject.Ambiguous, reject.Detail{Cause: cause, Operand: operand}}
 }
 
-func bad(cause reject.Cause, operand string) Fault {
+func badRequest(cause reject.Cause, operand string) Fault {
 	return Fault{reject.BadRequest, reject.Detail{Cause: cause, Operand: operand}}
 }
 
@@ -107,7 +107,7 @@ func (s *Source) Decode(raw []byte) (value []byte, ok bool) {
 func (s *Source) text(raw []byte, plus bool, p *Part) ([]byte, Fault) {
 	value := s.unescape(raw, plus)
 	if !utf8.Valid(value) {
-		return nil, bad(reject.ValueInvalid, p.text)
+		return nil, badRequest(reject.ValueInvalid, p.text)
 	}
 	return value, Fault{}
 }

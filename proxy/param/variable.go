@@ -232,11 +232,11 @@ func (p *Part) required(s *Source) ([]byte, Fault) {
 		return s.plainCookie(value), Fault{}
 	case Form:
 		if fault := s.CheckBody(); fault.Reason == reject.Admitted && !s.hasForm() {
-			return nil, bad(reject.BodyNotForm, p.text)
+			return nil, badRequest(reject.BodyNotForm, p.text)
 		}
 	case JSON:
 		if fault := s.CheckBody(); fault.Reason == reject.Admitted && !s.hasJSON() {
-			return nil, bad(reject.BodyNotJSON, p.text)
+			return nil, badRequest(reject.BodyNotJSON, p.text)
 		}
 	}
 	return p.Lookup(s)
