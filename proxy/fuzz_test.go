@@ -3,12 +3,10 @@ package proxy
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -74,23 +72,6 @@ func FuzzReadings(f *testing.F) {
 	})
 }
 
-// Whatever stands in a configuration, a variable is understood or refused.
-func FuzzVariable(f *testing.F) {
-	for _, s := range []string{"$path_sku", "$json_items.0.sku_id", "$host-$arg_x", "a$$b", "$", "$path_", "$json_a..b", "$cookie_a-b", "$remote_addr/$http_x_user"} {
-		f.Add(s)
-	}
-	pattern, err := parsePattern("/{sku}")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		v, err := compileVariable(text, &pattern)
-		if err == nil && text != "" && len(v.parts) == 0 {
-			t.Errorf("%q became nothing", text)
-		}
-	})
-}
-
 // The client is the rightmost untrusted address: a slow reading says the same.
 func FuzzClientAddress(f *testing.F) {
 	for _, s := range []string{"1.1.1.1, 6.6.6.6:1234", "10.0.0.1,10.0.0.2", "x, 10.0.0.1", "[2001:db8::1]:80", "::ffff:6.6.6.6", "fe80::1%eth0", ", ,"} {
@@ -127,70 +108,6 @@ func FuzzClientAddress(f *testing.F) {
 			t.Errorf("%q: %v, want %v", list, got, want)
 		}
 	})
-}
-
-// What the gate reads in a JSON body, encoding/json reads too, which takes the last of two keys and folds letter case.
-func FuzzJSONField(f *testing.F) {
-	for _, s := range []string{`{"sku":"1"}`, `{"sku":1,"sku":2}`, `{"SKU":1}`, `{"\u0073ku":"1"}`, `{"sku":1e3}`, `{"a":{"sku":1},"sku":[1]}`, `[1]`, `{"sku":"\ud800"}`, `{"ſku":2,"sku":1}`} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		r := bodied("application/json", body)
-		if !r.readable() {
-			return
-		}
-		got, reason := r.jsonField([]string{"sku"})
-		if reason != Admitted || got == nil {
-			return
-		}
-		var shop struct{ SKU any }
-		d := json.NewDecoder(bytes.NewReader(body))
-		d.UseNumber()
-		if err := d.Decode(&shop); err != nil {
-			t.Fatalf("%q: the gate read %q, the shop says %v", body, got, err)
-		}
-		if fmt.Sprint(shop.SKU) != string(got) {
-			t.Errorf("%q: the gate read %q, the shop %v", body, got, shop.SKU)
-		}
-	})
-}
-
-// What the gate reads in a query, net/url reads too.
-func FuzzArgument(f *testing.F) {
-	for _, s := range []string{"sku=1", "sku=1&sku=2", "a;sku=2&sku=1", "s%6bu=1", "sku[]=1", "sku=%zz", "sku=a+b%2B", "&&sku=", "SKU=1&sku=2"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, query string) {
-		r := bodied("", nil)
-		r.query = []byte(query)
-		got, reason := r.argument("sku")
-		if reason != Admitted || got == nil || strings.Contains(query, "%") && !escapesAreWhole(query) {
-			return
-		}
-		values, _ := url.ParseQuery(query)
-		if all := values["sku"]; len(all) != 1 || all[0] != string(got) {
-			t.Errorf("%q: the gate read %q, the shop %q", query, got, all)
-		}
-	})
-}
-
-// escapesAreWhole: the wire refuses other targets before.
-func escapesAreWhole(s string) bool {
-	_, err := url.QueryUnescape(s)
-	return err == nil
-}
-
-// bodied is a request with a body that was read.
-func bodied(contentType string, body []byte) *request {
-	head := "POST / HTTP/1.1\r\nHost: s\r\n"
-	if contentType != "" {
-		head += "Content-Type: " + contentType + "\r\n"
-	}
-	r := &request{asked: new(http1.Request), body: body, bodyRead: true}
-	if err := http1.NewGuard(http1.Limits{Header: 16 << 10, Target: maxTarget}).NewReader(strings.NewReader(head + "\r\n")).ReadHead(r.asked); err != nil {
-		panic(err)
-	}
-	return r
 }
 
 // Whatever arrives, the shop sees nothing or exactly one canonical request, and the SKU that it would read out of the

@@ -1,0 +1,274 @@
+package param
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"sluice/internal/octets"
+	"sluice/proxy/reject"
+)
+
+// JSON is validated once and then read in place: a tree of a hostile body would take eighty times its memory.
+
+// jsonState is what is known of the body as JSON.
+type jsonState uint8
+
+const (
+	jsonUnchecked jsonState = iota
+	jsonValid
+	jsonInvalid
+)
+
+// maxDigits is the length of a JSON number in bytes. A double, as which some servers read it, holds that many digits.
+const maxDigits = 15
+
+// jsonField looks p up in a JSON body.
+func (s *Source) jsonField(p *Part) ([]byte, Fault) {
+	if fault := s.CheckBody(); fault.Reason != reject.Admitted || !s.hasJSON() {
+		return nil, fault
+	}
+	if s.json == jsonUnchecked {
+		s.json = jsonInvalid
+		if json.Valid(s.Body) && s.hasWholePairs() {
+			s.json = jsonValid
+		}
+	}
+	if s.json == jsonInvalid {
+		return nil, badRequest(reject.BodyNotJSON, p.text)
+	}
+	r := jsonReader{scratch: s.scratch}
+	text := r.valueAt(s.Body, p.keys, false)
+	s.scratch = r.scratch
+	switch {
+	case r.duplicate != "":
+		return nil, ambiguous(reject.DuplicateKey, r.duplicate)
+	case text == nil:
+		return nil, Fault{}
+	case text[0] == '"':
+		return s.jsonString(text[1 : len(text)-1]), Fault{}
+	case isPlainInteger(text):
+		return text, Fault{}
+	}
+	return nil, badRequest(reject.ValueInvalid, p.text)
+}
+
+// hasWholePairs reports that each escaped surrogate of valid JSON has its other half: some servers drop half a pair,
+// others replace or keep it. The body is decoded like one string, since escapes stand in strings alone.
+func (s *Source) hasWholePairs() (whole bool) {
+	if bytes.IndexByte(s.Body, '\\') < 0 {
+		return true
+	}
+	s.scratch, whole = appendJSONString(s.scratch[:0], s.Body)
+	return whole
+}
+
+// jsonString is what stands between the quotes, decoded.
+func (s *Source) jsonString(raw []byte) []byte {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw
+	}
+	start := len(s.room)
+	s.room, _ = appendJSONString(s.room, raw)
+	return s.room[start:len(s.room):len(s.room)]
+}
+
+// isPlainInteger excludes 1e3 and 1.0, which servers read in different ways, and what a float64 would round.
+func isPlainInteger(b []byte) bool {
+	for i, c := range b {
+		if (c < '0' || c > '9') && (c != '-' || i > 0) {
+			return false
+		}
+	}
+	return len(b) <= maxDigits
+}
+
+// JSONText is the text of the value at a path of names and indexes, such as `"ok"` or `0`. It is nil when body is not
+// JSON, when nothing stands there, and when a name on the path stands twice.
+func JSONText(body []byte, keys []string) []byte {
+	if !json.Valid(body) {
+		return nil
+	}
+	var r jsonReader
+	return r.valueAt(body, keys, false)
+}
+
+// jsonReader reads valid JSON in place.
+type jsonReader struct {
+	scratch   []byte // one name that was decoded
+	duplicate string // the key that stands twice; "" = none does
+}
+
+// valueAt is the text of the value at keys; nil when there is none. With anyCase a single name in another letter case
+// counts as well.
+func (r *jsonReader) valueAt(b []byte, keys []string, anyCase bool) []byte {
+	text, _ := cutJSONValue(skipJSONSpace(b))
+	for i, key := range keys {
+		switch {
+		case text[0] == '{':
+			text = r.member(text, key, anyCase)
+		case text[0] == '[':
+			text = r.element(text, key, keys[i+1:])
+		default:
+			return nil
+		}
+		if text == nil {
+			return nil
+		}
+	}
+	return text
+}
+
+// member is the value of a name in an object.
+func (r *jsonReader) member(object []byte, want string, anyCase bool) []byte {
+	var m match
+	for b := skipJSONSpace(object[1:]); b[0] != '}'; {
+		end := jsonStringEnd(b)
+		name, value := b[1:end-1], []byte(nil)
+		colon := skipJSONSpace(b[end:])
+		value, b = cutJSONValue(skipJSONSpace(colon[1:]))
+		if bytes.IndexByte(name, '\\') >= 0 {
+			r.scratch, _ = appendJSONString(r.scratch[:0], name)
+			name = r.scratch
+		}
+		m.add(name, want, value)
+		b = skipJSONComma(b)
+	}
+	switch {
+	case m.count > 1:
+		r.duplicate = want
+		return nil
+	case m.exact || anyCase:
+		return m.value
+	}
+	return nil
+}
+
+// element is the value at an index of an array. Where another element holds the rest of the path as well, in any letter
+// case, the last key of it counts as one that stands twice: an order of two items is not judged by the first.
+func (r *jsonReader) element(array []byte, index string, rest []string) (found []byte) {
+	if strings.Trim(index, "0123456789") != "" { // Atoi's error would be garbage
+		return nil
+	}
+	at, err := strconv.Atoi(index)
+	others := false
+	b := skipJSONSpace(array[1:])
+	for i := 0; err == nil && b[0] != ']'; i++ {
+		var item []byte
+		item, b = cutJSONValue(b)
+		b = skipJSONComma(b)
+		switch {
+		case i == at:
+			found = item
+		case len(rest) > 0 && !others:
+			others = r.valueAt(item, rest, true) != nil || r.duplicate != ""
+		}
+	}
+	r.duplicate = ""
+	if found != nil && others {
+		r.duplicate = rest[len(rest)-1]
+		return nil
+	}
+	return found
+}
+
+// cutJSONValue cuts off the value that b begins with.
+func cutJSONValue(b []byte) (value, rest []byte) {
+	depth := 0
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			i += jsonStringEnd(b[i:]) - 1
+			if depth == 0 {
+				return b[:i+1], b[i+1:]
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth < 0 {
+				return b[:i], b[i:]
+			}
+			if depth == 0 {
+				return b[:i+1], b[i+1:]
+			}
+		case ',', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return b[:i], b[i:]
+			}
+		}
+	}
+	return b, nil
+}
+
+// jsonStringEnd is the offset behind the string that b begins with.
+func jsonStringEnd(b []byte) int {
+	for i := 1; i < len(b); i++ {
+		switch b[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(b)
+}
+
+// skipJSONSpace cuts white space off the front.
+func skipJSONSpace(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t' || b[0] == '\r' || b[0] == '\n') {
+		b = b[1:]
+	}
+	return b
+}
+
+// skipJSONComma cuts off what stands between two members or elements.
+func skipJSONComma(b []byte) []byte {
+	if b = skipJSONSpace(b); b[0] == ',' {
+		b = skipJSONSpace(b[1:])
+	}
+	return b
+}
+
+// appendJSONString appends a string that is valid between its quotes, decoded. Half a surrogate pair becomes U+FFFD.
+func appendJSONString(dst, raw []byte) (decoded []byte, whole bool) {
+	whole = true
+	for {
+		i := bytes.IndexByte(raw, '\\')
+		if i < 0 {
+			return append(dst, raw...), whole
+		}
+		dst, raw = append(dst, raw[:i]...), raw[i:]
+		c := rune(raw[1])
+		switch at := strings.IndexByte("bfnrt", raw[1]); {
+		case at >= 0:
+			c, raw = rune("\b\f\n\r\t"[at]), raw[2:]
+		case c != 'u':
+			raw = raw[2:]
+		default:
+			c, raw = hexRune(raw), raw[6:]
+			if utf16.IsSurrogate(c) {
+				c = utf16.DecodeRune(c, hexRune(raw))
+				if c == utf8.RuneError {
+					whole = false
+				} else {
+					raw = raw[6:]
+				}
+			}
+		}
+		dst = utf8.AppendRune(dst, c)
+	}
+}
+
+// hexRune is the code unit of the \uXXXX that b begins with; -1 when b begins otherwise.
+func hexRune(b []byte) (c rune) {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return -1
+	}
+	for _, digit := range b[2:6] {
+		c = c<<4 | rune(octets.Unhex(digit))
+	}
+	return c
+}

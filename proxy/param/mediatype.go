@@ -1,0 +1,188 @@
+package param
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"sluice/internal/octets"
+	"sluice/proxy/reject"
+)
+
+// bodyKind is what Content-Type says the body is.
+type bodyKind uint8
+
+const (
+	otherBody     bodyKind = iota // not looked into
+	formBody                      // application/x-www-form-urlencoded
+	multipartBody                 // multipart/form-data
+	jsonBody
+)
+
+// mediaType is a parsed Content-Type.
+type mediaType struct {
+	kind     bodyKind
+	boundary []byte       // of multipartBody; part of the field
+	cause    reject.Cause // why the body cannot be looked into; NoCause = it can
+}
+
+// parseMediaType parses a Content-Type. An empty one is otherBody.
+func parseMediaType(v []byte) (m mediaType) {
+	media, parameters := octets.Cut(v, ';')
+	media = octets.Trim(media)
+	if len(v) == 0 {
+		return m
+	}
+	kind, sub := octets.Cut(media, '/')
+	if !octets.IsToken(kind) || !octets.IsToken(sub) {
+		m.cause = reject.ContentTypeInvalid
+		return m
+	}
+	switch {
+	case octets.EqualFold(media, "application/x-www-form-urlencoded"):
+		m.kind = formBody
+	case octets.EqualFold(media, "multipart/form-data"):
+		m.kind = multipartBody
+	case octets.EqualFold(media, "application/json"), octets.EqualFold(media, "text/json"), hasJSONSuffix(sub):
+		m.kind = jsonBody
+	default:
+		return m
+	}
+	m.cause = m.parseParameters(parameters)
+	if m.cause == reject.NoCause && m.kind == multipartBody && m.boundary == nil {
+		m.cause = reject.ContentTypeInvalid
+	}
+	return m
+}
+
+// hasJSONSuffix reports a subtype like problem+json (RFC 6839).
+func hasJSONSuffix(sub []byte) bool {
+	const suffix = "+json"
+	return len(sub) > len(suffix) && octets.EqualFold(sub[len(sub)-len(suffix):], suffix)
+}
+
+// parseParameters reads charset and boundary. Beside them a multipart form may have no parameter.
+func (m *mediaType) parseParameters(list []byte) reject.Cause {
+	hasCharset := false
+	for len(list) > 0 {
+		var p []byte
+		p, list = octets.Cut(list, ';')
+		if p = octets.Trim(p); len(p) == 0 {
+			continue
+		}
+		name, value := octets.Cut(p, '=')
+		if !octets.IsToken(name) || !octets.IsToken(value) && !isPlainQuoted(value) {
+			return reject.ContentTypeInvalid
+		}
+		value = octets.Unquote(value)
+		plain, _ := octets.Cut(name, '*') // RFC 8187 writes charset*
+		switch {
+		case octets.EqualFold(plain, "charset"):
+			if hasCharset || len(plain) < len(name) {
+				return reject.ContentTypeInvalid
+			}
+			hasCharset = true
+			if !isUTF8Charset(value) {
+				return reject.BodyNotUTF8
+			}
+		case m.kind == multipartBody:
+			if m.boundary != nil || !octets.EqualFold(name, "boundary") || !isBoundary(value) {
+				return reject.ContentTypeInvalid
+			}
+			m.boundary = value
+		}
+	}
+	return reject.NoCause
+}
+
+// isPlainQuoted reports a quoted string in which nothing is escaped.
+func isPlainQuoted(b []byte) bool {
+	n := len(b)
+	return n >= 2 && b[0] == '"' && b[n-1] == '"' && !bytes.ContainsAny(b[1:n-1], `"\\`)
+}
+
+// isUTF8Charset reports a charset whose bytes mean the same in UTF-8.
+func isUTF8Charset(name []byte) bool {
+	return octets.EqualFold(name, "utf-8") || octets.EqualFold(name, "utf8") || octets.EqualFold(name, "us-ascii")
+}
+
+// maxBoundary is the length of a boundary in bytes (RFC 2046, section 5.1.1).
+const maxBoundary = 70
+
+// isBoundary reports a boundary that needs no quotes, or only since it holds "=", "/" or "?".
+func isBoundary(b []byte) bool {
+	for i, c := range b {
+		if !octets.IsToken(b[i:i+1]) && c != '=' && c != '/' && c != '?' {
+			return false
+		}
+	}
+	return len(b) > 0 && len(b) <= maxBoundary
+}
+
+// CheckBody reports why a body that is JSON or a form cannot be looked into: it is compressed, not UTF-8, or its
+// Content-Type can be read in more than one way. Lookups in the body check it themselves.
+func (s *Source) CheckBody() Fault {
+	if len(s.body()) == 0 {
+		return Fault{}
+	}
+	if !s.checked {
+		s.checked = true
+		if cause := s.bodyCause(); cause != reject.NoCause {
+			s.bodyFault = ambiguous(cause, "")
+		}
+	}
+	return s.bodyFault
+}
+
+func (s *Source) bodyCause() reject.Cause {
+	m := s.mediaType()
+	if m.cause != reject.NoCause || m.kind == otherBody {
+		return m.cause
+	}
+	for name, value := range s.Head.Fields {
+		if len(value) > 0 && octets.EqualFold(name, "Content-Encoding") {
+			return reject.BodyCompressed
+		}
+	}
+	switch {
+	case m.kind == multipartBody: // a file may hold anything
+		return reject.NoCause
+	case !utf8.Valid(s.Body):
+		return reject.BodyNotUTF8
+	case m.kind == formBody && !hasWholeEscapes(s.Body):
+		return reject.BodyNotForm
+	}
+	return reject.NoCause
+}
+
+// hasWholeEscapes reports that each "%" has two hexadecimal digits behind it.
+func hasWholeEscapes(b []byte) bool {
+	for i := bytes.IndexByte(b, '%'); i >= 0; i = bytes.IndexByte(b, '%') {
+		if _, escaped := octets.Escape(b[i:]); !escaped {
+			return false
+		}
+		b = b[i+3:]
+	}
+	return true
+}
+
+// body is the whole body; empty when it was not read.
+func (s *Source) body() []byte {
+	if !s.BodyRead {
+		return nil
+	}
+	return s.Body
+}
+
+func (s *Source) mediaType() *mediaType {
+	if !s.mediaRead {
+		s.media, s.mediaRead = parseMediaType(s.Head.Peek("Content-Type")), true
+	}
+	return &s.media
+}
+
+func (s *Source) hasJSON() bool { return s.mediaType().kind == jsonBody && len(s.body()) > 0 }
+
+func (s *Source) hasForm() bool {
+	kind := s.mediaType().kind
+	return kind == formBody || kind == multipartBody
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package param
+
+const raceEnabled = true
