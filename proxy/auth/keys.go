@@ -26,7 +26,7 @@ const (
 )
 
 // readKeys reads keys for the algorithm. A public key as an HMAC secret, a private key and a weak key are errors: with
-// them, others than the shop could sign.
+// them, an attacker could sign tokens.
 func readKeys(algorithm, text string) (keys, error) {
 	trimmed := strings.TrimSpace(text)
 	switch {
