@@ -1,9 +1,8 @@
-// Package accesslog writes down what became of requests, one JSON object a line, and remembers the last of them for
-// "sluice why". It promises that no request waits for it and that its memory is fixed: what comes faster than it can be
-// written is dropped and counted. Of refusals it takes a sample, and tells in a line a second how many there were in all.
-//
-// It refuses to write what could be used against a shopper: it gets no query, cookie, header or body to begin with, and
-// what it gets of a user it writes as a keyed hash alone.
+// Package accesslog writes one JSON object a line for each logged request, and keeps the last lines in memory for
+// "sluice why". It promises that no request waits for it and that its memory is fixed: records that arrive faster than
+// they can be written are dropped and counted. It logs a sample of the rejections; a summary line each second has the
+// number of all.
+// It does not log queries, cookies, header fields or bodies, and it logs a user only as a keyed hash.
 package accesslog
 
 import (
@@ -18,35 +17,35 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice/proxy"
+	"sluice/proxy/metrics"
 )
 
 // Settings can be changed while the log is written.
 type Settings struct {
 	Output       string // "off", "stdout", or "file:" and a path
-	RefusedFirst int    // of each reason in a second, 0 or above; then
-	RefusedEvery int    // one in so many, 1 or above
+	RefusedFirst int    // rejections for each reason and second that are logged, 0 or above; after them
+	RefusedEvery int    // one in so many is logged, 1 or above
 	MaskIP       bool   // /24 of an IPv4 address, /48 of an IPv6 one
-	Remember     int64  // bytes of lines that Find looks at; 0 = none
+	Remember     int64  // bytes of lines that are kept for Find; 0 = none
 }
 
-// Options are what a Log works with for as long as it lives.
+// Options are the settings of a Log that do not change.
 type Options struct {
 	Settings
 	Stdout io.Writer     // what "stdout" means
-	Now    func() int64  // the clock of the entries: monotonic ns
-	Secret []byte        // the key of users' hashes; the same in all instances that shall agree. Empty = one of this process alone
-	Hold   time.Duration // how long before its deadline a unit was taken; 0 = deadlines tell nothing of that
-	Log    *slog.Logger  // what is wrong with the output
+	Now    func() int64  // the clock of the records: monotonic ns
+	Secret []byte        // key of the hashes of users, the same on all instances; empty = a random key of this process
+	Hold   time.Duration // from a reservation to its deadline; 0 = the time of reservations is not logged
+	Log    *slog.Logger  // for errors of the output
 }
 
-// Totals is what the gate has counted, for the line a second.
+// Totals are the counts for the summary lines.
 type Totals struct {
-	proxy.Totals
-	InFlight int // requests inside the shop
+	metrics.Totals
+	InFlight int // requests that wait for the upstream
 }
 
-// Log is a proxy.Journal. It is safe for concurrent use.
+// Log is a metrics.AccessLogger. It is safe for concurrent use.
 type Log struct {
 	stdout io.Writer
 	now    func() int64
@@ -59,8 +58,8 @@ type Log struct {
 	hold   time.Duration
 
 	mu      sync.Mutex
-	next    *output // to change to; nil = none
-	output  *output // of the writer, once it has begun
+	next    *output // replaces output with the next line; nil = none
+	output  *output // the writer's; nil before its start
 	recent  recent
 	reopen  atomic.Bool
 	dropped [numCauses]atomic.Uint64
@@ -70,7 +69,7 @@ type Log struct {
 	stop, stopped chan struct{}
 }
 
-var _ proxy.Journal = (*Log)(nil)
+var _ metrics.AccessLogger = (*Log)(nil)
 
 // New opens the output. Nothing is written until Start.
 func New(o Options) (*Log, error) {
@@ -88,7 +87,7 @@ func New(o Options) (*Log, error) {
 	return l, nil
 }
 
-// Set changes the settings, all or none. The writer goes over to a new output with its next line.
+// Set changes all settings, or none if it returns an error. The writer changes to a new output with its next line.
 func (l *Log) Set(s Settings) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,10 +111,11 @@ func (l *Log) Set(s Settings) error {
 	return nil
 }
 
-// Reopen opens the file of the log anew: what rotated it has given it another name.
+// Reopen opens the log file again by its name, after a rotation has renamed it.
 func (l *Log) Reopen() { l.reopen.Store(true) }
 
-// Start begins to write. totals is asked once a second, and now: what was counted before is nobody's second.
+// Start begins to write. It calls totals now and then once a second, from the writer's goroutine; counts from before
+// the start appear in no summary.
 func (l *Log) Start(totals func() Totals) {
 	l.begin.Do(func() {
 		w := newWriter(l, totals())
@@ -123,7 +123,7 @@ func (l *Log) Start(totals func() Totals) {
 	})
 }
 
-// Close writes what is left. An output that takes nothing any more is waited for only for a moment.
+// Close writes what is left. It waits at most closeTimeout for an output that accepts nothing.
 func (l *Log) Close() {
 	l.begin.Do(func() {
 		l.next.close()
@@ -132,14 +132,14 @@ func (l *Log) Close() {
 	close(l.stop)
 	select {
 	case <-l.stopped:
-	case <-time.After(patience):
+	case <-time.After(closeTimeout):
 	}
 }
 
-// patience is how long a full pipe may keep the process from ending.
-const patience = 2 * time.Second
+// closeTimeout bounds how long a full pipe delays the end of the process.
+const closeTimeout = 2 * time.Second
 
-// userKey is a key for this purpose alone: whoever sees the hashes learns nothing of the secret's other uses.
+// userKey derives a key for this purpose alone, so that the hashes show nothing about other uses of the secret.
 func userKey(secret []byte) []byte {
 	if len(secret) == 0 {
 		key := make([]byte, sha256.Size)

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"sluice/accesslog"
-	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
 )
 
 func Example() {
@@ -24,7 +25,9 @@ func Example() {
 		return
 	}
 	l.Start(func() accesslog.Totals { return accesslog.Totals{} })
-	l.Tell(proxy.Entry{ID: []byte("r-1"), User: []byte("42"), SKU: []byte("1001"), Reason: proxy.SoldOut, Status: 409})
+	l.Log(metrics.AccessRecord{
+		ID: []byte("r-1"), User: []byte("42"), SKU: []byte("1001"), Reason: reject.SoldOut, Status: 409,
+	})
 	l.Close()
 	for _, text := range l.Find(accesslog.Question{User: "42", SKU: "1001"}, 1).Lines {
 		var line struct {

@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// Question says which lines are looked for: those that fit all that is not empty.
+// Question selects lines: those that match every field that is not empty.
 type Question struct {
 	RequestID, User, SKU string
 }
 
-// Answer is what is remembered of them.
+// Answer has the matching lines that are still in memory.
 type Answer struct {
-	Lines []json.RawMessage // the newest first
-	Since time.Time         // of the oldest line of all; zero = nothing is remembered
+	Lines []json.RawMessage // newest first
+	Since time.Time         // of the oldest line in memory; zero = there is none
 }
 
-// Find looks for at most so many of the lines that are remembered: all that were written, and those that "off" kept from
-// being written. The writer waits meanwhile, and no request.
+// Find returns at most so many matching lines from memory. Lines are kept with the output "off" too. Find delays the
+// writer, but no request.
 func (l *Log) Find(q Question, most int) (a Answer) {
 	var texts [][]byte
 	if q.RequestID != "" {
@@ -48,9 +48,9 @@ func (l *Log) Find(q Question, most int) (a Answer) {
 	return a
 }
 
-const userBytes = 8 // of the hash that are shown
+const userBytes = 8 // bytes of the hash that are logged
 
-// appendUser appends what stands for a user: equal for equal users, and of no use to whoever has not the key.
+// appendUser appends the hash of a user: equal for equal users, and meaningless without the key.
 func appendUser(dst []byte, of hash.Hash, user []byte) []byte {
 	of.Reset()
 	of.Write(user)

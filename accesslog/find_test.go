@@ -8,25 +8,26 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
 )
 
-// remembering writes entries and keeps the Log.
-func remembering(t *testing.T, set func(*Options), entries ...proxy.Entry) *Log {
+// remembering writes records and keeps the Log.
+func remembering(t *testing.T, set func(*Options), records ...metrics.AccessRecord) *Log {
 	t.Helper()
 	l := logTo(t, io.Discard, set)
 	l.Start(none)
-	for _, e := range entries {
-		l.Tell(e)
+	for _, e := range records {
+		l.Log(e)
 	}
 	l.Close()
 	return l
 }
 
-func TestFindTellsWhyByIDOrByUserAndSKU(t *testing.T) {
-	one, two, three := entry(proxy.SoldOut), entry(proxy.Window), entry(proxy.Rate)
+func TestFind_SelectsByIDOrByUserAndSKU(t *testing.T) {
+	one, two, three := testRecord(reject.SoldOut), testRecord(reject.Window), testRecord(reject.Rate)
 	two.ID, three.ID, three.SKU = []byte("r-2"), []byte("r-3"), []byte("1002")
-	three.User = []byte(`","sku":"1001`) // somebody who would like to be found
+	three.User = []byte(`","sku":"1001`) // tries to match another query
 	l := remembering(t, func(o *Options) { o.Output = "off" }, one, two, three)
 	for _, tt := range []struct {
 		q    Question
@@ -52,7 +53,7 @@ func TestFindTellsWhyByIDOrByUserAndSKU(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", tt.q, got, tt.want)
 		}
 		if tt.q != (Question{}) && a.Since.IsZero() {
-			t.Errorf("%+v: it is not told since when anything is remembered", tt.q)
+			t.Errorf("%+v: Since is not set", tt.q)
 		}
 	}
 	if a := l.Find(Question{User: "user-seven", SKU: "1001"}, 1); len(a.Lines) != 1 || !bytes.Contains(a.Lines[0], []byte("r-2")) {
@@ -60,7 +61,7 @@ func TestFindTellsWhyByIDOrByUserAndSKU(t *testing.T) {
 	}
 }
 
-func TestMemoryOfLinesDoesNotGrow(t *testing.T) {
+func TestRecent_MemoryDoesNotGrow(t *testing.T) {
 	var r recent
 	r.resize(3 * pageSize)
 	line := func(i int) []byte {
@@ -97,13 +98,13 @@ func TestMemoryOfLinesDoesNotGrow(t *testing.T) {
 
 func BenchmarkFind(b *testing.B) {
 	l := logTo(b, io.Discard, func(o *Options) { o.Remember = 32 << 20 })
-	e := entry(proxy.SoldOut)
+	e := testRecord(reject.SoldOut)
 	line := l.appendLine(nil, &e, 0)
 	for range (32 << 20) / len(line) {
 		l.recent.add(line)
 	}
 	b.ReportMetric(float64((32<<20)/len(line)), "lines")
 	for b.Loop() {
-		l.Find(Question{RequestID: "nobody"}, 100)
+		l.Find(Question{RequestID: "unknown"}, 100)
 	}
 }

@@ -6,16 +6,17 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
 )
 
 // stamp is RFC 3339 with milliseconds, in UTC.
 const stamp = "2006-01-02T15:04:05.000Z"
 
-// appendLine appends e as one line. shift is what leads from the entries' clock to Unix ns.
-func (l *Log) appendLine(dst []byte, e *proxy.Entry, shift int64) []byte {
+// appendLine appends e as one line. shift is the difference between Unix ns and the records' clock.
+func (l *Log) appendLine(dst []byte, e *metrics.AccessRecord, shift int64) []byte {
 	dst = append(dst, `{"time":"`...)
-	dst = append(time.Unix(0, e.Came+shift).UTC().AppendFormat(dst, stamp), '"')
+	dst = append(time.Unix(0, e.Arrived+shift).UTC().AppendFormat(dst, stamp), '"')
 	dst = appendText(dst, "request_id", e.ID)
 	dst = l.appendClient(dst, e.Client)
 	dst = appendText(dst, "method", e.Method)
@@ -38,22 +39,26 @@ func (l *Log) appendLine(dst []byte, e *proxy.Entry, shift int64) []byte {
 		dst = appendText(dst, "target", e.Target)
 		dst = appendNumber(dst, "shop_ms", (e.Answered-e.Decided)/1e6)
 	}
-	if e.In >= 0 {
-		dst = appendNumber(dst, "bytes_in", e.In)
+	if e.BytesIn >= 0 {
+		dst = appendNumber(dst, "bytes_in", e.BytesIn)
 	}
-	if e.Out >= 0 {
-		dst = appendNumber(dst, "bytes_out", e.Out)
+	if e.BytesOut >= 0 {
+		dst = appendNumber(dst, "bytes_out", e.BytesOut)
 	}
-	dst = appendNumber(dst, "decision_us", (e.Decided-e.Came)/1e3)
-	dst = appendNumber(dst, "total_ms", (e.Done-e.Came)/1e6)
+	dst = appendNumber(dst, "decision_us", (e.Decided-e.Arrived)/1e3)
+	dst = appendNumber(dst, "total_ms", (e.Done-e.Arrived)/1e6)
 	dst = appendText(dst, "config", e.Version)
 	return append(dst, "}\n"...)
 }
 
-// appendDecision says what was decided, by what, and about which order.
-func (l *Log) appendDecision(dst []byte, e *proxy.Entry) []byte {
+// appendDecision appends what was decided, why, and about which order.
+func (l *Log) appendDecision(dst []byte, e *metrics.AccessRecord) []byte {
 	dst = appendText(dst, "reason", e.Reason.String())
-	if e.Observed != proxy.Admitted {
+	if e.Detail != (reject.Detail{}) {
+		var buffer [128]byte
+		dst = appendText(dst, "detail", e.Detail.AppendText(buffer[:0]))
+	}
+	if e.Observed != reject.Admitted {
 		dst = appendText(dst, "observed", e.Observed.String())
 	}
 	dst = appendText(dst, "limit", e.Limit)
@@ -61,10 +66,10 @@ func (l *Log) appendDecision(dst []byte, e *proxy.Entry) []byte {
 		dst = appendNumber(dst, "wait_ms", int64((e.Wait+time.Millisecond-1)/time.Millisecond))
 	}
 	dst = appendText(dst, "serial", e.Serial)
-	if !e.Held {
+	if !e.Reserved {
 		return dst
 	}
-	dst = appendText(dst, "order", e.Fate.String())
+	dst = appendText(dst, "order", e.Order.String())
 	if l.hold > 0 && e.Deadline > 0 {
 		dst = append(dst, `,"redis_time":"`...)
 		dst = append(time.UnixMilli(e.Deadline).Add(-l.hold).UTC().AppendFormat(dst, stamp), '"')
@@ -83,7 +88,7 @@ func (l *Log) appendClient(dst []byte, client netip.Addr) []byte {
 	return append(client.AppendTo(dst), '"')
 }
 
-// masked is the network of an address: what a provider gives to a neighbourhood, or to one household.
+// masked returns the network of an address: /24 for IPv4, and /48 for IPv6, the network of one household.
 func masked(client netip.Addr) netip.Addr {
 	bits := 48
 	if client.Is4() {
@@ -110,8 +115,8 @@ func appendText[T string | []byte](dst []byte, name string, value T) []byte {
 	return appendQuoted(dst, value)
 }
 
-// appendQuoted appends a JSON string (RFC 8259, section 7). Control characters are escaped, those of C1 too: a terminal
-// that shows the log obeys none of them. What is no UTF-8 becomes U+FFFD.
+// appendQuoted appends a JSON string (RFC 8259, section 7). Control characters are escaped, including those of C1, so
+// that a terminal that shows the log does not execute them. Invalid UTF-8 becomes U+FFFD.
 func appendQuoted[T string | []byte](dst []byte, value T) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')

@@ -10,7 +10,10 @@ import (
 	"sync"
 	"testing"
 
-	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
+	"sluice/proxy/route"
+	"sluice/upstream"
 )
 
 // page is an output that is read while it is written.
@@ -44,7 +47,8 @@ func logTo(t testing.TB, to io.Writer, set func(*Options)) *Log {
 	t.Helper()
 	o := Options{
 		Settings: Settings{Output: "stdout", RefusedFirst: 2, RefusedEvery: 10, Remember: 1 << 20},
-		Stdout:   to, Now: func() int64 { return 0 }, Secret: []byte("a secret of all instances"), Log: slog.New(slog.DiscardHandler),
+		Stdout:   to, Now: func() int64 { return 0 }, Secret: []byte("a secret of all instances"),
+		Log: slog.New(slog.DiscardHandler),
 	}
 	if set != nil {
 		set(&o)
@@ -58,33 +62,35 @@ func logTo(t testing.TB, to io.Writer, set func(*Options)) *Log {
 
 func none() Totals { return Totals{} }
 
-// entry is a request of user 7 for 1001.
-func entry(reason proxy.Reason) proxy.Entry {
-	return proxy.Entry{
-		Client: netip.MustParseAddr("203.0.113.9"), ID: []byte("r-1"), Method: []byte("POST"), Path: []byte("/api/seckill/1001/order"),
-		Route: "order", Gate: proxy.Check, SKU: []byte("1001"), User: []byte("user-seven"), Status: 409, Reason: reason, Version: "abc",
-		Came: 0, Decided: 30_000, Answered: 30_000, Done: 2_030_000,
+// testRecord is a request of user 7 for 1001.
+func testRecord(reason reject.Reason) metrics.AccessRecord {
+	return metrics.AccessRecord{
+		Client: netip.MustParseAddr("203.0.113.9"), ID: []byte("r-1"), Method: []byte("POST"),
+		Path: []byte("/api/seckill/1001/order"), Route: "order", Gate: route.Check,
+		SKU: []byte("1001"), User: []byte("user-seven"), Status: 409, Reason: reason, Version: "abc",
+		Arrived: 0, Decided: 30_000, Answered: 30_000, Done: 2_030_000,
 	}
 }
 
-// once writes entries through a whole life of a Log, and returns its lines.
-func once(t *testing.T, set func(*Options), entries ...proxy.Entry) []map[string]any {
+// once writes records through a whole life of a Log, and returns its lines.
+func once(t *testing.T, set func(*Options), records ...metrics.AccessRecord) []map[string]any {
 	t.Helper()
 	var out page
 	l := logTo(t, &out, set)
 	l.Start(none)
-	for _, e := range entries {
-		l.Tell(e)
+	for _, e := range records {
+		l.Log(e)
 	}
 	l.Close()
 	return out.lines(t)
 }
 
-func TestLineTellsWhatBecameOfARequest(t *testing.T) {
-	e := entry(proxy.Admitted)
-	e.Sent, e.Outcome, e.Target, e.Status = true, proxy.Answered, "http://127.0.0.1:9000", 200
-	e.Gate, e.Held, e.Fate, e.Serial, e.Deadline = proxy.Reserve, true, proxy.Placed, "s-1", 1_700_000_900_123
-	e.In, e.Out, e.Answered = 12, -1, 2_030_000
+func TestLine_HasTheFieldsOfTheRecord(t *testing.T) {
+	e := testRecord(reject.Admitted)
+	e.Sent, e.Outcome, e.Target, e.Status = true, upstream.Answered, "http://127.0.0.1:9000", 200
+	e.Gate, e.Reserved, e.Order = route.Reserve, true, metrics.OrderConfirmed
+	e.Serial, e.Deadline = "s-1", 1_700_000_900_123
+	e.BytesIn, e.BytesOut, e.Answered = 12, -1, 2_030_000
 	got := once(t, func(o *Options) { o.Hold = 900e9 }, e)
 	if len(got) != 1 {
 		t.Fatalf("%d lines", len(got))
@@ -98,16 +104,24 @@ func TestLineTellsWhatBecameOfARequest(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, got[0][name], want)
 		}
 	}
-	for _, name := range []string{"bytes_out", "limit", "observed", "wait_ms"} {
+	for _, name := range []string{"bytes_out", "limit", "observed", "wait_ms", "detail"} {
 		if v, there := got[0][name]; there {
 			t.Errorf("%s is %v, and nothing is known of it", name, v)
 		}
 	}
 }
 
-func TestUsersAreHashesThatTheirSecretAlonePairs(t *testing.T) {
+func TestLine_HasTheDetailOfARejection(t *testing.T) {
+	r := testRecord(reject.BadRequest)
+	r.Detail = reject.Detail{Cause: reject.UserMissing, Operand: "$cookie_uid"}
+	if got := once(t, nil, r)[0]["detail"]; got != "user missing: $cookie_uid" {
+		t.Errorf("the detail is %v", got)
+	}
+}
+
+func TestLine_UserIsAKeyedHash(t *testing.T) {
 	user := func(secret string) string {
-		return once(t, func(o *Options) { o.Secret = []byte(secret) }, entry(proxy.SoldOut))[0]["user"].(string)
+		return once(t, func(o *Options) { o.Secret = []byte(secret) }, testRecord(reject.SoldOut))[0]["user"].(string)
 	}
 	a, again, other := user("one secret"), user("one secret"), user("another one")
 	if a != again {
@@ -122,9 +136,9 @@ func TestUsersAreHashesThatTheirSecretAlonePairs(t *testing.T) {
 	}
 }
 
-func TestMaskedAddressesAreNetworks(t *testing.T) {
+func TestLine_MaskedAddressIsANetwork(t *testing.T) {
 	for from, want := range map[string]string{"203.0.113.9": "203.0.113.0", "2001:db8:1:2::3": "2001:db8:1::"} {
-		e := entry(proxy.SoldOut)
+		e := testRecord(reject.SoldOut)
 		e.Client = netip.MustParseAddr(from)
 		if got := once(t, func(o *Options) { o.MaskIP = true }, e)[0]["client"]; got != want {
 			t.Errorf("%s is shown as %v, want %s", from, got, want)
@@ -136,15 +150,15 @@ func TestMaskedAddressesAreNetworks(t *testing.T) {
 }
 
 // A path of any bytes stays within its string, and says nothing to a terminal.
-func FuzzLineIsJSONWhateverThePathHolds(f *testing.F) {
+func FuzzLine_IsJSON(f *testing.F) {
 	f.Add([]byte("/a\"b\\\n\x1b[2J\x9b\xff\u0085é" + strings.Repeat("x", 3000)))
 	l := logTo(f, io.Discard, nil)
 	f.Fuzz(func(t *testing.T, path []byte) {
-		e := entry(proxy.SoldOut)
+		e := testRecord(reject.SoldOut)
 		e.Path, e.User, e.ID, e.Method = path, path, path, path
 		var s slot
 		s.fill(&e)
-		line := l.appendLine(nil, &s.entry, 0)
+		line := l.appendLine(nil, &s.record, 0)
 		var read map[string]any
 		if err := json.Unmarshal(line, &read); err != nil {
 			t.Fatalf("%q: %v", line, err)
@@ -155,45 +169,45 @@ func FuzzLineIsJSONWhateverThePathHolds(f *testing.F) {
 	})
 }
 
-func TestRefusalsAreASampleAndTheRestIsSummedUp(t *testing.T) {
+func TestSample_LogsTheFirstAndOneInMany(t *testing.T) {
 	l := logTo(t, io.Discard, nil)
 	wanted := func(now int64, from, to uint64) (n int) {
 		for nth := from; nth <= to; nth++ {
-			if l.Wants(now, proxy.SoldOut, nth) {
+			if l.Sampled(now, reject.SoldOut, nth) {
 				n++
 			}
 		}
 		return n
 	}
 	if n := wanted(1e9, 1, 100); n != 2+10 {
-		t.Errorf("of 100 refusals %d are told, want the first 2 and one in 10", n)
+		t.Errorf("of 100 rejections %d are logged, want the first 2 and one in 10", n)
 	}
 	if n := wanted(1e9, 101, 109); n != 0 {
-		t.Errorf("%d more in the same second are told", n)
+		t.Errorf("%d more in the same second are logged", n)
 	}
-	if !l.Wants(1e9, proxy.Window, 1) {
-		t.Error("the first of another reason is not told")
+	if !l.Sampled(1e9, reject.Window, 1) {
+		t.Error("the first for another reason is not logged")
 	}
 	if n := wanted(2e9, 111, 114); n != 2 {
-		t.Errorf("in the next second %d are told, want 2", n)
+		t.Errorf("in the next second %d are logged, want 2", n)
 	}
 	if n := wanted(1e9+5, 115, 116); n != 0 {
-		t.Errorf("%d of those that began before are told beyond the first", n)
+		t.Errorf("%d that arrived in the second before are logged beyond the first", n)
 	}
 	if err := l.Set(Settings{Output: "off", RefusedFirst: 0, RefusedEvery: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if n := wanted(9e9, 1, 5); n != 5 {
-		t.Errorf("of 5 refusals %d are told where each shall be", n)
+		t.Errorf("of 5 rejections %d are logged, want all", n)
 	}
 }
 
-func TestSummaryCountsWhatNoLineTells(t *testing.T) {
+func TestSummary_CountsWhatWasLeftOut(t *testing.T) {
 	var out page
 	l := logTo(t, &out, nil)
 	var mu sync.Mutex
 	counted := Totals{InFlight: 3}
-	counted.Refused[proxy.Rate] = 7 // before anything is written
+	counted.Rejected[reject.Rate] = 7 // before anything is written
 	totals := func() Totals {
 		mu.Lock()
 		defer mu.Unlock()
@@ -201,23 +215,24 @@ func TestSummaryCountsWhatNoLineTells(t *testing.T) {
 	}
 	l.Start(totals)
 	mu.Lock()
-	counted.Refused[proxy.SoldOut], counted.Forwarded = 1000, 5
+	counted.Rejected[reject.SoldOut], counted.Forwarded = 1000, 5
 	mu.Unlock()
-	l.Tell(entry(proxy.SoldOut))
+	l.Log(testRecord(reject.SoldOut))
 	l.Close()
 	got := out.lines(t)
 	last := got[len(got)-1]
-	refused, _ := last["refused"].(map[string]any)
-	if last["summary"] != true || len(refused) != 1 || refused["sold_out"] != 1000.0 || last["admitted"] != 5.0 || last["in_flight"] != 3.0 || last["left_out"] != 999.0 {
+	rejected, _ := last["refused"].(map[string]any)
+	if last["summary"] != true || len(rejected) != 1 || rejected["sold_out"] != 1000.0 ||
+		last["admitted"] != 5.0 || last["in_flight"] != 3.0 || last["left_out"] != 999.0 {
 		t.Errorf("the summary is %v", last)
 	}
 }
 
-func TestNoSummaryWhereTheLinesTellAll(t *testing.T) {
+func TestSummary_IsOmittedWhenNothingWasLeftOut(t *testing.T) {
 	var out page
 	l := logTo(t, &out, nil)
 	counted := Totals{}
-	counted.Refused[proxy.SoldOut] = 1
+	counted.Rejected[reject.SoldOut] = 1
 	asked := false
 	l.Start(func() Totals {
 		defer func() { asked = true }()
@@ -226,7 +241,7 @@ func TestNoSummaryWhereTheLinesTellAll(t *testing.T) {
 		}
 		return counted
 	})
-	l.Tell(entry(proxy.SoldOut))
+	l.Log(testRecord(reject.SoldOut))
 	l.Close()
 	if got := out.lines(t); len(got) != 1 {
 		t.Errorf("%v", got)

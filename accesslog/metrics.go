@@ -2,23 +2,26 @@ package accesslog
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// cause is why a line was lost.
+// cause says why a line was lost.
 type cause int
 
 const (
-	full   cause = iota // more came than could be written
-	failed              // the output took it not
+	full   cause = iota // the ring was full
+	failed              // the output returned an error
 	numCauses
 )
 
 func (c cause) String() string { return [numCauses]string{"full", "failed"}[c] }
 
 func writtenDesc() *prometheus.Desc {
-	return prometheus.NewDesc("sluice_access_log_lines_total", "Lines of the access log that were written.", nil, nil)
+	return prometheus.NewDesc("sluice_access_log_lines_total",
+		"Lines of the access log that were written.", nil, nil)
 }
 
 func droppedDesc() *prometheus.Desc {
-	return prometheus.NewDesc("sluice_access_log_dropped_total", "Lines of the access log that were lost: the buffer was full, or the output failed. Refusals that were left out by refused_first and refused_every are not among them.", []string{"cause"}, nil)
+	return prometheus.NewDesc("sluice_access_log_dropped_total",
+		"Lines of the access log that were lost: the buffer was full, or the output failed. "+
+			"Rejections that refused_first and refused_every leave out are not counted.", []string{"cause"}, nil)
 }
 
 // Describe implements prometheus.Collector.
@@ -35,7 +38,7 @@ func (l *Log) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// lost is how many lines were lost in all.
+// lost returns the number of lost lines.
 func (l *Log) lost() (n uint64) {
 	for i := range l.dropped {
 		n += l.dropped[i].Load()

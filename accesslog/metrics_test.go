@@ -6,13 +6,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
-func TestMetricsCountWhatWasWrittenAndWhatWasLost(t *testing.T) {
+func TestMetrics_CountWrittenAndLostLines(t *testing.T) {
 	l := logTo(t, io.Discard, nil)
 	for range ringSlots + 3 {
-		l.Tell(entry(proxy.SoldOut))
+		l.Log(testRecord(reject.SoldOut))
 	}
 	l.Start(none)
 	l.Close()

@@ -34,11 +34,11 @@ func openOutput(name string, stdout io.Writer) (*output, error) {
 
 func (o *output) close() {
 	if o.file != nil {
-		_ = o.file.Close() // each write has told already whether it went well
+		_ = o.file.Close() // every write has reported its own error
 	}
 }
 
-// moved reports whether the file has another name now, or none: whatever rotates logs has been there.
+// moved reports whether the file was renamed or removed, as by a rotation.
 func (o *output) moved() bool {
 	if o.file == nil {
 		return false

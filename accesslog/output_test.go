@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
 func text(t *testing.T, path string) string {
@@ -21,8 +21,8 @@ func text(t *testing.T, path string) string {
 	return string(b)
 }
 
-// Whatever rotates the file, no line is lost: what is told before goes to the old one, what is told after to the new.
-func TestRotationLosesNoLine(t *testing.T) {
+// No line is lost: what is logged before a rotation is in the old file, what is logged after it in the new one.
+func TestOutput_RotationLosesNoLine(t *testing.T) {
 	for name, tt := range map[string]struct {
 		ask  bool // for the file to be opened anew, as by a signal
 		wait time.Duration
@@ -32,13 +32,13 @@ func TestRotationLosesNoLine(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := logTo(t, nil, func(o *Options) { o.Output = "file:" + path })
 				l.Start(none)
-				tell := func(id string) {
-					e := entry(proxy.SoldOut)
+				log := func(id string) {
+					e := testRecord(reject.SoldOut)
 					e.ID = []byte(id)
-					l.Tell(e)
+					l.Log(e)
 					time.Sleep(2 * pause)
 				}
-				tell("before")
+				log("before")
 				if err := os.Rename(path, path+".1"); err != nil {
 					t.Fatal(err)
 				}
@@ -46,7 +46,7 @@ func TestRotationLosesNoLine(t *testing.T) {
 					l.Reopen()
 				}
 				time.Sleep(tt.wait)
-				tell("after")
+				log("after")
 				l.Close()
 			})
 			if old := text(t, path+".1"); strings.Count(old, "\n") != 1 || !strings.Contains(old, "before") {
@@ -59,24 +59,24 @@ func TestRotationLosesNoLine(t *testing.T) {
 	}
 }
 
-func TestOutputChangesBetweenTwoLines(t *testing.T) {
+func TestOutput_ChangesBetweenTwoLines(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	synctest.Test(t, func(t *testing.T) {
 		l := logTo(t, nil, func(o *Options) { o.Output = "file:" + a })
 		l.Start(none)
-		l.Tell(entry(proxy.SoldOut))
+		l.Log(testRecord(reject.SoldOut))
 		time.Sleep(2 * pause)
 		if err := l.Set(Settings{Output: "file:" + dir + "/none/b", RefusedEvery: 1}); err == nil {
 			t.Error("a file in a folder that is not there was opened")
 		}
-		l.Tell(entry(proxy.SoldOut))
+		l.Log(testRecord(reject.SoldOut))
 		time.Sleep(2 * pause)
 		if err := l.Set(Settings{Output: "file:" + b, RefusedEvery: 1}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * pause)
-		l.Tell(entry(proxy.SoldOut))
+		l.Log(testRecord(reject.SoldOut))
 		l.Close()
 	})
 	if strings.Count(text(t, a), "\n") != 2 || strings.Count(text(t, b), "\n") != 1 {
@@ -84,7 +84,7 @@ func TestOutputChangesBetweenTwoLines(t *testing.T) {
 	}
 }
 
-// stuck is a pipe that nobody reads.
+// stuck is a pipe without a reader.
 type stuck struct{ release chan struct{} }
 
 func (s stuck) Write(p []byte) (int, error) {
@@ -92,23 +92,23 @@ func (s stuck) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// An output that takes nothing holds up neither whoever tells nor the end of the process, and what is lost is counted.
-func TestAStuckOutputHoldsUpNobody(t *testing.T) {
+// An output that accepts nothing delays neither requests nor the end of the process, and lost lines are counted.
+func TestOutput_StuckOutputDelaysNoRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := stuck{make(chan struct{})}
 		l := logTo(t, to, nil)
 		l.Start(none)
-		l.Tell(entry(proxy.SoldOut))
+		l.Log(testRecord(reject.SoldOut))
 		time.Sleep(2 * pause)
 		for range ringSlots + 10 {
-			l.Tell(entry(proxy.SoldOut))
+			l.Log(testRecord(reject.SoldOut))
 		}
 		if n := l.dropped[full].Load(); n != 10 {
 			t.Errorf("%d lines were dropped, want 10", n)
 		}
 		start := time.Now()
 		l.Close()
-		if waited := time.Since(start); waited != patience {
+		if waited := time.Since(start); waited != closeTimeout {
 			t.Errorf("the end waited for %s", waited)
 		}
 		close(to.release)
@@ -120,11 +120,11 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
-func TestLinesThatAFullDiskTookNotAreCounted(t *testing.T) {
+func TestOutput_FailedWritesAreCounted(t *testing.T) {
 	l := logTo(t, broken{}, nil)
 	l.Start(none)
 	for range 3 {
-		l.Tell(entry(proxy.SoldOut))
+		l.Log(testRecord(reject.SoldOut))
 	}
 	l.Close()
 	if n := l.dropped[failed].Load(); n < 3 {

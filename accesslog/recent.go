@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// recent is the last lines, in memory that does not grow: pages that are filled one after the other, and the oldest of
-// which is emptied when all are full.
+// recent holds the last lines in memory that does not grow: pages are filled one after the other. When all are full,
+// the oldest one is emptied.
 type recent struct {
-	mu    sync.Mutex
-	pages [][]byte // of pageSize; the oldest first
-	gone  int      // pages that were dropped before them
-	most  int      // pages
-	spare []byte   // one that was emptied
+	mu      sync.Mutex
+	pages   [][]byte // of pageSize; the oldest first
+	dropped int      // pages that were dropped before them
+	most    int      // pages
+	spare   []byte   // an emptied page
 }
 
 const pageSize = 1 << 20
@@ -23,7 +23,7 @@ func (r *recent) resize(size int64) {
 	defer r.mu.Unlock()
 	r.most = int((size + pageSize - 1) / pageSize)
 	if n := len(r.pages) - r.most; n > 0 {
-		r.pages, r.gone = append([][]byte(nil), r.pages[n:]...), r.gone+n
+		r.pages, r.dropped = append([][]byte(nil), r.pages[n:]...), r.dropped+n
 	}
 	if len(r.pages) < r.most || r.most == 0 {
 		r.spare = nil
@@ -42,7 +42,7 @@ func (r *recent) add(line []byte) {
 		if len(r.pages) == r.most {
 			r.spare = r.pages[0][:0]
 			copy(r.pages, r.pages[1:])
-			r.pages, r.gone = r.pages[:last], r.gone+1
+			r.pages, r.dropped = r.pages[:last], r.dropped+1
 		}
 		if r.spare == nil {
 			r.spare = make([]byte, 0, pageSize)
@@ -54,11 +54,11 @@ func (r *recent) add(line []byte) {
 	r.pages[last] = append(r.pages[last], line...)
 }
 
-// find returns copies of the newest lines that hold all of texts, the newest first, and the oldest line of all. Whoever
-// adds lines waits for one page at a time.
+// find returns copies of the newest lines that contain all of texts, the newest first, and the oldest line of all. It
+// locks one page at a time, so that the writer waits shortly.
 func (r *recent) find(most int, texts ...[]byte) (lines [][]byte, oldest []byte) {
 	r.mu.Lock()
-	number := r.gone + len(r.pages) - 1
+	number := r.dropped + len(r.pages) - 1
 	if len(r.pages) > 0 {
 		line, _, _ := bytes.Cut(r.pages[0], newline)
 		oldest = bytes.Clone(line)
@@ -74,14 +74,14 @@ func (r *recent) find(most int, texts ...[]byte) (lines [][]byte, oldest []byte)
 func (r *recent) findOn(number int, lines [][]byte, most int, texts [][]byte) (all [][]byte, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	i := number - r.gone
+	i := number - r.dropped
 	if i < 0 || i >= len(r.pages) {
 		return lines, false
 	}
 	return findIn(r.pages[i], lines, most, texts), true
 }
 
-// findIn searches one page. It goes forwards, since that is what processors are good at, and turns round what it finds.
+// findIn searches one page. It searches forwards, which is fastest, and reverses the order of what it finds.
 func findIn(page []byte, lines [][]byte, most int, texts [][]byte) [][]byte {
 	var found [][]byte
 	for {

@@ -3,17 +3,17 @@ package accesslog
 import (
 	"sync/atomic"
 
-	"sluice/proxy"
+	"sluice/proxy/metrics"
 )
 
 const (
 	ringBits  = 10
 	ringSlots = 1 << ringBits // about 1 MiB
 	maxRings  = 64
-	slotRoom  = 640 // bytes of texts
+	textSize  = 640 // bytes of a record's texts
 
 	maxUser   = 256
-	maxText   = 128 // of an id and of a SKU
+	maxText   = 128 // of a request ID and of a SKU
 	maxMethod = 16
 )
 
@@ -26,8 +26,8 @@ func ringsFor(processors int) int {
 	return n
 }
 
-// ring is a queue of many writers and one reader, in fixed memory (after Vyukov's bounded queue). Nobody waits in it: a
-// writer that finds it full is told so.
+// ring is a queue of many writers and one reader, in fixed memory (after Vyukov's bounded queue). A writer never waits:
+// put reports a full ring.
 type ring struct {
 	head  atomic.Uint64 // of the writers
 	_     [56]byte
@@ -36,67 +36,68 @@ type ring struct {
 	_     [32]byte
 }
 
-// slot holds one entry. turn is even while it may be written, 2·lap, and odd while it may be read.
+// slot holds one record. state is 2·lap while the slot may be written, and 2·lap+1 while it may be read.
 type slot struct {
-	turn  atomic.Uint64
-	entry proxy.Entry
-	room  [slotRoom]byte
+	state  atomic.Uint64
+	record metrics.AccessRecord
+	texts  [textSize]byte
 }
 
-// Tell implements proxy.Journal.
-func (l *Log) Tell(e proxy.Entry) {
-	if !l.rings[e.Shard&(len(l.rings)-1)].put(&e) {
+// Log implements metrics.AccessLogger. It copies r, or counts it as dropped when the writer is behind.
+func (l *Log) Log(r metrics.AccessRecord) {
+	if !l.rings[r.Shard&(len(l.rings)-1)].put(&r) {
 		l.dropped[full].Add(1)
 	}
 }
 
-// put copies e, with its texts; false means that there is no room.
-func (r *ring) put(e *proxy.Entry) bool {
+// put copies the record with its texts; false = the ring is full.
+func (r *ring) put(record *metrics.AccessRecord) bool {
 	for {
 		at := r.head.Load()
 		s := &r.slots[at%ringSlots]
 		free := at >> ringBits << 1
-		switch turn := s.turn.Load(); {
-		case turn < free:
+		switch state := s.state.Load(); {
+		case state < free:
 			return false
-		case turn == free && r.head.CompareAndSwap(at, at+1):
-			s.fill(e)
-			s.turn.Store(free + 1)
+		case state == free && r.head.CompareAndSwap(at, at+1):
+			s.fill(record)
+			s.state.Store(free + 1)
 			return true
 		}
 	}
 }
 
-// take hands the next entry to use, which keeps nothing of it; false means that there is none.
-func (r *ring) take(use func(*proxy.Entry)) bool {
+// take calls use with the next record, of which use keeps nothing; false = the ring is empty.
+func (r *ring) take(use func(*metrics.AccessRecord)) bool {
 	s := &r.slots[r.tail%ringSlots]
 	ready := r.tail>>ringBits<<1 | 1
-	if s.turn.Load() != ready {
+	if s.state.Load() != ready {
 		return false
 	}
-	use(&s.entry)
-	s.turn.Store(ready + 1)
+	use(&s.record)
+	s.state.Store(ready + 1)
 	r.tail++
 	return true
 }
 
-// fill copies what lies in the request. What is too long to be a user's name or a SKU was refused for that, and says
-// nothing; a path is cut where the room ends.
-func (s *slot) fill(e *proxy.Entry) {
-	s.entry = *e
-	room := s.room[:0]
-	room, s.entry.User = kept(room, e.User, maxUser)
-	room, s.entry.ID = kept(room, e.ID, maxText)
-	room, s.entry.SKU = kept(room, e.SKU, maxText)
-	room, s.entry.Method = kept(room, e.Method, maxMethod)
-	_, s.entry.Path = kept(room, e.Path[:min(len(e.Path), cap(room)-len(room))], slotRoom)
+// fill copies the record and its texts, which belong to the request. A user or SKU that is too long is left out: it is
+// why the request was rejected. The path is cut at the end of s.texts.
+func (s *slot) fill(r *metrics.AccessRecord) {
+	s.record = *r
+	texts := s.texts[:0]
+	texts, s.record.User = copyText(texts, r.User, maxUser)
+	texts, s.record.ID = copyText(texts, r.ID, maxText)
+	texts, s.record.SKU = copyText(texts, r.SKU, maxText)
+	texts, s.record.Method = copyText(texts, r.Method, maxMethod)
+	_, s.record.Path = copyText(texts, r.Path[:min(len(r.Path), cap(texts)-len(texts))], textSize)
 }
 
-func kept(room, text []byte, most int) (rest, copied []byte) {
-	if len(text) > most {
-		return room, nil
+// copyText appends text to texts and returns the copy, or nil for a text of more than limit bytes.
+func copyText(texts, text []byte, limit int) (all, copied []byte) {
+	if len(text) > limit {
+		return texts, nil
 	}
-	start := len(room)
-	room = append(room, text...)
-	return room, room[start:]
+	start := len(texts)
+	texts = append(texts, text...)
+	return texts, texts[start:]
 }

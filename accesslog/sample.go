@@ -3,20 +3,18 @@ package accesslog
 import (
 	"sync/atomic"
 
-	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
-const reasons = len(proxy.Totals{}.Refused)
-
-// sample chooses the refusals that are written down. In a flood it writes nothing anywhere: what it reads then lies in
-// every core's cache.
+// sample chooses the rejections that are logged. Under a flood it writes no shared memory, and what it reads is in the
+// cache of every processor.
 type sample struct {
 	first, every atomic.Uint64
 	_            [48]byte
-	seconds      [reasons]second
+	seconds      [reject.NumReasons]second
 }
 
-// second counts the first refusals of one reason in one second.
+// second counts the first rejections for one reason in one second.
 type second struct {
 	state atomic.Uint64 // the second << 32 | how many were chosen in it
 	_     [56]byte
@@ -27,8 +25,8 @@ func (s *sample) set(first, every int) {
 	s.every.Store(uint64(max(every, 1)))
 }
 
-// Wants implements proxy.Journal: the first of a reason in a second, then one in so many.
-func (l *Log) Wants(now int64, reason proxy.Reason, nth uint64) bool {
+// Sampled implements metrics.AccessLogger: the first rejections for a reason in each second, then one in so many.
+func (l *Log) Sampled(now int64, reason reject.Reason, nth uint64) bool {
 	return l.sample.first.Load() > 0 && l.sample.among(&l.sample.seconds[reason], now) || nth%l.sample.every.Load() == 0
 }
 

@@ -4,24 +4,24 @@ import (
 	"strconv"
 	"time"
 
-	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
-// summary is what the last line of a second was made of.
+// summary is the content of one summary line.
 type summary struct {
 	Totals
-	left    uint64 // refusals that no line told of, since the start
+	left    uint64 // rejections without a line of their own, since the start
 	dropped uint64
 }
 
-// summarize tells how many requests there were in the second that is over, where the lines do not: refusals were left
-// out, or lines lost. The totals are read before the rings are drained: what is counted has then been told as well.
+// summarize adds a line with the number of requests in the past second if rejections were left out or lines were lost.
+// It reads the totals before it drains the rings, so a rejection that is counted is in the rings or was left out.
 func (w *writer) summarize(totals func() Totals) {
 	next := summary{Totals: totals(), dropped: w.lost()}
 	w.drain()
-	for reason, refused := range next.Refused {
-		if told := w.told[reason]; refused > told {
-			next.left += refused - told
+	for reason, rejected := range next.Rejected {
+		if logged := w.logged[reason]; rejected > logged {
+			next.left += rejected - logged
 		}
 	}
 	if next.left > w.said.left || next.dropped > w.said.dropped {
@@ -32,18 +32,18 @@ func (w *writer) summarize(totals func() Totals) {
 	w.said = next
 }
 
-// append appends the line, with what has changed since the summary before.
+// append appends the line with the difference to the summary before.
 func (s *summary) append(dst []byte, before *summary, now time.Time) []byte {
 	dst = append(dst, `{"time":"`...)
 	dst = append(now.UTC().AppendFormat(dst, stamp), `","summary":true,"refused":{`...)
 	first := true
-	for reason, refused := range s.Refused {
-		if n := refused - before.Refused[reason]; n > 0 {
+	for reason, rejected := range s.Rejected {
+		if n := rejected - before.Rejected[reason]; n > 0 {
 			if !first {
 				dst = append(dst, ',')
 			}
 			first = false
-			dst = appendQuoted(dst, proxy.Reason(reason).String())
+			dst = appendQuoted(dst, reject.Reason(reason).String())
 			dst = append(dst, ':')
 			dst = strconv.AppendUint(dst, n, 10)
 		}

@@ -3,15 +3,16 @@ package accesslog
 import (
 	"time"
 
-	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
 )
 
 const (
-	pause   = 20 * time.Millisecond // between two looks into the rings
-	batch   = 64 << 10              // bytes that are written at once
-	quiet   = time.Minute           // between two complaints
+	pause   = 20 * time.Millisecond // between two reads of the rings
+	batch   = 64 << 10              // bytes of one write
+	quiet   = time.Minute           // between two logged errors of the output
 	beat    = time.Second           // between two summaries
-	longest = 8 << 10               // bytes of a line; more than any has
+	longest = 8 << 10               // bytes; longer than any line
 )
 
 // writer is the state of the one goroutine that writes.
@@ -20,22 +21,25 @@ type writer struct {
 	out     *output
 	buffer  []byte
 	lines   uint64 // in buffer
-	shift   int64  // from the entries' clock to Unix ns
-	told    [reasons]uint64
-	each    func(*proxy.Entry) // add, bound once
-	said    summary            // the last one
+	shift   int64  // from the records' clock to Unix ns
+	logged  [reject.NumReasons]uint64
+	each    func(*metrics.AccessRecord) // the method add, bound once
+	said    summary                     // the last summary
 	nextOne time.Time
-	quiet   time.Time // until then a fault of the output is only counted
+	quiet   time.Time // until then an error of the output is only counted
 }
 
 func newWriter(l *Log, counted Totals) *writer {
-	w := &writer{Log: l, buffer: make([]byte, 0, batch+longest), said: summary{Totals: counted}, told: counted.Refused, nextOne: time.Now().Add(beat)}
+	w := &writer{
+		Log: l, buffer: make([]byte, 0, batch+longest), said: summary{Totals: counted}, logged: counted.Rejected,
+		nextOne: time.Now().Add(beat),
+	}
 	w.each = w.add
 	w.change()
 	return w
 }
 
-// write takes what is told to the output until Close, and then what is left.
+// write moves records from the rings to the output until Close, and then what is left.
 func (w *writer) write(totals func() Totals) {
 	defer close(w.stopped)
 	defer func() { w.out.close() }()
@@ -55,14 +59,14 @@ func (w *writer) write(totals func() Totals) {
 			} else {
 				w.nextOne = now.Add(beat)
 				w.summarize(totals)
-				w.look()
+				w.detectRotation()
 			}
 			w.flush()
 		}
 	}
 }
 
-// change goes over to another output, or to the same file by its new name.
+// change switches to a new output, or opens the same file again.
 func (w *writer) change() {
 	w.mu.Lock()
 	next := w.next
@@ -81,14 +85,14 @@ func (w *writer) change() {
 	}
 }
 
-// look notices that the file was renamed or removed.
-func (w *writer) look() {
+// detectRotation opens the file again after it was renamed or removed.
+func (w *writer) detectRotation() {
 	if w.out.moved() {
 		w.openAgain()
 	}
 }
 
-// openAgain keeps the old file where no new one can be opened: its lines are not lost.
+// openAgain keeps the old file where a new one cannot be opened, so that no line is lost.
 func (w *writer) openAgain() {
 	if w.out.file == nil {
 		return
@@ -107,7 +111,7 @@ func (w *writer) openAgain() {
 	w.out = next
 }
 
-// drain empties the rings once: what comes meanwhile may wait for the next time.
+// drain empties the rings once. Records that arrive meanwhile may wait for the next time.
 func (w *writer) drain() {
 	w.shift = time.Now().UnixNano() - w.now()
 	for i := range w.rings {
@@ -119,16 +123,16 @@ func (w *writer) drain() {
 	}
 }
 
-// add makes a line of one entry.
-func (w *writer) add(e *proxy.Entry) {
-	w.told[e.Reason]++
+// add appends the line of one record.
+func (w *writer) add(r *metrics.AccessRecord) {
+	w.logged[r.Reason]++
 	start := len(w.buffer)
-	w.buffer = w.appendLine(w.buffer, e, w.shift)
+	w.buffer = w.appendLine(w.buffer, r, w.shift)
 	w.recent.add(w.buffer[start:])
 	w.lines++
 }
 
-// flush writes the lines that have been made.
+// flush writes the lines in the buffer.
 func (w *writer) flush() {
 	if len(w.buffer) == 0 {
 		return
@@ -142,7 +146,7 @@ func (w *writer) flush() {
 	w.buffer, w.lines = w.buffer[:0], 0
 }
 
-// complain says that the output is at fault, once a while.
+// complain logs an error of the output, at most once per quiet period.
 func (w *writer) complain(err error) {
 	if now := time.Now(); now.After(w.quiet) {
 		w.quiet = now.Add(quiet)

@@ -1,10 +1,8 @@
 package proxy
 
 import (
-	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -50,52 +48,5 @@ func TestTheLoudestAreThoseRefusedMost(t *testing.T) {
 	}
 	if len(p.Loudest(0)) != 0 || len(p.Loudest(-1)) != 0 {
 		t.Error("none asked for, and some told")
-	}
-}
-
-// What is refused more than an eighth of its set is there for certain, whatever else comes, and is never said to be
-// louder than it was.
-func TestALoudKeyIsNotCrowdedOut(t *testing.T) {
-	var l loudness
-	const loud, crowd = 4, 100_000
-	asked := map[loudKey]uint64{}
-	for i := range crowd {
-		one := loudKey{"r", uint64(i)*0x9e3779b97f4a7c15 | 1<<63}
-		if i%5 == 0 {
-			one = loudKey{"r", uint64(i / 5 % loud)} // each of them a twentieth of all, and sets of their own
-		}
-		asked[one]++
-		cell := l.count(one, 0)
-		cell.length = copy(cell.text[:], fmt.Sprint(one.hash))
-		if cell.count-cell.over > asked[one] {
-			t.Fatalf("%v was refused %d times, and is said to have been %d times", one, asked[one], cell.count-cell.over)
-		}
-	}
-	shown := map[loudKey]Loud{}
-	l.addTo(shown, 0)
-	if most := loudSets * loudWays; len(shown) > most {
-		t.Errorf("%d keys are kept, want at most %d", len(shown), most)
-	}
-	for i := range uint64(loud) {
-		key := loudKey{"r", i}
-		if got := shown[key].Refused; got < asked[key]*9/10 {
-			t.Errorf("%v was refused %d times, and is said to have been %d times", key, asked[key], got)
-		}
-	}
-}
-
-func TestLoudnessFades(t *testing.T) {
-	var l loudness
-	for range 100 {
-		l.count(loudKey{"r", 1}, 0)
-	}
-	for minutes, want := range map[int64]uint64{0: 100, 1: 50, 3: 12, 7: 0} {
-		var later loudness
-		later.sets, later.age = l.sets, l.age
-		shown := map[loudKey]Loud{}
-		later.addTo(shown, minutes*int64(time.Minute))
-		if got := shown[loudKey{"r", 1}].Refused; got != want {
-			t.Errorf("after %d minutes: %d, want %d", minutes, got, want)
-		}
 	}
 }

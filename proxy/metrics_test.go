@@ -48,16 +48,3 @@ func TestEveryRouteHasMetricsOfItsOwn(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestEachStatusIsCountedAsItself(t *testing.T) {
-	c := newCounts(1)
-	told := &c.of("order")[0]
-	for status := -1; status <= 1000; status++ {
-		told.code(status)
-	}
-	for status := firstCode; status < firstCode+numCodes; status++ {
-		if n := told.codeOf(status).Load(); n != 1 {
-			t.Errorf("%d was counted %d times", status, n)
-		}
-	}
-}

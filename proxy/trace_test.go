@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"encoding/hex"
 	"net/netip"
 	"strings"
 	"sync"
@@ -136,13 +135,5 @@ func BenchmarkTracer(b *testing.B) {
 				turn()
 			}
 		})
-	}
-}
-
-func TestTraceIsWrittenInLowerHex(t *testing.T) {
-	trace := Trace{ID: [16]byte{0xab}, Shop: [8]byte{0xcd}}
-	want := "traceparent: 00-" + hex.EncodeToString(trace.ID[:]) + "-" + hex.EncodeToString(trace.Shop[:]) + "-01\r\n"
-	if got := string(appendTrace(nil, &trace)); got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }

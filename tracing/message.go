@@ -5,12 +5,13 @@ import (
 	"strconv"
 	"time"
 
-	"sluice/proxy"
+	"sluice/proxy/reject"
+	"sluice/upstream"
 )
 
-// The message is an ExportTraceServiceRequest in OTLP's JSON form (opentelemetry.io/docs/specs/otlp, "JSON Protobuf Encoding"):
-// identities in hexadecimal, enumerations as numbers, 64-bit integers as text. The protocol-buffer form would bring a library
-// as large as the rest of the gate.
+// The message is an ExportTraceServiceRequest in OTLP's JSON form (opentelemetry.io/docs/specs/otlp, "JSON Protobuf
+// Encoding"): identities in hexadecimal, enumerations as numbers, 64-bit integers as text. The protocol-buffer form
+// needs a library as large as the rest of Sluice.
 
 type message struct {
 	ResourceSpans [1]resourceSpans `json:"resourceSpans"`
@@ -51,7 +52,7 @@ type attribute struct {
 	Value value  `json:"value"`
 }
 
-// value is one of both.
+// value has one of its fields.
 type value struct {
 	Text   *string `json:"stringValue,omitempty"`
 	Number string  `json:"intValue,omitempty"`
@@ -74,13 +75,13 @@ func number(key string, n int) attribute { return attribute{key, value{Number: s
 
 func instant(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 
-// messageOf makes two spans of each request: at the gate, and at the shop.
-func messageOf(o *Options, batch []told) message {
+// messageOf makes two spans of each request: one at Sluice and one at the upstream.
+func messageOf(o *Options, batch []record) message {
 	spans := make([]span, 0, 2*len(batch))
 	for i := range batch {
-		spans = append(spans, batch[i].atGate())
+		spans = append(spans, batch[i].span())
 		if batch[i].sent {
-			spans = append(spans, batch[i].atShop())
+			spans = append(spans, batch[i].upstreamSpan())
 		}
 	}
 	return message{[1]resourceSpans{{
@@ -89,9 +90,10 @@ func messageOf(o *Options, batch []told) message {
 	}}}
 }
 
-func (r *told) atGate() span {
+func (r *record) span() span {
 	s := span{
-		TraceID: hex.EncodeToString(r.ID[:]), SpanID: hex.EncodeToString(r.Span[:]), Name: r.method + " " + r.route, Kind: server,
+		TraceID: hex.EncodeToString(r.ID[:]), SpanID: hex.EncodeToString(r.Span[:]),
+		Name: r.method + " " + r.route, Kind: server,
 		Start: instant(r.came), End: instant(r.done),
 		Attributes: []attribute{
 			text("http.request.method", r.method), text("url.path", r.path), number("http.response.status_code", r.status),
@@ -104,7 +106,7 @@ func (r *told) atGate() span {
 	if r.sku != "" {
 		s.Attributes = append(s.Attributes, text("sluice.sku", r.sku))
 	}
-	if r.reason != proxy.Admitted {
+	if r.reason != reject.Admitted {
 		s.Attributes = append(s.Attributes, text("sluice.reason", r.reason.String()))
 	}
 	if r.status >= 500 {
@@ -113,13 +115,14 @@ func (r *told) atGate() span {
 	return s
 }
 
-func (r *told) atShop() span {
+func (r *record) upstreamSpan() span {
 	s := span{
-		TraceID: hex.EncodeToString(r.ID[:]), SpanID: hex.EncodeToString(r.Shop[:]), ParentID: hex.EncodeToString(r.Span[:]), Name: r.method, Kind: client,
+		TraceID: hex.EncodeToString(r.ID[:]), SpanID: hex.EncodeToString(r.Upstream[:]),
+		ParentID: hex.EncodeToString(r.Span[:]), Name: r.method, Kind: client,
 		Start: instant(r.decided), End: instant(r.answered),
 		Attributes: []attribute{text("server.address", r.target), text("sluice.outcome", r.outcome.String())},
 	}
-	if r.outcome != proxy.Answered {
+	if r.outcome != upstream.Answered {
 		s.Status = &status{r.outcome.String(), failed}
 	}
 	return s

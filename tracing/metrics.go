@@ -3,7 +3,9 @@ package tracing
 import "github.com/prometheus/client_golang/prometheus"
 
 func desc() *prometheus.Desc {
-	return prometheus.NewDesc("sluice_traced_requests_total", "Requests that were sampled for traces, by what became of that: sent to the collector, dropped since the queue was full, failed with the message that held them.", []string{"end"}, nil)
+	return prometheus.NewDesc("sluice_traced_requests_total",
+		"Requests sampled for traces, by result: sent to the collector, dropped because the queue was full, "+
+			"failed with their message.", []string{"end"}, nil)
 }
 
 // Describe implements [prometheus.Collector].

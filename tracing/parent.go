@@ -5,22 +5,26 @@ import (
 	"fmt"
 	"net/url"
 
-	"sluice/proxy"
+	"sluice/proxy/metrics"
 )
 
 // parse reads a traceparent (W3C Trace Context, section 3.2): version, trace, parent and flags in lower-case hexadecimal.
-// One that is not well-formed is none.
-func parse(field []byte, to *proxy.Trace) (known, sampled bool) {
+// A malformed one is treated as missing.
+func parse(field []byte, to *metrics.Trace) (known, sampled bool) {
 	const whole = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	if len(field) < whole || field[2] != '-' || field[35] != '-' || field[52] != '-' {
 		return false, false
 	}
 	var version, flags [1]byte
-	if !lowerHex(version[:], field[:2]) || version[0] == 0xff || version[0] == 0 && len(field) != whole || len(field) > whole && field[whole] != '-' {
+	if !lowerHex(version[:], field[:2]) || version[0] == 0xff {
 		return false, false
 	}
-	var trace proxy.Trace
-	if !lowerHex(trace.ID[:], field[3:35]) || !lowerHex(trace.Parent[:], field[36:52]) || !lowerHex(flags[:], field[53:55]) {
+	if version[0] == 0 && len(field) != whole || len(field) > whole && field[whole] != '-' {
+		return false, false
+	}
+	var trace metrics.Trace
+	if !lowerHex(trace.ID[:], field[3:35]) || !lowerHex(trace.Parent[:], field[36:52]) ||
+		!lowerHex(flags[:], field[53:55]) {
 		return false, false
 	}
 	if trace.ID == [16]byte{} || trace.Parent == [8]byte{} {
@@ -40,7 +44,7 @@ func lowerHex(to, text []byte) bool {
 	return err == nil
 }
 
-// endpoint is the whole URL of a collector.
+// endpoint returns the whole URL of a collector.
 func endpoint(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// sender brings messages to the collector. It belongs to one goroutine.
+// sender sends messages to the collector. It is used by one goroutine.
 type sender struct {
 	url    string
 	header http.Header
@@ -25,12 +25,14 @@ type sender struct {
 	zip    *gzip.Writer
 }
 
-// newSender reads what OpenTelemetry's own variables say of the way to the collector: fields for it, and whose
-// certificate it has.
+// newSender reads OpenTelemetry's environment variables: header fields for the collector, and the certificate of its
+// authority.
 func newSender(address string, environment func(string) string) (*sender, error) {
-	s := &sender{url: address, header: http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"gzip"}}, zip: gzip.NewWriter(io.Discard)}
+	header := http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"gzip"}}
+	s := &sender{url: address, header: header, zip: gzip.NewWriter(io.Discard)}
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConns: 1}
-	s.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	noRedirects := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	s.client = &http.Client{Transport: transport, CheckRedirect: noRedirects}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} {
 		if err := s.addFields(name, environment(name)); err != nil {
 			return nil, err
@@ -64,7 +66,7 @@ func (s *sender) addFields(name, list string) error {
 		key, escaped, ok := strings.Cut(pair, "=")
 		v, err := url.PathUnescape(strings.TrimSpace(escaped))
 		if key = strings.TrimSpace(key); !ok || key == "" || err != nil {
-			return fmt.Errorf("%s: want name=value,name=value", name) // not what it holds: that may be a secret
+			return fmt.Errorf("%s: want name=value,name=value", name) // without the value, which may be a secret
 		}
 		s.header.Set(key, v)
 	}
@@ -88,9 +90,9 @@ func (s *sender) send(ctx context.Context, m message) error {
 		return fmt.Errorf("send traces: %w", err)
 	}
 	defer resp.Body.Close()
-	said, _ := io.ReadAll(io.LimitReader(resp.Body, 4096))
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 4096))
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return fmt.Errorf("send traces: the collector says %s: %.200q", resp.Status, said)
+		return fmt.Errorf("send traces: the collector says %s: %.200q", resp.Status, body)
 	}
 	return nil
 }

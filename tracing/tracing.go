@@ -1,8 +1,7 @@
-// Package tracing tells a collector (OpenTelemetry, OTLP over HTTP) what became of some of the requests that were
-// forwarded. It promises that no request waits for it: what is sampled is put into a queue of fixed length, and what
-// comes when the queue is full, or while the collector is away, is dropped and counted.
-//
-// It refuses to tell of refusals, which are too many, and of users, cookies and queries, which are nobody's business.
+// Package tracing sends traces of some of the forwarded requests to a collector (OpenTelemetry, OTLP over HTTP). It
+// promises that no request waits for it: sampled requests enter a queue of fixed length. When the queue is full or the
+// collector does not answer, they are dropped and counted.
+// It does not trace rejections, which are too many, and it sends no users, cookies or queries.
 package tracing
 
 import (
@@ -15,31 +14,31 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice/proxy"
+	"sluice/proxy/metrics"
 )
 
 const (
-	queued  = 2048            // requests that wait to be told, at most
-	batched = 256             // requests in one message to the collector
-	every   = time.Second     // a smaller message leaves after this
-	patient = 5 * time.Second // with the collector, for one message
+	queueSize   = 2048            // requests that wait to be sent
+	batchSize   = 256             // requests of one message
+	batchPause  = time.Second     // after which a smaller message is sent
+	sendTimeout = 5 * time.Second // of one message
 )
 
 // Options say where traces go and which requests are traced.
 type Options struct {
 	Endpoint string // the collector's URL, like "http://127.0.0.1:4318"; its path is /v1/traces where it names none
-	OneIn    int    // of the requests that nobody has decided about, one in so many; 1 or above
+	OneIn    int    // one in so many requests without a trusted parent is traced; 1 or above
 	Service  string // the name that traces carry
 	Version  string // of Sluice
 	Log      *slog.Logger
 }
 
-// Tracer is a proxy.Tracer. It is safe for concurrent use.
+// Tracer is a metrics.Tracer. It is safe for concurrent use.
 type Tracer struct {
 	options Options
-	queue   chan told
+	queue   chan record
 	sender  *sender
-	away    bool // the last message failed; the writer's own
+	failing bool // the last message failed; used by write alone
 
 	sent, dropped, failed atomic.Uint64 // requests
 
@@ -47,7 +46,7 @@ type Tracer struct {
 	done sync.WaitGroup
 }
 
-// New begins to tell o.Endpoint. It does not wait for the collector.
+// New starts to send to o.Endpoint. It does not wait for the collector.
 func New(o Options) (*Tracer, error) {
 	address, err := endpoint(o.Endpoint)
 	if err != nil {
@@ -59,30 +58,30 @@ func New(o Options) (*Tracer, error) {
 	}
 	o.OneIn = max(o.OneIn, 1)
 	ctx, end := context.WithCancel(context.Background())
-	t := &Tracer{options: o, queue: make(chan told, queued), sender: sender, end: end}
+	t := &Tracer{options: o, queue: make(chan record, queueSize), sender: sender, end: end}
 	t.done.Go(func() { t.write(ctx) })
 	return t, nil
 }
 
-// Close tells what is queued, once, and ends.
+// Close sends what is queued, in one attempt, and stops.
 func (t *Tracer) Close() {
 	t.end()
 	t.done.Wait()
 }
 
-// Begin implements [proxy.Tracer]. Whoever stands before us and is trusted has decided with the sampled flag; else it is chance.
-func (t *Tracer) Begin(parent []byte) (proxy.Trace, bool) {
-	var trace proxy.Trace
+// Begin implements [metrics.Tracer]. The sampled flag of a trusted parent decides; without a parent it is random.
+func (t *Tracer) Begin(parent []byte) (metrics.Trace, bool) {
+	var trace metrics.Trace
 	known, sampled := parse(parent, &trace)
 	if known && !sampled || !known && rand.IntN(t.options.OneIn) != 0 {
-		return proxy.Trace{}, false
+		return metrics.Trace{}, false
 	}
 	if !known {
 		fill(trace.ID[:8])
 		fill(trace.ID[8:])
 	}
 	fill(trace.Span[:])
-	fill(trace.Shop[:])
+	fill(trace.Upstream[:])
 	return trace, true
 }
 
@@ -93,29 +92,29 @@ func fill(b []byte) {
 	}
 }
 
-// End implements [proxy.Tracer].
-func (t *Tracer) End(trace proxy.Trace, e proxy.Entry) {
+// End implements [metrics.Tracer].
+func (t *Tracer) End(trace metrics.Trace, e metrics.AccessRecord) {
 	select {
-	case t.queue <- keep(trace, e, time.Now()):
+	case t.queue <- newRecord(trace, e, time.Now()):
 	default:
 		t.dropped.Add(1)
 	}
 }
 
-// write tells the collector until ctx ends, then what is left, once.
+// write sends messages until ctx ends, and then what is left, in one attempt.
 func (t *Tracer) write(ctx context.Context) {
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(batchPause)
 	defer tick.Stop()
-	batch := make([]told, 0, batched)
+	batch := make([]record, 0, batchSize)
 	for {
 		select {
 		case one := <-t.queue:
-			if batch = append(batch, one); len(batch) < batched {
+			if batch = append(batch, one); len(batch) < batchSize {
 				continue
 			}
 		case <-tick.C:
 		case <-ctx.Done():
-			t.rest(batch)
+			t.sendRest(batch)
 			return
 		}
 		t.export(ctx, batch)
@@ -123,9 +122,9 @@ func (t *Tracer) write(ctx context.Context) {
 	}
 }
 
-// rest tells what is left at the end, and gives up where the collector does not answer.
-func (t *Tracer) rest(batch []told) {
-	ctx, end := context.WithTimeout(context.Background(), patient)
+// sendRest sends what is left at the end. It stops after sendTimeout.
+func (t *Tracer) sendRest(batch []record) {
+	ctx, end := context.WithTimeout(context.Background(), sendTimeout)
 	defer end()
 	for len(t.queue) > 0 {
 		batch = append(batch, <-t.queue)
@@ -134,12 +133,12 @@ func (t *Tracer) rest(batch []told) {
 	t.sender.client.CloseIdleConnections()
 }
 
-// export sends one message, once: while it was repeated, the queue would fill, and the next is as good as the last.
-func (t *Tracer) export(ctx context.Context, batch []told) {
+// export sends one message in one attempt: the queue would fill during another one, and a newer trace is as useful.
+func (t *Tracer) export(ctx context.Context, batch []record) {
 	if len(batch) == 0 {
 		return
 	}
-	ctx, end := context.WithTimeout(ctx, patient)
+	ctx, end := context.WithTimeout(ctx, sendTimeout)
 	defer end()
 	err := t.sender.send(ctx, messageOf(&t.options, batch))
 	if err != nil {
@@ -147,11 +146,11 @@ func (t *Tracer) export(ctx context.Context, batch []told) {
 	} else {
 		t.sent.Add(uint64(len(batch)))
 	}
-	if away := err != nil; away != t.away {
-		if t.away = away; away {
-			t.options.Log.Warn("traces do not arrive; they are dropped and counted", "err", err)
+	if failing := err != nil; failing != t.failing {
+		if t.failing = failing; failing {
+			t.options.Log.Warn("traces are dropped and counted: the collector does not accept them", "err", err)
 		} else {
-			t.options.Log.Info("traces arrive again")
+			t.options.Log.Info("the collector accepts traces again")
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	wire "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"sluice/proxy"
+	"sluice/proxy/metrics"
 )
 
 // collect is a collector; each span that it is sent goes to the channel.
@@ -79,22 +79,25 @@ const (
 	unsampled = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"
 )
 
-func TestCollectorGetsTheSpansThatTheShopHeardOf(t *testing.T) {
+func TestTracer_CollectorGetsTheSpansSentUpstream(t *testing.T) {
 	url, spans := collect(t)
 	tr := tracer(t, url, 1)
 	trace, ok := tr.Begin([]byte(sampled))
 	if !ok {
 		t.Fatal("a sampled parent is not traced")
 	}
-	tr.End(trace, proxy.Entry{Method: []byte("POST"), Path: []byte("/api/seckill/1001/order"), Route: "order", SKU: []byte("1001"), User: []byte("secret-user"),
-		Status: 200, Sent: true, Target: "http://shop", Came: 1000, Decided: 2000, Answered: 5000, Done: 6000})
+	tr.End(trace, metrics.AccessRecord{
+		Method: []byte("POST"), Path: []byte("/api/seckill/1001/order"), Route: "order", SKU: []byte("1001"),
+		User: []byte("secret-user"), Status: 200, Sent: true, Target: "http://shop",
+		Arrived: 1000, Decided: 2000, Answered: 5000, Done: 6000,
+	})
 	tr.Close()
 	byID := map[string]*wire.Span{}
 	for range 2 {
 		s := <-spans
 		byID[hex.EncodeToString(s.SpanId)] = s
 	}
-	here, shop := byID[hex.EncodeToString(trace.Span[:])], byID[hex.EncodeToString(trace.Shop[:])]
+	here, shop := byID[hex.EncodeToString(trace.Span[:])], byID[hex.EncodeToString(trace.Upstream[:])]
 	if here == nil || shop == nil {
 		t.Fatalf("the spans %v are not those of %+v", byID, trace)
 	}
@@ -109,7 +112,7 @@ func TestCollectorGetsTheSpansThatTheShopHeardOf(t *testing.T) {
 	}
 	for _, a := range append(here.Attributes, shop.Attributes...) {
 		if a.Value.GetStringValue() == "secret-user" {
-			t.Error("a trace tells the user")
+			t.Error("a trace contains the user")
 		}
 	}
 	if tr.sent.Load() != 1 || tr.dropped.Load() != 0 || tr.failed.Load() != 0 {
@@ -117,7 +120,7 @@ func TestCollectorGetsTheSpansThatTheShopHeardOf(t *testing.T) {
 	}
 }
 
-func TestTrustedParentDecides(t *testing.T) {
+func TestTracer_TrustedParentDecidesSampling(t *testing.T) {
 	never, always := tracer(t, "http://127.0.0.1:1", 1<<40), tracer(t, "http://127.0.0.1:1", 1)
 	defer never.Close()
 	defer always.Close()
@@ -129,13 +132,13 @@ func TestTrustedParentDecides(t *testing.T) {
 	}
 	one, ok := always.Begin(nil)
 	two, _ := always.Begin([]byte("garbage"))
-	if !ok || one.ID == [16]byte{} || one.ID == two.ID || one.Span == one.Shop || one.Parent != [8]byte{} {
+	if !ok || one.ID == [16]byte{} || one.ID == two.ID || one.Span == one.Upstream || one.Parent != [8]byte{} {
 		t.Errorf("new traces %+v and %+v", one, two)
 	}
 }
 
 // A collector that takes the message and says nothing costs traces, and no request a moment.
-func TestCollectorThatHangsIsNotWaitedFor(t *testing.T) {
+func TestTracer_HangingCollectorDelaysNoRequest(t *testing.T) {
 	hangs, came := make(chan struct{}), make(chan struct{}, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		came <- struct{}{}
@@ -143,12 +146,12 @@ func TestCollectorThatHangsIsNotWaitedFor(t *testing.T) {
 	}))
 	defer server.Close()
 	tr := tracer(t, server.URL, 1)
-	for range batched {
-		tr.End(proxy.Trace{ID: [16]byte{1}}, proxy.Entry{})
+	for range batchSize {
+		tr.End(metrics.Trace{ID: [16]byte{1}}, metrics.AccessRecord{})
 	}
 	<-came // the writer waits now, and the queue is empty
-	for range queued + 5 {
-		tr.End(proxy.Trace{ID: [16]byte{1}}, proxy.Entry{})
+	for range queueSize + 5 {
+		tr.End(metrics.Trace{ID: [16]byte{1}}, metrics.AccessRecord{})
 	}
 	if n := tr.dropped.Load(); n != 5 {
 		t.Errorf("%d dropped beyond a full queue, want 5", n)
@@ -157,10 +160,10 @@ func TestCollectorThatHangsIsNotWaitedFor(t *testing.T) {
 	tr.Close()
 }
 
-func TestCollectorThatIsAwayIsCounted(t *testing.T) {
+func TestTracer_UnreachableCollectorIsCounted(t *testing.T) {
 	tr := tracer(t, "http://127.0.0.1:1", 1)
 	for range 3 {
-		tr.End(proxy.Trace{ID: [16]byte{1}}, proxy.Entry{})
+		tr.End(metrics.Trace{ID: [16]byte{1}}, metrics.AccessRecord{})
 	}
 	tr.Close()
 	if n := tr.failed.Load(); n != 3 {
@@ -168,7 +171,7 @@ func TestCollectorThatIsAwayIsCounted(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotSampledAllocatesNothing(t *testing.T) {
+func TestTracer_UnsampledRequestAllocatesNothing(t *testing.T) {
 	tr := tracer(t, "http://127.0.0.1:1", 1<<40)
 	defer tr.Close()
 	parent := []byte(unsampled)
@@ -177,7 +180,7 @@ func TestWhatIsNotSampledAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestTheWayToTheCollectorIsInTheEnvironment(t *testing.T) {
+func TestSender_ReadsTheEnvironment(t *testing.T) {
 	environment := map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Basic%20eA==, x-tenant=7"}
 	s, err := newSender("http://c/v1/traces", func(name string) string { return environment[name] })
 	if err != nil || s.header.Get("Authorization") != "Basic eA==" || s.header.Get("X-Tenant") != "7" {
@@ -191,18 +194,18 @@ func TestTheWayToTheCollectorIsInTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestACollectorThatRefusesIsCounted(t *testing.T) {
+func TestTracer_RejectingCollectorIsCounted(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) }))
 	defer server.Close()
 	tr := tracer(t, server.URL, 1)
-	tr.End(proxy.Trace{ID: [16]byte{1}}, proxy.Entry{})
+	tr.End(metrics.Trace{ID: [16]byte{1}}, metrics.AccessRecord{})
 	tr.Close()
 	if n := tr.failed.Load(); n != 1 {
 		t.Errorf("%d failed, want 1", n)
 	}
 }
 
-func TestEndpointIsAWholeURL(t *testing.T) {
+func TestEndpoint_IsAWholeURL(t *testing.T) {
 	for text, want := range map[string]string{
 		"http://127.0.0.1:4318": "http://127.0.0.1:4318/v1/traces", "https://c/": "https://c/v1/traces", "http://c/otlp/v1/traces": "http://c/otlp/v1/traces",
 		"127.0.0.1:4318": "", "": "", "ftp://c": "",
@@ -219,10 +222,10 @@ func FuzzParent(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var trace proxy.Trace
+		var trace metrics.Trace
 		known, _ := parse(text, &trace)
 		if !known {
-			if trace != (proxy.Trace{}) {
+			if trace != (metrics.Trace{}) {
 				t.Fatalf("%q is no parent, and yet %+v", text, trace)
 			}
 			return
@@ -251,9 +254,11 @@ func BenchmarkEnd(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer tr.Close()
-	e := proxy.Entry{Method: []byte("POST"), Path: []byte("/api/seckill/1001/order"), Route: "order", Done: int64(time.Second)}
+	e := metrics.AccessRecord{
+		Method: []byte("POST"), Path: []byte("/api/seckill/1001/order"), Route: "order", Done: int64(time.Second),
+	}
 	b.ReportAllocs()
 	for b.Loop() {
-		tr.End(proxy.Trace{}, e)
+		tr.End(metrics.Trace{}, e)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"encoding/hex"
 )
 
-// Cookies verifies values that the shop has signed: VALUE.MAC, where MAC is the HMAC-SHA256 of VALUE in hex or in
-// Base64, of either alphabet, with or without padding. It may begin with "s:", as those of Express do. It is safe for
-// concurrent use.
+// Cookies verifies cookie values that the upstream signed: VALUE.MAC. MAC is the HMAC-SHA256 of VALUE in hexadecimal or
+// in Base64 of either alphabet, with or without padding. The value may begin with "s:", as in Express. It is safe for
+// concurrent use and does not allocate.
 type Cookies struct{ mac *mac }
 
 // NewCookies takes a key of at least 16 bytes, which it copies.
@@ -22,39 +22,42 @@ func NewCookies(key []byte) (*Cookies, error) {
 	return &Cookies{m}, nil
 }
 
-// Value returns what was signed, a part of signed; false when it was not.
+// Value returns VALUE, a part of signed; false when the signature is missing or wrong.
 func (c *Cookies) Value(signed []byte) (value []byte, ok bool) {
-	signed = bytes.TrimPrefix(signed, express)
+	signed = bytes.TrimPrefix(signed, expressPrefix)
 	dot := bytes.LastIndexByte(signed, '.')
 	if dot <= 0 {
 		return nil, false
 	}
 	value = signed[:dot]
 	var given [sha256.Size]byte
-	if !readSum(&given, signed[dot+1:]) {
+	if !decodeSum(&given, signed[dot+1:]) {
 		return nil, false
 	}
-	d := c.mac.take()
-	d.text = append(d.text, value...)
-	ok = hmac.Equal(given[:], d.of())
-	c.mac.desks.Put(d)
-	return value, ok
+	state := c.mac.acquire()
+	state.text = append(state.text, value...)
+	ok = hmac.Equal(given[:], state.sumText())
+	c.mac.release(state)
+	if !ok {
+		return nil, false
+	}
+	return value, true
 }
 
-var express = []byte("s:")
+var expressPrefix = []byte("s:")
 
-// readSum reads a sum of 32 bytes in hex, or in Base64.
-func readSum(sum *[sha256.Size]byte, text []byte) bool {
+// decodeSum reads a sum of 32 bytes in hexadecimal or in Base64.
+func decodeSum(sum *[sha256.Size]byte, text []byte) bool {
 	if len(text) == hex.EncodedLen(len(sum)) {
 		_, err := hex.Decode(sum[:], text)
 		return err == nil
 	}
-	const length = 43 // without padding
+	const unpaddedLength = 43
 	text = bytes.TrimSuffix(text, []byte("="))
-	if len(text) != length {
+	if len(text) != unpaddedLength {
 		return false
 	}
-	var plain [length]byte
+	var standard [unpaddedLength]byte // in the standard alphabet
 	for i, c := range text {
 		switch c {
 		case '-':
@@ -62,8 +65,8 @@ func readSum(sum *[sha256.Size]byte, text []byte) bool {
 		case '_':
 			c = '/'
 		}
-		plain[i] = c
+		standard[i] = c
 	}
-	_, err := base64.RawStdEncoding.Decode(sum[:], plain[:])
+	_, err := base64.RawStdEncoding.Decode(sum[:], standard[:])
 	return err == nil
 }

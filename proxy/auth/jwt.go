@@ -10,38 +10,39 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// JWTOptions say which tokens are believed.
+// JWTOptions say which tokens are accepted.
 type JWTOptions struct {
-	Algorithm string        // "HS256" "RS256" "EdDSA": the one that is accepted, whatever a token says
+	Algorithm string        // "HS256", "RS256" or "EdDSA": the only one that is accepted, whatever a token names
 	Key       string        // HS256: the secret; else a public key in PEM, or a JWKS (RFC 7517)
-	Issuer    string        // what iss must be; "" = anything
-	Audience  string        // what aud must hold; "" = anything
-	Leeway    time.Duration // of clocks, for exp and nbf
-	Claims    []string      // that are asked for; others are not kept
-	Remember  int           // tokens that are not verified again, about; 0 = none
+	Issuer    string        // required value of iss; "" = any
+	Audience  string        // aud must contain it; "" = any
+	Leeway    time.Duration // tolerated difference of clocks, for exp and nbf
+	Claims    []string      // names that Claim may be called with; other claims are not kept
+	Remember  int           // about how many verified tokens are cached; 0 = every token is verified each time
 }
 
-// JWT verifies JSON web tokens (RFC 7519, RFC 8725). They must expire. It is safe for concurrent use.
+// JWT verifies JSON web tokens (RFC 7519, RFC 8725). A token without exp is not accepted. A cached token costs no
+// allocation. It is safe for concurrent use.
 type JWT struct {
 	keys   keys
 	rules  []jwt.ParserOption
 	claims []string
 	leeway time.Duration
-	memory *memory
+	cache  *tokenCache
 }
 
 const (
-	maxToken = 8 << 10 // bytes
-	maxClaim = 256     // bytes
+	maxTokenSize = 8 << 10 // bytes
+	maxClaimSize = 256     // bytes
 )
 
-// NewJWT reads the keys.
+// NewJWT reads the keys. A key that is weak, private or of another type than the algorithm is an error.
 func NewJWT(o JWTOptions) (*JWT, error) {
 	k, err := readKeys(o.Algorithm, o.Key)
 	if err != nil {
 		return nil, err
 	}
-	j := &JWT{keys: k, claims: o.Claims, leeway: o.Leeway, memory: newMemory(o.Remember)}
+	j := &JWT{keys: k, claims: o.Claims, leeway: o.Leeway, cache: newTokenCache(o.Remember)}
 	j.rules = []jwt.ParserOption{
 		jwt.WithValidMethods([]string{o.Algorithm}), jwt.WithExpirationRequired(), jwt.WithLeeway(o.Leeway),
 		jwt.WithJSONNumber(), jwt.WithStrictDecoding(),
@@ -55,18 +56,18 @@ func NewJWT(o JWTOptions) (*JWT, error) {
 	return j, nil
 }
 
-// Claim returns a claim of a token that is good at now: text, or a whole number in digits; false when the token cannot be
-// believed or has no such claim. "Bearer " before the token is skipped.
+// Claim returns a claim of a token that is valid at now: text, or a whole number in digits. It returns false when the
+// token is not valid or has no such claim. "Bearer " before the token is skipped. The caller must not change value.
 func (j *JWT) Claim(token []byte, name string, now time.Time) (value []byte, ok bool) {
 	token = bytes.TrimSpace(token)
 	if len(token) > len(bearer) && bytes.EqualFold(token[:len(bearer)], bearer) {
 		token = bytes.TrimSpace(token[len(bearer):])
 	}
-	if len(token) == 0 || len(token) > maxToken {
+	if len(token) == 0 || len(token) > maxTokenSize {
 		return nil, false
 	}
 	key := digest(sha256.Sum256(token))
-	claims := j.memory.find(&key, now.Unix())
+	claims := j.cache.claims(&key, now.Unix())
 	if claims == nil {
 		if claims = j.verify(string(token), &key, now); claims == nil {
 			return nil, false
@@ -78,32 +79,33 @@ func (j *JWT) Claim(token []byte, name string, now time.Time) (value []byte, ok 
 
 var bearer = []byte("Bearer ")
 
-// verify checks the signature and the times of a token that is not remembered.
+// verify checks the signature and the times of a token and stores its claims; nil = it is not valid.
 func (j *JWT) verify(token string, key *digest, now time.Time) map[string][]byte {
-	found := jwt.MapClaims{}
+	parsed := jwt.MapClaims{}
 	rules := append(j.rules[:len(j.rules):len(j.rules)], jwt.WithTimeFunc(func() time.Time { return now }))
-	if _, err := jwt.NewParser(rules...).ParseWithClaims(token, found, j.keys.of); err != nil {
+	if _, err := jwt.NewParser(rules...).ParseWithClaims(token, parsed, j.keys.forToken); err != nil {
 		return nil
 	}
-	expires, err := found.GetExpirationTime()
+	expires, err := parsed.GetExpirationTime()
 	if err != nil || expires == nil {
 		return nil
 	}
 	claims := map[string][]byte{}
 	for _, name := range j.claims {
-		if value := text(found[name]); value != "" {
+		if value := claimText(parsed[name]); value != "" {
 			claims[name] = []byte(value)
 		}
 	}
-	j.memory.keep(key, claims, expires.Add(j.leeway).Unix())
+	j.cache.store(key, claims, expires.Add(j.leeway).Unix())
 	return claims
 }
 
-// text is a claim that can be a user: text, or a whole number as it stands in the token; "" = it is neither.
-func text(claim any) string {
+// claimText returns a claim that can name a user: text, or a whole number with its digits as in the token. Any other
+// claim is "".
+func claimText(claim any) string {
 	switch v := claim.(type) {
 	case string:
-		if len(v) <= maxClaim {
+		if len(v) <= maxClaimSize {
 			return v
 		}
 	case json.Number:
@@ -117,11 +119,11 @@ func text(claim any) string {
 	return ""
 }
 
-// of finds the key of a token. What a token says of its key only chooses among those of the configuration: no address
-// (jku, x5u) and no key (jwk, x5c) of its own is looked at.
-func (k *keys) of(t *jwt.Token) (any, error) {
+// forToken returns the key of a token. The token's kid only chooses among the configured keys: an address (jku, x5u) or
+// a key (jwk, x5c) that the token brings is ignored.
+func (k *keys) forToken(t *jwt.Token) (any, error) {
 	if _, has := t.Header["crit"]; has {
-		return nil, errors.New("crit: nothing beyond RFC 7519 is understood") // RFC 7515, section 4.1.11
+		return nil, errors.New("crit: no extension is supported") // RFC 7515, section 4.1.11
 	}
 	kid, has := t.Header["kid"]
 	if name, ok := kid.(string); ok && k.byName != nil {

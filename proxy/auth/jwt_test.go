@@ -22,7 +22,10 @@ const secret = "0123456789abcdef0123456789abcdef"
 
 var noon = time.Unix(1_800_000_000, 0)
 
-// pair is a key pair in the forms that files have.
+// object is a header or the claims of a token.
+type object = map[string]any
+
+// pair is a key pair in the formats of key files.
 type pair struct {
 	private any
 	public  string // PEM
@@ -36,7 +39,8 @@ func rsaPair(t testing.TB, bits int) pair {
 		t.Fatal(err)
 	}
 	e := base64.RawURLEncoding.EncodeToString([]byte{1, 0, 1})
-	return pair{k, publicPEM(t, &k.PublicKey), map[string]string{"kty": "RSA", "n": base64.RawURLEncoding.EncodeToString(k.N.Bytes()), "e": e}}
+	n := base64.RawURLEncoding.EncodeToString(k.N.Bytes())
+	return pair{k, publicPEM(t, &k.PublicKey), map[string]string{"kty": "RSA", "n": n, "e": e}}
 }
 
 func edPair(t testing.TB) pair {
@@ -45,7 +49,8 @@ func edPair(t testing.TB) pair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pair{k, publicPEM(t, public), map[string]string{"kty": "OKP", "crv": "Ed25519", "x": base64.RawURLEncoding.EncodeToString(public)}}
+	x := base64.RawURLEncoding.EncodeToString(public)
+	return pair{k, publicPEM(t, public), map[string]string{"kty": "OKP", "crv": "Ed25519", "x": x}}
 }
 
 func publicPEM(t testing.TB, key any) string {
@@ -67,14 +72,14 @@ func (p pair) named(kid string) map[string]string {
 
 func jwks(t testing.TB, list ...map[string]string) string {
 	t.Helper()
-	b, err := json.Marshal(map[string]any{"keys": list})
+	b, err := json.Marshal(object{"keys": list})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(b)
 }
 
-func signed(t testing.TB, method jwt.SigningMethod, key any, header, claims map[string]any) []byte {
+func signed(t testing.TB, method jwt.SigningMethod, key any, header, claims object) []byte {
 	t.Helper()
 	token := jwt.NewWithClaims(method, jwt.MapClaims(claims))
 	for name, v := range header {
@@ -87,7 +92,7 @@ func signed(t testing.TB, method jwt.SigningMethod, key any, header, claims map[
 	return []byte(s)
 }
 
-func believing(t testing.TB, o JWTOptions) *JWT {
+func newTestJWT(t testing.TB, o JWTOptions) *JWT {
 	t.Helper()
 	o.Claims = append(o.Claims, "sub", "uid")
 	j, err := NewJWT(o)
@@ -97,51 +102,58 @@ func believing(t testing.TB, o JWTOptions) *JWT {
 	return j
 }
 
-func goodClaims() map[string]any {
-	return map[string]any{"sub": "7", "exp": noon.Unix() + 60, "iss": "shop", "aud": []string{"web", "gate"}}
+func goodClaims() object {
+	return object{"sub": "7", "exp": noon.Unix() + 60, "iss": "shop", "aud": []string{"web", "gate"}}
 }
 
-func TestTokenOfTheShopIsBelieved(t *testing.T) {
+func TestJWT_AcceptsTokensOfTheConfiguredKey(t *testing.T) {
 	r, e := rsaPair(t, 2048), edPair(t)
+	hs, rs, ed := jwt.SigningMethodHS256, jwt.SigningMethodRS256, jwt.SigningMethodEdDSA
+	set := jwks(t, e.named("b"), rsaPair(t, 2048).named("c"), r.named("a"))
+	checked := JWTOptions{Algorithm: "HS256", Key: secret, Issuer: "shop", Audience: "gate", Leeway: time.Second}
 	for name, c := range map[string]struct {
 		o      JWTOptions
 		method jwt.SigningMethod
 		key    any
-		header map[string]any
+		header object
 	}{
-		"HS256":        {JWTOptions{Algorithm: "HS256", Key: secret + "\n"}, jwt.SigningMethodHS256, []byte(secret), nil},
-		"RS256":        {JWTOptions{Algorithm: "RS256", Key: r.public}, jwt.SigningMethodRS256, r.private, map[string]any{"kid": "any"}},
-		"EdDSA":        {JWTOptions{Algorithm: "EdDSA", Key: e.public}, jwt.SigningMethodEdDSA, e.private, nil},
-		"JWKS":         {JWTOptions{Algorithm: "RS256", Key: jwks(t, e.named("b"), rsaPair(t, 2048).named("c"), r.named("a"))}, jwt.SigningMethodRS256, r.private, map[string]any{"kid": "a"}},
-		"JWKS of one":  {JWTOptions{Algorithm: "EdDSA", Key: jwks(t, e.named("b"), r.named("a"))}, jwt.SigningMethodEdDSA, e.private, nil},
-		"JWKS no name": {JWTOptions{Algorithm: "EdDSA", Key: jwks(t, e.jwk)}, jwt.SigningMethodEdDSA, e.private, map[string]any{"kid": "x"}},
-		"all checked":  {JWTOptions{Algorithm: "HS256", Key: secret, Issuer: "shop", Audience: "gate", Leeway: time.Second}, jwt.SigningMethodHS256, []byte(secret), nil},
+		"HS256":        {JWTOptions{Algorithm: "HS256", Key: secret + "\n"}, hs, []byte(secret), nil},
+		"RS256":        {JWTOptions{Algorithm: "RS256", Key: r.public}, rs, r.private, object{"kid": "any"}},
+		"EdDSA":        {JWTOptions{Algorithm: "EdDSA", Key: e.public}, ed, e.private, nil},
+		"JWKS":         {JWTOptions{Algorithm: "RS256", Key: set}, rs, r.private, object{"kid": "a"}},
+		"JWKS of one":  {JWTOptions{Algorithm: "EdDSA", Key: jwks(t, e.named("b"), r.named("a"))}, ed, e.private, nil},
+		"JWKS no name": {JWTOptions{Algorithm: "EdDSA", Key: jwks(t, e.jwk)}, ed, e.private, object{"kid": "x"}},
+		"all checked":  {checked, hs, []byte(secret), nil},
 	} {
 		for _, remember := range []int{0, 100} {
 			c.o.Remember = remember
-			j := believing(t, c.o)
+			j := newTestJWT(t, c.o)
 			token := signed(t, c.method, c.key, c.header, goodClaims())
 			for range 2 {
 				if v, ok := j.Claim(token, "sub", noon); !ok || string(v) != "7" {
-					t.Errorf("%s, remembering %d: %q %v", name, remember, v, ok)
+					t.Errorf("%s, cache of %d: %q %v", name, remember, v, ok)
 				}
 			}
 			if v, ok := j.Claim(append([]byte("bearer  "), token...), "sub", noon); !ok || string(v) != "7" {
 				t.Errorf("%s after Bearer: %q %v", name, v, ok)
 			}
-			if _, ok := j.Claim(token, "nobody", noon); ok {
+			if _, ok := j.Claim(token, "missing", noon); ok {
 				t.Errorf("%s: a claim that is not there", name)
 			}
 		}
 	}
 }
 
-func TestClaimIsTextOrAWholeNumber(t *testing.T) {
-	j := believing(t, JWTOptions{Algorithm: "HS256", Key: secret})
+func TestJWT_ClaimIsTextOrAWholeNumber(t *testing.T) {
+	j := newTestJWT(t, JWTOptions{Algorithm: "HS256", Key: secret})
 	for _, c := range []struct {
 		claim any
 		want  string
-	}{{"u-1", "u-1"}, {7, "7"}, {json.Number("9007199254740993"), "9007199254740993"}, {-3, "-3"}, {1.5, ""}, {json.Number("1e3"), ""}, {true, ""}, {nil, ""}, {[]string{"7"}, ""}, {"", ""}, {strings.Repeat("x", 257), ""}} {
+	}{
+		{"u-1", "u-1"}, {7, "7"}, {json.Number("9007199254740993"), "9007199254740993"}, {-3, "-3"},
+		{1.5, ""}, {json.Number("1e3"), ""}, {true, ""}, {nil, ""}, {[]string{"7"}, ""}, {"", ""},
+		{strings.Repeat("x", 257), ""},
+	} {
 		claims := goodClaims()
 		claims["uid"] = c.claim
 		v, ok := j.Claim(signed(t, jwt.SigningMethodHS256, []byte(secret), nil, claims), "uid", noon)
@@ -151,55 +163,63 @@ func TestClaimIsTextOrAWholeNumber(t *testing.T) {
 	}
 }
 
-// handmade is a token of any header, signed by HMAC with any key, or not at all.
-func handmade(header, claims, key string) []byte {
-	text := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims))
+// forge makes a token with any header, signed by HMAC with any key, or unsigned for an empty key.
+func forge(header, claims, key string) []byte {
+	encode := base64.RawURLEncoding.EncodeToString
+	text := encode([]byte(header)) + "." + encode([]byte(claims))
 	if key == "" {
 		return []byte(text + ".")
 	}
 	h := hmac.New(sha256.New, []byte(key))
 	h.Write([]byte(text))
-	return []byte(text + "." + base64.RawURLEncoding.EncodeToString(h.Sum(nil)))
+	return []byte(text + "." + encode(h.Sum(nil)))
 }
 
-func TestForgedTokenIsNotBelieved(t *testing.T) {
+func TestJWT_RejectsForgedTokens(t *testing.T) {
 	r, e, other := rsaPair(t, 2048), edPair(t), rsaPair(t, 2048)
 	body := fmt.Sprintf(`{"sub":"7","exp":%d}`, noon.Unix()+60)
-	byRSA := believing(t, JWTOptions{Algorithm: "RS256", Key: r.public, Remember: 10})
-	bySet := believing(t, JWTOptions{Algorithm: "RS256", Key: jwks(t, r.named("a"), rsaPair(t, 2048).named("b")), Remember: 10})
-	bySecret := believing(t, JWTOptions{Algorithm: "HS256", Key: secret, Remember: 10})
-	byEd := believing(t, JWTOptions{Algorithm: "EdDSA", Key: e.public, Remember: 10})
+	byRSA := newTestJWT(t, JWTOptions{Algorithm: "RS256", Key: r.public, Remember: 10})
+	set := jwks(t, r.named("a"), rsaPair(t, 2048).named("b"))
+	bySet := newTestJWT(t, JWTOptions{Algorithm: "RS256", Key: set, Remember: 10})
+	bySecret := newTestJWT(t, JWTOptions{Algorithm: "HS256", Key: secret, Remember: 10})
+	byEd := newTestJWT(t, JWTOptions{Algorithm: "EdDSA", Key: e.public, Remember: 10})
 	good := string(signed(t, jwt.SigningMethodRS256, r.private, nil, goodClaims()))
 	parts := strings.Split(good, ".")
+	rs := func(key any, header object) []byte {
+		return signed(t, jwt.SigningMethodRS256, key, header, goodClaims())
+	}
+	long := goodClaims()
+	long["x"] = strings.Repeat("x", maxTokenSize)
+	otherBody := base64.RawURLEncoding.EncodeToString([]byte(body))
 	for name, c := range map[string]struct {
 		by    *JWT
 		token []byte
 	}{
-		"none":                            {byRSA, handmade(`{"alg":"none"}`, body, "")},
-		"None":                            {byRSA, handmade(`{"alg":"None"}`, body, "")},
-		"none of HMAC":                    {bySecret, handmade(`{"alg":"none"}`, body, "")},
-		"no algorithm":                    {bySecret, handmade(`{}`, body, secret)},
-		"public key as secret":            {byRSA, handmade(`{"alg":"HS256"}`, body, r.public)},
-		"public key as secret, trimmed":   {byRSA, handmade(`{"alg":"HS256"}`, body, strings.TrimSpace(r.public))},
-		"public key as secret of Ed25519": {byEd, handmade(`{"alg":"HS256"}`, body, e.public)},
-		"HMAC that says RS256":            {byRSA, handmade(`{"alg":"RS256"}`, body, r.public)},
-		"another HMAC":                    {bySecret, handmade(`{"alg":"HS256"}`, body, secret+"x")},
-		"empty secret":                    {bySecret, handmade(`{"alg":"HS256"}`, body, "\x00")},
+		"none":                            {byRSA, forge(`{"alg":"none"}`, body, "")},
+		"None":                            {byRSA, forge(`{"alg":"None"}`, body, "")},
+		"none of HMAC":                    {bySecret, forge(`{"alg":"none"}`, body, "")},
+		"no algorithm":                    {bySecret, forge(`{}`, body, secret)},
+		"public key as secret":            {byRSA, forge(`{"alg":"HS256"}`, body, r.public)},
+		"public key as secret, trimmed":   {byRSA, forge(`{"alg":"HS256"}`, body, strings.TrimSpace(r.public))},
+		"public key as secret of Ed25519": {byEd, forge(`{"alg":"HS256"}`, body, e.public)},
+		"HMAC that says RS256":            {byRSA, forge(`{"alg":"RS256"}`, body, r.public)},
+		"another HMAC":                    {bySecret, forge(`{"alg":"HS256"}`, body, secret+"x")},
+		"empty secret":                    {bySecret, forge(`{"alg":"HS256"}`, body, "\x00")},
 		"HS512":                           {bySecret, signed(t, jwt.SigningMethodHS512, []byte(secret), nil, goodClaims())},
 		"RS512":                           {byRSA, signed(t, jwt.SigningMethodRS512, r.private, nil, goodClaims())},
 		"PS256":                           {byRSA, signed(t, jwt.SigningMethodPS256, r.private, nil, goodClaims())},
-		"another RSA key":                 {byRSA, signed(t, jwt.SigningMethodRS256, other.private, nil, goodClaims())},
+		"another RSA key":                 {byRSA, rs(other.private, nil)},
 		"another algorithm's key":         {byRSA, signed(t, jwt.SigningMethodEdDSA, e.private, nil, goodClaims())},
-		"kid of nobody":                   {bySet, signed(t, jwt.SigningMethodRS256, r.private, map[string]any{"kid": "z"}, goodClaims())},
-		"kid of another key":              {bySet, signed(t, jwt.SigningMethodRS256, r.private, map[string]any{"kid": "b"}, goodClaims())},
-		"no kid of several":               {bySet, signed(t, jwt.SigningMethodRS256, r.private, nil, goodClaims())},
-		"kid that is a path":              {bySet, handmade(`{"alg":"RS256","kid":"../../dev/null"}`, body, "\x00")},
-		"kid that is a list":              {bySet, signed(t, jwt.SigningMethodRS256, r.private, map[string]any{"kid": []string{"a"}}, goodClaims())},
-		"kid that is SQL":                 {bySet, handmade(`{"alg":"HS256","kid":"x' UNION SELECT 'k"}`, body, "k")},
-		"a key that it brings along":      {byRSA, signed(t, jwt.SigningMethodRS256, other.private, map[string]any{"jwk": other.jwk}, goodClaims())},
-		"an address of keys":              {byRSA, signed(t, jwt.SigningMethodRS256, other.private, map[string]any{"jku": "https://evil.example/jwks"}, goodClaims())},
-		"crit":                            {byRSA, signed(t, jwt.SigningMethodRS256, r.private, map[string]any{"crit": []string{"b64"}}, goodClaims())},
-		"another body":                    {byRSA, []byte(parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(body)) + "." + parts[2])},
+		"unknown kid":                     {bySet, rs(r.private, object{"kid": "z"})},
+		"kid of another key":              {bySet, rs(r.private, object{"kid": "b"})},
+		"no kid of several":               {bySet, rs(r.private, nil)},
+		"kid that is a path":              {bySet, forge(`{"alg":"RS256","kid":"../../dev/null"}`, body, "\x00")},
+		"kid that is a list":              {bySet, rs(r.private, object{"kid": []string{"a"}})},
+		"kid that is SQL":                 {bySet, forge(`{"alg":"HS256","kid":"x' UNION SELECT 'k"}`, body, "k")},
+		"a key that it brings along":      {byRSA, rs(other.private, object{"jwk": other.jwk})},
+		"an address of keys":              {byRSA, rs(other.private, object{"jku": "https://evil.example/jwks"})},
+		"crit":                            {byRSA, rs(r.private, object{"crit": []string{"b64"}})},
+		"another body":                    {byRSA, []byte(parts[0] + "." + otherBody + "." + parts[2])},
 		"no signature":                    {byRSA, []byte(parts[0] + "." + parts[1] + ".")},
 		"two parts":                       {byRSA, []byte(parts[0] + "." + parts[1])},
 		"four parts":                      {byRSA, []byte(good + ".x")},
@@ -207,37 +227,39 @@ func TestForgedTokenIsNotBelieved(t *testing.T) {
 		"empty":                           {byRSA, nil},
 		"Bearer alone":                    {byRSA, []byte("Bearer ")},
 		"another scheme":                  {byRSA, []byte("Basic " + good)},
-		"too long":                        {bySecret, signed(t, jwt.SigningMethodHS256, []byte(secret), nil, map[string]any{"sub": "7", "exp": noon.Unix() + 60, "x": strings.Repeat("x", maxToken)})},
+		"too long":                        {bySecret, signed(t, jwt.SigningMethodHS256, []byte(secret), nil, long)},
 	} {
 		for range 2 {
 			if v, ok := c.by.Claim(c.token, "sub", noon); ok {
-				t.Errorf("%s: believed, of %q", name, v)
+				t.Errorf("%s: accepted, claim %q", name, v)
 			}
 		}
 	}
 	if _, ok := byRSA.Claim([]byte(good), "sub", noon); !ok {
-		t.Error("the one that is not forged is not believed: the others say nothing")
+		t.Error("the genuine token is rejected, so the others prove nothing")
 	}
 }
 
-func TestTokenIsGoodInItsTimeAlone(t *testing.T) {
-	j := believing(t, JWTOptions{Algorithm: "HS256", Key: secret, Issuer: "shop", Audience: "gate", Leeway: 30 * time.Second, Remember: 100})
+func TestJWT_ChecksTimesIssuerAndAudience(t *testing.T) {
+	j := newTestJWT(t, JWTOptions{
+		Algorithm: "HS256", Key: secret, Issuer: "shop", Audience: "gate", Leeway: 30 * time.Second, Remember: 100,
+	})
 	for name, c := range map[string]struct {
-		change map[string]any
+		change object
 		at     time.Duration
 		want   bool
 	}{
 		"now":              {nil, 0, true},
 		"within leeway":    {nil, 89 * time.Second, true},
 		"expired":          {nil, 90 * time.Second, false},
-		"no end":           {map[string]any{"exp": nil}, 0, false},
-		"end as text":      {map[string]any{"exp": "1900000000"}, 0, false},
-		"not yet":          {map[string]any{"nbf": noon.Unix() + 31}, 0, false},
-		"almost":           {map[string]any{"nbf": noon.Unix() + 30}, 0, true},
-		"another issuer":   {map[string]any{"iss": "evil"}, 0, false},
-		"no issuer":        {map[string]any{"iss": nil}, 0, false},
-		"another audience": {map[string]any{"aud": "app"}, 0, false},
-		"no audience":      {map[string]any{"aud": nil}, 0, false},
+		"no end":           {object{"exp": nil}, 0, false},
+		"end as text":      {object{"exp": "1900000000"}, 0, false},
+		"not yet":          {object{"nbf": noon.Unix() + 31}, 0, false},
+		"almost":           {object{"nbf": noon.Unix() + 30}, 0, true},
+		"another issuer":   {object{"iss": "evil"}, 0, false},
+		"no issuer":        {object{"iss": nil}, 0, false},
+		"another audience": {object{"aud": "app"}, 0, false},
+		"no audience":      {object{"aud": nil}, 0, false},
 	} {
 		claims := goodClaims()
 		for name, v := range c.change {
@@ -246,14 +268,15 @@ func TestTokenIsGoodInItsTimeAlone(t *testing.T) {
 			}
 		}
 		claims["jti"] = name
-		if _, ok := j.Claim(signed(t, jwt.SigningMethodHS256, []byte(secret), nil, claims), "sub", noon.Add(c.at)); ok != c.want {
+		token := signed(t, jwt.SigningMethodHS256, []byte(secret), nil, claims)
+		if _, ok := j.Claim(token, "sub", noon.Add(c.at)); ok != c.want {
 			t.Errorf("%s: %v, want %v", name, ok, c.want)
 		}
 	}
 }
 
-func TestRememberedTokenExpiresToo(t *testing.T) {
-	j := believing(t, JWTOptions{Algorithm: "HS256", Key: secret, Remember: 100})
+func TestJWT_CachedTokenExpires(t *testing.T) {
+	j := newTestJWT(t, JWTOptions{Algorithm: "HS256", Key: secret, Remember: 100})
 	token := signed(t, jwt.SigningMethodHS256, []byte(secret), nil, goodClaims())
 	for _, c := range []struct {
 		at   int64
@@ -265,8 +288,8 @@ func TestRememberedTokenExpiresToo(t *testing.T) {
 	}
 }
 
-func TestMemoryIsBounded(t *testing.T) {
-	m := newMemory(100)
+func TestTokenCache_IsBounded(t *testing.T) {
+	m := newTokenCache(100)
 	size := func() (n int) {
 		for i := range m.shards {
 			n += len(m.shards[i].entries)
@@ -276,12 +299,12 @@ func TestMemoryIsBounded(t *testing.T) {
 	before := size()
 	for i := range 10_000 {
 		key := digest(sha256.Sum256([]byte{byte(i), byte(i >> 8)}))
-		m.keep(&key, map[string][]byte{"sub": {1}}, noon.Unix()+1+int64(i))
-		if m.find(&key, noon.Unix()) == nil {
-			t.Fatalf("token %d is forgotten at once", i)
+		m.store(&key, map[string][]byte{"sub": {1}}, noon.Unix()+1+int64(i))
+		if m.claims(&key, noon.Unix()) == nil {
+			t.Fatalf("token %d is not stored", i)
 		}
-		if m.find(&key, noon.Unix()+1+int64(i)) != nil {
-			t.Fatalf("token %d is remembered past its end", i)
+		if m.claims(&key, noon.Unix()+1+int64(i)) != nil {
+			t.Fatalf("token %d is valid after its expiry", i)
 		}
 	}
 	if after := size(); after != before || after > 200 {
@@ -289,7 +312,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-func TestKeyThatLetsAnybodySignIsRefused(t *testing.T) {
+func TestNewJWT_RejectsUnsafeKeys(t *testing.T) {
 	r, e, weak := rsaPair(t, 2048), edPair(t), rsaPair(t, 1024)
 	private := func(p pair) string {
 		der, err := x509.MarshalPKCS8PrivateKey(p.private)
@@ -320,14 +343,15 @@ func TestKeyThatLetsAnybodySignIsRefused(t *testing.T) {
 		"broken e":             {"RS256", `{"keys":[{"kty":"RSA","n":"AQAB","e":"AQABAQABAQ"}]}`, "e is not an exponent"},
 		"broken x":             {"EdDSA", `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"AQAB"}]}`, "x is not the 32 bytes"},
 	} {
-		if _, err := NewJWT(JWTOptions{Algorithm: c.algorithm, Key: c.key}); err == nil || !strings.Contains(err.Error(), c.want) {
+		_, err := NewJWT(JWTOptions{Algorithm: c.algorithm, Key: c.key})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want … %s …", name, err, c.want)
 		}
 	}
 }
 
-func TestRememberedTokenDoesNotAllocate(t *testing.T) {
-	j := believing(t, JWTOptions{Algorithm: "HS256", Key: secret, Remember: 100})
+func TestJWT_CachedTokenDoesNotAllocate(t *testing.T) {
+	j := newTestJWT(t, JWTOptions{Algorithm: "HS256", Key: secret, Remember: 100})
 	token := append([]byte("Bearer "), signed(t, jwt.SigningMethodHS256, []byte(secret), nil, goodClaims())...)
 	if n := testing.AllocsPerRun(100, func() { j.Claim(token, "sub", noon) }); n != 0 {
 		t.Errorf("%v allocations", n)
@@ -337,18 +361,22 @@ func TestRememberedTokenDoesNotAllocate(t *testing.T) {
 func BenchmarkJWT(b *testing.B) {
 	r, e := rsaPair(b, 2048), edPair(b)
 	for _, c := range []struct {
-		name, algorithm, key string
-		method               jwt.SigningMethod
-		with                 any
-	}{{"HS256", "HS256", secret, jwt.SigningMethodHS256, []byte(secret)}, {"RS256", "RS256", r.public, jwt.SigningMethodRS256, r.private}, {"EdDSA", "EdDSA", e.public, jwt.SigningMethodEdDSA, e.private}} {
+		algorithm, key string
+		method         jwt.SigningMethod
+		with           any
+	}{
+		{"HS256", secret, jwt.SigningMethodHS256, []byte(secret)},
+		{"RS256", r.public, jwt.SigningMethodRS256, r.private},
+		{"EdDSA", e.public, jwt.SigningMethodEdDSA, e.private},
+	} {
 		for _, remember := range []int{0, 1000} {
-			b.Run(fmt.Sprintf("%s/remember=%d", c.name, remember), func(b *testing.B) {
-				j := believing(b, JWTOptions{Algorithm: c.algorithm, Key: c.key, Remember: remember})
+			b.Run(fmt.Sprintf("%s/remember=%d", c.algorithm, remember), func(b *testing.B) {
+				j := newTestJWT(b, JWTOptions{Algorithm: c.algorithm, Key: c.key, Remember: remember})
 				token := signed(b, c.method, c.with, nil, goodClaims())
 				b.ReportAllocs()
 				for b.Loop() {
 					if _, ok := j.Claim(token, "sub", noon); !ok {
-						b.Fatal("not believed")
+						b.Fatal("not accepted")
 					}
 				}
 			})
@@ -361,13 +389,13 @@ func FuzzClaim(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	good := handmade(`{"alg":"HS256"}`, fmt.Sprintf(`{"sub":"7","exp":%d}`, noon.Unix()+60), secret)
+	good := forge(`{"alg":"HS256"}`, fmt.Sprintf(`{"sub":"7","exp":%d}`, noon.Unix()+60), secret)
 	f.Add(good)
-	f.Add(handmade(`{"alg":"none"}`, `{"sub":"7"}`, ""))
+	f.Add(forge(`{"alg":"none"}`, `{"sub":"7"}`, ""))
 	f.Fuzz(func(t *testing.T, token []byte) {
 		v, ok := j.Claim(token, "sub", noon)
 		if ok && !strings.HasSuffix(strings.TrimSpace(string(token)), string(good)) {
-			t.Errorf("%q is believed, of %q", token, v)
+			t.Errorf("%q is accepted, claim %q", token, v)
 		}
 	})
 }

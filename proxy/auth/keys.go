@@ -13,19 +13,20 @@ import (
 	"strings"
 )
 
-// keys are those that a token may be signed with, of the type that the one algorithm wants.
+// keys verify tokens. All have the type that the one algorithm needs.
 type keys struct {
-	only   any            // where there is a single one; nil = there are several
-	byName map[string]any // by kid; nil = they have no names, and a token's kid says nothing
+	only   any            // set where there is a single key; nil = there are several
+	byName map[string]any // by kid; nil = the keys have no names, and a token's kid is ignored
 }
 
 // The least strength of keys (RFC 7518, sections 3.2 and 3.3).
 const (
-	minSecret = 32   // bytes
-	minRSA    = 2048 // bits
+	minSecretSize = 32   // bytes
+	minRSASize    = 2048 // bits
 )
 
-// readKeys reads what the algorithm wants, and refuses what would let anybody sign.
+// readKeys reads keys for the algorithm. A public key as an HMAC secret, a private key and a weak key are errors: with
+// them, an attacker could sign tokens.
 func readKeys(algorithm, text string) (keys, error) {
 	trimmed := strings.TrimSpace(text)
 	switch {
@@ -33,10 +34,10 @@ func readKeys(algorithm, text string) (keys, error) {
 		if strings.HasPrefix(trimmed, "-----BEGIN") || strings.HasPrefix(trimmed, "{") {
 			return keys{}, errors.New("HS256 wants a secret; this is a PEM or JSON file, whose content others may know")
 		}
-		if secret := strings.TrimRight(text, "\r\n"); len(secret) >= minSecret {
+		if secret := strings.TrimRight(text, "\r\n"); len(secret) >= minSecretSize {
 			return keys{only: []byte(secret)}, nil
 		}
-		return keys{}, fmt.Errorf("the secret has fewer than %d bytes", minSecret)
+		return keys{}, fmt.Errorf("the secret has fewer than %d bytes", minSecretSize)
 	case algorithm != "RS256" && algorithm != "EdDSA":
 		return keys{}, fmt.Errorf("algorithm %q is not known; HS256, RS256 and EdDSA are", algorithm)
 	case strings.HasPrefix(trimmed, "{"):
@@ -50,13 +51,13 @@ func readKeys(algorithm, text string) (keys, error) {
 	if err != nil {
 		return keys{}, err
 	}
-	return keys{only: key}, fits(algorithm, key)
+	return keys{only: key}, checkKeyType(algorithm, key)
 }
 
 func readPEM(block *pem.Block) (key any, err error) {
 	switch {
 	case strings.Contains(block.Type, "PRIVATE"):
-		return nil, errors.New("is a private key; the gate needs the public one alone")
+		return nil, errors.New("is a private key; only the public key is needed")
 	case block.Type == "CERTIFICATE":
 		cert, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
@@ -69,15 +70,15 @@ func readPEM(block *pem.Block) (key any, err error) {
 	return x509.ParsePKIXPublicKey(block.Bytes)
 }
 
-// fits wants a key of the algorithm's type.
-func fits(algorithm string, key any) error {
+// checkKeyType returns an error for a key that the algorithm cannot use or that is too weak.
+func checkKeyType(algorithm string, key any) error {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
 		if algorithm != "RS256" {
 			return fmt.Errorf("%s wants an Ed25519 key; this is an RSA key", algorithm)
 		}
-		if k.N.BitLen() < minRSA {
-			return fmt.Errorf("the RSA key has %d bits, fewer than %d", k.N.BitLen(), minRSA)
+		if k.N.BitLen() < minRSASize {
+			return fmt.Errorf("the RSA key has %d bits, fewer than %d", k.N.BitLen(), minRSASize)
 		}
 		if k.E < 3 || k.E&1 == 0 {
 			return fmt.Errorf("the RSA key has the exponent %d", k.E)
@@ -92,13 +93,13 @@ func fits(algorithm string, key any) error {
 	return fmt.Errorf("%s cannot use a key of type %T", algorithm, key)
 }
 
-// jwk is what is read of a JSON web key.
+// jwk has the members of a JSON web key (RFC 7517) that are read.
 type jwk struct {
 	Kty, Kid, Use, Alg, Crv, N, E, X, D string
 }
 
-// readJWKS takes the keys that are for signatures and for the algorithm, and leaves others alone: a set may serve
-// several. One that is for it and broken is an error.
+// readJWKS reads the keys of a set that are for signatures by the algorithm. Other keys are skipped, since a set may
+// serve several uses. A broken key for this use is an error.
 func readJWKS(algorithm string, text []byte) (keys, error) {
 	var set struct{ Keys []jwk }
 	if err := json.Unmarshal(text, &set); err != nil {
@@ -107,13 +108,12 @@ func readJWKS(algorithm string, text []byte) (keys, error) {
 	found := keys{byName: map[string]any{}}
 	n := 0
 	for i, k := range set.Keys {
-		if k.Use != "" && k.Use != "sig" || k.Alg != "" && k.Alg != algorithm ||
-			k.Kty != map[string]string{"RS256": "RSA", "EdDSA": "OKP"}[algorithm] || k.Kty == "OKP" && k.Crv != "Ed25519" {
+		if !k.verifies(algorithm) {
 			continue
 		}
 		key, err := k.public()
 		if err == nil {
-			err = fits(algorithm, key)
+			err = checkKeyType(algorithm, key)
 		}
 		if err != nil {
 			return keys{}, fmt.Errorf("key %d of the JWKS: %w", i+1, err)
@@ -139,9 +139,20 @@ func readJWKS(algorithm string, text []byte) (keys, error) {
 	return found, nil
 }
 
+// verifies reports whether the key is for signatures by the algorithm (RFC 7517, section 4; RFC 8037 for OKP).
+func (k *jwk) verifies(algorithm string) bool {
+	if k.Use != "" && k.Use != "sig" || k.Alg != "" && k.Alg != algorithm {
+		return false
+	}
+	if algorithm == "RS256" {
+		return k.Kty == "RSA"
+	}
+	return k.Kty == "OKP" && k.Crv == "Ed25519"
+}
+
 func (k *jwk) public() (any, error) {
 	if k.D != "" {
-		return nil, errors.New("is a private key; the gate needs the public one alone")
+		return nil, errors.New("is a private key; only the public key is needed")
 	}
 	if k.Kty == "OKP" {
 		x, err := base64.RawURLEncoding.DecodeString(k.X)

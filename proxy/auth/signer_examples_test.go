@@ -1,4 +1,4 @@
-package proxy
+package auth
 
 import (
 	"context"
@@ -19,19 +19,19 @@ const (
 	exampleOldKey = "sluice-example-secret-before-that"
 )
 
-// vector is one line that the shop's programs judge: signature, method, target, serial, SKU, quantity, deadline.
+// vector is one line that the example programs verify: signature, method, target, serial, SKU, quantity, deadline.
 type vector struct {
 	good   bool
 	name   string
 	fields []string
 }
 
-// sign is the vector of an order as the gate would send it.
-func sign(t *testing.T, key, name string, o signed) vector {
+// sign is the vector of an order as Sluice sends it.
+func sign(t *testing.T, key, name string, o SignedOrder) vector {
 	t.Helper()
-	value := mustSigner(t, key).append(nil, o)
-	return vector{true, name, []string{string(value), string(o.method), string(o.target), o.serial, string(o.sku),
-		strconv.FormatInt(o.quantity, 10), strconv.FormatInt(o.deadline, 10)}}
+	value := newTestSigner(t, key).Append(nil, o)
+	return vector{true, name, []string{string(value), string(o.Method), string(o.Target), o.Serial, string(o.SKU),
+		strconv.FormatInt(o.Quantity, 10), strconv.FormatInt(o.Deadline, 10)}}
 }
 
 // but is v with one field changed, which makes it bad.
@@ -51,10 +51,10 @@ func (v vector) line() string {
 
 // vectors are the lines of examples/verify/vectors.tsv.
 func vectors(t *testing.T) []vector {
-	o, odd := anOrder(), anOrder()
-	odd.method, odd.target = []byte("PUT"), []byte("/%E8%AE%A2%E5%8D%95;v=1/%2e?")
-	odd.serial, odd.sku = strings.Repeat("~!", 64), []byte("手机-à") // ends in 0xa0, a space in Latin-1
-	odd.quantity, odd.deadline = 1_000_000_000, 999_999_999_999_999
+	o, odd := testOrder(), testOrder()
+	odd.Method, odd.Target = []byte("PUT"), []byte("/%E8%AE%A2%E5%8D%95;v=1/%2e?")
+	odd.Serial, odd.SKU = strings.Repeat("~!", 64), []byte("手机-à") // ends in 0xa0, a space in Latin-1
+	odd.Quantity, odd.Deadline = 1_000_000_000, 999_999_999_999_999
 	order := sign(t, exampleKey, "an order", o)
 	to := func(s string) func(string) string { return func(string) string { return s } }
 	return []vector{
@@ -87,12 +87,12 @@ func vectors(t *testing.T) []vector {
 	}
 }
 
-func TestExampleVectorsAreWhatTheGateSigns(t *testing.T) {
+func TestSigner_ExampleVectorsAreCurrent(t *testing.T) {
 	var want strings.Builder
 	for _, v := range vectors(t) {
 		want.WriteString(v.line())
 	}
-	got, err := os.ReadFile(filepath.Join("..", "examples", "verify", "vectors.tsv"))
+	got, err := os.ReadFile(filepath.Join("..", "..", "examples", "verify", "vectors.tsv"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,35 +101,38 @@ func TestExampleVectorsAreWhatTheGateSigns(t *testing.T) {
 	}
 }
 
-// chance gives orders by lot, and beside each the same with one byte of one field changed.
-func chance(t *testing.T, orders int) (all []vector) {
-	lot := rand.New(rand.NewPCG(1, 2))
+// randomVectors makes random orders, and for each the same with one byte of one field changed.
+func randomVectors(t *testing.T, orders int) (all []vector) {
+	random := rand.New(rand.NewPCG(1, 2))
 	visible := func(most int) []byte {
-		b := make([]byte, 1+lot.IntN(most))
+		b := make([]byte, 1+random.IntN(most))
 		for i := range b {
-			b[i] = byte('!' + lot.IntN('~'-'!'+1))
+			b[i] = byte('!' + random.IntN('~'-'!'+1))
 		}
 		return b
 	}
 	for i := range orders {
-		o := signed{[]byte("POST"), append([]byte("/"), visible(200)...), string(visible(128)), visible(128), 1 + lot.Int64N(9), lot.Int64N(1 << 41)}
-		for c := range o.sku {
-			if !ValidSKU(o.sku[c : c+1]) {
-				o.sku[c] = 0xe4 // no ASCII, and no UTF-8
+		o := SignedOrder{
+			[]byte("POST"), append([]byte("/"), visible(200)...), string(visible(128)), visible(128),
+			1 + random.Int64N(9), random.Int64N(1 << 41),
+		}
+		for c := range o.SKU {
+			if !validSKU(o.SKU[c : c+1]) {
+				o.SKU[c] = 0xe4 // no ASCII, and no UTF-8
 			}
 		}
-		v := sign(t, exampleKey, fmt.Sprintf("order %d by lot", i), o)
-		spoil := func(s string) string {
-			at := lot.IntN(len(s))
+		v := sign(t, exampleKey, fmt.Sprintf("random order %d", i), o)
+		change := func(s string) string {
+			at := random.IntN(len(s))
 			return s[:at] + string([]byte{s[at] ^ 1}) + s[at+1:]
 		}
-		all = append(all, v, v.but(fmt.Sprintf("order %d by lot, spoilt", i), lot.IntN(7), spoil))
+		all = append(all, v, v.but(fmt.Sprintf("order %d random order, changed", i), random.IntN(7), change))
 	}
 	return all
 }
 
-// judges are the programs of examples/verify, each with the commands without which it is left out.
-var judges = []struct {
+// verifiers are the programs of examples/verify, each with the commands without which it is skipped.
+var verifiers = []struct {
 	name    string
 	needs   []string
 	command []string
@@ -140,26 +143,27 @@ var judges = []struct {
 	{"Node", []string{"node"}, []string{"node", "verify.mjs"}},
 }
 
-func TestShopsTellSignedOrdersFromOthers(t *testing.T) {
+func TestSigner_ExampleProgramsVerifyOrders(t *testing.T) {
 	long := strings.Repeat("more than a block ", 9)
+	emptyKey := func(string) string { return signature("", testOrder()) }
 	rounds := []struct {
 		key, old string
 		vectors  []vector
 	}{
-		{exampleKey, exampleOldKey, append(vectors(t), chance(t, 100)...)},
+		{exampleKey, exampleOldKey, append(vectors(t), randomVectors(t, 100)...)},
 		{long, "", []vector{
-			sign(t, long, "a long key", anOrder()),
-			{false, "a key that is over", sign(t, exampleKey, "", anOrder()).fields},
-			vectors(t)[0].but("an empty key, while there is no old one", 0, func(string) string { return signature("", anOrder()) }),
+			sign(t, long, "a long key", testOrder()),
+			{false, "a key that was replaced", sign(t, exampleKey, "", testOrder()).fields},
+			vectors(t)[0].but("an empty key, while there is no old one", 0, emptyKey),
 			{false, "too few fields", []string{"v1=", "POST", "/"}},
 			{false, "nothing", nil},
 		}},
 		{"", "", []vector{
-			sign(t, exampleKey, "", anOrder()).but("no key at all", 0, func(s string) string { return s }),
-			vectors(t)[0].but("an empty key, while there is none", 0, func(string) string { return signature("", anOrder()) }),
+			sign(t, exampleKey, "", testOrder()).but("no key at all", 0, func(s string) string { return s }),
+			vectors(t)[0].but("an empty key, while there is none", 0, emptyKey),
 		}},
 	}
-	for _, j := range judges {
+	for _, j := range verifiers {
 		t.Run(j.name, func(t *testing.T) {
 			for _, command := range j.needs {
 				if _, err := exec.LookPath(command); err != nil {
@@ -167,14 +171,14 @@ func TestShopsTellSignedOrdersFromOthers(t *testing.T) {
 				}
 			}
 			for _, r := range rounds {
-				judge(t, j.command, []string{"SLUICE_SECRET=" + r.key, "SLUICE_SECRET_OLD=" + r.old}, r.vectors)
+				runVerifier(t, j.command, []string{"SLUICE_SECRET=" + r.key, "SLUICE_SECRET_OLD=" + r.old}, r.vectors)
 			}
 		})
 	}
 }
 
-// judge lets one program judge the vectors.
-func judge(t *testing.T, command, env []string, vectors []vector) {
+// runVerifier lets one program verify the vectors and compares its verdicts.
+func runVerifier(t *testing.T, command, env []string, vectors []vector) {
 	t.Helper()
 	var in strings.Builder
 	for _, v := range vectors {
@@ -183,7 +187,7 @@ func judge(t *testing.T, command, env []string, vectors []vector) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // it hangs
 	defer cancel()
 	program := exec.CommandContext(ctx, command[0], command[1:]...)
-	program.Dir = filepath.Join("..", "examples", "verify")
+	program.Dir = filepath.Join("..", "..", "examples", "verify")
 	program.Env = append(os.Environ(), env...)
 	program.Stdin = strings.NewReader(in.String())
 	var complaint strings.Builder

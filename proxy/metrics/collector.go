@@ -1,0 +1,156 @@
+package metrics
+
+import (
+	"maps"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/histogram"
+	"sluice/proxy/reject"
+	"sluice/upstream"
+)
+
+var (
+	requestsDesc = prometheus.NewDesc("sluice_http_requests_total",
+		"Answered requests, by route and status code.", []string{"route", "code"}, nil)
+	rejectedDesc = prometheus.NewDesc("sluice_rejected_requests_total",
+		"Rejected requests, by route and reason.", []string{"route", "reason"}, nil)
+	observedDesc = prometheus.NewDesc("sluice_observed_rejections_total",
+		"Requests that were admitted in observe mode and would otherwise have been rejected, by route and reason.",
+		[]string{"route", "reason"}, nil)
+	detailsDesc = prometheus.NewDesc("sluice_rejection_details_total",
+		"Rejected requests whose rejection has a cause more exact than its reason, by cause.", []string{"cause"}, nil)
+	tookDesc = prometheus.NewDesc("sluice_http_request_duration_seconds",
+		"Time from the arrival of a forwarded request to the upstream's response, by route and outcome.",
+		[]string{"route", "outcome"}, nil)
+	decidedDesc = prometheus.NewDesc("sluice_decision_duration_seconds",
+		"Time to decide about a request, measured for one request in 64.", nil, nil)
+	panicsDesc = prometheus.NewDesc("sluice_panics_total",
+		"Internal errors (panics) that were caught while a request was handled.", nil, nil)
+	rateRejectedDesc = prometheus.NewDesc("sluice_rate_rejected_requests_total",
+		"Requests rejected by a keyed rate limit. A request that exceeds several limits counts for each of them.",
+		[]string{"rate"}, nil)
+	rateObservedDesc = prometheus.NewDesc("sluice_rate_observed_rejections_total",
+		"Requests that a keyed rate limit in observe mode would have rejected.", []string{"rate"}, nil)
+
+	connRejectedDesc = prometheus.NewDesc("sluice_rejected_connections_total",
+		"Connections rejected before any HTTP was read, by reason.", []string{"reason"}, nil)
+	connObservedDesc = prometheus.NewDesc("sluice_observed_connection_rejections_total",
+		"Connections that were accepted in observe mode and would otherwise have been rejected, by reason.",
+		[]string{"reason"}, nil)
+	malformedDesc = prometheus.NewDesc("sluice_malformed_requests_total",
+		"Requests that break a rule of HTTP/1.1, by rule.", []string{"kind"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (c *Counters) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		requestsDesc, rejectedDesc, observedDesc, detailsDesc, tookDesc, decidedDesc, panicsDesc,
+		rateRejectedDesc, rateObservedDesc,
+	} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector. It adds up the shards; no request waits for it.
+func (c *Counters) Collect(ch chan<- prometheus.Metric) {
+	c.mu.Lock()
+	routes, rates := maps.Clone(c.routes), maps.Clone(c.rates)
+	c.mu.Unlock()
+	for name, shards := range routes {
+		collectRoute(ch, name, shards)
+	}
+	for name, shards := range rates {
+		rejected, observed := sumRate(shards)
+		collectCounter(ch, rateRejectedDesc, rejected, name)
+		collectCounter(ch, rateObservedDesc, observed, name)
+	}
+	decided := make([]*histogram.Histogram, len(c.shards))
+	var panics uint64
+	var details [reject.NumCauses]uint64
+	for i := range c.shards {
+		s := &c.shards[i]
+		decided[i] = &s.decided
+		panics += s.panics.Load()
+		for cause := range details {
+			details[cause] += s.details[cause].Load()
+		}
+	}
+	ch <- durations.Metric(decidedDesc, decided)
+	collectCounter(ch, panicsDesc, panics)
+	for cause := reject.NoCause + 1; cause < reject.NumCauses; cause++ {
+		collectCounter(ch, detailsDesc, details[cause], cause.String())
+	}
+}
+
+func collectRoute(ch chan<- prometheus.Metric, name string, shards []RouteShard) {
+	for reason := reject.Admitted + 1; reason < reject.NumReasons; reason++ {
+		var rejected, observed uint64
+		for i := range shards {
+			rejected += shards[i].rejected[reason].Load()
+			observed += shards[i].observed[reason].Load()
+		}
+		collectCounter(ch, rejectedDesc, rejected, name, reason.String())
+		collectCounter(ch, observedDesc, observed, name, reason.String())
+	}
+	for code := firstStatus; code < firstStatus+numStatuses; code++ {
+		var n uint64
+		for i := range shards {
+			n += shards[i].status(code).Load()
+		}
+		if n > 0 {
+			collectCounter(ch, requestsDesc, n, name, strconv.Itoa(code))
+		}
+	}
+	for outcome := range upstream.NumOutcomes {
+		took := make([]*histogram.Histogram, len(shards))
+		for i := range shards {
+			took[i] = &shards[i].took[outcome]
+		}
+		ch <- durations.Metric(tookDesc, took, name, outcome.String())
+	}
+}
+
+func collectCounter(ch chan<- prometheus.Metric, d *prometheus.Desc, n uint64, labels ...string) {
+	ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+}
+
+// ConnectionCounts is what a server has counted of connections and of requests that are not HTTP/1.1.
+type ConnectionCounts struct {
+	Rejected           map[reject.Reason]uint64
+	Observed           map[reject.Reason]uint64 // accepted in observe mode
+	WithoutProxyHeader uint64                   // rejected: no PROXY protocol header from an address that has to send one
+	Violations         map[string]uint64        // requests, by the rule of HTTP/1.1 that they break
+}
+
+// ConnectionCollector shows ConnectionCounts to Prometheus. It implements prometheus.Collector.
+type ConnectionCollector struct{ read func() ConnectionCounts }
+
+// NewConnectionCollector makes a collector of what read returns. Each scrape calls read once.
+func NewConnectionCollector(read func() ConnectionCounts) *ConnectionCollector {
+	return &ConnectionCollector{read}
+}
+
+// Describe implements prometheus.Collector.
+func (c *ConnectionCollector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- connRejectedDesc
+	ch <- connObservedDesc
+	ch <- malformedDesc
+}
+
+// Collect implements prometheus.Collector. The reasons of connection limits are shown at 0 too, so that a rate can be
+// computed from the first rejection on.
+func (c *ConnectionCollector) Collect(ch chan<- prometheus.Metric) {
+	counts := c.read()
+	for _, reason := range []reject.Reason{reject.ConnOpen, reject.IPConns} {
+		collectCounter(ch, connRejectedDesc, counts.Rejected[reason], reason.String())
+		collectCounter(ch, connObservedDesc, counts.Observed[reason], reason.String())
+	}
+	collectCounter(ch, connRejectedDesc, counts.WithoutProxyHeader, "no_proxy_header")
+	for rule, n := range counts.Violations {
+		if n > 0 {
+			collectCounter(ch, malformedDesc, n, rule)
+		}
+	}
+}

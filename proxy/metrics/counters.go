@@ -1,0 +1,188 @@
+// Package metrics counts what Sluice decides and how long the upstream takes, and defines the record and the trace of a
+// request. It promises that counting waits for nothing and allocates nothing: a connection writes to its own shard, and
+// readers add the shards up. Rejections, the access log, the dashboard and Prometheus read the same counters, so that
+// they cannot disagree.
+// It does not write logs or send traces, and it does not choose which requests are logged: packages accesslog and
+// tracing implement the interfaces that are defined here.
+package metrics
+
+import (
+	"hash/maphash"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice/histogram"
+	"sluice/proxy/reject"
+	"sluice/upstream"
+)
+
+// DecisionSample says how many requests share one measurement of Shard.Decided.
+const DecisionSample = 64
+
+// Counters are all counters of one instance. They outlive reloads of the configuration. They are safe for concurrent
+// use. Counters implement prometheus.Collector.
+type Counters struct {
+	shards []Shard
+	next   atomic.Uint32 // connections get the shards in turn
+	seed   maphash.Seed  // for the hashes of keys
+
+	mu     sync.Mutex
+	routes map[string][]RouteShard // by the route's name; a removed route keeps its counts
+	names  []string                // of routes, sorted
+	rates  map[string][]RateShard  // by the name of the keyed rate limit
+}
+
+// Shard is the part of the counters that one of several groups of connections writes to.
+type Shard struct {
+	Index int // from 0; not to be changed
+
+	decided histogram.Histogram
+	panics  atomic.Uint64
+	details [reject.NumCauses]atomic.Uint64
+	top     topKeys
+	_       [64]byte
+}
+
+// Route is the counters of one route.
+type Route struct{ shards []RouteShard }
+
+// RouteShard is what one shard counts of one route. With many routes the counters of the next request are in no cache.
+// So everything that a rejection writes is close together, and all else is elsewhere.
+type RouteShard struct {
+	rejected [reject.NumReasons]atomic.Uint64
+	statuses [statusClasses][commonStatuses]atomic.Uint64
+	*forwardedShard
+	_ [64]byte
+}
+
+// forwardedShard is written by requests that waited for the upstream, and in rare cases.
+type forwardedShard struct {
+	observed     [reject.NumReasons]atomic.Uint64
+	rareStatuses [statusClasses][statusesPerClass - commonStatuses]atomic.Uint64
+	rare         atomic.Uint64 // sum of rareStatuses
+	took         [upstream.NumOutcomes]histogram.Histogram
+	_            [64]byte
+}
+
+// Rate is the counters of one keyed rate limit.
+type Rate struct{ shards []RateShard }
+
+// RateShard is what one shard counts of one keyed rate limit.
+type RateShard struct {
+	rejected, observed atomic.Uint64
+	_                  [64]byte
+}
+
+const (
+	firstStatus      = 100
+	statusesPerClass = 100
+	statusClasses    = 5
+	numStatuses      = statusClasses * statusesPerClass
+	commonStatuses   = 32 // per class: all registered status codes but 451 are among the first 32 of their class
+)
+
+// durations is the scale of the histograms in seconds: from the cost of a rejection to the patience of an upstream.
+var durations = histogram.Seconds(1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2.5e-4, 5e-4,
+	1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+// NewCounters makes counters with so many shards, at least 1. Four per processor make it unlikely that two processors
+// write to the same cache line.
+func NewCounters(shards int) *Counters {
+	c := &Counters{
+		shards: make([]Shard, shards), seed: maphash.MakeSeed(),
+		routes: map[string][]RouteShard{}, rates: map[string][]RateShard{},
+	}
+	for i := range c.shards {
+		c.shards[i].Index = i
+		c.shards[i].top.seed = c.seed
+	}
+	return c
+}
+
+// Shard returns the shard of a new connection.
+func (c *Counters) Shard() *Shard {
+	return &c.shards[int(c.next.Add(1))%len(c.shards)]
+}
+
+// Route returns the counters of a route. They start at zero for a new name and are kept for a known one.
+func (c *Counters) Route(name string) Route {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	shards := c.routes[name]
+	if shards == nil {
+		shards = make([]RouteShard, len(c.shards))
+		forwarded := make([]forwardedShard, len(c.shards))
+		for i := range shards {
+			shards[i].forwardedShard = &forwarded[i]
+		}
+		c.routes[name] = shards
+		at, _ := slices.BinarySearch(c.names, name)
+		c.names = slices.Insert(c.names, at, name)
+	}
+	return Route{shards}
+}
+
+// Rate returns the counters of a keyed rate limit. They start at zero for a new name and are kept for a known one.
+func (c *Counters) Rate(name string) Rate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rates[name] == nil {
+		c.rates[name] = make([]RateShard, len(c.shards))
+	}
+	return Rate{c.rates[name]}
+}
+
+// At returns the counters for the connections of s.
+func (r Route) At(s *Shard) *RouteShard { return &r.shards[s.Index] }
+
+// At returns the counters for the connections of s.
+func (r Rate) At(s *Shard) *RateShard { return &r.shards[s.Index] }
+
+// Rejected counts a rejected request and returns the new count, by which the access log samples rejections.
+func (r *RouteShard) Rejected(reason reject.Reason) uint64 { return r.rejected[reason].Add(1) }
+
+// Observed counts a request that was admitted in observe mode and would have been rejected for the reason.
+func (r *RouteShard) Observed(reason reject.Reason) { r.observed[reason].Add(1) }
+
+// Status counts an answered request by its status code. A code outside of 100 to 599 is not counted: the connection was
+// closed without a response.
+func (r *RouteShard) Status(code int) {
+	if code < firstStatus || code >= firstStatus+numStatuses {
+		return
+	}
+	r.status(code).Add(1)
+	if code%statusesPerClass >= commonStatuses {
+		r.rare.Add(1)
+	}
+}
+
+// status returns the counter of a status code.
+func (r *RouteShard) status(code int) *atomic.Uint64 {
+	class, nth := code/statusesPerClass-1, code%statusesPerClass
+	if nth < commonStatuses {
+		return &r.statuses[class][nth]
+	}
+	return &r.rareStatuses[class][nth-commonStatuses]
+}
+
+// Took counts a forwarded request by its outcome. d is the time from its arrival to the upstream's response.
+func (r *RouteShard) Took(outcome upstream.Outcome, d time.Duration) {
+	r.took[outcome].Observe(durations, d.Seconds())
+}
+
+// Rejected counts a request that the limit rejected.
+func (r *RateShard) Rejected() { r.rejected.Add(1) }
+
+// Observed counts a request that the limit would have rejected if it were enforced.
+func (r *RateShard) Observed() { r.observed.Add(1) }
+
+// Decided counts the time from a request's arrival to the decision about it. One request in DecisionSample calls it.
+func (s *Shard) Decided(d time.Duration) { s.decided.Observe(durations, d.Seconds()) }
+
+// Panic counts a panic that was caught while a request was handled.
+func (s *Shard) Panic() { s.panics.Add(1) }
+
+// Detail counts a rejection that has a cause more exact than its reason. NoCause is counted and never shown.
+func (s *Shard) Detail(cause reject.Cause) { s.details[cause].Add(1) }
