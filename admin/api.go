@@ -16,7 +16,7 @@ type API struct {
 	Watch   *Watch                               // of Gate
 	Store   Store                                // of the shop's own layout; nil = no route looks at it, or stock is off
 	Ledgers Ledgers                              // of the gate; nil = no route has reserved
-	Loudest func(n int) []metrics.TopKey         // the keys that limits refuse most; nil = not known
+	TopKeys func(n int) []metrics.TopKey         // the keys that limits reject most; nil = not known
 	Why     func(q Question, most int) Decisions // what became of requests; nil = nothing is remembered
 	Sales   Sales                                // nil = none are known
 	Token   string                               // of operators; "" = none is asked for

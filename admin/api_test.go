@@ -67,14 +67,14 @@ func TestTheLoudestAreListedAsOftenAsAskedFor(t *testing.T) {
 	} {
 		asked := 0
 		api := &API{Token: "hush", Log: slog.New(slog.DiscardHandler), Loudest: func(n int) []metrics.TopKey { asked = n; return []metrics.TopKey{{Limit: "r", Key: "k", Refused: 1}} }}
-		r := httptest.NewRequest(http.MethodGet, "http://gate.example/api/v1/loudest"+query, nil)
+		r := httptest.NewRequest(http.MethodGet, "http://gate.example/api/v1/top-keys"+query, nil)
 		r.Header.Set("Authorization", "Bearer hush")
 		w := httptest.NewRecorder()
 		api.Handler().ServeHTTP(w, r)
 		if w.Code != want.status || asked != want.n {
 			t.Errorf("%q: %d, asked for %d; want %d, %d", query, w.Code, asked, want.status, want.n)
 		}
-		if body := w.Body.String(); want.status == 200 && body != `{"loudest":[{"limit":"r","key":"k","refused":1}]}`+"\n" {
+		if body := w.Body.String(); want.status == 200 && body != `{"top_keys":[{"limit":"r","key":"k","rejected":1}]}`+"\n" {
 			t.Errorf("%q: %s", query, body)
 		}
 	}

@@ -75,9 +75,9 @@ func (r *reading) route(name string) metrics.RouteTraffic {
 func (r *reading) take(name string, m *dto.Metric) {
 	n, first := valueOf(m), label(m, 0) // labels are in the order of their names
 	switch name {
-	case "refused_connections_total":
+	case "rejected_connections_total":
 		r.refusedConns[first] = n
-	case "observed_connection_refusals_total":
+	case "observed_connection_rejections_total":
 		r.observedConns[first] = n
 	case "connections":
 		r.connections = n

@@ -45,7 +45,7 @@ func (a *API) routes() []route {
 		{"GET", "/api/v1/reservations", line.handler(a.reserved(a.reservations))},
 		{"GET", "/api/v1/reservations/{serial}", line.handler(a.reserved(a.reservation))},
 		{"POST", "/api/v1/reservations/{serial}/adopt", line.handler(a.reserved(a.adopt))},
-		{"GET", "/api/v1/loudest", a.loudest},
+		{"GET", "/api/v1/top-keys", a.topKeys},
 		{"GET", "/api/v1/why", line.handler(a.why)},
 
 		{"GET", "/debug/pprof/", pprof.Index},

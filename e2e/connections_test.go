@@ -31,7 +31,7 @@ func TestConnectionsOverTheLimitAreToldWhyAndClosed(t *testing.T) {
 			}
 		}
 	}
-	g.wantMetric(tried-most, "sluice_refused_connections_total", `reason="ip_conns"`)
+	g.wantMetric(tried-most, "sluice_rejected_connections_total", `reason="ip_conns"`)
 	g.wantMetric(most, "sluice_connections")
 
 	usable[0].Close()

@@ -52,15 +52,15 @@ gate = "limit"
 	for range 20 {
 		g.ask("GET", "/").must(t, 200, "")
 	}
-	if n := g.metric("sluice_observed_connection_refusals_total", `reason="ip_conns"`); n == 0 {
+	if n := g.metric("sluice_observed_connection_rejections_total", `reason="ip_conns"`); n == 0 {
 		t.Error("no ip_conns was observed")
 	}
 	for _, reason := range []string{"conn_rate", "window", "concurrency"} {
-		if n := g.metric("sluice_observed_refusals_total", `reason="`+reason+`"`); n == 0 {
+		if n := g.metric("sluice_observed_rejections_total", `reason="`+reason+`"`); n == 0 {
 			t.Errorf("no %s was observed", reason)
 		}
 	}
-	g.wantMetric(0, "sluice_refused_requests_total")
+	g.wantMetric(0, "sluice_rejected_requests_total")
 	first, second := g.ask("GET", "/", "Cookie: uid=7"), g.ask("GET", "/", "Cookie: uid=7")
 	first.must(t, 200, "")
 	second.must(t, 429, "rate")

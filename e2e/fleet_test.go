@@ -240,14 +240,14 @@ func TestAReloadJoinsAndLeavesTheFleet(t *testing.T) {
 		t.Errorf("%d on the list, want none", n)
 	}
 	soon(t, "a window has one place", func() bool {
-		before := g.metric("sluice_refused_requests_total", `reason="window"`)
+		before := g.metric("sluice_rejected_requests_total", `reason="window"`)
 		admitted := 0
 		for range 6 {
 			if g.ask("GET", "/").is(200, "") {
 				admitted++
 			}
 		}
-		return admitted == 1 && g.metric("sluice_refused_requests_total", `reason="window"`) == before+5
+		return admitted == 1 && g.metric("sluice_rejected_requests_total", `reason="window"`) == before+5
 	})
 	change(`"instance"`, "4")
 	soon(t, "a window has four places", func() bool {

@@ -60,10 +60,10 @@ func (g *running) wantMetric(want float64, name string, labels ...string) {
 // promised are the metrics that this version has; dashboards and alerts are built on their names.
 var promised = map[string]string{
 	"sluice_http_requests_total":                "counter",
-	"sluice_refused_requests_total":             "counter",
-	"sluice_observed_refusals_total":            "counter",
-	"sluice_observed_connection_refusals_total": "counter",
-	"sluice_refused_connections_total":          "counter",
+	"sluice_rejected_requests_total":             "counter",
+	"sluice_observed_rejections_total":            "counter",
+	"sluice_observed_connection_rejections_total": "counter",
+	"sluice_rejected_connections_total":          "counter",
 	"sluice_http_request_duration_seconds":      "histogram",
 	"sluice_decision_duration_seconds":          "histogram",
 	"sluice_windows_total":                      "counter",
@@ -119,7 +119,7 @@ func TestEveryPromisedMetricIsThereOnce(t *testing.T) {
 	g.wantMetric(1, "sluice_build_info", fmt.Sprintf("version=%q", builtVersion))
 	g.wantMetric(1, "sluice_http_requests_total", `route="order"`, `code="200"`)
 	g.wantMetric(1, "sluice_http_requests_total", `route="order"`, `code="404"`)
-	g.wantMetric(1, "sluice_refused_requests_total", `route="order"`, `reason="unknown_sku"`)
+	g.wantMetric(1, "sluice_rejected_requests_total", `route="order"`, `reason="unknown_sku"`)
 	g.wantMetric(1, "sluice_redis_up")
 }
 

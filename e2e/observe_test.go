@@ -26,12 +26,12 @@ func TestObserveRefusesNothingAndCountsEverything(t *testing.T) {
 			send().must(t, 200, "")
 		}
 		// Orders of one SKU that follow each other closely may be over its window instead, which is asked first.
-		seen := g.metric("sluice_observed_refusals_total", `route="order"`, `reason="`+reason+`"`)
+		seen := g.metric("sluice_observed_rejections_total", `route="order"`, `reason="`+reason+`"`)
 		if seen == 0 || reason == "bad_request" && seen != 10 {
 			t.Errorf("%v of 10 were counted as %s", seen, reason)
 		}
 	}
-	if n := g.metric("sluice_observed_refusals_total"); n != 40 {
+	if n := g.metric("sluice_observed_rejections_total"); n != 40 {
 		t.Errorf("%v refusals observed, want 40", n)
 	}
 
@@ -44,13 +44,13 @@ func TestObserveRefusesNothingAndCountsEverything(t *testing.T) {
 		t.Errorf("%d of %d orders reached the shop", n, total+40)
 	}
 	for _, reason := range []string{"sold_out", "conn_rate"} {
-		if g.metric("sluice_observed_refusals_total", `reason="`+reason+`"`) == 0 {
+		if g.metric("sluice_observed_rejections_total", `reason="`+reason+`"`) == 0 {
 			t.Errorf("no %s was observed", reason)
 		}
 	}
-	if n := g.metric("sluice_observed_connection_refusals_total", `reason="ip_conns"`); n == 0 {
+	if n := g.metric("sluice_observed_connection_rejections_total", `reason="ip_conns"`); n == 0 {
 		t.Error("no ip_conns was observed")
 	}
-	g.wantMetric(0, "sluice_refused_connections_total")
-	g.wantMetric(0, "sluice_refused_requests_total")
+	g.wantMetric(0, "sluice_rejected_connections_total")
+	g.wantMetric(0, "sluice_rejected_requests_total")
 }

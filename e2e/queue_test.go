@@ -126,5 +126,5 @@ func TestWhoLeavesTheQueueNeverReachesTheShop(t *testing.T) {
 		t.Errorf("the shop saw %d requests, want the first and the last", n)
 	}
 	g.wantMetric(1, "sluice_queue_waits_total", `end="gone"`)
-	g.wantMetric(1, "sluice_refused_requests_total", `reason="client_gone"`, `route="order"`)
+	g.wantMetric(1, "sluice_rejected_requests_total", `reason="client_gone"`, `route="order"`)
 }

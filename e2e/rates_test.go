@@ -69,9 +69,9 @@ func TestReloadGivesNobodyANewBurst(t *testing.T) {
 	g.rewrite(strings.Replace(string(text), "burst = 3", "burst = 3\nenforce = false", 1), true)
 	g.by("203.0.113.9", "/api/x").must(t, 200, "") // the token by which the burst has grown
 	g.by("203.0.113.9", "/api/x").must(t, 200, "")
-	g.wantMetric(5, "sluice_rate_refused_requests_total", `rate="per-ip"`)
-	g.wantMetric(1, "sluice_rate_observed_refusals_total", `rate="per-ip"`)
-	g.wantMetric(5, "sluice_refused_requests_total", `route="api"`, `reason="rate"`)
+	g.wantMetric(5, "sluice_rate_rejected_requests_total", `rate="per-ip"`)
+	g.wantMetric(1, "sluice_rate_observed_rejections_total", `rate="per-ip"`)
+	g.wantMetric(5, "sluice_rejected_requests_total", `route="api"`, `reason="rate"`)
 	g.wantMetric(1_000_192*16, "sluice_rate_table_bytes", `rate="per-ip"`)
 }
 
@@ -103,8 +103,8 @@ func TestListsOfAddressesAreObeyedFromTheNextRequestOn(t *testing.T) {
 	say("203.0.113.0/24\nnonsense\n")
 	soon(t, "the bad list is told of", func() bool { return strings.Contains(g.log.String(), list+":2:") })
 	g.by("203.0.113.9", "/page").must(t, 403, "denied_ip")
-	_, text := g.control(t, "/api/v1/loudest?n=1")
-	wants(t, text, `"limit":"denied_ip"`, `"key":"203.0.113.9"`, `"refused":3`)
+	_, text := g.control(t, "/api/v1/top-keys?n=1")
+	wants(t, text, `"limit":"denied_ip"`, `"key":"203.0.113.9"`, `"rejected":3`)
 }
 
 // control asks the control API.

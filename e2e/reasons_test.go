@@ -162,7 +162,7 @@ func (j *journal) refusals() (all []entry) {
 // counted wants so many refusals for that reason, in one metric alone, and none for another.
 func (g *running) counted(reason string, want int) {
 	g.t.Helper()
-	const requests, connections = "sluice_refused_requests_total", "sluice_refused_connections_total"
+	const requests, connections = "sluice_rejected_requests_total", "sluice_rejected_connections_total"
 	of := `reason="` + reason + `"`
 	if want == 0 {
 		g.t.Error("nothing was refused")

@@ -33,7 +33,7 @@ func TestShopThatIsDownIsNoUpstream(t *testing.T) {
 		}
 	}
 	g.wantMetric(0, "sluice_upstream_up")
-	g.wantMetric(20, "sluice_refused_requests_total", `route="order"`, `reason="no_upstream"`)
+	g.wantMetric(20, "sluice_rejected_requests_total", `route="order"`, `reason="no_upstream"`)
 	soon(t, "a gate without a shop is not ready", func() bool { return !g.ready() })
 }
 

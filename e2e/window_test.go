@@ -43,7 +43,7 @@ func TestWindowAdmitsItsMaxAndUsesIt(t *testing.T) {
 	if got["200 "] != admitted || got["200 "]+got["429 window"] != got.total() {
 		t.Errorf("%d orders reached the shop; the answers are %v", admitted, got)
 	}
-	g.wantMetric(float64(got["429 window"]), "sluice_refused_requests_total", `reason="window"`)
+	g.wantMetric(float64(got["429 window"]), "sluice_rejected_requests_total", `reason="window"`)
 	if share := m.steady(); share < 0.97 || got.total() < plan*4*95/100 {
 		t.Logf("whether all room is used cannot be told: this machine could answer in %.1f%% of the windows", 100*share)
 	} else if admitted < maxPerSKU*windows*8/10 {

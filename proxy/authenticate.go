@@ -87,7 +87,7 @@ func CompileAuth(in Auth, routes []Route) error {
 func claimsUsed(routes []boundRoute) (names []string) {
 	for i := range routes {
 		for _, v := range routes[i].variables() {
-			names = append(names, v.ClaimNames()...)
+			names = append(names, v.Names(param.Claim)...)
 		}
 	}
 	return names
@@ -99,7 +99,7 @@ func (a *authenticator) serves(routes []boundRoute) error {
 	for i := range routes {
 		rt := &routes[i]
 		for _, v := range rt.variables() {
-			if v.Uses(param.JWTClaim) && a.jwt == nil {
+			if v.Uses(param.Claim) && a.jwt == nil {
 				return &RouteError{rt.Name, "user",
 					fmt.Errorf("$jwt_… needs proof.jwt_algorithm and proof.jwt_key_file: no token is verified without")}
 			}
@@ -141,32 +141,31 @@ func (a *authenticator) givesTokens(rt *boundRoute, other string) error {
 }
 
 // Claim implements param.Tokens: a claim of the token that the request carries; empty when it proves nothing.
-func (a *authenticator) Claim(s *param.Source, name string) []byte {
+func (a *authenticator) Claim(s *param.Source, name string) ([]byte, param.Fault) {
 	if a.jwt == nil {
-		return nil
+		return nil, param.Fault{}
 	}
-	token, fault := a.from.Value(s)
+	from := a.from.Parts()
+	token, fault := from[0].Lookup(s)
 	if fault.Reason != reject.Admitted || len(token) == 0 {
-		return nil
+		return nil, fault
 	}
 	value, _ := a.jwt.Claim(token, name, a.wall())
-	return value
+	return value, param.Fault{}
 }
 
 // SignedCookie implements param.Tokens: the value of a cookie that the shop has signed; empty when it has not.
-func (a *authenticator) SignedCookie(s *param.Source, name string) []byte {
+func (a *authenticator) SignedCookie(s *param.Source, name string) ([]byte, param.Fault) {
 	signed, fault := s.Cookie(name)
 	if a.cookies == nil || fault.Reason != reject.Admitted || len(signed) == 0 {
-		return nil
+		return nil, fault
 	}
-	if bytes.IndexByte(signed, '%') >= 0 {
-		signed = octets.Unescape(make([]byte, 0, len(signed)), signed)
-	}
-	value, ok := a.cookies.Value(signed)
+	signed, ok := s.Decode(signed)
 	if !ok {
-		return nil
+		return nil, param.Fault{}
 	}
-	return value
+	value, _ := a.cookies.Value(signed)
+	return value, param.Fault{}
 }
 
 // orderTokenHeader is where an order carries its token. It is not passed on.

@@ -138,5 +138,5 @@ func (p *Proxy) checkDenyList(r *Request) rejection {
 
 // countClient counts that the client's address was rejected, an IPv6 one by its /64.
 func (p *Proxy) countClient(r *Request, reason reject.Reason) {
-	r.client.shard.CountClient(reason.String(), r.clientAddr(), r.now)
+	r.client.shard.RejectedClient(reason, r.clientAddr(), r.now)
 }

@@ -45,8 +45,8 @@ func (s *SoldOutOn) matches(resp *fasthttp.Response) bool {
 	if s.JSON == nil {
 		return true
 	}
-	found, ok := param.JSONAt(bufferedBody(resp), s.JSON.Keys)
-	return ok && s.JSON.holds(found)
+	found := param.JSONText(bufferedBody(resp), s.JSON.Keys)
+	return found != nil && s.JSON.holds(found)
 }
 
 // maxBodyToRead is the longest body that is looked into, in bytes: a longer page says more than "sold out".

@@ -94,7 +94,7 @@ func TestWhoLeftBeforeHisWindowNeverReachesTheShop(t *testing.T) {
 		t.Fatal(err)
 	}
 	client <- c
-	eventually(t, "the refusal is counted", func() bool { return counted(t, p)["sluice_refused_requests_total client_gone order"] == 1 })
+	eventually(t, "the refusal is counted", func() bool { return counted(t, p)["sluice_rejected_requests_total client_gone order"] == 1 })
 	if sent := shop.all(); len(sent) != 0 {
 		t.Errorf("the shop was sent %q", sent)
 	}
@@ -123,7 +123,7 @@ func TestPlacesAreToldWhoIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Close()
-	eventually(t, "the refusal is counted", func() bool { return counted(t, p)["sluice_refused_requests_total client_gone order"] == 1 })
+	eventually(t, "the refusal is counted", func() bool { return counted(t, p)["sluice_rejected_requests_total client_gone order"] == 1 })
 	if sent := shop.all(); len(sent) != 0 {
 		t.Errorf("the shop was sent %q", sent)
 	}

@@ -135,9 +135,8 @@ func (p *Proxy) newRequest(x *http1.Exchange) *Request {
 	r.now = p.Now()
 	p.trust(r.client, x.Conn.Peer())
 	r.route = &p.unmatched
-	if !r.client.trusted {
-		named := len(x.Request.Peek(p.ClientHeader)) > 0
-		p.proxies.Sample(r.now, x.Conn.Peer(), named, p.Log, p.ClientHeader)
+	if !r.client.trusted && p.proxies.Samples(r.now) {
+		p.proxies.Observe(r.now, x.Conn.Peer(), len(x.Request.Peek(p.ClientHeader)) > 0)
 	}
 	return r
 }

@@ -31,8 +31,8 @@ func (p *Proxy) addFields(h *fasthttp.RequestHeader, r *Request) {
 		p.addOrderFields(h, r)
 	}
 	if r.trace.on {
-		r.scratch.value = r.trace.AppendTraceparent(r.scratch.value[:0])
-		h.AddBytesV("traceparent", r.scratch.value)
+		r.scratch.value = metrics.AppendTraceparent(r.scratch.value[:0], &r.trace.Trace)
+		addLines(h, r.scratch.value)
 	}
 	if r.page.fetches {
 		addLines(h, r.page.Conditions)

@@ -42,7 +42,7 @@ func TestALimitThatIsOnlyObservedLeavesTheOthersInForce(t *testing.T) {
 		}
 		shown := counted(t, p)
 		for j, reason := range ladder {
-			refused, observed := shown["sluice_refused_requests_total "+reason.String()+" search"], shown["sluice_observed_refusals_total "+reason.String()+" search"]
+			refused, observed := shown["sluice_rejected_requests_total "+reason.String()+" search"], shown["sluice_observed_rejections_total "+reason.String()+" search"]
 			if (refused == 1) != (j == i) || (observed == 1) != (j < i) {
 				t.Errorf("observed %v: %v: %v refused, %v observed", ladder[:i], reason, refused, observed)
 			}
@@ -80,7 +80,7 @@ func TestConnectionLimitsThatAreOnlyObservedLetConnectionsIn(t *testing.T) {
 	if resp, _ := talk(t, addr, "GET /search/ HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n"); resp.StatusCode != 200 {
 		t.Errorf("%d, want 200", resp.StatusCode)
 	}
-	if n := counted(t, s)["sluice_observed_connection_refusals_total ip_conns"]; n != 1 {
+	if n := counted(t, s)["sluice_observed_connection_rejections_total ip_conns"]; n != 1 {
 		t.Errorf("%v observed, want 1", n)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"sluice/proxy/auth"
 	"sluice/proxy/http1"
 	"sluice/proxy/metrics"
+	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 )
@@ -153,7 +154,10 @@ func (p *Proxy) inherit(before *Proxy) {
 		p.counters, p.proxies, p.generation = before.counters, before.proxies, before.generation+1
 	} else {
 		p.counters = metrics.NewCounters(4 * runtime.GOMAXPROCS(0))
-		p.proxies, p.generation = new(metrics.UntrustedProxyDetector), 1
+		p.generation = 1
+	}
+	if before == nil || before.ClientHeader != p.ClientHeader {
+		p.proxies = metrics.NewUntrustedProxyDetector(p.ClientHeader, p.Log)
 	}
 	p.unmatched.counters = p.counters.Route(noRouteName)
 	for i := range p.routes {
@@ -173,7 +177,7 @@ func (p *Proxy) limits(maxHeader int, lenientTarget bool) http1.Limits {
 	names := []string{p.ClientHeader}
 	for i := range p.routes {
 		for _, v := range p.routes[i].variables() {
-			names = append(names, v.HeaderNames()...)
+			names = append(names, v.Names(param.Header)...)
 		}
 	}
 	return http1.Limits{Header: maxHeader, Target: maxTarget, Protected: names, LenientTarget: lenientTarget}

@@ -132,7 +132,7 @@ func TestWhoIsRefusedByOneRateUsesNothingOfTheOthers(t *testing.T) {
 		}
 	}
 	got := counted(t, p)
-	want := map[string]float64{"sluice_rate_refused_requests_total narrow": 3, "sluice_rate_refused_requests_total wide": 1, "sluice_refused_requests_total rate search": 4}
+	want := map[string]float64{"sluice_rate_rejected_requests_total narrow": 3, "sluice_rate_rejected_requests_total wide": 1, "sluice_rejected_requests_total rate search": 4}
 	for name, n := range want {
 		if got[name] != n {
 			t.Errorf("%s is %v, want %v", name, got[name], n)
@@ -151,9 +151,9 @@ func TestAnObservedRateRefusesNothingAndTakesNothingForOthers(t *testing.T) {
 	}
 	got := counted(t, p)
 	want := map[string]float64{
-		"sluice_rate_observed_refusals_total watched": 2, "sluice_rate_refused_requests_total watched": 0,
-		"sluice_rate_refused_requests_total kept": 1, "sluice_rate_observed_refusals_total kept": 0,
-		"sluice_observed_refusals_total rate search": 2, "sluice_refused_requests_total rate search": 1,
+		"sluice_rate_observed_rejections_total watched": 2, "sluice_rate_rejected_requests_total watched": 0,
+		"sluice_rate_rejected_requests_total kept": 1, "sluice_rate_observed_rejections_total kept": 0,
+		"sluice_observed_rejections_total rate search": 2, "sluice_rejected_requests_total rate search": 1,
 	}
 	for name, n := range want {
 		if got[name] != n {

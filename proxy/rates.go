@@ -118,22 +118,20 @@ func (r *Request) findRateKeys() param.Fault {
 // appendKey appends what m counts the request by; ok is false when the request lacks some of it. A part that stands
 // twice is rejected: a client that could choose would be counted nowhere.
 func (m *boundRate) appendKey(dst []byte, r *Request) (key []byte, ok bool, fault param.Fault) {
-	for i := range m.key.Parts() {
-		part := &m.key.Parts()[i]
+	parts := m.key.Parts()
+	for i := range parts {
+		part := &parts[i]
 		switch {
-		case part.Kind == param.Literal: // the same for every client
+		case part.Kind() == param.Literal: // the same for every client
 			continue
-		case part.Kind == param.RemoteAddr:
+		case part.Kind() == param.RemoteAddr:
 			if dst, ok = m.appendClient(dst, r); !ok {
 				return dst, false, fault
 			}
 			continue
 		}
-		v, fault := part.Value(&r.source)
-		if fault.Missing() || len(v) == 0 && fault.Reason == reject.Admitted {
-			return dst, false, param.Fault{}
-		}
-		if fault.Reason != reject.Admitted {
+		v, fault := part.Lookup(&r.source)
+		if len(v) == 0 || fault.Reason != reject.Admitted {
 			return dst, false, fault
 		}
 		// With its length, so that no two keys are put together to the same.
@@ -165,19 +163,19 @@ func (m *boundRate) appendText(dst []byte, r *Request, open bool) []byte {
 	parts := m.key.Parts()
 	for i := range parts {
 		part := &parts[i]
-		if part.Kind == param.Literal {
-			dst = append(dst, part.Text...)
+		if part.Kind() == param.Literal {
+			dst = append(dst, part.Text()...)
 			continue
 		}
-		if i > 0 && parts[i-1].Kind != param.Literal {
+		if i > 0 && parts[i-1].Kind() != param.Literal {
 			dst = append(dst, ' ')
 		}
-		if part.Kind == param.RemoteAddr {
+		if part.Kind() == param.RemoteAddr {
 			dst = m.appendNetwork(dst, r)
 			continue
 		}
-		v, _ := part.Value(&r.source)
-		if open || part.Kind == param.Host || part.Kind == param.Path || part.Kind == param.Arg {
+		v, _ := part.Lookup(&r.source)
+		if open || part.Kind() == param.Host || part.Kind() == param.Path || part.Kind() == param.Query {
 			dst = append(dst, v...)
 		} else {
 			dst = r.proxy.counters.AppendHash(dst, v)
@@ -201,11 +199,16 @@ func (m *boundRate) appendNetwork(dst []byte, r *Request) []byte {
 // countRate counts that a rate rejects, and by which key.
 func (p *Proxy) countRate(r *Request, i int) {
 	m := &r.route.rates[i]
-	m.counters.Count(r.client.shard, m.Observe || p.Observe)
+	if count := m.counters.At(r.client.shard); m.Observe || p.Observe {
+		count.Observed()
+	} else {
+		count.Rejected()
+	}
 	if !m.Observe {
 		r.limit = m.bound
 	}
-	r.client.shard.CountKey(m.Name, r.rateKeys.keys[i], r.now, func(dst []byte) []byte { return m.appendText(dst, r, false) })
+	r.client.shard.RejectedKey(m.Name, r.rateKeys.keys[i], r.now,
+		func(dst []byte) []byte { return m.appendText(dst, r, false) })
 }
 
 // RateError names the keyed rate and the key of it that cannot be compiled.
@@ -275,7 +278,7 @@ func bindRate(in *KeyedRate, on *boundRoute) (m boundRate, err error) {
 		return m, err
 	}
 	parts := m.key.Parts()
-	if !slices.ContainsFunc(parts, func(part param.Part) bool { return part.Kind != param.Literal }) {
+	if !slices.ContainsFunc(parts, func(part param.Part) bool { return part.Kind() != param.Literal }) {
 		return m, fmt.Errorf("%q is the same for every client", in.Key)
 	}
 	if m.key.NeedsBody() && !on.limited() {

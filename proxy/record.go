@@ -35,9 +35,9 @@ func (p *Proxy) accessRecord(r *Request) metrics.AccessRecord {
 		Shard: r.client.shard.Index, Client: r.conn.Peer(), ID: r.id, Method: r.method(), SKU: r.buyer.sku,
 		User: r.buyer.user, Serial: r.reservation.Serial, Status: r.status(), Reason: r.rejection.Reason,
 		Detail: r.rejection.Detail, Observed: r.observed, Limit: r.limit, Wait: r.rejection.Wait, Version: p.Version,
-		Sent: a.sent, Outcome: a.outcome, Target: a.request.Target, OrderOutcome: r.outcome,
-		Deadline: r.reservation.Deadline, In: -1, Out: responseLength(r.exchange),
-		Came: r.now, Decided: a.begun, Answered: a.replied, Done: p.Now(),
+		Sent: a.sent, Outcome: a.outcome, Target: a.request.Target, Order: r.outcome,
+		Deadline: r.reservation.Deadline, BytesIn: -1, BytesOut: responseLength(r.exchange),
+		Arrived: r.now, Decided: a.begun, Answered: a.replied, Done: p.Now(),
 	}
 	if r.route != &p.unmatched {
 		e.Route, e.Gate = r.route.Name, r.route.Gate
@@ -51,7 +51,7 @@ func (p *Proxy) accessRecord(r *Request) metrics.AccessRecord {
 		e.Decided, e.Answered = e.Done, e.Done
 	}
 	if len(e.Method) > 0 { // its request line was read
-		e.Client, e.Path, e.In = r.clientAddr(), r.openPath(), r.bodyLength()
+		e.Client, e.Path, e.BytesIn = r.clientAddr(), r.openPath(), r.bodyLength()
 	}
 	return e
 }
@@ -65,7 +65,7 @@ func (p *Proxy) recordRejectedConn(c *http1.Conn, shard *metrics.Shard, reason r
 	}
 	e := metrics.AccessRecord{
 		Shard: shard.Index, Client: c.Peer(), Reason: reason, Limit: p.Bounds[reason], Version: p.Version,
-		In: -1, Out: -1, Came: now, Decided: now, Answered: now, Done: now,
+		BytesIn: -1, BytesOut: -1, Arrived: now, Decided: now, Answered: now, Done: now,
 	}
 	if !c.Secure() { // else it is closed without an answer
 		e.Status = p.responder.RawStatus(reason)

@@ -65,9 +65,9 @@ func (s *SettlementRules) confirmed(body []byte) metrics.OrderOutcome {
 	if s.ConfirmJSON == nil {
 		return metrics.OrderConfirmed
 	}
-	found, ok := param.JSONAt(body, s.ConfirmJSON.Keys)
+	found := param.JSONText(body, s.ConfirmJSON.Keys)
 	switch {
-	case !ok:
+	case found == nil:
 		return metrics.OrderUnknown
 	case s.ConfirmJSON.holds(found):
 		return metrics.OrderConfirmed

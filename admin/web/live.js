@@ -90,9 +90,9 @@ function charts() {
 }
 
 async function tellLoudest() {
-  const { loudest } = await ask("loudest?n=6");
+  const { top_keys: topKeys } = await ask("top-keys?n=6");
   const heads = [{ text: say("limit") }, { text: say("who") }, { text: say("refused"), number: true }];
-  fill($("loudest-body"), table(say("loudest"), heads, loudest.map((l) => [l.limit, l.key, whole(l.refused)]), say("nobody_loud")));
+  fill($("top-keys-body"), table(say("top_keys"), heads, topKeys.map((l) => [l.limit, l.key, whole(l.rejected)]), say("nobody_loud")));
 }
 
 async function tellTargets() {

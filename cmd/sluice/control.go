@@ -21,7 +21,7 @@ func (c *controls) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*c.now.L
 func (g *gate) api(c *config.Config, log *slog.Logger) http.Handler {
 	api := admin.API{
 		Token: string(g.config.Admin.Token), ViewerToken: string(g.config.Admin.ViewerToken), Door: g.door, Trail: g.trail, Log: log,
-		Gate: g, Helm: g.helm, Watch: g.watch, Loudest: g.proxy.Loudest, Why: g.why,
+		Gate: g, Helm: g.helm, Watch: g.watch, TopKeys: g.topKeys, Why: g.why,
 		Dashboard: g.page, Preflight: g.checked,
 	}
 	if g.stock != nil && (hasGate(c, "check") || !reserves(c)) {

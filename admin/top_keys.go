@@ -13,8 +13,8 @@ const (
 	mostLoud  = 1000
 )
 
-// loudest lists the keys that limits refuse most: ?n= of them, 1 to 1000.
-func (a *API) loudest(w http.ResponseWriter, r *http.Request) {
+// topKeys lists the keys that limits reject most: ?n= of them, 1 to 1000.
+func (a *API) topKeys(w http.ResponseWriter, r *http.Request) {
 	n := usualLoud
 	if text := r.URL.Query().Get("n"); text != "" {
 		var err error
@@ -24,10 +24,10 @@ func (a *API) loudest(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	all := []metrics.TopKey{}
-	if a.Loudest != nil {
-		all = a.Loudest(n)
+	if a.TopKeys != nil {
+		all = a.TopKeys(n)
 	}
 	answer(w, struct {
-		Loudest []metrics.TopKey `json:"loudest"`
+		TopKeys []metrics.TopKey `json:"top_keys"`
 	}{all})
 }
