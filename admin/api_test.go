@@ -61,12 +61,12 @@ func TestWithATokenNobodyIsAnsweredWithoutIt(t *testing.T) {
 	}
 }
 
-func TestTheLoudestAreListedAsOftenAsAskedFor(t *testing.T) {
+func TestTopKeys_AreListedAsOftenAsAskedFor(t *testing.T) {
 	for query, want := range map[string]struct{ status, n int }{
-		"": {200, usualLoud}, "?n=3": {200, 3}, "?n=1000": {200, 1000}, "?n=0": {400, 0}, "?n=1001": {400, 0}, "?n=-1": {400, 0}, "?n=x": {400, 0},
+		"": {200, defaultTopKeys}, "?n=3": {200, 3}, "?n=1000": {200, 1000}, "?n=0": {400, 0}, "?n=1001": {400, 0}, "?n=-1": {400, 0}, "?n=x": {400, 0},
 	} {
 		asked := 0
-		api := &API{Token: "hush", Log: slog.New(slog.DiscardHandler), Loudest: func(n int) []metrics.TopKey { asked = n; return []metrics.TopKey{{Limit: "r", Key: "k", Refused: 1}} }}
+		api := &API{Token: "hush", Log: slog.New(slog.DiscardHandler), TopKeys: func(n int) []metrics.TopKey { asked = n; return []metrics.TopKey{{Limit: "r", Key: "k", Rejected: 1}} }}
 		r := httptest.NewRequest(http.MethodGet, "http://gate.example/api/v1/top-keys"+query, nil)
 		r.Header.Set("Authorization", "Bearer hush")
 		w := httptest.NewRecorder()

@@ -32,13 +32,13 @@ type reading struct {
 // read takes in all traffic, and of metrics what it knows.
 func read(traffic metrics.Traffic, families []*dto.MetricFamily) *reading {
 	r := &reading{
-		requests: traffic.Requests, routes: traffic.Routes, refused: byReason(traffic.Refused[:]), observed: byReason(traffic.Observed[:]),
+		requests: traffic.Requests, routes: traffic.Routes, refused: byReason(traffic.Rejected[:]), observed: byReason(traffic.Observed[:]),
 		rateRefused: map[string]int64{}, rateObserved: map[string]int64{}, refusedConns: map[string]int64{}, observedConns: map[string]int64{},
 		sent: map[string]int64{}, failed: map[string]int64{}, calls: map[string]int64{}, errors: map[string]int64{},
 		windows: map[string]int64{}, saturated: map[string]int64{}, shop: histograms{}, redis: histograms{}, stock: map[string]*StockTold{},
 	}
 	for _, rate := range traffic.Rates {
-		r.rateRefused[rate.Rate], r.rateObserved[rate.Rate] = rate.Refused, rate.Observed
+		r.rateRefused[rate.Rate], r.rateObserved[rate.Rate] = rate.Rejected, rate.Observed
 	}
 	for _, f := range families {
 		name, ok := strings.CutPrefix(f.GetName(), "sluice_")

@@ -131,7 +131,7 @@ func routesTold(before, now *reading) []RouteTold {
 		}
 		if r.Requests > 0 {
 			was := before.route(r.Route)
-			told = append(told, RouteTold{r.Route, r.Requests - was.Requests, r.Refused - was.Refused})
+			told = append(told, RouteTold{r.Route, r.Requests - was.Requests, r.Rejected - was.Rejected})
 		}
 	}
 	return told

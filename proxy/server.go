@@ -103,3 +103,29 @@ func (s *Server) Close(c *http1.Conn) {
 		s.options.Connections.Close(c.Peer(), !state.shared)
 	}
 }
+
+// Collector collects what was counted of connections and of requests that are not valid HTTP/1.1.
+func (s *Server) Collector() *metrics.ConnectionCollector { return metrics.NewConnectionCollector(s.connectionCounts) }
+
+func (s *Server) connectionCounts() metrics.ConnectionCounts {
+	c := metrics.ConnectionCounts{
+		Rejected: map[reject.Reason]uint64{}, Observed: map[reject.Reason]uint64{},
+		WithoutProxyHeader: s.WithoutProxyHeader(), Violations: map[string]uint64{},
+	}
+	for _, reason := range []reject.Reason{reject.ConnOpen, reject.IPConns} {
+		c.Rejected[reason], c.Observed[reason] = s.rejected[reason].Load(), s.observed[reason].Load()
+	}
+	for rule, n := range s.ProtocolErrors() {
+		c.Violations[rule.String()] = n
+	}
+	return c
+}
+
+// Totals adds up all routes, those that a reload has dropped included, and the connections that were rejected.
+func (s *Server) Totals() metrics.Totals {
+	t := s.proxy.Load().counters.Totals()
+	for reason := range t.Rejected {
+		t.Rejected[reason] += s.rejected[reason].Load()
+	}
+	return t
+}

@@ -89,7 +89,7 @@ function charts() {
   ] : []) });
 }
 
-async function tellLoudest() {
+async function showTopKeys() {
   const { top_keys: topKeys } = await ask("top-keys?n=6");
   const heads = [{ text: say("limit") }, { text: say("who") }, { text: say("refused"), number: true }];
   fill($("top-keys-body"), table(say("top_keys"), heads, topKeys.map((l) => [l.limit, l.key, whole(l.rejected)]), say("nobody_loud")));
@@ -105,7 +105,7 @@ async function tellTargets() {
 // look asks for what is in no second; only while somebody sees it.
 function look() {
   if (!watched("live")) return;
-  tellLoudest().catch(() => {}); // the stream tells that nothing comes
+  showTopKeys().catch(() => {}); // the stream tells that nothing comes
   tellTargets().catch(() => {});
 }
 

@@ -32,8 +32,8 @@ func openAccessLog(c *config.Config, now func() int64, log *slog.Logger) (*acces
 	return l, nil
 }
 
-// journal is who the proxy tells of its requests; nil when c wants neither a log nor a memory of them.
-func (g *gate) journal(c *config.Config) metrics.AccessLogger {
+// accessLogger is the access log of requests; nil when c wants neither a log nor a memory of them.
+func (g *gate) accessLogger(c *config.Config) metrics.AccessLogger {
 	if c.AccessLog.Output == "off" && c.AccessLog.Remember == 0 {
 		return nil
 	}

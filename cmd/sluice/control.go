@@ -7,6 +7,7 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
+	"sluice/proxy/metrics"
 )
 
 // controls is the control API. Which stock it speaks of follows the routes, and so changes with them.
@@ -21,7 +22,7 @@ func (c *controls) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*c.now.L
 func (g *gate) api(c *config.Config, log *slog.Logger) http.Handler {
 	api := admin.API{
 		Token: string(g.config.Admin.Token), ViewerToken: string(g.config.Admin.ViewerToken), Door: g.door, Trail: g.trail, Log: log,
-		Gate: g, Helm: g.helm, Watch: g.watch, TopKeys: g.topKeys, Why: g.why,
+		Gate: g, Helm: g.helm, Watch: g.watch, TopKeys: topKeys(g.proxy.Counters(), g.now), Why: g.why,
 		Dashboard: g.page, Preflight: g.checked,
 	}
 	if g.stock != nil && (hasGate(c, "check") || !reserves(c)) {
@@ -42,4 +43,9 @@ func (g *gate) ledgers() admin.Ledgers {
 		return nil
 	}
 	return ledgersOf(g.config, g.orders.store, g.orders.desk.Load)
+}
+
+// topKeys lists the keys that limits reject most.
+func topKeys(counters *metrics.Counters, now func() int64) func(n int) []metrics.TopKey {
+	return func(n int) []metrics.TopKey { return counters.TopKeys(n, now()) }
 }

@@ -148,7 +148,7 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		}
 		g.opening = openBySales(c, g.board, g.orders, log)
 	}
-	g.metrics.MustRegister(g.access, g.proxy, g.server, g.shop, g.windows, g.inFlight, g.conns, g.rates, g.cache, g.reloaded, buildInfo(),
+	g.metrics.MustRegister(g.access, g.proxy.Counters(), g.server.Collector(), g.shop, g.windows, g.inFlight, g.conns, g.rates, g.cache, g.reloaded, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.helm = newHelm(g, log)
 	g.checked = admin.NewPreflight(g.preflight)
@@ -168,7 +168,7 @@ func (g *gate) options(c *config.Config, rates []*limiter.RateLimiter, before *p
 	o := proxyOptions(c)
 	o.Settlement = settlement(&g.config.Stock.Reserve) // the ledger keeps to what it was opened with
 	o.Upstream, o.Windows, o.Now, o.Log, o.Before = g.shop, g.windows, g.now, g.log, before
-	o.AccessLog, o.Bounds, o.Version = g.journal(c), bounds(c), c.Version()
+	o.AccessLog, o.Bounds, o.Version = g.accessLogger(c), bounds(c), c.Version()
 	o.Concurrency = g.inFlight.total(c)
 	o.Unit = fmt.Sprintf("stock.per_unit: %d", g.config.Stock.PerUnit)
 	if caches(c) {

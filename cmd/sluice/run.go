@@ -154,7 +154,7 @@ func (g *gate) announce(log *slog.Logger) {
 	s := g.helm.config().Server
 	log.Info("draining", "delay", s.ShutdownDelay.String(), "timeout", s.ShutdownTimeout.String())
 	g.draining.Store(true)
-	g.server.Announce()
+	g.server.AnnounceShutdown()
 	time.Sleep(s.ShutdownDelay)
 }
 
@@ -220,7 +220,7 @@ func (g *gate) listenAside(takeOver bool, log *slog.Logger) (aside, error) {
 		return nil, err
 	}
 	if g.config.Admin.Listen != "" {
-		g.watch, g.page = admin.NewWatch(g.proxy.Traffic, g.shown()), admin.NewDashboard()
+		g.watch, g.page = admin.NewWatch(g.proxy.Counters().Traffic, g.shown()), admin.NewDashboard()
 	}
 	g.control.use(g.api(g.config, log))
 	return servers, open("admin.listen", g.config.Admin.Listen, &g.control)

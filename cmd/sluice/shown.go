@@ -6,7 +6,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // proxy adds up for it, and without what only the page of metrics has.
 func (g *gate) shown() *prometheus.Registry {
 	shown := prometheus.NewRegistry()
-	shown.MustRegister(g.server, g.shop, g.windows, g.inFlight.all, g.conns)
+	shown.MustRegister(g.server.Collector(), g.shop, g.windows, g.inFlight.all, g.conns)
 	if g.redis != nil {
 		shown.MustRegister(g.redis)
 	}
