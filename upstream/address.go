@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// address is where a target is, as its URL says.
+// address is what a target's URL says.
 type address struct {
 	url       string // as configured; the metrics' label
 	authority []byte // for Host

@@ -1,35 +1,36 @@
 package upstream
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/valyala/fasthttp"
-
-	"sluice/proxy"
 )
 
-func TestHotStepsAllocateNothing(t *testing.T) {
+func TestTransport_HotStepsAllocateNothing(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	p := newPool(t, options("http://"+minimalShop(t), "http://"+minimalShop(t)))
+	p := newPool(t, options("http://"+minimalServer(t), "http://"+minimalServer(t)))
 	x := p.targets.Load().all[0]
-	c, err := x.take(true, true, 0)
+	c, err := x.acquire(true, true, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer x.drop(c)
-	first, _, _ := strings.Cut(smallAnswer, "\r\n\r\n")
-	raw := []byte(first + "\r\n\r\n")
-	var h head
-	resp := new(fasthttp.Response)
+	wire := &script{step: 1 << 16}
+	e := exchange{conn: newConn(&socket{}, wire)}
+	req, resp := smallOrder(), new(fasthttp.Response)
 	for name, step := range map[string]func(){
-		"probe":  func() { c.fresh() },
-		"head":   func() { h.parse(raw, c.kept); c.kept = h.kept },
-		"fill":   func() { p.headers.fill(&resp.Header, c.kept) },
+		"probe":    func() { c.fresh() },
+		"assemble": func() { c.assemble(req, x.authority) },
+		"head": func() {
+			wire.said = headOfSmallResponse
+			if final, err := e.readHead(); !final || err != nil || e.parseHeader(&resp.Header) != nil {
+				t.Fatal("rejected")
+			}
+		},
 		"choice": func() { p.targets.Load().choose(0, 7, 0) },
-		"count":  func() { x.counters.count(proxy.Broken, resp, 1) },
+		"count":  func() { x.counters.count(Broken, resp, 1) },
 	} {
 		step()
 		if n := testing.AllocsPerRun(200, step); n != 0 {
@@ -38,23 +39,41 @@ func TestHotStepsAllocateNothing(t *testing.T) {
 	}
 }
 
-func TestSmallExchangeAllocatesNothing(t *testing.T) {
+func TestTransport_SmallExchangeAllocatesNothing(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	for _, policy := range policies {
-		o := options("http://" + minimalShop(t))
-		o.Policy = policy
-		p := newPool(t, o)
-		resp := new(fasthttp.Response)
-		send := func() {
-			if o := p.Send(&order, resp); o != proxy.Answered {
-				t.Fatal(o)
+		for name, req := range map[string]*Request{"order": smallOrder(), "page": smallPage()} {
+			o := options("http://" + minimalServer(t))
+			o.Policy = policy
+			p := newPool(t, o)
+			resp := new(fasthttp.Response)
+			send := func() {
+				if o := p.Send(req, resp); o != Answered {
+					t.Fatal(o)
+				}
+			}
+			send()
+			if n := testing.AllocsPerRun(200, send); n != 0 {
+				t.Errorf("%s, %s: %v allocations", policy, name, n)
 			}
 		}
-		send()
-		if n := testing.AllocsPerRun(200, send); n != 0 {
-			t.Errorf("%s: %v allocations", policy, n)
+	}
+}
+
+// An idle connection holds 8 KiB at most, whatever its last exchange needed.
+func TestTransport_IdleConnectionHoldsLittleMemory(t *testing.T) {
+	c := newConn(&socket{}, &script{})
+	for _, size := range []int{100, readBufferSize, requestBufferKept + 1, smallRequest} {
+		c.out = make([]byte, size)
+		c.in.buf = nil
+		if err := c.in.wait(1); err == nil {
+			t.Fatal("a script without bytes has some")
+		}
+		c.reset()
+		if held := cap(c.out) + c.in.buf.Size(); held > 8<<10 {
+			t.Errorf("%d bytes after a request of %d", held, size)
 		}
 	}
 }

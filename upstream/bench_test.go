@@ -4,19 +4,20 @@ import (
 	"bufio"
 	"bytes"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/valyala/fasthttp"
-
-	"sluice/proxy"
 )
 
-const smallAnswer = "HTTP/1.1 200 OK\r\nDate: Tue, 11 Nov 2025 00:00:00 GMT\r\nContent-Type: application/json\r\nContent-Length: 23\r\nSet-Cookie: a=b\r\n\r\n{\"code\":0,\"msg\":\"sold\"}"
+var headOfSmallResponse = []byte(smallResponse[:strings.Index(smallResponse, "\r\n\r\n")+4])
 
-// minimalShop answers each small POST with smallAnswer, as cheaply as a server in Go can.
-func minimalShop(tb testing.TB) string {
+const smallResponse = "HTTP/1.1 200 OK\r\nDate: Tue, 11 Nov 2025 00:00:00 GMT\r\nContent-Type: application/json\r\nContent-Length: 23\r\nSet-Cookie: a=b\r\n\r\n{\"code\":0,\"msg\":\"sold\"}"
+
+// minimalServer answers each small POST with smallResponse, as cheaply as a server in Go can.
+func minimalServer(tb testing.TB) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
@@ -50,7 +51,7 @@ func minimalShop(tb testing.TB) string {
 
 func serveMinimal(c net.Conn) {
 	r := bufio.NewReader(c)
-	answer := []byte(smallAnswer)
+	answer := []byte(smallResponse)
 	for {
 		length := 0
 		for {
@@ -74,50 +75,43 @@ func serveMinimal(c net.Conn) {
 	}
 }
 
-func options(targets ...string) Options {
-	return Options{
-		Targets: targets, Policy: "least_conn", MaxConns: 64, ConnectTimeout: 5 * time.Second,
-		ResponseTimeout: 20 * time.Second, Timeout: 30 * time.Second, IdleConnTimeout: time.Minute, Retry: "connect",
+// smallOrder and smallPage are requests as a browser's would be forwarded.
+func smallOrder() *Request {
+	r := newRequest("POST", "/api/seckill/1001/order",
+		"Content-Type: application/json", "Cookie: uid=7", "X-Forwarded-For: 203.0.113.9")
+	r.Order = true
+	return r.withBody([]byte(`{"sku":1001}`))
+}
+
+func smallPage() *Request {
+	r := newRequest("GET", "/api/page?x=1", "Accept: */*", "Cookie: uid=7", "X-Forwarded-For: 203.0.113.9")
+	r.Stream = true
+	return r
+}
+
+func BenchmarkExchange(b *testing.B) {
+	for name, req := range map[string]*Request{"GET": smallPage(), "POST": smallOrder()} {
+		b.Run(name, func(b *testing.B) {
+			p := newPool(b, options("http://"+minimalServer(b)))
+			resp := new(fasthttp.Response)
+			b.ReportAllocs()
+			for b.Loop() {
+				if o := p.Send(req, resp); o != Answered {
+					b.Fatal(o)
+				}
+			}
+		})
 	}
 }
 
-func newPool(tb testing.TB, o Options) *Pool {
-	tb.Helper()
-	p, err := New(o)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(p.Close)
-	return p
-}
-
-var order = proxy.Outgoing{
-	Line:   []byte("POST /api/seckill/1001/order HTTP/1.1\r\n"),
-	Host:   []byte("shop.example"),
-	Fields: []byte("Content-Type: application/json\r\nContent-Length: 12\r\nCookie: uid=7\r\nX-Forwarded-For: 203.0.113.9\r\n"),
-	Body:   []byte(`{"sku":1001}`),
-	Order:  true,
-}
-
-func BenchmarkSendSmallOrder(b *testing.B) {
-	p := newPool(b, options("http://"+minimalShop(b)))
-	resp := new(fasthttp.Response)
-	b.ReportAllocs()
-	for b.Loop() {
-		if o := p.Send(&order, resp); o != proxy.Answered {
-			b.Fatal(o)
-		}
-	}
-}
-
-func BenchmarkSendSmallOrderParallel(b *testing.B) {
-	p := newPool(b, options("http://"+minimalShop(b)))
+func BenchmarkExchangeParallel(b *testing.B) {
+	p := newPool(b, options("http://"+minimalServer(b)))
 	b.ReportAllocs()
 	b.SetParallelism(8)
 	b.RunParallel(func(pb *testing.PB) {
-		resp := new(fasthttp.Response)
+		req, resp := smallOrder(), new(fasthttp.Response)
 		for pb.Next() {
-			if o := p.Send(&order, resp); o != proxy.Answered {
+			if o := p.Send(req, resp); o != Answered {
 				b.Error(o)
 				return
 			}
@@ -127,7 +121,7 @@ func BenchmarkSendSmallOrderParallel(b *testing.B) {
 
 // BenchmarkHostClientDo is the same exchange by fasthttp's client, which neither probes nor checks.
 func BenchmarkHostClientDo(b *testing.B) {
-	c := &fasthttp.HostClient{Addr: minimalShop(b)}
+	c := &fasthttp.HostClient{Addr: minimalServer(b)}
 	defer c.CloseIdleConnections()
 	req, resp := hostClientOrder(), new(fasthttp.Response)
 	b.ReportAllocs()
@@ -140,7 +134,7 @@ func BenchmarkHostClientDo(b *testing.B) {
 
 // BenchmarkHostClientDoTimeout also has a bound in time, as ours always has.
 func BenchmarkHostClientDoTimeout(b *testing.B) {
-	c := &fasthttp.HostClient{Addr: minimalShop(b)}
+	c := &fasthttp.HostClient{Addr: minimalServer(b)}
 	defer c.CloseIdleConnections()
 	req, resp := hostClientOrder(), new(fasthttp.Response)
 	b.ReportAllocs()
@@ -162,23 +156,24 @@ func hostClientOrder() *fasthttp.Request {
 	return req
 }
 
-func BenchmarkParseHead(b *testing.B) {
-	raw := []byte(smallAnswer[:bytes.Index([]byte(smallAnswer), []byte("\r\n\r\n"))+4])
-	var kept []byte
+// BenchmarkHead is the check and fasthttp's parser.
+func BenchmarkHead(b *testing.B) {
+	wire := &script{}
+	e := exchange{conn: newConn(&socket{}, wire)}
+	h := new(fasthttp.ResponseHeader)
 	b.ReportAllocs()
 	for b.Loop() {
-		var h head
-		if !h.parse(raw, kept) {
-			b.Fatal("refused")
+		wire.said, wire.step = headOfSmallResponse, 1<<16
+		if final, err := e.readHead(); !final || err != nil || e.parseHeader(h) != nil {
+			b.Fatal("rejected")
 		}
-		kept = h.kept
 	}
 }
 
 func BenchmarkProbe(b *testing.B) {
-	p := newPool(b, options("http://"+minimalShop(b)))
+	p := newPool(b, options("http://"+minimalServer(b)))
 	t := p.targets.Load().all[0]
-	c, err := t.take(true, true, 0)
+	c, err := t.acquire(true, true, 0)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -207,8 +202,8 @@ func BenchmarkChoose(b *testing.B) {
 
 // BenchmarkDeadline is what one bound in time costs.
 func BenchmarkDeadline(b *testing.B) {
-	t := newPool(b, options("http://"+minimalShop(b))).targets.Load().all[0]
-	c, err := t.take(true, true, 0)
+	t := newPool(b, options("http://"+minimalServer(b))).targets.Load().all[0]
+	c, err := t.acquire(true, true, 0)
 	if err != nil {
 		b.Fatal(err)
 	}

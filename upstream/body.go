@@ -1,11 +1,14 @@
 package upstream
 
 import (
+	"bytes"
 	"io"
 	"slices"
+
+	"sluice/internal/octets"
 )
 
-// framing is how an answer's body says where it ends.
+// framing is how a response's body says where it ends.
 type framing uint8
 
 const (
@@ -15,16 +18,23 @@ const (
 	untilClose // the connection ends with it
 )
 
-// body reads one answer's body, exactly to its end and not one byte further.
+const (
+	streamFrom   = 64 << 10 // bytes: a body that is announced smaller is read whole
+	firstGrowth  = 64 << 10 // bytes: memory for a body that is announced, before any of it came
+	leastGrowth  = 4 << 10  // bytes: memory for a body of unknown length
+	maxChunkSize = 15       // hexadecimal digits, which fit in 60 bits
+)
+
+// body reads one response's body, exactly to its end and not one byte further.
 type body struct {
-	in      *inbox
-	left    int64 // bytes still to come, of the body or of the chunk under way
+	in      *responseReader
+	left    int64 // bytes still to come, of the body or of the current chunk
 	framing framing
 	begun   bool // chunked: a first chunk was read, so that a CRLF ends what was read
 	done    bool
 }
 
-func bodyOf(h *head, toHead bool, in *inbox) body {
+func bodyOf(h *head, toHead bool, in *responseReader) body {
 	b := body{in: in}
 	switch {
 	case h.bodiless(toHead):
@@ -39,51 +49,49 @@ func bodyOf(h *head, toHead bool, in *inbox) body {
 	return b
 }
 
-// next waits for some of the body and returns it; io.EOF after the last of it. The slice is good until
-// the next call.
-func (b *body) next() ([]byte, error) {
-	for !b.done {
-		if b.framing == chunked && b.left == 0 {
-			if err := b.chunk(); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		limit := b.left
-		if b.framing == untilClose {
-			limit = -1
-		}
-		if p := b.in.rest(limit); len(p) > 0 {
-			b.left -= int64(len(p))
-			b.done = b.framing == counted && b.left == 0
-			return p, nil
-		}
-		if err := b.in.fill(inboxKept); err != nil {
-			if err != io.EOF || b.framing != untilClose {
-				return nil, unexpected(err)
-			}
-			b.done = true
-		}
-		// A body that fills the buffer has more to come: read it in larger pieces.
-		if b.in.w == len(b.in.buf) && len(b.in.buf) < inboxKept {
-			b.in.buf = append(b.in.buf, make([]byte, inboxKept-len(b.in.buf))...)
-		}
-	}
-	return nil, io.EOF
+// streams reports a body that is handed on as it comes: a large one, or one of unknown length.
+func (b *body) streams() bool {
+	return b.framing == chunked || b.framing == untilClose || b.left > streamFrom
 }
 
-// chunk reads what stands between two chunks, and after the last one the trailers, which are dropped:
-// nobody downstream was promised any.
-func (b *body) chunk() error {
+// Read implements io.Reader. It waits for some of the body, and not until p is full. A body that breaks off ends in
+// another error than io.EOF.
+func (b *body) Read(p []byte) (int, error) {
+	for b.framing == chunked && b.left == 0 && !b.done {
+		if err := b.nextChunk(); err != nil {
+			return 0, err
+		}
+	}
+	if b.done {
+		return 0, io.EOF
+	}
+	if b.framing != untilClose {
+		p = p[:min(int64(len(p)), b.left)]
+	}
+	n, err := b.in.buf.Read(p)
+	b.left -= int64(n)
+	switch {
+	case b.framing == untilClose && err == io.EOF:
+		b.done = true
+		return n, io.EOF
+	case b.framing == counted && b.left == 0:
+		b.done = true
+		return n, nil
+	}
+	return n, unexpectedEOF(err)
+}
+
+// nextChunk reads what stands between two chunks, and after the last one the trailers, which are dropped.
+func (b *body) nextChunk() error {
 	if b.begun {
-		if end, err := b.in.line(2); err != nil {
+		if end, err := b.in.line(maxChunkLine); err != nil {
 			return err
 		} else if len(end) != 0 {
 			return errMalformed
 		}
 	}
 	b.begun = true
-	line, err := b.in.line(maxLine)
+	line, err := b.in.line(maxChunkLine)
 	if err != nil {
 		return err
 	}
@@ -95,12 +103,12 @@ func (b *body) chunk() error {
 		b.left = size
 		return nil
 	}
-	return b.trailers()
+	return b.dropTrailers()
 }
 
-func (b *body) trailers() error {
-	for n := 0; n < maxTrail; {
-		line, err := b.in.line(maxTrail)
+func (b *body) dropTrailers() error {
+	for n := 0; n < maxTrailers; {
+		line, err := b.in.line(maxTrailers)
 		if err != nil {
 			return err
 		}
@@ -109,59 +117,54 @@ func (b *body) trailers() error {
 			return nil
 		}
 		n += len(line) + len(crlf)
-		// The line's own CRLF still stands behind it in the buffer.
-		if _, _, _, ok := cutField(line[:len(line)+len(crlf)]); !ok {
+		name, value, found := bytes.Cut(line, []byte{':'})
+		if !found || !octets.IsToken(name) || !octets.IsText(value) {
 			return errMalformed
 		}
 	}
 	return errTooLong
 }
 
-// parseChunkSize reads 1 to 15 hexadecimal digits; 15 fit in 60 bits. An extension after a semicolon
-// is passed over, as RFC 9112, 7.1.1 demands; anything else after the digits is refused.
-func parseChunkSize(line []byte) (int64, bool) {
-	var n int64
+// parseChunkSize reads hexadecimal digits. An extension after a semicolon is passed over, as RFC 9112, section 7.1.1
+// demands; anything else after the digits is rejected.
+func parseChunkSize(line []byte) (n int64, ok bool) {
 	for i, c := range line {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c && c <= 'f':
-			c -= 'a' - 10
-		case 'A' <= c && c <= 'F':
-			c -= 'A' - 10
-		case c == ';' && i > 0:
-			return n, isText(line[i:])
-		default:
+		digit := octets.Unhex(c)
+		if digit > 15 {
+			return n, c == ';' && i > 0 && octets.IsText(line[i:])
+		}
+		if i == maxChunkSize {
 			return 0, false
 		}
-		if i == 15 {
-			return 0, false
-		}
-		n = n<<4 | int64(c)
+		n = n<<4 | int64(digit)
 	}
 	return n, len(line) > 0
 }
 
-// all appends the whole body to dst, if it has at most most bytes. Memory is taken as bytes arrive,
-// not as they are announced.
-func (b *body) all(dst []byte, most int) ([]byte, error) {
+// appendTo appends the whole body to dst, if it has at most most bytes. Memory grows with the bytes that arrive, not
+// with those that are announced.
+func (b *body) appendTo(dst []byte, most int) ([]byte, error) {
 	if b.framing == counted {
 		if b.left > int64(most) {
 			return dst, errTooLong
 		}
-		dst = slices.Grow(dst, int(min(b.left, 64<<10)))
+		dst = slices.Grow(dst, int(min(b.left, firstGrowth)))
 	}
-	for {
-		p, err := b.next()
+	for !b.done {
+		if len(dst) == cap(dst) {
+			dst = slices.Grow(dst, leastGrowth)
+		}
+		n, err := b.Read(dst[len(dst):min(cap(dst), most+1)])
+		dst = dst[:len(dst)+n]
 		if err == io.EOF {
-			return dst, nil
+			break
 		}
 		if err != nil {
 			return dst, err
 		}
-		if len(dst)+len(p) > most {
+		if len(dst) > most {
 			return dst, errTooLong
 		}
-		dst = append(dst, p...)
 	}
+	return dst, nil
 }

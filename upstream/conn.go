@@ -3,88 +3,93 @@ package upstream
 import (
 	"net"
 	"time"
-
-	"sluice/proxy"
 )
 
 const (
-	smallRequest = 16 << 10  // bytes of head and body that leave in one write
-	bufferKept   = 64 << 10  // bytes of a request buffer that an idle connection may hold on to
-	piece        = 256 << 10 // bytes of a larger body in one write
+	smallRequest      = 16 << 10  // bytes of head and body that leave in one write
+	requestBufferSize = 2 << 10   // bytes; enough for the head of a usual request
+	requestBufferKept = 4 << 10   // bytes of a request buffer that an idle connection holds
+	pieceSize         = 256 << 10 // bytes of a larger body in one write
 )
 
-// conn is one connection to a target, with everything that an exchange needs, so that a reused one
-// allocates nothing. It belongs to one exchange at a time.
+// conn is one connection to a target, with everything that an exchange needs, so that a reused one allocates nothing.
+// It belongs to one exchange at a time.
 type conn struct {
 	net.Conn // the socket, or TLS over it
 	socket   *socket
-	in       inbox
-	trip     trip
-	seat     *proxy.Looped // in the loop that waits for it; nil = none does
-	flight   flight
+	in       responseReader
 	out      []byte // the request's head, and a small body
-	kept     []byte // the answer's head as the client may see it
 	one      [1]byte
 	until    time.Time // the deadline that stands for reads and writes alike; 0 = others were set since
 	reused   bool
-	order    bool          // in use by one
+	order    bool          // in use by an order
 	idle     time.Duration // of the Pool's clock, when it was put back
 }
 
 func newConn(s *socket, c net.Conn) *conn {
-	made := &conn{Conn: c, socket: s, in: inbox{src: c}}
-	made.trip.open(made)
-	return made
+	return &conn{Conn: c, socket: s, in: responseReader{src: c}}
 }
 
 // fresh reports whether an idle connection may carry a request.
 func (c *conn) fresh() bool { return c.socket.fresh(c.Conn, c.one[:]) }
 
-// Close implements net.Conn.
-func (c *conn) Close() error {
-	if c.seat != nil {
-		c.seat.Leave()
+// reset readies the connection for its next exchange.
+func (c *conn) reset() {
+	if c.in.perRead > 0 {
+		c.until = time.Time{} // the reader has set deadlines of its own
 	}
-	return c.Conn.Close()
-}
-
-// settle readies the connection for its next exchange.
-func (c *conn) settle() {
-	if c.in.patience > 0 {
-		c.until = time.Time{} // the inbox has set deadlines of its own
-	}
-	c.in.settle()
+	c.in.reset()
 	c.reused = true
 	c.socket.written = 0
-	if cap(c.out) > bufferKept {
+	if cap(c.out) > requestBufferKept {
 		c.out = nil
 	}
-	if cap(c.kept) > bufferKept {
-		c.kept = nil
-	}
 }
 
-// patience bounds one exchange in time.
-type patience struct {
-	answer time.Duration // from the last byte of the request to the answer's head; up to a slack more
-	whole  time.Duration // the exchange; of a stream, each single read and write
-	most   int           // bytes of an answer's body that is read whole
+// assemble puts the request's head into c.out, and its body too if both are small. It returns what remains of the body.
+func (c *conn) assemble(req *Request, authority []byte) []byte {
+	if c.out == nil {
+		c.out = make([]byte, 0, requestBufferSize)
+	}
+	b, body := req.appendHead(c.out[:0], authority), req.body()
+	n := min(len(body), max(0, smallRequest-len(b)))
+	c.out = append(b, body[:n]...)
+	return body[n:]
 }
 
-// assemble writes the request's head into c.out, and its body too if it is small; it returns what
-// remains of the body.
-func (c *conn) assemble(out *proxy.Outgoing, authority []byte) []byte {
-	host := out.Host
-	if len(host) == 0 {
-		host = authority
+// A deadline costs as much as a small system call, and nearly every exchange has the same timeout. So it is set a little
+// too far away, and left alone by the exchanges that follow while it is neither early for them nor much too late.
+
+// deadlineSlack is the part of a timeout, one in so many, by which an exchange may end late.
+const deadlineSlack = 16
+
+// setExchangeDeadline bounds the writes and reads that follow: they end d after start, or a slack later.
+func (c *conn) setExchangeDeadline(start time.Time, d time.Duration) error {
+	end := start.Add(d)
+	if late := c.until.Sub(end); late >= 0 && late <= d/deadlineSlack {
+		return nil
 	}
-	b := append(c.out[:0], out.Line...)
-	b = append(b, "Host: "...)
-	b = append(b, host...)
-	b = append(b, crlf...)
-	b = append(b, out.Fields...)
-	b = append(b, crlf...)
-	n := min(len(out.Body), max(0, smallRequest-len(b)))
-	c.out = append(b, out.Body[:n]...)
-	return out.Body[n:]
+	if err := c.SetDeadline(end.Add(d / deadlineSlack)); err != nil {
+		return err
+	}
+	c.until = end.Add(d / deadlineSlack)
+	return nil
+}
+
+// SetDeadline implements net.Conn, as the two below do.
+func (c *conn) SetDeadline(t time.Time) error {
+	c.until = time.Time{}
+	return c.Conn.SetDeadline(t)
+}
+
+// SetReadDeadline sets one that is not setExchangeDeadline's.
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.until = time.Time{}
+	return c.Conn.SetReadDeadline(t)
+}
+
+// SetWriteDeadline sets one that is not setExchangeDeadline's.
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.until = time.Time{}
+	return c.Conn.SetWriteDeadline(t)
 }

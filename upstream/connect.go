@@ -6,75 +6,75 @@ import (
 	"time"
 )
 
-// dial is the opening of a connection for a request. A shop that has no room for newcomers drops what they send first, which is sent
-// again after a whole second (RFC 6298, section 2), and serves those whom it knows meanwhile. So once half of the time for it is
-// over, the request takes what others put back as well.
+// dial is the opening of a connection for a request. An upstream whose accept queue is full drops the first packet, which
+// is sent again after a whole second (RFC 6298, section 2), and serves existing connections meanwhile. So after half of
+// the connect timeout the request takes a returned connection as well. The target's mutex guards a dial.
 type dial struct {
-	end  context.CancelFunc
-	over bool
-	got  *conn // what was put back; nil = nothing
+	cancel context.CancelFunc
+	ended  bool
+	given  *conn // the returned connection; nil = none
 }
 
-// connect opens the connection that pop has counted, or takes one that is put back where that takes its time; a fresh one
-// is opened in any case.
+// connect opens the connection that pop has counted, or takes a returned one where that lasts; a fresh one is opened in
+// any case.
 func (t *target) connect(order, fresh bool) (*conn, error) {
-	ctx, end := context.WithCancel(context.Background())
-	defer end()
-	d := &dial{end: end}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	d := &dial{cancel: cancel}
 	if !fresh {
-		defer time.AfterFunc(t.timeout/2, func() { t.hope(d) }).Stop()
+		defer time.AfterFunc(t.connectTimeout/2, func() { t.takeReturned(d) }).Stop()
 	}
-	c, err := t.dial(ctx, t.timeout)
-	got := t.dialed(d, order, err)
+	c, err := t.dial(ctx, t.connectTimeout)
+	given := t.endDial(d, order, err)
 	switch {
 	case err == nil:
 		t.noteReached()
-		if got != nil { // both came at the same time
-			got.Close()
+		if given != nil { // both came at the same time
+			given.Close()
 		}
 		c.order = order
 		return c, nil
-	case got != nil:
-		got.order, got.idle = order, t.clock.now()
-		return got, nil
+	case given != nil:
+		given.order, given.idle = order, t.clock.now()
+		return given, nil
 	}
 	t.noteUnreached(err)
 	return nil, err
 }
 
-// hope takes what is idle for d, or what is put back next: d takes its time.
-func (t *target) hope(d *dial) {
+// takeReturned gives d, which is slow, an idle connection or the next that is put back.
+func (t *target) takeReturned(d *dial) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := len(t.idle)
 	switch {
-	case d.over:
+	case d.ended:
 	case n > 0 && t.clock.now()-t.idle[n-1].idle < t.maxIdle:
-		d.take(t.last(false))
+		d.give(t.popLast(false))
 	default:
-		t.slow = append(t.slow, d)
+		t.waiting = append(t.waiting, d)
 	}
 }
 
-// take ends the dial, since c will do. The mutex of the target is held.
-func (d *dial) take(c *conn) {
-	d.got = c
-	d.end()
+// give ends the dial with a connection that was put back. The target's mutex is held.
+func (d *dial) give(c *conn) {
+	d.given = c
+	d.cancel()
 }
 
-// dialed counts what came of d, whose error is err: of two connections that are there now one alone is.
-func (t *target) dialed(d *dial, order bool, err error) (got *conn) {
+// endDial counts the result of d, whose error is err: of two connections that are there now one is closed.
+func (t *target) endDial(d *dial, order bool, err error) (given *conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	d.over = true
-	if i := slices.Index(t.slow, d); i >= 0 {
-		t.slow = slices.Delete(t.slow, i, i+1)
+	d.ended = true
+	if i := slices.Index(t.waiting, d); i >= 0 {
+		t.waiting = slices.Delete(t.waiting, i, i+1)
 	}
-	if err != nil || d.got != nil {
+	if err != nil || d.given != nil {
 		t.open--
 	}
-	if err != nil && d.got == nil {
-		t.ended(order)
+	if err != nil && d.given == nil {
+		*t.inUse(order)--
 	}
-	return d.got
+	return d.given
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"sluice/proxy"
 )
 
 // narrow is a listener that lets one connection in. Of others the kernel keeps one waiting, and drops what the rest sends.
@@ -52,37 +50,37 @@ func (n *narrow) Close() error {
 	return n.Listener.Close()
 }
 
-// Whoever cannot connect to a shop that has no room for newcomers is served on what another one puts back, whether that
+// Whoever cannot connect to a server that has no room for newcomers is served on what another one puts back, whether that
 // happens before his dial is a slow one or afterwards.
-func TestRequestWhoseConnectionIsNotOpenedTakesWhatIsPutBack(t *testing.T) {
+func TestPool_SlowDialTakesAReturnedConnection(t *testing.T) {
 	for what, slow := range map[string]bool{"before": false, "afterwards": true} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			answer := make(chan struct{})
 			l := listenNarrow(t)
-			shop := serveRaw(t, l, func(v *visit) {
+			server := serveRaw(t, l, func(v *visit) {
 				for {
 					head, _, err := v.request()
 					if err != nil {
 						return
 					}
 					<-answer
-					v.say(ok(targetOf(head)))
+					v.reply(ok(targetOf(head)))
 				}
 			})
-			o := options(shop.url())
+			o := options(server.url())
 			o.ConnectTimeout = 4 * time.Second
 			p := newPool(t, o)
 			heard := make(chan string, 2)
 			send := func(target string) {
-				outcome, resp := sendFor(p, "POST", target)
-				if outcome != proxy.Answered {
+				outcome, resp := sendOrder(p, "POST", target)
+				if outcome != Answered {
 					t.Errorf("%s: %v", target, outcome)
 				}
 				heard <- string(resp.Body())
 			}
 			go send("/first")
-			eventually(t, "the first has come", func() bool { return shop.count("/first") == 1 })
+			eventually(t, "the first has come", func() bool { return server.count("/first") == 1 })
 			waits, err := net.Dial("tcp", l.Addr().String())
 			if err != nil {
 				t.Fatal(err)
@@ -93,7 +91,7 @@ func TestRequestWhoseConnectionIsNotOpenedTakesWhatIsPutBack(t *testing.T) {
 			eventually(t, "the second dials", func() bool {
 				only.mu.Lock()
 				defer only.mu.Unlock()
-				return only.open == 2 && (!slow || len(only.slow) == 1)
+				return only.open == 2 && (!slow || len(only.waiting) == 1)
 			})
 			answer <- struct{}{}
 			answer <- struct{}{}
@@ -102,7 +100,7 @@ func TestRequestWhoseConnectionIsNotOpenedTakesWhatIsPutBack(t *testing.T) {
 					t.Errorf("%s, not %s", got, want)
 				}
 			}
-			if st := p.Targets()[0]; st.InFlight != 0 || st.Open != 1 || st.Idle != 1 || len(only.slow) != 0 {
+			if st := p.Targets()[0]; st.InFlight != 0 || st.Open != 1 || st.Idle != 1 || len(only.waiting) != 0 {
 				t.Errorf("%+v", st)
 			}
 		})

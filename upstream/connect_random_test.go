@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-
-	"sluice/proxy"
 )
 
 // aboutAs lasts for about half of within, for about all of it, or not at all.
@@ -30,7 +28,7 @@ func aboutAs(within time.Duration) {
 // Orders and pages meet dials that are as slow as half of their time, which is when they take what others put back, or as
 // all of it, in the handshake or before, and targets that are removed under their hands: whatever comes first, each
 // connection has one owner, and is counted once.
-func TestSlowDialsLeaveNoConnectionUncounted(t *testing.T) {
+func TestPool_SlowDialsLeaveNoConnectionUncounted(t *testing.T) {
 	const within = 30 * time.Millisecond
 	cert, roots := certificate(t)
 	for scheme, serve := range map[string]func(v *visit){
@@ -38,11 +36,11 @@ func TestSlowDialsLeaveNoConnectionUncounted(t *testing.T) {
 		"https": func(v *visit) {
 			aboutAs(within)
 			c := tls.Server(v.Conn, &tls.Config{Certificates: []tls.Certificate{cert}})
-			answerEach(&visit{Conn: c, r: bufio.NewReader(c), n: v.n, shop: v.shop})
+			echo(&visit{Conn: c, r: bufio.NewReader(c), n: v.n, server: v.server, raw: v.raw, rand: v.rand})
 		},
 	} {
 		t.Run(scheme, func(t *testing.T) {
-			shops := [2]*rawShop{newRawShop(t, serve), newRawShop(t, serve)}
+			shops := [2]*rawServer{newRawServer(t, serve), newRawServer(t, serve)}
 			urls := [2]string{scheme + "://" + shops[0].Addr().String(), scheme + "://" + shops[1].Addr().String()}
 			o := options(urls[0])
 			o.ConnectTimeout, o.ResponseTimeout, o.Timeout, o.MaxConns = within, 50*time.Millisecond, 200*time.Millisecond, 16
@@ -69,14 +67,14 @@ func TestSlowDialsLeaveNoConnectionUncounted(t *testing.T) {
 				crowd.Go(func() {
 					for i := range 40 {
 						target := fmt.Sprintf("/%d/%d", w, i)
-						out, resp := orderFor("POST", target), new(fasthttp.Response)
+						out, resp := newOrder("POST", target), new(fasthttp.Response)
 						out.Order = w%2 == 0
 						outcome := p.Send(out, resp)
 						outcomes[outcome].Add(1)
-						if outcome == proxy.Answered && string(resp.Body()) != target {
+						if outcome == Answered && string(resp.Body()) != target {
 							t.Errorf("%s got %q", target, resp.Body())
 						}
-						if n := shops[0].count(target) + shops[1].count(target); n > 1 || n > 0 && outcome == proxy.NotSent {
+						if n := shops[0].count(target) + shops[1].count(target); n > 1 || n > 0 && outcome == NotSent {
 							t.Errorf("%s came %d times; outcome %v", target, n, outcome)
 						}
 						resp.CloseBodyStream()
@@ -88,13 +86,13 @@ func TestSlowDialsLeaveNoConnectionUncounted(t *testing.T) {
 			all.Wait()
 			for one := range targets {
 				one.mu.Lock()
-				if one.open != len(one.idle) || one.orders != 0 || one.pages != 0 || len(one.slow) != 0 || one.counters.inFlight.Load() != 0 {
+				if one.open != len(one.idle) || one.orders != 0 || one.pages != 0 || len(one.waiting) != 0 || one.counters.inFlight.Load() != 0 {
 					t.Errorf("%d open, %d idle, %d orders, %d pages, %d slow, %d in flight",
-						one.open, len(one.idle), one.orders, one.pages, len(one.slow), one.counters.inFlight.Load())
+						one.open, len(one.idle), one.orders, one.pages, len(one.waiting), one.counters.inFlight.Load())
 				}
 				one.mu.Unlock()
 			}
-			t.Logf("%d not sent, %d answered", outcomes[proxy.NotSent].Load(), outcomes[proxy.Answered].Load()) // a slow machine is no fault
+			t.Logf("%d not sent, %d answered", outcomes[NotSent].Load(), outcomes[Answered].Load()) // a slow machine is no fault
 		})
 	}
 }

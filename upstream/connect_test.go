@@ -9,12 +9,10 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"sluice/proxy"
 )
 
-// silentShop is a listener of which nobody hears anything. It tells who is there.
-func silentShop(t *testing.T) (l net.Listener, came chan net.Conn) {
+// silentServer is a listener of which nobody hears anything. It tells who is there.
+func silentServer(t *testing.T) (l net.Listener, came chan net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -36,8 +34,8 @@ func silentShop(t *testing.T) (l net.Listener, came chan net.Conn) {
 }
 
 // A request that takes what was put back needs its dial no more, however far that has come.
-func TestADialThatIsCalledOffEndsInItsHandshakeToo(t *testing.T) {
-	l, came := silentShop(t)
+func TestPool_CancelledDialEndsInItsHandshake(t *testing.T) {
+	l, came := silentServer(t)
 	a, err := parseAddress("https://" + l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -63,10 +61,10 @@ func stalled(t *testing.T) (asked *atomic.Int64) {
 }
 
 // The first to ask for a name asks for all. When he is served otherwise the others have not failed: what he asked for is theirs.
-func TestALookUpThatIsCalledOffIsNobodyElsesFailure(t *testing.T) {
+func TestResolver_CancelledCallerFailsNoOther(t *testing.T) {
 	say := make(chan bool)
 	asked := knowing(t, func() { <-say })
-	var n names
+	var n resolver
 	defer n.close()
 	lookUp := func(ctx context.Context) chan error {
 		heard := make(chan error, 1)
@@ -98,14 +96,14 @@ func TestALookUpThatIsCalledOffIsNobodyElsesFailure(t *testing.T) {
 	}
 }
 
-// A shop that hangs up behind each answer, without a word: what it puts back is of no use to anybody. A request whose dial
+// A server that hangs up behind each answer, without a word: what it puts back is of no use to anybody. A request whose dial
 // is slow meets one such connection, and then waits for its own.
-func TestWhoeverWaitsForAConnectionIsNotKeptWaitingByDeadOnes(t *testing.T) {
-	l, came := silentShop(t)
+func TestPool_SlowDialMeetsOneStaleConnectionAtMost(t *testing.T) {
+	l, came := silentServer(t)
 	p := newPool(t, options("http://"+l.Addr().String()))
 	only := p.targets.Load().all[0]
 	var given atomic.Int64
-	give := func() { // one that the shop has closed
+	give := func() { // one that the server has closed
 		c, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			t.Error(err)
@@ -121,26 +119,26 @@ func TestWhoeverWaitsForAConnectionIsNotKeptWaitingByDeadOnes(t *testing.T) {
 		eventually(t, "it has ended", func() bool { return !dead.fresh() })
 		only.mu.Lock()
 		only.open++
-		*only.used(false)++
+		*only.inUse(false)++
 		only.mu.Unlock()
 		given.Add(1)
-		only.release(dead, keep, only.clock.now())
+		only.release(dead, mayReuse, only.clock.now())
 	}
 	// No address answers a dial that leads nowhere, and none is refused: the look-up does not end.
 	stalled(t)
 	defer p.Close()
-	only.address.host, only.timeout = "shop.example.", 200*time.Millisecond
+	only.address.host, only.connectTimeout = "shop.example.", 200*time.Millisecond
 	var ended atomic.Bool
 	var all sync.WaitGroup
 	all.Go(func() {
 		defer ended.Store(true)
-		if outcome, _ := sendFor(p, "POST", "/order"); outcome != proxy.NotSent {
+		if outcome, _ := sendOrder(p, "POST", "/order"); outcome != NotSent {
 			t.Errorf("outcome %v", outcome)
 		}
 	})
 	for !ended.Load() && given.Load() < 10 {
 		only.mu.Lock()
-		waits := len(only.slow) > 0
+		waits := len(only.waiting) > 0
 		only.mu.Unlock()
 		if waits {
 			give()
@@ -151,7 +149,7 @@ func TestWhoeverWaitsForAConnectionIsNotKeptWaitingByDeadOnes(t *testing.T) {
 	if given.Load() > 1 {
 		t.Errorf("it waited for %d connections, one after the other", given.Load())
 	}
-	if st := p.Targets()[0]; st.InFlight != 0 || st.Open != st.Idle || len(only.slow) != 0 || only.orders+only.pages != 0 {
-		t.Errorf("%+v, %d slow, %d orders, %d pages", st, len(only.slow), only.orders, only.pages)
+	if st := p.Targets()[0]; st.InFlight != 0 || st.Open != st.Idle || len(only.waiting) != 0 || only.orders+only.pages != 0 {
+		t.Errorf("%+v, %d slow, %d orders, %d pages", st, len(only.waiting), only.orders, only.pages)
 	}
 }

@@ -18,16 +18,16 @@ func (c *timed) SetReadDeadline(t time.Time) error { c.set = append(c.set, t); r
 
 func (c *timed) last() time.Duration { return time.Until(c.set[len(c.set)-1]) }
 
-func TestExchangeEndsNeverEarlyAndHardlyLate(t *testing.T) {
+func TestTransport_ExchangeEndsNeverEarlyAndHardlyLate(t *testing.T) {
 	const d = 320 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
 		timer := &timed{}
 		c := &conn{Conn: timer}
 		for range 1000 {
-			if err := c.answerWithin(time.Now(), d); err != nil {
+			if err := c.setExchangeDeadline(time.Now(), d); err != nil {
 				t.Fatal(err)
 			}
-			if left := timer.last(); left < d || left > d+d/slack {
+			if left := timer.last(); left < d || left > d+d/deadlineSlack {
 				t.Fatalf("%v are left of %v", left, d)
 			}
 			time.Sleep(time.Millisecond)
@@ -38,24 +38,24 @@ func TestExchangeEndsNeverEarlyAndHardlyLate(t *testing.T) {
 	})
 }
 
-func TestDeadlineOfAnotherExchangeIsReplaced(t *testing.T) {
+func TestTransport_DeadlineOfAnotherExchangeIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		timer := &timed{}
 		c := &conn{Conn: timer}
 		for _, d := range []time.Duration{time.Minute, time.Second, time.Minute} {
-			_ = c.answerWithin(time.Now(), d)
-			if left := timer.last(); left < d || left > d+d/slack {
+			_ = c.setExchangeDeadline(time.Now(), d)
+			if left := timer.last(); left < d || left > d+d/deadlineSlack {
 				t.Errorf("%v are left of %v", left, d)
 			}
 		}
 		_ = c.SetReadDeadline(time.Now().Add(time.Hour))
-		_ = c.answerWithin(time.Now(), time.Minute)
+		_ = c.setExchangeDeadline(time.Now(), time.Minute)
 		if left := timer.last(); left > 2*time.Minute {
 			t.Errorf("%v are left of a minute", left)
 		}
-		c.in = inbox{src: timer, patience: time.Second} // a stream's
+		c.in = responseReader{src: timer, perRead: time.Second} // a stream's
 		c.socket = &socket{}
-		c.settle()
+		c.reset()
 		if !c.until.IsZero() {
 			t.Error("the deadline of a stream is taken for one of the exchange before it")
 		}

@@ -11,15 +11,15 @@ import (
 // dialer opens connections to one target.
 type dialer struct {
 	address
-	names   names
-	tls     *tls.Config // nil = plain
-	timeout time.Duration
-	wrap    func(net.Conn) net.Conn
+	resolver       resolver
+	tls            *tls.Config // nil = plain
+	connectTimeout time.Duration
+	wrap           func(net.Conn) net.Conn
 }
 
-// newDialer makes a dialer. base may be nil; verification is on unless base switches it off. wrap may be nil.
+// newDialer makes a dialer. base and wrap may be nil. Certificates are verified unless base switches that off.
 func newDialer(a address, timeout time.Duration, base *tls.Config, wrap func(net.Conn) net.Conn) *dialer {
-	d := &dialer{address: a, timeout: timeout, wrap: wrap}
+	d := &dialer{address: a, connectTimeout: timeout, wrap: wrap}
 	if a.encrypted {
 		d.tls = &tls.Config{MinVersion: tls.VersionTLS12}
 		if base != nil {
@@ -67,7 +67,7 @@ func (d *dialer) dialAny(ctx context.Context) (net.Conn, error) {
 	if d.network == "unix" {
 		return dialer.DialContext(ctx, "unix", d.host)
 	}
-	addrs, err := d.names.lookUp(ctx, d.host)
+	addrs, err := d.resolver.lookUp(ctx, d.host)
 	if err != nil {
 		return nil, err
 	}

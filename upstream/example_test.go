@@ -8,18 +8,17 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"sluice/proxy"
 	"sluice/upstream"
 )
 
 func Example() {
-	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusCreated)
 		fmt.Fprint(w, "ordered at ", r.Host)
 	}))
-	defer shop.Close()
+	defer server.Close()
 	pool, err := upstream.New(upstream.Options{
-		Targets: []string{shop.URL}, Policy: "least_conn", MaxConns: 16, Retry: "connect",
+		Targets: []string{server.URL}, Policy: "least_conn", MaxConns: 16, Retry: "connect",
 		ConnectTimeout: time.Second, ResponseTimeout: 5 * time.Second,
 		Timeout: 10 * time.Second, IdleConnTimeout: 4 * time.Second,
 	})
@@ -29,14 +28,16 @@ func Example() {
 	}
 	defer pool.Close()
 
+	var req upstream.Request
 	var resp fasthttp.Response
-	outcome := pool.Send(&proxy.Outgoing{
-		Line:   []byte("POST /api/seckill/1001/order HTTP/1.1\r\n"),
-		Host:   []byte("shop.example"),
-		Fields: []byte("Content-Length: 2\r\n"),
-		Body:   []byte("{}"),
-		Order:  true,
-	}, &resp)
-	fmt.Println(outcome == proxy.Answered, resp.StatusCode(), string(resp.Body()))
-	// Output: true 201 ordered at shop.example
+	req.Reset()
+	req.HTTP.Header.SetMethod("POST")
+	req.HTTP.Header.SetRequestURI("/api/seckill/1001/order")
+	req.HTTP.Header.Add("Host", "shop.example")
+	req.HTTP.Header.Add("Content-Length", "2")
+	req.HTTP.SetBodyString("{}")
+	req.Order = true
+	outcome := pool.Send(&req, &resp)
+	fmt.Println(outcome, resp.StatusCode(), string(resp.Body()))
+	// Output: answered 201 ordered at shop.example
 }

@@ -4,82 +4,81 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-
-	"sluice/proxy"
 )
 
-const (
-	maxInterim = 8        // 1xx answers before the final one
-	streamFrom = 64 << 10 // bytes: a body that is announced smaller is read whole
-)
+// maxInterim is how many 1xx responses may come before the final one.
+const maxInterim = 8
 
-// exchange is one request and its answer on one connection.
+// timeouts bounds one exchange in time.
+type timeouts struct {
+	response time.Duration // from the last byte of the request to the response's head; up to a slack more
+	total    time.Duration // the exchange; of a stream, each single read and write
+}
+
+// exchange is one request and its response on one connection.
 type exchange struct {
-	patience
-	conn  *conn
-	start time.Time
+	timeouts
+	conn    *conn
+	start   time.Time
+	maxBody int // bytes of a response's body that is read whole
 
-	head    head
-	tunnel  *tunnel // where a 101 leads to; nil = none was asked for
-	interim int
-	cut     bool // the client's own body stream broke off
+	head      head
+	tunnel    *tunnel // where a 101 leads to; nil = no upgrade was asked for
+	interim   int
+	uploadCut bool // the request's own body stream broke off
 }
 
-// fate is what becomes of the connection after an exchange.
-type fate uint8
+// disposition is what becomes of the connection after an exchange.
+type disposition uint8
 
 const (
-	shut fate = iota // it has said, or may still say, what the next exchange must not hear
-	keep
-	lend  // a stream in the response owns it
-	stale // it was no good before: nothing was written
+	mustClose disposition = iota // it has said, or may still say, what the next exchange must not read
+	mayReuse
+	streaming // a stream in the response owns it
+	stale     // it was not usable before: nothing was written
 )
 
-// run does the exchange. resp is touched only if it returns Answered.
-func (e *exchange) run(out *proxy.Outgoing, resp *fasthttp.Response, t *target) (proxy.Outcome, fate) {
-	early, err := e.write(out, t.authority)
-	return e.conclude(out, resp, t, early, err)
-}
-
-// conclude goes on where the request has been written, or could not be: early and err are those of write.
-func (e *exchange) conclude(out *proxy.Outgoing, resp *fasthttp.Response, t *target, early bool, err error) (proxy.Outcome, fate) {
-	if err == errStale {
-		return proxy.NotSent, stale
-	}
-	if err != nil && e.conn.socket.written == 0 {
-		return proxy.NotSent, shut
-	}
-	if err != nil {
-		if e.cut {
-			return proxy.Broken, shut
-		}
-		if !e.lastWords() {
-			return outcomeOf(err), shut
-		}
+// run does the exchange. resp holds something only if it returns Answered.
+func (e *exchange) run(req *Request, resp *fasthttp.Response, t *target) (Outcome, disposition) {
+	early, err := e.send(req, t.authority)
+	switch {
+	case err == errStale:
+		return NotSent, stale
+	case err != nil && e.conn.socket.written == 0:
+		return NotSent, mustClose
+	case err != nil && e.uploadCut:
+		return Broken, mustClose
+	case err != nil && !e.readEarlyResponse():
+		return outcomeOf(err), mustClose
+	case err != nil:
 		early = true
 	}
 	for final := early; !final; {
 		if final, err = e.readHead(); err != nil {
-			return outcomeOf(err), shut
+			return outcomeOf(err), mustClose
 		}
 	}
-	if out.BodyStream != nil {
+	if req.HTTP.IsBodyStream() {
 		e.start = time.Now() // the upload had its own time
 	}
-	return e.finish(out, resp, t, early)
+	outcome, d := e.receive(req, resp, t, early)
+	if outcome != Answered {
+		resp.Reset()
+	}
+	return outcome, d
 }
 
 // outcomeOf tells late from broken, of an exchange of which something was written.
-func outcomeOf(err error) proxy.Outcome {
-	if timedOut(err) {
-		return proxy.TimedOut
+func outcomeOf(err error) Outcome {
+	if isTimeout(err) {
+		return TimedOut
 	}
-	return proxy.Broken
+	return Broken
 }
 
-// lastWords reads the answer that a shop may have given before it closed or stalled on a body.
-func (e *exchange) lastWords() bool {
-	if e.conn.SetReadDeadline(time.Now().Add(grace)) != nil {
+// readEarlyResponse reads the response that an upstream may have given before it closed, or stalled on a body.
+func (e *exchange) readEarlyResponse() bool {
+	if e.conn.SetReadDeadline(time.Now().Add(earlyGrace)) != nil {
 		return false
 	}
 	for {
@@ -89,14 +88,15 @@ func (e *exchange) lastWords() bool {
 	}
 }
 
-// readHead reads one head into e.head and reports whether it is the final one.
+// readHead checks one head into e.head and reports whether it is the final one, which stays in the buffer.
 func (e *exchange) readHead() (final bool, err error) {
-	raw, err := e.conn.in.head()
+	in := &e.conn.in
+	raw, err := in.head()
 	if err != nil {
 		return false, err
 	}
 	switch h := &e.head; {
-	case !h.parse(raw, e.conn.kept):
+	case !h.check(raw):
 		return false, errMalformed
 	case h.status == switching && e.tunnel == nil:
 		return false, errUpgrade
@@ -104,7 +104,8 @@ func (e *exchange) readHead() (final bool, err error) {
 		return true, nil
 	}
 	if e.interim++; e.interim > maxInterim {
-		return false, errSurplus
+		return false, errManyInterim
 	}
-	return false, nil
+	_, err = in.buf.Discard(len(raw))
+	return false, err
 }

@@ -2,7 +2,8 @@ package upstream
 
 import (
 	"bytes"
-	"strconv"
+
+	"sluice/internal/octets"
 )
 
 // switching is 101, after which the connection speaks another protocol.
@@ -13,111 +14,138 @@ const (
 	maxNamed  = 32   // names in Connection
 )
 
-// head is what the transport must know of an answer's head. It is built only from a head in which
-// every byte was looked at: fasthttp's own reader would repair much that is refused here.
+// head is what the transport must know of a response's head. It comes from a head in which every line was checked:
+// fasthttp's reader would repair much that is rejected here.
 type head struct {
 	status    int
-	length    int64  // Content-Length; -1 = none
-	reason    []byte // with the space before it; may be empty
-	fields    []byte // the field lines, to the empty line
-	kept      []byte // all of it that the client may see, in room of its own
-	named     int    // Connection names so many fields, beside close and keep-alive
-	encodings int    // Content-Encoding lines
+	length    int64 // Content-Length; -1 = none
 	chunked   bool
 	http11    bool
-	close     bool // the shop will not use this connection again
+	close     bool     // the upstream will not use this connection again
+	skip      int      // bytes at the start of the checked head that are no part of it any more
+	encodings int      // Content-Encoding lines
+	encoding  []byte   // their values, joined where there are several
+	named     [][]byte // names of end-to-end fields in Connection
 }
 
-// parse checks raw, which ends in an empty line, and reads from it what rules framing and the connection's future. In the
-// same pass it copies what the client may see to room, line by line as it came: nearly always that is right, and the
-// few heads whose fields depend on one another are gone through again. The head refers to raw.
-func (h *head) parse(raw, room []byte) (ok bool) {
-	end := bytes.IndexByte(raw, '\n')
+// role is what a field means to a hop. Most mean nothing to it.
+type role uint8
+
+const (
+	endToEnd role = iota
+	hopByHop      // RFC 9110, section 7.6.1
+	upgrade       // hop-by-hop, but for a 101
+	connection
+	contentLength
+	transferEncoding
+	contentEncoding
+)
+
+// roleOf compares a name with the few that matter, which differ in length.
+func roleOf(name []byte) role {
+	known, r := "", endToEnd
+	switch len(name) {
+	case len("te"):
+		known, r = "te", hopByHop
+	case len("upgrade"):
+		known, r = "upgrade", upgrade
+		if octets.Lower(name[0]) == 't' {
+			known, r = "trailer", hopByHop
+		}
+	case len("connection"):
+		known, r = "connection", connection
+		if octets.Lower(name[0]) == 'k' {
+			known, r = "keep-alive", hopByHop
+		}
+	case len("content-length"):
+		known, r = "content-length", contentLength
+	case len("content-encoding"):
+		known, r = "content-encoding", contentEncoding
+		if octets.Lower(name[0]) == 'p' {
+			known, r = "proxy-connection", hopByHop
+		}
+	case len("transfer-encoding"):
+		known, r = "transfer-encoding", transferEncoding
+	}
+	if r != endToEnd && octets.EqualFold(name, known) {
+		return r
+	}
+	return endToEnd
+}
+
+// check reads raw, a head in which every line ends in CRLF, and reports whether it is well-formed. What the client must
+// not see is taken out of it where it lies, and what stood before moves up: raw[h.skip:] is left for fasthttp's reader.
+// (Fields deleted later from fasthttp's header would change the order of others.) The values of the fields that stay
+// are left for fasthttp's reader to check.
+func (h *head) check(raw []byte) bool {
 	*h = head{length: -1}
-	if end < 0 || !h.statusLine(raw[:end]) {
+	at := bytes.IndexByte(raw, '\n') + 1
+	if at < len(crlf) || !h.statusLine(raw[:at-len(crlf)]) {
 		return false
 	}
-	h.fields = raw[end+1:]
-	kept := append(append(room[:0], "HTTP/1.1"...), raw[len("HTTP/1.1"):end+1]...)
-	rest := h.fields
-	for n := 0; len(rest) > len(crlf); n++ {
-		line := rest
-		var name, value []byte
-		if name, value, rest, ok = cutField(rest); !ok || n == maxFields {
+	raw[len("HTTP/1.")] = '1' // the client is told our version
+	for n := 0; ; n++ {
+		name, value, next := cutField(raw, at)
+		if next == at+len(crlf) {
+			break
+		}
+		if n == maxFields || !octets.IsToken(name) {
 			return false
 		}
 		r := roleOf(name)
-		if !h.field(r, value) {
+		if (r != endToEnd || h.interim()) && !octets.IsText(value) {
 			return false
 		}
-		if h.keeps(r) {
-			kept = appendLine(kept, line[:len(line)-len(rest)], name, value)
+		if r != endToEnd && !h.field(r, octets.Trim(value)) {
+			return false
 		}
-	}
-	if !bytes.Equal(rest, crlf) || h.chunked && (h.length >= 0 || !h.http11) {
-		return false // the two readings of such an answer are how answers are smuggled
+		if !h.keeps(r) {
+			h.remove(raw, at, next)
+		}
+		at = next
 	}
 	h.close = h.close || !h.http11
-	h.kept = append(kept, crlf...)
-	if h.named > 0 || h.encodings > 1 || h.status == switching {
-		h.kept = h.appendKept(kept[:0])
+	if len(h.named) > 0 || h.encodings > 1 {
+		h.removeNamed(raw)
 	}
-	return true
+	// The two readings of such a response are how responses are smuggled.
+	return !h.chunked || h.length < 0 && h.http11
 }
 
-// keeps reports a field that the client may see, unless another one says otherwise.
-func (h *head) keeps(r role) bool {
-	switch r {
-	case endToEnd, contentEncoding:
-		return true
-	case contentLength:
-		return h.status != 204
+// cutField reads the line that starts at raw[at] and ends before raw[next]. name is nil where there is no colon.
+func cutField(raw []byte, at int) (name, value []byte, next int) {
+	next = at + bytes.IndexByte(raw[at:], '\n') + 1
+	line := raw[at : next-len(crlf)]
+	if colon := bytes.IndexByte(line, ':'); colon >= 0 {
+		return line[:colon], line[colon+1:], next
 	}
-	return false
+	return nil, nil, next
 }
 
-// appendLine appends a field in the usual form; line is the whole of it, with its end, as it came.
-func appendLine(dst, line, name, value []byte) []byte {
-	if len(line) == len(name)+len(": ")+len(value)+len(crlf) && line[len(name)+1] == ' ' {
-		return append(dst, line...)
-	}
-	return appendField(dst, name, value)
-}
-
-var crlf = []byte("\r\n")
-
-// statusLine reads "HTTP/1.1 200 OK\r". The space after the code may be missing with the reason, as
-// many servers have it.
+// statusLine reads "HTTP/1.1 200 OK". The space after the code may be missing with the reason, as many servers have it.
 func (h *head) statusLine(b []byte) bool {
 	const version = len("HTTP/1.1")
-	if len(b) < version+len(" 200\r") || b[len(b)-1] != '\r' {
+	if len(b) < version+len(" 200") || b[version] != ' ' {
 		return false
 	}
-	switch string(b[:version]) {
-	case "HTTP/1.1":
-		h.http11 = true
-	case "HTTP/1.0":
-	default:
+	h.http11 = string(b[:version]) == "HTTP/1.1"
+	if !h.http11 && string(b[:version]) != "HTTP/1.0" {
 		return false
 	}
-	b = b[version : len(b)-1]
-	if b[0] != ' ' {
-		return false
-	}
-	for _, c := range b[1:4] {
+	for _, c := range b[version+1 : version+4] {
 		if c < '0' || c > '9' {
 			return false
 		}
 		h.status = h.status*10 + int(c-'0')
 	}
-	h.reason = b[4:]
-	if len(h.reason) > 0 && h.reason[0] != ' ' {
+	reason := b[version+4:]
+	if len(reason) > 0 && reason[0] != ' ' {
 		return false
 	}
-	return h.status >= 100 && h.status <= 599 && isText(h.reason)
+	return h.status >= 100 && h.status <= 599 && octets.IsText(reason)
 }
 
-// field takes note of one field; it refuses one that leaves a doubt about the framing.
+// field records what one field says of the framing and of the connection. It rejects one that leaves a doubt.
 func (h *head) field(r role, value []byte) bool {
 	switch r {
 	case connection:
@@ -129,7 +157,7 @@ func (h *head) field(r role, value []byte) bool {
 		h.length = parseLength(value)
 		return h.length >= 0
 	case transferEncoding:
-		if h.chunked || !is(value, "chunked") {
+		if h.chunked || !octets.EqualFold(value, "chunked") {
 			return false
 		}
 		h.chunked = true
@@ -139,39 +167,72 @@ func (h *head) field(r role, value []byte) bool {
 	return true
 }
 
+// connection reads the value of one Connection field. The names of hop-by-hop fields say nothing new.
 func (h *head) connection(list []byte) bool {
-	for {
+	for len(list) > 0 {
 		var token []byte
-		if token, list = cutToken(list); len(token) == 0 {
-			return true
+		token, list = octets.Cut(list, ',')
+		token = octets.Trim(token)
+		switch r := roleOf(token); {
+		case octets.EqualFold(token, "close"):
+			h.close = true
+		case len(token) == 0 || r == hopByHop || r == upgrade:
+		case len(h.named) == maxNamed || !octets.IsToken(token):
+			return false
+		default:
+			h.named = append(h.named, bytes.Clone(token)) // remove may overwrite it
+		}
+	}
+	return true
+}
+
+// keeps reports a field that the client may see, unless Connection names it.
+func (h *head) keeps(r role) bool {
+	switch r {
+	case endToEnd, contentEncoding:
+		return true
+	case contentLength:
+		return h.status != 204
+	case upgrade:
+		return h.status == switching
+	}
+	return false
+}
+
+// remove takes raw[from:to] out of the head: what stands before moves up.
+func (h *head) remove(raw []byte, from, to int) {
+	copy(raw[h.skip+to-from:to], raw[h.skip:from])
+	h.skip += to - from
+}
+
+// removeNamed takes out what Connection names, and Content-Encoding where there are several: of those fasthttp would
+// keep only the last, so that they are joined.
+func (h *head) removeNamed(raw []byte) {
+	at := h.skip + bytes.IndexByte(raw[h.skip:], '\n') + 1
+	for {
+		name, value, next := cutField(raw, at)
+		if next == at+len(crlf) {
+			return
 		}
 		switch {
-		case is(token, "close"):
-			h.close = true
-		case is(token, "keep-alive"):
-		default:
-			if h.named++; h.named > maxNamed || !isToken(token) {
-				return false
+		case h.names(name):
+			h.remove(raw, at, next)
+		case h.encodings > 1 && roleOf(name) == contentEncoding:
+			if len(h.encoding) > 0 {
+				h.encoding = append(h.encoding, ", "...)
 			}
+			h.encoding = append(h.encoding, octets.Trim(value)...)
+			h.remove(raw, at, next)
 		}
+		at = next
 	}
 }
 
 // names reports whether Connection names the field, which therefore ends here.
 func (h *head) names(field []byte) bool {
-	if h.named == 0 {
-		return false
-	}
-	for rest := h.fields; !bytes.Equal(rest, crlf); {
-		var name, list, token []byte
-		name, list, rest, _ = cutField(rest)
-		if roleOf(name) != connection {
-			continue
-		}
-		for token, list = cutToken(list); len(token) > 0; token, list = cutToken(list) {
-			if same(token, field) {
-				return true
-			}
+	for _, name := range h.named {
+		if octets.EqualFold(name, field) {
+			return true
 		}
 	}
 	return false
@@ -192,69 +253,10 @@ func parseLength(b []byte) int64 {
 	return n
 }
 
-// interim reports an answer that another one follows.
+// interim reports a response that another one follows.
 func (h *head) interim() bool { return h.status < 200 && h.status != switching }
 
-// bodiless reports an answer that ends with its head, whatever its fields say (RFC 9112, 6.3).
+// bodiless reports a response that ends with its head, whatever its fields say (RFC 9112, section 6.3).
 func (h *head) bodiless(toHead bool) bool {
 	return toHead || h.status < 200 || h.status == 204 || h.status == 304
-}
-
-// appendKept appends the head as the client may see it: our version, and no field that was meant for
-// this hop. Content-Length stays where it describes a body that is not sent (HEAD, 304). It is what parse does for
-// most heads at once, and holds for all.
-func (h *head) appendKept(dst []byte) []byte {
-	dst = append(dst, "HTTP/1.1 "...)
-	dst = strconv.AppendInt(dst, int64(h.status), 10)
-	dst = append(dst, h.reason...)
-	dst = append(dst, crlf...)
-	for rest := h.fields; !bytes.Equal(rest, crlf); {
-		var name, value []byte
-		name, value, rest, _ = cutField(rest)
-		switch r := roleOf(name); {
-		case r == endToEnd:
-		case r == contentLength && h.status != 204:
-		case r == contentEncoding && h.encodings == 1:
-		case h.status == switching && is(name, "upgrade"):
-			dst = append(dst, "Connection: Upgrade\r\nUpgrade: "...)
-			dst = append(dst, value...)
-			dst = append(dst, crlf...)
-			continue
-		default:
-			continue
-		}
-		if h.names(name) {
-			continue
-		}
-		dst = appendField(dst, name, value)
-	}
-	if h.encodings > 1 {
-		dst = h.appendEncodings(dst)
-	}
-	return append(dst, crlf...)
-}
-
-func appendField(dst, name, value []byte) []byte {
-	dst = append(dst, name...)
-	dst = append(dst, ": "...)
-	dst = append(dst, value...)
-	return append(dst, crlf...)
-}
-
-// appendEncodings joins several Content-Encoding lines, of which fasthttp would keep only the last.
-func (h *head) appendEncodings(dst []byte) []byte {
-	dst = append(dst, "Content-Encoding: "...)
-	first := true
-	for rest := h.fields; !bytes.Equal(rest, crlf); {
-		var name, value []byte
-		if name, value, rest, _ = cutField(rest); roleOf(name) != contentEncoding {
-			continue
-		}
-		if !first {
-			dst = append(dst, ", "...)
-		}
-		first = false
-		dst = append(dst, value...)
-	}
-	return append(dst, crlf...)
 }

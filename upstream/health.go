@@ -10,11 +10,9 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-
-	"sluice/proxy"
 )
 
-// Health says how targets are asked whether they are well. With an empty Path they are not asked.
+// Health configures the health checks of targets. With an empty Path there are none.
 type Health struct {
 	Path     string        // of a GET
 	Interval time.Duration // between two checks of one target
@@ -24,8 +22,8 @@ type Health struct {
 	Status   string        // "200-399" or "204": what passes
 }
 
-// health is what the checks of one target have found. A target is up until checks say otherwise: an
-// instance that has just started must not refuse what it could serve.
+// health is the result of one target's checks. A target is up until checks fail: an instance that has just started must not
+// reject what it could serve.
 type health struct {
 	down          atomic.Bool
 	passed, fails int           // in a row; the checking goroutine's own
@@ -63,8 +61,8 @@ func (h *Health) statuses() (from, to int, err error) {
 	return from, to, nil
 }
 
-// watch checks the target until stopWatching.
-func (t *target) watch(h Health) {
+// startChecks checks the target until stopChecks.
+func (t *target) startChecks(h Health) {
 	ctx, stop := context.WithCancel(context.Background())
 	t.health.stop = stop
 	t.health.done = make(chan struct{})
@@ -87,8 +85,8 @@ func (t *target) watch(h Health) {
 	}()
 }
 
-// stopWatching ends a check that is under way, and waits for the checking goroutine.
-func (t *target) stopWatching() {
+// stopChecks ends a check that is under way, and waits for the checking goroutine.
+func (t *target) stopChecks() {
 	if t.health.stop != nil {
 		t.health.stop()
 		<-t.health.done
@@ -111,7 +109,7 @@ func (t *target) judge(h Health, err error) {
 	}
 }
 
-// check asks once, on a connection of its own: the pool may be full just because the shop is in demand.
+// check sends one request, on a connection of its own: the pool may be full.
 func (t *target) check(ctx context.Context, h Health) error {
 	start := time.Now()
 	c, err := t.dial(ctx, h.Timeout)
@@ -122,13 +120,17 @@ func (t *target) check(ctx context.Context, h Health) error {
 	defer context.AfterFunc(ctx, func() { c.Close() })()
 	resp := fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseResponse(resp)
-	out := proxy.Outgoing{
-		Line:   []byte("GET " + h.Path + " HTTP/1.1\r\n"),
-		Fields: []byte("User-Agent: sluice\r\nConnection: close\r\n"),
+	req := &Request{}
+	req.Reset()
+	req.Whole = true // a stream would be counted as a request's
+	req.HTTP.Header.SetRequestURI(h.Path)
+	for _, field := range [][2]string{{"Host", ""}, {"User-Agent", "sluice"}, {"Connection", "close"}} {
+		req.HTTP.Header.Add(field[0], field[1])
 	}
-	e := exchange{conn: c, start: start, patience: patience{answer: h.Timeout, whole: h.Timeout, most: maxHead}}
-	if outcome, _ := e.run(&out, resp, t); outcome != proxy.Answered {
-		return errors.New("check health: no answer")
+	bounds := timeouts{response: h.Timeout, total: h.Timeout}
+	e := exchange{conn: c, start: start, timeouts: bounds, maxBody: defaultMaxAnswer}
+	if outcome, _ := e.run(req, resp, t); outcome != Answered {
+		return fmt.Errorf("check health: no response (%s)", outcome)
 	}
 	from, to, err := h.statuses()
 	if code := resp.StatusCode(); err == nil && (code < from || code > to) {

@@ -10,32 +10,30 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
-
-	"sluice/proxy"
 )
 
 var quietLog = slog.New(slog.DiscardHandler)
 
-func TestHealthCheckPassesOnTheStatusesNamed(t *testing.T) {
-	shop := newRawShop(t, func(v *visit) {
+func TestHealth_CheckPassesOnTheStatusesNamed(t *testing.T) {
+	server := newRawServer(t, func(v *visit) {
 		head, _, err := v.request()
 		if err != nil {
 			return
 		}
 		switch targetOf(head) {
 		case "/200":
-			v.say(ok("fine"))
+			v.reply(ok("fine"))
 		case "/399":
-			v.say("HTTP/1.1 399 Hm\r\nContent-Length: 0\r\n\r\n")
+			v.reply("HTTP/1.1 399 Hm\r\nContent-Length: 0\r\n\r\n")
 		case "/500":
-			v.say("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n")
+			v.reply("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n")
 		case "/garbage":
-			v.say("nonsense\r\n\r\n")
+			v.reply("nonsense\r\n\r\n")
 		case "/hang":
-			v.gone()
+			v.waitClosed()
 		}
 	})
-	p := newPool(t, options(shop.url()))
+	p := newPool(t, options(server.url()))
 	x := p.targets.Load().all[0]
 	for path, want := range map[string]bool{"/200": true, "/399": true, "/500": false, "/garbage": false, "/hang": false} {
 		err := x.check(context.Background(), Health{Path: path, Timeout: 300 * time.Millisecond, Status: "200-399"})
@@ -49,19 +47,19 @@ func TestHealthCheckPassesOnTheStatusesNamed(t *testing.T) {
 }
 
 // A target that fails its checks gets no request while another one is up; one that is the last does.
-func TestUnhealthyTargetGetsNoRequest(t *testing.T) {
+func TestHealth_UnhealthyTargetGetsNoRequest(t *testing.T) {
 	checked := make(chan struct{}, 100)
-	sick := newRawShop(t, func(v *visit) {
+	sick := newRawServer(t, func(v *visit) {
 		head, _, err := v.request()
 		if err != nil {
 			return
 		}
-		v.say("HTTP/1.1 503 Sick\r\nContent-Length: 0\r\n\r\n")
+		v.reply("HTTP/1.1 503 Sick\r\nContent-Length: 0\r\n\r\n")
 		if targetOf(head) == "/health" {
 			checked <- struct{}{}
 		}
 	})
-	well := newRawShop(t, answerEach)
+	well := newRawServer(t, echo)
 	o := options(sick.url(), well.url())
 	o.Policy = "first"
 	o.Health = Health{Path: "/health", Interval: time.Millisecond, Timeout: 5 * time.Second, Fails: 2, Passes: 2, Status: "200"}
@@ -78,7 +76,7 @@ func TestUnhealthyTargetGetsNoRequest(t *testing.T) {
 	if err := p.Replace([]string{sick.url()}); err != nil {
 		t.Fatal(err)
 	}
-	if outcome, resp := sendFor(p, "POST", "/last"); outcome != proxy.Answered || resp.StatusCode() != 503 {
+	if outcome, resp := sendOrder(p, "POST", "/last"); outcome != Answered || resp.StatusCode() != 503 {
 		t.Errorf("the last target got no request: outcome %d", outcome)
 	}
 	if p.Up() {
@@ -87,22 +85,22 @@ func TestUnhealthyTargetGetsNoRequest(t *testing.T) {
 }
 
 // A check that hangs does not hold up Close.
-func TestCloseEndsACheckUnderWay(t *testing.T) {
+func TestHealth_CloseEndsACurrentCheck(t *testing.T) {
 	arrived := make(chan struct{})
-	shop := newRawShop(t, func(v *visit) {
+	server := newRawServer(t, func(v *visit) {
 		v.request()
 		arrived <- struct{}{}
-		v.gone()
+		v.waitClosed()
 	})
-	o := options(shop.url())
+	o := options(server.url())
 	o.Health = Health{Path: "/health", Interval: time.Hour, Timeout: time.Hour, Fails: 1, Passes: 1, Status: "200"}
 	p := newPool(t, o)
 	<-arrived
 	p.Close() // would otherwise wait for an hour
 }
 
-func TestUnreachableTargetIsEjected(t *testing.T) {
-	well := newRawShop(t, answerEach)
+func TestEjection_UnreachableTargetIsEjected(t *testing.T) {
+	well := newRawServer(t, echo)
 	o := options(closedPort(t), well.url())
 	o.Policy = "first"
 	p := newPool(t, o)
@@ -114,8 +112,8 @@ func TestUnreachableTargetIsEjected(t *testing.T) {
 	}
 }
 
-func TestMetricsCountEveryOutcome(t *testing.T) {
-	shop := newRawShop(t, func(v *visit) {
+func TestMetrics_CountEveryOutcome(t *testing.T) {
+	server := newRawServer(t, func(v *visit) {
 		for {
 			head, _, err := v.request()
 			if err != nil {
@@ -123,24 +121,24 @@ func TestMetricsCountEveryOutcome(t *testing.T) {
 			}
 			switch targetOf(head) {
 			case "/late":
-				v.gone()
+				v.waitClosed()
 			case "/broken":
-				v.say("x\r\n\r\n")
+				v.reply("x\r\n\r\n")
 			case "/409":
-				v.say("HTTP/1.1 409 Conflict\r\nContent-Length: 0\r\n\r\n")
+				v.reply("HTTP/1.1 409 Conflict\r\nContent-Length: 0\r\n\r\n")
 			default:
-				v.say(ok("x"))
+				v.reply(ok("x"))
 			}
 		}
 	})
-	o := options(shop.url(), "http://127.0.0.1:1")
+	o := options(server.url(), "http://127.0.0.1:1")
 	o.Policy, o.ResponseTimeout = "first", 100*time.Millisecond
 	p := newPool(t, o)
 	for _, target := range []string{"/", "/", "/409", "/late", "/broken"} {
-		sendFor(p, "POST", target)
+		sendOrder(p, "POST", target)
 	}
-	shop.stop()
-	sendFor(p, "POST", "/nobody")
+	server.stop()
+	sendOrder(p, "POST", "/nobody")
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(p)
 	families, err := r.Gather()
@@ -152,7 +150,7 @@ func TestMetricsCountEveryOutcome(t *testing.T) {
 		for _, m := range f.GetMetric() {
 			name := strings.TrimPrefix(f.GetName(), "sluice_upstream_")
 			for _, l := range m.GetLabel() {
-				name += " " + strings.NewReplacer(shop.url(), "shop", "http://127.0.0.1:1", "dead").Replace(l.GetValue())
+				name += " " + strings.NewReplacer(server.url(), "shop", "http://127.0.0.1:1", "dead").Replace(l.GetValue())
 			}
 			got[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 		}

@@ -9,10 +9,9 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/histogram"
-	"sluice/proxy"
 )
 
-// What a request that got no answer is counted as.
+// Why a request has no response.
 const (
 	countError = iota
 	countTimeout
@@ -24,8 +23,7 @@ var unanswered = [numUnanswered]string{countError: "error", countTimeout: "timeo
 
 var durations = histogram.Seconds(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
-// counters counts one target's requests. They are written once for each admitted request; a refused
-// one never comes here.
+// counters counts one target's requests. They are written once for each forwarded request.
 type counters struct {
 	_          [64]byte
 	inFlight   atomic.Int64 // read by every choice of a target: on a cache line of its own
@@ -35,24 +33,24 @@ type counters struct {
 	took       histogram.Histogram
 }
 
-// count notes how one request ended. Only those of which a byte was written have a duration: to the
-// end of the answer, or to its head if its body is a stream.
-func (c *counters) count(o proxy.Outcome, resp *fasthttp.Response, took time.Duration) {
+// count counts one outcome. Only requests of which a byte was written have a duration: to the end of the response, or to
+// its head if the body is a stream.
+func (c *counters) count(o Outcome, resp *fasthttp.Response, took time.Duration) {
 	switch o {
-	case proxy.Answered:
+	case Answered:
 		c.codes[resp.StatusCode()-100].Add(1)
-	case proxy.TimedOut:
+	case TimedOut:
 		c.unanswered[countTimeout].Add(1)
-	case proxy.Broken:
+	case Broken:
 		c.unanswered[countError].Add(1)
-	case proxy.NotSent:
+	case NotSent:
 		c.unanswered[countNotSent].Add(1)
 		return
 	}
 	c.took.Observe(durations, took.Seconds())
 }
 
-// descriptions are the metrics' names; they are made once for each Pool.
+// descriptions are the metrics' names. They are made once for each Pool.
 type descriptions struct{ requests, duration, inFlight, up *prometheus.Desc }
 
 func describe() descriptions {

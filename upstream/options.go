@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// Options is what a Pool is made of. Every duration and number must be more than 0, if not said otherwise.
+// Options configures a Pool. Every duration and number must be more than 0, if not said otherwise.
 type Options struct {
 	Targets         []string      // "http://host[:port]", "https://host[:port]" or "unix:/path"; 1 to 64
 	Policy          string        // "least_conn", "round_robin", "random", "first" or "client_hash"
-	MaxConns        int           // connections to each target, a quarter for orders alone, an eighth for pages alone; a request that finds none is NotSent
+	MaxConns        int           // connections to each target, a quarter for orders alone, an eighth for pages alone
 	ConnectTimeout  time.Duration // of one connection, name look-up and TLS included
-	ResponseTimeout time.Duration // from the end of the request to the head of the answer
+	ResponseTimeout time.Duration // from the end of the request to the head of the response
 	Timeout         time.Duration // of the exchange; where a body is streamed, of each single read and write
-	IdleConnTimeout time.Duration // keep it below the shop's keep-alive
-	Retry           string        // "off", or "connect": elsewhere, while not one byte was written
+	IdleConnTimeout time.Duration // keep it below the upstream's keep-alive
+	Retry           string        // "off", or "connect": another target, while not one byte was written
 	Health          Health
-	MaxAnswer       int          // bytes of an answer that is read whole, more is Broken; 0 = 8 MiB
+	MaxAnswer       int          // bytes of a response that is read whole, more is Broken; 0 = 8 MiB
 	TLS             *tls.Config  // for https targets; nil = the system's roots
 	Logger          *slog.Logger // changes of state only; nil = none
 
-	// Wrap stands between the gate and every new connection, below TLS. What it returns must be a syscall.Conn too.
-	// nil = nothing does.
+	// Wrap gets every new connection, below TLS, and returns what is used in its place. That must be a syscall.Conn
+	// too and must not read ahead: a connection is probed through it before it is used again. nil = none.
 	Wrap func(net.Conn) net.Conn
 }
 
@@ -40,7 +40,7 @@ func (o *Options) validate() error {
 		}
 	}
 	if o.MaxConns <= 0 || o.MaxAnswer < 0 {
-		return fmt.Errorf("read limits: %d connections, %d bytes of an answer", o.MaxConns, o.MaxAnswer)
+		return fmt.Errorf("read limits: %d connections, %d bytes of a response", o.MaxConns, o.MaxAnswer)
 	}
 	if o.Retry != "off" && o.Retry != "connect" {
 		return fmt.Errorf("read retry %q: not off or connect", o.Retry)

@@ -1,66 +1,86 @@
 package upstream
 
 import (
+	"net"
+	"syscall"
 	"testing"
 
 	"github.com/valyala/fasthttp"
 )
 
-// A panic in an exchange costs the request, and its connection, but not the room for it.
-func TestPanicInAnExchangeLeavesNoConnectionBehind(t *testing.T) {
-	shop := newRawShop(t, answerEach)
-	o := options(shop.url())
-	o.MaxConns = 8
-	p := newPool(t, o)
-	_, addr, inside := gateTo(t, p)
-	s := shopperAt(t, addr)
-	only := p.targets.Load().all[0]
-	well := only.headers
-	for range 20 {
-		s.must(t, "/well") // and leaves its connection for the next request
-		only.headers = nil
-		s.ask("GET", "/panics")
-		status, _, last, err := s.hear("GET")
-		if status != 500 || err != nil {
-			t.Fatal(status, err)
-		}
-		if last {
-			s = shopperAt(t, addr)
-		}
-		only.headers = well
-	}
-	if st := p.Targets()[0]; st.InFlight != 0 || st.Open != st.Idle {
-		t.Errorf("%+v", st)
-	}
-	inside.empty(t)
+// panicking is a connection that panics at its n-th read.
+type panicking struct {
+	net.Conn
+	n int
 }
 
-// Nor the room for answers that have come whole.
-func TestPanicBehindAnAnswerLeavesItsRoom(t *testing.T) {
-	shop := newRawShop(t, func(v *visit) {
-		for {
-			if _, _, err := v.request(); err != nil {
-				return
-			}
-			v.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nwell\r\n0\r\n\r\n")
-		}
-	})
-	p := newPool(t, options(shop.url()))
-	p.targets.Load().all[0].headers = nil
-	func() {
-		defer func() {
-			if recover() == nil {
-				t.Error("nothing panicked")
-			}
-		}()
-		out := orderFor("POST", "/")
-		out.Stream = true
-		p.Send(out, new(fasthttp.Response))
-	}()
-	if held := storeRoom - p.room.left.Load(); held != 0 {
-		t.Errorf("%d bytes are held for nobody", held)
+func (p *panicking) Read(b []byte) (int, error) {
+	if p.n--; p.n == 0 {
+		panic("planned")
 	}
-	if st := p.Targets()[0]; st.InFlight != 0 || st.Open != 0 {
-		t.Errorf("%+v", st)
+	return p.Conn.Read(b)
+}
+
+func (p *panicking) SyscallConn() (syscall.RawConn, error) {
+	return p.Conn.(syscall.Conn).SyscallConn()
+}
+
+// A panic in an exchange costs its request and its connection, but neither the place of a connection nor memory.
+func TestTransport_PanicLeavesNoConnectionAndNoMemory(t *testing.T) {
+	for name, c := range map[string]struct {
+		reads    int // until the panic
+		response string
+	}{
+		"in the head":          {1, ok("x")},
+		"in the body":          {2, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"},
+		"in a buffered stream": {2, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nwell\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newRawServer(t, func(v *visit) { v.request(); v.reply(c.response); v.waitClosed() })
+			o := options(server.url())
+			o.MaxConns = 8
+			o.Wrap = func(nc net.Conn) net.Conn { return &panicking{nc, c.reads} }
+			p := newPool(t, o)
+			for range 20 {
+				func() {
+					defer func() {
+						if recover() == nil {
+							t.Error("there was no panic")
+						}
+					}()
+					req := newOrder("POST", "/")
+					req.Stream = true
+					p.Send(req, new(fasthttp.Response))
+				}()
+			}
+			checkConns(t, p, 0, 0)
+			if held := memoryLimit - p.memory.left.Load(); held != 0 {
+				t.Errorf("%d bytes of memory are held", held)
+			}
+			if x := p.targets.Load().all[0]; x.orders != 0 || x.pages != 0 {
+				t.Errorf("%d orders and %d pages are counted", x.orders, x.pages)
+			}
+		})
+	}
+}
+
+// A whole response in memory has given its connection back; what it holds is returned when it is closed.
+func TestTransport_BufferedBodyHoldsMemoryUntilClose(t *testing.T) {
+	p := answering(t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nwell\r\n0\r\n\r\n", false)
+	req, resp := newPage("/"), new(fasthttp.Response)
+	req.Store = true
+	if o := p.Send(req, resp); o != Answered {
+		t.Fatal(o)
+	}
+	checkConns(t, p, 0, 1)
+	if held := memoryLimit - p.memory.left.Load(); held != bufferStep {
+		t.Errorf("%d bytes are held", held)
+	}
+	if whole := resp.BodyStream().(interface{ Whole() []byte }).Whole(); string(whole) != "well" {
+		t.Errorf("the body is %q", whole)
+	}
+	resp.CloseBodyStream()
+	if held := memoryLimit - p.memory.left.Load(); held != 0 {
+		t.Errorf("%d bytes are held after closing", held)
 	}
 }

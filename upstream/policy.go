@@ -13,11 +13,11 @@ const maxTargets = 64
 // targets is one set of targets and the way to choose among them. It is never changed, only replaced.
 type targets struct {
 	all  []*target
-	turn *atomic.Uint64 // survives a replacement
+	next *atomic.Uint64 // counts the choices; survives a replacement
 	pick func(ts *targets, ok uint64, key uint64) int
 }
 
-// policyNamed returns the choice that a policy's name stands for.
+// policyNamed returns the function of a policy's name.
 func policyNamed(name string) (func(ts *targets, ok uint64, key uint64) int, error) {
 	switch name {
 	case "least_conn":
@@ -34,8 +34,8 @@ func policyNamed(name string) (func(ts *targets, ok uint64, key uint64) int, err
 	return nil, fmt.Errorf("read policy %q: not least_conn, round_robin, random, first or client_hash", name)
 }
 
-// choose picks a target that was not tried yet; -1 if there is none. Usable ones come first, but when
-// all are out every one of them is as good as none: then a request is the best probe.
+// choose picks a target that was not tried yet; -1 if there is none. Usable ones come first. When none is usable, one of the
+// others is picked: then a request is the best probe.
 func (ts *targets) choose(tried, key uint64, now time.Duration) int {
 	var ok, rest uint64
 	for i, t := range ts.all {
@@ -69,8 +69,8 @@ func (ts *targets) first(ok, _ uint64) int {
 	return -1
 }
 
-// next is the first of ok at or after from, around the end.
-func (ts *targets) next(ok uint64, from uint64) int {
+// firstFrom is the first of ok at or after from, around the end.
+func (ts *targets) firstFrom(ok uint64, from uint64) int {
 	n := uint64(len(ts.all))
 	for i := range n {
 		if at := (from + i) % n; ok&(1<<at) != 0 {
@@ -81,14 +81,14 @@ func (ts *targets) next(ok uint64, from uint64) int {
 }
 
 func (ts *targets) roundRobin(ok, _ uint64) int {
-	return ts.next(ok, ts.turn.Add(1))
+	return ts.firstFrom(ok, ts.next.Add(1))
 }
 
-// leastConn picks the fewest requests in flight; among equals, the next in turn.
+// leastConn picks the fewest requests in flight; among equals, round robin.
 func (ts *targets) leastConn(ok, _ uint64) int {
 	best := -1
 	var fewest int64
-	from := ts.turn.Add(1)
+	from := ts.next.Add(1)
 	n := uint64(len(ts.all))
 	for i := range n {
 		at := (from + i) % n
@@ -105,16 +105,16 @@ func (ts *targets) leastConn(ok, _ uint64) int {
 // random picks the less loaded of two drawn at random (Mitzenmacher, "The Power of Two Choices").
 func (ts *targets) random(ok, _ uint64) int {
 	n := uint64(len(ts.all))
-	a := ts.next(ok, rand.Uint64N(n))
-	b := ts.next(ok&^(1<<a), rand.Uint64N(n))
+	a := ts.firstFrom(ok, rand.Uint64N(n))
+	b := ts.firstFrom(ok&^(1<<a), rand.Uint64N(n))
 	if b >= 0 && ts.all[b].counters.inFlight.Load() < ts.all[a].counters.inFlight.Load() {
 		return b
 	}
 	return a
 }
 
-// clientHash sends a client to the same target as long as that is usable, and moves no other client
-// when one goes (rendezvous hashing, Thaler and Ravishankar).
+// clientHash sends a client to the same target as long as that is usable, and moves no other client when a target is
+// removed (rendezvous hashing, Thaler and Ravishankar).
 func (ts *targets) clientHash(ok, key uint64) int {
 	best := -1
 	var most uint64

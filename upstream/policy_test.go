@@ -14,7 +14,7 @@ func set(t *testing.T, policy string, n int) *targets {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ts := &targets{turn: new(atomic.Uint64), pick: pick}
+	ts := &targets{next: new(atomic.Uint64), pick: pick}
 	for i := range n {
 		a, err := parseAddress(fmt.Sprintf("http://10.0.0.%d", i+1))
 		if err != nil {
@@ -29,7 +29,7 @@ var policies = []string{"least_conn", "round_robin", "random", "first", "client_
 
 // Whatever the policy: a target that is out is not chosen, one that was tried is not chosen again, and
 // when all are out they are chosen all the same.
-func TestChoiceIsAmongTheUsable(t *testing.T) {
+func TestPolicy_ChoosesAmongTheUsable(t *testing.T) {
 	for _, policy := range policies {
 		ts := set(t, policy, 5)
 		ts.all[0].health.down.Store(true)
@@ -56,7 +56,7 @@ func TestChoiceIsAmongTheUsable(t *testing.T) {
 	}
 }
 
-func TestLeastConnChoosesTheLeastLoaded(t *testing.T) {
+func TestPolicy_LeastConnChoosesTheLeastLoaded(t *testing.T) {
 	for _, policy := range []string{"least_conn", "random"} {
 		ts := set(t, policy, 2)
 		ts.all[0].counters.inFlight.Store(3)
@@ -68,7 +68,7 @@ func TestLeastConnChoosesTheLeastLoaded(t *testing.T) {
 	}
 }
 
-func TestRoundRobinIsFair(t *testing.T) {
+func TestPolicy_RoundRobinIsFair(t *testing.T) {
 	for _, policy := range []string{"round_robin", "least_conn"} {
 		ts := set(t, policy, 3)
 		var n [3]int
@@ -82,7 +82,7 @@ func TestRoundRobinIsFair(t *testing.T) {
 }
 
 // When a target goes, only its own clients move.
-func TestClientHashMovesOnlyTheClientsOfTheTargetThatWent(t *testing.T) {
+func TestPolicy_ClientHashMovesOnlyTheClientsOfARemovedTarget(t *testing.T) {
 	ts := set(t, "client_hash", 5)
 	var n [5]int
 	before := map[uint64]int{}
@@ -103,11 +103,11 @@ func TestClientHashMovesOnlyTheClientsOfTheTargetThatWent(t *testing.T) {
 	}
 }
 
-func TestTargetIsEjectedForLongerEachTimeAndComesBack(t *testing.T) {
+func TestEjection_LastsLongerEachTimeAndEnds(t *testing.T) {
 	var e ejection
 	now := time.Duration(0)
 	for range ejectAfter - 1 {
-		if out := e.failed(now); out != 0 || e.out(now) {
+		if out := e.failed(now); out != 0 || e.active(now) {
 			t.Fatalf("out for %v too early", out)
 		}
 	}
@@ -118,10 +118,10 @@ func TestTargetIsEjectedForLongerEachTimeAndComesBack(t *testing.T) {
 		if again := e.failed(now + time.Millisecond); again != 0 {
 			t.Fatal("an error of a dial that was under way counted")
 		}
-		if now += want * time.Second; !e.out(now - 1) {
+		if now += want * time.Second; !e.active(now - 1) {
 			t.Fatal("back too early")
 		}
-		if e.out(now) {
+		if e.active(now) {
 			t.Fatal("not back in time")
 		}
 	}
@@ -133,7 +133,7 @@ func TestTargetIsEjectedForLongerEachTimeAndComesBack(t *testing.T) {
 	}
 }
 
-func TestHealthChangesAfterSoManyResultsInARow(t *testing.T) {
+func TestHealth_ChangesAfterSoManyResultsInARow(t *testing.T) {
 	ts := set(t, "first", 1)
 	x := ts.all[0]
 	x.log = quietLog

@@ -1,11 +1,12 @@
-// Package upstream brings requests to the protected shop and its answers back.
+// Package upstream sends requests to the protected upstream, and reads its responses.
 //
-// It promises that no request of which one byte was written is ever written again; that an answer goes
-// to the request it belongs to, since a connection about which there is any doubt is closed and not
-// pooled; and that what cannot be answered is told apart: certainly not sent, or unknown.
+// It promises that no request of which one byte was written is ever written again; that a response goes to the request it
+// belongs to, since a connection about which there is any doubt is closed and not pooled; and that a request without a
+// response is reported as certainly not sent, or as unknown.
 //
-// It refuses to queue, to follow redirects, to repair answers that are not well-formed, to add a header,
-// and to repeat anything, be it ever so idempotent, once it was written. It speaks HTTP/1.1 only.
+// It does not queue, follow redirects, repair responses that are not well-formed, add a header line, or repeat anything
+// that was written, idempotent or not. It speaks HTTP/1.1 only. Requests and responses are fasthttp's types, and fasthttp
+// parses the response headers; framing is checked before it does.
 package upstream
 
 import (
@@ -17,16 +18,13 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-
-	"sluice/proxy"
 )
 
-// Pool is the shop: its targets, and the connections to them. It is safe for concurrent use.
+// Pool is the upstream: its targets, and the connections to them. It is safe for concurrent use.
 type Pool struct {
 	options Options
 	clock   clock
-	headers *headers
-	room    *room
+	memory  *memoryBudget
 	desc    descriptions
 	targets atomic.Pointer[targets]
 
@@ -35,8 +33,6 @@ type Pool struct {
 	stop    chan struct{}
 	stopped chan struct{}
 }
-
-var _ proxy.Shop = (*Pool)(nil)
 
 // New checks o and starts a Pool. No connection is opened before the first request or health check.
 func New(o Options) (*Pool, error) {
@@ -52,8 +48,7 @@ func New(o Options) (*Pool, error) {
 	p := &Pool{
 		options: o,
 		clock:   clock{epoch: time.Now()},
-		headers: newHeaders(),
-		room:    newRoom(storeRoom),
+		memory:  newMemoryBudget(memoryLimit),
 		desc:    describe(),
 		stop:    make(chan struct{}),
 		stopped: make(chan struct{}),
@@ -62,7 +57,7 @@ func New(o Options) (*Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.targets.Store(&targets{turn: new(atomic.Uint64), pick: pick})
+	p.targets.Store(&targets{next: new(atomic.Uint64), pick: pick})
 	if err := p.Replace(o.Targets); err != nil {
 		return nil, err
 	}
@@ -70,49 +65,41 @@ func New(o Options) (*Pool, error) {
 	return p, nil
 }
 
-// Send implements proxy.Shop. Its bounds in time are those of Options; it waits for nothing else. The
-// body of resp may be a stream (without a length only if out.Stream), which then must be closed. What is left in resp
-// after another outcome than Answered is an untouched header and an empty body.
-func (p *Pool) Send(out *proxy.Outgoing, resp *fasthttp.Response) proxy.Outcome {
-	_, outcome := p.send(out, resp, nil, nil)
-	return outcome
-}
+// Send writes req to one target and reads the response into resp. A request of which one byte was written is never written
+// again, by Send or by its caller. Its bounds in time are those of Options; it waits for nothing else.
+//
+// After Answered, resp holds the header without the fields of this hop. The body is whole, and ContentLength its length;
+// or a stream, of which ContentLength is the length or -1, and which must be closed. A stream has OnClose(func()); one that
+// is in memory already has Whole() []byte instead. ImmediateHeaderFlush says that no byte of a stream is there yet.
+// After any other outcome resp is not to be used.
+func (p *Pool) Send(req *Request, resp *fasthttp.Response) Outcome { return p.send(req, resp, nil) }
 
-// send tries one target after another as long as it is certain that nothing was written. For a client in a loop the first of
-// them may leave it at a flight, from which the outcome will come.
-func (p *Pool) send(out *proxy.Outgoing, resp *fasthttp.Response, tun *tunnel, client *proxy.Looped) (*flight, proxy.Outcome) {
+// send tries one target after another while it is certain that nothing was written.
+func (p *Pool) send(req *Request, resp *fasthttp.Response, tun *tunnel) Outcome {
+	req.Target = ""
 	ts := p.targets.Load()
 	start := p.clock.now()
 	now := start
 	for tried := uint64(0); now-start < p.options.Timeout; now = p.clock.now() {
-		i := ts.choose(tried, out.Key, now)
+		i := ts.choose(tried, req.ClientKey, now)
 		if i < 0 {
 			break
 		}
 		tried |= 1 << i
-		out.Target = ts.all[i].url
-		if client != nil {
-			if f := ts.all[i].begin(out, resp, now, client); f != nil {
-				f.pool = p
-				return f, proxy.NotSent
-			}
-			client.StepAside()
-			client = nil
+		req.Target = ts.all[i].url
+		if outcome := ts.all[i].send(req, resp, now, tun); outcome != NotSent {
+			return outcome
 		}
-		outcome := ts.all[i].send(out, resp, now, tun)
-		if outcome != proxy.NotSent {
-			return nil, outcome
-		}
-		if anew := p.targets.Load(); anew != ts {
-			ts, tried = anew, 0 // the target was removed under our hands
+		if current := p.targets.Load(); current != ts {
+			ts, tried = current, 0 // the target was removed meanwhile
 		} else if p.options.Retry == "off" {
 			break
 		}
 	}
-	return nil, proxy.NotSent
+	return NotSent
 }
 
-// Up reports whether any target is well, as far as is known.
+// Up reports whether any target is usable, as far as is known.
 func (p *Pool) Up() bool {
 	now := p.clock.now()
 	for _, t := range p.targets.Load().all {
@@ -123,7 +110,7 @@ func (p *Pool) Up() bool {
 	return false
 }
 
-// State is how one target is at the moment.
+// State is the state of one target.
 type State struct {
 	Target   string
 	Healthy  bool // passes its health checks, or has none
@@ -143,7 +130,7 @@ func (p *Pool) Targets() []State {
 		open, idle := t.open, len(t.idle)
 		t.mu.Unlock()
 		states = append(states, State{
-			Target: t.url, Healthy: !t.health.down.Load(), Ejected: t.ejection.out(now),
+			Target: t.url, Healthy: !t.health.down.Load(), Ejected: t.ejection.active(now),
 			InFlight: int(t.counters.inFlight.Load()), Open: open, Idle: idle,
 		})
 	}
@@ -152,8 +139,8 @@ func (p *Pool) Targets() []State {
 
 var errPoolClosed = errors.New("replace targets: pool is closed")
 
-// Replace sets the targets anew. A target that stays keeps its connections, health and counters; one
-// that goes finishes the exchanges it has. An error changes nothing.
+// Replace replaces the targets. A target that stays keeps its connections, health and counters; one that is removed
+// finishes the exchanges it has. An error changes nothing.
 func (p *Pool) Replace(urls []string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,29 +148,27 @@ func (p *Pool) Replace(urls []string) error {
 		return errPoolClosed
 	}
 	old := p.targets.Load()
-	next := &targets{turn: old.turn, pick: old.pick}
-	added, err := p.arrange(next, old, urls)
+	next := &targets{next: old.next, pick: old.pick}
+	added, err := p.addTargets(next, old, urls)
 	if err != nil {
 		return err
 	}
 	if p.options.Health.Path != "" {
 		for _, t := range added {
-			t.watch(p.options.Health)
+			t.startChecks(p.options.Health)
 		}
 	}
 	p.targets.Store(next)
 	for _, t := range old.all {
 		if next.find(t.url) == nil {
-			t.retire()
-			t.stopWatching()
-			t.names.close()
+			t.stop()
 		}
 	}
 	return nil
 }
 
-// arrange fills next with the targets of urls, those of old where it has them, and returns the new ones.
-func (p *Pool) arrange(next, old *targets, urls []string) (added []*target, err error) {
+// addTargets adds the targets of urls to next, those of old where it has them, and returns the new ones.
+func (p *Pool) addTargets(next, old *targets, urls []string) (added []*target, err error) {
 	if len(urls) == 0 || len(urls) > maxTargets {
 		return nil, fmt.Errorf("read targets: there are %d, not 1 to %d", len(urls), maxTargets)
 	}
@@ -218,12 +203,12 @@ func (p *Pool) newTarget(a address) *target {
 	o := &p.options
 	return &target{
 		dialer:   newDialer(a, o.ConnectTimeout, o.TLS, o.Wrap),
+		timeouts: timeouts{response: o.ResponseTimeout, total: o.Timeout},
 		maxConns: o.MaxConns,
 		maxIdle:  o.IdleConnTimeout,
-		patience: patience{answer: o.ResponseTimeout, whole: o.Timeout, most: o.MaxAnswer},
+		maxBody:  o.MaxAnswer,
 		retry:    o.Retry == "connect",
-		headers:  p.headers,
-		room:     p.room,
+		memory:   p.memory,
 		clock:    p.clock,
 		log:      o.Logger,
 	}
@@ -246,9 +231,8 @@ func (p *Pool) reapIdle() {
 	}
 }
 
-// Close ends the health checks and closes the idle connections; a connection in use is closed when its
-// exchange is over. Further requests are NotSent. It waits for the Pool's own goroutines, and not for
-// requests: whoever sent them does.
+// Close ends the health checks and closes the idle connections; a connection in use is closed when its exchange ends.
+// Further requests are NotSent. It waits for the Pool's own goroutines, and not for requests.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -259,8 +243,6 @@ func (p *Pool) Close() {
 	close(p.stop)
 	<-p.stopped
 	for _, t := range p.targets.Load().all {
-		t.retire()
-		t.stopWatching()
-		t.names.close()
+		t.stop()
 	}
 }

@@ -4,5 +4,5 @@ package upstream
 
 const canProbe = false
 
-// silent cannot look here without taking bytes out, so that no connection is ever used a second time.
+// silent cannot tell here without taking bytes out, so that no connection is ever used a second time.
 func silent(uintptr) bool { return false }

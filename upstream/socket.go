@@ -8,16 +8,15 @@ import (
 	"syscall"
 )
 
-// socket is the bare connection below HTTP and below TLS. It knows two things which nothing above it
-// can tell: how many bytes really left, and whether bytes that came are still to be decrypted.
-// It is not safe for concurrent use.
+// socket is the bare connection below HTTP and below TLS. It knows how many bytes really left, and whether bytes that came
+// are still to be decrypted. It is not safe for concurrent use.
 type socket struct {
 	net.Conn
 	written int64 // bytes handed to the kernel since it was last set to 0
 	probe   probe
 
-	// dry makes Read answer "nothing yet" without asking the kernel, so that what crypto/tls has
-	// buffered already can be seen without a deadline and without a system call.
+	// dry has Read report a timeout without asking the kernel, so that what crypto/tls has buffered already can be seen
+	// without a system call.
 	dry     bool
 	tls     bool
 	records records // of a TLS connection
@@ -40,20 +39,20 @@ func (s *socket) Read(p []byte) (int, error) {
 	}
 	n, err := s.Conn.Read(p)
 	if s.tls {
-		s.records.pass(p[:n])
+		s.records.follow(p[:n])
 	}
 	return n, err
 }
 
-// records follows the framing of TLS records (RFC 8446, 5.1) in what was read from the socket. Bytes
-// of an unfinished record are hidden inside crypto/tls, where no probe of the socket can see them.
+// records follows the framing of TLS records (RFC 8446, section 5.1) in what was read from the socket. Bytes of an
+// unfinished record are hidden inside crypto/tls, where no probe of the socket can see them.
 type records struct {
 	header [5]byte
 	have   int // bytes of header seen
 	left   int // bytes of the record's content still to come
 }
 
-func (r *records) pass(p []byte) {
+func (r *records) follow(p []byte) {
 	for len(p) > 0 {
 		if r.left > 0 {
 			n := min(r.left, len(p))
@@ -74,12 +73,12 @@ func (r *records) pass(p []byte) {
 // whole reports that no record is cut.
 func (r *records) whole() bool { return r.have == 0 && r.left == 0 }
 
-// probe looks at a socket. The function that it hands to the runtime is made once for each connection,
-// so that a look allocates nothing.
+// probe asks the kernel about a socket. The function that it hands to the runtime is made once for each connection, so
+// that a probe allocates nothing.
 type probe struct {
 	raw   syscall.RawConn
-	look  func(fd uintptr)
-	quiet bool // what the last look found
+	run   func(fd uintptr)
+	quiet bool // the last result
 }
 
 func (p *probe) open(c net.Conn) error {
@@ -92,19 +91,19 @@ func (p *probe) open(c net.Conn) error {
 		return err
 	}
 	p.raw = raw
-	p.look = func(fd uintptr) { p.quiet = silent(fd) }
+	p.run = func(fd uintptr) { p.quiet = silent(fd) }
 	return nil
 }
 
-// silent reports that the socket is open and that the shop has said nothing. It does not wait, and
-// takes nothing out of the socket.
+// silent reports that the socket is open and that nothing can be read from it. It does not wait, and takes nothing out of
+// the socket.
 func (p *probe) silent() bool {
 	// Control, unlike Read, does not mind a deadline that has passed since the last exchange.
-	return p.raw.Control(p.look) == nil && p.quiet
+	return p.raw.Control(p.run) == nil && p.quiet
 }
 
-// fresh reports whether a connection that has been idle may carry a request: it is open, and the shop
-// has said nothing that nobody asked for. conn is the socket itself or the TLS connection over it.
+// fresh reports whether a connection that has been idle may carry a request: it is open, and the upstream has sent nothing
+// that no request asked for. conn is the socket itself or the TLS connection over it.
 func (s *socket) fresh(conn net.Conn, one []byte) bool {
 	if !s.probe.silent() {
 		return false
@@ -119,5 +118,5 @@ func (s *socket) fresh(conn net.Conn, one []byte) bool {
 	s.dry = true
 	n, err := t.Read(one)
 	s.dry = false
-	return n == 0 && timedOut(err)
+	return n == 0 && isTimeout(err)
 }

@@ -5,16 +5,14 @@ import (
 	"sync/atomic"
 )
 
-// stream is the body of an answer that is handed on while it comes. Whoever got it must close it, which
-// fasthttp's server does: until then it owns its connection. Each is used once, so that a late Read
-// cannot reach into the next exchange.
+// stream is the body of a response that is handed on while it comes. It owns its connection until it is closed. Each is
+// used once, so that a late Read cannot reach into the next exchange. Read and Close may be called at the same time.
 type stream struct {
 	body     body
 	conn     *conn
 	target   *target
 	rest     []byte // read from the connection, and not handed on
-	err      error
-	held     int64 // bytes of the room for answers
+	held     int64  // bytes of the memory budget
 	reusable bool
 	closed   atomic.Bool
 	onClose  func()
@@ -23,75 +21,41 @@ type stream struct {
 // OnClose has f called once, when the stream is closed. It must be set before the stream is handed on.
 func (s *stream) OnClose(f func()) { s.onClose = f }
 
-// Read hands on what has come; it never waits to fill p.
+// Read hands on what has come. It never waits to fill p.
 func (s *stream) Read(p []byte) (int, error) {
-	if len(p) == 0 {
+	switch {
+	case s.closed.Load():
+		return 0, io.ErrClosedPipe
+	case len(p) == 0:
 		return 0, nil
-	}
-	if !s.more() {
-		return 0, s.err
-	}
-	n := copy(p, s.rest)
-	s.rest = s.rest[n:]
-	return n, nil
-}
-
-// more waits until there is something in s.rest; if there will be nothing more, s.err says why.
-func (s *stream) more() bool {
-	if s.closed.Load() {
-		s.rest, s.err = nil, io.ErrClosedPipe
-	}
-	if len(s.rest) == 0 && s.err == nil {
-		s.rest, s.err = s.body.next()
-	}
-	return len(s.rest) > 0
-}
-
-// SupportsBodyWriteTo lets fasthttp use WriteTo, so that each piece goes on in the size in which it came.
-func (s *stream) SupportsBodyWriteTo() bool { return true }
-
-// WriteTo hands on each piece as it comes, and flushes w when nothing more waits.
-func (s *stream) WriteTo(w io.Writer) (n int64, err error) {
-	f, buffered := w.(interface{ Flush() error })
-	for s.more() {
-		m, err := w.Write(s.rest)
-		n += int64(m)
-		s.rest = s.rest[m:]
-		if err != nil {
-			return n, err
-		}
-		if buffered && s.body.in.buffered() == 0 {
-			if err := f.Flush(); err != nil {
-				return n, err
-			}
-		}
-	}
-	if s.err == io.EOF {
+	case len(s.rest) > 0:
+		n := copy(p, s.rest)
+		s.rest = s.rest[n:]
 		return n, nil
 	}
-	return n, s.err
+	return s.body.Read(p)
 }
 
-// fate is what becomes of the connection when what was read of the answer has been handed on.
-func (s *stream) fate() fate {
+// disposition is what becomes of the connection when what was read of the response has been handed on.
+func (s *stream) disposition() disposition {
 	if s.reusable && s.body.done && s.body.in.buffered() == 0 {
-		return keep
+		return mayReuse
 	}
-	return shut
+	return mustClose
 }
 
-// Close gives the connection back if the body was read to its very end; else the rest of it would be
-// the next shopper's answer, and the connection is closed.
+// Close gives the connection back if the body was read to its very end. Else the rest of it would be read as the next
+// response, and the connection is closed.
 func (s *stream) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
-	f := s.fate()
+	d := s.disposition()
 	if len(s.rest) > 0 {
-		f = shut
+		d = mustClose
 	}
-	s.target.returned(s.conn, f)
-	s.target.room.giveBack(s.held)
+	s.target.endStream(s.conn, d)
+	s.target.memory.release(s.held)
 	if s.onClose != nil {
 		s.onClose()
 	}

@@ -1,140 +1,102 @@
 package upstream
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"io"
-	"log"
-	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/valyala/fasthttp"
-
-	"sluice/proxy"
 )
 
-// Each event goes on when it comes. The shop says the second only after the client has read the first.
-func TestStreamIsNotHeldBack(t *testing.T) {
+// Each event is handed on when it comes: the upstream writes the second only after the first was read. A header that
+// comes alone is not kept waiting for the first event, and what came with it can be read at once.
+func TestTransport_StreamIsHandedOnAsItComes(t *testing.T) {
 	const large = 100 << 10
+	events := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 	for name, c := range map[string]struct{ head, first, second string }{
-		"chunked":     {"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n", "3\r\none\r\n", "3\r\ntwo\r\n0\r\n\r\n"},
-		"until close": {"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n", "one", "two"},
+		"chunked":     {events + "Transfer-Encoding: chunked\r\n\r\n", "3\r\none\r\n", "3\r\ntwo\r\n0\r\n\r\n"},
+		"until close": {events + "\r\n", "one", "two"},
 		"counted":     {fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", large), "one", "two" + strings.Repeat(".", large-6)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			heard := make(chan struct{})
-			shop := newRawShop(t, func(v *visit) {
-				v.request()
-				v.say(c.head)
-				<-heard
-				v.say(c.first)
-				<-heard
-				v.say(c.second)
-			})
-			client := serveThrough(t, newPool(t, options(shop.url())))
-			io.WriteString(client, "GET /events HTTP/1.1\r\nHost: h\r\n\r\n")
-			r := bufio.NewReader(client)
-			for line := ""; line != "\r\n"; {
-				var err error
-				if line, err = r.ReadString('\n'); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for _, want := range []string{"one", "two"} {
-				heard <- struct{}{}
-				var got []byte
-				for !bytes.Contains(got, []byte(want)) {
-					b, err := r.ReadByte()
-					if err != nil {
-						t.Fatalf("%v after %q", err, got)
+		for _, together := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/together=%v", name, together), func(t *testing.T) {
+				read := make(chan struct{})
+				server := newRawServer(t, func(v *visit) {
+					v.request()
+					if together {
+						v.reply(c.head + c.first)
+					} else {
+						v.reply(c.head)
+						<-read
+						v.reply(c.first)
 					}
-					got = append(got, b)
+					<-read
+					v.reply(c.second)
+				})
+				resp := new(fasthttp.Response)
+				if o := newPool(t, options(server.url())).Send(newPage("/events"), resp); o != Answered {
+					t.Fatal(o)
 				}
-			}
-		})
+				defer resp.CloseBodyStream()
+				if resp.ImmediateHeaderFlush == together {
+					t.Errorf("the header leaves at once: %v", resp.ImmediateHeaderFlush)
+				}
+				for i, want := range []string{"one", "two"} {
+					if !together || i > 0 {
+						read <- struct{}{}
+					}
+					got := make([]byte, 3)
+					if _, err := io.ReadFull(resp.BodyStream(), got); err != nil || string(got) != want {
+						t.Fatalf("%q, %v; want %q", got, err, want)
+					}
+				}
+			})
+		}
 	}
 }
 
-func TestWhatComesWithTheHeadLeavesWithIt(t *testing.T) {
-	heard := make(chan struct{})
-	shop := newRawShop(t, func(v *visit) {
-		v.request()
-		v.say("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
-		<-heard
-		v.say("0\r\n\r\n")
-	})
-	client := serveThrough(t, newPool(t, options(shop.url())))
-	io.WriteString(client, "GET /events HTTP/1.1\r\nHost: h\r\n\r\n")
-	room := make([]byte, 4096) // a pipe gives one write at a time
-	if n, err := client.Read(room); err != nil || !strings.HasSuffix(string(room[:n]), "3\r\none\r\n") {
-		t.Errorf("the first write is %q, %v", room[:n], err)
-	}
-	close(heard)
-	if n, err := io.ReadFull(client, room[:5]); err != nil || string(room[:n]) != "0\r\n\r\n" {
-		t.Errorf("then comes %q, %v", room[:n], err)
-	}
-}
-
-// serveThrough puts fasthttp's server before p, and returns a client's connection to it.
-func serveThrough(t *testing.T, p *Pool) net.Conn {
-	s := &fasthttp.Server{
-		Logger:        log.New(io.Discard, "", 0),
-		NoDefaultDate: true, NoDefaultServerHeader: true, NoDefaultContentType: true,
-		Handler: func(ctx *fasthttp.RequestCtx) {
-			out := orderFor("GET", string(ctx.Path()))
-			out.Stream, out.Order = true, false // what is gated is stored first
-			if o := p.Send(out, &ctx.Response); o != proxy.Answered {
-				ctx.SetStatusCode(502)
-			}
-		},
-	}
-	c, served := net.Pipe()
-	done := make(chan struct{})
-	go func() { s.ServeConn(served); served.Close(); close(done) }()
-	c.SetDeadline(time.Now().Add(20 * time.Second))
-	t.Cleanup(func() { c.Close(); <-done })
-	return c
-}
-
-// A stream that breaks off must look broken to the client too, never complete.
-func TestCutStreamIsCutForTheClient(t *testing.T) {
-	shop := newRawShop(t, func(v *visit) {
-		v.request()
-		v.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n5\r\ntw")
-	})
-	client := serveThrough(t, newPool(t, options(shop.url())))
-	io.WriteString(client, "GET /cut HTTP/1.1\r\nHost: h\r\n\r\n")
-	all, _ := io.ReadAll(client)
-	if s := string(all); !strings.Contains(s, "one") || strings.Contains(s, "\r\n0\r\n") {
-		t.Errorf("the client read %q", s)
+// A stream that breaks off ends in an error, never as if it were complete.
+func TestTransport_CutStreamEndsInAnError(t *testing.T) {
+	for name, response := range map[string]string{
+		"in a chunk":       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n5\r\ntw",
+		"between chunks":   "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n",
+		"within a counted": fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\none", streamFrom+1),
+	} {
+		p := answering(t, response, true)
+		resp := new(fasthttp.Response)
+		if o := p.Send(newPage("/"), resp); o != Answered || !resp.IsBodyStream() {
+			t.Fatal(o)
+		}
+		if body, err := io.ReadAll(resp.BodyStream()); err == nil || !strings.HasPrefix(string(body), "one") {
+			t.Errorf("%s: %q, %v", name, body, err)
+		}
+		resp.CloseBodyStream()
+		checkConns(t, p, 0, 0)
 	}
 }
 
-// Who cannot take chunks can still take a length: an answer that says it is handed on however large it is, and not held
-// in memory.
-func TestAnswerOfKnownLengthIsHandedOnToAnybody(t *testing.T) {
-	const size = 9 << 20 // more than is read whole
+// A client that does not understand chunks understands a length: a response that has one is streamed however large it is,
+// and not held in memory; unless it must be whole.
+func TestTransport_LargeCountedResponseIsStreamed(t *testing.T) {
+	const size = defaultMaxAnswer + 1<<20
 	for name, c := range map[string]struct {
-		head string
-		want proxy.Outcome
+		head  string
+		whole bool
+		want  Outcome
 	}{
-		"counted":     {fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", size), proxy.Answered},
-		"until close": {"HTTP/1.1 200 OK\r\n\r\n", proxy.Broken},
+		"counted":        {fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", size), false, Answered},
+		"counted, whole": {fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", size), true, Broken},
+		"until close":    {"HTTP/1.1 200 OK\r\n\r\n", false, Broken},
 	} {
 		t.Run(name, func(t *testing.T) {
-			shop := newRawShop(t, func(v *visit) {
-				v.request()
-				v.say(c.head)
-				v.say(strings.Repeat("x", size))
-			})
-			out, resp := orderFor("GET", "/large"), new(fasthttp.Response)
-			if o := newPool(t, options(shop.url())).Send(out, resp); o != c.want {
-				t.Fatalf("outcome %d, want %d", o, c.want)
+			p := answering(t, c.head+strings.Repeat("x", size), true)
+			req, resp := newOrder("GET", "/large"), new(fasthttp.Response)
+			req.Whole = c.whole
+			if o := p.Send(req, resp); o != c.want {
+				t.Fatalf("%v, want %v", o, c.want)
 			}
-			if c.want != proxy.Answered {
+			if c.want != Answered {
 				return
 			}
 			defer resp.CloseBodyStream()

@@ -6,23 +6,20 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-
-	"sluice/proxy"
 )
 
-// staleTries bounds how many pooled connections one request may find dead while writing to them.
-// Further ones would be as dead: then a new one is opened.
-const staleTries = 3
+// maxStale bounds how many pooled connections may fail one request at its first byte, before a new one is opened.
+const maxStale = 3
 
-// target is one address of the shop: its connections, its health, its counters.
+// target is one address of the upstream: its connections, its health, its counters.
 type target struct {
 	*dialer
+	timeouts
 	maxConns int
 	maxIdle  time.Duration
-	patience patience
+	maxBody  int
 	retry    bool
-	headers  *headers
-	room     *room
+	memory   *memoryBudget
 	clock    clock
 	log      *slog.Logger
 	counters counters
@@ -31,7 +28,7 @@ type target struct {
 
 	mu      sync.Mutex
 	idle    []*conn // the most recently used last
-	slow    []*dial // who would take what is put back; the first to be so first
+	waiting []*dial // slow dials that take what is put back; the first to wait first
 	open    int     // in use, idle, and being opened
 	orders  int     // of those in use, or being opened for it
 	pages   int     // the others of them
@@ -46,56 +43,56 @@ func (c clock) now() time.Duration { return time.Since(c.epoch) }
 // at is the instant that now has called d.
 func (c clock) at(d time.Duration) time.Time { return c.epoch.Add(d) }
 
-// send sends out to this target at most once, and counts what came of it. The clock is read twice: the caller did, at
-// start, and the second time is when the exchange has ended.
-func (t *target) send(out *proxy.Outgoing, resp *fasthttp.Response, start time.Duration, tun *tunnel) proxy.Outcome {
+// send sends req to this target at most once, and counts the outcome. start is the clock's time, which is read once more
+// when the exchange has ended.
+func (t *target) send(req *Request, resp *fasthttp.Response, start time.Duration, tun *tunnel) Outcome {
 	t.counters.inFlight.Add(1)
-	outcome, f, end := t.try(out, resp, start, tun)
-	if f != lend {
+	outcome, d, end := t.try(req, resp, start, tun)
+	if d != streaming {
 		t.counters.inFlight.Add(-1)
 	}
 	t.counters.count(outcome, resp, end-start)
 	return outcome
 }
 
-// try runs the exchange on a pooled connection or on a new one. That not one byte was written is the
-// only ground for trying again.
-func (t *target) try(out *proxy.Outgoing, resp *fasthttp.Response, start time.Duration, tun *tunnel) (_ proxy.Outcome, _ fate, end time.Duration) {
+// try runs the exchange on a pooled connection or on a new one. It tries again only while not one byte was written.
+func (t *target) try(req *Request, resp *fasthttp.Response, start time.Duration, tun *tunnel) (
+	_ Outcome, _ disposition, end time.Duration) {
 	var c *conn
-	defer t.salvage(&c)
+	defer t.closeOnPanic(&c)
 	for tries := 0; ; {
 		var err error
-		if c, err = t.take(out.Order, tries >= staleTries, start); err != nil {
-			return proxy.NotSent, shut, t.clock.now()
+		if c, err = t.acquire(req.Order, tries >= maxStale, start); err != nil {
+			return NotSent, mustClose, t.clock.now()
 		}
-		if !c.reused { // what dialing took is bounded by the connect time-out
+		if !c.reused { // the dial has a timeout of its own
 			start = t.clock.now()
-		} else if c.idle > start { // put back meanwhile: whoever has waited for it waits for no other
-			start, tries = c.idle, staleTries
+		} else if c.idle > start { // it was put back while this request waited, which waits for no second one
+			start, tries = c.idle, maxStale
 		}
-		e := exchange{patience: t.patience, conn: c, start: t.clock.at(start), tunnel: tun}
-		outcome, f := e.run(out, resp, t)
-		if f == stale {
+		e := exchange{timeouts: t.timeouts, conn: c, start: t.clock.at(start), maxBody: t.maxBody, tunnel: tun}
+		outcome, d := e.run(req, resp, t)
+		if d == stale {
 			t.drop(c)
 			c = nil
 			continue
 		}
 		reused := c.reused
 		end = t.clock.now()
-		if f != lend {
-			t.release(c, f, end)
+		if d != streaming {
+			t.release(c, d, end)
 		}
 		c = nil
-		if outcome != proxy.NotSent || !t.retry || !reused {
-			return outcome, f, end
+		if outcome != NotSent || !t.retry || !reused {
+			return outcome, d, end
 		}
 		tries++
 	}
 }
 
-// salvage closes the connection of an exchange that came to no end, because something panicked: the request alone is to be lost.
-// nil = it came to one.
-func (t *target) salvage(c **conn) {
+// closeOnPanic closes the connection of an exchange in which something panicked: that request alone is lost.
+// A nil connection means that the exchange has ended.
+func (t *target) closeOnPanic(c **conn) {
 	if *c != nil {
 		t.drop(*c)
 		t.counters.inFlight.Add(-1)
@@ -104,5 +101,12 @@ func (t *target) salvage(c **conn) {
 
 // usable reports whether the target should get requests at now.
 func (t *target) usable(now time.Duration) bool {
-	return !t.health.down.Load() && !t.ejection.out(now)
+	return !t.health.down.Load() && !t.ejection.active(now)
+}
+
+// stop ends the checks and the look-ups, and closes the connections as retire does.
+func (t *target) stop() {
+	t.retire()
+	t.stopChecks()
+	t.resolver.close()
 }

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bufio"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -13,12 +14,10 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
-
-	"sluice/proxy"
 )
 
-// tlsShop is net/http's server, whose certificate is for example.com.
-func tlsShop(t *testing.T, tune func(s *httptest.Server)) (*httptest.Server, *x509.CertPool) {
+// tlsServer is net/http's server, whose certificate is for example.com.
+func tlsServer(t *testing.T, tune func(s *httptest.Server)) (*httptest.Server, *x509.CertPool) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.Header().Set("X-Sni", r.TLS.ServerName)
@@ -33,17 +32,17 @@ func tlsShop(t *testing.T, tune func(s *httptest.Server)) (*httptest.Server, *x5
 	return s, roots
 }
 
-func TestTLSConnectionIsVerifiedAndReused(t *testing.T) {
+func TestTransport_TLSConnectionIsVerifiedAndReused(t *testing.T) {
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
-		shop, roots := tlsShop(t, func(s *httptest.Server) {
+		server, roots := tlsServer(t, func(s *httptest.Server) {
 			s.TLS = &tls.Config{MaxVersion: version, NextProtos: []string{"h2", "http/1.1"}}
 		})
-		o := options(shop.URL)
+		o := options(server.URL)
 		o.TLS = &tls.Config{RootCAs: roots, ServerName: "example.com"}
 		p := newPool(t, o)
 		for i := range 3 {
-			outcome, resp := sendFor(p, "POST", fmt.Sprintf("/%d", i))
-			if want := fmt.Sprintf("HTTP/1.1 /%d 2", i); outcome != proxy.Answered || string(resp.Body()) != want {
+			outcome, resp := sendOrder(p, "POST", fmt.Sprintf("/%d", i))
+			if want := fmt.Sprintf("HTTP/1.1 /%d 2", i); outcome != Answered || string(resp.Body()) != want {
 				t.Fatalf("outcome %d, body %q, want %q", outcome, resp.Body(), want)
 			}
 			if sni := string(resp.Header.Peek("X-Sni")); sni != "example.com" {
@@ -53,25 +52,25 @@ func TestTLSConnectionIsVerifiedAndReused(t *testing.T) {
 		if st := p.Targets()[0]; st.Open != 1 {
 			t.Errorf("connection was not reused: %+v", st)
 		}
-		big := proxy.Outgoing{Line: []byte("POST /big HTTP/1.1\r\n"), Fields: []byte("Content-Length: 1000000\r\n"), Body: make([]byte, 1000000)}
+		big := newRequest("POST", "/big").withBody(make([]byte, 1000000))
 		resp := new(fasthttp.Response)
-		if o := p.Send(&big, resp); o != proxy.Answered || !strings.HasSuffix(string(resp.Body()), " 1000000") {
+		if o := p.Send(big, resp); o != Answered || !strings.HasSuffix(string(resp.Body()), " 1000000") {
 			t.Errorf("large body: outcome %d, %q", o, resp.Body())
 		}
 
-		o.TLS = nil // the system's roots do not know this shop
-		if outcome, _ := sendFor(newPool(t, o), "POST", "/"); outcome != proxy.NotSent {
+		o.TLS = nil // the system's roots do not know this server
+		if outcome, _ := sendOrder(newPool(t, o), "POST", "/"); outcome != NotSent {
 			t.Errorf("unknown authority: outcome %d", outcome)
 		}
 		o.TLS = &tls.Config{RootCAs: roots, ServerName: "other.example"}
-		if outcome, _ := sendFor(newPool(t, o), "POST", "/"); outcome != proxy.NotSent {
+		if outcome, _ := sendOrder(newPool(t, o), "POST", "/"); outcome != NotSent {
 			t.Errorf("wrong name: outcome %d", outcome)
 		}
 	}
 }
 
-// Under TLS what the shop said too much may be hidden in the TLS layer, whole or cut.
-func TestTLSSurplusIsNobodysAnswer(t *testing.T) {
+// Under TLS what the server said too much may be hidden in the TLS layer, whole or cut.
+func TestTransport_TLSSurplusReachesNoRequest(t *testing.T) {
 	cert, roots := certificate(t)
 	for name, poison := range map[string]func(c *tls.Conn, raw net.Conn){
 		"same record":  func(c *tls.Conn, _ net.Conn) { io.WriteString(c, ok("first")+evil) },
@@ -83,23 +82,23 @@ func TestTLSSurplusIsNobodysAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			poisoned := make(chan struct{}, 1)
-			shop := newRawShop(t, func(v *visit) {
+			server := newRawServer(t, func(v *visit) {
 				raw := &joined{Conn: v.Conn}
 				c := tls.Server(raw, &tls.Config{Certificates: []tls.Certificate{cert}})
-				v.Conn, v.r = c, newReader(c)
+				v.Conn, v.r = c, bufio.NewReader(c)
 				if v.n > 0 {
-					answerEach(v)
+					echo(v)
 					return
 				}
 				v.request()
 				poison(c, raw)
 				poisoned <- struct{}{}
-				v.gone()
+				v.waitClosed()
 			})
-			o := options("https://" + shop.Addr().String())
+			o := options("https://" + server.Addr().String())
 			o.TLS = &tls.Config{RootCAs: roots, ServerName: "example.com"}
 			p := newPool(t, o)
-			if outcome, resp := sendFor(p, "POST", "/first"); outcome != proxy.Answered || string(resp.Body()) != "first" {
+			if outcome, resp := sendOrder(p, "POST", "/first"); outcome != Answered || string(resp.Body()) != "first" {
 				t.Fatalf("outcome %d, body %q", outcome, resp.Body())
 			}
 			<-poisoned

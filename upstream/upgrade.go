@@ -6,16 +6,14 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-
-	"sluice/proxy"
 )
 
-// Upgrade sends a request that asks to leave HTTP (RFC 9110, 7.8), as a WebSocket's does. If the shop
-// answers 101, resp holds that answer, and the connection is the caller's, without any deadline: it must
-// be closed. Any other answer is an ordinary one, and the connection is nil.
-func (p *Pool) Upgrade(out *proxy.Outgoing, resp *fasthttp.Response) (net.Conn, proxy.Outcome) {
+// Upgrade sends a request that asks to leave HTTP (RFC 9110, section 7.8), as a WebSocket's does. If the upstream answers
+// 101, resp holds that response, and the connection is the caller's, without any deadline: it must be closed. It has
+// CloseWrite. Any other response is as Send's, and the connection is nil.
+func (p *Pool) Upgrade(req *Request, resp *fasthttp.Response) (net.Conn, Outcome) {
 	var tun tunnel
-	_, outcome := p.send(out, resp, &tun, nil)
+	outcome := p.send(req, resp, &tun)
 	if tun.conn == nil {
 		return nil, outcome
 	}
@@ -29,10 +27,10 @@ type tunnel struct {
 	closed atomic.Bool
 }
 
-// Read gives first what came together with the answer.
+// Read returns first what came together with the response.
 func (t *tunnel) Read(p []byte) (int, error) {
-	if waiting := t.in.rest(int64(len(p))); len(waiting) > 0 {
-		return copy(p, waiting), nil
+	if t.in.buffered() > 0 {
+		return t.in.buf.Read(p)
 	}
 	return t.conn.Read(p)
 }
@@ -52,20 +50,17 @@ func (t *tunnel) CloseWrite() error {
 // Close closes the connection. It may be called at any time, and more than once.
 func (t *tunnel) Close() error {
 	if !t.closed.Swap(true) {
-		t.target.returned(t.conn, shut)
+		t.target.endStream(t.conn, mustClose)
 	}
 	return nil
 }
 
-// open gives the connection of e, whose answer was 101, to e.tunnel.
-func (e *exchange) open(resp *fasthttp.Response, t *target) (proxy.Outcome, fate) {
+// openTunnel gives the connection of e, whose response was 101, to e.tunnel.
+func (e *exchange) openTunnel(resp *fasthttp.Response, t *target) (Outcome, disposition) {
 	if err := e.conn.SetDeadline(time.Time{}); err != nil {
-		return proxy.Broken, shut
+		return Broken, mustClose
 	}
-	if err := t.headers.fill(&resp.Header, e.conn.kept); err != nil {
-		return proxy.Broken, shut
-	}
-	resp.ResetBody()
+	resp.Header.Set(fasthttp.HeaderConnection, "Upgrade")
 	e.tunnel.conn, e.tunnel.target = e.conn, t
-	return proxy.Answered, lend
+	return Answered, streaming
 }

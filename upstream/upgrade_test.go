@@ -5,29 +5,27 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
-
-	"sluice/proxy"
 )
 
 // A tunnel carries every byte both ways, the first of which came with the answer, and its connection
 // is never used again.
-func TestUpgradeOpensATunnel(t *testing.T) {
-	shop := newRawShop(t, func(v *visit) {
+func TestUpgrade_OpensATunnel(t *testing.T) {
+	server := newRawServer(t, func(v *visit) {
 		head, _, err := v.request()
 		if err != nil {
 			return
 		}
 		if targetOf(head) != "/socket" {
-			v.say(ok(targetOf(head)))
+			v.reply(ok(targetOf(head)))
 			return
 		}
-		v.say("HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nConnection: Upgrade, X-Gone\r\nX-Gone: 1\r\nSec-WebSocket-Accept: a=\r\n\r\nhello")
+		v.reply("HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nConnection: Upgrade, X-Gone\r\nX-Gone: 1\r\nSec-WebSocket-Accept: a=\r\n\r\nhello")
 		io.Copy(v.Conn, v.r)
 	})
-	p := newPool(t, options(shop.url()))
+	p := newPool(t, options(server.url()))
 	resp := new(fasthttp.Response)
-	c, outcome := p.Upgrade(orderFor("GET", "/socket"), resp)
-	if outcome != proxy.Answered || resp.StatusCode() != 101 || c == nil {
+	c, outcome := p.Upgrade(newOrder("GET", "/socket"), resp)
+	if outcome != Answered || resp.StatusCode() != 101 || c == nil {
 		t.Fatalf("outcome %d, status %d, connection %v", outcome, resp.StatusCode(), c)
 	}
 	for name, want := range map[string]string{"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": "a=", "X-Gone": ""} {
@@ -54,13 +52,13 @@ func TestUpgradeOpensATunnel(t *testing.T) {
 	mustAnswer(t, p, "/victim")
 }
 
-// A shop that does not want to change the protocol gives an ordinary answer.
-func TestRefusedUpgradeIsAnOrdinaryAnswer(t *testing.T) {
-	shop := newRawShop(t, answerEach)
-	p := newPool(t, options(shop.url()))
+// A server that does not want to change the protocol gives an ordinary answer.
+func TestUpgrade_RejectedOneIsAnOrdinaryResponse(t *testing.T) {
+	server := newRawServer(t, echo)
+	p := newPool(t, options(server.url()))
 	resp := new(fasthttp.Response)
-	c, outcome := p.Upgrade(orderFor("GET", "/socket"), resp)
-	if c != nil || outcome != proxy.Answered || string(resp.Body()) != "/socket" {
+	c, outcome := p.Upgrade(newOrder("GET", "/socket"), resp)
+	if c != nil || outcome != Answered || string(resp.Body()) != "/socket" {
 		t.Errorf("connection %v, outcome %d, body %q", c, outcome, resp.Body())
 	}
 }

@@ -8,19 +8,17 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
-
-	"sluice/proxy"
 )
 
 // answerTo sends an order, whose answer may be a stream.
-func answerTo(p *Pool, path string) (*fasthttp.Response, proxy.Outcome) {
-	resp, order := new(fasthttp.Response), orderFor("POST", path)
+func answerTo(p *Pool, path string) (*fasthttp.Response, Outcome) {
+	resp, order := new(fasthttp.Response), newOrder("POST", path)
 	order.Stream = true
 	return resp, p.Send(order, resp)
 }
 
 // largeAnswers gives to /counted, /chunked and so on what the name says, of n bytes.
-func largeAnswers(t *testing.T, n int) *rawShop {
+func largeAnswers(t *testing.T, n int) *rawServer {
 	body := strings.Repeat("x", n)
 	chunk := fmt.Sprintf("%x\r\n%s\r\n", n, body)
 	answers := map[string]string{
@@ -30,27 +28,27 @@ func largeAnswers(t *testing.T, n int) *rawShop {
 		"/asked":   "HTTP/1.1 200 OK\r\nX-Accel-Buffering: no\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + "0\r\n\r\n",
 		"/cut":     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + "zz\r\n",
 	}
-	return newRawShop(t, func(v *visit) {
+	return newRawServer(t, func(v *visit) {
 		for {
 			head, _, err := v.request()
 			if err != nil {
 				return
 			}
-			v.say(answers[targetOf(head)])
+			v.reply(answers[targetOf(head)])
 		}
 	})
 }
 
-// What the shop has finished holds no connection there, however slowly its client reads.
-func TestAnAnswerToAnOrderWaitsInMemoryAndNotInTheShop(t *testing.T) {
+// What the server has finished holds no connection there, however slowly its client reads.
+func TestTransport_ResponseToAnOrderWaitsInMemory(t *testing.T) {
 	for _, c := range []struct {
 		path   string
-		inside int // in flight at the shop while the client has read nothing
+		inside int // in flight at the server while the client has read nothing
 	}{{"/counted", 0}, {"/chunked", 0}, {"/events", 1}, {"/asked", 1}} {
-		shop := largeAnswers(t, 200<<10)
-		p := newPool(t, options(shop.url()))
+		server := largeAnswers(t, 200<<10)
+		p := newPool(t, options(server.url()))
 		resp, outcome := answerTo(p, c.path)
-		if outcome != proxy.Answered {
+		if outcome != Answered {
 			t.Fatalf("%s: outcome %d", c.path, outcome)
 		}
 		if got := p.Targets()[0].InFlight; got != c.inside {
@@ -63,57 +61,57 @@ func TestAnAnswerToAnOrderWaitsInMemoryAndNotInTheShop(t *testing.T) {
 		if err := resp.CloseBodyStream(); err != nil {
 			t.Error(err)
 		}
-		if left := p.room.left.Load(); left != storeRoom {
-			t.Errorf("%s: %d bytes of the room are not given back", c.path, storeRoom-left)
+		if left := p.memory.left.Load(); left != memoryLimit {
+			t.Errorf("%s: %d bytes of the room are not given back", c.path, memoryLimit-left)
 		}
 	}
 }
 
-func TestAnAnswerThatDoesNotFitIsHandedOnAsItComes(t *testing.T) {
-	shop := largeAnswers(t, mostStored+1)
-	p := newPool(t, options(shop.url()))
+func TestTransport_ResponseThatDoesNotFitIsStreamed(t *testing.T) {
+	server := largeAnswers(t, maxBuffered+1)
+	p := newPool(t, options(server.url()))
 	for _, path := range []string{"/counted", "/chunked"} {
 		resp, outcome := answerTo(p, path)
-		if outcome != proxy.Answered || p.Targets()[0].InFlight != 1 {
+		if outcome != Answered || p.Targets()[0].InFlight != 1 {
 			t.Fatalf("%s: outcome %d, %d in flight", path, outcome, p.Targets()[0].InFlight)
 		}
-		if n, err := io.Copy(io.Discard, resp.BodyStream()); n != mostStored+1 || err != nil {
+		if n, err := io.Copy(io.Discard, resp.BodyStream()); n != maxBuffered+1 || err != nil {
 			t.Errorf("%s: %d bytes, %v", path, n, err)
 		}
 		if err := resp.CloseBodyStream(); err != nil {
 			t.Error(err)
 		}
-		if left, inside := p.room.left.Load(), p.Targets()[0].InFlight; left != storeRoom || inside != 0 {
-			t.Errorf("%s: %d bytes of the room are not given back, %d in flight", path, storeRoom-left, inside)
+		if left, inside := p.memory.left.Load(), p.Targets()[0].InFlight; left != memoryLimit || inside != 0 {
+			t.Errorf("%s: %d bytes of the room are not given back, %d in flight", path, memoryLimit-left, inside)
 		}
 	}
 }
 
-func TestWithoutRoomAnswersAreHandedOnAsTheyCome(t *testing.T) {
-	shop := largeAnswers(t, 200<<10)
-	p := newPool(t, options(shop.url()))
-	p.room.left.Store(storeStep)
+func TestTransport_WithoutMemoryResponsesAreStreamed(t *testing.T) {
+	server := largeAnswers(t, 200<<10)
+	p := newPool(t, options(server.url()))
+	p.memory.left.Store(bufferStep)
 	resp, outcome := answerTo(p, "/chunked")
-	if outcome != proxy.Answered || p.Targets()[0].InFlight != 1 || p.room.left.Load() != 0 {
-		t.Fatalf("outcome %d, %d in flight, %d bytes of room", outcome, p.Targets()[0].InFlight, p.room.left.Load())
+	if outcome != Answered || p.Targets()[0].InFlight != 1 || p.memory.left.Load() != 0 {
+		t.Fatalf("outcome %d, %d in flight, %d bytes of room", outcome, p.Targets()[0].InFlight, p.memory.left.Load())
 	}
 	if n, err := io.Copy(io.Discard, resp.BodyStream()); n != 200<<10 || err != nil {
 		t.Errorf("%d bytes, %v", n, err)
 	}
-	if err := resp.CloseBodyStream(); err != nil || p.room.left.Load() != storeStep {
-		t.Errorf("%v, %d bytes of room", err, p.room.left.Load())
+	if err := resp.CloseBodyStream(); err != nil || p.memory.left.Load() != bufferStep {
+		t.Errorf("%v, %d bytes of room", err, p.memory.left.Load())
 	}
 }
 
 // An answer to an order that breaks off is no answer: what became of the order is unknown.
-func TestAStoredAnswerThatBreaksOffIsBroken(t *testing.T) {
-	shop := largeAnswers(t, 100<<10)
-	p := newPool(t, options(shop.url()))
+func TestTransport_BufferedResponseThatBreaksOffIsBroken(t *testing.T) {
+	server := largeAnswers(t, 100<<10)
+	p := newPool(t, options(server.url()))
 	resp, outcome := answerTo(p, "/cut")
-	if outcome != proxy.Broken || resp.Header.StatusCode() != 200 || len(resp.Body()) != 0 {
+	if outcome != Broken || resp.Header.StatusCode() != 200 || len(resp.Body()) != 0 {
 		t.Errorf("outcome %d", outcome)
 	}
-	if left := p.room.left.Load(); left != storeRoom {
-		t.Errorf("%d bytes of the room are not given back", storeRoom-left)
+	if left := p.memory.left.Load(); left != memoryLimit {
+		t.Errorf("%d bytes of the room are not given back", memoryLimit-left)
 	}
 }

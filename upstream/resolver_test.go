@@ -11,17 +11,15 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-
-	"sluice/proxy"
 )
 
 // The last known addresses stand also where the resolver does not fail but hang: a dial that had spent its time in waiting for it
 // would be a connect error, and three of them put a healthy target out.
-func TestAResolverThatHangsLeavesTimeForTheKnownAddresses(t *testing.T) {
-	l, _ := silentShop(t)
+func TestResolver_HangingNameServerLeavesTimeForKnownAddresses(t *testing.T) {
+	l, _ := silentServer(t)
 	asked := stalled(t)
 	d := named(t, l, 2*time.Second)
-	d.names.known = []netip.Addr{netip.MustParseAddr("127.0.0.1")}
+	d.resolver.known = []netip.Addr{netip.MustParseAddr("127.0.0.1")}
 	heard := make(chan error)
 	const dials = 5
 	for range dials {
@@ -38,9 +36,9 @@ func TestAResolverThatHangsLeavesTimeForTheKnownAddresses(t *testing.T) {
 }
 
 // One dial has found out that the resolver hangs: no other waits for the same look-up.
-func TestAResolverThatHangsIsWaitedForOnce(t *testing.T) {
+func TestResolver_HangingNameServerIsWaitedForOnce(t *testing.T) {
 	stalled(t)
-	var n names
+	var n resolver
 	defer n.close()
 	n.known = []netip.Addr{netip.MustParseAddr("127.0.0.1")}
 	for _, patience := range []time.Duration{20 * time.Millisecond, time.Hour, time.Hour} {
@@ -56,39 +54,39 @@ func TestAResolverThatHangsIsWaitedForOnce(t *testing.T) {
 }
 
 // Of two name servers one may be away: then the answer comes after five seconds, which no dial has. It counts all the same, at the
-// start and when the shop has moved.
-func TestAResolverThatTakesLongerThanADialIsHeardInTheEnd(t *testing.T) {
-	for name, known := range map[string][]netip.Addr{"at the start": nil, "the shop has moved": {netip.MustParseAddr("127.0.0.2")}} {
+// start and when the server has moved.
+func TestResolver_ResultSlowerThanADialIsUsed(t *testing.T) {
+	for name, known := range map[string][]netip.Addr{"at the start": nil, "the server has moved": {netip.MustParseAddr("127.0.0.2")}} {
 		t.Run(name, func(t *testing.T) {
-			l, _ := silentShop(t)
+			l, _ := silentServer(t)
 			const patience = 50 * time.Millisecond
 			knowing(t, func() { time.Sleep(5 * patience) })
 			d := named(t, l, patience)
-			d.names.known = known
+			d.resolver.known = known
 			eventually(t, "a dial comes through", func() bool { return d.dialed(t.Context()) == nil })
 		})
 	}
 }
 
 // A look-up outlasts the dials that wait for it, but not its target.
-func TestALookUpEndsWithItsTarget(t *testing.T) {
+func TestResolver_LookUpEndsWithItsTarget(t *testing.T) {
 	asked := stalled(t)
 	o := options("http://shop.example.:1")
 	o.ConnectTimeout = 20 * time.Millisecond
 	p := newPool(t, o)
-	gone := p.targets.Load().all[0]
-	if outcome := p.Send(&order, &fasthttp.Response{}); outcome != proxy.NotSent || asked.Load() == 0 {
+	removed := p.targets.Load().all[0]
+	if outcome := p.Send(smallOrder(), &fasthttp.Response{}); outcome != NotSent || asked.Load() == 0 {
 		t.Fatalf("%v, and asked %d times", outcome, asked.Load())
 	}
 	if err := p.Replace([]string{"http://127.0.0.1:1"}); err != nil {
 		t.Fatal(err)
 	}
-	if gone.names.coming != nil {
+	if removed.resolver.pending != nil {
 		t.Error("it goes on")
 	}
 }
 
-// named is a dialer of the shop at l, which has a name.
+// named is a dialer of the server at l, which has a name.
 func named(t *testing.T, l net.Listener, timeout time.Duration) *dialer {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
@@ -97,13 +95,13 @@ func named(t *testing.T, l net.Listener, timeout time.Duration) *dialer {
 		t.Fatal(err)
 	}
 	d := newDialer(a, timeout, nil, nil)
-	t.Cleanup(d.names.close)
+	t.Cleanup(d.resolver.close)
 	return d
 }
 
 // dialed opens a connection and closes it.
 func (d *dialer) dialed(ctx context.Context) error {
-	c, err := d.dial(ctx, d.timeout)
+	c, err := d.dial(ctx, d.connectTimeout)
 	if err == nil {
 		c.Close()
 	}

@@ -1,0 +1,428 @@
+package upstream
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// kinds are the requests that the proxy makes. Each has its own target to know it by.
+var kinds = map[string]func() *Request{
+	"order":  func() *Request { return newOrder("POST", "/kind") },
+	"page":   func() *Request { return newRequest("GET", "/kind") },
+	"stream": func() *Request { return newPage("/kind") },
+	"put":    func() *Request { return newOrder("PUT", "/kind") }, // idempotent, and not repeated either
+	"upload": func() *Request {
+		r := newRequest("POST", "/kind")
+		r.Stream = true
+		return r.withStream(io.LimitReader(zeros{}, 1<<20), 1<<20)
+	},
+}
+
+// behaviour is what an upstream does on a connection, and what must come of a request that meets it.
+type behaviour struct {
+	serve func(v *visit)
+	want  []Outcome
+	keeps bool // the connection is used again
+}
+
+var (
+	answered = []Outcome{Answered}
+	broken   = []Outcome{Broken}
+	timedOut = []Outcome{TimedOut}
+)
+
+// answers is a behaviour that reads the request, responds and reads on.
+func answers(response string, keeps bool) behaviour {
+	return behaviour{func(v *visit) { v.request(); v.reply(response); echo(v) }, answered, keeps}
+}
+
+// breaksOff is one that reads the request, writes a part of a response, and closes; or resets, or hangs.
+func breaksOff(part string) behaviour {
+	return behaviour{func(v *visit) { v.request(); v.reply(part) }, broken, false}
+}
+
+func resets(part string) behaviour {
+	return behaviour{func(v *visit) { v.request(); v.reply(part); v.reset() }, broken, false}
+}
+
+func hangs(part string) behaviour {
+	return behaviour{func(v *visit) { v.request(); v.reply(part); v.waitClosed() }, timedOut, false}
+}
+
+const (
+	halfHead  = "HTTP/1.1 200 OK\r\nContent-Le"
+	halfBody  = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345"
+	halfChunk = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n123"
+)
+
+var behaviours = map[string]behaviour{
+	"answers":                     answers(ok("fine"), true),
+	"answers 500":                 answers("HTTP/1.1 500 No\r\nContent-Length: 4\r\n\r\noops", true),
+	"answers in chunks":           answers("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfine\r\n0\r\n\r\n", true),
+	"answers after interim ones":  answers("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nLink: x\r\n\r\n"+ok("fine"), true),
+	"answers, and will close":     answers("HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 4\r\n\r\nfine", false),
+	"answers as HTTP/1.0":         answers("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 4\r\n\r\nfine", false),
+	"answers too much":            answers(ok("fine")+evil, false),
+	"answers until it closes":     {func(v *visit) { v.request(); v.reply("HTTP/1.1 200 OK\r\n\r\nfine") }, answered, false},
+	"answers 101 unasked":         {func(v *visit) { v.request(); v.reply("HTTP/1.1 101 S\r\nUpgrade: x\r\n\r\n") }, broken, false},
+	"closes after one byte":       {func(v *visit) { v.r.ReadByte() }, broken, false},
+	"closes in the request head":  {func(v *visit) { v.r.ReadString('\n') }, broken, false},
+	"closes after the request":    breaksOff(""),
+	"closes in the status line":   breaksOff("HTTP/1.1 2"),
+	"closes in the head":          breaksOff(halfHead),
+	"closes in the body":          breaksOff(halfBody),
+	"closes in a chunk":           breaksOff(halfChunk),
+	"closes before the last CRLF": breaksOff("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfine\r\n0\r\n"),
+	"closes after interim ones":   breaksOff("HTTP/1.1 100 Continue\r\n\r\n"),
+	"answers garbage":             breaksOff("SSH-2.0-OpenSSH\r\n\r\n"),
+	"resets after one byte":       {func(v *visit) { v.r.ReadByte(); v.reset() }, broken, false},
+	"resets after the request":    resets(""),
+	"resets in the head":          resets(halfHead),
+	"resets in the body":          resets(halfBody),
+	"hangs":                       hangs(""),
+	"hangs in the head":           hangs(halfHead),
+	"hangs in the body":           hangs(halfBody),
+}
+
+// upstreamKinds are the ways in which a connection to an upstream is made.
+var upstreamKinds = map[string]func(t *testing.T, serve func(v *visit)) (*rawServer, Options){
+	"tcp": func(t *testing.T, serve func(v *visit)) (*rawServer, Options) {
+		s := newRawServer(t, serve)
+		return s, options(s.url(), "http://localhost:"+port(s.Addr())) // the second is not tried once a byte was written
+	},
+	"wrapped": func(t *testing.T, serve func(v *visit)) (*rawServer, Options) {
+		s := newRawServer(t, serve)
+		o := options(s.url())
+		o.Wrap = wrap
+		return s, o
+	},
+	"unix": func(t *testing.T, serve func(v *visit)) (*rawServer, Options) {
+		path := filepath.Join(t.TempDir(), "s")
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return serveRaw(t, l, serve), options("unix:" + path)
+	},
+	"tls": func(t *testing.T, serve func(v *visit)) (*rawServer, Options) {
+		cert, roots := certificate(t)
+		s := newRawServer(t, func(v *visit) {
+			c := tls.Server(v.Conn, &tls.Config{Certificates: []tls.Certificate{cert}})
+			v.Conn, v.r = c, bufio.NewReader(c)
+			defer c.Close()
+			serve(v)
+		})
+		o := options("https://" + s.Addr().String())
+		o.TLS = &tls.Config{RootCAs: roots, ServerName: "example.com"}
+		return s, o
+	},
+}
+
+// Whatever an upstream does to whatever request: the outcome is true, the request is written at most once, and the
+// connection is used again only where nothing about it is in doubt.
+func TestTransport_Contract(t *testing.T) {
+	for over, listen := range upstreamKinds {
+		for name, b := range behaviours {
+			for kind, request := range kinds {
+				for _, used := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%s/%s/%s/used=%v", over, name, kind, used), func(t *testing.T) {
+						t.Parallel()
+						checkContract(t, listen, b, request(), used)
+					})
+				}
+			}
+		}
+	}
+}
+
+func checkContract(t *testing.T, listen func(*testing.T, func(*visit)) (*rawServer, Options), b behaviour, req *Request, used bool) {
+	server, o := listen(t, func(v *visit) {
+		if v.n > 0 {
+			echo(v)
+			return
+		}
+		if used {
+			v.request()
+			v.reply(ok("/warm"))
+		}
+		b.serve(v)
+	})
+	o.Policy = "first"
+	p := newPool(t, o)
+	if used {
+		mustAnswer(t, p, "/warm")
+	}
+	first := p.targets.Load().all[0]
+	if usual := first.timeouts; slices.Equal(b.want, timedOut) {
+		first.timeouts = timeouts{response: 20 * time.Millisecond, total: 40 * time.Millisecond}
+		defer func() { first.timeouts = usual; mustAnswer(t, p, "/victim") }()
+	} else {
+		defer mustAnswer(t, p, "/victim")
+	}
+	outcome, _ := sendAndRead(p, req)
+	if !slices.Contains(b.want, outcome) && !(outcome == Broken && req.Stream && slices.Equal(b.want, timedOut)) {
+		t.Errorf("%v, want %v", outcome, b.want)
+	}
+	if n := server.count("/kind"); n > 1 || n == 1 && outcome == NotSent {
+		t.Errorf("%v, and the upstream read it %d times", outcome, n)
+	}
+	idle := 0
+	if b.keeps {
+		idle = 1
+	}
+	checkConns(t, p, 0, idle)
+}
+
+// A pooled connection that has ended, or on which bytes wait, carries no request: it is found out before a byte is
+// written, and the request is sent on a new one, once, without counting as a retry.
+func TestTransport_StaleConnectionIsFoundBeforeWriting(t *testing.T) {
+	for over, listen := range upstreamKinds {
+		for name, end := range map[string]func(v *visit){
+			"closed":      func(*visit) {},
+			"reset":       func(v *visit) { v.reset() },
+			"half closed": func(v *visit) { v.Conn.(interface{ CloseWrite() error }).CloseWrite(); v.waitClosed() },
+			"spoken":      func(v *visit) { v.reply(evil); v.waitClosed() },
+		} {
+			for kind, request := range kinds {
+				t.Run(fmt.Sprintf("%s/%s/%s", over, name, kind), func(t *testing.T) {
+					t.Parallel()
+					server, o := listen(t, func(v *visit) {
+						if v.n > 0 {
+							echo(v)
+							return
+						}
+						v.request()
+						v.reply(ok("/warm"))
+						end(v)
+					})
+					o.Retry, o.Policy = "off", "first"
+					p := newPool(t, o)
+					mustAnswer(t, p, "/warm")
+					only := p.targets.Load().all[0]
+					eventually(t, "the connection is stale", func() bool { return len(only.idle) == 0 || !only.idle[0].fresh() })
+					if outcome, body := sendAndRead(p, request()); outcome != Answered || body != "/kind" {
+						t.Errorf("%v, body %q", outcome, body)
+					}
+					if n := server.count("/kind"); n != 1 {
+						t.Errorf("the upstream read it %d times", n)
+					}
+					checkConns(t, p, 0, 1)
+				})
+			}
+		}
+	}
+}
+
+// However many idle connections have ended, a request finds one that is good, or opens it, without a retry.
+func TestTransport_ManyStaleConnectionsCostNoRequest(t *testing.T) {
+	const many = maxStale + 2
+	arrived, answer, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	server := newRawServer(t, func(v *visit) {
+		if v.n < many {
+			v.request()
+			arrived <- struct{}{}
+			<-answer
+			v.reply(ok("early"))
+			<-end
+			return
+		}
+		echo(v)
+	})
+	o := options(server.url())
+	o.Retry = "off"
+	p := newPool(t, o)
+	var all sync.WaitGroup
+	for range many {
+		all.Go(func() { sendOrder(p, "GET", "/early") })
+		<-arrived
+	}
+	close(answer)
+	all.Wait()
+	checkConns(t, p, 0, many)
+	close(end)
+	for _, c := range p.targets.Load().all[0].idle {
+		eventually(t, "the connection is stale", func() bool { return !c.fresh() })
+	}
+	mustAnswer(t, p, "/late")
+	checkConns(t, p, 0, 1)
+}
+
+// moody is an upstream of every mood: early, late, in pieces, closing and resetting at any moment, writing unasked.
+func moody(v *visit) { moods(v, 60*time.Millisecond) }
+
+func moods(v *visit, late time.Duration) {
+	for {
+		if endsAtRandom(v, 60) {
+			return
+		}
+		head, _, err := v.request()
+		if err != nil {
+			return
+		}
+		target := targetOf(head)
+		switch v.rand.IntN(40) {
+		case 0:
+			v.reset()
+			return
+		case 1:
+			return
+		case 2:
+			time.Sleep(late)
+		case 3:
+			v.reply("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + target)
+			return
+		case 4:
+			v.reply(ok(target) + ok("surplus"))
+			v.waitClosed()
+			return
+		case 5:
+			v.reply("HTTP/1.1 200 OK\r\n\r\n" + target)
+			return
+		}
+		v.replyInPieces(moodyResponse(v, target))
+		if endsAtRandom(v, 30) {
+			return
+		}
+	}
+}
+
+func endsAtRandom(v *visit, one int) bool {
+	switch v.rand.IntN(one) {
+	case 0:
+		v.reset()
+		return true
+	case 1:
+		return true
+	case 2:
+		time.Sleep(time.Duration(v.rand.IntN(2000)) * time.Microsecond)
+		return true
+	}
+	return false
+}
+
+func moodyResponse(v *visit, target string) string {
+	response := ok(target)
+	switch v.rand.IntN(5) {
+	case 0:
+		response = fmt.Sprintf("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(target), target)
+	case 1:
+		pad := strings.Repeat("X-Pad: "+strings.Repeat("p", 500)+"\r\n", v.rand.IntN(20))
+		response = strings.Replace(response, "\r\n", "\r\n"+pad, 1)
+	}
+	if v.rand.IntN(3) == 0 {
+		response = "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + response
+	}
+	return response
+}
+
+func (v *visit) replyInPieces(s string) {
+	for len(s) > 0 {
+		n := len(s)
+		if v.rand.IntN(3) == 0 {
+			n = 1 + v.rand.IntN(n)
+		}
+		v.reply(s[:n])
+		if s = s[n:]; v.rand.IntN(5) == 0 {
+			time.Sleep(time.Duration(v.rand.IntN(800)) * time.Microsecond)
+		}
+	}
+}
+
+// An upstream that closes just as orders arrive cannot be told from one that has accepted them. Some outcomes are unknown
+// then, but no order comes twice, each response goes to its own request, and every connection is given back.
+func TestTransport_MoodyUpstreamNeverReadsAnOrderTwice(t *testing.T) {
+	for name, wrapper := range map[string]func(net.Conn) net.Conn{"tcp": nil, "wrapped": wrap} {
+		t.Run(name, func(t *testing.T) {
+			servers := [2]*rawServer{newRawServer(t, moody), newRawServer(t, moody)}
+			o := options(servers[0].url(), servers[1].url())
+			o.ResponseTimeout, o.Timeout, o.Wrap = 50*time.Millisecond, 200*time.Millisecond, wrapper
+			p := newPool(t, o)
+			var all sync.WaitGroup
+			var outcomes [NumOutcomes]atomic.Int64
+			for w := range 12 {
+				all.Go(func() {
+					for i := range 60 {
+						target := fmt.Sprintf("/%d/%d", w, i)
+						outcome, body := sendAndRead(p, moodyRequest(i, target))
+						outcomes[outcome].Add(1)
+						n := servers[0].count(target) + servers[1].count(target)
+						switch {
+						case n > 1:
+							t.Errorf("%s came %d times", target, n)
+						case outcome == Answered && body != target:
+							t.Errorf("%s got %q", target, body)
+						case outcome == NotSent && n != 0:
+							t.Errorf("%s came, and is reported as not sent", target)
+						}
+					}
+				})
+			}
+			all.Wait()
+			if outcomes[Answered].Load() == 0 || outcomes[Broken].Load() == 0 {
+				t.Errorf("the upstreams were of one mood: %v", &outcomes)
+			}
+			for _, st := range p.Targets() {
+				if st.InFlight != 0 || st.Open != st.Idle {
+					t.Errorf("%+v", st)
+				}
+			}
+		})
+	}
+}
+
+// moodyRequest is the i-th request: of any method, with a body of any size, order or page.
+func moodyRequest(i int, target string) *Request {
+	switch size := []int{2, 3000, 100_000}[i%3]; i % 4 {
+	case 0:
+		return newPage(target)
+	case 1:
+		r := newRequest("POST", target)
+		r.Stream = true
+		return r.withStream(io.LimitReader(zeros{}, int64(size)), -1)
+	default:
+		r := newRequest([]string{"POST", "PUT", "PATCH", "DELETE"}[i%4], target)
+		r.Order, r.Stream = true, i%2 == 0
+		return r.withBody(make([]byte, size))
+	}
+}
+
+// A request that the socket accepts only in pieces is written to its end all the same, on new connections and used ones.
+func TestTransport_ShortWritesArriveWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s") // what such a socket accepts at once is known better than what TCP does
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := serveRaw(t, l, echo)
+	o := options("unix:" + path)
+	o.Wrap = func(c net.Conn) net.Conn {
+		if err := c.(*net.UnixConn).SetWriteBuffer(1); err != nil { // the kernel makes it as small as it can
+			t.Error(err)
+		}
+		return c
+	}
+	p := newPool(t, o)
+	for range 3 {
+		req := newRequest("POST", "/whole").withBody(make([]byte, smallRequest-1<<10))
+		resp := new(fasthttp.Response)
+		if o := p.Send(req, resp); o != Answered || string(resp.Body()) != "/whole" {
+			t.Fatalf("%v, body %q", o, resp.Body())
+		}
+	}
+	if n := server.count("/whole"); n != 3 {
+		t.Errorf("the upstream read %d requests", n)
+	}
+	checkConns(t, p, 0, 1)
+}

@@ -1,0 +1,140 @@
+package upstream
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"time"
+)
+
+const (
+	readBufferSize = 4 << 10  // bytes; all that an idle connection keeps for reading
+	maxHead        = 64 << 10 // bytes of one head
+	maxChunkLine   = 256      // bytes of a chunk's size line
+	maxTrailers    = 16 << 10 // bytes of a trailer section
+)
+
+// What makes a response Broken. They are told apart only in tests.
+var (
+	errMalformed   = errors.New("read response: malformed")
+	errTooLong     = errors.New("read response: too long")
+	errManyInterim = errors.New("read response: too many interim responses")
+	errUpgrade     = errors.New("read response: 101 to a request that asked for no upgrade")
+)
+
+// isTimeout reports whether err says that a deadline passed.
+func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
+
+// responseReader reads responses off a connection. Its buffer is small, and grows for a head that needs more.
+type responseReader struct {
+	buf     *bufio.Reader // reads from the responseReader itself; nil = not made yet
+	src     net.Conn
+	moved   []byte        // what the buffer held before it grew
+	perRead time.Duration // bounds each read; 0 = the deadline that was set before stands
+}
+
+// Read implements io.Reader for buf.
+func (r *responseReader) Read(p []byte) (int, error) {
+	if len(r.moved) > 0 {
+		n := copy(p, r.moved)
+		r.moved = r.moved[n:]
+		return n, nil
+	}
+	if r.perRead > 0 {
+		if err := r.src.SetReadDeadline(time.Now().Add(r.perRead)); err != nil {
+			return 0, err
+		}
+	}
+	return r.src.Read(p)
+}
+
+// buffered is the number of bytes that were read from the connection and not used.
+func (r *responseReader) buffered() int {
+	if r.buf == nil {
+		return 0
+	}
+	return r.buf.Buffered()
+}
+
+// wait reads until n bytes are buffered. The buffer grows to maxHead at most.
+func (r *responseReader) wait(n int) error {
+	if r.buf == nil {
+		r.buf = bufio.NewReaderSize(r, readBufferSize)
+	}
+	for {
+		_, err := r.buf.Peek(n)
+		if err != bufio.ErrBufferFull {
+			return unexpectedEOF(err)
+		}
+		size := r.buf.Size()
+		if size >= maxHead {
+			return errTooLong
+		}
+		r.moved, _ = r.buf.Peek(r.buf.Buffered())
+		r.buf = bufio.NewReaderSize(r, min(4*size, maxHead))
+	}
+}
+
+// head waits for one whole head and returns it, up to its empty line, where it lies in the buffer. It is not consumed.
+// A line that ends in a bare LF is rejected as soon as it came.
+func (r *responseReader) head() ([]byte, error) {
+	line := 0 // start of the current line
+	for seen := 0; ; {
+		if seen >= r.buffered() {
+			if err := r.wait(seen + 1); err != nil {
+				return nil, err
+			}
+		}
+		b, _ := r.buf.Peek(r.buf.Buffered())
+		i := bytes.IndexByte(b[seen:], '\n')
+		if i < 0 {
+			seen = len(b)
+			continue
+		}
+		end := seen + i
+		if end == line || b[end-1] != '\r' {
+			return nil, errMalformed
+		}
+		seen = end + 1
+		if end == line+1 {
+			return b[:seen], nil
+		}
+		line = seen
+	}
+}
+
+// line consumes one line, which must end in CRLF, and returns it without its end. It is valid until the next read.
+func (r *responseReader) line(most int) ([]byte, error) {
+	line, err := r.buf.ReadSlice('\n')
+	end := len(line) - len(crlf)
+	switch {
+	case err == bufio.ErrBufferFull || err == nil && end > most:
+		return nil, errTooLong
+	case err != nil:
+		return nil, unexpectedEOF(err)
+	case end < 0 || line[end] != '\r':
+		return nil, errMalformed
+	}
+	return line[:end], nil
+}
+
+// reset readies the reader for an idle connection: a large buffer is given back.
+func (r *responseReader) reset() {
+	r.moved, r.perRead = nil, 0
+	if r.buf != nil && r.buf.Size() > readBufferSize {
+		r.buf = nil
+	}
+}
+
+const crlf = "\r\n"
+
+// unexpectedEOF says that an end in the middle of a response is a fault.
+func unexpectedEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

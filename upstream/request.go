@@ -1,0 +1,84 @@
+package upstream
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Request is one request as the upstream shall see it: built by the proxy, not copied from the client. The zero value
+// must be readied by Reset. It belongs to one Send or Upgrade at a time.
+type Request struct {
+	// HTTP is the method, the target, the header lines and the body or body stream. Its header has DisableSpecialHeader
+	// and DisableNormalizing set: the lines go out verbatim and in order, and nothing is added. The first line is Host;
+	// an empty value means the target's own authority.
+	//
+	// The caller adds the line "Content-Length" or "Transfer-Encoding: chunked" where there is a body, and calls
+	// SetBodyStream after it: size -1 has the transport write chunks. A stream is read until Send or Upgrade returns.
+	HTTP fasthttp.Request
+
+	Order     bool   // written at most once; connections reserved for orders; a reused connection is probed before
+	Stream    bool   // a response without a length may be handed on as it comes; else it is read whole
+	Store     bool   // what fits into memory is read whole, as for an Order
+	Whole     bool   // read whole in any case, up to Options.MaxAnswer
+	ClientKey uint64 // hash of the client, for policy client_hash
+
+	Target string // set by the Pool: the target it was last sent to; "" = none could be chosen
+}
+
+// Reset empties r for another request and keeps its memory. It closes a body stream.
+func (r *Request) Reset() {
+	r.HTTP.Reset()
+	r.HTTP.Header.DisableSpecialHeader()
+	r.HTTP.Header.DisableNormalizing()
+	r.HTTP.Header.SetNoDefaultContentType(true)
+	r.Order, r.Stream, r.Store, r.Whole, r.ClientKey, r.Target = false, false, false, false, 0, ""
+}
+
+var noHost = []byte("Host: \r\n")
+
+// appendHead appends the request line and the header lines. authority is the value of an empty Host.
+func (r *Request) appendHead(dst, authority []byte) []byte {
+	dst = r.HTTP.Header.AppendBytes(dst)
+	host := bytes.IndexByte(dst, '\n') + 1
+	if bytes.HasPrefix(dst[host:], noHost) {
+		dst = slices.Insert(dst, host+len("Host: "), authority...)
+	}
+	return dst
+}
+
+// streamLength is the length of the body stream in bytes, as the header announces it; -1 = it is written in chunks.
+// A stream that the header does not announce would be read as the next request.
+func (r *Request) streamLength() int64 {
+	n := r.HTTP.Header.ContentLength()
+	if n < -1 {
+		panic("BUG: a body stream without Content-Length or Transfer-Encoding")
+	}
+	return int64(n)
+}
+
+// body is the body where it is in memory.
+func (r *Request) body() []byte {
+	if r.HTTP.IsBodyStream() {
+		return nil
+	}
+	return r.HTTP.Body()
+}
+
+// Outcome says how far a request came. It is never inferred from an error's text.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Answered Outcome = iota // the response is there
+	NotSent                 // not one byte was written: it is certain that the upstream saw nothing
+	TimedOut                // written in part or whole, no response in time: unknown
+	Broken                  // written in part or whole, and no whole, well-formed response came: unknown
+	NumOutcomes
+)
+
+// String is the name in metrics and logs.
+func (o Outcome) String() string {
+	return [NumOutcomes]string{"answered", "not_sent", "timeout", "broken"}[o]
+}
