@@ -1,0 +1,149 @@
+package route
+
+import (
+	"bytes"
+
+	"sluice/internal/octets"
+)
+
+// Servers tidy paths before they route: they decode escapes, once or more; take "\" for "/"; drop parameters behind
+// ";", empty segments and "."; resolve ".."; ignore case and a slash at the end. Which of it the upstream does is
+// unknown. A path is canonical where none of it changes the number of the segments or their ends.
+
+const (
+	maxPath = 8 << 10 // bytes of a path that are looked into
+	maxOdd  = 32      // places in a path where its reading is open
+)
+
+// canonicalPath is a path with its escapes undone, and how far it is from canonical.
+type canonicalPath struct {
+	// text keeps each "/" that was received as one. An escaped "/" is a "\" here, since both may separate segments.
+	text      []byte
+	odd       int  // "\", ";", "?", "#", empty and "." segments; but not an empty one at the end
+	clean     int  // segments before the first of them
+	nested    bool // an escape is part of another one, so that it matters how often a server decodes
+	unbounded bool // a "..", or more than is looked into: it could be any path
+}
+
+// isPlain reports a path that is canonical at the first look: no escape, capital, slash at the end, segment that begins
+// with a dot, or any other odd byte.
+func isPlain(path []byte) bool {
+	last := byte(0)
+	for _, c := range path {
+		switch {
+		case c == '%', c == ';', c == '\\', c == '?', c == '#', 'A' <= c && c <= 'Z':
+			return false
+		case last == '/' && (c == '/' || c == '.'):
+			return false
+		}
+		last = c
+	}
+	return last != '/' || len(path) == 1
+}
+
+// ambiguity returns a route that guards stock and that some reading of path leads to, or away from if it is own; -1
+// when there is none. Own is the route of the path as received, or -1. A nil method, host or path stands for any.
+func (t *Table) ambiguity(method, host, path []byte, own int) int {
+	if bytes.IndexByte(path, '%') < 0 || len(path) > maxPath {
+		return t.other(method, host, examine(path, false), own)
+	}
+	return t.decodedAmbiguity(method, host, path, own)
+}
+
+// decodedAmbiguity is apart from ambiguity since its stack frame has room for a whole path.
+func (t *Table) decodedAmbiguity(method, host, path []byte, own int) int {
+	var room [maxPath]byte
+	text, nested := decode(room[:0], path)
+	return t.other(method, host, examine(text, nested), own)
+}
+
+// other is ambiguity of a decoded path. A route that comes before own counts although one before it may take its place.
+func (t *Table) other(method, host []byte, path canonicalPath, own int) int {
+	guarded := own >= 0 && t.entries[own].guardsStock
+	if guarded {
+		if e := &t.entries[own]; !e.keeps(path) || path.nested || e.rest && path.odd > 0 {
+			return own // other captures, or another route
+		}
+	}
+	for i := range t.entries {
+		e := &t.entries[i]
+		switch {
+		case i == own && (guarded || e.keeps(path)):
+			return -1 // in each reading it comes before the routes that follow
+		case i == own || !guarded && !e.guardsStock || !e.takesMethod(method) || !e.takesHost(host):
+		case !path.unbounded && !e.couldTake(path.text):
+		case guarded:
+			return own
+		default:
+			return i
+		}
+	}
+	return -1
+}
+
+// keeps reports whether the entry, which takes the path as received, takes it in each reading: all that is odd stands
+// behind the segments of its pattern. A slash at the end does not count.
+func (e *entry) keeps(path canonicalPath) bool {
+	return !path.unbounded && (path.odd == 0 || e.open && path.clean >= len(e.segments))
+}
+
+// decode appends path with its escapes undone until none is left. The result is not longer than path.
+func decode(dst, path []byte) (text []byte, nested bool) {
+	decoded := -1 // where in dst the last byte lies that was an escape
+	for _, c := range path {
+		dst = append(dst, c)
+		for n := len(dst); n >= 3; n = len(dst) {
+			c, escaped := octets.Escape(dst[n-3:])
+			if !escaped {
+				break
+			}
+			if c == '/' {
+				c = '\\'
+			}
+			nested = nested || decoded >= n-3
+			decoded = n - 3
+			dst = append(dst[:decoded], c)
+		}
+	}
+	return dst, nested
+}
+
+// examine looks for what is odd in a decoded path.
+func examine(text []byte, nested bool) canonicalPath {
+	path := canonicalPath{text: text, nested: nested}
+	path.unbounded = len(text) > maxPath || len(text) == 0 || text[0] != '/'
+	for segments := 0; len(text) > 0 && !path.unbounded; segments++ {
+		separator, piece, rest := cutPiece(text)
+		if path.odd == 0 && separator == '/' {
+			path.clean = segments
+		}
+		if separator != '/' || string(piece) == "." || len(piece) == 0 && len(rest) > 0 {
+			path.odd++
+		}
+		path.unbounded = string(piece) == ".." || path.odd > maxOdd
+		text = rest
+	}
+	return path
+}
+
+// cutPiece parts text, which is not empty, behind its first byte and before the next separator.
+func cutPiece(text []byte) (separator byte, piece, rest []byte) {
+	end := 1
+	for end < len(text) && !isSeparator(text[end]) {
+		end++
+	}
+	return text[0], text[1:end], text[end:]
+}
+
+// isSeparator reports a byte that ends a segment for some server.
+func isSeparator(c byte) bool { return c == '/' || c == '\\' || c == ';' || c == '?' || c == '#' }
+
+// pathOf is a path and query without the query and fragment.
+func pathOf(target []byte) []byte {
+	for i, c := range target {
+		if c == '?' || c == '#' {
+			return target[:i]
+		}
+	}
+	return target
+}

@@ -1,0 +1,35 @@
+package route
+
+import (
+	"fmt"
+
+	"sluice/internal/octets"
+)
+
+// HostName appends the name in a Host field in lower case, without port and final dot.
+func HostName(dst, host []byte) []byte {
+	name, _ := octets.Cut(host, ':')
+	if len(host) > 0 && host[0] == '[' { // an IPv6 address has colons
+		if literal, _ := octets.Cut(host, ']'); len(literal) < len(host) {
+			name = host[:len(literal)+1]
+		}
+	}
+	if n := len(name); n > 0 && name[n-1] == '.' {
+		name = name[:n-1]
+	}
+	for _, c := range name {
+		dst = append(dst, octets.Lower(c))
+	}
+	return dst
+}
+
+// RouteError names the route and the key of its configuration that is wrong.
+type RouteError struct {
+	Route, Key string
+	Err        error
+}
+
+func (e *RouteError) Error() string { return fmt.Sprintf("route %q: %s: %v", e.Route, e.Key, e.Err) }
+
+// Unwrap returns what is wrong with the key.
+func (e *RouteError) Unwrap() error { return e.Err }

@@ -1,0 +1,153 @@
+package route
+
+import (
+	"bytes"
+
+	"sluice/internal/octets"
+	"sluice/proxy/reject"
+)
+
+// Table is the routes in their order. It does not change and is safe for concurrent use.
+type Table struct {
+	entries     []entry
+	guardsStock bool // some gate does
+}
+
+// entry is one route, made ready to be compared.
+type entry struct {
+	Pattern
+	guardsStock bool
+	literals    uint64 // bit i: segment i is a literal
+	captures    uint64 // bit i: segment i is a {name}
+}
+
+// NewTable makes a table of routes. The gate of patterns[i] is gates[i].
+func NewTable(patterns []Pattern, gates []Gate) *Table {
+	t := &Table{entries: make([]entry, len(patterns))}
+	for i, p := range patterns {
+		e := entry{Pattern: p, guardsStock: gates[i].GuardsStock()}
+		for j, s := range p.segments {
+			if s.capture {
+				e.captures |= 1 << j
+			} else {
+				e.literals |= 1 << j
+			}
+		}
+		t.entries[i] = e
+		t.guardsStock = t.guardsStock || e.guardsStock
+	}
+	return t
+}
+
+// CoveredBy returns the first route before route i that takes every request of it: route i never matches.
+// It returns -1 when there is none. It errs towards -1.
+func (t *Table) CoveredBy(i int) int {
+	for j := range i {
+		if t.entries[j].covers(&t.entries[i].Pattern) {
+			return j
+		}
+	}
+	return -1
+}
+
+// Query is what of a request selects its route.
+type Query struct {
+	Method []byte
+	Host   []byte // as HostName writes it
+	Path   []byte // as received, without the query
+
+	// OverrideMethods and OverridePaths are the values of the fields that ask to take the request for another:
+	// X-HTTP-Method-Override, X-HTTP-Method, X-Method-Override; X-Original-URL, X-Rewrite-URL.
+	OverrideMethods, OverridePaths [][]byte
+}
+
+// Match is the route of a request.
+type Match struct {
+	Index    int                 // in the table; -1 = no route takes the request
+	Captures [MaxCaptures][]byte // what the {names} stand for, as received; parts of Query.Path
+}
+
+// Match finds the first route that takes a request by method, host and path as received. If detail has a cause, the
+// request is ambiguous: the upstream could take it for one of another route, or of other captures, and stock is guarded
+// on one side. Index is then the route that guards it, and Captures are empty. Match does not allocate.
+func (t *Table) Match(q Query) (m Match, detail reject.Detail) {
+	m = t.first(q.Method, q.Host, q.Path)
+	if !t.guardsStock {
+		return m, detail
+	}
+	if !isPlain(q.Path) {
+		if i := t.ambiguity(q.Method, q.Host, q.Path, m.Index); i >= 0 {
+			return Match{Index: i}, reject.Detail{Cause: reject.PathNotCanonical}
+		}
+	}
+	if len(q.OverrideMethods)+len(q.OverridePaths) > 0 {
+		if i := t.override(&q, m.Index); i >= 0 {
+			return Match{Index: i}, reject.Detail{Cause: reject.MethodOverride}
+		}
+	}
+	return m, detail
+}
+
+// TargetsStock reports whether a request for target, a path and perhaps a query, could be one of a route that guards
+// stock, on any host: a link to it could place an order.
+func (t *Table) TargetsStock(method, target []byte) bool {
+	return t.ambiguity(method, nil, pathOf(target), -1) >= 0
+}
+
+// SafeMethod reports a method that asks for nothing but to read (RFC 9110, section 9.2.1), among those that browsers
+// send for a link.
+func SafeMethod(method []byte) bool { return string(method) == "GET" || string(method) == "HEAD" }
+
+// first returns the first route that takes the path by its bytes.
+func (t *Table) first(method, host, path []byte) (m Match) {
+	for i := range t.entries {
+		if e := &t.entries[i]; e.takesMethod(method) && e.takesHost(host) && e.takesPath(path, &m.Captures) {
+			m.Index = i
+			return m
+		}
+	}
+	return Match{Index: -1}
+}
+
+// takesMethod ignores case, as servers do that write methods in capitals. A nil method stands for any.
+func (e *entry) takesMethod(method []byte) bool {
+	return e.method == "" || method == nil || octets.EqualFold(method, e.method) ||
+		e.method == "GET" && octets.EqualFold(method, "HEAD")
+}
+
+// takesHost compares names as HostName writes them. A nil host stands for any.
+func (e *entry) takesHost(host []byte) bool {
+	return e.host == "" || host == nil || e.host == string(host)
+}
+
+func (e *entry) takesPath(path []byte, captures *[MaxCaptures][]byte) bool {
+	n := 0
+	for i := range e.segments {
+		if len(path) == 0 || path[0] != '/' {
+			return false
+		}
+		end := bytes.IndexByte(path[1:], '/') + 1
+		if end == 0 {
+			end = len(path)
+		}
+		part, s := path[1:end], &e.segments[i]
+		switch {
+		case !s.capture && string(part) != s.literal, s.capture && len(part) == 0:
+			return false
+		case s.capture:
+			captures[n] = part
+			n++
+		}
+		path = path[end:]
+	}
+	if !e.open {
+		return len(path) == 0
+	}
+	if len(path) == 0 || path[0] != '/' {
+		return false
+	}
+	if e.rest {
+		captures[n] = path[1:]
+	}
+	return true
+}
