@@ -8,6 +8,7 @@ import (
 	"sluice/proxy/metrics"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
+	"sluice/proxy/route"
 	"sluice/upstream"
 )
 
@@ -22,6 +23,7 @@ type Request struct {
 	client   *client // of the connection
 	now      int64   // monotonic ns of the proxy's clock, read once
 	route    *boundRoute
+	matched  route.Match
 	checks   []check
 	source   param.Source // where the route's variables are looked up
 	id       []byte
@@ -93,6 +95,7 @@ func (r *Request) clear() {
 	r.source.Reset()
 	r.attempt.request.Reset()
 	r.proxy, r.exchange, r.conn, r.client, r.route, r.checks = nil, nil, nil, nil, nil, nil
+	r.matched = route.Match{}
 	r.now, r.id, r.addr, r.buyer = 0, nil, netip.Addr{}, buyer{}
 	r.bypass, r.internal, r.malformed = false, false, false
 	r.unmatched, r.rejection, r.observed, r.limit, r.nth = rejection{}, rejection{}, reject.Admitted, "", 0

@@ -133,25 +133,44 @@ func (p *Proxy) match(r *Request) {
 	r.source.RequestID = r.id
 	q := route.Query{Method: head.Method(), Host: r.scratch.host, Path: head.Path()}
 	if head.Override {
-		q.Override = head.Peek
+		q.OverrideMethods, q.OverridePaths = r.overrides()
 	}
-	m, cause := p.table.Match(&q)
-	if m.Index >= 0 {
-		r.route = &p.routes[m.Index]
+	var ambiguous reject.Detail
+	r.matched, ambiguous = p.table.Match(q)
+	if r.matched.Index >= 0 {
+		r.route = &p.routes[r.matched.Index]
 	}
 	switch {
-	case cause != reject.NoCause:
+	case ambiguous.Cause != reject.NoCause:
 		r.checks = p.rejecting
-		r.unmatched = rejection{Reason: reject.Ambiguous, Detail: reject.Detail{Cause: cause}}
-	case m.Index < 0:
+		r.unmatched = rejection{Reason: reject.Ambiguous, Detail: ambiguous}
+	case r.matched.Index < 0:
 		r.checks = p.rejecting
 		r.unmatched = rejection{Reason: reject.NoRoute}
 	case isPreflight(r):
 		r.checks = p.preflight
 	default:
 		r.checks = r.route.checks
-		r.source.Captures = m.Captures
+		r.source.Captures = r.matched.Captures[:]
 	}
+}
+
+// overrides are the values of the header fields that ask to take a request for one of another method or path. They are
+// rare: this allocates.
+func (r *Request) overrides() (methods, paths [][]byte) {
+	for name, value := range r.exchange.Request.Fields {
+		for _, f := range [...]string{"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"} {
+			if octets.EqualFieldName(name, f) {
+				methods = append(methods, value)
+			}
+		}
+		for _, f := range [...]string{"X-Original-URL", "X-Rewrite-URL"} {
+			if octets.EqualFieldName(name, f) {
+				paths = append(paths, value)
+			}
+		}
+	}
+	return methods, paths
 }
 
 // checkMatch rejects what could not be matched.

@@ -1,8 +1,6 @@
 package route
 
 import (
-	"fmt"
-
 	"sluice/internal/octets"
 )
 
@@ -22,14 +20,3 @@ func HostName(dst, host []byte) []byte {
 	}
 	return dst
 }
-
-// RouteError names the route and the key of its configuration that is wrong.
-type RouteError struct {
-	Route, Key string
-	Err        error
-}
-
-func (e *RouteError) Error() string { return fmt.Sprintf("route %q: %s: %v", e.Route, e.Key, e.Err) }
-
-// Unwrap returns what is wrong with the key.
-func (e *RouteError) Unwrap() error { return e.Err }
