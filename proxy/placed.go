@@ -19,17 +19,3 @@ func (r *request) mayRepeat(reason Reason) bool {
 	}
 	return false
 }
-
-// mayHavePlaced reports whether this very request may have placed an order.
-func (r Reason) mayHavePlaced() bool { return r.unknown() || r == Internal }
-
-// detail says whether there is an order, as far as the reason alone tells.
-func (r Reason) detail() phrase {
-	switch {
-	case r.mayHavePlaced():
-		return unknownYet
-	case r == Confirmed, r == Duplicate, r == InProgress, r == KeyReused:
-		return oneOnly
-	}
-	return notOrdered
-}
