@@ -48,6 +48,8 @@ func TestLocales_ChooseByAcceptLanguage(t *testing.T) {
 		"en;q=0, *":                             "zh-CN",
 		"en;q=1.000;x=y, ja":                    "en",
 		"-,;q=1":                                "zh-CN",
+		"ja, en":                                "ja",
+		"ja;q=0.2, fr":                          "ja",
 	} {
 		resp, body := ask(t, r, Case{Reason: SoldOut, Accept: browser, AcceptLanguage: []byte(accept)})
 		if got := resp.Header.Get("Content-Language"); got != want || !strings.Contains(body, `lang="`+want+`"`) {

@@ -185,6 +185,7 @@ func TestPage_OwnTemplateIsChosenByClassAndLanguage(t *testing.T) {
 		"sold_out.html":  `<a href='$back' title='$sku'>$title</a>$lang`,
 		"page.en.html":   `any $reason $status $class`,
 		"paused.en.html": "paused",
+		"paused.html":    "other $lang",
 		"README":         "any",
 	}
 	r := responder(t, func(o *Options) { o.Pages = PageFiles{"pages", own} })
@@ -195,6 +196,7 @@ func TestPage_OwnTemplateIsChosenByClassAndLanguage(t *testing.T) {
 		{SoldOut, "en", `<a href='/x' title='a-1'>Sold out</a>en`},
 		{SoldOut, "zh", `<a href='/x' title='a-1'>已售罄</a>zh-CN`},
 		{Paused, "en", "paused"},
+		{Paused, "zh", "other zh-CN"},
 		{Ended, "en", "any ended 403 ended"},
 		{UpstreamError, "en", "any upstream_error 502 upstream"},
 		{Ended, "zh", "<!doctype html>"},

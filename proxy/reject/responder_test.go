@@ -187,6 +187,7 @@ func TestResponder_CauseStandsInEachFormatAndOnlyIfThereIsOne(t *testing.T) {
 		{Detail{UserMissing, "$cookie_uid"}, `"cause":"user missing: $cookie_uid"`, "<small>user missing: $cookie_uid</small>"},
 		{Detail{ProtocolRule, "space before colon"}, `"cause":"space before colon"`, "<small>space before colon</small>"},
 		{Detail{SKUInvalid, `$x"<b>\`}, `"cause":"sku invalid: $x\u0022\u003cb\u003e\u005c"`, "sku invalid: $x&#34;&#60;b&#62;&#92;<"},
+		{Detail{SKUInvalid, "a\nb"}, `"cause":"sku invalid: a\u000ab"`, "sku invalid: a&#10;b"},
 		{Detail{}, "", ""},
 	} {
 		_, page := ask(t, r, Case{Reason: BadRequest, Detail: c.detail, Accept: browser})
@@ -303,6 +304,10 @@ func TestResponder_HeaderFieldsFollowTheCase(t *testing.T) {
 		if got, there := resp.Header[name]; there {
 			t.Errorf("%s: %q although it is switched off", name, got)
 		}
+	}
+	c.Origin = []byte("https://a\x01.example")
+	if resp, _ = ask(t, responder(t, nil), c); resp.Header.Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("an Origin with a control byte is reflected: %v", resp.Header)
 	}
 	c.Reason = SoldOut
 	if resp, body := ask(t, responder(t, nil), c); resp.Header.Get("Link") != "" || strings.Contains(body, `"order"`) {
