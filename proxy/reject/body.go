@@ -10,7 +10,7 @@ import (
 	"sluice/proxy/http1"
 )
 
-// body is what is written for one reason, format and locale: fixed text, and fields that differ from request to request.
+// body is what is written for one reason, format and locale: fixed text, and fields that differ between requests.
 type body []segment
 
 // segment is text, a field, or the condition of a block: it is written if the field has a value.
@@ -108,8 +108,8 @@ func (v *values) writeCause(out *http1.Response) {
 	out.Write(appendEscaped(escaped[:0], v.c.Detail.AppendText(text[:0]), v.format))
 }
 
-// plain is b, or nil if it needs escaping. A template may have put it into an attribute, a script or an address: on a page
-// it is written only if it means nothing in any of them.
+// plain is b, or nil if it needs escaping. A template may have put it into an attribute, a script or an address: a page
+// shows it only if it means nothing in any of them.
 func (v *values) plain(b []byte) []byte {
 	if v.format == HTML && !isPlain(b, "-._~=") || v.format != HTML && !isText(b) {
 		return nil
@@ -127,7 +127,7 @@ func (v *values) wholeSeconds() int {
 	return v.seconds
 }
 
-// wait is the time until the sale starts if the client waits for that, else until the seconds of Retry-After have passed.
+// wait is the time until the sale starts if the client waits for that, else the seconds of Retry-After.
 func (v *values) wait() time.Duration {
 	if v.c.Reason == NotStarted && v.c.Wait > 0 {
 		return v.c.Wait
@@ -192,7 +192,7 @@ func isPlain[T ~[]byte | ~string](b T, marks string) bool {
 	return true
 }
 
-// The bytes, beside control bytes, that need escaping in a string of JSON that may stand in HTML; and in HTML, where they
+// The bytes, beside control bytes, that need escaping: in a string of JSON, which may stand in HTML; and in HTML, which
 // may stand in a string of a script.
 const (
 	jsonSpecial = "\"&<>\\\x7f"

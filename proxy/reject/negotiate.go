@@ -26,8 +26,8 @@ var contentTypes = [numFormats]string{
 
 var textHTML, application, jsonSuffix = []byte("text/html"), []byte("application/"), []byte("json")
 
-// chooseFormat is HTML for a client that names text/html and does not prefer JSON (RFC 9110, section 12.5.1). Browsers do so
-// when they open a page; scripts of a page do not.
+// chooseFormat is HTML for a client that names text/html and does not prefer JSON (RFC 9110, section 12.5.1). Browsers
+// do so when they open a page; scripts of a page do not.
 func chooseFormat(accept []byte) Format {
 	if !bytes.Contains(accept, textHTML) {
 		return Problem
@@ -81,8 +81,8 @@ func (all locales) choose(accept []byte) (best int) {
 	return best
 }
 
-// match is how close a range is to a tag: 0 not at all, 1 any language, 2 the same language of another region, 3 the same
-// language with or without a region, 4 equal.
+// match is how close a range is to a tag: 0 not at all, 1 any language, 2 the same language of another region, 3 the
+// same language with or without a region, 4 equal.
 func match(tag []byte, served string) uint8 {
 	primary, _ := octets.Cut(tag, '-')
 	switch {

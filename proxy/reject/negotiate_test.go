@@ -62,7 +62,8 @@ func TestLocales_ChooseByAcceptLanguage(t *testing.T) {
 			t.Errorf("a language by a file: lacks %q: %s", part, page)
 		}
 	}
-	if _, body := ask(t, r, Case{Reason: SoldOut, AcceptLanguage: []byte("ja")}); !strings.Contains(body, `"title":"売り切れ"`) {
+	_, body := ask(t, r, Case{Reason: SoldOut, AcceptLanguage: []byte("ja")})
+	if !strings.Contains(body, `"title":"売り切れ"`) {
 		t.Errorf("programs read the same language: %s", body)
 	}
 }

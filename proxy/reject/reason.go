@@ -71,7 +71,7 @@ func (r Reason) orderMessage() message {
 	switch {
 	case r.mayHavePlaced():
 		return unknownYet
-	case table[r].flags&earlierOrder != 0:
+	case table[r].flags&earlier != 0:
 		return oneOnly
 	}
 	return notOrdered

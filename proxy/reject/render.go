@@ -140,7 +140,8 @@ func (n *renderer) page(reason Reason, a Answer, l *locale, order message) rende
 }
 
 // problemText is application/problem+json (RFC 9457). retry_after is in seconds.
-const problemText = `{"type":"about:blank","title":"$title","detail":"$detail"<!-- if cause -->,"cause":"$cause"<!-- end -->` +
+const problemText = `{"type":"about:blank","title":"$title","detail":"$detail"` +
+	`<!-- if cause -->,"cause":"$cause"<!-- end -->` +
 	`,"reason":"$reason"<!-- if status -->,"status":$status<!-- end --><!-- if code -->,"code":$code<!-- end -->` +
 	`<!-- if waits -->,"retry_after":$retry_after<!-- end --><!-- if order -->,"order":"$order"<!-- end -->` +
 	`,"sku":"$sku","request_id":"$request_id"}` + "\n"
@@ -174,7 +175,7 @@ var envelopeTerms = vocabulary{
 	placeholders: []string{"code", "message", "reason", "detail", "request_id", "retry_after", "sku"},
 }
 
-// envelopeAnswer is the answer in the shop's own form. Where the outcome of an order is unknown it keeps the status of the
+// envelopeAnswer is the answer in the shop's own form. If the outcome of an order is unknown it keeps the status of the
 // reason, so that no client takes it for a success.
 func (n *renderer) envelopeAnswer(reason Reason, a Answer, l *locale) rendered {
 	code, status := a.Code, n.EnvelopeStatus

@@ -18,7 +18,7 @@ type Options struct {
 	Pages           PageFiles
 	Answers         map[Class]Answer
 	EnvelopeStatus  int           // 0 = 200
-	EnvelopeBody    string        // with $code $message $reason $detail $request_id $retry_after $sku, and $$ for a dollar sign
+	EnvelopeBody    string        // with $code $message $reason $detail $request_id $retry_after $sku
 	Jitter          time.Duration // added to Retry-After at random, so that rejected clients do not come back together
 	CORS            bool          // reflect the Origin, so that a page of another origin can read the answer
 	ReasonHeader    string        // "" = none
@@ -101,7 +101,7 @@ func (r *Responder) Write(out *http1.Response, c *Case) {
 }
 
 const (
-	maxStartWait = time.Minute                // a client that waits for a start asks again after this time at the latest
+	maxStartWait = time.Minute                // a client that waits for a start asks again after at most this time
 	maxWait      = 100 * 365 * 24 * time.Hour // keeps sums below the largest Duration
 )
 
@@ -131,8 +131,8 @@ func addLink(out *http1.Response, path string) {
 	out.AddBytes("Link", append(append(append(buf[:0], '<'), path...), `>; rel="status"`...))
 }
 
-// AllowOrigin lets a page of another origin read the answer if the configuration allows it (Fetch, section 3.2). A page that
-// cannot read an answer takes it for a network error, and many libraries then send the order again.
+// AllowOrigin lets a page of another origin read the answer if the configuration allows it (Fetch, section 3.2). A page
+// that cannot read an answer takes it for a network error, and many libraries then send the order again.
 func (r *Responder) AllowOrigin(out *http1.Response, origin []byte) {
 	if !r.cors || len(origin) == 0 || !octets.IsText(origin) {
 		return

@@ -62,7 +62,8 @@ func TestReason_PropertiesOfTheTable(t *testing.T) {
 		return strings.TrimSpace(names)
 	}
 	for _, c := range []struct{ name, got, want string }{
-		{"ClosesConnection", set(Reason.ClosesConnection), "malformed conn_open ip_conns too_slow client_gone shutting_down internal"},
+		{"ClosesConnection", set(Reason.ClosesConnection),
+			"malformed conn_open ip_conns too_slow client_gone shutting_down internal"},
 		{"MayHaveOrder", set(Reason.MayHaveOrder),
 			"confirmed duplicate in_progress released stock_error upstream_error upstream_timeout"},
 		{"OutcomeUnknown", set(Reason.OutcomeUnknown), "upstream_error upstream_timeout"},

@@ -28,7 +28,7 @@ func TestTemplate_UnusableTextIsRejectedWithLineAndRemedy(t *testing.T) {
 }
 
 // filled is a template with fixed values and one field of the request.
-func filled(t testing.TB, text string, values map[string]string, conditions map[string]bool, sku string) (string, error) {
+func filled(t testing.TB, text string, texts map[string]string, holds map[string]bool, sku string) (string, error) {
 	t.Helper()
 	parsed, err := parse("f", text, pageTerms)
 	if err != nil {
@@ -36,7 +36,7 @@ func filled(t testing.TB, text string, values map[string]string, conditions map[
 	}
 	var out http1.Response
 	v := newValues(sku)
-	parsed.body(values, conditions).write(&out, &v)
+	parsed.body(texts, holds).write(&out, &v)
 	return string(out.Body()), nil
 }
 
@@ -57,7 +57,7 @@ func TestTemplate_PlaceholdersAndBlocks(t *testing.T) {
 		"<!-- if opens --><!-- if waits -->x<!-- end -->y<!-- end -->z":           "z",
 		"<!-- if sku --><!-- if opens -->x<!-- end -->$sku<!-- end -->z":          "7z",
 		"<!-- if not sku -->x<!-- if waits -->y<!-- end -->$sku<!-- end -->z":     "z",
-		"<!-- of ours --><!--[if IE]>x<![endif]-->":                               "<!-- of ours --><!--[if IE]>x<![endif]-->",
+		"<!-- ours --><!--[if IE]>x<![endif]-->":                                  "<!-- ours --><!--[if IE]>x<![endif]-->",
 	} {
 		got, err := filled(t, text, texts, holds, "7")
 		if got != want || err != nil && want != "" {
@@ -97,8 +97,9 @@ func TestTemplate_TextsAreEscapedInEveryFormat(t *testing.T) {
 // Whatever a template is, it is rejected with its line, or no value leaves its place.
 func FuzzTemplate_ValuesStayInTheirPlaces(f *testing.F) {
 	for _, text := range []string{
-		builtInPage, `<p title="$title"><!-- if waits -->$hint<!-- end -->`, `<script>x='$sku'</script>$$`, "<!-- if not sku -->",
-		"<!-- if sku --><!-- if opens -->$sku<!-- end --><!-- end -->", "$", "{{.Title}}", "<!-- end -->",
+		builtInPage, `<p title="$title"><!-- if waits -->$hint<!-- end -->`, `<script>x='$sku'</script>$$`,
+		"<!-- if not sku -->", "<!-- if sku --><!-- if opens -->$sku<!-- end --><!-- end -->", "$", "{{.Title}}",
+		"<!-- end -->",
 	} {
 		f.Add(text)
 	}

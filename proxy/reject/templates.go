@@ -17,8 +17,8 @@ import (
 //go:embed page.html
 var builtInPage string
 
-// PageFiles are the shop's own pages and languages: CLASS.html and CLASS.TAG.html for a class, page.html and page.TAG.html
-// for all other classes, TAG.toml for the texts of a language.
+// PageFiles are the shop's own pages and languages: CLASS.html and CLASS.TAG.html for a class, page.html and
+// page.TAG.html for all other classes, TAG.toml for the texts of a language.
 type PageFiles struct {
 	Dir   string            // for messages
 	Files map[string]string // by name
@@ -36,8 +36,8 @@ const anyClass = "page"
 
 var (
 	pageTerms = vocabulary{
-		[]string{"title", "detail", "hint", "lang", "reason", "class", "status", "request_id", "sku", "retry_after", "wait_ms",
-			"clock", "time_label", "back", "back_label", "order", "cause", "jitter_ms"},
+		[]string{"title", "detail", "hint", "lang", "reason", "class", "status", "request_id", "sku", "retry_after",
+			"wait_ms", "clock", "time_label", "back", "back_label", "order", "cause", "jitter_ms"},
 		[]string{"waits", "opens", "lead", "hint", "order", "sku", "cause"},
 	}
 	// languageTag is what a file's name is trusted with: en, zh-CN, zh-Hant-TW (roughly RFC 5646).
@@ -119,7 +119,7 @@ func lineOf(text, key string) int {
 // languages are the tags that have a file, in order.
 func (t *templates) languages() []string { return slices.Sorted(maps.Keys(t.texts)) }
 
-// page is the most particular page for a class in a language: of both, of the class, of the language, of neither, built in.
+// page is the first of: the page of class and language, of the class, of the language, of neither, the built-in one.
 func (t *templates) page(class, tag string) template {
 	for _, name := range []string{class + "." + tag, class, anyClass + "." + tag, anyClass} {
 		if own, ok := t.pages[name]; ok {
