@@ -1,31 +1,31 @@
 package reject
 
-// Cause says what about a request its rejection is for, out of a closed list. It is the label of a metric.
+// Cause says which part of a request its rejection is about, out of a closed list. It is the label of a metric.
 type Cause uint8
 
-// The causes. A reason that has none says all by itself.
+// The causes. Most reasons need none.
 const (
-	NoCause          Cause = iota
-	ProtocolRule           // a rule of HTTP/1.1; the operand is the rule
-	PathNotCanonical       // servers could read the path differently, and a route that guards stock is among the readings
-	MethodOverride         // a header asks to take the request for one of another method or path, which guards stock
-	SKUMissing             // operand: the route's variable
-	SKUInvalid
-	UserMissing
-	UserInvalid
-	QuantityMissing
-	QuantityInvalid // not a whole number from 1 to stock.reserve.per_user
-	KeyInvalid      // Idempotency-Key is not 1 to 128 visible ASCII characters
-	RateKeyMissing
-	DuplicateKey       // operand: the name that stands twice in the place where the route looks
-	BodyNotJSON        // Content-Type says JSON and the body is none, or the route wants JSON and Content-Type is another
-	BodyNotForm        // likewise, a form
-	BodyCompressed     // Content-Encoding
-	BodyNotUTF8        // the body, or its charset, is not UTF-8
-	ContentTypeInvalid // Content-Type can be read in more than one way
-	ValueInvalid       // a value is no text: not UTF-8, or JSON of another type. Operand: the variable
-	UpgradeOnGate      // an order cannot leave HTTP
-	QueryInvalid       // the query of one of the gate's own addresses
+	NoCause            Cause = iota
+	ProtocolRule             // a rule of HTTP/1.1 is broken; operand: the rule
+	PathNotCanonical         // a server could read the path as one of a route that guards stock
+	MethodOverride           // a header or parameter replaces the method or path by one that guards stock
+	SKUMissing               // operand: the route's variable
+	SKUInvalid               // operand: the route's variable
+	UserMissing              // operand: the route's variable
+	UserInvalid              // operand: the route's variable
+	QuantityMissing          // operand: the route's variable
+	QuantityInvalid          // not a whole number from 1 to stock.reserve.per_user
+	KeyInvalid               // Idempotency-Key is not 1 to 128 visible ASCII characters
+	RateKeyMissing           // operand: the rate's variable
+	DuplicateKey             // a name occurs twice in the source that the route reads; operand: the name
+	BodyNotJSON              // the body is not JSON although Content-Type says so or the route requires it
+	BodyNotForm              // the body is not a form although Content-Type says so or the route requires it
+	BodyCompressed           // the body has a Content-Encoding
+	BodyNotUTF8              // the body, or its charset, is not UTF-8
+	ContentTypeInvalid       // Content-Type can be read in more than one way
+	ValueInvalid             // a value is not UTF-8, or JSON of another type; operand: the variable
+	UpgradeOnGate            // an order asks for another protocol
+	QueryInvalid             // the query of an internal endpoint is invalid
 	NumCauses
 )
 
@@ -60,7 +60,7 @@ func (c Cause) String() string { return causes[c].label }
 // Detail is the cause of a rejection and what it is about. The zero value is none.
 type Detail struct {
 	Cause   Cause
-	Operand string // out of the configuration or a fixed list, never what a client sent; "" = none
+	Operand string // from the configuration or a fixed list, never from the request; "" = none
 }
 
 // AppendText appends the detail as clients, logs and operators read it: `user missing: $cookie_uid`.
@@ -75,3 +75,6 @@ func (d Detail) AppendText(dst []byte) []byte {
 
 // String is AppendText as a string.
 func (d Detail) String() string { return string(d.AppendText(nil)) }
+
+// isEmpty reports a detail without a text.
+func (d Detail) isEmpty() bool { return causes[d.Cause].text == "" && d.Operand == "" }

@@ -1,0 +1,230 @@
+package reject
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"sluice/internal/octets"
+	"sluice/proxy/http1"
+)
+
+// body is what is written for one reason, format and locale: fixed text, and fields that differ between requests.
+type body []segment
+
+// segment is text, a field, or the condition of a block: it is written if the field has a value.
+type segment struct {
+	text        []byte
+	field       field // if text is empty
+	conditional bool
+	negate      bool // the block is written if the field has no value
+	block       int  // how many segments the block has
+}
+
+// field is a value that differs from request to request.
+type field uint8
+
+const (
+	requestIDField field = iota
+	skuField
+	secondsField
+	waitMSField
+	clockField
+	backField
+	orderField
+	causeField
+)
+
+// fields by their placeholders. A placeholder that has a fixed value in one format may be a field in another.
+var fields = map[string]field{
+	"request_id": requestIDField, "sku": skuField, "retry_after": secondsField, "wait_ms": waitMSField,
+	"clock": clockField, "back": backField, "order": orderField, "cause": causeField, "detail": causeField,
+}
+
+// values are the fields of one request. Whatever the request holds, they mean nothing in the text around them.
+type values struct {
+	c       *Case
+	format  Format
+	seconds int    // of Retry-After; 0 = none
+	order   string // Case.OrderLink if it is a path and the reason may have an order
+	retries bool   // the page leads to another attempt
+}
+
+func (b body) write(out *http1.Response, v *values) {
+	for i := 0; i < len(b); i++ {
+		switch s := &b[i]; {
+		case len(s.text) > 0:
+			out.Write(s.text)
+		case !s.conditional:
+			v.write(out, s.field)
+		case v.has(s.field) == s.negate:
+			i += s.block
+		}
+	}
+}
+
+// has reports whether a field of a condition has a value.
+func (v *values) has(f field) bool {
+	switch f {
+	case skuField:
+		return len(v.plain(v.c.SKU)) > 0
+	case orderField:
+		return v.order != ""
+	case causeField:
+		return !v.c.Detail.isEmpty()
+	}
+	return true
+}
+
+func (v *values) write(out *http1.Response, f field) {
+	var buf [32]byte
+	switch f {
+	case requestIDField:
+		out.Write(v.plain(v.c.RequestID))
+	case skuField:
+		out.Write(v.plain(v.c.SKU))
+	case secondsField:
+		out.Write(strconv.AppendInt(buf[:0], int64(v.wholeSeconds()), 10))
+	case waitMSField:
+		out.Write(strconv.AppendInt(buf[:0], v.wait().Milliseconds(), 10))
+	case clockField:
+		out.Write(appendClock(buf[:0], v.wait()))
+	case backField:
+		path := v.c.BackPath
+		if v.retries {
+			path = v.c.RetryPath
+		}
+		writePath(out, path)
+	case orderField:
+		out.WriteString(v.order)
+	case causeField:
+		v.writeCause(out)
+	}
+}
+
+func (v *values) writeCause(out *http1.Response) {
+	var text, escaped [256]byte // longer ones do not occur: operands are names of a configuration
+	out.Write(appendEscaped(escaped[:0], v.c.Detail.AppendText(text[:0]), v.format))
+}
+
+// plain is b, or nil if it needs escaping. A template may have put it into an attribute, a script or an address: a page
+// shows it only if it means nothing in any of them.
+func (v *values) plain(b []byte) []byte {
+	if v.format == HTML && !isPlain(b, "-._~=") || v.format != HTML && !isText(b) {
+		return nil
+	}
+	return b
+}
+
+// soonest is the wait, in seconds, of a page for which none is known: it must not come again at once.
+const soonest = 5
+
+func (v *values) wholeSeconds() int {
+	if v.format == HTML && v.seconds == 0 {
+		return soonest
+	}
+	return v.seconds
+}
+
+// wait is the time until the sale starts if the client waits for that, else the seconds of Retry-After.
+func (v *values) wait() time.Duration {
+	if v.c.Reason == NotStarted && v.c.Wait > 0 {
+		return v.c.Wait
+	}
+	return time.Duration(v.wholeSeconds()) * time.Second
+}
+
+// appendClock appends 0:42, 59:00 or 1:00:00, rounded up to seconds.
+func appendClock(dst []byte, d time.Duration) []byte {
+	s := int64(d / time.Second)
+	if d%time.Second > 0 {
+		s++
+	}
+	two := func(n int64) { dst = append(dst, byte('0'+n/10), byte('0'+n%10)) }
+	if h := s / 3600; h > 0 {
+		dst = append(strconv.AppendInt(dst, h, 10), ':')
+		two(s / 60 % 60)
+	} else {
+		dst = strconv.AppendInt(dst, s/60, 10)
+	}
+	dst = append(dst, ':')
+	two(s % 60)
+	return dst
+}
+
+// maxPath is the longest path in a page or a header.
+const maxPath = 8 << 10
+
+// isPath reports a path of this host, with or without a query, that means nothing to the page or header around it, but
+// for "&".
+func isPath[T ~[]byte | ~string](path T) bool {
+	return len(path) > 0 && len(path) <= maxPath && path[0] == '/' && (len(path) == 1 || path[1] != '/') &&
+		isPlain(path, "-._~=/?&%:@+,;!$*")
+}
+
+// writePath writes a path without its fragment, escaped for HTML, or "/" instead of anything else.
+func writePath(out *http1.Response, path []byte) {
+	path, _ = octets.Cut(path, '#')
+	if !isPath(path) {
+		out.WriteString("/")
+		return
+	}
+	for {
+		part, rest := octets.Cut(path, '&')
+		out.Write(part)
+		if len(part) == len(path) {
+			return
+		}
+		out.WriteString("&amp;")
+		path = rest
+	}
+}
+
+// isPlain reports that b holds nothing but ASCII letters, digits and marks.
+func isPlain[T ~[]byte | ~string](b T, marks string) bool {
+	for i := range len(b) {
+		c := b[i]
+		if !(c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9') && strings.IndexByte(marks, c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// The bytes, beside control bytes, that need escaping: in a string of JSON, which may stand in HTML; and in HTML, which
+// may stand in a string of a script.
+const (
+	jsonSpecial = "\"&<>\\\x7f"
+	htmlSpecial = jsonSpecial + "'`"
+)
+
+// isText reports valid UTF-8 that needs no escaping in JSON.
+func isText(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' || strings.IndexByte(jsonSpecial, c) >= 0 {
+			return false
+		}
+	}
+	return utf8.Valid(b)
+}
+
+// appendEscaped appends text for a page, or else for a string of JSON.
+func appendEscaped[T ~[]byte | ~string](dst []byte, text T, f Format) []byte {
+	special := jsonSpecial
+	if f == HTML {
+		special = htmlSpecial
+	}
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c >= ' ' && strings.IndexByte(special, c) < 0:
+			dst = append(dst, c)
+		case f == HTML:
+			dst = append(strconv.AppendInt(append(dst, "&#"...), int64(c), 10), ';')
+		default:
+			const digits = "0123456789abcdef"
+			dst = append(append(dst, `\u00`...), digits[c>>4], digits[c&15])
+		}
+	}
+	return dst
+}

@@ -1,0 +1,116 @@
+package reject
+
+import (
+	"fmt"
+	"slices"
+)
+
+// language is one whose texts are built in.
+type language uint8
+
+const (
+	english language = iota
+	chinese
+	numLanguages
+)
+
+var languageTags = [numLanguages]string{"en", "zh-CN"}
+
+// message is a text for clients that does not depend on the reason alone.
+type message uint8
+
+const (
+	notOrdered message = iota
+	unknownYet
+	oneOnly
+	comeBack
+	goesOn
+	lookFirst
+	startsIn
+	retryIn
+	tryAgain
+	goBack
+	numMessages
+	noMessage = numMessages
+)
+
+// messages are the key of each message in a language's file, and its built-in texts.
+var messages = [numMessages]struct {
+	key string
+	in  [numLanguages]string
+}{
+	notOrdered: {"not_ordered", [...]string{"Your order was not placed and you were not charged.", "下单未成功，未产生扣款。"}},
+	unknownYet: {"unknown_yet", [...]string{
+		"We do not know yet whether your order was placed. Do not order again: look at your orders first.",
+		"暂时无法确认您的订单是否成功。请不要重复下单，先查看您的订单。",
+	}},
+	oneOnly:   {"one_only", [...]string{"This request has placed no other order.", "本次请求没有产生新的订单。"}},
+	comeBack:  {"come_back", [...]string{"Please try again in a moment.", "请稍后再试。"}},
+	goesOn:    {"goes_on", [...]string{"This page goes on by itself when the sale starts.", "活动开始时，本页面会自动跳转。"}},
+	lookFirst: {"look_first", [...]string{"Look at your orders before you order again.", "再次下单前，请先查看您的订单。"}},
+	startsIn:  {"starts_in", [...]string{"Starts in", "距开始还有"}},
+	retryIn:   {"retry_in", [...]string{"Try again in", "请等待"}},
+	tryAgain:  {"try_again", [...]string{"Try again", "重试"}},
+	goBack:    {"go_back", [...]string{"Back to the shop", "返回商店"}},
+}
+
+// textKeys are the keys that the file of a language may have: the messages, and the reasons for their titles.
+func textKeys() (keys []string) {
+	for _, m := range messages {
+		keys = append(keys, m.key)
+	}
+	for reason := Admitted + 1; reason < NumReasons; reason++ {
+		keys = append(keys, reason.String())
+	}
+	return keys
+}
+
+// locale is one language that is served: texts of a file, and built-in ones where the file has none.
+type locale struct {
+	tag   string
+	base  language          // of the built-in texts
+	texts map[string]string // by key; nil = there is no file
+}
+
+func (l *locale) title(r Reason) string {
+	if own := l.texts[r.String()]; own != "" {
+		return own
+	}
+	return [...]string{english: table[r].en, chinese: table[r].zh}[l.base]
+}
+
+// message is the text of m; "" for noMessage.
+func (l *locale) message(m message) string {
+	if m == noMessage {
+		return ""
+	}
+	if own := l.texts[messages[m].key]; own != "" {
+		return own
+	}
+	return messages[m].in[l.base]
+}
+
+// maxLocales bounds how many languages each request's Accept-Language is compared with.
+const maxLocales = 16
+
+// locales are the languages that are served; the first is the default.
+type locales []locale
+
+// newLocales are those of tags in their order, then those that have a file.
+func newLocales(tags []string, files *templates) (all locales, err error) {
+	for _, tag := range append(slices.Clone(tags), files.languages()...) {
+		if slices.ContainsFunc(all, func(l locale) bool { return l.tag == tag }) {
+			continue
+		}
+		base := slices.Index(languageTags[:], tag)
+		if base < 0 && files.texts[tag] == nil {
+			const help = "write en or zh-CN, or put a file %s.toml into template_dir"
+			return nil, fmt.Errorf("languages: %q is not known; "+help, tag, tag)
+		}
+		all = append(all, locale{tag, language(max(base, 0)), files.texts[tag]})
+	}
+	if len(all) == 0 || len(all) > maxLocales {
+		return nil, fmt.Errorf("languages: there are %d; write 1 to %d", len(all), maxLocales)
+	}
+	return all, nil
+}

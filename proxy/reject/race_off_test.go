@@ -1,0 +1,5 @@
+//go:build !race
+
+package reject
+
+const raceEnabled = false

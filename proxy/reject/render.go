@@ -1,0 +1,202 @@
+package reject
+
+import (
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/internal/octets"
+	"sluice/proxy/http1"
+)
+
+// New renders all answers. Its errors begin with the file of a page or language and its line, with "languages: " if the
+// languages cannot be served, or with "envelope:".
+func New(o Options) (*Responder, error) {
+	files, err := newTemplates(o.Pages)
+	if err != nil {
+		return nil, err
+	}
+	r := &Responder{format: o.Format, header: o.RequestIDHeader, cors: o.CORS, jitter: o.Jitter}
+	r.expose = "Link, Retry-After"
+	for _, name := range []string{o.RequestIDHeader, o.ReasonHeader} {
+		if name != "" {
+			r.expose += ", " + name
+		}
+	}
+	if o.RateFields {
+		r.expose += ", RateLimit, RateLimit-Policy"
+	}
+	if r.locales, err = newLocales(o.Languages, files); err != nil {
+		return nil, err
+	}
+	if o.EnvelopeStatus == 0 {
+		o.EnvelopeStatus = fasthttp.StatusOK
+	}
+	n := renderer{Options: o, files: files}
+	if n.problem, err = parse("problem", problemText, problemTerms); err != nil {
+		panic("BUG: " + err.Error())
+	}
+	if n.envelope, err = parse("envelope", o.EnvelopeBody, envelopeTerms); err != nil {
+		return nil, err
+	}
+	for reason := Admitted + 1; reason < NumReasons; reason++ {
+		r.add(reason, &n)
+	}
+	return r, nil
+}
+
+func (r *Responder) add(reason Reason, n *renderer) {
+	answer := n.answer(reason)
+	r.status[reason], r.retry[reason] = answer.Status, answer.RetryAfter
+	for i := range r.locales {
+		r.answers[reason] = append(r.answers[reason], n.variants(reason, answer, &r.locales[i]))
+	}
+	var out http1.Response
+	r.Write(&out, &Case{Reason: reason})
+	r.raw[reason], r.rawStatus[reason] = out.AppendTo(nil, "close", false), out.Status
+}
+
+// renderer renders answers. It is not needed once New returns.
+type renderer struct {
+	Options
+	files             *templates
+	problem, envelope template
+}
+
+// answer is the configured answer to a reason.
+func (n *renderer) answer(reason Reason) Answer {
+	a := n.Answers[reason.Class()]
+	if own := table[reason].status; own != 0 {
+		a.Status = own
+	}
+	if a.Status == 0 {
+		a.Status = fasthttp.StatusServiceUnavailable
+	}
+	return a
+}
+
+// variants are the answers in one language. An earlier request that may have placed the order makes no difference to a
+// reason that does not deny an order.
+func (n *renderer) variants(reason Reason, a Answer, l *locale) (v variants) {
+	v[0] = n.formats(reason, a, l, reason.orderMessage())
+	v[1] = v[0]
+	if !reason.mayHavePlaced() {
+		v[1] = n.formats(reason, a, l, oneOnly)
+	}
+	return v
+}
+
+func (n *renderer) formats(reason Reason, a Answer, l *locale, order message) (all [numFormats]rendered) {
+	all[HTML] = n.page(reason, a, l, order)
+	all[Problem] = n.problemAnswer(reason, a, l, order)
+	all[Envelope] = n.envelopeAnswer(reason, a, l)
+	return all
+}
+
+// lines are the header lines of an answer that do not differ from request to request.
+func (n *renderer) lines(reason Reason, status int, contentType string, l *locale) []byte {
+	b := octets.AppendField(nil, "Content-Type", contentType)
+	if l != nil {
+		b = octets.AppendField(b, "Content-Language", l.tag)
+	}
+	b = octets.AppendField(b, "Cache-Control", "no-store")
+	b = octets.AppendField(b, "Vary", "Accept, Accept-Language, Origin")
+	if n.ReasonHeader != "" {
+		b = octets.AppendField(b, n.ReasonHeader, reason.String())
+	}
+	if reason == Unidentified && status == fasthttp.StatusUnauthorized {
+		b = octets.AppendField(b, "WWW-Authenticate", "Bearer") // RFC 9110, section 15.5.2
+	}
+	return b
+}
+
+// page is the answer in HTML, or a redirect.
+func (n *renderer) page(reason Reason, a Answer, l *locale, order message) rendered {
+	if a.Redirect != "" {
+		lines := n.lines(reason, fasthttp.StatusSeeOther, contentTypes[HTML], l)
+		return rendered{status: fasthttp.StatusSeeOther, lines: octets.AppendField(lines, "Location", a.Redirect)}
+	}
+	opens := reason == NotStarted
+	waits := opens || retries(reason, a)
+	hint, backLabel, timeLabel := noMessage, goBack, retryIn
+	switch {
+	case opens:
+		hint, timeLabel = goesOn, startsIn
+	case waits:
+		hint, backLabel = comeBack, tryAgain
+	case reason == InProgress, reason == Duplicate:
+		hint = lookFirst
+	}
+	texts := map[string]string{
+		"title": l.title(reason), "detail": l.message(order), "hint": l.message(hint), "lang": l.tag,
+		"time_label": l.message(timeLabel), "back_label": l.message(backLabel),
+		"reason": reason.String(), "class": reason.Class().String(), "status": strconv.Itoa(a.Status),
+		"jitter_ms": strconv.FormatInt(n.Jitter.Milliseconds(), 10),
+	}
+	b := n.files.page(reason.Class().String(), l.tag).body(escape(texts, HTML), map[string]bool{
+		"waits": waits, "opens": opens, "lead": order != oneOnly, "hint": hint != noMessage,
+	})
+	return rendered{a.Status, n.lines(reason, a.Status, contentTypes[HTML], l), b, waits}
+}
+
+// problemText is application/problem+json (RFC 9457). retry_after is in seconds.
+const problemText = `{"type":"about:blank","title":"$title","detail":"$detail"` +
+	`<!-- if cause -->,"cause":"$cause"<!-- end -->` +
+	`,"reason":"$reason"<!-- if status -->,"status":$status<!-- end --><!-- if code -->,"code":$code<!-- end -->` +
+	`<!-- if waits -->,"retry_after":$retry_after<!-- end --><!-- if order -->,"order":"$order"<!-- end -->` +
+	`,"sku":"$sku","request_id":"$request_id"}` + "\n"
+
+var problemTerms = vocabulary{
+	[]string{"title", "detail", "cause", "reason", "status", "code", "retry_after", "order", "sku", "request_id"},
+	[]string{"cause", "status", "code", "waits", "order"},
+}
+
+func (n *renderer) problemAnswer(reason Reason, a Answer, l *locale, order message) rendered {
+	detail, contentType := l.message(order), contentTypes[Problem]
+	if retries(reason, a) {
+		detail += " " + l.message(comeBack)
+	}
+	if reason == Confirmed { // which is no problem
+		contentType = "application/json"
+	}
+	texts := map[string]string{
+		"title": l.title(reason), "detail": detail, "reason": reason.String(),
+		"status": strconv.Itoa(a.Status), "code": strconv.Itoa(a.Code),
+	}
+	b := n.problem.body(escape(texts, Problem), map[string]bool{
+		"status": reason != Malformed, // the broken rule decides its status
+		"code":   a.Code != 0,
+		"waits":  a.RetryAfter > 0 || reason == NotStarted,
+	})
+	return rendered{status: a.Status, lines: n.lines(reason, a.Status, contentType, l), body: b}
+}
+
+var envelopeTerms = vocabulary{
+	placeholders: []string{"code", "message", "reason", "detail", "request_id", "retry_after", "sku"},
+}
+
+// envelopeAnswer is the answer in the shop's own form. If the outcome of an order is unknown it keeps the status of the
+// reason, so that no client takes it for a success.
+func (n *renderer) envelopeAnswer(reason Reason, a Answer, l *locale) rendered {
+	code, status := a.Code, n.EnvelopeStatus
+	if code == 0 && reason != Confirmed {
+		code = a.Status * 100
+	}
+	if reason.OutcomeUnknown() {
+		status = a.Status
+	}
+	texts := map[string]string{"code": strconv.Itoa(code), "message": l.title(reason), "reason": reason.String()}
+	lines := n.lines(reason, status, contentTypes[Envelope], nil)
+	return rendered{status: status, lines: lines, body: n.envelope.body(escape(texts, Envelope), nil)}
+}
+
+// retries reports whether a client is told to try again after some time.
+func retries(reason Reason, a Answer) bool { return a.RetryAfter > 0 && !reason.mayHavePlaced() }
+
+// escape replaces the values of a format by what is written.
+func escape(texts map[string]string, f Format) map[string]string {
+	for name, text := range texts {
+		texts[name] = string(appendEscaped(nil, text, f))
+	}
+	return texts
+}

@@ -1,0 +1,152 @@
+package reject
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/internal/octets"
+	"sluice/proxy/http1"
+)
+
+// Options is how rejections are answered.
+type Options struct {
+	Format          Format
+	Languages       []string // tags; at least one, unless Pages brings one. The first is the default
+	Pages           PageFiles
+	Answers         map[Class]Answer
+	EnvelopeStatus  int           // 0 = 200
+	EnvelopeBody    string        // with $code $message $reason $detail $request_id $retry_after $sku
+	Jitter          time.Duration // added to Retry-After at random, so that rejected clients do not come back together
+	CORS            bool          // reflect the Origin, so that a page of another origin can read the answer
+	ReasonHeader    string        // "" = none
+	RequestIDHeader string        // "" = none
+	RateFields      bool          // pages of another origin may read RateLimit and RateLimit-Policy
+}
+
+// Case is one rejection as it is answered. Its bytes belong to the request. RequestID, Origin and Date are written as
+// header values and must hold no control bytes; all other bytes may be anything.
+type Case struct {
+	Reason         Reason
+	Detail         Detail
+	Wait           time.Duration // until another attempt is worth it; 0 = the class decides
+	RequestID      []byte        // empty = none
+	SKU            []byte        // empty = none
+	OrderLink      string        // path at which the client can ask for the order's state; "" = none
+	MayHaveOrdered bool          // an earlier request of this client may have placed the order
+	RetryPath      []byte        // where the page's "try again" leads, with the query; nil = "/"
+	BackPath       []byte        // where the page's "back" leads, with the query; nil = "/"
+	Accept         []byte
+	AcceptLanguage []byte
+	Origin         []byte
+	Date           []byte // empty = no Date
+}
+
+// Responder answers rejections. All that does not depend on the request is rendered by New.
+// It is safe for concurrent use.
+type Responder struct {
+	format    Format
+	header    string // of the request ID; "" = none
+	cors      bool
+	expose    string // Access-Control-Expose-Headers
+	jitter    time.Duration
+	locales   locales
+	answers   [NumReasons][]variants // by locale
+	retry     [NumReasons]time.Duration
+	status    [NumReasons]int
+	raw       [NumReasons][]byte
+	rawStatus [NumReasons]int
+}
+
+// variants are the answers of one reason in one language: [1] to a client that may have placed the order before.
+type variants [2][numFormats]rendered
+
+// rendered is one answer, but for what differs from request to request.
+type rendered struct {
+	status  int
+	lines   []byte // of the header
+	body    body
+	retries bool // the page leads to another attempt
+}
+
+// Write writes the whole response but its framing; out.Close is set if the reason closes the connection. It allocates
+// nothing once out has its room.
+func (r *Responder) Write(out *http1.Response, c *Case) {
+	format := r.format
+	if format == Auto {
+		format = chooseFormat(c.Accept)
+	}
+	variant := 0
+	if c.MayHaveOrdered {
+		variant = 1
+	}
+	a := &r.answers[c.Reason][r.locales.choose(c.AcceptLanguage)][variant][format]
+	out.Begin(a.status, a.lines, c.Date)
+	v := values{c: c, format: format, retries: a.retries}
+	if c.Reason.MayHaveOrder() && isPath(c.OrderLink) {
+		v.order = c.OrderLink
+		addLink(out, v.order)
+	}
+	if a.status != fasthttp.StatusSeeOther { // there it would be the time to wait before following the redirect
+		v.seconds = r.addRetryAfter(out, c)
+	}
+	a.body.write(out, &v)
+	if r.header != "" && len(c.RequestID) > 0 {
+		out.AddBytes(r.header, c.RequestID)
+	}
+	r.AllowOrigin(out, c.Origin)
+	out.Close = out.Close || c.Reason.ClosesConnection()
+}
+
+const (
+	maxStartWait = time.Minute                // a client that waits for a start asks again after at most this time
+	maxWait      = 100 * 365 * 24 * time.Hour // keeps sums below the largest Duration
+)
+
+// addRetryAfter adds Retry-After and returns its seconds; 0 = there is none. They are rounded up: a client told to come
+// back too early is rejected twice.
+func (r *Responder) addRetryAfter(out *http1.Response, c *Case) int {
+	least, wait := r.retry[c.Reason], c.Wait
+	switch {
+	case c.Reason == NotStarted && wait > 0:
+		wait = min(wait, maxStartWait)
+	case least == 0:
+		return 0
+	}
+	wait = min(max(wait, least), maxWait)
+	if r.jitter > 0 {
+		wait += rand.N(r.jitter)
+	}
+	seconds := int((wait + time.Second - 1) / time.Second)
+	var buf [20]byte
+	out.AddBytes("Retry-After", strconv.AppendInt(buf[:0], int64(seconds), 10))
+	return seconds
+}
+
+// addLink names the order's state (RFC 8631).
+func addLink(out *http1.Response, path string) {
+	var buf [512]byte // longer ones do not occur: a serial and a SKU have at most 128 bytes each
+	out.AddBytes("Link", append(append(append(buf[:0], '<'), path...), `>; rel="status"`...))
+}
+
+// AllowOrigin lets a page of another origin read the answer if the configuration allows it (Fetch, section 3.2). A page
+// that cannot read an answer takes it for a network error, and many libraries then send the order again.
+func (r *Responder) AllowOrigin(out *http1.Response, origin []byte) {
+	if !r.cors || len(origin) == 0 || !octets.IsText(origin) {
+		return
+	}
+	out.AddBytes("Access-Control-Allow-Origin", origin)
+	out.Add("Access-Control-Allow-Credentials", "true")
+	out.Add("Access-Control-Expose-Headers", r.expose)
+}
+
+// Status is the status of a reason's answer. An envelope and a redirect have others.
+func (r *Responder) Status(reason Reason) int { return r.status[reason] }
+
+// Raw is the whole answer to a connection that is rejected before any HTTP is read. It must not be changed.
+func (r *Responder) Raw(reason Reason) []byte { return r.raw[reason] }
+
+// RawStatus is the status of that answer.
+func (r *Responder) RawStatus(reason Reason) int { return r.rawStatus[reason] }
