@@ -1,5 +1,7 @@
 package http1
 
+import "sluice/internal/octets"
+
 // body follows the framing of one body, so that its content and its end are known to the byte.
 type body struct {
 	place  place
@@ -38,11 +40,11 @@ func (d *body) begin(head Head) {
 // content reports whether the next byte is content, not framing.
 func (d *body) content() bool { return d.place == inLength || d.place == inChunk }
 
-// framing judges b as the body's next bytes, up to the next content or the body's end, and returns how many it took.
-func (d *body) framing(b []byte) (n int, kind Kind) {
+// check reads b as the body's next bytes, up to the next content or the body's end, and returns how many it read.
+func (d *body) check(b []byte) (n int, rule Rule) {
 	for n < len(b) && d.place != noBody && !d.content() {
-		if kind := d.step(b[n]); kind != fine {
-			return n, kind
+		if rule := d.step(b[n]); rule != fine {
+			return n, rule
 		}
 		n++
 	}
@@ -65,8 +67,8 @@ func (d *body) skip(n int) int {
 	return n
 }
 
-// step judges one byte of chunk framing.
-func (d *body) step(c byte) Kind {
+// step checks one byte of chunk framing (RFC 9112, section 7.1).
+func (d *body) step(c byte) Rule {
 	switch d.place {
 	case inSize:
 		return d.size(c)
@@ -89,14 +91,14 @@ func (d *body) step(c byte) Kind {
 	}
 }
 
-// size takes one byte of a chunk size: 1 to 16 digits, at most the largest int64.
-func (d *body) size(c byte) Kind {
+// size reads one byte of a chunk size: 1 to 16 digits, at most the largest int64.
+func (d *body) size(c byte) Rule {
 	switch {
-	case classes[c]&hexByte != 0:
+	case octets.Unhex(c) < 16:
 		if d.digits == 16 || d.left >= 1<<59 { // another digit would not fit in 63 bits
 			return badChunkSize
 		}
-		d.left = d.left<<4 | int64(hexValue(c))
+		d.left = d.left<<4 | int64(octets.Unhex(c))
 		d.digits++
 		return fine
 	case d.digits == 0:
@@ -114,7 +116,7 @@ func (d *body) size(c byte) Kind {
 }
 
 // expect accepts the one byte that may stand here.
-func (d *body) expect(c, want byte, next place) Kind {
+func (d *body) expect(c, want byte, next place) Rule {
 	if c != want {
 		return badChunkEnd
 	}

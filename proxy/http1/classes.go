@@ -6,10 +6,9 @@ import "encoding/binary"
 type class uint8
 
 const (
-	tokenByte  class = 1 << iota // RFC 9110, 5.6.2
-	symbolByte                   // a token byte that servers behind us may turn into "_": neither letter, digit nor "-"
-	targetByte                   // stands for itself in a target: 0x21-0x7e but for "%", "#" and "\"
-	hexByte                      // a hexadecimal digit
+	tokenByte  class = 1 << iota // RFC 9110, section 5.6.2
+	symbolByte                   // a token byte that CGI may turn into "_": neither letter, digit nor "-"
+	targetByte                   // may stand in a target whatever follows: 0x21-0x7e but for "%" and "#"
 	hostByte                     // a letter, digit, "-", "." or "_": what names of hosts are made of
 	textByte                     // may stand in a field value: HTAB, SP, VCHAR, obs-text
 )
@@ -24,10 +23,7 @@ func classify() (table [256]class) {
 		if letter || digit || c == '-' {
 			table[c] |= tokenByte | hostByte
 		}
-		if digit || c|0x20 >= 'a' && c|0x20 <= 'f' {
-			table[c] |= hexByte
-		}
-		if c >= 0x21 && c <= 0x7e && c != '%' && c != '#' && c != '\\' {
+		if c >= 0x21 && c <= 0x7e && c != '%' && c != '#' {
 			table[c] |= targetByte
 		}
 		if c == '\t' || c >= 0x20 && c != 0x7f {
@@ -42,32 +38,9 @@ func classify() (table [256]class) {
 	return table
 }
 
-// fold reports whether b is lower but for the case of its letters. lower holds no capitals.
-func fold(b []byte, lower string) bool {
-	if len(b) != len(lower) {
-		return false
-	}
-	for i := range len(lower) {
-		if b[i] != lower[i] && (b[i]|0x20 != lower[i] || lower[i] < 'a') {
-			return false
-		}
-	}
-	return true
-}
-
-// isToken reports whether b is a token of RFC 9110.
-func isToken(b []byte) bool {
-	for _, c := range b {
-		if classes[c]&tokenByte == 0 {
-			return false
-		}
-	}
-	return len(b) > 0
-}
-
-// checkText finds the first byte that must not stand in a field value. It looks at eight bytes at a time, and byte by
-// byte only where one of them is not plain ASCII text: an innocent HTAB or UTF-8, or what it looks for.
-func checkText(b []byte) Kind {
+// checkText finds the first byte that must not stand in a field value. It checks eight bytes at a time, and byte by byte
+// only where one of them is not plain ASCII text: HTAB, UTF-8, or a byte to reject.
+func checkText(b []byte) Rule {
 	for i := 0; i+8 <= len(b); i += 8 {
 		if !plainWord(b[i:]) {
 			return checkBytes(b[i:])
@@ -87,17 +60,17 @@ func plainWord(b []byte) bool {
 	return (w|(w-ones*0x20)|(w+ones))&tops == 0
 }
 
-func checkBytes(b []byte) Kind {
+func checkBytes(b []byte) Rule {
 	for _, c := range b {
 		if classes[c]&textByte == 0 {
-			return controlKind(c)
+			return controlRule(c)
 		}
 	}
 	return fine
 }
 
-// controlKind names the kind of a control character.
-func controlKind(c byte) Kind {
+// controlRule is the rule that a control character breaks.
+func controlRule(c byte) Rule {
 	switch c {
 	case 0:
 		return nulByte
@@ -107,13 +80,7 @@ func controlKind(c byte) Kind {
 	return controlByte
 }
 
-// trim cuts optional white space, spaces and tabs, off both ends.
-func trim(b []byte) []byte {
-	from, to := inner(b)
-	return b[from:to]
-}
-
-// inner tells where b's content begins and ends within its optional white space.
+// inner returns where b's content begins and ends within its optional white space.
 func inner(b []byte) (from, to int) {
 	to = len(b)
 	for from < to && (b[from] == ' ' || b[from] == '\t') {

@@ -1,7 +1,9 @@
 package http1
 
-// field judges one header line, without its CRLF, that begins at offset at of the head.
-func (s *scan) field(g *Guard, line []byte, at int) Kind {
+import "sluice/internal/octets"
+
+// field checks one header line, without its CRLF, that begins at offset at of the head (RFC 9112, section 5).
+func (s *scan) field(p *parser, line []byte, at int) Rule {
 	var seen class
 	n := 0
 	for n < len(line) {
@@ -13,22 +15,22 @@ func (s *scan) field(g *Guard, line []byte, at int) Kind {
 		n++
 	}
 	if n == 0 || n == len(line) || line[n] != ':' {
-		return nameKind(line, n)
+		return nameRule(line, n)
 	}
 	name, value := line[:n], line[n+1:]
-	if kind := checkText(value); kind != fine {
-		return kind
+	if rule := checkText(value); rule != fine {
+		return rule
 	}
-	if seen&symbolByte != 0 && g.aliases(name) {
+	if seen&symbolByte != 0 && imitatesHopField(name) {
 		return underscoreAlias
 	}
 	from, to := inner(value)
 	s.fields = append(s.fields, spot{uint32(at), uint32(at + n), uint32(at + n + 1 + from), uint32(at + n + 1 + to)})
-	return s.learn(g, name, value[from:to], at+n+1+from)
+	return s.learn(p, name, value[from:to], at+n+1+from)
 }
 
-// nameKind names what is wrong with a line whose name ends, without a colon, at n.
-func nameKind(line []byte, n int) Kind {
+// nameRule is the rule that a line breaks whose name ends, without a colon, at n.
+func nameRule(line []byte, n int) Rule {
 	switch {
 	case n == len(line):
 		return badName // no colon
@@ -38,46 +40,46 @@ func nameKind(line []byte, n int) Kind {
 		}
 		return spaceInName
 	case classes[line[n]]&textByte == 0:
-		return controlKind(line[n])
+		return controlRule(line[n])
 	}
 	return badName
 }
 
-// learn takes what matters for framing and routing out of a field, and refuses what may stand only once. The length of
+// learn reads what matters for framing and routing out of a field, and rejects what may stand only once. The length of
 // the name tells most fields apart at once. at is the offset of the value in the head.
-func (s *scan) learn(g *Guard, name, value []byte, at int) Kind {
+func (s *scan) learn(p *parser, name, value []byte, at int) Rule {
 	switch len(name) {
 	case len("host"):
-		if fold(name, "host") {
+		if octets.EqualFold(name, "host") {
 			return s.host(value, at)
 		}
 	case len("expect"):
-		if fold(name, "expect") {
+		if octets.EqualFold(name, "expect") {
 			return s.expect(value)
 		}
 	case len("upgrade"):
-		if fold(name, "upgrade") {
+		if octets.EqualFold(name, "upgrade") {
 			s.upgrade(value)
 			return fine
 		}
-		if fold(name, "trailer") {
+		if octets.EqualFold(name, "trailer") {
 			return trailer
 		}
 	case len("connection"):
-		if fold(name, "connection") {
-			return s.connection(g, value)
+		if octets.EqualFold(name, "connection") {
+			return s.connection(p, value)
 		}
 	case len("content-type"):
-		if fold(name, "content-type") {
+		if octets.EqualFold(name, "content-type") {
 			return s.contentType()
 		}
 	case len("content-length"):
-		if fold(name, "content-length") {
+		if octets.EqualFold(name, "content-length") {
 			return s.length(value)
 		}
 		s.override(name)
 	case len("transfer-encoding"):
-		if fold(name, "transfer-encoding") {
+		if octets.EqualFold(name, "transfer-encoding") {
 			return s.coding(value)
 		}
 		s.override(name)
@@ -87,15 +89,19 @@ func (s *scan) learn(g *Guard, name, value []byte, at int) Kind {
 	return fine
 }
 
-// override notes a field out of which some frameworks take the method or the path.
+// overrides are fields out of which some frameworks read the method or the path.
+var overrides = [...]string{
+	"x-http-method-override", "x-http-method", "x-method-override", "x-original-url", "x-rewrite-url",
+}
+
 func (s *scan) override(name []byte) {
-	for _, known := range [...]string{"x-http-method-override", "x-http-method", "x-method-override", "x-original-url", "x-rewrite-url"} {
-		s.Override = s.Override || fold(name, known)
+	for _, known := range overrides {
+		s.Override = s.Override || octets.EqualFold(name, known)
 	}
 }
 
-// host judges Host's value and remembers where it stands.
-func (s *scan) host(value []byte, at int) Kind {
+// host checks Host's value and stores where it stands.
+func (s *scan) host(value []byte, at int) Rule {
 	if s.sawHost {
 		return hostTwice
 	}
@@ -103,8 +109,8 @@ func (s *scan) host(value []byte, at int) Kind {
 	return checkHost(value)
 }
 
-// length accepts Content-Length as RFC 9110 writes it and no parser doubts it: digits of an int64, no leading zero.
-func (s *scan) length(value []byte) Kind {
+// length accepts Content-Length as every parser reads it: the digits of an int64, no leading zero.
+func (s *scan) length(value []byte) Rule {
 	if s.ContentLength >= 0 {
 		return lengthTwice
 	}
@@ -127,7 +133,7 @@ func (s *scan) length(value []byte) Kind {
 
 // contentType accepts Content-Type once. Of two, one server believes the first and another the last, and they would
 // read different fields out of the same body.
-func (s *scan) contentType() Kind {
+func (s *scan) contentType() Rule {
 	if s.sawType {
 		return contentTypeTwice
 	}
@@ -136,30 +142,23 @@ func (s *scan) contentType() Kind {
 }
 
 // coding accepts the one transfer coding that all servers know, once.
-func (s *scan) coding(value []byte) Kind {
+func (s *scan) coding(value []byte) Rule {
 	if s.Chunked {
 		return codingTwice
 	}
-	if !fold(value, "chunked") {
+	if !octets.EqualFold(value, "chunked") {
 		return badCoding
 	}
 	s.Chunked = true
 	return fine
 }
 
-// expect makes the one expectation canonical in place. On HTTP/1.0 it must be ignored, and is blanked.
-func (s *scan) expect(value []byte) Kind {
-	if s.sawExpect || !fold(value, "100-continue") {
+// expect accepts the one expectation there is (RFC 9110, section 10.1.1). On HTTP/1.0 it is ignored.
+func (s *scan) expect(value []byte) Rule {
+	if s.sawExpect || !octets.EqualFold(value, "100-continue") {
 		return badExpectation
 	}
 	s.sawExpect = true
-	if s.HTTP10 {
-		copy(value, "            ")
-		blank := &s.fields[len(s.fields)-1]
-		blank.to = blank.from
-		return fine
-	}
-	copy(value, "100-continue")
-	s.Expect100 = true
+	s.Expect100 = !s.HTTP10
 	return fine
 }

@@ -1,34 +1,41 @@
 package http1
 
-import "bytes"
+import (
+	"bytes"
 
-// Head is what was learned of a request while its head was judged.
+	"sluice/internal/octets"
+)
+
+// Head is what was learned of a request while its head was checked.
 type Head struct {
 	ContentLength int64 // bytes; -1 without the field, which means no body unless Chunked
 	Chunked       bool  // the body is chunked
-	Expect100     bool  // the client waits for 100 before it sends the body
-	Upgrade       bool  // another protocol is asked for, by Upgrade and by Connection, on a connection that is to stay
-	H2C           bool  // "h2c" is among the protocols asked for; it must not be passed on
-	Close         bool  // the connection ends with this request: "close" in Connection, or HTTP/1.0 without "keep-alive"
+	Expect100     bool  // the client waits for 100 before it sends the body; never on HTTP/1.0 (RFC 9110, 10.1.1)
+	Upgrade       bool  // Upgrade and Connection ask for another protocol, on a connection that is to stay
+	H2C           bool  // "h2c" is among the protocols asked for; it must not be forwarded
+	Close         bool  // the connection ends with this request: "close", or HTTP/1.0 without "keep-alive"
 	HTTP10        bool  // the version is 1.0
 	Named         bool  // Connection names fields, which are for this connection alone
-	Override      bool  // a field asks to take the request for one of another method or path (X-HTTP-Method-Override, X-Original-URL)
+	Override      bool  // a field asks for another method or path (X-HTTP-Method-Override, X-Original-URL)
 }
 
 // noHead is what is known of a request before its head is read.
 var noHead = Head{ContentLength: -1}
 
-// scan judges one head line by line, as far as it has come. Offsets count from the head's first byte, so that they
-// stay true when the bytes move.
+// scan checks one head line by line, as far as it has come. Offsets count from the head's first byte, so that they stay
+// true when the bytes move; those of the target's parts count from the target's first byte.
 type scan struct {
 	Head
 	skipped bool // the one empty line before the request was dropped
 	line    int  // offset of the line being read; 0 is the request line
-	seen    int  // bytes in which the end of the line was looked for
+	seen    int  // bytes in which the end of the line was searched
 
-	methodAt, methodEnd       int
+	methodEnd                 int
 	targetAt, targetEnd       int
-	authorityAt, authorityEnd int // of an absolute target
+	encoded                   []byte // the target with its high bytes percent-encoded; nil = it has none
+	authorityAt, authorityEnd int    // of an absolute target; 0 = it is none
+	pathAt, pathEnd           int
+	queryAt                   int // 0 = there is no query
 	hostAt, hostEnd           int
 	fields                    []spot
 
@@ -36,45 +43,53 @@ type scan struct {
 	keepAlive, wantsUpgrade     bool
 }
 
-// spot is where a field stands in the head: its name up to the colon, and its value. A head has at most 1 MiB.
+// spot is where a field stands in the head: its name up to the colon, and its value.
 type spot struct{ at, colon, from, to uint32 }
 
+// rawTarget is the target as received, or with its high bytes encoded. head begins with the request line.
+func (s *scan) rawTarget(head []byte) []byte {
+	if s.encoded != nil {
+		return s.encoded
+	}
+	return head[s.targetAt:s.targetEnd]
+}
+
 // read goes on with a head that begins at b[0]; b is not empty. Until the head is whole it returns to == 0; from is
-// then the number of bytes to forget. When it is whole it stands in b[from:to], made canonical. Whatever pieces the bytes
-// come in, the verdict is the same: a line is judged when its end is seen, and each limit is a position.
-func (s *scan) read(g *Guard, b []byte) (from, to int, kind Kind) {
+// then the number of bytes to drop. When it is whole it stands in b[from:to]. Whatever pieces the bytes come in, the
+// result is the same: a line is checked when its end has come, and each limit is a position.
+func (s *scan) read(p *parser, b []byte) (from, to int, rule Rule) {
 	if s.line == 0 {
-		skip, kind := s.begin(b)
-		if kind != fine || skip == len(b) {
-			return skip, 0, kind
+		skip, rule := s.begin(b)
+		if rule != fine || skip == len(b) {
+			return skip, 0, rule
 		}
 		from, b = skip, b[skip:]
 	}
 	for {
-		end, kind := s.lineEnd(g, b)
-		if kind != fine || end == 0 {
-			return from, 0, kind
+		end, rule := s.lineEnd(p, b)
+		if rule != fine || end == 0 {
+			return from, 0, rule
 		}
 		at := s.line
 		s.line, s.seen = end, end
 		line := b[at : end-2]
 		switch {
 		case at == 0:
-			kind = s.requestLine(line, g.limits.Target)
+			rule = s.requestLine(p, line)
 		case len(line) > 0:
-			kind = s.field(g, line, at)
+			rule = s.field(p, line, at)
 		default:
 			return from, from + end, s.finish(b[:end])
 		}
-		if kind != fine {
-			return from, 0, kind
+		if rule != fine {
+			return from, 0, rule
 		}
 	}
 }
 
-// begin looks at the first bytes of a head: the empty line that may come before it, and whether this is HTTP at all,
-// so that TLS on a plain port is told at once.
-func (s *scan) begin(b []byte) (skip int, kind Kind) {
+// begin checks the first bytes of a head: the empty line that may come before it (RFC 9112, section 2.2), and whether
+// this is HTTP at all, so that TLS on a plain port is rejected at once.
+func (s *scan) begin(b []byte) (skip int, rule Rule) {
 	for b[0] == '\r' {
 		switch {
 		case s.skipped:
@@ -101,10 +116,10 @@ func (s *scan) begin(b []byte) (skip int, kind Kind) {
 }
 
 // lineEnd is the offset behind the line's CRLF, or 0 when that has not come yet.
-func (s *scan) lineEnd(g *Guard, b []byte) (end int, kind Kind) {
-	limit, over := g.limits.Header, headerTooLarge
+func (s *scan) lineEnd(p *parser, b []byte) (end int, rule Rule) {
+	limit, over := p.limits.Header, headerTooLarge
 	if s.line == 0 {
-		limit, over = g.firstLine, targetTooLong
+		limit, over = p.firstLine, targetTooLong
 	}
 	view := b[:min(len(b), limit)]
 	i := bytes.IndexByte(view[s.seen:], '\n')
@@ -122,12 +137,13 @@ func (s *scan) lineEnd(g *Guard, b []byte) (end int, kind Kind) {
 	return end, fine
 }
 
-// finish judges what only a whole head can tell.
-func (s *scan) finish(head []byte) Kind {
+// finish checks what only a whole head shows.
+func (s *scan) finish(head []byte) Rule {
+	authority := s.rawTarget(head)[s.authorityAt:s.authorityEnd]
 	switch {
-	case !s.sawHost:
-		return hostMissing // on HTTP/1.0 too: the shop gets exactly one Host, and none is invented
-	case s.authorityEnd > 0 && !equal(head[s.authorityAt:s.authorityEnd], head[s.hostAt:s.hostEnd]):
+	case !s.sawHost && !s.HTTP10:
+		return hostMissing
+	case s.authorityEnd > 0 && !octets.EqualFold(authority, head[s.hostAt:s.hostEnd]):
 		return targetNotHost
 	case s.Chunked && s.ContentLength >= 0:
 		return codingAndLength
@@ -135,6 +151,5 @@ func (s *scan) finish(head []byte) Kind {
 		return codingOnHTTP10
 	}
 	s.settle()
-	s.originForm(head)
 	return fine
 }

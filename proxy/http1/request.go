@@ -1,26 +1,27 @@
 package http1
 
-// Request is the head of one request as it was judged, and its only form; what was learned of it is its Head.
-// Reader.ReadHead reads one after the other into it. What its methods return lies in its room, and stays as it is until
-// the next head is read or Forget is called. The zero value is ready, and empty: without method, target or field.
+import "sluice/internal/octets"
+
+// Request is the head of one request; what was learned of it is its Head. What its methods return lies in the
+// connection's buffers: it is valid until the handler returns. The zero value is empty: without method, target or field.
 type Request struct {
 	scan
-	head []byte // as far as it is handed on: from its first byte, which a method that has moved leaves behind, to its empty line
+	head []byte // from its first byte to its empty line
 
-	own      []byte  // room for what is usual; nil = not made yet
-	borrowed *buffer // room for more; nil = none
-	lender   *Guard
-	came     int // bytes in the room while the head is read
+	own      []byte  // buffer for a head of usual size; nil = not made yet
+	borrowed *buffer // buffer for a larger one; nil = none
+	lender   *parser
+	came     int // bytes in the buffer while the head is read
 }
 
-// usualHead is the room for a head that most have enough of. Beyond it a large buffer is borrowed from the Guard.
-const usualHead = 2 * smallBuffer
+// usualHead is the size of a buffer that most heads fit into. Beyond it a large buffer is borrowed.
+const usualHead = 4 << 10
 
-// usualFields is how many fields a Request remembers the places of from one head to the next.
+// usualFields is how many field positions a Request keeps room for from one head to the next.
 const usualFields = 64
 
-// Forget empties q. What it has borrowed goes back.
-func (q *Request) Forget() {
+// reset empties q, and releases what it has borrowed.
+func (q *Request) reset() {
 	if q.borrowed != nil {
 		q.lender.release(q.borrowed)
 	}
@@ -31,19 +32,44 @@ func (q *Request) Forget() {
 	*q = Request{scan: scan{Head: noHead, fields: fields}, own: q.own}
 }
 
-// Method is the request's method.
-func (q *Request) Method() []byte { return q.head[q.methodAt:q.methodEnd] }
+// Method is the method as received. It is a token and case-sensitive (RFC 9110, section 9.1).
+func (q *Request) Method() []byte { return q.head[:q.methodEnd] }
 
-// Target is the path and query as they were received, or "*".
-func (q *Request) Target() []byte { return q.head[q.targetAt:q.targetEnd] }
+// Target is the request target as received: a path with its query, "*", or an absolute URL whose authority is Host.
+// With Limits.LenientTarget its bytes from 0x80 on are percent-encoded.
+func (q *Request) Target() []byte { return q.rawTarget(q.head) }
 
-// Host is the host that the client asks for, perhaps with a port.
+// Path is the target's path as received, without scheme, authority and query. It is "/" where an absolute target has
+// none, and "*" for OPTIONS of a whole server (RFC 9112, section 3.2.4).
+func (q *Request) Path() []byte {
+	switch {
+	case q.pathEnd > q.pathAt:
+		return q.rawTarget(q.head)[q.pathAt:q.pathEnd]
+	case q.authorityEnd == 0:
+		return nil // the zero Request
+	case q.queryAt == 0 && string(q.Method()) == "OPTIONS":
+		return asterisk
+	}
+	return slash
+}
+
+var slash, asterisk = []byte("/"), []byte("*")
+
+// Query is the target's query as received, without its "?"; nil when there is no "?", and empty when nothing follows it.
+func (q *Request) Query() []byte {
+	if q.queryAt == 0 {
+		return nil
+	}
+	return q.rawTarget(q.head)[q.queryAt:]
+}
+
+// Host is the value of Host, perhaps with a port. It is empty only where HTTP/1.0 comes without the field.
 func (q *Request) Host() []byte { return q.head[q.hostAt:q.hostEnd] }
 
-// Text is the whole head in its canonical form.
-func (q *Request) Text() []byte { return q.head[q.methodAt:] }
+// Text is the whole head as it was received, with its empty line.
+func (q *Request) Text() []byte { return q.head }
 
-// Fields calls yield with the name and the value of each field, in their order, until it has seen enough.
+// Fields calls yield with the name and the value of each field, in their order, until yield returns false.
 func (q *Request) Fields(yield func(name, value []byte) bool) {
 	for i := range q.fields {
 		f := &q.fields[i]
@@ -57,7 +83,7 @@ func (q *Request) Fields(yield func(name, value []byte) bool) {
 func (q *Request) Peek(name string) []byte {
 	for i := range q.fields {
 		f := &q.fields[i]
-		if equal(q.head[f.at:f.colon], name) {
+		if octets.EqualFold(q.head[f.at:f.colon], name) {
 			return q.head[f.from:f.to]
 		}
 	}
@@ -65,31 +91,31 @@ func (q *Request) Peek(name string) []byte {
 }
 
 // room is where the next bytes of the head go; empty when there is no more than the limits allow.
-func (q *Request) room(g *Guard) []byte {
+func (q *Request) room(p *parser) []byte {
 	switch {
 	case q.borrowed != nil:
 		return q.borrowed.b[q.came:]
 	case q.own == nil:
 		q.own = make([]byte, usualHead)
 	case q.came == len(q.own):
-		q.borrow(g)
+		q.borrow(p)
 		return q.borrowed.b[q.came:]
 	}
 	return q.own[q.came:]
 }
 
 // borrow moves what has come to a large buffer.
-func (q *Request) borrow(g *Guard) {
-	q.borrowed, q.lender = g.acquire(g.large), g
+func (q *Request) borrow(p *parser) {
+	q.borrowed, q.lender = p.acquire(p.large), p
 	copy(q.borrowed.b, q.own[:q.came])
 }
 
-// hold takes b, at most as much as a buffer keeps, for the beginning of the head.
-func (q *Request) hold(g *Guard, b []byte) {
+// hold stores b, at most as much as a buffer keeps, as the beginning of the head.
+func (q *Request) hold(p *parser, b []byte) {
 	if len(b) > usualHead {
-		q.borrow(g)
+		q.borrow(p)
 	}
-	q.came = copy(q.room(g), b)
+	q.came = copy(q.room(p), b)
 }
 
 // begun is what has come of the head.

@@ -1,0 +1,290 @@
+package http1
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// phase is what a connection does.
+type phase int32
+
+const (
+	phaseOpening   phase = iota // before the first request: PROXY header, TLS handshake
+	phaseIdle                   // waits for a request, of which no byte has come
+	phaseReceiving              // checks a head, as far as it has come
+	phaseHead                   // waits for the rest of a head, within ReadHeaderTimeout
+	phaseHandling               // the handler answers
+	phaseBody                   // waits for a body, within ReadTimeout
+	phaseTunnel                 // has left HTTP
+	phaseLingering              // waits until the client has read the last answer
+	phaseClosed
+)
+
+// currentPhase is set by the goroutine that owns the connection, and read by Drain too.
+type currentPhase struct{ atomic.Int32 }
+
+func (c *currentPhase) set(p phase)     { c.Store(int32(p)) }
+func (c *currentPhase) is(p phase) bool { return c.Load() == int32(p) }
+
+// Conn is one client connection. Its methods are for the handler of a request on it, but for Abort, which any goroutine
+// may call.
+type Conn struct {
+	State any // the handler's; the server does not touch it
+
+	server    *Server
+	nc        net.Conn  // what requests are read from: the socket, or TLS over it
+	event     eventConn // the socket in an event loop; nil = a goroutine waits for requests
+	peer      netip.Addr
+	phase     currentPhase
+	reader    *reader
+	deadlines deadlines
+	requests  int
+
+	writeBudget    time.Duration // left for all writes of this answer; 0 = each has its own time, negative = used up
+	discardPending bool          // the rest of the body is read and dropped after the answer
+	closeAfter     bool          // the connection ends with this answer
+	lingerOnClose  bool          // unread input may come: closing at once would reset the answer away
+	upgraded       net.Conn      // to be joined with the client after the answer; nil = none
+	raw            syscall.RawConn
+	firstByte      [1]byte // buffer of a connection that waits in a goroutine
+}
+
+func newConn(s *Server, nc net.Conn, peer netip.Addr) *Conn {
+	c := &Conn{server: s, nc: nc, peer: peer}
+	c.reader = s.parser.Load().newReader(socket{c})
+	return c
+}
+
+// Peer is the client's address, or the one that a PROXY header names; the zero Addr for a unix socket.
+func (c *Conn) Peer() netip.Addr { return c.peer }
+
+// Secure reports a connection over TLS.
+func (c *Conn) Secure() bool { return c.server.TLS != nil }
+
+// Requests is how many requests have come on the connection, this one included.
+func (c *Conn) Requests() int { return c.requests }
+
+// ReadBody reads content of the request's body into p, without framing. A client that waits for 100 Continue is sent it
+// first (RFC 9110, section 10.1.1). It returns io.EOF at the body's end, also together with the last bytes; a
+// ProtocolError for broken framing; io.ErrUnexpectedEOF for a body that was cut short; else the connection's error,
+// which is a time-out after ReadTimeout. It blocks: see StepAside.
+func (c *Conn) ReadBody(p []byte) (int, error) {
+	failed := c.reader.broken != nil
+	n, err := c.reader.readBody(p)
+	if e, ok := err.(ProtocolError); ok && !failed {
+		c.server.protocolErrors[e.Rule].Add(1)
+	}
+	return n, err
+}
+
+// BodyRead reports whether the request's body was read to its end, as one that is not there always was.
+func (c *Conn) BodyRead() bool { return c.reader.bodyRead() }
+
+// DiscardBody drops what of the body has come, without waiting for more, and reports whether that was all of it. The
+// server does so after each request; the connection ends where a part of the body is still to come.
+func (c *Conn) DiscardBody() (whole bool) { return c.reader.drainBody() }
+
+// maxSkippedBody is how much of an unread body may still be on its way without costing the connection, in bytes: many
+// clients send head and body in two packets.
+const maxSkippedBody = 16 << 10
+
+// SkipBody gives up the request's body, of which a short rest may be dropped after the answer, and reports whether the
+// connection can carry another request. A client that waits for 100 Continue may send its body or not: behind that no
+// head can be found.
+func (c *Conn) SkipBody() bool {
+	if c.reader.drainBody() {
+		return true
+	}
+	h := &c.reader.head
+	c.discardPending = h.ContentLength > 0 && h.ContentLength <= maxSkippedBody && !h.Expect100 && !h.Close
+	return c.discardPending
+}
+
+// CloseAfterResponse makes this answer the last one of the connection. It says Connection: close.
+func (c *Conn) CloseAfterResponse() { c.closeAfter = true }
+
+// LimitWrites gives all writes of this answer one WriteTimeout together, instead of one for each. It is for a streamed
+// answer that holds a resource: a client that reads slowly would hold it without end. Only the time in which the server
+// waits for the client counts.
+func (c *Conn) LimitWrites() { c.writeBudget = c.server.WriteTimeout }
+
+// StepAside must come before anything that may block. It makes another goroutine run the event loop; this one goes on.
+// More calls cost nothing.
+func (c *Conn) StepAside() {
+	if c.event != nil {
+		c.event.StepAside()
+	}
+}
+
+// Tunnel joins the client and upstream once the answer, a 101, was written (RFC 9110, section 7.8). The server closes
+// upstream, also when the answer cannot be written.
+func (c *Conn) Tunnel(upstream net.Conn) {
+	c.upgraded = upstream
+	c.reader.tunnel()
+}
+
+// Gone reports that the client has closed the connection, or its side of it. It does not block. Where the system cannot
+// tell it is false.
+func (c *Conn) Gone() bool {
+	if c.raw == nil {
+		if c.raw = rawConn(c.nc); c.raw == nil {
+			return false
+		}
+	}
+	gone := false
+	err := c.raw.Control(func(fd uintptr) { gone = hungUp(fd) })
+	return err != nil || gone
+}
+
+// rawConn is the socket below TLS and PROXY protocol; nil = there is none.
+func rawConn(c net.Conn) syscall.RawConn {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	if p, ok := c.(proxiedConn); ok {
+		c = p.Raw()
+	}
+	s, ok := c.(syscall.Conn)
+	if !ok {
+		return nil
+	}
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// Abort closes the connection at once, so that reads and writes on it fail. It is safe for concurrent use.
+func (c *Conn) Abort() {
+	if c.event != nil && c.event.Reclaim() { // it waited, and no goroutine owns it
+		c.close()
+		return
+	}
+	_ = c.nc.Close()
+}
+
+// beginRequest resets what belongs to one request.
+func (c *Conn) beginRequest() {
+	c.requests++
+	c.writeBudget = 0
+	c.phase.set(phaseHandling)
+}
+
+// socket is the connection below the reader.
+type socket struct{ *Conn }
+
+// Read waits for more of a head, within ReadHeaderTimeout, or of a body, within ReadTimeout. A client is told to send a
+// body only when its first byte is awaited: one that is rejected never sends it.
+func (s socket) Read(p []byte) (int, error) {
+	c := s.Conn
+	switch {
+	case c.phase.is(phaseTunnel):
+	case c.reader.bodyRead():
+		if !c.phase.is(phaseHead) {
+			c.phase.set(phaseHead)
+			c.deadlines.limitReads(c.nc, c.server.ReadHeaderTimeout)
+		}
+	case !c.phase.is(phaseBody):
+		c.phase.set(phaseBody)
+		c.deadlines.limitReads(c.nc, c.server.ReadTimeout)
+		if c.reader.head.Expect100 {
+			if _, err := c.write(goOn); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return c.nc.Read(p)
+}
+
+var goOn = []byte("HTTP/1.1 100 Continue\r\n\r\n")
+
+// write allows each write its time, so that a long download is cut off only when the client has stopped to read.
+func (c *Conn) write(p []byte) (int, error) {
+	switch {
+	case c.writeBudget != 0:
+		return c.writeWithinBudget(p)
+	case c.server.WriteTimeout > 0:
+		c.deadlines.limitWrite(c.nc, c.server.WriteTimeout)
+	}
+	return c.nc.Write(p)
+}
+
+// writeWithinBudget writes within what is left of the answer's time.
+func (c *Conn) writeWithinBudget(p []byte) (int, error) {
+	if c.writeBudget < 0 {
+		return 0, os.ErrDeadlineExceeded
+	}
+	begun := time.Now()
+	c.deadlines.write = 0
+	_ = c.nc.SetWriteDeadline(begun.Add(c.writeBudget))
+	n, err := c.nc.Write(p)
+	if c.writeBudget -= time.Since(begun); c.writeBudget == 0 {
+		c.writeBudget = -1
+	}
+	return n, err
+}
+
+// discardRest reads a short body to its end, and reports whether it came.
+func (c *Conn) discardRest() bool {
+	k := c.reader.parser.acquire(1)
+	defer c.reader.parser.release(k)
+	for !c.reader.bodyRead() {
+		if _, err := c.reader.readBody(k.b); err != nil && err != io.EOF {
+			return false
+		}
+	}
+	c.discardPending = false
+	return true
+}
+
+// expedite gives an idle connection a last moment to send what may be on its way.
+func (c *Conn) expedite() {
+	switch {
+	case c.event != nil:
+		c.event.Expedite(grace)
+	case c.phase.is(phaseIdle):
+		_ = c.nc.SetReadDeadline(time.Now().Add(grace))
+	}
+}
+
+// close ends a connection that the caller owns.
+func (c *Conn) close() {
+	if c.lingerOnClose {
+		c.phase.set(phaseLingering)
+		linger(c.nc)
+	}
+	c.phase.set(phaseClosed)
+	_ = c.nc.Close()
+	c.server.handler.Close(c)
+	c.server.untrack(c)
+}
+
+// How long, and for how much, a connection that is to be closed is still read: closing a socket with unread input makes
+// the kernel send a reset, which can overtake the answer (RFC 9112, section 9.6).
+const (
+	lingerTimeout = 500 * time.Millisecond
+	lingerSize    = 256 << 10
+)
+
+// linger ends the server's side of c, and reads what is still on its way, within bounds.
+func linger(c net.Conn) {
+	half, ok := c.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(lingerTimeout)) != nil {
+		return
+	}
+	var buf [4 << 10]byte
+	for left := lingerSize; left > 0; {
+		n, err := c.Read(buf[:])
+		if err != nil {
+			return
+		}
+		left -= n
+	}
+}

@@ -1,0 +1,272 @@
+package http1
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/internal/octets"
+)
+
+// framing is how a client learns where an answer's body ends (RFC 9112, section 6.3).
+type framing uint8
+
+const (
+	headAlone  framing = iota // 1xx, 204, 304, and answers to HEAD end with their head
+	byLength                  // Content-Length
+	inChunks                  // Transfer-Encoding: chunked
+	untilClose                // with the connection: a body of unknown length, for HTTP/1.0
+)
+
+// framing chooses how the answer is framed. Local answers always have a length.
+func (x *Exchange) framing() framing {
+	resp := &x.Forwarded
+	switch {
+	case x.Local.Status != 0:
+		return byLength
+	case x.toHead() || bodiless(resp.StatusCode()):
+		return headAlone
+	case !resp.IsBodyStream() || resp.Header.ContentLength() >= 0:
+		return byLength
+	case x.Request.HTTP10:
+		return untilClose
+	}
+	return inChunks
+}
+
+// bodiless reports a status whose answers never have a body (RFC 9110, section 6.4.1).
+func bodiless(status int) bool {
+	return status < 200 || status == fasthttp.StatusNoContent || status == fasthttp.StatusNotModified
+}
+
+// forwardedLength is the value of Content-Length; -1 = none is sent. Answers to HEAD and 304 repeat what the upstream
+// said, or the size of the body that is not sent (RFC 9110, section 8.6).
+func (x *Exchange) forwardedLength(frame framing) int64 {
+	resp := &x.Forwarded
+	said := len(resp.Header.Peek(fasthttp.HeaderContentLength)) > 0 // else ContentLength is 0 and means nothing
+	switch {
+	case frame == byLength && !resp.IsBodyStream():
+		return int64(len(resp.Body()))
+	case frame == byLength:
+		return int64(resp.Header.ContentLength())
+	case frame != headAlone || !x.toHead() && resp.StatusCode() != fasthttp.StatusNotModified:
+		return -1
+	case said:
+		return int64(resp.Header.ContentLength())
+	case x.toHead() && !resp.IsBodyStream() && len(resp.Body()) > 0:
+		return int64(len(resp.Body()))
+	}
+	return -1
+}
+
+// maxJoined is up to which size, in bytes, a body is copied behind its head, to go out in one write.
+const maxJoined = 16 << 10
+
+// writeForwarded writes x.Forwarded.
+func (x *Exchange) writeForwarded(frame framing, connection string) error {
+	resp, c := &x.Forwarded, x.Conn
+	x.text = x.appendForwardedHead(x.text[:0], frame, connection)
+	if resp.IsBodyStream() && frame != headAlone {
+		return x.writeStream(frame)
+	}
+	var rest []byte
+	if frame == byLength {
+		rest = resp.Body()
+		n := min(len(rest), maxJoined)
+		x.text, rest = append(x.text, rest[:n]...), rest[n:]
+	}
+	_, err := c.write(x.text)
+	if err == nil && len(rest) > 0 {
+		_, err = c.write(rest)
+	}
+	return err
+}
+
+// appendForwardedHead appends the head with its empty line: the upstream's fields, and framing of the server's own.
+func (x *Exchange) appendForwardedHead(dst []byte, frame framing, connection string) []byte {
+	h := &x.Forwarded.Header
+	h.SetNoDefaultContentType(true)
+	status := h.StatusCode()
+	dst = append(strconv.AppendInt(append(dst, "HTTP/1.1 "...), int64(status), 10), ' ')
+	if message := h.StatusMessage(); len(message) > 0 {
+		dst = append(dst, message...)
+	} else {
+		dst = append(dst, fasthttp.StatusMessage(status)...)
+	}
+	dst = append(dst, "\r\n"...)
+	switching := status == fasthttp.StatusSwitchingProtocols
+	for name, value := range h.All() {
+		if switching && octets.EqualFold(name, "Connection") || !hopByHop(name) && !x.isTrailer(name) {
+			dst = octets.AppendField(dst, name, value)
+		}
+	}
+	if length := x.forwardedLength(frame); length >= 0 {
+		dst = append(strconv.AppendInt(append(dst, "Content-Length: "...), length, 10), "\r\n"...)
+	}
+	if frame == inChunks {
+		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
+		if trailer := h.Peek(fasthttp.HeaderTrailer); len(trailer) > 0 {
+			dst = octets.AppendField(dst, "Trailer", trailer)
+		}
+	}
+	if connection != "" && !switching {
+		dst = octets.AppendField(dst, "Connection", connection)
+	}
+	return append(dst, "\r\n"...)
+}
+
+// hopByHop reports a field that is for one connection alone (RFC 9110, section 7.6.1), or of framing.
+func hopByHop(name []byte) bool {
+	for _, known := range [...]string{
+		"Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "Trailer",
+	} {
+		if octets.EqualFold(name, known) {
+			return true
+		}
+	}
+	return false
+}
+
+// isTrailer reports a field that came behind the body, and follows it again.
+func (x *Exchange) isTrailer(name []byte) bool {
+	for t := range x.Forwarded.Header.Trailers() {
+		if octets.EqualFold(name, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// Errors of a body stream: the connection ends, so that the client takes no part of a body for a whole one.
+var (
+	errShortBody = errors.New("body stream ended before its Content-Length")
+	errLongBody  = errors.New("body stream is longer than its Content-Length")
+)
+
+// writeStream writes the head, which stands in x.text, and the body stream behind it, and closes the stream.
+func (x *Exchange) writeStream(frame framing) (err error) {
+	resp, c := &x.Forwarded, x.Conn
+	c.StepAside()
+	w := &streamWriter{x: x, frame: frame, left: int64(resp.Header.ContentLength())}
+	w.piece = c.server.pieces.Get().(*piece)
+	defer c.server.pieces.Put(w.piece)
+	defer func() {
+		if fault := recover(); fault != nil {
+			c.server.Logger.Error("reading a body stream panicked", "fault", fault)
+			err = fmt.Errorf("body stream: %v", fault)
+		}
+	}()
+	if resp.ImmediateHeaderFlush {
+		if err := w.flush(); err != nil {
+			_ = resp.CloseBodyStream()
+			return err
+		}
+	}
+	if err := resp.BodyWriteTo(w); err != nil { // closes the stream
+		return err
+	}
+	return w.end()
+}
+
+// piece is the buffer for one piece of a streamed body, with room for the framing of a chunk around it.
+type piece [chunkHead + pieceSize + chunkEnd]byte
+
+const (
+	chunkHead = len("4000\r\n")
+	pieceSize = 16 << 10 // 4000 in hexadecimal
+	chunkEnd  = len("\r\n")
+)
+
+// streamWriter frames a streamed body. Each piece is written as it comes; the first one goes out with the head.
+type streamWriter struct {
+	x       *Exchange
+	frame   framing
+	left    int64 // bytes still to come, of a body by length
+	piece   *piece
+	flushed bool // the head was written
+}
+
+// ReadFrom implements io.ReaderFrom, so that the stream is read into the buffer that it is written from.
+func (w *streamWriter) ReadFrom(r io.Reader) (n int64, err error) {
+	empty := 0
+	for {
+		m, err := r.Read(w.piece[chunkHead : chunkHead+pieceSize])
+		if empty++; m > 0 {
+			empty, n = 0, n+int64(m)
+			if err := w.writePiece(m); err != nil {
+				return n, err
+			}
+		}
+		switch {
+		case err == io.EOF && w.frame == byLength && w.left > 0:
+			return n, errShortBody
+		case err == io.EOF:
+			return n, nil
+		case err != nil:
+			return n, err
+		case empty == maxEmptyReads:
+			return n, io.ErrNoProgress
+		}
+	}
+}
+
+// Write implements io.Writer, for streams that write themselves.
+func (w *streamWriter) Write(p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		m := copy(w.piece[chunkHead:chunkHead+pieceSize], p[n:])
+		if err = w.writePiece(m); err == nil {
+			n += m
+		}
+	}
+	return n, err
+}
+
+// writePiece frames and writes the n bytes of body in w.piece.
+func (w *streamWriter) writePiece(n int) error {
+	from, to := chunkHead, chunkHead+n
+	switch w.frame {
+	case byLength:
+		if w.left -= int64(n); w.left < 0 {
+			return errLongBody
+		}
+	case inChunks:
+		var digits [8]byte
+		size := append(strconv.AppendInt(digits[:0], int64(n), 16), "\r\n"...)
+		from -= copy(w.piece[chunkHead-len(size):], size)
+		to += copy(w.piece[to:], "\r\n")
+	}
+	return w.write(w.piece[from:to])
+}
+
+// write writes b, behind the head where that was not written yet.
+func (w *streamWriter) write(b []byte) error {
+	if w.flushed {
+		_, err := w.x.Conn.write(b)
+		return err
+	}
+	w.x.text = append(w.x.text, b...)
+	return w.flush()
+}
+
+// flush writes the head and what was appended to it.
+func (w *streamWriter) flush() error {
+	w.flushed = true
+	_, err := w.x.Conn.write(w.x.text)
+	return err
+}
+
+// end writes what follows the last piece.
+func (w *streamWriter) end() error {
+	switch {
+	case w.frame == byLength && w.left > 0:
+		return errShortBody
+	case w.frame == inChunks:
+		return w.write(append([]byte("0\r\n"), w.x.Forwarded.Header.TrailerHeader()...))
+	case !w.flushed:
+		return w.flush()
+	}
+	return nil
+}
