@@ -8,7 +8,6 @@ import (
 
 	"sluice/internal/octets"
 	"sluice/proxy/http1"
-	"sluice/proxy/reject"
 	"sluice/upstream"
 )
 

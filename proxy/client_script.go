@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"sluice/internal/octets"
-	"sluice/proxy/reject"
 )
 
 // scriptPath is where pages of the shop load the script from.
@@ -84,9 +83,9 @@ func acceptsGzip(accept []byte) bool {
 		name, params := octets.Cut(item, ';')
 		switch name = octets.Trim(name); {
 		case octets.EqualFold(name, "gzip"):
-			return reject.Quality(params) > 0
+			return octets.Quality(params) > 0
 		case string(name) == "*":
-			yes = reject.Quality(params) > 0
+			yes = octets.Quality(params) > 0
 		}
 	}
 	return yes

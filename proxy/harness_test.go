@@ -28,7 +28,9 @@ type (
 	slotFunc     func() reject.Reason
 )
 
-func (f upstreamFunc) Send(o *upstream.Request, r *fasthttp.Response) upstream.Outcome { return f(o, r) }
+func (f upstreamFunc) Send(o *upstream.Request, r *fasthttp.Response) upstream.Outcome {
+	return f(o, r)
+}
 func (f upstreamFunc) Upgrade(o *upstream.Request, r *fasthttp.Response) (net.Conn, upstream.Outcome) {
 	return nil, f(o, r)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/internal/octets"
+	"sluice/proxy/metrics"
 )
 
 // addFields adds the header lines that may travel on, in the order in which they came, then what the proxy says itself.

@@ -34,14 +34,15 @@ var textHTML = []byte("text/html")
 // mayRepeat reports whether an earlier request of this client may have placed the order that this one is about, and it
 // has not been looked up.
 func (r *Request) mayRepeat() bool {
-	if r.internal {
+	if r.internal || r.repeatable {
 		return true
 	}
 	if r.route.Gate != route.Reserve {
 		return false
 	}
 	switch r.rejection.Reason {
-	case reject.ConnRate, reject.Rate, reject.Window, reject.Concurrency, reject.QueueTimeout, reject.StockError:
+	case reject.ConnRate, reject.Rate, reject.Window, reject.Concurrency, reject.QueueTimeout, reject.StockError,
+		reject.Paused, reject.Ended:
 		return true
 	}
 	return false

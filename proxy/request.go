@@ -17,19 +17,20 @@ import (
 //
 // It has more than 20 fields because each step of the way leaves one group of them behind.
 type Request struct {
-	proxy    *Proxy
-	exchange *http1.Exchange
-	conn     *http1.Conn
-	client   *client // of the connection
-	now      int64   // monotonic ns of the proxy's clock, read once
-	route    *boundRoute
-	matched  route.Match
-	checks   []check
-	source   param.Source // where the route's variables are looked up
-	id       []byte
-	addr     netip.Addr // by clientAddr
-	buyer    buyer
-	bypass   bool // no limit applies
+	proxy      *Proxy
+	exchange   *http1.Exchange
+	conn       *http1.Conn
+	client     *client // of the connection
+	now        int64   // monotonic ns of the proxy's clock, read once
+	route      *boundRoute
+	matched    route.Match
+	checks     []check
+	source     param.Source // where the route's variables are looked up
+	id         []byte
+	addr       netip.Addr // by clientAddr
+	buyer      buyer
+	bypass     bool // no limit applies
+	repeatable bool // an earlier request may have placed this very order, and it has not been looked up
 
 	internal  bool      // one of the proxy's own addresses is asked; nothing is bought
 	malformed bool      // it is no valid HTTP/1.1
@@ -97,7 +98,7 @@ func (r *Request) clear() {
 	r.proxy, r.exchange, r.conn, r.client, r.route, r.checks = nil, nil, nil, nil, nil, nil
 	r.matched = route.Match{}
 	r.now, r.id, r.addr, r.buyer = 0, nil, netip.Addr{}, buyer{}
-	r.bypass, r.internal, r.malformed = false, false, false
+	r.bypass, r.repeatable, r.internal, r.malformed = false, false, false, false
 	r.unmatched, r.rejection, r.observed, r.limit, r.nth = rejection{}, rejection{}, reject.Admitted, "", 0
 	r.acquired, r.reservation, r.outcome = acquired{}, Reservation{}, metrics.OrderRejected
 	r.rateKeys.reset()

@@ -46,7 +46,7 @@ func (p *Proxy) onSale(r *Request, now int64) rejection {
 	if p.Schedule != nil {
 		if reason, wait := p.Schedule.Closed(now, r.buyer.sku, reserved); reason != reject.Admitted {
 			// An order of an earlier sale may be repeated, by its key. Before the start one without a key is new.
-			r.internal = r.internal || reserved && (reason != reject.NotStarted || len(r.buyer.key) > 0)
+			r.repeatable = reserved && len(r.buyer.key) > 0
 			return rejection{Reason: reason, Wait: wait}
 		}
 	}

@@ -105,18 +105,22 @@ func (s *Server) Close(c *http1.Conn) {
 }
 
 // Collector collects what was counted of connections and of requests that are not valid HTTP/1.1.
-func (s *Server) Collector() *metrics.ConnectionCollector { return metrics.NewConnectionCollector(s.connectionCounts) }
+func (s *Server) Collector() *metrics.ConnectionCollector {
+	return metrics.NewConnectionCollector(s.connectionCounts)
+}
 
 func (s *Server) connectionCounts() metrics.ConnectionCounts {
 	c := metrics.ConnectionCounts{
 		Rejected: map[reject.Reason]uint64{}, Observed: map[reject.Reason]uint64{},
-		WithoutProxyHeader: s.WithoutProxyHeader(), Violations: map[string]uint64{},
+		Violations: map[string]uint64{},
 	}
+	stats := s.Stats()
+	c.WithoutProxyHeader = stats.MissingProxyHeaders
 	for _, reason := range []reject.Reason{reject.ConnOpen, reject.IPConns} {
 		c.Rejected[reason], c.Observed[reason] = s.rejected[reason].Load(), s.observed[reason].Load()
 	}
-	for rule, n := range s.ProtocolErrors() {
-		c.Violations[rule.String()] = n
+	for rule, n := range stats.ProtocolErrors {
+		c.Violations[http1.Rule(rule).String()] = n
 	}
 	return c
 }

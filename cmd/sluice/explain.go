@@ -13,7 +13,6 @@ import (
 	"sluice/config"
 	"sluice/proxy"
 	"sluice/proxy/reject"
-	"sluice/proxy/reject"
 )
 
 type explainCommand struct {

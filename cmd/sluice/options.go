@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"log/slog"
+	"net"
 	"strings"
 
 	"sluice/config"

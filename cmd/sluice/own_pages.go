@@ -16,7 +16,7 @@ func pagesCompile(c *config.Config) []error {
 	if len(c.Responses.Pages) == 0 {
 		return nil
 	}
-	err := reject.Compile(responses(&c.Responses))
+	_, err := reject.New(responses(&c.Responses))
 	switch {
 	case err == nil:
 		return nil

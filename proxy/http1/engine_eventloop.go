@@ -5,7 +5,7 @@ package http1
 import (
 	"net"
 
-	eventloop "sluice/proxy/http1/loopshim"
+	"sluice/proxy/http1/eventloop"
 )
 
 // newEventLoops opens the event loops of s; nil where the system has no room for them.

@@ -39,9 +39,9 @@ func chooseFormat(accept []byte) Format {
 		kind, params := octets.Cut(item, ';')
 		switch kind = octets.Trim(kind); {
 		case bytes.Equal(kind, textHTML):
-			page = max(page, quality(params))
+			page = max(page, octets.Quality(params))
 		case bytes.HasPrefix(kind, application) && bytes.HasSuffix(kind, jsonSuffix):
-			program = max(program, quality(params))
+			program = max(program, octets.Quality(params))
 		}
 	}
 	if page == 0 || program > page {
@@ -68,7 +68,7 @@ func (all locales) choose(accept []byte) (best int) {
 				continue
 			}
 			closest[i], score[i] = m, 0
-			if q := quality(params); q > 0 {
+			if q := octets.Quality(params); q > 0 {
 				score[i] = q<<20 | left<<4 | int(m)
 			}
 		}
@@ -104,32 +104,4 @@ func match(tag []byte, served string) uint8 {
 func extends[A, B ~[]byte | ~string](tag A, prefix B) bool {
 	n := len(prefix)
 	return len(tag) > n && tag[n] == '-' && octets.EqualFold(tag[:n], prefix)
-}
-
-// quality reads ";q=0.8" as 800, and none as 1000.
-func quality(params []byte) int {
-	for len(params) > 0 {
-		var item []byte
-		item, params = octets.Cut(params, ';')
-		if item = octets.Trim(item); len(item) >= 3 && octets.Lower(item[0]) == 'q' && item[1] == '=' {
-			return thousandths(item[2:])
-		}
-	}
-	return 1000
-}
-
-// thousandths reads a number from 0 to 1 with at most three decimals, up to the first byte of anything else.
-func thousandths(text []byte) (q int) {
-	unit := 1000
-	for _, c := range text {
-		if c == '.' {
-			continue
-		}
-		if c < '0' || c > '9' || unit == 0 {
-			break
-		}
-		q += int(c-'0') * unit
-		unit /= 10
-	}
-	return min(q, 1000)
 }
