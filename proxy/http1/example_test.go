@@ -1,0 +1,50 @@
+package http1_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"sluice/proxy/http1"
+)
+
+// closedShop answers every request itself.
+type closedShop struct{}
+
+func (closedShop) Open(*http1.Conn) (answer []byte, ok bool) { return nil, true }
+func (closedShop) Close(*http1.Conn)                         {}
+
+func (closedShop) Handle(x *http1.Exchange) {
+	x.Local.Begin(503, []byte("Content-Type: text/plain\r\n"), nil)
+	x.Local.WriteString("closed: ")
+	x.Local.Write(x.Request.Path())
+	x.Local.WriteString("\n")
+}
+
+func (closedShop) ProtocolError(x *http1.Exchange, e http1.ProtocolError) {
+	x.Local.Begin(e.Status, nil, nil)
+	x.Local.WriteString(e.Rule.Text())
+}
+
+func Example() {
+	s := http1.NewServer(closedShop{}, http1.Limits{}, http1.Options{ReadHeaderTimeout: time.Minute})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	go s.Serve(ln)
+	defer s.Drain(context.Background())
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		panic(err)
+	}
+	_, _ = io.WriteString(c, "GET /order?sku=1 HTTP/1.1\r\nHost: shop\r\n\r\n"+
+		"POST /order HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n")
+	all, _ := io.ReadAll(c)
+	c.Close()
+	fmt.Printf("%q\n", all)
+	// Output:
+	// "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: 15\r\n\r\nclosed: /order\nHTTP/1.1 400 Bad Request\r\nContent-Length: 37\r\nConnection: close\r\n\r\nContent-Length with Transfer-Encoding"
+}
