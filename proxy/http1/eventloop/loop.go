@@ -1,31 +1,265 @@
-// Package eventloop waits for what many sockets bring, in one place instead of one goroutine each.
-//
-// A Loop has one epoll, and one goroutine that leads: it takes what has come and serves it at once, one socket after the
-// other, for as long as that needs no waiting. Who has to wait steps aside first: another goroutine leads from then on
-// (the leader/followers pattern: D. C. Schmidt et al., Pattern-Oriented Software Architecture 2, 2000). So a request
-// that is refused costs a read and a write, and wakes nobody; a socket at rest costs its descriptor.
-//
-// A Socket is a net.Conn. It rests, and then what comes is for the leader, or it belongs to one goroutine, which
-// reads and writes it as any other connection until it lets it rest again. A guest is a connection of somebody else's, of which
-// the loop only tells that something has come.
+//go:build linux && !noeventloop
+
 package eventloop
 
-import "time"
+import (
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
 
-// Serve takes a socket that rested and has something to be read, or its end. It owns the socket until it has it Rest,
-// or closes it. It may wait only after StepAside.
-type Serve func(*Socket)
+	"golang.org/x/sys/unix"
+)
 
-// Lead has a goroutine call Turn.Lead. It does not wait for it.
-type Lead func(Turn)
+// loop is one epoll instance with the connections that it watches. One worker at a time leads it.
+type loop struct {
+	group *Group
+	epoll int
+	file  *os.File // epoll in Go's network poller: a thread that blocked in epoll_wait would occupy a processor
+	raw   syscall.RawConn
+	pause *pause
 
-// Options of Open.
-type Options struct {
-	Loops  int // 0 = one for each processor
-	Serve  Serve
-	Expire Serve // takes a socket that has rested for as long as it may
-	Lead   Lead  // nil = a new goroutine each time
+	// These belong to the leader.
+	poll   func(uintptr) bool // collect
+	events [batchSize]unix.EpollEvent
+	burst  int // events since epoll_wait returned none, or since the last pause
+
+	mu      sync.Mutex
+	conns   []*Conn // by descriptor
+	ready   []*Conn // to be served, the last first
+	leader  uint64  // number of the current leadership
+	serving bool    // the leader is in Serve
+	served  uint64  // calls of Serve
+	seen    uint64  // served at the last tick
+	closed  bool
+	ended   chan struct{} // closed when the leader has seen closed
 }
 
-// tick is how often it is looked whether a leader waits that has not stepped aside, and whether somebody has rested for too long.
-const tick = 20 * time.Millisecond
+// leadership is the right to lead a loop, from one StepAside to the next.
+type leadership struct {
+	loop   *loop
+	number uint64
+}
+
+// batchSize is the number of events of one epoll_wait. The other goroutines of the processor, and later events, wait while a
+// batch is served; a smaller batch costs more system calls.
+const batchSize = 16
+
+func openLoop(g *Group) (*loop, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create1", err)
+	}
+	l := &loop{group: g, epoll: fd, ended: make(chan struct{})}
+	l.poll = l.collect
+	if l.file, l.raw, err = pollable(fd, "epoll"); err != nil {
+		return nil, err
+	}
+	if l.pause, err = openPause(); err != nil {
+		_ = l.file.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// pollable adds fd to Go's network poller. It closes fd on error.
+func pollable(fd int, name string) (*os.File, syscall.RawConn, error) {
+	if err := unix.SetNonblock(fd, true); err != nil {
+		_ = unix.Close(fd)
+		return nil, nil, os.NewSyscallError("fcntl", err)
+	}
+	file := os.NewFile(uintptr(fd), name)
+	raw, err := file.SyscallConn()
+	if err == nil {
+		err = file.SetReadDeadline(time.Time{}) // fails if the poller does not support fd
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, nil, err
+	}
+	return file, raw, nil
+}
+
+// close ends the leadership, and waits until the leader knows unless it is in Serve. Parked goroutines wake up.
+func (l *loop) close() {
+	l.mu.Lock()
+	l.closed = true
+	l.ready = nil
+	for _, c := range l.conns {
+		if c != nil {
+			c.wakeParked()
+		}
+	}
+	serving := l.serving
+	l.mu.Unlock()
+	_ = l.file.Close()
+	l.pause.close()
+	if !serving {
+		<-l.ended
+	}
+}
+
+// run leads the loop until the leadership passes to another worker.
+func (t leadership) run() {
+	for c := t.loop.next(t); c != nil; c = t.loop.next(t) {
+		c.leadership = t
+		t.loop.group.options.Serve(c)
+	}
+}
+
+// next returns the next connection to serve. It waits for one; nil = the leadership ended.
+func (l *loop) next(t leadership) *Conn {
+	for {
+		l.mu.Lock()
+		if l.leader != t.number {
+			l.mu.Unlock()
+			return nil
+		}
+		if l.closed {
+			l.leader++
+			close(l.ended)
+			l.mu.Unlock()
+			return nil
+		}
+		if n := len(l.ready) - 1; n >= 0 {
+			c := l.ready[n]
+			l.ready[n], l.ready = nil, l.ready[:n]
+			l.serving = true
+			l.served++
+			l.mu.Unlock()
+			return c
+		}
+		l.serving = false
+		l.mu.Unlock()
+		l.wait()
+	}
+}
+
+// wait collects events, until there are connections to serve or the loop closes. A leader that keeps finding events
+// pauses after each batchSize of them, before it serves. Otherwise the goroutines that it woke, and those that wait in Go's
+// network poller, would not run until the scheduler preempts the leader: after 10 to 20 ms.
+func (l *loop) wait() {
+	_ = l.raw.Read(l.poll) // fails when the loop closes
+	if l.burst >= batchSize {
+		l.burst = 0
+		l.pause.wait()
+	}
+}
+
+// collect asks the kernel for events without blocking, and reports whether there are connections to serve. After false
+// Go's network poller calls it again when there are more events.
+func (l *loop) collect(uintptr) bool {
+	for {
+		n, err := epollWait(l.epoll, l.events[:])
+		if err == syscall.EINTR {
+			continue
+		}
+		if n <= 0 || err != nil {
+			l.burst = 0
+			return false
+		}
+		l.burst += n
+		if l.dispatch(l.events[:n]) || l.burst >= batchSize {
+			return true
+		}
+	}
+}
+
+// dispatch wakes goroutines that are parked for the events, and moves connections that wait to the ready list. It reports
+// whether the leader has to look at the loop: a connection is ready, or the loop is closed.
+func (l *loop) dispatch(events []unix.EpollEvent) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return true
+	}
+	for i := len(events) - 1; i >= 0; i-- { // next takes from the end
+		if c := l.conn(events[i].Fd); c != nil && c.notify(events[i].Events) {
+			l.ready = append(l.ready, c)
+		}
+	}
+	return len(l.ready) > 0
+}
+
+// handOver ends a leadership and gives the next to another worker. A leader that waits for events keeps it.
+func (l *loop) handOver(number uint64) {
+	l.mu.Lock()
+	l.handOverAndUnlock(l.leader == number)
+}
+
+func (l *loop) handOverAndUnlock(due bool) {
+	if !due || !l.serving || l.closed {
+		l.mu.Unlock()
+		return
+	}
+	l.leader++
+	next := leadership{l, l.leader}
+	l.serving = false
+	l.mu.Unlock()
+	l.group.workers.assign(next)
+}
+
+// replaceBlocked hands over from a leader that has served one connection since the last tick.
+func (l *loop) replaceBlocked() {
+	l.mu.Lock()
+	blocked := l.served == l.seen
+	l.seen = l.served
+	l.handOverAndUnlock(blocked)
+}
+
+// conn returns the connection of a descriptor; nil = none. The caller holds mu.
+func (l *loop) conn(fd int32) *Conn {
+	if int(fd) >= len(l.conns) {
+		return nil
+	}
+	return l.conns[fd]
+}
+
+// add watches c.
+func (l *loop) add(c *Conn) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return net.ErrClosed
+	}
+	for len(l.conns) <= c.fd {
+		l.conns = append(l.conns, nil)
+	}
+	l.conns[c.fd] = c
+	const events = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
+	err := unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, c.fd, &unix.EpollEvent{Events: events, Fd: int32(c.fd)})
+	if err != nil {
+		l.conns[c.fd] = nil
+	}
+	return os.NewSyscallError("epoll_ctl", err)
+}
+
+// remove forgets c. The kernel forgets it when the descriptor is closed, which follows.
+func (l *loop) remove(c *Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn(int32(c.fd)) == c {
+		l.conns[c.fd] = nil
+	}
+}
+
+// sweepSize is the number of descriptors that one sweep checks before it releases the lock.
+const sweepSize = 512
+
+// overdue appends the connections that waited too long to due, from a descriptor on. It returns the descriptor at which
+// to continue; -1 = all are checked.
+func (l *loop) overdue(due []*Conn, from int, now int64) ([]*Conn, int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	to := min(from+sweepSize, len(l.conns))
+	for _, c := range l.conns[min(from, to):to] {
+		if c != nil && c.reclaimOverdue(now) {
+			due = append(due, c)
+		}
+	}
+	if to == len(l.conns) {
+		to = -1
+	}
+	return due, to
+}

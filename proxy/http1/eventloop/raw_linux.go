@@ -1,4 +1,4 @@
-//go:build linux && !race
+//go:build linux && !noeventloop && !race
 
 package eventloop
 
@@ -20,8 +20,8 @@ func write(fd int, p []byte) (int, error) {
 	return raw(unix.SYS_WRITE, fd, unsafe.Pointer(unsafe.SliceData(p)), len(p))
 }
 
-// waiting is epoll_pwait(2) with a time of 0: what has come.
-func waiting(epoll int, events []unix.EpollEvent) (int, error) {
+// epollWait is epoll_pwait(2) with a timeout of 0.
+func epollWait(epoll int, events []unix.EpollEvent) (int, error) {
 	return raw(unix.SYS_EPOLL_PWAIT, epoll, unsafe.Pointer(unsafe.SliceData(events)), len(events))
 }
 

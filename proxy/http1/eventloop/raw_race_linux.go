@@ -1,4 +1,4 @@
-//go:build race
+//go:build linux && !noeventloop && race
 
 package eventloop
 
@@ -13,7 +13,7 @@ import (
 func read(fd int, p []byte) (int, error)  { return syscall.Read(fd, p) }
 func write(fd int, p []byte) (int, error) { return syscall.Write(fd, p) }
 
-// waiting is epoll_wait(2) with a time of 0: what has come.
-func waiting(epoll int, events []unix.EpollEvent) (int, error) {
+// epollWait is epoll_wait(2) with a timeout of 0.
+func epollWait(epoll int, events []unix.EpollEvent) (int, error) {
 	return unix.EpollWait(epoll, events, 0)
 }

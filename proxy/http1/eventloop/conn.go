@@ -1,0 +1,203 @@
+//go:build linux && !noeventloop
+
+package eventloop
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Conn is a TCP connection that an event loop watches. It is a net.Conn and a syscall.Conn. Either it waits, and belongs
+// to the loop, or it has an owner that reads and writes. One goroutine may read while another writes; any goroutine may
+// set deadlines or close.
+type Conn struct {
+	// Owner is for the user of the package. It is set before the first Wait.
+	Owner any
+
+	fd            int
+	local, remote net.Addr
+	loop          *loop
+	leadership    leadership // in which the connection is served; none = its goroutine does not lead. Belongs to that goroutine
+
+	mu         sync.Mutex
+	registered bool  // the loop watches it
+	waiting    bool  // it belongs to the loop
+	closed     bool  // by Close
+	ended      bool  // the peer sent its end, or the connection broke; a read returns that, now or later
+	calls      int32 // system calls under way, for which the descriptor stays open
+	due        int64 // tick at which the wait expires; 0 = never
+	in, out    direction
+}
+
+// Wait gives the connection to the loop until it becomes readable, for timeout, or up to 220 ms longer; 0 = forever. After
+// true it may be served already. After false the caller still owns it, and there may be something to read; err tells
+// whether the connection or the group is closed.
+func (c *Conn) Wait(timeout time.Duration) (waiting bool, err error) {
+	c.mu.Lock()
+	switch {
+	case c.closed, c.loop.group.closed.Load():
+		c.mu.Unlock()
+		return false, net.ErrClosed
+	case c.in.ready || c.ended:
+		c.mu.Unlock()
+		return false, nil
+	}
+	c.due = c.loop.group.tickAfter(timeout)
+	c.leadership = leadership{}
+	c.waiting = true
+	registered := c.registered
+	c.mu.Unlock()
+	if registered { // from here on the connection may have another owner
+		return true, nil
+	}
+	if err := c.register(); err != nil && c.Reclaim() {
+		return false, err
+	}
+	return true, nil
+}
+
+// Reclaim ends a wait. It reports whether the connection waited: then the caller owns it, and neither Serve nor Expire is
+// called.
+func (c *Conn) Reclaim() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	waited := c.waiting
+	c.waiting = false
+	return waited
+}
+
+// reclaimOverdue reclaims a connection whose wait has expired at tick now.
+func (c *Conn) reclaimOverdue(now int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.waiting || c.due == 0 || now < c.due {
+		return false
+	}
+	c.waiting = false
+	return true
+}
+
+// Expedite lets the wait expire after timeout, or up to 40 ms later, if it would last longer.
+func (c *Conn) Expedite(timeout time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := c.loop.group
+	if due := g.tickAfter(timeout); c.waiting && due != 0 && (c.due == 0 || c.due > due) {
+		c.due = due
+		g.sweepUntil(due)
+	}
+}
+
+// StepAside makes another worker lead the loop, if the calling goroutine leads it. Call it in Serve before anything that
+// may block. Read and Write of c call it themselves.
+func (c *Conn) StepAside() {
+	if t := c.leadership; t.loop != nil {
+		c.leadership = leadership{}
+		t.loop.handOver(t.number)
+	}
+}
+
+// register makes the loop watch the connection, from the first wait on.
+func (c *Conn) register() error {
+	c.mu.Lock()
+	if c.closed || c.registered {
+		defer c.mu.Unlock()
+		if c.closed {
+			return net.ErrClosed
+		}
+		return nil
+	}
+	c.registered = true
+	c.calls++
+	c.mu.Unlock()
+	err := c.loop.add(c)
+	c.mu.Lock()
+	if err != nil {
+		c.registered = false
+		c.in.wake()
+		c.out.wake()
+	}
+	c.mu.Unlock()
+	c.endCall()
+	return err
+}
+
+// notify records events and wakes parked goroutines. It reports whether the connection waited, and is to be served.
+func (c *Conn) notify(events uint32) (serve bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		c.ended = true
+	}
+	if events&unix.EPOLLOUT != 0 || c.ended {
+		c.out.ready = true
+		c.out.wake()
+	}
+	if events&unix.EPOLLIN != 0 || c.ended {
+		c.in.ready = true
+		c.in.wake()
+		serve = c.waiting
+		c.waiting = false
+	}
+	return serve
+}
+
+// wakeParked wakes the goroutines that are parked in Read and Write.
+func (c *Conn) wakeParked() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.in.wake()
+	c.out.wake()
+}
+
+// Close implements net.Conn. It ends a wait without a call of Serve or Expire. The descriptor is closed when the system
+// calls that are under way have returned.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return net.ErrClosed
+	}
+	c.closed = true
+	c.waiting = false
+	c.calls++
+	c.in.wake()
+	c.out.wake()
+	c.in.stopTimer()
+	c.out.stopTimer()
+	c.mu.Unlock()
+	c.endCall()
+	return nil
+}
+
+// LocalAddr implements net.Conn. It is the listener's address for an accepted connection.
+func (c *Conn) LocalAddr() net.Addr { return c.local }
+
+// RemoteAddr implements net.Conn.
+func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+
+// SyscallConn implements syscall.Conn. Only Control of the result is supported.
+func (c *Conn) SyscallConn() (syscall.RawConn, error) { return rawConn{c}, nil }
+
+type rawConn struct{ conn *Conn }
+
+// Control implements syscall.RawConn.
+func (r rawConn) Control(f func(fd uintptr)) error {
+	if err := r.conn.beginCall(nil); err != nil {
+		return err
+	}
+	defer r.conn.endCall()
+	f(uintptr(r.conn.fd))
+	return nil
+}
+
+// Read implements syscall.RawConn. It returns errors.ErrUnsupported.
+func (rawConn) Read(func(uintptr) bool) error { return errors.ErrUnsupported }
+
+// Write implements syscall.RawConn. It returns errors.ErrUnsupported.
+func (rawConn) Write(func(uintptr) bool) error { return errors.ErrUnsupported }
