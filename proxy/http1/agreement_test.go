@@ -10,9 +10,19 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/internal/octets"
 )
 
 var hostLineRE = regexp.MustCompile(`(?i)\r\nhost:([ -~\t]*)\r\n`)
+
+// hostOf is the value of Host in a head; "" = there is none.
+func hostOf(raw string) string {
+	if m := hostLineRE.FindStringSubmatch(raw); m != nil {
+		return strings.Trim(m[1], " \t")
+	}
+	return ""
+}
 
 // parsed has fasthttp and net/http read the request i of p, whose body came as body, and compares.
 func (p played) parsed(t *testing.T, i int, body string) {
@@ -48,15 +58,16 @@ func parsedHead(t *testing.T, raw string, head Head) {
 		t.Fatalf("%q: fasthttp: %v", raw, err)
 	}
 	m := requestLineRE.FindStringSubmatch(raw[:strings.Index(raw, "\r\n")])
-	host := strings.Trim(hostLineRE.FindStringSubmatch(raw)[1], " \t")
+	host := hostOf(raw)
 	if h := &req.Header; string(h.Method()) != m[1] || string(h.RequestURI()) != m[2] || string(h.Host()) != host {
 		t.Fatalf("%q: fasthttp reads %q %q for host %q", raw, h.Method(), h.RequestURI(), h.Host())
 	}
 	var uri fasthttp.URI
-	if err := uri.Parse([]byte(host), []byte(m[2])); err != nil || string(uri.Host()) != strings.ToLower(host) {
+	if err := uri.Parse([]byte(host), []byte(m[2])); !strings.HasPrefix(m[2], "//") && host != "" &&
+		(err != nil || string(uri.Host()) != strings.ToLower(host)) {
 		t.Fatalf("%q: fasthttp reads the URI's host as %q, %v", raw, uri.Host(), err)
 	}
-	if req.MayContinue() != head.Expect100 || req.Header.IsHTTP11() == head.HTTP10 {
+	if req.MayContinue() && !head.HTTP10 && !head.Expect100 || req.Header.IsHTTP11() == head.HTTP10 {
 		t.Fatalf("%q: fasthttp's expectation or version differs from %+v", raw, head)
 	}
 	length := req.Header.ContentLength() // -1 chunked, -2 none
@@ -72,8 +83,11 @@ func parsedHead(t *testing.T, raw string, head Head) {
 func parsedFields(t *testing.T, raw, told string) {
 	t.Helper()
 	first, fields, _ := strings.Cut(raw, "\r\n")
-	want := first + " for " + strings.Trim(hostLineRE.FindStringSubmatch(raw)[1], " \t") + "\n"
-	for line := range strings.SplitSeq(strings.TrimSuffix(fields, "\r\n\r\n"), "\r\n") {
+	want := first + " for " + hostOf(raw) + "\n"
+	for line := range strings.SplitSeq(strings.TrimSuffix(strings.TrimSuffix(fields, "\r\n"), "\r\n"), "\r\n") {
+		if line == "" {
+			break // HTTP/1.0 without a field
+		}
 		name, value, _ := strings.Cut(line, ":")
 		want += name + ": " + strings.Trim(value, " \t") + "\n"
 	}
@@ -125,7 +139,7 @@ func netHTTPContent(t *testing.T, raw string) (content string, left int) {
 func longSize(raw string) bool {
 	digits := 0
 	for i := range len(raw) {
-		if classes[raw[i]]&hexByte == 0 {
+		if octets.Unhex(raw[i]) > 15 {
 			digits = 0
 		} else if digits++; digits == 16 {
 			return true

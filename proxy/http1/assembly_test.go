@@ -42,7 +42,7 @@ func drawRequest(t *rapid.T) string {
 	return b.String()
 }
 
-func TestAssembledRequestsAreJudgedAsTheReferenceDoes(t *testing.T) {
+func TestParser_AgreesWithTheReferenceOnAssembledRequests(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		raw := ""
 		for range rapid.IntRange(1, 3).Draw(rt, "requests") {

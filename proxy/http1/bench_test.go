@@ -29,11 +29,11 @@ type endless struct{ s string }
 
 func (e endless) Read(p []byte) (int, error) { return copy(p, e.s), nil }
 
-func TestReadDoesNotAllocate(t *testing.T) {
+func TestReader_ReadsWithoutAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector empties pools")
 	}
-	g := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10})
+	g := newParser(Limits{Header: 16 << 10, Target: 8 << 10})
 	p := make([]byte, 16<<10)
 	for name, src := range map[string]io.Reader{
 		"get":       endless{browser},
@@ -45,14 +45,14 @@ func TestReadDoesNotAllocate(t *testing.T) {
 		"order":     &loop{s: order, n: 100},
 		"large":     &loop{s: get("A: " + strings.Repeat("b", 9000)), n: 1 << 20},
 	} {
-		r := g.NewReader(src)
+		r := g.newReader(src)
 		var q Request
 		read := func() {
-			if err := r.ReadHead(&q); err != nil {
+			if err := r.readHead(&q); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 			for err := error(nil); err != io.EOF; {
-				if _, err = r.ReadBody(p); err != nil && err != io.EOF {
+				if _, err = r.readBody(p); err != nil && err != io.EOF {
 					t.Fatalf("%s: body: %v", name, err)
 				}
 			}
@@ -65,7 +65,7 @@ func TestReadDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func TestReadBodyDoesNotAllocate(t *testing.T) {
+func TestReader_ReadsBodiesWithoutAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector empties pools")
 	}
@@ -74,11 +74,11 @@ func TestReadBodyDoesNotAllocate(t *testing.T) {
 		"chunks":         io.MultiReader(strings.NewReader(chunked("")), endless{"5\r\nhello\r\n"}),
 		"chunks, pieces": io.MultiReader(strings.NewReader(chunked("")), &loop{s: "5\r\nhello\r\n", n: 7}),
 	} {
-		r := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10}).NewReader(src)
+		r := newParser(Limits{Header: 16 << 10, Target: 8 << 10}).newReader(src)
 		p := make([]byte, 16<<10)
 		readHead(r)
 		read := func() {
-			if n, err := r.ReadBody(p); err != nil || n < 1 || n > 5 {
+			if n, err := r.readBody(p); err != nil || n < 1 || n > 5 {
 				t.Fatalf("%s: read %d, %v", name, n, err)
 			}
 		}
@@ -89,15 +89,15 @@ func TestReadBodyDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func TestDrainDoesNotAllocate(t *testing.T) {
+func TestReader_DrainsWithoutAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector empties pools")
 	}
 	var q Request
 	for name, s := range map[string]string{"post": order, "chunked": chunked("5\r\nhello\r\n0\r\n\r\n")} {
-		r := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10}).NewReader(endless{s})
+		r := newParser(Limits{Header: 16 << 10, Target: 8 << 10}).newReader(endless{s})
 		read := func() {
-			if err := r.ReadHead(&q); err != nil || !r.DrainBody() {
+			if err := r.readHead(&q); err != nil || !r.drainBody() {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
@@ -108,14 +108,14 @@ func TestDrainDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func TestWaitingForAChunkDoesNotAllocate(t *testing.T) {
+func TestReader_WaitsForAChunkWithoutAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector empties pools")
 	}
-	r := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10}).NewReader(io.MultiReader(strings.NewReader(chunked("")), lateReader{}))
+	r := newParser(Limits{Header: 16 << 10, Target: 8 << 10}).newReader(io.MultiReader(strings.NewReader(chunked("")), lateReader{}))
 	p := make([]byte, 4096)
 	readHead(r)
-	if allocs := testing.AllocsPerRun(200, func() { r.ReadBody(p) }); allocs != 0 || r.kept != nil {
+	if allocs := testing.AllocsPerRun(200, func() { r.readBody(p) }); allocs != 0 || r.kept != nil {
 		t.Errorf("%v allocations a time-out, kept %v", allocs, r.kept)
 	}
 }
@@ -134,17 +134,17 @@ func (l *loop) Read(p []byte) (int, error) {
 }
 
 func bench(b *testing.B, src io.Reader, size int) {
-	r := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10}).NewReader(src)
+	r := newParser(Limits{Header: 16 << 10, Target: 8 << 10}).newReader(src)
 	p := make([]byte, 16<<10)
 	var q Request
 	b.SetBytes(int64(size))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := r.ReadHead(&q); err != nil {
+		if err := r.readHead(&q); err != nil {
 			b.Fatal(err)
 		}
 		for err := error(nil); err != io.EOF; {
-			if _, err = r.ReadBody(p); err != nil && err != io.EOF {
+			if _, err = r.readBody(p); err != nil && err != io.EOF {
 				b.Fatal(err)
 			}
 		}
@@ -160,11 +160,11 @@ var upload = chunked(strings.Repeat("1000\r\n"+strings.Repeat("x", 4<<10)+"\r\n"
 func BenchmarkUpload(b *testing.B) { bench(b, &loop{s: upload, n: 1 << 20}, len(upload)) }
 
 func BenchmarkDrain(b *testing.B) {
-	r := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10}).NewReader(endless{order})
+	r := newParser(Limits{Header: 16 << 10, Target: 8 << 10}).newReader(endless{order})
 	var q Request
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := r.ReadHead(&q); err != nil || !r.DrainBody() {
+		if err := r.readHead(&q); err != nil || !r.drainBody() {
 			b.Fatal(err)
 		}
 	}

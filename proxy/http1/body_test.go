@@ -11,7 +11,7 @@ import (
 // breaches are bodies that break a rule of chunks, and the content that comes before that.
 var breaches = []struct {
 	body    string
-	kind    Kind
+	rule    Rule
 	content string
 }{
 	{"\r\n", badChunkSize, ""},
@@ -46,36 +46,36 @@ var breaches = []struct {
 	{"2\r\nab\r\n1\r\nc\r\n00\r\n0\r\n\r\n", trailer, "abc"},
 }
 
-func TestBrokenChunkRefusesTheBodyAndAllBehindIt(t *testing.T) {
+func TestBody_BrokenChunkRejectsAllBehindIt(t *testing.T) {
 	for _, c := range breaches {
 		for _, n := range []int{1, 2, 1 << 20} {
 			got := play(small, []byte(chunked(c.body)+get()), n, 4096)
-			if got.verdict() != c.kind || len(got.whole) > 0 || got.begun != (message{chunked(""), c.content}) {
-				t.Errorf("%q in pieces of %d: %+v, want %v after %q", c.body, n, got, c.kind, c.content)
+			if got.verdict() != c.rule || len(got.whole) > 0 || got.begun != (message{chunked(""), c.content}) {
+				t.Errorf("%q in pieces of %d: %+v, want %v after %q", c.body, n, got, c.rule, c.content)
 			}
 		}
 	}
 }
 
-func TestNothingIsReadAfterAViolationInABody(t *testing.T) {
+func TestBody_NothingIsReadAfterAProtocolError(t *testing.T) {
 	for _, c := range breaches {
 		src := &pieces{[]byte(chunked(c.body) + get()), len(chunked(c.body))}
-		r := NewGuard(small).NewReader(src)
+		r := newParser(small).newReader(src)
 		p := make([]byte, 4096)
 		readHead(r)
-		if _, err := readAll(r, p); err != c.kind.violation() {
+		if _, err := readAll(r, p); err != c.rule.err() {
 			t.Fatalf("%q: %v", c.body, err)
 		}
 		for range 3 {
-			if n, err := r.ReadBody(p); n != 0 || err != c.kind.violation() {
+			if n, err := r.readBody(p); n != 0 || err != c.rule.err() {
 				t.Fatalf("%q: the body gives %d, %v", c.body, n, err)
 			}
-			if head, err := readHead(r); head != "" || err != c.kind.violation() {
+			if head, err := readHead(r); head != "" || err != c.rule.err() {
 				t.Fatalf("%q: the next head is %q, %v", c.body, head, err)
 			}
 		}
-		if len(src.data) != len(get()) || r.kept != nil || r.BodyRead() || r.atBoundary() || r.Pipelined() || r.DrainBody() {
-			t.Fatalf("%q: %d bytes left, kept %v, body read %v", c.body, len(src.data), r.kept, r.BodyRead())
+		if len(src.data) != len(get()) || r.kept != nil || r.bodyRead() || r.atBoundary() || r.pipelined() || r.drainBody() {
+			t.Fatalf("%q: %d bytes left, kept %v, body read %v", c.body, len(src.data), r.kept, r.bodyRead())
 		}
 	}
 }
@@ -93,7 +93,7 @@ var bodies = []struct{ head, body, content string }{
 	{chunked(""), "2328\r\n" + strings.Repeat("y", 9000) + "\r\n1\r\nz\r\n0\r\n\r\n", strings.Repeat("y", 9000) + "z"},
 }
 
-func TestContentComesWithoutFramingAndToItsLastByte(t *testing.T) {
+func TestBody_ContentComesWithoutFramingAndToItsLastByte(t *testing.T) {
 	for _, c := range bodies {
 		for _, n := range []int{1, 2, 3, 5, 100, 1 << 20} {
 			for _, size := range []int{1, 2, 4096} {
@@ -106,13 +106,13 @@ func TestContentComesWithoutFramingAndToItsLastByte(t *testing.T) {
 	}
 }
 
-func TestBodyCutShortIsNotAWholeBody(t *testing.T) {
+func TestBody_CutShortIsNeverWhole(t *testing.T) {
 	p := make([]byte, 4096)
 	for _, c := range bodies {
 		for cut := range min(len(c.body), 100) {
 			over := 0 // how often the end was met
 			src := &pieces{[]byte(c.head + c.body[:cut]), 1 << 20}
-			r := NewGuard(small).NewReader(readerFunc(func(p []byte) (int, error) {
+			r := newParser(small).newReader(readerFunc(func(p []byte) (int, error) {
 				n, err := src.Read(p)
 				if err == io.EOF {
 					over++
@@ -123,10 +123,10 @@ func TestBodyCutShortIsNotAWholeBody(t *testing.T) {
 				t.Fatalf("%q, %v", head, err)
 			}
 			content, err := readAll(r, p)
-			if err != io.ErrUnexpectedEOF || !strings.HasPrefix(c.content, content) || r.BodyRead() || r.atBoundary() || r.kept != nil {
+			if err != io.ErrUnexpectedEOF || !strings.HasPrefix(c.content, content) || r.bodyRead() || r.atBoundary() || r.kept != nil {
 				t.Fatalf("%q: %q, then %v", c.body[:cut], content, err)
 			}
-			if n, err := r.ReadBody(p); n != 0 || err != io.ErrUnexpectedEOF {
+			if n, err := r.readBody(p); n != 0 || err != io.ErrUnexpectedEOF {
 				t.Fatalf("%q: again %d, %v", c.body[:cut], n, err)
 			}
 			if head, err := readHead(r); head != "" || err == nil || over != 1 {
@@ -136,20 +136,20 @@ func TestBodyCutShortIsNotAWholeBody(t *testing.T) {
 	}
 }
 
-func TestBodyOfKnownLengthEndsWithItsLastBytes(t *testing.T) {
+func TestBody_OfKnownLengthEndsWithItsLastBytes(t *testing.T) {
 	for _, n := range []int{1 << 20, 1} { // along with the head, and behind it
-		r := NewGuard(small).NewReader(&pieces{[]byte(post("a", "Content-Length: 1")), n})
+		r := newParser(small).newReader(&pieces{[]byte(post("a", "Content-Length: 1")), n})
 		p := make([]byte, 4096)
 		readHead(r)
-		if n, err := r.ReadBody(p); n != 1 || err != io.EOF {
+		if n, err := r.readBody(p); n != 1 || err != io.EOF {
 			t.Fatalf("%d, %v", n, err)
 		}
 	}
 }
 
-func TestErrorThatCameWithContentComesAfterIt(t *testing.T) {
+func TestBody_ContentComesBeforeTheErrorThatCameWithIt(t *testing.T) {
 	reset := errors.New("reset")
-	r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader(post("", "Content-Length: 9")), &together{"hello", reset}))
+	r := newParser(small).newReader(io.MultiReader(strings.NewReader(post("", "Content-Length: 9")), &together{"hello", reset}))
 	p := make([]byte, 4096)
 	readHead(r)
 	if content, err := readAll(r, p); content != "hello" || err != reset {
@@ -157,22 +157,22 @@ func TestErrorThatCameWithContentComesAfterIt(t *testing.T) {
 	}
 }
 
-func TestSlowChunksCostOneSmallBuffer(t *testing.T) {
-	r := NewGuard(Limits{Header: 16 << 10, Target: 8 << 10}).NewReader(&pieces{[]byte(chunked("5\r\nhello\r\n0\r\n\r\n")), len(chunked(""))})
+func TestBody_SlowChunksCostOneSmallBuffer(t *testing.T) {
+	r := newParser(Limits{Header: 16 << 10, Target: 8 << 10}).newReader(&pieces{[]byte(chunked("5\r\nhello\r\n0\r\n\r\n")), len(chunked(""))})
 	readHead(r)
-	if r.ReadBody(make([]byte, 1)); r.kept == nil || len(r.kept.b) != smallBuffer {
+	if r.readBody(make([]byte, 1)); r.kept == nil || len(r.kept.b) != smallBuffer {
 		t.Fatalf("kept in %v", r.kept)
 	}
 }
 
-func TestEndOfBodyIsTheAnswerEverAfter(t *testing.T) {
+func TestBody_EndStaysTheEnd(t *testing.T) {
 	p := make([]byte, 4096)
 	for _, head := range []string{get(), post("", "Content-Length: 0"), post("a", "Content-Length: 1"), chunked("1\r\na\r\n0\r\n\r\n")} {
-		r := NewGuard(small).NewReader(&pieces{[]byte(head + get()), 1 << 20})
+		r := newParser(small).newReader(&pieces{[]byte(head + get()), 1 << 20})
 		readHead(r)
 		readAll(r, p)
 		for range 3 {
-			if n, err := r.ReadBody(p); n != 0 || err != io.EOF {
+			if n, err := r.readBody(p); n != 0 || err != io.EOF {
 				t.Fatalf("%q: %d, %v", head, n, err)
 			}
 		}
@@ -182,17 +182,17 @@ func TestEndOfBodyIsTheAnswerEverAfter(t *testing.T) {
 	}
 }
 
-func TestBodyBeforeAnyHeadHasEnded(t *testing.T) {
-	r := NewGuard(small).NewReader(readerFunc(func([]byte) (int, error) { panic("asked for a byte") }))
-	if n, err := r.ReadBody(make([]byte, 1)); n != 0 || err != io.EOF || !r.BodyRead() || !r.DrainBody() {
+func TestBody_BeforeAnyHeadHasEnded(t *testing.T) {
+	r := newParser(small).newReader(readerFunc(func([]byte) (int, error) { panic("asked for a byte") }))
+	if n, err := r.readBody(make([]byte, 1)); n != 0 || err != io.EOF || !r.bodyRead() || !r.drainBody() {
 		t.Fatalf("read %d, %v", n, err)
 	}
 }
 
-func TestSocketIsNotReadBeyondABodyThatHasALength(t *testing.T) {
+func TestBody_OfKnownLengthIsNotReadBeyond(t *testing.T) {
 	var most []int
 	src := &pieces{[]byte(post("hello world", "Content-Length: 11") + get()), len(post("", "Content-Length: 11")) + 5}
-	r := NewGuard(small).NewReader(readerFunc(func(p []byte) (int, error) {
+	r := newParser(small).newReader(readerFunc(func(p []byte) (int, error) {
 		most = append(most, len(p))
 		return src.Read(p)
 	}))
@@ -206,10 +206,10 @@ func TestSocketIsNotReadBeyondABodyThatHasALength(t *testing.T) {
 	}
 }
 
-func TestTimeoutInABodyLosesNothing(t *testing.T) {
+func TestBody_TimeoutLosesNothing(t *testing.T) {
 	for _, c := range bodies {
 		src, late := &pieces{[]byte(c.head + c.body), 1}, false
-		r := NewGuard(small).NewReader(readerFunc(func(p []byte) (int, error) {
+		r := newParser(small).newReader(readerFunc(func(p []byte) (int, error) {
 			if late = !late && len(src.data) <= len(c.body); late {
 				return 0, os.ErrDeadlineExceeded
 			}
@@ -228,11 +228,11 @@ func TestTimeoutInABodyLosesNothing(t *testing.T) {
 	}
 }
 
-func TestReadOfNoContentTakesNothing(t *testing.T) {
+func TestBody_EmptyReadReadsNothing(t *testing.T) {
 	src := &pieces{[]byte(chunked("1\r\na\r\n0\r\n\r\n")), len(chunked(""))}
-	r := NewGuard(small).NewReader(src)
+	r := newParser(small).newReader(src)
 	readHead(r)
-	if n, err := r.ReadBody(nil); n != 0 || err != nil || len(src.data) != len("1\r\na\r\n0\r\n\r\n") {
+	if n, err := r.readBody(nil); n != 0 || err != nil || len(src.data) != len("1\r\na\r\n0\r\n\r\n") {
 		t.Fatalf("read %d, %v, %d bytes left", n, err, len(src.data))
 	}
 }

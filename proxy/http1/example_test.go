@@ -1,38 +1,50 @@
 package http1_test
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"strings"
+	"io"
+	"net"
+	"time"
 
 	"sluice/proxy/http1"
 )
 
+// closedShop answers every request itself.
+type closedShop struct{}
+
+func (closedShop) Open(*http1.Conn) (answer []byte, ok bool) { return nil, true }
+func (closedShop) Close(*http1.Conn)                         {}
+
+func (closedShop) Handle(x *http1.Exchange) {
+	x.Local.Begin(503, []byte("Content-Type: text/plain\r\n"), nil)
+	x.Local.WriteString("closed: ")
+	x.Local.Write(x.Request.Path())
+	x.Local.WriteString("\n")
+}
+
+func (closedShop) ProtocolError(x *http1.Exchange, e http1.ProtocolError) {
+	x.Local.Begin(e.Status, nil, nil)
+	x.Local.WriteString(e.Rule.Text())
+}
+
 func Example() {
-	guard := http1.NewGuard(http1.Limits{Header: 16 << 10, Target: 8 << 10})
-	socket := strings.NewReader("GET /stock HTTP/1.1\r\nHost: shop\r\n\r\n" +
-		"POST /order HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nsku\r\n3\r\n=10\r\n0\r\n\r\n" +
-		"POST /order HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n")
-	r := guard.NewReader(socket)
-	p := make([]byte, 4096)
-	var head http1.Request
-	for {
-		err := r.ReadHead(&head)
-		if v, ok := errors.AsType[http1.Violation](err); ok {
-			fmt.Println(v.Status, v.Kind)
-			return
-		}
-		fmt.Printf("%s %s of %s\n", head.Method(), head.Target(), head.Host())
-		for n := 0; err == nil; {
-			if n, err = r.ReadBody(p); n > 0 {
-				fmt.Printf("\t%q\n", p[:n])
-			}
-		}
+	s := http1.NewServer(closedShop{}, http1.Limits{}, http1.Options{ReadHeaderTimeout: time.Minute})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
 	}
+	go s.Serve(ln)
+	defer s.Drain(context.Background())
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		panic(err)
+	}
+	_, _ = io.WriteString(c, "GET /order?sku=1 HTTP/1.1\r\nHost: shop\r\n\r\n"+
+		"POST /order HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n")
+	all, _ := io.ReadAll(c)
+	c.Close()
+	fmt.Printf("%q\n", all)
 	// Output:
-	// GET /stock of shop
-	// POST /order of shop
-	// 	"sku"
-	// 	"=10"
-	// 400 te_and_cl
+	// "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: 15\r\n\r\nclosed: /order\nHTTP/1.1 400 Bad Request\r\nContent-Length: 37\r\nConnection: close\r\n\r\nContent-Length with Transfer-Encoding"
 }

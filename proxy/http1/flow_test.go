@@ -11,20 +11,18 @@ import (
 
 // every is all raw requests of the tables, and all that follow one another.
 func every() (all []string) {
-	for _, c := range refusals {
+	for _, c := range rejected {
 		all = append(all, c.raw, get()+c.raw, chunked("3\r\nabc\r\n0\r\n\r\n")+c.raw)
 	}
 	for _, c := range breaches {
 		all = append(all, chunked(c.body), get()+chunked(c.body)+get())
 	}
-	for _, c := range repaired {
-		all = append(all, c.raw, c.raw+c.raw)
-	}
+	all = append(all, "\r\n"+get()+"\r\n"+get())
 	all = append(all, canonical...)
 	return append(all, strings.Join(canonical[:12], ""), strings.Join(canonical[len(canonical)-8:], ""))
 }
 
-func TestVerdictDoesNotDependOnThePiecesBytesArriveIn(t *testing.T) {
+func TestParser_ResultDoesNotDependOnPieces(t *testing.T) {
 	for _, raw := range every() {
 		want := play(small, []byte(raw), 1<<20, 4096)
 		for _, n := range []int{1, 2, 3, 7, 64, 1000} {
@@ -37,15 +35,15 @@ func TestVerdictDoesNotDependOnThePiecesBytesArriveIn(t *testing.T) {
 	}
 }
 
-func TestHeadIsReadAloneWhenItsBodyComesLater(t *testing.T) {
+func TestReader_ReadsAHeadAloneWhenItsBodyComesLater(t *testing.T) {
 	head := post("", "Content-Length: 5")
 	src := &pieces{[]byte(head + "hello"), 1}
-	if got, err := readHead(NewGuard(small).NewReader(src)); got != head || err != nil || string(src.data) != "hello" {
+	if got, err := readHead(newParser(small).newReader(src)); got != head || err != nil || string(src.data) != "hello" {
 		t.Fatalf("read %q, %v with %q still to come", got, err, src.data)
 	}
 }
 
-func TestOneReadNeverHoldsMoreThanOneHead(t *testing.T) {
+func TestReader_HandsOnOneHeadAtATime(t *testing.T) {
 	heads := []string{get("A: 1"), post("", "Content-Length: 5"), chunked(""), get("A: 2")}
 	bodies := []string{"", "hello", "1\r\na\r\n0\r\n\r\n", ""}
 	contents := []string{"", "hello", "a", ""}
@@ -53,55 +51,55 @@ func TestOneReadNeverHoldsMoreThanOneHead(t *testing.T) {
 	for i := range heads {
 		raw += heads[i] + bodies[i]
 	}
-	r := NewGuard(small).NewReader(&pieces{[]byte(raw), 1 << 20})
+	r := newParser(small).newReader(&pieces{[]byte(raw), 1 << 20})
 	p := make([]byte, 4096)
 	for i, want := range heads {
-		if i > 0 && (!r.Pipelined() || r.atBoundary()) {
+		if i > 0 && (!r.pipelined() || r.atBoundary()) {
 			t.Fatalf("request %d is not said to wait", i)
 		}
 		if head, err := readHead(r); err != nil || head != want {
 			t.Fatalf("request %d: %q, %v", i, head, err)
 		}
-		if body := bodies[i] != ""; body && (r.atBoundary() || r.Pipelined()) || r.BodyRead() == body {
-			t.Fatalf("request %d: at boundary %v, pipelined %v, body read %v", i, r.atBoundary(), r.Pipelined(), r.BodyRead())
+		if body := bodies[i] != ""; body && (r.atBoundary() || r.pipelined()) || r.bodyRead() == body {
+			t.Fatalf("request %d: at boundary %v, pipelined %v, body read %v", i, r.atBoundary(), r.pipelined(), r.bodyRead())
 		}
-		if content, err := readAll(r, p); content != contents[i] || err != nil || !r.BodyRead() {
+		if content, err := readAll(r, p); content != contents[i] || err != nil || !r.bodyRead() {
 			t.Fatalf("request %d: content %q, %v", i, content, err)
 		}
 	}
-	if !r.atBoundary() || r.Pipelined() {
-		t.Fatalf("at the end: at boundary %v, pipelined %v", r.atBoundary(), r.Pipelined())
+	if !r.atBoundary() || r.pipelined() {
+		t.Fatalf("at the end: at boundary %v, pipelined %v", r.atBoundary(), r.pipelined())
 	}
 }
 
-func TestPartOfAHeadIsNoBoundary(t *testing.T) {
-	var r *Reader
+func TestReader_PartOfAHeadIsNoBoundary(t *testing.T) {
+	var r *reader
 	src := &pieces{[]byte(get("A: b")), 10}
-	r = NewGuard(small).NewReader(readerFunc(func(p []byte) (int, error) {
-		if begun := len(src.data) < len(get("A: b")); r.atBoundary() == begun || r.Pipelined() != begun {
-			t.Errorf("before %q: at boundary %v, pipelined %v", src.data, r.atBoundary(), r.Pipelined())
+	r = newParser(small).newReader(readerFunc(func(p []byte) (int, error) {
+		if begun := len(src.data) < len(get("A: b")); r.atBoundary() == begun || r.pipelined() != begun {
+			t.Errorf("before %q: at boundary %v, pipelined %v", src.data, r.atBoundary(), r.pipelined())
 		}
 		return src.Read(p)
 	}))
-	if head, err := readHead(r); head != get("A: b") || err != nil || !r.atBoundary() || r.Pipelined() {
-		t.Fatalf("%q, %v, at boundary %v, pipelined %v", head, err, r.atBoundary(), r.Pipelined())
+	if head, err := readHead(r); head != get("A: b") || err != nil || !r.atBoundary() || r.pipelined() {
+		t.Fatalf("%q, %v, at boundary %v, pipelined %v", head, err, r.atBoundary(), r.pipelined())
 	}
 }
 
-func TestNothingIsReadAfterAViolation(t *testing.T) {
+func TestReader_NothingIsReadAfterAProtocolError(t *testing.T) {
 	src := &pieces{[]byte("GET / HTTP/1.1\nHost: a\r\n\r\n"), 15}
-	r := NewGuard(small).NewReader(src)
+	r := newParser(small).newReader(src)
 	for range 3 {
-		if head, err := readHead(r); head != "" || err != bareLF.violation() {
+		if head, err := readHead(r); head != "" || err != bareLF.err() {
 			t.Fatalf("read %q, %v", head, err)
 		}
 	}
-	if len(src.data) == 0 || r.atBoundary() || r.Pipelined() {
-		t.Fatalf("%d bytes are left; at boundary %v, pipelined %v", len(src.data), r.atBoundary(), r.Pipelined())
+	if len(src.data) == 0 || r.atBoundary() || r.pipelined() {
+		t.Fatalf("%d bytes are left; at boundary %v, pipelined %v", len(src.data), r.atBoundary(), r.pipelined())
 	}
 }
 
-func TestNothingIsARequestAfterClose(t *testing.T) {
+func TestReader_NothingIsARequestAfterClose(t *testing.T) {
 	for _, raw := range []string{
 		get("Connection: x, CLOSE"),
 		post("hello", "Connection: close", "Content-Length: 5"),
@@ -117,12 +115,12 @@ func TestNothingIsARequestAfterClose(t *testing.T) {
 	}
 }
 
-func TestBytesThatCameWithAnErrorAreJudgedFirst(t *testing.T) {
-	r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader(get()), lateReader{}))
+func TestReader_ChecksBytesBeforeTheErrorThatCameWithThem(t *testing.T) {
+	r := newParser(small).newReader(io.MultiReader(strings.NewReader(get()), lateReader{}))
 	if head, err := readHead(r); err != nil || head != get() {
 		t.Fatalf("%q, %v", head, err)
 	}
-	r = NewGuard(small).NewReader(&together{get(), io.EOF})
+	r = newParser(small).newReader(&together{get(), io.EOF})
 	if head, err := readHead(r); err != nil || head != get() {
 		t.Fatalf("%q, %v", head, err)
 	}
@@ -148,24 +146,24 @@ type lateReader struct{}
 
 func (lateReader) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
 
-func TestLateHeadIs408AndAnIdleConnectionIsNot(t *testing.T) {
-	r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader("GET / HT"), lateReader{}))
-	if _, err := readHead(r); err != (Violation{408, headLate}) {
+func TestReader_LateHeadIs408AndAnIdleConnectionIsNot(t *testing.T) {
+	r := newParser(small).newReader(io.MultiReader(strings.NewReader("GET / HT"), lateReader{}))
+	if _, err := readHead(r); err != (ProtocolError{408, headLate}) {
 		t.Fatalf("%v, want a violation", err)
 	}
 	for _, raw := range []string{"", "\r\n"} {
-		r = NewGuard(small).NewReader(io.MultiReader(strings.NewReader(raw), lateReader{}))
+		r = newParser(small).newReader(io.MultiReader(strings.NewReader(raw), lateReader{}))
 		if head, err := readHead(r); head != "" || err != os.ErrDeadlineExceeded || !r.atBoundary() {
 			t.Fatalf("after %q: read %q, %v, at boundary %v", raw, head, err, r.atBoundary())
 		}
 	}
 }
 
-func TestEmptyLineBeforeARequestIsOneHoweverLongAgoItCame(t *testing.T) {
-	for raw, want := range map[string]error{"\r\n|" + get(): nil, "\r\n|\r\n" + get(): emptyLine.violation(), "\r\n|" + get() + "|\r\n|" + get(): nil} {
-		var r *Reader
+func TestParser_EmptyLineBeforeARequestIsOneAcrossTimeouts(t *testing.T) {
+	for raw, want := range map[string]error{"\r\n|" + get(): nil, "\r\n|\r\n" + get(): emptyLine.err(), "\r\n|" + get() + "|\r\n|" + get(): nil} {
+		var r *reader
 		parts := strings.Split(raw, "|")
-		r = NewGuard(small).NewReader(readerFunc(func(p []byte) (int, error) {
+		r = newParser(small).newReader(readerFunc(func(p []byte) (int, error) {
 			if parts[0] == "" {
 				parts = parts[1:]
 				return 0, os.ErrDeadlineExceeded // the connection is idle
@@ -186,7 +184,7 @@ func TestEmptyLineBeforeARequestIsOneHoweverLongAgoItCame(t *testing.T) {
 	}
 }
 
-func TestHeadTellsWhatWasAskedFor(t *testing.T) {
+func TestHead_TellsWhatTheFieldsAskFor(t *testing.T) {
 	for raw, want := range map[string]Head{
 		get():                                          {ContentLength: -1},
 		post("hello", "Content-Length: 5"):             {ContentLength: 5},
@@ -216,9 +214,9 @@ func TestHeadTellsWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-func TestIdleConnectionKeepsNoBuffer(t *testing.T) {
+func TestReader_IdleConnectionKeepsNoBuffer(t *testing.T) {
 	raw := get() + chunked("1\r\na\r\n0\r\n\r\n") + post("hello", "Content-Length: 5")
-	r := NewGuard(small).NewReader(&pieces{[]byte(raw), 1})
+	r := newParser(small).newReader(&pieces{[]byte(raw), 1})
 	p := make([]byte, 4096)
 	for range 3 {
 		readHead(r)
@@ -228,28 +226,28 @@ func TestIdleConnectionKeepsNoBuffer(t *testing.T) {
 	}
 }
 
-func TestNoMoreIsReadAheadThanABufferHolds(t *testing.T) {
+func TestReader_ReadsAheadNoMoreThanABuffer(t *testing.T) {
 	flood := bytes.Repeat([]byte(get()), 10000)
 	src := &pieces{flood, len(flood)}
-	r := NewGuard(small).NewReader(src)
+	r := newParser(small).newReader(src)
 	readHead(r)
-	if read := len(flood) - len(src.data); read > r.guard.large {
-		t.Fatalf("%d bytes read ahead, at most %d may be kept", read, r.guard.large)
+	if read := len(flood) - len(src.data); read > r.parser.large {
+		t.Fatalf("%d bytes read ahead, at most %d may be kept", read, r.parser.large)
 	}
 }
 
-func TestSlowHeadCostsNoMoreThanItsSize(t *testing.T) {
+func TestRequest_SlowHeadCostsNoMoreThanItsSize(t *testing.T) {
 	limits := Limits{Header: 16 << 10, Target: 8 << 10}
 	for _, c := range []struct{ head, most int }{{1000, usualHead}, {usualHead, usualHead}, {usualHead + 1, 16 << 10}, {16 << 10, 16 << 10}} {
 		raw := get("A: " + strings.Repeat("b", c.head-len(get("A: "))))
 		most := 0
 		var q Request
 		src := &pieces{[]byte(raw), 100}
-		r := NewGuard(limits).NewReader(readerFunc(func(p []byte) (int, error) {
+		r := newParser(limits).newReader(readerFunc(func(p []byte) (int, error) {
 			most = max(most, q.size())
 			return src.Read(p)
 		}))
-		if err := r.ReadHead(&q); err != nil || string(q.Text()) != raw {
+		if err := r.readHead(&q); err != nil || string(q.Text()) != raw {
 			t.Fatalf("head of %d: %v", c.head, err)
 		}
 		if most > c.most {
@@ -266,25 +264,25 @@ func (q *Request) size() int {
 	return len(q.own)
 }
 
-func TestMuteSourceIsAnError(t *testing.T) {
+func TestReader_MuteSourceIsAnError(t *testing.T) {
 	mute := readerFunc(func([]byte) (int, error) { return 0, nil })
-	if _, err := readHead(NewGuard(small).NewReader(mute)); err != io.ErrNoProgress {
+	if _, err := readHead(newParser(small).newReader(mute)); err != io.ErrNoProgress {
 		t.Fatal(err)
 	}
 	for _, head := range []string{post("", "Content-Length: 1"), chunked("")} {
-		r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader(head), mute))
+		r := newParser(small).newReader(io.MultiReader(strings.NewReader(head), mute))
 		readHead(r)
-		if _, err := r.ReadBody(make([]byte, 1)); err != io.ErrNoProgress {
+		if _, err := r.readBody(make([]byte, 1)); err != io.ErrNoProgress {
 			t.Fatalf("%q: %v", head, err)
 		}
 	}
 }
 
-func TestErrorOfTheConnectionStaysAsItIs(t *testing.T) {
+func TestReader_ReturnsTheConnectionsErrorAsItIs(t *testing.T) {
 	reset := errors.New("reset")
 	broken := readerFunc(func([]byte) (int, error) { return 0, reset })
 	for _, raw := range []string{"", "GET", post("a", "Content-Length: 2"), chunked("1\r\na"), chunked("1\r\na\r\n0\r\n")} {
-		r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader(raw), broken))
+		r := newParser(small).newReader(io.MultiReader(strings.NewReader(raw), broken))
 		p := make([]byte, 4096)
 		_, err := readHead(r)
 		if err == nil {

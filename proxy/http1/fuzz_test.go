@@ -67,7 +67,7 @@ func FuzzDrain(f *testing.F) {
 		want := play(small, data, 1<<20, 4096)
 		draining := false
 		src := &pieces{bytes.Clone(data), int(n)*5 + 1}
-		r := NewGuard(small).NewReader(readerFunc(func(p []byte) (int, error) {
+		r := newParser(small).newReader(readerFunc(func(p []byte) (int, error) {
 			if draining {
 				t.Fatalf("%q: waited for what was given up", data)
 			}
@@ -82,17 +82,17 @@ func FuzzDrain(f *testing.F) {
 			if i > len(want.whole) || i == len(want.whole) && head != want.begun.head || i < len(want.whole) && head != want.whole[i].head {
 				t.Fatalf("%q: head %d is %q, want those of %+v", data, i, head, want)
 			}
-			r.ReadBody(p[:n%8])
+			r.readBody(p[:n%8])
 			draining = true
-			r.DrainBody()
+			r.drainBody()
 			draining = false
 		}
 	})
 }
 
-// TestConformanceCorpus reads raw requests from the file that SLUICE_CONFORMANCE names, one JSON object with "id" and
+// TestParser_ConformanceCorpus reads raw requests from the file that SLUICE_CONFORMANCE names, one JSON object with "id" and
 // "b64" a line, and checks that what is handed on is canonical, however it arrives.
-func TestConformanceCorpus(t *testing.T) {
+func TestParser_ConformanceCorpus(t *testing.T) {
 	path := os.Getenv("SLUICE_CONFORMANCE")
 	if path == "" {
 		t.Skip("set SLUICE_CONFORMANCE to a cases.jsonl to run this")

@@ -9,7 +9,7 @@ import (
 )
 
 // small limits, so that short inputs can reach them.
-var small = Limits{Header: 1024, Target: 128, Protected: []string{"X-User-Id", "X-Shop-"}}
+var small = Limits{Header: 1024, Target: 128, Protected: []string{"X-User-Id", "X-Shop-", "Sluice-"}}
 
 // pieces is a connection on which data arrives at most n bytes at a time.
 type pieces struct {
@@ -49,11 +49,11 @@ func (p played) equal(q played) bool {
 
 // play reads all of data, arriving in pieces of n bytes, bodies into a buffer of size bytes.
 func play(limits Limits, data []byte, n, size int) (out played) {
-	r := NewGuard(limits).NewReader(&pieces{bytes.Clone(data), n})
+	r := newParser(limits).newReader(&pieces{bytes.Clone(data), n})
 	p := make([]byte, size)
 	var q Request
 	for {
-		if out.err = r.ReadHead(&q); out.err != nil {
+		if out.err = r.readHead(&q); out.err != nil {
 			return out
 		}
 		out.begun.head = string(q.Text())
@@ -85,17 +85,17 @@ func tell(q *Request) string {
 }
 
 // readHead reads a head into a Request of its own. What it gives of a refused one is nothing.
-func readHead(r *Reader) (string, error) {
+func readHead(r *reader) (string, error) {
 	var q Request
-	err := r.ReadHead(&q)
+	err := r.readHead(&q)
 	return string(q.Text()), err
 }
 
 // readAll reads the body behind the last head through p, to its end or to an error.
-func readAll(r *Reader, p []byte) (string, error) {
+func readAll(r *reader, p []byte) (string, error) {
 	var content []byte
 	for {
-		n, err := r.ReadBody(p)
+		n, err := r.readBody(p)
 		content = append(content, p[:n]...)
 		if err == io.EOF {
 			return string(content), nil
@@ -106,10 +106,10 @@ func readAll(r *Reader, p []byte) (string, error) {
 	}
 }
 
-// verdict is the kind of the violation that ended a play, or fine.
-func (p played) verdict() Kind {
-	if v, ok := errors.AsType[Violation](p.err); ok {
-		return v.Kind
+// verdict is the rule of the violation that ended a play, or fine.
+func (p played) verdict() Rule {
+	if v, ok := errors.AsType[ProtocolError](p.err); ok {
+		return v.Rule
 	}
 	return fine
 }

@@ -118,7 +118,7 @@ var rules = [NumRules]struct {
 	codingOnHTTP10:        {400, "te_on_http10", "Transfer-Encoding on HTTP/1.0"},
 	codingAndLength:       {400, "te_and_cl", "Content-Length with Transfer-Encoding"},
 	contentTypeTwice:      {400, "content_type_twice", "Content-Type twice"},
-	trailer:               {400, "trailer", "trailer"},
+	trailer:               {400, "trailer", "trailer fields"},
 	badConnection:         {400, "bad_connection", "Connection option is not a token"},
 	connectionNamesHeader: {400, "connection_names_header", "Connection names an end-to-end field"},
 	badExpectation:        {417, "bad_expectation", "Expect other than 100-continue"},

@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// This is the law once more, slow and on whole strings, written to be compared with the fast one.
+// These are the rules once more, slow and on whole strings, to be compared with the parser.
 
 var (
-	requestLineRE = regexp.MustCompile(`^([A-Z]+) ([\x21-\x7e]+) HTTP/1\.([01])$`)
+	requestLineRE = regexp.MustCompile("^([!#$%&'*+\\-.^_`|~0-9A-Za-z]+) ([\x21-\x7e]+) HTTP/1\\.([01])$")
 	absoluteRE    = regexp.MustCompile(`^(?i:https?)://([^/?]+)(.*)$`)
-	targetRE      = regexp.MustCompile(`^(?:[^%#\\]|%[0-9A-Fa-f]{2})*$`)
 	hiddenRE      = regexp.MustCompile(`(?i)%0[0ad]`)
 	fieldRE       = regexp.MustCompile("^([!#$%&'*+\\-.^_`|~0-9A-Za-z]+):((?:[\t\x20-\x7e]|[^\x00-\x7f])*)$")
 	tokenRE       = regexp.MustCompile("^[!#$%&'*+\\-.^_`|~0-9A-Za-z]+$")
@@ -70,28 +69,23 @@ func referenceHead(limits Limits, data string) (head, rest string, f referenceFr
 	}
 	lines := strings.Split(latin(head), "\r\n")
 	m := requestLineRE.FindStringSubmatch(lines[0])
-	if m == nil || !slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}, m[1]) || len(m[2]) > limits.Target {
+	if m == nil || m[1] == "TRACE" || m[1] == "CONNECT" || len(m[2]) > limits.Target {
 		return head, rest, f, false
 	}
 	fields := map[string][]string{}
-	for i, line := range lines[1:] {
+	for _, line := range lines[1:] {
 		p := fieldRE.FindStringSubmatch(line)
-		if p == nil || referenceAlias(limits, p[1]) {
+		if p == nil || referenceAlias(p[1]) {
 			return head, rest, f, false
 		}
 		name, value := strings.ToLower(p[1]), strings.Trim(p[2], " \t")
 		fields[name] = append(fields[name], value)
-		if name == "expect" {
-			lines[i+1] = referenceExpect(line, value, m[3])
-		}
 	}
-	target, ok := referenceTarget(m[1], m[2], fields["host"])
 	f, framed := referenceRules(limits, fields, m[3])
-	lines[0] = m[1] + " " + target + " HTTP/1." + m[3]
-	return bytesOf(strings.Join(lines, "\r\n") + "\r\n\r\n"), rest, f, ok && framed
+	return head + "\r\n\r\n", rest, f, framed && referenceTarget(m[1], m[2], m[3], fields["host"])
 }
 
-// latin makes a rune of each byte, since regular expressions see runes; bytesOf undoes it.
+// latin makes a rune of each byte, since regular expressions see runes.
 func latin(s string) string {
 	runes := make([]rune, len(s))
 	for i := range len(s) {
@@ -100,43 +94,24 @@ func latin(s string) string {
 	return string(runes)
 }
 
-func bytesOf(s string) string {
-	var b []byte
-	for _, r := range s {
-		b = append(b, byte(r))
-	}
-	return string(b)
-}
-
-func referenceExpect(line, value, minor string) string {
-	canonical := "100-continue"
-	if minor == "0" {
-		canonical = strings.Repeat(" ", len(canonical))
-	}
-	i := strings.LastIndex(line, value)
-	return line[:i] + canonical + line[i+len(value):]
-}
-
-func referenceTarget(method, target string, host []string) (string, bool) {
-	if len(host) != 1 || !referenceHost(host[0]) {
-		return "", false
+func referenceTarget(method, target, minor string, host []string) bool {
+	if minor == "0" && len(host) == 0 {
+		host = nil
+	} else if len(host) != 1 || !referenceHost(host[0]) {
+		return false
 	}
 	if target == "*" {
-		return target, method == "OPTIONS"
+		return method == "OPTIONS"
 	}
 	if m := absoluteRE.FindStringSubmatch(target); m != nil {
-		if !strings.EqualFold(m[1], host[0]) {
-			return "", false
+		if host == nil || !strings.EqualFold(m[1], host[0]) {
+			return false
 		}
-		switch target = m[2]; {
-		case target == "" && method == "OPTIONS":
-			return "*", true
-		case !strings.HasPrefix(target, "/"):
+		if target = m[2]; !strings.HasPrefix(target, "/") {
 			target = "/" + target
 		}
 	}
-	ok := strings.HasPrefix(target, "/") && !strings.HasPrefix(target, "//")
-	return target, ok && targetRE.MatchString(target) && !hiddenRE.MatchString(target)
+	return strings.HasPrefix(target, "/") && !strings.Contains(target, "#") && !hiddenRE.MatchString(target)
 }
 
 func referenceHost(host string) bool {
@@ -193,10 +168,10 @@ func referenceRules(limits Limits, fields map[string][]string, minor string) (f 
 	return f, true
 }
 
-func referenceAlias(limits Limits, name string) bool {
+func referenceAlias(name string) bool {
 	name = strings.ToLower(name)
 	plain := plainRE.ReplaceAllString(name, "-")
-	return plain != name && referenceListed(plain, limits.Protected, endToEnd[:], hopByHop[:])
+	return plain != name && referenceListed(plain, hopFields[:])
 }
 
 func referenceListed(plain string, lists ...[]string) bool {

@@ -27,20 +27,20 @@ func (h *halting) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestDrainNeverWaits(t *testing.T) {
+func TestReader_DrainNeverWaits(t *testing.T) {
 	p := make([]byte, 16<<10)
 	for _, c := range bodies {
 		for came := range min(len(c.body)+1, 100) {
 			for _, read := range []int{0, 1, 2, 5} {
 				src := &halting{t: t, s: c.head + c.body[:came]}
-				r := NewGuard(Limits{Header: 16 << 10, Target: 100}).NewReader(src)
+				r := newParser(Limits{Header: 16 << 10, Target: 100}).newReader(src)
 				readHead(r)
 				if c.content != "" && came > contentAt(c.head, c.body) {
-					r.ReadBody(p[:read])
+					r.readBody(p[:read])
 				}
-				whole := r.DrainBody()
-				if whole != (came == len(c.body)) || whole != r.BodyRead() || r.kept != nil {
-					t.Fatalf("%q after %d: drained %v, read %v, kept %v", c.body[:came], read, whole, r.BodyRead(), r.kept)
+				whole := r.drainBody()
+				if whole != (came == len(c.body)) || whole != r.bodyRead() || r.kept != nil {
+					t.Fatalf("%q after %d: drained %v, read %v, kept %v", c.body[:came], read, whole, r.bodyRead(), r.kept)
 				}
 				src.next = c.body[came:] + get()
 				if !whole { // it can still be read, once the rest comes
@@ -64,12 +64,12 @@ func contentAt(head, body string) int {
 	return 0
 }
 
-func TestDrainLeavesTheNextRequestAlone(t *testing.T) {
+func TestReader_DrainLeavesTheNextRequestAlone(t *testing.T) {
 	for _, c := range bodies {
-		r := NewGuard(Limits{Header: 16 << 10, Target: 100}).NewReader(&halting{t: t, s: c.head + c.body + get("A: next")})
+		r := newParser(Limits{Header: 16 << 10, Target: 100}).newReader(&halting{t: t, s: c.head + c.body + get("A: next")})
 		readHead(r)
 		came := len(c.head)+len(c.body) <= usualHead // along with the head
-		if first, again := r.DrainBody(), r.DrainBody(); first != came || again != came || r.Pipelined() != came {
+		if first, again := r.drainBody(), r.drainBody(); first != came || again != came || r.pipelined() != came {
 			t.Fatalf("%.50q: drained %v, %v", c.body, first, again)
 		}
 		if _, err := readAll(r, make([]byte, 4096)); err != nil {
@@ -81,20 +81,20 @@ func TestDrainLeavesTheNextRequestAlone(t *testing.T) {
 	}
 }
 
-func TestDrainNeverPassesABrokenBody(t *testing.T) {
+func TestReader_DrainNeverPassesABrokenBody(t *testing.T) {
 	for _, c := range breaches {
-		r := NewGuard(small).NewReader(&halting{t: t, s: chunked(c.body) + get()})
+		r := newParser(small).newReader(&halting{t: t, s: chunked(c.body) + get()})
 		readHead(r)
-		if r.DrainBody() || r.BodyRead() {
+		if r.drainBody() || r.bodyRead() {
 			t.Fatalf("%q: drained", c.body)
 		}
-		if head, err := readHead(r); head != "" || err != c.kind.violation() {
+		if head, err := readHead(r); head != "" || err != c.rule.err() {
 			t.Fatalf("%q: %q, %v", c.body, head, err)
 		}
 	}
 }
 
-func TestUnreadBodyIsNeverReadAsARequest(t *testing.T) {
+func TestReader_UnreadBodyIsNeverReadAsARequest(t *testing.T) {
 	smuggled := get("A: smuggled")
 	p := make([]byte, 4096)
 	for _, raw := range []string{
@@ -103,40 +103,40 @@ func TestUnreadBodyIsNeverReadAsARequest(t *testing.T) {
 	} {
 		for _, read := range []int{0, 1, 40} {
 			src := &pieces{[]byte(raw + get()), 1 << 20}
-			r := NewGuard(small).NewReader(src)
+			r := newParser(small).newReader(src)
 			if _, err := readHead(r); err != nil {
 				t.Fatal(err)
 			}
-			r.ReadBody(p[:read])
+			r.readBody(p[:read])
 			for range 3 {
 				if head, err := readHead(r); head != "" || err != io.EOF {
 					t.Fatalf("%q: %q, %v", raw, head, err)
 				}
 			}
 			// What was given up has not ended, and nothing of it comes any more.
-			if n, err := r.ReadBody(p); n != 0 || err != io.ErrUnexpectedEOF || r.DrainBody() || r.BodyRead() {
+			if n, err := r.readBody(p); n != 0 || err != io.ErrUnexpectedEOF || r.drainBody() || r.bodyRead() {
 				t.Fatalf("%q: the body given up: %d, %v", raw, n, err)
 			}
-			if r.atBoundary() || r.Pipelined() || r.kept != nil {
-				t.Fatalf("%q: at boundary %v, pipelined %v, kept %v", raw, r.atBoundary(), r.Pipelined(), r.kept)
+			if r.atBoundary() || r.pipelined() || r.kept != nil {
+				t.Fatalf("%q: at boundary %v, pipelined %v, kept %v", raw, r.atBoundary(), r.pipelined(), r.kept)
 			}
 		}
 	}
 }
 
-func TestHeadStaysWhileItsBodyIsRead(t *testing.T) {
+func TestRequest_HeadStaysWhileItsBodyIsRead(t *testing.T) {
 	p := make([]byte, 4096)
 	for _, c := range bodies {
 		for _, n := range []int{1, 50, 1 << 20} {
-			r := NewGuard(small).NewReader(&pieces{[]byte(c.head + c.body + get()), n})
+			r := newParser(small).newReader(&pieces{[]byte(c.head + c.body + get()), n})
 			var q Request
-			if err := r.ReadHead(&q); err != nil {
+			if err := r.readHead(&q); err != nil {
 				t.Fatal(err)
 			}
 			if content, err := readAll(r, p); err != nil || content != c.content || string(q.Text()) != c.head {
 				t.Fatalf("%.50q: head %q, content %.50q, %v", c.body, q.Text(), content, err)
 			}
-			if err := r.ReadHead(&q); err != nil || string(q.Text()) != get() {
+			if err := r.readHead(&q); err != nil || string(q.Text()) != get() {
 				t.Fatalf("behind %.50q: %q, %v", c.body, q.Text(), err)
 			}
 		}

@@ -8,16 +8,16 @@ import (
 )
 
 // atBoundary reports that the last request was read whole, to the last byte of its body, and that no byte of a next one has come.
-func (r *Reader) atBoundary() bool {
+func (r *reader) atBoundary() bool {
 	return r.body.place == noBody && r.kept == nil && !r.begun && r.broken == nil && !r.raw
 }
 
-func TestSourceIsToldThatAHeadHasBegun(t *testing.T) {
+func TestReader_TellsItsSourceThatAHeadHasBegun(t *testing.T) {
 	var began []bool
-	var r *Reader
+	var r *reader
 	src := &pieces{[]byte(get() + get()), 20}
-	r = NewGuard(small).NewReader(readerFunc(func(p []byte) (int, error) {
-		began = append(began, r.Pipelined())
+	r = newParser(small).newReader(readerFunc(func(p []byte) (int, error) {
+		began = append(began, r.pipelined())
 		return src.Read(p)
 	}))
 	readHead(r)
@@ -27,13 +27,13 @@ func TestSourceIsToldThatAHeadHasBegun(t *testing.T) {
 	}
 }
 
-func TestSourceIsToldWhatItsBytesAreFor(t *testing.T) {
+func TestReader_TellsItsSourceWhatBytesAreFor(t *testing.T) {
 	type told struct{ atBoundary, began, inBody bool }
 	var all []told
-	var r *Reader
+	var r *reader
 	src := &pieces{[]byte(chunked("1\r\na\r\n0\r\n\r\n") + get()), len(chunked("")) - 5}
-	r = NewGuard(small).NewReader(readerFunc(func(p []byte) (int, error) {
-		if now := (told{r.atBoundary(), r.Pipelined(), !r.BodyRead()}); len(all) == 0 || all[len(all)-1] != now {
+	r = newParser(small).newReader(readerFunc(func(p []byte) (int, error) {
+		if now := (told{r.atBoundary(), r.pipelined(), !r.bodyRead()}); len(all) == 0 || all[len(all)-1] != now {
 			all = append(all, now)
 		}
 		n := copy(p[:1], src.data)
@@ -54,14 +54,14 @@ func TestSourceIsToldWhatItsBytesAreFor(t *testing.T) {
 	}
 }
 
-func TestTunnelHandsOnWhatIsNotHTTP(t *testing.T) {
+func TestReader_TunnelHandsOnAllBytes(t *testing.T) {
 	head := get("Connection: Upgrade", "Upgrade: websocket")
 	frames := "\x81\x05hello\r\n\n\x00"
-	r := NewGuard(small).NewReader(io.MultiReader(strings.NewReader(head+frames), strings.NewReader(frames)))
+	r := newParser(small).newReader(io.MultiReader(strings.NewReader(head+frames), strings.NewReader(frames)))
 	if got, err := readHead(r); err != nil || got != head {
 		t.Fatalf("%q, %v", got, err)
 	}
-	r.Tunnel()
+	r.tunnel()
 	if n, err := r.Read(nil); n != 0 || err != nil {
 		t.Fatalf("%d, %v", n, err)
 	}
@@ -73,14 +73,14 @@ func TestTunnelHandsOnWhatIsNotHTTP(t *testing.T) {
 	}
 }
 
-func TestTunnelIsNoBody(t *testing.T) {
+func TestReader_TunnelIsNoBody(t *testing.T) {
 	frames := "5\r\n\x81\x05hello"
 	head := post("", "Connection: Upgrade", "Upgrade: websocket", "Transfer-Encoding: chunked")
-	r := NewGuard(small).NewReader(&pieces{[]byte(head + frames), 1 << 20})
+	r := newParser(small).newReader(&pieces{[]byte(head + frames), 1 << 20})
 	p := make([]byte, 4096)
 	readHead(r)
-	r.Tunnel()
-	if n, err := r.ReadBody(p); n != 0 || err != io.ErrUnexpectedEOF || r.DrainBody() || r.atBoundary() {
+	r.tunnel()
+	if n, err := r.readBody(p); n != 0 || err != io.ErrUnexpectedEOF || r.drainBody() || r.atBoundary() {
 		t.Fatalf("%q, %v", p[:n], err)
 	}
 	if all, err := io.ReadAll(r); err != nil || string(all) != frames || r.atBoundary() {

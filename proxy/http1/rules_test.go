@@ -20,10 +20,10 @@ func host(h string) string { return "GET / HTTP/1.1\r\nHost: " + h + "\r\n\r\n" 
 
 func chunked(body string) string { return post(body, "Transfer-Encoding: chunked") }
 
-// refusals are heads that are refused, whatever their bodies.
-var refusals = []struct {
+// rejected are heads that are rejected, whatever their bodies.
+var rejected = []struct {
 	raw  string
-	kind Kind
+	rule Rule
 }{
 	{"\r\n\r\n" + get(), emptyLine},
 	{"\n" + get(), bareLF},
@@ -63,9 +63,7 @@ var refusals = []struct {
 	{line("G@T / HTTP/1.1"), badMethod},
 	{line("GET\"X / HTTP/1.1"), badMethod},
 	{line("TRACE / HTTP/1.1"), traceMethod},
-	{line("CONNECT shop:443 HTTP/1.1"), unknownMethod},
-	{line("get / HTTP/1.1"), unknownMethod},
-	{line("PROPFIND / HTTP/1.1"), unknownMethod},
+	{line("CONNECT shop:443 HTTP/1.1"), connectMethod},
 
 	{line("GET /" + strings.Repeat("a", 128) + " HTTP/1.1"), targetTooLong},
 	{line("GET /" + strings.Repeat("a", 5000) + " HTTP/1.1"), targetTooLong},
@@ -73,27 +71,24 @@ var refusals = []struct {
 	{line("GET shop:80 HTTP/1.1"), badTarget},
 	{line("GET * HTTP/1.1"), badTarget},
 	{line("OPTIONS ** HTTP/1.1"), badTarget},
-	{line("GET //a HTTP/1.1"), badTarget},
-	{line("GET /a\\b HTTP/1.1"), badTarget},
 	{line("GET /a#b HTTP/1.1"), badTarget},
 	{line("GET /\xc3\xa4 HTTP/1.1"), badTarget},
 	{line("GET /\x7f HTTP/1.1"), badTarget},
 	{line("GET /\x01 HTTP/1.1"), badTarget},
-	{line("GET /% HTTP/1.1"), badEscape},
-	{line("GET /%4 HTTP/1.1"), badEscape},
-	{line("GET /%4g HTTP/1.1"), badEscape},
-	{line("GET /?q=%u0041 HTTP/1.1"), badEscape},
 	{line("GET /%00 HTTP/1.1"), encodedControl},
 	{line("GET /%41%00 HTTP/1.1"), encodedControl},
-	{line("GET /%41\\ HTTP/1.1"), badTarget},
 	{line("GET /a?b=%0d HTTP/1.1"), encodedControl},
 	{line("GET /%0A HTTP/1.1"), encodedControl},
+	{line("GET /%%00 HTTP/1.1"), encodedControl},
+	{line("GET /%%0%0D HTTP/1.1"), encodedControl},
+	{line("GET http://shop/%0a HTTP/1.1"), encodedControl},
+	{line("GET http://shop?%00 HTTP/1.1"), encodedControl},
 	{line("GET http://other/ HTTP/1.1"), targetNotHost},
 	{line("GET http://chop/ HTTP/1.1"), targetNotHost},
 	{line("GET http://shop:80/ HTTP/1.1"), targetNotHost},
+	{"GET http://shop/ HTTP/1.0\r\n\r\n", targetNotHost},
 	{line("GET http://a@shop/ HTTP/1.1"), badTarget},
 	{line("GET http:///a HTTP/1.1"), badTarget},
-	{line("GET http://shop//a HTTP/1.1"), badTarget},
 	{line("GET http://shop#a HTTP/1.1"), badTarget},
 	{line("GET http:/shop/ HTTP/1.1"), badTarget},
 	{line("GET http\x1a//shop/ HTTP/1.1"), badTarget},
@@ -116,18 +111,16 @@ var refusals = []struct {
 	{get("A b: c"), spaceInName},
 	{get("Content_Length: 5"), underscoreAlias},
 	{get("TRANSFER_ENCODING: chunked"), underscoreAlias},
-	{get("X_Forwarded-For: 1.2.3.4"), underscoreAlias},
-	{get("X-Forwarded.Proto: https"), underscoreAlias},
-	{get("Sluice_Reservation: 1"), underscoreAlias},
-	{get("Idempotency_Key: 1"), underscoreAlias},
-	{get("x_user-id: 7"), underscoreAlias},
-	{get("X_Shop_Level: 7"), underscoreAlias},
+	{get("Content.Length: 5"), underscoreAlias},
+	{get("Keep_Alive: timeout=5"), underscoreAlias},
+	{get("Proxy_Connection: close"), underscoreAlias},
+	{get("HTTP2_Settings: a"), underscoreAlias},
 
 	{"GET / HTTP/1.1\r\n\r\n", hostMissing},
-	{"GET / HTTP/1.0\r\n\r\n", hostMissing},
 	{get("Host: shop"), hostTwice},
 	{get("hOST: other"), hostTwice},
 	{host(""), hostEmpty},
+	{"GET / HTTP/1.0\r\nHost:\r\n\r\n", hostEmpty},
 	{host(" \t"), hostEmpty},
 	{host("user@shop"), badHost},
 	{host("shop/a"), badHost},
@@ -197,11 +190,11 @@ var refusals = []struct {
 	{get()[:len(get())-1], headCutShort},
 }
 
-func TestBrokenRuleRefusesAndNamesItself(t *testing.T) {
-	for _, c := range refusals {
+func TestParser_RejectsBrokenHeads(t *testing.T) {
+	for _, c := range rejected {
 		got := play(small, []byte(c.raw), 1<<20, 4096)
-		if got.verdict() != c.kind {
-			t.Errorf("%q: %v, want %v", c.raw, got.err, c.kind)
+		if got.verdict() != c.rule {
+			t.Errorf("%q: %v, want %v", c.raw, got.err, c.rule)
 		}
 		if len(got.whole) > 0 {
 			t.Errorf("%q: handed on %q", c.raw, got.whole)
@@ -209,41 +202,45 @@ func TestBrokenRuleRefusesAndNamesItself(t *testing.T) {
 	}
 }
 
-func TestRefusedHeadIsNotEvenBegun(t *testing.T) {
-	for _, c := range refusals {
+func TestParser_HandsOnNothingOfARejectedHead(t *testing.T) {
+	for _, c := range rejected {
 		if got := play(small, []byte(c.raw), 1<<20, 4096); got.begun != (message{}) {
-			t.Errorf("%q: handed on %q before the refusal", c.raw, got.begun)
+			t.Errorf("%q: handed on %q before the rejection", c.raw, got.begun)
 		}
 	}
 }
 
-func TestEveryRuleHasACaseAndAnswersWithItsStatus(t *testing.T) {
-	want := map[Kind]int{
+func TestRule_HasACaseALabelAndAStatus(t *testing.T) {
+	want := map[Rule]int{
 		traceMethod: 405, headLate: 408, targetTooLong: 414, badExpectation: 417, headerTooLarge: 431,
-		unknownMethod: 501, unknownVersion: 505,
+		connectMethod: 501, unknownVersion: 505,
 	}
-	seen := map[Kind]bool{headLate: true} // see TestLateHeadIs408
-	for _, c := range refusals {
-		seen[c.kind] = true
+	seen := map[Rule]bool{headLate: true} // see TestReader_LateHeadIs408AndAnIdleConnectionIsNot
+	for _, c := range rejected {
+		seen[c.rule] = true
 	}
 	for _, c := range breaches {
-		seen[c.kind] = true
+		seen[c.rule] = true
 	}
 	names := map[string]bool{}
-	for kind := fine + 1; kind < NumKinds; kind++ {
-		v := kind.violation()
-		if status := max(want[kind], 400); v.Status != status || v.Kind != kind {
-			t.Errorf("%v: %d, want %d", kind, v.Status, status)
+	for rule := fine + 1; rule < NumRules; rule++ {
+		v := rule.err()
+		if status := max(want[rule], 400); v.Status != status || v.Rule != rule {
+			t.Errorf("%v: %d, want %d", rule, v.Status, status)
 		}
-		if !seen[kind] {
-			t.Errorf("%v: no case breaks this rule", kind)
+		if !seen[rule] {
+			t.Errorf("%v: no case breaks this rule", rule)
 		}
-		if names[kind.String()] || strings.ToLower(kind.String()) != kind.String() {
-			t.Errorf("%v: not a name of its own in snake_case", kind)
+		if names[rule.String()] || strings.ToLower(rule.String()) != rule.String() {
+			t.Errorf("%v: not a name of its own in snake_case", rule)
 		}
-		names[kind.String()] = true
+		names[rule.String()] = true
+		if text := rule.Text(); text == "" || names[text] || !strings.HasSuffix(v.Error(), text) {
+			t.Errorf("%v: %q is no text of its own in %q", rule, text, v)
+		}
+		names[rule.Text()] = true
 	}
-	if fine.String() != "none" || NumKinds.String() != "unknown" {
-		t.Errorf("what is no kind is called %q and %q", fine, NumKinds)
+	if fine.String() != "none" || NumRules.String() != "unknown" {
+		t.Errorf("values that are no rule are called %q and %q", fine, NumRules)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// canonical are requests whose heads go on exactly as they came.
+// canonical are legal requests.
 var canonical = []string{
 	get(),
 	get("Accept: */*", "X-Value: caf\xc3\xa9\ttab", "Empty:", "Odd!#$%&'*+-.^_`|~: x", "X_Foo: 1"),
@@ -15,6 +15,25 @@ var canonical = []string{
 	get("Content-Type: text/plain", "X-Content-Type: text/html", "Content-Typo: a"),
 	line("GET /?q=%E5%A4%A7;a=://b&c='\"<>[]{}|^`!~ HTTP/1.1"),
 	line("OPTIONS * HTTP/1.1"),
+	line("PURGE / HTTP/1.1"),
+	line("PROPFIND /dav HTTP/1.1"),
+	line("get / HTTP/1.1"),
+	line("M-SEARCH! / HTTP/1.1"),
+	line("GET //a//b HTTP/1.1"),
+	line("GET /?y=100% HTTP/1.1"),
+	line("GET /%4g/%u0041/%2F/%2f%5c HTTP/1.1"),
+	line("GET /a\\b HTTP/1.1"),
+	line("GET http://shop/b?c HTTP/1.1"),
+	line("PATCH HTTPS://SHOP/b HTTP/1.1"),
+	line("GET http://shop HTTP/1.1"),
+	line("GET http://shop?a HTTP/1.1"),
+	line("GET http://shop//a HTTP/1.1"),
+	line("OPTIONS http://shop HTTP/1.1"),
+	line("OPTIONS http://shop?a HTTP/1.1"),
+	get("X_Forwarded-For: 1.2.3.4", "X-Forwarded.Proto: https", "Content_Type: a/b", "X_User_Id: 7"),
+	get("Expect: 100-Continue"),
+	"GET / HTTP/1.0\r\n\r\n",
+	"GET / HTTP/1.0\r\nHost: a\r\nExpect: 100-continue\r\n\r\n",
 	line("GET /" + strings.Repeat("a", 127) + " HTTP/1.1"),
 	get("A: " + strings.Repeat("b", 1024-len(get("A: ")))), // as large as a head may be
 	host("Shop.Example.:8080"),
@@ -35,7 +54,7 @@ var canonical = []string{
 	"HEAD / HTTP/1.0\r\nHost: shop\r\nConnection: Keep-Alive\r\n\r\n",
 }
 
-func TestCanonicalHeadPassesUnchanged(t *testing.T) {
+func TestParser_HandsOnLegalHeadsUnchanged(t *testing.T) {
 	for _, raw := range canonical {
 		got := play(small, []byte(raw), 1<<20, 4096)
 		head, _, _ := strings.Cut(raw, "\r\n\r\n")
@@ -45,24 +64,10 @@ func TestCanonicalHeadPassesUnchanged(t *testing.T) {
 	}
 }
 
-// repaired are requests that are made canonical in place.
-var repaired = []struct{ raw, want string }{
-	{"\r\n" + get(), get()},
-	{line("GET http://shop/b?c HTTP/1.1"), line("GET /b?c HTTP/1.1")},
-	{line("PATCH HTTPS://SHOP/b HTTP/1.1"), line("PATCH /b HTTP/1.1")},
-	{line("GET http://shop HTTP/1.1"), line("GET / HTTP/1.1")},
-	{line("GET http://shop?a HTTP/1.1"), line("GET /?a HTTP/1.1")},
-	{line("OPTIONS http://shop HTTP/1.1"), line("OPTIONS * HTTP/1.1")},
-	{line("OPTIONS http://shop?a HTTP/1.1"), line("OPTIONS /?a HTTP/1.1")},
-	{get("Expect: 100-Continue"), get("Expect: 100-continue")},
-	{"GET / HTTP/1.0\r\nHost: a\r\nExpect: 100-continue\r\n\r\n", "GET / HTTP/1.0\r\nHost: a\r\nExpect:             \r\n\r\n"},
-}
-
-func TestHarmlessOddityIsMadeCanonical(t *testing.T) {
-	for _, c := range repaired {
-		got := play(small, []byte(c.raw), 1<<20, 4096)
-		if got.err != io.EOF || len(got.whole) != 1 || got.whole[0] != (message{c.want, ""}) {
-			t.Errorf("%q: %q, then %v", c.raw, got.whole, got.err)
-		}
+// TestParser_DropsOneEmptyLine: see RFC 9112, section 2.2.
+func TestParser_DropsOneEmptyLine(t *testing.T) {
+	got := play(small, []byte("\r\n"+get()+"\r\n"+get()), 1<<20, 4096)
+	if want := (message{get(), ""}); got.err != io.EOF || len(got.whole) != 2 || got.whole[0] != want || got.whole[1] != want {
+		t.Errorf("%q, then %v", got.whole, got.err)
 	}
 }

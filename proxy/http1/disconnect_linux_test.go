@@ -1,0 +1,84 @@
+package http1
+
+import (
+	"crypto/tls"
+	"net"
+	"testing"
+
+	"github.com/pires/go-proxyproto"
+)
+
+// pair is a connection from both sides.
+func pair(t *testing.T, network, address string) (client, served net.Conn) {
+	t.Helper()
+	ln, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	if client, err = net.Dial(network, ln.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if served, err = ln.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close(); served.Close() })
+	return client, served
+}
+
+func TestConn_GoneWhenTheClientHasClosed(t *testing.T) {
+	for name, wrap := range map[string]func(net.Conn) net.Conn{
+		"plain":          func(c net.Conn) net.Conn { return c },
+		"TLS":            func(c net.Conn) net.Conn { return tls.Server(c, &tls.Config{}) },
+		"PROXY protocol": func(c net.Conn) net.Conn { return proxiedConn{proxyproto.NewConn(c)} },
+	} {
+		for _, network := range []string{"tcp", "unix"} {
+			t.Run(name+" "+network, func(t *testing.T) {
+				address := "127.0.0.1:0"
+				if network == "unix" {
+					address = t.TempDir() + "/s"
+				}
+				client, served := pair(t, network, address)
+				c := &Conn{nc: wrap(served)}
+				if c.Gone() {
+					t.Error("gone before anything happened")
+				}
+				if _, err := client.Write([]byte("GET / HTTP/1.1\r\n")); err != nil {
+					t.Fatal(err)
+				}
+				if c.Gone() {
+					t.Error("gone with a next request on its way")
+				}
+				client.Close()
+				eventually(t, "the client is gone", c.Gone)
+			})
+		}
+	}
+}
+
+func TestConn_GoneOnBothEngines(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e engine) {
+		begun, left := make(chan bool), make(chan struct{})
+		_, addr := e.start(t, &handler{handle: func(x *Exchange) {
+			x.Conn.StepAside()
+			begun <- x.Conn.Gone()
+			eventually(t, "the client is gone", x.Conn.Gone)
+			close(left)
+		}}, long)
+		c := connect(t, addr)
+		c.send(get())
+		if <-begun {
+			t.Error("gone before it left")
+		}
+		c.Close()
+		<-left
+	})
+}
+
+func TestConn_ThatIsNoSocketIsNeverGone(t *testing.T) {
+	client, served := net.Pipe()
+	client.Close()
+	if (&Conn{nc: served}).Gone() {
+		t.Error("gone")
+	}
+}

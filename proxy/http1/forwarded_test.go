@@ -1,0 +1,295 @@
+package http1
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// stream is a body stream that tells when it is closed.
+type stream struct {
+	io.Reader
+	closed chan struct{}
+}
+
+func (s stream) Close() error {
+	select {
+	case <-s.closed:
+	default:
+		close(s.closed)
+	}
+	return nil
+}
+
+func streamOf(r io.Reader) stream { return stream{r, make(chan struct{})} }
+
+// parsed fills resp as the upstream's bytes say.
+func parsedResponse(t *testing.T, resp *fasthttp.Response, head, body string) {
+	t.Helper()
+	if err := resp.Header.Read(bufio.NewReader(strings.NewReader(head + "\r\n"))); err != nil {
+		t.Error(err)
+	}
+	resp.SetBodyString(body)
+}
+
+func TestForwarded_EachFramingIsWhole(t *testing.T) {
+	const hi = "hello"
+	sized := func(n int) func(*fasthttp.Response) {
+		return func(r *fasthttp.Response) { r.SetBodyStream(streamOf(strings.NewReader(hi)), n) }
+	}
+	for name, c := range map[string]struct {
+		request string
+		fill    func(*fasthttp.Response)
+		want    string // behind the status line and in front of Connection
+		closes  bool
+	}{
+		"whole":             {get(), func(r *fasthttp.Response) { r.SetBodyString(hi) }, "Content-Length: 5\r\n\r\nhello", false},
+		"whole, empty":      {get(), func(r *fasthttp.Response) {}, "Content-Length: 0\r\n\r\n", false},
+		"stream":            {get(), sized(5), "Content-Length: 5\r\n\r\nhello", false},
+		"stream, at once":   {get(), func(r *fasthttp.Response) { sized(5)(r); r.ImmediateHeaderFlush = true }, "Content-Length: 5\r\n\r\nhello", false},
+		"chunks":            {get(), sized(-1), "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", false},
+		"chunks, at once":   {get(), func(r *fasthttp.Response) { sized(-1)(r); r.ImmediateHeaderFlush = true }, "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", false},
+		"unknown length":    {get(), sized(-2), "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", false},
+		"chunks, empty":     {get(), func(r *fasthttp.Response) { r.SetBodyStream(strings.NewReader(""), -1) }, "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", false},
+		"stream, empty":     {get(), func(r *fasthttp.Response) { r.SetBodyStream(strings.NewReader(""), 0) }, "Content-Length: 0\r\n\r\n", false},
+		"1.0 whole":         {"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", func(r *fasthttp.Response) { r.SetBodyString(hi) }, "Content-Length: 5\r\nConnection: keep-alive\r\n\r\nhello", false},
+		"1.0 stream":        {"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", sized(5), "Content-Length: 5\r\nConnection: keep-alive\r\n\r\nhello", false},
+		"1.0 no length":     {"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", sized(-1), "Connection: close\r\n\r\nhello", true},
+		"HEAD":              {line("HEAD / HTTP/1.1"), func(r *fasthttp.Response) { r.SetBodyString(hi) }, "Content-Length: 5\r\n\r\n", false},
+		"HEAD, stream":      {line("HEAD / HTTP/1.1"), sized(5), "Content-Length: 5\r\n\r\n", false},
+		"HEAD, no length":   {line("HEAD / HTTP/1.1"), sized(-1), "\r\n", false},
+		"HEAD, said":        {line("HEAD / HTTP/1.1"), func(r *fasthttp.Response) { r.Header.SetContentLength(77); r.SkipBody = true }, "Content-Length: 77\r\n\r\n", false},
+		"HEAD, nothing":     {line("HEAD / HTTP/1.1"), func(r *fasthttp.Response) {}, "\r\n", false},
+		"204":               {get(), func(r *fasthttp.Response) { r.SetStatusCode(204); r.SetBodyString(hi) }, "\r\n", false},
+		"304":               {get(), func(r *fasthttp.Response) { r.SetStatusCode(304); r.SetBodyString(hi) }, "\r\n", false},
+		"304, stream":       {get(), func(r *fasthttp.Response) { r.SetStatusCode(304); sized(5)(r) }, "\r\n", false},
+		"304, said":         {get(), func(r *fasthttp.Response) { r.Header.SetContentLength(77); r.SetStatusCode(304) }, "Content-Length: 77\r\n\r\n", false},
+		"client closes":     {get("Connection: close"), sized(-1), "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\nhello\r\n0\r\n\r\n", true},
+		"upstream closes":   {get(), func(r *fasthttp.Response) { r.SetConnectionClose(); r.SetBodyString(hi) }, "Content-Length: 5\r\n\r\nhello", false},
+		"stream is a file":  {get(), func(r *fasthttp.Response) { r.SetBodyStream(iotest.OneByteReader(strings.NewReader("ab")), -1) }, "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n0\r\n\r\n", false},
+		"stream, data last": {get(), func(r *fasthttp.Response) { r.SetBodyStream(iotest.DataErrReader(strings.NewReader(hi)), 5) }, "Content-Length: 5\r\n\r\nhello", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachEngine(t, func(t *testing.T, e engine) {
+				first := atomic.Bool{}
+				_, addr := e.start(t, &handler{handle: func(x *Exchange) {
+					if first.Swap(true) {
+						answerText(x, 200, "next")
+						return
+					}
+					c.fill(&x.Forwarded)
+				}}, long)
+				raw := c.request
+				if !c.closes {
+					raw += get("Connection: close")
+				}
+				_, got, _ := strings.Cut(converse(t, addr, raw), "\r\n")
+				next := ""
+				if !c.closes {
+					next = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nnext"
+				}
+				if got != c.want+next {
+					t.Errorf("answered %q, want %q", got, c.want+next)
+				}
+			})
+		})
+	}
+}
+
+func TestForwarded_FieldsAreTheUpstreamsAlone(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e engine) {
+		fields := []string{"Date: Tue, 15 Nov 1994 08:12:31 GMT", "Set-Cookie: a=b; Path=/", "Set-Cookie: c=d", "X-A: 1", "X-A: 2",
+			"Server: shop", "Content-Type: text/x", "Content-Encoding: br", "Upgrade: h3"}
+		_, addr := e.start(t, &handler{handle: func(x *Exchange) {
+			if string(x.Request.Path()) == "/none" {
+				parsedResponse(t, &x.Forwarded, "HTTP/1.1 299 Odd\r\nContent-Length: 9\r\nConnection: close\r\nKeep-Alive: x\r\nProxy-Connection: x\r\nTrailer: X-T\r\n", "hello")
+				return
+			}
+			parsedResponse(t, &x.Forwarded, "HTTP/1.1 200 Fine\r\n"+strings.Join(fields, "\r\n")+"\r\nContent-Length: 5\r\n", "hello")
+		}}, long)
+		if got := converse(t, addr, line("GET /none HTTP/1.0")); got != "HTTP/1.1 299 Odd\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello" {
+			t.Errorf("%q", got)
+		}
+		got := converse(t, addr, get("Connection: close"))
+		for _, field := range fields {
+			if strings.Count(got, "\r\n"+field+"\r\n") != 1 {
+				t.Errorf("%q in %q", field, got)
+			}
+		}
+		if n := strings.Count(got, "\r\n"); n != len(fields)+4 || !strings.HasPrefix(got, "HTTP/1.1 200 Fine\r\n") || !strings.HasSuffix(got, "\r\n\r\nhello") {
+			t.Errorf("%d lines in %q", n, got)
+		}
+	})
+}
+
+func TestForwarded_TrailersFollowChunks(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e engine) {
+		_, addr := e.start(t, &handler{handle: func(x *Exchange) {
+			resp := &x.Forwarded
+			resp.SetBodyStream(strings.NewReader("hello"), -1)
+			if err := resp.Header.SetTrailer("X-Sum"); err != nil {
+				t.Error(err)
+			}
+			resp.Header.Set("X-Sum", "5")
+		}}, long)
+		got := converse(t, addr, get("Connection: close"))
+		if want := "Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\nConnection: close\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 5\r\n\r\n"; !strings.HasSuffix(got, "OK\r\n"+want) {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+// A body that breaks off is never taken for a whole one: the connection ends within it.
+func TestForwarded_BrokenStreamEndsTheConnection(t *testing.T) {
+	broken := errors.New("broken")
+	for name, c := range map[string]struct {
+		body io.Reader
+		size int
+	}{
+		"chunks":         {io.MultiReader(strings.NewReader("hel"), iotest.ErrReader(broken)), -1},
+		"length":         {io.MultiReader(strings.NewReader("hel"), iotest.ErrReader(broken)), 5},
+		"short":          {io.MultiReader(strings.NewReader("hel")), 5},
+		"short, itself":  {strings.NewReader("hel"), 5},
+		"too long":       {io.MultiReader(strings.NewReader("hel"), strings.NewReader("lo")), 4},
+		"panic":          {readerFunc(func([]byte) (int, error) { panic("odd") }), -1},
+		"mute":           {readerFunc(func([]byte) (int, error) { return 0, nil }), 5},
+		"broken at once": {iotest.ErrReader(broken), -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachEngine(t, func(t *testing.T, e engine) {
+				body := streamOf(c.body)
+				_, addr := e.start(t, &handler{handle: func(x *Exchange) { x.Forwarded.SetBodyStream(body, c.size) }}, long)
+				k := connect(t, addr)
+				k.send(get())
+				all, _ := io.ReadAll(k.in)
+				if strings.HasSuffix(string(all), "0\r\n\r\n") || strings.HasSuffix(string(all), "hello") {
+					t.Errorf("%q looks whole", all)
+				}
+				<-body.closed
+			})
+			c.body = strings.NewReader("")
+		})
+	}
+}
+
+func TestForwarded_StreamIsClosedWhenTheClientLeft(t *testing.T) {
+	for _, size := range []int{-1, 1 << 30} {
+		eachEngine(t, func(t *testing.T, e engine) {
+			asked, goOn := make(chan struct{}), make(chan struct{})
+			body := streamOf(endless{strings.Repeat("x", 4<<10)})
+			_, addr := e.start(t, &handler{handle: func(x *Exchange) {
+				x.Conn.StepAside()
+				close(asked)
+				<-goOn
+				x.Forwarded.SetBodyStream(body, size)
+			}}, long)
+			c := connect(t, addr)
+			c.send("GET / HTTP/1.0\r\n\r\n")
+			<-asked
+			c.reset()
+			close(goOn)
+			<-body.closed
+		})
+	}
+}
+
+// A client that takes an endless answer and does not read it is waited for no longer than WriteTimeout.
+func TestForwarded_ClientThatDoesNotReadIsLeft(t *testing.T) {
+	for _, raw := range []string{get(), "GET / HTTP/1.0\r\n\r\n"} {
+		eachEngine(t, func(t *testing.T, e engine) {
+			body := streamOf(endless{strings.Repeat("x", 4<<10)})
+			_, addr := e.start(t, &handler{handle: func(x *Exchange) { x.Forwarded.SetBodyStream(body, -1) }}, Options{WriteTimeout: 100 * time.Millisecond})
+			connect(t, addr).send(raw)
+			<-body.closed
+		})
+	}
+}
+
+// The head of a stream that is slow to begin leaves at once, and each piece as it comes.
+func TestForwarded_PiecesLeaveAsTheyCome(t *testing.T) {
+	for _, size := range []int{-1, 6} {
+		eachEngine(t, func(t *testing.T, e engine) {
+			r, w := io.Pipe()
+			_, addr := e.start(t, &handler{handle: func(x *Exchange) {
+				x.Forwarded.SetBodyStream(r, size)
+				x.Forwarded.ImmediateHeaderFlush = true
+			}}, long)
+			c := connect(t, addr)
+			c.send(get())
+			for {
+				text, err := c.in.ReadString('\n')
+				if err != nil {
+					t.Fatal(err)
+				}
+				if text == "\r\n" {
+					break // the head has come, and no byte of the body
+				}
+			}
+			for _, piece := range []string{"one", "two"} {
+				if _, err := io.WriteString(w, piece); err != nil {
+					t.Fatal(err)
+				}
+				if size < 0 {
+					piece = "3\r\n" + piece + "\r\n"
+				}
+				got := make([]byte, len(piece))
+				if _, err := io.ReadFull(c.in, got); err != nil || string(got) != piece {
+					t.Fatalf("%q, %v", got, err)
+				}
+			}
+			w.Close()
+			if size < 0 {
+				if got, err := c.in.ReadString('0'); err != nil || got != "0" {
+					t.Fatalf("%q, %v", got, err)
+				}
+			}
+		})
+	}
+}
+
+// A head and a small body leave in one write; a large body is not copied.
+func TestForwarded_SmallAnswersAreOneWrite(t *testing.T) {
+	for size, want := range map[int]int{0: 1, 100: 1, maxJoined: 1, maxJoined + 1: 2, 1 << 20: 2} {
+		for _, streamed := range []bool{false, true} {
+			writes, written := 0, 0
+			out := writerConn{func(p []byte) { writes++; written += len(p) }}
+			x := &Exchange{Conn: &Conn{nc: out, server: NewServer(&handler{}, Limits{}, Options{})}}
+			x.Conn.reader = x.Conn.server.parser.Load().newReader(strings.NewReader(get()))
+			if err := x.Conn.reader.readHead(&x.Request); err != nil {
+				t.Fatal(err)
+			}
+			body := bytes.Repeat([]byte("x"), size)
+			x.Forwarded.SetBody(body)
+			if streamed {
+				if size > pieceSize {
+					continue
+				}
+				x.Forwarded.SetBodyStream(streamOf(bytes.NewReader(body)), size)
+			}
+			if err := x.write(x.framing(), false); err != nil || writes != want || written < size+len("HTTP/1.1 200 OK\r\n") {
+				t.Errorf("%d bytes, streamed %v: %d writes of %d bytes, %v; want %d", size, streamed, writes, written, err, want)
+			}
+		}
+	}
+}
+
+// writerConn is a connection that is only written.
+type writerConn struct{ write func([]byte) }
+
+func (c writerConn) Read([]byte) (int, error)         { return 0, io.EOF }
+func (c writerConn) Write(p []byte) (int, error)      { c.write(p); return len(p), nil }
+func (c writerConn) Close() error                     { return nil }
+func (c writerConn) LocalAddr() net.Addr              { return nil }
+func (c writerConn) RemoteAddr() net.Addr             { return nil }
+func (c writerConn) SetDeadline(time.Time) error      { return nil }
+func (c writerConn) SetReadDeadline(time.Time) error  { return nil }
+func (c writerConn) SetWriteDeadline(time.Time) error { return nil }
