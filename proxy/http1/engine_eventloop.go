@@ -5,10 +5,10 @@ package http1
 import (
 	"net"
 
-	eventloop "sluice/proxy/http1/loopshim"
+	"sluice/proxy/http1/eventloop"
 )
 
-// newEventLoops opens the event loops of s; nil where the system has no room for them.
+// newEventLoops opens the event loops of s; nil where the system lacks descriptors or memory for them.
 func newEventLoops(s *Server) eventLoops {
 	group, err := eventloop.Open(eventloop.Options{
 		Serve:  func(k *eventloop.Conn) { s.serveReady(k.Owner.(*Conn)) },

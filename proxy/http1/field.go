@@ -45,8 +45,8 @@ func nameRule(line []byte, n int) Rule {
 	return badName
 }
 
-// learn reads what matters for framing and routing out of a field, and rejects what may stand only once. The length of
-// the name tells most fields apart at once. at is the offset of the value in the head.
+// learn reads what matters for framing and routing out of a field, and rejects what may stand only once. The length
+// of the name tells most fields apart at once. at is the offset of the value in the head.
 func (s *scan) learn(p *parser, name, value []byte, at int) Rule {
 	switch len(name) {
 	case len("host"):

@@ -22,8 +22,8 @@ type Head struct {
 // noHead is what is known of a request before its head is read.
 var noHead = Head{ContentLength: -1}
 
-// scan checks one head line by line, as far as it has come. Offsets count from the head's first byte, so that they stay
-// true when the bytes move; those of the target's parts count from the target's first byte.
+// scan checks one head line by line, as far as it has come. Offsets count from the head's first byte, so that they
+// stay true when the bytes move; those of the target's parts count from the target's first byte.
 type scan struct {
 	Head
 	skipped bool // the one empty line before the request was dropped
