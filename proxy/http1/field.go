@@ -102,10 +102,10 @@ func (s *scan) override(name []byte) {
 
 // host checks Host's value and stores where it stands.
 func (s *scan) host(value []byte, at int) Rule {
-	if s.sawHost {
+	if s.hostAt > 0 {
 		return hostTwice
 	}
-	s.sawHost, s.hostAt, s.hostEnd = true, at, at+len(value)
+	s.hostAt, s.hostEnd = at, at+len(value)
 	return checkHost(value)
 }
 
