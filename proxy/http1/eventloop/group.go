@@ -54,7 +54,7 @@ func Open(o Options) (*Group, error) {
 		o.Loops = runtime.GOMAXPROCS(0)
 	}
 	g := &Group{options: o, stop: make(chan struct{})}
-	g.workers.work = leadership.run
+	g.workers.work = leadership.lead
 	for range o.Loops {
 		l, err := openLoop(g)
 		if err != nil {
