@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Conn is a TCP connection that an event loop watches. It is a net.Conn and a syscall.Conn. Either it waits, and belongs
-// to the loop, or it has an owner that reads and writes. One goroutine may read while another writes; any goroutine may
-// set deadlines or close.
+// Conn is a TCP connection that an event loop watches. It is a net.Conn and a syscall.Conn. Either it waits,
+// and belongs to the loop, or it has an owner that reads and writes. One goroutine may read while another
+// writes; any goroutine may set deadlines or close.
 type Conn struct {
 	// Owner is for the user of the package. It is set before the first Wait.
 	Owner any
@@ -22,7 +22,7 @@ type Conn struct {
 	fd            int
 	local, remote net.Addr
 	loop          *loop
-	leadership    leadership // in which the connection is served; none = its goroutine does not lead. Belongs to that goroutine
+	leadership    leadership // of the goroutine that serves the connection; none = it does not lead. That goroutine owns it
 
 	mu         sync.Mutex
 	registered bool  // the loop watches it
@@ -34,9 +34,9 @@ type Conn struct {
 	in, out    direction
 }
 
-// Wait gives the connection to the loop until it becomes readable, for timeout, or up to 220 ms longer; 0 = forever. After
-// true it may be served already. After false the caller still owns it, and there may be something to read; err tells
-// whether the connection or the group is closed.
+// Wait gives the connection to the loop until it becomes readable, for timeout, or up to 220 ms longer; 0 =
+// forever. After true it may be served already. After false the caller still owns it, and there may be
+// something to read; err tells whether the connection or the group is closed.
 func (c *Conn) Wait(timeout time.Duration) (waiting bool, err error) {
 	c.mu.Lock()
 	switch {
@@ -61,8 +61,8 @@ func (c *Conn) Wait(timeout time.Duration) (waiting bool, err error) {
 	return true, nil
 }
 
-// Reclaim ends a wait. It reports whether the connection waited: then the caller owns it, and neither Serve nor Expire is
-// called.
+// Reclaim ends a wait. It reports whether the connection waited: then the caller owns it, and neither Serve nor
+// Expire is called.
 func (c *Conn) Reclaim() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,8 +93,8 @@ func (c *Conn) Expedite(timeout time.Duration) {
 	}
 }
 
-// StepAside makes another worker lead the loop, if the calling goroutine leads it. Call it in Serve before anything that
-// may block. Read and Write of c call it themselves.
+// StepAside makes another worker lead the loop, if the calling goroutine leads it. Call it in Serve before
+// anything that may block. Read and Write of c call it themselves.
 func (c *Conn) StepAside() {
 	if t := c.leadership; t.loop != nil {
 		c.leadership = leadership{}
@@ -155,8 +155,8 @@ func (c *Conn) wakeParked() {
 	c.out.wake()
 }
 
-// Close implements net.Conn. It ends a wait without a call of Serve or Expire. The descriptor is closed when the system
-// calls that are under way have returned.
+// Close implements net.Conn. It ends a wait without a call of Serve or Expire. The descriptor is closed when
+// the system calls that are under way have returned.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	if c.closed {

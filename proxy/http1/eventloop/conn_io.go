@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TryRead reads once, without blocking and without regard to deadlines. It returns 0 and no error if there is nothing to
-// read, and io.EOF at the end.
+// TryRead reads once, without blocking and without regard to deadlines. It returns 0 and no error if there is
+// nothing to read, and io.EOF at the end.
 func (c *Conn) TryRead(p []byte) (int, error) {
 	n, err := c.readOnce(p)
 	if err == syscall.EAGAIN {
@@ -60,8 +60,8 @@ func (c *Conn) readOnce(p []byte) (int, error) {
 	return n, nil
 }
 
-// Write implements net.Conn. It writes all of p. Where it blocks, the goroutine first steps aside, and then parks on the
-// loop. The deadline applies only to a write that blocks.
+// Write implements net.Conn. It writes all of p. Where it blocks, the goroutine first steps aside, and then
+// parks on the loop. The deadline applies only to a write that blocks.
 func (c *Conn) Write(p []byte) (n int, err error) {
 	for n < len(p) {
 		if err := c.beginCall(&c.out); err != nil {
@@ -98,8 +98,8 @@ func (c *Conn) opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: os.NewSyscallError(op, err)}
 }
 
-// beginCall begins a system call: the descriptor stays open until endCall. The call finds out whether d is ready, so that
-// only later events count; nil = neither direction.
+// beginCall begins a system call: the descriptor stays open until endCall. The call finds out whether d is
+// ready, so that only later events count; nil = neither direction.
 func (c *Conn) beginCall(d *direction) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,7 +125,8 @@ func (c *Conn) endCall() {
 	}
 }
 
-// endRead ends a read. full: the read filled its buffer, so more may follow without an event. empty: there was nothing.
+// endRead ends a read. full: the read filled its buffer, so more may follow without an event. empty: there was
+// nothing.
 func (c *Conn) endRead(full, empty bool) {
 	c.mu.Lock()
 	if full {

@@ -42,8 +42,8 @@ type leadership struct {
 	number uint64
 }
 
-// batchSize is the number of events of one epoll_wait. The other goroutines of the processor, and later events, wait while a
-// batch is served; a smaller batch costs more system calls.
+// batchSize is the number of events of one epoll_wait. The other goroutines of the processor, and later events,
+// wait while a batch is served; a smaller batch costs more system calls.
 const batchSize = 16
 
 func openLoop(g *Group) (*loop, error) {
@@ -136,9 +136,10 @@ func (l *loop) next(t leadership) *Conn {
 	}
 }
 
-// wait collects events, until there are connections to serve or the loop closes. A leader that keeps finding events
-// pauses after each batchSize of them, before it serves. Otherwise the goroutines that it woke, and those that wait in Go's
-// network poller, would not run until the scheduler preempts the leader: after 10 to 20 ms.
+// wait collects events, until there are connections to serve or the loop closes. A leader that keeps finding
+// events pauses after each batchSize of them, before it serves. Otherwise the goroutines that it woke, and
+// those that wait in Go's network poller, would not run until the scheduler preempts the leader: after 10 to 20
+// ms.
 func (l *loop) wait() {
 	_ = l.raw.Read(l.poll) // fails when the loop closes
 	if l.burst >= batchSize {
@@ -147,8 +148,8 @@ func (l *loop) wait() {
 	}
 }
 
-// collect asks the kernel for events without blocking, and reports whether there are connections to serve. After false
-// Go's network poller calls it again when there are more events.
+// collect asks the kernel for events without blocking, and reports whether there are connections to serve.
+// After false Go's network poller calls it again when there are more events.
 func (l *loop) collect(uintptr) bool {
 	for {
 		n, err := epollWait(l.epoll, l.events[:])
@@ -166,8 +167,8 @@ func (l *loop) collect(uintptr) bool {
 	}
 }
 
-// dispatch wakes goroutines that are parked for the events, and moves connections that wait to the ready list. It reports
-// whether the leader has to look at the loop: a connection is ready, or the loop is closed.
+// dispatch wakes goroutines that are parked for the events, and moves connections that wait to the ready list.
+// It reports whether the leader has to look at the loop: a connection is ready, or the loop is closed.
 func (l *loop) dispatch(events []unix.EpollEvent) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -247,8 +248,8 @@ func (l *loop) remove(c *Conn) {
 // sweepSize is the number of descriptors that one sweep checks before it releases the lock.
 const sweepSize = 512
 
-// overdue appends the connections that waited too long to due, from a descriptor on. It returns the descriptor at which
-// to continue; -1 = all are checked.
+// overdue appends the connections that waited too long to due, from a descriptor on. It returns the descriptor
+// at which to continue; -1 = all are checked.
 func (l *loop) overdue(due []*Conn, from int, now int64) ([]*Conn, int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// serveRandomly serves a connection in one of many ways: on the loop or in another goroutine, with or without StepAside.
+// serveRandomly serves a connection in one of many ways: on the loop or in another goroutine, with or without
+// StepAside.
 func serveRandomly(c *Conn, closed *atomic.Int64) {
 	if rand.IntN(4) == 0 {
 		if rand.IntN(2) == 0 {
@@ -74,8 +75,8 @@ func closeOnce(c *Conn, closed *atomic.Int64) {
 	}
 }
 
-// However a connection is served, and whatever else closes it meanwhile: bytes come back whole, on the same connection,
-// and no descriptor is left.
+// However a connection is served, and whatever else closes it meanwhile: bytes come back whole, on the same
+// connection, and no descriptor is left.
 func TestConn_ServedRandomlyLosesNothing(t *testing.T) {
 	for _, loops := range []int{1, 3} {
 		for _, disturbed := range []bool{false, true} {
@@ -176,7 +177,8 @@ func countConns(l *loop) (n int) {
 	return n
 }
 
-// runClient sends repetitions of tag in random pieces, and checks what comes back. It ends the connection in a random way.
+// runClient sends repetitions of tag in random pieces, and checks what comes back. It ends the connection in a
+// random way.
 func runClient(t *testing.T, ln net.Listener, tag string, disturbed bool) {
 	nc, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
