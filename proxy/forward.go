@@ -143,7 +143,7 @@ func (p *Proxy) build(r *Request) rejection {
 	out.Stream = true
 	out.Whole = r.acquired.order
 	out.Store = r.page.fetches
-	out.ClientKey = r.clientKey()
+	out.ClientKey, out.Owner = r.clientKey(), r.conn.Owner()
 	h := &out.HTTP.Header
 	h.SetMethodBytes(head.Method())
 	h.SetRequestURIBytes(r.target())

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Conn is a TCP connection that an event loop watches. It is a net.Conn and a syscall.Conn. Either it waits, and belongs
-// to the loop, or it has an owner that reads and writes. One goroutine may read while another writes; any goroutine may
-// set deadlines or close.
+// Conn is a TCP connection that an event loop watches. It is a net.Conn and a syscall.Conn. Either it waits,
+// and belongs to the loop, or it has an owner that reads and writes. One goroutine may read while another
+// writes; any goroutine may set deadlines or close.
 type Conn struct {
 	// Owner is for the user of the package. It is set before the first Wait.
 	Owner any
@@ -22,7 +22,7 @@ type Conn struct {
 	fd            int
 	local, remote net.Addr
 	loop          *loop
-	server        *coroutine // that serves it; nil = none. Belongs to that coroutine
+	server        *coroutine // that serves it on behalf of a leader; nil = none. Belongs to the goroutine that owns c
 	boundTo       *Conn      // in whose coroutine this one is read and written; nil = its own
 
 	mu         sync.Mutex
@@ -35,9 +35,9 @@ type Conn struct {
 	in, out    direction
 }
 
-// Wait gives the connection to the loop until it becomes readable, for timeout, or up to 220 ms longer; 0 = forever. After
-// true it may be served already. After false the caller still owns it, and there may be something to read; err tells
-// whether the connection or the group is closed.
+// Wait gives the connection to the loop until it becomes readable, for timeout, or up to 220 ms longer; 0 =
+// forever. After true it may be served already. After false the caller still owns it, and there may be
+// something to read; err tells whether the connection or the group is closed.
 func (c *Conn) Wait(timeout time.Duration) (waiting bool, err error) {
 	c.mu.Lock()
 	switch {
@@ -62,8 +62,8 @@ func (c *Conn) Wait(timeout time.Duration) (waiting bool, err error) {
 	return true, nil
 }
 
-// Reclaim ends a wait. It reports whether the connection waited: then the caller owns it, and neither Serve nor Expire is
-// called.
+// Reclaim ends a wait. It reports whether the connection waited: then the caller owns it, and neither Serve nor
+// Expire is called.
 func (c *Conn) Reclaim() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,26 +97,26 @@ func (c *Conn) Expedite(timeout time.Duration) {
 // StepAside makes another worker lead the loop, if the calling goroutine runs on behalf of its leader. Call it in Serve
 // before anything that blocks outside of this package. Read and Write of c, and of connections bound to it, need no call.
 func (c *Conn) StepAside() {
-	if co := c.server; co != nil && co.leadership.loop != nil {
-		t := co.leadership
-		co.leadership = leadership{}
-		t.loop.handOver(t.number)
+	co := c.server
+	if co == nil {
+		return
 	}
+	c.server = nil
+	t := co.leadership
+	co.leadership = leadership{}
+	t.loop.handOver(t.number)
 }
 
 // Bind says in which goroutine c is read and written from now on: in the one that serves owner, where that is a *Conn;
 // else in a goroutine that leads no loop. It is called before each use of an adopted connection.
 func (c *Conn) Bind(owner any) { c.boundTo, _ = owner.(*Conn) }
 
-// leading returns the coroutine in which c is read and written, if that runs on behalf of a leader; nil otherwise.
+// leading returns the coroutine in which c is read and written, where that runs on behalf of a leader; else nil.
 func (c *Conn) leading() *coroutine {
 	if c.boundTo != nil {
 		c = c.boundTo
 	}
-	if co := c.server; co != nil && co.leadership.loop != nil {
-		return co
-	}
-	return nil
+	return c.server
 }
 
 // register makes the loop watch the connection, from the first wait on.
@@ -202,8 +202,8 @@ func (c *Conn) rouse(directions ...*direction) {
 	}
 }
 
-// Close implements net.Conn. It ends a wait without a call of Serve or Expire. The descriptor is closed when the system
-// calls that are under way have returned.
+// Close implements net.Conn. It ends a wait without a call of Serve or Expire. The descriptor is closed when
+// the system calls that are under way have returned.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	if c.closed {

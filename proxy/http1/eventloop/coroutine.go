@@ -50,8 +50,8 @@ func (co *coroutine) park(c *Conn, d *direction) error {
 // run lets co serve on behalf of t's leader, until it parks or has served its connection. Only the leader records that
 // co is parked, after the switch: from then on the leader of another loop may resume it.
 func (t leadership) run(co *coroutine) {
+	co.leadership, co.err = t, nil
 	for {
-		co.leadership, co.err = t, nil
 		co.resume()
 		c := co.parkedOn
 		if c == nil {

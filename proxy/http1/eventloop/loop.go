@@ -45,8 +45,8 @@ type leadership struct {
 	number uint64
 }
 
-// batchSize is the number of events of one epoll_wait. The other goroutines of the processor, and later events, wait while a
-// batch is served; a smaller batch costs more system calls.
+// batchSize is the number of events of one epoll_wait. The other goroutines of the processor, and later events,
+// wait while a batch is served; a smaller batch costs more system calls.
 const batchSize = 16
 
 func openLoop(g *Group) (*loop, error) {
@@ -158,8 +158,8 @@ func (l *loop) wait() {
 	}
 }
 
-// collect asks the kernel for events without blocking, and reports whether there are connections to serve. After false
-// Go's network poller calls it again when there are more events.
+// collect asks the kernel for events without blocking, and reports whether there are connections to serve.
+// After false Go's network poller calls it again when there are more events.
 func (l *loop) collect(uintptr) bool {
 	for {
 		n, err := epollWait(l.epoll, l.events[:])
@@ -177,8 +177,8 @@ func (l *loop) collect(uintptr) bool {
 	}
 }
 
-// dispatch wakes goroutines that are parked for the events, and moves connections that wait to the ready list. It reports
-// whether the leader has to look at the loop: a connection is ready, or the loop is closed.
+// dispatch wakes goroutines that are parked for the events, and moves connections that wait to the ready list.
+// It reports whether the leader has to look at the loop: a connection is ready, or the loop is closed.
 func (l *loop) dispatch(events []unix.EpollEvent) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
