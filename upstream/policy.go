@@ -34,8 +34,8 @@ func policyNamed(name string) (func(ts *targets, ok uint64, key uint64) int, err
 	return nil, fmt.Errorf("read policy %q: not least_conn, round_robin, random, first or client_hash", name)
 }
 
-// choose picks a target that was not tried yet; -1 if there is none. Usable ones come first. When none is usable, one of the
-// others is picked: then a request is the best probe.
+// choose picks a target that was not tried yet; -1 if there is none. Usable ones come first. When none is usable, one
+// of the others is picked: then a request is the best probe.
 func (ts *targets) choose(tried, key uint64, now time.Duration) int {
 	var ok, rest uint64
 	for i, t := range ts.all {

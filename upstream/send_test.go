@@ -112,8 +112,8 @@ type iotestOneAndHalf struct{ r io.Reader }
 
 func (o iotestOneAndHalf) Read(p []byte) (int, error) { return o.r.Read(p[:len(p)/2+1]) }
 
-// An upstream that rejects a body responds before it has read it. That response is delivered, whether the upstream closes,
-// stops reading or reads on; and the connection is not used again.
+// An upstream that rejects a body responds before it has read it. That response is delivered, whether the upstream
+// closes, stops reading or reads on; and the connection is not used again.
 func TestTransport_EarlyResponseIsDelivered(t *testing.T) {
 	const rejection = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig"
 	for name, end := range map[string]func(v *visit, leave chan struct{}){
