@@ -26,7 +26,7 @@ func aboutAs(within time.Duration) {
 }
 
 // Orders and pages meet dials that are as slow as half of their time, which is when they take what others put back, or
-// as all of it, in the handshake or before, and targets that are removed under their hands: whatever comes first, each
+// as all of it, in the handshake or before, and targets that are removed meanwhile: whatever comes first, each
 // connection has one owner, and is counted once.
 func TestPool_SlowDialsLeaveNoConnectionUncounted(t *testing.T) {
 	const within = 30 * time.Millisecond

@@ -96,8 +96,8 @@ func TestResolver_CancelledCallerFailsNoOther(t *testing.T) {
 	}
 }
 
-// Connections that the upstream has closed are put back. A request whose dial is slow meets one of them, and then waits for
-// its own.
+// Connections that the upstream has closed are put back. A request whose dial is slow meets one of them, and then
+// waits for its own.
 func TestPool_SlowDialMeetsOneStaleConnectionAtMost(t *testing.T) {
 	l, came := silentServer(t)
 	p := newPool(t, options("http://"+l.Addr().String()))

@@ -61,12 +61,7 @@ func (ts *targets) choose(tried, key uint64, now time.Duration) int {
 
 // first picks the first in the configuration's order.
 func (ts *targets) first(ok, _ uint64) int {
-	for i := range ts.all {
-		if ok&(1<<i) != 0 {
-			return i
-		}
-	}
-	return -1
+	return ts.firstFrom(ok, 0)
 }
 
 // firstFrom is the first of ok at or after from, around the end.

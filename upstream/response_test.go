@@ -74,10 +74,10 @@ func TestTransport_BodyOfEveryFramingArrivesWhole(t *testing.T) {
 		"until close":       {response: "HTTP/1.1 200 OK\r\n\r\nabc", body: "abc", closes: true},
 		"large until close": {response: "HTTP/1.0 200 OK\r\n\r\n" + big, body: big, closes: true},
 		"without a reason":  {response: "HTTP/1.1 200\r\nContent-Length: 1\r\n\r\nx", body: "x"},
-		"after interim":     {response: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nLink: x\r\n\r\n" + ok("x"), body: "x"},
+		"after interim":     {response: "HTTP/1.1 100 C\r\n\r\nHTTP/1.1 103 H\r\nLink: x\r\n\r\n" + ok("x"), body: "x"},
 		"large head": {response: status200 + "X: " + strings.Repeat("h", 60<<10) + "\r\nContent-Length: 1\r\n\r\nx",
 			body: "x"},
-		"large, closes after": {response: fmt.Sprintf(status200+"Connection: close\r\nContent-Length: %d\r\n\r\n%s", len(big), big),
+		"large, closes after": {response: strings.Replace(ok(big), "\r\n", "\r\nConnection: close\r\n", 1),
 			body: big, closes: true},
 	}
 	for name, c := range cases {

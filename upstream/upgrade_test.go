@@ -56,7 +56,7 @@ func TestUpgrade_OpensATunnel(t *testing.T) {
 	mustAnswer(t, p, "/victim")
 }
 
-// A server that does not want to change the protocol gives an ordinary answer.
+// An upstream that does not change the protocol gives an ordinary response.
 func TestUpgrade_RejectedOneIsAnOrdinaryResponse(t *testing.T) {
 	server := newRawServer(t, echo)
 	p := newPool(t, options(server.url()))
