@@ -43,8 +43,8 @@ func (c clock) now() time.Duration { return time.Since(c.epoch) }
 // at is the instant that now has called d.
 func (c clock) at(d time.Duration) time.Time { return c.epoch.Add(d) }
 
-// send sends req to this target at most once, and counts the outcome. start is the clock's time, which is read once more
-// when the exchange has ended.
+// send sends req to this target at most once, and counts the outcome. start is the clock's time, which is read once
+// more when the exchange has ended.
 func (t *target) send(req *Request, resp *fasthttp.Response, start time.Duration, tun *tunnel) Outcome {
 	t.counters.inFlight.Add(1)
 	outcome, d, end := t.try(req, resp, start, tun)
