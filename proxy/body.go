@@ -60,9 +60,11 @@ func bodyRejection(err error) rejection {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return rejection{Reason: reject.TooSlow}
 	case errors.As(err, &broken):
-		return rejection{Reason: reject.Malformed, Detail: reject.Detail{Cause: reject.ProtocolRule, Operand: broken.Rule.Text()}}
+		detail := reject.Detail{Cause: reject.ProtocolRule, Operand: broken.Rule.Text()}
+		return rejection{Reason: reject.Malformed, Detail: detail}
 	}
-	return rejection{Reason: reject.Malformed, Detail: reject.Detail{Cause: reject.ProtocolRule, Operand: "body cut short"}}
+	detail := reject.Detail{Cause: reject.ProtocolRule, Operand: "body cut short"}
+	return rejection{Reason: reject.Malformed, Detail: detail}
 }
 
 // hasBody reports that a body was announced, of one byte at least or in chunks.

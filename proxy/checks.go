@@ -13,7 +13,7 @@ type check struct {
 	name     string                              // as explain and the docs call it
 	config   string                              // where it is configured
 	reasons  []reject.Reason                     // for which it may reject
-	mayBlock bool                                // it may wait for something; what it reads from its own client does not count
+	mayBlock bool                                // it may wait; reading from its own client does not count
 	applies  func(p *Proxy, rt *boundRoute) bool // nil = always; a row that does not apply is left out
 	run      func(p *Proxy, r *Request) rejection
 }
@@ -51,7 +51,8 @@ var (
 		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.rates) > 0 }, run: (*Proxy).checkRates}
 	pageCache = check{name: "page cache", config: "route.cache", mayBlock: true,
 		reasons: reasons(reject.NoUpstream, reject.UpstreamError, reject.UpstreamTimeout),
-		applies: func(p *Proxy, rt *boundRoute) bool { return rt.Route.Cache > 0 && p.Cache != nil }, run: (*Proxy).checkCache}
+		applies: func(p *Proxy, rt *boundRoute) bool { return rt.Route.Cache > 0 && p.Cache != nil },
+		run:     (*Proxy).checkCache}
 	windowFull = check{name: "window, before waiting", config: "limits.window", reasons: reasons(reject.Window),
 		run: (*Proxy).checkWindowFull}
 	queueFull = check{name: "concurrency, before waiting", config: "limits.concurrency",

@@ -72,8 +72,9 @@ func (c *conn) assemble(req *Request, authority []byte) []byte {
 	return body[n:]
 }
 
-// A deadline costs as much as a small system call, and nearly every exchange has the same timeout. So it is set a little
-// too far away, and left alone by the exchanges that follow while it is neither early for them nor much too late.
+// A deadline costs as much as a small system call, and nearly every exchange has the same timeout. So it is set a
+// little too far away, and left alone by the exchanges that follow while it is neither early for them nor much too
+// late.
 
 // deadlineSlack is the part of a timeout, one in so many, by which an exchange may end late.
 const deadlineSlack = 16

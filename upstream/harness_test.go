@@ -23,6 +23,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
 }
 
+// What many responses begin with.
+const (
+	status200   = "HTTP/1.1 200 OK\r\n"
+	chunkedHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
+
 // rawServer is an upstream on a real socket that writes exactly the bytes it is told to, and counts every request that
 // reached it, by the target in its request line.
 type rawServer struct {
