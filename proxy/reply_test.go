@@ -50,68 +50,6 @@ func TestRepliesAreWholeAnswers(t *testing.T) {
 	}
 }
 
-// A reply does not leak into the answer that follows it on the same connection.
-func TestRepliesDoNotStay(t *testing.T) {
-	o := options(shopFunc(answering))
-	o.Stock.(*shelf).closed["1001"] = SoldOut
-	addr, _ := gate(t, o)
-	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	in := bufio.NewReader(c)
-	for i := range 6 {
-		sku := strconv.Itoa(1001 + i%2)
-		if _, err := io.WriteString(c, "POST /api/seckill/"+sku+"/order HTTP/1.1\r\nHost: shop\r\nCookie: uid=7\r\nContent-Length: 0\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
-		resp, err := http.ReadResponse(in, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if said, want := strings.Contains(string(body), "sold_out"), i%2 == 0; said != want || (resp.StatusCode == 200) == want {
-			t.Errorf("order %d of %s: %d %s", i, sku, resp.StatusCode, body)
-		}
-	}
-}
-
-// A shop may want its refusals, or the news that an order exists, in a status that has no body: none is sent then, or the next
-// answer on the connection would begin in the middle of it.
-func TestReplyOfAStatusWithoutABodyHasNone(t *testing.T) {
-	for _, status := range []int{http.StatusNoContent, http.StatusNotModified} {
-		o := options(shopFunc(answering))
-		o.Responses.Format, o.Responses.EnvelopeStatus = Envelope, status
-		o.Stock.(*shelf).closed["1001"] = SoldOut
-		addr, _ := gate(t, o)
-		c, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
-		in := bufio.NewReader(c)
-		for i := range 4 {
-			sku := strconv.Itoa(1001 + i%2)
-			if _, err := io.WriteString(c, "POST /api/seckill/"+sku+"/order HTTP/1.1\r\nHost: shop\r\nCookie: uid=7\r\nContent-Length: 0\r\n\r\n"); err != nil {
-				t.Fatal(err)
-			}
-			resp, err := http.ReadResponse(in, nil)
-			if err != nil {
-				t.Fatal(status, err)
-			}
-			if want := []int{status, 200}[i%2]; resp.StatusCode != want || want != 200 && resp.Header.Get("Content-Length") != "" {
-				t.Errorf("order %d: %d with length %q, want %d", i, resp.StatusCode, resp.Header.Get("Content-Length"), want)
-			}
-			_, _ = io.Copy(io.Discard, resp.Body)
-		}
-	}
-}
-
 // Who has waited for the shop in vain is told the time at which that was over: the text of the second in which he came may be of any
 // later one by then.
 func TestReplyAfterTheShopTellsTheTimeOfThen(t *testing.T) {

@@ -108,65 +108,6 @@ func TestBodyIsAskedForOnlyAfterAdmission(t *testing.T) {
 	}
 }
 
-func TestDrainAnswersWhatWasAccepted(t *testing.T) {
-	inShop, open := make(chan struct{}, 10), make(chan struct{})
-	p := newProxy(t, options(shopFunc(func(_ *Outgoing, resp *fasthttp.Response) Outcome {
-		inShop <- struct{}{}
-		<-open
-		return Answered
-	})))
-	s := NewServer(p, ServerOptions{MaxHeader: 16 << 10, Connections: anyNumber{}, Log: p.log})
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ln) }()
-	idle, busy := dial(t, ln), dial(t, ln)
-	fmt.Fprint(busy, order)
-	<-inShop
-	drained := make(chan int, 1)
-	go func() { drained <- s.Drain(context.Background()) }()
-	if err := <-ended; err != nil {
-		t.Errorf("listener ended with %v", err)
-	}
-	if n, err := idle.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-		t.Errorf("idle connection: %d, %v", n, err)
-	}
-	close(open)
-	resp, err := http.ReadResponse(bufio.NewReader(busy), nil)
-	if err != nil || resp.StatusCode != 200 || !resp.Close {
-		t.Errorf("busy connection: %v, %v", resp, err)
-	}
-	if cut := <-drained; cut != 0 {
-		t.Errorf("%d connections were cut", cut)
-	}
-}
-
-func TestDrainCutsOffWhatOutlastsItsTime(t *testing.T) {
-	open := make(chan struct{})
-	inShop := make(chan struct{})
-	p := newProxy(t, options(shopFunc(func(*Outgoing, *fasthttp.Response) Outcome {
-		close(inShop)
-		<-open
-		return Answered
-	})))
-	s := NewServer(p, ServerOptions{MaxHeader: 16 << 10, Connections: anyNumber{}, Log: p.log})
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go s.Serve(ln)
-	fmt.Fprint(dial(t, ln), order)
-	<-inShop
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if cut := s.Drain(ctx); cut != 1 {
-		t.Errorf("cut %d connections, want 1", cut)
-	}
-	close(open)
-}
-
 func dial(t *testing.T, ln net.Listener) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", ln.Addr().String())
@@ -234,32 +175,6 @@ func TestNobodySpeaksOfHisOwnAddress(t *testing.T) {
 	}
 }
 
-func TestProxyHeaderNamesTheClient(t *testing.T) {
-	v2 := "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\x06\x06\x06\x06\x7f\x00\x00\x01\x04\xd2\x00\x50"
-	local := "\r\n\r\n\x00\r\nQUIT\n\x20\x00\x00\x00"
-	for name, tt := range map[string]struct{ start, want string }{
-		"v1": {"PROXY TCP4 6.6.6.6 127.0.0.1 1234 80\r\n", "6.6.6.6"},
-		"v2": {v2, "6.6.6.6"}, "health check": {local, "127.0.0.1"}, "none": {"", ""},
-	} {
-		var got string
-		o := options(&seen{})
-		o.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-		o.Routes = []Route{{Name: "x", Match: "/", Gate: Limit, SKU: "$remote_addr"}}
-		o.Windows = windowsFunc(func(_ int64, sku []byte) (time.Duration, bool) { got = string(sku); return 0, true })
-		addr := serve(t, newProxy(t, o), ServerOptions{ProxyProtocol: true, ReadHeaderTimeout: time.Minute})
-		c, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprint(c, tt.start+"GET / HTTP/1.1\r\nHost: s\r\nConnection: close\r\n\r\n")
-		answer, _ := io.ReadAll(c)
-		c.Close()
-		if got != tt.want || (tt.want != "") != strings.HasPrefix(string(answer), "HTTP/1.1 200") {
-			t.Errorf("%s: client %q, want %q; answer %q", name, got, tt.want, answer)
-		}
-	}
-}
-
 func TestTLSShopperIsToldToTheShop(t *testing.T) {
 	shop := &seen{}
 	addr := serve(t, newProxy(t, options(shop)), ServerOptions{TLS: selfSigned(t)})
@@ -289,75 +204,6 @@ func selfSigned(t *testing.T) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 }
 
-func TestParkedConnectionServesItsNextRequest(t *testing.T) {
-	for name, through := range ways {
-		t.Run(name, func(t *testing.T) { parkedServes(t, through) })
-	}
-}
-
-// ways are how connections are waited for: in a loop, or in a goroutine each as where the listener is no plain TCP.
-var ways = map[string]func(net.Listener) net.Listener{
-	"in a loop": func(ln net.Listener) net.Listener { return ln },
-	"alone":     func(ln net.Listener) net.Listener { return struct{ *net.TCPListener }{ln.(*net.TCPListener)} },
-}
-
-func parkedServes(t *testing.T, through func(net.Listener) net.Listener) {
-	p := newProxy(t, options(&seen{}))
-	s := NewServer(p, ServerOptions{MaxHeader: 16 << 10, Connections: anyNumber{}, IdleTimeout: time.Minute, ReadHeaderTimeout: time.Minute, Log: p.log})
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go s.Serve(through(ln))
-	defer s.Drain(t.Context())
-	c := dial(t, ln)
-	br := bufio.NewReader(c)
-	for i := range 3 {
-		parked(t, s)
-		io.WriteString(c, order[:1]) // the byte that ends the parking comes alone
-		io.WriteString(c, order[1:])
-		resp, err := http.ReadResponse(br, nil)
-		if err != nil || resp.StatusCode != 200 {
-			t.Fatalf("request %d: %v, %v", i, resp, err)
-		}
-		io.Copy(io.Discard, resp.Body)
-	}
-}
-
-// parked waits until the one open connection waits outside of its exchange.
-func parked(t *testing.T, s *Server) {
-	t.Helper()
-	for range 1000 {
-		s.mu.Lock()
-		for c := range s.open {
-			if c.idle.Load() && (c.looped != nil || c.outside.Load()) {
-				s.mu.Unlock()
-				return
-			}
-		}
-		s.mu.Unlock()
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatal("the connection was never parked")
-}
-
-func TestIdleConnectionEndsWithoutAWord(t *testing.T) {
-	for _, first := range []string{"", order} {
-		p := newProxy(t, options(&seen{}))
-		addr := serve(t, p, ServerOptions{IdleTimeout: 150 * time.Millisecond, ReadHeaderTimeout: 150 * time.Millisecond})
-		c, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		io.WriteString(c, first)
-		all, err := io.ReadAll(c)
-		if n := strings.Count(string(all), "HTTP/1.1"); err != nil || n != len(first)/len(order) {
-			t.Errorf("after %q: %q, %v", first, all, err)
-		}
-		c.Close()
-	}
-}
-
 func TestHeadAndBodyThatDawdleAreToldTooSlow(t *testing.T) {
 	for _, part := range []string{"GET / HT", strings.TrimSuffix(order, "i")} {
 		p := newProxy(t, options(&seen{}))
@@ -365,32 +211,5 @@ func TestHeadAndBodyThatDawdleAreToldTooSlow(t *testing.T) {
 		if resp, body := talk(t, addr, part); resp.StatusCode != 408 || !resp.Close {
 			t.Errorf("%q: %d %q", part, resp.StatusCode, body)
 		}
-	}
-}
-
-func TestHeadsOfEverySizeUpToTheLimitAreServed(t *testing.T) {
-	shop := &seen{}
-	addr := serve(t, newProxy(t, options(shop)), ServerOptions{})
-	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	br := bufio.NewReader(c)
-	sizes := []int{10, 4000, roomSize - len(order) - 5, roomSize - len(order) - 4, roomSize, 10, 9000, 15 << 10, 10}
-	for i, size := range sizes {
-		filler := strings.Repeat("x", size)
-		io.WriteString(c, strings.Replace(order, "Host: shop\r\n", "Host: shop\r\nA: "+filler+"\r\n", 1))
-		resp, err := http.ReadResponse(br, nil)
-		if err != nil || resp.StatusCode != 200 {
-			t.Fatalf("head %d with %d more bytes: %v, %v", i, size, resp, err)
-		}
-		io.Copy(io.Discard, resp.Body)
-		if saw := shop.all(); !strings.Contains(saw[len(saw)-1], "A: "+filler+"\r\n") || !strings.HasSuffix(saw[len(saw)-1], "hi") {
-			t.Fatalf("head %d with %d more bytes: shop saw %.100q", i, size, saw[len(saw)-1])
-		}
-	}
-	if resp, _ := talk(t, addr, strings.Replace(order, "Host: shop\r\n", "Host: shop\r\nA: "+strings.Repeat("x", 17<<10)+"\r\n", 1)); resp.StatusCode != 431 {
-		t.Errorf("over the limit: %d", resp.StatusCode)
 	}
 }

@@ -42,7 +42,7 @@ func (p played) parsed(t *testing.T, i int, body string) {
 		t.Fatalf("%q: net/http reads %q and leaves %d bytes, want %q", body, content, left, m.content)
 	}
 	if head.Chunked && longSize(body) {
-		return // 16 digits are lawful, and refused by fasthttp: no harm
+		return // 16 digits are legal, and rejected by fasthttp: no harm
 	}
 	if content, left := fasthttpContent(t, raw); content != m.content || left != 0 {
 		t.Fatalf("%q: fasthttp reads %q and leaves %d bytes, want %q", body, content, left, m.content)

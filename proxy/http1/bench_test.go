@@ -22,7 +22,8 @@ var browser = strings.Join([]string{
 	"", "",
 }, "\r\n")
 
-var order = post(strings.Repeat("sku=1001&n=1&", 20), "Content-Length: 260", "Content-Type: application/x-www-form-urlencoded")
+var order = post(strings.Repeat("sku=1001&n=1&", 20), "Content-Length: 260",
+	"Content-Type: application/x-www-form-urlencoded")
 
 // endless is a connection on which s arrives whole, again and again.
 type endless struct{ s string }
@@ -112,7 +113,8 @@ func TestReader_WaitsForAChunkWithoutAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector empties pools")
 	}
-	r := newParser(Limits{Header: 16 << 10, Target: 8 << 10}).newReader(io.MultiReader(strings.NewReader(chunked("")), lateReader{}))
+	r := newParser(Limits{Header: 16 << 10, Target: 8 << 10}).newReader(io.MultiReader(strings.NewReader(chunked("")),
+		lateReader{}))
 	p := make([]byte, 4096)
 	readHead(r)
 	if allocs := testing.AllocsPerRun(200, func() { r.readBody(p) }); allocs != 0 || r.kept != nil {

@@ -13,7 +13,7 @@ type body struct {
 type place uint8
 
 const (
-	noBody     place = iota // at the end of a message
+	atEnd      place = iota // at the end of a message
 	inLength                // in a body that Content-Length measures
 	inSize                  // in the digits of a chunk size
 	inSizeEnd               // at the LF behind them
@@ -42,7 +42,7 @@ func (d *body) content() bool { return d.place == inLength || d.place == inChunk
 
 // check reads b as the body's next bytes, up to the next content or the body's end, and returns how many it read.
 func (d *body) check(b []byte) (n int, rule Rule) {
-	for n < len(b) && d.place != noBody && !d.content() {
+	for n < len(b) && d.place != atEnd && !d.content() {
 		if rule := d.step(b[n]); rule != fine {
 			return n, rule
 		}
@@ -62,7 +62,7 @@ func (d *body) skip(n int) int {
 	if d.place == inChunk {
 		d.place = inChunkCR
 	} else {
-		d.place = noBody
+		d.place = atEnd
 	}
 	return n
 }
@@ -87,7 +87,7 @@ func (d *body) step(c byte) Rule {
 		}
 		return d.expect(c, '\r', inFinalLF)
 	default:
-		return d.expect(c, '\n', noBody)
+		return d.expect(c, '\n', atEnd)
 	}
 }
 

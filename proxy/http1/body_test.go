@@ -98,7 +98,8 @@ func TestBody_ContentComesWithoutFramingAndToItsLastByte(t *testing.T) {
 		for _, n := range []int{1, 2, 3, 5, 100, 1 << 20} {
 			for _, size := range []int{1, 2, 4096} {
 				got := play(small, []byte(c.head+c.body+get()), n, size)
-				if len(got.whole) != 2 || got.whole[0].content != c.content || got.whole[1] != (message{get(), ""}) || got.err != io.EOF {
+				if len(got.whole) != 2 || got.whole[0].content != c.content || got.whole[1] != (message{get(), ""}) ||
+					got.err != io.EOF {
 					t.Fatalf("%.90q in pieces of %d, read by %d: %.300q, then %v", c.head+c.body, n, size, got.whole, got.err)
 				}
 			}
@@ -123,7 +124,8 @@ func TestBody_CutShortIsNeverWhole(t *testing.T) {
 				t.Fatalf("%q, %v", head, err)
 			}
 			content, err := readAll(r, p)
-			if err != io.ErrUnexpectedEOF || !strings.HasPrefix(c.content, content) || r.bodyRead() || r.atBoundary() || r.kept != nil {
+			if err != io.ErrUnexpectedEOF || !strings.HasPrefix(c.content, content) || r.bodyRead() || r.atBoundary() ||
+				r.kept != nil {
 				t.Fatalf("%q: %q, then %v", c.body[:cut], content, err)
 			}
 			if n, err := r.readBody(p); n != 0 || err != io.ErrUnexpectedEOF {
@@ -149,7 +151,8 @@ func TestBody_OfKnownLengthEndsWithItsLastBytes(t *testing.T) {
 
 func TestBody_ContentComesBeforeTheErrorThatCameWithIt(t *testing.T) {
 	reset := errors.New("reset")
-	r := newParser(small).newReader(io.MultiReader(strings.NewReader(post("", "Content-Length: 9")), &together{"hello", reset}))
+	r := newParser(small).newReader(io.MultiReader(strings.NewReader(post("", "Content-Length: 9")), &together{"hello",
+		reset}))
 	p := make([]byte, 4096)
 	readHead(r)
 	if content, err := readAll(r, p); content != "hello" || err != reset {
@@ -158,7 +161,8 @@ func TestBody_ContentComesBeforeTheErrorThatCameWithIt(t *testing.T) {
 }
 
 func TestBody_SlowChunksCostOneSmallBuffer(t *testing.T) {
-	r := newParser(Limits{Header: 16 << 10, Target: 8 << 10}).newReader(&pieces{[]byte(chunked("5\r\nhello\r\n0\r\n\r\n")), len(chunked(""))})
+	r := newParser(Limits{Header: 16 << 10,
+		Target: 8 << 10}).newReader(&pieces{[]byte(chunked("5\r\nhello\r\n0\r\n\r\n")), len(chunked(""))})
 	readHead(r)
 	if r.readBody(make([]byte, 1)); r.kept == nil || len(r.kept.b) != smallBuffer {
 		t.Fatalf("kept in %v", r.kept)
@@ -167,7 +171,8 @@ func TestBody_SlowChunksCostOneSmallBuffer(t *testing.T) {
 
 func TestBody_EndStaysTheEnd(t *testing.T) {
 	p := make([]byte, 4096)
-	for _, head := range []string{get(), post("", "Content-Length: 0"), post("a", "Content-Length: 1"), chunked("1\r\na\r\n0\r\n\r\n")} {
+	for _, head := range []string{get(), post("", "Content-Length: 0"), post("a", "Content-Length: 1"),
+		chunked("1\r\na\r\n0\r\n\r\n")} {
 		r := newParser(small).newReader(&pieces{[]byte(head + get()), 1 << 20})
 		readHead(r)
 		readAll(r, p)

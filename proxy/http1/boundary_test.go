@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// atBoundary reports that the last request was read whole, to the last byte of its body, and that no byte of a next one has come.
+// atBoundary reports that the last request was read whole, to the last byte of its body, and that no byte of a next
+// one has come.
 func (r *reader) atBoundary() bool {
-	return r.body.place == noBody && r.kept == nil && !r.begun && r.broken == nil && !r.raw
+	return r.body.place == atEnd && r.kept == nil && !r.begun && r.broken == nil && !r.raw
 }
 
 func TestReader_TellsItsSourceThatAHeadHasBegun(t *testing.T) {

@@ -38,8 +38,8 @@ func classify() (table [256]class) {
 	return table
 }
 
-// checkText finds the first byte that must not stand in a field value. It checks eight bytes at a time, and byte by byte
-// only where one of them is not plain ASCII text: HTAB, UTF-8, or a byte to reject.
+// checkText finds the first byte that must not stand in a field value. It checks eight bytes at a time, and byte by
+// byte only where one of them is not plain ASCII text: HTAB, UTF-8, or a byte to reject.
 func checkText(b []byte) Rule {
 	for i := 0; i+8 <= len(b); i += 8 {
 		if !plainWord(b[i:]) {
@@ -52,8 +52,8 @@ func checkText(b []byte) Rule {
 	return checkBytes(b[len(b)&^7:])
 }
 
-// plainWord reports whether the next eight bytes are 0x20 to 0x7e. Taking 0x20 from a lower byte, or adding 1 to 0x7f,
-// sets its top bit; borrows and carries can only come from bytes that set theirs.
+// plainWord reports whether the next eight bytes are 0x20 to 0x7e. Taking 0x20 from a lower byte, or adding 1 to
+// 0x7f, sets its top bit; borrows and carries can only come from bytes that set theirs.
 func plainWord(b []byte) bool {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	w := binary.LittleEndian.Uint64(b)

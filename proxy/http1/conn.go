@@ -32,8 +32,8 @@ type currentPhase struct{ atomic.Int32 }
 func (c *currentPhase) set(p phase)     { c.Store(int32(p)) }
 func (c *currentPhase) is(p phase) bool { return c.Load() == int32(p) }
 
-// Conn is one client connection. Its methods are for the handler of a request on it, but for Abort, which any goroutine
-// may call.
+// Conn is one client connection. Its methods are for the handler of a request on it, but for Abort, which any
+// goroutine may call.
 type Conn struct {
 	State any // the handler's; the server does not touch it
 
@@ -70,8 +70,8 @@ func (c *Conn) Secure() bool { return c.server.TLS != nil }
 // Requests is how many requests have come on the connection, this one included.
 func (c *Conn) Requests() int { return c.requests }
 
-// ReadBody reads content of the request's body into p, without framing. A client that waits for 100 Continue is sent it
-// first (RFC 9110, section 10.1.1). It returns io.EOF at the body's end, also together with the last bytes; a
+// ReadBody reads content of the request's body into p, without framing. A client that waits for 100 Continue is sent
+// it first (RFC 9110, section 10.1.1). It returns io.EOF at the body's end, also together with the last bytes; a
 // ProtocolError for broken framing; io.ErrUnexpectedEOF for a body that was cut short; else the connection's error,
 // which is a time-out after ReadTimeout. It blocks: see StepAside.
 func (c *Conn) ReadBody(p []byte) (int, error) {
@@ -94,9 +94,9 @@ func (c *Conn) DiscardBody() (whole bool) { return c.reader.drainBody() }
 // clients send head and body in two packets.
 const maxSkippedBody = 16 << 10
 
-// SkipBody gives up the request's body, of which a short rest may be dropped after the answer, and reports whether the
-// connection can carry another request. A client that waits for 100 Continue may send its body or not: behind that no
-// head can be found.
+// SkipBody gives up the request's body, of which a short rest may be dropped after the answer, and reports whether
+// the connection can carry another request. A client that waits for 100 Continue may send its body or not: behind
+// that no head can be found.
 func (c *Conn) SkipBody() bool {
 	if c.reader.drainBody() {
 		return true
@@ -109,13 +109,13 @@ func (c *Conn) SkipBody() bool {
 // CloseAfterResponse makes this answer the last one of the connection. It says Connection: close.
 func (c *Conn) CloseAfterResponse() { c.closeAfter = true }
 
-// LimitWrites gives all writes of this answer one WriteTimeout together, instead of one for each. It is for a streamed
-// answer that holds a resource: a client that reads slowly would hold it without end. Only the time in which the server
-// waits for the client counts.
+// LimitWrites gives all writes of this answer one WriteTimeout together, instead of one for each. It is for a
+// streamed answer that holds a resource: a client that reads slowly would hold it without end. Only the time in which
+// the server waits for the client counts.
 func (c *Conn) LimitWrites() { c.writeBudget = c.server.WriteTimeout }
 
-// StepAside must come before anything that may block. It makes another goroutine run the event loop; this one goes on.
-// More calls cost nothing.
+// StepAside must come before anything that may block. It makes another goroutine run the event loop; this one goes
+// on. More calls cost nothing.
 func (c *Conn) StepAside() {
 	if c.event != nil {
 		c.event.StepAside()
@@ -129,8 +129,8 @@ func (c *Conn) Tunnel(upstream net.Conn) {
 	c.reader.tunnel()
 }
 
-// Gone reports that the client has closed the connection, or its side of it. It does not block. Where the system cannot
-// tell it is false.
+// Gone reports that the client has closed the connection, or its side of it. It does not block. Where the system
+// cannot tell it is false.
 func (c *Conn) Gone() bool {
 	if c.raw == nil {
 		if c.raw = rawConn(c.nc); c.raw == nil {
@@ -180,8 +180,8 @@ func (c *Conn) beginRequest() {
 // socket is the connection below the reader.
 type socket struct{ *Conn }
 
-// Read waits for more of a head, within ReadHeaderTimeout, or of a body, within ReadTimeout. A client is told to send a
-// body only when its first byte is awaited: one that is rejected never sends it.
+// Read waits for more of a head, within ReadHeaderTimeout, or of a body, within ReadTimeout. A client is told to send
+// a body only when its first byte is awaited: one that is rejected never sends it.
 func (s socket) Read(p []byte) (int, error) {
 	c := s.Conn
 	switch {
@@ -266,8 +266,8 @@ func (c *Conn) close() {
 	c.server.untrack(c)
 }
 
-// How long, and for how much, a connection that is to be closed is still read: closing a socket with unread input makes
-// the kernel send a reset, which can overtake the answer (RFC 9112, section 9.6).
+// How long, and for how much, a connection that is to be closed is still read: closing a socket with unread input
+// makes the kernel send a reset, which can overtake the answer (RFC 9112, section 9.6).
 const (
 	lingerTimeout = 500 * time.Millisecond
 	lingerSize    = 256 << 10

@@ -57,15 +57,15 @@ func (s *scan) settle() {
 	if s.HTTP10 {
 		s.Close = s.Close || !s.keepAlive
 	}
-	// RFC 9110, section 7.8: Upgrade is ignored without the option and on HTTP/1.0. On a connection that ends there is no
-	// protocol to change to.
+	// RFC 9110, section 7.8: Upgrade is ignored without the option and on HTTP/1.0. On a connection that ends there
+	// is no protocol to change to.
 	if s.HTTP10 || s.Close || !s.wantsUpgrade {
 		s.Upgrade, s.H2C = false, false
 	}
 }
 
-// endToEnd are fields that handler and upstream rely on: a Connection field that names one would have a hop remove it.
-// A name that ends in "-" stands for all that begin so.
+// endToEnd are fields that handler and upstream rely on: a Connection field that names one would have a hop remove
+// it. A name that ends in "-" stands for all that begin so.
 var endToEnd = [...]string{
 	"host", "content-", "transfer-encoding", "expect", "trailer",
 	"cookie", "authorization", "idempotency-key", "origin", "referer",
@@ -87,14 +87,15 @@ func (p *parser) protects(option []byte) bool {
 	return matches(plain, endToEnd[:]) || matches(plain, p.limits.Protected)
 }
 
-// imitatesHopField reports whether name, which holds a byte other than letters, digits and "-", becomes a hop field once
-// a server folds punctuation into "_" and then takes "_" for "-", as CGI, WSGI and PHP do.
+// imitatesHopField reports whether name, which holds a byte other than letters, digits and "-", becomes a hop field
+// once a server folds punctuation into "_" and then takes "_" for "-", as CGI, WSGI and PHP do.
 func imitatesHopField(name []byte) bool {
 	var buf [maxName]byte
 	return matches(plainName(&buf, name), hopFields[:])
 }
 
-// maxName is the length to which names are compared. It covers every built-in name; a longer one matches by prefix alone.
+// maxName is the length to which names are compared. It covers every built-in name; a longer one matches by prefix
+// alone.
 const maxName = 128
 
 // plainName writes name in lower case with "-" for all punctuation, cut at maxName.

@@ -2,8 +2,8 @@ package http1
 
 import "golang.org/x/sys/unix"
 
-// hungUp asks the kernel whether the peer has sent its end, or a reset. POLLRDHUP is set also behind bytes that were not
-// read yet, such as a next request or the close_notify of TLS.
+// hungUp asks the kernel whether the peer has sent its end, or a reset. POLLRDHUP is set also behind bytes that were
+// not read yet, such as a next request or the close_notify of TLS.
 func hungUp(fd uintptr) bool {
 	poll := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
 	for {

@@ -1,5 +1,5 @@
-// Package http1 is a strict HTTP/1.1 server. It accepts legal requests as they were received, and rejects each request
-// that two parsers could read differently. It promises:
+// Package http1 is a strict HTTP/1.1 server. It accepts legal requests as they were received, and rejects each
+// request that two parsers could read differently. It promises:
 //
 //   - A handler sees one valid head at a time: one request line, at most one Host, one framing (RFC 9112, section 6).
 //     A head is checked whole before any of it is handed on, and no second parser reads it.
@@ -11,16 +11,16 @@
 //   - A connection that ends is closed so that the client can read the whole answer (RFC 9112, section 9.6).
 //   - After a protocol error nothing more is read from the connection.
 //
-// Accepted: any token as method (RFC 9110, section 9.1); targets in origin form, "OPTIONS *", and the absolute form whose
-// authority equals Host (RFC 9112, section 3.2); any visible ASCII in a target but "#"; one empty line before a request
-// (RFC 9112, section 2.2); HTTP/1.0, with or without Host; pipelined requests.
+// Accepted: any token as method (RFC 9110, section 9.1); targets in origin form, "OPTIONS *", and the absolute form
+// whose authority equals Host (RFC 9112, section 3.2); any visible ASCII in a target but "#"; one empty line before a
+// request (RFC 9112, section 2.2); HTTP/1.0, with or without Host; pipelined requests.
 //
-// Rejected, each by one Rule: bare LF and CR, NUL and control bytes (RFC 9112, section 2.2); obs-fold and space before
-// the colon (sections 5.1 and 5.2); Content-Length with Transfer-Encoding, either of them twice, other codings than
-// chunked, and chunk extensions (sections 6 and 7.1); trailers; a missing, repeated or malformed Host (RFC 9112,
-// section 3.2, and RFC 9110, section 7.2); "%00", "%0d" and "%0a" in a target; fields such as "content_length", which CGI
-// folds into a framing field; a Connection field that names an end-to-end field (RFC 9110, section 7.6.1); TRACE and
-// CONNECT; heads over the Limits.
+// Rejected, each by one Rule: bare LF and CR, NUL and control bytes (RFC 9112, section 2.2); obs-fold and space
+// before the colon (sections 5.1 and 5.2); Content-Length with Transfer-Encoding, either of them twice, other codings
+// than chunked, and chunk extensions (sections 6 and 7.1); trailers; a missing, repeated or malformed Host (RFC 9112,
+// section 3.2, and RFC 9110, section 7.2); "%00", "%0d" and "%0a" in a target; fields such as "content_length", which
+// CGI folds into a framing field; a Connection field that names an end-to-end field (RFC 9110, section 7.6.1); TRACE
+// and CONNECT; heads over the Limits.
 //
 // The reference engine runs one goroutine per connection on any net.Listener. On Linux, plain TCP connections wait in
 // the event loops of package eventloop instead; with the build tag noeventloop they do not.

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// backlog is how long connections that the kernel has already accepted are still served once draining began. grace is how
-// long an idle connection may still send a request.
+// backlog is how long connections that the kernel has already accepted are still served once draining began. grace is
+// how long an idle connection may still send a request.
 const (
 	backlog = 100 * time.Millisecond
 	grace   = 250 * time.Millisecond
@@ -15,8 +15,9 @@ const (
 // AnnounceShutdown makes every answer from now on the last of its connection, so that clients move elsewhere.
 func (s *Server) AnnounceShutdown() { s.announced.Store(true) }
 
-// Drain stops listening and waits until the requests under way have their answers, or until ctx ends; then it closes the
-// connections that are left, and returns how many they were. It also closes the event loops, those of Adopt included.
+// Drain stops listening and waits until the requests under way have their answers, or until ctx ends; then it closes
+// the connections that are left, and returns how many they were. It also closes the event loops, those of Adopt
+// included.
 func (s *Server) Drain(ctx context.Context) (cut int) {
 	defer s.closeLoops()
 	s.AnnounceShutdown()

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// There are two engines. The reference engine is serveConn: one goroutine for each connection, on any listener and any
-// system. Plain TCP connections may wait in event loops instead, where the build has them: then serveReady runs in the
-// goroutine of a loop, and no goroutine belongs to an idle connection. Both serve requests with serveRequests.
+// There are two engines. The reference engine is serveConn: one goroutine for each connection, on any listener and
+// any system. Plain TCP connections may wait in event loops instead, where the build has them: then serveReady runs
+// in the goroutine of a loop, and no goroutine belongs to an idle connection. Both serve requests with serveRequests.
 
 // eventLoops are the event loops of a Server.
 type eventLoops interface {
@@ -18,7 +18,8 @@ type eventLoops interface {
 	close()
 }
 
-// eventConn is a connection that an event loop waits for. It belongs to one goroutine, or, while it waits, to the loop.
+// eventConn is a connection that an event loop waits for. It belongs to one goroutine, or, while it waits, to the
+// loop.
 type eventConn interface {
 	// Wait gives the connection to the loop, until a byte comes or timeout has passed; 0 = no limit. It reports false
 	// when something has come already: then the caller still owns the connection.
@@ -131,7 +132,8 @@ func (s *Server) waitInLoop(c *Conn) bool {
 	return waiting
 }
 
-// throughLoops is a listener whose connections wait in event loops, in the place of ln; ln itself where that cannot be.
+// throughLoops is a listener whose connections wait in event loops, in the place of ln; ln itself where that cannot
+// be.
 func (s *Server) throughLoops(ln net.Listener) net.Listener {
 	tcp, ok := ln.(*net.TCPListener)
 	if !ok || s.TLS != nil || s.ProxyProtocol != nil {
@@ -145,9 +147,10 @@ func (s *Server) throughLoops(ln net.Listener) net.Listener {
 	return ln
 }
 
-// Adopt puts an outgoing plain TCP connection on the event loops, so that a Read that blocks parks its goroutine there.
-// It returns c unchanged where there are no event loops, where c is no *net.TCPConn, or when the server has drained;
-// otherwise c must not be used any more. It may be called before Serve. Drain closes the loops.
+// Adopt puts an outgoing plain TCP connection on the event loops, so that a Read that blocks waits there. It returns c
+// unchanged where there are no event loops, where c is no *net.TCPConn, or when the server has drained; otherwise it
+// takes over c, and closes it when that fails. It may be called before Serve. Drain closes the loops, and then a Read or
+// Write that would block fails.
 func (s *Server) Adopt(c net.Conn) net.Conn {
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {

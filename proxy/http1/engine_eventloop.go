@@ -8,7 +8,7 @@ import (
 	"sluice/proxy/http1/eventloop"
 )
 
-// newEventLoops opens the event loops of s; nil where the system has no room for them.
+// newEventLoops opens the event loops of s; nil where the system lacks descriptors or memory for them.
 func newEventLoops(s *Server) eventLoops {
 	group, err := eventloop.Open(eventloop.Options{
 		Serve:  func(k *eventloop.Conn) { s.serveReady(k.Owner.(*Conn)) },

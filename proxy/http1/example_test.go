@@ -1,10 +1,12 @@
 package http1_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"time"
 
 	"sluice/proxy/http1"
@@ -20,7 +22,6 @@ func (closedShop) Handle(x *http1.Exchange) {
 	x.Local.Begin(503, []byte("Content-Type: text/plain\r\n"), nil)
 	x.Local.WriteString("closed: ")
 	x.Local.Write(x.Request.Path())
-	x.Local.WriteString("\n")
 }
 
 func (closedShop) ProtocolError(x *http1.Exchange, e http1.ProtocolError) {
@@ -42,9 +43,17 @@ func Example() {
 	}
 	_, _ = io.WriteString(c, "GET /order?sku=1 HTTP/1.1\r\nHost: shop\r\n\r\n"+
 		"POST /order HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n")
-	all, _ := io.ReadAll(c)
+	in := bufio.NewReader(c)
+	for range 2 {
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil {
+			panic(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		fmt.Println(resp.Status, "-", string(body))
+	}
 	c.Close()
-	fmt.Printf("%q\n", all)
 	// Output:
-	// "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: 15\r\n\r\nclosed: /order\nHTTP/1.1 400 Bad Request\r\nContent-Length: 37\r\nConnection: close\r\n\r\nContent-Length with Transfer-Encoding"
+	// 503 Service Unavailable - closed: /order
+	// 400 Bad Request - Content-Length with Transfer-Encoding
 }

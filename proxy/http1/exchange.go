@@ -10,8 +10,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Exchange is one request and its answer. It is pooled: nothing of it is valid after the handler has returned, but for
-// Forwarded's body stream, which the server reads and closes.
+// Exchange is one request and its answer. It is pooled: nothing of it is valid after the handler has returned, but
+// for Forwarded's body stream, which the server reads and closes.
 type Exchange struct {
 	Conn    *Conn
 	Request Request
@@ -38,8 +38,8 @@ func (x *Exchange) Status() int {
 	return x.Forwarded.StatusCode()
 }
 
-// serveRequests serves the request whose first bytes have come, and those that came along behind it. It reports whether
-// the connection waits for another one; else the connection is closed.
+// serveRequests serves the request whose first bytes have come, and those that came along behind it. It reports
+// whether the connection waits for another one; else the connection is closed.
 func (s *Server) serveRequests(c *Conn) (more bool) {
 	x := s.exchanges.Get().(*Exchange)
 	x.Conn = c
@@ -112,8 +112,8 @@ func (x *Exchange) finish() (more bool) {
 	return true
 }
 
-// isLast reports whether the connection ends with the answer. A connection whose client did not ask for the end lingers:
-// a next request, which is not answered, may have come or be on its way.
+// isLast reports whether the connection ends with the answer. A connection whose client did not ask for the end
+// lingers: a next request, which is not answered, may have come or be on its way.
 func (x *Exchange) isLast(frame framing) bool {
 	c := x.Conn
 	if c.upgraded != nil {

@@ -45,8 +45,8 @@ func nameRule(line []byte, n int) Rule {
 	return badName
 }
 
-// learn reads what matters for framing and routing out of a field, and rejects what may stand only once. The length of
-// the name tells most fields apart at once. at is the offset of the value in the head.
+// learn reads what matters for framing and routing out of a field, and rejects what may stand only once. The length
+// of the name tells most fields apart at once. at is the offset of the value in the head.
 func (s *scan) learn(p *parser, name, value []byte, at int) Rule {
 	switch len(name) {
 	case len("host"):
@@ -102,10 +102,10 @@ func (s *scan) override(name []byte) {
 
 // host checks Host's value and stores where it stands.
 func (s *scan) host(value []byte, at int) Rule {
-	if s.sawHost {
+	if s.hostAt > 0 {
 		return hostTwice
 	}
-	s.sawHost, s.hostAt, s.hostEnd = true, at, at+len(value)
+	s.hostAt, s.hostEnd = at, at+len(value)
 	return checkHost(value)
 }
 

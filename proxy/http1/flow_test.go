@@ -160,7 +160,8 @@ func TestReader_LateHeadIs408AndAnIdleConnectionIsNot(t *testing.T) {
 }
 
 func TestParser_EmptyLineBeforeARequestIsOneAcrossTimeouts(t *testing.T) {
-	for raw, want := range map[string]error{"\r\n|" + get(): nil, "\r\n|\r\n" + get(): emptyLine.err(), "\r\n|" + get() + "|\r\n|" + get(): nil} {
+	for raw, want := range map[string]error{"\r\n|" + get(): nil, "\r\n|\r\n" + get(): emptyLine.err(), "\r\n|" +
+		get() + "|\r\n|" + get(): nil} {
 		var r *reader
 		parts := strings.Split(raw, "|")
 		r = newParser(small).newReader(readerFunc(func(p []byte) (int, error) {
@@ -194,18 +195,29 @@ func TestHead_TellsWhatTheFieldsAskFor(t *testing.T) {
 		get("Connection: a, Close"):                    {ContentLength: -1, Close: true, Named: true},
 		get("Connection: ,close, Upgrade"):             {ContentLength: -1, Close: true},
 		get("Connection: b", "Connection: keep-alive"): {ContentLength: -1, Named: true},
-		get("Upgrade: websocket", "Connection: keep-alive, UPGRADE"):                         {ContentLength: -1, Upgrade: true},
-		get("Upgrade: websocket"):                                                            {ContentLength: -1},
-		get("Upgrade: websocket", "Connection: Upgrade", "Connection: close"):                {ContentLength: -1, Close: true},
-		get("x-http-METHOD: PUT"):                                                            {ContentLength: -1, Override: true},
-		get("X-Original-URL: /"):                                                             {ContentLength: -1, Override: true},
-		get("X-Method-Override: a"):                                                          {ContentLength: -1, Override: true},
-		get("X-HTTP-Method-Override: a"):                                                     {ContentLength: -1, Override: true},
-		get("X-Rewrite-URL: a", "X-Method-Overrides: b"):                                     {ContentLength: -1, Override: true},
-		get("Connection: Upgrade", "Upgrade: , a/1, H2C/2"):                                  {ContentLength: -1, Upgrade: true, H2C: true},
-		"GET / HTTP/1.0\r\nHost: a\r\n\r\n":                                                  {ContentLength: -1, HTTP10: true, Close: true},
-		"GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n":                        {ContentLength: -1, HTTP10: true},
-		"GET / HTTP/1.0\r\nHost: a\r\nConnection: upgrade, keep-alive\r\nUpgrade: a\r\n\r\n": {ContentLength: -1, HTTP10: true},
+		get("Upgrade: websocket", "Connection: keep-alive, UPGRADE"): {ContentLength: -1,
+			Upgrade: true},
+		get("Upgrade: websocket"): {ContentLength: -1},
+		get("Upgrade: websocket", "Connection: Upgrade", "Connection: close"): {ContentLength: -1,
+			Close: true},
+		get("x-http-METHOD: PUT"): {ContentLength: -1,
+			Override: true},
+		get("X-Original-URL: /"): {ContentLength: -1,
+			Override: true},
+		get("X-Method-Override: a"): {ContentLength: -1,
+			Override: true},
+		get("X-HTTP-Method-Override: a"): {ContentLength: -1,
+			Override: true},
+		get("X-Rewrite-URL: a", "X-Method-Overrides: b"): {ContentLength: -1,
+			Override: true},
+		get("Connection: Upgrade", "Upgrade: , a/1, H2C/2"): {ContentLength: -1,
+			Upgrade: true, H2C: true},
+		"GET / HTTP/1.0\r\nHost: a\r\n\r\n": {ContentLength: -1,
+			HTTP10: true, Close: true},
+		"GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n": {ContentLength: -1,
+			HTTP10: true},
+		"GET / HTTP/1.0\r\nHost: a\r\nConnection: upgrade, keep-alive\r\nUpgrade: a\r\n\r\n": {ContentLength: -1,
+			HTTP10: true},
 	} {
 		got := play(small, []byte(raw), 1<<20, 4096)
 		if len(got.heads) != 1 || got.heads[0] != want {
@@ -238,7 +250,8 @@ func TestReader_ReadsAheadNoMoreThanABuffer(t *testing.T) {
 
 func TestRequest_SlowHeadCostsNoMoreThanItsSize(t *testing.T) {
 	limits := Limits{Header: 16 << 10, Target: 8 << 10}
-	for _, c := range []struct{ head, most int }{{1000, usualHead}, {usualHead, usualHead}, {usualHead + 1, 16 << 10}, {16 << 10, 16 << 10}} {
+	for _, c := range []struct{ head, most int }{{1000, usualHead}, {usualHead, usualHead}, {usualHead + 1, 16 << 10},
+		{16 << 10, 16 << 10}} {
 		raw := get("A: " + strings.Repeat("b", c.head-len(get("A: "))))
 		most := 0
 		var q Request
@@ -281,7 +294,8 @@ func TestReader_MuteSourceIsAnError(t *testing.T) {
 func TestReader_ReturnsTheConnectionsErrorAsItIs(t *testing.T) {
 	reset := errors.New("reset")
 	broken := readerFunc(func([]byte) (int, error) { return 0, reset })
-	for _, raw := range []string{"", "GET", post("a", "Content-Length: 2"), chunked("1\r\na"), chunked("1\r\na\r\n0\r\n")} {
+	for _, raw := range []string{"", "GET", post("a", "Content-Length: 2"), chunked("1\r\na"),
+		chunked("1\r\na\r\n0\r\n")} {
 		r := newParser(small).newReader(io.MultiReader(strings.NewReader(raw), broken))
 		p := make([]byte, 4096)
 		_, err := readHead(r)

@@ -46,37 +46,59 @@ func TestForwarded_EachFramingIsWhole(t *testing.T) {
 	sized := func(n int) func(*fasthttp.Response) {
 		return func(r *fasthttp.Response) { r.SetBodyStream(streamOf(strings.NewReader(hi)), n) }
 	}
+	from := func(wrap func(io.Reader) io.Reader, text string, n int) func(*fasthttp.Response) {
+		return func(resp *fasthttp.Response) { resp.SetBodyStream(wrap(strings.NewReader(text)), n) }
+	}
+	atOnce := func(n int) func(*fasthttp.Response) {
+		return func(resp *fasthttp.Response) {
+			sized(n)(resp)
+			resp.ImmediateHeaderFlush = true
+		}
+	}
+	text := func(resp *fasthttp.Response) { resp.SetBodyString(hi) }
+	const (
+		keepAlive = "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+		length    = "Content-Length: 5\r\n\r\n"
+		coding    = "Transfer-Encoding: chunked\r\n"
+		chunks    = "5\r\nhello\r\n0\r\n\r\n"
+	)
 	for name, c := range map[string]struct {
 		request string
 		fill    func(*fasthttp.Response)
 		want    string // behind the status line and in front of Connection
 		closes  bool
 	}{
-		"whole":             {get(), func(r *fasthttp.Response) { r.SetBodyString(hi) }, "Content-Length: 5\r\n\r\nhello", false},
-		"whole, empty":      {get(), func(r *fasthttp.Response) {}, "Content-Length: 0\r\n\r\n", false},
-		"stream":            {get(), sized(5), "Content-Length: 5\r\n\r\nhello", false},
-		"stream, at once":   {get(), func(r *fasthttp.Response) { sized(5)(r); r.ImmediateHeaderFlush = true }, "Content-Length: 5\r\n\r\nhello", false},
-		"chunks":            {get(), sized(-1), "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", false},
-		"chunks, at once":   {get(), func(r *fasthttp.Response) { sized(-1)(r); r.ImmediateHeaderFlush = true }, "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", false},
-		"unknown length":    {get(), sized(-2), "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", false},
-		"chunks, empty":     {get(), func(r *fasthttp.Response) { r.SetBodyStream(strings.NewReader(""), -1) }, "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", false},
-		"stream, empty":     {get(), func(r *fasthttp.Response) { r.SetBodyStream(strings.NewReader(""), 0) }, "Content-Length: 0\r\n\r\n", false},
-		"1.0 whole":         {"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", func(r *fasthttp.Response) { r.SetBodyString(hi) }, "Content-Length: 5\r\nConnection: keep-alive\r\n\r\nhello", false},
-		"1.0 stream":        {"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", sized(5), "Content-Length: 5\r\nConnection: keep-alive\r\n\r\nhello", false},
-		"1.0 no length":     {"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", sized(-1), "Connection: close\r\n\r\nhello", true},
-		"HEAD":              {line("HEAD / HTTP/1.1"), func(r *fasthttp.Response) { r.SetBodyString(hi) }, "Content-Length: 5\r\n\r\n", false},
-		"HEAD, stream":      {line("HEAD / HTTP/1.1"), sized(5), "Content-Length: 5\r\n\r\n", false},
-		"HEAD, no length":   {line("HEAD / HTTP/1.1"), sized(-1), "\r\n", false},
-		"HEAD, said":        {line("HEAD / HTTP/1.1"), func(r *fasthttp.Response) { r.Header.SetContentLength(77); r.SkipBody = true }, "Content-Length: 77\r\n\r\n", false},
-		"HEAD, nothing":     {line("HEAD / HTTP/1.1"), func(r *fasthttp.Response) {}, "\r\n", false},
-		"204":               {get(), func(r *fasthttp.Response) { r.SetStatusCode(204); r.SetBodyString(hi) }, "\r\n", false},
-		"304":               {get(), func(r *fasthttp.Response) { r.SetStatusCode(304); r.SetBodyString(hi) }, "\r\n", false},
-		"304, stream":       {get(), func(r *fasthttp.Response) { r.SetStatusCode(304); sized(5)(r) }, "\r\n", false},
-		"304, said":         {get(), func(r *fasthttp.Response) { r.Header.SetContentLength(77); r.SetStatusCode(304) }, "Content-Length: 77\r\n\r\n", false},
-		"client closes":     {get("Connection: close"), sized(-1), "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\nhello\r\n0\r\n\r\n", true},
-		"upstream closes":   {get(), func(r *fasthttp.Response) { r.SetConnectionClose(); r.SetBodyString(hi) }, "Content-Length: 5\r\n\r\nhello", false},
-		"stream is a file":  {get(), func(r *fasthttp.Response) { r.SetBodyStream(iotest.OneByteReader(strings.NewReader("ab")), -1) }, "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n0\r\n\r\n", false},
-		"stream, data last": {get(), func(r *fasthttp.Response) { r.SetBodyStream(iotest.DataErrReader(strings.NewReader(hi)), 5) }, "Content-Length: 5\r\n\r\nhello", false},
+		"whole":           {get(), text, length + hi, false},
+		"whole, empty":    {get(), func(r *fasthttp.Response) {}, "Content-Length: 0\r\n\r\n", false},
+		"stream":          {get(), sized(5), length + hi, false},
+		"stream, at once": {get(), atOnce(5), length + hi, false},
+		"chunks":          {get(), sized(-1), coding + "\r\n" + chunks, false},
+		"chunks, at once": {get(), atOnce(-1), coding + "\r\n" + chunks, false},
+		"unknown length":  {get(), sized(-2), coding + "\r\n" + chunks, false},
+		"chunks, empty":   {get(), from(iotest.DataErrReader, "", -1), coding + "\r\n0\r\n\r\n", false},
+		"stream, empty":   {get(), from(iotest.DataErrReader, "", 0), "Content-Length: 0\r\n\r\n", false},
+		"1.0 whole":       {keepAlive, text, "Content-Length: 5\r\nConnection: keep-alive\r\n\r\nhello", false},
+		"1.0 stream":      {keepAlive, sized(5), "Content-Length: 5\r\nConnection: keep-alive\r\n\r\nhello", false},
+		"1.0 no length":   {keepAlive, sized(-1), "Connection: close\r\n\r\nhello", true},
+		"HEAD":            {line("HEAD / HTTP/1.1"), text, length, false},
+		"HEAD, stream":    {line("HEAD / HTTP/1.1"), sized(5), length, false},
+		"HEAD, no length": {line("HEAD / HTTP/1.1"), sized(-1), "\r\n", false},
+		"HEAD, said": {line("HEAD / HTTP/1.1"), func(r *fasthttp.Response) {
+			r.Header.SetContentLength(77)
+			r.SkipBody = true
+		}, "Content-Length: 77\r\n\r\n", false},
+		"HEAD, nothing": {line("HEAD / HTTP/1.1"), func(r *fasthttp.Response) {}, "\r\n", false},
+		"204":           {get(), func(r *fasthttp.Response) { r.SetStatusCode(204); r.SetBodyString(hi) }, "\r\n", false},
+		"304":           {get(), func(r *fasthttp.Response) { r.SetStatusCode(304); r.SetBodyString(hi) }, "\r\n", false},
+		"304, stream":   {get(), func(r *fasthttp.Response) { r.SetStatusCode(304); sized(5)(r) }, "\r\n", false},
+		"304, said": {get(), func(r *fasthttp.Response) { r.Header.SetContentLength(77); r.SetStatusCode(304) },
+			"Content-Length: 77\r\n\r\n", false},
+		"client closes": {get("Connection: close"), sized(-1), coding + "Connection: close\r\n\r\n" + chunks, true},
+		"upstream closes": {get(), func(r *fasthttp.Response) { r.SetConnectionClose(); r.SetBodyString(hi) },
+			length + hi, false},
+		"byte by byte": {get(), from(iotest.OneByteReader, "ab", -1),
+			coding + "\r\n1\r\na\r\n1\r\nb\r\n0\r\n\r\n", false},
+		"stream, data last": {get(), from(iotest.DataErrReader, hi, 5), length + hi, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachEngine(t, func(t *testing.T, e engine) {
@@ -107,16 +129,20 @@ func TestForwarded_EachFramingIsWhole(t *testing.T) {
 
 func TestForwarded_FieldsAreTheUpstreamsAlone(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e engine) {
-		fields := []string{"Date: Tue, 15 Nov 1994 08:12:31 GMT", "Set-Cookie: a=b; Path=/", "Set-Cookie: c=d", "X-A: 1", "X-A: 2",
+		fields := []string{"Date: Tue, 15 Nov 1994 08:12:31 GMT", "Set-Cookie: a=b; Path=/", "Set-Cookie: c=d", "X-A: 1",
+			"X-A: 2",
 			"Server: shop", "Content-Type: text/x", "Content-Encoding: br", "Upgrade: h3"}
 		_, addr := e.start(t, &handler{handle: func(x *Exchange) {
 			if string(x.Request.Path()) == "/none" {
-				parsedResponse(t, &x.Forwarded, "HTTP/1.1 299 Odd\r\nContent-Length: 9\r\nConnection: close\r\nKeep-Alive: x\r\nProxy-Connection: x\r\nTrailer: X-T\r\n", "hello")
+				parsedResponse(t, &x.Forwarded, "HTTP/1.1 299 Odd\r\nContent-Length: 9\r\nConnection: close\r\n"+
+					"Keep-Alive: x\r\nProxy-Connection: x\r\nTrailer: X-T\r\n", "hello")
 				return
 			}
-			parsedResponse(t, &x.Forwarded, "HTTP/1.1 200 Fine\r\n"+strings.Join(fields, "\r\n")+"\r\nContent-Length: 5\r\n", "hello")
+			parsedResponse(t, &x.Forwarded, "HTTP/1.1 200 Fine\r\n"+strings.Join(fields, "\r\n")+"\r\nContent-Length: 5\r\n",
+				"hello")
 		}}, long)
-		if got := converse(t, addr, line("GET /none HTTP/1.0")); got != "HTTP/1.1 299 Odd\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello" {
+		want := "HTTP/1.1 299 Odd\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
+		if got := converse(t, addr, line("GET /none HTTP/1.0")); got != want {
 			t.Errorf("%q", got)
 		}
 		got := converse(t, addr, get("Connection: close"))
@@ -125,7 +151,8 @@ func TestForwarded_FieldsAreTheUpstreamsAlone(t *testing.T) {
 				t.Errorf("%q in %q", field, got)
 			}
 		}
-		if n := strings.Count(got, "\r\n"); n != len(fields)+4 || !strings.HasPrefix(got, "HTTP/1.1 200 Fine\r\n") || !strings.HasSuffix(got, "\r\n\r\nhello") {
+		if n := strings.Count(got, "\r\n"); n != len(fields)+4 || !strings.HasPrefix(got, "HTTP/1.1 200 Fine\r\n") ||
+			!strings.HasSuffix(got, "\r\n\r\nhello") {
 			t.Errorf("%d lines in %q", n, got)
 		}
 	})
@@ -142,7 +169,9 @@ func TestForwarded_TrailersFollowChunks(t *testing.T) {
 			resp.Header.Set("X-Sum", "5")
 		}}, long)
 		got := converse(t, addr, get("Connection: close"))
-		if want := "Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\nConnection: close\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 5\r\n\r\n"; !strings.HasSuffix(got, "OK\r\n"+want) {
+		want := "OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\nConnection: close\r\n\r\n" +
+			"5\r\nhello\r\n0\r\nX-Sum: 5\r\n\r\n"
+		if !strings.HasSuffix(got, want) {
 			t.Errorf("%q", got)
 		}
 	})
@@ -150,23 +179,27 @@ func TestForwarded_TrailersFollowChunks(t *testing.T) {
 
 // A body that breaks off is never taken for a whole one: the connection ends within it.
 func TestForwarded_BrokenStreamEndsTheConnection(t *testing.T) {
-	broken := errors.New("broken")
+	broken := iotest.ErrReader(errors.New("broken"))
+	parts := func(all ...io.Reader) func() io.Reader {
+		return func() io.Reader { return io.MultiReader(all...) }
+	}
+	text := func(s string) io.Reader { return readerFunc(strings.NewReader(s).Read) } // no io.WriterTo
 	for name, c := range map[string]struct {
-		body io.Reader
+		body func() io.Reader
 		size int
 	}{
-		"chunks":         {io.MultiReader(strings.NewReader("hel"), iotest.ErrReader(broken)), -1},
-		"length":         {io.MultiReader(strings.NewReader("hel"), iotest.ErrReader(broken)), 5},
-		"short":          {io.MultiReader(strings.NewReader("hel")), 5},
-		"short, itself":  {strings.NewReader("hel"), 5},
-		"too long":       {io.MultiReader(strings.NewReader("hel"), strings.NewReader("lo")), 4},
-		"panic":          {readerFunc(func([]byte) (int, error) { panic("odd") }), -1},
-		"mute":           {readerFunc(func([]byte) (int, error) { return 0, nil }), 5},
-		"broken at once": {iotest.ErrReader(broken), -1},
+		"chunks":         {func() io.Reader { return io.MultiReader(text("hel"), broken) }, -1},
+		"length":         {func() io.Reader { return io.MultiReader(text("hel"), broken) }, 5},
+		"short":          {func() io.Reader { return text("hel") }, 5},
+		"short, itself":  {func() io.Reader { return strings.NewReader("hel") }, 5},
+		"too long":       {func() io.Reader { return io.MultiReader(text("hel"), text("lo")) }, 4},
+		"panic":          {parts(readerFunc(func([]byte) (int, error) { panic("odd") })), -1},
+		"mute":           {parts(readerFunc(func([]byte) (int, error) { return 0, nil })), 5},
+		"broken at once": {parts(broken), -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachEngine(t, func(t *testing.T, e engine) {
-				body := streamOf(c.body)
+				body := streamOf(c.body())
 				_, addr := e.start(t, &handler{handle: func(x *Exchange) { x.Forwarded.SetBodyStream(body, c.size) }}, long)
 				k := connect(t, addr)
 				k.send(get())
@@ -176,7 +209,6 @@ func TestForwarded_BrokenStreamEndsTheConnection(t *testing.T) {
 				}
 				<-body.closed
 			})
-			c.body = strings.NewReader("")
 		})
 	}
 }
@@ -207,7 +239,8 @@ func TestForwarded_ClientThatDoesNotReadIsLeft(t *testing.T) {
 	for _, raw := range []string{get(), "GET / HTTP/1.0\r\n\r\n"} {
 		eachEngine(t, func(t *testing.T, e engine) {
 			body := streamOf(endless{strings.Repeat("x", 4<<10)})
-			_, addr := e.start(t, &handler{handle: func(x *Exchange) { x.Forwarded.SetBodyStream(body, -1) }}, Options{WriteTimeout: 100 * time.Millisecond})
+			_, addr := e.start(t, &handler{handle: func(x *Exchange) { x.Forwarded.SetBodyStream(body, -1) }},
+				Options{WriteTimeout: 100 * time.Millisecond})
 			connect(t, addr).send(raw)
 			<-body.closed
 		})

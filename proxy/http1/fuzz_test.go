@@ -47,7 +47,7 @@ func agree(t *testing.T, limits Limits, data []byte, n int) referred {
 	return want
 }
 
-// FuzzServer: other servers read every request that is handed on as it was judged, and to the same last byte.
+// FuzzServer: other servers read every request that is handed on as it was checked, and to the same last byte.
 func FuzzServer(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, data []byte, n uint8) {
@@ -79,7 +79,8 @@ func FuzzDrain(f *testing.F) {
 			if err != nil {
 				return
 			}
-			if i > len(want.whole) || i == len(want.whole) && head != want.begun.head || i < len(want.whole) && head != want.whole[i].head {
+			if i > len(want.whole) || i == len(want.whole) && head != want.begun.head || i < len(want.whole) &&
+				head != want.whole[i].head {
 				t.Fatalf("%q: head %d is %q, want those of %+v", data, i, head, want)
 			}
 			r.readBody(p[:n%8])
@@ -90,8 +91,8 @@ func FuzzDrain(f *testing.F) {
 	})
 }
 
-// TestParser_ConformanceCorpus reads raw requests from the file that SLUICE_CONFORMANCE names, one JSON object with "id" and
-// "b64" a line, and checks that what is handed on is canonical, however it arrives.
+// TestParser_ConformanceCorpus reads raw requests from the file that SLUICE_CONFORMANCE names, one JSON object with
+// "id" and "b64" a line, and checks that what is handed on is canonical, however it arrives.
 func TestParser_ConformanceCorpus(t *testing.T) {
 	path := os.Getenv("SLUICE_CONFORMANCE")
 	if path == "" {
@@ -102,7 +103,7 @@ func TestParser_ConformanceCorpus(t *testing.T) {
 		t.Fatal(err)
 	}
 	limits := Limits{Header: 16 << 10, Target: 8 << 10}
-	whole, refused := 0, map[string]int{}
+	whole, rejected := 0, map[string]int{}
 	for line := range bytes.Lines(file) {
 		var c struct{ ID, B64 string }
 		if err := json.Unmarshal(line, &c); err != nil {
@@ -122,8 +123,8 @@ func TestParser_ConformanceCorpus(t *testing.T) {
 			whole++
 		}
 		if got.err != io.EOF {
-			refused[got.err.Error()]++
+			rejected[got.err.Error()]++
 		}
 	}
-	t.Logf("%d requests went on; refused: %v", whole, refused)
+	t.Logf("%d requests went on; rejected: %v", whole, rejected)
 }

@@ -22,8 +22,8 @@ type Head struct {
 // noHead is what is known of a request before its head is read.
 var noHead = Head{ContentLength: -1}
 
-// scan checks one head line by line, as far as it has come. Offsets count from the head's first byte, so that they stay
-// true when the bytes move; those of the target's parts count from the target's first byte.
+// scan checks one head line by line, as far as it has come. Offsets count from the head's first byte, so that they
+// stay true when the bytes move; those of the target's parts count from the target's first byte.
 type scan struct {
 	Head
 	skipped bool // the one empty line before the request was dropped
@@ -36,11 +36,11 @@ type scan struct {
 	authorityAt, authorityEnd int    // of an absolute target; 0 = it is none
 	pathAt, pathEnd           int
 	queryAt                   int // 0 = there is no query
-	hostAt, hostEnd           int
+	hostAt, hostEnd           int // of the value of Host; 0 = there is none
 	fields                    []spot
 
-	sawHost, sawType, sawExpect bool
-	keepAlive, wantsUpgrade     bool
+	sawType, sawExpect      bool
+	keepAlive, wantsUpgrade bool
 }
 
 // spot is where a field stands in the head: its name up to the colon, and its value.
@@ -141,7 +141,7 @@ func (s *scan) lineEnd(p *parser, b []byte) (end int, rule Rule) {
 func (s *scan) finish(head []byte) Rule {
 	authority := s.rawTarget(head)[s.authorityAt:s.authorityEnd]
 	switch {
-	case !s.sawHost && !s.HTTP10:
+	case s.hostAt == 0 && !s.HTTP10:
 		return hostMissing
 	case s.authorityEnd > 0 && !octets.EqualFold(authority, head[s.hostAt:s.hostEnd]):
 		return targetNotHost

@@ -67,7 +67,8 @@ func TestParser_HandsOnLegalHeadsUnchanged(t *testing.T) {
 // TestParser_DropsOneEmptyLine: see RFC 9112, section 2.2.
 func TestParser_DropsOneEmptyLine(t *testing.T) {
 	got := play(small, []byte("\r\n"+get()+"\r\n"+get()), 1<<20, 4096)
-	if want := (message{get(), ""}); got.err != io.EOF || len(got.whole) != 2 || got.whole[0] != want || got.whole[1] != want {
+	if want := (message{get(), ""}); got.err != io.EOF || len(got.whole) != 2 || got.whole[0] != want ||
+		got.whole[1] != want {
 		t.Errorf("%q, then %v", got.whole, got.err)
 	}
 }

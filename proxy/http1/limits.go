@@ -10,8 +10,8 @@ type Limits struct {
 	Header int // the whole head with its request line and empty line; more is 431. At least 256; 0 = 32 KiB
 	Target int // the request target; more is 414. 0 = 8 KiB
 
-	// Protected names fields that the handler relies on, besides the usual end-to-end fields. A Connection field must not
-	// name them. A name that ends in "-" protects all names that begin so. Case does not matter.
+	// Protected names fields that the handler relies on, besides the usual end-to-end fields. A Connection field must
+	// not name them. A name that ends in "-" protects all names that begin so. Case does not matter.
 	Protected []string
 
 	// LenientTarget percent-encodes the bytes 0x80 to 0xff of a target before it is checked. Such a target costs one
@@ -25,8 +25,8 @@ const (
 	minHeader     = 256
 )
 
-// targetSlack is what a request line holds besides its target: two spaces, the version (8) and CRLF make 12; the rest is
-// for the method, of which the longest that is registered has 17 bytes. A longer method costs room for the target.
+// targetSlack is what a request line holds besides its target: two spaces, the version (8) and CRLF make 12; the rest
+// is for the method, of which the longest that is registered has 17 bytes. A longer method costs room for the target.
 const targetSlack = 32
 
 // smallBuffer is the size of the buffers for what came along behind a head or before it.

@@ -84,7 +84,8 @@ func (v *visitor) ask(id string, r *rand.Rand) {
 	if r.IntN(15) == 0 {
 		end, v.last = "Connection: close\r\n\r\n", true
 	}
-	kind := []string{"", "late/", "large/", "late/stream/", "large/stream/", "large/chunks/", "local/", "local/large/"}[r.IntN(8)]
+	kind := []string{"", "late/", "large/", "late/stream/", "large/stream/", "large/chunks/", "local/",
+		"local/large/"}[r.IntN(8)]
 	if r.IntN(2) == 0 {
 		kind = ""
 	}
@@ -233,7 +234,10 @@ func TestServer_EveryRequestGetsItsOwnAnswer(t *testing.T) {
 		if t.Failed() {
 			return
 		}
-		eventually(t, "all have ended", func() bool { return s.Stats().Connections == 0 && h.opened.Load() == h.closed.Load() })
+		eventually(t, "all have ended", func() bool {
+			return s.Stats().Connections == 0 &&
+				h.opened.Load() == h.closed.Load()
+		})
 		s.Drain(t.Context())
 		if n := descriptors(t); n > before+3 { // Go's poller
 			t.Errorf("%d descriptors, %d before", n, before)
@@ -266,7 +270,8 @@ func TestDrain_UnderLoadCutsNothing(t *testing.T) {
 					switch {
 					case err == nil:
 						whole.Add(1)
-					case strings.HasPrefix(err.Error(), "body of"), strings.Contains(err.Error(), "answered"), strings.Contains(err.Error(), "timeout"):
+					case strings.HasPrefix(err.Error(), "body of"), strings.Contains(err.Error(), "answered"),
+						strings.Contains(err.Error(), "timeout"):
 						t.Errorf("visit %d of %d: %v", n, w, err)
 					default:
 						ended.Add(1)

@@ -44,7 +44,8 @@ type played struct {
 }
 
 func (p played) equal(q played) bool {
-	return p.err == q.err && p.begun == q.begun && slices.Equal(p.whole, q.whole) && slices.Equal(p.heads, q.heads) && slices.Equal(p.told, q.told)
+	return p.err == q.err && p.begun == q.begun && slices.Equal(p.whole, q.whole) && slices.Equal(p.heads, q.heads) &&
+		slices.Equal(p.told, q.told)
 }
 
 // play reads all of data, arriving in pieces of n bytes, bodies into a buffer of size bytes.
@@ -84,7 +85,7 @@ func tell(q *Request) string {
 	return text
 }
 
-// readHead reads a head into a Request of its own. What it gives of a refused one is nothing.
+// readHead reads a head into a Request of its own. It is empty when the head is rejected.
 func readHead(r *reader) (string, error) {
 	var q Request
 	err := r.readHead(&q)

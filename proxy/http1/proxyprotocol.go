@@ -11,8 +11,8 @@ import (
 // maxAwaiting bounds the connections whose PROXY header is awaited.
 const maxAwaiting = 4096
 
-// acceptProxied reads the PROXY header (v1 or v2, haproxy.org/download/2.9/doc/proxy-protocol.txt) that names the client
-// of a connection. It waits in a goroutine of its own: a slow proxy delays no other connection.
+// acceptProxied reads the PROXY header (v1 or v2, haproxy.org/download/2.9/doc/proxy-protocol.txt) that names the
+// client of a connection. It waits in a goroutine of its own: a slow proxy delays no other connection.
 func (s *Server) acceptProxied(nc net.Conn, proxy netip.Addr) {
 	if s.awaiting.Add(1) > maxAwaiting {
 		s.awaiting.Add(-1)

@@ -18,7 +18,8 @@ func TestProxyProtocol_HeaderNamesTheClient(t *testing.T) {
 		"v1": {"PROXY TCP4 6.6.6.6 127.0.0.1 1234 80\r\n", "6.6.6.6"},
 		"v2": {v2, "6.6.6.6"}, "health check": {local, "127.0.0.1"}, "none": {"", ""},
 	} {
-		s, addr := engine(hidden).start(t, &handler{handle: peer}, Options{ProxyProtocol: always, ReadHeaderTimeout: time.Minute})
+		s, addr := engine(hidden).start(t, &handler{handle: peer}, Options{ProxyProtocol: always,
+			ReadHeaderTimeout: time.Minute})
 		k := connect(t, addr)
 		k.send(c.start + get("Connection: close"))
 		all := ""

@@ -7,8 +7,8 @@ import (
 
 // reader hands on the requests of one connection. It belongs to the goroutine that reads.
 //
-// A head is checked where it stays, in the Request that it is read into. What comes along behind it waits in a buffer of
-// the parser, which is released when it is empty. Content goes straight from the socket to the caller.
+// A head is checked where it stays, in the Request that it is read into. What comes along behind it waits in a buffer
+// of the parser, which is released when it is empty. Content goes straight from the socket to the caller.
 type reader struct {
 	parser *parser
 	src    io.Reader
@@ -27,8 +27,8 @@ func (p *parser) newReader(src io.Reader) *reader {
 	return &reader{parser: p, src: src, head: noHead}
 }
 
-// readHead reads the next head into q, once all of it was checked; its body comes by readBody. With an error q is empty.
-// The error is
+// readHead reads the next head into q, once all of it was checked; its body comes by readBody. With an error q is
+// empty. The error is
 //   - a ProtocolError when the bytes break a rule, now and ever after;
 //   - io.EOF when the connection ended between two requests, or the last one asked to close; also, now and ever
 //     after, when the last one's body was not read to its end: the next head would be read from the middle of it;
@@ -42,7 +42,7 @@ func (r *reader) readHead(q *Request) error {
 		return r.broken
 	case r.raw:
 		return io.EOF
-	case r.body.place != noBody, r.head.Close: // RFC 9112, section 9.6: nothing after "close" is a request
+	case r.body.place != atEnd, r.head.Close: // RFC 9112, section 9.6: nothing after "close" is a request
 		return r.fail(io.EOF)
 	}
 	q.skipped = r.skipped
@@ -130,7 +130,7 @@ func (r *reader) cutHead(err error) error {
 func (r *reader) readBody(p []byte) (int, error) {
 	for {
 		switch {
-		case r.body.place == noBody:
+		case r.body.place == atEnd:
 			return 0, io.EOF
 		case r.raw, r.broken == io.EOF: // what comes is no body any more, or will never come
 			return 0, io.ErrUnexpectedEOF
@@ -157,7 +157,7 @@ func (r *reader) readContent(p []byte) (n int, err error) {
 		return 0, r.cutBody(err)
 	}
 	r.body.skip(n)
-	if r.body.place == noBody {
+	if r.body.place == atEnd {
 		err = io.EOF
 	}
 	return n, err
@@ -192,25 +192,25 @@ func (r *reader) cutBody(err error) error {
 }
 
 // bodyRead reports whether the body behind the last head was read to its end, as one that is not there always was.
-func (r *reader) bodyRead() bool { return r.body.place == noBody }
+func (r *reader) bodyRead() bool { return r.body.place == atEnd }
 
-// drainBody drops what of the body has already come, without waiting for more, and reports whether that was all of it.
-// A protocol error among it is met by the next readHead.
+// drainBody drops what of the body has already come, without waiting for more, and reports whether that was all of
+// it. A protocol error among it is met by the next readHead.
 func (r *reader) drainBody() bool {
-	for r.body.place != noBody && r.kept != nil && !r.raw { // without kept bytes, readFraming would wait
+	for r.body.place != atEnd && r.kept != nil && !r.raw { // without kept bytes, readFraming would wait
 		if r.body.content() {
 			r.drop(r.body.skip(r.kept.to - r.kept.from))
 		} else if r.readFraming() != nil {
 			break
 		}
 	}
-	return r.body.place == noBody
+	return r.body.place == atEnd
 }
 
 // pipelined reports that the last request was read whole, to the last byte of its body, and that bytes behind it have
 // come. Asked by src within its own Read, true means that a head has begun and its rest is awaited.
 func (r *reader) pipelined() bool {
-	return r.body.place == noBody && (r.kept != nil || r.begun) && !r.raw
+	return r.body.place == atEnd && (r.kept != nil || r.begun) && !r.raw
 }
 
 // tunnel ends the checks: Read hands on all that is yet to come as it is. It is for a connection that has changed its

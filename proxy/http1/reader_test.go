@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// serve answers the requests of a connection. It reads their bodies, but on /unread and /drained, and notes what it read.
+// serve answers the requests of a connection. It reads their bodies, but on /unread and /drained, and notes what it
+// read.
 func answerAll(conn net.Conn, seen *[]string) {
 	r, p := newParser(small).newReader(conn), make([]byte, 512)
 	var q Request
@@ -74,7 +75,8 @@ func converseRaw(t *testing.T, raw string) (answer string, seen []string) {
 }
 
 func TestReader_ReadsPipelinedRequestsOneByOne(t *testing.T) {
-	answer, seen := converseRaw(t, post("hello", "Content-Length: 5")+chunked("5\r\nworld\r\n0\r\n\r\n")+get()+line("GET http://shop/b HTTP/1.1"))
+	answer, seen := converseRaw(t, post("hello",
+		"Content-Length: 5")+chunked("5\r\nworld\r\n0\r\n\r\n")+get()+line("GET http://shop/b HTTP/1.1"))
 	if want := []string{"/a hello", "/a world", "/a ", "http://shop/b "}; !slices.Equal(seen, want) {
 		t.Fatalf("handler saw %q, want %q", seen, want)
 	}
@@ -104,7 +106,8 @@ func TestReader_UnreadBodyReachesNoHandler(t *testing.T) {
 		"POST /drained HTTP/1.1\r\n" + fields: {"/drained ", "/a "}, // the body has come along with its head
 	} {
 		answer, seen := converseRaw(t, raw+get())
-		if !slices.Equal(seen, want) || strings.Count(answer, "HTTP/1.1 200 OK\r\n") != len(want) || strings.Count(answer, "HTTP/1.1 ") != len(want) {
+		if !slices.Equal(seen, want) || strings.Count(answer, "HTTP/1.1 200 OK\r\n") != len(want) || strings.Count(answer,
+			"HTTP/1.1 ") != len(want) {
 			t.Errorf("%q: handler saw %q, client got %q", raw, seen, answer)
 		}
 	}
@@ -114,14 +117,15 @@ func TestReader_BrokenBodyIsNeverWhole(t *testing.T) {
 	size := strings.Repeat("x", 9000)
 	for raw, want := range map[string]string{
 		chunked("5;\r\nhello\r\n0\r\n\r\n" + get()):                                       "400 No\r\n\r\nchunk_extension",
-		chunked("5\r\nhello\r\n2328\r\n" + size + "\r\n5;\r\nhello\r\n0\r\n\r\n" + get()): "400 No\r\n\r\nchunk_extension", // in a later piece
-		chunked("2328\r\n" + size + "\r\n0\r\nA: b\r\n\r\n"):                              "400 No\r\n\r\ntrailer",
-		chunked("2328\r\n" + size):                                                        "418 Cut Short\r\n\r\n",
-		chunked("2328\r\n" + size + "\r\n0"):                                              "418 Cut Short\r\n\r\n",
-		chunked("2328\r\n" + size + "\r\n0\r\n"):                                          "418 Cut Short\r\n\r\n",
-		chunked("2328\r\n" + size + "\r\n0\r\n\r"):                                        "418 Cut Short\r\n\r\n",
-		post("hell", "Content-Length: 5"):                                                 "418 Cut Short\r\n\r\n",
-		post(size, "Content-Length: 9001"):                                                "418 Cut Short\r\n\r\n",
+		chunked("5\r\nhello\r\n2328\r\n" + size + "\r\n5;\r\nhello\r\n0\r\n\r\n" + get()): "400 No\r\n\r\nchunk_extension",
+		// in a later piece
+		chunked("2328\r\n" + size + "\r\n0\r\nA: b\r\n\r\n"): "400 No\r\n\r\ntrailer",
+		chunked("2328\r\n" + size):                           "418 Cut Short\r\n\r\n",
+		chunked("2328\r\n" + size + "\r\n0"):                 "418 Cut Short\r\n\r\n",
+		chunked("2328\r\n" + size + "\r\n0\r\n"):             "418 Cut Short\r\n\r\n",
+		chunked("2328\r\n" + size + "\r\n0\r\n\r"):           "418 Cut Short\r\n\r\n",
+		post("hell", "Content-Length: 5"):                    "418 Cut Short\r\n\r\n",
+		post(size, "Content-Length: 9001"):                   "418 Cut Short\r\n\r\n",
 	} {
 		if answer, seen := converseRaw(t, raw); len(seen) != 0 || answer != "HTTP/1.1 "+want {
 			t.Errorf("%.90q: handler saw %d requests, client got %q", raw, len(seen), answer)

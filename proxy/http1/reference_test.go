@@ -158,7 +158,8 @@ func referenceRules(limits Limits, fields map[string][]string, minor string) (f 
 	keep := false
 	for _, option := range strings.Split(strings.Join(fields["connection"], ","), ",") {
 		option = strings.ToLower(strings.Trim(option, " \t"))
-		if option != "" && (!tokenRE.MatchString(option) || referenceListed(plainRE.ReplaceAllString(option, "-"), limits.Protected, endToEnd[:])) {
+		if option != "" && (!tokenRE.MatchString(option) || referenceListed(plainRE.ReplaceAllString(option, "-"),
+			limits.Protected, endToEnd[:])) {
 			return f, false
 		}
 		f.last = f.last || option == "close"

@@ -3,7 +3,8 @@ package http1
 import "sluice/internal/octets"
 
 // Request is the head of one request; what was learned of it is its Head. What its methods return lies in the
-// connection's buffers: it is valid until the handler returns. The zero value is empty: without method, target or field.
+// connection's buffers: it is valid until the handler returns. The zero value is empty: without method, target or
+// field.
 type Request struct {
 	scan
 	head []byte // from its first byte to its empty line
@@ -55,7 +56,8 @@ func (q *Request) Path() []byte {
 
 var slash, asterisk = []byte("/"), []byte("*")
 
-// Query is the target's query as received, without its "?"; nil when there is no "?", and empty when nothing follows it.
+// Query is the target's query as received, without its "?"; nil when there is no "?", and empty when nothing follows
+// it.
 func (q *Request) Query() []byte {
 	if q.queryAt == 0 {
 		return nil

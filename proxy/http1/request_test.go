@@ -13,14 +13,16 @@ import (
 func read(t *testing.T, raw string) *Request {
 	t.Helper()
 	var q Request
-	if err := newParser(Limits{Header: 16 << 10, Target: 8 << 10}).newReader(strings.NewReader(raw)).readHead(&q); err != nil {
+	r := newParser(Limits{Header: 16 << 10, Target: 8 << 10}).newReader(strings.NewReader(raw))
+	if err := r.readHead(&q); err != nil {
 		t.Fatalf("%q: %v", raw, err)
 	}
 	return &q
 }
 
 func TestRequest_PeekFindsTheFirstFieldInAnyLetterCase(t *testing.T) {
-	q := read(t, get("a: ", "A-b:  1\t", "ACCEPT: x", "accept: y", "Aa: 2", "Cookie: c=1", "Cookie: d=2", "Content-Type: a/b", "A_B: 3", "^: 4"))
+	q := read(t, get("a: ", "A-b:  1\t", "ACCEPT: x", "accept: y", "Aa: 2", "Cookie: c=1", "Cookie: d=2",
+		"Content-Type: a/b", "A_B: 3", "^: 4"))
 	for name, want := range map[string]string{
 		"A": "", "a-B": "1", "Accept": "x", "aa": "2", "Cookie": "c=1", "content-type": "a/b", "A_B": "3", "Host": "shop",
 	} {
@@ -35,9 +37,10 @@ func TestRequest_PeekFindsTheFirstFieldInAnyLetterCase(t *testing.T) {
 	}
 }
 
-// What the gate looks up, fasthttp's Peek would have told it too.
+// Fields are looked up as fasthttp's Peek does.
 func TestRequest_PeekAgreesWithFasthttp(t *testing.T) {
-	for _, raw := range append(canonical, browser, order, get("X-Forwarded-Proto: a", "x-forwarded-proto: b", "Upgrade: c", "UPGRADE: d", "Origin:", "Origin: e")) {
+	for _, raw := range append(canonical, browser, order, get("X-Forwarded-Proto: a", "x-forwarded-proto: b",
+		"Upgrade: c", "UPGRADE: d", "Origin:", "Origin: e")) {
 		raw = raw[:strings.Index(raw, "\r\n\r\n")+4]
 		q := read(t, raw)
 		var h fasthttp.RequestHeader
@@ -45,8 +48,10 @@ func TestRequest_PeekAgreesWithFasthttp(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{
-			"Accept", "Accept-Encoding", "Accept-Language", "Access-Control-Request-Method", "Content-Type", "Cookie", "Host", "If-None-Match",
-			"If-Modified-Since", "Origin", "Referer", "Upgrade", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Request-Id", "User-Agent",
+			"Accept", "Accept-Encoding", "Accept-Language", "Access-Control-Request-Method", "Content-Type", "Cookie", "Host",
+			"If-None-Match",
+			"If-Modified-Since", "Origin", "Referer", "Upgrade", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Request-Id",
+			"User-Agent",
 		} {
 			if got, want := q.Peek(name), h.Peek(name); string(got) != string(want) {
 				t.Errorf("%q: %s is %q, and %q by fasthttp", raw, name, got, want)
@@ -90,7 +95,7 @@ func TestRequest_RejectedHeadLeavesItEmpty(t *testing.T) {
 	}
 }
 
-// What a large head has needed is not kept by whoever serves small ones.
+// The buffers of a large head are released with it.
 func TestRequest_KeepsBuffersOfUsualHeadsAlone(t *testing.T) {
 	many := make([]string, 1000)
 	for i := range many {
@@ -168,7 +173,8 @@ func TestLimits_LenientTargetEncodesHighBytes(t *testing.T) {
 	if err := r.readHead(&q); err != nil {
 		t.Fatal(err)
 	}
-	if string(q.Path()) != "/%E5%95%86%E5%93%81" || string(q.Query()) != "q=%FF%25" || string(q.Target()) != "/%E5%95%86%E5%93%81?q=%FF%25" {
+	if string(q.Path()) != "/%E5%95%86%E5%93%81" || string(q.Query()) != "q=%FF%25" ||
+		string(q.Target()) != "/%E5%95%86%E5%93%81?q=%FF%25" {
 		t.Errorf("path %q, query %q, target %q", q.Path(), q.Query(), q.Target())
 	}
 	if string(q.Host()) != "shop" || string(q.Text()) != raw {
@@ -194,7 +200,8 @@ func TestLimits_ZeroValueIsTheDefault(t *testing.T) {
 	if got := play(Limits{}, []byte(raw), 5000, 1); len(got.whole) != 1 {
 		t.Errorf("a head of 32 KiB: %v", got.err)
 	}
-	if got := play(Limits{}, []byte(get("B: c", "A: "+strings.Repeat("b", defaultHeader-len(get("A: "))))), 5000, 1); got.verdict() != headerTooLarge {
+	raw = get("B: c", "A: "+strings.Repeat("b", defaultHeader-len(get("A: "))))
+	if got := play(Limits{}, []byte(raw), 5000, 1); got.verdict() != headerTooLarge {
 		t.Errorf("a larger one: %v", got.err)
 	}
 }

@@ -45,7 +45,8 @@ func lineRule(line []byte) Rule {
 	return badRequestLine
 }
 
-// version accepts HTTP/1.1 and HTTP/1.0 (RFC 9112, section 2.3). Another pair of digits is a version that is not spoken.
+// version accepts HTTP/1.1 and HTTP/1.0 (RFC 9112, section 2.3). Another pair of digits is a version that is not
+// spoken.
 func (s *scan) version(v []byte) Rule {
 	switch string(v) {
 	case "HTTP/1.1":

@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/internal/octets"
 )
 
 // Response is an answer of the handler's own, put together as it is sent. In fasthttp's form, in which the upstream's
@@ -17,11 +19,11 @@ type Response struct {
 	date   []byte // empty = none is sent
 }
 
-// keptBody is how many bytes of room for a body wait for the next response.
-const keptBody = 16 << 10
+// maxKeptBody is the size up to which the buffer for a body is kept for the next response, in bytes.
+const maxKeptBody = 16 << 10
 
-// Begin makes it a response of a status that has these header lines, each with its CRLF, and no others yet. date is the value of Date;
-// empty = none is sent.
+// Begin makes it a response of a status with these header lines, each with its CRLF, and an empty body. date is the
+// value of Date; empty = none is sent. lines is copied, date is not.
 func (a *Response) Begin(status int, lines, date []byte) {
 	a.Status, a.date = status, date
 	a.fields, a.body = append(a.fields[:0], lines...), a.body[:0]
@@ -29,12 +31,12 @@ func (a *Response) Begin(status int, lines, date []byte) {
 
 // Add adds a header field. Neither name nor value may hold a line end.
 func (a *Response) Add(name, value string) {
-	a.fields = append(append(append(append(a.fields, name...), ": "...), value...), "\r\n"...)
+	a.fields = octets.AppendField(a.fields, name, value)
 }
 
 // AddBytes is Add of a value in bytes.
 func (a *Response) AddBytes(name string, value []byte) {
-	a.fields = append(append(append(append(a.fields, name...), ": "...), value...), "\r\n"...)
+	a.fields = octets.AppendField(a.fields, name, value)
 }
 
 // WriteString appends to the body.
@@ -49,20 +51,21 @@ func (a *Response) Body() []byte { return a.body }
 // Fields are the header lines so far, each with its CRLF; none of framing. They are valid until the next call.
 func (a *Response) Fields() []byte { return a.fields }
 
-// Reset makes it none, and keeps the room.
+// Reset makes it none, and keeps its buffers.
 func (a *Response) Reset() {
 	a.Status, a.date, a.Close = 0, nil, false
-	if cap(a.body) > keptBody {
+	if cap(a.body) > maxKeptBody {
 		a.body = nil
 	}
 }
 
-// AppendTo appends the whole response as it is sent. connection is the value of Connection, "" = none; head reports an answer to HEAD.
+// AppendTo appends the whole response as it is sent. connection is the value of Connection, "" = none; head is true
+// for an answer to HEAD, which ends with its head.
 func (a *Response) AppendTo(dst []byte, connection string, head bool) []byte {
 	dst = strconv.AppendInt(append(dst, "HTTP/1.1 "...), int64(a.Status), 10)
 	dst = append(append(append(dst, ' '), fasthttp.StatusMessage(a.Status)...), "\r\n"...)
 	if len(a.date) > 0 {
-		dst = append(append(append(dst, "Date: "...), a.date...), "\r\n"...)
+		dst = octets.AppendField(dst, "Date", a.date)
 	}
 	dst = append(dst, a.fields...)
 	// RFC 9110, sections 6.4.1 and 8.6: these two end with the head, and what followed would be read as the next answer.
@@ -72,7 +75,7 @@ func (a *Response) AppendTo(dst []byte, connection string, head bool) []byte {
 		dst = append(dst, "\r\n"...)
 	}
 	if connection != "" {
-		dst = append(append(append(dst, "Connection: "...), connection...), "\r\n"...)
+		dst = octets.AppendField(dst, "Connection", connection)
 	}
 	dst = append(dst, "\r\n"...)
 	if bodiless || head {

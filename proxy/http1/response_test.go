@@ -24,7 +24,8 @@ func TestResponse_IsWholeForEachRequest(t *testing.T) {
 		}{
 			{get(), 200, "HTTP/1.1 200 OK\r\n" + fields + "Content-Length: 3\r\n\r\nhey"},
 			{line("HEAD / HTTP/1.1"), 200, "HTTP/1.1 200 OK\r\n" + fields + "Content-Length: 3\r\n\r\n"},
-			{"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", 409, "HTTP/1.1 409 Conflict\r\n" + fields + "Content-Length: 3\r\nConnection: keep-alive\r\n\r\nhey"},
+			{"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", 409, "HTTP/1.1 409 Conflict\r\n" + fields +
+				"Content-Length: 3\r\nConnection: keep-alive\r\n\r\nhey"},
 			{get(), 204, "HTTP/1.1 204 No Content\r\n" + fields + "\r\n"},
 			{get(), 304, "HTTP/1.1 304 Not Modified\r\n" + fields + "\r\n"},
 		} {
@@ -69,7 +70,8 @@ func TestReadRequest_ReadsTextAsAConnectionWould(t *testing.T) {
 		t.Fatal(err)
 	}
 	body, err := bodyOf(x.Conn)
-	if err != nil || string(body) != "hello" || string(x.Request.Path()) != "/a" || x.Conn.Peer() != peer || x.Conn.Requests() != 1 || x.Conn.Gone() {
+	if err != nil || string(body) != "hello" || string(x.Request.Path()) != "/a" || x.Conn.Peer() != peer ||
+		x.Conn.Requests() != 1 || x.Conn.Gone() {
 		t.Errorf("%s, %q, %v", x.Request.Path(), body, err)
 	}
 	if _, err := ReadRequest("GET /\r\n", peer, Limits{}); err != badRequestLine.err() {

@@ -12,11 +12,12 @@ import (
 	"time"
 )
 
-// Handler answers the requests of a Server. Its methods are called concurrently for different connections, and one at a
-// time for each connection.
+// Handler answers the requests of a Server. Its methods are called concurrently for different connections, and one at
+// a time for each connection.
 type Handler interface {
-	// Open is asked once for each connection, before anything is read from it, and must not block. When ok is false the
-	// server writes answer, a whole HTTP response or nil, and closes the connection; over TLS it closes without an answer.
+	// Open is asked once for each connection, before anything is read from it, and must not block. When ok is false
+	// the server writes answer, a whole HTTP response or nil, and closes the connection; over TLS it closes without
+	// an answer.
 	Open(c *Conn) (answer []byte, ok bool)
 
 	// Handle answers one request: it sets x.Local or fills x.Forwarded. It may run in an event loop, and must call
@@ -102,8 +103,8 @@ func (s *Server) Stats() (t Stats) {
 	return t
 }
 
-// Serve accepts connections from ln until Drain, which makes it return nil; it returns at once after a Drain. Any other
-// error is that of a listener that was closed. Serve closes ln.
+// Serve accepts connections from ln until Drain, which makes it return nil; it returns at once after a Drain. Any
+// other error is that of a listener that was closed. Serve closes ln.
 func (s *Server) Serve(ln net.Listener) error {
 	ln = s.throughLoops(ln)
 	defer ln.Close()
@@ -183,8 +184,8 @@ func peerAddr(c net.Conn) netip.Addr {
 // maxLingering bounds the rejected connections that are kept until the client has read the answer.
 const maxLingering = 256
 
-// reject writes a whole answer to a connection that was not admitted. Behind TLS it could not be read before a handshake,
-// which is the cost that a flood aims at: such a connection is closed without one.
+// reject writes a whole answer to a connection that was not admitted. Behind TLS it could not be read before a
+// handshake, which is the cost that a flood aims at: such a connection is closed without one.
 func (s *Server) reject(nc net.Conn, answer []byte) {
 	if s.TLS != nil || len(answer) == 0 {
 		_ = nc.Close()

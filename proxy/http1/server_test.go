@@ -144,7 +144,8 @@ func TestServer_SlowHeadIsTold408AndSlowBodyTimesOut(t *testing.T) {
 		s, addr := e.start(t, &handler{}, o)
 		for raw, want := range map[string]string{"GET / HT": "head_late", strings.TrimSuffix(order, "&"): "body: "} {
 			got := converse(t, addr, raw)
-			if !strings.HasPrefix(got, "HTTP/1.1 408 ") || !strings.Contains(got, "\r\nConnection: close\r\n") || !strings.Contains(got, want) {
+			if !strings.HasPrefix(got, "HTTP/1.1 408 ") || !strings.Contains(got, "\r\nConnection: close\r\n") ||
+				!strings.Contains(got, want) {
 				t.Errorf("%q: %q", raw, got)
 			}
 		}
@@ -182,7 +183,8 @@ func TestServer_RejectsAHeadOnceAndReadsNothingBehindIt(t *testing.T) {
 		h := &handler{handle: func(x *Exchange) { handled.Add(1); echo(x) }}
 		s, addr := e.start(t, h, long)
 		all := converse(t, addr, order+get("Host: s")+order)
-		if strings.Count(all, "HTTP/1.1 ") != 2 || !strings.Contains(all, "HTTP/1.1 400 ") || !strings.HasSuffix(all, "host_twice") {
+		if strings.Count(all, "HTTP/1.1 ") != 2 || !strings.Contains(all, "HTTP/1.1 400 ") || !strings.HasSuffix(all,
+			"host_twice") {
 			t.Errorf("%q", all)
 		}
 		if n := s.Stats().ProtocolErrors[hostTwice]; n != 1 || handled.Load() != 1 || h.errors.Load() != 1 {
@@ -202,7 +204,8 @@ func TestServer_BrokenBodyIsCountedOnce(t *testing.T) {
 			answerText(x, 400, "broken")
 		}}
 		s, addr := e.start(t, h, long)
-		if all := converse(t, addr, chunked("x\r\n")+get()); strings.Count(all, "HTTP/1.1 ") != 1 || !strings.HasSuffix(all, "broken") {
+		if all := converse(t, addr, chunked("x\r\n")+get()); strings.Count(all, "HTTP/1.1 ") != 1 ||
+			!strings.HasSuffix(all, "broken") {
 			t.Errorf("%q", all)
 		}
 		if n := s.Stats().ProtocolErrors[badChunkSize]; n != 1 {
@@ -230,9 +233,11 @@ func TestServer_CloseIsHonouredAndSaid(t *testing.T) {
 func TestServer_HTTP10StaysWhereItAsksTo(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e engine) {
 		_, addr := e.start(t, &handler{}, long)
-		const stays, ends = "GET / HTTP/1.0\r\nConnection: X-A, Keep-Alive\r\n\r\n", "GET / HTTP/1.0\r\nHost: s\r\nConnection: X-A\r\n\r\n"
+		const stays, ends = "GET / HTTP/1.0\r\nConnection: X-A, Keep-Alive\r\n\r\n",
+			"GET / HTTP/1.0\r\nHost: s\r\nConnection: X-A\r\n\r\n"
 		all := converse(t, addr, stays+stays+ends+stays)
-		if strings.Count(all, "\r\nConnection: keep-alive\r\n") != 2 || strings.Count(all, "\r\nConnection: close\r\n") != 1 || strings.Count(all, "200 OK") != 3 {
+		if strings.Count(all, "\r\nConnection: keep-alive\r\n") != 2 || strings.Count(all,
+			"\r\nConnection: close\r\n") != 1 || strings.Count(all, "200 OK") != 3 {
 			t.Errorf("%q", all)
 		}
 	})
@@ -337,7 +342,8 @@ func TestConn_BodyIsAskedForOnlyWhenItIsRead(t *testing.T) {
 			echo(x)
 		}}, long)
 		const head = "POST %s HTTP/1.1\r\nHost: s\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
-		if all := converse(t, addr, fmt.Sprintf(head, "/no")); !strings.HasPrefix(all, "HTTP/1.1 409 ") || !strings.Contains(all, "Connection: close") {
+		if all := converse(t, addr, fmt.Sprintf(head, "/no")); !strings.HasPrefix(all, "HTTP/1.1 409 ") ||
+			!strings.Contains(all, "Connection: close") {
 			t.Errorf("%q", all)
 		}
 		c := connect(t, addr)
@@ -419,7 +425,8 @@ func TestServer_UnreadBodyIsNoRequest(t *testing.T) {
 		_, addr := e.start(t, &handler{handle: func(x *Exchange) { answerText(x, 200, string(x.Request.Path())) }}, long)
 		inside := line("GET /inside HTTP/1.1")
 		length := fmt.Sprintf("Content-Length: %d", len(inside))
-		if all := converse(t, addr, post(inside, length)+line("GET /b HTTP/1.0")); strings.Count(all, "200 OK") != 2 || strings.Contains(all, "/inside") {
+		if all := converse(t, addr, post(inside, length)+line("GET /b HTTP/1.0")); strings.Count(all, "200 OK") != 2 ||
+			strings.Contains(all, "/inside") {
 			t.Errorf("%q", all)
 		}
 		c := connect(t, addr)

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Setting a deadline costs as much as a small read. Deadlines that every request needs are therefore set a little too far
-// away, and left alone for as long as they are far enough.
+// Setting a deadline costs as much as a small read. Deadlines that every request needs are therefore set a little too
+// far away, and left alone for as long as they are far enough.
 
 // deadlineSlack is the part of a time, one in so many, by which its deadline may be late.
 const deadlineSlack = 4
 
-// deadlines are those of one connection that still stand, as times since opened; 0 = another one was set since, or none.
-// They belong to the goroutine that serves the connection.
+// deadlines are those of one connection that still stand, as times since opened; 0 = another one was set since, or
+// none. They belong to the goroutine that serves the connection.
 type deadlines struct {
 	opened      time.Time // set by the first call of now
 	read, write time.Duration
@@ -25,7 +25,8 @@ func (d *deadlines) now() time.Duration {
 	return time.Since(d.opened)
 }
 
-// limitIdle bounds the wait for a next request: it ends after wait at the earliest and 1.25 wait at the latest; 0 = no limit.
+// limitIdle bounds the wait for a next request: it ends after wait at the earliest and 1.25 wait at the latest; 0 =
+// no limit.
 func (d *deadlines) limitIdle(c net.Conn, wait time.Duration) {
 	if wait <= 0 {
 		d.limitReads(c, 0)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// runTunnel joins client and upstream once both have left HTTP, as for WebSocket (RFC 9110, section 7.8). It ends when
-// both sides have ended, or when neither has sent anything for IdleTimeout.
+// runTunnel joins client and upstream once both have left HTTP, as for WebSocket (RFC 9110, section 7.8). It ends
+// when both sides have ended, or when neither has sent anything for IdleTimeout.
 func runTunnel(c *Conn) {
 	upstream := c.upgraded
 	defer upstream.Close()

@@ -67,7 +67,8 @@ func TestTunnel_JoinsBothWaysUntilBothEnd(t *testing.T) {
 			c := connect(t, addr)
 			c.send(upgradeRequest + "GET / HTTP/1.1\nnot checked")
 			resp, err := http.ReadResponse(c.in, nil)
-			if err != nil || resp.StatusCode != 101 || resp.Header.Get("Upgrade") != "echo/1" || resp.Header.Get("Connection") != "Upgrade" {
+			if err != nil || resp.StatusCode != 101 || resp.Header.Get("Upgrade") != "echo/1" ||
+				resp.Header.Get("Connection") != "Upgrade" {
 				t.Fatalf("%v, %v", resp, err)
 			}
 			c.send(" more")
