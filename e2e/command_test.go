@@ -244,19 +244,53 @@ func TestHealthcheckTakesTheAddressFromTheConfiguration(t *testing.T) {
 	wants(t, ok(t, "healthcheck", "--config", path), "ok")
 }
 
-func TestExplainSaysRouteAndKey(t *testing.T) {
-	t.Parallel()
-	path := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"redis\"\nserver.trusted_proxies = [\"10.0.0.0/8\"]\n"+routes)
-	out := ok(t, "explain", "POST /api/seckill/1001/order", "-H", "Cookie: uid=7", "-H", "X-Forwarded-For: 198.51.100.4", "--ip", "10.1.2.3", "--config", path)
-	wants(t, out, "198.51.100.4", "route     order", "gate      check", "sku       1001", "user      7", "seckill:stock:1001")
-	if strings.Contains(out, "refused") {
-		t.Errorf("nothing is wrong with the request, but:\n%s", out)
+// explained is what explain prints of a request: with exit code 0 where the request would be admitted, with 4 where it
+// would be rejected for the reason.
+func explained(t *testing.T, reason string, args ...string) string {
+	t.Helper()
+	s := run(t, "", append([]string{"explain"}, args...)...)
+	code := 0
+	if reason != "" {
+		code = 4
+		wants(t, s.out, "rejected  "+reason+"\n")
 	}
-	wants(t, ok(t, "explain", "POST /api/seckill/1001/order", "--config", path), "refused   bad_request", "route     order")
-	wants(t, ok(t, "explain", "/page", "--config", path), "route     everything-else", "gate      pass")
-	wants(t, ok(t, "explain", "GET //x", "--config", path), "refused")
+	if s.code != code || strings.Contains(s.out, "rejected") != (reason != "") {
+		t.Errorf("sluice explain %s: exit code %d, want %d and reason %q:\n%s%s", strings.Join(args, " "), s.code, code,
+			reason, s.out, s.complaint)
+	}
+	return s.out
+}
+
+func TestExplain_PrintsRouteKeysAndChecks(t *testing.T) {
+	t.Parallel()
+	const order = "POST /api/seckill/1001/order"
+	path := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"redis\"\n"+
+		"server.trusted_proxies = [\"10.0.0.0/8\"]\n"+routes)
+	out := explained(t, "", order, "-H", "Cookie: uid=7", "-H", "X-Forwarded-For: 198.51.100.4", "--ip", "10.1.2.3",
+		"--config", path)
+	wants(t, out, "client    198.51.100.4", "route     order", "gate      check (", "sku       1001", "user      7",
+		"seckill:stock:1001", "check 1 ", "sold-out cache (stock)", ": sold_out, ", "concurrency (limits.concurrency): limits.concurrency: max_in_flight ")
+	wants(t, explained(t, "", "/page", "--config", path), "route     everything-else", "gate      pass")
+	wants(t, explained(t, "", "GET //x", "--config", path), "route     everything-else")
 	path = file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"redis\"\n"+reserveRoutes)
-	wants(t, ok(t, "explain", "POST /api/seckill/1001/order", "-H", "Cookie: uid=7", "--config", path), "gate      reserve", "stock     sluice:{1001}:s in Redis (ledger)")
+	wants(t, explained(t, "", order, "-H", "Cookie: uid=7", "--config", path), "gate      reserve",
+		"stock     sluice:{1001}:s in Redis (ledger)", "earlier order (stock.reserve)", "reservation (stock.reserve)")
+}
+
+func TestExplain_PrintsReasonAndDetailOfARejection(t *testing.T) {
+	t.Parallel()
+	path := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\n"+
+		"[[route]]\nname = \"order\"\nmatch = \"POST /order/{sku}\"\ngate = \"check\"\nsku = \"$path_sku\"\n"+
+		"user = \"$cookie_uid\"\n[[route]]\nname = \"pages\"\nmatch = \"/page/\"\ngate = \"pass\"\n")
+	explain := func(reason string, args ...string) string {
+		return explained(t, reason, append(args, "--config", path)...)
+	}
+	wants(t, explain("bad_request", "POST /order/1001"), "detail    user missing: $cookie_uid", "route     order")
+	wants(t, explain("ambiguous", "POST //order/1001", "-H", "Cookie: uid=7"), "detail    ")
+	wants(t, explain("malformed", "GET /page/", "-H", "Content-Length: +1"), "detail    ")
+	if out := explain("no_route", "/elsewhere"); strings.Contains(out, "route ") {
+		t.Errorf("a request without a route has one:\n%s", out)
+	}
 }
 
 func TestVersionIsTheOneThatWasBuilt(t *testing.T) {

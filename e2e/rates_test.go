@@ -128,7 +128,7 @@ func TestExplainTellsWhatRatesCountBy(t *testing.T) {
 		"[[limits.rate]]\nname = \"per-user\"\nkey = \"$cookie_uid\"\nrate = \"1/s\"\nburst = 1\n")
 	wants(t, ok(t, "explain", "GET /api/x", "--config", path, "--ip", "2001:db8::7"), "per-ip counts it by 2001:db8::/64", "per-user counts it by nothing")
 	wants(t, ok(t, "explain", "GET /api/x", "-H", "Cookie: uid=7", "--config", path), "per-user counts it by 7")
-	wants(t, ok(t, "explain", "GET /page", "--config", path, "--ip", "192.0.2.1"), "denied_ip")
+	explained(t, "denied_ip", "GET /page", "--config", path, "--ip", "192.0.2.1")
 	wants(t, ok(t, "explain", "GET /api/x", "--config", path, "--ip", "198.51.100.1"), "no limit applies")
 	wants(t, ok(t, "check", path), "per-ip: 0.000833/s of each $remote_addr, burst 3; 1000000 keys in 15.3 MiB", "1 networks denied, 1 never limited")
 	wrong := run(t, "", "check", file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\n"+behindProxy+limited+

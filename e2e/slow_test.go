@@ -37,7 +37,7 @@ func TestSlowClientsLeaveRoomForOthers(t *testing.T) {
 	var rows strings.Builder
 	for _, s := range slownesses {
 		t.Run(s.name, func(t *testing.T) {
-			g := stocked(t, shop.setting(), boundless, anybody)
+			g := stocked(t, shop.setting(), boundless, anonymous)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			args := strings.Fields(strings.ReplaceAll("-c "+crawlers+" -r 2000 -l 20 -p 3 -u {}/page "+s.args, "{}", "http://"+g.front))

@@ -19,7 +19,7 @@ var (
 	books = regexp.MustCompile(`ledger (\d+) total = (\d+) held \+ (\d+) sold \+ (\d+) free`)
 )
 
-// Somebody who has never seen Sluice follows the link, and steers a sale to its end. SLUICE_IMAGES names a folder for
+// An operator who has never seen Sluice follows the link, and steers a sale to its end. SLUICE_IMAGES names a folder for
 // pictures of it; the sale is then longer.
 func TestDemoIsSteeredOnItsDashboard(t *testing.T) {
 	t.Parallel()
@@ -95,7 +95,7 @@ func TestDashboardOfAGate(t *testing.T) {
 			resp.Body.Close()
 		}
 		return map[string]any{
-			"desk": "http://" + g.admin + "/", "operator": operatorToken, "viewer": viewerToken, "serials": serials, "odd": oddSKU, "pid": g.command.Process.Pid,
+			"dashboard": "http://" + g.admin + "/", "operator": operatorToken, "viewer": viewerToken, "serials": serials, "odd": oddSKU, "pid": g.command.Process.Pid,
 		}
 	})
 }
