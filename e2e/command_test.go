@@ -14,7 +14,7 @@ import (
 // root is the repository, as seen from this package.
 const root = ".."
 
-func TestCheckFindsNothingInWhatIsDelivered(t *testing.T) {
+func TestCheck_DeliveredFilesAreValid(t *testing.T) {
 	t.Parallel()
 	delivered := map[string]string{}
 	layouts, err := filepath.Glob(filepath.Join(root, "examples", "layouts", "*.toml"))
@@ -51,7 +51,7 @@ func TestCheckFindsNothingInWhatIsDelivered(t *testing.T) {
 	}
 }
 
-func TestCheckNamesEveryMistakeByLine(t *testing.T) {
+func TestCheck_ReportsEveryMistakeByLine(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		text string
@@ -83,7 +83,7 @@ sku = "$path_sku"
 name = "two"
 match = "POST /two/{sku}"
 gate = "check"
-sku = "$path_nobody"
+sku = "$path_none"
 [[route]]
 name = "three"
 match = "GET /three/{sku}"
@@ -109,10 +109,10 @@ key_file = "none.key"
 	}
 }
 
-func TestExitCodesTellFailureFromMisuse(t *testing.T) {
+func TestCommands_ExitCodesDistinguishFailureFromMisuse(t *testing.T) {
 	t.Parallel()
 	nothing := filepath.Join(t.TempDir(), "nothing.toml")
-	nobody := strings.TrimPrefix(nowhere(t), "http://")
+	absent := strings.TrimPrefix(nowhere(t), "http://")
 	memory := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\n"+routes)
 	silent := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nadmin.listen = \"\"\n"+routes)
 	off := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"off\"\n"+strings.Replace(routes, "check", "limit", 1))
@@ -125,11 +125,11 @@ func TestExitCodesTellFailureFromMisuse(t *testing.T) {
 		{"run --config " + nothing, 1, "no such file"},
 		{"run --from :0", 1, "--to"},
 		{"stock get 1001 --config " + memory, 1, "--admin"},
-		{"stock get 1001 --admin http://" + nobody, 1, "no gate answers"},
-		{"stock set {1001} 5 --admin http://" + nobody, 1, "no request can name it"},
+		{"stock get 1001 --admin http://" + absent, 1, "no gate answers"},
+		{"stock set {1001} 5 --admin http://" + absent, 1, "no request can name it"},
 		{"stock get 1001 --config " + silent, 1, "cannot be asked"},
 		{"stock get 1001 --config " + off, 1, "no stock is kept"},
-		{"healthcheck --ops " + nobody, 1, "refused"},
+		{"healthcheck --ops " + absent, 1, "refused"},
 		{"explain nonsense --ip here --config " + memory, 1, "--ip"},
 		{"", 2, ""},
 		{"chekc", 2, "chekc"},
@@ -137,7 +137,7 @@ func TestExitCodesTellFailureFromMisuse(t *testing.T) {
 		{"stock", 2, ""},
 		{"stock set 1001", 2, "left"},
 		{"stock set 1001 many", 2, "many"},
-		{"stock list --limit=-1 --admin http://" + nobody, 2, "--limit"},
+		{"stock list --limit=-1 --admin http://" + absent, 2, "--limit"},
 		{"stock list --limit=0 --config " + memory, 2, "--limit"},
 		{"run --mode watch", 2, "watch"},
 		{"demo --shoppers=0", 2, "--shoppers"},
@@ -152,7 +152,7 @@ func TestExitCodesTellFailureFromMisuse(t *testing.T) {
 	}
 }
 
-func TestInitWritesWhatCheckAccepts(t *testing.T) {
+func TestInit_WritesWhatCheckAccepts(t *testing.T) {
 	t.Parallel()
 	for _, full := range [][]string{nil, {"--full"}} {
 		dir := t.TempDir()
@@ -177,7 +177,7 @@ func TestInitWritesWhatCheckAccepts(t *testing.T) {
 	}
 }
 
-func TestStockCommandsWorkOnRedisAndThroughTheGate(t *testing.T) {
+func TestStock_CommandsWorkOnRedisAndThroughTheGate(t *testing.T) {
 	t.Parallel()
 	redis, shop := redistest.Start(t), open(t, nil)
 	direct, remote := gate(t, shop.setting(), redisAt(redis)), gate(t, shop.setting())
@@ -219,7 +219,7 @@ func TestStockCommandsWorkOnRedisAndThroughTheGate(t *testing.T) {
 	}
 }
 
-func TestHealthcheckTellsAliveFromReady(t *testing.T) {
+func TestHealthcheck_DistinguishesAliveFromReady(t *testing.T) {
 	t.Parallel()
 	g := gate(t, open(t, nil).setting(), `server.shutdown_delay = "4s"`)
 	wants(t, ok(t, "healthcheck", "--ops", g.ops), "ok")
@@ -237,7 +237,7 @@ func TestHealthcheckTellsAliveFromReady(t *testing.T) {
 }
 
 // The container's health check names no address: it comes from the configuration.
-func TestHealthcheckTakesTheAddressFromTheConfiguration(t *testing.T) {
+func TestHealthcheck_ReadsTheAddressFromTheConfiguration(t *testing.T) {
 	t.Parallel()
 	g := gate(t, open(t, nil).setting())
 	path := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nops.listen = "+fmt.Sprintf("%q", g.ops)+routes)
@@ -293,7 +293,7 @@ func TestExplain_PrintsReasonAndDetailOfARejection(t *testing.T) {
 	}
 }
 
-func TestVersionIsTheOneThatWasBuilt(t *testing.T) {
+func TestVersion_IsTheOneThatWasBuilt(t *testing.T) {
 	t.Parallel()
 	if out := ok(t, "version"); out != "sluice "+builtVersion+"\n" {
 		t.Errorf("prints %q", out)

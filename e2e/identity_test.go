@@ -29,7 +29,7 @@ func reordered() string {
 	return strings.Replace(elsewhere, rest, "", 1) + rest
 }
 
-func TestOrderWithoutSkuOrUserIsNotForwarded(t *testing.T) {
+func TestIdentity_OrderWithoutSKUOrUserIsNotForwarded(t *testing.T) {
 	t.Parallel()
 	shop := open(t, nil)
 	g := stocked(t, shop.setting(), reordered())

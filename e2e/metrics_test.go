@@ -91,7 +91,7 @@ var promised = map[string]string{
 	"process_open_fds":                            "gauge",
 }
 
-func TestEveryPromisedMetricIsThereOnce(t *testing.T) {
+func TestMetrics_EveryPromisedMetricIsThereOnce(t *testing.T) {
 	t.Parallel()
 	redis, shop := redistest.Start(t), open(t, nil)
 	redis.Client.Set(t.Context(), "seckill:stock:1001", 10, 0)
@@ -123,7 +123,7 @@ func TestEveryPromisedMetricIsThereOnce(t *testing.T) {
 	g.wantMetric(1, "sluice_redis_up")
 }
 
-func TestMetricsPleasePromtool(t *testing.T) {
+func TestMetrics_PassPromtool(t *testing.T) {
 	t.Parallel()
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

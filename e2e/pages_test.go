@@ -11,7 +11,7 @@ import (
 
 // A page that does not parse is told with its file and line, and what was there goes on; a file dropped in is found
 // without a word to the gate.
-func TestPagesAreReloadedAndABadOneChangesNothing(t *testing.T) {
+func TestPages_AreReloadedAndABadOneChangesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	page := func(name, text string) {

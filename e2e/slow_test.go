@@ -24,8 +24,8 @@ var slownesses = []slowness{
 	{"slow reading of 1 MiB", "-X -w 512 -y 1024 -n 5 -z 32 -k 1 -u {}/bytes?n=1048576"},
 }
 
-// SLUICE_SLOW is how many connections crawl, while somebody shops beside them.
-func TestSlowClientsLeaveRoomForOthers(t *testing.T) {
+// SLUICE_SLOW is how many connections crawl, while a client shops beside them.
+func TestConnections_SlowClientsLeaveRoomForOthers(t *testing.T) {
 	crawlers := os.Getenv("SLUICE_SLOW")
 	if crawlers == "" {
 		t.Skip("SLUICE_SLOW does not say how many slow connections to open")

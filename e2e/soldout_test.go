@@ -48,7 +48,7 @@ func sells(stock *redis.Client) http.HandlerFunc {
 	}
 }
 
-func TestSoldOutReachesNeitherShopNorRedis(t *testing.T) {
+func TestSoldOut_ReachesNeitherShopNorRedis(t *testing.T) {
 	redis := redistest.Start(t)
 	redis.Client.Set(t.Context(), key, 3, 0)
 	shop := open(t, sells(redis.Client))
