@@ -148,13 +148,14 @@ func (p *Proxy) newRequest(x *http1.Exchange) *Request {
 	return r
 }
 
-// HandleExchange handles the request of x.
+// handle handles the request of x. The Request belongs to the pool again once Handle has returned.
 func (p *Proxy) handle(x *http1.Exchange) {
 	r := p.newRequest(x)
+	of := r.client
 	p.ensureRequestID(r)
 	p.match(r)
 	p.Handle(r)
-	if p.exhausted(x.Conn, r.client) {
+	if p.exhausted(x.Conn, of) {
 		x.Local.Close = true
 	}
 }

@@ -12,9 +12,9 @@ import (
 
 // Redis is there, and takes no writes. Nothing is sold, nothing is lost, the log says what Redis said, and when Redis takes
 // writes again the sale goes on by itself.
-func TestRedisThatTakesNoWritesSellsNothingAndSaysWhy(t *testing.T) {
+func TestReserve_RedisWithoutWritesSellsNothingAndReportsWhy(t *testing.T) {
 	t.Parallel()
-	for word, of := range map[string]struct{ refuse, cure, do string }{
+	for word, of := range map[string]struct{ spoil, cure, do string }{
 		"OOM":        {"config set maxmemory 1", "config set maxmemory 0", "raise maxmemory"},
 		"NOREPLICAS": {"config set min-replicas-to-write 1", "config set min-replicas-to-write 0", "start them"},
 		"READONLY":   {"replicaof 127.0.0.1 1", "replicaof no one", "its master's address"},
@@ -48,8 +48,8 @@ func TestRedisThatTakesNoWritesSellsNothingAndSaysWhy(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			do(of.refuse)
-			soon(t, "orders are refused", func() bool { return order().status == 503 })
+			do(of.spoil)
+			soon(t, "orders are rejected", func() bool { return order().status == 503 })
 			booked := shop.booked()
 			for range 20 {
 				if a := order(); a.status != 503 || a.reason != "stock_error" {

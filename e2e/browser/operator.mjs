@@ -7,7 +7,7 @@ export const view = async ({ page }, name) => {
   await page.locator(`#${name}`).waitFor();
 };
 
-// logIn types the token, as whoever has no link does.
+// logIn types the token, as an operator without a link does.
 export async function logIn({ page }, token, name = "") {
   await page.locator("#token").fill(token);
   await page.locator("#operator").fill(name);
