@@ -68,13 +68,13 @@ func (fakeCache) Store(*Page, upstream.Outcome, *fasthttp.Response) bool { retur
 func (fakeCache) Abandon(*Page)                                          {}
 func (fakeCache) Forget(*Page)                                           {}
 
-// enteredStock admits from memory and decides in Enter.
-type enteredStock struct {
+// decidingStock admits from memory and decides in Enter.
+type decidingStock struct {
 	*stockMap
 	reason reject.Reason
 }
 
-func (s enteredStock) Enter(int64, []byte, []byte) reject.Reason { return s.reason }
+func (s decidingStock) Enter(int64, []byte, []byte) reject.Reason { return s.reason }
 
 // fullQueue is a concurrency limit whose queue is full.
 type fullQueue struct{ slotFunc }
@@ -125,7 +125,7 @@ func allCheckCases() (all []checkCase) {
 	addWaitingCases(add)
 	for _, reason := range []reject.Reason{reject.SoldOut, reject.Duplicate, reject.Concurrency, reject.UnknownSKU,
 		reject.StockError, reject.Paused} { // see Stock.Enter
-		add(&stock, reason, "", func(o *Options) { o.Stock = enteredStock{o.Stock.(*stockMap), reason} })
+		add(&stock, reason, "", func(o *Options) { o.Stock = decidingStock{o.Stock.(*stockMap), reason} })
 	}
 	addReservationCases(add)
 	return all
@@ -235,7 +235,7 @@ func TestChecks_TablesListEveryReasonOnce(t *testing.T) {
 		if c.reason == reject.TooSlow {
 			resp, _ = talk(t, serve(t, p, ServerOptions{ReadTimeout: 50 * time.Millisecond}), c.raw)
 		} else {
-			resp, _ = handledBy(t, p, c.raw)
+			resp, _ = handleOneWith(t, p, c.raw)
 		}
 		if got := reasonOrStatus(resp); got != c.reason.String() || !returned.has(c.check.name, c.reason) {
 			t.Errorf("%s: %s, want %v by this check", c.check.name, got, c.reason)

@@ -59,7 +59,7 @@ func TestFeedback_ResponseTellsThatASKUIsSoldOut(t *testing.T) {
 			}))
 			f := &fakeFeedback{}
 			o.Feedback, o.SoldOutOn, o.Routes[0].Gate = f, tt.on, tt.gate
-			resp, _, _ := handled(t, o, buying)
+			resp, _, _ := handleOne(t, o, buying)
 			if got := strings.Join(f.recorded, ","); got != tt.recorded {
 				t.Errorf("recorded %q, want %q", got, tt.recorded)
 			}
@@ -90,7 +90,7 @@ func TestFeedback_SoldOutSKUIsRejected(t *testing.T) {
 		to := &recorder{}
 		o, _ := reserving(to)
 		o.Routes[0].Gate, o.Feedback = gate, &fakeFeedback{soldOut: map[string]bool{"1001": true}}
-		resp, _, _ := handled(t, o, buying)
+		resp, _, _ := handleOne(t, o, buying)
 		if got := reasonOrStatus(resp); got != want || (len(to.all()) == 0) != (want != "200") {
 			t.Errorf("gate %v: %s, the upstream saw %q", gate, got, to.all())
 		}

@@ -97,7 +97,7 @@ func TestHandle_RejectedRequestNeverReachesTheUpstream(t *testing.T) {
 			if tt.set != nil {
 				tt.set(&o)
 			}
-			resp, body, p := handled(t, o, tt.raw)
+			resp, body, p := handleOne(t, o, tt.raw)
 			if resp.StatusCode != tt.status || resp.Header.Get("X-Sluice-Reason") != tt.reason {
 				t.Errorf("response %d %s %q, want %d %s",
 					resp.StatusCode, resp.Header.Get("X-Sluice-Reason"), body, tt.status, tt.reason)
@@ -115,19 +115,19 @@ func TestHandle_RejectedRequestNeverReachesTheUpstream(t *testing.T) {
 	}
 }
 
-// handled has a Proxy of these options handle one request, without a socket.
-func handled(t *testing.T, o Options, raw string) (resp *http.Response, body string, p *Proxy) {
+// handleOne has a Proxy of these options handle one request, without a socket.
+func handleOne(t *testing.T, o Options, raw string) (resp *http.Response, body string, p *Proxy) {
 	t.Helper()
 	p, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, body = handledBy(t, p, raw)
+	resp, body = handleOneWith(t, p, raw)
 	return resp, body, p
 }
 
-// handledBy has p handle one request without a socket, and returns the response as a client reads it.
-func handledBy(t *testing.T, p *Proxy, raw string) (resp *http.Response, body string) {
+// handleOneWith has p handle one request without a socket, and returns the response as a client reads it.
+func handleOneWith(t *testing.T, p *Proxy, raw string) (resp *http.Response, body string) {
 	t.Helper()
 	x := requested(t, p, raw)
 	if p.ConnRate != nil {
@@ -212,7 +212,7 @@ func TestHandle_OutcomeOfTheUpstreamDecidesWhatAClientIsTold(t *testing.T) {
 	for outcome, want := range map[upstream.Outcome]int{
 		upstream.NotSent: 503, upstream.TimedOut: 504, upstream.Broken: 502,
 	} {
-		resp, body, _ := handled(t, options(ending(outcome)), order)
+		resp, body, _ := handleOne(t, options(ending(outcome)), order)
 		if resp.StatusCode != want {
 			t.Errorf("%v: %d %q, want %d", outcome, resp.StatusCode, body, want)
 		}

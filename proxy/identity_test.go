@@ -48,7 +48,7 @@ func TestIdentity_SKUIsFoundWhereTheRouteSays(t *testing.T) {
 	o.Windows = windowFunc(func(_ int64, sku []byte) (time.Duration, bool) { found = string(sku); return 0, true })
 	for _, tt := range cases {
 		o.Routes = []Route{{Name: "x", Match: "/x", Gate: route.Check, SKU: tt.variable}}
-		resp, _, _ := handled(t, o, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: Shop:80\r\n%sContent-Length: %d\r\n\r\n%s",
+		resp, _, _ := handleOne(t, o, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: Shop:80\r\n%sContent-Length: %d\r\n\r\n%s",
 			tt.target, tt.headers, len(tt.body), tt.body))
 		if reason := resp.Header.Get("X-Sluice-Reason"); reason != "" {
 			found = reason

@@ -13,8 +13,8 @@ import (
 
 const clientAddress = "203.0.113.9"
 
-// manyNetworks is a list of n networks in which no address of the tests is.
-func manyNetworks(n int) []netip.Prefix {
+// networkList is a list of n networks in which no address of the tests is.
+func networkList(n int) []netip.Prefix {
 	all := make([]netip.Prefix, n)
 	for i := range all {
 		var four [4]byte
@@ -62,8 +62,8 @@ func TestDenyList_DeniedClientReachesNothing(t *testing.T) {
 		{prefixes("203.0.112.0/24"), nil, clientAddress, "200"},
 		{prefixes("2001:db8::/32"), nil, "2001:db8:1::7", "denied_ip"},
 		{prefixes("0.0.0.0/0"), nil, "2001:db8:1::7", "200"},
-		{append(manyNetworks(5000), prefixes("203.0.113.9/32")...), nil, clientAddress, "denied_ip"},
-		{manyNetworks(5000), nil, clientAddress, "200"},
+		{append(networkList(5000), prefixes("203.0.113.9/32")...), nil, clientAddress, "denied_ip"},
+		{networkList(5000), nil, clientAddress, "200"},
 		{prefixes("203.0.113.0/24"), prefixes("203.0.113.9/32"), clientAddress, "denied_ip"},
 		{prefixes("203.0.113.0/24"), nil, clientAddress + ", 127.0.0.2", "denied_ip"}, // behind two proxies
 		{prefixes("198.51.100.1/32"), nil, "198.51.100.1, " + clientAddress, "200"},   // what a client says of itself

@@ -32,7 +32,7 @@ func TestHandle_RejectionAllocatesNothing(t *testing.T) {
 		"connection rate": {func(o *Options) {
 			o.ConnRate = func() ConnRateLimiter { return exhaustedRate{} }
 		}, order},
-		"deny list":     {func(o *Options) { o.Deny = append(manyNetworks(5000), prefixes(clientAddress+"/32")...) }, order},
+		"deny list":     {func(o *Options) { o.Deny = append(networkList(5000), prefixes(clientAddress+"/32")...) }, order},
 		"not started":   {func(o *Options) { o.Schedule = &closedSchedule{} }, order},
 		"user missing":  {nil, orderWith("uid=7", "other=7")},
 		"ambiguous":     {nil, orderWith("/order", "/order/")},

@@ -17,14 +17,14 @@ func TestRejection_DeniesAnOrderOnlyIfItWasLookedUp(t *testing.T) {
 	} {
 		o, ledger := reserving(&recorder{})
 		ledger.answer = Reservation{Reason: reason}
-		if _, body, _ := handled(t, o, buying); deniesOrder(body) != want || !strings.Contains(body, reason.String()) {
+		if _, body, _ := handleOne(t, o, buying); deniesOrder(body) != want || !strings.Contains(body, reason.String()) {
 			t.Errorf("%v: it must deny an order: %v: %s", reason, want, body)
 		}
 	}
 	for _, accept := range []string{"text/html", "application/json"} {
 		o, _ := reserving(&recorder{})
 		o.Windows = fullWindow{}
-		_, body, _ := handled(t, o, strings.Replace(buying, "Host: shop\r\n", "Host: shop\r\nAccept: "+accept+"\r\n", 1))
+		_, body, _ := handleOne(t, o, strings.Replace(buying, "Host: shop\r\n", "Host: shop\r\nAccept: "+accept+"\r\n", 1))
 		if deniesOrder(body) || !strings.Contains(body, "try again in a moment") {
 			t.Errorf("%s: %s", accept, body)
 		}
@@ -37,7 +37,7 @@ func TestRejection_PausedAndEndedNeverDenyAReservedOrder(t *testing.T) {
 		for _, raw := range []string{buying, strings.Replace(buying, "Idempotency-Key: mine\r\n", "", 1)} {
 			o, _ := reserving(&recorder{})
 			o.Schedule = scheduleFunc(func(string, bool) (reject.Reason, time.Duration) { return reason, 0 })
-			_, body, _ := handled(t, o, raw)
+			_, body, _ := handleOne(t, o, raw)
 			if deniesOrder(body) || !strings.Contains(body, "This request has placed no other order.") {
 				t.Errorf("%v: %s", reason, body)
 			}

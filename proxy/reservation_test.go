@@ -137,7 +137,7 @@ func TestReservation_OrderWithoutOneIsNeitherSentNorSettled(t *testing.T) {
 			to := &recorder{}
 			o, ledger := reserving(to)
 			ledger.decided, ledger.answer.Reason = decided, reason
-			resp, body, _ := handled(t, o, buying)
+			resp, body, _ := handleOne(t, o, buying)
 			if resp.StatusCode != status || resp.Header.Get("X-Sluice-Reason") != reason.String() ||
 				!strings.Contains(body, reason.String()) {
 				t.Errorf("%v: %d %s", reason, resp.StatusCode, body)
@@ -172,7 +172,7 @@ func TestReservation_OrderThatMakesNoSenseIsABadRequest(t *testing.T) {
 	} {
 		to := &recorder{}
 		o, ledger := reserving(to)
-		resp, body, _ := handled(t, o, strings.Replace(buying, tt.part, tt.by, 1))
+		resp, body, _ := handleOne(t, o, strings.Replace(buying, tt.part, tt.by, 1))
 		if resp.StatusCode != 400 || resp.Header.Get("X-Sluice-Reason") != tt.reason {
 			t.Errorf("%s: %d %s", tt.name, resp.StatusCode, body)
 		}
@@ -186,7 +186,7 @@ func TestReservation_EarlyClientIsToldWhenToComeBack(t *testing.T) {
 	for wait, want := range map[time.Duration]string{1500 * time.Millisecond: "2", time.Hour: "60", 0: ""} {
 		o, ledger := reserving(&recorder{})
 		ledger.decided, ledger.answer = true, Reservation{Reason: reject.NotStarted, Wait: wait}
-		if resp, body, _ := handled(t, o, buying); resp.Header.Get("Retry-After") != want {
+		if resp, body, _ := handleOne(t, o, buying); resp.Header.Get("Retry-After") != want {
 			t.Errorf("%v: Retry-After %q, want %q: %s", wait, resp.Header.Get("Retry-After"), want, body)
 		}
 	}

@@ -30,7 +30,7 @@ func TestSchedule_RejectsBeforeAnyLimitIsAsked(t *testing.T) {
 			}
 			return reject.NotStarted, 5 * time.Second
 		})
-		resp, body, _ := handled(t, o, buying)
+		resp, body, _ := handleOne(t, o, buying)
 		if resp.StatusCode != 403 || resp.Header.Get("X-Sluice-Reason") != "not_started" ||
 			resp.Header.Get("Retry-After") != "5" {
 			t.Errorf("gate %v: %d %v", gate, resp.StatusCode, resp.Header)
@@ -42,7 +42,7 @@ func TestSchedule_RejectsBeforeAnyLimitIsAsked(t *testing.T) {
 		if denies := deniesOrder(body); denies != (gate != route.Reserve) {
 			t.Errorf("gate %v: an order of an earlier sale may have this key: denied %v: %s", gate, denies, body)
 		}
-		if _, body, _ := handled(t, o, strings.Replace(buying, "Idempotency-Key: mine\r\n", "", 1)); !deniesOrder(body) {
+		if _, body, _ := handleOne(t, o, strings.Replace(buying, "Idempotency-Key: mine\r\n", "", 1)); !deniesOrder(body) {
 			t.Errorf("gate %v: an early order without a key is not told that there is none: %s", gate, body)
 		}
 	}
@@ -52,7 +52,7 @@ func TestSchedule_ConfirmedOrderIsAnsweredBeforeIt(t *testing.T) {
 	o, ledger := reserving(&recorder{})
 	ledger.decided, ledger.answer.Reason = true, reject.Confirmed
 	o.Schedule = scheduleFunc(func(string, bool) (reject.Reason, time.Duration) { return reject.Paused, 0 })
-	if resp, _, _ := handled(t, o, buying); resp.StatusCode != 200 || resp.Header.Get("X-Sluice-Reason") != "confirmed" {
+	if resp, _, _ := handleOne(t, o, buying); resp.StatusCode != 200 || resp.Header.Get("X-Sluice-Reason") != "confirmed" {
 		t.Errorf("%d %v", resp.StatusCode, resp.Header)
 	}
 }
@@ -72,7 +72,7 @@ func TestSchedule_IsAskedAgainAfterWaiting(t *testing.T) {
 		})
 		released := 0
 		o.Concurrency = countedSlots{slotFunc(always(reject.Admitted)), &released}
-		resp, _, _ := handled(t, o, buying)
+		resp, _, _ := handleOne(t, o, buying)
 		if got := reasonOrStatus(resp); got != "paused" || released != 1 || len(to.all())+len(ledger.asked()) > 0 {
 			t.Errorf("gate %v: %s, %d slots released, the upstream saw %q, the ledger %q",
 				gate, got, released, to.all(), ledger.asked())

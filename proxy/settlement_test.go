@@ -58,7 +58,7 @@ func TestSettlement_ResponseDecidesTheOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o, ledger := reserving(tt.to)
 			o.Settlement.ConfirmJSON = tt.json
-			resp, body, _ := handled(t, o, buying)
+			resp, body, _ := handleOne(t, o, buying)
 			if resp.StatusCode != tt.status || resp.Header.Get("Sluice-Order") != "" {
 				t.Errorf("response %v %s", resp, body)
 			}
@@ -78,7 +78,7 @@ func TestSettlement_PanicLeavesTheOrderUnknown(t *testing.T) {
 	o, ledger := reserving(upstreamFunc(func(*upstream.Request, *fasthttp.Response) upstream.Outcome {
 		panic("on the way back")
 	}))
-	resp, body, _ := handled(t, o, buying)
+	resp, body, _ := handleOne(t, o, buying)
 	if resp.StatusCode != 500 || deniesOrder(body) || !strings.Contains(body, "We do not know yet") {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
