@@ -148,14 +148,13 @@ func (p *Proxy) newRequest(x *http1.Exchange) *Request {
 	return r
 }
 
-// handle handles the request of x. The Request belongs to the pool again once Handle has returned.
+// handle handles the request of x.
 func (p *Proxy) handle(x *http1.Exchange) {
 	r := p.newRequest(x)
-	of := r.client
 	p.ensureRequestID(r)
 	p.match(r)
-	p.Handle(r)
-	if p.exhausted(x.Conn, of) {
+	p.Handle(r) // r is another request's from here on
+	if p.exhausted(x.Conn) {
 		x.Local.Close = true
 	}
 }
