@@ -9,8 +9,8 @@ import (
 
 const canProbe = true
 
-// silent asks the kernel, without waiting, whether the socket is open and nothing can be read from it: no byte, no end, no
-// error. The call never blocks, so Go's scheduler need not know of it.
+// silent asks the kernel, without waiting, whether the socket is open and nothing can be read from it: no byte, no end,
+// no error. The call never blocks, so Go's scheduler need not know of it.
 func silent(fd uintptr) bool {
 	var one [1]byte
 	for {

@@ -23,7 +23,7 @@ type Request struct {
 	Store     bool   // what fits into memory is read whole, as for an Order
 	Whole     bool   // read whole in any case, up to Options.MaxAnswer
 	ClientKey uint64 // hash of the client, for policy client_hash
-	Owner     any    // for whom a connection is used; the connection is told, if it has a method Bind(owner any). nil = none
+	Owner     any    // told to the connection before each use, if it has a method Bind(owner any); nil = none
 
 	Target string // set by the Pool: the target it was last sent to; "" = none could be chosen
 }

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Conn is a TCP connection that an event loop watches. It is a net.Conn and a syscall.Conn. Either it waits,
-// and belongs to the loop, or it has an owner that reads and writes. One goroutine may read while another
+// Conn is a TCP connection that an event loop watches. Many of its methods are those of net.Conn and syscall.Conn.
+// Either it waits, and belongs to the loop, or it has an owner that reads and writes. One goroutine may read while another
 // writes; any goroutine may set deadlines or close.
 type Conn struct {
 	// Owner is for the user of the package. It is set before the first Wait.
@@ -95,7 +95,8 @@ func (c *Conn) Expedite(timeout time.Duration) {
 }
 
 // StepAside makes another worker lead the loop, if the calling goroutine runs on behalf of its leader. Call it in Serve
-// before anything that blocks outside of this package. Read and Write of c, and of connections bound to it, need no call.
+// before anything that blocks outside of this package, and before another goroutine gets the connection. Read and Write
+// of c, and of connections bound to it, need no call.
 func (c *Conn) StepAside() {
 	co := c.server
 	if co == nil {

@@ -147,8 +147,8 @@ func (l *loop) next(t leadership) *coroutine {
 	}
 }
 
-// wait collects events, until there are coroutines to run or the loop closes. A leader that keeps finding events
-// pauses after each batchSize of them, before it serves. Otherwise the goroutines that it woke, and those that wait in Go's
+// wait collects events, until there are coroutines to run or the loop closes. A leader that keeps finding events pauses
+// after each batchSize of them, before it serves. Otherwise the goroutines that it woke, and those that wait in Go's
 // network poller, would not run until the scheduler preempts the leader: after 10 to 20 ms.
 func (l *loop) wait() {
 	_ = l.raw.Read(l.poll) // fails when the loop closes

@@ -53,8 +53,7 @@ func (c *Conn) park(d *direction) error {
 // nearDeadline is how far a deadline may be for every tick to look at it.
 const nearDeadline = time.Second
 
-// beginPark records what waits for d, co or else a goroutine of its own, unless there is no reason to block any more. With
-// co, co.err is its error.
+// beginPark records what waits for d, co or else a goroutine of its own, unless there is no reason to block any more.
 func (c *Conn) beginPark(d *direction, co *coroutine) (parked bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
