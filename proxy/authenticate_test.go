@@ -109,7 +109,7 @@ func TestRoute_UserMayBeTheClientsAddress(t *testing.T) {
 		o.Stock = stock
 		o.Routes = []Route{{Name: "order", Match: "/{sku}", Gate: route.Check, SKU: "$path_sku", User: "ip-$remote_addr"}}
 	})
-	if got := ask(someone, "POST /1001"); got != "200" || stock.user != "ip-"+someone {
+	if got := ask(clientIP, "POST /1001"); got != "200" || stock.user != "ip-"+clientIP {
 		t.Errorf("%s, user %q", got, stock.user)
 	}
 }

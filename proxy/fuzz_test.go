@@ -264,6 +264,7 @@ func FuzzHandle(f *testing.F) {
 	w := observed(f, l)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		w.log, w.panic = nil, ""
+		clear(w.owed)
 		c := &scriptConn{in: bytes.NewReader(raw), closed: make(chan struct{})}
 		l.queue <- c
 		<-c.closed

@@ -52,8 +52,8 @@ func verdict(resp *http.Response) string {
 	return fmt.Sprint(resp.StatusCode)
 }
 
-// someone is the address of a client.
-const someone = "203.0.113.9"
+// clientIP is the address of a client behind the trusted proxy.
+const clientIP = "203.0.113.9"
 
 const (
 	postForm = " POST /search/\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 3\r\n\r\n"
@@ -93,7 +93,7 @@ func TestKeyedRate_OneKeyHasItsBurst(t *testing.T) {
 			send := func(line string) string {
 				from, request, _ := strings.Cut(line, " ")
 				if from == "" {
-					from = someone
+					from = clientIP
 				}
 				return ask(from, request)
 			}
@@ -120,7 +120,7 @@ func TestKeyedRate_RequestWithoutTheKeyIsNotCounted(t *testing.T) {
 		"POST /search/\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
 	} {
 		for range 3 {
-			if got := ask(someone, request); got != "200" {
+			if got := ask(clientIP, request); got != "200" {
 				t.Errorf("%q: %s, want 200", request, got)
 			}
 		}
@@ -141,7 +141,7 @@ func TestKeyedRate_DuplicateKeyIsAmbiguous(t *testing.T) {
 	for _, path := range []string{"/search/", "/page"} { // a limited route, and a pass route that a rate names
 		for _, request := range []string{"?q=1&q=2", "?q=1&Q=2", "?q=1&%71=2", "?q=1;x", "\r\nCookie: uid=1; uid=2\r\n",
 			"\r\nCookie: uid=1\r\nCookie: UID=2\r\n", "\r\nApi-Key: 1\r\nApi_Key: 2\r\n"} {
-			if got := ask(someone, "GET "+path+request); got != "ambiguous" {
+			if got := ask(clientIP, "GET "+path+request); got != "ambiguous" {
 				t.Errorf("%s%q: %s, want ambiguous", path, request, got)
 			}
 		}
@@ -155,12 +155,12 @@ func TestKeyedRate_RejectionUsesNothingOfOtherRates(t *testing.T) {
 	wide, narrow := keyed("wide", "$remote_addr", 5), keyed("narrow", "$arg_q", 1)
 	ask, p, _ := trustedGateway(t, func(o *Options) { o.Rates = []KeyedRate{wide, narrow} })
 	for i, want := range []string{"200", "rate", "rate", "rate"} {
-		if got := ask(someone, "GET /search/?q=1"); got != want {
+		if got := ask(clientIP, "GET /search/?q=1"); got != want {
 			t.Errorf("request %d: %s, want %s", i, got, want)
 		}
 	}
 	for i, want := range []string{"200", "200", "200", "200", "rate"} {
-		if got := ask(someone, "GET /search/"); got != want {
+		if got := ask(clientIP, "GET /search/"); got != want {
 			t.Errorf("request %d of the wide rate alone: %s, want %s", i, got, want)
 		}
 	}
@@ -180,7 +180,7 @@ func TestKeyedRate_ObservedRejectsNothing(t *testing.T) {
 	watched.Observe = true
 	ask, p, _ := trustedGateway(t, func(o *Options) { o.Rates = []KeyedRate{watched, kept} })
 	for i, want := range []string{"200", "200", "200", "rate"} {
-		if got := ask(someone, "GET /search/"); got != want {
+		if got := ask(clientIP, "GET /search/"); got != want {
 			t.Errorf("request %d: %s, want %s", i, got, want)
 		}
 	}
@@ -205,7 +205,7 @@ func TestKeyedRate_CountsOnNamedRoutesOrAllButPass(t *testing.T) {
 		{"GET /page", "200"}, {"GET /page", "rate"},
 		{"OPTIONS /search/\r\nAccess-Control-Request-Method: POST\r\n", "200"},
 	} {
-		if got := ask(someone, c[0]); got != c[1] {
+		if got := ask(clientIP, c[0]); got != c[1] {
 			t.Errorf("%s: %s, want %s", c[0], got, c[1])
 		}
 	}
@@ -220,7 +220,7 @@ func TestKeyedRate_ChecksBetweenStockAndWindow(t *testing.T) {
 		o.Rates = []KeyedRate{keyed("r", "$remote_addr", 1)}
 		o.Windows = windowFunc(func(int64, []byte) (time.Duration, bool) { booked++; return 0, true })
 	})
-	send := func(sku string) string { return ask(someone, "POST /api/seckill/"+sku+"/order\r\nCookie: uid=7\r\n") }
+	send := func(sku string) string { return ask(clientIP, "POST /api/seckill/"+sku+"/order\r\nCookie: uid=7\r\n") }
 	for i, c := range [][2]string{{"1001", "sold_out"}, {"2", "200"}, {"2", "rate"}, {"1001", "sold_out"}} {
 		if got := send(c[0]); got != c[1] {
 			t.Errorf("order %d, of %s: %s, want %s", i, c[0], got, c[1])
@@ -255,7 +255,7 @@ func TestCompileRates_RejectsRatesThatCannotCount(t *testing.T) {
 		{keyed("r", "$path_id", 1), `rate "r": key: on route "search": $path_id: the pattern has no {id}`},
 		{keyed("r", "$remote_add", 1), `rate "r": key: on route "search": $remote_add: unknown variable; one of ` +
 			`$remote_addr $host $request_id $path_x $arg_x $cookie_x $http_x $form_x $json_x $jwt_x $signed_x`},
-		{keyed("r", "everybody", 1), `rate "r": key: on route "search": "everybody" is the same for every client`},
+		{keyed("r", "every-client", 1), `rate "r": key: on route "search": "every-client" is the same for every client`},
 		{keyed("r", "$form_x", 1, "rest"), `rate "r": key: on route "rest": the bodies of a pass route are not read`},
 		{keyed("r", "$form_x", 1, "nowhere"), `rate "r": routes: there is no such route`},
 	} {

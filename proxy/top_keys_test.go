@@ -24,7 +24,7 @@ func TestTopKeys_AreThoseRejectedMost(t *testing.T) {
 		ask("2001:db8:bad:1::6", "GET /page") // of the same network
 	}
 	for range 7 {
-		ask(someone, "GET /search/") // the first is admitted
+		ask(clientIP, "GET /search/") // the first is admitted
 	}
 	for range 4 {
 		ask("192.0.2.1", "GET /search/?q=tea\r\nCookie: uid=secret\r\n")
