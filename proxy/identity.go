@@ -16,7 +16,7 @@ func (p *Proxy) checkIdentity(r *Request) rejection {
 		return badRequest(reject.UpgradeOnGate, "") // an order is one request and one response, not a tunnel
 	}
 	r.source.ClientAddr = r.clientAddr()
-	if r.route.readsBody() {
+	if r.route.readBody {
 		if no := p.readBodyToCheck(r); no.Reason != reject.Admitted {
 			return no
 		}

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"sluice/internal/octets"
@@ -38,6 +39,7 @@ type boundRoute struct {
 	quantity param.Variable
 	shape    string      // the path with the names of its pattern
 	rates    []boundRate // the keyed rates that count here
+	readBody bool        // a variable looks into the body
 }
 
 // variables are all that the proxy looks up in a request of the route.
@@ -49,17 +51,9 @@ func (rt *boundRoute) variables() []*param.Variable {
 	return all
 }
 
-// readsBody reports whether a variable looks into the body. It is asked for each request.
-func (rt *boundRoute) readsBody() bool {
-	if rt.sku.NeedsBody() || rt.user.NeedsBody() || rt.quantity.NeedsBody() {
-		return true
-	}
-	for i := range rt.rates {
-		if rt.rates[i].key.NeedsBody() {
-			return true
-		}
-	}
-	return false
+// needsBody reports whether a variable looks into the body. It allocates.
+func (rt *boundRoute) needsBody() bool {
+	return slices.ContainsFunc(rt.variables(), (*param.Variable).NeedsBody)
 }
 
 // limited reports whether more than the keyed rates applies to the route.
