@@ -18,7 +18,6 @@ require (
 	github.com/sony/gobreaker/v2 v2.4.0
 	github.com/spf13/pflag v1.0.10
 	github.com/valyala/fasthttp v1.74.0
-	github.com/valyala/fastjson v1.6.10
 	go.opentelemetry.io/proto/otlp v1.11.0
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sys v0.48.0

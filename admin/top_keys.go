@@ -10,7 +10,7 @@ import (
 // How many are listed where the request does not say, and at most.
 const (
 	defaultTopKeys = 20
-	maxTopKeys  = 1000
+	maxTopKeys     = 1000
 )
 
 // topKeys lists the keys that limits reject most: ?n= of them, 1 to 1000.

@@ -38,7 +38,7 @@ type counted struct {
 	sold     *prometheus.GaugeVec
 }
 
-func metrics() *counted {
+func newCounted() *counted {
 	c := &counted{
 		registry: prometheus.NewRegistry(),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "sluice_upstream_request_duration_seconds", Help: "h",
@@ -65,13 +65,13 @@ func (c *counted) answer(route string, requests int64, refused map[reject.Reason
 	c.all.Requests += requests
 	c.all.Routes[i].Requests += requests
 	for reason, n := range refused {
-		c.all.Refused[reason] += n
-		c.all.Routes[i].Refused += n
+		c.all.Rejected[reason] += n
+		c.all.Routes[i].Rejected += n
 	}
 }
 
 func TestASecondIsWhatWasAddedInIt(t *testing.T) {
-	c := metrics()
+	c := newCounted()
 	c.answer("order", 1000, map[reject.Reason]int64{reject.Window: 500})
 	w := still(t)
 	w.traffic, w.metrics = c.traffic, c.registry
@@ -80,7 +80,7 @@ func TestASecondIsWhatWasAddedInIt(t *testing.T) {
 	c.answer("pages", 5, nil)
 	c.answer("idle", 0, nil)
 	c.all.Observed[reject.Rate] += 2
-	c.all.Rates = []metrics.RateTraffic{{Rate: "per_ip", Refused: 6}}
+	c.all.Rates = []metrics.RateTraffic{{Rate: "per_ip", Rejected: 6}}
 	for range 99 {
 		c.took.WithLabelValues("a").Observe(0.015)
 	}
@@ -118,7 +118,7 @@ func TestASecondIsWhatWasAddedInIt(t *testing.T) {
 
 // A target that goes with a reload takes its counts with it: no number falls below 0.
 func TestNoNumberFallsBelowZero(t *testing.T) {
-	c := metrics()
+	c := newCounted()
 	c.answer("order", 1000, nil)
 	c.took.WithLabelValues("a").Observe(0.015)
 	w := still(t)

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -69,12 +70,12 @@ func fill(resp *fasthttp.Response, status int, header, body string) {
 
 // heard is a request's head as it comes off a connection.
 func heard(lines ...string) *http1.Request {
-	h := new(http1.Request)
 	text := "GET / HTTP/1.1\r\nHost: shop\r\n" + strings.Join(append(lines, "", ""), "\r\n")
-	if err := http1.NewGuard(http1.Limits{Header: 64 << 10, Target: 1 << 10}).NewReader(strings.NewReader(text)).ReadHead(h); err != nil {
+	x, err := http1.ReadRequest(text, netip.Addr{}, http1.Limits{Header: 64 << 10, Target: 1 << 10})
+	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	return h
+	return &x.Request
 }
 
 // get asks for path, with header lines; failed is that there was no answer.

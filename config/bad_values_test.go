@@ -190,7 +190,7 @@ status = 100
 body = '{"m":"$mesage","x":$x,"y":"$$"}'`,
 		`:2: responses.envelope.status: 100 must be from 200 to 599
 :3: responses.envelope.body: $mesage is not known; did you mean $message?
-:3: responses.envelope.body: $x is not known; here may stand $code $message $reason $request_id $retry_after $sku, and $$ for a dollar sign`},
+:3: responses.envelope.body: $x is not known; here may stand $code $message $reason $detail $request_id $retry_after $sku, and $$ for a dollar sign`},
 	{`[responses.busy]
 status = 200
 redirect = "busy.html"`,

@@ -35,7 +35,7 @@ type Responses struct {
 // Envelope is the shop's own form of an answer, in JSON.
 type Envelope struct {
 	Status int    `toml:"status"` // 200 to 599
-	Body   string `toml:"body"`   // a template of $code $message $reason $request_id $retry_after $sku
+	Body   string `toml:"body"`   // a template of $code $message $reason $detail $request_id $retry_after $sku
 }
 
 // Class is the answer to one class of refusals.
@@ -77,7 +77,8 @@ func (s *Responses) check(r *report) {
 	r.token("responses.reason_header", s.ReasonHeader)
 	between(r, "responses.envelope.status", s.Envelope.Status, 200, 599)
 	if r.filled("responses.envelope.body", s.Envelope.Body) {
-		r.variables("responses.envelope.body", s.Envelope.Body, "code", "message", "reason", "request_id", "retry_after", "sku")
+		r.variables("responses.envelope.body", s.Envelope.Body, "code", "message", "reason", "detail",
+			"request_id", "retry_after", "sku")
 	}
 	for _, c := range s.classes() {
 		if c.class == &s.Confirmed {

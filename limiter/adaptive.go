@@ -11,14 +11,14 @@ import (
 // keeps its ConcurrencyLimiter a little below that.
 //
 // It watches what one step of the limit does to the round trip. By Little's law (1961) a shop answers in-flight / round
-// trip requests a second: while a higher limit leaves the round trip as it is, the shop had room; when it only makes the
-// round trip longer, the shop has a queue. This is the gradient of the round trip over the limit, and not, as in TCP Vegas
-// (Brakmo and Peterson, 1995) or Netflix's concurrency-limits, over the shortest round trip ever seen: a shop whose
-// database has become slow, and that has no queue, is to keep all its workers busy, and a shop that has lost half of them
-// is not.
+// trip requests a second: while a higher limit leaves the round trip as it is, the shop had room; when it only makes
+// the round trip longer, the shop has a queue. This is the gradient of the round trip over the limit, and not, as in
+// TCP Vegas (Brakmo and Peterson, 1995) or Netflix's concurrency-limits, over the shortest round trip ever seen: a shop
+// whose database has become slow, and that has no queue, is to keep all its workers busy, and a shop that has lost half
+// of them is not.
 //
-// Answered is called for each answer, and writes two words, or none while it is off. Tick is called by one goroutine, every 20 ms or so. Both are
-// safe beside each other and beside SetBounds.
+// Answered is called for each answer, and writes two words, or none while it is off. Tick is called by one goroutine,
+// every 20 ms or so. Both are safe beside each other and beside SetBounds.
 type Adaptive struct {
 	places *ConcurrencyLimiter
 
@@ -53,8 +53,8 @@ func NewAdaptive(places *ConcurrencyLimiter) *Adaptive {
 }
 
 // SetBounds has the limit be found between floor and ceiling from now on, from floor upwards: a shop that has just been
-// started, or is met by a sale, is not crowded before anything is known of it. A ceiling of 0 switches it off, and leaves
-// the limit as it is.
+// started, or is met by a sale, is not crowded before anything is known of it. A ceiling of 0 switches it off, and
+// leaves the limit as it is.
 func (a *Adaptive) SetBounds(floor, ceiling int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -69,8 +69,8 @@ func (a *Adaptive) SetBounds(floor, ceiling int) {
 	}
 }
 
-// Answered notes that an answer came at now (monotonic ns) after took. A request that never reached the shop is not to be
-// noted; one whose answer never came is, with the time for which it was waited.
+// Answered notes that an answer came at now (monotonic ns) after took. A request that never reached the shop is not to
+// be noted; one whose answer never came is, with the time for which it was waited.
 func (a *Adaptive) Answered(now int64, took time.Duration) {
 	if now-int64(took) < a.since.Load() {
 		return

@@ -39,7 +39,8 @@ func TestAShopThatGetsSlowerIsKeptBusyAndNotCrowded(t *testing.T) {
 				t.Errorf("one second after the shop became slow: %.1f in flight at %d workers", relieved.inFlight, c.workers)
 			}
 			if again := mean(seconds[23:]); again.goodput < c.least || again.inFlight > 1.15*usualWorkers {
-				t.Errorf("three seconds after the shop recovered: goodput %.1f%%, %.1f in flight", 100*again.goodput, again.inFlight)
+				t.Errorf("three seconds after the shop recovered: goodput %.1f%%, %.1f in flight",
+					100*again.goodput, again.inFlight)
 			}
 		})
 	}

@@ -47,7 +47,8 @@ func TestCarryRefusesLittleAndWastesNothing(t *testing.T) {
 					if ok {
 						admitted++
 					}
-					if longest := time.Duration(c.carry+1) * grid.Size; wait > longest || ok && wait > time.Duration(c.carry)*grid.Size {
+					longest := time.Duration(c.carry+1) * grid.Size
+					if wait > longest || ok && wait > time.Duration(c.carry)*grid.Size {
 						t.Fatalf("at %v: %v, %v; nobody waits for more than carry windows plus one", time.Duration(now), wait, ok)
 					}
 				}

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// ConcurrencyLimiter are the places inside the shop: at most so many requests in flight, and a bounded queue before them. A place
-// that becomes free goes straight to the one in the queue whose turn it is: the oldest, or the newest where that is
-// asked for. A newcomer never overtakes the queue.
+// ConcurrencyLimiter are the places inside the shop: at most so many requests in flight, and a bounded queue before
+// them. A place that becomes free goes straight to the one in the queue whose turn it is: the oldest, or the newest
+// where that is asked for. A newcomer never overtakes the queue.
 //
 // It promises that a place is never held by more than one, and never lost, however a hand-over, a time-out and a
 // departure meet. Entering and leaving without a queue is one atomic write; a refusal for a full queue writes nothing.
@@ -88,7 +88,7 @@ func (p *ConcurrencyLimiter) Peek() (full bool) {
 
 // Acquire takes a place for client (nil = one who never goes). If there is none it waits in the queue, for timeout at
 // most. It returns Admitted, QueueFull, TimedOut, or Gone: the turn came, but the client had left, and the place has
-// gone on to the next. Each Admitted must be ended by one Leave.
+// gone on to the next. Each Admitted must be ended by one Release.
 func (p *ConcurrencyLimiter) Acquire(timeout time.Duration, client Client) Verdict {
 	for {
 		s := p.state.Load()
@@ -114,7 +114,7 @@ func (p *ConcurrencyLimiter) Release() {
 			return
 		}
 		if inFlight(s) == 0 {
-			panic("BUG: Leave without Enter")
+			panic("BUG: Release without Acquire")
 		}
 		if p.state.CompareAndSwap(s, s-oneInFlight) {
 			return

@@ -7,7 +7,8 @@ func placesTaken() *prometheus.Desc {
 }
 
 func inFlightLimit() *prometheus.Desc {
-	return describe("sluice_upstream_in_flight_limit", "Requests that may be inside the shop at the same time, as of now; 0 = no cap.")
+	return describe("sluice_upstream_in_flight_limit",
+		"Requests that may be inside the shop at the same time, as of now; 0 = no cap.")
 }
 
 func queueLength() *prometheus.Desc {

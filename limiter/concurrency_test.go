@@ -213,7 +213,7 @@ func TestHandOverAtTheMomentOfTheTimeoutLosesNoPlace(t *testing.T) {
 	})
 }
 
-// The next two are about moments that a race seldom hits: they call what Enter calls, in the unlucky order.
+// The next two are about moments that a race seldom hits: they call what Acquire calls, in the unlucky order.
 
 func TestPlaceHandedOverBeforeTheTimeoutIsUsed(t *testing.T) {
 	p, w := NewConcurrencyLimiter(1, 1), newWaiter()
@@ -362,7 +362,7 @@ func TestRefusalForAFullQueueWritesNothing(t *testing.T) {
 func TestLeaveWithoutEnterIsAMistake(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Error("Leave without Enter passed in silence")
+			t.Error("Release without Acquire passed in silence")
 		}
 	}()
 	NewConcurrencyLimiter(1, 1).Release()

@@ -8,7 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// ConnLimiter counts open connections, in all and of each client: an IPv4 address, mapped ones included, or an IPv6 /64.
+// ConnLimiter counts open connections, in all and of each client: an IPv4 address, mapped ones included, or an IPv6
+// /64.
 //
 // It promises that neither count exceeds its max. Its memory is one map entry for each client that has a connection
 // open: bounded by max_open, or, when that is 0, by the file descriptors that the process may open.

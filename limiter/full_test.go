@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Peek says what Take would do, in a table that is much too small, with callers that were overtaken, caps that grow and
-// those that are divided; and it writes nothing.
+// Peek says what Acquire would do, in a table that is much too small, with callers that were overtaken, caps that grow
+// and those that are divided; and it writes nothing.
 func TestFullTellsWhatTakeWouldDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		grid := tenMs(rapid.IntRange(0, 3).Draw(t, "carry"))
@@ -29,7 +29,7 @@ func TestFullTellsWhatTakeWouldDo(t *testing.T) {
 				t.Fatal("to look has written")
 			}
 			if later, ok := w.Acquire(now, []byte(sku)); ok == full || full && wait != later {
-				t.Fatalf("Full(%d, %q) = %v, %v; then Take = %v, %v", now, sku, wait, full, later, ok)
+				t.Fatalf("Peek(%d, %q) = %v, %v; then Acquire = %v, %v", now, sku, wait, full, later, ok)
 			}
 		}
 	})

@@ -33,8 +33,8 @@ func (g Grid) within() grid {
 	return grid{int64(size), int64(phase), int64(min(max(g.Carry, 0), maxCarry))}
 }
 
-// number says which window now falls in. Numbers begin at ringSize, so that a word that is all zeros is of a window that
-// is over, however far ahead is booked.
+// number says which window now falls in. Numbers begin at ringSize, so that a word that is all zeros is of a window
+// that is over, however far ahead is booked.
 func (g *grid) number(now int64) int64 {
 	return ((now+g.phase)/g.size + ringSize) & maxNumber
 }

@@ -16,7 +16,8 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 func windowsUsed() *prometheus.Desc {
-	return describe("sluice_windows_total", "Windows in which a request was admitted, of one SKU or of all together.", "of")
+	return describe("sluice_windows_total",
+		"Windows in which a request was admitted, of one SKU or of all together.", "of")
 }
 
 func windowsSaturated() *prometheus.Desc {

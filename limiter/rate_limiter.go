@@ -12,14 +12,14 @@ import (
 //
 // It promises that of no key more than rate·t + burst are admitted within any time t, whatever the callers' clocks and
 // threads do. It evicts nobody: what a key has used is forgotten when it has been earned back, and not before, so that
-// a flood of other keys is no amnesty. Its memory is 16 bytes for each of MaxKeys at most, taken page by page. Where more
-// keys than that are under way, the error is a rare false refusal: see docs/limits.md for how rare.
+// a flood of other keys is no amnesty. Its memory is 16 bytes for each of MaxKeys at most, taken page by page. Where
+// more keys than that are under way, the error is a rare false refusal: see docs/limits.md for how rare.
 //
 // Each key is counted by the virtual scheduling of GCRA (ITU-T I.371, 2004, annex A): one number, the instant at which
 // its burst is whole again. There are two rows of them, and a key has one cell in each, chosen by a seeded hash. Keys
 // that share a cell share what is in it, so a cell never says less than its key has used; the smaller of a key's two
-// cells is believed, and none is raised above what that one becomes (Cormode and Muthukrishnan's count-min sketch, 2005,
-// with the conservative update of Estan and Varghese, 2002).
+// cells is believed, and none is raised above what that one becomes (Cormode and Muthukrishnan's count-min sketch,
+// 2005, with the conservative update of Estan and Varghese, 2002).
 //
 // It is safe for concurrent use.
 type RateLimiter struct {
@@ -32,7 +32,7 @@ type RateLimiter struct {
 // RateSpec says what a [RateLimiter] admits. A field beyond its range counts as the nearest value within it.
 type RateSpec struct {
 	Name      string  // of the rate
-	Of        string  // what the key is made of; see Rates
+	Of        string  // what the key is made of; see RateLimiters
 	PerSecond float64 // above 0, at most 1e9; the time for a token is rounded up to whole nanoseconds
 	Burst     int     // at least 1; at most what 73 years earn
 	MaxKeys   int     // 1 to 2^31; bounds the memory: 16 bytes each, above 256 rounded up to whole pages of 4 KiB
@@ -81,8 +81,8 @@ func (r *RateLimiter) Acquire(now int64, key []byte) (wait time.Duration, ok boo
 	}
 }
 
-// Peek tells what Take would find, and takes nothing: how many tokens are left of key, how long until there is one if
-// there is none, and how long until the burst is whole again.
+// Peek tells what Acquire would find, and takes nothing: how many tokens are left of key, how long until there is one
+// if there is none, and how long until the burst is whole again.
 func (r *RateLimiter) Peek(now int64, key []byte) (left int, wait, whole time.Duration) {
 	first, second := r.of(key)
 	debt := max(min(first.Load(), second.Load())-now, 0)

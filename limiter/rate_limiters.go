@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// RateLimiters are the keyed rates in force. A change of configuration keeps what each key has used of a rate that goes on to
-// count the same keys (by its name and Of) in as much memory: nobody gets a new burst by it.
+// RateLimiters are the keyed rates in force. A change of configuration keeps what each key has used of a rate that goes
+// on to count the same keys (by its name and Of) in as much memory: nobody gets a new burst by it.
 //
 // It is safe for concurrent use.
 type RateLimiters struct {
@@ -16,7 +16,8 @@ type RateLimiters struct {
 	inForce []*RateLimiter
 }
 
-// NewRateLimiters returns Rates with none in force. now is the callers' clock: what metrics show is of that instant.
+// NewRateLimiters returns RateLimiters with none in force. now is the callers' clock: what metrics show is of that
+// instant.
 func NewRateLimiters(now func() int64) *RateLimiters { return &RateLimiters{now: now} }
 
 // Prepare makes the rates of specs, in their order, and puts none of them into force. Where rate or burst differ from
@@ -53,7 +54,9 @@ func (s *RateLimiters) Use(rates []*RateLimiter) {
 }
 
 func rateFill() *prometheus.Desc {
-	return describe("sluice_rate_table_fill_ratio", "Part of a keyed rate's table that holds what has not been earned back, by a sample; above 0.5 false refusals become likely: raise max_keys.", "rate")
+	return describe("sluice_rate_table_fill_ratio",
+		"Part of a keyed rate's table that holds what has not been earned back, by a sample; "+
+			"above 0.5 false refusals become likely: raise max_keys.", "rate")
 }
 
 func rateBytes() *prometheus.Desc {

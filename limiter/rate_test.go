@@ -71,14 +71,14 @@ func TestRateDecidesAsPlainTokensDo(t *testing.T) {
 			gotWait, ok := rate.Acquire(now, []byte(key))
 			wantWait, want := plain.take(now, key)
 			if ok != want || gotWait != wantWait {
-				t.Fatalf("Take(%d, %s) = %v, %v; want %v, %v", now, key, gotWait, ok, wantWait, want)
+				t.Fatalf("Acquire(%d, %s) = %v, %v; want %v, %v", now, key, gotWait, ok, wantWait, want)
 			}
 			had := plain.tokens[key]
 			if want {
 				had += ms
 			}
 			if int64(left) != had/ms || wait != wantWait || int64(whole) != int64(burst)*ms-had {
-				t.Fatalf("Look(%d, %s) = %d, %v, %v; it had %v", now, key, left, wait, whole, time.Duration(had))
+				t.Fatalf("Peek(%d, %s) = %d, %v, %v; it had %v", now, key, left, wait, whole, time.Duration(had))
 			}
 		}
 	})
@@ -219,7 +219,8 @@ func TestRateKeepsWithinRangeWhatIsBeyondIt(t *testing.T) {
 	} {
 		r := NewRateLimiter(c.spec)
 		if r.perToken != c.perToken || r.depth != c.depth || r.bytes() != 16 {
-			t.Errorf("%+v: %d a token, %d deep, %d bytes; want %d, %d, 16", c.spec, r.perToken, r.depth, r.bytes(), c.perToken, c.depth)
+			t.Errorf("%+v: %d a token, %d deep, %d bytes; want %d, %d, 16",
+				c.spec, r.perToken, r.depth, r.bytes(), c.perToken, c.depth)
 		}
 		const late = int64(1) << 61 // a clock that has run for 73 years
 		if _, ok := r.Acquire(late, []byte("a")); !ok {

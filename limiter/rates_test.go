@@ -76,7 +76,9 @@ func TestAnotherRateOrBurstCountsInTokensWhatWasUsed(t *testing.T) {
 
 func TestRatesShowTheirTables(t *testing.T) {
 	s := NewRateLimiters(standing)
-	rates := s.Prepare([]RateSpec{{Name: "a", PerSecond: 1, Burst: 1, MaxKeys: 1}, {Name: "b", PerSecond: 1, Burst: 1, MaxKeys: 10_000}})
+	rates := s.Prepare([]RateSpec{
+		{Name: "a", PerSecond: 1, Burst: 1, MaxKeys: 1}, {Name: "b", PerSecond: 1, Burst: 1, MaxKeys: 10_000},
+	})
 	s.Use(rates)
 	rates[0].Acquire(0, []byte("x"))
 	want := map[string]float64{

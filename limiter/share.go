@@ -13,7 +13,8 @@ type Share struct {
 	Of   int // how many they are; 0 = 1, at most 1048576
 
 	// Clock is what to add to the caller's now to have the clock that all instances share, to within a few
-	// milliseconds. Where they share none the parts are the same, but their turns meet: on average alone they sum up to the cap.
+	// milliseconds. Where they share none the parts are the same, but their turns meet: on average alone they sum up to
+	// the cap.
 	Clock time.Duration
 }
 

@@ -47,9 +47,9 @@ func TestTwentyAmongThreeAreSevenSevenAndSix(t *testing.T) {
 	}
 }
 
-// Instances with clocks and phases of their own, and a cap that is smaller than their number: since they read the shared
-// clock to find whose turn it is, all together never admit more in one of its windows than the cap of the two of their
-// own that touch it, and no less than all of it.
+// Instances with clocks and phases of their own, and a cap that is smaller than their number: since they read the
+// shared clock to find whose turn it is, all together never admit more in one of its windows than the cap of the two of
+// their own that touch it, and no less than all of it.
 func TestACapBelowTheNumberOfInstancesIsUsedInTurn(t *testing.T) {
 	const most, instances, windows, began = 2, 5, 500, int64(1) << 60
 	random := rand.New(rand.NewPCG(1, 2))

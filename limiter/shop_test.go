@@ -81,14 +81,19 @@ const (
 	usualServing = 20 * time.Millisecond
 )
 
-// tripled plays 10 s of a good day, 10 s in which the shop has other workers or other times, and 10 s of a good day again,
-// with more shoppers than it can serve; it returns the 30 seconds one by one.
-func tripled(t *testing.T, a *Adaptive, p *ConcurrencyLimiter, workers int, serving time.Duration, jitter float64) (seconds []moment) {
+// tripled plays 10 s of a good day, 10 s in which the shop has other workers or other times, and 10 s of a good day
+// again, with more shoppers than it can serve; it returns the 30 seconds one by one.
+func tripled(t *testing.T, a *Adaptive, p *ConcurrencyLimiter, workers int, serving time.Duration, jitter float64) (
+	seconds []moment,
+) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		now := func() int64 { return int64(time.Since(start)) }
-		s := &shop{jitter: jitter, since: start, random: rand.New(rand.NewPCG(1, 2)), workers: usualWorkers, serving: usualServing}
+		s := &shop{
+			jitter: jitter, since: start, random: rand.New(rand.NewPCG(1, 2)),
+			workers: usualWorkers, serving: usualServing,
+		}
 		stop := make(chan struct{})
 		var all sync.WaitGroup
 		for range 400 {

@@ -54,7 +54,8 @@ func newSKUs(n int, carry int64) *skus {
 	}
 }
 
-// book takes one of most places of the SKU that hashes to hash in window n and returns the cell it is booked in; nil = no room.
+// book takes one of most places of the SKU that hashes to hash in window n and returns the cell it is booked in; nil =
+// no room.
 func (s *skus) book(n int64, hash uint64, most int64) *atomic.Uint64 {
 	if most <= 0 {
 		return nil

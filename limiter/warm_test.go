@@ -17,7 +17,8 @@ func TestCapsGrowFromATenthToTheWhole(t *testing.T) {
 			after int64
 			want  int
 		}{
-			{0, 4}, {10 * ms, 4}, {200 * ms, 5}, {second, 8}, {5 * second, 22}, {10*second - 10*ms, 40}, {10 * second, 40}, {60 * second, 40},
+			{0, 4}, {10 * ms, 4}, {200 * ms, 5}, {second, 8},
+			{5 * second, 22}, {10*second - 10*ms, 40}, {10 * second, 40}, {60 * second, 40},
 		} {
 			if got := drain(w, opened+c.after, sku); got != c.want {
 				t.Errorf("SKU %q, %v after the first: %d admitted, want %d", sku, time.Duration(c.after), got, c.want)

@@ -49,8 +49,9 @@ func (w *Window) SetMax(most int) {
 	w.max.Store(int64(min(max(most, 0), maxBooked)))
 }
 
-// Acquire books one place at or after now. It reports how long to wait for it: 0, or up to the start of a window at most
-// Carry later than now's. If there is no room it reports how long it takes until there may be, and has consumed nothing.
+// Acquire books one place at or after now. It reports how long to wait for it: 0, or up to the start of a window at
+// most Carry later than now's. If there is no room it reports how long it takes until there may be, and has consumed
+// nothing.
 //
 // A caller that was overtaken, whose now is of a window that is over by more than ringSize, is refused.
 func (w *Window) Acquire(now int64) (wait time.Duration, ok bool) {

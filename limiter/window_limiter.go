@@ -58,8 +58,8 @@ func (w *WindowLimiter) SetCaps(all, perSKU int) {
 // SetShare has this instance admit its part of the caps alone, from now on. What is booked stays booked, and counts.
 func (w *WindowLimiter) SetShare(s Share) { w.share.Store(uint64(s.on(w.grid))) }
 
-// Acquire books one request for sku at or after now, as [Window.Take] does. A request without a SKU, empty or nil, counts
-// among all alone.
+// Acquire books one request for sku at or after now, as [Window.Acquire] does. A request without a SKU, empty or nil,
+// counts among all alone.
 func (w *WindowLimiter) Acquire(now int64, sku []byte) (wait time.Duration, ok bool) {
 	r := w.request(sku)
 	if r.all == 0 && r.perSKU == 0 {
@@ -75,8 +75,8 @@ func (w *WindowLimiter) Acquire(now int64, sku []byte) (wait time.Duration, ok b
 	return w.grid.until(first+1, now), false
 }
 
-// Peek books nothing: it tells whether Take would find no room, and then how long it takes until there may be. It writes
-// nothing.
+// Peek books nothing: it tells whether Acquire would find no room, and then how long it takes until there may be. It
+// writes nothing.
 func (w *WindowLimiter) Peek(now int64, sku []byte) (wait time.Duration, full bool) {
 	r := w.request(sku)
 	first := w.grid.number(now)

@@ -7,7 +7,8 @@ import (
 )
 
 // contend runs take on every core, on one clock that runs a hundred times as fast as the real one: a window of 10 ms
-// sees as many decisions as fit into 100 us. The clock is read once in 16 decisions, so that it is not what is measured.
+// sees as many decisions as fit into 100 us. The clock is read once in 16 decisions, so that it is not what is
+// measured.
 func contend(b *testing.B, take func(now int64, i int)) {
 	b.ReportAllocs()
 	start := time.Now()

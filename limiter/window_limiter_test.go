@@ -52,7 +52,7 @@ func TestWindowsDecideAsPlainCountsDo(t *testing.T) {
 				}
 			}
 			if int64(wait) != wantWait || ok != wantOK {
-				t.Fatalf("Take(%d, %q) = %v, %v; want %v, %v", now, sku, wait, ok, time.Duration(wantWait), wantOK)
+				t.Fatalf("Acquire(%d, %q) = %v, %v; want %v, %v", now, sku, wait, ok, time.Duration(wantWait), wantOK)
 			}
 		}
 	})

@@ -59,7 +59,7 @@ func TestWindowDecidesAsAPlainCountDoes(t *testing.T) {
 			gotWait, gotOK := window.Acquire(now)
 			wantWait, wantOK := plain.take(now)
 			if gotWait != wantWait || gotOK != wantOK {
-				t.Fatalf("Take(%d) = %v, %v; want %v, %v", now, gotWait, gotOK, wantWait, wantOK)
+				t.Fatalf("Acquire(%d) = %v, %v; want %v, %v", now, gotWait, gotOK, wantWait, wantOK)
 			}
 		}
 	})

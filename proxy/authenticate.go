@@ -118,8 +118,8 @@ func (a *authenticator) serves(routes []boundRoute) error {
 	return nil
 }
 
-// givesTokens wants the user of a route with order tokens to be known where the token is given out. other is the user of
-// another such route; "" = none.
+// givesTokens wants the user of a route with order tokens to be known where the token is given out. other is the user
+// of another such route; "" = none.
 func (a *authenticator) givesTokens(rt *boundRoute, other string) error {
 	if a.orders == nil {
 		return fmt.Errorf("needs proof.order_token_key_file, the same on all instances")
@@ -222,8 +222,8 @@ func (p *Proxy) appendOrderToken(dst []byte, r *Request, phase Phase) []byte {
 	return dst
 }
 
-// writeOrderToken sends the answer in r.scratch.text, which is for this user alone: no cache may keep it, and no page of
-// another origin may read it.
+// writeOrderToken sends the answer in r.scratch.text, which is for this user alone: no cache may keep it, and no page
+// of another origin may read it.
 func (p *Proxy) writeOrderToken(r *Request, at int64) {
 	out := r.localResponse(200, "application/json")
 	out.Add("Cache-Control", "private, no-store")

@@ -51,18 +51,21 @@ func (r *Request) readUpTo(limit int64) error {
 
 // bodyRejection says why a body could not be read.
 func bodyRejection(err error) rejection {
-	var broken http1.ProtocolError
-	switch {
-	case err == nil:
+	if err == nil {
 		return rejection{}
+	}
+	var broken http1.ProtocolError // below: it is on the heap
+	switch {
 	case errors.Is(err, errBodyTooLarge):
 		return rejection{Reason: reject.TooLarge}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return rejection{Reason: reject.TooSlow}
 	case errors.As(err, &broken):
-		return rejection{Reason: reject.Malformed, Detail: reject.Detail{Cause: reject.ProtocolRule, Operand: broken.Rule.Text()}}
+		detail := reject.Detail{Cause: reject.ProtocolRule, Operand: broken.Rule.Text()}
+		return rejection{Reason: reject.Malformed, Detail: detail}
 	}
-	return rejection{Reason: reject.Malformed, Detail: reject.Detail{Cause: reject.ProtocolRule, Operand: "body cut short"}}
+	detail := reject.Detail{Cause: reject.ProtocolRule, Operand: "body cut short"}
+	return rejection{Reason: reject.Malformed, Detail: detail}
 }
 
 // hasBody reports that a body was announced, of one byte at least or in chunks.

@@ -121,7 +121,8 @@ func appendForwardedPlace(dst, list []byte) []byte {
 	isSeparator := func(c rune) bool { return c == ',' || c == ';' }
 	for _, one := range bytes.FieldsFunc(list, isSeparator) {
 		one = octets.Trim(one)
-		client := (octets.HasPrefixFold(one, "for=") || octets.HasPrefixFold(one, "by=")) && bytes.Count(one, []byte("=")) == 1
+		client := (octets.HasPrefixFold(one, "for=") || octets.HasPrefixFold(one, "by=")) &&
+			bytes.Count(one, []byte("=")) == 1
 		if !client {
 			dst = append(append(dst, '\n'), one...)
 		}
@@ -145,7 +146,7 @@ func (r *Request) bypassesCache() bool {
 		if octets.EqualFold(name, "Cache-Control") && octets.HasToken(value, "no-store") {
 			return true
 		}
-		if octets.EqualFold(name, "Connection") && !octets.EqualFold(value, "keep-alive") && !octets.EqualFold(value, "close") {
+		if mayNameFields(name, value) {
 			return true // it takes fields away that the page may vary by
 		}
 	}

@@ -17,7 +17,7 @@ type client struct {
 	shard    *metrics.Shard
 	trusted  bool            // its peer is a trusted proxy, by the Proxy of this generation
 	judgedBy uint32          // generation
-	shared   bool            // it carries many clients, or one on the bypass list: limits of one connection or client do not apply
+	shared   bool            // it carries many clients, or one on the bypass list: no limit of one client applies
 	counted  bool            // the connection limits know it
 	rate     ConnRateLimiter // nil = not limited
 }
@@ -81,8 +81,8 @@ func (p *Proxy) rightmostUntrusted(list []byte, otherwise netip.Addr) netip.Addr
 	return found
 }
 
-// parseAddr reads an address with or without a port, as proxies write them: 1.2.3.4, 1.2.3.4:5, ::1, [::1]:5. One with a
-// zone means something on the machine that wrote it alone.
+// parseAddr reads an address with or without a port, as proxies write them: 1.2.3.4, 1.2.3.4:5, ::1, [::1]:5. One with
+// a zone means something on the machine that wrote it alone.
 func parseAddr(b []byte) (netip.Addr, bool) {
 	if len(b) == 0 || len(b) > 64 || bytes.IndexByte(b, '%') >= 0 {
 		return netip.Addr{}, false

@@ -29,8 +29,8 @@ type RateKey struct {
 	Key  string // "" = the request lacks it, and is not counted
 }
 
-// Explain takes raw, a whole request as it would arrive from peer, through the checks that need nothing but the request.
-// It never asks a limit: nothing is counted.
+// Explain takes raw, a whole request as it would arrive from peer, through the checks that need nothing but the
+// request. It never asks a limit: nothing is counted.
 func (p *Proxy) Explain(raw string, peer netip.Addr, maxHeader int, lenientTarget bool) Explanation {
 	x, err := http1.ReadRequest(raw, peer, p.limits(maxHeader, lenientTarget))
 	if err != nil {

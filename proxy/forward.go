@@ -96,8 +96,8 @@ func reasonOf(o upstream.Outcome) reject.Reason {
 	return reject.UpstreamError
 }
 
-// upgrades reports a request to leave HTTP that may go on. h2c is left unanswered, as a server may do: what would follow
-// is not HTTP/1.1.
+// upgrades reports a request to leave HTTP that may go on. h2c is left unanswered, as a server may do: what would
+// follow is not HTTP/1.1.
 func (r *Request) upgrades() bool {
 	h := &r.exchange.Request
 	return h.Upgrade && !h.H2C && !r.route.limited()
@@ -122,8 +122,8 @@ func (r *Request) discardBody() {
 	}
 }
 
-// releaseLater keeps the slot until a streamed response has ended. The SKU lies in the request, which is reused by then:
-// it is copied.
+// releaseLater keeps the slot until a streamed response has ended. The SKU lies in the request, which is reused by
+// then: it is copied.
 func (p *Proxy) releaseLater(r *Request, body io.Reader) {
 	stream, ok := body.(interface{ OnClose(func()) })
 	if !ok {
@@ -143,7 +143,7 @@ func (p *Proxy) build(r *Request) rejection {
 	out.Stream = true
 	out.Whole = r.acquired.order
 	out.Store = r.page.fetches
-	out.ClientKey = r.clientKey()
+	out.ClientKey, out.Owner = r.clientKey(), r.conn.Owner()
 	h := &out.HTTP.Header
 	h.SetMethodBytes(head.Method())
 	h.SetRequestURIBytes(r.target())
@@ -171,8 +171,8 @@ func (r *Request) target() []byte {
 	return r.scratch.path
 }
 
-// maxBuffered is how much of a body is read before a request is begun upstream: what is no longer goes out in one piece,
-// and what is broken so early never reaches the upstream.
+// maxBuffered is how much of a body is read before a request is begun upstream: what is no longer goes out in one
+// piece, and what is broken so early never reaches the upstream.
 const maxBuffered = 32 << 10 // bytes
 
 // attachBody frames the body anew: whole where it fits in memory, else as a stream.

@@ -141,11 +141,17 @@ func (r *Request) namedByConnection() []byte {
 	}
 	r.scratch.text = r.scratch.text[:0]
 	for name, value := range r.exchange.Request.Fields {
-		if octets.EqualFold(name, "Connection") && !octets.EqualFold(value, "keep-alive") && !octets.EqualFold(value, "close") {
+		if mayNameFields(name, value) {
 			r.scratch.text = append(append(r.scratch.text, value...), ',')
 		}
 	}
 	return r.scratch.text
+}
+
+// mayNameFields reports whether a field is a Connection field that says more than whether the connection stays.
+func mayNameFields(name, value []byte) bool {
+	return octets.EqualFold(name, "Connection") &&
+		!octets.EqualFold(value, "keep-alive") && !octets.EqualFold(value, "close")
 }
 
 // hopByHop are the fields about one connection alone (RFC 9110, section 7.6.1), those that the proxy writes itself, and
@@ -159,8 +165,8 @@ var hopByHop = func() (byLength [20][]string) {
 	return byLength
 }()
 
-// endToEnd reports whether a field may travel on. A name with "_" for "-" counts as the same name, as servers behind CGI
-// see it.
+// endToEnd reports whether a field may travel on. A name with "_" for "-" counts as the same name, as servers behind
+// CGI see it.
 func endToEnd(name []byte) bool {
 	const own = "Sluice-"
 	if len(name) >= len(own) && octets.EqualFieldName(name[:len(own)], own) {
@@ -178,7 +184,9 @@ func endToEnd(name []byte) bool {
 }
 
 // proxyFields speak of the way here, as one proxy or another does, beside X-Forwarded-*.
-var proxyFields = [...]string{"Forwarded", "X-Real-IP", "X-Client-IP", "True-Client-IP", "CF-Connecting-IP", "X-Cluster-Client-IP"}
+var proxyFields = [...]string{
+	"Forwarded", "X-Real-IP", "X-Client-IP", "True-Client-IP", "CF-Connecting-IP", "X-Cluster-Client-IP",
+}
 
 // fromProxy reports whether a field speaks of the way here: it is believed, and forwarded, from trusted proxies alone.
 func fromProxy(name []byte) bool {

@@ -25,8 +25,8 @@ var endpoints = [...]endpoint{
 		answer: (*Proxy).answerStock},
 }
 
-// serveInternal answers a request for one of the proxy's own addresses, within the deny list and the request rate of the
-// connection; it reports false when r is none.
+// serveInternal answers a request for one of the proxy's own addresses, within the deny list and the request rate of
+// the connection; it reports false when r is none.
 func (p *Proxy) serveInternal(r *Request) bool {
 	head := &r.exchange.Request
 	if !bytes.HasPrefix(head.Target(), []byte(internalPath)) || !isRead(head.Method()) {
@@ -85,8 +85,8 @@ func (r *Request) localResponse(status int, contentType string) *http1.Response 
 	return out
 }
 
-// taggedResponse begins an answer that has an ETag; 304 where the client has the same. mark is what of the tag is looked
-// for.
+// taggedResponse begins an answer that has an ETag; 304 where the client has the same. mark is what of the tag is
+// looked for.
 func (r *Request) taggedResponse(tag, mark, contentType string) *http1.Response {
 	status := 200
 	if has := r.exchange.Request.Peek("If-None-Match"); string(has) == "*" || bytes.Contains(has, []byte(mark)) {

@@ -287,8 +287,8 @@ func bindRate(in *KeyedRate, on *boundRoute) (m boundRate, err error) {
 	return m, nil
 }
 
-// appendRateFields adds RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-10) to a response, beside what
-// the upstream may have said itself: they are lists. Rates that are only observed are left out.
+// appendRateFields adds RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-10) to a response, beside
+// what the upstream may have said itself: they are lists. Rates that are only observed are left out.
 func (p *Proxy) appendRateFields(r *Request) {
 	if !p.Responses.RateFields || len(r.rateKeys.keys) == 0 || r.status() == 101 {
 		return

@@ -28,8 +28,8 @@ func (p *Proxy) describeRejection(r *Request, c *reject.Case) {
 var textHTML = []byte("text/html")
 
 // "Your order was not placed and you were not charged" is what a rejected shopper wants to read first, and must not
-// read unless it is so. A buyer who had no response asks again, by the same Idempotency-Key or for the order's state: to
-// that buyer a limit, or a ledger that cannot be reached, says something of this request alone.
+// read unless it is so. A buyer who had no response asks again, by the same Idempotency-Key or for the order's state:
+// to that buyer a limit, or a ledger that cannot be reached, says something of this request alone.
 
 // mayRepeat reports whether an earlier request of this client may have placed the order that this one is about, and it
 // has not been looked up.
@@ -42,7 +42,7 @@ func (r *Request) mayRepeat() bool {
 	}
 	switch r.rejection.Reason {
 	case reject.ConnRate, reject.Rate, reject.Window, reject.Concurrency, reject.QueueTimeout, reject.StockError,
-		reject.Paused, reject.Ended:
+		reject.Paused, reject.Ended, reject.ShuttingDown:
 		return true
 	}
 	return false

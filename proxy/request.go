@@ -2,7 +2,10 @@ package proxy
 
 import (
 	"net/netip"
+	"sync/atomic"
 	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"sluice/proxy/http1"
 	"sluice/proxy/metrics"
@@ -15,7 +18,8 @@ import (
 // Request is what the proxy knows of one request while it checks and forwards it. It is pooled; nothing in it outlives
 // Handle, but for a streamed response, which takes its releases along.
 //
-// It has more than 20 fields because each step of the way leaves one group of them behind.
+// It has more than 20 fields and 25 methods because each step of the way leaves one group of fields behind, and reads
+// those of the steps before by methods.
 type Request struct {
 	proxy      *Proxy
 	exchange   *http1.Exchange
@@ -88,6 +92,14 @@ type scratch struct {
 // maxKeptBody is the largest body buffer that waits for the next request.
 const maxKeptBody = 64 << 10
 
+// newPooledRequest is a Request that is ready for its first use: a header that was not reset would merge cookies and
+// change the case of names.
+func newPooledRequest() *Request {
+	r := new(Request)
+	r.attempt.request.Reset()
+	return r
+}
+
 // clear forgets the request and keeps the room.
 func (r *Request) clear() {
 	if cap(r.scratch.body) > maxKeptBody {
@@ -132,3 +144,22 @@ func (r *Request) addField(name string, value []byte) {
 
 // date is the time of day when the request came, or when the upstream answered.
 func (r *Request) date() []byte { return r.proxy.dates.at(max(r.now, r.attempt.replied)) }
+
+// dates tells the time of day for responses, to the second. It is safe for concurrent use.
+type dates struct{ last atomic.Pointer[date] }
+
+type date struct {
+	second int64 // of the monotonic clock
+	text   []byte
+}
+
+// at is the time of day at an instant of the monotonic clock that is now, as RFC 9110, section 5.6.7, writes it.
+func (d *dates) at(now int64) []byte {
+	second := now / int64(time.Second)
+	seen := d.last.Load()
+	if seen == nil || seen.second != second {
+		seen = &date{second, fasthttp.AppendHTTPDate(nil, time.Now())}
+		d.last.Store(seen)
+	}
+	return seen.text
+}

@@ -39,8 +39,8 @@ func (p *Proxy) reserve(r *Request) rejection {
 	return rejection{Reason: r.reservation.Reason, Wait: r.reservation.Wait}
 }
 
-// onSale asks the schedule at a time of the clock. Of an order that takes stock here the ledger is asked before: who has
-// won a unit hears of that first.
+// onSale asks the schedule at a time of the clock. Of an order that takes stock here the ledger is asked before: who
+// has won a unit hears of that first.
 func (p *Proxy) onSale(r *Request, now int64) rejection {
 	reserved := r.route.Gate == route.Reserve
 	if p.Schedule != nil {
@@ -56,8 +56,8 @@ func (p *Proxy) onSale(r *Request, now int64) rejection {
 	return rejection{}
 }
 
-// addOrderFields tells the upstream which order this is, until when its units are reserved, and that it is the proxy who
-// says so.
+// addOrderFields tells the upstream which order this is, until when its units are reserved, and that it is the proxy
+// who says so.
 func (p *Proxy) addOrderFields(h *fasthttp.RequestHeader, r *Request) {
 	b, s := &r.buyer, &r.reservation
 	h.Add(idempotencyKey, s.Serial)

@@ -19,10 +19,10 @@ const (
 )
 
 const (
-	streamFrom   = 64 << 10 // bytes: a body that is announced smaller is read whole
-	firstGrowth  = 64 << 10 // bytes: memory for a body that is announced, before any of it came
-	leastGrowth  = 4 << 10  // bytes: memory for a body of unknown length
-	maxChunkSize = 15       // hexadecimal digits, which fit in 60 bits
+	streamFrom     = 64 << 10 // bytes: a body that is announced smaller is read whole
+	firstGrowth    = 64 << 10 // bytes: memory for a body that is announced, before any of it came
+	leastGrowth    = 4 << 10  // bytes: memory for a body of unknown length
+	maxChunkDigits = 15       // hexadecimal, which fit in 60 bits
 )
 
 // body reads one response's body, exactly to its end and not one byte further.
@@ -133,7 +133,7 @@ func parseChunkSize(line []byte) (n int64, ok bool) {
 		if digit > 15 {
 			return n, c == ';' && i > 0 && octets.IsText(line[i:])
 		}
-		if i == maxChunkSize {
+		if i == maxChunkDigits {
 			return 0, false
 		}
 		n = n<<4 | int64(digit)

@@ -24,9 +24,10 @@ func largeAnswers(t *testing.T, n int) *rawServer {
 	answers := map[string]string{
 		"/counted": fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", n, body),
 		"/chunked": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + "0\r\n\r\n",
-		"/events":  "HTTP/1.1 200 OK\r\nContent-Type: Text/Event-Stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + "0\r\n\r\n",
-		"/asked":   "HTTP/1.1 200 OK\r\nX-Accel-Buffering: no\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + "0\r\n\r\n",
-		"/cut":     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + "zz\r\n",
+		"/events": status200 + "Content-Type: Text/Event-Stream; charset=utf-8\r\n" +
+			"Transfer-Encoding: chunked\r\n\r\n" + chunk + "0\r\n\r\n",
+		"/asked": status200 + "X-Accel-Buffering: no\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + "0\r\n\r\n",
+		"/cut":   "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + "zz\r\n",
 	}
 	return newRawServer(t, func(v *visit) {
 		for {

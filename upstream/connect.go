@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// dial is the opening of a connection for a request. An upstream whose accept queue is full drops the first packet, which
-// is sent again after a whole second (RFC 6298, section 2), and serves existing connections meanwhile. So after half of
-// the connect timeout the request takes a returned connection as well. The target's mutex guards a dial.
+// dial is the opening of a connection for a request. An upstream whose accept queue is full drops the first packet,
+// which is sent again after a whole second (RFC 6298, section 2), and serves existing connections meanwhile. So after
+// half of the connect timeout the request takes a returned connection as well. The target's mutex guards a dial.
 type dial struct {
 	cancel context.CancelFunc
 	ended  bool

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// narrow is a listener that lets one connection in. Of others the kernel keeps one waiting, and drops what the rest sends.
+// narrow is a listener that lets one connection in. Of others the kernel keeps one waiting, and drops what the rest
+// sends.
 type narrow struct {
 	net.Listener
 	room chan struct{}
@@ -50,8 +51,8 @@ func (n *narrow) Close() error {
 	return n.Listener.Close()
 }
 
-// Whoever cannot connect to a server that has no room for newcomers is served on what another one puts back, whether that
-// happens before his dial is a slow one or afterwards.
+// A request that cannot connect to an upstream whose accept queue is full is sent on a connection that another request
+// puts back, before its dial counts as slow or afterwards.
 func TestPool_SlowDialTakesAReturnedConnection(t *testing.T) {
 	for what, slow := range map[string]bool{"before": false, "afterwards": true} {
 		t.Run(what, func(t *testing.T) {

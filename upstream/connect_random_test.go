@@ -25,8 +25,8 @@ func aboutAs(within time.Duration) {
 	}
 }
 
-// Orders and pages meet dials that are as slow as half of their time, which is when they take what others put back, or as
-// all of it, in the handshake or before, and targets that are removed under their hands: whatever comes first, each
+// Orders and pages meet dials that are as slow as half of their time, which is when they take what others put back, or
+// as all of it, in the handshake or before, and targets that are removed meanwhile: whatever comes first, each
 // connection has one owner, and is counted once.
 func TestPool_SlowDialsLeaveNoConnectionUncounted(t *testing.T) {
 	const within = 30 * time.Millisecond
@@ -86,7 +86,8 @@ func TestPool_SlowDialsLeaveNoConnectionUncounted(t *testing.T) {
 			all.Wait()
 			for one := range targets {
 				one.mu.Lock()
-				if one.open != len(one.idle) || one.orders != 0 || one.pages != 0 || len(one.waiting) != 0 || one.counters.inFlight.Load() != 0 {
+				if one.open != len(one.idle) || one.orders != 0 || one.pages != 0 || len(one.waiting) != 0 ||
+					one.counters.inFlight.Load() != 0 {
 					t.Errorf("%d open, %d idle, %d orders, %d pages, %d slow, %d in flight",
 						one.open, len(one.idle), one.orders, one.pages, len(one.waiting), one.counters.inFlight.Load())
 				}

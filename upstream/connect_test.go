@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// silentServer is a listener of which nobody hears anything. It tells who is there.
+// silentServer is a listener that writes nothing, and hands out the connections that it accepted.
 func silentServer(t *testing.T) (l net.Listener, came chan net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -33,7 +33,7 @@ func silentServer(t *testing.T) (l net.Listener, came chan net.Conn) {
 	return l, came
 }
 
-// A request that takes what was put back needs its dial no more, however far that has come.
+// A request that takes a returned connection needs its dial no more, even in the handshake.
 func TestPool_CancelledDialEndsInItsHandshake(t *testing.T) {
 	l, came := silentServer(t)
 	a, err := parseAddress("https://" + l.Addr().String())
@@ -60,7 +60,7 @@ func stalled(t *testing.T) (asked *atomic.Int64) {
 	return asked
 }
 
-// The first to ask for a name asks for all. When he is served otherwise the others have not failed: what he asked for is theirs.
+// The first caller starts a look-up for all. When it is cancelled, the others get the result.
 func TestResolver_CancelledCallerFailsNoOther(t *testing.T) {
 	say := make(chan bool)
 	asked := knowing(t, func() { <-say })
@@ -84,20 +84,20 @@ func TestResolver_CancelledCallerFailsNoOther(t *testing.T) {
 	b, c := lookUp(second), lookUp(t.Context())
 	leaveToo()
 	if err := <-b; !errors.Is(err, context.Canceled) {
-		t.Errorf("who waits for the first, and is called off, hears: %v", err)
+		t.Errorf("a cancelled caller that waits for the first got: %v", err)
 	}
 	leave()
 	if err := <-a; !errors.Is(err, context.Canceled) {
-		t.Errorf("the first hears: %v", err)
+		t.Errorf("the first got: %v", err)
 	}
 	close(say)
 	if err := <-c; err != nil {
-		t.Errorf("who was not called off hears: %v", err)
+		t.Errorf("the caller that was not cancelled got: %v", err)
 	}
 }
 
-// A server that hangs up behind each answer, without a word: what it puts back is of no use to anybody. A request whose dial
-// is slow meets one such connection, and then waits for its own.
+// Connections that the upstream has closed are put back. A request whose dial is slow meets one of them, and then
+// waits for its own.
 func TestPool_SlowDialMeetsOneStaleConnectionAtMost(t *testing.T) {
 	l, came := silentServer(t)
 	p := newPool(t, options("http://"+l.Addr().String()))
@@ -124,7 +124,7 @@ func TestPool_SlowDialMeetsOneStaleConnectionAtMost(t *testing.T) {
 		given.Add(1)
 		only.release(dead, mayReuse, only.clock.now())
 	}
-	// No address answers a dial that leads nowhere, and none is refused: the look-up does not end.
+	// The look-up does not end, so that the dial is slow.
 	stalled(t)
 	defer p.Close()
 	only.address.host, only.connectTimeout = "shop.example.", 200*time.Millisecond
@@ -149,7 +149,8 @@ func TestPool_SlowDialMeetsOneStaleConnectionAtMost(t *testing.T) {
 	if given.Load() > 1 {
 		t.Errorf("it waited for %d connections, one after the other", given.Load())
 	}
-	if st := p.Targets()[0]; st.InFlight != 0 || st.Open != st.Idle || len(only.waiting) != 0 || only.orders+only.pages != 0 {
+	if st := p.Targets()[0]; st.InFlight != 0 || st.Open != st.Idle ||
+		len(only.waiting) != 0 || only.orders+only.pages != 0 {
 		t.Errorf("%+v, %d slow, %d orders, %d pages", st, len(only.waiting), only.orders, only.pages)
 	}
 }

@@ -64,19 +64,20 @@ func hangs(part string) behaviour {
 const (
 	halfHead  = "HTTP/1.1 200 OK\r\nContent-Le"
 	halfBody  = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345"
+	http10    = "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 4\r\n\r\nfine"
 	halfChunk = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n123"
 )
 
 var behaviours = map[string]behaviour{
 	"answers":                     answers(ok("fine"), true),
 	"answers 500":                 answers("HTTP/1.1 500 No\r\nContent-Length: 4\r\n\r\noops", true),
-	"answers in chunks":           answers("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfine\r\n0\r\n\r\n", true),
-	"answers after interim ones":  answers("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nLink: x\r\n\r\n"+ok("fine"), true),
-	"answers, and will close":     answers("HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 4\r\n\r\nfine", false),
-	"answers as HTTP/1.0":         answers("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 4\r\n\r\nfine", false),
+	"answers in chunks":           answers(chunkedHead+"4\r\nfine\r\n0\r\n\r\n", true),
+	"answers after interim ones":  answers("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 H\r\n\r\n"+ok("fine"), true),
+	"answers, and will close":     answers(status200+"Connection: Close\r\nContent-Length: 4\r\n\r\nfine", false),
+	"answers as HTTP/1.0":         answers(http10, false),
 	"answers too much":            answers(ok("fine")+evil, false),
-	"answers until it closes":     {func(v *visit) { v.request(); v.reply("HTTP/1.1 200 OK\r\n\r\nfine") }, answered, false},
-	"answers 101 unasked":         {func(v *visit) { v.request(); v.reply("HTTP/1.1 101 S\r\nUpgrade: x\r\n\r\n") }, broken, false},
+	"answers until it closes":     {func(v *visit) { v.request(); v.reply(status200 + "\r\nfine") }, answered, false},
+	"answers 101 unasked":         breaksOff("HTTP/1.1 101 S\r\nUpgrade: x\r\n\r\n"),
 	"closes after one byte":       {func(v *visit) { v.r.ReadByte() }, broken, false},
 	"closes in the request head":  {func(v *visit) { v.r.ReadString('\n') }, broken, false},
 	"closes after the request":    breaksOff(""),
@@ -84,7 +85,7 @@ var behaviours = map[string]behaviour{
 	"closes in the head":          breaksOff(halfHead),
 	"closes in the body":          breaksOff(halfBody),
 	"closes in a chunk":           breaksOff(halfChunk),
-	"closes before the last CRLF": breaksOff("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfine\r\n0\r\n"),
+	"closes before the last CRLF": breaksOff(chunkedHead + "4\r\nfine\r\n0\r\n"),
 	"closes after interim ones":   breaksOff("HTTP/1.1 100 Continue\r\n\r\n"),
 	"answers garbage":             breaksOff("SSH-2.0-OpenSSH\r\n\r\n"),
 	"resets after one byte":       {func(v *visit) { v.r.ReadByte(); v.reset() }, broken, false},
@@ -96,8 +97,10 @@ var behaviours = map[string]behaviour{
 	"hangs in the body":           hangs(halfBody),
 }
 
+type listener func(t *testing.T, serve func(v *visit)) (*rawServer, Options)
+
 // upstreamKinds are the ways in which a connection to an upstream is made.
-var upstreamKinds = map[string]func(t *testing.T, serve func(v *visit)) (*rawServer, Options){
+var upstreamKinds = map[string]listener{
 	"tcp": func(t *testing.T, serve func(v *visit)) (*rawServer, Options) {
 		s := newRawServer(t, serve)
 		return s, options(s.url(), "http://localhost:"+port(s.Addr())) // the second is not tried once a byte was written
@@ -133,11 +136,11 @@ var upstreamKinds = map[string]func(t *testing.T, serve func(v *visit)) (*rawSer
 // Whatever an upstream does to whatever request: the outcome is true, the request is written at most once, and the
 // connection is used again only where nothing about it is in doubt.
 func TestTransport_Contract(t *testing.T) {
-	for over, listen := range upstreamKinds {
+	for via, listen := range upstreamKinds {
 		for name, b := range behaviours {
 			for kind, request := range kinds {
 				for _, used := range []bool{false, true} {
-					t.Run(fmt.Sprintf("%s/%s/%s/used=%v", over, name, kind, used), func(t *testing.T) {
+					t.Run(fmt.Sprintf("%s/%s/%s/used=%v", via, name, kind, used), func(t *testing.T) {
 						t.Parallel()
 						checkContract(t, listen, b, request(), used)
 					})
@@ -147,7 +150,7 @@ func TestTransport_Contract(t *testing.T) {
 	}
 }
 
-func checkContract(t *testing.T, listen func(*testing.T, func(*visit)) (*rawServer, Options), b behaviour, req *Request, used bool) {
+func checkContract(t *testing.T, listen listener, b behaviour, req *Request, used bool) {
 	server, o := listen(t, func(v *visit) {
 		if v.n > 0 {
 			echo(v)
@@ -188,7 +191,7 @@ func checkContract(t *testing.T, listen func(*testing.T, func(*visit)) (*rawServ
 // A pooled connection that has ended, or on which bytes wait, carries no request: it is found out before a byte is
 // written, and the request is sent on a new one, once, without counting as a retry.
 func TestTransport_StaleConnectionIsFoundBeforeWriting(t *testing.T) {
-	for over, listen := range upstreamKinds {
+	for via, listen := range upstreamKinds {
 		for name, end := range map[string]func(v *visit){
 			"closed":      func(*visit) {},
 			"reset":       func(v *visit) { v.reset() },
@@ -196,7 +199,7 @@ func TestTransport_StaleConnectionIsFoundBeforeWriting(t *testing.T) {
 			"spoken":      func(v *visit) { v.reply(evil); v.waitClosed() },
 		} {
 			for kind, request := range kinds {
-				t.Run(fmt.Sprintf("%s/%s/%s", over, name, kind), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%s/%s", via, name, kind), func(t *testing.T) {
 					t.Parallel()
 					server, o := listen(t, func(v *visit) {
 						if v.n > 0 {
@@ -316,7 +319,7 @@ func moodyResponse(v *visit, target string) string {
 	response := ok(target)
 	switch v.rand.IntN(5) {
 	case 0:
-		response = fmt.Sprintf("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(target), target)
+		response = fmt.Sprintf(chunkedHead+"%x\r\n%s\r\n0\r\n\r\n", len(target), target)
 	case 1:
 		pad := strings.Repeat("X-Pad: "+strings.Repeat("p", 500)+"\r\n", v.rand.IntN(20))
 		response = strings.Replace(response, "\r\n", "\r\n"+pad, 1)
@@ -340,8 +343,8 @@ func (v *visit) replyInPieces(s string) {
 	}
 }
 
-// An upstream that closes just as orders arrive cannot be told from one that has accepted them. Some outcomes are unknown
-// then, but no order comes twice, each response goes to its own request, and every connection is given back.
+// An upstream that closes just as orders arrive cannot be told from one that has accepted them. Some outcomes are
+// unknown then, but no order comes twice, each response goes to its own request, and every connection is given back.
 func TestTransport_MoodyUpstreamNeverReadsAnOrderTwice(t *testing.T) {
 	for name, wrapper := range map[string]func(net.Conn) net.Conn{"tcp": nil, "wrapped": wrap} {
 		t.Run(name, func(t *testing.T) {
@@ -398,7 +401,8 @@ func moodyRequest(i int, target string) *Request {
 	}
 }
 
-// A request that the socket accepts only in pieces is written to its end all the same, on new connections and used ones.
+// A request that the socket accepts only in pieces is written to its end all the same, on new connections and used
+// ones.
 func TestTransport_ShortWritesArriveWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s") // what such a socket accepts at once is known better than what TCP does
 	l, err := net.Listen("unix", path)

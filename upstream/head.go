@@ -105,8 +105,8 @@ func (h *head) check(raw []byte) bool {
 		at = next
 	}
 	h.close = h.close || !h.http11
-	if len(h.named) > 0 || h.encodings > 1 {
-		h.removeNamed(raw)
+	if (len(h.named) > 0 || h.encodings > 1) && !h.removeNamed(raw) {
+		return false
 	}
 	// The two readings of such a response are how responses are smuggled.
 	return !h.chunked || h.length < 0 && h.http11
@@ -206,16 +206,19 @@ func (h *head) remove(raw []byte, from, to int) {
 }
 
 // removeNamed takes out what Connection names, and Content-Encoding where there are several: of those fasthttp would
-// keep only the last, so that they are joined.
-func (h *head) removeNamed(raw []byte) {
+// keep only the last, so that they are joined. It reports whether what it took out is well-formed.
+func (h *head) removeNamed(raw []byte) bool {
 	at := h.skip + bytes.IndexByte(raw[h.skip:], '\n') + 1
 	for {
 		name, value, next := cutField(raw, at)
 		if next == at+len(crlf) {
-			return
+			return true
 		}
 		switch {
 		case h.names(name):
+			if !octets.IsText(value) {
+				return false
+			}
 			h.remove(raw, at, next)
 		case h.encodings > 1 && roleOf(name) == contentEncoding:
 			if len(h.encoding) > 0 {

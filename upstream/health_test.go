@@ -62,7 +62,7 @@ func TestHealth_UnhealthyTargetGetsNoRequest(t *testing.T) {
 	well := newRawServer(t, echo)
 	o := options(sick.url(), well.url())
 	o.Policy = "first"
-	o.Health = Health{Path: "/health", Interval: time.Millisecond, Timeout: 5 * time.Second, Fails: 2, Passes: 2, Status: "200"}
+	o.Health = Health{"/health", time.Millisecond, 5 * time.Second, 2, 2, "200"}
 	p := newPool(t, o)
 	for range 3 { // the third check begins after the second was judged
 		<-checked
@@ -80,7 +80,7 @@ func TestHealth_UnhealthyTargetGetsNoRequest(t *testing.T) {
 		t.Errorf("the last target got no request: outcome %d", outcome)
 	}
 	if p.Up() {
-		t.Error("up with nobody up")
+		t.Error("up without a usable target")
 	}
 }
 
@@ -138,7 +138,7 @@ func TestMetrics_CountEveryOutcome(t *testing.T) {
 		sendOrder(p, "POST", target)
 	}
 	server.stop()
-	sendOrder(p, "POST", "/nobody")
+	sendOrder(p, "POST", "/stopped")
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(p)
 	families, err := r.Gather()

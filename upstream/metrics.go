@@ -33,8 +33,8 @@ type counters struct {
 	took       histogram.Histogram
 }
 
-// count counts one outcome. Only requests of which a byte was written have a duration: to the end of the response, or to
-// its head if the body is a stream.
+// count counts one outcome. Only requests of which a byte was written have a duration: to the end of the response, or
+// to its head if the body is a stream.
 func (c *counters) count(o Outcome, resp *fasthttp.Response, took time.Duration) {
 	switch o {
 	case Answered:
@@ -58,9 +58,11 @@ func describe() descriptions {
 		return prometheus.NewDesc("sluice_upstream_"+name, help, labels, nil)
 	}
 	return descriptions{
-		requests: d("requests_total", "Requests to a target by the status of its answer, or why there was none.", "target", "code"),
-		duration: d("request_duration_seconds", "Time from the choice of a target to the end of its answer, or to the head of one that is streamed.", "target"),
-		inFlight: d("in_flight", "Requests that a target has not answered yet, or is still streaming.", "target"),
+		requests: d("requests_total", "Requests to a target by the status of its response, or why there was none.",
+			"target", "code"),
+		duration: d("request_duration_seconds",
+			"Time from the choice of a target to the end of its response, or to the head of one that is streamed.", "target"),
+		inFlight: d("in_flight", "Requests without a response yet, or whose response is still streamed.", "target"),
 		up:       d("up", "Whether a target passes its health checks and can be connected to.", "target"),
 	}
 }
@@ -96,7 +98,8 @@ func (p *Pool) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-func (p *Pool) emit(ch chan<- prometheus.Metric, d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+func (p *Pool) emit(ch chan<- prometheus.Metric, d *prometheus.Desc, kind prometheus.ValueType, v float64,
+	labels ...string) {
 	m, err := prometheus.NewConstMetric(d, kind, v, labels...)
 	if err != nil {
 		m = prometheus.NewInvalidMetric(d, err)

@@ -34,8 +34,8 @@ func policyNamed(name string) (func(ts *targets, ok uint64, key uint64) int, err
 	return nil, fmt.Errorf("read policy %q: not least_conn, round_robin, random, first or client_hash", name)
 }
 
-// choose picks a target that was not tried yet; -1 if there is none. Usable ones come first. When none is usable, one of the
-// others is picked: then a request is the best probe.
+// choose picks a target that was not tried yet; -1 if there is none. Usable ones come first. When none is usable, one
+// of the others is picked: then a request is the best probe.
 func (ts *targets) choose(tried, key uint64, now time.Duration) int {
 	var ok, rest uint64
 	for i, t := range ts.all {
@@ -61,12 +61,7 @@ func (ts *targets) choose(tried, key uint64, now time.Duration) int {
 
 // first picks the first in the configuration's order.
 func (ts *targets) first(ok, _ uint64) int {
-	for i := range ts.all {
-		if ok&(1<<i) != 0 {
-			return i
-		}
-	}
-	return -1
+	return ts.firstFrom(ok, 0)
 }
 
 // firstFrom is the first of ok at or after from, around the end.

@@ -1,12 +1,12 @@
 // Package upstream sends requests to the protected upstream, and reads its responses.
 //
-// It promises that no request of which one byte was written is ever written again; that a response goes to the request it
-// belongs to, since a connection about which there is any doubt is closed and not pooled; and that a request without a
-// response is reported as certainly not sent, or as unknown.
+// It promises that no request of which one byte was written is ever written again; that a response goes to the request
+// it belongs to, since a connection about which there is any doubt is closed and not pooled; and that a request without
+// a response is reported as certainly not sent, or as unknown.
 //
 // It does not queue, follow redirects, repair responses that are not well-formed, add a header line, or repeat anything
-// that was written, idempotent or not. It speaks HTTP/1.1 only. Requests and responses are fasthttp's types, and fasthttp
-// parses the response headers; framing is checked before it does.
+// that was written, idempotent or not. It speaks HTTP/1.1 only. Requests and responses are fasthttp's types, and
+// fasthttp parses the response headers; framing is checked before it does.
 package upstream
 
 import (
@@ -65,13 +65,13 @@ func New(o Options) (*Pool, error) {
 	return p, nil
 }
 
-// Send writes req to one target and reads the response into resp. A request of which one byte was written is never written
-// again, by Send or by its caller. Its bounds in time are those of Options; it waits for nothing else.
+// Send writes req to one target and reads the response into resp. A request of which one byte was written is never
+// written again, by Send or by its caller. Its bounds in time are those of Options; it waits for nothing else.
 //
-// After Answered, resp holds the header without the fields of this hop. The body is whole, and ContentLength its length;
-// or a stream, of which ContentLength is the length or -1, and which must be closed. A stream has OnClose(func()); one that
-// is in memory already has Whole() []byte instead. ImmediateHeaderFlush says that no byte of a stream is there yet.
-// After any other outcome resp is not to be used.
+// After Answered, resp holds the header without the fields of this hop. The body is whole, and ContentLength its
+// length; or a stream, of which ContentLength is the length or -1, and which must be closed. A stream has
+// OnClose(func()); one that is in memory already has Whole() []byte instead. ImmediateHeaderFlush says that no byte of
+// a stream is there yet. After any other outcome resp is not to be used.
 func (p *Pool) Send(req *Request, resp *fasthttp.Response) Outcome { return p.send(req, resp, nil) }
 
 // send tries one target after another while it is certain that nothing was written.
@@ -108,6 +108,18 @@ func (p *Pool) Up() bool {
 		}
 	}
 	return false
+}
+
+// Ready reports whether every usable target has an idle connection that a request may take at once. It may have changed
+// by the time of Send, which then opens one.
+func (p *Pool) Ready(order bool) bool {
+	now := p.clock.now()
+	for _, t := range p.targets.Load().all {
+		if t.usable(now) && !t.ready(order, now) {
+			return false
+		}
+	}
+	return true
 }
 
 // State is the state of one target.

@@ -25,7 +25,8 @@ func TestPool_TargetIsParsedOrRejected(t *testing.T) {
 			t.Errorf("%s: %q, %v", url, got, err)
 		}
 	}
-	for _, url := range []string{"", "server:9000", "ftp://shop", "http://", "http://:80", "http://u:p@shop", "http://shop/api", "http://server?x", "unix:", "http://server:99:1"} {
+	for _, url := range []string{"", "server:9000", "ftp://shop", "http://", "http://:80",
+		"http://u:p@shop", "http://shop/api", "http://server?x", "unix:", "http://server:99:1"} {
 		if a, err := parseAddress(url); err == nil {
 			t.Errorf("%q is read as %+v", url, a)
 		}
@@ -128,7 +129,7 @@ func TestPool_ReplaceLosesNothing(t *testing.T) {
 	under := make(chan Outcome)
 	go func() { o, _ := sendOrder(p, "POST", "/old"); under <- o }()
 	<-arrived
-	gone := p.targets.Load().all[0]
+	removed := p.targets.Load().all[0]
 	if err := p.Replace([]string{stays.url()}); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +145,7 @@ func TestPool_ReplaceLosesNothing(t *testing.T) {
 	if o := <-under; o != Answered {
 		t.Errorf("request under way: outcome %d", o)
 	}
-	if gone.open != 0 {
+	if removed.open != 0 {
 		t.Error("the removed target has kept a connection")
 	}
 }
@@ -247,8 +248,8 @@ func TestPool_RequestBeyondMaxConnsIsNotSent(t *testing.T) {
 	}
 }
 
-// Whoever reads a large page slowly, or keeps a WebSocket open, holds a connection for as long as he likes: all of them
-// together leave some for the orders.
+// Slowly read pages and tunnels hold connections for as long as their clients like: all of them together leave some for
+// orders.
 func TestPool_PagesLeaveConnectionsForOrders(t *testing.T) {
 	server := newRawServer(t, func(v *visit) {
 		head, _, err := v.request()
@@ -256,7 +257,7 @@ func TestPool_PagesLeaveConnectionsForOrders(t *testing.T) {
 			return
 		}
 		if targetOf(head) == "/page" {
-			v.reply(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", 1<<20, strings.Repeat("x", 1<<10)))
+			v.reply(fmt.Sprintf(status200+"Content-Length: %d\r\n\r\n%s", 1<<20, strings.Repeat("x", 1<<10)))
 			v.waitClosed()
 			return
 		}
@@ -299,7 +300,8 @@ func TestPool_PagesLeaveConnectionsForOrders(t *testing.T) {
 	}
 }
 
-// A sale whose orders are slow takes most of the connections, and leaves some for the pages; pages leave some for orders.
+// A sale whose orders are slow takes most of the connections, and leaves some for the pages; pages leave some for
+// orders.
 func TestPool_OrdersLeaveConnectionsForPages(t *testing.T) {
 	release := make(chan struct{})
 	server := newRawServer(t, func(v *visit) {

@@ -13,8 +13,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// The last known addresses stand also where the resolver does not fail but hang: a dial that had spent its time in waiting for it
-// would be a connect error, and three of them put a healthy target out.
+// The last known addresses stand also where the resolver does not fail but hang: a dial that had spent its time in
+// waiting for it would be a connect error, and three of them put a healthy target out.
 func TestResolver_HangingNameServerLeavesTimeForKnownAddresses(t *testing.T) {
 	l, _ := silentServer(t)
 	asked := stalled(t)
@@ -31,7 +31,7 @@ func TestResolver_HangingNameServerLeavesTimeForKnownAddresses(t *testing.T) {
 		}
 	}
 	if asked.Load() == 0 {
-		t.Error("nobody has asked the resolver: this has tried nothing")
+		t.Error("the resolver was not asked: this has tried nothing")
 	}
 }
 
@@ -53,10 +53,12 @@ func TestResolver_HangingNameServerIsWaitedForOnce(t *testing.T) {
 	}
 }
 
-// Of two name servers one may be away: then the answer comes after five seconds, which no dial has. It counts all the same, at the
-// start and when the server has moved.
+// Of two name servers one may be away: then the answer comes after five seconds, which no dial has. It counts all the
+// same, at the start and when the server has moved.
 func TestResolver_ResultSlowerThanADialIsUsed(t *testing.T) {
-	for name, known := range map[string][]netip.Addr{"at the start": nil, "the server has moved": {netip.MustParseAddr("127.0.0.2")}} {
+	for name, known := range map[string][]netip.Addr{
+		"at the start": nil, "the server has moved": {netip.MustParseAddr("127.0.0.2")},
+	} {
 		t.Run(name, func(t *testing.T) {
 			l, _ := silentServer(t)
 			const patience = 50 * time.Millisecond

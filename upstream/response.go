@@ -77,7 +77,8 @@ func (e *exchange) readBody(b *body, resp *fasthttp.Response, early bool) error 
 }
 
 // startStream gives the connection to a stream in resp, unless the whole response can be had at once.
-func (e *exchange) startStream(req *Request, resp *fasthttp.Response, t *target, b body, reusable bool) (Outcome, disposition) {
+func (e *exchange) startStream(req *Request, resp *fasthttp.Response, t *target, b body, reusable bool) (
+	Outcome, disposition) {
 	c := e.conn
 	c.in.perRead = e.total
 	s := &stream{body: b, conn: c, target: t, reusable: reusable}

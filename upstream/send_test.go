@@ -67,8 +67,13 @@ func TestTransport_WritesTheRequestAsGiven(t *testing.T) {
 // An empty Host is the authority of the target that the request is sent to, whichever that is.
 func TestTransport_EmptyHostIsTheTargetsOwn(t *testing.T) {
 	server := newRawServer(t, func(v *visit) {
-		head, _, _ := v.request()
-		v.reply(ok(strings.Split(head, "\r\n")[1]))
+		for {
+			head, _, err := v.request()
+			if err != nil {
+				return
+			}
+			v.reply(ok(strings.Split(head, "\r\n")[1]))
+		}
 	})
 	o := options(closedPort(t), server.url())
 	o.Policy = "first"
@@ -112,8 +117,8 @@ type iotestOneAndHalf struct{ r io.Reader }
 
 func (o iotestOneAndHalf) Read(p []byte) (int, error) { return o.r.Read(p[:len(p)/2+1]) }
 
-// An upstream that rejects a body responds before it has read it. That response is delivered, whether the upstream closes,
-// stops reading or reads on; and the connection is not used again.
+// An upstream that rejects a body responds before it has read it. That response is delivered, whether the upstream
+// closes, stops reading or reads on; and the connection is not used again.
 func TestTransport_EarlyResponseIsDelivered(t *testing.T) {
 	const rejection = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig"
 	for name, end := range map[string]func(v *visit, leave chan struct{}){
@@ -222,7 +227,7 @@ func TestTransport_BodyStreamIsHeldToItsLength(t *testing.T) {
 	}
 }
 
-// A server that neither reads nor answers is given up after the whole time-out.
+// An upstream that neither reads nor responds ends the exchange by its timeout.
 func TestTransport_StalledUploadTimesOut(t *testing.T) {
 	leave := make(chan struct{})
 	server := newRawServer(t, func(v *visit) { <-leave })
@@ -253,7 +258,7 @@ func (s *stutter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// A server that reads slowly gets the body to its end, each byte once.
+// An upstream that reads slowly gets the body to its end, each byte once.
 func TestTransport_InterruptedWriteGoesOnWhereItStopped(t *testing.T) {
 	server := newRawServer(t, func(v *visit) {
 		_, body, err := v.request()

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// socket is the bare connection below HTTP and below TLS. It knows how many bytes really left, and whether bytes that came
-// are still to be decrypted. It is not safe for concurrent use.
+// socket is the bare connection below HTTP and below TLS. It knows how many bytes really left, and whether bytes that
+// came are still to be decrypted. It is not safe for concurrent use.
 type socket struct {
 	net.Conn
 	written int64 // bytes handed to the kernel since it was last set to 0
@@ -95,15 +95,15 @@ func (p *probe) open(c net.Conn) error {
 	return nil
 }
 
-// silent reports that the socket is open and that nothing can be read from it. It does not wait, and takes nothing out of
-// the socket.
+// silent reports that the socket is open and that nothing can be read from it. It does not wait, and takes nothing out
+// of the socket.
 func (p *probe) silent() bool {
 	// Control, unlike Read, does not mind a deadline that has passed since the last exchange.
 	return p.raw.Control(p.run) == nil && p.quiet
 }
 
-// fresh reports whether a connection that has been idle may carry a request: it is open, and the upstream has sent nothing
-// that no request asked for. conn is the socket itself or the TLS connection over it.
+// fresh reports whether a connection that has been idle may carry a request: it is open, and the upstream has sent
+// nothing that no request asked for. conn is the socket itself or the TLS connection over it.
 func (s *socket) fresh(conn net.Conn, one []byte) bool {
 	if !s.probe.silent() {
 		return false

@@ -6,7 +6,7 @@ import (
 )
 
 // stream is the body of a response that is handed on while it comes. It owns its connection until it is closed. Each is
-// used once, so that a late Read cannot reach into the next exchange. Read and Close may be called at the same time.
+// used once, so that a Read after Close cannot reach into the next exchange.
 type stream struct {
 	body     body
 	conn     *conn

@@ -17,7 +17,8 @@ func TestTransport_StreamIsHandedOnAsItComes(t *testing.T) {
 	for name, c := range map[string]struct{ head, first, second string }{
 		"chunked":     {events + "Transfer-Encoding: chunked\r\n\r\n", "3\r\none\r\n", "3\r\ntwo\r\n0\r\n\r\n"},
 		"until close": {events + "\r\n", "one", "two"},
-		"counted":     {fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", large), "one", "two" + strings.Repeat(".", large-6)},
+		"counted": {fmt.Sprintf(status200+"Content-Length: %d\r\n\r\n", large),
+			"one", "two" + strings.Repeat(".", large-6)},
 	} {
 		for _, together := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/together=%v", name, together), func(t *testing.T) {
@@ -76,8 +77,8 @@ func TestTransport_CutStreamEndsInAnError(t *testing.T) {
 	}
 }
 
-// A client that does not understand chunks understands a length: a response that has one is streamed however large it is,
-// and not held in memory; unless it must be whole.
+// A client that does not understand chunks understands a length: a response that has one is streamed however large it
+// is, and not held in memory; unless it must be whole.
 func TestTransport_LargeCountedResponseIsStreamed(t *testing.T) {
 	const size = defaultMaxAnswer + 1<<20
 	for name, c := range map[string]struct {

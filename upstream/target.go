@@ -11,7 +11,8 @@ import (
 // maxStale bounds how many pooled connections may fail one request at its first byte, before a new one is opened.
 const maxStale = 3
 
-// target is one address of the upstream: its connections, its health, its counters.
+// target is one address of the upstream: its connections, its health, its counters. It has more than 25 methods because
+// one lock keeps its idle connections, its dials and its bounds together.
 type target struct {
 	*dialer
 	timeouts
@@ -43,8 +44,8 @@ func (c clock) now() time.Duration { return time.Since(c.epoch) }
 // at is the instant that now has called d.
 func (c clock) at(d time.Duration) time.Time { return c.epoch.Add(d) }
 
-// send sends req to this target at most once, and counts the outcome. start is the clock's time, which is read once more
-// when the exchange has ended.
+// send sends req to this target at most once, and counts the outcome. start is the clock's time, which is read once
+// more when the exchange has ended.
 func (t *target) send(req *Request, resp *fasthttp.Response, start time.Duration, tun *tunnel) Outcome {
 	t.counters.inFlight.Add(1)
 	outcome, d, end := t.try(req, resp, start, tun)
@@ -65,6 +66,7 @@ func (t *target) try(req *Request, resp *fasthttp.Response, start time.Duration,
 		if c, err = t.acquire(req.Order, tries >= maxStale, start); err != nil {
 			return NotSent, mustClose, t.clock.now()
 		}
+		c.bind(req.Owner)
 		if !c.reused { // the dial has a timeout of its own
 			start = t.clock.now()
 		} else if c.idle > start { // it was put back while this request waited, which waits for no second one

@@ -8,9 +8,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Upgrade sends a request that asks to leave HTTP (RFC 9110, section 7.8), as a WebSocket's does. If the upstream answers
-// 101, resp holds that response, and the connection is the caller's, without any deadline: it must be closed. It has
-// CloseWrite. Any other response is as Send's, and the connection is nil.
+// Upgrade sends a request that asks to leave HTTP (RFC 9110, section 7.8), as a WebSocket's does. If the upstream
+// answers 101, resp holds that response, and the connection is the caller's, without any deadline: it must be closed.
+// It has CloseWrite. Any other response is as Send's, and the connection is nil.
 func (p *Pool) Upgrade(req *Request, resp *fasthttp.Response) (net.Conn, Outcome) {
 	var tun tunnel
 	outcome := p.send(req, resp, &tun)

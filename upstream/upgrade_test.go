@@ -19,7 +19,8 @@ func TestUpgrade_OpensATunnel(t *testing.T) {
 			v.reply(ok(targetOf(head)))
 			return
 		}
-		v.reply("HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nConnection: Upgrade, X-Gone\r\nX-Gone: 1\r\nSec-WebSocket-Accept: a=\r\n\r\nhello")
+		v.reply("HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n" +
+			"Connection: Upgrade, X-Named\r\nX-Named: 1\r\nSec-WebSocket-Accept: a=\r\n\r\nhello")
 		io.Copy(v.Conn, v.r)
 	})
 	p := newPool(t, options(server.url()))
@@ -28,7 +29,10 @@ func TestUpgrade_OpensATunnel(t *testing.T) {
 	if outcome != Answered || resp.StatusCode() != 101 || c == nil {
 		t.Fatalf("outcome %d, status %d, connection %v", outcome, resp.StatusCode(), c)
 	}
-	for name, want := range map[string]string{"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": "a=", "X-Gone": ""} {
+	for name, want := range map[string]string{
+		"Upgrade": "websocket", "Connection": "Upgrade",
+		"Sec-WebSocket-Accept": "a=", "X-Named": "",
+	} {
 		if got := string(resp.Header.Peek(name)); got != want {
 			t.Errorf("%s: %q", name, got)
 		}
@@ -52,7 +56,7 @@ func TestUpgrade_OpensATunnel(t *testing.T) {
 	mustAnswer(t, p, "/victim")
 }
 
-// A server that does not want to change the protocol gives an ordinary answer.
+// An upstream that does not change the protocol gives an ordinary response.
 func TestUpgrade_RejectedOneIsAnOrdinaryResponse(t *testing.T) {
 	server := newRawServer(t, echo)
 	p := newPool(t, options(server.url()))

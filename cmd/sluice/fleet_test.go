@@ -25,7 +25,7 @@ func divided(t *testing.T, address, scope, instances string) *config.Config {
 // admits is how many requests the windows let into one of them.
 func (s *sharing) admits(window int64) (n int) {
 	for {
-		if _, ok := s.windows.Take(window*1e9, nil); !ok {
+		if _, ok := s.windows.Acquire(window*1e9, nil); !ok {
 			return n
 		}
 		n++

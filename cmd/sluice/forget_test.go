@@ -41,7 +41,7 @@ func TestReloadForgetsNoWindow(t *testing.T) {
 	g, c := wired(t, "limits.window.carry = 0\nlimits.window.max = 5\nlimits.window.max_per_sku = 3")
 	full := time.Hour.Nanoseconds() // of the gate's clock; the window is full from here on
 	take := func(c *config.Config, sku string) bool {
-		_, ok := g.options(c, g.rates.Prepare(rateSpecs(c)), g.proxy).Windows.Take(full, []byte(sku))
+		_, ok := g.options(c, g.rates.Prepare(rateSpecs(c)), g.proxy).Windows.Acquire(full, []byte(sku))
 		return ok
 	}
 	for i, want := range []bool{true, true, true, false} {

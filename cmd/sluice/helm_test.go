@@ -70,7 +70,7 @@ func steer(t testing.TB) (g *gate, file *string) {
 	t.Cleanup(g.close)
 	g.helm.read = read
 	g.helm.drain = make(chan struct{}, 1)
-	g.watch = admin.NewWatch(g.proxy.Traffic, g.shown())
+	g.watch = admin.NewWatch(g.proxy.Counters().Traffic, g.shown())
 	g.probes = g.checks()
 	g.control.use(g.api(c, g.log))
 	return g, &text

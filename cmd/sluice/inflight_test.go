@@ -34,20 +34,20 @@ func TestARouteThatIsFullLeavesTheOthersTheirPlaces(t *testing.T) {
 		if in.of(c, &c.Routes[1]) != nil {
 			t.Error("a route without max_in_flight has places of its own")
 		}
-		if got := search.Enter(nil); got != reject.Admitted {
+		if got := search.Acquire(nil); got != reject.Admitted {
 			t.Fatal(got)
 		}
-		if got := search.Enter(nil); got != reject.QueueTimeout {
+		if got := search.Acquire(nil); got != reject.QueueTimeout {
 			t.Errorf("a second search: %v, want queue_timeout", got)
 		}
 		for range 2 {
-			if got := order.Enter(nil); got != reject.Admitted {
+			if got := order.Acquire(nil); got != reject.Admitted {
 				t.Errorf("an order beside the searches: %v", got)
 			}
 		}
-		search.Leave(0)
-		order.Leave(0)
-		order.Leave(0)
+		search.Release(0)
+		order.Release(0)
+		order.Release(0)
 		if in.all.InFlight() != 0 || in.routes["search"].InFlight() != 0 {
 			t.Errorf("%d in flight, %d of them searches; want none", in.all.InFlight(), in.routes["search"].InFlight())
 		}
@@ -59,19 +59,19 @@ func TestBothWaitsTogetherLastNoLongerThanOne(t *testing.T) {
 		c := crowded(1, 1)
 		in := newCrowd(t, c)
 		search, order := in.of(c, &c.Routes[0]), in.total(c)
-		search.Enter(nil)
+		search.Acquire(nil)
 		time.AfterFunc(600*time.Millisecond, func() { // the route's place comes free, and another takes that of all
-			search.Leave(0)
-			order.Enter(nil)
+			search.Release(0)
+			order.Acquire(nil)
 		})
 		start := time.Now()
-		if got := search.Enter(nil); got != reject.QueueTimeout || time.Since(start) != time.Second {
+		if got := search.Acquire(nil); got != reject.QueueTimeout || time.Since(start) != time.Second {
 			t.Errorf("%v after %v, want queue_timeout after 1s", got, time.Since(start))
 		}
 		if in.routes["search"].InFlight() != 0 {
 			t.Error("the route's place was not given back")
 		}
-		order.Leave(0)
+		order.Release(0)
 	})
 }
 
@@ -80,16 +80,16 @@ func TestAReloadFindsEverybodyWhereTheyWere(t *testing.T) {
 		before := crowded(3, 2)
 		in := newCrowd(t, before)
 		old := in.of(before, &before.Routes[0])
-		old.Enter(nil)
-		old.Enter(nil)
+		old.Acquire(nil)
+		old.Acquire(nil)
 		next := crowded(3, 1)
 		next.Limits.Concurrency.Order = "newest"
 		in.use(next)
-		if got := in.of(next, &next.Routes[0]).Enter(nil); got != reject.QueueTimeout {
+		if got := in.of(next, &next.Routes[0]).Acquire(nil); got != reject.QueueTimeout {
 			t.Errorf("%v: those who were in before the reload are forgotten", got)
 		}
-		old.Leave(0)
-		old.Leave(0)
+		old.Release(0)
+		old.Release(0)
 		if in.all.InFlight() != 0 || in.routes["search"].InFlight() != 0 {
 			t.Error("who entered before the reload could not leave after it")
 		}
@@ -104,7 +104,7 @@ func TestTheAdaptiveLimitIsSwitchedOnAndOffByAReload(t *testing.T) {
 		in := newCrowd(t, c)
 		p := in.total(c)
 		for range 64 {
-			p.Enter(nil)
+			p.Acquire(nil)
 		}
 		time.Sleep(time.Minute)
 		if got := in.all.Max(); got != c.Limits.Concurrency.MinInFlight {
@@ -123,7 +123,7 @@ func TestPlacesOfARouteAllocateNothing(t *testing.T) {
 	c := crowded(8, 8)
 	in := newCrowd(t, c)
 	p := in.of(c, &c.Routes[0])
-	if n := testing.AllocsPerRun(1000, func() { p.Enter(nil); p.Leave(time.Millisecond) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { p.Acquire(nil); p.Release(time.Millisecond) }); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}
 }

@@ -72,7 +72,7 @@ func TestPagesSeeTheStockFallAndNeverRise(t *testing.T) {
 		buyers.Go(func() {
 			for i := range 20 {
 				in := proxy.Order{SKU: []byte("1001"), Key: []byte(fmt.Sprint(g, "-", i)), Quantity: 1}
-				if got := gates[g%2].orders.Take(gates[g%2].now(), in); got.Reason == reject.Admitted {
+				if got := gates[g%2].orders.Reserve(gates[g%2].now(), in); got.Reason == reject.Admitted {
 					serials <- got.Serial
 				}
 			}
@@ -95,7 +95,7 @@ func TestMirrorThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 	server := redistest.Start(t)
 	server.Client.HSet(t.Context(), "stock:1001", "a", 1)
 	gates, _ := mirroring(t, server, 5)
-	gates[0].orders.Take(gates[0].now(), proxy.Order{SKU: []byte("1001"), Key: []byte("a"), Quantity: 1})
+	gates[0].orders.Reserve(gates[0].now(), proxy.Order{SKU: []byte("1001"), Key: []byte("a"), Quantity: 1})
 	eventually(t, "it fails", func() bool {
 		all, err := gates[0].metrics.Gather()
 		for _, family := range all {

@@ -8,7 +8,7 @@ func BenchmarkReadASecond(b *testing.B) {
 	shown := g.shown()
 	b.ReportAllocs()
 	for b.Loop() {
-		_ = g.proxy.Traffic()
+		_ = g.proxy.Counters().Traffic()
 		if _, err := shown.Gather(); err != nil {
 			b.Fatal(err)
 		}

@@ -1,81 +1,120 @@
 package arch
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
 
-// Who may know whom. cmd wires and knows all; a package knows its own wings; the packages that the
-// proxy calls know the value types that the proxy defines for them; demo knows what it starts.
-// Everybody else stands alone, so that each can be read, tested and replaced alone.
-func mayImport(from, to string) bool {
-	top, other := firstElement(from), firstElement(to)
+// Any package may import any other as long as no cycle arises, which Go itself forbids. These are the exceptions.
+
+// tools are packages that only tests import.
+var tools = []string{"internal/arch", "internal/openapi", "internal/redistest"}
+
+// importBans lists what a package must not import. "proxy/..." stands for proxy and all packages below it.
+var importBans = []struct{ from, to, why string }{
+	{"proxy/http1", "proxy/...", "it speaks HTTP and knows neither limits nor routes"},
+	{"proxy/route", "proxy", "proxy is the root that uses it"},
+	{"proxy/reject", "proxy", "proxy is the root that uses it"},
+	{"proxy/param", "proxy", "proxy is the root that uses it"},
+	{"proxy/auth", "proxy", "proxy is the root that uses it"},
+	{"proxy/metrics", "proxy", "proxy is the root that uses it"},
+	{"upstream", "proxy/...", "it sends requests and does not know why they were admitted"},
+	{"limiter", "...", "a limiter decides about numbers alone"},
+}
+
+// importBanned is why from must not import to; "" = it may. Both are import paths without the module's name.
+func importBanned(from, to string) string {
 	switch {
-	case top == "internal", other == "cmd":
-		return false
-	case other == "internal":
-		return false // for tests alone
-	case top == "cmd", top == other, top == "demo":
-		return true
-	case other == "histogram":
-		return top != "config" && top != "limiter" // a measure, and no neighbour
-	case top == "upstream", top == "stockgate", top == "admin", top == "accesslog", top == "tracing", top == "cache":
-		return to == "proxy"
+	case below(to, "cmd/..."):
+		return "nothing imports cmd"
+	case slices.Contains(tools, to):
+		return "only tests import it"
 	}
-	return false
+	for _, ban := range importBans {
+		if from == ban.from && below(to, ban.to) && !below(to, from+"/...") {
+			return ban.why
+		}
+	}
+	return ""
 }
 
-func firstElement(path string) string {
-	top, _, _ := strings.Cut(path, "/")
-	return top
+// below reports whether path is what pattern names: itself, or with "/..." at its end itself and all below it.
+func below(path, pattern string) bool {
+	root, all := strings.CutSuffix(pattern, "...")
+	if !all {
+		return path == pattern
+	}
+	root = strings.TrimSuffix(root, "/")
+	return root == "" || path == root || strings.HasPrefix(path, root+"/")
 }
 
-func TestPackagesKnowOnlyWhomTheyMay(t *testing.T) {
+func TestImports_KeepTheRules(t *testing.T) {
 	for _, p := range list(t) {
 		for _, to := range p.Imports {
 			to, ours := strings.CutPrefix(to, module+"/")
-			if ours && !mayImport(p.short(), to) {
-				t.Errorf("%s imports %s: cmd wires; see the import rule in ARCHITECTURE.md", p.short(), to)
+			if why := importBanned(p.short(), to); ours && why != "" {
+				t.Errorf("%s imports %s: %s; see the import rules in ARCHITECTURE.md", p.short(), to, why)
 			}
 		}
 	}
 }
 
-func TestImportRule(t *testing.T) {
+// A ban on a package that was renamed would forbid nothing.
+func TestImports_BansNamePackagesThatExist(t *testing.T) {
+	var all []string
+	for _, p := range list(t) {
+		all = append(all, p.short())
+	}
+	for _, ban := range importBans {
+		if !slices.Contains(all, ban.from) || !slices.ContainsFunc(all, func(p string) bool { return below(p, ban.to) }) {
+			t.Errorf("%s must not import %s: one of them does not exist", ban.from, ban.to)
+		}
+	}
+	for _, tool := range tools {
+		if !slices.Contains(all, tool) {
+			t.Errorf("only tests import %s: it does not exist", tool)
+		}
+	}
+}
+
+func TestImportBanned_TellsRulesFromFreedoms(t *testing.T) {
 	for _, c := range []struct {
 		from, to string
-		want     bool
+		banned   bool
 	}{
-		{"cmd/sluice", "limiter", true},
-		{"cmd/sluice", "stockgate/layout", true},
-		{"cmd/sluice", "internal/redistest", false},
-		{"proxy", "proxy/wire", true},
-		{"stockgate", "stockgate/layout", true},
+		{"cmd/sluice", "limiter", false},
+		{"cmd/sluice", "stockgate/layout", false},
+		{"cmd/sluice", "internal/redistest", true},
+		{"demo", "cmd/sluice", true},
+		{"proxy", "proxy/http1", false},
+		{"proxy", "upstream", false},
+		{"proxy", "internal/octets", false},
+		{"proxy/http1", "proxy/http1/eventloop", false},
+		{"proxy/http1", "internal/octets", false},
+		{"proxy/http1", "proxy/reject", true},
+		{"proxy/http1", "proxy/route", true},
+		{"proxy/http1", "proxy/param", true},
+		{"proxy/http1", "proxy/metrics", true},
+		{"proxy/http1", "proxy", true},
+		{"proxy/route", "proxy/reject", false},
+		{"proxy/route", "proxy", true},
+		{"proxy/reject", "proxy", true},
+		{"proxy/param", "proxy", true},
+		{"proxy/auth", "proxy", true},
+		{"proxy/metrics", "upstream", false},
+		{"proxy/metrics", "proxy", true},
+		{"upstream", "internal/octets", false},
 		{"upstream", "proxy", true},
-		{"upstream", "proxy/wire", false},
-		{"stockgate", "proxy", true},
-		{"stockgate", "upstream", false},
-		{"admin", "proxy", true},
-		{"admin", "stockgate", false},
-		{"accesslog", "proxy", true},
-		{"accesslog", "config", false},
-		{"tracing", "proxy", true},
-		{"tracing", "config", false},
-		{"cache", "proxy", true},
+		{"upstream", "proxy/http1", true},
+		{"limiter", "histogram", true},
+		{"limiter", "internal/octets", true},
 		{"cache", "upstream", false},
-		{"demo", "upstream", true},
-		{"demo", "cmd/sluice", false},
-		{"proxy", "limiter", false},
-		{"proxy", "stockgate", false},
-		{"limiter", "proxy", false},
-		{"upstream", "histogram", true},
-		{"histogram", "proxy", false},
-		{"config", "proxy", false},
-		{"bench", "proxy", false},
-		{"internal/redistest", "stockgate", false},
+		{"tracing", "proxy/route", false},
+		{"accesslog", "proxy/metrics", false},
 	} {
-		if got := mayImport(c.from, c.to); got != c.want {
-			t.Errorf("%s imports %s: allowed %v, want %v", c.from, c.to, got, c.want)
+		if why := importBanned(c.from, c.to); (why != "") != c.banned {
+			t.Errorf("%s imports %s: %q, want banned %v", c.from, c.to, why, c.banned)
 		}
 	}
 }

@@ -6,7 +6,8 @@ func TestEqualFold_FoldsASCIIAlone(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want bool
-	}{{"Host", "hOST", true}, {"a", "b", false}, {"a", "aa", false}, {"[", "{", false}, {"\u212a", "k", false}, {"", "", true}} {
+	}{{"Host", "hOST", true}, {"a", "b", false}, {"a", "aa", false}, {"[", "{", false},
+		{"\u212a", "k", false}, {"", "", true}} {
 		if got := EqualFold(c.a, []byte(c.b)); got != c.want {
 			t.Errorf("EqualFold(%q, %q) = %v", c.a, c.b, got)
 		}
@@ -28,7 +29,9 @@ func TestTrim_CutsSpacesAndTabsAlone(t *testing.T) {
 }
 
 func TestIsToken_IsTchar(t *testing.T) {
-	for in, want := range map[string]bool{"": false, "GET": true, "a b": false, "x~y|z": true, "a:b": false, "\x7f": false, "é": false} {
+	for in, want := range map[string]bool{
+		"": false, "GET": true, "a b": false, "x~y|z": true, "a:b": false, "\x7f": false, "é": false,
+	} {
 		if IsToken(in) != want || IsToken([]byte(in)) != want {
 			t.Errorf("IsToken(%q) != %v", in, want)
 		}
@@ -36,7 +39,9 @@ func TestIsToken_IsTchar(t *testing.T) {
 }
 
 func TestUnescape_KeepsWhatIsNoEscape(t *testing.T) {
-	for in, want := range map[string]string{"a%20b": "a b", "100%": "100%", "%zz%4": "%zz%4", "%2541": "%41", "%e5%95%86": "商"} {
+	for in, want := range map[string]string{
+		"a%20b": "a b", "100%": "100%", "%zz%4": "%zz%4", "%2541": "%41", "%e5%95%86": "商",
+	} {
 		b := []byte(in)
 		if got := string(Unescape(b[:0], b)); got != want {
 			t.Errorf("Unescape(%q) = %q, want %q", in, got, want)
@@ -45,7 +50,9 @@ func TestUnescape_KeepsWhatIsNoEscape(t *testing.T) {
 }
 
 func TestHasToken_ComparesWholeElements(t *testing.T) {
-	for list, want := range map[string]bool{"close": true, "keep-alive, Close": true, "closed": false, "": false, ",,close ": true} {
+	for list, want := range map[string]bool{
+		"close": true, "keep-alive, Close": true, "closed": false, "": false, ",,close ": true,
+	} {
 		if HasToken([]byte(list), "close") != want {
 			t.Errorf("HasToken(%q) != %v", list, want)
 		}

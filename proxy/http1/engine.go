@@ -149,8 +149,8 @@ func (s *Server) throughLoops(ln net.Listener) net.Listener {
 
 // Adopt puts an outgoing plain TCP connection on the event loops, so that a Read that blocks waits there. It returns c
 // unchanged where there are no event loops, where c is no *net.TCPConn, or when the server has drained; otherwise it
-// takes over c, and closes it when that fails. It may be called before Serve. Drain closes the loops, and then a Read or
-// Write that would block fails.
+// takes over c, and closes it when that fails. It may be called before Serve. Drain closes the loops, and then a Read
+// or Write that would block fails.
 func (s *Server) Adopt(c net.Conn) net.Conn {
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {

@@ -40,7 +40,7 @@ func desk(t testing.TB, addr string, l Layout, change ...func(*Options)) *Desk {
 
 // take asks for one order and returns its reason and serial.
 func take(d *Desk, sku, user, key string, units int64) (reject.Reason, string) {
-	out := d.Take(d.o.Now(), proxy.Order{SKU: []byte(sku), User: []byte(user), Key: []byte(key), Quantity: units})
+	out := d.Reserve(d.o.Now(), proxy.Order{SKU: []byte(sku), User: []byte(user), Key: []byte(key), Quantity: units})
 	return out.Reason, out.Serial
 }
 
