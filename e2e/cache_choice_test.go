@@ -81,7 +81,7 @@ func TestCache_FetchesEachVariantOnce(t *testing.T) {
 	}
 }
 
-// A proxy in front hands on what a client says of the way here, unless it is told not to: some frameworks build every link of a page
+// A proxy in front hands on what a client says of the way here, unless told not to: some frameworks build every link of a page
 // by that.
 func TestCache_FieldsOfAProxyChangeNoPageOfOthers(t *testing.T) {
 	shop := open(t, func(w http.ResponseWriter, r *http.Request) {

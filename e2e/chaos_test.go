@@ -283,7 +283,7 @@ func within(wait time.Duration, stop <-chan struct{}) bool {
 // seat is where a gate listens, whichever process it is.
 type seat struct{ setting, front, admin string }
 
-// seatAt finds free ports below those that the kernel gives to outgoing connections: they stay free while a gate is dead.
+// seatAt finds free ports below those of outgoing connections: they stay free while a gate is dead.
 func seatAt(t *testing.T, dice *rand.Rand) seat {
 	t.Helper()
 	var ports [3]string

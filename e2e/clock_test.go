@@ -19,7 +19,7 @@ func TestClock_RedisClockMayJumpDuringASale(t *testing.T) {
 	const units, lost = 60, 4
 	r, turn := redistest.StartWithClock(t)
 	shop := book(t, nil)
-	shop.fail = func(r *http.Request) bool { // the outcome of these is unknown; asked, the shop says that it has none of them
+	shop.fail = func(r *http.Request) bool { // their outcome is unknown; asked, the shop says that it has none of them
 		c, err := r.Cookie("uid")
 		return err == nil && len(c.Value) == 1
 	}

@@ -269,7 +269,8 @@ func TestExplain_PrintsRouteKeysAndChecks(t *testing.T) {
 	out := explained(t, "", order, "-H", "Cookie: uid=7", "-H", "X-Forwarded-For: 198.51.100.4", "--ip", "10.1.2.3",
 		"--config", path)
 	wants(t, out, "client    198.51.100.4", "route     order", "gate      check (", "sku       1001", "user      7",
-		"seckill:stock:1001", "check 1 ", "sold-out cache (stock)", ": sold_out, ", "concurrency (limits.concurrency): limits.concurrency: max_in_flight ")
+		"seckill:stock:1001", "check 1 ", "sold-out cache (stock)", ": sold_out, ",
+		"concurrency (limits.concurrency): limits.concurrency: max_in_flight ")
 	wants(t, explained(t, "", "/page", "--config", path), "route     everything-else", "gate      pass")
 	wants(t, explained(t, "", "GET //x", "--config", path), "route     everything-else")
 	path = file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"redis\"\n"+reserveRoutes)

@@ -67,9 +67,9 @@ func rejections() []rejecting {
 	}
 }
 
-// Every limit by itself: what it rejects carries its reason in the answer, in header and body, in one metric and in one line of
-// the access log that names the limit; it counts once, never reaches the shop, and is no other reason's. The log of the gate says
-// nothing of single requests.
+// Every limit by itself: what it rejects carries its reason in the answer, in header and body, in one metric and in one
+// line of the access log that names the limit; it counts once, never reaches the shop, and is no other reason's. The log
+// of the gate says nothing of single requests.
 func TestLimits_EachRejectsForItsOwnReasonAndCountsOnce(t *testing.T) {
 	for _, c := range rejections() {
 		if c.name == "" {
@@ -115,7 +115,8 @@ func (c rejecting) try(t *testing.T) {
 		t.Errorf("the shop saw %d requests, want the %d that were admitted", n, admitted)
 	}
 	soon(t, "the access log tells of it", func() bool { return len(lines.rejections()) > 0 })
-	if told := lines.rejections(); len(told) != 1 || told[0].Reason != c.reason || told[0].Status != c.status || told[0].Client != "127.0.0.9" ||
+	if told := lines.rejections(); len(told) != 1 ||
+		told[0].Reason != c.reason || told[0].Status != c.status || told[0].Client != "127.0.0.9" ||
 		!strings.Contains(told[0].Limit, c.limit) || (c.limit == "") != (told[0].Limit == "") {
 		t.Errorf("the access log tells %+v; want one line of %s, by %q", told, c.reason, c.limit)
 	}
@@ -126,7 +127,8 @@ func (c rejecting) try(t *testing.T) {
 	}
 }
 
-// provoke asks until the first rejection, since a window or a bucket may have room at first, and returns how often it was admitted.
+// provoke asks until the first rejection, since a window or a bucket may have room at first. It returns how often it was
+// admitted.
 func (c rejecting) provoke(t *testing.T, g *running) (admitted int) {
 	t.Helper()
 	c9 := from(t, g.front, 9)

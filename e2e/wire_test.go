@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// wired is a raw request and what must become of it. Package proxy/http1 tests each rule of HTTP/1.1; these are a sample
-// that the built binary applies them.
+// wired is a raw request and what must become of it. Package proxy/http1 tests each rule of HTTP/1.1; these sample that
+// the built binary applies them.
 type wired struct {
 	name     string
 	raw      string
@@ -46,20 +46,25 @@ var hostile = []wired{
 	{name: "TE.CL", raw: head(toPost, host, chunked, "Content-Length: 4") + "29\r\n" + smuggled + "\r\n0\r\n\r\n",
 		gate: "400 closed"},
 	{name: "chunked on HTTP/1.0", raw: head("POST /a HTTP/1.0", host, chunked) + hello, gate: "400 closed"},
-	{name: "chunked with a parameter", raw: head(toPost, host, "Transfer-Encoding: chunked;q=1") + hello, gate: "400 closed"},
-	{name: "coding with an underscore", raw: head(toPost, host, "Transfer_Encoding: chunked", "Content-Length: 5") + "hello",
+	{name: "chunked with a parameter", raw: head(toPost, host, "Transfer-Encoding: chunked;q=1") + hello,
 		gate: "400 closed"},
-	{name: "two lengths", raw: head(toPost, host, "Content-Length: 5", "Content-Length: 0") + "hello", gate: "400 closed"},
+	{name: "coding with an underscore",
+		raw:  head(toPost, host, "Transfer_Encoding: chunked", "Content-Length: 5") + "hello",
+		gate: "400 closed"},
+	{name: "two lengths", raw: head(toPost, host, "Content-Length: 5", "Content-Length: 0") + "hello",
+		gate: "400 closed"},
 	{name: "length with a plus", raw: head(toPost, host, "Content-Length: +5") + "hello", gate: "400 closed"},
 	{name: "space before the colon", raw: head(toGet, host, "Content-Length : 41") + smuggled, gate: "400 closed"},
 	{name: "chunk extension", raw: head(toPost, host, chunked) + "2;\nxx\r\n29\r\n" + smuggled + "\r\n0\r\n\r\n",
 		gate: "400 closed"},
-	{name: "size of a chunk with 0x", raw: head(toPost, host, chunked) + "0x5\r\nhello\r\n0\r\n\r\n", gate: "400 closed"},
+	{name: "size of a chunk with 0x", raw: head(toPost, host, chunked) + "0x5\r\nhello\r\n0\r\n\r\n",
+		gate: "400 closed"},
 	{name: "bare LF behind a chunk", raw: head(toPost, host, chunked) + "5\r\nhello\n0\r\n\r\n", gate: "400 closed"},
 	{name: "trailer with a length", raw: head(toPost, host, chunked) + "5\r\nhello\r\n0\r\nContent-Length: 9\r\n\r\n",
 		gate: "400 closed"},
 	{name: "bare LF in a value", raw: head(toGet, host, "X: y\nZ: w"), gate: "400 closed"},
-	{name: "bare CR in a value", raw: head(toPost, host, "X: y\r"+chunked, "Content-Length: 5") + "hello", gate: "400 closed"},
+	{name: "bare CR in a value", raw: head(toPost, host, "X: y\r"+chunked, "Content-Length: 5") + "hello",
+		gate: "400 closed"},
 	{name: "folded line", raw: head(toGet, host, "X: y", " z"), gate: "400 closed"},
 	{name: "NUL in a name", raw: head(toGet, host, "X\x00: y"), gate: "400 closed"},
 	{name: "two hosts", raw: head(toGet, host, "Host: other"), gate: "400 closed"},
@@ -70,19 +75,25 @@ var hostile = []wired{
 	{name: "CONNECT", raw: head("CONNECT shop:443 HTTP/1.1", host), gate: "501 closed"},
 	{name: "TRACE", raw: head("TRACE /a HTTP/1.1", host), gate: "405 closed"},
 	{name: "header over its limit", raw: head(toGet, host, "X: "+strings.Repeat("y", 40_000)), gate: "431 closed"},
-	{name: "target over its limit", raw: head("GET /"+strings.Repeat("a", 10_000)+" HTTP/1.1", host), gate: "414 closed"},
-	{name: "TLS on a plain port", raw: "\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03", gate: "400 closed", halfOpen: true},
+	{name: "target over its limit", raw: head("GET /"+strings.Repeat("a", 10_000)+" HTTP/1.1", host),
+		gate: "414 closed"},
+	{name: "TLS on a plain port", raw: "\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03",
+		gate: "400 closed", halfOpen: true},
 	{name: "chunks cut short", raw: head(toPost, host, chunked) + "5\r\nhel", gate: "400 closed", halfOpen: true},
 
 	{name: "a good request, then a bad one", raw: head(toGet, host) + head("GET /b HTTP/1.1"), gate: "200 400 closed",
 		shop: "GET /a"},
-	{name: "a body that is a request", raw: head(toPost, host, length41) + smuggled, gate: "200 kept", shop: "POST /a 41"},
+	{name: "a body that is a request", raw: head(toPost, host, length41) + smuggled,
+		gate: "200 kept", shop: "POST /a 41"},
 	{name: "a rejected order whose body is a request",
 		raw: head("POST /api/seckill/404/order HTTP/1.1", host, length41) + smuggled, gate: "404 kept"},
-	{name: "order by an escaped slash", raw: head("POST /api/seckill/1001%2forder HTTP/1.1", host, noBody), gate: "400 kept"},
+	{name: "order by an escaped slash", raw: head("POST /api/seckill/1001%2forder HTTP/1.1", host, noBody),
+		gate: "400 kept"},
 	{name: "order by dots", raw: head("POST /x/../api/seckill/1001/order HTTP/1.1", host, noBody), gate: "400 kept"},
-	{name: "order behind two slashes", raw: head("POST //api/seckill/1001/order HTTP/1.1", host, noBody), gate: "400 kept"},
-	{name: "order by another method", raw: head("GET /api/seckill/1001/order HTTP/1.1", host, "X-HTTP-Method-Override: POST"),
+	{name: "order behind two slashes", raw: head("POST //api/seckill/1001/order HTTP/1.1", host, noBody),
+		gate: "400 kept"},
+	{name: "order by another method",
+		raw:  head("GET /api/seckill/1001/order HTTP/1.1", host, "X-HTTP-Method-Override: POST"),
 		gate: "400 kept"},
 	{name: "Upgrade of an order",
 		raw:  head("POST /api/seckill/1001/order HTTP/1.1", host, "Connection: Upgrade", "Upgrade: websocket", noBody),
@@ -100,7 +111,8 @@ var hostile = []wired{
 		shop: "GET http://shop/a"},
 	{name: "absolute form of an order", raw: head("POST http://shop/api/seckill/1001/order HTTP/1.1", host, noBody),
 		gate: "200 kept", shop: "POST /api/seckill/1001/order"},
-	{name: "field that imitates one of a proxy", raw: head(toGet, host, "X_Forwarded_For: 203.0.113.9"), gate: "200 kept",
+	{name: "field that imitates one of a proxy", raw: head(toGet, host, "X_Forwarded_For: 203.0.113.9"),
+		gate: "200 kept",
 		shop: "GET /a"},
 }
 
@@ -129,7 +141,8 @@ func TestWire_AmbiguousRequestsNeverReachTheShop(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			answer := converse(t, dial(t, g.front), c)
 			if received := shop.took(t); answer != c.gate || received != c.shop {
-				t.Errorf("%q\nanswered %q, want %q\nthe shop received %q, want %q", c.raw, answer, c.gate, received, c.shop)
+				t.Errorf("%q\nanswered %q, want %q\nthe shop received %q, want %q", c.raw, answer, c.gate, received,
+					c.shop)
 			}
 		})
 	}
@@ -220,7 +233,8 @@ func TestWire_CorporaArriveCanonicalOrNotAtAll(t *testing.T) {
 	}
 	shop := ln.Addr().String()
 	ln.Close() // replay.py listens there
-	g := gate(t, "upstream.targets = "+quoted("http://"+shop), "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"")
+	g := gate(t, "upstream.targets = "+quoted("http://"+shop),
+		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"")
 	results := filepath.Join(t.TempDir(), "results.jsonl")
 	_, port, _ := net.SplitHostPort(shop)
 	replay := exec.CommandContext(t.Context(), "python3", filepath.Join(folder, "replay.py"), g.front, port,

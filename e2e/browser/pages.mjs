@@ -1,11 +1,11 @@
-// The pages of rejections, as people see them who have no script, another language, a dark room, a small screen, a keyboard:
-// docs/pages.md.
+// The pages of rejections, as people see them who have no script, another language, a dark room, a small screen, a
+// keyboard: docs/pages.md.
 import { inspect } from "./eyes.mjs";
 import { is, note, play, wrong } from "./stage.mjs";
 
-// What a page says of the order. Where Sluice knows that there is none, the page says so first. A reserve route that is
-// paused or has ended does not look up an earlier order: there a page speaks of this request alone, whether the schedule
-// or the ledger rejected it.
+// What a page says of the order. Where Sluice knows that there is none, the page says so first. A reserve route that
+// is paused or has ended does not look up an earlier order: there a page speaks of this request alone, whether the
+// schedule or the ledger rejected it.
 const orders = {
   none: /^(Your order was not placed and you were not charged\.|下单未成功，未产生扣款。)$/,
   other: /^(This request has placed no other order\.|本次请求没有产生新的订单。)$/,
@@ -14,17 +14,22 @@ const orders = {
 
 // How each class is met, and what its page says.
 const classes = [
-  { name: "not_started", sku: "later", status: 403, en: "The sale has not started", zh: "活动尚未开始", order: "none", waits: true },
+  { name: "not_started", sku: "later", status: 403, en: "The sale has not started", zh: "活动尚未开始",
+    order: "none", waits: true },
   { name: "ended", sku: "over", status: 403, en: "The sale is over", zh: "活动已结束", order: "other" },
   { name: "paused", sku: "held", status: 503, en: "The sale is paused", zh: "活动暂停中", order: "other", waits: true },
   { name: "sold_out", sku: "gone", status: 409, en: "Sold out", zh: "已售罄", order: "none" },
   { name: "unknown_sku", sku: "nothing", status: 404, en: "No such item on sale", zh: "没有这件商品", order: "none" },
-  { name: "duplicate", sku: "one", status: 409, en: "You have bought this already", zh: "您已经购买过了", order: "other", twice: true },
-  { name: "bad_request", sku: "one", status: 400, en: "lacks what it needs", zh: "缺少必要的信息", order: "none", anonymous: true },
+  { name: "duplicate", sku: "one", status: 409, en: "You have bought this already", zh: "您已经购买过了",
+    order: "other", twice: true },
+  { name: "bad_request", sku: "one", status: 400, en: "lacks what it needs", zh: "缺少必要的信息",
+    order: "none", anonymous: true },
   { name: "denied", sku: "one", status: 403, en: "Access denied", zh: "访问被拒绝", order: "none", from: "192.0.2.1" },
   { name: "upstream", sku: "broken", status: 502, en: "no usable answer", zh: "没有给出有效的答复", order: "unknown" },
-  { name: "unavailable", sku: "one", status: 503, en: "shop cannot be reached", zh: "商店暂时无法访问", order: "none", deserted: true, waits: true },
-  { name: "busy", path: "/item/slow", status: 429, en: "Too many requests", zh: "请求过于频繁", order: "none", twice: true, waits: true },
+  { name: "unavailable", sku: "one", status: 503, en: "shop cannot be reached", zh: "商店暂时无法访问",
+    order: "none", deserted: true, waits: true },
+  { name: "busy", path: "/item/slow", status: 429, en: "Too many requests", zh: "请求过于频繁",
+    order: "none", twice: true, waits: true },
 ];
 
 await play(async (visitor, stage) => {
