@@ -123,9 +123,6 @@ func burstBehindAPause(t *testing.T, n int64) (admitted, soldOut int64) {
 	check(t, m.Set(t.Context(), "1001", 0))
 	must[int64](t)(m.Add(t.Context(), "1001", n))
 	g.now += int64(900 * time.Millisecond)
-	if !g.Known(g.now, sku, nil) {
-		t.Error("whoever is first would wait")
-	}
 	var let, refused atomic.Int64
 	var all sync.WaitGroup
 	now := g.now
@@ -177,17 +174,11 @@ func TestAnOldReadingServesOneRequest(t *testing.T) {
 			g.sampler.health.note(at, errors.New("gone"))
 		}
 		now := at + int64(c.age)
-		if got := g.Known(now, sku, nil); got != c.want {
-			t.Errorf("%v old, lost %t: known %t", c.age, c.lost, got)
-		}
 		if got := g.Enter(now, sku, nil) == reject.Admitted; got != c.want {
 			t.Errorf("%v old, lost %t: the first is admitted %t", c.age, c.lost, got)
 		}
 		if again := g.Enter(now, sku, nil) == reject.Admitted; again != (c.age <= 200*time.Millisecond) {
 			t.Errorf("%v old, lost %t: the second is admitted %t", c.age, c.lost, again)
-		}
-		if c.age > 200*time.Millisecond && g.Known(now, sku, nil) {
-			t.Errorf("%v old: the third would not wait", c.age)
 		}
 	}
 }

@@ -143,16 +143,6 @@ func (g *Gate) Enter(now int64, sku, user []byte) reject.Reason {
 	return reason
 }
 
-// Known implements proxy.Stock.
-func (g *Gate) Known(now int64, sku, user []byte) bool {
-	e := g.table.find(sku)
-	if e == nil || g.buyers != nil && len(user) > 0 {
-		return false
-	}
-	v, at := e.latch()
-	return now-at <= g.lasts[v] || g.servesOne(now, v, at) && e.aged.Load() != at
-}
-
 // first decides for a request that decide has admitted: only who has not bought goes on. It is the last question
 // because it is the dearest, and all that was refused before has not asked it.
 func (g *Gate) first(e *entry, user []byte) reject.Reason {

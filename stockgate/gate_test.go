@@ -22,13 +22,9 @@ func TestGateSaysWhatTheStockSays(t *testing.T) {
 			if got := g.Closed(o.Now(), []byte(sku)); got != reject.Admitted {
 				t.Errorf("closed %q, of which nothing is known: %v", sku, got)
 			}
-			if g.Known(o.Now(), []byte(sku), nil) {
-				t.Errorf("%q is known before anybody has looked", sku)
-			}
 			if got := g.Enter(o.Now(), []byte(sku), nil); got != want {
 				t.Errorf("enter %q: %v, want %v", sku, got, want)
 			}
-			eventually(t, sku+" is known", func() bool { return g.Known(o.Now(), []byte(sku), nil) })
 			eventually(t, sku+" is latched", func() bool { return g.Closed(o.Now(), []byte(sku)) == want })
 		}
 	})

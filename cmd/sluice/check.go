@@ -79,10 +79,12 @@ func arithmetic(w io.Writer, c *config.Config) {
 		fmt.Fprintf(w, "rate      %s\n", sayRates(&c.Limits.Rates[i]))
 	}
 	inside := c.Limits.Concurrency.MaxInFlight
-	fmt.Fprintf(w, "in flight at most %d inside the shop: at 50ms an order that is %d/s, at 500ms %d/s (Little's law)\n", inside, inside*20, inside*2)
+	fmt.Fprintf(w, "in flight at most %d inside the shop: at 50ms an order that is %d/s, at 500ms %d/s (Little's law)\n",
+		inside, inside*20, inside*2)
 	sayInFlight(w, c)
 	if c.Stock.Source == "redis" && hasGate(c, "check") {
-		fmt.Fprintf(w, "redis     at most %d readings a second of a SKU that is asked for, whatever the traffic, many SKUs at once; none otherwise but a ping a second\n", int(time.Second/c.Stock.Refresh))
+		fmt.Fprintf(w, "redis     at most %d readings a second of a SKU that is asked for, whatever the traffic, "+
+			"many SKUs at once; none otherwise but a ping a second\n", int(time.Second/c.Stock.Refresh))
 	}
 	if reserves(c) {
 		reckonReserve(w, c)
@@ -104,7 +106,8 @@ func arithmetic(w io.Writer, c *config.Config) {
 		fmt.Fprintf(w, "warning   server.trusted_proxies is empty: behind a proxy or CDN all shoppers would be one address\n")
 	}
 	if c.Stock.Source == "memory" && stocked(c) {
-		fmt.Fprintf(w, "warning   stock.source is \"memory\": for trials; set the stock with sluice stock set --admin, it is forgotten at exit\n")
+		fmt.Fprintf(w, "warning   stock.source is \"memory\": for trials; "+
+			"set the stock with sluice stock set --admin, it is forgotten at exit\n")
 	}
 }
 

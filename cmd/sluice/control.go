@@ -21,7 +21,8 @@ func (c *controls) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*c.now.L
 // api speaks of what the routes of c look at. A ledger that no route takes from any more still has orders to decide.
 func (g *gate) api(c *config.Config, log *slog.Logger) http.Handler {
 	api := admin.API{
-		Token: string(g.config.Admin.Token), ViewerToken: string(g.config.Admin.ViewerToken), Door: g.door, Trail: g.trail, Log: log,
+		Token: string(g.config.Admin.Token), ViewerToken: string(g.config.Admin.ViewerToken),
+		Door: g.door, Trail: g.trail, Log: log,
 		Gate: g, Helm: g.helm, Watch: g.watch, TopKeys: topKeys(g.proxy.Counters(), g.now), Why: g.why,
 		Dashboard: g.page, Preflight: g.checked,
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 type explainCommand struct {
-	Request string   `arg:"" help:"METHOD and target, such as 'POST /api/seckill/1001/order'; or a key of the configuration, such as limits.window.max."`
+	Request string   `arg:"" help:"METHOD and target, such as 'POST /order/1001'; or a key, such as limits.window.max."`
 	Header  []string `short:"H" sep:"none" help:"A header line; may be repeated." placeholder:"'Cookie: uid=7'"`
 	Body    string   `short:"d" help:"The body."`
 	IP      string   `name:"ip" help:"The address at the other end of the connection." default:"203.0.113.9"`
@@ -34,7 +34,8 @@ func (e *explainCommand) Run() error {
 	}
 	if !strings.ContainsAny(e.Request, " /") {
 		if !explainKey(os.Stdout, c, e.Request) {
-			return fmt.Errorf("%q is no key of the configuration, and no request such as 'GET /': sluice config print lists the keys", e.Request)
+			return fmt.Errorf("%q is no key of the configuration, and no request such as 'GET /': "+
+				"sluice config print lists the keys", e.Request)
 		}
 		return nil
 	}

@@ -65,14 +65,18 @@ type mortalStore struct{ ledger.Store }
 
 func breakableStore(s ledger.Store) ledger.Store { return mortalStore{s} }
 
-func (s mortalStore) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []ledger.Item, codes []ledger.Code) (ledger.Hint, error) {
+func (s mortalStore) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []ledger.Item,
+	codes []ledger.Code,
+) (ledger.Hint, error) {
 	hit("before-reserve")
 	hint, err := s.Store.Reserve(ctx, sku, epoch, now, deadline, items, codes)
 	hit("after-reserve")
 	return hint, err
 }
 
-func (s mortalStore) Finish(ctx context.Context, sku string, now, keep int64, op ledger.Op, items []ledger.Item, done []ledger.Done) (ledger.Hint, error) {
+func (s mortalStore) Finish(ctx context.Context, sku string, now, keep int64, op ledger.Op, items []ledger.Item,
+	done []ledger.Done,
+) (ledger.Hint, error) {
 	hit("before-settle")
 	hint, err := s.Store.Finish(ctx, sku, now, keep, op, items, done)
 	hit("after-settle")

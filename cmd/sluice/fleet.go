@@ -13,8 +13,8 @@ import (
 	"sluice/stockgate/fleet"
 )
 
-// sharing keeps the windows to this instance's part of what the configuration allows, and knows how many share the tries
-// for units that came back to a shop that takes its stock itself.
+// sharing keeps the windows to this instance's part of what the configuration allows, and knows how many share the
+// tries for units that came back to a shop that takes its stock itself.
 type sharing struct {
 	windows *limiter.WindowLimiter
 	now     func() int64
@@ -75,7 +75,8 @@ func (s *sharing) use(c *config.Config, by shares) error {
 	way := linkOptions(c)
 	way.PoolSize = 1
 	name, _ := os.Hostname() // a part of a name that is unique anyway
-	m, err := fleet.Join(fleet.Options{Redis: way, Name: by.fleet, Instance: visible(name), Now: s.now, Tell: s.told, Log: s.log})
+	m, err := fleet.Join(fleet.Options{Redis: way, Name: by.fleet, Instance: visible(name), Now: s.now, Tell: s.told,
+		Log: s.log})
 	if err != nil {
 		return c.Errorf("stock.redis", "%v", err)
 	}

@@ -10,11 +10,14 @@ import (
 	"sluice/config"
 )
 
-// divided is a configuration with one place in a window for each of so many instances; 0 = as many as Redis at address counts.
+// divided is a configuration with one place in a window for each of so many instances; 0 = as many as Redis at address
+// counts.
 func divided(t *testing.T, address, scope, instances string) *config.Config {
 	t.Helper()
-	text := "upstream.targets = [\"http://127.0.0.1:1\"]\nstock.source = \"off\"\nstock.redis.addresses = [\"" + address + "\"]\nfleet.instances = " + instances +
-		"\n[limits.window]\nsize = \"1s\"\nmax = 3\nmax_per_sku = 0\ncarry = 0\nscope = \"" + scope + "\"\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\n"
+	text := "upstream.targets = [\"http://127.0.0.1:1\"]\nstock.source = \"off\"\nstock.redis.addresses = [\"" + address +
+		"\"]\nfleet.instances = " + instances +
+		"\n[limits.window]\nsize = \"1s\"\nmax = 3\nmax_per_sku = 0\ncarry = 0\nscope = \"" + scope +
+		"\"\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\n"
 	c, err := config.Parse("test", []byte(text), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +43,8 @@ func TestNothingIsAdmittedBeforeInstancesAreCounted(t *testing.T) {
 	}
 	defer ln.Close()
 	counting := divided(t, ln.Addr().String(), "fleet", "0")
-	s := sharing{windows: newWindows(counting), now: func() int64 { return 0 }, metrics: prometheus.NewRegistry(), log: slog.New(slog.DiscardHandler)}
+	s := sharing{windows: newWindows(counting), now: func() int64 { return 0 }, metrics: prometheus.NewRegistry(),
+		log: slog.New(slog.DiscardHandler)}
 	defer s.close()
 	if err := s.begin(counting); err != nil {
 		t.Fatal(err)
@@ -69,7 +73,8 @@ func TestPartsAreToldAsTheyFall(t *testing.T) {
 	for _, c := range []struct {
 		perWindow, n int
 		want         string
-	}{{0, 3, "no cap"}, {20, 4, "5 a window = 500/s"}, {20, 3, "6 or 7 a window = 666.7/s"}, {1, 3, "0 or 1 a window = 33.3/s"}} {
+	}{{0, 3, "no cap"}, {20, 4, "5 a window = 500/s"}, {20, 3, "6 or 7 a window = 666.7/s"},
+		{1, 3, "0 or 1 a window = 33.3/s"}} {
 		if got := partOf(c.perWindow, c.n, 10e6); got != c.want {
 			t.Errorf("%d among %d: %q, want %q", c.perWindow, c.n, got, c.want)
 		}

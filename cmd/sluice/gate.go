@@ -75,8 +75,8 @@ type trial struct {
 // newGate wires the parts as c says.
 func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	start := time.Now()
-	g := &gate{config: c, now: func() int64 { return int64(time.Since(start)) }, metrics: prometheus.NewRegistry(), reloaded: reloadGauge(), log: log,
-		begun: start, door: admin.NewDoor(), trail: admin.NewTrail(log)}
+	g := &gate{config: c, now: func() int64 { return int64(time.Since(start)) }, metrics: prometheus.NewRegistry(),
+		reloaded: reloadGauge(), log: log, begun: start, door: admin.NewDoor(), trail: admin.NewTrail(log)}
 	var err error
 	if g.access, err = openAccessLog(c, g.now, log); err != nil {
 		return nil, err
@@ -148,7 +148,8 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		}
 		g.opening = openBySales(c, g.board, g.orders, log)
 	}
-	g.metrics.MustRegister(g.access, g.proxy.Counters(), g.server.Collector(), g.shop, g.windows, g.inFlight, g.conns, g.rates, g.cache, g.reloaded, buildInfo(),
+	g.metrics.MustRegister(g.access, g.proxy.Counters(), g.server.Collector(), g.shop, g.windows, g.inFlight, g.conns,
+		g.rates, g.cache, g.reloaded, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.helm = newHelm(g, log)
 	g.checked = admin.NewPreflight(g.preflight)
@@ -274,7 +275,8 @@ func newWindows(c *config.Config) *limiter.WindowLimiter {
 }
 
 func buildInfo() prometheus.Collector {
-	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_build_info", Help: "The version that runs; always 1.", ConstLabels: prometheus.Labels{"version": version}})
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_build_info", Help: "The version that runs; always 1.",
+		ConstLabels: prometheus.Labels{"version": version}})
 	g.Set(1)
 	return g
 }

@@ -106,7 +106,8 @@ func TestAnOverrideIsObeyedAndUndone(t *testing.T) {
 func TestAnOverrideThatAFileCouldNotSayIsRefused(t *testing.T) {
 	g, _ := steer(t)
 	for key, value := range map[string]any{
-		"limits.window.max": 5.0, "limits.window.size": "20ms", "limits.rate[nobody].burst": 3.0, "limits.rate[per_ip].rate": 3.0, "admin.token_file": "x",
+		"limits.window.max": 5.0, "limits.window.size": "20ms", "limits.rate[nobody].burst": 3.0,
+		"limits.rate[per_ip].rate": 3.0, "admin.token_file": "x",
 		"limits.concurrency.max_in_flight": 0.0, "": 1.0, "upstream.targets": "http://evil", "mode": "off",
 	} {
 		_, err := g.helm.Override(t.Context(), admin.Override{Key: key, Value: value, Until: time.Now().Add(time.Hour)})
@@ -129,7 +130,8 @@ func TestOverridesAreKeptOrDroppedAtAReload(t *testing.T) {
 	window, rate := g.helm.must(t, "limits.window.max", 50.0), g.helm.must(t, "limits.rate[per_ip].burst", 5.0)
 	*file = strings.Replace(steered, "max = 100", "max = 200", 1)
 	done, err := g.helm.Reload(t.Context(), false)
-	if err != nil || len(done.Kept) != 2 || g.helm.running.Limits.Window.Max != 50 || g.helm.filed.Limits.Window.Max != 200 {
+	if err != nil || len(done.Kept) != 2 || g.helm.running.Limits.Window.Max != 50 ||
+		g.helm.filed.Limits.Window.Max != 200 {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	if o := g.helm.Overrides(); o[0].Before != 200 {
@@ -139,7 +141,8 @@ func TestOverridesAreKeptOrDroppedAtAReload(t *testing.T) {
 	if done, err = g.helm.Reload(t.Context(), false); err != nil || len(done.Dropped) != 1 || done.Dropped[0] != rate.ID {
 		t.Errorf("%+v, %v: the rate has gone", done, err)
 	}
-	if done, err = g.helm.Reload(t.Context(), true); err != nil || len(done.Dropped) != 1 || done.Dropped[0] != window.ID || g.helm.running.Limits.Window.Max != 200 {
+	if done, err = g.helm.Reload(t.Context(), true); err != nil || len(done.Dropped) != 1 ||
+		done.Dropped[0] != window.ID || g.helm.running.Limits.Window.Max != 200 {
 		t.Errorf("%+v, %v: dropped by request", done, err)
 	}
 }
@@ -153,7 +156,8 @@ func TestABadFileChangesNothingAndIsTold(t *testing.T) {
 	if !errors.As(err, &bad) || bad.Problems[0].Line != 7 || bad.Problems[0].Key != "limits.window.maxx" {
 		t.Fatalf("%+v", err)
 	}
-	if s := g.Status(); s.Reload.OK || len(s.Reload.Problems) == 0 || len(g.helm.Overrides()) != 1 || g.helm.running.Limits.Window.Max != 50 {
+	if s := g.Status(); s.Reload.OK || len(s.Reload.Problems) == 0 || len(g.helm.Overrides()) != 1 ||
+		g.helm.running.Limits.Window.Max != 50 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -162,11 +166,13 @@ func TestABadFileChangesNothingAndIsTold(t *testing.T) {
 func TestASKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := stateBook{mu: new(sync.Mutex), states: map[string]string{"1": "on", "2": "on"}}
-		h := &helm{g: &gate{trail: admin.NewTrail(slog.New(slog.DiscardHandler))}, log: slog.New(slog.DiscardHandler), ledgers: func() admin.Ledgers { return now },
-			wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
+		h := &helm{g: &gate{trail: admin.NewTrail(slog.New(slog.DiscardHandler))}, log: slog.New(slog.DiscardHandler),
+			ledgers: func() admin.Ledgers { return now },
+			wake:    make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
 		go h.keep()
 		for _, sku := range []string{"1", "2"} {
-			if _, err := h.Override(t.Context(), admin.Override{SKU: sku, Value: "paused", Until: time.Now().Add(10 * time.Minute)}); err != nil || now.of(sku) != "paused" {
+			o := admin.Override{SKU: sku, Value: "paused", Until: time.Now().Add(10 * time.Minute)}
+			if _, err := h.Override(t.Context(), o); err != nil || now.of(sku) != "paused" {
 				t.Fatalf("%v, %s", err, now.of(sku))
 			}
 		}
@@ -188,7 +194,8 @@ func TestWhatIsSaidOfASKUEndsItsOverride(t *testing.T) {
 		if _, err := g.ledgers().SetTotal(t.Context(), "1001", 5, 0); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := g.helm.Override(t.Context(), admin.Override{SKU: "1001", Value: "paused", Until: time.Now().Add(time.Hour)}); err != nil {
+		o := admin.Override{SKU: "1001", Value: "paused", Until: time.Now().Add(time.Hour)}
+		if _, err := g.helm.Override(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 		r := httptest.NewRequest("POST", "/api/v1/stock/1001", strings.NewReader(`{"state": "`+state+`"}`))
@@ -268,7 +275,8 @@ func TestALiveGateAnswersAsDescribed(t *testing.T) {
 	ask("POST /api/v1/overrides", "", `{"sku": "1001", "value": "paused", "for": "10m"}`, 200)
 	ask("POST /api/v1/overrides", "", `{"key": "limits.window.max", "value": 50, "for": "10m"}`, 200)
 	ask("POST /api/v1/overrides", "", `{"key": "limits.window.max", "value": 5, "for": "10m"}`, 400)
-	for _, path := range []string{"status", "sales", "limits", "targets", "config", "overrides", "history", "audit", "openapi.yaml", "stock", "reservations", "top-keys"} {
+	for _, path := range []string{"status", "sales", "limits", "targets", "config", "overrides", "history", "audit",
+		"openapi.yaml", "stock", "reservations", "top-keys"} {
 		ask("GET /api/v1/"+path, "", "", 200)
 	}
 	ask("POST /api/v1/sales/{name}", "/api/v1/sales/night", `{"state": "paused"}`, 200)
@@ -277,12 +285,14 @@ func TestALiveGateAnswersAsDescribed(t *testing.T) {
 	ask("GET /api/v1/overrides/{id}", "/api/v1/overrides/1", "", 200)
 	ask("DELETE /api/v1/overrides/{id}", "/api/v1/overrides/1", "", 200)
 	ask("DELETE /api/v1/overrides/{id}", "/api/v1/overrides/1", "", 404)
-	ask("POST /api/v1/reservations/{serial}/adopt", "/api/v1/reservations/k-1/adopt", `{"sku": "1001", "user": "7", "quantity": 1}`, 200)
+	ask("POST /api/v1/reservations/{serial}/adopt", "/api/v1/reservations/k-1/adopt",
+		`{"sku": "1001", "user": "7", "quantity": 1}`, 200)
 	ask("GET /api/v1/reservations/{serial}", "/api/v1/reservations/k-1", "", 200)
 	ask("POST /api/v1/reservations/{serial}/confirm", "/api/v1/reservations/k-1/confirm", "", 200)
 	ask("POST /api/v1/reservations/{serial}/release", "/api/v1/reservations/k-1/release", "", 409)
 	ask("POST /api/v1/reservations/{serial}/refund", "/api/v1/reservations/k-1/refund", "", 200)
-	ask("POST /api/v1/stock/{sku}/adopt", "/api/v1/stock/1001/adopt", `{"orders": [{"serial": "k-2", "quantity": 1}]}`, 200)
+	ask("POST /api/v1/stock/{sku}/adopt", "/api/v1/stock/1001/adopt",
+		`{"orders": [{"serial": "k-2", "quantity": 1}]}`, 200)
 	ask("GET /api/v1/preflight", "", "", 200)
 	ask("GET /api/v1/report", "", "", 200)
 	ask("GET /api/v1/report", "/api/v1/report?sale=night", "", 200)

@@ -12,8 +12,8 @@ import (
 	"sluice/proxy/reject"
 )
 
-// inFlight is who is inside the shop: the places of all gated routes, those of the routes that have some of their own, and
-// what finds the limit where that is asked for. Counts survive a reload.
+// inFlight is who is inside the shop: the places of all gated routes, those of the routes that have some of their own,
+// and what finds the limit where that is asked for. Counts survive a reload.
 type inFlight struct {
 	all      *limiter.ConcurrencyLimiter
 	adaptive *limiter.Adaptive
@@ -27,7 +27,8 @@ type inFlight struct {
 
 func newInFlight(now func() int64) *inFlight {
 	all := limiter.NewConcurrencyLimiter(0, 0)
-	return &inFlight{all: all, adaptive: limiter.NewAdaptive(all), routes: map[string]*limiter.ConcurrencyLimiter{}, now: now}
+	return &inFlight{all: all, adaptive: limiter.NewAdaptive(all), routes: map[string]*limiter.ConcurrencyLimiter{},
+		now: now}
 }
 
 // use has the limits be those of c. It is called by one goroutine, as of and total are.
@@ -107,8 +108,9 @@ func (in *inFlight) of(c *config.Config, r *config.Route) proxy.ConcurrencyLimit
 	return &places{in: in, own: in.routes[r.Name], timeout: c.Limits.Concurrency.QueueTimeout}
 }
 
-// places waits for as long as the configuration says: for a place of the route first, then, within the same time, for one
-// of all. Who waits for the second holds the first, so that a route that is full of its own never fills the queue of all.
+// places waits for as long as the configuration says: for a place of the route first, then, within the same time, for
+// one of all. Who waits for the second holds the first, so that a route that is full of its own never fills the queue
+// of all.
 type places struct {
 	in      *inFlight
 	own     *limiter.ConcurrencyLimiter // of the route; nil = none
@@ -169,13 +171,15 @@ func sayInFlight(w io.Writer, c *config.Config) {
 	for _, r := range c.Routes {
 		switch {
 		case r.MaxInFlight > limit.MaxInFlight:
-			fmt.Fprintf(w, "warning   route %q: max_in_flight %d is more than limits.concurrency.max_in_flight allows for all: %d\n", r.Name, r.MaxInFlight, limit.MaxInFlight)
+			fmt.Fprintf(w, "warning   route %q: max_in_flight %d is more than limits.concurrency.max_in_flight "+
+				"allows for all: %d\n", r.Name, r.MaxInFlight, limit.MaxInFlight)
 		case r.MaxInFlight > 0:
 			fmt.Fprintf(w, "in flight at most %d of route %q\n", r.MaxInFlight, r.Name)
 		}
 	}
 	connections := c.Upstream.MaxConns - c.Upstream.MaxConns/8 // see upstream.Options
 	if per := limit.MaxInFlight / max(1, len(c.Upstream.Targets)); per > connections {
-		fmt.Fprintf(w, "warning   limits.concurrency.max_in_flight allows %d requests a target, but upstream.max_conns leaves only %d connections beside those for pages: the rest are refused as no_upstream\n", per, connections)
+		fmt.Fprintf(w, "warning   limits.concurrency.max_in_flight allows %d requests a target, but upstream.max_conns "+
+			"leaves only %d connections beside those for pages: the rest are refused as no_upstream\n", per, connections)
 	}
 }

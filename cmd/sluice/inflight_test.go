@@ -96,7 +96,8 @@ func TestAReloadFindsEverybodyWhereTheyWere(t *testing.T) {
 	})
 }
 
-// The shop is silent while every place is taken: the limit falls, and a reload that switches the search off restores it.
+// The shop is silent while every place is taken: the limit falls, and a reload that switches the search off restores
+// it.
 func TestTheAdaptiveLimitIsSwitchedOnAndOffByAReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := crowded(64, 0)

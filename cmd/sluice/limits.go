@@ -63,7 +63,8 @@ func ratesCompile(c *config.Config) (errs []error) {
 
 // sayRates says in numbers what the keyed rates amount to.
 func sayRates(r *config.Rate) string {
-	text := fmt.Sprintf("%s: %.3g/s of each %s, burst %d; %d keys in %.1f MiB", r.Name, float64(r.Rate), r.Key, r.Burst, r.MaxKeys, float64(r.MaxKeys)*16/(1<<20))
+	text := fmt.Sprintf("%s: %.3g/s of each %s, burst %d; %d keys in %.1f MiB",
+		r.Name, float64(r.Rate), r.Key, r.Burst, r.MaxKeys, float64(r.MaxKeys)*16/(1<<20))
 	if !r.Enforce {
 		text += "; only observed"
 	}

@@ -8,8 +8,8 @@ import (
 	"sluice/limiter"
 )
 
-// How many connections operators and their machines may have open to one listener: of all, and of one address. They come out of
-// the same file descriptors as those of shoppers.
+// How many connections operators and their machines may have open to one listener: of all, and of one address. They
+// come out of the same file descriptors as those of shoppers.
 const (
 	mostAside    = 512
 	mostAsideOne = 128

@@ -22,9 +22,9 @@ const (
 type commands struct {
 	Run         runCommand         `cmd:"" help:"Run the gate."`
 	Demo        demoCommand        `cmd:"" help:"A shop, a gate and a crowd in one process; at the end, what happened."`
-	Rehearse    rehearseCommand    `cmd:"" help:"The sale before the sale: a crowd, this configuration, a stand-in shop; and what to change."`
+	Rehearse    rehearseCommand    `cmd:"" help:"Rehearse a sale with a crowd and a stand-in shop; say what to change."`
 	Init        initCommand        `cmd:"" help:"Write a first config.toml."`
-	Check       checkCommand       `cmd:"" help:"Say everything that is wrong with a configuration, and what it amounts to."`
+	Check       checkCommand       `cmd:"" help:"Say all that is wrong with a configuration, and what it amounts to."`
 	Explain     explainCommand     `cmd:"" help:"Which route, limits and keys a request would meet."`
 	Config      configCommand      `cmd:"" help:"The configuration as it is in force."`
 	Status      statusCommand      `cmd:"" help:"How a running gate is; --watch shows it live."`
@@ -34,7 +34,7 @@ type commands struct {
 	Stock       stockCommand       `cmd:"" help:"Read and set the stock."`
 	Sale        saleCommand        `cmd:"" help:"See the sales, and pause, resume or end one."`
 	Reservation reservationCommand `cmd:"" help:"See what became of orders, and decide those that nobody else can."`
-	Why         whyCommand         `cmd:"" help:"Why was a request refused, or what became of it? Exit code 3 when nothing is remembered of it."`
+	Why         whyCommand         `cmd:"" help:"What became of a request? Exit code 3 where that is not known."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask a running gate whether it is alive; for containers."`
 	Completion  completionCommand  `cmd:"" help:"Print what completes sluice's commands in a shell."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
@@ -49,7 +49,8 @@ func (versionCommand) Run() error {
 
 func main() {
 	var c commands
-	meant, help, err := commandTree("sluice", "An edge gate for flash sales. Start with: sluice demo", &c).parse(asked(os.Args[1:]))
+	meant, help, err := commandTree("sluice", "An edge gate for flash sales. Start with: sluice demo", &c).
+		parse(asked(os.Args[1:]))
 	var wrong *misuse
 	switch {
 	case errors.As(err, &wrong):

@@ -100,7 +100,8 @@ func TestMirrorThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 		all, err := gates[0].metrics.Gather()
 		for _, family := range all {
 			for _, m := range family.GetMetric() {
-				if family.GetName() == "sluice_ledger_mirror_writes_total" && m.GetLabel()[0].GetValue() == "failed" && m.GetCounter().GetValue() > 0 {
+				if family.GetName() == "sluice_ledger_mirror_writes_total" && m.GetLabel()[0].GetValue() == "failed" &&
+					m.GetCounter().GetValue() > 0 {
 					return true
 				}
 			}

@@ -24,15 +24,18 @@ func TestEverySKUThatIsSoldCanBeSet(t *testing.T) {
 	defer gate.Close()
 	base, over := caller(gate.URL, time.Minute)
 	for name, to := range map[string]client{"redis": direct, "gate": {base: base, http: over}} {
-		for _, sku := range []string{".", "..", "...", "%2e%2e", "%", "a/b", "//", "a/../b", "?", "#", "a&b=c", "a;b", "a+b", `a"b`, `a\b`, "$sku", "*", "-1", "王"} {
+		for _, sku := range []string{".", "..", "...", "%2e%2e", "%", "a/b", "//", "a/../b", "?", "#", "a&b=c", "a;b", "a+b",
+			`a"b`, `a\b`, "$sku", "*", "-1", "王"} {
 			if !param.ValidSKU([]byte(sku)) {
 				t.Fatalf("%q is none", sku)
 			}
 			var now admin.Stock
-			if err := to.call(t.Context(), "POST", "/stock/"+segment(sku), map[string]int{"set": 5}, &now); err != nil || now.SKU != sku || now.Left != 5 {
+			if err := to.call(t.Context(), "POST", "/stock/"+segment(sku), map[string]int{"set": 5}, &now); err != nil ||
+				now.SKU != sku || now.Left != 5 {
 				t.Errorf("%s: set %q: %+v, %v", name, sku, now, err)
 			}
-			if err := to.call(t.Context(), "GET", "/stock/"+segment(sku), nil, &now); err != nil || now.SKU != sku || now.Left != 5 {
+			if err := to.call(t.Context(), "GET", "/stock/"+segment(sku), nil, &now); err != nil || now.SKU != sku ||
+				now.Left != 5 {
 				t.Errorf("%s: get %q: %+v, %v", name, sku, now, err)
 			}
 		}
@@ -46,7 +49,8 @@ func TestNoSKUIsWhatJSONCannotTell(t *testing.T) {
 	k.says(400, words("no request can name it"), "GET", "/stock/a%ff", "")
 }
 
-// An answer that sends a command elsewhere is not followed: a change would become a question, and its answer be believed.
+// An answer that sends a command elsewhere is not followed: a change would become a question, and its answer be
+// believed.
 func TestNoCommandFollowsARedirect(t *testing.T) {
 	followed := false
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -67,9 +71,12 @@ func TestNoCommandFollowsARedirect(t *testing.T) {
 }
 
 func TestAPageInsteadOfAnAnswerIsSaidToBe(t *testing.T) {
-	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) }))
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("ok"))
+	}))
 	defer shop.Close()
-	if err := command(t, "stock get 1001 --admin "+shop.URL); err == nil || !strings.Contains(err.Error(), "is this the admin address of a gate?") {
+	if err := command(t, "stock get 1001 --admin "+shop.URL); err == nil ||
+		!strings.Contains(err.Error(), "is this the admin address of a gate?") {
 		t.Errorf("a shop: %v", err)
 	}
 }
@@ -87,7 +94,8 @@ func TestAPortAloneIsOfThisMachine(t *testing.T) {
 func TestNamesThatNobodyHasAreMisuse(t *testing.T) {
 	for _, words := range [][]string{
 		{"reservation", "get", ""}, {"reservation", "confirm", ".."}, {"reservation", "release", ".", "--sku", "1001"},
-		{"reservation", "refund", "a b"}, {"reservation", "adopt", "", "--sku", "1001"}, {"reservation", "get", strings.Repeat("k", 129)},
+		{"reservation", "refund", "a b"}, {"reservation", "adopt", "", "--sku", "1001"},
+		{"reservation", "get", strings.Repeat("k", 129)},
 		{"stock", "add", "1001", "20", "--key", ""}, // a script that has left the name empty would add each time
 	} {
 		var c commands

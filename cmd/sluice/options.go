@@ -19,8 +19,8 @@ func upstreamOptions(c *config.Config, adopt func(net.Conn) net.Conn, log *slog.
 	u := c.Upstream
 	return upstream.Options{
 		Targets: u.Targets, Policy: u.Policy, MaxConns: u.MaxConns,
-		ConnectTimeout: u.ConnectTimeout, ResponseTimeout: u.ResponseTimeout, Timeout: u.Timeout, IdleConnTimeout: u.IdleConnTimeout,
-		Retry: u.Retry,
+		ConnectTimeout: u.ConnectTimeout, ResponseTimeout: u.ResponseTimeout,
+		Timeout: u.Timeout, IdleConnTimeout: u.IdleConnTimeout, Retry: u.Retry,
 		Health: upstream.Health{
 			Path: u.Health.Path, Interval: u.Health.Interval, Timeout: u.Health.Timeout,
 			Fails: u.Health.Fails, Passes: u.Health.Passes, Status: u.Health.Status,
@@ -31,11 +31,14 @@ func upstreamOptions(c *config.Config, adopt func(net.Conn) net.Conn, log *slog.
 }
 
 // gates by their name in the file. A route whose gate is not here was refused by config.
-var gates = map[string]route.Gate{"pass": route.Pass, "limit": route.Limit, "check": route.Check, "reserve": route.Reserve}
+var gates = map[string]route.Gate{
+	"pass": route.Pass, "limit": route.Limit, "check": route.Check, "reserve": route.Reserve,
+}
 
 func routes(c *config.Config) (out []proxy.Route) {
 	for _, r := range c.Routes {
-		out = append(out, proxy.Route{Name: r.Name, Match: r.Match, Gate: gates[r.Gate], SKU: r.SKU, User: r.User, Quantity: r.Quantity, OrderToken: r.OrderToken, Cache: r.Cache})
+		out = append(out, proxy.Route{Name: r.Name, Match: r.Match, Gate: gates[r.Gate], SKU: r.SKU, User: r.User,
+			Quantity: r.Quantity, OrderToken: r.OrderToken, Cache: r.Cache})
 	}
 	return out
 }
@@ -66,7 +69,8 @@ func proxyOptions(c *config.Config) proxy.Options {
 }
 
 func settlement(r *config.Reserve) proxy.SettlementRules {
-	s := proxy.SettlementRules{PerUser: int64(r.PerUser), ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn, Key: []byte(r.Secret)}
+	s := proxy.SettlementRules{PerUser: int64(r.PerUser), ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn,
+		Key: []byte(r.Secret)}
 	if j := r.ConfirmJSON; j != nil {
 		s.ConfirmJSON = inJSON(j.Path, j.Values)
 	}
@@ -86,7 +90,9 @@ func inJSON(path string, values []any) *proxy.JSONValue {
 	return j
 }
 
-var formats = map[string]reject.Format{"auto": reject.Auto, "html": reject.HTML, "problem": reject.Problem, "envelope": reject.Envelope}
+var formats = map[string]reject.Format{
+	"auto": reject.Auto, "html": reject.HTML, "problem": reject.Problem, "envelope": reject.Envelope,
+}
 
 func responses(r *config.Responses) reject.Options {
 	class := func(c config.Class) reject.Answer {
@@ -96,8 +102,10 @@ func responses(r *config.Responses) reject.Options {
 		Format: formats[r.Format], Languages: r.Languages, Pages: reject.PageFiles{Dir: r.PagesDir, Files: r.Pages},
 		Answers: map[reject.Class]reject.Answer{
 			reject.Busy: class(r.Busy), reject.SoldOutClass: class(r.SoldOut), reject.NotStartedClass: class(r.NotStarted),
-			reject.EndedClass: class(r.Ended), reject.PausedClass: class(r.Paused), reject.ConfirmedClass: class(r.Confirmed), reject.DuplicateClass: class(r.Duplicate),
-			reject.DeniedClass: class(r.Denied), reject.UnidentifiedClass: class(r.Unidentified), reject.UnknownSKUClass: class(r.UnknownSKU), reject.BadRequestClass: class(r.BadRequest),
+			reject.EndedClass: class(r.Ended), reject.PausedClass: class(r.Paused),
+			reject.ConfirmedClass: class(r.Confirmed), reject.DuplicateClass: class(r.Duplicate),
+			reject.DeniedClass: class(r.Denied), reject.UnidentifiedClass: class(r.Unidentified),
+			reject.UnknownSKUClass: class(r.UnknownSKU), reject.BadRequestClass: class(r.BadRequest),
 			reject.Unavailable: class(r.Unavailable),
 		},
 		EnvelopeStatus: r.Envelope.Status, EnvelopeBody: r.Envelope.Body,
@@ -113,7 +121,8 @@ func serverOptions(c *config.Config, conns proxy.Connections, log *slog.Logger) 
 	}
 	s := c.Server
 	return proxy.ServerOptions{
-		ReadHeaderTimeout: s.ReadHeaderTimeout, ReadTimeout: s.ReadTimeout, WriteTimeout: s.WriteTimeout, IdleTimeout: s.IdleTimeout,
+		ReadHeaderTimeout: s.ReadHeaderTimeout, ReadTimeout: s.ReadTimeout,
+		WriteTimeout: s.WriteTimeout, IdleTimeout: s.IdleTimeout,
 		MaxHeader:     int(s.MaxHeaderSize),
 		LenientTarget: s.LenientTarget,
 		Connections:   conns,

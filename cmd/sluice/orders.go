@@ -48,8 +48,11 @@ const (
 	settleLast  = 5 * time.Second // what the ledger has not heard by then at the end is written to the log
 )
 
-// openOrders begins to open the ledger; await tells what came of it. Redis takes its time, in which a gate that starts has other things to do.
-func openOrders(c *config.Config, memory *ledger.Memory, mirror ledger.Mirror, by clocks, log *slog.Logger) (*orders, error) {
+// openOrders begins to open the ledger; await tells what came of it. Redis takes its time, in which a gate that starts
+// has other things to do.
+func openOrders(c *config.Config, memory *ledger.Memory, mirror ledger.Mirror, by clocks, log *slog.Logger) (
+	*orders, error,
+) {
 	o := &orders{config: c, mirror: mirror, clocks: by, log: log, first: make(chan error, 1), done: make(chan struct{})}
 	if c.Stock.Reserve.StatusURL != "" {
 		var err error
@@ -91,10 +94,12 @@ func (o *orders) run(ctx context.Context) {
 	}
 }
 
-// await waits for the first attempt, once. A Redis that must not keep a ledger is an error; one that is away is waited for in the background.
+// await waits for the first attempt, once. A Redis that must not keep a ledger is an error; one that is away is waited
+// for in the background.
 func (o *orders) await() error {
 	if err := <-o.first; errors.Is(err, ledger.ErrUnfit) {
-		return o.config.Errorf("stock.redis.addresses", "%v; set it with: redis-cli config set maxmemory-policy noeviction", err)
+		return o.config.Errorf("stock.redis.addresses",
+			"%v; set it with: redis-cli config set maxmemory-policy noeviction", err)
 	}
 	return nil
 }
@@ -175,7 +180,7 @@ func (o *orders) openLater(ctx context.Context) {
 
 const (
 	watchEvery = 5 * time.Second
-	watchRests = 20      // and so many times as long as a list of all SKUs took: it takes no more than a part of Redis' time
+	watchRests = 20      // and so many times as long as a list of all SKUs took, for the sake of Redis
 	mostWatch  = 10_000  // SKUs whose holds are looked after although nobody asks for them
 	mostListed = 100_000 // SKUs that are known to have a ledger
 )

@@ -13,7 +13,8 @@ import (
 func proofs(c *config.Proof) proxy.Auth {
 	return proxy.Auth{
 		JWT: auth.JWTOptions{
-			Algorithm: c.JWTAlgorithm, Key: string(c.JWTKey), Issuer: c.JWTIssuer, Audience: c.JWTAudience, Leeway: c.JWTLeeway, Remember: c.JWTRemember,
+			Algorithm: c.JWTAlgorithm, Key: string(c.JWTKey), Issuer: c.JWTIssuer, Audience: c.JWTAudience,
+			Leeway: c.JWTLeeway, Remember: c.JWTRemember,
 		},
 		From: c.JWTFrom, CookieKey: string(c.CookieKey), OrderTokenKey: string(c.OrderTokenKey), Slot: c.OrderTokenSlot,
 	}
@@ -23,7 +24,8 @@ func proofs(c *config.Proof) proxy.Auth {
 // missing is not told twice.
 func proofCompiles(c *config.Config) []error {
 	p := &c.Proof
-	if p.JWTAlgorithm != "" && p.JWTKey == "" || p.CookieKeyFile != "" && len(p.CookieKey) < 16 || p.OrderTokenKeyFile != "" && len(p.OrderTokenKey) < 16 {
+	if p.JWTAlgorithm != "" && p.JWTKey == "" || p.CookieKeyFile != "" && len(p.CookieKey) < 16 ||
+		p.OrderTokenKeyFile != "" && len(p.OrderTokenKey) < 16 {
 		return nil
 	}
 	err := proxy.CompileAuth(proofs(p), routes(c))

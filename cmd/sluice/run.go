@@ -21,8 +21,8 @@ import (
 type runCommand struct {
 	Config   string `help:"The configuration file." default:"config.toml" placeholder:"FILE"`
 	From     string `help:"Instead of a file: listen here …" placeholder:":8080"`
-	To       string `help:"… and pass everything, within the default limits, to this shop." placeholder:"http://127.0.0.1:9000"`
-	TakeOver bool   `help:"Share the addresses with a gate that listens there already: new connections come here. Then stop the other by SIGTERM; no shopper notices."`
+	To       string `help:"… and pass all, within the default limits, to this shop." placeholder:"http://127.0.0.1:9000"`
+	TakeOver bool   `help:"Share the addresses of a running gate and take new connections; then stop it by SIGTERM."`
 	Mode     string `help:"Overrides mode: enforce or observe." enum:",enforce,observe" default:""`
 }
 
@@ -36,9 +36,9 @@ func (r *runCommand) Run() error {
 	return r.serve(c, log)
 }
 
-// letGrow has nobody look for garbage until collect is called. Of what is made at start hardly anything is garbage, but so much is made
-// that it was looked for three times, which took a third of the time until the gate was ready. What is made is bounded by the
-// configuration, and GOMEMLIMIT holds all the same.
+// letGrow has nobody look for garbage until collect is called. Of what is made at start hardly anything is garbage, but
+// so much is made that it was looked for three times, which took a third of the time until the gate was ready. What is
+// made is bounded by the configuration, and GOMEMLIMIT holds all the same.
 func letGrow() (collect func()) {
 	before := debug.SetGCPercent(-1)
 	return func() { debug.SetGCPercent(before) }
@@ -51,7 +51,8 @@ func (r *runCommand) load() (*config.Config, error) {
 	if r.From == "" {
 		return config.Load(r.Config, os.LookupEnv, compiles, r.overrides)
 	}
-	text := fmt.Sprintf("[server]\nlisten = [%q]\n[upstream]\ntargets = [%q]\n[[route]]\nname = \"everything\"\nmatch = \"/\"\ngate = \"limit\"\n[stock]\nsource = \"off\"\n", r.From, r.To)
+	text := fmt.Sprintf("[server]\nlisten = [%q]\n[upstream]\ntargets = [%q]\n"+
+		"[[route]]\nname = \"everything\"\nmatch = \"/\"\ngate = \"limit\"\n[stock]\nsource = \"off\"\n", r.From, r.To)
 	return config.Parse("--from/--to", []byte(text), noEnvironment, r.overrides)
 }
 
@@ -208,7 +209,8 @@ func (g *gate) listenAside(takeOver bool, log *slog.Logger) (aside, error) {
 			servers.close()
 			return g.config.Errorf(key, "%v", err)
 		}
-		s := &http.Server{Addr: ln.Addr().String(), Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10,
+		s := &http.Server{Addr: ln.Addr().String(), Handler: h, ReadHeaderTimeout: 5 * time.Second,
+			ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10,
 			ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 		servers = append(servers, s)
 		go func() { _ = s.Serve(bounded(ln)) }() // ends with close
@@ -271,10 +273,13 @@ func (g *gate) redisCheck() (string, bool) {
 		return "reached", true
 	}
 	onError := g.config.Stock.OnError
-	return fmt.Sprintf("away for %s; stock.on_error = %q decides", away.Round(100*time.Millisecond), onError), onError == "allow" || away < awayTooLong
+	return fmt.Sprintf("away for %s; stock.on_error = %q decides", away.Round(100*time.Millisecond), onError),
+		onError == "allow" || away < awayTooLong
 }
 
-var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+var levels = map[string]slog.Level{
+	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+}
 
 func newLog(c config.Log, out *os.File) *slog.Logger {
 	o := &slog.HandlerOptions{Level: levels[c.Level]}

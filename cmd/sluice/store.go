@@ -64,7 +64,8 @@ func sellable(sku string) error {
 	if param.ValidSKU([]byte(sku)) {
 		return nil
 	}
-	return fmt.Errorf("SKU %.140q: %w: no request can name it; 1 to 128 bytes of UTF-8 without spaces, braces and control characters", sku, admin.ErrInvalid)
+	return fmt.Errorf("SKU %.140q: %w: no request can name it; "+
+		"1 to 128 bytes of UTF-8 without spaces, braces and control characters", sku, admin.ErrInvalid)
 }
 
 func (s store) List(ctx context.Context, limit int) ([]admin.Stock, error) {
