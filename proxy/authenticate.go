@@ -211,6 +211,7 @@ func (p *Proxy) appendOrderToken(dst []byte, r *Request, phase Phase) []byte {
 		if !p.routes[i].OrderToken {
 			continue
 		}
+		r.source.ClientAddr = r.clientAddr()
 		user, fault := p.routes[i].user.Value(&r.source)
 		if fault.Reason != reject.Admitted || !param.ValidUser(user) {
 			return dst
