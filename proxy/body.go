@@ -51,10 +51,11 @@ func (r *Request) readUpTo(limit int64) error {
 
 // bodyRejection says why a body could not be read.
 func bodyRejection(err error) rejection {
-	var broken http1.ProtocolError
-	switch {
-	case err == nil:
+	if err == nil {
 		return rejection{}
+	}
+	var broken http1.ProtocolError // below: it is on the heap
+	switch {
 	case errors.Is(err, errBodyTooLarge):
 		return rejection{Reason: reject.TooLarge}
 	case errors.Is(err, os.ErrDeadlineExceeded):

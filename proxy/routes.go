@@ -49,10 +49,13 @@ func (rt *boundRoute) variables() []*param.Variable {
 	return all
 }
 
-// readsBody reports whether a variable looks into the body.
+// readsBody reports whether a variable looks into the body. It is asked for each request.
 func (rt *boundRoute) readsBody() bool {
-	for _, v := range rt.variables() {
-		if v.NeedsBody() {
+	if rt.sku.NeedsBody() || rt.user.NeedsBody() || rt.quantity.NeedsBody() {
+		return true
+	}
+	for i := range rt.rates {
+		if rt.rates[i].key.NeedsBody() {
 			return true
 		}
 	}
