@@ -36,6 +36,7 @@ type mixupRequest struct {
 	status    int         // of the proxy's own answer
 	malformed bool        // the proxy may not know the id
 	old       bool        // HTTP/1.0: the end of a body may be the end of the connection
+	closes    bool        // it asks for the end of the connection: no request may follow
 	half      bool        // the client ends its side behind the last request: it may count as gone while it waits
 }
 
@@ -70,8 +71,13 @@ var mixupKinds = []struct {
 		q.shape, q.status = nil, 409
 	}},
 	{"HTTP/1.0", 4, func(q *mixupRequest, r *rand.Rand) {
-		q.ask(r, "GET", "/page", []string{"Connection: keep-alive\r\n", "Connection: close\r\n", ""}[r.IntN(3)], "")
-		q.raw, q.old = strings.Replace(q.raw, " HTTP/1.1\r\n", " HTTP/1.0\r\n", 1), true
+		connection := []string{"Connection: keep-alive\r\n", "Connection: Keep-Alive\r\n", ""}[r.IntN(3)]
+		q.ask(r, "GET", "/page", connection, "")
+		q.raw, q.old, q.closes = strings.Replace(q.raw, " HTTP/1.1\r\n", " HTTP/1.0\r\n", 1), true, connection == ""
+	}},
+	{"close", 2, func(q *mixupRequest, r *rand.Rand) {
+		q.chunks(r, "/page", r.IntN(500))
+		q.raw, q.closes = strings.Replace(q.raw, "Host:", "Connection: close\r\nHost:", 1), true
 	}},
 	{"unknown method", 2, func(q *mixupRequest, r *rand.Rand) { q.ask(r, "PURGE", "//page%2F;x", "", "") }},
 }
@@ -177,8 +183,8 @@ func newMixupVisit(m *mixup, n uint64) *mixupVisit {
 		}
 		q.fill(r)
 		length += len(q.raw)
-		if q.status == 413 || q.shape != nil && q.shape.name == "early" {
-			break // what followed might be more than the server reads to end a connection in good order
+		if q.closes || q.status == 413 || q.shape != nil && q.shape.name == "early" {
+			break // what follows is no request, or might be more than a server reads that ends the connection
 		}
 	}
 	if v.mode == oneByOne {
@@ -324,6 +330,10 @@ func (q *mixupRequest) receive(in *bufio.Reader, f *mixupFigures) (ended bool, e
 		resp, err = http.ReadResponse(in, &http.Request{Method: q.method})
 	}
 	if err != nil {
+		if q.shape != nil && q.shape.broken && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
+			f.cut.Add(1) // before the first byte of its body
+			return true, nil
+		}
 		return false, fmt.Errorf("it is missing: %w", err)
 	}
 	body, cut := io.ReadAll(resp.Body)
