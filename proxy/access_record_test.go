@@ -80,7 +80,8 @@ func TestAccessRecord_HoldsNoSecret(t *testing.T) {
 	e := recordOf(t, secretOrder, &recorder{}, func(o *Options) {
 		o.Routes = []Route{{Name: "all", Match: "/", Gate: route.Limit, User: "$cookie_uid"}}
 	})
-	if text := fmt.Sprintf("%+v %q", e, [][]byte{e.ID, e.Method, e.Path, e.SKU, e.User}); strings.Contains(text, "S3CRET") {
+	text := fmt.Sprintf("%+v %q", e, [][]byte{e.ID, e.Method, e.Path, e.SKU, e.User})
+	if strings.Contains(text, "S3CRET") {
 		t.Errorf("the record holds a secret: %s", text)
 	}
 	if string(e.Path) != "/api/seckill/1001/order" || string(e.ID) != "r-1" || string(e.User) != "7" || e.BytesIn != 6 {
@@ -91,7 +92,9 @@ func TestAccessRecord_HoldsNoSecret(t *testing.T) {
 func TestAccessRecord_PathThatNamesTheUserIsItsPattern(t *testing.T) {
 	const raw = "POST /buy/alice/1001 HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n"
 	e := recordOf(t, raw, &recorder{}, func(o *Options) {
-		o.Routes = []Route{{Name: "buy", Match: "POST /buy/{name}/{sku}", Gate: route.Check, SKU: "$path_sku", User: "$path_name"}}
+		o.Routes = []Route{
+			{Name: "buy", Match: "POST /buy/{name}/{sku}", Gate: route.Check, SKU: "$path_sku", User: "$path_name"},
+		}
 	})
 	if string(e.Path) != "/buy/{name}/{sku}" || string(e.User) != "alice" {
 		t.Errorf("recorded %s by %s", e.Path, e.User)
@@ -107,28 +110,31 @@ func TestAccessRecord_HoldsTheDecision(t *testing.T) {
 		change func(*Options)
 		want   metrics.AccessRecord
 	}{
-		"admitted": {&recorder{}, recordedOrder, nil, metrics.AccessRecord{Reason: reject.Admitted, Sent: true, Status: 200}},
+		"admitted": {&recorder{}, recordedOrder, nil, metrics.AccessRecord{Sent: true, Status: 200}},
 		"sold out": {&recorder{}, recordedOrder, soldOut, metrics.AccessRecord{Reason: reject.SoldOut, Status: 409}},
 		"window": {&recorder{}, recordedOrder, func(o *Options) {
 			o.Windows = windowFunc(func(int64, []byte) (time.Duration, bool) { return time.Millisecond, false })
 			o.Bounds = map[reject.Reason]string{reject.Window: "20 in 10ms"}
 		}, metrics.AccessRecord{Reason: reject.Window, Status: 429, Limit: "20 in 10ms", Wait: time.Millisecond}},
 		"rate": {&recorder{}, recordedOrder, func(o *Options) {
-			o.Rates = []KeyedRate{{Name: "per-ip", Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, PerSecond: 20, Burst: 40,
-				Limiter: usedUp{}}}
-		}, metrics.AccessRecord{Reason: reject.Rate, Status: 429, Limit: "limits.rate per-ip: 20/s, burst 40", Wait: time.Second}},
+			o.Rates = []KeyedRate{{Name: "per-ip", Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, PerSecond: 20,
+				Burst: 40, Limiter: usedUp{}}}
+		}, metrics.AccessRecord{Reason: reject.Rate, Status: 429, Wait: time.Second,
+			Limit: "limits.rate per-ip: 20/s, burst 40"}},
 		"user missing": {&recorder{}, strings.Replace(recordedOrder, "uid=7", "a=b", 1), nil, metrics.AccessRecord{
-			Reason: reject.BadRequest, Detail: reject.Detail{Cause: reject.UserMissing, Operand: "$cookie_uid"}, Status: 400}},
+			Reason: reject.BadRequest, Status: 400,
+			Detail: reject.Detail{Cause: reject.UserMissing, Operand: "$cookie_uid"}}},
 		"observed": {&recorder{}, recordedOrder, func(o *Options) { soldOut(o); o.Observe = true },
 			metrics.AccessRecord{Reason: reject.Admitted, Observed: reject.SoldOut, Sent: true, Status: 200}},
 		"unknown": {late, recordedOrder, nil, metrics.AccessRecord{Reason: reject.UpstreamTimeout, Sent: true,
 			Outcome: upstream.TimedOut, Status: 504}},
-		"no HTTP": {&recorder{}, "POST / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", nil, metrics.AccessRecord{Reason: reject.Malformed,
-			Detail: reject.Detail{Cause: reject.ProtocolRule, Operand: "Host twice"}, Status: 400}},
+		"no HTTP": {&recorder{}, "POST / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", nil, metrics.AccessRecord{
+			Reason: reject.Malformed, Status: 400,
+			Detail: reject.Detail{Cause: reject.ProtocolRule, Operand: "Host twice"}}},
 	} {
 		e := recordOf(t, c.raw, c.to, c.change)
-		got := metrics.AccessRecord{Reason: e.Reason, Detail: e.Detail, Observed: e.Observed, Sent: e.Sent, Outcome: e.Outcome,
-			Status: e.Status, Limit: e.Limit, Wait: e.Wait}
+		got := metrics.AccessRecord{Reason: e.Reason, Detail: e.Detail, Observed: e.Observed, Sent: e.Sent,
+			Outcome: e.Outcome, Status: e.Status, Limit: e.Limit, Wait: e.Wait}
 		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", c.want) {
 			t.Errorf("%s: recorded %+v, want %+v", name, got, c.want)
 		}
@@ -218,7 +224,7 @@ var accessLogs = []struct {
 // loggedRequest returns a function that handles one request, with a real access log that goes nowhere.
 func loggedRequest(t testing.TB, closed reject.Reason, every int) (handle func() func()) {
 	t.Helper()
-	o := options(upstreamFunc(func(*upstream.Request, *fasthttp.Response) upstream.Outcome { return upstream.Answered }))
+	o := options(emptyUpstream)
 	o.Stock.(*stockMap).closed["1001"] = closed
 	var l *accesslog.Log
 	if every > 0 {
@@ -244,6 +250,11 @@ func loggedRequest(t testing.TB, closed reject.Reason, every int) (handle func()
 	}
 	return func() func() { return repeated(p, recordedOrder) }
 }
+
+// emptyUpstream answers every request with an empty response.
+var emptyUpstream = upstreamFunc(func(*upstream.Request, *fasthttp.Response) upstream.Outcome {
+	return upstream.Answered
+})
 
 // repeated returns a function that handles raw once, on a connection that is not there.
 func repeated(p *Proxy, raw string) (handle func()) {

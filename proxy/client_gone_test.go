@@ -16,7 +16,8 @@ func goneClients(t *testing.T, p *Proxy) float64 {
 	return counted(t, p.Counters())["sluice_rejected_requests_total client_gone order"]
 }
 
-const waitingOrder = "POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop\r\nCookie: uid=7\r\nContent-Length: 2\r\n\r\nhi"
+const waitingOrder = "POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop\r\nCookie: uid=7\r\n" +
+	"Content-Length: 2\r\n\r\nhi"
 
 // sendAndKeep sends an order on a connection of its own.
 func sendAndKeep(t *testing.T, addr string) net.Conn {

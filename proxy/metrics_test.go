@@ -18,8 +18,8 @@ func TestProxy_MetricsOfRoutesAndRatesAreDistinct(t *testing.T) {
 	}
 	o = options(&recorder{})
 	o.Rates = []KeyedRate{
-		{Name: "a", Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, Limiter: usedUp{}},
-		{Name: "b", Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, Limiter: usedUp{}, Routes: []string{"order", "rest"}},
+		{Name: "a", Key: "$cookie_uid", Limiter: usedUp{}},
+		{Name: "b", Key: "$cookie_uid", Limiter: usedUp{}, Routes: []string{"order", "rest"}},
 	}
 	p, err := New(o)
 	if err != nil {

@@ -21,8 +21,8 @@ type mixupFigures struct {
 func (f *mixupFigures) String() string {
 	return fmt.Sprintf("%d connections, %d of them reset; %d requests, %d answered by the upstream, %d by the proxy, "+
 		"%d of these as malformed; %d cut by the upstream, %d taken back by a reset or behind the last response; "+
-		"%d answered with 502 or 503 without need", f.conns.Load(), f.resets.Load(), f.requests.Load(), f.upstream.Load(),
-		f.local.Load(), f.malformed.Load(), f.cut.Load(), f.unread.Load(), f.faults.Load())
+		"%d answered with 502 or 503 without need", f.conns.Load(), f.resets.Load(), f.requests.Load(),
+		f.upstream.Load(), f.local.Load(), f.malformed.Load(), f.cut.Load(), f.unread.Load(), f.faults.Load())
 }
 
 // mixupRequest is one request and what may answer it.
@@ -49,7 +49,9 @@ var mixupKinds = []struct {
 	{"pass GET", 20, func(q *mixupRequest, r *rand.Rand) { q.ask(r, "GET", "/page", "", "") }},
 	{"pass HEAD", 6, func(q *mixupRequest, r *rand.Rand) { q.ask(r, "HEAD", "/page", "", "") }},
 	{"pass POST", 10, func(q *mixupRequest, r *rand.Rand) { q.upload(r, "/page", r.IntN(3000)) }},
-	{"pass POST that is streamed", 1, func(q *mixupRequest, r *rand.Rand) { q.upload(r, "/page", maxBuffered+r.IntN(60_000)) }},
+	{"pass POST that is streamed", 1, func(q *mixupRequest, r *rand.Rand) {
+		q.upload(r, "/page", maxBuffered+r.IntN(60_000))
+	}},
 	{"chunked upload", 6, func(q *mixupRequest, r *rand.Rand) { q.chunks(r, "/page", r.IntN(3000)) }},
 	{"chunked upload that is streamed", 1, func(q *mixupRequest, r *rand.Rand) {
 		q.chunks(r, "/page", maxBuffered+r.IntN(60_000))
@@ -99,8 +101,8 @@ func (q *mixupRequest) ask(r *rand.Rand, method, path, fields, body string) {
 	if r.IntN(8) == 0 {
 		pad = "X-Pad: " + strings.Repeat("p", r.IntN(6000)) + "\r\n"
 	}
-	q.raw = fmt.Sprintf("%s %s?id=%s HTTP/1.1\r\nHost: shop\r\nX-Request-Id: %[3]s\r\nX-Id: %[3]s\r\nIdempotency-Key: %[3]s\r\n"+
-		"Cookie: uid=u-%[3]s\r\nX-Shape: %[4]s\r\nX-Size: %[5]d\r\n%[6]s%[7]s\r\n%[8]s",
+	q.raw = fmt.Sprintf("%s %s?id=%s HTTP/1.1\r\nHost: shop\r\nX-Request-Id: %[3]s\r\nX-Id: %[3]s\r\n"+
+		"Idempotency-Key: %[3]s\r\nCookie: uid=u-%[3]s\r\nX-Shape: %[4]s\r\nX-Size: %[5]d\r\n%[6]s%[7]s\r\n%[8]s",
 		method, path, q.id, q.shape.name, q.size, pad, fields, body)
 }
 
@@ -120,7 +122,8 @@ func (q *mixupRequest) upload(r *rand.Rand, path string, size int) {
 func (q *mixupRequest) chunks(r *rand.Rand, path string, size int) {
 	a := &mixupAnswer{r: r}
 	body := strings.ReplaceAll(a.chunks(mixupBody(q.id, size)), ";x=y\r\n", "\r\n") // requests may have no extensions
-	q.ask(r, "POST", path, fmt.Sprintf("%sTransfer-Encoding: chunked\r\nX-Body: %d\r\n", expects(r), size), body+"0\r\n\r\n")
+	fields := fmt.Sprintf("%sTransfer-Encoding: chunked\r\nX-Body: %d\r\n", expects(r), size)
+	q.ask(r, "POST", path, fields, body+"0\r\n\r\n")
 }
 
 // spoil makes the request one that is no HTTP/1.1, or that ends too early. Either is the last of its connection.
@@ -299,12 +302,12 @@ func (v *mixupVisit) visit(addr string) error {
 func (v *mixupVisit) receive(in *bufio.Reader) (answered int, ended bool, err error) {
 	for i, q := range v.requests {
 		ended, err := q.receive(in, &v.m.figures)
-		var broken *net.OpError
 		switch {
-		case err != nil && v.mode == resetAt && (errors.As(err, &broken) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+		case err != nil && v.mode == resetAt && isEnd(err):
 			return i, true, nil
 		case err != nil:
-			return i, false, fmt.Errorf("response %d of %d, %s %s in form %v: %w", i+1, len(v.requests), q.kind, q.id, q.shape, err)
+			return i, false, fmt.Errorf("response %d of %d, to %s %s in form %v: %w",
+				i+1, len(v.requests), q.kind, q.id, q.shape, err)
 		case ended:
 			if n := in.Buffered(); n > 0 {
 				rest, _ := in.Peek(n)
@@ -321,6 +324,12 @@ func (v *mixupVisit) receive(in *bufio.Reader) (answered int, ended bool, err er
 		return len(v.requests), false, fmt.Errorf("behind the last response: %.300q", rest)
 	}
 	return len(v.requests), false, nil
+}
+
+// isEnd reports an error of a connection that has ended.
+func isEnd(err error) bool {
+	var broken *net.OpError
+	return errors.As(err, &broken) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // receive reads the response to q.
@@ -351,7 +360,8 @@ func (q *mixupRequest) receive(in *bufio.Reader, f *mixupFigures) (ended bool, e
 }
 
 // checkForwarded checks an answer of the upstream.
-func (q *mixupRequest) checkForwarded(resp *http.Response, body []byte, cut error, f *mixupFigures) (ended bool, err error) {
+func (q *mixupRequest) checkForwarded(resp *http.Response, body []byte, cut error, f *mixupFigures) (
+	ended bool, err error) {
 	whole := mixupBody(q.id, q.size)
 	if q.method == "HEAD" || q.shape.empty {
 		whole = ""

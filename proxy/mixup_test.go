@@ -25,8 +25,8 @@ const (
 )
 
 // Requests of all kinds are sent over connections that are pipelined, half-closed, slow or reset, through a real server
-// and a real pool to an upstream that answers in all forms. Each response is that of its own request; none is lost before
-// the connection has ended as the server said; no request arrives twice; and all that a request acquired is given back.
+// and a real pool to an upstream that answers in all forms. Each response is that of its own request; none is lost
+// before the connection has ended as the server said; no request arrives twice; all that was acquired is given back.
 //
 // SLUICE_MIXUP is the number of requests, SLUICE_MIXUP_SEED repeats a run's connections.
 func TestServer_NeverMixesUpResponses(t *testing.T) {
@@ -84,7 +84,8 @@ func (m *mixup) run() {
 	}
 	clients.Wait()
 	m.t.Logf("%s in %v", &m.figures, time.Since(begun).Round(time.Millisecond))
-	m.t.Logf("%d admissions, %d slots, %d reservations", m.owed.entered.Load(), m.owed.acquired.Load(), m.owed.reserved.Load())
+	m.t.Logf("%d admissions, %d slots, %d reservations", m.owed.entered.Load(), m.owed.acquired.Load(),
+		m.owed.reserved.Load())
 	if m.t.Failed() {
 		return
 	}
@@ -174,7 +175,8 @@ func (o *mixupOwed) Leave([]byte) { o.left.Add(1) }
 
 func (o *mixupOwed) check(t *testing.T) {
 	eventually(t, "all that was acquired is given back", func() bool {
-		return o.entered.Load() == o.left.Load() && o.acquired.Load() == o.released.Load() && o.reserved.Load() == o.settled.Load()
+		return o.entered.Load() == o.left.Load() && o.acquired.Load() == o.released.Load() &&
+			o.reserved.Load() == o.settled.Load()
 	})
 	o.orders.Range(func(serial, times any) bool {
 		if n := times.(*atomic.Int64).Load(); n != 1 {

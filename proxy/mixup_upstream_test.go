@@ -288,7 +288,7 @@ func (u *mixupUpstream) belongsTogether(req *http.Request, id string) bool {
 	return true
 }
 
-// readWhole reads the body, which must be the request's own to its last byte. It reports false for one that was cut off.
+// readWhole reads the body, which must be the request's own to its last byte. It reports false for one that was cut.
 func (u *mixupUpstream) readWhole(req *http.Request, id string) bool {
 	body, err := io.ReadAll(req.Body)
 	size, _ := strconv.Atoi(req.Header.Get("X-Body"))

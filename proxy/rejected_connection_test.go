@@ -99,8 +99,8 @@ func TestConnectionLimit_RejectionIsRecordedOnce(t *testing.T) {
 			e.Client.String() != "127.0.0.1" || len(e.Method) > 0 {
 			t.Errorf("%s: recorded %+v", name, e)
 		}
-		got := s.Totals().Rejected
-		if got[reject.IPConns] != 1 || got[reject.ConnOpen] != 0 || p.Counters().Totals().Rejected[reject.IPConns] != 0 {
+		got, requests := s.Totals().Rejected, p.Counters().Totals().Rejected
+		if got[reject.IPConns] != 1 || got[reject.ConnOpen] != 0 || requests[reject.IPConns] != 0 {
 			t.Errorf("%s: the totals are %v", name, got)
 		}
 		if n := counted(t, s.Collector())["sluice_rejected_connections_total ip_conns"]; n != 1 {
@@ -123,7 +123,8 @@ func TestConnectionLimit_ObservedRejectionServesTheConnection(t *testing.T) {
 		}
 		slots := &connSlots{}
 		s, addr := serveWith(t, p, ServerOptions{Connections: slots})
-		if resp, _ := talk(t, addr, strings.Replace(pageRequest, "Host", "Connection: close\r\nHost", 1)); resp.StatusCode != 200 {
+		closing := strings.Replace(pageRequest, "Host", "Connection: close\r\nHost", 1)
+		if resp, _ := talk(t, addr, closing); resp.StatusCode != 200 {
 			t.Errorf("%s: %d", name, resp.StatusCode)
 		}
 		if n := counted(t, s.Collector())["sluice_observed_connection_rejections_total ip_conns"]; n != 1 {

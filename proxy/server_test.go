@@ -23,7 +23,8 @@ func TestServer_BodyIsAskedForOnlyAfterTheCheapChecks(t *testing.T) {
 	o := options(&recorder{})
 	o.Stock.(*stockMap).closed["sold-out"] = reject.SoldOut
 	addr, _ := gateway(t, o)
-	const head = "POST /api/seckill/%s/order HTTP/1.1\r\nHost: s\r\nCookie: uid=7\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
+	const head = "POST /api/seckill/%s/order HTTP/1.1\r\nHost: s\r\nCookie: uid=7\r\n" +
+		"Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"
 	for sku, want := range map[string]string{"sold-out": "HTTP/1.1 409", "1001": "HTTP/1.1 100"} {
 		c, err := net.Dial("tcp", addr)
 		if err != nil {
@@ -91,9 +92,8 @@ func (f *firstRequests) Allow(time.Time) (time.Duration, bool) {
 	return time.Second, f.left >= 0
 }
 
-// A reload exchanges the Proxy under connections that stay: the next request is handled by the new one, that under way is
-// finished by the old one. What a connection has used of its request rate stays used; whether its peer is trusted is
-// decided anew.
+// A reload exchanges the Proxy under connections that stay: the next request is handled by the new one, and a request
+// that is under way by the old one. Whether the peer of a connection is trusted is decided anew.
 func TestServer_ReplaceKeepsConnections(t *testing.T) {
 	begun, answer := make(chan struct{}), make(chan struct{})
 	named := func(name string) upstreamFunc {
@@ -108,7 +108,6 @@ func TestServer_ReplaceKeepsConnections(t *testing.T) {
 	}
 	before := options(named("before"))
 	before.Trusted = loopback
-	before.ConnRate = func() ConnRateLimiter { return &firstRequests{left: 100} } // of no connection: its peer is trusted
 	client := clientProbe(&before)
 	old, err := New(before)
 	if err != nil {

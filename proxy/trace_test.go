@@ -6,11 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/valyala/fasthttp"
-
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
-	"sluice/upstream"
 )
 
 // keepingTracer traces every request, and keeps what it is told.
@@ -128,7 +125,7 @@ var tracers = map[string]metrics.Tracer{"off": nil, "idle": idleTracer{}}
 // untraced returns a function that handles one request, which is admitted.
 func untraced(t testing.TB, tracer metrics.Tracer) (handle func()) {
 	t.Helper()
-	o := options(upstreamFunc(func(*upstream.Request, *fasthttp.Response) upstream.Outcome { return upstream.Answered }))
+	o := options(emptyUpstream)
 	o.Tracer = tracer
 	p, err := New(o)
 	if err != nil {
