@@ -1,49 +1,32 @@
 package proxy
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// counted is what the page of metrics would show, as "name label label", labels in the order of their names.
-func counted(t *testing.T, of prometheus.Collector) map[string]float64 {
-	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(of)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
+// Two series of one name and labels would make the whole page of metrics an error.
+func TestProxy_MetricsOfRoutesAndRatesAreDistinct(t *testing.T) {
+	o := options(&recorder{})
+	o.Routes = []Route{{Name: "none", Match: "/"}}
+	var at *RouteError
+	if _, err := New(o); !errors.As(err, &at) || at.Key != "name" || !strings.Contains(err.Error(), `route "none"`) {
+		t.Errorf("a route with the name of requests that match no route: %v", err)
 	}
-	shown := map[string]float64{}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			name := family.GetName()
-			for _, label := range m.GetLabel() {
-				name += " " + label.GetValue()
-			}
-			shown[name] = m.GetCounter().GetValue()
-		}
+	o = options(&recorder{})
+	o.Rates = []KeyedRate{
+		{Name: "a", Key: "$cookie_uid", Limiter: usedUp{}},
+		{Name: "b", Key: "$cookie_uid", Limiter: usedUp{}, Routes: []string{"order", "rest"}},
 	}
-	return shown
-}
-
-// Two series of one name and labels make the whole page of metrics an error.
-func TestEveryRouteHasMetricsOfItsOwn(t *testing.T) {
-	o := options(&seen{})
-	o.Routes = []Route{{Name: "none", Match: "/", Gate: Pass}}
-	if _, err := New(o); err == nil || !strings.Contains(err.Error(), `route "none": name`) {
-		t.Errorf("a route with the name of those that no route takes: %v", err)
-	}
-	o = options(&seen{})
-	o.Rates = []KeyedRate{keyed("a", "$remote_addr", 1), keyed("b", "$remote_addr", 1, "order", "rest")}
 	p, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(p)
+	registry.MustRegister(p.Counters(), NewServer(p, ServerOptions{}).Collector())
 	if _, err := registry.Gather(); err != nil {
 		t.Error(err)
 	}
