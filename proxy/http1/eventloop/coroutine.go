@@ -58,10 +58,11 @@ func (t leadership) run(co *coroutine) {
 			t.loop.keep(co)
 			return
 		}
-		var parked bool
-		if parked, co.err = c.beginPark(co.direction, co); parked {
+		parked, err := c.beginPark(co.direction, co)
+		if parked { // from here on co may be resumed elsewhere
 			return
 		}
+		co.err = err
 	}
 }
 
