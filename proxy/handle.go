@@ -146,8 +146,8 @@ func (p *Proxy) handle(x *http1.Exchange) {
 	r := p.newRequest(x)
 	p.ensureRequestID(r)
 	p.match(r)
-	p.Handle(r)
-	if p.exhausted(x.Conn, r.client) {
+	p.Handle(r) // r is no longer ours
+	if p.exhausted(x.Conn) {
 		x.Local.Close = true
 	}
 }
