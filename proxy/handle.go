@@ -141,12 +141,12 @@ func (p *Proxy) newRequest(x *http1.Exchange) *Request {
 	return r
 }
 
-// HandleExchange handles the request of x.
+// handle handles the request of x.
 func (p *Proxy) handle(x *http1.Exchange) {
 	r := p.newRequest(x)
 	p.ensureRequestID(r)
 	p.match(r)
-	p.Handle(r) // r is no longer ours
+	p.Handle(r) // r is another request's from here on
 	if p.exhausted(x.Conn) {
 		x.Local.Close = true
 	}

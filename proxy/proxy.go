@@ -122,11 +122,7 @@ func New(o Options) (*Proxy, error) {
 		return nil, err
 	}
 	p.compileChecks()
-	p.pool.New = func() any {
-		r := new(Request)
-		r.attempt.request.Reset() // its header lines go out verbatim from the first request on
-		return r
-	}
+	p.pool.New = func() any { return newPooledRequest() }
 	return p, nil
 }
 
