@@ -96,7 +96,7 @@ func (m *mixup) run() {
 			m.t.Errorf("the pool is left with %+v", target)
 		}
 	}
-	if faults, all := m.figures.faults.Load(), m.figures.upstream.Load(); faults > all/20 {
+	if faults, all := m.figures.faults.Load(), m.figures.upstream.Load(); faults > all/100+5 {
 		m.t.Errorf("%d requests were answered with 502 or 503 without need, %d by the upstream", faults, all)
 	}
 }
