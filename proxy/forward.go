@@ -96,8 +96,9 @@ func reasonOf(o upstream.Outcome) reject.Reason {
 	return reject.UpstreamError
 }
 
-// upgrades reports a request to leave HTTP that may go on. h2c is left unanswered, as a server may do: what would follow
-// is not HTTP/1.1. On a limited route it was rejected, unless the proxy only observes; then nothing is reserved for it.
+// upgrades reports a request to leave HTTP that may go on. h2c is left unanswered, as a server may do: what would
+// follow is not HTTP/1.1. On a limited route it was rejected, unless the proxy only observes; then nothing is
+// reserved for it.
 func (r *Request) upgrades() bool {
 	h := &r.exchange.Request
 	return h.Upgrade && !h.H2C && (!r.route.limited() || r.proxy.Observe)

@@ -13,8 +13,8 @@ import (
 )
 
 // Conn is a TCP connection that an event loop watches. Many of its methods are those of net.Conn and syscall.Conn.
-// Either it waits, and belongs to the loop, or it has an owner that reads and writes. One goroutine may read while another
-// writes; any goroutine may set deadlines or close.
+// Either it waits, and belongs to the loop, or it has an owner that reads and writes. One goroutine may read while
+// another writes; any goroutine may set deadlines or close.
 type Conn struct {
 	// Owner is for the user of the package. It is set before the first Wait.
 	Owner any
