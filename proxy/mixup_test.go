@@ -28,7 +28,7 @@ const (
 // and a real pool to an upstream that answers in all forms. Each response is that of its own request; none is lost
 // before the connection has ended as the server said; no request arrives twice; all that was acquired is given back.
 //
-// SLUICE_MIXUP is the number of requests, SLUICE_MIXUP_SEED repeats a run's connections.
+// SLUICE_MIXUP is the number of requests; a million need -timeout 1h. SLUICE_MIXUP_SEED repeats a run's connections.
 func TestServer_NeverMixesUpResponses(t *testing.T) {
 	total := uint64(20_000)
 	if testing.Short() {
