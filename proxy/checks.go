@@ -7,8 +7,8 @@ import (
 	"sluice/proxy/route"
 )
 
-// check is one row of a table of checks. A new limit is a row here, a file in package limiter that decides, a reason
-// in package reject, and its keys in package config.
+// check is one row of a table of checks. A new limit is a field of Limiters, a row, and its function; a reason in
+// package reject; its keys in package config; and a row in cmd/sluice/limits.go. docs/adding-a-limit.md adds one.
 type check struct {
 	name     string                              // as explain and the docs call it
 	config   string                              // where it is configured
@@ -16,6 +16,14 @@ type check struct {
 	mayBlock bool                                // it may wait; reading from its own client does not count
 	applies  func(p *Proxy, rt *boundRoute) bool // nil = always; a row that does not apply is left out
 	run      func(p *Proxy, r *Request) rejection
+}
+
+// Limiters are what the rows ask.
+type Limiters struct {
+	ConnRate    func() ConnRateLimiter // for a new connection; nil = connections have no request rate of their own
+	Rates       []KeyedRate
+	Windows     WindowLimiter
+	Concurrency ConcurrencyLimiter
 }
 
 // reasons is a list of reasons, as a row of the table shows it.
