@@ -85,12 +85,12 @@ var (
 // tables are the checks of each gate, in their order.
 var tables = [route.NumGates][]check{
 	route.Pass: {denyList, keyedRates, pageCache},
-	route.Limit: {denyList, connRate, identity, schedule, orderToken, keyedRates, pageCache, windowFull, queueFull,
-		body, window, slot, scheduleAgain},
-	route.Check: {denyList, connRate, identity, schedule, soldOut, orderToken, keyedRates, pageCache, windowFull,
-		queueFull, body, window, slot, scheduleAgain, stock},
-	route.Reserve: {denyList, connRate, identity, earlierOrder, schedule, orderToken, keyedRates, pageCache,
-		windowFull, queueFull, body, window, slot, scheduleAgain, reserve},
+	route.Limit: {denyList, connRate, identity, schedule, orderToken,
+		keyedRates, pageCache, windowFull, queueFull, body, window, slot, scheduleAgain},
+	route.Check: {denyList, connRate, identity, schedule, soldOut, orderToken,
+		keyedRates, pageCache, windowFull, queueFull, body, window, slot, scheduleAgain, stock},
+	route.Reserve: {denyList, connRate, identity, earlierOrder, schedule, orderToken,
+		keyedRates, pageCache, windowFull, queueFull, body, window, slot, scheduleAgain, reserve},
 }
 
 // compileChecks gives each route the rows of its gate that apply to it.

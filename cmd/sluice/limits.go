@@ -26,10 +26,11 @@ type limitRow struct {
 	// bounds are the reasons for which it rejects, and how large it is.
 	bounds func(l *config.Limits) map[reject.Reason]string
 
-	// tables are those that it counts keys in; nil = none. What they count goes on after a reload.
-	tables func(l *config.Limits) []limiter.RateSpec
+	// counts are the keyed rates that it counts in, without names; nil = none. What they have counted goes on after a
+	// reload.
+	counts func(l *config.Limits) []limiter.RateSpec
 
-	// limit gives a Proxy what its checks ask, and changes nothing yet. counted are the tables.
+	// limit gives a Proxy what its checks ask, and changes nothing yet. counted are those of counts.
 	limit func(in *limits, c *config.Config, counted []*limiter.RateLimiter, to *proxy.Limiters)
 
 	use func(in *limits, c *config.Config) // puts the numbers of c into force; nil = limit has done it
@@ -92,7 +93,7 @@ var limitRows = []limitRow{
 		},
 	},
 	{
-		name: "rate", tables: rateSpecs, // [[limits.rate]]: each has numbers, bounds and enforce of its own
+		name: "rate", counts: rateSpecs, // [[limits.rate]]: each has numbers, bounds and enforce of its own
 		limit: func(_ *limits, c *config.Config, counted []*limiter.RateLimiter, to *proxy.Limiters) {
 			to.Rates = keyedRates(c)
 			for i := range counted {
@@ -140,11 +141,18 @@ func (in *limits) prepare(c *config.Config) (to proxy.Limiters, use func()) {
 	}
 }
 
+// specs are those of counts with names, by which metrics and a reload know them.
 func (row *limitRow) specs(c *config.Config) []limiter.RateSpec {
-	if row.tables == nil {
+	if row.counts == nil {
 		return nil
 	}
-	return row.tables(&c.Limits)
+	specs := row.counts(&c.Limits)
+	for i := range specs {
+		if specs[i].Name == "" {
+			specs[i].Name = "[limits." + row.name + "]" // brackets: no [[limits.rate]] can have this name
+		}
+	}
+	return specs
 }
 
 // reasons are those for which the limit rejects, in their order.
@@ -263,7 +271,7 @@ func (h *helm) number(key string) admin.Number {
 	return n
 }
 
-// rateSpecs are the tables that keyed rates count in.
+// rateSpecs are those of [[limits.rate]].
 func rateSpecs(l *config.Limits) (specs []limiter.RateSpec) {
 	for _, r := range l.Rates {
 		specs = append(specs, limiter.RateSpec{

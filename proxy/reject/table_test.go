@@ -103,8 +103,9 @@ func TestReason_PropertiesOfTheTable(t *testing.T) {
 		{"MayHaveOrder", set(Reason.MayHaveOrder),
 			"confirmed duplicate in_progress released stock_error upstream_error upstream_timeout"},
 		{"OutcomeUnknown", set(Reason.OutcomeUnknown), "upstream_error upstream_timeout"},
-		{"Transient", set(Reason.Transient), "conn_open ip_conns conn_rate paused rate window concurrency queue_timeout " +
-			"client_gone stock_error no_upstream shutting_down"},
+		{"Transient, but not busy", set(func(r Reason) bool { return r.Transient() && r.Class() != Busy }),
+			"paused stock_error no_upstream shutting_down"},
+		{"busy, but not Transient", set(func(r Reason) bool { return !r.Transient() && r.Class() == Busy }), "admitted"},
 		{"mayHavePlaced", set(Reason.mayHavePlaced), "upstream_error upstream_timeout internal"},
 	} {
 		if c.got != c.want {
