@@ -124,8 +124,9 @@ image-here: build ## the same image out of ./sluice, with no registry and no dae
 licences: ## write docs/licences.md anew, when a dependency has changed
 	cd tools && $(GO) run ./modules licences .. >../docs/licences.md.new && mv ../docs/licences.md.new ../docs/licences.md
 
-reference: ## write config.schema.json and docs/configuration.md anew, when a key has changed
+reference: ## write the schema, docs/configuration.md and the reasons in docs/http.md anew, when a key or a reason has changed
 	$(GO) test ./config -run 'Structs' -update
+	$(GO) test ./proxy/reject -run 'Page|Answers' -update
 
 sbom: build ## the bill of materials of ./sluice, in CycloneDX: sluice.cdx.json
 	@GO='$(GO)' sh tools/sbom sluice sluice.cdx.json

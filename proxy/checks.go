@@ -7,8 +7,8 @@ import (
 	"sluice/proxy/route"
 )
 
-// check is one row of a table of checks. A new limit is a row here, a file in package limiter that decides, a reason
-// in package reject, and its keys in package config.
+// check is one row of a table of checks. A new limit is a field of Limiters, a row, and its function; a reason in
+// package reject; its keys in package config; and a row in cmd/sluice/limits.go. docs/adding-a-limit.md adds one.
 type check struct {
 	name    string          // as explain and the docs call it
 	config  string          // where it is configured
@@ -18,6 +18,14 @@ type check struct {
 	mayBlock bool
 	applies  func(p *Proxy, rt *boundRoute) bool // nil = always; a row that does not apply is left out
 	run      func(p *Proxy, r *Request) rejection
+}
+
+// Limiters are what the rows ask.
+type Limiters struct {
+	ConnRate    func() ConnRateLimiter // for a new connection; nil = connections have no request rate of their own
+	Rates       []KeyedRate
+	Windows     WindowLimiter
+	Concurrency ConcurrencyLimiter
 }
 
 // reasons is a list of reasons, as a row of the table shows it.
@@ -80,12 +88,12 @@ var (
 // tables are the checks of each gate, in their order.
 var tables = [route.NumGates][]check{
 	route.Pass: {denyList, keyedRates, pageCache},
-	route.Limit: {denyList, connRate, identity, schedule, orderToken, keyedRates, pageCache, windowFull, queueFull,
-		body, window, slot, scheduleAgain},
-	route.Check: {denyList, connRate, identity, schedule, soldOut, orderToken, keyedRates, pageCache, windowFull,
-		queueFull, body, window, slot, scheduleAgain, stock},
-	route.Reserve: {denyList, connRate, identity, earlierOrder, schedule, orderToken, keyedRates, pageCache,
-		windowFull, queueFull, body, window, slot, scheduleAgain, reserve},
+	route.Limit: {denyList, connRate, identity, schedule, orderToken,
+		keyedRates, pageCache, windowFull, queueFull, body, window, slot, scheduleAgain},
+	route.Check: {denyList, connRate, identity, schedule, soldOut, orderToken,
+		keyedRates, pageCache, windowFull, queueFull, body, window, slot, scheduleAgain, stock},
+	route.Reserve: {denyList, connRate, identity, earlierOrder, schedule, orderToken,
+		keyedRates, pageCache, windowFull, queueFull, body, window, slot, scheduleAgain, reserve},
 }
 
 // compileChecks gives each route the rows of its gate that apply to it.

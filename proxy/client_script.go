@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"sluice/internal/octets"
+	"sluice/proxy/reject"
 )
 
 // scriptPath is where pages of the shop load the script from.
@@ -25,10 +26,12 @@ type clientScript struct {
 	etag, packedTag string
 }
 
-// newClientScript leaves out what only people read: comments, on lines of their own, and indentation.
+// newClientScript fills in the transient reasons, and leaves out what only people read: comments, on lines of their
+// own, and indentation.
 func newClientScript() *clientScript {
 	var s clientScript
-	for line := range strings.Lines(clientSource) {
+	source := strings.Replace(clientSource, "TRANSIENT", strings.Join(transientReasons(), "|"), 1)
+	for line := range strings.Lines(source) {
 		if line = strings.TrimLeft(line, " "); line != "\n" && !strings.HasPrefix(line, "//") {
 			s.plain = append(s.plain, line...)
 		}
@@ -38,6 +41,16 @@ func newClientScript() *clientScript {
 	s.etag = `"` + hex.EncodeToString(sum[:8]) + `"`
 	s.packedTag = `"` + hex.EncodeToString(sum[:8]) + `-gzip"`
 	return &s
+}
+
+// transientReasons are those after which the script sends the order again.
+func transientReasons() (names []string) {
+	for _, reason := range reject.Reasons() {
+		if reason.Transient() && reason != reject.ClientGone {
+			names = append(names, reason.String())
+		}
+	}
+	return names
 }
 
 func packed(plain []byte) []byte {

@@ -43,7 +43,6 @@ func (p *Proxy) Explain(raw string, peer netip.Addr, maxHeader int, lenientTarge
 	}
 	x.Conn.State = &client{shard: p.counters.Shard()}
 	r := p.newRequest(x)
-	p.ensureRequestID(r)
 	p.match(r)
 	no := p.checkDenyList(r)
 	if no.Reason == reject.Admitted {

@@ -7,6 +7,7 @@ import (
 
 	"sluice/proxy/http1"
 	"sluice/proxy/reject"
+	"sluice/proxy/route"
 )
 
 // Handle answers one request: admitted and forwarded, or rejected for one reason.
@@ -21,10 +22,11 @@ func (p *Proxy) Handle(r *Request) {
 	}
 }
 
-// admit runs the checks of the request's route in their order; the first objection decides. A limit that is only
+// admit finds the request's route and runs its checks in their order; the first objection decides. A limit that is only
 // observed is counted, and the next check goes on. In observe mode the first objection is counted, what was acquired is
 // released, and the request is forwarded. The event loop is released once, before the first check that may block.
 func (p *Proxy) admit(r *Request) bool {
+	p.match(r)
 	for i := range r.checks {
 		check := &r.checks[i]
 		if check.mayBlock {
@@ -142,6 +144,11 @@ func (p *Proxy) newRequest(x *http1.Exchange) *Request {
 	r.now = p.Now()
 	p.trust(r.client, x.Conn.Peer())
 	r.route = &p.unmatched
+	p.ensureRequestID(r)
+	head := &x.Request
+	r.scratch.host = route.HostName(r.scratch.host[:0], head.Host())
+	r.source.Head, r.source.Host, r.source.Query = head, r.scratch.host, head.Query()
+	r.source.RequestID, r.source.Tokens = r.id, p.auth
 	if !r.client.trusted && p.proxies.Samples(r.now) {
 		p.proxies.Observe(r.now, x.Conn.Peer(), len(x.Request.Peek(p.ClientHeader)) > 0)
 	}
@@ -151,8 +158,6 @@ func (p *Proxy) newRequest(x *http1.Exchange) *Request {
 // handle handles the request of x.
 func (p *Proxy) handle(x *http1.Exchange) {
 	r := p.newRequest(x)
-	p.ensureRequestID(r)
-	p.match(r)
 	p.Handle(r) // r is another request's from here on
 	if p.exhausted(x.Conn) {
 		x.Local.Close = true
@@ -164,7 +169,6 @@ func (p *Proxy) protocolError(x *http1.Exchange, e http1.ProtocolError) {
 	r := p.newRequest(x)
 	defer p.release(r)
 	r.malformed = true
-	p.ensureRequestID(r)
 	detail := reject.Detail{Cause: reject.ProtocolRule, Operand: e.Rule.Text()}
 	r.rejection = rejection{Reason: reject.Malformed, Detail: detail}
 	p.reject(r)

@@ -128,9 +128,11 @@ func options(to Upstream) Options {
 			},
 		},
 		Upstream: to, Stock: &stockMap{closed: map[string]reject.Reason{}},
-		Windows:     windowFunc(func(int64, []byte) (time.Duration, bool) { return 0, true }),
-		Concurrency: slotFunc(func() reject.Reason { return reject.Admitted }),
-		Log:         slog.New(slog.DiscardHandler),
+		Limiters: Limiters{
+			Windows:     windowFunc(func(int64, []byte) (time.Duration, bool) { return 0, true }),
+			Concurrency: slotFunc(func() reject.Reason { return reject.Admitted }),
+		},
+		Log: slog.New(slog.DiscardHandler),
 	}
 }
 

@@ -24,7 +24,8 @@ import (
 	"sluice/proxy/route"
 )
 
-// Options are the parts and settings of a Proxy. Stock and Orders may be nil when no route needs them.
+// Options are the parts and settings of a Proxy. Limiters are declared in checks.go. Stock and Orders may be nil when
+// no route needs them.
 type Options struct {
 	Routes          []Route
 	Observe         bool // count rejections, and forward everything
@@ -34,8 +35,7 @@ type Options struct {
 	MaxBody         int64  // bytes; of routes that read the body
 	PassHost        bool   // the upstream sees the client's Host rather than its own authority
 	Responses       reject.Options
-	ConnRate        func() ConnRateLimiter // for a new connection; nil = connections have no request rate of their own
-	CloseOnExcess   bool                   // a connection over its request rate is closed as well
+	CloseOnExcess   bool // a connection over its request rate is closed as well
 	Settlement      SettlementRules
 	Auth            Auth
 	SoldOutOn       *SoldOutOn // nil = only the header Sluice-Order says so
@@ -43,7 +43,7 @@ type Options struct {
 	CacheWait       time.Duration // for another request's fetch of the same page, at most
 	MaxRequests     int           // on one connection, which is closed with the last; 0 = no cap
 
-	Rates       []KeyedRate
+	Limiters
 	Bypass      []netip.Prefix  // clients that no limit applies to; the stock still does
 	Deny        []netip.Prefix  // clients that are rejected at once, on all routes
 	ObserveOnly []reject.Reason // rejections of these limits are counted, and the next check goes on
@@ -54,10 +54,8 @@ type Options struct {
 	Schedule     Schedule        // nil = every SKU is always on sale
 	Feedback     SoldOutFeedback // nil = the upstream's responses teach nothing
 	Availability Availability    // nil = no public stock status
-	Windows      WindowLimiter
-	Concurrency  ConcurrencyLimiter
-	Cache        Cache        // nil = no page is kept
-	Now          func() int64 // monotonic ns; nil = of this process
+	Cache        Cache           // nil = no page is kept
+	Now          func() int64    // monotonic ns; nil = of this process
 	Log          *slog.Logger
 
 	AccessLog metrics.AccessLogger     // nil = none

@@ -41,11 +41,10 @@ func (r *Request) mayRepeat() bool {
 		return false
 	}
 	switch r.rejection.Reason {
-	case reject.ConnRate, reject.Rate, reject.Window, reject.Concurrency, reject.QueueTimeout, reject.StockError,
-		reject.Paused, reject.Ended, reject.ShuttingDown:
+	case reject.StockError, reject.Paused, reject.Ended, reject.ShuttingDown:
 		return true
 	}
-	return false
+	return r.rejection.Reason.Class() == reject.Busy // every limit
 }
 
 // retryPath is where the request can be made once more by following a link: its own address, unless orders are placed

@@ -125,9 +125,6 @@ func CompileRoutes(routes []Route) (errs []error) {
 // match finds the request's route, and with it the checks that it has to pass.
 func (p *Proxy) match(r *Request) {
 	head := &r.exchange.Request
-	r.scratch.host = route.HostName(r.scratch.host[:0], head.Host())
-	r.source.Head, r.source.Host, r.source.Query = head, r.scratch.host, head.Query()
-	r.source.RequestID, r.source.Tokens = r.id, p.auth
 	q := route.Query{Method: head.Method(), Host: r.scratch.host, Path: head.Path()}
 	if head.Override {
 		q.OverrideMethods, q.OverridePaths = r.overrides()

@@ -5,11 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/proxy/reject"
 )
 
 // ending is how a buyer went home.
@@ -33,11 +36,15 @@ type answer struct {
 	state  string // of an order that was looked up
 }
 
-// The gate's words that somebody who was told them comes back after, and those that tell nothing of the order.
-const (
-	busy    = " conn_open ip_conns conn_rate rate window concurrency queue_timeout paused not_started stock_error no_upstream shutting_down "
-	nothing = " upstream_error upstream_timeout in_progress internal "
-)
+// nothing are the gate's words that tell nothing of the order.
+const nothing = " upstream_error upstream_timeout in_progress internal "
+
+// comesBack tells whether a buyer who was rejected for a reason asks again.
+func comesBack(reason string) bool {
+	return slices.ContainsFunc(reject.Reasons(), func(r reject.Reason) bool {
+		return r.String() == reason && (r.Transient() || r == reject.NotStarted)
+	})
+}
 
 // unsure tells whether an order may exist.
 func (a answer) unsure() bool {
@@ -47,7 +54,7 @@ func (a answer) unsure() bool {
 // ends tells whether a buyer goes home with it, and how.
 func (a answer) ends() (ending, bool) {
 	switch {
-	case a.unsure(), strings.Contains(busy, " "+a.reason+" ") && a.reason != "":
+	case a.unsure(), comesBack(a.reason):
 		return 0, false
 	case a.reason == "confirmed", a.reason == "" && a.status < 300:
 		return bought, true

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { grown, last, per, spread, sum, take } from "./history.js";
 import { additions } from "./once.js";
 import { away, rest, stockNow } from "./pace.js";
-import { shades } from "./shades.js";
+import { shadeOf, shades } from "./shades.js";
 import { alone, stack } from "./stack.js";
 import { stopwatch } from "./stopwatch.js";
 import { read, splitter } from "./stream.js";
@@ -85,6 +85,13 @@ await law("no two reasons have the same lightness beside each other, or the same
   assert.equal(new Set(all.map(String)).size, all.length);
   assert.equal(new Set(all.map(([, , light]) => light)).size, all.length, "lightness alone tells them");
   all.slice(1).forEach(([, , light], i) => assert.ok(Math.abs(light - all[i][2]) >= 6, `${Object.keys(shades)[i]} and the next one`));
+});
+
+await law("a reason that is not listed has a colour of its own", () => {
+  const all = Object.values(shades).map(String);
+  for (const reason of ["user_orders", "region"]) assert.ok(!all.includes(String(shadeOf(reason))));
+  assert.notDeepEqual(shadeOf("user_orders"), shadeOf("region"));
+  assert.equal(shadeOf("rate"), shades.rate);
 });
 
 await law("numbers grow old, whatever happens to the clocks", () => {

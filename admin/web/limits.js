@@ -36,7 +36,8 @@ function changeNumber(limit, n) {
   });
 }
 
-const enforceKey = (limit) => (["connection", "window", "concurrency"].includes(limit.name) ? `limits.${limit.name}.enforce` : `limits.rate[${limit.name}].enforce`);
+// enforceKey stands in the same table as the limit's numbers.
+const enforceKey = (limit) => limit.numbers[0].key.replace(/[^.]*$/, "enforce");
 
 function changeEnforce(limit) {
   const to = !limit.enforce;

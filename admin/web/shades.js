@@ -38,3 +38,6 @@ export const shades = {
   internal: [10, 0.2, 50],
   shutting_down: [240, 0.02, 65],
 };
+
+// shadeOf is the colour of a reason: one that is not listed has a hue that follows from its name.
+export const shadeOf = (reason) => shades[reason] || [[...reason].reduce((hue, c) => (hue * 31 + c.codePointAt(0)) % 360, 0), 0.11, 60];

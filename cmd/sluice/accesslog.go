@@ -8,7 +8,6 @@ import (
 	"sluice/accesslog"
 	"sluice/config"
 	"sluice/proxy/metrics"
-	"sluice/proxy/reject"
 )
 
 // accessSettings are what the configuration says of the access log.
@@ -47,26 +46,6 @@ func (g *gate) startAccessLog() {
 	g.access.Start(func() accesslog.Totals {
 		return accesslog.Totals{Totals: g.server.Totals(), InFlight: g.inFlight.all.InFlight()}
 	})
-}
-
-// bounds say how large each limit is, for the access log and explain.
-func bounds(c *config.Config) map[reject.Reason]string {
-	l := c.Limits
-	inside := fmt.Sprintf("limits.concurrency: max_in_flight %d, max_queue %d",
-		l.Concurrency.MaxInFlight, l.Concurrency.MaxQueue)
-	return map[reject.Reason]string{
-		reject.ConnOpen: fmt.Sprintf("limits.connection: max_open %d", l.Connection.MaxOpen),
-		reject.IPConns:  fmt.Sprintf("limits.connection: max_open_per_ip %d", l.Connection.MaxOpenPerIP),
-		reject.ConnRate: fmt.Sprintf("limits.connection: %.3g/s, burst %d",
-			float64(l.Connection.Rate), l.Connection.Burst),
-		reject.DeniedIP: fmt.Sprintf("limits.deny: %d networks", len(l.Denied)),
-		reject.TooLarge: fmt.Sprintf("server.max_body_size: %s", c.Server.MaxBodySize),
-		reject.TooSlow:  fmt.Sprintf("server.read_timeout: %s", c.Server.ReadTimeout),
-		reject.Window: fmt.Sprintf("limits.window: max %d, max_per_sku %d in %s, carry %d",
-			l.Window.Max, l.Window.MaxPerSKU, l.Window.Size, l.Window.Carry),
-		reject.Concurrency:  inside,
-		reject.QueueTimeout: fmt.Sprintf("%s, queue_timeout %s", inside, l.Concurrency.QueueTimeout),
-	}
 }
 
 // routeBound says how large the limit of a single route is; "" = it has none of its own.

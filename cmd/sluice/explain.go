@@ -40,6 +40,8 @@ func (e *explainCommand) Run() error {
 		return nil
 	}
 	options := proxyOptions(c)
+	asked := newLimits(c, func() int64 { return 0 })
+	options.Limiters, _ = asked.prepare(c)
 	options.Settlement, options.Bounds = settlement(&c.Stock.Reserve), bounds(c)
 	p, err := proxy.New(options)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/config"
+	"sluice/proxy"
 )
 
 // wired is a gate that does not listen, as a file with these limits wants it.
@@ -41,7 +42,8 @@ func TestReloadForgetsNoWindow(t *testing.T) {
 	g, c := wired(t, "limits.window.carry = 0\nlimits.window.max = 5\nlimits.window.max_per_sku = 3")
 	full := time.Hour.Nanoseconds() // of the gate's clock; the window is full from here on
 	take := func(c *config.Config, sku string) bool {
-		_, ok := g.options(c, g.rates.Prepare(rateSpecs(c)), g.proxy).Windows.Acquire(full, []byte(sku))
+		ask, _ := g.limits.prepare(c)
+		_, ok := g.options(c, ask, g.proxy).Windows.Acquire(full, []byte(sku))
 		return ok
 	}
 	for i, want := range []bool{true, true, true, false} {
@@ -73,8 +75,8 @@ func TestClockOfTheLimitsCannotBeSet(t *testing.T) {
 	g, c := wired(t, "limits.window.max = 50")
 	for name, clock := range map[string]func() int64{
 		"the gate's":                  g.now,
-		"the proxy's":                 g.options(c, nil, nil).Now,
-		"the proxy's, after a reload": g.options(read(t, "limits.window.max = 60"), nil, g.proxy).Now,
+		"the proxy's":                 g.options(c, proxy.Limiters{}, nil).Now,
+		"the proxy's, after a reload": g.options(read(t, "limits.window.max = 60"), proxy.Limiters{}, g.proxy).Now,
 	} {
 		first := clock()
 		second := clock()

@@ -29,16 +29,13 @@ import (
 
 // gate is everything between the shoppers and the shop, wired and not yet listening.
 type gate struct {
-	config   *config.Config // that it started with
-	proxy    *proxy.Proxy
-	server   *proxy.Server
-	adopter  atomic.Pointer[proxy.Server] // server, as soon as there is one
-	shop     *upstream.Pool
-	windows  *limiter.WindowLimiter
+	config  *config.Config // that it started with
+	proxy   *proxy.Proxy
+	server  *proxy.Server
+	adopter atomic.Pointer[proxy.Server] // server, as soon as there is one
+	shop    *upstream.Pool
+	limits
 	sharing  *sharing
-	inFlight *inFlight
-	conns    *limiter.ConnLimiter
-	rates    *limiter.RateLimiters
 	cache    *cache.Cache
 	stock    *stockgate.Gate // nil when stock.source is "off"
 	orders   *orders         // nil when no route reserves, or a driver does
@@ -81,7 +78,7 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 	if g.access, err = openAccessLog(c, g.now, log); err != nil {
 		return nil, err
 	}
-	g.windows = newWindows(c)
+	g.limits = newLimits(c, g.now)
 	g.sharing = &sharing{windows: g.windows, now: g.now, metrics: g.metrics, log: log}
 	if err := g.openStock(memory.shop, log); err != nil {
 		g.close()
@@ -120,17 +117,13 @@ func newGate(c *config.Config, memory trial, log *slog.Logger) (*gate, error) {
 		g.close()
 		return nil, err
 	}
-	g.inFlight = newInFlight(g.now)
-	g.inFlight.use(c)
 	if g.cache, err = cache.New(cacheOptions(c)); err != nil {
 		g.close()
 		return nil, c.Errorf("cache.size", "%v", err)
 	}
-	g.conns = limiter.NewConnLimiter(c.Limits.Connection.MaxOpen, c.Limits.Connection.MaxOpenPerIP)
-	g.rates = limiter.NewRateLimiters(g.now)
-	rates := g.rates.Prepare(rateSpecs(c))
-	g.rates.Use(rates)
-	if g.proxy, err = proxy.New(g.options(c, rates, nil)); err != nil {
+	ask, use := g.limits.prepare(c)
+	use()
+	if g.proxy, err = proxy.New(g.options(c, ask, nil)); err != nil {
 		g.close()
 		return nil, err
 	}
@@ -164,22 +157,18 @@ func (g *gate) adopt(c net.Conn) net.Conn {
 	return c
 }
 
-// options are those of a Proxy on the parts of g, which takes over from before. rates are those of c.
-func (g *gate) options(c *config.Config, rates []*limiter.RateLimiter, before *proxy.Proxy) proxy.Options {
+// options are those of a Proxy on the parts of g, which takes over from before. ask is what its checks ask.
+func (g *gate) options(c *config.Config, ask proxy.Limiters, before *proxy.Proxy) proxy.Options {
 	o := proxyOptions(c)
 	o.Settlement = settlement(&g.config.Stock.Reserve) // the ledger keeps to what it was opened with
-	o.Upstream, o.Windows, o.Now, o.Log, o.Before = g.shop, g.windows, g.now, g.log, before
+	o.Upstream, o.Limiters, o.Now, o.Log, o.Before = g.shop, ask, g.now, g.log, before
 	o.AccessLog, o.Bounds, o.Version = g.accessLogger(c), bounds(c), c.Version()
-	o.Concurrency = g.inFlight.total(c)
 	o.Unit = fmt.Sprintf("stock.per_unit: %d", g.config.Stock.PerUnit)
 	if caches(c) {
 		o.Cache = g.cache
 	}
 	for i := range o.Routes {
 		o.Routes[i].Concurrency, o.Routes[i].Bound = g.inFlight.of(c, &c.Routes[i]), routeBound(c, &c.Routes[i])
-	}
-	for i := range rates {
-		o.Rates[i].Limiter = rates[i]
 	}
 	if g.stock != nil {
 		o.Stock = g.stock

@@ -55,16 +55,20 @@ func (in *inFlight) useRoutes(c *config.Config) {
 	limit := c.Limits.Concurrency
 	for i := range c.Routes {
 		r := &c.Routes[i]
-		own := in.routes[r.Name]
-		if own == nil && r.MaxInFlight > 0 {
-			own = limiter.NewConcurrencyLimiter(0, 0)
-			in.routes[r.Name] = own
-		}
-		if own != nil {
+		if own := in.routes[r.Name]; own != nil || r.MaxInFlight > 0 {
+			own = in.own(r.Name)
 			own.SetMax(r.MaxInFlight, limit.MaxQueue)
 			own.SetNewestFirst(limit.Order == "newest")
 		}
 	}
+}
+
+// own are the places of a route. Those that are new have room once they are used. mu is locked.
+func (in *inFlight) own(route string) *limiter.ConcurrencyLimiter {
+	if in.routes[route] == nil {
+		in.routes[route] = limiter.NewConcurrencyLimiter(0, 0)
+	}
+	return in.routes[route]
 }
 
 // adaptEvery is how often the adaptive limit is looked after. It changes at most every fifth time.
@@ -105,7 +109,7 @@ func (in *inFlight) of(c *config.Config, r *config.Route) proxy.ConcurrencyLimit
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return &places{in: in, own: in.routes[r.Name], timeout: c.Limits.Concurrency.QueueTimeout}
+	return &places{in: in, own: in.own(r.Name), timeout: c.Limits.Concurrency.QueueTimeout}
 }
 
 // places waits for as long as the configuration says: for a place of the route first, then, within the same time, for

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"sluice/config"
-	"sluice/limiter"
 	"sluice/proxy"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
@@ -56,10 +55,8 @@ func proxyOptions(c *config.Config) proxy.Options {
 		CacheWait:       c.Upstream.Timeout,
 		Responses:       responses(&c.Responses),
 		Auth:            proofs(&c.Proof),
-		ConnRate:        func() proxy.ConnRateLimiter { return limiter.NewConnRate(float64(limit.Rate), limit.Burst) },
 		CloseOnExcess:   limit.OnExcess == "close",
 		MaxRequests:     limit.MaxRequests,
-		Rates:           keyedRates(c),
 		Bypass:          c.Limits.Bypassed,
 		Deny:            c.Limits.Denied,
 		ObserveOnly:     observeOnly(c),

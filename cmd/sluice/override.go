@@ -14,15 +14,8 @@ import (
 )
 
 // overridable are the keys that an operator may change for a while; those of repeated tables without their [name].
-var overridable = []string{
-	"mode",
-	"limits.connection.rate", "limits.connection.burst", "limits.connection.max_open", "limits.connection.max_open_per_ip", "limits.connection.max_requests", "limits.connection.enforce",
-	"limits.window.max", "limits.window.max_per_sku", "limits.window.enforce",
-	"limits.concurrency.max_in_flight", "limits.concurrency.max_queue", "limits.concurrency.queue_timeout", "limits.concurrency.min_in_flight",
-	"limits.concurrency.adaptive", "limits.concurrency.order", "limits.concurrency.enforce",
-	"limits.rate.rate", "limits.rate.burst", "limits.rate.enforce",
-	"route.max_in_flight",
-}
+var overridable = slices.Concat([]string{"mode"}, overridableLimits(),
+	[]string{"limits.rate.rate", "limits.rate.burst", "limits.rate.enforce", "route.max_in_flight"})
 
 const mostOverrides = 100
 

@@ -10,14 +10,13 @@ import (
 	"sluice/proxy"
 )
 
-// live are the keys and tables that a reload changes. All others stay as they were until a restart.
+// live are the keys and tables that a reload changes, besides those of the limits. All others stay as they were until a restart.
 var live = []string{
 	"mode", "route", "responses", "proof", "sale", "stock.show", "stock.few", "stock.sold_out_on",
 	"server.trusted_proxies", "server.client_ip_header", "server.max_body_size", "server.request_id_header",
 	"server.shutdown_delay", "server.shutdown_timeout",
 	"upstream.targets", "upstream.pass_host",
-	"limits.connection", "limits.window.max", "limits.window.max_per_sku", "limits.window.enforce", "limits.window.scope", "limits.concurrency",
-	"limits.rate", "limits.bypass", "limits.deny", "fleet",
+	"limits.bypass", "limits.deny", "fleet",
 	"access_log", "cache",
 }
 
@@ -27,7 +26,7 @@ func isLive(key string) bool {
 			return true
 		}
 	}
-	return false
+	return liveLimit(key)
 }
 
 func reloadGauge() prometheus.Gauge {
@@ -56,8 +55,8 @@ func (g *gate) change(now, next *config.Config) (changed, waits []string, err er
 	if g.orders == nil && g.driver == nil && hasGate(next, "reserve") {
 		return nil, nil, next.Errorf("route", "gate \"reserve\" needs a ledger or a driver, which only a restart can open")
 	}
-	rates := g.rates.Prepare(rateSpecs(next))
-	successor, err := proxy.New(g.options(next, rates, g.proxy))
+	ask, use := g.limits.prepare(next)
+	successor, err := proxy.New(g.options(next, ask, g.proxy))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -71,11 +70,7 @@ func (g *gate) change(now, next *config.Config) (changed, waits []string, err er
 	if err := g.sharing.use(g.config, sharesOf(next)); err != nil {
 		return nil, nil, err
 	}
-	limits := next.Limits
-	g.windows.SetCaps(limits.Window.Max, limits.Window.MaxPerSKU)
-	g.inFlight.use(next)
-	g.conns.SetMax(limits.Connection.MaxOpen, limits.Connection.MaxOpenPerIP)
-	g.rates.Use(rates)
+	use()
 	g.board.Use(schedule(next))
 	g.opening.use(next)
 	g.cache.Adjust(cacheOptions(next))

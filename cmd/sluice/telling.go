@@ -62,47 +62,6 @@ func (h *helm) origins() map[string]string {
 	return origins
 }
 
-// Limits implements admin.Gate.
-func (g *gate) Limits() []admin.Limit {
-	h := g.helm
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	l := h.running.Limits
-	limits := []admin.Limit{
-		h.limit("connection", l.Connection.Enforce, []string{"conn_rate", "conn_open", "ip_conns"},
-			"limits.connection.rate", "limits.connection.burst", "limits.connection.max_open", "limits.connection.max_open_per_ip"),
-		h.limit("window", l.Window.Enforce, []string{"window"}, "limits.window.max", "limits.window.max_per_sku", "limits.window.size"),
-		h.limit("concurrency", l.Concurrency.Enforce, []string{"concurrency", "queue_timeout"},
-			"limits.concurrency.max_in_flight", "limits.concurrency.max_queue", "limits.concurrency.queue_timeout", "limits.concurrency.min_in_flight"),
-	}
-	limits[0].Now = []admin.Now{{Name: "open", Value: float64(g.conns.Count())}}
-	all := g.inFlight.all
-	limits[2].Now = []admin.Now{{Name: "in_flight", Value: float64(all.InFlight())}, {Name: "limit", Value: float64(all.Max())}, {Name: "queue", Value: float64(all.Queued())}}
-	for _, r := range l.Rates {
-		key := "limits.rate[" + r.Name + "]."
-		limits = append(limits, h.limit(r.Name, r.Enforce, []string{"rate"}, key+"rate", key+"burst"))
-	}
-	for i := range limits {
-		limits[i].Enforce = limits[i].Enforce && h.running.Mode == "enforce"
-	}
-	return limits
-}
-
-// limit is one of them with its numbers.
-func (h *helm) limit(name string, enforce bool, reasons []string, keys ...string) admin.Limit {
-	l := admin.Limit{Name: name, Enforce: enforce, Reasons: reasons, Now: []admin.Now{}}
-	for _, key := range keys {
-		n := admin.Number{Key: key, InForce: valueAt(h.running, key), Configured: valueAt(h.filed, key)}
-		for _, o := range h.overrides {
-			if o.Key == key {
-				n.Override = o.ID
-			}
-		}
-		l.Numbers = append(l.Numbers, n)
-	}
-	return l
-}
-
 // valueAt is a value that is there.
 func valueAt(c *config.Config, key string) any {
 	v, err := c.ValueOf(key)

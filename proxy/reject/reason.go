@@ -7,44 +7,150 @@ package reject
 // Reason says why a request was rejected. Its String is the name in answers, logs and metrics.
 type Reason uint8
 
-// The reasons, in the order of the checks: those of the connection first, those of the upstream last.
+// The reasons, in the order of the checks: those of the connection first, those of the upstream last. Each has a row in
+// the table below, which says what it means.
 const (
-	Admitted        Reason = iota // not rejected
-	Malformed                     // not valid HTTP/1.1; the broken rules have a metric of their own
-	ConnOpen                      // limits.connection.max_open
-	IPConns                       // limits.connection.max_open_per_ip
-	ConnRate                      // limits.connection.rate
-	DeniedIP                      // limits.deny
-	NoRoute                       // no route matches
-	TooLarge                      // the body exceeds server.max_body_size
-	TooSlow                       // the request did not arrive within server.read_timeout
-	BadRequest                    // the SKU, user or quantity that the route names is missing or invalid
-	Ambiguous                     // Sluice and the upstream could read the request differently
-	Unidentified                  // no valid signature proves the user
-	Token                         // the order token for this user, SKU and time is missing or invalid
-	NotStarted                    // the sale starts later
-	Ended                         // the sale has ended
-	Paused                        // an operator paused the sale
-	SoldOut                       // no unit is free
-	UnknownSKU                    // the SKU has no stock key
-	Rate                          // a keyed rate limit
-	Window                        // the 10 ms window is full
-	Concurrency                   // the concurrency limit and its queue are full
-	QueueTimeout                  // the request waited longer than queue_timeout for a slot
-	ClientGone                    // the client closed its connection before it had a slot; no client reads this answer
-	Confirmed                     // this very order was placed before; the answer repeats its outcome
-	Duplicate                     // the user has bought already
-	InProgress                    // the same order is being processed
-	KeyReused                     // the Idempotency-Key belongs to an order with other content
-	Released                      // the reservation was released before
-	StockError                    // Redis does not answer, and on_error is "refuse"
-	NoUpstream                    // no target is reachable; nothing was sent
-	ShuttingDown                  // this instance drains
-	UpstreamError                 // the upstream's response is broken or missing: the outcome is unknown
-	UpstreamTimeout               // the upstream's response is late: the outcome is unknown
-	Internal                      // a panic in Sluice was caught
+	Admitted Reason = iota // not rejected
+	Malformed
+	ConnOpen
+	IPConns
+	ConnRate
+	DeniedIP
+	NoRoute
+	TooLarge
+	TooSlow
+	BadRequest
+	Ambiguous
+	Unidentified
+	Token
+	NotStarted
+	Ended
+	Paused
+	SoldOut
+	UnknownSKU
+	Rate
+	Window
+	Concurrency
+	QueueTimeout
+	ClientGone
+	Confirmed
+	Duplicate
+	InProgress
+	KeyReused
+	Released
+	StockError
+	NoUpstream
+	ShuttingDown
+	UpstreamError
+	UpstreamTimeout
+	Internal
 	NumReasons
 )
+
+// rejection is one row of the table.
+type rejection struct {
+	name   string
+	class  Class
+	status int // overrides the class's status; 0 = the class decides
+	flags  flags
+	en, zh string // title
+
+	meaning string // when it is given, for docs/http.md: Markdown in one line
+}
+
+type flags uint8
+
+const (
+	closes      flags = 1 << iota // the connection cannot be used any further
+	hasOrder                      // the client can ask for the state of an order
+	earlier                       // an earlier request placed an order
+	maybePlaced                   // this request may have placed an order
+
+	ordered = hasOrder | earlier
+	unknown = hasOrder | maybePlaced
+)
+
+// The table. `make reference` writes it into docs/http.md.
+var table = [NumReasons]rejection{
+	Admitted: {name: "admitted"},
+	Malformed: {"malformed", BadRequestClass, 400, closes, "Malformed request", "请求格式错误",
+		"not valid HTTP/1.1: [What is rejected on the wire](#what-is-rejected-on-the-wire). " +
+			"The broken rule may have a status of its own"},
+	ConnOpen: {"conn_open", Busy, 0, closes, "Too many connections", "当前连接过多",
+		"`limits.connection.max_open` connections are open"},
+	IPConns: {"ip_conns", Busy, 0, closes, "Too many connections from your address", "您的网络地址连接过多",
+		"`limits.connection.max_open_per_ip` connections of this client are open"},
+	ConnRate: {"conn_rate", Busy, 0, 0, "Too many requests on this connection", "请求过于频繁",
+		"`limits.connection.rate` of this connection; Retry-After is the time until the next token"},
+	DeniedIP: {"denied_ip", DeniedClass, 0, 0, "Access denied", "访问被拒绝",
+		"the client is in `limits.deny`"},
+	NoRoute: {"no_route", BadRequestClass, 404, 0, "Not found", "页面不存在",
+		"no `[[route]]` matches"},
+	TooLarge: {"too_large", BadRequestClass, 413, 0, "Request body too large", "请求内容过大",
+		"the body is over `server.max_body_size`, on any route but `pass`"},
+	TooSlow: {"too_slow", BadRequestClass, 408, closes, "Request took too long to arrive", "请求发送超时",
+		"the body did not come within `server.read_timeout`"},
+	BadRequest: {"bad_request", BadRequestClass, 0, 0, "The request lacks what it needs to be served", "请求缺少必要的信息",
+		"SKU, user or quantity is missing or invalid; the [cause](#causes) says which"},
+	Ambiguous: {"ambiguous", BadRequestClass, 0, 0, "The request can be read in more than one way", "请求内容有歧义",
+		"Sluice and the upstream could read the request differently: " +
+			"[When a request is ambiguous](#when-a-request-is-ambiguous), [Parameters](#parameters)"},
+	Unidentified: {"unidentified", UnidentifiedClass, 0, 0, "Please sign in", "请先登录",
+		"the route's user must be proven (`$jwt_x`, `$signed_x`), and is not: see [proof.md](proof.md)"},
+	Token: {"token", DeniedClass, 0, 0, "Please open the item's page again, and order from there", "请重新打开商品页面下单",
+		"`order_token`: the token is missing, or of another user, SKU or time"},
+	NotStarted: {"not_started", NotStartedClass, 0, 0, "The sale has not started", "活动尚未开始",
+		"the sale, or on `reserve` the ledger, opens later: [sales.md](sales.md)"},
+	Ended: {"ended", EndedClass, 0, 0, "The sale is over", "活动已结束",
+		"the sale is over, or on `reserve` the ledger closed for good"},
+	Paused: {"paused", PausedClass, 0, 0, "The sale is paused", "活动暂停中",
+		"the layout's status, or an operator, says that the SKU is not on sale; or the clocks are too far " +
+			"apart to start a sale"},
+	SoldOut: {"sold_out", SoldOutClass, 0, 0, "Sold out", "已售罄",
+		"no unit is left; or the upstream has said so, by `stock.sold_out_on` or `Sluice-Order: sold-out`"},
+	UnknownSKU: {"unknown_sku", UnknownSKUClass, 0, 0, "No such item on sale", "没有这件商品",
+		"the SKU has no stock key, or no ledger"},
+	Rate: {"rate", Busy, 0, 0, "Too many requests", "请求过于频繁",
+		"a `[[limits.rate]]`: see [limits.md](limits.md); Retry-After is the time until the next token"},
+	Window: {"window", Busy, 0, 0, "Very busy, try again in a moment", "活动太火爆，请稍后再试",
+		"the 10 ms window, and those it may be carried to, are full"},
+	Concurrency: {"concurrency", Busy, 0, 0, "Very busy, try again in a moment", "活动太火爆，请稍后再试",
+		"the concurrency limit and its queue are full; or `stock.per_unit` is reached; `reserve`: too many " +
+			"orders wait for the ledger, or a SKU is sold out and it cannot be looked up now whether this user " +
+			"or key has won it"},
+	QueueTimeout: {"queue_timeout", Busy, 0, 0, "Very busy, try again in a moment", "排队超时，请稍后再试",
+		"no slot within `limits.concurrency.queue_timeout`"},
+	ClientGone: {"client_gone", Busy, 0, closes, "You left before your turn came", "您在轮到之前已离开",
+		"the client closed its connection before its turn for a window or a slot came: no client reads this, " +
+			"and the upstream gets nothing of the request"},
+	Confirmed: {"confirmed", ConfirmedClass, 0, ordered, "Your order is placed", "您的订单已成功",
+		"this very order, by its `Idempotency-Key`, was placed before; it is not sent again, and its outcome " +
+			"is repeated"},
+	Duplicate: {"duplicate", DuplicateClass, 0, ordered, "You have bought this already", "您已经购买过了",
+		"`reserve`: the user has as many units as `stock.reserve.per_user` allows; `check`: the user is in " +
+			"the upstream's set of buyers (`stock.layout.users_key`)"},
+	InProgress: {"in_progress", DuplicateClass, 0, ordered, "Your order is being processed", "您的订单正在处理",
+		"`reserve`: the same order is under way, or its outcome is not known yet; `Link: <…>; rel=\"status\"` " +
+			"names where to ask"},
+	KeyReused: {"key_reused", DuplicateClass, 422, earlier, "This order key was used for another order", "该订单编号已用于其他订单",
+		"`reserve`: the `Idempotency-Key` was used for another user or quantity"},
+	Released: {"released", DuplicateClass, 0, hasOrder, "This order was cancelled", "该订单已取消",
+		"`reserve`: the order by this `Idempotency-Key` was released before, by the upstream's response or since " +
+			"it never arrived (`no_upstream`); order again with another key"},
+	StockError: {"stock_error", Unavailable, 0, hasOrder, "The stock cannot be told right now", "暂时无法查询库存",
+		"the stock cannot be known, and `stock.on_error` does not allow the request; or the ledger may have " +
+			"lost some of its history and is frozen"},
+	NoUpstream: {"no_upstream", Unavailable, 0, 0, "The shop cannot be reached right now", "商店暂时无法访问",
+		"no target could be reached: nothing was sent"},
+	ShuttingDown: {"shutting_down", Unavailable, 0, closes, "This server is being restarted", "服务正在重启",
+		"this instance drains; kept for later"},
+	UpstreamError: {"upstream_error", upstreamClass, 502, unknown, "The shop gave no usable answer", "商店没有给出有效的答复",
+		"sent, and no whole, well-formed response came: **the outcome is unknown**"},
+	UpstreamTimeout: {"upstream_timeout", upstreamClass, 504, unknown, "The shop did not answer in time", "商店未能及时答复",
+		"sent, and no response in time: **the outcome is unknown**"},
+	Internal: {"internal", Unavailable, 500, closes | maybePlaced, "An error of the gate", "网关内部错误",
+		"a panic in Sluice was caught"},
+}
 
 // String is the name in answers, logs and metrics.
 func (r Reason) String() string { return table[r].name }
@@ -61,6 +167,24 @@ func (r Reason) MayHaveOrder() bool { return table[r].flags&hasOrder != 0 }
 
 // OutcomeUnknown reports that the request was sent and that no response tells whether the upstream placed an order.
 func (r Reason) OutcomeUnknown() bool { return table[r].class == upstreamClass }
+
+// Transient reports that the same request may be admitted a moment later, and that this one has certainly placed no
+// order: a client does well to send it again, after Retry-After.
+func (r Reason) Transient() bool {
+	switch table[r].class {
+	case Busy, PausedClass, Unavailable:
+		return r != Admitted && !r.mayHavePlaced()
+	}
+	return false
+}
+
+// Reasons are all reasons for which Sluice rejects, in their order.
+func Reasons() (all []Reason) {
+	for r := Admitted + 1; r < NumReasons; r++ {
+		all = append(all, r)
+	}
+	return all
+}
 
 // mayHavePlaced reports that this very request may have placed an order.
 func (r Reason) mayHavePlaced() bool { return table[r].flags&maybePlaced != 0 }

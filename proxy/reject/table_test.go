@@ -5,38 +5,75 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"sluice/config"
 )
 
-func TestTable_DocsListEveryReason(t *testing.T) {
-	text, err := os.ReadFile("../../docs/http.md")
+// The page shows the table, with the statuses and waits of the default configuration.
+func TestTable_IsThatOfThePage(t *testing.T) {
+	const page = "../../docs/http.md"
+	const begin, end = "<!-- reasons: written by make reference -->\n", "<!-- end of reasons -->\n"
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := 0
-	for reason := Admitted + 1; reason < NumReasons; reason++ {
+	before, rest, begins := strings.Cut(string(text), begin)
+	shown, after, ends := strings.Cut(rest, end)
+	if !begins || !ends {
+		t.Fatalf("%s has no marks %q and %q", page, begin, end)
+	}
+	want := tableForPage(t)
+	if *update {
+		if err := os.WriteFile(page, []byte(before+begin+want+end+after), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if shown != want {
+		t.Errorf("%s does not show the table as it is: make reference", page)
+	}
+}
+
+func tableForPage(t *testing.T) string {
+	t.Helper()
+	var out strings.Builder
+	out.WriteString("| reason | class | status | Retry-After | when |\n| --- | --- | --- | --- | --- |\n")
+	usual := config.Default()
+	for _, reason := range Reasons() {
 		row := table[reason]
-		class := row.class.String()
+		class, status, wait := row.class.String(), any(row.status), "–"
 		if row.class == upstreamClass {
 			class = "–"
+		} else if row.status == 0 {
+			status = defaultOf(t, usual, class, "status")
 		}
-		if want := fmt.Sprintf("\n| `%s` | %s | ", row.name, class); !strings.Contains(string(text), want) {
-			t.Errorf("docs/http.md has no row %q", want)
-		} else if row.status != 0 && !strings.Contains(string(text), fmt.Sprintf("%s%d", want, row.status)) {
-			t.Errorf("docs/http.md: %s has another status than %d", row.name, row.status)
+		if row.class == NotStartedClass {
+			wait = "to the start, at most 60 s, + jitter"
+		} else if class != "–" {
+			if s := fmt.Sprint(defaultOf(t, usual, class, "retry_after")); s != "0s" {
+				wait = strings.TrimSuffix(s, "s") + " s + jitter"
+			}
 		}
-		rows++
+		fmt.Fprintf(&out, "| `%s` | %s | %v | %s | %s |\n", row.name, class, status, wait, row.meaning)
 	}
-	if n := strings.Count(string(text), "\n| `"); n != rows {
-		t.Errorf("docs/http.md has %d rows, the table %d", n, rows)
+	return out.String()
+}
+
+func defaultOf(t *testing.T, c *config.Config, class, key string) any {
+	t.Helper()
+	v, err := c.ValueOf("responses." + class + "." + key)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return v
 }
 
 func TestTable_EveryRowIsFilledAndNamesDiffer(t *testing.T) {
 	names := map[string]bool{}
 	for reason := Admitted + 1; reason < NumReasons; reason++ {
 		row := table[reason]
-		if row.name == "" || row.en == "" || row.zh == "" || names[row.name] {
-			t.Errorf("reason %d: row %+v lacks a name or title, or repeats a name", reason, row)
+		if row.name == "" || row.en == "" || row.zh == "" || row.meaning == "" || names[row.name] {
+			t.Errorf("reason %d: row %+v lacks a name, a title or a meaning, or repeats a name", reason, row)
 		}
 		names[row.name] = true
 	}
@@ -67,6 +104,9 @@ func TestReason_PropertiesOfTheTable(t *testing.T) {
 		{"MayHaveOrder", set(Reason.MayHaveOrder),
 			"confirmed duplicate in_progress released stock_error upstream_error upstream_timeout"},
 		{"OutcomeUnknown", set(Reason.OutcomeUnknown), "upstream_error upstream_timeout"},
+		{"Transient, but not busy", set(func(r Reason) bool { return r.Transient() && r.Class() != Busy }),
+			"paused stock_error no_upstream shutting_down"},
+		{"busy, but not Transient", set(func(r Reason) bool { return !r.Transient() && r.Class() == Busy }), "admitted"},
 		{"mayHavePlaced", set(Reason.mayHavePlaced), "upstream_error upstream_timeout internal"},
 	} {
 		if c.got != c.want {

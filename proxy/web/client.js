@@ -3,7 +3,7 @@
 (function (w, d) {
   "use strict";
   const own = d.currentScript && d.currentScript.src, home = own ? new URL(own).origin : "";
-  const busy = /^(conn_open|ip_conns|conn_rate|rate|window|concurrency|queue_timeout|paused|stock_error|no_upstream|shutting_down)$/;
+  const busy = /^(TRANSIENT)$/;
   const unsure = /^(upstream_error|upstream_timeout|in_progress|internal)$/;
   // A timer of more than 24 days would ring at once.
   const pause = ms => new Promise(done => setTimeout(done, Math.min(ms, 2e9)));
