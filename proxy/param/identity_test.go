@@ -49,3 +49,16 @@ func TestParseQuantity_TakesPlainNumbersWithinTheLimit(t *testing.T) {
 		}
 	}
 }
+
+// Of an incomplete escape servers make different things: an error, the text as it stands, or another letter.
+func TestVariable_IncompleteEscapeIsAmbiguous(t *testing.T) {
+	for _, raw := range []string{"10%zz01", "100%", "%u0031", "%4"} {
+		s := newSource(t, "", "")
+		s.Query, s.Captures = []byte("sku="+raw), [][]byte{[]byte(raw)}
+		for _, v := range []*Variable{compile(t, "$arg_sku"), compile(t, "$path_sku", "sku")} {
+			if got := result(v.Value(s)); got != "ambiguous value_invalid "+v.String() {
+				t.Errorf("%s = %q: %s", v.String(), raw, got)
+			}
+		}
+	}
+}

@@ -103,8 +103,12 @@ func (s *Source) Decode(raw []byte) (value []byte, ok bool) {
 	return value, utf8.Valid(value)
 }
 
-// text is a value decoded once, also "+" where plus is set.
+// text is a value decoded once, also "+" where plus is set. Of an incomplete escape servers make different things: an
+// error, the text as it stands, or (%uXXXX) another letter.
 func (s *Source) text(raw []byte, plus bool, p *Part) ([]byte, Fault) {
+	if !wholeEscapes(raw) {
+		return nil, ambiguous(reject.ValueInvalid, p.text)
+	}
 	value := s.unescape(raw, plus)
 	if !utf8.Valid(value) {
 		return nil, badRequest(reject.ValueInvalid, p.text)
@@ -129,6 +133,18 @@ func (s *Source) name(raw []byte, plus bool) []byte {
 	}
 	s.scratch = appendUnescaped(s.scratch[:0], raw, plus)
 	return s.scratch
+}
+
+// wholeEscapes reports whether each "%" in raw begins an escape.
+func wholeEscapes(raw []byte) bool {
+	for i := bytes.IndexByte(raw, '%'); i >= 0; {
+		if _, escaped := octets.Escape(raw[i:]); !escaped {
+			return false
+		}
+		raw = raw[i+3:]
+		i = bytes.IndexByte(raw, '%')
+	}
+	return true
 }
 
 func hasEscape(raw []byte, plus bool) bool {
