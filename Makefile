@@ -14,7 +14,7 @@ export GOFLAGS := $(shell $(GO) env GOFLAGS) -buildvcs=false
 # The linters live in a module of their own, so that a build of Sluice does not carry them.
 TOOL = $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help build test browser screenshots test-layouts race format vet staticcheck vulnerabilities lint fuzz bench bench-scale bench-go planted chaos conformance image clean image-here licences reference sbom hangups
+.PHONY: help build test test-all test-reference browser screenshots test-layouts race format vet staticcheck vulnerabilities lint fuzz bench bench-scale bench-go planted chaos conformance image clean image-here licences reference sbom hangups
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
@@ -22,13 +22,25 @@ help: ## show this list
 build: ## the static binary ./sluice
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o sluice ./cmd/sluice
 
-# Most tests wait for something most of the time: four of a package at a time, and the two longest packages first, leave no
-# processor idle. Chromium, and gates beside their peers, want the processors for themselves: they come last, one after the other.
-test: ## every test; on a real redis-server and in a real browser, which it installs when missing (flags: GOTESTFLAGS)
+# Most tests wait for something most of the time: four packages, and four tests of each, run at the same time.
+FAST = $$($(GO) list ./... | grep -v -e /bench$$ -e /e2e)
+
+test: ## the fast tests, about a minute: no browser, no npm; on a real redis-server, which it installs when missing (flags: GOTESTFLAGS)
+	@sh tools/need redis-server
+	$(GO) test -short -count=1 -timeout 5m -p 4 -parallel 4 $(GOTESTFLAGS) ./stockgate/ledger $(FAST)
+
+# The two longest packages come first. Chromium, and gateways beside their peers, want the processors for themselves: they
+# come last, one after the other.
+test-all: ## every test, end to end and in a real browser as well; installs what is missing (flags: GOTESTFLAGS)
 	@for c in redis-server $(BROWSER); do sh tools/need $$c || exit 1; done
-	@first=; all=$$($(GO) list ./... | grep -v -e /bench$$ -e /e2e/browser$$); \
-	$(GO) test -count=1 -timeout 14m -parallel 4 $(GOTESTFLAGS) ./e2e ./stockgate/ledger $$all && first=ok; \
+	@first=; $(GO) test -count=1 -timeout 16m -parallel 4 $(GOTESTFLAGS) ./e2e ./stockgate/ledger $(FAST) && first=ok; \
 	$(GO) test -count=1 -timeout 5m -p 1 $(GOTESTFLAGS) ./bench ./e2e/browser && [ "$$first" = ok ]
+
+test-reference: ## the request path without the event loop: the reference engine serves every connection
+	@sh tools/need redis-server
+	$(GO) vet -tags noeventloop ./...
+	$(GO) test -tags noeventloop -count=1 -timeout 10m -parallel 4 $(GOTESTFLAGS) ./proxy/... ./upstream ./cmd/sluice
+	$(GO) test -tags noeventloop -short -count=1 -timeout 5m $(GOTESTFLAGS) -run 'Wire|Order|Once|Shutdown' ./e2e
 
 # What the tests of e2e/browser are played by: the system's Chromium, driven by playwright-core from npm.
 BROWSER = chromium node npm
@@ -48,7 +60,7 @@ test-layouts: ## layouts, drivers and the shops of examples/layouts, each promis
 
 race: ## every test under the race detector (needs a C compiler)
 	@sh tools/need gcc
-	@$(MAKE) --no-print-directory test GOTESTFLAGS='-race $(GOTESTFLAGS)'
+	@$(MAKE) --no-print-directory test-all GOTESTFLAGS='-race $(GOTESTFLAGS)'
 
 format: ## fail on a file that gofmt would change
 	@files=$$(gofmt -l .) && test -z "$$files" || { echo "not gofmt'd:" $$files; exit 1; }
@@ -100,8 +112,8 @@ FOREIGN = nginx curl npm python3 javac php ab wrk h2load slowhttptest
 
 conformance: ## clients, corpora and failing shops of others, in full: docs/conformance.md (CONFORMANCE=-update rewrites it)
 	@for c in $(FOREIGN); do sh tools/need $$c || exit 1; done
-	SLUICE_CLIENTS=1 SLUICE_SLOW=4000 SLUICE_ORDERS=10000 SLUICE_MIB=1024 $(GO) test -count=1 -timeout 20m -v \
-		-run 'ReadTwice|PageShows|ForeignClients|SlowClients|OneOfManyOrders|LargeBodies|OthersCorpora' ./e2e $(CONFORMANCE)
+	SLUICE_CLIENTS=1 SLUICE_SLOW=4000 SLUICE_MIB=1024 $(GO) test -count=1 -timeout 20m -v \
+		-run 'Wire|ForeignClients|SlowClients|LargeBodies' ./e2e $(CONFORMANCE)
 
 image: ## the container image, with docker, podman or buildah
 	@sh tools/image '$(IMAGE)' '$(VERSION)'

@@ -42,7 +42,7 @@ type moment struct{ inside, served, capacity float64 }
 const tenth = 100 * time.Millisecond
 
 // SLUICE_ADAPTIVE has the picture of docs/limits.md drawn anew, in real time: 26 s, in 10 of which the shop is slow.
-func TestAnAdaptiveLimitBesideAFixedOne(t *testing.T) {
+func TestConcurrency_AdaptiveLimitBesideAFixedOne(t *testing.T) {
 	if os.Getenv("SLUICE_ADAPTIVE") == "" {
 		t.Skip("SLUICE_ADAPTIVE is not set")
 	}

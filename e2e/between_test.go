@@ -54,13 +54,13 @@ func (x *executioner) listen(to io.Writer, from io.Reader) {
 
 // A driver that takes by several commands may die between any two of them: units can be lost then, each of those that
 // were under way, and none is ever sold twice.
-func TestDeathBetweenTwoCommandsOfADriverUndersellsAndNeverOversells(t *testing.T) {
+func TestDriver_DeathBetweenCommandsUndersellsAndNeverOversells(t *testing.T) {
 	t.Parallel()
 	const units = 5
 	for _, c := range []struct {
 		name, word string
 		lost       int  // of the order that is under way at its n-th time
-		refuses    bool // the shop, every order that comes before the death
+		rejects    bool // the shop, every order that comes before the death
 	}{
 		{"before it deducts", "\r\nhincrby\r\n", 0, false},
 		{"after it deducted, before it marks", "\r\nnx\r\n", 1, false},
@@ -71,14 +71,14 @@ func TestDeathBetweenTwoCommandsOfADriverUndersellsAndNeverOversells(t *testing.
 			t.Parallel()
 			r, dead := redistest.Start(t), atomic.Bool{}
 			behind := open(t, func(w http.ResponseWriter, _ *http.Request) {
-				if c.refuses && !dead.Load() {
+				if c.rejects && !dead.Load() {
 					w.WriteHeader(http.StatusConflict)
 				}
 			})
 			nth := 2 // the first order goes well
-			if c.refuses && c.word == "\r\nhincrby\r\n" {
+			if c.rejects && c.word == "\r\nhincrby\r\n" {
 				nth = 2 // the first one deducts, and the second adds
-			} else if c.refuses {
+			} else if c.rejects {
 				nth = 1
 			}
 			x := execute(t, r.Addr, c.word, nth)
@@ -104,7 +104,7 @@ stock.layout.mark_key = "mark:{$sku}:$serial"
 			for i := 0; i < 2*units && !g.gone(); i++ {
 				buys(g, "before-"+strconv.Itoa(i))
 				before++
-				if c.refuses {
+				if c.rejects {
 					soon(t, "it is given back, or the gate has died", func() bool { return g.gone() || stockLeft(t, r) == units })
 				}
 			}
@@ -112,7 +112,7 @@ stock.layout.mark_key = "mark:{$sku}:$serial"
 			dead.Store(true)
 			after := gate(t, settings, redisAt(r), boundless, behind.setting(), reserveRoutes)
 			retried := "before-" + strconv.Itoa(before-1) // whose order was under way
-			if c.lost > 0 && !c.refuses {
+			if c.lost > 0 && !c.rejects {
 				if n := r.Client.Exists(context.Background(), "mark:{1001}:key-"+retried).Val(); n != 0 {
 					t.Error("the order that was under way has a mark")
 				}

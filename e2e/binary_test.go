@@ -33,13 +33,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// build compiles the command into dir, with the race detector where the tests have it.
+// build compiles the command into dir, with the race detector and the engine of the tests.
 func build(dir string) (path string, err error) {
 	var flags []string
 	if raced {
 		flags = append(flags, "-race")
 	}
-	return compile(filepath.Join(dir, "sluice"), flags...)
+	return compile(filepath.Join(dir, "sluice"), append(flags, "-tags", engineTags)...)
 }
 
 func compile(to string, flags ...string) (path string, err error) {
@@ -52,7 +52,7 @@ func compile(to string, flags ...string) (path string, err error) {
 
 // builtBreakable makes the binary that tests can break, once for all that need it.
 var builtBreakable = sync.OnceValues(func() (path string, err error) {
-	return compile(binary+"-breakable", "-tags", "failpoints")
+	return compile(binary+"-breakable", "-tags", "failpoints,"+engineTags)
 })
 
 func breakable(t *testing.T) (path string) {

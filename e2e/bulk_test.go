@@ -40,7 +40,7 @@ func sum(r io.Reader) string {
 }
 
 // SLUICE_MIB is how much to send each way, in MiB.
-func TestLargeBodiesPassWholeInLittleMemory(t *testing.T) {
+func TestForward_LargeBodiesPassWholeInLittleMemory(t *testing.T) {
 	size := int64(64 << 20)
 	if n, err := strconv.Atoi(os.Getenv("SLUICE_MIB")); err == nil {
 		size = int64(n) << 20
@@ -54,7 +54,7 @@ func TestLargeBodiesPassWholeInLittleMemory(t *testing.T) {
 		if r.URL.RawQuery == "counted" {
 			w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 		}
-		_, _ = io.Copy(w, &pattern{size: size}) // whoever reads it sees if it is cut
+		_, _ = io.Copy(w, &pattern{size: size}) // its reader sees if it is cut
 	})
 	g := gate(t, shop.setting(), `server.read_timeout = "10m"`)
 	g.client.Timeout = 0

@@ -10,7 +10,7 @@ import (
 //
 // A machine that stops for a moment lets requests arrive together that were let in one after the other, so that the law
 // of the shop's clock is wanted of one run in several; a gate that let more in would break it in each.
-func TestNoBurstIsMoreThanTwoWindows(t *testing.T) {
+func TestWindowLimit_BurstIsTwoWindowsAtMost(t *testing.T) {
 	const most, runs, perSecond = 10, 20, 2000
 	for _, carry := range []string{"0", "1"} {
 		worst := 0

@@ -32,7 +32,7 @@ func (g *running) loadRaw(t *testing.T, head string) string {
 }
 
 // A field that comes twice, or in a spelling that CGI takes for it, chooses a page in the shop: it chooses one in the cache too.
-func TestNobodyChoosesThePageOfOthersByAFieldThatIsReadTwoWays(t *testing.T) {
+func TestCache_AmbiguousFieldChangesNoPageOfOthers(t *testing.T) {
 	// folded is the first value of a field in any spelling, as a CGI or WSGI shop may see it.
 	folded := func(r *http.Request, name string) string {
 		if v := r.Header[strings.ReplaceAll(name, "-l", "_l")]; len(v) > 0 {
@@ -59,7 +59,7 @@ func TestNobodyChoosesThePageOfOthersByAFieldThatIsReadTwoWays(t *testing.T) {
 }
 
 // Who has waited for a page in vain, since it turned out to vary, is not sent after it at once with all others.
-func TestPageThatVariesIsFetchedOnceForEachVariant(t *testing.T) {
+func TestCache_FetchesEachVariantOnce(t *testing.T) {
 	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(300 * time.Millisecond)
 		w.Header().Set("Vary", "Accept-Language")
@@ -81,9 +81,9 @@ func TestPageThatVariesIsFetchedOnceForEachVariant(t *testing.T) {
 	}
 }
 
-// A proxy in front hands on what a client says of the way here, if nobody tells it not to: some frameworks build every link of a page
+// A proxy in front hands on what a client says of the way here, unless told not to: some frameworks build every link of a page
 // by that.
-func TestNobodyChoosesThePageOfOthersThroughATrustedProxy(t *testing.T) {
+func TestCache_FieldsOfAProxyChangeNoPageOfOthers(t *testing.T) {
 	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s%s%s", r.Header.Get("X-Forwarded-Prefix"), r.Header.Get("X-Forwarded-Port"), r.Header.Get("Forwarded"))
 	})

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Connection can take a field away on the way to the shop; what the shop then says is nobody else's.
-func TestNobodyChoosesThePageOfOthersByConnection(t *testing.T) {
+// Connection can take a field away on the way to the shop; what the shop then says is for that client alone.
+func TestCache_ConnectionFieldChangesNoPageOfOthers(t *testing.T) {
 	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Vary", "Accept-Language")
 		fmt.Fprintf(w, "in %q", r.Header.Get("Accept-Language"))
@@ -25,7 +25,7 @@ func TestNobodyChoosesThePageOfOthersByConnection(t *testing.T) {
 }
 
 // A shop that answers by the client's address says so by X-Forwarded-For, which the gate writes.
-func TestPageThatVariesByAddressIsOneClients(t *testing.T) {
+func TestCache_PageThatVariesByAddressIsOneClients(t *testing.T) {
 	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Vary", "X-Forwarded-For")
 		fmt.Fprintf(w, "for %s", r.Header.Get("X-Forwarded-For"))
@@ -44,9 +44,9 @@ func TestPageThatVariesByAddressIsOneClients(t *testing.T) {
 }
 
 // One request that the shop does not like, or gives a cookie, does not open the way to the shop for the crowd.
-func TestOneOddRequestDoesNotSendTheCrowdToTheShop(t *testing.T) {
+func TestCache_OddRequestDoesNotSendTheCrowdToTheShop(t *testing.T) {
 	for odd, answer := range map[string]func(w http.ResponseWriter){
-		"refused":   func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadRequest) },
+		"rejected":  func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadRequest) },
 		"forbidden": func(w http.ResponseWriter) { w.WriteHeader(http.StatusForbidden) },
 		"cookie":    func(w http.ResponseWriter) { http.SetCookie(w, &http.Cookie{Name: "sid", Value: "1"}) },
 	} {
@@ -83,7 +83,7 @@ func TestOneOddRequestDoesNotSendTheCrowdToTheShop(t *testing.T) {
 }
 
 // Who has waited for another's fetch in vain is not sent after it.
-func TestShopThatHangsIsAskedForAPageByOneAtATime(t *testing.T) {
+func TestCache_HangingShopIsAskedByOneRequestAtATime(t *testing.T) {
 	shop := open(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	g := gate(t, shop.setting(), unlimited, "upstream.connect_timeout = \"500ms\"\nupstream.response_timeout = \"500ms\"\nupstream.timeout = \"500ms\"", cachedRoutes)
 	var crowd sync.WaitGroup

@@ -84,7 +84,7 @@ func (g *running) load(t *testing.T, method, path string, lines ...string) (*htt
 	return resp, string(body)
 }
 
-func TestACrowdOnAPageIsOneRequestASecondToTheShop(t *testing.T) {
+func TestCache_CrowdIsOneRequestASecondAtTheShop(t *testing.T) {
 	s := openShelf(t)
 	g := gate(t, "upstream.targets = "+quoted(s.server.URL), unlimited, "limits.connection.max_open_per_ip = 1000", strings.ReplaceAll(cachedRoutes, `"30s"`, `"1s"`))
 	begin, end := time.Now(), time.Now().Add(2500*time.Millisecond)
@@ -122,7 +122,7 @@ func TestACrowdOnAPageIsOneRequestASecondToTheShop(t *testing.T) {
 	}
 }
 
-func TestWhatIsAPersonsIsNeverGivenToAnother(t *testing.T) {
+func TestCache_PrivatePagesAreNotShared(t *testing.T) {
 	s := openShelf(t)
 	g := gate(t, "upstream.targets = "+quoted(s.server.URL), unlimited, cachedRoutes)
 	for range 2 {
@@ -144,7 +144,7 @@ func TestWhatIsAPersonsIsNeverGivenToAnother(t *testing.T) {
 	}
 }
 
-func TestPagesOfAllFormsAreAnsweredWhole(t *testing.T) {
+func TestCache_PagesOfAllFormsAreAnsweredWhole(t *testing.T) {
 	s := openShelf(t)
 	g := gate(t, "upstream.targets = "+quoted(s.server.URL), unlimited, cachedRoutes)
 	for _, c := range []struct {

@@ -19,7 +19,7 @@ func listenAt(address string) net.Listener {
 	return ln
 }
 
-// mishap is what the shop does to an order that it has booked. It lies to nobody who asks later.
+// mishap is what the shop does to an order that it has booked. Asked later, it tells the truth.
 func (c *chaos) mishap(n int, w http.ResponseWriter, r *http.Request) bool {
 	c.mu.Lock()
 	c.orders[r.Header.Get("Idempotency-Key")] = r.PathValue("sku")
@@ -101,7 +101,7 @@ func (c *chaos) ask(client *http.Client, front, sku, user, key string) bool {
 		c.count(fmt.Sprintf("orders answered %d by the shop", resp.StatusCode), 1)
 		return false
 	default:
-		c.count("orders refused: "+reason, 1)
+		c.count("orders rejected: "+reason, 1)
 		return reason == "sold_out" || reason == "duplicate" || reason == "released" || reason == "key_reused"
 	}
 }
@@ -112,7 +112,7 @@ type operator struct {
 	dice *rand.Rand
 
 	units     map[string]int       // added to each SKU
-	owed      []addition           // nobody knows whether they were done
+	owed      []addition           // not known whether they were done
 	doubted   map[string]time.Time // by SKU: since when
 	cancelled map[string]string    // at the shop, and not refunded yet: serial -> SKU
 	patience  time.Duration        // looks on so long while a SKU waits for an instance that has died

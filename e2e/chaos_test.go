@@ -27,7 +27,7 @@ type chaos struct {
 	skus  []string
 	users int
 	seats []seat
-	gates []*running // whoever breaks gates, alone, changes it
+	gates []*running // changed by the breaker of gates alone
 	file  string     // a gate's configuration, which tells commands which Redis
 
 	honest atomic.Bool // the shop has no mishaps any more
@@ -55,7 +55,7 @@ func (c *chaos) count(what string, n int) {
 }
 
 // Whatever dies, hangs or lies: afterwards the shop has the orders that the ledger calls sold, and no others.
-func TestBooksBalanceAfterChaos(t *testing.T) {
+func TestChaos_BooksBalanceAfterChaos(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv("SLUICE_CHAOS"))
 	if err != nil || length <= 0 {
 		t.Skip("SLUICE_CHAOS does not say for how long, like 90s")
@@ -72,8 +72,8 @@ func TestBooksBalanceAfterChaos(t *testing.T) {
 	for i := range 60 {
 		crowd.Go(func() { c.shopper(uint64(1000+i), stop) })
 	}
-	desk := &operator{chaos: c, patience: 5 * time.Second, dice: c.dice(1), units: map[string]int{}, doubted: map[string]time.Time{}, cancelled: map[string]string{}}
-	mishaps.Go(func() { desk.work(stop) })
+	clerk := &operator{chaos: c, patience: 5 * time.Second, dice: c.dice(1), units: map[string]int{}, doubted: map[string]time.Time{}, cancelled: map[string]string{}}
+	mishaps.Go(func() { clerk.work(stop) })
 	mishaps.Go(func() { c.breakRedis(c.dice(2), stop) })
 	c.breakGates(c.dice(3), time.Now().Add(length))
 	close(stop)
@@ -82,7 +82,7 @@ func TestBooksBalanceAfterChaos(t *testing.T) {
 	c.honest.Store(true)
 
 	if length >= aLongRun {
-		desk.patience = healing // so that what waits for the dead freezes
+		clerk.patience = healing // so that what waits for the dead freezes
 	}
 	took := time.Now()
 	for !c.healed() {
@@ -90,12 +90,12 @@ func TestBooksBalanceAfterChaos(t *testing.T) {
 			t.Errorf("not healed within %v: %v", healing, c.accounts())
 			break
 		}
-		desk.look(true)
+		clerk.look(true)
 		time.Sleep(time.Second)
 	}
-	desk.settle()
+	clerk.settle()
 	t.Logf("healed %v after the last mishap", time.Since(took).Round(time.Second))
-	c.balance(desk)
+	c.balance(clerk)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, what := range slices.Sorted(maps.Keys(c.counts)) {
@@ -145,12 +145,12 @@ func (c *chaos) healed() bool {
 }
 
 // balance holds the ledgers against the shop.
-func (c *chaos) balance(desk *operator) {
+func (c *chaos) balance(clerk *operator) {
 	sold := 0
 	for _, sku := range c.skus {
 		a := ledgerOf(c.t, c.redis, sku)
 		sold += a.sold
-		want := chaosUnits + desk.units[sku]
+		want := chaosUnits + clerk.units[sku]
 		if a.total != want || a.held != 0 || a.sold > a.total {
 			c.t.Errorf("ledger of %s: %+v, want a total of %d", sku, a, want)
 		}
@@ -283,7 +283,7 @@ func within(wait time.Duration, stop <-chan struct{}) bool {
 // seat is where a gate listens, whichever process it is.
 type seat struct{ setting, front, admin string }
 
-// seatAt finds free ports below those that the kernel gives to whoever connects: nobody takes them while a gate is dead.
+// seatAt finds free ports below those of outgoing connections: they stay free while a gate is dead.
 func seatAt(t *testing.T, dice *rand.Rand) seat {
 	t.Helper()
 	var ports [3]string

@@ -8,7 +8,7 @@ import (
 )
 
 // Every example is held against keys that the shop's own script has made and sold from.
-func TestEveryExampleOfALayoutPassesTheOnlineCheckOnTheShopsOwnKeys(t *testing.T) {
+func TestCheckOnline_EveryLayoutExamplePassesOnTheShopsOwnKeys(t *testing.T) {
 	shops := append(knownShops(), knownShop{
 		example: "spikesystem", fill: "HSET ticket_hash_key ticket_total_nums 3 ticket_sold_nums 0", keys: []string{"ticket_hash_key"},
 		decide: `
@@ -52,7 +52,7 @@ return 1`,
 	}
 }
 
-func TestOnlineCheckTellsOtherPrograms(t *testing.T) {
+func TestCheckOnline_ReportsToOtherPrograms(t *testing.T) {
 	stock := redistest.Start(t)
 	path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\nstock.source = \"redis\"\nstock.redis.addresses = [\""+stock.Addr+"\"]\n"+routes)
 	s := run(t, "", "check", "--online", "--json", path)

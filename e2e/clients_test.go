@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// foreign is a client that somebody else wrote, and the script of e2e/clients that lets it try a gate. The script gets
+// foreign is a client that others wrote, and the script of e2e/clients that lets it try a gate. The script gets
 // the gate's address as {} and prints lines: "version V", "ok CHECK", "FAIL CHECK: WHY".
 type foreign struct {
 	name    string
@@ -39,14 +39,14 @@ var foreigners = []foreign{
 // packages are what the scripts for Node import.
 const packages = "undici@6 axios@1 ws@8"
 
-func TestForeignClientsUnderstandTheGate(t *testing.T) {
+func TestClients_ForeignClientsUnderstandTheGate(t *testing.T) {
 	if os.Getenv("SLUICE_CLIENTS") == "" {
 		t.Skip("SLUICE_CLIENTS is not set")
 	}
 	modules := installed(t)
 	shop := open(t, services())
-	slow := stocked(t, shop.setting(), "limits.connection.rate = \"1/m\"\nlimits.connection.burst = 8", `server.read_timeout = "2m"`, anybody)
-	fast := stocked(t, shop.setting(), boundless, anybody)
+	slow := stocked(t, shop.setting(), "limits.connection.rate = \"1/m\"\nlimits.connection.burst = 8", `server.read_timeout = "2m"`, anonymous)
+	fast := stocked(t, shop.setting(), boundless, anonymous)
 	for _, g := range []*running{slow, fast} {
 		ok(t, "stock", "set", "2002", "0", "--admin", "http://"+g.admin)
 	}
@@ -68,7 +68,7 @@ func TestForeignClientsUnderstandTheGate(t *testing.T) {
 			t.Skip("npm's ws is not installed")
 		}
 		ws := foreign{name: "ws on Node, through a tunnel", command: "node clients/ws.mjs {}"}
-		g := stocked(t, "upstream.targets = "+quoted("http://127.0.0.1:"+echo(t, modules)), boundless, strings.Replace(anybody, `"POST /api`, `"/api`, 1))
+		g := stocked(t, "upstream.targets = "+quoted("http://127.0.0.1:"+echo(t, modules)), boundless, strings.Replace(anonymous, `"POST /api`, `"/api`, 1))
 		ws.judge(t, &rows, modules, g.front)
 	})
 	if *update {
@@ -178,7 +178,7 @@ func services() http.HandlerFunc {
 		}
 		_, _ = io.Copy(w, &pattern{size: n})
 	})
-	// The second event comes only when somebody who has seen the first one asks for it.
+	// The second event comes only when a client that has seen the first one asks for it.
 	mux.HandleFunc("/sse", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, "data: 1\n\n")

@@ -14,12 +14,12 @@ import (
 
 // Redis' clock may be wrong, or put right, during a sale: holds end by the gates' clocks, a sale that is on stays on, and what
 // is sold is what there is.
-func TestRedisClockMayJumpDuringASale(t *testing.T) {
+func TestClock_RedisClockMayJumpDuringASale(t *testing.T) {
 	t.Parallel()
 	const units, lost = 60, 4
 	r, turn := redistest.StartWithClock(t)
 	shop := book(t, nil)
-	shop.fail = func(r *http.Request) bool { // nobody knows what became of these; asked, the shop says that it has none of them
+	shop.fail = func(r *http.Request) bool { // their outcome is unknown; asked, the shop says that it has none of them
 		c, err := r.Cookie("uid")
 		return err == nil && len(c.Value) == 1
 	}

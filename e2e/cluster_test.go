@@ -116,7 +116,7 @@ func reckon(t *testing.T, c redis.UniversalClient, shop *bookshop, skus, units i
 	shop.audit(t)
 }
 
-func TestClusterSellsOnThroughAMigrationAndAFailOver(t *testing.T) {
+func TestCluster_SellsOnThroughMigrationAndFailOver(t *testing.T) {
 	t.Parallel()
 	skus, units, shoppers := 200, 100, 20_000
 	if raced || testing.Short() {

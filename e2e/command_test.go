@@ -14,7 +14,7 @@ import (
 // root is the repository, as seen from this package.
 const root = ".."
 
-func TestCheckFindsNothingInWhatIsDelivered(t *testing.T) {
+func TestCheck_DeliveredFilesAreValid(t *testing.T) {
 	t.Parallel()
 	delivered := map[string]string{}
 	layouts, err := filepath.Glob(filepath.Join(root, "examples", "layouts", "*.toml"))
@@ -51,7 +51,7 @@ func TestCheckFindsNothingInWhatIsDelivered(t *testing.T) {
 	}
 }
 
-func TestCheckNamesEveryMistakeByLine(t *testing.T) {
+func TestCheck_ReportsEveryMistakeByLine(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		text string
@@ -83,7 +83,7 @@ sku = "$path_sku"
 name = "two"
 match = "POST /two/{sku}"
 gate = "check"
-sku = "$path_nobody"
+sku = "$path_none"
 [[route]]
 name = "three"
 match = "GET /three/{sku}"
@@ -109,10 +109,10 @@ key_file = "none.key"
 	}
 }
 
-func TestExitCodesTellFailureFromMisuse(t *testing.T) {
+func TestCommands_ExitCodesDistinguishFailureFromMisuse(t *testing.T) {
 	t.Parallel()
 	nothing := filepath.Join(t.TempDir(), "nothing.toml")
-	nobody := strings.TrimPrefix(nowhere(t), "http://")
+	absent := strings.TrimPrefix(nowhere(t), "http://")
 	memory := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\n"+routes)
 	silent := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nadmin.listen = \"\"\n"+routes)
 	off := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"off\"\n"+strings.Replace(routes, "check", "limit", 1))
@@ -125,11 +125,11 @@ func TestExitCodesTellFailureFromMisuse(t *testing.T) {
 		{"run --config " + nothing, 1, "no such file"},
 		{"run --from :0", 1, "--to"},
 		{"stock get 1001 --config " + memory, 1, "--admin"},
-		{"stock get 1001 --admin http://" + nobody, 1, "no gate answers"},
-		{"stock set {1001} 5 --admin http://" + nobody, 1, "no request can name it"},
+		{"stock get 1001 --admin http://" + absent, 1, "no gate answers"},
+		{"stock set {1001} 5 --admin http://" + absent, 1, "no request can name it"},
 		{"stock get 1001 --config " + silent, 1, "cannot be asked"},
 		{"stock get 1001 --config " + off, 1, "no stock is kept"},
-		{"healthcheck --ops " + nobody, 1, "refused"},
+		{"healthcheck --ops " + absent, 1, "refused"},
 		{"explain nonsense --ip here --config " + memory, 1, "--ip"},
 		{"", 2, ""},
 		{"chekc", 2, "chekc"},
@@ -137,7 +137,7 @@ func TestExitCodesTellFailureFromMisuse(t *testing.T) {
 		{"stock", 2, ""},
 		{"stock set 1001", 2, "left"},
 		{"stock set 1001 many", 2, "many"},
-		{"stock list --limit=-1 --admin http://" + nobody, 2, "--limit"},
+		{"stock list --limit=-1 --admin http://" + absent, 2, "--limit"},
 		{"stock list --limit=0 --config " + memory, 2, "--limit"},
 		{"run --mode watch", 2, "watch"},
 		{"demo --shoppers=0", 2, "--shoppers"},
@@ -152,7 +152,7 @@ func TestExitCodesTellFailureFromMisuse(t *testing.T) {
 	}
 }
 
-func TestInitWritesWhatCheckAccepts(t *testing.T) {
+func TestInit_WritesWhatCheckAccepts(t *testing.T) {
 	t.Parallel()
 	for _, full := range [][]string{nil, {"--full"}} {
 		dir := t.TempDir()
@@ -177,7 +177,7 @@ func TestInitWritesWhatCheckAccepts(t *testing.T) {
 	}
 }
 
-func TestStockCommandsWorkOnRedisAndThroughTheGate(t *testing.T) {
+func TestStock_CommandsWorkOnRedisAndThroughTheGate(t *testing.T) {
 	t.Parallel()
 	redis, shop := redistest.Start(t), open(t, nil)
 	direct, remote := gate(t, shop.setting(), redisAt(redis)), gate(t, shop.setting())
@@ -219,7 +219,7 @@ func TestStockCommandsWorkOnRedisAndThroughTheGate(t *testing.T) {
 	}
 }
 
-func TestHealthcheckTellsAliveFromReady(t *testing.T) {
+func TestHealthcheck_DistinguishesAliveFromReady(t *testing.T) {
 	t.Parallel()
 	g := gate(t, open(t, nil).setting(), `server.shutdown_delay = "4s"`)
 	wants(t, ok(t, "healthcheck", "--ops", g.ops), "ok")
@@ -237,29 +237,64 @@ func TestHealthcheckTellsAliveFromReady(t *testing.T) {
 }
 
 // The container's health check names no address: it comes from the configuration.
-func TestHealthcheckTakesTheAddressFromTheConfiguration(t *testing.T) {
+func TestHealthcheck_ReadsTheAddressFromTheConfiguration(t *testing.T) {
 	t.Parallel()
 	g := gate(t, open(t, nil).setting())
 	path := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nops.listen = "+fmt.Sprintf("%q", g.ops)+routes)
 	wants(t, ok(t, "healthcheck", "--config", path), "ok")
 }
 
-func TestExplainSaysRouteAndKey(t *testing.T) {
-	t.Parallel()
-	path := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"redis\"\nserver.trusted_proxies = [\"10.0.0.0/8\"]\n"+routes)
-	out := ok(t, "explain", "POST /api/seckill/1001/order", "-H", "Cookie: uid=7", "-H", "X-Forwarded-For: 198.51.100.4", "--ip", "10.1.2.3", "--config", path)
-	wants(t, out, "198.51.100.4", "route     order", "gate      check", "sku       1001", "user      7", "seckill:stock:1001")
-	if strings.Contains(out, "refused") {
-		t.Errorf("nothing is wrong with the request, but:\n%s", out)
+// explained is what explain prints of a request: with exit code 0 where the request would be admitted, with 4 where it
+// would be rejected for the reason.
+func explained(t *testing.T, reason string, args ...string) string {
+	t.Helper()
+	s := run(t, "", append([]string{"explain"}, args...)...)
+	code := 0
+	if reason != "" {
+		code = 4
+		wants(t, s.out, "rejected  "+reason+"\n")
 	}
-	wants(t, ok(t, "explain", "POST /api/seckill/1001/order", "--config", path), "refused   bad_request", "route     order")
-	wants(t, ok(t, "explain", "/page", "--config", path), "route     everything-else", "gate      pass")
-	wants(t, ok(t, "explain", "GET //x", "--config", path), "refused")
-	path = file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"redis\"\n"+reserveRoutes)
-	wants(t, ok(t, "explain", "POST /api/seckill/1001/order", "-H", "Cookie: uid=7", "--config", path), "gate      reserve", "stock     sluice:{1001}:s in Redis (ledger)")
+	if s.code != code || strings.Contains(s.out, "rejected") != (reason != "") {
+		t.Errorf("sluice explain %s: exit code %d, want %d and reason %q:\n%s%s", strings.Join(args, " "), s.code, code,
+			reason, s.out, s.complaint)
+	}
+	return s.out
 }
 
-func TestVersionIsTheOneThatWasBuilt(t *testing.T) {
+func TestExplain_PrintsRouteKeysAndChecks(t *testing.T) {
+	t.Parallel()
+	const order = "POST /api/seckill/1001/order"
+	path := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"redis\"\n"+
+		"server.trusted_proxies = [\"10.0.0.0/8\"]\n"+routes)
+	out := explained(t, "", order, "-H", "Cookie: uid=7", "-H", "X-Forwarded-For: 198.51.100.4", "--ip", "10.1.2.3",
+		"--config", path)
+	wants(t, out, "client    198.51.100.4", "route     order", "gate      check (", "sku       1001", "user      7",
+		"seckill:stock:1001", "check 1 ", "sold-out cache (stock)", ": sold_out, ",
+		"concurrency (limits.concurrency): limits.concurrency: max_in_flight ")
+	wants(t, explained(t, "", "/page", "--config", path), "route     everything-else", "gate      pass")
+	wants(t, explained(t, "", "GET //x", "--config", path), "route     everything-else")
+	path = file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"redis\"\n"+reserveRoutes)
+	wants(t, explained(t, "", order, "-H", "Cookie: uid=7", "--config", path), "gate      reserve",
+		"stock     sluice:{1001}:s in Redis (ledger)", "earlier order (stock.reserve)", "reservation (stock.reserve)")
+}
+
+func TestExplain_PrintsReasonAndDetailOfARejection(t *testing.T) {
+	t.Parallel()
+	path := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\n"+
+		"[[route]]\nname = \"order\"\nmatch = \"POST /order/{sku}\"\ngate = \"check\"\nsku = \"$path_sku\"\n"+
+		"user = \"$cookie_uid\"\n[[route]]\nname = \"pages\"\nmatch = \"/page/\"\ngate = \"pass\"\n")
+	explain := func(reason string, args ...string) string {
+		return explained(t, reason, append(args, "--config", path)...)
+	}
+	wants(t, explain("bad_request", "POST /order/1001"), "detail    user missing: $cookie_uid", "route     order")
+	wants(t, explain("ambiguous", "POST //order/1001", "-H", "Cookie: uid=7"), "detail    ")
+	wants(t, explain("malformed", "GET /page/", "-H", "Content-Length: +1"), "detail    ")
+	if out := explain("no_route", "/elsewhere"); strings.Contains(out, "route ") {
+		t.Errorf("a request without a route has one:\n%s", out)
+	}
+}
+
+func TestVersion_IsTheOneThatWasBuilt(t *testing.T) {
 	t.Parallel()
 	if out := ok(t, "version"); out != "sluice "+builtVersion+"\n" {
 		t.Errorf("prints %q", out)

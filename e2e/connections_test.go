@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestConnectionsOverTheLimitAreToldWhyAndClosed(t *testing.T) {
+func TestConnectionLimit_AnswersAndClosesTheExcess(t *testing.T) {
 	t.Parallel()
 	const most, tried = 10, 30
 	g := gate(t, open(t, nil).setting(), "limits.connection.max_open_per_ip = 10")
@@ -38,7 +38,7 @@ func TestConnectionsOverTheLimitAreToldWhyAndClosed(t *testing.T) {
 	soon(t, "the place of a closed connection is free", func() bool { return stays(t, dial(t, g.front)) })
 }
 
-// stays sends a request and reads its answer: 200 on a connection that stays open, else a whole refusal and the end.
+// stays sends a request and reads its answer: 200 on a connection that stays open, else a whole rejection and the end.
 func stays(t *testing.T, c net.Conn) bool {
 	t.Helper()
 	if _, err := io.WriteString(c, "GET /page HTTP/1.1\r\nHost: shop\r\n\r\n"); err != nil {
@@ -57,10 +57,10 @@ func stays(t *testing.T, c net.Conn) bool {
 		return true
 	}
 	if reason := resp.Header.Get("X-Sluice-Reason"); resp.StatusCode != http.StatusTooManyRequests || reason != "ip_conns" || !resp.Close {
-		t.Errorf("refused with %d %q, close %v", resp.StatusCode, reason, resp.Close)
+		t.Errorf("rejected with %d %q, close %v", resp.StatusCode, reason, resp.Close)
 	}
 	if n, err := in.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-		t.Errorf("after the refusal came %d bytes and %v, want the end", n, err)
+		t.Errorf("after the rejection came %d bytes and %v, want the end", n, err)
 	}
 	return false
 }

@@ -12,7 +12,7 @@ import (
 
 // What one session cookie can be written like, and shops read as the same: PHP and Express undo escapes, Python's and
 // Werkzeug's readers undo octal ones within quotes, or end a value at a space.
-func TestOneSessionIsOnePersonHoweverItsCookieIsWritten(t *testing.T) {
+func TestIdentity_OneCookieIsOneUserHoweverItIsWritten(t *testing.T) {
 	var mu sync.Mutex
 	placed := map[string]int{}
 	shop := open(t, func(w http.ResponseWriter, r *http.Request) {

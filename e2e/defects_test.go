@@ -20,7 +20,7 @@ func shopOf(t *testing.T, example string) *knownShop {
 }
 
 // spikeSystem's script compares total >= sold, and sells one ticket that is not there.
-func TestShopThatSellsOneTooManyIsClosedAtItsTotal(t *testing.T) {
+func TestDefects_ShopThatSellsOneTooManyIsClosedAtItsTotal(t *testing.T) {
 	t.Parallel()
 	k := &knownShop{
 		example: "spikesystem", fill: "HSET ticket_hash_key ticket_total_nums 3 ticket_sold_nums 0", keys: []string{"ticket_hash_key"},
@@ -60,7 +60,7 @@ return 1`,
 }
 
 // newbee-mall's string stops at -1: a unit that is returned there is lost.
-func TestUnitReturnedToAFloorBelowZeroIsLostWithSluiceToo(t *testing.T) {
+func TestDefects_UnitReturnedBelowZeroIsLost(t *testing.T) {
 	t.Parallel()
 	k := shopOf(t, "newbee-mall")
 	stock := redistest.Start(t)
@@ -83,7 +83,7 @@ func TestUnitReturnedToAFloorBelowZeroIsLostWithSluiceToo(t *testing.T) {
 }
 
 // miaosha's flag is set with the first loser, and nothing removes it.
-func TestFlagThatNeverReopensKeepsSluiceClosedUntilItIsDeleted(t *testing.T) {
+func TestDefects_FlagThatNeverReopensKeepsSluiceClosed(t *testing.T) {
 	t.Parallel()
 	k := shopOf(t, "miaosha")
 	stock := redistest.Start(t)
@@ -104,7 +104,7 @@ func TestFlagThatNeverReopensKeepsSluiceClosedUntilItIsDeleted(t *testing.T) {
 }
 
 // A hash that is given back without saying whose unit it is sells what is returned twice.
-func TestUnitReturnedTwiceIsSoldTwiceWithSluiceToo(t *testing.T) {
+func TestDefects_UnitReturnedTwiceIsSoldTwice(t *testing.T) {
 	t.Parallel()
 	k := shopOf(t, "total-booked")
 	stock := redistest.Start(t)

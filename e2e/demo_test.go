@@ -6,7 +6,7 @@ import (
 )
 
 // A small sale from end to end, the failures of the demonstration's shop included: the exit code is the verdict.
-func TestDemoBalancesItsBooks(t *testing.T) {
+func TestDemo_BooksBalance(t *testing.T) {
 	t.Parallel()
 	out := ok(t, "demo", "--shoppers=120", "--units=60", "--patience=40s")
 	wants(t, out, "  reserve\n", " 0 oversold, nobody got two.", "The books balance: ", "ledger ", "given back ", "asked after ", "sent twice                    0 ")
@@ -16,7 +16,7 @@ func TestDemoBalancesItsBooks(t *testing.T) {
 }
 
 // Where the shop takes the units itself, the gate keeps no ledger.
-func TestDemoSellsByCheckWhereAsked(t *testing.T) {
+func TestDemo_SellsByCheckWhereAsked(t *testing.T) {
 	t.Parallel()
 	out := ok(t, "demo", "--gate=check", "--shoppers=60", "--units=10", "--patience=40s")
 	wants(t, out, "  check\n", "10 of 10 sold, 0 oversold, nobody got two.")

@@ -37,7 +37,7 @@ func ordered(t *testing.T, r *redistest.Server) int {
 	return n
 }
 
-func TestGatesAndTheShopsOwnScriptSellOneStock(t *testing.T) {
+func TestDriver_GatesAndTheShopsOwnScriptSellOneStock(t *testing.T) {
 	r, behind := redistest.Start(t), open(t, nil)
 	r.Client.HSet(context.Background(), "goods:1001", "total", 50, "ordered", 0)
 	fronts := []string{driven(t, r, behind, hashDriver).front, driven(t, r, behind, hashDriver).front}
@@ -73,7 +73,7 @@ func TestGatesAndTheShopsOwnScriptSellOneStock(t *testing.T) {
 	}
 }
 
-func TestWhatTheShopSaysOfADrivenOrderDecidesItsUnits(t *testing.T) {
+func TestDriver_ResponseOfTheShopSettlesTheUnits(t *testing.T) {
 	for _, c := range []struct{ status, bought int }{{200, 1}, {409, 0}, {500, 1}} {
 		t.Run(strconv.Itoa(c.status), func(t *testing.T) {
 			r := redistest.Start(t)
@@ -111,7 +111,7 @@ func state(t *testing.T, g *running, serial string) string {
 	return string(text)
 }
 
-func TestAGateSaysOnceWhatItsDriverCannotPromise(t *testing.T) {
+func TestDriver_LimitationsAreLoggedOnce(t *testing.T) {
 	g := driven(t, redistest.Start(t), open(t, nil), hashDriver)
 	n := 0
 	for _, line := range g.log.lines() {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Each limit by itself is only observed; those beside it go on to refuse.
-func TestOneLimitIsObservedAndTheOthersEnforced(t *testing.T) {
+// Each limit by itself is only observed; those beside it still reject.
+func TestObserve_OneLimitIsObservedAndTheOthersEnforced(t *testing.T) {
 	t.Parallel()
 	var both sync.WaitGroup // in the shop at the same time
 	both.Add(2)
@@ -71,7 +71,7 @@ gate = "limit"
 	}
 }
 
-func TestAConnectionIsClosedWithItsLastRequest(t *testing.T) {
+func TestConnectionLimit_LastRequestClosesTheConnection(t *testing.T) {
 	t.Parallel()
 	g := gate(t, open(t, nil).setting(), "limits.connection.max_requests = 2")
 	const page = "GET /page HTTP/1.1\r\nHost: shop\r\n\r\n"

@@ -16,7 +16,7 @@ import (
 const exampleSecret = "an-example-of-a-secret-of-32-bytes"
 
 // The configurations of the examples are valid as they stand, and short enough to be read.
-func TestExamplesOfShopsAreShortAndValid(t *testing.T) {
+func TestExamples_ShopsAreShortAndValid(t *testing.T) {
 	t.Parallel()
 	all, err := filepath.Glob("../examples/*/config.toml")
 	if err != nil || len(all) < 5 {
@@ -44,7 +44,7 @@ func TestExamplesOfShopsAreShortAndValid(t *testing.T) {
 	}
 }
 
-func TestShopInGoSellsBehindTheGate(t *testing.T) {
+func TestExamples_ShopInGoSellsBehindTheGate(t *testing.T) {
 	t.Parallel()
 	shop := filepath.Join(t.TempDir(), "shop")
 	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", shop, "../examples/go").CombinedOutput(); err != nil {
@@ -53,7 +53,7 @@ func TestShopInGoSellsBehindTheGate(t *testing.T) {
 	trades(t, "go", exec.Command(shop))
 }
 
-func TestShopInNodeSellsBehindTheGate(t *testing.T) {
+func TestExamples_ShopInNodeSellsBehindTheGate(t *testing.T) {
 	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // The gate may die at any instruction: what it held stays held until the shop is asked, and nothing else is lost.
-func TestLedgerBalancesWhereverTheGateDies(t *testing.T) {
+func TestFailpoints_LedgerBalancesWhereverTheGateDies(t *testing.T) {
 	t.Parallel()
 	mortal := breakable(t)
 	for _, place := range []string{

@@ -144,7 +144,7 @@ func counts(t *testing.T, want float64, gates ...*running) {
 const fleetRoute = "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\""
 
 // Three instances share one budget that three does not divide. One is killed and one is added, under load.
-func TestAFleetKeepsOneBudget(t *testing.T) {
+func TestFleet_KeepsOneBudget(t *testing.T) {
 	const perWindow, perSecond = 5, 500
 	redis, shop := redistest.Start(t), openDated(t)
 	var crowd sync.WaitGroup
@@ -187,7 +187,7 @@ func TestAFleetKeepsOneBudget(t *testing.T) {
 }
 
 // The last known number stands while Redis is away: the two go on with a half each.
-func TestAFleetWithoutRedisKeepsItsParts(t *testing.T) {
+func TestFleet_WithoutRedisEachInstanceKeepsItsShare(t *testing.T) {
 	const perSecond = 500
 	redis, shop := redistest.Start(t), openDated(t)
 	var crowd sync.WaitGroup
@@ -216,7 +216,7 @@ func TestAFleetWithoutRedisKeepsItsParts(t *testing.T) {
 	counts(t, 2, gates[:]...)
 }
 
-func TestAReloadJoinsAndLeavesTheFleet(t *testing.T) {
+func TestFleet_ReloadJoinsAndLeaves(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
 	listed := func() int64 { return redis.Client.ZCard(t.Context(), "sluice:fleet:shop").Val() }
@@ -235,7 +235,7 @@ func TestAReloadJoinsAndLeavesTheFleet(t *testing.T) {
 	}
 	change(`"fleet"`, "0")
 	soon(t, "it has joined", func() bool { return listed() == 1 && g.metric("sluice_fleet_instances") == 1 })
-	change(`"fleet"`, "4") // by configuration: nobody is counted
+	change(`"fleet"`, "4") // by configuration: no instance is counted
 	if n := listed(); n != 0 {
 		t.Errorf("%d on the list, want none", n)
 	}
@@ -262,7 +262,7 @@ func TestAReloadJoinsAndLeavesTheFleet(t *testing.T) {
 }
 
 // One that died is still listed for a while. It does not keep another from beginning.
-func TestTheDeadKeepNobodyFromBeginning(t *testing.T) {
+func TestFleet_DeadInstancesDelayNoStart(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
 	now := redis.Client.Time(t.Context()).Val().UnixMilli()

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Whoever is in the shop, or connected, when the file is read again still counts afterwards.
-func TestReloadForgetsNobodyWhoIsInFlightOrConnected(t *testing.T) {
+// A client that is in the shop, or connected, when the file is read again still counts afterwards.
+func TestReload_KeepsRequestsInFlightAndConnectionsCounted(t *testing.T) {
 	t.Parallel()
 	inside, leave := make(chan struct{}), make(chan struct{})
 	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
@@ -46,8 +46,8 @@ gate = "pass"`)
 		if stays(t, dial(t, g.front)) {
 			t.Error("a connection over the limit was taken")
 		}
-		if reason := refused(t, other, "/api/quick"); reason != "concurrency" {
-			t.Errorf("beside one in flight a request was refused for %q, want concurrency", reason)
+		if reason := rejectedFor(t, other, "/api/quick"); reason != "concurrency" {
+			t.Errorf("beside one in flight a request was rejected for %q, want concurrency", reason)
 		}
 	}
 	full()
@@ -57,11 +57,11 @@ gate = "pass"`)
 	}
 	close(leave)
 	(<-slow).must(t, 200, "")
-	soon(t, "the place in the shop is free", func() bool { return refused(t, other, "/api/quick") == "" })
+	soon(t, "the place in the shop is free", func() bool { return rejectedFor(t, other, "/api/quick") == "" })
 }
 
-// refused sends a request on a connection, and returns why it was refused; "" if it was not.
-func refused(t *testing.T, c net.Conn, path string) string {
+// rejectedFor sends a request on a connection, and returns why it was rejected; "" if it was not.
+func rejectedFor(t *testing.T, c net.Conn, path string) string {
 	t.Helper()
 	if _, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: shop\r\n\r\n"); err != nil {
 		t.Fatal(err)

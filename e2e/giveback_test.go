@@ -27,7 +27,7 @@ func (g *running) decide(serial, op string) (complaint string) {
 	return resp.Status + " " + string(text)
 }
 
-func TestUnitThatIsGivenBackIsBuyableOnEveryInstance(t *testing.T) {
+func TestReserve_ReleasedUnitIsBuyableOnEveryInstance(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t), book(t, nil)
 	one := reserves(t, r, 1, shop.setting(), `stock.sold_out_memory = "1h"`) // time opens nothing
@@ -78,7 +78,7 @@ func TestUnitThatIsGivenBackIsBuyableOnEveryInstance(t *testing.T) {
 	soon(t, "it is sold again", func() bool { return ledgerOf(t, r, "1001") == account{1, 0, 1} })
 }
 
-func TestFlushedLedgerSellsNothingMoreAndSaysWhy(t *testing.T) {
+func TestReserve_FlushedLedgerSellsNothingAndReportsWhy(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t), book(t, nil)
 	g := reserves(t, r, 100, shop.setting())
@@ -111,7 +111,7 @@ func TestFlushedLedgerSellsNothingMoreAndSaysWhy(t *testing.T) {
 	}
 }
 
-func TestRedisThatMayEvictIsRefusedAtStart(t *testing.T) {
+func TestReserve_RedisThatMayEvictIsRejectedAtStart(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"), open(t, nil)
 	path := file(t, listeners+redisAt(r)+"\n"+shop.setting()+"\n"+reserveRoutes)
@@ -125,7 +125,7 @@ func TestRedisThatMayEvictIsRefusedAtStart(t *testing.T) {
 	}
 }
 
-func TestClientLearnsWhatBecameOfItsOrder(t *testing.T) {
+func TestOrderState_ClientLearnsItsOrdersState(t *testing.T) {
 	t.Parallel()
 	hang := make(chan struct{})
 	t.Cleanup(func() { close(hang) })
@@ -153,7 +153,7 @@ func TestClientLearnsWhatBecameOfItsOrder(t *testing.T) {
 		t.Errorf("the same order again: %d %s", status, reason)
 	}
 	if _, text := g.get("/.sluice/orders/other?sku=1001"); !strings.Contains(text, `"state":"none"`) {
-		t.Errorf("a serial that nobody knows: %s", text)
+		t.Errorf("an unknown serial: %s", text)
 	}
 	shop.audit(t)
 }

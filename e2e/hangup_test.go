@@ -87,7 +87,7 @@ func rateOf(t *testing.T) int {
 
 // A hundred times SIGHUP under load, with good and bad files by turns: no request fails, no counter falls, each bad file
 // is told with line and key, an override outlives all of them, and who listens to the events goes on hearing them.
-func TestAHundredHangupsAreNotNoticed(t *testing.T) {
+func TestReload_AHundredHangupsLoseNothing(t *testing.T) {
 	t.Parallel()
 	shop := open(t, nil)
 	g := gate(t, shop.setting(), `stock.source = "off"`, unlimited, "limits.concurrency.max_in_flight = 1000", "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"")

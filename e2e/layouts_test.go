@@ -189,7 +189,7 @@ func does(t *testing.T, stock *redis.Client, commands ...string) {
 	}
 }
 
-func TestWellKnownShopsSellWhatTheyHaveAndSluiceRefusesTheRest(t *testing.T) {
+func TestLayouts_ShopsSellWhatTheyHaveAndTheRestIsRejected(t *testing.T) {
 	for _, k := range knownShops() {
 		t.Run(k.example, func(t *testing.T) {
 			t.Parallel()

@@ -11,7 +11,7 @@ import (
 
 // Clients that leave by a reset at every step of their way, before a PROXY header and in the midst of it, in a head and a body, while
 // they are in the shop, wait for a place or have left HTTP, leave nothing behind: every connection and every place is free again.
-func TestWhoLeavesByAResetLeavesNothingBehind(t *testing.T) {
+func TestConnections_ResetReleasesEverything(t *testing.T) {
 	t.Parallel()
 	const preface = "PROXY TCP4 203.0.113.9 127.0.0.1 4000 80\r\n"
 	release := make(chan struct{})

@@ -36,6 +36,7 @@ type entry struct {
 	Reason    string
 	Observed  string
 	Limit     string
+	Detail    string
 	Serial    string
 	SKU       string
 	User      string
@@ -103,8 +104,8 @@ match = "/"
 gate = "pass"
 `
 
-// Whatever is secret, and whoever buys, is in no log at any level, in no metric, and in no answer to why.
-func TestNoLogTellsASecret(t *testing.T) {
+// What is secret, and the name of the buyer, is in no log at any level, in no metric, and in no answer to why.
+func TestLogs_HoldNoSecret(t *testing.T) {
 	t.Parallel()
 	const redisPassword, token, secret = "PLANTED-redis-password", "PLANTED-admin-token", "PLANTED-signing-secret-of-32-bytes"
 	r, shop := redistest.Start(t, "--requirepass", redisPassword), open(t, nil)
@@ -163,7 +164,24 @@ func TestNoLogTellsASecret(t *testing.T) {
 	}
 }
 
-func TestWhyTellsOfARefusal(t *testing.T) {
+// A rejection says more than its reason where it knows more: in the response, the access log, why, and a metric.
+func TestRejection_CauseIsReportedEverywhere(t *testing.T) {
+	t.Parallel()
+	shop := open(t, nil)
+	g, out := logged(t, shop.setting())
+	const cause = "user missing: $cookie_uid"
+	a := g.ask("POST", "/api/seckill/1001/order", "X-Request-Id: r-1", "Accept: application/json")
+	a.must(t, 400, "bad_request")
+	wants(t, a.body, `"cause":"`+cause+`"`)
+	if e := out.about(t, "r-1"); e.Detail != cause {
+		t.Errorf("the access log has %+v, want the detail %q", e, cause)
+	}
+	wants(t, ok(t, "why", "--request-id", "r-1", "--admin", g.admin), cause)
+	g.wantMetric(1, "sluice_rejection_details_total", `cause="user_missing"`)
+	g.wantMetric(1, "sluice_rejection_details_total")
+}
+
+func TestWhy_ReportsARejection(t *testing.T) {
 	t.Parallel()
 	shop := open(t, nil)
 	g, out := logged(t, shop.setting(), `mode = "enforce"`, `access_log.output = "off"`, "limits.window.max_per_sku = 1\nlimits.window.carry = 0\nlimits.window.size = \"1s\"")
@@ -190,7 +208,7 @@ func TestWhyTellsOfARefusal(t *testing.T) {
 	if s := run(t, "", "why", "--user", "7", "--sku", "1001", "--json", "--admin", g.admin); strings.Count(s.out, "\n") != 5 {
 		t.Errorf("of 5 orders these are known: %s", s.out)
 	}
-	for _, args := range [][]string{{"--request-id", "nobody"}, {"--user", "8", "--sku", "1001"}} {
+	for _, args := range [][]string{{"--request-id", "absent"}, {"--user", "8", "--sku", "1001"}} {
 		if s := run(t, "", append([]string{"why", "--admin", g.admin}, args...)...); s.code != 3 || s.out != "" {
 			t.Errorf("why %q: exit code %d, %s", args, s.code, s.out)
 		}
@@ -203,21 +221,21 @@ func TestWhyTellsOfARefusal(t *testing.T) {
 	}
 }
 
-func TestAFloodOfRefusalsIsASampleAndSums(t *testing.T) {
+func TestAccessLog_FloodOfRejectionsIsASampleAndSums(t *testing.T) {
 	t.Parallel()
 	shop := open(t, nil)
 	g, out := logged(t, shop.setting(), unlimited, "access_log.refused_first = 2\naccess_log.refused_every = 1000000")
-	const refused = 300
-	for range refused {
+	const rejected = 300
+	for range rejected {
 		g.order("7777").must(t, 404, "unknown_sku")
 	}
-	soon(t, "every refusal is in a sum", func() bool {
+	soon(t, "every rejection is in a sum", func() bool {
 		sum := 0
 		for _, e := range out.entries() {
 			sum += e.Refused["unknown_sku"]
 		}
 		// A second in which every line was told has no sum.
-		return sum >= refused-10
+		return sum >= rejected-10
 	})
 	lines := 0
 	for _, e := range out.entries() {
@@ -225,12 +243,12 @@ func TestAFloodOfRefusalsIsASampleAndSums(t *testing.T) {
 			lines++
 		}
 	}
-	if lines < 2 || lines > refused/2 {
-		t.Errorf("%d of %d refusals have a line", lines, refused)
+	if lines < 2 || lines > rejected/2 {
+		t.Errorf("%d of %d rejections have a line", lines, rejected)
 	}
 }
 
-func TestAccessLogIsRotatedAndReloaded(t *testing.T) {
+func TestAccessLog_IsRotatedAndReloaded(t *testing.T) {
 	t.Parallel()
 	shop := open(t, nil)
 	log := filepath.Join(t.TempDir(), "access.log")
@@ -270,7 +288,7 @@ func TestAccessLogIsRotatedAndReloaded(t *testing.T) {
 }
 
 // The reader of standard output goes away, as when the log collector crashes: shoppers do not notice.
-func TestGateOutlivesTheReaderOfItsLog(t *testing.T) {
+func TestAccessLog_GateOutlivesTheReaderOfItsLog(t *testing.T) {
 	t.Parallel()
 	shop := open(t, nil)
 	path := file(t, "server.shutdown_delay = \"0s\"\n"+listeners+shop.setting()+routes)

@@ -60,7 +60,7 @@ func throng(t *testing.T, address string, n int) []net.Conn {
 }
 
 // An idle keep-alive connection costs little beyond what the kernel keeps.
-func TestIdleConnectionsAreCheap(t *testing.T) {
+func TestMemory_IdleConnectionsAreCheap(t *testing.T) {
 	if raced {
 		t.Skip("the race detector needs memory of its own")
 	}
@@ -89,7 +89,7 @@ func TestIdleConnectionsAreCheap(t *testing.T) {
 }
 
 // A length is only announced: memory follows what arrives.
-func TestAnnouncedBodiesCostWhatHasArrived(t *testing.T) {
+func TestMemory_AnnouncedBodiesCostWhatHasArrived(t *testing.T) {
 	if raced {
 		t.Skip("the race detector needs memory of its own")
 	}

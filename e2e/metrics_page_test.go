@@ -105,7 +105,7 @@ func labelsOf(f *dto.MetricFamily) string {
 var metricRow = regexp.MustCompile("(?m)^\\| `(sluice_[a-z_]+)` \\| ([a-z]+) \\| ([a-z, –]+) \\| [^|]+ \\| [^|]+ \\|$")
 
 // The page is held against gates that run, both ways: what it names is there, with its type and labels, and the reverse.
-func TestPageOfMetricsIsWhatGatesTell(t *testing.T) {
+func TestMetrics_DocumentationMatchesRunningGates(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../docs/metrics.md")
 	if err != nil {

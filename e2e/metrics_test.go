@@ -59,39 +59,39 @@ func (g *running) wantMetric(want float64, name string, labels ...string) {
 
 // promised are the metrics that this version has; dashboards and alerts are built on their names.
 var promised = map[string]string{
-	"sluice_http_requests_total":                "counter",
-	"sluice_rejected_requests_total":             "counter",
+	"sluice_http_requests_total":                  "counter",
+	"sluice_rejected_requests_total":              "counter",
 	"sluice_observed_rejections_total":            "counter",
 	"sluice_observed_connection_rejections_total": "counter",
-	"sluice_rejected_connections_total":          "counter",
-	"sluice_http_request_duration_seconds":      "histogram",
-	"sluice_decision_duration_seconds":          "histogram",
-	"sluice_windows_total":                      "counter",
-	"sluice_windows_saturated_total":            "counter",
-	"sluice_connections":                        "gauge",
-	"sluice_upstream_requests_total":            "counter",
-	"sluice_upstream_request_duration_seconds":  "histogram",
-	"sluice_upstream_in_flight":                 "gauge",
-	"sluice_upstream_in_flight_limit":           "gauge",
-	"sluice_queue_length":                       "gauge",
-	"sluice_upstream_up":                        "gauge",
-	"sluice_redis_command_duration_seconds":     "histogram",
-	"sluice_redis_calls_total":                  "counter",
-	"sluice_redis_batch_size":                   "histogram",
-	"sluice_redis_errors_total":                 "counter",
-	"sluice_redis_up":                           "gauge",
-	"sluice_stock_fallback_total":               "counter",
-	"sluice_fleet_instances":                    "gauge",
-	"sluice_fleet_up":                           "gauge",
-	"sluice_fleet_heartbeats_total":             "counter",
-	"sluice_access_log_lines_total":             "counter",
-	"sluice_access_log_dropped_total":           "counter",
-	"sluice_build_info":                         "gauge",
-	"go_goroutines":                             "gauge",
-	"process_open_fds":                          "gauge",
+	"sluice_rejected_connections_total":           "counter",
+	"sluice_http_request_duration_seconds":        "histogram",
+	"sluice_decision_duration_seconds":            "histogram",
+	"sluice_windows_total":                        "counter",
+	"sluice_windows_saturated_total":              "counter",
+	"sluice_connections":                          "gauge",
+	"sluice_upstream_requests_total":              "counter",
+	"sluice_upstream_request_duration_seconds":    "histogram",
+	"sluice_upstream_in_flight":                   "gauge",
+	"sluice_upstream_in_flight_limit":             "gauge",
+	"sluice_queue_length":                         "gauge",
+	"sluice_upstream_up":                          "gauge",
+	"sluice_redis_command_duration_seconds":       "histogram",
+	"sluice_redis_calls_total":                    "counter",
+	"sluice_redis_batch_size":                     "histogram",
+	"sluice_redis_errors_total":                   "counter",
+	"sluice_redis_up":                             "gauge",
+	"sluice_stock_fallback_total":                 "counter",
+	"sluice_fleet_instances":                      "gauge",
+	"sluice_fleet_up":                             "gauge",
+	"sluice_fleet_heartbeats_total":               "counter",
+	"sluice_access_log_lines_total":               "counter",
+	"sluice_access_log_dropped_total":             "counter",
+	"sluice_build_info":                           "gauge",
+	"go_goroutines":                               "gauge",
+	"process_open_fds":                            "gauge",
 }
 
-func TestEveryPromisedMetricIsThereOnce(t *testing.T) {
+func TestMetrics_EveryPromisedMetricIsThereOnce(t *testing.T) {
 	t.Parallel()
 	redis, shop := redistest.Start(t), open(t, nil)
 	redis.Client.Set(t.Context(), "seckill:stock:1001", 10, 0)
@@ -123,7 +123,7 @@ func TestEveryPromisedMetricIsThereOnce(t *testing.T) {
 	g.wantMetric(1, "sluice_redis_up")
 }
 
-func TestMetricsPleasePromtool(t *testing.T) {
+func TestMetrics_PassPromtool(t *testing.T) {
 	t.Parallel()
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

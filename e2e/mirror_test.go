@@ -10,9 +10,9 @@ import (
 	"sluice/internal/redistest"
 )
 
-// A shop that goes on writing into the key that Sluice keeps for its pages takes nothing from anybody: the ledger alone
+// A shop that goes on writing into the key that Sluice keeps for its pages takes nothing away: the ledger alone
 // sells. Its writes are lost with the next one of the mirror, and the key is right once the last order is in.
-func TestAShopThatWritesIntoTheMirrorSellsNothingMoreAndNothingTwice(t *testing.T) {
+func TestMirror_ShopThatWritesIntoItSellsNothingMoreAndNothingTwice(t *testing.T) {
 	t.Parallel()
 	const units, shoppers, atOnce = 200, 600, 4
 	r, shop := redistest.Start(t), book(t, nil)
@@ -72,7 +72,7 @@ func TestAShopThatWritesIntoTheMirrorSellsNothingMoreAndNothingTwice(t *testing.
 	}
 	shop.audit(t)
 
-	// Nobody but the mirror writes now: the next change of the stock puts the key right, whatever stands there.
+	// Only the mirror writes now: the next change of the stock puts the key right, whatever stands there.
 	ok(t, "stock", "add", "--config", one.file, "1001", "7")
 	soon(t, "the pages see what is free", func() bool { return left() == "7" })
 	t.Logf("the shop wrote %d times", wrote.Load())

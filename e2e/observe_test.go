@@ -6,7 +6,7 @@ import (
 	"sluice/internal/redistest"
 )
 
-func TestObserveRefusesNothingAndCountsEverything(t *testing.T) {
+func TestObserve_RejectsNothingAndCountsEverything(t *testing.T) {
 	t.Parallel()
 	redis, shop := redistest.Start(t), open(t, nil)
 	redis.Client.Set(t.Context(), key, 0, 0)
@@ -17,7 +17,7 @@ func TestObserveRefusesNothingAndCountsEverything(t *testing.T) {
 
 	each := map[string]func() answer{
 		"sold_out":    func() answer { return g.order("1001") },
-		"unknown_sku": func() answer { return g.order("nobody-sells-this") },
+		"unknown_sku": func() answer { return g.order("sold-nowhere") },
 		"stock_error": func() answer { return g.order("words") },
 		"bad_request": func() answer { return g.ask("POST", "/api/seckill/1001/order") },
 	}
@@ -32,7 +32,7 @@ func TestObserveRefusesNothingAndCountsEverything(t *testing.T) {
 		}
 	}
 	if n := g.metric("sluice_observed_rejections_total"); n != 40 {
-		t.Errorf("%v refusals observed, want 40", n)
+		t.Errorf("%v rejections observed, want 40", n)
 	}
 
 	const total = 2000 // over the window of a SKU, the rate of a connection and the connections of an address

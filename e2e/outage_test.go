@@ -7,7 +7,7 @@ import (
 	"sluice/internal/redistest"
 )
 
-func TestWithoutRedisOrdersAreRefusedUntilItIsBack(t *testing.T) {
+func TestRedisOutage_OrdersAreRejectedUntilRedisIsBack(t *testing.T) {
 	t.Parallel()
 	redis, shop := redistest.Start(t), open(t, nil)
 	g := gate(t, shop.setting(), redisAt(redis), `stock.on_error = "refuse"`)
@@ -19,7 +19,7 @@ func TestWithoutRedisOrdersAreRefusedUntilItIsBack(t *testing.T) {
 	}
 
 	redis.Kill()
-	soon(t, "orders are refused", func() bool { return g.order("1001").is(503, "stock_error") })
+	soon(t, "orders are rejected", func() bool { return g.order("1001").is(503, "stock_error") })
 	arrived := shop.arrivals.Load()
 	for range 20 {
 		g.order("1001").must(t, 503, "stock_error")
@@ -37,7 +37,7 @@ func TestWithoutRedisOrdersAreRefusedUntilItIsBack(t *testing.T) {
 	if a := g.ask("GET", "/page"); a.status != 200 {
 		t.Errorf("a page of the shop needs no stock, but was answered %d %q", a.status, a.reason)
 	}
-	soon(t, "an instance that can only refuse is not ready", func() bool { return !g.ready() })
+	soon(t, "an instance that can only reject is not ready", func() bool { return !g.ready() })
 
 	redis.Restart()
 	redis.Client.Set(t.Context(), key, 100, 0)
@@ -47,7 +47,7 @@ func TestWithoutRedisOrdersAreRefusedUntilItIsBack(t *testing.T) {
 	g.wantMetric(1, "sluice_redis_up")
 }
 
-func TestWithoutRedisOrdersPassWhereAllowedAndAreCounted(t *testing.T) {
+func TestRedisOutage_OrdersPassWhereAllowedAndAreCounted(t *testing.T) {
 	t.Parallel()
 	redis, shop := redistest.Start(t), open(t, nil)
 	g := gate(t, shop.setting(), redisAt(redis), `stock.on_error = "allow"`)
@@ -75,17 +75,17 @@ func TestWithoutRedisOrdersPassWhereAllowedAndAreCounted(t *testing.T) {
 
 	redis.Restart()
 	redis.Client.Set(t.Context(), key, 0, 0)
-	soon(t, "orders are refused again", func() bool { return g.order("1001").is(409, "sold_out") })
+	soon(t, "orders are rejected again", func() bool { return g.order("1001").is(409, "sold_out") })
 }
 
-func TestHangingRedisIsAwayToo(t *testing.T) {
+func TestRedisOutage_HangingRedisIsAnOutageToo(t *testing.T) {
 	t.Parallel()
 	redis, shop := redistest.Start(t), open(t, nil)
 	g := gate(t, shop.setting(), redisAt(redis))
 	redis.Client.Set(t.Context(), key, 100, 0)
 	g.order("1001").must(t, 200, "")
 	redis.Pause()
-	soon(t, "orders are refused", func() bool { return g.order("1001").is(503, "stock_error") })
+	soon(t, "orders are rejected", func() bool { return g.order("1001").is(503, "stock_error") })
 	g.wantMetric(0, "sluice_redis_up")
 	redis.Resume()
 	soon(t, "orders pass again", func() bool { return g.order("1001").is(200, "") })
@@ -96,8 +96,8 @@ func (g *running) readiness() string {
 	return text
 }
 
-// What is no stock is neither 0 nor without end: on_error decides, and somebody hears of it.
-func TestStockThatIsNoneIsNamedAndOnErrorDecides(t *testing.T) {
+// What is no stock is neither 0 nor without end: on_error decides, and an operator hears of it.
+func TestStock_InvalidValueIsNamedAndOnErrorDecides(t *testing.T) {
 	t.Parallel()
 	for onError, want := range map[string]answer{
 		"refuse": {status: 503, reason: "stock_error"},

@@ -11,7 +11,7 @@ import (
 
 // A page that does not parse is told with its file and line, and what was there goes on; a file dropped in is found
 // without a word to the gate.
-func TestPagesAreReloadedAndABadOneChangesNothing(t *testing.T) {
+func TestPages_AreReloadedAndABadOneChangesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	page := func(name, text string) {
@@ -19,7 +19,7 @@ func TestPagesAreReloadedAndABadOneChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	page("page.html", "first {{.Reason}}")
+	page("page.html", "first $reason")
 	g := gate(t, `stock.source = "off"`, "[upstream]\ntargets = [\"http://127.0.0.1:1\"]", "[responses]\ntemplate_dir = \""+dir+"\"",
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"")
 	got := func(language string) string {
@@ -43,12 +43,12 @@ func TestPagesAreReloadedAndABadOneChangesNothing(t *testing.T) {
 	if text := got("en"); text != "first no_upstream" {
 		t.Fatalf("%q, want the page of its own", text)
 	}
-	page("page.html", "second\n{{.Reason")
-	soon(t, "the bad page is told", func() bool { return strings.Contains(g.log.String(), "page.html:2: unclosed action") })
+	page("page.html", "second\n$reson")
+	soon(t, "the bad page is told", func() bool { return strings.Contains(g.log.String(), "page.html:2: ") })
 	if text := got("en"); text != "first no_upstream" {
 		t.Errorf("%q, want the page that was there before", text)
 	}
-	page("page.html", "second {{.Title}}")
+	page("page.html", "second $title")
 	page("ja.toml", `no_upstream = "お店につながりません"`)
 	soon(t, "the good page is shown", func() bool { return got("ja") == "second お店につながりません" })
 	wants(t, g.log.String(), "responses.template_dir")

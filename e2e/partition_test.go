@@ -17,7 +17,7 @@ import (
 	"sluice/stockgate/link"
 )
 
-// wire stands between somebody and a server, until it is cut.
+// wire stands between a client and a server, until it is cut.
 type wire struct {
 	addr string
 
@@ -56,8 +56,8 @@ func (w *wire) set(cut bool) {
 }
 
 // One instance is cut off together with the master, and sells on; the sentinels put another master into its place, which all
-// other instances find. When the old one is a replica again, whoever was cut off tells what was sold.
-func TestMasterCutOffWithOneInstanceIsSoldByItAloneAndTheSaleEndsToTheUnit(t *testing.T) {
+// other instances find. When the old one is a replica again, the instance that was cut off tells what was sold.
+func TestPartition_MasterCutOffWithOneInstanceSellsNoUnitTwice(t *testing.T) {
 	t.Parallel()
 	const units, shoppers = 600, 700
 	w, shop := redistest.Sentinel(t), book(t, func(int, http.ResponseWriter, *http.Request) bool { time.Sleep(25 * time.Millisecond); return false })
@@ -93,7 +93,7 @@ func TestMasterCutOffWithOneInstanceIsSoldByItAloneAndTheSaleEndsToTheUnit(t *te
 	for _, one := range wires {
 		one.set(true)
 	}
-	// Only who is cut off with it has a user there: replicas and sentinels are turned away.
+	// Only who is cut off with it has a user there: replicas and sentinels are rejected.
 	inside := redis.NewClient(&redis.Options{Addr: old.Addr, Username: "gate", Password: "open sesame"})
 	defer inside.Close()
 	for _, words := range [][]any{{"acl", "setuser", "default", "off"}, {"client", "kill", "user", "default"}, {"client", "kill", "type", "replica"}} {

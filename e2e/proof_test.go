@@ -23,8 +23,8 @@ func signedBy(secret string) string {
 }
 
 // A user is whom the shop has signed; a key that was exchanged is believed without a restart, and the old one no longer;
-// a key that nobody should trust changes nothing.
-func TestKeyOfTheShopIsExchangedWhileTheGateRuns(t *testing.T) {
+// an unsafe key changes nothing.
+func TestJWT_KeyIsExchangedWhileTheGateRuns(t *testing.T) {
 	t.Parallel()
 	shop := open(t, nil)
 	key := filepath.Join(t.TempDir(), "jwt.key")

@@ -26,7 +26,7 @@ match = "/"
 gate = "limit"
 `
 
-func TestASaleOfSlowOrdersStarvesNoPage(t *testing.T) {
+func TestConcurrency_SlowOrdersStarveNoPage(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	shop := open(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -47,7 +47,7 @@ func TestASaleOfSlowOrdersStarvesNoPage(t *testing.T) {
 	}
 }
 
-func TestASearchThatHangsLeavesPlacesForOrders(t *testing.T) {
+func TestConcurrency_HangingSearchLeavesSlotsForOrders(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	shop := open(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -70,7 +70,7 @@ func TestASearchThatHangsLeavesPlacesForOrders(t *testing.T) {
 	g.wantMetric(8, "sluice_gated_in_flight")
 }
 
-func TestASlowReaderHoldsNoPlaceInTheShop(t *testing.T) {
+func TestConcurrency_SlowReaderHoldsNoSlot(t *testing.T) {
 	t.Parallel()
 	shop := open(t, func(w http.ResponseWriter, _ *http.Request) {
 		for range 128 { // in chunks, and more than any socket takes
@@ -93,7 +93,7 @@ func TestASlowReaderHoldsNoPlaceInTheShop(t *testing.T) {
 	}
 }
 
-func TestWhoLeavesTheQueueNeverReachesTheShop(t *testing.T) {
+func TestConcurrency_ClientThatLeavesTheQueueNeverReachesTheShop(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	shop := open(t, func(_ http.ResponseWriter, r *http.Request) {

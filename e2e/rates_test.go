@@ -42,7 +42,7 @@ func (g *running) by(client, target string) answer {
 	return g.ask("GET", target, "X-Forwarded-For: "+client)
 }
 
-func TestReloadGivesNobodyANewBurst(t *testing.T) {
+func TestReload_GrantsNoNewBurst(t *testing.T) {
 	t.Parallel()
 	shop := open(t, nil)
 	g := gate(t, shop.setting(), behindProxy, limited)
@@ -75,7 +75,7 @@ func TestReloadGivesNobodyANewBurst(t *testing.T) {
 	g.wantMetric(1_000_192*16, "sluice_rate_table_bytes", `rate="per-ip"`)
 }
 
-func TestListsOfAddressesAreObeyedFromTheNextRequestOn(t *testing.T) {
+func TestAddressLists_ApplyFromTheNextRequestOn(t *testing.T) {
 	t.Parallel()
 	list := filepath.Join(t.TempDir(), "deny.txt")
 	say := func(text string) {
@@ -91,7 +91,7 @@ func TestListsOfAddressesAreObeyedFromTheNextRequestOn(t *testing.T) {
 	for range 5 {
 		g.by("198.51.100.1", "/api/x").must(t, 200, "")
 	}
-	// The file alone changes, and nobody tells: it is looked at like the configuration.
+	// The file alone changes, without a signal: it is read like the configuration.
 	say("203.0.113.0/24\n")
 	soon(t, "the list is read again", func() bool { return strings.Contains(g.log.String(), `"limits.deny"`) })
 	before := shop.arrivals.Load()
@@ -122,13 +122,13 @@ func (g *running) control(t *testing.T, path string) (status int, text string) {
 	return resp.StatusCode, string(b)
 }
 
-func TestExplainTellsWhatRatesCountBy(t *testing.T) {
+func TestExplain_PrintsTheKeysOfRates(t *testing.T) {
 	t.Parallel()
 	path := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nlimits.deny = [\"192.0.2.0/24\"]\nlimits.bypass = [\"198.51.100.0/24\"]\n"+behindProxy+limited+
 		"[[limits.rate]]\nname = \"per-user\"\nkey = \"$cookie_uid\"\nrate = \"1/s\"\nburst = 1\n")
 	wants(t, ok(t, "explain", "GET /api/x", "--config", path, "--ip", "2001:db8::7"), "per-ip counts it by 2001:db8::/64", "per-user counts it by nothing")
 	wants(t, ok(t, "explain", "GET /api/x", "-H", "Cookie: uid=7", "--config", path), "per-user counts it by 7")
-	wants(t, ok(t, "explain", "GET /page", "--config", path, "--ip", "192.0.2.1"), "denied_ip")
+	explained(t, "denied_ip", "GET /page", "--config", path, "--ip", "192.0.2.1")
 	wants(t, ok(t, "explain", "GET /api/x", "--config", path, "--ip", "198.51.100.1"), "no limit applies")
 	wants(t, ok(t, "check", path), "per-ip: 0.000833/s of each $remote_addr, burst 3; 1000000 keys in 15.3 MiB", "1 networks denied, 1 never limited")
 	wrong := run(t, "", "check", file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\n"+behindProxy+limited+
@@ -136,8 +136,8 @@ func TestExplainTellsWhatRatesCountBy(t *testing.T) {
 	wants(t, wrong.complaint, `limits.rate[2].key: on route "api": $cokie_uid: unknown variable`)
 }
 
-// A flood from addresses that come once each costs no more than the table, and nobody else a request.
-func TestAFloodOfAddressesCostsTheTableAlone(t *testing.T) {
+// A flood from addresses that come once each costs no more than the table, and no other client a request.
+func TestKeyedRate_FloodOfAddressesCostsTheTableAlone(t *testing.T) {
 	const addresses, maxKeys = 30_000, 1_000_000
 	shop := open(t, nil)
 	g := gate(t, shop.setting(), unlogged, behindProxy, boundless, strings.Replace(strings.Replace(limited, "3/h", "20/s", 1), "burst = 3", "burst = 40", 1))
@@ -168,7 +168,7 @@ func TestAFloodOfAddressesCostsTheTableAlone(t *testing.T) {
 		ask(netip.MustParseAddr("2001:db8:1::1"))
 	}
 	before := g.resident()
-	random, refused := rand.New(rand.NewPCG(3, 4)), 0
+	random, rejected := rand.New(rand.NewPCG(3, 4)), 0
 	for range 40 {
 		flood := make([]netip.Addr, addresses/40)
 		for i := range flood {
@@ -182,13 +182,13 @@ func TestAFloodOfAddressesCostsTheTableAlone(t *testing.T) {
 		if heard := ask(flood...); heard[200] != len(flood) {
 			t.Fatalf("%d addresses that come once hear %v", len(flood), heard)
 		}
-		refused += 1 - ask(honest)[200]
+		rejected += 1 - ask(honest)[200]
 	}
 	// The table is there from the start, but no page of it is in memory before it is written to.
 	if grown := (g.resident() - before) << 10; grown > 16*maxKeys+16*maxKeys/2 && !raced {
 		t.Errorf("memory grew by %d bytes, the table has %d", grown, 16*maxKeys)
 	}
-	if refused > 0 {
-		t.Errorf("of 40 requests of a client that keeps to its rate %d were refused", refused)
+	if rejected > 0 {
+		t.Errorf("of 40 requests of a client that keeps to its rate %d were rejected", rejected)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// refusing is a limit, and what it takes to be refused by it once.
-type refusing struct {
+// rejecting is a limit, and what it takes to be rejected by it once.
+type rejecting struct {
 	name     string // "" = reason
 	reason   string
 	status   int
@@ -37,9 +37,9 @@ const (
 	postsBody   = "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 2\r\n\r\nhi"
 )
 
-func refusals() []refusing {
+func rejections() []rejecting {
 	long := func(n int) string { return strings.Repeat("x", n) }
-	return []refusing{
+	return []rejecting{
 		{reason: "conn_open", status: 429, limit: "limits.connection: max_open 2", settings: "limits.connection.max_open = 2\nlimits.connection.max_open_per_ip = 1", first: 2, near: 1},
 		{reason: "ip_conns", status: 429, limit: "limits.connection: max_open_per_ip 1", settings: "limits.connection.max_open_per_ip = 1", first: 1, near: 9},
 		{reason: "denied_ip", status: 403, limit: "limits.deny: 1 networks", settings: `limits.deny = ["127.0.0.9/32"]`},
@@ -67,11 +67,11 @@ func refusals() []refusing {
 	}
 }
 
-// Every limit by itself: what it refuses carries its reason in the answer, in header and body, in one metric and in one line of
-// the access log that names the limit; it counts once, never reaches the shop, and is no other reason's. The log of the gate says
-// nothing of single requests.
-func TestEveryLimitRefusesByItsOwnReasonAndCountsOnce(t *testing.T) {
-	for _, c := range refusals() {
+// Every limit by itself: what it rejects carries its reason in the answer, in header and body, in one metric and in one
+// line of the access log that names the limit; it counts once, never reaches the shop, and is no other reason's. The log
+// of the gate says nothing of single requests.
+func TestLimits_EachRejectsForItsOwnReasonAndCountsOnce(t *testing.T) {
+	for _, c := range rejections() {
 		if c.name == "" {
 			c.name = c.reason
 		}
@@ -82,7 +82,7 @@ func TestEveryLimitRefusesByItsOwnReasonAndCountsOnce(t *testing.T) {
 	}
 }
 
-func (c refusing) try(t *testing.T) {
+func (c rejecting) try(t *testing.T) {
 	release, inside := make(chan struct{}), make(chan struct{}, 2)
 	shop := open(t, func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/held" {
@@ -114,20 +114,22 @@ func (c refusing) try(t *testing.T) {
 	if n := shop.arrivals.Load(); n != int64(admitted) {
 		t.Errorf("the shop saw %d requests, want the %d that were admitted", n, admitted)
 	}
-	soon(t, "the access log tells of it", func() bool { return len(lines.refusals()) > 0 })
-	if told := lines.refusals(); len(told) != 1 || told[0].Reason != c.reason || told[0].Status != c.status || told[0].Client != "127.0.0.9" ||
+	soon(t, "the access log tells of it", func() bool { return len(lines.rejections()) > 0 })
+	if told := lines.rejections(); len(told) != 1 ||
+		told[0].Reason != c.reason || told[0].Status != c.status || told[0].Client != "127.0.0.9" ||
 		!strings.Contains(told[0].Limit, c.limit) || (c.limit == "") != (told[0].Limit == "") {
 		t.Errorf("the access log tells %+v; want one line of %s, by %q", told, c.reason, c.limit)
 	}
 	for _, l := range g.log.lines() {
-		if strings.Contains(l.Msg, "refus") {
+		if strings.Contains(l.Msg, "reject") {
 			t.Errorf("the log says %q", l.Msg)
 		}
 	}
 }
 
-// provoke asks until the first refusal, since a window or a bucket may have room at first, and returns how often it was let in.
-func (c refusing) provoke(t *testing.T, g *running) (admitted int) {
+// provoke asks until the first rejection, since a window or a bucket may have room at first. It returns how often it was
+// admitted.
+func (c rejecting) provoke(t *testing.T, g *running) (admitted int) {
 	t.Helper()
 	c9 := from(t, g.front, 9)
 	in := bufio.NewReader(c9)
@@ -145,12 +147,12 @@ func (c refusing) provoke(t *testing.T, g *running) (admitted int) {
 		wants(t, a.body, `"reason":"`+c.reason+`"`)
 		return admitted
 	}
-	t.Fatal("nothing was refused")
+	t.Fatal("nothing was rejected")
 	return 0
 }
 
-// refusals are the lines of what was refused.
-func (j *journal) refusals() (all []entry) {
+// rejections are the lines of what was rejected.
+func (j *journal) rejections() (all []entry) {
 	for _, e := range j.entries() {
 		if !e.Summary && e.Reason != "admitted" {
 			all = append(all, e)
@@ -159,19 +161,19 @@ func (j *journal) refusals() (all []entry) {
 	return all
 }
 
-// counted wants so many refusals for that reason, in one metric alone, and none for another.
+// counted wants so many rejections for that reason, in one metric alone, and none for another.
 func (g *running) counted(reason string, want int) {
 	g.t.Helper()
 	const requests, connections = "sluice_rejected_requests_total", "sluice_rejected_connections_total"
 	of := `reason="` + reason + `"`
 	if want == 0 {
-		g.t.Error("nothing was refused")
+		g.t.Error("nothing was rejected")
 	}
 	if n := g.metric(requests, of) + g.metric(connections, of); n != float64(want) {
-		g.t.Errorf("%v refusals for %s, want %d", n, reason, want)
+		g.t.Errorf("%v rejections for %s, want %d", n, reason, want)
 	}
 	if n := g.metric(requests) + g.metric(connections); n != float64(want) {
-		g.t.Errorf("%v refusals for all reasons, want %d", n, want)
+		g.t.Errorf("%v rejections for all reasons, want %d", n, want)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // recorder is a shop that writes down every byte that reaches it, and judges it more strictly than any server would:
-// what is not canonical may be read in two ways by somebody. It answers each canonical request, says that this was the
+// what is not canonical may be read in two ways. It answers each canonical request, says that this was the
 // last one, and listens on until the other side ends the connection.
 type recorder struct {
 	address string

@@ -68,7 +68,7 @@ func prepared(t *testing.T, s *redistest.Server, path, sku string) map[string]st
 	return everything(t, s)
 }
 
-func TestARehearsalTouchesNothingThatIsSold(t *testing.T) {
+func TestRehearsal_TouchesNothingThatIsSold(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ gate, settings string }{
 		{"reserve", "stock.reserve.mirror = true\nstock.reserve.status_url = \"http://127.0.0.1:1/orders/{serial}\"\nstock.reserve.fence = \"cancel\""},
@@ -106,7 +106,7 @@ func TestARehearsalTouchesNothingThatIsSold(t *testing.T) {
 }
 
 // What is under way at the end, and what a driver cannot give back, is no oversold unit.
-func TestBooksThatAreNotClosedYetAreNotBroken(t *testing.T) {
+func TestRehearsal_OpenBooksAreNotBroken(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
 	for name, c := range map[string]struct {
@@ -126,7 +126,7 @@ func TestBooksThatAreNotClosedYetAreNotBroken(t *testing.T) {
 	}
 }
 
-func TestARehearsalNeedsNoRedisWhereTheGateNeedsNone(t *testing.T) {
+func TestRehearsal_NeedsNoRedisWhereTheGateNeedsNone(t *testing.T) {
 	t.Parallel()
 	for _, gate := range []string{"reserve", "check"} {
 		path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\n"+strings.Replace(routes, `"check"`, strconv.Quote(gate), 1))
@@ -142,7 +142,7 @@ func TestARehearsalNeedsNoRedisWhereTheGateNeedsNone(t *testing.T) {
 }
 
 // Neither the signal of a terminal, which both processes hear, nor the death of one leaves keys behind.
-func TestAnEndedRehearsalTakesItsKeysAway(t *testing.T) {
+func TestRehearsal_RemovesItsKeysAtTheEnd(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
 	path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\n"+redisAt(redis)+"\n"+reserveRoutes)
@@ -176,7 +176,7 @@ func TestAnEndedRehearsalTakesItsKeysAway(t *testing.T) {
 	}
 }
 
-func TestARehearsalThatCannotBeSaysWhy(t *testing.T) {
+func TestRehearsal_ImpossibleOneReportsWhy(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
 	sells := func(settings string) string {
@@ -226,8 +226,8 @@ type foretold struct {
 	buyers, addresses, units int
 	orders                   int64
 	home                     rehearsal.Home
-	refused                  map[string]int64 // nil = how often somebody comes back is chance
-	inFlight                 int64            // in the shop, at most; 0 = whoever has a connection
+	rejected                 map[string]int64 // nil = how often clients come back is chance
+	inFlight                 int64            // in the shop, at most; 0 = as many as have a connection
 	window                   int64            // orders that one admits; 0 = there are none
 	advice                   string           // the key of one
 }
@@ -235,17 +235,17 @@ type foretold struct {
 var sales = map[string]foretold{
 	"the stock decides": {
 		buyers: 2500, addresses: 2500, units: 350, settings: "limits.window.max = 0\nlimits.window.max_per_sku = 0",
-		orders: 350, home: rehearsal.Home{Bought: 350, SoldOut: 2150}, refused: map[string]int64{"sold_out": 2150},
+		orders: 350, home: rehearsal.Home{Bought: 350, SoldOut: 2150}, rejected: map[string]int64{"sold_out": 2150},
 	},
 	"few places in the shop": {
 		buyers: 600, addresses: 600, units: 250,
 		settings: "limits.window.max = 0\nlimits.window.max_per_sku = 0\nlimits.concurrency = { max_in_flight = 3, max_queue = 512, queue_timeout = \"1m\" }",
-		orders:   250, home: rehearsal.Home{Bought: 250, SoldOut: 350}, refused: map[string]int64{"sold_out": 350}, inFlight: 3,
+		orders:   250, home: rehearsal.Home{Bought: 250, SoldOut: 350}, rejected: map[string]int64{"sold_out": 350}, inFlight: 3,
 	},
 	"a rate of each address": {
 		buyers: 1500, addresses: 300, units: 1000,
 		settings: "limits.window.max = 0\nlimits.window.max_per_sku = 0\nlimits.rate = [{ name = \"per_ip\", key = \"$remote_addr\", rate = \"1/h\", burst = 3 }]",
-		orders:   900, home: rehearsal.Home{Bought: 900, GaveUp: 600}, refused: map[string]int64{"rate": 600}, advice: "limits.rate",
+		orders:   900, home: rehearsal.Home{Bought: 900, GaveUp: 600}, rejected: map[string]int64{"rate": 600}, advice: "limits.rate",
 	},
 	"windows": {
 		buyers: 150, addresses: 150, units: 60, settings: "limits.window.max = 0\nlimits.window.max_per_sku = 1\nresponses.retry_after_jitter = \"0s\"",
@@ -253,8 +253,8 @@ var sales = map[string]foretold{
 	},
 }
 
-// What limits decide happens to the sale as it was foretold: who bought, who was refused and why, what the shop felt.
-func TestARehearsalPredictsTheSale(t *testing.T) {
+// What limits decide happens to the sale as it was foretold: who bought, who was rejected and why, what the shop felt.
+func TestRehearsal_PredictsTheSale(t *testing.T) {
 	t.Parallel()
 	for name, s := range sales {
 		t.Run(name, func(t *testing.T) {
@@ -298,12 +298,12 @@ func (s *foretold) happened(t *testing.T, to string, r *rehearsal.Result) {
 	if l := r.Ledger; l == nil || *l != (rehearsal.Ledger{Total: int64(s.units), Free: int64(s.units) - s.orders, Sold: s.orders, Own: true}) {
 		t.Errorf("%s: books %+v", to, l)
 	}
-	refused := int64(0)
+	rejected := int64(0)
 	for _, n := range r.Refused {
-		refused += n
+		rejected += n
 	}
-	if r.Requests != refused+s.orders || r.Broken > 0 || s.refused != nil && !maps.Equal(r.Refused, s.refused) {
-		t.Errorf("%s: %d requests, %d broke off, refused %v", to, r.Requests, r.Broken, r.Refused)
+	if r.Requests != rejected+s.orders || r.Broken > 0 || s.rejected != nil && !maps.Equal(r.Refused, s.rejected) {
+		t.Errorf("%s: %d requests, %d broke off, rejected %v", to, r.Requests, r.Broken, r.Refused)
 	}
 	if s.inFlight > 0 && r.Shop.PeakInFlight > s.inFlight {
 		t.Errorf("%s: %d in flight", to, r.Shop.PeakInFlight)

@@ -28,7 +28,7 @@ func (g *running) page() (status int) {
 	return resp.StatusCode
 }
 
-// put writes a file as it is put by whoever replaces it: never half.
+// put writes a file as a program that replaces it does: never half.
 func put(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
@@ -40,11 +40,11 @@ func put(t *testing.T, path, text string) {
 }
 
 // A list that comes after the configuration that names it, as from another volume, is found.
-func TestBadConfigurationIsTriedAgainUntilWhatItNamesIsThere(t *testing.T) {
+func TestReload_IsTriedAgainUntilTheNamedFilesAreThere(t *testing.T) {
 	t.Parallel()
 	g, list, later := listed(t)
 	put(t, g.file, g.change(list, later))
-	soon(t, "the configuration is refused", func() bool { return g.metric("sluice_config_last_reload_successful", "") == 0 })
+	soon(t, "the configuration is rejected", func() bool { return g.metric("sluice_config_last_reload_successful", "") == 0 })
 	put(t, later, "127.0.0.1\n")
 	soon(t, "the list is obeyed", func() bool { return g.page() == 403 })
 	soon(t, "it is told that the configuration was taken", func() bool { return g.metric("sluice_config_last_reload_successful", "") == 1 })
@@ -54,7 +54,7 @@ func TestBadConfigurationIsTriedAgainUntilWhatItNamesIsThere(t *testing.T) {
 }
 
 // A list that is removed together with the line that names it keeps nothing as it was.
-func TestListMayGoWithTheLineThatNamesIt(t *testing.T) {
+func TestReload_ListMayBeRemovedWithItsLine(t *testing.T) {
 	t.Parallel()
 	g, list, later := listed(t)
 	put(t, later, "127.0.0.1\n")
@@ -66,7 +66,7 @@ func TestListMayGoWithTheLineThatNamesIt(t *testing.T) {
 }
 
 // A pipe in the place of a file would be waited for without end: it is not read, and SIGTERM is heard.
-func TestPipeInThePlaceOfAFileStopsNothing(t *testing.T) {
+func TestReload_PipeInThePlaceOfAFileStopsNothing(t *testing.T) {
 	t.Parallel()
 	g, list, _ := listed(t)
 	if err := os.Remove(list); err != nil {

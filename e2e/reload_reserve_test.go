@@ -39,7 +39,7 @@ func standing(t *testing.T, r *redistest.Server, serial string) string {
 }
 
 // What the log says stays as it was does stay: a shop's answer must not mean another thing to half of the gate.
-func TestSettlingStaysAsItWasUntilARestart(t *testing.T) {
+func TestReload_SettlementStaysUntilARestart(t *testing.T) {
 	t.Parallel()
 	secret := file(t, "the-first-secret-of-all\n")
 	r := redistest.Start(t)
@@ -73,7 +73,7 @@ func TestSettlingStaysAsItWasUntilARestart(t *testing.T) {
 
 // An order is settled by the ledger that it was taken from, though its route has become another meanwhile; and the
 // control API speaks of the stock that the routes look at now.
-func TestRouteMayChangeItsGateWhileAnOrderIsUnderWay(t *testing.T) {
+func TestReload_RouteMayChangeItsGateWhileAnOrderIsUnderWay(t *testing.T) {
 	t.Parallel()
 	r := redistest.Start(t)
 	arrived, over := make(chan struct{}), make(chan struct{})
@@ -107,7 +107,7 @@ func TestRouteMayChangeItsGateWhileAnOrderIsUnderWay(t *testing.T) {
 }
 
 // A supervisor that asks for a reload while the gate drains, or before it is ready, cuts off no order.
-func TestReloadIsNoEndToWhoDrains(t *testing.T) {
+func TestReload_DoesNotEndADrain(t *testing.T) {
 	t.Parallel()
 	arrived, over := make(chan struct{}), make(chan struct{})
 	shop := open(t, func(http.ResponseWriter, *http.Request) {

@@ -10,8 +10,8 @@ import (
 	"sluice/internal/redistest"
 )
 
-// With wait_replicas an order that no replica has in time is refused, never forwarded, and its unit is given back.
-func TestOrderThatNoReplicaHasIsRefusedAndItsUnitIsSoldToTheNext(t *testing.T) {
+// With wait_replicas an order that no replica has in time is rejected, never forwarded, and its unit is given back.
+func TestReplicas_OrderOnNoReplicaIsRejectedAndItsUnitSold(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t, "--repl-diskless-sync-delay", "0"), book(t, nil)
 	host, port, err := net.SplitHostPort(r.Addr)
@@ -47,12 +47,12 @@ func TestOrderThatNoReplicaHasIsRefusedAndItsUnitIsSoldToTheNext(t *testing.T) {
 	replica.Resume()
 	soon(t, "its unit is free again, long before it is overdue", func() bool { return ledgerOf(t, r, "1001") == account{2, 0, 1} })
 	other := 200
-	soon(t, "somebody else has it", func() bool {
+	soon(t, "another client has it", func() bool {
 		other++
 		return order(other).status == 200
 	})
 	if a := order(2); a.reason == "sold_out" && shop.booked() != 2 || a.status == 200 {
-		t.Errorf("the one who was refused hears %d %s", a.status, a.reason)
+		t.Errorf("the client that was rejected hears %d %s", a.status, a.reason)
 	}
 	soon(t, "all is sold and decided", func() bool { return ledgerOf(t, r, "1001") == account{2, 0, 2} })
 	shop.audit(t)

@@ -25,7 +25,7 @@ func sale(shoppers int, front string) (end func()) {
 	return func() { close(stop); all.Wait() }
 }
 
-func TestSaleGoesOnByItselfWhenRedisIsBack(t *testing.T) {
+func TestReserve_SaleGoesOnByItselfWhenRedisIsBack(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t, lasting...), book(t, nil)
 	const units = 300

@@ -15,7 +15,7 @@ import (
 
 // What the shop has said while Redis hangs is not kept by a gate that must end: it stands in the log, its buyers have
 // their answers, and the next gate finds out.
-func TestOrdersOfAGateThatEndsWhileRedisHangsAreFoundByTheNext(t *testing.T) {
+func TestReserve_OrdersOfAGateThatEndsWhileRedisHangsAreFoundByTheNext(t *testing.T) {
 	t.Parallel()
 	const orders = 20
 	begun, answer := make(chan bool, orders), make(chan bool)
@@ -42,7 +42,7 @@ func TestOrdersOfAGateThatEndsWhileRedisHangsAreFoundByTheNext(t *testing.T) {
 		<-begun
 	}
 	r.Pause()
-	for u := range 5 { // nobody knows what came of these; they never reach the shop
+	for u := range 5 { // the outcome of these is unknown; they never reach the shop
 		buyAt(fmt.Sprint("late", u), http.StatusServiceUnavailable)
 	}
 	soon(t, "Redis is missed", func() bool { return strings.Contains(g.log.String(), "stock source lost") })

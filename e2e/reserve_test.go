@@ -133,7 +133,7 @@ func (b *buyer) leave() {
 	}
 }
 
-func TestCrowdAtTwoInstancesBuysWhatThereIs(t *testing.T) {
+func TestReserve_CrowdAtTwoInstancesBuysWhatThereIs(t *testing.T) {
 	users, connections, units := 50_000, 2_000, 10
 	if raced || testing.Short() {
 		users, connections = 5_000, 200
@@ -172,7 +172,7 @@ func TestCrowdAtTwoInstancesBuysWhatThereIs(t *testing.T) {
 	t.Logf("%d users, %d script calls until the last answer", users, calls)
 }
 
-func TestOneUserBuysOnceHoweverManyTimesAtOnce(t *testing.T) {
+func TestReserve_OneUserBuysOnceHoweverOftenAtOnce(t *testing.T) {
 	for _, keys := range []bool{false, true} {
 		r, shop := redistest.Start(t), book(t, nil)
 		one := reserves(t, r, 50, shop.setting())
@@ -243,20 +243,20 @@ func misfortune(n int, w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-func TestEveryUnitIsSoldOnceThoughAnInstanceDiesAndTheShopFails(t *testing.T) {
+func TestReserve_EveryUnitIsSoldOnceThoughAnInstanceDiesAndTheShopFails(t *testing.T) {
 	shoppers, units := 2_000, 1_000
 	if raced || testing.Short() {
 		shoppers, units = 400, 200
 	}
 	r, shop := redistest.Start(t), book(t, misfortune)
-	hasty := `upstream.response_timeout = "500ms"
+	impatient := `upstream.response_timeout = "500ms"
 stock.reserve.hold = "2s"
 limits.concurrency.max_in_flight = 64
 limits.concurrency.max_queue = 10000
 limits.concurrency.queue_timeout = "5s"`
 	addresses, front := fixed(t)
-	one := reserves(t, r, units, shop.setting(), hasty)
-	two := reserves(t, r, 0, shop.setting(), hasty, addresses)
+	one := reserves(t, r, units, shop.setting(), impatient)
+	two := reserves(t, r, 0, shop.setting(), impatient, addresses)
 	fronts := func() []string { return []string{one.front, front} }
 
 	stop := make(chan struct{})
@@ -273,7 +273,7 @@ limits.concurrency.queue_timeout = "5s"`
 	soon(t, "a third is sold", func() bool { return ledgerOf(t, r, "1001").sold > units/3 })
 	two.die()
 	two.again(t)
-	// What the instance that died had leased from a sweep is anybody's again when that lease has ended: after a minute.
+	// What the instance that died had leased from a sweep is free again when that lease has ended: after a minute.
 	inTime(t, 4*long, "all is sold and decided", func() bool { a := ledgerOf(t, r, "1001"); return a.held == 0 && a.sold == units })
 	close(stop)
 	all.Wait()

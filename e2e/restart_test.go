@@ -32,7 +32,7 @@ func fixed(t *testing.T) (setting, front string) {
 }
 
 // No shopper notices that another process has taken the port over.
-func TestSuccessorTakesThePortOverWithoutALoss(t *testing.T) {
+func TestRestart_SuccessorTakesThePortOverWithoutALoss(t *testing.T) {
 	shop := open(t, nil)
 	addresses, front := fixed(t)
 	old := gate(t, addresses, shop.setting(), `stock.source = "off"`, unlimited, "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"")
@@ -79,7 +79,7 @@ func TestSuccessorTakesThePortOverWithoutALoss(t *testing.T) {
 }
 
 // Sockets of systemd are used in place of server.listen (sd_listen_fds(3)).
-func TestSocketsOfTheServiceManagerAreServed(t *testing.T) {
+func TestRestart_SocketsOfTheServiceManagerAreServed(t *testing.T) {
 	shop := open(t, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // Three instances in front of a shop that takes its stock itself, and a crowd that never stops asking. Units that come
 // back draw so many requests into the shop, and no crowd; and none of them is left over.
-func TestUnitsThatCameBackDrawNoCrowdIntoTheShop(t *testing.T) {
+func TestSoldOut_ReturnedUnitsSendNoCrowdToTheShop(t *testing.T) {
 	t.Parallel()
 	const instances = 3
 	redis := redistest.Start(t)

@@ -13,7 +13,7 @@ import (
 
 // A password is changed as it is everywhere: the user gets a second one, then the file is written anew, then the first one is
 // taken away, and at last every connection is closed. No gate is restarted or told.
-func TestPasswordOfRedisMayChangeDuringASale(t *testing.T) {
+func TestRedisPassword_MayChangeDuringASale(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"check", "reserve"} {
 		t.Run(kind, func(t *testing.T) {
@@ -57,10 +57,10 @@ func TestPasswordOfRedisMayChangeDuringASale(t *testing.T) {
 			does("client", "kill", "user", "sluice")
 			soon(t, "it sells over connections with the second password", sells)
 
-			// Somebody forgot the file: it is named, and found as soon as it is right.
+			// The file was forgotten: it is named, and found as soon as it is right.
 			does("acl", "setuser", "sluice", ">the third", "<the second")
 			does("client", "kill", "user", "sluice")
-			soon(t, "orders are refused", func() bool {
+			soon(t, "orders are rejected", func() bool {
 				a := g.ask("POST", "/api/seckill/1001/order", "Cookie: uid="+fmt.Sprint(shopper.Add(1)))
 				return a.status == 503 && a.reason == "stock_error"
 			})

@@ -19,7 +19,7 @@ func clocked(t *testing.T, wrong, path, bin string) *running {
 	return start(t, path, command)
 }
 
-func TestInstancesWhoseClocksDifferOpenTogether(t *testing.T) {
+func TestSchedule_InstancesWhoseClocksDifferOpenTogether(t *testing.T) {
 	r, shop := redistest.Start(t), book(t, nil)
 	settings := func(begins time.Time) string {
 		return strings.Join([]string{listeners + `server.shutdown_delay = "0s"`, redisAt(r), boundless, shop.setting(), saleOf(begins, "stock = { 1001 = 1000000 }"), reserveRoutes}, "\n")
@@ -34,7 +34,7 @@ func TestInstancesWhoseClocksDifferOpenTogether(t *testing.T) {
 		case status == 200:
 			opened[i].CompareAndSwap(0, time.Now().UnixNano())
 		case reason != "not_started":
-			t.Errorf("before the start somebody heard %d %s", status, reason)
+			t.Errorf("before the start a client heard %d %s", status, reason)
 		}
 	})
 	defer stop()
@@ -48,7 +48,7 @@ func TestInstancesWhoseClocksDifferOpenTogether(t *testing.T) {
 	}
 }
 
-func TestInstanceWhoseClockIsFarWrongStartsNoSaleAndSaysSo(t *testing.T) {
+func TestSchedule_InstanceWithAWrongClockStartsNoSaleAndReportsIt(t *testing.T) {
 	r, shop := redistest.Start(t), book(t, nil)
 	path := file(t, strings.Join([]string{listeners + `server.shutdown_delay = "0s"`, redisAt(r), boundless, shop.setting(), saleOf(time.Now().Add(-time.Minute)), reserveRoutes}, "\n"))
 	ok(t, "stock", "set", "--config", path, "1001", "10")
@@ -65,7 +65,7 @@ func TestInstanceWhoseClockIsFarWrongStartsNoSaleAndSaysSo(t *testing.T) {
 	}
 }
 
-func TestShopThatSaysSoldOutOfAnOrderIsLeftAlone(t *testing.T) {
+func TestFeedback_ShopThatReportsSoldOutGetsNoMoreOrders(t *testing.T) {
 	r := redistest.Start(t)
 	shop := open(t, saysSoldOut)
 	g := gate(t, redisAt(r), boundless, `stock.sold_out_memory = "30s"`, shop.setting(), strings.Replace(reserveRoutes, `user = "$cookie_uid"`, "", 1))

@@ -60,7 +60,7 @@ func (g *running) shows(what string, header ...string) (s onShow, resp *http.Res
 	return s, resp
 }
 
-func TestSaleOpensByItselfWithTheStockThatWasWrittenOnce(t *testing.T) {
+func TestSchedule_SaleOpensByItselfWithTheStockWrittenOnce(t *testing.T) {
 	r, shop := redistest.Start(t), book(t, nil)
 	begins := time.Now().Add(6 * time.Second)
 	sale := saleOf(begins, "stock = { 1001 = 3 }")
@@ -103,7 +103,7 @@ func TestSaleOpensByItselfWithTheStockThatWasWrittenOnce(t *testing.T) {
 	}
 }
 
-func TestLedgerThatIsMissingAfterTheStartIsNotMadeAnew(t *testing.T) {
+func TestSchedule_LedgerMissingAfterTheStartIsNotMadeAnew(t *testing.T) {
 	r, shop := redistest.Start(t), book(t, nil)
 	g := reserves(t, r, 0, shop.setting(), saleOf(time.Now().Add(-time.Minute), "stock = { 1001 = 3 }"))
 	soon(t, "an operator is told", func() bool { return strings.Contains(g.log.String(), "stock is written before the start alone") })
@@ -136,7 +136,7 @@ func ordering(t *testing.T, gates []*running, heard func(i int, status int, reas
 	return func() { cancel(); all.Wait() }
 }
 
-func TestPauseUnderLoadStopsEveryInstanceAndResumeGoesOn(t *testing.T) {
+func TestOverride_PauseUnderLoadStopsEveryInstanceAndResumeGoesOn(t *testing.T) {
 	for _, tt := range []struct{ gate, pause, resume string }{
 		{"check", "sale pause rush", "sale resume rush"},
 		{"reserve", "sale pause rush", "sale resume rush"},
@@ -197,7 +197,7 @@ func TestPauseUnderLoadStopsEveryInstanceAndResumeGoesOn(t *testing.T) {
 	}
 }
 
-func TestShopWithoutRedisTeachesThatItIsSoldOut(t *testing.T) {
+func TestFeedback_ShopWithoutRedisReportsSoldOut(t *testing.T) {
 	var left atomic.Int64
 	left.Store(3)
 	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
@@ -226,7 +226,7 @@ stock.sold_out_on = { json = "code", values = [500500] }`, strings.Replace(route
 	wants(t, func() string { _, text := g.peek("/metrics"); return text }(), `sluice_shop_sold_out_total{order="other"} 2`)
 }
 
-func TestWhatIsLeftIsToldFromMemoryToWhoeverAsks(t *testing.T) {
+func TestStockStatus_IsAnsweredFromMemory(t *testing.T) {
 	r := redistest.Start(t)
 	shop := open(t, sells(r.Client))
 	r.Client.Set(t.Context(), key, 50, 0)

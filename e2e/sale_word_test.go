@@ -13,9 +13,9 @@ import (
 	"sluice/internal/redistest"
 )
 
-// A sale that a reload brings is on the shared clock from its first request on, not on this machine's until somebody
+// A sale that a reload brings is on the shared clock from its first request on, not on this machine's until a request
 // has asked Redis.
-func TestSaleThatComesByReloadDoesNotOpenByAWrongClock(t *testing.T) {
+func TestSchedule_SaleOfAReloadDoesNotOpenByAWrongClock(t *testing.T) {
 	r, shop, bin := redistest.Start(t), open(t, nil), breakable(t)
 	settings := strings.Join([]string{listeners + `server.shutdown_delay = "0s"`, redisAt(r), boundless, shop.setting(), strings.Replace(routes, `gate = "check"`, `gate = "limit"`, 1)}, "\n")
 	for _, ahead := range []time.Duration{1500 * time.Millisecond, time.Hour} {
@@ -27,7 +27,7 @@ func TestSaleThatComesByReloadDoesNotOpenByAWrongClock(t *testing.T) {
 			begins := time.Now().Add(ahead - 100*time.Millisecond) // over for this machine, early by Redis
 			g.rewrite(settings+"\n"+saleOf(begins), true)
 			arrived := shop.arrivals.Load()
-			soon(t, "early orders are refused", func() bool { _, early := heard.Load("403 not_started"); return early })
+			soon(t, "early orders are rejected", func() bool { _, early := heard.Load("403 not_started"); return early })
 			if n := shop.arrivals.Load() - arrived; n > 2 && time.Now().Before(begins) { // two may be on their way
 				t.Errorf("%d orders reached the shop before the start", n)
 			}
@@ -56,7 +56,7 @@ func (g *running) slowOrder(t *testing.T, sku, user string) (finish func() (stat
 }
 
 // What was admitted into the gate before the pause, and not yet forwarded, is not forwarded after it.
-func TestOrderThatDawdlesDoesNotOutliveAPause(t *testing.T) {
+func TestOverride_SlowOrderDoesNotOutliveAPause(t *testing.T) {
 	for _, gateName := range []string{"limit", "check", "reserve"} {
 		t.Run(gateName, func(t *testing.T) {
 			r, shop := redistest.Start(t), open(t, nil)
@@ -82,7 +82,7 @@ func TestOrderThatDawdlesDoesNotOutliveAPause(t *testing.T) {
 }
 
 // What is said of one sale is not said of another of the same SKU.
-func TestPauseOfALaterSaleLeavesTheOneThatIsOnAlone(t *testing.T) {
+func TestOverride_PauseOfALaterSaleLeavesTheCurrentOneAlone(t *testing.T) {
 	now := time.Now()
 	const form = "2006-01-02T15:04:05.000Z07:00"
 	later := fmt.Sprintf("[[sale]]\nname = \"later\"\nskus = [\"1001\"]\nstarts = %s\nends = %s\n", now.Add(2*time.Hour).Format(form), now.Add(3*time.Hour).Format(form))
@@ -102,8 +102,8 @@ func TestPauseOfALaterSaleLeavesTheOneThatIsOnAlone(t *testing.T) {
 	}
 }
 
-// A pause is kept by whoever knows of it, though Redis comes back as it was before.
-func TestPauseOutlivesARedisThatForgotIt(t *testing.T) {
+// A pause is kept by each instance that knows of it, though Redis comes back as it was before.
+func TestOverride_PauseOutlivesARedisThatForgotIt(t *testing.T) {
 	r, shop := redistest.Start(t), open(t, nil)
 	r.Client.Set(t.Context(), key, 100, 0)
 	g := gate(t, redisAt(r), boundless, shop.setting(), saleOf(time.Now().Add(-time.Minute)))
@@ -123,7 +123,7 @@ func TestPauseOutlivesARedisThatForgotIt(t *testing.T) {
 }
 
 // Shoppers are not sent home between two sales that follow each other.
-func TestNobodyHearsEndedBetweenTwoSales(t *testing.T) {
+func TestSchedule_NoClientHearsEndedBetweenTwoSales(t *testing.T) {
 	r, shop := redistest.Start(t), open(t, nil)
 	begins := time.Now().Add(4 * time.Second).Truncate(time.Millisecond)
 	const form = "2006-01-02T15:04:05.000Z07:00"

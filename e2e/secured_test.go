@@ -72,7 +72,7 @@ func rights(t *testing.T) []any {
 	return rule
 }
 
-func TestReserveNeedsNoMoreRightsThanTheManualSays(t *testing.T) {
+func TestReserve_NeedsNoMoreRightsThanDocumented(t *testing.T) {
 	t.Parallel()
 	cert, key := certified(t)
 	for _, topology := range []string{"single", "cluster"} {

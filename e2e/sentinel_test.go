@@ -9,7 +9,7 @@ import (
 	"sluice/stockgate/link"
 )
 
-func TestSentinelFailOverUnderLoadGoesOnByItself(t *testing.T) {
+func TestSentinel_FailOverUnderLoadGoesOnByItself(t *testing.T) {
 	t.Parallel()
 	skus, units, shoppers := 20, 200, 4_000
 	if raced || testing.Short() {

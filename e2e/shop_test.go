@@ -126,7 +126,7 @@ func (s *rogue) serve(t *testing.T, c net.Conn, do deed) {
 	}
 }
 
-// nowhere is a target that refuses every connection: its port is taken for the length of the test, but nobody listens.
+// nowhere is a target that rejects every connection: its port is taken for the length of the test, without a listener.
 func nowhere(t *testing.T) (url string) {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)

@@ -19,7 +19,7 @@ func stocked(t *testing.T, settings ...string) *running {
 	return g
 }
 
-func TestShutdownUnderLoadLeavesNoOrderWithoutAnswer(t *testing.T) {
+func TestShutdown_UnderLoadLeavesNoOrderWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	const delay, slow = 300 * time.Millisecond, 5
 	var slowOnes atomic.Int64
@@ -61,7 +61,7 @@ func TestShutdownUnderLoadLeavesNoOrderWithoutAnswer(t *testing.T) {
 // departing is a crowd that orders without a pause until the gate does not take it any more.
 type departing struct {
 	address              string
-	end                  atomic.Pointer[time.Time] // when listening may end; nil = nobody knows yet
+	end                  atomic.Pointer[time.Time] // when listening may end; nil = not known yet
 	answered, late, lost atomic.Int64
 }
 
@@ -102,7 +102,7 @@ func (d *departing) shop(t *testing.T) {
 	}
 }
 
-func TestReadinessFailsWhileOrdersStillPass(t *testing.T) {
+func TestShutdown_ReadinessFailsWhileOrdersStillPass(t *testing.T) {
 	t.Parallel()
 	g := stocked(t, open(t, nil).setting(), `server.shutdown_delay = "3s"`)
 	if a := g.order("1001"); !a.is(200, "") || a.closes {
@@ -122,7 +122,7 @@ func TestReadinessFailsWhileOrdersStillPass(t *testing.T) {
 	}
 }
 
-func TestOrderThatOutlastsTheShutdownIsCutOffAndLogged(t *testing.T) {
+func TestShutdown_OrderThatOutlastsItIsCutOffAndLogged(t *testing.T) {
 	t.Parallel()
 	arrived, over := make(chan struct{}), make(chan struct{})
 	shop := open(t, func(http.ResponseWriter, *http.Request) {
@@ -143,7 +143,7 @@ func TestOrderThatOutlastsTheShutdownIsCutOffAndLogged(t *testing.T) {
 	wants(t, g.log.String(), "cut off", `"connections":1`, `"stopped"`)
 }
 
-func TestOrderThatHasBegunWhenListeningEndsIsAnswered(t *testing.T) {
+func TestShutdown_OrderThatHasBegunIsAnswered(t *testing.T) {
 	t.Parallel()
 	g := stocked(t, open(t, nil).setting())
 	c := dial(t, g.front)
@@ -153,7 +153,7 @@ func TestOrderThatHasBegunWhenListeningEndsIsAnswered(t *testing.T) {
 	}
 	g.order("1001").must(t, 200, "") // by now the half has arrived
 	g.terminate()
-	soon(t, "nobody listens any more", func() bool {
+	soon(t, "listening has ended", func() bool {
 		c, err := net.Dial("tcp", g.front)
 		if err == nil {
 			c.Close()

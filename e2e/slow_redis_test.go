@@ -77,7 +77,7 @@ func reservesAt(t *testing.T, _ *redistest.Server, at string) *running {
 
 // Pages come at a steady rate, and so do orders, whether Redis answers or not: what differs is what the gate does. A
 // measurement names what it wants, and for how many turns, and has the machine for itself.
-func TestSlowRedisIsFeltByOrdersAloneAndNotForLong(t *testing.T) {
+func TestSlowRedis_DelaysOrdersAloneAndNotForLong(t *testing.T) {
 	t.Parallel()
 	names, turns := []string{"check", "reserve"}, 4
 	wanted, measured := os.LookupEnv("SLUICE_FELT")
@@ -126,7 +126,7 @@ func feel(t *testing.T, f felt, turns int) {
 		again := soon(t, "orders pass", last(200))
 		before := g.pages(t, &all[0])
 		s.late.Store(int64(3 * time.Second))
-		soon(t, "orders are refused", last(503))
+		soon(t, "orders are rejected", last(503))
 		o.listen(true)
 		opened := r.Number("stats", "total_connections_received:")
 		during := g.pages(t, &all[1])
@@ -168,7 +168,7 @@ type stream struct {
 
 	mu      sync.Mutex
 	listens int            // even = no
-	heard   map[string]int // by orders that came and went while somebody listened
+	heard   map[string]int // by orders that came and went while a client waited
 	longest time.Duration
 }
 
@@ -210,7 +210,7 @@ func (o *stream) one(user int) {
 	}
 }
 
-// judge wants every order that came while Redis was slow to have heard why it is refused.
+// judge wants every order that came while Redis was slow to have heard why it is rejected.
 func (o *stream) judge(t *testing.T, f felt) {
 	t.Helper()
 	if !f.orders {

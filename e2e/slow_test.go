@@ -24,8 +24,8 @@ var slownesses = []slowness{
 	{"slow reading of 1 MiB", "-X -w 512 -y 1024 -n 5 -z 32 -k 1 -u {}/bytes?n=1048576"},
 }
 
-// SLUICE_SLOW is how many connections crawl, while somebody shops beside them.
-func TestSlowClientsLeaveRoomForOthers(t *testing.T) {
+// SLUICE_SLOW is how many connections crawl, while a client shops beside them.
+func TestConnections_SlowClientsLeaveRoomForOthers(t *testing.T) {
 	crawlers := os.Getenv("SLUICE_SLOW")
 	if crawlers == "" {
 		t.Skip("SLUICE_SLOW does not say how many slow connections to open")
@@ -37,7 +37,7 @@ func TestSlowClientsLeaveRoomForOthers(t *testing.T) {
 	var rows strings.Builder
 	for _, s := range slownesses {
 		t.Run(s.name, func(t *testing.T) {
-			g := stocked(t, shop.setting(), boundless, anybody)
+			g := stocked(t, shop.setting(), boundless, anonymous)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			args := strings.Fields(strings.ReplaceAll("-c "+crawlers+" -r 2000 -l 20 -p 3 -u {}/page "+s.args, "{}", "http://"+g.front))

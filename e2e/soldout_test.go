@@ -27,6 +27,13 @@ func usualRedisAt(s *redistest.Server) string {
 const unlimited = `limits.connection.rate = "1000000/s"
 limits.connection.burst = 1000000`
 
+// boundless has a few clients be a crowd.
+const boundless = unlimited + `
+limits.connection.max_open_per_ip = 10000
+limits.window.max_per_sku = 0
+limits.concurrency.max_in_flight = 2000
+upstream.max_conns = 2000`
+
 // sells is a shop that takes the stock itself, out of the key that the gate reads.
 func sells(stock *redis.Client) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +48,7 @@ func sells(stock *redis.Client) http.HandlerFunc {
 	}
 }
 
-func TestSoldOutReachesNeitherShopNorRedis(t *testing.T) {
+func TestSoldOut_ReachesNeitherShopNorRedis(t *testing.T) {
 	redis := redistest.Start(t)
 	redis.Client.Set(t.Context(), key, 3, 0)
 	shop := open(t, sells(redis.Client))

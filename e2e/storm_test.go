@@ -100,7 +100,7 @@ func (m *market) tell(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sold counts the units of orders that stand, and finds whoever has more than so many.
+// sold counts the units of orders that stand, and finds users who have more than so many.
 func (m *market) sold(most int) (n int, faults []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -183,7 +183,7 @@ func operate(admins []string, path, body string) bool {
 
 // Shoppers with keys and without, for one to three units; operators who pause, resume, restock, refund and reload; a
 // Redis that hangs and dies twice in a row, an instance that dies, and a shop that does whatever shops do.
-func TestLedgerAndShopAgreeAfterAStorm(t *testing.T) {
+func TestReserve_LedgerAndShopAgreeAfterAStorm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a quarter of a minute, and a minute more where the dead instance held a lease")
 	}

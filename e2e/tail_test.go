@@ -12,7 +12,7 @@ import (
 )
 
 // The replicas hear nothing of the last sales, and one of them becomes the master.
-func TestFailOverThatLosesTheTailIsReconciledWithTheShop(t *testing.T) {
+func TestFailOver_LostTailIsReconciledWithTheShop(t *testing.T) {
 	t.Parallel()
 	units, shoppers := 1_500, 1_700
 	if raced || testing.Short() {
@@ -64,7 +64,7 @@ func TestFailOverThatLosesTheTailIsReconciledWithTheShop(t *testing.T) {
 		t.Errorf("%d orders at the shop for %d units", n, units)
 	}
 	if text := one.log.String() + two.log.String(); !strings.Contains(text, "ledger lost what it had said") {
-		t.Error("nobody has noticed")
+		t.Error("it went unnoticed")
 	}
 	shop.audit(t)
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Two processes share an address and a ledger while one takes over: no shopper is left without an answer, and no unit.
-func TestSuccessorSellsOnFromTheSameLedger(t *testing.T) {
+func TestRestart_SuccessorSellsOnFromTheSameLedger(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t), book(t, nil)
 	addresses, front := fixed(t)

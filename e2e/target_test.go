@@ -18,10 +18,10 @@ func garbage(c net.Conn, _ *http.Request) bool {
 // silence never answers.
 func silence(net.Conn, *http.Request) bool { return true }
 
-// hasty keeps a silent shop from being waited for long.
-const hasty = `upstream.response_timeout = "300ms"`
+// impatient keeps a silent shop from being waited for long.
+const impatient = `upstream.response_timeout = "300ms"`
 
-func TestShopThatIsDownIsNoUpstream(t *testing.T) {
+func TestUpstream_UnreachableShopIsNoUpstream(t *testing.T) {
 	t.Parallel()
 	target := nowhere(t)
 	g := stocked(t, "upstream.targets = "+quoted(target))
@@ -37,7 +37,7 @@ func TestShopThatIsDownIsNoUpstream(t *testing.T) {
 	soon(t, "a gate without a shop is not ready", func() bool { return !g.ready() })
 }
 
-func TestShopThatTalksGarbageOrNothingIsAskedOnce(t *testing.T) {
+func TestUpstream_ShopWithoutAValidResponseIsAskedOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		do     deed
@@ -50,7 +50,7 @@ func TestShopThatTalksGarbageOrNothingIsAskedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bad := misbehave(t, c.do)
-			g := stocked(t, "upstream.targets = "+quoted(bad.url), hasty)
+			g := stocked(t, "upstream.targets = "+quoted(bad.url), impatient)
 			for i := range 10 {
 				serial := fmt.Sprintf("%s-%d", name, i)
 				a := g.order("1001", "Serial: "+serial)
@@ -67,13 +67,13 @@ func TestShopThatTalksGarbageOrNothingIsAskedOnce(t *testing.T) {
 }
 
 // A second target takes over what was not sent, and never what may have been.
-func TestSecondTargetGetsOnlyWhatTheFirstNeverSaw(t *testing.T) {
+func TestUpstream_SecondTargetGetsOnlyWhatWasNotSent(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]deed{"garbage": garbage, "silence": silence} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			good, bad := open(t, nil), misbehave(t, do)
-			g := stocked(t, "upstream.targets = "+quoted(nowhere(t), bad.url, good.url), `upstream.policy = "round_robin"`, hasty)
+			g := stocked(t, "upstream.targets = "+quoted(nowhere(t), bad.url, good.url), `upstream.policy = "round_robin"`, impatient)
 			answered := 0
 			for i := range 30 {
 				serial := fmt.Sprint(i)
@@ -95,7 +95,7 @@ func TestSecondTargetGetsOnlyWhatTheFirstNeverSaw(t *testing.T) {
 	}
 }
 
-func TestSickTargetIsNotAskedUntilItIsWell(t *testing.T) {
+func TestUpstream_UnhealthyTargetGetsNoRequest(t *testing.T) {
 	t.Parallel()
 	const healthy, sick = http.StatusOK, http.StatusServiceUnavailable
 	var firsts, seconds, pages atomic.Int64 // what the two say of their health; the pages asked of the second

@@ -12,8 +12,8 @@ import (
 
 const windowSize = 10 * time.Millisecond
 
-// An open loop: what is refused makes nobody slower.
-func TestWindowAdmitsItsMaxAndUsesIt(t *testing.T) {
+// An open loop: a rejection makes no client slower.
+func TestWindowLimit_AdmitsItsMaxAndUsesIt(t *testing.T) {
 	const maxPerSKU, plan, connections = 2, 10_000, 16 // plan: orders a second
 	redis := redistest.Start(t)
 	redis.Client.Set(t.Context(), key, 1_000_000, 0)

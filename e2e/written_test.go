@@ -8,7 +8,7 @@ import (
 )
 
 // What an operator may write depends on the layout; what may not be is said in words and not done.
-func TestOperatorsReadEveryLayoutAndWriteWhatCanBeWritten(t *testing.T) {
+func TestLayouts_OperatorsReadAllAndWriteWhatCanBeWritten(t *testing.T) {
 	t.Parallel()
 	for _, k := range knownShops() {
 		t.Run(k.example, func(t *testing.T) {

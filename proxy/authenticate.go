@@ -36,7 +36,7 @@ type authenticator struct {
 func newAuthenticator(in Auth, routes []boundRoute, before *authenticator) (*authenticator, error) {
 	in.JWT.Claims = claimsUsed(routes)
 	if before != nil && reflect.DeepEqual(before.in, in) {
-		return before, nil
+		return before, before.serves(routes)
 	}
 	a := &authenticator{in: in, wall: time.Now}
 	if err := a.readKeys(); err != nil {
@@ -211,6 +211,7 @@ func (p *Proxy) appendOrderToken(dst []byte, r *Request, phase Phase) []byte {
 		if !p.routes[i].OrderToken {
 			continue
 		}
+		r.source.ClientAddr = r.clientAddr()
 		user, fault := p.routes[i].user.Value(&r.source)
 		if fault.Reason != reject.Admitted || !param.ValidUser(user) {
 			return dst

@@ -49,12 +49,17 @@ func (r *Request) readUpTo(limit int64) error {
 	return err
 }
 
-// bodyRejection says why a body could not be read.
+// bodyRejection says why a body could not be read. Without an error it allocates nothing.
 func bodyRejection(err error) rejection {
+	if err == nil {
+		return rejection{}
+	}
+	return brokenBody(err)
+}
+
+func brokenBody(err error) rejection {
 	var broken http1.ProtocolError
 	switch {
-	case err == nil:
-		return rejection{}
 	case errors.Is(err, errBodyTooLarge):
 		return rejection{Reason: reject.TooLarge}
 	case errors.Is(err, os.ErrDeadlineExceeded):

@@ -10,10 +10,12 @@ import (
 // check is one row of a table of checks. A new limit is a row here, a file in package limiter that decides, a reason
 // in package reject, and its keys in package config.
 type check struct {
-	name     string                              // as explain and the docs call it
-	config   string                              // where it is configured
-	reasons  []reject.Reason                     // for which it may reject
-	mayBlock bool                                // it may wait; reading from its own client does not count
+	name    string          // as explain and the docs call it
+	config  string          // where it is configured
+	reasons []reject.Reason // for which it may reject; that of its own limit comes first
+
+	// mayBlock says that it may wait for something. What it reads from its own client does not count.
+	mayBlock bool
 	applies  func(p *Proxy, rt *boundRoute) bool // nil = always; a row that does not apply is left out
 	run      func(p *Proxy, r *Request) rejection
 }
@@ -43,11 +45,12 @@ var (
 		reasons: reasons(reject.NotStarted, reject.Ended, reject.Paused, reject.SoldOut),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return !rt.sku.Empty() }, run: (*Proxy).checkSchedule}
 	soldOut = check{name: "sold-out cache", config: "stock",
-		reasons: reasons(reject.SoldOut, reject.Paused, reject.Ended, reject.UnknownSKU, reject.StockError),
-		run:     (*Proxy).checkSoldOut}
-	orderToken = check{name: "order token", config: "route.order_token", reasons: reasons(reject.Token),
+		reasons: reasons(reject.SoldOut, reject.Paused, reject.UnknownSKU), run: (*Proxy).checkSoldOut}
+	orderToken = check{name: "order token", config: "route.order_token",
+		reasons: reasons(reject.Token, reject.Ambiguous),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.OrderToken }, run: (*Proxy).checkOrderToken}
-	keyedRates = check{name: "keyed rates", config: "limits.rate", reasons: reasons(reject.Rate),
+	keyedRates = check{name: "keyed rates", config: "limits.rate",
+		reasons: reasons(reject.Rate, reject.Ambiguous, reject.BadRequest),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.rates) > 0 }, run: (*Proxy).checkRates}
 	pageCache = check{name: "page cache", config: "route.cache", mayBlock: true,
 		reasons: reasons(reject.NoUpstream, reject.UpstreamError, reject.UpstreamTimeout),
@@ -68,10 +71,10 @@ var (
 		applies: func(_ *Proxy, rt *boundRoute) bool { return !rt.sku.Empty() }, run: (*Proxy).checkScheduleAgain}
 	stock = check{name: "stock", config: "stock", mayBlock: true,
 		reasons: reasons(reject.SoldOut, reject.Duplicate, reject.Concurrency, reject.UnknownSKU, reject.StockError,
-			reject.Paused, reject.Ended),
+			reject.Paused),
 		run: (*Proxy).checkStock}
 	reserve = check{name: "reservation", config: "stock.reserve", mayBlock: true,
-		reasons: earlierOrder.reasons, run: (*Proxy).reserve}
+		reasons: append(slices.Clip(earlierOrder.reasons), reject.BadRequest, reject.ShuttingDown), run: (*Proxy).reserve}
 )
 
 // tables are the checks of each gate, in their order.
@@ -88,6 +91,7 @@ var tables = [route.NumGates][]check{
 // compileChecks gives each route the rows of its gate that apply to it.
 func (p *Proxy) compileChecks() {
 	for i := range p.routes {
+		p.routes[i].readBody = p.routes[i].needsBody()
 		p.routes[i].checks = p.rowsThatApply(tables[p.routes[i].Gate], &p.routes[i])
 	}
 	p.rejecting = p.rowsThatApply([]check{denyList, connRate, unmatched}, &p.unmatched)
@@ -122,13 +126,15 @@ func (p *Proxy) Checks(routeName string) (rows []CheckRow) {
 }
 
 func (p *Proxy) describe(c *check, rt *boundRoute) CheckRow {
-	row := CheckRow{Name: c.name, Config: c.config, Value: p.Bounds[c.reasons[0]], Observed: true}
+	row := CheckRow{Name: c.name, Config: c.config, Value: p.Bounds[c.reasons[0]], Observed: p.observeOnly[c.reasons[0]]}
+	if c.name == keyedRates.name {
+		row.Observed = !slices.ContainsFunc(rt.rates, func(m boundRate) bool { return !m.Observe })
+	}
 	if c.name == slot.name && rt.Bound != "" {
 		row.Value = rt.Bound
 	}
 	for _, reason := range c.reasons {
 		row.Reasons = append(row.Reasons, reason.String())
-		row.Observed = row.Observed && p.observeOnly[reason]
 	}
 	return row
 }

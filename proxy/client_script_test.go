@@ -15,12 +15,13 @@ import (
 
 const askClient = "GET /.sluice/client.js HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
 
-func TestClientScriptIsServedSmallAndCacheable(t *testing.T) {
-	shop := &seen{}
-	addr, _ := gate(t, options(shop))
+func TestClientScript_IsSmallAndCacheable(t *testing.T) {
+	up := &recorder{}
+	addr, _ := gateway(t, options(up))
 	plain, text := talk(t, addr, askClient+"\r\n")
 	packed, zipped := talk(t, addr, askClient+"Accept-Encoding: gzip, br\r\n\r\n")
-	if plain.StatusCode != 200 || plain.Header.Get("Content-Encoding") != "" || packed.Header.Get("Content-Encoding") != "gzip" {
+	if plain.StatusCode != 200 || plain.Header.Get("Content-Encoding") != "" ||
+		packed.Header.Get("Content-Encoding") != "gzip" {
 		t.Fatalf("%v, packed %v", plain, packed)
 	}
 	if len(zipped) > 3<<10 {
@@ -35,7 +36,8 @@ func TestClientScriptIsServedSmallAndCacheable(t *testing.T) {
 	}
 	for _, resp := range []*http.Response{plain, packed} {
 		h := resp.Header
-		if h.Get("Content-Type") != "text/javascript; charset=utf-8" || h.Get("Cache-Control") != "public, max-age=300" || h.Get("Vary") != "Accept-Encoding" || h.Get("ETag") == "" {
+		if h.Get("Content-Type") != "text/javascript; charset=utf-8" || h.Get("Cache-Control") != "public, max-age=300" ||
+			h.Get("Vary") != "Accept-Encoding" || h.Get("ETag") == "" {
 			t.Errorf("header %v", h)
 		}
 	}
@@ -50,37 +52,40 @@ func TestClientScriptIsServedSmallAndCacheable(t *testing.T) {
 	if head.StatusCode != 200 || text != "" {
 		t.Errorf("HEAD: %d %q", head.StatusCode, text)
 	}
-	if got := shop.all(); len(got) != 0 {
-		t.Errorf("the shop was asked: %q", got)
+	if got := up.all(); len(got) != 0 {
+		t.Errorf("the upstream was asked: %q", got)
 	}
 }
 
-func TestOtherPathsThanTheScriptsGoToTheShop(t *testing.T) {
-	shop := &seen{}
-	addr, _ := gate(t, options(shop))
+func TestClientScript_OtherPathsGoToTheUpstream(t *testing.T) {
+	up := &recorder{}
+	addr, _ := gateway(t, options(up))
 	for _, line := range []string{"GET /.sluice/client.jsx", "GET /.sluice/client", "GET /sluice/client.js"} {
 		talk(t, addr, line+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 	}
-	if got := shop.all(); len(got) != 3 {
-		t.Errorf("the shop saw %q", got)
+	if got := up.all(); len(got) != 3 {
+		t.Errorf("the upstream saw %q", got)
 	}
-	if resp, _ := talk(t, addr, "GET /.sluice/client.js?v=2 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); resp.Header.Get("Content-Type") != "text/javascript; charset=utf-8" {
+	resp, _ := talk(t, addr, strings.Replace(askClient, ".js", ".js?v=2", 1)+"\r\n")
+	if resp.Header.Get("Content-Type") != "text/javascript; charset=utf-8" {
 		t.Errorf("with a query: %v", resp.Header)
 	}
 }
 
-func TestAcceptEncodingIsRead(t *testing.T) {
-	for accept, want := range map[string]bool{"": false, "gzip": true, "GZIP;q=0.1": true, "gzip;q=0": false, "br": false, "*": true, "*;q=0": false, "gzip;q=0, *": false, "br, gzip": true} {
+func TestAcceptsGzip_ReadsQualities(t *testing.T) {
+	for accept, want := range map[string]bool{"": false, "gzip": true, "GZIP;q=0.1": true, "gzip;q=0": false, "br": false,
+		"*": true, "*;q=0": false, "gzip;q=0, *": false, "br, gzip": true} {
 		if got := acceptsGzip([]byte(accept)); got != want {
 			t.Errorf("%q: %v, want %v", accept, got, want)
 		}
 	}
 }
 
-// Browsers of 2017 can read it: nothing of ECMAScript 2018 and later that a parser would stumble over.
-func TestClientScriptIsES2017(t *testing.T) {
+// Browsers of 2017 can read it: there is nothing of ECMAScript 2018 and later that their parsers reject.
+func TestClientScript_IsES2017(t *testing.T) {
 	text := newClientScript().plain
-	for _, later := range []string{`\?\.[a-zA-Z(\[]`, `\?\?`, `\.\.\.`, `catch\s*\{`, `\bfor await\b`, `\d_\d`, `#[a-z]+\b[^"]`, `Object\.fromEntries`, `\.finally\(`, `(?s)/[^/\n]*\(\?<`} {
+	for _, later := range []string{`\?\.[a-zA-Z(\[]`, `\?\?`, `\.\.\.`, `catch\s*\{`, `\bfor await\b`, `\d_\d`,
+		`#[a-z]+\b[^"]`, `Object\.fromEntries`, `\.finally\(`, `(?s)/[^/\n]*\(\?<`} {
 		if m := regexp.MustCompile(later).Find(text); m != nil {
 			t.Errorf("later than ES2017: %q", m)
 		}
@@ -90,7 +95,7 @@ func TestClientScriptIsES2017(t *testing.T) {
 	}
 }
 
-func TestClientScriptKeepsItsLaws(t *testing.T) {
+func TestClientScript_KeepsItsRules(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("node is not installed")
@@ -99,8 +104,8 @@ func TestClientScriptKeepsItsLaws(t *testing.T) {
 	if err := os.WriteFile(served, newClientScript().plain, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), node, "testdata/client_laws.js", served).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), " laws, ") {
+	out, err := exec.CommandContext(t.Context(), node, "testdata/client_rules.js", served).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), " rules, ") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

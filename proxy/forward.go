@@ -97,10 +97,11 @@ func reasonOf(o upstream.Outcome) reject.Reason {
 }
 
 // upgrades reports a request to leave HTTP that may go on. h2c is left unanswered, as a server may do: what would
-// follow is not HTTP/1.1.
+// follow is not HTTP/1.1. On a limited route it was rejected, unless the proxy only observes; then nothing is
+// reserved for it.
 func (r *Request) upgrades() bool {
 	h := &r.exchange.Request
-	return h.Upgrade && !h.H2C && !r.route.limited()
+	return h.Upgrade && !h.H2C && (!r.route.limited() || r.proxy.Observe)
 }
 
 // finish makes the response ready for the client. A stream takes along what is to be given back.
@@ -143,7 +144,7 @@ func (p *Proxy) build(r *Request) rejection {
 	out.Stream = true
 	out.Whole = r.acquired.order
 	out.Store = r.page.fetches
-	out.ClientKey = r.clientKey()
+	out.ClientKey, out.Owner = r.clientKey(), r.conn.Owner()
 	h := &out.HTTP.Header
 	h.SetMethodBytes(head.Method())
 	h.SetRequestURIBytes(r.target())

@@ -3,8 +3,12 @@ package proxy
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -13,71 +17,21 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/internal/octets"
 	"sluice/proxy/http1"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
+	"sluice/proxy/route"
+	"sluice/upstream"
 )
-
-// A pattern that is accepted takes the path that it spells.
-func FuzzPattern(f *testing.F) {
-	for _, s := range []string{"POST /api/seckill/{sku}/order", "/", "GET shop.example/a/{b}/{c...}", "/{a", "X /", "/a//b", "/a/{b}{c}", "GET /../x"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		p, err := parsePattern(text)
-		if err != nil {
-			return
-		}
-		path, method, host := "", p.method, p.host
-		for i, s := range p.segments {
-			if path += "/"; s.capture {
-				path += fmt.Sprint("v", i)
-			} else {
-				path += s.literal
-			}
-		}
-		if p.subtree || path == "" {
-			path += "/"
-		}
-		var caught captures
-		if !p.matches([]byte(method), []byte(host), []byte(path), &caught, false) {
-			t.Errorf("%q does not take %s %s %s", text, method, host, path)
-		}
-		if !p.matches([]byte(method), []byte(host), []byte(strings.ToUpper(path)), &caught, true) && strings.ToUpper(path) == strings.ToTitle(path) && isASCII([]byte(path)) {
-			t.Errorf("%q does not take %s in capitals when it folds", text, path)
-		}
-	})
-}
-
-// Every reading of a path is a path, their number is bounded, and one that is plain has no other reading than itself.
-func FuzzReadings(f *testing.F) {
-	for _, s := range []string{"/a/../b", "//order", "/%2e%2e/a", "/%252e/x", "/a;b=c/d", "/a%2fb", "/a\\b", "/a%3fb", "/%", "/..", "/a/"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, path string) {
-		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "?#") {
-			return
-		}
-		r, n := &request{}, 0
-		r.eachReading([]byte(path), func(reading []byte, _ int) bool {
-			if n++; n > 1<<10 {
-				t.Fatalf("%q has readings without end", path)
-			}
-			if len(reading) == 0 || reading[0] != '/' {
-				t.Errorf("%q may be read as %q", path, reading)
-			}
-			if plainPath([]byte(path)) && string(reading) != path {
-				t.Errorf("%q is plain, and may be read as %q", path, reading)
-			}
-			return true
-		})
-	})
-}
 
 // The client is the rightmost untrusted address: a slow reading says the same.
 func FuzzClientAddress(f *testing.F) {
-	for _, s := range []string{"1.1.1.1, 6.6.6.6:1234", "10.0.0.1,10.0.0.2", "x, 10.0.0.1", "[2001:db8::1]:80", "::ffff:6.6.6.6", "fe80::1%eth0", ", ,"} {
+	for _, s := range []string{"1.1.1.1, 6.6.6.6:1234", "10.0.0.1,10.0.0.2", "x, 10.0.0.1", "[2001:db8::1]:80",
+		"::ffff:6.6.6.6", "fe80::1%eth0", ", ,"} {
 		f.Add(s)
 	}
-	p := &Proxy{trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	p := &Proxy{Options: Options{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}
 	peer := netip.MustParseAddr("10.9.9.9")
 	f.Fuzz(func(t *testing.T, list string) {
 		want := peer
@@ -86,21 +40,12 @@ func FuzzClientAddress(f *testing.F) {
 			items = nil
 		}
 		for i := len(items) - 1; i >= 0; i-- {
-			text := strings.Trim(items[i], " \t")
-			addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
-			if strings.HasPrefix(text, "[") != strings.HasSuffix(text, "]") {
-				err = io.EOF
-			}
+			addr, err := slowAddr(strings.Trim(items[i], " \t"))
 			if err != nil {
-				var ap netip.AddrPort
-				ap, err = netip.ParseAddrPort(text)
-				addr = ap.Addr()
-			}
-			if err != nil || len(text) > 64 || strings.Contains(text, "%") {
 				break
 			}
-			want = addr.Unmap()
-			if !p.trusted[0].Contains(want) {
+			want = addr
+			if !p.Trusted[0].Contains(want) {
 				break
 			}
 		}
@@ -110,70 +55,322 @@ func FuzzClientAddress(f *testing.F) {
 	})
 }
 
-// Whatever arrives, the shop sees nothing or exactly one canonical request, and the SKU that it would read out of the
-// path is the one that was judged.
-func FuzzOutgoing(f *testing.F) {
-	f.Add([]byte(order))
-	f.Add([]byte(browserOrder))
-	f.Add([]byte(upgrade))
-	f.Add([]byte(strings.Replace(order, "1001", "10%3001", 1)))
-	f.Add([]byte(strings.Replace(order, "Content-Length: 2\r\n\r\nhi", "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n", 1)))
-	f.Add([]byte("GET /x HTTP/1.1\r\nHost: shop\r\nX-Original-URL: ?x\r\nX-HTTP-Method: PUT\r\n\r\n"))
-	f.Add([]byte("GET http://shop/x?y=1 HTTP/1.1\r\nHost: shop\r\nConnection: close, X-A\r\nX-A: 1\r\nX-B: 2\r\nX-B: 3\r\n\r\n"))
-	var sent, judged string
-	o := options(shopFunc(func(o *Outgoing, resp *fasthttp.Response) Outcome {
-		body := o.Body
-		if o.BodyStream != nil {
-			all, err := io.ReadAll(io.LimitReader(o.BodyStream, 1<<20))
-			if err != nil {
-				return Broken
-			}
-			body = all
-			if o.BodyLength < 0 {
-				body = fmt.Appendf(nil, "%x\r\n%s\r\n0\r\n\r\n", len(all), all)
-			}
+// slowAddr reads an address with or without a port and brackets.
+func slowAddr(text string) (netip.Addr, error) {
+	if len(text) > 64 || strings.Contains(text, "%") {
+		return netip.Addr{}, io.EOF
+	}
+	bare := strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
+	if addr, err := netip.ParseAddr(bare); err == nil && strings.HasPrefix(text, "[") == strings.HasSuffix(text, "]") {
+		return addr.Unmap(), nil
+	}
+	ap, err := netip.ParseAddrPort(text)
+	return ap.Addr().Unmap(), err
+}
+
+// handled is what became of one request.
+type handled struct {
+	method string // "" = it was not valid HTTP/1.1
+	reason string // "" = it was not rejected
+	sent   []sentRequest
+	sku    string // that was judged
+	serial string // of the reservation
+}
+
+// sentRequest is one request as the upstream would read it from the wire.
+type sentRequest struct {
+	text    string
+	outcome upstream.Outcome
+}
+
+// observer is all around a proxy: it keeps what becomes of each request of a connection, and fails the test when
+// something is given back more or less often than it was taken.
+type observer struct {
+	*Server
+	log   []handled
+	now   handled // of the request under way
+	owed  map[string]int
+	panic string
+}
+
+// Handle implements http1.Handler.
+func (o *observer) Handle(x *http1.Exchange) {
+	o.watch(x, string(x.Request.Method()), func() { o.Server.Handle(x) })
+}
+
+// ProtocolError implements http1.Handler.
+func (o *observer) ProtocolError(x *http1.Exchange, e http1.ProtocolError) {
+	o.watch(x, "", func() { o.Server.ProtocolError(x, e) })
+}
+
+func (o *observer) watch(x *http1.Exchange, method string, handle func()) {
+	o.now = handled{method: method}
+	handle()
+	if _, reason, found := bytes.Cut(x.Local.Fields(), []byte("X-Sluice-Reason: ")); found && x.Local.Status != 0 {
+		reason, _, _ = bytes.Cut(reason, []byte("\r\n"))
+		o.now.reason = string(reason)
+	}
+	o.log = append(o.log, o.now)
+}
+
+// Send implements Upstream.
+func (o *observer) Send(req *upstream.Request, resp *fasthttp.Response) upstream.Outcome {
+	text := req.HTTP.Header.AppendBytes(nil)
+	text = bytes.Replace(text, []byte("\r\nHost: \r\n"), []byte("\r\nHost: upstream\r\n"), 1)
+	outcome := upstream.Answered
+	switch n := req.HTTP.Header.ContentLength(); {
+	case !req.HTTP.IsBodyStream():
+		text = append(text, req.HTTP.Body()...)
+	default:
+		body, err := io.ReadAll(req.HTTP.BodyStream())
+		if err != nil {
+			outcome = upstream.Broken
 		}
-		sent += string(o.Line) + "Host: " + string(o.Host) + "\r\n" + string(o.Fields) + "\r\n" + string(body)
-		return Answered
-	}))
-	o.Windows = windowsFunc(func(_ int64, sku []byte) (wait time.Duration, ok bool) { judged = string(sku); return 0, true })
+		if n < 0 && len(body) > 0 {
+			text = fmt.Appendf(text, "%x\r\n%s\r\n", len(body), body)
+		} else {
+			text = append(text, body...)
+		}
+		if n < 0 {
+			text = append(text, "0\r\n\r\n"...)
+		}
+	}
+	o.now.sent = append(o.now.sent, sentRequest{string(text), outcome})
+	resp.SetBodyString("from the upstream")
+	return outcome
+}
+
+// Upgrade implements Upstream: there is no other protocol.
+func (*observer) Ready(bool) bool { return true }
+
+func (o *observer) Upgrade(req *upstream.Request, resp *fasthttp.Response) (net.Conn, upstream.Outcome) {
+	return nil, o.Send(req, resp)
+}
+
+// Closed, Enter and Leave implement Stock.
+func (o *observer) Closed(int64, []byte) reject.Reason { return reject.Admitted }
+
+func (o *observer) Enter(_ int64, sku, _ []byte) reject.Reason {
+	o.now.sku = string(sku)
+	o.owed["stock"]++
+	return reject.Admitted
+}
+
+func (o *observer) Leave([]byte) { o.owed["stock"]-- }
+
+// ledger and slots are the observer's Orders and Concurrency, whose methods have names of its other parts.
+type (
+	ledger struct{ *observer }
+	slots  struct{ *observer }
+)
+
+func (ledger) Decided(int64, Order) (Reservation, bool) { return Reservation{}, false }
+
+func (o ledger) Reserve(_ int64, order Order) Reservation {
+	o.now.sku, o.now.serial = string(order.SKU), "serial-of-the-ledger"
+	o.owed["order"]++
+	return Reservation{Serial: o.now.serial, Deadline: 1}
+}
+
+func (o ledger) Settle([]byte, string, metrics.OrderOutcome) { o.owed["order"]-- }
+
+func (ledger) State(int64, []byte, []byte) (OrderState, reject.Reason) {
+	return OrderState{State: "none"}, reject.Admitted
+}
+
+func (o slots) Acquire(Client) reject.Reason { o.owed["slot"]++; return reject.Admitted }
+func (slots) Peek() bool                     { return false }
+func (o slots) Release(time.Duration)        { o.owed["slot"]-- }
+
+// Enabled, Handle, WithAttrs and WithGroup of faults implement slog.Handler: an error is a panic that was caught.
+type faults struct{ *observer }
+
+func (faults) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelError }
+func (o faults) Handle(_ context.Context, r slog.Record) error {
+	o.panic = r.Message
+	r.Attrs(func(a slog.Attr) bool { o.panic += "\n" + a.String(); return true })
+	return nil
+}
+func (o faults) WithAttrs([]slog.Attr) slog.Handler { return o }
+func (o faults) WithGroup(string) slog.Handler      { return o }
+
+// observed is a server of all gates on l, and its observer.
+func observed(f *testing.F, l net.Listener) *observer {
+	w := &observer{owed: map[string]int{}}
+	o := options(w)
+	o.Routes = []Route{
+		{Name: "buy", Match: "POST /buy", Gate: route.Reserve, SKU: "$json_sku", User: "$arg_uid", Quantity: "$json_qty"},
+	}
+	o.Routes = append(o.Routes, orderRoutes...)
+	o.Stock, o.Orders, o.Concurrency = w, ledger{w}, slots{w}
+	o.Settlement = SettlementRules{PerUser: 3, ConfirmOn: []string{"2xx"}}
+	o.Log = slog.New(faults{w})
+	o.Trusted = []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}
 	p, err := New(o)
 	if err != nil {
 		f.Fatal(err)
 	}
-	s := NewServer(p, ServerOptions{MaxHeader: 16 << 10, Connections: anyNumber{}})
+	w.Server = NewServer(p, ServerOptions{MaxHeader: 16 << 10, Connections: unlimited{}})
+	s := http1.NewServer(w, p.limits(16<<10, false), http1.Options{Logger: slog.New(slog.DiscardHandler)})
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = s.Serve(l) }()
+	f.Cleanup(func() { l.Close(); <-ended; s.Drain(f.Context()) })
+	return w
+}
+
+// scriptConn is a connection on which one text arrives, and then nothing.
+type scriptConn struct {
+	repeater
+	in     io.Reader
+	out    bytes.Buffer
+	closed chan struct{}
+}
+
+func (c *scriptConn) Read(p []byte) (int, error)  { return c.in.Read(p) }
+func (c *scriptConn) Write(p []byte) (int, error) { return c.out.Write(p) }
+func (c *scriptConn) Close() error                { close(c.closed); return nil }
+
+const (
+	shortOrder = "POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop\r\nCookie: uid=7\r\nContent-Length: 2\r\n\r\nhi"
+	jsonOrder  = "POST /buy?uid=7 HTTP/1.1\r\nHost: shop\r\nIdempotency-Key: mine\r\nContent-Type: application/json\r\n" +
+		"Content-Length: 22\r\n\r\n" + `{"sku":"1001","qty":2}`
+	chunked = "Transfer-Encoding: chunked\r\n\r\n"
+)
+
+var fuzzSeeds = []string{
+	shortOrder, jsonOrder, browserOrder, shortOrder + jsonOrder + shortOrder,
+	strings.Replace(shortOrder, "1001", "10%3001", 1),
+	strings.Replace(shortOrder, "POST /", "POST http://shop/", 1),
+	strings.Replace(shortOrder, "/order", "/%6frder/", 1),
+	strings.Replace(shortOrder, "Content-Length: 2\r\n\r\nhi", chunked+"2\r\nhi\r\n0\r\n\r\n", 1),
+	strings.Replace(shortOrder, "Content-Length: 2\r\n\r\nhi", chunked+"2\r\nhix", 1),
+	strings.Replace(shortOrder, "\r\n\r\n", "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", 1),
+	strings.Replace(shortOrder, "\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n", 1),
+	strings.Replace(jsonOrder, `{"sku":"1001","qty":2}`, `{"SKU":"1001","qty":9}`, 1),
+	"GET /x HTTP/1.1\r\nHost: shop\r\nX-Original-URL: ?x\r\nX-HTTP-Method: PUT\r\n\r\n",
+	"POST /x HTTP/1.1\r\nHost: shop\r\nX-Rewrite-URL: /buy\r\nX-Forwarded-For: 1.1.1.1\r\nVia: 1.1 x\r\n\r\n",
+	"GET http://shop/x?y=1 HTTP/1.1\r\nHost: shop\r\nConnection: close, X-A\r\nX-A: 1\r\nX-B: 2\r\nX-B: 3\r\n\r\n",
+	"PUT /%2e%2e//a\\b?y=100% HTTP/1.1\r\nHost: shop\r\n" + chunked + "1\r\na\r\n0\r\n\r\nGET / HTTP/1.0\r\n\r\n",
+	"HEAD /search/ HTTP/1.1\r\nHost: shop\r\n\r\nGET /.sluice/client.js HTTP/1.1\r\nHost: shop\r\n\r\n",
+	"GET /.sluice/orders/a?sku=b HTTP/1.1\r\nHost: shop\r\n\r\nOPTIONS * HTTP/1.1\r\nHost: shop\r\n\r\n",
+}
+
+// Whatever arrives on a connection: no panic, one whole answer to each request, at most one request to the upstream for
+// each, none for one that was rejected, and that one lawful, canonical, and about the SKU that was judged. All that was
+// acquired is released.
+func FuzzHandle(f *testing.F) {
+	for _, s := range fuzzSeeds {
+		f.Add([]byte(s))
+	}
+	l := newConnections()
+	w := observed(f, l)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		sent, judged = "", ""
-		c := &Conn{Conn: script{bytes.NewReader(raw)}, server: s, peer: netip.MustParseAddr("203.0.113.9"), shard: p.counts.shard()}
-		c.reader = s.guard.Load().NewReader(socket{c})
-		x := newExchange()
-		x.conn = c
-		if c.readHead(&x.asked) != nil {
-			return
+		w.log, w.panic = nil, ""
+		clear(w.owed)
+		c := &scriptConn{in: bytes.NewReader(raw), closed: make(chan struct{})}
+		l.queue <- c
+		<-c.closed
+		if w.panic != "" {
+			t.Fatalf("%q: a panic was caught: %s", raw, w.panic)
 		}
-		p.handle(x)
-		if n := c.shard.panics.Swap(0); n > 0 {
-			t.Fatalf("%q: a panic was caught", raw)
+		for what, n := range w.owed {
+			if n != 0 {
+				t.Fatalf("%q: %s: %d more were acquired than released", raw, what, n)
+			}
 		}
-		if sent == "" {
-			return
-		}
-		in := bufio.NewReader(strings.NewReader(sent))
-		req, err := http.ReadRequest(in)
-		if err != nil {
-			t.Fatalf("%q became %q: %v", raw, sent, err)
-		}
-		if _, err := io.Copy(io.Discard, req.Body); err != nil || in.Buffered() > 0 {
-			t.Fatalf("%q became %q: body %v, %d bytes too many", raw, sent, err, in.Buffered())
-		}
-		if parts := strings.Split(req.URL.Path, "/"); judged != "" && (len(parts) != 5 || parts[3] != judged) {
-			t.Errorf("%q: judged as SKU %q, the shop reads %q", raw, judged, req.URL.Path)
-		}
-		head, _, _ := strings.Cut(sent, "\r\n\r\n")
-		var again http1.Request
-		guard := http1.NewGuard(http1.Limits{Header: 32 << 10, Target: maxTarget}).NewReader(strings.NewReader(sent))
-		if err := guard.ReadHead(&again); err != nil || string(again.Text()) != head+"\r\n\r\n" {
-			t.Errorf("%q became %q, which the gate itself would not let in: %v", raw, sent, err)
+		checkAnswers(t, raw, c.out.Bytes(), w.log)
+		for _, h := range w.log {
+			checkForwarding(t, raw, h)
 		}
 	})
+}
+
+// checkAnswers reads out as one whole answer to each request.
+func checkAnswers(t *testing.T, raw, out []byte, log []handled) {
+	in := bufio.NewReader(bytes.NewReader(out))
+	for _, h := range log {
+		status := 100
+		for status < 200 {
+			resp, err := http.ReadResponse(in, &http.Request{Method: h.method})
+			if err == nil {
+				status = resp.StatusCode
+				_, err = io.Copy(io.Discard, resp.Body)
+			}
+			if err != nil {
+				t.Fatalf("%q: no whole answer to %+v in %q: %v", raw, h, out, err)
+			}
+		}
+	}
+	if _, err := in.ReadByte(); err == nil {
+		t.Fatalf("%q: more answers than requests: %q", raw, out)
+	}
+}
+
+// brokenUpload reports reasons for which a request was rejected that the upstream had begun to read.
+func brokenUpload(reason string) bool { return reason == "malformed" || reason == "upstream_error" }
+
+func checkForwarding(t *testing.T, raw []byte, h handled) {
+	if len(h.sent) > 1 {
+		t.Fatalf("%q: sent %d times: %v", raw, len(h.sent), h.sent)
+	}
+	for _, s := range h.sent {
+		if s.outcome == upstream.Broken {
+			if !brokenUpload(h.reason) || h.sku != "" {
+				t.Fatalf("%q: rejected for %q, of SKU %q, and its body broke off", raw, h.reason, h.sku)
+			}
+			continue
+		}
+		if h.reason != "" {
+			t.Fatalf("%q: rejected for %s, and the upstream saw %q", raw, h.reason, s.text)
+		}
+		checkSent(t, raw, h, s.text)
+	}
+}
+
+// checkSent reads a request as the upstream does, and by the rules for clients.
+func checkSent(t *testing.T, raw []byte, h handled, sent string) {
+	var req fasthttp.Request
+	in := bufio.NewReader(strings.NewReader(sent))
+	if err := req.Read(in); err != nil {
+		t.Fatalf("%q became %q: %v", raw, sent, err)
+	}
+	if in.Buffered() > 0 {
+		t.Fatalf("%q became %q: %d bytes too many", raw, sent, in.Buffered())
+	}
+	again, err := http1.ReadRequest(sent, netip.Addr{}, http1.Limits{})
+	if err != nil {
+		t.Fatalf("%q became %q, which is rejected itself: %v", raw, sent, err)
+	}
+	if h.sku == "" {
+		return
+	}
+	sku := ""
+	if h.serial != "" {
+		sku = jsonSKU(req.Body())
+		keys := ""
+		for name, value := range again.Request.Fields {
+			if octets.EqualFieldName(name, idempotencyKey) {
+				keys += string(value)
+			}
+		}
+		if keys != h.serial {
+			t.Fatalf("%q became %q: not the order %s", raw, sent, h.serial)
+		}
+	} else if parts := bytes.Split(again.Request.Path(), []byte("/")); len(parts) == 5 {
+		sku = string(octets.Unescape(nil, parts[3]))
+	}
+	if sku != h.sku || again.Request.Target()[0] != '/' {
+		t.Fatalf("%q became %q: judged as SKU %q, the upstream reads %q", raw, sent, h.sku, sku)
+	}
+}
+
+// jsonSKU is the SKU that the upstream reads out of a body.
+func jsonSKU(body []byte) string {
+	order := map[string]any{}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	if d.Decode(&order) != nil {
+		return ""
+	}
+	return fmt.Sprint(order["sku"])
 }

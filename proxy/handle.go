@@ -38,8 +38,7 @@ func (p *Proxy) admit(r *Request) bool {
 		case p.Observe && !reason.ClosesConnection():
 			p.releaseAcquired(r)
 			r.observe()
-			r.conn.StepAside()
-			return true
+			return p.clearLoop(r)
 		default:
 			return false
 		}
@@ -47,7 +46,15 @@ func (p *Proxy) admit(r *Request) bool {
 			break
 		}
 	}
-	r.conn.StepAside()
+	return p.clearLoop(r)
+}
+
+// clearLoop releases the event loop for an admitted request that will wait for more than the upstream's response: for a
+// connection to it.
+func (p *Proxy) clearLoop(r *Request) (admitted bool) {
+	if !p.Upstream.Ready(r.route.limited()) || r.upgrades() {
+		r.conn.StepAside()
+	}
 	return true
 }
 
@@ -141,13 +148,13 @@ func (p *Proxy) newRequest(x *http1.Exchange) *Request {
 	return r
 }
 
-// HandleExchange handles the request of x.
+// handle handles the request of x.
 func (p *Proxy) handle(x *http1.Exchange) {
 	r := p.newRequest(x)
 	p.ensureRequestID(r)
 	p.match(r)
-	p.Handle(r)
-	if p.exhausted(x.Conn, r.client) {
+	p.Handle(r) // r is another request's from here on
+	if p.exhausted(x.Conn) {
 		x.Local.Close = true
 	}
 }

@@ -15,7 +15,8 @@ func (p *Proxy) checkIdentity(r *Request) rejection {
 	if h := &r.exchange.Request; h.Upgrade && !h.H2C {
 		return badRequest(reject.UpgradeOnGate, "") // an order is one request and one response, not a tunnel
 	}
-	if r.route.readsBody() {
+	r.source.ClientAddr = r.clientAddr()
+	if r.route.readBody {
 		if no := p.readBodyToCheck(r); no.Reason != reject.Admitted {
 			return no
 		}

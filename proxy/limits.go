@@ -112,6 +112,6 @@ func (p *Proxy) checkSchedule(r *Request) rejection { return p.onSale(r, r.now) 
 func (p *Proxy) checkScheduleAgain(r *Request) rejection { return p.onSale(r, p.Now()) }
 
 // exhausted reports that a connection has carried as many requests as one may. Its response says that it is the last.
-func (p *Proxy) exhausted(c *http1.Conn, of *client) bool {
-	return p.MaxRequests > 0 && c.Requests() >= p.MaxRequests && !of.shared
+func (p *Proxy) exhausted(c *http1.Conn) bool {
+	return p.MaxRequests > 0 && c.Requests() >= p.MaxRequests && !c.State.(*client).shared
 }

@@ -2,97 +2,125 @@ package proxy
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/valyala/fasthttp"
+	"sluice/limiter"
+	"sluice/proxy/reject"
+	"sluice/upstream"
 )
 
-// perClientOnly notes whether connections are counted for their client.
-type perClientOnly struct{ asked atomic.Bool }
+const search = "GET /search/ HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n"
 
-func (c *perClientOnly) Open(_ netip.Addr, perClient bool) Reason {
-	c.asked.Store(perClient)
-	return Admitted
+// fillLimits makes every limit reject.
+func fillLimits(o *Options) {
+	o.ConnRate = func() ConnRateLimiter { return exhaustedRate{} }
+	o.Rates = []KeyedRate{exhaustedHostRate()}
+	o.Windows = windowFunc(func(int64, []byte) (time.Duration, bool) { return time.Millisecond, false })
+	o.Concurrency = slotFunc(always(reject.Concurrency))
 }
-func (c *perClientOnly) Close(netip.Addr, bool) {}
 
-// Each limit that is only observed counts its refusal and lets the request on to the next one.
-func TestALimitThatIsOnlyObservedLeavesTheOthersInForce(t *testing.T) {
-	ladder := []Reason{ConnRate, Rate, Window, Concurrency}
-	for i := range len(ladder) + 1 {
-		o := options(&seen{})
-		stingy(&o)
+// exhaustedRate is the request rate of a connection that may send no more.
+type exhaustedRate struct{}
+
+func (exhaustedRate) Allow(time.Time) (time.Duration, bool) { return time.Second, false }
+
+// exhaustedHostRate is a rate by host of one request an hour, which host "shop" has used up at 1 h.
+func exhaustedHostRate() KeyedRate {
+	spec := limiter.RateSpec{PerSecond: 1. / 3600, Burst: 1, MaxKeys: 1 << 16}
+	r := KeyedRate{Name: "r", Key: "$host", IPv4Prefix: 32, IPv6Prefix: 64, Burst: 1, PerSecond: spec.PerSecond,
+		Limiter: limiter.NewRateLimiter(spec)}
+	r.Limiter.Acquire(int64(time.Hour), []byte("shop\x04\x00\x00\x00"))
+	return r
+}
+
+// reasonOrStatus is the reason of a rejection, or the status.
+func reasonOrStatus(resp *http.Response) string {
+	if reason := resp.Header.Get("X-Sluice-Reason"); reason != "" {
+		return reason
+	}
+	return fmt.Sprint(resp.StatusCode)
+}
+
+// Each limit that is only observed counts its rejection, and the next check goes on.
+func TestAdmit_ObserveOnlyLimitContinuesWithTheNextCheck(t *testing.T) {
+	limits := []reject.Reason{reject.ConnRate, reject.Rate, reject.Window, reject.Concurrency}
+	for i := range len(limits) + 1 {
+		o := options(&recorder{})
+		fillLimits(&o)
 		o.Now = func() int64 { return 0 }
-		o.Spared = ladder[:i]
+		o.ObserveOnly = limits[:i]
 		o.Rates[0].Observe = i >= 2
-		addr, p := gate(t, o)
-		resp, _ := talk(t, addr, "GET /search/ HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n")
+		addr, p := gateway(t, o)
+		resp, _ := talk(t, addr, search)
 		want := "200"
-		if i < len(ladder) {
-			want = ladder[i].String()
+		if i < len(limits) {
+			want = limits[i].String()
 		}
-		if got := verdict(resp); got != want {
-			t.Errorf("observed %v: %s, want %s", ladder[:i], got, want)
+		if got := reasonOrStatus(resp); got != want {
+			t.Errorf("observed %v: %s, want %s", limits[:i], got, want)
 		}
-		shown := counted(t, p)
-		for j, reason := range ladder {
-			refused, observed := shown["sluice_rejected_requests_total "+reason.String()+" search"], shown["sluice_observed_rejections_total "+reason.String()+" search"]
-			if (refused == 1) != (j == i) || (observed == 1) != (j < i) {
-				t.Errorf("observed %v: %v: %v refused, %v observed", ladder[:i], reason, refused, observed)
+		shown := counted(t, p.Counters())
+		for j, reason := range limits {
+			rejected := shown["sluice_rejected_requests_total "+reason.String()+" search"]
+			observed := shown["sluice_observed_rejections_total "+reason.String()+" search"]
+			if (rejected == 1) != (j == i) || (observed == 1) != (j < i) {
+				t.Errorf("observed %v: %v: %v rejected, %v observed", limits[:i], reason, rejected, observed)
 			}
 		}
 	}
 }
 
-// Who was let in without a place has none to give back.
-func TestPlacesThatWereNotTakenAreNotGivenBack(t *testing.T) {
-	left := 0
-	o := options(&seen{})
-	o.Places = leaving{placesFunc(func() Reason { return QueueTimeout }), &left}
-	o.Spared = []Reason{QueueTimeout}
-	addr, _ := gate(t, o)
-	if resp, _ := talk(t, addr, "GET /search/ HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n"); resp.StatusCode != 200 || left != 0 {
-		t.Errorf("%d, %d places given back; want 200, none", resp.StatusCode, left)
+func TestConcurrencyLimit_SlotThatWasNotAcquiredIsNotReleased(t *testing.T) {
+	released := 0
+	o := options(&recorder{})
+	o.Concurrency = countedSlots{slotFunc(always(reject.QueueTimeout)), &released}
+	o.ObserveOnly = []reject.Reason{reject.QueueTimeout}
+	addr, _ := gateway(t, o)
+	if resp, _ := talk(t, addr, search); resp.StatusCode != 200 || released != 0 {
+		t.Errorf("%d, %d slots released; want 200, none", resp.StatusCode, released)
 	}
 }
 
-type leaving struct {
-	placesFunc
-	left *int
+// countedSlots count what is released.
+type countedSlots struct {
+	slotFunc
+	released *int
 }
 
-func (l leaving) Leave(time.Duration) { *l.left++ }
+func (s countedSlots) Release(time.Duration) { *s.released++ }
 
-func TestConnectionLimitsThatAreOnlyObservedLetConnectionsIn(t *testing.T) {
-	o := options(&seen{})
-	o.Spared = []Reason{IPConns}
+func TestConnectionLimits_ObserveOnlyAdmitsConnections(t *testing.T) {
+	o := options(&recorder{})
+	o.ObserveOnly = []reject.Reason{reject.IPConns}
 	p, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, addr := serveWith(t, p, ServerOptions{Connections: tooMany{}})
-	if resp, _ := talk(t, addr, "GET /search/ HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n"); resp.StatusCode != 200 {
+	s, addr := serveWith(t, p, ServerOptions{Connections: fullFor(reject.IPConns)})
+	if resp, _ := talk(t, addr, search); resp.StatusCode != 200 {
 		t.Errorf("%d, want 200", resp.StatusCode)
 	}
-	if n := counted(t, s)["sluice_observed_connection_rejections_total ip_conns"]; n != 1 {
+	if n := counted(t, s.Collector())["sluice_observed_connection_rejections_total ip_conns"]; n != 1 {
 		t.Errorf("%v observed, want 1", n)
 	}
 }
 
-type tooMany struct{ anyNumber }
+// fullFor are connection limits that reject every connection.
+type fullFor reject.Reason
 
-func (tooMany) Open(netip.Addr, bool) Reason { return IPConns }
+func (f fullFor) Open(netip.Addr, bool) reject.Reason { return reject.Reason(f) }
+func (f fullFor) Close(netip.Addr, bool)              {}
 
-func TestAConnectionEndsWithItsLastRequest(t *testing.T) {
-	o := options(&seen{})
+func TestMaxRequests_ConnectionEndsWithItsLastRequest(t *testing.T) {
+	o := options(&recorder{})
 	o.MaxRequests = 3
-	addr, _ := gate(t, o)
+	addr, _ := gateway(t, o)
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
@@ -110,40 +138,36 @@ func TestAConnectionEndsWithItsLastRequest(t *testing.T) {
 		if err != nil {
 			t.Fatalf("request %d: %v", i, err)
 		}
-		if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "from the shop" || resp.Close != (i == 3) {
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || string(body) != "from the upstream" || resp.Close != (i == 3) {
 			t.Errorf("request %d: %q, %v, the last %v", i, body, err, resp.Close)
 		}
 	}
 	if _, err := br.ReadByte(); err != io.EOF {
-		t.Errorf("after the last answer: %v, want the end", err)
+		t.Errorf("after the last response: %v, want the end", err)
 	}
 }
 
-// timed are places that note who left them, and for how long the shop had the request.
-type timed struct {
-	placesFunc
-	left map[string]time.Duration
+// timedSlots note by name for how long the upstream had the request whose slot is released.
+type timedSlots struct {
+	slotFunc
 	name string
+	took map[string]time.Duration
 }
 
-func (n timed) Leave(took time.Duration) { n.left[n.name] = took }
+func (s timedSlots) Release(took time.Duration) { s.took[s.name] = took }
 
-func TestARouteUsesItsOwnPlaces(t *testing.T) {
-	left := map[string]time.Duration{}
-	admits := placesFunc(func() Reason { return Admitted })
-	o := options(&seen{})
-	o.Places = timed{admits, left, "all"}
-	o.Routes = append([]Route{}, orderRoutes...)
-	o.Routes[1].Places = timed{admits, left, "search"}
-	addr, _ := gate(t, o)
-	talk(t, addr, "GET /search/ HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n")
-	if took := left["search"]; len(left) != 1 || took <= 0 {
-		t.Errorf("left %v, want the route's own places, with the time that the shop took", left)
-	}
-	o.Shop = shopFunc(func(*Outgoing, *fasthttp.Response) Outcome { return NotSent })
-	addr, _ = gate(t, o)
-	talk(t, addr, "GET /search/ HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n")
-	if took := left["search"]; took != 0 {
-		t.Errorf("the shop is said to have taken %v for what it never got", took)
+func TestConcurrencyLimit_OfTheRouteComesBeforeThatOfAll(t *testing.T) {
+	for outcome, sent := range map[upstream.Outcome]bool{upstream.Answered: true, upstream.NotSent: false} {
+		released := map[string]time.Duration{}
+		o := options(ending(outcome))
+		o.Concurrency = timedSlots{slotFunc(always(reject.Admitted)), "all", released}
+		o.Routes = append([]Route{}, orderRoutes...)
+		o.Routes[1].Concurrency = timedSlots{slotFunc(always(reject.Admitted)), "search", released}
+		addr, _ := gateway(t, o)
+		talk(t, addr, search)
+		if took, ok := released["search"]; !ok || len(released) != 1 || took > 0 != sent {
+			t.Errorf("%v: released %v; want the route's own slot, with a time where it was sent", outcome, released)
+		}
 	}
 }

@@ -122,7 +122,7 @@ func New(o Options) (*Proxy, error) {
 		return nil, err
 	}
 	p.compileChecks()
-	p.pool.New = func() any { return new(Request) }
+	p.pool.New = func() any { return newPooledRequest() }
 	return p, nil
 }
 

@@ -42,7 +42,7 @@ func (r *Request) mayRepeat() bool {
 	}
 	switch r.rejection.Reason {
 	case reject.ConnRate, reject.Rate, reject.Window, reject.Concurrency, reject.QueueTimeout, reject.StockError,
-		reject.Paused, reject.Ended:
+		reject.Paused, reject.Ended, reject.ShuttingDown:
 		return true
 	}
 	return false

@@ -92,6 +92,14 @@ type scratch struct {
 // maxKeptBody is the largest body buffer that waits for the next request.
 const maxKeptBody = 64 << 10
 
+// newPooledRequest is a Request that is ready for its first use: a header that was not reset would merge cookies and
+// change the case of names.
+func newPooledRequest() *Request {
+	r := new(Request)
+	r.attempt.request.Reset()
+	return r
+}
+
 // clear forgets the request and keeps the room.
 func (r *Request) clear() {
 	if cap(r.scratch.body) > maxKeptBody {

@@ -1,80 +1,81 @@
 package proxy
 
 import (
-	"bufio"
-	"bytes"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/valyala/fasthttp"
+	"sluice/proxy/reject"
+	"sluice/proxy/route"
 )
 
-// replied is the gate's own answer, read as a client does.
-func replied(t *testing.T, x *exchange) *fasthttp.Response {
-	t.Helper()
-	var resp fasthttp.Response
-	if err := resp.Read(bufio.NewReader(bytes.NewReader(x.reply.appendTo(nil, "", false)))); err != nil {
-		t.Fatal(err)
-	}
-	return &resp
-}
-
-// refusedWith has p refuse one request that it reads.
-func refusedWith(t *testing.T, p *Proxy, reason Reason, wait time.Duration, raw string) *fasthttp.Response {
-	t.Helper()
-	x := requested(t, p, raw)
-	r := p.begin(x)
-	p.takeID(r)
-	p.match(r)
-	r.refused(reason, wait)
-	p.refuse(r, reason, wait)
-	return replied(t, x)
-}
-
-func pagesOf(t *testing.T, set func(*Responses)) *Proxy {
-	t.Helper()
-	o := options(shopFunc(answering))
-	o.Responses.Languages, o.Responses.Jitter = []string{"zh-CN", "en"}, 2*time.Second
-	if set != nil {
-		set(&o.Responses)
-	}
+// A page that goes on by itself, or a link that is followed, must never be an order.
+func TestRetryPath_NeverLeadsToWhereOrdersArePlaced(t *testing.T) {
+	o := options(&recorder{})
+	o.Responses.Jitter = 2 * time.Second
+	o.Routes = append([]Route{}, orderRoutes...)
+	o.Routes[0].Match = "/api/seckill/{sku}/order" // an order by GET as well
+	o.Routes[1].SKU = "$http_sku"
+	o.Schedule = scheduleFunc(func(string, bool) (reject.Reason, time.Duration) { return reject.NotStarted, time.Minute })
 	p, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
-}
-
-// A page that goes on by itself, or a link that is followed, must never be an order.
-func TestPageNeverLeadsToWhereOrdersArePlaced(t *testing.T) {
-	p := pagesOf(t, nil)
-	p.routes[0].pattern.method = "" // an order by GET
-	for _, c := range []struct{ raw, want string }{
-		{"GET /api/seckill/1001/order HTTP/1.1\r\nHost: shop.example\r\n", "/"},
-		{"POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop.example\r\nReferer: https://shop.example/item?id=1&from=a\r\n", "/item?id=1&amp;from=a"},
-		{"POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop.example\r\nReferer: https://evil.example/item\r\n", "/"},
-		{"POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop.example\r\nReferer: https://shop.example.evil/\r\n", "/"},
-		{"POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop.example\r\nReferer: https://shop.example//evil.example/\r\n", "/"},
-		{"POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop.example\r\nReferer: https://shop.example/\"onclick=x\r\n", "/"},
-		{"POST /search/?q=1 HTTP/1.1\r\nHost: shop.example\r\nReferer: https://shop.example/list#top\r\n", "/list"},
-		{"POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop.example\r\nReferer: https://shop.example/api/seckill/1001/order\r\n", "/"},
-		{"POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop.example\r\nReferer: https://shop.example/API/%73eckill/1001/order/?x=1\r\n", "/"},
-		{"POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop.example\r\nReferer: https://shop.example/%E5%95%86;a=1?x=1\r\n", "/%E5%95%86;a=1?x=1"},
-		{"GET /search/?q=1 HTTP/1.1\r\nHost: shop.example\r\nReferer: https://shop.example/list\r\n", "/search/?q=1"},
+	const place = "/api/seckill/1001/order"
+	for _, c := range []struct{ line, referer, want string }{
+		{"GET " + place, "", "/"},
+		{"POST " + place, "https://shop.example/item?id=1&from=a", "/item?id=1&amp;from=a"},
+		{"POST " + place, "https://evil.example/item", "/"},
+		{"POST " + place, "https://shop.example.evil/", "/"},
+		{"POST " + place, "https://shop.example//evil.example/", "/"},
+		{"POST " + place, `https://shop.example/"onclick=x`, "/"},
+		{"POST /search/?q=1", "https://shop.example/list#top", "/list"},
+		{"POST " + place, "https://shop.example" + place, "/"},
+		{"POST " + place, "https://shop.example/API/%73eckill/1001/order/?x=1", "/"},
+		{"POST " + place, "https://shop.example//api/seckill/1001/order", "/"},
+		{"POST " + place, "https://shop.example/%E5%95%86;a=1?x=1", "/%E5%95%86;a=1?x=1"},
+		{"GET /search/?q=1", "https://shop.example/list", "/search/?q=1"},
 	} {
-		text := string(refusedWith(t, p, NotStarted, time.Minute, c.raw+"Accept: text/html\r\n\r\n").Body())
-		if !strings.Contains(text, `<a href="`+c.want+`">`) || !strings.Contains(text, `data-go="`+c.want+`"`) || !strings.Contains(text, ";url="+c.want+`">`) {
-			t.Errorf("%s: want it to lead to %s: %s", c.raw, c.want, text)
+		x := requested(t, p, c.line+" HTTP/1.1\r\nHost: shop.example\r\nCookie: uid=7\r\nSku: 1001\r\n"+
+			"Referer: "+c.referer+"\r\nAccept: text/html\r\n\r\n")
+		p.handle(x)
+		text := string(x.Local.Body())
+		for _, way := range []string{`<a href="` + c.want + `">`, `data-go="` + c.want + `"`, `;url=` + c.want + `">`} {
+			if !strings.Contains(text, way) {
+				t.Errorf("%s from %s: want it to lead to %s: %s", c.line, c.referer, c.want, text)
+			}
 		}
 	}
 }
 
-func TestRefusedBrowserGetsThePageOnTheWire(t *testing.T) {
-	addr, _ := gate(t, func() Options { o := options(shopFunc(answering)); soldOut(&o); return o }())
-	resp, body := talk(t, addr, "POST /api/seckill/1001/order HTTP/1.1\r\nHost: x\r\nCookie: uid=7\r\nAccept: text/html\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-	if resp.StatusCode != http.StatusConflict || resp.Header.Get("Vary") == "" || !strings.Contains(body, notOrdered.in[english]) || !strings.HasSuffix(strings.TrimSpace(body), "</html>") {
+func TestRejection_BrowserGetsAWholePage(t *testing.T) {
+	o := options(&recorder{})
+	closedFor(reject.SoldOut)(&o)
+	addr, _ := gateway(t, o)
+	resp, body := talk(t, addr, "POST /api/seckill/1001/order HTTP/1.1\r\nHost: x\r\nCookie: uid=7\r\n"+
+		"Accept: text/html\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+	if resp.StatusCode != http.StatusConflict || resp.Header.Get("Vary") == "" || !deniesOrder(body) ||
+		!strings.HasSuffix(strings.TrimSpace(body), "</html>") {
 		t.Errorf("%d %v %s", resp.StatusCode, resp.Header, body)
+	}
+}
+
+// The link of an order whose state can be asked for leads to that state, by the serial that the ledger gave it.
+func TestRejection_UnknownOutcomeLinksTheOrdersState(t *testing.T) {
+	o, ledger := reserving(&recorder{})
+	ledger.decided, ledger.answer = true, Reservation{Reason: reject.InProgress, Serial: "s/1"}
+	o.Routes[0].Gate = route.Reserve
+	addr, _ := gateway(t, o)
+	resp, body := talk(t, addr, buying)
+	if want := `</.sluice/orders/s%2F1?sku=1001>; rel="status"`; resp.Header.Get("Link") != want {
+		t.Errorf("Link %q, want %q", resp.Header.Get("Link"), want)
+	}
+	if !strings.Contains(body, `"order":"/.sluice/orders/s%2F1?sku=1001"`) {
+		t.Errorf("the response has no link: %s", body)
+	}
+	ledger.answer.Serial = ""
+	if resp, body := talk(t, addr, buying); resp.Header.Get("Link") != "" || strings.Contains(body, `"order"`) {
+		t.Errorf("an order without a serial has a link: %v %s", resp.Header, body)
 	}
 }

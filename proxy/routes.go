@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"sluice/internal/octets"
@@ -38,6 +39,7 @@ type boundRoute struct {
 	quantity param.Variable
 	shape    string      // the path with the names of its pattern
 	rates    []boundRate // the keyed rates that count here
+	readBody bool        // a variable looks into the body
 }
 
 // variables are all that the proxy looks up in a request of the route.
@@ -49,14 +51,9 @@ func (rt *boundRoute) variables() []*param.Variable {
 	return all
 }
 
-// readsBody reports whether a variable looks into the body.
-func (rt *boundRoute) readsBody() bool {
-	for _, v := range rt.variables() {
-		if v.NeedsBody() {
-			return true
-		}
-	}
-	return false
+// needsBody reports whether a variable looks into the body. It allocates.
+func (rt *boundRoute) needsBody() bool {
+	return slices.ContainsFunc(rt.variables(), (*param.Variable).NeedsBody)
 }
 
 // limited reports whether more than the keyed rates applies to the route.
@@ -130,7 +127,7 @@ func (p *Proxy) match(r *Request) {
 	head := &r.exchange.Request
 	r.scratch.host = route.HostName(r.scratch.host[:0], head.Host())
 	r.source.Head, r.source.Host, r.source.Query = head, r.scratch.host, head.Query()
-	r.source.RequestID = r.id
+	r.source.RequestID, r.source.Tokens = r.id, p.auth
 	q := route.Query{Method: head.Method(), Host: r.scratch.host, Path: head.Path()}
 	if head.Override {
 		q.OverrideMethods, q.OverridePaths = r.overrides()

@@ -2,214 +2,207 @@ package proxy
 
 import (
 	"bufio"
-	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/proxy/reject"
+	"sluice/proxy/route"
+	"sluice/upstream"
 )
 
-// fewer is a limit of open connections.
-type fewer struct {
-	mu   sync.Mutex
-	left int
-}
-
-func (f *fewer) Open(netip.Addr, bool) Reason {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.left == 0 {
-		return IPConns
-	}
-	f.left--
-	return Admitted
-}
-
-func (f *fewer) Close(netip.Addr, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.left++
-}
-
-func newProxy(t *testing.T, o Options) *Proxy {
-	t.Helper()
-	p, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-func TestConnectionOverTheLimitHearsAWholeRefusalAndIsClosed(t *testing.T) {
-	limit := &fewer{left: 1}
-	addr := serve(t, newProxy(t, options(&seen{})), ServerOptions{Connections: limit})
-	first, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fmt.Fprint(first, order)
-	if _, err := first.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
-	for range 5 {
-		resp, body := talk(t, addr, order)
-		if resp.StatusCode != 429 || resp.Header.Get("X-Sluice-Reason") != "ip_conns" || !resp.Close || !strings.Contains(body, "ip_conns") {
-			t.Errorf("%d %v %q", resp.StatusCode, resp.Header, body)
-		}
-	}
-	first.Close()
-	for range 100 { // the place is free once the gate has seen the end
-		if resp, _ := talk(t, addr, order); resp.StatusCode == 200 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Error("a closed connection still counts")
-}
-
-func TestBodyIsAskedForOnlyAfterAdmission(t *testing.T) {
-	o := options(&seen{})
-	o.Stock.(*shelf).closed["gone"] = SoldOut
-	addr, _ := gate(t, o)
-	head := "POST /api/seckill/%s/order HTTP/1.1\r\nHost: s\r\nCookie: uid=7\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
-	for sku, want := range map[string]string{"gone": "HTTP/1.1 409", "1001": "HTTP/1.1 100"} {
+// An order that is rejected never costs its body; one that is forwarded is asked for it first.
+func TestServer_BodyIsAskedForOnlyAfterTheCheapChecks(t *testing.T) {
+	o := options(&recorder{})
+	o.Stock.(*stockMap).closed["sold-out"] = reject.SoldOut
+	addr, _ := gateway(t, o)
+	const head = "POST /api/seckill/%s/order HTTP/1.1\r\nHost: s\r\nCookie: uid=7\r\n" +
+		"Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"
+	for sku, want := range map[string]string{"sold-out": "HTTP/1.1 409", "1001": "HTTP/1.1 100"} {
 		c, err := net.Dial("tcp", addr)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
 		fmt.Fprintf(c, head, sku)
-		br := bufio.NewReader(c)
-		line, err := br.ReadString('\n')
+		in := bufio.NewReader(c)
+		line, err := in.ReadString('\n')
 		if err != nil || !strings.HasPrefix(line, want) {
 			t.Errorf("%s: %q, %v; want %s", sku, line, err, want)
 		}
-		if sku == "gone" {
+		if sku == "sold-out" {
 			continue
 		}
-		io.WriteString(c, "hi")
-		br.ReadString('\n') // the empty line
-		if resp, err := http.ReadResponse(br, nil); err != nil || resp.StatusCode != 200 {
+		_, _ = io.WriteString(c, "hi")
+		_, _ = in.ReadString('\n') // the empty line
+		if resp, err := http.ReadResponse(in, nil); err != nil || resp.StatusCode != 200 {
 			t.Errorf("after the body: %v, %v", resp, err)
 		}
 	}
 }
 
-func dial(t *testing.T, ln net.Listener) net.Conn {
+func TestServer_SlowHeadAndSlowBodyAreToldTooSlow(t *testing.T) {
+	const slowOrder = "POST /api/seckill/1001/order HTTP/1.1\r\nHost: s\r\nCookie: uid=7\r\nContent-Length: 2\r\n\r\nh"
+	for _, part := range []string{"GET / HT", slowOrder, strings.Replace(slowOrder, "/api", "/page", 1)} {
+		to := &recorder{}
+		p, err := New(options(to))
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := serve(t, p, ServerOptions{IdleTimeout: time.Minute, ReadHeaderTimeout: 50 * time.Millisecond,
+			ReadTimeout: 50 * time.Millisecond})
+		if resp, body := talk(t, addr, part); resp.StatusCode != 408 || !resp.Close {
+			t.Errorf("%q: %d %q", part, resp.StatusCode, body)
+		}
+		if all := to.all(); len(all) != 0 {
+			t.Errorf("%q: the upstream saw %q", part, all)
+		}
+	}
+}
+
+// ask sends one request on a connection that stays, and reads the answer.
+func ask(t *testing.T, c net.Conn, in *bufio.Reader, raw string) (status int, body string) {
 	t.Helper()
-	c, err := net.Dial("tcp", ln.Addr().String())
+	if _, err := io.WriteString(c, raw); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(in, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.Close() })
-	return c
-}
-
-func TestForwardedAddressCountsFromTrustedProxiesAlone(t *testing.T) {
-	for _, tt := range []struct {
-		trusted, header, want string
-	}{
-		{"", "X-Forwarded-For: 6.6.6.6", "127.0.0.1"},
-		{"127.0.0.0/8", "X-Forwarded-For: 6.6.6.6", "6.6.6.6"},
-		{"127.0.0.0/8", "X-Forwarded-For: 1.1.1.1, 6.6.6.6:1234", "6.6.6.6"},
-		{"127.0.0.0/8", "X-Forwarded-For: 6.6.6.6, 127.0.0.9", "6.6.6.6"},
-		{"127.0.0.0/8", "X-Forwarded-For: 6.6.6.6\r\nX-Forwarded-For: 127.0.0.9", "6.6.6.6"},
-		{"127.0.0.0/8", "X-Forwarded-For: 6.6.6.6, nonsense", "127.0.0.1"},
-		{"127.0.0.0/8", "X-Forwarded-For: [2001:db8::1]:80", "2001:db8::1"},
-		{"127.0.0.0/8", "X-Forwarded-For: ::ffff:6.6.6.6", "6.6.6.6"},
-		{"127.0.0.0/8", "X-Forwarded-For: 127.0.0.2, 127.0.0.3", "127.0.0.2"},
-		{"127.0.0.0/8", "A: b", "127.0.0.1"},
-	} {
-		var got string
-		o := options(&seen{})
-		o.Routes = []Route{{Name: "x", Match: "/", Gate: Limit, SKU: "$remote_addr"}}
-		o.Windows = windowsFunc(func(_ int64, sku []byte) (time.Duration, bool) { got = string(sku); return 0, true })
-		if tt.trusted != "" {
-			o.Trusted = []netip.Prefix{netip.MustParsePrefix(tt.trusted)}
-		}
-		addr, _ := gate(t, o)
-		talk(t, addr, "GET / HTTP/1.1\r\nHost: s\r\n"+tt.header+"\r\nConnection: close\r\n\r\n")
-		if got != tt.want {
-			t.Errorf("trusting %q, %q: client %q, want %q", tt.trusted, tt.header, got, tt.want)
-		}
+	all, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return resp.StatusCode, string(all)
 }
 
-// What a client says of its own address, in whichever header some shop believes it, reaches the shop from trusted
-// proxies alone; what is about one connection, and "Proxy", which CGI takes for its own setting, never does.
-func TestNobodySpeaksOfHisOwnAddress(t *testing.T) {
-	spoken := []string{"X-Real-IP", "X-Client-IP", "X-Cluster-Client-IP", "True-Client-IP", "CF-Connecting-IP", "X-Forwarded-Port", "X-Forwarded-Prefix",
-		"X-Forwarded-User", "X-forwarded-", "Forwarded", "X-Shop-Client"}
-	const never = "HTTP2-Settings: x\r\nProxy-Authorization: x\r\nProxy: x\r\nKeep-Alive: x\r\nTE: x\r\n"
-	for _, trusted := range []bool{false, true} {
-		shop := &seen{}
-		o := options(shop)
-		o.ClientHeader = "X-Shop-Client"
-		if trusted {
-			o.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-		}
-		addr, _ := gate(t, o)
-		talk(t, addr, "GET / HTTP/1.1\r\nHost: s\r\n"+never+strings.Join(spoken, ": 6.6.6.6\r\n")+": 6.6.6.6\r\nX-Other: y\r\n\r\n")
-		saw := strings.Join(shop.all(), "")
-		for _, name := range spoken {
-			if strings.Contains(saw, "\n"+name+": 6.6.6.6") != trusted {
-				t.Errorf("trusted %v: %s; shop saw %q", trusted, name, saw)
+// firstRequests allows so many requests, and none after them.
+type firstRequests struct{ left int }
+
+func (f *firstRequests) Allow(time.Time) (time.Duration, bool) {
+	f.left--
+	return time.Second, f.left >= 0
+}
+
+// A reload exchanges the Proxy under connections that stay: the next request is handled by the new one, and a request
+// that is under way by the old one. Whether the peer of a connection is trusted is decided anew.
+func TestServer_ReplaceKeepsConnections(t *testing.T) {
+	begun, answer := make(chan struct{}), make(chan struct{})
+	named := func(name string) upstreamFunc {
+		return func(o *upstream.Request, resp *fasthttp.Response) upstream.Outcome {
+			if strings.HasSuffix(string(o.HTTP.RequestURI()), "/slow") {
+				close(begun)
+				<-answer
 			}
+			resp.SetBodyString(name)
+			return upstream.Answered
 		}
-		if strings.Contains(saw, ": x\r") || !strings.Contains(saw, "X-Other: y") {
-			t.Errorf("shop saw %q", saw)
+	}
+	before := options(named("before"))
+	before.Trusted = loopback
+	client := clientProbe(&before)
+	old, err := New(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, addr := serveWith(t, old, ServerOptions{})
+	var conns [2]net.Conn
+	var ins [2]*bufio.Reader
+	for i := range conns {
+		if conns[i], err = net.Dial("tcp", addr); err != nil {
+			t.Fatal(err)
 		}
+		defer conns[i].Close()
+		ins[i] = bufio.NewReader(conns[i])
+	}
+	const get = "GET /page HTTP/1.1\r\nHost: s\r\nX-Forwarded-For: 6.6.6.6\r\n\r\n"
+	if status, body := ask(t, conns[0], ins[0], get); status != 200 || body != "before" || *client != "6.6.6.6" {
+		t.Fatalf("before: %d %s of %s", status, body, *client)
+	}
+	if _, err := io.WriteString(conns[1], strings.Replace(get, "/page", "/slow", 1)); err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	after := options(named("after"))
+	after.Before = old
+	client = clientProbe(&after)
+	after.Trusted = []netip.Prefix{}
+	next, err := New(after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Replace(next)
+	if status, body := ask(t, conns[0], ins[0], get); status != 200 || body != "after" || *client != "127.0.0.1" {
+		t.Errorf("after: %d %s of %s", status, body, *client)
+	}
+	close(answer)
+	if status, body := ask(t, conns[1], ins[1], get); status != 200 || body != "before" {
+		t.Errorf("the request under way: %d %s", status, body)
+	}
+	if n := next.Counters().Totals().Forwarded; n < 3 {
+		t.Errorf("%d requests are counted, want those before the reload too", n)
 	}
 }
 
-func TestTLSShopperIsToldToTheShop(t *testing.T) {
-	shop := &seen{}
-	addr := serve(t, newProxy(t, options(shop)), ServerOptions{TLS: selfSigned(t)})
-	c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
+// The request rate belongs to the connection: a reload does not renew it.
+func TestServer_ReplaceKeepsTheRequestRateOfConnections(t *testing.T) {
+	o := options(&recorder{})
+	o.Routes = []Route{{Name: "x", Match: "/", Gate: route.Limit}}
+	o.ConnRate = func() ConnRateLimiter { return &firstRequests{left: 2} }
+	old, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, addr := serveWith(t, old, ServerOptions{})
+	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	fmt.Fprint(c, order)
-	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil || resp.StatusCode != 200 || !strings.Contains(strings.Join(shop.all(), ""), "X-Forwarded-Proto: https\r\n") {
-		t.Errorf("%v, %v, shop saw %q", resp, err, shop.all())
-	}
-}
-
-func selfSigned(t *testing.T) *tls.Config {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"shop"}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
-}
-
-func TestHeadAndBodyThatDawdleAreToldTooSlow(t *testing.T) {
-	for _, part := range []string{"GET / HT", strings.TrimSuffix(order, "i")} {
-		p := newProxy(t, options(&seen{}))
-		addr := serve(t, p, ServerOptions{IdleTimeout: time.Minute, ReadHeaderTimeout: 50 * time.Millisecond, ReadTimeout: 50 * time.Millisecond})
-		if resp, body := talk(t, addr, part); resp.StatusCode != 408 || !resp.Close {
-			t.Errorf("%q: %d %q", part, resp.StatusCode, body)
+	in := bufio.NewReader(c)
+	for i, want := range []int{200, 200, 429} {
+		if i == 1 {
+			o.Before = old
+			next, err := New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Replace(next)
 		}
+		if status, body := ask(t, c, in, pageRequest); status != want {
+			t.Errorf("request %d: %d %s, want %d", i, status, body, want)
+		}
+	}
+}
+
+// A reload may change the limits of heads too: a header that a new route looks at may not be removed by a hop.
+func TestServer_ReplaceProtectsTheHeadersOfNewRoutes(t *testing.T) {
+	o := options(&recorder{})
+	old, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, addr := serveWith(t, old, ServerOptions{})
+	const raw = "GET /x HTTP/1.1\r\nHost: s\r\nX-User: 7\r\nConnection: X-User, close\r\n\r\n"
+	if resp, body := talk(t, addr, raw); resp.StatusCode != 200 {
+		t.Errorf("before: %d %s", resp.StatusCode, body)
+	}
+	o.Routes = []Route{{Name: "x", Match: "/", Gate: route.Limit, User: "$http_x_user"}}
+	o.Before = old
+	next, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Replace(next)
+	if resp, body := talk(t, addr, raw); resp.StatusCode != 400 || resp.Header.Get("X-Sluice-Reason") != "malformed" {
+		t.Errorf("after: %d %s", resp.StatusCode, body)
 	}
 }

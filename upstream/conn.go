@@ -23,11 +23,26 @@ type conn struct {
 	until    time.Time // the deadline that stands for reads and writes alike; 0 = others were set since
 	reused   bool
 	order    bool          // in use by an order
+	binder   binder        // the socket, if it wants to know who uses it; nil = it does not
 	idle     time.Duration // of the Pool's clock, when it was put back
 }
 
+// binder is a socket that wants to know for whom it is used: an event loop parks the goroutine that serves its owner.
+type binder interface {
+	// Bind is called before each use. owner is that of the Request; nil = none.
+	Bind(owner any)
+}
+
 func newConn(s *socket, c net.Conn) *conn {
-	return &conn{Conn: c, socket: s, in: responseReader{src: c}}
+	b, _ := s.Conn.(binder)
+	return &conn{Conn: c, socket: s, binder: b, in: responseReader{src: c}}
+}
+
+// bind tells the socket for whom it is used.
+func (c *conn) bind(owner any) {
+	if c.binder != nil {
+		c.binder.Bind(owner)
+	}
 }
 
 // fresh reports whether an idle connection may carry a request.

@@ -31,6 +31,14 @@ func (t *target) acquire(order, fresh bool, now time.Duration) (*conn, error) {
 	}
 }
 
+// ready reports whether acquire would return an idle connection.
+func (t *target) ready(order bool, now time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := len(t.idle)
+	return n > 0 && now-t.idle[n-1].idle < t.maxIdle && *t.inUse(order) < t.maxInUse(order)
+}
+
 // The part of a target's connections, one in so many, that only orders may use, and that only other requests ("pages")
 // may. Slowly read pages, uploads and tunnels last as long as their clients like; orders are limited elsewhere, but to
 // what the upstream can bear and not to the connections of one target.

@@ -110,6 +110,18 @@ func (p *Pool) Up() bool {
 	return false
 }
 
+// Ready reports whether every usable target has an idle connection that a request may take at once. It may have changed
+// by the time of Send, which then opens one.
+func (p *Pool) Ready(order bool) bool {
+	now := p.clock.now()
+	for _, t := range p.targets.Load().all {
+		if t.usable(now) && !t.ready(order, now) {
+			return false
+		}
+	}
+	return true
+}
+
 // State is the state of one target.
 type State struct {
 	Target   string

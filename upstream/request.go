@@ -23,6 +23,7 @@ type Request struct {
 	Store     bool   // what fits into memory is read whole, as for an Order
 	Whole     bool   // read whole in any case, up to Options.MaxAnswer
 	ClientKey uint64 // hash of the client, for policy client_hash
+	Owner     any    // told to the connection before each use, if it has a method Bind(owner any); nil = none
 
 	Target string // set by the Pool: the target it was last sent to; "" = none could be chosen
 }
@@ -33,7 +34,7 @@ func (r *Request) Reset() {
 	r.HTTP.Header.DisableSpecialHeader()
 	r.HTTP.Header.DisableNormalizing()
 	r.HTTP.Header.SetNoDefaultContentType(true)
-	r.Order, r.Stream, r.Store, r.Whole, r.ClientKey, r.Target = false, false, false, false, 0, ""
+	r.Order, r.Stream, r.Store, r.Whole, r.ClientKey, r.Owner, r.Target = false, false, false, false, 0, nil, ""
 }
 
 var noHost = []byte("Host: \r\n")

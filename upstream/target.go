@@ -66,6 +66,7 @@ func (t *target) try(req *Request, resp *fasthttp.Response, start time.Duration,
 		if c, err = t.acquire(req.Order, tries >= maxStale, start); err != nil {
 			return NotSent, mustClose, t.clock.now()
 		}
+		c.bind(req.Owner)
 		if !c.reused { // the dial has a timeout of its own
 			start = t.clock.now()
 		} else if c.idle > start { // it was put back while this request waited, which waits for no second one

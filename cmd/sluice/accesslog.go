@@ -49,7 +49,7 @@ func (g *gate) startAccessLog() {
 	})
 }
 
-// bounds say how large each limit is, for the log of what they refused.
+// bounds say how large each limit is, for the access log and explain.
 func bounds(c *config.Config) map[reject.Reason]string {
 	l := c.Limits
 	inside := fmt.Sprintf("limits.concurrency: max_in_flight %d, max_queue %d",

@@ -40,7 +40,7 @@ func (e *explainCommand) Run() error {
 		return nil
 	}
 	options := proxyOptions(c)
-	options.Settlement = settlement(&c.Stock.Reserve)
+	options.Settlement, options.Bounds = settlement(&c.Stock.Reserve), bounds(c)
 	p, err := proxy.New(options)
 	if err != nil {
 		return err

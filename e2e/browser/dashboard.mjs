@@ -1,6 +1,6 @@
 // The dashboard of a gate with tokens, over Redis: who may look and who may act, orders that a person decides, two tabs, every view
 // in both languages and themes, and what is left when the gate has gone.
-import { change, live, logIn, looks, number, view } from "./desk.mjs";
+import { change, live, logIn, looks, number, view } from "./operator.mjs";
 import { is, note, pause, play } from "./stage.mjs";
 
 const streams = (...visitors) => visitors.flatMap(v => v.requests).filter(r => new URL(r.url()).pathname === "/api/v1/events").length;
@@ -9,7 +9,7 @@ await play(async (visitor, stage) => {
   const options = { locale: "en", colorScheme: "light", viewport: { width: 1440, height: 900 } };
   const ada = await visitor("operator", options), vera = await visitor("viewer", options), told = await stage();
   for (const [v, token] of [[vera, told.viewer], [ada, told.operator]]) {
-    await v.page.goto(told.desk);
+    await v.page.goto(told.dashboard);
     v.expects.push(/status of 401|status 401: GET .*\/api\/v1\/status/); // the page tries whether a token is asked for at all
     await v.page.locator("#login-form").waitFor();
     await logIn(v, token, v.name);
@@ -25,10 +25,10 @@ await play(async (visitor, stage) => {
     for (const a of actions) if (await a.isEnabled()) open.push(await a.innerText());
     is(`a viewer can press ${open} of ${actions.length} in #${name}`, actions.length > 0 && open.every(text => text === "Copy as TOML"));
   }
-  const past = await vera.context.request.post(told.desk + "api/v1/sales/rush", { data: { state: "paused" }, headers: { Authorization: `Bearer ${told.viewer}` } });
+  const past = await vera.context.request.post(told.dashboard + "api/v1/sales/rush", { data: { state: "paused" }, headers: { Authorization: `Bearer ${told.viewer}` } });
   is(`a viewer's request is answered ${past.status()}`, past.status() === 403);
 
-  // Orders whose outcome nobody knows: one that the shop has, one that it has not.
+  // Orders of unknown outcome: one that the shop has, one that it has not.
   await view(ada, "control");
   await ada.page.locator("#orders-state input[value=held]").check();
   // A dialog that is left with Escape while the gate thinks about it: what comes of it does not close the next one.
@@ -54,7 +54,7 @@ await play(async (visitor, stage) => {
     await ada.page.waitForFunction(([what, want]) => document.querySelector(`#sku-broken .numbers .${what} dd`).textContent === String(want), [what, want])
       .catch(async () => is(`${await number(ada, "broken", what)} ${what}, want ${want}`, false));
   }
-  // A name that somebody else chose is text.
+  // A name that another operator chose is text.
   await ada.page.getByText(told.odd).first().waitFor();
   is("a SKU is no element", await ada.page.locator("img[src='x']").count() === 0);
   note(`the least contrast is ${(await looks(ada)).toFixed(2)}`);
@@ -62,7 +62,7 @@ await play(async (visitor, stage) => {
   // A second tab has the numbers of the first one's stream, and carries on when that is closed.
   const second = { ...ada, name: "second tab", page: await ada.context.newPage() };
   const token = await ada.page.evaluate(() => sessionStorage.getItem("sluice.token"));
-  await second.page.goto(`${told.desk}#token=${token}`);
+  await second.page.goto(`${told.dashboard}#token=${token}`);
   await live(second);
   await view(second, "live");
   await pause(2500);

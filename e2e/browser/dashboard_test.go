@@ -19,9 +19,9 @@ var (
 	books = regexp.MustCompile(`ledger (\d+) total = (\d+) held \+ (\d+) sold \+ (\d+) free`)
 )
 
-// Somebody who has never seen Sluice follows the link, and steers a sale to its end. SLUICE_IMAGES names a folder for
+// An operator who is new to Sluice follows the link, and steers a sale to its end. SLUICE_IMAGES names a folder for
 // pictures of it; the sale is then longer.
-func TestDemoIsSteeredOnItsDashboard(t *testing.T) {
+func TestDemo_IsSteeredOnItsDashboard(t *testing.T) {
 	t.Parallel()
 	args := []string{"demo", "--keep", "--units=900", "--opens-in=8s"}
 	if os.Getenv("SLUICE_IMAGES") != "" {
@@ -62,7 +62,7 @@ const (
 	oddSKU        = "<img/src='x'>"
 )
 
-func TestDashboardOfAGate(t *testing.T) {
+func TestDashboard_InABrowser(t *testing.T) {
 	t.Parallel()
 	redis, shop := redistest.Start(t), trade(t)
 	play(t, "dashboard.mjs", func() any {
@@ -95,7 +95,7 @@ func TestDashboardOfAGate(t *testing.T) {
 			resp.Body.Close()
 		}
 		return map[string]any{
-			"desk": "http://" + g.admin + "/", "operator": operatorToken, "viewer": viewerToken, "serials": serials, "odd": oddSKU, "pid": g.command.Process.Pid,
+			"dashboard": "http://" + g.admin + "/", "operator": operatorToken, "viewer": viewerToken, "serials": serials, "odd": oddSKU, "pid": g.command.Process.Pid,
 		}
 	})
 }

@@ -1,7 +1,7 @@
 // As an operator from a fresh clone: sluice demo --keep, the printed link, and a sale from before its start to its report. With
 // SLUICE_IMAGES it leaves a picture of each of the three phases there.
 import { mkdirSync, readFileSync } from "node:fs";
-import { above, change, live, logIn, number, view } from "./desk.mjs";
+import { above, change, live, logIn, number, view } from "./operator.mjs";
 import { is, note, pause, play } from "./stage.mjs";
 
 await play(async (visitor, stage) => {
@@ -74,7 +74,7 @@ await play(async (visitor, stage) => {
   await change(v, "Resume: demo");
   await above(v, 1001, "sold", sold);
 
-  // A limit, for a minute; what is no value is refused where it was typed.
+  // A limit, for a minute; what is no value is rejected where it was typed.
   await view(v, "control");
   v.expects.push(/status of 400|status 400: POST/);
   await page.getByRole("button", { name: "Change: limits.connection.rate" }).click();

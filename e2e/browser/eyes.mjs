@@ -1,4 +1,4 @@
-// inspect runs in the page and gives what is wrong with what it shows, for somebody's eyes or fingers (WCAG 2.2, AA). Targets are
+// inspect runs in the page and gives what is wrong with what it shows, for eyes or fingers (WCAG 2.2, AA). Targets are
 // at least so many px wide and high.
 export function inspect(target) {
   const faults = [], paint = document.createElement("canvas").getContext("2d", { willReadFrequently: true });

@@ -1,41 +1,53 @@
-// The pages of refusals, as people see them who have no script, another language, a dark room, a small screen, a keyboard:
-// docs/pages.md.
+// The pages of rejections, as people see them who have no script, another language, a dark room, a small screen, a
+// keyboard: docs/pages.md.
 import { inspect } from "./eyes.mjs";
 import { is, note, play, wrong } from "./stage.mjs";
 
-// How each class is met, and what its page says: first that nothing was ordered, where the gate knows it (none). Once a sale
-// has begun it may not: an order may be there of which the shopper never heard.
-const none = /^(Your order was not placed and you were not charged\.|您没有下单成功，也没有被扣款。)$/;
+// What a page says of the order. Where Sluice knows that there is none, the page says so first. A reserve route that
+// is paused or has ended does not look up an earlier order: there a page speaks of this request alone, whether the
+// schedule or the ledger rejected it.
+const orders = {
+  none: /^(Your order was not placed and you were not charged\.|下单未成功，未产生扣款。)$/,
+  other: /^(This request has placed no other order\.|本次请求没有产生新的订单。)$/,
+  unknown: /^(We do not know yet whether your order was placed\. .*|暂时无法确认您的订单是否成功。.*)$/,
+};
+
+// How each class is met, and what its page says.
 const classes = [
-  { name: "not_started", sku: "later", status: 403, en: "The sale has not started", zh: "活动尚未开始", none: true, waits: true },
-  { name: "ended", sku: "over", status: 403, en: "The sale is over", zh: "活动已结束" },
-  { name: "paused", sku: "held", status: 503, en: "The sale is paused", zh: "活动暂停中", waits: true },
-  { name: "sold_out", sku: "gone", status: 409, en: "Sold out", zh: "已售罄", none: true },
-  { name: "unknown_sku", sku: "nothing", status: 404, en: "No such item on sale", zh: "没有这件商品", none: true },
-  { name: "duplicate", sku: "one", status: 409, en: "You have bought this already", zh: "您已经购买过了", twice: true },
-  { name: "bad_request", sku: "one", status: 400, en: "lacks what it needs", zh: "缺少必要的信息", none: true, nobody: true },
-  { name: "denied", sku: "one", status: 403, en: "Access denied", zh: "访问被拒绝", none: true, from: "192.0.2.1" },
-  { name: "shop", sku: "broken", status: 502, en: "no usable answer", zh: "没有给出有效的答复" },
-  { name: "unavailable", sku: "one", status: 503, en: "shop cannot be reached", zh: "商店暂时无法访问", none: true, deserted: true, waits: true },
-  { name: "busy", path: "/item/slow", status: 429, en: "Too many requests", zh: "请求过于频繁", none: true, twice: true, waits: true },
+  { name: "not_started", sku: "later", status: 403, en: "The sale has not started", zh: "活动尚未开始",
+    order: "none", waits: true },
+  { name: "ended", sku: "over", status: 403, en: "The sale is over", zh: "活动已结束", order: "other" },
+  { name: "paused", sku: "held", status: 503, en: "The sale is paused", zh: "活动暂停中", order: "other", waits: true },
+  { name: "sold_out", sku: "gone", status: 409, en: "Sold out", zh: "已售罄", order: "none" },
+  { name: "unknown_sku", sku: "nothing", status: 404, en: "No such item on sale", zh: "没有这件商品", order: "none" },
+  { name: "duplicate", sku: "one", status: 409, en: "You have bought this already", zh: "您已经购买过了",
+    order: "other", twice: true },
+  { name: "bad_request", sku: "one", status: 400, en: "lacks what it needs", zh: "缺少必要的信息",
+    order: "none", anonymous: true },
+  { name: "denied", sku: "one", status: 403, en: "Access denied", zh: "访问被拒绝", order: "none", from: "192.0.2.1" },
+  { name: "upstream", sku: "broken", status: 502, en: "no usable answer", zh: "没有给出有效的答复", order: "unknown" },
+  { name: "unavailable", sku: "one", status: 503, en: "shop cannot be reached", zh: "商店暂时无法访问",
+    order: "none", deserted: true, waits: true },
+  { name: "busy", path: "/item/slow", status: 429, en: "Too many requests", zh: "请求过于频繁",
+    order: "none", twice: true, waits: true },
 ];
 
 await play(async (visitor, stage) => {
   const told = await stage();
   let least = Infinity, seen = 0, number = 0;
-  // meet makes a visitor meet one class as somebody new, and leaves the page open.
+  // meet makes a visitor meet one class as a new user, and leaves the page open.
   async function meet(v, c) {
     const { page, context } = v, gate = c.deserted ? told.deserted : told.gate, name = `${v.name}, ${c.name}`;
     v.expects.splice(0, 1, new RegExp(`status of ${c.status}|status ${c.status}: (POST|GET)`));
     await context.clearCookies();
-    if (!c.nobody) await context.addCookies([{ name: "uid", value: `${c.name}-${++number}`, url: gate }]);
+    if (!c.anonymous) await context.addCookies([{ name: "uid", value: `${c.name}-${++number}`, url: gate }]);
     await page.setExtraHTTPHeaders({ "X-Forwarded-For": c.from || `203.0.113.${++number}` });
     for (let n = c.twice ? 2 : 1; n > 0; n--) {
       if (c.path) {
         await page.goto(gate + c.path);
         continue;
       }
-      // Where even the shop's page is refused, it was loaded before.
+      // Where even the shop's page is rejected, it was loaded before.
       if (c.deserted || c.from) await page.setContent(`<form action="${gate}/api/seckill/${c.sku}/order" method="post"><button>Buy</button></form>`);
       else await page.goto(`${gate}/item/${c.sku}`);
       v.requests.length = 0;
@@ -61,8 +73,12 @@ await play(async (visitor, stage) => {
       }
       const status = page.getByRole("status"), text = await status.innerText();
       is(`${name}: says ${text}`, text.includes(lang === "en" ? c.en : c.zh) && await status.count() === 1);
-      if (c.none) is(`${name}: what it says first is no word of the order: ${text}`, none.test(text.split("\n")[0]));
-      else is(`${name}: says that there is no order: ${text}`, !text.split("\n").some(line => none.test(line)));
+      const said = text.split("\n").map(line => line.trim()).filter(Boolean);
+      for (const [order, sentence] of Object.entries(orders)) {
+        const at = said.findIndex(line => sentence.test(line));
+        is(`${name}: says of the order, which is "${c.order}": ${text}`, order === c.order ? at >= 0 : at < 0);
+        if (order === "none" && at >= 0) is(`${name}: what it says first is no word of the order: ${text}`, at === 0);
+      }
       const timer = page.getByRole("timer");
       is(`${name}: ${await timer.count()} timers`, await timer.count() === (c.waits ? 1 : 0));
       if (c.waits) is(`${name}: the timer says ${await timer.innerText()}`, /\d:\d\d$/.test(await timer.innerText()));

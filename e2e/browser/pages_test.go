@@ -8,8 +8,8 @@ import (
 	"sluice/internal/redistest"
 )
 
-// Each class of refusal that a shopper can cause is a page that anybody can read and leave: docs/pages.md.
-func TestPagesOfRefusalsInABrowser(t *testing.T) {
+// Each class of rejection that a client can cause is a page that every user can read and leave: docs/pages.md.
+func TestPages_RejectionsInABrowser(t *testing.T) {
 	t.Parallel()
 	redis, shop := redistest.Start(t), trade(t)
 	play(t, "pages.mjs", func() any {

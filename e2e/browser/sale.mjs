@@ -5,7 +5,7 @@ const form = v => v.page.locator("form[data-sluice-sku]");
 const state = (v, ...states) => v.page.waitForFunction(
   states => states.includes(document.querySelector("form[data-sluice-sku]").dataset.state), states);
 
-// nothing was ordered, says the page of a refusal, before anything else.
+// nothing was ordered, says the page of a rejection, before anything else.
 async function nothing(v) {
   const said = await v.page.getByRole("status").innerText();
   is(`${v.name} reads that nothing was ordered: ${said}`, /^Your order was not placed and you were not charged/.test(said));

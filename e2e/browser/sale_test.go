@@ -37,7 +37,7 @@ func redisAt(s *redistest.Server) string {
 // One unit, two instances, and people who wait for it: countdown, one order however often the button is pressed, sold out
 // for everybody else, and the unit that the shop gets back for one of them. SLUICE_SALE=long plays it in a minute and with
 // more watchers, to measure when the button opens.
-func TestSaleInABrowser(t *testing.T) {
+func TestSale_InABrowser(t *testing.T) {
 	t.Parallel()
 	lead, length := 10*time.Second, time.Hour
 	if os.Getenv("SLUICE_SALE") == "long" {

@@ -1,4 +1,4 @@
-// What every scenario stands on: a browser with nobody's data, visitors each with a storage of their own, and ears for
+// What every scenario stands on: a browser without any data, visitors each with a storage of their own, and ears for
 // what no visitor may cause: an error in the console, an exception, a request that fails.
 import { execFile } from "node:child_process";
 import { createInterface } from "node:readline";

@@ -114,12 +114,22 @@ func (c *Conn) CloseAfterResponse() { c.closeAfter = true }
 // the server waits for the client counts.
 func (c *Conn) LimitWrites() { c.writeBudget = c.server.WriteTimeout }
 
-// StepAside must come before anything that may block. It makes another goroutine run the event loop; this one goes
-// on. More calls cost nothing.
+// StepAside must come before anything that may block, but for reads and writes of this connection and of those that
+// Adopt returned and Bind bound to Owner. It makes another goroutine run the event loop; this one goes on. More calls
+// cost nothing.
 func (c *Conn) StepAside() {
 	if c.event != nil {
 		c.event.StepAside()
 	}
+}
+
+// Owner stands for the goroutine that handles requests of this connection. A connection of Adopt is told of it by its
+// method Bind(owner any), before it is read or written in that goroutine; nil = no event loop is involved.
+func (c *Conn) Owner() any {
+	if c.event == nil {
+		return nil
+	}
+	return c.event
 }
 
 // Tunnel joins the client and upstream once the answer, a 101, was written (RFC 9110, section 7.8). The server closes

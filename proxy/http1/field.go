@@ -96,7 +96,7 @@ var overrides = [...]string{
 
 func (s *scan) override(name []byte) {
 	for _, known := range overrides {
-		s.Override = s.Override || octets.EqualFold(name, known)
+		s.Override = s.Override || octets.EqualFieldName(name, known)
 	}
 }
 

@@ -158,6 +158,9 @@ func (x *Exchange) writeStream(frame framing) (err error) {
 			c.server.Logger.Error("reading a body stream panicked", "fault", fault)
 			err = fmt.Errorf("body stream: %v", fault)
 		}
+		if err != nil && !w.lost { // the client is there, and may have answers to read that came before
+			c.lingerOnClose = true
+		}
 	}()
 	if resp.ImmediateHeaderFlush {
 		if err := w.flush(); err != nil {
@@ -187,6 +190,7 @@ type streamWriter struct {
 	left    int64 // bytes still to come, of a body by length
 	piece   *piece
 	flushed bool // the head was written
+	lost    bool // a write to the client has failed
 }
 
 // ReadFrom implements io.ReaderFrom, so that the stream is read into the buffer that it is written from.
@@ -245,6 +249,7 @@ func (w *streamWriter) writePiece(n int) error {
 func (w *streamWriter) write(b []byte) error {
 	if w.flushed {
 		_, err := w.x.Conn.write(b)
+		w.lost = w.lost || err != nil
 		return err
 	}
 	w.x.text = append(w.x.text, b...)
@@ -255,6 +260,7 @@ func (w *streamWriter) write(b []byte) error {
 func (w *streamWriter) flush() error {
 	w.flushed = true
 	_, err := w.x.Conn.write(w.x.text)
+	w.lost = w.lost || err != nil
 	return err
 }
 

@@ -326,3 +326,35 @@ func (c writerConn) RemoteAddr() net.Addr             { return nil }
 func (c writerConn) SetDeadline(time.Time) error      { return nil }
 func (c writerConn) SetReadDeadline(time.Time) error  { return nil }
 func (c writerConn) SetWriteDeadline(time.Time) error { return nil }
+
+// A body that breaks off ends the connection, but not the answers before it that the client has not read yet: a reset
+// would take those back (RFC 9112, section 9.6).
+func TestForwarded_BrokenStreamLeavesEarlierAnswersAlone(t *testing.T) {
+	const size = 300_000
+	eachEngine(t, func(t *testing.T, e engine) {
+		s, addr := e.start(t, &handler{handle: func(x *Exchange) {
+			if string(x.Request.Target()) == "/whole" {
+				x.Forwarded.SetBodyString(strings.Repeat("x", size))
+			} else {
+				x.Forwarded.SetBodyStream(iotest.ErrReader(errors.New("broken")), -1)
+			}
+		}}, long)
+		for range 6 {
+			c := connect(t, addr)
+			_ = c.Conn.(*net.TCPConn).SetReadBuffer(32 << 10) // most of the answer waits at the server's side
+			c.in = bufio.NewReaderSize(c.Conn, 16)
+			c.send(strings.ReplaceAll(get()+get()+get(), "/a", "/whole"))
+			c.send(strings.ReplaceAll(strings.Repeat(get(), 500), "/a", "/broken")) // more than is read ahead
+			eventually(t, "the server ends the connection", func() bool {
+				return s.inPhase(phaseLingering) == 1 || s.Stats().Connections == 0
+			})
+			for range 3 {
+				if _, body := c.receive("GET"); len(body) != size {
+					t.Errorf("%d bytes", len(body))
+				}
+			}
+			c.Close()
+			eventually(t, "the connection has ended", func() bool { return s.Stats().Connections == 0 })
+		}
+	})
+}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
-	"strings"
 
 	"sluice/proxy/http1"
 	"sluice/proxy/param"
@@ -18,12 +17,12 @@ func ExampleVariable_Parts() {
 	if err != nil {
 		panic(err)
 	}
-	head := new(http1.Request)
-	guard := http1.NewGuard(http1.Limits{Header: 1 << 10, Target: 1 << 10})
-	if err := guard.NewReader(strings.NewReader("GET /?q=%31 HTTP/1.1\r\nHost: s\r\n\r\n")).ReadHead(head); err != nil {
+	client := netip.MustParseAddr("203.0.113.9")
+	x, err := http1.ReadRequest("GET /?q=%31 HTTP/1.1\r\nHost: s\r\n\r\n", client, http1.Limits{})
+	if err != nil {
 		panic(err)
 	}
-	s := &param.Source{Head: head, Query: []byte("q=%31"), ClientAddr: netip.MustParseAddr("203.0.113.9")}
+	s := &param.Source{Head: &x.Request, Query: []byte("q=%31"), ClientAddr: client}
 	var key []byte
 	for i := range v.Parts() {
 		switch p := &v.Parts()[i]; p.Kind() {

@@ -17,9 +17,12 @@ const (
 
 // parseHead parses the head of a request with these fields, each with its CRLF.
 func parseHead(fields string) (*http1.Request, error) {
-	head := new(http1.Request)
-	guard := http1.NewGuard(http1.Limits{Header: 16 << 10, Target: 1 << 10})
-	return head, guard.NewReader(strings.NewReader("POST / HTTP/1.1\r\nHost: s\r\n" + fields + "\r\n")).ReadHead(head)
+	raw := "POST / HTTP/1.1\r\nHost: s\r\n" + fields + "\r\n"
+	x, err := http1.ReadRequest(raw, netip.Addr{}, http1.Limits{Header: 16 << 10, Target: 1 << 10})
+	if err != nil {
+		return nil, err
+	}
+	return &x.Request, nil
 }
 
 // newSource is a request with these fields and this body.

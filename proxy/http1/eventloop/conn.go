@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Conn is a TCP connection that an event loop watches. It is a net.Conn and a syscall.Conn. Either it waits, and belongs
-// to the loop, or it has an owner that reads and writes. One goroutine may read while another writes; any goroutine may
-// set deadlines or close.
+// Conn is a TCP connection that an event loop watches. Many of its methods are those of net.Conn and syscall.Conn.
+// Either it waits, and belongs to the loop, or it has an owner that reads and writes. One goroutine may read while
+// another writes; any goroutine may set deadlines or close.
 type Conn struct {
 	// Owner is for the user of the package. It is set before the first Wait.
 	Owner any
@@ -22,7 +22,8 @@ type Conn struct {
 	fd            int
 	local, remote net.Addr
 	loop          *loop
-	leadership    leadership // in which the connection is served; none = its goroutine does not lead. Belongs to that goroutine
+	server        *coroutine // that serves it on behalf of a leader; nil = none. Belongs to the goroutine that owns c
+	boundTo       *Conn      // in whose coroutine this one is read and written; nil = its own
 
 	mu         sync.Mutex
 	registered bool  // the loop watches it
@@ -34,9 +35,9 @@ type Conn struct {
 	in, out    direction
 }
 
-// Wait gives the connection to the loop until it becomes readable, for timeout, or up to 220 ms longer; 0 = forever. After
-// true it may be served already. After false the caller still owns it, and there may be something to read; err tells
-// whether the connection or the group is closed.
+// Wait gives the connection to the loop until it becomes readable, for timeout, or up to 220 ms longer; 0 =
+// forever. After true it may be served already. After false the caller still owns it, and there may be
+// something to read; err tells whether the connection or the group is closed.
 func (c *Conn) Wait(timeout time.Duration) (waiting bool, err error) {
 	c.mu.Lock()
 	switch {
@@ -48,7 +49,7 @@ func (c *Conn) Wait(timeout time.Duration) (waiting bool, err error) {
 		return false, nil
 	}
 	c.due = c.loop.group.tickAfter(timeout)
-	c.leadership = leadership{}
+	c.server = nil
 	c.waiting = true
 	registered := c.registered
 	c.mu.Unlock()
@@ -61,8 +62,8 @@ func (c *Conn) Wait(timeout time.Duration) (waiting bool, err error) {
 	return true, nil
 }
 
-// Reclaim ends a wait. It reports whether the connection waited: then the caller owns it, and neither Serve nor Expire is
-// called.
+// Reclaim ends a wait. It reports whether the connection waited: then the caller owns it, and neither Serve nor
+// Expire is called.
 func (c *Conn) Reclaim() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,13 +94,30 @@ func (c *Conn) Expedite(timeout time.Duration) {
 	}
 }
 
-// StepAside makes another worker lead the loop, if the calling goroutine leads it. Call it in Serve before anything that
-// may block. Read and Write of c call it themselves.
+// StepAside makes another worker lead the loop, if the calling goroutine runs on behalf of its leader. Call it in Serve
+// before anything that blocks outside of this package, and before another goroutine gets the connection. Read and Write
+// of c, and of connections bound to it, need no call.
 func (c *Conn) StepAside() {
-	if t := c.leadership; t.loop != nil {
-		c.leadership = leadership{}
-		t.loop.handOver(t.number)
+	co := c.server
+	if co == nil {
+		return
 	}
+	c.server = nil
+	t := co.leadership
+	co.leadership = leadership{}
+	t.loop.handOver(t.number)
+}
+
+// Bind says in which goroutine c is read and written from now on: in the one that serves owner, where that is a *Conn;
+// else in a goroutine that leads no loop. It is called before each use of an adopted connection.
+func (c *Conn) Bind(owner any) { c.boundTo, _ = owner.(*Conn) }
+
+// leading returns the coroutine in which c is read and written, where that runs on behalf of a leader; else nil.
+func (c *Conn) leading() *coroutine {
+	if c.boundTo != nil {
+		c = c.boundTo
+	}
+	return c.server
 }
 
 // register makes the loop watch the connection, from the first wait on.
@@ -119,16 +137,15 @@ func (c *Conn) register() error {
 	c.mu.Lock()
 	if err != nil {
 		c.registered = false
-		c.in.wake()
-		c.out.wake()
 	}
 	c.mu.Unlock()
 	c.endCall()
 	return err
 }
 
-// notify records events and wakes parked goroutines. It reports whether the connection waited, and is to be served.
-func (c *Conn) notify(events uint32) (serve bool) {
+// notify records events and wakes what is parked. It reports whether the connection waited, and is to be served, and
+// returns the coroutines that the leader has to resume.
+func (c *Conn) notify(events uint32) (serve bool, resumed [2]*coroutine) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
@@ -136,27 +153,58 @@ func (c *Conn) notify(events uint32) (serve bool) {
 	}
 	if events&unix.EPOLLOUT != 0 || c.ended {
 		c.out.ready = true
-		c.out.wake()
+		resumed[0] = c.out.wake()
 	}
 	if events&unix.EPOLLIN != 0 || c.ended {
 		c.in.ready = true
-		c.in.wake()
+		resumed[1] = c.in.wake()
 		serve = c.waiting
 		c.waiting = false
 	}
-	return serve
+	return serve, resumed
 }
 
-// wakeParked wakes the goroutines that are parked in Read and Write.
-func (c *Conn) wakeParked() {
+// wakeParked wakes what is parked in Read and Write, and returns the coroutines that the leader has to resume.
+func (c *Conn) wakeParked() (resumed []*coroutine) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.in.wake()
-	c.out.wake()
+	for _, d := range []*direction{&c.in, &c.out} {
+		if co := d.wake(); co != nil {
+			resumed = append(resumed, co)
+		}
+	}
+	return resumed
 }
 
-// Close implements net.Conn. It ends a wait without a call of Serve or Expire. The descriptor is closed when the system
-// calls that are under way have returned.
+// wakeOverdue is wakeParked of what is parked beyond its deadline at tick now.
+func (c *Conn) wakeOverdue(now int64) (resumed [2]*coroutine) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, d := range [...]*direction{&c.in, &c.out} {
+		if d.parked && d.due != 0 && now >= d.due {
+			resumed[i] = d.wake()
+		}
+	}
+	return resumed
+}
+
+// rouse wakes what is parked: the connection closed, or its deadlines changed.
+func (c *Conn) rouse(directions ...*direction) {
+	var resumed [2]*coroutine
+	c.mu.Lock()
+	for i, d := range directions {
+		resumed[i] = d.wake()
+	}
+	c.mu.Unlock()
+	for _, co := range resumed {
+		if co != nil {
+			c.loop.resumeLater(co)
+		}
+	}
+}
+
+// Close implements net.Conn. It ends a wait without a call of Serve or Expire. The descriptor is closed when
+// the system calls that are under way have returned.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -166,11 +214,8 @@ func (c *Conn) Close() error {
 	c.closed = true
 	c.waiting = false
 	c.calls++
-	c.in.wake()
-	c.out.wake()
-	c.in.stopTimer()
-	c.out.stopTimer()
 	c.mu.Unlock()
+	c.rouse(&c.in, &c.out)
 	c.endCall()
 	return nil
 }

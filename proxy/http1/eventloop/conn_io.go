@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TryRead reads once, without blocking and without regard to deadlines. It returns 0 and no error if there is nothing to
-// read, and io.EOF at the end.
+// TryRead reads once, without blocking and without regard to deadlines. It returns 0 and no error if there is
+// nothing to read, and io.EOF at the end.
 func (c *Conn) TryRead(p []byte) (int, error) {
 	n, err := c.readOnce(p)
 	if err == syscall.EAGAIN {
@@ -30,14 +30,24 @@ func (c *Conn) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	for {
-		n, err := c.readOnce(p)
-		if err != syscall.EAGAIN {
-			return n, err
+		if c.mayRead() {
+			n, err := c.readOnce(p)
+			if err != syscall.EAGAIN {
+				return n, err
+			}
 		}
 		if err := c.park(&c.in); err != nil {
 			return 0, err
 		}
 	}
+}
+
+// mayRead reports whether a read may find something: no event has told of anything since the last read that emptied the
+// socket (epoll(7), edge-triggered). A read in vain costs a system call.
+func (c *Conn) mayRead() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.registered || c.in.ready || c.ended || c.closed
 }
 
 func (c *Conn) readOnce(p []byte) (int, error) {
@@ -60,8 +70,8 @@ func (c *Conn) readOnce(p []byte) (int, error) {
 	return n, nil
 }
 
-// Write implements net.Conn. It writes all of p. Where it blocks, the goroutine first steps aside, and then parks on the
-// loop. The deadline applies only to a write that blocks.
+// Write implements net.Conn. It writes all of p. Where it blocks, the goroutine first steps aside, and then
+// parks on the loop. The deadline applies only to a write that blocks.
 func (c *Conn) Write(p []byte) (n int, err error) {
 	for n < len(p) {
 		if err := c.beginCall(&c.out); err != nil {
@@ -98,8 +108,8 @@ func (c *Conn) opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: os.NewSyscallError(op, err)}
 }
 
-// beginCall begins a system call: the descriptor stays open until endCall. The call finds out whether d is ready, so that
-// only later events count; nil = neither direction.
+// beginCall begins a system call: the descriptor stays open until endCall. The call finds out whether d is
+// ready, so that only later events count; nil = neither direction.
 func (c *Conn) beginCall(d *direction) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,7 +135,8 @@ func (c *Conn) endCall() {
 	}
 }
 
-// endRead ends a read. full: the read filled its buffer, so more may follow without an event. empty: there was nothing.
+// endRead ends a read. full: the read filled its buffer, so more may follow without an event. empty: there was
+// nothing.
 func (c *Conn) endRead(full, empty bool) {
 	c.mu.Lock()
 	if full {

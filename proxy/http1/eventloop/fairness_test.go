@@ -69,8 +69,8 @@ func (r *ring) start(t *testing.T, onCall func(n int64)) {
 	}
 }
 
-// Another goroutine runs soon after it becomes runnable, although the loop always has connections to serve. Without the
-// pause of the leader it waits for 10 ms, which are thousands of calls.
+// Another goroutine runs soon after it becomes runnable, although the loop always has connections to serve.
+// Without the pause of the leader it waits for 10 ms, which are thousands of calls.
 func TestLoop_BusyLoopLetsOtherGoroutinesRun(t *testing.T) {
 	const start, maxCalls = 1000, 8 * batchSize
 	for name, open := range map[string]func(t *testing.T, r *ring, ran func()) (trigger func()){

@@ -18,12 +18,13 @@ type Options struct {
 	// Loops is the number of event loops; 0 = GOMAXPROCS.
 	Loops int
 
-	// Serve is called with a connection that waited and became readable, or ended. The callee owns the connection until it
-	// calls Wait or Close. It runs on the goroutine that leads the loop, so it may block only after Conn.StepAside.
+	// Serve is called with a connection that waited and became readable, or ended. The callee owns the
+	// connection until it calls Wait or Close. It runs on the goroutine that leads the loop, so it may block
+	// only after Conn.StepAside.
 	Serve func(*Conn)
 
-	// Expire is called with a connection that waited longer than its timeout, in a goroutine of its own. The callee owns
-	// the connection. Expire must not call Group.Close.
+	// Expire is called with a connection that waited longer than its timeout, in a goroutine of its own. The
+	// callee owns the connection. Expire must not call Group.Close.
 	Expire func(*Conn)
 }
 
@@ -54,7 +55,7 @@ func Open(o Options) (*Group, error) {
 		o.Loops = runtime.GOMAXPROCS(0)
 	}
 	g := &Group{options: o, stop: make(chan struct{})}
-	g.workers.work = leadership.run
+	g.workers.work = leadership.lead
 	for range o.Loops {
 		l, err := openLoop(g)
 		if err != nil {
@@ -68,9 +69,10 @@ func Open(o Options) (*Group, error) {
 	return g, nil
 }
 
-// Close ends the loops and their workers, and waits for them and for calls of Expire. It does not wait for calls of Serve
-// that are under way: their workers end when Serve returns. Close does not close connections. From then on a Read or
-// Write that would block, and Wait, return net.ErrClosed. Calls after the first return at once.
+// Close ends the loops and their workers, and waits for them and for calls of Expire. It does not wait for
+// calls of Serve that are under way: their workers end when Serve returns. Close does not close connections.
+// From then on a Read or Write that would block, and Wait, return net.ErrClosed. Calls after the first return
+// at once.
 func (g *Group) Close() {
 	if g.closed.Swap(true) {
 		return
@@ -83,8 +85,9 @@ func (g *Group) Close() {
 	g.owned.Wait()
 }
 
-// Adopt takes an outgoing TCP connection into the group. It closes c, also on error: the returned Conn has a duplicate of
-// its descriptor. A Read that blocks parks its goroutine on the loop; the Conn needs neither Serve nor StepAside.
+// Adopt takes an outgoing TCP connection into the group. It closes c, also on error: the returned Conn has a
+// duplicate of its descriptor. A Read that blocks parks its goroutine on the loop; the Conn needs neither Serve
+// nor StepAside.
 func (g *Group) Adopt(c *net.TCPConn) (*Conn, error) {
 	fd, err := duplicate(c)
 	local, remote := c.LocalAddr(), c.RemoteAddr()

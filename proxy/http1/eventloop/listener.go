@@ -22,8 +22,9 @@ type listener struct {
 	closed  atomic.Bool
 }
 
-// Listen returns a listener whose Accept returns connections of the group, of type *Conn. They do not wait yet. Listen
-// closes ln, unless it returns an error. The result has a method SetDeadline(time.Time) error, which ends Accept.
+// Listen returns a listener whose Accept returns connections of the group, of type *Conn. They do not wait yet.
+// Listen closes ln, unless it returns an error. The result has a method SetDeadline(time.Time) error, which
+// ends Accept.
 func (g *Group) Listen(ln *net.TCPListener) (net.Listener, error) {
 	file, err := ln.File() // ln itself does not allow a custom accept
 	if err != nil {

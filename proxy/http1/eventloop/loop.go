@@ -5,6 +5,7 @@ package eventloop
 import (
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -19,6 +20,7 @@ type loop struct {
 	file  *os.File // epoll in Go's network poller: a thread that blocked in epoll_wait would occupy a processor
 	raw   syscall.RawConn
 	pause *pause
+	bell  *bell // rings in epoll when something is ready that no event told of
 
 	// These belong to the leader.
 	poll   func(uintptr) bool // collect
@@ -26,12 +28,13 @@ type loop struct {
 	burst  int // events since epoll_wait returned none, or since the last pause
 
 	mu      sync.Mutex
-	conns   []*Conn // by descriptor
-	ready   []*Conn // to be served, the last first
-	leader  uint64  // number of the current leadership
-	serving bool    // the leader is in Serve
-	served  uint64  // calls of Serve
-	seen    uint64  // served at the last tick
+	conns   []*Conn      // by descriptor
+	ready   []*coroutine // to be run, the last first
+	idle    []*coroutine // that have served their connection
+	leader  uint64       // number of the current leadership
+	serving bool         // the leader is in Serve
+	served  uint64       // calls of Serve
+	seen    uint64       // served at the last tick
 	closed  bool
 	ended   chan struct{} // closed when the leader has seen closed
 }
@@ -42,8 +45,8 @@ type leadership struct {
 	number uint64
 }
 
-// batchSize is the number of events of one epoll_wait. The other goroutines of the processor, and later events, wait while a
-// batch is served; a smaller batch costs more system calls.
+// batchSize is the number of events of one epoll_wait. The other goroutines of the processor, and later events,
+// wait while a batch is served; a smaller batch costs more system calls.
 const batchSize = 16
 
 func openLoop(g *Group) (*loop, error) {
@@ -56,7 +59,10 @@ func openLoop(g *Group) (*loop, error) {
 	if l.file, l.raw, err = pollable(fd, "epoll"); err != nil {
 		return nil, err
 	}
-	if l.pause, err = openPause(); err != nil {
+	if l.pause, err = openPause(); err == nil {
+		l.bell, err = openBell(fd)
+	}
+	if err != nil {
 		_ = l.file.Close()
 		return nil, err
 	}
@@ -85,50 +91,55 @@ func pollable(fd int, name string) (*os.File, syscall.RawConn, error) {
 func (l *loop) close() {
 	l.mu.Lock()
 	l.closed = true
-	l.ready = nil
+	l.ready = slices.DeleteFunc(l.ready, func(co *coroutine) bool { return co.parkedOn == nil })
 	for _, c := range l.conns {
 		if c != nil {
-			c.wakeParked()
+			l.ready = append(l.ready, c.wakeParked()...)
 		}
 	}
 	serving := l.serving
 	l.mu.Unlock()
 	_ = l.file.Close()
 	l.pause.close()
+	l.bell.close()
 	if !serving {
 		<-l.ended
 	}
 }
 
-// run leads the loop until the leadership passes to another worker.
-func (t leadership) run() {
-	for c := t.loop.next(t); c != nil; c = t.loop.next(t) {
-		c.leadership = t
-		t.loop.group.options.Serve(c)
+// lead runs the loop until the leadership passes to another worker.
+func (t leadership) lead() {
+	for co := t.loop.next(t); co != nil; co = t.loop.next(t) {
+		t.run(co)
 	}
 }
 
-// next returns the next connection to serve. It waits for one; nil = the leadership ended.
-func (l *loop) next(t leadership) *Conn {
+// next returns the next coroutine to run. It waits for one; nil = the leadership ended.
+func (l *loop) next(t leadership) *coroutine {
 	for {
 		l.mu.Lock()
 		if l.leader != t.number {
 			l.mu.Unlock()
 			return nil
 		}
-		if l.closed {
-			l.leader++
-			close(l.ended)
-			l.mu.Unlock()
-			return nil
-		}
 		if n := len(l.ready) - 1; n >= 0 {
-			c := l.ready[n]
+			co := l.ready[n]
 			l.ready[n], l.ready = nil, l.ready[:n]
 			l.serving = true
 			l.served++
 			l.mu.Unlock()
-			return c
+			return co
+		}
+		if l.closed {
+			l.leader++
+			idle := l.idle
+			l.idle = nil
+			l.mu.Unlock()
+			for _, co := range idle {
+				co.stop()
+			}
+			close(l.ended)
+			return nil
 		}
 		l.serving = false
 		l.mu.Unlock()
@@ -136,8 +147,8 @@ func (l *loop) next(t leadership) *Conn {
 	}
 }
 
-// wait collects events, until there are connections to serve or the loop closes. A leader that keeps finding events
-// pauses after each batchSize of them, before it serves. Otherwise the goroutines that it woke, and those that wait in Go's
+// wait collects events, until there are coroutines to run or the loop closes. A leader that keeps finding events pauses
+// after each batchSize of them, before it serves. Otherwise the goroutines that it woke, and those that wait in Go's
 // network poller, would not run until the scheduler preempts the leader: after 10 to 20 ms.
 func (l *loop) wait() {
 	_ = l.raw.Read(l.poll) // fails when the loop closes
@@ -147,8 +158,8 @@ func (l *loop) wait() {
 	}
 }
 
-// collect asks the kernel for events without blocking, and reports whether there are connections to serve. After false
-// Go's network poller calls it again when there are more events.
+// collect asks the kernel for events without blocking, and reports whether there are connections to serve.
+// After false Go's network poller calls it again when there are more events.
 func (l *loop) collect(uintptr) bool {
 	for {
 		n, err := epollWait(l.epoll, l.events[:])
@@ -166,8 +177,8 @@ func (l *loop) collect(uintptr) bool {
 	}
 }
 
-// dispatch wakes goroutines that are parked for the events, and moves connections that wait to the ready list. It reports
-// whether the leader has to look at the loop: a connection is ready, or the loop is closed.
+// dispatch wakes goroutines that are parked for the events, and moves connections that wait to the ready list.
+// It reports whether the leader has to look at the loop: a connection is ready, or the loop is closed.
 func (l *loop) dispatch(events []unix.EpollEvent) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,11 +186,34 @@ func (l *loop) dispatch(events []unix.EpollEvent) bool {
 		return true
 	}
 	for i := len(events) - 1; i >= 0; i-- { // next takes from the end
-		if c := l.conn(events[i].Fd); c != nil && c.notify(events[i].Events) {
-			l.ready = append(l.ready, c)
+		if c := l.conn(events[i].Fd); c != nil {
+			l.notify(c, events[i].Events)
 		}
 	}
 	return len(l.ready) > 0
+}
+
+// notify tells c of its events, and makes ready what they resume. The caller holds mu.
+func (l *loop) notify(c *Conn, events uint32) {
+	serve, resumed := c.notify(events)
+	for _, co := range resumed {
+		if co != nil {
+			l.ready = append(l.ready, co)
+		}
+	}
+	if serve {
+		l.ready = append(l.ready, l.coroutineFor(c))
+	}
+}
+
+// resumeLater makes co ready, and wakes the leader.
+func (l *loop) resumeLater(co *coroutine) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ready = append(l.ready, co)
+	if !l.closed {
+		l.bell.ring()
+	}
 }
 
 // handOver ends a leadership and gives the next to another worker. A leader that waits for events keeps it.
@@ -247,15 +281,24 @@ func (l *loop) remove(c *Conn) {
 // sweepSize is the number of descriptors that one sweep checks before it releases the lock.
 const sweepSize = 512
 
-// overdue appends the connections that waited too long to due, from a descriptor on. It returns the descriptor at which
-// to continue; -1 = all are checked.
+// overdue appends the connections that waited too long to due, from a descriptor on, and resumes what is parked beyond
+// its deadline. It returns the descriptor at which to continue; -1 = all are checked.
 func (l *loop) overdue(due []*Conn, from int, now int64) ([]*Conn, int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	to := min(from+sweepSize, len(l.conns))
 	for _, c := range l.conns[min(from, to):to] {
-		if c != nil && c.reclaimOverdue(now) {
+		if c == nil {
+			continue
+		}
+		if c.reclaimOverdue(now) {
 			due = append(due, c)
+		}
+		for _, co := range c.wakeOverdue(now) {
+			if co != nil {
+				l.ready = append(l.ready, co)
+				l.bell.ring()
+			}
 		}
 	}
 	if to == len(l.conns) {

@@ -16,12 +16,10 @@ import (
 	"time"
 )
 
-// serveRandomly serves a connection in one of many ways: on the loop or in another goroutine, with or without StepAside.
+// serveRandomly serves a connection on the loop, or in another goroutine after StepAside.
 func serveRandomly(c *Conn, closed *atomic.Int64) {
 	if rand.IntN(4) == 0 {
-		if rand.IntN(2) == 0 {
-			c.StepAside()
-		}
+		c.StepAside()
 		go echoRandomly(c, closed)
 		return
 	}
@@ -74,8 +72,8 @@ func closeOnce(c *Conn, closed *atomic.Int64) {
 	}
 }
 
-// However a connection is served, and whatever else closes it meanwhile: bytes come back whole, on the same connection,
-// and no descriptor is left.
+// However a connection is served, and whatever else closes it meanwhile: bytes come back whole, on the same
+// connection, and no descriptor is left.
 func TestConn_ServedRandomlyLosesNothing(t *testing.T) {
 	for _, loops := range []int{1, 3} {
 		for _, disturbed := range []bool{false, true} {
@@ -176,7 +174,8 @@ func countConns(l *loop) (n int) {
 	return n
 }
 
-// runClient sends repetitions of tag in random pieces, and checks what comes back. It ends the connection in a random way.
+// runClient sends repetitions of tag in random pieces, and checks what comes back. It ends the connection in a
+// random way.
 func runClient(t *testing.T, ln net.Listener, tag string, disturbed bool) {
 	nc, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {

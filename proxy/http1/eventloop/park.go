@@ -11,35 +11,38 @@ import (
 // direction is the state of reading, or of writing. The connection's mutex protects it.
 type direction struct {
 	ready    bool // an event came since the last system call that found out
-	parked   bool // a goroutine receives from waiter
+	parked   bool // co is parked, or a goroutine receives from waiter
+	co       *coroutine
+	waiter   chan struct{} // nil = no goroutine of its own ever parked
 	deadline time.Time
-	waiter   chan struct{} // nil = no goroutine ever parked
-	timer    *time.Timer   // wakes the parked goroutine at the deadline; nil = none ever did
+	due      int64 // tick of the deadline, while parked; 0 = none
 }
 
-// wake wakes the goroutine that is parked, if there is one.
-func (d *direction) wake() {
-	if d.parked {
-		d.parked = false
-		d.waiter <- struct{}{} // does not block: it has room for one, and a parked goroutine gets one
+// wake wakes what is parked: a goroutine of its own at once; a coroutine is returned, for a leader to resume it.
+func (d *direction) wake() *coroutine {
+	if !d.parked {
+		return nil
 	}
-}
-
-func (d *direction) stopTimer() {
-	if d.timer != nil {
-		d.timer.Stop()
+	d.parked = false
+	if co := d.co; co != nil {
+		d.co = nil
+		return co
 	}
+	d.waiter <- struct{}{} // does not block: it has room for one, and a parked goroutine gets one
+	return nil
 }
 
 // park blocks until d is ready. The error is net.ErrClosed if the connection or the group is closed, and
-// os.ErrDeadlineExceeded at the deadline.
+// os.ErrDeadlineExceeded at the deadline, or up to 40 ms later; where the deadline is far, up to 220 ms later.
 func (c *Conn) park(d *direction) error {
-	c.StepAside()
 	for {
 		if err := c.register(); err != nil {
 			return err
 		}
-		parked, err := c.beginPark(d)
+		if co := c.leading(); co != nil {
+			return co.park(c, d)
+		}
+		parked, err := c.beginPark(d, nil)
 		if !parked {
 			return err
 		}
@@ -47,29 +50,32 @@ func (c *Conn) park(d *direction) error {
 	}
 }
 
-// beginPark lets the caller receive from d's waiter, unless there is no reason to block any more.
-func (c *Conn) beginPark(d *direction) (parked bool, err error) {
+// nearDeadline is how far a deadline may be for every tick to look at it.
+const nearDeadline = time.Second
+
+// beginPark records what waits for d, co or else a goroutine of its own, unless there is no reason to block any more.
+func (c *Conn) beginPark(d *direction, co *coroutine) (parked bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	d.stopTimer()
+	g := c.loop.group
 	switch {
-	case c.closed, c.loop.group.closed.Load():
+	case c.closed, g.closed.Load():
 		return false, net.ErrClosed
 	case d.ready:
 		return false, nil
 	}
+	due := int64(0)
 	if !d.deadline.IsZero() {
 		left := time.Until(d.deadline)
-		switch {
-		case left <= 0:
+		if left <= 0 {
 			return false, os.ErrDeadlineExceeded
-		case d.timer == nil:
-			d.timer = time.AfterFunc(left, func() { c.mu.Lock(); d.wake(); c.mu.Unlock() })
-		default:
-			d.timer.Reset(left)
+		}
+		if due = g.tickAfter(left); left <= nearDeadline {
+			g.sweepUntil(due)
 		}
 	}
-	if d.waiter == nil {
+	d.due = due
+	if d.co = co; co == nil && d.waiter == nil {
 		d.waiter = make(chan struct{}, 1)
 	}
 	d.parked = true
@@ -103,11 +109,15 @@ func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadline(&c.out
 
 func (c *Conn) setDeadline(d *direction, t time.Time) error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.closed {
+		c.mu.Unlock()
 		return net.ErrClosed
 	}
 	d.deadline = t
-	d.wake() // the goroutine parks again, until the new deadline
+	parked := d.parked
+	c.mu.Unlock()
+	if parked { // it parks again, until the new deadline
+		c.rouse(d)
+	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pause lets a goroutine that never blocks wait in Go's network poller for a moment. runtime.Gosched is not enough: the
-// scheduler looks at the network only when no goroutine is runnable, or after 10 ms.
+// pause lets a goroutine that never blocks wait in Go's network poller for a moment. runtime.Gosched is not
+// enough: the scheduler looks at the network only when no goroutine is runnable, or after 10 ms.
 type pause struct {
 	file      *os.File // an eventfd; every write to it is an event
 	raw       syscall.RawConn
@@ -31,7 +31,8 @@ func openPause() (*pause, error) {
 	return p, nil
 }
 
-// wait returns after all runnable goroutines of the processor ran, and after the scheduler has looked at the network.
+// wait returns after all runnable goroutines of the processor ran, and after the scheduler has looked at the
+// network.
 func (p *pause) wait() {
 	p.signalled = false
 	_ = p.raw.Read(p.signal) // fails when the loop closes

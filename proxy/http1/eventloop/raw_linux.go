@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What never waits is called without a word to Go's scheduler: it would prepare for a long absence each time, and its
-// supervisor would stay awake to look for one.
+// These system calls never block, so Go's scheduler is not told about them: it would prepare for a call that
+// blocks each time, and its monitor thread would stay awake.
 
 func read(fd int, p []byte) (int, error) {
 	return raw(unix.SYS_READ, fd, unsafe.Pointer(unsafe.SliceData(p)), len(p))

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The standard library tells the race detector that what was done before a write is known to whoever has read it.
+// With the race detector, the system calls of the standard library order a write before the read of its bytes.
 
 func read(fd int, p []byte) (int, error)  { return syscall.Read(fd, p) }
 func write(fd int, p []byte) (int, error) { return syscall.Write(fd, p) }

@@ -4,8 +4,8 @@ package eventloop
 
 import "sync"
 
-// workers is a pool of goroutines that lead loops. The worker that became idle last gets the next leadership: its stack
-// has the depth of a request already, whereas a new stack would have to grow.
+// workers is a pool of goroutines that lead loops. The worker that became idle last gets the next leadership:
+// its stack has the depth of a request already, whereas a new stack would have to grow.
 type workers struct {
 	work func(leadership)
 

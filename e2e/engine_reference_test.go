@@ -1,0 +1,5 @@
+//go:build noeventloop
+
+package e2e
+
+const engineTags = "noeventloop"

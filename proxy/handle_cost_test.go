@@ -1,0 +1,286 @@
+package proxy
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
+	"sluice/proxy/route"
+	"sluice/upstream"
+)
+
+// repeater is a connection on which the same request arrives as often as it is asked for. It is not of TCP, so that a
+// goroutine waits for it.
+type repeater struct {
+	raw      string
+	came     int // bytes of the request under way
+	left     int // requests that are still to arrive
+	unread   int // answers that are still to come
+	asked    chan int
+	answered chan struct{}
+	status   []byte // how the last answer must begin
+	differs  bool   // the last answer began otherwise
+}
+
+func (c *repeater) Read(p []byte) (int, error) {
+	if c.left == 0 {
+		n, ok := <-c.asked
+		if !ok {
+			return 0, io.EOF
+		}
+		c.left, c.unread = n, n
+	}
+	n := copy(p, c.raw[c.came:])
+	if c.came += n; c.came == len(c.raw) {
+		c.came = 0
+		c.left--
+	}
+	return n, nil
+}
+
+// Write is called once for each of these answers, which are short.
+func (c *repeater) Write(p []byte) (int, error) {
+	c.differs = !bytes.HasPrefix(p, c.status)
+	if c.unread--; c.unread == 0 {
+		c.answered <- struct{}{}
+	}
+	return len(p), nil
+}
+
+func (c *repeater) Close() error                   { return nil }
+func (*repeater) LocalAddr() net.Addr              { return nil }
+func (*repeater) RemoteAddr() net.Addr             { return &net.TCPAddr{IP: net.IPv4(203, 0, 113, 9)} }
+func (*repeater) SetDeadline(time.Time) error      { return nil }
+func (*repeater) SetReadDeadline(time.Time) error  { return nil }
+func (*repeater) SetWriteDeadline(time.Time) error { return nil }
+
+// connections is a listener of connections that are made here.
+type connections struct {
+	queue  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newConnections() *connections {
+	return &connections{queue: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+func (l *connections) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.queue:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *connections) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (*connections) Addr() net.Addr { return &net.TCPAddr{} }
+
+// repeat has p serve raw on a connection of its own. Each call of send is n requests, and returns when all are
+// answered. The last answer must have this status.
+func repeat(tb testing.TB, p *Proxy, raw, status string) (send func(n int)) {
+	c := &repeater{raw: raw, asked: make(chan int), answered: make(chan struct{}), status: []byte("HTTP/1.1 " + status)}
+	s := NewServer(p, ServerOptions{MaxHeader: 16 << 10, Connections: unlimited{}, Log: slog.New(slog.DiscardHandler)})
+	l, ended := newConnections(), make(chan struct{})
+	go func() { defer close(ended); _ = s.Serve(l) }()
+	l.queue <- c
+	tb.Cleanup(func() {
+		l.Close()
+		<-ended
+		close(c.asked)
+		s.Drain(tb.Context())
+		if c.differs {
+			tb.Errorf("the last answer did not begin with %q", c.status)
+		}
+	})
+	return func(n int) {
+		c.asked <- n
+		<-c.answered
+	}
+}
+
+const browserOrder = "POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop.example\r\n" +
+	"User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36\r\nAccept: application/json, text/plain, */*\r\n" +
+	"Accept-Language: zh-CN,zh;q=0.9,en;q=0.8\r\nAccept-Encoding: gzip, deflate\r\nOrigin: https://shop.example\r\n" +
+	"Referer: https://shop.example/1001\r\nContent-Type: application/json\r\nContent-Length: 2\r\n" +
+	"Cookie: theme=dark; uid=7; _ga=GA1.1.123456789\r\nConnection: keep-alive\r\n\r\n{}"
+
+func soldOutSKU(o *Options) { o.Stock.(*stockMap).closed["1001"] = reject.SoldOut }
+
+// fixedOrders is a stock ledger that says the same of every order.
+type fixedOrders struct {
+	decided     bool // from memory
+	reservation Reservation
+}
+
+func (f fixedOrders) Decided(int64, Order) (Reservation, bool)  { return f.reservation, f.decided }
+func (f fixedOrders) Reserve(int64, Order) Reservation          { return f.reservation }
+func (fixedOrders) Settle([]byte, string, metrics.OrderOutcome) {}
+func (fixedOrders) State(int64, []byte, []byte) (OrderState, reject.Reason) {
+	return OrderState{}, reject.Admitted
+}
+
+// oneRoute is the options' only route.
+func (o *Options) oneRoute(rt Route) { o.Routes = []Route{rt} }
+
+// manyNetworks are n networks in which no address of the tests is.
+func manyNetworks(n int) (all []netip.Prefix) {
+	for i := range n {
+		all = append(all, netip.PrefixFrom(netip.AddrFrom4([4]byte{100, byte(i >> 8), byte(i), 0}), 24))
+	}
+	return all
+}
+
+// paths are the ways of one order through the checks that do not wait.
+var paths = []struct {
+	name   string
+	status string
+	set    func(*Options)
+}{
+	{"admitted", "200", func(*Options) {}},
+	{"reserved", "200", func(o *Options) {
+		o.oneRoute(reserveRoute)
+		o.Orders = fixedOrders{reservation: Reservation{Serial: "s-1", Deadline: 1_700_000_000_123}}
+		o.Settlement = SettlementRules{ConfirmOn: []string{"2xx"}, Key: []byte(proofSecret)}
+	}},
+	{"sold_out", "409", soldOutSKU},
+	{"sold_out_page", "409", func(o *Options) { soldOutSKU(o); o.Responses.Format = reject.HTML }},
+	{"sold_out_envelope", "200", func(o *Options) { soldOutSKU(o); o.Responses.Format = reject.Envelope }},
+	{"reserve_sold_out", "409", func(o *Options) {
+		o.oneRoute(reserveRoute)
+		o.Orders = fixedOrders{decided: true, reservation: Reservation{Reason: reject.SoldOut}}
+	}},
+	{"reserve_in_progress", "409", func(o *Options) {
+		o.oneRoute(reserveRoute)
+		o.Orders = fixedOrders{decided: true, reservation: Reservation{Reason: reject.InProgress}}
+	}},
+	{"window", "429", func(o *Options) {
+		o.Windows = windowFunc(func(int64, []byte) (time.Duration, bool) { return time.Millisecond, false })
+	}},
+	{"concurrency", "429", func(o *Options) {
+		o.Concurrency = slotFunc(func() reject.Reason { return reject.Concurrency })
+	}},
+	{"no_route", "404", func(o *Options) { o.Routes = o.Routes[1:2] }},
+	{"bad_request", "400", func(o *Options) {
+		o.oneRoute(Route{Name: "x", Match: "/", Gate: route.Check, SKU: "$arg_sku"})
+	}},
+	{"rate_admitted", "200", func(o *Options) {
+		o.Rates = []KeyedRate{keyed("a", "$remote_addr$path_sku", 1<<20), keyed("b", "$cookie_uid", 1<<20)}
+	}},
+	{"rate_rejected", "429", func(o *Options) { o.Rates = []KeyedRate{keyed("a", "$remote_addr", 1)} }},
+	{"rate_fields", "200", func(o *Options) {
+		o.Rates = []KeyedRate{keyed("a", "$remote_addr", 1<<20), keyed("b", "$cookie_uid", 1<<20)}
+		o.Responses.RateFields = true
+	}},
+	{"hundred_routes", "409", func(o *Options) {
+		soldOutSKU(o)
+		for i := range 100 {
+			rt := Route{Name: fmt.Sprint("x", i), Match: fmt.Sprintf("/api/seckill-%d/{sku}/order", i), Gate: route.Check,
+				SKU: "$path_sku"}
+			o.Routes = append([]Route{rt}, o.Routes...)
+		}
+	}},
+	{"not_listed", "200", func(o *Options) { o.Deny, o.Bypass = manyNetworks(5000), manyNetworks(5000) }},
+	{"denied", "403", func(o *Options) {
+		o.Deny = append(manyNetworks(5000), netip.MustParsePrefix("203.0.113.0/24"))
+	}},
+	{"proven_sold_out", "409", func(o *Options) {
+		soldOutSKU(o)
+		o.oneRoute(checkRoute("$jwt_sub"))
+		o.Auth = byJWT("$cookie_token")
+	}},
+	{"unidentified", "401", func(o *Options) {
+		o.oneRoute(checkRoute("$signed_uid"))
+		o.Responses.Answers[reject.UnidentifiedClass] = reject.Answer{Status: 401}
+		o.Auth = Auth{CookieKey: proofSecret}
+	}},
+	{"order_token", "403", func(o *Options) {
+		rt := checkRoute("$cookie_uid")
+		rt.OrderToken = true
+		o.oneRoute(rt)
+		o.Auth = Auth{OrderTokenKey: proofSecret, Slot: time.Minute}
+	}},
+	{"json", "400", func(o *Options) {
+		o.oneRoute(Route{Name: "x", Match: "/", Gate: route.Check, SKU: "$json_sku"})
+	}},
+	{"closed_schedule", "403", func(o *Options) { o.Schedule = startsIn(time.Minute) }},
+	{"observed", "200", func(o *Options) { soldOutSKU(o); o.Observe = true }},
+}
+
+var reserveRoute = Route{Name: "x", Match: "/api/seckill/{sku}/order", Gate: route.Reserve, SKU: "$path_sku",
+	User: "$cookie_uid"}
+
+func checkRoute(user string) Route {
+	return Route{Name: "x", Match: "/api/seckill/{sku}/order", Gate: route.Check, SKU: "$path_sku", User: user}
+}
+
+// startsIn is a schedule on which every sale begins after so long.
+type startsIn time.Duration
+
+func (d startsIn) Closed(int64, []byte, bool) (reject.Reason, time.Duration) {
+	return reject.NotStarted, time.Duration(d)
+}
+
+// answerAtOnce is an upstream that costs nothing.
+func answerAtOnce(_ *upstream.Request, resp *fasthttp.Response) upstream.Outcome {
+	resp.SetStatusCode(200)
+	return upstream.Answered
+}
+
+func pathProxy(tb testing.TB, set func(*Options)) *Proxy {
+	tb.Helper()
+	o := options(upstreamFunc(answerAtOnce))
+	set(&o)
+	p, err := New(o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+// tokenOrder is browserOrder of a user with a token, too.
+var tokenOrder = strings.Replace(browserOrder, "uid=7", "uid=7; token="+tokenOf("7"), 1)
+
+// From the first byte of the head to the last of the answer, in the server too.
+func TestHandle_DoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	for _, path := range paths {
+		t.Run(path.name, func(t *testing.T) {
+			send := repeat(t, pathProxy(t, path.set), tokenOrder, path.status)
+			send(10)
+			if n := testing.AllocsPerRun(200, func() { send(1) }); n != 0 {
+				t.Errorf("%v allocations a request", n)
+			}
+		})
+	}
+}
+
+func BenchmarkHandle(b *testing.B) {
+	for _, path := range paths {
+		b.Run(path.name, func(b *testing.B) {
+			send := repeat(b, pathProxy(b, path.set), tokenOrder, path.status)
+			send(10)
+			b.ReportAllocs()
+			b.ResetTimer()
+			send(b.N)
+		})
+	}
+}

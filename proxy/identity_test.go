@@ -1,0 +1,60 @@
+package proxy
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"sluice/proxy/route"
+)
+
+func TestIdentity_SKUIsFoundWhereTheRouteSays(t *testing.T) {
+	const json = "Content-Type: application/json\r\n"
+	const form = "Content-Type: application/x-www-form-urlencoded\r\n"
+	cases := []struct {
+		variable, target, headers, body string
+		want                            string // SKU, or the reason of the rejection
+	}{
+		{"$arg_sku", "/x?sku=7", "", "", "7"},
+		{"$arg_sku", "/x?a=b&sku=7%2D1&c", "", "", "7-1"},
+		{"$arg_sku", "/x?sku=7&sku=8", "", "", "ambiguous"},
+		{"$arg_sku", "/x?sku=7&SKU=8", "", "", "ambiguous"},
+		{"$arg_sku", "/x?sku=7&%73ku=8", "", "", "ambiguous"},
+		{"$arg_sku", "/x?sku[]=7", "", "", "bad_request"}, // another name
+		{"$arg_sku", "/x?a;sku=7", "", "", "ambiguous"},
+		{"$arg_sku", "/x", "", "", "bad_request"},
+		{"$arg_sku", "/x?sku=%ff", "", "", "bad_request"},
+		{"$arg_sku", "/x?sku=1", form, "sku=2", "1"}, // a body is another place
+		{"$form_sku", "/x", form, "a=1&sku=9", "9"},
+		{"$form_sku", "/x?sku=1", form, "sku=9", "9"}, // so is the query
+		{"$form_sku", "/x", form, "sku=9&sku=1", "ambiguous"},
+		{"$form_sku", "/x", json, `{"sku":9}`, "bad_request"},
+		{"$json_sku", "/x", json, `{"a":[1],"sku":9}`, "9"},
+		{"$json_items.0.sku_id", "/x", json, `{"items":[{"sku_id":"A-1"}]}`, "A-1"},
+		{"$json_sku", "/x", json, `{"sku":9,"sku":1}`, "ambiguous"},
+		{"$json_sku", "/x", json, `{"sku":9,"Sku":1}`, "ambiguous"},
+		{"$json_sku", "/x", json, `{"sku":1e3}`, "bad_request"},
+		{"$json_sku", "/x", json, `{"sku":`, "bad_request"},
+		{"$json_sku", "/x", json + "Content-Encoding: gzip\r\n", `{"sku":1}`, "ambiguous"},
+		{"$json_sku", "/x", json, "{\"sku\":\"\xff\"}", "ambiguous"},
+		{"$http_x_sku", "/x", "X-Sku: 5\r\n", "", "5"},
+		{"$http_x_sku", "/x", "X-Sku: 5\r\nX-Sku: 6\r\n", "", "ambiguous"},
+		{"$cookie_sku", "/x", "Cookie: a=b; sku=\"5\"\r\n", "", "5"},
+		{"$remote_addr", "/x", "", "", clientAddress},
+		{"$host-$arg_sku", "/x?sku=2", "", "", "shop-2"},
+	}
+	var found string
+	o := options(&recorder{})
+	o.Windows = windowFunc(func(_ int64, sku []byte) (time.Duration, bool) { found = string(sku); return 0, true })
+	for _, tt := range cases {
+		o.Routes = []Route{{Name: "x", Match: "/x", Gate: route.Check, SKU: tt.variable}}
+		resp, _, _ := handleOne(t, o, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: Shop:80\r\n%sContent-Length: %d\r\n\r\n%s",
+			tt.target, tt.headers, len(tt.body), tt.body))
+		if reason := resp.Header.Get("X-Sluice-Reason"); reason != "" {
+			found = reason
+		}
+		if found != tt.want {
+			t.Errorf("%s of %s %q %q = %q, want %q", tt.variable, tt.target, tt.headers, tt.body, found, tt.want)
+		}
+	}
+}

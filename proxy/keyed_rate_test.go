@@ -1,0 +1,273 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/limiter"
+)
+
+// keyed is a rate of burst in an hour.
+func keyed(name, key string, burst int, routes ...string) KeyedRate {
+	spec := limiter.RateSpec{PerSecond: float64(burst) / 3600, Burst: burst, MaxKeys: 1 << 16}
+	return KeyedRate{
+		Name: name, Key: key, Routes: routes, IPv4Prefix: 32, IPv6Prefix: 64,
+		Burst: burst, PerSecond: spec.PerSecond, Limiter: limiter.NewRateLimiter(spec),
+	}
+}
+
+// asker sends one request for a client, "METHOD target\r\nfields", and returns its verdict.
+type asker func(from, request string) string
+
+// trustedGateway is a gateway that believes what this machine says of others. The clock stands still.
+func trustedGateway(t *testing.T, change func(*Options)) (ask asker, p *Proxy, up *recorder) {
+	t.Helper()
+	up = &recorder{}
+	o := options(up)
+	o.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	o.Now = func() int64 { return int64(time.Hour) }
+	change(&o)
+	addr, p := gateway(t, o)
+	return func(from, request string) string {
+		t.Helper()
+		head, rest, _ := strings.Cut(request, "\r\n")
+		resp, _ := talk(t, addr, head+" HTTP/1.1\r\nHost: shop\r\nX-Forwarded-For: "+from+
+			"\r\nConnection: close\r\n"+rest+"\r\n")
+		return verdict(resp)
+	}, p, up
+}
+
+// verdict is the reason of a rejection, or the status.
+func verdict(resp *http.Response) string {
+	if reason := resp.Header.Get("X-Sluice-Reason"); reason != "" {
+		return reason
+	}
+	return fmt.Sprint(resp.StatusCode)
+}
+
+// clientIP is the address of a client behind the trusted proxy.
+const clientIP = "203.0.113.9"
+
+const (
+	postForm = " POST /search/\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 3\r\n\r\n"
+	postJSON = " POST /search/\r\nContent-Type: application/json\r\nContent-Length: 7\r\n\r\n"
+)
+
+func TestKeyedRate_OneKeyHasItsBurst(t *testing.T) {
+	for _, c := range []struct {
+		name, key string
+		same      []string // each of them counts as one key
+		other     string   // counts as another
+	}{
+		{"address", "$remote_addr", []string{" GET /search/", " GET /search/x?y"}, "203.0.113.10 GET /search/"},
+		{"IPv6 network", "$remote_addr", []string{"2001:db8::1 GET /search/", "2001:db8::ffff:2 GET /search/"},
+			"2001:db8:0:1::1 GET /search/"},
+		{"mapped address", "$remote_addr", []string{" GET /search/", "::ffff:203.0.113.9 GET /search/"},
+			"::cb00:7109 GET /search/"},
+		{"argument", "$arg_q", []string{" GET /search/?q=a%2fb", "203.0.113.10 GET /search/?x=1&q=a/b"},
+			" GET /search/?q=b"},
+		{"argument beside a form", "$arg_q",
+			[]string{" GET /search/?q=1", strings.Replace(postForm, "search/", "search/?q=1", 1) + "q=2"},
+			" GET /search/?q=2"},
+		{"cookie", "$cookie_uid",
+			[]string{" GET /search/\r\nCookie: uid=7\r\n", " GET /search/\r\nCookie: a=b; uid=\"7\"\r\n"},
+			" GET /search/\r\nCookie: uid=77\r\n"},
+		{"escaped cookie", "$cookie_uid", []string{" GET /search/\r\nCookie: uid=s:7+\r\n",
+			" GET /search/\r\nCookie: uid=%73%3a%37%2B\r\n", " GET /search/\r\nCookie: uid=s%3A7%20\r\n"},
+			" GET /search/\r\nCookie: uid=s:8+\r\n"},
+		{"header", "$http_api_key", []string{" GET /search/\r\nApi-Key: k\r\n"}, " GET /search/\r\nApi-Key: K\r\n"},
+		{"together", "$arg_a$arg_b", []string{" GET /search/?a=1&b=23"}, " GET /search/?a=12&b=3"},
+		{"form", "x$form_q", []string{postForm + "q=1"}, postForm + "q=2"},
+		{"JSON", "$json_q", []string{postJSON + `{"q":1}`, strings.Replace(postJSON, "7", "9", 1) + `{"q":"1"}`},
+			postJSON + `{"q":2}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ask, _, _ := trustedGateway(t, func(o *Options) { o.Rates = []KeyedRate{keyed("r", c.key, 3)} })
+			send := func(line string) string {
+				from, request, _ := strings.Cut(line, " ")
+				if from == "" {
+					from = clientIP
+				}
+				return ask(from, request)
+			}
+			for i, want := range []string{"200", "200", "200", "rate", "rate", "rate"} {
+				if got := send(c.same[i%len(c.same)]); got != want {
+					t.Errorf("request %d of the same key: %s, want %s", i, got, want)
+				}
+			}
+			if got := send(c.other); got != "200" {
+				t.Errorf("another key: %s", got)
+			}
+		})
+	}
+}
+
+func TestKeyedRate_RequestWithoutTheKeyIsNotCounted(t *testing.T) {
+	ask, p, _ := trustedGateway(t, func(o *Options) {
+		o.Rates = []KeyedRate{keyed("a", "$remote_addr$arg_q", 1), keyed("b", "$cookie_uid", 1), keyed("c", "$json_id", 1),
+			keyed("d", "$form_id", 1)}
+	})
+	for _, request := range []string{
+		"GET /search/", "GET /search/?q=", "GET /search/?Q=1", "GET /search/\r\nCookie: uid=\r\n",
+		"POST /search/\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nid",
+		"POST /search/\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
+	} {
+		for range 3 {
+			if got := ask(clientIP, request); got != "200" {
+				t.Errorf("%q: %s, want 200", request, got)
+			}
+		}
+	}
+	for name, n := range counted(t, p.Counters()) {
+		if strings.Contains(name, "rejected") && n > 0 {
+			t.Errorf("%s is %v", name, n)
+		}
+	}
+}
+
+// A client that could choose which of two values counts would never be counted.
+func TestKeyedRate_DuplicateKeyIsAmbiguous(t *testing.T) {
+	ask, _, up := trustedGateway(t, func(o *Options) {
+		o.Rates = []KeyedRate{keyed("a", "$remote_addr$arg_q", 1, "search", "rest"),
+			keyed("b", "$cookie_uid", 1, "search", "rest"), keyed("c", "$http_api_key", 1, "search", "rest")}
+	})
+	for _, path := range []string{"/search/", "/page"} { // a limited route, and a pass route that a rate names
+		for _, request := range []string{"?q=1&q=2", "?q=1&Q=2", "?q=1&%71=2", "?q=1;x", "\r\nCookie: uid=1; uid=2\r\n",
+			"\r\nCookie: uid=1\r\nCookie: UID=2\r\n", "\r\nApi-Key: 1\r\nApi_Key: 2\r\n"} {
+			if got := ask(clientIP, "GET "+path+request); got != "ambiguous" {
+				t.Errorf("%s%q: %s, want ambiguous", path, request, got)
+			}
+		}
+	}
+	if n := len(up.all()); n != 0 {
+		t.Errorf("%d of them reached the upstream", n)
+	}
+}
+
+func TestKeyedRate_RejectionUsesNothingOfOtherRates(t *testing.T) {
+	wide, narrow := keyed("wide", "$remote_addr", 5), keyed("narrow", "$arg_q", 1)
+	ask, p, _ := trustedGateway(t, func(o *Options) { o.Rates = []KeyedRate{wide, narrow} })
+	for i, want := range []string{"200", "rate", "rate", "rate"} {
+		if got := ask(clientIP, "GET /search/?q=1"); got != want {
+			t.Errorf("request %d: %s, want %s", i, got, want)
+		}
+	}
+	for i, want := range []string{"200", "200", "200", "200", "rate"} {
+		if got := ask(clientIP, "GET /search/"); got != want {
+			t.Errorf("request %d of the wide rate alone: %s, want %s", i, got, want)
+		}
+	}
+	got := counted(t, p.Counters())
+	for name, n := range map[string]float64{
+		"sluice_rate_rejected_requests_total narrow": 3, "sluice_rate_rejected_requests_total wide": 1,
+		"sluice_rejected_requests_total rate search": 4,
+	} {
+		if got[name] != n {
+			t.Errorf("%s is %v, want %v", name, got[name], n)
+		}
+	}
+}
+
+func TestKeyedRate_ObservedRejectsNothing(t *testing.T) {
+	watched, kept := keyed("watched", "$remote_addr", 1), keyed("kept", "$remote_addr", 3)
+	watched.Observe = true
+	ask, p, _ := trustedGateway(t, func(o *Options) { o.Rates = []KeyedRate{watched, kept} })
+	for i, want := range []string{"200", "200", "200", "rate"} {
+		if got := ask(clientIP, "GET /search/"); got != want {
+			t.Errorf("request %d: %s, want %s", i, got, want)
+		}
+	}
+	got := counted(t, p.Counters())
+	for name, n := range map[string]float64{
+		"sluice_rate_observed_rejections_total watched": 2, "sluice_rate_rejected_requests_total watched": 0,
+		"sluice_rate_rejected_requests_total kept": 1, "sluice_rate_observed_rejections_total kept": 0,
+		"sluice_observed_rejections_total rate search": 2, "sluice_rejected_requests_total rate search": 1,
+	} {
+		if got[name] != n {
+			t.Errorf("%s is %v, want %v", name, got[name], n)
+		}
+	}
+}
+
+func TestKeyedRate_CountsOnNamedRoutesOrAllButPass(t *testing.T) {
+	ask, _, _ := trustedGateway(t, func(o *Options) {
+		o.Rates = []KeyedRate{keyed("limited", "$remote_addr", 2), keyed("pages", "$remote_addr", 1, "rest")}
+	})
+	for _, c := range [][2]string{
+		{"GET /search/", "200"}, {"POST /api/seckill/1001/order\r\nCookie: uid=7\r\n", "200"}, {"GET /search/", "rate"},
+		{"GET /page", "200"}, {"GET /page", "rate"},
+		{"OPTIONS /search/\r\nAccess-Control-Request-Method: POST\r\n", "200"},
+	} {
+		if got := ask(clientIP, c[0]); got != c[1] {
+			t.Errorf("%s: %s, want %s", c[0], got, c[1])
+		}
+	}
+}
+
+// What is final comes before what is temporary, what is cheap before what waits; and a rejected client has used nothing
+// of what comes after.
+func TestKeyedRate_ChecksBetweenStockAndWindow(t *testing.T) {
+	booked := 0
+	ask, _, _ := trustedGateway(t, func(o *Options) {
+		soldOutSKU(o)
+		o.Rates = []KeyedRate{keyed("r", "$remote_addr", 1)}
+		o.Windows = windowFunc(func(int64, []byte) (time.Duration, bool) { booked++; return 0, true })
+	})
+	send := func(sku string) string { return ask(clientIP, "POST /api/seckill/"+sku+"/order\r\nCookie: uid=7\r\n") }
+	for i, c := range [][2]string{{"1001", "sold_out"}, {"2", "200"}, {"2", "rate"}, {"1001", "sold_out"}} {
+		if got := send(c[0]); got != c[1] {
+			t.Errorf("order %d, of %s: %s, want %s", i, c[0], got, c[1])
+		}
+	}
+	if booked != 1 {
+		t.Errorf("%d windows were booked, want that of the admitted order", booked)
+	}
+}
+
+func TestKeyedRate_RejectionSaysWhenToRetry(t *testing.T) {
+	o := options(&recorder{})
+	o.Rates = []KeyedRate{keyed("slow", "$remote_addr", 1)}
+	addr, _ := gateway(t, o)
+	const request = "GET /search/ HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n"
+	talk(t, addr, request)
+	resp, body := talk(t, addr, request)
+	if after := resp.Header.Get("Retry-After"); resp.StatusCode != 429 || len(after) != 4 || after > "3600" ||
+		after < "3500" {
+		t.Errorf("%d, Retry-After %q; want 429, and almost an hour: %s", resp.StatusCode, after, body)
+	}
+}
+
+func TestCompileRates_RejectsRatesThatCannotCount(t *testing.T) {
+	for _, c := range []struct {
+		rate KeyedRate
+		want string
+	}{
+		{keyed("r", "$path_sku", 1), ""},
+		{keyed("r", "$path_sku", 1, "order", "search"),
+			`rate "r": key: on route "search": $path_sku: the pattern has no {sku}`},
+		{keyed("r", "$path_id", 1), `rate "r": key: on route "search": $path_id: the pattern has no {id}`},
+		{keyed("r", "$remote_add", 1), `rate "r": key: on route "search": $remote_add: unknown variable; one of ` +
+			`$remote_addr $host $request_id $path_x $arg_x $cookie_x $http_x $form_x $json_x $jwt_x $signed_x`},
+		{keyed("r", "every-client", 1), `rate "r": key: on route "search": "every-client" is the same for every client`},
+		{keyed("r", "$form_x", 1, "rest"), `rate "r": key: on route "rest": the bodies of a pass route are not read`},
+		{keyed("r", "$form_x", 1, "nowhere"), `rate "r": routes: there is no such route`},
+	} {
+		got := ""
+		if errs := CompileRates([]KeyedRate{c.rate}, orderRoutes); len(errs) > 0 {
+			got = errors.Join(errs...).Error()
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s on %v (-want +got):\n%s", c.rate.Key, c.rate.Routes, diff)
+		}
+	}
+	if errs := CompileRates([]KeyedRate{keyed("r", "$remote_addr", 1)}, orderRoutes[2:]); len(errs) != 1 {
+		t.Errorf("a rate that counts nothing: %v", errs)
+	}
+}

@@ -1,0 +1,76 @@
+package proxy
+
+import (
+	"strings"
+	"testing"
+
+	"sluice/proxy/reject"
+	"sluice/proxy/route"
+)
+
+func TestRejection_HasTheClientsFormatAndLanguage(t *testing.T) {
+	o := options(&recorder{})
+	closedFor(reject.SoldOut)(&o)
+	addr, _ := gateway(t, o)
+	const page = "text/html; charset=utf-8"
+	for _, tt := range []struct{ headers, contentType, text string }{
+		{"Accept: text/html,*/*\r\nAccept-Language: zh-CN,zh;q=0.9,en;q=0.8\r\n", page, "已售罄"},
+		{"Accept: text/html\r\nAccept-Language: en-GB\r\n", page, "Sold out"},
+		{"Accept: application/json\r\nAccept-Language: fr, zh;q=0.1\r\n", "application/problem+json", "已售罄"},
+		{"", "application/problem+json", "your order was not placed"},
+	} {
+		resp, body := talk(t, addr, orderWith("Host: shop\r\n", "Host: shop\r\nOrigin: https://shop\r\n"+tt.headers))
+		if got := resp.Header.Get("Content-Type"); got != tt.contentType ||
+			!strings.Contains(strings.ToLower(body), strings.ToLower(tt.text)) {
+			t.Errorf("%q: %s %q", tt.headers, got, body)
+		}
+		if resp.Header.Get("Access-Control-Allow-Origin") != "https://shop" || resp.Header.Get("Retry-After") != "" {
+			t.Errorf("%q: headers %v", tt.headers, resp.Header)
+		}
+	}
+}
+
+func TestRejection_EnvelopeIsTheFormOfTheConfiguration(t *testing.T) {
+	o := options(&recorder{})
+	o.Responses.Format = reject.Envelope
+	closedFor(reject.SoldOut)(&o)
+	addr, _ := gateway(t, o)
+	resp, body := talk(t, addr, order)
+	if resp.StatusCode != 200 || body != `{"code":40901,"msg":"Sold out","data":null}` {
+		t.Errorf("%d %q", resp.StatusCode, body)
+	}
+}
+
+func TestRejection_ToHEADHasNoBody(t *testing.T) {
+	o := options(&recorder{})
+	o.Routes = []Route{{Name: "x", Match: "GET /x/{sku}", Gate: route.Check, SKU: "$path_sku"}}
+	o.Stock.(*stockMap).closed["1"] = reject.SoldOut
+	addr, _ := gateway(t, o)
+	resp, body := talk(t, addr, "HEAD /x/1 HTTP/1.1\r\nHost: s\r\nConnection: close\r\n\r\n")
+	if resp.StatusCode != 409 || body != "" {
+		t.Errorf("%d %q", resp.StatusCode, body)
+	}
+}
+
+// The cause names what of the route's configuration the request lacks, never a value of the request.
+func TestRejection_TellsItsCause(t *testing.T) {
+	addr, p := gateway(t, options(&recorder{}))
+	const override = "X-HTTP-Method-Override: PUT\r\n"
+	for raw, want := range map[string]string{
+		orderWith("uid=7", "other=7"):          "user missing: $cookie_uid",
+		orderWith("1001", "%7b1001"):           "sku invalid: $path_sku",
+		orderWith("uid=7", "uid=7; uid=8"):     "duplicate key: uid",
+		orderWith("Cookie", override+"Cookie"): "method or path is overridden by a header",
+	} {
+		want = `"cause":"` + want + `"`
+		if resp, body := talk(t, addr, raw); resp.StatusCode != 400 || !strings.Contains(body, want) {
+			t.Errorf("%q: %d %s, want %s", raw, resp.StatusCode, body, want)
+		}
+	}
+	shown := counted(t, p.Counters())
+	for _, cause := range []string{"user_missing", "sku_invalid", "duplicate_key", "method_override"} {
+		if n := shown["sluice_rejection_details_total "+cause]; n != 1 {
+			t.Errorf("%s is counted %v times, want once", cause, n)
+		}
+	}
+}

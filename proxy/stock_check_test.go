@@ -1,0 +1,61 @@
+package proxy
+
+import (
+	"slices"
+	"testing"
+
+	"sluice/proxy/reject"
+	"sluice/proxy/route"
+)
+
+// userStock is a stock of which one user has bought already. It keeps the users that it is asked about.
+type userStock struct {
+	*stockMap
+	bought string
+	users  []string
+}
+
+func (s *userStock) Enter(_ int64, _, user []byte) reject.Reason {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users = append(s.users, string(user))
+	if string(user) == s.bought {
+		return reject.Duplicate
+	}
+	return reject.Admitted
+}
+
+func TestStockCheck_KnowsTheUserAndRejectsADuplicate(t *testing.T) {
+	to := &recorder{}
+	o := options(to)
+	stock := &userStock{stockMap: &stockMap{closed: map[string]reject.Reason{}}, bought: "7"}
+	o.Stock = stock
+	o.Routes = append([]Route{
+		{Name: "no user", Match: "POST /without-user/{sku}", Gate: route.Check, SKU: "$path_sku"},
+	}, o.Routes...)
+	addr, _ := gateway(t, o)
+	for _, c := range []struct {
+		target string
+		status int
+	}{
+		{"/api/seckill/1001/order HTTP/1.1\r\nCookie: uid=7", 409},
+		{"/api/seckill/1001/order HTTP/1.1\r\nCookie: uid=8", 200},
+		{"/without-user/1001 HTTP/1.1\r\nCookie: uid=7", 200}, // the route names no user
+	} {
+		resp, body := talk(t, addr, "POST "+c.target+"\r\nHost: shop\r\nContent-Length: 2\r\n\r\nhi")
+		if resp.StatusCode != c.status || c.status == 409 && resp.Header.Get("X-Sluice-Reason") != "duplicate" {
+			t.Errorf("%s: %d %s", c.target, resp.StatusCode, body)
+		}
+	}
+	if n := len(to.all()); n != 2 {
+		t.Errorf("%d requests reached the upstream, want 2", n)
+	}
+	stock.mu.Lock()
+	defer stock.mu.Unlock()
+	if want := []string{"7", "8", ""}; !slices.Equal(stock.users, want) {
+		t.Errorf("the stock saw users %q, want %q", stock.users, want)
+	}
+	if stock.left != 2 {
+		t.Errorf("%d left, want 2: a duplicate never entered", stock.left)
+	}
+}
