@@ -69,7 +69,7 @@ func TestIdentity_OrderWithoutSKUOrUserIsNotForwarded(t *testing.T) {
 			}
 		})
 	}
-	t.Run("broken escape", func(t *testing.T) { // it is text, and so is of a SKU without stock
+	t.Run("broken escape", func(t *testing.T) {
 		g.raw(t, complete("POST", "/api/seckill/10%zz01/order", uid)).must(t, 400, "ambiguous")
 	})
 	if n := shop.arrivals.Load(); n != 0 {
