@@ -19,14 +19,8 @@ func TestMatch_OverrideOfMethodOrPathIsAmbiguousInEverySpelling(t *testing.T) {
 			t.Errorf("%q: %d %s; the upstream was sent %q", fields, resp.StatusCode, body, to.all())
 		}
 	}
-<<<<<<< HEAD
 	for _, name := range []string{"X-Original-URL", "X_Rewrite_URL"} {
 		fields := name + ": /api/seckill/1001/order\r\n"
-=======
-	for _, fields := range []string{
-		"X-Original-URL: /api/seckill/1001/order\r\n", "X_Rewrite_URL: /api/seckill/1001/order\r\n",
-	} {
->>>>>>> t4
 		to := &recorder{}
 		addr, _ := gateway(t, options(to))
 		raw := "POST /page HTTP/1.1\r\nHost: shop\r\n" + fields + "Content-Length: 0\r\nConnection: close\r\n\r\n"
