@@ -11,7 +11,8 @@ import (
 
 // The page shows the table, with the statuses and waits of the default configuration.
 func TestTable_IsThatOfThePage(t *testing.T) {
-	const page, begin, end = "../../docs/http.md", "<!-- reasons: written by make reference -->\n", "<!-- end of reasons -->\n"
+	const page = "../../docs/http.md"
+	const begin, end = "<!-- reasons: written by make reference -->\n", "<!-- end of reasons -->\n"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
