@@ -58,7 +58,7 @@ type Problem struct {
 
 // Limit is one limit, with its numbers and what it did.
 type Limit struct {
-	Name    string   `json:"name"` // "connection" "window" "concurrency", or that of a keyed rate
+	Name    string   `json:"name"` // of its table, such as "window", or of a keyed rate
 	Enforce bool     `json:"enforce"`
 	Numbers []Number `json:"numbers"`
 	Now     []Now    `json:"now"`     // what it counts at the moment

@@ -71,11 +71,16 @@ func (l *Rate) preset() {
 
 func defaultLimits() Limits {
 	return Limits{
-		Bypass:      []string{},
-		Deny:        []string{},
-		Connection:  Connection{Rate: 50, Burst: 50, MaxOpen: 50000, MaxOpenPerIP: 200, OnExcess: "refuse", Enforce: true},
-		Window:      Window{Size: 10 * time.Millisecond, MaxPerSKU: 20, Carry: 1, Scope: "instance", Enforce: true},
-		Concurrency: Concurrency{MaxInFlight: 256, MaxQueue: 512, QueueTimeout: 200 * time.Millisecond, Order: "oldest", MinInFlight: 8, Enforce: true},
+		Bypass: []string{},
+		Deny:   []string{},
+		Connection: Connection{
+			Rate: 50, Burst: 50, MaxOpen: 50000, MaxOpenPerIP: 200, OnExcess: "refuse", Enforce: true,
+		},
+		Window: Window{Size: 10 * time.Millisecond, MaxPerSKU: 20, Carry: 1, Scope: "instance", Enforce: true},
+		Concurrency: Concurrency{
+			MaxInFlight: 256, MaxQueue: 512, QueueTimeout: 200 * time.Millisecond, Order: "oldest", MinInFlight: 8,
+			Enforce: true,
+		},
 	}
 }
 

@@ -14,9 +14,9 @@ import (
 	"sluice/proxy/reject"
 )
 
-// limitRow is one row of the table of limits: what [limits.NAME] of the configuration has to do with. What is enforced and
-// what is only observed, the access log's and explain's numbers, what a reload or an operator may change, and what the API
-// and the dashboard show all come from the rows. A new limit is one row: docs/adding-a-limit.md.
+// limitRow is one row of the table of limits: what [limits.NAME] of the configuration has to do with. The rows decide what
+// is only observed, what a reload or an operator may change, and which numbers the access log, explain, the API and the
+// dashboard show. A new limit is one row: docs/adding-a-limit.md.
 type limitRow struct {
 	name    string   // of its table
 	numbers []string // keys that are shown with their values
@@ -39,7 +39,8 @@ type limitRow struct {
 
 var limitRows = []limitRow{
 	{
-		name: "connection", numbers: []string{"rate", "burst", "max_open", "max_open_per_ip"}, others: []string{"max_requests"},
+		name: "connection", numbers: []string{"rate", "burst", "max_open", "max_open_per_ip"},
+		others: []string{"max_requests"},
 		bounds: func(l *config.Limits) map[reject.Reason]string {
 			c := l.Connection
 			return map[reject.Reason]string{
@@ -309,8 +310,8 @@ func ratesCompile(c *config.Config) (errs []error) {
 
 // sayRates says in numbers what the keyed rates amount to.
 func sayRates(r *config.Rate) string {
-	text := fmt.Sprintf("%s: %.3g/s of each %s, burst %d; %d keys in %.1f MiB",
-		r.Name, float64(r.Rate), r.Key, r.Burst, r.MaxKeys, float64(r.MaxKeys)*16/(1<<20))
+	text := fmt.Sprintf("%s: %.3g/s of each %s, burst %d; %d keys in %.1f MiB", r.Name, float64(r.Rate), r.Key, r.Burst,
+		r.MaxKeys, float64(r.MaxKeys)*16/(1<<20))
 	if !r.Enforce {
 		text += "; only observed"
 	}
