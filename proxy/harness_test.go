@@ -237,3 +237,57 @@ func counted(t *testing.T, c ...prometheus.Collector) map[string]float64 {
 	}
 	return all
 }
+
+// clientConn is a client's connection.
+type clientConn struct {
+	net.Conn
+	t  *testing.T
+	in *bufio.Reader
+}
+
+// connect opens a connection that lasts until the end of the test, or a minute.
+func connect(t *testing.T, addr string) *clientConn {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return connOf(t, c)
+}
+
+func connOf(t *testing.T, c net.Conn) *clientConn {
+	t.Cleanup(func() { c.Close() })
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	return &clientConn{c, t, bufio.NewReader(c)}
+}
+
+func (c *clientConn) send(text string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c, text); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// receive reads one whole response to a request of this method.
+func (c *clientConn) receive(method string) (*http.Response, string) {
+	c.t.Helper()
+	resp, err := http.ReadResponse(c.in, &http.Request{Method: method})
+	if err != nil {
+		c.t.Fatalf("no whole response: %v", err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		c.t.Fatalf("response cut short: %v", err)
+	}
+	return resp, string(body)
+}
+
+// rest reads all until the other side has ended the connection.
+func (c *clientConn) rest() string {
+	c.t.Helper()
+	all, err := io.ReadAll(c.in)
+	if err != nil {
+		c.t.Fatalf("the connection broke after %q: %v", all, err)
+	}
+	return string(all)
+}

@@ -23,9 +23,10 @@ func (p *Proxy) checkConnRate(r *Request) rejection {
 }
 
 // checkWindowFull rejects a request when the windows are full now. It books nothing, so that a rejection costs no more
-// than a look, and a slow body never holds a place in a window that passes meanwhile.
+// than a look, and a slow body never holds a place in a window that passes meanwhile. A window that is only observed is
+// asked once, where it is booked: else it would count the request twice.
 func (p *Proxy) checkWindowFull(r *Request) rejection {
-	if r.bypass {
+	if r.bypass || p.observeOnly[reject.Window] {
 		return rejection{}
 	}
 	if wait, full := p.Windows.Peek(r.now, r.buyer.sku); full {
@@ -56,9 +57,10 @@ func (p *Proxy) acquireWindow(r *Request) rejection {
 	return rejection{}
 }
 
-// checkQueueFull rejects a request when every slot and every place in the queue is taken now.
+// checkQueueFull rejects a request when every slot and every place in the queue is taken now. A limit that is only
+// observed is asked once, by acquireSlot.
 func (p *Proxy) checkQueueFull(r *Request) rejection {
-	if r.bypass || !p.concurrencyOf(r).Peek() {
+	if r.bypass || p.observeOnly[reject.Concurrency] || !p.concurrencyOf(r).Peek() {
 		return rejection{}
 	}
 	r.limit = r.route.Bound
