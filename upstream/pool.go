@@ -112,14 +112,16 @@ func (p *Pool) Up() bool {
 
 // Ready reports whether every usable target has an idle connection that a request may take at once. It may have changed
 // by the time of Send, which then opens one.
-func (p *Pool) Ready(order bool) bool {
+func (p *Pool) Ready(order bool) (ready bool) {
 	now := p.clock.now()
 	for _, t := range p.targets.Load().all {
-		if t.usable(now) && !t.ready(order, now) {
-			return false
+		if t.usable(now) {
+			if ready = t.ready(order, now); !ready {
+				return false
+			}
 		}
 	}
-	return true
+	return ready
 }
 
 // State is the state of one target.

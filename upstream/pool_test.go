@@ -346,3 +346,18 @@ func TestPool_OrdersLeaveConnectionsForPages(t *testing.T) {
 		t.Errorf("%d orders and %d pages are counted, and none is under way", x.orders, x.pages)
 	}
 }
+
+func TestPool_IsReadyWhenEveryUsableTargetHasAnIdleConnection(t *testing.T) {
+	first, second := newRawServer(t, echo), newRawServer(t, echo)
+	o := options(first.url(), second.url())
+	o.Policy = "round_robin"
+	p := newPool(t, o)
+	for i, want := range []bool{false, false, true} { // after no, one, two requests
+		if got := p.Ready(false); got != want {
+			t.Errorf("after %d requests: %v, want %v", i, got, want)
+		}
+		if o, _ := sendAndRead(p, newRequest("GET", "/")); o != Answered {
+			t.Fatal(o)
+		}
+	}
+}
