@@ -14,7 +14,7 @@ export GOFLAGS := $(shell $(GO) env GOFLAGS) -buildvcs=false
 # The linters live in a module of their own, so that a build of Sluice does not carry them.
 TOOL = $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help build test test-all test-reference browser screenshots test-layouts race format vet staticcheck vulnerabilities lint fuzz bench bench-scale bench-go planted chaos conformance image clean image-here licences reference sbom hangups
+.PHONY: help build test test-all test-noeventloop browser screenshots test-layouts race format vet staticcheck vulnerabilities lint fuzz bench bench-scale bench-go planted chaos conformance image clean image-here licences reference sbom hangups
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
@@ -36,7 +36,7 @@ test-all: ## every test, end to end and in a real browser as well; installs what
 	@first=; $(GO) test -count=1 -timeout 16m -parallel 4 $(GOTESTFLAGS) ./e2e ./stockgate/ledger $(FAST) && first=ok; \
 	$(GO) test -count=1 -timeout 5m -p 1 $(GOTESTFLAGS) ./bench ./e2e/browser && [ "$$first" = ok ]
 
-test-reference: ## the request path without the event loop: the reference engine serves every connection
+test-noeventloop: ## the request path without the event loop: the reference engine serves every connection
 	@sh tools/need redis-server
 	$(GO) vet -tags noeventloop ./...
 	$(GO) test -tags noeventloop -count=1 -timeout 10m -parallel 4 $(GOTESTFLAGS) ./proxy/... ./upstream ./cmd/sluice

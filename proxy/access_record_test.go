@@ -186,7 +186,7 @@ func TestAccessRecord_RejectionThatIsNotSampledIsNotLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.handle(requested(t, p, recordedOrder))
+	p.serveExchange(requested(t, p, recordedOrder))
 	if len(k.records) != 0 {
 		t.Errorf("logged %+v", k.records)
 	}
@@ -204,7 +204,7 @@ func TestAccessRecord_UnknownOutcomeIsAlwaysLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.handle(requested(t, p, recordedOrder))
+	p.serveExchange(requested(t, p, recordedOrder))
 	if e := k.only(t); e.Reason != reject.UpstreamError || e.Outcome != upstream.Broken || !e.Sent {
 		t.Errorf("recorded %+v", e)
 	}
@@ -262,9 +262,9 @@ func repeated(p *Proxy, raw string) (handle func()) {
 	if err != nil {
 		panic(err)
 	}
-	x.Conn.State = &client{shard: p.counters.Shard()}
+	x.Conn.State = &connState{shard: p.counters.Shard()}
 	return func() {
-		p.handle(x)
+		p.serveExchange(x)
 		x.Local.Reset()
 		x.Forwarded.Reset()
 	}

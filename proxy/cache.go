@@ -134,7 +134,7 @@ func appendForwardedPlace(dst, list []byte) []byte {
 // has a header by which some frameworks choose another page.
 func (r *Request) bypassesCache() bool {
 	head := &r.exchange.Request
-	if !isRead(head.Method()) || head.Upgrade || r.hasBody() {
+	if !isGetOrHead(head.Method()) || head.Upgrade || r.hasBody() {
 		return true
 	}
 	for name, value := range head.Fields {

@@ -12,8 +12,8 @@ import (
 	"sluice/proxy/reject"
 )
 
-// client is what is known of a connection from one of its requests to the next.
-type client struct {
+// connState is what is known of a connection from one of its requests to the next.
+type connState struct {
 	shard    *metrics.Shard
 	trusted  bool            // its peer is a trusted proxy, by the Proxy of this generation
 	judgedBy uint32          // generation
@@ -37,7 +37,7 @@ func (p *Proxy) trusts(addr netip.Addr) bool {
 
 // trust decides whether the peer of c is trusted, once for each Proxy that c meets: a proxy that is no longer trusted
 // must not go on to name its clients on connections that it has kept. One goroutine serves c at a time.
-func (p *Proxy) trust(c *client, peer netip.Addr) {
+func (p *Proxy) trust(c *connState, peer netip.Addr) {
 	if c.judgedBy != p.generation {
 		c.judgedBy, c.trusted = p.generation, p.trusts(peer)
 	}

@@ -51,7 +51,7 @@ func TestWindowLimiter_ClientThatLeftWhileItWaitedIsNotForwarded(t *testing.T) {
 // slotAfterClient has a slot for the request once its client has left.
 type slotAfterClient struct{ slotFunc }
 
-func (slotAfterClient) Acquire(c Client) reject.Reason {
+func (slotAfterClient) Acquire(c Waiter) reject.Reason {
 	for !c.Gone() {
 		time.Sleep(time.Millisecond)
 	}

@@ -41,7 +41,7 @@ func (p *Proxy) Explain(raw string, peer netip.Addr, maxHeader int, lenientTarge
 		}
 		return found
 	}
-	x.Conn.State = &client{shard: p.counters.Shard()}
+	x.Conn.State = &connState{shard: p.counters.Shard()}
 	r := p.newRequest(x)
 	p.match(r)
 	no := p.checkDenyList(r)
@@ -72,7 +72,9 @@ func (p *Proxy) explain(r *Request, no rejection) Explanation {
 	}
 	if r.route != &p.unmatched {
 		found.Route = r.route.Name
-		found.Checks = p.Checks(r.route.Name)
+	}
+	for i := range r.checks {
+		found.Checks = append(found.Checks, p.describe(&r.checks[i], r.route))
 	}
 	return found
 }

@@ -31,7 +31,7 @@ func askingFrom(t *testing.T, p *Proxy) func(from netip.Addr) (status int) {
 		for group := range 8 {
 			hex.Encode(written[5*group:], sixteen[2*group:2*group+2])
 		}
-		p.handle(x)
+		p.serveExchange(x)
 		status := x.Status()
 		x.Local.Reset()
 		x.Forwarded.Reset()

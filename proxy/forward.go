@@ -134,7 +134,7 @@ func (p *Proxy) releaseLater(r *Request, body io.Reader) {
 	owed.sku, owed.order = append([]byte(nil), owed.sku...), false
 	r.acquired.stock, r.acquired.slot = false, nil
 	r.conn.LimitWrites()
-	stream.OnClose(func() { p.releaseSlot(&owed) })
+	stream.OnClose(func() { p.releaseStockAndSlot(&owed) })
 }
 
 // build makes the request that the upstream shall see, out of what was checked.

@@ -178,7 +178,7 @@ func (ledger) State(int64, []byte, []byte) (OrderState, reject.Reason) {
 	return OrderState{State: "none"}, reject.Admitted
 }
 
-func (o slots) Acquire(Client) reject.Reason { o.owed["slot"]++; return reject.Admitted }
+func (o slots) Acquire(Waiter) reject.Reason { o.owed["slot"]++; return reject.Admitted }
 func (slots) Peek() bool                     { return false }
 func (o slots) Release(time.Duration)        { o.owed["slot"]-- }
 

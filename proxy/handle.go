@@ -40,7 +40,8 @@ func (p *Proxy) admit(r *Request) bool {
 		case p.Observe && !reason.ClosesConnection():
 			p.releaseAcquired(r)
 			r.observe()
-			return p.clearLoop(r)
+			p.stepAsideToConnect(r)
+			return true
 		default:
 			return false
 		}
@@ -48,16 +49,16 @@ func (p *Proxy) admit(r *Request) bool {
 			break
 		}
 	}
-	return p.clearLoop(r)
+	p.stepAsideToConnect(r)
+	return true
 }
 
-// clearLoop releases the event loop for an admitted request that will wait for more than the upstream's response: for a
-// connection to it.
-func (p *Proxy) clearLoop(r *Request) (admitted bool) {
+// stepAsideToConnect releases the event loop for an admitted request that will wait for more than the upstream's
+// response: for a connection to it.
+func (p *Proxy) stepAsideToConnect(r *Request) {
 	if !p.Upstream.Ready(r.route.limited()) || r.upgrades() {
 		r.conn.StepAside()
 	}
-	return true
 }
 
 // reject answers the request with the reason, and closes the connection where it cannot be used any further.
@@ -94,7 +95,7 @@ func (p *Proxy) release(r *Request) {
 
 // releaseAcquired gives back the stock check's admission and the slot, and settles the order; each at most once.
 func (p *Proxy) releaseAcquired(r *Request) {
-	p.releaseSlot(&r.acquired)
+	p.releaseStockAndSlot(&r.acquired)
 	if r.acquired.order {
 		r.acquired.order = false
 		p.Orders.Settle(r.buyer.sku, r.reservation.Serial, r.outcome)
@@ -110,7 +111,7 @@ type acquired struct {
 	order bool               // Orders.Reserve took the units: Settle is owed
 }
 
-func (p *Proxy) releaseSlot(a *acquired) {
+func (p *Proxy) releaseStockAndSlot(a *acquired) {
 	if a.stock {
 		a.stock = false
 		p.Stock.Leave(a.sku)
@@ -140,7 +141,7 @@ func (r *Request) observe() {
 func (p *Proxy) newRequest(x *http1.Exchange) *Request {
 	r := p.pool.Get().(*Request)
 	r.proxy, r.exchange, r.conn = p, x, x.Conn
-	r.client = x.Conn.State.(*client)
+	r.client = x.Conn.State.(*connState)
 	r.now = p.Now()
 	p.trust(r.client, x.Conn.Peer())
 	r.route = &p.unmatched
@@ -155,8 +156,8 @@ func (p *Proxy) newRequest(x *http1.Exchange) *Request {
 	return r
 }
 
-// handle handles the request of x.
-func (p *Proxy) handle(x *http1.Exchange) {
+// serveExchange handles the request of x.
+func (p *Proxy) serveExchange(x *http1.Exchange) {
 	r := p.newRequest(x)
 	p.Handle(r) // r is another request's from here on
 	if p.exhausted(x.Conn) {

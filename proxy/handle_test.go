@@ -131,9 +131,9 @@ func handleOneWith(t *testing.T, p *Proxy, raw string) (resp *http.Response, bod
 	t.Helper()
 	x := requested(t, p, raw)
 	if p.ConnRate != nil {
-		x.Conn.State.(*client).rate = p.ConnRate()
+		x.Conn.State.(*connState).rate = p.ConnRate()
 	}
-	p.handle(x)
+	p.serveExchange(x)
 	var text bytes.Buffer
 	if x.Local.Status != 0 {
 		text.Write(x.Local.AppendTo(nil, "", false))

@@ -37,7 +37,7 @@ func (f upstreamFunc) Upgrade(o *upstream.Request, r *fasthttp.Response) (net.Co
 }
 func (f windowFunc) Acquire(now int64, sku []byte) (wait time.Duration, ok bool) { return f(now, sku) }
 func (f windowFunc) Peek(int64, []byte) (wait time.Duration, full bool)          { return 0, false }
-func (f slotFunc) Acquire(Client) reject.Reason                                  { return f() }
+func (f slotFunc) Acquire(Waiter) reject.Reason                                  { return f() }
 func (f slotFunc) Peek() bool                                                    { return false }
 func (f slotFunc) Release(time.Duration)                                         {}
 
@@ -200,7 +200,7 @@ func requested(t *testing.T, p *Proxy, raw string) *http1.Exchange {
 	if err != nil {
 		t.Fatalf("%q: %v", raw, err)
 	}
-	x.Conn.State = &client{shard: p.counters.Shard()}
+	x.Conn.State = &connState{shard: p.counters.Shard()}
 	return x
 }
 

@@ -154,9 +154,12 @@ func mayNameFields(name, value []byte) bool {
 		!octets.EqualFold(value, "keep-alive") && !octets.EqualFold(value, "close")
 }
 
-// hopByHop are the fields about one connection alone (RFC 9110, section 7.6.1), those that the proxy writes itself, and
-// Proxy, which CGI takes for a setting of its own. They are told apart by length first.
-var hopByHop = func() (byLength [20][]string) {
+// maxNotForwarded is the length of the longest name in notForwarded.
+const maxNotForwarded = len("Proxy-Authorization")
+
+// notForwarded are the fields about one connection alone (RFC 9110, section 7.6.1), those that the proxy writes itself,
+// and Proxy, which CGI takes for a setting of its own. They are told apart by length first.
+var notForwarded = func() (byLength [maxNotForwarded + 1][]string) {
 	for _, name := range []string{"TE", "Via", "Host", "Proxy", "Expect", "Trailer", "Upgrade", "Connection", "Keep-Alive",
 		"Content-Length", "HTTP2-Settings", "X-Forwarded-For", "Proxy-Connection", "X-Forwarded-Host", "Transfer-Encoding",
 		"X-Forwarded-Proto", "Proxy-Authorization"} {
@@ -172,10 +175,10 @@ func endToEnd(name []byte) bool {
 	if len(name) >= len(own) && octets.EqualFieldName(name[:len(own)], own) {
 		return false
 	}
-	if len(name) >= len(hopByHop) {
+	if len(name) > maxNotForwarded {
 		return true
 	}
-	for _, hop := range hopByHop[len(name)] {
+	for _, hop := range notForwarded[len(name)] {
 		if octets.EqualFieldName(name, hop) {
 			return false
 		}

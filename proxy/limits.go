@@ -115,5 +115,5 @@ func (p *Proxy) checkScheduleAgain(r *Request) rejection { return p.onSale(r, p.
 
 // exhausted reports that a connection has carried as many requests as one may. Its response says that it is the last.
 func (p *Proxy) exhausted(c *http1.Conn) bool {
-	return p.MaxRequests > 0 && c.Requests() >= p.MaxRequests && !c.State.(*client).shared
+	return p.MaxRequests > 0 && c.Requests() >= p.MaxRequests && !c.State.(*connState).shared
 }

@@ -189,7 +189,7 @@ func (o *mixupOwed) check(t *testing.T) {
 // mixupSlots are slots without a bound.
 type mixupSlots struct{ *mixupOwed }
 
-func (s mixupSlots) Acquire(Client) reject.Reason { s.acquired.Add(1); return reject.Admitted }
+func (s mixupSlots) Acquire(Waiter) reject.Reason { s.acquired.Add(1); return reject.Admitted }
 func (mixupSlots) Peek() bool                     { return false }
 func (s mixupSlots) Release(time.Duration)        { s.released.Add(1) }
 

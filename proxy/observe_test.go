@@ -72,7 +72,7 @@ type calledSlots struct {
 	calls *[]string
 }
 
-func (s calledSlots) Acquire(c Client) reject.Reason {
+func (s calledSlots) Acquire(c Waiter) reject.Reason {
 	*s.calls = append(*s.calls, "acquire")
 	return s.slotFunc.Acquire(c)
 }

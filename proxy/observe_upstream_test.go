@@ -147,8 +147,8 @@ func readChunks(in *bufio.Reader) (body string, err error) {
 	}
 }
 
-// notForwarded are fields about one connection (RFC 9110, section 7.6.1, and docs/http.md). Framing is compared apart.
-var notForwarded = []string{"connection", "keep-alive", "proxy-connection", "te", "expect"}
+// keptBack are fields about one connection (RFC 9110, section 7.6.1, and docs/http.md). Framing is compared apart.
+var keptBack = []string{"connection", "keep-alive", "proxy-connection", "te", "expect"}
 
 // addedFields are the lines that the proxy adds, from its first to its last.
 var addedFields = []string{"X-Request-Id", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "Via"}
@@ -158,7 +158,7 @@ func fieldName(line string) string { return line[:strings.IndexByte(line, ':')] 
 
 // endToEnd removes the fields that are about one connection, those that Connection names included.
 func (a *arrival) endToEnd() {
-	hop := slices.Clone(notForwarded)
+	hop := slices.Clone(keptBack)
 	for _, line := range a.fields {
 		if !strings.EqualFold(fieldName(line), "Connection") {
 			continue

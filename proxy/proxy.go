@@ -28,7 +28,7 @@ import (
 // no route needs them.
 type Options struct {
 	Routes          []Route
-	Observe         bool // count rejections, and forward everything
+	Observe         bool // count rejections, and forward the request unless its connection has to be closed
 	Trusted         []netip.Prefix
 	ClientHeader    string // in which a trusted proxy names its client; "" = X-Forwarded-For
 	RequestIDHeader string // "" = none

@@ -52,7 +52,7 @@ func (r *Request) mayRepeat() bool {
 func (r *Request) retryPath(back []byte) []byte {
 	head := &r.exchange.Request
 	target := head.Target()
-	if len(target) > 0 && target[0] == '/' && isRead(head.Method()) && !r.route.Gate.GuardsStock() {
+	if len(target) > 0 && target[0] == '/' && isGetOrHead(head.Method()) && !r.route.Gate.GuardsStock() {
 		return target
 	}
 	path, _ := octets.Cut(back, '?')

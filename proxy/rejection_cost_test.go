@@ -51,7 +51,7 @@ func TestHandle_RejectionAllocatesNothing(t *testing.T) {
 		s := NewServer(p, ServerOptions{MaxHeader: 16 << 10, Connections: unlimited{}})
 		x := requested(t, p, withHeaders(tt.raw))
 		if p.ConnRate != nil {
-			x.Conn.State.(*client).rate = p.ConnRate()
+			x.Conn.State.(*connState).rate = p.ConnRate()
 		}
 		handle := func() {
 			s.Handle(x)

@@ -24,8 +24,8 @@ type Request struct {
 	proxy      *Proxy
 	exchange   *http1.Exchange
 	conn       *http1.Conn
-	client     *client // of the connection
-	now        int64   // monotonic ns of the proxy's clock, read once
+	client     *connState // of the connection
+	now        int64      // monotonic ns of the proxy's clock, read once
 	route      *boundRoute
 	matched    route.Match
 	checks     []check

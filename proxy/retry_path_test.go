@@ -39,7 +39,7 @@ func TestRetryPath_NeverLeadsToWhereOrdersArePlaced(t *testing.T) {
 	} {
 		x := requested(t, p, c.line+" HTTP/1.1\r\nHost: shop.example\r\nCookie: uid=7\r\nSku: 1001\r\n"+
 			"Referer: "+c.referer+"\r\nAccept: text/html\r\n\r\n")
-		p.handle(x)
+		p.serveExchange(x)
 		text := string(x.Local.Body())
 		for _, way := range []string{`<a href="` + c.want + `">`, `data-go="` + c.want + `"`, `;url=` + c.want + `">`} {
 			if !strings.Contains(text, way) {

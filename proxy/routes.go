@@ -178,8 +178,8 @@ func isPreflight(r *Request) bool {
 		len(head.Peek("Access-Control-Request-Method")) > 0
 }
 
-// isRead reports a method that asks for nothing but to read (RFC 9110, section 9.2.1).
-func isRead(method []byte) bool { return route.SafeMethod(method) }
+// isGetOrHead reports a method that asks for nothing but to read (RFC 9110, section 9.2.1).
+func isGetOrHead(method []byte) bool { return route.SafeMethod(method) }
 
 // sameName compares the names of header fields.
 func sameName(name []byte, with string) bool { return octets.EqualFold(name, with) }

@@ -68,17 +68,17 @@ func (s *Server) Replace(p *Proxy) {
 }
 
 // Handle implements http1.Handler.
-func (s *Server) Handle(x *http1.Exchange) { s.proxy.Load().handle(x) }
+func (s *Server) Handle(x *http1.Exchange) { s.proxy.Load().serveExchange(x) }
 
 // ProtocolError implements http1.Handler.
 func (s *Server) ProtocolError(x *http1.Exchange, e http1.ProtocolError) {
 	s.proxy.Load().protocolError(x, e)
 }
 
-// Open implements http1.Handler: it counts the connection, or rejects it before any HTTP is read.
-func (s *Server) Open(c *http1.Conn) (answer []byte, ok bool) {
+// OpenConn implements http1.Handler: it counts the connection, or rejects it before any HTTP is read.
+func (s *Server) OpenConn(c *http1.Conn) (answer []byte, ok bool) {
 	p := s.proxy.Load()
-	state := &client{shard: p.counters.Shard()}
+	state := &connState{shard: p.counters.Shard()}
 	p.trust(state, c.Peer())
 	state.shared = state.trusted || p.bypass.has(c.Peer())
 	switch reason := s.options.Connections.Open(c.Peer(), !state.shared); {
@@ -97,9 +97,9 @@ func (s *Server) Open(c *http1.Conn) (answer []byte, ok bool) {
 	return nil, true
 }
 
-// Close implements http1.Handler.
-func (s *Server) Close(c *http1.Conn) {
-	if state := c.State.(*client); state.counted {
+// CloseConn implements http1.Handler.
+func (s *Server) CloseConn(c *http1.Conn) {
+	if state := c.State.(*connState); state.counted {
 		s.options.Connections.Close(c.Peer(), !state.shared)
 	}
 }

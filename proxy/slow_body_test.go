@@ -61,7 +61,7 @@ func TestSlowBody_NothingIsTakenUntilItIsWhole(t *testing.T) {
 // oneSlot is a concurrency limit of one request without a queue.
 type oneSlot struct{ taken, acquired, released atomic.Int64 }
 
-func (s *oneSlot) Acquire(Client) reject.Reason {
+func (s *oneSlot) Acquire(Waiter) reject.Reason {
 	if !s.taken.CompareAndSwap(0, 1) {
 		return reject.Concurrency
 	}

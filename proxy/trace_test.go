@@ -97,7 +97,7 @@ func TestTracer_RejectedRequestIsNotTraced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.handle(requested(t, p, tracedOrder))
+	p.serveExchange(requested(t, p, tracedOrder))
 	if len(k.parents) != 0 || len(k.ended) != 0 {
 		t.Errorf("the tracer was told of a rejection: %q %v", k.parents, k.ended)
 	}

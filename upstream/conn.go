@@ -24,7 +24,7 @@ type conn struct {
 	reused   bool
 	order    bool          // in use by an order
 	binder   binder        // the socket, if it wants to know who uses it; nil = it does not
-	idle     time.Duration // of the Pool's clock, when it was put back
+	returnedAt     time.Duration // of the Pool's clock, when it was put back
 }
 
 // binder is a socket that wants to know for whom it is used: an event loop parks the goroutine that serves its owner.

@@ -35,7 +35,7 @@ func (t *target) connect(order, fresh bool) (*conn, error) {
 		c.order = order
 		return c, nil
 	case given != nil:
-		given.order, given.idle = order, t.clock.now()
+		given.order, given.returnedAt = order, t.clock.now()
 		return given, nil
 	}
 	t.noteUnreached(err)
@@ -49,7 +49,7 @@ func (t *target) takeReturned(d *dial) {
 	n := len(t.idle)
 	switch {
 	case d.ended:
-	case n > 0 && t.clock.now()-t.idle[n-1].idle < t.maxIdle:
+	case n > 0 && t.clock.now()-t.idle[n-1].returnedAt < t.maxIdle:
 		d.give(t.popLast(false))
 	default:
 		t.waiting = append(t.waiting, d)

@@ -94,7 +94,7 @@ func TestPool_OldIdleConnectionIsClosed(t *testing.T) {
 	p := newPool(t, options(server.url()))
 	mustAnswer(t, p, "/1")
 	target := p.targets.Load().all[0]
-	used := target.idle[0].idle
+	used := target.idle[0].returnedAt
 	target.reap(used + target.maxIdle - 1)
 	if st := p.Targets()[0]; st.Idle != 1 {
 		t.Errorf("closed too early: %+v", st)
@@ -104,7 +104,7 @@ func TestPool_OldIdleConnectionIsClosed(t *testing.T) {
 		t.Errorf("not closed: %+v", st)
 	}
 	mustAnswer(t, p, "/2")
-	target.idle[0].idle -= target.maxIdle // as if it had been used long ago
+	target.idle[0].returnedAt -= target.maxIdle // as if it had been used long ago
 	mustAnswer(t, p, "/3")
 	if n, most := server.total(); n != 3 || most != 1 {
 		t.Errorf("%d orders came, one %d times", n, most)

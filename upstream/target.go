@@ -69,8 +69,8 @@ func (t *target) try(req *Request, resp *fasthttp.Response, start time.Duration,
 		c.bind(req.Owner)
 		if !c.reused { // the dial has a timeout of its own
 			start = t.clock.now()
-		} else if c.idle > start { // it was put back while this request waited, which waits for no second one
-			start, tries = c.idle, maxStale
+		} else if c.returnedAt > start { // it was put back while this request waited, which waits for no second one
+			start, tries = c.returnedAt, maxStale
 		}
 		e := exchange{timeouts: t.timeouts, conn: c, start: t.clock.at(start), maxBody: t.maxBody, tunnel: tun}
 		outcome, d := e.run(req, resp, t)

@@ -122,7 +122,7 @@ type places struct {
 }
 
 // Acquire implements proxy.ConcurrencyLimiter.
-func (p *places) Acquire(client proxy.Client) reject.Reason {
+func (p *places) Acquire(client proxy.Waiter) reject.Reason {
 	timeout := p.timeout
 	if p.own != nil {
 		start := p.in.now()

@@ -73,7 +73,7 @@ func (c *Conn) Requests() int { return c.requests }
 // ReadBody reads content of the request's body into p, without framing. A client that waits for 100 Continue is sent
 // it first (RFC 9110, section 10.1.1). It returns io.EOF at the body's end, also together with the last bytes; a
 // ProtocolError for broken framing; io.ErrUnexpectedEOF for a body that was cut short; else the connection's error,
-// which is a time-out after ReadTimeout. It blocks: see StepAside.
+// which is a time-out after ReadTimeout. It may wait, and needs no StepAside.
 func (c *Conn) ReadBody(p []byte) (int, error) {
 	failed := c.reader.broken != nil
 	n, err := c.reader.readBody(p)
@@ -272,7 +272,7 @@ func (c *Conn) close() {
 	}
 	c.phase.set(phaseClosed)
 	_ = c.nc.Close()
-	c.server.handler.Close(c)
+	c.server.handler.CloseConn(c)
 	c.server.untrack(c)
 }
 

@@ -29,7 +29,7 @@ type handler struct {
 	errors         atomic.Int64
 }
 
-func (h *handler) Open(c *Conn) ([]byte, bool) {
+func (h *handler) OpenConn(c *Conn) ([]byte, bool) {
 	if h.open != nil {
 		if answer, ok := h.open(c); !ok {
 			return answer, false
@@ -52,7 +52,7 @@ func (h *handler) ProtocolError(x *Exchange, e ProtocolError) {
 	answerText(x, e.Status, e.Rule.String())
 }
 
-func (h *handler) Close(*Conn) { h.closed.Add(1) }
+func (h *handler) CloseConn(*Conn) { h.closed.Add(1) }
 
 // answerText is a local answer.
 func answerText(x *Exchange, status int, text string) {

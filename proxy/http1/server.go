@@ -15,10 +15,10 @@ import (
 // Handler answers the requests of a Server. Its methods are called concurrently for different connections, and one at
 // a time for each connection.
 type Handler interface {
-	// Open is asked once for each connection, before anything is read from it, and must not block. When ok is false
+	// OpenConn is asked once for each connection, before anything is read from it, and must not block. When ok is false
 	// the server writes answer, a whole HTTP response or nil, and closes the connection; over TLS it closes without
 	// an answer.
-	Open(c *Conn) (answer []byte, ok bool)
+	OpenConn(c *Conn) (answer []byte, ok bool)
 
 	// Handle answers one request: it sets x.Local or fills x.Forwarded. It may run in an event loop, and must call
 	// x.Conn.StepAside before anything that can block. Nothing of x may be kept.
@@ -27,8 +27,8 @@ type Handler interface {
 	// ProtocolError answers, with x.Local, a request that is not valid HTTP/1.1. The connection ends with the answer.
 	ProtocolError(x *Exchange, e ProtocolError)
 
-	// Close is called once for each connection that Open admitted, when it has ended.
-	Close(c *Conn)
+	// CloseConn is called once for each connection that Open admitted, when it has ended.
+	CloseConn(c *Conn)
 }
 
 // Options of a Server. Times of 0 mean no limit.
@@ -156,7 +156,7 @@ func (s *Server) accept(nc net.Conn) {
 // admit asks the handler, and gives the connection to an engine.
 func (s *Server) admit(nc net.Conn, peer netip.Addr) {
 	c := newConn(s, nc, peer)
-	if answer, ok := s.handler.Open(c); !ok {
+	if answer, ok := s.handler.OpenConn(c); !ok {
 		s.reject(nc, answer)
 		return
 	}

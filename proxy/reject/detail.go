@@ -16,7 +16,6 @@ const (
 	QuantityMissing          // operand: the route's variable
 	QuantityInvalid          // not a whole number from 1 to stock.reserve.per_user
 	KeyInvalid               // Idempotency-Key is not 1 to 128 visible ASCII characters
-	RateKeyMissing           // operand: the rate's variable
 	DuplicateKey             // a name occurs twice in the source that the route reads; operand: the name
 	BodyNotJSON              // the body is not JSON although Content-Type says so or the route requires it
 	BodyNotForm              // the body is not a form although Content-Type says so or the route requires it
@@ -42,7 +41,6 @@ var causes = [NumCauses]struct{ label, text string }{
 	QuantityMissing:    {"quantity_missing", "quantity missing"},
 	QuantityInvalid:    {"quantity_invalid", "quantity invalid"},
 	KeyInvalid:         {"key_invalid", "Idempotency-Key is not 1 to 128 visible ASCII characters"},
-	RateKeyMissing:     {"rate_key_missing", "rate key missing"},
 	DuplicateKey:       {"duplicate_key", "duplicate key"},
 	BodyNotJSON:        {"body_not_json", "body is not JSON"},
 	BodyNotForm:        {"body_not_form", "body is not a form"},

@@ -59,7 +59,7 @@ type WindowLimiter interface {
 type ConcurrencyLimiter interface {
 	// Acquire waits for a slot, within a bound: Admitted, Concurrency, QueueTimeout, or ClientGone when client had left
 	// before its turn came.
-	Acquire(client Client) reject.Reason
+	Acquire(client Waiter) reject.Reason
 
 	// Peek tells whether Acquire would reject at once, since the queue is full. It writes nothing.
 	Peek() (full bool)
@@ -68,8 +68,8 @@ type ConcurrencyLimiter interface {
 	Release(took time.Duration)
 }
 
-// Client is who waits for a slot.
-type Client interface {
+// Waiter is who waits for a slot.
+type Waiter interface {
 	// Gone reports that the client has closed its connection. It does not block.
 	Gone() bool
 }

@@ -24,7 +24,7 @@ func (t *target) acquire(order, fresh bool, now time.Duration) (*conn, error) {
 		if c == nil {
 			return t.connect(order, fresh)
 		}
-		if now-c.idle < t.maxIdle {
+		if now-c.returnedAt < t.maxIdle {
 			return c, nil
 		}
 		t.drop(c)
@@ -36,7 +36,7 @@ func (t *target) ready(order bool, now time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := len(t.idle)
-	return n > 0 && now-t.idle[n-1].idle < t.maxIdle && *t.inUse(order) < t.maxInUse(order)
+	return n > 0 && now-t.idle[n-1].returnedAt < t.maxIdle && *t.inUse(order) < t.maxInUse(order)
 }
 
 // The part of a target's connections, one in so many, that only orders may use, and that only other requests ("pages")
@@ -99,7 +99,7 @@ func (t *target) popLast(order bool) *conn {
 func (t *target) release(c *conn, d disposition, now time.Duration) {
 	if d == mayReuse {
 		c.reset()
-		c.idle = now
+		c.returnedAt = now
 		if t.push(c) {
 			return
 		}
@@ -153,7 +153,7 @@ func (t *target) dropIdle(old []*conn) {
 func (t *target) reap(now time.Duration) {
 	t.mu.Lock()
 	n := 0
-	for n < len(t.idle) && now-t.idle[n].idle >= t.maxIdle {
+	for n < len(t.idle) && now-t.idle[n].returnedAt >= t.maxIdle {
 		n++
 	}
 	old := slices.Clone(t.idle[:n])

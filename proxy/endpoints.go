@@ -29,7 +29,7 @@ var endpoints = [...]endpoint{
 // the connection; it reports false when r is none.
 func (p *Proxy) serveInternal(r *Request) bool {
 	head := &r.exchange.Request
-	if !bytes.HasPrefix(head.Target(), []byte(internalPath)) || !isRead(head.Method()) {
+	if !bytes.HasPrefix(head.Target(), []byte(internalPath)) || !isGetOrHead(head.Method()) {
 		return false
 	}
 	for i := range endpoints {
