@@ -8,7 +8,7 @@ const (
 	NoCause            Cause = iota
 	ProtocolRule             // a rule of HTTP/1.1 is broken; operand: the rule
 	PathNotCanonical         // a server could read the path as one of a route that guards stock
-	MethodOverride           // a header or parameter replaces the method or path by one that guards stock
+	MethodOverride           // a header replaces the method or path by one that guards stock
 	SKUMissing               // operand: the route's variable
 	SKUInvalid               // operand: the route's variable
 	UserMissing              // operand: the route's variable
@@ -22,7 +22,7 @@ const (
 	BodyCompressed           // the body has a Content-Encoding
 	BodyNotUTF8              // the body, or its charset, is not UTF-8
 	ContentTypeInvalid       // Content-Type can be read in more than one way
-	ValueInvalid             // a value is not UTF-8, or JSON of another type; operand: the variable
+	ValueInvalid             // not UTF-8, an incomplete escape, or read differently by servers; operand: the variable
 	UpgradeOnGate            // an order asks for another protocol
 	QueryInvalid             // the query of an internal endpoint is invalid
 	NumCauses
@@ -47,7 +47,7 @@ var causes = [NumCauses]struct{ label, text string }{
 	BodyCompressed:     {"body_compressed", "body is compressed"},
 	BodyNotUTF8:        {"body_not_utf8", "body is not UTF-8"},
 	ContentTypeInvalid: {"content_type_invalid", "Content-Type is invalid"},
-	ValueInvalid:       {"value_invalid", "value is not text"},
+	ValueInvalid:       {"value_invalid", "value is invalid"},
 	UpgradeOnGate:      {"upgrade", "an order cannot upgrade the connection"},
 	QueryInvalid:       {"query_invalid", "query is invalid"},
 }
