@@ -15,16 +15,16 @@ const (
 // conn is one connection to a target, with everything that an exchange needs, so that a reused one allocates nothing.
 // It belongs to one exchange at a time.
 type conn struct {
-	net.Conn // the socket, or TLS over it
-	socket   *socket
-	in       responseReader
-	out      []byte // the request's head, and a small body
-	one      [1]byte
-	until    time.Time // the deadline that stands for reads and writes alike; 0 = others were set since
-	reused   bool
-	order    bool          // in use by an order
-	binder   binder        // the socket, if it wants to know who uses it; nil = it does not
-	returnedAt     time.Duration // of the Pool's clock, when it was put back
+	net.Conn   // the socket, or TLS over it
+	socket     *socket
+	in         responseReader
+	out        []byte // the request's head, and a small body
+	one        [1]byte
+	until      time.Time // the deadline that stands for reads and writes alike; 0 = others were set since
+	reused     bool
+	order      bool          // in use by an order
+	binder     binder        // the socket, if it wants to know who uses it; nil = it does not
+	returnedAt time.Duration // of the Pool's clock, when it was put back
 }
 
 // binder is a socket that wants to know for whom it is used: an event loop parks the goroutine that serves its owner.

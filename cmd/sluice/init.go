@@ -14,8 +14,8 @@ type initCommand struct {
 	Full bool   `help:"The commented reference: every key, its default, its meaning."`
 }
 
-// starter is what most shops need to say to begin with: look on before refusing anything.
-const starter = `mode = "observe"                        # count the refusals, let everything through; then "enforce"
+// starter is what most shops need to say to begin with: observe before rejecting anything.
+const starter = `mode = "observe"                        # count rejections only; then "enforce"
 upstream.targets = ["http://127.0.0.1:9000"]     # your shop
 [[route]]
 name = "order"

@@ -109,7 +109,7 @@ func (s *shadow) cast(c *config.Config) (not []string, err error) {
 		return nil, c.Errorf("stock.layout.status_field", "a driver that looks at a status cannot be rehearsed: only the shop opens a sale there; drop status_field, and take driver \"hash_ordered\" for the rehearsal")
 	}
 	leave(c.Stock.Layout.StatusKey+c.Stock.Layout.StatusField+c.Stock.Layout.SoldOutFlag != "", "the shop's status and its flag of sold out")
-	leave(c.Mode == "observe", "refusals: mode is \"observe\", which lets everything through")
+	leave(c.Mode == "observe", "rejections: mode is \"observe\", which only counts them")
 	leave(c.Limits.Window.Scope == "fleet" && c.Fleet.Instances == 0, "a fleet: this one instance has the whole budget")
 	leave(c.AccessLog.Output != "off" || c.Traces.Endpoint != "", "logs and traces of requests")
 	if !alone.MatchString(r.SKU) {

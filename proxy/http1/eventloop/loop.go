@@ -49,6 +49,9 @@ type leadership struct {
 // wait while a batch is served; a smaller batch costs more system calls.
 const batchSize = 16
 
+// maxBurst is the number of events after which a leader pauses that has always found more. The pause costs some 5 µs.
+const maxBurst = 64
+
 func openLoop(g *Group) (*loop, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -148,11 +151,11 @@ func (l *loop) next(t leadership) *coroutine {
 }
 
 // wait collects events, until there are coroutines to run or the loop closes. A leader that keeps finding events pauses
-// after each batchSize of them, before it serves. Otherwise the goroutines that it woke, and those that wait in Go's
+// after maxBurst of them, before it serves. Otherwise the goroutines that it woke, and those that wait in Go's
 // network poller, would not run until the scheduler preempts the leader: after 10 to 20 ms.
 func (l *loop) wait() {
 	_ = l.raw.Read(l.poll) // fails when the loop closes
-	if l.burst >= batchSize {
+	if l.burst >= maxBurst {
 		l.burst = 0
 		l.pause.wait()
 	}
@@ -171,7 +174,7 @@ func (l *loop) collect(uintptr) bool {
 			return false
 		}
 		l.burst += n
-		if l.dispatch(l.events[:n]) || l.burst >= batchSize {
+		if l.dispatch(l.events[:n]) || l.burst >= maxBurst {
 			return true
 		}
 	}
