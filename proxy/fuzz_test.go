@@ -141,7 +141,6 @@ func (o *observer) Send(req *upstream.Request, resp *fasthttp.Response) upstream
 }
 
 // Upgrade implements Upstream: there is no other protocol.
-func (*observer) Ready(bool) bool { return true }
 
 func (o *observer) Upgrade(req *upstream.Request, resp *fasthttp.Response) (net.Conn, upstream.Outcome) {
 	return nil, o.Send(req, resp)

@@ -24,7 +24,7 @@ func (p *Proxy) Handle(r *Request) {
 
 // admit finds the request's route and runs its checks in their order; the first objection decides. A limit that is only
 // observed is counted, and the next check goes on. In observe mode the first objection is counted, what was acquired is
-// released, and the request is forwarded. The event loop is released once, before the first check that may block.
+// released, and the request is forwarded. The event loop is released before the first check that may block.
 func (p *Proxy) admit(r *Request) bool {
 	p.match(r)
 	for i := range r.checks {
@@ -40,7 +40,6 @@ func (p *Proxy) admit(r *Request) bool {
 		case p.Observe && !reason.ClosesConnection():
 			p.releaseAcquired(r)
 			r.observe()
-			p.stepAsideToConnect(r)
 			return true
 		default:
 			return false
@@ -49,16 +48,7 @@ func (p *Proxy) admit(r *Request) bool {
 			break
 		}
 	}
-	p.stepAsideToConnect(r)
 	return true
-}
-
-// stepAsideToConnect releases the event loop for an admitted request that will wait for more than the upstream's
-// response: for a connection to it.
-func (p *Proxy) stepAsideToConnect(r *Request) {
-	if !p.Upstream.Ready(r.route.limited()) || r.upgrades() {
-		r.conn.StepAside()
-	}
 }
 
 // reject answers the request with the reason, and closes the connection where it cannot be used any further.

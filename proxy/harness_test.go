@@ -31,7 +31,6 @@ type (
 func (f upstreamFunc) Send(o *upstream.Request, r *fasthttp.Response) upstream.Outcome {
 	return f(o, r)
 }
-func (upstreamFunc) Ready(bool) bool { return true }
 func (f upstreamFunc) Upgrade(o *upstream.Request, r *fasthttp.Response) (net.Conn, upstream.Outcome) {
 	return nil, f(o, r)
 }
@@ -93,8 +92,6 @@ func (s *recorder) Send(o *upstream.Request, resp *fasthttp.Response) upstream.O
 	resp.SetBodyString("from the upstream")
 	return upstream.Answered
 }
-
-func (*recorder) Ready(bool) bool { return true }
 
 func (s *recorder) Upgrade(o *upstream.Request, resp *fasthttp.Response) (net.Conn, upstream.Outcome) {
 	return nil, s.Send(o, resp)

@@ -168,8 +168,8 @@ var notForwarded = func() (byLength [maxNotForwarded + 1][]string) {
 	return byLength
 }()
 
-// endToEnd reports whether a field may travel on. A name with "_" for "-" counts as the same name, as servers behind
-// CGI see it.
+// endToEnd reports whether a field may travel on. A name with other punctuation for "-" counts as the same name, as
+// servers behind CGI see it.
 func endToEnd(name []byte) bool {
 	const own = "Sluice-"
 	if len(name) >= len(own) && octets.EqualFieldName(name[:len(own)], own) {

@@ -43,3 +43,26 @@ func TestHeaders_FieldsOfOneNameArriveInOrder(t *testing.T) {
 		}
 	}
 }
+
+// What CGI folds into a field of the proxy's own is that field, whichever punctuation it is written with.
+func TestHeaders_NamesThatServersFoldDoNotTravel(t *testing.T) {
+	to := &recorder{}
+	o, _ := reserving(to)
+	addr, _ := gateway(t, o)
+	raw := strings.Replace(buying, "\r\n\r\n",
+		"\r\nSluice.Quantity: 99\r\nX.Forwarded.For: 6.6.6.6\r\nX~Real~IP: 6.6.6.6\r\n\r\n", 1)
+	talk(t, addr, raw)
+	twice := strings.Replace(buying, "\r\n\r\n", "\r\nIdempotency.Key: other\r\n\r\n", 1)
+	if resp, body := talk(t, addr, twice); resp.StatusCode != 400 {
+		t.Errorf("two keys: %d %s", resp.StatusCode, body)
+	}
+	got := to.all()
+	if len(got) != 1 {
+		t.Fatalf("%q", got)
+	}
+	for _, name := range []string{"Sluice.Quantity", "X.Forwarded.For", "X~Real~IP"} {
+		if strings.Contains(got[0], name+":") {
+			t.Errorf("%s reaches the upstream:\n%s", name, got[0])
+		}
+	}
+}

@@ -20,10 +20,6 @@ type Upstream interface {
 	// was written is never written again, by it or by its caller.
 	Send(req *upstream.Request, resp *fasthttp.Response) upstream.Outcome
 
-	// Ready reports whether Send would find an open connection, and need not open one: it would wait for the upstream's
-	// response alone.
-	Ready(order bool) bool
-
 	// Upgrade is Send for a request that asks to leave HTTP (RFC 9110, section 7.8). If the upstream answers 101, the
 	// connection is the caller's, who must close it; otherwise it is nil, and the response is an ordinary one.
 	Upgrade(req *upstream.Request, resp *fasthttp.Response) (net.Conn, upstream.Outcome)

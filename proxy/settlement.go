@@ -28,7 +28,8 @@ type JSONValue struct {
 	Values []string
 }
 
-// orderHeader is the header by which the upstream says itself what became of an order. Clients never see it.
+// orderHeader is the header by which the upstream says itself what became of an order. It is removed from responses,
+// but on pass routes.
 const orderHeader = "Sluice-Order"
 
 // outcomeOf reads the upstream's response. Its own word counts most; two different ones count for nothing.

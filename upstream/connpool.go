@@ -15,28 +15,23 @@ var (
 
 // acquire returns an idle connection, which may have ended since, or opens one. The most recently used comes first: the
 // others may grow old and be closed. fresh asks for a new one; now is the clock's, or was a moment ago.
-func (t *target) acquire(order, fresh bool, now time.Duration) (*conn, error) {
+func (t *target) acquire(req *Request, fresh bool, now time.Duration) (*conn, error) {
 	for {
-		c, err := t.pop(order, fresh)
+		c, err := t.pop(req.Order, fresh)
 		if err != nil {
 			return nil, err
 		}
 		if c == nil {
-			return t.connect(order, fresh)
+			if req.Owner != nil {
+				req.Owner.StepAside()
+			}
+			return t.connect(req.Order, fresh)
 		}
 		if now-c.returnedAt < t.maxIdle {
 			return c, nil
 		}
 		t.drop(c)
 	}
-}
-
-// ready reports whether acquire would return an idle connection.
-func (t *target) ready(order bool, now time.Duration) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n := len(t.idle)
-	return n > 0 && now-t.idle[n-1].returnedAt < t.maxIdle && *t.inUse(order) < t.maxInUse(order)
 }
 
 // The part of a target's connections, one in so many, that only orders may use, and that only other requests ("pages")

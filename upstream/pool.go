@@ -99,31 +99,6 @@ func (p *Pool) send(req *Request, resp *fasthttp.Response, tun *tunnel) Outcome 
 	return NotSent
 }
 
-// Up reports whether any target is usable, as far as is known.
-func (p *Pool) Up() bool {
-	now := p.clock.now()
-	for _, t := range p.targets.Load().all {
-		if t.usable(now) {
-			return true
-		}
-	}
-	return false
-}
-
-// Ready reports whether every usable target has an idle connection that a request may take at once. It may have changed
-// by the time of Send, which then opens one.
-func (p *Pool) Ready(order bool) (ready bool) {
-	now := p.clock.now()
-	for _, t := range p.targets.Load().all {
-		if t.usable(now) {
-			if ready = t.ready(order, now); !ready {
-				return false
-			}
-		}
-	}
-	return ready
-}
-
 // State is the state of one target.
 type State struct {
 	Target   string

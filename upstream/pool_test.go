@@ -347,17 +347,30 @@ func TestPool_OrdersLeaveConnectionsForPages(t *testing.T) {
 	}
 }
 
-func TestPool_IsReadyWhenEveryUsableTargetHasAnIdleConnection(t *testing.T) {
-	first, second := newRawServer(t, echo), newRawServer(t, echo)
-	o := options(first.url(), second.url())
-	o.Policy = "round_robin"
-	p := newPool(t, o)
-	for i, want := range []bool{false, false, true} { // after no, one, two requests
-		if got := p.Ready(false); got != want {
-			t.Errorf("after %d requests: %v, want %v", i, got, want)
+// stepper counts the calls of StepAside.
+type stepper struct{ calls int }
+
+func (s *stepper) StepAside() { s.calls++ }
+
+// An event loop is left before a connection is opened, also where the target is known to be down, and only then.
+func TestPool_OwnerStepsAsideBeforeADial(t *testing.T) {
+	send := func(p *Pool, owner *stepper) Outcome {
+		r := newRequest("GET", "/")
+		r.Owner = owner
+		outcome, _ := sendAndRead(p, r)
+		return outcome
+	}
+	up, owner := newPool(t, options(newRawServer(t, echo).url())), new(stepper)
+	for range 3 { // the first one dials
+		if outcome := send(up, owner); outcome != Answered || owner.calls != 1 {
+			t.Errorf("outcome %d after %d calls", outcome, owner.calls)
 		}
-		if o, _ := sendAndRead(p, newRequest("GET", "/")); o != Answered {
-			t.Fatal(o)
-		}
+	}
+	down := newPool(t, options(closedPort(t)))
+	for range ejectAfter {
+		sendOrder(down, "GET", "/x")
+	}
+	if owner := new(stepper); !down.Targets()[0].Ejected || send(down, owner) != NotSent || owner.calls == 0 {
+		t.Errorf("%d calls for an ejected target", owner.calls)
 	}
 }

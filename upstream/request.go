@@ -23,9 +23,16 @@ type Request struct {
 	Store     bool   // what fits into memory is read whole, as for an Order
 	Whole     bool   // read whole in any case, up to Options.MaxAnswer
 	ClientKey uint64 // hash of the client, for policy client_hash
-	Owner     any    // told to the connection before each use, if it has a method Bind(owner any); nil = none
+	Owner     Owner  // the goroutine of the request; nil = it may block anywhere
 
 	Target string // set by the Pool: the target it was last sent to; "" = none could be chosen
+}
+
+// Owner stands for a goroutine that runs an event loop. A connection is told of it before each use, if it has a method
+// Bind(owner any): reading and writing it then blocks nobody else.
+type Owner interface {
+	// StepAside is called before anything else that blocks: a name look-up, a dial, a TLS handshake.
+	StepAside()
 }
 
 // Reset empties r for another request and keeps its memory. It closes a body stream.

@@ -63,7 +63,7 @@ func (t *target) try(req *Request, resp *fasthttp.Response, start time.Duration,
 	defer t.closeOnPanic(&c)
 	for tries := 0; ; {
 		var err error
-		if c, err = t.acquire(req.Order, tries >= maxStale, start); err != nil {
+		if c, err = t.acquire(req, tries >= maxStale, start); err != nil {
 			return NotSent, mustClose, t.clock.now()
 		}
 		c.bind(req.Owner)

@@ -22,24 +22,25 @@ func (p *Pool) Upgrade(req *Request, resp *fasthttp.Response) (net.Conn, Outcome
 
 // tunnel is a connection that has left HTTP. It is never pooled.
 type tunnel struct {
-	*conn
-	target *target
-	closed atomic.Bool
+	net.Conn // deadlines are the caller's: those of conn are for one goroutine
+	conn     *conn
+	target   *target
+	closed   atomic.Bool
 }
 
 // Read returns first what came together with the response.
 func (t *tunnel) Read(p []byte) (int, error) {
-	if t.in.buffered() > 0 {
-		return t.in.buf.Read(p)
+	if t.conn.in.buffered() > 0 {
+		return t.conn.in.buf.Read(p)
 	}
-	return t.conn.Read(p)
+	return t.Conn.Read(p)
 }
 
 // CloseWrite says that nothing more will be sent.
 func (t *tunnel) CloseWrite() error {
 	half, ok := t.Conn.(interface{ CloseWrite() error }) // TLS
 	if !ok {
-		half, ok = t.socket.Conn.(interface{ CloseWrite() error })
+		half, ok = t.conn.socket.Conn.(interface{ CloseWrite() error })
 	}
 	if !ok {
 		return t.Close()
@@ -61,6 +62,6 @@ func (e *exchange) openTunnel(resp *fasthttp.Response, t *target) (Outcome, disp
 		return Broken, mustClose
 	}
 	resp.Header.Set(fasthttp.HeaderConnection, "Upgrade")
-	e.tunnel.conn, e.tunnel.target = e.conn, t
+	e.tunnel.Conn, e.tunnel.conn, e.tunnel.target = e.conn.Conn, e.conn, t
 	return Answered, streaming
 }

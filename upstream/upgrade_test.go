@@ -2,7 +2,9 @@ package upstream
 
 import (
 	"io"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/valyala/fasthttp"
 )
@@ -65,4 +67,24 @@ func TestUpgrade_RejectedOneIsAnOrdinaryResponse(t *testing.T) {
 	if c != nil || outcome != Answered || string(resp.Body()) != "/socket" {
 		t.Errorf("connection %v, outcome %d, body %q", c, outcome, resp.Body())
 	}
+}
+
+// Two goroutines copy through a tunnel, and each sets deadlines (run with -race).
+func TestUpgrade_BothDirectionsMaySetDeadlines(t *testing.T) {
+	server := newRawServer(t, func(v *visit) {
+		if _, _, err := v.request(); err == nil {
+			v.reply("HTTP/1.1 101 S\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")
+			io.Copy(io.Discard, v.r)
+		}
+	})
+	p := newPool(t, options(server.url()))
+	c, outcome := p.Upgrade(newOrder("GET", "/socket"), new(fasthttp.Response))
+	if outcome != Answered {
+		t.Fatal(outcome)
+	}
+	defer c.Close()
+	var both sync.WaitGroup
+	both.Go(func() { c.SetReadDeadline(time.Now().Add(time.Second)) })
+	both.Go(func() { c.SetWriteDeadline(time.Now().Add(time.Second)) })
+	both.Wait()
 }

@@ -31,7 +31,8 @@ func HasPrefixFold[A, B ~[]byte | ~string](b A, prefix B) bool {
 	return len(b) >= len(prefix) && EqualFold(b[:len(prefix)], prefix)
 }
 
-// EqualFieldName is EqualFold that also takes "_" for "-": CGI, WSGI and PHP fold both into one variable name.
+// EqualFieldName is EqualFold that also takes any punctuation for "-": CGI, WSGI and PHP fold both "-" and "_" into one
+// variable name, and some servers fold all punctuation (RFC 3875, section 4.1.18, leaves it to them).
 func EqualFieldName[A, B ~[]byte | ~string](a A, b B) bool {
 	if len(a) != len(b) {
 		return false
@@ -45,7 +46,7 @@ func EqualFieldName[A, B ~[]byte | ~string](a A, b B) bool {
 }
 
 func dash(c byte) byte {
-	if c == '_' {
+	if c < 0x80 && c > ' ' && !('a' <= c && c <= 'z' || '0' <= c && c <= '9') {
 		return '-'
 	}
 	return c

@@ -125,7 +125,7 @@ func (c *Conn) StepAside() {
 
 // Owner stands for the goroutine that handles requests of this connection. A connection of Adopt is told of it by its
 // method Bind(owner any), before it is read or written in that goroutine; nil = no event loop is involved.
-func (c *Conn) Owner() any {
+func (c *Conn) Owner() interface{ StepAside() } {
 	if c.event == nil {
 		return nil
 	}

@@ -158,6 +158,9 @@ func (x *Exchange) writeStream(frame framing) (err error) {
 			c.server.Logger.Error("reading a body stream panicked", "fault", fault)
 			err = fmt.Errorf("body stream: %v", fault)
 		}
+		if err != nil && !w.flushed && frame != untilClose { // the head says what was cut off
+			_ = w.flush()
+		}
 		if err != nil && !w.lost { // the client is there, and may have answers to read that came before
 			c.lingerOnClose = true
 		}

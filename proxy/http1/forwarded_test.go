@@ -358,3 +358,17 @@ func TestForwarded_BrokenStreamLeavesEarlierAnswersAlone(t *testing.T) {
 		}
 	})
 }
+
+// A stream that breaks before its first byte ends behind the head: the client sees an incomplete response, not none.
+func TestForwarded_StreamThatBreaksAtOnceIsAnswered(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e engine) {
+		h := &handler{}
+		h.handle = func(x *Exchange) {
+			x.Forwarded.SetBodyStream(streamOf(iotest.ErrReader(errors.New("malformed chunk"))), -1)
+		}
+		_, addr := e.start(t, h, long)
+		if got := converse(t, addr, get()); !strings.HasPrefix(got, "HTTP/1.1 ") {
+			t.Errorf("the client reads %q", got)
+		}
+	})
+}
