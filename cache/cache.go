@@ -176,7 +176,7 @@ func (c *Cache) await(page *proxy.Page, resp *fasthttp.Response, f *flight, old 
 		old.serve(page, resp, now, "Sluice; hit; detail=error")
 		return proxy.CacheHit, true
 	case !done:
-		outcome = upstream.TimedOut // as whoever asked the shop itself would have heard; a shop that hangs needs no crowd
+		outcome = upstream.TimedOut // as a request to the upstream itself; one that hangs gets no more of them
 		fallthrough
 	case outcome != upstream.Answered:
 		c.counts.add(failed)

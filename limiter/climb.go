@@ -149,7 +149,7 @@ func (c *climb) judge(now int64, seen view) {
 func (c *climb) queued() bool { return c.bare == 0 || c.low.trip > suspicious*c.bare }
 
 // rest settles where the speed of the highest limit and the round trip of the lowest meet: the shop is as fast, and
-// nobody waits in it.
+// no request waits in it.
 func (c *climb) rest(now int64) {
 	c.limit = max(c.low.limit, min(math.Round(restAt*c.high.speed()*c.low.trip), c.high.limit))
 	usual := c.low

@@ -13,7 +13,7 @@ import (
 // It promises that of no key more than rate·t + burst are admitted within any time t, whatever the callers' clocks and
 // threads do. It evicts nobody: what a key has used is forgotten when it has been earned back, and not before, so that
 // a flood of other keys is no amnesty. Its memory is 16 bytes for each of MaxKeys at most, taken page by page. Where
-// more keys than that are under way, the error is a rare false refusal: see docs/limits.md for how rare.
+// more keys than that are under way, the error is a rare false rejection: see docs/limits.md for how rare.
 //
 // Each key is counted by the virtual scheduling of GCRA (ITU-T I.371, 2004, annex A): one number, the instant at which
 // its burst is whole again. There are two rows of them, and a key has one cell in each, chosen by a seeded hash. Keys

@@ -7,7 +7,7 @@ import (
 )
 
 // RateLimiters are the keyed rates in force. A change of configuration keeps what each key has used of a rate that goes
-// on to count the same keys (by its name and Of) in as much memory: nobody gets a new burst by it.
+// on to count the same keys (by its name and Of) in as much memory: no key gets a new burst by it.
 //
 // It is safe for concurrent use.
 type RateLimiters struct {
@@ -56,7 +56,7 @@ func (s *RateLimiters) Use(rates []*RateLimiter) {
 func rateFill() *prometheus.Desc {
 	return describe("sluice_rate_table_fill_ratio",
 		"Part of a keyed rate's table that holds what has not been earned back, by a sample; "+
-			"above 0.5 false refusals become likely: raise max_keys.", "rate")
+			"above 0.5 false rejections become likely: raise max_keys.", "rate")
 }
 
 func rateBytes() *prometheus.Desc {

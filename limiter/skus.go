@@ -16,7 +16,7 @@ import (
 // together by a seeded hash: a bad neighbourhood lasts for one window, and nobody can aim at another's. A cell whose
 // window is over is free, so a SKU is forgotten exactly when nothing is left to remember: reuse is no amnesty.
 // Two SKUs that share line and tag share the places of that window, and a line with eight other SKUs in it has no
-// room: a false refusal, never an overshoot.
+// room: a false rejection, never an overshoot.
 //
 // That holds because a cell's number only rises and a cell is found by first fit: those before it in its line were
 // not free for its window when it was taken, and never will be. A cell may only be reused by a window that is more

@@ -29,7 +29,7 @@ type Caps struct {
 	PerSKU int // requests of one SKU in one window, at most 65535; 0 = no cap
 
 	// SKUs fixes the memory: 64 bytes for each, rounded up to a power of two; 0 = 100000, at most 16777216.
-	// It is how many SKUs may be booked in one window before false refusals of a SKU become likely.
+	// It is how many SKUs may be booked in one window before false rejections of a SKU become likely.
 	SKUs int
 
 	// WarmUp is how long the caps take to grow from a tenth to the whole, for all SKUs together from the first admission

@@ -203,7 +203,7 @@ func TestMadeUpSKUsNeitherStarveNorForgive(t *testing.T) {
 	const most = 20
 	for _, c := range []struct{ skus, atLeast int }{
 		{100_000, most - 1}, // a made-up SKU may share its cell, once in a hundred thousand runs
-		{1, 0},              // the line may be full of others: a false refusal, but never an overshoot
+		{1, 0},              // the line may be full of others: a false rejection, but never an overshoot
 	} {
 		w := NewWindowLimiter(tenMs(0), Caps{PerSKU: most, SKUs: c.skus})
 		for n := range int64(20) {

@@ -29,7 +29,7 @@ type Request struct {
 }
 
 // Owner stands for a goroutine that runs an event loop. A connection is told of it before each use, if it has a method
-// Bind(owner any): reading and writing it then blocks nobody else.
+// Bind(owner any): reading and writing it does not block the loop then.
 type Owner interface {
 	// StepAside is called before anything else that blocks: a name look-up, a dial, a TLS handshake.
 	StepAside()

@@ -63,7 +63,7 @@ func sayAccessLog(a *config.AccessLog) string {
 	if a.Output == "off" {
 		return fmt.Sprintf("of requests: none; the last %s of lines are remembered for sluice why", a.Remember)
 	}
-	return fmt.Sprintf("of requests, to %s: all that are forwarded; of each reason to refuse the first %d in a second, "+
+	return fmt.Sprintf("of requests, to %s: all that are forwarded; of each reason to reject the first %d in a second, "+
 		"then 1 in %d; the last %s remembered for sluice why",
 		a.Output, a.RefusedFirst, a.RefusedEvery, a.Remember)
 }

@@ -36,7 +36,7 @@ func (r *runCommand) Run() error {
 	return r.serve(c, log)
 }
 
-// letGrow has nobody look for garbage until collect is called. Of what is made at start hardly anything is garbage, but
+// letGrow turns garbage collection off until collect is called. Of what is made at start hardly anything is garbage, but
 // so much is made that it was looked for three times, which took a third of the time until the gate was ready. What is
 // made is bounded by the configuration, and GOMEMLIMIT holds all the same.
 func letGrow() (collect func()) {
