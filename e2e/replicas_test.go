@@ -32,6 +32,8 @@ func TestReplicas_OrderOnNoReplicaIsRejectedAndItsUnitSold(t *testing.T) {
 		first++ // whom the replica kept waiting for too long is told so for good
 		return order(first).status == 200
 	})
+	free := func() bool { return ledgerOf(t, r, "1001") == account{2, 0, 1} }
+	soon(t, "the units of those that did not pass are free", free)
 	booked := shop.booked()
 	replica.Pause()
 	a := order(2)
@@ -45,7 +47,7 @@ func TestReplicas_OrderOnNoReplicaIsRejectedAndItsUnitSold(t *testing.T) {
 		return strings.Contains(g.log.String(), "too few replicas have the newest reservations")
 	})
 	replica.Resume()
-	soon(t, "its unit is free again, long before it is overdue", func() bool { return ledgerOf(t, r, "1001") == account{2, 0, 1} })
+	soon(t, "its unit is free again, long before it is overdue", free)
 	other := 200
 	soon(t, "another client has it", func() bool {
 		other++

@@ -88,10 +88,15 @@ func TestSlowBody_HoldsNoSlot(t *testing.T) {
 	addr := serve(t, p, ServerOptions{ReadTimeout: 500 * time.Millisecond, IdleTimeout: time.Minute})
 	var slow []*clientConn
 	for _, path := range []string{"/api/seckill/1001/order", "/search/"} {
-		for _, framing := range []string{"Content-Length: 9\r\n\r\nslow", "Transfer-Encoding: chunked\r\n\r\n9\r\nslow"} {
+		for framing, part := range map[string]string{"Content-Length: 9": "slow", "Transfer-Encoding: chunked": "9\r\nslow"} {
 			for range 2 {
 				c := connect(t, addr)
-				c.send("POST " + path + " HTTP/1.1\r\nHost: shop\r\nCookie: uid=7\r\n" + framing)
+				c.send("POST " + path + " HTTP/1.1\r\nHost: shop\r\nCookie: uid=7\r\nExpect: 100-continue\r\n" +
+					framing + "\r\n\r\n")
+				if resp, body := c.receive("POST"); resp.StatusCode != http.StatusContinue { // no order has the slot yet
+					t.Fatalf("%d %s", resp.StatusCode, body)
+				}
+				c.send(part)
 				slow = append(slow, c)
 			}
 		}
