@@ -30,8 +30,8 @@ func (s *Source) Cookie(name string) ([]byte, Fault) {
 		for len(list) > 0 {
 			var pair []byte
 			pair, list = octets.Cut(list, ';')
-			key, value := octets.Cut(pair, '=')
-			m.add(octets.Trim(key), name, octets.Unquote(octets.Trim(value)))
+			key, value := octets.Cut(octets.Trim(pair), '=')
+			m.add(octets.Trim(key), name, octets.Unquote(value)) // not every server drops a space before the value
 		}
 	}
 	return m.only(name)

@@ -28,7 +28,8 @@ func TestCookie_IsReadInOneWayOrAmbiguous(t *testing.T) {
 	for cookies, want := range map[string]string{
 		"a=b; sku=5":                  "5",
 		"a=b;sku=5;":                  "5",
-		"sku = 5 ;b":                  "5",
+		" sku =5 ;b":                  "5",
+		"sku= 5":                      "ambiguous value_invalid $cookie_sku",
 		`a=b; sku="5"`:                "5",
 		"sku=a=b":                     "a=b",
 		"sku=%35":                     "5",
