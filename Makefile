@@ -5,41 +5,44 @@ GO          ?= go
 GOTESTFLAGS ?=
 FUZZTIME    ?= 30s
 BENCHTIME   ?= 200ms
-VERSION     ?= $(shell git describe --always --dirty --tags 2>/dev/null || echo unknown)
-IMAGE       ?= sluice:$(VERSION)
+VERSION     ?= $(shell sh tools/version)
+IMAGE       ?= sluice:$(subst +,-,$(VERSION))
+# Where docs/ can be read by those who get an alert, such as https://git.example.com/shop/sluice/docs.
+DOCS_URL    ?=
 
-# The version comes from git describe. Go's own stamp fails in a clone that belongs to another user, as in containers.
+# The version comes from the file VERSION and from git: tools/version. Go's own stamp fails in a clone that belongs to another user, as in containers.
 export GOFLAGS := $(shell $(GO) env GOFLAGS) -buildvcs=false
 
-# The linters live in a module of their own, so that a build of Sluice does not carry them.
+# The linters and the benchmark live in modules of their own, so that a build of Sluice does not carry them.
 TOOL = $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help build test test-all test-noeventloop browser screenshots test-layouts race format vet staticcheck vulnerabilities lint fuzz bench bench-scale bench-go planted chaos conformance image clean image-here licences reference sbom hangups
+.PHONY: help build test test-all test-noeventloop browser screenshots test-layouts race format vet staticcheck vulnerabilities lint fuzz bench bench-scale bench-go planted chaos conformance attack image clean image-here rules packages manifests licences reference sbom hangups
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
 
 build: ## the static binary ./sluice
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o sluice ./cmd/sluice
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X sluice/internal/buildinfo.linked=$(VERSION)' -o sluice ./cmd/sluice
 
 # Most tests wait for something most of the time: four packages, and four tests of each, run at the same time.
-FAST = $$($(GO) list ./... | grep -v -e /bench$$ -e /e2e)
+FAST = $$($(GO) list ./... | grep -v /e2e)
 
 test: ## the fast tests, about a minute: no browser, no npm; on a real redis-server, which it installs when missing (flags: GOTESTFLAGS)
 	@sh tools/need redis-server
-	$(GO) test -short -count=1 -timeout 5m -p 4 -parallel 4 $(GOTESTFLAGS) ./stockgate/ledger $(FAST)
+	$(GO) test -short -count=1 -timeout 5m -p 4 -parallel 4 $(GOTESTFLAGS) ./stockgate/ledger/... $(FAST)
 
 # The two longest packages come first. Chromium, and gateways beside their peers, want the processors for themselves: they
 # come last, one after the other.
 test-all: ## every test, end to end and in a real browser as well; installs what is missing (flags: GOTESTFLAGS)
-	@for c in redis-server $(BROWSER); do sh tools/need $$c || exit 1; done
-	@first=; $(GO) test -count=1 -timeout 16m -parallel 4 $(GOTESTFLAGS) ./e2e ./stockgate/ledger $(FAST) && first=ok; \
-	$(GO) test -count=1 -timeout 5m -p 1 $(GOTESTFLAGS) ./bench ./e2e/browser && [ "$$first" = ok ]
+	@for c in redis-server nginx promtool postgresql mariadbd $(BROWSER); do sh tools/need $$c || exit 1; done
+	@first=; $(GO) test -count=1 -timeout 16m -parallel 4 $(GOTESTFLAGS) ./e2e ./stockgate/ledger/... $(FAST) && first=ok; \
+	(cd bench && $(GO) test -count=1 -timeout 5m $(GOTESTFLAGS) ./...) || first=; \
+	$(GO) test -count=1 -timeout 5m $(GOTESTFLAGS) ./e2e/browser && [ "$$first" = ok ]
 
 test-noeventloop: ## the request path without the event loop: the reference engine serves every connection
 	@sh tools/need redis-server
 	$(GO) vet -tags noeventloop ./...
-	$(GO) test -tags noeventloop -count=1 -timeout 10m -parallel 4 $(GOTESTFLAGS) ./proxy/... ./upstream ./cmd/sluice
+	$(GO) test -tags noeventloop -count=1 -timeout 10m -parallel 4 $(GOTESTFLAGS) ./proxy/... ./upstream ./internal/app
 	$(GO) test -tags noeventloop -short -count=1 -timeout 5m $(GOTESTFLAGS) -run 'Wire|Order|Once|Shutdown' ./e2e
 
 # What the tests of e2e/browser are played by: the system's Chromium, driven by playwright-core from npm.
@@ -53,10 +56,10 @@ screenshots: ## docs/images anew: the dashboard before, during and after a sale
 	@for c in $(BROWSER); do sh tools/need $$c || exit 1; done
 	SLUICE_IMAGES=$(CURDIR)/docs/images $(GO) test -count=1 -timeout 5m -v -run 'Demo' ./e2e/browser
 
-test-layouts: ## layouts, drivers and the shops of examples/layouts, each promise provoked
+test-layouts: ## layouts, scripts and the shops of examples/layouts, each promise provoked
 	@sh tools/need redis-server
-	$(GO) test -count=1 -timeout 170s $(GOTESTFLAGS) ./stockgate/driver ./stockgate/layout
-	$(GO) test -count=1 -timeout 170s $(GOTESTFLAGS) -run 'Layout|Defect|Written|Driven|Driver|GatesAndTheShops' ./e2e
+	$(GO) test -count=1 -timeout 170s $(GOTESTFLAGS) ./stockgate/script ./stockgate/layout
+	$(GO) test -count=1 -timeout 170s $(GOTESTFLAGS) -run 'Layout|Defect|Written|Script' ./e2e
 
 race: ## every test under the race detector (needs a C compiler)
 	@sh tools/need gcc
@@ -67,11 +70,13 @@ format: ## fail on a file that gofmt would change
 
 vet: ## go vet
 	$(GO) vet ./...
-	$(GO) vet -tags failpoints ./cmd/...
+	$(GO) vet -tags failpoints ./cmd/... ./internal/...
 	cd tools && $(GO) vet ./...
+	cd bench && $(GO) vet ./...
 
 staticcheck: ## staticcheck
 	$(TOOL) staticcheck ./...
+	cd bench && $(GO) tool -modfile=../tools/go.mod staticcheck ./...
 
 vulnerabilities: ## govulncheck, where its database can be reached
 	@sh tools/vulnerabilities $(TOOL) govulncheck ./...
@@ -83,11 +88,11 @@ fuzz: ## every fuzz target for FUZZTIME each
 
 bench: ## Sluice beside nginx with Lua, HAProxy and bare fasthttp, in 15 minutes: bench/README.md (BENCH=-quick looks whether it works)
 	@for c in nginx nginx-lua haproxy wrk redis-server; do sh tools/need $$c || exit 1; done
-	$(GO) run ./bench -targets bench/targets.toml -out bench $(BENCH)
+	cd bench && $(GO) run . -targets targets.toml -out . $(BENCH)
 
 bench-scale: ## how cost grows with connections, SKUs, routes, keys, instances, crowd and stock, in 24 minutes: docs/scale.md (BENCH=-quick looks whether it works)
 	@for c in nginx redis-server; do sh tools/need $$c || exit 1; done
-	$(GO) run ./bench scale $(if $(findstring -quick,$(BENCH)),,-targets bench/targets.toml -out bench) $(BENCH)
+	cd bench && $(GO) run . scale $(if $(findstring -quick,$(BENCH)),,-targets targets.toml -out .) $(BENCH)
 
 bench-go: ## every Go benchmark, BENCHTIME each
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
@@ -101,6 +106,10 @@ CHAOS ?= 10m
 chaos: ## a sale for CHAOS (90s, 10m) while gates, Redis and shop die, hang and lie; SEED=N plays a plan again
 	@sh tools/need redis-server
 	SLUICE_CHAOS=$(CHAOS) SLUICE_SEED=$(SEED) $(GO) test -count=1 -timeout 1h -v -run 'BooksBalanceAfterChaos' ./e2e
+
+attack: build ## attacks on memory, connections and processors, beside nginx, in 10 minutes: docs/testing.md (ATTACK='-short -only NAME')
+	@sh tools/need nginx
+	@cd tools && $(GO) run ./attack $(ATTACK) ../sluice
 
 RATE ?= 5000
 
@@ -120,6 +129,18 @@ image: ## the container image, with docker, podman or buildah
 
 image-here: build ## the same image out of ./sluice, with no registry and no daemon (buildah)
 	@GO='$(GO)' sh tools/image-here '$(IMAGE)' sluice
+
+rules: ## the alert rules with links to the runbook below DOCS_URL: dist/*rule*.yaml; and those of deploy/kustomize anew
+	@mkdir -p dist
+	@sh tools/rules '$(DOCS_URL)' >dist/sluice.rules.yaml
+	@sh tools/rules --kubernetes '$(DOCS_URL)' >dist/prometheusrule.yaml
+	@sh tools/rules --kubernetes >deploy/kustomize/monitoring/prometheusrule.yaml
+
+manifests: ## render the Helm chart and the kustomizations, and check each field of what they give
+	SLUICE_MANIFESTS=1 $(GO) test -count=1 -timeout 9m -v -run 'Manifests' ./deploy
+
+packages: ## .deb, .rpm and .apk for amd64 and arm64 in dist (DOCS_URL: links of the alerts)
+	@GO='$(GO)' VERSION='$(VERSION)' DOCS_URL='$(DOCS_URL)' sh tools/packages
 
 licences: ## write docs/licences.md anew, when a dependency has changed
 	cd tools && $(GO) run ./modules licences .. >../docs/licences.md.new && mv ../docs/licences.md.new ../docs/licences.md

@@ -1,4 +1,5 @@
-// Package sluice holds what belongs to the whole project and to no part of it: the reference configuration.
+// Package sluice holds what belongs to the whole project and to no part of it: the reference configuration and the
+// number of the release.
 package sluice
 
 import _ "embed"
@@ -7,3 +8,8 @@ import _ "embed"
 //
 //go:embed config.toml
 var Reference string
+
+// Release is the file VERSION: the release that these sources belong to, and a line break.
+//
+//go:embed VERSION
+var Release string

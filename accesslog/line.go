@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"sluice/internal/octets"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 )
@@ -116,7 +117,8 @@ func appendText[T string | []byte](dst []byte, name string, value T) []byte {
 }
 
 // appendQuoted appends a JSON string (RFC 8259, section 7). Control characters are escaped, including those of C1, so
-// that a terminal that shows the log does not execute them. Invalid UTF-8 becomes U+FFFD.
+// that a terminal that shows the log does not execute them; bidi controls, so that no name looks like another one.
+// Invalid UTF-8 becomes U+FFFD.
 func appendQuoted[T string | []byte](dst []byte, value T) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
@@ -136,8 +138,8 @@ func appendQuoted[T string | []byte](dst []byte, value T) []byte {
 		}
 		end := min(i+utf8.UTFMax, len(value))
 		r, size := utf8.DecodeRune([]byte(value[i:end]))
-		if r < 0xa0 {
-			dst = append(dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+		if r < 0xa0 || octets.IsBidiControl(r) {
+			dst = append(dst, '\\', 'u', hex[r>>12], hex[r>>8&15], hex[r>>4&15], hex[r&15])
 		} else {
 			dst = utf8.AppendRune(dst, r)
 		}

@@ -221,7 +221,7 @@ func TestSummary_CountsWhatWasLeftOut(t *testing.T) {
 	l.Close()
 	got := out.lines(t)
 	last := got[len(got)-1]
-	rejected, _ := last["refused"].(map[string]any)
+	rejected, _ := last["rejected"].(map[string]any)
 	if last["summary"] != true || len(rejected) != 1 || rejected["sold_out"] != 1000.0 ||
 		last["admitted"] != 5.0 || last["in_flight"] != 3.0 || last["left_out"] != 999.0 {
 		t.Errorf("the summary is %v", last)

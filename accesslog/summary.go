@@ -35,7 +35,7 @@ func (w *writer) summarize(totals func() Totals) {
 // append appends the line with the difference to the summary before.
 func (s *summary) append(dst []byte, before *summary, now time.Time) []byte {
 	dst = append(dst, `{"time":"`...)
-	dst = append(now.UTC().AppendFormat(dst, stamp), `","summary":true,"refused":{`...)
+	dst = append(now.UTC().AppendFormat(dst, stamp), `","summary":true,"rejected":{`...)
 	first := true
 	for reason, rejected := range s.Rejected {
 		if n := rejected - before.Rejected[reason]; n > 0 {

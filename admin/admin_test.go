@@ -118,15 +118,27 @@ func TestTokenIsAskedForFromEverybody(t *testing.T) {
 	}
 }
 
-func TestReadyWhenEveryCheckPasses(t *testing.T) {
-	well := true
-	h := Ops([]Check{{"shop", func() (string, bool) { return "1 of 1", true }}, {"redis", func() (string, bool) { return "away", well }}}, prometheus.NewRegistry())
-	if w := ask(h, "GET", "/readyz", "", nil); w.Code != 200 || w.Body.String() != "ready\n" {
-		t.Errorf("%d %q", w.Code, w.Body)
-	}
-	well = false
-	if w := ask(h, "GET", "/readyz?verbose", "", nil); w.Code != 503 || w.Body.String() != "ok   shop: 1 of 1\nFAIL redis: away\nnot ready\n" {
-		t.Errorf("%d %q", w.Code, w.Body)
+func TestReadyz_SaysReadyDegradedOrNotReady(t *testing.T) {
+	health := Healthy
+	h := Ops([]Check{
+		{"shop", func() (string, Health) { return "1 of 1", Healthy }}, {"redis", func() (string, Health) { return "away", health }},
+	}, prometheus.NewRegistry())
+	for _, c := range []struct {
+		health        Health
+		status        int
+		short, detail string
+	}{
+		{Healthy, 200, "ready\n", "ok   shop: 1 of 1\nok   redis: away\nready\n"},
+		{Degraded, 200, "degraded; redis: away\n", "ok   shop: 1 of 1\nWARN redis: away\ndegraded\n"},
+		{Unready, 503, "not ready; redis: away\n", "ok   shop: 1 of 1\nFAIL redis: away\nnot ready\n"},
+	} {
+		health = c.health
+		if w := ask(h, "GET", "/readyz", "", nil); w.Code != c.status || w.Body.String() != c.short {
+			t.Errorf("%d: %d %q", health, w.Code, w.Body)
+		}
+		if w := ask(h, "GET", "/readyz?verbose", "", nil); w.Code != c.status || w.Body.String() != c.detail {
+			t.Errorf("%d: %d %q", health, w.Code, w.Body)
+		}
 	}
 	if w := ask(h, "GET", "/livez", "", nil); w.Code != 200 {
 		t.Errorf("not ready is not dead: %d", w.Code)

@@ -58,7 +58,7 @@ func (a *API) fault(w http.ResponseWriter, err error) {
 		status = http.StatusNotFound
 	case errors.Is(err, ErrInvalid):
 		status = http.StatusBadRequest
-	case errors.Is(err, ErrRefused):
+	case errors.Is(err, ErrConflict):
 		status = http.StatusConflict
 	}
 	fail(w, status, err.Error())

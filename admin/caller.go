@@ -67,7 +67,7 @@ func (a *API) authorized(next http.Handler) http.Handler {
 	})
 }
 
-// sameOrigin refuses also to read, where a browser says that a page of another origin asks (Fetch Metadata): what the page cannot
+// sameOrigin rejects reads too, where a browser says that a page of another origin asks (Fetch Metadata): what the page cannot
 // read costs the gate all the same, such as a profile, a check of Redis, or one of the few streams. Nor is an answer taken for a script.
 func sameOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -114,19 +114,20 @@ func (a *API) admitted(w http.ResponseWriter, r *http.Request, rightly func(stri
 		unauthorized(w)
 		return ""
 	}
-	client, now := clientOf(r.RemoteAddr), time.Now()
-	if wait := a.Door.shut(client, now); wait > 0 {
+	if role = rightly(given); role != "" {
+		return role
+	}
+	wait, telling := a.Door.rejected(clientOf(r.RemoteAddr), time.Now())
+	if telling {
+		a.Trail.Rejected(r.RemoteAddr)
+	}
+	if wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
-		fail(w, http.StatusTooManyRequests, "too many wrong tokens; no other is looked at before Retry-After has passed")
+		fail(w, http.StatusTooManyRequests, "too many wrong tokens; send the right one, or another one after Retry-After")
 		return ""
 	}
-	if role = rightly(given); role == "" {
-		if a.Door.refused(client, now) {
-			a.Trail.Refused(r.RemoteAddr)
-		}
-		unauthorized(w)
-	}
-	return role
+	unauthorized(w)
+	return ""
 }
 
 func unauthorized(w http.ResponseWriter) {

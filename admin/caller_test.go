@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -35,62 +37,83 @@ func TestAViewerLooksAndChangesNothing(t *testing.T) {
 	}
 }
 
-// Guessing is limited, of each address; nobody is locked out by what others guess, also who comes for the first time; the record
-// has no flood; and no token is told.
-func TestTokensCannotBeGuessedForLong(t *testing.T) {
-	var log bytes.Buffer
-	h := (&API{Store: &shelf{}, Token: "boss", Log: slog.New(slog.NewTextHandler(&log, nil))}).Handler()
-	from := func(address, token string) int {
-		return ask(h, "GET", "/api/v1/stock", "", func(r *http.Request) {
-			bearing(token)(r)
-			r.RemoteAddr = address
-		}).Code
-	}
-	const addresses, guesses = 40, 30
-	refused := 0
-	for i := range addresses * guesses {
-		switch code := from(fmt.Sprintf("192.0.2.%d:1", i%addresses), fmt.Sprintf("guess-%d", i)); code {
-		case 401:
-		case 429:
-			refused++
-		default:
-			t.Fatalf("a guess: %d", code)
+// The right token is taken at once, whatever was sent before from its own address or from others. Wrong ones are
+// answered late, counted and put on record, the record has no flood, and no token is told.
+func TestWrongTokens_AreSlowedAndNeverLockTheRightOneOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		door := NewDoor()
+		h := (&API{Store: &shelf{}, Token: "boss", Door: door, Log: slog.New(slog.NewTextHandler(&log, nil))}).Handler()
+		from := func(address, token string) (code int, took time.Duration, after string) {
+			start := time.Now()
+			w := ask(h, "GET", "/api/v1/stock", "", func(r *http.Request) {
+				bearing(token)(r)
+				r.RemoteAddr = address
+			})
+			return w.Code, time.Since(start), w.Header().Get("Retry-After")
 		}
-	}
-	// The minute may turn once meanwhile.
-	if least := addresses * (guesses - 2*wrongOfOne); refused < least {
-		t.Errorf("%d of %d guesses were not looked at, want at least %d", refused, addresses*guesses, least)
-	}
-	if code := from("192.0.2.200:1", "boss"); code != 200 {
-		t.Errorf("an operator who comes for the first time is locked out by others: %d", code)
-	}
-	if strings.Contains(log.String(), "guess") || strings.Contains(log.String(), "boss") {
-		t.Error("a token is in the log")
-	}
-	if lines := strings.Count(log.String(), "token.refuse"); lines == 0 || lines > 2*wrongOfAll {
-		t.Errorf("%d lines of the log", lines)
-	}
-	audit := ask(h, "GET", "/api/v1/audit", "", func(r *http.Request) { bearing("boss")(r); r.RemoteAddr = "192.0.2.200:1" })
-	if !strings.Contains(audit.Body.String(), `"what":"token.refuse"`) || strings.Contains(audit.Body.String(), "guess") {
-		t.Errorf("audit: %.300s", audit.Body)
-	}
+		const addresses, guesses = 40, 15
+		for i := range guesses {
+			for a := range addresses {
+				address := fmt.Sprintf("192.0.2.%d:1", a)
+				want, pause := 401, time.Duration(0)
+				if i >= wrongOfOne {
+					want, pause = 429, wrongPause
+				}
+				code, took, after := from(address, fmt.Sprintf("guess-%d", i))
+				if code != want || took != pause || (after != "") != (want == 429) {
+					t.Fatalf("guess %d of %s: %d after %v, Retry-After %q; want %d after %v", i, address, code, took, after, want, pause)
+				}
+				if code, took, _ := from(address, "boss"); code != 200 || took != 0 {
+					t.Fatalf("the right token after guess %d: %d after %v", i, code, took)
+				}
+			}
+		}
+		if n := door.total.Load(); n != addresses*guesses {
+			t.Errorf("%d wrong tokens are counted, want %d", n, addresses*guesses)
+		}
+		if strings.Contains(log.String(), "guess") || strings.Contains(log.String(), "boss") {
+			t.Error("a token is in the log")
+		}
+		if lines := strings.Count(log.String(), "token.reject"); lines != wrongOfAll {
+			t.Errorf("%d lines of the log", lines)
+		}
+		audit := ask(h, "GET", "/api/v1/audit", "", bearing("boss"))
+		if !strings.Contains(audit.Body.String(), `"what":"token.reject"`) || strings.Contains(audit.Body.String(), "guess") {
+			t.Errorf("audit: %.300s", audit.Body)
+		}
+		time.Sleep(time.Minute)
+		if code, took, _ := from("192.0.2.1:1", "guess"); code != 401 || took != 0 {
+			t.Errorf("a minute later: %d after %v", code, took)
+		}
+	})
 }
 
-func TestTheDoorShutsForTheRestOfAMinute(t *testing.T) {
-	d, client, other := NewDoor(), netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
-	at := time.Unix(600, 0)
-	for range wrongOfOne {
-		if d.shut(client, at) != 0 {
-			t.Fatal("shut too early")
+// Answers that wait hold connections: few do at a time.
+func TestWrongTokens_FewWaitAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, client, start := NewDoor(), netip.MustParseAddr("192.0.2.1"), time.Now()
+		for range wrongOfOne {
+			if wait, _ := d.rejected(client, start); wait != 0 {
+				t.Fatal("slowed too early")
+			}
 		}
-		d.refused(client, at)
-	}
-	if wait := d.shut(client, at.Add(20*time.Second)); wait != 40*time.Second {
-		t.Errorf("wait %v, want 40s", wait)
-	}
-	if d.shut(other, at) != 0 || d.shut(client, at.Add(time.Minute)) != 0 {
-		t.Error("another is shut out, or for longer than the minute")
-	}
+		var waiting sync.WaitGroup
+		for range mostPaused {
+			waiting.Go(func() { d.rejected(client, start) })
+		}
+		synctest.Wait()
+		if wait, _ := d.rejected(client, start); wait == 0 || !time.Now().Equal(start) {
+			t.Errorf("one more waits: %v, told %v", time.Since(start), wait)
+		}
+		waiting.Wait()
+		if time.Since(start) != wrongPause {
+			t.Errorf("they waited %v", time.Since(start))
+		}
+	})
+}
+
+func TestWrongTokens_OfAnIPv6ClientAreThoseOfItsNetwork(t *testing.T) {
 	if got := clientOf("[2001:db8::1:2:3:4]:5"); got != netip.MustParseAddr("2001:db8::") {
 		t.Errorf("an IPv6 client is %v, not its /64", got)
 	}
@@ -100,17 +123,17 @@ func TestTheDoorShutsForTheRestOfAMinute(t *testing.T) {
 func TestRefusalsDoNotPushDeedsOut(t *testing.T) {
 	trail := NewTrail(slog.New(slog.DiscardHandler))
 	trail.Note(Deed{What: "config.reload"}, "")
-	for range 10 * keptRefusals {
-		trail.Refused("192.0.2.1:1")
+	for range 10 * keptRejections {
+		trail.Rejected("192.0.2.1:1")
 	}
 	all := trail.since(0, maxList)
-	if len(all) > keptRefusals+1 || all[0].What != "config.reload" {
+	if len(all) > keptRejections+1 || all[0].What != "config.reload" {
 		t.Errorf("%d deeds, the oldest %+v", len(all), all[0])
 	}
 	for range 2 * keptDeeds {
 		trail.Note(Deed{What: "stock.change"}, "")
 	}
-	if n := len(trail.since(0, maxList)); n > keptDeeds+keptRefusals {
+	if n := len(trail.since(0, maxList)); n > keptDeeds+keptRejections {
 		t.Errorf("%d deeds are kept", n)
 	}
 }

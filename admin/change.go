@@ -50,7 +50,7 @@ func changeOf(w http.ResponseWriter, r *http.Request) (c change, err error) {
 	return c, nil
 }
 
-// fitsLayout refuses what a shop's own key cannot hold.
+// fitsLayout rejects what a shop's own key cannot hold.
 func (c *change) fitsLayout() error {
 	switch {
 	case c.Limit != nil, c.State != "":
@@ -61,7 +61,7 @@ func (c *change) fitsLayout() error {
 	return nil
 }
 
-// fitsLedger refuses what no ledger could hold.
+// fitsLedger rejects what no ledger could hold.
 func (c *change) fitsLedger() error {
 	switch {
 	case c.Set != nil && (*c.Set < 0 || *c.Set > maxUnits):

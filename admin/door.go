@@ -3,50 +3,80 @@ package admin
 import (
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // What wrong tokens come to in a minute.
 const (
-	wrongOfOne  = 10      // of one client: then no other of its is compared
+	wrongOfOne  = 10      // of one client: then its wrong ones are answered late, and with 429
 	wrongOfAll  = 100     // of all: then they are not put on record one by one
 	wrongCounts = 1 << 14 // clients of which they are counted
 )
 
-// Door keeps those out who guess tokens. It promises that no client has more than so many compared in a minute, and that
-// nobody is locked out by what others guess, from however many addresses: a token has 16 bytes or more, and is not found by
-// trying from all of them. It is safe for concurrent use, and outlives a reload.
+// A client that has sent too many wrong tokens waits for the answer to the next one. Few wait at a time: an answer that
+// waits holds a connection, and those are bounded.
+const (
+	wrongPause = 250 * time.Millisecond
+	mostPaused = 8
+)
+
+// Door counts wrong tokens, and slows the clients that send many. A right token is never rejected or slowed, whatever
+// was sent before from the same address or from others: a token has 16 bytes or more, and is not found by trying. It is
+// safe for concurrent use, and outlives a reload.
 type Door struct {
 	mu     sync.Mutex
 	minute int64 // of what is counted; wrong and all are of this one alone
 	wrong  map[netip.Addr]int
 	all    int
+	paused int // requests that wait
+
+	total atomic.Uint64
 }
 
-// NewDoor returns a Door that nobody has come to.
+// NewDoor returns a Door that has counted nothing.
 func NewDoor() *Door { return &Door{wrong: map[netip.Addr]int{}} }
 
-// shut tells how long client must wait before a token of its is looked at; 0 = it is looked at now.
-func (d *Door) shut(client netip.Addr, now time.Time) time.Duration {
+// rejected counts a wrong token of client. It returns how long the client should wait before it sends another one, 0 for
+// the first ones in a minute, and whether that is worth a line: a flood is not, one by one. It takes wrongPause where
+// there is a wait.
+func (d *Door) rejected(client netip.Addr, now time.Time) (wait time.Duration, telling bool) {
+	d.total.Add(1)
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.turn(now)
-	if d.wrong[client] < wrongOfOne {
-		return 0
-	}
-	return time.Unix((d.minute+1)*60, 0).Sub(now)
-}
-
-// refused notes that client came with a wrong token, and reports whether that is worth a line: a flood is not, one by one.
-func (d *Door) refused(client netip.Addr, now time.Time) (telling bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.turn(now)
+	tooMany := d.wrong[client] >= wrongOfOne
 	if _, counted := d.wrong[client]; counted || len(d.wrong) < wrongCounts {
 		d.wrong[client]++
 	}
 	d.all++
-	return d.all <= wrongOfAll
+	telling = d.all <= wrongOfAll
+	pause := tooMany && d.paused < mostPaused
+	if pause {
+		d.paused++
+	}
+	d.mu.Unlock()
+	if pause {
+		time.Sleep(wrongPause)
+		d.mu.Lock()
+		d.paused--
+		d.mu.Unlock()
+	}
+	if tooMany {
+		wait = time.Unix((now.Unix()/60+1)*60, 0).Sub(now)
+	}
+	return wait, telling
+}
+
+var wrongTokens = prometheus.NewDesc("sluice_admin_wrong_tokens_total", "Requests to admin.listen with a wrong token.", nil, nil)
+
+// Describe implements prometheus.Collector.
+func (d *Door) Describe(out chan<- *prometheus.Desc) { out <- wrongTokens }
+
+// Collect implements prometheus.Collector.
+func (d *Door) Collect(out chan<- prometheus.Metric) {
+	out <- prometheus.MustNewConstMetric(wrongTokens, prometheus.CounterValue, float64(d.total.Load()))
 }
 
 // turn forgets the minute before.

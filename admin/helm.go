@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Helm changes the running gate. Its errors may be ErrInvalid, ErrRefused, errors.As a *BadFile, and of an override ErrNoOverride.
+// Helm changes the running gate. Its errors may be ErrInvalid, ErrConflict, errors.As a *BadFile, and of an override ErrNoOverride.
 type Helm interface {
 	// Reload reads the configuration again. drop ends every override of a limit; otherwise those are kept that the new
 	// configuration has room for.
@@ -64,7 +64,7 @@ func (a *API) reload(w http.ResponseWriter, r *http.Request) {
 	}
 	done, err := a.Helm.Reload(r.Context(), want.Overrides == "drop")
 	if bad := (*BadFile)(nil); errors.As(err, &bad) {
-		a.note(r, Deed{What: "config.refuse", Detail: bad.Text()}, "admin: reload asked for")
+		a.note(r, Deed{What: "config.reject", Detail: bad.Text()}, "admin: reload asked for")
 		failWith(w, http.StatusUnprocessableEntity, bad.Error(), bad.Problems)
 		return
 	}

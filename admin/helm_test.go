@@ -18,7 +18,7 @@ type wheel struct {
 }
 
 func (wheel) Status() Status {
-	return Status{Version: "dev", Started: time.Unix(1, 0), Mode: "enforce", Phase: "serving", Checks: []Probed{{"shop", true, "up"}}, Reload: Reload{OK: true}}
+	return Status{Version: "dev", Started: time.Unix(1, 0), Mode: "enforce", Phase: "serving", Checks: []Probed{{"shop", true, false, "up"}}, Reload: Reload{OK: true}}
 }
 
 func (wheel) Limits() []Limit {
@@ -121,7 +121,7 @@ func TestEveryChangeIsOnRecordAndNoLookIs(t *testing.T) {
 		}
 	}
 	ask(h, "POST", "/api/v1/stock/1001", `{"set": 9}`, named)
-	ask(h, "POST", "/api/v1/stock/1001", `{"set": -9}`, named) // refused: nothing was changed
+	ask(h, "POST", "/api/v1/stock/1001", `{"set": -9}`, named) // rejected: nothing was changed
 	ask(h, "POST", "/api/v1/overrides", `{"key": "limits.window.max", "value": 5, "for": "10m"}`, named)
 	ask(h, "DELETE", "/api/v1/overrides/1", "", nil)
 	ask(h, "POST", "/api/v1/reload", "", nil)

@@ -32,7 +32,7 @@ func (l *Ledger) LogValue() slog.Value {
 const frozen = "frozen"
 
 // Ledgers is the stock that the gate keeps, one ledger a SKU, and the reservations in it. Its errors may be ErrNoSKU,
-// ErrInvalid and ErrRefused; after any other nobody knows whether the call was done, and the same call finds out.
+// ErrInvalid and ErrConflict; after any other nobody knows whether the call was done, and the same call finds out.
 type Ledgers interface {
 	// Look reads the numbers.
 	Look(ctx context.Context, sku string) (Stock, error)
@@ -61,8 +61,8 @@ type Ledgers interface {
 	Settle(ctx context.Context, op string, r Reservation) (Outcome, error)
 }
 
-// ErrRefused is what a Ledgers says of a change that contradicts what it holds; its text says what to do instead.
-var ErrRefused = errors.New("refused")
+// ErrConflict is what a Ledgers says of a change that contradicts what it holds; its text says what to do instead.
+var ErrConflict = errors.New("rejected")
 
 func (a *API) listLedgers(w http.ResponseWriter, r *http.Request) {
 	limit, err := limitOf(r)
@@ -149,7 +149,7 @@ func (a *API) mayMake(r *http.Request, sku string) error {
 	if a.Store == nil || r.URL.Query().Get("kind") == "ledger" {
 		return nil
 	}
-	return fmt.Errorf("set %q: %w: it has no ledger, and some routes look at the shop's own stock; say kind=ledger to make one, or kind=layout", sku, ErrRefused)
+	return fmt.Errorf("set %q: %w: it has no ledger, and some routes look at the shop's own stock; say kind=ledger to make one, or kind=layout", sku, ErrConflict)
 }
 
 func (a *API) apply(ctx context.Context, sku string, want *change, before Stock) (Stock, error) {
@@ -163,7 +163,7 @@ func (a *API) apply(ctx context.Context, sku string, want *change, before Stock)
 	case before.Ledger.State == want.State:
 		return before, nil // asking twice to freeze must not raise the epoch twice
 	case before.Ledger.State == frozen && !want.Reconciled:
-		return Stock{}, fmt.Errorf(`%q is frozen: %w: orders of the shop may be missing in its ledger; adopt them, then ask again with "reconciled": true`, sku, ErrRefused)
+		return Stock{}, fmt.Errorf(`%q is frozen: %w: orders of the shop may be missing in its ledger; adopt them, then ask again with "reconciled": true`, sku, ErrConflict)
 	}
 	return a.Ledgers.SetState(ctx, sku, want.State)
 }

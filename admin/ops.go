@@ -2,7 +2,7 @@
 // what is the stock, what became of an order. It promises that nothing here is on the way of a shopper's request, that
 // what changes something needs a token or a caller on this very machine, and that the log then says who changed what.
 //
-// It refuses to decide what is unknown: a reservation is confirmed, released or refunded when somebody says so.
+// It does not decide what is unknown: a reservation is confirmed, released or refunded when an operator says so.
 package admin
 
 import (
@@ -18,10 +18,27 @@ import (
 // Check is one condition of readiness.
 type Check struct {
 	Name  string
-	Probe func() (detail string, ok bool) // quick; detail is for people
+	Probe func() (detail string, health Health) // quick; detail is for people
 }
 
-// Ops serves what needs no secret: /livez, /readyz and /metrics. Refusing shoppers is never "not ready".
+// Health is what one condition, or all of them, come to.
+type Health uint8
+
+const (
+	Healthy  Health = iota
+	Degraded        // ready, but a part fails: an operator must look
+	Unready
+)
+
+// HealthyIf is Healthy, or else Unready.
+func HealthyIf(ok bool) Health {
+	if ok {
+		return Healthy
+	}
+	return Unready
+}
+
+// Ops serves what needs no secret: /livez, /readyz and /metrics. Rejecting shoppers is never "not ready".
 func Ops(checks []Check, metrics prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
@@ -30,23 +47,29 @@ func Ops(checks []Check, metrics prometheus.Gatherer) http.Handler {
 	return mux
 }
 
-// ready answers 200 when every check passes, else 503. With ?verbose each is a line of its own.
+// ready answers 200 unless a check says Unready: "ready", or "degraded" with the checks that say so, or 503 "not ready".
+// With ?verbose each check is a line of its own.
 func ready(w http.ResponseWriter, r *http.Request, checks []Check) {
-	status, verdict := http.StatusOK, "ready"
-	var lines strings.Builder
+	worst := Healthy
+	var all, faults strings.Builder
 	for _, c := range checks {
-		detail, ok := c.Probe()
-		mark := "ok  "
-		if !ok {
-			mark, status, verdict = "FAIL", http.StatusServiceUnavailable, "not ready"
+		detail, health := c.Probe()
+		worst = max(worst, health)
+		fmt.Fprintf(&all, "%s %s: %s\n", [...]string{"ok  ", "WARN", "FAIL"}[health], c.Name, detail)
+		if health != Healthy {
+			fmt.Fprintf(&faults, "; %s: %s", c.Name, detail)
 		}
-		fmt.Fprintf(&lines, "%s %s: %s\n", mark, c.Name, detail)
 	}
+	status := http.StatusOK
+	if worst == Unready {
+		status = http.StatusServiceUnavailable
+	}
+	verdict := [...]string{"ready", "degraded", "not ready"}[worst]
 	if r.URL.Query().Has("verbose") {
-		plain(w, status, lines.String()+verdict+"\n")
+		plain(w, status, all.String()+verdict+"\n")
 		return
 	}
-	plain(w, status, verdict+"\n")
+	plain(w, status, verdict+faults.String()+"\n")
 }
 
 func plain(w http.ResponseWriter, status int, text string) {

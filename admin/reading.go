@@ -14,16 +14,16 @@ import (
 
 // reading is what the gate has counted and what its metrics say at one instant: counts since the start, and how things stand.
 type reading struct {
-	requests                    int64
-	refused, observed           map[string]int64 // by reason
-	routes                      []metrics.RouteTraffic
-	rateRefused, rateObserved   map[string]int64 // by keyed rate
-	refusedConns, observedConns map[string]int64 // by reason
-	sent, failed                map[string]int64 // by target and code
-	calls, errors               map[string]int64 // of Redis
-	windows, saturated          map[string]int64
-	shop, redis                 histograms
-	stock                       map[string]*StockTold
+	requests                     int64
+	rejected, observed           map[string]int64 // by reason
+	routes                       []metrics.RouteTraffic
+	rateRejected, rateObserved   map[string]int64 // by keyed rate
+	rejectedConns, observedConns map[string]int64 // by reason
+	sent, failed                 map[string]int64 // by target and code
+	calls, errors                map[string]int64 // of Redis
+	windows, saturated           map[string]int64
+	shop, redis                  histograms
+	stock                        map[string]*StockTold
 
 	connections, inFlight, limit, queue, up, targets, unknown int64
 	hasRedis, redisUp                                         bool
@@ -32,13 +32,13 @@ type reading struct {
 // read takes in all traffic, and of metrics what it knows.
 func read(traffic metrics.Traffic, families []*dto.MetricFamily) *reading {
 	r := &reading{
-		requests: traffic.Requests, routes: traffic.Routes, refused: byReason(traffic.Rejected[:]), observed: byReason(traffic.Observed[:]),
-		rateRefused: map[string]int64{}, rateObserved: map[string]int64{}, refusedConns: map[string]int64{}, observedConns: map[string]int64{},
+		requests: traffic.Requests, routes: traffic.Routes, rejected: byReason(traffic.Rejected[:]), observed: byReason(traffic.Observed[:]),
+		rateRejected: map[string]int64{}, rateObserved: map[string]int64{}, rejectedConns: map[string]int64{}, observedConns: map[string]int64{},
 		sent: map[string]int64{}, failed: map[string]int64{}, calls: map[string]int64{}, errors: map[string]int64{},
 		windows: map[string]int64{}, saturated: map[string]int64{}, shop: histograms{}, redis: histograms{}, stock: map[string]*StockTold{},
 	}
 	for _, rate := range traffic.Rates {
-		r.rateRefused[rate.Rate], r.rateObserved[rate.Rate] = rate.Rejected, rate.Observed
+		r.rateRejected[rate.Rate], r.rateObserved[rate.Rate] = rate.Rejected, rate.Observed
 	}
 	for _, f := range families {
 		name, ok := strings.CutPrefix(f.GetName(), "sluice_")
@@ -76,7 +76,7 @@ func (r *reading) take(name string, m *dto.Metric) {
 	n, first := valueOf(m), label(m, 0) // labels are in the order of their names
 	switch name {
 	case "rejected_connections_total":
-		r.refusedConns[first] = n
+		r.rejectedConns[first] = n
 	case "observed_connection_rejections_total":
 		r.observedConns[first] = n
 	case "connections":
@@ -94,7 +94,8 @@ func (r *reading) takeShop(name string, m *dto.Metric, n int64) {
 	first, second := label(m, 0), label(m, 1)
 	switch name {
 	case "upstream_requests_total": // code, target
-		if first == "not_sent" {
+		if first == "not_sent" { // the shop did not see it: an error, and no request of the shop
+			r.failed[first+" "+second] = n
 			return
 		}
 		r.sent[first+" "+second] = n

@@ -53,7 +53,7 @@ func (r *Report) writeCSV(out io.Writer) error {
 	for _, by := range []struct {
 		kind   string
 		counts map[string]int64
-	}{{"refused", t.Refused}, {"observed", t.Observed}, {"refused_connections", t.RefusedConnections}} {
+	}{{"rejected", t.Rejected}, {"observed", t.Observed}, {"rejected_connections", t.RejectedConnections}} {
 		for _, reason := range slices.Sorted(maps.Keys(by.counts)) {
 			number(by.kind, reason, "count", by.counts[reason])
 		}
@@ -61,7 +61,7 @@ func (r *Report) writeCSV(out io.Writer) error {
 	for _, one := range []struct {
 		name string
 		peak Peak
-	}{{"requests", t.Peaks.Requests}, {"admitted", t.Peaks.Admitted}, {"refused", t.Peaks.Refused}, {"in_flight", t.Peaks.InFlight},
+	}{{"requests", t.Peaks.Requests}, {"admitted", t.Peaks.Admitted}, {"rejected", t.Peaks.Rejected}, {"in_flight", t.Peaks.InFlight},
 		{"queue", t.Peaks.Queue}, {"shop_p99_ms", t.Peaks.ShopP99}, {"redis_p99_ms", t.Peaks.RedisP99}} {
 		if one.peak.At != 0 {
 			row("peak", one.name, "value", strconv.FormatFloat(one.peak.Value, 'f', -1, 64))

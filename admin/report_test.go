@@ -152,9 +152,9 @@ func TestAReportIsAFileThatNoSpreadsheetExecutes(t *testing.T) {
 
 func TestATallyAddsUp(t *testing.T) {
 	var m minutes
-	second := func(at, requests int64, refused map[string]int64) *Second {
-		s := &Second{At: at, Span: 1, Requests: requests, Refused: refused, Shop: ShopSecond{Requests: 1, InFlight: at % 7}}
-		s.Admitted = requests - refused["window"] - refused["sold_out"]
+	second := func(at, requests int64, rejected map[string]int64) *Second {
+		s := &Second{At: at, Span: 1, Requests: requests, Rejected: rejected, Shop: ShopSecond{Requests: 1, InFlight: at % 7}}
+		s.Admitted = requests - rejected["window"] - rejected["sold_out"]
 		return s
 	}
 	m.add(second(600, 100, map[string]int64{"window": 90})) // the last of minute 9
@@ -162,10 +162,10 @@ func TestATallyAddsUp(t *testing.T) {
 	m.add(second(660, 10, map[string]int64{"sold_out": 10}))
 	m.add(second(661, 7, nil)) // of minute 11
 	got := m.sum(600, 660)
-	if got.Requests != 60 || got.Admitted != 5 || got.Refused["window"] != 40 || got.Refused["sold_out"] != 15 || got.Peaks.Requests != (Peak{50, 601}) || got.ShopRequests != 2 {
+	if got.Requests != 60 || got.Admitted != 5 || got.Rejected["window"] != 40 || got.Rejected["sold_out"] != 15 || got.Peaks.Requests != (Peak{50, 601}) || got.ShopRequests != 2 {
 		t.Errorf("a minute: %+v", got)
 	}
-	if all := m.sum(0, 1<<40); all.Requests != 167 || all.Peaks.Refused != (Peak{90, 600}) {
+	if all := m.sum(0, 1<<40); all.Requests != 167 || all.Peaks.Rejected != (Peak{90, 600}) {
 		t.Errorf("all: %+v", all)
 	}
 	m.add(second(600+keptMinutes*60, 3, nil)) // takes the place of the first

@@ -95,7 +95,7 @@ func (a *API) only(ctx context.Context, serial string, skus []string) (Reservati
 	case len(all) == 1:
 		return all[0], nil
 	case len(all) > 1:
-		return Reservation{}, fmt.Errorf("%q is a serial of %s and of %s: %w: name one with sku=", serial, all[0].SKU, all[1].SKU, ErrRefused)
+		return Reservation{}, fmt.Errorf("%q is a serial of %s and of %s: %w: name one with sku=", serial, all[0].SKU, all[1].SKU, ErrConflict)
 	case len(skus) == 1:
 		return Reservation{}, fmt.Errorf("%q of %q: %w", serial, skus[0], errNoSerial)
 	}

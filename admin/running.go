@@ -16,17 +16,18 @@ type Gate interface {
 
 // Status is the gate in a few words.
 type Status struct {
-	Version string    `json:"version"`
-	Host    string    `json:"host"`
-	Started time.Time `json:"started"`
-	Now     time.Time `json:"now"`    // by the clock that the sales go by
-	Role    string    `json:"role"`   // of who asks: "viewer" or "operator"
-	Config  string    `json:"config"` // which text of it: the first 12 hex digits of its SHA-256
-	Mode    string    `json:"mode"`   // "enforce" or "observe"
-	Phase   string    `json:"phase"`  // "serving" or "draining"
-	Ready   bool      `json:"ready"`
-	Checks  []Probed  `json:"checks"` // what Ready is made of
-	Reload  Reload    `json:"reload"`
+	Version  string    `json:"version"`
+	Host     string    `json:"host"`
+	Started  time.Time `json:"started"`
+	Now      time.Time `json:"now"`    // by the clock that the sales go by
+	Role     string    `json:"role"`   // of who asks: "viewer" or "operator"
+	Config   string    `json:"config"` // which text of it: the first 12 hex digits of its SHA-256
+	Mode     string    `json:"mode"`   // "enforce" or "observe"
+	Phase    string    `json:"phase"`  // "serving" or "draining"
+	Ready    bool      `json:"ready"`
+	Degraded bool      `json:"degraded"` // a part fails: its check says which
+	Checks   []Probed  `json:"checks"`   // what Ready is made of
+	Reload   Reload    `json:"reload"`
 
 	Stock     []string   `json:"stock"`     // the kinds that GET /stock knows here: "ledger" "layout"
 	Overrides []Override `json:"overrides"` // in force
@@ -35,9 +36,10 @@ type Status struct {
 
 // Probed is one condition of readiness, as it was just now.
 type Probed struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Detail string `json:"detail"`
+	Name     string `json:"name"`
+	OK       bool   `json:"ok"`       // false: not ready
+	Degraded bool   `json:"degraded"` // it fails, and the instance stays ready
+	Detail   string `json:"detail"`
 }
 
 // Reload is how the last reading of the configuration went.
@@ -62,11 +64,11 @@ type Limit struct {
 	Enforce bool     `json:"enforce"`
 	Numbers []Number `json:"numbers"`
 	Now     []Now    `json:"now"`     // what it counts at the moment
-	Reasons []string `json:"reasons"` // that it refuses for
+	Reasons []string `json:"reasons"` // that it rejects for
 
-	Refused           int64   `json:"refused"`  // since the start
-	Observed          int64   `json:"observed"` // let through, although enforcing would have refused it
-	RefusedPerSecond  float64 `json:"refused_per_second"`
+	Rejected          int64   `json:"rejected"` // since the start
+	Observed          int64   `json:"observed"` // let through, although enforcing would have rejected it
+	RejectedPerSecond float64 `json:"rejected_per_second"`
 	ObservedPerSecond float64 `json:"observed_per_second"`
 }
 

@@ -13,12 +13,12 @@ type Second struct {
 	Span float64 `json:"span"` // seconds that it covers: 1, or more where the machine was too busy to look
 
 	Requests int64            `json:"requests"` // answered, by the shop or here
-	Admitted int64            `json:"admitted"` // Requests that were not refused
-	Refused  map[string]int64 `json:"refused"`  // by reason; a reason without any is left out
-	Observed map[string]int64 `json:"observed"` // let through, although enforcing would have refused them; likewise
+	Admitted int64            `json:"admitted"` // Requests that were not rejected
+	Rejected map[string]int64 `json:"rejected"` // by reason; a reason without any is left out
+	Observed map[string]int64 `json:"observed"` // let through, although enforcing would have rejected them; likewise
 
-	Connections        int64            `json:"connections"`         // open
-	RefusedConnections map[string]int64 `json:"refused_connections"` // by reason, before any HTTP was read
+	Connections         int64            `json:"connections"`          // open
+	RejectedConnections map[string]int64 `json:"rejected_connections"` // by reason, before any HTTP was read
 
 	Shop    ShopSecond   `json:"shop"`
 	Redis   *RedisSecond `json:"redis"` // null where no Redis is asked
@@ -28,13 +28,13 @@ type Second struct {
 	Unknown int64       `json:"unknown"` // reservations whose outcome nobody knows, all SKUs together
 	Routes  []RouteTold `json:"routes"`  // that have ever answered, by name, at most 50
 
-	rateRefused, rateObserved map[string]int64 // by keyed rate
+	rateRejected, rateObserved map[string]int64 // by keyed rate
 }
 
 // ShopSecond is the shop's part.
 type ShopSecond struct {
 	Requests int64   `json:"requests"` // that it answered, or failed to
-	Errors   int64   `json:"errors"`   // of these, those without an answer, or with a 5xx
+	Errors   int64   `json:"errors"`   // those without an answer, or with a 5xx, and those that reached no target: may exceed Requests
 	P50      float64 `json:"p50_ms"`   // of these; 0 = there were none
 	P99      float64 `json:"p99_ms"`
 	InFlight int64   `json:"in_flight"`
@@ -73,7 +73,7 @@ type StockTold struct {
 type RouteTold struct {
 	Route    string `json:"route"`
 	Requests int64  `json:"requests"`
-	Refused  int64  `json:"refused"`
+	Rejected int64  `json:"rejected"`
 }
 
 // Bounds of what one Second holds, beside the reasons, of which there are some thirty.
@@ -87,20 +87,20 @@ func between(before, now *reading, at int64, span float64) *Second {
 	shop, redis := now.shop.since(before.shop), now.redis.since(before.redis)
 	s := &Second{
 		At: at, Span: math.Round(span*1000) / 1000,
-		Requests: max(0, now.requests-before.requests), Refused: rise(now.refused, before.refused), Observed: rise(now.observed, before.observed),
-		Connections: now.connections, RefusedConnections: rise(now.refusedConns, before.refusedConns),
+		Requests: max(0, now.requests-before.requests), Rejected: rise(now.rejected, before.rejected), Observed: rise(now.observed, before.observed),
+		Connections: now.connections, RejectedConnections: rise(now.rejectedConns, before.rejectedConns),
 		Shop: ShopSecond{
 			Requests: sum(now.sent, before.sent), Errors: sum(now.failed, before.failed), P50: shop.quantile(0.5), P99: shop.quantile(0.99),
 			InFlight: now.inFlight, Limit: now.limit, Queue: now.queue, Up: now.up, Targets: now.targets,
 		},
 		Unknown: now.unknown, Stock: now.mostSold(),
-		Windows: []WindowTold{}, rateRefused: rise(now.rateRefused, before.rateRefused), rateObserved: rise(now.rateObserved, before.rateObserved),
+		Windows: []WindowTold{}, rateRejected: rise(now.rateRejected, before.rateRejected), rateObserved: rise(now.rateObserved, before.rateObserved),
 	}
-	refused := int64(0)
-	for _, n := range s.Refused {
-		refused += n
+	rejected := int64(0)
+	for _, n := range s.Rejected {
+		rejected += n
 	}
-	s.Admitted = max(0, s.Requests-refused)
+	s.Admitted = max(0, s.Requests-rejected)
 	if now.hasRedis {
 		s.Redis = &RedisSecond{Calls: sum(now.calls, before.calls), P50: redis.quantile(0.5), P99: redis.quantile(0.99), Errors: sum(now.errors, before.errors), Up: now.redisUp}
 	}

@@ -77,14 +77,14 @@ func (a *API) adopt(w http.ResponseWriter, r *http.Request) {
 	a.finish(w, r, "adopt", want)
 }
 
-// agrees refuses another order under the serial of one that is held or sold.
+// agrees rejects another order under the serial of one that is held or sold.
 func (r Reservation) agrees(with Reservation) error {
 	undone := r.State == "released" || r.State == "refunded"
 	if undone || r.User == with.User && r.Quantity == with.Quantity {
 		return nil
 	}
 	return fmt.Errorf("adopt %q: %w: it is %s already, %d for user %q; confirm it if that is the order, else correct what you sent",
-		r.Serial, ErrRefused, r.State, r.Quantity, r.User)
+		r.Serial, ErrConflict, r.State, r.Quantity, r.User)
 }
 
 // adopted reads the order that is to be adopted.

@@ -124,7 +124,7 @@ func (a *API) change(w http.ResponseWriter, r *http.Request) {
 	answer(w, now)
 }
 
-// checkSKU refuses what no request could name.
+// checkSKU rejects what no request could name.
 func checkSKU(sku string) error {
 	if param.ValidSKU([]byte(sku)) {
 		return nil

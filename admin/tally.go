@@ -1,22 +1,22 @@
 package admin
 
-// Tally is what the gate did in a stretch of time, as far as it adds up: Requests = Admitted + all that were Refused.
+// Tally is what the gate did in a stretch of time, as far as it adds up: Requests = Admitted + all that were Rejected.
 type Tally struct {
-	Requests           int64            `json:"requests"` // answered, by the shop or here
-	Admitted           int64            `json:"admitted"`
-	Refused            map[string]int64 `json:"refused"`             // by reason
-	Observed           map[string]int64 `json:"observed"`            // let through, although enforcing would have refused them
-	RefusedConnections map[string]int64 `json:"refused_connections"` // by reason, before any HTTP was read
-	ShopRequests       int64            `json:"shop_requests"`
-	ShopErrors         int64            `json:"shop_errors"` // of these, without an answer or with a 5xx
-	Peaks              Peaks            `json:"peaks"`
+	Requests            int64            `json:"requests"` // answered, by the shop or here
+	Admitted            int64            `json:"admitted"`
+	Rejected            map[string]int64 `json:"rejected"`             // by reason
+	Observed            map[string]int64 `json:"observed"`             // let through, although enforcing would have rejected them
+	RejectedConnections map[string]int64 `json:"rejected_connections"` // by reason, before any HTTP was read
+	ShopRequests        int64            `json:"shop_requests"`
+	ShopErrors          int64            `json:"shop_errors"` // of these, without an answer or with a 5xx
+	Peaks               Peaks            `json:"peaks"`
 }
 
 // Peaks are the highest seconds.
 type Peaks struct {
-	Requests Peak `json:"requests"` // a second, as Admitted and Refused
+	Requests Peak `json:"requests"` // a second, as Admitted and Rejected
 	Admitted Peak `json:"admitted"`
-	Refused  Peak `json:"refused"`
+	Rejected Peak `json:"rejected"`
 	InFlight Peak `json:"in_flight"`
 	Queue    Peak `json:"queue"`
 	ShopP99  Peak `json:"shop_p99_ms"`
@@ -30,17 +30,17 @@ type Peak struct {
 }
 
 func newTally() Tally {
-	return Tally{Refused: map[string]int64{}, Observed: map[string]int64{}, RefusedConnections: map[string]int64{}}
+	return Tally{Rejected: map[string]int64{}, Observed: map[string]int64{}, RejectedConnections: map[string]int64{}}
 }
 
 // add counts one second in.
 func (t *Tally) add(s *Second) {
-	refused := s.Requests - s.Admitted
+	rejected := s.Requests - s.Admitted
 	one := Tally{
-		Requests: s.Requests, Refused: s.Refused, Observed: s.Observed, RefusedConnections: s.RefusedConnections,
+		Requests: s.Requests, Rejected: s.Rejected, Observed: s.Observed, RejectedConnections: s.RejectedConnections,
 		ShopRequests: s.Shop.Requests, ShopErrors: s.Shop.Errors,
 		Peaks: Peaks{
-			Requests: Peak{perSecondOf(s.Requests, s.Span), s.At}, Admitted: Peak{perSecondOf(s.Admitted, s.Span), s.At}, Refused: Peak{perSecondOf(refused, s.Span), s.At},
+			Requests: Peak{perSecondOf(s.Requests, s.Span), s.At}, Admitted: Peak{perSecondOf(s.Admitted, s.Span), s.At}, Rejected: Peak{perSecondOf(rejected, s.Span), s.At},
 			InFlight: Peak{float64(s.Shop.InFlight), s.At}, Queue: Peak{float64(s.Shop.Queue), s.At}, ShopP99: Peak{s.Shop.P99, s.At},
 		},
 	}
@@ -55,18 +55,18 @@ func (t *Tally) merge(o *Tally) {
 	t.Requests += o.Requests
 	t.ShopRequests += o.ShopRequests
 	t.ShopErrors += o.ShopErrors
-	for _, counts := range []struct{ to, from map[string]int64 }{{t.Refused, o.Refused}, {t.Observed, o.Observed}, {t.RefusedConnections, o.RefusedConnections}} {
+	for _, counts := range []struct{ to, from map[string]int64 }{{t.Rejected, o.Rejected}, {t.Observed, o.Observed}, {t.RejectedConnections, o.RejectedConnections}} {
 		for reason, n := range counts.from {
 			counts.to[reason] += n
 		}
 	}
-	refused := int64(0)
-	for _, n := range t.Refused {
-		refused += n
+	rejected := int64(0)
+	for _, n := range t.Rejected {
+		rejected += n
 	}
-	t.Admitted = max(0, t.Requests-refused)
+	t.Admitted = max(0, t.Requests-rejected)
 	p, q := &t.Peaks, &o.Peaks
-	for _, pair := range []struct{ to, from *Peak }{{&p.Requests, &q.Requests}, {&p.Admitted, &q.Admitted}, {&p.Refused, &q.Refused}, {&p.InFlight, &q.InFlight},
+	for _, pair := range []struct{ to, from *Peak }{{&p.Requests, &q.Requests}, {&p.Admitted, &q.Admitted}, {&p.Rejected, &q.Rejected}, {&p.InFlight, &q.InFlight},
 		{&p.Queue, &q.Queue}, {&p.ShopP99, &q.ShopP99}, {&p.RedisP99, &q.RedisP99}} {
 		if pair.from.Value > pair.to.Value {
 			*pair.to = *pair.from

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Deed is one line of the audit: what somebody changed, or was refused to.
+// Deed is one line of the audit: what somebody changed, or was kept from changing.
 type Deed struct {
 	ID     int64     `json:"id"` // rises by one with each
 	At     time.Time `json:"at"`
@@ -28,8 +28,8 @@ type Deed struct {
 
 // How many are remembered. Wrong tokens have a place of their own, so that who guesses does not wipe out what was done.
 const (
-	keptDeeds    = 1000
-	keptRefusals = 200
+	keptDeeds      = 1000
+	keptRejections = 200
 )
 
 // Trail remembers the latest deeds, and logs each. Nothing in it is a secret, or a shopper's name. It is safe for concurrent use, and
@@ -37,9 +37,9 @@ const (
 type Trail struct {
 	log *slog.Logger
 
-	mu              sync.Mutex
-	last            int64 // ID
-	deeds, refusals []Deed
+	mu                sync.Mutex
+	last              int64 // ID
+	deeds, rejections []Deed
 }
 
 // NewTrail returns a Trail without deeds, which logs to log.
@@ -59,10 +59,10 @@ func (t *Trail) Note(d Deed, message string, attributes ...any) {
 	t.log.Info(message, append(said, attributes...)...)
 }
 
-// Refused remembers that somebody came from an address with a wrong token.
-func (t *Trail) Refused(from string) {
-	t.keep(&t.refusals, keptRefusals, Deed{At: time.Now().UTC().Truncate(time.Millisecond), Role: "none", From: from, What: "token.refuse"})
-	t.log.Warn("admin: wrong token", "audit", "token.refuse", "from", from)
+// Rejected remembers that somebody came from an address with a wrong token.
+func (t *Trail) Rejected(from string) {
+	t.keep(&t.rejections, keptRejections, Deed{At: time.Now().UTC().Truncate(time.Millisecond), Role: "none", From: from, What: "token.reject"})
+	t.log.Warn("admin: wrong token", "audit", "token.reject", "from", from)
 }
 
 func (t *Trail) keep(in *[]Deed, most int, d Deed) {
@@ -83,7 +83,7 @@ func (t *Trail) since(after int64, most int) []Deed {
 	if t.last <= after {
 		return nil
 	}
-	all := slices.Concat(t.deeds, t.refusals)
+	all := slices.Concat(t.deeds, t.rejections)
 	slices.SortFunc(all, func(x, y Deed) int { return int(x.ID - y.ID) })
 	all = slices.DeleteFunc(all, func(d Deed) bool { return d.ID <= after })
 	return all[max(0, len(all)-most):]

@@ -155,18 +155,18 @@ func (w *Watch) count(l *Limit) {
 	if w.n > 0 {
 		s = w.ring[(w.n-1)%keptSeconds].second
 	}
-	if len(l.Reasons) == 1 && l.Reasons[0] == "rate" { // all keyed rates refuse for the same reason: theirs are counted apart
-		l.Refused, l.Observed = w.now.rateRefused[l.Name], w.now.rateObserved[l.Name]
+	if len(l.Reasons) == 1 && l.Reasons[0] == "rate" { // all keyed rates reject for the same reason: theirs are counted apart
+		l.Rejected, l.Observed = w.now.rateRejected[l.Name], w.now.rateObserved[l.Name]
 		if s != nil {
-			l.RefusedPerSecond, l.ObservedPerSecond = perSecondOf(s.rateRefused[l.Name], s.Span), perSecondOf(s.rateObserved[l.Name], s.Span)
+			l.RejectedPerSecond, l.ObservedPerSecond = perSecondOf(s.rateRejected[l.Name], s.Span), perSecondOf(s.rateObserved[l.Name], s.Span)
 		}
 		return
 	}
 	for _, reason := range l.Reasons {
-		l.Refused += w.now.refused[reason] + w.now.refusedConns[reason]
+		l.Rejected += w.now.rejected[reason] + w.now.rejectedConns[reason]
 		l.Observed += w.now.observed[reason] + w.now.observedConns[reason]
 		if s != nil {
-			l.RefusedPerSecond += perSecondOf(s.Refused[reason]+s.RefusedConnections[reason], s.Span)
+			l.RejectedPerSecond += perSecondOf(s.Rejected[reason]+s.RejectedConnections[reason], s.Span)
 			l.ObservedPerSecond += perSecondOf(s.Observed[reason], s.Span)
 		}
 	}

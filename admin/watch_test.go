@@ -56,15 +56,15 @@ func (c *counted) traffic() metrics.Traffic {
 	return t
 }
 
-// answer counts requests of a route, and what of them was refused.
-func (c *counted) answer(route string, requests int64, refused map[reject.Reason]int64) {
+// answer counts requests of a route, and what of them was rejected.
+func (c *counted) answer(route string, requests int64, rejected map[reject.Reason]int64) {
 	i, found := slices.BinarySearchFunc(c.all.Routes, route, func(r metrics.RouteTraffic, name string) int { return strings.Compare(r.Route, name) })
 	if !found {
 		c.all.Routes = slices.Insert(c.all.Routes, i, metrics.RouteTraffic{Route: route})
 	}
 	c.all.Requests += requests
 	c.all.Routes[i].Requests += requests
-	for reason, n := range refused {
+	for reason, n := range rejected {
 		c.all.Rejected[reason] += n
 		c.all.Routes[i].Rejected += n
 	}
@@ -90,7 +90,7 @@ func TestASecondIsWhatWasAddedInIt(t *testing.T) {
 	}
 	w.look(100, 2)
 	s := w.latest()
-	if s.At != 100 || s.Span != 2 || s.Requests != 15 || s.Admitted != 8 || s.Refused["window"] != 3 || s.Refused["sold_out"] != 4 || len(s.Refused) != 2 ||
+	if s.At != 100 || s.Span != 2 || s.Requests != 15 || s.Admitted != 8 || s.Rejected["window"] != 3 || s.Rejected["sold_out"] != 4 || len(s.Rejected) != 2 ||
 		s.Observed["rate"] != 2 || len(s.Observed) != 1 {
 		t.Errorf("%+v", s)
 	}
@@ -102,16 +102,16 @@ func TestASecondIsWhatWasAddedInIt(t *testing.T) {
 	}
 	l := Limit{Name: "per_ip", Reasons: []string{"rate"}}
 	w.count(&l)
-	if l.Refused != 6 || l.RefusedPerSecond != 3 {
+	if l.Rejected != 6 || l.RejectedPerSecond != 3 {
 		t.Errorf("%+v", l)
 	}
 	l = Limit{Name: "window", Reasons: []string{"window"}}
 	w.count(&l)
-	if l.Refused != 503 || l.RefusedPerSecond != 1.5 {
+	if l.Rejected != 503 || l.RejectedPerSecond != 1.5 {
 		t.Errorf("%+v", l)
 	}
 	w.look(101, 1)
-	if s = w.latest(); s.Requests != 0 || len(s.Refused) != 0 || s.Shop.P99 != 0 {
+	if s = w.latest(); s.Requests != 0 || len(s.Rejected) != 0 || s.Shop.P99 != 0 {
 		t.Errorf("a second in which nothing happened: %+v", s)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 )
@@ -32,12 +31,9 @@ func axes(small bool) []axis {
 		{name: "skus", title: "SKUs, chosen at random", along: "SKUs", steps: skuSteps(small)},
 		{name: "routes", title: "routes, chosen at random", along: "routes", brief: true, steps: grow(small, "sold out", []int{1, 10, 100}, func(l *load, n int) { l.GonePart, l.Routes = 100, n })},
 		{name: "keys", title: "keys of a rate", along: "keys", brief: true, steps: keySteps(small)},
-		{name: "instances", title: "instances before one Redis", along: "instances", steps: instanceSteps(small)},
 		{name: "batches", title: "orders under way", along: "orders under way", steps: batchSteps(small)},
-		{name: "mixed", title: "orders among refusals", along: "orders, of a hundred requests", steps: mixedSteps(small)},
 		{name: "sale", title: "sales of one SKU to its last unit", along: "requests", steps: saleSteps(small)},
 		{name: "idle", title: "SKUs on sale that nobody asks for", along: "SKUs", steps: idleSteps(small)},
-		{name: "held-out", title: "mixtures that the model has not seen", along: "mixture", steps: heldOut(small)},
 	}
 	return all
 }
@@ -104,22 +100,9 @@ func keySteps(small bool) []step {
 	return grow(small, "forwarded", []int{1000, 10_000, 100_000, 1_000_000}, func(l *load, n int) { l.PagePart, l.Keys = 100, n })
 }
 
-func instanceSteps(small bool) []step {
-	counts := []int{1, 2, 4}
-	return append(
-		grow(small, "reserved", counts, func(l *load, n int) { l.OrderPart, l.Instances = 100, n }),
-		grow(small, "sold out", counts, func(l *load, n int) { l.GonePart, l.Instances = 100, n })...)
-}
-
 func batchSteps(small bool) []step {
 	return grow(small, "reserved", []int{8, 16, 32, 128, 512}, func(l *load, n int) {
 		l.OrderPart, l.Connections, l.Underway = 100, n, n
-	})
-}
-
-func mixedSteps(small bool) []step {
-	return grow(small, "reserved and sold out", []int{5, 20, 50}, func(l *load, n int) {
-		l.OrderPart, l.GonePart, l.Connections, l.Underway = n, 100-n, 128, 128
 	})
 }
 
@@ -147,26 +130,6 @@ func idleSteps(small bool) (steps []step) {
 		steps = append(steps, grow(small, strconv.Itoa(instances)+" instances", counts, func(l *load, n int) {
 			l.Underway, l.Open, l.Instances = 0, n, instances
 		})...)
-	}
-	return steps
-}
-
-// heldOut are what a real crowd is more like than any axis.
-func heldOut(small bool) (steps []step) {
-	mixtures := []load{
-		{Connections: 700, Underway: 96, Routes: 20, Gone: 3000, Open: 3, Keys: 30_000, PagePart: 5, GonePart: 90, OrderPart: 5, Instances: 1},
-		{Connections: 2500, Underway: 200, Routes: 5, Gone: 40, Open: 1, Keys: 300_000, PagePart: 45, LimitedPart: 15, GonePart: 20, OrderPart: 20, Instances: 1},
-		{Connections: 6000, Underway: 48, Routes: 50, Gone: 2000, Open: 1, Keys: 5000, PagePart: 20, GonePart: 80, Instances: 2},
-		{Connections: 150, Underway: 150, Routes: 2, Gone: 10, Open: 10, Keys: 1000, PagePart: 10, GonePart: 30, OrderPart: 60, Instances: 3},
-		{Connections: 1200, Underway: 64, Routes: 10, Gone: 300, Open: 2, Keys: 10_000, PagePart: 30, LimitedPart: 30, GonePart: 30, OrderPart: 10, Instances: 1},
-		{Connections: 400, Underway: 256, Routes: 3, Gone: 100, Open: 2, Keys: 2000, PagePart: 10, GonePart: 60, OrderPart: 30, Instances: 2},
-	}
-	if small {
-		mixtures = mixtures[:1]
-	}
-	for i, l := range mixtures {
-		l.Gate = "sluice"
-		steps = append(steps, step{fmt.Sprintf("mixture %d", i+1), float64(i + 1), l})
 	}
 	return steps
 }

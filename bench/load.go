@@ -35,9 +35,6 @@ func (l load) with(change func(*load)) load {
 	return l
 }
 
-// refusedPart is which part of the requests the gate answers itself.
-func (l load) refusedPart() float64 { return float64(l.GonePart+l.LimitedPart) / 100 }
-
 // request is what a request asks for.
 type request int
 

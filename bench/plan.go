@@ -38,7 +38,7 @@ func extraNames() []string {
 
 // readPlan reads the command line. An error names the flag.
 func readPlan(args []string) (plan, error) {
-	p := plan{command: "go run ./bench " + strings.Join(args, " ")}
+	p := plan{command: "cd bench && go run . " + strings.Join(args, " ")}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "one short round of everything, to see that it works; nothing is judged")
 	flags.IntVar(&p.rounds, "rounds", 5, "rounds; each measures every gate once")

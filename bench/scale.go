@@ -28,7 +28,7 @@ type scale struct {
 
 // readScale reads the command line behind the word scale.
 func readScale(args []string) (scale, error) {
-	s := scale{command: strings.TrimSpace("go run ./bench scale " + strings.Join(args, " "))}
+	s := scale{command: strings.TrimSpace("cd bench && go run . scale " + strings.Join(args, " "))}
 	flags := flag.NewFlagSet("bench scale", flag.ContinueOnError)
 	flags.BoolVar(&s.small, "quick", false, "one short round of two points an axis, to see that it works; nothing is judged")
 	flags.IntVar(&s.rounds, "rounds", 5, "rounds; each measures every point once. 0 = only report what was kept")

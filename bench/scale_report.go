@@ -3,14 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
-// What a run says: a table and a plot an axis, what grew by how much, and the model with what it says of the mixtures.
+// What a run says: a table and a plot for each axis, and what grew by how much.
 
 // shown is one number of a point, as tables and plots have it.
 type shown struct {
@@ -122,7 +120,6 @@ func (s *scale) text(spots []spot, wanted []growth) (text string, lost bool) {
 		fmt.Fprintf(&out, "%s\n", &t)
 	}
 	lost = growthText(&out, spots, s.small, wanted)
-	modelText(&out, spots, s.small)
 	return out.String(), lost
 }
 
@@ -151,9 +148,6 @@ func (a axis) table(some []spot) (t table) {
 
 // picture is the plot of an axis; nil where there is nothing to plot.
 func (a axis) picture(some []spot) []byte {
-	if a.name == "held-out" {
-		return nil
-	}
 	columns, plotted := a.columns()
 	var curves []drawn
 	for _, o := range some {
@@ -166,124 +160,4 @@ func (a axis) picture(some []spot) []byte {
 		last.points = append(last.points, m)
 	}
 	return draw(columns[plotted].name+", "+a.title, a.along, columns[plotted].unit, curves)
-}
-
-// learnt are the points of Sluice that a model may know: all that last for a time, but for the mixtures.
-func learnt(spots []spot, small bool) (some []spot) {
-	for _, a := range axes(small) {
-		for _, o := range of(spots, a) {
-			if o.Load.Gate == "sluice" && !slices.Contains([]string{"held-out", "rush", "sale"}, a.name) && o.Load.CheckPart == 0 {
-				some = append(some, o)
-			}
-		}
-	}
-	return some
-}
-
-// given is what the median round of a spot asks of a law.
-func (o spot) given(by batching) given {
-	var n, seconds []float64
-	for _, c := range o.Rounds {
-		n, seconds = append(n, c.Requests), append(seconds, c.Seconds)
-	}
-	return given{load: o.Load, requests: middle(n), seconds: middle(seconds), batching: by}
-}
-
-// value is a law's number at its level, for as many requests and seconds as given says.
-func (o spot) value(l *law, g given) float64 {
-	var all []float64
-	for _, c := range o.Rounds {
-		if c.Requests > 0 {
-			all = append(all, l.measured(c)/c.Requests*g.requests)
-		} else {
-			all = append(all, l.measured(c)/c.Seconds*g.seconds)
-		}
-	}
-	return quantile(all, l.level)
-}
-
-// batched fits how orders share their calls: first how many do, where there is nothing but orders, and then for how long
-// they are under way among others.
-func batched(some []spot) batching {
-	calls := callLaw()
-	var under, per []float64
-	for _, o := range some {
-		g := o.given(batching{longer: 1})
-		if n := o.value(&calls, g) - g.aside(); o.Load.OrderPart == 100 && n > 0 {
-			under, per = append(under, g.ordersUnderWay()), append(per, g.orders()/n)
-		}
-	}
-	best := batching{slope{0.25, 0.5}, 2}
-	if len(under) > 1 {
-		best.perBatch = straight(under, per)
-	}
-	least := math.Inf(1)
-	for tenth := 5; tenth <= 80; tenth++ {
-		try, off, mixed := batching{best.perBatch, float64(tenth) / 10}, 0.0, 0
-		for _, o := range some {
-			g := o.given(try)
-			if n := o.value(&calls, g) - g.aside(); o.Axis == "mixed" && n > 0 {
-				off, mixed = off+math.Abs(math.Log(g.batches()/n)), mixed+1
-			}
-		}
-		if mixed > 0 && off < least {
-			best.longer, least = try.longer, off
-		}
-	}
-	return best
-}
-
-// modelText fits the laws and holds them against the mixtures.
-func modelText(out *strings.Builder, spots []spot, small bool) {
-	some := learnt(spots, small)
-	if len(some) < 12 {
-		return
-	}
-	by := batched(some)
-	fmt.Fprintf(out, "## The model\n\nProcessor time is the first quartile of the rounds here, of points and mixtures: what disturbs a measurement mostly adds to it.\n\nOrders in a call: %s + %s · orders of one SKU and instance that are under way, at most %d; an order is under way %s times as long as a refusal.\n\n",
-		number(by.perBatch.start), number(by.perBatch.rise), mostInBatch, number(by.longer))
-	var held table
-	held.row("load", "number", "predicted, a request", "measured", "error")
-	for _, l := range []law{gateLaw(), redisLaw(), callLaw()} {
-		var points []observed
-		for _, o := range some {
-			g := o.given(by)
-			if v := o.value(&l, g); v > 0 {
-				points = append(points, observed{g, v})
-			}
-		}
-		l.fit(points)
-		var prices table
-		prices.row(l.name, "of", "µs", "within it: "+within(&l, points))
-		for k, t := range l.terms {
-			prices.row(t.name, t.what, number(l.price[k]), "")
-		}
-		fmt.Fprintf(out, "`%s`\n\n%s\n", l.formula(), &prices)
-		for _, a := range axes(small) {
-			if a.name != "held-out" && a.name != "sale" {
-				continue
-			}
-			for _, o := range of(spots, a) {
-				g := o.given(by)
-				want, got := l.predict(g)/g.requests, o.value(&l, g)/g.requests
-				name := o.Curve
-				if a.name == "sale" {
-					name += ", " + plain(o.At) + " requests"
-				}
-				held.row(name, l.name, number(want), number(got), fmt.Sprintf("%+.0f %%", 100*(want/got-1)))
-			}
-		}
-	}
-	if len(held.rows) > 1 {
-		fmt.Fprintf(out, "### Mixtures and sales that it has not seen\n\n%s\n", &held)
-	}
-}
-
-// within says how far a law is off the points that it was made of.
-func within(l *law, points []observed) string {
-	var off []float64
-	for _, p := range points {
-		off = append(off, math.Abs(l.predict(p.given)/p.value-1))
-	}
-	return fmt.Sprintf("%.0f %% half of the points, %.0f %% nine of ten", 100*middle(off), 100*quantile(off, 0.9))
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,59 +52,6 @@ func TestQuickLookAtScaleMeasuresWhatItSays(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(dir, "SCALE.md"))
 	if err != nil || !strings.Contains(string(text), "scale-connections.svg") {
 		t.Errorf("SCALE.md: %v\n%s", err, text)
-	}
-}
-
-// What costs are made of is found again, as far as the points tell.
-func TestModelFindsThePricesThatCostsWereMadeOf(t *testing.T) {
-	l := gateLaw()
-	l.price = make([]float64, len(l.terms))
-	want := map[string]float64{"refused": 10, "page": 20, "order": 30, "idle": 0.5, "alive": 2000}
-	for k, term := range l.terms {
-		l.price[k] = want[term.name]
-	}
-	var points []observed
-	for _, change := range []func(*load){
-		func(l *load) { l.GonePart = 100 },
-		func(l *load) { l.GonePart, l.Connections = 100, 10_000 },
-		func(l *load) { l.PagePart = 100 },
-		func(l *load) { l.PagePart, l.Keys = 100, 100_000 },
-		func(l *load) { l.OrderPart = 100 },
-		func(l *load) { l.OrderPart, l.Underway = 100, 512 },
-		func(l *load) { l.OrderPart, l.Open = 100, 100 },
-		func(l *load) { l.GonePart, l.Gone = 100, 1000 },
-		func(l *load) { l.GonePart, l.Routes = 100, 100 },
-		func(l *load) { l.Underway = 0 },
-		func(l *load) { l.Underway, l.Open, l.Instances = 0, 100, 4 },
-	} {
-		g := given{load: usual().with(change), requests: 50_000, seconds: 1, batching: batching{slope{0.25, 0.5}, 4}}
-		if g.Underway == 0 {
-			g.requests = 0
-		}
-		points = append(points, observed{g, l.predict(g)})
-	}
-	l.fit(points)
-	for _, p := range points {
-		if off := l.predict(p.given)/p.value - 1; math.Abs(off) > 0.02 {
-			t.Errorf("%+v: %.3f off", p.load, off)
-		}
-	}
-	mixed := given{load: usual().with(func(l *load) { l.GonePart, l.PagePart, l.OrderPart, l.Connections = 60, 30, 10, 700 }),
-		requests: 30_000, seconds: 1, batching: batching{slope{0.25, 0.5}, 4}}
-	got := l.predict(mixed)
-	fitted := l.price
-	for k, term := range l.terms {
-		fitted[k] = want[term.name]
-	}
-	if off := got/l.predict(mixed) - 1; math.Abs(off) > 0.05 {
-		t.Errorf("a mixture is predicted %.3f off", off)
-	}
-}
-
-func TestStraightLineIsFoundAgain(t *testing.T) {
-	got := straight([]float64{1, 10, 100}, []float64{0.75, 3, 25.5})
-	if math.Abs(got.rise-0.25) > 1e-9 || math.Abs(got.start-0.5) > 1e-9 {
-		t.Errorf("got %+v", got)
 	}
 }
 

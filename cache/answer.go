@@ -91,7 +91,7 @@ func (a *answer) lifetime() (d time.Duration, free bool) {
 		return a.says.maxAge.d, false
 	}
 	expires := a.header.PeekAll("Expires")
-	if len(expires) == 0 {
+	if len(expires) == 0 || a.says.targeted {
 		return 0, true
 	}
 	until, err := http.ParseTime(string(expires[0]))
@@ -111,7 +111,8 @@ func (a *answer) date() time.Time {
 
 // ageOf is the corrected initial age. Dates count whole seconds: what is less than one is no age.
 func (a *answer) ageOf(asked time.Time) time.Duration {
-	said := seconds(a.header.Peek("Age"))
+	first, _, _ := bytes.Cut(a.header.Peek("Age"), []byte(",")) // of a list the first counts (RFC 9111, section 5.1)
+	said := seconds(bytes.TrimSpace(first))
 	if said > 0 {
 		said += a.came.Sub(asked)
 	}

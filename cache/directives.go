@@ -9,8 +9,10 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// directives are what a response's Cache-Control says (RFC 9111, section 5.2.2; RFC 5861).
+// directives are what a response's Cache-Control says (RFC 9111, section 5.2.2; RFC 5861), or its CDN-Cache-Control in
+// the place of that (RFC 9213).
 type directives struct {
+	targeted            bool // CDN-Cache-Control: Expires does not count either
 	forbids             bool // no-store, private, no-cache: nothing that is given without asking
 	public              bool
 	noStale             bool     // must-revalidate, proxy-revalidate, s-maxage
@@ -35,6 +37,10 @@ func (l *lifetime) least(d time.Duration) {
 // directivesOf reads them. A shop that writes "private; max-age=5" means what it says first: where a name is none, nothing
 // is given to others. Pragma, of HTTP/1.0, counts where nothing else is said.
 func directivesOf(h *fasthttp.ResponseHeader) (d directives) {
+	if lines := h.PeekAll("CDN-Cache-Control"); d.readTargeted(lines) {
+		return d
+	}
+	d = directives{}
 	lines := h.PeekAll("Cache-Control")
 	d.forbids = len(lines) == 0 && bytes.EqualFold(h.Peek("Pragma"), []byte("no-cache"))
 	for _, line := range lines {
@@ -46,6 +52,37 @@ func directivesOf(h *fasthttp.ResponseHeader) (d directives) {
 		}
 	}
 	return d
+}
+
+// readTargeted reads CDN-Cache-Control, a dictionary of structured fields (RFC 9651): names are in lower case, and times
+// are integers. It reports false where there is none, or none that is valid: then Cache-Control counts (RFC 9213, section
+// 2.2).
+func (d *directives) readTargeted(lines [][]byte) bool {
+	for _, line := range lines {
+		for len(line) > 0 {
+			var name, value []byte
+			name, value, line = cutDirective(line)
+			name, _, _ = bytes.Cut(name, []byte(";")) // parameters mean nothing here
+			value, _, _ = bytes.Cut(value, []byte(";"))
+			if !isKey(name) {
+				return false
+			}
+			d.targeted = true
+			d.take(string(name), value)
+		}
+	}
+	return d.targeted
+}
+
+// isKey reports a key of a dictionary (RFC 9651, section 3.1.2).
+func isKey(name []byte) bool {
+	for i, c := range name {
+		letter := c >= 'a' && c <= 'z' || c == '*'
+		if !letter && (i == 0 || !(c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.')) {
+			return false
+		}
+	}
+	return len(name) > 0
 }
 
 func (d *directives) take(name string, value []byte) {

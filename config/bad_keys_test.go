@@ -48,7 +48,7 @@ window.max = 3`,
 		`:1: limit: unknown table; did you mean "limits"?`},
 	{`[server]
 mode = "observe"`,
-		`:2: server.mode: unknown key; here may stand listen, trusted_proxies, client_ip_header, proxy_protocol, read_header_timeout, read_timeout, write_timeout, idle_timeout, max_header_size, lenient_target, max_body_size, request_id_header, shutdown_delay, shutdown_timeout, tls`},
+		`:2: server.mode: unknown key; here may stand listen, socket_mode, socket_group, trusted_proxies, client_ip_header, proxy_protocol, read_header_timeout, read_timeout, write_timeout, idle_timeout, max_header_size, lenient_target, max_body_size, body_memory, request_id_header, shutdown_delay, shutdown_timeout, tls`},
 	{`[log]
 zzz = 1
 levell = "info"`,
@@ -175,4 +175,7 @@ format = {}`,
 	{`[server]
 read_timeout = "${TIMEOUT}"`,
 		`:2: server.read_timeout: ${TIMEOUT} is not set; set it, or write ${TIMEOUT:-fallback}`},
+	{`[[route]]
+sku = "${json_id}"`,
+		`:2: route[1].sku: ${json_id} is not set; set it, write ${json_id:-fallback}, or $json_id for a variable of the request`},
 }

@@ -11,6 +11,20 @@ listen = ["8080", ":80800", "unix:x"]`,
 :2: server.listen[2]: ":80800" is not an address; write it like ":8080", "127.0.0.1:8080" or "unix:/run/sluice.sock"
 :2: server.listen[3]: "unix:x" has no absolute path; write it like "unix:/run/sluice.sock"`},
 	{`[server]
+listen = ["unix:/run/s.sock"]
+socket_mode = "rw-rw----"
+socket_group = "www data"`,
+		`:3: server.socket_mode: "rw-rw----" is not a mode of a file; write it in octal digits, like "0660"
+:4: server.socket_group: "www data" is not the name of a group; write it like "www-data"`},
+	{`[server]
+socket_mode = "0060"
+socket_group = "www-data"`,
+		`:2: server.socket_mode: "0060" does not let the owner connect; write it like "0660"
+:3: server.socket_group: no address of server.listen is a unix socket; add one like "unix:/run/sluice/sluice.sock", or remove socket_group`},
+	{`[server]
+socket_mode = "1777"`,
+		`:2: server.socket_mode: "1777" is not a mode of a file; write it in octal digits, like "0660"`},
+	{`[server]
 trusted_proxies = ["10.0.0.1", "10.0.0.1/8", "privat", "0.0.0.0/0", "private"]`,
 		`:2: server.trusted_proxies[1]: "10.0.0.1" is an address, not a CIDR; write "10.0.0.1/32"
 :2: server.trusted_proxies[2]: "10.0.0.1/8" has bits beyond its length; write "10.0.0.0/8"
@@ -29,6 +43,13 @@ shutdown_delay = "-1s"`,
 	{`[server]
 max_header_size = "1B"`,
 		`:2: server.max_header_size: 1B must be from 1KiB to 1MiB`},
+	{`[server]
+body_memory = "32KiB"`,
+		`:2: server.body_memory: 32KiB must be from 64KiB to 1024GiB
+:2: server.body_memory: 32KiB is below twice server.max_body_size (256KiB); raise it to 512KiB, or lower the other`},
+	{`[server]
+max_body_size = "100MiB"`,
+		`:2: server.max_body_size: 100MiB exceeds half of server.body_memory (64MiB); lower it, or set server.body_memory to 200MiB`},
 	{`[upstream]
 policy = "fastest"`,
 		`:1: upstream.targets: is missing; write where the shop is, like ["http://127.0.0.1:9000"]
@@ -175,11 +196,22 @@ sold_field = ""`,
 		`:3: stock.layout.sold_field: is empty; write a value`},
 	{`[responses]
 format = "json"
-languages = ["zh", "en"]
-cors = "on"`,
+languages = ["zh", "en"]`,
 		`:2: responses.format: "json" is not known; write "auto", "html", "problem" or "envelope"
-:3: responses.languages[1]: "zh" is not known; write "zh-CN" or "en"
-:4: responses.cors: "on" is not known; write "reflect" or "off"`},
+:3: responses.languages[1]: "zh" is not known; write "zh-CN" or "en"`},
+	{`[responses]
+cors = "reflect"`,
+		`:2: responses.cors: "reflect" is not a list of origins; write ["https://shop.example"], or [] for none`},
+	{`[responses]
+cors = ["*", "https://shop.example/", "shop.example", "https://Shop.example", "https://shop.example:443", "null",
+  "https://a.example", "https://a.example"]`,
+		`:2: responses.cors[1]: "*" is every origin, without cookies; write ["*"] alone, or name the origins
+:2: responses.cors[2]: "https://shop.example/" is not an origin; write scheme, host and port as browsers send them, like "https://shop.example"
+:2: responses.cors[3]: "shop.example" is not an origin; write scheme, host and port as browsers send them, like "https://shop.example"
+:2: responses.cors[4]: "https://Shop.example" is not an origin; write scheme, host and port as browsers send them, like "https://shop.example"
+:2: responses.cors[5]: "https://shop.example:443" is not an origin; write scheme, host and port as browsers send them, like "https://shop.example"
+:2: responses.cors[6]: "null" is not an origin; write scheme, host and port as browsers send them, like "https://shop.example"
+:3: responses.cors[8]: "https://a.example" stands at responses.cors[7] too; change or drop one`},
 	{`[responses]
 languages = []
 retry_after_jitter = "-1s"`,

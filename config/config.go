@@ -43,6 +43,7 @@ type Config struct {
 	Metrics   Metrics   `toml:"metrics"`
 	Traces    Traces    `toml:"traces"`
 	Reload    Reload    `toml:"reload"`
+	Settle    Settle    `toml:"settle"`
 
 	file    string
 	lines   lines
@@ -64,7 +65,7 @@ func defaults(env func(string) (string, bool)) *Config {
 		Stock:     defaultStock(env),
 		Responses: defaultResponses(),
 		Admin:     Admin{Listen: "127.0.0.1:8090"},
-		Ops:       Ops{Listen: ":8091"},
+		Ops:       Ops{Listen: "127.0.0.1:8091"},
 		Fleet:     Fleet{Name: "shop"},
 		Log:       Log{Level: "info", Format: "auto"},
 		AccessLog: AccessLog{Output: "stdout", RefusedFirst: 20, RefusedEvery: 1000, Remember: 32 << 20},
@@ -72,6 +73,7 @@ func defaults(env func(string) (string, bool)) *Config {
 		Metrics:   Metrics{MaxSKUs: 100},
 		Traces:    Traces{OneIn: 100, Service: "sluice"},
 		Reload:    Reload{Watch: true},
+		Settle:    defaultSettle(),
 	}
 }
 

@@ -33,6 +33,8 @@ func (d *decoder) table(tree map[string]any, into reflect.Value, path string) {
 		key := join(path, name)
 		if field, ok := fields[name]; ok {
 			d.value(tree[name], field, key)
+		} else if instead := replaced(key, tree[name]); instead != "" {
+			d.fail(key, "%s", instead)
 		} else {
 			d.fail(key, "%s", unknown(kindOfKey(tree[name]), name, known))
 		}
@@ -54,6 +56,11 @@ func (d *decoder) value(v any, into reflect.Value, key string) {
 	case time.Time:
 		d.instant(v, into, key)
 		return
+	case Origins:
+		if text, ok := v.(string); ok {
+			d.fail(key, `%q is not a list of origins; write ["https://shop.example"], or [] for none`, text)
+			return
+		}
 	}
 	switch into.Kind() {
 	case reflect.Struct:

@@ -54,6 +54,10 @@ func lookUp(inside string, env func(string) (string, bool)) (string, error) {
 	case set:
 		return "", nil
 	}
+	if name == strings.ToLower(name) && strings.Contains(name, "_") { // variables of the environment have capitals
+		return "", fmt.Errorf("${%s} is not set; set it, write ${%s:-fallback}, or $%s for a variable of the request",
+			name, name, name)
+	}
 	return "", fmt.Errorf("${%s} is not set; set it, or write ${%s:-fallback}", name, name)
 }
 
@@ -66,3 +70,7 @@ func envName(name string) bool {
 	}
 	return name != ""
 }
+
+// NoEnvironment looks up no variable. It is for configurations that no file holds: a REDIS_ADDR that is meant for other
+// programs must not make them invalid.
+func NoEnvironment(string) (string, bool) { return "", false }

@@ -1,9 +1,6 @@
 package config
 
-import (
-	"strings"
-	"time"
-)
+import "strings"
 
 // Layout is how the shop keeps its stock in Redis.
 type Layout struct {
@@ -21,13 +18,6 @@ type Layout struct {
 	Prefix      string   `toml:"prefix"`
 	ScriptFile  string   `toml:"script_file"` // script
 	Script      string   // what ScriptFile holds
-	Driver      string   `toml:"driver"`
-
-	OrdersKey string        `toml:"orders_key"` // a template with $sku; "" = none
-	ParentKey string        `toml:"parent_key"` // a template with $sku_1
-	LockKey   string        `toml:"lock_key"`   // a template with $sku
-	MarkKey   string        `toml:"mark_key"`   // a template with $sku and $serial
-	MarkTTL   time.Duration `toml:"mark_ttl"`   // 1 s or more
 }
 
 func defaultLayout() Layout {
@@ -38,7 +28,6 @@ func defaultLayout() Layout {
 		SoldField:  "ordered",
 		LeftField:  "inStock",
 		StatusOpen: []string{"1"},
-		MarkTTL:    24 * time.Hour,
 	}
 }
 
@@ -103,15 +92,5 @@ func (l *Layout) readScript(r *report, folder string) {
 		r.fail(key, "is read with type \"script\", but type is %q; write that, or drop this", l.Type)
 		return
 	}
-	path := from(folder, l.ScriptFile)
-	text, err := readUpTo(path, maxScript)
-	switch {
-	case err != nil:
-		r.fail(key, "open %s: %s; write the path of a file that sluice may read", path, cause(err))
-	case len(text) > maxScript:
-		r.fail(key, "%s is larger than 64KiB; write the script alone into it", path)
-	case len(strings.TrimSpace(string(text))) == 0:
-		r.fail(key, "%s is empty; write the script into it", path)
-	}
-	l.Script = string(text)
+	l.Script = r.lua(key, folder, l.ScriptFile)
 }

@@ -18,9 +18,10 @@ type Reserve struct {
 	StatusURL          string        `toml:"status_url"` // with {serial}, perhaps {sku}; "" = nobody can be asked
 	Fence              string        `toml:"fence"`      // "none" "deadline" "cancel" "hold"
 	Mirror             bool          `toml:"mirror"`
-	Events             int           `toml:"events"` // 100 to 10 million
+	MaxBatch           int           `toml:"max_batch"` // orders in one call of a script: 1 to 256
+	Events             int           `toml:"events"`    // 100 to 10 million
 	EventsAcknowledged bool          `toml:"events_acknowledged"`
-	Apart              string        // put before the keys that belong to no SKU, by a rehearsal; "" = none
+	Apart              string        // put before the keys that belong to no SKU, by a load test; "" = none
 }
 
 // JSONValue is a place in a JSON body and what may stand there.
@@ -36,12 +37,14 @@ func defaultReserve() Reserve {
 		ConfirmOn: []string{"2xx"},
 		ReleaseOn: []string{"4xx"},
 		Fence:     "none",
+		MaxBatch:  64,
 		Events:    100_000,
 	}
 }
 
 func (v *Reserve) check(r *report) {
 	between(r, "stock.reserve.per_user", v.PerUser, 0, most)
+	between(r, "stock.reserve.max_batch", v.MaxBatch, 1, 256)
 	between(r, "stock.reserve.events", v.Events, 100, 10_000_000)
 	between(r, "stock.reserve.hold", v.Hold, time.Second, 30*24*time.Hour)
 	r.statusClasses("stock.reserve.confirm_on", v.ConfirmOn)

@@ -13,7 +13,7 @@ type Responses struct {
 	Pages            map[string]string // what TemplateDir holds, by file
 	PagesDir         string            // where it is
 	RetryAfterJitter time.Duration     `toml:"retry_after_jitter"` // 0 to 1 min
-	CORS             string            `toml:"cors"`               // "reflect" or "off"
+	CORS             Origins           `toml:"cors"`               // whose pages may read; none, or "*" alone
 	ReasonHeader     string            `toml:"reason_header"`
 	RatelimitHeaders bool              `toml:"ratelimit_headers"`
 	Envelope         Envelope          `toml:"envelope"`
@@ -51,7 +51,7 @@ func defaultResponses() Responses {
 		Format:           "auto",
 		Languages:        []string{"zh-CN", "en"},
 		RetryAfterJitter: 2 * time.Second,
-		CORS:             "reflect",
+		CORS:             Origins{},
 		ReasonHeader:     "X-Sluice-Reason",
 		Envelope:         Envelope{Status: 200, Body: `{"code":$code,"msg":"$message","data":null}`},
 		Busy:             Class{Status: 429, RetryAfter: time.Second, Code: 42900},
@@ -73,7 +73,7 @@ func (s *Responses) check(r *report) {
 	r.oneOf("responses.format", s.Format, "auto", "html", "problem", "envelope")
 	s.checkLanguages(r)
 	between(r, "responses.retry_after_jitter", s.RetryAfterJitter, 0, time.Minute)
-	r.oneOf("responses.cors", s.CORS, "reflect", "off")
+	s.CORS.check(r, "responses.cors")
 	r.token("responses.reason_header", s.ReasonHeader)
 	between(r, "responses.envelope.status", s.Envelope.Status, 200, 599)
 	if r.filled("responses.envelope.body", s.Envelope.Body) {

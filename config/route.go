@@ -82,7 +82,6 @@ func (c *Config) checkGate(r *report, t *Route, at string) {
 	if t.Gate != "reserve" {
 		return
 	}
-	c.checkBuyers(r, t, at)
 	if c.Stock.OnError == "allow" {
 		r.fail(at+".gate", "\"reserve\" cannot be allowed without Redis, but stock.on_error is \"allow\"; write on_error = \"refuse\", or gate = \"check\"")
 	}

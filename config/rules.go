@@ -87,20 +87,43 @@ func (r *report) token(key, value string) {
 // variables wants only these $names in a template. $$ is a dollar sign.
 func (r *report) variables(key, template string, known ...string) {
 	for _, name := range variablesOf(template) {
-		if near := Nearest(name, known); !slices.Contains(known, name) && near != "" {
+		if slices.Contains(known, name) {
+			continue
+		}
+		if end := beginning(name, known); end != "" && len(name) > len(end)+2 {
+			r.fail(key, "$%s is not known; where a name ends before its word does, write $(%s)%s", name, end, name[len(end):])
+		} else if near := Nearest(name, known); near != "" {
 			r.fail(key, "$%s is not known; did you mean $%s?", name, near)
-		} else if !slices.Contains(known, name) {
+		} else {
 			r.fail(key, "$%s is not known; here may stand $%s, and $$ for a dollar sign", name, strings.Join(known, " $"))
 		}
 	}
 }
 
-// variablesOf lists the $names in a template.
+// beginning is the longest of known that name begins with, before an underscore; "" = none.
+func beginning(name string, known []string) (longest string) {
+	for _, k := range known {
+		if strings.HasPrefix(name, k+"_") && len(k) > len(longest) {
+			longest = k
+		}
+	}
+	return longest
+}
+
+// variablesOf lists the $names in a template, and those in $(parentheses).
 func variablesOf(template string) []string {
 	var names []string
 	for i := 0; i < len(template); i++ {
 		if template[i] != '$' {
 			continue
+		}
+		if rest, ok := strings.CutPrefix(template[i+1:], "("); ok {
+			name, _, closed := strings.Cut(rest, ")")
+			if closed {
+				names = append(names, name)
+				i += len("$(") + len(name)
+				continue
+			}
 		}
 		j := i + 1
 		for j < len(template) && (template[j] == '_' || template[j]|0x20 >= 'a' && template[j]|0x20 <= 'z' || template[j] >= '0' && template[j] <= '9') {

@@ -59,6 +59,7 @@ func (c *Config) check(r *report) {
 	c.AccessLog.check(r)
 	c.Traces.check(r)
 	c.Cache.check(r)
+	c.checkSettle(r)
 	between(r, "metrics.max_skus", c.Metrics.MaxSKUs, 0, 1<<20)
 }
 

@@ -54,7 +54,7 @@ func (c *Config) checkSaleGates(r *report) {
 	for i := range c.Routes {
 		gates[c.Routes[i].Gate] = gates[c.Routes[i].Gate] || c.Routes[i].SKU != ""
 	}
-	ledger := gates["reserve"] && c.Stock.Layout.Driver == ""
+	ledger := gates["reserve"] && !c.Stock.Script.Used()
 	for i := range c.Sales {
 		s, at := &c.Sales[i], element("sale", i)
 		if !gates["limit"] && !gates["check"] && !gates["reserve"] {

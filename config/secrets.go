@@ -21,8 +21,36 @@ func (c *Config) readSecrets(r *report, folder string) {
 	c.Stock.Redis.PasswordAt = from(folder, c.Stock.Redis.PasswordFile)
 	c.Stock.Reserve.Secret = r.longSecret("stock.reserve.secret_file", folder, c.Stock.Reserve.SecretFile)
 	c.Stock.Layout.readScript(r, folder)
+	c.Stock.Script.read(r, folder)
 	c.Admin.Token = r.longSecret("admin.token_file", folder, c.Admin.TokenFile)
 	c.Admin.readViewer(r, folder)
+	c.Settle.read(r, folder)
+}
+
+// SecretFile is a file that holds a secret, and the key that names it.
+type SecretFile struct{ Key, Path string }
+
+// SecretFiles are the files that hold passwords, tokens and keys, by their keys. Paths are as they are opened.
+func (c *Config) SecretFiles() (files []SecretFile) {
+	add := func(key, path string) {
+		if path != "" {
+			files = append(files, SecretFile{key, from(filepath.Dir(c.file), path)})
+		}
+	}
+	if t := c.Server.TLS; t != nil {
+		add("server.tls.key_file", t.KeyFile)
+	}
+	add("stock.redis.password_file", c.Stock.Redis.PasswordFile)
+	add("stock.reserve.secret_file", c.Stock.Reserve.SecretFile)
+	add("settle.password_file", c.Settle.PasswordFile)
+	add("admin.token_file", c.Admin.TokenFile)
+	add("admin.viewer_token_file", c.Admin.ViewerTokenFile)
+	if c.Proof.JWTAlgorithm == "HS256" { // other algorithms have a public key here
+		add("proof.jwt_key_file", c.Proof.JWTKeyFile)
+	}
+	add("proof.cookie_key_file", c.Proof.CookieKeyFile)
+	add("proof.order_token_key_file", c.Proof.OrderTokenKeyFile)
+	return files
 }
 
 // longSecret is a secret that cannot be found by trying.

@@ -1,13 +1,19 @@
 package config
 
 import (
+	"io/fs"
 	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
 // Server is where shoppers come in.
 type Server struct {
 	Listen            []string      `toml:"listen"`          // at least one, "host:port" or "unix:/path"; port 0 = any free one
+	SocketMode        string        `toml:"socket_mode"`     // of unix sockets in Listen: octal, see SocketPermissions
+	SocketGroup       string        `toml:"socket_group"`    // their group, a name or a number; "" = the process's own
 	TrustedProxies    []string      `toml:"trusted_proxies"` // CIDRs, or "private"; see Trusted
 	ClientIPHeader    string        `toml:"client_ip_header"`
 	ProxyProtocol     bool          `toml:"proxy_protocol"`
@@ -18,6 +24,7 @@ type Server struct {
 	MaxHeaderSize     Size          `toml:"max_header_size"`     // 1 KiB to 1 MiB
 	LenientTarget     bool          `toml:"lenient_target"`      // percent-encode raw UTF-8 in a target
 	MaxBodySize       Size          `toml:"max_body_size"`       // 1 KiB to 1 GiB; gated routes hold all of it in memory
+	BodyMemory        Size          `toml:"body_memory"`         // 64 KiB to 1024 GiB; at least twice MaxBodySize
 	RequestIDHeader   string        `toml:"request_id_header"`
 	ShutdownDelay     time.Duration `toml:"shutdown_delay"`   // 0 or above
 	ShutdownTimeout   time.Duration `toml:"shutdown_timeout"` // above 0
@@ -36,6 +43,7 @@ func (s *Server) Trusted() []netip.Prefix { return trusted(s.TrustedProxies) }
 func defaultServer() Server {
 	return Server{
 		Listen:            []string{":8080"},
+		SocketMode:        "0660",
 		TrustedProxies:    []string{},
 		ClientIPHeader:    "X-Forwarded-For",
 		ReadHeaderTimeout: 5 * time.Second,
@@ -44,6 +52,7 @@ func defaultServer() Server {
 		IdleTimeout:       75 * time.Second,
 		MaxHeaderSize:     32 << 10,
 		MaxBodySize:       256 << 10,
+		BodyMemory:        64 << 20,
 		RequestIDHeader:   "X-Request-Id",
 		ShutdownDelay:     5 * time.Second,
 		ShutdownTimeout:   20 * time.Second,
@@ -57,6 +66,7 @@ func (s *Server) check(r *report) {
 	for i, address := range s.Listen {
 		r.listen(element("server.listen", i), address)
 	}
+	s.checkSocket(r)
 	for i, text := range s.TrustedProxies {
 		r.proxies(element("server.trusted_proxies", i), text)
 	}
@@ -71,12 +81,52 @@ func (s *Server) check(r *report) {
 	atMost(r, "server.read_header_timeout", s.ReadHeaderTimeout, "server.read_timeout", s.ReadTimeout)
 	between(r, "server.max_header_size", s.MaxHeaderSize, 1<<10, 1<<20)
 	between(r, "server.max_body_size", s.MaxBodySize, 1<<10, 1<<30)
+	s.checkBodyMemory(r)
 	if s.ProxyProtocol && len(s.TrustedProxies) == 0 {
 		r.fail("server.proxy_protocol", "nobody is trusted to send it; name the proxies in server.trusted_proxies")
 	}
 	if s.TLS != nil {
 		r.filled("server.tls.cert_file", s.TLS.CertFile)
 		r.filled("server.tls.key_file", s.TLS.KeyFile)
+	}
+}
+
+// checkBodyMemory wants room for two of the largest bodies: a large one takes at most half of the memory.
+func (s *Server) checkBodyMemory(r *report) {
+	between(r, "server.body_memory", s.BodyMemory, 64<<10, 1<<40)
+	if s.MaxBodySize <= s.BodyMemory/2 {
+		return
+	}
+	if _, has := r.lines["server.max_body_size"]; has {
+		r.fail("server.max_body_size", "%s exceeds half of server.body_memory (%s); lower it, or set server.body_memory to %s",
+			s.MaxBodySize, s.BodyMemory, 2*s.MaxBodySize)
+		return
+	}
+	r.fail("server.body_memory", "%s is below twice server.max_body_size (%s); raise it to %s, or lower the other",
+		s.BodyMemory, s.MaxBodySize, 2*s.MaxBodySize)
+}
+
+// SocketPermissions are SocketMode as a number: who may connect to a unix socket. To connect is to write.
+func (s *Server) SocketPermissions() fs.FileMode {
+	mode, _ := strconv.ParseUint(s.SocketMode, 8, 9) // checked with the rest
+	return fs.FileMode(mode)
+}
+
+func (s *Server) checkSocket(r *report) {
+	mode, err := strconv.ParseUint(s.SocketMode, 8, 9)
+	switch {
+	case err != nil || len(s.SocketMode) < 3 || len(s.SocketMode) > 4:
+		r.fail("server.socket_mode", "%q is not a mode of a file; write it in octal digits, like \"0660\"", s.SocketMode)
+	case mode&0o200 == 0:
+		r.fail("server.socket_mode", "%q does not let the owner connect; write it like \"0660\"", s.SocketMode)
+	}
+	hasSocket := slices.ContainsFunc(s.Listen, func(a string) bool { return strings.HasPrefix(a, "unix:") })
+	if s.SocketGroup != "" && !hasSocket {
+		r.fail("server.socket_group", "no address of server.listen is a unix socket; add one like "+
+			"\"unix:/run/sluice/sluice.sock\", or remove socket_group")
+	}
+	if strings.ContainsFunc(s.SocketGroup, func(c rune) bool { return c <= ' ' || c == ':' || c > '~' }) {
+		r.fail("server.socket_group", "%q is not the name of a group; write it like \"www-data\"", s.SocketGroup)
 	}
 }
 

@@ -19,6 +19,7 @@ type Stock struct {
 	MaxSkew       time.Duration `toml:"max_skew"`        // between this machine's clock and Redis'; 100 ms to 1 h
 	Redis         Redis         `toml:"redis"`
 	Layout        Layout        `toml:"layout"`
+	Script        Script        `toml:"script"`
 	Reserve       Reserve       `toml:"reserve"`
 }
 
@@ -42,6 +43,7 @@ func defaultStock(env func(string) (string, bool)) Stock {
 		MaxSkew:       2 * time.Second,
 		Redis:         defaultRedis(env),
 		Layout:        defaultLayout(),
+		Script:        Script{Keys: []string{}, Args: []string{}, Codes: map[string]string{}},
 		Reserve:       defaultReserve(),
 	}
 }
@@ -62,7 +64,7 @@ func (s *Stock) check(r *report) {
 	s.Redis.check(r)
 	s.Layout.check(r)
 	s.Reserve.check(r)
-	s.checkDriver(r)
+	s.checkScript(r)
 	s.checkMirror(r)
 }
 

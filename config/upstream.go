@@ -11,6 +11,12 @@ type Upstream struct {
 	Targets         []string      `toml:"targets"` // at least one; no default
 	Policy          string        `toml:"policy"`
 	MaxConns        int           `toml:"max_conns"`        // 1 to 65535, per target
+	MaxPending      int           `toml:"max_pending"`      // 0 to 1000000 requests that wait for a connection; 0 = none waits
+	QueueTimeout    time.Duration `toml:"queue_timeout"`    // 0 to Timeout; how long they wait; 0 = they do not
+	ResponseMemory  Size          `toml:"response_memory"`  // 1 MiB to 1 TiB; what slow clients have not read, in memory
+	Spool           bool          `toml:"spool"`            // past it, in a file
+	SpoolSize       Size          `toml:"spool_size"`       // 1 MiB to 1 TiB, of that file
+	SpoolDir        string        `toml:"spool_dir"`        // "" = the system's folder for temporary files
 	ConnectTimeout  time.Duration `toml:"connect_timeout"`  // above 0, at most Timeout
 	ResponseTimeout time.Duration `toml:"response_timeout"` // above 0, at most Timeout; to the response's header
 	Timeout         time.Duration `toml:"timeout"`          // above 0; the whole exchange
@@ -52,6 +58,11 @@ func defaultUpstream() Upstream {
 	return Upstream{
 		Policy:          "least_conn",
 		MaxConns:        512,
+		MaxPending:      10000,
+		QueueTimeout:    time.Second,
+		ResponseMemory:  64 << 20,
+		Spool:           true,
+		SpoolSize:       1 << 30,
 		ConnectTimeout:  time.Second,
 		ResponseTimeout: 5 * time.Second,
 		Timeout:         10 * time.Second,
@@ -72,10 +83,15 @@ func (u *Upstream) check(r *report) {
 	r.unique(u.Targets, func(i int) string { return element("upstream.targets", i) })
 	r.oneOf("upstream.policy", u.Policy, "least_conn", "round_robin", "random", "first", "client_hash")
 	between(r, "upstream.max_conns", u.MaxConns, 1, 65535)
+	between(r, "upstream.max_pending", u.MaxPending, 0, 1000000)
+	r.notNegative("upstream.queue_timeout", u.QueueTimeout)
+	between(r, "upstream.response_memory", u.ResponseMemory, 1<<20, maxSize)
+	between(r, "upstream.spool_size", u.SpoolSize, 1<<20, maxSize)
 	r.positive("upstream.connect_timeout", u.ConnectTimeout)
 	r.positive("upstream.response_timeout", u.ResponseTimeout)
 	r.positive("upstream.timeout", u.Timeout)
 	r.positive("upstream.idle_conn_timeout", u.IdleConnTimeout)
+	atMost(r, "upstream.queue_timeout", u.QueueTimeout, "upstream.timeout", u.Timeout)
 	atMost(r, "upstream.connect_timeout", u.ConnectTimeout, "upstream.timeout", u.Timeout)
 	atMost(r, "upstream.response_timeout", u.ResponseTimeout, "upstream.timeout", u.Timeout)
 	r.oneOf("upstream.retry", u.Retry, "off", "connect")

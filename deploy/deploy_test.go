@@ -91,7 +91,7 @@ func TestEveryAlertHasASectionInTheRunbookAndATest(t *testing.T) {
 		t.Errorf("alerts %q\nsections of the runbook %q", all, sections)
 	}
 	for _, alert := range alerts(t) {
-		if n := strings.Count(rules, "docs/runbook.md#"+strings.ToLower(alert)+"\n"); n != 1 {
+		if n := strings.Count(rules, "runbook_url: https://docs.example.com/sluice/runbook.md#"+strings.ToLower(alert)+"\n"); n != 1 {
 			t.Errorf("%s points to its section of the runbook %d times", alert, n)
 		}
 		if !strings.Contains(tests, "        alertname: "+alert+"\n        exp_alerts:\n") {

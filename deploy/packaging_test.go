@@ -26,7 +26,7 @@ func build(t *testing.T, root string) (path string) {
 func link(t *testing.T, root, further string) (path, said string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "sluice")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", strings.TrimSpace("-s -w -X main.version=v0 "+further), "-o", path, "./cmd/sluice")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", strings.TrimSpace("-s -w -X sluice/internal/buildinfo.linked=v0 "+further), "-o", path, "./cmd/sluice")
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 	text, err := cmd.CombinedOutput()
 	if err != nil {
@@ -79,19 +79,22 @@ func TestBuildIsReproducible(t *testing.T) {
 	}
 }
 
-// What the release file names must be there: goreleaser finds out on the day of the release.
+// What the release and the packages name must be there: their tools find out on the day of the release.
 func TestReleaseNamesFilesThatAreThere(t *testing.T) {
-	text := read(t, "../.goreleaser.yaml")
-	sources := regexp.MustCompile(`src: ([^,}\n]+)`).FindAllStringSubmatch(text, -1)
-	if len(sources) < 10 {
+	text := read(t, "../.goreleaser.yaml") + read(t, "packages/nfpm.yaml")
+	sources := regexp.MustCompile(`(?:src|postinstall|preremove|preinstall): "?([^,}"\n]+)`).FindAllStringSubmatch(text, -1)
+	if len(sources) < 20 {
 		t.Errorf("only %d files are released", len(sources))
 	}
 	for _, m := range sources {
+		if strings.HasPrefix(m[1], "$") {
+			continue // what is built
+		}
 		if _, err := os.Stat(filepath.Join("..", strings.TrimSpace(m[1]))); err != nil {
 			t.Error(err)
 		}
 	}
-	for _, want := range []string{"CGO_ENABLED=0", "-trimpath", "formats: [deb]", "algorithm: sha256", "sboms:"} {
+	for _, want := range []string{"CGO_ENABLED=0", "-trimpath", "sh tools/packages", "license: Apache-2.0", "algorithm: sha256", "sboms:"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the release has no %s", want)
 		}
@@ -103,6 +106,27 @@ func TestUnitExposesLittle(t *testing.T) {
 	cmd := exec.Command(tool(t, "systemd-analyze"), "security", "--offline=true", "--threshold=20", "--no-pager", "systemd/sluice.service")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("systemd-analyze security: %v\n%s", err, text)
+	}
+}
+
+// systemd reads the units without a complaint of its own. It looks for the binary, which is not there: a stand-in is.
+func TestUnitsPleaseSystemd(t *testing.T) {
+	analyze, dir := tool(t, "systemd-analyze"), t.TempDir()
+	for _, unit := range []string{"sluice.service", "sluice.socket"} {
+		text := strings.ReplaceAll(read(t, "systemd/"+unit), "/usr/bin/sluice", "/bin/true")
+		if err := os.WriteFile(filepath.Join(dir, unit), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(analyze, "verify", "--man=no", "--recursive-errors=no", filepath.Join(dir, "sluice.service"), filepath.Join(dir, "sluice.socket"))
+	text, err := cmd.CombinedOutput()
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, "sluice.s") {
+			t.Errorf("systemd-analyze verify: %s", line)
+		}
+	}
+	if err != nil {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, text)
 	}
 }
 
@@ -186,4 +210,19 @@ func configuration(t *testing.T) string {
 	defer ln.Close()
 	return fmt.Sprintf("server.listen = [\"127.0.0.1:0\"]\nadmin.listen = \"\"\nops.listen = %q\nupstream.targets = [\"http://127.0.0.1:9\"]\n"+
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n", ln.Addr())
+}
+
+// The compiler must not be emulated, and a build without any argument must not be of an unknown version.
+func TestDockerfile_CompilesForThePlatformThatIsAskedFor(t *testing.T) {
+	text := read(t, "../Dockerfile")
+	wants(t, text, "FROM --platform=$BUILDPLATFORM golang:", "\nARG TARGETOS\n", "\nARG TARGETARCH\n", "GOOS=$TARGETOS GOARCH=$TARGETARCH",
+		"-X sluice/internal/buildinfo.linked=$VERSION", "\nFROM scratch\n", "\nUSER 65532:65532\n")
+	if strings.Contains(text, "unknown") || strings.Contains(text, ":latest") {
+		t.Error("the Dockerfile names a version that is none")
+	}
+	// deploy/config.toml is copied into the image although the rest of deploy is left out.
+	wants(t, read(t, "../.dockerignore"), "\ndeploy/*\n!deploy/config.toml\n")
+	if ignored := read(t, "../.dockerignore"); regexp.MustCompile(`(?m)^/?(VERSION|config\.toml)$`).MatchString(ignored) {
+		t.Error("a file that is embedded is not in the build context")
+	}
 }

@@ -60,7 +60,14 @@ func TestCheckOnline_ReportsToOtherPrograms(t *testing.T) {
 		t.Errorf("exit code %d: %s", s.code, s.complaint)
 	}
 	wants(t, s.out, `"ok": false`, `"result": "fail"`, `"about": "target"`, `"result": "ok"`)
-	if s := run(t, "", "check", "--json", path); s.code != 2 {
+	s = run(t, "", "check", "--json", path)
+	if s.code != 0 {
 		t.Errorf("--json alone: exit code %d", s.code)
 	}
+	wants(t, s.out, `"ok": true`, `"result": "info"`, `"about": "window"`, `"result": "warning"`)
+	s = run(t, "", "check", "--json", file(t, "limits.window.maxx = 1\n"))
+	if s.code != 1 {
+		t.Errorf("a bad file: exit code %d", s.code)
+	}
+	wants(t, s.out, `"ok": false`, `"about": "config"`, "limits.window.maxx")
 }

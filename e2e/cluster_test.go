@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
-	books "sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/redisstore"
 	"sluice/stockgate/link"
 )
 
@@ -21,7 +21,7 @@ import (
 func stockAll(t *testing.T, o link.Options, skus, units int) {
 	t.Helper()
 	o.PoolSize, o.ConnectTimeout, o.Timeout, o.BreakerErrors, o.BreakerPause = 4, long, long, 100, time.Second
-	r, err := books.NewRedis(books.RedisOptions{Options: o, Events: 10_000, Visitor: true, Log: slog.New(slog.DiscardHandler)})
+	r, err := redisstore.New(redisstore.Options{Options: o, Events: 10_000, Visitor: true, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ type entry struct {
 	Order     string
 	Target    string
 	Summary   bool
-	Refused   map[string]int
+	Rejected  map[string]int
 	Admitted  int
 	Status    int
 	Config    string
@@ -232,7 +232,7 @@ func TestAccessLog_FloodOfRejectionsIsASampleAndSums(t *testing.T) {
 	soon(t, "every rejection is in a sum", func() bool {
 		sum := 0
 		for _, e := range out.entries() {
-			sum += e.Refused["unknown_sku"]
+			sum += e.Rejected["unknown_sku"]
 		}
 		// A second in which every line was told has no sum.
 		return sum >= rejected-10

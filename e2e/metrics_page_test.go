@@ -59,10 +59,10 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 	ok(t, "stock", "set", "--config", reserves.file, "1001", "5")
 	reserves.order("1001")
 	soon(t, "the audit has counted the stock", func() bool { return strings.Contains(reserves.scrape(), "\nsluice_stock_total{") })
-	drives := driven(t, redistest.Start(t), shop, hashDriver)
+	scripted := scripted(t, redistest.Start(t), shop, hashScript)
 
 	all = map[string]string{}
-	for _, g := range []*running{checks, reserves, drives} {
+	for _, g := range []*running{checks, reserves, scripted} {
 		for _, f := range g.families() {
 			if strings.HasPrefix(f.GetName(), "sluice_") {
 				all[f.GetName()] = strings.ToLower(f.GetType().String()) + " | " + labelsOf(f)

@@ -31,7 +31,7 @@ func TestRedisOutage_OrdersAreRejectedUntilRedisIsBack(t *testing.T) {
 	if n := g.metric("sluice_stock_fallback_total", `decision="refuse"`); n < 21 {
 		t.Errorf("on_error decided %v orders, want 21 at least", n)
 	}
-	if text := g.readiness(); !strings.Contains(text, "redis: away for") {
+	if text := g.readiness(); !strings.Contains(text, "redis: cannot reach Redis for") {
 		t.Errorf("with Redis away, readiness says: %s", text)
 	}
 	if a := g.ask("GET", "/page"); a.status != 200 {
@@ -69,7 +69,7 @@ func TestRedisOutage_OrdersPassWhereAllowedAndAreCounted(t *testing.T) {
 	}
 	g.wantMetric(counted+20, "sluice_stock_fallback_total", `decision="allow"`)
 	g.wantMetric(0, "sluice_redis_up")
-	if text := g.readiness(); !strings.Contains(text, "redis: away for") || !g.ready() {
+	if text := g.readiness(); !strings.Contains(text, "redis: cannot reach Redis for") || !g.ready() {
 		t.Errorf("with Redis away and on_error = allow, readiness says: %s", text)
 	}
 

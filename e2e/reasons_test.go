@@ -61,6 +61,8 @@ func rejections() []rejecting {
 		{reason: "too_large", status: 413, limit: "server.max_body_size: 1KiB", settings: "server.max_body_size = \"1KiB\"", asks: "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 1025\r\n\r\n" + long(1025)},
 		{name: "too_large in chunks", reason: "too_large", status: 413, limit: "server.max_body_size: 1KiB", settings: "server.max_body_size = \"1KiB\"", asks: "POST / HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n401\r\n" + long(1025) + "\r\n0\r\n\r\n"},
 		{reason: "too_slow", status: 408, limit: "server.read_timeout: 100ms", settings: "server.read_timeout = \"100ms\"\nserver.read_header_timeout = \"100ms\"", asks: "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 2\r\n\r\nh"},
+		{reason: "overloaded", status: 503, limit: "server.body_memory: 64KiB", settings: "server.body_memory = \"64KiB\"\nserver.max_body_size = \"32KiB\"",
+			asks: "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 32768\r\n\r\n", prepare: holdBodyMemory},
 		{name: "a head that dawdles", reason: "malformed", status: 408, settings: "server.read_header_timeout = \"100ms\"", asks: "GET / HTTP/1.1\r\nHost: s"},
 		{name: "a head too large", reason: "malformed", status: 431, settings: "server.max_header_size = \"1KiB\"", asks: "GET / HTTP/1.1\r\nHost: shop\r\nX: " + long(1100) + "\r\n\r\n"},
 		{name: "a target too long", reason: "malformed", status: 414, asks: "GET /" + long(8<<10) + " HTTP/1.1\r\nHost: shop\r\n\r\n"},

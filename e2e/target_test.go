@@ -128,7 +128,7 @@ func TestUpstream_UnhealthyTargetGetsNoRequest(t *testing.T) {
 	if n := pages.Load() - before; n != 0 {
 		t.Errorf("%d pages were asked of a target that is down", n)
 	}
-	wants(t, g.readiness(), "ok   upstream: 1 of 2 targets up")
+	wants(t, g.readiness(), "WARN upstream: 1 of 2 targets up")
 
 	firsts.Store(sick)
 	soon(t, "both are down", up(0))

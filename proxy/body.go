@@ -4,18 +4,32 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 
+	"sluice/limiter"
 	"sluice/proxy/http1"
 	"sluice/proxy/reject"
 )
 
-var errBodyTooLarge = errors.New("body over max_body_size")
+const (
+	// A body up to comeAtOnce bytes that has come along with its head is not counted in BodyMemory: it never waits for
+	// its client, and stays in the memory that belongs to each request.
+	comeAtOnce = 4 << 10 // bytes
+
+	minPiece          = 512      // bytes of chunks, with their framing, that are read at once while there is memory
+	defaultBodyMemory = 64 << 20 // bytes
+)
+
+var (
+	errBodyTooLarge = errors.New("body over max_body_size")
+	errNoBodyMemory = errors.New("body_memory is in use")
+)
 
 // checkBody reads the whole body into memory before a window or slot is booked: a slow body would hold either.
 func (p *Proxy) checkBody(r *Request) rejection { return p.readBody(r) }
 
 // readBody reads the whole body of a request into memory, at most MaxBody bytes. A length that was announced is judged
-// before a byte of it is waited for; the buffer grows with what arrives, never with what was announced.
+// before a byte of it is waited for; the buffer grows with what arrives, within body_memory.
 func (p *Proxy) readBody(r *Request) rejection {
 	switch {
 	case r.source.BodyRead:
@@ -30,18 +44,80 @@ func (p *Proxy) readBody(r *Request) rejection {
 	return bodyRejection(err)
 }
 
-// readUpTo reads on until the body has ended or limit bytes of it are in memory.
+// readUpTo reads on until the body has ended or limit bytes of it are in memory. It asks for memory before it reads.
 func (r *Request) readUpTo(limit int64) error {
 	b := r.scratch.body[:len(r.source.Body)]
+	if r.heldBody == 0 && r.comesAtOnce() {
+		return r.readAtOnce(b)
+	}
 	var err error
 	for err == nil && int64(len(b)) < limit {
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
+		if b, err = r.reserveBody(b, limit); err != nil {
+			break
 		}
 		var n int
-		n, err = r.conn.ReadBody(b[len(b):min(int64(cap(b)), limit)])
+		n, err = r.conn.ReadBody(b[len(b):min(int64(cap(b)), r.heldBody)])
 		b = b[:len(b)+n]
 	}
+	return r.keepBody(b, err)
+}
+
+// reserveBody makes room for more of the body, of which limit bytes are read at most: it reserves memory, and then has
+// the buffer b grow. Chunks and small bodies reserve twice of what has come.
+func (r *Request) reserveBody(b []byte, limit int64) ([]byte, error) {
+	enough := 1 // bytes of room
+	if r.exchange.Request.Chunked && r.heldBody < limit {
+		enough = minPiece
+	}
+	if r.heldBody-int64(len(b)) < int64(enough) {
+		size := r.nextBodySize(limit)
+		if !r.proxy.bodies.Grow(r.heldBody, size) {
+			return b, errNoBodyMemory
+		}
+		r.heldBody = size
+	}
+	if int64(cap(b)) >= r.heldBody || cap(b)-len(b) >= enough {
+		return b, nil
+	}
+	grown := make([]byte, len(b), min(max(4*int64(cap(b)), limiter.TinyBody), r.heldBody))
+	copy(grown, b)
+	return grown, nil
+}
+
+// nextBodySize is what the body shall hold next, in bytes.
+func (r *Request) nextBodySize(limit int64) int64 {
+	length := r.exchange.Request.ContentLength // -1 = chunks
+	if length > limiter.SmallBody {
+		return min(length, limit)
+	}
+	size := max(limiter.TinyBody, 2*r.heldBody)
+	if length > 0 {
+		size = min(size, length)
+	}
+	return min(size, limit)
+}
+
+// comesAtOnce reports a body that has come along with its head, and is so small that it is not counted.
+func (r *Request) comesAtOnce() bool {
+	return r.exchange.Request.ContentLength <= comeAtOnce && r.conn.BodyCame()
+}
+
+// readAtOnce reads a body that has come.
+func (r *Request) readAtOnce(b []byte) (err error) {
+	b = slices.Grow(b, int(max(r.exchange.Request.ContentLength, 0)))
+	for err == nil && len(b) < cap(b) {
+		var n int
+		n, err = r.conn.ReadBody(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+	}
+	if err == nil {
+		err = io.EOF
+	}
+	return r.keepBody(b, err)
+}
+
+// keepBody keeps what was read of the body, up to err.
+func (r *Request) keepBody(b []byte, err error) error {
 	r.scratch.body, r.source.Body = b[:0], b
 	if err == io.EOF {
 		r.source.BodyRead, err = true, nil
@@ -62,6 +138,8 @@ func brokenBody(err error) rejection {
 	switch {
 	case errors.Is(err, errBodyTooLarge):
 		return rejection{Reason: reject.TooLarge}
+	case errors.Is(err, errNoBodyMemory):
+		return rejection{Reason: reject.Overloaded, Detail: reject.Detail{Cause: reject.BodyMemory}}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return rejection{Reason: reject.TooSlow}
 	case errors.As(err, &broken):
@@ -77,23 +155,16 @@ func (r *Request) hasBody() bool {
 	return r.exchange.Request.Chunked || r.exchange.Request.ContentLength > 0
 }
 
-// upload is the client's body on its way to the upstream: what is in memory already, then what is still to come.
-type upload struct {
-	buffered []byte
-	conn     *http1.Conn
-	err      error // why it broke off
-}
-
-// Read implements io.Reader.
-func (u *upload) Read(p []byte) (int, error) {
-	if len(u.buffered) > 0 {
-		n := copy(p, u.buffered)
-		u.buffered = u.buffered[n:]
-		return n, nil
+// readAhead reads what is left of the body before a connection to the upstream is taken: a slow client holds none. What
+// the spool has no room for is streamed.
+func (p *Proxy) readAhead(r *Request) error {
+	if r.source.BodyRead {
+		return nil
 	}
-	n, err := u.conn.ReadBody(p)
-	if err != nil && err != io.EOF {
-		u.err = err
+	r.upload.Begin(r.source.Body, r.conn)
+	if p.Spool == nil {
+		return nil
 	}
-	return n, err
+	r.conn.StepAside() // a file may be written
+	return r.upload.ReadAhead(p.Spool)
 }

@@ -8,6 +8,7 @@ import (
 
 	"sluice/internal/octets"
 	"sluice/proxy/http1"
+	"sluice/proxy/route"
 	"sluice/upstream"
 )
 
@@ -105,7 +106,7 @@ func (p *Proxy) namePage(r *Request) {
 func (p *Proxy) appendProxyFields(dst []byte, r *Request) []byte {
 	for name, value := range r.exchange.Request.Fields {
 		switch {
-		case !fromProxy(name) || octets.EqualFold(name, p.ClientHeader) || !endToEnd(name):
+		case !octets.FromProxy(name) || octets.EqualFold(name, p.ClientHeader) || !octets.EndToEnd(name):
 		case octets.EqualFold(name, "Forwarded"):
 			dst = appendForwardedPlace(dst, value)
 		case octets.HasPrefixFold(name, "X-Forwarded-"):
@@ -134,12 +135,17 @@ func appendForwardedPlace(dst, list []byte) []byte {
 // has a header by which some frameworks choose another page.
 func (r *Request) bypassesCache() bool {
 	head := &r.exchange.Request
-	if !isGetOrHead(head.Method()) || head.Upgrade || r.hasBody() {
+	if !route.SafeMethod(head.Method()) || head.Upgrade || r.hasBody() {
 		return true
 	}
 	for name, value := range head.Fields {
 		for _, n := range uncachedFields {
 			if octets.EqualFieldName(name, n) {
+				return true
+			}
+		}
+		for _, n := range uncachedFamilies {
+			if len(name) >= len(n) && octets.EqualFieldName(name[:len(n)], n) {
 				return true
 			}
 		}
@@ -158,7 +164,12 @@ var uncachedFields = [...]string{
 	"Authorization", "Proxy-Authorization", "Range", "If-Range", "If-Match", "If-Unmodified-Since",
 	"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "X-Original-URL", "X-Rewrite-URL", "X-Original-URI",
 	"X-Host", "X-Original-Host", "X-HTTP-Host-Override", "X-Scheme", "X-Url-Scheme", "Front-End-Https",
+	"RSC", "X-Requested-With", "Turbo-Frame", "X-PJAX", "Origin",
 }
+
+// uncachedFamilies are the beginnings of more of them: fields by which frameworks choose a part of a page, or its data.
+// Shops forget to name them in Vary, and a page must not be given for its part.
+var uncachedFamilies = [...]string{"Next-", "HX-", "X-Inertia", "X-PJAX-", "Turbo-"}
 
 // storePage hands the upstream's response to the cache, and reports whether there is a response for the client.
 func (p *Proxy) storePage(r *Request) bool {
@@ -195,10 +206,4 @@ func conditional(name []byte) bool {
 }
 
 // safe reports a method that changes nothing (RFC 9110, section 9.2.1).
-func safe(method []byte) bool {
-	switch string(method) {
-	case "GET", "HEAD", "OPTIONS", "TRACE":
-		return true
-	}
-	return false
-}
+func safe(method []byte) bool { return route.SafeMethod(method) || string(method) == "OPTIONS" }

@@ -8,7 +8,7 @@ import (
 )
 
 // check is one row of a table of checks. A new limit is a field of Limiters, a row, and its function; a reason in
-// package reject; its keys in package config; and a row in cmd/sluice/limits.go. docs/adding-a-limit.md adds one.
+// package reject; its keys in package config; and a row in internal/app/limits.go. docs/adding-a-limit.md adds one.
 type check struct {
 	name    string          // as explain and the docs call it
 	config  string          // where it is configured
@@ -17,6 +17,7 @@ type check struct {
 	// mayBlock says that it may wait for something. What it reads from its own client does not count.
 	mayBlock bool
 	applies  func(p *Proxy, rt *boundRoute) bool // nil = always; a row that does not apply is left out
+	due      func(r *Request) bool               // nil = for each request of the route
 	run      func(p *Proxy, r *Request) rejection
 }
 
@@ -42,13 +43,15 @@ var (
 		reasons: reasons(reject.ConnRate), run: (*Proxy).checkConnRate}
 	identity = check{name: "identity", config: "route.sku, route.user, route.quantity",
 		reasons: reasons(reject.BadRequest, reject.Ambiguous, reject.Unidentified, reject.TooLarge, reject.TooSlow,
-			reject.Malformed),
+			reject.Overloaded, reject.Concurrency, reject.Malformed),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.limited() }, run: (*Proxy).checkIdentity}
 	earlierOrder = check{name: "earlier order", config: "stock.reserve",
-		reasons: reasons(reject.SoldOut, reject.Confirmed, reject.Duplicate, reject.InProgress, reject.KeyReused,
-			reject.Released, reject.NotStarted, reject.Ended, reject.Paused, reject.UnknownSKU, reject.StockError,
-			reject.Concurrency),
+		reasons: reasons(reject.SoldOut, reject.Undecided, reject.Confirmed, reject.Duplicate, reject.InProgress,
+			reject.KeyReused, reject.Released, reject.NotStarted, reject.Ended, reject.Paused, reject.UnknownSKU,
+			reject.StockError, reject.Concurrency),
 		run: (*Proxy).checkEarlierOrder}
+	earlierOrderInStore = check{name: "earlier order, looked up", config: "stock.reserve", mayBlock: true,
+		reasons: earlierOrder.reasons, due: func(r *Request) bool { return r.lookUp }, run: (*Proxy).lookUpEarlierOrder}
 	schedule = check{name: "schedule", config: "sale",
 		reasons: reasons(reject.NotStarted, reject.Ended, reject.Paused, reject.SoldOut),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return !rt.sku.Empty() }, run: (*Proxy).checkSchedule}
@@ -61,15 +64,15 @@ var (
 		reasons: reasons(reject.Rate, reject.Ambiguous, reject.BadRequest),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.rates) > 0 }, run: (*Proxy).checkRates}
 	pageCache = check{name: "page cache", config: "route.cache", mayBlock: true,
-		reasons: reasons(reject.NoUpstream, reject.UpstreamError, reject.UpstreamTimeout),
+		reasons: reasons(reject.NoUpstream, reject.UpstreamBusy, reject.UpstreamError, reject.UpstreamTimeout),
 		applies: func(p *Proxy, rt *boundRoute) bool { return rt.Route.Cache > 0 && p.Cache != nil },
 		run:     (*Proxy).checkCache}
 	windowFull = check{name: "window, before waiting", config: "limits.window", reasons: reasons(reject.Window),
 		run: (*Proxy).checkWindowFull}
 	queueFull = check{name: "concurrency, before waiting", config: "limits.concurrency",
 		reasons: reasons(reject.Concurrency), run: (*Proxy).checkQueueFull}
-	body = check{name: "body", config: "server.max_body_size",
-		reasons: reasons(reject.TooLarge, reject.TooSlow, reject.Malformed), run: (*Proxy).checkBody}
+	body = check{name: "body", config: "server.max_body_size, server.body_memory",
+		reasons: reasons(reject.TooLarge, reject.TooSlow, reject.Overloaded, reject.Malformed), run: (*Proxy).checkBody}
 	window = check{name: "window", config: "limits.window", reasons: reasons(reject.Window, reject.ClientGone),
 		mayBlock: true, run: (*Proxy).acquireWindow}
 	slot = check{name: "concurrency", config: "limits.concurrency", mayBlock: true,
@@ -77,6 +80,8 @@ var (
 	scheduleAgain = check{name: "schedule, after waiting", config: "sale",
 		reasons: reasons(reject.NotStarted, reject.Ended, reject.Paused, reject.SoldOut),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return !rt.sku.Empty() }, run: (*Proxy).checkScheduleAgain}
+	connection = check{name: "connection to the upstream", config: "upstream.queue_timeout", mayBlock: true,
+		reasons: reasons(reject.UpstreamBusy, reject.ClientGone), run: (*Proxy).acquireConnection}
 	stock = check{name: "stock", config: "stock", mayBlock: true,
 		reasons: reasons(reject.SoldOut, reject.Duplicate, reject.Concurrency, reject.UnknownSKU, reject.StockError,
 			reject.Paused),
@@ -93,7 +98,7 @@ var tables = [route.NumGates][]check{
 	route.Check: {denyList, connRate, identity, schedule, soldOut, orderToken,
 		keyedRates, pageCache, windowFull, queueFull, body, window, slot, scheduleAgain, stock},
 	route.Reserve: {denyList, connRate, identity, earlierOrder, schedule, orderToken,
-		keyedRates, pageCache, windowFull, queueFull, body, window, slot, scheduleAgain, reserve},
+		keyedRates, pageCache, earlierOrderInStore, windowFull, queueFull, body, window, slot, connection, scheduleAgain, reserve},
 }
 
 // compileChecks gives each route the rows of its gate that apply to it.

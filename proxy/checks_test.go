@@ -145,6 +145,14 @@ func addIdentityCases(add addCase) {
 	add(&identity, reject.TooLarge, orderWith(whole, json+large), inJSON)
 	add(&identity, reject.TooSlow, orderWith(whole, json+late), inJSON)
 	add(&identity, reject.Malformed, orderWith(whole, json+broken), inJSON)
+	const slow = "Content-Length: 1000\r\n\r\nhi"
+	full := func(o *Options) { o.BodyMemory = 999 }
+	add(&identity, reject.Overloaded, orderWith(whole, json+slow), func(o *Options) { inJSON(o); full(o) })
+	add(&identity, reject.Concurrency, orderWith(whole, json+large), func(o *Options) {
+		inJSON(o)
+		o.MaxBody, o.Concurrency = 1<<20, fullQueue{}
+	})
+	add(&body, reject.Overloaded, orderWith(whole, slow), full)
 	add(&body, reject.TooLarge, orderWith(whole, large), nil)
 	add(&body, reject.TooSlow, orderWith(whole, late), nil)
 	add(&body, reject.Malformed, orderWith(whole, broken), nil)
@@ -176,7 +184,7 @@ func addTokenAndRateCases(add addCase) {
 func addWaitingCases(add addCase) {
 	for outcome, reason := range map[upstream.Outcome]reject.Reason{
 		upstream.NotSent: reject.NoUpstream, upstream.Broken: reject.UpstreamError,
-		upstream.TimedOut: reject.UpstreamTimeout,
+		upstream.TimedOut: reject.UpstreamTimeout, upstream.Busy: reject.UpstreamBusy,
 	} {
 		add(&pageCache, reason, search, func(o *Options) {
 			o.Routes[1].Cache, o.Cache = time.Second, fakeCache{CacheError, outcome}
@@ -196,7 +204,15 @@ func addWaitingCases(add addCase) {
 func addReservationCases(add addCase) {
 	for _, reason := range earlierOrder.reasons {
 		add(&earlierOrder, reason, buying, func(o *Options) { ordersDecide(o, reason, true) })
+		add(&earlierOrderInStore, reason, buying, func(o *Options) {
+			ordersDecide(o, reason, false)
+			o.Orders.(*fakeOrders).lookUp = true
+		})
 	}
+	add(&connection, reject.UpstreamBusy, buying, func(o *Options) {
+		ordersDecide(o, reject.Admitted, false)
+		o.Upstream = crowded{}
+	})
 	for _, reason := range reserve.reasons {
 		add(&reserve, reason, buying, func(o *Options) { ordersDecide(o, reason, false) })
 	}
@@ -289,34 +305,64 @@ func allRows() (rows []check) {
 	return rows
 }
 
-// driveClientGone has a client leave while it waits for its window.
+// driveClientGone has clients leave while they wait for their window, and for a connection to the upstream.
 func driveClientGone(t *testing.T, returned *checkLog) {
 	t.Helper()
-	var c net.Conn
-	o := checkedOptions()
-	left := make(chan struct{})
-	o.Windows = windowFunc(func(int64, []byte) (time.Duration, bool) {
-		<-left
-		return time.Millisecond, true
-	})
-	p, err := New(o)
-	if err != nil {
-		t.Fatal(err)
+	for _, c := range []struct {
+		row *check
+		raw string
+		set func(o *Options, left chan struct{})
+	}{
+		{&window, order, func(o *Options, left chan struct{}) {
+			o.Windows = windowFunc(func(int64, []byte) (time.Duration, bool) {
+				<-left
+				return time.Millisecond, true
+			})
+		}},
+		{&connection, buying, func(o *Options, left chan struct{}) {
+			ordersDecide(o, reject.Admitted, false)
+			o.Upstream = crowded{left}
+		}},
+	} {
+		o, left := checkedOptions(), make(chan struct{})
+		c.set(&o, left)
+		p, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		returned.attach(p)
+		client, err := net.Dial("tcp", serve(t, p, ServerOptions{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(client, c.raw); err != nil {
+			t.Fatal(err)
+		}
+		client.Close()
+		close(left)
+		if runtime.GOOS == "linux" { // elsewhere Gone may not know
+			eventually(t, "the check sees that its client left", func() bool {
+				return returned.has(c.row.name, reject.ClientGone)
+			})
+		}
 	}
-	returned.attach(p)
-	if c, err = net.Dial("tcp", serve(t, p, ServerOptions{})); err != nil {
-		t.Fatal(err)
+}
+
+// crowded is an upstream all of whose connections are in use. It says so once left is closed; nil = at once.
+type crowded struct{ left chan struct{} }
+
+func (c crowded) Acquire(*upstream.Request) bool {
+	if c.left != nil {
+		<-c.left
 	}
-	if _, err := io.WriteString(c, order); err != nil {
-		t.Fatal(err)
-	}
-	c.Close()
-	close(left)
-	if runtime.GOOS == "linux" { // elsewhere Gone may not know
-		eventually(t, "the window sees that its client left", func() bool {
-			return returned.has(window.name, reject.ClientGone)
-		})
-	}
+	return false
+}
+func (crowded) Release(*upstream.Request) {}
+func (crowded) Send(*upstream.Request, *fasthttp.Response) upstream.Outcome {
+	return upstream.Busy
+}
+func (crowded) Upgrade(*upstream.Request, *fasthttp.Response) (net.Conn, upstream.Outcome) {
+	return nil, upstream.Busy
 }
 
 // The order of the checks is a promise: a check that is cheap, or final, comes before one that is neither.
@@ -325,8 +371,8 @@ func TestChecks_AreInTheOrderThatTheDocsTell(t *testing.T) {
 		route.Limit: "deny list, request rate of the connection, identity, schedule, order token, keyed rates, page cache, " +
 			"window, before waiting, concurrency, before waiting, body, window, concurrency, schedule, after waiting",
 		route.Reserve: "deny list, request rate of the connection, identity, earlier order, schedule, order token, " +
-			"keyed rates, page cache, window, before waiting, concurrency, before waiting, body, window, concurrency, " +
-			"schedule, after waiting, reservation",
+			"keyed rates, page cache, earlier order, looked up, window, before waiting, concurrency, before waiting, " +
+			"body, window, concurrency, connection to the upstream, schedule, after waiting, reservation",
 	} {
 		var names []string
 		for _, row := range tables[gate] {
@@ -346,6 +392,9 @@ func TestChecks_OnlyThoseBehindTheBodyMayBlock(t *testing.T) {
 		for _, row := range rows {
 			if row.name == pageCache.name {
 				continue // of routes with a cache alone
+			}
+			if row.due != nil {
+				continue // steps aside for the requests that are due alone, and they are answered by it or admitted later
 			}
 			cheap := row.name == scheduleAgain.name
 			if blocks && !row.mayBlock && !cheap {

@@ -3,11 +3,11 @@ package proxy
 import (
 	"bytes"
 	"net/netip"
-	"unsafe"
 
 	"github.com/gaissmai/bart"
 
 	"sluice/internal/octets"
+	"sluice/proxy/http1"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 )
@@ -37,9 +37,9 @@ func (p *Proxy) trusts(addr netip.Addr) bool {
 
 // trust decides whether the peer of c is trusted, once for each Proxy that c meets: a proxy that is no longer trusted
 // must not go on to name its clients on connections that it has kept. One goroutine serves c at a time.
-func (p *Proxy) trust(c *connState, peer netip.Addr) {
-	if c.judgedBy != p.generation {
-		c.judgedBy, c.trusted = p.generation, p.trusts(peer)
+func (p *Proxy) trust(state *connState, c *http1.Conn) {
+	if state.judgedBy != p.generation {
+		state.judgedBy, state.trusted = p.generation, p.trusts(c.Peer()) && !c.Unnamed()
 	}
 }
 
@@ -68,7 +68,7 @@ func (p *Proxy) rightmostUntrusted(list []byte, otherwise netip.Addr) netip.Addr
 	found := otherwise
 	for len(list) > 0 {
 		i := bytes.LastIndexByte(list, ',')
-		addr, ok := parseAddr(octets.Trim(list[i+1:]))
+		addr, ok := octets.ParseAddr(octets.Trim(list[i+1:]))
 		if !ok {
 			return found // what stands left of nonsense is not to be believed
 		}
@@ -79,24 +79,6 @@ func (p *Proxy) rightmostUntrusted(list []byte, otherwise netip.Addr) netip.Addr
 		list = list[:max(i, 0)]
 	}
 	return found
-}
-
-// parseAddr reads an address with or without a port, as proxies write them: 1.2.3.4, 1.2.3.4:5, ::1, [::1]:5. One with
-// a zone means something on the machine that wrote it alone.
-func parseAddr(b []byte) (netip.Addr, bool) {
-	if len(b) == 0 || len(b) > 64 || bytes.IndexByte(b, '%') >= 0 {
-		return netip.Addr{}, false
-	}
-	s := unsafe.String(unsafe.SliceData(b), len(b)) // no copy: what it is part of in an error is dropped here
-	if addr, err := netip.ParseAddr(s); err == nil {
-		return addr.Unmap(), true
-	}
-	if s[0] == '[' && s[len(s)-1] == ']' {
-		addr, err := netip.ParseAddr(s[1 : len(s)-1])
-		return addr.Unmap(), err == nil
-	}
-	ap, err := netip.ParseAddrPort(s)
-	return ap.Addr().Unmap(), err == nil
 }
 
 // addressList is a list of networks, however long, that is asked once a request.

@@ -83,7 +83,7 @@ func TestAcceptsGzip_ReadsQualities(t *testing.T) {
 
 // Browsers of 2017 can read it: there is nothing of ECMAScript 2018 and later that their parsers reject.
 func TestClientScript_IsES2017(t *testing.T) {
-	text := newClientScript().plain
+	text := newClientScript().Plain
 	for _, later := range []string{`\?\.[a-zA-Z(\[]`, `\?\?`, `\.\.\.`, `catch\s*\{`, `\bfor await\b`, `\d_\d`,
 		`#[a-z]+\b[^"]`, `Object\.fromEntries`, `\.finally\(`, `(?s)/[^/\n]*\(\?<`} {
 		if m := regexp.MustCompile(later).Find(text); m != nil {
@@ -101,7 +101,7 @@ func TestClientScript_KeepsItsRules(t *testing.T) {
 		t.Skip("node is not installed")
 	}
 	served := filepath.Join(t.TempDir(), "client.js")
-	if err := os.WriteFile(served, newClientScript().plain, 0o600); err != nil {
+	if err := os.WriteFile(served, newClientScript().Plain, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	out, err := exec.CommandContext(t.Context(), node, "testdata/client_rules.js", served).CombinedOutput()

@@ -2,9 +2,11 @@ package proxy
 
 import (
 	"bytes"
+	"net/http"
 
 	"sluice/proxy/http1"
 	"sluice/proxy/reject"
+	"sluice/proxy/route"
 )
 
 // internalPath is where the proxy answers itself, before any route.
@@ -29,11 +31,15 @@ var endpoints = [...]endpoint{
 // the connection; it reports false when r is none.
 func (p *Proxy) serveInternal(r *Request) bool {
 	head := &r.exchange.Request
-	if !bytes.HasPrefix(head.Target(), []byte(internalPath)) || !isGetOrHead(head.Method()) {
+	preflight := isPreflight(r)
+	if !bytes.HasPrefix(head.Target(), []byte(internalPath)) || !route.SafeMethod(head.Method()) && !preflight {
 		return false
 	}
 	for i := range endpoints {
 		if e := &endpoints[i]; e.serves(p, head.Path()) {
+			if preflight {
+				e = &endpoint{answer: (*Proxy).answerPreflight}
+			}
 			r.route, r.internal = &p.unmatched, true
 			p.answerInternal(r, e)
 			return true
@@ -54,6 +60,19 @@ func (p *Proxy) answerInternal(r *Request, e *endpoint) {
 	if r.rejection = e.answer(p, r); r.rejection.Reason != reject.Admitted {
 		p.reject(r)
 	}
+}
+
+// answerPreflight tells a browser what a page of another origin may ask the proxy itself (Fetch, section 3.2.2).
+// Without an Access-Control-Allow-Origin the browser asks nothing.
+func (p *Proxy) answerPreflight(r *Request) rejection {
+	out := &r.exchange.Local
+	out.Begin(http.StatusNoContent, nil, r.date())
+	out.Add("Vary", "Origin")
+	p.responder.AllowOrigin(out, r.exchange.Request.Peek("Origin"))
+	out.Add("Access-Control-Allow-Methods", "GET, HEAD")
+	out.Add("Access-Control-Allow-Headers", "If-None-Match")
+	r.discardBody()
+	return rejection{}
 }
 
 // admitInternal asks the checks that questions to the proxy itself have to pass.

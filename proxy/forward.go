@@ -44,9 +44,10 @@ func (p *Proxy) send(r *Request) rejection {
 	} else {
 		a.outcome = p.Upstream.Send(&a.request, resp)
 	}
+	r.upload.Release()
 	a.replied = p.Now()
 	r.shard().Took(a.outcome, time.Duration(a.replied-r.now))
-	if a.outcome != upstream.NotSent {
+	if a.outcome != upstream.NotSent && a.outcome != upstream.Busy {
 		r.acquired.took = max(1, time.Duration(a.replied-a.begun))
 	}
 	if tunnel != nil {
@@ -76,13 +77,41 @@ func (p *Proxy) receive(r *Request) rejection {
 		p.forgetPage(r)
 		p.finish(r)
 		return rejection{}
-	case upstream.NotSent:
-		r.outcome = metrics.OrderRejected
+	case upstream.NotSent, upstream.Busy:
+		if r.outcome = metrics.OrderRejected; a.outcome == upstream.Busy {
+			return r.busy()
+		}
+	case upstream.Capped:
+		r.repeatable = true // the upstream has answered, and may have done what was asked
 	}
-	if r.upload.err != nil && !r.route.limited() {
-		return bodyRejection(r.upload.err) // no order, and not the upstream's doing
+	if r.upload.Err != nil && !r.route.limited() {
+		return bodyRejection(r.upload.Err) // no order, and not the upstream's doing
 	}
 	return rejection{Reason: reasonOf(a.outcome)}
+}
+
+// acquireConnection waits for a connection to the upstream before units are reserved: an order that gets none holds no
+// unit meanwhile, and its Idempotency-Key is not used.
+func (p *Proxy) acquireConnection(r *Request) rejection {
+	r.address()
+	if r.acquired.conn = p.Upstream.Acquire(&r.attempt.request); !r.acquired.conn {
+		return r.busy()
+	}
+	return rejection{}
+}
+
+// busy is why a request was not sent for which no connection came free.
+func (r *Request) busy() rejection {
+	if r.conn.Gone() {
+		return rejection{Reason: reject.ClientGone}
+	}
+	return rejection{Reason: reject.UpstreamBusy}
+}
+
+// address says on whose behalf the request is sent, and which connections it may use.
+func (r *Request) address() {
+	out := &r.attempt.request
+	out.Order, out.ClientKey, out.Owner, out.Client = r.route.limited(), r.clientKey(), r.conn.Owner(), r.conn
 }
 
 // reasonOf is what a client hears whose request has no response.
@@ -92,6 +121,8 @@ func reasonOf(o upstream.Outcome) reject.Reason {
 		return reject.NoUpstream
 	case upstream.TimedOut:
 		return reject.UpstreamTimeout
+	case upstream.Busy, upstream.Capped:
+		return reject.UpstreamBusy
 	}
 	return reject.UpstreamError
 }
@@ -123,10 +154,10 @@ func (r *Request) discardBody() {
 	}
 }
 
-// releaseLater keeps the slot until a streamed response has ended. The SKU lies in the request, which is reused by
-// then: it is copied.
+// releaseLater keeps the slot until the upstream has sent a streamed response. The SKU is copied: its request is reused
+// by then.
 func (p *Proxy) releaseLater(r *Request, body io.Reader) {
-	stream, ok := body.(interface{ OnClose(func()) })
+	stream, ok := body.(interface{ OnEnd(func()) })
 	if !ok {
 		return
 	}
@@ -134,17 +165,16 @@ func (p *Proxy) releaseLater(r *Request, body io.Reader) {
 	owed.sku, owed.order = append([]byte(nil), owed.sku...), false
 	r.acquired.stock, r.acquired.slot = false, nil
 	r.conn.LimitWrites()
-	stream.OnClose(func() { p.releaseStockAndSlot(&owed) })
+	stream.OnEnd(func() { p.releaseStockAndSlot(&owed) })
 }
 
 // build makes the request that the upstream shall see, out of what was checked.
 func (p *Proxy) build(r *Request) rejection {
 	out, head := &r.attempt.request, &r.exchange.Request
-	out.Order = r.route.limited()
+	r.address()
 	out.Stream = true
 	out.Whole = r.acquired.order
 	out.Store = r.page.fetches
-	out.ClientKey, out.Owner = r.clientKey(), r.conn.Owner()
 	h := &out.HTTP.Header
 	h.SetMethodBytes(head.Method())
 	h.SetRequestURIBytes(r.target())
@@ -179,10 +209,13 @@ const maxBuffered = 32 << 10 // bytes
 // attachBody frames the body anew: whole where it fits in memory, else as a stream.
 func (p *Proxy) attachBody(r *Request) rejection {
 	if !r.source.BodyRead && !r.route.limited() {
-		if err := r.readUpTo(maxBuffered); err != nil {
+		if err := r.readUpTo(maxBuffered); err != nil && err != errNoBodyMemory { // without memory it is streamed
 			return bodyRejection(err)
 		}
-	} else if no := p.readBody(r); no.Reason != reject.Admitted && (no.Reason != reject.TooLarge || !p.Observe) {
+		if err := p.readAhead(r); err != nil {
+			return bodyRejection(err)
+		}
+	} else if no := p.readBody(r); no.Reason != reject.Admitted && !(p.Observe && unreadable(no.Reason)) {
 		return no
 	}
 	out, head := &r.attempt.request, &r.exchange.Request
@@ -199,9 +232,17 @@ func (p *Proxy) attachBody(r *Request) rejection {
 	default:
 		r.addLength(head.ContentLength)
 	}
-	r.upload = upload{buffered: r.source.Body, conn: r.conn}
+	if !r.upload.Begun() { // of a gate that only observes
+		r.upload.Begin(r.source.Body, r.conn)
+	}
+	out.BodyReady = r.upload.Whole()
 	out.HTTP.SetBodyStream(&r.upload, int(head.ContentLength)) // -1 for chunks
 	return rejection{}
+}
+
+// unreadable reports that a body does not fit in memory for this reason. In observe mode it is streamed.
+func unreadable(reason reject.Reason) bool {
+	return reason == reject.TooLarge || reason == reject.Overloaded
 }
 
 // clientKey mixes the client's address into 64 bits (the finisher of SplitMix64).

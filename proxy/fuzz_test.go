@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -146,6 +147,14 @@ func (o *observer) Upgrade(req *upstream.Request, resp *fasthttp.Response) (net.
 	return nil, o.Send(req, resp)
 }
 
+// Acquire and Release implement Upstream.
+func (o *observer) Acquire(*upstream.Request) bool {
+	o.owed["connection"]++
+	return true
+}
+
+func (o *observer) Release(*upstream.Request) { o.owed["connection"]-- }
+
 // Closed, Enter and Leave implement Stock.
 func (o *observer) Closed(int64, []byte) reject.Reason { return reject.Admitted }
 
@@ -164,6 +173,7 @@ type (
 )
 
 func (ledger) Decided(int64, Order) (Reservation, bool) { return Reservation{}, false }
+func (ledger) LookUp(int64, Order) (Reservation, bool)  { return Reservation{}, false }
 
 func (o ledger) Reserve(_ int64, order Order) Reservation {
 	o.now.sku, o.now.serial = string(order.SKU), "serial-of-the-ledger"
@@ -223,11 +233,12 @@ type scriptConn struct {
 	in     io.Reader
 	out    bytes.Buffer
 	closed chan struct{}
+	once   sync.Once
 }
 
 func (c *scriptConn) Read(p []byte) (int, error)  { return c.in.Read(p) }
 func (c *scriptConn) Write(p []byte) (int, error) { return c.out.Write(p) }
-func (c *scriptConn) Close() error                { close(c.closed); return nil }
+func (c *scriptConn) Close() error                { c.once.Do(func() { close(c.closed) }); return nil }
 
 const (
 	shortOrder = "POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop\r\nCookie: uid=7\r\nContent-Length: 2\r\n\r\nhi"

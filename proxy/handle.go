@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"net/http"
 	"net/netip"
 	"runtime/debug"
 	"time"
@@ -29,6 +30,9 @@ func (p *Proxy) admit(r *Request) bool {
 	p.match(r)
 	for i := range r.checks {
 		check := &r.checks[i]
+		if check.due != nil && !check.due(r) {
+			continue
+		}
 		if check.mayBlock {
 			r.conn.StepAside()
 		}
@@ -79,12 +83,18 @@ func (p *Proxy) release(r *Request) {
 	p.leavePage(r)
 	r.shard().Status(r.status())
 	p.record(r)
+	p.bodies.Release(r.heldBody)
 	r.clear()
 	p.pool.Put(r)
 }
 
-// releaseAcquired gives back the stock check's admission and the slot, and settles the order; each at most once.
+// releaseAcquired gives back the connection, the stock check's admission and the slot, and settles the order; each at
+// most once.
 func (p *Proxy) releaseAcquired(r *Request) {
+	if r.acquired.conn {
+		r.acquired.conn = false
+		p.Upstream.Release(&r.attempt.request)
+	}
 	p.releaseStockAndSlot(&r.acquired)
 	if r.acquired.order {
 		r.acquired.order = false
@@ -99,6 +109,7 @@ type acquired struct {
 	slot  ConcurrencyLimiter // whose Acquire admitted it: Release is owed; nil = none
 	took  time.Duration      // by the upstream, to answer
 	order bool               // Orders.Reserve took the units: Settle is owed
+	conn  bool               // Upstream.Acquire took one: Release is owed
 }
 
 func (p *Proxy) releaseStockAndSlot(a *acquired) {
@@ -133,7 +144,7 @@ func (p *Proxy) newRequest(x *http1.Exchange) *Request {
 	r.proxy, r.exchange, r.conn = p, x, x.Conn
 	r.client = x.Conn.State.(*connState)
 	r.now = p.Now()
-	p.trust(r.client, x.Conn.Peer())
+	p.trust(r.client, x.Conn)
 	r.route = &p.unmatched
 	p.ensureRequestID(r)
 	head := &x.Request
@@ -164,6 +175,9 @@ func (p *Proxy) protocolError(x *http1.Exchange, e http1.ProtocolError) {
 	r.rejection = rejection{Reason: reject.Malformed, Detail: detail}
 	p.reject(r)
 	x.Local.Status = e.Status
+	if e.Status == http.StatusMethodNotAllowed { // TRACE; any other token is a method here
+		x.Local.Add("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS") // RFC 9110, section 15.5.6
+	}
 }
 
 // clientAddr is the client that is limited: the first untrusted address on the way here.

@@ -130,6 +130,7 @@ type fixedOrders struct {
 }
 
 func (f fixedOrders) Decided(int64, Order) (Reservation, bool)  { return f.reservation, f.decided }
+func (f fixedOrders) LookUp(int64, Order) (Reservation, bool)   { return f.reservation, f.decided }
 func (f fixedOrders) Reserve(int64, Order) Reservation          { return f.reservation }
 func (fixedOrders) Settle([]byte, string, metrics.OrderOutcome) {}
 func (fixedOrders) State(int64, []byte, []byte) (OrderState, reject.Reason) {

@@ -210,13 +210,14 @@ func TestHandle_OnlyAPathThatCouldBeAStockRoutesIsAmbiguous(t *testing.T) {
 
 func TestHandle_OutcomeOfTheUpstreamDecidesWhatAClientIsTold(t *testing.T) {
 	for outcome, want := range map[upstream.Outcome]int{
-		upstream.NotSent: 503, upstream.TimedOut: 504, upstream.Broken: 502,
+		upstream.NotSent: 503, upstream.Busy: 503, upstream.TimedOut: 504, upstream.Broken: 502,
 	} {
 		resp, body, _ := handleOne(t, options(ending(outcome)), order)
 		if resp.StatusCode != want {
 			t.Errorf("%v: %d %q, want %d", outcome, resp.StatusCode, body, want)
 		}
-		if unknown := strings.Contains(body, "do not know"); unknown != (outcome != upstream.NotSent) {
+		sent := outcome != upstream.NotSent && outcome != upstream.Busy
+		if unknown := strings.Contains(body, "do not know"); unknown != sent {
 			t.Errorf("%v: %q", outcome, body)
 		}
 	}

@@ -34,6 +34,8 @@ func (f upstreamFunc) Send(o *upstream.Request, r *fasthttp.Response) upstream.O
 func (f upstreamFunc) Upgrade(o *upstream.Request, r *fasthttp.Response) (net.Conn, upstream.Outcome) {
 	return nil, f(o, r)
 }
+func (upstreamFunc) Acquire(*upstream.Request) bool                              { return true }
+func (upstreamFunc) Release(*upstream.Request)                                   {}
 func (f windowFunc) Acquire(now int64, sku []byte) (wait time.Duration, ok bool) { return f(now, sku) }
 func (f windowFunc) Peek(int64, []byte) (wait time.Duration, full bool)          { return 0, false }
 func (f slotFunc) Acquire(Waiter) reject.Reason                                  { return f() }
@@ -97,6 +99,9 @@ func (s *recorder) Upgrade(o *upstream.Request, resp *fasthttp.Response) (net.Co
 	return nil, s.Send(o, resp)
 }
 
+func (s *recorder) Acquire(*upstream.Request) bool { return true }
+func (s *recorder) Release(*upstream.Request)      {}
+
 func (s *recorder) all() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +118,8 @@ func options(to Upstream) Options {
 	return Options{
 		Routes: orderRoutes, RequestIDHeader: "X-Request-Id", MaxBody: 1 << 10, PassHost: true,
 		Responses: reject.Options{
-			Languages: []string{"en", "zh-CN"}, ReasonHeader: "X-Sluice-Reason", CORS: true,
+			Languages: []string{"en", "zh-CN"}, ReasonHeader: "X-Sluice-Reason",
+			Origins:      []string{"https://shop", "https://shop.example"},
 			EnvelopeBody: `{"code":$code,"msg":"$message","data":null}`,
 			Answers: map[reject.Class]reject.Answer{
 				reject.Busy:         {Status: 429, RetryAfter: time.Second, Code: 42900},

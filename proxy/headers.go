@@ -45,14 +45,15 @@ func (p *Proxy) addFields(h *fasthttp.RequestHeader, r *Request) {
 // connection alone.
 func (p *Proxy) forwards(r *Request, name, named []byte) bool {
 	switch {
-	case !endToEnd(name), len(named) > 0 && octets.HasToken(named, name), octets.EqualFieldName(name, p.RequestIDHeader):
+	case !octets.EndToEnd(name), len(named) > 0 &&
+		octets.HasToken(named, name), octets.EqualFieldName(name, p.RequestIDHeader):
 		return false
 	case r.acquired.order && octets.EqualFieldName(name, idempotencyKey):
 		return false
 	case r.page.fetches && conditional(name), p.replacesTrace(r, name):
 		return false
 	}
-	return r.client.trusted || !fromProxy(name) && !octets.EqualFieldName(name, p.ClientHeader)
+	return r.client.trusted || !octets.FromProxy(name) && !octets.EqualFieldName(name, p.ClientHeader)
 }
 
 // addForwarded says where the request came from. What came with it is extended only for trusted proxies; via tells that
@@ -152,55 +153,4 @@ func (r *Request) namedByConnection() []byte {
 func mayNameFields(name, value []byte) bool {
 	return octets.EqualFold(name, "Connection") &&
 		!octets.EqualFold(value, "keep-alive") && !octets.EqualFold(value, "close")
-}
-
-// maxNotForwarded is the length of the longest name in notForwarded.
-const maxNotForwarded = len("Proxy-Authorization")
-
-// notForwarded are the fields about one connection alone (RFC 9110, section 7.6.1), those that the proxy writes itself,
-// and Proxy, which CGI takes for a setting of its own. They are told apart by length first.
-var notForwarded = func() (byLength [maxNotForwarded + 1][]string) {
-	for _, name := range []string{"TE", "Via", "Host", "Proxy", "Expect", "Trailer", "Upgrade", "Connection", "Keep-Alive",
-		"Content-Length", "HTTP2-Settings", "X-Forwarded-For", "Proxy-Connection", "X-Forwarded-Host", "Transfer-Encoding",
-		"X-Forwarded-Proto", "Proxy-Authorization"} {
-		byLength[len(name)] = append(byLength[len(name)], name)
-	}
-	return byLength
-}()
-
-// endToEnd reports whether a field may travel on. A name with other punctuation for "-" counts as the same name, as
-// servers behind CGI see it.
-func endToEnd(name []byte) bool {
-	const own = "Sluice-"
-	if len(name) >= len(own) && octets.EqualFieldName(name[:len(own)], own) {
-		return false
-	}
-	if len(name) > maxNotForwarded {
-		return true
-	}
-	for _, hop := range notForwarded[len(name)] {
-		if octets.EqualFieldName(name, hop) {
-			return false
-		}
-	}
-	return true
-}
-
-// proxyFields speak of the way here, as one proxy or another does, beside X-Forwarded-*.
-var proxyFields = [...]string{
-	"Forwarded", "X-Real-IP", "X-Client-IP", "True-Client-IP", "CF-Connecting-IP", "X-Cluster-Client-IP",
-}
-
-// fromProxy reports whether a field speaks of the way here: it is believed, and forwarded, from trusted proxies alone.
-func fromProxy(name []byte) bool {
-	const forwarded = "X-Forwarded-"
-	if len(name) >= len(forwarded) && octets.EqualFieldName(name[:len(forwarded)], forwarded) {
-		return true
-	}
-	for _, f := range proxyFields {
-		if octets.EqualFieldName(name, f) {
-			return true
-		}
-	}
-	return false
 }

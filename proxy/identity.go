@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"math/rand/v2"
 
+	"sluice/limiter"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
@@ -94,8 +95,14 @@ func (p *Proxy) findOrder(r *Request) rejection {
 	return rejection{}
 }
 
-// readBodyToCheck reads the whole body, since a variable looks into it.
+// readBodyToCheck reads the whole body, since a variable looks into it. A large one is not asked for while no slot
+// could take the request.
 func (p *Proxy) readBodyToCheck(r *Request) rejection {
+	if r.exchange.Request.ContentLength > limiter.SmallBody {
+		if no := p.checkQueueFull(r); no.Reason != reject.Admitted {
+			return no
+		}
+	}
 	if no := p.readBody(r); no.Reason != reject.Admitted {
 		return no
 	}

@@ -16,6 +16,13 @@ import (
 
 // Upstream is the protected backend. It sends each request at most once.
 type Upstream interface {
+	// Acquire takes a connection for req before it is sent, and waits for one as Send does. It reports false when none
+	// came free in time. A request that is not sent after true must be given to Release.
+	Acquire(req *upstream.Request) bool
+
+	// Release gives back what Acquire took, unless the request was sent.
+	Release(req *upstream.Request)
+
 	// Send writes req to one target and reads the response into resp. Whatever it returns, an order of which one byte
 	// was written is never written again, by it or by its caller.
 	Send(req *upstream.Request, resp *fasthttp.Response) upstream.Outcome
@@ -88,8 +95,12 @@ type Stock interface {
 // Orders reserves units of stock before orders are forwarded, and is told what became of each.
 type Orders interface {
 	// Decided answers from memory alone, at once, what is known about o already. It reports false when Reserve must be
-	// asked.
+	// asked, or LookUp before it, if the Reservation says so.
 	Decided(now int64, o Order) (Reservation, bool)
+
+	// LookUp finds out whether o has won before, for a SKU of which nothing is left. It may wait, within a bound, and
+	// reserves nothing. It reports false when Reserve must be asked.
+	LookUp(now int64, o Order) (Reservation, bool)
 
 	// Reserve asks for the units of o. It may wait, within a bound. Only an order that is Admitted may be forwarded,
 	// once; it must be settled once.
@@ -116,6 +127,7 @@ type Reservation struct {
 	Serial   string        // by which the order is known from now on; "" = it is not known
 	Deadline int64         // Unix ms until which the units are reserved
 	Wait     time.Duration // until another attempt is worth it; 0 = the reason's class knows
+	LookUp   bool          // nothing is decided, but LookUp may answer without a unit
 }
 
 // OrderState is what is known of a serial.

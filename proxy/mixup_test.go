@@ -200,6 +200,7 @@ type mixupOrders struct {
 }
 
 func (*mixupOrders) Decided(int64, Order) (Reservation, bool) { return Reservation{}, false }
+func (*mixupOrders) LookUp(int64, Order) (Reservation, bool)  { return Reservation{}, false }
 
 func (o *mixupOrders) Reserve(_ int64, order Order) Reservation {
 	if string(order.SKU) == "sold-out" {

@@ -53,8 +53,6 @@ func (p *Proxy) writeOrderState(r *Request, serial string, s OrderState) {
 	}
 	out.Add("Cache-Control", "no-store")
 	out.Add("Vary", "Origin")
-	if p.Responses.CORS {
-		p.responder.AllowOrigin(out, r.exchange.Request.Peek("Origin"))
-	}
+	p.responder.AllowOrigin(out, r.exchange.Request.Peek("Origin"))
 	out.Write(append(text, '\n'))
 }

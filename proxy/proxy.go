@@ -8,6 +8,7 @@
 package proxy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,12 +17,15 @@ import (
 	"sync"
 	"time"
 
+	"sluice/limiter"
 	"sluice/proxy/auth"
+	"sluice/proxy/clientscript"
 	"sluice/proxy/http1"
 	"sluice/proxy/metrics"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/upstream/spool"
 )
 
 // Options are the parts and settings of a Proxy. Limiters are declared in checks.go. Stock and Orders may be nil when
@@ -32,7 +36,8 @@ type Options struct {
 	Trusted         []netip.Prefix
 	ClientHeader    string // in which a trusted proxy names its client; "" = X-Forwarded-For
 	RequestIDHeader string // "" = none
-	MaxBody         int64  // bytes; of routes that read the body
+	MaxBody         int64  // bytes; of routes that read the body. At most half of BodyMemory
+	BodyMemory      int64  // bytes that request bodies hold at most, all together; 0 = 64 MiB
 	PassHost        bool   // the upstream sees the client's Host rather than its own authority
 	Responses       reject.Options
 	CloseOnExcess   bool // a connection over its request rate is closed as well
@@ -49,6 +54,7 @@ type Options struct {
 	ObserveOnly []reject.Reason // rejections of these limits are counted, and the next check goes on
 
 	Upstream     Upstream
+	Spool        *spool.Store // where uploads on pass routes are read ahead; nil = they are not
 	Stock        Stock
 	Orders       Orders
 	Schedule     Schedule        // nil = every SKU is always on sale
@@ -78,7 +84,7 @@ type Proxy struct {
 	preflight      []check    // of CORS preflights
 	internalChecks []check    // of questions to the proxy itself
 	responder      *reject.Responder
-	script         *clientScript
+	script         *clientscript.Script
 	auth           *authenticator
 	bypass         *addressList
 	deny           *addressList
@@ -86,6 +92,7 @@ type Proxy struct {
 	counters       *metrics.Counters
 	proxies        *metrics.UntrustedProxyDetector
 	signer         *auth.Signer // nil = what the upstream is told is not signed
+	bodies         limiter.BodyMemory
 	dates          dates
 	generation     uint32 // 1, and one more with each successor
 	start          time.Time
@@ -157,6 +164,7 @@ func (p *Proxy) inherit(before *Proxy) {
 	if before == nil || before.ClientHeader != p.ClientHeader {
 		p.proxies = metrics.NewUntrustedProxyDetector(p.ClientHeader, p.Log)
 	}
+	p.bodies = limiter.NewBodyMemory(p.counters.BodyMemory(), cmp.Or(p.BodyMemory, defaultBodyMemory))
 	p.unmatched.counters = p.counters.Route(noRouteName)
 	for i := range p.routes {
 		rt := &p.routes[i]

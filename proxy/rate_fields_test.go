@@ -19,8 +19,8 @@ func TestRateFields_TellWhatIsLeft(t *testing.T) {
 		policies, limits []string
 		exposed          string
 	}
-	const exposed = "Link, Retry-After, X-Request-Id, X-Sluice-Reason"
-	requests := []string{"", "Cookie: uid=7\r\n", "Origin: https://a.example\r\n"} // the last one is rejected
+	const exposed = "Link, Retry-After, ETag, Sluice-Time, X-Request-Id, X-Sluice-Reason"
+	requests := []string{"", "Cookie: uid=7\r\n", "Origin: https://shop.example\r\n"} // the last one is rejected
 	for on, want := range map[bool][]answer{
 		true: {
 			{[]string{policy}, []string{upstreamLimit, `"per-ip";r=1;t=1800`}, ""},

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 
+	"sluice/internal/octets"
 	"sluice/proxy/http1"
 	"sluice/proxy/metrics"
 	"sluice/proxy/param"
@@ -126,6 +127,6 @@ func (p *Proxy) replacesTrace(r *Request, name []byte) bool {
 	if p.Tracer == nil {
 		return false
 	}
-	return !r.client.trusted && (sameName(name, traceparent) || sameName(name, tracestate)) ||
-		r.trace.on && sameName(name, traceparent)
+	return !r.client.trusted && (octets.EqualFold(name, traceparent) || octets.EqualFold(name, tracestate)) ||
+		r.trace.on && octets.EqualFold(name, traceparent)
 }

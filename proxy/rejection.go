@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"time"
 
 	"sluice/internal/octets"
 	"sluice/proxy/reject"
@@ -16,6 +17,9 @@ func (p *Proxy) describeRejection(r *Request, c *reject.Case) {
 		RequestID: r.id, SKU: r.buyer.sku, Date: r.date(), MayHaveOrdered: r.mayRepeat(),
 		Accept: head.Peek("Accept"), AcceptLanguage: head.Peek("Accept-Language"), Origin: head.Peek("Origin"),
 	}
+	if c.Reason == reject.NotStarted && c.Wait > 0 {
+		c.Starts = time.Now().Add(c.Wait).Round(time.Second)
+	}
 	if c.Reason.MayHaveOrder() {
 		c.OrderLink = r.orderLink()
 	}
@@ -27,7 +31,7 @@ func (p *Proxy) describeRejection(r *Request, c *reject.Case) {
 
 var textHTML = []byte("text/html")
 
-// "Your order was not placed and you were not charged" is what a rejected shopper wants to read first, and must not
+// "Your order was not placed and you were not charged" is what a rejected shopper wants to know, and must not
 // read unless it is so. A buyer who had no response asks again, by the same Idempotency-Key or for the order's state:
 // to that buyer a limit, or a ledger that cannot be reached, says something of this request alone.
 
@@ -41,7 +45,7 @@ func (r *Request) mayRepeat() bool {
 		return false
 	}
 	switch r.rejection.Reason {
-	case reject.StockError, reject.Paused, reject.Ended, reject.ShuttingDown:
+	case reject.StockError, reject.Paused, reject.Ended, reject.ShuttingDown, reject.Overloaded:
 		return true
 	}
 	return r.rejection.Reason.Class() == reject.Busy // every limit
@@ -52,7 +56,7 @@ func (r *Request) mayRepeat() bool {
 func (r *Request) retryPath(back []byte) []byte {
 	head := &r.exchange.Request
 	target := head.Target()
-	if len(target) > 0 && target[0] == '/' && isGetOrHead(head.Method()) && !r.route.Gate.GuardsStock() {
+	if len(target) > 0 && target[0] == '/' && route.SafeMethod(head.Method()) && !r.route.Gate.GuardsStock() {
 		return target
 	}
 	path, _ := octets.Cut(back, '?')

@@ -13,6 +13,7 @@ import (
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/upstream"
+	"sluice/upstream/spool"
 )
 
 // Request is what the proxy knows of one request while it checks and forwards it. It is pooled; nothing in it outlives
@@ -36,6 +37,8 @@ type Request struct {
 	bypass     bool // no limit applies
 	repeatable bool // an earlier request may have placed this very order, and it has not been looked up
 
+	lookUp bool // memory cannot tell whether the order has won before, but the store can
+
 	internal  bool      // one of the proxy's own addresses is asked; nothing is bought
 	malformed bool      // it is no valid HTTP/1.1
 	unmatched rejection // why no route takes it
@@ -49,7 +52,8 @@ type Request struct {
 	outcome     metrics.OrderOutcome // of the order
 	rateKeys    rateKeys
 	page        pageState
-	upload      upload
+	upload      spool.Upload
+	heldBody    int64 // bytes of body_memory
 	attempt     attempt
 	trace       trace
 	reject      reject.Case // room for the rejection's response
@@ -89,8 +93,8 @@ type scratch struct {
 	host, id, body, value, text, path []byte
 }
 
-// maxKeptBody is the largest body buffer that waits for the next request.
-const maxKeptBody = 64 << 10
+// maxKeptBody is the largest body buffer that waits for the next request, in bytes: a larger one is of BodyMemory.
+const maxKeptBody = comeAtOnce
 
 // newPooledRequest is a Request that is ready for its first use: a header that was not reset would merge cookies and
 // change the case of names.
@@ -110,12 +114,14 @@ func (r *Request) clear() {
 	r.proxy, r.exchange, r.conn, r.client, r.route, r.checks = nil, nil, nil, nil, nil, nil
 	r.matched = route.Match{}
 	r.now, r.id, r.addr, r.buyer = 0, nil, netip.Addr{}, buyer{}
-	r.bypass, r.repeatable, r.internal, r.malformed = false, false, false, false
+	r.bypass, r.repeatable, r.lookUp, r.internal, r.malformed = false, false, false, false, false
 	r.unmatched, r.rejection, r.observed, r.limit, r.nth = rejection{}, rejection{}, reject.Admitted, "", 0
 	r.acquired, r.reservation, r.outcome = acquired{}, Reservation{}, metrics.OrderRejected
 	r.rateKeys.reset()
 	r.page.reset()
-	r.upload, r.trace, r.reject = upload{}, trace{}, reject.Case{}
+	r.heldBody = 0
+	r.upload.Release()
+	r.upload, r.trace, r.reject = spool.Upload{}, trace{}, reject.Case{}
 	r.attempt.outcome, r.attempt.sent, r.attempt.begun, r.attempt.replied = upstream.Answered, false, 0, 0
 }
 

@@ -24,6 +24,18 @@ func (r *Request) order() Order {
 // checkEarlierOrder asks memory alone whether the order is decided already.
 func (p *Proxy) checkEarlierOrder(r *Request) rejection {
 	known, decided := p.Orders.Decided(r.now, r.order())
+	r.lookUp = !decided && known.LookUp
+	return r.decidedBy(known, decided)
+}
+
+// lookUpEarlierOrder asks the store whether the order has won before. It comes before the limits of what reaches the
+// upstream: a shopper of a sold-out SKU must not hold a slot.
+func (p *Proxy) lookUpEarlierOrder(r *Request) rejection {
+	known, decided := p.Orders.LookUp(p.Now(), r.order())
+	return r.decidedBy(known, decided)
+}
+
+func (r *Request) decidedBy(known Reservation, decided bool) rejection {
 	if !decided {
 		return rejection{}
 	}

@@ -18,11 +18,19 @@ type fakeOrders struct {
 	mu       sync.Mutex
 	answer   Reservation
 	decided  bool // memory alone decides
+	lookUp   bool // a look-up decides
 	orders   []string
 	outcomes []metrics.OrderOutcome
 }
 
-func (f *fakeOrders) Decided(int64, Order) (Reservation, bool) { return f.answer, f.decided }
+func (f *fakeOrders) Decided(int64, Order) (Reservation, bool) {
+	if f.lookUp {
+		return Reservation{LookUp: true}, false
+	}
+	return f.answer, f.decided
+}
+
+func (f *fakeOrders) LookUp(int64, Order) (Reservation, bool) { return f.answer, f.lookUp }
 
 func (f *fakeOrders) Reserve(_ int64, o Order) Reservation {
 	f.mu.Lock()
@@ -77,6 +85,20 @@ func reserving(to Upstream) (Options, *fakeOrders) {
 
 const buying = "POST /api/seckill/1001/order?qty=2 HTTP/1.1\r\nHost: shop\r\nCookie: uid=7\r\n" +
 	"Idempotency-Key: mine\r\nContent-Length: 2\r\n\r\nhi"
+
+// A shopper of a sold-out SKU hears so although every slot of the concurrency limit is taken.
+func TestReservation_LookUpNeedsNoSlot(t *testing.T) {
+	o, ledger := reserving(&recorder{})
+	ledger.lookUp, ledger.answer = true, Reservation{Reason: reject.SoldOut}
+	o.Concurrency = fullQueue{}
+	addr, _ := gateway(t, o)
+	if resp, body := talk(t, addr, buying); resp.StatusCode != 409 || !strings.Contains(body, "sold_out") {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+	if asked := ledger.asked(); len(asked) != 0 {
+		t.Errorf("units were asked for: %v", asked)
+	}
+}
 
 func TestReservation_UpstreamIsToldWhichOrderItGets(t *testing.T) {
 	to := &recorder{}

@@ -98,6 +98,10 @@ func bindRoute(in Route) (rt boundRoute, err error) {
 	if rt.user, err = param.Compile(in.User, names); err != nil {
 		return rt, &RouteError{in.Name, "user", err}
 	}
+	if rt.user.Fixed() {
+		return rt, &RouteError{in.Name, "user", fmt.Errorf(
+			"%q is the same for every request: all clients would be one user; write a variable like $cookie_uid", in.User)}
+	}
 	if in.Gate != route.Reserve {
 		return rt, nil
 	}
@@ -177,9 +181,3 @@ func isPreflight(r *Request) bool {
 	return string(head.Method()) == "OPTIONS" && !head.Override &&
 		len(head.Peek("Access-Control-Request-Method")) > 0
 }
-
-// isGetOrHead reports a method that asks for nothing but to read (RFC 9110, section 9.2.1).
-func isGetOrHead(method []byte) bool { return route.SafeMethod(method) }
-
-// sameName compares the names of header fields.
-func sameName(name []byte, with string) bool { return octets.EqualFold(name, with) }

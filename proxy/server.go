@@ -31,6 +31,7 @@ type ServerOptions struct {
 	LenientTarget     bool // raw UTF-8 in a request target is percent-encoded
 
 	Connections   Connections
+	MaxConns      int         // descriptors that clients hold at most; 0 = no bound
 	TLS           *tls.Config // nil = plain HTTP
 	ProxyProtocol bool        // connections from trusted proxies begin with a PROXY header
 	Log           *slog.Logger
@@ -51,7 +52,7 @@ func NewServer(p *Proxy, o ServerOptions) *Server {
 	s := &Server{options: o}
 	s.proxy.Store(p)
 	h := http1.Options{ReadHeaderTimeout: o.ReadHeaderTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
-		IdleTimeout: o.IdleTimeout, TLS: o.TLS, Logger: o.Log}
+		IdleTimeout: o.IdleTimeout, MaxConns: o.MaxConns, TLS: o.TLS, Logger: o.Log}
 	if o.ProxyProtocol {
 		h.ProxyProtocol = func(peer netip.Addr) bool { return s.proxy.Load().trusts(peer) }
 	}
@@ -75,16 +76,21 @@ func (s *Server) ProtocolError(x *http1.Exchange, e http1.ProtocolError) {
 	s.proxy.Load().protocolError(x, e)
 }
 
-// OpenConn implements http1.Handler: it counts the connection, or rejects it before any HTTP is read.
-func (s *Server) OpenConn(c *http1.Conn) (answer []byte, ok bool) {
+// OpenConn implements http1.Handler: it counts the connection, or rejects it before any HTTP is read. Where there is no
+// descriptor left it rejects in observe mode too: nothing could be forwarded.
+func (s *Server) OpenConn(c *http1.Conn, full bool) (answer []byte, ok bool) {
 	p := s.proxy.Load()
 	state := &connState{shard: p.counters.Shard()}
-	p.trust(state, c.Peer())
+	p.trust(state, c)
 	state.shared = state.trusted || p.bypass.has(c.Peer())
-	switch reason := s.options.Connections.Open(c.Peer(), !state.shared); {
+	reason := reject.ConnOpen
+	if !full {
+		reason = s.options.Connections.Open(c.Peer(), !state.shared)
+	}
+	switch {
 	case reason == reject.Admitted:
 		state.counted = true
-	case p.Observe || p.observeOnly[reason]:
+	case !full && (p.Observe || p.observeOnly[reason]):
 		s.observed[reason].Add(1)
 	default:
 		p.recordRejectedConn(c, state.shard, reason, s.rejected[reason].Add(1))

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"sluice/internal/octets"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 )
@@ -79,7 +80,7 @@ func (p *Proxy) answerStock(r *Request) rejection {
 	if !one {
 		text = append(text, `,"stock":[`...)
 	}
-	tag := newTag()
+	tag := tag{octets.NewFingerprint()}
 	for i, sku := range skus {
 		s := p.Availability.Status(r.now, sku)
 		if i > 0 || one {
@@ -178,37 +179,22 @@ func appendSKU(dst, sku []byte) []byte {
 	return append(dst, '"')
 }
 
-// tag is what an answer says, but for the time, in 64 bits (FNV-1a): all instances have the same one.
-type tag uint64
-
-func newTag() tag { return 14695981039346656037 }
-
-func (t *tag) bytes(b string) {
-	for i := range len(b) {
-		*t = (*t ^ tag(b[i])) * 1099511628211
-	}
-	*t = (*t ^ 0xff) * 1099511628211 // a byte that ends each part
-}
-
-func (t *tag) number(n int64) {
-	for i := range 8 {
-		*t = (*t ^ tag(byte(n>>(8*i)))) * 1099511628211
-	}
-}
+// tag is what an answer says, but for the time.
+type tag struct{ octets.Fingerprint }
 
 func (t *tag) add(o StockStatusOptions, sku []byte, s StockStatus) {
-	t.bytes(string(sku))
-	t.bytes(o.left(s))
-	t.number(int64(s.Phase))
-	t.number(s.Opens)
-	t.number(s.Closes)
+	t.AddString(string(sku))
+	t.AddString(o.left(s))
+	t.AddNumber(int64(s.Phase))
+	t.AddNumber(s.Opens)
+	t.AddNumber(s.Closes)
 	if o.Exact && o.left(s) != "" {
-		t.number(s.Free)
+		t.AddNumber(s.Free)
 	}
 }
 
 // String is a weak ETag (RFC 9110, section 8.8.3): the time in the body differs each time.
-func (t tag) String() string { return `W/"` + strconv.FormatUint(uint64(t), 36) + `"` }
+func (t tag) String() string { return `W/"` + strconv.FormatUint(uint64(t.Fingerprint), 36) + `"` }
 
 // writeStock sends the answer in r.scratch.text, or 304 where the client has it.
 func (p *Proxy) writeStock(r *Request, at int64, t tag) {
@@ -216,10 +202,8 @@ func (p *Proxy) writeStock(r *Request, at int64, t tag) {
 	out := r.taggedResponse(etag, etag[len("W/"):], "application/json")
 	out.Add("Cache-Control", "public, max-age=1")
 	out.Add("Sluice-Time", strconv.FormatInt(at, 10))
-	if p.Responses.CORS {
-		out.Add("Access-Control-Allow-Origin", "*") // nothing in it is personal
-		out.Add("Access-Control-Expose-Headers", "ETag, Sluice-Time")
-	}
+	out.Add("Vary", "Origin")
+	p.responder.AllowOrigin(out, r.exchange.Request.Peek("Origin"))
 	if out.Status == 200 {
 		out.Write(r.scratch.text)
 	}

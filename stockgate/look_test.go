@@ -80,7 +80,7 @@ func TestFirstLooksAtManySKUsShareRoundTrips(t *testing.T) {
 		g.sampler.firstLooks(t.Context(), now*int64(time.Hour))
 	}
 	wg.Wait()
-	if n := s.metrics.calls[read].Count(); n != 2 {
+	if n := s.metrics.calls[read].Load(); n != 2 {
 		t.Fatalf("640 first looks took %d round trips, want 2", n)
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"sluice/histogram"
 	"sluice/stockgate/layout"
 )
 
@@ -58,24 +57,37 @@ func kindOf(err error) failure {
 	return disconnected
 }
 
-// The scales of a round trip: its time in seconds, its commands.
-var (
-	durations = histogram.Seconds(50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 500e-3)
-	sizes     = histogram.Sizes(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 768, 1024)
-)
-
 // redisMetrics counts round trips. A round trip is a batch, so that these are written some hundred times
 // a second whatever the traffic: no padding is needed.
 type redisMetrics struct {
-	calls  [numOperations]histogram.Histogram
-	sizes  histogram.Histogram // commands in a round trip
+	calls  [numOperations]atomic.Uint64
+	took   *prometheus.HistogramVec // by operation
+	sizes  prometheus.Histogram     // commands in a round trip
 	errors [numFailures]atomic.Uint64
 	up     atomic.Bool // the last round trip succeeded
 }
 
+// init makes the histograms, in classic and in native buckets.
+func (m *redisMetrics) init() {
+	m.took = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "sluice_redis_command_duration_seconds", Help: "Time of a round trip to Redis.",
+		Buckets:                     []float64{50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 500e-3},
+		NativeHistogramBucketFactor: 1.19, NativeHistogramZeroThreshold: 1e-6, NativeHistogramMaxBucketNumber: 100,
+	}, []string{"operation"})
+	for op := range numOperations {
+		m.took.WithLabelValues(op.String())
+	}
+	m.sizes = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "sluice_redis_batch_size", Help: "Commands in a round trip to Redis.",
+		Buckets:                     []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 768, 1024},
+		NativeHistogramBucketFactor: 1.19, NativeHistogramMaxBucketNumber: 100,
+	})
+}
+
 func (m *redisMetrics) observe(op operation, size int, took time.Duration, err error) {
-	m.calls[op].Observe(durations, took.Seconds())
-	m.sizes.Observe(sizes, float64(size))
+	m.calls[op].Add(1)
+	m.took.WithLabelValues(op.String()).Observe(took.Seconds())
+	m.sizes.Observe(float64(size))
 	m.up.Store(lost(op, err) == nil)
 	if err != nil && !errors.Is(err, layout.ErrNotWritable) {
 		m.errors[kindOf(err)].Add(1)
@@ -87,15 +99,12 @@ func (r *Redis) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByColl
 
 // Collect implements prometheus.Collector.
 func (r *Redis) Collect(ch chan<- prometheus.Metric) {
-	took := prometheus.NewDesc("sluice_redis_command_duration_seconds", "Time of a round trip to Redis.", []string{"operation"}, nil)
 	calls := prometheus.NewDesc("sluice_redis_calls_total", "Round trips to Redis, one for a whole batch.", []string{"operation"}, nil)
 	for op := range numOperations {
-		h := &r.metrics.calls[op]
-		ch <- durations.Metric(took, []*histogram.Histogram{h}, op.String())
-		ch <- prometheus.MustNewConstMetric(calls, prometheus.CounterValue, float64(h.Count()), op.String())
+		ch <- prometheus.MustNewConstMetric(calls, prometheus.CounterValue, float64(r.metrics.calls[op].Load()), op.String())
 	}
-	size := prometheus.NewDesc("sluice_redis_batch_size", "Commands in a round trip to Redis.", nil, nil)
-	ch <- sizes.Metric(size, []*histogram.Histogram{&r.metrics.sizes})
+	r.metrics.took.Collect(ch)
+	r.metrics.sizes.Collect(ch)
 	failed := prometheus.NewDesc("sluice_redis_errors_total", "Round trips to Redis that failed, by kind.", []string{"kind"}, nil)
 	for f := range numFailures {
 		ch <- prometheus.MustNewConstMetric(failed, prometheus.CounterValue, float64(r.metrics.errors[f].Load()), f.String())

@@ -42,6 +42,7 @@ func NewRedis(o RedisOptions, l *layout.Layout) (*Redis, error) {
 		r.log = slog.Default()
 	}
 	r.layout.Store(l)
+	r.metrics.init()
 	return r, nil
 }
 

@@ -1,10 +1,16 @@
 package upstream
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
+	"net"
+	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
+	"time"
 )
 
 // address is what a target's URL says.
@@ -51,4 +57,117 @@ func parseAddress(target string) (address, error) {
 		a.port = u.Port()
 	}
 	return a, nil
+}
+
+const (
+	addressesFresh = 5 * time.Second  // a name's addresses are used so long
+	lookUpBackoff  = time.Second      // after a look-up that failed or took too long
+	lookUpTimeout  = 30 * time.Second // of one look-up: each name server that is down costs five seconds
+)
+
+// resolver remembers for a few seconds which addresses a name has, so that many dials share one look-up. If the name
+// server fails, or is slow, the last known addresses are used. It is safe for concurrent use.
+//
+// A look-up has a goroutine of its own, which goes on when the dials that wait for it end: the result of a name server
+// that is always slower than a dial would never be used otherwise.
+type resolver struct {
+	mu      sync.Mutex
+	known   []netip.Addr
+	err     error
+	until   time.Time
+	pending chan struct{}      // closed when the current look-up has ended; nil = there is none
+	cancel  context.CancelFunc // ends it
+	slow    bool               // a dial has waited for it in vain
+	closed  bool
+}
+
+// lookUp returns the addresses of host. All callers share one look-up. A failure is remembered too, so that they do not
+// fail one by one. A caller whose ctx ends waits no longer.
+func (r *resolver) lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{ip}, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Now().After(r.until) {
+		r.start(host)
+		if !r.slow || len(r.known) == 0 {
+			r.await(ctx, host)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("look up %q: %w", host, err)
+	}
+	return r.known, r.err
+}
+
+// start starts a look-up, unless there is one. mu is held.
+func (r *resolver) start(host string) {
+	if r.pending != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookUpTimeout)
+	if r.closed {
+		cancel()
+	}
+	r.pending, r.cancel, r.slow = make(chan struct{}), cancel, false
+	go r.run(ctx, host)
+}
+
+// run is the look-up.
+func (r *resolver) run(ctx context.Context, host string) {
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cancel()
+	defer close(r.pending)
+	r.pending = nil
+	if err != nil || len(found) == 0 {
+		r.fail(host, err)
+		return
+	}
+	r.known, r.err, r.until = found, nil, time.Now().Add(addressesFresh)
+}
+
+// await waits for the look-up, without mu. Where addresses are known it waits for three quarters of the dial's time at
+// most, which leaves time to connect to them; and no later dial waits for the same look-up.
+func (r *resolver) await(ctx context.Context, host string) {
+	bounded, pending := ctx, r.pending
+	if end, ok := ctx.Deadline(); ok && len(r.known) > 0 {
+		var cancel context.CancelFunc
+		bounded, cancel = context.WithTimeout(ctx, time.Until(end)*3/4)
+		defer cancel()
+	}
+	r.mu.Unlock()
+	select {
+	case <-pending:
+	case <-bounded.Done():
+	}
+	r.mu.Lock()
+	if r.pending == pending && !errors.Is(ctx.Err(), context.Canceled) {
+		r.slow = true
+		r.fail(host, bounded.Err())
+	}
+}
+
+// fail lets what is known be used for a moment. mu is held.
+func (r *resolver) fail(host string, err error) {
+	r.until = time.Now().Add(lookUpBackoff)
+	if len(r.known) == 0 {
+		r.err = fmt.Errorf("look up %q: %w", host, err)
+	}
+}
+
+// close ends the current look-up and waits for it. Later ones fail.
+func (r *resolver) close() {
+	r.mu.Lock()
+	r.closed = true
+	pending := r.pending
+	if pending != nil {
+		r.cancel()
+	}
+	r.mu.Unlock()
+	if pending != nil {
+		<-pending
+	}
 }

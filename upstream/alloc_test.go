@@ -12,7 +12,7 @@ func TestTransport_HotStepsAllocateNothing(t *testing.T) {
 	}
 	p := newPool(t, options("http://"+minimalServer(t), "http://"+minimalServer(t)))
 	x := p.targets.Load().all[0]
-	c, err := x.acquire(&Request{Order: true}, true, 0)
+	c, err := x.ready(openPlace(x), newOrder("GET", "/"), true, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -175,7 +175,7 @@ func BenchmarkHead(b *testing.B) {
 func BenchmarkProbe(b *testing.B) {
 	p := newPool(b, options("http://"+minimalServer(b)))
 	t := p.targets.Load().all[0]
-	c, err := t.acquire(&Request{Order: true}, true, 0)
+	c, err := t.ready(openPlace(t), newOrder("GET", "/"), true, 0)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func BenchmarkChoose(b *testing.B) {
 // BenchmarkDeadline is what one bound in time costs.
 func BenchmarkDeadline(b *testing.B) {
 	t := newPool(b, options("http://"+minimalServer(b))).targets.Load().all[0]
-	c, err := t.acquire(&Request{Order: true}, true, 0)
+	c, err := t.ready(openPlace(t), newOrder("GET", "/"), true, 0)
 	if err != nil {
 		b.Fatal(err)
 	}

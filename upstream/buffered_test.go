@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/upstream/spool"
 )
 
 // answerTo sends an order, whose answer may be a stream.
@@ -62,8 +64,8 @@ func TestTransport_ResponseToAnOrderWaitsInMemory(t *testing.T) {
 		if err := resp.CloseBodyStream(); err != nil {
 			t.Error(err)
 		}
-		if left := p.memory.left.Load(); left != memoryLimit {
-			t.Errorf("%s: %d bytes of the room are not given back", c.path, memoryLimit-left)
+		if left := left(p); left != defaultMemory {
+			t.Errorf("%s: %d bytes of the room are not given back", c.path, defaultMemory-left)
 		}
 	}
 }
@@ -82,25 +84,26 @@ func TestTransport_ResponseThatDoesNotFitIsStreamed(t *testing.T) {
 		if err := resp.CloseBodyStream(); err != nil {
 			t.Error(err)
 		}
-		if left, inside := p.memory.left.Load(), p.Targets()[0].InFlight; left != memoryLimit || inside != 0 {
-			t.Errorf("%s: %d bytes of the room are not given back, %d in flight", path, memoryLimit-left, inside)
+		if left, inside := left(p), p.Targets()[0].InFlight; left != defaultMemory || inside != 0 {
+			t.Errorf("%s: %d bytes of the room are not given back, %d in flight", path, defaultMemory-left, inside)
 		}
 	}
 }
 
 func TestTransport_WithoutMemoryResponsesAreStreamed(t *testing.T) {
 	server := largeAnswers(t, 200<<10)
-	p := newPool(t, options(server.url()))
-	p.memory.left.Store(bufferStep)
+	o := options(server.url())
+	o.Spool = spool.New(spool.Options{Memory: bufferStep})
+	p := newPool(t, o)
 	resp, outcome := answerTo(p, "/chunked")
-	if outcome != Answered || p.Targets()[0].InFlight != 1 || p.memory.left.Load() != 0 {
-		t.Fatalf("outcome %d, %d in flight, %d bytes of room", outcome, p.Targets()[0].InFlight, p.memory.left.Load())
+	if outcome != Answered || p.Targets()[0].InFlight != 1 || left(p) != defaultMemory-bufferStep {
+		t.Fatalf("outcome %d, %d in flight, %d bytes of room", outcome, p.Targets()[0].InFlight, left(p))
 	}
 	if n, err := io.Copy(io.Discard, resp.BodyStream()); n != 200<<10 || err != nil {
 		t.Errorf("%d bytes, %v", n, err)
 	}
-	if err := resp.CloseBodyStream(); err != nil || p.memory.left.Load() != bufferStep {
-		t.Errorf("%v, %d bytes of room", err, p.memory.left.Load())
+	if err := resp.CloseBodyStream(); err != nil || left(p) != defaultMemory {
+		t.Errorf("%v, %d bytes of room", err, left(p))
 	}
 }
 
@@ -112,7 +115,13 @@ func TestTransport_BufferedResponseThatBreaksOffIsBroken(t *testing.T) {
 	if outcome != Broken || resp.Header.StatusCode() != 200 || len(resp.Body()) != 0 {
 		t.Errorf("outcome %d", outcome)
 	}
-	if left := p.memory.left.Load(); left != memoryLimit {
-		t.Errorf("%d bytes of the room are not given back", memoryLimit-left)
+	if left := left(p); left != defaultMemory {
+		t.Errorf("%d bytes of the room are not given back", defaultMemory-left)
 	}
+}
+
+// left is what is left of the usual memory for responses.
+func left(p *Pool) int64 {
+	used, _ := p.options.Spool.Used()
+	return defaultMemory - used
 }

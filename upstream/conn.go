@@ -23,6 +23,7 @@ type conn struct {
 	until      time.Time // the deadline that stands for reads and writes alike; 0 = others were set since
 	reused     bool
 	order      bool          // in use by an order
+	held       bool          // counted by hold
 	binder     binder        // the socket, if it wants to know who uses it; nil = it does not
 	returnedAt time.Duration // of the Pool's clock, when it was put back
 }

@@ -51,7 +51,7 @@ func TestPool_SlowDialsLeaveNoConnectionUncounted(t *testing.T) {
 			}
 			p := newPool(t, o)
 			var crowd, all sync.WaitGroup
-			var outcomes [4]atomic.Int64
+			var outcomes [NumOutcomes]atomic.Int64
 			var over atomic.Bool
 			targets := map[*target]bool{p.targets.Load().all[0]: true}
 			all.Go(func() {

@@ -13,25 +13,41 @@ var (
 	errStale   = errors.New("reuse connection: it has ended, or the upstream has sent bytes that no request asked for")
 )
 
-// acquire returns an idle connection, which may have ended since, or opens one. The most recently used comes first: the
-// others may grow old and be closed. fresh asks for a new one; now is the clock's, or was a moment ago.
-func (t *target) acquire(req *Request, fresh bool, now time.Duration) (*conn, error) {
-	for {
-		c, err := t.pop(req.Order, fresh)
-		if err != nil {
-			return nil, err
-		}
-		if c == nil {
-			if req.Owner != nil {
-				req.Owner.StepAside()
-			}
-			return t.connect(req.Order, fresh)
-		}
+// ready makes a connection out of a place: c where that is not too old, another idle one, or a new one; c may be nil.
+// The most recently used comes first: the others may grow old and be closed. fresh asks for a new one; now is the
+// clock's, or was a moment ago. With an error the place is given back.
+func (t *target) ready(c *conn, req *Request, fresh bool, now time.Duration) (*conn, error) {
+	for c != nil {
 		if now-c.returnedAt < t.maxIdle {
 			return c, nil
 		}
-		t.drop(c)
+		var err error
+		if c, err = t.replace(c, fresh); err != nil {
+			return nil, err
+		}
 	}
+	if req.Owner != nil {
+		req.Owner.StepAside()
+	}
+	return t.connect(req.Order, fresh)
+}
+
+// replace closes c and takes an idle connection in its place; nil = a new one is to be opened there. The place stays in
+// use: a request that had one does not wait again. With an error it is given back.
+func (t *target) replace(c *conn, fresh bool) (*conn, error) {
+	c.Close()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.retired:
+		t.open--
+		t.leave(c)
+		return nil, errRetired
+	case len(t.idle) > 0 && !fresh:
+		t.open--
+		return t.popLast(c.order), nil
+	}
+	return nil, nil
 }
 
 // The part of a target's connections, one in so many, that only orders may use, and that only other requests ("pages")
@@ -96,10 +112,24 @@ func (t *target) release(c *conn, d disposition, now time.Duration) {
 		c.reset()
 		c.returnedAt = now
 		if t.push(c) {
+			t.queue.serve(t)
 			return
 		}
 	}
 	t.drop(c)
+}
+
+// giveBack gives back a place that was not used.
+func (t *target) giveBack(c *conn, order bool) {
+	if c != nil {
+		t.release(c, mayReuse, c.returnedAt)
+		return
+	}
+	t.mu.Lock()
+	t.open--
+	*t.inUse(order)--
+	t.mu.Unlock()
+	t.queue.serve(t)
 }
 
 // push puts c back, or gives it to the slow dial that has waited longest.
@@ -109,7 +139,7 @@ func (t *target) push(c *conn) bool {
 	if t.retired {
 		return false
 	}
-	*t.inUse(c.order)--
+	t.leave(c)
 	if len(t.waiting) > 0 {
 		t.waiting[0].give(c)
 		t.waiting = slices.Delete(t.waiting, 0, 1)
@@ -129,9 +159,19 @@ func (t *target) endStream(c *conn, d disposition) {
 func (t *target) drop(c *conn) {
 	c.Close()
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.open--
+	t.leave(c)
+	t.mu.Unlock()
+	t.queue.serve(t)
+}
+
+// leave counts c as in use no more. mu is held.
+func (t *target) leave(c *conn) {
 	*t.inUse(c.order)--
+	if c.held {
+		c.held = false
+		t.held--
+	}
 }
 
 // dropIdle closes connections that were removed from the list of idle ones.
@@ -140,8 +180,9 @@ func (t *target) dropIdle(old []*conn) {
 		c.Close()
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.open -= len(old)
+	t.mu.Unlock()
+	t.queue.serve(t)
 }
 
 // reap closes what has been idle for too long at now: the upstream is about to close it too.

@@ -40,6 +40,9 @@ const (
 
 // run does the exchange. resp holds something only if it returns Answered.
 func (e *exchange) run(req *Request, resp *fasthttp.Response, t *target) (Outcome, disposition) {
+	if req.HTTP.IsBodyStream() && !req.BodyReady && !t.hold(e.conn) {
+		return Busy, mayReuse
+	}
 	early, err := e.send(req, t.authority)
 	switch {
 	case err == errStale:

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/upstream/spool"
 )
 
 // script is a connection on which the upstream writes what is said here, in pieces of at most step bytes.
@@ -38,7 +40,7 @@ func (s *script) Close() error                    { return nil }
 func receive(said []byte, step int, req *Request) (resp *fasthttp.Response, o Outcome, d disposition, left int) {
 	s := &socket{Conn: &script{said: said, step: max(1, step)}}
 	c := newConn(s, s)
-	t := &target{dialer: &dialer{}, memory: newMemoryBudget(0), open: 1, retired: true}
+	t := &target{dialer: &dialer{}, store: spool.New(spool.Options{}), queue: new(queue), open: 1, retired: true}
 	e := exchange{conn: c, timeouts: timeouts{time.Second, time.Second}, maxBody: 1 << 20, start: time.Now()}
 	resp = new(fasthttp.Response)
 	for {

@@ -107,6 +107,7 @@ func (t *target) judge(h Health, err error) {
 	s.fails = 0
 	if s.passed++; s.passed >= h.Passes && s.down.Swap(false) {
 		t.log.Info("target is up", "target", t.url)
+		t.queue.serve(t)
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
-
-	"sluice/histogram"
 )
 
 // Why a request has no response.
@@ -16,12 +14,24 @@ const (
 	countError = iota
 	countTimeout
 	countNotSent
+	countCapped
 	numUnanswered
 )
 
-var unanswered = [numUnanswered]string{countError: "error", countTimeout: "timeout", countNotSent: "not_sent"}
+var unanswered = [numUnanswered]string{countError: "error", countTimeout: "timeout", countNotSent: "not_sent",
+	countCapped: "capped"}
 
-var durations = histogram.Seconds(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+// newDurations makes the histogram of one target's response times, in classic and in native buckets. The targets share
+// no vector: what a removed target has counted goes with it.
+func newDurations(url string) prometheus.Histogram {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "sluice_upstream_request_duration_seconds",
+		Help: "Time from the choice of a target to the end of its response, or to the head of one that is streamed.",
+
+		Buckets:                     []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10},
+		NativeHistogramBucketFactor: 1.19, NativeHistogramMaxBucketNumber: 100,
+	}, []string{"target"}).WithLabelValues(url).(prometheus.Histogram)
+}
 
 // counters counts one target's requests. They are written once for each forwarded request.
 type counters struct {
@@ -30,7 +40,7 @@ type counters struct {
 	_          [56]byte
 	codes      [500]atomic.Uint64 // 100 to 599
 	unanswered [numUnanswered]atomic.Uint64
-	took       histogram.Histogram
+	took       prometheus.Histogram
 }
 
 // count counts one outcome. Only requests of which a byte was written have a duration: to the end of the response, or
@@ -43,15 +53,19 @@ func (c *counters) count(o Outcome, resp *fasthttp.Response, took time.Duration)
 		c.unanswered[countTimeout].Add(1)
 	case Broken:
 		c.unanswered[countError].Add(1)
+	case Capped:
+		c.unanswered[countCapped].Add(1)
+	case Busy:
+		return
 	case NotSent:
 		c.unanswered[countNotSent].Add(1)
 		return
 	}
-	c.took.Observe(durations, took.Seconds())
+	c.took.Observe(took.Seconds())
 }
 
 // descriptions are the metrics' names. They are made once for each Pool.
-type descriptions struct{ requests, duration, inFlight, up *prometheus.Desc }
+type descriptions struct{ requests, duration, inFlight, up, waiting, waits, held, spooled *prometheus.Desc }
 
 func describe() descriptions {
 	d := func(name, help string, labels ...string) *prometheus.Desc {
@@ -64,6 +78,12 @@ func describe() descriptions {
 			"Time from the choice of a target to the end of its response, or to the head of one that is streamed.", "target"),
 		inFlight: d("in_flight", "Requests without a response yet, or whose response is still streamed.", "target"),
 		up:       d("up", "Whether a target passes its health checks and can be connected to.", "target"),
+		waiting:  d("pending_requests", "Requests that wait for a connection."),
+		held: d("held_connections",
+			"Connections that clients hold: streams, tunnels, uploads, and responses without room in the spool.", "target"),
+		spooled: d("spooled_bytes", "Memory and file that hold what slow clients have not read.", "in"),
+		waits: d("waits_total",
+			"Waits for a connection, by how they ended: served, timed_out, or full: no room to wait.", "end"),
 	}
 }
 
@@ -73,12 +93,27 @@ func (p *Pool) Describe(ch chan<- *prometheus.Desc) {
 	ch <- p.desc.duration
 	ch <- p.desc.inFlight
 	ch <- p.desc.up
+	ch <- p.desc.waiting
+	ch <- p.desc.waits
+	ch <- p.desc.held
+	ch <- p.desc.spooled
 }
 
 // Collect implements prometheus.Collector.
 func (p *Pool) Collect(ch chan<- prometheus.Metric) {
 	now := p.clock.now()
+	p.emit(ch, p.desc.waiting, prometheus.GaugeValue, float64(p.queue.lengths[0].Load()+p.queue.lengths[1].Load()))
+	for end, name := range waitEnds {
+		p.emit(ch, p.desc.waits, prometheus.CounterValue, float64(p.queue.ends[end].Load()), name)
+	}
+	memory, file := p.options.Spool.Used()
+	p.emit(ch, p.desc.spooled, prometheus.GaugeValue, float64(memory), "memory")
+	p.emit(ch, p.desc.spooled, prometheus.GaugeValue, float64(file), "file")
 	for _, t := range p.targets.Load().all {
+		t.mu.Lock()
+		held := t.held
+		t.mu.Unlock()
+		p.emit(ch, p.desc.held, prometheus.GaugeValue, float64(held), t.url)
 		c := &t.counters
 		for i := range c.codes {
 			if n := c.codes[i].Load(); n > 0 {
@@ -94,7 +129,7 @@ func (p *Pool) Collect(ch chan<- prometheus.Metric) {
 		}
 		p.emit(ch, p.desc.up, prometheus.GaugeValue, up, t.url)
 		p.emit(ch, p.desc.inFlight, prometheus.GaugeValue, float64(c.inFlight.Load()), t.url)
-		ch <- durations.Metric(p.desc.duration, []*histogram.Histogram{&c.took}, t.url)
+		ch <- c.took
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net"
 	"time"
+
+	"sluice/upstream/spool"
 )
 
 // Options configures a Pool. Every duration and number must be more than 0, if not said otherwise.
@@ -13,6 +15,8 @@ type Options struct {
 	Targets         []string      // "http://host[:port]", "https://host[:port]" or "unix:/path"; 1 to 64
 	Policy          string        // "least_conn", "round_robin", "random", "first" or "client_hash"
 	MaxConns        int           // connections to each target, a quarter for orders alone, an eighth for pages alone
+	MaxPending      int           // requests that wait for a connection, at most; 0 = none waits
+	QueueTimeout    time.Duration // how long a request waits for a connection; 0 = it does not
 	ConnectTimeout  time.Duration // of one connection, name look-up and TLS included
 	ResponseTimeout time.Duration // from the end of the request to the head of the response
 	Timeout         time.Duration // of the exchange; where a body is streamed, of each single read and write
@@ -20,6 +24,7 @@ type Options struct {
 	Retry           string        // "off", or "connect": another target, while not one byte was written
 	Health          Health
 	MaxAnswer       int          // bytes of a response that is read whole, more is Broken; 0 = 8 MiB
+	Spool           *spool.Store // where responses wait for slow clients; nil = 64 MiB of memory, and no file
 	TLS             *tls.Config  // for https targets; nil = the system's roots
 	Logger          *slog.Logger // changes of state only; nil = none
 
@@ -28,7 +33,10 @@ type Options struct {
 	Wrap func(net.Conn) net.Conn
 }
 
-const defaultMaxAnswer = 8 << 20
+const (
+	defaultMaxAnswer = 8 << 20  // bytes
+	defaultMemory    = 64 << 20 // bytes
+)
 
 func (o *Options) validate() error {
 	for name, d := range map[string]time.Duration{
@@ -41,6 +49,9 @@ func (o *Options) validate() error {
 	}
 	if o.MaxConns <= 0 || o.MaxAnswer < 0 {
 		return fmt.Errorf("read limits: %d connections, %d bytes of a response", o.MaxConns, o.MaxAnswer)
+	}
+	if o.MaxPending < 0 || o.QueueTimeout < 0 {
+		return fmt.Errorf("read queue: %d requests, %v", o.MaxPending, o.QueueTimeout)
 	}
 	if o.Retry != "off" && o.Retry != "connect" {
 		return fmt.Errorf("read retry %q: not off or connect", o.Retry)

@@ -54,7 +54,7 @@ func TestTransport_PanicLeavesNoConnectionAndNoMemory(t *testing.T) {
 				}()
 			}
 			checkConns(t, p, 0, 0)
-			if held := memoryLimit - p.memory.left.Load(); held != 0 {
+			if held := defaultMemory - left(p); held != 0 {
 				t.Errorf("%d bytes of memory are held", held)
 			}
 			if x := p.targets.Load().all[0]; x.orders != 0 || x.pages != 0 {
@@ -73,14 +73,14 @@ func TestTransport_BufferedBodyHoldsMemoryUntilClose(t *testing.T) {
 		t.Fatal(o)
 	}
 	checkConns(t, p, 0, 1)
-	if held := memoryLimit - p.memory.left.Load(); held != bufferStep {
+	if held := defaultMemory - left(p); held != bufferStep {
 		t.Errorf("%d bytes are held", held)
 	}
 	if whole := resp.BodyStream().(interface{ Whole() []byte }).Whole(); string(whole) != "well" {
 		t.Errorf("the body is %q", whole)
 	}
 	resp.CloseBodyStream()
-	if held := memoryLimit - p.memory.left.Load(); held != 0 {
+	if held := defaultMemory - left(p); held != 0 {
 		t.Errorf("%d bytes are held after closing", held)
 	}
 }

@@ -136,7 +136,7 @@ func TestEjection_LastsLongerEachTimeAndEnds(t *testing.T) {
 func TestHealth_ChangesAfterSoManyResultsInARow(t *testing.T) {
 	ts := set(t, "first", 1)
 	x := ts.all[0]
-	x.log = quietLog
+	x.log, x.queue = quietLog, new(queue)
 	h := Health{Fails: 3, Passes: 2}
 	bad := errors.New("bad")
 	for i, step := range []struct {

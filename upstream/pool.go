@@ -4,7 +4,9 @@
 // it belongs to, since a connection about which there is any doubt is closed and not pooled; and that a request without
 // a response is reported as certainly not sent, or as unknown.
 //
-// It does not queue, follow redirects, repair responses that are not well-formed, add a header line, or repeat anything
+// A request that finds all connections in use waits for one, within bounds.
+//
+// It does not follow redirects, repair responses that are not well-formed, add a header line, or repeat anything
 // that was written, idempotent or not. It speaks HTTP/1.1 only. Requests and responses are fasthttp's types, and
 // fasthttp parses the response headers; framing is checked before it does.
 package upstream
@@ -18,13 +20,15 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/upstream/spool"
 )
 
 // Pool is the upstream: its targets, and the connections to them. It is safe for concurrent use.
 type Pool struct {
 	options Options
 	clock   clock
-	memory  *memoryBudget
+	queue   *queue
 	desc    descriptions
 	targets atomic.Pointer[targets]
 
@@ -42,17 +46,20 @@ func New(o Options) (*Pool, error) {
 	if o.MaxAnswer == 0 {
 		o.MaxAnswer = defaultMaxAnswer
 	}
+	if o.Spool == nil {
+		o.Spool = spool.New(spool.Options{Memory: defaultMemory})
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	p := &Pool{
 		options: o,
 		clock:   clock{epoch: time.Now()},
-		memory:  newMemoryBudget(memoryLimit),
 		desc:    describe(),
 		stop:    make(chan struct{}),
 		stopped: make(chan struct{}),
 	}
+	p.queue = &queue{max: o.MaxPending, targets: &p.targets, clock: p.clock}
 	pick, err := policyNamed(o.Policy)
 	if err != nil {
 		return nil, err
@@ -66,38 +73,147 @@ func New(o Options) (*Pool, error) {
 }
 
 // Send writes req to one target and reads the response into resp. A request of which one byte was written is never
-// written again, by Send or by its caller. Its bounds in time are those of Options; it waits for nothing else.
+// written again, by Send or by its caller. Its bounds in time are those of Options, after a wait for a connection of
+// QueueTimeout at most; it waits for nothing else.
 //
 // After Answered, resp holds the header without the fields of this hop. The body is whole, and ContentLength its
 // length; or a stream, of which ContentLength is the length or -1, and which must be closed. A stream has
-// OnClose(func()); one that is in memory already has Whole() []byte instead. ImmediateHeaderFlush says that no byte of
+// OnEnd(func()); one that is in memory already has Whole() []byte instead. ImmediateHeaderFlush says that no byte of
 // a stream is there yet. After any other outcome resp is not to be used.
 func (p *Pool) Send(req *Request, resp *fasthttp.Response) Outcome { return p.send(req, resp, nil) }
+
+// Acquire takes a connection for req in advance, and waits for one as Send does: what its caller does until Send is
+// then done for a request that will be sent. It reports false when no connection came free in time. A request that was
+// not sent after true must be given to Release.
+func (p *Pool) Acquire(req *Request) bool {
+	p.Release(req)
+	for {
+		s := search{ts: p.targets.Load()}
+		req.place, _ = p.find(req, &s, p.clock.now())
+		if req.place.target != nil || s.waited || s.ts == p.targets.Load() {
+			return req.place.target != nil
+		}
+	}
+}
+
+// Release gives back the connection of Acquire, where there is one that was not used.
+func (p *Pool) Release(req *Request) {
+	if t := req.place.target; t != nil {
+		c := req.place.conn
+		req.place = place{}
+		t.giveBack(c, req.Order)
+	}
+}
 
 // send tries one target after another while it is certain that nothing was written.
 func (p *Pool) send(req *Request, resp *fasthttp.Response, tun *tunnel) Outcome {
 	req.Target = ""
-	ts := p.targets.Load()
-	start := p.clock.now()
-	now := start
-	for tried := uint64(0); now-start < p.options.Timeout; now = p.clock.now() {
-		i := ts.choose(tried, req.ClientKey, now)
-		if i < 0 {
-			break
+	s := search{ts: p.targets.Load()}
+	start, acquired := p.clock.now(), false
+	for now := start; now-start < p.options.Timeout; now = p.clock.now() {
+		at, outcome := req.place, Answered
+		if at.target == nil {
+			at, outcome = p.find(req, &s, now)
+		} else {
+			req.place, acquired = place{}, true
 		}
-		tried |= 1 << i
-		req.Target = ts.all[i].url
-		if outcome := ts.all[i].send(req, resp, now, tun); outcome != NotSent {
-			return outcome
+		switch {
+		case outcome == Busy && acquired:
+			return NotSent // it had a connection, which could not be opened
+		case outcome == Busy:
+			return Busy
+		case at.target != nil:
+			if s.waited {
+				now = p.clock.now()
+			}
+			req.Target = at.target.url
+			if outcome = at.target.send(req, resp, at.conn, now, tun); outcome != NotSent {
+				return outcome
+			}
 		}
-		if current := p.targets.Load(); current != ts {
-			ts, tried = current, 0 // the target was removed meanwhile
-		} else if p.options.Retry == "off" {
-			break
+		switch current := p.targets.Load(); {
+		case current != s.ts: // the target was removed meanwhile
+			s = search{ts: current, waited: s.waited, until: s.until}
+		case at.target == nil, p.options.Retry == "off":
+			return NotSent
+		default:
+			s.bar(at.target)
 		}
 	}
 	return NotSent
 }
+
+// search is the search of one request for a place.
+type search struct {
+	ts     *targets
+	barred uint64        // those of ts that could not be connected to; or all but one, where retry is "off"
+	waited bool          // for a connection
+	until  time.Duration // of the Pool's clock: the end of all waiting, where it has waited
+}
+
+func (s *search) bar(t *target) {
+	for i, known := range s.ts.all {
+		if known == t {
+			s.barred |= 1 << i
+		}
+	}
+}
+
+// find returns a place at the target that the policy chooses, or at another one that has a place; or it waits for one.
+// Without a place the outcome is Busy, or NotSent where no target is left.
+func (p *Pool) find(req *Request, s *search, now time.Duration) (place, Outcome) {
+	if p.options.Retry == "off" && s.barred == 0 {
+		s.barred = ^(uint64(1) << s.ts.choose(0, req.ClientKey, now))
+	}
+	if s.barred != 0 && s.ts.choose(s.barred, req.ClientKey, now) < 0 {
+		return place{}, NotSent
+	}
+	if p.queue.waiting(req.Order) {
+		return p.await(req, s, now)
+	}
+	full := false
+	for tried := s.barred; ; {
+		i := s.ts.choose(tried, req.ClientKey, now)
+		if i < 0 {
+			break
+		}
+		tried |= 1 << i
+		c, err := s.ts.all[i].pop(req.Order, false)
+		if err == nil {
+			return place{s.ts.all[i], c}, Answered
+		}
+		full = full || err == errFull
+	}
+	if !full {
+		return place{}, NotSent
+	}
+	return p.await(req, s, now)
+}
+
+// await waits until a connection comes free.
+func (p *Pool) await(req *Request, s *search, now time.Duration) (place, Outcome) {
+	if !s.waited {
+		s.waited, s.until = true, now+p.options.QueueTimeout
+	}
+	if s.until <= now {
+		return place{}, Busy
+	}
+	if req.Owner != nil {
+		req.Owner.StepAside()
+	}
+	at, ok := p.queue.wait(&waiter{order: req.Order, ts: s.ts, barred: s.barred}, s.until-now)
+	if ok && req.Client != nil && req.Client.Gone() {
+		at.target.giveBack(at.conn, req.Order)
+		return place{}, Busy
+	}
+	if !ok {
+		return place{}, Busy
+	}
+	return at, Answered
+}
+
+// Spool is where responses wait for slow clients.
+func (p *Pool) Spool() *spool.Store { return p.options.Spool }
 
 // State is the state of one target.
 type State struct {
@@ -148,6 +264,9 @@ func (p *Pool) Replace(urls []string) error {
 		}
 	}
 	p.targets.Store(next)
+	for _, t := range added {
+		p.queue.serve(t)
+	}
 	for _, t := range old.all {
 		if next.find(t.url) == nil {
 			t.stop()
@@ -190,17 +309,21 @@ func (ts *targets) find(url string) *target {
 
 func (p *Pool) newTarget(a address) *target {
 	o := &p.options
-	return &target{
+	t := &target{
 		dialer:   newDialer(a, o.ConnectTimeout, o.TLS, o.Wrap),
 		timeouts: timeouts{response: o.ResponseTimeout, total: o.Timeout},
 		maxConns: o.MaxConns,
 		maxIdle:  o.IdleConnTimeout,
 		maxBody:  o.MaxAnswer,
 		retry:    o.Retry == "connect",
-		memory:   p.memory,
+		store:    o.Spool,
+		queue:    p.queue,
 		clock:    p.clock,
 		log:      o.Logger,
 	}
+	t.counters.took = newDurations(t.url)
+	return t
+
 }
 
 // reapIdle closes old idle connections until Close.
@@ -231,6 +354,7 @@ func (p *Pool) Close() {
 	p.closed = true
 	close(p.stop)
 	<-p.stopped
+	p.queue.close()
 	for _, t := range p.targets.Load().all {
 		t.stop()
 	}

@@ -2,10 +2,8 @@ package upstream
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
@@ -222,7 +220,7 @@ func TestPool_UnreachableTargetIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestPool_RequestBeyondMaxConnsIsNotSent(t *testing.T) {
+func TestPool_RequestBeyondMaxConnsIsBusy(t *testing.T) {
 	arrived, leave := make(chan struct{}), make(chan struct{})
 	server := newRawServer(t, func(v *visit) {
 		v.request()
@@ -236,7 +234,7 @@ func TestPool_RequestBeyondMaxConnsIsNotSent(t *testing.T) {
 	first := make(chan Outcome)
 	go func() { o, _ := sendOrder(p, "POST", "/1"); first <- o }()
 	<-arrived
-	if outcome, _ := sendOrder(p, "POST", "/2"); outcome != NotSent {
+	if outcome, _ := sendOrder(p, "POST", "/2"); outcome != Busy {
 		t.Errorf("outcome %d", outcome)
 	}
 	close(leave)
@@ -248,55 +246,48 @@ func TestPool_RequestBeyondMaxConnsIsNotSent(t *testing.T) {
 	}
 }
 
-// Slowly read pages and tunnels hold connections for as long as their clients like: all of them together leave some for
-// orders.
+// Pages that are slow take most of the connections, and leave some for orders.
 func TestPool_PagesLeaveConnectionsForOrders(t *testing.T) {
+	leave := make(chan struct{})
 	server := newRawServer(t, func(v *visit) {
-		head, _, err := v.request()
-		if err != nil {
-			return
+		for {
+			head, _, err := v.request()
+			if err != nil {
+				return
+			}
+			if targetOf(head) == "/page" {
+				<-leave
+			}
+			v.reply(ok(targetOf(head)))
 		}
-		if targetOf(head) == "/page" {
-			v.reply(fmt.Sprintf(status200+"Content-Length: %d\r\n\r\n%s", 1<<20, strings.Repeat("x", 1<<10)))
-			v.waitClosed()
-			return
-		}
-		v.reply(ok(targetOf(head)))
-		echo(v)
 	})
 	o := options(server.url())
 	o.MaxConns = 8
 	p := newPool(t, o)
-	var held []*fasthttp.Response
+	ends := make(chan Outcome)
 	for range 2 * o.MaxConns {
-		resp := new(fasthttp.Response)
-		page := newOrder("GET", "/page")
-		page.Order, page.Stream = false, true
-		if p.Send(page, resp) == Answered {
-			held = append(held, resp)
-		}
+		pageTo(p, "/page", ends)
 	}
-	if want := o.MaxConns - o.MaxConns/4; len(held) != want {
-		t.Errorf("%d pages are held, want %d of %d connections", len(held), want, o.MaxConns)
+	want := o.MaxConns - o.MaxConns/4
+	for range 2*o.MaxConns - want {
+		if outcome := <-ends; outcome != Busy {
+			t.Errorf("a page more than there are connections for: outcome %v", outcome)
+		}
 	}
 	for range 3 { // one that is idle is not for pages either
 		mustAnswer(t, p, "/order")
-		resp := new(fasthttp.Response)
-		page := newOrder("GET", "/page")
-		page.Order = false
-		if outcome := p.Send(page, resp); outcome != NotSent {
-			t.Errorf("one more page: outcome %d", outcome)
+		if outcome := p.Send(newPage("/other"), new(fasthttp.Response)); outcome != Busy {
+			t.Errorf("one more page: outcome %v", outcome)
 		}
 	}
-	for _, resp := range held {
-		if err := resp.CloseBodyStream(); err != nil && err != io.EOF {
-			t.Error(err)
+	close(leave)
+	for range want {
+		if outcome := <-ends; outcome != Answered {
+			t.Errorf("a slow page: outcome %v", outcome)
 		}
 	}
-	page := newOrder("GET", "/other")
-	page.Order = false
-	if outcome := p.Send(page, new(fasthttp.Response)); outcome != Answered {
-		t.Errorf("after all pages: outcome %d", outcome)
+	if outcome := p.Send(newPage("/other"), new(fasthttp.Response)); outcome != Answered {
+		t.Errorf("after all pages: outcome %v", outcome)
 	}
 }
 
@@ -325,7 +316,7 @@ func TestPool_OrdersLeaveConnectionsForPages(t *testing.T) {
 	}
 	most := o.MaxConns - o.MaxConns/8
 	for range 2*o.MaxConns - most { // the others wait for the server
-		if outcome := <-ends; outcome != NotSent {
+		if outcome := <-ends; outcome != Busy {
 			t.Errorf("an order more than there are connections for: outcome %d", outcome)
 		}
 	}

@@ -18,20 +18,32 @@ type Request struct {
 	// SetBodyStream after it: size -1 has the transport write chunks. A stream is read until Send or Upgrade returns.
 	HTTP fasthttp.Request
 
-	Order     bool   // written at most once; connections reserved for orders; a reused connection is probed before
+	Order     bool   // written at most once; has connections of its own; a reused connection is probed before
 	Stream    bool   // a response without a length may be handed on as it comes; else it is read whole
 	Store     bool   // what fits into memory is read whole, as for an Order
+	BodyReady bool   // the body stream does not wait for the client
 	Whole     bool   // read whole in any case, up to Options.MaxAnswer
 	ClientKey uint64 // hash of the client, for policy client_hash
 	Owner     Owner  // the goroutine of the request; nil = it may block anywhere
 
+	Client Client // asked after a wait; nil = it is always there
+
 	Target string // set by the Pool: the target it was last sent to; "" = none could be chosen
+
+	place place // by Acquire
+}
+
+// Client is who wants the response.
+type Client interface {
+	// Gone reports that the client has left, so that the request need not be sent. It does not block.
+	Gone() bool
 }
 
 // Owner stands for a goroutine that runs an event loop. A connection is told of it before each use, if it has a method
 // Bind(owner any): reading and writing it does not block the loop then.
 type Owner interface {
-	// StepAside is called before anything else that blocks: a name look-up, a dial, a TLS handshake.
+	// StepAside is called before anything else that blocks: a wait for a connection, a name look-up, a dial, a TLS
+	// handshake.
 	StepAside()
 }
 
@@ -41,7 +53,8 @@ func (r *Request) Reset() {
 	r.HTTP.Header.DisableSpecialHeader()
 	r.HTTP.Header.DisableNormalizing()
 	r.HTTP.Header.SetNoDefaultContentType(true)
-	r.Order, r.Stream, r.Store, r.Whole, r.ClientKey, r.Owner, r.Target = false, false, false, false, 0, nil, ""
+	r.Order, r.Stream, r.Store, r.Whole, r.BodyReady = false, false, false, false, false
+	r.ClientKey, r.Owner, r.Client, r.Target = 0, nil, nil, ""
 }
 
 var noHost = []byte("Host: \r\n")
@@ -83,10 +96,12 @@ const (
 	NotSent                 // not one byte was written: it is certain that the upstream saw nothing
 	TimedOut                // written in part or whole, no response in time: unknown
 	Broken                  // written in part or whole, and no whole, well-formed response came: unknown
+	Busy                    // not one byte was written, as no connection came free in time, or the client left first
+	Capped                  // answered, by a stream or tunnel that is not handed on: clients hold too many already
 	NumOutcomes
 )
 
 // String is the name in metrics and logs.
 func (o Outcome) String() string {
-	return [NumOutcomes]string{"answered", "not_sent", "timeout", "broken"}[o]
+	return [NumOutcomes]string{"answered", "not_sent", "timeout", "broken", "busy", "capped"}[o]
 }

@@ -80,12 +80,17 @@ func (e *exchange) readBody(b *body, resp *fasthttp.Response, early bool) error 
 func (e *exchange) startStream(req *Request, resp *fasthttp.Response, t *target, b body, reusable bool) (
 	Outcome, disposition) {
 	c := e.conn
+	direct := immediate(&resp.Header)
+	if (direct || b.framing == counted && b.left > t.store.Most()) && !t.hold(c) {
+		return Capped, mustClose
+	}
 	c.in.perRead = e.total
-	s := &stream{body: b, conn: c, target: t, reusable: reusable}
+	s := newStream(b, c, t, reusable)
+	s.direct = direct
 	handedOn := false
 	defer func() {
 		if !handedOn {
-			t.memory.release(s.held)
+			t.store.Release(s.held)
 		}
 	}()
 	size := -1
@@ -105,7 +110,7 @@ func (e *exchange) startStream(req *Request, resp *fasthttp.Response, t *target,
 	}
 	handedOn = true
 	if whole {
-		resp.SetBodyStream(&bufferedBody{s.rest, s.held, t.memory}, len(s.rest))
+		resp.SetBodyStream(&bufferedBody{s.rest, s.held, t.store}, len(s.rest))
 		return Answered, s.disposition()
 	}
 	// The head of an event stream must not wait for the first event. What has come with the head leaves with it, as

@@ -390,7 +390,7 @@ func TestTransport_AbandonedStreamClosesItsConnection(t *testing.T) {
 				}
 				s := resp.BodyStream()
 				closed := 0
-				s.(interface{ OnClose(func()) }).OnClose(func() { closed++ })
+				s.(interface{ OnEnd(func()) }).OnEnd(func() { closed++ })
 				if _, err := io.ReadFull(s, make([]byte, read)); err != nil {
 					t.Fatal(err)
 				}
@@ -399,7 +399,7 @@ func TestTransport_AbandonedStreamClosesItsConnection(t *testing.T) {
 				s.(io.Closer).Close()
 				checkConns(t, p, 0, 0)
 				if closed != 1 {
-					t.Errorf("OnClose ran %d times", closed)
+					t.Errorf("OnEnd ran %d times", closed)
 				}
 				if n, err := s.Read(make([]byte, 10)); n != 0 || err == nil {
 					t.Errorf("read %d bytes after closing, error %v", n, err)

@@ -300,7 +300,7 @@ func TestTransport_LongUploadLeavesTimeForItsResponse(t *testing.T) {
 	})
 	p := newPool(t, options(server.url()))
 	target := p.targets.Load().all[0]
-	c, err := target.acquire(&Request{Order: true}, true, 0)
+	c, err := target.ready(openPlace(target), newOrder("GET", "/"), true, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/upstream/spool"
 )
 
 // maxStale bounds how many pooled connections may fail one request at its first byte, before a new one is opened.
@@ -20,7 +22,8 @@ type target struct {
 	maxIdle  time.Duration
 	maxBody  int
 	retry    bool
-	memory   *memoryBudget
+	store    *spool.Store
+	queue    *queue
 	clock    clock
 	log      *slog.Logger
 	counters counters
@@ -33,6 +36,7 @@ type target struct {
 	open    int     // in use, idle, and being opened
 	orders  int     // of those in use, or being opened for it
 	pages   int     // the others of them
+	held    int     // those of pages that clients may hold for as long as they like
 	retired bool
 }
 
@@ -44,11 +48,11 @@ func (c clock) now() time.Duration { return time.Since(c.epoch) }
 // at is the instant that now has called d.
 func (c clock) at(d time.Duration) time.Time { return c.epoch.Add(d) }
 
-// send sends req to this target at most once, and counts the outcome. start is the clock's time, which is read once
-// more when the exchange has ended.
-func (t *target) send(req *Request, resp *fasthttp.Response, start time.Duration, tun *tunnel) Outcome {
+// send sends req to this target at most once, and counts the outcome. c is the place's connection; nil = one has to be
+// opened. start is the clock's time, which is read once more when the exchange has ended.
+func (t *target) send(req *Request, resp *fasthttp.Response, c *conn, start time.Duration, tun *tunnel) Outcome {
 	t.counters.inFlight.Add(1)
-	outcome, d, end := t.try(req, resp, start, tun)
+	outcome, d, end := t.try(req, resp, c, start, tun)
 	if d != streaming {
 		t.counters.inFlight.Add(-1)
 	}
@@ -57,13 +61,12 @@ func (t *target) send(req *Request, resp *fasthttp.Response, start time.Duration
 }
 
 // try runs the exchange on a pooled connection or on a new one. It tries again only while not one byte was written.
-func (t *target) try(req *Request, resp *fasthttp.Response, start time.Duration, tun *tunnel) (
+func (t *target) try(req *Request, resp *fasthttp.Response, c *conn, start time.Duration, tun *tunnel) (
 	_ Outcome, _ disposition, end time.Duration) {
-	var c *conn
 	defer t.closeOnPanic(&c)
 	for tries := 0; ; {
 		var err error
-		if c, err = t.acquire(req, tries >= maxStale, start); err != nil {
+		if c, err = t.ready(c, req, tries >= maxStale, start); err != nil {
 			return NotSent, mustClose, t.clock.now()
 		}
 		c.bind(req.Owner)
@@ -74,21 +77,21 @@ func (t *target) try(req *Request, resp *fasthttp.Response, start time.Duration,
 		}
 		e := exchange{timeouts: t.timeouts, conn: c, start: t.clock.at(start), maxBody: t.maxBody, tunnel: tun}
 		outcome, d := e.run(req, resp, t)
-		if d == stale {
-			t.drop(c)
-			c = nil
+		if d == stale || outcome == NotSent && t.retry && c.reused {
+			if d != stale {
+				tries++
+			}
+			if c, err = t.replace(c, tries >= maxStale); err != nil {
+				return NotSent, mustClose, t.clock.now()
+			}
 			continue
 		}
-		reused := c.reused
 		end = t.clock.now()
 		if d != streaming {
 			t.release(c, d, end)
 		}
 		c = nil
-		if outcome != NotSent || !t.retry || !reused {
-			return outcome, d, end
-		}
-		tries++
+		return outcome, d, end
 	}
 }
 

@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 
+import { el, fill, setText, visible } from "./dom.js";
+import { sorted, translated } from "./findings.js";
 import { grown, last, per, spread, sum, take } from "./history.js";
 import { additions } from "./once.js";
 import { away, rest, stockNow } from "./pace.js";
@@ -15,7 +17,7 @@ const law = async (name, hold) => {
   console.log(`ok ${name}`);
 };
 
-const second = (at, more) => ({ at, span: 1, requests: 10, admitted: 1, refused: {}, stock: [], ...more });
+const second = (at, more) => ({ at, span: 1, requests: 10, admitted: 1, rejected: {}, stock: [], ...more });
 
 await law("events come whole, however the network cuts them", () => {
   const text = 'retry: 2000\n\n: hello\n\nevent: second\r\nid: 7\r\ndata: {"a":\r\ndata: 1}\r\n\r\nevent: audit\ndata: {}\n\n';
@@ -122,4 +124,27 @@ await law("stock that Redis does not confirm is not of now", () => {
   assert.deepEqual([up, gone, memory].map((s) => stockNow(s, "1")?.free), [7, undefined, 7]);
   assert.deepEqual([up, gone, memory, undefined].map(away), [false, true, false, false]);
   assert.equal(rest([second(1, { stock: [{ ...stock[0], sold: 0, free: 9 }], redis: { up: true } }), gone], "1"), null);
+});
+
+await law("no name reorders what is shown", () => {
+  const name = "1001\u202e\u2066\u200f\u061c";
+  const escaped = "1001\\u202e\\u2066\\u200f\\u061c";
+  assert.equal(visible(name), escaped);
+  assert.equal(visible("王小明 שלום"), "王小明 שלום");
+  const made = { children: [], append(...c) { this.children.push(...c); }, replaceChildren(...c) { this.children = c; },
+    setAttribute(n, v) { this[n] = v; }, title: "", value: "", textContent: "" };
+  globalThis.document = { createElement: () => made };
+  el("b", { title: name, "aria-label": name, value: name }, name);
+  assert.deepEqual([made.title, made["aria-label"], made.value, made.children], [escaped, escaped, name, [escaped]]);
+  fill(made, name);
+  setText(made, name);
+  assert.deepEqual([made.children, made.textContent], [[escaped], escaped]);
+});
+
+await law("a finding is translated with what it holds, and else stays as it is", () => {
+  const by = sorted({ "%d of %d up": "{2} 个中 {1} 个", "cannot reach %s; %s": "无法连接 {1}；{2}", "it is down (%s)": "不可用 ({1})", "upstream: %s": "上游：{1}" });
+  assert.equal(translated("upstream: 1 of 2 up", by), "上游：2 个中 1 个");
+  assert.equal(translated("cannot reach redis.example:6379; 1 of 2 up", by), "无法连接 redis.example:6379；2 个中 1 个");
+  assert.equal(translated("it is down (a.b)", by), "不可用 (a.b)");
+  assert.equal(translated("something else", by), "something else");
 });

@@ -1,8 +1,8 @@
-// The control API, /api/v1. What it refuses is a Refusal, with the reason and the way out in its own words.
+// The control API, /api/v1. What it rejects is an APIError, with the reason and the way out in its own words.
 
 import { headers } from "./session.js";
 
-export class Refusal extends Error {
+export class APIError extends Error {
   constructor(status, detail, { problems, wait } = {}) {
     super(detail);
     this.status = status; // 0 = there was no answer
@@ -24,12 +24,12 @@ export async function open(method, path, { body, extra, signal } = {}) {
       redirect: "error", signal: signal || AbortSignal.timeout(patience),
     });
   } catch (fault) {
-    throw new Refusal(0, String(fault.message || fault));
+    throw new APIError(0, String(fault.message || fault));
   }
   if (answer.ok) return answer;
   let told = {};
   try { told = await answer.json(); } catch { /* somebody in between has answered */ }
-  throw new Refusal(answer.status, told.detail || `${answer.status} ${answer.statusText}`,
+  throw new APIError(answer.status, told.detail || `${answer.status} ${answer.statusText}`,
     { problems: told.problems, wait: Number(answer.headers.get("Retry-After")) || 0 });
 }
 

@@ -10,10 +10,11 @@ const most = 100;
 
 let deeds = [];
 
-const text = (v) => (v === undefined || v === null ? "" : typeof v === "object" ? brief(v) : String(v));
+const text = (v) => (v === undefined || v === null ? "" : typeof v === "object" ? brief(v) : has(`state_${v}`) ? say(`state_${v}`) : String(v));
 
-// brief is an object in a few words: a ledger's numbers, or whatever else is short.
+// brief is an object in a few words: a state, a ledger's numbers, or whatever else is short.
 function brief(v) {
+  if (typeof v.state === "string" && has(`state_${v.state}`)) return say(`state_${v.state}`);
   return Object.entries(v).filter(([, value]) => typeof value !== "object").map(([name, value]) => `${name} ${value}`).slice(0, 6).join(", ");
 }
 
@@ -24,7 +25,7 @@ function draw() {
     const until = d.until ? say("until_t", { t: moment(d.until) }) : "";
     return [moment(d.at), has(`deed_${d.what}`) ? say(`deed_${d.what}`) : d.what, d.object || "", [d.detail, change, until].filter(Boolean).join("; "), d.who || say(`role_${d.role}`), d.from || ""];
   });
-  fill($("audit-body"), table(say("audit"), heads, rows, say("no_deeds")));
+  fill($("audit-body"), table(say("audit"), heads, rows, say("no_deeds"), "rows"));
 }
 
 async function look() {

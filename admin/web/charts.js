@@ -1,4 +1,4 @@
-// A chart and its twin, a table of the same numbers: whoever cannot see the one reads the other.
+// A chart and its twin, a table of the same numbers: for those who cannot see the chart.
 
 import { on } from "./bus.js";
 import { el, fill, setText, table } from "./dom.js";
@@ -12,6 +12,14 @@ const rows = 60; // of a table: the last minute
 
 let shown = 600; // seconds
 export const show = (n) => { shown = n; redrawAll(); };
+
+// ceiling is the end of an axis: the next 1, 2, 2.5 or 5 times a power of ten in quarters, so that the last tick is above all values.
+function ceiling(high) {
+  const step = 10 ** Math.floor(Math.log10(high / 4)), unit = [1, 2, 2.5, 5, 10].find((n) => n * step * 4 >= high) * step;
+  return Math.ceil(high / unit) * unit;
+}
+
+const steps = [1, 2, 5, 10, 15, 30, 60, 120, 180, 300, 600]; // seconds between two times of an axis
 
 const all = new Set();
 
@@ -27,7 +35,7 @@ export function chart(host, { title, unit, lines, height = 200, format = short, 
   const toggle = el("button", { type: "button", class: "quiet", "aria-pressed": "false", "aria-describedby": `${id}-title` });
   const legend = el("ul", { class: "legend" }), plot = el("div", { class: "plot", "aria-hidden": "true" });
   const twin = el("div", { class: "scroll twin", tabIndex: 0, hidden: true });
-  const note = el("p", { class: "empty", hidden: true });
+  const note = el("p", { class: "empty", hidden: true }), tip = el("div", { class: "tip", hidden: true });
   host.className = "card chart";
   host.setAttribute("role", "group");
   host.setAttribute("aria-labelledby", `${id}-title`);
@@ -72,7 +80,7 @@ export function chart(host, { title, unit, lines, height = 200, format = short, 
     drawn = new uPlot(options(), data, plot);
   }
 
-  const range = (_, low, high) => [0, Math.max(top ? top() : 0, high > 0 ? high * 1.08 : 4)];
+  const range = (_, low, high) => [0, Math.max(top ? top() : 0, high > 0 ? ceiling(high) : 4)];
 
   function options() {
     const axis = { stroke: paint("ink-soft"), font: `11px ${getComputedStyle(document.body).fontFamily}`, grid: { stroke: paint("line"), width: 1 }, ticks: { show: false } };
@@ -81,7 +89,7 @@ export function chart(host, { title, unit, lines, height = 200, format = short, 
       cursor: { sync: { key: "sluice" }, drag: { x: false, y: false }, points: { show: false }, y: false },
       scales: { x: { time: true }, y: { range }, right: { range } },
       axes: [
-        { ...axis, size: 26, space: 70, grid: { show: false }, values: (_, ticks) => ticks.map((t) => clock(t)) },
+        { ...axis, size: 26, space: 70, incrs: steps, grid: { show: false }, values: (_, ticks) => ticks.map((t) => clock(t)) },
         { ...axis, size: 44, space: 36, values: (_, ticks) => ticks.map((t) => format(t)) },
         ...(current.some((l) => l.right) ? [{ ...axis, scale: "right", side: 1, size: 44, space: 36, grid: { show: false }, values: (_, ticks) => ticks.map((t) => short(t)) }] : []),
       ],
@@ -91,8 +99,27 @@ export function chart(host, { title, unit, lines, height = 200, format = short, 
         fill: l.shape === "stack" ? l.colour : l.shape === "area" ? l.soft || paint("wash") : undefined,
         paths: l.shape === "line" || l.shape === "area" ? undefined : uPlot.paths.stepped({ align: -1 }),
       }))],
-      hooks: { setCursor: [(u) => tellLegend(u.cursor.idx ?? at.length - 1)] },
+      hooks: { setCursor: [(u) => { tellLegend(u.cursor.idx ?? at.length - 1); point(u); }] },
     };
+  }
+
+  // point shows the values of the second under the pointer, beside it.
+  function point(u) {
+    const { left, top: y, idx } = u.cursor;
+    if (u !== drawn || idx === null || idx === undefined || left < 0 || y < 0 || !u.over.matches(":hover")) {
+      tip.hidden = true;
+      return;
+    }
+    const text = current.map((l, k) => [l, values[k]?.[idx]]).filter(([, v]) => v);
+    fill(tip, el("b", {}, clock(at[idx])), ...text.map(([l, v]) => {
+      const mark = el("i");
+      mark.style.background = l.colour;
+      return el("span", {}, mark, l.label, el("b", {}, format(v)));
+    }));
+    if (tip.parentElement !== u.over) u.over.append(tip);
+    tip.hidden = false;
+    const room = u.over.clientWidth - tip.offsetWidth;
+    tip.style.transform = `translate(${Math.round(left + 14 <= room ? left + 14 : Math.max(0, left - tip.offsetWidth - 14))}px, ${Math.round(Math.min(Math.max(0, y - 10), Math.max(0, u.over.clientHeight - tip.offsetHeight)))}px)`;
   }
 
   function tellLegend(i) {

@@ -1,7 +1,7 @@
-// One dialog for every change: it says what will happen, asks, does it, and says what came of it. What the gate refuses is shown in
+// One dialog for every change: it says what will happen, asks, does it, and says what came of it. What the gate rejects is shown in
 // the dialog, which stays open.
 
-import { Refusal } from "./api.js";
+import { APIError } from "./api.js";
 import { tell } from "./bus.js";
 import { $, el, fill, setText } from "./dom.js";
 import { operates } from "./session.js";
@@ -9,18 +9,20 @@ import { say } from "./words.js";
 
 let current = null;
 
-// confirm opens the dialog. fields are {name, label, kind: "number" "text" "choice", value, choices, min, hint}; act gets their values, and
-// returns what is done, as {text, undo}; undo, if there is one, does the contrary.
-export function confirm({ title, text, fields = [], button, danger, act }) {
+// confirm opens the dialog. fields are {name, label, kind: "number" "text" "choice", value, choices, min, step, hint}; act gets their values,
+// and returns what is done, as {text, undo}; undo, if there is one, does the contrary. typed is a name that must be typed before the button
+// can be pressed. preview gets the values as they change, and gives {text, ok} of what they come to.
+export function confirm({ title, text, fields = [], button, danger, typed, preview, act }) {
   if (!operates()) return;
-  current = { act, fields };
+  if (typed) fields = [...fields, { name: "typed", label: say("type_name", { name: typed }), kind: "text" }];
+  current = { act, fields, typed, preview };
   setText($("dialog-title"), title);
   setText($("dialog-text"), text || "");
   setText($("dialog-confirm"), button || say("confirm"));
   $("dialog-confirm").className = danger ? "main danger" : "main";
-  $("dialog-confirm").disabled = false;
   setText($("dialog-error"), "");
-  fill($("dialog-fields"), fields.map(field));
+  fill($("dialog-fields"), fields.map(field), preview ? el("output", { id: "dialog-preview" }) : null);
+  check();
   $("dialog").showModal();
   ($("dialog-fields").querySelector("input, select") || $("dialog-cancel")).focus();
 }
@@ -29,17 +31,33 @@ function field(f) {
   const id = `field-${f.name}`;
   const input = f.kind === "choice"
     ? el("select", { id }, f.choices.map((c) => el("option", { value: c.value, selected: c.value === f.value }, c.text)))
-    : el("input", { id, type: f.kind === "number" ? "number" : "text", required: true, autocomplete: "off", value: f.value ?? "", min: f.min, step: f.kind === "number" ? "any" : null });
+    : el("input", { id, type: f.kind === "number" ? "number" : "text", required: true, autocomplete: "off", value: f.value ?? "", min: f.min, step: f.kind === "number" ? f.step || "any" : null });
   return el("p", { class: "field" }, el("label", { htmlFor: id }, f.label), input, f.hint ? el("small", {}, f.hint) : null);
+}
+
+const valuesOf = (fields) => Object.fromEntries(fields.map((f) => {
+  const input = $(`field-${f.name}`);
+  return [f.name, f.kind === "number" ? input.valueAsNumber : input.value.trim()];
+}));
+
+// check shows what the values come to, and lets the button be pressed if they may be confirmed.
+function check() {
+  if (!current || current.busy) return;
+  const values = valuesOf(current.fields), told = current.preview?.(values);
+  if (told) {
+    setText($("dialog-preview"), told.text);
+    $("dialog-preview").dataset.is = told.ok ? "" : "bad";
+  }
+  $("dialog-confirm").disabled = told?.ok === false || (current.typed !== undefined && values.typed !== current.typed);
 }
 
 // done does it. Who leaves the dialog meanwhile, and opens another, is told what came of it, and keeps the other.
 async function done(event) {
   event.preventDefault();
   const asked = current, { act, fields } = asked;
-  const values = Object.fromEntries(fields.map((f) => [f.name, f.kind === "number" ? $(`field-${f.name}`).valueAsNumber : $(`field-${f.name}`).value.trim()]));
+  const values = valuesOf(fields);
   const here = () => current === asked && $("dialog").open;
-  $("dialog-confirm").disabled = true;
+  asked.busy = $("dialog-confirm").disabled = true;
   setText($("dialog-error"), "");
   try {
     const result = await act(values);
@@ -49,13 +67,14 @@ async function done(event) {
     if (here()) setText($("dialog-error"), told(fault));
     else toast(told(fault), null, true);
   }
-  if (current === asked) $("dialog-confirm").disabled = false;
+  asked.busy = false;
+  if (current === asked) check();
   tell("changed");
 }
 
 // told is a fault in words.
 export function told(fault) {
-  if (!(fault instanceof Refusal)) {
+  if (!(fault instanceof APIError)) {
     console.error(fault);
     return String(fault);
   }
@@ -92,5 +111,6 @@ export function action(text, press, { danger, label, disabled } = {}) {
 
 export function startDialogs() {
   $("dialog-form").addEventListener("submit", done);
+  $("dialog-form").addEventListener("input", check);
   $("dialog-cancel").addEventListener("click", () => $("dialog").close());
 }

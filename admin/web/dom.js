@@ -2,21 +2,29 @@
 
 export const $ = (id) => document.getElementById(id);
 
+// visible is text in which characters that change its order are escaped, so that no name looks like another one.
+export const visible = (text) => typeof text !== "string" ? text :
+  text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
+
+// What else than an element's children is read.
+const read = new Set(["textContent", "title", "aria-label", "placeholder"]);
+
 // el makes one element: properties by name, "on…" listeners, attributes where there is no property; children are nodes or text.
 export function el(tag, props, ...children) {
   const e = document.createElement(tag);
-  for (const [name, value] of Object.entries(props || {})) {
+  for (const [name, given] of Object.entries(props || {})) {
+    const value = read.has(name) ? visible(given) : given;
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith("on")) e.addEventListener(name.slice(2), value);
     else if (name === "class") e.className = value;
     else if (name in e && typeof value !== "object" && !name.startsWith("aria")) e[name] = value;
     else e.setAttribute(name, value === true ? "" : value);
   }
-  e.append(...children.flat().filter((c) => c !== undefined && c !== null && c !== false));
+  e.append(...children.flat().filter((c) => c !== undefined && c !== null && c !== false).map(visible));
   return e;
 }
 
-export const fill = (parent, ...children) => parent.replaceChildren(...children.flat().filter(Boolean));
+export const fill = (parent, ...children) => parent.replaceChildren(...children.flat().filter(Boolean).map(visible));
 
 // refill is fill for what is drawn anew while somebody may be in it: who was on a button is on the same one afterwards, or near it.
 export function refill(parent, ...children) {
@@ -29,14 +37,32 @@ export function refill(parent, ...children) {
 
 // setText leaves an element alone that says it already, so that a selection survives the next second.
 export function setText(e, text) {
-  if (e.textContent !== text) e.textContent = text;
+  const shown = visible(text);
+  if (e.textContent !== shown) e.textContent = shown;
 }
 
-// table draws rows of cells; heads are {text, number}. A cell is text or nodes.
-export function table(caption, heads, rows, empty) {
+// scrollable lets a keyboard reach what is wider than its box, and says what the box holds.
+export function scrollable(e) {
+  const name = () => e.closest("article, section")?.querySelector("h2, h3")?.textContent;
+  const measure = () => {
+    const wide = e.scrollWidth > e.clientWidth + 1;
+    if (wide === (e.tabIndex === 0)) return;
+    if (wide) {
+      e.tabIndex = 0;
+      e.setAttribute("role", "region");
+      e.setAttribute("aria-label", name() || "");
+    } else for (const attribute of ["tabindex", "role", "aria-label"]) e.removeAttribute(attribute);
+  };
+  new ResizeObserver(measure).observe(e);
+  new MutationObserver(measure).observe(e, { childList: true, subtree: true, characterData: true });
+}
+
+// table draws rows of cells; heads are {text, number}. A cell is text or nodes. A table of the class "rows"
+// shows each row as a list on a narrow screen.
+export function table(caption, heads, rows, empty, cls) {
   if (rows.length === 0 && empty) return el("p", { class: "empty" }, empty);
   const th = (h) => el("th", { scope: "col", class: h.number ? "number" : "" }, h.text);
-  const td = (cell, i) => el(i === 0 ? "th" : "td", { scope: i === 0 ? "row" : null, class: heads[i].number ? "number" : "" }, cell);
-  return el("table", {}, el("caption", { class: "unseen" }, caption), el("thead", {}, el("tr", {}, heads.map(th))),
+  const td = (cell, i) => el(i === 0 ? "th" : "td", { scope: i === 0 ? "row" : null, class: heads[i].number ? "number" : "", "data-head": i ? heads[i].text : null }, cell);
+  return el("table", { class: cls }, el("caption", { class: "unseen" }, caption), el("thead", {}, el("tr", {}, heads.map(th))),
     el("tbody", {}, rows.map((row) => el("tr", {}, row.map(td)))));
 }

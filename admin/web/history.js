@@ -22,7 +22,7 @@ export function grown(n) {
   return Math.min(n, Math.max(60, last() - first + 1));
 }
 
-// spread is the last n seconds, one place each: a second that nobody has told of is null, and shows as a gap.
+// spread is the last n seconds, one place each: a second without figures is null, and shows as a gap.
 export function spread(n) {
   const places = new Array(n).fill(null), end = last();
   for (const s of seconds) {

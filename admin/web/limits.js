@@ -7,6 +7,7 @@ import { action, confirm, toast } from "./dialogs.js";
 import { $, el, fill, refill, setText, table } from "./dom.js";
 import { watched } from "./feed.js";
 import { clock, moment, rate, span, whole } from "./format.js";
+import { about, translate } from "./findings.js";
 import { now } from "./sales.js";
 import { say } from "./words.js";
 
@@ -74,7 +75,7 @@ function drawLimits() {
 
 // group is one limit: what it does, and its numbers.
 function group(l) {
-  const did = l.enforce ? say("refused_so", { ps: rate(l.refused_per_second), all: whole(l.refused) }) : say("observed_so", { ps: rate(l.observed_per_second), all: whole(l.observed) });
+  const did = l.enforce ? say("rejected_so", { ps: rate(l.rejected_per_second), all: whole(l.rejected) }) : say("observed_so", { ps: rate(l.observed_per_second), all: whole(l.observed) });
   const turn = action(say(l.enforce ? "observe" : "enforce"), () => changeEnforce(l), { label: `${say(l.enforce ? "observe" : "enforce")}: ${l.name}`, disabled: status?.mode === "observe" });
   const how = el("span", { class: "chip", "data-is": l.enforce ? "good" : "warn" }, el("i"), el("span", {}, say(l.enforce ? "enforced" : "observed_only")));
   return el("tbody", {}, el("tr", { class: "of-limit" }, el("th", { scope: "rowgroup", colSpan: 4 }, el("div", {}, el("b", {}, l.name), how, el("small", {}, did), turn))),
@@ -89,10 +90,10 @@ const changeable = (key) => key !== "limits.window.size";
 function drawGate() {
   if (!status) return;
   const facts = [[say("version"), status.version], [say("host"), status.host], [say("since"), moment(status.started)], [say("config"), status.config],
-    [say("last_reload"), `${moment(status.reload.at)} – ${say(status.reload.ok ? "good" : "refused_file")}`]];
+    [say("last_reload"), `${moment(status.reload.at)} – ${say(status.reload.ok ? "good" : "rejected_file")}`]];
   if (status.reload.restart?.length) facts.push([say("wants_restart"), status.reload.restart.join(", ")]);
   refill($("gate-body"), el("dl", { class: "facts" }, facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
-    el("h3", {}, say("checks")), el("ul", { class: "checks" }, status.checks.map((c) => el("li", { "data-is": c.ok ? "ok" : "fail" }, el("b", {}, c.name), " ", c.detail))),
+    el("h3", {}, say("checks")), el("ul", { class: "checks" }, status.checks.map((c) => el("li", { "data-is": !c.ok ? "fail" : c.degraded ? "warn" : "ok" }, el("b", {}, about(c.name)), " ", translate(c.detail)))),
     el("div", { class: "actions" }, action(say(status.mode === "observe" ? "enforce" : "observe"), changeMode, { danger: status.mode !== "observe", label: `${say("mode")}: ${say(status.mode === "observe" ? "enforce" : "observe")}` }), action(say("reload"), reload)));
 }
 
@@ -100,7 +101,7 @@ const fullOf = (o) => o.key || `SKU ${o.sku}`;
 
 function drawOverrides() {
   const rows = overrides.map((o) => [
-    fullOf(o), String(o.value), String(o.before), el("span", { class: "remains", "data-until": o.until }), o.who || "–",
+    el("code", {}, fullOf(o)), String(o.value), String(o.before), el("span", { class: "remains", "data-until": o.until }), o.who || "–",
     el("div", { class: "actions" },
       action(say("undo"), () => confirm({
         title: say("undo_title", { key: fullOf(o) }), text: say("undo_text", { before: String(o.before) }), button: say("undo"),
@@ -109,8 +110,8 @@ function drawOverrides() {
       o.toml ? el("button", { type: "button", "aria-label": `${say("copy_toml")}: ${fullOf(o)}`, onclick: () => copy(o.toml) }, say("copy_toml")) : null),
     o.fault ? el("span", { class: "fault" }, o.fault) : "",
   ]);
-  const heads = [say("what"), say("in_force"), say("before_it"), say("remains"), say("who"), "", ""].map((text) => ({ text }));
-  refill($("overrides-body"), table(say("overrides"), heads, rows, say("no_overrides")));
+  const heads = [say("override_key"), say("in_force"), say("before_it"), say("remains"), say("who"), "", ""].map((text) => ({ text }));
+  refill($("overrides-body"), table(say("overrides"), heads, rows, say("no_overrides"), "rows"));
   tick();
 }
 
@@ -147,6 +148,7 @@ export function startLimits() {
     }
   });
   on("language", () => { drawGate(); drawLimits(); drawOverrides(); });
+  on("findings", drawGate);
   on("role", () => { drawGate(); drawLimits(); drawOverrides(); });
   for (const topic of ["view", "connected"]) on(topic, look);
   on("changed", look);

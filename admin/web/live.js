@@ -1,4 +1,4 @@
-// What happens now: figures and charts of the whole gate, who is loud, how the shop's targets are.
+// What happens now: figures and charts of this instance, the top rate-limited clients, the upstream targets.
 
 import { ask } from "./api.js";
 import { on } from "./bus.js";
@@ -15,9 +15,9 @@ import { say } from "./words.js";
 const figures = {
   in: (s) => [rate(per(s, s.requests)), say("connections_n", { n: whole(s.connections) })],
   admitted: (s) => [rate(per(s, s.admitted)), s.requests ? say("of_all", { n: percent(s.admitted, s.requests) }) : say("none")],
-  refused: (s) => {
-    const [most] = Object.entries(s.refused).sort((a, b) => b[1] - a[1]);
-    return [rate(per(s, sum(s.refused) + sum(s.refused_connections))), most ? `${say("mostly")} ${nameOf(most[0])}` : say("none")];
+  rejected: (s) => {
+    const [most] = Object.entries(s.rejected).sort((a, b) => b[1] - a[1]);
+    return [rate(per(s, sum(s.rejected) + sum(s.rejected_connections))), most ? `${say("mostly")} ${nameOf(most[0])}` : say("none")];
   },
   inflight: (s) => [s.shop.limit ? `${whole(s.shop.in_flight)} / ${whole(s.shop.limit)}` : whole(s.shop.in_flight), say("queue_n", { n: whole(s.shop.queue) })],
   latency: (s) => [s.shop.requests ? millis(s.shop.p99_ms) : "–", s.shop.requests ? say("half_within", { t: millis(s.shop.p50_ms) }) : say("no_orders")],
@@ -44,8 +44,8 @@ function reasonsSeen() {
   const seen = new Set();
   for (const s of spread(600).places) {
     if (!s) continue;
-    for (const reason of Object.keys(s.refused)) seen.add(reason);
-    for (const reason of Object.keys(s.refused_connections)) seen.add(reason);
+    for (const reason of Object.keys(s.rejected)) seen.add(reason);
+    for (const reason of Object.keys(s.rejected_connections)) seen.add(reason);
   }
   return stacked(seen);
 }
@@ -54,7 +54,7 @@ const traffic = () => [
   { key: "admitted", label: say("admitted"), colour: shade("admitted"), shape: "stack", of: (s) => per(s, s.admitted) },
   ...reasonsSeen().map((reason) => ({
     key: reason, label: nameOf(reason), about: reason, colour: shade(reason), shape: "stack",
-    of: (s) => per(s, (s.refused[reason] || 0) + (s.refused_connections[reason] || 0)),
+    of: (s) => per(s, (s.rejected[reason] || 0) + (s.rejected_connections[reason] || 0)),
   })),
 ];
 
@@ -91,15 +91,15 @@ function charts() {
 
 async function showTopKeys() {
   const { top_keys: topKeys } = await ask("top-keys?n=6");
-  const heads = [{ text: say("limit") }, { text: say("who") }, { text: say("refused"), number: true }];
-  fill($("top-keys-body"), table(say("top_keys"), heads, topKeys.map((l) => [l.limit, l.key, whole(l.rejected)]), say("nobody_loud")));
+  const heads = [{ text: say("limit_name") }, { text: say("client") }, { text: say("rejected"), number: true }];
+  fill($("top-keys-body"), table(say("top_keys"), heads, topKeys.map((l) => [l.limit, l.key, whole(l.rejected)]), say("no_top_keys")));
 }
 
 async function tellTargets() {
   const { targets } = await ask("targets");
   const heads = [{ text: say("target") }, { text: say("how") }, { text: say("in_flight"), number: true }, { text: say("open_connections"), number: true }];
   const how = (t) => el("span", { class: "chip", "data-is": t.up ? "good" : "bad" }, el("i"), say(t.up ? "up" : t.ejected ? "ejected" : "unhealthy"));
-  fill($("targets-body"), table(say("targets"), heads, targets.map((t) => [t.target, how(t), whole(t.in_flight), whole(t.open)])));
+  fill($("targets-body"), table(say("targets"), heads, targets.map((t) => [t.target, how(t), whole(t.in_flight), whole(t.open)]), "", "rows"));
 }
 
 // look asks for what is in no second; only while somebody sees it.

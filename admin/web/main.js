@@ -4,7 +4,7 @@ import { ask } from "./api.js";
 import { startAudit } from "./audit.js";
 import { on, tell } from "./bus.js";
 import { startDialogs } from "./dialogs.js";
-import { $, setText } from "./dom.js";
+import { $, scrollable, setText } from "./dom.js";
 import { start as startFeed, stop as stopFeed } from "./feed.js";
 import { clear } from "./history.js";
 import { startLimits } from "./limits.js";
@@ -46,7 +46,7 @@ function fitting() {
 
 async function enter() {
   $("login").hidden = true;
-  $("app").hidden = false;
+  $("app").hidden = $("state").hidden = false;
   $("logout").hidden = !hasToken();
   await lookAtStatus();
   await lookAtSales();
@@ -61,7 +61,7 @@ function shut(text) {
   leave();
   forget();
   document.body.classList.remove("stale");
-  for (const id of ["lost", "stock-old", "reload-fault", "observing", "logout"]) $(id).hidden = true;
+  for (const id of ["lost", "stock-old", "shop-down", "reload-fault", "observing", "logout", "state"]) $(id).hidden = true;
   $("app").hidden = true;
   $("login").hidden = false;
   $("operator").value = operator();
@@ -90,6 +90,7 @@ async function start() {
   $("language").value = language;
   $("language").addEventListener("change", () => speak($("language").value, true));
   for (const part of [startStrip, startSales, startLive, startShelf, startLimits, startOrders, startAudit, startPreflight, startReport]) part();
+  document.querySelectorAll(".scroll").forEach(scrollable);
   addEventListener("hashchange", show);
   on("shut", () => shut(say("wrong_token")));
   $("logout").addEventListener("click", () => shut(""));

@@ -1,4 +1,4 @@
-// Reservations that somebody may have to decide: those whose outcome nobody knows, and those that are held.
+// Reservations that an operator may have to decide: those of unknown outcome, and those that are undecided.
 
 import { ask, change, part } from "./api.js";
 import { on } from "./bus.js";
@@ -32,7 +32,7 @@ function draw() {
     el("div", { class: "actions" }, action(say("confirm_order"), () => settle(r, "confirm"), { label: `${say("confirm_order")}: ${r.serial}` }),
       action(say("release"), () => settle(r, "release"), { danger: true, label: `${say("release")}: ${r.serial}` })),
   ]);
-  refill($("orders-body"), table(say("orders"), heads, rows, say(state() === "unknown" ? "none_unknown" : "none_held")), told.more ? el("p", { class: "hint" }, say("there_are_more", { n: most })) : null);
+  refill($("orders-body"), table(say("orders"), heads, rows, say(state() === "unknown" ? "none_unknown" : "none_held"), "rows"), told.more ? el("p", { class: "hint" }, say("there_are_more", { n: most })) : null);
 }
 
 async function look() {
@@ -45,9 +45,9 @@ async function look() {
   try {
     told = await ask(`reservations?state=${state()}&limit=${most}`);
     fault = "";
-  } catch (refusal) {
+  } catch (fault) {
     told = null;
-    fault = refusal.message;
+    fault = fault.message;
   }
   draw();
 }

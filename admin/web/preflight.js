@@ -3,12 +3,15 @@
 import { ask } from "./api.js";
 import { on } from "./bus.js";
 import { $, el, fill, setText } from "./dom.js";
-import { clock } from "./format.js";
-import { has, say } from "./words.js";
+import { about, translate } from "./findings.js";
+import { clock, moment } from "./format.js";
+import { say } from "./words.js";
 
 let told = null, fault = "", running = false, asked = false;
 
-const about = (name) => (has(`about_${name}`) ? say(`about_${name}`) : name);
+// local shows the times in a text as the rest of the page shows times.
+const local = (text) => text.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/g, moment);
+
 
 function draw() {
   $("preflight-run").disabled = running;
@@ -23,7 +26,7 @@ function draw() {
   summary.dataset.is = running ? "" : fault ? "fail" : !told ? "" : told.ok ? (told.findings.some((f) => f.result === "warning") ? "warning" : "ok") : "fail";
   const rank = { fail: 0, warning: 1, ok: 2 };
   const found = told ? [...told.findings].sort((a, b) => rank[a.result] - rank[b.result]) : [];
-  fill($("preflight-list"), found.map((f) => el("li", { "data-is": f.result }, el("span", { class: "mark" }, say(`result_${f.result}`)), el("b", {}, about(f.about)), el("span", {}, f.says))));
+  fill($("preflight-list"), found.map((f) => el("li", { "data-is": f.result }, el("span", { class: "mark" }, say(`result_${f.result}`)), el("b", {}, about(f.about)), el("span", {}, local(translate(f.says))))));
 }
 
 async function run() {
@@ -33,8 +36,8 @@ async function run() {
   draw();
   try {
     told = await ask("preflight");
-  } catch (refusal) {
-    fault = refusal.message;
+  } catch (fault) {
+    fault = fault.message;
   }
   running = false;
   draw();
@@ -42,6 +45,6 @@ async function run() {
 
 export function startPreflight() {
   $("preflight-run").addEventListener("click", run);
-  on("language", draw);
+  for (const topic of ["language", "findings"]) on(topic, draw);
   on("view", (view) => { if (view === "before" && !asked) run(); });
 }

@@ -1,4 +1,4 @@
-// The reasons for which the gate refuses: their names and colours, in the order of a chart.
+// The reasons for which the gate rejects: their names and colours, in the order of a chart.
 
 import { shadeOf, shades } from "./shades.js";
 import { dark } from "./theme.js";

@@ -1,9 +1,9 @@
-// After the sale: the books, which must balance, and what happened to everybody else.
+// After the sale: the stock ledger, which must balance, and the requests by result.
 
 import { ask, open, part } from "./api.js";
 import { on } from "./bus.js";
 import { toast, told as inWords } from "./dialogs.js";
-import { $, el, fill, setText, table } from "./dom.js";
+import { $, el, fill, scrollable, setText, table } from "./dom.js";
 import { watched } from "./feed.js";
 import { clock, millis, moment, percent, rate, whole } from "./format.js";
 import { nameOf, shade } from "./reasons.js";
@@ -27,6 +27,12 @@ function drawSales() {
   fill($("report-sale"), el("option", { value: "" }, say("everything")), of("sale", sales().map((s) => s.name)), of("sku", skus));
 }
 
+const scroll = (child) => {
+  const e = el("div", { class: "scroll" }, child);
+  scrollable(e);
+  return e;
+};
+
 const facts = (rows) => el("dl", { class: "facts" }, rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
 
 function books() {
@@ -34,13 +40,13 @@ function books() {
   const rows = told.stock.map((s) => [s.sku, ...[s.total, s.held, s.sold, s.free].map(whole),
     el("span", { class: "chip", "data-is": s.balances ? "good" : "bad" }, el("i"), el("span", {}, s.balances ? `${whole(s.total)} = ${whole(s.held)} + ${whole(s.sold)} + ${whole(s.free)}` : s.fault)),
     s.first_sold ? moment(s.first_sold) : "–", s.sold_out ? moment(s.sold_out) : "–"]);
-  return table(say("books"), heads, rows, say("no_ledgers"));
+  return table(say("books"), heads, rows, say("no_ledgers"), "rows");
 }
 
-function refusals() {
-  const t = told.traffic, max = Math.max(t.admitted, ...Object.values(t.refused), 1);
+function rejections() {
+  const t = told.traffic, max = Math.max(t.admitted, ...Object.values(t.rejected), 1);
   const bar = (n, colour) => { const i = el("i", { class: "bar-of" }); i.style.width = `${(100 * n) / max}%`; i.style.background = colour; return i; };
-  const rows = [["admitted", t.admitted, say("admitted")], ...Object.entries(t.refused).sort((a, b) => b[1] - a[1]).map(([r, n]) => [r, n, nameOf(r)])]
+  const rows = [["admitted", t.admitted, say("admitted")], ...Object.entries(t.rejected).sort((a, b) => b[1] - a[1]).map(([r, n]) => [r, n, nameOf(r)])]
     .map(([r, n, name]) => [[name, r === "admitted" ? "" : el("code", {}, ` ${r}`)], whole(n), percent(n, t.requests), bar(n, shade(r))]);
   return table(say("by_reason"), [{ text: say("reason") }, { text: say("requests"), number: true }, { text: "%", number: true }, { text: "" }], rows);
 }
@@ -50,7 +56,7 @@ function peaks() {
   const row = (name, peak, text) => { if (peak?.value) rows.push([say(name), text(peak.value), clock(peak.at)]); };
   row("peak_requests", p.requests, (n) => say("n_ps", { n: rate(n) }));
   row("peak_admitted", p.admitted, (n) => say("n_ps", { n: rate(n) }));
-  row("peak_refused", p.refused, (n) => say("n_ps", { n: rate(n) }));
+  row("peak_rejected", p.rejected, (n) => say("n_ps", { n: rate(n) }));
   row("peak_in_flight", p.in_flight, whole);
   row("peak_queue", p.queue, whole);
   row("peak_shop", p.shop_p99_ms, millis);
@@ -71,11 +77,11 @@ function draw() {
   const t = told.traffic;
   fill($("report-body"),
     facts([[say("report_made"), moment(told.at)], [say("report_from"), moment(told.from)], [say("report_to"), moment(told.to)], [say("host"), told.host], [say("version"), told.version], [say("config"), told.config],
-      [say("sale"), told.sale ? `${told.sale.name} – ${say(`sale_${told.sale.state}`)}` : say("everything")]]),
-    el("h3", {}, say("books")), el("div", { class: "scroll" }, books()),
-    el("h3", {}, say("requests")), facts([[say("requests"), whole(t.requests)], [say("admitted"), whole(t.admitted)], [say("refused"), whole(t.requests - t.admitted)],
+      [say("report_of"), told.sale ? `${told.sale.name} – ${say(`sale_${told.sale.state}`)}` : say("everything")]]),
+    el("h3", {}, say("books")), scroll(books()),
+    el("h3", {}, say("requests")), facts([[say("requests"), whole(t.requests)], [say("admitted"), whole(t.admitted)], [say("rejected"), whole(t.requests - t.admitted)],
       [say("shop_errors"), whole(t.shop_errors)], [say("figure_unknown"), whole(told.unknown)]]),
-    el("div", { class: "pair" }, el("div", { class: "scroll" }, refusals()), el("div", { class: "scroll" }, peaks())),
+    el("div", { class: "pair" }, scroll(rejections()), scroll(peaks())),
     el("p", { class: "hint" }, say("report_hint")));
 }
 
@@ -85,9 +91,9 @@ async function look() {
     told = await ask(query());
     fault = "";
     if (!$("report-sale").value) skus = told.stock.slice(0, mostSKUs).map((s) => s.sku);
-  } catch (refusal) {
+  } catch (fault) {
     told = null;
-    fault = refusal.message;
+    fault = fault.message;
   }
   draw();
 }
@@ -100,8 +106,8 @@ async function save(form) {
     const link = el("a", { href: URL.createObjectURL(await answer.blob()), download: name });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-  } catch (refusal) {
-    toast(inWords(refusal), null, true);
+  } catch (fault) {
+    toast(inWords(fault), null, true);
   }
 }
 

@@ -32,7 +32,7 @@ const chip = (state) => el("span", { class: "chip", "data-is": { on: "good", pau
 function turn(sale, to) {
   const from = sale.state;
   confirm({
-    title: say(`sale_${to}_title`, { sale: sale.name }), text: say(`sale_${to}_text`), button: say({ paused: "pause", on: "resume", ended: "end" }[to]), danger: to === "ended",
+    title: say(`sale_${to}_title`, { sale: sale.name }), text: say(`sale_${to}_text`), button: say({ paused: "pause", on: "resume", ended: "end" }[to]), danger: to === "ended", typed: to === "ended" ? sale.name : undefined,
     act: async () => {
       await change("POST", `sales/${part(sale.name)}`, { state: to });
       const undo = to === "ended" ? null : async () => { await change("POST", `sales/${part(sale.name)}`, { state: to === "paused" ? "on" : "paused" }); };

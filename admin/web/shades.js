@@ -5,6 +5,7 @@
 export const shades = {
   admitted: [155, 0.13, 62],
   sold_out: [275, 0.05, 45],
+  undecided: [300, 0.08, 60],
   window: [85, 0.14, 80],
   concurrency: [50, 0.14, 66],
   queue_timeout: [40, 0.12, 52],
@@ -30,8 +31,10 @@ export const shades = {
   ambiguous: [75, 0.09, 48],
   too_large: [65, 0.06, 71],
   too_slow: [60, 0.07, 59],
+  overloaded: [45, 0.12, 46],
   client_gone: [220, 0.03, 83],
   stock_error: [20, 0.17, 61],
+  upstream_busy: [22, 0.14, 69],
   no_upstream: [25, 0.19, 53],
   upstream_error: [28, 0.2, 64],
   upstream_timeout: [32, 0.16, 74],

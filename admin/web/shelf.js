@@ -4,7 +4,7 @@ import { ask, change, part } from "./api.js";
 import { on, tell } from "./bus.js";
 import { chart } from "./charts.js";
 import { action, confirm } from "./dialogs.js";
-import { $, el, refill, setText } from "./dom.js";
+import { $, el, refill, setText, visible } from "./dom.js";
 import { watched } from "./feed.js";
 import { rate, span, whole } from "./format.js";
 import { latest, spread } from "./history.js";
@@ -46,7 +46,7 @@ function card(sku) {
 function update(c, sku, told, stock) {
   const ledger = stock && (told || stock.ledger) ? { ...stock.ledger, ...told } : told;
   setText(c.title, sku === "_other" ? say("other_skus") : `SKU ${sku}`);
-  c.element.setAttribute("aria-label", `SKU ${sku}`);
+  c.element.setAttribute("aria-label", visible(`SKU ${sku}`));
   const state = stock?.ledger?.state || (stock ? (stock.on_sale ? "on" : "paused") : "on");
   const soldOut = ledger ? ledger.free <= 0 : stock && stock.left <= 0;
   const standing = state === "on" && soldOut ? "sold_out" : state;
@@ -64,23 +64,26 @@ function update(c, sku, told, stock) {
   if (ledger) ["sold", "held", "free"].forEach((name, i) => { c.parts[i].style.flexGrow = String(Math.max(0, ledger[name])); });
   const pace = rest(spread(60).places, sku);
   setText(c.eta, soldOut ? say("all_gone") : pace ? say("eta", { t: span(pace.ms), pace: rate(pace.pace) }) : say("no_eta"));
-  const buttons = JSON.stringify([sku, state, Boolean(stock?.ledger), say("restock")]);
+  const buttons = JSON.stringify([sku, state, soldOut, Boolean(stock?.ledger), say("restock")]);
   if (stock && c.buttons !== buttons) {
     c.buttons = buttons;
-    refill(c.actions, actions(sku, stock, state));
+    refill(c.actions, actions(sku, stock, state, soldOut));
   }
 }
 
 const path = (sku) => `stock/${part(sku)}`;
 
-function actions(sku, stock, state) {
+// actions are the buttons of a card: the usual ones, and those that end something behind one more press.
+function actions(sku, stock, state, soldOut) {
   const named = (word) => ({ label: `${say(word)}: SKU ${sku}` });
   const all = [action(say("restock"), () => restock(sku, stock), named("restock"))];
   if (!stock.ledger) return all;
   if (state === "on") all.push(action(say("pause"), () => turn(sku, "paused", state), named("pause")));
   if (["paused", "ended", "frozen"].includes(state)) all.push(action(say("open"), () => turn(sku, "on", state), named("open")));
-  all.push(action(say("mark_sold_out"), () => markSoldOut(sku), { ...named("mark_sold_out"), danger: true }));
-  if (state !== "ended") all.push(action(say("end"), () => turn(sku, "ended", state), { ...named("end"), danger: true }));
+  const rare = [];
+  if (!soldOut) rare.push(action(say("mark_sold_out"), () => markSoldOut(sku), { ...named("mark_sold_out"), danger: true }));
+  if (state !== "ended") rare.push(action(say("end"), () => turn(sku, "ended", state), { ...named("end"), danger: true }));
+  if (rare.length) all.push(el("details", { class: "more" }, el("summary", { "aria-label": `${say("more")}: SKU ${sku}` }, say("more")), el("div", { class: "actions" }, rare)));
   return all;
 }
 
@@ -88,7 +91,8 @@ function restock(sku, stock) {
   const once = additions();
   confirm({
     title: say("restock_title", { sku }), text: say(stock.ledger ? "restock_text" : "restock_layout"), button: say("restock"),
-    fields: [{ name: "units", label: say("units_more"), kind: "number", value: 100, hint: say("units_more_hint") }],
+    fields: [{ name: "units", label: say("units_more"), kind: "number", value: 100, step: 1, hint: say("units_more_hint") }],
+    preview: ({ units }) => preview(stockOf(latest(), sku) || stock.ledger, stock.left, units),
     act: async ({ units }) => {
       const add = (n) => change("POST", path(sku), { add: n }, stock.ledger ? once(n) : {}); // a shop's own key remembers nothing
       const now = await add(units);
@@ -97,9 +101,19 @@ function restock(sku, stock) {
   });
 }
 
+// preview is what a restock comes to. More than is free cannot be taken away.
+function preview(ledger, left, units) {
+  const free = ledger ? ledger.free : left;
+  if (!Number.isInteger(units) || units === 0) return { text: "", ok: false };
+  if (free + units < 0) return { text: say("restock_too_many", { n: whole(free) }), ok: false };
+  const values = { free: whole(free), free_after: whole(free + units) };
+  if (!ledger) return { text: say("restock_preview_layout", values), ok: true };
+  return { text: say("restock_preview", { ...values, total: whole(ledger.total), total_after: whole(ledger.total + units) }), ok: true };
+}
+
 function turn(sku, to, from) {
   confirm({
-    title: say(`turn_${to}_title`, { sku }), text: say(from === "frozen" ? "turn_frozen_text" : `turn_${to}_text`), button: say({ on: "open", paused: "pause", ended: "end" }[to]), danger: to === "ended",
+    title: say(`turn_${to}_title`, { sku }), text: say(from === "frozen" ? "turn_frozen_text" : `turn_${to}_text`), button: say({ on: "open", paused: "pause", ended: "end" }[to]), danger: to === "ended", typed: to === "ended" ? sku : undefined,
     act: async () => {
       await change("POST", path(sku), from === "frozen" ? { state: to, reconciled: true } : { state: to });
       const back = from === "on" || from === "paused" ? async () => { await change("POST", path(sku), { state: from }); } : null;
@@ -108,7 +122,7 @@ function turn(sku, to, from) {
   });
 }
 
-// markSoldOut lets nothing be free. Orders that come between the look and the change make the gate refuse it: it is tried again.
+// markSoldOut lets nothing be free. Orders that come between the look and the change make the gate reject it: it is tried again.
 function markSoldOut(sku) {
   confirm({
     title: say("mark_sold_out_title", { sku }), text: say("mark_sold_out_text"), button: say("mark_sold_out"), danger: true,

@@ -1,11 +1,12 @@
-// The strip at the head: is it live, is it ready, does it refuse or only observe, which configuration runs. And what is wrong, in plain words.
+// The strip at the head: is it live, is it ready, does it enforce or only observe. And what is wrong, in plain words.
 
 import { ask } from "./api.js";
 import { on, tell } from "./bus.js";
 import { $, el, fill, setText } from "./dom.js";
+import { about, translate } from "./findings.js";
 import { age, stale, watched, why } from "./feed.js";
 import { clock, span } from "./format.js";
-import { spread } from "./history.js";
+import { latest, spread } from "./history.js";
 import { away } from "./pace.js";
 import { clockIs } from "./sales.js";
 import { hears } from "./session.js";
@@ -24,7 +25,20 @@ function tellStock(s) {
   const old = away(s), known = old && spread(600).places.findLast((one) => one?.redis?.up);
   document.body.classList.toggle("away", old);
   $("stock-old").hidden = !old;
-  if (old) setText($("stock-old"), known ? say("stock_old", { t: clock(known.at) }) : say("stock_older"));
+  if (old) setText($("stock-old"), `${say("redis_down")} ${known ? say("stock_old", { t: clock(known.at) }) : say("stock_older")}`);
+}
+
+const failing = 10; // seconds that the banner of a failing shop looks back
+
+// tellShop says that the shop is down, in part or wholly, or that it fails.
+function tellShop(s) {
+  const banner = $("shop-down"), { up, targets } = s.shop;
+  const recent = spread(failing).places, of = (count) => recent.reduce((all, one) => all + (one ? count(one.shop) : 0), 0);
+  const errors = of((shop) => shop.errors), all = of((shop) => shop.requests);
+  const down = targets > 0 && up === 0, fails = !down && errors >= 10 && errors * 2 > all;
+  banner.hidden = !(down || fails || up < targets);
+  banner.className = down || fails ? "banner bad" : "banner warn";
+  if (!banner.hidden) setText(banner, down ? say("upstream_down", { n: targets }) : fails ? say("shop_failing", { errors }) : say("upstream_partly", { up, n: targets }));
 }
 
 // tick looks whether the numbers are alive.
@@ -43,13 +57,12 @@ function tick() {
 function draw() {
   tick();
   if (!status) return;
-  setText($("host"), `${status.host} · ${status.version}`);
-  chip("ready", status.phase === "draining" ? "warn" : status.ready ? "good" : "bad", status.phase === "draining" ? say("draining") : say(status.ready ? "is_ready" : "not_ready"));
-  $("ready").title = status.checks.map((c) => `${c.ok ? "✓" : "✗"} ${c.name}: ${c.detail}`).join("\n");
+  setText($("host"), status.host);
+  setText($("instance"), say("this_instance", { host: status.host }));
+  const standing = status.phase === "draining" ? "draining" : !status.ready ? "not_ready" : status.degraded ? "degraded" : "is_ready";
+  chip("ready", { draining: "warn", not_ready: "bad", degraded: "warn", is_ready: "good" }[standing], say(standing));
+  $("ready").title = status.checks.map((c) => `${c.ok && !c.degraded ? "✓" : "✗"} ${about(c.name)}: ${translate(c.detail)}`).join("\n");
   chip("mode", status.mode === "enforce" ? "quiet" : "warn", say(status.mode === "enforce" ? "enforces" : "observes"));
-  $("config").title = say(status.reload.ok ? "last_reload_good" : "reload_fault");
-  $("config").dataset.is = status.reload.ok ? "quiet" : "bad";
-  setText($("config").querySelector("span"), say("config_is", { config: status.config, at: clock(status.reload.at) }));
   $("observing").hidden = status.mode === "enforce";
   $("viewer-note").hidden = status.role !== "viewer";
   const fault = $("reload-fault");
@@ -92,8 +105,12 @@ export function leave() {
 
 export function startStrip() {
   on("news", (text) => setText($("news"), text));
-  on("second", (s) => { tick(); tellStock(s); });
-  on("language", draw);
+  on("second", (s) => { tick(); tellStock(s); tellShop(s); });
+  on("language", () => {
+    draw();
+    if (latest()) { tellStock(latest()); tellShop(latest()); }
+  });
+  on("findings", draw);
   for (const topic of ["changed", "deed", "connected"]) on(topic, look);
   document.addEventListener("visibilitychange", look);
   setInterval(tick, 500);

@@ -1,121 +1,110 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"time"
+	"strings"
 
+	"github.com/spf13/cobra"
+
+	"sluice/admin"
 	"sluice/config"
-	"sluice/proxy/route"
+	"sluice/internal/app"
+	"sluice/internal/app/stores"
+	"sluice/internal/doctor"
 )
 
-type checkCommand struct {
-	File   string   `arg:"" optional:"" default:"config.toml" help:"The configuration file."`
-	Online bool     `help:"Also try Redis, and whether what is sold has stock there; exit code 3 when that fails."`
-	JSON   bool     `help:"With --online: one JSON object, for other programs."`
-	SKU    []string `help:"With --online: a SKU that must have stock, besides those of the sales." placeholder:"SKU"`
+// errFailedOnline ends a check whose output says already what is wrong with what runs.
+var errFailedOnline = errors.New("an online check failed")
+
+type checkOptions struct {
+	config       string
+	online, json bool
+	skus         []string
 }
 
-// Validate is called when the line is read; its error is one of usage.
-func (k *checkCommand) Validate() error {
-	if len(k.SKU) > 0 && !k.Online {
-		return errors.New("--sku belongs to --online")
+func newCheck() *cobra.Command {
+	o := checkOptions{config: "config.toml"}
+	cmd := &cobra.Command{
+		Use: "check [file]", Short: "Report all that is wrong with a configuration, and what its numbers amount to.", Args: exactly,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(o.skus) > 0 && !o.online {
+				return misuse(cmd, errors.New("--sku belongs to --online"))
+			}
+			o.config = argument(args, o.config)
+			return o.run(cmd)
+		},
 	}
-	if k.JSON && !k.Online {
-		return errors.New("--json belongs to --online")
-	}
-	return nil
+	configFlag(cmd, cmd.Flags(), &o.config, "configuration `file`")
+	cmd.Flags().BoolVar(&o.online, "online", false, "also try Redis, the shop, and whether what is sold has stock; exit code 3 when that fails")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object, for other programs")
+	cmd.Flags().StringSliceVar(&o.skus, "sku", nil, "with --online: a `SKU` that must have stock, besides those of the sales")
+	return cmd
 }
 
-func (k *checkCommand) Run() error {
-	c, err := config.Load(k.File, os.LookupEnv, compiles)
-	if err == nil && c.Stock.Source == "redis" {
-		_, err = shopLayout(c)
+func (o *checkOptions) run(cmd *cobra.Command) error {
+	out := cmd.OutOrStdout()
+	r := doctor.Report{File: o.config, SKUs: o.skus}
+	if !o.json {
+		r.Each = func(f admin.Finding) { fmt.Fprint(out, doctor.Line(f)) }
 	}
+	c, err := o.load()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return errSaid
+		return o.reportInvalid(&r, out, err)
 	}
-	if k.JSON {
-		return k.online(c, true)
+	if !o.json {
+		fmt.Fprintf(out, "%s: nothing wrong\n\n", o.config)
 	}
-	fmt.Printf("%s: nothing wrong\n\n", k.File)
-	arithmetic(os.Stdout, c)
-	if !k.Online {
-		return nil
-	}
-	fmt.Println()
-	return k.online(c, false)
-}
-
-// online runs the online checks, and shows them as they come, or all together in JSON.
-func (k *checkCommand) online(c *config.Config, together bool) error {
-	o := online{out: os.Stdout, file: k.File, together: together}
-	if err := o.try(context.Background(), c, k.SKU); err != nil {
-		return err
-	}
-	if together {
-		if err := o.tellJSON(); err != nil {
+	r.Examine(c)
+	if o.online {
+		if err := r.Try(cmd.Context(), c); err != nil {
 			return err
 		}
 	}
-	if o.failed {
-		return errOnline
+	if o.json {
+		if err := r.WriteJSON(out); err != nil {
+			return err
+		}
+	}
+	if r.Failed() {
+		return errFailedOnline
 	}
 	return nil
 }
 
-// arithmetic says in numbers what the configuration amounts to: what operators get wrong.
-func arithmetic(w io.Writer, c *config.Config) {
-	fmt.Fprintf(w, "mode      %s\n", c.Mode)
-	for _, r := range c.Routes {
-		fmt.Fprintf(w, "route     %-18s %-6s %s\n", r.Name, r.Gate, r.Match)
+// load reads the configuration; "-" is standard input.
+func (o *checkOptions) load() (c *config.Config, err error) {
+	if o.config == "-" {
+		text, err := io.ReadAll(io.LimitReader(os.Stdin, maxStdin))
+		if err != nil {
+			return nil, err
+		}
+		c, err = config.Parse("standard input", text, os.LookupEnv, app.Validate)
+		if err != nil {
+			return nil, err
+		}
+	} else if c, err = config.Load(o.config, os.LookupEnv, app.Validate); err != nil {
+		return nil, err
 	}
-	reckonWindows(w, c)
-	for i := range c.Limits.Rates {
-		fmt.Fprintf(w, "rate      %s\n", sayRates(&c.Limits.Rates[i]))
+	if c.Stock.Source == "redis" {
+		_, err = stores.ShopLayout(c)
 	}
-	inside := c.Limits.Concurrency.MaxInFlight
-	fmt.Fprintf(w, "in flight at most %d inside the shop: at 50ms an order that is %d/s, at 500ms %d/s (Little's law)\n",
-		inside, inside*20, inside*2)
-	sayInFlight(w, c)
-	if c.Stock.Source == "redis" && hasGate(c, "check") {
-		fmt.Fprintf(w, "redis     at most %d readings a second of a SKU that is asked for, whatever the traffic, "+
-			"many SKUs at once; none otherwise but a ping a second\n", int(time.Second/c.Stock.Refresh))
-	}
-	if reserves(c) {
-		reckonReserve(w, c)
-	}
-	tellSales(w, c)
-	tellCached(w, c)
-	tellTopology(w, c)
-	tellLayout(w, c)
-	fmt.Fprintf(w, "log       %s\n", sayAccessLog(&c.AccessLog))
-	if denied, bypassed := len(c.Limits.Denied), len(c.Limits.Bypassed); denied+bypassed > 0 {
-		fmt.Fprintf(w, "lists     %d networks denied, %d never limited\n", denied, bypassed)
-	}
-	if drives(c) {
-		reckonDriver(w, c)
-	}
-	perIP := c.Limits.Connection.MaxOpenPerIP
-	fmt.Fprintf(w, "addresses at most %d connections of one address: shoppers behind one NAT share them\n", perIP)
-	if len(c.Server.TrustedProxies) == 0 {
-		fmt.Fprintf(w, "warning   server.trusted_proxies is empty: behind a proxy or CDN all shoppers would be one address\n")
-	}
-	if c.Stock.Source == "memory" && stocked(c) {
-		fmt.Fprintf(w, "warning   stock.source is \"memory\": for trials; "+
-			"set the stock with sluice stock set --admin, it is forgotten at exit\n")
-	}
+	return c, err
 }
 
-func stocked(c *config.Config) bool {
-	for _, r := range c.Routes {
-		if gates[r.Gate] >= route.Check {
-			return true
-		}
+// maxStdin bounds a configuration on standard input, in bytes.
+const maxStdin = 16 << 20
+
+// reportInvalid reports a configuration that cannot be used: on standard error, or as findings in JSON.
+func (o *checkOptions) reportInvalid(r *doctor.Report, out io.Writer, err error) error {
+	if !o.json {
+		fmt.Fprintln(os.Stderr, err)
+		return errReported
 	}
-	return false
+	for line := range strings.Lines(err.Error()) {
+		r.Fail("config", "%s", strings.TrimSuffix(line, "\n"))
+	}
+	return errors.Join(r.WriteJSON(out), errReported)
 }

@@ -10,45 +10,64 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"sluice/config"
+	"sluice/internal/app"
+	"sluice/internal/app/stores"
 	"sluice/proxy"
 	"sluice/proxy/reject"
 )
 
-type explainCommand struct {
-	Request string   `arg:"" help:"METHOD and target, such as 'POST /order/1001'; or a key, such as limits.window.max."`
-	Header  []string `short:"H" sep:"none" help:"A header line; may be repeated." placeholder:"'Cookie: uid=7'"`
-	Body    string   `short:"d" help:"The body."`
-	IP      string   `name:"ip" help:"The address at the other end of the connection." default:"203.0.113.9"`
-	Config  string   `help:"The configuration file." default:"config.toml" placeholder:"FILE"`
+type explainOptions struct {
+	header           []string
+	body, ip, config string
 }
 
-func (e *explainCommand) Run() error {
-	c, err := config.Load(e.Config, os.LookupEnv, compiles)
+func newExplain() *cobra.Command {
+	o := explainOptions{config: "config.toml"}
+	cmd := &cobra.Command{
+		Use: "explain <request>", Short: "Show the route, the checks and the keys of a request, or the meaning of a configuration key.",
+		Long: "Show what the gateway would do with a request, such as 'POST /order/1001': its route, SKU, user, and the checks in\n" +
+			"their order. Or show a key of the configuration, such as limits.window.max: its value, where that is from, and\n" +
+			"what changes it. The exit code is 4 if the request would be rejected.",
+		Args: exactly,
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
+		ValidArgsFunction: completeBy(0, func(c *config.Config) (keys []string) {
+			for _, s := range c.Settings() {
+				keys = append(keys, s.Key)
+			}
+			return keys
+		}),
+	}
+	configFlag(cmd, cmd.Flags(), &o.config, "configuration `file`")
+	cmd.Flags().StringArrayVarP(&o.header, "header", "H", nil, "a header `line`, such as 'Cookie: uid=7'; may be repeated")
+	cmd.Flags().StringVarP(&o.body, "body", "d", "", "the body")
+	cmd.Flags().StringVar(&o.ip, "ip", "203.0.113.9", "`address` at the other end of the connection")
+	return cmd
+}
+
+func (o *explainOptions) run(cmd *cobra.Command, request string) error {
+	c, err := config.Load(o.config, os.LookupEnv, app.Validate)
 	if err != nil {
 		return err
 	}
-	peer, err := netip.ParseAddr(e.IP)
+	peer, err := netip.ParseAddr(o.ip)
 	if err != nil {
-		return fmt.Errorf("--ip: %w", err)
+		return misuse(cmd, fmt.Errorf("--ip: %w", err))
 	}
-	if !strings.ContainsAny(e.Request, " /") {
-		if !explainKey(os.Stdout, c, e.Request) {
+	if !strings.ContainsAny(request, " /") {
+		if !explainKey(cmd.OutOrStdout(), c, request) {
 			return fmt.Errorf("%q is no key of the configuration, and no request such as 'GET /': "+
-				"sluice config print lists the keys", e.Request)
+				"sluice config print lists the keys", request)
 		}
 		return nil
 	}
-	options := proxyOptions(c)
-	asked := newLimits(c, func() int64 { return 0 })
-	options.Limiters, _ = asked.prepare(c)
-	options.Settlement, options.Bounds = settlement(&c.Stock.Reserve), bounds(c)
-	p, err := proxy.New(options)
+	found, err := app.Explain(c, o.raw(request), peer)
 	if err != nil {
 		return err
 	}
-	found := p.Explain(e.raw(), peer, int(c.Server.MaxHeaderSize), c.Server.LenientTarget)
-	printExplanation(os.Stdout, c, &found)
+	printExplanation(cmd.OutOrStdout(), c, &found)
 	if found.Reason != reject.Admitted {
 		return errRejected
 	}
@@ -79,13 +98,13 @@ func printExplanation(to io.Writer, c *config.Config, found *proxy.Explanation) 
 		fmt.Fprintf(to, "rate      %s counts it by %s\n", r.Name, cmp.Or(r.Key, "nothing: the request lacks the key"))
 	}
 	if found.SKU != "" {
-		fmt.Fprintf(to, "sku       %s\n", found.SKU)
+		fmt.Fprintf(to, "sku       %s\n", stores.PrintableName(found.SKU))
 	}
 	if found.User != "" {
-		fmt.Fprintf(to, "user      %s\n", found.User)
+		fmt.Fprintf(to, "user      %s\n", stores.PrintableName(found.User))
 	}
 	if found.GuardsStock && found.SKU != "" && c.Stock.Source == "redis" {
-		fmt.Fprintf(to, "stock     %s\n", place(c, found))
+		fmt.Fprintf(to, "stock     %s\n", stockPlace(c, found))
 	}
 	printChecks(to, found.Checks)
 }
@@ -113,12 +132,12 @@ func printChecks(to io.Writer, checks []proxy.CheckRow) {
 	}
 }
 
-// place is where the stock lies that the request is about.
-func place(c *config.Config, found *proxy.Explanation) string {
+// stockPlace is where the stock lies that the request is about.
+func stockPlace(c *config.Config, found *proxy.Explanation) string {
 	if slices.ContainsFunc(c.Routes, func(r config.Route) bool { return r.Name == found.Route && r.Gate == "reserve" }) {
 		return fmt.Sprintf("sluice:{%s}:s in Redis (ledger)", found.SKU)
 	}
-	l, err := shopLayout(c)
+	l, err := stores.ShopLayout(c)
 	if err != nil {
 		return err.Error()
 	}
@@ -126,15 +145,15 @@ func place(c *config.Config, found *proxy.Explanation) string {
 }
 
 // raw is the request as a client would send it.
-func (e *explainCommand) raw() string {
-	line := strings.TrimSpace(e.Request)
+func (o *explainOptions) raw(request string) string {
+	line := strings.TrimSpace(request)
 	if !strings.Contains(line, " ") {
 		line = "GET " + line
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s HTTP/1.1\r\n", line)
 	host := false
-	for _, h := range e.Header {
+	for _, h := range o.header {
 		name, _, _ := strings.Cut(h, ":")
 		host = host || strings.EqualFold(strings.TrimSpace(name), "host")
 		fmt.Fprintf(&b, "%s\r\n", h)
@@ -142,9 +161,9 @@ func (e *explainCommand) raw() string {
 	if !host {
 		b.WriteString("Host: shop\r\n")
 	}
-	if e.Body != "" {
-		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(e.Body))
+	if o.body != "" {
+		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(o.body))
 	}
-	b.WriteString("\r\n" + e.Body)
+	b.WriteString("\r\n" + o.body)
 	return b.String()
 }

@@ -9,25 +9,39 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"sluice/config"
+	"sluice/internal/adminclient"
 )
 
-type healthcheckCommand struct {
-	Config string `help:"Take ops.listen from this file, when it is there." default:"/etc/sluice/config.toml" placeholder:"FILE"`
-	Ops    string `help:"Or ask this address." placeholder:"127.0.0.1:8091"`
-	Ready  bool   `help:"Ask whether it is ready, not only alive."`
+type healthcheckOptions struct {
+	config, ops string
+	ready       bool
 }
 
-func (h *healthcheckCommand) Run() error {
+func newHealthcheck() *cobra.Command {
+	h := healthcheckOptions{config: "/etc/sluice/config.toml"}
+	cmd := &cobra.Command{
+		Use: "healthcheck", Short: "Ask a running gateway whether it is alive; for containers.", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return h.run(cmd.OutOrStdout()) },
+	}
+	configFlag(cmd, cmd.Flags(), &h.config, "take ops.listen from this `file`, if it exists")
+	cmd.Flags().StringVar(&h.ops, "ops", "", "or ask this `address`, such as 127.0.0.1:8091")
+	cmd.Flags().BoolVar(&h.ready, "ready", false, "ask whether it is ready, not only alive")
+	return cmd
+}
+
+func (h *healthcheckOptions) run(out io.Writer) error {
 	address, err := h.address()
 	if err != nil {
 		return err
 	}
 	path := "/livez"
-	if h.Ready {
+	if h.ready {
 		path = "/readyz?verbose"
 	}
-	base, client := caller(address, 2*time.Second)
+	base, client := adminclient.NewHTTP(address, 2*time.Second)
 	resp, err := client.Get(base + path)
 	if err != nil {
 		return err
@@ -37,21 +51,21 @@ func (h *healthcheckCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	fmt.Print(string(text))
+	fmt.Fprint(out, string(text))
 	if resp.StatusCode != http.StatusOK {
-		return errSaid
+		return errReported
 	}
 	return nil
 }
 
 // address is where to ask: as said, else as configured, else the default. An address that means every
 // interface is asked on this one.
-func (h *healthcheckCommand) address() (string, error) {
-	address := h.Ops
+func (h *healthcheckOptions) address() (string, error) {
+	address := h.ops
 	if address == "" {
 		address = config.Default().Ops.Listen
-		if _, err := os.Stat(h.Config); err == nil {
-			c, err := config.Load(h.Config, os.LookupEnv)
+		if _, err := os.Stat(h.config); err == nil {
+			c, err := config.Load(h.config, os.LookupEnv)
 			if err != nil {
 				return "", err
 			}
@@ -59,7 +73,7 @@ func (h *healthcheckCommand) address() (string, error) {
 		}
 	}
 	if address == "" {
-		return "", fmt.Errorf(`ops.listen of %s is "": there is nobody to ask`, h.Config)
+		return "", fmt.Errorf(`ops.listen of %s is "": nothing listens there`, h.config)
 	}
 	if strings.HasPrefix(address, "unix:") {
 		return address, nil

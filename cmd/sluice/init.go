@@ -3,18 +3,16 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+
+	"github.com/spf13/cobra"
 
 	"sluice"
 )
 
-type initCommand struct {
-	File string `arg:"" optional:"" default:"config.toml" help:"Where to write it; - = standard output."`
-	Full bool   `help:"The commented reference: every key, its default, its meaning."`
-}
-
-// starter is what most shops need to say to begin with: observe before rejecting anything.
+// starter is what most shops need to begin with: observe before rejecting anything.
 const starter = `mode = "observe"                        # count rejections only; then "enforce"
 upstream.targets = ["http://127.0.0.1:9000"]     # your shop
 [[route]]
@@ -33,29 +31,47 @@ source = "redis"
 key = "seckill:stock:$sku"              # your own key; sluice init --full shows the rest
 `
 
-func (i *initCommand) Run() error {
-	text := starter
-	if i.Full {
-		text = sluice.Reference
+func newInit() *cobra.Command {
+	var full bool
+	cmd := &cobra.Command{
+		Use: "init [file]", Short: "Write a first configuration file.", Args: exactly,
+		Long: "Write a first configuration file: config.toml, unless another is named. - = standard output.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text := starter
+			if full {
+				text = sluice.Reference
+			}
+			return writeConfig(cmd.OutOrStdout(), argument(args, "config.toml"), text)
+		},
 	}
-	if i.File == "-" {
-		fmt.Print(text)
-		return nil
+	cmd.Flags().BoolVar(&full, "full", false, "the commented reference: every key, its default, its meaning")
+	return cmd
+}
+
+// argument is the first of args, or what is usual.
+func argument(args []string, usual string) string {
+	if len(args) > 0 {
+		return args[0]
 	}
-	f, err := os.OpenFile(i.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	return usual
+}
+
+func writeConfig(out io.Writer, path, text string) error {
+	if path == "-" {
+		_, err := fmt.Fprint(out, text)
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists and was left as it is; name another file, or - for standard output", i.File)
+		return fmt.Errorf("%s exists and was left as it is; name another file, or - for standard output", path)
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := f.WriteString(text); err != nil {
-		f.Close()
-		return fmt.Errorf("write %s: %w", i.File, err)
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("write %s: %w", i.File, err)
-	}
-	fmt.Printf("wrote %s\nnext: sluice check %s\n", i.File, i.File)
-	return nil
+	_, err = fmt.Fprintf(out, "wrote %s\nnext: sluice check %s\n", path, path)
+	return err
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 // shownCommand is a command on a page: in a code span, or in a block of what one types.
@@ -38,27 +40,24 @@ func TestCommandsOnPagesAreThere(t *testing.T) {
 // checkShown counts a text as a command, and looks whether its words and flags are there.
 func checkShown(t *testing.T, page, text string) int {
 	words := strings.Fields(text)
-	n := commandTree("sluice", "", new(commands))
-	for len(words) > 0 {
-		i := slices.IndexFunc(n.below, func(one *node) bool { return one.name == words[0] || slices.Contains(one.aliases, words[0]) })
-		if i < 0 {
-			break
-		}
-		n, words = n.below[i], words[1:]
-	}
-	if n.above == nil {
+	cmd, rest, err := newRoot().Find(words)
+	if err != nil || !cmd.HasParent() {
 		t.Errorf("%s: %q is no command", page, "sluice "+text)
 		return 0
 	}
-	all := n.allFlags()
-	for _, below := range n.leaves() { // "stock … --config FILE" is said of all that are below
-		all.AddFlagSet(below.flags)
-	}
-	for _, word := range words {
+	for _, word := range rest {
 		name, isFlag := strings.CutPrefix(word, "--")
-		if name, _, _ = strings.Cut(strings.TrimRight(name, ",.:]…"), "="); isFlag && name != "" && all.Lookup(name) == nil {
-			t.Errorf("%s: %q: %s has no flag --%s", page, "sluice "+text, n.path(), name)
+		if name, _, _ = strings.Cut(strings.TrimRight(name, ",.:]…"), "="); isFlag && name != "" && !hasFlag(cmd, name) {
+			t.Errorf("%s: %q: %s has no flag --%s", page, "sluice "+text, cmd.CommandPath(), name)
 		}
 	}
 	return 1
+}
+
+// hasFlag reports whether cmd or a command below it has a flag: "stock … --config FILE" is said of all that are below.
+func hasFlag(cmd *cobra.Command, name string) bool {
+	if cmd.Flags().Lookup(name) != nil || cmd.InheritedFlags().Lookup(name) != nil || cmd.PersistentFlags().Lookup(name) != nil {
+		return true
+	}
+	return slices.ContainsFunc(cmd.Commands(), func(below *cobra.Command) bool { return hasFlag(below, name) })
 }

@@ -1,123 +1,170 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"strconv"
-	"strings"
-	"time"
-	"unicode"
+
+	"github.com/spf13/cobra"
 
 	"sluice/admin"
-	"sluice/stockgate/ledger"
+	"sluice/internal/adminclient"
+	"sluice/internal/app/stores"
+	"sluice/stockgate/ledger/protocol"
 )
 
-type reservationCommand struct {
-	Where where `embed:""`
-
-	Get     reservationGet     `cmd:"" aliases:"show" help:"Show what became of an order."`
-	Confirm reservationConfirm `cmd:"" help:"Say that the shop has the order: its units are sold."`
-	Release reservationRelease `cmd:"" help:"Say that the shop has no such order and cannot get it any more: its units are for sale again."`
-	Refund  reservationRefund  `cmd:"" help:"Say that the shop has cancelled the order: its units are for sale again."`
-	Adopt   reservationAdopt   `cmd:"" help:"Take an order into the ledger that the shop has and the ledger does not know: its units are sold."`
-	List    reservationList    `cmd:"" help:"Show orders: those first that must be decided first."`
+func newReservation() *cobra.Command {
+	var at target
+	cmd := parent("reservation", "Show what became of orders, and decide those that are overdue.")
+	at.addTo(cmd, cmd.PersistentFlags(), "work on the Redis of this configuration `file`")
+	cmd.AddCommand(newReservationGet(&at),
+		newSettle(&at, "confirm", "Say that the shop has the order: its units are sold."),
+		newSettle(&at, "release", "Say that the shop has no such order and cannot get it any more: its units are for sale again."),
+		newSettle(&at, "refund", "Say that the shop has cancelled the order: its units are for sale again."),
+		newReservationAdopt(&at), newReservationList(&at))
+	return cmd
 }
 
-// order names one reservation.
-type order struct {
-	Serial string `arg:"" name:"serial" help:"The Idempotency-Key of the order, which the shop was sent."`
-	SKU    string `help:"Of this SKU. Needed where two SKUs know the serial." placeholder:"SKU"`
-}
-
-// Validate is called when the line is read; its error is one of usage.
-func (o *order) Validate() error { return named(o.Serial) }
-
-// named refuses what no order is known by.
-func named(serial string) error {
-	if ledger.ValidSerial([]byte(serial)) {
+// checkSerial reports what no order is known by.
+func checkSerial(cmd *cobra.Command, serial string) error {
+	if protocol.ValidSerial([]byte(serial)) {
 		return nil
 	}
-	return fmt.Errorf("serial %.140q: it has 1 to 128 visible ASCII characters, and is neither . nor .. itself", serial)
+	return misuse(cmd, fmt.Errorf("serial %.140q: it has 1 to 128 visible ASCII characters, and is neither . nor .. itself", serial))
 }
 
-type reservationGet struct {
-	order `embed:""`
-}
-
-type reservationConfirm struct {
-	order `embed:""`
-}
-
-type reservationRelease struct {
-	order `embed:""`
-}
-
-type reservationRefund struct {
-	order `embed:""`
-}
-
-type reservationAdopt struct {
-	Serial   string `arg:"" name:"serial" help:"The Idempotency-Key of the order, which the shop was sent."`
-	SKU      string `help:"What was bought." required:"" placeholder:"SKU"`
-	User     string `help:"Who bought it, as the gate identifies users. Default: nobody is identified." placeholder:"USER"`
-	Quantity int64  `help:"How many units." default:"1" placeholder:"N"`
-}
-
-type reservationList struct {
-	Unknown bool   `help:"Only those that nobody decided in time: ask the shop, then confirm or release them."`
-	State   string `help:"Only those of one state." enum:",held,unknown,confirmed,released,refunded" default:"" placeholder:"held|unknown|confirmed|released|refunded"`
-	SKU     string `help:"Only those of one SKU." placeholder:"SKU"`
-	Limit   int    `default:"1000" help:"At most so many, up to 10000."`
-}
-
-// Validate is called when the line is read; its error is one of usage.
-func (l *reservationList) Validate() error {
-	if l.Unknown && l.State != "" {
-		return errors.New("--unknown and --state: name one of them")
+// orderPath is where the API knows an order. sku is needed where two SKUs know the serial.
+func orderPath(serial, sku, op string) string {
+	path := "/reservations/" + adminclient.Segment(serial) + op
+	if sku != "" {
+		path += "?sku=" + url.QueryEscape(sku)
 	}
-	return listable(l.Limit)
+	return path
 }
 
-// Validate is called when the line is read; its error is one of usage.
-func (a *reservationAdopt) Validate() error { return named(a.Serial) }
+const ofSKU = "`SKU` of the order; needed where two SKUs know the serial"
 
-func (g *reservationGet) Run(c *reservationCommand) error {
-	var found admin.Reservation
-	if err := c.call("GET", g.path(""), nil, &found); err != nil {
+func newReservationGet(at *target) *cobra.Command {
+	var sku string
+	cmd := &cobra.Command{
+		Use: "get <serial>", Short: "Show what became of an order.", Args: exactly,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkSerial(cmd, args[0]); err != nil {
+				return err
+			}
+			var found admin.Reservation
+			if err := at.call(cmd, "GET", orderPath(args[0], sku, ""), nil, &found); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), stores.DescribeReservation(found))
+			return err
+		},
+	}
+	skuFlag(cmd, &sku, ofSKU)
+	return cmd
+}
+
+// newSettle is a command that decides a reservation.
+func newSettle(at *target, op, short string) *cobra.Command {
+	var sku string
+	cmd := &cobra.Command{
+		Use: op + " <serial>", Short: short, Args: exactly,
+		Long: short + "\nThe serial is the Idempotency-Key of the order, which the shop was sent.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkSerial(cmd, args[0]); err != nil {
+				return err
+			}
+			return settle(cmd, at, orderPath(args[0], sku, "/"+op), nil)
+		},
+	}
+	skuFlag(cmd, &sku, ofSKU)
+	return cmd
+}
+
+// settle decides an order, and prints what came of it.
+func settle(cmd *cobra.Command, at *target, path string, in any) error {
+	var done struct {
+		SKU, Serial string
+		admin.Outcome
+	}
+	if err := at.call(cmd, "POST", path, in, &done); err != nil {
 		return err
 	}
-	fmt.Println(row(found))
+	note := ""
+	if !done.Changed {
+		note = "  (it was before)"
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s\t%s\t%s%s\n", done.Serial, done.SKU, done.State, note)
+	if done.OverTotal {
+		fmt.Fprintf(os.Stderr, "sluice: more of %s is sold now than there is: cancel orders at the shop and refund them, "+
+			"or raise the total\n", done.SKU)
+	}
 	return nil
 }
 
-func (o *reservationConfirm) Run(c *reservationCommand) error {
-	return c.settle(o.path("/confirm"), nil)
+func newReservationAdopt(at *target) *cobra.Command {
+	var sku, user string
+	var quantity int64
+	cmd := &cobra.Command{
+		Use: "adopt <serial>", Short: "Take an order of the shop into the ledger, which does not know it: its units are sold.",
+		Args: exactly,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case sku == "":
+				return misuse(cmd, errors.New("--sku is missing: what was bought"))
+			case quantity < 1:
+				return misuse(cmd, fmt.Errorf("--quantity %d: it must be 1 or more", quantity))
+			}
+			if err := checkSerial(cmd, args[0]); err != nil {
+				return err
+			}
+			if err := stores.CheckSKU(sku); err != nil {
+				return err
+			}
+			return settle(cmd, at, orderPath(args[0], "", "/adopt"), map[string]any{"sku": sku, "user": user,
+				"quantity": quantity})
+		},
+	}
+	skuFlag(cmd, &sku, "`SKU` that was bought")
+	cmd.Flags().StringVar(&user, "user", "", "`user` who bought it, as the gateway identifies users")
+	cmd.Flags().Int64Var(&quantity, "quantity", 1, "how many units")
+	return cmd
 }
-func (o *reservationRelease) Run(c *reservationCommand) error {
-	return c.settle(o.path("/release"), nil)
-}
-func (o *reservationRefund) Run(c *reservationCommand) error { return c.settle(o.path("/refund"), nil) }
 
-func (o *reservationAdopt) Run(c *reservationCommand) error {
-	if o.Quantity < 1 {
-		return errors.New("--quantity: it must be 1 or more")
+func newReservationList(at *target) *cobra.Command {
+	var unknown bool
+	var state, sku string
+	var limit int
+	cmd := &cobra.Command{
+		Use: "list", Short: "Show orders: first those that must be decided first.", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if unknown && state != "" {
+				return misuse(cmd, errors.New("--unknown and --state: name one of them"))
+			}
+			if err := checkLimit(cmd, limit); err != nil {
+				return err
+			}
+			wanted := state
+			if unknown {
+				wanted = "unknown"
+			}
+			return listReservations(cmd, at, wanted, sku, limit)
+		},
 	}
-	if err := sellable(o.SKU); err != nil {
-		return err
-	}
-	order := map[string]any{"sku": o.SKU, "user": o.User, "quantity": o.Quantity}
-	return c.settle("/"+segment(o.Serial)+"/adopt", order)
+	cmd.Flags().BoolVar(&unknown, "unknown", false,
+		"only those that were not decided in time: ask the shop, then confirm or release them")
+	choiceFlag(cmd, cmd.Flags(), &state, "state", "only those of one state", "held", "unknown", "confirmed",
+		"released", "refunded")
+	skuFlag(cmd, &sku, "only those of one `SKU`")
+	cmd.Flags().IntVar(&limit, "limit", 1000, "show at most `N`, up to 10000")
+	return cmd
 }
 
-func (l *reservationList) Run(c *reservationCommand) error {
-	query := url.Values{"limit": {strconv.Itoa(l.Limit)}}
-	if l.Unknown {
-		l.State = "unknown"
-	}
-	for name, value := range map[string]string{"state": l.State, "sku": l.SKU} {
+func listReservations(cmd *cobra.Command, at *target, state, sku string, limit int) error {
+	query := url.Values{"limit": {strconv.Itoa(limit)}}
+	for name, value := range map[string]string{"state": state, "sku": sku} {
 		if value != "" {
 			query.Set(name, value)
 		}
@@ -126,83 +173,19 @@ func (l *reservationList) Run(c *reservationCommand) error {
 		Reservations []admin.Reservation
 		More         bool
 	}
-	if err := c.call("GET", "?"+query.Encode(), nil, &all); err != nil {
+	if err := at.call(cmd, "GET", "/reservations?"+query.Encode(), nil, &all); err != nil {
 		return err
 	}
 	for _, one := range all.Reservations {
-		fmt.Println(row(one))
+		fmt.Fprintln(cmd.OutOrStdout(), stores.DescribeReservation(one))
 	}
 	switch {
 	case all.More:
 		fmt.Fprintln(os.Stderr, "there are more: name a --sku, or raise --limit")
-	case len(all.Reservations) == 0 && l.State == "unknown":
+	case len(all.Reservations) == 0 && state == "unknown":
 		fmt.Fprintln(os.Stderr, "no order is overdue: nothing is left to decide by hand")
 	case len(all.Reservations) == 0:
 		fmt.Fprintln(os.Stderr, "no such reservation")
 	}
 	return nil
-}
-
-// path is where the API knows an order.
-func (o *order) path(op string) string {
-	path := "/" + segment(o.Serial) + op
-	if o.SKU != "" {
-		path += "?sku=" + url.QueryEscape(o.SKU)
-	}
-	return path
-}
-
-// settle does one op, and shows what came of it.
-func (c *reservationCommand) settle(path string, in any) error {
-	var done struct {
-		SKU, Serial string
-		admin.Outcome
-	}
-	if err := c.call("POST", path, in, &done); err != nil {
-		return err
-	}
-	note := ""
-	if !done.Changed {
-		note = "  (it was before)"
-	}
-	fmt.Printf("%s\t%s\t%s%s\n", done.Serial, done.SKU, done.State, note)
-	if done.OverTotal {
-		fmt.Fprintf(os.Stderr, "sluice: more of %s is sold now than there is: cancel orders at the shop and refund them, or raise the total\n", done.SKU)
-	}
-	return nil
-}
-
-func (c *reservationCommand) call(method, path string, in, out any) error {
-	ctx, cancel := context.WithTimeout(context.Background(), operateWithin)
-	defer cancel()
-	to, done, err := c.Where.open()
-	if err != nil {
-		return err
-	}
-	defer done()
-	return to.call(ctx, method, "/reservations"+path, in, out)
-}
-
-// row shows one order: serial, SKU, state, units, user, and until when it must be decided.
-func row(r admin.Reservation) string {
-	state := r.State
-	if r.Overdue {
-		state = "unknown"
-	}
-	cells := []string{spelt(r.Serial), spelt(r.SKU), state, strconv.FormatInt(r.Quantity, 10), spelt(r.User)}
-	if !r.Deadline.IsZero() {
-		cells = append(cells, r.Deadline.Local().Format(time.RFC3339))
-	}
-	return strings.Join(cells, "\t")
-}
-
-// spelt is a name that somebody else chose, and that cannot disturb a terminal; "-" is none.
-func spelt(user string) string {
-	switch {
-	case user == "":
-		return "-"
-	case strings.ContainsFunc(user, func(c rune) bool { return !unicode.IsPrint(c) }):
-		return strconv.Quote(user)
-	}
-	return user
 }

@@ -1,76 +1,71 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"sluice/admin"
+	"sluice/config"
+	"sluice/internal/adminclient"
 )
 
-type saleCommand struct {
-	Where where `embed:""`
-
-	List   saleList   `cmd:"" help:"Show all sales."`
-	Pause  salePause  `cmd:"" help:"Stop selling what a sale sells, for now, on all instances. Orders under way are settled."`
-	Resume saleResume `cmd:"" help:"Go on."`
-	End    saleEnd    `cmd:"" help:"End a sale before its time, on all instances."`
+func newSale() *cobra.Command {
+	var at target
+	cmd := parent("sale", "Show the sales, and pause, resume or end one.")
+	at.addTo(cmd, cmd.PersistentFlags(), "work on the Redis of this configuration `file`")
+	cmd.AddCommand(newSaleList(&at),
+		newSaleState(&at, "pause <name>", "Stop a sale for now, on all instances. Orders under way are settled.", "paused"),
+		newSaleState(&at, "resume <name>", "Resume a sale that was paused.", "on"),
+		newSaleState(&at, "end <name>", "End a sale before its time, on all instances.", "ended"))
+	return cmd
 }
 
-type saleList struct{}
-
-type salePause struct {
-	Name string `arg:"" name:"name"`
-}
-
-type saleResume struct {
-	Name string `arg:"" name:"name"`
-}
-
-type saleEnd struct {
-	Name string `arg:"" name:"name"`
-}
-
-func (saleList) Run(s *saleCommand) error {
-	var all struct{ Sales []admin.Sale }
-	if err := s.call("GET", "", nil, &all); err != nil {
-		return err
+func newSaleList(at *target) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "Show all sales.", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var all struct{ Sales []admin.Sale }
+			if err := at.call(cmd, "GET", "/sales", nil, &all); err != nil {
+				return err
+			}
+			for _, one := range all.Sales {
+				printSale(cmd, one)
+			}
+			if len(all.Sales) == 0 {
+				fmt.Fprintln(os.Stderr, "no sale is configured")
+			}
+			return nil
+		},
 	}
-	for _, one := range all.Sales {
-		fmt.Println(saleLine(one))
-	}
-	if len(all.Sales) == 0 {
-		fmt.Fprintln(os.Stderr, "no sale is configured")
-	}
-	return nil
 }
 
-func (p salePause) Run(s *saleCommand) error  { return s.turn(p.Name, "paused") }
-func (r saleResume) Run(s *saleCommand) error { return s.turn(r.Name, "on") }
-func (e saleEnd) Run(s *saleCommand) error    { return s.turn(e.Name, "ended") }
-
-func (s *saleCommand) turn(name, state string) error {
-	var now admin.Sale
-	if err := s.call("POST", "/"+segment(name), map[string]any{"state": state}, &now); err != nil {
-		return err
+// newSaleState is a command that brings a sale into a state.
+func newSaleState(at *target, use, short, state string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: exactly,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var now admin.Sale
+			in := map[string]any{"state": state}
+			if err := at.call(cmd, "POST", "/sales/"+adminclient.Segment(args[0]), in, &now); err != nil {
+				return err
+			}
+			printSale(cmd, now)
+			return nil
+		},
+		ValidArgsFunction: completeBy(0, func(c *config.Config) (names []string) {
+			for i := range c.Sales {
+				names = append(names, c.Sales[i].Name)
+			}
+			return names
+		}),
 	}
-	fmt.Println(saleLine(now))
-	return nil
 }
 
-func (s *saleCommand) call(method, path string, in, out any) error {
-	ctx, cancel := context.WithTimeout(context.Background(), operateWithin)
-	defer cancel()
-	to, done, err := s.Where.open()
-	if err != nil {
-		return err
-	}
-	defer done()
-	return to.call(ctx, method, "/sales"+path, in, out)
-}
-
-func saleLine(s admin.Sale) string {
-	return fmt.Sprintf("%s\t%s\t%s to %s\t%s", s.Name, s.State, s.Starts.Format(time.RFC3339), s.Ends.Format(time.RFC3339), strings.Join(s.SKUs, " "))
+func printSale(cmd *cobra.Command, s admin.Sale) {
+	fmt.Fprintf(cmd.OutOrStdout(), "%s\t%s\t%s to %s\t%s\n", s.Name, s.State, s.Starts.Format(time.RFC3339),
+		s.Ends.Format(time.RFC3339), strings.Join(s.SKUs, " "))
 }

@@ -4,40 +4,60 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
+
+	"github.com/spf13/cobra"
 
 	"sluice/admin"
+	"sluice/internal/statusview"
 )
 
-type statusCommand struct {
-	Watch bool        `short:"w" help:"Show it live, once a second; q or Ctrl-C ends it."`
-	JSON  bool        `name:"json" help:"Print the gate's answer, for other programs."`
-	At    runningGate `embed:""`
+func newStatus() *cobra.Command {
+	var at target
+	var watch, asJSON bool
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show the state of a running gateway; --watch shows it live.", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case watch:
+				return watchStatus(cmd, &at)
+			case asJSON:
+				var raw json.RawMessage
+				if err := at.ask(cmd, "GET", "/status", nil, &raw); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), string(raw))
+				return err
+			}
+			return printStatus(cmd, &at)
+		},
+	}
+	at.addTo(cmd, cmd.Flags(), "configuration `file` of the running gateway")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it live, once a second; q or Ctrl-C ends it")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the gateway's answer, for other programs")
+	return cmd
 }
 
-func (s *statusCommand) Run() error {
-	to, err := s.At.open()
+func watchStatus(cmd *cobra.Command, at *target) error {
+	if err := at.check(cmd); err != nil {
+		return err
+	}
+	to, err := at.openRunning()
 	if err != nil {
 		return err
 	}
-	if s.Watch {
-		return watch(to)
-	}
-	if s.JSON {
-		var raw json.RawMessage
-		if err := s.At.ask("GET", "/status", nil, &raw); err != nil {
-			return err
-		}
-		_, err := fmt.Println(string(raw))
+	return statusview.Watch(to)
+}
+
+func printStatus(cmd *cobra.Command, at *target) error {
+	var s admin.Status
+	if err := at.ask(cmd, "GET", "/status", nil, &s); err != nil {
 		return err
 	}
-	var told admin.Status
-	if err := s.At.ask("GET", "/status", nil, &told); err != nil {
+	if _, err := io.WriteString(cmd.OutOrStdout(), statusview.Board{Width: 200, Height: 200}.Draw(&s, nil, "")); err != nil {
 		return err
 	}
-	_, err = io.WriteString(os.Stdout, board{width: 200, height: 200}.draw(&told, nil, ""))
-	if err == nil && !told.Ready {
-		return errSaid
+	if !s.Ready {
+		return errReported
 	}
-	return err
+	return nil
 }

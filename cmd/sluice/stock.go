@@ -1,185 +1,188 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"strconv"
 
+	"github.com/spf13/cobra"
+
 	"sluice/admin"
+	"sluice/config"
+	"sluice/internal/adminclient"
+	"sluice/internal/app/stores"
 )
 
-type stockCommand struct {
-	Where where  `embed:""`
-	Kind  string `help:"Where both are kept: the gate's own ledgers, or the shop's own layout. Default: the ledgers, if any route reserves." enum:",ledger,layout" default:"" placeholder:"ledger|layout"`
-
-	Get    stockGet    `cmd:"" help:"Show the stock of a SKU."`
-	Set    stockSet    `cmd:"" help:"Set the stock of a SKU. A SKU without a ledger gets one, and is on sale."`
-	Add    stockAdd    `cmd:"" help:"Add to the stock of a SKU; a negative number takes away."`
-	List   stockList   `cmd:"" help:"Show all SKUs."`
-	Pause  stockPause  `cmd:"" help:"Stop selling a SKU for now. Orders under way are settled."`
-	Resume stockResume `cmd:"" help:"Sell a SKU again."`
-	End    stockEnd    `cmd:"" help:"Stop selling a SKU for good: shoppers are told that the sale is over."`
-	Freeze stockFreeze `cmd:"" help:"Close a ledger that may have lost orders, until somebody says that it was reconciled."`
-	Adopt  stockAdopt  `cmd:"" help:"Take the orders that the shop has into the ledger. Shows what would change; --apply does it."`
-	Thaw   stockThaw   `cmd:"" help:"Sell a frozen SKU again: every order that the shop has is in its ledger now. The same as resume --reconciled."`
+// stockTarget is where the stock commands work, and on which kind of stock.
+type stockTarget struct {
+	target
+	kind string // "" = the ledgers, if any route reserves
 }
 
-type stockGet struct {
-	SKU string `arg:"" name:"sku"`
-}
-
-type stockSet struct {
-	SKU   string `arg:"" name:"sku"`
-	Left  int64  `arg:"" name:"left" help:"Units, 0 or more: what is left in the shop's layout; of a ledger the total, with what is held and sold."`
-	Limit *int64 `help:"Of a ledger: units that one person may have; 0 = no limit. Default: as it was, or stock.reserve.per_user." placeholder:"N"`
-}
-
-type stockAdd struct {
-	SKU   string  `arg:"" name:"sku"`
-	Delta int64   `arg:"" name:"delta"`
-	Key   *string `help:"Of a ledger: a name for this addition. Said again with the same one, it is done once." placeholder:"NAME"`
-}
-
-type stockList struct {
-	Limit int `default:"1000" help:"At most so many, up to 10000."`
-}
-
-type stockPause struct {
-	SKU string `arg:"" name:"sku"`
-}
-
-type stockResume struct {
-	SKU        string `arg:"" name:"sku"`
-	Reconciled bool   `help:"It was frozen, and every order that the shop has is in its ledger now."`
-}
-
-type stockEnd struct {
-	SKU string `arg:"" name:"sku"`
-}
-
-// Validate is called when the line is read; its error is one of usage.
-func (l *stockList) Validate() error { return listable(l.Limit) }
-
-// listable refuses a list that no API gives.
-func listable(limit int) error {
-	if limit < 1 || limit > 10_000 {
-		return fmt.Errorf("--limit %d: it must be 1 to 10000", limit)
+func newStock() *cobra.Command {
+	var at stockTarget
+	cmd := parent("stock", "Read and set the stock.")
+	at.addTo(cmd, cmd.PersistentFlags(), "work on the Redis of this configuration `file`")
+	choiceFlag(cmd, cmd.PersistentFlags(), &at.kind, "kind", "where a SKU has both: Sluice's ledger, or the shop's own key "+
+		"(default: the ledger, if any route reserves)", "ledger", "layout")
+	state := func(use, short, state string) *cobra.Command {
+		return at.one(use, short, func([]string) (any, error) { return map[string]any{"state": state}, nil })
 	}
-	return nil
+	thaw := at.one("thaw <sku>", "Sell a frozen SKU again: every order that the shop has is in its ledger now.",
+		func([]string) (any, error) { return map[string]any{"state": "on", "reconciled": true}, nil })
+	thaw.Long = thaw.Short + " The same as resume --reconciled."
+	cmd.AddCommand(
+		at.newGet(), at.newList(), at.newSet(), at.newAdd(),
+		state("pause <sku>", "Stop selling a SKU for now. Orders under way are settled.", "paused"),
+		at.newResume(),
+		state("end <sku>", "Stop selling a SKU for good: shoppers are told that the sale is over.", "ended"),
+		state("freeze <sku>", "Close a ledger that may have lost orders, until an operator has reconciled it.", "frozen"),
+		at.newAdopt(), thaw,
+	)
+	return cmd
 }
 
-// Validate is called when the line is read; its error is one of usage.
-func (t *stockSet) Validate() error {
-	if t.Limit != nil && *t.Limit < 0 {
-		return fmt.Errorf("--limit %d: it must be 0, for none, or the units that one person may have", *t.Limit)
+// one is a command that changes the stock of one SKU, its first argument, and shows it.
+func (s *stockTarget) one(use, short string, change func(args []string) (any, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: exactly, ValidArgsFunction: completeBy(0, (*config.Config).SKUsOnSale),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in, err := change(args)
+			if err != nil {
+				return misuse(cmd, err)
+			}
+			return s.show(cmd, "POST", args[0], in)
+		},
 	}
-	return nil
 }
 
-// Validate is called when the line is read; its error is one of usage. A name that a script has left empty would add each time.
-func (a *stockAdd) Validate() error {
-	if a.Key != nil && *a.Key == "" {
-		return errors.New("--key is empty: give the addition a name, or leave --key out")
-	}
-	return nil
-}
-
-func (g *stockGet) Run(s *stockCommand) error { return s.one("GET", g.SKU, nil) }
-
-func (t *stockSet) Run(s *stockCommand) error {
-	if t.Left < 0 {
-		return fmt.Errorf("%d: a stock is 0 or more", t.Left)
-	}
-	change := map[string]any{"set": t.Left}
-	if t.Limit != nil {
-		change["limit"] = *t.Limit
-	}
-	return s.one("POST", t.SKU, change)
-}
-
-func (a *stockAdd) Run(s *stockCommand) error {
-	if a.Key != nil {
-		return s.one("POST", a.SKU, map[string]any{"add": a.Delta}, "Idempotency-Key", *a.Key)
-	}
-	return s.one("POST", a.SKU, map[string]any{"add": a.Delta})
-}
-
-func (p *stockPause) Run(s *stockCommand) error {
-	return s.one("POST", p.SKU, map[string]any{"state": "paused"})
-}
-
-func (r *stockResume) Run(s *stockCommand) error {
-	change := map[string]any{"state": "on"}
-	if r.Reconciled {
-		change["reconciled"] = true
-	}
-	return s.one("POST", r.SKU, change)
-}
-
-func (e *stockEnd) Run(s *stockCommand) error {
-	return s.one("POST", e.SKU, map[string]any{"state": "ended"})
-}
-
-func (l *stockList) Run(s *stockCommand) error {
-	var all struct{ Stock []admin.Stock }
-	if err := s.call("GET", "", url.Values{"limit": {strconv.Itoa(l.Limit)}}, nil, &all); err != nil {
-		return err
-	}
-	for _, one := range all.Stock {
-		fmt.Println(line(one))
-	}
-	if len(all.Stock) == 0 {
-		fmt.Fprintln(os.Stderr, "no SKU has stock")
-	}
-	return nil
-}
-
-// one asks about one SKU, or changes it, and shows its stock.
-func (s *stockCommand) one(method, sku string, change any, header ...string) error {
-	if err := sellable(sku); err != nil {
+// show asks about a SKU, or changes it, and prints its stock.
+func (s *stockTarget) show(cmd *cobra.Command, method, sku string, change any, header ...string) error {
+	if err := stores.CheckSKU(sku); err != nil {
 		return err
 	}
 	var now admin.Stock
-	if err := s.call(method, "/"+segment(sku), url.Values{}, change, &now, header...); err != nil {
+	if err := s.callStock(cmd, method, "/"+adminclient.Segment(sku), url.Values{}, change, &now, header...); err != nil {
 		return err
 	}
-	fmt.Println(line(now))
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), stores.DescribeStock(now))
+	return err
+}
+
+func (s *stockTarget) callStock(cmd *cobra.Command, method, path string, query url.Values, in, out any, header ...string) error {
+	if s.kind != "" {
+		query.Set("kind", s.kind)
+	}
+	return s.call(cmd, method, "/stock"+path+"?"+query.Encode(), in, out, header...)
+}
+
+func (s *stockTarget) newGet() *cobra.Command {
+	return &cobra.Command{
+		Use: "get <sku>", Short: "Show the stock of a SKU.", Args: exactly,
+		ValidArgsFunction: completeBy(0, (*config.Config).SKUsOnSale),
+		RunE:              func(cmd *cobra.Command, args []string) error { return s.show(cmd, "GET", args[0], nil) },
+	}
+}
+
+func (s *stockTarget) newSet() *cobra.Command {
+	limit := int64(-1)
+	cmd := s.one("set <sku> <units>", "Set the stock of a SKU. A SKU without a ledger gets one, and is on sale.",
+		func(args []string) (any, error) {
+			units, err := number("<units>", args[1])
+			switch {
+			case err != nil:
+				return nil, err
+			case units < 0:
+				return nil, fmt.Errorf("<units> %d: a stock is 0 or more", units)
+			case limit < -1:
+				return nil, fmt.Errorf("--limit %d: it must be 0, for none, or the units that one person may have", limit)
+			case limit >= 0:
+				return map[string]any{"set": units, "limit": limit}, nil
+			}
+			return map[string]any{"set": units}, nil
+		})
+	cmd.Long = cmd.Short + "\n<units> is 0 or more. In the shop's own key: what is left. In a ledger: the total, with what is held and sold."
+	cmd.Flags().Int64Var(&limit, "limit", -1, "in a ledger: `units` that one person may have; 0 = no limit; -1 = as it was")
+	return cmd
+}
+
+func (s *stockTarget) newAdd() *cobra.Command {
+	var key string
+	cmd := &cobra.Command{
+		Use: "add <sku> <units>", Short: "Add to the stock of a SKU; a negative number takes units away.", Args: exactly,
+		ValidArgsFunction: completeBy(0, (*config.Config).SKUsOnSale),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			units, err := number("<units>", args[1])
+			if err != nil {
+				return misuse(cmd, err)
+			}
+			change := map[string]any{"add": units}
+			if !cmd.Flags().Changed("key") {
+				return s.show(cmd, "POST", args[0], change)
+			}
+			if key == "" { // a script that has left the name empty would add each time
+				return misuse(cmd, errors.New("--key is empty: give the addition a name, or leave --key out"))
+			}
+			return s.show(cmd, "POST", args[0], change, "Idempotency-Key", key)
+		},
+	}
+	cmd.Flags().StringVar(&key, "key", "", "in a ledger: a `name` for this addition; repeated with the same name, it is done once")
+	return cmd
+}
+
+func (s *stockTarget) newResume() *cobra.Command {
+	var reconciled bool
+	cmd := s.one("resume <sku>", "Sell a SKU again.", func([]string) (any, error) {
+		change := map[string]any{"state": "on"}
+		if reconciled {
+			change["reconciled"] = true
+		}
+		return change, nil
+	})
+	cmd.Flags().BoolVar(&reconciled, "reconciled", false, "it was frozen, and every order that the shop has is in its ledger now")
+	return cmd
+}
+
+func (s *stockTarget) newList() *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use: "list", Short: "Show all SKUs.", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkLimit(cmd, limit); err != nil {
+				return err
+			}
+			var all struct{ Stock []admin.Stock }
+			if err := s.callStock(cmd, "GET", "", url.Values{"limit": {strconv.Itoa(limit)}}, nil, &all); err != nil {
+				return err
+			}
+			for _, one := range all.Stock {
+				fmt.Fprintln(cmd.OutOrStdout(), stores.DescribeStock(one))
+			}
+			if len(all.Stock) == 0 {
+				fmt.Fprintln(os.Stderr, "no SKU has stock")
+			}
+			return nil
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", 1000, "show at most `N`, up to 10000")
+	return cmd
+}
+
+// checkLimit reports a limit that no list of the API takes.
+func checkLimit(cmd *cobra.Command, limit int) error {
+	if limit < 1 || limit > 10_000 {
+		return misuse(cmd, fmt.Errorf("--limit %d: it must be 1 to 10000", limit))
+	}
 	return nil
 }
 
-func (s *stockCommand) call(method, path string, query url.Values, in, out any, header ...string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), operateWithin)
-	defer cancel()
-	to, done, err := s.Where.open()
+// number is a whole number among the arguments.
+func number(name, text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return err
+		return 0, fmt.Errorf("%s: %q is not a whole number", name, text)
 	}
-	defer done()
-	if s.Kind != "" {
-		query.Set("kind", s.Kind)
-	}
-	return to.call(ctx, method, "/stock"+path+"?"+query.Encode(), in, out, header...)
-}
-
-// line shows one SKU: its name and what can be bought come first, for other programs.
-func line(s admin.Stock) string {
-	text := fmt.Sprintf("%s\t%d", spelt(s.SKU), s.Left)
-	l := s.Ledger
-	if l == nil {
-		if !s.OnSale {
-			text += "  (not on sale)"
-		}
-		return text
-	}
-	text += fmt.Sprintf("\tfree of %d: %d held, %d sold", l.Total, l.Held, l.Sold)
-	if l.Limit > 0 {
-		text += fmt.Sprintf("; %d a person", l.Limit)
-	}
-	if !s.OnSale {
-		text += "  (" + l.State + ")"
-	}
-	return text
+	return n, nil
 }

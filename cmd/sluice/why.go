@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,69 +11,59 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"sluice/accesslog"
+	"github.com/spf13/cobra"
+
 	"sluice/admin"
+	"sluice/internal/app/stores"
 )
-
-type whyCommand struct {
-	RequestID string `help:"The request's id, as the answer's X-Request-Id told it." placeholder:"ID"`
-	User      string `help:"Or whoever bought, as the gate identifies users …" placeholder:"USER"`
-	SKU       string `help:"… and what was bought." placeholder:"SKU"`
-	JSON      bool   `name:"json" help:"Print the lines of the log."`
-
-	At runningGate `embed:""`
-}
 
 // errNotFound ends a command that found nothing, where that is an answer and no fault.
 var errNotFound = errors.New("not found")
 
-// Validate is called when the line is read; its error is one of usage.
-func (w *whyCommand) Validate() error {
-	if w.RequestID == "" && (w.User == "" || w.SKU == "") {
-		return errors.New("name --request-id, or --user and --sku")
+func newWhy() *cobra.Command {
+	var at target
+	var id, user, sku string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "why", Short: "Show what became of a request. Exit code 3 where that is not known.", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if id == "" && (user == "" || sku == "") {
+				return misuse(cmd, errors.New("name --request-id, or --user and --sku"))
+			}
+			query := url.Values{"request_id": {id}, "user": {user}, "sku": {sku}}
+			var found admin.Decisions
+			if err := at.ask(cmd, "GET", "/why?"+query.Encode(), nil, &found); err != nil {
+				return err
+			}
+			if len(found.Decisions) == 0 {
+				fmt.Fprintln(os.Stderr, unknownSince(found.Since))
+				return errNotFound
+			}
+			return printDecisions(cmd.OutOrStdout(), found.Decisions, asJSON)
+		},
 	}
-	return nil
+	at.addTo(cmd, cmd.Flags(), "configuration `file` of the running gateway")
+	cmd.Flags().StringVar(&id, "request-id", "", "the request's `id`, as X-Request-Id of its response has it")
+	cmd.Flags().StringVar(&user, "user", "", "or the `user` who ordered, as the gateway identifies users ...")
+	skuFlag(cmd, &sku, "... and the `SKU`")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the lines of the access log")
+	return cmd
 }
 
-func (w *whyCommand) Run() error {
-	to, err := w.At.open()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), operateWithin)
-	defer cancel()
-	asked := url.Values{"request_id": {w.RequestID}, "user": {w.User}, "sku": {w.SKU}}
-	var found admin.Decisions
-	if err := to.call(ctx, "GET", "/why?"+asked.Encode(), nil, &found); err != nil {
-		return err
-	}
-	if len(found.Decisions) == 0 {
-		fmt.Fprintln(os.Stderr, unknownSince(found.Since))
-		return errNotFound
-	}
-	for i, line := range found.Decisions {
-		switch {
-		case w.JSON:
-			fmt.Println(string(line))
+func printDecisions(out io.Writer, lines []json.RawMessage, asJSON bool) error {
+	for i, line := range lines {
+		if asJSON {
+			fmt.Fprintln(out, string(line))
 			continue
-		case i > 0:
-			fmt.Println()
 		}
-		if err := spellOut(os.Stdout, line); err != nil {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		if err := spellOut(out, line); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// reachableFromHere is a listener's address as it is asked on this machine.
-func reachableFromHere(listen string) string {
-	for _, all := range []string{"0.0.0.0:", "[::]:", ":"} {
-		if port, ok := strings.CutPrefix(listen, all); ok {
-			return "127.0.0.1:" + port
-		}
-	}
-	return listen
 }
 
 func unknownSince(since time.Time) string {
@@ -102,13 +91,7 @@ func spellOut(to io.Writer, line json.RawMessage) error {
 		if err := d.Decode(&value); err != nil {
 			return fmt.Errorf("read the gate's answer: %w", err)
 		}
-		fmt.Fprintf(rows, "%v\t%s\n", name, spelt(fmt.Sprint(value)))
+		fmt.Fprintf(rows, "%v\t%s\n", name, stores.PrintableName(fmt.Sprint(value)))
 	}
 	return rows.Flush()
-}
-
-// why answers the control API out of what the access log remembers.
-func (g *gate) why(q admin.Question, most int) admin.Decisions {
-	found := g.access.Find(accesslog.Question(q), most)
-	return admin.Decisions{Decisions: found.Lines, Since: found.Since}
 }

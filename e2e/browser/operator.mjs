@@ -1,4 +1,5 @@
 // What an operator does at the dashboard, by the names that docs/dashboard.md promises to tests.
+import { mkdirSync, readFileSync } from "node:fs";
 import { inspect } from "./eyes.mjs";
 import { is, wrong } from "./stage.mjs";
 
@@ -39,8 +40,29 @@ export const number = async ({ page }, sku, what) => Number((await page.locator(
 export const above = ({ page }, sku, what, than) => page.waitForFunction(([sku, what, than]) =>
   Number(document.querySelector(`#sku-${sku} .numbers .${what} dd`)?.textContent.replace(/\D/g, "")) > than, [sku, what, than], { timeout: 60_000 });
 
-// looks judges every view in light and dark, in both languages, and leaves the page as it was.
+const axeSource = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+const sizes = [{ width: 390, height: 844, target: 44 }, { width: 1440, height: 900, target: 24 }];
+
+// axe gives what axe-core finds serious or critical.
+async function axe(page) {
+  await page.evaluate(axeSource);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  return violations.filter(one => one.impact === "serious" || one.impact === "critical")
+    .map(one => `${one.id}: ${one.nodes.map(n => n.html.slice(0, 120)).slice(0, 3).join(" ; ")}`);
+}
+
+// looks judges every view on a narrow and a wide screen, in light and dark, in both languages, and leaves the page as it was.
+// SLUICE_LOOKS names a folder for a picture of each.
 export async function looks(v) {
+  let least = Infinity;
+  for (const { target, ...size } of sizes) {
+    await v.page.setViewportSize(size);
+    least = Math.min(least, await looksAt(v, size.width, target));
+  }
+  return least;
+}
+
+async function looksAt(v, width, target) {
   let least = Infinity;
   for (const language of ["zh", "en"]) {
     await v.page.locator("#language").selectOption(language);
@@ -49,8 +71,13 @@ export async function looks(v) {
       await v.page.locator("#theme").selectOption(theme);
       for (const name of ["before", "live", "control", "after"]) {
         await view(v, name);
-        const found = await v.page.evaluate(inspect, 24);
-        for (const fault of found.faults) wrong(`${v.name}: #${name}, ${theme}, ${language}: ${fault}`);
+        const found = await v.page.evaluate(inspect, target);
+        const faults = [...found.faults, ...await axe(v.page)];
+        for (const fault of faults) wrong(`${v.name}: #${name}, ${width} px, ${theme}, ${language}: ${fault}`);
+        if (process.env.SLUICE_LOOKS) {
+          mkdirSync(process.env.SLUICE_LOOKS, { recursive: true });
+          await v.page.screenshot({ path: `${process.env.SLUICE_LOOKS}/${name}-${width}-${theme}-${language}.png`, fullPage: true, animations: "disabled" });
+        }
         is(`${v.name}: #${name}, ${theme}: the background's luminance is ${found.background}`, found.background > 0.5 === (theme === "light"));
         await v.page.waitForFunction(([name, zh]) => /\p{Script=Han}/u.test(document.getElementById(name).innerText) === zh, [name, language === "zh"])
           .catch(async () => is(`${v.name}: #${name}: there are words in ${language === "zh" ? "English alone" : "Chinese"}: ${await v.page.locator(`#${name}`).innerText()}`, false));

@@ -9,7 +9,7 @@ import (
 // Any package may import any other as long as no cycle arises, which Go itself forbids. These are the exceptions.
 
 // tools are packages that only tests import.
-var tools = []string{"internal/arch", "internal/openapi", "internal/redistest"}
+var tools = []string{"internal/apitest", "internal/arch", "internal/dbtest", "internal/openapi", "internal/redistest"}
 
 // importBans lists what a package must not import. "proxy/..." stands for proxy and all packages below it.
 var importBans = []struct{ from, to, why string }{
@@ -20,7 +20,14 @@ var importBans = []struct{ from, to, why string }{
 	{"proxy/auth", "proxy", "proxy is the root that uses it"},
 	{"proxy/metrics", "proxy", "proxy is the root that uses it"},
 	{"upstream", "proxy/...", "it sends requests and does not know why they were admitted"},
+	{"internal/app", "settle/...", "the gate never opens the database"},
+	{"settle", "proxy/...", "it serves no requests"},
 	{"limiter", "...", "a limiter decides about numbers alone"},
+	{"internal/app/stores", "internal/app", "internal/app uses it"},
+	{"internal/doctor", "internal/app", "internal/app asks it before a sale"},
+	{"internal/adminclient", "internal/app", "it speaks the API of gateways that run elsewhere"},
+	{"internal/loadtest", "internal/app", "it loads whatever gateway it is given; its sandbox starts one"},
+	{"internal/demo", "internal/app", "its shop and its crowd have no part of the gateway"},
 }
 
 // importBanned is why from must not import to; "" = it may. Both are import paths without the module's name.
@@ -86,7 +93,10 @@ func TestImportBanned_TellsRulesFromFreedoms(t *testing.T) {
 		{"cmd/sluice", "limiter", false},
 		{"cmd/sluice", "stockgate/layout", false},
 		{"cmd/sluice", "internal/redistest", true},
-		{"demo", "cmd/sluice", true},
+		{"internal/demo/demosale", "cmd/sluice", true},
+		{"internal/app", "internal/doctor", false},
+		{"internal/doctor", "internal/app", true},
+		{"internal/doctor", "internal/app/stores", false},
 		{"proxy", "proxy/http1", false},
 		{"proxy", "upstream", false},
 		{"proxy", "internal/octets", false},

@@ -24,8 +24,8 @@ const (
 
 // Where these bounds hold.
 var (
-	smallPackages = []string{"proxy/...", "upstream"}
-	narrowLines   = []string{"proxy/...", "upstream", "limiter", "internal/octets"}
+	smallPackages = []string{"proxy/...", "upstream", "cmd/...", "internal/...", "stockgate/ledger/..."}
+	narrowLines   = []string{"proxy/...", "upstream", "stockgate/ledger/...", "limiter", "internal/octets"}
 )
 
 // source is one Go file.

@@ -158,3 +158,10 @@ func AppendField[N, V ~[]byte | ~string](dst []byte, name N, value V) []byte {
 	dst = append(append(dst, name...), ": "...)
 	return append(append(dst, value...), "\r\n"...)
 }
+
+// IsBidiControl reports a character that changes the order in which text is shown, and so what a reader takes it for
+// (Unicode, annex 9): the marks U+200E, U+200F and U+061C, embeddings and overrides U+202A to U+202E, and isolates
+// U+2066 to U+2069. Show it escaped.
+func IsBidiControl(c rune) bool {
+	return c == 0x200e || c == 0x200f || c == 0x61c || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069
+}

@@ -183,3 +183,18 @@ func BenchmarkCopyAlone(b *testing.B) { // what the source itself costs
 		endless{browser}.Read(p)
 	}
 }
+
+// BenchmarkReader_SmallChunks reads a body of 100 KB in chunks of one byte.
+func BenchmarkReader_SmallChunks(b *testing.B) {
+	const size = 100_000
+	raw := []byte(chunked(strings.Repeat("1\r\nx\r\n", size) + "0\r\n\r\n"))
+	p, whole := make([]byte, maxPiece), newParser(Limits{})
+	for b.Loop() {
+		r := whole.newReader(&pieces{raw, 1 << 20})
+		readHead(r)
+		for err := error(nil); err == nil; {
+			_, err = r.readBody(p)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/size, "ns/chunk")
+}

@@ -40,15 +40,46 @@ func (d *body) begin(head Head) {
 // content reports whether the next byte is content, not framing.
 func (d *body) content() bool { return d.place == inLength || d.place == inChunk }
 
-// check reads b as the body's next bytes, up to the next content or the body's end, and returns how many it read.
-func (d *body) check(b []byte) (n int, rule Rule) {
-	for n < len(b) && d.place != atEnd && !d.content() {
-		if rule := d.step(b[n]); rule != fine {
-			return n, rule
+// decode reads raw as the body's next bytes, up to the body's end, and moves its content to the front of raw. It
+// returns the length of the content, and how many bytes it has read.
+func (d *body) decode(raw []byte) (n, read int, rule Rule) {
+	for read < len(raw) && d.place != atEnd {
+		if d.content() {
+			m := d.skip(len(raw) - read)
+			if m == 1 { // a call costs more
+				raw[n] = raw[read]
+			} else {
+				copy(raw[n:], raw[read:read+m])
+			}
+			n, read = n+m, read+m
+			continue
 		}
-		n++
+		if d.place == inChunkCR && d.nextSmallChunk(raw[read:]) {
+			read += smallFraming
+			continue
+		}
+		if rule := d.step(raw[read]); rule != fine {
+			return n, read, rule
+		}
+		read++
 	}
-	return n, fine
+	return n, read, fine
+}
+
+// smallFraming is what stands between the data of a chunk and of one of 1 to 15 bytes: CRLF, a digit, CRLF.
+const smallFraming = 5
+
+// nextSmallChunk reads such framing at once, where it has come whole. All else is for step.
+func (d *body) nextSmallChunk(b []byte) bool {
+	if len(b) < smallFraming || b[0] != '\r' || b[1] != '\n' || b[3] != '\r' || b[4] != '\n' {
+		return false
+	}
+	size := octets.Unhex(b[2])
+	if size == 0 || size >= 16 {
+		return false
+	}
+	*d = body{place: inChunk, left: int64(size), digits: 1}
+	return true
 }
 
 // skip passes over at most n bytes of content, and returns how many.

@@ -160,12 +160,40 @@ func TestBody_ContentComesBeforeTheErrorThatCameWithIt(t *testing.T) {
 	}
 }
 
-func TestBody_SlowChunksCostOneSmallBuffer(t *testing.T) {
+func TestBody_SlowChunksCostNoBuffer(t *testing.T) {
 	r := newParser(Limits{Header: 16 << 10,
 		Target: 8 << 10}).newReader(&pieces{[]byte(chunked("5\r\nhello\r\n0\r\n\r\n")), len(chunked(""))})
 	readHead(r)
-	if r.readBody(make([]byte, 1)); r.kept == nil || len(r.kept.b) != smallBuffer {
+	if r.readBody(make([]byte, 1)); r.kept != nil {
 		t.Fatalf("kept in %v", r.kept)
+	}
+}
+
+// What a read costs is paid once for each piece, not for each chunk.
+func TestBody_SmallChunksAreReadInPieces(t *testing.T) {
+	const size = 100_000
+	content := strings.Repeat("x", size)
+	body := strings.Repeat("1\r\nx\r\n", size) + "0\r\n\r\n"
+	src, reads := &pieces{[]byte(chunked(body) + get()), 1 << 20}, 0
+	r := newParser(Limits{}).newReader(readerFunc(func(p []byte) (int, error) {
+		reads++
+		return src.Read(p)
+	}))
+	readHead(r)
+	p, calls, got := make([]byte, maxPiece), 0, 0
+	for err := error(nil); err == nil; calls++ {
+		var n int
+		if n, err = r.readBody(p); string(p[:n]) != content[:n] || err != nil && err != io.EOF {
+			t.Fatalf("%.20q, %v", p[:n], err)
+		}
+		got += n
+	}
+	most := len(body)/maxPiece + 5
+	if got != size || reads > most || calls > most {
+		t.Errorf("%d bytes, %d reads, %d calls; want %d and at most %d", got, reads, calls, size, most)
+	}
+	if next, err := readHead(r); next != get() || err != nil {
+		t.Fatalf("behind the body: %q, %v", next, err)
 	}
 }
 

@@ -41,6 +41,7 @@ type Conn struct {
 	nc        net.Conn  // what requests are read from: the socket, or TLS over it
 	event     eventConn // the socket in an event loop; nil = a goroutine waits for requests
 	peer      netip.Addr
+	unnamed   bool
 	phase     currentPhase
 	reader    *reader
 	deadlines deadlines
@@ -64,6 +65,10 @@ func newConn(s *Server, nc net.Conn, peer netip.Addr) *Conn {
 // Peer is the client's address, or the one that a PROXY header names; the zero Addr for a unix socket.
 func (c *Conn) Peer() netip.Addr { return c.peer }
 
+// Unnamed reports a connection whose PROXY header names no client, so that Peer is the proxy. Nothing that comes on it
+// may name a client either: it is not known that the proxy wrote it.
+func (c *Conn) Unnamed() bool { return c.unnamed }
+
 // Secure reports a connection over TLS.
 func (c *Conn) Secure() bool { return c.server.TLS != nil }
 
@@ -82,6 +87,10 @@ func (c *Conn) ReadBody(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// BodyCame reports that the whole body has come along with its head, so that ReadBody does not wait. Of a body in
+// chunks it is not known before its end was read.
+func (c *Conn) BodyCame() bool { return c.reader.bodyCame() }
 
 // BodyRead reports whether the request's body was read to its end, as one that is not there always was.
 func (c *Conn) BodyRead() bool { return c.reader.bodyRead() }
@@ -158,7 +167,7 @@ func rawConn(c net.Conn) syscall.RawConn {
 		c = t.NetConn()
 	}
 	if p, ok := c.(proxiedConn); ok {
-		c = p.Raw()
+		c = p.socket
 	}
 	s, ok := c.(syscall.Conn)
 	if !ok {
@@ -268,7 +277,11 @@ func (c *Conn) expedite() {
 func (c *Conn) close() {
 	if c.lingerOnClose {
 		c.phase.set(phaseLingering)
-		linger(c.nc)
+		if c.server.closing.Load() {
+			linger(c.nc, lingerTimeout, lingerSize)
+		} else {
+			linger(c.nc, lastTimeout, lastSize)
+		}
 	}
 	c.phase.set(phaseClosed)
 	_ = c.nc.Close()
@@ -277,20 +290,23 @@ func (c *Conn) close() {
 }
 
 // How long, and for how much, a connection that is to be closed is still read: closing a socket with unread input
-// makes the kernel send a reset, which can overtake the answer (RFC 9112, section 9.6).
+// makes the kernel send a reset, and drop what the client has not received of its answers (RFC 9112, section 9.6). A
+// client that has sent many requests at once may have complete answers on the way when a later one breaks off.
 const (
-	lingerTimeout = 500 * time.Millisecond
+	lingerTimeout = 500 * time.Millisecond // of a connection that was rejected, or while the server drains
 	lingerSize    = 256 << 10
+	lastTimeout   = 5 * time.Second // of one whose requests were answered
+	lastSize      = 16 << 20
 )
 
-// linger ends the server's side of c, and reads what is still on its way, within bounds.
-func linger(c net.Conn) {
+// linger ends the server's side of c, and reads what is still on its way, for a time and a number of bytes.
+func linger(c net.Conn, within time.Duration, size int) {
 	half, ok := c.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(lingerTimeout)) != nil {
+	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(within)) != nil {
 		return
 	}
 	var buf [4 << 10]byte
-	for left := lingerSize; left > 0; {
+	for left := size; left > 0; {
 		n, err := c.Read(buf[:])
 		if err != nil {
 			return

@@ -14,3 +14,10 @@ func hungUp(fd uintptr) bool {
 		return n > 0 && err == nil
 	}
 }
+
+// readable reports that a read, or an accept, would not wait.
+func readable(fd uintptr) bool {
+	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(p, 0)
+	return err == nil && n == 1
+}

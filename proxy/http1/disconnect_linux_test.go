@@ -30,7 +30,7 @@ func TestConn_GoneWhenTheClientHasClosed(t *testing.T) {
 	for name, wrap := range map[string]func(net.Conn) net.Conn{
 		"plain":          func(c net.Conn) net.Conn { return c },
 		"TLS":            func(c net.Conn) net.Conn { return tls.Server(c, &tls.Config{}) },
-		"PROXY protocol": func(c net.Conn) net.Conn { return proxiedConn{proxyproto.NewConn(c)} },
+		"PROXY protocol": func(c net.Conn) net.Conn { return proxiedConn{proxyproto.NewConn(c), c} },
 	} {
 		for _, network := range []string{"tcp", "unix"} {
 			t.Run(name+" "+network, func(t *testing.T) {

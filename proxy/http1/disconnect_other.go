@@ -4,3 +4,6 @@ package http1
 
 // hungUp cannot be asked here without reading a byte off the connection.
 func hungUp(uintptr) bool { return false }
+
+// readable cannot be asked here.
+func readable(uintptr) bool { return true }

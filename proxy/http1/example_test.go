@@ -15,8 +15,8 @@ import (
 // closedShop answers every request itself.
 type closedShop struct{}
 
-func (closedShop) OpenConn(*http1.Conn) (answer []byte, ok bool) { return nil, true }
-func (closedShop) CloseConn(*http1.Conn)                         {}
+func (closedShop) OpenConn(*http1.Conn, bool) (answer []byte, ok bool) { return nil, true }
+func (closedShop) CloseConn(*http1.Conn)                               {}
 
 func (closedShop) Handle(x *http1.Exchange) {
 	x.Local.Begin(503, []byte("Content-Type: text/plain\r\n"), nil)

@@ -20,6 +20,9 @@ import (
 	"time"
 )
 
+// fullAnswer is what a connection hears for which there is no descriptor.
+const fullAnswer = "HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
 // handler is a Handler made of functions. The zero value admits every connection and answers "METHOD TARGET BODY".
 type handler struct {
 	handle func(*Exchange)
@@ -29,7 +32,10 @@ type handler struct {
 	errors         atomic.Int64
 }
 
-func (h *handler) OpenConn(c *Conn) ([]byte, bool) {
+func (h *handler) OpenConn(c *Conn, full bool) ([]byte, bool) {
+	if full {
+		return []byte(fullAnswer), false
+	}
 	if h.open != nil {
 		if answer, ok := h.open(c); !ok {
 			return answer, false

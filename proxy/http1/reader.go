@@ -124,27 +124,36 @@ func (r *reader) cutHead(err error) error {
 
 // readBody hands on the content of the body behind the last head, without its framing. It returns
 //   - io.EOF at the body's end, and there only, also together with its last bytes;
-//   - a ProtocolError when the framing breaks a rule, now and ever after, from readHead too;
+//   - a ProtocolError when the framing breaks a rule, now and ever after, from readHead too; also together with the
+//     last bytes before it;
 //   - io.ErrUnexpectedEOF when the connection ended before the body did, or the body was given up;
 //   - any other error of the connection as it is. A time-out may be followed by more.
 func (r *reader) readBody(p []byte) (int, error) {
-	for {
-		switch {
-		case r.body.place == atEnd:
-			return 0, io.EOF
-		case r.raw, r.broken == io.EOF: // what comes is no body any more, or will never come
-			return 0, io.ErrUnexpectedEOF
-		case r.broken != nil:
-			return 0, r.broken
-		case len(p) == 0:
-			return 0, nil
-		case r.body.content():
-			return r.readContent(p)
-		}
-		if err := r.readFraming(); err != nil {
-			return 0, err
-		}
+	switch {
+	case r.body.place == atEnd:
+		return 0, io.EOF
+	case r.raw, r.broken == io.EOF: // what comes is no body any more, or will never come
+		return 0, io.ErrUnexpectedEOF
+	case r.broken != nil:
+		return 0, r.broken
+	case len(p) == 0:
+		return 0, nil
+	case r.body.content() && r.body.left >= maxPiece, r.body.place == inLength:
+		return r.readContent(p)
 	}
+	return r.readChunks(p)
+}
+
+// bodyCame reports that the rest of the body behind the last head has come, so that it is read without a wait. Of
+// chunks it is not known.
+func (r *reader) bodyCame() bool {
+	switch r.body.place {
+	case atEnd:
+		return true
+	case inLength:
+		return r.kept != nil && int64(r.kept.to-r.kept.from) >= r.body.left
+	}
+	return false
 }
 
 // readContent hands on content, of which there is some to come. It never reads beyond it.
@@ -163,24 +172,38 @@ func (r *reader) readContent(p []byte) (n int, err error) {
 	return n, err
 }
 
-// readFraming checks framing up to the next content or the body's end. Of what came along, the rest is kept.
-func (r *reader) readFraming() error {
-	if r.kept == nil {
-		k := r.parser.acquire(1)
-		n, err := r.fill(k.b)
-		if n == 0 {
-			r.parser.release(k)
-			return r.cutBody(err)
+// maxPiece is how much of a body in chunks is read and decoded at once, in bytes. What a piece costs is thereby not
+// paid for each chunk.
+const maxPiece = 16 << 10
+
+// readChunks hands on the content of all chunks of one piece. The piece is read into p and decoded there. What came
+// along behind the body is kept.
+func (r *reader) readChunks(p []byte) (n int, err error) {
+	p = p[:min(len(p), maxPiece, r.parser.large)]
+	for n == 0 && r.body.place != atEnd {
+		came := 0
+		k := r.kept
+		if k != nil {
+			came = copy(p, k.b[k.from:k.to])
+		} else if came, err = r.fill(p); came == 0 {
+			return 0, r.cutBody(err)
 		}
-		k.to = n
-		r.kept = k
+		var read int
+		var rule Rule
+		n, read, rule = r.body.decode(p[:came])
+		switch {
+		case rule != fine:
+			return n, r.fail(rule.err())
+		case k != nil:
+			r.drop(read)
+		default:
+			r.keep(p[read:came])
+		}
 	}
-	n, rule := r.body.check(r.kept.b[r.kept.from:r.kept.to])
-	r.drop(n)
-	if rule != fine {
-		return r.fail(rule.err())
+	if r.body.place == atEnd {
+		return n, io.EOF
 	}
-	return nil
+	return n, nil
 }
 
 // cutBody is what the connection's error means within a body.
@@ -197,12 +220,13 @@ func (r *reader) bodyRead() bool { return r.body.place == atEnd }
 // drainBody drops what of the body has already come, without waiting for more, and reports whether that was all of
 // it. A protocol error among it is met by the next readHead.
 func (r *reader) drainBody() bool {
-	for r.body.place != atEnd && r.kept != nil && !r.raw { // without kept bytes, readFraming would wait
-		if r.body.content() {
-			r.drop(r.body.skip(r.kept.to - r.kept.from))
-		} else if r.readFraming() != nil {
+	for r.body.place != atEnd && r.kept != nil && !r.raw {
+		_, read, rule := r.body.decode(r.kept.b[r.kept.from:r.kept.to])
+		if rule != fine {
+			_ = r.fail(rule.err()) // all later reading returns it
 			break
 		}
+		r.drop(read)
 	}
 	return r.body.place == atEnd
 }

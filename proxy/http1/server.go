@@ -1,3 +1,31 @@
+// Package http1 is a strict HTTP/1.1 server. It accepts legal requests as they were received, and rejects each
+// request that two parsers could read differently. It promises:
+//
+//   - A handler sees one valid head at a time: one request line, at most one Host, one framing (RFC 9112, section 6).
+//     A head is checked whole before any of it is handed on, and no second parser reads it.
+//   - ReadBody returns content without framing, not a byte more or less than the framing says. A body that is cut short
+//     is never taken for a whole one. A body is read only when the handler asks, and 100 Continue is sent only then
+//     (RFC 9110, section 10.1.1).
+//   - A response is framed by this package alone: by Content-Length, in chunks, or until the connection closes for
+//     clients of HTTP/1.0 (RFC 9112, section 6.3). Date, Server and Content-Type are never invented.
+//   - A connection that ends is closed so that the client can read the whole answer (RFC 9112, section 9.6).
+//   - After a protocol error nothing more is read from the connection.
+//
+// Accepted: any token as method (RFC 9110, section 9.1); targets in origin form, "OPTIONS *", and the absolute form
+// whose authority equals Host (RFC 9112, section 3.2); any visible ASCII in a target but "#"; one empty line before a
+// request (RFC 9112, section 2.2); HTTP/1.0, with or without Host; pipelined requests.
+//
+// Rejected, each by one Rule: bare LF and CR, NUL and control bytes (RFC 9112, section 2.2); obs-fold and space
+// before the colon (sections 5.1 and 5.2); Content-Length with Transfer-Encoding, either of them twice, other codings
+// than chunked, and chunk extensions (sections 6 and 7.1); trailers; a missing, repeated or malformed Host (RFC 9112,
+// section 3.2, and RFC 9110, section 7.2); "%00", "%0d" and "%0a" in a target; fields such as "content_length", which
+// CGI folds into a framing field; a Connection field that names an end-to-end field (RFC 9110, section 7.6.1); TRACE
+// and CONNECT; heads over the Limits.
+//
+// The reference engine runs one goroutine per connection on any net.Listener. On Linux, plain TCP connections wait in
+// the event loops of package eventloop instead; with the build tag noeventloop they do not.
+//
+// The package does not know routes, limits or the upstream, does not decode paths, and does not bound bodies.
 package http1
 
 import (
@@ -17,8 +45,8 @@ import (
 type Handler interface {
 	// OpenConn is asked once for each connection, before anything is read from it, and must not block. When ok is false
 	// the server writes answer, a whole HTTP response or nil, and closes the connection; over TLS it closes without
-	// an answer.
-	OpenConn(c *Conn) (answer []byte, ok bool)
+	// an answer. When full, MaxConns or the process' limit of descriptors is reached, and ok must be false.
+	OpenConn(c *Conn, full bool) (answer []byte, ok bool)
 
 	// Handle answers one request: it sets x.Local or fills x.Forwarded. It may run in an event loop, and must call
 	// x.Conn.StepAside before anything that can block. Nothing of x may be kept.
@@ -37,6 +65,10 @@ type Options struct {
 	ReadTimeout       time.Duration // a body, from the first read that waits for it
 	WriteTimeout      time.Duration // one write to a client that does not read
 	IdleTimeout       time.Duration // the wait for a next request
+
+	// MaxConns bounds the descriptors that clients hold: connections, those included that wait for a PROXY header or
+	// are rejected and still read the answer. 0 = no bound.
+	MaxConns int
 
 	TLS           *tls.Config                // nil = plain HTTP
 	ProxyProtocol func(peer netip.Addr) bool // whether connections from peer begin with a PROXY header; nil = none do
@@ -112,21 +144,22 @@ func (s *Server) Serve(ln net.Listener) error {
 		return nil
 	}
 	defer s.accepting.Done()
-	pause := time.Duration(0)
+	spare := newSpare(s.Logger)
+	defer spare.release()
 	for {
-		nc, err := ln.Accept()
+		nc, short, err := spare.accept(ln)
 		switch {
+		case short:
+			spare.reject(s, nc)
 		case err == nil:
-			pause = 0
 			s.accept(nc)
 		case errors.Is(err, os.ErrDeadlineExceeded): // set by stopListening
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return err
-		default: // out of file descriptors, or a connection that was reset before it was accepted
-			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-			s.Logger.Warn("cannot accept a connection; trying again", "err", err, "pause", pause)
-			time.Sleep(pause)
+		default: // out of descriptors, or a connection that was reset before it was accepted
+			spare.warn(err)
+			time.Sleep(acceptPause)
 		}
 	}
 }
@@ -146,17 +179,18 @@ func (s *Server) addListener(ln net.Listener) bool {
 // accept admits a connection, once its peer is known.
 func (s *Server) accept(nc net.Conn) {
 	peer := peerAddr(nc)
-	if s.ProxyProtocol != nil && s.ProxyProtocol(peer) {
+	if s.ProxyProtocol != nil && s.ProxyProtocol(peer) && !s.full() {
 		s.acceptProxied(nc, peer)
 		return
 	}
-	s.admit(nc, peer)
+	s.admit(nc, peer, false)
 }
 
-// admit asks the handler, and gives the connection to an engine.
-func (s *Server) admit(nc net.Conn, peer netip.Addr) {
+// admit asks the handler, and gives the connection to an engine. unnamed: see Conn.Unnamed.
+func (s *Server) admit(nc net.Conn, peer netip.Addr, unnamed bool) {
 	c := newConn(s, nc, peer)
-	if answer, ok := s.handler.OpenConn(c); !ok {
+	c.unnamed = unnamed
+	if answer, ok := s.handler.OpenConn(c, s.full()); !ok {
 		s.reject(nc, answer)
 		return
 	}
@@ -181,32 +215,44 @@ func peerAddr(c net.Conn) netip.Addr {
 	return netip.Addr{}
 }
 
-// maxLingering bounds the rejected connections that are kept until the client has read the answer.
+// maxLingering bounds the rejected connections that are kept until the client has read the answer. They have an eighth
+// of the descriptors at most.
 const maxLingering = 256
 
 // reject writes a whole answer to a connection that was not admitted. Behind TLS it could not be read before a
 // handshake, which is the cost that a flood aims at: such a connection is closed without one.
 func (s *Server) reject(nc net.Conn, answer []byte) {
-	if s.TLS != nil || len(answer) == 0 {
-		_ = nc.Close()
+	most := int32(maxLingering)
+	if s.MaxConns > 0 {
+		most = min(most, int32(s.MaxConns/8))
+	}
+	if s.TLS != nil {
+		answer = nil
+	}
+	if len(answer) == 0 || s.lingering.Load() >= most || s.full() {
+		closeWith(nc, answer)
 		return
 	}
-	write := func() error {
-		_ = nc.SetWriteDeadline(time.Now().Add(lingerTimeout))
-		_, err := nc.Write(answer)
-		return err
-	}
-	if s.lingering.Add(1) > maxLingering {
-		s.lingering.Add(-1)
-		_ = write()
-		_ = nc.Close()
-		return
-	}
+	s.lingering.Add(1)
 	go func() {
 		defer s.lingering.Add(-1)
 		defer nc.Close()
-		if write() == nil {
-			linger(nc)
+		if writeRejection(nc, answer) == nil {
+			linger(nc, lingerTimeout, lingerSize)
 		}
 	}()
+}
+
+// closeWith does not wait until the client has read the answer.
+func closeWith(nc net.Conn, answer []byte) {
+	if len(answer) > 0 {
+		_ = writeRejection(nc, answer)
+	}
+	_ = nc.Close()
+}
+
+func writeRejection(nc net.Conn, answer []byte) error {
+	_ = nc.SetWriteDeadline(time.Now().Add(lingerTimeout))
+	_, err := nc.Write(answer)
+	return err
 }

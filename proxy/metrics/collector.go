@@ -6,9 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"sluice/histogram"
 	"sluice/proxy/reject"
-	"sluice/upstream"
 )
 
 var (
@@ -21,13 +19,10 @@ var (
 		[]string{"route", "reason"}, nil)
 	detailsDesc = prometheus.NewDesc("sluice_rejection_details_total",
 		"Rejected requests whose rejection has a cause more exact than its reason, by cause.", []string{"cause"}, nil)
-	tookDesc = prometheus.NewDesc("sluice_http_request_duration_seconds",
-		"Time from the arrival of a forwarded request to the upstream's response, by route and outcome.",
-		[]string{"route", "outcome"}, nil)
-	decidedDesc = prometheus.NewDesc("sluice_decision_duration_seconds",
-		"Time to decide about a request, measured for one request in 64.", nil, nil)
 	panicsDesc = prometheus.NewDesc("sluice_panics_total",
 		"Internal errors (panics) that were caught while a request was handled.", nil, nil)
+	bodyMemoryDesc = prometheus.NewDesc("sluice_body_memory_bytes",
+		"Memory that request bodies hold, of server.body_memory.", nil, nil)
 	rateRejectedDesc = prometheus.NewDesc("sluice_rate_rejected_requests_total",
 		"Requests rejected by a keyed rate limit. A request that exceeds several limits counts for each of them.",
 		[]string{"rate"}, nil)
@@ -46,11 +41,13 @@ var (
 // Describe implements prometheus.Collector.
 func (c *Counters) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		requestsDesc, rejectedDesc, observedDesc, detailsDesc, tookDesc, decidedDesc, panicsDesc,
-		rateRejectedDesc, rateObservedDesc,
+		requestsDesc, rejectedDesc, observedDesc, detailsDesc, panicsDesc,
+		bodyMemoryDesc, rateRejectedDesc, rateObservedDesc,
 	} {
 		ch <- d
 	}
+	c.took.Describe(ch)
+	c.decided.Describe(ch)
 }
 
 // Collect implements prometheus.Collector. It adds up the shards; no request waits for it.
@@ -66,19 +63,19 @@ func (c *Counters) Collect(ch chan<- prometheus.Metric) {
 		collectCounter(ch, rateRejectedDesc, rejected, name)
 		collectCounter(ch, rateObservedDesc, observed, name)
 	}
-	decided := make([]*histogram.Histogram, len(c.shards))
 	var panics uint64
 	var details [reject.NumCauses]uint64
 	for i := range c.shards {
 		s := &c.shards[i]
-		decided[i] = &s.decided
 		panics += s.panics.Load()
 		for cause := range details {
 			details[cause] += s.details[cause].Load()
 		}
 	}
-	ch <- durations.Metric(decidedDesc, decided)
+	c.took.Collect(ch)
+	c.decided.Collect(ch)
 	collectCounter(ch, panicsDesc, panics)
+	ch <- prometheus.MustNewConstMetric(bodyMemoryDesc, prometheus.GaugeValue, float64(c.bodyMemory.Load()))
 	for cause := reject.NoCause + 1; cause < reject.NumCauses; cause++ {
 		collectCounter(ch, detailsDesc, details[cause], cause.String())
 	}
@@ -102,13 +99,6 @@ func collectRoute(ch chan<- prometheus.Metric, name string, shards []RouteShard)
 		if n > 0 {
 			collectCounter(ch, requestsDesc, n, name, strconv.Itoa(code))
 		}
-	}
-	for outcome := range upstream.NumOutcomes {
-		took := make([]*histogram.Histogram, len(shards))
-		for i := range shards {
-			took[i] = &shards[i].took[outcome]
-		}
-		ch <- durations.Metric(tookDesc, took, name, outcome.String())
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice/histogram"
+	"github.com/prometheus/client_golang/prometheus"
+
 	"sluice/proxy/reject"
 	"sluice/upstream"
 )
@@ -24,9 +25,13 @@ const DecisionSample = 64
 // Counters are all counters of one instance. They outlive reloads of the configuration. They are safe for concurrent
 // use. Counters implement prometheus.Collector.
 type Counters struct {
-	shards []Shard
-	next   atomic.Uint32 // connections get the shards in turn
-	seed   maphash.Seed  // for the hashes of keys
+	shards  []Shard
+	next    atomic.Uint32 // connections get the shards in turn
+	seed    maphash.Seed  // for the hashes of keys
+	decided prometheus.Histogram
+	took    *prometheus.HistogramVec // by route and outcome
+
+	bodyMemory atomic.Int64 // bytes that request bodies hold
 
 	mu     sync.Mutex
 	routes map[string][]RouteShard // by the route's name; a removed route keeps its counts
@@ -38,12 +43,15 @@ type Counters struct {
 type Shard struct {
 	Index int // from 0; not to be changed
 
-	decided histogram.Histogram
+	decided prometheus.Histogram // of all shards
 	panics  atomic.Uint64
 	details [reject.NumCauses]atomic.Uint64
 	top     topKeys
 	_       [64]byte
 }
+
+// BodyMemory is how many bytes request bodies hold. The proxy counts them there.
+func (c *Counters) BodyMemory() *atomic.Int64 { return &c.bodyMemory }
 
 // Route is the counters of one route.
 type Route struct{ shards []RouteShard }
@@ -62,7 +70,8 @@ type forwardedShard struct {
 	observed     [reject.NumReasons]atomic.Uint64
 	rareStatuses [statusClasses][statusesPerClass - commonStatuses]atomic.Uint64
 	rare         atomic.Uint64 // sum of rareStatuses
-	took         [upstream.NumOutcomes]histogram.Histogram
+	forwarded    atomic.Uint64
+	took         [upstream.NumOutcomes]prometheus.Observer // of all shards
 	_            [64]byte
 }
 
@@ -83,9 +92,18 @@ const (
 	commonStatuses   = 32 // per class: all registered status codes but 451 are among the first 32 of their class
 )
 
-// durations is the scale of the histograms in seconds: from the cost of a rejection to the patience of an upstream.
-var durations = histogram.Seconds(1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2.5e-4, 5e-4,
-	1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+// durations describe a histogram in seconds, from the cost of a rejection to the timeout of an upstream, in classic
+// and in native buckets.
+func durations(name, help string) prometheus.HistogramOpts {
+	return prometheus.HistogramOpts{
+		Name: name, Help: help,
+		Buckets: []float64{
+			1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2.5e-4, 5e-4,
+			1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
+		},
+		NativeHistogramBucketFactor: 1.19, NativeHistogramZeroThreshold: 1e-6, NativeHistogramMaxBucketNumber: 100,
+	}
+}
 
 // NewCounters makes counters with so many shards, at least 1. Four per processor make it unlikely that two processors
 // write to the same cache line.
@@ -93,10 +111,16 @@ func NewCounters(shards int) *Counters {
 	c := &Counters{
 		shards: make([]Shard, shards), seed: maphash.MakeSeed(),
 		routes: map[string][]RouteShard{}, rates: map[string][]RateShard{},
+		decided: prometheus.NewHistogram(durations("sluice_decision_duration_seconds",
+			"Time to decide about a request, measured for one request in 64.")),
+		took: prometheus.NewHistogramVec(durations("sluice_http_request_duration_seconds",
+			"Time from the arrival of a forwarded request to the upstream's response, by route and outcome."),
+			[]string{"route", "outcome"}),
 	}
 	for i := range c.shards {
 		c.shards[i].Index = i
 		c.shards[i].top.seed = c.seed
+		c.shards[i].decided = c.decided
 	}
 	return c
 }
@@ -116,6 +140,9 @@ func (c *Counters) Route(name string) Route {
 		forwarded := make([]forwardedShard, len(c.shards))
 		for i := range shards {
 			shards[i].forwardedShard = &forwarded[i]
+			for outcome := range forwarded[i].took {
+				forwarded[i].took[outcome] = c.took.WithLabelValues(name, upstream.Outcome(outcome).String())
+			}
 		}
 		c.routes[name] = shards
 		at, _ := slices.BinarySearch(c.names, name)
@@ -169,7 +196,8 @@ func (r *RouteShard) status(code int) *atomic.Uint64 {
 
 // Took counts a forwarded request by its outcome. d is the time from its arrival to the upstream's response.
 func (r *RouteShard) Took(outcome upstream.Outcome, d time.Duration) {
-	r.took[outcome].Observe(durations, d.Seconds())
+	r.forwarded.Add(1)
+	r.took[outcome].Observe(d.Seconds())
 }
 
 // Rejected counts a request that the limit rejected.
@@ -178,8 +206,9 @@ func (r *RateShard) Rejected() { r.rejected.Add(1) }
 // Observed counts a request that the limit would have rejected if it were enforced.
 func (r *RateShard) Observed() { r.observed.Add(1) }
 
-// Decided counts the time from a request's arrival to the decision about it. One request in DecisionSample calls it.
-func (s *Shard) Decided(d time.Duration) { s.decided.Observe(durations, d.Seconds()) }
+// Decided counts the time from a request's arrival to the decision about it. One request in DecisionSample calls it:
+// the histogram is one for all shards.
+func (s *Shard) Decided(d time.Duration) { s.decided.Observe(d.Seconds()) }
 
 // Panic counts a panic that was caught while a request was handled.
 func (s *Shard) Panic() { s.panics.Add(1) }

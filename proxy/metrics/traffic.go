@@ -88,9 +88,7 @@ func (c *Counters) Totals() (t Totals) {
 			for reason := range t.Rejected {
 				t.Rejected[reason] += shards[i].rejected[reason].Load()
 			}
-			for outcome := range shards[i].took {
-				t.Forwarded += shards[i].took[outcome].Count()
-			}
+			t.Forwarded += shards[i].forwarded.Load()
 		}
 	}
 	return t

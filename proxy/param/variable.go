@@ -70,7 +70,8 @@ var prefixes = map[string]Kind{
 	"signed": SignedCookie,
 }
 
-// Compile parses text. names are the {names} of the route's pattern, in the order of Source.Captures.
+// Compile parses text. names are the {names} of the route's pattern, in the order of Source.Captures. A constant that
+// reads like a reference without its "$" is an error.
 func Compile(text string, names []string) (Variable, error) {
 	v := Variable{text: text}
 	for text != "" {
@@ -83,7 +84,7 @@ func Compile(text string, names []string) (Variable, error) {
 			v.appendLiteral("$")
 			continue
 		}
-		p, rest, err := parseReference(rest)
+		p, rest, err := parseReference(rest, names)
 		if err != nil {
 			return Variable{}, err
 		}
@@ -93,6 +94,9 @@ func Compile(text string, names []string) (Variable, error) {
 			}
 		}
 		v.parts, text = append(v.parts, p), rest
+	}
+	if err := v.checkConstant(names); err != nil {
+		return Variable{}, err
 	}
 	return v, nil
 }
@@ -108,8 +112,8 @@ func (v *Variable) appendLiteral(text string) {
 	v.parts = append(v.parts, Part{kind: Literal, text: text, fixed: []byte(text)})
 }
 
-// parseReference parses the reference at the start of text, which follows a "$".
-func parseReference(text string) (p Part, rest string, err error) {
+// parseReference parses the reference at the start of text, which follows a "$". names are those of Compile.
+func parseReference(text string, names []string) (p Part, rest string, err error) {
 	end := nameEnd(text, "")
 	if _, ok := plainNames[text[:end]]; !ok {
 		joints := "-" // of a cookie-name; a path of JSON keys and indexes x.y.0.z also has dots
@@ -128,8 +132,7 @@ func parseReference(text string) (p Part, rest string, err error) {
 	case word == "":
 		return p, rest, errors.New(`a "$" without a name; write "$$" for a dollar sign`)
 	case p.kind == Literal || !hasName:
-		return p, rest, fmt.Errorf("%s: unknown variable; one of $remote_addr $host $request_id $path_x $arg_x $cookie_x "+
-			"$http_x $form_x $json_x $jwt_x $signed_x", p.text)
+		return p, rest, unknownVariable(p.text, rest, names)
 	case name == "":
 		return p, rest, fmt.Errorf("%s: a name is missing", p.text)
 	case p.kind == Header:

@@ -12,13 +12,26 @@ func TestCompile_RejectsWhatItDoesNotUnderstand(t *testing.T) {
 	const unknown = ": unknown variable; one of $remote_addr $host $request_id $path_x $arg_x $cookie_x " +
 		"$http_x $form_x $json_x $jwt_x $signed_x"
 	for text, want := range map[string]string{
-		"$":            `a "$" without a name; write "$$" for a dollar sign`,
-		"a$ b":         `a "$" without a name; write "$$" for a dollar sign`,
-		"$arg_":        "$arg_: a name is missing",
-		"$path_sale":   "$path_sale: the pattern has no {sale}",
-		"$remote_add":  "$remote_add" + unknown,
-		"$arg":         "$arg" + unknown,
-		"x$query_sku ": "$query_sku" + unknown,
+		"$":           `a "$" without a name; write "$$" for a dollar sign`,
+		"a$ b":        `a "$" without a name; write "$$" for a dollar sign`,
+		"$arg_":       "$arg_: a name is missing",
+		"$path_sale":  "$path_sale: the pattern has no {sale}",
+		"$remote_add": "$remote_add" + unknown,
+		"$arg":        "$arg" + unknown,
+		"x$qery_sku ": "$qery_sku" + unknown,
+		"$query_sku":  "$query_sku: unknown variable; write $arg_sku",
+		"$sku":        "$sku: unknown variable; write $path_sku",
+		"$json.id":    "$json.id: unknown variable; write $json_id",
+		"$body.a.id":  "$body.a.id: unknown variable; write $json_a.id",
+		"json_id":     `"json_id" is the same for every request: write "$json_id"`,
+		"{json_id}":   `"{json_id}" is the same for every request: write "$json_id"`,
+		"cookie_uid":  `"cookie_uid" is the same for every request: write "$cookie_uid"`,
+		"remote_addr": `"remote_addr" is the same for every request: write "$remote_addr"`,
+		"sku":         `"sku" is the same for every request: write "$path_sku"`,
+		"{sku}":       `"{sku}" is the same for every request: write "$path_sku"`,
+		":sku":        `":sku" is the same for every request: write "$path_sku"`,
+		"json.id":     `"json.id" is the same for every request: write "$json_id"`,
+		"%{id}":       `"%{id}" is the same for every request: write a variable` + unknown[len(": unknown variable"):],
 	} {
 		if v, err := Compile(text, []string{"sku"}); err == nil || err.Error() != want || !v.Empty() {
 			t.Errorf("%q: %v, want %s", text, err, want)
@@ -30,6 +43,8 @@ func TestCompile_SplitsReferencesAndLiterals(t *testing.T) {
 	for text, want := range map[string][]string{
 		"":                           nil,
 		"1":                          {"0 1"},
+		"json":                       {"0 json"},
+		"phone_64":                   {"0 phone_64"},
 		"a$$b":                       {"0 a$b"},
 		"$host-$arg_x":               {"2 $host", "0 -", "5 $arg_x"},
 		"$path_sku$path_sku":         {"4 $path_sku", "4 $path_sku"},

@@ -34,21 +34,25 @@ const (
 	backField
 	orderField
 	causeField
+	startsField
+	startsTextField
 )
 
 // fields by their placeholders. A placeholder that has a fixed value in one format may be a field in another.
 var fields = map[string]field{
 	"request_id": requestIDField, "sku": skuField, "retry_after": secondsField, "wait_ms": waitMSField,
 	"clock": clockField, "back": backField, "order": orderField, "cause": causeField, "detail": causeField,
+	"starts": startsField, "starts_text": startsTextField,
 }
 
 // values are the fields of one request. Whatever the request holds, they mean nothing in the text around them.
 type values struct {
-	c       *Case
-	format  Format
-	seconds int    // of Retry-After; 0 = none
-	order   string // Case.OrderLink if it is a path and the reason may have an order
-	retries bool   // the page leads to another attempt
+	c         *Case
+	format    Format
+	seconds   int    // of Retry-After; 0 = none
+	order     string // Case.OrderLink if it is a path and the reason may have an order
+	retries   bool   // the page leads to another attempt
+	day, days string // the unit of the clock, escaped
 }
 
 func (b body) write(out *http1.Response, v *values) {
@@ -69,16 +73,20 @@ func (v *values) has(f field) bool {
 	switch f {
 	case skuField:
 		return len(v.plain(v.c.SKU)) > 0
+	case requestIDField:
+		return len(v.plain(v.c.RequestID)) > 0
 	case orderField:
 		return v.order != ""
 	case causeField:
 		return !v.c.Detail.isEmpty()
+	case startsField, startsTextField:
+		return v.c.Reason == NotStarted && !v.c.Starts.IsZero()
 	}
 	return true
 }
 
 func (v *values) write(out *http1.Response, f field) {
-	var buf [32]byte
+	var buf [64]byte // a clock with its days is the longest; a longer label of a language allocates
 	switch f {
 	case requestIDField:
 		out.Write(v.plain(v.c.RequestID))
@@ -89,7 +97,7 @@ func (v *values) write(out *http1.Response, f field) {
 	case waitMSField:
 		out.Write(strconv.AppendInt(buf[:0], v.wait().Milliseconds(), 10))
 	case clockField:
-		out.Write(appendClock(buf[:0], v.wait()))
+		out.Write(appendClock(buf[:0], v.wait(), v.day, v.days))
 	case backField:
 		path := v.c.BackPath
 		if v.retries {
@@ -100,8 +108,15 @@ func (v *values) write(out *http1.Response, f field) {
 		out.WriteString(v.order)
 	case causeField:
 		v.writeCause(out)
+	case startsField:
+		out.Write(v.c.Starts.UTC().AppendFormat(buf[:0], time.RFC3339))
+	case startsTextField:
+		out.Write(v.c.Starts.UTC().AppendFormat(buf[:0], startsLayout))
 	}
 }
+
+// startsLayout is how a page without a script shows the start. A script shows it in the client's language and zone.
+const startsLayout = "2006-01-02 15:04 UTC"
 
 func (v *values) writeCause(out *http1.Response) {
 	var text, escaped [256]byte // longer ones do not occur: operands are names of a configuration
@@ -135,14 +150,21 @@ func (v *values) wait() time.Duration {
 	return time.Duration(v.wholeSeconds()) * time.Second
 }
 
-// appendClock appends 0:42, 59:00 or 1:00:00, rounded up to seconds.
-func appendClock(dst []byte, d time.Duration) []byte {
+// appendClock appends 0:42, 59:00, 1:00:00 or 2 days 1:00:00, rounded up to seconds.
+func appendClock(dst []byte, d time.Duration, day, days string) []byte {
 	s := int64(d / time.Second)
 	if d%time.Second > 0 {
 		s++
 	}
 	two := func(n int64) { dst = append(dst, byte('0'+n/10), byte('0'+n%10)) }
-	if h := s / 3600; h > 0 {
+	n := s / 86400
+	if n > 0 {
+		if n > 1 {
+			day = days
+		}
+		dst = append(append(append(strconv.AppendInt(dst, n, 10), ' '), day...), ' ')
+	}
+	if h := s / 3600 % 24; n > 0 || h > 0 {
 		dst = append(strconv.AppendInt(dst, h, 10), ':')
 		two(s / 60 % 60)
 	} else {

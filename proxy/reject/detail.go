@@ -25,6 +25,7 @@ const (
 	ValueInvalid             // not UTF-8, an incomplete escape, or read differently by servers; operand: the variable
 	UpgradeOnGate            // an order asks for another protocol
 	QueryInvalid             // the query of an internal endpoint is invalid
+	BodyMemory               // request bodies have used up the memory for a body of this size
 	NumCauses
 )
 
@@ -50,6 +51,7 @@ var causes = [NumCauses]struct{ label, text string }{
 	ValueInvalid:       {"value_invalid", "value is invalid"},
 	UpgradeOnGate:      {"upgrade", "an order cannot upgrade the connection"},
 	QueryInvalid:       {"query_invalid", "query is invalid"},
+	BodyMemory:         {"body_memory", "no memory is left for a body of this size"},
 }
 
 // String is the label in metrics.

@@ -3,6 +3,7 @@ package reject
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // language is one whose texts are built in.
@@ -26,10 +27,16 @@ const (
 	comeBack
 	goesOn
 	lookFirst
+	mayReturn
+	reloadPage
+	startsAt
 	startsIn
 	retryIn
 	tryAgain
 	goBack
+	oneDay
+	manyDays
+	requestIDLabel
 	numMessages
 	noMessage = numMessages
 )
@@ -41,17 +48,27 @@ var messages = [numMessages]struct {
 }{
 	notOrdered: {"not_ordered", [...]string{"Your order was not placed and you were not charged.", "下单未成功，未产生扣款。"}},
 	unknownYet: {"unknown_yet", [...]string{
-		"We do not know yet whether your order was placed. Do not order again: look at your orders first.",
-		"暂时无法确认您的订单是否成功。请不要重复下单，先查看您的订单。",
+		"We do not know yet whether your order was placed. Please check your orders before you order again.",
+		"暂时无法确认订单是否成功。请先查看您的订单，不要重复下单。",
 	}},
 	oneOnly:   {"one_only", [...]string{"This request has placed no other order.", "本次请求没有产生新的订单。"}},
 	comeBack:  {"come_back", [...]string{"Please try again in a moment.", "请稍后再试。"}},
-	goesOn:    {"goes_on", [...]string{"This page goes on by itself when the sale starts.", "活动开始时，本页面会自动跳转。"}},
-	lookFirst: {"look_first", [...]string{"Look at your orders before you order again.", "再次下单前，请先查看您的订单。"}},
-	startsIn:  {"starts_in", [...]string{"Starts in", "距开始还有"}},
-	retryIn:   {"retry_in", [...]string{"Try again in", "请等待"}},
-	tryAgain:  {"try_again", [...]string{"Try again", "重试"}},
-	goBack:    {"go_back", [...]string{"Back to the shop", "返回商店"}},
+	goesOn:    {"goes_on", [...]string{"This page refreshes automatically when the sale starts.", "活动开始后，页面会自动刷新。"}},
+	lookFirst: {"look_first", [...]string{"Check your orders before you order again.", "再次下单前，请先查看您的订单。"}},
+	mayReturn: {"may_return", [...]string{
+		"It may become available again if other orders are cancelled.", "如有其他订单取消，商品可能会恢复购买。",
+	}},
+	reloadPage: {"reload_page", [...]string{
+		"Please go back, reload the page and try again.", "请返回并刷新页面，然后重试。",
+	}},
+	startsAt:       {"starts_at", [...]string{"Starts on", "开始时间："}},
+	startsIn:       {"starts_in", [...]string{"Starts in", "距开始还有"}},
+	retryIn:        {"retry_in", [...]string{"Try again in", "请等待"}},
+	tryAgain:       {"try_again", [...]string{"Try again", "重试"}},
+	goBack:         {"go_back", [...]string{"Back to the shop", "返回商城"}},
+	oneDay:         {"day", [...]string{"day", "天"}},
+	manyDays:       {"days", [...]string{"days", "天"}},
+	requestIDLabel: {"request_id", [...]string{"Request ID:", "请求编号："}},
 }
 
 // textKeys are the keys that the file of a language may have: the messages, and the reasons for their titles.
@@ -88,6 +105,24 @@ func (l *locale) message(m message) string {
 		return own
 	}
 	return messages[m].in[l.base]
+}
+
+// sentences are the title and texts as sentences in one line.
+func (l *locale) sentences(title string, texts ...string) string {
+	stop, space := ".", " "
+	if l.base == chinese || strings.HasPrefix(l.tag, "ja") {
+		stop, space = "。", ""
+	}
+	all := title
+	if !strings.HasSuffix(all, stop) {
+		all += stop
+	}
+	for _, text := range texts {
+		if text != "" {
+			all += space + text
+		}
+	}
+	return all
 }
 
 // maxLocales bounds how many languages each request's Accept-Language is compared with.

@@ -108,14 +108,45 @@ func luminance(t *testing.T, hex string) float64 {
 	return 0.2126*linear(n>>16) + 0.7152*linear(n>>8) + 0.0722*linear(n)
 }
 
+func TestPage_OfNotStartedShowsTheStart(t *testing.T) {
+	r := responder(t, nil)
+	starts := time.Date(2026, 11, 29, 20, 0, 0, 0, time.FixedZone("", 8*3600))
+	const shown = `<time id="at" datetime="2026-11-29T12:00:00Z">2026-11-29 12:00 UTC</time>`
+	for _, c := range []struct {
+		reason Reason
+		starts time.Time
+		want   bool
+	}{{NotStarted, starts, true}, {NotStarted, time.Time{}, false}, {SoldOut, starts, false}} {
+		_, text := ask(t, r, Case{Reason: c.reason, Wait: time.Hour, Starts: c.starts, Accept: browser})
+		if strings.Contains(text, shown) != c.want || strings.Contains(text, "<time") != c.want {
+			t.Errorf("%s starting at %v: %s", c.reason, c.starts, text)
+		}
+	}
+}
+
+func TestProblem_TitleIsTheSameInEachLanguage(t *testing.T) {
+	for reason := Admitted + 1; reason < NumReasons; reason++ {
+		for i, lang := range languageTags {
+			_, text := ask(t, responder(t, nil), Case{Reason: reason, Accept: program, AcceptLanguage: []byte(lang)})
+			begin := fmt.Sprintf(`{"type":"urn:problem-type:sluice:%s","title":"%s","detail":"%s`,
+				reason, table[reason].en, [...]string{table[reason].en, table[reason].zh}[i])
+			if !strings.HasPrefix(text, begin) || strings.Contains(text, `"sku"`) {
+				t.Errorf("%s %s: %s, want %s … without a SKU", reason, lang, text, begin)
+			}
+		}
+	}
+}
+
 func TestPage_OfNotStartedGoesOnByItselfAtTheStart(t *testing.T) {
 	r := responder(t, func(o *Options) { o.Jitter = 2 * time.Second })
 	ask := func(wait time.Duration) string {
-		_, text := ask(t, r, Case{Reason: NotStarted, Wait: wait, Accept: browser, RetryPath: []byte("/search/")})
+		_, text := ask(t, r, Case{Reason: NotStarted, Wait: wait, Accept: browser, AcceptLanguage: []byte("en"),
+			RetryPath: []byte("/search/")})
 		return text
 	}
 	for wait, clock := range map[time.Duration]string{
 		42 * time.Second: "0:42", 3599*time.Second + 1: "1:00:00", 61*time.Minute + 5*time.Second: "1:01:05",
+		25 * time.Hour: "1 day 1:00:00", 49*time.Hour + 5*time.Minute: "2 days 1:05:00", 48 * time.Hour: "2 days 0:00:00",
 	} {
 		text := ask(wait)
 		for _, part := range []string{

@@ -19,6 +19,7 @@ const (
 	NoRoute
 	TooLarge
 	TooSlow
+	Overloaded
 	BadRequest
 	Ambiguous
 	Unidentified
@@ -27,6 +28,7 @@ const (
 	Ended
 	Paused
 	SoldOut
+	Undecided
 	UnknownSKU
 	Rate
 	Window
@@ -39,6 +41,7 @@ const (
 	KeyReused
 	Released
 	StockError
+	UpstreamBusy
 	NoUpstream
 	ShuttingDown
 	UpstreamError
@@ -73,7 +76,7 @@ const (
 // The table. `make reference` writes it into docs/http.md.
 var table = [NumReasons]rejection{
 	Admitted: {name: "admitted"},
-	Malformed: {"malformed", BadRequestClass, 400, closes, "Malformed request", "请求格式错误",
+	Malformed: {"malformed", BadRequestClass, 400, closes, "Invalid request", "请求格式错误",
 		"not valid HTTP/1.1: [What is rejected on the wire](#what-is-rejected-on-the-wire). " +
 			"The broken rule may have a status of its own"},
 	ConnOpen: {"conn_open", Busy, 0, closes, "Too many connections", "当前连接过多",
@@ -90,14 +93,17 @@ var table = [NumReasons]rejection{
 		"the body is over `server.max_body_size`, on any route but `pass`"},
 	TooSlow: {"too_slow", BadRequestClass, 408, closes, "Request took too long to arrive", "请求发送超时",
 		"the body did not come within `server.read_timeout`"},
-	BadRequest: {"bad_request", BadRequestClass, 0, 0, "The request lacks what it needs to be served", "请求缺少必要的信息",
+	Overloaded: {"overloaded", Unavailable, 0, 0, "The shop is very busy", "活动太火爆了",
+		"the bodies of other requests have used up this one's share of `server.body_memory`: " +
+			"[Memory for request bodies](limits.md#memory-for-request-bodies)"},
+	BadRequest: {"bad_request", BadRequestClass, 0, 0, "The request is incomplete or invalid", "请求信息不完整或有误",
 		"SKU, user or quantity is missing or invalid; the [cause](#causes) says which"},
-	Ambiguous: {"ambiguous", BadRequestClass, 0, 0, "The request can be read in more than one way", "请求内容有歧义",
+	Ambiguous: {"ambiguous", BadRequestClass, 0, 0, "The request is ambiguous", "请求内容有歧义",
 		"Sluice and the upstream could read the request differently: " +
 			"[When a request is ambiguous](#when-a-request-is-ambiguous), [Parameters](#parameters)"},
 	Unidentified: {"unidentified", UnidentifiedClass, 0, 0, "Please sign in", "请先登录",
 		"the route's user must be proven (`$jwt_x`, `$signed_x`), and is not: see [proof.md](proof.md)"},
-	Token: {"token", DeniedClass, 0, 0, "Please open the item's page again, and order from there", "请重新打开商品页面下单",
+	Token: {"token", DeniedClass, 0, 0, "Please reload the item's page and order from there", "请重新打开商品页面后再下单",
 		"`order_token`: the token is missing, or of another user, SKU or time"},
 	NotStarted: {"not_started", NotStartedClass, 0, 0, "The sale has not started", "活动尚未开始",
 		"the sale, or on `reserve` the ledger, opens later: [sales.md](sales.md)"},
@@ -108,28 +114,31 @@ var table = [NumReasons]rejection{
 			"apart to start a sale"},
 	SoldOut: {"sold_out", SoldOutClass, 0, 0, "Sold out", "已售罄",
 		"no unit is left; or the upstream has said so, by `stock.sold_out_on` or `Sluice-Order: sold-out`"},
-	UnknownSKU: {"unknown_sku", UnknownSKUClass, 0, 0, "No such item on sale", "没有这件商品",
+	Undecided: {"undecided", Busy, 0, 0, "All units are reserved; some may become available", "库存已全部被预占，可能会有释放",
+		"`reserve`: too few units are free, but enough of them are reserved and not confirmed: they may come back"},
+	UnknownSKU: {"unknown_sku", UnknownSKUClass, 0, 0, "This item is not part of the sale", "该商品未参加本次活动",
 		"the SKU has no stock key, or no ledger"},
 	Rate: {"rate", Busy, 0, 0, "Too many requests", "请求过于频繁",
 		"a `[[limits.rate]]`: see [limits.md](limits.md); Retry-After is the time until the next token"},
-	Window: {"window", Busy, 0, 0, "Very busy, try again in a moment", "活动太火爆，请稍后再试",
+	Window: {"window", Busy, 0, 0, "The shop is very busy", "活动太火爆了",
 		"the 10 ms window, and those it may be carried to, are full"},
-	Concurrency: {"concurrency", Busy, 0, 0, "Very busy, try again in a moment", "活动太火爆，请稍后再试",
+	Concurrency: {"concurrency", Busy, 0, 0, "The shop is very busy", "活动太火爆了",
 		"the concurrency limit and its queue are full; or `stock.per_unit` is reached; `reserve`: too many " +
 			"orders wait for the ledger, or a SKU is sold out and it cannot be looked up now whether this user " +
 			"or key has won it"},
-	QueueTimeout: {"queue_timeout", Busy, 0, 0, "Very busy, try again in a moment", "排队超时，请稍后再试",
+	QueueTimeout: {"queue_timeout", Busy, 0, 0, "The shop is very busy", "排队超时",
 		"no slot within `limits.concurrency.queue_timeout`"},
-	ClientGone: {"client_gone", Busy, 0, closes, "You left before your turn came", "您在轮到之前已离开",
-		"the client closed its connection before its turn for a window or a slot came: no client reads this, " +
+	ClientGone: {"client_gone", Busy, 0, closes, "The client closed the connection", "客户端已断开连接",
+		"the client closed its connection before its turn for a window, a slot or a connection to the upstream " +
+			"came: no client reads this, " +
 			"and the upstream gets nothing of the request"},
-	Confirmed: {"confirmed", ConfirmedClass, 0, ordered, "Your order is placed", "您的订单已成功",
+	Confirmed: {"confirmed", ConfirmedClass, 0, ordered, "Your order is placed", "您的订单已提交成功",
 		"this very order, by its `Idempotency-Key`, was placed before; it is not sent again, and its outcome " +
 			"is repeated"},
-	Duplicate: {"duplicate", DuplicateClass, 0, ordered, "You have bought this already", "您已经购买过了",
+	Duplicate: {"duplicate", DuplicateClass, 0, ordered, "You have already bought this item", "您已购买过该商品",
 		"`reserve`: the user has as many units as `stock.reserve.per_user` allows; `check`: the user is in " +
 			"the upstream's set of buyers (`stock.layout.users_key`)"},
-	InProgress: {"in_progress", DuplicateClass, 0, ordered, "Your order is being processed", "您的订单正在处理",
+	InProgress: {"in_progress", DuplicateClass, 0, ordered, "Your order is being processed", "您的订单正在处理中",
 		"`reserve`: the same order is under way, or its outcome is not known yet; `Link: <…>; rel=\"status\"` " +
 			"names where to ask"},
 	KeyReused: {"key_reused", DuplicateClass, 422, earlier, "This order key was used for another order", "该订单编号已用于其他订单",
@@ -137,18 +146,21 @@ var table = [NumReasons]rejection{
 	Released: {"released", DuplicateClass, 0, hasOrder, "This order was cancelled", "该订单已取消",
 		"`reserve`: the order by this `Idempotency-Key` was released before, by the upstream's response or since " +
 			"it never arrived (`no_upstream`); order again with another key"},
-	StockError: {"stock_error", Unavailable, 0, hasOrder, "The stock cannot be told right now", "暂时无法查询库存",
+	StockError: {"stock_error", Unavailable, 0, hasOrder, "Availability cannot be checked right now", "暂时无法查询库存",
 		"the stock cannot be known, and `stock.on_error` does not allow the request; or the ledger may have " +
 			"lost some of its history and is frozen"},
-	NoUpstream: {"no_upstream", Unavailable, 0, 0, "The shop cannot be reached right now", "商店暂时无法访问",
+	UpstreamBusy: {"upstream_busy", Unavailable, 0, 0, "The shop is very busy", "商城繁忙",
+		"all connections to the upstream are in use, and none came free within `upstream.queue_timeout`, or " +
+			"`upstream.max_pending` requests wait already; nothing was sent, and on `reserve` nothing was reserved"},
+	NoUpstream: {"no_upstream", Unavailable, 0, 0, "The shop cannot be reached right now", "商城暂时无法访问",
 		"no target could be reached: nothing was sent"},
-	ShuttingDown: {"shutting_down", Unavailable, 0, closes, "This server is being restarted", "服务正在重启",
+	ShuttingDown: {"shutting_down", Unavailable, 0, closes, "The service is restarting", "服务正在重启",
 		"this instance drains; kept for later"},
-	UpstreamError: {"upstream_error", upstreamClass, 502, unknown, "The shop gave no usable answer", "商店没有给出有效的答复",
+	UpstreamError: {"upstream_error", upstreamClass, 502, unknown, "The shop did not respond properly", "商城响应异常",
 		"sent, and no whole, well-formed response came: **the outcome is unknown**"},
-	UpstreamTimeout: {"upstream_timeout", upstreamClass, 504, unknown, "The shop did not answer in time", "商店未能及时答复",
+	UpstreamTimeout: {"upstream_timeout", upstreamClass, 504, unknown, "The shop did not respond in time", "商城响应超时",
 		"sent, and no response in time: **the outcome is unknown**"},
-	Internal: {"internal", Unavailable, 500, closes | maybePlaced, "An error of the gate", "网关内部错误",
+	Internal: {"internal", Unavailable, 500, closes | maybePlaced, "Internal error", "服务内部错误",
 		"a panic in Sluice was caught"},
 }
 
@@ -190,7 +202,7 @@ func Reasons() (all []Reason) {
 func (r Reason) mayHavePlaced() bool { return table[r].flags&maybePlaced != 0 }
 
 // orderMessage is what the reason alone tells about the order. "Your order was not placed and you were not charged" is
-// what a rejected client wants to read first, and must not read unless it is true.
+// what a rejected client wants to know, and must not read unless it is true.
 func (r Reason) orderMessage() message {
 	switch {
 	case r.mayHavePlaced():

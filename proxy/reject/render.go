@@ -16,8 +16,11 @@ func New(o Options) (*Responder, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Responder{format: o.Format, header: o.RequestIDHeader, cors: o.CORS, jitter: o.Jitter}
-	r.expose = "Link, Retry-After"
+	r := &Responder{format: o.Format, header: o.RequestIDHeader, jitter: o.Jitter, origins: map[string]bool{}}
+	for _, origin := range o.Origins {
+		r.origins[origin], r.anyOrigin = true, r.anyOrigin || origin == "*"
+	}
+	r.expose = "Link, Retry-After, ETag, Sluice-Time"
 	for _, name := range []string{o.RequestIDHeader, o.ReasonHeader} {
 		if name != "" {
 			r.expose += ", " + name
@@ -126,41 +129,50 @@ func (n *renderer) page(reason Reason, a Answer, l *locale, order message) rende
 		hint, backLabel = comeBack, tryAgain
 	case reason == InProgress, reason == Duplicate:
 		hint = lookFirst
+	case reason == SoldOut:
+		hint = mayReturn
+	case reason == Malformed, reason == BadRequest, reason == Ambiguous, reason == TooSlow:
+		hint = reloadPage
 	}
 	texts := map[string]string{
 		"title": l.title(reason), "detail": l.message(order), "hint": l.message(hint), "lang": l.tag,
-		"time_label": l.message(timeLabel), "back_label": l.message(backLabel),
+		"time_label": l.message(timeLabel), "back_label": l.message(backLabel), "starts_label": l.message(startsAt),
+		"day": l.message(oneDay), "days": l.message(manyDays), "request_id_label": l.message(requestIDLabel),
 		"reason": reason.String(), "class": reason.Class().String(), "status": strconv.Itoa(a.Status),
 		"jitter_ms": strconv.FormatInt(n.Jitter.Milliseconds(), 10),
 	}
 	b := n.files.page(reason.Class().String(), l.tag).body(escape(texts, HTML), map[string]bool{
-		"waits": waits, "opens": opens, "lead": order != oneOnly, "hint": hint != noMessage,
+		"waits": waits, "opens": opens, "hint": hint != noMessage,
 	})
-	return rendered{a.Status, n.lines(reason, a.Status, contentTypes[HTML], l), b, waits}
+	return rendered{
+		a.Status, n.lines(reason, a.Status, contentTypes[HTML], l), b, waits, texts["day"], texts["days"],
+	}
 }
 
-// problemText is application/problem+json (RFC 9457). retry_after is in seconds.
-const problemText = `{"type":"about:blank","title":"$title","detail":"$detail"` +
+// problemText is application/problem+json (RFC 9457). Each reason is a problem type: its type and title are the same in
+// every language, detail is in the client's. retry_after is in seconds.
+const problemText = `{"type":"urn:problem-type:sluice:$reason","title":"$title","detail":"$detail"` +
 	`<!-- if cause -->,"cause":"$cause"<!-- end -->` +
 	`,"reason":"$reason"<!-- if status -->,"status":$status<!-- end --><!-- if code -->,"code":$code<!-- end -->` +
 	`<!-- if waits -->,"retry_after":$retry_after<!-- end --><!-- if order -->,"order":"$order"<!-- end -->` +
-	`,"sku":"$sku","request_id":"$request_id"}` + "\n"
+	`<!-- if sku -->,"sku":"$sku"<!-- end -->,"request_id":"$request_id"}` + "\n"
 
 var problemTerms = vocabulary{
 	[]string{"title", "detail", "cause", "reason", "status", "code", "retry_after", "order", "sku", "request_id"},
-	[]string{"cause", "status", "code", "waits", "order"},
+	[]string{"cause", "status", "code", "waits", "order", "sku"},
 }
 
 func (n *renderer) problemAnswer(reason Reason, a Answer, l *locale, order message) rendered {
-	detail, contentType := l.message(order), contentTypes[Problem]
+	hint, contentType := noMessage, contentTypes[Problem]
 	if retries(reason, a) {
-		detail += " " + l.message(comeBack)
+		hint = comeBack
 	}
+	detail := l.sentences(l.title(reason), l.message(order), l.message(hint))
 	if reason == Confirmed { // which is no problem
 		contentType = "application/json"
 	}
 	texts := map[string]string{
-		"title": l.title(reason), "detail": detail, "reason": reason.String(),
+		"title": table[reason].en, "detail": detail, "reason": reason.String(),
 		"status": strconv.Itoa(a.Status), "code": strconv.Itoa(a.Code),
 	}
 	b := n.problem.body(escape(texts, Problem), map[string]bool{

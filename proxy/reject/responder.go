@@ -7,7 +7,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"sluice/internal/octets"
 	"sluice/proxy/http1"
 )
 
@@ -20,7 +19,7 @@ type Options struct {
 	EnvelopeStatus  int           // 0 = 200
 	EnvelopeBody    string        // with $code $message $reason $detail $request_id $retry_after $sku
 	Jitter          time.Duration // added to Retry-After at random, so that rejected clients do not come back together
-	CORS            bool          // reflect the Origin, so that a page of another origin can read the answer
+	Origins         []string      // whose pages can read the answer, with credentials; {"*"} = all, without
 	ReasonHeader    string        // "" = none
 	RequestIDHeader string        // "" = none
 	RateFields      bool          // pages of another origin may read RateLimit and RateLimit-Policy
@@ -32,6 +31,7 @@ type Case struct {
 	Reason         Reason
 	Detail         Detail
 	Wait           time.Duration // until another attempt is worth it; 0 = the class decides
+	Starts         time.Time     // when the sale starts, for NotStarted; zero = not known
 	RequestID      []byte        // empty = none
 	SKU            []byte        // empty = none
 	OrderLink      string        // path at which the client can ask for the order's state; "" = none
@@ -48,9 +48,10 @@ type Case struct {
 // It is safe for concurrent use.
 type Responder struct {
 	format    Format
-	header    string // of the request ID; "" = none
-	cors      bool
-	expose    string // Access-Control-Expose-Headers
+	header    string          // of the request ID; "" = none
+	origins   map[string]bool // that may read; "*" is none of them
+	anyOrigin bool            // every origin may read, without credentials
+	expose    string          // Access-Control-Expose-Headers
 	jitter    time.Duration
 	locales   locales
 	answers   [NumReasons][]variants // by locale
@@ -65,10 +66,11 @@ type variants [2][numFormats]rendered
 
 // rendered is one answer, but for what differs from request to request.
 type rendered struct {
-	status  int
-	lines   []byte // of the header
-	body    body
-	retries bool // the page leads to another attempt
+	status    int
+	lines     []byte // of the header
+	body      body
+	retries   bool   // the page leads to another attempt
+	day, days string // the unit of the clock, escaped
 }
 
 // Write writes the whole response but its framing; out.Close is set if the reason closes the connection. It allocates
@@ -84,7 +86,7 @@ func (r *Responder) Write(out *http1.Response, c *Case) {
 	}
 	a := &r.answers[c.Reason][r.locales.choose(c.AcceptLanguage)][variant][format]
 	out.Begin(a.status, a.lines, c.Date)
-	v := values{c: c, format: format, retries: a.retries}
+	v := values{c: c, format: format, retries: a.retries, day: a.day, days: a.days}
 	if c.Reason.MayHaveOrder() && isPath(c.OrderLink) {
 		v.order = c.OrderLink
 		addLink(out, v.order)
@@ -112,6 +114,7 @@ func (r *Responder) addRetryAfter(out *http1.Response, c *Case) int {
 	switch {
 	case c.Reason == NotStarted && wait > 0:
 		wait = min(wait, maxStartWait)
+	case c.Reason == SoldOut && wait > 0: // it could not be verified that the client has not won
 	case least == 0:
 		return 0
 	}
@@ -134,12 +137,16 @@ func addLink(out *http1.Response, path string) {
 // AllowOrigin lets a page of another origin read the answer if the configuration allows it (Fetch, section 3.2). A page
 // that cannot read an answer takes it for a network error, and many libraries then send the order again.
 func (r *Responder) AllowOrigin(out *http1.Response, origin []byte) {
-	if !r.cors || len(origin) == 0 || !octets.IsText(origin) {
-		return
+	switch {
+	case len(origin) == 0:
+	case r.anyOrigin: // by the standard, browsers then let no page read what was asked for with credentials
+		out.Add("Access-Control-Allow-Origin", "*")
+		out.Add("Access-Control-Expose-Headers", r.expose)
+	case r.origins[string(origin)]:
+		out.AddBytes("Access-Control-Allow-Origin", origin)
+		out.Add("Access-Control-Allow-Credentials", "true")
+		out.Add("Access-Control-Expose-Headers", r.expose)
 	}
-	out.AddBytes("Access-Control-Allow-Origin", origin)
-	out.Add("Access-Control-Allow-Credentials", "true")
-	out.Add("Access-Control-Expose-Headers", r.expose)
 }
 
 // Status is the status of a reason's answer. An envelope and a redirect have others.

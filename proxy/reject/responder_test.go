@@ -22,9 +22,10 @@ var update = flag.Bool("update", false, "write what is answered into testdata, i
 // testOptions are those of the default configuration, without jitter.
 func testOptions() Options {
 	return Options{
-		Languages: []string{"zh-CN", "en"}, CORS: true, ReasonHeader: "X-Sluice-Reason", RequestIDHeader: "X-Request-Id",
-		EnvelopeStatus: 200,
-		EnvelopeBody:   `{"code":$code,"msg":"$message","data":null,"detail":"$detail","retry":$retry_after}`,
+		Languages: []string{"zh-CN", "en"}, Origins: []string{"https://a.example"}, ReasonHeader: "X-Sluice-Reason",
+		RequestIDHeader: "X-Request-Id",
+		EnvelopeStatus:  200,
+		EnvelopeBody:    `{"code":$code,"msg":"$message","data":null,"detail":"$detail","retry":$retry_after}`,
 		Answers: map[Class]Answer{
 			Busy: {Status: 429, RetryAfter: time.Second, Code: 42900}, SoldOutClass: {Status: 409, Code: 40901},
 			NotStartedClass: {Status: 403, Code: 40301}, EndedClass: {Status: 403, Code: 40302},
@@ -150,7 +151,7 @@ func TestResponder_AllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestResponder_SaysFirstThatThereIsNoOrderOnlyWhereThatIsKnown(t *testing.T) {
+func TestResponder_SaysThatThereIsNoOrderOnlyWhereThatIsKnown(t *testing.T) {
 	eachAnswer(func(reason Reason, format Format, lang string) {
 		if format == Envelope {
 			return
@@ -167,8 +168,8 @@ func TestResponder_SaysFirstThatThereIsNoOrderOnlyWhereThatIsKnown(t *testing.T)
 			t.Errorf("%s %s: denies an order", reason, lang)
 		case reason.orderMessage() == notOrdered && !says, !strings.Contains(body, messages[reason.orderMessage()].in[i]):
 			t.Errorf("%s %s: does not say what is known of the order: %s", reason, lang, body)
-		case format == HTML && says && strings.Index(main, messages[notOrdered].in[i]) > strings.Index(main, "<h1>"):
-			t.Errorf("%s %s: the title comes before the order: %s", reason, lang, main)
+		case format == HTML && says && strings.Index(main, messages[notOrdered].in[i]) < strings.Index(main, "<h1>"):
+			t.Errorf("%s %s: the order comes before the title: %s", reason, lang, main)
 		}
 		_, body = ask(t, r, Case{Reason: reason, AcceptLanguage: []byte(lang), MayHaveOrdered: true})
 		if strings.Contains(body, messages[notOrdered].in[i]) {
@@ -206,7 +207,7 @@ func TestResponder_CauseStandsInEachFormatAndOnlyIfThereIsOne(t *testing.T) {
 	}
 	r = responder(t, func(o *Options) { o.Format, o.EnvelopeBody = Envelope, `{"msg":"$message","detail":"$detail"}` })
 	c := Case{Reason: BadRequest, Detail: Detail{UserMissing, "$cookie_uid"}, AcceptLanguage: []byte("en")}
-	const want = `{"msg":"The request lacks what it needs to be served","detail":"user missing: $cookie_uid"}`
+	const want = `{"msg":"The request is incomplete or invalid","detail":"user missing: $cookie_uid"}`
 	if _, got := ask(t, r, c); got != want {
 		t.Error(got)
 	}
@@ -224,7 +225,8 @@ func TestResponder_RetryAfterIsRoundedUpAndBounded(t *testing.T) {
 		{Rate, time.Second + 1, "2"},
 		{Rate, 1 << 62, strconv.FormatInt(int64(maxWait/time.Second), 10)},
 		{Paused, time.Second, "10"},
-		{SoldOut, time.Second, ""},
+		{SoldOut, 0, ""},
+		{SoldOut, 1500 * time.Millisecond, "2"},
 		{UpstreamTimeout, time.Second, ""},
 		{NotStarted, 0, ""},
 		{NotStarted, 2500 * time.Millisecond, "3"},
@@ -234,7 +236,7 @@ func TestResponder_RetryAfterIsRoundedUpAndBounded(t *testing.T) {
 		if got := resp.Header.Get("Retry-After"); got != c.want {
 			t.Errorf("%s after %v: Retry-After %q, want %q", c.reason, c.wait, got, c.want)
 		}
-		if c.want != "" && !strings.Contains(body, `"retry_after":`+c.want+",") {
+		if c.want != "" && c.reason != SoldOut && !strings.Contains(body, `"retry_after":`+c.want+",") {
 			t.Errorf("%s after %v: %s", c.reason, c.wait, body)
 		}
 	}
@@ -297,7 +299,8 @@ func TestResponder_HeaderFieldsFollowTheCase(t *testing.T) {
 		"Date": "Thu, 01 Jan 1970 00:00:00 GMT", "Cache-Control": "no-store", "Vary": "Accept, Accept-Language, Origin",
 		"Content-Language": "en", "Access-Control-Allow-Origin": "https://a.example",
 		"Access-Control-Allow-Credentials": "true",
-		"Access-Control-Expose-Headers":    "Link, Retry-After, X-Request-Id, X-Sluice-Reason, RateLimit, RateLimit-Policy",
+		"Access-Control-Expose-Headers": "Link, Retry-After, ETag, Sluice-Time, X-Request-Id, X-Sluice-Reason, " +
+			"RateLimit, RateLimit-Policy",
 	} {
 		if got := resp.Header.Get(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
@@ -306,7 +309,7 @@ func TestResponder_HeaderFieldsFollowTheCase(t *testing.T) {
 	if !strings.Contains(body, `"order":"/.sluice/orders/s?sku=1"`) {
 		t.Errorf("the body does not name the order: %s", body)
 	}
-	resp, _ = ask(t, responder(t, func(o *Options) { o.CORS, o.ReasonHeader, o.RequestIDHeader = false, "", "" }), c)
+	resp, _ = ask(t, responder(t, func(o *Options) { o.Origins, o.ReasonHeader, o.RequestIDHeader = nil, "", "" }), c)
 	for _, name := range []string{"X-Request-Id", "X-Sluice-Reason", "Access-Control-Allow-Origin"} {
 		if got, there := resp.Header[name]; there {
 			t.Errorf("%s: %q although it is switched off", name, got)

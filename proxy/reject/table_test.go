@@ -105,7 +105,7 @@ func TestReason_PropertiesOfTheTable(t *testing.T) {
 			"confirmed duplicate in_progress released stock_error upstream_error upstream_timeout"},
 		{"OutcomeUnknown", set(Reason.OutcomeUnknown), "upstream_error upstream_timeout"},
 		{"Transient, but not busy", set(func(r Reason) bool { return r.Transient() && r.Class() != Busy }),
-			"paused stock_error no_upstream shutting_down"},
+			"overloaded paused stock_error upstream_busy no_upstream shutting_down"},
 		{"busy, but not Transient", set(func(r Reason) bool { return !r.Transient() && r.Class() == Busy }), "admitted"},
 		{"mayHavePlaced", set(Reason.mayHavePlaced), "upstream_error upstream_timeout internal"},
 	} {

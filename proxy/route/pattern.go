@@ -46,13 +46,22 @@ func (p Pattern) Path() string { return p.path }
 // String is the pattern as it was written.
 func (p Pattern) String() string { return p.text }
 
-// ParsePattern compiles METHOD [HOST]/PATH. Its errors have the form `"pattern": what: how to fix it`.
+// ParsePattern compiles METHOD [HOST]/PATH. Its errors have the form `"pattern": what: how to fix it`. They show the
+// whole pattern in our notation where the text is one in the notation of another router.
 func ParsePattern(text string) (Pattern, error) {
 	p := Pattern{text: text}
-	if err := p.parse(); err != nil {
-		return p, fmt.Errorf("%q: %w", text, err)
+	err := p.parse()
+	if err == nil {
+		return p, nil
 	}
-	return p, nil
+	if s := suggest(text); s != "" {
+		what, _, _ := strings.Cut(err.Error(), ": write ")
+		err = fmt.Errorf("%s: write %q", what, s)
+		if strings.HasSuffix(s, "/") && strings.Contains(text, "*") {
+			err = fmt.Errorf("%w for everything below, or %q", err, s+"{name...}")
+		}
+	}
+	return p, fmt.Errorf("%q: %w", text, err)
 }
 
 func (p *Pattern) parse() error {
@@ -63,15 +72,9 @@ func (p *Pattern) parse() error {
 	target := words[len(words)-1]
 	if len(words) == 2 {
 		p.method = words[0]
-		if upper := strings.ToUpper(p.method); upper != p.method {
-			return fmt.Errorf("method %q is in lower case: write %q", p.method, upper)
+		if err := checkMethod(p.method); err != nil {
+			return err
 		}
-		if !octets.IsToken(p.method) || p.method[0] < 'A' || p.method[0] > 'Z' {
-			return fmt.Errorf("%q is not a method: write one such as POST, or none for all", p.method)
-		}
-	}
-	if all, found := strings.CutSuffix(p.text, "/*"); found {
-		return fmt.Errorf(`"*" matches nothing: write %q for everything below, or %q`, all+"/", all+"/{name...}")
 	}
 	if strings.ContainsAny(target, "^$()[]+|") {
 		return errors.New(`regular expressions match nothing: write {name} for a segment, "/" at the end for the rest`)
@@ -85,6 +88,20 @@ func (p *Pattern) parse() error {
 	}
 	p.path = target[slash:]
 	return p.parsePath()
+}
+
+// checkMethod reports a word that no request has as its method.
+func checkMethod(method string) error {
+	upper := strings.ToUpper(method)
+	switch {
+	case slices.Contains(anyMethods, upper):
+		return fmt.Errorf("%q is not a method: write none for all methods", method)
+	case upper != method:
+		return fmt.Errorf("method %q is in lower case: write %q", method, upper)
+	case !octets.IsToken(method) || method[0] < 'A' || method[0] > 'Z' || strings.ContainsAny(method, "|*+^"):
+		return fmt.Errorf("%q is not a method: write one such as POST, or none for all", method)
+	}
+	return nil
 }
 
 func (p *Pattern) parseHost(host, path string) error {
@@ -147,7 +164,7 @@ func (p *Pattern) parsePath() error {
 func checkSegment(part string) error {
 	braces := strings.ContainsAny(part, "{}")
 	switch {
-	case part == "" || part == "." || part == "..":
+	case part == "" || part == "." || part == ".." || part == "...":
 		return fmt.Errorf("segment %q matches nothing: remove it", part)
 	case part[0] == ':' || part[0] == '<':
 		return fmt.Errorf("%q stands for itself alone: write {%s}", part, strings.Trim(part, ":<>"))

@@ -1,4 +1,4 @@
-// The rules of web/client.js, on a simulated browser: its clock jumps from timer to timer.
+// The rules of clientscript/client.js, on a simulated browser: its clock jumps from timer to timer.
 // node client_rules.js client.js
 "use strict";
 const fs = require("fs"), vm = require("vm"), source = fs.readFileSync(process.argv[2], "utf8");
@@ -136,7 +136,7 @@ const rules = {
     await b.run(50);
     s.order();
     await b.run(600000);
-    must("at most 20", b.orders().length === 20 && s.states().includes("refused"), [b.orders().length, s.states()]);
+    must("at most 20", b.orders().length === 20 && s.states().includes("rejected"), [b.orders().length, s.states()]);
   },
   async "a final rejection is final"() {
     for (const reason of ["duplicate", "ended", "denied_ip", "unidentified", "key_reused"]) {
@@ -146,7 +146,7 @@ const rules = {
       await b.run(60000);
       s.order();
       await b.run(60000);
-      const final = s.states().pop() === "refused" && s.button.disabled && b.storage.size === 0;
+      const final = s.states().pop() === "rejected" && s.button.disabled && b.storage.size === 0;
       must(reason, b.orders().length === 1 && final, [b.orders(), s.states()]);
     }
   },
@@ -261,7 +261,7 @@ const rules = {
       await b.run(60000);
       const found = [answer, b.orders().length, b.asked.length, s.states()];
       must("asked once", b.orders().length === 1 && b.asked.length < 30, found);
-      must("told", s.states().some(x => /refused|queued|checking/.test(x)), s.states());
+      must("told", s.states().some(x => /rejected|queued|checking/.test(x)), s.states());
       s.stop();
     }
   },

@@ -43,11 +43,46 @@ func TestOtherNamesStandWhereTheyAreCompiledIn(t *testing.T) {
 	if got := mark.Of("1001", 0, "k", "7"); got != "m:{1001}:7:k" {
 		t.Error(got)
 	}
-	if _, err := Compile("key", "", "$serial"); err == nil || !strings.Contains(err.Error(), `key "$serial": after a dollar sign only $sku, $sku_1 to $sku_3 and $$ are known`) {
+	if _, err := Compile("key", "", "$serial"); err == nil || !strings.Contains(err.Error(),
+		`key "$serial": after a dollar sign only $sku, $sku_1 to $sku_3 and $$ are known`) {
 		t.Error(err)
 	}
 	if other, _ := Compile("key", "", "$serial", "serial"); other.Named() {
 		t.Error("an order is taken for a SKU")
+	}
+}
+
+func TestTemplate_ParenthesesEndAName(t *testing.T) {
+	for text, want := range map[string]string{
+		"goods_$(sku)_stock": "goods_a:b_stock", "{$(sku_1)}1": "{a:b}1",
+		"$(sku_2)$(serial)x": "bSx", "$$(sku)": "$(sku)", "$sku_": "a:b_",
+	} {
+		k, err := Compile("key", "", text, "serial", "user")
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if got := k.Of("a:b", k.Parts(), "S", "U"); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	for _, text := range []string{"$(sku", "$(skus)", "$()", "$((sku))", "$(other)"} {
+		if _, err := Compile("key", "", text); err == nil {
+			t.Errorf("%s is accepted", text)
+		}
+	}
+}
+
+func TestOneSlot_ProposesTagsForNamesInParentheses(t *testing.T) {
+	keys := []Named{{"keys[1]", "goods_$(sku)_stock"}, {"keys[2]", "users_$sku"}}
+	tag := func(key string) string {
+		if _, after, ok := strings.Cut(key, "{"); ok {
+			tag, _, _ := strings.Cut(after, "}")
+			return tag
+		}
+		return key
+	}
+	err := OneSlot("", keys, tag)
+	if err == nil || !strings.Contains(err.Error(), `keys[1] = "goods_{$(sku)}_stock", keys[2] = "users_{$sku}"`) {
+		t.Error(err)
 	}
 }
 
@@ -63,7 +98,8 @@ func FuzzTwoSKUsThatAreToldApartShareNoKey(f *testing.F) {
 			return
 		}
 		n := k.Parts()
-		if !k.Tells(n) || one == two || one == "" || two == "" || !Fits(one, n) || !Fits(two, n) || strings.ContainsAny(one+two, "{}") {
+		if !k.Tells(n) || one == two || one == "" || two == "" || !Fits(one, n) || !Fits(two, n) ||
+			strings.ContainsAny(one+two, "{}") {
 			return
 		}
 		if k.Of(one, n) == k.Of(two, n) {

@@ -12,8 +12,8 @@ var ErrApart = errors.New("in a cluster all keys of a SKU must be in one slot")
 // Named is a key as it is configured.
 type Named struct{ Name, Text string }
 
-// OneSlot refuses keys of one SKU that may be in different slots of a cluster, and says which keys would work. tag is what
-// of a key decides its slot; more are the names of other holes than the SKU.
+// OneSlot refuses keys of one SKU that may be in different slots of a cluster, and says which keys would work. tag is
+// what of a key decides its slot; more are the names of other holes than the SKU.
 func OneSlot(prefix string, keys []Named, tag func(key string) string, more ...string) error {
 	if together(prefix, keys, tag, more) {
 		return nil
@@ -58,16 +58,22 @@ func together(prefix string, keys []Named, tag func(string) string, more []strin
 	return true
 }
 
-// variable is what of the SKU a key names first.
+// variable names what of the SKU a key mentions first: "sku", or one of its parts.
 func variable(text string) string {
-	_, after, _ := strings.Cut(text, "$sku")
-	if n, _ := holeOf("sku"+after, nil); n > all {
-		return "$sku_" + string(rune('0'+n))
+	_, after, _ := strings.Cut(text, "$")
+	if n, _ := holeOf(after, nil); n > all && n <= MostParts {
+		return "sku_" + string(rune('0'+n))
 	}
-	return "$sku"
+	return "sku"
 }
 
 // tagged is text with the first mention of a variable in braces, and no others.
 func tagged(text, variable string) string {
-	return strings.Replace(strings.NewReplacer("{", "", "}", "").Replace(text), variable, "{"+variable+"}", 1)
+	text = strings.NewReplacer("{", "", "}", "").Replace(text)
+	for _, mention := range []string{"$(" + variable + ")", "$" + variable} {
+		if strings.Contains(text, mention) {
+			return strings.Replace(text, mention, "{"+mention+"}", 1)
+		}
+	}
+	return text
 }

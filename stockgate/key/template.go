@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Template is a Redis key with holes for the SKU and, where it was compiled so, other names. No pieces mean that there is
-// no key. It is immutable.
+// Template is a Redis key with holes for the SKU and, where it was compiled so, other names. No pieces mean that there
+// is no key. It is immutable.
 type Template []piece
 
 // piece is fixed text and the hole behind it.
@@ -25,8 +25,8 @@ const (
 // MostParts is how many parts of a SKU a key may name, $sku_1 to $sku_3.
 const MostParts = 3
 
-// Compile reads text behind a prefix, in which $sku is the SKU, $sku_1 its first part and $$ a dollar sign; more are the
-// names of other holes. name is the configuration's key, for errors. Without text there is no key.
+// Compile reads text behind a prefix, in which $sku or $(sku) is the SKU, $sku_1 its first part and $$ a dollar sign;
+// more are the names of other holes. name is the configuration's key, for errors. Without text there is no key.
 func Compile(name, prefix, text string, more ...string) (Template, error) {
 	if text == "" {
 		return nil, nil
@@ -46,14 +46,23 @@ func Compile(name, prefix, text string, more ...string) (Template, error) {
 		}
 		if last.hole, rest = holeOf(after, more); last.hole == noHole {
 			known := append([]string{"sku", "sku_1 to $sku_3"}, more...)
-			return nil, fmt.Errorf("%s %q: after a dollar sign only $%s and $$ are known", name, text, strings.Join(known, ", $"))
+			return nil, fmt.Errorf("%s %q: after a dollar sign only $%s and $$ are known; $(sku)_x is $sku before _x", name,
+				text,
+				strings.Join(known, ", $"))
 		}
 		t = append(t, piece{"", noHole})
 	}
 }
 
-// holeOf reads the name of a hole.
+// holeOf reads the name of a hole, which may stand in parentheses.
 func holeOf(after string, more []string) (hole int, rest string) {
+	if inner, ok := strings.CutPrefix(after, "("); ok {
+		name, rest, closed := strings.Cut(inner, ")")
+		if hole, left := holeOf(name, more); closed && left == "" && !strings.HasPrefix(name, "(") {
+			return hole, rest
+		}
+		return noHole, after
+	}
 	for i, name := range more {
 		if rest, ok := strings.CutPrefix(after, name); ok {
 			return others + i, rest
@@ -69,8 +78,8 @@ func holeOf(after string, more []string) (hole int, rest string) {
 	return all, after
 }
 
-// Fits reports whether a SKU has so many parts, none of them empty. Of others a key would be somebody else's, or have an
-// empty tag, and with it leave its slot.
+// Fits reports whether a SKU has so many parts, none of them empty. Of others a key would be somebody else's, or have
+// an empty tag, and with it leave its slot.
 func Fits(sku string, parts int) bool {
 	return parts < 2 || sku != "" && !slices.Contains(split(sku, parts), "") && strings.Count(sku, ":") >= parts-1
 }

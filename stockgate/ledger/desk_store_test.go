@@ -2,31 +2,30 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
+
+	"sluice/stockgate/ledger/memstore"
+	"sluice/stockgate/ledger/protocol"
 )
 
-// shelf is an honest store for the tests of the desk, small enough to be read. fault, if set, is asked before and
+// shelf is an honest store for the tests of the reserver, small enough to be read. fault, if set, is asked before and
 // after each call: an error before means that nothing was done, one after that the reply was lost.
 type shelf struct {
-	mu      sync.Mutex
-	skus    map[string]*shelved
-	calls   map[string]int
-	items   int // of all reserve calls
-	peak    int // the most items in one
-	glances int // SKUs in all calls that only look
-	fault   func(op string, after bool) error
+	mu    sync.Mutex
+	skus  map[string]*shelved
+	calls map[string]int
+	items int // of all reserve calls
+	peak  int // the most items in one
+	fault func(op string, after bool) error
 }
 
 type shelved struct {
-	stock   Stock
-	records map[string]Record
+	stock   protocol.Stock
+	records map[string]protocol.Record
 	users   map[string]int64
 	leases  map[string]int64
 }
-
-var errLost = errors.New("lost")
 
 func newShelf() *shelf {
 	return &shelf{skus: make(map[string]*shelved), calls: make(map[string]int)}
@@ -41,8 +40,12 @@ func shelfOf(sku string, units int64) *shelf {
 
 func (s *shelf) put(sku string, units, limit int64) {
 	s.skus[sku] = &shelved{
-		stock:   Stock{Hint: Hint{Free: units, Epoch: 1, Ver: 1, State: On, Taken: 1}, Total: units, Limit: limit},
-		records: make(map[string]Record), users: make(map[string]int64), leases: make(map[string]int64),
+		stock: protocol.Stock{
+			StockVersion: protocol.StockVersion{Free: units, Epoch: 1, Ver: 1, State: protocol.On},
+			Total:        units,
+			Limit:        limit,
+		},
+		records: make(map[string]protocol.Record), users: make(map[string]int64), leases: make(map[string]int64),
 	}
 }
 
@@ -81,13 +84,13 @@ func (s *shelf) count(op string) int {
 	return s.calls[op]
 }
 
-func (s *shelf) stock(sku string) Stock {
+func (s *shelf) stock(sku string) protocol.Stock {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.skus[sku].stock
 }
 
-func (s *shelf) record(sku, serial string) Record {
+func (s *shelf) record(sku, serial string) protocol.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.skus[sku].records[serial]
@@ -105,7 +108,13 @@ func (b *shelved) move(held, sold int64, user string) {
 	}
 }
 
-func (s *shelf) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []Item, codes []Code) (h Hint, err error) {
+func (s *shelf) Reserve(
+	ctx context.Context,
+	sku string,
+	epoch, now, deadline int64,
+	items []protocol.Item,
+	codes []protocol.Code,
+) (h protocol.StockVersion, err error) {
 	err = s.do(ctx, "reserve", func() {
 		s.items += len(items)
 		s.peak = max(s.peak, len(items))
@@ -114,81 +123,98 @@ func (s *shelf) Reserve(ctx context.Context, sku string, epoch, now, deadline in
 			codes[i] = b.reserve(epoch, now, deadline, it)
 		}
 		if b != nil {
-			h = b.stock.Hint
+			h = b.stock.StockVersion
 		}
 	})
 	return h, err
 }
 
-func (b *shelved) reserve(epoch, now, deadline int64, it Item) Code {
+func (b *shelved) reserve(epoch, now, deadline int64, it protocol.Item) protocol.Code {
 	if b == nil {
-		return UnknownSKU
+		return protocol.UnknownSKU
 	}
 	r, ok := b.records[it.Serial]
 	switch {
 	case epoch != 0 && epoch != b.stock.Epoch:
-		return StaleEpoch
+		return protocol.StaleEpoch
 	case ok && (r.User != it.User || r.Quantity != it.Quantity):
-		return OtherOrder
+		return protocol.OtherOrder
 	case ok:
-		return map[byte]Code{'H': ReplayHeld, 'C': ReplaySold, 'X': Released}[r.Status]
-	case b.stock.At(now) != On:
-		return NotOnSale
+		return map[byte]protocol.Code{'H': protocol.ReplayHeld, 'C': protocol.ReplaySold, 'X': protocol.Released}[r.Status]
+	case b.stock.At(now) != protocol.On:
+		return protocol.NotOnSale
 	case b.stock.Free < it.Quantity:
-		return SoldOut
+		return protocol.SoldOut
 	case it.User != "" && b.stock.Limit > 0 && b.users[it.User]+it.Quantity > b.stock.Limit:
-		return UserLimit
+		return protocol.UserLimit
 	}
-	b.records[it.Serial] = Record{Serial: it.Serial, User: it.User, Quantity: it.Quantity, Status: 'H', Deadline: deadline}
+	b.records[it.Serial] = protocol.Record{
+		Serial:   it.Serial,
+		User:     it.User,
+		Quantity: it.Quantity,
+		Status:   'H',
+		Deadline: deadline,
+	}
 	b.move(it.Quantity, 0, it.User)
-	b.stock.Taken = b.stock.Ver
-	return Held
+	return protocol.Held
 }
 
-func (s *shelf) Finish(ctx context.Context, sku string, _, keep int64, op Op, items []Item, done []Done) (h Hint, err error) {
+func (s *shelf) Finish(
+	ctx context.Context,
+	sku string,
+	_, keep int64,
+	op protocol.Op,
+	items []protocol.Item,
+	done []protocol.Done,
+) (h protocol.StockVersion, err error) {
 	err = s.do(ctx, "finish", func() {
 		b := s.skus[sku]
 		for i, it := range items {
-			if done[i] = NoLedger; b != nil {
+			if done[i] = protocol.NoLedger; b != nil {
 				done[i] = b.finish(op, keep, it)
 			}
 		}
 		if b != nil {
-			h = b.stock.Hint
+			h = b.stock.StockVersion
 		}
 	})
 	return h, err
 }
 
-func (b *shelved) finish(op Op, keep int64, it Item) Done {
+func (b *shelved) finish(op protocol.Op, keep int64, it protocol.Item) protocol.Done {
 	r, ok := b.records[it.Serial]
-	switch op + Op(r.Status) {
-	case Confirm + "H":
+	switch op + protocol.Op(r.Status) {
+	case protocol.Confirm + "H":
 		b.move(-r.Quantity, r.Quantity, r.User)
 		r.Status = 'C'
-	case Release + "H":
+	case protocol.Release + "H":
 		b.move(-r.Quantity, 0, r.User)
 		r.Status, r.Deadline = 'X', keep
-	case Refund + "C":
+	case protocol.Refund + "C":
 		b.move(0, -r.Quantity, r.User)
 		r.Status, r.Deadline = 'X', keep
-	case Release + "C":
-		return WasSold
-	case Confirm + "X":
-		return WasReleased
-	case Confirm + "C", Release + "X", Refund + "X":
-		return Already
+	case protocol.Release + "C":
+		return protocol.WasSold
+	case protocol.Confirm + "X":
+		return protocol.WasReleased
+	case protocol.Confirm + "C", protocol.Release + "X", protocol.Refund + "X":
+		return protocol.Already
 	default:
-		if op != Release || ok {
-			return NotFound
+		if op != protocol.Release || ok {
+			return protocol.NotFound
 		}
-		r = Record{Serial: it.Serial, Status: 'X', Deadline: keep}
+		r = protocol.Record{Serial: it.Serial, Status: 'X', Deadline: keep}
 	}
 	b.records[it.Serial] = r
-	return Changed
+	return protocol.Changed
 }
 
-func (s *shelf) Sweep(ctx context.Context, sku string, now, lease int64, limit int) (due []Record, err error) {
+func (s *shelf) Sweep(
+	ctx context.Context,
+	sku string,
+	now, lease int64,
+	limit int,
+) (due []protocol.Record, err error) {
 	err = s.do(ctx, "sweep", func() {
 		b := s.skus[sku]
 		if b == nil {
@@ -204,11 +230,11 @@ func (s *shelf) Sweep(ctx context.Context, sku string, now, lease int64, limit i
 	return due, err
 }
 
-func (s *shelf) SweepAll(ctx context.Context, skus []string, now, lease int64) []Swept {
-	return sweepEach(ctx, s, skus, now, lease)
+func (s *shelf) SweepAll(ctx context.Context, skus []string, now, lease int64) []protocol.Swept {
+	return memstore.SweepEach(ctx, s, skus, now, lease)
 }
 
-func (s *shelf) Find(ctx context.Context, sku, serial string) (r Record, ok bool, err error) {
+func (s *shelf) Find(ctx context.Context, sku, serial string) (r protocol.Record, ok bool, err error) {
 	err = s.do(ctx, "find", func() {
 		if b := s.skus[sku]; b != nil {
 			r, ok = b.records[serial]
@@ -217,7 +243,7 @@ func (s *shelf) Find(ctx context.Context, sku, serial string) (r Record, ok bool
 	return r, ok, err
 }
 
-func (s *shelf) Look(ctx context.Context, sku string) (st Stock, ok bool, err error) {
+func (s *shelf) Look(ctx context.Context, sku string) (st protocol.Stock, ok bool, err error) {
 	err = s.do(ctx, "look", func() {
 		if b := s.skus[sku]; b != nil {
 			st, ok = b.stock, true
@@ -226,7 +252,7 @@ func (s *shelf) Look(ctx context.Context, sku string) (st Stock, ok bool, err er
 	return st, ok, err
 }
 
-func (s *shelf) SetTotal(ctx context.Context, sku string, total, _ int64) (st Stock, err error) {
+func (s *shelf) SetTotal(ctx context.Context, sku string, total, _ int64) (st protocol.Stock, err error) {
 	err = s.do(ctx, "total", func() {
 		b := s.skus[sku]
 		b.stock.Total = total
@@ -236,12 +262,12 @@ func (s *shelf) SetTotal(ctx context.Context, sku string, total, _ int64) (st St
 	return st, err
 }
 
-func (s *shelf) SetState(ctx context.Context, sku string, state State) (st Stock, err error) {
+func (s *shelf) SetState(ctx context.Context, sku string, state protocol.State) (st protocol.Stock, err error) {
 	err = s.do(ctx, "state", func() {
 		b := s.skus[sku]
 		b.stock.State = state
 		b.stock.Ver++
-		if state == Frozen {
+		if state == protocol.Frozen {
 			b.stock.Epoch++
 		}
 		st = b.stock

@@ -5,19 +5,19 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
 )
 
-const sku = "1001"
-
-func deskOptions() DeskOptions {
-	return DeskOptions{
+func deskOptions() Options {
+	return Options{
 		Secret:  []byte("sixteen bytes at least"),
 		Timeout: 20 * time.Second, // the machine may be busy; outages set their own
 		MaxWait: 20 * time.Second,
@@ -25,10 +25,10 @@ func deskOptions() DeskOptions {
 	}
 }
 
-// opened returns a desk that is closed with the test, and settles what it owes.
-func opened(t testing.TB, o DeskOptions, s Store, oracle Oracle) *Desk {
+// opened returns a reserver that is closed with the test, and settles what it owes.
+func opened(t testing.TB, o Options, s protocol.Store, oracle OrderStatusSource) *Reserver {
 	t.Helper()
-	d, err := NewDesk(o, s, oracle)
+	d, err := New(o, s, oracle)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,13 +37,13 @@ func opened(t testing.TB, o DeskOptions, s Store, oracle Oracle) *Desk {
 }
 
 func attempt(user, key string) Order {
-	return Order{SKU: []byte(sku), User: []byte(user), Key: []byte(key), Quantity: 1}
+	return Order{SKU: []byte(ledgertest.SKU), User: []byte(user), Key: []byte(key), Quantity: 1}
 }
 
-func (d *Desk) buy(user, key string) Outcome { return d.Reserve(d.o.Now(), attempt(user, key)) }
+func (d *Reserver) buy(user, key string) Outcome { return d.Reserve(d.o.Now(), attempt(user, key)) }
 
 // wants fails unless the outcome has a code.
-func wants(t *testing.T, what string, got Outcome, want Code) {
+func wants(t *testing.T, what string, got Outcome, want protocol.Code) {
 	t.Helper()
 	if got.Code != want {
 		t.Fatalf("%s: %v, want %v", what, got, want)
@@ -53,7 +53,10 @@ func wants(t *testing.T, what string, got Outcome, want Code) {
 // at runs a law in a bubble with a clock of its own, and looks for goroutines that outlive it.
 func at(t *testing.T, law func(t *testing.T)) {
 	t.Helper()
-	defer goleak.VerifyNone(t, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")) // of a test before
+	defer goleak.VerifyNone(
+		t,
+		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"),
+	) // of a test before
 	synctest.Test(t, law)
 }
 
@@ -63,42 +66,28 @@ func leakless(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t, here) })
 }
 
-// storm runs n calls on workers goroutines.
-func storm(n, workers int, call func(i int)) {
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range workers {
-		all.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				call(i)
-			}
-		})
-	}
-	all.Wait()
-}
-
 func TestStoreSeesTheStockAndNotTheCrowd(t *testing.T) {
 	for what, key := range map[string]string{"derived": "", "keyed": "key-%d"} {
 		t.Run(what, func(t *testing.T) {
 			leakless(t)
-			s := shelfOf(sku, 10)
-			desks := []*Desk{opened(t, deskOptions(), s, nil), opened(t, deskOptions(), s, nil)}
+			s := shelfOf(ledgertest.SKU, 10)
+			desks := []*Reserver{opened(t, deskOptions(), s, nil), opened(t, deskOptions(), s, nil)}
 			var held, other atomic.Int64
-			storm(50_000, 2_000, func(i int) {
+			ledgertest.Storm(50_000, 2_000, func(i int) {
 				k := ""
 				if key != "" {
 					k = fmt.Sprintf(key, i)
 				}
 				switch out := desks[i%2].buy(fmt.Sprint("user-", i), k); out.Code {
-				case Held:
+				case protocol.Held:
 					held.Add(1)
-				case SoldOut:
+				case Undecided:
 				default:
 					other.Add(1)
 				}
 			})
-			if held.Load() != 10 || other.Load() != 0 || s.stock(sku).Held != 10 {
-				t.Errorf("%d held, %d heard something else, stock %+v", held.Load(), other.Load(), s.stock(sku))
+			if held.Load() != 10 || other.Load() != 0 || s.stock(ledgertest.SKU).Held != 10 {
+				t.Errorf("%d held, %d heard something else, stock %+v", held.Load(), other.Load(), s.stock(ledgertest.SKU))
 			}
 			if n := s.asked(); n >= 500 {
 				t.Errorf("%d calls", n)
@@ -109,28 +98,28 @@ func TestStoreSeesTheStockAndNotTheCrowd(t *testing.T) {
 }
 
 func TestOneUserHasOneOrder(t *testing.T) {
-	s := shelfOf(sku, 1000)
+	s := shelfOf(ledgertest.SKU, 1000)
 	o := deskOptions()
 	o.PerUser = 1
-	desks := []*Desk{opened(t, o, s, nil), opened(t, o, s, nil)}
+	desks := []*Reserver{opened(t, o, s, nil), opened(t, o, s, nil)}
 	var held atomic.Int64
-	storm(200, 200, func(i int) {
+	ledgertest.Storm(200, 200, func(i int) {
 		switch out := desks[i%2].buy("7", ""); out.Code {
-		case Held:
+		case protocol.Held:
 			held.Add(1)
-		case ReplayHeld:
+		case protocol.ReplayHeld:
 		default:
 			t.Errorf("heard %v", out)
 		}
 	})
-	if held.Load() != 1 || s.stock(sku).Held != 1 {
-		t.Errorf("%d held, stock %+v", held.Load(), s.stock(sku))
+	if held.Load() != 1 || s.stock(ledgertest.SKU).Held != 1 {
+		t.Errorf("%d held, stock %+v", held.Load(), s.stock(ledgertest.SKU))
 	}
 }
 
 func TestBatchesShareCalls(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 1000)
+		s := shelfOf(ledgertest.SKU, 1000)
 		var under, most atomic.Int64
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && !after {
@@ -143,8 +132,8 @@ func TestBatchesShareCalls(t *testing.T) {
 			return nil
 		})
 		d := opened(t, deskOptions(), s, nil)
-		storm(1000, 1000, func(i int) { wants(t, "order", d.buy(fmt.Sprint(i), ""), Held) })
-		if s.peak > 256 || most.Load() != 2 || s.asked() > 6 {
+		ledgertest.Storm(1000, 1000, func(i int) { wants(t, "order", d.buy(fmt.Sprint(i), ""), protocol.Held) })
+		if s.peak > 64 || most.Load() != 2 || s.asked() > 18 {
 			t.Errorf("%d calls, at most %d orders, %d at once", s.asked(), s.peak, most.Load())
 		}
 	})
@@ -152,12 +141,12 @@ func TestBatchesShareCalls(t *testing.T) {
 
 func TestTriesNeverExceedTheHint(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 20)
-		var d *Desk
+		s := shelfOf(ledgertest.SKU, 20)
+		var d *Reserver
 		s.set(func(op string, after bool) error {
-			if l := d.lines.find([]byte(sku)); op == "reserve" && !after {
+			if l := d.skus.find([]byte(ledgertest.SKU)); op == "reserve" && !after {
 				l.mu.Lock()
-				if v := l.view.Load(); v != nil && l.trying > v.Free {
+				if v := l.stock.Load(); v != nil && l.trying > v.Free {
 					t.Errorf("%d tries for %d units", l.trying, v.Free)
 				}
 				l.mu.Unlock()
@@ -166,8 +155,8 @@ func TestTriesNeverExceedTheHint(t *testing.T) {
 			return nil
 		})
 		d = opened(t, deskOptions(), s, nil)
-		wants(t, "first", d.buy("first", ""), Held)
-		storm(500, 500, func(i int) { d.buy(fmt.Sprint(i), "") })
+		wants(t, "first", d.buy("first", ""), protocol.Held)
+		ledgertest.Storm(500, 500, func(i int) { d.buy(fmt.Sprint(i), "") })
 		if s.items > 20 {
 			t.Errorf("%d orders reached the store for 20 units", s.items)
 		}
@@ -176,45 +165,45 @@ func TestTriesNeverExceedTheHint(t *testing.T) {
 
 func TestQueueIsBoundedInNumberAndAge(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 1000)
+		s := shelfOf(ledgertest.SKU, 1000)
 		s.set(func(string, bool) error { time.Sleep(time.Second); return nil })
 		o := deskOptions()
 		o.MaxQueue, o.MaxWait = 3, 500*time.Millisecond
 		d := opened(t, o, s, nil)
-		codes := make(chan Code, 10)
+		codes := make(chan protocol.Code, 10)
 		for i := range 6 {
 			go func() { codes <- d.buy(fmt.Sprint(i), "").Code }()
 			synctest.Wait()
 		}
 		wants(t, "the fifth", Outcome{Code: <-codes}, Overloaded)
 		wants(t, "the sixth", Outcome{Code: <-codes}, Overloaded)
-		count := map[Code]int{}
+		count := map[protocol.Code]int{}
 		for range 4 {
 			count[<-codes]++
 		}
-		if count[Held] != 1 || count[Overloaded] != 3 || s.stock(sku).Held != 1 {
-			t.Errorf("%v, stock %+v", count, s.stock(sku))
+		if count[protocol.Held] != 1 || count[Overloaded] != 3 || s.stock(ledgertest.SKU).Held != 1 {
+			t.Errorf("%v, stock %+v", count, s.stock(ledgertest.SKU))
 		}
 	})
 }
 
 func TestLargerOrdersThanTheStockAreSoldOutAndSmallerOnesNot(t *testing.T) {
-	s := shelfOf(sku, 3)
+	s := shelfOf(ledgertest.SKU, 3)
 	d := opened(t, deskOptions(), s, nil)
-	wants(t, "one", d.buy("1", ""), Held)
+	wants(t, "one", d.buy("1", ""), protocol.Held)
 	three := attempt("2", "")
 	three.Quantity = 3
-	wants(t, "three", d.Reserve(d.o.Now(), three), SoldOut)
-	wants(t, "one more", d.buy("3", ""), Held)
+	wants(t, "three", d.Reserve(d.o.Now(), three), Undecided)
+	wants(t, "one more", d.buy("3", ""), protocol.Held)
 	if n := s.asked(); n != 3 { // one of them since the three could have been bought before
 		t.Errorf("%d calls", n)
 	}
 }
 
 func TestInvalidOrdersReachNobody(t *testing.T) {
-	s := shelfOf(sku, 3)
+	s := shelfOf(ledgertest.SKU, 3)
 	d := opened(t, deskOptions(), s, nil)
-	for _, quantity := range []int64{0, -1, mostUnits + 1} {
+	for _, quantity := range []int64{0, -1, protocol.MaxQuantity + 1} {
 		o := attempt("1", "")
 		o.Quantity = quantity
 		wants(t, "quantity", d.Reserve(0, o), Invalid)
@@ -232,24 +221,24 @@ func TestUnknownSKUIsRememberedAndForgotten(t *testing.T) {
 		s := newShelf()
 		d := opened(t, deskOptions(), s, nil)
 		for range 100 {
-			wants(t, "unknown", d.buy("1", "k"), UnknownSKU)
+			wants(t, "unknown", d.buy("1", "k"), protocol.UnknownSKU)
 		}
 		if s.asked() != 1 {
 			t.Errorf("%d calls", s.asked())
 		}
 		time.Sleep(20 * time.Second)
-		if d.lines.find([]byte(sku)) != nil {
+		if d.skus.find([]byte(ledgertest.SKU)) != nil {
 			t.Error("still remembered")
 		}
-		s.put(sku, 1, 0)
-		wants(t, "made since", d.buy("1", "k"), Held)
+		s.put(ledgertest.SKU, 1, 0)
+		wants(t, "made since", d.buy("1", "k"), protocol.Held)
 	})
 }
 
 func TestClosedDeskTakesNoOrders(t *testing.T) {
 	leakless(t)
-	s := shelfOf(sku, 3)
-	d, err := NewDesk(deskOptions(), s, nil)
+	s := shelfOf(ledgertest.SKU, 3)
+	d, err := New(deskOptions(), s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,46 +3,55 @@ package ledger
 import (
 	"testing"
 	"time"
+
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // say changes what the shelf says of the SKU.
-func (s *shelf) say(change func(*Stock)) {
+func (s *shelf) say(change func(*protocol.Stock)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	change(&s.skus[sku].stock)
+	change(&s.skus[ledgertest.SKU].stock)
 }
 
 func TestDoubtIsLookedIntoSoonAndByOne(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 10)
+		s := shelfOf(ledgertest.SKU, 10)
 		d := opened(t, deskOptions(), s, nil)
-		wants(t, "before", d.buy("1", ""), Held)
-		s.say(func(st *Stock) { st.State = Doubted })
+		wants(t, "before", d.buy("1", ""), protocol.Held)
+		s.say(func(st *protocol.Stock) { st.State = protocol.Doubted })
 		for i := range 100 {
-			if out := d.buy("2", ""); out.Code != NotOnSale || out.State != Doubted {
+			if out := d.buy("2", ""); out.Code != protocol.NotOnSale || out.State != protocol.Doubted {
 				t.Fatalf("%d: %v", i, out)
 			}
 		}
 		if n := s.asked(); n != 2 {
 			t.Errorf("%d calls", n)
 		}
-		s.say(func(st *Stock) { st.State = On })
-		wants(t, "still believed", d.buy("2", ""), NotOnSale)
-		time.Sleep(time.Duration(doubtFor) + 1)
-		wants(t, "looked into", d.buy("2", ""), Held)
+		s.say(func(st *protocol.Stock) { st.State = protocol.On })
+		wants(t, "still believed", d.buy("2", ""), protocol.NotOnSale)
+		time.Sleep(time.Duration(doubtedFor) + 1)
+		wants(t, "looked into", d.buy("2", ""), protocol.Held)
 	})
 }
 
 // What is gone is older than what was known, and yet it is the truth.
 func TestLostLedgerClosesTheDeskUntilALaterOneIsThere(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 10)
+		s := shelfOf(ledgertest.SKU, 10)
 		d := opened(t, deskOptions(), s, nil)
-		wants(t, "before", d.buy("1", ""), Held)
-		d.Note(sku, Hint{Free: 9, Epoch: 1, Ver: 50, State: On}) // by another way, and newer
-		s.say(func(st *Stock) { st.Hint = Hint{Epoch: 1, Ver: 2, State: Lost} })
+		wants(t, "before", d.buy("1", ""), protocol.Held)
+		d.Learn(
+			ledgertest.SKU,
+			protocol.StockVersion{Free: 9, Epoch: 1, Ver: 50, State: protocol. // by another way, and newer
+												On},
+		)
+		s.say(func(st *protocol.Stock) {
+			st.StockVersion = protocol.StockVersion{Epoch: 1, Ver: 2, State: protocol.Lost}
+		})
 		for range 3 {
-			if out := d.buy("2", ""); out.Code != NotOnSale || out.State != Lost {
+			if out := d.buy("2", ""); out.Code != protocol.NotOnSale || out.State != protocol.Lost {
 				t.Fatal(out)
 			}
 		}
@@ -50,7 +59,9 @@ func TestLostLedgerClosesTheDeskUntilALaterOneIsThere(t *testing.T) {
 			t.Error("the desk froze what is not there")
 		}
 		time.Sleep(time.Second + 1)
-		s.say(func(st *Stock) { st.Hint = Hint{Free: 5, Epoch: 2, Ver: 1, State: On} })
-		wants(t, "a later one", d.buy("2", ""), Held)
+		s.say(func(st *protocol.Stock) {
+			st.StockVersion = protocol.StockVersion{Free: 5, Epoch: 2, Ver: 1, State: protocol.On}
+		})
+		wants(t, "a later one", d.buy("2", ""), protocol.Held)
 	})
 }

@@ -4,31 +4,32 @@ import (
 	"context"
 	"fmt"
 
-	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/memstore"
+	"sluice/stockgate/ledger/protocol"
 )
 
 func Example() {
 	ctx := context.Background()
-	var store ledger.Store = ledger.NewMemory()
+	var store protocol.Store = memstore.New()
 	if _, err := store.SetTotal(ctx, "1001", 1, 1); err != nil { // one unit, one a person
 		fmt.Println(err)
 	}
 
 	now, deadline := int64(1_000), int64(901_000) // Unix milliseconds
-	orders := []ledger.Item{
+	orders := []protocol.Item{
 		{Serial: "order-1", User: "ann", Quantity: 1},
 		{Serial: "order-2", User: "bob", Quantity: 1},
 		{Serial: "order-1", User: "ann", Quantity: 1}, // ann's browser repeats itself
 	}
-	codes := make([]ledger.Code, len(orders))
+	codes := make([]protocol.Code, len(orders))
 	if _, err := store.Reserve(ctx, "1001", 0, now, deadline, orders, codes); err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println(codes[0] == ledger.Held, codes[1] == ledger.SoldOut, codes[2] == ledger.ReplayHeld)
+	fmt.Println(codes[0] == protocol.Held, codes[1] == protocol.SoldOut, codes[2] == protocol.ReplayHeld)
 
-	done := make([]ledger.Done, 1)
-	hint, err := store.Finish(ctx, "1001", now, deadline, ledger.Release, orders[:1], done)
-	fmt.Println(done[0] == ledger.Changed, hint.Free, err)
+	done := make([]protocol.Done, 1)
+	hint, err := store.Finish(ctx, "1001", now, deadline, protocol.Release, orders[:1], done)
+	fmt.Println(done[0] == protocol.Changed, hint.Free, err)
 	// Output:
 	// true true true
 	// true 1 <nil>

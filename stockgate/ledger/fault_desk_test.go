@@ -9,6 +9,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // losing loses every nth message of some operations: requests, which then are not executed, or replies.
@@ -21,7 +24,7 @@ func losing(requests, replies int64, ops ...string) func(string, bool) error {
 		}
 		for _, o := range ops {
 			if o == op && nth > 0 && n.Add(1)%nth == 0 {
-				return errLost
+				return ledgertest.ErrNetwork
 			}
 		}
 		return nil
@@ -30,31 +33,31 @@ func losing(requests, replies int64, ops ...string) func(string, bool) error {
 
 func TestLostReplyTakesOneUnitASerial(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 1000)
+		s := shelfOf(ledgertest.SKU, 1000)
 		var lost atomic.Bool
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && after && !lost.Swap(true) {
-				return errLost
+				return ledgertest.ErrNetwork
 			}
 			return nil
 		})
 		d := opened(t, deskOptions(), s, nil)
 		out := d.buy("7", "k")
-		wants(t, "executed, reply lost, asked again", out, Held)
-		if s.stock(sku).Held != 1 || s.record(sku, "k").Deadline != out.Deadline {
-			t.Errorf("stock %+v, %+v, %v", s.stock(sku), s.record(sku, "k"), out)
+		wants(t, "executed, reply lost, asked again", out, protocol.Held)
+		if s.stock(ledgertest.SKU).Held != 1 || s.record(ledgertest.SKU, "k").Deadline != out.Deadline {
+			t.Errorf("stock %+v, %+v, %v", s.stock(ledgertest.SKU), s.record(ledgertest.SKU, "k"), out)
 		}
-		wants(t, "the client asks again", d.buy("7", "k"), ReplayHeld)
+		wants(t, "the client asks again", d.buy("7", "k"), protocol.ReplayHeld)
 	})
 }
 
 func TestLostReplyTellsOneOfManyThatItWon(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 1000)
+		s := shelfOf(ledgertest.SKU, 1000)
 		s.set(func(op string, after bool) error {
 			time.Sleep(time.Millisecond)
 			if op == "reserve" && after && s.count(op) == 2 {
-				return errLost
+				return ledgertest.ErrNetwork
 			}
 			return nil
 		})
@@ -62,23 +65,23 @@ func TestLostReplyTellsOneOfManyThatItWon(t *testing.T) {
 		go d.buy("8", "before") // the others share the call behind it
 		synctest.Wait()
 		var held, others atomic.Int64
-		storm(200, 200, func(i int) {
+		ledgertest.Storm(200, 200, func(i int) {
 			user := "7"
 			if i%10 == 9 {
 				user = "thief"
 			}
 			switch out := d.buy(user, "k"); out.Code {
-			case Held:
+			case protocol.Held:
 				held.Add(1)
-			case OtherOrder:
+			case protocol.OtherOrder:
 				others.Add(1)
-			case ReplayHeld:
+			case protocol.ReplayHeld:
 			default:
 				t.Errorf("%s: %v", user, out)
 			}
 		})
-		if held.Load() != 1 || s.stock(sku).Held != 2 || others.Load() != 20 && others.Load() != 180 {
-			t.Errorf("%d held, %d others, stock %+v", held.Load(), others.Load(), s.stock(sku))
+		if held.Load() != 1 || s.stock(ledgertest.SKU).Held != 2 || others.Load() != 20 && others.Load() != 180 {
+			t.Errorf("%d held, %d others, stock %+v", held.Load(), others.Load(), s.stock(ledgertest.SKU))
 		}
 	})
 }
@@ -86,61 +89,61 @@ func TestLostReplyTellsOneOfManyThatItWon(t *testing.T) {
 // A hold of the same second, and so of the same deadline, is still no lost reply's when its buyer was told of it.
 func TestHoldOfTheSameSecondIsNotTakenForALostReply(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 1000)
+		s := shelfOf(ledgertest.SKU, 1000)
 		d := opened(t, deskOptions(), s, nil)
-		wants(t, "first", d.buy("7", "k"), Held)
+		wants(t, "first", d.buy("7", "k"), protocol.Held)
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && after && s.count(op) == 2 {
 				time.Sleep(2 * time.Second) // the next order's deadline is another
-				return errLost
+				return ledgertest.ErrNetwork
 			}
 			return nil
 		})
 		second := make(chan Outcome)
 		go func() { second <- d.buy("7", "k") }()
 		time.Sleep(1500 * time.Millisecond)
-		wants(t, "repeated at once, reply lost", <-second, ReplayHeld)
+		wants(t, "repeated at once, reply lost", <-second, protocol.ReplayHeld)
 		s.set(losing(0, 1, "reserve"))
 		wants(t, "another", d.buy("8", "k2"), Unsure)
 		s.set(nil)
 		time.Sleep(time.Minute)
-		if s.record(sku, "k").Status != 'H' || s.record(sku, "k2").Status != 'X' {
-			t.Errorf("%+v, %+v", s.record(sku, "k"), s.record(sku, "k2"))
+		if s.record(ledgertest.SKU, "k").Status != 'H' || s.record(ledgertest.SKU, "k2").Status != 'X' {
+			t.Errorf("%+v, %+v", s.record(ledgertest.SKU, "k"), s.record(ledgertest.SKU, "k2"))
 		}
 	})
 }
 
 func TestUnsureRepetitionInTheSameSecondNeverReleasesTheWinner(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 5)
+		s := shelfOf(ledgertest.SKU, 5)
 		d := opened(t, deskOptions(), s, nil)
-		wants(t, "first", d.buy("7", "k"), Held)
+		wants(t, "first", d.buy("7", "k"), protocol.Held)
 		s.set(losing(0, 1, "reserve"))
 		wants(t, "repeated at once", d.buy("7", "k"), Unsure)
 		s.set(nil)
 		time.Sleep(time.Minute)
-		if s.record(sku, "k").Status != 'H' {
-			t.Errorf("%+v", s.record(sku, "k"))
+		if s.record(ledgertest.SKU, "k").Status != 'H' {
+			t.Errorf("%+v", s.record(ledgertest.SKU, "k"))
 		}
 	})
 }
 
 func TestReplayIsNotTakenForALostReply(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 1000)
+		s := shelfOf(ledgertest.SKU, 1000)
 		first, second := opened(t, deskOptions(), s, nil), opened(t, deskOptions(), s, nil)
 		second.o.Mark = first.o.Mark ^ 1
-		wants(t, "first", first.buy("7", "k"), Held)
+		wants(t, "first", first.buy("7", "k"), protocol.Held)
 		s.set(losing(0, 2, "reserve")) // every other reply
 		for range 10 {
-			wants(t, "elsewhere, replies lost", second.buy("7", "k"), ReplayHeld)
+			wants(t, "elsewhere, replies lost", second.buy("7", "k"), protocol.ReplayHeld)
 		}
 	})
 }
 
 func TestUnsureOrderGivesItsUnitBack(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 5)
+		s := shelfOf(ledgertest.SKU, 5)
 		d := opened(t, deskOptions(), s, nil)
 		s.set(losing(0, 1, "reserve"))
 		wants(t, "all replies lost", d.buy("7", "k"), Unsure)
@@ -148,47 +151,47 @@ func TestUnsureOrderGivesItsUnitBack(t *testing.T) {
 		s.set(nil)
 		calls := s.count("reserve")
 		wants(t, "the same second, when replies come", d.buy("7", "k"), Unsure)
-		if s.stock(sku).Held != 1 || s.count("reserve") != calls {
-			t.Fatalf("stock %+v", s.stock(sku))
+		if s.stock(ledgertest.SKU).Held != 1 || s.count("reserve") != calls {
+			t.Fatalf("stock %+v", s.stock(ledgertest.SKU))
 		}
 		time.Sleep(1500 * time.Millisecond)
-		if s.stock(sku).Held != 0 {
-			t.Fatalf("stock %+v", s.stock(sku))
+		if s.stock(ledgertest.SKU).Held != 0 {
+			t.Fatalf("stock %+v", s.stock(ledgertest.SKU))
 		}
-		wants(t, "again with the key", d.buy("7", "k"), Released)
-		wants(t, "again without a key", d.buy("7", ""), Held)
+		wants(t, "again with the key", d.buy("7", "k"), protocol.Released)
+		wants(t, "again without a key", d.buy("7", ""), protocol.Held)
 	})
 }
 
 // A hold of somebody who was told so is not a stray's, even if a call for the same serial was unsure.
 func TestUnsureRepetitionNeverReleasesTheWinner(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 5)
+		s := shelfOf(ledgertest.SKU, 5)
 		first, second := opened(t, deskOptions(), s, nil), opened(t, deskOptions(), s, nil)
 		second.o.Mark = first.o.Mark ^ 1
-		wants(t, "first", first.buy("7", "k"), Held)
+		wants(t, "first", first.buy("7", "k"), protocol.Held)
 		s.set(losing(0, 1, "reserve"))
 		wants(t, "repeated elsewhere", second.buy("7", "k"), Unsure)
 		wants(t, "repeated here", first.buy("8", "other"), Unsure)
 		s.set(nil)
 		time.Sleep(time.Minute)
-		if s.record(sku, "k").Status != 'H' || s.stock(sku).Held != 1 {
-			t.Errorf("%+v, stock %+v", s.record(sku, "k"), s.stock(sku))
+		if s.record(ledgertest.SKU, "k").Status != 'H' || s.stock(ledgertest.SKU).Held != 1 {
+			t.Errorf("%+v, stock %+v", s.record(ledgertest.SKU, "k"), s.stock(ledgertest.SKU))
 		}
 	})
 }
 
 func TestStaleEpochIsLearntAndTriedOnce(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 5)
+		s := shelfOf(ledgertest.SKU, 5)
 		d := opened(t, deskOptions(), s, nil)
-		wants(t, "first", d.buy("1", ""), Held)
-		for _, state := range []State{Frozen, On} {
-			if _, err := s.SetState(t.Context(), sku, state); err != nil {
+		wants(t, "first", d.buy("1", ""), protocol.Held)
+		for _, state := range []protocol.State{protocol.Frozen, protocol.On} {
+			if _, err := s.SetState(t.Context(), ledgertest.SKU, state); err != nil {
 				t.Fatal(err)
 			}
 		}
-		wants(t, "in the next epoch", d.buy("2", ""), Held)
+		wants(t, "in the next epoch", d.buy("2", ""), protocol.Held)
 		if n := s.count("reserve"); n != 3 {
 			t.Errorf("%d calls", n)
 		}
@@ -197,27 +200,27 @@ func TestStaleEpochIsLearntAndTriedOnce(t *testing.T) {
 
 func TestLostHistoryClosesTheSKU(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 10)
+		s := shelfOf(ledgertest.SKU, 10)
 		d := opened(t, deskOptions(), s, nil)
 		for i := range 5 {
-			wants(t, "before", d.buy(fmt.Sprint(i), ""), Held)
+			wants(t, "before", d.buy(fmt.Sprint(i), ""), protocol.Held)
 		}
-		s.put(sku, 10, 0) // a fail-over that lost it all
+		s.put(ledgertest.SKU, 10, 0) // a fail-over that lost it all
 		wants(t, "after", d.buy("5", ""), Unsure)
-		if s.stock(sku).State != Frozen {
-			t.Fatalf("stock %+v", s.stock(sku))
+		if s.stock(ledgertest.SKU).State != protocol.Frozen {
+			t.Fatalf("stock %+v", s.stock(ledgertest.SKU))
 		}
-		if out := d.buy("6", ""); out.Code != NotOnSale || out.State != Frozen {
+		if out := d.buy("6", ""); out.Code != protocol.NotOnSale || out.State != protocol.Frozen {
 			t.Errorf("closed: %v", out)
 		}
 		time.Sleep(3 * time.Second)
-		if s.stock(sku).Held != 0 {
-			t.Errorf("stock %+v", s.stock(sku))
+		if s.stock(ledgertest.SKU).Held != 0 {
+			t.Errorf("stock %+v", s.stock(ledgertest.SKU))
 		}
-		if _, err := s.SetState(t.Context(), sku, On); err != nil {
+		if _, err := s.SetState(t.Context(), ledgertest.SKU, protocol.On); err != nil {
 			t.Fatal(err)
 		}
-		wants(t, "reconciled", d.buy("7", ""), Held)
+		wants(t, "reconciled", d.buy("7", ""), protocol.Held)
 	})
 }
 
@@ -234,7 +237,7 @@ func TestNothingIsForwardedTwiceOrLostWhateverTheNetworkDoes(t *testing.T) {
 
 func unreliable(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0))
-	s := shelfOf(sku, 60)
+	s := shelfOf(ledgertest.SKU, 60)
 	var mu sync.Mutex // of r
 	chance := func(percent int) bool {
 		mu.Lock()
@@ -244,19 +247,19 @@ func unreliable(t *testing.T, seed uint64) {
 	faults := func(op string, after bool) error {
 		time.Sleep(time.Millisecond)
 		if chance(25) {
-			return errLost
+			return ledgertest.ErrNetwork
 		}
 		return nil
 	}
 	s.set(faults)
 	o := deskOptions()
 	o.Timeout, o.MaxWait = 250*time.Millisecond, time.Second
-	desks := []*Desk{opened(t, o, s, nil), opened(t, o, s, nil), opened(t, o, s, nil)}
+	desks := []*Reserver{opened(t, o, s, nil), opened(t, o, s, nil), opened(t, o, s, nil)}
 	for i, d := range desks {
 		d.o.Mark = int64(i + 1)
 	}
-	forwarded := make(map[string]Op)
-	storm(200, 50, func(i int) {
+	forwarded := make(map[string]protocol.Op)
+	ledgertest.Storm(200, 50, func(i int) {
 		user, key := fmt.Sprint("u", i%120), "" // some users order twice
 		if i%2 == 0 {
 			key = fmt.Sprint("k", i%120)
@@ -266,10 +269,10 @@ func unreliable(t *testing.T, seed uint64) {
 			d := desks[r.IntN(len(desks))]
 			mu.Unlock()
 			out := d.buy(user, key)
-			if out.Code == Held {
-				op := Confirm
+			if out.Code == protocol.Held {
+				op := protocol.Confirm
 				if chance(30) {
-					op = Release
+					op = protocol.Release
 				}
 				mu.Lock()
 				if forwarded[out.Serial] != "" {
@@ -277,7 +280,7 @@ func unreliable(t *testing.T, seed uint64) {
 				}
 				forwarded[out.Serial] = op
 				mu.Unlock()
-				d.Settle(sku, Item{Serial: out.Serial}, op)
+				d.Settle(ledgertest.SKU, protocol.Item{Serial: out.Serial}, op)
 				return
 			}
 			time.Sleep(300 * time.Millisecond)
@@ -289,35 +292,44 @@ func unreliable(t *testing.T, seed uint64) {
 	sold := int64(0)
 	for serial, op := range forwarded {
 		want := byte('C')
-		if op == Release {
+		if op == protocol.Release {
 			want = 'X'
 		} else {
 			sold++
 		}
-		if got := s.record(sku, serial); got.Status != want {
+		if got := s.record(ledgertest.SKU, serial); got.Status != want {
 			t.Errorf("%s: %c, want %c", serial, got.Status, want)
 		}
 	}
-	if st := s.stock(sku); st.Held != 0 || st.Sold != sold {
+	if st := s.stock(ledgertest.SKU); st.Held != 0 || st.Sold != sold {
 		t.Errorf("%d orders at the shop, stock %+v", sold, st)
 	}
 }
 
-// What was sent before an outage may still arrive after it. While nobody can look, a stray is not taken for one that never came.
+// What was sent before an outage may still arrive after it. While nobody can look, a stray is not taken for one that
+// never came.
 func TestStrayThatComesAfterALongOutageGivesItsUnitBack(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 5)
+		s := shelfOf(ledgertest.SKU, 5)
 		d := opened(t, deskOptions(), s, nil)
 		var late func()
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && !after { // sent, and on its way
-				deadline := d.until()
+				deadline := d.nextDeadline()
 				late = func() {
-					_, err := s.Reserve(t.Context(), sku, 0, 1, deadline, []Item{{"k", "7", 1}}, make([]Code, 1))
-					check(t, err)
+					_, err := s.Reserve(
+						t.Context(),
+						ledgertest.SKU,
+						0,
+						1,
+						deadline,
+						[]protocol.Item{{Serial: "k", User: "7", Quantity: 1}},
+						make([]protocol.Code, 1),
+					)
+					ledgertest.Check(t, err)
 				}
 			}
-			return errLost
+			return ledgertest.ErrNetwork
 		})
 		wants(t, "in the outage", d.buy("7", "k"), Unsure)
 		time.Sleep(3 * time.Minute)
@@ -327,21 +339,22 @@ func TestStrayThatComesAfterALongOutageGivesItsUnitBack(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		late()
-		want(t, "held", s.stock(sku).Held, 1)
-		time.Sleep(10 * time.Minute) // less than the hold lasts
-		want(t, "held", s.stock(sku).Held, 0)
+		ledgertest.Want(t, "held", s.stock(ledgertest.SKU).Held, 1)
+		time.Sleep(10 * time.Minute)
+		ledgertest. // less than the hold lasts
+				Want(t, "held", s.stock(ledgertest.SKU).Held, 0)
 	})
 }
 
-// A sending that was not answered may arrive after the one that was put again, and was refused: where a unit has come back by then it
-// takes that for nobody.
+// A sending that was not answered may arrive after the one that was put again, and was refused: where a unit has come
+// back by then it takes that for nobody.
 func TestSendingThatComesAfterItsRepetitionWasRefusedGivesItsUnitBack(t *testing.T) {
-	for want, refusing := range map[Code]func(*Stock){
-		SoldOut:   func(st *Stock) { st.Free, st.Total = 0, 0 },
-		NotOnSale: func(st *Stock) { st.State = Paused },
+	for want, refusing := range map[protocol.Code]func(*protocol.Stock){
+		protocol.SoldOut:   func(st *protocol.Stock) { st.Free, st.Total = 0, 0 },
+		protocol.NotOnSale: func(st *protocol.Stock) { st.State = protocol.Paused },
 	} {
 		at(t, func(t *testing.T) {
-			s := shelfOf(sku, 1)
+			s := shelfOf(ledgertest.SKU, 1)
 			s.say(refusing)
 			d := opened(t, deskOptions(), s, nil)
 			deadline := int64(0)
@@ -349,45 +362,57 @@ func TestSendingThatComesAfterItsRepetitionWasRefusedGivesItsUnitBack(t *testing
 				if op != "reserve" || after || deadline != 0 {
 					return nil
 				}
-				deadline = d.until()
-				return errLost
+				deadline = d.nextDeadline()
+				return ledgertest.ErrNetwork
 			})
 			wants(t, "put again", d.buy("7", "k"), want)
-			s.say(func(st *Stock) { st.State, st.Total, st.Free, st.Ver = On, 1, 1, st.Ver+1 })
-			must[Hint](t)(s.Reserve(t.Context(), sku, 0, 1, deadline, []Item{{"k", "7", 1}}, make([]Code, 1)))
-			if s.stock(sku).Held != 1 {
+			s.say(func(st *protocol.Stock) { st.State, st.Total, st.Free, st.Ver = protocol.On, 1, 1, st.Ver+1 })
+			ledgertest.Must[protocol.StockVersion](
+				t,
+			)(
+				s.Reserve(
+					t.Context(),
+					ledgertest.SKU,
+					0,
+					1,
+					deadline,
+					[]protocol.Item{{Serial: "k", User: "7", Quantity: 1}},
+					make([]protocol.Code, 1),
+				),
+			)
+			if s.stock(ledgertest.SKU).Held != 1 {
 				t.Fatal("it took no unit: this has tried nothing")
 			}
 			time.Sleep(time.Minute) // less than the hold lasts
-			if st := s.stock(sku); st.Held != 0 || st.Free != 1 {
+			if st := s.stock(ledgertest.SKU); st.Held != 0 || st.Free != 1 {
 				t.Errorf("%v: stock %+v", want, st)
 			}
-			wants(t, "whoever comes then", d.buy("8", ""), Held)
+			wants(t, "whoever comes then", d.buy("8", ""), protocol.Held)
 		})
 	}
 }
 
-// What is found out of a doubt says nothing of what became of its serial meanwhile: one more unsure call, of which the oldest are
-// forgotten, or an order that was forwarded.
+// What is found out of a doubt says nothing of what became of its serial meanwhile: one more unsure call, of which
+// the oldest are forgotten, or an order that was forwarded.
 func TestDoubtThatGrowsWhileItIsLookedIntoStays(t *testing.T) {
-	for name, meanwhile := range map[string]func(*Desk, *line){
-		"unsure":    func(d *Desk, l *line) { d.stray(l, "k", mostUnsure+1) },
-		"forwarded": func(d *Desk, l *line) { d.wonder(l, "k", 0, math.MaxInt64) },
+	for name, meanwhile := range map[string]func(*Reserver, *skuQueue){
+		"unsure":    func(d *Reserver, l *skuQueue) { d.markOrphan(l, "k", maxOrphans+1) },
+		"forwarded": func(d *Reserver, l *skuQueue) { d.markUnresolved(l, "k", 0, math.MaxInt64) },
 	} {
 		at(t, func(t *testing.T) {
-			d := opened(t, deskOptions(), shelfOf(sku, 5), nil)
-			l := d.open([]byte(sku))
+			d := opened(t, deskOptions(), shelfOf(ledgertest.SKU, 5), nil)
+			l := d.open([]byte(ledgertest.SKU))
 			l.mu.Lock()
-			for i := range int64(mostUnsure) {
-				d.stray(l, "k", i+1)
+			for i := range int64(maxOrphans) {
+				d.markOrphan(l, "k", i+1)
 			}
-			q := question{line: l, serial: "k", doubt: *l.doubts["k"]}
+			q := question{queue: l, serial: "k", unresolved: *l.unresolved["k"]}
 			meanwhile(d, l)
 			l.mu.Unlock()
-			d.close(q, gone)
+			d.endAttempt(q, gone)
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			if l.doubts["k"] == nil {
+			if l.unresolved["k"] == nil {
 				t.Error(name, "and forgotten")
 			}
 		})

@@ -4,17 +4,19 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"sluice/stockgate/ledger/ledgertest"
 )
 
 // slowly answers what was true when it was asked, after a while.
 type slowly struct{ takes time.Duration }
 
-func (s slowly) Ask(ctx context.Context, _, _ string) (Verdict, error) {
+func (s slowly) Ask(ctx context.Context, _, _ string) (OrderStatus, error) {
 	select {
 	case <-time.After(s.takes):
-		return NoOrder, nil
+		return OrderNotFound, nil
 	case <-ctx.Done():
-		return NobodyKnows, ctx.Err()
+		return OrderUnknown, ctx.Err()
 	}
 }
 
@@ -24,11 +26,11 @@ func TestOnlyAnAnswerFromBehindTheFenceReleases(t *testing.T) {
 		o := deskOptions()
 		o.Hold, o.Grace, o.Fence = time.Minute, 3*askTimeout/4, fenceDeadline
 		s := abandoned(t, o)
-		deadline := time.UnixMilli(s.record(sku, "k").Deadline)
+		deadline := time.UnixMilli(s.record(ledgertest.SKU, "k").Deadline)
 		d := opened(t, o, s, slowly{askTimeout - time.Millisecond})
 		for fence := deadline.Add(o.Grace); time.Now().Before(fence.Add(time.Minute)); time.Sleep(100 * time.Millisecond) {
-			d.Watch(sku)
-			if s.record(sku, "k").Status == 'H' {
+			d.Track(ledgertest.SKU)
+			if s.record(ledgertest.SKU, "k").Status == 'H' {
 				continue
 			}
 			if since := time.Since(fence); since < askTimeout-time.Millisecond {

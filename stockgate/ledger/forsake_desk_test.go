@@ -5,20 +5,23 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // Orders that come while a call hangs would else wait for it, and then for their own, which hangs too.
 func TestNobodyWaitsForMoreThanOneCallThatHangs(t *testing.T) {
 	const hangs = 100 * time.Millisecond
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 1000)
+		s := shelfOf(ledgertest.SKU, 1000)
 		o := deskOptions()
 		o.Resend = hangs
 		d := opened(t, o, s, nil)
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && !after {
 				time.Sleep(hangs)
-				return errLost
+				return ledgertest.ErrNetwork
 			}
 			return nil
 		})
@@ -38,21 +41,21 @@ func TestNobodyWaitsForMoreThanOneCallThatHangs(t *testing.T) {
 			}
 		}
 		s.set(nil)
-		wants(t, "afterwards", d.buy("last", ""), Held)
+		wants(t, "afterwards", d.buy("last", ""), protocol.Held)
 	})
 }
 
 // Nothing was sent for those who were sent away: no doubt is kept, and their next try is as good as the first.
 func TestWhoWasNotSentLeavesNoDoubt(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 10)
+		s := shelfOf(ledgertest.SKU, 10)
 		o := deskOptions()
 		o.Tries = 1
 		d := opened(t, o, s, nil)
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && !after {
 				time.Sleep(time.Second)
-				return errLost
+				return ledgertest.ErrNetwork
 			}
 			return nil
 		})
@@ -60,13 +63,13 @@ func TestWhoWasNotSentLeavesNoDoubt(t *testing.T) {
 		synctest.Wait()
 		wants(t, "behind it", d.buy("second", "second"), Unsure)
 		s.set(nil)
-		l := d.lines.find([]byte(sku))
+		l := d.skus.find([]byte(ledgertest.SKU))
 		l.mu.Lock()
-		doubted := l.doubts["second"] != nil
+		doubted := l.unresolved["second"] != nil
 		l.mu.Unlock()
 		if doubted {
 			t.Error("an order that was never sent is in doubt")
 		}
-		wants(t, "again", d.buy("second", "second"), Held)
+		wants(t, "again", d.buy("second", "second"), protocol.Held)
 	})
 }

@@ -8,10 +8,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
 )
 
-// hostile is a shelf behind a network that is bad at times: calls take long, are lost, are done although nobody hears of it, or are done
-// later, when the caller has asked again.
+// hostile is a shelf behind a network that is bad at times: calls take long, are lost, are done although nobody hears
+// of it, or are done later, when the caller has asked again.
 type hostile struct {
 	*shelf
 	slow bool // winners too take long to read
@@ -36,7 +39,7 @@ func (h *hostile) lag(ctx context.Context) error {
 		case 1:
 			d = time.Duration(h.upTo(600)) * time.Millisecond
 		case 2:
-			return errLost
+			return ledgertest.ErrNetwork
 		}
 	}
 	select {
@@ -58,7 +61,13 @@ func (h *hostile) through(ctx context.Context, call func() error) error {
 	return h.lag(ctx)
 }
 
-func (h *hostile) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []Item, codes []Code) (hint Hint, err error) {
+func (h *hostile) Reserve(
+	ctx context.Context,
+	sku string,
+	epoch, now, deadline int64,
+	items []protocol.Item,
+	codes []protocol.Code,
+) (hint protocol.StockVersion, err error) {
 	if err = h.lag(ctx); err == nil {
 		if hint, err = h.shelf.Reserve(ctx, sku, epoch, now, deadline, items, codes); err == nil {
 			err = h.lag(ctx)
@@ -66,16 +75,23 @@ func (h *hostile) Reserve(ctx context.Context, sku string, epoch, now, deadline 
 		return hint, err
 	}
 	if h.upTo(2) == 0 {
-		sent, wait := append([]Item(nil), items...), time.Duration(h.upTo(4)*h.upTo(1000))*time.Millisecond
+		sent, wait := append([]protocol.Item(nil), items...), time.Duration(h.upTo(4)*h.upTo(1000))*time.Millisecond
 		go func() {
 			time.Sleep(wait)
-			_, _ = h.shelf.Reserve(context.Background(), sku, epoch, now, deadline, sent, make([]Code, len(sent)))
+			_, _ = h.shelf.Reserve(context.Background(), sku, epoch, now, deadline, sent, make([]protocol.Code, len(sent)))
 		}()
 	}
-	return Hint{}, err
+	return protocol.StockVersion{}, err
 }
 
-func (h *hostile) Finish(ctx context.Context, sku string, now, keep int64, op Op, items []Item, done []Done) (hint Hint, err error) {
+func (h *hostile) Finish(
+	ctx context.Context,
+	sku string,
+	now, keep int64,
+	op protocol.Op,
+	items []protocol.Item,
+	done []protocol.Done,
+) (hint protocol.StockVersion, err error) {
 	err = h.through(ctx, func() (err error) {
 		hint, err = h.shelf.Finish(ctx, sku, now, keep, op, items, done)
 		return err
@@ -83,31 +99,28 @@ func (h *hostile) Finish(ctx context.Context, sku string, now, keep int64, op Op
 	return hint, err
 }
 
-func (h *hostile) LookAll(ctx context.Context, skus []string, tell func(int, Hint, bool, error)) {
-	var all sync.WaitGroup
-	for i := range skus {
-		all.Go(func() {
-			if err := h.lag(ctx); err != nil {
-				tell(i, Hint{}, false, err)
-				return
-			}
-			h.shelf.LookAll(ctx, skus[i:i+1], func(_ int, x Hint, ok bool, err error) { tell(i, x, ok, err) })
-		})
+func (h *hostile) FindAll(ctx context.Context, orders []protocol.OrderName) (found []protocol.Found) {
+	err := h.through(ctx, func() error { found = h.shelf.FindAll(ctx, orders); return found[0].Err })
+	if err != nil {
+		found = make([]protocol.Found, len(orders))
+		for i := range found {
+			found[i].Err = err
+		}
 	}
-	all.Wait()
+	return found
 }
 
-func (h *hostile) Find(ctx context.Context, sku, serial string) (r Record, ok bool, err error) {
+func (h *hostile) Find(ctx context.Context, sku, serial string) (r protocol.Record, ok bool, err error) {
 	err = h.through(ctx, func() (err error) { r, ok, err = h.shelf.Find(ctx, sku, serial); return err })
 	return r, ok, err
 }
 
-func (h *hostile) Look(ctx context.Context, sku string) (s Stock, ok bool, err error) {
+func (h *hostile) Look(ctx context.Context, sku string) (s protocol.Stock, ok bool, err error) {
 	err = h.through(ctx, func() (err error) { s, ok, err = h.shelf.Look(ctx, sku); return err })
 	return s, ok, err
 }
 
-func (h *hostile) Records(ctx context.Context, sku string, see func(Record) bool) error {
+func (h *hostile) Records(ctx context.Context, sku string, see func(protocol.Record) bool) error {
 	if !h.slow {
 		return h.shelf.Records(ctx, sku, see)
 	}
@@ -115,7 +128,7 @@ func (h *hostile) Records(ctx context.Context, sku string, see func(Record) bool
 }
 
 // bother does now and then what operators, news and a bad network do, until ctx ends; then all is well.
-func (h *hostile) bother(ctx context.Context, desks []*Desk, skus int) {
+func (h *hostile) bother(ctx context.Context, desks []*Reserver, skus int) {
 	for ctx.Err() == nil {
 		time.Sleep(time.Duration(100+h.upTo(1500)) * time.Millisecond)
 		sku := fmt.Sprint("m-", h.upTo(skus))
@@ -125,19 +138,19 @@ func (h *hostile) bother(ctx context.Context, desks []*Desk, skus int) {
 		case 1:
 			h.be(func(bool) bool { return false })
 		case 2:
-			desks[h.upTo(len(desks))].missed()
+			desks[h.upTo(len(desks))].onGap()
 		case 3:
-			state := []State{On, Paused, On, Ended}[h.upTo(4)]
+			state := []protocol.State{protocol.On, protocol.Paused, protocol.On, protocol.Ended}[h.upTo(4)]
 			_, _ = h.shelf.SetState(context.Background(), sku, state)
 		case 4:
-			hint := h.stock(sku).Hint
+			hint := h.stock(sku).StockVersion
 			for _, d := range desks {
-				d.Note(sku, hint)
+				d.Learn(sku, hint)
 			}
 		case 5:
 			_, _ = h.shelf.Add(context.Background(), sku, int64(h.upTo(3)), "")
 		case 6:
-			state := []State{On, Doubted, On}[h.upTo(3)]
+			state := []protocol.State{protocol.On, protocol.Doubted, protocol.On}[h.upTo(3)]
 			h.shelf.mu.Lock()
 			h.skus[sku].stock.State = state
 			h.shelf.mu.Unlock()
@@ -145,25 +158,22 @@ func (h *hostile) bother(ctx context.Context, desks []*Desk, skus int) {
 	}
 	h.be(func(bool) bool { return false })
 	for i := range skus {
-		_, _ = h.shelf.SetState(context.Background(), fmt.Sprint("m-", i), On)
+		_, _ = h.shelf.SetState(context.Background(), fmt.Sprint("m-", i), protocol.On)
 	}
 }
 
-// tight are options of a desk that has little room for some of what it keeps.
-func (h *hostile) tight() DeskOptions {
+// tight are options of a reserver that has little room for some of what it keeps.
+func (h *hostile) tight() Options {
 	o := deskOptions()
 	o.Timeout, o.MaxWait, o.PerUser = 250*time.Millisecond, 500*time.Millisecond, 1
 	if h.upTo(2) == 0 {
 		o.MaxQueue = 1 + h.upTo(5)
 	}
 	if h.upTo(3) == 0 {
-		o.MaxWinners = 1 + h.upTo(6)
-	}
-	if h.upTo(3) == 0 {
-		o.MaxKnown = ways
+		o.MaxKnown = cacheWays
 	}
 	if h.upTo(2) == 0 {
-		o.Looks = 1 + h.upTo(3)
+		o.MaxBatch = 1 + h.upTo(4)
 	}
 	return o
 }
@@ -174,8 +184,9 @@ type wish struct {
 	name string
 }
 
-// Whatever a bad network does to calls: every order is answered before long, none is told twice that it may be forwarded, who has won
-// does not hear that all is sold out, and what is held afterwards is held for somebody who has heard so.
+// Whatever a bad network does to calls: every order is answered before long, none is told twice that it may be
+// forwarded, who has won does not hear that all is sold out, and what is held afterwards is held for somebody who has
+// heard so.
 func TestDesksBehindABadNetworkKeepTheirWord(t *testing.T) {
 	const buyers, steps = 40, 40
 	for seed := range uint64(25) {
@@ -185,7 +196,7 @@ func TestDesksBehindABadNetworkKeepTheirWord(t *testing.T) {
 			for i := range skus {
 				h.put(fmt.Sprint("m-", i), int64(h.upTo(12)), 0)
 			}
-			var desks []*Desk
+			var desks []*Reserver
 			for range 1 + h.upTo(3) {
 				desks = append(desks, opened(t, o, h, nil))
 			}
@@ -210,20 +221,21 @@ func TestDesksBehindABadNetworkKeepTheirWord(t *testing.T) {
 					t.Errorf("seed %d: %v waited %v for %v", seed, of, took, out)
 				}
 				switch long := has && began.Sub(since) > 2*time.Second; {
-				case out.Code == Held && has:
+				case out.Code == protocol.Held && has:
 					t.Errorf("seed %d: %v is held twice", seed, of)
-				case out.Code == Held && i%6 == 1:
-					go d.Settle(string(ask.SKU), Item{Serial: out.Serial}, Release)
-				case out.Code == Held:
+				case out.Code == protocol.Held && i%6 == 1:
+					go d.Settle(string(ask.SKU), protocol.Item{Serial: out.Serial}, protocol.Release)
+				case out.Code == protocol.Held:
 					won[of] = time.Now()
 					if i%3 > 0 {
-						go d.Settle(string(ask.SKU), Item{Serial: out.Serial}, Confirm)
+						go d.Settle(string(ask.SKU), protocol.Item{Serial: out.Serial}, protocol.Confirm)
 					}
-				case long && (out.Code == Released || out.Code == UnknownSKU || out.Code == SoldOut && (key != "" || o.MaxWinners == 0 && !h.slow)):
+				case long && (out.Code == protocol.Released || out.Code == protocol.UnknownSKU ||
+					out.Code == protocol.SoldOut && !out.Unverified):
 					t.Errorf("seed %d: %v (key %q), won since %v, heard %v", seed, of, key, time.Since(since), out)
 				}
 			}
-			storm(buyers, buyers, func(i int) {
+			ledgertest.Storm(buyers, buyers, func(i int) {
 				for range steps {
 					time.Sleep(time.Duration(h.upTo(3)*h.upTo(200)) * time.Millisecond)
 					buy(i)
@@ -247,5 +259,33 @@ func TestDesksBehindABadNetworkKeepTheirWord(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// restocked adds a unit for each reserver to each SKU, named prefix and a number, and reports a reserver that has
+// none for a newcomer; held hears who got one.
+func restocked(
+	t *testing.T,
+	s protocol.Store,
+	desks []*Reserver,
+	skus int,
+	prefix string,
+	held func(sku int, user string),
+) {
+	t.Helper()
+	for i := range skus {
+		ledgertest.Must[protocol.Stock](t)(s.Add(t.Context(), fmt.Sprint(prefix, i), int64(len(desks)), ""))
+	}
+	for n, d := range desks {
+		user := fmt.Sprint("late-", n)
+		for i := range skus {
+			time.Sleep(1100 * time.Millisecond)
+			ask := attempt(user, "")
+			ask.SKU = fmt.Append(nil, prefix, i)
+			if out := d.Reserve(d.o.Now(), ask); out.Code != protocol.Held {
+				t.Errorf("of new units of SKU %d at desk %d: %v", i, n, out)
+			}
+			held(i, user)
+		}
 	}
 }

@@ -1,42 +1,26 @@
 package ledger
 
 import (
-	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"sluice/stockgate/ledger/ledgertest"
 )
 
-// scraped is what Prometheus would read of c.
-func scraped(t *testing.T, c prometheus.Collector) string {
-	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	if err := registry.Register(c); err != nil {
-		t.Fatal(err)
-	}
-	answer := httptest.NewRecorder()
-	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/", nil))
-	if answer.Code != 200 {
-		t.Fatalf("scrape: %s", answer.Body)
-	}
-	return answer.Body.String()
-}
-
 func TestDeskMetricsPassTheLinterAndNameOnlyNamedSKUs(t *testing.T) {
-	s := shelfOf(sku, 2)
+	s := shelfOf(ledgertest.SKU, 2)
 	s.put("invented", 2, 0)
 	o := deskOptions()
-	o.Named = []string{sku}
+	o.Named = []string{ledgertest.SKU}
 	d := opened(t, o, s, nil)
-	for _, of := range []string{sku, "invented"} {
+	for _, of := range []string{ledgertest.SKU, "invented"} {
 		for _, user := range []string{"1", "2", "3"} {
 			d.Reserve(0, Order{SKU: []byte(of), User: []byte(user), Quantity: 1})
 		}
 	}
-	text := scraped(t, d)
+	text := ledgertest.Scrape(t, d)
 	problems, err := promlint.New(strings.NewReader(text)).Lint()
 	if err != nil || len(problems) > 0 {
 		t.Error(err, problems)

@@ -7,40 +7,71 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
 )
 
 func TestNumbersOfAFewLedgersAreNamedAndTheRestAddedUp(t *testing.T) {
-	eachStore(t, func(t *testing.T, s Store) {
+	eachStore(t, func(t *testing.T, s protocol.Store) {
 		o := deskOptions()
 		o.MetricSKUs = 2
 		d := opened(t, o, s, nil)
 		for i := range 5 {
 			name := fmt.Sprint("sku ", i)
-			must[Stock](t)(s.SetTotal(t.Context(), name, int64(10+i), 0))
-			d.Watch(name)
+			ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), name, int64(10+i), 0))
+			d.Track(name)
 		}
-		d.Watch("nothing")
-		codes := make([]Code, 1)
-		must[Hint](t)(s.Reserve(t.Context(), "sku 1", 0, 1, 1<<40, []Item{{"a", "ann", 3}}, codes))
-		must[Hint](t)(s.Finish(t.Context(), "sku 1", 1, 1<<40, Confirm, []Item{{Serial: "a"}}, make([]Done, 1)))
-		must[Hint](t)(s.Reserve(t.Context(), "sku 4", 0, 1, 1<<40, []Item{{"a", "ann", 2}}, codes))
-		d.audits.turn(t.Context())
+		d.Track("nothing")
+		codes := make([]protocol.Code, 1)
+		ledgertest.Must[protocol.StockVersion](
+			t,
+		)(
+			s.Reserve(t.Context(), "sku 1", 0, 1, 1<<40, []protocol.Item{{Serial: "a", User: "ann", Quantity: 3}}, codes),
+		)
+		ledgertest.Must[protocol.StockVersion](
+			t,
+		)(
+			s.Finish(
+				t.Context(),
+				"sku 1",
+				1,
+				1<<40,
+				protocol.Confirm,
+				[]protocol.Item{{Serial: "a"}},
+				make([]protocol.Done, 1),
+			),
+		)
+		ledgertest.Must[protocol.StockVersion](
+			t,
+		)(
+			s.Reserve(t.Context(), "sku 4", 0, 1, 1<<40, []protocol.Item{{Serial: "a", User: "ann", Quantity: 2}}, codes),
+		)
+		d.audits.RunOnce(t.Context())
 		r := prometheus.NewRegistry()
 		r.MustRegister(d)
 		var got []string
-		for _, family := range must[[]*dto.MetricFamily](t)(r.Gather()) {
+		for _, family := range ledgertest.Must[[]*dto.MetricFamily](t)(r.Gather()) {
 			if !strings.HasPrefix(family.GetName(), "sluice_stock_") {
 				continue
 			}
 			for _, m := range family.Metric {
-				got = append(got, fmt.Sprintf("%s %s %v", strings.TrimPrefix(family.GetName(), "sluice_stock_"), m.Label[0].GetValue(), m.Gauge.GetValue()))
+				got = append(
+					got,
+					fmt.Sprintf(
+						"%s %s %v",
+						strings.TrimPrefix(family.GetName(), "sluice_stock_"),
+						m.Label[0].GetValue(),
+						m.Gauge.GetValue(),
+					),
+				)
 			}
 		}
 		want := []string{
 			"free _other 37", "free sku 0 10", "free sku 1 8", "held _other 2", "held sku 0 0", "held sku 1 0",
 			"sold _other 0", "sold sku 0 0", "sold sku 1 3", "total _other 39", "total sku 0 10", "total sku 1 11",
 		}
-		if err := differ("metrics", fmt.Sprint(got), fmt.Sprint(want)); err != nil {
+		if err := ledgertest.Differ("metrics", fmt.Sprint(got), fmt.Sprint(want)); err != nil {
 			t.Error(err)
 		}
 	})

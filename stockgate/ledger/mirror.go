@@ -6,17 +6,19 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/stockgate/ledger/protocol"
 )
 
 // Mirror shows the free units of a ledger somewhere else, as of the version of h: in the shop's own key, for the pages
 // that read it. It reports false where a later version is shown already, and may be called again after an error.
-type Mirror func(ctx context.Context, sku string, h Hint) (written bool, err error)
+type Mirror func(ctx context.Context, sku string, h protocol.StockVersion) (written bool, err error)
 
-// mirrored is how far one line is with that. The line's mutex guards it.
-type mirrored struct {
-	want   Hint // the newest that is to be shown
-	busy   bool // somebody shows it
-	failed bool // the log says so
+// mirrorState is how far one SKU is with that. The queue's mutex guards it.
+type mirrorState struct {
+	want   protocol.StockVersion // the newest that is to be shown
+	busy   bool                  // somebody shows it
+	failed bool                  // the log says so
 }
 
 const (
@@ -28,78 +30,79 @@ const (
 // newest version then. So writes follow each other at the pace of Redis, and the mirror is right within a round trip of
 // the last change; an older version never overwrites a later one. What a doubted or frozen ledger says may be
 // more than is free, and is not shown. mu is held.
-func (d *Desk) reflect(l *line, v *view) {
-	if d.o.Mirror == nil || d.still.Load() || v.blank() || v.State == Frozen || !l.mirror.want.before(v.Hint) {
+func (r *Reserver) reflect(q *skuQueue, s *cachedStock) {
+	if r.o.Mirror == nil || r.mirrored.Load() || s.unusable() || s.State == protocol.Frozen ||
+		!q.mirror.want.Older(s.StockVersion) {
 		return
 	}
-	l.mirror.want = v.Hint
-	if !l.mirror.busy {
-		l.mirror.busy = true
-		d.mirrors.Go(func() { d.show(l) })
+	q.mirror.want = s.StockVersion
+	if !q.mirror.busy {
+		q.mirror.busy = true
+		r.mirrors.Go(func() { r.writeMirror(q) })
 	}
 }
 
-// show writes until the newest version is shown, or Redis has refused too often.
-func (d *Desk) show(l *line) {
+// writeMirror writes until the newest version is shown, or Redis has refused too often.
+func (r *Reserver) writeMirror(q *skuQueue) {
 	tries := 0
-	for h, ok := l.toShow(Hint{}); ok; {
-		ctx, cancel := context.WithTimeout(d.ctx, d.o.Timeout)
-		written, err := d.o.Mirror(ctx, l.sku, h)
+	for h, ok := q.toShow(protocol.StockVersion{}); ok; {
+		ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
+		written, err := r.o.Mirror(ctx, q.sku, h)
 		cancel()
-		d.shown.count(written, err)
+		r.mirrorWrites.count(written, err)
 		if tries++; err == nil {
 			tries = 0
-			h, ok = l.toShow(h)
+			h, ok = q.toShow(h)
 			continue
 		}
-		d.complain(l, err)
-		if tries == mirrorTries || !d.pause(d.ctx, mirrorAgain<<tries) {
-			l.giveUpShowing()
+		r.reportMirror(q, err)
+		if tries == mirrorTries || !pause(r.ctx, mirrorAgain<<tries) {
+			q.giveUpShowing()
 			return
 		}
-		h, ok = l.toShow(Hint{})
+		h, ok = q.toShow(protocol.StockVersion{})
 	}
 }
 
 // toShow returns what is to be shown after done, or false when that is the newest; then nobody is busy any more.
-func (l *line) toShow(done Hint) (Hint, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if done != (Hint{}) {
-		l.mirror.failed = false
+func (q *skuQueue) toShow(done protocol.StockVersion) (protocol.StockVersion, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if done != (protocol.StockVersion{}) {
+		q.mirror.failed = false
 	}
-	l.mirror.busy = done.before(l.mirror.want)
-	return l.mirror.want, l.mirror.busy
+	q.mirror.busy = done.Older(q.mirror.want)
+	return q.mirror.want, q.mirror.busy
 }
 
 // giveUpShowing lets the next hint, the same one too, be shown.
-func (l *line) giveUpShowing() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.mirror.busy, l.mirror.want = false, Hint{}
+func (q *skuQueue) giveUpShowing() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.mirror.busy, q.mirror.want = false, protocol.StockVersion{}
 }
 
-// complain says once that the mirror cannot be written.
-func (d *Desk) complain(l *line, err error) {
-	l.mu.Lock()
-	said := l.mirror.failed
-	l.mirror.failed = true
-	l.mu.Unlock()
+// reportMirror logs once that the mirror cannot be written.
+func (r *Reserver) reportMirror(q *skuQueue, err error) {
+	q.mu.Lock()
+	said := q.mirror.failed
+	q.mirror.failed = true
+	q.mu.Unlock()
 	if !said {
-		d.o.Log.Error("what is free cannot be shown in the shop's own key", "sku", l.sku, "err", err)
+		r.o.Log.Error("what is free cannot be shown in the shop's own key", "sku", q.sku, "err", err)
 	}
 }
 
-// remirror looks whether the mirror of a line is right, whoever changed the ledger last: that one may have died before it
-// had written. Only the watch calls it.
-func (d *Desk) remirror(ctx context.Context, l *line) {
-	if d.o.Mirror == nil {
+// checkMirror looks whether the mirror of a line is right, whoever changed the ledger last: that one may have died
+// before it had written. Only the watch calls it.
+func (r *Reserver) checkMirror(ctx context.Context, q *skuQueue) {
+	if r.o.Mirror == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
-	if s, ok, err := d.store.Look(ctx, l.sku); err == nil && ok {
-		d.note(l, s.Hint)
+	if s, ok, err := r.store.Look(ctx, q.sku); err == nil && ok {
+		r.learnHint(q, s.StockVersion)
 	}
 }
 

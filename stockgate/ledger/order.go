@@ -1,51 +1,56 @@
 package ledger
 
-// Order is one attempt to buy. The desk copies what it keeps: the bytes may belong to a request.
+import "sluice/stockgate/ledger/protocol"
+
+// Order is one attempt to buy. The reserver copies what it keeps: the bytes may belong to a request.
 type Order struct {
 	SKU      []byte
-	User     []byte // empty = nobody is identified
-	Key      []byte // the client's Idempotency-Key, which then is the serial; empty = the desk derives one
-	Quantity int64  // 1 to mostUnits
+	User     []byte // empty = no user is identified
+	Key      []byte // the client's Idempotency-Key, which then is the serial; empty = the reserver derives one
+	Quantity int64  // 1 to MaxQuantity
 }
 
-// What the desk itself says of an order, beside the codes of the protocol.
+// mayRepeat reports whether the order may repeat one that has won, where its SKU is in state: it has a name by which
+// that could be found. Before the start of a sale an order without a key is new.
+func (o *Order) mayRepeat(state protocol.State) bool {
+	return len(o.Key) > 0 || len(o.User) > 0 && state != protocol.Waiting
+}
+
+// What the reserver itself says of an order, beside the codes of the protocol.
 const (
-	// Overloaded: the order was not tried, since too many wait or it waited for too long. It is certain that
-	// nothing happened. A later try may find another answer.
-	Overloaded Code = -100
+	// Overloaded: the order was not tried, since too many orders wait or it waited for too long. It is certain that
+	// nothing was done. A later attempt may find another answer.
+	Overloaded protocol.Code = -100
 
-	// Unsure: the order was tried and nobody knows what came of it. It must not be forwarded. If a unit was
-	// taken for it, the desk gives that unit back once the store can be asked.
-	Unsure Code = -101
+	// Unsure: the order was tried and the result is unknown. It must not be forwarded. If a unit was reserved for it,
+	// the reserver gives that unit back once the store can be asked.
+	Unsure protocol.Code = -101
 
-	// Invalid: the quantity is not within 1 to mostUnits, or ValidSerial refuses the key.
-	Invalid Code = -102
+	// Invalid: the quantity is not within 1 to MaxQuantity, or ValidSerial rejects the key.
+	Invalid protocol.Code = -102
+
+	// Undecided: too few units are free, but enough of them are reserved and not confirmed. Some may come back, so this
+	// is not sold out. A later attempt may find another answer.
+	Undecided protocol.Code = -103
+
+	// passOn: a look-up alone cannot answer the order.
+	passOn protocol.Code = -104
 )
 
-// Outcome is the desk's answer to one order.
+// Outcome is the reserver's answer to one order.
 type Outcome struct {
-	Code     Code
-	State    State  // of the SKU, with the code NotOnSale; Waiting and Over by its hours
-	Opens    int64  // Unix ms when it goes on sale, with the state Waiting
-	Serial   string // of the order; "" when the answer did not need one
-	Deadline int64  // Unix ms until which the unit is held, with the code Held
-}
+	Code     protocol.Code
+	State    protocol.State // of the SKU, with the code NotOnSale; Waiting and Over by its hours
+	Opens    int64          // Unix ms when it goes on sale, with the state Waiting
+	Serial   string         // of the order; "" when the answer did not need one
+	Deadline int64          // Unix ms until which the unit is reserved, with the code Held
 
-const (
-	longestSerial = 128 // bytes
-	mostUnits     = 1_000_000_000
-)
+	// Unverified: the SKU is sold out, and there was no capacity to look up whether this order had won before. The
+	// client may ask again, or ask for the state of its order.
+	Unverified bool
 
-// ValidSerial reports whether key can be a serial: 1 to 128 visible ASCII bytes. "." and ".." are refused as
-// well, since a shop that is asked for an order by its URL would be asked for something else.
-func ValidSerial(key []byte) bool {
-	if len(key) == 0 || len(key) > longestSerial || string(key) == "." || string(key) == ".." {
-		return false
-	}
-	for _, c := range key {
-		if c <= ' ' || c > '~' {
-			return false
-		}
-	}
-	return true
+	// LookUp: Cached has no answer, but LookUp may have one, which needs no unit.
+	LookUp bool
+
+	cached bool // the sold-out cache says so; the order itself was not looked up
 }

@@ -5,176 +5,72 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"sluice/stockgate/ledger/protocol"
 )
 
-// Verdict is what the shop knows of a serial.
-type Verdict int8
+// OrderStatus is what the upstream knows of a serial.
+type OrderStatus int8
 
-// The verdicts. The zero value is the one that changes nothing.
+// The statuses. The zero value is the one that changes nothing.
 const (
-	NobodyKnows Verdict = iota // no answer, or one that says nothing
-	OrderExists
-	NoOrder
+	OrderUnknown  OrderStatus = iota // no answer, or one that says nothing
+	OrderExists                      // the upstream has the order
+	OrderNotFound                    // the upstream has no such order
 )
 
-// Oracle knows whether the shop has an order. An error means NobodyKnows.
-type Oracle interface {
-	Ask(ctx context.Context, sku, serial string) (Verdict, error)
+// OrderStatusSource knows whether the upstream has an order. An error means OrderUnknown.
+type OrderStatusSource interface {
+	Ask(ctx context.Context, sku, serial string) (OrderStatus, error)
 }
 
 const (
-	resolveEvery = time.Second
-	sweepsATurn  = 100              // SKUs, at least; of more, so many that all have had their sweep after sweepTurns
-	sweepTurns   = 20               // a third of FRESH in mark.lua: whoever is silent for longer is not waited for after a fail-over
-	sweepAtOnce  = 256              // holds of one SKU
-	leaseFor     = 60 * time.Second // longer than a turn may take
-	asksATurn    = 256
-	asksAtOnce   = 8
-	askTimeout   = 2 * time.Second
+	maxAsked      = 256 // serials in one run of the resolver
+	maxConcurrent = 8   // of them at a time
+	askTimeout    = 2 * time.Second
 )
 
-// resolution is how an attempt to clear a doubt ended.
+// resolution is how an attempt to find an outcome out ended.
 type resolution int
 
 const (
-	foundOrder resolution = iota // the shop has the order: confirmed
-	foundNone                    // the shop has none and cannot get it any more: released
-	foundStray                   // it was never forwarded: released
-	unfenced                     // the shop has none, but it could still arrive: held
-	undecided                    // nobody knows: held
-	askFailed                    // the store or the shop could not be asked: held
-	gone                         // it has been decided elsewhere
+	foundOrder  resolution = iota // the upstream has the order: confirmed
+	foundNone                     // the upstream has none and cannot get it any more: released
+	foundOrphan                   // it was never forwarded: released
+	unfenced                      // the upstream has none, but it could still arrive: stays reserved
+	undecided                     // it is not known: stays reserved
+	askFailed                     // the store or the upstream could not be asked: stays reserved
+	gone                          // it has been decided elsewhere
 	numResolutions
 )
 
 func (r resolution) String() string {
-	return [...]string{"confirmed", "released", "stray", "unfenced", "undecided", "failed", "gone"}[r]
+	return [...]string{"confirmed", "released", "orphan", "unfenced", "undecided", "failed", "gone"}[r]
 }
 
-// run sweeps and resolves until ctx ends.
-func (d *Desk) run(ctx context.Context) {
-	tick := time.NewTicker(resolveEvery)
-	defer tick.Stop()
-	for r := (rota{}); ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			d.sweepSome(ctx, &r)
-			d.reconcileSome(ctx)
-			d.resolveSome(ctx)
-		}
-	}
-}
-
-// sweepSome sweeps the lines whose turn it is, and removes those that are of no use. A sweep is also what keeps this
-// instance's mark fresh in a ledger that nobody asks it for.
-func (d *Desk) sweepSome(ctx context.Context, r *rota) {
-	r.join(d.lines.newcomers(), d.useless)
-	for some := range slices.Chunk(r.next(), together) {
-		if ctx.Err() != nil {
-			return
-		}
-		skus := make([]string, len(some))
-		for i, l := range some {
-			skus[i] = l.sku
-		}
-		d.sweep(ctx, some, skus)
-		d.heed(ctx, some, skus)
-		for _, l := range some {
-			d.remirror(ctx, l)
-		}
-	}
-}
-
-// useless removes a line of a SKU without a ledger which nobody has asked for lately, and reports whether it did.
-func (d *Desk) useless(l *line) bool {
-	switch v := l.view.Load(); {
-	case v == nil && l.expected.Load():
-	case v == nil, d.o.Now()-v.at > 10*d.memory:
-		return d.drop(l)
-	}
-	return false
-}
-
-// drop removes a line of a SKU without a ledger, unless it is in use.
-func (d *Desk) drop(l *line) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.calls > 0 || l.settles || l.mirror.busy || l.reading.Load() || len(l.asked)+len(l.doubts)+len(l.owed) > 0 {
-		return false
-	}
-	l.gone = true
-	d.dismiss(l)
-	if l.behind {
-		d.behind.Add(-1)
-	}
-	d.lines.remove(l)
-	return true
-}
-
-// sweep leases overdue holds of some SKUs: only one instance asks for each. What fails is swept again in the SKU's next turn.
-func (d *Desk) sweep(ctx context.Context, some []*line, skus []string) {
-	now := time.Now().UnixMilli()
-	lease := now + leaseFor.Milliseconds()
-	bounded, cancel := context.WithTimeout(ctx, d.o.Timeout)
-	d.calls.note(callSweep, len(some))
-	swept := d.store.SweepAll(bounded, skus, now, lease)
-	cancel()
-	for i, l := range some {
-		d.wonderAll(l, swept[i].Holds, now, lease)
-		if swept[i].More {
-			d.sweepWhole(ctx, l)
-		}
-	}
-}
-
-// sweepWhole sweeps a SKU of which more is due than it takes to share a call.
-func (d *Desk) sweepWhole(ctx context.Context, l *line) {
-	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
-	defer cancel()
-	now := time.Now().UnixMilli()
-	lease := now + leaseFor.Milliseconds()
-	d.calls.note(callSweep, 1)
-	overdue, _ := d.store.Sweep(ctx, l.sku, now, lease, sweepAtOnce) // after an error there are none
-	d.wonderAll(l, overdue, now, lease)
-}
-
-// wonderAll makes overdue holds doubts.
-func (d *Desk) wonderAll(l *line, overdue []Record, now, lease int64) {
-	if len(overdue) == 0 {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, r := range overdue {
-		d.wonder(l, r.Serial, now, lease)
-	}
-}
-
-// question is a doubt whose time has come, as it was then.
+// question is an unresolved serial whose time has come, as it was then.
 type question struct {
-	line   *line
+	queue  *skuQueue
 	serial string
-	doubt
+	unresolved
 }
 
-// resolveSome tries to clear the doubts whose time has come.
-func (d *Desk) resolveSome(ctx context.Context) {
-	open := make(chan question, asksATurn)
+// resolveDue tries to find out the outcomes whose time has come.
+func (r *Reserver) resolveDue(ctx context.Context) {
+	questions := make(chan question, maxAsked)
 	now := time.Now().UnixMilli()
-	for _, l := range d.doubtful.each() {
-		d.collect(l, now, open)
+	for _, q := range r.suspects.each() {
+		r.collectDue(q, now, questions)
 	}
-	close(open)
+	close(questions)
 	var workers sync.WaitGroup
-	for range min(asksAtOnce, len(open)) {
+	for range min(maxConcurrent, len(questions)) {
 		workers.Go(func() {
-			for q := range open {
+			for q := range questions {
 				if ctx.Err() == nil {
-					r := d.resolve(ctx, &q)
-					d.verdicts[r].Add(1)
-					d.close(q, r)
+					result := r.resolve(ctx, &q)
+					r.resolutions[result].Add(1)
+					r.endAttempt(q, result)
 				}
 			}
 		})
@@ -182,102 +78,100 @@ func (d *Desk) resolveSome(ctx context.Context) {
 	workers.Wait()
 }
 
-// collect adds the doubts of l that are due, as long as there is room for them.
-func (d *Desk) collect(l *line, now int64, open chan<- question) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	defer func() {
-		if len(l.doubts) == 0 {
-			d.doubtful.remove(l)
-		}
-	}()
-	for serial, c := range l.doubts {
+// collectDue adds the serials of q that are due, as long as there is room for them.
+func (r *Reserver) collectDue(q *skuQueue, now int64, questions chan<- question) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for serial, u := range q.unresolved {
 		switch {
-		case len(open) == cap(open):
+		case len(questions) == cap(questions):
 			return
-		case len(c.mine) == 0 && now > c.until: // the next sweep hands it to somebody
-			d.undoubt(l, serial)
-		case c.due > now:
-		default:
-			open <- question{line: l, serial: serial, doubt: *c}
+		case len(u.orphans) == 0 && now > u.until: // the next sweep hands it to an instance
+			r.resolved(q, serial)
+		case u.due <= now:
+			questions <- question{queue: q, serial: serial, unresolved: *u}
 		}
+	}
+	if len(q.unresolved) == 0 {
+		r.suspects.remove(q)
 	}
 }
 
-// resolve tries to clear one doubt.
-func (d *Desk) resolve(ctx context.Context, q *question) resolution {
-	r, ok, err := d.find(ctx, q.line, q.serial)
+// resolve tries to find out one outcome.
+func (r *Reserver) resolve(ctx context.Context, u *question) resolution {
+	rec, ok, err := r.find(ctx, u.queue, u.serial)
 	switch {
 	case err != nil:
 		return askFailed
-	case !ok && len(q.mine) > 0 && q.looks < strayLooks:
-		q.looks++ // tries alone pass while nobody can look, and what was sent before an outage may arrive after it
+	case !ok && len(u.orphans) > 0 && u.misses < orphanLookups:
+		u.misses++ // tries alone pass while Redis is away, and what was sent before an outage may arrive after it
 		return undecided
-	case !ok, r.Status != 'H':
+	case !ok, rec.Status != protocol.StatusHeld:
 		return gone
-	case slices.Contains(q.mine, r.Deadline):
-		return d.owes(q, Release, foundStray)
-	case !q.asks:
-		return gone // the hold is another's
-	case d.oracle == nil:
+	case slices.Contains(u.orphans, rec.Deadline):
+		return r.settleResolved(u, protocol.Release, foundOrphan)
+	case !u.asks:
+		return gone // the reservation is another order's
+	case r.source == nil:
 		return undecided
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	fenced := d.fenced(r.Deadline) // before it is asked: by the time that it answers an order may have come
-	verdict, err := d.oracle.Ask(ctx, q.line.sku, q.serial)
+	fenced := r.fenced(rec.Deadline) // before it is asked: by the time that it answers an order may have come
+	status, err := r.source.Ask(ctx, u.queue.sku, u.serial)
 	switch {
 	case err != nil:
 		return askFailed
-	case verdict == OrderExists:
-		return d.owes(q, Confirm, foundOrder)
-	case verdict == NoOrder && fenced:
-		return d.owes(q, Release, foundNone)
-	case verdict == NoOrder:
+	case status == OrderExists:
+		return r.settleResolved(u, protocol.Confirm, foundOrder)
+	case status == OrderNotFound && fenced:
+		return r.settleResolved(u, protocol.Release, foundNone)
+	case status == OrderNotFound:
 		return unfenced
 	}
 	return undecided
 }
 
-// fenced reports whether an order that the shop does not know now, of a hold until deadline, can no longer come
-// into being.
-func (d *Desk) fenced(deadline int64) bool {
-	switch d.o.Fence {
+// fenced reports whether an order that the upstream does not know now, of a reservation until deadline, can no longer
+// come into being.
+func (r *Reserver) fenced(deadline int64) bool {
+	switch r.o.Fence {
 	case fenceCancel:
 		return true
 	case fenceDeadline, fenceHold:
-		return time.Now().UnixMilli() >= deadline+d.o.Grace.Milliseconds()
+		return time.Now().UnixMilli() >= deadline+r.o.Grace.Milliseconds()
 	}
 	return false
 }
 
-// owes queues the settlement that clears a doubt.
-func (d *Desk) owes(q *question, op Op, r resolution) resolution {
+// settleResolved queues the settlement of an outcome that was found out.
+func (r *Reserver) settleResolved(u *question, op protocol.Op, result resolution) resolution {
 	select {
-	case d.room <- struct{}{}:
+	case r.capacity <- struct{}{}:
 	default:
 		return askFailed // there is no room now
 	}
-	if !d.owe(q.line, settlement{item: Item{Serial: q.serial}, op: op}) {
-		<-d.room
+	if !r.addSettlement(u.queue, settlement{item: protocol.Item{Serial: u.serial}, op: op}) {
+		<-r.capacity
 		return askFailed
 	}
-	return r
+	return result
 }
 
-// close ends a doubt, or puts it off. One that is owed to the store ends when the store has it.
-func (d *Desk) close(q question, r resolution) {
-	q.line.mu.Lock()
-	defer q.line.mu.Unlock()
-	c := q.line.doubts[q.serial]
+// endAttempt forgets a serial, or puts it off. One that is settled is forgotten when the store has the settlement.
+func (r *Reserver) endAttempt(was question, result resolution) {
+	q := was.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	u := q.unresolved[was.serial]
 	switch {
-	case c == nil, c.newest() != q.newest(), c.asks != q.asks: // settled, unsure once more, or forwarded, meanwhile
-	case r == gone:
-		d.undoubt(q.line, q.serial)
-	case r == foundOrder, r == foundNone, r == foundStray:
-		c.due = time.Now().UnixMilli() + longestPause
+	case u == nil, u.newestOrphan() != was.newestOrphan(), u.asks != was.asks: // something happened meanwhile
+	case result == gone:
+		r.resolved(q, was.serial)
+	case result == foundOrder, result == foundNone, result == foundOrphan:
+		u.due = time.Now().UnixMilli() + longestPause
 	default:
-		c.looks = q.looks
-		c.later(time.Now().UnixMilli())
+		u.misses = was.misses
+		u.backOff(time.Now().UnixMilli())
 	}
 }

@@ -7,29 +7,32 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // oracle answers with what it is told, and counts.
 type oracle struct {
-	verdict Verdict
+	verdict OrderStatus
 	err     error
 	asked   atomic.Int64
 }
 
-func (o *oracle) Ask(context.Context, string, string) (Verdict, error) {
+func (o *oracle) Ask(context.Context, string, string) (OrderStatus, error) {
 	o.asked.Add(1)
 	return o.verdict, o.err
 }
 
 // abandoned returns a shelf with one hold, "k", that no desk knows, overdue in hold.
-func abandoned(t *testing.T, o DeskOptions) *shelf {
+func abandoned(t *testing.T, o Options) *shelf {
 	t.Helper()
-	s := shelfOf(sku, 1)
-	d, err := NewDesk(o, s, nil)
+	s := shelfOf(ledgertest.SKU, 1)
+	d, err := New(o, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wants(t, "hold", d.buy("7", "k"), Held)
+	wants(t, "hold", d.buy("7", "k"), protocol.Held)
 	d.Close(t.Context())
 	return s
 }
@@ -37,18 +40,18 @@ func abandoned(t *testing.T, o DeskOptions) *shelf {
 func TestOverdueHoldIsDecidedByTheShopBehindItsFence(t *testing.T) {
 	for what, c := range map[string]struct {
 		fence   string
-		verdict Verdict
+		verdict OrderStatus
 		err     error
 		want    byte
 	}{
 		"exists":          {fenceNone, OrderExists, nil, 'C'},
 		"exists, fenced":  {fenceDeadline, OrderExists, nil, 'C'},
-		"none, no fence":  {fenceNone, NoOrder, nil, 'H'},
-		"none, deadline":  {fenceDeadline, NoOrder, nil, 'X'},
-		"none, cancel":    {fenceCancel, NoOrder, nil, 'X'},
-		"none, hold":      {fenceHold, NoOrder, nil, 'X'},
-		"nobody knows":    {fenceDeadline, NobodyKnows, nil, 'H'},
-		"cannot be asked": {fenceDeadline, NoOrder, errors.New("gone"), 'H'},
+		"none, no fence":  {fenceNone, OrderNotFound, nil, 'H'},
+		"none, deadline":  {fenceDeadline, OrderNotFound, nil, 'X'},
+		"none, cancel":    {fenceCancel, OrderNotFound, nil, 'X'},
+		"none, hold":      {fenceHold, OrderNotFound, nil, 'X'},
+		"nobody knows":    {fenceDeadline, OrderUnknown, nil, 'H'},
+		"cannot be asked": {fenceDeadline, OrderNotFound, errors.New("gone"), 'H'},
 	} {
 		t.Run(what, func(t *testing.T) {
 			at(t, func(t *testing.T) {
@@ -57,17 +60,17 @@ func TestOverdueHoldIsDecidedByTheShopBehindItsFence(t *testing.T) {
 				s := abandoned(t, o)
 				shop := &oracle{verdict: c.verdict, err: c.err}
 				d := opened(t, o, s, shop)
-				d.Watch(sku)
+				d.Track(ledgertest.SKU)
 				time.Sleep(time.Minute - time.Second)
 				if shop.asked.Load() != 0 {
 					t.Error("asked before the deadline")
 				}
 				time.Sleep(time.Minute)
-				if got := s.record(sku, "k").Status; got != c.want {
+				if got := s.record(ledgertest.SKU, "k").Status; got != c.want {
 					t.Errorf("%c, want %c", got, c.want)
 				}
-				if n := d.unknown.Load(); n != int64(s.stock(sku).Held) {
-					t.Errorf("%d unknown, stock %+v", n, s.stock(sku))
+				if n := d.unknown.Load(); n != int64(s.stock(ledgertest.SKU).Held) {
+					t.Errorf("%d unknown, stock %+v", n, s.stock(ledgertest.SKU))
 				}
 			})
 		})
@@ -80,16 +83,16 @@ func TestUnknownOrderIsAskedForAtOnceButReleasedOnlyBehindItsDeadline(t *testing
 			at(t, func(t *testing.T) {
 				o := deskOptions()
 				o.Hold, o.Fence = 10*time.Minute, fence
-				s := shelfOf(sku, 1)
-				shop := &oracle{verdict: NoOrder}
+				s := shelfOf(ledgertest.SKU, 1)
+				shop := &oracle{verdict: OrderNotFound}
 				d := opened(t, o, s, shop)
-				wants(t, "order", d.buy("7", "k"), Held)
-				d.Unknown(sku, "k")
+				wants(t, "order", d.buy("7", "k"), protocol.Held)
+				d.Unknown(ledgertest.SKU, "k")
 				time.Sleep(9 * time.Minute)
 				if n := shop.asked.Load(); n == 0 || n > 12 {
 					t.Errorf("asked %d times", n)
 				}
-				if got := s.record(sku, "k").Status; got != early {
+				if got := s.record(ledgertest.SKU, "k").Status; got != early {
 					t.Errorf("%c before its deadline, want %c", got, early)
 				}
 				time.Sleep(10 * time.Minute)
@@ -97,7 +100,7 @@ func TestUnknownOrderIsAskedForAtOnceButReleasedOnlyBehindItsDeadline(t *testing
 				if fence == fenceNone {
 					want = 'H'
 				}
-				if got := s.record(sku, "k").Status; got != want {
+				if got := s.record(ledgertest.SKU, "k").Status; got != want {
 					t.Errorf("%c in the end, want %c", got, want)
 				}
 			})
@@ -107,13 +110,13 @@ func TestUnknownOrderIsAskedForAtOnceButReleasedOnlyBehindItsDeadline(t *testing
 
 func TestUnknownOrderThatExistsIsConfirmedEarly(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 1)
+		s := shelfOf(ledgertest.SKU, 1)
 		d := opened(t, deskOptions(), s, &oracle{verdict: OrderExists})
-		wants(t, "order", d.buy("7", "k"), Held)
-		d.Unknown(sku, "k")
+		wants(t, "order", d.buy("7", "k"), protocol.Held)
+		d.Unknown(ledgertest.SKU, "k")
 		time.Sleep(2 * time.Second)
-		if s.stock(sku).Sold != 1 || d.unknown.Load() != 0 || d.verdicts[foundOrder].Load() != 1 {
-			t.Errorf("stock %+v, %d unknown", s.stock(sku), d.unknown.Load())
+		if s.stock(ledgertest.SKU).Sold != 1 || d.unknown.Load() != 0 || d.resolutions[foundOrder].Load() != 1 {
+			t.Errorf("stock %+v, %d unknown", s.stock(ledgertest.SKU), d.unknown.Load())
 		}
 	})
 }
@@ -124,10 +127,10 @@ func TestHoldIsAskedForByOneInstance(t *testing.T) {
 		o.Hold = time.Second
 		s := abandoned(t, o)
 		var shops [5]oracle
-		var desks []*Desk
+		var desks []*Reserver
 		for i := range shops {
 			desks = append(desks, opened(t, o, s, &shops[i]))
-			desks[i].Watch(sku)
+			desks[i].Track(ledgertest.SKU)
 		}
 		time.Sleep(50*time.Second + 500*time.Millisecond) // between two turns
 		asking := 0
@@ -160,18 +163,20 @@ func TestHoldOfAnInstanceThatDiedIsTakenOver(t *testing.T) {
 		o := deskOptions()
 		o.Hold = time.Second
 		s := abandoned(t, o)
-		if due, err := s.Sweep(t.Context(), sku, time.Now().Add(time.Hour).UnixMilli(), time.Now().Add(time.Minute).UnixMilli(), 9); err != nil || len(due) != 1 {
+		if due, err := s.Sweep(t.Context(), ledgertest.SKU, time.Now().Add(time.Hour).UnixMilli(),
+			time.Now().Add(time.Minute).UnixMilli(), 9); err != nil ||
+			len(due) != 1 {
 			t.Fatal(due, err) // by an instance that dies now
 		}
 		d := opened(t, o, s, &oracle{verdict: OrderExists})
-		d.Watch(sku)
+		d.Track(ledgertest.SKU)
 		time.Sleep(50 * time.Second)
-		if s.stock(sku).Sold != 0 {
+		if s.stock(ledgertest.SKU).Sold != 0 {
 			t.Error("not leased")
 		}
 		time.Sleep(20 * time.Second)
-		if s.stock(sku).Sold != 1 {
-			t.Errorf("stock %+v", s.stock(sku))
+		if s.stock(ledgertest.SKU).Sold != 1 {
+			t.Errorf("stock %+v", s.stock(ledgertest.SKU))
 		}
 	})
 }
@@ -182,18 +187,18 @@ func TestWithoutAnOracleOverdueHoldsStayHeldAndAreCounted(t *testing.T) {
 		o.Hold, o.Fence = time.Second, fenceDeadline
 		s := abandoned(t, o)
 		d := opened(t, o, s, nil)
-		d.Watch(sku)
+		d.Track(ledgertest.SKU)
 		for range 10 {
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			if s.stock(sku).Held != 1 || d.unknown.Load() != 1 {
-				t.Fatalf("stock %+v, %d unknown", s.stock(sku), d.unknown.Load())
+			if s.stock(ledgertest.SKU).Held != 1 || d.unknown.Load() != 1 {
+				t.Fatalf("stock %+v, %d unknown", s.stock(ledgertest.SKU), d.unknown.Load())
 			}
 		}
-		d.Settle(sku, Item{Serial: "k"}, Confirm) // by hand
+		d.Settle(ledgertest.SKU, protocol.Item{Serial: "k"}, protocol.Confirm) // by hand
 		synctest.Wait()
-		if s.stock(sku).Sold != 1 || d.unknown.Load() != 0 {
-			t.Errorf("stock %+v, %d unknown", s.stock(sku), d.unknown.Load())
+		if s.stock(ledgertest.SKU).Sold != 1 || d.unknown.Load() != 0 {
+			t.Errorf("stock %+v, %d unknown", s.stock(ledgertest.SKU), d.unknown.Load())
 		}
 	})
 }

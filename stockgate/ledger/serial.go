@@ -9,21 +9,24 @@ import (
 	"hash"
 	"strings"
 	"sync"
+
+	"sluice/stockgate/ledger/protocol"
 )
 
-// mostGenerations bounds the search for a serial of a user who sends no keys: who wants more orders of one SKU than
+// maxGenerations bounds the search for a serial of a user who sends no keys: who wants more orders of one SKU than
 // this, failed ones included, must send them.
-const mostGenerations = 64
+const maxGenerations = 64
 
-// derivedBytes is how much of the code a derived serial keeps: 160 bits, more than the half that RFC 2104 asks for. Redis
-// takes a name of up to 44 bytes in one piece, so that every byte saved is saved in the ledger and in its scripts.
+// derivedBytes is how much of the code a derived serial keeps: 160 bits, more than the half that RFC 2104 asks for.
+// Redis takes a name of up to 44 bytes in one piece, so that every byte saved is saved in the ledger and in its
+// scripts.
 const derivedBytes = 20
 
 // derivedLength is how many bytes a derived serial has.
 const derivedLength = derivedBytes * 8 / 5
 
-// deriver makes the serials of users who send no key. The code's key is made ready once for many of them: that is half of
-// what a code costs.
+// deriver makes the serials of users who send no key. The code's key is made ready once for many of them: that is
+// half of what a code costs.
 type deriver struct {
 	ready sync.Pool // of *code
 	text  *base32.Encoding
@@ -41,8 +44,8 @@ func newDeriver(secret []byte) *deriver {
 	return v
 }
 
-// derive returns the serial of a user's order: HMAC-SHA256 (RFC 2104), cut off, over SKU, user and generation, each with
-// its length, in base32 (RFC 4648), in lower case. Every instance with the secret finds the same.
+// derive returns the serial of a user's order: HMAC-SHA256 (RFC 2104), cut off, over SKU, user and generation, each
+// with its length, in base32 (RFC 4648), in lower case. Every instance with the secret finds the same.
 func (v *deriver) derive(sku, user []byte, generation int) string {
 	c := v.ready.Get().(*code)
 	defer v.ready.Put(c)
@@ -65,75 +68,82 @@ func mix(all, part []byte) []byte {
 // unique returns the serial of an order that nothing identifies.
 func unique() string { return strings.ToLower(rand.Text()) }
 
-// inTurn asks for an order of a user who sends no key. Nothing is kept for it but the ledger: the user's
-// generations are tried one after the other. One that is held is this very order, under way. One that was released
-// came to nothing, and one that is sold is over, so that the next one is tried, while the user may have more. If that
-// gains nothing, the answer is what is sold already: the order may be a repetition of it.
+// answerUser asks for an order of a user who sends no key. Nothing is kept for it but the ledger: the user's
+// generations are tried one after the other. One that is reserved is this very order, under way. One that was
+// released came to nothing, and one that is confirmed is over, so that the next one is tried, while the user may have
+// more. If that gains nothing, the answer is what is confirmed already: the order may be a repetition of it.
 //
-// A released serial must therefore be remembered for longer than a sale (Keep): a generation that is forgotten
-// would be found free again.
+// A released serial must therefore be remembered for longer than a sale (Keep): a generation that is forgotten would be
+// found free again.
 //
-// The desk's memory tells where to begin, and what was bought before that. Some of it may have been refunded since, so who
-// has too much by that alone is counted anew.
-func (d *Desk) inTurn(now int64, o Order) Outcome {
-	if l := d.lines.find(o.SKU); l != nil {
-		if last := d.users.find(now, l, o.User); last != nil {
-			out, full := d.turns(o, last.generation, last.bought)
+// The cache of known orders tells where to begin, and what was bought before that. Some of it may have been refunded
+// since, so a user who has too much by that alone is counted anew.
+func (r *Reserver) answerUser(now int64, o Order, try orderAttempt) Outcome {
+	if q := r.skus.find(o.SKU); q != nil {
+		if last := r.users.find(now, q, o.User); last != nil {
+			out, full := r.tryGenerations(o, try, last.generation, last.bought)
 			if !full || last.bought == 0 {
 				return out
 			}
 		}
 	}
-	out, _ := d.turns(o, 0, 0)
+	out, _ := r.tryGenerations(o, try, 0, 0)
 	return out
 }
 
-// turns tries one generation after the other, of which the first is given, with what was bought before it. It reports
-// whether that and what was bought since is all that the user may have.
-func (d *Desk) turns(o Order, generation int, bought int64) (out Outcome, full bool) {
-	sold, last := Outcome{}, Outcome{}
-	for ; generation < mostGenerations; generation++ {
-		k := &known{derived: true, serial: d.derive(o.SKU, o.User, generation), generation: generation, bought: bought}
-		out := d.try(d.o.Now(), o, k)
+// tryGenerations tries one generation after the other, of which the first is given, with what was bought before it. It
+// reports whether that and what was bought since is all that the user may have.
+func (r *Reserver) tryGenerations(o Order, try orderAttempt, generation int, bought int64) (out Outcome, full bool) {
+	confirmed, last := Outcome{}, Outcome{}
+	for ; generation < maxGenerations; generation++ {
+		k := &knownOrder{
+			derived: true, serial: r.derive(o.SKU, o.User, generation), generation: generation, bought: bought,
+		}
+		out := try(r, r.o.Now(), o, k)
 		quantity := o.Quantity
-		if out.Code == OtherOrder {
-			out, quantity = d.sameTurn(o, k.serial)
+		if out.Code == protocol.OtherOrder {
+			out, quantity = r.sameGeneration(o, k.serial)
 		}
 		switch {
-		case out.Code == Released:
+		case out.Code == protocol.Released:
 			last = out
-		case out.Code == ReplaySold && out.Serial == k.serial:
-			sold = out
+		case out.Code == protocol.ReplaySold && out.Serial == k.serial:
+			confirmed = out
 			bought += quantity
-			if d.o.PerUser > 0 && bought+o.Quantity > d.o.PerUser {
-				return sold, true
+			if r.o.PerUser > 0 && bought+o.Quantity > r.o.PerUser {
+				return confirmed, true
 			}
-		case out.Code == Held, out.Code == ReplayHeld, out.Code == Unsure, out.Code == ReplaySold, sold.Code != ReplaySold:
+		case out.Code == protocol.Held,
+			out.Code == protocol.ReplayHeld,
+			out.Code == Unsure,
+			out.Code == passOn,
+			out.Code == protocol.ReplaySold,
+			confirmed.Code != protocol.ReplaySold:
 			return out, false
 		default:
-			return sold, false
+			return confirmed, false
 		}
 	}
-	if sold.Code == ReplaySold {
-		return sold, false
+	if confirmed.Code == protocol.ReplaySold {
+		return confirmed, false
 	}
-	return last, false // who has bought nothing must not hear that it was too much
+	return last, false // a user who has bought nothing must not hear that it was too much
 }
 
-// sameTurn is the answer to an order whose derived serial the ledger has for another quantity, and that quantity.
-func (d *Desk) sameTurn(o Order, serial string) (Outcome, int64) {
-	l := d.lines.find(o.SKU)
-	if l == nil {
+// sameGeneration is the answer to an order whose derived serial the ledger has for another quantity, and that quantity.
+func (r *Reserver) sameGeneration(o Order, serial string) (Outcome, int64) {
+	q := r.skus.find(o.SKU)
+	if q == nil {
 		return Outcome{Code: Unsure}, 0
 	}
-	r, ok, err := d.find(d.ctx, l, serial)
+	rec, ok, err := r.find(r.ctx, q, serial)
 	switch {
 	case err != nil, !ok:
 		return Outcome{Code: Overloaded}, 0
-	case r.Status == 'H':
-		return Outcome{Code: ReplayHeld, Serial: serial}, r.Quantity
-	case r.Status == 'C':
-		return Outcome{Code: ReplaySold, Serial: serial}, r.Quantity
+	case rec.Status == protocol.StatusHeld:
+		return Outcome{Code: protocol.ReplayHeld, Serial: serial}, rec.Quantity
+	case rec.Status == protocol.StatusSold:
+		return Outcome{Code: protocol.ReplaySold, Serial: serial}, rec.Quantity
 	}
-	return Outcome{Code: Released, Serial: serial}, r.Quantity
+	return Outcome{Code: protocol.Released, Serial: serial}, rec.Quantity
 }

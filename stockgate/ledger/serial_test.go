@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
 )
 
 func TestDerivedSerialIsTheSameEverywhereAndOfOneOrderAlone(t *testing.T) {
@@ -25,7 +28,7 @@ func TestDerivedSerialIsTheSameEverywhereAndOfOneOrderAlone(t *testing.T) {
 		if got == other.derive([]byte(c.sku), []byte(c.user), c.generation) {
 			t.Errorf("%v: the secret does not matter", c)
 		}
-		if seen[got] || !ValidSerial([]byte(got)) || len(got) != 32 {
+		if seen[got] || !protocol.ValidSerial([]byte(got)) || len(got) != 32 {
 			t.Errorf("%v: %s", c, got)
 		}
 		seen[got] = true
@@ -35,11 +38,11 @@ func TestDerivedSerialIsTheSameEverywhereAndOfOneOrderAlone(t *testing.T) {
 func TestUserWithoutKeysHasOneUndecidedOrderAndThenTheNext(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := newShelf()
-		s.put(sku, 10, 2)
+		s.put(ledgertest.SKU, 10, 2)
 		o := deskOptions()
 		o.PerUser = 2
-		desks := []*Desk{opened(t, o, s, nil), opened(t, o, s, nil)}
-		each := func(what string, want Code) (out Outcome) {
+		desks := []*Reserver{opened(t, o, s, nil), opened(t, o, s, nil)}
+		each := func(what string, want protocol.Code) (out Outcome) {
 			t.Helper()
 			for _, d := range desks {
 				out = d.buy("7", "")
@@ -47,25 +50,25 @@ func TestUserWithoutKeysHasOneUndecidedOrderAndThenTheNext(t *testing.T) {
 			}
 			return out
 		}
-		settle := func(serial string, op Op) {
-			desks[0].Settle(sku, Item{Serial: serial}, op)
+		settle := func(serial string, op protocol.Op) {
+			desks[0].Settle(ledgertest.SKU, protocol.Item{Serial: serial}, op)
 			synctest.Wait()
 		}
 		first := desks[0].buy("7", "")
-		wants(t, "first", first, Held)
-		each("first is under way", ReplayHeld)
-		settle(first.Serial, Release)
+		wants(t, "first", first, protocol.Held)
+		each("first is under way", protocol.ReplayHeld)
+		settle(first.Serial, protocol.Release)
 		second := desks[1].buy("7", "")
-		wants(t, "first came to nothing", second, Held)
-		settle(second.Serial, Confirm)
+		wants(t, "first came to nothing", second, protocol.Held)
+		settle(second.Serial, protocol.Confirm)
 		third := desks[1].buy("7", "")
-		wants(t, "second is sold", third, Held)
-		each("third is under way", ReplayHeld)
-		settle(third.Serial, Confirm)
-		if last := each("no more", ReplaySold); last.Serial != third.Serial {
+		wants(t, "second is sold", third, protocol.Held)
+		each("third is under way", protocol.ReplayHeld)
+		settle(third.Serial, protocol.Confirm)
+		if last := each("no more", protocol.ReplaySold); last.Serial != third.Serial {
 			t.Errorf("%v, want %s", last, third.Serial)
 		}
-		if st := s.stock(sku); st.Sold != 2 || st.Held != 0 {
+		if st := s.stock(ledgertest.SKU); st.Sold != 2 || st.Held != 0 {
 			t.Errorf("stock %+v", st)
 		}
 	})
@@ -73,17 +76,17 @@ func TestUserWithoutKeysHasOneUndecidedOrderAndThenTheNext(t *testing.T) {
 
 func TestBuyerWithoutKeysHearsOfTheSaleWhenAllIsGone(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 2)
+		s := shelfOf(ledgertest.SKU, 2)
 		o := deskOptions()
 		o.PerUser = 5
 		d := opened(t, o, s, nil)
 		won := d.buy("7", "")
-		wants(t, "first", won, Held)
-		d.Settle(sku, Item{Serial: won.Serial}, Confirm)
+		wants(t, "first", won, protocol.Held)
+		d.Settle(ledgertest.SKU, protocol.Item{Serial: won.Serial}, protocol.Confirm)
 		synctest.Wait()
-		wants(t, "the last unit", d.buy("8", ""), Held)
+		wants(t, "the last unit", d.buy("8", ""), protocol.Held)
 		fresh := opened(t, o, s, nil) // knows nobody
-		if out := fresh.buy("7", ""); out.Code != ReplaySold || out.Serial != won.Serial {
+		if out := fresh.buy("7", ""); out.Code != protocol.ReplaySold || out.Serial != won.Serial {
 			t.Errorf("%v", out)
 		}
 	})
@@ -91,18 +94,18 @@ func TestBuyerWithoutKeysHearsOfTheSaleWhenAllIsGone(t *testing.T) {
 
 func TestAnotherQuantityIsNoOtherOrderWithoutAKey(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 10)
+		s := shelfOf(ledgertest.SKU, 10)
 		o := deskOptions()
 		o.PerUser = 3
 		d := opened(t, o, s, nil)
 		two := attempt("7", "")
 		two.Quantity = 2
 		first := d.buy("7", "")
-		wants(t, "one", first, Held)
-		wants(t, "two meanwhile", d.Reserve(0, two), ReplayHeld)
-		d.Settle(sku, Item{Serial: first.Serial}, Confirm)
+		wants(t, "one", first, protocol.Held)
+		wants(t, "two meanwhile", d.Reserve(0, two), protocol.ReplayHeld)
+		d.Settle(ledgertest.SKU, protocol.Item{Serial: first.Serial}, protocol.Confirm)
 		synctest.Wait()
-		wants(t, "two more", d.Reserve(0, two), Held)
+		wants(t, "two more", d.Reserve(0, two), protocol.Held)
 	})
 }
 
@@ -110,69 +113,70 @@ func TestUserWithoutKeysHasNoMoreThanPerUserEvenWhereTheLedgerAllowsMore(t *test
 	at(t, func(t *testing.T) {
 		o := deskOptions()
 		o.PerUser = 2
-		d := opened(t, o, shelfOf(sku, 10), nil)
+		d := opened(t, o, shelfOf(ledgertest.SKU, 10), nil)
 		for range 2 {
 			out := d.buy("7", "")
-			wants(t, "order", out, Held)
-			d.Settle(sku, Item{Serial: out.Serial}, Confirm)
+			wants(t, "order", out, protocol.Held)
+			d.Settle(ledgertest.SKU, protocol.Item{Serial: out.Serial}, protocol.Confirm)
 			synctest.Wait()
 		}
-		wants(t, "one more", d.buy("7", ""), ReplaySold)
+		wants(t, "one more", d.buy("7", ""), protocol.ReplaySold)
 	})
 }
 
-// Who had an earlier order refunded may buy again, whatever the desk remembers of the later one.
+// Who had an earlier order refunded may buy again, whatever the reserver remembers of the later one.
 func TestRefundOfAnEarlierTurnLetsItsBuyerBuyAgain(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := newShelf()
-		s.put(sku, 10, 2)
+		s.put(ledgertest.SKU, 10, 2)
 		o := deskOptions()
 		o.PerUser = 2
-		desks := []*Desk{opened(t, o, s, nil), opened(t, o, s, nil)}
-		settle := func(d *Desk, serial string, op Op) {
-			d.Settle(sku, Item{Serial: serial}, op)
+		desks := []*Reserver{opened(t, o, s, nil), opened(t, o, s, nil)}
+		settle := func(d *Reserver, serial string, op protocol.Op) {
+			d.Settle(ledgertest.SKU, protocol.Item{Serial: serial}, op)
 			synctest.Wait()
 		}
 		var serials []string
 		for range 2 {
 			out := desks[0].buy("7", "")
-			wants(t, "order", out, Held)
-			settle(desks[0], out.Serial, Confirm)
+			wants(t, "order", out, protocol.Held)
+			settle(desks[0], out.Serial, protocol.Confirm)
 			serials = append(serials, out.Serial)
 		}
 		for _, d := range desks {
-			wants(t, "no more", d.buy("7", ""), ReplaySold)
+			wants(t, "no more", d.buy("7", ""), protocol.ReplaySold)
 		}
-		settle(desks[1], serials[0], Refund)
+		settle(desks[1], serials[0], protocol.Refund)
 		again := desks[0].buy("7", "")
-		wants(t, "after the refund", again, Held)
-		settle(desks[0], again.Serial, Confirm)
+		wants(t, "after the refund", again, protocol.Held)
+		settle(desks[0], again.Serial, protocol.Confirm)
 		for _, d := range desks {
-			wants(t, "no more once again", d.buy("7", ""), ReplaySold)
+			wants(t, "no more once again", d.buy("7", ""), protocol.ReplaySold)
 		}
-		want(t, "sold", s.stock(sku).Sold, 2)
+		ledgertest.Want(t, "sold", s.stock(ledgertest.SKU).Sold, 2)
 	})
 }
 
 func TestGenerationsAreBounded(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 1000)
+		s := shelfOf(ledgertest.SKU, 1000)
 		d := opened(t, deskOptions(), s, nil)
-		for i := range mostGenerations {
+		for i := range maxGenerations {
 			out := d.buy("7", "")
-			wants(t, fmt.Sprint(i), out, Held)
-			d.Settle(sku, Item{Serial: out.Serial}, Release)
+			wants(t, fmt.Sprint(i), out, protocol.Held)
+			d.Settle(ledgertest.SKU, protocol.Item{Serial: out.Serial}, protocol.Release)
 			synctest.Wait()
 		}
-		wants(t, "too many", d.buy("7", ""), Released)
+		wants(t, "too many", d.buy("7", ""), protocol.Released)
 	})
 }
 
 func TestOrdersThatNothingIdentifiesAreOfTheirOwn(t *testing.T) {
-	s := shelfOf(sku, 10)
+	s := shelfOf(ledgertest.SKU, 10)
 	d := opened(t, deskOptions(), s, nil)
 	a, b := d.buy("", ""), d.buy("", "")
-	if a.Code != Held || b.Code != Held || a.Serial == b.Serial || !ValidSerial([]byte(a.Serial)) {
+	if a.Code != protocol.Held || b.Code != protocol.Held || a.Serial == b.Serial ||
+		!protocol.ValidSerial([]byte(a.Serial)) {
 		t.Errorf("%v, %v", a, b)
 	}
 }
@@ -182,33 +186,33 @@ func FuzzValidSerial(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, key []byte) {
-		if !ValidSerial(key) {
+		if !protocol.ValidSerial(key) {
 			return
 		}
-		if len(key) > longestSerial || len(key) == 0 {
+		if len(key) > protocol.MaxSerial || len(key) == 0 {
 			t.Fatalf("%d bytes", len(key))
 		}
 		s, err := NewStatusURL("http://shop.example/orders/{serial}/status?by={x}")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if path := s.of("1001", string(key)); !oneSegment(path, string(key)) {
+		if path := s.urlOf("1001", string(key)); !oneSegment(path, string(key)) {
 			t.Fatalf("%q is asked for as %q", key, path)
 		}
 	})
 }
 
-func ExampleDesk() {
-	var store Store = shelfOf("1001", 1) // a Redis or a Memory
-	desk, err := NewDesk(DeskOptions{Secret: []byte("the same for all instances")}, store, nil)
+func ExampleReserver() {
+	var store protocol.Store = shelfOf("1001", 1) // a Redis or a Memory
+	desk, err := New(Options{Secret: []byte("the same for all instances")}, store, nil)
 	if err != nil {
 		panic(err)
 	}
 	order := Order{SKU: []byte("1001"), User: []byte("7"), Quantity: 1}
 	out := desk.Reserve(0, order)
-	fmt.Println("forward:", out.Code == Held)
-	fmt.Println("forward again:", desk.Reserve(0, order).Code == Held)
-	desk.Settle("1001", Item{Serial: out.Serial}, Confirm) // the shop took it
+	fmt.Println("forward:", out.Code == protocol.Held)
+	fmt.Println("forward again:", desk.Reserve(0, order).Code == protocol.Held)
+	desk.Settle("1001", protocol.Item{Serial: out.Serial}, protocol.Confirm) // the shop took it
 	desk.Close(context.Background())
 	// Output:
 	// forward: true

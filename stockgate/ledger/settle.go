@@ -3,282 +3,253 @@ package ledger
 import (
 	"context"
 	"time"
+
+	"sluice/stockgate/ledger/protocol"
 )
 
 // settlement is what the ledger still has to be told of one order.
 type settlement struct {
-	item Item
-	op   Op
-	paid bool // the store has it
+	item protocol.Item
+	op   protocol.Op
+	done bool // the store has it
 }
 
 const (
 	firstRetry = 25 * time.Millisecond
 	lastRetry  = 2 * time.Second
 
-	// Nobody waits for a settlement. After a call with several of them the next one therefore waits for gather, unless
-	// there is half a call's worth already: what a call costs Redis is then divided among more orders.
-	gather  = 5 * time.Millisecond
-	several = 8
+	// No client waits for a settlement. After a call with several of them the next one therefore waits for
+	// settleGather, unless there is half a call's worth already: what a call costs Redis is then divided among more
+	// orders.
+	settleGather = 5 * time.Millisecond
+	several      = 8
 )
 
-// Settle tells the ledger what became of an order, now or as soon as it can be told: it is repeated until the store
-// has it, in the order of the calls for one serial. User and Quantity are needed for Adopt alone.
+// Settle tells the ledger what became of an order, now or as soon as it can be told: it is repeated until the store has
+// it, in the order of the calls for one serial. User and Quantity are needed for Adopt alone.
 //
-// It returns at once while there is room for the settlement. It waits for room for at most SettleWait. What finds
-// none, what the store did not have when Close gave up, and what comes after Close is written to the log with its
-// serial and op, at error level: a hold stays held then, and the resolver finds it.
-func (d *Desk) Settle(sku string, it Item, op Op) {
+// It returns at once while there is room for the settlement. It waits for room for at most SettleWait. What finds none,
+// what the store did not have when Close gave up, and what comes after Close is written to the log with its serial and
+// op, at error level: a reservation stays then, and the resolver finds it.
+func (r *Reserver) Settle(sku string, it protocol.Item, op protocol.Op) {
 	s := settlement{item: it, op: op}
-	l := d.open([]byte(sku))
-	if l == nil {
-		d.spill(sku, s, "too many SKUs")
+	if !r.acquireCapacity() {
+		r.dropToLog(sku, s, "too many settlements wait")
 		return
 	}
-	if !d.reserveRoom() {
-		d.spill(sku, s, "too many settlements wait")
-		return
-	}
-	for !d.owe(l, s) {
-		if d.closed.Load() {
-			<-d.room
-			d.spill(sku, s, "the desk is closed")
+	for {
+		q := r.open([]byte(sku))
+		switch {
+		case q == nil:
+			<-r.capacity
+			r.dropToLog(sku, s, "too many SKUs")
 			return
-		}
-		if l = d.open([]byte(sku)); l == nil {
-			<-d.room
-			d.spill(sku, s, "too many SKUs")
+		case r.addSettlement(q, s):
+			return
+		case r.closed.Load():
+			<-r.capacity
+			r.dropToLog(sku, s, "the reserver is closed")
 			return
 		}
 	}
 }
 
-// Decided says that the store has op for a serial already, by another way than Settle: nothing is sent, and nobody asks
-// about it any more.
-func (d *Desk) Decided(sku, serial string, op Op) {
-	l := d.lines.find([]byte(sku))
-	if l == nil {
+// Decided says that the store has op for a serial already, by another way than Settle: nothing is sent, and the
+// upstream is not asked about it any more.
+func (r *Reserver) Decided(sku, serial string, op protocol.Op) {
+	q := r.skus.find([]byte(sku))
+	if q == nil {
 		return
 	}
-	d.settled(d.o.Now(), l, serial, op)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	d.undoubt(l, serial)
+	r.noteSettled(q, serial, op)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	r.resolved(q, serial)
 }
 
-// reserveRoom waits for room for one settlement.
-func (d *Desk) reserveRoom() bool {
+// acquireCapacity waits for room for one settlement.
+func (r *Reserver) acquireCapacity() bool {
 	select {
-	case d.room <- struct{}{}:
+	case r.capacity <- struct{}{}:
 		return true
 	default:
 	}
-	ctx, cancel := context.WithTimeout(d.ctx, d.o.SettleWait)
+	ctx, cancel := context.WithTimeout(r.ctx, r.o.SettleWait)
 	defer cancel()
 	select {
-	case d.room <- struct{}{}:
+	case r.capacity <- struct{}{}:
 		return true
 	case <-ctx.Done():
 		return false
 	}
 }
 
-// owe queues s, for which there is room. It reports false when the desk is closed or l was removed.
-func (d *Desk) owe(l *line, s settlement) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.gone || d.closed.Load() {
+// addSettlement queues s, for which there is room. It reports false when the reserver is closed or q was removed.
+func (r *Reserver) addSettlement(q *skuQueue, s settlement) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.removed || r.closed.Load() {
 		return false
 	}
-	l.owed = append(l.owed, s)
-	if !l.settles {
-		l.settles = true
-		d.work.Go(func() { d.settle(l) })
+	q.pending = append(q.pending, s)
+	if !q.settling {
+		q.settling = true
+		r.work.Go(func() { r.settlePending(q) })
 	}
 	return true
 }
 
-// settle tells the store what is owed on l, until nothing is.
-func (d *Desk) settle(l *line) {
+// settlePending tells the store what is pending on q, until nothing is.
+func (r *Reserver) settlePending(q *skuQueue) {
 	wait := firstRetry
 	for {
-		due := d.due(l)
-		if due == nil {
+		b := r.nextSettlements(q)
+		if b == nil {
 			return
 		}
-		hint, err := d.finish(l, due)
-		l.mu.Lock()
-		d.trouble(l, err)
-		l.mu.Unlock()
+		hint, err := r.finish(q, b)
+		q.mu.Lock()
+		r.reportFault(q, err)
+		q.mu.Unlock()
 		if err == nil {
 			wait = firstRetry
-			d.paid(l, due, hint)
-			if len(due.items) >= several && l.owes() < mostItems/2 && !d.closed.Load() {
-				d.pause(d.ctx, gather)
+			left := r.removeSettled(q, b, hint)
+			if len(b.items) >= several && left < r.o.MaxBatch/2 && !r.closed.Load() {
+				pause(r.ctx, settleGather)
 			}
 			continue
 		}
-		d.retries.Add(1)
-		if !d.pause(d.ctx, wait) {
-			d.giveUp(l)
+		r.retries.Add(1)
+		if !pause(r.ctx, wait) {
+			r.giveUp(q)
 			return
 		}
 		wait = min(2*wait, lastRetry)
 	}
 }
 
-// owes is how many settlements wait.
-func (l *line) owes() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.owed)
+// settleBatch is one call's worth of settlements.
+type settleBatch struct {
+	op     protocol.Op
+	items  []protocol.Item
+	done   []protocol.Done
+	places []int // in skuQueue.pending, rising
 }
 
-// due is one call's worth of settlements.
-type due struct {
-	op     Op
-	items  []Item
-	done   []Done
-	places []int // in line.owed, rising
-
-	one struct { // room for a single settlement
-		items  [1]Item
-		done   [1]Done
-		places [1]int
-	}
-}
-
-// due gathers settlements of the same op as the first, past others, but not past one of the same serial. It returns
-// nil when nothing is owed; the caller's goroutine is then expected to end.
-func (d *Desk) due(l *line) *due {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.owed) == 0 {
-		l.settles = false
-		l.owed = nil
+// nextSettlements gathers settlements of the same op as the first, past others, but not past one of the same serial. It
+// returns nil when nothing is pending; the caller's goroutine is then expected to end.
+func (r *Reserver) nextSettlements(q *skuQueue) *settleBatch {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.pending) == 0 {
+		q.settling, q.pending = false, nil
 		return nil
 	}
-	b := &due{op: l.owed[0].op}
-	b.items, b.places, b.done = b.one.items[:0], b.one.places[:0], b.one.done[:]
+	b := &settleBatch{op: q.pending[0].op}
 	passed := make(map[string]bool)
-	for i, s := range l.owed[:min(len(l.owed), 4*mostItems)] {
+	for i, s := range q.pending[:min(len(q.pending), 4*r.o.MaxBatch)] {
 		if s.op != b.op || passed[s.item.Serial] {
 			passed[s.item.Serial] = true
 			continue
 		}
-		b.items = append(b.items, s.item)
-		b.places = append(b.places, i)
-		if len(b.items) == mostItems {
+		b.items, b.places = append(b.items, s.item), append(b.places, i)
+		if len(b.items) == r.o.MaxBatch {
 			break
 		}
 	}
-	if len(b.items) > len(b.done) {
-		b.done = make([]Done, len(b.items))
-	}
+	b.done = make([]protocol.Done, len(b.items))
 	return b
 }
 
-// finish makes the call.
-func (d *Desk) finish(l *line, b *due) (Hint, error) {
-	turn, err := d.turnToSettle()
-	if err != nil {
-		return Hint{}, err
-	}
-	defer func() { <-turn }()
-	now := time.Now()
-	d.calls.note(callFinish, len(b.items))
-	return d.store.Finish(d.term(), l.sku, now.UnixMilli(), now.Add(d.o.Keep).UnixMilli(), b.op, b.items, b.done)
-}
-
-// turnToSettle waits for the right to a call, which who has it gives back. Calls are few while there is room: what waits for them
-// gathers, line by line, and a call is what costs Redis most.
-func (d *Desk) turnToSettle() (turn chan struct{}, err error) {
-	var more chan struct{}
-	if len(d.room) > cap(d.room)/8 {
-		more = d.more
-	}
+// finish makes the call, one of at most maxSettling.
+func (r *Reserver) finish(q *skuQueue, b *settleBatch) (protocol.StockVersion, error) {
 	select {
-	case d.aside <- struct{}{}:
-		return d.aside, nil
-	case more <- struct{}{}:
-		return more, nil
-	case <-d.ctx.Done():
-		return nil, d.ctx.Err()
+	case r.settling <- struct{}{}:
+		defer func() { <-r.settling }()
+	case <-r.ctx.Done():
+		return protocol.StockVersion{}, r.ctx.Err()
 	}
+	ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
+	defer cancel()
+	now := time.Now()
+	r.calls.observe(callFinish, len(b.items))
+	return r.store.Finish(ctx, q.sku, now.UnixMilli(), now.Add(r.o.Keep).UnixMilli(), b.op, b.items, b.done)
 }
 
-// paid takes b out of what is owed, and keeps in mind what it came to.
-func (d *Desk) paid(l *line, b *due, hint Hint) {
+// removeSettled takes b out of what is pending, remembers the results, and returns how much is left.
+func (r *Reserver) removeSettled(q *skuQueue, b *settleBatch, hint protocol.StockVersion) (left int) {
 	for i, it := range b.items {
-		d.conclude(l, b.op, it, b.done[i])
+		r.noteResult(q, b.op, it, b.done[i])
 	}
-	l.mu.Lock()
+	q.mu.Lock()
 	for i, place := range b.places {
-		l.owed[place].paid = true
-		d.undoubt(l, b.items[i].Serial)
-		<-d.room
+		q.pending[place].done = true
+		r.resolved(q, b.items[i].Serial)
+		<-r.capacity
 	}
-	kept := l.owed[:0]
-	for _, s := range l.owed {
-		if !s.paid {
+	kept := q.pending[:0]
+	for _, s := range q.pending {
+		if !s.done {
 			kept = append(kept, s)
 		}
 	}
-	clear(l.owed[len(kept):])
-	l.owed = kept
-	l.mu.Unlock()
-	if b.done[0] != NoLedger {
-		d.note(l, hint)
+	clear(q.pending[len(kept):])
+	q.pending = kept
+	q.mu.Unlock()
+	if b.done[0] != protocol.NoLedger {
+		r.learnHint(q, hint)
 	}
+	return len(kept)
 }
 
-// conclude counts what one settlement came to, and says loudly what somebody must look at.
-func (d *Desk) conclude(l *line, op Op, it Item, done Done) {
+// noteResult counts what one settlement came to, and logs what an operator must look at.
+func (r *Reserver) noteResult(q *skuQueue, op protocol.Op, it protocol.Item, done protocol.Done) {
 	switch done {
-	case Changed, Already:
-		d.settled(d.o.Now(), l, it.Serial, op)
-		if done == Changed {
-			l.events.finish(op)
-		}
+	case protocol.Changed:
+		q.events.countSettled(op)
+		fallthrough
+	case protocol.Already:
+		r.noteSettled(q, it.Serial, op)
 		return
-	case OverTotal:
-		l.events.finish(op)
-		d.settled(d.o.Now(), l, it.Serial, op)
+	case protocol.OverTotal:
+		q.events.countSettled(op)
+		r.noteSettled(q, it.Serial, op)
 	}
-	l.events.trouble.Add(1)
-	d.o.Log.Error("reservation does not agree with the shop", "sku", l.sku, "serial", it.Serial, "op", string(op), "found", finding(done))
+	q.events.contradictions.Add(1)
+	r.o.Log.Error("reservation does not agree with the upstream", "sku", q.sku, "serial", it.Serial, "op", string(op),
+		"found", contradiction(done))
 }
 
-// finding says what was found, for the log.
-func finding(done Done) string {
+// contradiction says what was found, for the log.
+func contradiction(done protocol.Done) string {
 	switch done {
-	case WasReleased:
-		return "released before: the shop must cancel the order"
-	case WasSold:
+	case protocol.WasReleased:
+		return "released before: the upstream must cancel the order"
+	case protocol.WasSold:
 		return "sold: use refund"
-	case NotFound:
+	case protocol.NotFound:
 		return "no such reservation"
-	case OverTotal:
+	case protocol.OverTotal:
 		return "more is sold than there is"
-	case NoLedger:
+	case protocol.NoLedger:
 		return "no ledger for this SKU"
 	}
 	return "unknown"
 }
 
-// giveUp writes what is owed to the log.
-func (d *Desk) giveUp(l *line) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, s := range l.owed {
-		<-d.room
-		d.spill(l.sku, s, "the desk is closed")
+// giveUp writes what is pending to the log.
+func (r *Reserver) giveUp(q *skuQueue) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, s := range q.pending {
+		<-r.capacity
+		r.dropToLog(q.sku, s, "the reserver is closed")
 	}
-	l.owed, l.settles = nil, false
+	q.pending, q.settling = nil, false
 }
 
-// spill writes a settlement to the log, so that it can be done by hand.
-func (d *Desk) spill(sku string, s settlement, why string) {
-	d.spilled.Add(1)
-	d.o.Log.Error("settlement was not kept", "sku", sku, "serial", s.item.Serial, "op", string(s.op), "why", why)
+// dropToLog writes a settlement to the log, so that it can be done by hand.
+func (r *Reserver) dropToLog(sku string, s settlement, why string) {
+	r.dropped.Add(1)
+	r.o.Log.Error("settlement was not kept", "sku", sku, "serial", s.item.Serial, "op", string(s.op), "why", why)
 }

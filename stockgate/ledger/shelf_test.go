@@ -4,9 +4,11 @@ import (
 	"context"
 	"maps"
 	"slices"
+
+	"sluice/stockgate/ledger/protocol"
 )
 
-func (s *shelf) Add(ctx context.Context, sku string, delta int64, _ string) (st Stock, err error) {
+func (s *shelf) Add(ctx context.Context, sku string, delta int64, _ string) (st protocol.Stock, err error) {
 	err = s.do(ctx, "add", func() {
 		b := s.skus[sku]
 		b.stock.Total += delta
@@ -16,7 +18,7 @@ func (s *shelf) Add(ctx context.Context, sku string, delta int64, _ string) (st 
 	return st, err
 }
 
-func (s *shelf) SetHours(ctx context.Context, sku string, opens, closes int64) (st Stock, err error) {
+func (s *shelf) SetHours(ctx context.Context, sku string, opens, closes int64) (st protocol.Stock, err error) {
 	err = s.do(ctx, "hours", func() {
 		b := s.skus[sku]
 		b.stock.Opens, b.stock.Closes = opens, closes
@@ -26,7 +28,11 @@ func (s *shelf) SetHours(ctx context.Context, sku string, opens, closes int64) (
 	return st, err
 }
 
-func (s *shelf) Create(ctx context.Context, sku string, o Opening) (st Stock, made bool, err error) {
+func (s *shelf) Create(
+	ctx context.Context,
+	sku string,
+	o protocol.Opening,
+) (st protocol.Stock, made bool, err error) {
 	err = s.do(ctx, "create", func() {
 		if made = s.skus[sku] == nil; made {
 			s.put(sku, o.Total, o.Limit)
@@ -43,26 +49,26 @@ func (s *shelf) SKUs(ctx context.Context, limit int) (all []string, err error) {
 }
 
 // asked is how many calls were made for orders.
-func (s *shelf) asked() int { return s.count("reserve") + s.count("glance") }
+func (s *shelf) asked() int { return s.count("reserve") + s.count("lookup") }
 
-// LookAll makes one call for all.
-func (s *shelf) LookAll(ctx context.Context, skus []string, tell func(int, Hint, bool, error)) {
-	found, ok := make([]Hint, len(skus)), make([]bool, len(skus))
-	err := s.do(ctx, "glance", func() {
-		s.glances += len(skus)
-		for i, sku := range skus {
-			if b := s.skus[sku]; b != nil {
-				found[i], ok[i] = b.stock.Hint, true
+// FindAll makes one call for all.
+func (s *shelf) FindAll(ctx context.Context, orders []protocol.OrderName) []protocol.Found {
+	found := make([]protocol.Found, len(orders))
+	err := s.do(ctx, "lookup", func() {
+		for i, o := range orders {
+			if b := s.skus[o.SKU]; b != nil {
+				found[i].Record, found[i].OK = b.records[o.Serial]
 			}
 		}
 	})
-	for i := range skus {
-		tell(i, found[i], ok[i], err)
+	for i := range found {
+		found[i].Err = err
 	}
+	return found
 }
 
 // Records gets past each record as it is at its turn, and lets others in between.
-func (s *shelf) Records(ctx context.Context, sku string, see func(Record) bool) error {
+func (s *shelf) Records(ctx context.Context, sku string, see func(protocol.Record) bool) error {
 	var serials []string
 	err := s.do(ctx, "records", func() {
 		if b := s.skus[sku]; b != nil {

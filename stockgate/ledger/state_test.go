@@ -2,52 +2,53 @@ package ledger
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
 )
 
 func TestStateOfAnOrderIsFoundWithAndWithoutItsSKU(t *testing.T) {
-	eachStore(t, func(t *testing.T, s Store) {
-		must[Stock](t)(s.SetTotal(t.Context(), sku, 5, 0))
+	eachStore(t, func(t *testing.T, s protocol.Store) {
+		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 5, 0))
 		d := opened(t, deskOptions(), s, nil)
-		wants(t, "an order", d.buy("ann", "key"), Held)
-		for _, of := range []string{sku, ""} {
-			r, found, ok, err := d.State(d.o.Now(), of, "key")
-			if err != nil || !ok || found != sku || r.Status != 'H' {
+		wants(t, "an order", d.buy("ann", "key"), protocol.Held)
+		for _, of := range []string{ledgertest.SKU, ""} {
+			r, found, ok, err := d.State(of, "key")
+			if err != nil || !ok || found != ledgertest.SKU || r.Status != 'H' {
 				t.Errorf("of %q: %+v %q %v %v", of, r, found, ok, err)
 			}
-			if _, _, ok, err := d.State(d.o.Now(), of, "other"); ok || err != nil {
+			if _, _, ok, err := d.State(of, "other"); ok || err != nil {
 				t.Errorf("of %q: a serial that nobody knows: %v %v", of, ok, err)
 			}
 		}
 	})
 }
 
-func TestLooksForStatesAreBounded(t *testing.T) {
+func TestReserver_LookUpsOfStatesAreBounded(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(sku, 10)
+		s := shelfOf(ledgertest.SKU, 10)
 		d := opened(t, deskOptions(), s, nil)
-		now := d.o.Now()
-		for range looksAtOnce {
-			if _, _, _, err := d.State(now, sku, "x"); err != nil {
-				t.Fatal(err)
+		s.set(func(string, bool) error { time.Sleep(10 * time.Millisecond); return nil })
+		var rejected atomic.Int64
+		ledgertest.Storm(3*stateSize, 3*stateSize, func(int) {
+			switch _, _, _, err := d.State(ledgertest.SKU, "x"); {
+			case errors.Is(err, ErrTooMany):
+				rejected.Add(1)
+			case err != nil:
+				t.Error(err)
 			}
+		})
+		if n := rejected.Load(); n == 0 || n > 2*stateSize {
+			t.Errorf("%d of %d were rejected", n, 3*stateSize)
 		}
-		if _, _, _, err := d.State(now, sku, "x"); !errors.Is(err, ErrTooMany) {
-			t.Errorf("one more: %v", err)
+		if n := s.count("lookup"); n > 3 {
+			t.Errorf("%d calls", n)
 		}
-		if _, _, _, err := d.State(now+lookEvery, sku, "x"); err != nil {
-			t.Errorf("later: %v", err)
-		}
-		for range lookers {
-			d.lookers <- struct{}{}
-		}
-		began := time.Now()
-		if _, _, _, err := d.State(now+int64(time.Hour), sku, "x"); !errors.Is(err, ErrTooMany) || time.Since(began) != d.o.MaxWait {
-			t.Errorf("when all look: %v after %v", err, time.Since(began))
-		}
-		for range lookers {
-			<-d.lookers
+		if _, _, _, err := d.State(ledgertest.SKU, "x"); err != nil {
+			t.Error("later:", err)
 		}
 	})
 }

@@ -8,88 +8,94 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"sluice/stockgate/ledger/protocol"
 )
 
 // Where a status URL takes the serial, and the SKU.
 const (
-	place    = "{serial}"
-	skuPlace = "{sku}"
+	serialHolder = "{serial}"
+	skuHolder    = "{sku}"
 )
 
-// StatusURL asks the shop for an order by HTTP: GET, where 200 means that it exists, 404 that it does not, and
-// anything else, redirects too, that nobody knows. It is safe for concurrent use.
+// StatusURL asks the upstream for an order by HTTP: GET, where 200 means that it exists, 404 that it does not, and
+// anything else, redirects too, that it is not known. It is safe for concurrent use.
 type StatusURL struct {
 	text      string
 	transport *http.Transport
 }
 
-// NewStatusURL returns an oracle for a URL that contains {serial}, and perhaps {sku}:
+// NewStatusURL returns a source for a URL that contains {serial}, and perhaps {sku}:
 // "http://shop/orders/{sku}/{serial}". Without {sku} a serial must be one order's, whichever SKU that is of.
 func NewStatusURL(text string) (*StatusURL, error) {
-	before, _, ok := strings.Cut(text, place)
+	before, _, ok := strings.Cut(text, serialHolder)
 	if !ok {
-		return nil, fmt.Errorf("read status URL %q: it has no %s", text, place)
+		return nil, fmt.Errorf("read status URL %q: it has no %s", text, serialHolder)
 	}
-	for _, p := range []string{place, skuPlace} {
+	for _, p := range []string{serialHolder, skuHolder} {
 		if strings.Count(text, p) > 1 {
 			return nil, fmt.Errorf("read status URL %q: it has %s twice", text, p)
 		}
 	}
-	u, err := url.Parse(placed(text, "x", "x"))
+	u, err := url.Parse(fillIn(text, "x", "x"))
 	if err != nil {
 		return nil, fmt.Errorf("read status URL %q: %w", text, err)
 	}
-	before, _, _ = strings.Cut(before, skuPlace)
+	before, _, _ = strings.Cut(before, skuHolder)
 	host, _ := url.Parse(before)
 	if u.Scheme != "http" && u.Scheme != "https" || host == nil || host.Host != u.Host || u.Host == "" {
-		return nil, fmt.Errorf("read status URL %q: it must name a host by http or https, and %s behind it", text, place)
+		return nil, fmt.Errorf(
+			"read status URL %q: it must name a host by http or https, and %s behind it",
+			text,
+			serialHolder,
+		)
 	}
 	return &StatusURL{text: text, transport: &http.Transport{
-		MaxConnsPerHost:        asksAtOnce,
-		MaxIdleConnsPerHost:    asksAtOnce,
+		MaxConnsPerHost:        maxConcurrent,
+		MaxIdleConnsPerHost:    maxConcurrent,
 		IdleConnTimeout:        2 * askTimeout, // mostly below a shop's keep-alive; a GET may be repeated anyway
 		MaxResponseHeaderBytes: 64 << 10,
 		DisableCompression:     true,
 	}}, nil
 }
 
-// placed is text with a serial and a SKU in their places.
-func placed(text, serial, sku string) string {
-	return strings.NewReplacer(place, serial, skuPlace, sku).Replace(text)
+// fillIn is text with a serial and a SKU in their places.
+func fillIn(text, serial, sku string) string {
+	return strings.NewReplacer(serialHolder, serial, skuHolder, sku).Replace(text)
 }
 
-// of returns the URL of one order. Both are escaped so that each is one segment of a path, or one value of a query.
-func (s *StatusURL) of(sku, serial string) string {
-	return placed(s.text, url.QueryEscape(serial), url.QueryEscape(sku))
+// urlOf returns the URL of one order. Both are escaped so that each is one segment of a path, or one value of a query.
+func (s *StatusURL) urlOf(sku, serial string) string {
+	return fillIn(s.text, url.QueryEscape(serial), url.QueryEscape(sku))
 }
 
-// Ask implements Oracle.
-func (s *StatusURL) Ask(ctx context.Context, sku, serial string) (Verdict, error) {
-	if !ValidSerial([]byte(serial)) {
-		return NobodyKnows, errors.New("ask for an order: no valid serial")
+// Ask implements OrderStatusSource.
+func (s *StatusURL) Ask(ctx context.Context, sku, serial string) (OrderStatus, error) {
+	if !protocol.ValidSerial([]byte(serial)) {
+		return OrderUnknown, errors.New("ask for an order: no valid serial")
 	}
-	if (sku == "." || sku == "..") && strings.Contains(s.text, skuPlace) {
-		return NobodyKnows, fmt.Errorf("ask for order %q: the SKU %q would name another place", serial, sku)
+	if (sku == "." || sku == "..") && strings.Contains(s.text, skuHolder) {
+		return OrderUnknown, fmt.Errorf("ask for order %q: the SKU %q would name another place", serial, sku)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.of(sku, serial), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.urlOf(sku, serial), nil)
 	if err != nil {
-		return NobodyKnows, fmt.Errorf("ask for order %q: %w", serial, err)
+		return OrderUnknown, fmt.Errorf("ask for order %q: %w", serial, err)
 	}
 	resp, err := s.transport.RoundTrip(req) // a client would follow redirects
 	if err != nil {
-		return NobodyKnows, fmt.Errorf("ask for order %q: %w", serial, err)
+		return OrderUnknown, fmt.Errorf("ask for order %q: %w", serial, err)
 	}
 	defer resp.Body.Close()
 	if _, err := io.CopyN(io.Discard, resp.Body, 64<<10); err != nil && !errors.Is(err, io.EOF) {
-		return NobodyKnows, fmt.Errorf("ask for order %q: %w", serial, err)
+		return OrderUnknown, fmt.Errorf("ask for order %q: %w", serial, err)
 	}
 	switch resp.StatusCode {
 	case http.StatusOK:
 		return OrderExists, nil
 	case http.StatusNotFound:
-		return NoOrder, nil
+		return OrderNotFound, nil
 	}
-	return NobodyKnows, nil
+	return OrderUnknown, nil
 }
 
 // Close drops the connections that are idle.

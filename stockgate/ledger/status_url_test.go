@@ -18,7 +18,8 @@ func oneSegment(text, serial string) bool {
 	path := u.EscapedPath()
 	middle := strings.TrimSuffix(strings.TrimPrefix(path, "/orders/"), "/status")
 	plain, err := url.PathUnescape(middle)
-	return err == nil && plain == serial && !strings.Contains(middle, "/") && u.Host == "shop.example" && u.Fragment == ""
+	return err == nil && plain == serial && !strings.Contains(middle, "/") && u.Host == "shop.example" &&
+		u.Fragment == ""
 }
 
 func asked(t *testing.T, pattern string, handle http.HandlerFunc) (*StatusURL, context.Context) {
@@ -40,8 +41,10 @@ func TestStatusSaysWhetherTheOrderExists(t *testing.T) {
 		w.Header().Set("Location", "/login")
 		w.WriteHeader(status)
 	})
-	for code, want := range map[int]Verdict{200: OrderExists, 404: NoOrder, 201: NobodyKnows, 204: NobodyKnows, 301: NobodyKnows,
-		302: NobodyKnows, 400: NobodyKnows, 401: NobodyKnows, 410: NobodyKnows, 429: NobodyKnows, 500: NobodyKnows, 503: NobodyKnows} {
+	for code, want := range map[int]OrderStatus{200: OrderExists, 404: OrderNotFound, 201: OrderUnknown,
+		204: OrderUnknown, 301: OrderUnknown,
+		302: OrderUnknown, 400: OrderUnknown, 401: OrderUnknown, 410: OrderUnknown,
+		429: OrderUnknown, 500: OrderUnknown, 503: OrderUnknown} {
 		status = code
 		got, err := s.Ask(ctx, "1001", "abc")
 		if err != nil || got != want {
@@ -56,7 +59,8 @@ func TestSerialCannotLeaveItsPlaceInTheURL(t *testing.T) {
 		s, ctx := asked(t, pattern, func(w http.ResponseWriter, r *http.Request) {
 			path, query = r.URL.EscapedPath(), r.URL.RawQuery
 		})
-		for _, serial := range []string{"../admin", "a/b", "a?b=c", "a#b", "a%2Fb", "a&of=2", "a+b", "a;b", "...", "@evil", "\\..\\"} {
+		for _, serial := range []string{"../admin", "a/b", "a?b=c", "a#b", "a%2Fb", "a&of=2", "a+b", "a;b", "...",
+			"@evil", "\\..\\"} {
 			if _, err := s.Ask(ctx, "1001", serial); err != nil {
 				t.Fatal(err)
 			}
@@ -73,10 +77,10 @@ func TestSerialCannotLeaveItsPlaceInTheURL(t *testing.T) {
 
 func TestShopThatCannotBeReachedKnowsNothing(t *testing.T) {
 	s, ctx := asked(t, "/orders/{serial}", func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) })
-	if got, err := s.Ask(ctx, "1001", "abc"); err == nil || got != NobodyKnows {
+	if got, err := s.Ask(ctx, "1001", "abc"); err == nil || got != OrderUnknown {
 		t.Errorf("%v, %v", got, err)
 	}
-	if got, err := s.Ask(ctx, "1001", ".."); err == nil || got != NobodyKnows {
+	if got, err := s.Ask(ctx, "1001", ".."); err == nil || got != OrderUnknown {
 		t.Errorf("a serial that is none: %v, %v", got, err)
 	}
 }
@@ -95,9 +99,12 @@ func TestEndlessAnswerIsNotRead(t *testing.T) {
 }
 
 func TestStatusURLNeedsAHostAndOnePlace(t *testing.T) {
-	for _, text := range []string{"", "http://shop/orders", "http://shop/{serial}/{serial}", "ftp://shop/{serial}", "/orders/{serial}",
-		"http://{serial}/orders", "http://shop{serial}/orders", "http://{serial}.shop/", "http://user:{serial}@shop/x", "://{serial}", "http:///{serial}",
-		"http://shop/{sku}", "http://shop/{sku}/{sku}/{serial}", "http://{sku}.shop/{serial}", "http://shop{sku}/{serial}", "http://u:{sku}@shop/{serial}"} {
+	for _, text := range []string{"", "http://shop/orders", "http://shop/{serial}/{serial}", "ftp://shop/{serial}",
+		"/orders/{serial}",
+		"http://{serial}/orders", "http://shop{serial}/orders", "http://{serial}.shop/", "http://user:{serial}@shop/x",
+		"://{serial}", "http:///{serial}",
+		"http://shop/{sku}", "http://shop/{sku}/{sku}/{serial}", "http://{sku}.shop/{serial}",
+		"http://shop{sku}/{serial}", "http://u:{sku}@shop/{serial}"} {
 		if _, err := NewStatusURL(text); err == nil {
 			t.Errorf("%q was taken", text)
 		}
@@ -116,9 +123,13 @@ func TestShopIsAskedForTheOrderOfItsSKUWhereTheURLNamesIt(t *testing.T) {
 			}
 		}
 	}
-	s, ctx := asked(t, "/skus/{sku}/orders/{serial}", func(http.ResponseWriter, *http.Request) { t.Error("another place was asked") })
+	s, ctx := asked(
+		t,
+		"/skus/{sku}/orders/{serial}",
+		func(http.ResponseWriter, *http.Request) { t.Error("another place was asked") },
+	)
 	for _, sku := range []string{".", ".."} {
-		if v, err := s.Ask(ctx, sku, "abc"); err == nil || v != NobodyKnows {
+		if v, err := s.Ask(ctx, sku, "abc"); err == nil || v != OrderUnknown {
 			t.Errorf("%q: %v", sku, v)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// After a fail-over nobody waits for an instance whose mark is a minute older than others': however many SKUs there are,
-// an instance that lives must have called each of them within that time.
+// After a fail-over nobody waits for an instance whose mark is a minute older than others': however many SKUs there
+// are, an instance that lives must have called each of them within that time.
 func TestEachOfManySKUsIsSweptWhileItsMarkIsFresh(t *testing.T) {
 	const skus, fresh = 10_000, 60 * time.Second
 	at(t, func(t *testing.T) {
@@ -17,7 +17,7 @@ func TestEachOfManySKUsIsSweptWhileItsMarkIsFresh(t *testing.T) {
 		}
 		d := opened(t, deskOptions(), s, nil)
 		for i := range skus {
-			d.Watch(fmt.Sprint(i))
+			d.Track(fmt.Sprint(i))
 		}
 		for range 3 {
 			before := s.count("sweep")

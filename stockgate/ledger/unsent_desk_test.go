@@ -1,15 +1,14 @@
 package ledger
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"sluice/internal/redistest"
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 )
 
 // Strays are looked at a few at a time. Orders that certainly never reached Redis must not stand in their way.
@@ -17,21 +16,21 @@ func TestOrdersThatWereNeverSentAreNoStrays(t *testing.T) {
 	server := redistest.Start(t)
 	options := optionsFor(server, 2)
 	options.BreakerPause = time.Hour // whatever is asked now is not sent
-	r := must[*Redis](t)(NewRedis(options))
+	r := ledgertest.Must[*redisstore.Store](t)(redisstore.New(options))
 	t.Cleanup(func() { r.Close() })
-	must[Stock](t)(r.SetTotal(t.Context(), sku, 1000, 0))
+	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), ledgertest.SKU, 1000, 0))
 	d := opened(t, deskOptions(), r, nil)
-	wants(t, "before", d.buy("before", ""), Held)
-	l := d.lines.find([]byte(sku))
+	wants(t, "before", d.buy("before", ""), protocol.Held)
+	l := d.skus.find([]byte(ledgertest.SKU))
 	strays := func() int {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return len(l.doubts)
+		return len(l.unresolved)
 	}
-	failed := errors.New("as if Redis had failed")
+	server.Kill()
 	for range options.BreakerErrors {
-		_ = r.link.Do(t.Context(), func(context.Context, *redis.Client) error { return failed }, fault)
+		_, _, _ = r.Look(t.Context(), ledgertest.SKU)
 	}
-	storm(2000, 100, func(i int) { wants(t, "not sent", d.buy(fmt.Sprint(i), ""), Unsure) })
-	want(t, "strays", strays(), 0)
+	ledgertest.Storm(2000, 100, func(i int) { wants(t, "not sent", d.buy(fmt.Sprint(i), ""), Unsure) })
+	ledgertest.Want(t, "strays", strays(), 0)
 }

@@ -2,101 +2,89 @@ package link
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/sony/gobreaker/v2"
 )
 
 const (
-	mostHops    = 8                      // servers that one question is put to
-	tryAgain    = 10 * time.Millisecond  // while the keys of a SKU are at two servers
-	reviewEvery = 10 * time.Second       // the slots, while there are calls
-	reviewSoon  = 100 * time.Millisecond // after an error
-	unownedFor  = time.Minute            // a server that lost its slots may get some again
+	maxHops        = 8                     // servers that one call is put to
+	tryAgainDelay  = 10 * time.Millisecond // while the keys of a SKU are at two servers
+	slotsInterval  = 10 * time.Second      // from one reading of the slots to the next, without a cause
+	slotlessPeriod = time.Minute           // a server that lost its slots may get some again
 )
 
-// cluster is the masters of a Redis Cluster, and which slot is whose.
+// cluster is the masters of a Redis Cluster. go-redis' cluster client reads which slot is whose. It runs no other
+// command: it would repeat what timed out, and it does not tell which server it asks.
 type cluster struct {
 	options Options
-	log     *slog.Logger
-	owners  [slots]atomic.Pointer[node] // nil = nobody known
-	known   atomic.Bool                 // owners were read once
-	changed atomic.Bool                 // some slot has another owner, and nobody was told
-	first   chan struct{}               // holds whoever reads owners for the first time
-	review  *errands
-
-	mu     sync.Mutex // guards nodes and closed
-	nodes  map[string]*node
-	closed bool
+	slots   *redis.ClusterClient
+	known   atomic.Bool // the slots were read once
+	mu      sync.Mutex  // guards the rest
+	owners  string      // who has which slots, as text
+	all     map[string]*server
+	closed  bool
 }
 
-func newCluster(o Options, log *slog.Logger) *cluster {
-	c := &cluster{options: o, log: log, nodes: make(map[string]*node), first: make(chan struct{}, 1)}
-	c.review = newErrands(func(ctx context.Context) { _ = c.read(ctx) }, reviewEvery, reviewSoon)
+func newCluster(o Options) *cluster {
+	c := &cluster{options: o, all: make(map[string]*server)}
+	c.slots = redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: o.Addresses, ClusterStateReloadInterval: slotsInterval,
+		NewClient: func(node *redis.Options) *redis.Client {
+			to := o.client(node.Addr)
+			to.PoolSize, to.MinIdleConns, to.PoolTimeout = 1, 0, o.longest()
+			client := redis.NewClient(&to)
+			client.AddHook(slotsRead{c, node.Addr})
+			return client
+		},
+	})
 	return c
 }
 
-func (*cluster) topology() string { return Cluster }
+func (*cluster) name() string { return Cluster }
 
-// ask puts a question to the owner of the key, and follows where that sends it.
-func (c *cluster) ask(ctx context.Context, w Way, q question) error {
-	n, err := c.owner(ctx, w)
-	if err != nil {
-		return err
+// call makes a call to the owner of the key, and follows where that sends it.
+func (c *cluster) call(ctx context.Context, w Way, q call) error {
+	s, err := w.server, error(nil)
+	if s == nil {
+		if s, err = c.owner(ctx, w.key); err != nil {
+			return err
+		}
 	}
-	asking := false
+	on := ctx
 	for hop := 1; ; hop++ {
-		err = c.put(ctx, n, q, asking)
-		to := elsewhere(err)
-		if to.kind == here || hop == mostHops || w.node != nil {
+		err = s.call(on, q)
+		if err == nil || hop == maxHops || w.server != nil {
 			break
 		}
-		asking = false
-		switch to.kind {
-		case moved:
-			n = c.node(complete(to.address, n.address))
-			c.own(to.slot, n)
-			c.review.soon()
-		case ask:
-			n, asking = c.node(complete(to.address, n.address)), true
-		case again:
-			if !wait(ctx, tryAgain) {
-				return err
-			}
-			if n, err = c.owner(ctx, w); err != nil {
-				return err
-			}
+		on = ctx
+		if to, ok := redis.IsMovedError(err); ok {
+			s = c.server(complete(to, s.address))
+			c.slots.ReloadState(ctx)
+		} else if to, ok := redis.IsAskError(err); ok {
+			s, on = c.server(complete(to, s.address)), context.WithValue(ctx, askFirst{}, true)
+		} else if !redis.IsTryAgainError(err) || !sleep(ctx, tryAgainDelay) {
+			break
+		} else if s, err = c.owner(ctx, w.key); err != nil {
+			return err
 		}
 	}
-	if err != nil && (errors.Is(err, ErrLeftAlone) || q.lost(err) != nil) {
-		c.review.soon()
-	} else {
-		c.review.due()
+	if err != nil && q.lost(err) != nil {
+		c.slots.ReloadState(ctx)
 	}
 	return err
 }
 
-// put asks one server. Whoever did not answer the last time has less time, so that a server that hangs slows nobody down
-// who asks several after each other.
-func (c *cluster) put(ctx context.Context, n *node, q question, asking bool) error {
-	if n.failing.Load() != 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.options.Timeout)
-		defer cancel()
-	}
-	return n.ask(ctx, q, asking)
-}
-
-// wait reports false when ctx ended first.
-func wait(ctx context.Context, d time.Duration) bool {
+// sleep reports false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -107,187 +95,131 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// owner is who has w's key; any master will do for a way without one, or to a slot that nobody has.
-func (c *cluster) owner(ctx context.Context, w Way) (*node, error) {
-	if w.node != nil {
-		return w.node, nil
-	}
-	if err := c.know(ctx); err != nil {
-		return nil, err
-	}
-	if w.key != "" {
-		if n := c.owners[Slot(w.key)].Load(); n != nil {
-			return n, nil
+// owner is the server that has a key; without a key any master, best a healthy one.
+func (c *cluster) owner(ctx context.Context, key string) (s *server, err error) {
+	for range maxHops {
+		of := key
+		if key == "" {
+			of = strconv.Itoa(rand.Int())
 		}
-	}
-	all := c.masters()
-	if len(all) == 0 {
-		return nil, errNoOwners
-	}
-	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	for _, n := range all {
-		if n.failing.Load() == 0 && n.breaker.State() != gobreaker.StateOpen {
-			return n, nil
+		client, err := c.slots.MasterForKey(ctx, of)
+		if err != nil {
+			return nil, fmt.Errorf("%w: read the slots of the cluster: %w", errUnsent, err)
 		}
-	}
-	return all[0], nil
-}
-
-// errNoOwners is the cause when a cluster has no slots yet.
-var errNoOwners = errors.New("the cluster has no slots")
-
-// masters are the servers that have slots.
-func (c *cluster) masters() (all []*node) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, n := range c.nodes {
-		if n.unowned.Load() == 0 {
-			all = append(all, n)
-		}
-	}
-	return all
-}
-
-func (c *cluster) servers(ctx context.Context) ([]*node, error) {
-	if err := c.know(ctx); err != nil {
-		return nil, err
-	}
-	return c.masters(), nil
-}
-
-// node is the server at an address. One without slots is forgotten after a while.
-func (c *cluster) node(address string) *node {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n := c.nodes[address]
-	if n == nil {
-		n = newNode(c.options, address, nil)
-		n.unowned.Store(time.Now().UnixNano())
-		if c.nodes[address] = n; c.closed {
-			n.close()
-		}
-	}
-	return n
-}
-
-// own notes who has a slot.
-func (c *cluster) own(slot int, n *node) {
-	n.unowned.Store(0)
-	if before := c.owners[slot].Swap(n); before != nil && before != n {
-		c.changed.Store(true)
-	}
-}
-
-// know reads the slots where nobody has yet.
-func (c *cluster) know(ctx context.Context) error {
-	if c.known.Load() {
-		return nil
-	}
-	select {
-	case c.first <- struct{}{}:
-		defer func() { <-c.first }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	if c.known.Load() {
-		return nil
-	}
-	return c.read(ctx)
-}
-
-func (c *cluster) close() {
-	c.review.close()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closed = true
-	for _, n := range c.nodes {
-		n.close()
-	}
-}
-
-// read asks one server after the other who has which slots, until one answers.
-func (c *cluster) read(ctx context.Context) error {
-	err := errNoOwners
-	for _, address := range c.addresses() {
-		var all []redis.ClusterSlot
-		err = c.readFrom(ctx, address, &all)
-		if err == nil {
-			c.take(all, address)
-			return nil
-		}
-		if ctx.Err() != nil {
+		if s = c.server(client.Options().Addr); key != "" || s.healthy() {
 			break
 		}
 	}
-	return fmt.Errorf("read the cluster's slots: %w", err)
+	return s, nil
 }
 
-func (c *cluster) readFrom(ctx context.Context, address string, all *[]redis.ClusterSlot) error {
-	ctx, cancel := context.WithTimeout(ctx, c.options.ConnectTimeout+c.options.Timeout)
-	defer cancel()
-	return c.options.once(ctx, address, func(ctx context.Context, client *redis.Client) (err error) {
-		//lint:ignore SA1019 servers before 7.0 do not know CLUSTER SHARDS
-		if *all, err = client.ClusterSlots(ctx).Result(); err == nil && len(*all) == 0 {
-			err = errNoOwners
-		}
-		return err
+// servers are the masters.
+func (c *cluster) servers(ctx context.Context) (all []*server, err error) {
+	if _, err := c.owner(ctx, ""); err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	err = c.slots.ForEachMaster(ctx, func(_ context.Context, client *redis.Client) error {
+		s := c.server(client.Options().Addr)
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, s)
+		return nil
 	})
+	return all, err
 }
 
-// addresses are of those who may know the slots: the masters, in no order, then the configured ones.
-func (c *cluster) addresses() (all []string) {
-	for _, n := range c.masters() {
-		all = append(all, n.address)
+// server is the server at an address.
+func (c *cluster) server(address string) *server {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.all[address]
+	if s == nil {
+		s = newServer(c.options, address, nil)
+		if c.all[address] = s; c.closed {
+			s.close()
+		}
 	}
-	configured := slices.Clone(c.options.Addresses)
-	for _, list := range [][]string{all, configured} {
-		rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	}
-	return append(all, configured...)
+	return s
 }
 
-// take learns who has which slots from what the server at an address said.
-func (c *cluster) take(all []redis.ClusterSlot, from string) {
-	owns, covered := make(map[*node]bool), make([]bool, slots)
+func (c *cluster) close() {
+	_ = c.slots.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, s := range c.all {
+		s.close()
+	}
+}
+
+// learn takes in who has which slots: callers are told when that has changed, and servers that have had no slots for a
+// while are closed.
+func (c *cluster) learn(all []redis.ClusterSlot) {
+	masters, ranges := make(map[string]bool), make([]string, 0, len(all))
 	for _, s := range all {
-		if len(s.Nodes) == 0 {
-			continue
-		}
-		n := c.node(complete(s.Nodes[0].Addr, from))
-		owns[n] = true
-		for slot := max(s.Start, 0); slot <= s.End && slot < slots; slot++ {
-			c.own(slot, n)
-			covered[slot] = true
+		if len(s.Nodes) > 0 {
+			masters[s.Nodes[0].Addr] = true
+			ranges = append(ranges, fmt.Sprintf("%05d-%d %s", s.Start, s.End, s.Nodes[0].Addr))
 		}
 	}
-	for slot := range covered {
-		if !covered[slot] {
-			c.owners[slot].Store(nil)
+	slices.Sort(ranges)
+	owners := strings.Join(ranges, "\n")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.all, func(address string, s *server) bool {
+		switch {
+		case masters[address]:
+			s.slotless = time.Time{}
+		case s.slotless.IsZero():
+			s.slotless = time.Now()
+		case time.Since(s.slotless) > slotlessPeriod:
+			s.close()
+			return true
 		}
-	}
-	c.forget(owns)
+		return false
+	})
+	before := c.owners
+	c.owners = owners
 	c.known.Store(true)
-	if c.changed.Swap(false) {
-		c.log.Info("slots of the redis cluster have another master", "masters", len(owns))
+	if before != "" && before != owners {
+		c.options.Log.Info("slots of the redis cluster have another master", "masters", len(masters))
 		if c.options.Moved != nil {
 			c.options.Moved()
 		}
 	}
 }
 
-// forget closes servers that have had no slots for a while.
-func (c *cluster) forget(owns map[*node]bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := time.Now().UnixNano()
-	for address, n := range c.nodes {
-		switch since := n.unowned.Load(); {
-		case owns[n]:
-		case since == 0:
-			n.unowned.Store(now)
-		case now-since > int64(unownedFor):
-			delete(c.nodes, address)
-			n.close()
+// slotsRead is a hook that sees which slots a server at an address names.
+type slotsRead struct {
+	cluster *cluster
+	from    string
+}
+
+func (slotsRead) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (slotsRead) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// ProcessHook completes addresses without a host: a server that does not know its own names none.
+func (h slotsRead) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		read, is := cmd.(*redis.ClusterSlotsCmd)
+		if !is || err != nil {
+			return err
 		}
+		all := read.Val()
+		if len(all) == 0 {
+			return fmt.Errorf("%s: the cluster has no slots", h.from)
+		}
+		for _, s := range all {
+			for i := range s.Nodes {
+				s.Nodes[i].Addr = complete(s.Nodes[i].Addr, h.from)
+			}
+		}
+		h.cluster.learn(all)
+		return nil
 	}
 }

@@ -66,7 +66,7 @@ func TestQuestionReachesTheServerThatHasItsKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		owner := nodes.Masters[Slot(key)*3/slots]
+		owner := nodes.Masters[Slot(key)*3/slotCount]
 		if id := owner.Client.InfoMap(t.Context(), "server").Item("Server", "run_id"); id != server {
 			t.Fatalf("%s: asked on %s, it is on %s", key, server, id)
 		}
@@ -91,7 +91,7 @@ func TestQuestionFollowsItsSlotWithoutRunningTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to := nodes.Masters[(Slot(key)*3/slots+1)%3]
+	to := nodes.Masters[(Slot(key)*3/slotCount+1)%3]
 	asked := 1
 	nodes.Move(Slot(key), to, func() { // the key is at to, and the slot is not yet
 		if _, err := count(t.Context(), l, key); err != nil {
@@ -140,7 +140,7 @@ func TestKeysOnTwoServersAreWaitedForAndNothingRuns(t *testing.T) {
 	}
 	slot, meanwhile := Slot(keys[0]), make(chan error, 1)
 	steps := 0
-	nodes.Move(slot, nodes.Masters[1-slot*2/slots], func() {
+	nodes.Move(slot, nodes.Masters[1-slot*2/slotCount], func() {
 		if steps++; steps == 1 {
 			go func() { meanwhile <- both(t.Context()) }()
 		}
@@ -149,7 +149,7 @@ func TestKeysOnTwoServersAreWaitedForAndNothingRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range keys {
-		if n := nodes.Masters[1-slot*2/slots].Client.Get(t.Context(), key).Val(); n != "2" {
+		if n := nodes.Masters[1-slot*2/slotCount].Client.Get(t.Context(), key).Val(); n != "2" {
 			t.Errorf("%s is %s", key, n)
 		}
 	}
@@ -164,7 +164,7 @@ func TestDeadMasterIsLeftAloneAndTheOthersAreNot(t *testing.T) {
 		if _, err := count(t.Context(), l, key); err != nil {
 			t.Fatal(err)
 		}
-		if Slot(key)*3/slots == 1 {
+		if Slot(key)*3/slotCount == 1 {
 			dead = append(dead, key)
 		} else {
 			others = append(others, key)
@@ -231,7 +231,7 @@ func TestManyKeysAreOneRoundTripToEachServer(t *testing.T) {
 	if n := calls.Load(); n != 3 {
 		t.Errorf("%d round trips", n)
 	}
-	nodes.Move(Slot(keys[0]), nodes.Masters[(Slot(keys[0])*3/slots+1)%3], func() { whole("while a slot moves") })
+	nodes.Move(Slot(keys[0]), nodes.Masters[(Slot(keys[0])*3/slotCount+1)%3], func() { whole("while a slot moves") })
 	whole("after a slot has moved")
 	whole("again")
 	nodes.Masters[1].Kill()
@@ -252,7 +252,7 @@ func TestCommandWithoutAnswerIsSentOnceInAClusterToo(t *testing.T) {
 	if _, err := count(t.Context(), l, key); err != nil {
 		t.Fatal(err)
 	}
-	owner := nodes.Masters[Slot(key)*2/slots]
+	owner := nodes.Masters[Slot(key)*2/slotCount]
 	owner.Pause()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()

@@ -22,7 +22,7 @@ func TestSessionsOfManyFailOversLeaveNothingBehind(t *testing.T) {
 	var which, asked atomic.Int64
 	l := openMany(t, servers[0], 1, 4)
 	o := l.options
-	n := newNode(o, "", func(context.Context) (string, error) { return servers[which.Load()%2].Addr, nil })
+	n := newServer(o, "", func(context.Context) (string, error) { return servers[which.Load()%2].Addr, nil })
 	defer n.close()
 	stop := make(chan struct{})
 	var all sync.WaitGroup
@@ -34,7 +34,7 @@ func TestSessionsOfManyFailOversLeaveNothingBehind(t *testing.T) {
 					return
 				default:
 				}
-				if n.ask(t.Context(), question{func(ctx context.Context, c *redis.Client, _ string) error { return c.Ping(ctx).Err() }, always}, false) == nil {
+				if n.call(t.Context(), call{func(ctx context.Context, c *redis.Client, _ string) error { return c.Ping(ctx).Err() }, always}) == nil {
 					asked.Add(1)
 				}
 			}

@@ -27,7 +27,7 @@ func clusterOverIPv6(t *testing.T) (masters [2]*redistest.Server, addresses [2]s
 		addresses[i] = net.JoinHostPort("::1", port)
 		tell(t, masters[i], "cluster", "set-config-epoch", i+1)
 	}
-	tell(t, masters[0], "cluster", "addslotsrange", 0, slots-1)
+	tell(t, masters[0], "cluster", "addslotsrange", 0, slotCount-1)
 	_, port, _ := net.SplitHostPort(addresses[1])
 	tell(t, masters[0], "cluster", "meet", "::1", port, bus[1])
 	for range 500 {

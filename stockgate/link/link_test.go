@@ -40,7 +40,7 @@ func openMany(t *testing.T, s *redistest.Server, pause time.Duration, connection
 }
 
 // only is the one server of a link to a single Redis.
-func only(l *Link) *node { return (*l.place.Load()).(single).node }
+func only(l *Link) *server { return (*l.topology.Load()).(single).server }
 
 func ping(t *testing.T, l *Link) error {
 	return l.Do(t.Context(), func(ctx context.Context, c *redis.Client) error { return c.Ping(ctx).Err() }, always)
@@ -121,7 +121,7 @@ func TestClosedLinkStaysClosed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	only(l).stale.Store(true) // not even the breaker's try connects again
+	only(l).probeFirst.Store(true) // not even the breaker's try connects again
 	if err := ping(t, l); err == nil {
 		t.Fatal("a closed link pinged")
 	}

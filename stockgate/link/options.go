@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ const (
 // Options are the keys under [stock.redis]. All durations and counts must be positive.
 type Options struct {
 	Topology       string        // one of the above; "" = Single
-	Addresses      []string      // "host:port", or a path that begins with a slash: the server, the sentinels, or some of the cluster
+	Addresses      []string      // "host:port", or a unix socket's path: the server, the sentinels, some of the cluster
 	MasterName     string        // Sentinel: by which they know the master. With Auto it means Sentinel
 	Username       string        // also of the sentinels, where these know that user
 	Password       func() string // asked for every new connection; nil = none
@@ -48,9 +49,11 @@ type Options struct {
 
 	// Moved, if there is one, is told when slots of a cluster have another master. It must not block.
 	Moved func()
+
+	through func(address string) string // where tests have a proxy for an address; nil = nowhere
 }
 
-// Unbroken is so many errors that no breaker opens: for who would rather wait than hear at once that Redis is in trouble.
+// Unbroken is so many errors that no breaker opens: for callers who would rather wait than fail at once.
 const Unbroken = math.MaxInt32
 
 func (o *Options) check() error {
@@ -89,19 +92,21 @@ func tooMany(n int) error {
 	return fmt.Errorf("addresses: a single redis has one address, not %d", n)
 }
 
-// forTurn is how long a command waits for one of the connections.
-func (o Options) forTurn() time.Duration {
-	if o.BreakerErrors == Unbroken {
-		return o.Timeout
-	}
-	return 20 * time.Millisecond
-}
+// longest is how long a call that must connect first may take.
+func (o Options) longest() time.Duration { return o.ConnectTimeout + o.Timeout }
 
 // client says how go-redis must behave to keep our promises: by default it repeats commands, ignores
 // deadlines, and pins every caller for many seconds while Redis is away.
 func (o Options) client(address string) redis.Options {
-	return redis.Options{
-		Network:               network(address),
+	network, wait := "tcp", 20*time.Millisecond
+	if strings.HasPrefix(address, "/") {
+		network = "unix"
+	}
+	if o.BreakerErrors == Unbroken {
+		wait = o.Timeout
+	}
+	r := redis.Options{
+		Network:               network,
 		Addr:                  address,
 		CredentialsProvider:   o.credentials,
 		DB:                    o.DB,
@@ -112,15 +117,21 @@ func (o Options) client(address string) redis.Options {
 		DialerRetries:         1,
 		ReadTimeout:           o.Timeout,
 		WriteTimeout:          o.Timeout,
-		PoolTimeout:           o.forTurn(),
+		PoolTimeout:           wait,
 		PoolSize:              o.PoolSize,
-		MinIdleConns:          o.PoolSize - 1, // opening one in the rush is too late; one turn stays free for a call meanwhile
+		MinIdleConns:          o.PoolSize - 1, // opened ahead of a rush; one turn stays free for a call meanwhile
 		PipelinePoolSize:      -1,             // pipelines too take the connections that are open already
 		DisableIdentity:       true,
 		MaintNotificationsConfig: &maintnotifications.Config{
 			Mode: maintnotifications.ModeDisabled, // a handshake that plain Redis does not know
 		},
 	}
+	if o.through != nil {
+		r.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
+			return (&net.Dialer{Timeout: o.ConnectTimeout}).DialContext(ctx, network, o.through(address))
+		}
+	}
+	return r
 }
 
 // credentials are those of the next connection.
@@ -129,11 +140,4 @@ func (o Options) credentials() (username, password string) {
 		return o.Username, ""
 	}
 	return o.Username, o.Password()
-}
-
-func network(address string) string {
-	if strings.HasPrefix(address, "/") {
-		return "unix"
-	}
-	return "tcp"
 }

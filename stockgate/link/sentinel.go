@@ -4,128 +4,177 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// askSentinels is how often the sentinels are asked who the master is, while anybody asks that: a master that was
-// replaced may still answer those who can reach it.
-const askSentinels = time.Second
+// voteInterval is how often the sentinels are asked who the master is: a master that was replaced may still answer
+// those who can reach it.
+const voteInterval = time.Second
 
-// watched is the master that sentinels name. Its session ends when they name another one.
+// watched is the master that sentinels name. go-redis' FailoverClient believes the first sentinel that answers, and
+// follows the messages of one: a client that begins beside a master that was cut off and replaced would sell there.
 type watched struct {
-	*node
-	asks    Options // of the sentinels
-	master  string
-	log     *slog.Logger
-	known   atomic.Pointer[string] // where the master was last
-	watcher *errands
+	*server
+	asks      Options
+	master    string
+	sentinels []*sentinel
+	last      atomic.Pointer[vote]
+	voting    chan struct{} // held while the sentinels vote
+	stop      context.CancelFunc
+	all       sync.WaitGroup
 }
 
-func newWatched(o Options, master string, log *slog.Logger) *watched {
-	w := &watched{asks: o, master: master, log: log}
-	w.asks.DB = 0
-	w.watcher = newErrands(w.look, askSentinels, reviewSoon)
-	w.node = newNode(o, "", w.locate)
+// vote is what at least half of the sentinels said.
+type vote struct {
+	address string
+	at      time.Time
+}
+
+// sentinel is the connection to one of them.
+type sentinel struct {
+	client    *redis.SentinelClient
+	anonymous atomic.Bool // it does not know the user, whom often only the servers have
+}
+
+// watchMaster begins to follow a master by the name that the sentinels know.
+func watchMaster(o Options, master string) *watched {
+	w := &watched{asks: o, master: master, voting: make(chan struct{}, 1)}
+	for _, address := range o.Addresses {
+		s, to := &sentinel{}, o.client(address)
+		to.DB, to.PoolSize, to.MinIdleConns, to.PoolTimeout = 0, 1, 0, o.longest()
+		to.CredentialsProvider = func() (string, string) {
+			if s.anonymous.Load() {
+				return "", ""
+			}
+			return o.credentials()
+		}
+		s.client = redis.NewSentinelClient(&to)
+		w.sentinels = append(w.sentinels, s)
+	}
+	w.server = newServer(o, "", w.locate)
+	ctx, stop := context.WithCancel(context.Background())
+	w.stop = stop
+	w.all.Go(func() { w.watch(ctx) })
 	return w
 }
 
-func (w *watched) ask(ctx context.Context, _ Way, q question) error {
-	w.watcher.due()
-	err := w.node.ask(ctx, q, false)
-	if err != nil && (errors.Is(err, ErrLeftAlone) || q.lost(err) != nil) {
-		w.watcher.soon()
-	}
-	return err
-}
+func (w *watched) call(ctx context.Context, _ Way, c call) error { return w.server.call(ctx, c) }
 
-func (w *watched) servers(context.Context) ([]*node, error) { return []*node{w.node}, nil }
+func (w *watched) servers(context.Context) ([]*server, error) { return []*server{w.server}, nil }
 
-func (*watched) topology() string { return Sentinel }
+func (*watched) name() string { return Sentinel }
 
 func (w *watched) close() {
-	w.watcher.close()
-	w.node.close()
+	w.stop()
+	w.all.Wait()
+	w.server.close()
+	for _, s := range w.sentinels {
+		_ = s.client.Close()
+	}
 }
 
-// look ends the session of a master that has been replaced.
-func (w *watched) look(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, w.asks.ConnectTimeout+w.asks.Timeout)
-	defer cancel()
-	s := w.session.Load()
-	if at := s.where(); at != "" {
-		if now, err := w.locate(ctx); err == nil && now != at {
-			w.replace(s)
+// watch ends the session of a master that has been replaced.
+func (w *watched) watch(ctx context.Context) {
+	tick := time.NewTicker(voteInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		on := w.session.Load()
+		if at := on.address.Load(); at != nil {
+			if now, err := w.locate(ctx); err == nil && now != *at {
+				w.replace(on)
+			}
 		}
 	}
 }
 
-// locate asks all sentinels at once, and believes what at least half of them say: fewer may be on the side of a master that
-// was cut off and replaced, and somebody who begins there is not known, and so not waited for, at its successor. Of two that half
-// of them name each, it is the one that it was.
+// locate is where the master is, by a vote that is at most half an interval old.
 func (w *watched) locate(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.asks.longest())
+	defer cancel()
+	select {
+	case w.voting <- struct{}{}:
+		defer func() { <-w.voting }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	before := w.last.Load()
+	if before != nil && time.Since(before.at) < voteInterval/2 {
+		return before.address, nil
+	}
+	now, err := w.vote(ctx, before)
+	if err != nil {
+		return "", err
+	}
+	if w.last.Store(&vote{now, time.Now()}); before != nil && before.address != now {
+		w.asks.Log.Warn("redis has another master", "master_name", w.master, "before", before.address, "now", now)
+	}
+	return now, nil
+}
+
+// vote asks all sentinels at once, and believes what at least half of them say. Fewer may be beside a master that was
+// cut off and replaced, and an instance that begins there is not known, and so not waited for, at its successor. Of two
+// addresses that half of them name each, it is the one of before.
+func (w *watched) vote(ctx context.Context, before *vote) (string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	type word struct {
+	type reply struct {
 		address string
 		err     error
 	}
-	words := make(chan word, len(w.asks.Addresses))
-	for _, sentinel := range w.asks.Addresses {
-		go func() { // ends with ctx, within ConnectTimeout + Timeout
-			address, err := w.askOne(ctx, sentinel)
-			words <- word{address, err}
+	replies := make(chan reply, len(w.sentinels))
+	for _, s := range w.sentinels {
+		go func() { // ends within ConnectTimeout + Timeout
+			address, err := s.masterAddress(ctx, w.master)
+			replies <- reply{address, err}
 		}()
 	}
-	votes, best, before := make(map[string]int), "", w.known.Load()
-	var faults []error
-	for range w.asks.Addresses {
-		said := <-words
+	votes, best, faults := make(map[string]int), "", []error(nil)
+	for range w.sentinels {
+		said := <-replies
 		if said.err != nil {
 			faults = append(faults, said.err)
 			continue
 		}
 		votes[said.address]++
-		if n := votes[said.address]; n > votes[best] || n == votes[best] && before != nil && *before == said.address {
+		n, known := votes[said.address], before != nil && before.address == said.address
+		if n > votes[best] || n == votes[best] && known {
 			best = said.address
 		}
-		if votes[best] > len(w.asks.Addresses)/2 {
+		if votes[best] > len(w.sentinels)/2 {
 			break
 		}
 	}
-	if all := len(w.asks.Addresses); 2*votes[best] < all {
+	if all := len(w.sentinels); 2*votes[best] < all {
 		return "", fmt.Errorf("find the master %q: no %d of %d sentinels agree, which say %v: %w",
 			w.master, (all+1)/2, all, votes, errors.Join(faults...))
 	}
-	w.tell(best)
 	return best, nil
 }
 
-// tell says where the master is when it is somewhere else.
-func (w *watched) tell(address string) {
-	if before := w.known.Swap(&address); before != nil && *before != address {
-		w.log.Warn("redis has another master", "master_name", w.master, "before", *before, "now", address)
+// masterAddress asks one sentinel where the master is.
+func (s *sentinel) masterAddress(ctx context.Context, master string) (string, error) {
+	at, err := s.client.GetMasterAddrByName(ctx, master).Result()
+	if anyPrefix(err, "WRONGPASS", "NOAUTH") {
+		s.anonymous.Store(redis.HasErrorPrefix(err, "WRONGPASS"))
+		at, err = s.client.GetMasterAddrByName(ctx, master).Result()
 	}
-}
-
-// askOne asks one sentinel where the master is.
-func (w *watched) askOne(ctx context.Context, sentinel string) (address string, err error) {
-	err = w.asks.once(ctx, sentinel, func(ctx context.Context, c *redis.Client) error {
-		at, err := c.Do(ctx, "sentinel", "get-master-addr-by-name", w.master).StringSlice()
-		switch {
-		case errors.Is(err, redis.Nil):
-			return fmt.Errorf("it knows no master %q", w.master)
-		case err == nil && len(at) != 2:
-			return fmt.Errorf("it says %q", at)
-		case err != nil:
-			return err
-		}
-		address = net.JoinHostPort(at[0], at[1])
-		return nil
-	})
-	return address, err
+	switch {
+	case errors.Is(err, redis.Nil):
+		return "", fmt.Errorf("it knows no master %q", master)
+	case err == nil && len(at) != 2:
+		return "", fmt.Errorf("it says %q", at)
+	case err != nil:
+		return "", err
+	}
+	return net.JoinHostPort(at[0], at[1]), nil
 }

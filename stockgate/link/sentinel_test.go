@@ -78,10 +78,11 @@ func TestMasterThatIsReplacedButAnswersIsLeft(t *testing.T) {
 	old := w.Master()
 	old.Pause() // so that the sentinels replace it
 	next := w.Successor(old)
-	place := (*l.place.Load()).(*watched)
+	place := (*l.topology.Load()).(*watched)
 	eventually(t, "the session of the old master ends", func() bool {
 		_, _ = count(t.Context(), l, "n")
-		return place.session.Load().where() == next.Addr
+		at := place.session.Load().address.Load()
+		return at != nil && *at == next.Addr
 	})
 	old.Resume()
 	if n := next.Calls("incr"); n == 0 {
@@ -92,10 +93,10 @@ func TestMasterThatIsReplacedButAnswersIsLeft(t *testing.T) {
 func TestConnectionToAReplicaIsNoConnection(t *testing.T) {
 	t.Parallel()
 	w := redistest.Sentinel(t)
-	o := (*behind(t, w, nil).place.Load()).(*watched).options
-	n := newNode(o, "", func(context.Context) (string, error) { return w.Servers[1].Addr, nil })
+	o := (*behind(t, w, nil).topology.Load()).(*watched).options
+	n := newServer(o, "", func(context.Context) (string, error) { return w.Servers[1].Addr, nil })
 	defer n.close()
-	err := n.ask(t.Context(), question{func(ctx context.Context, c *redis.Client, _ string) error { return c.Get(ctx, "n").Err() }, always}, false)
+	err := n.call(t.Context(), call{func(ctx context.Context, c *redis.Client, _ string) error { return c.Get(ctx, "n").Err() }, always})
 	if err == nil || err == redis.Nil {
 		t.Fatalf("a replica was believed: %v", err)
 	}

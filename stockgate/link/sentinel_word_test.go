@@ -35,10 +35,10 @@ func locating(t *testing.T, w *redistest.Watched, before string, addresses ...st
 	t.Helper()
 	o := Options{Topology: Sentinel, Addresses: addresses, MasterName: w.Name, PoolSize: 1, ConnectTimeout: 3 * time.Second, Timeout: 3 * time.Second,
 		BreakerErrors: 100, BreakerPause: time.Second, Log: slog.New(slog.DiscardHandler)}
-	place := newWatched(o, w.Name, o.Log)
+	place := watchMaster(o, w.Name)
 	defer place.close()
 	if before != "" {
-		place.known.Store(&before)
+		place.last.Store(&vote{address: before})
 	}
 	return place.locate(t.Context())
 }

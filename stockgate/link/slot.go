@@ -2,8 +2,8 @@ package link
 
 import "strings"
 
-// slots is how many a cluster has.
-const slots = 16384
+// slotCount is how many a cluster has.
+const slotCount = 16384
 
 // Slot is the slot of a key in a Redis Cluster, 0 to 16383: CRC16 (XMODEM) of what stands between the first brace and
 // the next closing one, or of all of it where nothing does, as the Redis Cluster Specification says.
@@ -20,7 +20,7 @@ func Slot(key string) int {
 			}
 		}
 	}
-	return int(crc) % slots
+	return int(crc) % slotCount
 }
 
 // Tag is what of a key decides its slot: keys of one tag are always in one slot.

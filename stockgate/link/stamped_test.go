@@ -34,14 +34,13 @@ func TestPipelineThatNobodyIsLetInForHasNoAnswers(t *testing.T) {
 	rule("acl", "setuser", "app", "resetpass", ">another")
 	rule("client", "kill", "user", "app")
 	for _, asking := range []bool{false, true} {
-		s := only(l).session.Load()
-		client := s.client
+		client, ctx := only(l).session.Load().client, context.Background()
 		if asking {
-			client = s.forAsking()
+			ctx = context.WithValue(ctx, askFirst{}, true)
 		}
 		for name, pipe := range map[string]redis.Pipeliner{"pipeline": client.Pipeline(), "transaction": client.TxPipeline()} {
 			length, set := pipe.LLen(t.Context(), "list"), pipe.Set(t.Context(), "key", 1, 0)
-			_, err := pipe.Exec(context.Background())
+			_, err := pipe.Exec(ctx)
 			for _, err := range []error{err, length.Err(), set.Err()} {
 				if !redis.HasErrorPrefix(err, "WRONGPASS") || !Unsent(err) {
 					t.Errorf("%s, asking %v: %v", name, asking, err)

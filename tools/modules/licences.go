@@ -115,6 +115,8 @@ func licenceOf(m module) (string, error) {
 func identify(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	switch {
+	case strings.Contains(text, "Mozilla Public License Version 2.0"):
+		return "MPL-2.0"
 	case strings.Contains(text, "Apache License Version 2.0"):
 		return "Apache-2.0"
 	case strings.Contains(text, "Permission is hereby granted, free of charge"):

@@ -11,14 +11,14 @@ import "iter"
 // It runs either on behalf of a leader, or, after StepAside, on its own: then it may block, and the goroutine that
 // switched to it waits for its end.
 type coroutine struct {
-	resume func() (struct{}, bool) // runs it until it parks, or has served conn
+	resume func() (struct{}, bool) // runs it until it parks, or has nothing to serve
 	stop   func()                  // ends it while it is idle
 	yield  func(struct{}) bool     // the way back
 
 	conn       *Conn      // to be served
 	leadership leadership // on whose behalf it runs; none = on its own
 
-	// What it switched back for; nil = it has served conn.
+	// What it switched back for; nil = it has nothing to serve.
 	parkedOn  *Conn
 	direction *direction
 	err       error // of the park
@@ -30,13 +30,32 @@ func newCoroutine(serve func(*Conn)) *coroutine {
 		co.yield = yield
 		for {
 			serve(co.conn)
-			co.conn = nil
-			if !yield(struct{}{}) {
+			if co.conn = co.nextConn(); co.conn == nil && !yield(struct{}{}) {
 				return
 			}
 		}
 	})
 	return co
+}
+
+// nextConn returns another connection that co may serve without a switch to the leader and back; nil = none.
+func (co *coroutine) nextConn() *Conn {
+	t := co.leadership
+	if t.loop == nil {
+		return nil
+	}
+	l := t.loop
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.leader != t.number || len(l.resumed) > 0 || l.closed {
+		return nil
+	}
+	c := l.nextReadable()
+	if c != nil {
+		c.server = co
+		l.served++
+	}
+	return c
 }
 
 // park switches back to the leader, until the leader of any loop resumes the coroutine. The error is that of beginPark.
@@ -82,15 +101,13 @@ func (l *loop) keep(co *coroutine) {
 	}
 }
 
-// coroutineFor returns an idle or a new coroutine that will serve c. The caller holds mu.
-func (l *loop) coroutineFor(c *Conn) *coroutine {
-	var co *coroutine
-	if n := len(l.idle) - 1; n >= 0 {
-		co = l.idle[n]
-		l.idle[n], l.idle = nil, l.idle[:n]
-	} else {
-		co = newCoroutine(l.group.options.Serve)
+// idleCoroutine returns an idle or a new coroutine. The caller holds mu.
+func (l *loop) idleCoroutine() *coroutine {
+	n := len(l.idle) - 1
+	if n < 0 {
+		return newCoroutine(l.group.options.Serve)
 	}
-	co.conn, c.server = c, co
+	co := l.idle[n]
+	l.idle[n], l.idle = nil, l.idle[:n]
 	return co
 }

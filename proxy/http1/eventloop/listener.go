@@ -94,6 +94,9 @@ func (l *listener) Accept() (net.Conn, error) {
 	return l.group.newConn(fd, l.address, tcpAddr(from)), nil
 }
 
+// SyscallConn implements syscall.Conn.
+func (l *listener) SyscallConn() (syscall.RawConn, error) { return l.raw, nil }
+
 // SetDeadline ends an Accept that blocks at t.
 func (l *listener) SetDeadline(t time.Time) error { return l.file.SetReadDeadline(t) }
 

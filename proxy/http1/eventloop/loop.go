@@ -5,7 +5,6 @@ package eventloop
 import (
 	"net"
 	"os"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -27,16 +26,17 @@ type loop struct {
 	events [batchSize]unix.EpollEvent
 	burst  int // events since epoll_wait returned none, or since the last pause
 
-	mu      sync.Mutex
-	conns   []*Conn      // by descriptor
-	ready   []*coroutine // to be run, the last first
-	idle    []*coroutine // that have served their connection
-	leader  uint64       // number of the current leadership
-	serving bool         // the leader is in Serve
-	served  uint64       // calls of Serve
-	seen    uint64       // served at the last tick
-	closed  bool
-	ended   chan struct{} // closed when the leader has seen closed
+	mu       sync.Mutex
+	conns    []*Conn      // by descriptor
+	resumed  []*coroutine // parked ones to be run, the last first
+	readable []*Conn      // to be served, the last first
+	idle     []*coroutine // that have nothing to serve
+	leader   uint64       // number of the current leadership
+	serving  bool         // the leader is in Serve
+	served   uint64       // calls of Serve
+	seen     uint64       // served at the last tick
+	closed   bool
+	ended    chan struct{} // closed when the leader has seen closed
 }
 
 // leadership is the right to lead a loop, from one StepAside to the next.
@@ -94,10 +94,10 @@ func pollable(fd int, name string) (*os.File, syscall.RawConn, error) {
 func (l *loop) close() {
 	l.mu.Lock()
 	l.closed = true
-	l.ready = slices.DeleteFunc(l.ready, func(co *coroutine) bool { return co.parkedOn == nil })
+	l.readable = nil
 	for _, c := range l.conns {
 		if c != nil {
-			l.ready = append(l.ready, c.wakeParked()...)
+			l.resumed = append(l.resumed, c.wakeParked()...)
 		}
 	}
 	serving := l.serving
@@ -125,9 +125,7 @@ func (l *loop) next(t leadership) *coroutine {
 			l.mu.Unlock()
 			return nil
 		}
-		if n := len(l.ready) - 1; n >= 0 {
-			co := l.ready[n]
-			l.ready[n], l.ready = nil, l.ready[:n]
+		if co := l.nextCoroutine(); co != nil {
 			l.serving = true
 			l.served++
 			l.mu.Unlock()
@@ -148,6 +146,34 @@ func (l *loop) next(t leadership) *coroutine {
 		l.mu.Unlock()
 		l.wait()
 	}
+}
+
+// nextCoroutine returns a parked coroutine to resume, or one that is to serve the next readable connection; nil = there
+// is nothing to do. Requests that have begun come first. The caller holds mu.
+func (l *loop) nextCoroutine() *coroutine {
+	if n := len(l.resumed) - 1; n >= 0 {
+		co := l.resumed[n]
+		l.resumed[n], l.resumed = nil, l.resumed[:n]
+		return co
+	}
+	c := l.nextReadable()
+	if c == nil {
+		return nil
+	}
+	co := l.idleCoroutine()
+	co.conn, c.server = c, co
+	return co
+}
+
+// nextReadable returns the next connection to serve; nil = none. The caller holds mu.
+func (l *loop) nextReadable() *Conn {
+	n := len(l.readable) - 1
+	if n < 0 {
+		return nil
+	}
+	c := l.readable[n]
+	l.readable[n], l.readable = nil, l.readable[:n]
+	return c
 }
 
 // wait collects events, until there are coroutines to run or the loop closes. A leader that keeps finding events pauses
@@ -180,8 +206,8 @@ func (l *loop) collect(uintptr) bool {
 	}
 }
 
-// dispatch wakes goroutines that are parked for the events, and moves connections that wait to the ready list.
-// It reports whether the leader has to look at the loop: a connection is ready, or the loop is closed.
+// dispatch wakes goroutines that are parked for the events, and lists what the leader has to resume and to serve.
+// It reports whether the leader has to look at the loop: there is something to do, or the loop is closed.
 func (l *loop) dispatch(events []unix.EpollEvent) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -193,27 +219,27 @@ func (l *loop) dispatch(events []unix.EpollEvent) bool {
 			l.notify(c, events[i].Events)
 		}
 	}
-	return len(l.ready) > 0
+	return len(l.resumed)+len(l.readable) > 0
 }
 
-// notify tells c of its events, and makes ready what they resume. The caller holds mu.
+// notify tells c of its events, and lists what they resume. The caller holds mu.
 func (l *loop) notify(c *Conn, events uint32) {
 	serve, resumed := c.notify(events)
 	for _, co := range resumed {
 		if co != nil {
-			l.ready = append(l.ready, co)
+			l.resumed = append(l.resumed, co)
 		}
 	}
 	if serve {
-		l.ready = append(l.ready, l.coroutineFor(c))
+		l.readable = append(l.readable, c)
 	}
 }
 
-// resumeLater makes co ready, and wakes the leader.
+// resumeLater lets the leader resume co, and wakes it.
 func (l *loop) resumeLater(co *coroutine) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ready = append(l.ready, co)
+	l.resumed = append(l.resumed, co)
 	if !l.closed {
 		l.bell.ring()
 	}
@@ -299,7 +325,7 @@ func (l *loop) overdue(due []*Conn, from int, now int64) ([]*Conn, int) {
 		}
 		for _, co := range c.wakeOverdue(now) {
 			if co != nil {
-				l.ready = append(l.ready, co)
+				l.resumed = append(l.resumed, co)
 				l.bell.ring()
 			}
 		}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sluice/admin"
+	"sluice/config"
+	"sluice/internal/apitest"
+	"sluice/internal/app"
+	"sluice/internal/app/stores"
+	"sluice/internal/listener"
+	"sluice/stockgate"
+	"sluice/stockgate/ledger/memstore"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// ops.listen and admin.listen may be unix sockets: then those who ask must find them there.
+func TestAGateOnUnixSocketsCanBeAsked(t *testing.T) {
+	at := "unix:" + filepath.Join(t.TempDir(), "gate.sock")
+	ln, err := listener.Open(at, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := stockgate.NewMemory()
+	api := admin.API{Store: stores.NewStore(memory), Log: slog.New(slog.DiscardHandler)}
+	mux := http.NewServeMux()
+	mux.Handle("/api/", api.Handler())
+	mux.HandleFunc("/livez", func(http.ResponseWriter, *http.Request) {})
+	server := &http.Server{Handler: mux}
+	go server.Serve(ln)
+	t.Cleanup(func() { server.Close() })
+
+	if err := typed(t, "healthcheck --ops "+at); err != nil {
+		t.Errorf("healthcheck: %v", err)
+	}
+	if err := typed(t, "stock set 1001 3 --admin "+at); err != nil {
+		t.Errorf("stock set: %v", err)
+	}
+	if left, err := memory.Add(t.Context(), "1001", 0); err != nil || left != 3 {
+		t.Errorf("the stock is %d, %v; want 3", left, err)
+	}
+}
+
+func TestAPageInsteadOfAnAnswerIsSaidToBe(t *testing.T) {
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("ok"))
+	}))
+	defer shop.Close()
+	if err := typed(t, "stock get 1001 --admin "+shop.URL); err == nil ||
+		!strings.Contains(err.Error(), "is this the admin address of a gate?") {
+		t.Errorf("a shop: %v", err)
+	}
+}
+
+// An address stands on the command line as in the configuration.
+func TestAPortAloneIsOfThisMachine(t *testing.T) {
+	gate := httptest.NewServer(apitest.New(t, memstore.New(), 1).Handler)
+	defer gate.Close()
+	_, port, _ := strings.Cut(strings.TrimPrefix(gate.URL, "http://"), ":")
+	if err := typed(t, "stock list --admin :"+port); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNamesThatNobodyHasAreMisuse(t *testing.T) {
+	for _, words := range [][]string{
+		{"reservation", "get", ""}, {"reservation", "confirm", ".."}, {"reservation", "release", ".", "--sku", "1001"},
+		{"reservation", "refund", "a b"}, {"reservation", "adopt", "", "--sku", "1001"},
+		{"reservation", "get", strings.Repeat("k", 129)},
+		{"stock", "add", "1001", "20", "--key", ""}, // a script that has left the name empty would add each time
+	} {
+		var wrong *usageError
+		if _, err := command(t, words...); !errors.As(err, &wrong) {
+			t.Errorf("%q: %v", words, err)
+		}
+	}
+}
+
+// command runs a command line in this process, as main does, and returns what it prints.
+func command(t *testing.T, words ...string) (string, error) {
+	t.Helper()
+	root := newRoot()
+	var out strings.Builder
+	root.SetOut(&out)
+	root.SetArgs(numbersLast(words))
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// typed runs a command line of words without spaces.
+func typed(t *testing.T, line string) error {
+	t.Helper()
+	_, err := command(t, strings.Fields(line)...)
+	return err
+}
+
+func TestCommandsDecideReservations(t *testing.T) {
+	k := apitest.New(t, memstore.New(), 1)
+	gate := httptest.NewServer(k.Handler)
+	defer gate.Close()
+	hold := func(sku string) func(serial string) {
+		return func(serial string) { k.Hold(sku, serial, "u"+serial, 1, apitest.LongAgo) }
+	}
+	for _, c := range []struct {
+		words, complaint string
+		held, sold       int64 // of 1001 afterwards
+		before           func(serial string)
+	}{
+		{"stock set 1001 10 --limit 3", "", 0, 0, nil},
+		{"stock set 1002 10", "", 0, 0, nil},
+		{"reservation confirm a", "", 0, 1, hold("1001")},
+		{"reservation confirm a", "", 0, 1, nil},
+		{"reservation release a", "refund it", 0, 1, nil},
+		{"reservation refund a", "", 0, 0, nil},
+		{"reservation release b", "", 0, 0, hold("1001")},
+		{"reservation get b", "", 0, 0, nil},
+		{"reservation get b --sku 1002", "no such reservation", 0, 0, nil},
+		{"reservation confirm c", "", 0, 0, hold("1002")},
+		{"reservation confirm d --sku 1002", "no such reservation", 1, 0, hold("1001")},
+		{"reservation list --unknown", "", 1, 0, nil},
+		{"reservation list --state held --sku 1001 --limit 1", "", 1, 0, nil},
+		{"reservation list --sku 1003", "no such SKU", 1, 0, nil},
+		{"reservation adopt e --sku 1001 --user 7 --quantity 2", "", 1, 2, nil},
+		{"reservation adopt e --sku 1001 --user 8", "correct what you sent", 1, 2, nil},
+		{"reservation adopt f --sku {} --user 8", "no request can name it", 1, 2, nil},
+		{"stock add 1001 -7 --key k", "", 1, 2, nil},
+		{"stock add 1001 -7 --key k", "", 1, 2, nil},
+		{"stock set 1001 2", "1 held + 2 sold", 1, 2, nil},
+		{"stock pause 1001", "", 1, 2, nil},
+		{"stock end 1001", "", 1, 2, nil},
+		{"stock resume 1001", "", 1, 2, nil},
+		{"stock get 1001", "", 1, 2, nil},
+		{"stock list --limit 1", "", 1, 2, nil},
+		{"stock get 1001 --kind layout", "all of them reserve", 1, 2, nil},
+	} {
+		if c.before != nil {
+			c.before(strings.Fields(c.words)[2])
+		}
+		err := typed(t, c.words+" --admin "+gate.URL)
+		if (err == nil) != (c.complaint == "") || err != nil && !strings.Contains(err.Error(), c.complaint) {
+			t.Errorf("%s: %v, want %q", c.words, err, c.complaint)
+		}
+		if s := k.Stock("1001"); s.Held != c.held || s.Sold != c.sold {
+			t.Errorf("%s: %d held, %d sold; want %d and %d", c.words, s.Held, s.Sold, c.held, c.sold)
+		}
+	}
+	if s := k.Stock("1001"); s.Total != 3 || s.Limit != 3 || s.State != protocol.On {
+		t.Errorf("in the end: %+v", s)
+	}
+	if s := k.Stock("1002"); s.Sold != 1 || s.Limit != 1 {
+		t.Errorf("the other SKU in the end: %+v", s)
+	}
+}
+
+// Freezing is what the ledger does; only who has looked after the orders opens it.
+func TestResumeOfAFrozenLedgerNeedsItsFlag(t *testing.T) {
+	k := apitest.New(t, memstore.New(), 1)
+	gate := httptest.NewServer(k.Handler)
+	defer gate.Close()
+	if err := typed(t, "stock set 1001 10 --admin "+gate.URL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Store.SetState(t.Context(), "1001", protocol.Frozen); err != nil {
+		t.Fatal(err)
+	}
+	if err := typed(t, "stock resume 1001 --admin "+gate.URL); err == nil || !strings.Contains(err.Error(), "adopt") {
+		t.Errorf("resume: %v", err)
+	}
+	if err := typed(t, "stock resume 1001 --reconciled --admin "+gate.URL); err != nil ||
+		k.Stock("1001").State != protocol.On {
+		t.Errorf("resume --reconciled: %v", err)
+	}
+}
+
+// REDIS_ADDR is the environment's word for config.toml; many machines set it for somebody else.
+func TestWhatNoFileConfiguresIgnoresTheEnvironment(t *testing.T) {
+	t.Setenv("REDIS_ADDR", "redis")
+	if _, err := (&runOptions{from: "127.0.0.1:0", to: "http://127.0.0.1:9"}).load(); err != nil {
+		t.Errorf("run --from --to: %v", err)
+	}
+	if err := typed(t, "demo --shoppers 3 --units 2 --patience 1m"); err != nil {
+		t.Errorf("demo: %v", err)
+	}
+}
+
+func readConfig(t *testing.T, limits string) *config.Config {
+	t.Helper()
+	c, err := config.Parse("config.toml", []byte(limits+`
+upstream.targets = ["http://127.0.0.1:9"]
+stock.source = "off"
+[[route]]
+name = "all"
+match = "/"
+gate = "limit"
+`), config.NoEnvironment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestAKeyIsExplainedByItsValueItsOriginAndTheReference(t *testing.T) {
+	c := readConfig(t, "limits.window.max = 50")
+	for key, want := range map[string][]string{
+		"limits.window.max": {"value     50\n", "origin    config.toml:1\n", "changes   with a reload\n", "max = 0",
+			"all SKUs together"},
+		"stock.refresh": {"value     \"10ms\"\n", "origin    default\n", "changes   with a restart\n"},
+		"route.name":    {"key       route[1].name\n"},
+		"mode":          {"value     \"enforce\"\n", "observe"},
+	} {
+		var b strings.Builder
+		if !explainKey(&b, c, key) {
+			t.Errorf("%s is not known", key)
+		}
+		for _, w := range want {
+			if !strings.Contains(b.String(), w) {
+				t.Errorf("%s: %q is not in %s", key, w, b.String())
+			}
+		}
+	}
+	if explainKey(&strings.Builder{}, c, "limits.window.maxx") {
+		t.Error("what is no key is explained")
+	}
+}
+
+// Every key that can be overridden is one, and a reload could change it too.
+func TestWhatCanBeOverriddenIsLive(t *testing.T) {
+	keys := map[string]bool{}
+	c := readConfig(t, `limits.rate = [{name = "r", rate = "1/s", burst = 1}]`)
+	for _, s := range c.Settings() {
+		keys[bare(s.Key)] = true
+	}
+	for _, key := range app.Overridable {
+		if !keys[key] || !app.ChangesOnReload(key) {
+			t.Errorf("%s: a key %v, live %v", key, keys[key], app.ChangesOnReload(key))
+		}
+		if inReference(key) == "" {
+			t.Errorf("%s is not found in the reference", key)
+		}
+	}
+	if app.CheckOverridable("limits.window.size") == nil || app.CheckOverridable("admin.token_file") == nil {
+		t.Error("what needs a restart can be overridden")
+	}
+}

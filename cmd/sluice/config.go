@@ -1,0 +1,134 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sluice"
+	"sluice/admin"
+	"sluice/config"
+	"sluice/internal/app"
+)
+
+func newConfig() *cobra.Command {
+	cmd := parent("config", "Show the configuration that is in force.")
+	cmd.AddCommand(newConfigPrint())
+	return cmd
+}
+
+func newConfigPrint() *cobra.Command {
+	var at target
+	var origin, changed bool
+	cmd := &cobra.Command{
+		Use: "print [file]", Short: "Print every key with its value; secrets are not shown.", Args: exactly,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			all, err := settings(cmd, &at, argument(args, at.Config))
+			if err != nil {
+				return err
+			}
+			printSettings(cmd.OutOrStdout(), all, origin, changed)
+			return nil
+		},
+	}
+	at.addTo(cmd, cmd.Flags(), "configuration `file`")
+	cmd.Flags().BoolVar(&origin, "origin", false, "say where each value is from")
+	cmd.Flags().BoolVar(&changed, "changed", false, "only what is not the default")
+	return cmd
+}
+
+// settings are those in force in a running gateway, or those of a file.
+func settings(cmd *cobra.Command, at *target, file string) (all []admin.Setting, err error) {
+	if at.Admin != "" {
+		var found admin.Settings
+		err = at.ask(cmd, "GET", "/config", nil, &found)
+		return found.Settings, err
+	}
+	c, err := config.Load(file, os.LookupEnv, app.Validate)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range c.Settings() {
+		all = append(all, admin.Setting{Key: s.Key, Value: s.Value, Origin: s.Origin})
+	}
+	return all, nil
+}
+
+func printSettings(to io.Writer, all []admin.Setting, origin, changed bool) {
+	for _, s := range all {
+		if changed && s.Origin == "default" {
+			continue
+		}
+		line := s.Key + " = " + inText(s.Value)
+		if origin {
+			line = fmt.Sprintf("%-60s # %s", line, s.Origin)
+		}
+		fmt.Fprintln(to, line)
+	}
+}
+
+// inText is a value as a file would have it; JSON's text, numbers, booleans and lists are TOML's.
+func inText(v any) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
+		return fmt.Sprint(v)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// explainKey prints what a key means, what it is, and why; ok is false where there is no such key.
+func explainKey(to io.Writer, c *config.Config, key string) (ok bool) {
+	for _, s := range c.Settings() {
+		if s.Key != key && bare(s.Key) != key {
+			continue
+		}
+		ok = true
+		fmt.Fprintf(to, "key       %s\nvalue     %s\norigin    %s\n", s.Key, inText(s.Value), s.Origin)
+		if app.ChangesOnReload(s.Key) {
+			fmt.Fprintln(to, "changes   with a reload")
+		} else {
+			fmt.Fprintln(to, "changes   with a restart")
+		}
+		if app.CheckOverridable(s.Key) == nil {
+			fmt.Fprintln(to, "override  for a while, with sluice override set")
+		}
+		if line := inReference(bare(s.Key)); line != "" {
+			fmt.Fprintf(to, "reference %s\n", line)
+		}
+	}
+	return ok
+}
+
+// bare is a key without the [index] of repeated tables.
+func bare(key string) string {
+	for {
+		i := strings.IndexByte(key, '[')
+		j := strings.IndexByte(key, ']')
+		if i < 0 || j < i {
+			return key
+		}
+		key = key[:i] + key[j+1:]
+	}
+}
+
+// inReference is the line of the reference that has a key, with its default and its meaning; "" = none.
+func inReference(key string) string {
+	table := ""
+	for _, line := range strings.Split(sluice.Reference, "\n") {
+		line = strings.TrimPrefix(line, "# ")
+		if strings.HasPrefix(line, "[") {
+			table = strings.Trim(strings.TrimSpace(strings.SplitN(line, "#", 2)[0]), "[]") + "."
+			continue
+		}
+		if name, _, ok := strings.Cut(line, " = "); ok && table+name == key {
+			return line
+		}
+	}
+	return ""
+}

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sluice/config"
+)
+
+// Groups of commands, as the help lists them.
+const (
+	groupRun         = "run"
+	groupCheck       = "check"
+	groupSale        = "sale"
+	groupStock       = "stock"
+	groupReservation = "reservation"
+	groupOps         = "ops"
+)
+
+// newRoot is the command line of sluice.
+func newRoot() *cobra.Command {
+	root := parent("sluice", "A gateway for flash sales. Start with: sluice demo")
+	var printVersion bool
+	root.Flags().BoolVarP(&printVersion, "version", "v", false, "print the version")
+	which := root.RunE
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if printVersion && len(args) == 0 {
+			return newVersion().RunE(cmd, nil)
+		}
+		return which(cmd, args)
+	}
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.DisableSuggestions = true // parent suggests
+	root.SetFlagErrorFunc(flagError)
+	root.AddGroup(
+		&cobra.Group{ID: groupRun, Title: "Run:"},
+		&cobra.Group{ID: groupCheck, Title: "Check:"},
+		&cobra.Group{ID: groupSale, Title: "Sales:"},
+		&cobra.Group{ID: groupStock, Title: "Stock:"},
+		&cobra.Group{ID: groupReservation, Title: "Reservations:"},
+		&cobra.Group{ID: groupOps, Title: "Operate a running gateway:"},
+	)
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add(groupRun, newRun(), newDemo(), newInit())
+	add(groupCheck, newCheck(), newExplain(), newConfig(), newLoadtest())
+	add(groupSale, newSale())
+	add(groupStock, newStock())
+	add(groupReservation, newReservation())
+	add(groupStock, newSettlement())
+	add(groupOps, newStatus(), newWhy(), newOverride(), newReload(), newDrain(), newHealthcheck())
+	root.AddCommand(newVersion(), newMan())
+	return root
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version.", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "sluice", version)
+			return err
+		},
+	}
+}
+
+// usageError is a command line that cannot be understood.
+type usageError struct {
+	command string // whose help tells more
+	err     error
+}
+
+func (u *usageError) Error() string { return u.err.Error() }
+func (u *usageError) Unwrap() error { return u.err }
+
+// misuse is a usageError of cmd, or nil if err is nil.
+func misuse(cmd *cobra.Command, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &usageError{cmd.CommandPath(), err}
+}
+
+// formerNames are commands that have another name now.
+var formerNames = map[string]string{
+	"sluice rehearse":         "sluice loadtest",
+	"sluice reservation show": "sluice reservation get",
+}
+
+// parent is a command that does nothing itself: it names the commands below it.
+func parent(use, short string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var names []string
+			for _, c := range cmd.Commands() {
+				if c.IsAvailableCommand() {
+					names = append(names, c.Name())
+				}
+			}
+			if len(args) == 0 {
+				return misuse(cmd, fmt.Errorf("which command? %s", either(names)))
+			}
+			if now := formerNames[cmd.CommandPath()+" "+args[0]]; now != "" {
+				return misuse(cmd, fmt.Errorf("unknown command %q: it is now %q", args[0], now))
+			}
+			if near := config.Nearest(args[0], names); near != "" {
+				return misuse(cmd, fmt.Errorf("unknown command %q, did you mean %q?", args[0], near))
+			}
+			return misuse(cmd, fmt.Errorf("unknown command %q: it is none of %s", args[0], strings.Join(names, ", ")))
+		},
+	}
+}
+
+// flagError says what is wrong with a flag, and what could have been meant.
+func flagError(cmd *cobra.Command, err error) error {
+	if errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	var unknown *pflag.NotExistError
+	var bare *pflag.ValueRequiredError
+	var bad *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &bad):
+		err = fmt.Errorf("--%s: %w", bad.GetFlag().Name, bad.Unwrap())
+	case errors.As(err, &bare):
+		err = fmt.Errorf("--%s needs a value: --%s=%s", bare.GetFlag().Name, bare.GetFlag().Name, bare.GetFlag().Value.Type())
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
+		err = fmt.Errorf("unknown flag -%s", unknown.GetSpecifiedName())
+	case errors.As(err, &unknown):
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := config.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+			err = fmt.Errorf("unknown flag --%s, did you mean --%s?", unknown.GetSpecifiedName(), near)
+		} else {
+			err = fmt.Errorf("unknown flag --%s", unknown.GetSpecifiedName())
+		}
+	}
+	return misuse(cmd, err)
+}
+
+// exactly wants as many arguments as the usage line of a command names: <must>, [may].
+func exactly(cmd *cobra.Command, args []string) error {
+	words := strings.Fields(cmd.Use)[1:]
+	for i, word := range words {
+		if i >= len(args) && strings.HasPrefix(word, "<") {
+			return misuse(cmd, fmt.Errorf("%s is missing: %s", word, cmd.UseLine()))
+		}
+	}
+	if len(args) > len(words) {
+		return misuse(cmd, fmt.Errorf("unexpected argument %q: %s", args[len(words)], cmd.UseLine()))
+	}
+	return nil
+}
+
+// noArgs wants no argument.
+func noArgs(cmd *cobra.Command, args []string) error { return exactly(cmd, args) }
+
+// either is "a, b or c".
+func either(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// numbersLast moves negative numbers behind a "--": in "stock add 1001 -4" they are no flags. A number behind a flag, as
+// in "--limit -1", belongs to that.
+func numbersLast(args []string) []string {
+	var words, numbers []string
+	for i, a := range args {
+		if a == "--" {
+			return args
+		}
+		_, err := strconv.ParseInt(a, 10, 64)
+		if err == nil && a[0] == '-' && (i == 0 || !strings.HasPrefix(args[i-1], "-")) {
+			numbers = append(numbers, a)
+		} else {
+			words = append(words, a)
+		}
+	}
+	if len(numbers) == 0 {
+		return args
+	}
+	return append(append(words, "--"), numbers...)
+}
+
+// choice is a flag that takes one of some words.
+type choice struct {
+	to    *string
+	words []string
+}
+
+// choiceFlag adds such a flag. Its default is what to holds; "" = none.
+func choiceFlag(cmd *cobra.Command, flags *pflag.FlagSet, to *string, name, usage string, words ...string) {
+	flags.Var(&choice{to, words}, name, usage)
+	if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic("BUG: " + err.Error())
+	}
+}
+
+// Set implements pflag.Value.
+func (c *choice) Set(text string) error {
+	if !slices.Contains(c.words, text) {
+		return fmt.Errorf("%q: it must be %s", text, either(c.words))
+	}
+	*c.to = text
+	return nil
+}
+
+// String implements pflag.Value.
+func (c *choice) String() string {
+	if c.to == nil {
+		return ""
+	}
+	return *c.to
+}
+
+// Type implements pflag.Value.
+func (c *choice) Type() string { return strings.Join(c.words, "|") }

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func everyCommand(cmd *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{cmd}
+	for _, below := range cmd.Commands() {
+		all = append(all, everyCommand(below)...)
+	}
+	return all
+}
+
+func TestCommands_AreCompleteAndGrouped(t *testing.T) {
+	root, runnable := newRoot(), 0
+	for _, cmd := range everyCommand(root) {
+		if cmd.RunE == nil || cmd.Args == nil || cmd.Short == "" || !strings.HasSuffix(cmd.Short, ".") && cmd.HasParent() {
+			t.Errorf("%s: runs %v, checks its arguments %v, says %q", cmd.CommandPath(), cmd.RunE != nil, cmd.Args != nil, cmd.Short)
+		}
+		if !cmd.HasSubCommands() {
+			runnable++
+		}
+		seen := map[string]bool{}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" || seen[f.Name] {
+				t.Errorf("%s: --%s has no help, or is there twice", cmd.CommandPath(), f.Name)
+			}
+			seen[f.Name] = true
+		})
+		for line := range strings.Lines(cmd.Long) {
+			if len(line) > 120 {
+				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), len(line), line)
+			}
+		}
+	}
+	if runnable < 30 {
+		t.Errorf("%d commands", runnable)
+	}
+	for _, cmd := range root.Commands() {
+		if cmd.GroupID == "" && !cmd.Hidden && cmd.Name() != "version" {
+			t.Errorf("%s is in no group of the help", cmd.Name())
+		}
+	}
+}
+
+func TestUsage_ErrorsNameThePlaceAndTheWayOut(t *testing.T) {
+	for line, want := range map[string]string{
+		"":                               `sluice: which command? check, `,
+		"chekc":                          `sluice: unknown command "chekc", did you mean "check"?`,
+		"zzz":                            `sluice: unknown command "zzz": it is none of check, `,
+		"rehearse":                       `sluice: unknown command "rehearse": it is now "sluice loadtest"`,
+		"reservation show x":             `sluice reservation: unknown command "show": it is now "sluice reservation get"`,
+		"stock":                          `sluice stock: which command? add, adopt`,
+		"stock sett 1":                   `sluice stock: unknown command "sett", did you mean "set"?`,
+		"stock set":                      `sluice stock set: <sku> is missing: sluice stock set <sku> <units> [flags]`,
+		"stock set 1001 many":            `sluice stock set: <units>: "many" is not a whole number`,
+		"stock set 1001 -3":              `sluice stock set: <units> -3: a stock is 0 or more`,
+		"stock set 1001 1 2":             `sluice stock set: unexpected argument "2": sluice stock set`,
+		"stock set 1001 1 --limi 3":      `sluice stock set: unknown flag --limi, did you mean --limit?`,
+		"stock set 1001 1 --zzzzzz":      `sluice stock set: unknown flag --zzzzzz`,
+		"stock set 1001 1 -z":            `sluice stock set: unknown flag -z`,
+		"stock get 1001 --kind c":        `sluice stock get: --kind: "c": it must be ledger or layout`,
+		"stock get 1001 --kind":          `sluice stock get: --kind needs a value: --kind=ledger|layout`,
+		"stock get 1 --admin :1 -c x":    `sluice stock get: --config and --admin: name one of them`,
+		"status --token-file x":          `sluice status: --token-file belongs to --admin`,
+		"check --sku 1001":               `sluice check: --sku belongs to --online`,
+		"run --from :8080":               `sluice run: --from and --to go together`,
+		"override pause 1001":            `sluice override pause: --for=10m or --until=TIME: name one of them`,
+		"reservation adopt x":            `sluice reservation adopt: --sku is missing: what was bought`,
+		"reservation list --limit 99999": `sluice reservation list: --limit 99999: it must be 1 to 10000`,
+		"loadtest --buyers 0":            `sluice loadtest: --buyers 0: it takes 1 to`,
+		"demo --shoppers 0":              `sluice demo: --shoppers 0: it takes 1 or more`,
+		"why":                            `sluice why: name --request-id, or --user and --sku`,
+	} {
+		var wrong *usageError
+		if err := typed(t, line); !errors.As(err, &wrong) {
+			t.Errorf("%q: %v", line, err)
+		} else if got := wrong.command + ": " + wrong.Error(); !strings.HasPrefix(got, want) {
+			t.Errorf("%q:\n%s\nwant\n%s", line, got, want)
+		}
+	}
+}
+
+func TestCompletion_OffersValues(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.toml")
+	text := `upstream.targets = ["http://127.0.0.1:9"]
+stock.source = "memory"
+[[route]]
+name = "order"
+match = "POST /o/{sku}"
+gate = "reserve"
+sku = "$path_sku"
+user = "$cookie_uid"
+[[sale]]
+name = "night"
+skus = ["1005"]
+starts = 2099-11-11T00:00:00+08:00
+ends = 2099-11-12T00:00:00+08:00
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"over":                                   "override\t",
+		"override un":                            "undo\t",
+		"stock set --li":                         "--limit\t",
+		"stock get 1001 --kind ":                 "ledger\n",
+		"demo --gate ":                           "reserve\n",
+		"reservation list --state ":              "confirmed\n",
+		"sale pause -c " + file + " ":            "night\n",
+		"stock get --config " + file + " ":       "1005\n",
+		"why -c " + file + " --sku ":             "1005\n",
+		"explain -c " + file + " limits.window.": "limits.window.max\n",
+		"override set -c " + file + " ":          "limits.window.max\n",
+		"run --config ":                          "toml\n:8", // a filter by extension
+	} {
+		words := append([]string{"__complete"}, strings.Split(line, " ")...)
+		if out, err := command(t, words...); err != nil || !strings.Contains(out, want) {
+			t.Errorf("%q: %q, %v; want %q", line, out, err, want)
+		}
+	}
+	if out, err := command(t, "completion", "bash"); err != nil || !strings.Contains(out, "__start_sluice") {
+		t.Errorf("%v: %.200s", err, out)
+	}
+}
+
+func TestMan_WritesAPageForEachCommand(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "man")
+	if _, err := command(t, "man", folder); err != nil {
+		t.Fatal(err)
+	}
+	for _, cmd := range everyCommand(newRoot()) {
+		if cmd.Hidden {
+			continue
+		}
+		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
+		if text, err := os.ReadFile(filepath.Join(folder, name)); err != nil || !strings.HasPrefix(string(text), ".nh\n.TH \"SLUICE\" \"1\"") {
+			t.Errorf("%s: %.60q, %v", name, text, err)
+		}
+	}
+}
+
+func TestVersion_IsAFlagAndACommand(t *testing.T) {
+	for _, words := range []string{"version", "--version", "-v"} {
+		if out, err := command(t, words); err != nil || out != "sluice "+version+"\n" {
+			t.Errorf("%s: %q, %v", words, out, err)
+		}
+	}
+}

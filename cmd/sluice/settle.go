@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"sluice/config"
+	"sluice/internal/app"
+	"sluice/internal/settler"
+	settlement "sluice/settle" // settle is a group of commands here
+)
+
+func newSettlement() *cobra.Command {
+	file := "config.toml"
+	cmd := parent("settle", "Book what the ledgers have decided in a database.")
+	configFlag(cmd, cmd.PersistentFlags(), &file, "take [settle] and the Redis of this configuration `file`")
+	cmd.AddCommand(
+		newSettleRun(&file), newSettleMigrate(&file), newSettleStatus(&file), newSettleVerify(&file), newSettleReport(&file))
+	return cmd
+}
+
+func newSettleRun(file *string) *cobra.Command {
+	return &cobra.Command{
+		Use: "run", Short: "Book orders until it is stopped. Any number of them may run.", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer cancel()
+			c, err := config.Load(*file, os.LookupEnv)
+			if err != nil {
+				return err
+			}
+			log := app.NewLog(c.Log, os.Stderr)
+			s, err := settler.Open(c, log)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			if err := s.WaitForSchema(ctx, log); err != nil {
+				if ctx.Err() != nil {
+					return nil
+				}
+				return err
+			}
+			worker, err := s.Settler(c, log)
+			if err != nil {
+				return err
+			}
+			log.Info("settle: ready", "version", version, "database", c.Settle.Database)
+			worker.Run(ctx)
+			done := worker.Stats()
+			log.Info("settle: stopped", "orders", done.Orders, "transactions", done.Batches, "rebuilds", done.Rebuilds)
+			return nil
+		},
+	}
+}
+
+func newSettleMigrate(file *string) *cobra.Command {
+	var printOnly bool
+	cmd := &cobra.Command{
+		Use: "migrate", Short: "Create or change Sluice's tables in the database.", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := config.Load(*file, os.LookupEnv)
+			if err != nil {
+				return err
+			}
+			store, err := settler.OpenStore(c)
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			if printOnly {
+				text, err := store.Statements()
+				fmt.Fprint(cmd.OutOrStdout(), text)
+				return err
+			}
+			applied, err := store.Migrate(cmd.Context())
+			for _, name := range applied {
+				fmt.Fprintln(cmd.OutOrStdout(), "applied", name)
+			}
+			if err == nil && len(applied) == 0 {
+				fmt.Fprintln(cmd.OutOrStdout(), "the tables are those of this version")
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&printOnly, "print", false, "print the SQL, and change nothing")
+	return cmd
+}
+
+// openSettlement is for commands that read. done must be called in the end.
+func openSettlement(ctx context.Context, file string) (*settler.Settlement, *config.Config, error) {
+	c, err := config.Load(file, os.LookupEnv)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := settler.Open(c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.Store.CheckSchema(ctx); err != nil {
+		s.Close()
+		return nil, nil, err
+	}
+	return s, c, nil
+}
+
+func newSettleStatus(file *string) *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Show how far the database is, and what waits for an operator.", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, _, err := openSettlement(cmd.Context(), *file)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			return printSettleStatus(cmd, s)
+		},
+	}
+}
+
+// printSettleStatus shows one line for each SKU, and the conflicts.
+func printSettleStatus(cmd *cobra.Command, s *settler.Settlement) error {
+	books, err := s.Store.Books(cmd.Context(), "")
+	if err != nil {
+		return err
+	}
+	skus, at := make([]string, len(books)), make(map[string]settlement.Ledger)
+	for i, b := range books {
+		skus[i] = b.SKU
+	}
+	ledgers, err := s.Stream.Ledgers(cmd.Context(), skus)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sluice: changes that wait are not known:", err)
+	} else {
+		for i, sku := range skus {
+			at[sku] = ledgers[i]
+		}
+	}
+	out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "SKU\tSETTLED TO\tBEHIND\tSTATE\tTOTAL\tSOLD\tBOOKED\tRESERVED\tMISSING\tLEFT")
+	for _, b := range books {
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", shown(b.SKU), b.Position, behind(at[b.SKU], b.Cursor), b.State,
+			b.Total, b.Sold, b.Booked, b.Reserved, b.Missing, unknownBelow0(b.Left))
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	conflicts, err := s.Store.Conflicts(cmd.Context(), 100)
+	for _, c := range conflicts {
+		fmt.Fprintf(cmd.OutOrStdout(), "conflict %d: %s of %s at %s: %s\n", c.ID, c.Kind, shown(c.SKU), c.Position, shown(c.Detail))
+	}
+	return err
+}
+
+// behind is how many changes of a ledger wait.
+func behind(l settlement.Ledger, c settlement.Cursor) string {
+	switch {
+	case l.Epoch == 0:
+		return "?"
+	case l.Ver < c.Ver || l.Born != c.Born:
+		return "diverged"
+	}
+	return fmt.Sprint(l.Ver - c.Ver)
+}
+
+func unknownBelow0(n int64) string {
+	if n < 0 {
+		return "no row"
+	}
+	return fmt.Sprint(n)
+}
+
+// shown is text of users as a terminal and a table take it.
+func shown(text string) string {
+	quoted := fmt.Sprintf("%+q", text)
+	if plain := quoted[1 : len(quoted)-1]; plain == text && !strings.Contains(text, " ") {
+		return text
+	}
+	return quoted
+}
+
+func newSettleVerify(file *string) *cobra.Command {
+	return &cobra.Command{
+		Use: "verify [sku]", Short: "Compare every order in Redis and in the database, at one position.", Args: exactly,
+		ValidArgsFunction: completeBy(0, (*config.Config).SKUsOnSale),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, _, err := openSettlement(cmd.Context(), *file)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			skus := args
+			if len(skus) == 0 {
+				if skus, err = s.Stream.SKUs(cmd.Context()); err != nil {
+					return err
+				}
+			}
+			equal := true
+			for _, sku := range skus {
+				same, err := verifyOne(cmd, s, sku)
+				if err != nil {
+					return err
+				}
+				equal = equal && same
+			}
+			if !equal {
+				return errReported
+			}
+			return nil
+		},
+	}
+}
+
+// verifyOne compares one SKU, and shows what differs.
+func verifyOne(cmd *cobra.Command, s *settler.Settlement, sku string) (equal bool, err error) {
+	c, ok, err := settlement.Verify(cmd.Context(), s.Stream, s.Store, sku)
+	if err != nil || !ok {
+		return err == nil, err
+	}
+	word := "equal"
+	if !c.Equal() {
+		word = "DIFFERENT"
+	}
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "%s at %s: %s; %d records, %d units sold, %d booked, %d deducted\n", shown(sku), c.At, word, c.Records,
+		c.Sold, c.Booked, c.Deducted)
+	for _, d := range c.Differences {
+		fmt.Fprintf(out, "  %s: ledger %q, database %q\n", shown(d.Serial), d.Ledger, d.Database)
+	}
+	if c.More > 0 {
+		fmt.Fprintf(out, "  and %d more\n", c.More)
+	}
+	return c.Equal(), nil
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sluice/internal/settler"
+)
+
+// settleFinding is a line of the report. Units that were sold too often come first.
+type settleFinding struct {
+	Kind   string `json:"kind"` // "oversold" "over_limit" "stock" "conflict" "unsold"
+	SKU    string `json:"sku"`
+	Name   string `json:"name,omitempty"` // serial or buyer
+	Units  int64  `json:"units"`
+	Detail string `json:"detail"`
+}
+
+func newSettleReport(file *string) *cobra.Command {
+	var asJSON, asCSV bool
+	cmd := &cobra.Command{
+		Use: "report", Short: "Show what does not add up: oversold first.", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asJSON && asCSV {
+				return misuse(cmd, errors.New("--json and --csv: name one of them"))
+			}
+			s, c, err := openSettlement(cmd.Context(), *file)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			found, err := settleFindings(cmd, s, c.Settle.Orders.Query)
+			if err != nil {
+				return err
+			}
+			switch {
+			case asJSON:
+				err = json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"findings": found})
+			case asCSV:
+				err = writeFindings(cmd.OutOrStdout(), found)
+			default:
+				printFindings(cmd.OutOrStdout(), found)
+			}
+			if err == nil && len(found) > 0 {
+				err = errReported
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV")
+	return cmd
+}
+
+// settleFindings reads the books of all SKUs.
+func settleFindings(cmd *cobra.Command, s *settler.Settlement, query string) ([]settleFinding, error) {
+	ctx := cmd.Context()
+	books, err := s.Store.Books(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	oversold, rest := []settleFinding{}, []settleFinding{}
+	for _, b := range books {
+		if b.Booked > b.Total {
+			oversold = append(oversold, settleFinding{"oversold", b.SKU, "", b.Booked - b.Total,
+				fmt.Sprintf("%d units are booked of %d", b.Booked, b.Total)})
+		}
+		if b.Deducted != b.Booked {
+			rest = append(rest, settleFinding{"stock", b.SKU, "", b.Booked - b.Deducted,
+				fmt.Sprintf("the stock table was lowered by %d, and %d units are booked", b.Deducted, b.Booked)})
+		}
+		ledgers, err := s.Stream.Ledgers(ctx, []string{b.SKU})
+		if err != nil {
+			return nil, err
+		}
+		over, err := s.Store.BuyersOver(ctx, b.SKU, b.Born, ledgers[0].Limit)
+		if err != nil {
+			return nil, err
+		}
+		for _, who := range over {
+			rest = append(rest, settleFinding{"over_limit", b.SKU, who.User, who.Units,
+				fmt.Sprintf("one person may have %d", ledgers[0].Limit)})
+		}
+		if query == "" {
+			continue
+		}
+		differ, err := s.Store.CompareShop(ctx, query, b.SKU, b.Born)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range differ {
+			detail := fmt.Sprintf("the shop has %d units, the ledger sold %d", d.Shop, d.Booked)
+			if d.Shop > d.Booked {
+				oversold = append(oversold, settleFinding{"oversold", b.SKU, d.Serial, d.Shop - d.Booked, detail})
+			} else {
+				rest = append(rest, settleFinding{"unsold", b.SKU, d.Serial, d.Booked - d.Shop, detail})
+			}
+		}
+	}
+	conflicts, err := s.Store.Conflicts(ctx, 1000)
+	for _, c := range conflicts {
+		rest = append(rest, settleFinding{"conflict", c.SKU, c.Kind, 0, c.Detail})
+	}
+	return append(oversold, rest...), err
+}
+
+func printFindings(out io.Writer, found []settleFinding) {
+	for _, f := range found {
+		name := f.SKU
+		if f.Name != "" {
+			name = f.SKU + " " + f.Name
+		}
+		fmt.Fprintf(out, "%s: %s: %d units: %s\n", f.Kind, shown(name), f.Units, shown(f.Detail))
+	}
+	if len(found) == 0 {
+		fmt.Fprintln(out, "the books balance")
+	}
+}
+
+// writeFindings writes CSV. Text that a spreadsheet would take for a formula begins with an apostrophe.
+func writeFindings(out io.Writer, found []settleFinding) error {
+	w := csv.NewWriter(out)
+	_ = w.Write([]string{"kind", "sku", "name", "units", "detail"}) // Flush keeps the error
+	for _, f := range found {
+		row := []string{f.Kind, shown(f.SKU), shown(f.Name), fmt.Sprint(f.Units), shown(f.Detail)}
+		for i, cell := range row {
+			if cell != "" && strings.ContainsRune("=+-@", rune(cell[0])) && i != 3 {
+				row[i] = "'" + cell
+			}
+		}
+		_ = w.Write(row)
+	}
+	w.Flush()
+	return w.Error()
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/link"
+)
+
+// settleConfig writes a configuration that settles into SQLite.
+func settleConfig(t *testing.T, redis string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.toml")
+	text := fmt.Sprintf(`upstream.targets = ["http://127.0.0.1:9"]
+[stock]
+source = "redis"
+redis = { addresses = [%q], topology = "single" }
+reserve = { events_acknowledged = true }
+[settle]
+database = "sqlite:settle.db"
+[[route]]
+name = "order"
+match = "POST /o/{sku}"
+gate = "reserve"
+sku = "$path_sku"
+user = "$cookie_uid"
+`, redis)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// oneOrder makes a ledger in which one order is confirmed and one is held.
+func oneOrder(t *testing.T, redis, sku string) {
+	t.Helper()
+	ctx := context.Background()
+	r, err := redisstore.New(redisstore.Options{Options: link.Options{
+		Addresses: []string{redis}, PoolSize: 2, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
+		BreakerErrors: link.Unbroken, BreakerPause: time.Second,
+	}, Events: 1000, Acknowledged: true, Visitor: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	now := time.Now().UnixMilli()
+	items := []protocol.Item{{Serial: "=1+1", User: "alice", Quantity: 2}, {Serial: "s2", User: "bob", Quantity: 1}}
+	_, err1 := r.SetTotal(ctx, sku, 10, 1)
+	_, err2 := r.SetTotal(ctx, sku, 10, 2)
+	_, err3 := r.Reserve(ctx, sku, 0, now, now+60_000, items, make([]protocol.Code, 2))
+	_, err4 := r.Finish(ctx, sku, now, now+60_000, protocol.Confirm, items[:1], make([]protocol.Done, 1))
+	_, err5 := r.SetTotal(ctx, sku, 10, 1) // now alice has more than one may have
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSettleCommands_TellTheBooks(t *testing.T) {
+	server := redistest.Start(t)
+	file := settleConfig(t, server.Addr)
+	oneOrder(t, server.Addr, "1001")
+	if out, err := command(t, "settle", "status", "-c", file); err == nil || !strings.Contains(out+err.Error(), "sluice settle migrate") {
+		t.Errorf("without tables: %q, %v", out, err)
+	}
+	if out, err := command(t, "settle", "migrate", "--print", "-c", file); err != nil || !strings.Contains(out, "CREATE TABLE sluice_order") {
+		t.Errorf("migrate --print: %q, %v", out, err)
+	}
+	for _, want := range []string{"applied 00001_settlement.sql", "the tables are those of this version"} {
+		if out, err := command(t, "settle", "migrate", "-c", file); err != nil || !strings.Contains(out, want) {
+			t.Errorf("migrate: %q, %v; want %q", out, err, want)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		root := newRoot()
+		root.SetArgs([]string{"settle", "run", "-c", file})
+		ended <- root.ExecuteContext(ctx)
+	}()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	}()
+	for deadline := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) {
+		out, err := command(t, "settle", "status", "-c", file)
+		if fields := strings.Fields(out); err == nil && strings.Contains(out, "1001") {
+			if got := fields[len(fields)-10:]; got[2] == "0" && got[6] == "2" && got[7] == "1" && got[9] == "8" {
+				break
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("status: %q, %v", out, err)
+		}
+	}
+	if out, err := command(t, "settle", "verify", "1001", "-c", file); err != nil || !strings.Contains(out, "equal; 2 records, 2 units sold, 2 booked") {
+		t.Errorf("verify: %q, %v", out, err)
+	}
+	out, err := command(t, "settle", "report", "-c", file)
+	if !errors.Is(err, errReported) || !strings.Contains(out, `over_limit: "1001 alice": 2 units`) {
+		t.Errorf("report: %q, %v", out, err)
+	}
+	if out, _ := command(t, "settle", "report", "--json", "-c", file); !strings.Contains(out, `{"kind":"over_limit","sku":"1001","name":"alice","units":2`) {
+		t.Errorf("report --json: %q", out)
+	}
+}
+
+func TestSettleReport_CSVHoldsNoFormula(t *testing.T) {
+	var out strings.Builder
+	found := []settleFinding{{"oversold", "1001", "=1+1", 1, "a\x00b\n"}}
+	if err := writeFindings(&out, found); err != nil || !strings.Contains(out.String(), `oversold,1001,'=1+1,1,"""a\x00b\n"""`) {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}

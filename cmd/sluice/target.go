@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sluice/config"
+	"sluice/internal/adminclient"
+)
+
+// operateWithin bounds a command that asks a gateway or Redis, lists included.
+const operateWithin = 10 * time.Second
+
+// configFlag adds -c, --config. The default is what to holds.
+func configFlag(cmd *cobra.Command, flags *pflag.FlagSet, to *string, usage string) {
+	flags.StringVarP(to, "config", "c", *to, usage)
+	_ = cmd.RegisterFlagCompletionFunc("config", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"toml"}, cobra.ShellCompDirectiveFilterFileExt
+	})
+}
+
+// target says on what a command works: the Redis of a configuration, or a running gateway.
+type target struct {
+	Config, Admin, TokenFile string
+
+	configSet bool
+}
+
+// addTo adds the flags that choose the target.
+func (t *target) addTo(cmd *cobra.Command, flags *pflag.FlagSet, about string) {
+	t.Config = "config.toml"
+	configFlag(cmd, flags, &t.Config, about)
+	flags.StringVar(&t.Admin, "admin", "", "admin `address` of a running gateway, instead of --config")
+	flags.StringVar(&t.TokenFile, "token-file", "", "`file` with the token for --admin")
+}
+
+// check reports flags that contradict each other.
+func (t *target) check(cmd *cobra.Command) error {
+	t.configSet = cmd.Flags().Changed("config")
+	switch {
+	case t.Admin != "" && t.configSet:
+		return misuse(cmd, errors.New("--config and --admin: name one of them"))
+	case t.TokenFile != "" && t.Admin == "":
+		return misuse(cmd, errors.New("--token-file belongs to --admin"))
+	}
+	return nil
+}
+
+// remote is a client of the gateway that --admin names.
+func (t *target) remote() (c adminclient.Client, err error) {
+	c.Base, c.HTTP = adminclient.NewHTTP(t.Admin, operateWithin)
+	if t.TokenFile == "" {
+		return c, nil
+	}
+	text, err := os.ReadFile(t.TokenFile)
+	c.Token = strings.TrimSpace(string(text))
+	return c, err
+}
+
+// open is a client of the control API of --admin, or of the same API within this process over the Redis of --config. done
+// must be called in the end.
+func (t *target) open() (c adminclient.Client, done func(), err error) {
+	if t.Admin != "" {
+		c, err = t.remote()
+		return c, func() {}, err
+	}
+	loaded, err := config.Load(t.Config, os.LookupEnv)
+	if err != nil {
+		return c, nil, err
+	}
+	if loaded.Stock.Source != "redis" {
+		return c, nil, noStockHere(t.Config, loaded)
+	}
+	return adminclient.Local(loaded)
+}
+
+// noStockHere says who knows a stock that is not in Redis.
+func noStockHere(file string, c *config.Config) error {
+	switch {
+	case c.Stock.Source == "off":
+		return fmt.Errorf("stock.source of %s is \"off\": no stock is kept", file)
+	case c.Admin.Listen == "":
+		return fmt.Errorf("stock.source of %s is %q, which only a running gate knows, and its admin.listen is \"\": "+
+			"it cannot be asked", file, c.Stock.Source)
+	}
+	return fmt.Errorf("stock.source of %s is %q: only a running gate knows that stock; add --admin %s",
+		file, c.Stock.Source, c.Admin.Listen)
+}
+
+// openRunning is a client of a running gateway: that of --admin, or where the configuration has it listen.
+func (t *target) openRunning() (adminclient.Client, error) {
+	if t.Admin != "" {
+		return t.remote()
+	}
+	c, err := config.Load(t.Config, os.LookupEnv)
+	if err != nil {
+		return adminclient.Client{}, fmt.Errorf("%w\nso it does not tell where the gate is; name it with --admin", err)
+	}
+	if c.Admin.Listen == "" {
+		return adminclient.Client{}, c.Errorf("admin.listen", `it is "": the gate cannot be asked`)
+	}
+	to := adminclient.Client{Token: string(c.Admin.Token)}
+	to.Base, to.HTTP = adminclient.NewHTTP(adminclient.LocalAddress(c.Admin.Listen), operateWithin)
+	return to, nil
+}
+
+// ask calls a running gateway once.
+func (t *target) ask(cmd *cobra.Command, method, path string, in, out any) error {
+	if err := t.check(cmd); err != nil {
+		return err
+	}
+	to, err := t.openRunning()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), operateWithin)
+	defer cancel()
+	return to.Call(ctx, method, path, in, out)
+}
+
+// call asks the API of --admin or of --config once.
+func (t *target) call(cmd *cobra.Command, method, path string, in, out any, header ...string) error {
+	if err := t.check(cmd); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), operateWithin)
+	defer cancel()
+	to, done, err := t.open()
+	if err != nil {
+		return err
+	}
+	defer done()
+	return to.Call(ctx, method, path, in, out, header...)
+}
+
+// completeBy completes an argument, at its place, by what the configuration names.
+func completeBy(place int, words func(*config.Config) []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		file, err := cmd.Flags().GetString("config")
+		if err != nil || len(args) != place {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		c, err := config.Load(file, os.LookupEnv)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		found := words(c)
+		slices.Sort(found)
+		return slices.Compact(found), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// skuFlag adds --sku, completed by the SKUs on sale.
+func skuFlag(cmd *cobra.Command, to *string, usage string) {
+	cmd.Flags().StringVar(to, "sku", "", usage)
+	_ = cmd.RegisterFlagCompletionFunc("sku", func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+		return completeBy(0, (*config.Config).SKUsOnSale)(cmd, nil, word)
+	})
+}

@@ -1,0 +1,95 @@
+package config
+
+import (
+	"strings"
+)
+
+// Script is the shop's own script, by which routes that reserve take units. Without one they take them from the ledger.
+type Script struct {
+	Preset     string            `toml:"preset"`     // one that comes with Sluice; or File
+	File       string            `toml:"file"`       // the shop's Lua
+	Keys       []string          `toml:"keys"`       // templates with $sku, $serial and $user: KEYS
+	Args       []string          `toml:"args"`       // templates with $quantity, $token and $time too: ARGV
+	Codes      map[string]string `toml:"codes"`      // what the script returns, and what that means
+	GiveBack   string            `toml:"give_back"`  // a file that ends in .lua, a preset's name, or "none"
+	Repeatable bool              `toml:"repeatable"` // a second run with the same keys and arguments takes nothing more
+	Take, Back string            // what File and GiveBack hold
+}
+
+// Used tells whether routes that reserve take units by a script.
+func (s *Script) Used() bool { return s.Preset != "" || s.File != "" }
+
+// checkScript rejects what a script cannot go together with. Package script knows what it needs itself.
+func (s *Stock) checkScript(r *report) {
+	c := &s.Script
+	for i, text := range c.Keys {
+		r.variables(element("stock.script.keys", i), text, append(skuNames(), "serial", "user")...)
+	}
+	for i, text := range c.Args {
+		r.variables(element("stock.script.args", i), text,
+			append(skuNames(), "serial", "user", "quantity", "token", "time")...)
+	}
+	if !c.Used() {
+		if len(c.Keys)+len(c.Args)+len(c.Codes) > 0 || c.GiveBack != "" || c.Repeatable {
+			r.fail("stock.script",
+				"names no script; write preset = \"counter_codes\" or file = \"take.lua\" into it, or drop it")
+		}
+		return
+	}
+	if s.Source != "redis" {
+		r.fail("stock.script", "a script runs in Redis, but stock.source is %q; write source = \"redis\"", s.Source)
+	}
+	if s.Reserve.StatusURL != "" {
+		r.fail("stock.reserve.status_url", "is asked for orders of the ledger, and a script keeps none; drop one of both")
+	}
+	if s.Reserve.Fence != "none" {
+		r.fail("stock.reserve.fence", "is for orders of the ledger, and a script keeps none; drop one of both")
+	}
+}
+
+// read reads the shop's Lua. A relative path starts from the configuration's folder.
+func (s *Script) read(r *report, folder string) {
+	if s.File != "" {
+		s.Take = r.lua("stock.script.file", folder, s.File)
+	}
+	if strings.HasSuffix(s.GiveBack, ".lua") {
+		s.Back = r.lua("stock.script.give_back", folder, s.GiveBack)
+	}
+}
+
+// lua is the text of a script.
+func (r *report) lua(key, folder, path string) string {
+	path = from(folder, path)
+	text, err := readUpTo(path, maxScript)
+	switch {
+	case err != nil:
+		r.fail(key, "open %s: %s; write the path of a file that sluice may read", path, cause(err))
+	case len(text) > maxScript:
+		r.fail(key, "%s is larger than 64KiB; write the script alone into it", path)
+	case len(strings.TrimSpace(string(text))) == 0:
+		r.fail(key, "%s is empty; write the script into it", path)
+	}
+	return string(text)
+}
+
+// replaced tells what to write instead of a key that is no longer served; "" when the key was never served.
+func replaced(key string, value any) string {
+	switch key {
+	case "stock.layout.driver":
+		if name, ok := value.(string); ok && name != "" {
+			return "is now [stock.script]: write preset = \"" + name + "\" there"
+		}
+		return "is now preset of [stock.script]"
+	case "stock.layout.orders_key":
+		return "is now the second of keys in [stock.script], for preset \"hash_bought\""
+	case "stock.layout.parent_key":
+		return "is now the second of keys in [stock.script], for preset \"variants\""
+	case "stock.layout.lock_key":
+		return "is now the second of keys in [stock.script], for preset \"lock\""
+	case "stock.layout.mark_key":
+		return "is now the second of keys in [stock.script], for preset \"hash_instock\""
+	case "stock.layout.mark_ttl":
+		return "is now the fourth of args in [stock.script], in seconds, for preset \"hash_instock\""
+	}
+	return ""
+}

@@ -1,0 +1,99 @@
+package config
+
+import (
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// Settle is how sluice settle brings orders into a database. The gate does not read it.
+type Settle struct {
+	Database     string       `toml:"database"` // postgres:// mysql:// sqlite: without a password; "" = no settlement
+	PasswordFile string       `toml:"password_file"`
+	Password     Secret       // what PasswordFile holds
+	URL          string       // Database; the path of SQLite is absolute, or as seen from where sluice was started
+	Batch        int          `toml:"batch"`   // entries a transaction, 1 to 10000
+	Workers      int          `toml:"workers"` // 1 to 64
+	Stock        SettleStock  `toml:"stock"`
+	Orders       SettleOrders `toml:"orders"`
+}
+
+// SettleStock is the shop's own stock table.
+type SettleStock struct {
+	Table      string `toml:"table"` // "" = sluice_stock
+	SKUColumn  string `toml:"sku_column"`
+	LeftColumn string `toml:"left_column"`
+	Check      bool   `toml:"check"`
+}
+
+// SettleOrders is how the shop's own orders are read.
+type SettleOrders struct {
+	Query string `toml:"query"` // returns serial and quantity of the orders of :sku; "" = they are not compared
+}
+
+func defaultSettle() Settle {
+	return Settle{Batch: 500, Workers: 4, Stock: SettleStock{SKUColumn: "sku", LeftColumn: "num", Check: true}}
+}
+
+// identifiers are names of SQL that need no quoting, perhaps with a schema.
+var identifiers = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$`)
+
+func (c *Config) checkSettle(r *report) {
+	s := &c.Settle
+	between(r, "settle.batch", s.Batch, 1, 10_000)
+	between(r, "settle.workers", s.Workers, 1, 64)
+	if s.Stock.Table != "" {
+		for key, name := range map[string]string{
+			"table": s.Stock.Table, "sku_column": s.Stock.SKUColumn, "left_column": s.Stock.LeftColumn,
+		} {
+			if !identifiers.MatchString(name) || key != "table" && strings.Contains(name, ".") {
+				r.fail("settle.stock."+key, "%q is not a name of SQL; write letters, digits and _", name)
+			}
+		}
+	}
+	if q := s.Orders.Query; q != "" && !strings.Contains(q, ":sku") {
+		r.fail("settle.orders.query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
+	}
+	if s.Database == "" {
+		return
+	}
+	s.checkDatabase(r)
+	if c.Stock.Source != "redis" {
+		r.fail("settle.database", "needs the ledger's changes in Redis, but stock.source is %q; write source = \"redis\"", c.Stock.Source)
+	}
+	if !c.Stock.Reserve.EventsAcknowledged {
+		r.fail("settle.database", "needs every change until it is settled; write events_acknowledged = true into [stock.reserve]")
+	}
+}
+
+func (s *Settle) checkDatabase(r *report) {
+	const key = "settle.database"
+	scheme, rest, _ := strings.Cut(s.Database, ":")
+	switch scheme {
+	case "sqlite":
+		if strings.TrimPrefix(rest, "//") == "" {
+			r.fail(key, "has no path; write \"sqlite:/var/lib/sluice/settle.db\"")
+		}
+	case "postgres", "postgresql", "mysql":
+		u, err := url.Parse(s.Database)
+		if err != nil || u.Host == "" || len(u.Path) < 2 {
+			r.fail(key, "cannot be read; write it like %q", scheme+"://user@host/name")
+			return
+		}
+		if _, has := u.User.Password(); has {
+			r.fail(key, "holds a password, which the configuration would show; write it into the file that settle.password_file names")
+		}
+	default:
+		r.fail(key, "%q is not known; begin with \"postgres://\", \"mysql://\" or \"sqlite:\"", scheme+":")
+	}
+}
+
+// read reads the password, and finds the file of SQLite from the configuration's folder.
+func (s *Settle) read(r *report, folder string) {
+	s.Password = r.secret("settle.password_file", folder, s.PasswordFile)
+	s.URL = s.Database
+	if path, ok := strings.CutPrefix(s.Database, "sqlite:"); ok {
+		s.URL = "sqlite:" + filepath.Clean(from(folder, strings.TrimPrefix(path, "//")))
+	}
+}

@@ -1,0 +1,201 @@
+package deploy
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The tools that render manifests, where they are not installed.
+const (
+	helmModule      = "helm.sh/helm/v3/cmd/helm@v3.22.0"
+	kustomizeModule = "sigs.k8s.io/kustomize/kustomize/v5@v5.7.1"
+)
+
+// goTool is the command line of a tool: installed, or out of a module.
+func goTool(t *testing.T, name, module string) []string {
+	t.Helper()
+	if os.Getenv("SLUICE_MANIFESTS") == "" {
+		t.Skip("builds helm and kustomize: make manifests")
+	}
+	if path, err := exec.LookPath(name); err == nil {
+		return []string{path}
+	}
+	path := filepath.Join(t.TempDir(), name)
+	cmd := exec.Command("go", "install", module)
+	cmd.Env = append(os.Environ(), "GOBIN="+filepath.Dir(path), "GOFLAGS=")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Skipf("%s cannot be had: %v\n%s", name, err, text)
+	}
+	return []string{path}
+}
+
+// known checks manifests by the types of Kubernetes and of the Prometheus operator, and returns "kind name" of each.
+func known(t *testing.T, manifests string) string {
+	t.Helper()
+	cmd := exec.Command("go", "run", ".")
+	cmd.Dir, cmd.Env, cmd.Stdin = "../tools/manifests", append(os.Environ(), "GOFLAGS="), strings.NewReader(manifests)
+	text, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s\nin\n%s", err, text, manifests)
+	}
+	return string(text)
+}
+
+// rendered runs a tool, without what helm says of the chart's link to the rules.
+func rendered(t *testing.T, tool []string, args ...string) (out string, err error) {
+	t.Helper()
+	cmd := exec.Command(tool[0], append(tool[1:len(tool):len(tool)], args...)...)
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	text, err := cmd.Output()
+	if err != nil {
+		return complaint.String(), err
+	}
+	return string(text), nil
+}
+
+func TestManifests_ChartRendersWhatKubernetesKnows(t *testing.T) {
+	helm := goTool(t, "helm", helmModule)
+	if text, err := rendered(t, helm, "lint", "--strict", "--kube-version", "1.30.0", "helm/sluice"); err != nil {
+		t.Errorf("helm lint: %v\n%s", err, text)
+	}
+	template := []string{"template", "shop", "helm/sluice", "--kube-version", "1.30.0"}
+	plain, err := rendered(t, helm, template...)
+	if err != nil {
+		t.Fatalf("helm template: %v\n%s", err, plain)
+	}
+	wants(t, known(t, plain), "ConfigMap shop-sluice\n", "Deployment shop-sluice\n", "Service shop-sluice-ops\n", "PodDisruptionBudget shop-sluice\n")
+	if strings.Contains(plain, "containerPort: 8090") {
+		t.Error("the control API has a port without a token")
+	}
+	full, err := rendered(t, helm, append(template, "--set", "serviceMonitor.enabled=true,prometheusRule.enabled=true,"+
+		"prometheusRule.docsURL=https://git.example.com/docs/,admin.tokenSecret=a,redisPassword.secret=r,extraSecret=e,"+
+		"podLabels.team=x,podAnnotations.a=b,nodeSelector.disk=ssd,image.digest=sha256:"+strings.Repeat("0", 64))...)
+	if err != nil {
+		t.Fatalf("helm template: %v\n%s", err, full)
+	}
+	wants(t, known(t, full), "ServiceMonitor shop-sluice\n", "PrometheusRule shop-sluice\n", "Service shop-sluice-admin\n")
+	wants(t, full, "runbook_url: https://git.example.com/docs/runbook.md#sluicedown", "image: \"sluice@sha256:000", "team: x")
+	_, groups, _ := strings.Cut(full, "kind: PrometheusRule")
+	_, groups, _ = strings.Cut(groups, "\nspec:\n")
+	groups, _, _ = strings.Cut(groups, "\n---")
+	if promtool, err := exec.LookPath("promtool"); err == nil {
+		path := filepath.Join(t.TempDir(), "rules.yaml")
+		if err := os.WriteFile(path, []byte(regexp.MustCompile(`(?m)^  `).ReplaceAllString(groups, "")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		output(t, promtool, "check", "rules", path)
+	}
+	for _, wrong := range []string{"replicas=0", "upstream=shop", "imagePullPolicy=Always", "prometheusRule.docsURL=docs"} {
+		if _, err := rendered(t, helm, append(template, "--set", wrong)...); err == nil {
+			t.Errorf("--set %s is accepted", wrong)
+		}
+	}
+}
+
+func TestManifests_KustomizationsBuildWhatKubernetesKnows(t *testing.T) {
+	kustomize := goTool(t, "kustomize", kustomizeModule)
+	for folder, want := range map[string]string{
+		"base":       "ConfigMap sluice\nService sluice\nService sluice-ops\nDeployment sluice\nPodDisruptionBudget sluice\n",
+		"monitoring": "PrometheusRule sluice\nServiceMonitor sluice\n",
+	} {
+		text, err := rendered(t, kustomize, "build", "kustomize/"+folder)
+		if err != nil {
+			t.Errorf("kustomize build %s: %v\n%s", folder, err, text)
+			continue
+		}
+		if got := known(t, text); got != want {
+			t.Errorf("%s holds\n%s\nwant\n%s", folder, got, want)
+		}
+	}
+}
+
+func TestManifests_SidecarIsKnownToKubernetes(t *testing.T) {
+	if os.Getenv("SLUICE_MANIFESTS") == "" {
+		t.Skip("builds the types of Kubernetes: make manifests")
+	}
+	wants(t, known(t, read(t, "kubernetes/sluice.yaml")), "Deployment shop\n")
+	cmd := exec.Command("go", "run", ".")
+	cmd.Dir, cmd.Env = "../tools/manifests", append(os.Environ(), "GOFLAGS=")
+	cmd.Stdin = strings.NewReader(strings.ReplaceAll(read(t, "kubernetes/sluice.yaml"), "readinessProbe", "readynessProbe"))
+	if text, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(text), "readynessProbe") {
+		t.Errorf("a misspelled field is not found: %s", text)
+	}
+}
+
+// docker compose takes the file, and only the clients' port is open to other machines.
+func TestManifests_ComposeIsReadAndKeepsOperatorsPortsToItself(t *testing.T) {
+	if os.Getenv("SLUICE_MANIFESTS") == "" {
+		t.Skip("builds the reader of compose files: make manifests")
+	}
+	cmd := exec.Command("go", "run", ".", "../../deploy/compose.yaml")
+	cmd.Dir, cmd.Env = "../tools/manifests", append(os.Environ(), "GOFLAGS=")
+	text, err := cmd.CombinedOutput()
+	const want = "gate :8080\ngate 127.0.0.1:8090\ngate 127.0.0.1:8091\ngrafana 127.0.0.1:3000\nprometheus 127.0.0.1:9090\n"
+	if err != nil || string(text) != want {
+		t.Errorf("published are\n%s\n%v, want\n%s", text, err, want)
+	}
+}
+
+// The script of the service token, as it stands in the file, makes a token that the gate takes, and keeps it.
+func TestCompose_TokenIsMadeOnce(t *testing.T) {
+	_, script, _ := strings.Cut(read(t, "compose.yaml"), "    command:\n      - |\n")
+	script, _, _ = strings.Cut(script, "    network_mode:")
+	dir := t.TempDir()
+	script = strings.NewReplacer("$$", "$", "/token/", dir+"/", "chown 65532:65532", "true").Replace(script)
+	first, again := output(t, "sh", "-c", script), output(t, "sh", "-c", script)
+	if first != again || !regexp.MustCompile(`^dashboard: http://localhost:8090/#token=[0-9a-f]{48}\n$`).MatchString(first) {
+		t.Errorf("%q, and then %q", first, again)
+	}
+}
+
+func TestPrometheusRule_IsWrittenFromTheRules(t *testing.T) {
+	if want := output(t, "sh", "-c", "sh ../tools/rules --kubernetes 2>/dev/null"); read(t, "kustomize/monitoring/prometheusrule.yaml") != want {
+		t.Error("kustomize/monitoring/prometheusrule.yaml is not made of the rules: make rules")
+	}
+	if to, err := os.Readlink("helm/sluice/files/sluice.rules.yaml"); err != nil || to != "../../../prometheus/sluice.rules.yaml" {
+		t.Errorf("the chart's rules are %q, %v", to, err)
+	}
+}
+
+// The chart is of the release, and the configurations that are deployed are valid as they stand.
+func TestDeployment_VersionsAndConfigurationsAgree(t *testing.T) {
+	release := strings.TrimSpace(read(t, "../VERSION"))
+	wants(t, read(t, "helm/sluice/Chart.yaml"), "\nversion: "+release+" ", "\nappVersion: "+release+"\n")
+	sluice, dir := build(t, ".."), t.TempDir()
+	block := func(text, key, end string) string {
+		_, text, _ = strings.Cut(text, key)
+		text, _, _ = strings.Cut(text, end)
+		return regexp.MustCompile(`(?m)^ {2,4}`).ReplaceAllString(text, "")
+	}
+	chart := block(read(t, "helm/sluice/values.yaml"), "\nconfig: |\n", "\nimage:")
+	_, base, _ := strings.Cut(read(t, "kustomize/base/config.toml"), "\n")
+	if strings.TrimSpace(chart) != strings.TrimSpace(base) {
+		t.Errorf("the chart and the kustomization have other configurations:\n%s\n%s", chart, base)
+	}
+	token := filepath.Join(dir, "token")
+	if err := os.WriteFile(token, []byte(strings.Repeat("0123456789abcdef", 2)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"chart":   chart,
+		"sidecar": strings.ReplaceAll(block(read(t, "kubernetes/sluice.yaml"), "config.toml: |\n", "\n---"), "/run/secrets/sluice/redis", token),
+		"compose": read(t, "config.toml"),
+	} {
+		path := filepath.Join(dir, name+".toml")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, admin := range [][]string{nil, {"ADMIN_LISTEN=:8090", "ADMIN_TOKEN_FILE=" + token}} {
+			cmd := exec.Command(sluice, "check", path)
+			cmd.Env = append([]string{"UPSTREAM=http://shop:80", "REDIS_ADDR=redis:6379"}, admin...)
+			if text, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", name, err, text)
+			}
+		}
+	}
+}

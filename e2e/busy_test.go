@@ -1,0 +1,65 @@
+package e2e
+
+import (
+	"net/http"
+	"testing"
+
+	"sluice/internal/redistest"
+)
+
+// An order that finds all connections to the shop in use waits for one before it takes a unit. When none comes free it
+// holds no unit, and its key can be used once more.
+func TestReserve_BusyUpstreamLeavesUnitAndKey(t *testing.T) {
+	t.Parallel()
+	inside, leave := make(chan struct{}, 1), make(chan struct{})
+	shop := book(t, func(_ int, _ http.ResponseWriter, r *http.Request) bool {
+		if r.Header.Get("Idempotency-Key") == "slow" {
+			inside <- struct{}{}
+			<-leave
+		}
+		return false
+	})
+	r := redistest.Start(t)
+	g := gate(t, redisAt(r), shop.setting(), "upstream.max_conns = 1", `upstream.queue_timeout = "200ms"`, reserveRoutes)
+	ok(t, "stock", "set", "--config", g.file, "1001", "2")
+	ends := make(chan string)
+	go func() {
+		_, reason := (&buyer{user: "1", key: "slow"}).buy(g.front)
+		ends <- reason
+	}()
+	<-inside
+	for range 2 {
+		second := &buyer{user: "2", key: "mine"}
+		if status, reason := second.buy(g.front); status != 503 || reason != "upstream_busy" {
+			t.Errorf("without a connection: %d %s", status, reason)
+		}
+		if a := ledgerOf(t, r, "1001"); a != (account{2, 1, 0}) {
+			t.Errorf("ledger %+v, want the unit of the first order held alone", a)
+		}
+	}
+	close(leave)
+	if reason := <-ends; reason != "" {
+		t.Errorf("the first order: %s", reason)
+	}
+	if status, reason := (&buyer{user: "2", key: "mine"}).buy(g.front); status != 200 || reason != "" {
+		t.Errorf("the same order by the same key, once the shop has room: %d %s", status, reason)
+	}
+	soon(t, "all is settled", func() bool { return ledgerOf(t, r, "1001") == account{2, 0, 2} })
+	g.counted("upstream_busy", 2)
+}
+
+// A burst of pages, many more than there are connections to the shop, is served.
+func TestUpstream_BurstOfPagesWaitsForConnections(t *testing.T) {
+	t.Parallel()
+	shop := open(t, nil)
+	g := gate(t, shop.setting(), "upstream.max_conns = 4", allPages)
+	ends := make(chan answer)
+	for range 150 {
+		go func() { ends <- g.ask("GET", "/") }()
+	}
+	for range 150 {
+		if a := <-ends; a.status != 200 {
+			t.Errorf("%d %s", a.status, a.header.Get("X-Sluice-Reason"))
+		}
+	}
+}

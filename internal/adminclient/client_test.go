@@ -1,0 +1,119 @@
+package adminclient
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/admin"
+	"sluice/internal/apitest"
+	"sluice/internal/app/stores"
+	"sluice/internal/redistest"
+	"sluice/stockgate/ledger/memstore"
+)
+
+// status is that of HTTP; a port may have its digits, but never three alone.
+var status = regexp.MustCompile(`\b40\d\b`)
+
+// A command says the same whether it works on Redis itself or through a gate.
+func TestBothWaysToALedgerSayTheSame(t *testing.T) {
+	direct, done, err := Local(apitest.Reserving(redistest.Start(t).Addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	k := apitest.New(t, memstore.New(), 1)
+	gate := httptest.NewServer(k.Handler)
+	defer gate.Close()
+	base, over := NewHTTP(gate.URL, time.Minute)
+	for name, to := range map[string]Client{"redis": direct, "gate": {Base: base, HTTP: over}} {
+		t.Run(name, func(t *testing.T) {
+			stock := func(change any, want string) {
+				t.Helper()
+				var now admin.Stock
+				if err := to.Call(t.Context(), "POST", "/stock/1001", change, &now); err != nil ||
+					stores.DescribeStock(now) != want {
+					t.Errorf("%v: %q, %v; want %q", change, stores.DescribeStock(now), err, want)
+				}
+			}
+			refuses := func(method, path string, in any, want string) {
+				t.Helper()
+				var out map[string]any
+				if err := to.Call(t.Context(), method, path, in, &out); err == nil || !strings.Contains(err.Error(), want) ||
+					status.MatchString(err.Error()) {
+					t.Errorf("%s %s: %v, want %s and no status", method, path, err, want)
+				}
+			}
+			refuses("GET", "/stock/1001", nil, "setting its total makes one")
+			stock(map[string]int{"set": 5}, "1001\t5\tfree of 5: 0 held, 0 sold; 1 a person")
+			stock(map[string]int{"set": 7, "limit": 0}, "1001\t7\tfree of 7: 0 held, 0 sold")
+			stock(map[string]string{"state": "paused"}, "1001\t7\tfree of 7: 0 held, 0 sold  (paused)")
+			stock(map[string]string{"state": "on"}, "1001\t7\tfree of 7: 0 held, 0 sold")
+			var out admin.Outcome
+			if err := to.Call(t.Context(), "POST", "/reservations/a%2Fb/adopt", map[string]any{"sku": "1001", "user": "7",
+				"quantity": 2}, &out); err != nil || !out.Changed {
+				t.Errorf("adopt: %+v, %v", out, err)
+			}
+			var found admin.Reservation
+			if err := to.Call(t.Context(), "GET", "/reservations/a%2Fb?sku=1001", nil, &found); err != nil ||
+				stores.DescribeReservation(found) != "a/b\t1001\tconfirmed\t2\t7" {
+				t.Errorf("get: %q, %v", stores.DescribeReservation(found), err)
+			}
+			refuses("POST", "/reservations/a%2Fb/release?sku=1001", nil, "refund it")
+			refuses("GET", "/reservations/nobody?sku=1001", nil, "no such reservation")
+			refuses("POST", "/stock/1001", map[string]int{"set": 1}, "2 sold")
+		})
+	}
+}
+
+func TestAnAnswerThatIsNoneIsSaidToBe(t *testing.T) {
+	shop := httptest.NewServer(http.NotFoundHandler())
+	defer shop.Close()
+	base, over := NewHTTP(shop.URL, time.Minute)
+	var out any
+	err := Client{Base: base, HTTP: over}.Call(t.Context(), "GET", "/stock", nil, &out)
+	if err == nil || !strings.Contains(err.Error(), "is this the admin address of a gate?") {
+		t.Errorf("a shop: %v", err)
+	}
+	locked := apitest.New(t, memstore.New(), 1)
+	locked.Control.Token = "hush"
+	to := InProcess(locked.Control.Handler())
+	err = to.Call(t.Context(), "GET", "/stock", nil, &out)
+	if err == nil || !strings.Contains(err.Error(), "--token-file") {
+		t.Errorf("without the token: %v", err)
+	}
+	to.Token = "hash"
+	err = to.Call(t.Context(), "GET", "/stock", nil, &out)
+	if err == nil || !strings.Contains(err.Error(), "another token") {
+		t.Errorf("with a wrong token: %v", err)
+	}
+	to.Token = "hush"
+	err = to.Call(t.Context(), "GET", "/stock", nil, &out)
+	if err != nil {
+		t.Errorf("with the token: %v", err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close()
+	base, over = NewHTTP(ln.Addr().String(), time.Minute)
+	if err = (Client{Base: base, HTTP: over}).Call(context.Background(), "GET", "/stock", nil, &out); err == nil ||
+		!strings.Contains(err.Error(), "no gate answers") {
+		t.Errorf("nobody: %v", err)
+	}
+}
+
+func TestAUserCannotDisturbTheTerminal(t *testing.T) {
+	for user, want := range map[string]string{"": "-", "7": "7", "王小明": "王小明", "a\x1b[2Jb": `"a\x1b[2Jb"`,
+		"a\tb": `"a\tb"`, "a\u202eb": `"a\u202eb"`} {
+		if got := stores.PrintableName(user); got != want {
+			t.Errorf("%q: %s, want %s", user, got, want)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package adminclient
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/admin"
+	"sluice/internal/apitest"
+	"sluice/internal/redistest"
+	"sluice/proxy/param"
+	"sluice/stockgate/ledger/memstore"
+)
+
+// Whatever a request can name, an operator can.
+func TestEverySKUThatIsSoldCanBeSet(t *testing.T) {
+	direct, done, err := Local(apitest.Reserving(redistest.Start(t).Addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	gate := httptest.NewServer(apitest.New(t, memstore.New(), 1).Handler)
+	defer gate.Close()
+	base, over := NewHTTP(gate.URL, time.Minute)
+	for name, to := range map[string]Client{"redis": direct, "gate": {Base: base, HTTP: over}} {
+		for _, sku := range []string{".", "..", "...", "%2e%2e", "%", "a/b", "//", "a/../b", "?", "#", "a&b=c", "a;b", "a+b",
+			`a"b`, `a\b`, "$sku", "*", "-1", "王"} {
+			if !param.ValidSKU([]byte(sku)) {
+				t.Fatalf("%q is none", sku)
+			}
+			var now admin.Stock
+			if err := to.Call(t.Context(), "POST", "/stock/"+Segment(sku), map[string]int{"set": 5}, &now); err != nil ||
+				now.SKU != sku || now.Left != 5 {
+				t.Errorf("%s: set %q: %+v, %v", name, sku, now, err)
+			}
+			if err := to.Call(t.Context(), "GET", "/stock/"+Segment(sku), nil, &now); err != nil || now.SKU != sku ||
+				now.Left != 5 {
+				t.Errorf("%s: get %q: %+v, %v", name, sku, now, err)
+			}
+		}
+	}
+}
+
+// What is no UTF-8 would be another name in every answer.
+func TestNoSKUIsWhatJSONCannotTell(t *testing.T) {
+	k := apitest.New(t, memstore.New(), 1)
+	k.Says(400, apitest.Words("no request can name it"), "POST", "/stock/a%ff", `{"set": 1}`)
+	k.Says(400, apitest.Words("no request can name it"), "GET", "/stock/a%ff", "")
+}
+
+// An answer that sends a command elsewhere is not followed: a change would become a question, and its answer be
+// believed.
+func TestNoCommandFollowsARedirect(t *testing.T) {
+	followed := false
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/other" {
+			followed = true
+			_, _ = w.Write([]byte("{}"))
+			return
+		}
+		http.Redirect(w, r, "/other", http.StatusMovedPermanently)
+	}))
+	defer front.Close()
+	base, over := NewHTTP(front.URL, time.Minute)
+	var now admin.Stock
+	err := Client{Base: base, HTTP: over}.Call(t.Context(), "POST", "/stock/1001", map[string]int{"set": 5}, &now)
+	if err == nil || !strings.Contains(err.Error(), "is this the admin address of a gate?") || followed {
+		t.Errorf("%v, followed: %v", err, followed)
+	}
+}

@@ -1,0 +1,108 @@
+// Package apitest is the control API over a ledger, as tests ask it. Only tests import it.
+package apitest
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"sluice/admin"
+	"sluice/config"
+	"sluice/internal/app/stores"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// API is a control API over ledgers, as an operator and a shop ask it.
+type API struct {
+	t       *testing.T
+	Store   protocol.Store
+	Control *admin.API
+	Handler http.Handler
+	Log     *bytes.Buffer
+}
+
+// New opens the API over a store; perUser is what is configured for a person.
+func New(t *testing.T, s protocol.Store, perUser int) *API {
+	c := config.Default()
+	c.Stock.Reserve.PerUser = perUser
+	k := &API{t: t, Store: s, Log: &bytes.Buffer{}}
+	k.Control = &admin.API{Ledgers: stores.NewLedgers(c, k.Store, nil), Log: slog.New(slog.NewTextHandler(k.Log, nil))}
+	k.Handler = k.Control.Handler()
+	return k
+}
+
+// Ask sends one request and returns the response. header has names and values by turns.
+func (k *API) Ask(method, path, body string, header ...string) *httptest.ResponseRecorder {
+	k.t.Helper()
+	r := httptest.NewRequest(method, "http://localhost/api/v1"+path, strings.NewReader(body))
+	r.RemoteAddr = "127.0.0.1:4711"
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	k.Handler.ServeHTTP(w, r)
+	return w
+}
+
+// Says asks, and wants a status and each of the words in the answer.
+func (k *API) Says(status int, words []string, method, path, body string, header ...string) {
+	k.t.Helper()
+	w := k.Ask(method, path, body, header...)
+	kind := "application/json"
+	if status != 200 {
+		kind = "application/problem+json"
+	}
+	if w.Code != status || w.Header().Get("Content-Type") != kind {
+		k.t.Errorf("%s %s %s: %d %s, want %d %s: %s", method, path, body, w.Code, w.Header().Get("Content-Type"), status,
+			kind, w.Body)
+	}
+	for _, word := range words {
+		if !strings.Contains(w.Body.String(), word) {
+			k.t.Errorf("%s %s %s: %s does not say %s", method, path, body, w.Body, word)
+		}
+	}
+}
+
+// Words lists what a response must contain.
+func Words(w ...string) []string { return w }
+
+// Deadlines that no clock of a test machine comes near.
+const (
+	LongAgo = 1_000_000_000_000 // Unix ms: 2001
+	FarOff  = 9_000_000_000_000 // 2255
+)
+
+// Hold reserves units until a time.
+func (k *API) Hold(sku, serial, user string, quantity, until int64) {
+	k.t.Helper()
+	var codes [1]protocol.Code
+	_, err := k.Store.Reserve(k.t.Context(), sku, 0, LongAgo, until, []protocol.Item{{Serial: serial, User: user,
+		Quantity: quantity}}, codes[:])
+	if err != nil || codes[0] != protocol.Held {
+		k.t.Fatalf("hold %s: %d, %v", serial, codes[0], err)
+	}
+}
+
+// Stock reads the ledger of a SKU.
+func (k *API) Stock(sku string) protocol.Stock {
+	k.t.Helper()
+	s, _, err := k.Store.Look(k.t.Context(), sku)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return s
+}
+
+// Reserving is a configuration whose one route reserves units in the Redis at addresses.
+func Reserving(addresses ...string) *config.Config {
+	c := config.Default()
+	c.Stock.Source = "redis"
+	c.Stock.Redis.Addresses = addresses
+	c.Stock.Redis.Timeout = c.Stock.Redis.ConnectTimeout // the machine may be busy
+	c.Routes = []config.Route{{Name: "order", Match: "POST /order/{sku}", Gate: "reserve", SKU: "$path_sku",
+		Quantity: "1"}}
+	return c
+}

@@ -1,0 +1,92 @@
+package app
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"sluice/accesslog"
+	"sluice/admin"
+	"sluice/config"
+	"sluice/proxy/metrics"
+)
+
+// accessSettings are what the configuration says of the access log.
+func accessSettings(c *config.Config) accesslog.Settings {
+	a := c.AccessLog
+	return accesslog.Settings{
+		Output: a.Output, RefusedFirst: a.RefusedFirst, RefusedEvery: a.RefusedEvery,
+		MaskIP: a.MaskIP, Remember: int64(a.Remember),
+	}
+}
+
+// openAccessLog opens the log of requests. It is written once the gate serves.
+func openAccessLog(c *config.Config, now func() int64, log *slog.Logger) (*accesslog.Log, error) {
+	o := accesslog.Options{Settings: accessSettings(c), Stdout: os.Stdout, Now: now,
+		Secret: []byte(c.Stock.Reserve.Secret), Log: log}
+	if c.UsesLedger() {
+		o.Hold = c.Stock.Reserve.Hold
+	}
+	l, err := accesslog.New(o)
+	if err != nil {
+		return nil, c.Errorf("access_log.output", "%v", err)
+	}
+	return l, nil
+}
+
+// accessLogger is the access log of requests; nil when c wants neither a log nor a memory of them.
+func (g *Gateway) accessLogger(c *config.Config) metrics.AccessLogger {
+	if c.AccessLog.Output == "off" && c.AccessLog.Remember == 0 {
+		return nil
+	}
+	return g.access
+}
+
+// startAccessLog begins to write.
+func (g *Gateway) startAccessLog() {
+	g.access.Start(func() accesslog.Totals {
+		return accesslog.Totals{Totals: g.Server.Totals(), InFlight: g.concurrency.all.InFlight()}
+	})
+}
+
+// routeBound says how large the limit of a single route is; "" = it has none of its own.
+func routeBound(c *config.Config, r *config.Route) string {
+	if r.MaxInFlight == 0 {
+		return ""
+	}
+	l := c.Limits.Concurrency
+	return fmt.Sprintf("route %s: max_in_flight %d of %d, max_queue %d, queue_timeout %s",
+		r.Name, r.MaxInFlight, l.MaxInFlight, l.MaxQueue, l.QueueTimeout)
+}
+
+// why answers the control API out of what the access log remembers.
+func (g *Gateway) why(q admin.Question, most int) admin.Decisions {
+	found := g.access.Find(accesslog.Question(q), most)
+	return admin.Decisions{Decisions: found.Lines, Since: found.Since}
+}
+
+// reopening opens the access log's file anew at each signal that asks for it, until it is ended. A standard output that
+// nobody reads any more is not a reason to die: what is written there is lost, and counted.
+func (g *Gateway) reopening() (end func()) {
+	signal.Ignore(syscall.SIGPIPE)
+	asked, stop, stopped := make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})
+	signal.Notify(asked, rotated()...)
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-asked:
+				g.access.Reopen()
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(asked)
+		close(stop)
+		<-stopped
+	}
+}

@@ -1,0 +1,105 @@
+package app
+
+import (
+	"sluice/config"
+	"sluice/proxy"
+	"sluice/stockgate"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/sale"
+)
+
+// availability is what everybody may know of a SKU, from wherever this gate knows it.
+type availability struct {
+	schedule *sale.Board
+	feedback *stockgate.Lessons
+	orders   *reserver       // nil = no ledgers
+	stock    *stockgate.Gate // nil = no route reads the shop's own stock
+}
+
+func (g *Gateway) availability(c *config.Config) availability {
+	s := availability{schedule: g.schedule, feedback: g.feedback, orders: g.Orders}
+	if c.HasGate("check") || g.script != nil {
+		s.stock = g.Stock
+	}
+	return s
+}
+
+// Time implements proxy.Availability.
+func (s availability) Time(now int64) int64 { return s.schedule.Time(now) / 1e6 }
+
+// Status implements proxy.Availability: the schedule comes first, then the stock.
+func (s availability) Status(now int64, sku []byte) proxy.StockStatus {
+	shown := s.left(now, sku)
+	p, ok := s.schedule.At(now, sku)
+	if !ok {
+		return shown
+	}
+	shown.Closes = p.Closes
+	switch p.State {
+	case sale.Ended:
+		shown.Phase, shown.Free = proxy.Ended, -1
+	case sale.Waiting:
+		shown.Phase, shown.Opens = proxy.NotStarted, p.Opens
+	case sale.Paused:
+		shown.Phase = proxy.Paused
+	case sale.On:
+		if shown.Phase == proxy.Unknown && s.orders == nil && s.stock == nil {
+			shown.Phase = proxy.InStock // the schedule is all there is
+		}
+	}
+	return shown
+}
+
+// left is what is known without the schedule.
+func (s availability) left(now int64, sku []byte) proxy.StockStatus {
+	if s.feedback.SoldOut(now, sku) {
+		return proxy.StockStatus{Phase: proxy.SoldOut}
+	}
+	if s.orders != nil {
+		if d := s.orders.desk.Load(); d != nil {
+			if found, ok := d.Status(now, sku); ok {
+				return s.inLedger(now, found)
+			}
+		}
+	}
+	if s.stock == nil {
+		return proxy.StockStatus{Free: -1}
+	}
+	phase, free := s.stock.Show(now, sku)
+	return proxy.StockStatus{Phase: phase, Free: free}
+}
+
+// inLedger says in the gate's words what a ledger says of its SKU.
+func (s availability) inLedger(now int64, l protocol.StockVersion) proxy.StockStatus {
+	shown := proxy.StockStatus{Free: max(l.Free, 0), Closes: l.Closes}
+	switch l.At(s.Time(now)) {
+	case protocol.On:
+		shown.Phase = proxy.InStock
+		if l.Free <= 0 {
+			shown.Phase = proxy.SoldOut
+		}
+		if l.Free <= 0 && l.Held == 0 {
+			shown.Phase = proxy.Ended // all is sold, and nothing comes back unless the shop cancels an order
+		}
+	case protocol.Waiting:
+		shown.Phase, shown.Opens = proxy.NotStarted, l.Opens
+	case protocol.Ended, protocol.Over:
+		shown.Phase, shown.Free = proxy.Ended, -1
+	case protocol.Paused:
+		shown.Phase = proxy.Paused
+	default:
+		shown.Free = -1
+	}
+	return shown
+}
+
+// shows is how much of it is told.
+func stockStatus(c *config.Stock) proxy.StockStatusOptions {
+	switch c.Show {
+	case "exact":
+		return proxy.StockStatusOptions{Exact: true, Few: int64(c.Few)}
+	case "few":
+		return proxy.StockStatusOptions{Few: int64(c.Few)}
+	}
+	return proxy.StockStatusOptions{Few: -1}
+}

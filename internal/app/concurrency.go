@@ -1,0 +1,200 @@
+package app
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/config"
+	"sluice/limiter"
+	"sluice/proxy"
+	"sluice/proxy/reject"
+)
+
+// concurrency is who is inside the shop: the places of all gated routes, those of the routes that have some of their own,
+// and what finds the limit where that is asked for. Counts survive a reload.
+type concurrency struct {
+	all      *limiter.ConcurrencyLimiter
+	adaptive *limiter.Adaptive
+	now      func() int64
+
+	mu     sync.Mutex
+	routes map[string]*limiter.ConcurrencyLimiter // by name; one that has gone stays for those who are in
+
+	stop, stopped chan struct{} // of the adaptive limit's clock; nil = it stands
+}
+
+func newConcurrency(now func() int64) *concurrency {
+	all := limiter.NewConcurrencyLimiter(0, 0)
+	return &concurrency{all: all, adaptive: limiter.NewAdaptive(all), routes: map[string]*limiter.ConcurrencyLimiter{},
+		now: now}
+}
+
+// use has the limits be those of c. It is called by one goroutine, as of and total are.
+func (in *concurrency) use(c *config.Config) {
+	limit := c.Limits.Concurrency
+	in.close() // no tick between the two
+	if limit.Adaptive {
+		in.all.SetQueue(limit.MaxQueue)
+		in.adaptive.SetBounds(limit.MinInFlight, limit.MaxInFlight)
+		in.stop, in.stopped = make(chan struct{}), make(chan struct{})
+		go in.tick(in.stop, in.stopped)
+	} else {
+		in.adaptive.SetBounds(0, 0)
+		in.all.SetMax(limit.MaxInFlight, limit.MaxQueue)
+	}
+	in.all.SetNewestFirst(limit.Order == "newest")
+	in.useRoutes(c)
+}
+
+// useRoutes sets the limits of single routes.
+func (in *concurrency) useRoutes(c *config.Config) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	limit := c.Limits.Concurrency
+	for i := range c.Routes {
+		r := &c.Routes[i]
+		if own := in.routes[r.Name]; own != nil || r.MaxInFlight > 0 {
+			own = in.own(r.Name)
+			own.SetMax(r.MaxInFlight, limit.MaxQueue)
+			own.SetNewestFirst(limit.Order == "newest")
+		}
+	}
+}
+
+// own are the places of a route. Those that are new have room once they are used. mu is locked.
+func (in *concurrency) own(route string) *limiter.ConcurrencyLimiter {
+	if in.routes[route] == nil {
+		in.routes[route] = limiter.NewConcurrencyLimiter(0, 0)
+	}
+	return in.routes[route]
+}
+
+// adaptEvery is how often the adaptive limit is looked after. It changes at most every fifth time.
+const adaptEvery = 20 * time.Millisecond
+
+func (in *concurrency) tick(stop, stopped chan struct{}) {
+	defer close(stopped)
+	clock := time.NewTicker(adaptEvery)
+	defer clock.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-clock.C:
+			in.adaptive.Tick(in.now())
+		}
+	}
+}
+
+// close stops the clock.
+func (in *concurrency) close() {
+	if in.stop != nil {
+		close(in.stop)
+		<-in.stopped
+		in.stop = nil
+	}
+}
+
+// total is for routes without places of their own.
+func (in *concurrency) total(c *config.Config) proxy.ConcurrencyLimiter {
+	return &slots{in: in, timeout: c.Limits.Concurrency.QueueTimeout}
+}
+
+// of is for r; nil = as all.
+func (in *concurrency) of(c *config.Config, r *config.Route) proxy.ConcurrencyLimiter {
+	if r.MaxInFlight == 0 {
+		return nil
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return &slots{in: in, own: in.own(r.Name), timeout: c.Limits.Concurrency.QueueTimeout}
+}
+
+// slots waits for as long as the configuration says: for a place of the route first, then, within the same time, for
+// one of all. Who waits for the second holds the first, so that a route that is full of its own never fills the queue
+// of all.
+type slots struct {
+	in      *concurrency
+	own     *limiter.ConcurrencyLimiter // of the route; nil = none
+	timeout time.Duration
+}
+
+// Acquire implements proxy.ConcurrencyLimiter.
+func (p *slots) Acquire(client proxy.Waiter) reject.Reason {
+	timeout := p.timeout
+	if p.own != nil {
+		start := p.in.now()
+		if verdict := p.own.Acquire(timeout, client); verdict != limiter.Admitted {
+			return refusedPlace(verdict)
+		}
+		timeout = max(0, timeout-time.Duration(p.in.now()-start))
+	}
+	verdict := p.in.all.Acquire(timeout, client)
+	if verdict != limiter.Admitted && p.own != nil {
+		p.own.Release()
+	}
+	return refusedPlace(verdict)
+}
+
+// Peek implements proxy.ConcurrencyLimiter.
+func (p *slots) Peek() (full bool) {
+	return p.own != nil && p.own.Peek() || p.in.all.Peek()
+}
+
+// Release implements proxy.ConcurrencyLimiter.
+func (p *slots) Release(took time.Duration) {
+	if took > 0 {
+		p.in.adaptive.Answered(p.in.now(), took)
+	}
+	p.in.all.Release()
+	if p.own != nil {
+		p.own.Release()
+	}
+}
+
+func refusedPlace(v limiter.Verdict) reject.Reason {
+	switch v {
+	case limiter.Admitted:
+		return reject.Admitted
+	case limiter.QueueFull:
+		return reject.Concurrency
+	case limiter.Gone:
+		return reject.ClientGone
+	}
+	return reject.QueueTimeout
+}
+
+// routeInFlight, routeLimit and routeQueue are of routes that have places of their own; their names are the file's.
+func routeInFlight() *prometheus.Desc {
+	return prometheus.NewDesc("sluice_route_in_flight", "Requests of a route that has a max_in_flight of its own, inside the shop or waiting for a place of all.", []string{"route"}, nil)
+}
+
+func routeLimit() *prometheus.Desc {
+	return prometheus.NewDesc("sluice_route_in_flight_limit", "The route's max_in_flight; 0 = no cap of its own.", []string{"route"}, nil)
+}
+
+func routeQueue() *prometheus.Desc {
+	return prometheus.NewDesc("sluice_route_queue_length", "Requests that wait for one of the route's own places.", []string{"route"}, nil)
+}
+
+// Describe implements [prometheus.Collector].
+func (in *concurrency) Describe(to chan<- *prometheus.Desc) {
+	in.all.Describe(to)
+	to <- routeInFlight()
+	to <- routeLimit()
+	to <- routeQueue()
+}
+
+// Collect implements [prometheus.Collector].
+func (in *concurrency) Collect(to chan<- prometheus.Metric) {
+	in.all.Collect(to)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for name, own := range in.routes {
+		for desc, n := range map[*prometheus.Desc]int{routeInFlight(): own.InFlight(), routeLimit(): own.Max(), routeQueue(): own.Queued()} {
+			to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n), name)
+		}
+	}
+}

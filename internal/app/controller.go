@@ -1,0 +1,224 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"sluice/admin"
+	"sluice/config"
+)
+
+// controller is who changes a running gate: a file that was read again, an operator's overrides, and their ends. One change is
+// made at a time, all of it or nothing.
+type controller struct {
+	g   *Gateway
+	log *slog.Logger
+
+	read     func() (*config.Config, error)        // the files again; nil = there are none
+	onReload func(running *config.Config, ok bool) // hears how that went; nil = nobody does
+	drain    chan struct{}                         // an operator asked for it; nil = nobody here can end the process
+	mode     bool                                  // the command line said --mode, which no file changes
+
+	ledgers func() admin.Ledgers // nil = none is kept
+
+	reading sync.Mutex // of the files; locked before mu
+
+	mu        sync.Mutex
+	filed     *config.Config   // as the files say
+	running   *config.Config   // with the overrides
+	overrides []admin.Override // the earliest end first
+	lastID    int64
+	reloaded  admin.Reload
+	fault     string // of the last reload; "" = it was good
+
+	wake, stop, stopped chan struct{}
+}
+
+func newController(g *Gateway, log *slog.Logger) *controller {
+	h := &controller{g: g, log: log, filed: g.Config, running: g.Config, ledgers: g.ledgers, reloaded: admin.Reload{At: time.Now().UTC(), OK: true},
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
+	go h.keep()
+	return h
+}
+
+// close ends the waiting for the ends of overrides. What they paused in Redis stays so, and is told.
+func (h *controller) close() {
+	close(h.stop)
+	<-h.stopped
+	for _, o := range h.Overrides() {
+		if o.SKU != "" {
+			h.log.Warn("this instance ends before its override of a SKU: it stays as it is until somebody says otherwise", "sku", o.SKU, "state", o.Value, "until", o.Until)
+		}
+	}
+}
+
+// config is what the files say.
+func (h *controller) config() *config.Config {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.filed
+}
+
+// errNoFile is the answer where nothing can be read again.
+var errNoFile = fmt.Errorf("reload: %w: no configuration file is behind this gate", admin.ErrConflict)
+
+// reload reads the files again. A bad one changes nothing, and is told of; but not once more where it is only tried
+// again and nothing has changed. drop ends the overrides of keys; otherwise those stay that the new file has room for.
+func (h *controller) reload(drop, retry bool) (admin.Reloaded, error) {
+	if h.read == nil {
+		return admin.Reloaded{}, errNoFile
+	}
+	h.reading.Lock()
+	defer h.reading.Unlock()
+	next, err := h.read() // a disk may be slow; who asks how the gate is does not wait for it
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var done admin.Reloaded
+	if err == nil {
+		done, err = h.apply(next, drop)
+	}
+	if h.onReload != nil {
+		h.onReload(h.filed, err == nil)
+	}
+	h.reloaded = admin.Reload{At: time.Now().UTC(), OK: err == nil, Restart: done.Restart}
+	if err != nil {
+		h.g.reloaded.Set(0)
+		h.reloaded.Problems = problemsOf(err)
+		if !retry || err.Error() != h.fault {
+			h.log.Error("configuration not reloaded; the running one stays", "err", err)
+		}
+		h.fault = err.Error()
+		return done, &admin.BadFile{Problems: h.reloaded.Problems}
+	}
+	h.fault = ""
+	return done, nil
+}
+
+// reloadUnasked is a reload that no operator of the API asked for: by a signal, or since a file has changed.
+func (h *controller) reloadUnasked(retry bool) {
+	done, err := h.reload(false, retry)
+	deed := admin.Deed{Role: "sluice", What: "config.reload", Object: done.Config, After: done}
+	if bad := (*admin.BadFile)(nil); errors.As(err, &bad) {
+		deed = admin.Deed{Role: "sluice", What: "config.reject", Detail: bad.Text()}
+		if retry {
+			return // it is on record already
+		}
+	}
+	h.g.trail.Note(deed, "")
+}
+
+// apply has the gate run next, below what is overridden.
+func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded, err error) {
+	kept, dropped := h.overrides, []admin.Override(nil)
+	if drop {
+		kept, dropped = split(h.overrides)
+	}
+	effective, kept, unfit := laidOver(next, kept)
+	changed, waits, err := h.g.change(h.running, effective)
+	if err != nil {
+		return done, err
+	}
+	diff := config.Changes(h.filed, next)
+	h.filed, h.running, h.overrides = next, effective, kept
+	h.g.reloaded.Set(1) // before the log tells: who reads that may look
+	for _, o := range append(dropped, unfit...) {
+		done.Dropped = append(done.Dropped, o.ID)
+		h.note(o, "override.drop", "override dropped at a reload")
+	}
+	for _, o := range kept {
+		done.Kept = append(done.Kept, o.ID)
+	}
+	done.Config, done.Restart, done.Changed = next.Version(), waits, inForce(diff)
+	h.log.Info("configuration reloaded", "changed", changed, "config", next.Version(), "diff", said(diff), "overrides_kept", len(kept), "overrides_dropped", len(done.Dropped))
+	if len(waits) > 0 {
+		h.log.Warn("these keys change only with a restart, and stay as they were", "keys", waits)
+	}
+	return done, nil
+}
+
+// split keeps the overrides of SKUs, which no file says anything of.
+func split(all []admin.Override) (skus, keys []admin.Override) {
+	for _, o := range all {
+		if o.SKU != "" {
+			skus = append(skus, o)
+		} else {
+			keys = append(keys, o)
+		}
+	}
+	return skus, keys
+}
+
+// laidOver is c with what is overridden, and what of it there is no room for: a rate that has gone, a number that
+// contradicts a new one.
+func laidOver(c *config.Config, all []admin.Override) (effective *config.Config, kept, unfit []admin.Override) {
+	effective = c
+	for _, o := range all {
+		if o.SKU == "" {
+			next, err := effective.With(map[string]any{o.Key: o.Value})
+			if err != nil {
+				unfit = append(unfit, o)
+				continue
+			}
+			effective = next
+			o.Before, _ = c.ValueOf(o.Key) // With has found it
+		}
+		kept = append(kept, o)
+	}
+	return effective, kept, unfit
+}
+
+// maxDiff bounds the changes that one line of the log tells.
+const maxDiff = 40
+
+func said(diff []config.Change) []string {
+	lines := make([]string, 0, min(len(diff), maxDiff))
+	for _, c := range diff[:min(len(diff), maxDiff)] {
+		lines = append(lines, c.String())
+	}
+	if more := len(diff) - maxDiff; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	return lines
+}
+
+// inForce are the changes of a file that a reload makes; one below an override shows when that ends.
+func inForce(diff []config.Change) []admin.Changed {
+	changed := []admin.Changed{}
+	for _, c := range diff {
+		if ChangesOnReload(c.Key) {
+			changed = append(changed, admin.Changed(c))
+		}
+	}
+	return changed
+}
+
+func problemsOf(err error) (problems []admin.Problem) {
+	if bad := (*config.Error)(nil); errors.As(err, &bad) {
+		for _, p := range bad.Problems {
+			problems = append(problems, admin.Problem(p))
+		}
+		return problems
+	}
+	return []admin.Problem{{Message: err.Error()}}
+}
+
+// Reload implements admin.Helm.
+func (h *controller) Reload(_ context.Context, drop bool) (admin.Reloaded, error) {
+	return h.reload(drop, false)
+}
+
+// Drain implements admin.Helm.
+func (h *controller) Drain(context.Context) error {
+	if h.drain == nil {
+		return fmt.Errorf("drain: %w: this process is not ended from here", admin.ErrConflict)
+	}
+	select {
+	case h.drain <- struct{}{}:
+	default: // it is going to drain anyway
+	}
+	return nil
+}

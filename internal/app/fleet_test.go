@@ -1,0 +1,70 @@
+package app
+
+import (
+	"log/slog"
+	"net"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/config"
+)
+
+// divided is a configuration with one place in a window for each of so many instances; 0 = as many as Redis at address
+// counts.
+func divided(t *testing.T, address, scope, instances string) *config.Config {
+	t.Helper()
+	text := "upstream.targets = [\"http://127.0.0.1:1\"]\nstock.source = \"off\"\nstock.redis.addresses = [\"" + address +
+		"\"]\nfleet.instances = " + instances +
+		"\n[limits.window]\nsize = \"1s\"\nmax = 3\nmax_per_sku = 0\ncarry = 0\nscope = \"" + scope +
+		"\"\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\n"
+	c, err := config.Parse("test", []byte(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// admits is how many requests the windows let into one of them.
+func (s *windowShare) admits(window int64) (n int) {
+	for {
+		if _, ok := s.windows.Acquire(window*1e9, nil); !ok {
+			return n
+		}
+		n++
+	}
+}
+
+// Redis is not there, so that nobody can be counted: what has begun keeps what it has, and what begins has nothing yet.
+func TestNothingIsAdmittedBeforeInstancesAreCounted(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	counting := divided(t, ln.Addr().String(), "fleet", "0")
+	s := windowShare{windows: newWindows(counting), now: func() int64 { return 0 }, metrics: prometheus.NewRegistry(),
+		log: slog.New(slog.DiscardHandler)}
+	defer s.close()
+	if err := s.begin(counting); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.counted(); ok || s.admits(10) != 0 {
+		t.Error("it is ready, or admits, and nobody has counted")
+	}
+	for i, c := range []struct {
+		scope, instances string
+		want             int
+	}{{"fleet", "3", 1}, {"fleet", "0", 1}, {"instance", "0", 3}, {"fleet", "0", 3}, {"fleet", "1", 3}} {
+		next := divided(t, ln.Addr().String(), c.scope, c.instances)
+		if err := s.use(next, sharesOf(next)); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := s.counted(); !ok {
+			t.Errorf("scope %q of %s: a gate that has begun is not ready", c.scope, c.instances)
+		}
+		if got := s.admits(int64(20 + i)); got != c.want {
+			t.Errorf("scope %q of %s: %d admitted, want %d", c.scope, c.instances, got, c.want)
+		}
+	}
+}

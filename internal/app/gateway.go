@@ -1,0 +1,252 @@
+// Package app wires a gateway from its configuration: limits, stock, ledger, upstream, proxy and listeners. It reloads the
+// configuration, keeps the overrides of operators, and drains. It does not parse command lines, and decides about no
+// request.
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"sluice/accesslog"
+	"sluice/admin"
+	"sluice/cache"
+	"sluice/config"
+	"sluice/internal/app/stores"
+	"sluice/limiter"
+	"sluice/proxy"
+	"sluice/stockgate"
+	"sluice/stockgate/ledger/memstore"
+	"sluice/stockgate/sale"
+	"sluice/stockgate/script"
+	"sluice/tracing"
+	"sluice/upstream"
+)
+
+// Gateway is everything between clients and the upstream, wired and not yet listening. It has many methods because it
+// implements admin.Gate and owns each part: one method opens a part, one closes it.
+type Gateway struct {
+	Config  *config.Config // that it started with
+	version string
+	proxy   *proxy.Proxy
+	Server  *proxy.Server
+	adopter atomic.Pointer[proxy.Server] // server, as soon as there is one
+	shop    *upstream.Pool
+	limits
+	share      *windowShare
+	cache      *cache.Cache
+	Stock      *stockgate.Gate  // nil when stock.source is "off"
+	Orders     *reserver        // nil when no route reserves, or a script does
+	script     *script.Reserver // nil when no script reserves
+	schedule   *sale.Board
+	opener     *ledgerOpener      // nil when nothing is opened by the schedule
+	feedback   *stockgate.Lessons // of the shop
+	Store      stores.Store       // nil likewise
+	redis      *stockgate.Redis
+	control    controls
+	controller *controller
+	door       *admin.Door
+	trail      *admin.Trail
+	watch      *admin.Watch     // nil until somebody can ask
+	page       *admin.Dashboard // likewise
+	begun      time.Time
+	checked    *admin.Preflight
+	probes     []admin.Check // of readiness
+	draining   atomic.Bool
+	access     *accesslog.Log
+	tracer     *tracing.Tracer // nil = no traces
+	now        func() int64
+	Metrics    *prometheus.Registry
+	reloaded   prometheus.Gauge // 1, or 0 when the last file was bad
+	log        *slog.Logger
+}
+
+// Options are what a gateway has beside its configuration.
+type Options struct {
+	Version string
+	Memory  MemoryStock
+}
+
+// MemoryStock is the stock of source "memory", where somebody has filled it before. nil makes an empty one.
+type MemoryStock struct {
+	Shop   *stockgate.Memory
+	Ledger *memstore.Store
+}
+
+// New wires the parts as c says.
+func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
+	start := time.Now()
+	g := &Gateway{Config: c, version: o.Version, now: func() int64 { return int64(time.Since(start)) }, Metrics: prometheus.NewRegistry(),
+		reloaded: reloadGauge(), log: log, begun: start, door: admin.NewDoor(), trail: admin.NewTrail(log)}
+	var err error
+	if g.access, err = openAccessLog(c, g.now, log); err != nil {
+		return nil, err
+	}
+	g.limits = newLimits(c, g.now, log)
+	g.share = &windowShare{windows: g.windows, now: g.now, metrics: g.Metrics, log: log}
+	if err := g.openStock(o.Memory.Shop, log); err != nil {
+		g.Close()
+		return nil, err
+	}
+	if err := g.openSales(); err != nil {
+		g.Close()
+		return nil, err
+	}
+	if c.UsesLedger() {
+		if g.Orders, err = openReserver(c, o.Memory.Ledger, g.mirror(), clocks{g.now, g.schedule.Wall}, log); err != nil {
+			g.Close()
+			return nil, err
+		}
+		g.Metrics.MustRegister(g.Orders)
+	}
+	if c.UsesScript() {
+		if g.script, err = openScript(c, g.now, log); err != nil {
+			g.Close()
+			return nil, err
+		}
+		g.Metrics.MustRegister(g.script)
+	}
+	if g.shop, err = upstream.New(upstreamOptions(c, g.adopt, log)); err != nil {
+		g.Close()
+		return nil, c.Errorf("upstream.targets", "%v", err)
+	}
+	_ = g.shop.Spool().Check() // the log says what is wrong; memory is left
+	if g.tracer, err = openTraces(c, o.Version, log); err != nil {
+		g.Close()
+		return nil, err
+	}
+	if g.tracer != nil {
+		g.Metrics.MustRegister(g.tracer)
+	}
+	if err := g.share.begin(c); err != nil {
+		g.Close()
+		return nil, err
+	}
+	if g.cache, err = cache.New(cacheOptions(c)); err != nil {
+		g.Close()
+		return nil, c.Errorf("cache.size", "%v", err)
+	}
+	ask, use := g.limits.prepare(c)
+	use()
+	if g.proxy, err = proxy.New(g.proxyOptions(c, ask, nil)); err != nil {
+		g.Close()
+		return nil, err
+	}
+	listening, err := serverOptions(c, connections{g.conns}, log)
+	if err != nil {
+		g.Close()
+		return nil, err
+	}
+	listening.MaxConns = g.files.clients(c)
+	g.Server = proxy.NewServer(g.proxy, listening)
+	g.adopter.Store(g.Server)
+	if g.Orders != nil {
+		if err := g.Orders.await(); err != nil {
+			g.Close()
+			return nil, err
+		}
+		g.opener = openBySales(c, g.schedule, g.Orders, log)
+	}
+	g.Metrics.MustRegister(g.access, g.proxy.Counters(), g.Server.Collector(), g.shop, g.windows, g.concurrency, g.conns,
+		g.rates, g.cache, g.door, g.reloaded, buildInfo(o.Version),
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	g.controller = newController(g, log)
+	g.checked = admin.NewPreflight(g.preflight)
+	return g, nil
+}
+
+// adopt has the event loops wait for a new connection to the upstream.
+func (g *Gateway) adopt(c net.Conn) net.Conn {
+	if s := g.adopter.Load(); s != nil {
+		return s.Adopt(c)
+	}
+	return c
+}
+
+// options are those of a Proxy on the parts of g, which takes over from before. ask is what its checks ask.
+func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *proxy.Proxy) proxy.Options {
+	o := proxyOptions(c)
+	o.Settlement = settlement(&g.Config.Stock.Reserve) // the ledger keeps to what it was opened with
+	o.Spool = g.shop.Spool()
+	o.Upstream, o.Limiters, o.Now, o.Log, o.Before = g.shop, ask, g.now, g.log, before
+	o.AccessLog, o.Bounds, o.Version = g.accessLogger(c), bounds(c), c.Version()
+	o.Unit = fmt.Sprintf("stock.per_unit: %d", g.Config.Stock.PerUnit)
+	if c.KeepsPages() {
+		o.Cache = g.cache
+	}
+	for i := range o.Routes {
+		o.Routes[i].Concurrency, o.Routes[i].Bound = g.concurrency.of(c, &c.Routes[i]), routeBound(c, &c.Routes[i])
+	}
+	if g.Stock != nil {
+		o.Stock = g.Stock
+	}
+	if g.Orders != nil {
+		o.Orders = g.Orders
+	}
+	if g.script != nil {
+		o.Orders = g.script
+	}
+	o.Schedule, o.Feedback, o.Availability = g.schedule, soldOutFeedback{g.feedback, g.Orders}, g.availability(c)
+	if g.tracer != nil {
+		o.Tracer = g.tracer
+	}
+	return o
+}
+
+// Close ends what newGate started; the server must have been drained.
+func (g *Gateway) Close() {
+	if g.controller != nil {
+		g.controller.close()
+	}
+	if g.watch != nil {
+		g.watch.Close()
+	}
+	if g.share != nil {
+		g.share.close()
+	}
+	g.opener.close()
+	if g.Orders != nil {
+		g.Orders.close()
+	}
+	if g.schedule != nil {
+		g.schedule.Close()
+	}
+	g.closeScript()
+	if g.Stock != nil {
+		g.Stock.Close()
+	}
+	if g.redis != nil {
+		_ = g.redis.Close()
+	}
+	if g.shop != nil {
+		g.shop.Close()
+	}
+	if g.concurrency != nil {
+		g.concurrency.close()
+	}
+	if g.tracer != nil {
+		g.tracer.Close()
+	}
+	g.access.Close()
+}
+
+// Drain waits for what is under way, at most for timeout.
+func (g *Gateway) Drain(timeout time.Duration) (cut int) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	return g.Server.Drain(ctx)
+}
+
+// newWindows lays windows with a phase of this instance's own.
+func newWindows(c *config.Config) *limiter.WindowLimiter {
+	w := c.Limits.Window
+	return limiter.NewWindowLimiter(limiter.Grid{Size: w.Size, Phase: rand.N(w.Size), Carry: w.Carry},
+		limiter.Caps{All: w.Max, PerSKU: w.MaxPerSKU, WarmUp: w.WarmUp})
+}

@@ -1,0 +1,208 @@
+package app
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+
+	"sluice/cache"
+	"sluice/config"
+	"sluice/internal/failpoint"
+	"sluice/limiter"
+	"sluice/proxy"
+	"sluice/proxy/auth"
+	"sluice/proxy/reject"
+	"sluice/proxy/route"
+	"sluice/tracing"
+	"sluice/upstream"
+	"sluice/upstream/spool"
+)
+
+// upstreamOptions are those of c. adopt stands below what failpoints do to each new connection.
+func upstreamOptions(c *config.Config, adopt func(net.Conn) net.Conn, log *slog.Logger) upstream.Options {
+	u := c.Upstream
+	store := spool.Options{Memory: int64(u.ResponseMemory), Dir: u.SpoolDir, Log: log}
+	if u.Spool {
+		store.File = int64(u.SpoolSize)
+	}
+	return upstream.Options{
+		Targets: u.Targets, Policy: u.Policy, MaxConns: u.MaxConns,
+		MaxPending: u.MaxPending, QueueTimeout: u.QueueTimeout,
+		ConnectTimeout: u.ConnectTimeout, ResponseTimeout: u.ResponseTimeout,
+		Timeout: u.Timeout, IdleConnTimeout: u.IdleConnTimeout, Retry: u.Retry,
+		Health: upstream.Health{
+			Path: u.Health.Path, Interval: u.Health.Interval, Timeout: u.Health.Timeout,
+			Fails: u.Health.Fails, Passes: u.Health.Passes, Status: u.Health.Status,
+		},
+		Spool:  spool.New(store),
+		Logger: log,
+		Wrap:   failpoint.WrapUpstream(adopt),
+	}
+}
+
+// gates by their name in the file. A route whose gate is not here was refused by config.
+var gates = map[string]route.Gate{
+	"pass": route.Pass, "limit": route.Limit, "check": route.Check, "reserve": route.Reserve,
+}
+
+func routes(c *config.Config) (out []proxy.Route) {
+	for _, r := range c.Routes {
+		out = append(out, proxy.Route{Name: r.Name, Match: r.Match, Gate: gates[r.Gate], SKU: r.SKU, User: r.User,
+			Quantity: r.Quantity, OrderToken: r.OrderToken, Cache: r.Cache})
+	}
+	return out
+}
+
+func proxyOptions(c *config.Config) proxy.Options {
+	limit := c.Limits.Connection
+	return proxy.Options{
+		Routes:          routes(c),
+		Observe:         c.Mode == "observe",
+		Trusted:         c.Server.Trusted(),
+		ClientHeader:    c.Server.ClientIPHeader,
+		RequestIDHeader: c.Server.RequestIDHeader,
+		MaxBody:         int64(c.Server.MaxBodySize),
+		BodyMemory:      int64(c.Server.BodyMemory),
+		PassHost:        c.Upstream.PassHost,
+		CacheWait:       c.Upstream.Timeout,
+		Responses:       responses(&c.Responses),
+		Auth:            proofs(&c.Proof),
+		CloseOnExcess:   limit.OnExcess == "close",
+		MaxRequests:     limit.MaxRequests,
+		Bypass:          c.Limits.Bypassed,
+		Deny:            c.Limits.Denied,
+		ObserveOnly:     observeOnly(c),
+		SoldOutOn:       soldOutOn(c.Stock.SoldOutOn),
+		StockStatus:     stockStatus(&c.Stock),
+	}
+}
+
+func settlement(r *config.Reserve) proxy.SettlementRules {
+	s := proxy.SettlementRules{PerUser: int64(r.PerUser), ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn,
+		Key: []byte(r.Secret)}
+	if j := r.ConfirmJSON; j != nil {
+		s.ConfirmJSON = inJSON(j.Path, j.Values)
+	}
+	return s
+}
+
+// inJSON is a place in a body, like "data.code", and what may stand there.
+func inJSON(path string, values []any) *proxy.JSONValue {
+	j := &proxy.JSONValue{Keys: strings.Split(path, ".")}
+	for _, v := range values {
+		text, err := json.Marshal(v)
+		if err != nil {
+			panic("BUG: a configured value that is no JSON: " + err.Error())
+		}
+		j.Values = append(j.Values, string(text))
+	}
+	return j
+}
+
+var formats = map[string]reject.Format{
+	"auto": reject.Auto, "html": reject.HTML, "problem": reject.Problem, "envelope": reject.Envelope,
+}
+
+func responses(r *config.Responses) reject.Options {
+	class := func(c config.Class) reject.Answer {
+		return reject.Answer{Status: c.Status, Code: c.Code, RetryAfter: c.RetryAfter, Redirect: c.Redirect}
+	}
+	return reject.Options{
+		Format: formats[r.Format], Languages: r.Languages, Pages: reject.PageFiles{Dir: r.PagesDir, Files: r.Pages},
+		Answers: map[reject.Class]reject.Answer{
+			reject.Busy: class(r.Busy), reject.SoldOutClass: class(r.SoldOut), reject.NotStartedClass: class(r.NotStarted),
+			reject.EndedClass: class(r.Ended), reject.PausedClass: class(r.Paused),
+			reject.ConfirmedClass: class(r.Confirmed), reject.DuplicateClass: class(r.Duplicate),
+			reject.DeniedClass: class(r.Denied), reject.UnidentifiedClass: class(r.Unidentified),
+			reject.UnknownSKUClass: class(r.UnknownSKU), reject.BadRequestClass: class(r.BadRequest),
+			reject.Unavailable: class(r.Unavailable),
+		},
+		EnvelopeStatus: r.Envelope.Status, EnvelopeBody: r.Envelope.Body,
+		Jitter: r.RetryAfterJitter, Origins: r.CORS, ReasonHeader: r.ReasonHeader,
+		RateFields: r.RatelimitHeaders,
+	}
+}
+
+func serverOptions(c *config.Config, conns proxy.Connections, log *slog.Logger) (proxy.ServerOptions, error) {
+	secure, err := tlsConfig(c.Server.TLS, log)
+	if err != nil {
+		return proxy.ServerOptions{}, c.Errorf("server.tls", "%v", err)
+	}
+	s := c.Server
+	return proxy.ServerOptions{
+		ReadHeaderTimeout: s.ReadHeaderTimeout, ReadTimeout: s.ReadTimeout,
+		WriteTimeout: s.WriteTimeout, IdleTimeout: s.IdleTimeout,
+		MaxHeader:     int(s.MaxHeaderSize),
+		LenientTarget: s.LenientTarget,
+		Connections:   conns,
+		TLS:           secure,
+		ProxyProtocol: s.ProxyProtocol,
+		Log:           log,
+	}, nil
+}
+
+// Explain tells what a gateway of c would make of a request: raw as a client at peer sends it.
+func Explain(c *config.Config, raw string, peer netip.Addr) (proxy.Explanation, error) {
+	options := proxyOptions(c)
+	asked := newLimits(c, func() int64 { return 0 }, slog.New(slog.DiscardHandler))
+	options.Limiters, _ = asked.prepare(c)
+	options.Settlement, options.Bounds = settlement(&c.Stock.Reserve), bounds(c)
+	p, err := proxy.New(options)
+	if err != nil {
+		return proxy.Explanation{}, err
+	}
+	return p.Explain(raw, peer, int(c.Server.MaxHeaderSize), c.Server.LenientTarget), nil
+}
+
+func cacheOptions(c *config.Config) cache.Options {
+	return cache.Options{
+		Size: int64(c.Cache.Size), StaleWhileRevalidate: c.Cache.StaleWhileRevalidate, StaleIfError: c.Cache.StaleIfError,
+	}
+}
+
+// openTraces begins to tell a collector of requests; nil when c names none.
+func openTraces(c *config.Config, version string, log *slog.Logger) (*tracing.Tracer, error) {
+	if c.Traces.Endpoint == "" {
+		return nil, nil
+	}
+	t, err := tracing.New(tracing.Options{Endpoint: c.Traces.Endpoint, OneIn: c.Traces.OneIn, Service: c.Traces.Service, Version: version, Log: log})
+	if err != nil {
+		return nil, c.Errorf("traces.endpoint", "%v", err)
+	}
+	return t, nil
+}
+
+// connections counts those of trusted proxies in all alone.
+type connections struct{ *limiter.ConnLimiter }
+
+func (c connections) Open(client netip.Addr, perClient bool) reject.Reason {
+	if !perClient {
+		client = netip.Addr{}
+	}
+	switch c.ConnLimiter.Open(client) {
+	case limiter.Admitted:
+		return reject.Admitted
+	case limiter.TotalFull:
+		return reject.ConnOpen
+	}
+	return reject.IPConns
+}
+
+func (c connections) Close(client netip.Addr, perClient bool) {
+	if !perClient {
+		client = netip.Addr{}
+	}
+	c.ConnLimiter.Close(client)
+}
+
+func proofs(c *config.Proof) proxy.Auth {
+	return proxy.Auth{
+		JWT: auth.JWTOptions{
+			Algorithm: c.JWTAlgorithm, Key: string(c.JWTKey), Issuer: c.JWTIssuer, Audience: c.JWTAudience,
+			Leeway: c.JWTLeeway, Remember: c.JWTRemember,
+		},
+		From: c.JWTFrom, CookieKey: string(c.CookieKey), OrderTokenKey: string(c.OrderTokenKey), Slot: c.OrderTokenSlot,
+	}
+}

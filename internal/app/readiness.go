@@ -1,0 +1,83 @@
+package app
+
+import (
+	"fmt"
+	"time"
+
+	"sluice/admin"
+)
+
+// awayTooLong is how long Redis may be away before an instance that rejects orders without it is not ready.
+const awayTooLong = 10 * time.Second
+
+func (g *Gateway) Checks() []admin.Check {
+	checks := []admin.Check{
+		{Name: "serving", Probe: func() (string, admin.Health) {
+			if g.draining.Load() {
+				return "draining", admin.Unready
+			}
+			return "not draining", admin.Healthy
+		}},
+		{Name: "upstream", Probe: g.upstreamCheck},
+	}
+	if g.redis != nil {
+		checks = append(checks, admin.Check{Name: "redis", Probe: g.redisCheck})
+	}
+	if g.share.member != nil {
+		checks = append(checks, admin.Check{Name: "fleet", Probe: yesOrNo(g.share.counted)})
+	}
+	if len(g.schedule.All()) > 0 {
+		checks = append(checks, admin.Check{Name: "sales", Probe: g.clockCheck})
+	}
+	if g.Orders != nil {
+		checks = append(checks, admin.Check{Name: "ledger", Probe: yesOrNo(g.Orders.opened)})
+	}
+	return checks
+}
+
+// yesOrNo is a check that knows no middle.
+func yesOrNo(probe func() (string, bool)) func() (string, admin.Health) {
+	return func() (string, admin.Health) {
+		detail, ok := probe()
+		return detail, admin.HealthyIf(ok)
+	}
+}
+
+func (g *Gateway) upstreamCheck() (string, admin.Health) {
+	well := 0
+	states := g.shop.Targets()
+	for _, t := range states {
+		if t.Healthy && !t.Ejected {
+			well++
+		}
+	}
+	health := admin.HealthyIf(well > 0)
+	if well > 0 && well < len(states) {
+		health = admin.Degraded
+	}
+	return fmt.Sprintf("%d of %d targets up", well, len(states)), health
+}
+
+func (g *Gateway) redisCheck() (string, admin.Health) {
+	away := g.Stock.Away(g.now())
+	if away == 0 {
+		return "reached", admin.Healthy
+	}
+	onError := g.Config.Stock.OnError
+	consequence, health := "orders are rejected with 503", admin.Degraded
+	if onError == "allow" {
+		consequence = "check routes forward orders without knowing the stock"
+	} else if away >= awayTooLong {
+		health = admin.Unready
+	}
+	return fmt.Sprintf("cannot reach Redis for %s; %s (stock.on_error = %q)", away.Round(100*time.Millisecond), consequence, onError), health
+}
+
+// clockCheck tells of the clocks. It is never a reason to send shoppers elsewhere: all instances may have the same.
+func (g *Gateway) clockCheck() (string, admin.Health) {
+	skew, wrong := g.schedule.Skew()
+	if wrong {
+		return fmt.Sprintf("Redis' clock is %s ahead of this machine's, beyond stock.max_skew: no sale begins here", skew.Round(time.Millisecond)), admin.Degraded
+	}
+	return fmt.Sprintf("Redis' clock is %s ahead of this machine's", skew.Round(time.Microsecond)), admin.Healthy
+}

@@ -1,0 +1,179 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice/config"
+	"sluice/internal/app/stores"
+	"sluice/stockgate"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/sale"
+)
+
+// opening tells the ledgers their hours, and writes the stock of sales that have none yet. Every instance does, and it does
+// not matter which one is first. What is said to a ledger is said once by each: an operator, or an instance with a newer
+// schedule, has the last word.
+//
+// Stock is written before the start and at no other time. A ledger that is missing later may have been lost with what was
+// sold out of it, and must not be made anew with all that there was.
+type ledgerOpener struct {
+	schedule *sale.Board
+	orders   *reserver
+	log      *slog.Logger
+	config   atomic.Pointer[config.Config]
+
+	written  map[string]hours // by SKU: what its ledger was told; of the goroutine alone
+	retryAt  map[string]int64 // by SKU: it is not tried before (ns)
+	reported map[string]bool  // by SKU: the log knows that it has no ledger
+
+	stop context.CancelFunc
+	done sync.WaitGroup
+}
+
+type hours struct{ opens, closes int64 }
+
+const (
+	openEvery   = 250 * time.Millisecond
+	openRest    = int64(2 * time.Second) // for a SKU that has no ledger, or whose ledger could not be told
+	tellTimeout = time.Second
+)
+
+// openBySales keeps the ledgers of orders to the sales of c.
+func openBySales(c *config.Config, board *sale.Board, orders *reserver, log *slog.Logger) *ledgerOpener {
+	o := &ledgerOpener{schedule: board, orders: orders, log: log, written: map[string]hours{},
+		retryAt: map[string]int64{}, reported: map[string]bool{}}
+	o.config.Store(c)
+	ctx, stop := context.WithCancel(context.Background())
+	o.stop = stop
+	o.done.Go(func() { o.run(ctx) })
+	return o
+}
+
+// use keeps them to other sales from now on.
+func (o *ledgerOpener) use(c *config.Config) {
+	if o != nil {
+		o.config.Store(c)
+	}
+}
+
+func (o *ledgerOpener) close() {
+	if o != nil {
+		o.stop()
+		o.done.Wait()
+	}
+}
+
+func (o *ledgerOpener) run(ctx context.Context) {
+	tick := time.NewTicker(openEvery)
+	defer tick.Stop()
+	for {
+		o.openDue(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// openDue visits every SKU whose hours its ledger does not know yet. It gives up for now when the ledgers cannot be reached.
+func (o *ledgerOpener) openDue(ctx context.Context) {
+	c, now := o.config.Load(), o.orders.now()
+	if o.orders.desk.Load() == nil {
+		return // not before Redis is known to be fit
+	}
+	for i := range c.Sales {
+		for _, sku := range c.Sales[i].SKUs {
+			p, ok := o.schedule.At(now, []byte(sku))
+			p.Closes = follows(c, sku, p.Closes)
+			if !ok || p.Sale != c.Sales[i].Name || o.written[sku] == (hours{p.Opens, p.Closes}) || now < o.retryAt[sku] {
+				continue
+			}
+			if err := o.open(ctx, &c.Sales[i], sku, p); err != nil {
+				o.retryAt[sku] = now + openRest
+				if ctx.Err() != nil || !errors.Is(err, protocol.ErrUnknownSKU) && !errors.Is(err, protocol.ErrLost) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// follows is when the sales of sku that follow each other without a pause have all ended, of which the first ends at closes
+// (Unix ms): between two of them nobody shall hear that all is over.
+func follows(c *config.Config, sku string, closes int64) int64 {
+	for again := true; again; {
+		again = false
+		for i := range c.Sales {
+			s := &c.Sales[i]
+			if s.Starts.UnixMilli() == closes && slices.Contains(s.SKUs, sku) {
+				closes, again = s.Ends.UnixMilli(), true
+			}
+		}
+	}
+	return closes
+}
+
+// tell says its hours to the ledger of sku, and makes it where it is time to.
+func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p sale.Phase) error {
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+	defer cancel()
+	_, err := o.orders.Store.SetHours(ctx, sku, p.Opens, p.Closes)
+	units, stocked := s.Stock[sku]
+	if _, wrong := o.schedule.Skew(); stocked && !wrong && errors.Is(err, protocol.ErrUnknownSKU) && p.Wait > 0 {
+		var made bool
+		begin := protocol.Opening{Total: int64(units), Limit: int64(o.orders.config.Stock.Reserve.PerUser),
+			Opens: p.Opens, Closes: p.Closes}
+		if _, made, err = o.orders.Store.Create(ctx, sku, begin); err == nil && !made {
+			_, err = o.orders.Store.SetHours(ctx, sku, p.Opens,
+				p.Closes) // another instance was first, perhaps by an older schedule
+		}
+		if made {
+			o.log.Info("sale: stock written", "sale", s.Name, "sku", sku, "units", units)
+		}
+	}
+	if err == nil {
+		o.written[sku] = hours{p.Opens, p.Closes}
+		o.track(sku)
+		return nil
+	}
+	if stocked && p.State != sale.Waiting && !o.reported[sku] {
+		o.reported[sku] = true
+		o.log.Error("sale: this SKU has no ledger, and stock is written before the start alone, since one that was sold from may have been lost; set what there is with: sluice stock set",
+			"sale", s.Name, "sku", sku, "cause", err)
+	}
+	return err
+}
+
+// track lets the desk know of a ledger that nobody has asked for: what is left of it can then be shown.
+func (o *ledgerOpener) track(sku string) {
+	if d := o.orders.desk.Load(); d != nil {
+		d.Track(sku)
+	}
+}
+
+// openSales makes what decides by time, and by what the shop has taught.
+func (g *Gateway) openSales() (err error) {
+	if g.schedule, err = stores.OpenSchedule(g.Config, g.now, g.log); err != nil {
+		return err
+	}
+	g.feedback = stockgate.NewLessons(g.Config.Stock.SoldOutMemory, maxFeedback, g.log)
+	g.Metrics.MustRegister(g.schedule, g.feedback)
+	return nil
+}
+
+// sales are those of a gate.
+func (g *Gateway) sales() stores.Sales {
+	s := stores.Sales{Board: g.schedule}
+	if g.Orders != nil {
+		l := stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.desk.Load)
+		s.Ledgers = &l
+	}
+	return s
+}

@@ -1,0 +1,42 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"sluice/config"
+	"sluice/internal/app/stores"
+	"sluice/stockgate/script"
+)
+
+// openScript makes the Reserver of a script, and says at once what the ledger would keep and it cannot.
+func openScript(c *config.Config, now func() int64, log *slog.Logger) (*script.Reserver, error) {
+	s, errs := stores.CompileScript(c)
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	r, err := script.New(script.Options{
+		Script: s, Link: stores.LinkOptions(c), Hold: c.Stock.Reserve.Hold, Memory: c.Stock.Refresh,
+		MaxMemory: c.Stock.SoldOutMemory, Now: now, Log: log,
+	})
+	if err != nil {
+		return nil, c.Errorf("stock.script", "%v", err)
+	}
+	if err := r.Fit(context.Background()); errors.Is(err, script.ErrApart) { // a Redis that is away is waited for
+		r.Close(context.Background())
+		return nil, c.Errorf("stock.script.keys", "%v", err)
+	}
+	log.Warn("orders are reserved by the shop's own script: " + stores.ScriptLimitations(s) + "; see docs/scripts.md")
+	return r, nil
+}
+
+// closeScript gives back what is owed and ends the Reserver.
+func (g *Gateway) closeScript() {
+	if g.script == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), settleLast)
+	defer cancel()
+	g.script.Close(ctx)
+}

@@ -1,0 +1,99 @@
+package app
+
+import (
+	"log/slog"
+	"maps"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/config"
+	"sluice/internal/apitest"
+	"sluice/internal/redistest"
+)
+
+// The dashboard says of a gate what its page of metrics says: of whatever it reads, no series is missing, and none is another.
+func TestTheDashboardMissesNoMetricThatItReads(t *testing.T) {
+	code, err := os.ReadFile("../../admin/reading.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := map[string]bool{}
+	for _, found := range regexp.MustCompile(`case "([a-z_]+)":`).FindAllStringSubmatch(string(code), -1) {
+		reads["sluice_"+found[1]] = true
+	}
+	c := apitest.Reserving(redistest.Start(t).Addr)
+	c.Upstream.Targets = []string{"http://127.0.0.1:9"}
+	c.Routes[0].MaxInFlight = 5
+	c.Routes = append(c.Routes, config.Route{Name: "pages", Match: "/", Gate: "pass"})
+	g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	if _, err := g.Orders.Store.SetTotal(t.Context(), "1001", 5, 0); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the ledger has been audited", func() bool { return spelled(t, g.Metrics)[`sluice_stock_free "1001"`] })
+	all, shown := spelled(t, g.Metrics), spelled(t, g.dashboardMetrics())
+	maps.DeleteFunc(all, func(name string, _ bool) bool { return !reads[strings.Fields(name)[0]] })
+	missing := maps.Clone(reads)
+	for name := range all {
+		delete(missing, strings.Fields(name)[0])
+		if !shown[name] {
+			t.Errorf("%s is not read", name)
+		}
+	}
+	if len(missing) > 0 || len(reads) < 10 {
+		t.Errorf("no metric of the gate is called %v", missing)
+	}
+	for name := range shown {
+		if reads[strings.Fields(name)[0]] && !all[name] {
+			t.Errorf("%s is of no metric", name)
+		}
+	}
+}
+
+// spelled are the names and labels of all metrics.
+func spelled(t *testing.T, of prometheus.Gatherer) map[string]bool {
+	t.Helper()
+	families, err := of.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := f.GetName()
+			for _, label := range m.GetLabel() {
+				name += " " + `"` + label.GetValue() + `"`
+			}
+			all[name] = true
+		}
+	}
+	return all
+}
+
+// What the dashboard reads does not grow with the routes.
+func TestTheDashboardReadsAsMuchWithManyRoutes(t *testing.T) {
+	reads := func(routes int) int {
+		c := config.Default()
+		c.Upstream.Targets = []string{"http://127.0.0.1:9"}
+		for i := range routes {
+			name := strings.Repeat("r", i+1)
+			c.Routes = append(c.Routes, config.Route{Name: name, Match: "/" + name, Gate: "limit", MaxInFlight: 5})
+		}
+		g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(g.Close)
+		return len(spelled(t, g.dashboardMetrics()))
+	}
+	if few, many := reads(1), reads(100); few != many {
+		t.Errorf("%d series with one route, %d with a hundred", few, many)
+	}
+}

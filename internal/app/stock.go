@@ -1,0 +1,113 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"sluice/config"
+	"sluice/internal/app/stores"
+	"sluice/proxy"
+	"sluice/stockgate"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// openStock makes the stock gate and what it reads.
+func (g *Gateway) openStock(memory *stockgate.Memory, log *slog.Logger) error {
+	c := g.Config
+	var source stockgate.Source
+	switch c.Stock.Source {
+	case "off":
+		return nil
+	case "memory":
+		if memory == nil {
+			memory = stockgate.NewMemory()
+		}
+		source, g.Store = memory, stores.NewStore(memory)
+	default:
+		r, err := stores.OpenShopStock(c, log)
+		if err != nil {
+			return err
+		}
+		if err := stores.CheckFits(c, r); err != nil {
+			_ = r.Close()
+			return err
+		}
+		g.redis, source, g.Store = r, r, stores.NewStore(r)
+		g.Metrics.MustRegister(r)
+	}
+	var err error
+	g.Stock, err = stockgate.New(stockgate.Options{
+		Refresh:       c.Stock.Refresh,
+		SoldOutMemory: c.Stock.SoldOutMemory,
+		PerUnit:       c.Stock.PerUnit,
+		Instances:     g.share.instances,
+		AllowOnError:  c.Stock.OnError == "allow",
+		AllowUnknown:  c.Stock.UnknownSKU == "allow",
+		Wait:          c.Stock.Redis.Timeout + 50*time.Millisecond, // one command, and its turn
+		Bought:        g.bought(),
+		Now:           g.now,
+		Log:           log,
+	}, source)
+	if err == nil {
+		g.Metrics.MustRegister(g.Stock)
+	}
+	return err
+}
+
+// bought asks the shop's own set who has bought; nil when it keeps none.
+func (g *Gateway) bought() func(context.Context, []stockgate.Buyer) error {
+	if g.redis == nil || !g.redis.HasUsers() {
+		return nil
+	}
+	return g.redis.Bought
+}
+
+// mirror writes what the ledgers have free into the shop's own keys; nil when nobody asked for that.
+func (g *Gateway) mirror() ledger.Mirror {
+	if !g.Config.Stock.Reserve.Mirror || g.redis == nil {
+		return nil
+	}
+	return func(ctx context.Context, sku string, h protocol.StockVersion) (bool, error) {
+		return g.redis.Mirror(ctx, sku, h.Free, h.Epoch, h.Ver)
+	}
+}
+
+// maxFeedback is how many SKUs the shop can say to be sold out at a time.
+const maxFeedback = 10_000
+
+// soldOutFeedback hears what the shop says of its stock.
+type soldOutFeedback struct {
+	lessons *stockgate.Lessons
+	orders  *reserver // nil = no ledger
+}
+
+// SoldOut implements proxy.SoldOutFeedback.
+func (t soldOutFeedback) SoldOut(now int64, sku []byte) bool { return t.lessons.SoldOut(now, sku) }
+
+// Record implements proxy.SoldOutFeedback.
+func (t soldOutFeedback) Record(now int64, sku []byte, reserved bool) {
+	t.lessons.Learn(now, sku, reserved)
+	if !reserved || t.orders == nil {
+		return
+	}
+	if d := t.orders.desk.Load(); d != nil {
+		d.MarkSoldOut(now, sku)
+	}
+}
+
+// soldOutOn is by what answer the shop says that a SKU is sold out; nil = by none.
+func soldOutOn(a *config.Answer) *proxy.SoldOutOn {
+	if a == nil {
+		return nil
+	}
+	s := &proxy.SoldOutOn{Status: a.Status}
+	name, value, _ := strings.Cut(a.Header, ":")
+	s.Header, s.Value = strings.TrimSpace(name), strings.TrimSpace(value)
+	if a.JSON != "" {
+		s.JSON = inJSON(a.JSON, a.Values)
+	}
+	return s
+}

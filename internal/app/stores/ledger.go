@@ -1,0 +1,50 @@
+package stores
+
+import (
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"sluice/config"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
+)
+
+const (
+	KeepReleased = 24 * time.Hour // longer than a sale, and than any message is late
+)
+
+// OpenLedger connects to the configured Redis, for our own keys.
+func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*redisstore.Store, error) {
+	name, _ := os.Hostname() // a part of a name that is unique anyway
+	way := LinkOptions(c)
+	if visitor {
+		way.Log = slog.New(slog.DiscardHandler)
+	}
+	r, err := redisstore.New(redisstore.Options{
+		Options: way, Prefix: c.Stock.Reserve.Apart, Events: c.Stock.Reserve.Events, Acknowledged: c.Stock.Reserve.EventsAcknowledged,
+		Replicas: c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: InstanceName(name), Log: log,
+	})
+	if err != nil {
+		return nil, c.Errorf("stock.redis", "%v", err)
+	}
+	return r, nil
+}
+
+// InstanceName is what of a host's name can begin the name of an instance.
+func InstanceName(name string) string {
+	if len(name) > 64 || !protocol.ValidSerial([]byte(name)) || strings.Contains(name, "|") {
+		return ""
+	}
+	return name
+}
+
+// NewLedgers is store as the API wants it. desk may be nil, and return nil as long as there is none.
+func NewLedgers(c *config.Config, store protocol.Store, desk func() *ledger.Reserver) Ledgers {
+	if desk == nil {
+		desk = func() *ledger.Reserver { return nil }
+	}
+	return Ledgers{store: store, perUser: int64(c.Stock.Reserve.PerUser), keep: KeepReleased, desk: desk}
+}

@@ -1,0 +1,90 @@
+package stores
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sluice/admin"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// Ledgers is our own protocol as admin wants it, whichever store it is on.
+type Ledgers struct {
+	store   protocol.Store
+	perUser int64                   // units a person, of a ledger that is made without saying so; 0 = no limit
+	keep    time.Duration           // how long a released serial is remembered
+	desk    func() *ledger.Reserver // of this gate, which must not believe what it remembers; it may return nil
+}
+
+func (l Ledgers) Look(ctx context.Context, sku string) (admin.Stock, error) {
+	s, ok, err := l.store.Look(ctx, sku)
+	if err == nil && !ok {
+		err = protocol.ErrUnknownSKU
+	}
+	if err != nil {
+		return admin.Stock{}, unledgered(sku, err)
+	}
+	return inNumbers(sku, s), nil
+}
+
+func inNumbers(sku string, s protocol.Stock) admin.Stock {
+	return admin.Stock{SKU: sku, Left: s.Free, OnSale: s.At(time.Now().UnixMilli()) == protocol.On, Ledger: &admin.Ledger{
+		Total: s.Total, Held: s.Held, Sold: s.Sold, Free: s.Free, Limit: s.Limit, State: string(s.At(time.Now().UnixMilli())), Epoch: s.Epoch, Ver: s.Ver, Why: s.Why,
+	}}
+}
+
+// unledgered lets admin recognise that there is no ledger.
+func unledgered(sku string, err error) error {
+	if errors.Is(err, protocol.ErrUnknownSKU) {
+		return fmt.Errorf("%q: %w: it has no ledger; setting its total makes one", sku, admin.ErrNoSKU)
+	}
+	return err
+}
+
+func (l Ledgers) SetTotal(ctx context.Context, sku string, total, limit int64) (admin.Stock, error) {
+	if limit < 0 {
+		limit = protocol.KeepLimit
+	}
+	s, err := l.store.SetTotal(ctx, sku, total, limit)
+	if limit == protocol.KeepLimit && errors.Is(err, protocol.ErrUnknownSKU) {
+		s, err = l.store.SetTotal(ctx, sku, total, l.perUser)
+	}
+	return l.changed(sku, s, err)
+}
+
+func (l Ledgers) Add(ctx context.Context, sku string, delta int64, key string) (admin.Stock, error) {
+	s, err := l.store.Add(ctx, sku, delta, key)
+	return l.changed(sku, s, err)
+}
+
+func (l Ledgers) SetState(ctx context.Context, sku, state string) (admin.Stock, error) {
+	s, err := l.store.SetState(ctx, sku, protocol.State(state))
+	return l.changed(sku, s, err)
+}
+
+// changed is the answer to a change. A store that refuses one for what it holds says with its error what that is.
+func (l Ledgers) changed(sku string, s protocol.Stock, err error) (admin.Stock, error) {
+	switch {
+	case err == nil:
+		if d := l.desk(); d != nil {
+			d.Learn(sku, s.StockVersion)
+		}
+		return inNumbers(sku, s), nil
+	case s != protocol.Stock{}:
+		return admin.Stock{}, refused{err}
+	}
+	return admin.Stock{}, unledgered(sku, err)
+}
+
+// refused says what the store said, and is admin's error too.
+type refused struct{ error }
+
+func (refused) Is(target error) bool { return target == admin.ErrConflict }
+func (r refused) Unwrap() error      { return r.error }
+
+func (l Ledgers) SKUs(ctx context.Context, limit int) ([]string, error) {
+	return l.store.SKUs(ctx, limit)
+}

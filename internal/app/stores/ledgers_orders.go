@@ -1,0 +1,105 @@
+package stores
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sluice/admin"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// states of a record, as admin calls them. R is a record whose refund the store tells from a release.
+var states = map[byte]string{'H': "held", 'C': "confirmed", 'X': "released", 'R': "refunded"}
+
+func reservation(sku string, r protocol.Record) admin.Reservation {
+	out := admin.Reservation{SKU: sku, Serial: r.Serial, User: r.User, Quantity: r.Quantity, State: states[r.Status]}
+	if r.Status == 'H' {
+		out.Deadline = time.UnixMilli(r.Deadline).UTC()
+	}
+	return out
+}
+
+func (l Ledgers) Find(ctx context.Context, sku, serial string) (admin.Reservation, bool, error) {
+	if err := speakable(serial); err != nil {
+		return admin.Reservation{}, false, err
+	}
+	r, ok, err := l.store.Find(ctx, sku, serial)
+	if err != nil || !ok {
+		return admin.Reservation{}, false, err
+	}
+	return reservation(sku, r), true, nil
+}
+
+// speakable refuses what no order could have as its serial.
+func speakable(serial string) error {
+	if protocol.ValidSerial([]byte(serial)) {
+		return nil
+	}
+	return fmt.Errorf("serial %.140q: %w: it has 1 to 128 visible ASCII characters", serial, admin.ErrInvalid)
+}
+
+// Reservations reads each of them once, though a store may show one more than once while it changes.
+func (l Ledgers) Reservations(ctx context.Context, sku string, limit int) ([]admin.Reservation, error) {
+	var all []admin.Reservation
+	place := make(map[string]int)
+	err := l.store.Records(ctx, sku, func(r protocol.Record) bool {
+		if i, seen := place[r.Serial]; seen {
+			all[i] = reservation(sku, r)
+			return true
+		}
+		place[r.Serial] = len(all)
+		all = append(all, reservation(sku, r))
+		return len(all) < limit
+	})
+	return all, err
+}
+
+func (l Ledgers) Settle(ctx context.Context, op string, r admin.Reservation) (admin.Outcome, error) {
+	if err := speakable(r.Serial); err != nil {
+		return admin.Outcome{}, err
+	}
+	now, did := time.Now(), protocol.Op(op)
+	item := protocol.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity}
+	var done [1]protocol.Done
+	hint, err := l.store.Finish(ctx, r.SKU, now.UnixMilli(), now.Add(l.keep).UnixMilli(), did, []protocol.Item{item},
+		done[:])
+	if err != nil {
+		return admin.Outcome{}, fmt.Errorf("%w; nobody knows whether it was done: say it again, it is done once", err)
+	}
+	if d := l.desk(); d != nil && (done[0] == protocol.Changed || done[0] == protocol.Already ||
+		done[0] == protocol.OverTotal) {
+		d.Decided(r.SKU, r.Serial, did)
+		d.Learn(r.SKU, hint)
+	}
+	return outcome(r, did, done[0])
+}
+
+// settled is what a reservation is after each op.
+var settled = map[protocol.Op]string{protocol.Confirm: "confirmed", protocol.Release: "released",
+	protocol.Refund: "refunded", protocol.Adopt: "confirmed"}
+
+// outcome says what the ledger's answer means, and what somebody must do now.
+func outcome(r admin.Reservation, op protocol.Op, done protocol.Done) (admin.Outcome, error) {
+	refuse := func(why string) (admin.Outcome, error) {
+		return admin.Outcome{}, fmt.Errorf("%s %q of %q: %w: %s", op, r.Serial, r.SKU, admin.ErrConflict, why)
+	}
+	switch done {
+	case protocol.Changed, protocol.Already, protocol.OverTotal:
+		return admin.Outcome{Changed: done != protocol.Already, State: settled[op],
+			OverTotal: done == protocol.OverTotal}, nil
+	case protocol.NotFound:
+		return admin.Outcome{}, nil
+	case protocol.WasSold:
+		return refuse("it is confirmed; refund it if its units are to be sold again")
+	case protocol.NoLedger:
+		return admin.Outcome{}, unledgered(r.SKU, protocol.ErrUnknownSKU)
+	case protocol.WasReleased:
+		if op == protocol.Refund {
+			return refuse("it was released before, so that its units are free already; nothing is left to do")
+		}
+		return refuse("it was released before, and its units may be sold to somebody else; cancel the order at the shop, or adopt it if it must stand")
+	}
+	return admin.Outcome{}, fmt.Errorf("%s %q of %q: the ledger answers %d, which means nothing", op, r.Serial, r.SKU,
+		done)
+}

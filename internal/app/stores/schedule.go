@@ -1,0 +1,101 @@
+package stores
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"sluice/admin"
+	"sluice/config"
+	"sluice/internal/failpoint"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/sale"
+)
+
+// SalesOf are the sales of c.
+func SalesOf(c *config.Config) (sales []sale.Sale) {
+	for _, s := range c.Sales {
+		sales = append(sales, sale.Sale{Name: s.Name, SKUs: s.SKUs, Starts: s.Starts, Ends: s.Ends, Pass: s.Before == "pass"})
+	}
+	return sales
+}
+
+// OpenCommandSchedule opens a board for a command, which has no clock of its own.
+func OpenCommandSchedule(c *config.Config, log *slog.Logger) (*sale.Board, error) {
+	start := time.Now()
+	return OpenSchedule(c, func() int64 { return int64(time.Since(start)) }, log)
+}
+
+// OpenSchedule keeps the sales of c, on Redis' clock where there is one.
+func OpenSchedule(c *config.Config, now func() int64, log *slog.Logger) (*sale.Board, error) {
+	o := sale.Options{MaxSkew: c.Stock.MaxSkew, Now: now, Wall: failpoint.Clock(), Log: log}
+	if c.Stock.Source == "redis" {
+		way := LinkOptions(c)
+		way.Log = slog.New(slog.DiscardHandler) // others say what Redis is
+		o.Redis = &way
+	}
+	b, err := sale.New(o, SalesOf(c))
+	if err != nil {
+		return nil, c.Errorf("stock.redis", "%v", err)
+	}
+	return b, nil
+}
+
+// Sales are the sales as the control API wants them. What is said of one is said of its SKUs' ledgers too, which know
+// who has won and must hear of it.
+type Sales struct {
+	Board   *sale.Board
+	Ledgers *Ledgers // nil = none
+}
+
+// All implements admin.Sales.
+func (s Sales) All() (all []admin.Sale) {
+	all = []admin.Sale{}
+	for _, one := range s.Board.All() {
+		all = append(all, admin.Sale{Name: one.Name, SKUs: one.SKUs, Starts: one.Starts, Ends: one.Ends,
+			State: one.State.String()})
+	}
+	return all
+}
+
+// Set implements admin.Sales. The board comes first, so that an instance hears of the whole sale at once.
+func (s Sales) Set(ctx context.Context, name, state string) error {
+	to := map[string]sale.State{"on": sale.On, "paused": sale.Paused, "ended": sale.Ended}[state]
+	if err := s.Board.Set(ctx, name, to); errors.Is(err, sale.ErrNoSale) {
+		return fmt.Errorf("%q: %w", name, admin.ErrNoSale)
+	} else if err != nil {
+		return err
+	}
+	if s.Ledgers == nil {
+		return nil
+	}
+	for _, one := range s.Board.All() {
+		if one.Name != name {
+			continue
+		}
+		for _, sku := range one.SKUs {
+			if !s.Board.Sells(name, sku) {
+				continue // its ledger serves another sale now
+			}
+			if err := s.turn(ctx, sku, protocol.State(state)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// turn brings one ledger along. One that is frozen stays so, and one that was ended by itself is not opened.
+func (s Sales) turn(ctx context.Context, sku string, to protocol.State) error {
+	now, ok, err := s.Ledgers.store.Look(ctx, sku)
+	if err != nil {
+		return fmt.Errorf("the sale is %s, but not yet the ledger of %q: %w", to, sku, err)
+	}
+	if !ok || now.State != protocol.On && now.State != protocol.Paused || now.State == to {
+		return nil
+	}
+	_, err = s.Ledgers.SetState(ctx, sku, string(to))
+	return err
+}

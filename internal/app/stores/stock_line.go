@@ -1,0 +1,55 @@
+package stores
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"sluice/admin"
+)
+
+// DescribeStock shows one SKU: its name and what can be bought come first, for other programs.
+func DescribeStock(s admin.Stock) string {
+	text := fmt.Sprintf("%s\t%d", PrintableName(s.SKU), s.Left)
+	l := s.Ledger
+	if l == nil {
+		if !s.OnSale {
+			text += "  (not on sale)"
+		}
+		return text
+	}
+	text += fmt.Sprintf("\tfree of %d: %d held, %d sold", l.Total, l.Held, l.Sold)
+	if l.Limit > 0 {
+		text += fmt.Sprintf("; %d a person", l.Limit)
+	}
+	if !s.OnSale {
+		text += "  (" + l.State + ")"
+	}
+	return text
+}
+
+// PrintableName is a name that somebody else chose, and that cannot disturb a terminal; "-" is none.
+func PrintableName(user string) string {
+	switch {
+	case user == "":
+		return "-"
+	case strings.ContainsFunc(user, func(c rune) bool { return !unicode.IsPrint(c) }):
+		return strconv.Quote(user)
+	}
+	return user
+}
+
+// DescribeReservation shows one order: serial, SKU, state, units, user, and until when it must be decided.
+func DescribeReservation(r admin.Reservation) string {
+	state := r.State
+	if r.Overdue {
+		state = "unknown"
+	}
+	cells := []string{PrintableName(r.Serial), PrintableName(r.SKU), state, strconv.FormatInt(r.Quantity, 10), PrintableName(r.User)}
+	if !r.Deadline.IsZero() {
+		cells = append(cells, r.Deadline.Local().Format(time.RFC3339))
+	}
+	return strings.Join(cells, "\t")
+}

@@ -1,0 +1,106 @@
+// Package stores opens what keeps stock for a configuration (the upstream's keys, ledgers, schedules) and presents it as the
+// control API wants it. It decides nothing about requests.
+package stores
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sluice/admin"
+	"sluice/proxy/param"
+	"sluice/stockgate"
+	"sluice/stockgate/layout"
+)
+
+// Source is stock in the upstream's own form that operators may read and write: in Redis or in memory.
+type Source interface {
+	stockgate.Source
+	Set(ctx context.Context, sku string, n int64) error
+	Add(ctx context.Context, sku string, delta int64) (left int64, err error)
+	List(ctx context.Context, limit int) ([]stockgate.Stock, error)
+}
+
+// Store implements admin.Store on a Source.
+type Store struct{ source Source }
+
+// NewStore returns source as the control API wants it.
+func NewStore(source Source) Store { return Store{source} }
+
+func (s Store) Read(ctx context.Context, sku string) (admin.Stock, error) {
+	var out [1]layout.Reading
+	if err := s.source.Read(ctx, []string{sku}, out[:]); err != nil {
+		return admin.Stock{}, err
+	}
+	return shown(sku, out[0])
+}
+
+func shown(sku string, r layout.Reading) (admin.Stock, error) {
+	switch {
+	case r.Fault != nil:
+		return admin.Stock{}, r.Fault
+	case !r.Exists:
+		return admin.Stock{}, fmt.Errorf("%q: %w", sku, admin.ErrNoSKU)
+	}
+	return admin.Stock{SKU: sku, Left: r.Left, OnSale: r.OnSale}, nil
+}
+
+func (s Store) Set(ctx context.Context, sku string, left int64) (admin.Stock, error) {
+	if err := CheckSKU(sku); err != nil {
+		return admin.Stock{}, err
+	}
+	if left < 0 {
+		return admin.Stock{}, fmt.Errorf("set %q: %w: a stock is 0 or more, not %d", sku, admin.ErrInvalid, left)
+	}
+	if err := s.source.Set(ctx, sku, left); err != nil {
+		return admin.Stock{}, known(err)
+	}
+	return s.Read(ctx, sku)
+}
+
+func (s Store) Add(ctx context.Context, sku string, delta int64) (admin.Stock, error) {
+	if _, err := s.source.Add(ctx, sku, delta); err != nil {
+		return admin.Stock{}, known(err)
+	}
+	return s.Read(ctx, sku)
+}
+
+// CheckSKU keeps a misspelt SKU from getting a key that no request could ever name.
+func CheckSKU(sku string) error {
+	if param.ValidSKU([]byte(sku)) {
+		return nil
+	}
+	return fmt.Errorf("SKU %.140q: %w: no request can name it; "+
+		"1 to 128 bytes of UTF-8 without spaces, braces and control characters", sku, admin.ErrInvalid)
+}
+
+func (s Store) List(ctx context.Context, limit int) ([]admin.Stock, error) {
+	all, err := s.source.List(ctx, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]admin.Stock, 0, len(all))
+	for _, one := range all {
+		if row, err := shown(one.SKU, one.Reading); err == nil {
+			out = append(out, row)
+		}
+	}
+	return out, nil
+}
+
+// known lets admin recognise the store's error.
+func known(err error) error {
+	switch {
+	case errors.Is(err, stockgate.ErrUnknownSKU):
+		return missing{err}
+	case errors.Is(err, layout.ErrNotWritable):
+		return fmt.Errorf("%w: %w", admin.ErrInvalid, err)
+	}
+	return err
+}
+
+// missing says what the store said, and is admin's error too.
+type missing struct{ error }
+
+func (missing) Is(target error) bool { return target == admin.ErrNoSKU }
+func (m missing) Unwrap() error      { return m.error }

@@ -1,0 +1,105 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"sluice/config"
+	"sluice/internal/app/stores"
+	"sluice/proxy"
+	"sluice/proxy/reject"
+)
+
+// Validate is the rule that every route's pattern and variables can be understood, and the certificate read.
+func Validate(c *config.Config) (errs []error) {
+	if c.Server.TLS != nil && c.Server.TLS.CertFile != "" && c.Server.TLS.KeyFile != "" {
+		if _, err := tlsConfig(c.Server.TLS, slog.Default()); err != nil {
+			errs = append(errs, c.Errorf("server.tls", "%v", err))
+		}
+	}
+	errs = append(errs, scriptCompiles(c)...)
+	for _, err := range proxy.CompileRoutes(routes(c)) {
+		var at *proxy.RouteError
+		if !errors.As(err, &at) {
+			errs = append(errs, err)
+			continue
+		}
+		for i := range c.Routes {
+			if c.Routes[i].Name == at.Route {
+				errs = append(errs, c.Errorf(fmt.Sprintf("route[%d].%s", i+1, at.Key), "%v", at.Err))
+				break
+			}
+		}
+	}
+	errs = append(errs, pagesCompile(c)...)
+	errs = append(errs, proofCompiles(c)...)
+	return append(errs, ratesCompile(c)...)
+}
+
+// scriptCompiles is the rule that [stock.script] can be understood.
+func scriptCompiles(c *config.Config) []error {
+	if !c.Stock.Script.Used() {
+		return nil
+	}
+	_, errs := stores.CompileScript(c)
+	return errs
+}
+
+// pagesCompile is the rule that own pages and languages can be used.
+func pagesCompile(c *config.Config) []error {
+	if len(c.Responses.Pages) == 0 {
+		return nil
+	}
+	_, err := reject.New(responses(&c.Responses))
+	switch {
+	case err == nil:
+		return nil
+	case strings.HasPrefix(err.Error(), "languages: "):
+		return []error{c.Errorf("responses.languages", "%s", strings.TrimPrefix(err.Error(), "languages: "))}
+	}
+	return []error{c.Errorf("responses.template_dir", "%v", err)}
+}
+
+// proofCompiles is the rule that keys can be used, and that routes find what they want proven. What config has found
+// missing is not told twice.
+func proofCompiles(c *config.Config) []error {
+	p := &c.Proof
+	if p.JWTAlgorithm != "" && p.JWTKey == "" || p.CookieKeyFile != "" && len(p.CookieKey) < 16 ||
+		p.OrderTokenKeyFile != "" && len(p.OrderTokenKey) < 16 {
+		return nil
+	}
+	err := proxy.CompileAuth(proofs(p), routes(c))
+	var at *proxy.RouteError
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &at):
+		key, cause, _ := strings.Cut(err.Error(), ": ")
+		return []error{c.Errorf("proof."+key, "%s", cause)}
+	case strings.Contains(at.Error(), "needs proof."), strings.Contains(at.Error(), "is of a user and a SKU"):
+		return nil // told by config
+	}
+	for i := range c.Routes {
+		if c.Routes[i].Name == at.Route {
+			return []error{c.Errorf(fmt.Sprintf("route[%d].%s", i+1, at.Key), "%v", at.Err)}
+		}
+	}
+	return []error{err}
+}
+
+// ratesCompile is the rule that every keyed rate's key can be understood on its routes.
+func ratesCompile(c *config.Config) (errs []error) {
+	for _, err := range proxy.CompileRates(keyedRates(c), routes(c)) {
+		var at *proxy.RateError
+		if !errors.As(err, &at) {
+			errs = append(errs, err)
+			continue
+		}
+		i := slices.IndexFunc(c.Limits.Rates, func(r config.Rate) bool { return r.Name == at.Rate })
+		errs = append(errs, c.Errorf(fmt.Sprintf("limits.rate[%d].%s", i+1, at.Key), "%v", at.Err))
+	}
+	return errs
+}

@@ -1,0 +1,118 @@
+package app
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/config"
+	"sluice/internal/app/stores"
+	"sluice/limiter"
+	"sluice/stockgate/fleet"
+)
+
+// windowShare keeps the windows to this instance's part of what the configuration allows, and knows how many share the
+// tries for units that came back to a shop that takes its stock itself.
+type windowShare struct {
+	windows *limiter.WindowLimiter
+	now     func() int64
+	metrics *prometheus.Registry
+	log     *slog.Logger
+
+	by     shares        // what is in force
+	member *fleet.Member // nil where nobody is counted
+	waits  atomic.Bool   // nothing is admitted until the instances are counted
+	of     atomic.Int64  // instances; 0 = not known
+}
+
+// shares is what says what is shared; the zero value is nothing.
+type shares struct {
+	fleet     string // name; "" = each instance has the whole
+	instances int    // 0 = as many as are counted
+	windows   bool   // not only tries
+}
+
+func sharesOf(c *config.Config) shares {
+	windows := c.Limits.Window.Scope == "fleet"
+	if !windows && (c.Stock.Source != "redis" || !c.HasGate("check")) {
+		return shares{}
+	}
+	return shares{c.Fleet.Name, c.Fleet.Instances, windows}
+}
+
+// instances is how many share the tries, as far as is known.
+func (s *windowShare) instances() int { return int(max(1, s.of.Load())) }
+
+// begin is use for a gate that has not admitted anything: until the instances are counted it does not.
+func (s *windowShare) begin(c *config.Config) error {
+	if by := sharesOf(c); by.windows && by.instances == 0 {
+		s.divide(limiter.Share{Rank: 1, Of: 1}) // no part
+		s.waits.Store(true)
+	}
+	return s.use(c, sharesOf(c))
+}
+
+// use shares the windows as by says. c says how Redis is reached. Until instances are counted what was in force stays.
+func (s *windowShare) use(c *config.Config, by shares) error {
+	if by == s.by {
+		return nil
+	}
+	s.close()
+	s.by = by
+	if !by.windows {
+		s.divide(limiter.Share{})
+	}
+	if by.fleet == "" || by.instances > 0 {
+		s.of.Store(int64(by.instances))
+		if by.windows {
+			// Nobody says who is which. Turns taken at random are even on the average.
+			s.divide(limiter.Share{Rank: rand.N(by.instances), Of: by.instances})
+		}
+		return nil
+	}
+	way := stores.LinkOptions(c)
+	way.PoolSize = 1
+	name, _ := os.Hostname() // a part of a name that is unique anyway
+	m, err := fleet.Join(fleet.Options{Redis: way, Name: by.fleet, Instance: stores.InstanceName(name), Now: s.now, Tell: s.told,
+		Log: s.log})
+	if err != nil {
+		return c.Errorf("stock.redis", "%v", err)
+	}
+	s.member = m
+	s.metrics.MustRegister(m)
+	return nil
+}
+
+// told takes the part that falls to this instance.
+func (s *windowShare) told(to fleet.Standing) {
+	s.of.Store(int64(to.Of))
+	if !s.by.windows {
+		return
+	}
+	s.divide(limiter.Share{Rank: to.Rank, Of: to.Of, Clock: to.Clock})
+}
+
+func (s *windowShare) divide(part limiter.Share) {
+	s.windows.SetShare(part)
+	s.waits.Store(false)
+}
+
+// counted is the condition that this instance knows its part: without one it admits nothing.
+func (s *windowShare) counted() (detail string, ok bool) {
+	if s.waits.Load() {
+		return "not counted yet", false
+	}
+	return "counted", true
+}
+
+// close leaves the fleet.
+func (s *windowShare) close() {
+	if s.member != nil {
+		s.member.Close()
+		s.metrics.Unregister(s.member)
+		s.member = nil
+	}
+}

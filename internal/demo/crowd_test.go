@@ -1,0 +1,206 @@
+package demo
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// long is more patience than any of these sales takes.
+const long = 50 * time.Second
+
+func TestCrowdBuysWhatThereIsAndNoMore(t *testing.T) {
+	shop := quickShop(t, 5, holding(5))
+	r := sell(t, shop, shop.Addr(), 50, long)
+	if r.Shop.Orders != 5 || r.Bought != 5 || r.SoldOut != 45 || r.Shop.Oversold != 0 {
+		t.Errorf("sold %d, bought %d, told sold out %d, oversold %d; want 5, 5, 45, 0", r.Shop.Orders, r.Bought, r.SoldOut, r.Shop.Oversold)
+	}
+	if r.Asked != 50 || r.Admitted != 50 || r.Shop.Received != 50 || r.Gated {
+		t.Errorf("asked %d, admitted %d, received %d, gated %v; want 50 each and no gate", r.Asked, r.Admitted, r.Shop.Received, r.Gated)
+	}
+	if r.Answer.Count != 50 || r.Shop.Took.Count != 50 {
+		t.Errorf("timed %d answers and %d visits to the shop, want 50 each", r.Answer.Count, r.Shop.Took.Count)
+	}
+	if err := r.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOversellShowsHoweverWrongTheStockIs(t *testing.T) {
+	shop := quickShop(t, 5, bottomless{})
+	r := sell(t, shop, shop.Addr(), 50, long)
+	if r.Shop.Oversold != 45 {
+		t.Errorf("oversold %d, want 45", r.Shop.Oversold)
+	}
+	r.Gated = true // only a shop behind Sluice is promised anything
+	if r.Err() == nil || !strings.Contains(r.String(), "BROKEN: oversold 45") {
+		t.Errorf("the report does not say so: %v\n%s", r.Err(), r)
+	}
+}
+
+// All shoppers who arrive before the last unit is paid have read that units are left.
+func TestNaiveShop_OversellsAndIsOverloaded(t *testing.T) {
+	shop := open(t, ShopOptions{SKU: "1001", Units: 5, Naive: true, Rate: 5000, Service: 3 * time.Second})
+	r := sell(t, shop, shop.Addr(), naiveWorkers+100, long)
+	if r.Shop.Oversold == 0 || r.Overloaded == 0 || r.Shop.Twice != 0 {
+		t.Errorf("oversold %d, overloaded %d, sold twice %d", r.Shop.Oversold, r.Overloaded, r.Shop.Twice)
+	}
+	if r.Shop.Orders != r.Bought {
+		t.Errorf("%d orders, and %d shoppers were told one", r.Shop.Orders, r.Bought)
+	}
+}
+
+func TestRefusedShoppersPressAgainOneRequestAtATime(t *testing.T) {
+	shop := quickShop(t, 5, holding(5))
+	var mu sync.Mutex
+	asked, inside := map[string]int{}, map[string]int{}
+	front := inFront(t, shop, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		mu.Lock()
+		asked[who(r)]++
+		inside[who(r)]++
+		if inside[who(r)] > 1 {
+			t.Errorf("%s has two requests under way", who(r))
+		}
+		first := asked[who(r)] == 1
+		mu.Unlock()
+		defer func() { mu.Lock(); inside[who(r)]--; mu.Unlock() }()
+		if first {
+			refuse(w, http.StatusTooManyRequests, "window")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+	r := sell(t, shop, front, 20, long)
+	if len(asked) != 20 || r.Asked != 40 || r.RejectedInAll() != 20 || r.Admitted != 20 {
+		t.Errorf("%d shoppers asked %d times, %d refused, %d admitted; want 20, 40, 20, 20", len(asked), r.Asked, r.RejectedInAll(), r.Admitted)
+	}
+	if len(r.Rejected) != 1 || r.Rejected["window"] != 20 || !r.Gated {
+		t.Errorf("rejected %v, gated %v", r.Rejected, r.Gated)
+	}
+	if r.Bought != 5 || r.SoldOut != 15 || r.Err() != nil {
+		t.Errorf("bought %d, sold out %d, %v; want 5, 15, nil", r.Bought, r.SoldOut, r.Err())
+	}
+}
+
+func TestWhoHearsSoldOutFromTheGateGoesHome(t *testing.T) {
+	shop := quickShop(t, 0, holding(0))
+	front := inFront(t, shop, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		refuse(w, http.StatusConflict, "sold_out")
+	})
+	r := sell(t, shop, front, 30, long)
+	if r.SoldOut != 30 || r.Asked != 30 || r.Admitted != 0 || r.Shop.Received != 0 || r.Err() != nil {
+		t.Errorf("sold out %d, asked %d, admitted %d, received %d, %v; want 30, 30, 0, 0, nil", r.SoldOut, r.Asked, r.Admitted, r.Shop.Received, r.Err())
+	}
+}
+
+func TestLostAnswerIsNoSecondOrder(t *testing.T) {
+	shop := quickShop(t, 10, holding(10))
+	var lost sync.Map
+	front := inFront(t, shop, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if _, again := lost.LoadOrStore(who(r), true); again {
+			next.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(discard{http.Header{}}, r)
+		panic(http.ErrAbortHandler) // the order is made, and the connection breaks
+	})
+	r := sell(t, shop, front, 10, long)
+	if r.Broken != 10 || r.HadOne != 10 || r.Shop.Orders != 10 || r.Shop.Twice != 0 || r.Err() != nil {
+		t.Errorf("broken %d, had one %d, orders %d, twice %d, %v; want 10, 10, 10, 0, nil", r.Broken, r.HadOne, r.Shop.Orders, r.Shop.Twice, r.Err())
+	}
+}
+
+type discard struct{ header http.Header }
+
+func (d discard) Header() http.Header         { return d.header }
+func (d discard) Write(p []byte) (int, error) { return len(p), nil }
+func (d discard) WriteHeader(int)             {}
+
+func TestUnreachableFrontIsCountedAsBroken(t *testing.T) {
+	shop := quickShop(t, 5, holding(5))
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close()
+	r := sell(t, shop, ln.Addr().String(), 10, 200*time.Millisecond)
+	if r.Broken != 10 || r.GaveUp != 10 || r.Err() != nil {
+		t.Errorf("broken %d, gave up %d, %v; want 10, 10, nil", r.Broken, r.GaveUp, r.Err())
+	}
+}
+
+func TestInterruptedSaleReportsWhatHappenedSoFar(t *testing.T) {
+	shop := quickShop(t, 5, holding(5))
+	var mu sync.Mutex
+	ctx, interrupt := context.WithCancel(t.Context())
+	waiting := 0
+	front := inFront(t, shop, func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		mu.Lock()
+		if waiting++; waiting == 10 {
+			interrupt()
+		}
+		mu.Unlock()
+		<-r.Context().Done() // nobody is answered
+	})
+	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 10, Spread: time.Millisecond, Patience: long}.Run(ctx, shop, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Interrupted || r.Asked != 10 || r.Bought != 0 || r.Err() != nil {
+		t.Errorf("interrupted %v, asked %d, bought %d, %v; want true, 10, 0, nil", r.Interrupted, r.Asked, r.Bought, r.Err())
+	}
+	if !strings.Contains(r.String(), "Stopped early") {
+		t.Errorf("the report does not say that it was stopped:\n%s", r)
+	}
+}
+
+func TestCrowdWithoutShoppersFrontOrSKUIsAnError(t *testing.T) {
+	for _, c := range []Crowd{{}, {Front: "x", SKU: "1"}, {Front: "x", Shoppers: 1}, {SKU: "1", Shoppers: 1}} {
+		if _, err := c.Run(t.Context(), nil, io.Discard); err == nil {
+			t.Errorf("%+v runs", c)
+		}
+	}
+}
+
+func TestSameShopperAlwaysBehavesAlike(t *testing.T) {
+	c := Crowd{Front: "127.0.0.1:1", SKU: "a/b", Shoppers: 3, Spread: time.Second}
+	early := 0
+	for i := range 1000 {
+		a, b := c.shopper(i, nil), c.shopper(i, nil)
+		if a.comes != b.comes || a.pause(reply{}) != b.pause(reply{}) || string(a.request) != string(b.request) {
+			t.Fatalf("shopper %d is not the same twice", i)
+		}
+		if a.comes < 0 || a.comes >= c.Spread {
+			t.Fatalf("shopper %d comes after %v", i, a.comes)
+		}
+		if a.comes < c.Spread/4 {
+			early++
+		}
+	}
+	if early < 400 || early > 600 {
+		t.Errorf("%d of 1000 come in the first quarter, want about half", early)
+	}
+	if line, _, _ := strings.Cut(string(orderRequest(c.Front, c.SKU, 0)), "\r\n"); line != "POST /api/seckill/a%2Fb/order HTTP/1.1" {
+		t.Errorf("request line %q", line)
+	}
+}
+
+func TestPoliteShoppersWaitAsLongAsTheyAreTold(t *testing.T) {
+	c := Crowd{Front: "127.0.0.1:1", SKU: "1", Shoppers: 3, Spread: time.Second}
+	told := reply{kind: rejected, wait: 5 * time.Second}
+	for i := range 300 {
+		s := c.shopper(i, nil)
+		p := s.pause(told)
+		if s.polite && p < told.wait+quickest {
+			t.Errorf("polite shopper %d comes back after %v", i, p)
+		}
+		if !s.polite && (p < quickest || p >= slowest) {
+			t.Errorf("impatient shopper %d comes back after %v", i, p)
+		}
+	}
+}

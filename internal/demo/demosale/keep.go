@@ -1,0 +1,106 @@
+package demosale
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"sluice/internal/demo"
+)
+
+// keepConfig is what a sale that somebody watches has besides: hours, so that it can be waited for and paused; a window that
+// lets half of what the shop bears through, so that a limit can be raised; and a rate, so that somebody is loud.
+const keepConfig = `
+[[sale]]
+name = "demo"
+skus = [%q]
+starts = %s
+ends = %s
+[limits.window]
+size = "100ms"
+max = 3
+max_per_sku = 0
+[[limits.rate]]
+name = "per-address"
+key = "$remote_addr"
+rate = "1/s"
+burst = 3
+`
+
+// How the crowd comes where somebody watches: as many as --shoppers say within a minute, in waves, for as long as it is wanted.
+const (
+	waveEvery = 5 * time.Second
+	waves     = int(time.Minute / waveEvery)
+	longSale  = 12 * time.Hour
+)
+
+// keepText is keepConfig of a sale that opens at opens.
+func keepText(opens time.Time) string {
+	return fmt.Sprintf(keepConfig, demoSKU, opens.Format(time.RFC3339), opens.Add(longSale).Format(time.RFC3339))
+}
+
+// kept is a sale until Ctrl-C, which is steered on the dashboard.
+func (d *Options) kept(ctx context.Context) error {
+	units, err := newDemoStock(ctx, d.Gate == "reserve", d.Units)
+	if err != nil {
+		return err
+	}
+	shop, err := demo.OpenShop(units.shopOptions(d.Units))
+	if err != nil {
+		return err
+	}
+	defer shop.Close()
+	opens := time.Now().Add(d.OpensIn).Truncate(time.Second)
+	g, front, err := d.openGate(shop, units, keepText(opens))
+	if err != nil {
+		return err
+	}
+	defer g.stop()
+	d.introduce(shop, g, units, front)
+	fmt.Printf("crowd  %d shoppers a minute; the sale opens at %s\n\nOpen the link behind \"watch\" in a browser. To buy one yourself: http://%s/  Ctrl-C ends it.\n",
+		d.Shoppers, opens.Local().Format(time.TimeOnly), front)
+	d.crowds(ctx, shop, front)
+	return d.tellKept(units, shop, g)
+}
+
+// crowds lets one wave of shoppers in after the other, and returns when all have gone home.
+func (d *Options) crowds(ctx context.Context, shop *demo.Shop, front string) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	each := max(1, d.Shoppers/waves)
+	tick := time.NewTicker(waveEvery)
+	defer tick.Stop()
+	for first := 0; ; first += each {
+		crowd := demo.Crowd{Front: front, SKU: demoSKU, Shoppers: each, First: first, Spread: waveEvery, Patience: d.Patience}
+		all.Go(func() {
+			if _, err := crowd.Run(ctx, shop, io.Discard); err != nil && first == 0 {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		})
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// tellKept says how the books stand at the end.
+func (d *Options) tellKept(units demoStock, shop *demo.Shop, g *demoGate) error {
+	if units.Ledger == nil {
+		fmt.Printf("\nsold   %d\n", shop.Books().Orders)
+		return nil
+	}
+	ledger := units.books(g.Orders)()
+	shop.Stocked(ledger.Total)
+	books := shop.Books()
+	fmt.Printf("\nledger %d total = %d held + %d sold + %d free\nshop   %d orders, %d oversold, %d shoppers with two\n",
+		ledger.Total, ledger.Held, ledger.Sold, ledger.Free, books.Orders, books.Oversold, books.Twice)
+	if books.Oversold != 0 {
+		return fmt.Errorf("%d units were oversold", books.Oversold)
+	}
+	return nil
+}

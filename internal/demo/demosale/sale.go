@@ -1,0 +1,108 @@
+// Package demosale holds the sale that `sluice demo` shows: an upstream, a gateway and a crowd in one process, with nothing
+// installed. It is no benchmark.
+package demosale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"sluice/internal/demo"
+)
+
+// Options are the size of a sale, and where it can be watched.
+type Options struct {
+	Shoppers    int
+	Units       int64
+	Patience    time.Duration // after which the last shopper gives up
+	Gate        string        // "reserve" or "check": who takes the units
+	WithoutGate bool          // then the same crowd at the bare shop
+	Keep        bool          // until the context ends
+	OpensIn     time.Duration // with Keep: when the sale opens
+	Listen      string        // address of the gateway
+	Dashboard   string        // address of the dashboard; "" = none
+	Version     string        // of the program
+}
+
+// Check reports what is out of range, by the name of its flag.
+func (d *Options) Check() error {
+	switch {
+	case d.Shoppers < 1:
+		return fmt.Errorf("--shoppers %d: it takes 1 or more", d.Shoppers)
+	case d.Units < 0:
+		return fmt.Errorf("--units %d: it must not be negative", d.Units)
+	case d.Keep && d.WithoutGate:
+		return errors.New("--keep is a sale with the gate: it does not go with --without-gate")
+	case d.OpensIn < 0:
+		return fmt.Errorf("--opens-in %s: it must not be negative", d.OpensIn)
+	case d.Patience <= 0:
+		return fmt.Errorf("--patience %s: it must be above 0s", d.Patience)
+	}
+	return nil
+}
+
+const demoSKU = "1001"
+
+// Run holds the sale and prints what happens, until it is over or ctx ends.
+func (d *Options) Run(ctx context.Context) error {
+	if d.Keep {
+		return d.kept(ctx)
+	}
+	gated, err := d.sale(ctx, true)
+	if err != nil {
+		return err
+	}
+	results := []demo.Report{gated}
+	if d.WithoutGate && ctx.Err() == nil {
+		fmt.Println("\nthe same crowd at a naive shop: it reads the stock when a request arrives, and takes the unit when it is paid")
+		bare, err := d.sale(ctx, false)
+		if err != nil {
+			return err
+		}
+		results = append(results, bare)
+	}
+	fmt.Println()
+	if err := demo.WriteResults(os.Stdout, results...); err != nil {
+		return err
+	}
+	if gated.Shop.Oversold != 0 {
+		return fmt.Errorf("%d units were oversold", gated.Shop.Oversold)
+	}
+	return gated.Err()
+}
+
+// sale opens a shop, with a gate or without, lets the crowd in, and reports.
+func (d *Options) sale(ctx context.Context, withGate bool) (demo.Report, error) {
+	units, err := newDemoStock(ctx, withGate && d.Gate == "reserve", d.Units)
+	if err != nil {
+		return demo.Report{}, err
+	}
+	options := units.shopOptions(d.Units)
+	if !withGate {
+		options = demo.ShopOptions{SKU: demoSKU, Units: d.Units, Naive: true}
+	}
+	shop, err := demo.OpenShop(options)
+	if err != nil {
+		return demo.Report{}, err
+	}
+	defer shop.Close()
+	crowd := demo.Crowd{Front: shop.Addr(), SKU: demoSKU, Shoppers: d.Shoppers, Patience: d.Patience}
+	if withGate {
+		var g *demoGate
+		if g, crowd.Front, err = d.openGate(shop, units, ""); err != nil {
+			return demo.Report{}, err
+		}
+		defer g.stop()
+		crowd.Ledger = units.books(g.Orders)
+		d.introduce(shop, g, units, crowd.Front)
+		fmt.Printf("crowd  %d shoppers\n\n", d.Shoppers)
+	}
+	return crowd.Run(ctx, shop, os.Stdout)
+}
+
+// introduce says what is where.
+func (d *Options) introduce(shop *demo.Shop, g *demoGate, units demoStock, front string) {
+	fmt.Printf("shop   http://%s  60 orders/s, 40 ms each, %d units\ngate   http://%s  %s\nwatch  %s\n", shop.Addr(), d.Units, front, units.gate(), g.watchAt())
+}

@@ -1,0 +1,43 @@
+package demo_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"sluice/internal/demo"
+)
+
+// shelf is a stock of one SKU.
+type shelf struct{ left atomic.Int64 }
+
+func (s *shelf) Take(_ string, n int64) bool {
+	if s.left.Add(-n) >= 0 {
+		return true
+	}
+	s.left.Add(n)
+	return false
+}
+
+// Without a gate the crowd comes in at the shop itself; with one, Front is the gate's address.
+func ExampleCrowd_Run() {
+	stock := &shelf{}
+	stock.left.Store(5)
+	shop, err := demo.OpenShop(demo.ShopOptions{SKU: "1001", Units: 5, Stock: stock, Rate: 1000, Service: time.Millisecond})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer shop.Close()
+
+	crowd := demo.Crowd{Front: shop.Addr(), SKU: "1001", Shoppers: 20, Spread: 10 * time.Millisecond}
+	report, err := crowd.Run(context.Background(), shop, io.Discard)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("sold", report.Shop.Orders, "oversold", report.Shop.Oversold, "broken promises:", report.Err())
+	// Output: sold 5 oversold 0 broken promises: <nil>
+}

@@ -1,0 +1,79 @@
+package demo
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Report tells what became of a sale: what the crowd saw and what the shop wrote down, counted apart. Each press
+// and each shopper is counted exactly once.
+type Report struct {
+	Gated       bool // the crowd came in elsewhere than at the shop itself
+	Interrupted bool // ended early, and told so far
+	Took        time.Duration
+
+	// People. Shoppers is the sum of the others once everybody has gone home.
+	Shoppers   int64
+	Bought     int64 // were told their order
+	SoldOut    int64 // were told that nothing is left
+	HadOne     int64 // were told that they had bought before: by a press whose answer never came, or told nothing
+	TurnedAway int64 // had another final answer
+	GaveUp     int64 // were still waiting or trying when time was up
+
+	// Presses. Asked is the sum of the others once everybody has gone home.
+	Asked      int64
+	Admitted   int64            // answered by the shop
+	Overloaded int64            // of these, with 500 and above
+	Rejected   map[string]int64 // answered by Sluice in its place, by X-Sluice-Reason; "other" for what is none
+	Unknown    int64            // answered by Sluice: the outcome of the order is not known
+	Broken     int64            // no connection, or one that broke
+	Unanswered int64            // no answer before time was up
+
+	Answer Percentiles // presses that were answered, from sending to the whole answer; all of it on one machine
+
+	Shop   Books
+	Ledger *Ledger // of Sluice; nil = the shop takes the units itself
+}
+
+// RejectedInAll is the sum over all reasons.
+func (r Report) RejectedInAll() (n int64) {
+	for _, one := range r.Rejected {
+		n += one
+	}
+	return n
+}
+
+// Failed counts the presses without an answer that tells what happened.
+func (r Report) Failed() int64 { return r.Unknown + r.Broken + r.Unanswered + r.Overloaded }
+
+// trying is how many shoppers have not gone home yet.
+func (r Report) trying() int64 {
+	return r.Shoppers - r.Bought - r.SoldOut - r.HadOne - r.TurnedAway - r.GaveUp
+}
+
+// underWay is how many presses have neither an answer nor failed yet.
+func (r Report) underWay() int64 {
+	return r.Asked - r.Admitted - r.RejectedInAll() - r.Unknown - r.Broken - r.Unanswered
+}
+
+// Err names every promise that the sale broke, nil if there is none: a unit sold twice, a shopper who got two, an
+// order number that the shop does not know, an order that was sent twice, books that do not balance, or counts that do
+// not add up.
+func (r Report) Err() error {
+	var broken []error
+	complain := func(wrong bool, format string, args ...any) {
+		if wrong {
+			broken = append(broken, fmt.Errorf(format, args...))
+		}
+	}
+	complain(r.Shop.Oversold != 0, "oversold %d: %d orders for %d units", r.Shop.Oversold, r.Shop.Orders, r.Shop.Units)
+	complain(r.Shop.Twice != 0, "sold twice: %d shoppers have more than one order", r.Shop.Twice)
+	complain(r.Shop.Again != 0, "sent twice: %d orders came to the shop more than once", r.Shop.Again)
+	told := r.Bought + r.HadOne
+	complain(told > r.Shop.Orders, "lost orders: %d shoppers were told that they bought, the shop knows %d orders", told, r.Shop.Orders)
+	broken = append(broken, r.balance()...)
+	complain(r.underWay() != 0, "count presses: asked %d, but admitted %d + rejected %d + failed %d", r.Asked, r.Admitted, r.RejectedInAll(), r.Failed())
+	complain(r.trying() != 0, "count shoppers: %d of %d are not accounted for", r.trying(), r.Shoppers)
+	return errors.Join(broken...)
+}

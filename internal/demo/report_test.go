@@ -1,0 +1,73 @@
+package demo
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// sound is a report in which everything adds up.
+func sound() Report {
+	return Report{
+		Gated: true, Took: 3700 * time.Millisecond,
+		Shoppers: 2000, Bought: 100, SoldOut: 1890, HadOne: 1, TurnedAway: 2, GaveUp: 7,
+		Asked: 6256, Admitted: 111, Rejected: map[string]int64{"concurrency": 4256, "sold_out": 1879}, Unknown: 1, Broken: 2, Unanswered: 7,
+		Answer: Percentiles{6246, 120 * time.Microsecond, 47400 * time.Microsecond, time.Second},
+		Shop:   Books{Units: 101, Orders: 101, Received: 112, HighestInFlight: 12, Took: Percentiles{112, time.Millisecond, time.Second, time.Second}},
+	}
+}
+
+func TestReportThatDoesNotAddUpSaysSo(t *testing.T) {
+	if err := sound().Err(); err != nil {
+		t.Fatal(err)
+	}
+	for want, spoil := range map[string]func(*Report){
+		"oversold 1: 101 orders for 100 units": func(r *Report) { r.Shop.Units, r.Shop.Oversold = 100, 1 },
+		"sold twice: 1":                        func(r *Report) { r.Shop.Twice = 1 },
+		"lost orders: 101":                     func(r *Report) { r.Shop.Orders = 100 },
+		"count presses: asked 6257":            func(r *Report) { r.Asked++ },
+		"count presses: asked 6256":            func(r *Report) { r.Rejected = map[string]int64{"concurrency": 4256} },
+		"count shoppers: 1 of 2000":            func(r *Report) { r.GaveUp-- },
+	} {
+		r := sound()
+		spoil(&r)
+		if err := r.Err(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("it says %v, want %q", err, want)
+		}
+		if !strings.Contains(r.String(), "BROKEN: ") {
+			t.Errorf("%q is not in the text", want)
+		}
+	}
+}
+
+func TestResult_HasTenLinesWithin80Columns(t *testing.T) {
+	bare := sound()
+	bare.Gated, bare.Rejected, bare.Shop.Oversold = false, nil, 542
+	var b strings.Builder
+	if err := WriteResults(&b, sound(), bare); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	if n := strings.Count(text, "\n"); n != 11 {
+		t.Errorf("%d lines, want a title and ten:\n%s", n, text)
+	}
+	for _, line := range strings.Split(text, "\n") {
+		if n := utf8.RuneCountInString(line); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	for _, want := range []string{"with Sluice, 3.7 s", "without, 3.7 s", "101 of 101", "6,135", "542", "47.4 ms"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+func TestNumbersAreReadable(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
+		if got := count(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}

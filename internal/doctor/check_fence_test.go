@@ -1,0 +1,20 @@
+package doctor
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/config"
+)
+
+func TestHoldThatAnOrderCanOutlastIsNoFence(t *testing.T) {
+	for hold, warned := range map[time.Duration]bool{10 * time.Second: true, 11 * time.Second: false} {
+		c := config.Default()
+		c.Stock.Reserve.Fence, c.Stock.Reserve.Hold, c.Upstream.Timeout = "hold", hold, 10*time.Second
+		said := examined(c, (*Report).checkReserve)
+		if got := strings.Contains(said, `fence is "hold", but`); got != warned {
+			t.Errorf("hold %v: warned: %v\n%s", hold, got, said)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package doctor
+
+import (
+	"os"
+	"time"
+
+	"sluice/config"
+)
+
+// checkMode says whether anything is rejected at all.
+func (o *Report) checkMode(c *config.Config) { o.Info("mode", "%s", c.Mode) }
+
+// listRoutes says which gate stands before which requests.
+func (o *Report) listRoutes(c *config.Config) {
+	for _, r := range c.Routes {
+		o.Info("route", "%-18s %-6s %s", r.Name, r.Gate, r.Match)
+	}
+}
+
+// sizeConcurrency says by Little's law how many orders a second the shop may get.
+func (o *Report) sizeConcurrency(c *config.Config) {
+	slots := c.Limits.Concurrency.MaxInFlight
+	o.Info("in flight", "at most %d inside the shop: at 50ms an order that is %d/s, at 500ms %d/s (Little's law)",
+		slots, slots*20, slots*2)
+	o.sizeInFlight(c)
+}
+
+// sizeReadings says what gate "check" costs Redis.
+func (o *Report) sizeReadings(c *config.Config) {
+	o.Info("redis", "at most %d readings a second of a SKU that is asked for, whatever the traffic, many SKUs at once; "+
+		"none otherwise but a ping a second", int(time.Second/c.Stock.Refresh))
+}
+
+// checkLists says how many networks are denied, and how many are never limited.
+func (o *Report) checkLists(c *config.Config) {
+	if denied, bypassed := len(c.Limits.Denied), len(c.Limits.Bypassed); denied+bypassed > 0 {
+		o.Info("lists", "%d networks denied, %d never limited", denied, bypassed)
+	}
+}
+
+// checkAddresses warns where the limits of an address could meet all shoppers at once.
+func (o *Report) checkAddresses(c *config.Config) {
+	o.Info("addresses", "at most %d connections of one address: shoppers behind one NAT share them",
+		c.Limits.Connection.MaxOpenPerIP)
+	if len(c.Server.TrustedProxies) == 0 {
+		o.Warn("addresses", "server.trusted_proxies is empty: behind a proxy or CDN all shoppers would be one address")
+	}
+}
+
+// checkMemory warns of a stock that ends with the process.
+func (o *Report) checkMemory(*config.Config) {
+	o.Warn("stock", "stock.source is \"memory\": for trials; set the stock with sluice stock set --admin, it is forgotten at exit")
+}
+
+// checkSecrets names the files with secrets that other users of this machine may read.
+func (o *Report) checkSecrets(c *config.Config) {
+	for _, f := range c.SecretFiles() {
+		if info, err := os.Stat(f.Path); err == nil && info.Mode().Perm()&0o077 != 0 {
+			o.Warn("secrets", "%s: other users may read %s (mode %04o); write: chmod 600 %[2]s", f.Key, f.Path, info.Mode().Perm())
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package doctor
+
+import (
+	"fmt"
+	"math/bits"
+
+	"sluice/config"
+)
+
+// What is not a key, in bytes. docs/limits.md has the formula.
+const (
+	programMemory  = 48 << 20 // the program itself, and what it keeps for metrics, access log and dashboard
+	requestMemory  = 12 << 10 // a connection with a request under way: its stack, buffers and records, but for its head
+	exchangeMemory = 96 << 10 // a connection to the shop: its buffers, a piece of an upload, an answer of up to 64 KiB
+	windowMemory   = 64       // one SKU in the windows
+	windowSKUs     = 100_000
+	claimMemory    = 512 // one verified token
+)
+
+// memoryPart is a part of the memory that the configuration allows, in bytes.
+type memoryPart struct {
+	name  string
+	bytes int64
+}
+
+// memoryParts are what clients and the shop can make Sluice keep at one time, at most.
+func memoryParts(c *config.Config) []memoryPart {
+	tables := int64(windowMemory) << bits.Len(windowSKUs-1)
+	for i := range c.Limits.Rates {
+		tables += 16 * int64(c.Limits.Rates[i].MaxKeys)
+	}
+	if c.Proof.JWTAlgorithm != "" {
+		tables += claimMemory * int64(c.Proof.JWTRemember)
+	}
+	tables += int64(c.AccessLog.Remember)
+	parts := []memoryPart{
+		{"connections", int64(c.Limits.Connection.MaxOpen) * (requestMemory + int64(c.Server.MaxHeaderSize))},
+		{"bodies", int64(c.Server.BodyMemory)},
+		{"answers", int64(c.Upstream.ResponseMemory) + exchangeMemory*int64(c.Upstream.MaxConns*len(c.Upstream.Targets))},
+		{"tables", tables},
+	}
+	for _, r := range c.Routes {
+		if r.Cache > 0 {
+			return append(parts, memoryPart{"pages", int64(c.Cache.Size)})
+		}
+	}
+	return parts
+}
+
+// sizeMemory says how much memory the configuration allows at the worst. Go collects garbage when as much was
+// allocated as is in use: so twice the parts.
+func (o *Report) sizeMemory(c *config.Config) {
+	sum, text := int64(0), ""
+	for i, part := range memoryParts(c) {
+		if sum += part.bytes; i > 0 {
+			text += " + "
+		}
+		text += fmt.Sprintf("%s %d", part.name, mebibytes(part.bytes))
+	}
+	o.Info("memory", "at most %d MiB = 2 x (%s) + %d; connections are limits.connection.max_open, each with a head of "+
+		"server.max_header_size", mebibytes(2*sum+programMemory), text, programMemory>>20)
+}
+
+// mebibytes rounds up.
+func mebibytes(n int64) int64 { return (n + 1<<20 - 1) >> 20 }

@@ -1,0 +1,45 @@
+package doctor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sluice/config"
+)
+
+func TestCheck_MemoryIsTheWorstCaseOfTheConfiguration(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte(strings.Repeat("k", 32)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for settings, want := range map[string]string{
+		"": "memory    at most 4777 MiB = 2 x (connections 2149 + bodies 64 + answers 112 + tables 40) + 48;",
+		"limits.connection.max_open = 1000\nlimits.connection.max_open_per_ip = 10\nserver.max_header_size = \"4KiB\"\n" +
+			"server.body_memory = \"1MiB\"\nupstream.max_conns = 16\naccess_log.remember = \"1MiB\"": "memory    at most 231 " +
+			"MiB = 2 x (connections 16 + bodies 1 + answers 66 + tables 9) + 48;",
+		"proof.jwt_algorithm = \"HS256\"\nproof.jwt_key_file = \"" + key + "\"\nproof.jwt_remember = 4096\n" +
+			"limits.concurrency.max_queue = 0": "tables 42) + 48",
+	} {
+		if said := examined(read(t, settings)); !strings.Contains(said, want) {
+			t.Errorf("%s\nwant %q in:\n%s", settings, want, said)
+		}
+	}
+}
+
+func read(t *testing.T, limits string) *config.Config {
+	t.Helper()
+	c, err := config.Parse("config.toml", []byte(limits+`
+upstream.targets = ["http://127.0.0.1:9"]
+stock.source = "off"
+[[route]]
+name = "all"
+match = "/"
+gate = "limit"
+`), config.NoEnvironment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

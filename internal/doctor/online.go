@@ -1,0 +1,163 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sluice/admin"
+	"sluice/config"
+	"sluice/internal/app/stores"
+	"sluice/stockgate/layout"
+	"sluice/stockgate/ledger/redisstore"
+)
+
+// tryStock tries the Redis of c, and the stock of what is on sale.
+func tryStock(ctx context.Context, o *Report, c *config.Config) error {
+	if c.Stock.Source != "redis" {
+		o.OK("stock", "stock.source is %q: nothing of it is outside of the gate", c.Stock.Source)
+		return nil
+	}
+	c = stores.WaitLonger(c)
+	r, err := stores.OpenShopStock(c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if err := r.Ping(ctx); errors.Is(err, layout.ErrApart) {
+		o.Fail("layout", "%v", err)
+		return nil
+	} else if err != nil {
+		o.Fail("redis", "%v; start it, or correct [stock.redis]", err)
+		return nil
+	}
+	if !c.UsesLedger() {
+		o.OK("redis", "%s answers", strings.Join(c.Stock.Redis.Addresses, " "))
+		o.checkServers(ctx, c, r)
+	}
+	o.tryServer(ctx, c)
+	if c.UsesScript() {
+		o.tryScript(ctx, c)
+	}
+	if c.HasGate("check") || c.Stock.Reserve.Mirror || stores.DescribesScript(c) {
+		named := append(slices.Clone(o.SKUs), c.SKUsOnSale()...)
+		slices.Sort(named)
+		o.tryLayout(ctx, c, r, slices.Compact(named))
+	}
+	if c.UsesLedger() {
+		return o.tryLedgers(ctx, c)
+	}
+	return nil
+}
+
+// tryLedgers wants a Redis that never throws a ledger away, and a ledger for each SKU.
+func (o *Report) tryLedgers(ctx context.Context, c *config.Config) error {
+	r, err := stores.OpenLedger(c, true, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	err = r.Check(ctx)
+	if err == nil {
+		o.OK("redis", "%s answers, and evicts nothing", strings.Join(c.Stock.Redis.Addresses, " "))
+	} else if cure := evictionRemedy(err); cure != "" {
+		o.Fail("redis", "%v; %s", err, cure)
+	} else {
+		o.Fail("redis", "%v", err)
+		return nil
+	}
+	o.checkServers(ctx, c, r)
+	l := stores.NewLedgers(c, r, nil)
+	named := append(slices.Clone(o.SKUs), c.SKUsOnSale()...)
+	if len(named) == 0 {
+		o.TryAnyLedger(ctx, c, l)
+		return nil
+	}
+	slices.Sort(named)
+	for _, sku := range slices.Compact(named) {
+		o.TryLedger(ctx, c, l, sku)
+	}
+	return nil
+}
+
+// evictionRemedy says how an unfit Redis is made fit.
+func evictionRemedy(err error) string {
+	if errors.Is(err, redisstore.ErrUnfit) {
+		return "write maxmemory-policy noeviction into its redis.conf, and for now: redis-cli CONFIG SET maxmemory-policy noeviction"
+	}
+	return ""
+}
+
+// TryAnyLedger is for a configuration that names no SKU: then at least one must have a ledger, and some are looked at.
+func (o *Report) TryAnyLedger(ctx context.Context, c *config.Config, l stores.Ledgers) {
+	const shown = 20
+	skus, err := l.SKUs(ctx, shown)
+	switch {
+	case err != nil:
+		o.Fail("ledger", "%v", err)
+	case len(skus) == 0:
+		o.Fail("ledger", "no SKU has one: every order would be refused as unknown_sku; make one: %s", o.setCommand(c, "SKU"))
+	default:
+		for _, sku := range skus {
+			o.TryLedger(ctx, c, l, sku)
+		}
+		if len(skus) == shown {
+			o.OK("ledger", "these are the first %d; name others with --sku", shown)
+		}
+	}
+}
+
+// TryLedger tells how the ledger of sku stands, or how it is made.
+func (o *Report) TryLedger(ctx context.Context, c *config.Config, l stores.Ledgers, sku string) {
+	if err := stores.CheckSKU(sku); err != nil {
+		o.Fail("ledger", "%v", err)
+		return
+	}
+	s, err := l.Look(ctx, sku)
+	switch {
+	case errors.Is(err, admin.ErrNoSKU):
+		o.Fail("ledger", "%s has none: its orders would be refused as unknown_sku; make it: %s", sku, o.setCommand(c, sku))
+	case err != nil:
+		o.Fail("ledger", "%s: %v", sku, err)
+	case s.Ledger.State == "frozen":
+		o.Fail("ledger", "%s; adopt the orders that only the shop knows, then: sluice stock thaw %s --config %s",
+			sentence(s), Quoted(sku), Quoted(o.File))
+	case s.Ledger.Total == 0:
+		o.Fail("ledger", "%s has no units: all its orders would be refused as sold_out; %s", sku, o.setCommand(c, sku))
+	default:
+		o.OK("ledger", "%s", sentence(s))
+	}
+}
+
+// sentence is the stock in one sentence.
+func sentence(s admin.Stock) string { return strings.ReplaceAll(stores.DescribeStock(s), "\t", " ") }
+
+// setCommand is the command that makes the ledger of sku.
+func (o *Report) setCommand(c *config.Config, sku string) string {
+	units := "UNITS"
+	for _, s := range c.Sales {
+		if n, ok := s.Stock[sku]; ok {
+			units = strconv.Itoa(n)
+		}
+	}
+	kind := ""
+	if c.HasGate("check") {
+		kind = " --kind ledger"
+	}
+	return fmt.Sprintf("sluice stock set %s %s --limit %d%s --config %s", Quoted(sku), units, c.Stock.Reserve.PerUser,
+		kind, Quoted(o.File))
+}
+
+// Quoted is text as a shell takes it for one word.
+func Quoted(text string) string {
+	if !strings.ContainsFunc(text, func(c rune) bool {
+		return !strings.ContainsRune("-_./:@%+=,", c) && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
+	}) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

@@ -1,0 +1,167 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/config"
+	"sluice/internal/app/stores"
+	"sluice/stockgate/link"
+)
+
+// Clocks that differ by more than this are told, or fail the check: deadlines and hours are of this machine's clock,
+// what a ledger notes of its instances is of Redis'.
+const (
+	skewWarns = 100 * time.Millisecond
+	skewFails = time.Second
+)
+
+// quietly has the check alone say what was found.
+func quietly(o link.Options) link.Options {
+	o.Log = slog.New(slog.DiscardHandler)
+	return o
+}
+
+// tryServer looks at the Redis itself: what it is, whether it keeps what it has said, what this user may do.
+func (o *Report) tryServer(ctx context.Context, c *config.Config) {
+	way, err := link.New(quietly(stores.LinkOptions(c)))
+	if err != nil {
+		o.Fail("redis", "%v", err)
+		return
+	}
+	defer way.Close()
+	topology, _ := way.Topology(ctx) // who cannot tell is told of by what follows
+	_ = way.Do(ctx, func(ctx context.Context, r *redis.Client) error {
+		alone := topology != link.Cluster // of a cluster each server is told of by itself
+		if alone {
+			o.checkVersion(ctx, c, r)
+		}
+		o.checkClock(ctx, r)
+		if c.UsesLedger() {
+			o.checkPersistence(ctx, r)
+			if alone {
+				o.checkReplicas(ctx, c, r)
+			}
+			o.tryRights(ctx, r)
+		}
+		return nil
+	}, func(error) error { return nil })
+}
+
+// section reads a section of INFO; nil where Redis does not tell.
+func section(ctx context.Context, r *redis.Client, name string) map[string]string {
+	text, err := r.Info(ctx, name).Result()
+	if err != nil {
+		return nil
+	}
+	all := make(map[string]string)
+	for line := range strings.Lines(text) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			all[key] = value
+		}
+	}
+	return all
+}
+
+func (o *Report) checkVersion(ctx context.Context, c *config.Config, r *redis.Client) {
+	info := section(ctx, r, "server")
+	version := info["redis_version"]
+	if version == "" {
+		o.Warn("version", "redis does not tell its version: INFO is denied; allow it: ACL SETUSER … +info, so that a restart is noticed at once")
+		return
+	}
+	name := "redis"
+	if v := info["valkey_version"]; v != "" {
+		name = "valkey " + v + ", as redis"
+	}
+	if c.UsesLedger() && older(version, 6, 2) {
+		o.Fail("version", "%s %s is too old for ledgers, which need 6.2; upgrade it", name, version)
+		return
+	}
+	o.OK("version", "%s %s, %s", name, version, info["redis_mode"])
+}
+
+// older reports whether a version is before major.minor. What cannot be read is not.
+func older(version string, major, minor int) bool {
+	first, rest, _ := strings.Cut(version, ".")
+	second, _, _ := strings.Cut(rest, ".")
+	a, err1 := strconv.Atoi(first)
+	b, err2 := strconv.Atoi(second)
+	return err1 == nil && err2 == nil && (a < major || a == major && b < minor)
+}
+
+// checkClock compares the clocks, to half of the time that it takes to ask.
+func (o *Report) checkClock(ctx context.Context, r *redis.Client) {
+	var skew, unsure time.Duration
+	for try := range 3 { // the quickest answer tells best
+		began := time.Now()
+		there, err := r.Time(ctx).Result()
+		took := time.Since(began)
+		if err != nil {
+			o.Warn("clock", "redis does not tell its time: %v; allow it: ACL SETUSER … +time", err)
+			return
+		}
+		if try == 0 || took < 2*unsure {
+			skew, unsure = there.Sub(began.Add(took/2)), took/2
+		}
+	}
+	certain := max(skew.Abs()-unsure, 0)
+	text := fmt.Sprintf("redis is %s off this machine's clock, give or take %s", skew.Round(time.Millisecond), unsure.Round(100*time.Microsecond))
+	const cure = "let NTP (chrony, timedatectl set-ntp true) set both"
+	switch {
+	case certain > skewFails:
+		o.Fail("clock", "%s; %s", text, cure)
+	case certain > skewWarns:
+		o.Warn("clock", "%s; %s", text, cure)
+	default:
+		o.OK("clock", "%s", text)
+	}
+}
+
+func (o *Report) checkPersistence(ctx context.Context, r *redis.Client) {
+	info := section(ctx, r, "persistence")
+	save, err := r.ConfigGet(ctx, "save").Result()
+	switch {
+	case info == nil:
+		o.Warn("disk", "redis does not tell what it keeps on disk; allow it: ACL SETUSER … +info")
+	case info["aof_enabled"] == "1" && info["aof_last_write_status"] == "err":
+		o.Fail("disk", "the append-only file cannot be written: look at the disk and at redis' log")
+	case info["aof_enabled"] == "1":
+		o.OK("disk", "changes are kept in the append-only file")
+	case err != nil:
+		o.Warn("disk", "there is no append-only file, so that a restart forgets orders; redis-cli CONFIG SET appendonly yes, then CONFIG REWRITE")
+	case save["save"] == "":
+		o.Warn("disk", "nothing is kept on disk: a restart forgets every ledger; redis-cli CONFIG SET appendonly yes, then CONFIG REWRITE")
+	default:
+		o.Warn("disk", "snapshots alone are kept (save %s): a restart forgets the orders since the last one, and their SKUs freeze; redis-cli CONFIG SET appendonly yes, then CONFIG REWRITE", save["save"])
+	}
+}
+
+// checkReplicas holds the replicas against wait_replicas, and looks for what keeps a master that was left from selling.
+func (o *Report) checkReplicas(ctx context.Context, c *config.Config, r *redis.Client) {
+	info := section(ctx, r, "replication")
+	replicas, _ := strconv.Atoi(info["connected_slaves"])
+	wanted := c.Stock.Redis.WaitReplicas
+	switch {
+	case info == nil:
+		o.Warn("replicas", "redis does not tell its replicas; allow it: ACL SETUSER … +info")
+		return
+	case info["role"] == "slave":
+		o.Fail("replicas", "this is a replica of %s:%s, which takes no orders; write its master into stock.redis.addresses", info["master_host"], info["master_port"])
+		return
+	case replicas < wanted:
+		o.Fail("replicas", "%d are connected, and stock.redis.wait_replicas wants %d: nothing would be sold; start them, or lower it", replicas, wanted)
+		return
+	}
+	o.OK("replicas", "%d connected, %d waited for", replicas, wanted)
+	least, err := r.ConfigGet(ctx, "min-replicas-to-write").Result()
+	if err == nil && replicas > 0 && least["min-replicas-to-write"] == "0" {
+		o.Warn("replicas", "a master that its replicas have left goes on taking orders; redis-cli CONFIG SET min-replicas-to-write 1, CONFIG SET min-replicas-max-lag 10, then CONFIG REWRITE")
+	}
+}

@@ -1,0 +1,146 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/admin"
+	"sluice/internal/apitest"
+	"sluice/internal/redistest"
+)
+
+func TestVersionsAreCompared(t *testing.T) {
+	for version, want := range map[string]bool{"6.0.16": true, "5.9": true, "6.2.0": false, "7.2.4": false, "10.0": false, "unknown": false} {
+		if got := older(version, 6, 2); got != want {
+			t.Errorf("%s: %v", version, got)
+		}
+	}
+}
+
+func TestRedisThatKeepsNothingIsTold(t *testing.T) {
+	text, _ := tried(t, apitest.Reserving(redistest.Start(t).Addr))
+	contains(t, text, "warn disk      nothing is kept on disk", "CONFIG SET appendonly yes", "ok   version", "ok   clock", "ok   rights")
+	text, _ = tried(t, apitest.Reserving(redistest.Start(t, "--appendonly", "yes").Addr))
+	contains(t, text, "ok   disk      changes are kept")
+}
+
+func TestReplicasAreHeldAgainstWhatIsWaitedFor(t *testing.T) {
+	master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+	host, port, _ := net.SplitHostPort(master.Addr)
+	c := apitest.Reserving(master.Addr)
+	c.Stock.Redis.WaitReplicas = 1
+	text, failed := tried(t, c)
+	contains(t, text, "FAIL replicas  0 are connected, and stock.redis.wait_replicas wants 1")
+	if !failed {
+		t.Error("nothing failed")
+	}
+	replica := redistest.Start(t, "--replicaof", host+" "+port)
+	eventually(t, "it follows", func() bool {
+		return strings.Contains(replica.Client.Info(context.Background(), "replication").Val(), "master_link_status:up")
+	})
+	text, _ = tried(t, c)
+	contains(t, text, "ok   replicas  1 connected", "warn replicas  a master that its replicas have left", "min-replicas-to-write 1")
+	text, _ = tried(t, apitest.Reserving(replica.Addr))
+	contains(t, text, "FAIL replicas  this is a replica of "+host+":"+port)
+}
+
+func TestMissingRightsAreNamedWithTheWayOut(t *testing.T) {
+	server := redistest.Start(t)
+	for rights, says := range map[string][]string{
+		"~sluice:* &* +@all -xadd -wait": {"FAIL rights    this user may not run xadd wait; redis-cli ACL SETUSER … +xadd +wait"},
+		"~other:* &* +@all":              {"FAIL rights    this user may not touch the gate's own keys", "~sluice:* &sluice:*"},
+		"~* &* +@all -info":              {"warn version", "warn disk", "ok   rights"},
+		"~* &* +@all -time":              {"warn clock"},
+	} {
+		words := []any{"acl", "setuser", "app", "reset", "on", "nopass"}
+		for _, word := range strings.Fields(rights) {
+			words = append(words, word)
+		}
+		if err := server.Client.Do(t.Context(), words...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		c := apitest.Reserving(server.Addr)
+		c.Stock.Redis.Username, c.Stock.Redis.Password = "app", "any"
+		var out strings.Builder
+		o := Report{Each: func(f admin.Finding) { out.WriteString(Line(f)) }}
+		_ = o.Try(t.Context(), c)
+		contains(t, out.String(), says...)
+	}
+}
+
+func TestCheckLeavesNoKeyBehind(t *testing.T) {
+	server := redistest.Start(t)
+	tried(t, apitest.Reserving(server.Addr))
+	for _, key := range server.Client.Keys(t.Context(), "*").Val() {
+		t.Errorf("%s is left", key)
+	}
+}
+
+func TestTargetsAreTried(t *testing.T) {
+	c := apitest.Reserving(redistest.Start(t).Addr)
+	c.Stock.Source = "memory"
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/health" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	defer shop.Close()
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody.Close()
+	c.Upstream.Targets = []string{shop.URL, "http://" + nobody.Addr().String()}
+	text, failed := tried(t, c)
+	contains(t, text, "ok   target    "+shop.URL+" takes connections", "FAIL target    http://"+nobody.Addr().String(), "start the shop")
+	if !failed {
+		t.Error("nothing failed")
+	}
+	c.Upstream.Targets = c.Upstream.Targets[:1]
+	for path, says := range map[string]string{"/health": "answers 200", "/": "answers 404, and not "} {
+		c.Upstream.Health.Path = path
+		text, failed := tried(t, c)
+		contains(t, text, says)
+		if failed != (path == "/") {
+			t.Errorf("%s: failed is %v", path, failed)
+		}
+	}
+}
+
+func TestFindingsAreToldInJSON(t *testing.T) {
+	var out strings.Builder
+	o := Report{SKUs: []string{"1001"}}
+	if err := o.Try(t.Context(), apitest.Reserving(redistest.Start(t).Addr)); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.WriteJSON(&out); err != nil {
+		t.Fatal(err)
+	}
+	var told struct {
+		OK       bool
+		Findings []admin.Finding
+	}
+	if err := json.Unmarshal([]byte(out.String()), &told); err != nil {
+		t.Fatalf("%v: %s", err, &out)
+	}
+	if told.OK || len(told.Findings) < 5 {
+		t.Errorf("%+v", told)
+	}
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for range 30_000 {
+		if is() {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("never: %s", what)
+}

@@ -1,0 +1,58 @@
+package doctor
+
+import (
+	"strings"
+	"testing"
+
+	"sluice/config"
+	"sluice/internal/redistest"
+	"sluice/stockgate/script"
+)
+
+// withScript is a configuration with one route that reserves by a preset.
+func withScript(preset string) *config.Config {
+	c := config.Default()
+	c.Stock.Source = "redis"
+	c.Stock.Script.Preset = preset
+	c.Routes = []config.Route{{Name: "order", Match: "POST /order/{sku}", Gate: "reserve", SKU: "$path_sku",
+		User: "$cookie_uid", Quantity: "1"}}
+	return c
+}
+
+func TestCheck_SaysWhatAScriptCannotPromise(t *testing.T) {
+	said := examined(withScript("counter_codes"), (*Report).checkScript)
+	contains(t, said, `preset "counter_codes": undersell possible`, "docs/scripts.md")
+	if strings.Contains(said, "another key") {
+		t.Error(said)
+	}
+	c := withScript("counter_codes")
+	c.Stock.Script.Keys = []string{"goods:$sku"}
+	contains(t, examined(c, (*Report).checkScript), `stock.layout.key = "seckill:stock:$sku" is none of the script's keys (goods:$sku)`)
+}
+
+func TestCheckOnline_LoadsTheScript(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	c := selling(server.Addr)
+	c.Routes[0].Gate = "reserve"
+	c.Stock.Script = config.Script{File: "take.lua", Take: "return redis.call('decr', KEYS[1]",
+		Keys:  []string{c.Stock.Layout.Key},
+		Codes: map[string]string{">=0": "taken"}, GiveBack: script.None}
+	if err := server.Client.Set(t.Context(), "seckill:stock:10", 3, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	text, failed := tried(t, c, "10")
+	if !failed {
+		t.Error("Lua that does not compile passes")
+	}
+	contains(t, text, "FAIL script", "Redis does not load script take.lua", "Error compiling script", "take.lua")
+	c.Stock.Script.Take += ")"
+	text, failed = tried(t, c, "10")
+	if failed {
+		t.Error(text)
+	}
+	contains(t, text, "ok   script", "Redis has loaded take.lua", "ok   layout    10: 3 left")
+	if n := server.Calls("evalsha") + server.Calls("eval"); n != 0 {
+		t.Errorf("%d scripts ran", n)
+	}
+}

@@ -1,0 +1,54 @@
+package doctor
+
+import (
+	"strings"
+	"testing"
+
+	"sluice/config"
+	"sluice/internal/apitest"
+	"sluice/internal/app/stores"
+	"sluice/internal/redistest"
+)
+
+func TestCheckRefusesOnAClusterKeysThatWouldBeApart(t *testing.T) {
+	c := config.Default()
+	c.Stock.Source, c.Stock.Redis.Topology = "redis", "cluster"
+	c.Stock.Layout.Type, c.Stock.Layout.Key, c.Stock.Layout.UsersKey = "counter_users", "stock:$sku", "uids:$sku"
+	if _, err := stores.ShopLayout(c); err == nil || !strings.Contains(err.Error(), `users_key = "uids:{$sku}"`) {
+		t.Errorf("%v", err)
+	}
+	c.Stock.Redis.Topology = "single"
+	if _, err := stores.ShopLayout(c); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOnlineCheckTellsWhatRedisIsAndWhatWouldLoseOrders(t *testing.T) {
+	t.Parallel()
+	w := redistest.Sentinel(t)
+	c := apitest.Reserving(w.Servers[0].Addr)
+	c.Stock.Redis.Addresses = w.Addrs()
+	text, _ := tried(t, c)
+	contains(t, text, "ok   redis     it is a master behind sentinels", "ok   replicas  2 connected", "min-replicas-to-write 1")
+	c.Stock.Redis.WaitReplicas = 3
+	if text, failed := tried(t, c); !failed {
+		t.Errorf("more replicas are waited for than there are: %s", text)
+	}
+	c = apitest.Reserving(w.Servers[1].Addr)
+	if text, failed := tried(t, c); !failed || !strings.Contains(text, "this is a replica of") {
+		t.Errorf("a replica is taken for a master: %s", text)
+	}
+}
+
+func TestCheckTellsTheTopology(t *testing.T) {
+	for topology, says := range map[string]string{
+		"single": "one server", "sentinel": `the master "shop"`, "cluster": "a cluster", "auto": "says itself",
+	} {
+		c := apitest.Reserving("a:1")
+		c.Stock.Redis.Topology = topology
+		if topology == "sentinel" {
+			c.Stock.Redis.MasterName = "shop"
+		}
+		contains(t, examined(c, (*Report).checkTopology), says)
+	}
+}

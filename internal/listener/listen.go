@@ -1,0 +1,100 @@
+// Package listener opens the addresses of a gateway: TCP ports that a successor can take over, unix sockets, and sockets of
+// the service manager. It serves nothing.
+package listener
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// OpenAll opens every address, or none.
+func OpenAll(addresses []string, takeOver bool) (listeners []net.Listener, err error) {
+	for _, address := range addresses {
+		ln, err := Open(address, takeOver)
+		if err != nil {
+			for _, open := range listeners {
+				open.Close()
+			}
+			return nil, err
+		}
+		listeners = append(listeners, ln)
+	}
+	return listeners, nil
+}
+
+// Open opens "host:port" or "unix:/path".
+func Open(address string, takeOver bool) (net.Listener, error) {
+	if path, isUnix := strings.CutPrefix(address, "unix:"); isUnix {
+		return listenUnix(path)
+	}
+	return listenTCP(address, takeOver)
+}
+
+// listenTCP shares the port, so that a successor can take over. A port that another process listens on is an error all
+// the same, unless taking it over is what was asked for.
+func listenTCP(address string, takeOver bool) (net.Listener, error) {
+	if !takeOver {
+		alone, err := net.Listen("tcp", address)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return nil, fmt.Errorf("%w; to replace a gate that runs there, start with --take-over", err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		address = alone.Addr().String() // port 0 is decided now
+		alone.Close()
+	}
+	shared := net.ListenConfig{Control: sharePort}
+	ln, err := shared.Listen(context.Background(), "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	if takeOver {
+		if err := attract(ln); err != nil {
+			slog.Warn("the kernel goes on to deal new connections to the old process too, until it has gone", "address", address, "err", err)
+		}
+	}
+	return ln, nil
+}
+
+// listenUnix replaces a socket file that nobody listens on any more.
+func listenUnix(path string) (net.Listener, error) {
+	if c, err := net.Dial("unix", path); err == nil {
+		c.Close()
+		return nil, fmt.Errorf("%s: another process listens there", path)
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	return net.Listen("unix", path)
+}
+
+// Inherited are the sockets that systemd opened for this process (sd_listen_fds(3)): from descriptor 3 on.
+func Inherited() (listeners []net.Listener, err error) {
+	if os.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) {
+		return nil, nil
+	}
+	n, err := strconv.Atoi(os.Getenv("LISTEN_FDS"))
+	if err != nil || n < 0 {
+		return nil, fmt.Errorf("LISTEN_FDS=%q is not a number of sockets", os.Getenv("LISTEN_FDS"))
+	}
+	for fd := 3; fd < 3+n; fd++ {
+		f := os.NewFile(uintptr(fd), "LISTEN_FD_"+strconv.Itoa(fd))
+		ln, err := net.FileListener(f)
+		f.Close() // FileListener has its own copy
+		if err != nil {
+			return nil, fmt.Errorf("socket %d of the service manager: %w", fd, err)
+		}
+		listeners = append(listeners, ln)
+	}
+	return listeners, nil
+}

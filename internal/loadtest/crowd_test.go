@@ -1,0 +1,248 @@
+package loadtest
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestShapesOfACrowd(t *testing.T) {
+	p := Plan{Buyers: 10_001, Shape: Ramp, Over: time.Minute}
+	all := p.arrivals()
+	if early, last := all[0], slices.Max(all); early > time.Second || last > time.Minute || last < 59*time.Second || all[5000] < 29*time.Second || all[5000] > 31*time.Second {
+		t.Errorf("a ramp from %v by %v to %v", early, all[5000], last)
+	}
+	p.Shape, p.Over = Spike, time.Second
+	all = p.arrivals()
+	slices.Sort(all)
+	if half := all[5000]; half < 950*time.Millisecond || half > 1050*time.Millisecond {
+		t.Errorf("half of a spike by %v", half)
+	}
+	if quick, slow := all[1000], all[9900]; quick < 450*time.Millisecond || slow < 2*time.Second || slow > 5*time.Second {
+		t.Errorf("a tenth by %v, all but one of a hundred by %v", quick, slow)
+	}
+	if !slices.Equal(p.arrivals(), p.arrivals()) {
+		t.Error("the same plan makes two crowds")
+	}
+}
+
+func TestPeaksAndSumsOfASeries(t *testing.T) {
+	s := newSeries(time.Second)
+	for at, n := range map[time.Duration]int{0: 1, 15 * time.Millisecond: 4, 25 * time.Millisecond: 3, 500 * time.Millisecond: 5, time.Hour: 9} {
+		for range n {
+			s.count(at)
+		}
+	}
+	if s.peak(1) != 5 || s.peak(2) != 7 || s.peak(100) != 13 {
+		t.Errorf("peaks %d, %d, %d", s.peak(1), s.peak(2), s.peak(100))
+	}
+	if got := s.sums(2, 50*time.Millisecond); !slices.Equal(got, []int64{5, 3, 0}) {
+		t.Errorf("sums %v", got)
+	}
+}
+
+// unseen is a gate whose figures nobody asks for.
+type unseen struct{ err error }
+
+func (u unseen) Look(context.Context) (Look, error) { return Look{}, u.err }
+
+// through is a gate that hands on what it does not refuse.
+func through(t *testing.T, shop *Shop, refuses func(n int64, w http.ResponseWriter) bool) (front string) {
+	t.Helper()
+	var n atomic.Int64
+	to := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: shop.Addr()})
+	to.Transport = &http.Transport{MaxIdleConnsPerHost: 64}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if refuses != nil && refuses(n.Add(1), w) {
+			return
+		}
+		to.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+func runCrowd(t *testing.T, ctx context.Context, o ShopOptions, buyers int, refuses func(int64, http.ResponseWriter) bool) Result {
+	t.Helper()
+	shop, err := OpenShop(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(shop.Close)
+	r, err := Run(ctx, Plan{
+		Front: through(t, shop, refuses), Order: Order{Match: "/{sku}", ID: "1", SKU: "$path_sku", User: "$cookie_uid", Address: "X-Forwarded-For"},
+		Buyers: buyers, Shape: Spike, Over: 20 * time.Millisecond, Patience: 30 * time.Second, Tries: 5, Connections: 32, Shop: shop, Gate: unseen{},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestACrowdBuysWhatThereIs(t *testing.T) {
+	r := runCrowd(t, t.Context(), ShopOptions{Units: 40, Capacity: 4, Latency: time.Millisecond}, 300, nil)
+	if r.Shop.Orders != 40 || r.Buyer != (Home{Bought: 40, SoldOut: 260}) || r.Requests != 300 || !r.SoldOut || r.Err() != nil {
+		t.Errorf("%+v, %+v, %d requests, %v", r.Shop, r.Buyer, r.Requests, r.Err())
+	}
+	if r.Shop.PeakWorking > 4 || r.Shop.PeakInFlight < r.Shop.PeakWorking || r.LastUnit <= 0 || r.Order.Count != 300 {
+		t.Errorf("%+v, sold out after %v", r.Shop, r.LastUnit)
+	}
+	if err := xml.Unmarshal(r.Plot(), new(struct{})); err != nil {
+		t.Errorf("the plot is no XML: %v", err)
+	}
+	var b strings.Builder
+	if _, err := r.WriteTo(&b); err != nil || !strings.Contains(b.String(), "300: bought 40, sold out 260") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+func TestTheRefusedComeBackAFewTimes(t *testing.T) {
+	busy := func(_ int64, w http.ResponseWriter) bool {
+		w.Header().Set(ReasonHeader, "window")
+		w.WriteHeader(429)
+		return true
+	}
+	r := runCrowd(t, t.Context(), ShopOptions{Units: 1, Capacity: 1}, 10, busy)
+	if r.Requests != 50 || r.Refused["window"] != 50 || r.Buyer.GaveUp != 10 || r.Shop.Requests != 0 || r.SoldOut {
+		t.Errorf("%d requests, %v, %+v", r.Requests, r.Refused, r.Buyer)
+	}
+}
+
+func TestWhoIsToldNothingLooksWhatBecameOfIt(t *testing.T) {
+	lost := func(n int64, w http.ResponseWriter) bool {
+		switch n {
+		case 1:
+			w.Header().Set(ReasonHeader, "upstream_timeout")
+			w.Header().Set("Link", `</orders/1>; rel="status"`)
+			w.WriteHeader(504)
+		case 2:
+			_, _ = io.WriteString(w, `{"state":"held"}`)
+		default:
+			_, _ = io.WriteString(w, `{"state":"confirmed"}`)
+		}
+		return true
+	}
+	r := runCrowd(t, t.Context(), ShopOptions{Units: 1, Capacity: 1}, 1, lost)
+	if r.Requests != 1 || r.Looks != 2 || r.Buyer.Bought != 1 {
+		t.Errorf("%d requests, %d looks, %+v", r.Requests, r.Looks, r.Buyer)
+	}
+}
+
+func TestAnInterruptedCrowdGoesHomeAtOnce(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	hang := func(n int64, _ http.ResponseWriter) bool {
+		if n == 5 {
+			interrupt()
+		}
+		<-ctx.Done()
+		return true
+	}
+	r := runCrowd(t, ctx, ShopOptions{Units: 1, Capacity: 1}, 50, hang)
+	if !r.Interrupted || r.Buyer.GaveUp+r.Buyer.Bought+r.Buyer.TurnedAway == 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestEverybodyGoesHomeWhenPatienceEnds(t *testing.T) {
+	shop, err := OpenShop(ShopOptions{Units: 1000, Capacity: 1, Latency: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shop.Close()
+	r, err := Run(t.Context(), Plan{
+		Front: through(t, shop, nil), Order: Order{Match: "/{sku}", ID: "1", SKU: "$path_sku", User: "$cookie_uid", Address: "X-Forwarded-For"}, Buyers: 200, Shape: Ramp, Over: 100 * time.Millisecond,
+		Patience: 900 * time.Millisecond, Tries: 1, Connections: 1, Shop: shop, Gate: unseen{},
+	})
+	if err != nil || r.Requests > 20 || r.Buyer.GaveUp+r.Buyer.Bought != 200 {
+		t.Errorf("%d requests within a second, one after the other; %+v, %v", r.Requests, r.Buyer, err)
+	}
+}
+
+func TestEverybodyOfASlowSpikeComes(t *testing.T) {
+	p := Plan{Buyers: 10_000, Shape: Spike, Over: 5 * time.Minute, Patience: time.Millisecond, Tries: 1, Connections: 1}
+	c := newCrowd(p, form{})
+	come := 0
+	for i := range c.calendar.pages {
+		come += len(c.calendar.turn(i))
+	}
+	if come != p.Buyers {
+		t.Errorf("%d of %d come", come, p.Buyers)
+	}
+}
+
+func TestErrorsOfTheShopMakeNoOrder(t *testing.T) {
+	r := runCrowd(t, t.Context(), ShopOptions{Units: 100, Capacity: 8, Errors: 0.25}, 100, nil)
+	if r.Shop.Failed != 25 || r.Shop.Orders != 75 || r.Buyer.Unsure != 25 {
+		t.Errorf("%+v, %+v", r.Shop, r.Buyer)
+	}
+}
+
+func TestASerialIsOneOrder(t *testing.T) {
+	shop, err := OpenShop(ShopOptions{Units: 5, Capacity: 1, Reserved: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shop.Close()
+	shop.begin(time.Now())
+	ask := func(method, path, serial string) int {
+		t.Helper()
+		req, err := http.NewRequest(method, "http://"+shop.Addr()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Idempotency-Key", serial)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	for i, c := range []struct {
+		method, path, serial string
+		want                 int
+	}{
+		{"POST", "/buy", "a", 200}, {"POST", "/buy", "a", 200}, {"GET", StatusPath + "a", "", 200}, {"GET", StatusPath + "b", "", 404},
+		{"POST", "/buy", "b", 409}, {"GET", "/healthz", "", 200},
+	} {
+		if got := ask(c.method, c.path, c.serial); got != c.want {
+			t.Errorf("%d: %s %s %q: %d, want %d", i, c.method, c.path, c.serial, got, c.want)
+		}
+	}
+	if a, _, _ := shop.account(); a.Orders != 1 || a.Again != 2 {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestAPlanThatIsNoneIsAnError(t *testing.T) {
+	good := Plan{Buyers: 1, Shape: Ramp, Over: time.Second, Patience: time.Second, Tries: 1, Connections: 1, Gate: unseen{errors.New("it is gone")}}
+	if _, err := Run(t.Context(), good); err == nil || err.Error() != "it is gone" {
+		t.Error(err)
+	}
+	for _, spoil := range []func(*Plan){
+		func(p *Plan) { p.Buyers = 0 }, func(p *Plan) { p.Buyers = MostBuyers + 1 }, func(p *Plan) { p.Shape = "" }, func(p *Plan) { p.Patience = time.Hour },
+		func(p *Plan) { p.Tries = 256 }, func(p *Plan) { p.Connections = 0 }, func(p *Plan) { p.Addresses = -1 },
+	} {
+		p := good
+		spoil(&p)
+		if _, err := Run(t.Context(), p); err == nil || err.Error() == "it is gone" {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+	for _, o := range []ShopOptions{{}, {Units: 1}, {Units: 1, Capacity: 1, Latency: -1}, {Units: 1, Capacity: 1, Errors: 2}} {
+		if s, err := OpenShop(o); err == nil {
+			s.Close()
+			t.Errorf("%+v is a shop", o)
+		}
+	}
+}

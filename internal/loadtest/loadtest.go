@@ -1,0 +1,142 @@
+// Package loadtest holds a sale before the sale: a crowd that comes when it likes, a stand-in for the shop, the figures of
+// what happened between them, and advice that follows from these.
+//
+// It promises that the crowd is an open one (who has not been answered keeps nobody else from coming) on few connections
+// and in bounded memory; that every figure was measured, and that a machine which could not make the crowd is told of
+// instead; and that a piece of advice names a key, its number and what it would change.
+//
+// It refuses to know the gate: whoever calls it starts one, in front of the Shop and apart from everything that is sold.
+package loadtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Plan is what is tested.
+type Plan struct {
+	Front       string // host:port of the gate
+	Order       Order  // how an order looks
+	Buyers      int
+	Addresses   int           // that they come from; 0 = one each
+	Shape       string        // Spike or Ramp
+	Over        time.Duration // Spike: half of them have come by then; Ramp: all of them
+	Patience    time.Duration // after the last of them came first, everybody goes home
+	Tries       int           // orders of one buyer at most
+	Connections int           // of the whole crowd
+
+	Shop   *Shop
+	Gate   Gate
+	Limits Limits // as they are configured, for the advice
+}
+
+// Shapes of a crowd.
+const (
+	Spike = "spike" // all want it at once, and people take a while to press
+	Ramp  = "ramp"  // as many in each second
+)
+
+// Gate tells how the gate is.
+type Gate interface {
+	Look(context.Context) (Look, error)
+}
+
+// Look is how the gate is at one time. Counts are since it began.
+type Look struct {
+	Calls     map[string]int64 // to Redis, by kind
+	Command   Times            // of one command as the gate's machine sees it; Count 0 = there is no Redis
+	Windows   int64            // of the SKU, or of all together, that were used
+	Saturated int64            // of these, full
+	CPU       time.Duration
+	Memory    int64 // bytes; 0 = not known
+
+	Total, Free, Held, Sold int64
+	Counted                 bool // the four are known
+	Ledger                  bool // and are the gate's own
+}
+
+// Limits are the keys that advice may be about; 0 = no cap.
+type Limits struct {
+	Window          time.Duration
+	Max, MaxPerSKU  int    // of this instance, in a window
+	InFlightKey     string // the one that binds
+	InFlight, Queue int
+	QueueTimeout    time.Duration
+	PerUnit         int
+	MaxOpen         int
+	Trusts          bool // a proxy in front carries many shoppers on one connection
+	ResponseTimeout time.Duration
+	StatusURL       string
+
+	Reserves, Checks bool // what the route does
+}
+
+// settleWithin is how long it is waited, once everybody has gone home, for what is still held.
+const settleWithin = 5 * time.Second
+
+// checked refuses what makes no crowd.
+func (p *Plan) checked() error {
+	if p.Addresses == 0 {
+		p.Addresses = p.Buyers
+	}
+	switch {
+	case p.Buyers < 1 || p.Buyers > MostBuyers || p.Addresses < 1 || p.Tries < 1 || p.Tries > 255 || p.Connections < 1:
+		return errors.New("load test: there must be buyers, tries and connections")
+	case p.Shape != Spike && p.Shape != Ramp, p.Over <= 0, p.Patience <= 0, p.Over+p.Patience > longest:
+		return fmt.Errorf("load test: a crowd of shape %q over %s and %s more is none", p.Shape, p.Over, p.Patience)
+	}
+	return nil
+}
+
+// Bounds of a plan.
+const (
+	MostBuyers = 5_000_000
+	longest    = 30 * time.Minute
+)
+
+// Run lets the crowd in and returns when everybody has gone home and nothing is held any more, or ctx has ended: then with
+// what happened so far.
+func Run(ctx context.Context, p Plan) (Result, error) {
+	if err := p.checked(); err != nil {
+		return Result{}, err
+	}
+	f, err := p.Order.compile()
+	if err != nil {
+		return Result{}, err
+	}
+	before, err := p.Gate.Look(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	own := cpu()
+	c := newCrowd(p, f)
+	p.Shop.begin(c.start)
+	c.run(ctx)
+	took := time.Since(c.start)
+	after, err := settled(ctx, p)
+	if err != nil {
+		return Result{}, err
+	}
+	r := c.result(took, before, after)
+	r.drives = p.Limits.Reserves
+	r.CPU.Crowd = Seconds(cpu() - own)
+	r.Interrupted = ctx.Err() != nil
+	r.Advice = advise(&r, p.Limits)
+	return r, nil
+}
+
+// settled looks until the shop has answered everybody and nothing is held any more, within a bound. What was interrupted
+// is looked at once.
+func settled(ctx context.Context, p Plan) (Look, error) {
+	lasting := context.WithoutCancel(ctx)
+	for end := time.Now().Add(settleWithin); ; {
+		idle := p.Shop.inFlight.now.Load() == 0 // before the look: what it took is in the books then
+		look, err := p.Gate.Look(lasting)
+		if err != nil || idle && look.Held == 0 || ctx.Err() != nil || time.Now().After(end) {
+			return look, err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}

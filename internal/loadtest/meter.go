@@ -1,0 +1,88 @@
+package loadtest
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Times sum up how long something took.
+type Times struct {
+	Count int64   `json:"count"`
+	P50   float64 `json:"p50_ms"`
+	P99   float64 `json:"p99_ms"`
+	Max   float64 `json:"max_ms"`
+}
+
+// Seconds is a duration in seconds, as it is shown.
+func Seconds(d time.Duration) float64 { return float64(d.Round(time.Millisecond)) / 1e9 }
+
+// Watch collects times. It is safe for concurrent use.
+type Watch struct {
+	mu    sync.Mutex
+	times *hdrhistogram.Histogram // microseconds
+}
+
+// NewWatch returns one that tells times up to two minutes apart, to two figures.
+func NewWatch() *Watch { return &Watch{times: hdrhistogram.New(1, 120e6, 2)} }
+
+// Note takes one in.
+func (w *Watch) Note(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.times.RecordValue(min(max(d.Microseconds(), 1), 120e6)) // within its bounds
+}
+
+// Times are those so far.
+func (w *Watch) Times() Times {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := func(p float64) float64 { return float64(w.times.ValueAtPercentile(p)) / 1e3 }
+	return Times{Count: w.times.TotalCount(), P50: at(50), P99: at(99), Max: float64(w.times.Max()) / 1e3}
+}
+
+// slice is what a series tells apart.
+const slice = 10 * time.Millisecond
+
+// series counts events in slices of time. It is safe for concurrent use; what comes after its end is counted in its last.
+type series []atomic.Int32
+
+func newSeries(length time.Duration) series { return make(series, length/slice+1) }
+
+func (s series) count(at time.Duration) { s[min(max(int(at/slice), 0), len(s)-1)].Add(1) }
+
+// peak is the most in any n slices that follow each other, but for the last one of the series.
+func (s series) peak(n int) (most int64) {
+	sum := int64(0)
+	for i := range len(s) - 1 {
+		if sum += int64(s[i].Load()); i >= n {
+			sum -= int64(s[i-n].Load())
+		}
+		most = max(most, sum)
+	}
+	return most
+}
+
+// sums gives the counts of n slices each, up to a time.
+func (s series) sums(n int, until time.Duration) (all []int64) {
+	last := min(int(until/slice)+1, len(s))
+	for from := 0; from < last; from += n {
+		sum := int64(0)
+		for i := from; i < min(from+n, last); i++ {
+			sum += int64(s[i].Load())
+		}
+		all = append(all, sum)
+	}
+	return all
+}
+
+// gauge is a number and the highest that it was. It is safe for concurrent use.
+type gauge struct{ now, most atomic.Int64 }
+
+func (g *gauge) add(n int64) {
+	now := g.now.Add(n)
+	for most := g.most.Load(); now > most && !g.most.CompareAndSwap(most, now); most = g.most.Load() {
+	}
+}

@@ -1,0 +1,230 @@
+package loadtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Order says how an order of one SKU looks, in the words of the gate's configuration.
+type Order struct {
+	Match    string   // METHOD [HOST]/PATH of the route
+	ID       string   // the SKU itself
+	SKU      string   // where it stands, one variable such as "$path_sku"
+	User     string   // where the user stands; "" = nobody is identified
+	Quantity string   // likewise, or a number
+	Keys     []string // of limits: what they name of a request is each buyer's own
+	Address  string   // the header that tells where a buyer comes from
+}
+
+// form is an order as it goes over the wire, but for what is a buyer's own.
+type form struct {
+	head, tail [][]byte // a buyer's number stands between the pieces, and the address between both
+	looks      []byte   // behind the place of a question
+}
+
+const (
+	digits = 7 // of a buyer's number: the same for all, so that lengths are
+	own    = "\x01"
+)
+
+var variables = regexp.MustCompile(`\$(path|arg|cookie|http|form|json)_([A-Za-z0-9_]+(?:[.-][A-Za-z0-9_]+)*)`)
+
+// places are the values of a request by where they stand.
+type places map[string]map[string]string // source -> name -> value
+
+func (p places) set(text, value string) {
+	for _, m := range variables.FindAllStringSubmatch(text, -1) {
+		source, name := m[1], m[2]
+		if source != "json" {
+			name, _, _ = strings.Cut(name, ".")
+		}
+		if source == "http" {
+			name = strings.ReplaceAll(name, "_", "-")
+		}
+		if p[source] == nil {
+			p[source] = map[string]string{}
+		}
+		if p[source][name] == "" {
+			p[source][name] = value
+		}
+	}
+}
+
+func (p places) sorted(source string) (names []string) {
+	for name := range p[source] {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// compile makes the text of an order.
+func (o Order) compile() (form, error) {
+	at := places{}
+	at.set(o.SKU, o.ID)
+	at.set(o.User, user)
+	at.set(o.Quantity, "1")
+	for _, key := range o.Keys {
+		at.set(key, user)
+	}
+	if len(at["form"]) > 0 && len(at["json"]) > 0 {
+		return form{}, errors.New("load test: an order has a form or JSON, and the configuration names both")
+	}
+	method, host, path := "POST", "shop", o.Match
+	if m, rest, ok := strings.Cut(path, " "); ok {
+		method, path = m, strings.TrimLeft(rest, " ")
+	}
+	if slash := strings.IndexByte(path, '/'); slash > 0 {
+		host, path = path[:slash], path[slash:]
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s %s%s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\nUser-Agent: sluice-loadtest\r\nIdempotency-Key: %s\r\n",
+		method, at.path(path), at.query("arg", "?"), host, user)
+	if cookies := at.sorted("cookie"); len(cookies) > 0 {
+		for i, name := range cookies {
+			cookies[i] = name + "=" + at["cookie"][name]
+		}
+		fmt.Fprintf(&b, "Cookie: %s\r\n", strings.Join(cookies, "; "))
+	}
+	for _, name := range at.sorted("http") {
+		fmt.Fprintf(&b, "%s: %s\r\n", name, at["http"][name])
+	}
+	body, kind, err := at.body()
+	if err != nil {
+		return form{}, err
+	}
+	if kind != "" {
+		fmt.Fprintf(&b, "Content-Type: %s\r\n", kind)
+	}
+	fmt.Fprintf(&b, "Content-Length: %d\r\n%s: \x02\r\n\r\n%s", len(body)+strings.Count(body, own)*(digits-1), o.Address, body)
+	head, tail, _ := bytes.Cut(b.Bytes(), []byte{2})
+	return form{
+		head: bytes.Split(head, []byte(own)), tail: bytes.Split(tail, []byte(own)),
+		looks: fmt.Appendf(nil, " HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n%s: ", host, o.Address),
+	}, nil
+}
+
+// user is who buys, and the key of the order.
+const user = "loadtest-" + own
+
+// path fills the captures of a pattern.
+func (p places) path(pattern string) string {
+	return regexp.MustCompile(`\{([A-Za-z0-9_]+)(\.\.\.)?\}`).ReplaceAllStringFunc(pattern, func(hole string) string {
+		name := strings.TrimSuffix(strings.Trim(hole, "{}"), "...")
+		if value := p["path"][name]; value != "" {
+			return value
+		}
+		return "x"
+	})
+}
+
+// query joins names and values; what is our own is not escaped.
+func (p places) query(source, before string) string {
+	var pairs []string
+	for _, name := range p.sorted(source) {
+		pairs = append(pairs, url.QueryEscape(name)+"="+p[source][name])
+	}
+	if len(pairs) == 0 {
+		return ""
+	}
+	return before + strings.Join(pairs, "&")
+}
+
+func (p places) body() (text, kind string, err error) {
+	if len(p["form"]) > 0 {
+		return p.query("form", ""), "application/x-www-form-urlencoded", nil
+	}
+	if len(p["json"]) == 0 {
+		return "", "", nil
+	}
+	var tree any
+	for _, name := range p.sorted("json") {
+		if tree, err = grow(tree, strings.Split(name, "."), p["json"][name]); err != nil {
+			return "", "", fmt.Errorf("load test: $json_%s: %w", name, err)
+		}
+	}
+	out, err := json.Marshal(tree)
+	return strings.ReplaceAll(string(out), `\u0001`, own), "application/json", err
+}
+
+// mostElements bounds the arrays of a body.
+const mostElements = 64
+
+// grow puts a value into a tree of JSON.
+func grow(tree any, keys []string, value string) (any, error) {
+	if len(keys) == 0 {
+		if value == "1" {
+			return 1, nil
+		}
+		return value, nil
+	}
+	var err error
+	if n, bad := strconv.Atoi(keys[0]); bad == nil && n >= 0 {
+		list, ok := tree.([]any)
+		if tree != nil && !ok || n >= mostElements {
+			return nil, fmt.Errorf("%q is no place in what the others name", keys[0])
+		}
+		for len(list) <= n {
+			list = append(list, nil)
+		}
+		list[n], err = grow(list[n], keys[1:], value)
+		return list, err
+	}
+	table, ok := tree.(map[string]any)
+	if tree != nil && !ok {
+		return nil, fmt.Errorf("%q is no place in what the others name", keys[0])
+	}
+	if table == nil {
+		table = map[string]any{}
+	}
+	table[keys[0]], err = grow(table[keys[0]], keys[1:], value)
+	return table, err
+}
+
+// order appends the request of one buyer.
+func (f *form) order(dst []byte, buyer, address int) []byte {
+	dst = appendAddress(appendPieces(dst, f.head, buyer), address)
+	return appendPieces(dst, f.tail, buyer)
+}
+
+func appendPieces(dst []byte, pieces [][]byte, buyer int) []byte {
+	for i, piece := range pieces {
+		if i > 0 {
+			dst = appendNumber(dst, buyer)
+		}
+		dst = append(dst, piece...)
+	}
+	return dst
+}
+
+// look appends the question what became of an order, at the place that the gate has named.
+func (f *form) look(dst []byte, link string, address int) []byte {
+	dst = append(append(append(dst, "GET "...), link...), f.looks...)
+	return append(appendAddress(dst, address), "\r\n\r\n"...)
+}
+
+func appendNumber(dst []byte, n int) []byte {
+	var text [digits]byte
+	for i := digits - 1; i >= 0; i-- {
+		text[i], n = byte('0'+n%10), n/10
+	}
+	return append(dst, text[:]...)
+}
+
+// aside is how many addresses 198.18.0.0/15 has, which is set aside for such trials (RFC 2544). Whoever comes after them
+// comes from a network of their own in 2001:db8::/32 (RFC 3849).
+const aside = 1 << 17
+
+func appendAddress(dst []byte, n int) []byte {
+	if n < aside {
+		return fmt.Appendf(dst, "198.%d.%d.%d", 18+n>>16, n>>8&255, n&255)
+	}
+	return fmt.Appendf(dst, "2001:db8:%x:%x::1", n>>16&0xffff, n&0xffff)
+}

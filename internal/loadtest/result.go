@@ -1,0 +1,153 @@
+package loadtest
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+)
+
+// Result is what happened, and what is advised.
+type Result struct {
+	Shape       string  `json:"shape"`
+	Buyers      int     `json:"buyers"`
+	Addresses   int     `json:"addresses"`
+	Units       int64   `json:"units"`
+	Took        float64 `json:"took_s"`
+	Interrupted bool    `json:"interrupted,omitempty"`
+
+	SoldOut   bool    `json:"sold_out"`
+	FirstUnit float64 `json:"first_unit_s"` // after the start
+	LastUnit  float64 `json:"sold_out_s"`   // likewise; 0 = not all were sold
+
+	Requests int64            `json:"requests"`
+	Looks    int64            `json:"status_requests"`
+	Refused  map[string]int64 `json:"refused"`
+	Broken   int64            `json:"broken"`
+	Buyer    Home             `json:"buyers_home"`
+	Refusal  Times            `json:"refusals"`      // of the gate, from when the request was sent
+	Order    Times            `json:"shops_answers"` // likewise
+	Felt     Times            `json:"felt"`          // both, from when the buyer wanted it
+	Shop     Account          `json:"shop"`
+	Ledger   *Ledger          `json:"ledger,omitempty"`
+	Redis    Redis            `json:"redis"`
+	Windows  Windows          `json:"windows"`
+	CPU      CPU              `json:"cpu"`
+	Crowd    Load             `json:"crowd"`
+	Advice   []Advice         `json:"advice"`
+
+	NotTested []string `json:"not_tested"`
+
+	drives    bool    // the gate takes the units, also where the books are not its own
+	windows   float64 // of those while it was sold, the part that was full
+	series    [4][]int64
+	seriesEvy time.Duration
+}
+
+// Home is how the buyers went home.
+type Home struct {
+	Bought     int64 `json:"bought"`
+	SoldOut    int64 `json:"sold_out"`
+	TurnedAway int64 `json:"turned_away"`
+	Unsure     int64 `json:"unsure"`
+	GaveUp     int64 `json:"gave_up"`
+}
+
+// Ledger is what the gate's own books, or the stock that it reads, say in the end.
+type Ledger struct {
+	Total int64 `json:"total"`
+	Free  int64 `json:"free"`
+	Held  int64 `json:"held"`
+	Sold  int64 `json:"sold"`
+	Own   bool  `json:"own"` // the gate's
+}
+
+// Redis is what the gate asked of it.
+type Redis struct {
+	Calls    map[string]int64 `json:"calls"`
+	PerOrder float64          `json:"calls_per_order"`
+	Command  Times            `json:"command"`
+}
+
+// Windows are those in which somebody was admitted, of the SKU or of all together, where they have a cap.
+type Windows struct {
+	Used int64 `json:"used"`
+	Full int64 `json:"full"`
+}
+
+// CPU is the processor time of both sides, in seconds.
+type CPU struct {
+	Cores int     `json:"cores"`
+	Gate  float64 `json:"gate_s"`
+	Crowd float64 `json:"crowd_and_shop_s"`
+	Bytes int64   `json:"gate_bytes"`
+}
+
+// Load is how well the crowd could be made.
+type Load struct {
+	Connections int   `json:"connections"`
+	PeakPerS    int64 `json:"peak_requests_per_second"`
+	Late        Times `json:"late"` // sent after it was due
+	Saturated   bool  `json:"saturated"`
+}
+
+// lateness is what a crowd may be late by without being another crowd, in ms: 99 of 100 requests.
+const lateness = 250
+
+func (c *crowd) result(took time.Duration, before, after Look) Result {
+	r := Result{Shape: c.plan.Shape, Buyers: c.plan.Buyers, Addresses: c.plan.Addresses, Units: c.plan.Shop.o.Units, Took: Seconds(took)}
+	var first, last time.Duration
+	r.Shop, first, last = c.plan.Shop.account()
+	r.SoldOut, r.FirstUnit, r.LastUnit = last > 0, Seconds(first), Seconds(last)
+	r.Requests, r.Looks, r.Broken, r.Refused = c.requests.Load(), c.looks.Load(), c.broken.Load(), c.refused
+	home := func(e ending) int64 { return c.home[e].Load() }
+	r.Buyer = Home{home(bought), home(soldOut), home(turnedAway), home(unsure), home(gaveUp)}
+	r.Refusal, r.Order, r.Felt = c.answers.Times(), c.orders.Times(), c.felt.Times()
+	if after.Counted {
+		r.Ledger = &Ledger{after.Total, after.Free, after.Held, after.Sold, after.Ledger}
+	}
+	r.Redis = Redis{Calls: map[string]int64{}, Command: after.Command}
+	for kind, n := range after.Calls {
+		if n -= before.Calls[kind]; n > 0 {
+			r.Redis.Calls[kind] = n
+			r.Redis.PerOrder += float64(n) / float64(max(1, r.Shop.Orders))
+		}
+	}
+	r.Windows = Windows{after.Windows - before.Windows, after.Saturated - before.Saturated}
+	r.CPU = CPU{Cores: runtime.NumCPU(), Gate: Seconds(after.CPU - before.CPU), Bytes: after.Memory}
+	r.Crowd = Load{Connections: c.plan.Connections, PeakPerS: c.sent.peak(100), Late: c.late.Times()}
+	r.Crowd.Saturated = r.Crowd.Late.P99 > lateness
+	if selling := last - first; last > 0 && c.plan.Limits.Window > 0 {
+		r.windows = float64(r.Windows.Full) / max(1, float64(selling)/float64(c.plan.Limits.Window))
+	}
+	n := max(1, int(took/slice)/240)
+	r.seriesEvy = time.Duration(n) * slice
+	for i, s := range []series{c.sent, c.refusal, c.plan.Shop.came, c.plan.Shop.sold} {
+		r.series[i] = s.sums(n, took)
+	}
+	return r
+}
+
+// Err names the promises that were broken.
+func (r *Result) Err() error {
+	var wrong []error
+	complain := func(is bool, format string, args ...any) {
+		if is {
+			wrong = append(wrong, fmt.Errorf(format, args...))
+		}
+	}
+	complain(r.Shop.Oversold > 0, "oversold: %d orders beyond the %d units", r.Shop.Oversold, r.Units)
+	complain(r.Shop.Again > 0, "sent twice: %d orders", r.Shop.Again)
+	if l := r.Ledger; l != nil && l.Own {
+		complain(l.Total != r.Units || l.Free != l.Total-l.Held-l.Sold, "balance: total %d, free %d, held %d, sold %d of %d units", l.Total, l.Free, l.Held, l.Sold, r.Units)
+		complain(l.Sold > r.Shop.Orders, "balance: %d sold in the ledger, and the shop has %d orders", l.Sold, r.Shop.Orders)
+		complain(!r.Interrupted && l.Sold+l.Held < r.Shop.Orders, "balance: %d sold and %d held in the ledger, and the shop has %d orders", l.Sold, l.Held, r.Shop.Orders)
+	} else if l != nil {
+		gone, lost := r.Units-r.Shop.Orders-l.Free, int64(0)
+		if r.drives {
+			lost = r.Shop.Failed // by a script, which does not know whether there was an order
+		}
+		complain(!r.Interrupted && r.Shop.UnderWay == 0 && r.Shop.Unwritten == 0 && (gone < 0 || gone > lost), "balance: %d left in the stock that the gate reads, and the shop sold %d of %d", l.Free, r.Shop.Orders, r.Units)
+	}
+	return errors.Join(wrong...)
+}

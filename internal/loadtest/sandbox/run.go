@@ -1,0 +1,138 @@
+// Package sandbox runs a load test against the gateway of a configuration, in a process of its own, on keys and an upstream
+// that no sale knows. It touches no key that it has not made, and removes those in the end.
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"sluice/config"
+	"sluice/internal/app/stores"
+	"sluice/internal/loadtest"
+	"sluice/stockgate/link"
+)
+
+// Options are the size and the shape of a load test.
+type Options struct {
+	Config       string // path of the configuration
+	Route        string // the route that is tested; "" = the first that sells
+	Buyers       int
+	Stock        int64         // units
+	Shape        string        // loadtest.Spike or loadtest.Ramp
+	Over         time.Duration // Spike: half of the buyers have ordered by then; Ramp: all of them have; 0 = usual
+	Patience     time.Duration // after the last buyer has come, all give up
+	Tries        int           // orders of one buyer at most
+	Addresses    int           // of clients; 0 = one for each buyer
+	Connections  int           // that the buyers share; 0 = as many as the gateway can keep waiting
+	ShopCapacity int           // orders that the stand-in upstream works on at a time
+	ShopLatency  time.Duration // for one order
+	ShopErrors   int           // of a hundred orders, how many it answers with 500
+	Progress     io.Writer     // is told what begins; nil = nothing
+}
+
+// Check reports what is out of range, by the name of its flag.
+func (r *Options) Check() error {
+	switch {
+	case r.Buyers < 1 || r.Buyers > loadtest.MostBuyers:
+		return fmt.Errorf("--buyers %d: it takes 1 to %d", r.Buyers, loadtest.MostBuyers)
+	case r.Stock < 1:
+		return fmt.Errorf("--stock %d: it takes 1 or more", r.Stock)
+	case r.Over < 0 || r.Over > 5*time.Minute:
+		return fmt.Errorf("--over %s: it takes up to 5m", r.Over)
+	case r.Patience <= 0 || r.Patience > 15*time.Minute:
+		return fmt.Errorf("--patience %s: it takes up to 15m", r.Patience)
+	case r.Tries < 1 || r.Tries > 255:
+		return fmt.Errorf("--tries %d: it takes 1 to 255", r.Tries)
+	case r.Addresses < 0 || r.Connections < 0 || r.Connections > 20_000:
+		return fmt.Errorf("--addresses and --connections must not be negative, nor --connections above 20000")
+	case r.ShopCapacity < 1 || r.ShopLatency < 0 || r.ShopErrors < 0 || r.ShopErrors > 100:
+		return fmt.Errorf("--shop-capacity takes 1 or more, --shop-latency no negative time, --shop-errors 0 to 100")
+	}
+	return nil
+}
+
+// Run puts a shop behind a gate of the configuration, and lets the crowd in.
+func (r *Options) Run(ctx context.Context) (result loadtest.Result, err error) {
+	s := &sandbox{ID: shadowID(), File: r.Config, Route: r.Route, Units: r.Stock, Shop: "127.0.0.1:1", Until: time.Now().Add(loadtest.Longest(r.Shape, r.over(), r.Patience))}
+	c, not, err := s.load(os.LookupEnv)
+	if err != nil {
+		return result, err
+	}
+	o := s.shop(c)
+	o.Capacity, o.Latency, o.Errors = r.ShopCapacity, r.ShopLatency, float64(r.ShopErrors)/100
+	child := &gateChild{}
+	done, err := r.takes(c, s, child, &o)
+	if err != nil {
+		return result, err
+	}
+	defer done()
+	shop, err := loadtest.OpenShop(o)
+	if err != nil {
+		return result, err
+	}
+	defer shop.Close()
+	s.Shop = shop.Addr()
+	front, err := child.start(s)
+	if err != nil {
+		return result, err
+	}
+	defer func() {
+		if ended := child.end(); err == nil {
+			err = ended
+		}
+	}()
+	if r.Progress != nil {
+		fmt.Fprintf(r.Progress, "load test of %s, route %q (%s): %d buyers, %d units, %s\n\n", r.Config, s.Route, s.route(c).Gate, r.Buyers, r.Stock, r.Shape)
+	}
+	result, err = loadtest.Run(ctx, r.plan(c, s, shop, child, front))
+	result.NotTested = not
+	return result, err
+}
+
+func (r *Options) over() time.Duration {
+	if r.Over != 0 {
+		return r.Over
+	}
+	return map[string]time.Duration{loadtest.Spike: 300 * time.Millisecond, loadtest.Ramp: time.Minute}[r.Shape]
+}
+
+func (r *Options) plan(c *config.Config, s *sandbox, shop *loadtest.Shop, child *gateChild, front string) loadtest.Plan {
+	return loadtest.Plan{
+		Front: front, Order: s.order(c), Buyers: r.Buyers, Addresses: r.Addresses, Shape: r.Shape, Over: r.over(),
+		Patience: r.Patience, Tries: r.Tries, Connections: s.connections(c, r.Connections), Shop: shop, Gate: child, Limits: s.limits(c),
+	}
+}
+
+// A shop waits for its Redis longer than a gate, and has a connection for each order that it works on.
+const (
+	shopPatience    = 5 * time.Second
+	mostConnections = 512
+)
+
+// takes has a shop that takes its stock itself do so where the gate reads it: in Redis over a way of its own, whose
+// commands are not the gate's; in memory by telling the gate.
+func (r *Options) takes(c *config.Config, s *sandbox, child *gateChild, o *loadtest.ShopOptions) (done func(), err error) {
+	if s.route(c).Gate != "check" {
+		return func() {}, nil
+	}
+	if c.Stock.Source == "memory" {
+		o.Take = func(context.Context) error { return child.send(told{Taken: 1}) }
+		return func() {}, nil
+	}
+	patient := *c
+	way := &patient.Stock.Redis
+	way.PoolSize, way.Timeout, way.ConnectTimeout, way.BreakerErrors = min(r.ShopCapacity, mostConnections)+1, shopPatience, shopPatience, link.Unbroken
+	own, err := stores.OpenShopStock(&patient, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	o.Take = func(ctx context.Context) error {
+		_, err := own.Add(ctx, s.SKU, -1)
+		return err
+	}
+	return func() { _ = own.Close() }, nil
+}

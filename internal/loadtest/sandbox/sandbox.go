@@ -1,0 +1,285 @@
+package sandbox
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/config"
+	"sluice/internal/app"
+	"sluice/internal/app/stores"
+	"sluice/internal/loadtest"
+	"sluice/stockgate/key"
+	"sluice/stockgate/layout"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
+)
+
+// sandbox is where a load test takes place: a SKU, keys and a shop that no sale knows.
+type sandbox struct {
+	ID    string // that nobody had before
+	File  string // the configuration
+	Route string // the one that is tested; "" = the first that sells
+	Shop  string // host:port of the stand-in
+	Units int64
+	SKU   string
+	Until time.Time // it has ended by then
+}
+
+// prefix begins all keys of the shadow that do not hold its SKU in braces.
+func (s *sandbox) prefix() string { return "sluice:loadtest-" + s.ID + ":" }
+
+// load reads the configuration and casts its shadow. not is what of it is not tested.
+func (s *sandbox) load(env func(string) (string, bool)) (c *config.Config, not []string, err error) {
+	if c, err = config.Load(s.File, env, app.Validate); err != nil {
+		return nil, nil, err
+	}
+	if c.Stock.Source == "redis" {
+		if _, err := stores.ShopLayout(c); err != nil {
+			return nil, nil, err
+		}
+	}
+	for i := range c.Sales {
+		sale, now := &c.Sales[i], time.Now()
+		if c.Stock.Source != "redis" || !now.Before(sale.Ends) || s.Until.Before(sale.Starts) {
+			continue
+		}
+		when := "is on"
+		if wait := sale.Starts.Sub(now); wait > 0 {
+			when = fmt.Sprintf("begins in %s, and a load test may take %s", wait.Round(time.Second),
+				s.Until.Sub(now).Round(time.Second))
+		}
+		return nil, nil, c.Errorf(fmt.Sprintf("sale[%d]", i+1),
+			"%q %s: its Redis has better things to do then; run the load test before or after it", sale.Name, when)
+	}
+	not, err = s.cast(c)
+	return c, not, err
+}
+
+// sold finds the route that is tested.
+func (s *sandbox) sold(c *config.Config) (int, error) {
+	if s.Route != "" {
+		i := slices.IndexFunc(c.Routes, func(r config.Route) bool { return r.Name == s.Route })
+		switch {
+		case i < 0:
+			return 0, fmt.Errorf("--route: %s has no route %q", s.File, s.Route)
+		case c.Routes[i].SKU == "" || c.Routes[i].Gate == "pass":
+			return 0, fmt.Errorf("--route: %q sells nothing: it needs a sku, and gate \"limit\", \"check\" or \"reserve\"",
+				s.Route)
+		}
+		return i, nil
+	}
+	for _, gate := range []string{"reserve", "check", "limit"} {
+		for i, r := range c.Routes {
+			if r.Gate == gate && r.SKU != "" {
+				return i, nil
+			}
+		}
+	}
+	return 0, c.Errorf("route", "none names a SKU: there is nothing to test; write sku into one with gate \"check\" or \"reserve\"")
+}
+
+// alone is a variable that stands for a whole value, and that a crowd can fill.
+var alone = regexp.MustCompile(`^\$(path|arg|cookie|http|form|json)_[A-Za-z0-9_.-]+$`)
+
+// cast makes c the configuration of the shadow.
+func (s *sandbox) cast(c *config.Config) (not []string, err error) {
+	leave := func(is bool, text string) {
+		if is {
+			not = append(not, text)
+		}
+	}
+	i, err := s.sold(c)
+	if err != nil {
+		return nil, err
+	}
+	r := &c.Routes[i]
+	s.Route, s.SKU = r.Name, "loadtest-"+s.ID
+	for n := key.MostParts; n > 1; n-- {
+		if strings.Contains(fmt.Sprint(c.Stock.Layout), fmt.Sprintf("$sku_%d", n)) {
+			s.SKU += strings.Repeat(":1", n-1)
+			break
+		}
+	}
+	leave(!alone.MatchString(r.SKU), fmt.Sprintf("how the SKU is put together (%s): the crowd names it by a query", r.SKU))
+	leave(r.User != "" && !alone.MatchString(r.User),
+		fmt.Sprintf("how a user is known (%s): the crowd names itself by a cookie", r.User))
+	leave(r.OrderToken, "order tokens")
+	leave(c.Server.TLS != nil, "TLS")
+	leave(len(c.Sales) > 0, "the hours of sales: it begins at once")
+	if err := loadTestable(c); err != nil {
+		return nil, err
+	}
+	leave(c.Stock.Layout.StatusKey+c.Stock.Layout.StatusField+c.Stock.Layout.SoldOutFlag != "",
+		"the shop's status and its flag of sold out")
+	leave(c.Mode == "observe", "rejections: mode is \"observe\", which only counts them")
+	leave(c.Limits.Window.Scope == "fleet" && c.Fleet.Instances == 0, "a fleet: this one instance has the whole budget")
+	leave(c.AccessLog.Output != "off" || c.Traces.Endpoint != "", "logs and traces of requests")
+	if !alone.MatchString(r.SKU) {
+		r.SKU = "$arg_loadtest_sku"
+	}
+	if r.User != "" && !alone.MatchString(r.User) {
+		r.User = "$cookie_loadtest_user"
+	}
+	if r.Quantity != "1" && !alone.MatchString(r.Quantity) {
+		r.Quantity = "1"
+	}
+	r.OrderToken = false
+	s.part(c)
+	return not, s.apart(c)
+}
+
+// part takes c away from everything that is real.
+func (s *sandbox) part(c *config.Config) {
+	c.Server.Listen, c.Server.TLS, c.Server.ProxyProtocol = []string{"127.0.0.1:0"}, nil, false
+	c.Server.TrustedProxies = append(slices.Clone(c.Server.TrustedProxies), "127.0.0.0/8")
+	c.Server.ShutdownDelay, c.Server.ShutdownTimeout = 0, 2*time.Second
+	c.Upstream.Targets = []string{"http://" + s.Shop}
+	c.Sales = nil
+	c.Fleet.Name = "loadtest-" + s.ID
+	c.Responses.ReasonHeader = loadtest.ReasonHeader
+	c.Admin.Listen, c.Ops.Listen = "", ""
+	c.AccessLog.Output, c.AccessLog.Remember = "off", 0
+	c.Traces.Endpoint = ""
+	l := &c.Stock.Layout
+	l.Prefix = s.prefix() + l.Prefix
+	l.StatusKey, l.StatusField, l.SoldOutFlag = "", "", ""
+	if v := &c.Stock.Script; strings.HasPrefix(v.Preset, "hash_instock") {
+		seconds := fmt.Sprint(int(leftFor.Seconds()))
+		if len(v.Args) < 4 {
+			v.Args = []string{"$quantity", l.LeftField, "$token", seconds}
+		} else {
+			v.Args = append(slices.Clone(v.Args[:3]), seconds)
+		}
+	}
+	v := &c.Stock.Reserve
+	v.Apart, v.Secret = s.prefix(), config.Secret(protocol.NewSecret())
+	if v.StatusURL != "" {
+		v.StatusURL = "http://" + s.Shop + loadtest.StatusPath + "{serial}"
+	}
+}
+
+// apart makes sure of it: no key may be another's than the shadow's.
+func (s *sandbox) apart(c *config.Config) error {
+	switch l := &c.Stock.Layout; {
+	case c.Stock.Source == "redis" && !c.UsesLedger() && (l.Type == "script" || l.Type == "list"):
+		return c.Errorf("stock.layout.type", "%q cannot be load-tested: only the shop knows how to write such a stock; use \"counter\" for the load test", l.Type)
+	}
+	for _, name := range s.keys(c) {
+		if !strings.HasPrefix(name, s.prefix()) && !strings.Contains(name, "{"+s.SKU+"}") &&
+			!strings.HasPrefix(name, "sluice:m:{") {
+			return fmt.Errorf("%s: the load test would touch %q, which is not its own", s.File, name)
+		}
+	}
+	return nil
+}
+
+// keys are all that the load test may leave in Redis, but for what ends by itself.
+func (s *sandbox) keys(c *config.Config) (all []string) {
+	all = redisstore.KeysOf(s.prefix(), s.SKU)
+	l := &c.Stock.Layout
+	for _, text := range []string{l.Key, l.UsersKey} {
+		t, err := key.Compile("key", l.Prefix, text)
+		if err == nil && len(t) > 0 {
+			name := t.Of(s.SKU, key.MostParts)
+			all = append(all, name, layout.Beside(name))
+		}
+	}
+	if c.UsesScript() {
+		if v, errs := stores.CompileScript(c); len(errs) == 0 {
+			all = append(all, v.Keys(s.SKU)...)
+		}
+	}
+	return all
+}
+
+// loadTestable rejects a script whose stock only the shop can fill.
+func loadTestable(c *config.Config) error {
+	if !c.UsesScript() {
+		return nil
+	}
+	switch v, errs := stores.CompileScript(c); {
+	case len(errs) > 0:
+		return errs[0]
+	case !slices.Contains(v.Templates(), c.Stock.Layout.Key):
+		return c.Errorf("stock.layout.key", "is none of the script's keys (%s), so that the load test cannot fill its stock; describe one of them in "+
+			"[stock.layout]", strings.Join(v.Templates(), " "))
+	case c.Stock.Script.Preset == "hash_bought" && len(c.Stock.Script.Args) > 3 && c.Stock.Script.Args[3] != "":
+		return c.Errorf("stock.script.args", "a script that looks at a status cannot be load-tested: only the shop opens a sale there; write \"\" for "+
+			"the status' field in the load test")
+	}
+	return nil
+}
+
+// order says how the crowd asks.
+func (s *sandbox) order(c *config.Config) loadtest.Order {
+	r := s.route(c)
+	o := loadtest.Order{Match: r.Match, ID: s.SKU, SKU: r.SKU, User: r.User, Quantity: r.Quantity,
+		Address: c.Server.ClientIPHeader}
+	for _, rate := range c.Limits.Rates {
+		if len(rate.Routes) == 0 || slices.Contains(rate.Routes, r.Name) {
+			o.Keys = append(o.Keys, rate.Key)
+		}
+	}
+	return o
+}
+
+func (s *sandbox) route(c *config.Config) *config.Route {
+	return &c.Routes[slices.IndexFunc(c.Routes, func(r config.Route) bool { return r.Name == s.Route })]
+}
+
+// shop says how the stand-in answers, so that the gate understands it.
+func (s *sandbox) shop(c *config.Config) loadtest.ShopOptions {
+	o := loadtest.ShopOptions{Units: s.Units, Status: 200, Body: `{"code":0}`, Teaches: c.Stock.SoldOutOn != nil}
+	v := &c.Stock.Reserve
+	if o.Reserved = s.route(c).Gate == "reserve"; !o.Reserved {
+		return o
+	}
+	if o.Confirms = len(v.ConfirmOn) == 0; !o.Confirms {
+		_, _ = fmt.Sscanf(v.ConfirmOn[0], "%d", &o.Status) // "2xx" gives 2
+		o.Status *= map[bool]int{true: 100, false: 1}[o.Status < 10]
+	}
+	if j := v.ConfirmJSON; j != nil {
+		var tree any = j.Values[0]
+		for _, name := range slices.Backward(strings.Split(j.Path, ".")) {
+			tree = map[string]any{name: tree}
+		}
+		text, _ := json.Marshal(tree) // of what TOML had
+		o.Body = string(text)
+	}
+	return o
+}
+
+// limits are those that advice may be about.
+func (s *sandbox) limits(c *config.Config) loadtest.Limits {
+	r, w, in := s.route(c), &c.Limits.Window, &c.Limits.Concurrency
+	l := loadtest.Limits{
+		Window: w.Size, QueueTimeout: in.QueueTimeout, Queue: in.MaxQueue, PerUnit: c.Stock.PerUnit,
+		MaxOpen: c.Limits.Connection.MaxOpen, Trusts: len(c.Server.TrustedProxies) > 1, ResponseTimeout: c.Upstream.ResponseTimeout,
+		StatusURL: c.Stock.Reserve.StatusURL, Reserves: r.Gate == "reserve", Checks: r.Gate == "check",
+	}
+	if w.Enforce && c.Mode != "observe" {
+		of := 1
+		if w.Scope == "fleet" {
+			of = max(1, c.Fleet.Instances)
+		}
+		l.Max, l.MaxPerSKU = (w.Max+of-1)/of, (w.MaxPerSKU+of-1)/of
+	}
+	if in.Enforce && c.Mode != "observe" {
+		l.InFlight, l.InFlightKey = in.MaxInFlight, "limits.concurrency.max_in_flight"
+		if r.MaxInFlight > 0 && r.MaxInFlight < l.InFlight {
+			l.InFlight, l.InFlightKey = r.MaxInFlight, fmt.Sprintf("max_in_flight of route %q", r.Name)
+		}
+	}
+	return l
+}
+
+// connections are as many as the gate can keep waiting, and some more.
+func (s *sandbox) connections(c *config.Config, asked int) int {
+	waits := c.Limits.Concurrency.MaxInFlight + c.Limits.Concurrency.MaxQueue
+	return cmp.Or(asked, min(max(waits+512, 1024), 4096))
+}

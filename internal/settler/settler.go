@@ -1,0 +1,138 @@
+// Package settler makes a settlement of a configuration: the streams of its Redis, its database, and its ledgers.
+//
+// It promises that what Open returns can be closed at any time. It decides nothing.
+package settler
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"sluice/config"
+	"sluice/internal/app/stores"
+	"sluice/settle"
+	"sluice/settle/sqlstore"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/link"
+)
+
+// Settlement is what the commands of sluice settle work on.
+type Settlement struct {
+	Stream settle.Stream
+	Store  *sqlstore.Store
+	ledger *redisstore.Store
+}
+
+// OpenStore opens the configured database alone.
+func OpenStore(c *config.Config) (*sqlstore.Store, error) {
+	s := c.Settle
+	if s.Database == "" {
+		return nil, c.Errorf("settle.database", `is "": name a database, like "postgres://sluice@db/shop" or "sqlite:settle.db"`)
+	}
+	store, err := sqlstore.Open(sqlstore.Options{URL: s.URL, Password: string(s.Password), Stock: sqlstore.Stock{
+		Table: s.Stock.Table, SKUColumn: s.Stock.SKUColumn, LeftColumn: s.Stock.LeftColumn, Check: s.Stock.Check,
+	}})
+	if err != nil {
+		return nil, c.Errorf("settle.database", "%v", err)
+	}
+	return store, nil
+}
+
+// Open opens the database and the Redis. It waits for neither.
+func Open(c *config.Config, log *slog.Logger) (*Settlement, error) {
+	c = stores.WaitLonger(c)
+	store, err := OpenStore(c)
+	if err != nil {
+		return nil, err
+	}
+	s := &Settlement{Store: store}
+	options := stores.LinkOptions(c)
+	options.Log = log
+	if s.Stream.Link, err = link.New(options); err == nil {
+		s.ledger, err = stores.OpenLedger(c, true, log)
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close ends all connections.
+func (s *Settlement) Close() {
+	if s.ledger != nil {
+		_ = s.ledger.Close()
+	}
+	if s.Stream.Link != nil {
+		_ = s.Stream.Link.Close()
+	}
+	_ = s.Store.Close()
+}
+
+// Settler returns a settler of all SKUs.
+func (s *Settlement) Settler(c *config.Config, log *slog.Logger) (*settle.Settler, error) {
+	return settle.New(s.Stream, s.Store, settle.Options{
+		Batch: c.Settle.Batch, Workers: c.Settle.Workers, Ledger: s, Log: log,
+		Listen: func(ctx context.Context, wake func(string)) {
+			s.ledger.Listen(ctx, func(sku string, _ protocol.StockVersion) { wake(sku) }, func() {})
+		},
+	})
+}
+
+// Acknowledge implements settle.ChangeableLedger.
+func (s *Settlement) Acknowledge(ctx context.Context, sku, id string) error {
+	_, err := s.ledger.Acknowledge(ctx, sku, id)
+	return err
+}
+
+// Freeze implements settle.ChangeableLedger.
+func (s *Settlement) Freeze(ctx context.Context, sku string) error {
+	_, err := s.ledger.SetState(ctx, sku, protocol.Frozen)
+	return err
+}
+
+// adoptAtOnce is how many orders one call to the ledger adopts.
+const adoptAtOnce = 100
+
+// Adopt implements settle.ChangeableLedger.
+func (s *Settlement) Adopt(ctx context.Context, sku string, orders []settle.Record) error {
+	for len(orders) > 0 {
+		n := min(len(orders), adoptAtOnce)
+		items, done := make([]protocol.Item, n), make([]protocol.Done, n)
+		for i, r := range orders[:n] {
+			items[i] = protocol.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity}
+		}
+		now := time.Now()
+		_, err := s.ledger.Finish(ctx, sku, now.UnixMilli(), now.Add(stores.KeepReleased).UnixMilli(), protocol.Adopt, items, done)
+		if err != nil {
+			return err
+		}
+		orders = orders[n:]
+	}
+	return nil
+}
+
+// WaitForSchema waits until the database can be reached, and reports whether its tables are those of this version. The
+// tables of SQLite are made.
+func (s *Settlement) WaitForSchema(ctx context.Context, log *slog.Logger) error {
+	const again = 2 * time.Second
+	for {
+		var err error
+		if s.Store.Embedded() {
+			_, err = s.Store.Migrate(ctx)
+		} else {
+			err = s.Store.CheckSchema(ctx)
+		}
+		if err == nil || errors.Is(err, sqlstore.ErrSchema) {
+			return err
+		}
+		log.Error("settle: the database cannot be reached; changes stay in Redis", "error", err, "again_in", again)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(again):
+		}
+	}
+}

@@ -1,0 +1,54 @@
+// Package clientscript holds the script that pages of the shop load: it sends an order again after a transient
+// rejection, and follows the sale's state.
+package clientscript
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	_ "embed" // for the script
+	"encoding/hex"
+	"strings"
+	"sync"
+)
+
+//go:embed client.js
+var source string
+
+// Script is the script as it is served. It is safe for concurrent use.
+type Script struct {
+	Plain          []byte
+	Gzip           func() []byte // compressed at the first call: that takes a millisecond and a megabyte
+	ETag, GzipETag string        // quoted (RFC 9110, section 8.8.3)
+}
+
+// New fills in the reasons after which the script sends an order again, and leaves out what only people read: comments,
+// on lines of their own, and indentation.
+func New(transient []string) *Script {
+	var s Script
+	for line := range strings.Lines(strings.Replace(source, "TRANSIENT", strings.Join(transient, "|"), 1)) {
+		if line = strings.TrimLeft(line, " "); line != "\n" && !strings.HasPrefix(line, "//") {
+			s.Plain = append(s.Plain, line...)
+		}
+	}
+	s.Gzip = sync.OnceValue(func() []byte { return compress(s.Plain) })
+	sum := sha256.Sum256(s.Plain)
+	s.ETag = `"` + hex.EncodeToString(sum[:8]) + `"`
+	s.GzipETag = `"` + hex.EncodeToString(sum[:8]) + `-gzip"`
+	return &s
+}
+
+func compress(plain []byte) []byte {
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err == nil {
+		_, err = w.Write(plain)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		panic("BUG: compressing into memory: " + err.Error())
+	}
+	return out.Bytes()
+}

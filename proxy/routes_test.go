@@ -1,0 +1,39 @@
+package proxy
+
+import (
+	"testing"
+
+	"sluice/proxy/route"
+)
+
+func TestCompileRoutes_PatternsAndConstantsThatMatchNothingAreErrors(t *testing.T) {
+	const uid = "$cookie_uid"
+	for _, tt := range []struct{ match, sku, user, key, want string }{
+		{"POST /orders/:sku", "$path_sku", uid, "match",
+			`"POST /orders/:sku": ":sku" stands for itself alone: write "POST /orders/{sku}"`},
+		{"POST orders/{sku}", "$path_sku", uid, "match",
+			`"POST orders/{sku}": "orders" is not a host name: write "POST /orders/{sku}"`},
+		{"POST /orders", "json_id", uid, "sku", `"json_id" is the same for every request: write "$json_id"`},
+		{"POST /orders/{sku}", "{sku}", uid, "sku", `"{sku}" is the same for every request: write "$path_sku"`},
+		{"POST /orders", "$json_id", "cookie_uid", "user",
+			`"cookie_uid" is the same for every request: write "$cookie_uid"`},
+		{"POST /orders", "$json_id", "guest", "user",
+			`"guest" is the same for every request: all clients would be one user; write a variable like $cookie_uid`},
+		{"POST /orders", "1001", uid, "", ""}, // a route that sells one SKU
+	} {
+		errs := CompileRoutes([]Route{{Name: "order", Match: tt.match, Gate: route.Check, SKU: tt.sku, User: tt.user}})
+		if tt.want == "" {
+			if len(errs) != 0 {
+				t.Errorf("%+v: %v", tt, errs)
+			}
+			continue
+		}
+		if len(errs) != 1 {
+			t.Errorf("%+v: %v", tt, errs)
+			continue
+		}
+		if at, ok := errs[0].(*RouteError); !ok || at.Key != tt.key || at.Err.Error() != tt.want {
+			t.Errorf("%v, want %s: %s", errs[0], tt.key, tt.want)
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package settle
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Entry is one change of a ledger, as its stream has it (docs/events.md).
+type Entry struct {
+	Position
+	Numbers
+	Fingerprint Fingerprint
+	Records     []Record
+	Fault       error  // the entry cannot be read; Position is right anyway
+	Text        string // the fields, quoted, if Fault is not nil
+}
+
+// decodeEntry reads an entry of the reply to XRANGE: an id, and a list of names and values.
+func decodeEntry(reply any) (Entry, error) {
+	pair, ok := reply.([]any)
+	if !ok || len(pair) != 2 {
+		return Entry{}, fmt.Errorf("an entry of %T", reply)
+	}
+	id, _ := pair[0].(string)
+	fields, ok := pair[1].([]any)
+	var e Entry
+	var err error
+	if e.Position, err = parsePosition(id); err != nil || !ok {
+		return Entry{}, fmt.Errorf("the entry %.40q cannot be read", id)
+	}
+	words := make([]string, len(fields))
+	for i, f := range fields {
+		words[i], _ = f.(string)
+	}
+	e.Fingerprint = fingerprint(id, words)
+	if e.Fault = e.decode(words); e.Fault != nil {
+		e.Records, e.Text = nil, quoted(words)
+	}
+	return e, nil
+}
+
+// decode reads the fields.
+func (e *Entry) decode(words []string) error {
+	if len(words)%2 != 0 {
+		return errors.New("a field has no value")
+	}
+	var at int64
+	var errs []error
+	number := func(name, text string) int64 {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 {
+			errs = append(errs, fmt.Errorf("%s %.40q is not a number", name, text))
+		}
+		return n
+	}
+	seen := 0
+	for i := 0; i < len(words); i += 2 {
+		name, value := words[i], words[i+1]
+		if serial, ok := strings.CutPrefix(name, "r:"); ok {
+			r, err := parseRecord(serial, value)
+			if err != nil {
+				return err
+			}
+			r.Position = e.Position
+			e.Records = append(e.Records, r)
+			continue
+		}
+		switch name {
+		case "total":
+			e.Total, seen = number(name, value), seen+1
+		case "held":
+			e.Held, seen = number(name, value), seen+1
+		case "sold":
+			e.Sold, seen = number(name, value), seen+1
+		case "state":
+			e.State, seen = value, seen+1
+		case "at":
+			at = number(name, value)
+		}
+	}
+	if seen != 4 {
+		errs = append(errs, errors.New("total, held, sold or state is missing"))
+	}
+	for i := range e.Records {
+		e.Records[i].At = at
+	}
+	return errors.Join(errs...)
+}
+
+// parseRecord reads status|quantity|time|user; the user may hold any byte.
+func parseRecord(serial, text string) (Record, error) {
+	words := strings.SplitN(text, "|", 4)
+	if len(words) != 4 || len(words[0]) != 1 || !strings.Contains("HCXR", words[0]) {
+		return Record{}, fmt.Errorf("the record of %.130q cannot be read: %.80q", serial, text)
+	}
+	quantity, err := strconv.ParseInt(words[1], 10, 64)
+	if err != nil || quantity < 0 {
+		return Record{}, fmt.Errorf("the quantity of %.130q is not a number: %.40q", serial, words[1])
+	}
+	return Record{Serial: serial, User: words[3], Quantity: quantity, Status: words[0][0]}, nil
+}
+
+func parsePosition(id string) (Position, error) {
+	epoch, ver, _ := strings.Cut(id, "-")
+	e, err1 := strconv.ParseInt(epoch, 10, 64)
+	v, err2 := strconv.ParseInt(ver, 10, 64)
+	return Position{e, v}, errors.Join(err1, err2)
+}
+
+// fingerprint is made of the id and of all words with their lengths.
+func fingerprint(id string, words []string) (f Fingerprint) {
+	h := sha256.New()
+	var size [4]byte
+	write := func(word string) {
+		binary.BigEndian.PutUint32(size[:], uint32(len(word)))
+		h.Write(size[:])
+		h.Write([]byte(word))
+	}
+	write(id)
+	for _, word := range words {
+		write(word)
+	}
+	copy(f[:], h.Sum(nil))
+	return f
+}
+
+func quoted(words []string) string {
+	parts := make([]string, len(words))
+	for i, word := range words {
+		parts[i] = strconv.QuoteToASCII(word)
+	}
+	return strings.Join(parts, " ")
+}
+
+// fold returns the last record of each serial, sorted by serial, so that all settlers lock rows in one order.
+func fold(entries []Entry) []Record {
+	last := make(map[string]Record)
+	for _, e := range entries {
+		for _, r := range e.Records {
+			last[r.Serial] = r
+		}
+	}
+	return sorted(last)
+}
+
+func sorted(bySerial map[string]Record) []Record {
+	records := make([]Record, 0, len(bySerial))
+	for _, r := range bySerial {
+		records = append(records, r)
+	}
+	slices.SortFunc(records, func(a, b Record) int { return strings.Compare(a.Serial, b.Serial) })
+	return records
+}

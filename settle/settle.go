@@ -1,0 +1,117 @@
+// Package settle brings what the stock ledgers have decided into a database: every order once, in the ledger's order.
+//
+// It promises that an order is booked and its units are deducted exactly once, whatever dies between, and that two
+// settlers of the same SKU never apply a change twice. The cursor of a SKU lies in the database and moves in the
+// transaction that has the effect. An entry is trimmed from the ledger's stream only after its transaction.
+//
+// It does not decide about orders, raise a ledger's free units, or serve requests. The gate never opens the database.
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Target is the name of the cursor of orders and stock.
+const Target = "orders"
+
+// The causes by which a Database tells a settler how to go on. Any other error is a fault of the machine: the settler
+// tries again.
+var (
+	// ErrElsewhere means that another settler works on the SKU, or has moved its cursor. Nothing was written.
+	ErrElsewhere = errors.New("another settler has moved the cursor")
+
+	// ErrData means that the database will never store this batch as it is. Nothing was written.
+	ErrData = errors.New("the database cannot store this")
+)
+
+// Position is the id of an entry of a ledger's stream. The zero Position is before all of them.
+type Position struct{ Epoch, Ver int64 }
+
+// Before reports whether p is the id of an earlier entry than q.
+func (p Position) Before(q Position) bool {
+	return p.Epoch < q.Epoch || p.Epoch == q.Epoch && p.Ver < q.Ver
+}
+
+// String is the id as Redis writes it.
+func (p Position) String() string { return fmt.Sprintf("%d-%d", p.Epoch, p.Ver) }
+
+// Fingerprint is the beginning of the SHA-256 of an entry. Redis gives ids again when it has lost its tail.
+type Fingerprint [8]byte
+
+// Numbers are a ledger's numbers after an entry.
+type Numbers struct {
+	Total, Held, Sold int64
+	State             string
+}
+
+// Cursor is how far the database is with one ledger.
+type Cursor struct {
+	Position
+	Numbers
+	Born        int64 // the first epoch of the ledger: a SKU that is sold again has another ledger
+	Fingerprint Fingerprint
+	Deducted    int64 // units that the stock table was lowered by for this ledger
+}
+
+// Record is an order as a change has left it.
+type Record struct {
+	Position        // of the change
+	Serial   string // 1 to 128 bytes
+	User     string // any bytes
+	Quantity int64
+	Status   byte  // 'H' held, 'C' confirmed, 'X' released, 'R' refunded
+	At       int64 // Unix ms; 0 = not known
+	Missing  bool  // only the database knows it
+}
+
+// counted is how many units of the stock the record uses up.
+func (r Record) counted() int64 {
+	if r.Status == 'C' {
+		return r.Quantity
+	}
+	return 0
+}
+
+// Conflict is a difference that an operator must look at. A conflict that is there already is not written again.
+type Conflict struct {
+	SKU string
+	Position
+	Kind   string // "stock" "entry" "missing" "lost"
+	Detail string // valid UTF-8
+}
+
+// Batch is the content of one transaction for one SKU.
+type Batch struct {
+	SKU       string
+	From      *Cursor // where the cursor must be; nil = there must be none
+	To        Cursor  // Deducted is not read
+	Records   []Record
+	Whole     bool // Records are all records of the ledger; orders that are not among them become missing
+	Conflicts []Conflict
+}
+
+// Outcome is what a transaction has changed.
+type Outcome struct {
+	Cursor  Cursor // as it is now
+	Units   int64  // deducted, or returned if below 0
+	Missing int64  // orders that have become missing
+	Short   bool   // the stock table had too few units, or no row: a conflict was written
+}
+
+// Database is where orders are settled. Every call is one transaction.
+type Database interface {
+	// Cursor reads the cursor of a SKU; ok is false when there is none.
+	Cursor(ctx context.Context, sku string) (c Cursor, ok bool, err error)
+
+	// Settle writes the batch if the cursor is still at From. Its error wraps ErrElsewhere or ErrData where that is
+	// the cause.
+	Settle(ctx context.Context, b Batch) (Outcome, error)
+
+	// Orders shows see the orders of one ledger, sorted by serial, until see returns false.
+	Orders(ctx context.Context, sku string, born int64, see func(Record) bool) error
+
+	// Report writes conflicts.
+	Report(ctx context.Context, conflicts ...Conflict) error
+}

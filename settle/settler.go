@@ -1,0 +1,211 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	minPoll     = 10 * time.Millisecond // of a SKU that has just changed
+	maxPoll     = 5 * time.Second       // of a SKU that has not changed for long, or whose last turn failed
+	listEvery   = time.Second           // how often new SKUs are looked for
+	maxMessages = 1024                  // notifications that wait
+)
+
+// ChangeableLedger is what a settler changes in Redis.
+type ChangeableLedger interface {
+	// Acknowledge lets the stream of a SKU forget its entries up to an id.
+	Acknowledge(ctx context.Context, sku, id string) error
+	// Freeze closes the SKU until an operator opens it.
+	Freeze(ctx context.Context, sku string) error
+	// Adopt books orders that exist as sold.
+	Adopt(ctx context.Context, sku string, orders []Record) error
+}
+
+// Options configure a Settler. The zero value of each field but Batch has a meaning.
+type Options struct {
+	Batch   int              // entries a transaction; 1 to 10,000
+	Workers int              // SKUs that are settled at the same time; 0 = 4
+	Ledger  ChangeableLedger // nil = nothing is trimmed, frozen or adopted
+	Log     *slog.Logger     // nil = slog.Default()
+
+	// Listen, if not nil, calls wake with each SKU whose ledger may have changed, until ctx ends.
+	Listen func(ctx context.Context, wake func(sku string))
+}
+
+// Settler brings the changes of all ledgers of one Redis into a database. Any number of settlers may run.
+type Settler struct {
+	stream Stream
+	db     Database
+	o      Options
+	log    *slog.Logger
+	now    func() time.Time
+
+	orders, batches, rebuilds, lostOrders atomic.Int64
+}
+
+// New returns a Settler that does nothing until Run or Drain.
+func New(stream Stream, db Database, o Options) (*Settler, error) {
+	if o.Batch < 1 || o.Batch > 10_000 {
+		return nil, errors.New("batch: it must be 1 to 10000")
+	}
+	if o.Workers < 1 {
+		o.Workers = 4
+	}
+	s := &Settler{stream: stream, db: db, o: o, log: o.Log, now: time.Now}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	return s, nil
+}
+
+// Stats are the counts of a settler since it was made.
+type Stats struct{ Orders, Batches, Rebuilds, LostOrders int64 }
+
+// Stats may be called at any time.
+func (s *Settler) Stats() Stats {
+	return Stats{s.orders.Load(), s.batches.Load(), s.rebuilds.Load(), s.lostOrders.Load()}
+}
+
+// Run settles until ctx ends. Faults are logged, and tried again for ever.
+func (s *Settler) Run(ctx context.Context) {
+	woken := make(chan string, maxMessages)
+	var listening sync.WaitGroup
+	defer listening.Wait()
+	if s.o.Listen != nil {
+		listening.Go(func() {
+			s.o.Listen(ctx, func(sku string) {
+				select {
+				case woken <- sku:
+				default: // the SKU is polled anyway
+				}
+			})
+		})
+	}
+	places := make(map[string]*place)
+	var listed time.Time
+	for ctx.Err() == nil {
+		if now := s.now(); now.Sub(listed) >= listEvery {
+			s.list(ctx, places)
+			listed = now
+		}
+		next := s.round(ctx, places)
+		timer := time.NewTimer(min(next, listEvery))
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case sku := <-woken:
+			for more := true; more; {
+				if p := places[sku]; p != nil {
+					p.due = time.Time{}
+				}
+				select {
+				case sku = <-woken:
+				default:
+					more = false
+				}
+			}
+		}
+		timer.Stop()
+	}
+}
+
+// Drain settles one SKU until its cursor is at the end of the stream, or until a fault.
+func (s *Settler) Drain(ctx context.Context, sku string) error {
+	p := &place{sku: sku}
+	for {
+		worked, err := s.turn(ctx, p)
+		if err != nil && !errors.Is(err, ErrElsewhere) {
+			return err
+		}
+		if err == nil && !worked {
+			return nil
+		}
+	}
+}
+
+// list adds new SKUs to places.
+func (s *Settler) list(ctx context.Context, places map[string]*place) {
+	skus, err := s.stream.SKUs(ctx)
+	if err != nil {
+		s.log.Warn("settle: the SKUs cannot be listed", "error", err)
+		return
+	}
+	for _, sku := range skus {
+		if places[sku] == nil {
+			places[sku] = &place{sku: sku}
+		}
+	}
+}
+
+// round gives every SKU that is due and has changed a turn, and returns how long nothing is due then.
+func (s *Settler) round(ctx context.Context, places map[string]*place) time.Duration {
+	now := s.now()
+	var due []*place
+	for _, p := range places {
+		if !p.due.After(now) {
+			due = append(due, p)
+		}
+	}
+	for len(due) > 0 {
+		n := min(len(due), skusAtOnce)
+		s.some(ctx, due[:n])
+		due = due[n:]
+	}
+	next := maxPoll
+	now = s.now()
+	for _, p := range places {
+		next = min(next, p.due.Sub(now))
+	}
+	return max(next, time.Millisecond)
+}
+
+// some gives turns to those of a few SKUs that have changed.
+func (s *Settler) some(ctx context.Context, due []*place) {
+	skus := make([]string, len(due))
+	for i, p := range due {
+		skus[i] = p.sku
+	}
+	ledgers, err := s.stream.Ledgers(ctx, skus)
+	slots := make(chan struct{}, s.o.Workers)
+	var working sync.WaitGroup
+	for i, p := range due {
+		if err != nil {
+			s.end(ctx, p, false, err)
+			continue
+		}
+		if p.loaded && p.cursor != nil && ledgers[i].Position == p.cursor.Position {
+			s.end(ctx, p, false, nil)
+			continue
+		}
+		slots <- struct{}{}
+		working.Go(func() {
+			worked, err := s.turn(ctx, p)
+			s.end(ctx, p, worked, err)
+			<-slots
+		})
+	}
+	working.Wait()
+}
+
+// end decides when the SKU is due again, and logs a fault when it begins and ends.
+func (s *Settler) end(ctx context.Context, p *place, worked bool, err error) {
+	p.wait = min(max(2*p.wait, minPoll), maxPoll)
+	if worked && err == nil {
+		p.wait = minPoll
+	}
+	p.due = s.now().Add(p.wait)
+	switch {
+	case err == nil && p.trouble != "":
+		p.trouble = ""
+		s.log.Info("settle: a SKU is settled again", "sku", p.sku)
+	case err == nil, errors.Is(err, ErrElsewhere), ctx.Err() != nil:
+	case err.Error() != p.trouble:
+		p.trouble = err.Error()
+		s.log.Error("settle: a SKU is not settled; its changes stay in Redis", "sku", p.sku, "error", err)
+	}
+}

@@ -1,0 +1,431 @@
+package sqlstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sluice/internal/dbtest"
+	"sluice/internal/redistest"
+	"sluice/settle"
+	"sluice/settle/sqlstore"
+	"sluice/stockgate/link"
+)
+
+// site is a Redis with ledgers, a database, and a settler between them.
+type site struct {
+	*testing.T
+	redis   *redistest.Server
+	ledger  *testLedger
+	stream  settle.Stream
+	url     string
+	store   *sqlstore.Store
+	settler *settle.Settler
+}
+
+func newSite(t *testing.T, server *redistest.Server, url string, stock sqlstore.Stock) *site {
+	t.Helper()
+	l := must(link.New(redisOptions(server)))(t)
+	t.Cleanup(func() { l.Close() })
+	s := &site{T: t, redis: server, ledger: openLedger(t, server), stream: settle.Stream{Link: l}, url: url}
+	s.store = must(sqlstore.Open(sqlstore.Options{URL: url, Stock: stock}))(t)
+	t.Cleanup(func() { s.store.Close() })
+	_ = must(s.store.Migrate(t.Context()))(t)
+	s.settler = must(settle.New(s.stream, s.store, settle.Options{
+		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler),
+	}))(t)
+	return s
+}
+
+// must fails the test for an error, and else returns the value.
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func (s *site) drain(sku string) {
+	s.Helper()
+	if err := s.settler.Drain(s.Context(), sku); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// equal wants every record to be the same in Redis and in the database, and the books to balance.
+func (s *site) equal(sku string) settle.Comparison {
+	s.Helper()
+	c, ok, err := settle.Verify(s.Context(), s.stream, s.store, sku)
+	if err != nil || !ok {
+		s.Fatalf("verify %q: %v, %v", sku, ok, err)
+	}
+	if !c.Equal() {
+		s.Errorf("ledger and database differ: %+v", c)
+	}
+	return c
+}
+
+func (s *site) conflicts(sku, kind string) (found []string) {
+	s.Helper()
+	for _, c := range must(s.store.Conflicts(s.Context(), 1000))(s.T) {
+		if c.SKU == sku && c.Kind == kind {
+			found = append(found, c.Detail)
+		}
+	}
+	return found
+}
+
+func (s *site) left(sku string) int64 {
+	s.Helper()
+	return must(s.store.Left(s.Context(), sku))(s.T)
+}
+
+// everyDatabase gives f a fresh database of each kind, one server after another. The fast tests use SQLite alone.
+func everyDatabase(t *testing.T, f func(t *testing.T, url string)) {
+	t.Run("sqlite", func(t *testing.T) { f(t, "sqlite:"+filepath.Join(t.TempDir(), "settle.db")) })
+	if testing.Short() {
+		return
+	}
+	t.Run("postgres", func(t *testing.T) { f(t, dbtest.Postgres(t).URL) })
+	t.Run("mariadb", func(t *testing.T) { f(t, dbtest.MariaDB(t).URL) })
+}
+
+func TestSettlement_KeepsItsContract(t *testing.T) {
+	everyDatabase(t, func(t *testing.T, url string) {
+		server := redistest.Start(t)
+		for name, rule := range map[string]func(*site){
+			"books orders of hostile text":          booksHostileText,
+			"another settler's batch has no effect": rejectsStaleBatch,
+			"an older change has no effect":         keepsNewerOrder,
+			"a poisoned entry is parked":            parksPoisonedEntry,
+			"a trimmed stream is read whole":        rebuildsTrimmedStream,
+			"a lost tail freezes and is adopted":    adoptsLostTail,
+			"ids that come again are noticed":       noticesReusedIDs,
+			"a SKU sold again is another ledger":    beginsNewLedger,
+			"the stream keeps the cursor's entry":   trimsSettledEntries,
+			"an older Redis is not settled":         rejectsOlderRedis,
+		} {
+			t.Run(name, func(t *testing.T) { rule(newSite(t, server, url, sqlstore.Stock{})) })
+		}
+		t.Run("the shop's stock is deducted if enough is left", func(t *testing.T) { deductsShopStock(t, server, url) })
+	})
+}
+
+func booksHostileText(s *site) {
+	const sku = "hostile\x00\xff'\"`;--"
+	s.ledger.set(sku, 100)
+	users := []string{"", "a\x00b", "\xff\xfe", "x|y|z", strings.Repeat("u", 1024), `'; DROP TABLE sluice_order; --`}
+	for i, user := range users {
+		serial := fmt.Sprintf("s%d\x00\xff'", i)
+		s.ledger.reserve(sku, serial, user, int64(i+1))
+		switch i % 3 {
+		case 0:
+			s.ledger.finish(sku, "confirm", serial)
+		case 1:
+			s.ledger.finish(sku, "release", serial)
+		}
+		if i == 3 {
+			s.ledger.finish(sku, "refund", serial)
+		}
+	}
+	s.drain(sku)
+	c := s.equal(sku)
+	if c.Records != len(users) || c.Booked != 1 {
+		s.Errorf("%d records, %d booked: want %d, 1", c.Records, c.Booked, len(users))
+	}
+	if left := s.left(sku); left != 99 {
+		s.Errorf("%d units are left: want 99", left)
+	}
+	var found []string
+	cursor, _, _ := s.store.Cursor(s.Context(), sku)
+	_ = s.store.Orders(s.Context(), sku, cursor.Born, func(r settle.Record) bool { found = append(found, r.User); return true })
+	if !slices.Equal(found, users) {
+		s.Errorf("buyers %q: want %q", found, users)
+	}
+}
+
+func rejectsStaleBatch(s *site) {
+	const sku = "stale"
+	s.ledger.set(sku, 10)
+	s.ledger.buy(sku, 0, 3)
+	entries := must(s.stream.Entries(s.Context(), sku, settle.Position{}, 100))(s.T)
+	last := entries[len(entries)-1]
+	b := settle.Batch{SKU: sku, To: settle.Cursor{Position: last.Position, Numbers: last.Numbers, Born: last.Epoch}}
+	for _, e := range entries[:3] {
+		b.Records = append(b.Records, e.Records...)
+	}
+	s.drain(sku)
+	before, _, _ := s.store.Cursor(s.Context(), sku)
+	_, err := s.store.Settle(s.Context(), b) // it believes that there is no cursor
+	if !errors.Is(err, settle.ErrElsewhere) {
+		s.Errorf("a batch for a cursor that is there: %v", err)
+	}
+	old := before
+	old.Ver--
+	b.From = &old
+	if _, err := s.store.Settle(s.Context(), b); !errors.Is(err, settle.ErrElsewhere) {
+		s.Errorf("a batch from an earlier position: %v", err)
+	}
+	if after, _, _ := s.store.Cursor(s.Context(), sku); after != before {
+		s.Errorf("the cursor is %+v, and was %+v", after, before)
+	}
+	s.equal(sku)
+}
+
+func keepsNewerOrder(s *site) {
+	const sku = "newer"
+	s.ledger.set(sku, 10)
+	s.ledger.buy(sku, 0, 1)
+	s.drain(sku)
+	cursor, _, _ := s.store.Cursor(s.Context(), sku)
+	to := cursor
+	to.Ver++
+	o, err := s.store.Settle(s.Context(), settle.Batch{SKU: sku, From: &cursor, To: to, Records: []settle.Record{{
+		Position: settle.Position{Epoch: cursor.Epoch, Ver: 2}, Serial: "newer-0", User: "u0", Quantity: 1, Status: 'H',
+	}}})
+	if err != nil || o.Units != 0 {
+		s.Errorf("an older change of a confirmed order: %d units, %v", o.Units, err)
+	}
+	if left := s.left(sku); left != 9 {
+		s.Errorf("%d units are left: want 9", left)
+	}
+}
+
+func parksPoisonedEntry(s *site) {
+	const sku = "poisoned"
+	s.ledger.set(sku, 10)
+	s.ledger.buy(sku, 0, 2)
+	// The entry of the next change is replaced by one whose record cannot be read.
+	entries := must(s.stream.Entries(s.Context(), sku, settle.Position{}, 100))(s.T)
+	next := entries[len(entries)-1]
+	next.Ver++
+	s.redis.Client.Do(s.Context(), "XADD", "sluice:{"+sku+"}:q", next.Position.String(), "op", "confirm", "total", "10",
+		"held", "0", "sold", "3", "state", "on", "at", "1", "r:bad\x00", "Q|many|of\xff|nothing")
+	next.Ver++
+	s.redis.Client.Do(s.Context(), "XADD", "sluice:{"+sku+"}:q", next.Position.String(), "op", "confirm", "total", "10",
+		"held", "0", "sold", "4", "state", "on", "at", "1", "r:good", "C|1|0|u")
+	next.Ver++ // no database keeps a serial of 300 bytes, but SQLite
+	s.redis.Client.Do(s.Context(), "XADD", "sluice:{"+sku+"}:q", next.Position.String(), "op", "confirm", "total", "10",
+		"held", "0", "sold", "5", "state", "on", "at", "1", "r:"+strings.Repeat("s", 300), "C|1|0|u")
+	next.Ver++
+	s.redis.Client.Do(s.Context(), "XADD", "sluice:{"+sku+"}:q", next.Position.String(), "op", "confirm", "total", "10",
+		"held", "0", "sold", "6", "state", "on", "at", "1", "r:last", "C|1|0|u")
+	s.drain(sku)
+	cursor, _, _ := s.store.Cursor(s.Context(), sku)
+	booked, want := int64(0), int64(4)
+	_ = s.store.Orders(s.Context(), sku, cursor.Born, func(r settle.Record) bool { booked += r.Quantity; return true })
+	parked := s.conflicts(sku, "entry")
+	if strings.HasPrefix(s.url, "sqlite") {
+		want = 5
+	} else if len(parked) != 2 {
+		s.Errorf("%d conflicts: want 2: %q", len(parked), parked)
+	}
+	if cursor.Position != next.Position || booked != want || cursor.Sold != 6 {
+		s.Errorf("cursor %v, %d booked, %d sold: want %v, %d, 6", cursor.Position, booked, cursor.Sold, next.Position, want)
+	}
+	if left := s.left(sku); left != 10-booked { // of what is booked, not of the ledger's sum
+		s.Errorf("%d units are left: want %d", left, 10-booked)
+	}
+	if len(parked) == 0 || !strings.Contains(parked[0], `"r:bad\x00" "Q|many|of\xff|nothing"`) {
+		s.Errorf("conflicts %q: want the bytes of the entry", parked)
+	}
+}
+
+func rebuildsTrimmedStream(s *site) {
+	const sku = "trimmed"
+	s.ledger.set(sku, 100)
+	s.ledger.buy(sku, 0, 5)
+	s.drain(sku)
+	s.ledger.buy(sku, 5, 20)
+	s.ledger.finish(sku, "refund", "trimmed-0")
+	s.redis.Client.XTrimMaxLen(s.Context(), "sluice:{"+sku+"}:q", 3)
+	s.drain(sku)
+	if n := s.settler.Stats().Rebuilds; n != 1 {
+		s.Errorf("%d rebuilds: want 1", n)
+	}
+	s.equal(sku)
+	s.ledger.buy(sku, 25, 2)
+	s.drain(sku)
+	if c := s.equal(sku); c.Booked != 26 || s.left(sku) != 74 {
+		s.Errorf("%d booked, %d left: want 26, 74", c.Booked, s.left(sku))
+	}
+}
+
+// keys are the keys of a ledger.
+func (s *site) keys(sku string) (keys []string) {
+	for _, part := range []string{"s", "r", "u", "x", "q"} {
+		keys = append(keys, "sluice:{"+sku+"}:"+part)
+	}
+	return keys
+}
+
+// dump returns a function that puts a ledger back to what it is now, as Redis does that has lost the end of its AOF.
+func (s *site) dump(sku string) (forget func()) {
+	dumps := map[string]string{}
+	for _, key := range s.keys(sku) {
+		if text, err := s.redis.Client.Dump(s.Context(), key).Result(); err == nil {
+			dumps[key] = text
+		}
+	}
+	return func() {
+		s.redis.Client.Del(s.Context(), s.keys(sku)...)
+		for key, text := range dumps {
+			if err := s.redis.Client.Restore(s.Context(), key, 0, text).Err(); err != nil {
+				s.Fatal(err)
+			}
+		}
+		s.ledger.forget() // the gates died too
+	}
+}
+
+func adoptsLostTail(s *site) {
+	const sku = "tail"
+	s.ledger.set(sku, 100)
+	s.ledger.buy(sku, 0, 5)
+	s.ledger.reserve(sku, "later", "u", 2)
+	forget := s.dump(sku)
+	s.ledger.finish(sku, "confirm", "later")
+	s.ledger.buy(sku, 5, 10)
+	s.drain(sku)
+	forget()
+	s.ledger.buy(sku, 20, 4) // ids come again
+	s.drain(sku)
+	if n := s.settler.Stats().LostOrders; n != 10 {
+		s.Errorf("%d lost orders: want 10", n)
+	}
+	if state := s.ledger.state(sku); state != "frozen" {
+		s.Errorf("the SKU is %s: want frozen", state)
+	}
+	if len(s.conflicts(sku, "lost")) != 1 {
+		s.Error("no conflict tells what was lost")
+	}
+	s.ledger.open(sku)
+	s.drain(sku)
+	s.ledger.buy(sku, 30, 1)
+	s.drain(sku)
+	if c := s.equal(sku); c.Booked != 20 || s.left(sku) != 80 {
+		s.Errorf("%d booked, %d left: want 20, 80", c.Booked, s.left(sku))
+	}
+}
+
+func noticesReusedIDs(s *site) {
+	const sku = "reused"
+	s.ledger.set(sku, 100)
+	s.ledger.buy(sku, 0, 3)
+	forget := s.dump(sku)
+	s.ledger.buy(sku, 3, 2)
+	s.drain(sku)
+	forget()
+	s.ledger.buy(sku, 20, 6) // beyond the cursor
+	s.drain(sku)
+	if n := s.settler.Stats().LostOrders; n != 2 {
+		s.Errorf("%d lost orders: want 2", n)
+	}
+	s.ledger.open(sku)
+	s.drain(sku)
+	if c := s.equal(sku); c.Booked != 11 || s.left(sku) != 89 {
+		s.Errorf("%d booked, %d left: want 11, 89", c.Booked, s.left(sku))
+	}
+}
+
+func beginsNewLedger(s *site) {
+	const sku = "again"
+	s.ledger.set(sku, 10)
+	s.ledger.buy(sku, 0, 3)
+	s.drain(sku)
+	first, _, _ := s.store.Cursor(s.Context(), sku)
+	s.redis.Client.Del(s.Context(), s.keys(sku)[:4]...) // the stream stays
+	s.ledger.forget()
+	s.ledger.set(sku, 20)
+	s.ledger.buy(sku, 0, 2)
+	s.drain(sku)
+	second, _, _ := s.store.Cursor(s.Context(), sku)
+	if second.Born <= first.Born || s.left(sku) != 18 {
+		s.Errorf("born %d after %d, %d left: want a later ledger, 18", second.Born, first.Born, s.left(sku))
+	}
+	s.equal(sku)
+	old := 0
+	_ = s.store.Orders(s.Context(), sku, first.Born, func(settle.Record) bool { old++; return true })
+	if old != 3 {
+		s.Errorf("%d orders of the first ledger: want 3", old)
+	}
+}
+
+func trimsSettledEntries(s *site) {
+	const sku = "settled"
+	s.ledger.set(sku, 50)
+	s.ledger.buy(sku, 0, 10)
+	s.drain(sku)
+	entries := must(s.stream.Entries(s.Context(), sku, settle.Position{}, 100))(s.T)
+	cursor, _, _ := s.store.Cursor(s.Context(), sku)
+	if len(entries) != 1 || entries[0].Position != cursor.Position {
+		s.Errorf("%d entries stay: want the one at the cursor", len(entries))
+	}
+	s.ledger.buy(sku, 10, 10)
+	// Another consumer acknowledges all: what is not settled stays.
+	all := must(s.redis.Client.XRevRangeN(s.Context(), "sluice:{"+sku+"}:q", "+", "-", 1).Result())(s.T)
+	if err := s.ledger.Acknowledge(s.Context(), sku, all[0].ID); err != nil {
+		s.Fatal(err)
+	}
+	s.drain(sku)
+	if n := s.settler.Stats().Rebuilds; n != 0 {
+		s.Errorf("%d rebuilds: want none, the stream was pinned", n)
+	}
+	s.equal(sku)
+}
+
+func rejectsOlderRedis(s *site) {
+	const sku = "older"
+	s.ledger.set(sku, 50)
+	s.ledger.buy(sku, 0, 2)
+	forget := s.dump(sku)
+	s.ledger.freeze(sku)
+	s.ledger.open(sku)
+	s.ledger.buy(sku, 2, 2)
+	s.drain(sku)
+	before, _, _ := s.store.Cursor(s.Context(), sku)
+	forget()
+	if err := s.settler.Drain(s.Context(), sku); !errors.Is(err, settle.ErrBehind) {
+		s.Errorf("an older epoch: %v", err)
+	}
+	if after, _, _ := s.store.Cursor(s.Context(), sku); after != before {
+		s.Errorf("the cursor is %+v, and was %+v", after, before)
+	}
+}
+
+func deductsShopStock(t *testing.T, server *redistest.Server, url string) {
+	s := newSite(t, server, url, sqlstore.Stock{Table: "shop_stock", SKUColumn: "sku_id", LeftColumn: "num", Check: true})
+	exec := func(query string) {
+		t.Helper()
+		if err := s.store.Exec(context.Background(), query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec("CREATE TABLE shop_stock (sku_id bigint PRIMARY KEY, num bigint NOT NULL)")
+	exec("INSERT INTO shop_stock VALUES (77001, 5), (77002, 5)")
+	s.ledger.set("77001", 9)
+	s.ledger.buy("77001", 0, 3)
+	s.drain("77001")
+	if left := s.left("77001"); left != 2 {
+		t.Errorf("%d units are left: want 2", left)
+	}
+	s.equal("77001")
+	s.ledger.buy("77001", 3, 3) // the shop has 2
+	s.ledger.finish("77001", "refund", "77001-0")
+	s.drain("77001")
+	c, _, err := settle.Verify(t.Context(), s.stream, s.store, "77001")
+	if err != nil || c.Booked != 5 || len(c.Differences) != 0 {
+		t.Errorf("%+v, %v: want all orders booked", c, err)
+	}
+	if left := s.left("77001"); left < 0 || c.Deducted != 5-left {
+		t.Errorf("%d units are left, %d deducted", left, c.Deducted)
+	}
+}

@@ -1,0 +1,178 @@
+package sqlstore_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/settle"
+	"sluice/settle/sqlstore"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/link"
+)
+
+// The environment of a test binary that is a settler, until it is killed.
+const (
+	childRedis    = "SETTLE_TEST_REDIS"
+	childDatabase = "SETTLE_TEST_DATABASE"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childRedis) != "" {
+		runChild()
+		return
+	}
+	redistest.Main(m)
+}
+
+// runChild settles until the process is killed, or its parent is gone.
+func runChild() {
+	l, err := link.New(redisOptions(&redistest.Server{Addr: os.Getenv(childRedis)}))
+	if err != nil {
+		panic(err)
+	}
+	store, err := sqlstore.Open(sqlstore.Options{URL: os.Getenv(childDatabase)})
+	if err != nil {
+		panic(err)
+	}
+	s, err := settle.New(settle.Stream{Link: l}, store, settle.Options{Batch: 10, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	if err != nil {
+		panic(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // ends with the parent
+		cancel()
+	}()
+	fmt.Println("ready")
+	s.Run(ctx)
+}
+
+type child struct {
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+}
+
+func startChild(t *testing.T, redis, database string) *child {
+	t.Helper()
+	c := &child{cmd: exec.Command(os.Args[0])}
+	c.cmd.Env = append(os.Environ(), childRedis+"="+redis, childDatabase+"="+database)
+	c.cmd.Stderr = os.Stderr
+	c.stdin = must(c.cmd.StdinPipe())(t)
+	out := must(c.cmd.StdoutPipe())(t)
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("the settler did not start: %q, %v", line, err)
+	}
+	return c
+}
+
+func (c *child) kill() {
+	_ = c.cmd.Process.Kill()
+	_ = c.cmd.Wait()
+}
+
+const (
+	crashSKUs   = 4
+	crashOrders = 1500 // of each SKU
+	crashKills  = 60   // at most
+)
+
+// sell sells orders of a SKU: 8 of 10 are confirmed, one is released, one refunded.
+func sell(l *testLedger, sku string) error {
+	ctx := context.Background()
+	now := time.Now().UnixMilli()
+	keep := now + time.Hour.Milliseconds()
+	for first := 0; first < crashOrders; first += 10 {
+		items, codes, done := make([]protocol.Item, 10), make([]protocol.Code, 10), make([]protocol.Done, 10)
+		for i := range items {
+			items[i] = protocol.Item{Serial: fmt.Sprintf("%s-%d", sku, first+i), User: fmt.Sprint("u", first+i), Quantity: 1 + int64(i%3)}
+		}
+		if _, err := l.store.Reserve(ctx, sku, 0, now, keep, items, codes); err != nil {
+			return err
+		}
+		for _, step := range []struct {
+			op    protocol.Op
+			items []protocol.Item
+		}{{protocol.Confirm, items[:9]}, {protocol.Release, items[9:]}, {protocol.Refund, items[8:9]}} {
+			if _, err := l.store.Finish(ctx, sku, now, keep, step.op, step.items, done); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Two settlers work on the same SKUs, and are killed again and again. In the end every record is the same.
+func TestSettlers_KilledAnywhereBookOnce(t *testing.T) {
+	everyDatabase(t, func(t *testing.T, url string) {
+		server := redistest.Start(t)
+		s := newSite(t, server, url, sqlstore.Stock{})
+		var skus []string
+		var selling sync.WaitGroup
+		for i := range crashSKUs {
+			sku := fmt.Sprintf("crash-%d", i)
+			skus = append(skus, sku)
+			s.ledger.set(sku, 4*crashOrders)
+			selling.Go(func() {
+				if err := sell(s.ledger, sku); err != nil {
+					t.Errorf("sell %s: %v", sku, err)
+				}
+			})
+		}
+		kills := killSettlers(s, skus)
+		selling.Wait()
+		orders := 0
+		for _, sku := range skus {
+			s.drain(sku)
+			c := s.equal(sku)
+			orders += c.Records
+			if left := s.left(sku); left != 4*crashOrders-c.Sold {
+				t.Errorf("%s: %d units are left, want %d", sku, left, 4*crashOrders-c.Sold)
+			}
+		}
+		if orders != crashSKUs*crashOrders || kills < 5 {
+			t.Errorf("%d orders compared after %d kills: want %d, at least 5", orders, kills, crashSKUs*crashOrders)
+		}
+		t.Logf("%d orders, %d settlers killed", orders, kills)
+	})
+}
+
+// killSettlers runs two settlers and kills one of them after another, until everything is settled.
+func killSettlers(s *site, skus []string) (kills int) {
+	s.Helper()
+	children := []*child{startChild(s.T, s.redis.Addr, s.url), startChild(s.T, s.redis.Addr, s.url)}
+	for ; kills < crashKills && !s.settled(skus); kills++ {
+		<-time.After(time.Duration(5+rand.IntN(100)) * time.Millisecond) // a kill comes at any moment
+		children[kills%2].kill()
+		children[kills%2] = startChild(s.T, s.redis.Addr, s.url)
+	}
+	for _, c := range children {
+		c.kill()
+	}
+	return kills
+}
+
+// settled reports whether all orders are sold and settled.
+func (s *site) settled(skus []string) bool {
+	s.Helper()
+	ledgers := must(s.stream.Ledgers(s.Context(), skus))(s.T)
+	for i, sku := range skus {
+		cursor, _, err := s.store.Cursor(s.Context(), sku)
+		if err != nil || cursor.Position != ledgers[i].Position || cursor.Ver != 1+4*crashOrders/10 {
+			return false
+		}
+	}
+	return true
+}

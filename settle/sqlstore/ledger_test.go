@@ -1,0 +1,124 @@
+package sqlstore_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/settle"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/link"
+)
+
+func redisOptions(server *redistest.Server) link.Options {
+	return link.Options{
+		Addresses: []string{server.Addr}, PoolSize: 4, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
+		BreakerErrors: link.Unbroken, BreakerPause: time.Second,
+	}
+}
+
+// testLedger is the real ledger, as gates use it.
+type testLedger struct {
+	t      testing.TB
+	server *redistest.Server
+	store  *redisstore.Store
+}
+
+func openLedger(t testing.TB, server *redistest.Server) *testLedger {
+	t.Helper()
+	l := &testLedger{t: t, server: server}
+	l.forget()
+	t.Cleanup(func() { l.store.Close() })
+	return l
+}
+
+// forget is a restart of the gates: they have seen nothing.
+func (l *testLedger) forget() {
+	if l.store != nil {
+		l.store.Close()
+	}
+	l.store = must(redisstore.New(redisstore.Options{
+		Options: redisOptions(l.server), Events: 1_000_000, Acknowledged: true, Visitor: true,
+	}))(l.t)
+}
+
+func (l *testLedger) set(sku string, total int64) {
+	l.t.Helper()
+	_ = must(l.store.SetTotal(context.Background(), sku, total, 0))(l.t)
+}
+
+func (l *testLedger) reserve(sku, serial, user string, quantity int64) {
+	l.t.Helper()
+	codes := make([]protocol.Code, 1)
+	now := time.Now().UnixMilli()
+	_, err := l.store.Reserve(context.Background(), sku, 0, now, now+time.Hour.Milliseconds(),
+		[]protocol.Item{{Serial: serial, User: user, Quantity: quantity}}, codes)
+	if err != nil || codes[0] != protocol.Held {
+		l.t.Fatalf("reserve %q: code %d, %v", serial, codes[0], err)
+	}
+}
+
+func (l *testLedger) finish(sku, op, serial string) {
+	l.t.Helper()
+	done := make([]protocol.Done, 1)
+	now := time.Now().UnixMilli()
+	_, err := l.store.Finish(context.Background(), sku, now, now+time.Hour.Milliseconds(), protocol.Op(op),
+		[]protocol.Item{{Serial: serial}}, done)
+	if err != nil || done[0] != protocol.Changed {
+		l.t.Fatalf("%s %q: %d, %v", op, serial, done[0], err)
+	}
+}
+
+// buy reserves and confirms n orders of one unit, numbered from first on.
+func (l *testLedger) buy(sku string, first, n int) {
+	l.t.Helper()
+	for i := first; i < first+n; i++ {
+		serial := fmt.Sprintf("%s-%d", sku, i)
+		l.reserve(sku, serial, fmt.Sprintf("u%d", i), 1)
+		l.finish(sku, "confirm", serial)
+	}
+}
+
+func (l *testLedger) change(sku string, to protocol.State) {
+	l.t.Helper()
+	_ = must(l.store.SetState(context.Background(), sku, to))(l.t)
+}
+
+func (l *testLedger) freeze(sku string) { l.t.Helper(); l.change(sku, protocol.Frozen) }
+func (l *testLedger) open(sku string)   { l.t.Helper(); l.change(sku, protocol.On) }
+
+func (l *testLedger) state(sku string) string {
+	l.t.Helper()
+	s, _, err := l.store.Look(context.Background(), sku)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return string(s.State)
+}
+
+// Acknowledge implements settle.ChangeableLedger.
+func (l *testLedger) Acknowledge(ctx context.Context, sku, id string) error {
+	_, err := l.store.Acknowledge(ctx, sku, id)
+	return err
+}
+
+// Freeze implements settle.ChangeableLedger.
+func (l *testLedger) Freeze(ctx context.Context, sku string) error {
+	_, err := l.store.SetState(ctx, sku, protocol.Frozen)
+	return err
+}
+
+// Adopt implements settle.ChangeableLedger.
+func (l *testLedger) Adopt(ctx context.Context, sku string, orders []settle.Record) error {
+	for _, r := range orders {
+		items := []protocol.Item{{Serial: r.Serial, User: r.User, Quantity: r.Quantity}}
+		now := time.Now().UnixMilli()
+		if _, err := l.store.Finish(ctx, sku, now, now, protocol.Adopt, items, make([]protocol.Done, 1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package sqlstore
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+)
+
+//go:embed migrations
+var migrations embed.FS
+
+// ErrSchema is the cause when the database has not the tables that this version needs.
+var ErrSchema = errors.New("the tables are missing, or those of another version; run: sluice settle migrate")
+
+const versionTable = "sluice_migration"
+
+func (s *Store) provider() (*goose.Provider, error) {
+	dialects := map[string]database.Dialect{
+		"postgres": database.DialectPostgres, "mysql": database.DialectMySQL, "sqlite": database.DialectSQLite3,
+	}
+	files, err := fs.Sub(migrations, "migrations/"+s.d.name)
+	if err != nil {
+		return nil, err
+	}
+	versions, err := database.NewStore(dialects[s.d.name], versionTable)
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider("", s.db, files, goose.WithStore(versions))
+}
+
+// Migrate creates or changes Sluice's tables, and returns the names of the files that it has applied.
+func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
+	p, err := s.provider()
+	if err != nil {
+		return nil, fmt.Errorf("migrate: %w", err)
+	}
+	results, err := p.Up(ctx)
+	for _, r := range results {
+		applied = append(applied, r.Source.Path)
+	}
+	if err != nil {
+		return applied, fmt.Errorf("migrate: %w", err)
+	}
+	return applied, nil
+}
+
+// CheckSchema reports ErrSchema where the tables are not those of this version, and any other error where the database
+// cannot be reached.
+func (s *Store) CheckSchema(ctx context.Context) error {
+	if err := s.db.PingContext(ctx); err != nil {
+		return fmt.Errorf("reach the database: %w", err)
+	}
+	for _, query := range []string{
+		"SELECT " + cursorColumns + ", changed FROM sluice_cursor WHERE 1 = 0",
+		"SELECT buyer, quantity, status, at, missing FROM sluice_order WHERE 1 = 0",
+		"SELECT num FROM sluice_stock WHERE 1 = 0",
+		"SELECT id, kind, detail, found, solved FROM sluice_conflict WHERE 1 = 0",
+	} {
+		rows, err := s.db.QueryContext(ctx, query)
+		if err != nil {
+			return fmt.Errorf("%w (%w)", ErrSchema, err)
+		}
+		rows.Close()
+	}
+	return nil
+}
+
+// Statements is the SQL by which Migrate makes the tables in an empty database, for an operator who runs it by hand.
+func (s *Store) Statements() (string, error) {
+	files, err := fs.Glob(migrations, "migrations/"+s.d.name+"/*.sql")
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for _, name := range files {
+		text, err := fs.ReadFile(migrations, name)
+		if err != nil {
+			return "", err
+		}
+		out.Write(text)
+	}
+	return out.String(), nil
+}

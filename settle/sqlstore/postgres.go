@@ -1,0 +1,78 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"sluice/settle"
+)
+
+// postgresSession bounds every wait, so that a settler that was killed leaves no lock behind for long. The last two are
+// not known to every server and platform.
+var postgresSession = []string{
+	"SET lock_timeout = '2s'", "SET statement_timeout = '20s'", "SET idle_in_transaction_session_timeout = '30s'",
+	"SET client_connection_check_interval = '1s'", "SET tcp_user_timeout = '20s'",
+}
+
+func openPostgres(url, password string) (*sql.DB, dialect, error) {
+	c, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, dialect{}, errors.New("database: the PostgreSQL URL cannot be read; write postgres://user@host:5432/name")
+	}
+	if password != "" {
+		c.Password = password
+	}
+	db := stdlib.OpenDB(*c, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+		for i, statement := range postgresSession {
+			if _, err := conn.Exec(ctx, statement); err != nil && i < 3 {
+				return fmt.Errorf("%s: %w", statement, err)
+			}
+		}
+		return nil
+	}))
+	db.SetMaxOpenConns(8)
+	return db, dialect{
+		name: "postgres", numbered: true, skipLocked: " FOR UPDATE SKIP LOCKED", now: "now()", quote: `"`,
+		insertion: "INSERT", ignored: " ON CONFLICT DO NOTHING", upsert: upsertPostgres, isData: isPostgresData,
+		options: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
+	}, nil
+}
+
+// upsertStatement lets the rows themselves tell by how much they have changed what is used up.
+const upsertStatement = `WITH up AS (
+  INSERT INTO sluice_order AS o (sku, born, serial, buyer, quantity, status, epoch, ver, at)
+  SELECT $1::text, $2::bigint, * FROM unnest($3::text[], $4::bytea[], $5::bigint[], $6::text[], $7::bigint[], $8::bigint[],
+    $9::bigint[])
+  ON CONFLICT (sku, born, serial) DO UPDATE SET
+    counted = CASE WHEN o.status = 'C' THEN o.quantity ELSE 0 END,
+    buyer = excluded.buyer, quantity = excluded.quantity, status = excluded.status, at = excluded.at,
+    epoch = excluded.epoch, ver = excluded.ver, missing = NULL
+  WHERE $10::boolean OR (excluded.epoch, excluded.ver) > (o.epoch, o.ver)
+  RETURNING CASE WHEN o.status = 'C' THEN o.quantity ELSE 0 END - o.counted AS units)
+SELECT COALESCE(sum(units), 0)::bigint FROM up`
+
+func upsertPostgres(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record) (units int64, err error) {
+	n := len(records)
+	serials, buyers, statuses := make([]string, n), make([][]byte, n), make([]string, n)
+	quantities, epochs, vers, ats := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+	for i, r := range records {
+		serials[i], buyers[i], statuses[i] = stored(r.Serial), []byte(r.User), string(r.Status)
+		quantities[i], epochs[i], vers[i], ats[i] = r.Quantity, r.Epoch, r.Ver, r.At
+	}
+	err = tx.QueryRowContext(ctx, upsertStatement, stored(b.SKU), b.To.Born, serials, buyers, quantities, statuses, epochs,
+		vers, ats, b.Whole).Scan(&units)
+	return units, err
+}
+
+// isPostgresData reports data exceptions and violated constraints.
+func isPostgresData(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && (strings.HasPrefix(e.Code, "22") || strings.HasPrefix(e.Code, "23"))
+}

@@ -1,0 +1,110 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"sluice/settle"
+)
+
+// Conflict is a conflict that no operator has solved.
+type Conflict struct {
+	ID int64
+	settle.Conflict
+	Found string // when, as the database writes it
+}
+
+// Conflicts returns the oldest unsolved conflicts.
+func (s *Store) Conflicts(ctx context.Context, limit int) ([]Conflict, error) {
+	rows, err := s.db.QueryContext(ctx, s.sql("SELECT id, sku, epoch, ver, kind, detail, CAST(found AS char(26)) "+
+		"FROM sluice_conflict WHERE target = ? AND solved IS NULL ORDER BY id LIMIT ?"), settle.Target, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read conflicts: %w", err)
+	}
+	defer rows.Close()
+	var all []Conflict
+	for rows.Next() {
+		var c Conflict
+		var sku string
+		if err := rows.Scan(&c.ID, &sku, &c.Epoch, &c.Ver, &c.Kind, &c.Detail, &c.Found); err != nil {
+			return nil, fmt.Errorf("read conflicts: %w", err)
+		}
+		c.SKU = original(sku)
+		all = append(all, c)
+	}
+	return all, rows.Err()
+}
+
+// Books is one ledger as the database has it.
+type Books struct {
+	SKU string
+	settle.Cursor
+	Booked   int64 // units of the confirmed orders
+	Reserved int64 // units of the held orders
+	Orders   int64 // confirmed
+	Missing  int64 // orders that only the database knows
+	Left     int64 // in the stock table; -1 = it has no row of the SKU
+	Changed  string
+}
+
+// Books returns the books of the current ledger of each SKU, sorted by SKU. sku "" = all.
+func (s *Store) Books(ctx context.Context, sku string) ([]Books, error) {
+	query := "SELECT c.sku, c.born, c.epoch, c.ver, c.total, c.held, c.sold, c.state, c.deducted, CAST(c.changed AS char(26)), " +
+		"COALESCE(SUM(CASE WHEN o.status = 'C' THEN o.quantity END), 0), " +
+		"COALESCE(SUM(CASE WHEN o.status = 'H' THEN o.quantity END), 0), " +
+		"COUNT(CASE WHEN o.status = 'C' THEN 1 END), COUNT(o.missing) " +
+		"FROM sluice_cursor c LEFT JOIN sluice_order o ON o.sku = c.sku AND o.born = c.born WHERE c.target = ?"
+	args := []any{settle.Target}
+	if sku != "" {
+		query += " AND c.sku = ?"
+		args = append(args, stored(sku))
+	}
+	rows, err := s.db.QueryContext(ctx, s.sql(query+" GROUP BY c.target, c.sku, c.born, c.epoch, c.ver, c.total, c.held, "+
+		"c.sold, c.state, c.deducted, c.changed ORDER BY c.sku"), args...)
+	if err != nil {
+		return nil, fmt.Errorf("read the books: %w", err)
+	}
+	all, err := scanBooks(rows)
+	if err != nil {
+		return nil, fmt.Errorf("read the books: %w", err)
+	}
+	for i := range all {
+		if all[i].Left, err = s.Left(ctx, all[i].SKU); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func scanBooks(rows *sql.Rows) (all []Books, err error) {
+	defer rows.Close()
+	for rows.Next() {
+		var b Books
+		var name string
+		if err := rows.Scan(&name, &b.Born, &b.Epoch, &b.Ver, &b.Total, &b.Held, &b.Sold, &b.State, &b.Deducted, &b.Changed,
+			&b.Booked, &b.Reserved, &b.Orders, &b.Missing); err != nil {
+			return nil, err
+		}
+		b.SKU = original(name)
+		all = append(all, b)
+	}
+	return all, rows.Err()
+}
+
+// Left is what the stock table says; -1 = it has no row of the SKU.
+func (s *Store) Left(ctx context.Context, sku string) (left int64, err error) {
+	table, name, column := "sluice_stock", "sku", "num"
+	if s.stock.Table != "" {
+		table, name, column = s.identifier(s.stock.Table), s.identifier(s.stock.SKUColumn), s.identifier(s.stock.LeftColumn)
+	}
+	err = s.db.QueryRowContext(ctx, s.sql("SELECT "+column+" FROM "+table+" WHERE "+name+" = ?"), stored(sku)).Scan(&left)
+	if errors.Is(err, sql.ErrNoRows) {
+		return -1, nil
+	}
+	if err != nil {
+		return -1, fmt.Errorf("read the stock of %q: %w", sku, err)
+	}
+	return left, nil
+}

@@ -1,0 +1,94 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"sluice/settle"
+)
+
+// ShopOrder is an order that only one of the two books has, or has with another quantity.
+type ShopOrder struct {
+	Serial string
+	Shop   int64 // units; 0 = the shop has no such order
+	Booked int64 // units that were sold for it; 0 = none
+}
+
+// maxShopOrders bounds what a comparison returns.
+const maxShopOrders = 1000
+
+// CompareShop compares the confirmed orders of a ledger with those of the shop. query returns serial and quantity, and
+// names the SKU as :sku. Orders without units come first: they are oversold.
+func (s *Store) CompareShop(ctx context.Context, query, sku string, born int64) (differ []ShopOrder, err error) {
+	shop, err := s.shopOrders(ctx, query, sku)
+	if err != nil {
+		return nil, fmt.Errorf("read the shop's orders of %q by settle.orders.query: %w", sku, err)
+	}
+	var unsold []ShopOrder
+	err = s.Orders(ctx, sku, born, func(r settle.Record) bool {
+		if r.Status != 'C' {
+			return true
+		}
+		if has := shop[r.Serial]; has > r.Quantity {
+			differ = append(differ, ShopOrder{r.Serial, has, r.Quantity})
+		} else if has < r.Quantity {
+			unsold = append(unsold, ShopOrder{r.Serial, has, r.Quantity})
+		}
+		delete(shop, r.Serial)
+		return true
+	})
+	for serial, has := range shop {
+		differ = append(differ, ShopOrder{serial, has, 0})
+	}
+	differ = append(differ, unsold...)
+	return differ[:min(len(differ), maxShopOrders)], err
+}
+
+func (s *Store) shopOrders(ctx context.Context, query, sku string) (map[string]int64, error) {
+	args := make([]any, strings.Count(query, ":sku"))
+	for i := range args {
+		args[i] = stored(sku)
+	}
+	rows, err := s.db.QueryContext(ctx, s.sql(strings.ReplaceAll(query, ":sku", "?")), args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	all := make(map[string]int64)
+	for rows.Next() {
+		var serial string
+		var quantity int64
+		if err := rows.Scan(&serial, &quantity); err != nil {
+			return nil, err
+		}
+		all[serial] += quantity
+	}
+	return all, rows.Err()
+}
+
+// Buyer is a person with more units than one may have.
+type Buyer struct {
+	User  string
+	Units int64
+}
+
+// BuyersOver returns the buyers of a ledger with more than limit units, held and sold. limit 0 = nobody is limited.
+func (s *Store) BuyersOver(ctx context.Context, sku string, born, limit int64) (over []Buyer, err error) {
+	if limit == 0 {
+		return nil, nil
+	}
+	units := make(map[string]int64)
+	err = s.Orders(ctx, sku, born, func(r settle.Record) bool {
+		if r.User != "" && (r.Status == 'C' || r.Status == 'H') {
+			units[r.User] += r.Quantity
+		}
+		return true
+	})
+	for user, n := range units {
+		if n > limit && len(over) < maxShopOrders {
+			over = append(over, Buyer{user, n})
+		}
+	}
+	return over, err
+}

@@ -1,0 +1,53 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/url"
+	"strings"
+
+	"modernc.org/sqlite"
+
+	"sluice/settle"
+)
+
+// sqlitePragmas make a commit durable, and let another process read meanwhile. A transaction begins with the write lock.
+const sqlitePragmas = "_txlock=immediate&_pragma=busy_timeout(2000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
+
+func openSQLite(path string) (*sql.DB, dialect, error) {
+	if path = strings.TrimPrefix(path, "//"); path == "" {
+		return nil, dialect{}, errors.New("database: the path is missing; write sqlite:/var/lib/sluice/settle.db")
+	}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+sqlitePragmas)
+	if err != nil {
+		return nil, dialect{}, err
+	}
+	db.SetMaxOpenConns(2) // there is one writer; a second one would wait for the lock
+	return db, dialect{
+		name: "sqlite", now: "CURRENT_TIMESTAMP", quote: `"`, insertion: "INSERT", ignored: " ON CONFLICT DO NOTHING",
+		upsert: upsertSQLite, isData: isSQLiteData,
+	}, nil
+}
+
+func upsertSQLite(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record) (int64, error) {
+	return comparing(ctx, tx, b, records, "", "ON CONFLICT (sku, born, serial) DO UPDATE SET buyer = excluded.buyer, "+
+		"quantity = excluded.quantity, status = excluded.status, epoch = excluded.epoch, ver = excluded.ver, "+
+		"at = excluded.at, missing = NULL")
+}
+
+// Primary result codes of SQLite: https://sqlite.org/rescode.html
+const (
+	sqliteTooBig     = 18
+	sqliteConstraint = 19
+	sqliteMismatch   = 20
+)
+
+func isSQLiteData(err error) bool {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	code := e.Code() & 0xff
+	return code == sqliteTooBig || code == sqliteConstraint || code == sqliteMismatch
+}

@@ -1,0 +1,187 @@
+// Package sqlstore keeps what is settled in PostgreSQL, MySQL, MariaDB or SQLite.
+//
+// It promises that a batch is one transaction which moves the cursor from where the settler believed it to be, or
+// changes nothing; and that stock is lowered by the difference that the order rows have made, never by sums. Only one
+// transaction works on a SKU at a time; another one does not wait for it.
+//
+// It does not read Redis, decide what to settle, or create its tables unless Migrate is called.
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"sluice/settle"
+)
+
+// Options say which database, and where the shop keeps its stock.
+type Options struct {
+	// URL is postgres://user@host:port/name, mysql://user@host:port/name, or sqlite:path.
+	URL      string
+	Password string // "" = that of the URL
+	Stock    Stock
+}
+
+// Stock is the table of the shop that has the units left. The zero value is Sluice's own, sluice_stock.
+type Stock struct {
+	Table      string // "name" or "schema.name"; "" = sluice_stock, which then begins with the ledger's total
+	SKUColumn  string
+	LeftColumn string
+	Check      bool // deduct only where enough is left; else the order is booked and a conflict is written
+}
+
+// Store is one database. It is safe for concurrent use.
+type Store struct {
+	db    *sql.DB
+	d     dialect
+	stock Stock
+}
+
+// dialect is what differs between databases.
+type dialect struct {
+	name       string // of goose and of the migrations' folder
+	numbered   bool   // placeholders are $1, $2, ...
+	skipLocked string // after SELECT
+	now        string
+	quote      string // around identifiers
+	insertion  string // INSERT that does nothing where the row is there: its beginning ...
+	ignored    string // ... and its end
+	upsert     func(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record) (units int64, err error)
+	isData     func(error) bool
+	options    *sql.TxOptions
+}
+
+// Open connects to a database when it is first used. The caller must Close the Store.
+func Open(o Options) (*Store, error) {
+	scheme, rest, ok := strings.Cut(o.URL, ":")
+	if !ok {
+		return nil, fmt.Errorf("database %.40q: it must begin with postgres://, mysql://, or with sqlite: and a path", o.URL)
+	}
+	s := &Store{stock: o.Stock}
+	var err error
+	switch scheme {
+	case "postgres", "postgresql":
+		s.db, s.d, err = openPostgres(o.URL, o.Password)
+	case "mysql":
+		s.db, s.d, err = openMySQL(o.URL, o.Password)
+	case "sqlite":
+		s.db, s.d, err = openSQLite(rest)
+	default:
+		err = fmt.Errorf("database %.40q: it must begin with postgres://, mysql://, or with sqlite: and a path", scheme+":")
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.db.SetConnMaxIdleTime(time.Minute)
+	return s, nil
+}
+
+// Close ends all connections.
+func (s *Store) Close() error { return s.db.Close() }
+
+// sql writes placeholders as the database wants them.
+func (s *Store) sql(query string) string {
+	if !s.d.numbered {
+		return query
+	}
+	return numbered(query)
+}
+
+// numbered replaces each ? by $1, $2, ...
+func numbered(query string) string {
+	var out strings.Builder
+	n := 0
+	for part := range strings.SplitSeq(query, "?") {
+		if n > 0 {
+			fmt.Fprintf(&out, "$%d", n)
+		}
+		out.WriteString(part)
+		n++
+	}
+	return out.String()
+}
+
+const cursorColumns = "born, epoch, ver, fingerprint, total, held, sold, state, deducted"
+
+// Cursor implements settle.Database.
+func (s *Store) Cursor(ctx context.Context, sku string) (settle.Cursor, bool, error) {
+	c, err := scanCursor(s.db.QueryRowContext(ctx, s.sql("SELECT "+cursorColumns+
+		" FROM sluice_cursor WHERE target = ? AND sku = ?"), settle.Target, stored(sku)))
+	if errors.Is(err, sql.ErrNoRows) {
+		return c, false, nil
+	}
+	if err != nil {
+		return c, false, fmt.Errorf("read the cursor of %q: %w", sku, err)
+	}
+	return c, true, nil
+}
+
+func scanCursor(row *sql.Row) (c settle.Cursor, err error) {
+	var mark []byte
+	err = row.Scan(&c.Born, &c.Epoch, &c.Ver, &mark, &c.Total, &c.Held, &c.Sold, &c.State, &c.Deducted)
+	copy(c.Fingerprint[:], mark)
+	return c, err
+}
+
+// Orders implements settle.Database.
+func (s *Store) Orders(ctx context.Context, sku string, born int64, see func(settle.Record) bool) error {
+	rows, err := s.db.QueryContext(ctx, s.sql("SELECT serial, buyer, quantity, status, epoch, ver, at, missing IS NOT NULL "+
+		"FROM sluice_order WHERE sku = ? AND born = ? ORDER BY serial"), stored(sku), born)
+	if err != nil {
+		return fmt.Errorf("read orders of %q: %w", sku, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var r settle.Record
+		var serial, status string
+		var buyer []byte
+		if err := rows.Scan(&serial, &buyer, &r.Quantity, &status, &r.Epoch, &r.Ver, &r.At, &r.Missing); err != nil {
+			return fmt.Errorf("read orders of %q: %w", sku, err)
+		}
+		r.Serial, r.User, r.Status = original(serial), string(buyer), (status + " ")[0]
+		if !see(r) {
+			return nil
+		}
+	}
+	return rows.Err()
+}
+
+// Report implements settle.Database.
+func (s *Store) Report(ctx context.Context, conflicts ...settle.Conflict) error {
+	return s.transaction(ctx, func(tx *sql.Tx) error { return s.report(ctx, tx, conflicts) })
+}
+
+func (s *Store) report(ctx context.Context, tx *sql.Tx, conflicts []settle.Conflict) error {
+	for _, c := range conflicts {
+		_, err := tx.ExecContext(ctx, s.sql(s.d.insertion+" INTO sluice_conflict (target, sku, epoch, ver, kind, detail) "+
+			"VALUES (?, ?, ?, ?, ?, ?)"+s.d.ignored), settle.Target, stored(c.SKU), c.Epoch, c.Ver, c.Kind, c.Detail)
+		if err != nil {
+			return fmt.Errorf("write a conflict of %q: %w", c.SKU, err)
+		}
+	}
+	return nil
+}
+
+// transaction commits what f does. An error of the database that the data has caused wraps settle.ErrData.
+func (s *Store) transaction(ctx context.Context, f func(*sql.Tx) error) error {
+	tx, err := s.db.BeginTx(ctx, s.d.options)
+	if err != nil {
+		return err
+	}
+	if err = f(tx); err == nil {
+		err = tx.Commit()
+	} else {
+		_ = tx.Rollback() // the cause is the error that counts
+	}
+	if err != nil && !errors.Is(err, settle.ErrElsewhere) && s.d.isData(err) {
+		return fmt.Errorf("%w: %w", settle.ErrData, err)
+	}
+	return err
+}
+
+// Embedded reports whether the database is a file of this process, with no operator of its own.
+func (s *Store) Embedded() bool { return s.d.name == "sqlite" }

@@ -1,0 +1,178 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/stockgate/link"
+)
+
+// What one call to Redis reads at most.
+const (
+	skusAtOnce    = 500
+	recordsAtOnce = 1000
+	maxSKUs       = 100_000
+)
+
+// Ledger is how a ledger's hash stands.
+type Ledger struct {
+	Position
+	Numbers
+	Born  int64
+	Limit int64 // units a person; 0 = no limit
+}
+
+// Stream reads the ledgers and their streams from Redis. It is safe for concurrent use.
+type Stream struct{ Link *link.Link }
+
+func keyOf(sku, part string) string { return "sluice:{" + sku + "}:" + part }
+
+// fault leaves out of the circuit breaker's count what Redis itself has answered.
+func fault(err error) error {
+	var reply redis.Error
+	if errors.As(err, &reply) {
+		return nil
+	}
+	return err
+}
+
+// SKUs returns the SKUs that may have a ledger, at most 100,000.
+func (s Stream) SKUs(ctx context.Context) (all []string, err error) {
+	const registry = "sluice:skus"
+	for after := "-"; len(all) < maxSKUs; after = "(" + all[len(all)-1] {
+		var names []string
+		err := s.Link.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
+			names, err = c.ZRangeArgs(ctx, redis.ZRangeArgs{
+				Key: registry, Start: after, Stop: "+", ByLex: true, Count: skusAtOnce,
+			}).Result()
+			return err
+		}, fault)
+		if err != nil {
+			return nil, fmt.Errorf("list skus: %w", err)
+		}
+		if all = append(all, names...); len(names) == 0 {
+			break
+		}
+	}
+	return all, nil
+}
+
+// Ledgers reads how some ledgers stand, in one round trip to each server. An SKU without a ledger has the zero Ledger.
+func (s Stream) Ledgers(ctx context.Context, skus []string) ([]Ledger, error) {
+	all, keys := make([]Ledger, len(skus)), make([]string, len(skus))
+	for i, sku := range skus {
+		keys[i] = keyOf(sku, "s")
+	}
+	errs := s.Link.Each(ctx, keys, func(ctx context.Context, c *redis.Client, which []int) error {
+		pipe := c.Pipeline()
+		replies := make([]*redis.SliceCmd, len(which))
+		for i, k := range which {
+			replies[i] = pipe.HMGet(ctx, keys[k], "epoch", "ver", "born", "total", "held", "sold", "limit", "state")
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return err
+		}
+		for i, k := range which {
+			all[k] = ledgerOf(replies[i].Val())
+		}
+		return nil
+	}, fault)
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("read ledgers: %w", err)
+	}
+	return all, nil
+}
+
+func ledgerOf(values []any) (l Ledger) {
+	for i, to := range []*int64{&l.Epoch, &l.Ver, &l.Born, &l.Total, &l.Held, &l.Sold, &l.Limit} {
+		if i < len(values) {
+			text, _ := values[i].(string)
+			*to, _ = strconv.ParseInt(text, 10, 64)
+		}
+	}
+	if len(values) == 8 {
+		l.State, _ = values[7].(string)
+	}
+	return l
+}
+
+// Entries returns at most count entries from a position on, inclusive.
+func (s Stream) Entries(ctx context.Context, sku string, from Position, count int) ([]Entry, error) {
+	var replies []any
+	key, start := keyOf(sku, "q"), "-"
+	if from != (Position{}) {
+		start = from.String()
+	}
+	err := s.Link.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
+		replies, err = c.Do(ctx, "XRANGE", key, start, "+", "COUNT", count).Slice()
+		return err
+	}, fault)
+	if err != nil {
+		return nil, fmt.Errorf("read changes of %q: %w", sku, err)
+	}
+	entries := make([]Entry, len(replies))
+	for i, reply := range replies {
+		if entries[i], err = decodeEntry(reply); err != nil {
+			return nil, fmt.Errorf("read changes of %q: %w", sku, err)
+		}
+	}
+	return entries, nil
+}
+
+// Records returns all records of a ledger by serial, without positions: each that is there during the whole call. There
+// are at most as many as units and tombstones.
+func (s Stream) Records(ctx context.Context, sku string) (map[string]Record, error) {
+	all := make(map[string]Record)
+	key := keyOf(sku, "r")
+	for cursor := uint64(0); ; {
+		var pairs []string
+		var next uint64
+		err := s.Link.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
+			pairs, next, err = c.HScan(ctx, key, cursor, "", recordsAtOnce).Result()
+			return err
+		}, fault)
+		if err != nil {
+			return nil, fmt.Errorf("read records of %q: %w", sku, err)
+		}
+		for i := 0; i+1 < len(pairs); i += 2 {
+			r, err := parseRecord(pairs[i], pairs[i+1])
+			if err != nil {
+				return nil, fmt.Errorf("read records of %q: %w", sku, err)
+			}
+			all[r.Serial] = r
+		}
+		if cursor = next; cursor == 0 {
+			return all, nil
+		}
+	}
+}
+
+// Pin keeps the entry at a position, and all after it, from being trimmed: a consumer group that nothing reads through
+// stands before it.
+func (s Stream) Pin(ctx context.Context, sku string, at Position) error {
+	key, group, before := keyOf(sku, "q"), "settle:"+Target, at.before()
+	err := s.Link.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		err := c.XGroupSetID(ctx, key, group, before).Err()
+		if err != nil && strings.HasPrefix(err.Error(), "NOGROUP") {
+			err = c.XGroupCreate(ctx, key, group, before).Err()
+		}
+		return err
+	}, fault)
+	if err != nil {
+		return fmt.Errorf("pin changes of %q: %w", sku, err)
+	}
+	return nil
+}
+
+// before is an id between the entry at p and the one before it.
+func (p Position) before() string {
+	if p.Ver < 1 {
+		return "0-0"
+	}
+	return Position{p.Epoch, p.Ver - 1}.String()
+}

@@ -1,0 +1,130 @@
+// Package audit judges whether the numbers of a ledger agree with its records.
+//
+// It promises that a broken invariant is an alarm until it is whole again, and that a change between two pages is none.
+//
+// It refuses to repair anything.
+package audit
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// invariant is what is true of every ledger at every moment.
+type invariant int
+
+const (
+	typedKeys     invariant = iota // the keys are what they should be, and none of them is alone
+	readable                       // the numbers are numbers, and not negative
+	knownState                     // the state is one of the four
+	withinTotal                    // held + sold <= total; to adopt more than that breaks it too
+	recordsRead                    // every record can be read
+	heldAddsUp                     // held is the sum of the records that are held
+	soldAddsUp                     // sold is the sum of those that are sold
+	usersAddUp                     // held + sold is the sum of what the users have, and each of them has some
+	holdsAreDue                    // a sweep looks at every hold, and at nothing that is sold or not there
+	numInvariants                  // of which the first sumsFrom need the numbers alone
+	sumsFrom      = recordsRead
+)
+
+func (i invariant) String() string {
+	return [...]string{"keys", "numbers", "state", "over_total", "records", "held", "sold", "users", "holds"}[i]
+}
+
+// violations are the invariants that are broken.
+type violations uint16
+
+func (f *violations) add(i invariant, broken bool) {
+	if broken {
+		*f |= 1 << i
+	}
+}
+
+func (f violations) has(i invariant) bool { return f&(1<<i) != 0 }
+
+func (f violations) names() (all []string) {
+	for i := range numInvariants {
+		if f.has(i) {
+			all = append(all, i.String())
+		}
+	}
+	return all
+}
+
+// brokenNumbers judges what the numbers alone show. Nothing at all breaks nothing.
+func brokenNumbers(p *protocol.Page) (f violations) {
+	if p.Wrong || p.Numbers == (protocol.Numbers{}) {
+		f.add(typedKeys, !p.None())
+		return f
+	}
+	var n [6]int64
+	for i, text := range []string{p.Total, p.Held, p.Sold, p.Epoch, p.Limit, p.Ver} {
+		v, err := protocol.Digits(text)
+		n[i] = v
+		f.add(readable, err != nil)
+	}
+	f.add(knownState, protocol.CheckState(protocol.State(p.State)) != nil)
+	f.add(withinTotal, !f.has(readable) && n[1]+n[2] > n[0])
+	return f
+}
+
+// Audit is what an audit of one ledger found.
+type Audit struct {
+	Broken []string // the invariants that do not hold: keys numbers state over_total records held sold users holds
+	Whole  bool     // all of them were looked at; false = it changed too often meanwhile, or is too large
+
+	Total, Held, Sold, State, Epoch, Ver string // as they lie there, "" = missing
+
+	// What was counted, where Whole is true: units and holds by the records, units by the users, serials that are due.
+	HeldUnits, SoldUnits, UserUnits int64
+	Holds, Due                      int
+}
+
+// attrs are the numbers, for the log.
+func (a *Audit) attrs(sku string) []any {
+	return []any{"sku", sku, "broken", a.Broken, "total", a.Total, "held", a.Held, "sold", a.Sold, "state", a.State,
+		"epoch", a.Epoch, "ver", a.Ver, slog.Group("counted", "whole", a.Whole, "held", a.HeldUnits, "sold", a.SoldUnits,
+			"users", a.UserUnits, "holds", a.Holds, "due", a.Due)}
+}
+
+const maxTries = 20
+
+// Ledger looks whether every invariant of a ledger holds. It reads only, a page at a time, and begins again when the
+// ledger changes meanwhile, a few times, so that what it finds is never half of a change. ok is false when there is
+// nothing at all.
+func Ledger(ctx context.Context, s protocol.Inspectable, sku string) (a Audit, ok bool, err error) {
+	for try := range maxTries {
+		t := &auditRun{}
+		err := t.walk(ctx, s, sku)
+		if err != nil {
+			return Audit{}, false, fmt.Errorf("audit: %w", err)
+		}
+		a = t.audit()
+		if t.done || t.large || t.none {
+			return a, !t.none, nil
+		}
+		select {
+		case <-ctx.Done():
+			return a, true, nil
+		case <-time.After(time.Duration(try) * 5 * time.Millisecond):
+		}
+	}
+	return a, true, nil
+}
+
+// walk turns pages until the end, or until the ledger changes.
+func (t *auditRun) walk(ctx context.Context, s protocol.Inspectable, sku string) error {
+	for {
+		p, err := s.Inspect(ctx, sku, t.part, t.cursor(), protocol.PageSize)
+		if err != nil {
+			return err
+		}
+		if !t.add(&p) {
+			return nil
+		}
+	}
+}

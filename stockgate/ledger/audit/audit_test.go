@@ -1,0 +1,359 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
+)
+
+// audited audits 1001, and fails if there is nothing.
+func audited(t testing.TB, s protocol.Inspectable) Audit {
+	t.Helper()
+	a, ok, err := Ledger(context.Background(), s, "1001")
+	ledgertest.Check(t, err)
+	if !ok {
+		t.Fatal("nothing to audit")
+	}
+	return a
+}
+
+func TestEachBrokenInvariantIsFound(t *testing.T) {
+	for command, kinds := range map[string]string{
+		"hset sluice:{1001}:s limit 9":                                  "",
+		"hset sluice:{1001}:s held -1":                                  "numbers",
+		"hset sluice:{1001}:s sold many":                                "numbers",
+		"hdel sluice:{1001}:s ver":                                      "numbers",
+		"hset sluice:{1001}:s state open":                               "state",
+		"hset sluice:{1001}:s total 1":                                  "over_total",
+		"hset sluice:{1001}:s held 2":                                   "held users",
+		"hset sluice:{1001}:s held 0":                                   "held users",
+		"hset sluice:{1001}:s sold 2":                                   "sold users",
+		"hset sluice:{1001}:u ann 1":                                    "users",
+		"hset sluice:{1001}:u zoe 1":                                    "users",
+		"hset sluice:{1001}:u zoe 0":                                    "users",
+		"hset sluice:{1001}:u zoe many":                                 "users",
+		"del sluice:{1001}:u":                                           "users",
+		"zrem sluice:{1001}:x a":                                        "holds",
+		"zadd sluice:{1001}:x 1 b":                                      "holds",
+		"zadd sluice:{1001}:x 1 ghost":                                  "holds",
+		"hset sluice:{1001}:r a H|2|1000|ann":                           "held",
+		"hset sluice:{1001}:r b C|2|0|ann":                              "sold",
+		"hset sluice:{1001}:r new H|1|1000|zoe":                         "held holds",
+		"hset sluice:{1001}:r b rubbish":                                "records sold",
+		"hdel sluice:{1001}:r a":                                        "held holds",
+		"del sluice:{1001}:r":                                           "held sold holds",
+		"del sluice:{1001}:s":                                           "keys",
+		"eval redis.call('set',KEYS[1],1);return(1) 1 sluice:{1001}:x":  "keys",
+		"eval redis.call('set',KEYS[1],1);return(1) 1 sluice:{1001}:s":  "keys",
+		"unlink sluice:{1001}:u sluice:{1001}:x sluice:{1001}:r ghosts": "held sold users",
+	} {
+		t.Run(command, func(t *testing.T) {
+			server, r := onRedis(t)
+			ledgertest.Finish(t, r, protocol.Release, "a tombstone")
+			if a := audited(t, r); len(a.Broken) != 0 || !a.Whole {
+				t.Fatalf("whole: %+v", a)
+			}
+			ledgertest.Check(t, server.Client.Do(t.Context(), args(command)...).Err())
+			if a := audited(t, r); strings.Join(a.Broken, " ") != kinds || !a.Whole {
+				t.Errorf("broken: %q, want %q in %+v", a.Broken, kinds, a)
+			}
+		})
+	}
+}
+
+func TestBrokenInvariantIsFoundAmongThousands(t *testing.T) {
+	server, r := onRedis(t)
+	ledgertest.FillUp(t, r, 3_000)
+	a := audited(t, r)
+	if len(a.Broken) != 0 || !a.Whole || a.HeldUnits != 2_001 || a.SoldUnits != 1_001 || a.Holds != 2_001 ||
+		a.Due != 2_001 {
+		t.Fatalf("whole: %+v", a)
+	}
+	ledgertest.Check(t, server.Client.HSet(t.Context(), "sluice:{1001}:r", "1501", "H|2|1000|").Err())
+	if a := audited(t, r); strings.Join(a.Broken, " ") != "held" {
+		t.Errorf("broken: %+v", a)
+	}
+}
+
+func TestNoLedgerBreaksNothing(t *testing.T) {
+	eachStore(t, func(t *testing.T, s protocol.Store) {
+		a, ok, err := Ledger(t.Context(), s.(protocol.Inspectable), "nothing")
+		ledgertest.Check(t, err)
+		if ok || len(a.Broken) != 0 {
+			t.Errorf("%v %+v", ok, a)
+		}
+		if _, _, err := Ledger(t.Context(), s.(protocol.Inspectable), "{"); err == nil {
+			t.Error("a SKU with a brace was audited")
+		}
+	})
+}
+
+// meddled is a Redis to which something happens between any two pages.
+type meddled struct {
+	*redisstore.Store
+	between func()
+}
+
+func (m meddled) Inspect(
+	ctx context.Context,
+	sku string,
+	p protocol.Part,
+	cursor string,
+	most int,
+) (protocol.Page, error) {
+	defer m.between()
+	return m.Store.Inspect(ctx, sku, p, cursor, most)
+}
+
+// meddle makes one call of a healthy schedule.
+func meddle(t testing.TB, r *redisstore.Store, n *rand.Rand) {
+	item := []protocol.Item{
+		{Serial: fmt.Sprint(n.IntN(4_000)), User: fmt.Sprint("user ", n.IntN(50)), Quantity: 1 + n.Int64N(3)},
+	}
+	var err error
+	switch n.IntN(4) {
+	case 0:
+		_, err = r.Reserve(context.Background(), "1001", 0, 1, 1_000_000, item, make([]protocol.Code, 1))
+	case 1:
+		_, err = r.Finish(
+			context.Background(),
+			"1001",
+			1,
+			2_000_000,
+			[]protocol.Op{protocol.Confirm, protocol.Refund, protocol.Release}[n.IntN(3)],
+			item,
+			make([]protocol.Done, 1),
+		)
+	case 2:
+		_, err = r.Finish(
+			context.Background(),
+			"1001",
+			1,
+			5,
+			protocol.Release,
+			item,
+			make([]protocol.Done, 1),
+		) // soon forgotten
+	case 3:
+		_, err = r.Sweep(context.Background(), "1001", 10, 2_000_000, 10)
+	}
+	ledgertest.Check(t, err)
+}
+
+func TestHealthyLedgerIsNeverFoundBrokenWhateverHappensBetweenTwoPages(t *testing.T) {
+	_, r := onRedis(t)
+	ledgertest.FillUp(t, r, 1_000)
+	n := rand.New(rand.NewPCG(1, 2))
+	cut, whole := 0, 0
+	for range 300 {
+		tl := &auditRun{}
+		ledgertest.Check(t, tl.walk(t.Context(), meddled{r, func() {
+			if n.IntN(12) == 0 {
+				meddle(t, r, n)
+			}
+		}}, "1001"))
+		if tl.done {
+			whole++
+		} else {
+			cut++
+		}
+		if a := tl.audit(); len(a.Broken) != 0 {
+			t.Fatalf("%+v", a)
+		}
+	}
+	if cut < 10 || whole < 10 {
+		t.Errorf("%d walks were cut, %d whole: the test says little", cut, whole)
+	}
+}
+
+func TestSweepsDoNotDisturbAnAudit(t *testing.T) {
+	_, r := onRedis(t)
+	ledgertest.FillUp(t, r, 600)
+	for i := range 600 {
+		ledgertest.Finish(t, r, protocol.Release, fmt.Sprint("gone ", i)) // until 2,000
+	}
+	tl, at := &auditRun{}, int64(2_000)
+	ledgertest.Check(t, tl.walk(t.Context(), meddled{r, func() {
+		_, err := r.Sweep(t.Context(), "1001", at, at+1_000, 1)
+		ledgertest.Check(t, err)
+		at += 500_000
+	}}, "1001"))
+	if a := tl.audit(); !a.Whole || len(a.Broken) != 0 {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestHealthyScheduleNeverRaisesAnAlarm(t *testing.T) {
+	server, _ := onRedis(t)
+	r := ledgertest.Must[*redisstore.Store](t)(redisstore.New(optionsFor(server, 16))) // nobody waits for a connection
+	t.Cleanup(func() { r.Close() })
+	ledgertest.FillUp(t, r, 600)
+	a := auditorOf(r, "1001") // in a hurry
+	var workers sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	for g := range uint64(3) {
+		workers.Go(func() {
+			n := rand.New(rand.NewPCG(g, 3))
+			for ctx.Err() == nil {
+				meddle(t, r, n)
+				time.Sleep(time.Duration(n.IntN(3)) * time.Millisecond)
+			}
+		})
+	}
+	for range 100 {
+		if a.RunOnce(t.Context()); len(a.known) != 0 {
+			t.Fatal(a.known)
+		}
+	}
+	for range 5 {
+		if found := audited(t, r); len(found.Broken) != 0 {
+			t.Fatalf("%+v", found)
+		}
+	}
+	cancel()
+	workers.Wait()
+	for a.RunOnce(t.Context()); a.walk != ""; a.RunOnce(t.Context()) {
+	}
+	if found := audited(t, r); len(found.Broken) != 0 || !found.Whole || len(a.known) != 0 {
+		t.Fatalf("%+v %v", found, a.known)
+	}
+}
+
+// auditorOf returns an auditor of some SKUs.
+func auditorOf(s protocol.Inspectable, skus ...string) *Auditor {
+	return NewAuditor(AuditorOptions{
+		SKUs: func() []string { return slices.Clone(skus) }, Timeout: 20 * time.Second, Named: 10,
+		Log: slog.New(slog.DiscardHandler),
+	}, s)
+}
+
+// alarm reports whether the gauge of an invariant is 1.
+func alarm(t *testing.T, a *Auditor, i invariant) bool {
+	t.Helper()
+	return strings.Contains(
+		ledgertest.Scrape(t, collected{a}),
+		fmt.Sprintf(`sluice_ledger_invariant_broken{kind="%v"} 1`, i),
+	)
+}
+
+// collected is an auditor as a collector.
+type collected struct{ *Auditor }
+
+func (c collected) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+
+func TestAuditor_BrokenInvariantIsAnAlarmUntilItIsWholeAgain(t *testing.T) {
+	server, r := onRedis(t)
+	a := auditorOf(r, "1001")
+	var log ledgertest.LogBuffer
+	a.o.Log = ledgertest.LogTo(&log)
+	a.RunOnce(t.Context())
+	for i := range numInvariants {
+		ledgertest.Want(t, i.String(), alarm(t, a, i), false)
+	}
+	set := func(n int64) {
+		ledgertest.Check(t, server.Client.HSet(t.Context(), "sluice:{1001}:s", "held", n).Err())
+		a.RunOnce(t.Context())
+	}
+	set(2)
+	ledgertest.Want(t, "held", alarm(t, a, heldAddsUp), true)
+	ledgertest.Want(t, "sold", alarm(t, a, soldAddsUp), false)
+	for _, words := range []string{"level=ERROR", "sku=1001", `broken="[held users]"`, "total=5", " held=2",
+		"counted.held=1"} {
+		ledgertest.Want(t, "lines with "+words, log.Count(words), 1)
+	}
+	set(6)
+	ledgertest.Want(t, "over total", alarm(t, a, withinTotal), true)
+	set(1)
+	ledgertest.Want(t, "held", alarm(t, a, heldAddsUp), false)
+	ledgertest.Want(t, "over total", alarm(t, a, withinTotal), false)
+	ledgertest.Want(t, "failed", a.failed.Load(), 0)
+	ledgertest.Want(t, "lines for 2 findings", log.Count("breaks an invariant"), 2)
+}
+
+func TestAuditor_RawCommandThatBreaksALargeLedgerIsAnAlarm(t *testing.T) {
+	server, r := onRedis(t)
+	ledgertest.FillUp(t, r, 600)
+	a := auditorOf(r, "1001")
+	runs := func(what string, so func() bool) {
+		t.Helper()
+		for range 20 {
+			if a.RunOnce(t.Context()); so() {
+				return
+			}
+		}
+		t.Fatal("never: " + what)
+	}
+	ledgertest.Check(t, server.Client.HIncrBy(t.Context(), "sluice:{1001}:u", "user 77", 1).Err())
+	runs("an alarm", func() bool { return alarm(t, a, usersAddUp) })
+	ledgertest.Check(t, server.Client.HIncrBy(t.Context(), "sluice:{1001}:u", "user 77", -1).Err())
+	runs("its end", func() bool { return !alarm(t, a, usersAddUp) })
+}
+
+func TestAuditor_VanishedNumbersStayAnAlarm(t *testing.T) {
+	server, r := onRedis(t)
+	a := auditorOf(r, "1001")
+	ledgertest.Check(t, server.Client.Del(t.Context(), "sluice:{1001}:s").Err())
+	a.RunOnce(t.Context())
+	a.o.SKUs = func() []string { return nil } // the reserver has forgotten it
+	a.RunOnce(t.Context())
+	ledgertest.Want(t, "keys", a.broken[typedKeys].Load(), 1)
+	ledgertest.Check(t, server.Client.FlushAll(t.Context()).Err())
+	a.RunOnce(t.Context())
+	ledgertest.Want(t, "keys", a.broken[typedKeys].Load(), 0)
+}
+
+func TestAuditor_CallThatFailsIsCountedAndIsNoAlarm(t *testing.T) {
+	server, r := onRedis(t)
+	ledgertest.Check(t, server.Client.Do(t.Context(), "acl", "setuser", "default", "-type").Err())
+	a := auditorOf(r, "1001")
+	a.RunOnce(t.Context())
+	ledgertest.Want(t, "failed", a.failed.Load(), 1)
+	ledgertest.Want(t, "alarms", len(a.known), 0)
+}
+
+func TestAuditor_SKUThatCannotBeReadDoesNotHideTheOthers(t *testing.T) {
+	server, r := onRedis(t)
+	ledgertest.Check(t, server.Client.HSet(t.Context(), "sluice:{1001}:s", "state", "open").Err())
+	a := auditorOf(r, "{", "1001")
+	a.RunOnce(t.Context())
+	ledgertest.Want(t, "state", a.broken[knownState].Load(), 1)
+	ledgertest.Want(t, "failed", a.failed.Load(), 1)
+}
+
+func FuzzPage(f *testing.F) {
+	f.Add("H|1|2|ann", "1", "3")
+	f.Fuzz(func(t *testing.T, record, units, held string) {
+		p := protocol.Page{
+			Numbers: protocol.Numbers{Total: "5", Held: held, Sold: "0", State: "on", Epoch: "1", Limit: "0", Ver: "1"},
+			Next:    protocol.FirstPage,
+			Records: []string{"a", record},
+			Users:   []string{"ann", units},
+			Due:     []string{"a"},
+		}
+		tl := &auditRun{}
+		if tl.add(&p) || !tl.done {
+			t.Fatal("one page is all")
+		}
+		r, err := protocol.DecodeRecord("a", record)
+		fine := err == nil && r.Status == 'H' && r.Quantity > 0 && r.Quantity <= 5
+		for _, text := range []string{units, held} {
+			n, err := protocol.Digits(text)
+			fine = fine && err == nil && n == r.Quantity
+		}
+		if fine != (tl.found == 0) {
+			t.Errorf("%q %q %q: %v", record, units, held, tl.found.names())
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package audit
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/memstore"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/link"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+func optionsFor(s *redistest.Server, connections int) redisstore.Options {
+	return redisstore.Options{
+		Options: link.Options{
+			Addresses: []string{s.Addr}, PoolSize: connections, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
+			BreakerErrors: 20, BreakerPause: 50 * time.Millisecond,
+		},
+		Events: 10_000, Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+// onRedis returns a Redis with 1001: 5 units, 2 a person, "a" reserved and "b" confirmed for ann.
+func onRedis(t testing.TB) (*redistest.Server, *redisstore.Store) {
+	t.Helper()
+	server := redistest.Start(t)
+	r := ledgertest.Must[*redisstore.Store](t)(redisstore.New(optionsFor(server, 64)))
+	t.Cleanup(func() { r.Close() })
+	ledgertest.Must[protocol.Stock](t)(r.SetTotal(context.Background(), "1001", 5, 2))
+	ledgertest.Take(t, r, "a", "ann")
+	ledgertest.Take(t, r, "b", "ann")
+	ledgertest.Finish(t, r, protocol.Confirm, "b")
+	return server, r
+}
+
+// eachStore runs a law on both stores.
+func eachStore(t *testing.T, law func(t *testing.T, s protocol.Store)) {
+	t.Run("memory", func(t *testing.T) { law(t, memstore.New()) })
+	t.Run("redis", func(t *testing.T) { _, r := onRedis(t); law(t, r) })
+}
+
+// args are the words of a command.
+func args(command string) (all []any) {
+	for _, word := range strings.Fields(command) {
+		all = append(all, word)
+	}
+	return all
+}

@@ -1,0 +1,339 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"time"
+
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/link"
+)
+
+// batch is the orders of one call, each serial once.
+type batch struct {
+	orders    []*pendingOrder
+	items     []protocol.Item
+	codes     []protocol.Code
+	outcomes  []Outcome // by position
+	confirmed []bool    // a client heard before that the serial is reserved, until this very deadline
+	units     int64     // of all items
+	// Unix ms; with the serial it tells this batch's reservation from any other, where confirmed is false.
+	deadline  int64
+	refreshes bool         // the first order refreshes the cache
+	sent      bool         // the store may have it
+	adrift    bool         // the store may have a sending that was not answered, and that may arrive after one that was
+	stock     *cachedStock // what the reply said; nil = there was none
+	err       error        // of the last sending, where there was none
+}
+
+// runBatches sends the orders of q and answers them, until none is left that may be sent.
+func (r *Reserver) runBatches(q *skuQueue) {
+	for {
+		b := r.nextBatch(q)
+		if b == nil {
+			return
+		}
+		r.send(q, b)
+		r.finishBatch(q, b)
+	}
+}
+
+// nextBatch takes out the orders that leave now, or returns nil. Orders that are here already, but have not come as
+// far as their queue, come along: the goroutines that can run are let run first, which takes no time where there are
+// none.
+func (r *Reserver) nextBatch(q *skuQueue) *batch {
+	runtime.Gosched()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.calls-- // this one is none before it has an order: while nothing is known, only the first call may leave
+	if q.calls > 0 && len(q.orders) < r.o.MaxBatch {
+		return nil
+	}
+	b := r.takeBatch(r.o.Now(), q)
+	if len(b.items) == 0 {
+		return nil
+	}
+	q.calls++
+	q.trying += b.units
+	r.dispatch(q)
+	return b
+}
+
+// takeBatch takes out the order that refreshes the cache, then those for which the newest version leaves units. mu is
+// held.
+func (r *Reserver) takeBatch(now int64, q *skuQueue) *batch {
+	b := &batch{}
+	room := q.room()
+	if p := q.refresher; p != nil {
+		q.refresher = nil
+		b.refreshes = r.admit(now, q, b, p)
+		q.refreshing.Store(b.refreshes)
+	}
+	for len(q.orders) > 0 && len(b.items) < r.o.MaxBatch && q.orders[0].quantity <= room {
+		p := q.orders[0]
+		q.orders[0], q.orders = nil, q.orders[1:]
+		if r.admit(now, q, b, p) {
+			room -= p.quantity
+		}
+	}
+	return b
+}
+
+// admit puts p into b, unless it waited for too long.
+func (r *Reserver) admit(now int64, q *skuQueue, b *batch, p *pendingOrder) bool {
+	if now-p.since > int64(r.o.MaxWait) {
+		r.complete(q, p, Outcome{Code: Overloaded})
+		q.events.count(Overloaded, 1+len(p.duplicates))
+		return false
+	}
+	b.orders = append(b.orders, p)
+	b.items = append(b.items, p.item)
+	b.codes = append(b.codes, Unsure)
+	b.units += p.quantity
+	return true
+}
+
+// resendAfter is the pause before a batch is sent again; it doubles.
+const resendAfter = 5 * time.Millisecond
+
+// send fills the codes of b. The result of a sending that was not answered is unknown, so it is sent again with the
+// same serials and the same deadline, until one is answered, or Tries or Resend are spent: then the codes are Unsure.
+// A store that hangs keeps orders waiting for no more than one sending; a connection that broke is tried again.
+func (r *Reserver) send(q *skuQueue, b *batch) {
+	seen := r.stamp(q, b)
+	epoch, unsure, stale, first := seen.Epoch, false, false, r.o.Now()
+	for try := 0; try < r.o.Tries; try++ {
+		if unsure && (r.o.Now()-first >= int64(r.o.Resend) || !pause(r.ctx, resendAfter<<try)) {
+			break
+		}
+		began := r.o.Now()
+		hint, err := r.reserve(q, b, epoch)
+		few := errors.Is(err, protocol.ErrFewReplicas)
+		b.sent = b.sent || err == nil || !link.Unsent(err)
+		if err != nil && !few {
+			unsure, b.err = true, err
+			b.adrift = b.sent
+			continue
+		}
+		if b.codes[0] == protocol.StaleEpoch && !stale { // nothing was done: decide again once, by the epoch that it has
+			epoch, stale = hint.Epoch, true
+			try--
+			continue
+		}
+		b.stock, b.err = &cachedStock{StockVersion: hint, absent: b.codes[0] == protocol.UnknownSKU, at: began}, nil
+		if unsure {
+			r.reclaim(q, b)
+		}
+		r.checkReplicas(q, b, few)
+		r.checkHistory(q, b, seen)
+		return
+	}
+	for i := range b.codes {
+		b.codes[i] = Unsure
+	}
+}
+
+// stamp gives b its deadline, and returns the newest version.
+func (r *Reserver) stamp(q *skuQueue, b *batch) (newest protocol.StockVersion) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	b.deadline = r.nextDeadline()
+	for _, it := range b.items {
+		b.confirmed = append(b.confirmed, q.wasConfirmed(it.Serial, b.deadline))
+	}
+	if s := q.stock.Load(); s != nil && !s.absent {
+		newest = s.StockVersion
+	}
+	return newest
+}
+
+// reserve makes the call.
+func (r *Reserver) reserve(q *skuQueue, b *batch, epoch int64) (protocol.StockVersion, error) {
+	ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
+	defer cancel()
+	r.calls.observe(callReserve, len(b.items))
+	return r.store.Reserve(ctx, q.sku, epoch, r.o.Wall().UnixMilli(), b.deadline, b.items, b.codes)
+}
+
+// reclaim tells the units that an earlier sending of b has reserved, whose answer was lost, from what is reserved
+// already: only this batch has this deadline and this serial, unless a client heard of an earlier one. Those are new
+// reservations, and may be forwarded.
+func (r *Reserver) reclaim(q *skuQueue, b *batch) {
+	lost := false
+	for i, code := range b.codes {
+		if code != protocol.ReplayHeld || b.confirmed[i] {
+			continue
+		}
+		if lost {
+			b.codes[i] = Unsure
+			continue
+		}
+		rec, ok, err := r.find(r.ctx, q, b.items[i].Serial)
+		switch {
+		case err != nil:
+			lost = true
+			b.codes[i] = Unsure
+		case ok && rec.Status == protocol.StatusHeld && rec.Deadline == b.deadline:
+			b.codes[i] = protocol.Held
+		}
+	}
+}
+
+// checkReplicas takes in whether enough replicas have what b reserved. If not, no order of b is forwarded: a fail-over
+// could sell its unit again. The master has the reservations, so that they are given back.
+func (r *Reserver) checkReplicas(q *skuQueue, b *batch, few bool) {
+	switch {
+	case few:
+		b.distrust()
+		r.unreplicated.Add(1)
+		if !r.fewReplicas.Swap(true) {
+			r.o.Log.Error("too few replicas have the newest reservations: orders are rejected, and their units given back",
+				"sku", q.sku)
+		}
+	case holds(b.codes) && r.fewReplicas.Load() && r.fewReplicas.Swap(false):
+		r.o.Log.Info("enough replicas have the newest reservations again", "sku", q.sku)
+	}
+}
+
+// distrust makes what was reserved just now unsure, so that no client is told of it, and it is given back.
+func (b *batch) distrust() {
+	for i, code := range b.codes {
+		if code == protocol.Held {
+			b.codes[i] = Unsure
+		}
+	}
+}
+
+// checkHistory looks whether the ledger has forgotten what it said before b was sent, by whichever way that was
+// heard. If so, no unit is sold until it is reconciled: the SKU is frozen, and what was reserved just now is given
+// back. A Redis looks for itself before it reserves a unit.
+func (r *Reserver) checkHistory(q *skuQueue, b *batch, seen protocol.StockVersion) {
+	if seen.Ver == 0 || b.stock.State == protocol.Lost || !b.stock.absent && !b.stock.Older(seen) {
+		return
+	}
+	r.lost.Add(1)
+	r.o.Log.Error("ledger lost its history: the SKU is closed until it is reconciled", "sku", q.sku,
+		"epoch", seen.Epoch, "ver", seen.Ver, "found_epoch", b.stock.Epoch, "found_ver", b.stock.Ver,
+		"missing", b.stock.absent)
+	if b.stock.absent {
+		return // what does not exist sells nothing
+	}
+	b.distrust()
+	ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
+	defer cancel()
+	found := cachedStock{StockVersion: seen, at: b.stock.at}
+	// Else the store has noticed it, and a further epoch could outrun a ledger that is right.
+	if b.stock.State != protocol.Frozen {
+		if stock, err := r.store.SetState(ctx, q.sku, protocol.Frozen); err == nil {
+			found.StockVersion = stock.StockVersion
+		}
+	}
+	found.State = protocol.Frozen
+	b.stock = &found
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.stock.Store(&found) // even if it is older than what was known: what was known is gone
+}
+
+// finishBatch answers all of b.
+func (r *Reserver) finishBatch(q *skuQueue, b *batch) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := r.o.Now()
+	q.trying -= b.units
+	if b.refreshes {
+		q.refreshing.Store(false)
+	}
+	for i := range b.orders {
+		b.outcomes = append(b.outcomes, r.decide(now, q, b, i))
+	}
+	if b.stock != nil { // before the answers: a client that has heard one finds the cache as the answer says
+		r.learn(now, q, b.stock)
+	}
+	for i, p := range b.orders {
+		r.complete(q, p, b.outcomes[i])
+	}
+	if r.reportFault(q, b.err); b.stock == nil {
+		r.failQueued(q)
+	}
+}
+
+// failQueued answers the orders that waited while a call found out nothing: they have waited for about as long as a
+// call may take, and would wait as long once more for theirs. Nothing was sent for them. mu is held.
+func (r *Reserver) failQueued(q *skuQueue) {
+	waiting := q.orders
+	if q.refresher != nil {
+		waiting = append(waiting, q.refresher)
+		q.refreshing.Store(false)
+	}
+	q.orders, q.refresher = nil, nil
+	for _, p := range waiting {
+		r.complete(q, p, Outcome{Code: Unsure, Serial: p.serial})
+		q.events.count(Unsure, 1+len(p.duplicates))
+	}
+}
+
+// decide remembers what became of the order at place i, and returns the answer to it. mu is held.
+func (r *Reserver) decide(now int64, q *skuQueue, b *batch, i int) Outcome {
+	p, code := b.orders[i], b.codes[i]
+	if (b.adrift && leavesRoom(code) || b.sent && code == Unsure) && !b.confirmed[i] {
+		r.markOrphan(q, p.serial, b.deadline)
+	}
+	out := Outcome{Code: code, Serial: p.serial}
+	switch code {
+	case protocol.Held:
+		out.Deadline = b.deadline
+		p.keep(r, now, false)
+		q.confirmHeld(p.serial, b.deadline, r.nextDeadline())
+	case protocol.ReplayHeld, protocol.ReplaySold:
+		p.keep(r, now, code == protocol.ReplaySold)
+	case protocol.SoldOut:
+		out = Outcome{Code: shortage(b.stock.StockVersion, p.quantity)}
+	case protocol.UnknownSKU:
+		out.Serial = ""
+	case protocol.NotOnSale:
+		out = notOnSale(b.stock.StockVersion, r.o.Wall().UnixMilli())
+	case protocol.StaleEpoch: // twice in a row
+		out.Code = Overloaded
+	}
+	q.events.count(out.Code, 1)
+	return out
+}
+
+// leavesRoom reports whether an earlier sending of an order that heard c would still reserve units where it arrives
+// later, when some have come back. In a later epoch it would not, and where there is no ledger it finds none.
+func leavesRoom(c protocol.Code) bool {
+	return c == protocol.SoldOut || c == protocol.NotOnSale || c == protocol.UserLimit
+}
+
+// find looks a serial up.
+func (r *Reserver) find(ctx context.Context, q *skuQueue, serial string) (protocol.Record, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
+	defer cancel()
+	r.calls.observe(callFind, 1)
+	return r.store.Find(ctx, q.sku, serial)
+}
+
+// nextDeadline is the deadline of a reservation that is made now, in Unix ms. It never goes back. Its last ten bits
+// are the instance's mark, so that no two instances give the same serial the same deadline. For what one instance
+// does within the second that is left, see skuQueue.wasConfirmed and Reserver.indistinct; it never has a serial in
+// two calls at once.
+func (r *Reserver) nextDeadline() int64 {
+	at := time.Now().Add(r.o.Hold).UnixMilli()&^(protocol.Marks-1) + protocol.Marks + r.o.Mark
+	for {
+		last := r.deadline.Load()
+		if at <= last {
+			return last
+		}
+		if r.deadline.CompareAndSwap(last, at) {
+			return at
+		}
+	}
+}
+
+// holds reports whether any order is held, now or since an earlier sending.
+func holds(codes []protocol.Code) bool {
+	return slices.Contains(codes, protocol.Held) || slices.Contains(codes, protocol.ReplayHeld)
+}

@@ -1,0 +1,56 @@
+// Package ledger reserves units of stock before an order is forwarded, and settles what became of each reservation.
+//
+// It promises that units reserved and sold never exceed the total, that a user gets no more than the limit, that a
+// serial is reserved at most once whatever is sent twice, and that a unit whose order may exist is never sold
+// again.
+//
+// It refuses to decide what is unknown: a reservation without an outcome stays until the upstream, an operator or a
+// message of the upstream confirms or releases it.
+//
+// # The way of an order
+//
+//	Cached ──► sold-out cache ──► answer at once, in the event loop
+//	   │ units may be free, or the order can be looked up
+//	Reserve ──► skuQueue ──► batch ──► Store.Reserve (one script call) ──► answer
+//	   │ sold out by the cache
+//	   └──────► lookups ──► Store.FindAll (one pipeline) ──► answer
+//	Settle ───► pending ──► Store.Finish (one script call)
+//	Unknown ──► unresolved ──► resolver ──► OrderStatusSource, then as Settle
+//
+// Each SKU has a queue of at most MaxQueue orders (sku_queue.go) and a batch (batch.go). One call is under way at a
+// time. Orders that come meanwhile join the next batch, of at most MaxBatch. A second call is under way only when
+// its batch is full. There is no timer: a call leaves as soon as the goroutines that are ready have run. A batch
+// never asks for more units than the newest version of the stock left, so Redis sees the stock and not the crowd.
+//
+// A call that is not answered is sent again with the same serials and the same deadline. The deadline tells the
+// reservations of this batch from all others, so a reservation whose answer was lost is recognised. What cannot be
+// found out is Unsure: it is not forwarded, and given back by the resolver.
+//
+// # Sold out
+//
+// The sold-out cache (soldout.go) has one entry for each SKU: the state, the version, and when it was read. It
+// answers orders for which no unit is left. When it is older than SoldOutMemory, one order goes to the store and
+// refreshes it; all others are answered meanwhile. Notifications of the store tell of units that come back before
+// that.
+//
+// While too few units are free but enough of them are reserved and undecided, the answer is Undecided: some may
+// come back. SoldOut is final.
+//
+// An order with a key, or with a user, may repeat one that has won. It is looked up (lookup.go): one call at a
+// time, at most 10 a second, of at most 256 orders of any SKUs. Past that the answer is SoldOut with Unverified,
+// unless this instance itself has seen the order win (order_cache.go). A client that has lost the response of its
+// order asks State.
+//
+// # Settling and resolving
+//
+// Settlements of a SKU wait in order and leave in batches of one operation (settle.go). A reservation that is
+// overdue, an order that was forwarded without a response, and a call that was not answered are unresolved
+// (unresolved.go). The resolver (resolve.go) looks each of them up, asks the upstream where the order may exist,
+// and settles it.
+//
+// # Other packages
+//
+// protocol has the values and the contract of a store. redisstore and memstore are the two stores, and one suite of
+// tests covers both. audit judges whether the numbers and the records of a ledger agree. failover has what an
+// instance has seen of each ledger, and what instances tell a ledger that has lost its last changes.
+package ledger

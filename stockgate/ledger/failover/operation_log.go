@@ -1,0 +1,213 @@
+package failover
+
+import (
+	"sync"
+	"time"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// OperationLog is what this instance knows of the orders that it took or settled last: what it could tell a ledger
+// that has lost them. It has one entry for each serial, and drops the oldest when it is full. What an entry says is
+// what this instance was told to do, whether or not the ledger could be reached. It is safe for concurrent use, and
+// refused orders never come here.
+type OperationLog struct {
+	mu      sync.Mutex
+	most    int
+	ring    []entry
+	next    int                       // of the ring, when it is full
+	places  map[string]map[string]int // by SKU and serial: where in ring
+	changes int64
+	dropped int64 // Unix ms when the newest entry that was dropped was made; 0 = none was
+}
+
+// entry is one order.
+type entry struct {
+	sku      string
+	item     protocol.Item
+	status   byte  // held, sold, released, refunded
+	bare     bool  // it was reserved by another instance: its user and quantity are not known
+	adopted  bool  // the shop's own word: it outweighs what the ledger says
+	unknown  bool  // forwarded, and nobody knows what became of it
+	deadline int64 // Unix ms, of a hold
+	epoch    int64 // of the ledger that it was made in
+	// The version by which the ledger has what was done to it last; Ver is maxNumber while it has not said so.
+	done   protocol.StockVersion
+	made   int64 // Unix ms
+	change int64 // rises with each change of the log
+}
+
+// DefaultLogSize is how many orders a log keeps: a minute and more of 2,000 a second, some 250 bytes each.
+const DefaultLogSize = 1 << 17
+
+// NewOperationLog returns a log of at most so many orders.
+func NewOperationLog(most int) *OperationLog {
+	return &OperationLog{most: most, places: make(map[string]map[string]int)}
+}
+
+// Reserved notes the orders that are held now. A replay is noted as well where nothing is known of it: it may be a hold
+// of this instance, whose reply was lost.
+func (j *OperationLog) Reserved(sku string, epoch, deadline int64, items []protocol.Item, codes []protocol.Code) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	made := time.Now().UnixMilli()
+	for i, it := range items {
+		if codes[i] == protocol.Held || codes[i] == protocol.ReplayHeld && j.find(sku, it.Serial) == nil {
+			e := j.openEntry(sku, it.Serial, made)
+			e.item, e.status, e.deadline, e.epoch = it, protocol.StatusHeld, deadline, epoch
+		}
+	}
+}
+
+// Intends notes what is to be done to orders, before anybody knows whether the ledger does it.
+func (j *OperationLog) Intends(sku string, epoch int64, op protocol.Op, items []protocol.Item) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	now := time.Now().UnixMilli()
+	for _, it := range items {
+		e := j.find(sku, it.Serial)
+		if e == nil && op == protocol.Adopt {
+			e = j.openEntry(sku, it.Serial, now)
+			e.item, e.epoch = it, epoch
+		} else if e == nil {
+			e = j.openEntry(sku, it.Serial, now)
+			e.bare, e.epoch = true, epoch
+			e.status = protocol.StatusHeld // by somebody
+		}
+		e.intend(op, it)
+		e.done = protocol.StockVersion{Epoch: epoch, Ver: protocol.MaxNumber}
+		j.changes++
+		e.change = j.changes
+	}
+}
+
+// intend does op to e as a ledger would.
+func (e *entry) intend(op protocol.Op, it protocol.Item) {
+	to, _ := protocol.Next(op, e.status)
+	if op == protocol.Adopt {
+		if e.status != protocol.StatusHeld || e.bare {
+			e.item = it
+		}
+		e.bare, e.adopted, to = false, true, protocol.StatusSold
+	}
+	if to != protocol.StatusNone {
+		e.status, e.unknown = to, false
+		e.adopted = to == protocol.StatusSold && e.adopted
+	}
+}
+
+// Corrects notes what the ledger says of what was intended, by the version of h.
+func (j *OperationLog) Corrects(sku string, h protocol.StockVersion, items []protocol.Item, done []protocol.Done) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for i, it := range items {
+		e := j.find(sku, it.Serial)
+		switch {
+		case e == nil:
+			continue
+		case done[i] == protocol.WasReleased && e.status == protocol.StatusRefunded: // so it was
+		case done[i] == protocol.WasReleased:
+			e.status, e.adopted = protocol.StatusReleased, false
+		case done[i] == protocol.WasSold:
+			e.status = protocol.StatusSold
+		case done[i] == protocol.NotFound, done[i] == protocol.NoLedger: // it may be lost
+			continue
+		}
+		e.done = protocol.StockVersion{Epoch: h.Epoch, Ver: h.Ver}
+		if e.epoch == 0 { // this instance had not seen the ledger before
+			e.epoch = h.Epoch
+		}
+	}
+}
+
+// NoteUnknown notes that nobody knows what became of an order that was forwarded.
+func (j *OperationLog) NoteUnknown(sku, serial string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if e := j.find(sku, serial); e != nil && e.status == protocol.StatusHeld {
+		e.unknown = true
+	}
+}
+
+// find returns the entry of a serial, or nil. mu is held.
+func (j *OperationLog) find(sku, serial string) *entry {
+	if i, ok := j.places[sku][serial]; ok {
+		return &j.ring[i]
+	}
+	return nil
+}
+
+// openEntry returns an entry that is made now (Unix ms), new or in place of the one that is there, with no status. mu
+// is held.
+func (j *OperationLog) openEntry(sku, serial string, now int64) *entry {
+	e := j.find(sku, serial)
+	if e == nil {
+		e = j.place(sku, serial)
+	}
+	j.changes++
+	*e = entry{sku: sku, item: protocol.Item{Serial: serial}, made: now, change: j.changes}
+	return e
+}
+
+// place makes a place for a serial, and drops the oldest entry when there is none. mu is held.
+func (j *OperationLog) place(sku, serial string) *entry {
+	i := len(j.ring)
+	if i < j.most {
+		j.ring = append(j.ring, entry{})
+	} else {
+		i = j.next
+		j.next = (j.next + 1) % j.most
+		j.drop(&j.ring[i])
+	}
+	book := j.places[sku]
+	if book == nil {
+		book = make(map[string]int)
+		j.places[sku] = book
+	}
+	book[serial] = i
+	return &j.ring[i]
+}
+
+// drop forgets an entry whose place is needed. mu is held.
+func (j *OperationLog) drop(e *entry) {
+	j.dropped = max(j.dropped, e.made)
+	delete(j.places[e.sku], e.item.Serial)
+	if len(j.places[e.sku]) == 0 {
+		delete(j.places, e.sku)
+	}
+}
+
+// entriesOf returns the entries of sku that choose wants, and how many changes there were by then.
+func (j *OperationLog) entriesOf(sku string, choose func(*entry) bool) (all []entry, changes int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, i := range j.places[sku] {
+		if e := &j.ring[i]; choose(e) {
+			all = append(all, *e)
+		}
+	}
+	return all, j.changes
+}
+
+// reachesBack reports whether every order that was made after at (Unix ms by Redis' clock, which may differ by
+// clocksDiffer) is still there.
+func (j *OperationLog) reachesBack(at int64) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.dropped == 0 || j.dropped < at-clocksDiffer
+}
+
+// clocksDiffer is by how many ms the clocks of Redis and of this machine may differ.
+const clocksDiffer = 10_000
+
+// word is the state of e as recover.lua reads it.
+func (e *entry) word() string {
+	w := e.status
+	switch {
+	case e.adopted:
+		w = 'A'
+	case e.bare:
+		w += 'a' - 'A'
+	}
+	return string(rune(w))
+}

@@ -1,0 +1,139 @@
+package failover
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// Recoverable is a store whose ledgers may lose their last changes, and whose instances can tell them.
+type Recoverable interface {
+	// Pending returns the SKUs whose epoch has risen since this instance told what it knows.
+	Pending() []string
+
+	// NoteUnknown notes that it is not known what became of an order that was forwarded.
+	NoteUnknown(sku, serial string)
+
+	// Recover tells the ledger of sku what this instance knows. It is to be called again until the result is Over. now
+	// and keep, until when tombstones are kept, are Unix ms.
+	Recover(ctx context.Context, sku string, now, keep int64) (Result, error)
+}
+
+// ReconcilerOptions say how a reconciler works.
+type ReconcilerOptions struct {
+	Keep    time.Duration                             // how long a released serial is remembered
+	Unknown func(sku, serial string)                  // takes an order that was put back, whose outcome is not known
+	Learn   func(sku string, h protocol.StockVersion) // takes the version after a recovery
+	Log     *slog.Logger
+}
+
+// Reconciler has ledgers that may have lost something told what this instance knows of their orders: those that it
+// took, and what became of them. A frozen SKU opens again by itself when every instance has told that called before:
+// then nothing can be missing, since an order is forwarded by an instance alone. An order whose outcome is unknown is
+// reserved again, and the upstream is asked. Where an instance is gone, or its log does not reach back, the SKU stays
+// frozen until an operator has adopted what only the upstream knows; the log says so.
+type Reconciler struct {
+	o       ReconcilerOptions
+	store   Recoverable
+	frozen  map[string]reopening // by SKU
+	opened  atomic.Uint64
+	putBack atomic.Uint64
+}
+
+// reopening is a frozen SKU as the log knows it.
+type reopening struct {
+	since time.Time
+	said  bool
+}
+
+const (
+	longWait      = time.Minute      // after this the log names the instances that are waited for; the same as in mark.lua
+	recoverWithin = 10 * time.Second // bounds one run for a SKU: a log may be some hundred calls
+)
+
+// NewReconciler returns a reconciler of the ledgers in s.
+func NewReconciler(o ReconcilerOptions, s Recoverable) *Reconciler {
+	return &Reconciler{o: o, store: s, frozen: make(map[string]reopening)}
+}
+
+// Run tells what is to be told now. It is not safe for concurrent use.
+func (c *Reconciler) Run(ctx context.Context) {
+	for _, sku := range c.store.Pending() {
+		if ctx.Err() != nil {
+			return
+		}
+		c.reconcile(ctx, sku)
+	}
+}
+
+func (c *Reconciler) reconcile(ctx context.Context, sku string) {
+	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
+	defer cancel()
+	now := time.Now()
+	s, err := c.store.Recover(ctx, sku, now.UnixMilli(), now.Add(c.o.Keep).UnixMilli())
+	for _, serial := range s.Unknown {
+		c.o.Unknown(sku, serial)
+	}
+	if err != nil {
+		return // again in a second
+	}
+	c.report(now, sku, &s)
+	c.o.Learn(sku, s.StockVersion)
+}
+
+// Collect writes the counters of what was reconciled by this instance; a nil reconciler has reconciled nothing.
+func (c *Reconciler) Collect(ch chan<- prometheus.Metric) {
+	opened, putBack := uint64(0), uint64(0)
+	if c != nil {
+		opened, putBack = c.opened.Load(), c.putBack.Load()
+	}
+	counter := func(name, help string, n uint64) {
+		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), prometheus.CounterValue, float64(n))
+	}
+	counter("sluice_ledger_reopened_total",
+		"Frozen SKUs that this instance opened again, as the last one to tell what it knew.", opened)
+	counter(
+		"sluice_ledger_put_back_total",
+		"Records that this instance put back into ledgers that had lost them.",
+		putBack,
+	)
+}
+
+// report says what the log must have: that the SKU is open again and how it balances, or why it stays closed.
+func (c *Reconciler) report(now time.Time, sku string, s *Result) {
+	c.putBack.Add(uint64(s.Fresh))
+	if s.Opened {
+		c.opened.Add(1)
+	}
+	of, known := c.frozen[sku]
+	if !known {
+		of.since = now
+	}
+	attrs := []any{"sku", sku, "put_back", s.Restored, "total", s.Total, "held", s.Held, "sold", s.Sold, "free", s.Free}
+	late := now.Sub(of.since) > longWait
+	switch {
+	case s.Free < 0:
+		c.o.Log.Error("more is sold than there is: cancel orders at the upstream, or raise the total", attrs...)
+	case s.Opened:
+		c.o.Log.Info("ledger is reconciled: the SKU goes on", append(attrs, "state", string(s.State))...)
+	case s.Over && s.State != protocol.Frozen && s.Restored > 0:
+		c.o.Log.Info("ledger has what this instance knows", attrs...)
+	}
+	if s.State == protocol.Frozen && !of.said && (late || s.ByHand()) {
+		of.said = true
+		c.o.Log.Error("SKU stays frozen: make sure that this is the right Redis, and that the instances in waits_for are "+
+			"back or stopped, since one may still sell on a master that was left; then adopt the orders that the "+
+			"upstream has (sluice stock adopt FILE), and open it (sluice stock thaw)",
+			append(attrs, "why", s.Why, "waits_for", s.Waits, "journal_too_short", s.Partial,
+				"older_than_seen", s.Was == protocol.Frozen)...)
+	}
+	c.frozen[sku] = of
+	if s.Over {
+		delete(c.frozen, sku)
+	}
+}

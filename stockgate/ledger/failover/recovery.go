@@ -1,0 +1,232 @@
+package failover
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// DefaultSettle is how long a frozen ledger stays so at least: an instance whose every mark was lost calls meanwhile.
+const DefaultSettle = 3 * time.Second
+
+// Recovery tells ledgers that may have lost their last changes what this instance knows of them. It is safe for
+// concurrent use.
+type Recovery struct {
+	ReadOnly bool          // this instance takes part in nothing, and tells nothing
+	Settle   time.Duration // how long a frozen ledger stays so at least; DefaultSettle
+
+	// Call runs the script that takes in what is told, with all its arguments but the first one.
+	Call func(ctx context.Context, sku string, args []any) (Result, error)
+
+	Seen *Seen
+	Log  *OperationLog
+}
+
+// progress is how far this instance has told a ledger what it knows, since its epoch rose.
+type progress struct {
+	due      bool  // it has not told all
+	phase    int   // 0 nothing, 1 of the orders that it took itself, 2 what it has done to those of others too
+	told     int64 // the changes of the journal that were told
+	restored int   // records that were put back
+	partial  bool  // the journal does not reach back to what may be lost
+}
+
+// raise begins anew where a ledger that was seen before is in a later epoch.
+func (t *progress) raise(before int64) { *t = progress{due: before > 0} }
+
+// Result is what came of telling.
+type Result struct {
+	protocol.Stock
+
+	Here     int64          // Unix ms: of this instance's last call that the ledger still knew
+	Restored int            // records that this instance has put back, in all
+	Fresh    int            // of these by this call
+	Opened   bool           // this very call has opened the SKU
+	Was      protocol.State // what it goes back to; Frozen = an operator must open it; "" = not told
+	Waits    []string       // names of the instances that have not told all
+	Partial  bool           // this instance's journal does not reach back to what may be lost
+	Over     bool           // there is nothing more to tell
+	Unknown  []string       // serials that were put back, and of which nobody knows what became of them
+}
+
+// blocked reports that others must tell first.
+func (s *Result) blocked() bool { return s.State == protocol.Frozen && len(s.Waits) > 0 }
+
+// ByHand reports that an operator alone can open it.
+func (s *Result) ByHand() bool {
+	return s.State == protocol.Frozen && (s.Partial || s.Was == protocol.Frozen || s.Was == "" || s.Why == byOperator)
+}
+
+const byOperator = "operator"
+
+// Pending returns the SKUs whose epoch has risen since this instance told what it knows.
+func (r *Recovery) Pending() (skus []string) {
+	if r.ReadOnly || !r.Seen.raised.Swap(false) {
+		return nil
+	}
+	defer func() {
+		if len(skus) > 0 {
+			r.Seen.raised.Store(true) // until it is told
+		}
+	}()
+	r.Seen.mu.RLock()
+	defer r.Seen.mu.RUnlock()
+	for sku, t := range r.Seen.all {
+		if t.told().due {
+			skus = append(skus, sku)
+		}
+	}
+	return skus
+}
+
+// NoteUnknown notes that nobody knows what became of an order.
+func (r *Recovery) NoteUnknown(sku, serial string) { r.Log.NoteUnknown(sku, serial) }
+
+// Recover tells the ledger of sku what this instance knows of its orders: first those that it took itself, then, when
+// all others have done so too, what it has done to theirs. It is to be called again until the story is over. keep is
+// until when tombstones are kept, in Unix ms.
+func (r *Recovery) Recover(ctx context.Context, sku string, now, keep int64) (s Result, err error) {
+	t := r.Seen.Find(sku)
+	at, epoch := t.told(), t.Claim().Epoch
+	before := at.restored
+	var unknown []string
+	if at.phase == 0 {
+		all, changes := r.Log.entriesOf(sku, func(e *entry) bool { return !e.bare && !e.adopted })
+		if s, err = r.tell(ctx, sku, now, keep, 1, all); err != nil {
+			return s, err
+		}
+		unknown = unknowns(all)
+		at.phase, at.told, at.restored = 1, changes, s.Restored
+	}
+	if at.phase == 1 {
+		s, err = r.tell(ctx, sku, now, keep, 1, nil)
+	}
+	if err == nil && (at.phase == 2 || !s.blocked()) {
+		s, err = r.tellRest(ctx, sku, now, keep, s.Here, &at)
+	}
+	s.Restored, s.Fresh, s.Unknown = at.restored, at.restored-before, unknown
+	s.Over = err == nil && at.phase == 2 && (s.State != protocol.Frozen || s.ByHand())
+	at.due = !s.Over
+	t.setTold(epoch, at)
+	return s, err
+}
+
+// HandOver tells all at once, since this instance will not be there any more when the others have told. What it has
+// done to orders that they put back only later is lost: those stay held, or sold, until somebody decides.
+func (r *Recovery) HandOver(ctx context.Context, sku string) error {
+	t := r.Seen.Find(sku)
+	at, epoch, now := t.told(), t.Claim().Epoch, time.Now()
+	keep := now.Add(24 * time.Hour).UnixMilli()
+	var own []entry
+	if at.phase == 0 {
+		own, at.told = r.Log.entriesOf(sku, func(e *entry) bool { return !e.bare && !e.adopted })
+	}
+	s, err := r.tell(ctx, sku, now.UnixMilli(), keep, 1, own)
+	if err == nil {
+		_, err = r.tellRest(ctx, sku, now.UnixMilli(), keep, s.Here, &at)
+	}
+	if err == nil {
+		at.due = false
+		t.setTold(epoch, at)
+	}
+	return err
+}
+
+// tellRest tells what is left to be told. here is when this instance last called what is left of the ledger; a journal
+// that does not reach back so far can tell, but not vouch that it was all.
+func (r *Recovery) tellRest(
+	ctx context.Context,
+	sku string,
+	now, keep, here int64,
+	at *progress,
+) (s Result, err error) {
+	all, changes := r.Log.entriesOf(sku, func(e *entry) bool {
+		return e.change > at.told || at.phase < 2 && (e.bare || e.adopted)
+	})
+	at.partial = at.partial || at.phase < 2 && !r.Log.reachesBack(here)
+	phase := 2
+	if at.partial {
+		phase = 1
+	}
+	if s, err = r.tell(ctx, sku, now, keep, phase, all); err != nil {
+		return s, err
+	}
+	s.Partial = at.partial
+	at.phase, at.told, at.restored = 2, changes, at.restored+s.Restored
+	return s, nil
+}
+
+// tell makes as many calls as all needs; the last one says how far this instance is.
+func (r *Recovery) tell(
+	ctx context.Context,
+	sku string,
+	now, keep int64,
+	phase int,
+	all []entry,
+) (s Result, err error) {
+	restored := 0
+	for {
+		part := all[:min(len(all), protocol.MaxItems)]
+		all = all[len(part):]
+		last := phase
+		if len(all) > 0 {
+			last = 0
+		}
+		args := append([]any{now, keep, last, r.Settle.Milliseconds(), len(part)}, columns(part)...)
+		if s, err = r.Call(ctx, sku, args); err != nil {
+			return s, fmt.Errorf("recover %q: %w", sku, err)
+		}
+		restored += s.Restored
+		if len(all) == 0 {
+			s.Restored = restored
+			return s, nil
+		}
+	}
+}
+
+// columns are entries as the script reads them.
+func columns(all []entry) (args []any) {
+	for _, of := range []func(*entry) any{
+		func(e *entry) any { return e.item.Serial },
+		func(e *entry) any { return e.item.User },
+		func(e *entry) any { return e.item.Quantity },
+		func(e *entry) any { return e.word() },
+		func(e *entry) any { return e.deadline },
+		func(e *entry) any { return e.epoch },
+		func(e *entry) any { return e.done.Epoch },
+		func(e *entry) any { return e.done.Ver },
+	} {
+		for i := range all {
+			args = append(args, of(&all[i]))
+		}
+	}
+	return args
+}
+
+// unknowns are the serials of which nobody knows what became of them.
+func unknowns(all []entry) (serials []string) {
+	for i := range all {
+		if all[i].unknown {
+			serials = append(serials, all[i].item.Serial)
+		}
+	}
+	return serials
+}
+
+// told is how far this instance has told.
+func (t *SeenState) told() progress {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.progress
+}
+
+// setTold notes how far it is, unless the epoch rose once more since it was epoch.
+func (t *SeenState) setTold(epoch int64, at progress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.epoch == epoch {
+		t.progress = at
+	}
+}

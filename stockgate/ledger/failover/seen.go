@@ -1,0 +1,167 @@
+// Package failover finds that a ledger has lost its last changes, and puts them back.
+//
+// It promises that an instance knows what it has seen of each ledger and what it did last, and tells a ledger that has
+// lost it. The rules and the states of a SKU are in docs/failover.md.
+//
+// It refuses to open a SKU while an instance may know of an order that is missing.
+package failover
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// Why an instance found that a ledger has lost something. The words are those of the scripts, of Stock.Why and of
+// the metric's label.
+const (
+	LostMark    = "mark"    // calls of this instance that were answered are not in the ledger any more
+	LostVersion = "version" // the epoch or the version went back
+	LostSilent  = "silent"  // Redis is another process, and an instance that sold before has not come to look
+	LostEcho    = "echo"    // a reply was another call's, or named holds that were not asked for
+	LostKey     = "missing" // the ledger is gone
+)
+
+// LossReasons are all of them.
+func LossReasons() []string { return []string{LostMark, LostVersion, LostSilent, LostEcho, LostKey} }
+
+// SeenState is what this instance has seen of one ledger, which the ledger must never fall behind. It is safe for
+// concurrent use.
+type SeenState struct {
+	mu         sync.Mutex
+	epoch, ver int64
+	answered   int64     // the highest call of this instance that was answered in that epoch
+	at         time.Time // when it last was
+	lost       string    // why the ledger must be closed; "" once its epoch is a later one
+	gone       int64     // the call that did not find it; 0 = it is there
+	progress   progress  // how far this instance has told a later epoch what it knows
+}
+
+// claimFor is how long an instance claims that its mark must be there. The scripts forget marks only much later.
+const claimFor = 30 * time.Minute
+
+// Claim is what one call says that its instance has seen.
+type Claim struct {
+	Epoch, Ver int64
+	Answered   int64  // the highest call of the instance that was answered
+	Lost       string // why the ledger must be closed
+}
+
+// Claim is what a call that begins now says. Nothing was seen by a nil state.
+func (t *SeenState) Claim() Claim {
+	if t == nil {
+		return Claim{}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := Claim{t.epoch, t.ver, t.answered, t.lost}
+	if time.Since(t.at) > claimFor {
+		c.Answered = 0
+	}
+	return c
+}
+
+// Learn takes in what the reply to the call seq said, which has left its mark or not; replies overtake each other. It
+// reports whether there is something to tell from now on, since the epoch is a later one.
+func (t *SeenState) Learn(seq, epoch, ver int64, marked bool) (raised bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if epoch < t.epoch {
+		return false
+	}
+	if epoch > t.epoch {
+		t.progress.raise(t.epoch)
+		raised = t.progress.due
+		t.epoch, t.ver, t.answered, t.lost = epoch, 0, 0, ""
+	}
+	t.ver = max(t.ver, ver)
+	if marked {
+		t.answered, t.at = max(t.answered, seq), time.Now()
+	}
+	if seq > t.gone {
+		t.gone = 0
+	}
+	return raised
+}
+
+// Miss notes that the call seq did not find the ledger, and reports whether that is new.
+func (t *SeenState) Miss(seq int64) (new bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	new, t.gone = t.gone == 0, max(t.gone, seq)
+	return new
+}
+
+// Suspect notes that the ledger must be closed, from what a call found that had claimed c: not when it has been
+// closed since.
+func (t *SeenState) Suspect(c Claim, why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.epoch == c.Epoch {
+		t.lost = why
+	}
+}
+
+// ForgetAnswered lets the next claim say nothing of answered calls, as when the last one was too long ago.
+func (t *SeenState) ForgetAnswered() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.answered = 0
+}
+
+// Gone reports whether the ledger was there and is not any more, and what is to be said of it then.
+func (t *SeenState) Gone() (protocol.StockVersion, bool) {
+	if t == nil {
+		return protocol.StockVersion{}, false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return protocol.StockVersion{Epoch: t.epoch, Ver: t.ver, State: protocol.Lost}, t.gone > 0
+}
+
+// maxSeen bounds the memory of Seen, some 200 bytes a ledger. An operator makes ledgers, no client does; those that are
+// more would be without this watch.
+const maxSeen = 1 << 20
+
+// Seen is what this instance has seen of all ledgers. It is safe for concurrent use.
+type Seen struct {
+	mu     sync.RWMutex
+	all    map[string]*SeenState
+	raised atomic.Bool // the epoch of some has risen: there may be something to tell
+}
+
+// NewSeen returns one that has seen nothing.
+func NewSeen() *Seen { return &Seen{all: make(map[string]*SeenState)} }
+
+// Find returns what was seen of the ledger of sku, or nil.
+func (t *Seen) Find(sku string) *SeenState {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.all[sku]
+}
+
+// Add returns what was seen of the ledger of sku, which is there, or nil when there are too many.
+func (t *Seen) Add(sku string) *SeenState {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	one := t.all[sku]
+	if one == nil && len(t.all) < maxSeen {
+		one = &SeenState{}
+		t.all[sku] = one
+	}
+	return one
+}
+
+// Raise notes that the epoch of a ledger has risen.
+func (t *Seen) Raise() { t.raised.Store(true) }
+
+// SKUs are those of which a ledger was seen.
+func (t *Seen) SKUs() []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.Collect(maps.Keys(t.all))
+}

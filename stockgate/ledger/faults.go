@@ -1,0 +1,72 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"sluice/stockgate/link"
+)
+
+// So many SKUs are named at once when the store cannot be asked about them, and one more after each pause: where
+// Redis itself is in trouble all are.
+const (
+	faultNameDepth    = 5
+	faultNameInterval = int64(10 * time.Second)
+)
+
+// reportFault logs once for a SKU that the store does not do what it is asked, and why, until it does. err is what
+// the last call came to, nil when it was answered. mu is held.
+func (r *Reserver) reportFault(q *skuQueue, err error) {
+	switch {
+	case err == nil && q.faulty:
+		q.faulty = false
+		r.o.Log.Info("the ledger takes orders again", "sku", q.sku)
+	case err == nil, q.faulty, r.ctx.Err() != nil:
+	case r.faultNames.take(r.o.Now()):
+		q.faulty = true
+		r.o.Log.Error(
+			"the ledger takes no orders: they hear stock_error, and those under way are settled later",
+			"sku",
+			q.sku,
+			"cause",
+			err,
+			"do",
+			adviceFor(err),
+		)
+	}
+}
+
+// adviceFor says what an operator does about err.
+func adviceFor(err error) string {
+	text := err.Error()
+	for _, f := range [...]struct{ word, advice string }{
+		{"OOM ", "redis has no memory left: raise maxmemory (redis-cli CONFIG SET maxmemory …), and never let it evict"},
+		{"NOREPLICAS ", "too few replicas are in step (min-replicas-to-write): start them; if they are the ones that " +
+			"sell, this master was replaced"},
+		{"MISCONF ", "redis cannot write to its disk: make room, then redis-cli BGSAVE"},
+		{"READONLY ", "this redis is a replica: write its master's address, or the sentinels', into stock.redis.addresses"},
+		{"CLUSTERDOWN ", "a part of the cluster has no master: redis-cli CLUSTER NODES tells which; set " +
+			"cluster-require-full-coverage no"},
+		{"WRONGPASS ", "the user or the password of stock.redis is not valid any more: write the new password into " +
+			"stock.redis.password_file, which is read for each new connection"},
+		{"NOAUTH ", "redis wants a password: write stock.redis.password_file, and restart"},
+		{"NOPERM ", "this user lacks rights: sluice check --online names them"},
+		{"LOADING ", "redis reads its file and goes on by itself"},
+		{"BUSY ", "somebody's script blocks redis: redis-cli SCRIPT KILL"},
+		{"TRYAGAIN ", "a slot is on its way to another server, and goes on by itself; move slots before a sale"},
+		{"user_script", "a key of this ledger was changed by somebody else: freeze the SKU and repair the key that is " +
+			"named, or make the ledger anew"},
+	} {
+		if strings.Contains(text, f.word) {
+			return f.advice
+		}
+	}
+	switch {
+	case errors.Is(err, link.ErrLeftAlone), errors.Is(err, context.DeadlineExceeded), strings.Contains(text, "timeout"):
+		return "redis does not answer in time: redis-cli SLOWLOG GET, and look at its machine and the network; it " +
+			"goes on by itself"
+	}
+	return "look at redis and the way to it: sluice check --online; it goes on by itself"
+}

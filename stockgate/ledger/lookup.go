@@ -1,0 +1,208 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// ErrTooMany is the cause when an order was not looked up, since too many others are.
+var ErrTooMany = errors.New("too many look-ups")
+
+// lookups finds orders by their serials, many in one call. One call is under way at a time. Calls begin at a bounded
+// rate, whatever is asked for: what comes meanwhile waits for the next one, and what finds no room hears ErrTooMany.
+type lookups struct {
+	size   int // serials in one call, and that wait
+	rate   tokenBucket
+	call   func([]protocol.OrderName) []protocol.Found
+	work   *sync.WaitGroup
+	start  time.Time
+	closed *atomic.Bool // of the reserver
+
+	waits atomic.Int64 // serials; written under mu
+
+	mu      sync.Mutex
+	waiting []*lookup
+	running bool
+}
+
+// lookup is what one order, or one client that asks for the state of one, wants to know.
+type lookup struct {
+	names []protocol.OrderName
+	found []protocol.Found
+	done  chan struct{}
+}
+
+// hasRoom reports whether a serial would be looked up now. It writes nothing.
+func (x *lookups) hasRoom() bool { return x.waits.Load() < int64(x.size) }
+
+// find looks names up, of which there is at least one and no more than size. It waits for its turn and for the call.
+func (x *lookups) find(names []protocol.OrderName) ([]protocol.Found, error) {
+	l := &lookup{names: names, done: make(chan struct{})}
+	if !x.add(l) {
+		return nil, ErrTooMany
+	}
+	<-l.done
+	return l.found, nil
+}
+
+// findOne looks one order up.
+func (x *lookups) findOne(sku, serial string) (protocol.Record, bool, error) {
+	found, err := x.find([]protocol.OrderName{{SKU: sku, Serial: serial}})
+	if err != nil {
+		return protocol.Record{}, false, err
+	}
+	return found[0].Record, found[0].OK, found[0].Err
+}
+
+func (x *lookups) add(l *lookup) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	n := x.waits.Load() + int64(len(l.names))
+	if n > int64(x.size) || x.closed.Load() {
+		return false
+	}
+	x.waits.Store(n)
+	x.waiting = append(x.waiting, l)
+	if !x.running {
+		x.running = true
+		x.work.Go(x.run)
+	}
+	return true
+}
+
+// run makes calls until nothing waits.
+func (x *lookups) run() {
+	for {
+		for !x.rate.take(int64(time.Since(x.start))) {
+			time.Sleep(time.Duration(x.rate.interval / 4))
+		}
+		runtime.Gosched() // the goroutines that are about to ask come along
+		batch := x.take()
+		if batch == nil {
+			return
+		}
+		var names []protocol.OrderName
+		for _, l := range batch {
+			names = append(names, l.names...)
+		}
+		found := x.call(names)
+		for _, l := range batch {
+			l.found, found = found[:len(l.names)], found[len(l.names):]
+			close(l.done)
+		}
+	}
+}
+
+func (x *lookups) take() []*lookup {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	batch := x.waiting
+	x.waiting, x.running = nil, len(batch) > 0
+	x.waits.Store(0)
+	return batch
+}
+
+// lookUp makes one call.
+func (r *Reserver) lookUp(names []protocol.OrderName) []protocol.Found {
+	ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
+	defer cancel()
+	r.calls.observe(callLookup, len(names))
+	return r.store.FindAll(ctx, names)
+}
+
+// LookUp finds out whether an order has won before, where Cached said that this may answer it. It waits for one call of
+// the store, and reserves nothing, so that the caller need not hold what a reservation needs. It reports false when the
+// order is to be passed on to Reserve.
+func (r *Reserver) LookUp(now int64, o Order) (Outcome, bool) {
+	if o.Quantity < 1 || o.Quantity > protocol.MaxQuantity || len(o.Key) > 0 && !protocol.ValidSerial(o.Key) {
+		return Outcome{}, false
+	}
+	out := r.answer(now, o, (*Reserver).lookUpEarlier)
+	return out, out.Code != passOn
+}
+
+// lookUpEarlier looks one order up if its SKU is sold out, and if no call that may reserve it is under way.
+func (r *Reserver) lookUpEarlier(now int64, o Order, k *knownOrder) Outcome {
+	q := r.skus.find(o.SKU)
+	if q == nil {
+		return Outcome{Code: passOn}
+	}
+	k.queue = q
+	s := q.stock.Load()
+	code, sold := q.unavailable(now, s, o.Quantity)
+	if !sold || s.unusable() || r.underWay(q, k.serial) {
+		return Outcome{Code: passOn}
+	}
+	return r.verify(now, q, o.pending(now, k), &o, s.outcome(now, code))
+}
+
+// underWay reports whether an order of this serial may be reserved without the store's answer being known.
+func (r *Reserver) underWay(q *skuQueue, serial string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.bySerial[serial] != nil || r.indistinct(q, serial)
+}
+
+// verify looks an order up that the sold-out cache answered with out. A winner whose response was lost hears so of its
+// order.
+func (r *Reserver) verify(now int64, q *skuQueue, p *pendingOrder, o *Order, out Outcome) Outcome {
+	rec, ok, err := r.lookups.findOne(q.sku, p.serial)
+	switch {
+	case err != nil:
+		return r.unverified(now, q, o, out)
+	case !ok:
+		return out
+	}
+	found := Outcome{Code: protocol.Replay(rec, p.item), Serial: p.serial}
+	if found.Code == protocol.ReplayHeld || found.Code == protocol.ReplaySold {
+		p.keep(r, now, found.Code == protocol.ReplaySold)
+	}
+	return found
+}
+
+const maxSearched = 1024 // SKUs
+
+// State looks up what is known of a serial; without a SKU, among the SKUs that have a ledger, if these are not more
+// than maxSearched. Past that, and when too many ask, the error is ErrTooMany.
+func (r *Reserver) State(sku, serial string) (rec protocol.Record, of string, ok bool, err error) {
+	skus := []string{sku}
+	if sku == "" {
+		if skus = r.ledgers(); len(skus) > maxSearched {
+			return protocol.Record{}, "", false, ErrTooMany
+		}
+	}
+	for len(skus) > 0 {
+		n := min(len(skus), protocol.MaxTogether)
+		names := make([]protocol.OrderName, n)
+		for i, sku := range skus[:n] {
+			names[i] = protocol.OrderName{SKU: sku, Serial: serial}
+		}
+		skus = skus[n:]
+		all, err := r.states.find(names)
+		if err != nil {
+			return protocol.Record{}, "", false, err
+		}
+		for i, f := range all {
+			if f.OK || f.Err != nil {
+				return f.Record, names[i].SKU, f.OK, f.Err
+			}
+		}
+	}
+	return protocol.Record{}, "", false, nil
+}
+
+// ledgers are the SKUs that have a ledger, as far as this instance has seen.
+func (r *Reserver) ledgers() (skus []string) {
+	for _, q := range r.skus.each() {
+		if q.hasLedger() {
+			skus = append(skus, q.sku)
+		}
+	}
+	return skus
+}

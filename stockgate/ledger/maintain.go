@@ -1,0 +1,156 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+const (
+	maintainInterval = time.Second
+	// At most; a third of FRESH in mark.lua: an instance that is silent for longer is not waited for after a fail-over.
+	sweepInterval   = 20 * time.Second
+	sweepsPerSecond = 100              // of up to so many SKUs each is swept every second
+	maxSwept        = 256              // reservations of one SKU in a call
+	leaseFor        = 60 * time.Second // longer than a run of the resolver may take
+)
+
+// maintain looks after all ledgers until ctx ends: it sweeps overdue reservations, tells recovering ledgers what this
+// instance knows, and resolves unknown outcomes.
+func (r *Reserver) maintain(ctx context.Context) {
+	tick := time.NewTicker(maintainInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			r.sweepDue(ctx)
+			if r.reconciler != nil {
+				r.reconciler.Run(ctx)
+			}
+			r.resolveDue(ctx)
+		}
+	}
+}
+
+// sweepDue sweeps the SKUs whose time has come, and removes queues that are of no use. Each ledger is swept at least
+// every sweepInterval, more often where there are few. A sweep is also what keeps this instance's mark fresh in a
+// ledger that it has no orders for.
+func (r *Reserver) sweepDue(ctx context.Context) {
+	now, ledgers := int64(time.Since(r.start)), 0
+	var due []*skuQueue
+	for _, q := range r.skus.each() {
+		if !q.hasLedger() {
+			r.removeUseless(q)
+			continue
+		}
+		if ledgers++; q.nextSweep <= now {
+			due = append(due, q)
+		}
+	}
+	interval := min(sweepInterval, time.Duration(ledgers/sweepsPerSecond)*time.Second) - maintainInterval/2
+	slices.SortFunc(due, func(a, b *skuQueue) int { return cmp.Compare(a.nextSweep, b.nextSweep) })
+	due = due[:min(len(due), max(sweepsPerSecond, ledgers/int(sweepInterval/time.Second)+1))]
+	for some := range slices.Chunk(due, protocol.MaxTogether) {
+		if ctx.Err() != nil {
+			return
+		}
+		skus := make([]string, len(some))
+		for i, q := range some {
+			q.nextSweep = now + int64(interval)
+			skus[i] = q.sku
+		}
+		r.sweep(ctx, some, skus)
+		r.checkBacklog(ctx, some, skus)
+		for _, q := range some {
+			r.checkMirror(ctx, q)
+		}
+	}
+}
+
+// removeUseless removes the queue of a SKU without a ledger that was not asked for lately, unless it is in use.
+func (r *Reserver) removeUseless(q *skuQueue) {
+	s := q.stock.Load()
+	if s == nil && q.preloaded.Load() || s != nil && r.o.Now()-s.at <= 10*r.memory {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.calls > 0 || q.settling || q.mirror.busy || len(q.bySerial)+len(q.unresolved)+len(q.pending) > 0 {
+		return
+	}
+	q.removed = true
+	if q.backlogged {
+		r.backlogged.Add(-1)
+	}
+	r.skus.remove(q)
+}
+
+// sweep leases overdue reservations of some SKUs: only one instance asks for each. What fails is swept again when the
+// SKU is due again.
+func (r *Reserver) sweep(ctx context.Context, some []*skuQueue, skus []string) {
+	now := time.Now().UnixMilli()
+	lease := now + leaseFor.Milliseconds()
+	bounded, cancel := context.WithTimeout(ctx, r.o.Timeout)
+	r.calls.observe(callSweep, len(some))
+	swept := r.store.SweepAll(bounded, skus, now, lease)
+	cancel()
+	for i, q := range some {
+		r.markOverdue(q, swept[i].Holds, now, lease)
+		if swept[i].More {
+			r.sweepWhole(ctx, q)
+		}
+	}
+}
+
+// sweepWhole sweeps a SKU of which more is due than it takes to share a round trip.
+func (r *Reserver) sweepWhole(ctx context.Context, q *skuQueue) {
+	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
+	defer cancel()
+	now := time.Now().UnixMilli()
+	lease := now + leaseFor.Milliseconds()
+	r.calls.observe(callSweep, 1)
+	overdue, _ := r.store.Sweep(ctx, q.sku, now, lease, maxSwept) // after an error there are none
+	r.markOverdue(q, overdue, now, lease)
+}
+
+// markOverdue has the resolver find out what became of overdue reservations.
+func (r *Reserver) markOverdue(q *skuQueue, overdue []protocol.Record, now, lease int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, rec := range overdue {
+		r.markUnresolved(q, rec.Serial, now, lease)
+	}
+}
+
+// checkBacklog raises the alarm when the consumers of a SKU's changes are too far behind, and ends it when they are not
+// any more. An error of the store says neither.
+func (r *Reserver) checkBacklog(ctx context.Context, some []*skuQueue, skus []string) {
+	store, ok := r.store.(protocol.Backlogged)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
+	defer cancel()
+	errs := store.Backlog(ctx, skus)
+	if errs == nil {
+		errs = make([]error, len(skus))
+	}
+	for i, q := range some {
+		switch err := errs[i]; {
+		case errors.Is(err, protocol.ErrBacklog) && !q.backlogged:
+			q.backlogged = true
+			r.backlogged.Add(1)
+			r.o.Log.Error("the ledger's changes are not acknowledged, and fill Redis' memory", "sku", q.sku, "cause", err)
+		case err == nil && q.backlogged:
+			q.backlogged = false
+			r.backlogged.Add(-1)
+			r.o.Log.Info("the ledger's changes are acknowledged again", "sku", q.sku)
+		}
+	}
+}

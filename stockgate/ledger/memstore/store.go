@@ -1,0 +1,206 @@
+// Package memstore keeps ledgers in the memory of one process.
+//
+// It promises the contract of protocol.Store, as the Redis store does.
+//
+// It refuses to survive its process: it is for trials and the demonstration.
+package memstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// Store keeps ledgers in this process alone, and forgets them when it ends: for trials and the demonstration. It is
+// safe for concurrent use. Its zero value is not ready; use New.
+type Store struct {
+	mu          sync.Mutex
+	stocks      map[string]*memoryStock // by SKU; only SetTotal and Create add one
+	subscribers map[*subscriber]bool    // of those who listen
+}
+
+// New returns a Memory without any ledger.
+func New() *Store {
+	return &Store{stocks: make(map[string]*memoryStock), subscribers: make(map[*subscriber]bool)}
+}
+
+// Reserve implements Store.
+func (m *Store) Reserve(
+	ctx context.Context,
+	sku string,
+	epoch, now, deadline int64,
+	items []protocol.Item,
+	codes []protocol.Code,
+) (protocol.StockVersion, error) {
+	err := errors.Join(
+		ctx.Err(),
+		protocol.CheckItems(sku, items, len(codes), true),
+		protocol.CheckTimes(now, deadline),
+		protocol.CheckNumber("epoch", epoch),
+	)
+	if err != nil {
+		return protocol.StockVersion{}, fmt.Errorf("reserve %q: %w", sku, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.stocks[sku]
+	changed := false
+	for i, item := range items {
+		switch {
+		case b == nil:
+			codes[i] = protocol.UnknownSKU
+		case epoch != 0 && epoch != b.Epoch:
+			codes[i] = protocol.StaleEpoch
+		default:
+			codes[i] = b.reserve(item, now, deadline)
+			changed = changed || codes[i] == protocol.Held
+		}
+	}
+	return b.commit(changed), nil
+}
+
+// Finish implements Store.
+func (m *Store) Finish(
+	ctx context.Context,
+	sku string,
+	now, keep int64,
+	op protocol.Op,
+	items []protocol.Item,
+	done []protocol.Done,
+) (protocol.StockVersion, error) {
+	err := errors.Join(ctx.Err(), protocol.CheckFinish(sku, op, items, len(done)), protocol.CheckTimes(now, keep))
+	if err != nil {
+		return protocol.StockVersion{}, fmt.Errorf("%s %q: %w", op, sku, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.stocks[sku]
+	changed := false
+	for i, item := range items {
+		if b == nil {
+			done[i] = protocol.NoLedger
+			continue
+		}
+		done[i] = b.finish(op, item, keep)
+		changed = changed || done[i] == protocol.Changed || done[i] == protocol.OverTotal
+	}
+	return b.commit(changed), nil
+}
+
+// Sweep implements Store.
+func (m *Store) Sweep(ctx context.Context, sku string, now, lease int64, limit int) ([]protocol.Record, error) {
+	if err := errors.Join(ctx.Err(), protocol.CheckSweep(sku, limit), protocol.CheckTimes(now, lease)); err != nil {
+		return nil, fmt.Errorf("sweep %q: %w", sku, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.stocks[sku]
+	if b == nil {
+		return nil, nil
+	}
+	return b.sweep(now, lease, limit), nil
+}
+
+// SweepAll implements Store.
+func (m *Store) SweepAll(ctx context.Context, skus []string, now, lease int64) []protocol.Swept {
+	return SweepEach(ctx, m, skus, now, lease)
+}
+
+// SweepEach is a SweepAll of a store where nothing is gained by asking about several at once.
+func SweepEach(ctx context.Context, s protocol.Store, skus []string, now, lease int64) []protocol.Swept {
+	swept := make([]protocol.Swept, len(skus))
+	for i, sku := range skus {
+		swept[i].Holds, swept[i].Err = s.Sweep(ctx, sku, now, lease, protocol.SharedLeases)
+		swept[i].More = len(swept[i].Holds) == protocol.SharedLeases
+	}
+	return swept
+}
+
+// Find implements Store.
+func (m *Store) Find(ctx context.Context, sku, serial string) (r protocol.Record, ok bool, err error) {
+	if err := errors.Join(ctx.Err(), protocol.CheckSKU(sku), protocol.CheckSerial(serial)); err != nil {
+		return protocol.Record{}, false, fmt.Errorf("find %q: %w", serial, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b := m.stocks[sku]; b != nil {
+		r, ok = b.records[serial]
+	}
+	return protocol.Outside(r), ok, nil
+}
+
+// Look implements Store.
+func (m *Store) Look(ctx context.Context, sku string) (s protocol.Stock, ok bool, err error) {
+	if err := errors.Join(ctx.Err(), protocol.CheckSKU(sku)); err != nil {
+		return protocol.Stock{}, false, fmt.Errorf("look at %q: %w", sku, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.stocks[sku]
+	if b == nil {
+		return protocol.Stock{}, false, nil
+	}
+	return b.Stock, true, nil
+}
+
+// FindAll implements Store.
+func (m *Store) FindAll(ctx context.Context, orders []protocol.OrderName) []protocol.Found {
+	found := make([]protocol.Found, len(orders))
+	for i, o := range orders {
+		f := &found[i]
+		f.Record, f.OK, f.Err = m.Find(ctx, o.SKU, o.Serial)
+	}
+	return found
+}
+
+// SetTotal implements Store.
+func (m *Store) SetTotal(ctx context.Context, sku string, total, limit int64) (protocol.Stock, error) {
+	err := errors.Join(ctx.Err(), protocol.CheckTotal(sku, total, limit))
+	if err != nil {
+		return protocol.Stock{}, fmt.Errorf("set total of %q: %w", sku, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.stocks[sku]
+	switch {
+	case b == nil && limit == protocol.KeepLimit:
+		return protocol.Stock{}, fmt.Errorf("set total of %q: %w", sku, protocol.ErrUnknownSKU)
+	case b == nil:
+		b = newBook(func(h protocol.StockVersion) { m.notify(sku, h) })
+		m.stocks[sku] = b
+	case limit == protocol.KeepLimit:
+		limit = b.Limit
+	}
+	if total < b.Held+b.Sold {
+		return b.Stock, fmt.Errorf("set total of %q: %w", sku, protocol.TotalTooSmall(total, b.Held, b.Sold))
+	}
+	changed := b.Ver == 0 || total != b.Total || limit != b.Limit
+	b.Total, b.Limit = total, limit
+	b.commit(changed)
+	return b.Stock, nil
+}
+
+// SetState implements Store.
+func (m *Store) SetState(ctx context.Context, sku string, state protocol.State) (protocol.Stock, error) {
+	if err := errors.Join(ctx.Err(), protocol.CheckSKU(sku), protocol.CheckState(state)); err != nil {
+		return protocol.Stock{}, fmt.Errorf("set state of %q: %w", sku, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.stocks[sku]
+	if b == nil {
+		return protocol.Stock{}, fmt.Errorf("set state of %q: %w", sku, protocol.ErrUnknownSKU)
+	}
+	changed := state != b.State || state == protocol.Frozen
+	b.Why = ""
+	if state == protocol.Frozen {
+		b.Epoch++
+		b.Why = "operator"
+	}
+	b.State = state
+	b.commit(changed)
+	return b.Stock, nil
+}

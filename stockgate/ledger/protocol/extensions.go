@@ -1,0 +1,25 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+)
+
+// Notifier is a store that sends notifications.
+type Notifier interface {
+	// Listen calls onNotify with each notification until ctx ends, and onGap whenever some may have been lost. Both are
+	// called from this goroutine.
+	Listen(ctx context.Context, onNotify func(sku string, h StockVersion), onGap func())
+}
+
+// Backlogged is a store whose changes wait for a consumer to acknowledge them.
+type Backlogged interface {
+	// Backlog tells by position of which SKUs too many changes wait, or could not be counted; nil = of none.
+	Backlog(ctx context.Context, skus []string) []error
+}
+
+// ErrBacklog is the cause when more changes wait for their consumer than they may.
+var ErrBacklog = errors.New("changes wait for their consumer")
+
+// ErrFewReplicas is the cause when it was done, but too few replicas had it in time: a fail-over could undo it.
+var ErrFewReplicas = errors.New("too few replicas have it")

@@ -1,0 +1,226 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/stockgate/ledger/failover"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/link"
+)
+
+// scriptCall is one call of a script.
+type scriptCall struct {
+	script, sku string
+	args        []any
+	items       []protocol. // that it is about
+			Item
+	whole bool // their users and quantities count, not only their serials
+	names bool // the reply must name the serials of those that it says are held now
+	aside bool // it only reads, and leaves no mark
+	blind bool // it does not look at the numbers: its reply does not tell whether there is a ledger
+
+	// As it sets out:
+	keys  [numKeys]string
+	seq   int64               // the number of the call
+	trace *failover.SeenState // what this instance has seen of the ledger; nil = nothing
+	claim failover.Claim      // what it says of that
+
+	// As it comes back:
+	heard       bool  // Redis has answered it
+	signedReply       // the answer
+	err         error // of this call alone
+	few         error // why too few replicas have what it did
+
+	orders int // how many items
+}
+
+// signatureSize is how a reply begins: the number of the call that it answers, the version, and why the SKU was
+// frozen by this very call.
+const signatureSize = 5
+
+// callScript calls a script on one SKU's keys. A nil reply is nil and no error.
+func (r *Store) callScript(ctx context.Context, script, sku string, args ...any) ([]any, error) {
+	return r.call(ctx, &scriptCall{script: script, sku: sku, args: args})
+}
+
+// call calls a script, says what this instance has seen, and learns from the reply.
+func (r *Store) call(ctx context.Context, q *scriptCall) (answer []any, err error) {
+	r.prepare(q)
+	err = r.link.To(q.keys[0]).Ask(ctx, func(ctx context.Context, client *redis.Client, server string) error {
+		r.noteServer(server)
+		var reply []any
+		if q.script == "reserve" && r.replicas > 0 {
+			reply, q.few, err = r.evalReplicated(ctx, client, q, &server)
+		} else {
+			reply, err = r.eval(ctx, client, q, &server)
+		}
+		if err != nil {
+			return err
+		}
+		return q.decodeReply(reply)
+	}, fault)
+	return r.finishCall(q, err)
+}
+
+// prepare gives a call its keys, its number, and what it says of the ledger.
+func (r *Store) prepare(q *scriptCall) {
+	if q.keys[0] == "" {
+		q.keys = fiveKeys(q.sku)
+	}
+	q.seq, q.trace = r.calls.Add(1), r.Seen.Find(q.sku)
+	q.claim = q.trace.Claim()
+}
+
+// decodeReply reads the reply to a call. What is another call's is an error.
+func (q *scriptCall) decodeReply(reply []any) (err error) {
+	if q.signedReply, err = signature(reply, q.seq); err != nil {
+		return err
+	}
+	if q.names {
+		return checkSerials(q.answer, q.items)
+	}
+	return nil
+}
+
+// finishCall learns from what came of a call.
+func (r *Store) finishCall(q *scriptCall, err error) (answer []any, _ error) {
+	switch {
+	case errors.Is(err, link.ErrMixedUp):
+		r.log.Warn(
+			"reply was another call's: all connections are closed, and the next call closes the SKU",
+			"sku",
+			q.sku,
+			"cause",
+			err,
+		)
+		if q.trace = r.Seen.Add(q.sku); q.trace != nil {
+			q.trace.Suspect(q.claim, failover.LostEcho)
+		}
+		return nil, err
+	case err != nil:
+		return nil, err
+	}
+	r.learn(q)
+	return q.answer, nil
+}
+
+// markArgs is how many arguments marked adds.
+const markArgs = 8
+
+// appendMark adds the last arguments of a call's script: its mark, and the channel of its news.
+func (r *Store) appendMark(args []any, q *scriptCall, server *string) []any {
+	who, c := &r.instance, &q.claim
+	if q.aside {
+		who = nil // which is sent as ""
+	}
+	return append(args, who, &q.seq, &c.Answered, &c.Epoch, &c.Ver, server, &c.Lost, &r.news)
+}
+
+// signedReply is a reply that answers the call.
+type signedReply struct {
+	epoch, ver int64 // 0 without a ledger
+	froze      string
+	answer     []any
+}
+
+// signature reads a reply, which must be that of the call seq.
+func signature(reply []any, seq int64) (s signedReply, err error) {
+	if len(reply) != signatureSize || !equals(reply[0], seq) {
+		return signedReply{}, fmt.Errorf("%w: not that of call %d", link.ErrMixedUp, seq)
+	}
+	epoch, ok1 := reply[1].(int64)
+	ver, ok2 := reply[2].(int64)
+	froze, ok3 := reply[3].(string)
+	answer, ok4 := reply[4].([]any)
+	if !ok1 || !ok2 || !ok3 || !ok4 && reply[4] != nil {
+		return signedReply{}, fmt.Errorf("the reply %v cannot be read", reply)
+	}
+	return signedReply{epoch, ver, froze, answer}, nil
+}
+
+// equals reports whether v is the number n, as it was sent.
+func equals(v any, n int64) bool {
+	var room [20]byte
+	text, ok := v.(string)
+	return ok && text == string(strconv.AppendInt(room[:0], n, 10))
+}
+
+// checkSerials reads codes that name the serials of new holds, and puts Held in their places. A hold without its
+// serial, or with another one, was somebody else's.
+func checkSerials(answer []any, items []protocol.Item) error {
+	if answer == nil || len(answer) != versionSize+len(items) {
+		return nil // the length is judged where the codes are read
+	}
+	for i, v := range answer[versionSize:] {
+		switch serial, ok := v.(string); {
+		case ok && serial == items[i].Serial:
+			answer[versionSize+i] = int64(protocol.Held)
+		case ok, v == int64(protocol.Held):
+			return fmt.Errorf("%w: it holds %.32q for %.32q", link.ErrMixedUp, v, items[i].Serial)
+		}
+	}
+	return nil
+}
+
+// learn takes in what the reply said of the ledger.
+func (r *Store) learn(q *scriptCall) {
+	t := q.trace
+	switch {
+	case q.blind:
+		return
+	case q.epoch == 0 && t != nil && t.Miss(q.seq):
+		r.alarm(q.sku, failover.LostKey, q.claim)
+	case q.epoch == 0:
+		return
+	case t == nil:
+		t = r.Seen.Add(q.sku)
+	}
+	if t == nil || q.epoch == 0 {
+		return
+	}
+	if t.Learn(q.seq, q.epoch, q.ver, !q.aside) {
+		r.Seen.Raise()
+	}
+	if q.froze != "" {
+		r.alarm(q.sku, q.froze, q.claim)
+	}
+}
+
+// alarm counts and says that the ledger of sku has lost something that c claims.
+func (r *Store) alarm(sku, why string, c failover.Claim) {
+	if n := r.lost[why]; n != nil {
+		n.Add(1)
+	}
+	r.log.Error("ledger lost what it had said: the SKU is closed until it is reconciled", "sku", sku, "why", why,
+		"seen_epoch", c.Epoch, "seen_ver", c.Ver, "answered_call", c.Answered)
+}
+
+// seenGone reports whether the ledger of sku was there and is not any more, and what is to be said of it then.
+func (r *Store) seenGone(sku string) (protocol.StockVersion, bool) { return r.Seen.Find(sku).Gone() }
+
+// identify names the process that a connection has reached. Where Redis does not tell (INFO may be denied, or mean
+// nothing in a service that hides its servers), marks and versions alone must tell that something was lost.
+func (r *Store) identify(ctx context.Context, c *redis.Conn) (string, error) {
+	text, err := c.Info(ctx, "server").Result()
+	if err != nil && !redis.HasErrorPrefix(err, "NOPERM") && !redis.HasErrorPrefix(err, "ERR unknown command") {
+		return "", err // it may tell the next time
+	}
+	for line := range strings.Lines(text) {
+		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "run_id:"); ok && id != "" {
+			return id, nil
+		}
+	}
+	if !r.nameless.Swap(true) {
+		r.log.Warn(
+			"redis does not tell its run id: a restart that lost writes is noticed by the instances' marks alone, each " +
+				"for itself",
+		)
+	}
+	return "", nil
+}

@@ -1,0 +1,85 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// Add implements Store.
+func (r *Store) Add(ctx context.Context, sku string, delta int64, id string) (protocol.Stock, error) {
+	s, found, err := r.change(
+		ctx,
+		"add",
+		sku,
+		protocol.CheckAdd(sku, delta, id),
+		r.events,
+		delta,
+		id,
+		protocol.MaxAdditions,
+	)
+	switch {
+	case err != nil:
+	case found == refused:
+		err = protocol.TotalTooSmall(s.Total+delta, s.Held, s.Sold)
+	case found == conflict:
+		err = protocol.ErrOtherDelta
+	}
+	if err != nil {
+		return s, fmt.Errorf("add to %q: %w", sku, err)
+	}
+	return s, nil
+}
+
+// SetHours implements Store.
+func (r *Store) SetHours(ctx context.Context, sku string, opens, closes int64) (protocol.Stock, error) {
+	s, _, err := r.change(ctx, "set_hours", sku, protocol.CheckHours(sku, opens, closes), r.events, opens, closes)
+	if err != nil {
+		return s, fmt.Errorf("set hours of %q: %w", sku, err)
+	}
+	return s, nil
+}
+
+// change runs a script that changes a ledger, unless what is asked for is wrong.
+func (r *Store) change(
+	ctx context.Context,
+	name, sku string,
+	wrong error,
+	args ...any,
+) (s protocol.Stock, found int64, err error) {
+	if wrong != nil {
+		return protocol.Stock{}, refused, wrong
+	}
+	reply, err := r.callScript(ctx, name, sku, args...)
+	switch {
+	case err != nil:
+		return protocol.Stock{}, refused, err
+	case reply == nil:
+		return protocol.Stock{}, refused, protocol.ErrUnknownSKU
+	}
+	return stockOf(reply)
+}
+
+// Create implements Store.
+func (r *Store) Create(ctx context.Context, sku string, o protocol.Opening) (s protocol.Stock, made bool, err error) {
+	err = o.Check(sku)
+	if _, lost := r.seenGone(sku); err == nil && lost {
+		err = protocol.ErrLost
+	}
+	if err == nil {
+		err = r.register(ctx, sku)
+	}
+	var reply []any
+	if err == nil {
+		reply, err = r.callScript(ctx, "create", sku, r.events, o.Total, o.Limit, o.Opens, o.Closes)
+	}
+	var found int64
+	if err == nil {
+		s, found, err = stockOf(reply)
+	}
+	if err != nil {
+		return protocol.Stock{}, false, fmt.Errorf("create %q: %w", sku, err)
+	}
+	return s, found == done, nil
+}

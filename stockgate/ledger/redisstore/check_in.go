@@ -1,0 +1,117 @@
+package redisstore
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// leaveTimeout bounds how long Close takes the marks away.
+const leaveTimeout = 2 * time.Second
+
+// maxServers bounds the memory of servers: so many processes were met since the last time that it was emptied.
+const maxServers = 1000
+
+// metServers are the processes that this instance has spoken to. It is safe for concurrent use.
+type metServers struct {
+	mu  sync.RWMutex
+	all map[string]bool
+}
+
+// met notes that server was spoken to, and reports whether it is a new one beside others.
+func (s *metServers) met(server string) (another bool) {
+	s.mu.RLock()
+	known := s.all[server]
+	s.mu.RUnlock()
+	if known {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil || len(s.all) >= maxServers {
+		s.all = make(map[string]bool)
+	}
+	s.all[server] = true
+	return len(s.all) > 1
+}
+
+// noteServer notes which server this instance speaks to. When that is another one than those before, this instance
+// looks at everything that it has seen.
+func (r *Store) noteServer(server string) {
+	if r.servers.met(server) {
+		r.revisitAll()
+	}
+}
+
+// revisitAll begins a visit of everything that this instance has seen, after the one that is under way: others may
+// wait for that, for SKUs that nobody asks this instance about. So it does when a server is new, and when slots of a
+// cluster have moved: what one server had is at another then.
+func (r *Store) revisitAll() {
+	if r.instance == "" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.revisit = r.visiting
+	if r.away.Err() == nil && !r.visiting {
+		r.visiting = true
+		r.visits.Go(r.checkIn)
+	}
+}
+
+// maxFailedCalls is after how many calls in a row, of which no ledger had an answer, nobody is asked any further: a
+// cluster of which one master is away still answers most of them, and in a rush a call may find no connection.
+const maxFailedCalls = 3
+
+// checkIn looks at every ledger that this instance has seen, until Redis is away, or Close wants it to end; a
+// reserver's sweeps do the rest then.
+func (r *Store) checkIn() {
+	for again := true; again; {
+		r.callEach(r.away, "visit")
+		r.mu.Lock()
+		again, r.revisit = r.revisit && r.away.Err() == nil, false
+		r.visiting = again
+		r.mu.Unlock()
+	}
+}
+
+// callEach runs a script on every ledger that this instance has seen, many in a call, until Redis is away.
+func (r *Store) callEach(ctx context.Context, script string) {
+	failed := 0
+	for some := range slices.Chunk(r.Seen.SKUs(), protocol.MaxTogether) {
+		all := r.callMany(ctx, some, func(sku string) scriptCall {
+			return scriptCall{script: script, sku: sku, args: []any{r.events}}
+		})
+		if slices.ContainsFunc(all, func(q scriptCall) bool { return q.err == nil || fault(q.err) == nil }) {
+			failed = 0
+		} else if failed++; failed == maxFailedCalls {
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// deregister ends the visits, tells frozen ledgers what nobody else will know, and takes the marks of this instance
+// away, where it left any.
+func (r *Store) deregister() {
+	r.mu.Lock()
+	r.depart()
+	r.mu.Unlock()
+	r.visits.Wait()
+	if r.instance == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	for _, sku := range r.Pending() {
+		if r.HandOver(ctx, sku) != nil {
+			return
+		}
+	}
+	r.callEach(ctx, "leave") // without Redis the marks grow old
+}

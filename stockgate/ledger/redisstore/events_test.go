@@ -1,0 +1,167 @@
+package redisstore
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// consumer rebuilds a ledger as docs/events.md tells, by Redis' own commands.
+type consumer struct {
+	client *redis.Client
+	epoch  int64
+	ver    int64
+	stock  map[string]string
+	orders map[string]string
+}
+
+// begin is steps 1 and 2.
+func (c *consumer) begin(t *testing.T) {
+	t.Helper()
+	at := ledgertest.Must[[]any](t)(c.client.HMGet(t.Context(), "sluice:{1001}:s", "epoch", "ver").Result())
+	c.epoch, c.ver = integer(at[0].(string)), integer(at[1].(string))
+	c.stock, c.orders = map[string]string{}, map[string]string{}
+	for cursor, again := uint64(0), true; again; again = cursor != 0 {
+		pairs, next, err := c.client.HScan(t.Context(), "sluice:{1001}:r", cursor, "", 10).Result()
+		ledgertest.Check(t, err)
+		for i := 0; i < len(pairs); i += 2 {
+			c.orders[pairs[i]] = pairs[i+1]
+		}
+		cursor = next
+	}
+}
+
+// goOn is step 3. It reports a hole.
+func (c *consumer) goOn(t *testing.T) error {
+	t.Helper()
+	entries := ledgertest.Must[[]redis.XMessage](
+		t,
+	)(
+		c.client.XRange(t.Context(), "sluice:{1001}:q", fmt.Sprintf("(%d-%d", c.epoch, c.ver), "+").Result(),
+	)
+	for _, e := range entries {
+		var epoch, ver int64
+		_, err := fmt.Sscanf(e.ID, "%d-%d", &epoch, &ver)
+		ledgertest.Check(t, err)
+		if ver != c.ver+1 {
+			return fmt.Errorf("%s after %d-%d", e.ID, c.epoch, c.ver)
+		}
+		c.epoch, c.ver = epoch, ver
+		for name, value := range e.Values {
+			if serial, ok := strings.CutPrefix(name, "r:"); ok {
+				c.orders[serial] = value.(string)
+			} else {
+				c.stock[name] = value.(string)
+			}
+		}
+	}
+	return nil
+}
+
+// sell lets many orders come, be confirmed and given back, until stop is closed.
+func sell(t *testing.T, r *Store, stop chan struct{}) (wait func()) {
+	var sellers sync.WaitGroup
+	for g := range 4 {
+		sellers.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				serial := fmt.Sprint(g, "-", i)
+				ledgertest.Take(t, r, serial, "ann|"+serial)
+				ledgertest.Finish(t, r, []protocol.Op{protocol.Confirm, protocol.Release, protocol.Refund}[i%3], serial)
+			}
+		})
+	}
+	return sellers.Wait
+}
+
+func TestConsumerThatBeginsAmidASaleRebuildsTheLedger(t *testing.T) {
+	server, r := onRedis(t)
+	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), ledgertest.SKU, 100_000, 0))
+	stop := make(chan struct{})
+	wait := sell(t, r, stop)
+	for server.Client.HLen(t.Context(), "sluice:{1001}:r").Val() < 600 {
+	}
+	c := consumer{client: server.Client}
+	c.begin(t)
+	for server.Client.HLen(t.Context(), "sluice:{1001}:r").Val() < int64(len(c.orders)+100) {
+	}
+	close(stop)
+	wait()
+	ledgertest.Check(t, c.goOn(t))
+	numbers := ledgertest.Must[map[string]string](t)(server.Client.HGetAll(t.Context(), "sluice:{1001}:s").Result())
+	for _, name := range []string{"total", "held", "sold", "state", "limit", "opens", "closes"} {
+		ledgertest.Want(t, name, c.stock[name], numbers[name])
+	}
+	ledgertest.Check(
+		t,
+		ledgertest.Differ(
+			"orders",
+			c.orders,
+			ledgertest.Must[map[string]string](t)(server.Client.HGetAll(t.Context(), "sluice:{1001}:r").Result()),
+		),
+	)
+	sums := map[byte]int64{}
+	for _, record := range c.orders {
+		sums[record[0]] += integer(strings.Split(record, "|")[1])
+	}
+	ledgertest.Want(t, "held", fmt.Sprint(sums['H']), numbers["held"])
+	ledgertest.Want(t, "sold", fmt.Sprint(sums['C']), numbers["sold"])
+}
+
+func TestConsumerSeesThatEntriesWereDropped(t *testing.T) {
+	server, r := onRedis(t)
+	c := consumer{client: server.Client}
+	c.begin(t)
+	for i := range 3 {
+		ledgertest.Want(t, "change", ledgertest.Finish(t, r, protocol.Release, fmt.Sprint(i)), protocol.Changed)
+	}
+	ledgertest.Check(t, server.Client.XTrimMaxLen(t.Context(), "sluice:{1001}:q", 2).Err())
+	if c.goOn(t) == nil {
+		t.Fatal("a hole was not seen")
+	}
+	c.begin(t)
+	ledgertest.Check(t, c.goOn(t))
+}
+
+// The page for consumers names all that a stream can hold.
+func TestPageForConsumersNamesEveryFieldAndOp(t *testing.T) {
+	page := string(ledgertest.Must[[]byte](t)(os.ReadFile("../../../docs/events.md")))
+	server, r := onRedis(t)
+	ctx := t.Context()
+	ledgertest.Must[protocol.Stock](t)(r.Add(ctx, ledgertest.SKU, 3, "id"))
+	ledgertest.Must[protocol.Stock](t)(r.SetHours(ctx, ledgertest.SKU, 0, 1<<40))
+	ledgertest.Must[protocol.Stock](t)(r.SetState(ctx, ledgertest.SKU, protocol.Frozen))
+	ledgertest.Finish(t, r, protocol.Release, "a")
+	ledgertest.Finish(t, r, protocol.Refund, "b")
+	ledgertest.Finish(t, r, protocol.Adopt, "c")
+	found := map[string]bool{}
+	for _, e := range ledgertest.Must[[]redis.XMessage](t)(server.Client.XRange(ctx, "sluice:{1001}:q", "-",
+		"+").Result()) {
+		for name := range e.Values {
+			if !strings.HasPrefix(name, "r:") {
+				found[name] = true
+			}
+		}
+		found[e.Values["op"].(string)] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		if !regexp.MustCompile("(?m)^\\|.*`" + name + "`").MatchString(page) {
+			t.Errorf("%s is not named", name)
+		}
+	}
+	ledgertest.Want(t, "names", len(found), 11+9-2) // total and state are both
+}

@@ -1,0 +1,100 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// Inspect reads a page in one script, so that it and the numbers belong together.
+func (r *Store) Inspect(
+	ctx context.Context,
+	sku string,
+	p protocol.Part,
+	cursor string,
+	most int,
+) (protocol.Page, error) {
+	if err := protocol.CheckSKU(sku); err != nil {
+		return protocol.Page{}, fmt.Errorf("inspect %q: %w", sku, err)
+	}
+	reply, err := r.call(
+		ctx,
+		&scriptCall{script: "audit", sku: sku, args: []any{string(p), cursor, most}, aside: true, blind: true},
+	)
+	if err != nil {
+		return protocol.Page{}, fmt.Errorf("inspect %q: %w", sku, err)
+	}
+	found, err := pageOf(reply)
+	if err != nil {
+		return protocol.Page{}, fmt.Errorf("inspect %q: %w", sku, err)
+	}
+	return found, nil
+}
+
+// InspectAll makes one round trip to each server.
+func (r *Store) InspectAll(ctx context.Context, skus []string) []protocol.Inspection {
+	all := r.callMany(ctx, skus, func(sku string) scriptCall {
+		return scriptCall{
+			script: "audit",
+			sku:    sku,
+			args:   []any{string(protocol.AllParts), protocol.FirstPage, 0},
+			aside:  true,
+			blind:  true,
+			err:    protocol.CheckSKU(sku),
+		}
+	})
+	found := make([]protocol.Inspection, len(all))
+	for i := range all {
+		q := &all[i]
+		if q.err == nil {
+			found[i].Page, q.err = pageOf(q.answer)
+		}
+		if q.err != nil {
+			found[i].Err = fmt.Errorf("inspect %q: %w", q.sku, q.err)
+		}
+	}
+	return found
+}
+
+// pageOf reads what audit.lua says.
+func pageOf(reply []any) (p protocol.Page, err error) {
+	if len(reply) == 1 {
+		return protocol.Page{Wrong: true}, nil
+	}
+	if len(reply) != 15 {
+		return protocol.Page{}, fmt.Errorf("%d values came back for a page", len(reply))
+	}
+	p.Numbers, p.Next = rawOf(reply[1:8]), fmt.Sprint(reply[11])
+	for _, v := range reply[8:11] {
+		n, ok := v.(int64)
+		if !ok {
+			return protocol.Page{}, fmt.Errorf("the count %v cannot be read", v)
+		}
+		p.Entries += n
+	}
+	for i, to := range []*[]string{&p.Records, &p.Users, &p.Due} {
+		list, ok := reply[12+i].([]any)
+		if !ok {
+			return protocol.Page{}, errors.New("a page is not a list")
+		}
+		for _, v := range list {
+			*to = append(*to, fmt.Sprint(v))
+		}
+	}
+	return p, nil
+}
+
+func rawOf(v []any) protocol.Numbers {
+	text := func(i int) string { return fmt.Sprint(v[i]) }
+	return protocol.Numbers{
+		Total: text(0),
+		Held:  text(1),
+		Sold:  text(2),
+		State: text(3),
+		Epoch: text(4),
+		Limit: text(5),
+		Ver:   text(6),
+	}
+}

@@ -1,0 +1,248 @@
+-- Whether the stock is still what its instances have seen. It comes before every script, after stock.lua.
+--
+-- Each call of an instance leaves a mark in S: m:<instance> is seq|at|run, the highest number of a call of its that
+-- came here, when that was (ms of Redis' own clock), and on which server. Calls overtake each other, so the mark only
+-- rises. A caller says what it has seen: the version, and the highest call of its own that was answered. A stock that
+-- is older than that has lost something, and freezes here and now, before a unit is taken: the epoch rises, why says
+-- the reason. After the epoch has risen only what was seen since counts.
+--
+-- Another server, which run tells, may have lost the last writes, and of those an instance knows that has not called
+-- yet. So it sells nothing, its state reads doubted, until each instance has called whose mark is as fresh as the
+-- others', and found what it has seen. doubt is run|since meanwhile. One that does not call within PATIENCE freezes
+-- it: nobody can tell what that one has sold.
+--
+-- Who freezes calls the roll of the instances that may know of orders that are gone: rc:<instance> is phase|at, how
+-- far it has told what it knows (recover.lua), and the time of its last call that is still known here. was is the state
+-- to go back to once all have told; frozen there means that an operator alone may open it. since is when it froze, upto epoch|ver of
+-- what was there then.
+
+-- The last arguments of every call but one. No instance: a visitor, who leaves no mark, sees nothing missing, decides no doubt.
+local WHO, SEQ, ANSWERED, EPOCH, VER, RUN, LOST = unpack(ARGV, #ARGV - 7, #ARGV - 1)
+
+local FRESH, PATIENCE, LONG = 60000, 60000, 3600000 -- ms
+local CROWD = 32 -- fields of S; about fifteen are no marks
+
+local NOT_ASKED = '3' -- the phase of who was on an earlier roll alone
+
+local met -- the stock that was read or made
+
+local function clock()
+	local t = redis.call('TIME')
+	return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+end
+
+-- stamp reads a mark: its call, time and server; all are nothing when there is none.
+local function stamp(mark)
+	local seq, at, run = string.match(mark or '', '^(%d+)|(%d+)|(.*)$')
+	return tonumber(seq or 0), tonumber(at or 0), run
+end
+
+-- note keeps a field of S for the next write of it.
+local function note(stock, field, value)
+	push(stock.marks, field, value)
+end
+
+-- seen tells how the stock is less than what the caller has seen of it, or nil. reached is its mark's highest call.
+local function seen(stock, reached)
+	local epoch, ver = tonumber(EPOCH), tonumber(VER)
+	if LOST ~= '' and epoch == 0 then return LOST end
+	if stock.epoch > epoch then return nil end
+	if LOST ~= '' then return LOST end
+	if stock.epoch < epoch or stock.ver < ver then return 'version' end
+	if reached < tonumber(ANSWERED) then return 'mark' end
+end
+
+-- roll notes who must tell what it knows: whoever called as lately as the others, or is waited for. Who was asked the
+-- last time and is not now is nobody's concern any more.
+local function roll(stock)
+	local all, newest, doubted = redis.call('HGETALL', S), 0, string.match(stock.doubt or '', '^(.*)|%d+$') == RUN
+	for i = 1, #all, 2 do
+		if string.sub(all[i], 1, 2) == 'm:' then newest = math.max(newest, (select(2, stamp(all[i + 1])))) end
+	end
+	local called = {}
+	for i = 1, #all, 2 do
+		local kind, name = string.match(all[i], '^(%a+):(.*)$')
+		local _, at, run = stamp(all[i + 1])
+		if kind == 'm' and name ~= WHO and (at >= newest - FRESH or doubted and run ~= RUN) then
+			called[name] = true
+			note(stock, 'rc:' .. name, '0|' .. digits(at))
+		end
+	end
+	for i = 1, #all, 2 do
+		local name = string.match(all[i], '^rc:(.*)$')
+		if name and name ~= WHO and not called[name] then note(stock, all[i], NOT_ASKED .. '|0') end
+	end
+	if WHO ~= '' then note(stock, 'rc:' .. WHO, '0|' .. digits(stock.here)) end
+end
+
+-- outrun notes that the caller has seen a later epoch.
+local function outrun(stock)
+	stock.later = digits(math.max(tonumber(EPOCH), tonumber(stock.later)))
+	note(stock, 'later', stock.later)
+end
+
+-- freeze closes the stock for a reason, as a version of its own, in an epoch of its own: whatever was said before counts
+-- no more. Where the caller has seen a later epoch, there is a later ledger on another server: that one this must
+-- not outrun, so the epoch stays, and later is what an operator who opens this one must begin behind.
+local function freeze(stock, why)
+	local older = stock.epoch < tonumber(EPOCH)
+	if older or stock.was_state == 'frozen' and stock.why == 'operator' then
+		note(stock, 'was', 'frozen')
+	elseif stock.was_state ~= 'frozen' then
+		note(stock, 'was', stock.was_state)
+	end
+	if stock.was_state ~= 'frozen' or why ~= 'operator' then
+		note(stock, 'upto', digits(stock.epoch) .. '|' .. digits(stock.ver))
+	end
+	note(stock, 'since', digits(clock()))
+	roll(stock)
+	if older then
+		outrun(stock)
+	else
+		stock.epoch = stock.epoch + 1
+	end
+	stock.state, stock.why, stock.froze = 'frozen', why, why
+	note(stock, 'why', why)
+	local c = change()
+	push(c.fields, 'why', why)
+	commit(stock, 'state', c)
+end
+
+-- trust ends every doubt about the server that runs this.
+local function trust(stock)
+	stock.run = RUN
+	note(stock, 'run', RUN)
+	note(stock, 'doubt', '')
+end
+
+-- silent counts the instances that have not called this server yet. At first it leaves out those that were gone
+-- before: whose mark is much older than the newest.
+local function silent(first)
+	local all, marks, newest, n = redis.call('HGETALL', S), {}, 0, 0
+	for i = 1, #all, 2 do
+		if string.sub(all[i], 1, 2) == 'm:' then
+			local seq, at, run = stamp(all[i + 1])
+			newest = math.max(newest, at)
+			push(marks, all[i], {seq = seq, at = at, run = run})
+		end
+	end
+	for i = 1, #marks, 2 do
+		local name, mark = marks[i], marks[i + 1]
+		if first and mark.at < newest - FRESH then
+			redis.call('HSET', S, name, digits(mark.seq) .. '|' .. digits(mark.at) .. '|' .. RUN)
+		elseif name ~= 'm:' .. WHO and mark.run ~= RUN then
+			n = n + 1
+		end
+	end
+	return n
+end
+
+-- doubt decides whether the stock of another server may be trusted now.
+local function doubt(stock, now)
+	local run, since = string.match(stock.doubt or '', '^(.*)|(%d+)$')
+	if run ~= RUN then since = digits(now) end
+	if silent(not run) == 0 then
+		trust(stock)
+	elseif now - tonumber(since) > PATIENCE then
+		freeze(stock, 'silent')
+	else
+		if run ~= RUN then note(stock, 'doubt', RUN .. '|' .. since) end
+		if stock.state == 'on' then stock.state = 'doubted' end
+	end
+end
+
+-- asked reports whether the caller is on the roll.
+local function asked(stock)
+	return stock.roll and string.sub(stock.roll, 1, 1) ~= NOT_ASKED
+end
+
+-- meet holds the stock against what the caller has seen, and notes that it was here.
+local function meet(stock, mark)
+	if WHO == '' then
+		if RUN ~= '' and stock.run ~= '' and stock.run ~= RUN and stock.state == 'on' then stock.state = 'doubted' end
+		return
+	end
+	local now, reached, here = clock(), stamp(mark)
+	local why = seen(stock, reached)
+	stock.here = here
+	note(stock, 'm:' .. WHO, digits(math.max(reached, tonumber(SEQ))) .. '|' .. digits(now) .. '|' .. RUN)
+	if why and stock.state == 'frozen' and stock.epoch < tonumber(EPOCH) then
+		outrun(stock)
+	elseif why then
+		freeze(stock, why)
+	elseif stock.state == 'frozen' and not asked(stock) and tonumber(EPOCH) > 0 and tonumber(EPOCH) < stock.epoch then
+		note(stock, 'rc:' .. WHO, '0|' .. digits(here)) -- the roll has missed it: it has seen what was before
+	elseif RUN ~= '' and stock.run == '' then
+		trust(stock)
+	elseif RUN ~= '' and stock.run ~= RUN and stock.state ~= 'frozen' then
+		doubt(stock, now)
+	end
+end
+
+-- lazily reads what orders hardly ever need of the stock, all of it when some of it is first asked for.
+local lazily = {__index = function(stock, name)
+	local v = redis.call('HMGET', S, 'why', 'doubt', 'rc:' .. WHO, 'born', 'later')
+	local read = {why = v[1] or '', doubt = v[2], roll = v[3], born = tonumber(v[4] or 0), later = v[5] or '0'}
+	for field, value in pairs(read) do
+		if rawget(stock, field) == nil then stock[field] = value end
+	end
+	return read[name]
+end}
+
+-- load reads the numbers; nil when there is no ledger. Numbers without the records that they count are a fault.
+local function load()
+	local v = redis.call('HMGET', S, 'total', 'held', 'sold', 'state', 'epoch', 'limit', 'ver', 'run', 'opens', 'closes',
+		'm:' .. WHO)
+	if not v[1] and redis.call('EXISTS', S) == 0 then
+		return nil
+	end
+	local stock = {
+		total = number(S, v[1], 'total'), held = number(S, v[2], 'held'), sold = number(S, v[3], 'sold'),
+		state = v[4], epoch = number(S, v[5], 'epoch'), limit = number(S, v[6], 'limit'), ver = number(S, v[7], 'ver'),
+		run = v[8] or '', marks = {}, here = 0, froze = false,
+		opens = number(S, v[9], 'opens'), closes = number(S, v[10], 'closes'),
+	}
+	if v[4] ~= 'on' and v[4] ~= 'paused' and v[4] ~= 'ended' and v[4] ~= 'frozen' then
+		fault(S, 'state is none of on, paused, ended, frozen')
+	end
+	stock.due = redis.call('ZCARD', X)
+	if stock.held > 0 and stock.due == 0 or stock.held + stock.sold > 0 and redis.call('EXISTS', R, U) < 2 then
+		fault(S, 'it counts reservations whose keys are gone')
+	end
+	stock.was_free, stock.was_state = stock.total - stock.held - stock.sold, stock.state
+	setmetatable(stock, lazily)
+	meet(stock, v[11])
+	met = stock
+	return stock
+end
+
+-- forget drops the marks of instances that are long gone, once there are many. Whoever comes back after LONG does not
+-- look for its mark any more.
+local function forget(stock)
+	if redis.call('HLEN', S) <= CROWD or stock.run ~= RUN or stock.state == 'frozen' then return end
+	local all, gone, past = redis.call('HGETALL', S), {}, clock() - LONG
+	for i = 1, #all, 2 do
+		if string.sub(all[i], 1, 2) == 'm:' and select(2, stamp(all[i + 1])) < past then gone[#gone + 1] = all[i] end
+	end
+	if #gone > 0 then redis.call('HDEL', S, unpack(gone)) end
+end
+
+-- make begins a ledger, later than whatever the caller has seen.
+local function make(total, limit, epoch)
+	local stock = {
+		total = total, held = 0, sold = 0, state = 'on', limit = limit, epoch = math.max(epoch, tonumber(EPOCH) + 1), ver = 0, why = '', run = RUN,
+		opens = 0, closes = 0, later = '0',
+		marks = {'run', RUN},
+	}
+	note(stock, 'born', digits(stock.epoch))
+	if WHO ~= '' then note(stock, 'm:' .. WHO, SEQ .. '|' .. digits(clock()) .. '|' .. RUN) end
+	met = stock
+	return stock
+end
+
+-- sign is every reply: the caller's number, the version, why the stock froze just now, and what the script answers.
+local function sign(answer)
+	if not met then return {SEQ, 0, 0, '', answer or false} end
+	if #met.marks > 0 then redis.call('HSET', S, unpack(met.marks)) end
+	return {SEQ, met.epoch, met.ver, met.froze or '', answer or false}
+end

@@ -1,0 +1,56 @@
+package redisstore
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/memstore"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/link"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// connect returns a Redis for s that is closed with the test. Its time-outs suit a busy machine.
+func connect(t testing.TB, s *redistest.Server, texts map[string]string) *Store {
+	t.Helper()
+	r, err := open(optionsFor(s, 64), texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func optionsFor(s *redistest.Server, connections int) Options {
+	return Options{
+		Options: link.Options{
+			Addresses:      []string{s.Addr},
+			PoolSize:       connections,
+			ConnectTimeout: 5 * time.Second,
+			Timeout:        5 * time.Second,
+			BreakerErrors:  20,
+			BreakerPause:   50 * time.Millisecond,
+		},
+		Events: 10_000,
+		Log:    slog.New(slog.DiscardHandler),
+	}
+}
+
+// eachStore runs a law on both stores; each has the SKU "1001" with 5 units and 2 a person.
+func eachStore(t *testing.T, law func(t *testing.T, s protocol.Store)) {
+	stores := map[string]func(t *testing.T) protocol.Store{
+		"memory": func(*testing.T) protocol.Store { return memstore.New() },
+		"redis":  func(t *testing.T) protocol.Store { return connect(t, redistest.Start(t), texts()) },
+	}
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 5, 2))
+			law(t, s)
+		})
+	}
+}

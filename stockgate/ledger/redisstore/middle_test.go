@@ -1,0 +1,227 @@
+package redisstore
+
+import (
+	"bytes"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/failover"
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// What a middle does with the reply to a request.
+const (
+	passOn     = iota
+	swallowFIN // it is executed, and the connection is closed instead of an answer
+	swallowRST // it is executed, and the connection is reset
+	swallow    // it is executed, and nothing comes any more
+	shift      // this and every later request is answered with the reply to the one before
+)
+
+// middle is a man between a store and its Redis.
+type middle struct {
+	addr   string
+	fate   atomic.Pointer[func(request []byte) int] // of the reply to a request
+	doomed atomic.Int64                             // replies that were not passed on
+}
+
+// between starts a middle, which ends with the test.
+func between(t *testing.T, server *redistest.Server) *middle {
+	t.Helper()
+	m := &middle{}
+	m.addr = redistest.Between(t, server.Addr, func(client, server *net.TCPConn) (there, back func()) {
+		var next atomic.Int64 // fate
+		return func() { m.ask(server, client, &next) }, func() { m.answer(client, server, &next) }
+	})
+	return m
+}
+
+// dooms sets what happens to the replies to requests that have text among their arguments; n of them, and then no more.
+func (m *middle) dooms(text string, fate int, n int64) {
+	var left atomic.Int64
+	left.Store(n)
+	f := func(request []byte) int {
+		if bytes.Contains(request, []byte("\r\n"+text+"\r\n")) && left.Add(-1) >= 0 {
+			return fate
+		}
+		return passOn
+	}
+	m.fate.Store(&f)
+}
+
+// ask passes requests on, and notes the fate of the replies.
+func (m *middle) ask(server, client net.Conn, next *atomic.Int64) {
+	buf := make([]byte, 1<<20)
+	for {
+		n, err := client.Read(buf)
+		if err != nil {
+			return
+		}
+		if f := m.fate.Load(); f != nil {
+			if fate := (*f)(buf[:n]); fate != passOn {
+				next.Store(int64(fate))
+			}
+		}
+		if _, err := server.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// answer brings the replies.
+func (m *middle) answer(client *net.TCPConn, server net.Conn, next *atomic.Int64) {
+	buf, last := make([]byte, 1<<20), []byte(nil)
+	for {
+		n, err := server.Read(buf)
+		if err != nil {
+			return
+		}
+		reply := bytes.Clone(buf[:n])
+		switch fate := next.Load(); fate {
+		case swallowFIN, swallowRST:
+			m.doomed.Add(1)
+			if fate == swallowRST {
+				_ = client.SetLinger(0)
+			}
+			return
+		case swallow:
+			m.doomed.Add(1)
+			continue
+		case shift:
+			m.doomed.Add(1)
+			reply, last = last, reply
+		default:
+			last = reply
+		}
+		if _, err := client.Write(reply); err != nil {
+			return
+		}
+	}
+}
+
+// through is a Redis behind m whose calls wait for at most 300 ms.
+func through(t *testing.T, m *middle, server *redistest.Server) *Store {
+	t.Helper()
+	o := optionsFor(server, 2)
+	o.Addresses, o.Timeout = []string{m.addr}, 300*time.Millisecond
+	o.BreakerErrors = 1_000
+	r := ledgertest.Must[*Store](t)(New(o))
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func TestStockFallsByOneASerialWhoeverSwallowsTheReply(t *testing.T) {
+	for name, fate := range map[string]int{"fin": swallowFIN, "rst": swallowRST, "stall": swallow} {
+		t.Run(name, func(t *testing.T) {
+			server, direct := onRedis(t)
+			ledgertest.Must[protocol.Stock](t)(direct.SetTotal(t.Context(), "1001", 50, 0))
+			m := between(t, server)
+			d := opened(t, deskOptions(), through(t, m, server), nil)
+			wants(t, "the first", d.buy("zoe", "first"), protocol.Held)
+			for _, key := range []string{"one", "two", "three"} {
+				before, doomed := ledgertest.StockOf(t, direct).Free, m.doomed.Load()
+				m.dooms(key, fate, 1)
+				wants(t, "executed, not answered, asked again", d.buy("zoe", key), protocol.Held)
+				ledgertest.Want(t, "swallowed", m.doomed.Load()-doomed, 1)
+				ledgertest.Want(t, "free", ledgertest.StockOf(t, direct).Free, before-1)
+				wants(t, "the client asks again", d.buy("zoe", key), protocol.ReplayHeld)
+				ledgertest.Want(t, "free", ledgertest.StockOf(t, direct).Free, before-1)
+			}
+			ledgertest.Want(t, "why", ledgertest.StockOf(t, direct).Why, "")
+		})
+	}
+}
+
+func TestSettlementIsDoneOnceWhoeverSwallowsTheReply(t *testing.T) {
+	for name, fate := range map[string]int{"fin": swallowFIN, "rst": swallowRST, "stall": swallow} {
+		t.Run(name, func(t *testing.T) {
+			server, direct := onRedis(t)
+			m := between(t, server)
+			d := opened(t, deskOptions(), through(t, m, server), nil)
+			before := ledgertest.StockOf(t, direct)
+			m.dooms("confirm", fate, 2)
+			d.Settle(ledgertest.SKU, protocol.Item{Serial: "a"}, protocol.Confirm)
+			ledgertest.Until(
+				t,
+				"confirmed, and known so",
+				func() bool { return strings.Contains(ledgertest.Scrape(t, d), "sluice_settle_queue_length 0\n") },
+			)
+			ledgertest.Want(t, "swallowed", m.doomed.Load(), 2)
+			ledgertest.Want(t, "sold", ledgertest.StockOf(t, direct).Sold, before.Sold+1)
+			ledgertest.Want(
+				t,
+				"no contradictions",
+				strings.Contains(ledgertest.Scrape(t, d), `sluice_settle_contradictions_total{sku="_other"} 0`),
+				true,
+			)
+		})
+	}
+}
+
+func TestReplyOfAnotherCallIsNeverBelievedAndClosesTheSKU(t *testing.T) {
+	server, direct := onRedis(t)
+	ledgertest.Must[protocol.Stock](t)(direct.SetTotal(t.Context(), "1001", 50, 0))
+	m := between(t, server)
+	r := through(t, m, server)
+	ledgertest.Want(t, "the first", ledgertest.Take(t, r, "first", "zoe"), protocol.Held)
+	m.dooms("second", shift, 1)
+	codes := []protocol.Code{ledger.Unsure}
+	if _, err := r.Reserve(t.Context(), "1001", 0, 1, 1_000, []protocol.Item{{Serial: "second", User: "eve",
+		Quantity: 1}}, codes); err == nil {
+		t.Fatalf("another call's reply was believed: %v", codes)
+	}
+	m.fate.Store(nil)
+	ledgertest.Want(t, "its own, which was executed", ledgertest.Take(t, r, "second", "eve"), protocol.ReplayHeld)
+	frozen(t, r, failover.LostEcho)
+	ledgertest.Want(t, "then", ledgertest.Take(t, r, "third", "zoe"), protocol.NotOnSale)
+	ledgertest.Must[protocol.Stock](t)(direct.SetState(t.Context(), "1001", protocol.On))
+	ledgertest.Want(t, "opened by hand", ledgertest.Take(t, r, "third", "zoe"), protocol.Held)
+}
+
+func TestHoldWithoutItsSerialIsNotBelieved(t *testing.T) {
+	items := []protocol.Item{{Serial: "a"}, {Serial: "b"}}
+	hint := []any{int64(3), int64(1), int64(1), "on", int64(0), int64(0), int64(1)}
+	for name, answer := range map[string][]any{
+		"another's":      {"x", "b"},
+		"exchanged":      {"b", "a"},
+		"one of two":     {"a", "x"},
+		"without a name": {"a", int64(protocol.Held)},
+	} {
+		if err := checkSerials(append(slices.Clone(hint), answer...), items); err == nil {
+			t.Errorf("%s: believed", name)
+		}
+	}
+	good := append(slices.Clone(hint), "a", int64(protocol.SoldOut))
+	ledgertest.Check(t, checkSerials(good, items))
+	ledgertest.Check(
+		t,
+		ledgertest.Differ("codes", good[versionSize:], []any{int64(protocol.Held), int64(protocol.SoldOut)}),
+	)
+}
+
+func TestSignatureOfAnotherCallIsRefused(t *testing.T) {
+	for name, reply := range map[string][]any{
+		"nothing":         nil,
+		"a hint":          {int64(1), int64(1), int64(1), "on", int64(1)},
+		"another number":  {"8", int64(1), int64(1), "", nil},
+		"no version":      {"7", int64(1), "", "", nil},
+		"no epoch":        {"7", "", int64(1), "", nil},
+		"no reason":       {"7", int64(1), int64(1), nil, nil},
+		"an odd answer":   {"7", int64(1), int64(1), "", int64(1)},
+		"a value too few": {"7", int64(1), int64(1), ""},
+	} {
+		if s, err := signature(reply, 7); err == nil {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	s, err := signature([]any{"7", int64(2), int64(3), "mark", []any{"x"}}, 7)
+	ledgertest.Check(t, err)
+	ledgertest.Want(t, "answer", len(s.answer), 1)
+}

@@ -1,0 +1,312 @@
+package redisstore
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// model is the ledger as one would explain it: a list of orders, and every number counted anew from it. It shares
+// nothing with the stores but the words.
+type model struct {
+	exists       bool
+	total, limit int64
+	epoch, ver   int64
+	state        protocol.State
+	opens        int64
+	closes       int64
+	added        []modelledAddition
+	why          string
+	orders       []modelled
+}
+
+// modelled is a serial that somebody spoke of. Its status is "held", "sold", "released" or "refunded".
+// modelledAddition is what an id of Add was used for.
+type modelledAddition struct {
+	id    string
+	delta int64
+}
+
+type modelled struct {
+	serial, user string
+	quantity     int64
+	status       string
+	deadline     int64
+	due          int64 // when a sweep looks at it
+}
+
+func (m *model) count(status string) (n int64) {
+	for _, o := range m.orders {
+		if o.status == status {
+			n += o.quantity
+		}
+	}
+	return n
+}
+
+func (m *model) unitsOf(user string) (n int64) {
+	for _, o := range m.orders {
+		if o.user == user && (o.status == "held" || o.status == "sold") {
+			n += o.quantity
+		}
+	}
+	return n
+}
+
+func (m *model) free() int64 { return m.total - m.count("held") - m.count("sold") }
+
+func (m *model) find(serial string) *modelled {
+	for i := range m.orders {
+		if m.orders[i].serial == serial {
+			return &m.orders[i]
+		}
+	}
+	return nil
+}
+
+func (m *model) hint() protocol.StockVersion {
+	if !m.exists {
+		return protocol.StockVersion{}
+	}
+	return protocol.StockVersion{
+		Free:   m.free(),
+		Epoch:  m.epoch,
+		Ver:    m.ver,
+		State:  m.state,
+		Opens:  m.opens,
+		Closes: m.closes,
+		Held:   m.count("held"),
+	}
+}
+
+func (m *model) stock() protocol.Stock {
+	return protocol.Stock{StockVersion: m.hint(), Total: m.total, Sold: m.count("sold"), Limit: m.limit, Why: m.why}
+}
+
+func (m *model) reserve(epoch, now, deadline int64, items []protocol.Item) (codes []protocol.Code) {
+	won := false
+	for _, i := range items {
+		code := m.reserveOne(epoch, now, i)
+		if code == protocol.Held {
+			won = true
+			m.orders = append(m.orders, modelled{i.Serial, i.User, i.Quantity, "held", deadline, deadline})
+		}
+		codes = append(codes, code)
+	}
+	if won {
+		m.ver++
+	}
+	return codes
+}
+
+func (m *model) reserveOne(epoch, now int64, i protocol.Item) protocol.Code {
+	if !m.exists {
+		return protocol.UnknownSKU
+	}
+	if epoch != 0 && epoch != m.epoch {
+		return protocol.StaleEpoch
+	}
+	if o := m.find(i.Serial); o != nil {
+		same := o.user == i.User && o.quantity == i.Quantity
+		switch {
+		case o.status == "released" || o.status == "refunded":
+			return protocol.Released
+		case !same:
+			return protocol.OtherOrder
+		case o.status == "sold":
+			return protocol.ReplaySold
+		}
+		return protocol.ReplayHeld
+	}
+	if m.state != protocol.On || m.opens > now || m.closes != 0 && m.closes <= now {
+		return protocol.NotOnSale
+	}
+	if i.Quantity > m.free() {
+		return protocol.SoldOut
+	}
+	if i.User != "" && m.limit > 0 && m.unitsOf(i.User)+i.Quantity > m.limit {
+		return protocol.UserLimit
+	}
+	return protocol.Held
+}
+
+func (m *model) finish(op protocol.Op, keep int64, items []protocol.Item) (done []protocol.Done) {
+	changed := false
+	for _, i := range items {
+		answer := protocol.NoLedger
+		if m.exists {
+			answer = m.finishOne(op, keep, i)
+		}
+		changed = changed || answer == protocol.Changed || answer == protocol.OverTotal
+		done = append(done, answer)
+	}
+	if changed {
+		m.ver++
+	}
+	if changed && op == protocol.Adopt {
+	}
+	return done
+}
+
+func (m *model) finishOne(op protocol.Op, keep int64, i protocol.Item) protocol.Done {
+	o := m.find(i.Serial)
+	if o == nil {
+		if op == protocol.Confirm || op == protocol.Refund {
+			return protocol.NotFound
+		}
+		m.orders = append(m.orders, modelled{serial: i.Serial, status: "unheard of"})
+		o = m.find(i.Serial)
+	}
+	switch op {
+	case protocol.Confirm:
+		return o.confirm()
+	case protocol.Release:
+		return o.release(keep)
+	case protocol.Refund:
+		return o.refund(keep)
+	}
+	if o.status == "sold" {
+		return protocol.Already
+	}
+	if o.status != "held" {
+		o.user, o.quantity = i.User, i.Quantity
+	}
+	o.status, o.deadline = "sold", 0
+	if m.free() < 0 {
+		return protocol.OverTotal
+	}
+	return protocol.Changed
+}
+
+func (o *modelled) confirm() protocol.Done {
+	switch o.status {
+	case "held":
+		o.status, o.deadline = "sold", 0
+		return protocol.Changed
+	case "sold":
+		return protocol.Already
+	}
+	return protocol.WasReleased
+}
+
+func (o *modelled) release(keep int64) protocol.Done {
+	switch o.status {
+	case "held", "unheard of":
+		o.status, o.deadline, o.due = "released", keep, keep
+		return protocol.Changed
+	case "sold":
+		return protocol.WasSold
+	}
+	return protocol.Already
+}
+
+func (o *modelled) refund(keep int64) protocol.Done {
+	switch o.status {
+	case "held", "sold":
+		o.status, o.deadline, o.due = "refunded", keep, keep
+		return protocol.Changed
+	case "refunded":
+		return protocol.Already
+	}
+	return protocol.WasReleased
+}
+
+func (m *model) sweep(now, lease int64, limit int) (holds []protocol.Record) {
+	if !m.exists {
+		return nil
+	}
+	slices.SortFunc(
+		m.orders,
+		func(a, b modelled) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.serial, b.serial)) },
+	)
+	for i := range m.orders {
+		if o := &m.orders[i]; o.status == "held" && o.due <= now && len(holds) < limit {
+			o.due = lease
+			holds = append(holds, o.record())
+		}
+	}
+	m.orders = slices.DeleteFunc(m.orders, func(o modelled) bool {
+		return (o.status == "released" || o.status == "refunded") && o.due <= now
+	})
+	return holds
+}
+
+func (o *modelled) record() protocol.Record {
+	status := map[string]byte{"held": 'H', "sold": 'C', "released": 'X', "refunded": 'X'}[o.status]
+	return protocol.Record{Serial: o.serial, User: o.user, Quantity: o.quantity, Status: status, Deadline: o.deadline}
+}
+
+// setTotal reports false where a store must answer with an error. epoch is what a new ledger begins with.
+func (m *model) setTotal(total, limit, epoch int64) bool {
+	if limit == protocol.KeepLimit {
+		limit = m.limit
+	}
+	if !m.exists {
+		*m = model{exists: true, total: total, limit: limit, epoch: epoch, ver: 1, state: protocol.On}
+		return true
+	}
+	if total < m.count("held")+m.count("sold") {
+		return false
+	}
+	if total != m.total || limit != m.limit {
+		m.ver++
+	}
+	m.total, m.limit = total, limit
+	return true
+}
+
+func (m *model) setState(state protocol.State) bool {
+	if !m.exists {
+		return false
+	}
+	m.why = ""
+	if state == protocol.Frozen {
+		m.epoch++
+		m.why = "operator"
+	}
+	if state == protocol.Frozen || state != m.state {
+		m.ver++
+	}
+	m.state = state
+	return true
+}
+
+func (m *model) setHours(opens, closes int64) {
+	if m.opens != opens || m.closes != closes {
+		m.ver++
+	}
+	m.opens, m.closes = opens, closes
+}
+
+// add reports whether the number and the id may be.
+func (m *model) add(delta int64, id string) bool {
+	for _, a := range m.added {
+		if id != "" && a.id == id {
+			return a.delta == delta
+		}
+	}
+	if m.total+delta < m.count("held")+m.count("sold") {
+		return false
+	}
+	m.total += delta
+	m.ver++
+	if id != "" {
+		m.added = append(m.added, modelledAddition{id, delta})
+	}
+	if len(m.added) > protocol.MaxAdditions {
+		m.added = m.added[1:]
+	}
+	return true
+}
+
+// remembered is how the ledger keeps its ids.
+func (m *model) remembered() string {
+	var words []string
+	for _, a := range m.added {
+		words = append(words, fmt.Sprintf("%s=%d", a.id, a.delta))
+	}
+	return strings.Join(words, " ")
+}

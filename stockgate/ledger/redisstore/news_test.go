@@ -1,0 +1,259 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/internal/redistest"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// heardOf is one notification.
+type heardOf struct {
+	sku  string
+	hint protocol.StockVersion
+}
+
+// listener keeps the news of a store.
+type listener struct {
+	mu     sync.Mutex
+	news   []heardOf
+	missed int
+}
+
+func (l *listener) heard() []heardOf {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]heardOf(nil), l.news...)
+}
+
+func (l *listener) begins() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.missed
+}
+
+// listen hears the news of s from now until the test ends.
+func listen(t testing.TB, s protocol.Notifier) *listener {
+	t.Helper()
+	l := &listener{}
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() {
+		s.Listen(ctx, func(sku string, h protocol.StockVersion) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.news = append(l.news, heardOf{sku, h})
+		}, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.missed++
+		})
+	})
+	t.Cleanup(func() { cancel(); all.Wait() })
+	ledgertest.Until(t, "listening", func() bool { return l.begins() > 0 })
+	return l
+}
+
+func TestNewsAreToldWhenUnitsComeBackOrTheStateChangesAndOnlyThen(t *testing.T) {
+	eachStore(t, func(t *testing.T, s protocol.Store) {
+		l := listen(t, s.(protocol.Notifier))
+		var want []heardOf
+		news := func() { want = append(want, heardOf{"1001", ledgertest.StockOf(t, s).StockVersion}) }
+		for i := range 5 {
+			ledgertest.Take(t, s, fmt.Sprint(i), fmt.Sprint(i))
+		}
+		ledgertest.Take(t, s, "late", "zoe")
+		ledgertest. // a loser
+				Finish(t, s, protocol.Release, "0")
+		news()
+		ledgertest.Finish(t, s, protocol.Release, "0")
+		ledgertest.Finish(t, s, protocol.Release, "never heard of")
+		ledgertest.Finish(t, s, protocol.Confirm, "1")
+		ledgertest.Finish(t, s, protocol.Refund, "1")
+		news()
+		ledgertest.Finish(t, s, protocol.Adopt, "2")
+		ledgertest.Finish(t, s, protocol.Adopt, "unheld")
+		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 300, 2))
+		news()
+		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 9, 2))
+		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 300, 2))
+		news()
+		ledgertest.Finish(t, s, protocol.Release, "3") // more than enough are free
+		for _, state := range []protocol.State{protocol.Paused, protocol.Paused, protocol.On, protocol.Frozen,
+			protocol.On, protocol.Ended} {
+			before := ledgertest.StockOf(t, s).State
+			ledgertest.Must[protocol.Stock](t)(s.SetState(t.Context(), "1001", state))
+			if state != before {
+				news()
+			}
+		}
+		stock := ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "a|b:\x00\xff", 1, 0))
+		want = append(want, heardOf{"a|b:\x00\xff", stock.StockVersion})
+		ledgertest.Until(t, "the last news", func() bool { return len(l.heard()) >= len(want) })
+		if err := ledgertest.Differ("news", fmt.Sprint(l.heard()), fmt.Sprint(want)); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// across are two desks on connections of their own to one Redis with one unit, which the first desk's "winner" holds.
+func across(t *testing.T, s *redistest.Server, memory time.Duration, user ...string) (here, there *seller) {
+	t.Helper()
+	o := deskOptions()
+	o.SoldOutMemory = memory
+	options := optionsFor(s, 8)
+	if len(user) > 0 {
+		options.Username, options.Password = user[0], func() string { return user[1] }
+	}
+	var desks [2]*seller
+	for i := range desks {
+		r := ledgertest.Must[*Store](t)(New(options))
+		t.Cleanup(func() { r.Close() })
+		if i == 0 {
+			ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), ledgertest.SKU, 1, 0))
+		}
+		desks[i] = opened(t, o, r, nil)
+	}
+	wants(t, "winner", desks[0].buy("winner", "won"), protocol.Held)
+	return desks[0], desks[1]
+}
+
+// subscribers is how many listen at s.
+func subscribers(s *redistest.Server) int64 {
+	return s.Client.PubSubNumSub(context.Background(), protocol.Channel).Val()[protocol.Channel]
+}
+
+// bought waits until a unit can be bought at d, and says how long that took since a moment.
+func bought(t *testing.T, d *seller, since time.Time) {
+	t.Helper()
+	n := 0
+	ledgertest.Until(t, "open", func() bool {
+		n++
+		return d.buy(fmt.Sprint("later ", n), "").Code == protocol.Held
+	})
+	t.Logf("open after %v", time.Since(since))
+}
+
+func TestUnitThatComesBackThroughOneDeskIsBuyableAtTheOther(t *testing.T) {
+	s := redistest.Start(t)
+	here, there := across(t, s, time.Hour)
+	ledgertest. // time opens nothing
+			Until(t, "two listen", func() bool { return subscribers(s) == 2 })
+	here.Settle(ledgertest.SKU, protocol.Item{Serial: "won"}, protocol.Confirm)
+	ledgertest.Until(t, "it is confirmed", func() bool { return ledgertest.StockOf(t, here.store).Held == 0 })
+	wants(t, "before", there.buy("loser", ""), protocol.SoldOut)
+	here.Settle(ledgertest.SKU, protocol.Item{Serial: "won"}, protocol.Refund)
+	bought(t, there, time.Now())
+}
+
+func TestNewsThatWereMissedAreLookedAfterWhenTheSubscriptionIsBack(t *testing.T) {
+	s := redistest.Start(t)
+	here, there := across(t, s, time.Hour)
+	ledgertest.Until(t, "two listen", func() bool { return subscribers(s) == 2 })
+	wants(t, "before", there.buy("loser", ""), ledger.Undecided)
+	// In one transaction the connections are gone and the unit is back, so that nobody hears of it.
+	r := here.store.(*Store)
+	_, err := s.Client.TxPipelined(t.Context(), func(p redis.Pipeliner) error {
+		p.ClientKillByFilter(t.Context(), "TYPE", "pubsub")
+		k := keys(ledgertest.SKU)
+		args := append([]any{"eval", r.scripts["finish"].text, len(k)}, any(k[0]), k[1], k[2], k[3], k[4])
+		p.Do(
+			t.Context(),
+			append(args, 100, 1, 2, "release", 1, "won", "", 0, 0, 0, 0, "", "", protocol.Channel)...) // as a visitor
+		return nil
+	})
+	ledgertest.Check(t, err)
+	ledgertest.Until(t, "whoever comes next looks", func() bool { return there.buy("", "").Code == protocol.Held })
+}
+
+// restricted starts a Redis with a user who may do all but use channels.
+func restricted(t *testing.T) *redistest.Server {
+	s := redistest.Start(t)
+	ledgertest.Check(
+		t,
+		s.Client.Do(t.Context(), "acl", "setuser", "shy", "on", ">secret", "~sluice:*", "resetchannels", "+@all").Err(),
+	)
+	return s
+}
+
+func TestWithoutTheChannelTheLatchOpensByItsTime(t *testing.T) {
+	s := restricted(t)
+	here, there := across(t, s, 50*time.Millisecond, "shy", "secret")
+	wants(t, "before", there.buy("loser", ""), ledger.Undecided)
+	here.Settle(ledgertest.SKU, protocol.Item{Serial: "won"}, protocol.Release)
+	bought(t, there, time.Now())
+	ledgertest.Want(t, "listeners", subscribers(s), 0)
+}
+
+func TestUserWithoutTheChannelRightLosesNoCall(t *testing.T) {
+	s := restricted(t)
+	o := optionsFor(s, 2)
+	o.Username, o.Password = "shy", func() string { return "secret" }
+	r := ledgertest.Must[*Store](t)(New(o))
+	t.Cleanup(func() { r.Close() })
+	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), "1001", 1, 0))
+	ledgertest.Want(t, "reserve", ledgertest.Take(t, r, "a", "ann"), protocol.Held)
+	ledgertest.Want(t, "release", ledgertest.Finish(t, r, protocol.Release, "a"), protocol.Changed)
+	ledgertest.Want(t, "reserve", ledgertest.Take(t, r, "b", "ann"), protocol.Held)
+	ledgertest.Must[protocol.Stock](t)(r.SetState(t.Context(), "1001", protocol.Paused))
+	log, err := s.Client.Do(t.Context(), "acl", "log").Slice()
+	ledgertest.Check(t, err)
+	if len(log) == 0 {
+		t.Fatal("nothing was refused: the test says nothing")
+	}
+}
+
+func TestNewsAreHeardAgainAfterRedisWasAway(t *testing.T) {
+	s := redistest.Start(t)
+	r := connect(t, s, texts())
+	l := listen(t, r)
+	s.Kill()
+	s.Restart()
+	ledgertest.Until(t, "listening again", func() bool { return l.begins() == 2 })
+	ledgertest.Until(t, "a ledger", func() bool {
+		_, err := r.SetTotal(t.Context(), "1001", 5, 0)
+		return err == nil
+	})
+	ledgertest.Until(t, "news", func() bool { return len(l.heard()) == 1 })
+}
+
+func TestSubscriptionToARedisThatHangsIsGivenUp(t *testing.T) {
+	s := redistest.Start(t)
+	r := connect(t, s, texts())
+	l := listen(t, r)
+	for range 5 { // what hangs cannot be asked whether it was given up
+		s.Pause()
+		time.Sleep(3 * subscriptionTimeout)
+		s.Resume()
+		for range 2_000 {
+			if l.begins() > 1 {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	t.Error("it never began again")
+}
+
+func FuzzNews(f *testing.F) {
+	f.Add("5|1|7|on|1001")
+	f.Add("-5|1|7|frozen|a|b")
+	f.Fuzz(func(t *testing.T, text string) {
+		sku, h, err := decodeNotification(text)
+		if err != nil {
+			return
+		}
+		if !strings.HasSuffix(text, "|"+sku) || h.Free > 0 && !strings.Contains(text, fmt.Sprint(h.Free)) {
+			t.Errorf("%q became %q, %v", text, sku, h)
+		}
+	})
+}

@@ -1,0 +1,125 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+const (
+	subscriptionTimeout = time.Second // silence after which the subscription is tried; after as much more it is a dead one
+	firstSubscribe      = 25 * time.Millisecond
+	lastSubscribe       = 2 * time.Second
+)
+
+// Listen calls hear with each piece of news until ctx ends, and missed whenever some may have been lost: each time
+// the subscription begins. Both are called from this goroutine. It subscribes again after every fault, ever more
+// slowly, at most every lastListen; without the right to do so news just do not come.
+func (r *Store) Listen(ctx context.Context, hear func(sku string, h protocol.StockVersion), missed func()) {
+	wait := firstSubscribe
+	for ctx.Err() == nil {
+		if r.listen(ctx, hear, missed) {
+			wait = firstSubscribe
+		}
+		rest := time.NewTimer(wait/2 + rand.N(wait/2)) // many instances lost it at the same time
+		select {
+		case <-rest.C:
+		case <-ctx.Done():
+			rest.Stop()
+		}
+		wait = min(2*wait, lastSubscribe)
+	}
+}
+
+// listen subscribes, and hears until the first fault. It reports whether Redis spoke at all after it had agreed.
+func (r *Store) listen(ctx context.Context, hear func(string, protocol.StockVersion), missed func()) (heard bool) {
+	sub, err := r.subscribe(ctx)
+	if err != nil {
+		return false
+	}
+	defer sub.Close()
+	defer context.AfterFunc(ctx, func() { sub.Close() })() // ends a read
+	missed()
+	for tried := false; ; {
+		message, err := sub.ReceiveTimeout(ctx, subscriptionTimeout)
+		switch {
+		case timedOut(err) && !tried:
+			tried = true
+			if sub.Ping(ctx) != nil {
+				return heard
+			}
+			continue
+		case err != nil:
+			return heard
+		}
+		heard, tried = true, false
+		switch m := message.(type) {
+		case *redis.Message:
+			if sku, hint, err := decodeNotification(m.Payload); err == nil {
+				hear(sku, hint)
+			}
+		case *redis.Subscription: // the client connected again by itself
+			missed()
+		}
+	}
+}
+
+// timedOut reports whether nothing came in time.
+func timedOut(err error) bool {
+	var late net.Error
+	return errors.As(err, &late) && late.Timeout()
+}
+
+// subscribe opens a connection for news alone.
+func (r *Store) subscribe(ctx context.Context) (sub *redis.PubSub, err error) {
+	err = r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		sub = c.Subscribe(ctx, r.news)
+		if _, err := sub.ReceiveTimeout(ctx, subscriptionTimeout); err != nil {
+			sub.Close()
+			return err
+		}
+		return nil
+	}, unreachable)
+	return sub, err
+}
+
+// unreachable is err unless Redis itself gave it as its answer: a Redis that refuses one command is there.
+func unreachable(err error) error {
+	var reply redis.Error
+	if errors.As(err, &reply) {
+		return nil
+	}
+	return err
+}
+
+// decodeNotification reads what stock.lua publishes: the words of a hint and the SKU, which comes last since it may
+// hold any byte, with a bar between them.
+func decodeNotification(text string) (sku string, h protocol.StockVersion, err error) {
+	words := strings.SplitN(text, "|", versionSize+1)
+	if len(words) != versionSize+1 {
+		return "", protocol.StockVersion{}, fmt.Errorf("the news %.64q cannot be read", text)
+	}
+	reply := make([]any, versionSize)
+	for i, word := range words[:versionSize] {
+		if n, err := strconv.ParseInt(word, 10, 64); err == nil {
+			reply[i] = n
+		} else {
+			reply[i] = word
+		}
+	}
+	sku = words[versionSize]
+	if err := protocol.CheckSKU(sku); err != nil {
+		return "", protocol.StockVersion{}, err
+	}
+	h, err = versionOf(reply)
+	return sku, h, err
+}

@@ -1,0 +1,147 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// Reserve implements Store.
+func (r *Store) Reserve(
+	ctx context.Context,
+	sku string,
+	epoch, now, deadline int64,
+	items []protocol.Item,
+	codes []protocol.Code,
+) (protocol.StockVersion, error) {
+	err := errors.Join(
+		protocol.CheckItems(sku, items, len(codes), true),
+		protocol.CheckTimes(now, deadline),
+		protocol.CheckNumber("epoch", epoch),
+	)
+	if err != nil {
+		return protocol.StockVersion{}, fmt.Errorf("reserve %q: %w", sku, err)
+	}
+	q := batchOf("reserve", sku, now, deadline, items)
+	q.seen, q.whole, q.names = epoch, true, true
+	q.args = append(q.room[:0], &r.events, &q.now, &q.then, &q.seen)
+	reply, err := r.call(ctx, &q.scriptCall)
+	if err != nil {
+		return protocol.StockVersion{}, fmt.Errorf("reserve %q: %w", sku, err)
+	}
+	if lost, ok := r.seenGone(sku); ok && reply == nil {
+		for i := range items {
+			codes[i] = protocol.NotOnSale
+		}
+		return lost, nil
+	}
+	hint, err := decodeAnswers(reply, codes[:len(items)], protocol.UnknownSKU)
+	if err == nil {
+		r.Log.Reserved(sku, hint.Epoch, deadline, items, codes)
+	}
+	if err == nil && q.few != nil &&
+		(slices.Contains(codes[:len(items)], protocol.Held) || slices.Contains(codes[:len(items)], protocol.ReplayHeld)) {
+		err = q.few
+	}
+	if err != nil {
+		return hint, fmt.Errorf("reserve %q: %w", sku, err)
+	}
+	return hint, nil
+}
+
+// Finish implements Store.
+func (r *Store) Finish(
+	ctx context.Context,
+	sku string,
+	now, keep int64,
+	op protocol.Op,
+	items []protocol.Item,
+	done []protocol.Done,
+) (protocol.StockVersion, error) {
+	if err := errors.Join(protocol.CheckFinish(sku, op, items, len(done)), protocol.CheckTimes(now, keep)); err != nil {
+		return protocol.StockVersion{}, fmt.Errorf("%s %q: %w", op, sku, err)
+	}
+	r.Log.Intends(sku, r.Seen.Find(sku).Claim().Epoch, op, items)
+	q := batchOf("finish", sku, now, keep, items)
+	q.op, q.whole = string(op), op == protocol.Adopt
+	q.args = append(q.room[:0], &r.events, &q.now, &q.then, &q.op)
+	reply, err := r.call(ctx, &q.scriptCall)
+	if err != nil {
+		return protocol.StockVersion{}, fmt.Errorf("%s %q: %w", op, sku, err)
+	}
+	hint, err := decodeAnswers(reply, done[:len(items)], protocol.NoLedger)
+	if err != nil {
+		return protocol.StockVersion{}, fmt.Errorf("%s %q: %w", op, sku, err)
+	}
+	r.Log.Corrects(sku, hint, items, done)
+	return hint, nil
+}
+
+// itemCall is a call about items. It has room for what its arguments lead to: a value that is an argument by
+// itself is an allocation.
+type itemCall struct {
+	scriptCall
+	now, then int64 // Unix ms; then holds end, or what is released is forgotten
+	seen      int64 // the epoch that the reserver goes by
+	op        string
+	room      [4]any       // for the first arguments
+	one       [1]protocol. // as most batches have among many SKUs
+			Item
+}
+
+// batchOf begins a batch with a copy of the items.
+func batchOf(script, sku string, now, then int64, items []protocol.Item) *itemCall {
+	q := &itemCall{scriptCall: scriptCall{script: script, sku: sku, orders: len(items)}, now: now, then: then}
+	q.items = append(q.one[:0], items...)
+	return q
+}
+
+// itemized adds how many items a call has, and these column by column. Where users and quantities do not count
+// only the serials go.
+func (q *scriptCall) itemized(args []any) []any {
+	if len(q.items) == 0 {
+		return args
+	}
+	args = append(args, &q.orders)
+	for i := range q.items {
+		args = append(args, &q.items[i].Serial)
+	}
+	if !q.whole {
+		return args
+	}
+	for i := range q.items {
+		args = append(args, &q.items[i].User)
+	}
+	for i := range q.items {
+		args = append(args, &q.items[i].Quantity)
+	}
+	return args
+}
+
+// decodeAnswers reads a hint and one answer for each item; without a reply all of them are missing.
+func decodeAnswers[A protocol.Code | protocol.Done](reply []any, out []A, missing A) (protocol.StockVersion, error) {
+	if reply == nil {
+		for i := range out {
+			out[i] = missing
+		}
+		return protocol.StockVersion{}, nil
+	}
+	if len(reply) != versionSize+len(out) {
+		return protocol.StockVersion{}, fmt.Errorf("%d values came back for %d items", len(reply), len(out))
+	}
+	hint, err := versionOf(reply)
+	if err != nil {
+		return protocol.StockVersion{}, err
+	}
+	for i, v := range reply[versionSize:] {
+		n, ok := v.(int64)
+		if !ok {
+			return protocol.StockVersion{}, fmt.Errorf("the answer %v is not a number", v)
+		}
+		out[i] = A(n)
+	}
+	return hint, nil
+}

@@ -1,0 +1,150 @@
+package redisstore
+
+import (
+	"context"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// act is what was asked of a store.
+type act struct {
+	call         string // "reserve", an Op, "find", "look", "total", "state"
+	sku          string
+	until        int64
+	items        []protocol.Item
+	total, limit int64
+	state        protocol.State
+}
+
+// seen is what came back. What is unknown may have happened at any later time, or never.
+type seen struct {
+	unknown bool
+	refused bool // a total that is less than what is taken
+	codes   []protocol.Code
+	done    []protocol.Done
+	hint    protocol.StockVersion
+	record  protocol.Record
+	ok      bool
+	stock   protocol.Stock
+}
+
+// history is what was asked and seen, and when.
+type history struct {
+	mu    sync.Mutex
+	start time.Time
+	ops   []porcupine.Operation
+}
+
+func newHistory() *history { return &history{start: time.Now()} }
+
+// note makes a call and writes down what it was. A reading whose answer was lost says nothing and changes nothing.
+func (h *history) note(a act, call func(*seen) error) error {
+	var s seen
+	began := time.Since(h.start)
+	err := call(&s)
+	ended := int64(time.Since(h.start))
+	if err != nil && !s.refused {
+		if a.call == "find" || a.call == "look" || a.call == "glance" {
+			return err
+		}
+		s, ended = seen{unknown: true}, math.MaxInt64
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ops = append(
+		h.ops,
+		porcupine.Operation{ClientId: len(h.ops), Input: a, Call: int64(began), Output: s, Return: ended},
+	)
+	return err
+}
+
+// recorder is a store whose calls are written down.
+type recorder struct {
+	protocol.Store
+
+	*history
+}
+
+func (r recorder) Reserve(
+	ctx context.Context,
+	sku string,
+	epoch, now, deadline int64,
+	items []protocol.Item,
+	codes []protocol.Code,
+) (h protocol.StockVersion, err error) {
+	copied := append([]protocol.Item(nil), items...)
+	err = r.note(act{call: "reserve", sku: sku, until: deadline, items: copied}, func(s *seen) (err error) {
+		h, err = r.Store.Reserve(ctx, sku, 0, now, deadline, items, codes) // whatever the epoch
+		s.hint, s.codes = h, append([]protocol.Code(nil), codes[:len(items)]...)
+		return err
+	})
+	return h, err
+}
+
+func (r recorder) Finish(
+	ctx context.Context,
+	sku string,
+	now, keep int64,
+	op protocol.Op,
+	items []protocol.Item,
+	done []protocol.Done,
+) (h protocol.StockVersion, err error) {
+	copied := append([]protocol.Item(nil), items...)
+	err = r.note(act{call: string(op), sku: sku, until: keep, items: copied}, func(s *seen) (err error) {
+		h, err = r.Store.Finish(ctx, sku, now, keep, op, items, done)
+		s.hint, s.done = h, append([]protocol.Done(nil), done[:len(items)]...)
+		return err
+	})
+	return h, err
+}
+
+func (r recorder) Find(ctx context.Context, sku, serial string) (rec protocol.Record, ok bool, err error) {
+	err = r.note(act{call: "find", sku: sku, items: []protocol.Item{{Serial: serial}}}, func(s *seen) (err error) {
+		rec, ok, err = r.Store.Find(ctx, sku, serial)
+		s.record, s.ok = rec, ok
+		return err
+	})
+	return rec, ok, err
+}
+
+func (r recorder) Look(ctx context.Context, sku string) (stock protocol.Stock, ok bool, err error) {
+	err = r.note(act{call: "look", sku: sku}, func(s *seen) (err error) {
+		stock, ok, err = r.Store.Look(ctx, sku)
+		s.stock, s.ok = stock, ok
+		return err
+	})
+	return stock, ok, err
+}
+
+func (r recorder) FindAll(ctx context.Context, orders []protocol.OrderName) []protocol.Found {
+	found := make([]protocol.Found, len(orders))
+	for i, o := range orders { // each as a call of its own
+		f := &found[i]
+		f.Record, f.OK, f.Err = r.Find(ctx, o.SKU, o.Serial)
+	}
+	return found
+}
+
+func (r recorder) SetTotal(ctx context.Context, sku string, total, limit int64) (stock protocol.Stock, err error) {
+	err = r.note(act{call: "total", sku: sku, total: total, limit: limit}, func(s *seen) (err error) {
+		stock, err = r.Store.SetTotal(ctx, sku, total, limit)
+		s.stock, s.refused = stock, err != nil && strings.Contains(err.Error(), "is less than")
+		return err
+	})
+	return stock, err
+}
+
+func (r recorder) SetState(ctx context.Context, sku string, state protocol.State) (stock protocol.Stock, err error) {
+	err = r.note(act{call: "state", sku: sku, state: state}, func(s *seen) (err error) {
+		stock, err = r.Store.SetState(ctx, sku, state)
+		s.stock = stock
+		return err
+	})
+	return stock, err
+}

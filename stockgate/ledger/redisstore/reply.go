@@ -1,0 +1,72 @@
+package redisstore
+
+import (
+	"fmt"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// hintSize is how many values a hint has at the beginning of a reply; the numbers of a stock and whether it was
+// done follow there.
+const (
+	versionSize = 7
+	stockSize   = versionSize + 6
+)
+
+// versionOf reads free, epoch, ver, state, opens, closes, held.
+func versionOf(reply []any) (protocol.StockVersion, error) {
+	var h protocol.StockVersion
+	state, ok := reply[3].(string)
+	h.State = stateOf(state)
+	for i, to := range []*int64{&h.Free, &h.Epoch, &h.Ver, nil, &h.Opens, &h.Closes, &h.Held} {
+		if to != nil && ok {
+			*to, ok = reply[i].(int64)
+		}
+	}
+	if !ok {
+		return protocol.StockVersion{}, fmt.Errorf("the hint %v cannot be read", reply[:versionSize])
+	}
+	return h, nil
+}
+
+// stateOf is the state of a name: of those that there are no text of its own is kept, which each refusal would have
+// to read.
+func stateOf(name string) protocol.State {
+	for _, s := range [...]protocol.State{protocol.On, protocol.Paused, protocol.Ended, protocol.Frozen,
+		protocol.Doubted, protocol.Lost} {
+		if name == string(s) {
+			return s
+		}
+	}
+	return protocol.State(name)
+}
+
+// What a script says of what was asked for, after the numbers.
+const (
+	refused  = 0
+	done     = 1
+	conflict = 2
+)
+
+// stockOf reads all numbers, and what became of what was asked for.
+func stockOf(reply []any) (s protocol.Stock, found int64, err error) {
+	if len(reply) != stockSize {
+		return protocol.Stock{}, refused, fmt.Errorf("%d values came back for a stock", len(reply))
+	}
+	if s.StockVersion, err = versionOf(reply); err != nil {
+		return protocol.Stock{}, refused, err
+	}
+	for i, to := range []*int64{&s.Total, &s.Held, &s.Sold, &s.Limit, &found} {
+		n, ok := reply[versionSize+i].(int64)
+		if !ok {
+			return protocol.Stock{}, refused, fmt.Errorf("the stock %v cannot be read", reply)
+		}
+		*to = n
+	}
+	why, ok := reply[stockSize-1].(string)
+	if !ok {
+		return protocol.Stock{}, refused, fmt.Errorf("the stock %v cannot be read", reply)
+	}
+	s.Why = why
+	return s, found, nil
+}

@@ -1,0 +1,101 @@
+package redisstore
+
+import (
+	"context"
+	"crypto/sha1"
+	"embed"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// The scripts, and the texts that each of them begins with.
+//
+//go:embed lua/*.lua
+var lua embed.FS
+
+const (
+	preludeStock = "stock"
+	preludeMark  = "mark"
+)
+
+// texts reads the scripts by name.
+func texts() map[string]string {
+	all := make(map[string]string)
+	for _, name := range []string{preludeStock, preludeMark, "reserve", "finish", "sweep", "set_total", "set_state",
+		"look", "visit", "leave", "add", "set_hours", "create", "acknowledge", "audit", "recover"} {
+		text, err := lua.ReadFile("lua/" + name + ".lua")
+		if err != nil {
+			panic("BUG: " + err.Error())
+		}
+		all[name] = string(text)
+	}
+	return all
+}
+
+// script is one text and the name by which Redis remembers it.
+type script struct{ text, sha string }
+
+type scripts map[string]*script
+
+// compile puts the beginnings before each text, which becomes a function, so that every reply is signed.
+func compile(texts map[string]string) scripts {
+	all := make(scripts)
+	for name, text := range texts {
+		if name == preludeStock || name == preludeMark {
+			continue
+		}
+		text = texts[preludeStock] + "\n" + texts[preludeMark] + "\nlocal function script()\n" + text +
+			"\nend\nreturn sign(script())\n"
+		sum := sha1.Sum([]byte(text))
+		all[name] = &script{text, hex.EncodeToString(sum[:])}
+	}
+	return all
+}
+
+// load teaches Redis all scripts in one round trip.
+func (s scripts) load(ctx context.Context, c *redis.Conn) error {
+	pipe := c.Pipeline()
+	for _, script := range s {
+		pipe.ScriptLoad(ctx, script.text)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("load scripts: %w", err)
+	}
+	return nil
+}
+
+// noRetryCmd is a command that go-redis must not send again by itself, whatever its other settings say.
+type noRetryCmd struct{ *redis.Cmd }
+
+func (noRetryCmd) NoRetry() bool { return true }
+
+// eval runs the script of a call. Only NOSCRIPT lets it send again: then Redis has run nothing, and takes the
+// whole text, so that no flush can come between loading and calling.
+func (r *Store) eval(ctx context.Context, c *redis.Client, q *scriptCall, server *string) (reply []any, err error) {
+	for _, text := range []bool{false, true} {
+		cmd := r.command(ctx, q, server, text)
+		_ = c.Process(ctx, cmd) // the error is the command's own
+		if reply, err = cmd.Slice(); !redis.HasErrorPrefix(err, "NOSCRIPT") {
+			break
+		}
+	}
+	return reply, err
+}
+
+// command runs the script of a call, by its text or its name. Most of its arguments are addresses, for which no
+// room is needed: a gate with very many ledgers calls hardly anything but sweeps.
+func (r *Store) command(ctx context.Context, q *scriptCall, server *string, text bool) noRetryCmd {
+	s, all := r.scripts[q.script], make([]any, 0, 3+numKeys+len(q.args)+1+3*len(q.items)+markArgs)
+	if text {
+		all = append(all, "eval", &s.text, numKeys)
+	} else {
+		all = append(all, "evalsha", &s.sha, numKeys)
+	}
+	for i := range q.keys {
+		all = append(all, &q.keys[i])
+	}
+	all = q.itemized(append(all, q.args...))
+	return noRetryCmd{redis.NewCmd(ctx, r.appendMark(all, q, server)...)}
+}

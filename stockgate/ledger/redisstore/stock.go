@@ -1,0 +1,195 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// Sweep implements Store.
+func (r *Store) Sweep(ctx context.Context, sku string, now, lease int64, limit int) ([]protocol.Record, error) {
+	if err := errors.Join(protocol.CheckSweep(sku, limit), protocol.CheckTimes(now, lease)); err != nil {
+		return nil, fmt.Errorf("sweep %q: %w", sku, err)
+	}
+	reply, err := r.callScript(ctx, "sweep", sku, r.events, now, lease, limit, protocol.MaxForgotten)
+	if err != nil {
+		return nil, fmt.Errorf("sweep %q: %w", sku, err)
+	}
+	swept := sweptOf(sku, reply)
+	return swept.Holds, swept.Err
+}
+
+// SweepAll implements Store, in one round trip to each server.
+func (r *Store) SweepAll(ctx context.Context, skus []string, now, lease int64) []protocol.Swept {
+	args := []any{r.events, now, lease, protocol.SharedLeases, protocol.SharedForgotten}
+	all := r.callMany(ctx, skus, func(sku string) scriptCall {
+		return scriptCall{
+			script: "sweep",
+			sku:    sku,
+			args:   args,
+			err:    errors.Join(protocol.CheckSweep(sku, protocol.SharedLeases), protocol.CheckTimes(now, lease)),
+		}
+	})
+	swept := make([]protocol.Swept, len(all))
+	for i := range all {
+		if q := &all[i]; q.err != nil {
+			swept[i].Err = fmt.Errorf("sweep %q: %w", q.sku, q.err)
+		} else {
+			swept[i] = sweptOf(q.sku, q.answer)
+		}
+	}
+	return swept
+}
+
+// sweptOf reads what sweep.lua says: whether more is due, then serial, record, ... of the holds.
+func sweptOf(sku string, reply []any) (s protocol.Swept) {
+	if len(reply) == 0 {
+		return s
+	}
+	s.More = reply[0] == int64(1)
+	for i := 1; i+1 < len(reply); i += 2 {
+		record, err := protocol.DecodeRecord(fmt.Sprint(reply[i]), fmt.Sprint(reply[i+1]))
+		if err != nil {
+			return protocol.Swept{Err: fmt.Errorf("sweep %q: %w", sku, err)}
+		}
+		s.Holds = append(s.Holds, record)
+	}
+	return s
+}
+
+// Find implements Store.
+func (r *Store) Find(ctx context.Context, sku, serial string) (record protocol.Record, ok bool, err error) {
+	if err := errors.Join(protocol.CheckSKU(sku), protocol.CheckSerial(serial)); err != nil {
+		return protocol.Record{}, false, fmt.Errorf("find %q: %w", serial, err)
+	}
+	var text string
+	err = r.at(sku).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		text, err = c.HGet(ctx, keys(sku)[1], serial).Result()
+		if ok = err == nil; errors.Is(err, redis.Nil) {
+			return nil
+		}
+		return err
+	}, fault)
+	if err == nil && ok {
+		record, err = protocol.DecodeRecord(serial, text)
+	}
+	if err != nil {
+		return protocol.Record{}, false, fmt.Errorf("find %q: %w", serial, err)
+	}
+	return record, ok, nil
+}
+
+// Look implements Store.
+func (r *Store) Look(ctx context.Context, sku string) (s protocol.Stock, ok bool, err error) {
+	if err := protocol.CheckSKU(sku); err != nil {
+		return protocol.Stock{}, false, fmt.Errorf("look at %q: %w", sku, err)
+	}
+	reply, err := r.call(ctx, &scriptCall{script: "look", sku: sku, aside: true})
+	switch _, lost := r.seenGone(sku); {
+	case err != nil:
+	case reply != nil:
+		s, _, err = stockOf(reply)
+	case lost:
+		err = protocol.ErrLost
+	}
+	if err != nil {
+		return protocol.Stock{}, false, fmt.Errorf("look at %q: %w", sku, err)
+	}
+	return s, reply != nil, nil
+}
+
+// FindAll implements Store, in one round trip to each server, with one command for each SKU.
+func (r *Store) FindAll(ctx context.Context, orders []protocol.OrderName) []protocol.Found {
+	found, serials, bySKU := make([]protocol.Found, len(orders)), make(map[string][]string), make(map[string][]int)
+	var skus, at []string
+	for i, o := range orders {
+		if err := errors.Join(protocol.CheckSKU(o.SKU), protocol.CheckSerial(o.Serial)); err != nil {
+			found[i].Err = fmt.Errorf("find %q: %w", o.Serial, err)
+			continue
+		}
+		if bySKU[o.SKU] == nil {
+			skus, at = append(skus, o.SKU), append(at, keys(o.SKU)[1])
+		}
+		serials[o.SKU], bySKU[o.SKU] = append(serials[o.SKU], o.Serial), append(bySKU[o.SKU], i)
+	}
+	if len(skus) == 0 {
+		return found
+	}
+	texts := make([]*redis.SliceCmd, len(skus))
+	errs := r.link.Each(ctx, at, func(ctx context.Context, c *redis.Client, which []int) error {
+		pipe := c.Pipeline()
+		for _, i := range which {
+			texts[i] = pipe.HMGet(ctx, at[i], serials[skus[i]]...)
+		}
+		_, err := pipe.Exec(ctx)
+		return err
+	}, fault)
+	for n, sku := range skus {
+		var err error
+		if errs != nil {
+			err = errs[n]
+		}
+		if texts[n] != nil {
+			err = texts[n].Err() // whatever became of the others
+		}
+		for k, i := range bySKU[sku] {
+			if err != nil {
+				found[i].Err = fmt.Errorf("find %q: %w", orders[i].Serial, err)
+			} else if text, ok := texts[n].Val()[k].(string); ok {
+				found[i].Record, found[i].Err = protocol.DecodeRecord(orders[i].Serial, text)
+				found[i].OK = found[i].Err == nil
+			}
+		}
+	}
+	return found
+}
+
+// SetTotal implements Store.
+func (r *Store) SetTotal(ctx context.Context, sku string, total, limit int64) (protocol.Stock, error) {
+	if err := protocol.CheckTotal(sku, total, limit); err != nil {
+		return protocol.Stock{}, fmt.Errorf("set total of %q: %w", sku, err)
+	}
+	if limit != protocol.KeepLimit {
+		if err := r.register(ctx, sku); err != nil {
+			return protocol.Stock{}, fmt.Errorf("set total of %q: %w", sku, err)
+		}
+	}
+	reply, err := r.callScript(ctx, "set_total", sku, r.events, total, limit)
+	if err == nil && reply == nil {
+		err = protocol.ErrUnknownSKU
+	}
+	if err != nil {
+		return protocol.Stock{}, fmt.Errorf("set total of %q: %w", sku, err)
+	}
+	s, found, err := stockOf(reply)
+	if err == nil && found == refused {
+		err = protocol.TotalTooSmall(total, s.Held, s.Sold)
+	}
+	if err != nil {
+		return s, fmt.Errorf("set total of %q: %w", sku, err)
+	}
+	return s, nil
+}
+
+// SetState implements Store.
+func (r *Store) SetState(ctx context.Context, sku string, state protocol.State) (protocol.Stock, error) {
+	if err := errors.Join(protocol.CheckSKU(sku), protocol.CheckState(state)); err != nil {
+		return protocol.Stock{}, fmt.Errorf("set state of %q: %w", sku, err)
+	}
+	reply, err := r.callScript(ctx, "set_state", sku, r.events, string(state))
+	if err == nil && reply == nil {
+		err = protocol.ErrUnknownSKU
+	}
+	if err != nil {
+		return protocol.Stock{}, fmt.Errorf("set state of %q: %w", sku, err)
+	}
+	s, _, err := stockOf(reply)
+	if err != nil {
+		return protocol.Stock{}, fmt.Errorf("set state of %q: %w", sku, err)
+	}
+	return s, nil
+}

@@ -1,0 +1,252 @@
+// Package redisstore keeps ledgers in Redis, by Lua scripts.
+//
+// It promises that a change is done whole or not at all, that no script is sent twice unless Redis says that it did not
+// run it, and that a ledger that lost what it had said sells nothing until it is reconciled.
+//
+// It refuses to take a missing or unreadable key for 0, and a Redis that may evict keys.
+package redisstore
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/stockgate/ledger/failover"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/link"
+)
+
+// Store keeps ledgers in one Redis that never evicts: a single server, the master that sentinels name, or a cluster.
+// It is safe for concurrent use. Every change is one script in one slot, so that it is done whole or not at all; no
+// script is ever sent twice unless Redis says that it did not run it. After an error it is not known whether it ran,
+// and the same call with the same serials finds out.
+//
+// A key that is gone while others still count on it, or that holds what the ledger did not write, is an error and
+// never 0.
+//
+// Lost state is noticed. Each call leaves this instance's mark in the ledger and says what this instance has seen of
+// it; the script that finds less freezes the SKU before it takes a unit. When Redis turns out to be another process,
+// a SKU sells nothing until each instance has found what it has seen, and then goes on by itself. A reply that is not
+// this call's closes its SKU too. A closed SKU opens by itself when every instance that sold has told what it knows
+// of its orders, which each keeps in its operation log; see failover. What no living instance has seen cannot be
+// missed: an instance whose first calls for a SKU were all lost with Redis counts for nobody until its next call,
+// within a second if a reserver is behind it.
+//
+// It has more than 25 methods because it implements the contracts of protocol, one file for each kind of call.
+type Store struct {
+	link    *link.Link
+	scripts scripts
+	events  int    // that XADD keeps of one SKU, about
+	most    int    // that may wait to be acknowledged; 0 = nobody acknowledges
+	news    string // channel
+	prefix  string
+
+	replicas    int
+	replicaWait time.Duration
+
+	instance string // "" = a visitor
+	calls    atomic.Int64
+	failover.Recovery
+
+	lost     map[string]*atomic.Uint64 // by reason; the map is never changed
+	log      *slog.Logger
+	nameless atomic.Bool // Redis does not tell its run id, and the log says so
+
+	servers  metServers
+	away     context.Context // ends when Close begins
+	depart   context.CancelFunc
+	visits   sync.WaitGroup
+	mu       sync.Mutex // guards the beginning of visits
+	visiting bool
+	revisit  bool // something has changed since the visit began
+}
+
+// Options say which Redis, and how much of its changes it remembers.
+type Options struct {
+	link.Options
+	Events int // changes of one SKU that its stream keeps for consumers, about; at least 1
+
+	// Acknowledged keeps every change until Acknowledge says that it was read, however many there are: past Events the
+	// desk raises an alarm, since Redis' memory is at stake.
+	Acknowledged bool
+
+	// Replicas must have a new hold before its order may be forwarded; 0 = none. Each Reserve then waits for them, for
+	// at most ReplicaWait: whole ms, less than Timeout, by default half of it. Too few make the new holds of that call
+	// unsure, so that the reserver gives them back: while replicas are away nothing is sold.
+	Replicas    int
+	ReplicaWait time.Duration
+
+	// Prefix is put before the names that belong to no SKU: "sluice:skus" and its like, and the channel of news. Who
+	// has another one knows nothing of the ledgers here, and is not known.
+	Prefix string
+
+	// Visitor is for tools that come and go: they leave no mark, so that no SKU waits for them after a restart of
+	// Redis, and they notice nothing.
+	Visitor  bool
+	Instance string       // begins the name of this instance's marks: at most 64 visible ASCII bytes without "|"
+	Log      *slog.Logger // what was lost; default slog.Default()
+}
+
+// New returns a Redis. It does not wait for it: whether it is there shows at the first call, and whether it is
+// fit by Check. The caller must Close it.
+func New(o Options) (*Store, error) {
+	return open(o, texts())
+}
+
+// open takes the texts of the scripts, which tests break.
+func open(o Options, texts map[string]string) (*Store, error) {
+	if o.Events < 1 {
+		return nil, errors.New("events: it must be positive")
+	}
+	if err := o.replicated(); err != nil {
+		return nil, err
+	}
+	if len(o.Instance) > 64 || o.Instance != "" && !protocol.ValidSerial([]byte(o.Instance)) ||
+		strings.Contains(o.Instance, "|") {
+		return nil, errors.New("instance: it must have at most 64 visible ASCII bytes without a bar")
+	}
+	r := &Store{
+		events: o.Events, news: o.Prefix + protocol.ChannelOf(o.DB), prefix: o.Prefix,
+		scripts: compile(texts), replicas: o.Replicas, replicaWait: o.ReplicaWait,
+		log: o.Log, Recovery: failover.Recovery{ReadOnly: o.Visitor, Settle: failover.DefaultSettle,
+			Seen: failover.NewSeen(), Log: failover.NewOperationLog(failover.DefaultLogSize)},
+	}
+	if o.Acknowledged {
+		r.events, r.most = protocol.MaxNumber, o.Events
+	}
+	r.Call = r.recover
+	r.lost = make(map[string]*atomic.Uint64)
+	for _, why := range failover.LossReasons() {
+		r.lost[why] = new(atomic.Uint64)
+	}
+	if !o.Visitor { // a name that no process had before: what a process of that name has seen is forgotten with it
+		r.instance = strings.TrimPrefix(o.Instance+"-"+rand.Text(), "-")
+	}
+	if r.log == nil {
+		r.log = slog.Default()
+	}
+	if o.Identify == nil {
+		o.Identify = r.identify
+	}
+	if o.Moved == nil {
+		o.Moved = r.revisitAll
+	}
+	if o.Options.Log == nil {
+		o.Options.Log = r.log
+	}
+	first := o.OnServer
+	o.OnServer = func(ctx context.Context, c *redis.Conn) error {
+		if first != nil {
+			if err := first(ctx, c); err != nil {
+				return err
+			}
+		}
+		return r.scripts.load(ctx, c)
+	}
+	way, err := link.New(o.Options)
+	if err != nil {
+		return nil, err
+	}
+	r.link = way
+	r.away, r.depart = context.WithCancel(context.Background())
+	return r, nil
+}
+
+// Close takes this instance's marks away, as far as that can be done within 2 s, and closes all connections: nobody
+// waits for this instance when Redis is restarted. Settle what is owed before. Later calls fail.
+func (r *Store) Close() error {
+	r.deregister()
+	return r.link.Close()
+}
+
+// Check refuses a Redis that may throw a ledger away: its maxmemory-policy must be noeviction, on every master of a
+// cluster. Where INFO does not tell the policy it refuses too.
+func (r *Store) Check(ctx context.Context) error {
+	ways, err := r.link.Servers(ctx)
+	if err != nil {
+		return fmt.Errorf("check redis: %w", err)
+	}
+	for _, way := range ways {
+		err := way.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+			text, err := c.Info(ctx, "memory").Result()
+			if err != nil {
+				return fmt.Errorf("check redis: %w", err)
+			}
+			return fit(text)
+		}, fault)
+		if err != nil && way.Address() != "" && len(ways) > 1 {
+			err = fmt.Errorf("%s: %w", way.Address(), err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Topology is what Redis is: link.Single, link.Sentinel or link.Cluster. It may have to ask.
+func (r *Store) Topology(ctx context.Context) (string, error) { return r.link.Topology(ctx) }
+
+// Servers are the ways to each server that takes writes, for whoever wants to know more of them.
+func (r *Store) Servers(ctx context.Context) ([]link.Way, error) { return r.link.Servers(ctx) }
+
+// ErrUnfit is the cause when a Redis must not keep ledgers.
+var ErrUnfit = errors.New("a ledger needs noeviction, or Redis may throw reservations away")
+
+// fit judges what INFO memory says.
+func fit(text string) error {
+	for line := range strings.Lines(text) {
+		policy, ok := strings.CutPrefix(strings.TrimSpace(line), "maxmemory_policy:")
+		switch {
+		case ok && policy == "noeviction":
+			return nil
+		case ok:
+			return fmt.Errorf("check redis: maxmemory-policy %s: %w", policy, ErrUnfit)
+		}
+	}
+	return fmt.Errorf("check redis: it does not tell its maxmemory-policy: %w", ErrUnfit)
+}
+
+// fault is err where it tells that Redis cannot be used: not what a script itself ran into, one ledger's broken keys
+// above all, nor an unfit policy. Redis 6 and 7 word the former differently, but both name the script.
+func fault(err error) error {
+	var reply redis.Error
+	if errors.Is(err, ErrUnfit) || errors.As(err, &reply) && strings.Contains(reply.Error(), "user_script") {
+		return nil
+	}
+	return err
+}
+
+// at is the way to the server that has a SKU.
+func (r *Store) at(sku string) link.Way { return r.link.To(home(sku)) }
+
+// KeysOf names every key that a Redis of that prefix makes for one SKU and for itself, for who takes them away.
+func KeysOf(prefix, sku string) []string {
+	return append(keys(sku), prefix+registryKey, prefix+marksKey, prefix+secretKey)
+}
+
+// keys are those of one SKU: the braces put all of them into one cluster slot. They are parts of one string, since
+// every call makes them.
+func keys(sku string) []string {
+	k := fiveKeys(sku)
+	return k[:]
+}
+
+const numKeys = 5
+
+func fiveKeys(sku string) [numKeys]string {
+	tag := "sluice:{" + sku + "}:"
+	all, n := tag+"s"+tag+"r"+tag+"u"+tag+"x"+tag+"q", len(tag)+1
+	return [numKeys]string{all[:n], all[n : 2*n], all[2*n : 3*n], all[3*n : 4*n], all[4*n:]}
+}
+
+// home is the first of keys.
+func home(sku string) string { return "sluice:{" + sku + "}:s" }

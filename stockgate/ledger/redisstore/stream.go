@@ -1,0 +1,76 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// Acknowledge lets a SKU's stream forget its changes up to position, an id of it such as "1789000000-42": a consumer
+// has them. Those that a consumer group of the stream has not finished stay, and so does the last one. It returns how
+// many stay. A position ahead of the stream is an error; one that was passed before changes nothing.
+//
+// It is of use where Options.Acknowledged is set, and harmless elsewhere.
+func (r *Store) Acknowledge(ctx context.Context, sku, position string) (left int64, err error) {
+	if err := protocol.CheckSKU(sku); err != nil {
+		return 0, fmt.Errorf("acknowledge changes of %q: %w", sku, err)
+	}
+	epoch, ver, ok := strings.Cut(position, "-")
+	_, err1 := protocol.Digits(epoch)
+	_, err2 := protocol.Digits(ver)
+	if !ok || err1 != nil || err2 != nil {
+		return 0, fmt.Errorf("acknowledge changes of %q: %.40q is not a position", sku, position)
+	}
+	reply, err := r.call(
+		ctx,
+		&scriptCall{script: "acknowledge", sku: sku, args: []any{epoch, ver}, aside: true, blind: true},
+	)
+	if err != nil {
+		return 0, fmt.Errorf("acknowledge changes of %q: %w", sku, err)
+	}
+	if len(reply) == 1 {
+		left, _ = reply[0].(int64)
+	}
+	switch {
+	case reply == nil:
+		return 0, fmt.Errorf("acknowledge changes of %q: %w", sku, protocol.ErrUnknownSKU)
+	case left < 1:
+		return 0, fmt.Errorf("acknowledge changes of %q: %s is ahead of its stream", sku, position)
+	}
+	return left, nil
+}
+
+// Backlog tells which streams that are trimmed by acknowledgements have grown too long; nil = none.
+func (r *Store) Backlog(ctx context.Context, skus []string) []error {
+	if r.most == 0 {
+		return nil
+	}
+	at, lengths := make([]string, len(skus)), make([]*redis.IntCmd, len(skus))
+	for i, sku := range skus {
+		at[i] = keys(sku)[4]
+	}
+	errs := r.link.Each(ctx, at, func(ctx context.Context, c *redis.Client, which []int) error {
+		pipe := c.Pipeline()
+		for _, i := range which {
+			lengths[i] = pipe.XLen(ctx, at[i])
+		}
+		_, err := pipe.Exec(ctx)
+		return err
+	}, fault)
+	if errs == nil {
+		errs = make([]error, len(skus))
+	}
+	for i, n := range lengths {
+		if n != nil && n.Err() == nil { // whatever became of the others
+			errs[i] = nil
+			if n.Val() > int64(r.most) {
+				errs[i] = fmt.Errorf("%d %w", n.Val(), protocol.ErrBacklog)
+			}
+		}
+	}
+	return errs
+}

@@ -1,0 +1,130 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// till is a shop that remembers the orders it was sent, and whose every seventh answer is lost.
+type till struct {
+	mu     sync.Mutex
+	orders map[string]bool
+}
+
+// sell is an order that was forwarded. It reports whether its answer came back.
+func (s *till) sell(serial string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.orders[serial] = true
+	return len(s.orders)%7 > 0
+}
+
+func (s *till) Ask(_ context.Context, _, serial string) (ledger.OrderStatus, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.orders[serial] {
+		return ledger.OrderExists, nil
+	}
+	return ledger.OrderNotFound, nil
+}
+
+func (s *till) has() map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.orders)
+}
+
+// buyAll buys at a reserver, one unit an order, n times.
+func buyAll(t *testing.T, d *seller, shop *till, name string, n int) {
+	t.Helper()
+	var buyers sync.WaitGroup
+	for b := range 4 {
+		buyers.Go(func() {
+			for i := range n / 4 {
+				serial := fmt.Sprint(name, "-", b, "-", i)
+				out := d.Reserve(
+					d.o.Now(),
+					ledger.Order{SKU: []byte("1001"), Key: []byte(serial), User: []byte(serial), Quantity: 1},
+				)
+				switch {
+				case out.Code != protocol.Held:
+				case shop.sell(serial):
+					d.Settle("1001", protocol.Item{Serial: serial}, protocol.Confirm)
+				default:
+					d.Unknown("1001", serial)
+				}
+			}
+		})
+	}
+	buyers.Wait()
+}
+
+// The replica's link is cut first, then orders are sold, then the master dies: what the replica never heard of is told
+// by the instances, and the ledger balances with the shop to the unit. The old master comes back and sells nothing.
+func TestFailOverThatLosesTheTailBalancesWithTheShop(t *testing.T) {
+	p, shop := newPair(t), &till{orders: make(map[string]bool)}
+	x := exchangeTo(t, p.master)
+	log := &ledgertest.LogBuffer{}
+	var desks []*seller
+	for range 2 {
+		o := ledger.Options{
+			Secret:        protocol.NewSecret(),
+			Hold:          time.Hour,
+			Fence:         "deadline",
+			Timeout:       5 * time.Second,
+			MaxWait:       5 * time.Second,
+			SoldOutMemory: 10 * time.Millisecond,
+		}
+		o.Log = ledgertest.LogTo(log)
+		d := opened(t, o, p.through(x), shop)
+		t.Cleanup(func() { d.Close(context.Background()) })
+		desks = append(desks, d)
+	}
+	first := desks[0].store.(*Store)
+	ledgertest.Must[protocol.Stock](t)(first.SetTotal(t.Context(), "1001", 600, 0))
+	sell := func(name string, n int) {
+		var both sync.WaitGroup
+		for i, d := range desks {
+			both.Go(func() { buyAll(t, d, shop, fmt.Sprint(name, i), n) })
+		}
+		both.Wait()
+	}
+	sell("before", 60)
+	p.cut()
+	sell("tail", 80)
+	p.master.Pause()
+	x.turn(p.replica.Addr)
+	ledgertest.Until(t, "the SKU is open again", func() bool {
+		s, ok, err := first.Look(context.Background(), "1001")
+		buyAll(t, desks[0], shop, "meanwhile", 4)
+		return err == nil && ok && s.State == protocol.On && s.Epoch > 0 && log.Count("ledger is reconciled") > 0
+	})
+	sell("after", 400)
+	ledgertest.Until(t, "the ledger balances", func() bool {
+		s, _, err := first.Look(context.Background(), "1001")
+		return err == nil && s.Held == 0 && s.Sold == int64(len(shop.has()))
+	})
+	ledger := map[string]bool{}
+	ledgertest.Check(t, first.Records(t.Context(), "1001", func(r protocol.Record) bool {
+		ledger[r.Serial] = r.Status == protocol.StatusSold
+		return true
+	}))
+	ledgertest.Want(t, "orders", fmt.Sprint(ledger), fmt.Sprint(shop.has()))
+	ledgertest.Want(t, "sold", len(ledger), 600)
+
+	p.master.Resume()
+	x.turn(p.master.Addr)
+	before := len(shop.has())
+	for i := range 3 {
+		buyAll(t, desks[1], shop, fmt.Sprint("old", i), 20)
+	}
+	ledgertest.Want(t, "sold by the old master", len(shop.has())-before, 0)
+}

@@ -1,0 +1,393 @@
+package ledger
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// soldOut returns a reserver over one unit, which the user "winner" has bought under the key "won".
+func soldOut(t testing.TB, o Options) (*Reserver, *shelf) {
+	t.Helper()
+	s := shelfOf(ledgertest.SKU, 1)
+	r := opened(t, o, s, nil)
+	if out := r.buy("winner", "won"); out.Code != protocol.Held {
+		t.Fatal(out)
+	}
+	r.Settle(ledgertest.SKU, protocol.Item{Serial: "won"}, protocol.Confirm)
+	ledgertest.Until(
+		t,
+		"confirmed",
+		func() bool { h, _ := r.Status(0, []byte(ledgertest.SKU)); return len(r.capacity) == 0 && h.Held == 0 },
+	)
+	return r, s
+}
+
+// stranger is an order that nothing identifies.
+func (r *Reserver) stranger() Outcome { return r.buy("", "") }
+
+func TestSoldOutCache_IsRefreshedByOneOrderWhenItIsOld(t *testing.T) {
+	at(t, func(t *testing.T) {
+		r, s := soldOut(t, deskOptions())
+		before := s.count("reserve")
+		for range 1000 {
+			wants(t, "sold out", r.stranger(), protocol.SoldOut)
+		}
+		ledgertest.Want(t, "calls", s.count("reserve"), before)
+		s.set(func(string, bool) error { time.Sleep(time.Millisecond); return nil })
+		time.Sleep(time.Second + 1)
+		ledgertest.Storm(1000, 1000, func(int) { wants(t, "still sold out", r.stranger(), protocol.SoldOut) })
+		ledgertest.Want(t, "calls", s.count("reserve"), before+1)
+	})
+}
+
+func TestSoldOutCache_AnswersWhileOneOrderRefreshesIt(t *testing.T) {
+	at(t, func(t *testing.T) {
+		r, s := soldOut(t, deskOptions())
+		time.Sleep(time.Second + 1)
+		s.set(func(string, bool) error { time.Sleep(time.Millisecond); return nil })
+		first := make(chan Outcome)
+		go func() { first <- r.stranger() }()
+		synctest.Wait()
+		wants(t, "meanwhile", r.stranger(), protocol.SoldOut)
+		wants(t, "the order that refreshes", <-first, protocol.SoldOut)
+	})
+}
+
+func TestSoldOutCache_FailedRefreshLeavesItToTheNextOrder(t *testing.T) {
+	at(t, func(t *testing.T) {
+		r, s := soldOut(t, deskOptions())
+		time.Sleep(time.Second + 1)
+		s.set(func(string, bool) error { return ledgertest.ErrNetwork })
+		wants(t, "first", r.stranger(), Unsure)
+		s.set(nil)
+		before := s.count("reserve")
+		wants(t, "next", r.stranger(), protocol.SoldOut)
+		ledgertest.Want(t, "calls", s.count("reserve")-before, 1)
+	})
+}
+
+func TestSoldOutCache_UnitThatComesBackCanBeBought(t *testing.T) {
+	at(t, func(t *testing.T) {
+		r, s := soldOut(t, deskOptions())
+		other := opened(t, deskOptions(), s, nil)
+		wants(t, "before", other.stranger(), protocol.SoldOut)
+		r.Settle(ledgertest.SKU, protocol.Item{Serial: "won"}, protocol.Refund)
+		synctest.Wait()
+		wants(t, "elsewhere", other.stranger(), protocol.SoldOut)
+		other.Learn(ledgertest.SKU, s.stock(ledgertest.SKU).StockVersion)
+		wants(t, "elsewhere, when told", other.stranger(), protocol.Held)
+	})
+	at(t, func(t *testing.T) {
+		r, s := soldOut(t, deskOptions())
+		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 2, 0))
+		wants(t, "before", r.stranger(), protocol.SoldOut)
+		time.Sleep(time.Second + 1)
+		wants(t, "after sold_out_memory", r.stranger(), protocol.Held)
+	})
+}
+
+func TestSoldOutCache_OlderVersionChangesNothing(t *testing.T) {
+	at(t, func(t *testing.T) {
+		r, s := soldOut(t, deskOptions())
+		before := s.count("reserve")
+		for _, h := range []protocol.StockVersion{{Free: 5, Epoch: 1, Ver: 1, State: protocol.On},
+			{Free: 5, Epoch: 0, Ver: 99, State: protocol.On}} {
+			r.Learn(ledgertest.SKU, h)
+			wants(t, "older version", r.stranger(), protocol.SoldOut)
+		}
+		ledgertest.Want(t, "calls", s.count("reserve"), before)
+	})
+}
+
+// While units are reserved and not confirmed, they may come back: no client is told that all is sold.
+func TestReserver_UndecidedUnitsAreNotSoldOut(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := shelfOf(ledgertest.SKU, 2)
+		r := opened(t, deskOptions(), s, nil)
+		other := opened(t, deskOptions(), s, nil)
+		wants(t, "a", r.buy("", "a"), protocol.Held)
+		wants(t, "b", r.buy("", "b"), protocol.Held)
+		three := attempt("", "c")
+		three.Quantity = 3
+		for what, r := range map[string]*Reserver{"here": r, "elsewhere": other} {
+			wants(t, what+", by the ledger or the cache", r.stranger(), Undecided)
+			wants(t, what+", by the cache", r.stranger(), Undecided)
+			wants(t, what+", with a key", r.buy("", "c"), Undecided)
+			wants(t, what+", more than there are", r.Reserve(r.o.Now(), three), protocol.SoldOut)
+		}
+		r.Settle(ledgertest.SKU, protocol.Item{Serial: "a"}, protocol.Confirm)
+		synctest.Wait()
+		wants(t, "one is undecided", r.stranger(), Undecided)
+		r.Settle(ledgertest.SKU, protocol.Item{Serial: "b"}, protocol.Confirm)
+		synctest.Wait()
+		wants(t, "none is undecided", r.stranger(), protocol.SoldOut)
+		time.Sleep(time.Second + 1)
+		wants(t, "elsewhere, when the cache is old", other.stranger(), protocol.SoldOut)
+	})
+}
+
+// A crowd that comes while too few replicas have the reservations is not sent away: the units come back.
+func TestReserver_UnitsThatTooFewReplicasHaveAreUndecided(t *testing.T) {
+	at(t, func(t *testing.T) {
+		const units, clients = 100, 600
+		s := shelfOf(ledgertest.SKU, units)
+		s.set(func(op string, after bool) error {
+			if op == "reserve" && after {
+				return protocol.ErrFewReplicas
+			}
+			return nil
+		})
+		r := opened(t, deskOptions(), s, nil)
+		codes := make(chan protocol.Code, clients)
+		ledgertest.Storm(clients, clients, func(i int) { codes <- r.buy(fmt.Sprint("user-", i), "").Code })
+		close(codes)
+		heard := map[protocol.Code]int{}
+		for code := range codes {
+			heard[code]++
+		}
+		ledgertest.Want(t, "sold out", heard[protocol.SoldOut], 0)
+		ledgertest.Want(t, "reserved", heard[protocol.Held], 0)
+		s.set(nil)
+		time.Sleep(5 * time.Second)
+		ledgertest.Want(t, "free", s.stock(ledgertest.SKU).Free, units)
+		wants(t, "later", r.stranger(), protocol.Held)
+	})
+}
+
+func TestReserver_WinnerIsFoundThroughAnyInstance(t *testing.T) {
+	at(t, func(t *testing.T) {
+		r, s := soldOut(t, deskOptions())
+		other := opened(t, deskOptions(), s, nil)
+		wants(t, "loser elsewhere", other.stranger(), protocol.SoldOut) // fills its cache
+		for what, r := range map[string]*Reserver{"the same instance": r, "another instance": other} {
+			wants(t, what, r.buy("winner", "won"), protocol.ReplaySold)
+			wants(t, what+", other content", r.buy("thief", "won"), protocol.OtherOrder)
+			wants(t, what+", another key", r.buy("loser", "lost"), protocol.SoldOut)
+		}
+		r.Settle(ledgertest.SKU, protocol.Item{Serial: "won"}, protocol.Refund)
+		time.Sleep(time.Second + 1)
+		wants(t, "refunded", other.buy("winner", "won"), protocol.Released)
+	})
+}
+
+func TestReserver_WinnerOfSeveralUnitsIsFoundWhileFewerAreFree(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := shelfOf(ledgertest.SKU, 4)
+		o := deskOptions()
+		o.PerUser = 2
+		here, there := opened(t, o, s, nil), opened(t, o, s, nil)
+		two := Order{SKU: []byte(ledgertest.SKU), User: []byte("ann"), Quantity: 2}
+		won := here.Reserve(here.o.Now(), two)
+		wants(t, "two units", won, protocol.Held)
+		wants(t, "another, elsewhere", there.buy("bob", ""), protocol. // leaves one
+										Held)
+		again := there.Reserve(there.o.Now(), two)
+		wants(t, "again, elsewhere", again, protocol.ReplayHeld)
+		ledgertest.Want(t, "serial", again.Serial, won.Serial)
+		two.User = []byte("zoe")
+		wants(t, "a user who has won nothing", there.Reserve(there.o.Now(), two), Undecided)
+	})
+}
+
+func TestReserver_UserWithoutKeyWhoWonIsNeverSoldOut(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := shelfOf(ledgertest.SKU, 1)
+		o := deskOptions()
+		o.PerUser = 2
+		r, other := opened(t, o, s, nil), opened(t, o, s, nil)
+		won := r.buy("winner", "")
+		wants(t, "winner", won, protocol.Held)
+		wants(t, "again", r.buy("winner", ""), protocol.ReplayHeld)
+		r.Settle(ledgertest.SKU, protocol.Item{Serial: won.Serial}, protocol.Confirm)
+		synctest.Wait()
+		wants(t, "loser", r.buy("loser", ""), protocol.SoldOut)
+		wants(t, "loser", other.buy("loser", ""), protocol.SoldOut)
+		for range 10 {
+			for what, r := range map[string]*Reserver{"here": r, "elsewhere": other} {
+				if out := r.buy("winner", ""); out.Code != protocol.ReplaySold || out.Serial != won.Serial {
+					t.Fatalf("%s: %v", what, out)
+				}
+			}
+		}
+	})
+}
+
+// Invented keys may cost neither the store its peace nor a winner of this instance the truth.
+func TestReserver_FloodOfInventedKeysIsBounded(t *testing.T) {
+	at(t, func(t *testing.T) {
+		r, s := soldOut(t, deskOptions())
+		other := opened(t, deskOptions(), s, nil)
+		wants(t, "loser", other.stranger(), protocol.SoldOut)
+		s.set(func(string, bool) error { time.Sleep(time.Millisecond); return nil })
+		before, began := s.asked(), time.Now()
+		var unverified atomic.Int64
+		for second := range 5 {
+			for tenth := range 10 {
+				ledgertest.Storm(400, 400, func(i int) {
+					out := other.buy("x", fmt.Sprint(second, "-", tenth, "-", i))
+					wants(t, "invented", out, protocol.SoldOut)
+					if out.Unverified {
+						unverified.Add(1)
+					}
+				})
+				switch out := other.buy("winner", "won"); {
+				case out.Code == protocol.ReplaySold:
+				case out.Code != protocol.SoldOut || !out.Unverified:
+					t.Errorf("winner elsewhere: %v", out)
+				}
+				wants(t, "winner here", r.buy("winner", "won"), protocol.ReplaySold)
+				time.Sleep(90 * time.Millisecond)
+			}
+		}
+		// Two instances, 10 look-ups at once and 10 a second each, and a refresh a second.
+		took := int(time.Since(began)/time.Second) + 1
+		if n := s.asked() - before; n > 2*(10+11*took) || unverified.Load() == 0 {
+			t.Errorf("%d calls, %d orders were not looked up", n, unverified)
+		}
+	})
+}
+
+func TestReserver_StateOfTheSKUIsTold(t *testing.T) {
+	s := shelfOf(ledgertest.SKU, 1)
+	r := opened(t, deskOptions(), s, nil)
+	ledgertest.Must[protocol.Stock](t)(s.SetState(t.Context(), ledgertest.SKU, protocol.Paused))
+	for range 3 {
+		if out := r.stranger(); out.Code != protocol.NotOnSale || out.State != protocol.Paused {
+			t.Fatalf("paused: %v", out)
+		}
+	}
+	ledgertest.Want(t, "calls", s.asked(), 1)
+}
+
+func TestReserver_RejectionFromMemoryAllocatesAndWritesNothing(t *testing.T) {
+	r, s := soldOut(t, deskOptions())
+	r.stop() // what it looks after by itself, once a second, is not what is counted
+	r.maintenance.Wait()
+	s.set(func(string, bool) error { t.Error("the store was asked"); return nil })
+	defer s.set(nil)
+	r.lookups.waits.Store(lookupSize) // no capacity
+	counted := func() (n [numEvents]uint64) {
+		for e := range numEvents {
+			n[e] = r.events[""].counts[e].Load()
+		}
+		return n
+	}
+	before := counted()
+	for what, c := range map[string]struct {
+		order      Order
+		want       protocol.Code
+		unverified bool
+	}{
+		"user":           {attempt("stranger", ""), protocol.SoldOut, true},
+		"no name":        {attempt("", ""), protocol.SoldOut, false},
+		"invented key":   {attempt("stranger", "invented"), protocol.SoldOut, true},
+		"winner's retry": {attempt("winner", "won"), protocol.ReplaySold, false},
+	} {
+		if n := testing.AllocsPerRun(1000, func() {
+			if out, closed := r.Cached(0, c.order); !closed || out.Code != c.want || out.Unverified != c.unverified {
+				t.Fatalf("%s: %v", what, out)
+			}
+			if out := r.Reserve(0, c.order); out.Code != c.want {
+				t.Fatalf("%s: %v", what, out)
+			}
+		}); n != 0 {
+			t.Errorf("%s: %v allocations", what, n)
+		}
+	}
+	if after := counted(); after != before {
+		t.Errorf("a rejection wrote: %v became %v", before, after)
+	}
+}
+
+// buyEach asks once for each of n SKUs, at the same instant.
+func buyEach(t *testing.T, r *Reserver, n int, want protocol.Code) {
+	t.Helper()
+	all := make(chan Outcome, n)
+	for i := range n {
+		go func() {
+			o := attempt("", "")
+			o.SKU = fmt.Append(nil, "many-", i)
+			all <- r.Reserve(r.o.Now(), o)
+		}()
+	}
+	for range n {
+		wants(t, "one of many", <-all, want)
+	}
+}
+
+// manySoldOut is a reserver over n SKUs of which all is sold.
+func manySoldOut(t *testing.T, n int) (*Reserver, *shelf) {
+	t.Helper()
+	s := newShelf()
+	for i := range n {
+		s.put(fmt.Sprint("many-", i), 0, 0)
+	}
+	return opened(t, deskOptions(), s, nil), s
+}
+
+// A crowd over very many SKUs that are sold out is no call each: refreshes have a rate, and all SKUs have their turn.
+func TestReserver_RefreshesOfManySKUsAreBounded(t *testing.T) {
+	at(t, func(t *testing.T) {
+		const n = 1000
+		r, s := manySoldOut(t, n)
+		buyEach(t, r, n, protocol.SoldOut)
+		synctest.Wait()
+		ledgertest.Want(t, "calls, one a SKU", s.count("reserve"), n)
+		time.Sleep(time.Second + 1)
+		began := r.o.Now()
+		buyEach(t, r, n, protocol.SoldOut)
+		ledgertest.Want(t, "refreshes at once", s.count("reserve")-n, refreshDepth)
+		for range 40 { // 4 s: each is refreshed, some twice
+			time.Sleep(100 * time.Millisecond)
+			buyEach(t, r, n, protocol.SoldOut)
+		}
+		refreshed := s.count("reserve") - n
+		if most := refreshDepth + int((r.o.Now()-began)/refreshInterval) + 1; refreshed < n || refreshed > most {
+			t.Errorf("%d refreshes, want %d to %d", refreshed, n, most)
+		}
+	})
+}
+
+// SKUs that are known to have a ledger are not new, however many are asked for at once, and are not forgotten before
+// they are asked for.
+func TestReserver_PreloadedSKUsDoNotWait(t *testing.T) {
+	at(t, func(t *testing.T) {
+		const n = newSKUDepth + 500
+		r, _ := manySoldOut(t, n)
+		for i := range n {
+			if !r.Preload(fmt.Sprint("many-", i)) {
+				t.Fatalf("there is no room for %d", i)
+			}
+		}
+		time.Sleep(time.Minute) // many sweeps
+		buyEach(t, r, n, protocol.SoldOut)
+	})
+}
+
+func TestReserver_StateIsFoundAmongManySKUs(t *testing.T) {
+	at(t, func(t *testing.T) {
+		const n = maxSearched
+		r, s := manySoldOut(t, n)
+		s.put("the last", 1, 0)
+		for i := range n - 1 {
+			r.Track(fmt.Sprint("many-", i))
+		}
+		o := attempt("", "mine")
+		o.SKU = []byte("the last")
+		wants(t, "order", r.Reserve(r.o.Now(), o), protocol.Held)
+		rec, of, ok, err := r.State("", "mine")
+		if err != nil || !ok || of != "the last" || rec.Status != protocol.StatusHeld {
+			t.Errorf("%+v of %q, %v, %v", rec, of, ok, err)
+		}
+		r.Track("one more")
+		if _, _, _, err := r.State("", "mine"); err != ErrTooMany {
+			t.Errorf("of more SKUs: %v", err)
+		}
+	})
+}

@@ -1,0 +1,59 @@
+package ledger
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// statusInterval is how old the public status of a SKU that is asked for may become: other instances sell too.
+const statusInterval = int64(500 * time.Millisecond)
+
+// statusCache is when the numbers of a SKU were read for its public status.
+type statusCache struct {
+	reading atomic.Bool
+	at      atomic.Int64 // ns of the last reading
+}
+
+// Status tells from memory what is known of sku at now (ns of Options.Now), and keeps this no much older than half a
+// second while it is asked for: one reading for all who ask. ok is false for a SKU that this instance has not met, or
+// that has no ledger: invented ones cost nothing.
+func (r *Reserver) Status(now int64, sku []byte) (h protocol.StockVersion, ok bool) {
+	q := r.skus.find(sku)
+	if q == nil {
+		return protocol.StockVersion{}, false
+	}
+	s := q.stock.Load()
+	if s == nil && !q.tracked.Load() || s != nil && s.absent {
+		return protocol.StockVersion{}, false
+	}
+	if now-q.status.at.Load() > statusInterval && q.status.reading.CompareAndSwap(false, true) {
+		r.readStatus(q)
+	}
+	if s == nil {
+		return protocol.StockVersion{}, false
+	}
+	return s.StockVersion, true
+}
+
+// readStatus reads the numbers of q in the background. reading is set.
+func (r *Reserver) readStatus(q *skuQueue) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.removed || r.closed.Load() {
+		return // reading stays: the SKU is not asked for here any more
+	}
+	r.work.Go(func() {
+		defer q.status.reading.Store(false)
+		ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
+		defer cancel()
+		r.calls.observe(callFind, 1)
+		s, ok, err := r.store.Look(ctx, q.sku)
+		q.status.at.Store(r.o.Now())
+		if err == nil && ok { // what is wrong is said to the next order
+			r.learnHint(q, s.StockVersion)
+		}
+	})
+}

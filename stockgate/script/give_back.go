@@ -1,0 +1,92 @@
+package script
+
+import (
+	"time"
+
+	"sluice/proxy/metrics"
+)
+
+// giveBackPause is the time before units are given back once more, when Redis certainly has not got them.
+const giveBackPause = 200 * time.Millisecond
+
+// Settle implements proxy.Orders. Units of a rejected order are given back; those of an unknown outcome stay taken.
+func (r *Reserver) Settle(sku []byte, serial string, f metrics.OrderOutcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	handle := (&order{sku: string(sku), serial: serial}).handle()
+	o := r.underWay[handle]
+	delete(r.underWay, handle)
+	switch {
+	case o == nil:
+	case f == metrics.OrderUnknown:
+		r.counts.open.Add(uint64(o.quantity))
+	case f != metrics.OrderRejected || r.script.givingBack == nil:
+	case r.closed || len(r.owed) >= r.o.MaxGiveBack:
+		r.lose(o)
+	default:
+		r.owed = append(r.owed, o)
+		if !r.givingBack {
+			r.givingBack = true
+			r.work.Go(r.giveBack)
+		}
+	}
+}
+
+// giveBack brings what is owed back to Redis, until nothing is owed. Only what Redis has certainly not done is tried
+// again: a second time would sell a unit twice. What is owed when ctx ends is lost.
+func (r *Reserver) giveBack() {
+	for orders := r.owing(nil); len(orders) > 0; {
+		r.script.giveBack(r.ctx, r.way, orders)
+		again := r.givenBack(orders)
+		if len(again) > 0 {
+			select {
+			case <-time.After(giveBackPause):
+			case <-r.ctx.Done():
+			}
+		}
+		orders = r.owing(again)
+	}
+}
+
+// owing adds the orders to try again to what is owed, and takes out the next batch. There is none when nothing is owed.
+func (r *Reserver) owing(again []*order) []*order {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.owed = append(again, r.owed...)
+	if r.ctx.Err() != nil {
+		for _, o := range r.owed {
+			r.lose(o)
+		}
+		r.owed = nil
+	}
+	n := min(len(r.owed), maxBatch)
+	orders := r.owed[:n:n]
+	r.owed = r.owed[n:]
+	r.givingBack = n > 0
+	return orders
+}
+
+// givenBack notes how giving back ended, and returns the orders to try again.
+func (r *Reserver) givenBack(orders []*order) (again []*order) {
+	for _, o := range orders {
+		switch o.outcome {
+		case taken:
+			r.counts.back.Add(uint64(o.quantity))
+			r.soldOut.Open(r.o.Now(), o.sku)
+		case notSent, busy:
+			again = append(again, o)
+		case soldOut: // the script says that there is nothing to give back
+			r.counts.notBack.Add(uint64(o.quantity))
+		default: // unknown, failed
+			r.lose(o)
+		}
+	}
+	return again
+}
+
+// lose notes units that are neither sold nor for sale.
+func (r *Reserver) lose(o *order) {
+	r.counts.lost.Add(uint64(o.quantity))
+	r.o.Log.Error("units could not be given back: add them by hand, unless the upstream has such an order",
+		"script", r.script.name, "sku", o.sku, "units", o.quantity, "serial", o.serial, "err", o.err)
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+var slowReaders = scenario{
+	name:        "slow-readers",
+	description: "400 clients read a file of 4 MiB at a few bytes a second, while others ask for 4,000 pages",
+	run:         attackByReading,
+}
+
+var burst = scenario{
+	name:        "burst",
+	description: "1,000 and 9,500 clients ask for a page at the same moment",
+	run:         attackByBurst,
+}
+
+const (
+	readers     = 400
+	fileSize    = 4 << 20 // bytes; more than the kernel keeps for one connection
+	manyPages   = 4000
+	pageWorkers = 16
+	patience    = 30 * time.Second
+	// The shop, its clients and the gateway share the processors here: a burst may take longer than the default wait.
+	pageRoutes = "upstream.queue_timeout = \"5s\"\nstock.source = \"off\"\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n"
+)
+
+// pages is what became of requests for pages.
+type pages struct {
+	mu    sync.Mutex
+	lost  map[string]int // those that were not answered 200: why
+	worst time.Duration
+	asked int
+}
+
+func (p *pages) count(took time.Duration, status string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked++
+	p.worst = max(p.worst, took)
+	if status != "200" {
+		p.lost[status]++
+	}
+}
+
+func (p *pages) failed() (n int) {
+	for _, times := range p.lost {
+		n += times
+	}
+	return n
+}
+
+// askForPage asks for one page on c.
+func askForPage(c net.Conn, in *bufio.Reader) (status string) {
+	_ = c.SetDeadline(time.Now().Add(patience))
+	if _, err := io.WriteString(c, "GET /page HTTP/1.1\r\nHost: shop\r\n\r\n"); err != nil {
+		return "cannot be sent"
+	}
+	return readAnswer(in)
+}
+
+// attackBoth plays one attack on sluice and on nginx.
+func (e *env) attackBoth(ctx context.Context, play func(ctx context.Context, p *peer) (*pages, error)) (
+	ours, theirs *pages, err error) {
+	gate, err := e.sluice(ctx, pageRoutes)
+	if err != nil {
+		return nil, nil, err
+	}
+	ours, err = play(ctx, gate)
+	gate.stop()
+	if err != nil {
+		return nil, nil, err
+	}
+	beside, err := e.nginx(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	theirs, err = play(ctx, beside)
+	beside.stop()
+	return ours, theirs, err
+}
+
+func lostRow(figure string, ours, theirs *pages) row {
+	text := fmt.Sprintf("%d", ours.failed())
+	for why := range ours.lost {
+		text += " " + why
+	}
+	return row{figure: figure, sluice: text, nginx: fmt.Sprintf("%d", theirs.failed()), bound: "0",
+		broken: ours.failed() > 0}
+}
+
+func attackByReading(ctx context.Context, e *env) ([]row, error) {
+	n := manyPages
+	if e.short {
+		n /= 4
+	}
+	ours, theirs, err := e.attackBoth(ctx, func(ctx context.Context, p *peer) (*pages, error) {
+		return besideReaders(ctx, p, n)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return []row{lostRow(fmt.Sprintf("pages lost, of %d", n), ours, theirs),
+		{figure: "the slowest page", sluice: milliseconds(ours.worst), nginx: milliseconds(theirs.worst)}}, nil
+}
+
+// besideReaders asks for n pages while others read slowly.
+func besideReaders(ctx context.Context, p *peer, n int) (*pages, error) {
+	for i := range connections(readers) {
+		c, err := startReading(ctx, i, p.address, "/file", 4096)
+		if err != nil {
+			return nil, err
+		}
+		defer c.Close()
+	}
+	pause(ctx, 3*time.Second) // all of them have begun
+	got := &pages{lost: map[string]int{}}
+	var wait sync.WaitGroup
+	for w := range pageWorkers {
+		wait.Go(func() {
+			c, err := dial(ctx, 10_000+w, p.address)
+			if err != nil {
+				got.count(0, "cannot connect")
+				return
+			}
+			defer c.Close()
+			in := bufio.NewReader(c)
+			for range n / pageWorkers {
+				begun := time.Now()
+				status := askForPage(c, in)
+				got.count(time.Since(begun), status)
+			}
+		})
+	}
+	wait.Wait()
+	return got, ctx.Err()
+}
+
+// startReading asks for a file, and reads a few bytes of it a second until the connection is closed. The kernel keeps
+// about so many bytes for it.
+func startReading(ctx context.Context, i int, address, path string, keeps int) (net.Conn, error) {
+	from := net.Dialer{
+		LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(1+i/150))},
+		Control: func(_, _ string, raw syscall.RawConn) error { // the kernel is not to read for it
+			return raw.Control(func(fd uintptr) {
+				_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, keeps)
+			})
+		},
+	}
+	c, err := from.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		var piece [64]byte
+		_, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: shop\r\n\r\n")
+		for ; err == nil; pause(ctx, time.Second) {
+			_, err = c.Read(piece[:])
+		}
+	}()
+	return c, nil
+}
+
+func attackByBurst(ctx context.Context, e *env) (rows []row, err error) {
+	sizes := []int{1000, 9500}
+	if e.short {
+		sizes = sizes[:1]
+	}
+	for _, wanted := range sizes {
+		n := connections(wanted)
+		ours, theirs, err := e.attackBoth(ctx, func(ctx context.Context, p *peer) (*pages, error) {
+			return askAtOnce(ctx, p, n)
+		})
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, lostRow(fmt.Sprintf("pages lost, of %d at once", n), ours, theirs), row{
+			figure: "the slowest of them", bound: "<= 2 x nginx", broken: !e.short && ours.worst > 2*theirs.worst,
+			sluice: milliseconds(ours.worst), nginx: milliseconds(theirs.worst),
+		})
+	}
+	return rows, nil
+}
+
+// askAtOnce has n clients connect and ask at the same moment.
+func askAtOnce(ctx context.Context, p *peer, n int) (*pages, error) {
+	got, start := &pages{lost: map[string]int{}}, make(chan struct{})
+	var wait sync.WaitGroup
+	for i := range n {
+		wait.Go(func() {
+			<-start
+			begun := time.Now()
+			c, err := dial(ctx, i, p.address)
+			if err != nil {
+				got.count(time.Since(begun), "cannot connect")
+				return
+			}
+			defer c.Close()
+			status := askForPage(c, bufio.NewReader(c))
+			got.count(time.Since(begun), status)
+		})
+	}
+	close(start)
+	wait.Wait()
+	return got, ctx.Err()
+}
