@@ -151,7 +151,7 @@ func (a *asker) once(n int64) error {
 	if _, err := a.in.Discard(answer.ContentLength()); err != nil {
 		return fmt.Errorf("read an answer: %w", err)
 	}
-	if !a.note(what, answer.StatusCode()) {
+	if !a.note(what, answer.StatusCode(), string(answer.Peek("X-Sluice-Reason"))) {
 		a.heard.wrong++
 		a.heard.odd = fmt.Sprintf("%d %s", answer.StatusCode(), answer.Peek("X-Sluice-Reason"))
 	}
@@ -159,7 +159,7 @@ func (a *asker) once(n int64) error {
 }
 
 // note counts an answer, and tells whether it is one to expect.
-func (a *asker) note(what request, status int) bool {
+func (a *asker) note(what request, status int, reason string) bool {
 	a.heard.asked++
 	if status >= 300 {
 		a.heard.refused++
@@ -168,8 +168,8 @@ func (a *asker) note(what request, status int) bool {
 			return status == fasthttp.StatusConflict
 		case tooMany:
 			return status == fasthttp.StatusTooManyRequests
-		case anOrder: // until the units are gone
-			return a.Units > 0 && status == fasthttp.StatusConflict
+		case anOrder: // until the units are gone; undecided: all are reserved, and some not confirmed
+			return a.Units > 0 && (status == fasthttp.StatusConflict || reason == "undecided")
 		}
 		return false
 	}
