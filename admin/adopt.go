@@ -15,11 +15,13 @@ type Adoption struct {
 	Applied   bool     `json:"applied"`   // false: nothing was changed
 	Unknown   int      `json:"unknown"`   // orders that the ledger does not know: sold now
 	Held      int      `json:"held"`      // that it holds: sold now
-	Sold      int      `json:"sold"`      // that it has as sold already
+	Sold      int      `json:"sold"`      // that it has as sold already; with "missing", in any state
 	Returned  int      `json:"returned"`  // that were released or refunded in it: sold again
 	Units     int64    `json:"units"`     // by which sold rises
 	Conflicts []string `json:"conflicts"` // orders that were passed over, and why
 	Stock     *Stock   `json:"stock"`     // as it is afterwards
+
+	missing bool // only what the ledger does not know is sold
 }
 
 const (
@@ -37,21 +39,22 @@ type wantedOrder struct {
 // "apply": true}. Without apply it says what would change.
 func (a *API) adoptAll(w http.ResponseWriter, r *http.Request) {
 	var want struct {
-		Orders []wantedOrder
-		Apply  bool
+		Orders  []wantedOrder
+		Apply   bool
+		Missing bool // only orders that the ledger does not know
 	}
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxAdoptBytes))
 	d.DisallowUnknownFields()
 	err := d.Decode(&want)
 	if _, more := d.Token(); err != nil || !errors.Is(more, io.EOF) || len(want.Orders) == 0 || len(want.Orders) > mostAdopted {
-		a.fault(w, fmt.Errorf(`%w: the body must be {"orders": [{"serial": "…", "user": "…", "quantity": N}], "apply": false}, with 1 to %d orders`, ErrInvalid, mostAdopted))
+		a.fault(w, fmt.Errorf(`%w: the body must be {"orders": [{"serial": "…", "user": "…", "quantity": N}], "apply": false, "missing": false}, with 1 to %d orders`, ErrInvalid, mostAdopted))
 		return
 	}
 	if _, err := a.look(r); err != nil {
 		a.fault(w, err)
 		return
 	}
-	done := Adoption{SKU: r.PathValue("sku"), Applied: want.Apply, Conflicts: []string{}}
+	done := Adoption{SKU: r.PathValue("sku"), Applied: want.Apply, Conflicts: []string{}, missing: want.Missing}
 	for _, o := range want.Orders {
 		if err := a.adoptOne(r.Context(), &done, o); err != nil {
 			a.fault(w, err)
@@ -83,6 +86,10 @@ func (a *API) adoptOne(ctx context.Context, done *Adoption, o wantedOrder) error
 		return err
 	}
 	if ok {
+		if done.missing {
+			done.Sold++
+			return nil
+		}
 		if err := before.agrees(want); err != nil {
 			done.Conflicts = append(done.Conflicts, err.Error())
 			return nil

@@ -17,8 +17,11 @@ type Ledger struct {
 	Limit int64  `json:"limit"`         // units a person; 0 = no limit
 	State string `json:"state"`         // "on" "waiting" "over" "paused" "ended" "doubted" "frozen"
 	Why   string `json:"why,omitempty"` // of "frozen": what told that something was lost, or "operator"
-	Epoch int64  `json:"epoch"`         // rises when its history may have been lost
-	Ver   int64  `json:"ver"`           // rises with each change, and never falls within an epoch
+
+	// Untold counts the instances that have not told a frozen ledger all that they know of its orders.
+	Untold int64 `json:"untold,omitempty"`
+	Epoch  int64 `json:"epoch"` // rises when its history may have been lost
+	Ver    int64 `json:"ver"`   // rises with each change, and never falls within an epoch
 }
 
 // LogValue is the ledger as the log tells it.
@@ -43,6 +46,9 @@ type Ledgers interface {
 	// SetTotal makes the ledger, which is then on sale, or changes its total. limit is what one person may have: 0 =
 	// no limit, below 0 = what it was, or what is configured.
 	SetTotal(ctx context.Context, sku string, total, limit int64) (Stock, error)
+
+	// Recreate makes a ledger again that is gone, frozen. limit is as in SetTotal; none says that it has no orders.
+	Recreate(ctx context.Context, sku string, total, limit int64, none bool) (Stock, error)
 
 	// Add changes the total, once a key; "" = each time.
 	Add(ctx context.Context, sku string, delta int64, key string) (Stock, error)

@@ -14,7 +14,7 @@ const frozen = "frozen"
 var ErrBehind = errors.New("redis holds an older ledger than the database; nothing is settled until Redis is the right one")
 
 // ErrGone means that Redis has no ledger for a SKU that has a cursor.
-var ErrGone = errors.New("the ledger is gone from Redis; make it anew and adopt the orders of the database")
+var ErrGone = errors.New("the ledger is gone from Redis; nothing is settled until it is made again")
 
 // recover acts where entries do not follow the cursor. It reports whether it has changed anything.
 func (s *Settler) recover(ctx context.Context, p *place, found finding) (bool, error) {
@@ -22,12 +22,12 @@ func (s *Settler) recover(ctx context.Context, p *place, found finding) (bool, e
 	if err != nil {
 		return false, err
 	}
-	l := all[0]
+	l := all[0].continuing(p.cursor)
 	switch {
 	case l.Epoch == 0 && p.cursor == nil:
 		return false, nil // a SKU without a ledger
 	case l.Epoch == 0:
-		return false, fmt.Errorf("settle %q: %w", p.sku, ErrGone)
+		return false, fmt.Errorf("settle %q: %w: sluice stock recreate %s --total N --adopt FILE|settle|none", p.sku, ErrGone, p.sku)
 	case p.cursor == nil:
 		return s.rebuild(ctx, p, l)
 	case l.Epoch < p.cursor.Epoch:

@@ -23,8 +23,16 @@ const (
 type Ledger struct {
 	Position
 	Numbers
-	Born  int64
+	Born  int64 // 0 = it was made again after it was lost, and goes on with the orders of the one before
 	Limit int64 // units a person; 0 = no limit
+}
+
+// continuing is l as the ledger that c is the cursor of, where l goes on with it.
+func (l Ledger) continuing(c *Cursor) Ledger {
+	if l.Born == 0 && l.Epoch > 0 && c != nil {
+		l.Born = c.Born
+	}
+	return l
 }
 
 // Stream reads the ledgers and their streams from Redis. It is safe for concurrent use.

@@ -165,7 +165,7 @@ func behind(l settlement.Ledger, c settlement.Cursor) string {
 	switch {
 	case l.Epoch == 0:
 		return "?"
-	case l.Ver < c.Ver || l.Born != c.Born:
+	case l.Ver < c.Ver || l.Born != 0 && l.Born != c.Born:
 		return "diverged"
 	}
 	return fmt.Sprint(l.Ver - c.Ver)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -39,7 +40,7 @@ func newStock() *cobra.Command {
 		at.newResume(),
 		state("end <sku>", "Stop selling a SKU for good: shoppers are told that the sale is over.", "ended"),
 		state("freeze <sku>", "Close a ledger that may have lost orders, until an operator has reconciled it.", "frozen"),
-		at.newAdopt(), thaw,
+		at.newAdopt(), thaw, at.newRecreate(),
 	)
 	return cmd
 }
@@ -103,7 +104,22 @@ func (s *stockTarget) newSet() *cobra.Command {
 			}
 			return map[string]any{"set": units}, nil
 		})
-	cmd.Long = cmd.Short + "\n<units> is 0 or more. In the shop's own key: what is left. In a ledger: the total, with what is held and sold."
+	cmd.Long = cmd.Short + "\n<units> is 0 or more. In the shop's own key: what is left. In a ledger: the total, with what is held and sold.\n" +
+		"A SKU that had a ledger which Redis has lost gets none: sluice stock recreate makes it again, with its orders."
+	set := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx, cancel := context.WithTimeout(cmd.Context(), operateWithin)
+		defer cancel()
+		if units, err := number("<units>", args[1]); err == nil && units >= 0 && limit >= -1 {
+			if err := s.check(cmd); err != nil {
+				return err
+			}
+			if err := s.knownToSettlement(ctx, args[0]); err != nil {
+				return err
+			}
+		}
+		return set(cmd, args)
+	}
 	cmd.Flags().Int64Var(&limit, "limit", -1, "in a ledger: `units` that one person may have; 0 = no limit; -1 = as it was")
 	return cmd
 }

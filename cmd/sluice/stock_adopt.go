@@ -78,7 +78,7 @@ func (s *stockTarget) adoptAll(cmd *cobra.Command, orders map[string][]shopOrder
 	defer cancel()
 	conflicts := 0
 	for _, sku := range slices.Sorted(maps.Keys(orders)) {
-		all, err := adopt(ctx, to, sku, orders[sku], apply)
+		all, err := adopt(ctx, to, sku, orders[sku], adoption{apply: apply})
 		if err != nil {
 			return err
 		}
@@ -94,12 +94,20 @@ func (s *stockTarget) adoptAll(cmd *cobra.Command, orders map[string][]shopOrder
 	return nil
 }
 
+// adoption says how orders are adopted.
+type adoption struct {
+	apply   bool // or else it is shown what would change
+	missing bool // only those that the ledger does not know
+}
+
 // adopt sends the orders of one SKU, some at a time, and adds up what came of it.
-func adopt(ctx context.Context, to adminclient.Client, sku string, orders []shopOrder, apply bool) (all admin.Adoption, err error) {
-	all.SKU, all.Applied = sku, apply
+func adopt(
+	ctx context.Context, to adminclient.Client, sku string, orders []shopOrder, how adoption,
+) (all admin.Adoption, err error) {
+	all.SKU, all.Applied = sku, how.apply
 	for some := range slices.Chunk(orders, adoptAtOnce) {
 		var done admin.Adoption
-		in := map[string]any{"orders": some, "apply": apply}
+		in := map[string]any{"orders": some, "apply": how.apply, "missing": how.missing}
 		if err := to.Call(ctx, "POST", "/stock/"+url.PathEscape(sku)+"/adopt", in, &done); err != nil {
 			return all, fmt.Errorf("adopt orders of %s: %w", sku, err)
 		}

@@ -27,14 +27,14 @@ func shopHas(t *testing.T) (*apitest.API, adminclient.Client, []shopOrder) {
 func TestAdoptingShowsWhatWouldChangeAndChangesNothing(t *testing.T) {
 	k, to, orders := shopHas(t)
 	before := k.Ask("GET", "/stock/1001", "").Body.String()
-	would, err := adopt(t.Context(), to, "1001", orders, false)
+	would, err := adopt(t.Context(), to, "1001", orders, adoption{apply: false})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if after := k.Ask("GET", "/stock/1001", "").Body.String(); after != before {
 		t.Errorf("%s, was %s", after, before)
 	}
-	done, err := adopt(t.Context(), to, "1001", orders, true)
+	done, err := adopt(t.Context(), to, "1001", orders, adoption{apply: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestAdoptingShowsWhatWouldChangeAndChangesNothing(t *testing.T) {
 	if l := done.Stock.Ledger; l.Sold != 5 || l.Held != 1 {
 		t.Errorf("the ledger: %+v", l)
 	}
-	again, err := adopt(t.Context(), to, "1001", orders, true)
+	again, err := adopt(t.Context(), to, "1001", orders, adoption{apply: true})
 	if err != nil || again.Units != 0 || again.Sold != 4 {
 		t.Errorf("again: %+v, %v", again, err)
 	}
@@ -58,7 +58,7 @@ func TestFrozenSKUIsAdoptedAndThawed(t *testing.T) {
 	k, to, orders := shopHas(t)
 	k.Says(200, apitest.Words(`"frozen"`), "POST", "/stock/1001", `{"state": "frozen"}`)
 	k.Says(409, apitest.Words("adopt"), "POST", "/stock/1001", `{"state": "on"}`)
-	if _, err := adopt(t.Context(), to, "1001", orders[:1], true); err != nil {
+	if _, err := adopt(t.Context(), to, "1001", orders[:1], adoption{apply: true}); err != nil {
 		t.Fatal(err)
 	}
 	k.Says(200, apitest.Words(`"state":"on"`, `"sold":3`), "POST", "/stock/1001", `{"state": "on", "reconciled": true}`)

@@ -101,7 +101,9 @@ func (c Client) problem(resp *http.Response) error {
 		return fmt.Errorf("%s\n%w", told.Detail, &config.Error{Problems: told.Problems})
 	}
 	switch resp.StatusCode {
-	case http.StatusForbidden, http.StatusTooManyRequests, http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusBadGateway:
+	case http.StatusNotFound:
+		return notFound(told.Detail)
+	case http.StatusForbidden, http.StatusTooManyRequests, http.StatusBadRequest, http.StatusConflict, http.StatusBadGateway:
 		return errors.New(told.Detail)
 	case http.StatusUnauthorized:
 		if c.Token != "" {
@@ -111,6 +113,15 @@ func (c Client) problem(resp *http.Response) error {
 	}
 	return fmt.Errorf("%s: %s", resp.Status, told.Detail)
 }
+
+// ErrNotFound is the cause when the API has no such thing.
+var ErrNotFound = errors.New("not found")
+
+// notFound is an ErrNotFound in the API's own words.
+type notFound string
+
+func (n notFound) Error() string      { return string(n) }
+func (notFound) Is(target error) bool { return target == ErrNotFound }
 
 // InProcess returns a client of a control API that h serves in this process, as to a client on this machine.
 func InProcess(h http.Handler) Client {

@@ -293,6 +293,8 @@ func TestALiveGateAnswersAsDescribed(t *testing.T) {
 	ask("POST /api/v1/reservations/{serial}/refund", "/api/v1/reservations/k-1/refund", "", 200)
 	ask("POST /api/v1/stock/{sku}/adopt", "/api/v1/stock/1001/adopt",
 		`{"orders": [{"serial": "k-2", "quantity": 1}]}`, 200)
+	ask("POST /api/v1/stock/{sku}/recreate", "/api/v1/stock/1002/recreate", `{"total": 5}`, 200)
+	ask("POST /api/v1/stock/{sku}/recreate", "/api/v1/stock/1001/recreate", `{"total": 5, "none": true}`, 409)
 	ask("GET /api/v1/preflight", "", "", 200)
 	ask("GET /api/v1/report", "", "", 200)
 	ask("GET /api/v1/report", "/api/v1/report?sale=night", "", 200)

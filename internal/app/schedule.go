@@ -143,10 +143,14 @@ func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p s
 		o.track(sku)
 		return nil
 	}
-	if stocked && p.State != sale.Waiting && !o.reported[sku] {
+	if lost := errors.Is(err, protocol.ErrLost); (lost || stocked && p.State != sale.Waiting) && !o.reported[sku] {
 		o.reported[sku] = true
-		o.log.Error("sale: this SKU has no ledger, and stock is written before the start alone, since one that was sold from may have been lost; set what there is with: sluice stock set",
-			"sale", s.Name, "sku", sku, "cause", err)
+		next := "sluice stock set " + sku + " UNITS"
+		if lost {
+			next = "sluice stock recreate " + sku + " --total N --adopt FILE|settle|none"
+		}
+		o.log.Error("sale: this SKU has no ledger, and stock is written before the start alone, since one that was sold from may "+
+			"have been lost", "sale", s.Name, "sku", sku, "cause", err, "next", next)
 	}
 	return err
 }

@@ -343,6 +343,7 @@ func beginsNewLedger(s *site) {
 	s.drain(sku)
 	first, _, _ := s.store.Cursor(s.Context(), sku)
 	s.redis.Client.Del(s.Context(), s.keys(sku)[:4]...) // the stream stays
+	s.redis.Client.ZRem(s.Context(), "sluice:skus", sku)          // a SKU that was given up on purpose
 	s.ledger.forget()
 	s.ledger.set(sku, 20)
 	s.ledger.buy(sku, 0, 2)

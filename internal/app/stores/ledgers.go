@@ -31,15 +31,20 @@ func (l Ledgers) Look(ctx context.Context, sku string) (admin.Stock, error) {
 }
 
 func inNumbers(sku string, s protocol.Stock) admin.Stock {
-	return admin.Stock{SKU: sku, Left: s.Free, OnSale: s.At(time.Now().UnixMilli()) == protocol.On, Ledger: &admin.Ledger{
-		Total: s.Total, Held: s.Held, Sold: s.Sold, Free: s.Free, Limit: s.Limit, State: string(s.At(time.Now().UnixMilli())), Epoch: s.Epoch, Ver: s.Ver, Why: s.Why,
+	state := s.At(time.Now().UnixMilli())
+	return admin.Stock{SKU: sku, Left: s.Free, OnSale: state == protocol.On, Ledger: &admin.Ledger{
+		Total: s.Total, Held: s.Held, Sold: s.Sold, Free: s.Free, Limit: s.Limit, State: string(state),
+		Epoch: s.Epoch, Ver: s.Ver, Why: s.Why, Untold: s.Untold,
 	}}
 }
 
 // unledgered lets admin recognise that there is no ledger.
 func unledgered(sku string, err error) error {
-	if errors.Is(err, protocol.ErrUnknownSKU) {
-		return fmt.Errorf("%q: %w: it has no ledger; setting its total makes one", sku, admin.ErrNoSKU)
+	switch {
+	case errors.Is(err, protocol.ErrUnknownSKU):
+		return fmt.Errorf("%q: %w: it has no ledger; sluice stock set %s UNITS makes one", sku, admin.ErrNoSKU, sku)
+	case errors.Is(err, protocol.ErrLost), errors.Is(err, protocol.ErrExists), errors.Is(err, protocol.ErrOrdersLeft):
+		return refused{err}
 	}
 	return err
 }
@@ -51,6 +56,21 @@ func (l Ledgers) SetTotal(ctx context.Context, sku string, total, limit int64) (
 	s, err := l.store.SetTotal(ctx, sku, total, limit)
 	if limit == protocol.KeepLimit && errors.Is(err, protocol.ErrUnknownSKU) {
 		s, err = l.store.SetTotal(ctx, sku, total, l.perUser)
+	}
+	return l.changed(sku, s, err)
+}
+
+func (l Ledgers) Recreate(ctx context.Context, sku string, total, limit int64, none bool) (admin.Stock, error) {
+	if limit < 0 {
+		limit = l.perUser
+	}
+	store, ok := l.store.(protocol.Recreator)
+	if !ok {
+		return admin.Stock{}, fmt.Errorf("recreate %q: %w: this store loses no ledger", sku, admin.ErrConflict)
+	}
+	s, err := store.Recreate(ctx, sku, total, limit, none)
+	if err != nil {
+		s = protocol.Stock{} // what is there is not what was asked for
 	}
 	return l.changed(sku, s, err)
 }

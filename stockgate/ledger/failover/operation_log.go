@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 // OperationLog is what this instance knows of the orders that it took or settled last: what it could tell a ledger
 // that has lost them. It has one entry for each serial, and drops the oldest when it is full. What an entry says is
 // what this instance was told to do, whether or not the ledger could be reached. It is safe for concurrent use, and
-// refused orders never come here.
+// refused orders never come here. Keep has it survive the process.
 type OperationLog struct {
 	mu      sync.Mutex
 	most    int
@@ -19,6 +20,9 @@ type OperationLog struct {
 	places  map[string]map[string]int // by SKU and serial: where in ring
 	changes int64
 	dropped int64 // Unix ms when the newest entry that was dropped was made; 0 = none was
+
+	journal *Journal // nil = this log is in memory alone
+	lost    func(err, rejecting error)
 }
 
 // entry is one order.
@@ -45,40 +49,112 @@ func NewOperationLog(most int) *OperationLog {
 	return &OperationLog{most: most, places: make(map[string]map[string]int)}
 }
 
+// Answer is which call was answered, and by which version of the ledger.
+type Answer struct{ Call, Epoch, Ver int64 }
+
 // Reserved notes the orders that are held now. A replay is noted as well where nothing is known of it: it may be a hold
-// of this instance, whose reply was lost.
-func (j *OperationLog) Reserved(sku string, epoch, deadline int64, items []protocol.Item, codes []protocol.Code) {
+// of this instance, whose reply was lost. After an error they must not be forwarded.
+func (j *OperationLog) Reserved(
+	sku string, a Answer, deadline int64, items []protocol.Item, codes []protocol.Code,
+) error {
+	if !slices.Contains(codes, protocol.Held) && !slices.Contains(codes, protocol.ReplayHeld) {
+		return nil
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	made := time.Now().UnixMilli()
+	c := newChange(changeReserved, sku, a)
+	c.Deadline = deadline
 	for i, it := range items {
 		if codes[i] == protocol.Held || codes[i] == protocol.ReplayHeld && j.find(sku, it.Serial) == nil {
-			e := j.openEntry(sku, it.Serial, made)
-			e.item, e.status, e.deadline, e.epoch = it, protocol.StatusHeld, deadline, epoch
+			c.Items = append(c.Items, item{Serial: it.Serial, User: []byte(it.User), Quantity: it.Quantity})
 		}
 	}
+	if len(c.Items) == 0 {
+		return nil
+	}
+	return j.record(&c)
 }
 
 // Intends notes what is to be done to orders, before anybody knows whether the ledger does it.
 func (j *OperationLog) Intends(sku string, epoch int64, op protocol.Op, items []protocol.Item) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	now := time.Now().UnixMilli()
+	c := newChange(changeIntends, sku, Answer{Epoch: epoch})
+	c.Op = op
 	for _, it := range items {
-		e := j.find(sku, it.Serial)
-		if e == nil && op == protocol.Adopt {
-			e = j.openEntry(sku, it.Serial, now)
-			e.item, e.epoch = it, epoch
-		} else if e == nil {
-			e = j.openEntry(sku, it.Serial, now)
-			e.bare, e.epoch = true, epoch
-			e.status = protocol.StatusHeld // by somebody
-		}
-		e.intend(op, it)
-		e.done = protocol.StockVersion{Epoch: epoch, Ver: protocol.MaxNumber}
-		j.changes++
-		e.change = j.changes
+		c.Items = append(c.Items, item{Serial: it.Serial, User: []byte(it.User), Quantity: it.Quantity})
 	}
+	_ = j.record(&c) // an order that is in the journal as held is not lost
+}
+
+// Corrects notes what the ledger says of what was intended.
+func (j *OperationLog) Corrects(sku string, a Answer, items []protocol.Item, done []protocol.Done) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	c := newChange(changeCorrects, sku, a)
+	for i, it := range items {
+		c.Items = append(c.Items, item{Serial: it.Serial, Answer: int8(done[i])})
+	}
+	_ = j.record(&c)
+}
+
+func newChange(kind changeKind, sku string, a Answer) change {
+	return change{Kind: kind, SKU: []byte(sku), Made: time.Now().UnixMilli(), Epoch: a.Epoch, Ver: a.Ver, Call: a.Call}
+}
+
+// record notes a change, in the journal first. mu is held.
+func (j *OperationLog) record(c *change) (err error) {
+	if j.journal != nil {
+		var lost error
+		if lost, err = j.journal.write(c, c.Made); lost != nil {
+			j.lost(lost, err)
+		}
+	}
+	j.replay(c)
+	return err
+}
+
+// replay notes a change, and returns how many orders it is about.
+func (j *OperationLog) replay(c *change) (placed int) {
+	sku := string(c.SKU)
+	switch c.Kind {
+	case changeReserved:
+		for i := range c.Items {
+			e := j.openEntry(sku, c.Items[i].Serial, c.Made)
+			e.item, e.status, e.deadline, e.epoch = c.Items[i].order(), protocol.StatusHeld, c.Deadline, c.Epoch
+		}
+	case changeIntends:
+		for i := range c.Items {
+			j.intends(sku, c, c.Items[i].order())
+		}
+	case changeCorrects:
+		for i := range c.Items {
+			j.corrects(sku, c, &c.Items[i])
+		}
+		return 0
+	}
+	return len(c.Items)
+}
+
+func (i *item) order() protocol.Item {
+	return protocol.Item{Serial: i.Serial, User: string(i.User), Quantity: i.Quantity}
+}
+
+// intends notes what is to be done to one order.
+func (j *OperationLog) intends(sku string, c *change, it protocol.Item) {
+	e := j.find(sku, it.Serial)
+	if e == nil && c.Op == protocol.Adopt {
+		e = j.openEntry(sku, it.Serial, c.Made)
+		e.item, e.epoch = it, c.Epoch
+	} else if e == nil {
+		e = j.openEntry(sku, it.Serial, c.Made)
+		e.bare, e.epoch = true, c.Epoch
+		e.status = protocol.StatusHeld // by another instance
+	}
+	e.intend(c.Op, it)
+	e.done = protocol.StockVersion{Epoch: c.Epoch, Ver: protocol.MaxNumber}
+	j.changes++
+	e.change = j.changes
 }
 
 // intend does op to e as a ledger would.
@@ -96,28 +172,41 @@ func (e *entry) intend(op protocol.Op, it protocol.Item) {
 	}
 }
 
-// Corrects notes what the ledger says of what was intended, by the version of h.
-func (j *OperationLog) Corrects(sku string, h protocol.StockVersion, items []protocol.Item, done []protocol.Done) {
+// corrects notes what the ledger says of one order.
+func (j *OperationLog) corrects(sku string, c *change, i *item) {
+	e, done := j.find(sku, i.Serial), protocol.Done(i.Answer)
+	switch {
+	case e == nil:
+		return
+	case done == protocol.WasReleased && e.status == protocol.StatusRefunded: // so it was
+	case done == protocol.WasReleased:
+		e.status, e.adopted = protocol.StatusReleased, false
+	case done == protocol.WasSold:
+		e.status = protocol.StatusSold
+	case done == protocol.NotFound, done == protocol.NoLedger: // it may be lost
+		return
+	}
+	e.done = protocol.StockVersion{Epoch: c.Epoch, Ver: c.Ver}
+	if e.epoch == 0 { // this instance had not seen the ledger before
+		e.epoch = c.Epoch
+	}
+}
+
+// nobodyKnows notes that the outcome of every order that is held is unknown: their process has ended.
+func (j *OperationLog) nobodyKnows() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for i, it := range items {
-		e := j.find(sku, it.Serial)
-		switch {
-		case e == nil:
-			continue
-		case done[i] == protocol.WasReleased && e.status == protocol.StatusRefunded: // so it was
-		case done[i] == protocol.WasReleased:
-			e.status, e.adopted = protocol.StatusReleased, false
-		case done[i] == protocol.WasSold:
-			e.status = protocol.StatusSold
-		case done[i] == protocol.NotFound, done[i] == protocol.NoLedger: // it may be lost
-			continue
-		}
-		e.done = protocol.StockVersion{Epoch: h.Epoch, Ver: h.Ver}
-		if e.epoch == 0 { // this instance had not seen the ledger before
-			e.epoch = h.Epoch
-		}
+	for i := range j.ring {
+		j.ring[i].unknown = j.ring[i].status == protocol.StatusHeld && !j.ring[i].bare
 	}
+}
+
+// Keep has every change from now on written to a journal. lost is told once when that fails, and whether orders must be
+// rejected since the journal cannot be deleted either.
+func (j *OperationLog) Keep(journal *Journal, lost func(err, rejecting error)) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.journal, j.lost = journal, lost
 }
 
 // NoteUnknown notes that nobody knows what became of an order that was forwarded.

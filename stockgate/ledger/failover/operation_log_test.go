@@ -35,13 +35,13 @@ func TestJournalSaysWhatItsInstanceWasTold(t *testing.T) {
 			rest = rest[min(len(rest), len(word)+1):]
 			switch word {
 			case "held":
-				j.Reserved("1001", 1, 9, items, []protocol.Code{protocol.Held})
+				j.Reserved("1001", Answer{Epoch: 1}, 9, items, []protocol.Code{protocol.Held})
 			case "replay":
-				j.Reserved("1001", 1, 9, items, []protocol.Code{protocol.ReplayHeld})
+				j.Reserved("1001", Answer{Epoch: 1}, 9, items, []protocol.Code{protocol.ReplayHeld})
 			case "taken":
-				j.Corrects("1001", protocol.StockVersion{}, items, []protocol.Done{protocol.WasReleased})
+				j.Corrects("1001", Answer{}, items, []protocol.Done{protocol.WasReleased})
 			case "bought":
-				j.Corrects("1001", protocol.StockVersion{}, items, []protocol.Done{protocol.WasSold})
+				j.Corrects("1001", Answer{}, items, []protocol.Done{protocol.WasSold})
 			default:
 				j.Intends("1001", 1, protocol.Op(word), items)
 			}
@@ -57,7 +57,7 @@ func TestJournalForgetsTheOldestAndSaysSo(t *testing.T) {
 	for i := range 5 {
 		j.Reserved(
 			"1001",
-			1,
+			Answer{Epoch: 1},
 			9,
 			[]protocol.Item{{Serial: fmt.Sprint(i), User: "", Quantity: 1}},
 			[]protocol.Code{protocol.Held},
@@ -65,7 +65,7 @@ func TestJournalForgetsTheOldestAndSaysSo(t *testing.T) {
 	}
 	j.Reserved(
 		"another",
-		1,
+		Answer{Epoch: 1},
 		9,
 		[]protocol.Item{{Serial: "x", User: "", Quantity: 1}, {Serial: "lost", User: "", Quantity: 1}},
 		[]protocol.Code{protocol.Held, protocol.SoldOut},
@@ -79,7 +79,7 @@ func TestJournalForgetsTheOldestAndSaysSo(t *testing.T) {
 func TestRefusalsNeverComeIntoTheJournal(t *testing.T) {
 	j := NewOperationLog(3)
 	items, codes := []protocol.Item{{Serial: "a", User: "", Quantity: 1}}, []protocol.Code{protocol.SoldOut}
-	if n := testing.AllocsPerRun(100, func() { j.Reserved("1001", 1, 9, items, codes) }); n != 0 || len(j.ring) != 0 {
+	if n := testing.AllocsPerRun(100, func() { j.Reserved("1001", Answer{Epoch: 1}, 9, items, codes) }); n != 0 || len(j.ring) != 0 {
 		t.Errorf("%v allocations, %d entries", n, len(j.ring))
 	}
 }
@@ -92,6 +92,6 @@ func BenchmarkJournalOfWinners(b *testing.B) {
 		for i := range items {
 			items[i], codes[i] = protocol.Item{Serial: fmt.Sprint(n, "-", i), User: "ann", Quantity: 1}, protocol.Held
 		}
-		j.Reserved("1001", 1, 9, items, codes)
+		j.Reserved("1001", Answer{Epoch: 1}, 9, items, codes)
 	}
 }

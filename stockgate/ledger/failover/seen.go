@@ -165,3 +165,44 @@ func (t *Seen) SKUs() []string {
 	defer t.mu.RUnlock()
 	return slices.Collect(maps.Keys(t.all))
 }
+
+// records are what was seen, for a journal.
+func (t *Seen) records() (all []seenRecord) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for sku, one := range t.all {
+		one.mu.Lock()
+		all = append(all, seenRecord{[]byte(sku), one.epoch, one.ver, one.answered})
+		one.mu.Unlock()
+	}
+	return all
+}
+
+// replay takes in what a journal says. Calls that were answered count for the name alone that they were made by.
+func (t *Seen) replay(c *change) {
+	if c.Begin != nil {
+		t.forgetAnswered()
+		for _, s := range c.Begin.Seen {
+			t.restore(s)
+		}
+	} else if c.Call > 0 && c.Epoch > 0 {
+		t.restore(seenRecord{c.SKU, c.Epoch, c.Ver, c.Call})
+	}
+}
+
+func (t *Seen) restore(s seenRecord) {
+	if one := t.Add(string(s.SKU)); one != nil && s.Epoch > 0 {
+		one.Learn(s.Answered, s.Epoch, s.Ver, s.Answered > 0)
+		one.progress = progress{due: true} // the process before may have been about to
+		t.Raise()
+	}
+}
+
+// forgetAnswered lets no claim say anything of answered calls.
+func (t *Seen) forgetAnswered() {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, one := range t.all {
+		one.ForgetAnswered()
+	}
+}

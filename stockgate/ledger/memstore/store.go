@@ -183,6 +183,20 @@ func (m *Store) SetTotal(ctx context.Context, sku string, total, limit int64) (p
 	return b.Stock, nil
 }
 
+// Recreate implements protocol.Recreator. No ledger in memory is ever lost without its gate.
+func (m *Store) Recreate(ctx context.Context, sku string, total, limit int64, _ bool) (protocol.Stock, error) {
+	m.mu.Lock()
+	b := m.stocks[sku]
+	m.mu.Unlock()
+	if b != nil {
+		return protocol.Stock{}, fmt.Errorf("recreate %q: %w", sku, protocol.ErrExists)
+	}
+	if _, err := m.SetTotal(ctx, sku, total, max(limit, 0)); err != nil {
+		return protocol.Stock{}, err
+	}
+	return m.SetState(ctx, sku, protocol.Frozen)
+}
+
 // SetState implements Store.
 func (m *Store) SetState(ctx context.Context, sku string, state protocol.State) (protocol.Stock, error) {
 	if err := errors.Join(ctx.Err(), protocol.CheckSKU(sku), protocol.CheckState(state)); err != nil {

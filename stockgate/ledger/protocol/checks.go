@@ -38,9 +38,21 @@ var ErrOtherDelta = errors.New("this id was used to add another number")
 // KeepLimit is the limit that leaves the limit as it is.
 const KeepLimit int64 = -1
 
-// ErrLost is the cause when a SKU had a ledger and has none now. Nobody may make it anew who only means to make what
-// is not there yet, as from a configuration: the orders of before would be sold a second time.
-var ErrLost = errors.New("its ledger is gone: make one anew by hand, with what the shop has left")
+// ErrLost is the cause when a SKU had a ledger and has none now. Only Recreate makes it again: the units of the orders of
+// before would be sold a second time.
+var ErrLost = errors.New("its ledger is gone")
+
+// LostLedger is the ErrLost of a SKU, with the way out.
+func LostLedger(sku string) error {
+	return fmt.Errorf("%w; the orders of before must be adopted before it sells again: "+
+		"sluice stock recreate %s --total N --adopt FILE|settle|none", ErrLost, sku)
+}
+
+// ErrExists is the cause when a ledger is to be made again that is there.
+var ErrExists = errors.New("it has a ledger")
+
+// ErrOrdersLeft is the cause when a ledger is to be made without orders, and records of some are there.
+var ErrOrdersLeft = errors.New("records of orders are left in Redis")
 
 // CheckSKU refuses a SKU that could not name keys of its own in one slot.
 func CheckSKU(sku string) error {

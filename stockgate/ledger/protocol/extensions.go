@@ -18,6 +18,13 @@ type Backlogged interface {
 	Backlog(ctx context.Context, skus []string) []error
 }
 
+// Recreator is a store whose ledgers may vanish.
+type Recreator interface {
+	// Recreate makes a ledger that is gone, whole or in part, once more. It is frozen until the orders of before are
+	// adopted and SetState opens it. none says that there are no orders. A whole ledger is ErrExists.
+	Recreate(ctx context.Context, sku string, total, limit int64, none bool) (Stock, error)
+}
+
 // ErrBacklog is the cause when more changes wait for their consumer than they may.
 var ErrBacklog = errors.New("changes wait for their consumer")
 

@@ -97,7 +97,9 @@ type Stock struct {
 	Total int64
 	Sold  int64
 	Limit int64  // units a person; 0 = no limit
-	Why   string // why it is frozen: operator, mark, version, silent, echo; "" when it is not
+	Why   string // why it is frozen: operator, mark, version, silent, echo, missing; "" when it is not
+
+	Untold int64 // of a frozen one: instances that have not told all that they know of its orders
 }
 
 // OrderName names one order.
@@ -157,11 +159,11 @@ type Store interface {
 	// SetTotal makes the ledger, which is then on sale, or changes its total; less than held + sold is an error that
 	// names both. limit is what one person may have; 0 = no limit; KeepLimit = as it is, and without a ledger that is
 	// ErrUnknownSKU, since how many a person may have is not to be guessed. To make a SKU that goes on sale later, make
-	// it with no units, set its hours, and then its total.
+	// it with no units, set its hours, and then its total. Where a ledger was before and is gone it is ErrLost.
 	SetTotal(ctx context.Context, sku string, total, limit int64) (Stock, error)
 
 	// Create makes the ledger, with its hours, where there is none; made is false where there is one, which stays as it
-	// is. One that is known to have been lost is ErrLost: it is not for whoever wants to begin to make it anew.
+	// is. One that is known to have been lost is ErrLost.
 	Create(ctx context.Context, sku string, o Opening) (s Stock, made bool, err error)
 
 	// SetState opens, pauses, ends or freezes; freezing raises the epoch, each time, but where a later one was seen

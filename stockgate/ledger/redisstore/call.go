@@ -176,6 +176,7 @@ func (r *Store) learn(q *scriptCall) {
 		return
 	case q.epoch == 0 && t != nil && t.Miss(q.seq):
 		r.alarm(q.sku, failover.LostKey, q.claim)
+		r.noteLost(q.sku)
 	case q.epoch == 0:
 		return
 	case t == nil:
@@ -197,8 +198,11 @@ func (r *Store) alarm(sku, why string, c failover.Claim) {
 	if n := r.lost[why]; n != nil {
 		n.Add(1)
 	}
-	r.log.Error("ledger lost what it had said: the SKU is closed until it is reconciled", "sku", sku, "why", why,
-		"seen_epoch", c.Epoch, "seen_ver", c.Ver, "answered_call", c.Answered)
+	attrs := []any{"sku", sku, "why", why, "seen_epoch", c.Epoch, "seen_ver", c.Ver, "answered_call", c.Answered}
+	if why == failover.LostKey {
+		attrs = append(attrs, "next", fmt.Sprintf("sluice stock recreate %s --total N --adopt FILE|settle|none", sku))
+	}
+	r.log.Error("ledger lost what it had said: the SKU is closed until it is reconciled", attrs...)
 }
 
 // seenGone reports whether the ledger of sku was there and is not any more, and what is to be said of it then.

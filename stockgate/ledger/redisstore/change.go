@@ -56,23 +56,24 @@ func (r *Store) change(
 	case err != nil:
 		return protocol.Stock{}, refused, err
 	case reply == nil:
-		return protocol.Stock{}, refused, protocol.ErrUnknownSKU
+		return protocol.Stock{}, refused, r.noLedger(ctx, sku)
 	}
 	return stockOf(reply)
 }
 
 // Create implements Store.
 func (r *Store) Create(ctx context.Context, sku string, o protocol.Opening) (s protocol.Stock, made bool, err error) {
-	err = o.Check(sku)
-	if _, lost := r.seenGone(sku); err == nil && lost {
-		err = protocol.ErrLost
-	}
-	if err == nil {
-		err = r.register(ctx, sku)
+	fresh := false
+	if err = o.Check(sku); err == nil {
+		fresh, err = r.register(ctx, sku)
+		fresh = fresh && r.Seen.Find(sku) == nil
 	}
 	var reply []any
 	if err == nil {
-		reply, err = r.callScript(ctx, "create", sku, r.events, o.Total, o.Limit, o.Opens, o.Closes)
+		reply, err = r.callScript(ctx, "create", sku, r.events, o.Total, o.Limit, o.Opens, o.Closes, fresh)
+	}
+	if err == nil && reply == nil {
+		err = r.noLedger(ctx, sku)
 	}
 	var found int64
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -78,40 +79,70 @@ func (r *Store) checkIn() {
 	}
 }
 
-// callEach runs a script on every ledger that this instance has seen, many in a call, until Redis is away.
-func (r *Store) callEach(ctx context.Context, script string) {
-	failed := 0
+// callEach runs a script on every ledger that this instance has seen, many in a call, until Redis is away. It reports
+// whether each of them has answered.
+func (r *Store) callEach(ctx context.Context, script string) (all bool) {
+	failed, missed := 0, false
 	for some := range slices.Chunk(r.Seen.SKUs(), protocol.MaxTogether) {
-		all := r.callMany(ctx, some, func(sku string) scriptCall {
+		calls := r.callMany(ctx, some, func(sku string) scriptCall {
 			return scriptCall{script: script, sku: sku, args: []any{r.events}}
 		})
-		if slices.ContainsFunc(all, func(q scriptCall) bool { return q.err == nil || fault(q.err) == nil }) {
+		missed = missed || slices.ContainsFunc(calls, func(q scriptCall) bool { return q.err != nil })
+		if slices.ContainsFunc(calls, func(q scriptCall) bool { return q.err == nil || fault(q.err) == nil }) {
 			failed = 0
 		} else if failed++; failed == maxFailedCalls {
-			return
+			return false
 		}
 		if ctx.Err() != nil {
-			return
+			return false
 		}
 	}
+	return !missed
 }
 
 // deregister ends the visits, tells frozen ledgers what nobody else will know, and takes the marks of this instance
-// away, where it left any.
-func (r *Store) deregister() {
+// away, where it left any. It reports whether nothing waits for this instance any more.
+func (r *Store) deregister() (left bool) {
 	r.mu.Lock()
 	r.depart()
 	r.mu.Unlock()
 	r.visits.Wait()
 	if r.instance == "" {
-		return
+		return true
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	for _, sku := range r.Pending() {
 		if r.HandOver(ctx, sku) != nil {
-			return
+			return false
 		}
 	}
-	r.callEach(ctx, "leave") // without Redis the marks grow old
+	return r.callEach(ctx, "leave") // without Redis the marks grow old
+}
+
+// resume lets this store go on as the instance whose journal is in dir, if no process has it, or begins a journal.
+func (r *Store) resume(dir string) (err error) {
+	if r.journal, err = failover.OpenJournal(dir, r.Seen, r.Log); err != nil {
+		return err
+	}
+	r.calls.Store(r.journal.Calls)
+	if r.journal.Name != "" {
+		r.instance = r.journal.Name
+	}
+	if err := r.journal.Begin(r.instance); err != nil {
+		return err
+	}
+	if len(r.Seen.SKUs()) > 0 {
+		r.servers.met("") // the process before may have spoken to any: whichever comes now is another one
+	}
+	r.Log.Keep(r.journal, func(err, rejecting error) {
+		if rejecting != nil {
+			r.log.Error("orders are rejected: the journal of server.state_dir can neither be written nor deleted; mend the disk, or "+
+				"restart without server.state_dir", "cause", rejecting)
+			return
+		}
+		r.log.Error("the journal of server.state_dir is given up until the next start: if this instance and Redis die in the same "+
+			"minute, an operator must open the SKUs", "cause", err)
+	})
+	return nil
 }

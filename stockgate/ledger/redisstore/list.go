@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -20,16 +21,90 @@ const (
 	recordsPage = 1000
 )
 
-// register notes that sku may get a ledger.
-func (r *Store) register(ctx context.Context, sku string) error {
+// register notes that sku may get a ledger, or had one. It reports whether the registry did not know it before: a known
+// SKU without a ledger has lost it, or a call failed before it made one, which is taken for the same.
+func (r *Store) register(ctx context.Context, sku string) (fresh bool, err error) {
 	registry := r.prefix + registryKey
-	return r.link.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) error {
-		if err := c.ZAdd(ctx, registry, redis.Z{Member: sku}).Err(); err != nil {
+	err = r.link.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		added, err := c.ZAdd(ctx, registry, redis.Z{Member: sku}).Result()
+		if err != nil {
 			return fmt.Errorf("register: %w", err)
 		}
+		fresh = added > 0
 		return nil
 	}, fault)
+	return fresh, err
 }
+
+// registered reports whether the registry knows sku.
+func (r *Store) registered(ctx context.Context, sku string) (known bool, err error) {
+	registry := r.prefix + registryKey
+	err = r.link.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		err := c.ZScore(ctx, registry, sku).Err()
+		if known = err == nil; errors.Is(err, redis.Nil) {
+			return nil
+		}
+		return err
+	}, fault)
+	return known, err
+}
+
+// noLedger is the error of a call that has found no ledger: protocol.ErrLost where there was one, as far as this
+// instance or the registry knows.
+func (r *Store) noLedger(ctx context.Context, sku string) error {
+	known := r.Seen.Find(sku) != nil
+	if !known {
+		var err error
+		if known, err = r.registered(ctx, sku); err != nil {
+			return err
+		}
+	}
+	if known {
+		return protocol.LostLedger(sku)
+	}
+	return protocol.ErrUnknownSKU
+}
+
+// maxUnwritten bounds the memory of registerLost.
+const maxUnwritten = 1 << 16
+
+// noteLost has the registry know a SKU whose ledger this instance has seen and misses: after a FLUSHALL no command may
+// make it as if it had never been.
+func (r *Store) noteLost(sku string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.instance == "" || r.away.Err() != nil || len(r.unwritten) >= maxUnwritten {
+		return
+	}
+	if r.unwritten = append(r.unwritten, sku); len(r.unwritten) == 1 {
+		r.visits.Go(r.registerLost)
+	}
+}
+
+// registerLost writes what noteLost has noted, until all of it is written or the store is closed.
+func (r *Store) registerLost() {
+	for r.away.Err() == nil {
+		r.mu.Lock()
+		sku := r.unwritten[0]
+		r.mu.Unlock()
+		if _, err := r.register(r.away, sku); err != nil {
+			select {
+			case <-r.away.Done():
+			case <-time.After(registerRetry):
+			}
+			continue
+		}
+		r.mu.Lock()
+		r.unwritten = r.unwritten[1:]
+		empty := len(r.unwritten) == 0
+		r.mu.Unlock()
+		if empty {
+			return
+		}
+	}
+}
+
+const registerRetry = 100 * time.Millisecond
 
 // SKUs implements Store. Names whose ledger is gone, or was never made, are passed over and kept: to drop one could
 // hide a ledger that is being made.

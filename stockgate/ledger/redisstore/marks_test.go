@@ -214,10 +214,18 @@ func TestLedgerThatVanishedIsClosedAndNotMadeAnew(t *testing.T) {
 		t.Fatalf("look: %v", err)
 	}
 	ledgertest.Want(t, "a settlement", ledgertest.Finish(t, r, protocol.Confirm, "a"), protocol.NoLedger)
-	after := ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), "1001", 3, 2)) // an operator
-	if after.Epoch <= before.Epoch {
-		t.Fatalf("epoch %d after %d", after.Epoch, before.Epoch)
+	if _, err := r.SetTotal(t.Context(), "1001", 9, 2); !errors.Is(err, protocol.ErrLost) {
+		t.Fatalf("made as if it had never been: %v", err)
 	}
+	after := ledgertest.Must[protocol.Stock](t)(r.Recreate(t.Context(), "1001", 9, 2, true)) // an operator
+	if after.Epoch < before.Epoch || after.State != protocol.Frozen {
+		t.Fatalf("%+v after %+v", after, before)
+	}
+	ledgertest.Must[[]protocol.Record](t)(r.Sweep(t.Context(), "1001", 1, 2, 1))
+	for range 3 {
+		tells(t, r)
+	}
+	ledgertest.Must[protocol.Stock](t)(r.SetState(t.Context(), "1001", protocol.On))
 	ledgertest.Want(t, "reserve", ledgertest.Take(t, r, "new", "zoe"), protocol.Held)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -40,7 +41,10 @@ func (r *Store) Reserve(
 	}
 	hint, err := decodeAnswers(reply, codes[:len(items)], protocol.UnknownSKU)
 	if err == nil {
-		r.Log.Reserved(sku, hint.Epoch, deadline, items, codes)
+		answer := failover.Answer{Call: q.seq, Epoch: hint.Epoch, Ver: hint.Ver}
+		if lost := r.Log.Reserved(sku, answer, deadline, items, codes[:len(items)]); lost != nil {
+			q.few = fmt.Errorf("%w: %w", protocol.ErrFewReplicas, lost) // as if no replica had it
+		}
 	}
 	if err == nil && q.few != nil &&
 		(slices.Contains(codes[:len(items)], protocol.Held) || slices.Contains(codes[:len(items)], protocol.ReplayHeld)) {
@@ -76,7 +80,7 @@ func (r *Store) Finish(
 	if err != nil {
 		return protocol.StockVersion{}, fmt.Errorf("%s %q: %w", op, sku, err)
 	}
-	r.Log.Corrects(sku, hint, items, done)
+	r.Log.Corrects(sku, failover.Answer{Call: q.seq, Epoch: hint.Epoch, Ver: hint.Ver}, items, done)
 	return hint, nil
 }
 

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -256,17 +257,71 @@ func TestOldMasterThatComesBackSellsNothing(t *testing.T) {
 	})
 }
 
-// A new ledger after the old one is gone has none of its orders: its total is what the shop has left.
-func TestALedgerThatWasMadeAnewIsNotToldOfOldOrders(t *testing.T) {
+// A ledger that is made again has the orders of before: its instances tell them, and an operator opens it.
+func TestRecreatedLedgerIsToldOfTheOrdersOfBefore(t *testing.T) {
 	server, r := onRedis(t)
+	before := ledgertest.StockOf(t, r)
 	ledgertest.Check(t, server.Client.FlushAll(t.Context()).Err())
 	takes(t, r, "new")
-	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), "1001", 3, 2))
-	tells(t, r)
-	s := ledgertest.StockOf(t, r)
-	ledgertest.Want(t, "held", s.Held, 0)
-	ledgertest.Want(t, "state", s.State, protocol.On)
-	ledgertest.Want(t, "untold", len(r.Pending()), 0)
+	s := ledgertest.Must[protocol.Stock](t)(r.Recreate(t.Context(), "1001", 9, 2, false))
+	ledgertest.Want(t, "state", s.State, protocol.Frozen)
+	ledgertest.Must[protocol.Stock](t)(r.Recreate(t.Context(), "1001", 9, 2, false)) // it goes on
+	ledgertest.Must[[]protocol.Record](t)(r.Sweep(t.Context(), "1001", 1, 2, 1))
+	ledgertest.Want(t, "untold", ledgertest.StockOf(t, r).Untold, 1)
+	for range 3 {
+		tells(t, r)
+	}
+	s = ledgertest.StockOf(t, r)
+	ledgertest.Want(t, "held and sold", s.Held+s.Sold, before.Held+before.Sold)
+	ledgertest.Want(t, "state", s.State, protocol.Frozen)
+	ledgertest.Want(t, "untold", s.Untold, 0)
+	ledgertest.Must[protocol.Stock](t)(r.SetState(t.Context(), "1001", protocol.On))
+	code, _ := takes(t, r, "then")
+	ledgertest.Want(t, "then", code, protocol.Held)
+	if _, err := r.Recreate(t.Context(), "1001", 9, 2, false); !errors.Is(err, protocol.ErrExists) {
+		t.Errorf("a whole ledger: %v", err)
+	}
+}
+
+// A command may make a ledger before an instance has said that there was one. That instance closes it.
+func TestLedgerMadeAsIfItHadNeverBeenFreezes(t *testing.T) {
+	server, r := onRedis(t)
+	ledgertest.Check(t, server.Client.FlushAll(t.Context()).Err())
+	time.Sleep(1100 * time.Millisecond) // epochs are seconds
+	ledgertest.Must[protocol.Stock](t)(connect(t, server, texts()).SetTotal(t.Context(), "1001", 9, 0))
+	code, h := takes(t, r, "new")
+	ledgertest.Want(t, "code", code, protocol.NotOnSale)
+	ledgertest.Want(t, "state", h.State, protocol.Frozen)
+	for range 3 {
+		s := tells(t, r)
+		ledgertest.Want(t, "by hand", s.ByHand(), true)
+	}
+	ledgertest.Want(t, "what it knows", statusOf(t, r, "a"), "H")
+}
+
+func TestPartlyDeletedLedgerIsNotSetButRecreated(t *testing.T) {
+	for i, key := range []string{"s", "r", "u", "x"} {
+		server, r := onRedis(t)
+		before := ledgertest.StockOf(t, r)
+		ledgertest.Check(t, server.Client.Del(t.Context(), keys("1001")[i]).Err())
+		visitor := connect(t, server, texts())
+		if _, err := visitor.SetTotal(t.Context(), "1001", 9, 0); err == nil || !strings.Contains(err.Error(), "stock recreate") {
+			t.Fatalf("%s: %v", key, err)
+		}
+		if _, err := visitor.Recreate(t.Context(), "1001", 9, 0, true); key != "r" && !errors.Is(err, protocol.ErrOrdersLeft) {
+			t.Errorf("%s: without orders, though there are records: %v", key, err)
+		}
+		s, err := visitor.Recreate(t.Context(), "1001", 9, 0, false)
+		if err != nil || s.State != protocol.Frozen {
+			t.Fatalf("%s: %+v, %v", key, s, err)
+		}
+		ledgertest.Must[[]protocol.Record](t)(r.Sweep(t.Context(), "1001", 1, 2, 1))
+		for range 3 {
+			tells(t, r)
+		}
+		s = ledgertest.StockOf(t, r)
+		ledgertest.Want(t, key+": held and sold", s.Held+s.Sold, before.Held+before.Sold)
+	}
 }
 
 func TestAnOperatorsFreezeIsNotOpenedByAnybodyElse(t *testing.T) {

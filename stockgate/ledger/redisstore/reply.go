@@ -10,7 +10,7 @@ import (
 // done follow there.
 const (
 	versionSize = 7
-	stockSize   = versionSize + 6
+	stockSize   = versionSize + 7
 )
 
 // versionOf reads free, epoch, ver, state, opens, closes, held.
@@ -56,7 +56,7 @@ func stockOf(reply []any) (s protocol.Stock, found int64, err error) {
 	if s.StockVersion, err = versionOf(reply); err != nil {
 		return protocol.Stock{}, refused, err
 	}
-	for i, to := range []*int64{&s.Total, &s.Held, &s.Sold, &s.Limit, &found} {
+	for i, to := range []*int64{&s.Total, &s.Held, &s.Sold, &s.Limit, &found, &s.Untold} {
 		n, ok := reply[versionSize+i].(int64)
 		if !ok {
 			return protocol.Stock{}, refused, fmt.Errorf("the stock %v cannot be read", reply)

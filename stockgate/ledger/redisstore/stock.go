@@ -89,12 +89,14 @@ func (r *Store) Look(ctx context.Context, sku string) (s protocol.Stock, ok bool
 		return protocol.Stock{}, false, fmt.Errorf("look at %q: %w", sku, err)
 	}
 	reply, err := r.call(ctx, &scriptCall{script: "look", sku: sku, aside: true})
-	switch _, lost := r.seenGone(sku); {
+	switch {
 	case err != nil:
 	case reply != nil:
 		s, _, err = stockOf(reply)
-	case lost:
-		err = protocol.ErrLost
+	default:
+		if err = r.noLedger(ctx, sku); errors.Is(err, protocol.ErrUnknownSKU) {
+			err = nil
+		}
 	}
 	if err != nil {
 		return protocol.Stock{}, false, fmt.Errorf("look at %q: %w", sku, err)
@@ -150,17 +152,18 @@ func (r *Store) FindAll(ctx context.Context, orders []protocol.OrderName) []prot
 
 // SetTotal implements Store.
 func (r *Store) SetTotal(ctx context.Context, sku string, total, limit int64) (protocol.Stock, error) {
-	if err := protocol.CheckTotal(sku, total, limit); err != nil {
-		return protocol.Stock{}, fmt.Errorf("set total of %q: %w", sku, err)
+	err := protocol.CheckTotal(sku, total, limit)
+	fresh := false
+	if err == nil && limit != protocol.KeepLimit {
+		fresh, err = r.register(ctx, sku)
+		fresh = fresh && r.Seen.Find(sku) == nil
 	}
-	if limit != protocol.KeepLimit {
-		if err := r.register(ctx, sku); err != nil {
-			return protocol.Stock{}, fmt.Errorf("set total of %q: %w", sku, err)
-		}
+	var reply []any
+	if err == nil {
+		reply, err = r.callScript(ctx, "set_total", sku, r.events, total, limit, fresh)
 	}
-	reply, err := r.callScript(ctx, "set_total", sku, r.events, total, limit)
 	if err == nil && reply == nil {
-		err = protocol.ErrUnknownSKU
+		err = r.noLedger(ctx, sku)
 	}
 	if err != nil {
 		return protocol.Stock{}, fmt.Errorf("set total of %q: %w", sku, err)
@@ -175,6 +178,35 @@ func (r *Store) SetTotal(ctx context.Context, sku string, total, limit int64) (p
 	return s, nil
 }
 
+// Recreate implements protocol.Recreator.
+func (r *Store) Recreate(ctx context.Context, sku string, total, limit int64, none bool) (s protocol.Stock, err error) {
+	if limit == protocol.KeepLimit {
+		err = errors.New("how many a person may have is not said")
+	}
+	if err = errors.Join(err, protocol.CheckTotal(sku, total, limit)); err == nil {
+		_, err = r.register(ctx, sku)
+	}
+	var reply []any
+	if err == nil {
+		q := scriptCall{script: "recreate", sku: sku, args: []any{r.events, total, limit, none}, aside: true}
+		reply, err = r.call(ctx, &q)
+	}
+	var found int64
+	switch {
+	case err != nil:
+	case len(reply) == 1:
+		err = fmt.Errorf("%w, %v of them: adopt those that the upstream has (--adopt FILE)", protocol.ErrOrdersLeft, reply[0])
+	default:
+		if s, found, err = stockOf(reply); err == nil && found == refused {
+			err = fmt.Errorf("%w: to adopt orders into it, use sluice stock freeze, adopt and thaw", protocol.ErrExists)
+		}
+	}
+	if err != nil {
+		return s, fmt.Errorf("recreate %q: %w", sku, err)
+	}
+	return s, nil
+}
+
 // SetState implements Store.
 func (r *Store) SetState(ctx context.Context, sku string, state protocol.State) (protocol.Stock, error) {
 	if err := errors.Join(protocol.CheckSKU(sku), protocol.CheckState(state)); err != nil {
@@ -182,7 +214,7 @@ func (r *Store) SetState(ctx context.Context, sku string, state protocol.State) 
 	}
 	reply, err := r.callScript(ctx, "set_state", sku, r.events, string(state))
 	if err == nil && reply == nil {
-		err = protocol.ErrUnknownSKU
+		err = r.noLedger(ctx, sku)
 	}
 	if err != nil {
 		return protocol.Stock{}, fmt.Errorf("set state of %q: %w", sku, err)

@@ -67,6 +67,9 @@ type Store struct {
 	mu       sync.Mutex // guards the beginning of visits
 	visiting bool
 	revisit  bool // something has changed since the visit began
+
+	journal   *failover.Journal // nil = none
+	unwritten []string          // SKUs that the registry must know, see noteLost; guarded by mu
 }
 
 // Options say which Redis, and how much of its changes it remembers.
@@ -90,7 +93,12 @@ type Options struct {
 
 	// Visitor is for tools that come and go: they leave no mark, so that no SKU waits for them after a restart of
 	// Redis, and they notice nothing.
-	Visitor  bool
+	Visitor bool
+
+	// StateDir is a folder on a local disk, of this machine alone, for what an instance must know when it returns after
+	// it was killed; "" = it returns as another one, and an operator opens what Redis has lost at the same time.
+	StateDir string
+
 	Instance string       // begins the name of this instance's marks: at most 64 visible ASCII bytes without "|"
 	Log      *slog.Logger // what was lost; default slog.Default()
 }
@@ -123,6 +131,9 @@ func open(o Options, texts map[string]string) (*Store, error) {
 		r.events, r.most = protocol.MaxNumber, o.Events
 	}
 	r.Call = r.recover
+	if r.log == nil {
+		r.log = slog.Default()
+	}
 	r.lost = make(map[string]*atomic.Uint64)
 	for _, why := range failover.LossReasons() {
 		r.lost[why] = new(atomic.Uint64)
@@ -130,8 +141,10 @@ func open(o Options, texts map[string]string) (*Store, error) {
 	if !o.Visitor { // a name that no process had before: what a process of that name has seen is forgotten with it
 		r.instance = strings.TrimPrefix(o.Instance+"-"+rand.Text(), "-")
 	}
-	if r.log == nil {
-		r.log = slog.Default()
+	if !o.Visitor && o.StateDir != "" {
+		if err := r.resume(o.StateDir); err != nil {
+			return nil, err
+		}
 	}
 	if o.Identify == nil {
 		o.Identify = r.identify
@@ -157,14 +170,21 @@ func open(o Options, texts map[string]string) (*Store, error) {
 	}
 	r.link = way
 	r.away, r.depart = context.WithCancel(context.Background())
+	if len(r.Seen.SKUs()) > 0 {
+		r.revisitAll()
+	}
 	return r, nil
 }
 
 // Close takes this instance's marks away, as far as that can be done within 2 s, and closes all connections: nobody
 // waits for this instance when Redis is restarted. Settle what is owed before. Later calls fail.
 func (r *Store) Close() error {
-	r.deregister()
-	return r.link.Close()
+	left := r.deregister()
+	err := r.link.Close()
+	if r.journal != nil {
+		err = errors.Join(err, r.journal.Close(left))
+	}
+	return err
 }
 
 // Check refuses a Redis that may throw a ledger away: its maxmemory-policy must be noeviction, on every master of a

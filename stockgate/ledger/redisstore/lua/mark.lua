@@ -15,6 +15,10 @@
 -- far it has told what it knows (recover.lua), and the time of its last call that is still known here. was is the state
 -- to go back to once all have told; frozen there means that an operator alone may open it. since is when it froze, upto epoch|ver of
 -- what was there then.
+--
+-- born is the first epoch of a ledger. A caller that has seen an epoch before it knows that another ledger vanished, whose
+-- orders this one may lack: it freezes until an operator has adopted them. In a ledger that was made again in knowledge of
+-- that, by recreate.lua, or since then, born is 0: it takes orders of any epoch.
 
 -- The last arguments of every call but one. No instance: a visitor, who leaves no mark, sees nothing missing, decides no doubt.
 local WHO, SEQ, ANSWERED, EPOCH, VER, RUN, LOST = unpack(ARGV, #ARGV - 7, #ARGV - 1)
@@ -46,7 +50,7 @@ end
 local function seen(stock, reached)
 	local epoch, ver = tonumber(EPOCH), tonumber(VER)
 	if LOST ~= '' and epoch == 0 then return LOST end
-	if stock.epoch > epoch then return nil end
+	if stock.epoch > epoch then return epoch > 0 and stock.born > epoch and 'missing' or nil end
 	if LOST ~= '' then return LOST end
 	if stock.epoch < epoch or stock.ver < ver then return 'version' end
 	if reached < tonumber(ANSWERED) then return 'mark' end
@@ -86,13 +90,17 @@ end
 -- not outrun, so the epoch stays, and later is what an operator who opens this one must begin behind.
 local function freeze(stock, why)
 	local older = stock.epoch < tonumber(EPOCH)
-	if older or stock.was_state == 'frozen' and stock.why == 'operator' then
+	if older or why == 'missing' or stock.was_state == 'frozen' and stock.why == 'operator' then
 		note(stock, 'was', 'frozen')
 	elseif stock.was_state ~= 'frozen' then
 		note(stock, 'was', stock.was_state)
 	end
 	if stock.was_state ~= 'frozen' or why ~= 'operator' then
 		note(stock, 'upto', digits(stock.epoch) .. '|' .. digits(stock.ver))
+	end
+	if why == 'missing' then
+		stock.born = 0
+		note(stock, 'born', '0')
 	end
 	note(stock, 'since', digits(clock()))
 	roll(stock)

@@ -18,7 +18,8 @@ local S, R, U, X, Q = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local NEWS = ARGV[#ARGV]
 
 local function fault(key, what)
-	error(key .. ': ' .. what, 0)
+	local remedy = key == 'ARGV' and '' or '; sluice stock recreate makes the ledger again'
+	error(key .. ': ' .. what .. remedy, 0)
 end
 
 -- What was read or printed before in this call, by text and by number: most orders are of one unit, and most numbers of
@@ -59,10 +60,21 @@ local function hint(stock, reply)
 	return reply
 end
 
+-- untold counts the instances that have not told a frozen stock all that they know, see mark.lua.
+local function untold(stock)
+	local n = 0
+	if stock.state ~= 'frozen' then return n end
+	local all = redis.call('HGETALL', S)
+	for i = 1, #all, 2 do
+		if string.sub(all[i], 1, 3) == 'rc:' and tonumber(string.sub(all[i + 1], 1, 1)) < 2 then n = n + 1 end
+	end
+	return n
+end
+
 -- whole is a reply with all numbers.
 local function whole(stock, done)
 	local reply = hint(stock)
-	for _, n in ipairs({stock.total, stock.held, stock.sold, stock.limit, done, stock.why}) do
+	for _, n in ipairs({stock.total, stock.held, stock.sold, stock.limit, done, untold(stock), stock.why}) do
 		reply[#reply + 1] = n
 	end
 	return reply

@@ -1,0 +1,29 @@
+//go:build unix
+
+package failover
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// errLocked is the cause when another process has a folder.
+var errLocked = errors.New("another process has this journal")
+
+// lockFolder locks a folder until the file is closed, or the process ends in whichever way.
+func lockFolder(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, errLocked
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return f, nil
+}
