@@ -26,6 +26,7 @@ type Server struct {
 	MaxBodySize       Size          `toml:"max_body_size"`       // 1 KiB to 1 GiB; gated routes hold all of it in memory
 	BodyMemory        Size          `toml:"body_memory"`         // 64 KiB to 1024 GiB; at least twice MaxBodySize
 	RequestIDHeader   string        `toml:"request_id_header"`
+	StateDir          string        `toml:"state_dir"`        // "" = none
 	ShutdownDelay     time.Duration `toml:"shutdown_delay"`   // 0 or above
 	ShutdownTimeout   time.Duration `toml:"shutdown_timeout"` // above 0
 	TLS               *TLS          `toml:"tls"`              // nil = plain HTTP

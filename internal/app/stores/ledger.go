@@ -23,9 +23,13 @@ func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*redisstore.S
 	if visitor {
 		way.Log = slog.New(slog.DiscardHandler)
 	}
+	state := c.Server.StateDir
+	if c.Stock.Reserve.Apart != "" {
+		state = "" // what is sold there is not kept
+	}
 	r, err := redisstore.New(redisstore.Options{
 		Options: way, Prefix: c.Stock.Reserve.Apart, Events: c.Stock.Reserve.Events, Acknowledged: c.Stock.Reserve.EventsAcknowledged,
-		Replicas: c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: InstanceName(name), Log: log,
+		Replicas: c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: InstanceName(name), StateDir: state, Log: log,
 	})
 	if err != nil {
 		return nil, c.Errorf("stock.redis", "%v", err)

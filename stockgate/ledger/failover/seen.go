@@ -191,11 +191,20 @@ func (t *Seen) replay(c *change) {
 }
 
 func (t *Seen) restore(s seenRecord) {
-	if one := t.Add(string(s.SKU)); one != nil && s.Epoch > 0 {
-		one.Learn(s.Answered, s.Epoch, s.Ver, s.Answered > 0)
-		one.progress = progress{due: true} // the process before may have been about to
-		t.Raise()
+	one := t.Add(string(s.SKU))
+	if one == nil || s.Epoch == 0 {
+		return
 	}
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if s.Epoch > one.epoch {
+		one.epoch, one.ver, one.answered = s.Epoch, 0, 0
+	}
+	if s.Epoch == one.epoch {
+		one.ver, one.answered, one.at = max(one.ver, s.Ver), max(one.answered, s.Answered), time.Now()
+	}
+	one.progress = progress{due: true} // the process before may have been about to tell
+	t.Raise()
 }
 
 // forgetAnswered lets no claim say anything of answered calls.

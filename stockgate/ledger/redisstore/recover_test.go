@@ -260,19 +260,23 @@ func TestOldMasterThatComesBackSellsNothing(t *testing.T) {
 // A ledger that is made again has the orders of before: its instances tell them, and an operator opens it.
 func TestRecreatedLedgerIsToldOfTheOrdersOfBefore(t *testing.T) {
 	server, r := onRedis(t)
+	other := connect(t, server, texts())
+	takes(t, other, "c")
 	before := ledgertest.StockOf(t, r)
 	ledgertest.Check(t, server.Client.FlushAll(t.Context()).Err())
 	takes(t, r, "new")
 	s := ledgertest.Must[protocol.Stock](t)(r.Recreate(t.Context(), "1001", 9, 2, false))
 	ledgertest.Want(t, "state", s.State, protocol.Frozen)
 	ledgertest.Must[protocol.Stock](t)(r.Recreate(t.Context(), "1001", 9, 2, false)) // it goes on
-	ledgertest.Must[[]protocol.Record](t)(r.Sweep(t.Context(), "1001", 1, 2, 1))
+	ledgertest.Must[[]protocol.Record](t)(other.Sweep(t.Context(), "1001", 1, 2, 1))
 	ledgertest.Want(t, "untold", ledgertest.StockOf(t, r).Untold, 1)
 	for range 3 {
 		tells(t, r)
+		tells(t, other)
 	}
 	s = ledgertest.StockOf(t, r)
 	ledgertest.Want(t, "held and sold", s.Held+s.Sold, before.Held+before.Sold)
+	ledgertest.Want(t, "c", statusOf(t, r, "c"), "H")
 	ledgertest.Want(t, "state", s.State, protocol.Frozen)
 	ledgertest.Want(t, "untold", s.Untold, 0)
 	ledgertest.Must[protocol.Stock](t)(r.SetState(t.Context(), "1001", protocol.On))

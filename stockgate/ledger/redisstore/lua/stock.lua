@@ -18,8 +18,9 @@ local S, R, U, X, Q = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local NEWS = ARGV[#ARGV]
 
 local function fault(key, what)
-	local remedy = key == 'ARGV' and '' or '; sluice stock recreate makes the ledger again'
-	error(key .. ': ' .. what .. remedy, 0)
+	local remedy = '; the ledger is broken, and nothing is sold: sluice stock recreate ' .. string.match(S, '{(.*)}') ..
+		' --total N --adopt FILE|settle|none'
+	error(key .. ': ' .. what .. (key == 'ARGV' and '' or remedy), 0)
 end
 
 -- What was read or printed before in this call, by text and by number: most orders are of one unit, and most numbers of
