@@ -182,6 +182,7 @@ func (r *Store) Close() error {
 	left := r.deregister()
 	err := r.link.Close()
 	if r.journal != nil {
+		r.Log.Keep(nil, nil)
 		err = errors.Join(err, r.journal.Close(left))
 	}
 	return err

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+)
+
+// eventually asks until a command's answer has want.
+func eventually(t *testing.T, want string, args ...string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; <-time.After(50 * time.Millisecond) {
+		out, err := command(t, args...)
+		if err == nil && strings.Contains(strings.Join(strings.Fields(out), " "), want) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%v: %q, %v; want %q", args, out, err, want)
+		}
+	}
+}
+
+// The settlement's database alone knows that the SKU was sold: no instance runs, and Redis has nothing.
+func TestRecreate_AdoptsWhatWasSettled(t *testing.T) {
+	server := redistest.Start(t)
+	file := settleConfig(t, server.Addr)
+	oneOrder(t, server.Addr, "1001")
+	if _, err := command(t, "settle", "migrate", "-c", file); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		root := newRoot()
+		root.SetArgs([]string{"settle", "run", "-c", file})
+		ended <- root.ExecuteContext(ctx)
+	}()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	}()
+	eventually(t, "1001 at", "settle", "verify", "1001", "-c", file)
+	server.Client.FlushAll(t.Context())
+	const remedy = "sluice stock recreate 1001 --total N --adopt FILE|settle|none"
+	if _, err := command(t, "stock", "set", "1001", "10", "-c", file); err == nil || !strings.Contains(err.Error(), remedy) {
+		t.Fatalf("stock set: %v", err)
+	}
+	out, err := command(t, "stock", "recreate", "1001", "--total", "10", "--adopt", "settle", "-c", file)
+	if err != nil || !strings.Contains(out, "7\tfree of 10: 0 held, 3 sold") {
+		t.Fatalf("recreate: %q, %v", out, err)
+	}
+	eventually(t, "equal; 2 records, 3 units sold, 3 booked", "settle", "verify", "1001", "-c", file)
+	if _, err := command(t, "stock", "recreate", "1001", "--total", "10", "--adopt", "none", "-c", file); err == nil {
+		t.Error("a whole ledger was made again")
+	}
+}
+
+func TestRecreate_NamesWhatIsMissing(t *testing.T) {
+	file := settleConfig(t, "127.0.0.1:9")
+	for args, want := range map[string]string{
+		"1001":                                   "--total is missing",
+		"1001 --total 5":                         "--adopt is missing",
+		"1001 --total 5 --adopt none --limit -2": "--limit -2",
+		"1001 --total 5 --adopt none --kind layout": "--kind layout",
+		"1001 --total 5 --adopt /none":              "no such file",
+		"a{b --total 5 --adopt none":                "no request can name it",
+	} {
+		words := append([]string{"stock", "recreate", "-c", file}, strings.Fields(args)...)
+		if _, err := command(t, words...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", args, err, want)
+		}
+	}
+}
