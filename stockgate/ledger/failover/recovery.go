@@ -33,8 +33,8 @@ type progress struct {
 	partial  bool  // the journal does not reach back to what may be lost
 }
 
-// raise begins anew where a ledger that was seen before is in a later epoch.
-func (t *progress) raise(before int64) { *t = progress{due: before > 0} }
+// raise begins anew in a later epoch. What was known before, if anything, is due.
+func (t *progress) raise(known bool) { *t = progress{due: known} }
 
 // Result is what came of telling.
 type Result struct {

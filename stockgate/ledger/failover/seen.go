@@ -39,6 +39,7 @@ type SeenState struct {
 	lost       string    // why the ledger must be closed; "" once its epoch is a later one
 	gone       int64     // the call that did not find it; 0 = it is there
 	progress   progress  // how far this instance has told a later epoch what it knows
+	returned   bool      // others may wait for what a process before has seen, and this one has not
 }
 
 // claimFor is how long an instance claims that its mark must be there. The scripts forget marks only much later.
@@ -74,7 +75,7 @@ func (t *SeenState) Learn(seq, epoch, ver int64, marked bool) (raised bool) {
 		return false
 	}
 	if epoch > t.epoch {
-		t.progress.raise(t.epoch)
+		t.progress.raise(t.epoch > 0 || t.returned)
 		raised = t.progress.due
 		t.epoch, t.ver, t.answered, t.lost = epoch, 0, 0, ""
 	}
@@ -132,6 +133,10 @@ type Seen struct {
 	mu     sync.RWMutex
 	all    map[string]*SeenState
 	raised atomic.Bool // the epoch of some has risen: there may be something to tell
+
+	// Returned says that a process before had this instance's name: others may wait for it at any ledger. It is set before
+	// the first use.
+	Returned bool
 }
 
 // NewSeen returns one that has seen nothing.
@@ -150,7 +155,7 @@ func (t *Seen) Add(sku string) *SeenState {
 	defer t.mu.Unlock()
 	one := t.all[sku]
 	if one == nil && len(t.all) < maxSeen {
-		one = &SeenState{}
+		one = &SeenState{returned: t.Returned}
 		t.all[sku] = one
 	}
 	return one

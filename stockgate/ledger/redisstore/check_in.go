@@ -70,8 +70,9 @@ const maxFailedCalls = 3
 // checkIn looks at every ledger that this instance has seen, until Redis is away, or Close wants it to end; a
 // reserver's sweeps do the rest then.
 func (r *Store) checkIn() {
+	r.visitListed()
 	for again := true; again; {
-		r.callEach(r.away, "visit")
+		r.callEach(r.away, "visit", r.Seen.SKUs())
 		r.mu.Lock()
 		again, r.revisit = r.revisit && r.away.Err() == nil, false
 		r.visiting = again
@@ -79,15 +80,32 @@ func (r *Store) checkIn() {
 	}
 }
 
-// callEach runs a script on every ledger that this instance has seen, many in a call, until Redis is away. It reports
-// whether each of them has answered.
-func (r *Store) callEach(ctx context.Context, script string) (all bool) {
+// visitListed looks at every ledger that there is, once, when the instance has returned: others may wait for it at one
+// that its journal does not have, since it had no order there. It tries until Redis is there.
+func (r *Store) visitListed() {
+	for r.Seen.Returned && !r.looked && r.away.Err() == nil {
+		skus, err := r.SKUs(r.away, maxListed)
+		if err == nil && r.callEach(r.away, "visit", skus) {
+			r.looked = true
+			return
+		}
+		select {
+		case <-r.away.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+const maxListed = 100_000
+
+// callEach runs a script on ledgers, many in a call, until Redis is away. It reports whether each of them has answered.
+func (r *Store) callEach(ctx context.Context, script string, skus []string) (all bool) {
 	failed, missed := 0, false
-	for some := range slices.Chunk(r.Seen.SKUs(), protocol.MaxTogether) {
+	for some := range slices.Chunk(skus, protocol.MaxTogether) {
 		calls := r.callMany(ctx, some, func(sku string) scriptCall {
 			return scriptCall{script: script, sku: sku, args: []any{r.events}}
 		})
-		missed = missed || slices.ContainsFunc(calls, func(q scriptCall) bool { return q.err != nil })
+		missed = missed || slices.ContainsFunc(calls, func(q scriptCall) bool { return fault(q.err) != nil })
 		if slices.ContainsFunc(calls, func(q scriptCall) bool { return q.err == nil || fault(q.err) == nil }) {
 			failed = 0
 		} else if failed++; failed == maxFailedCalls {
@@ -117,7 +135,7 @@ func (r *Store) deregister() (left bool) {
 			return false
 		}
 	}
-	return r.callEach(ctx, "leave") // without Redis the marks grow old
+	return r.callEach(ctx, "leave", r.Seen.SKUs()) // without Redis the marks grow old
 }
 
 // resume lets this store go on as the instance whose journal is in dir, if no process has it, or begins a journal.
@@ -127,7 +145,7 @@ func (r *Store) resume(dir string) (err error) {
 	}
 	r.calls.Store(r.journal.Calls)
 	if r.journal.Name != "" {
-		r.instance = r.journal.Name
+		r.instance, r.Seen.Returned = r.journal.Name, true
 	}
 	if err := r.journal.Begin(r.instance); err != nil {
 		return err

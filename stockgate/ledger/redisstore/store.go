@@ -69,6 +69,7 @@ type Store struct {
 	revisit  bool // something has changed since the visit began
 
 	journal   *failover.Journal // nil = none
+	looked    bool              // a returned instance has looked at every ledger; of visits alone
 	unwritten []string          // SKUs that the registry must know, see noteLost; guarded by mu
 }
 
@@ -170,7 +171,7 @@ func open(o Options, texts map[string]string) (*Store, error) {
 	}
 	r.link = way
 	r.away, r.depart = context.WithCancel(context.Background())
-	if len(r.Seen.SKUs()) > 0 {
+	if r.Seen.Returned || len(r.Seen.SKUs()) > 0 {
 		r.revisitAll()
 	}
 	return r, nil

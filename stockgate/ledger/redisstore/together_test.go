@@ -118,7 +118,7 @@ func TestManyLedgersAreLookedAfterInFewRoundTrips(t *testing.T) {
 	r.InspectAll(t.Context(), skus[:protocol.MaxTogether])
 	ledgertest.Want(t, "round trips of the numbers of as many as may be", n.Load(), 1)
 	n.Store(0)
-	r.callEach(t.Context(), "visit")
+	r.callEach(t.Context(), "visit", r.Seen.SKUs())
 	ledgertest.Want(t, "round trips of a visit", n.Load(), 5)
 }
 
@@ -244,7 +244,7 @@ func TestVisitGoesOnAfterACallThatFailedAndEndsWhereAllDo(t *testing.T) {
 			r.Seen.Find(sku).ForgetAnswered()
 		}
 		n.fails = c.fail
-		r.callEach(t.Context(), "visit")
+		r.callEach(t.Context(), "visit", r.Seen.SKUs())
 		ledgertest.Want(t, "round trips", n.Load(), c.trips)
 		visited := int64(0)
 		for _, sku := range skus {
