@@ -79,7 +79,7 @@ func TestRecent_MemoryDoesNotGrow(t *testing.T) {
 		t.Errorf("%d bytes are held, more than three pages", held)
 	}
 	known := func(i int) bool {
-		found, _ := r.find(1, []byte("{\"n\":"+strconv.Itoa(i)+","))
+		found, _ := r.newest(1, []byte("{\"n\":"+strconv.Itoa(i)+","))
 		return len(found) == 1
 	}
 	if !known(lines-1) || !known(lines-2000) || known(0) {

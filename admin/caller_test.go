@@ -42,7 +42,7 @@ func TestAViewerLooksAndChangesNothing(t *testing.T) {
 func TestWrongTokens_AreSlowedAndNeverLockTheRightOneOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		door := NewDoor()
+		door := NewLoginThrottle()
 		h := (&API{Store: &shelf{}, Token: "boss", Door: door, Log: slog.New(slog.NewTextHandler(&log, nil))}).Handler()
 		from := func(address, token string) (code int, took time.Duration, after string) {
 			start := time.Now()
@@ -92,7 +92,7 @@ func TestWrongTokens_AreSlowedAndNeverLockTheRightOneOut(t *testing.T) {
 // Answers that wait hold connections: few do at a time.
 func TestWrongTokens_FewWaitAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, client, start := NewDoor(), netip.MustParseAddr("192.0.2.1"), time.Now()
+		d, client, start := NewLoginThrottle(), netip.MustParseAddr("192.0.2.1"), time.Now()
 		for range wrongOfOne {
 			if wait, _ := d.rejected(client, start); wait != 0 {
 				t.Fatal("slowed too early")
@@ -121,8 +121,8 @@ func TestWrongTokens_OfAnIPv6ClientAreThoseOfItsNetwork(t *testing.T) {
 
 // Who guesses does not wipe out what was done.
 func TestRefusalsDoNotPushDeedsOut(t *testing.T) {
-	trail := NewTrail(slog.New(slog.DiscardHandler))
-	trail.Note(Deed{What: "config.reload"}, "")
+	trail := NewAuditLog(slog.New(slog.DiscardHandler))
+	trail.Record(AuditEntry{What: "config.reload"}, "")
 	for range 10 * keptRejections {
 		trail.Rejected("192.0.2.1:1")
 	}
@@ -131,7 +131,7 @@ func TestRefusalsDoNotPushDeedsOut(t *testing.T) {
 		t.Errorf("%d deeds, the oldest %+v", len(all), all[0])
 	}
 	for range 2 * keptDeeds {
-		trail.Note(Deed{What: "stock.change"}, "")
+		trail.Record(AuditEntry{What: "stock.change"}, "")
 	}
 	if n := len(trail.since(0, maxList)); n > keptDeeds+keptRejections {
 		t.Errorf("%d deeds are kept", n)

@@ -23,10 +23,10 @@ const (
 	mostPaused = 8
 )
 
-// Door counts wrong tokens, and slows the clients that send many. A right token is never rejected or slowed, whatever
+// LoginThrottle counts wrong tokens, and slows the clients that send many. A right token is never rejected or slowed, whatever
 // was sent before from the same address or from others: a token has 16 bytes or more, and is not found by trying. It is
 // safe for concurrent use, and outlives a reload.
-type Door struct {
+type LoginThrottle struct {
 	mu     sync.Mutex
 	minute int64 // of what is counted; wrong and all are of this one alone
 	wrong  map[netip.Addr]int
@@ -36,16 +36,16 @@ type Door struct {
 	total atomic.Uint64
 }
 
-// NewDoor returns a Door that has counted nothing.
-func NewDoor() *Door { return &Door{wrong: map[netip.Addr]int{}} }
+// NewLoginThrottle returns a Door that has counted nothing.
+func NewLoginThrottle() *LoginThrottle { return &LoginThrottle{wrong: map[netip.Addr]int{}} }
 
 // rejected counts a wrong token of client. It returns how long the client should wait before it sends another one, 0 for
 // the first ones in a minute, and whether that is worth a line: a flood is not, one by one. It takes wrongPause where
 // there is a wait.
-func (d *Door) rejected(client netip.Addr, now time.Time) (wait time.Duration, telling bool) {
+func (d *LoginThrottle) rejected(client netip.Addr, now time.Time) (wait time.Duration, telling bool) {
 	d.total.Add(1)
 	d.mu.Lock()
-	d.turn(now)
+	d.forgetMinute(now)
 	tooMany := d.wrong[client] >= wrongOfOne
 	if _, counted := d.wrong[client]; counted || len(d.wrong) < wrongCounts {
 		d.wrong[client]++
@@ -72,15 +72,15 @@ func (d *Door) rejected(client netip.Addr, now time.Time) (wait time.Duration, t
 var wrongTokens = prometheus.NewDesc("sluice_admin_wrong_tokens_total", "Requests to admin.listen with a wrong token.", nil, nil)
 
 // Describe implements prometheus.Collector.
-func (d *Door) Describe(out chan<- *prometheus.Desc) { out <- wrongTokens }
+func (d *LoginThrottle) Describe(out chan<- *prometheus.Desc) { out <- wrongTokens }
 
 // Collect implements prometheus.Collector.
-func (d *Door) Collect(out chan<- prometheus.Metric) {
+func (d *LoginThrottle) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(wrongTokens, prometheus.CounterValue, float64(d.total.Load()))
 }
 
-// turn forgets the minute before.
-func (d *Door) turn(now time.Time) {
+// forgetMinute forgets the minute before.
+func (d *LoginThrottle) forgetMinute(now time.Time) {
 	if minute := now.Unix() / 60; minute != d.minute {
 		d.minute, d.all = minute, 0
 		clear(d.wrong)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Helm changes the running gate. Its errors may be ErrInvalid, ErrConflict, errors.As a *BadFile, and of an override ErrNoOverride.
-type Helm interface {
+// Controller changes the running gate. Its errors may be ErrInvalid, ErrConflict, errors.As a *BadFile, and of an override ErrNoOverride.
+type Controller interface {
 	// Reload reads the configuration again. drop ends every override of a limit; otherwise those are kept that the new
 	// configuration has room for.
 	Reload(ctx context.Context, drop bool) (Reloaded, error)
@@ -62,9 +62,9 @@ func (a *API) reload(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	done, err := a.Helm.Reload(r.Context(), want.Overrides == "drop")
+	done, err := a.Controller.Reload(r.Context(), want.Overrides == "drop")
 	if bad := (*BadFile)(nil); errors.As(err, &bad) {
-		a.note(r, Deed{What: "config.reject", Detail: bad.Text()}, "admin: reload asked for")
+		a.record(r, AuditEntry{What: "config.reject", Detail: bad.Text()}, "admin: reload asked for")
 		failWith(w, http.StatusUnprocessableEntity, bad.Error(), bad.Problems)
 		return
 	}
@@ -72,13 +72,13 @@ func (a *API) reload(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, err)
 		return
 	}
-	done.Restart, done.Kept, done.Dropped = some(done.Restart), some(done.Kept), some(done.Dropped)
-	a.note(r, Deed{What: "config.reload", Object: done.Config, After: done}, "admin: reload asked for", "config", done.Config)
+	done.Restart, done.Kept, done.Dropped = nonNil(done.Restart), nonNil(done.Kept), nonNil(done.Dropped)
+	a.record(r, AuditEntry{What: "config.reload", Object: done.Config, After: done}, "admin: reload asked for", "config", done.Config)
 	answer(w, done)
 }
 
-// some is a list as JSON has it: none is empty, and not null.
-func some(list []string) []string {
+// nonNil is a list as JSON has it: none is empty, and not null.
+func nonNil(list []string) []string {
 	if list == nil {
 		return []string{}
 	}
@@ -107,11 +107,11 @@ func (b *BadFile) Text() string {
 }
 
 func (a *API) drain(w http.ResponseWriter, r *http.Request) {
-	if err := a.Helm.Drain(r.Context()); err != nil {
+	if err := a.Controller.Drain(r.Context()); err != nil {
 		a.fault(w, err)
 		return
 	}
-	a.note(r, Deed{What: "gate.drain"}, "admin: drain asked for")
+	a.record(r, AuditEntry{What: "gate.drain"}, "admin: drain asked for")
 	answer(w, struct {
 		Phase string `json:"phase"`
 	}{"draining"})
@@ -142,7 +142,7 @@ const (
 )
 
 func (a *API) overridden() []Override {
-	if all := a.Helm.Overrides(); all != nil {
+	if all := a.Controller.Overrides(); all != nil {
 		return all
 	}
 	return []Override{}
@@ -210,32 +210,32 @@ func (a *API) setOverride(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, err)
 		return
 	}
-	done, err := a.Helm.Override(r.Context(), want)
+	done, err := a.Controller.Override(r.Context(), want)
 	if err != nil {
 		a.fault(w, err)
 		return
 	}
-	a.note(r, done.deed("override.set", done.Before, done.Value), "admin: override set", "of", done.of(), "value", done.Value, "before", done.Before, "until", done.Until)
+	a.record(r, done.auditEntry("override.set", done.Before, done.Value), "admin: override set", "of", done.label(), "value", done.Value, "before", done.Before, "until", done.Until)
 	answer(w, done)
 }
 
 func (a *API) undo(w http.ResponseWriter, r *http.Request) {
-	done, err := a.Helm.Undo(r.Context(), r.PathValue("id"))
+	done, err := a.Controller.Undo(r.Context(), r.PathValue("id"))
 	if err != nil {
 		a.fault(w, err)
 		return
 	}
-	a.note(r, done.deed("override.undo", done.Value, done.Before), "admin: override undone", "of", done.of(), "value", done.Before, "before", done.Value)
+	a.record(r, done.auditEntry("override.undo", done.Value, done.Before), "admin: override undone", "of", done.label(), "value", done.Before, "before", done.Value)
 	answer(w, done)
 }
 
-func (o *Override) of() string {
+func (o *Override) label() string {
 	if o.SKU != "" {
 		return o.SKU
 	}
 	return o.Key
 }
 
-func (o *Override) deed(what string, before, after any) Deed {
-	return Deed{What: what, Object: o.of(), Detail: "override " + o.ID, Before: before, After: after, Until: o.Until}
+func (o *Override) auditEntry(what string, before, after any) AuditEntry {
+	return AuditEntry{What: what, Object: o.label(), Detail: "override " + o.ID, Before: before, After: after, Until: o.Until}
 }

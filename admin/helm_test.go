@@ -56,7 +56,7 @@ func (*wheel) Leave(string) {}
 
 func gated(t *testing.T, g *wheel) (http.Handler, *API) {
 	t.Helper()
-	api := &API{Gate: g, Helm: g, Watch: still(t), Log: slog.New(slog.DiscardHandler)}
+	api := &API{Gate: g, Controller: g, History: still(t), Log: slog.New(slog.DiscardHandler)}
 	return api.Handler(), api
 }
 
@@ -126,7 +126,7 @@ func TestEveryChangeIsOnRecordAndNoLookIs(t *testing.T) {
 	ask(h, "DELETE", "/api/v1/overrides/1", "", nil)
 	ask(h, "POST", "/api/v1/reload", "", nil)
 	ask(h, "POST", "/api/v1/drain", "", nil)
-	var told struct{ Audit []Deed }
+	var told struct{ Audit []AuditEntry }
 	if err := json.Unmarshal(ask(h, "GET", "/api/v1/audit", "", nil).Body.Bytes(), &told); err != nil {
 		t.Fatal(err)
 	}

@@ -34,8 +34,8 @@ const frozen = "frozen"
 // Ledgers is the stock that the gate keeps, one ledger a SKU, and the reservations in it. Its errors may be ErrNoSKU,
 // ErrInvalid and ErrConflict; after any other nobody knows whether the call was done, and the same call finds out.
 type Ledgers interface {
-	// Look reads the numbers.
-	Look(ctx context.Context, sku string) (Stock, error)
+	// Stock reads the numbers.
+	Stock(ctx context.Context, sku string) (Stock, error)
 
 	// SKUs names at most limit SKUs that have a ledger.
 	SKUs(ctx context.Context, limit int) ([]string, error)
@@ -50,8 +50,8 @@ type Ledgers interface {
 	// SetState opens, pauses, ends or freezes. Freezing raises the epoch, each time.
 	SetState(ctx context.Context, sku, state string) (Stock, error)
 
-	// Find looks a serial up; ok is false when that SKU does not know it.
-	Find(ctx context.Context, sku, serial string) (r Reservation, ok bool, err error)
+	// Reservation looks a serial up; ok is false when that SKU does not know it.
+	Reservation(ctx context.Context, sku, serial string) (r Reservation, ok bool, err error)
 
 	// Reservations reads at most limit of those of sku, in no order.
 	Reservations(ctx context.Context, sku string, limit int) ([]Reservation, error)
@@ -77,7 +77,7 @@ func (a *API) listLedgers(w http.ResponseWriter, r *http.Request) {
 	}
 	all := make([]Stock, 0, len(skus))
 	for _, sku := range skus {
-		s, err := a.Ledgers.Look(r.Context(), sku)
+		s, err := a.Ledgers.Stock(r.Context(), sku)
 		switch {
 		case err == nil:
 			all = append(all, s)
@@ -90,7 +90,7 @@ func (a *API) listLedgers(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) readLedger(w http.ResponseWriter, r *http.Request) {
-	s, err := a.look(r)
+	s, err := a.readNamedLedger(r)
 	if err != nil {
 		a.fault(w, err)
 		return
@@ -98,13 +98,13 @@ func (a *API) readLedger(w http.ResponseWriter, r *http.Request) {
 	answer(w, s)
 }
 
-// look reads the ledger that r names.
-func (a *API) look(r *http.Request) (Stock, error) {
+// readNamedLedger reads the ledger that r names.
+func (a *API) readNamedLedger(r *http.Request) (Stock, error) {
 	sku := r.PathValue("sku")
 	if err := checkSKU(sku); err != nil {
 		return Stock{}, err
 	}
-	s, err := a.Ledgers.Look(r.Context(), sku)
+	s, err := a.Ledgers.Stock(r.Context(), sku)
 	if errors.Is(err, ErrNoSKU) && a.Store != nil {
 		err = fmt.Errorf("%w; the shop's own stock is asked for by kind=layout", err)
 	}
@@ -122,7 +122,7 @@ func (a *API) changeLedger(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	sku := r.PathValue("sku")
-	before, err := a.look(r)
+	before, err := a.readNamedLedger(r)
 	if errors.Is(err, ErrNoSKU) && want.Set != nil {
 		err = a.mayMake(r, sku)
 	}
@@ -135,10 +135,10 @@ func (a *API) changeLedger(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, err)
 		return
 	}
-	if want.State != "" && a.Helm != nil {
-		a.Helm.Leave(sku) // paused for a while, and now for good: it must not open by itself
+	if want.State != "" && a.Controller != nil {
+		a.Controller.Leave(sku) // paused for a while, and now for good: it must not open by itself
 	}
-	a.note(r, Deed{What: "ledger.change", Object: sku, Detail: want.String(), Before: before.Ledger, After: now.Ledger},
+	a.record(r, AuditEntry{What: "ledger.change", Object: sku, Detail: want.String(), Before: before.Ledger, After: now.Ledger},
 		"admin: ledger changed", "sku", sku, "change", want.String(), "before", before.Ledger, "after", now.Ledger)
 	answer(w, now)
 }

@@ -42,8 +42,8 @@ func TestEveryRouteIsDescribedAndEveryDescriptionIsARoute(t *testing.T) {
 func TestAnswersAreAsDescribed(t *testing.T) {
 	d := described3(t)
 	watch := still(t)
-	watch.look(100, 1)
-	full := &API{Store: &shelf{left: 3}, Gate: wheel{}, Helm: &wheel{}, Watch: watch, Log: slog.New(slog.DiscardHandler)}
+	watch.addSecond(100, 1)
+	full := &API{Store: &shelf{left: 3}, Gate: wheel{}, Controller: &wheel{}, History: watch, Log: slog.New(slog.DiscardHandler)}
 	bare := &API{Log: slog.New(slog.DiscardHandler)}
 	for _, api := range []*API{full, bare} {
 		h := api.Handler()

@@ -102,8 +102,8 @@ func (a *API) reported(ctx context.Context, sale, sku string) (*Report, error) {
 		r.From = oldest
 	}
 	var seen map[string]moments
-	r.Traffic, seen = a.Watch.since(r.From.Unix(), r.To.Unix())
-	if latest := a.Watch.latest(); latest != nil {
+	r.Traffic, seen = a.History.since(r.From.Unix(), r.To.Unix())
+	if latest := a.History.latest(); latest != nil {
 		r.Unknown = latest.Unknown
 	}
 	err := a.audited(ctx, r, skus, sku != "", seen)
@@ -161,13 +161,13 @@ func (a *API) audited(ctx context.Context, r *Report, skus []string, must bool, 
 // book reads one ledger, and counts its orders where nothing changes meanwhile.
 func (a *API) book(ctx context.Context, sku string, orders *int) (b Book, err error) {
 	for try := 0; ; try++ {
-		before, err := a.Ledgers.Look(ctx, sku)
+		before, err := a.Ledgers.Stock(ctx, sku)
 		if err != nil {
 			return b, err
 		}
 		l := before.Ledger
 		b = Book{SKU: sku, Total: l.Total, Held: l.Held, Sold: l.Sold, Free: l.Free, State: l.State}
-		b.judge()
+		b.checkNumbers()
 		if *orders <= 0 || try == countTries {
 			return b, nil
 		}
@@ -175,7 +175,7 @@ func (a *API) book(ctx context.Context, sku string, orders *int) (b Book, err er
 		if err != nil {
 			return b, err
 		}
-		after, err := a.Ledgers.Look(ctx, sku)
+		after, err := a.Ledgers.Stock(ctx, sku)
 		if err != nil {
 			return b, err
 		}
@@ -189,8 +189,8 @@ func (a *API) book(ctx context.Context, sku string, orders *int) (b Book, err er
 	}
 }
 
-// judge looks at the numbers themselves.
-func (b *Book) judge() {
+// checkNumbers looks at the numbers themselves.
+func (b *Book) checkNumbers() {
 	switch {
 	case b.Total != b.Held+b.Sold+b.Free:
 		b.Fault = fmt.Sprintf("%d is not %d + %d + %d", b.Total, b.Held, b.Sold, b.Free)

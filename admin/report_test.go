@@ -62,7 +62,7 @@ func balanced() *kept {
 func reporting(t *testing.T, k *kept) *API {
 	t.Helper()
 	now := time.Now()
-	return &API{Gate: wheel{}, Helm: &wheel{}, Watch: still(t), Ledgers: k, Log: slog.New(slog.DiscardHandler),
+	return &API{Gate: wheel{}, Controller: &wheel{}, History: still(t), Ledgers: k, Log: slog.New(slog.DiscardHandler),
 		Sales: scheduled{Sale: Sale{Name: "double-11", SKUs: []string{"1001", "none"}, Starts: now.Add(-time.Hour), Ends: now.Add(time.Hour), State: "on"}}}
 }
 
@@ -178,8 +178,8 @@ func TestMomentsAreThoseThatWereSeen(t *testing.T) {
 	all := map[string]*moments{}
 	look := func(at, sold, free int64) moments {
 		r := read(none(), nil)
-		r.stock["1"] = &StockTold{SKU: "1", Sold: sold, Free: free}
-		r.note(all, at)
+		r.stock["1"] = &StockSecond{SKU: "1", Sold: sold, Free: free}
+		r.updateMoments(all, at)
 		return *all["1"]
 	}
 	look(10, 0, 5)
@@ -192,7 +192,7 @@ func TestMomentsAreThoseThatWereSeen(t *testing.T) {
 	if m := look(13, 5, 3); m.soldOut != 0 {
 		t.Errorf("restocked: %+v", m)
 	}
-	read(none(), nil).note(all, 14)
+	read(none(), nil).updateMoments(all, 14)
 	if m := look(15, 5, 0); m.firstSold != 0 || m.soldOut != 0 {
 		t.Errorf("it was so when it was first seen: %+v", m)
 	}

@@ -83,7 +83,7 @@ func (a *API) locate(r *http.Request) (Reservation, error) {
 func (a *API) only(ctx context.Context, serial string, skus []string) (Reservation, error) {
 	var all []Reservation
 	for _, sku := range skus {
-		found, ok, err := a.Ledgers.Find(ctx, sku, serial)
+		found, ok, err := a.Ledgers.Reservation(ctx, sku, serial)
 		if err != nil {
 			return Reservation{}, err
 		}
@@ -137,7 +137,7 @@ func (a *API) reservations(w http.ResponseWriter, r *http.Request) {
 	}
 	skus := []string{want.sku}
 	if want.sku != "" {
-		_, err = a.Ledgers.Look(r.Context(), want.sku)
+		_, err = a.Ledgers.Stock(r.Context(), want.sku)
 	} else {
 		skus, err = a.Ledgers.SKUs(r.Context(), maxList)
 	}

@@ -17,7 +17,7 @@ type route struct {
 
 // routes are all of them. What is under /api/v1 stands in openapi.yaml, and a test wants both to be the same.
 func (a *API) routes() []route {
-	line := newTurns()
+	line := newRequestSlots()
 	all := []route{
 		{"GET", "/api/v1/status", a.gated(a.status)},
 		{"GET", "/api/v1/sales", a.listSales},
@@ -53,7 +53,7 @@ func (a *API) routes() []route {
 		{"GET", "/debug/pprof/trace", pprof.Trace},
 	}
 	for _, op := range []string{"confirm", "release", "refund"} {
-		all = append(all, route{"POST", "/api/v1/reservations/{serial}/" + op, line.handler(a.reserved(a.settle(op)))})
+		all = append(all, route{"POST", "/api/v1/reservations/{serial}/" + op, line.handler(a.reserved(a.settleHandler(op)))})
 	}
 	return all
 }

@@ -118,7 +118,7 @@ const noGate = "no gate is behind this: ask a running one, by --admin"
 // gated answers for an API without a gate.
 func (a *API) gated(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if a.Gate == nil || a.Helm == nil || a.Watch == nil {
+		if a.Gate == nil || a.Controller == nil || a.History == nil {
 			fail(w, http.StatusNotFound, noGate)
 			return
 		}
@@ -132,7 +132,7 @@ func (a *API) status(w http.ResponseWriter, r *http.Request) {
 	s.Host, _ = os.Hostname() // for people alone
 	s.Stock = a.kinds()
 	s.Overrides = a.overridden()
-	s.Second = a.Watch.latest()
+	s.Second = a.History.latest()
 	answer(w, s)
 }
 
@@ -140,7 +140,7 @@ func (a *API) status(w http.ResponseWriter, r *http.Request) {
 func (a *API) limits(w http.ResponseWriter, _ *http.Request) {
 	all := a.Gate.Limits()
 	for i := range all {
-		a.Watch.count(&all[i])
+		a.History.count(&all[i])
 	}
 	answer(w, struct {
 		Limits []Limit `json:"limits"`

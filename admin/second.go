@@ -20,13 +20,13 @@ type Second struct {
 	Connections         int64            `json:"connections"`          // open
 	RejectedConnections map[string]int64 `json:"rejected_connections"` // by reason, before any HTTP was read
 
-	Shop    ShopSecond   `json:"shop"`
-	Redis   *RedisSecond `json:"redis"` // null where no Redis is asked
-	Windows []WindowTold `json:"windows"`
+	Shop    ShopSecond     `json:"shop"`
+	Redis   *RedisSecond   `json:"redis"` // null where no Redis is asked
+	Windows []WindowSecond `json:"windows"`
 
-	Stock   []StockTold `json:"stock"`   // the ledgers with most units held and sold, at most 20; as of their last audit
-	Unknown int64       `json:"unknown"` // reservations whose outcome nobody knows, all SKUs together
-	Routes  []RouteTold `json:"routes"`  // that have ever answered, by name, at most 50
+	Stock   []StockSecond `json:"stock"`   // the ledgers with most units held and sold, at most 20; as of their last audit
+	Unknown int64         `json:"unknown"` // reservations whose outcome nobody knows, all SKUs together
+	Routes  []RouteSecond `json:"routes"`  // that have ever answered, by name, at most 50
 
 	rateRejected, rateObserved map[string]int64 // by keyed rate
 }
@@ -53,15 +53,15 @@ type RedisSecond struct {
 	Up     bool    `json:"up"`
 }
 
-// WindowTold is how many windows were used, and filled to their max.
-type WindowTold struct {
+// WindowSecond is how many windows were used, and filled to their max.
+type WindowSecond struct {
 	Of        string `json:"of"` // "all" or "sku"
 	Used      int64  `json:"used"`
 	Saturated int64  `json:"saturated"`
 }
 
-// StockTold is one ledger.
-type StockTold struct {
+// StockSecond is one ledger.
+type StockSecond struct {
 	SKU   string `json:"sku"` // "_other": those beyond metrics.max_skus together
 	Total int64  `json:"total"`
 	Held  int64  `json:"held"`
@@ -69,8 +69,8 @@ type StockTold struct {
 	Free  int64  `json:"free"`
 }
 
-// RouteTold is one route.
-type RouteTold struct {
+// RouteSecond is one route.
+type RouteSecond struct {
 	Route    string `json:"route"`
 	Requests int64  `json:"requests"`
 	Rejected int64  `json:"rejected"`
@@ -94,7 +94,7 @@ func between(before, now *reading, at int64, span float64) *Second {
 			InFlight: now.inFlight, Limit: now.limit, Queue: now.queue, Up: now.up, Targets: now.targets,
 		},
 		Unknown: now.unknown, Stock: now.mostSold(),
-		Windows: []WindowTold{}, rateRejected: rise(now.rateRejected, before.rateRejected), rateObserved: rise(now.rateObserved, before.rateObserved),
+		Windows: []WindowSecond{}, rateRejected: rise(now.rateRejected, before.rateRejected), rateObserved: rise(now.rateObserved, before.rateObserved),
 	}
 	rejected := int64(0)
 	for _, n := range s.Rejected {
@@ -105,33 +105,33 @@ func between(before, now *reading, at int64, span float64) *Second {
 		s.Redis = &RedisSecond{Calls: sum(now.calls, before.calls), P50: redis.quantile(0.5), P99: redis.quantile(0.99), Errors: sum(now.errors, before.errors), Up: now.redisUp}
 	}
 	for _, of := range slices.Sorted(maps.Keys(now.windows)) {
-		s.Windows = append(s.Windows, WindowTold{of, now.windows[of] - before.windows[of], now.saturated[of] - before.saturated[of]})
+		s.Windows = append(s.Windows, WindowSecond{of, now.windows[of] - before.windows[of], now.saturated[of] - before.saturated[of]})
 	}
-	s.Routes = routesTold(before, now)
+	s.Routes = routeSeconds(before, now)
 	return s
 }
 
 // mostSold are the ledgers that a chart has room for: those with most units gone, by name where they have the same.
-func (r *reading) mostSold() []StockTold {
-	all := make([]StockTold, 0, len(r.stock))
+func (r *reading) mostSold() []StockSecond {
+	all := make([]StockSecond, 0, len(r.stock))
 	for _, s := range r.stock {
 		all = append(all, *s)
 	}
-	slices.SortFunc(all, func(x, y StockTold) int {
+	slices.SortFunc(all, func(x, y StockSecond) int {
 		return cmp.Or(cmp.Compare(y.Held+y.Sold, x.Held+x.Sold), cmp.Compare(x.SKU, y.SKU))
 	})
 	return all[:min(len(all), mostStock)]
 }
 
-func routesTold(before, now *reading) []RouteTold {
-	told := []RouteTold{}
+func routeSeconds(before, now *reading) []RouteSecond {
+	told := []RouteSecond{}
 	for _, r := range now.routes {
 		if len(told) == mostRoutes {
 			break
 		}
 		if r.Requests > 0 {
 			was := before.route(r.Route)
-			told = append(told, RouteTold{r.Route, r.Requests - was.Requests, r.Rejected - was.Rejected})
+			told = append(told, RouteSecond{r.Route, r.Requests - was.Requests, r.Rejected - was.Rejected})
 		}
 	}
 	return told

@@ -20,8 +20,8 @@ type settled struct {
 	Outcome
 }
 
-// settle handles an op that needs nothing but the serial.
-func (a *API) settle(op string) http.HandlerFunc {
+// settleHandler handles an op that needs nothing but the serial.
+func (a *API) settleHandler(op string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		before, err := a.locate(r)
 		if sku := r.URL.Query().Get("sku"); errors.Is(err, errNoSerial) && sku != "" {
@@ -31,12 +31,12 @@ func (a *API) settle(op string) http.HandlerFunc {
 			a.fault(w, err)
 			return
 		}
-		a.finish(w, r, op, before)
+		a.settleAndAnswer(w, r, op, before)
 	}
 }
 
-// finish does op to what was found before, and says so.
-func (a *API) finish(w http.ResponseWriter, r *http.Request, op string, before Reservation) {
+// settleAndAnswer does op to what was found before, and says so.
+func (a *API) settleAndAnswer(w http.ResponseWriter, r *http.Request, op string, before Reservation) {
 	out, err := a.Ledgers.Settle(r.Context(), op, before)
 	if err == nil && out.State == "" {
 		err = fmt.Errorf("%s %q of %q: %w; if the shop has that order, adopt it", op, before.Serial, before.SKU, errNoSerial)
@@ -49,7 +49,7 @@ func (a *API) finish(w http.ResponseWriter, r *http.Request, op string, before R
 	if was == "" {
 		was = "none"
 	}
-	a.note(r, Deed{What: "reservation.settle", Object: before.SKU + " " + before.Serial, Detail: op, Before: was, After: out},
+	a.record(r, AuditEntry{What: "reservation.settle", Object: before.SKU + " " + before.Serial, Detail: op, Before: was, After: out},
 		"admin: reservation settled", "sku", before.SKU, "serial", before.Serial, "op", op,
 		"before", was, "after", out.State, "changed", out.Changed)
 	if out.OverTotal {
@@ -65,7 +65,7 @@ func (a *API) adopt(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, err)
 		return
 	}
-	before, ok, err := a.Ledgers.Find(r.Context(), want.SKU, want.Serial)
+	before, ok, err := a.Ledgers.Reservation(r.Context(), want.SKU, want.Serial)
 	if err == nil && ok {
 		err = before.agrees(want)
 	}
@@ -74,7 +74,7 @@ func (a *API) adopt(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	want.State = before.State
-	a.finish(w, r, "adopt", want)
+	a.settleAndAnswer(w, r, "adopt", want)
 }
 
 // agrees rejects another order under the serial of one that is held or sold.

@@ -119,7 +119,7 @@ func (a *API) change(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, err)
 		return
 	}
-	a.note(r, Deed{What: "stock.change", Object: sku, Detail: want.String(), Before: before.Left, After: now.Left},
+	a.record(r, AuditEntry{What: "stock.change", Object: sku, Detail: want.String(), Before: before.Left, After: now.Left},
 		"admin: stock changed", "sku", sku, "change", want.String(), "existed", none == nil, "left_before", before.Left, "left", now.Left)
 	answer(w, now)
 }

@@ -111,8 +111,8 @@ type moments struct {
 	sold, free         int64 // as of the last look
 }
 
-// note follows the stock of now. What is no longer there is forgotten.
-func (r *reading) note(all map[string]*moments, at int64) {
+// updateMoments follows the stock of now. What is no longer there is forgotten.
+func (r *reading) updateMoments(all map[string]*moments, at int64) {
 	for sku, s := range r.stock {
 		m := all[sku]
 		switch {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Deed is one line of the audit: what somebody changed, or was kept from changing.
-type Deed struct {
+// AuditEntry is one line of the audit: what somebody changed, or was kept from changing.
+type AuditEntry struct {
 	ID     int64     `json:"id"` // rises by one with each
 	At     time.Time `json:"at"`
 	Who    string    `json:"who,omitempty"`    // as the caller named himself; nobody checked it
@@ -32,23 +32,23 @@ const (
 	keptRejections = 200
 )
 
-// Trail remembers the latest deeds, and logs each. Nothing in it is a secret, or a shopper's name. It is safe for concurrent use, and
+// AuditLog remembers the latest deeds, and logs each. Nothing in it is a secret, or a shopper's name. It is safe for concurrent use, and
 // outlives a reload.
-type Trail struct {
+type AuditLog struct {
 	log *slog.Logger
 
 	mu                sync.Mutex
 	last              int64 // ID
-	deeds, rejections []Deed
+	deeds, rejections []AuditEntry
 }
 
-// NewTrail returns a Trail without deeds, which logs to log.
-func NewTrail(log *slog.Logger) *Trail { return &Trail{log: log} }
+// NewAuditLog returns a Trail without deeds, which logs to log.
+func NewAuditLog(log *slog.Logger) *AuditLog { return &AuditLog{log: log} }
 
-// Note remembers d, of now, and logs it as message with more attributes; "" = it is in the log already.
-func (t *Trail) Note(d Deed, message string, attributes ...any) {
+// Record remembers d, of now, and logs it as message with more attributes; "" = it is in the log already.
+func (t *AuditLog) Record(d AuditEntry, message string, attributes ...any) {
 	d.At = time.Now().UTC().Truncate(time.Millisecond)
-	t.keep(&t.deeds, keptDeeds, d)
+	t.appendBounded(&t.deeds, keptDeeds, d)
 	if message == "" {
 		return
 	}
@@ -60,12 +60,12 @@ func (t *Trail) Note(d Deed, message string, attributes ...any) {
 }
 
 // Rejected remembers that somebody came from an address with a wrong token.
-func (t *Trail) Rejected(from string) {
-	t.keep(&t.rejections, keptRejections, Deed{At: time.Now().UTC().Truncate(time.Millisecond), Role: "none", From: from, What: "token.reject"})
+func (t *AuditLog) Rejected(from string) {
+	t.appendBounded(&t.rejections, keptRejections, AuditEntry{At: time.Now().UTC().Truncate(time.Millisecond), Role: "none", From: from, What: "token.reject"})
 	t.log.Warn("admin: wrong token", "audit", "token.reject", "from", from)
 }
 
-func (t *Trail) keep(in *[]Deed, most int, d Deed) {
+func (t *AuditLog) appendBounded(in *[]AuditEntry, most int, d AuditEntry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last++
@@ -77,23 +77,23 @@ func (t *Trail) keep(in *[]Deed, most int, d Deed) {
 }
 
 // since are the latest deeds after one, at most so many, the newest last.
-func (t *Trail) since(after int64, most int) []Deed {
+func (t *AuditLog) since(after int64, most int) []AuditEntry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.last <= after {
 		return nil
 	}
 	all := slices.Concat(t.deeds, t.rejections)
-	slices.SortFunc(all, func(x, y Deed) int { return int(x.ID - y.ID) })
-	all = slices.DeleteFunc(all, func(d Deed) bool { return d.ID <= after })
+	slices.SortFunc(all, func(x, y AuditEntry) int { return int(x.ID - y.ID) })
+	all = slices.DeleteFunc(all, func(d AuditEntry) bool { return d.ID <= after })
 	return all[max(0, len(all)-most):]
 }
 
-// note remembers what the sender of r did.
-func (a *API) note(r *http.Request, d Deed, message string, attributes ...any) {
+// record remembers what the sender of r did.
+func (a *API) record(r *http.Request, d AuditEntry, message string, attributes ...any) {
 	who := callerOf(r)
 	d.Who, d.Role, d.From = who.name, who.role, who.from
-	a.Trail.Note(d, message, attributes...)
+	a.AuditLog.Record(d, message, attributes...)
 }
 
 // audit lists deeds, the newest first; ?after= an ID. Who accepts application/x-ndjson has a line of each, the oldest first.
@@ -110,7 +110,7 @@ func (a *API) audit(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, err)
 		return
 	}
-	all := a.Trail.since(after, limit)
+	all := a.AuditLog.since(after, limit)
 	if strings.Contains(r.Header.Get("Accept"), "application/x-ndjson") {
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		w.Header().Set("Cache-Control", "no-store")
@@ -122,15 +122,15 @@ func (a *API) audit(w http.ResponseWriter, r *http.Request) {
 	}
 	slices.Reverse(all)
 	if all == nil {
-		all = []Deed{}
+		all = []AuditEntry{}
 	}
 	answer(w, struct {
-		Audit []Deed `json:"audit"`
+		Audit []AuditEntry `json:"audit"`
 	}{all})
 }
 
 // latest is the ID of the last deed; 0 = there is none.
-func (t *Trail) latest() int64 {
+func (t *AuditLog) latest() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.last

@@ -15,14 +15,14 @@ const (
 	turnWait = 5 * time.Second // the longest line is served well within it
 )
 
-// turns lets a few requests at a time reach the store, in no order; the others wait.
-type turns chan struct{}
+// requestSlots lets a few requests at a time reach the store, in no order; the others wait.
+type requestSlots chan struct{}
 
-func newTurns() turns { return make(turns, atOnce) }
+func newRequestSlots() requestSlots { return make(requestSlots, atOnce) }
 
-func (t turns) handler(next http.HandlerFunc) http.HandlerFunc {
+func (t requestSlots) handler(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		arrive(r)
+		readBody(r)
 		ctx, cancel := context.WithTimeout(r.Context(), turnWait)
 		defer cancel()
 		select {
@@ -36,8 +36,8 @@ func (t turns) handler(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// arrive waits for what a request says, all but of a long list: nobody has a turn while his line is slow.
-func arrive(r *http.Request) {
+// readBody waits for what a request says, all but of a long list: nobody has a turn while his line is slow.
+func readBody(r *http.Request) {
 	body := r.Body
 	first, _ := io.ReadAll(io.LimitReader(body, maxBody)) // who reads on meets the error again
 	r.Body = struct {

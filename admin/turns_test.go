@@ -13,7 +13,7 @@ import (
 func TestFewRequestsAtATimeReachTheStore(t *testing.T) {
 	var inside, most atomic.Int64
 	here, gate := make(chan bool), make(chan bool)
-	h := newTurns().handler(func(http.ResponseWriter, *http.Request) {
+	h := newRequestSlots().handler(func(http.ResponseWriter, *http.Request) {
 		n := inside.Add(1)
 		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 		}
@@ -58,7 +58,7 @@ func (s slowLine) Read([]byte) (int, error) {
 }
 
 func TestWhoSendsSlowlyKeepsNobodyWaiting(t *testing.T) {
-	h := newTurns().handler(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) })
+	h := newRequestSlots().handler(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) })
 	slow := slowLine{make(chan bool), make(chan bool)}
 	var crowd sync.WaitGroup
 	for range atOnce {
@@ -82,7 +82,7 @@ func TestWhoSendsSlowlyKeepsNobodyWaiting(t *testing.T) {
 func TestABodyArrivesWhole(t *testing.T) {
 	for _, n := range []int{0, 1, maxBody - 1, maxBody, maxBody + 1, 3 * maxBody} {
 		text := strings.Repeat("x", n)
-		newTurns().handler(func(_ http.ResponseWriter, r *http.Request) {
+		newRequestSlots().handler(func(_ http.ResponseWriter, r *http.Request) {
 			if got, err := io.ReadAll(r.Body); err != nil || string(got) != text {
 				t.Errorf("%d bytes of %d, %v", len(got), n, err)
 			}

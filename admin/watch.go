@@ -16,15 +16,15 @@ const (
 	maxStreams  = 32  // of events at a time; a browser's tabs can share one
 )
 
-// Watch looks at the gate's traffic and metrics once a second, and remembers ten minutes of what they said. It promises that
+// History looks at the gate's traffic and metrics once a second, and remembers ten minutes of what they said. It promises that
 // its memory is fixed, whoever looks, and that somebody who is slow to listen delays nobody. It is safe for concurrent use.
-type Watch struct {
+type History struct {
 	traffic       func() metrics.Traffic
 	metrics       prometheus.Gatherer
 	stop, stopped chan struct{}
 
 	mu      sync.Mutex
-	ring    [keptSeconds]told
+	ring    [keptSeconds]encodedSecond
 	n       int           // seconds ever
 	now     *reading      // the latest
 	news    chan struct{} // closed with the next second
@@ -33,29 +33,29 @@ type Watch struct {
 	skus    map[string]*moments // those of now, so as many as the metrics have
 }
 
-// told is one second, as it is and as it is answered.
-type told struct {
+// encodedSecond is one second, as it is and as it is answered.
+type encodedSecond struct {
 	second *Second
 	json   json.RawMessage
 }
 
-// NewWatch returns a Watch over traffic and metrics that looks until it is closed. Of metrics it gathers all, whether it shows them or not.
-func NewWatch(traffic func() metrics.Traffic, metrics prometheus.Gatherer) *Watch {
-	w := &Watch{traffic: traffic, metrics: metrics, stop: make(chan struct{}), stopped: make(chan struct{}), news: make(chan struct{}), skus: map[string]*moments{}}
+// NewHistory returns a Watch over traffic and metrics that looks until it is closed. Of metrics it gathers all, whether it shows them or not.
+func NewHistory(traffic func() metrics.Traffic, metrics prometheus.Gatherer) *History {
+	w := &History{traffic: traffic, metrics: metrics, stop: make(chan struct{}), stopped: make(chan struct{}), news: make(chan struct{}), skus: map[string]*moments{}}
 	w.now = w.read()
-	w.now.note(w.skus, 0)
+	w.now.updateMoments(w.skus, 0)
 	go w.run()
 	return w
 }
 
 // Close ends the looking, and every stream of events.
-func (w *Watch) Close() {
+func (w *History) Close() {
 	close(w.stop)
 	<-w.stopped
 }
 
 // run looks at the end of each second of the wall clock, so that the seconds of several instances are the same.
-func (w *Watch) run() {
+func (w *History) run() {
 	defer close(w.stopped)
 	last := time.Now()
 	for {
@@ -66,18 +66,18 @@ func (w *Watch) run() {
 		case <-time.After(time.Until(next)):
 		}
 		now := time.Now()
-		w.look(now.Unix(), now.Sub(last).Seconds())
+		w.addSecond(now.Unix(), now.Sub(last).Seconds())
 		last = now
 	}
 }
 
-func (w *Watch) read() *reading {
+func (w *History) read() *reading {
 	families, _ := w.metrics.Gather() // what could be gathered is there beside an error
 	return read(w.traffic(), families)
 }
 
-// look notes the second that ends at at. A clock that was set back has its seconds left out.
-func (w *Watch) look(at int64, span float64) {
+// addSecond notes the second that ends at at. A clock that was set back has its seconds left out.
+func (w *History) addSecond(at int64, span float64) {
 	now := w.read()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,16 +90,16 @@ func (w *Watch) look(at int64, span float64) {
 	if err != nil {
 		panic("BUG: a second that is no JSON: " + err.Error())
 	}
-	w.ring[w.n%keptSeconds] = told{s, text}
+	w.ring[w.n%keptSeconds] = encodedSecond{s, text}
 	w.n++
 	w.day.add(s)
-	now.note(w.skus, at)
+	now.updateMoments(w.skus, at)
 	close(w.news)
 	w.news = make(chan struct{})
 }
 
 // latest is the second that ended last; nil = none has.
-func (w *Watch) latest() *Second {
+func (w *History) latest() *Second {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.n == 0 {
@@ -109,7 +109,7 @@ func (w *Watch) latest() *Second {
 }
 
 // after are the seconds that end after at, the oldest first, and news, which is closed when there is another.
-func (w *Watch) after(at int64) (seconds []told, news <-chan struct{}) {
+func (w *History) after(at int64) (seconds []encodedSecond, news <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := w.n - 1; i >= max(0, w.n-keptSeconds) && w.ring[i%keptSeconds].second.At > at; i-- {
@@ -120,7 +120,7 @@ func (w *Watch) after(at int64) (seconds []told, news <-chan struct{}) {
 }
 
 // since is what was done between two Unix seconds, by whole minutes of the last day, and when SKUs were sold first and last.
-func (w *Watch) since(from, to int64) (Tally, map[string]moments) {
+func (w *History) since(from, to int64) (Tally, map[string]moments) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	seen := make(map[string]moments, len(w.skus))
@@ -130,8 +130,8 @@ func (w *Watch) since(from, to int64) (Tally, map[string]moments) {
 	return w.day.sum(from, to), seen
 }
 
-// enter takes a place among those who listen; leave gives it back.
-func (w *Watch) enter() bool {
+// acquireListener takes a place among those who listen; leave gives it back.
+func (w *History) acquireListener() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.streams == maxStreams {
@@ -141,14 +141,14 @@ func (w *Watch) enter() bool {
 	return true
 }
 
-func (w *Watch) leave() {
+func (w *History) releaseListener() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.streams--
 }
 
 // count adds to l what it did.
-func (w *Watch) count(l *Limit) {
+func (w *History) count(l *Limit) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var s *Second

@@ -20,13 +20,13 @@ func BenchmarkLook(b *testing.B) {
 			for i := range 100 {
 				c.sold.WithLabelValues("sku-" + strconv.Itoa(i)).Set(float64(i))
 			}
-			w := &Watch{traffic: c.traffic, metrics: c.registry, news: make(chan struct{}), skus: map[string]*moments{}}
+			w := &History{traffic: c.traffic, metrics: c.registry, news: make(chan struct{}), skus: map[string]*moments{}}
 			w.now = w.read()
 			at := int64(0)
 			b.ReportAllocs()
 			for b.Loop() {
 				at++
-				w.look(at, 1)
+				w.addSecond(at, 1)
 			}
 		})
 	}

@@ -20,9 +20,9 @@ import (
 )
 
 // still is a Watch that looks only when a test says so.
-func still(t *testing.T) *Watch {
+func still(t *testing.T) *History {
 	t.Helper()
-	w := &Watch{traffic: none, metrics: prometheus.NewRegistry(), stop: make(chan struct{}), stopped: make(chan struct{}), news: make(chan struct{}), skus: map[string]*moments{}}
+	w := &History{traffic: none, metrics: prometheus.NewRegistry(), stop: make(chan struct{}), stopped: make(chan struct{}), news: make(chan struct{}), skus: map[string]*moments{}}
 	w.now = w.read()
 	return w
 }
@@ -88,7 +88,7 @@ func TestASecondIsWhatWasAddedInIt(t *testing.T) {
 	for sku := range 30 {
 		c.sold.WithLabelValues(string(rune('A' + sku))).Set(float64(sku))
 	}
-	w.look(100, 2)
+	w.addSecond(100, 2)
 	s := w.latest()
 	if s.At != 100 || s.Span != 2 || s.Requests != 15 || s.Admitted != 8 || s.Rejected["window"] != 3 || s.Rejected["sold_out"] != 4 || len(s.Rejected) != 2 ||
 		s.Observed["rate"] != 2 || len(s.Observed) != 1 {
@@ -97,7 +97,7 @@ func TestASecondIsWhatWasAddedInIt(t *testing.T) {
 	if s.Shop.P50 <= 10 || s.Shop.P50 > 20 || s.Shop.P99 > 20 || s.Redis != nil {
 		t.Errorf("shop %+v, redis %v", s.Shop, s.Redis)
 	}
-	if len(s.Stock) != mostStock || s.Stock[0].Sold != 29 || len(s.Routes) != 2 || s.Routes[0] != (RouteTold{"order", 10, 7}) || s.Routes[1] != (RouteTold{"pages", 5, 0}) {
+	if len(s.Stock) != mostStock || s.Stock[0].Sold != 29 || len(s.Routes) != 2 || s.Routes[0] != (RouteSecond{"order", 10, 7}) || s.Routes[1] != (RouteSecond{"pages", 5, 0}) {
 		t.Errorf("stock %v, routes %v", s.Stock, s.Routes)
 	}
 	l := Limit{Name: "per_ip", Reasons: []string{"rate"}}
@@ -110,7 +110,7 @@ func TestASecondIsWhatWasAddedInIt(t *testing.T) {
 	if l.Rejected != 503 || l.RejectedPerSecond != 1.5 {
 		t.Errorf("%+v", l)
 	}
-	w.look(101, 1)
+	w.addSecond(101, 1)
 	if s = w.latest(); s.Requests != 0 || len(s.Rejected) != 0 || s.Shop.P99 != 0 {
 		t.Errorf("a second in which nothing happened: %+v", s)
 	}
@@ -126,7 +126,7 @@ func TestNoNumberFallsBelowZero(t *testing.T) {
 	w.now = w.read()
 	c.all = metrics.Traffic{}
 	c.took.Reset()
-	w.look(100, 1)
+	w.addSecond(100, 1)
 	if s := w.latest(); s.Requests != 0 || s.Admitted != 0 || s.Shop.P50 != 0 {
 		t.Errorf("%+v", s)
 	}
@@ -134,7 +134,7 @@ func TestNoNumberFallsBelowZero(t *testing.T) {
 
 func TestTenMinutesAreKeptInAFixedRing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := NewWatch(none, prometheus.NewRegistry())
+		w := NewHistory(none, prometheus.NewRegistry())
 		time.Sleep(2*keptSeconds*time.Second + time.Second/2)
 		synctest.Wait()
 		w.Close()
@@ -182,9 +182,9 @@ func listen(t *testing.T, url, last string) (next func() (event, data string), l
 
 func TestEventsTellEachSecondAndEachDeed(t *testing.T) {
 	w := still(t)
-	w.look(100, 1)
-	w.look(101, 1)
-	api := &API{Gate: wheel{}, Helm: &wheel{}, Watch: w, Log: slog.New(slog.DiscardHandler)}
+	w.addSecond(100, 1)
+	w.addSecond(101, 1)
+	api := &API{Gate: wheel{}, Controller: &wheel{}, History: w, Log: slog.New(slog.DiscardHandler)}
 	server := httptest.NewServer(api.Handler())
 	defer server.Close()
 	at := func(data string) int64 {
@@ -206,8 +206,8 @@ func TestEventsTellEachSecondAndEachDeed(t *testing.T) {
 			t.Errorf("who comes back hears %s, want %d", data, want)
 		}
 	}
-	api.Trail.Note(Deed{Role: "operator", What: "stock.change", Object: "1001"}, "")
-	w.look(102, 1)
+	api.AuditLog.Record(AuditEntry{Role: "operator", What: "stock.change", Object: "1001"}, "")
+	w.addSecond(102, 1)
 	if event, data := fresh(); event != "audit" || !strings.Contains(data, `"object":"1001"`) {
 		t.Errorf("%s %s, want the deed", event, data)
 	}
@@ -223,15 +223,15 @@ func TestEventsTellEachSecondAndEachDeed(t *testing.T) {
 func TestStreamsAreBounded(t *testing.T) {
 	h, api := gated(t, &wheel{})
 	for range maxStreams {
-		if !api.Watch.enter() {
+		if !api.History.acquireListener() {
 			t.Fatal("full too early")
 		}
 	}
 	if w := ask(h, "GET", "/api/v1/events", "", nil); w.Code != 503 || w.Header().Get("Retry-After") == "" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	api.Watch.leave()
-	if !api.Watch.enter() {
+	api.History.releaseListener()
+	if !api.History.acquireListener() {
 		t.Error("a place that was given back is lost")
 	}
 }

@@ -129,7 +129,7 @@ func (f *field) throng(ctx context.Context, k kind) (sample, error) {
 			return nil, err
 		}
 	}
-	rest(ctx, 2*time.Second)
+	sleep(ctx, 2*time.Second)
 	after, err := share(g.family())
 	if err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func (f *field) sellOut(ctx context.Context, k kind, sale scenario) (sample, err
 		return nil, err
 	}
 	defer g.stop()
-	before, err := f.look(ctx, g, sale)
+	before, err := f.readCounters(ctx, g, sale)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func (f *field) sellOut(ctx context.Context, k kind, sale scenario) (sample, err
 	if admitted > sale.units {
 		return nil, fmt.Errorf("%d of %d units were sold", admitted, sale.units)
 	}
-	after, err := f.look(ctx, g, sale)
+	after, err := f.readCounters(ctx, g, sale)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ const (
 )
 
 // compose puts the n-th request into a.out.
-func (a *asker) compose(n int64) (what request) {
+func (a *requester) compose(n int64) (what request) {
 	dice := a.dice.IntN(100)
 	for _, part := range []int{a.PagePart, a.LimitedPart, a.GonePart, a.OrderPart} {
 		if dice < part {
@@ -92,7 +92,7 @@ func (a *asker) compose(n int64) (what request) {
 }
 
 // order is the request line of an order, on one of the routes.
-func (a *asker) order(out []byte, what string, sku int) []byte {
+func (a *requester) order(out []byte, what string, sku int) []byte {
 	out = strconv.AppendInt(append(out, "POST /order-"...), int64(a.dice.IntN(a.Routes)), 10)
 	out = append(append(append(out, '/'), what...), '-')
 	return append(strconv.AppendInt(out, int64(sku), 10), "/order"...)

@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer f.leave()
+	defer f.close()
 	r, err := f.measure(ctx)
 	if ctx.Err() != nil {
 		return errors.New("interrupted")

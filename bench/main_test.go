@@ -64,7 +64,7 @@ func played(t *testing.T, p plan) results {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.leave()
+	defer f.close()
 	r, err := f.measure(t.Context())
 	if err == nil {
 		err = p.report(r)
@@ -100,7 +100,7 @@ func TestInterruptedRunLeavesNothingBehind(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	err = f.prepare(ctx)
 	interrupt()
-	f.leave()
+	f.close()
 	if err != nil {
 		t.Fatal(err)
 	}

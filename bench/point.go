@@ -42,29 +42,29 @@ func (f *field) price(ctx context.Context, l load, span time.Duration) (cost, er
 	}
 	defer gates.stop()
 	if l.Underway == 0 {
-		rest(ctx, settleIn)
-		return f.meter(ctx, gates, func() (heard, error) { rest(ctx, idleSpan); return heard{}, nil })
+		sleep(ctx, settleIn)
+		return f.meter(ctx, gates, func() (answers, error) { sleep(ctx, idleSpan); return answers{}, nil })
 	}
 	c, err := gather(ctx, l, f.run(), gates.fronts())
 	if err != nil {
 		return cost{}, err
 	}
-	defer c.leave()
+	defer c.close()
 	if err := c.arrive(ctx); err != nil {
 		return cost{}, err
 	}
-	return f.meter(ctx, gates, func() (heard, error) {
+	return f.meter(ctx, gates, func() (answers, error) {
 		most := int64(math.MaxInt64)
 		if l.Requests > 0 {
 			span, most = mostSpan, int64(l.Requests)
 		}
 		profiled := gates[0].profile(ctx, f.profiles, span)
-		h, err := c.ask(ctx, span, most)
+		h, err := c.play(ctx, span, most)
 		<-profiled
 		if err == nil && !h.right() {
 			err = fmt.Errorf("%d of %d answers are not those of the load, %q for example", h.wrong, h.asked, h.odd)
 		}
-		rest(ctx, settleOut)
+		sleep(ctx, settleOut)
 		return h, err
 	})
 }
@@ -78,16 +78,16 @@ func (c *crowd) arrive(ctx context.Context) error {
 	for range patience {
 		if round := c.round(); round > 0 {
 			c.tour = true
-			_, err := c.ask(ctx, mostSpan, round)
+			_, err := c.play(ctx, mostSpan, round)
 			if c.tour = false; err != nil {
 				return err
 			}
 		}
-		h, err := c.ask(ctx, c.settling(), math.MaxInt64)
+		h, err := c.play(ctx, c.settling(), math.MaxInt64)
 		if err != nil || h.right() {
 			return err
 		}
-		rest(ctx, settleOut) // connections to Redis are still being opened, say
+		sleep(ctx, settleOut) // connections to Redis are still being opened, say
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (c *crowd) round() int64 {
 const patience = 10
 
 // right tells whether hardly any answer was a wrong one.
-func (h heard) right() bool { return h.asked > 0 && h.wrong <= h.asked/100+10 }
+func (h answers) right() bool { return h.asked > 0 && h.wrong <= h.asked/100+10 }
 
 // profile writes where the gate spends its time meanwhile into a folder; "" = none. What it costs is in what is measured.
 func (g *gate) profile(ctx context.Context, dir string, span time.Duration) <-chan struct{} {
@@ -158,7 +158,7 @@ func fetch(ctx context.Context, url, file string) error {
 }
 
 // meter reads all counters before and after.
-func (f *field) meter(ctx context.Context, gates fleet, what func() (heard, error)) (c cost, err error) {
+func (f *field) meter(ctx context.Context, gates fleet, what func() (answers, error)) (c cost, err error) {
 	before, err := f.counters(ctx, gates)
 	if err != nil {
 		return c, err

@@ -153,7 +153,7 @@ func titleOf(gate string) string {
 func targetTable(r results, all []target) (t table, lost bool) {
 	t.row("target", "connections", "wanted", "got", "")
 	for _, each := range all {
-		for _, v := range each.judge(r) {
+		for _, v := range each.compare(r) {
 			t.row(v.What, strconv.Itoa(v.connections), v.wanted(), spread(v.values), v.end())
 			lost = lost || v.lost
 		}

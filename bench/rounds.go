@@ -41,8 +41,8 @@ func (p plan) kept() (results, error) {
 	return r, nil
 }
 
-// keep writes all rounds.
-func (p plan) keep(r results) error {
+// writeRounds writes all rounds.
+func (p plan) writeRounds(r results) error {
 	if p.rounded == "" {
 		return nil
 	}

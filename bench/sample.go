@@ -82,8 +82,8 @@ type reading struct {
 	memory      int64 // bytes
 }
 
-// look reads all counters.
-func (f *field) look(ctx context.Context, g *gate, s scenario) (l reading, err error) {
+// readCounters reads all counters.
+func (f *field) readCounters(ctx context.Context, g *gate, s scenario) (l reading, err error) {
 	family := g.family()
 	if l.gate, err = processor(family); err != nil {
 		return l, err

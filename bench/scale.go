@@ -101,7 +101,7 @@ func (s *scale) measure(ctx context.Context, spots []spot) ([]spot, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.leave()
+	defer f.close()
 	if err := f.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (s *scale) measure(ctx context.Context, spots []spot) ([]spot, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer y.leave()
+	defer y.close()
 	var failed []error
 	for _, a := range s.axes {
 		for round := range s.rounds {
@@ -134,7 +134,7 @@ func (s *scale) measure(ctx context.Context, spots []spot) ([]spot, error) {
 				spots = add(spots, a.name, st, c)
 				fmt.Fprintf(os.Stderr, "%-11s %-26s %8g  %s\n", a.name, st.curve, st.at, c)
 			}
-			if err := s.keep(spots); err != nil {
+			if err := s.writeRounds(spots); err != nil {
 				return nil, err
 			}
 		}
@@ -183,8 +183,8 @@ func (s *scale) kept() (spots []spot, err error) {
 
 func (s *scale) file() string { return filepath.Join(s.out, "scale.json") }
 
-// keep writes all rounds, each on a line of its own.
-func (s *scale) keep(spots []spot) error {
+// writeRounds writes all rounds, each on a line of its own.
+func (s *scale) writeRounds(spots []spot) error {
 	if s.out == "" {
 		return nil
 	}

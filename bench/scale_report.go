@@ -64,8 +64,8 @@ func (o spot) values(s shown) (all []float64) {
 	return all
 }
 
-// of are the spots of an axis, curve by curve and from left to right.
-func of(spots []spot, a axis) (some []spot) {
+// spotsOf are the spots of an axis, curve by curve and from left to right.
+func spotsOf(spots []spot, a axis) (some []spot) {
 	for _, st := range a.steps {
 		for _, o := range spots {
 			if o.Axis == a.name && o.Curve == st.curve && o.At == st.at && o.Load == st.load {
@@ -91,7 +91,7 @@ func (s *scale) report(spots []spot) error {
 		return err
 	}
 	for _, a := range axes(s.small) {
-		if picture := a.picture(of(spots, a)); picture != nil {
+		if picture := a.picture(spotsOf(spots, a)); picture != nil {
 			if err := os.WriteFile(filepath.Join(s.out, "scale-"+a.name+".svg"), picture, 0o644); err != nil {
 				return err
 			}
@@ -108,7 +108,7 @@ func (s *scale) text(spots []spot, wanted []growth) (text string, lost bool) {
 		"numbers are medians\nof the rounds ± half of what their middle half spans.\n\n`%s`\n\n%s\n",
 		s.command, ground())
 	for _, a := range axes(s.small) {
-		some := of(spots, a)
+		some := spotsOf(spots, a)
 		if len(some) == 0 {
 			continue
 		}

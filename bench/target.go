@@ -75,8 +75,8 @@ func (t target) check() error {
 	return nil
 }
 
-// judge compares the results with a target, at each number of connections that was measured.
-func (t target) judge(r results) []verdict {
+// compare compares the results with a target, at each number of connections that was measured.
+func (t target) compare(r results) []verdict {
 	var all []verdict
 	for c := range r {
 		if c.scenario != t.Scenario || c.gate != "sluice" || len(t.Connections) > 0 && !slices.Contains(t.Connections, c.connections) {

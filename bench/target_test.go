@@ -38,7 +38,7 @@ func TestMissIsOnlyWhatExceedsTheNoise(t *testing.T) {
 			{"pass", "sluice", 64}: rounds(c.target.Measure, c.ours...),
 			{"pass", "nginx", 64}:  rounds(c.target.Measure, 10, 10, 10),
 		}
-		got := c.target.judge(r)
+		got := c.target.compare(r)
 		if len(got) != 1 || got[0].missed != c.missed || got[0].lost != c.lost {
 			t.Errorf("%s: got %+v, want missed %v, lost %v", c.name, got, c.missed, c.lost)
 		}

@@ -26,45 +26,45 @@ const (
 	yardReads = 16                    // for each message
 )
 
-// yardstick is what the work is done on.
-type yardstick struct {
+// referenceLoad is what the work is done on.
+type referenceLoad struct {
 	pairs [][2]net.Conn // one a core
 	field []uint64
 }
 
-func newYardstick() (*yardstick, error) {
+func newYardstick() (*referenceLoad, error) {
 	door, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	defer door.Close()
-	y := &yardstick{field: make([]uint64, yardField)}
+	y := &referenceLoad{field: make([]uint64, yardField)}
 	for i := range y.field {
 		y.field[i] = rand.Uint64()
 	}
 	for range runtime.NumCPU() {
 		here, err := net.Dial("tcp", door.Addr().String())
 		if err != nil {
-			return nil, errors.Join(err, y.leave())
+			return nil, errors.Join(err, y.close())
 		}
 		there, err := door.Accept()
 		if err != nil {
-			return nil, errors.Join(err, here.Close(), y.leave())
+			return nil, errors.Join(err, here.Close(), y.close())
 		}
 		y.pairs = append(y.pairs, [2]net.Conn{here, there})
 	}
 	return y, nil
 }
 
-func (y *yardstick) leave() (err error) {
+func (y *referenceLoad) close() (err error) {
 	for _, p := range y.pairs {
 		err = errors.Join(err, p[0].Close(), p[1].Close())
 	}
 	return err
 }
 
-// look does the work for a while, and returns what a turn of it costs at best, in µs of a processor.
-func (y *yardstick) look() (best float64, err error) {
+// measure does the work for a while, and returns what a turn of it costs at best, in µs of a processor.
+func (y *referenceLoad) measure() (best float64, err error) {
 	best = math.Inf(1)
 	for range yardLooks {
 		turn, err := y.once()
@@ -76,7 +76,7 @@ func (y *yardstick) look() (best float64, err error) {
 	return best, nil
 }
 
-func (y *yardstick) once() (float64, error) {
+func (y *referenceLoad) once() (float64, error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	var used time.Duration
@@ -95,8 +95,8 @@ func (y *yardstick) once() (float64, error) {
 }
 
 // measured has something measured between two looks.
-func (y *yardstick) measured(what func() (cost, error)) (cost, error) {
-	before, err := y.look()
+func (y *referenceLoad) measured(what func() (cost, error)) (cost, error) {
+	before, err := y.measure()
 	if err != nil {
 		return cost{}, err
 	}
@@ -104,7 +104,7 @@ func (y *yardstick) measured(what func() (cost, error)) (cost, error) {
 	if err != nil {
 		return c, err
 	}
-	after, err := y.look()
+	after, err := y.measure()
 	c.Yardstick = (before + after) / 2
 	return c, err
 }
@@ -132,7 +132,7 @@ func levelled(spots []spot) []spot {
 }
 
 // work sends messages to and fro on one thread, which never waits: what was written is there to be read.
-func (y *yardstick) work(core int) (used time.Duration, turns int, err error) {
+func (y *referenceLoad) work(core int) (used time.Duration, turns int, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	before, err := ofThisThread()

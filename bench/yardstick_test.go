@@ -10,7 +10,7 @@ func TestYardstickCostsSomethingAndIsKeptBesideEachRound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer y.leave()
+	defer y.close()
 	c, err := y.measured(func() (cost, error) { return cost{Gates: 1}, nil })
 	if err != nil || c.Yardstick <= 0 || c.Gates != 1 {
 		t.Errorf("%+v, %v", c, err)

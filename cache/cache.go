@@ -79,8 +79,8 @@ func (c *Cache) Adjust(o Options) {
 	c.kept.SetMaximum(uint64(max(o.Size, 1)))
 }
 
-// errand is what a Fetch is about.
-type errand struct {
+// fetch is what a Fetch is about.
+type fetch struct {
 	key    string // as the flight is known
 	flight *flight
 	stale  *answer   // nil = nothing is kept
@@ -89,13 +89,13 @@ type errand struct {
 
 // Lookup implements proxy.Cache.
 func (c *Cache) Lookup(page *proxy.Page, resp *fasthttp.Response) proxy.CacheStatus {
-	return c.find(page, resp, true)
+	return c.lookUp(page, resp, true)
 }
 
-// find is Find; first is that it has not waited yet for somebody else's fetch.
-func (c *Cache) find(page *proxy.Page, resp *fasthttp.Response, first bool) proxy.CacheStatus {
+// lookUp is Find; first is that it has not waited yet for somebody else's fetch.
+func (c *Cache) lookUp(page *proxy.Page, resp *fasthttp.Response, first bool) proxy.CacheStatus {
 	now := c.now()
-	key, e := c.look(page)
+	key, e := c.lookUpEntry(page)
 	switch {
 	case e == nil:
 	case e.answer == nil:
@@ -127,7 +127,7 @@ func (c *Cache) find(page *proxy.Page, resp *fasthttp.Response, first bool) prox
 			c.flights.end(string(key), f, nil, upstream.Answered)
 			return proxy.CacheHit
 		}
-		page.Token = &errand{string(key), f, old, now}
+		page.Token = &fetch{string(key), f, old, now}
 		page.Conditions = old.appendConditions(page.Conditions[:0])
 		return proxy.CacheMiss
 	}
@@ -140,12 +140,12 @@ func (c *Cache) find(page *proxy.Page, resp *fasthttp.Response, first bool) prox
 		return found
 	}
 	page.Wait = max(0, page.Wait-c.now().Sub(now))
-	return c.find(page, resp, false)
+	return c.lookUp(page, resp, false)
 }
 
 // again looks once more, by whoever came to lead just after another has fetched.
 func (c *Cache) again(page *proxy.Page, resp *fasthttp.Response, now time.Time) bool {
-	if _, e := c.look(page); e != nil && e.answer != nil && e.answer.freshAt(now, page.Fresh) {
+	if _, e := c.lookUpEntry(page); e != nil && e.answer != nil && e.answer.freshAt(now, page.Fresh) {
 		c.counts.add(hit)
 		e.answer.serve(page, resp, now, "Sluice; hit")
 		return true
@@ -189,7 +189,7 @@ func (c *Cache) await(page *proxy.Page, resp *fasthttp.Response, f *flight, old 
 
 // Store implements proxy.Cache.
 func (c *Cache) Store(page *proxy.Page, outcome upstream.Outcome, resp *fasthttp.Response) bool {
-	run := page.Token.(*errand)
+	run := page.Token.(*fetch)
 	now := c.now()
 	old := run.stale
 	broken := outcome != upstream.Answered || resp.StatusCode() >= 500
@@ -205,10 +205,10 @@ func (c *Cache) Store(page *proxy.Page, outcome upstream.Outcome, resp *fasthttp
 		c.counts.add(failed)
 		return false
 	}
-	kept, said := c.take(page, run, resp, now)
+	kept, said := c.newAnswer(page, run, resp, now)
 	if kept == nil {
 		if !c.peculiar(page, resp, old, now) {
-			c.put(page.Key, &entry{alone: now.Add(aloneFor)})
+			c.storeEntry(page.Key, &entry{alone: now.Add(aloneFor)})
 		}
 		c.end(page, run, nil, upstream.Answered)
 		c.counts.add(missed)
@@ -226,8 +226,8 @@ func (c *Cache) peculiar(page *proxy.Page, resp *fasthttp.Response, old *answer,
 	return resp.StatusCode() >= 400 || old != nil && old.usableAt(now, page.Fresh, old.whileRevalidate(c.stale.Load()))
 }
 
-// take makes an answer to keep of what the shop said: nil when it must not be kept.
-func (c *Cache) take(page *proxy.Page, run *errand, resp *fasthttp.Response, now time.Time) (a *answer, said string) {
+// newAnswer makes an answer to keep of what the shop said: nil when it must not be kept.
+func (c *Cache) newAnswer(page *proxy.Page, run *fetch, resp *fasthttp.Response, now time.Time) (a *answer, said string) {
 	if resp.StatusCode() == fasthttp.StatusNotModified {
 		if run.stale == nil {
 			return nil, ""
@@ -267,13 +267,13 @@ func bodyOf(resp *fasthttp.Response) (body []byte, whole bool) {
 
 // Abandon implements proxy.Cache. After a Store that came to its end it does nothing.
 func (c *Cache) Abandon(page *proxy.Page) {
-	if run, ok := page.Token.(*errand); ok {
+	if run, ok := page.Token.(*fetch); ok {
 		c.end(page, run, nil, upstream.Answered)
 	}
 }
 
 // end tells all who wait what came, once: an errand that nobody ended would have all who want the page wait for it.
-func (c *Cache) end(page *proxy.Page, run *errand, got *answer, outcome upstream.Outcome) {
+func (c *Cache) end(page *proxy.Page, run *fetch, got *answer, outcome upstream.Outcome) {
 	page.Token = nil
 	c.flights.end(run.key, run.flight, got, outcome)
 }

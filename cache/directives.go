@@ -48,7 +48,7 @@ func directivesOf(h *fasthttp.ResponseHeader) (d directives) {
 			var name, value []byte
 			name, value, line = cutDirective(line)
 			d.forbids = d.forbids || bytes.ContainsAny(name, " \t;\"")
-			d.take(string(bytes.ToLower(name)), value)
+			d.parseOne(string(bytes.ToLower(name)), value)
 		}
 	}
 	return d
@@ -68,7 +68,7 @@ func (d *directives) readTargeted(lines [][]byte) bool {
 				return false
 			}
 			d.targeted = true
-			d.take(string(name), value)
+			d.parseOne(string(name), value)
 		}
 	}
 	return d.targeted
@@ -85,7 +85,7 @@ func isKey(name []byte) bool {
 	return len(name) > 0
 }
 
-func (d *directives) take(name string, value []byte) {
+func (d *directives) parseOne(name string, value []byte) {
 	switch name {
 	case "no-store", "private", "no-cache": // with field names too: to forbid all is always allowed
 		d.forbids = true

@@ -326,9 +326,9 @@ type sold struct {
 	sku   string
 }
 
-func (s sold) Look(context.Context) (loadtest.Look, error) {
+func (s sold) Read(context.Context) (loadtest.GatewayReading, error) {
 	a := ledgerOf(s.t, s.redis, s.sku)
-	return loadtest.Look{
+	return loadtest.GatewayReading{
 		Total: int64(a.total), Held: int64(a.held), Sold: int64(a.sold), Free: int64(a.total - a.held - a.sold), Counted: true, Ledger: true,
 		Windows: int64(s.gate.metric("sluice_windows_total", `of="sku"`)), Saturated: int64(s.gate.metric("sluice_windows_saturated_total", `of="sku"`)),
 	}, nil

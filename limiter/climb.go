@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// climb is the search for the limit at which a shop is busy and has no queue. It goes up while more in flight means
+// gradientSearch is the search for the limit at which a shop is busy and has no queue. It goes up while more in flight means
 // more answers; where that is not so from the start, down while fewer in flight means no fewer. Then it rests a little
 // below the top, and looks again from time to time. A stride counts as fruitful when at least half of it has an effect.
-type climb struct {
+type gradientSearch struct {
 	limit  float64
 	stride float64 // of the last step, as a share of the limit; < 0 = downwards, 0 = at rest
 	fresh  bool    // the last step was the first of its search
@@ -37,7 +37,7 @@ const (
 )
 
 // step takes in the n answers, of sum ns in all, since the last step; room is whether the limit may rise.
-func (c *climb) step(now, n, sum int64, room bool) {
+func (c *gradientSearch) step(now, n, sum int64, room bool) {
 	if n == 0 { // the shop says nothing at all
 		c.limit = math.Floor(c.limit * (1 - longStride))
 		c.pause(now)
@@ -46,7 +46,7 @@ func (c *climb) step(now, n, sum int64, room bool) {
 	seen := view{c.limit, float64(sum) / float64(n)}
 	switch {
 	case c.stride != 0:
-		c.judge(now, seen)
+		c.evaluateStride(now, seen)
 	case c.skip > 0:
 		if c.skip--; c.skip == 0 {
 			c.search(seen, -plunge)
@@ -68,7 +68,7 @@ func (c *climb) step(now, n, sum int64, room bool) {
 }
 
 // idle takes in the n answers of a step in which there were too few shoppers to fill the limit.
-func (c *climb) idle(now, n, sum int64) {
+func (c *gradientSearch) idle(now, n, sum int64) {
 	if c.stride != 0 || c.skip > 0 {
 		c.pause(now)
 	}
@@ -77,13 +77,13 @@ func (c *climb) idle(now, n, sum int64) {
 	}
 }
 
-func (c *climb) slower(seen view) bool {
+func (c *gradientSearch) slower(seen view) bool {
 	return c.before.trip > 0 && seen.trip > startled*c.before.trip
 }
-func (c *climb) faster(seen view) bool { return c.before.trip > startled*seen.trip }
+func (c *gradientSearch) faster(seen view) bool { return c.before.trip > startled*seen.trip }
 
 // grow has what is usual at rest follow what is seen.
-func (c *climb) grow(seen view) {
+func (c *gradientSearch) grow(seen view) {
 	if c.before.trip > 0 {
 		seen.trip = c.before.trip + (seen.trip-c.before.trip)/4
 	}
@@ -91,14 +91,14 @@ func (c *climb) grow(seen view) {
 }
 
 // search begins to climb from what is seen now.
-func (c *climb) search(seen view, by float64) {
+func (c *gradientSearch) search(seen view, by float64) {
 	c.low, c.high = seen, seen
 	c.before, c.fresh = seen, true
 	c.move(by)
 }
 
 // move makes the next stride, of one request at least.
-func (c *climb) move(by float64) {
+func (c *gradientSearch) move(by float64) {
 	c.stride = by
 	if by > 0 {
 		c.limit = math.Ceil(c.limit * (1 + by))
@@ -107,8 +107,8 @@ func (c *climb) move(by float64) {
 	}
 }
 
-// judge goes on, turns round or rests, by what the last stride has brought.
-func (c *climb) judge(now int64, seen view) {
+// evaluateStride goes on, turns round or rests, by what the last stride has brought.
+func (c *gradientSearch) evaluateStride(now int64, seen view) {
 	if seen.trip > startled*c.low.trip*max(1, seen.limit/c.low.limit) { // more than a longer queue can explain
 		from := c.high.limit
 		if c.stride > 0 {
@@ -137,7 +137,7 @@ func (c *climb) judge(now int64, seen view) {
 		c.move(-stride)
 	default:
 		early := first || c.wakes == 0
-		c.rest(now)
+		c.settleLimit(now)
 		if early { // on little evidence
 			c.wakes = now + restFor/4
 		}
@@ -146,11 +146,11 @@ func (c *climb) judge(now int64, seen view) {
 
 // queued reports whether requests may be waiting in the shop already at the lowest limit of this search: to look below
 // it costs goodput, and is for when the round trip is longer than it was known to be without them.
-func (c *climb) queued() bool { return c.bare == 0 || c.low.trip > suspicious*c.bare }
+func (c *gradientSearch) queued() bool { return c.bare == 0 || c.low.trip > suspicious*c.bare }
 
-// rest settles where the speed of the highest limit and the round trip of the lowest meet: the shop is as fast, and
+// settleLimit settles where the speed of the highest limit and the round trip of the lowest meet: the shop is as fast, and
 // no request waits in it.
-func (c *climb) rest(now int64) {
+func (c *gradientSearch) settleLimit(now int64) {
 	c.limit = max(c.low.limit, min(math.Round(restAt*c.high.speed()*c.low.trip), c.high.limit))
 	usual := c.low
 	if c.stride < 0 || c.low.trip < c.bare {
@@ -161,4 +161,6 @@ func (c *climb) rest(now int64) {
 }
 
 // pause ends a search and keeps the limit.
-func (c *climb) pause(now int64) { *c = climb{limit: c.limit, wakes: now + restFor, bare: c.bare} }
+func (c *gradientSearch) pause(now int64) {
+	*c = gradientSearch{limit: c.limit, wakes: now + restFor, bare: c.bare}
+}

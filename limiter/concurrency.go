@@ -61,7 +61,7 @@ func (p *ConcurrencyLimiter) setMaxInFlight(maxInFlight int) {
 			return
 		}
 		p.state.Store(s - oneWaiting + oneInFlight)
-		p.turn().handOver()
+		p.popWaiter().handOver()
 	}
 }
 

@@ -45,7 +45,7 @@ func apart(r *RateLimiter, n int) (keys []string) {
 	taken := map[*atomic.Int64]bool{}
 	for i := 0; len(keys) < n; i++ {
 		key := strconv.Itoa(i)
-		first, second := r.of([]byte(key))
+		first, second := r.cellsOf([]byte(key))
 		if !taken[first] && !taken[second] {
 			taken[first], taken[second] = true, true
 			keys = append(keys, key)
@@ -184,11 +184,11 @@ func TestRateRefusesOnlyWhenBothRowsSayNo(t *testing.T) {
 	rate := perMs(1, 64)
 	rate.Acquire(0, []byte("loud"))
 	loud := [2]*atomic.Int64{}
-	loud[0], loud[1] = rate.of([]byte("loud"))
+	loud[0], loud[1] = rate.cellsOf([]byte("loud"))
 	shared := [2]int{}
 	for i := range 10_000 {
 		key := strconv.Itoa(i)
-		first, second := rate.of([]byte(key))
+		first, second := rate.cellsOf([]byte(key))
 		left, _, _ := rate.Peek(0, []byte(key))
 		switch both := first == loud[0] && second == loud[1]; {
 		case both && left != 0:

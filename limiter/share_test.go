@@ -19,7 +19,7 @@ func TestPartsSumUpToTheCapInEveryWindow(t *testing.T) {
 		for n := first; n < first+int64(of); n++ {
 			sum, least, largest := int64(0), most, int64(0)
 			for rank := range of {
-				part := Share{Rank: rank, Of: of}.on(g).part(n, most)
+				part := Share{Rank: rank, Of: of}.on(g).maxInWindow(n, most)
 				sum, least, largest = sum+part, min(least, part), max(largest, part)
 				had[rank] += part
 			}

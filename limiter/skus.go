@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// skus keeps one window for each SKU in memory that no client can grow: lines of eight cells, each cell a word that
+// skuSketch keeps one window for each SKU in memory that no client can grow: lines of eight cells, each cell a word that
 // says which window, which SKU and how many.
 //
 //	63            26 25     16 15             0
@@ -21,7 +21,7 @@ import (
 // That holds because a cell's number only rises and a cell is found by first fit: those before it in its line were
 // not free for its window when it was taken, and never will be. A cell may only be reused by a window that is more
 // than carry later, so that whoever still books the older one can tell, by the number alone, that it is over.
-type skus struct {
+type skuSketch struct {
 	seed    maphash.Seed
 	shift   uint8 // 64 - log2(len(lines))
 	carry   int64
@@ -44,9 +44,9 @@ const (
 )
 
 // newSKUs returns a table of 64 bytes for each of n SKUs, rounded up to a power of two.
-func newSKUs(n int, carry int64) *skus {
+func newSKUs(n int, carry int64) *skuSketch {
 	logLines := bits.Len(uint(min(max(n, 1), 1<<24) - 1))
-	return &skus{
+	return &skuSketch{
 		seed:  maphash.MakeSeed(),
 		shift: uint8(64 - logLines),
 		carry: carry,
@@ -56,7 +56,7 @@ func newSKUs(n int, carry int64) *skus {
 
 // book takes one of most places of the SKU that hashes to hash in window n and returns the cell it is booked in; nil =
 // no room.
-func (s *skus) book(n int64, hash uint64, most int64) *atomic.Uint64 {
+func (s *skuSketch) book(n int64, hash uint64, most int64) *atomic.Uint64 {
 	if most <= 0 {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (s *skus) book(n int64, hash uint64, most int64) *atomic.Uint64 {
 }
 
 // full tells, by loading alone, that book would refuse.
-func (s *skus) full(n int64, hash uint64, most int64) bool {
+func (s *skuSketch) full(n int64, hash uint64, most int64) bool {
 	if most <= 0 {
 		return true
 	}
@@ -112,7 +112,7 @@ func (s *skus) full(n int64, hash uint64, most int64) bool {
 }
 
 // giveBack returns the place that book took in cell for window n. The cell stays, so that first fit holds.
-func (s *skus) giveBack(cell *atomic.Uint64, n int64) {
+func (s *skuSketch) giveBack(cell *atomic.Uint64, n int64) {
 	for {
 		old := cell.Load()
 		if int64(old>>lowBits) != n {

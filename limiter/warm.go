@@ -38,8 +38,8 @@ func newWarmth(length time.Duration) *warmth {
 	return &warmth{length: int64(min(length, maxWarmUp)), cells: make([]start, warmCells)}
 }
 
-// of is the start of the SKU that hashes to hash.
-func (w *warmth) of(hash uint64) *start { return &w.cells[mix(hash, 0)%warmCells] }
+// startOf is the start of the SKU that hashes to hash.
+func (w *warmth) startOf(hash uint64) *start { return &w.cells[mix(hash, 0)%warmCells] }
 
 // grown is what most has grown to at the start of a window, so that it is one number for the whole window.
 func (w *warmth) grown(s *start, begins, most int64) int64 {

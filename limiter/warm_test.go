@@ -32,7 +32,7 @@ func TestEachSKUWarmsUpByItself(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{All: 1000, PerSKU: 40, SKUs: 64, WarmUp: 10 * time.Second})
 	drain(w, 0, "1001")
 	other := "1002" // in another cell, whatever the seed
-	for w.warmth.of(hashOf(w, "1001")) == w.warmth.of(hashOf(w, other)) {
+	for w.warmth.startOf(hashOf(w, "1001")) == w.warmth.startOf(hashOf(w, other)) {
 		other += "x"
 	}
 	if got := drain(w, 20*second, other); got != 4 {

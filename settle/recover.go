@@ -17,7 +17,7 @@ var ErrBehind = errors.New("redis holds an older ledger than the database; nothi
 var ErrGone = errors.New("the ledger is gone from Redis; make it anew and adopt the orders of the database")
 
 // recover acts where entries do not follow the cursor. It reports whether it has changed anything.
-func (s *Settler) recover(ctx context.Context, p *place, found finding) (bool, error) {
+func (s *Settler) recover(ctx context.Context, p *skuCursor, found finding) (bool, error) {
 	all, err := s.stream.Ledgers(ctx, []string{p.sku})
 	if err != nil {
 		return false, err
@@ -44,7 +44,7 @@ func (s *Settler) recover(ctx context.Context, p *place, found finding) (bool, e
 // settled. If the database alone knows orders that are sold, it freezes the ledger, so that their units are not sold
 // again, and adopts them. An operator opens the SKU. Otherwise it rebuilds, unless the ledger is frozen: then the
 // instances tell first what they know.
-func (s *Settler) recoverTail(ctx context.Context, p *place, l Ledger) (bool, error) {
+func (s *Settler) recoverTail(ctx context.Context, p *skuCursor, l Ledger) (bool, error) {
 	lost, err := s.lost(ctx, p, l)
 	if err != nil {
 		return false, err
@@ -84,7 +84,7 @@ func (s *Settler) recoverTail(ctx context.Context, p *place, l Ledger) (bool, er
 }
 
 // lost returns the sold orders of the database that the ledger does not know at all.
-func (s *Settler) lost(ctx context.Context, p *place, l Ledger) ([]Record, error) {
+func (s *Settler) lost(ctx context.Context, p *skuCursor, l Ledger) ([]Record, error) {
 	known, err := s.stream.Records(ctx, p.sku)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (s *Settler) lost(ctx context.Context, p *place, l Ledger) ([]Record, error
 
 // rebuild makes the database's orders those of the ledger. Sold and held orders that the ledger does not know become
 // missing: their units stay deducted until an operator decides.
-func (s *Settler) rebuild(ctx context.Context, p *place, l Ledger) (bool, error) {
+func (s *Settler) rebuild(ctx context.Context, p *skuCursor, l Ledger) (bool, error) {
 	records, err := s.stream.Records(ctx, p.sku)
 	if err != nil {
 		return false, err

@@ -14,8 +14,8 @@ const (
 	maxDetail        = 64 << 10    // bytes of a conflict
 )
 
-// place is what a settler remembers of one SKU between turns.
-type place struct {
+// skuCursor is what a settler remembers of one SKU between turns.
+type skuCursor struct {
 	sku          string
 	cursor       *Cursor // nil = none, or not read yet
 	loaded       bool
@@ -28,8 +28,8 @@ type place struct {
 	compared     Position // of a frozen ledger that lacks no sold order
 }
 
-// turn settles what there is of one SKU, at most some batches. It reports whether anything was settled.
-func (s *Settler) turn(ctx context.Context, p *place) (worked bool, err error) {
+// settleSKU settles what there is of one SKU, at most some batches. It reports whether anything was settled.
+func (s *Settler) settleSKU(ctx context.Context, p *skuCursor) (worked bool, err error) {
 	defer func() {
 		if err != nil { // the cursor may have moved or not: the database tells
 			p.loaded = false
@@ -50,7 +50,7 @@ func (s *Settler) turn(ctx context.Context, p *place) (worked bool, err error) {
 		batch, found := follow(p.cursor, entries)
 		switch found {
 		case following:
-			if err := s.settle(ctx, p, batch); err != nil {
+			if err := s.writeEntries(ctx, p, batch); err != nil {
 				return worked, err
 			}
 			worked = true
@@ -70,7 +70,7 @@ func (s *Settler) turn(ctx context.Context, p *place) (worked bool, err error) {
 }
 
 // load reads the cursor, and pins the stream before its first entry is read.
-func (s *Settler) load(ctx context.Context, p *place) error {
+func (s *Settler) load(ctx context.Context, p *skuCursor) error {
 	if p.entries == 0 {
 		p.entries = s.o.Batch
 	}
@@ -87,9 +87,9 @@ func (s *Settler) load(ctx context.Context, p *place) error {
 	return nil
 }
 
-// settle writes entries in one transaction. Where the database refuses the data, it halves the batch until one entry is
+// writeEntries writes entries in one transaction. Where the database refuses the data, it halves the batch until one entry is
 // left, which becomes a conflict.
-func (s *Settler) settle(ctx context.Context, p *place, entries []Entry) error {
+func (s *Settler) writeEntries(ctx context.Context, p *skuCursor, entries []Entry) error {
 	entries = entries[:min(len(entries), p.entries)]
 	for {
 		b, used := batchOf(p.sku, p.cursor, entries)
@@ -128,7 +128,7 @@ func (s *Settler) count(b Batch, o Outcome) {
 
 // acknowledge lets the stream forget what is settled, at most once a second. The entry at the cursor stays, for its
 // fingerprint. A failure is repeated with the next turn.
-func (s *Settler) acknowledge(ctx context.Context, p *place) error {
+func (s *Settler) acknowledge(ctx context.Context, p *skuCursor) error {
 	if p.cursor == nil || s.now().Sub(p.acknowledged) < acknowledgeEvery && p.pinned {
 		return nil
 	}

@@ -21,7 +21,7 @@ func alike(t *testing.T, s Source, skus ...string) []layout.Reading {
 	t.Helper()
 	once, again := make([]layout.Reading, len(skus)), make([]layout.Reading, len(skus))
 	check(t, s.Read(t.Context(), skus, once))
-	check(t, s.Again(t.Context(), skus, again))
+	check(t, s.ReadUncached(t.Context(), skus, again))
 	for i, sku := range skus {
 		if fmt.Sprint(once[i]) != fmt.Sprint(again[i]) {
 			t.Errorf("%q reads %+v, and again %+v", sku, once[i], again[i])
@@ -83,7 +83,7 @@ func TestAgainIsOneCommandForCountersAndNoneIsReadTwice(t *testing.T) {
 	}
 	gets := server.Calls("get")
 	out := make([]layout.Reading, len(skus))
-	check(t, s.Again(t.Context(), skus, out))
+	check(t, s.ReadUncached(t.Context(), skus, out))
 	if server.Calls("mget") != 1 || server.Calls("get") != gets {
 		t.Errorf("%d MGETs, %d GETs", server.Calls("mget"), server.Calls("get")-gets)
 	}
@@ -198,14 +198,14 @@ func TestAgainSaysNothingOfAnySKUWhereRedisIsAway(t *testing.T) {
 	server := redistest.Start(t, "--requirepass", "secret")
 	s := dial(t, server, layouts()["counter"])
 	out := make([]layout.Reading, 2)
-	if err := s.Again(t.Context(), []string{"x", "y"}, out); err == nil {
+	if err := s.ReadUncached(t.Context(), []string{"x", "y"}, out); err == nil {
 		t.Errorf("without a password: %+v", out)
 	}
 	server = redistest.Start(t)
 	s = dial(t, server, layouts()["counter"])
-	check(t, s.Again(t.Context(), []string{"x", "y"}, out))
+	check(t, s.ReadUncached(t.Context(), []string{"x", "y"}, out))
 	server.Kill()
-	if err := s.Again(t.Context(), []string{"x", "y"}, out); err == nil {
+	if err := s.ReadUncached(t.Context(), []string{"x", "y"}, out); err == nil {
 		t.Errorf("without a server: %+v", out)
 	}
 	if s.metrics.up.Load() {

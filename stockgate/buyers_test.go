@@ -80,7 +80,7 @@ func TestDuplicateTakesNoPlaceOfAUnit(t *testing.T) {
 			t.Fatalf("enter: %v", got)
 		}
 	}
-	if n := g.table.find([]byte("1001")).inFlight.Load(); n != 0 {
+	if n := g.table.lookUp([]byte("1001")).inFlight.Load(); n != 0 {
 		t.Fatalf("%d in flight after duplicates alone", n)
 	}
 }
@@ -103,7 +103,7 @@ func TestSetOfBuyersThatIsNoneIsDecidedByOnErrorAndNamedOnce(t *testing.T) {
 				t.Errorf("allow %v: %v, want %v", allow, got, want)
 			}
 		}
-		if n := g.table.find([]byte("1001")).inFlight.Load(); n != inFlight {
+		if n := g.table.lookUp([]byte("1001")).inFlight.Load(); n != inFlight {
 			t.Errorf("allow %v: %d in flight, want %d", allow, n, inFlight)
 		}
 		g.Close()
@@ -199,7 +199,7 @@ func TestNobodyIsAskedForWhileTheSourceIsLost(t *testing.T) {
 		o.AllowOnError = true
 		asked := 0
 		g := asking(t, o, func(context.Context, []Buyer) error { asked++; return nil })
-		g.sampler.health.note(1, errors.New("gone")) // no time passes: nobody finds it again
+		g.poller.health.record(1, errors.New("gone")) // no time passes: nobody finds it again
 		if got := g.Enter(o.Now(), []byte("1001"), []byte("7")); got != reject.Admitted || g.fallbacks.allowed.Load() != 1 {
 			t.Errorf("enter: %v, decided by on_error %d times", got, g.fallbacks.allowed.Load())
 		}
@@ -231,7 +231,7 @@ func TestErrorOfARoundTripIsNoAnswer(t *testing.T) {
 		t.Errorf("enter: %v", got)
 	}
 	g.Close()
-	if got := g.buyers.find("1001", []byte("7")); got != undetermined {
+	if got := g.buyers.membershipOf("1001", []byte("7")); got != undetermined {
 		t.Errorf("after Close: %v", got)
 	}
 }

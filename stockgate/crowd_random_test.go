@@ -60,7 +60,7 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 	t.Logf("%d sold, %d in vain, %d refused", sold.Load(), vain.Load(), refused.Load())
 	for i := range many {
 		sku := name(i)
-		if e := g.table.find(sku); e != nil && e.inFlight.Load() != 0 {
+		if e := g.table.lookUp(sku); e != nil && e.inFlight.Load() != 0 {
 			t.Errorf("%s: %d in flight", sku, e.inFlight.Load())
 		}
 		check(t, s.Set(t.Context(), string(sku), 0))
@@ -86,7 +86,7 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 	}
 	eventually(t, "nothing is read that nobody asks for", func() bool { return g.table.len.Load() == 0 })
 	g.Close()
-	if len(g.sampler.active) != 0 || len(g.sampler.queue) != 0 {
-		t.Errorf("%d active, %d in the queue", len(g.sampler.active), len(g.sampler.queue))
+	if len(g.poller.active) != 0 || len(g.poller.queue) != 0 {
+		t.Errorf("%d active, %d in the queue", len(g.poller.active), len(g.poller.queue))
 	}
 }

@@ -81,12 +81,12 @@ func TestTheWaitForASecondReadingIsBounded(t *testing.T) {
 		o.Refresh, o.Wait = time.Second, 150*time.Millisecond
 		g := stepped(t, o, NewMemory()) // nobody reads
 		e := g.table.add(0, sku)
-		g.sampler.learn(0, e, reading(10))
+		g.poller.publishReading(0, e, reading(10))
 		began := time.Now()
 		answer := make(chan reject.Reason)
 		go func() { answer <- g.Enter(int64(time.Minute), sku, nil) }()
 		synctest.Wait()
-		g.sampler.learn(int64(time.Minute), e, reading(-3))
+		g.poller.publishReading(int64(time.Minute), e, reading(-3))
 		if got := <-answer; got != reject.StockError {
 			t.Error(got)
 		}

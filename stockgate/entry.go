@@ -31,7 +31,7 @@ type entry struct {
 	latched atomic.Int64 // verdict, and the time at which the look began, in one word: they can never disagree
 	free    atomic.Int64 // units, of the verdict onSale
 	asked   atomic.Int64 // ns; at most askedEvery behind, and never before a reading that somebody asked after
-	pending atomic.Pointer[look]
+	pending atomic.Pointer[firstRead]
 
 	// The sampler's own.
 	sampled bool // among the active
@@ -42,11 +42,11 @@ type entry struct {
 	_        [64]byte // those who only look must not feel those who enter
 	inFlight atomic.Int64
 	aged     atomic.Int64 // ns; the reading that has served one request although it was old
-	tries
+	restockQuota
 }
 
-// latch returns the verdict and the time of the look behind it.
-func (e *entry) latch() (v verdict, at int64) {
+// reading returns the verdict and the time of the look behind it.
+func (e *entry) reading() (v verdict, at int64) {
 	word := e.latched.Load()
 	return verdict(word & (1<<verdictBits - 1)), word >> verdictBits
 }
@@ -60,9 +60,9 @@ func (e *entry) publish(v verdict, free, at int64) {
 // askedEvery is how precisely it is known when a SKU was asked for last.
 const askedEvery = int64(100 * time.Millisecond)
 
-// touch notes that the SKU is asked for at now, by somebody who knows of the reading of the time at. A crowd writes once
+// markAsked notes that the SKU is asked for at now, by somebody who knows of the reading of the time at. A crowd writes once
 // for each reading, and ten times a second where there is none; otherwise it only looks.
-func (e *entry) touch(now, at int64) {
+func (e *entry) markAsked(now, at int64) {
 	if last := e.asked.Load(); now-last > askedEvery || last < at && now > last {
 		e.asked.Store(now)
 	}
@@ -71,13 +71,13 @@ func (e *entry) touch(now, at int64) {
 // wanted reports whether somebody has asked since the reading of the time at began.
 func (e *entry) wanted(at int64) bool { return e.asked.Load() >= at }
 
-// first reports whether the old reading of the time at has served nobody yet. It says so once.
-func (e *entry) first(at int64) bool { return e.aged.Load() != at && e.aged.Swap(at) != at }
+// firstUseOf reports whether the old reading of the time at has served nobody yet. It says so once.
+func (e *entry) firstUseOf(at int64) bool { return e.aged.Load() != at && e.aged.Swap(at) != at }
 
-// enter counts one request in while fewer than limit are in flight and a try is left. A refusal writes nothing, but for
+// admitAtMost counts one request in while fewer than limit are in flight and a try is left. A refusal writes nothing, but for
 // one that came too late for the last try. It counts before it takes the try, and the sampler looks in the other order:
 // no try is ever missed.
-func (e *entry) enter(limit int64) bool {
+func (e *entry) admitAtMost(limit int64) bool {
 	for !e.spent() {
 		n := e.inFlight.Load()
 		if n >= limit {
@@ -86,7 +86,7 @@ func (e *entry) enter(limit int64) bool {
 		if !e.inFlight.CompareAndSwap(n, n+1) {
 			continue
 		}
-		if e.take() {
+		if e.acquire() {
 			return true
 		}
 		e.inFlight.Add(-1)
@@ -94,11 +94,11 @@ func (e *entry) enter(limit int64) bool {
 	return false
 }
 
-// pass counts one request in that no number bounds, since none is known.
-func (e *entry) pass() { e.inFlight.Add(1) }
+// admit counts one request in that no number bounds, since none is known.
+func (e *entry) admit() { e.inFlight.Add(1) }
 
-// leave counts one request out. It stops at zero: an entry may have been forgotten in the very instant in which a request entered.
-func (e *entry) leave() {
+// release counts one request out. It stops at zero: an entry may have been forgotten in the very instant in which a request entered.
+func (e *entry) release() {
 	e.ended.Add(1)
 	for {
 		n := e.inFlight.Load()

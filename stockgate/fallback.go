@@ -24,7 +24,7 @@ func (g *Gate) fallback(e *entry) reject.Reason {
 	}
 	g.fallbacks.allowed.Add(1)
 	if e != nil {
-		e.pass()
+		e.admit()
 	}
 	return reject.Admitted
 }

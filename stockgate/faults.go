@@ -12,7 +12,7 @@ type faults struct {
 	log   *slog.Logger
 }
 
-func (f *faults) note(sku string, cause error) {
+func (f *faults) report(sku string, cause error) {
 	switch {
 	case cause == nil:
 		delete(f.named, sku)

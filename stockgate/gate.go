@@ -25,12 +25,12 @@ import (
 
 // Gate decides by the stock that its sampler read last. It implements proxy.Stock and is safe for concurrent use.
 type Gate struct {
-	table   *table
-	sampler *sampler
-	buyers  *buyers                    // nil = buyers may come again
-	closed  [numVerdicts]reject.Reason // what a fresh sample means to a buyer
-	lasts   [numVerdicts]int64         // nanoseconds for which a sample may be used
-	rests   int64                      // and for which one request may use that of a SKU on sale that nobody asked for
+	table  *table
+	poller *poller
+	buyers *buyers                    // nil = buyers may come again
+	closed [numVerdicts]reject.Reason // what a fresh sample means to a buyer
+	lasts  [numVerdicts]int64         // nanoseconds for which a sample may be used
+	rests  int64                      // and for which one request may use that of a SKU on sale that nobody asked for
 
 	perUnit int64
 	wait    time.Duration // for one reading
@@ -38,7 +38,7 @@ type Gate struct {
 	allow   bool          // on_error
 
 	fallbacks fallbacks
-	strays    strays
+	strays    untracked
 	stop      context.CancelFunc
 }
 
@@ -53,7 +53,7 @@ func New(o Options, src Source) (*Gate, error) {
 	g := newGate(o, src)
 	ctx, cancel := context.WithCancel(context.Background())
 	g.stop = cancel
-	go g.sampler.run(ctx)
+	go g.poller.run(ctx)
 	if g.buyers != nil {
 		go g.buyers.run(ctx)
 	}
@@ -83,7 +83,7 @@ func newGate(o Options, src Source) *Gate {
 		faulty:    memory,
 	}
 	g.rests = max(min(memory, idleAfter), g.lasts[onSale])
-	g.sampler = newSampler(o, src, g.table)
+	g.poller = newPoller(o, src, g.table)
 	if o.Bought != nil {
 		g.buyers = newBuyers(o.Bought, o.Wait, o.Log)
 	}
@@ -93,7 +93,7 @@ func newGate(o Options, src Source) *Gate {
 // Close stops what New has started and waits for it. Later requests are decided as if the stock could not be known.
 func (g *Gate) Close() {
 	g.stop()
-	<-g.sampler.done
+	<-g.poller.done
 	if g.buyers != nil {
 		<-g.buyers.done
 	}
@@ -101,17 +101,17 @@ func (g *Gate) Close() {
 
 // Away is for how long the source has not been reached, 0 while it can be. The sampler finds out within a
 // second even when nobody asks for anything.
-func (g *Gate) Away(now int64) time.Duration { return g.sampler.health.away(now) }
+func (g *Gate) Away(now int64) time.Duration { return g.poller.health.away(now) }
 
 // Closed implements proxy.Stock: SoldOut, Paused when the status is not one of status_open, UnknownSKU, or
 // Admitted. It neither allocates nor waits.
 func (g *Gate) Closed(now int64, sku []byte) reject.Reason {
-	e := g.table.find(sku)
+	e := g.table.lookUp(sku)
 	if e == nil {
 		return reject.Admitted
 	}
-	v, at := e.latch()
-	e.touch(now, at)
+	v, at := e.reading()
+	e.markAsked(now, at)
 	if now-at > g.lasts[v] {
 		return reject.Admitted // Enter will look again
 	}
@@ -123,14 +123,14 @@ func (g *Gate) Closed(now int64, sku []byte) reject.Reason {
 // on_error is refuse. For a SKU that nobody asked for lately it waits for one look, and where buyers are known for
 // one answer more, each at most for Options.Wait; for a second look, where the first is not believed, as long again and Options.Refresh more.
 func (g *Gate) Enter(now int64, sku, user []byte) reject.Reason {
-	e := g.table.find(sku)
+	e := g.table.lookUp(sku)
 	if e == nil {
 		if len(sku) > longestSKU {
 			return g.closed[unknown]
 		}
-		if e = g.meet(now, sku); e == nil {
+		if e = g.track(now, sku); e == nil {
 			if g.allow {
-				g.strays.enter(sku)
+				g.strays.add(sku)
 			}
 			return g.fallback(nil)
 		}
@@ -138,22 +138,22 @@ func (g *Gate) Enter(now int64, sku, user []byte) reject.Reason {
 	v := g.verdict(now, e)
 	reason := g.decide(e, v)
 	if reason == reject.Admitted && g.buyers != nil && len(user) > 0 && v != unread && v != faulty {
-		return g.first(e, user)
+		return g.checkBuyer(e, user)
 	}
 	return reason
 }
 
-// first decides for a request that decide has admitted: only who has not bought goes on. It is the last question
+// checkBuyer decides for a request that decide has admitted: only who has not bought goes on. It is the last question
 // because it is the dearest, and all that was refused before has not asked it.
-func (g *Gate) first(e *entry, user []byte) reject.Reason {
+func (g *Gate) checkBuyer(e *entry, user []byte) reject.Reason {
 	found := undetermined
-	if !g.sampler.health.lost() {
-		found = g.buyers.find(e.sku, user)
+	if !g.poller.health.lost() {
+		found = g.buyers.membershipOf(e.sku, user)
 	}
 	if found == newBuyer {
 		return reject.Admitted
 	}
-	e.leave()
+	e.release()
 	if found == hasBought {
 		return reject.Duplicate
 	}
@@ -168,8 +168,8 @@ func (g *Gate) decide(e *entry, v verdict) reject.Reason {
 	case g.closed[v] != reject.Admitted:
 		return g.closed[v]
 	case v != onSale:
-		e.pass() // unknown_sku allows it
-	case !e.enter(g.room(e)):
+		e.admit() // unknown_sku allows it
+	case !e.admitAtMost(g.room(e)):
 		return reject.Concurrency
 	}
 	return reject.Admitted
@@ -185,13 +185,13 @@ func (g *Gate) room(e *entry) int64 {
 
 // Leave implements proxy.Stock.
 func (g *Gate) Leave(sku []byte) {
-	stray := g.strays.leave(sku)
-	switch e := g.table.find(sku); {
+	stray := g.strays.remove(sku)
+	switch e := g.table.lookUp(sku); {
 	case e == nil:
 	case stray:
 		e.ended.Add(1) // it may have taken a unit all the same
 	default:
-		e.leave()
+		e.release()
 	}
 }
 

@@ -22,8 +22,8 @@ func (h *health) away(now int64) time.Duration {
 	return time.Duration(max(1, now-since))
 }
 
-// note records the outcome of a round trip that began at now.
-func (h *health) note(now int64, err error) {
+// record records the outcome of a round trip that began at now.
+func (h *health) record(now int64, err error) {
 	switch {
 	case err != nil && !h.lost():
 		h.since.Store(max(1, now))

@@ -14,7 +14,7 @@ func learnt(t *testing.T, o Options, at int64, sku []byte, r layout.Reading) (*G
 	t.Helper()
 	g := stepped(t, o, NewMemory())
 	e := g.table.add(at, sku)
-	g.sampler.learn(at, e, r)
+	g.poller.publishReading(at, e, r)
 	return g, e
 }
 
@@ -50,7 +50,7 @@ func TestOpenSampleServesForTwentyRefreshesWhileTheSourceIsAway(t *testing.T) {
 	sku := []byte("1001")
 	const at, lasts = int64(5e9), int64(200 * time.Millisecond)
 	g, _ := learnt(t, options(), at, sku, reading(3))
-	g.sampler.health.note(at, errors.New("gone"))
+	g.poller.health.record(at, errors.New("gone"))
 	if got := g.Enter(at+lasts, sku, nil); got != reject.Admitted {
 		t.Fatalf("enter on a sample 200 ms old: %v", got)
 	}
@@ -66,7 +66,7 @@ func TestSoldOutOutlivesTheSourceForSoldOutMemory(t *testing.T) {
 		o := options()
 		o.AllowOnError = allow
 		g, _ := learnt(t, o, at, sku, reading(0))
-		g.sampler.health.note(at, errors.New("gone"))
+		g.poller.health.record(at, errors.New("gone"))
 		if got := g.Enter(at+int64(time.Second), sku, nil); got != reject.SoldOut {
 			t.Fatalf("allow %v: enter within sold_out_memory: %v", allow, got)
 		}
@@ -84,16 +84,16 @@ func TestUnitsThatAreTakenAndGivenBackDoNotCloseASKU(t *testing.T) {
 	sku := []byte("1001")
 	g, e := learnt(t, options(), 0, sku, reading(2))
 	now := int64(time.Millisecond)
-	g.sampler.learn(now, e, reading(-3)) // somebody asked for five
+	g.poller.publishReading(now, e, reading(-3)) // somebody asked for five
 	if got := g.Closed(now, sku); got != reject.Admitted {
 		t.Fatalf("closed by one negative reading: %v", got)
 	}
-	g.sampler.learn(now, e, reading(2))
-	g.sampler.learn(now, e, reading(-3))
+	g.poller.publishReading(now, e, reading(2))
+	g.poller.publishReading(now, e, reading(-3))
 	if got := g.Closed(now, sku); got != reject.Admitted {
 		t.Fatalf("closed by negative readings that were undone: %v", got)
 	}
-	g.sampler.learn(now, e, reading(-3))
+	g.poller.publishReading(now, e, reading(-3))
 	if got := g.Closed(now, sku); got != reject.SoldOut {
 		t.Fatalf("two negative readings in a row: %v", got)
 	}
@@ -102,7 +102,7 @@ func TestUnitsThatAreTakenAndGivenBackDoNotCloseASKU(t *testing.T) {
 func TestZeroClosesAtOnce(t *testing.T) {
 	sku := []byte("1001")
 	g, e := learnt(t, options(), 0, sku, reading(2))
-	g.sampler.learn(1, e, reading(0))
+	g.poller.publishReading(1, e, reading(0))
 	if got := g.Closed(1, sku); got != reject.SoldOut {
 		t.Fatalf("closed: %v", got)
 	}
@@ -110,7 +110,7 @@ func TestZeroClosesAtOnce(t *testing.T) {
 
 func TestWhatIsSoldOutIsReadFourTimesInSoldOutMemory(t *testing.T) {
 	g, e := learnt(t, options(), 0, []byte("1001"), reading(0))
-	s := g.sampler
+	s := g.poller
 	for _, c := range []struct {
 		reading layout.Reading
 		after   time.Duration
@@ -123,7 +123,7 @@ func TestWhatIsSoldOutIsReadFourTimesInSoldOutMemory(t *testing.T) {
 		{layout.Reading{Fault: errors.New("abc")}, 240 * time.Millisecond, false},
 		{layout.Reading{Fault: errors.New("abc")}, 250 * time.Millisecond, true},
 	} {
-		s.learn(0, e, c.reading)
+		s.publishReading(0, e, c.reading)
 		if got := s.due(int64(c.after), e); got != c.want {
 			t.Errorf("%+v, %v later: due %v, want %v", c.reading, c.after, got, c.want)
 		}
@@ -153,7 +153,7 @@ func TestCrowdWritesTheTimeItAskedTenTimesASecond(t *testing.T) {
 	writes := 0
 	for now := range int64(10_000) { // a second, in steps of 100 µs
 		before := e.asked.Load()
-		e.touch(now*100_000, 0)
+		e.markAsked(now*100_000, 0)
 		if e.asked.Load() != before {
 			writes++
 		}
@@ -168,7 +168,7 @@ func TestLatchHoldsVerdictAndTimeTogether(t *testing.T) {
 	for v := range numVerdicts {
 		for _, at := range []int64{0, 1, -1, 1 << 59, -1 << 59} {
 			e.publish(v, 0, at)
-			if gotV, gotAt := e.latch(); gotV != v || gotAt != at {
+			if gotV, gotAt := e.reading(); gotV != v || gotAt != at {
 				t.Fatalf("published %d at %d, got %d at %d", v, at, gotV, gotAt)
 			}
 		}

@@ -9,10 +9,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Lessons remembers for a while of which SKUs the shop itself has said that they are sold out. It is safe for concurrent
+// SoldOutFeedback remembers for a while of which SKUs the shop itself has said that they are sold out. It is safe for concurrent
 // use; asking it neither allocates, waits nor writes. It forgets all but the newest MaxSKUs at the most, so that no number
 // of SKUs grows its memory.
-type Lessons struct {
+type SoldOutFeedback struct {
 	memory int64 // ns
 	table  *table
 	swept  atomic.Int64 // ns: when the table was last found full, and what is over thrown out
@@ -24,27 +24,27 @@ type Lessons struct {
 	warned atomic.Bool
 }
 
-// NewLessons remembers each for memory, and at most so many SKUs at a time.
-func NewLessons(memory time.Duration, most int, log *slog.Logger) *Lessons {
+// NewSoldOutFeedback remembers each for memory, and at most so many SKUs at a time.
+func NewSoldOutFeedback(memory time.Duration, most int, log *slog.Logger) *SoldOutFeedback {
 	if log == nil {
 		log = slog.Default()
 	}
-	return &Lessons{memory: int64(memory), table: newTable(most), log: log}
+	return &SoldOutFeedback{memory: int64(memory), table: newTable(most), log: log}
 }
 
 // SoldOut tells whether the shop has said so less than memory before now.
-func (l *Lessons) SoldOut(now int64, sku []byte) bool {
-	e := l.table.find(sku)
+func (l *SoldOutFeedback) SoldOut(now int64, sku []byte) bool {
+	e := l.table.lookUp(sku)
 	if e == nil {
 		return false
 	}
-	v, at := e.latch()
+	v, at := e.reading()
 	return v == soldOut && now-at < l.memory
 }
 
-// Learn notes that the shop says so at now. reserved: of an order for which units were held, although the ledger had some:
+// RecordSoldOut notes that the shop says so at now. reserved: of an order for which units were held, although the ledger had some:
 // that is a shop whose own stock is another, and is told once.
-func (l *Lessons) Learn(now int64, sku []byte, reserved bool) {
+func (l *SoldOutFeedback) RecordSoldOut(now int64, sku []byte, reserved bool) {
 	l.said.Add(1)
 	if reserved {
 		l.forced.Add(1)
@@ -53,7 +53,7 @@ func (l *Lessons) Learn(now int64, sku []byte, reserved bool) {
 		}
 		return
 	}
-	e := l.table.find(sku)
+	e := l.table.lookUp(sku)
 	if e == nil && len(sku) <= longestSKU {
 		if e = l.table.add(now, sku); e == nil {
 			l.sweep(now)
@@ -66,7 +66,7 @@ func (l *Lessons) Learn(now int64, sku []byte, reserved bool) {
 }
 
 // sweep forgets what is over, at most once in the time that a lesson lasts.
-func (l *Lessons) sweep(now int64) {
+func (l *SoldOutFeedback) sweep(now int64) {
 	last := l.swept.Load()
 	if last != 0 && now-last < l.memory || !l.sweeps.TryLock() {
 		return
@@ -75,7 +75,7 @@ func (l *Lessons) sweep(now int64) {
 	l.swept.Store(now)
 	for part := range parts {
 		l.table.walk(part, func(e *entry) {
-			if _, at := e.latch(); now-at >= l.memory {
+			if _, at := e.reading(); now-at >= l.memory {
 				l.table.remove(e)
 			}
 		})
@@ -83,10 +83,10 @@ func (l *Lessons) sweep(now int64) {
 }
 
 // Describe implements prometheus.Collector.
-func (l *Lessons) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(l, ch) }
+func (l *SoldOutFeedback) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(l, ch) }
 
 // Collect implements prometheus.Collector.
-func (l *Lessons) Collect(ch chan<- prometheus.Metric) {
+func (l *SoldOutFeedback) Collect(ch chan<- prometheus.Metric) {
 	said := prometheus.NewDesc("sluice_shop_sold_out_total",
 		`Answers of the shop by which it said that a SKU is sold out: "held" of orders for which the ledger had units.`, []string{"order"}, nil)
 	forced := l.forced.Load()

@@ -42,10 +42,10 @@ func TestTenThousandFirstAskersAreOneRead(t *testing.T) {
 // A request may find a SKU out of date, be delayed, and arrive when the look it wants has just ended.
 func TestLookThatHasJustEndedIsNotTakenAgain(t *testing.T) {
 	g, e := learnt(t, options(), 5, []byte("1001"), reading(1))
-	if v := g.look(5, e); v != onSale {
+	if v := g.firstRead(5, e); v != onSale {
 		t.Fatalf("look: %v", v)
 	}
-	if n := len(g.sampler.queue); n != 0 || e.pending.Load() != nil {
+	if n := len(g.poller.queue); n != 0 || e.pending.Load() != nil {
 		t.Fatalf("%d looks are waiting", n)
 	}
 }
@@ -53,11 +53,11 @@ func TestLookThatHasJustEndedIsNotTakenAgain(t *testing.T) {
 func TestFirstLookWaitsForOneRoundTripOfATurnOnly(t *testing.T) {
 	g := stepped(t, options(), NewMemory())
 	for i := range 3 * readAtOnce {
-		g.sampler.learn(0, g.table.add(0, name(i)), reading(1))
+		g.poller.publishReading(0, g.table.add(0, name(i)), reading(1))
 	}
 	g.look1(g.table.add(0, []byte("new")))
-	g.sampler.turn(t.Context(), int64(20*time.Millisecond))
-	if n := len(g.sampler.queue); n != 0 {
+	g.poller.pollOnce(t.Context(), int64(20*time.Millisecond))
+	if n := len(g.poller.queue); n != 0 {
 		t.Fatalf("%d first looks are waiting after a turn", n)
 	}
 }
@@ -75,9 +75,9 @@ func TestFirstLooksAtManySKUsShareRoundTrips(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "all are waiting", func() bool { return len(g.sampler.queue) == 2*readAtOnce })
+	eventually(t, "all are waiting", func() bool { return len(g.poller.queue) == 2*readAtOnce })
 	for now := range int64(2) {
-		g.sampler.firstLooks(t.Context(), now*int64(time.Hour))
+		g.poller.readFirst(t.Context(), now*int64(time.Hour))
 	}
 	wg.Wait()
 	if n := s.metrics.calls[read].Load(); n != 2 {
@@ -87,17 +87,17 @@ func TestFirstLooksAtManySKUsShareRoundTrips(t *testing.T) {
 
 func TestFirstLooksArePaced(t *testing.T) {
 	g := stepped(t, options(), NewMemory())
-	s := g.sampler
+	s := g.poller
 	for i := range 2 * readAtOnce {
-		s.ask(g.table.add(0, name(i)))
+		s.queueFirstRead(g.table.add(0, name(i)))
 	}
-	s.firstLooks(t.Context(), 0)
+	s.readFirst(t.Context(), 0)
 	pause := readAtOnce * perFirstLook
-	s.firstLooks(t.Context(), pause-1)
+	s.readFirst(t.Context(), pause-1)
 	if n := len(s.queue); n != readAtOnce {
 		t.Fatalf("%d are waiting within the pause, want %d", n, readAtOnce)
 	}
-	s.firstLooks(t.Context(), pause)
+	s.readFirst(t.Context(), pause)
 	if n := len(s.queue); n != 0 {
 		t.Fatalf("%d are waiting after the pause", n)
 	}
@@ -115,7 +115,7 @@ func TestWaitForAFirstLookIsBounded(t *testing.T) {
 func TestFullQueueIsAnAnswerAtOnce(t *testing.T) {
 	g := stepped(t, options(), NewMemory())
 	for i := range maxPending {
-		if !g.sampler.ask(g.table.add(0, name(i))) {
+		if !g.poller.queueFirstRead(g.table.add(0, name(i))) {
 			t.Fatalf("the queue took %d of %d", i, maxPending)
 		}
 	}
@@ -126,7 +126,7 @@ func TestFullQueueIsAnAnswerAtOnce(t *testing.T) {
 	if n := g.table.len.Load(); n != known {
 		t.Fatalf("a refused SKU is remembered: %d, was %d", n, known)
 	}
-	e := g.table.find(name(0))
+	e := g.table.lookUp(name(0))
 	if got := g.Enter(0, e.key(), nil); got != reject.StockError || e.pending.Load() != nil {
 		t.Fatalf("enter a known SKU: %v, pending %v", got, e.pending.Load())
 	}
@@ -142,18 +142,18 @@ func TestFailedLookWakesItsWaiters(t *testing.T) {
 	if got := firstLook(t, g, 0, []byte("1001")); got != reject.StockError {
 		t.Fatalf("enter: %v", got)
 	}
-	if !g.sampler.health.lost() {
+	if !g.poller.health.lost() {
 		t.Fatal("the source is not lost")
 	}
 }
 
 func TestLostSourceIsNotWaitedFor(t *testing.T) {
 	g := stepped(t, options(), NewMemory())
-	g.sampler.health.note(1, errors.New("gone"))
+	g.poller.health.record(1, errors.New("gone"))
 	if got := g.Enter(0, []byte("1001"), nil); got != reject.StockError {
 		t.Fatalf("enter: %v", got)
 	}
-	if n := len(g.sampler.queue); n != 0 {
+	if n := len(g.poller.queue); n != 0 {
 		t.Fatalf("%d looks are waiting", n)
 	}
 }
@@ -163,7 +163,7 @@ func TestClosedGateAnswers(t *testing.T) {
 	g := open(t, o, NewMemory())
 	g.Close()
 	select {
-	case <-g.sampler.done:
+	case <-g.poller.done:
 	default:
 		t.Fatal("the sampler outlived Close")
 	}

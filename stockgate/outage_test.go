@@ -158,12 +158,12 @@ func TestRequestsOfAnOutageDoNotWidenPerUnit(t *testing.T) {
 			t.Fatalf("enter: %v, want %v", got, want)
 		}
 	}
-	g.sampler.health.note(0, errors.New("gone"))
+	g.poller.health.record(0, errors.New("gone"))
 	for range 5 {
 		enter(reject.Admitted)
 	}
-	g.sampler.health.note(1, nil)
-	g.sampler.learn(1, g.table.add(1, sku), reading(1))
+	g.poller.health.record(1, nil)
+	g.poller.publishReading(1, g.table.add(1, sku), reading(1))
 	enter(reject.Admitted)
 	for range 5 {
 		enter(reject.Concurrency)

@@ -22,7 +22,7 @@ type RedisOptions = link.Options
 // alone, as package link promises. While one master of a cluster is away only the SKUs on it cannot be known.
 type Redis struct {
 	layout  atomic.Pointer[layout.Layout]
-	lists   emptied
+	lists   emptiedLists
 	link    *link.Link
 	fits    atomic.Bool // the layout may be used with this Redis
 	apart   atomic.Bool // MGET is not to be had

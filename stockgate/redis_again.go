@@ -12,10 +12,10 @@ import (
 	"sluice/stockgate/link"
 )
 
-// Again reads skus by one MGET, where one string is all that the shop keeps of a SKU and all of them are on one server; by
+// ReadUncached reads skus by one MGET, where one string is all that the shop keeps of a SKU and all of them are on one server; by
 // Read otherwise. What MGET finds missing is read by itself, since it may be a key of another type, and all are where Redis
 // refuses, since it may be about one key alone: so what is wrong is said in the words of Read.
-func (r *Redis) Again(ctx context.Context, skus []string, out []layout.Reading) error {
+func (r *Redis) ReadUncached(ctx context.Context, skus []string, out []layout.Reading) error {
 	l := r.layout.Load()
 	if len(skus) < 2 || !l.Together() || !allFit(l, skus) || r.apart.Load() || r.scattered(ctx) {
 		return r.Read(ctx, skus, out)

@@ -20,10 +20,10 @@ const (
 	maxPending   = 2048                          // first looks that wait for their turn, some 100 ms at that pace
 )
 
-// sampler is the one goroutine that talks to the source: it takes first looks at once, and at every refresh reads the SKUs
+// poller is the one goroutine that talks to the source: it takes first looks at once, and at every refresh reads the SKUs
 // that somebody has asked for since. One round trip is under way at a time; what is asked for meanwhile joins the
 // next. All fields but queue, health and done are its own.
-type sampler struct {
+type poller struct {
 	source Source
 	table  *table
 	clock  func() int64
@@ -51,8 +51,8 @@ type sampler struct {
 	part                            int   // of the table, to be swept next
 }
 
-func newSampler(o Options, src Source, t *table) *sampler {
-	s := &sampler{
+func newPoller(o Options, src Source, t *table) *poller {
+	s := &poller{
 		source:  src,
 		table:   t,
 		clock:   o.Now,
@@ -71,8 +71,8 @@ func newSampler(o Options, src Source, t *table) *sampler {
 	return s
 }
 
-// ask queues a first look. It reports false when too many are waiting.
-func (s *sampler) ask(e *entry) bool {
+// queueFirstRead queues a first look. It reports false when too many are waiting.
+func (s *poller) queueFirstRead(e *entry) bool {
 	select {
 	case s.queue <- e:
 		return true
@@ -82,10 +82,10 @@ func (s *sampler) ask(e *entry) bool {
 }
 
 // full reports whether too many first looks are waiting.
-func (s *sampler) full() bool { return len(s.queue) == cap(s.queue) }
+func (s *poller) full() bool { return len(s.queue) == cap(s.queue) }
 
 // run works until ctx ends.
-func (s *sampler) run(ctx context.Context) {
+func (s *poller) run(ctx context.Context) {
 	defer close(s.done)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -99,7 +99,7 @@ func (s *sampler) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case e := <-queue:
-			s.firstLooks(ctx, now, e)
+			s.readFirst(ctx, now, e)
 		case <-timer.C:
 			s.work(ctx, now)
 		}
@@ -108,7 +108,7 @@ func (s *sampler) run(ctx context.Context) {
 }
 
 // next is when there is something to do again, first looks that may be taken at once aside.
-func (s *sampler) next() int64 {
+func (s *poller) next() int64 {
 	at := s.pingAt
 	if len(s.active) > 0 {
 		at = min(at, s.turnAt)
@@ -123,24 +123,24 @@ func (s *sampler) next() int64 {
 }
 
 // work does what is due at now.
-func (s *sampler) work(ctx context.Context, now int64) {
+func (s *poller) work(ctx context.Context, now int64) {
 	if now >= s.sweepAt {
 		s.sweepAt = now + sweepEvery
 		s.sweep(now)
 	}
 	if now >= s.turnAt && len(s.active) > 0 {
 		s.turnAt = now + s.refresh
-		s.turn(ctx, now)
-		s.rest(now, s.clock())
+		s.pollOnce(ctx, now)
+		s.cooldown(now, s.clock())
 	}
 	if now >= s.pingAt {
-		s.note(ctx, now, s.source.Ping(ctx))
+		s.recordRoundTrip(ctx, now, s.source.Ping(ctx))
 	}
 }
 
-// turn reads the active SKUs whose reading is due. First looks go between its round trips; what they add has just been read,
+// pollOnce reads the active SKUs whose reading is due. First looks go between its round trips; what they add has just been read,
 // and is for the next turn.
-func (s *sampler) turn(ctx context.Context, now int64) {
+func (s *poller) pollOnce(ctx context.Context, now int64) {
 	end := len(s.active)
 	for i := 0; i < min(end, len(s.active)); {
 		s.batch = s.batch[:0]
@@ -157,22 +157,22 @@ func (s *sampler) turn(ctx context.Context, now int64) {
 			}
 			i++
 		}
-		if !s.read(ctx, s.clock(), s.source.Again) {
+		if !s.read(ctx, s.clock(), s.source.ReadUncached) {
 			return
 		}
-		s.firstLooks(ctx, s.clock())
+		s.readFirst(ctx, s.clock())
 	}
 }
 
-// rest leaves as much time behind a turn as it took, so that Redis and the gate have at least half of theirs for others,
+// cooldown leaves as much time behind a turn as it took, so that Redis and the gate have at least half of theirs for others,
 // however many SKUs there are; but no more than restsMost, beyond which readings would grow too old to be used.
-func (s *sampler) rest(began, ended int64) {
+func (s *poller) cooldown(began, ended int64) {
 	s.turnAt = max(s.turnAt, ended+min(ended-began, restsMost))
 }
 
 // keeps reports whether e is still to be read. If not, the next request for it takes a first look again.
-func (s *sampler) keeps(now int64, e *entry) bool {
-	v, at := e.latch()
+func (s *poller) keeps(now int64, e *entry) bool {
+	v, at := e.reading()
 	idle := now-e.asked.Load() > idleAfter
 	if !e.gone && v != unknown && !idle {
 		return true // and nothing is written: requests read the same line
@@ -181,7 +181,7 @@ func (s *sampler) keeps(now int64, e *entry) bool {
 	if idle && !e.gone {
 		e.publish(unread, 0, at)
 		if e.dipped {
-			e.finish(unread) // the look goes on no more, and another one is to be asked for
+			e.completeFirstRead(unread) // the look goes on no more, and another one is to be asked for
 		}
 	}
 	return false
@@ -190,8 +190,8 @@ func (s *sampler) keeps(now int64, e *entry) bool {
 // due reports whether e must be read now. What nobody has asked for since it was read, and no try has left, or what cannot
 // be bought, is read less often, but soon enough for stock that comes back, or goes elsewhere, to be found well within sold_out_memory.
 // Half a refresh of slack keeps a reading that began a little late from being left out every other time.
-func (s *sampler) due(now int64, e *entry) bool {
-	v, at := e.latch()
+func (s *poller) due(now int64, e *entry) bool {
+	v, at := e.reading()
 	every := s.quiet
 	if v == onSale && (e.wanted(at) || e.dipped || e.emptied && e.freed()) {
 		every = s.refresh
@@ -199,9 +199,9 @@ func (s *sampler) due(now int64, e *entry) bool {
 	return now-at >= every-s.refresh/2
 }
 
-// firstLooks reads first, and those that are waiting as far as they fit into one round trip, unless it is too
+// readFirst reads first, and those that are waiting as far as they fit into one round trip, unless it is too
 // early for them.
-func (s *sampler) firstLooks(ctx context.Context, now int64, first ...*entry) {
+func (s *poller) readFirst(ctx context.Context, now int64, first ...*entry) {
 	s.batch = append(s.batch[:0], first...)
 	for len(s.batch) < readAtOnce && now >= s.lookAt && len(s.queue) > 0 {
 		s.batch = append(s.batch, <-s.queue) // nobody else takes from it
@@ -213,7 +213,7 @@ func (s *sampler) firstLooks(ctx context.Context, now int64, first ...*entry) {
 }
 
 // read reads the batch at once, by one of the source's ways. It reports whether the source answered.
-func (s *sampler) read(ctx context.Context, now int64, source func(context.Context, []string, []layout.Reading) error) bool {
+func (s *poller) read(ctx context.Context, now int64, source func(context.Context, []string, []layout.Reading) error) bool {
 	if len(s.batch) == 0 {
 		return true
 	}
@@ -223,23 +223,23 @@ func (s *sampler) read(ctx context.Context, now int64, source func(context.Conte
 		e.endedBefore = e.ended.Load()
 	}
 	err := source(ctx, s.skus, s.readings)
-	s.note(ctx, now, err)
+	s.recordRoundTrip(ctx, now, err)
 	for i, e := range s.batch {
 		if err != nil {
-			e.finish(unread)
+			e.completeFirstRead(unread)
 			continue
 		}
-		s.learn(now, e, s.readings[i])
+		s.publishReading(now, e, s.readings[i])
 	}
 	return err == nil
 }
 
-// note keeps the health after a round trip that began at now, and plans the next one that nobody asks for.
-func (s *sampler) note(ctx context.Context, now int64, err error) {
+// recordRoundTrip keeps the health after a round trip that began at now, and plans the next one that nobody asks for.
+func (s *poller) recordRoundTrip(ctx context.Context, now int64, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	s.health.note(now, err)
+	s.health.record(now, err)
 	s.pingAt = now + pingEvery
 	if err != nil { // find it again soon; a source with a breaker bounds what that costs
 		s.pingAt = now + lostEvery

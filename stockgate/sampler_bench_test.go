@@ -43,21 +43,21 @@ func BenchmarkTurn(b *testing.B) {
 				g := stepped(b, o, s)
 				for i := range skus {
 					check(b, s.Set(b.Context(), string(name(i)), 5))
-					g.sampler.learn(now, g.table.add(now, name(i)), reading(5))
+					g.poller.publishReading(now, g.table.add(now, name(i)), reading(5))
 				}
 				b.ReportAllocs()
 				for b.Loop() {
-					now += g.sampler.refresh
+					now += g.poller.refresh
 					for i := range skus {
-						e := g.sampler.active[i]
+						e := g.poller.active[i]
 						if asked {
 							e.asked.Store(now)
 						} else {
-							e.publish(onSale, 5, now-g.sampler.refresh)
-							e.asked.Store(now - g.sampler.refresh - 1)
+							e.publish(onSale, 5, now-g.poller.refresh)
+							e.asked.Store(now - g.poller.refresh - 1)
 						}
 					}
-					g.sampler.turn(b.Context(), now)
+					g.poller.pollOnce(b.Context(), now)
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/skus, "ns/SKU")
 			})

@@ -129,12 +129,12 @@ func TestBuyersOrAStatusTellARestartedInstanceOfAnEmptiedList(t *testing.T) {
 }
 
 func TestMemoryOfListsIsBounded(t *testing.T) {
-	var m emptied
+	var m emptiedLists
 	l, err := layout.New(layout.Options{Type: layout.List, Key: "$sku"})
 	check(t, err)
 	out := []layout.Reading{reading(1)}
 	for i := range mostLists + 5 {
-		m.settle(l, []string{string(name(i))}, out)
+		m.markEmptied(l, []string{string(name(i))}, out)
 	}
 	if n := len(m.held); n != mostLists {
 		t.Fatalf("%d lists are remembered, want %d", n, mostLists)

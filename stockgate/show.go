@@ -4,16 +4,16 @@ import (
 	"sluice/proxy"
 )
 
-// Show tells what everybody may know of sku at now: its phase, and the units that are free, below 0 where nobody can
+// StockStatus tells what everybody may know of sku at now: its phase, and the units that are free, below 0 where nobody can
 // tell. Whoever asks keeps the SKU among those that are read, like a buyer; one that nobody asked for lately is looked at
 // once for all who do, as Enter does. What is not known is not waited for while the source is away.
-func (g *Gate) Show(now int64, sku []byte) (phase proxy.Phase, free int64) {
-	e := g.table.find(sku)
+func (g *Gate) StockStatus(now int64, sku []byte) (phase proxy.Phase, free int64) {
+	e := g.table.lookUp(sku)
 	if e == nil {
 		if len(sku) > longestSKU {
 			return proxy.Unknown, -1
 		}
-		if e = g.meet(now, sku); e == nil {
+		if e = g.track(now, sku); e == nil {
 			return proxy.Unknown, -1
 		}
 	}

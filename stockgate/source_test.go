@@ -135,7 +135,7 @@ func TestMemoryNeverTakesMoreThanThereIs(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 300 {
 		wg.Go(func() {
-			if m.Take("1001", 1) {
+			if m.Sell("1001", 1) {
 				taken.Store(i, true)
 			}
 		})
@@ -146,7 +146,7 @@ func TestMemoryNeverTakesMoreThanThereIs(t *testing.T) {
 	if n != 100 {
 		t.Fatalf("took %d of 100", n)
 	}
-	if m.Take("1001", 0) != true || m.Take("1001", -1) || m.Take("none", 1) {
+	if m.Sell("1001", 0) != true || m.Sell("1001", -1) || m.Sell("none", 1) {
 		t.Fatal("take 0, −1, of nothing")
 	}
 }

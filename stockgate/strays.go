@@ -5,16 +5,16 @@ import (
 	"sync/atomic"
 )
 
-// strays are requests that on_error has admitted while nothing was kept of their SKU: no entry counts them. Were they not told
+// untracked are requests that on_error has admitted while nothing was kept of their SKU: no entry counts them. Were they not told
 // apart when they leave, each would count somebody else out, and per_unit let in one more. There are never more than requests
 // in flight.
-type strays struct {
+type untracked struct {
 	all atomic.Int64
 	mu  sync.Mutex
 	of  map[string]int64 // by SKU, above 0
 }
 
-func (s *strays) enter(sku []byte) {
+func (s *untracked) add(sku []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.of == nil {
@@ -24,9 +24,9 @@ func (s *strays) enter(sku []byte) {
 	s.all.Add(1)
 }
 
-// leave counts one out; false = there is none of this SKU. It may be another one of the same SKU that leaves: until the stray
+// remove counts one out; false = there is none of this SKU. It may be another one of the same SKU that leaves: until the stray
 // does, one too many counts as in flight, and never one too few.
-func (s *strays) leave(sku []byte) bool {
+func (s *untracked) remove(sku []byte) bool {
 	if s.all.Load() == 0 {
 		return false
 	}

@@ -2,12 +2,12 @@ package stockgate
 
 import "sync/atomic"
 
-// tries bound what is let at units that came back, so that one of them does not draw the whole crowd into the shop. Each
+// restockQuota bound what is let at units that came back, so that one of them does not draw the whole crowd into the shop. Each
 // reading grants this instance's share of what it found free, less the requests that may have taken some of it: those
 // that are under way, and those that ended while the reading was made. So the requests at the shop are never more than the
 // units that come back, and one share of each instance in vain; and a try that came to nothing is given to somebody else
 // with the next reading, so that no unit is left over.
-type tries struct {
+type restockQuota struct {
 	left  atomic.Int64 // 0 = no bound, 1 = none, n = n-1
 	ended atomic.Int64 // requests that the shop has answered, ever
 
@@ -20,10 +20,10 @@ const (
 )
 
 // spent reports that no try is left.
-func (t *tries) spent() bool { return t.left.Load() == noTry }
+func (t *restockQuota) spent() bool { return t.left.Load() == noTry }
 
-// take takes one try, where they are bounded.
-func (t *tries) take() bool {
+// acquire takes one try, where they are bounded.
+func (t *restockQuota) acquire() bool {
 	for {
 		switch n := t.left.Load(); {
 		case n == unbounded:
@@ -37,11 +37,11 @@ func (t *tries) take() bool {
 }
 
 // freed reports whether a request has ended since the last reading began: it may have left its unit to others.
-func (t *tries) freed() bool { return t.ended.Load() != t.endedBefore }
+func (t *restockQuota) freed() bool { return t.ended.Load() != t.endedBefore }
 
-// ration bounds the tries by what a reading found of a SKU that was sold out before. Who takes the last of the old ones
+// setRestockQuota bounds the tries by what a reading found of a SKU that was sold out before. Who takes the last of the old ones
 // meanwhile is under way before it is looked who is.
-func (e *entry) ration(share int64) {
+func (e *entry) setRestockQuota(share int64) {
 	e.left.Store(noTry)
 	taken := e.inFlight.Load()
 	taken += e.ended.Load() - e.endedBefore

@@ -29,7 +29,7 @@ func returned(t *testing.T, n int64, instances int) (*Gate, *entry, []byte, func
 	e := g.table.add(0, sku)
 	read := func(n int64) {
 		e.endedBefore = e.ended.Load()
-		g.sampler.learn(0, e, reading(n))
+		g.poller.publishReading(0, e, reading(n))
 	}
 	read(0)
 	if got := g.Enter(0, sku, nil); got != reject.SoldOut {
@@ -78,12 +78,12 @@ func TestATryThatEndsWhileTheStockIsReadIsNotRepeated(t *testing.T) {
 	}
 	e.endedBefore = e.ended.Load()
 	g.Leave(sku)
-	g.sampler.learn(0, e, reading(1))
+	g.poller.publishReading(0, e, reading(1))
 	if got := g.Enter(0, sku, nil); got != reject.Concurrency {
 		t.Fatal(got)
 	}
 	e.endedBefore = e.ended.Load()
-	g.sampler.learn(0, e, reading(1))
+	g.poller.publishReading(0, e, reading(1))
 	if got := g.Enter(0, sku, nil); got != reject.Admitted {
 		t.Fatalf("a unit is stranded: %v", got)
 	}
@@ -120,7 +120,7 @@ func TestARushAtUnitsThatCameBackHasFewTries(t *testing.T) {
 				if g.Enter(o.Now(), sku, nil) != reject.Admitted {
 					continue
 				}
-				if asked.Add(1); s.Take("1001", 1) {
+				if asked.Add(1); s.Sell("1001", 1) {
 					sold.Add(1)
 				}
 				g.Leave(sku)
@@ -131,7 +131,7 @@ func TestARushAtUnitsThatCameBackHasFewTries(t *testing.T) {
 	if n := asked.Load(); n > units+share(units, 0, 3) {
 		t.Errorf("%d requests for %d units", n, units)
 	}
-	if n := g.table.find(sku).inFlight.Load(); n != 0 {
+	if n := g.table.lookUp(sku).inFlight.Load(); n != 0 {
 		t.Errorf("%d in flight after all have left", n)
 	}
 }

@@ -76,15 +76,15 @@ func newSettle(at *target, op, short string) *cobra.Command {
 			if err := checkSerial(cmd, args[0]); err != nil {
 				return err
 			}
-			return settle(cmd, at, orderPath(args[0], sku, "/"+op), nil)
+			return settleOrder(cmd, at, orderPath(args[0], sku, "/"+op), nil)
 		},
 	}
 	skuFlag(cmd, &sku, ofSKU)
 	return cmd
 }
 
-// settle decides an order, and prints what came of it.
-func settle(cmd *cobra.Command, at *target, path string, in any) error {
+// settleOrder decides an order, and prints what came of it.
+func settleOrder(cmd *cobra.Command, at *target, path string, in any) error {
 	var done struct {
 		SKU, Serial string
 		admin.Outcome
@@ -123,7 +123,7 @@ func newReservationAdopt(at *target) *cobra.Command {
 			if err := stores.CheckSKU(sku); err != nil {
 				return err
 			}
-			return settle(cmd, at, orderPath(args[0], "", "/adopt"), map[string]any{"sku": sku, "user": user,
+			return settleOrder(cmd, at, orderPath(args[0], "", "/adopt"), map[string]any{"sku": sku, "user": user,
 				"quantity": quantity})
 		},
 	}

@@ -112,8 +112,8 @@ func (t *target) openRunning() (adminclient.Client, error) {
 	return to, nil
 }
 
-// ask calls a running gateway once.
-func (t *target) ask(cmd *cobra.Command, method, path string, in, out any) error {
+// callAPI calls a running gateway once.
+func (t *target) callAPI(cmd *cobra.Command, method, path string, in, out any) error {
 	if err := t.check(cmd); err != nil {
 		return err
 	}

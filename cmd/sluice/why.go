@@ -32,7 +32,7 @@ func newWhy() *cobra.Command {
 			}
 			query := url.Values{"request_id": {id}, "user": {user}, "sku": {sku}}
 			var found admin.Decisions
-			if err := at.ask(cmd, "GET", "/why?"+query.Encode(), nil, &found); err != nil {
+			if err := at.callAPI(cmd, "GET", "/why?"+query.Encode(), nil, &found); err != nil {
 				return err
 			}
 			if len(found.Decisions) == 0 {

@@ -56,15 +56,15 @@ func (in *concurrency) useRoutes(c *config.Config) {
 	for i := range c.Routes {
 		r := &c.Routes[i]
 		if own := in.routes[r.Name]; own != nil || r.MaxInFlight > 0 {
-			own = in.own(r.Name)
+			own = in.routeLimiter(r.Name)
 			own.SetMax(r.MaxInFlight, limit.MaxQueue)
 			own.SetNewestFirst(limit.Order == "newest")
 		}
 	}
 }
 
-// own are the places of a route. Those that are new have room once they are used. mu is locked.
-func (in *concurrency) own(route string) *limiter.ConcurrencyLimiter {
+// routeLimiter are the places of a route. Those that are new have room once they are used. mu is locked.
+func (in *concurrency) routeLimiter(route string) *limiter.ConcurrencyLimiter {
 	if in.routes[route] == nil {
 		in.routes[route] = limiter.NewConcurrencyLimiter(0, 0)
 	}
@@ -102,14 +102,14 @@ func (in *concurrency) total(c *config.Config) proxy.ConcurrencyLimiter {
 	return &slots{in: in, timeout: c.Limits.Concurrency.QueueTimeout}
 }
 
-// of is for r; nil = as all.
-func (in *concurrency) of(c *config.Config, r *config.Route) proxy.ConcurrencyLimiter {
+// limiterFor is for r; nil = as all.
+func (in *concurrency) limiterFor(c *config.Config, r *config.Route) proxy.ConcurrencyLimiter {
 	if r.MaxInFlight == 0 {
 		return nil
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return &slots{in: in, own: in.own(r.Name), timeout: c.Limits.Concurrency.QueueTimeout}
+	return &slots{in: in, own: in.routeLimiter(r.Name), timeout: c.Limits.Concurrency.QueueTimeout}
 }
 
 // slots waits for as long as the configuration says: for a place of the route first, then, within the same time, for

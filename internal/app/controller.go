@@ -41,7 +41,7 @@ type controller struct {
 func newController(g *Gateway, log *slog.Logger) *controller {
 	h := &controller{g: g, log: log, filed: g.Config, running: g.Config, ledgers: g.ledgers, reloaded: admin.Reload{At: time.Now().UTC(), OK: true},
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
-	go h.keep()
+	go h.expireOverrides()
 	return h
 }
 
@@ -101,14 +101,14 @@ func (h *controller) reload(drop, retry bool) (admin.Reloaded, error) {
 // reloadUnasked is a reload that no operator of the API asked for: by a signal, or since a file has changed.
 func (h *controller) reloadUnasked(retry bool) {
 	done, err := h.reload(false, retry)
-	deed := admin.Deed{Role: "sluice", What: "config.reload", Object: done.Config, After: done}
+	deed := admin.AuditEntry{Role: "sluice", What: "config.reload", Object: done.Config, After: done}
 	if bad := (*admin.BadFile)(nil); errors.As(err, &bad) {
-		deed = admin.Deed{Role: "sluice", What: "config.reject", Detail: bad.Text()}
+		deed = admin.AuditEntry{Role: "sluice", What: "config.reject", Detail: bad.Text()}
 		if retry {
 			return // it is on record already
 		}
 	}
-	h.g.trail.Note(deed, "")
+	h.g.trail.Record(deed, "")
 }
 
 // apply has the gate run next, below what is overridden.
@@ -127,7 +127,7 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 	h.g.reloaded.Set(1) // before the log tells: who reads that may look
 	for _, o := range append(dropped, unfit...) {
 		done.Dropped = append(done.Dropped, o.ID)
-		h.note(o, "override.drop", "override dropped at a reload")
+		h.recordExpiry(o, "override.drop", "override dropped at a reload")
 	}
 	for _, o := range kept {
 		done.Kept = append(done.Kept, o.ID)
@@ -206,12 +206,12 @@ func problemsOf(err error) (problems []admin.Problem) {
 	return []admin.Problem{{Message: err.Error()}}
 }
 
-// Reload implements admin.Helm.
+// Reload implements admin.Controller.
 func (h *controller) Reload(_ context.Context, drop bool) (admin.Reloaded, error) {
 	return h.reload(drop, false)
 }
 
-// Drain implements admin.Helm.
+// Drain implements admin.Controller.
 func (h *controller) Drain(context.Context) error {
 	if h.drain == nil {
 		return fmt.Errorf("drain: %w: this process is not ended from here", admin.ErrConflict)

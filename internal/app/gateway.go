@@ -45,16 +45,16 @@ type Gateway struct {
 	Stock      *stockgate.Gate  // nil when stock.source is "off"
 	Orders     *reserver        // nil when no route reserves, or a script does
 	script     *script.Reserver // nil when no script reserves
-	schedule   *sale.Board
-	opener     *ledgerOpener      // nil when nothing is opened by the schedule
-	feedback   *stockgate.Lessons // of the shop
-	Store      stores.Store       // nil likewise
+	schedule   *sale.Schedule
+	opener     *ledgerOpener              // nil when nothing is opened by the schedule
+	feedback   *stockgate.SoldOutFeedback // of the shop
+	Store      stores.Store               // nil likewise
 	redis      *stockgate.Redis
 	control    controls
 	controller *controller
-	door       *admin.Door
-	trail      *admin.Trail
-	watch      *admin.Watch     // nil until somebody can ask
+	door       *admin.LoginThrottle
+	trail      *admin.AuditLog
+	watch      *admin.History   // nil until somebody can ask
 	page       *admin.Dashboard // likewise
 	begun      time.Time
 	checked    *admin.Preflight
@@ -84,7 +84,7 @@ type MemoryStock struct {
 func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 	start := time.Now()
 	g := &Gateway{Config: c, version: o.Version, now: func() int64 { return int64(time.Since(start)) }, Metrics: prometheus.NewRegistry(),
-		reloaded: reloadGauge(), log: log, begun: start, door: admin.NewDoor(), trail: admin.NewTrail(log)}
+		reloaded: reloadGauge(), log: log, begun: start, door: admin.NewLoginThrottle(), trail: admin.NewAuditLog(log)}
 	var err error
 	if g.access, err = openAccessLog(c, g.now, log); err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *pro
 		o.Cache = g.cache
 	}
 	for i := range o.Routes {
-		o.Routes[i].Concurrency, o.Routes[i].Bound = g.concurrency.of(c, &c.Routes[i]), routeBound(c, &c.Routes[i])
+		o.Routes[i].Concurrency, o.Routes[i].Bound = g.concurrency.limiterFor(c, &c.Routes[i]), routeBound(c, &c.Routes[i])
 	}
 	if g.Stock != nil {
 		o.Stock = g.Stock

@@ -70,7 +70,7 @@ func steer(t testing.TB) (g *Gateway, file *string) {
 	t.Cleanup(g.Close)
 	g.controller.read = read
 	g.controller.drain = make(chan struct{}, 1)
-	g.watch = admin.NewWatch(g.proxy.Counters().Traffic, g.dashboardMetrics())
+	g.watch = admin.NewHistory(g.proxy.Counters().Traffic, g.dashboardMetrics())
 	g.probes = g.Checks()
 	g.control.use(g.api(c, g.log))
 	return g, &text
@@ -166,10 +166,10 @@ func TestABadFileChangesNothingAndIsTold(t *testing.T) {
 func TestASKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := stateBook{mu: new(sync.Mutex), states: map[string]string{"1": "on", "2": "on"}}
-		h := &controller{g: &Gateway{trail: admin.NewTrail(slog.New(slog.DiscardHandler))}, log: slog.New(slog.DiscardHandler),
+		h := &controller{g: &Gateway{trail: admin.NewAuditLog(slog.New(slog.DiscardHandler))}, log: slog.New(slog.DiscardHandler),
 			ledgers: func() admin.Ledgers { return now },
 			wake:    make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
-		go h.keep()
+		go h.expireOverrides()
 		for _, sku := range []string{"1", "2"} {
 			o := admin.Override{SKU: sku, Value: "paused", Until: time.Now().Add(10 * time.Minute)}
 			if _, err := h.Override(t.Context(), o); err != nil || now.of(sku) != "paused" {
@@ -208,7 +208,7 @@ func TestWhatIsSaidOfASKUEndsItsOverride(t *testing.T) {
 		for _, o := range g.controller.Overrides() {
 			_, _ = g.controller.Undo(t.Context(), o.ID) // as its end does
 		}
-		if now, err := g.ledgers().Look(t.Context(), "1001"); err != nil || now.Ledger.State != state {
+		if now, err := g.ledgers().Stock(t.Context(), "1001"); err != nil || now.Ledger.State != state {
 			t.Errorf("it is %s, %v; want %s", now.Ledger.State, err, state)
 		}
 	}

@@ -34,14 +34,14 @@ func CheckOverridable(key string) error {
 		key, admin.ErrInvalid, strings.Join(Overridable, ", "))
 }
 
-// Overrides implements admin.Helm.
+// Overrides implements admin.Controller.
 func (h *controller) Overrides() []admin.Override {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.overrides)
 }
 
-// Override implements admin.Helm.
+// Override implements admin.Controller.
 func (h *controller) Override(ctx context.Context, want admin.Override) (admin.Override, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,7 +109,7 @@ func (h *controller) shut(ctx context.Context, want *admin.Override) error {
 	if l == nil {
 		return fmt.Errorf("override %q: %w: no ledger is kept here: the shop decides whether it sells", want.SKU, admin.ErrConflict)
 	}
-	s, err := l.Look(ctx, want.SKU)
+	s, err := l.Stock(ctx, want.SKU)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (h *controller) shut(ctx context.Context, want *admin.Override) error {
 	return err
 }
 
-// Undo implements admin.Helm.
+// Undo implements admin.Controller.
 func (h *controller) Undo(ctx context.Context, id string) (admin.Override, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -138,7 +138,7 @@ func (h *controller) Undo(ctx context.Context, id string) (admin.Override, error
 	return o, h.end(ctx, at)
 }
 
-// Leave implements admin.Helm.
+// Leave implements admin.Controller.
 func (h *controller) Leave(sku string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -148,7 +148,7 @@ func (h *controller) Leave(sku string) {
 	}
 	o := h.overrides[at]
 	h.overrides = slices.Delete(slices.Clone(h.overrides), at, at+1)
-	h.g.trail.Note(admin.Deed{Role: "sluice", What: "override.drop", Object: sku, Detail: "override " + o.ID, Before: o.Value},
+	h.g.trail.Record(admin.AuditEntry{Role: "sluice", What: "override.drop", Object: sku, Detail: "override " + o.ID, Before: o.Value},
 		"override dropped: somebody has said how its SKU stands", "of", sku, "value", o.Value)
 }
 
@@ -168,7 +168,7 @@ func (h *controller) end(ctx context.Context, at int) error {
 	}
 	h.running, h.overrides = next, kept
 	for _, gone := range unfit { // it stood on the one that has ended
-		h.note(gone, "override.drop", "override dropped: without another it has no room")
+		h.recordExpiry(gone, "override.drop", "override dropped: without another it has no room")
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (h *controller) reopen(ctx context.Context, o admin.Override) error {
 	if l == nil {
 		return nil
 	}
-	s, err := l.Look(ctx, o.SKU)
+	s, err := l.Stock(ctx, o.SKU)
 	switch {
 	case errors.Is(err, admin.ErrNoSKU):
 		return nil
@@ -207,8 +207,8 @@ func (h *controller) awake() {
 	}
 }
 
-// keep ends each override in its time.
-func (h *controller) keep() {
+// expireOverrides ends each override in its time.
+func (h *controller) expireOverrides() {
 	defer close(h.stopped)
 	for {
 		next := time.NewTimer(h.endDue())
@@ -244,13 +244,13 @@ func (h *controller) endDue() time.Duration {
 			slices.SortStableFunc(h.overrides, func(x, y admin.Override) int { return x.Until.Compare(y.Until) })
 			continue
 		}
-		h.note(o, "override.end", "override ended")
+		h.recordExpiry(o, "override.end", "override ended")
 	}
 	return nothingEnds
 }
 
-// note puts the end of an override on record, which nobody asked for.
-func (h *controller) note(o admin.Override, what, message string) {
-	h.g.trail.Note(admin.Deed{Role: "sluice", What: what, Object: o.Key + o.SKU, Detail: "override " + o.ID, Before: o.Value, After: o.Before},
+// recordExpiry puts the end of an override on record, which nobody asked for.
+func (h *controller) recordExpiry(o admin.Override, what, message string) {
+	h.g.trail.Record(admin.AuditEntry{Role: "sluice", What: what, Object: o.Key + o.SKU, Detail: "override " + o.ID, Before: o.Value, After: o.Before},
 		message, "of", o.Key+o.SKU, "value", o.Before, "before", o.Value)
 }

@@ -23,7 +23,7 @@ import (
 // Stock is written before the start and at no other time. A ledger that is missing later may have been lost with what was
 // sold out of it, and must not be made anew with all that there was.
 type ledgerOpener struct {
-	schedule *sale.Board
+	schedule *sale.Schedule
 	orders   *reserver
 	log      *slog.Logger
 	config   atomic.Pointer[config.Config]
@@ -45,7 +45,7 @@ const (
 )
 
 // openBySales keeps the ledgers of orders to the sales of c.
-func openBySales(c *config.Config, board *sale.Board, orders *reserver, log *slog.Logger) *ledgerOpener {
+func openBySales(c *config.Config, board *sale.Schedule, orders *reserver, log *slog.Logger) *ledgerOpener {
 	o := &ledgerOpener{schedule: board, orders: orders, log: log, written: map[string]hours{},
 		retryAt: map[string]int64{}, reported: map[string]bool{}}
 	o.config.Store(c)
@@ -120,7 +120,7 @@ func follows(c *config.Config, sku string, closes int64) int64 {
 	return closes
 }
 
-// tell says its hours to the ledger of sku, and makes it where it is time to.
+// open says its hours to the ledger of sku, and makes it where it is time to.
 func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p sale.Phase) error {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
@@ -163,7 +163,7 @@ func (g *Gateway) openSales() (err error) {
 	if g.schedule, err = stores.OpenSchedule(g.Config, g.now, g.log); err != nil {
 		return err
 	}
-	g.feedback = stockgate.NewLessons(g.Config.Stock.SoldOutMemory, maxFeedback, g.log)
+	g.feedback = stockgate.NewSoldOutFeedback(g.Config.Stock.SoldOutMemory, maxFeedback, g.log)
 	g.Metrics.MustRegister(g.schedule, g.feedback)
 	return nil
 }

@@ -80,7 +80,7 @@ const maxFeedback = 10_000
 
 // soldOutFeedback hears what the shop says of its stock.
 type soldOutFeedback struct {
-	lessons *stockgate.Lessons
+	lessons *stockgate.SoldOutFeedback
 	orders  *reserver // nil = no ledger
 }
 
@@ -89,7 +89,7 @@ func (t soldOutFeedback) SoldOut(now int64, sku []byte) bool { return t.lessons.
 
 // Record implements proxy.SoldOutFeedback.
 func (t soldOutFeedback) Record(now int64, sku []byte, reserved bool) {
-	t.lessons.Learn(now, sku, reserved)
+	t.lessons.RecordSoldOut(now, sku, reserved)
 	if !reserved || t.orders == nil {
 		return
 	}

@@ -76,7 +76,7 @@ func (s *windowShare) use(c *config.Config, by shares) error {
 	way := stores.LinkOptions(c)
 	way.PoolSize = 1
 	name, _ := os.Hostname() // a part of a name that is unique anyway
-	m, err := fleet.Join(fleet.Options{Redis: way, Name: by.fleet, Instance: stores.InstanceName(name), Now: s.now, Tell: s.told,
+	m, err := fleet.Join(fleet.Options{Redis: way, Name: by.fleet, Instance: stores.InstanceName(name), Now: s.now, Tell: s.setShare,
 		Log: s.log})
 	if err != nil {
 		return c.Errorf("stock.redis", "%v", err)
@@ -86,8 +86,8 @@ func (s *windowShare) use(c *config.Config, by shares) error {
 	return nil
 }
 
-// told takes the part that falls to this instance.
-func (s *windowShare) told(to fleet.Standing) {
+// setShare takes the part that falls to this instance.
+func (s *windowShare) setShare(to fleet.Share) {
 	s.of.Store(int64(to.Of))
 	if !s.by.windows {
 		return

@@ -46,7 +46,7 @@ func (c Crowd) Run(ctx context.Context, shop *Shop, out io.Writer) (Report, erro
 	go func() {
 		defer close(gone)
 		c.press(ctx, t)
-		c.settle(ctx, shop)
+		c.awaitDecisions(ctx, shop)
 	}()
 	look := func() Report { return c.report(t, shop, time.Since(begin)) }
 	follow(out, gone, look)
@@ -70,9 +70,9 @@ func (c Crowd) press(ctx context.Context, t *tally) {
 // undecided is how often it is looked whether units are still held.
 const undecided = 50 * time.Millisecond
 
-// settle waits until what the crowd has left behind is decided: orders that the gate asks the shop about, or that are
+// awaitDecisions waits until what the crowd has left behind is decided: orders that the gate asks the shop about, or that are
 // still on their way.
-func (c Crowd) settle(ctx context.Context, shop *Shop) {
+func (c Crowd) awaitDecisions(ctx context.Context, shop *Shop) {
 	if c.Ledger == nil {
 		return
 	}

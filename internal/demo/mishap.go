@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// mishap is what goes wrong with an order after the gate has taken its unit.
-type mishap uint8
+// fault is what goes wrong with an order after the gate has taken its unit.
+type fault uint8
 
 const (
-	none     mishap = iota
-	declines        // the payment is declined: certainly no order
-	breaks          // the order is written, and then the answer is 500
-	dawdles         // the order is written, and the answer comes too late
+	none     fault = iota
+	declines       // the payment is declined: certainly no order
+	breaks         // the order is written, and then the answer is 500
+	dawdles        // the order is written, and the answer comes too late
 )
 
 // Of a hundred shoppers of a crowd two are declined, one hears 500 and one hears nothing in time: by their numbers, so
@@ -33,7 +33,7 @@ const (
 func userName(i int) string { return fmt.Sprintf(shopperPrefix+"%05d", i) }
 
 // mishapOf tells what goes wrong with the order of a user.
-func mishapOf(user string) mishap {
+func mishapOf(user string) fault {
 	digits, crowd := strings.CutPrefix(user, shopperPrefix)
 	i, err := strconv.Atoi(digits)
 	switch {

@@ -79,8 +79,8 @@ func english(action string) words {
 	}
 }
 
-// show gives the product page, and a uid to who has none.
-func (s *Shop) show(w http.ResponseWriter, r *http.Request) {
+// serveProductPage gives the product page, and a uid to who has none.
+func (s *Shop) serveProductPage(w http.ResponseWriter, r *http.Request) {
 	if userOf(r) == "" {
 		http.SetCookie(w, &http.Cookie{Name: uidCookie, Value: rand.Text(), Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
 	}

@@ -106,7 +106,7 @@ func TestClientsCannotCancelBySerial(t *testing.T) {
 }
 
 func TestMishapsAreTheSameShoppersAlways(t *testing.T) {
-	counted := map[mishap]int{}
+	counted := map[fault]int{}
 	for i := range 10_000 {
 		counted[mishapOf(userName(i))]++
 	}

@@ -26,8 +26,8 @@ import (
 
 // Stock is what the shop takes units from.
 type Stock interface {
-	// Take takes n units of the SKU, all or none, and reports whether it did. Many orders call it at once.
-	Take(sku string, n int64) bool
+	// Sell takes n units of the SKU, all or none, and reports whether it did. Many orders call it at once.
+	Sell(sku string, n int64) bool
 }
 
 // ShopOptions say what is sold and how much the shop can bear.
@@ -55,8 +55,8 @@ type ShopOptions struct {
 type Shop struct {
 	ShopOptions
 	pages    pages
-	till     till
-	books    books
+	till     throttle
+	books    ledger
 	left     atomic.Int64 // of a naive shop
 	http     http.Server
 	listener net.Listener
@@ -86,8 +86,8 @@ func OpenShop(o ShopOptions) (*Shop, error) {
 	}
 	s := &Shop{
 		ShopOptions: o, pages: p, listener: ln, closing: make(chan struct{}),
-		till:  till{each: time.Second / time.Duration(o.Rate), service: o.Service},
-		books: books{units: o.Units, buying: map[string]bool{}, took: newStopwatch()},
+		till:  throttle{each: time.Second / time.Duration(o.Rate), service: o.Service},
+		books: ledger{units: o.Units, buying: map[string]bool{}, took: newStopwatch()},
 	}
 	s.left.Store(o.Units)
 	s.http.Handler = s.doors()
@@ -99,7 +99,7 @@ func OpenShop(o ShopOptions) (*Shop, error) {
 
 func (s *Shop) doors() http.Handler {
 	doors := http.NewServeMux()
-	doors.HandleFunc("GET /{$}", s.show)
+	doors.HandleFunc("GET /{$}", s.serveProductPage)
 	doors.HandleFunc("POST /api/seckill/{sku}/order", s.order)
 	doors.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	if s.Reserved {

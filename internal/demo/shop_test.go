@@ -11,7 +11,7 @@ import (
 
 func TestTillKeepsItsPaceAndItsOrder(t *testing.T) {
 	start := time.Unix(1000, 0)
-	tl := till{each: 20 * time.Millisecond, service: 50 * time.Millisecond}
+	tl := throttle{each: 20 * time.Millisecond, service: 50 * time.Millisecond}
 	for _, c := range []struct{ at, want time.Duration }{
 		{0, 50 * time.Millisecond},                                            // nobody before
 		{0, 70 * time.Millisecond},                                            // begins 20 ms later

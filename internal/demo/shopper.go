@@ -28,12 +28,12 @@ func (s *shopper) shop(ctx context.Context) {
 	pause := s.comes
 	for {
 		if !sleep(ctx, pause) {
-			s.tally.leave(gaveUp)
+			s.tally.addEnding(gaveUp)
 			return
 		}
 		a := s.press(ctx)
 		if home, final := a.settles(); final {
-			s.tally.leave(home)
+			s.tally.addEnding(home)
 			return
 		}
 		pause = s.pause(a)
@@ -42,7 +42,7 @@ func (s *shopper) shop(ctx context.Context) {
 
 // press asks once and counts what came of it, and how long that took from the first byte sent to the whole answer.
 func (s *shopper) press(ctx context.Context) reply {
-	s.tally.ask()
+	s.tally.addRequest()
 	s.connect(ctx)
 	begin := time.Now()
 	a := s.send(ctx, s.request)

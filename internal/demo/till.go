@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// till is what makes a shop slow: it begins one order after another at a fixed pace, and each takes its time.
+// throttle is what makes a shop slow: it begins one order after another at a fixed pace, and each takes its time.
 // Who comes faster stands in line, first come, first served; the line has no end, as in a shop without a
 // gate. It is safe for concurrent use.
-type till struct {
+type throttle struct {
 	each    time.Duration // between the beginnings of two orders
 	service time.Duration // from the beginning of one order to its end
 
@@ -17,7 +17,7 @@ type till struct {
 }
 
 // join puts an order that came at now at the end of the line and tells how long it takes until it is done.
-func (t *till) join(now time.Time) time.Duration {
+func (t *throttle) join(now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	begins := t.next

@@ -117,7 +117,7 @@ func (o *Report) TryLedger(ctx context.Context, c *config.Config, l stores.Ledge
 		o.Fail("ledger", "%v", err)
 		return
 	}
-	s, err := l.Look(ctx, sku)
+	s, err := l.Stock(ctx, sku)
 	switch {
 	case errors.Is(err, admin.ErrNoSKU):
 		o.Fail("ledger", "%s has none: its orders would be refused as unknown_sku; make it: %s", sku, o.setCommand(c, sku))

@@ -36,8 +36,8 @@ func (c *calendar) write(at time.Duration, v visit) bool {
 	return true
 }
 
-// turn gives one page away.
-func (c *calendar) turn(i int) (all []visit) {
+// takePage gives one page away.
+func (c *calendar) takePage(i int) (all []visit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.next = i + 1
@@ -67,10 +67,10 @@ type crowd struct {
 	looked []uint8
 	links  sync.Map // buyer -> where the gate tells of the order
 
-	late    *Watch
-	answers *Watch // refusals of the gate, from when the request was sent
-	orders  *Watch // answers of the shop, likewise
-	felt    *Watch // both, from when the buyer wanted it
+	late    *Stopwatch
+	answers *Stopwatch // refusals of the gate, from when the request was sent
+	orders  *Stopwatch // answers of the shop, likewise
+	felt    *Stopwatch // both, from when the buyer wanted it
 	sent    series
 	refusal series
 
@@ -129,7 +129,7 @@ func (c *crowd) turnPages(ctx context.Context) {
 		case <-tick.C:
 		}
 		for last := int(time.Since(c.start) / page); i <= last && i < len(c.calendar.pages); i++ {
-			for _, v := range c.calendar.turn(i) {
+			for _, v := range c.calendar.takePage(i) {
 				select {
 				case c.work <- due{v, time.Duration(i) * page}:
 				case <-ctx.Done():
@@ -151,7 +151,7 @@ func (c *crowd) carry(ctx context.Context) {
 		if ctx.Err() != nil || now >= c.lasts() {
 			return
 		}
-		c.late.Note(now - v.at)
+		c.late.Observe(now - v.at)
 		if v.look {
 			c.lookUp(ctx, &l, v)
 		} else {
@@ -175,22 +175,22 @@ func (c *crowd) press(ctx context.Context, l *line, v due) {
 		c.again(v.buyer, 500*time.Millisecond)
 		return
 	}
-	c.felt.Note(at - v.at)
+	c.felt.Observe(at - v.at)
 	if a.reason == "" {
-		c.orders.Note(at - sent)
+		c.orders.Observe(at - sent)
 	} else {
 		c.refusal.count(at)
-		c.answers.Note(at - sent)
+		c.answers.Observe(at - sent)
 		c.count(a.reason)
 	}
 	switch end, final := a.ends(); {
 	case final:
-		c.leave(end)
+		c.finishVisit(end)
 	case a.unsure() && a.link != "":
 		c.links.Store(v.buyer, a.link)
 		c.later(v.buyer, time.Second, true)
 	case a.unsure():
-		c.leave(unsure)
+		c.finishVisit(unsure)
 	default:
 		c.again(v.buyer, max(a.wait, 500*time.Millisecond))
 	}
@@ -205,15 +205,15 @@ func (c *crowd) lookUp(ctx context.Context, l *line, v due) {
 	c.looked[v.buyer]++
 	link, _ := c.links.Load(v.buyer)
 	text, _ := link.(string)
-	l.out = c.form.look(l.out[:0], text, int(v.buyer)%c.plan.Addresses)
+	l.out = c.form.appendStatusRequest(l.out[:0], text, int(v.buyer)%c.plan.Addresses)
 	a, ok := l.exchange(ctx)
 	switch {
 	case ok && a.state == "confirmed":
-		c.leave(bought)
+		c.finishVisit(bought)
 	case ok && (a.state == "released" || a.state == "refunded"):
-		c.leave(turnedAway)
+		c.finishVisit(turnedAway)
 	case c.looked[v.buyer] >= mostLooks:
-		c.leave(unsure)
+		c.finishVisit(unsure)
 	default:
 		c.later(v.buyer, time.Second<<min(c.looked[v.buyer], 3), true)
 	}
@@ -222,7 +222,7 @@ func (c *crowd) lookUp(ctx context.Context, l *line, v due) {
 // again lets a buyer press once more, after a pause and half a second of their own, as long as there are tries.
 func (c *crowd) again(buyer int32, pause time.Duration) {
 	if int(c.tried[buyer]) >= c.plan.Tries {
-		c.leave(gaveUp)
+		c.finishVisit(gaveUp)
 		return
 	}
 	c.later(buyer, pause, false)
@@ -231,11 +231,11 @@ func (c *crowd) again(buyer int32, pause time.Duration) {
 func (c *crowd) later(buyer int32, pause time.Duration, look bool) {
 	at := time.Since(c.start) + pause + rand.N(500*time.Millisecond)
 	if !c.calendar.write(at, visit{buyer, look}) {
-		c.leave(gaveUp)
+		c.finishVisit(gaveUp)
 	}
 }
 
-func (c *crowd) leave(how ending) {
+func (c *crowd) finishVisit(how ending) {
 	c.home[how].Add(1)
 	if c.out.Add(-1) == 0 {
 		close(c.empty)

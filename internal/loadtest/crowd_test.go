@@ -54,7 +54,7 @@ func TestPeaksAndSumsOfASeries(t *testing.T) {
 // unseen is a gate whose figures nobody asks for.
 type unseen struct{ err error }
 
-func (u unseen) Look(context.Context) (Look, error) { return Look{}, u.err }
+func (u unseen) Read(context.Context) (GatewayReading, error) { return GatewayReading{}, u.err }
 
 // through is a gate that hands on what it does not refuse.
 func through(t *testing.T, shop *Shop, refuses func(n int64, w http.ResponseWriter) bool) (front string) {
@@ -173,7 +173,7 @@ func TestEverybodyOfASlowSpikeComes(t *testing.T) {
 	c := newCrowd(p, form{})
 	come := 0
 	for i := range c.calendar.pages {
-		come += len(c.calendar.turn(i))
+		come += len(c.calendar.takePage(i))
 	}
 	if come != p.Buyers {
 		t.Errorf("%d of %d come", come, p.Buyers)

@@ -40,11 +40,11 @@ const (
 
 // Gate tells how the gate is.
 type Gate interface {
-	Look(context.Context) (Look, error)
+	Read(context.Context) (GatewayReading, error)
 }
 
-// Look is how the gate is at one time. Counts are since it began.
-type Look struct {
+// GatewayReading is how the gate is at one time. Counts are since it began.
+type GatewayReading struct {
 	Calls     map[string]int64 // to Redis, by kind
 	Command   Times            // of one command as the gate's machine sees it; Count 0 = there is no Redis
 	Windows   int64            // of the SKU, or of all together, that were used
@@ -106,7 +106,7 @@ func Run(ctx context.Context, p Plan) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	before, err := p.Gate.Look(ctx)
+	before, err := p.Gate.Read(ctx)
 	if err != nil {
 		return Result{}, err
 	}
@@ -129,11 +129,11 @@ func Run(ctx context.Context, p Plan) (Result, error) {
 
 // settled looks until the shop has answered everybody and nothing is held any more, within a bound. What was interrupted
 // is looked at once.
-func settled(ctx context.Context, p Plan) (Look, error) {
+func settled(ctx context.Context, p Plan) (GatewayReading, error) {
 	lasting := context.WithoutCancel(ctx)
 	for end := time.Now().Add(settleWithin); ; {
 		idle := p.Shop.inFlight.now.Load() == 0 // before the look: what it took is in the books then
-		look, err := p.Gate.Look(lasting)
+		look, err := p.Gate.Read(lasting)
 		if err != nil || idle && look.Held == 0 || ctx.Err() != nil || time.Now().After(end) {
 			return look, err
 		}

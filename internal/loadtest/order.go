@@ -204,8 +204,8 @@ func appendPieces(dst []byte, pieces [][]byte, buyer int) []byte {
 	return dst
 }
 
-// look appends the question what became of an order, at the place that the gate has named.
-func (f *form) look(dst []byte, link string, address int) []byte {
+// appendStatusRequest appends the question what became of an order, at the place that the gate has named.
+func (f *form) appendStatusRequest(dst []byte, link string, address int) []byte {
 	dst = append(append(append(dst, "GET "...), link...), f.looks...)
 	return append(appendAddress(dst, address), "\r\n\r\n"...)
 }

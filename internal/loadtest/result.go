@@ -94,7 +94,7 @@ type Load struct {
 // lateness is what a crowd may be late by without being another crowd, in ms: 99 of 100 requests.
 const lateness = 250
 
-func (c *crowd) result(took time.Duration, before, after Look) Result {
+func (c *crowd) result(took time.Duration, before, after GatewayReading) Result {
 	r := Result{Shape: c.plan.Shape, Buyers: c.plan.Buyers, Addresses: c.plan.Addresses, Units: c.plan.Shop.o.Units, Took: Seconds(took)}
 	var first, last time.Duration
 	r.Shop, first, last = c.plan.Shop.account()

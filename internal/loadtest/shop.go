@@ -44,8 +44,8 @@ type Shop struct {
 	failed   atomic.Int64
 	broke    atomic.Int64 // orders whose unit could not be taken off the stock that the gate reads
 	busy     atomic.Int64 // ns of work done
-	waited   *Watch
-	worked   *Watch
+	waited   *Stopwatch
+	worked   *Stopwatch
 	sold     series
 
 	mu      sync.Mutex
@@ -104,15 +104,15 @@ const StatusPath = "/.loadtest/orders/"
 func (s *Shop) serve(ctx *fasthttp.RequestCtx) {
 	switch path := string(ctx.Path()); {
 	case strings.HasPrefix(path, StatusPath):
-		s.tell(ctx, strings.TrimPrefix(path, StatusPath))
+		s.answerStatus(ctx, strings.TrimPrefix(path, StatusPath))
 	case ctx.IsGet() && len(ctx.Request.Header.Peek("Via")) == 0: // a health check: it comes by itself
 	default:
 		s.order(ctx)
 	}
 }
 
-// tell says whether there is an order. Where there is none there never will be one.
-func (s *Shop) tell(ctx *fasthttp.RequestCtx, serial string) {
+// answerStatus says whether there is an order. Where there is none there never will be one.
+func (s *Shop) answerStatus(ctx *fasthttp.RequestCtx, serial string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.serials[serial] {
@@ -130,11 +130,11 @@ func (s *Shop) order(ctx *fasthttp.RequestCtx) {
 	came := time.Now()
 	s.places <- struct{}{}
 	begun := time.Now()
-	s.waited.Note(begun.Sub(came))
+	s.waited.Observe(begun.Sub(came))
 	s.working.add(1)
 	defer func() {
 		took := time.Since(begun)
-		s.worked.Note(took)
+		s.worked.Observe(took)
 		s.busy.Add(int64(took))
 		s.working.add(-1)
 		<-s.places
@@ -252,7 +252,7 @@ func (s *Shop) account() (a Account, first, last time.Duration) {
 }
 
 // mean is the time that one took on the average.
-func (w *Watch) mean() time.Duration {
+func (w *Stopwatch) mean() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return time.Duration(w.times.Mean() * 1e3)

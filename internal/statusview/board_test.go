@@ -18,7 +18,7 @@ func busyGate() *admin.Status {
 			Shop:  admin.ShopSecond{Requests: 1000, P50: 12, P99: 45, InFlight: 20, Limit: 256, Up: 1, Targets: 2},
 			Redis: &admin.RedisSecond{Calls: 200, P50: 0.3, Up: false}}}
 	for i := range 20 {
-		s.Second.Stock = append(s.Second.Stock, admin.StockTold{SKU: fmt.Sprintf("sku-%d", i), Total: 100, Sold: int64(i)})
+		s.Second.Stock = append(s.Second.Stock, admin.StockSecond{SKU: fmt.Sprintf("sku-%d", i), Total: 100, Sold: int64(i)})
 	}
 	return s
 }
@@ -66,7 +66,7 @@ func TestOldNumbersAreNeverShownAsLive(t *testing.T) {
 
 // Numbers that Redis does not confirm are not shown as those of now.
 func TestTheBoardSaysWhichStockIsOld(t *testing.T) {
-	s := admin.Status{Second: &admin.Second{Span: 1, Stock: []admin.StockTold{{SKU: "1001", Total: 9, Sold: 2, Free: 7}}}}
+	s := admin.Status{Second: &admin.Second{Span: 1, Stock: []admin.StockSecond{{SKU: "1001", Total: 9, Sold: 2, Free: 7}}}}
 	for _, c := range []struct {
 		redis *admin.RedisSecond
 		old   bool

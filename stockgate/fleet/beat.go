@@ -13,8 +13,8 @@ import (
 //go:embed lua/beat.lua
 var script string
 
-// ask makes the round trip of one beat.
-func (m *Member) ask(ctx context.Context) (found roster, err error) {
+// sendHeartbeat makes the round trip of one beat.
+func (m *Member) sendHeartbeat(ctx context.Context) (found members, err error) {
 	err = m.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		reply, err := c.Eval(ctx, script, []string{m.key}, m.id, alive.Milliseconds()).Slice()
 		if err == nil {
@@ -28,21 +28,21 @@ func (m *Member) ask(ctx context.Context) (found roster, err error) {
 	return found, err
 }
 
-// leave takes this instance off the list; when that fails it expires.
-func (m *Member) leave() {
+// deregister takes this instance off the list; when that fails it expires.
+func (m *Member) deregister() {
 	_ = m.link.Do(context.Background(), func(ctx context.Context, c *redis.Client) error {
 		return c.ZRem(ctx, m.key, m.id).Err()
 	}, func(err error) error { return err })
 }
 
 // read understands the script's reply.
-func read(reply []any) (found roster, err error) {
+func read(reply []any) (found members, err error) {
 	if len(reply) != 4 {
-		return roster{}, fmt.Errorf("a reply of %d parts, not 4", len(reply))
+		return members{}, fmt.Errorf("a reply of %d parts, not 4", len(reply))
 	}
 	seconds, err1 := whole(reply[0])
 	micros, err2 := whole(reply[1])
-	found = roster{micros: seconds*1_000_000 + micros, beats: map[string]int64{}}
+	found = members{micros: seconds*1_000_000 + micros, beats: map[string]int64{}}
 	var err3, err4 error
 	if reply[2] != nil {
 		found.before, err3 = whole(reply[2])
@@ -55,7 +55,7 @@ func read(reply []any) (found roster, err error) {
 		id, ok := all[i].(string)
 		at, err := whole(all[i+1])
 		if !ok || err != nil {
-			return roster{}, fmt.Errorf("instance %v: no name and beat: %w", all[i], err)
+			return members{}, fmt.Errorf("instance %v: no name and beat: %w", all[i], err)
 		}
 		found.beats[id] = at
 	}

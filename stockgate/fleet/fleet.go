@@ -34,8 +34,8 @@ const (
 	heardAgain = 4 * time.Second
 )
 
-// Standing is what this instance is among those that are alive.
-type Standing struct {
+// Share is what this instance is among those that are alive.
+type Share struct {
 	Rank, Of int           // the place in the list of all, from 0, and how many they are; Of 0 = not known yet
 	Clock    time.Duration // what to add to Options.Now to have Redis' clock, which all share
 }
@@ -43,23 +43,23 @@ type Standing struct {
 // Options say who this instance is.
 type Options struct {
 	Redis    link.Options
-	Name     string         // of the fleet: instances that use the same Redis and name divide the same budget
-	Instance string         // begins the name of this instance, which is unique anyway; may be empty
-	Now      func() int64   // a monotonic clock, in nanoseconds
-	Tell     func(Standing) // called at each change, one call at a time; its first call is when this instance may begin
-	Log      *slog.Logger   // nil = nothing
+	Name     string       // of the fleet: instances that use the same Redis and name divide the same budget
+	Instance string       // begins the name of this instance, which is unique anyway; may be empty
+	Now      func() int64 // a monotonic clock, in nanoseconds
+	Tell     func(Share)  // called at each change, one call at a time; its first call is when this instance may begin
+	Log      *slog.Logger // nil = nothing
 }
 
 // Member is one instance of a fleet. It is safe for concurrent use.
 type Member struct {
-	options  Options
-	key, id  string
-	link     *link.Link
-	roll     roll  // of the goroutine alone, as those below
-	began    int64 // when this instance wanted to join
-	away     bool  // Redis did not answer the last time
-	standing atomic.Pointer[Standing]
-	counts   counts
+	options Options
+	key, id string
+	link    *link.Link
+	roll    membership // of the goroutine alone, as those below
+	began   int64      // when this instance wanted to join
+	away    bool       // Redis did not answer the last time
+	share   atomic.Pointer[Share]
+	counts  counts
 
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -78,16 +78,16 @@ func Join(o Options) (*Member, error) {
 		return nil, err
 	}
 	id := strings.TrimPrefix(o.Instance+"-"+rand.Text(), "-")
-	m := &Member{options: o, key: "sluice:fleet:" + o.Name, id: id, link: way, roll: roll{id: id}, began: o.Now()}
-	m.standing.Store(&Standing{})
+	m := &Member{options: o, key: "sluice:fleet:" + o.Name, id: id, link: way, roll: membership{id: id}, began: o.Now()}
+	m.share.Store(&Share{})
 	ctx, stop := context.WithCancel(context.Background())
 	m.stop = stop
 	m.done.Go(func() { m.run(ctx) })
 	return m, nil
 }
 
-// Standing is what was told last.
-func (m *Member) Standing() Standing { return *m.standing.Load() }
+// Share is what was told last.
+func (m *Member) Share() Share { return *m.share.Load() }
 
 // Close leaves the fleet, as far as that can be done in one round trip, and ends everything that Join began. Tell is not
 // called any more. A second call does nothing.
@@ -104,7 +104,7 @@ func (m *Member) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			m.leave()
+			m.deregister()
 			return
 		case <-pause.C:
 			pause.Reset(m.beat(ctx))
@@ -115,29 +115,29 @@ func (m *Member) run(ctx context.Context) {
 // beat says once that this instance lives, and tells what that changes. It returns the pause until the next.
 func (m *Member) beat(ctx context.Context) time.Duration {
 	began := m.options.Now()
-	seen, err := m.ask(ctx)
+	seen, err := m.sendHeartbeat(ctx)
 	if ctx.Err() != nil {
 		return every
 	}
 	now := m.options.Now()
-	m.note(err)
+	m.recordBeat(err)
 	if err == nil {
-		m.roll.heard(seen)
+		m.roll.update(seen)
 		m.roll.clock.heard(seen.micros*1000-(began+now)/2, (now-began)/2)
 	} else if m.roll.waiting() && now-m.began > int64(alive) {
-		m.roll.alone()
-		m.options.Log.Warn("fleet not counted since Redis is away; this instance counts itself with those it has seen", "instances", m.roll.standing.Of)
+		m.roll.startAlone()
+		m.options.Log.Warn("fleet not counted since Redis is away; this instance counts itself with those it has seen", "instances", m.roll.share.Of)
 	}
-	m.tell()
+	m.notifyChange()
 	if err == nil && m.roll.waiting() {
 		return everySoon
 	}
 	return every
 }
 
-// tell passes on what has changed.
-func (m *Member) tell() {
-	s, last := m.roll.standing, m.standing.Load()
+// notifyChange passes on what has changed.
+func (m *Member) notifyChange() {
+	s, last := m.roll.share, m.share.Load()
 	if s.Of == 0 {
 		return
 	}
@@ -145,16 +145,16 @@ func (m *Member) tell() {
 	if s == *last {
 		return
 	}
-	m.standing.Store(&s)
+	m.share.Store(&s)
 	if s.Of != last.Of {
 		m.options.Log.Info("fleet counted", "name", m.options.Name, "instances", s.Of, "before", last.Of)
 	}
 	m.options.Tell(s)
 }
 
-// note counts a beat, and says when Redis is lost and found.
-func (m *Member) note(err error) {
-	m.counts.note(err)
+// recordBeat counts a beat, and says when Redis is lost and found.
+func (m *Member) recordBeat(err error) {
+	m.counts.record(err)
 	switch {
 	case err != nil && !m.away:
 		m.options.Log.Warn("heartbeat lost; the last known number of instances stands", "cause", err)

@@ -18,7 +18,7 @@ type counts struct {
 	up             atomic.Bool
 }
 
-func (c *counts) note(err error) {
+func (c *counts) record(err error) {
 	if c.up.Store(err == nil); err == nil {
 		c.answered.Add(1)
 		return
@@ -39,7 +39,7 @@ func (m *Member) Collect(ch chan<- prometheus.Metric) {
 	if m.counts.up.Load() {
 		up = 1
 	}
-	ch <- prometheus.MustNewConstMetric(instancesDesc, prometheus.GaugeValue, float64(m.Standing().Of))
+	ch <- prometheus.MustNewConstMetric(instancesDesc, prometheus.GaugeValue, float64(m.Share().Of))
 	ch <- prometheus.MustNewConstMetric(upDesc, prometheus.GaugeValue, up)
 	ch <- prometheus.MustNewConstMetric(beatsDesc, prometheus.CounterValue, float64(m.counts.answered.Load()), "answered")
 	ch <- prometheus.MustNewConstMetric(beatsDesc, prometheus.CounterValue, float64(m.counts.lost.Load()), "lost")

@@ -13,8 +13,8 @@ import (
 // list is what the script keeps, on a clock that the test moves.
 type list map[string]int64
 
-func (l list) beat(id string, now int64) roster {
-	found := roster{micros: now * 1000, before: l[id]}
+func (l list) beat(id string, now int64) members {
+	found := members{micros: now * 1000, before: l[id]}
 	l[id] = now
 	maps.DeleteFunc(l, func(_ string, at int64) bool {
 		return at <= now-alive.Milliseconds() || at > now+alive.Milliseconds()
@@ -25,12 +25,12 @@ func (l list) beat(id string, now int64) roster {
 
 // instance is a roll that beats.
 type instance struct {
-	roll
+	membership
 	next int64 // when it beats, in ms
 }
 
 func (i *instance) beat(l list, now int64) {
-	i.heard(l.beat(i.id, now))
+	i.update(l.beat(i.id, now))
 	pause := every
 	if i.waiting() {
 		pause = everySoon
@@ -48,7 +48,7 @@ type crowd struct {
 
 func (c *crowd) join() {
 	c.born++
-	c.all = append(c.all, &instance{roll: roll{id: fmt.Sprintf("%d-%d", c.born*7%10, c.born)}, next: c.now})
+	c.all = append(c.all, &instance{membership: membership{id: fmt.Sprintf("%d-%d", c.born*7%10, c.born)}, next: c.now})
 }
 
 // pass lets time go by, and says the largest sum of the parts meanwhile.
@@ -66,8 +66,8 @@ func (c *crowd) pass(ms int64) (worst float64) {
 
 func (c *crowd) sum() (sum float64) {
 	for _, i := range c.all {
-		if i.standing.Of > 0 {
-			sum += 1 / float64(i.standing.Of)
+		if i.share.Of > 0 {
+			sum += 1 / float64(i.share.Of)
 		}
 	}
 	return sum
@@ -77,10 +77,10 @@ func (c *crowd) sum() (sum float64) {
 func (c *crowd) settled() bool {
 	places := map[int]bool{}
 	for _, i := range c.all {
-		if i.standing.Of != len(c.all) {
+		if i.share.Of != len(c.all) {
 			return false
 		}
-		places[i.standing.Rank] = true
+		places[i.share.Rank] = true
 	}
 	return len(places) == len(c.all)
 }
@@ -165,19 +165,19 @@ func TestAClockThatJumpsMakesNobodyLarger(t *testing.T) {
 func TestTheFirstOfAFleetNeedNotWait(t *testing.T) {
 	c := crowd{list: list{}, now: 1 << 40}
 	c.join()
-	if c.pass(1); c.all[0].standing != (Standing{Of: 1}) {
-		t.Errorf("%+v after one beat, want the whole", c.all[0].standing)
+	if c.pass(1); c.all[0].share != (Share{Of: 1}) {
+		t.Errorf("%+v after one beat, want the whole", c.all[0].share)
 	}
 }
 
 func TestWhoNeverHeardOfAnybodyCountsItselfAlone(t *testing.T) {
-	r := roll{id: "a"}
-	if r.alone(); r.standing != (Standing{Of: 1}) {
-		t.Errorf("%+v, want the whole", r.standing)
+	r := membership{id: "a"}
+	if r.startAlone(); r.share != (Share{Of: 1}) {
+		t.Errorf("%+v, want the whole", r.share)
 	}
 	l := list{"b": 1000, "c": 1000}
-	if r.heard(l.beat("a", 1001)); r.standing.Of != 3 {
-		t.Errorf("%+v as soon as it hears of two more, want a third", r.standing)
+	if r.update(l.beat("a", 1001)); r.share.Of != 3 {
+		t.Errorf("%+v as soon as it hears of two more, want a third", r.share)
 	}
 }
 

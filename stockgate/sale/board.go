@@ -39,8 +39,8 @@ type Options struct {
 	Log     *slog.Logger     // default slog.Default()
 }
 
-// Board is where an instance reads which sale is on. It is safe for concurrent use.
-type Board struct {
+// Schedule is where an instance reads which sale is on. It is safe for concurrent use.
+type Schedule struct {
 	o    Options
 	link *link.Link // nil = alone
 
@@ -58,7 +58,7 @@ type Board struct {
 	done sync.WaitGroup
 }
 
-var _ proxy.Schedule = (*Board)(nil)
+var _ proxy.Schedule = (*Schedule)(nil)
 
 // beatEvery is how often Redis is asked while there is any sale: its clock, and what operators have said.
 const beatEvery = 50 * time.Millisecond
@@ -67,7 +67,7 @@ const beatEvery = 50 * time.Millisecond
 const firstBeats = 3
 
 // New returns a board of sales. It waits for Redis no longer than for three round trips.
-func New(o Options, sales []Sale) (*Board, error) {
+func New(o Options, sales []Sale) (*Schedule, error) {
 	if o.Now == nil {
 		return nil, errors.New("board of sales: no clock")
 	}
@@ -80,7 +80,7 @@ func New(o Options, sales []Sale) (*Board, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	b := &Board{o: o}
+	b := &Schedule{o: o}
 	if o.Redis != nil {
 		way := *o.Redis
 		way.PoolSize = 1
@@ -89,7 +89,7 @@ func New(o Options, sales []Sale) (*Board, error) {
 			return nil, err
 		}
 	}
-	b.own()
+	b.useLocalClock()
 	b.Use(sales)
 	ctx, stop := context.WithCancel(context.Background())
 	b.stop = stop
@@ -98,7 +98,7 @@ func New(o Options, sales []Sale) (*Board, error) {
 }
 
 // Close ends what New has started, and waits for it. The board goes on answering by what it knows.
-func (b *Board) Close() {
+func (b *Schedule) Close() {
 	b.stop()
 	b.done.Wait()
 	if b.link != nil {
@@ -106,7 +106,7 @@ func (b *Board) Close() {
 	}
 }
 
-func (b *Board) run(ctx context.Context) {
+func (b *Schedule) run(ctx context.Context) {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
 	for {
@@ -120,13 +120,13 @@ func (b *Board) run(ctx context.Context) {
 }
 
 // Time is now, monotonic ns of Options.Now, as Unix ns of the shared clock.
-func (b *Board) Time(now int64) int64 { return now + b.ahead.Load() }
+func (b *Schedule) Time(now int64) int64 { return now + b.ahead.Load() }
 
 // Wall reads the shared clock.
-func (b *Board) Wall() time.Time { return time.Unix(0, b.Time(b.o.Now())) }
+func (b *Schedule) Wall() time.Time { return time.Unix(0, b.Time(b.o.Now())) }
 
 // Closed implements proxy.Schedule.
-func (b *Board) Closed(now int64, sku []byte, reserved bool) (reason reject.Reason, wait time.Duration) {
+func (b *Schedule) Closed(now int64, sku []byte, reserved bool) (reason reject.Reason, wait time.Duration) {
 	p, ok := b.At(now, sku)
 	if !ok {
 		return reject.Admitted, 0

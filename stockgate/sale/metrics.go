@@ -11,7 +11,7 @@ type beats struct {
 	answered, lost atomic.Uint64
 }
 
-func (c *beats) note(err error) {
+func (c *beats) record(err error) {
 	if err == nil {
 		c.answered.Add(1)
 		return
@@ -27,7 +27,7 @@ var (
 )
 
 // Describe implements prometheus.Collector.
-func (b *Board) Describe(ch chan<- *prometheus.Desc) {
+func (b *Schedule) Describe(ch chan<- *prometheus.Desc) {
 	ch <- stateDesc
 	ch <- skewDesc
 	ch <- wrongDesc
@@ -35,7 +35,7 @@ func (b *Board) Describe(ch chan<- *prometheus.Desc) {
 }
 
 // Collect implements prometheus.Collector.
-func (b *Board) Collect(ch chan<- prometheus.Metric) {
+func (b *Schedule) Collect(ch chan<- prometheus.Metric) {
 	for _, s := range b.All() {
 		for state := On; state <= Ended; state++ {
 			ch <- prometheus.MustNewConstMetric(stateDesc, prometheus.GaugeValue, oneIf(s.State == state), s.Name, state.String())

@@ -112,7 +112,7 @@ func TestClosedCostsNothing(t *testing.T) {
 }
 
 func BenchmarkClosed(b *testing.B) {
-	board := &Board{o: Options{Now: func() int64 { return 0 }, Wall: func() time.Time { return begins }, Log: slog.New(slog.DiscardHandler)}}
+	board := &Schedule{o: Options{Now: func() int64 { return 0 }, Wall: func() time.Time { return begins }, Log: slog.New(slog.DiscardHandler)}}
 	board.Use([]Sale{eleven()})
 	sku := []byte("1001")
 	b.ReportAllocs()

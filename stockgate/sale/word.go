@@ -16,8 +16,8 @@ import (
 
 const wordsKey = "sluice:sales"
 
-// word is what an operator has said.
-type word struct {
+// override is what an operator has said.
+type override struct {
 	to State
 	at int64 // Unix ms of the shared clock; 0 = nobody has said anything
 }
@@ -27,14 +27,14 @@ var ErrNoSale = errors.New("no such sale")
 
 // Set says for all instances where a sale stands from now on: On, Paused, or Ended for good. This one knows it at once,
 // the others with their next beats.
-func (b *Board) Set(ctx context.Context, name string, to State) error {
+func (b *Schedule) Set(ctx context.Context, name string, to State) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.plan.Load().named(name)
+	s := b.plan.Load().saleNamed(name)
 	if s == nil {
 		return fmt.Errorf("%s %q: %w", to, name, ErrNoSale)
 	}
-	said := word{to, max(b.Wall().UnixMilli(), s.saidAt+1)}
+	said := override{to, max(b.Wall().UnixMilli(), s.saidAt+1)}
 	if b.link != nil {
 		err := b.link.To(wordsKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 			return c.HSet(ctx, wordsKey, name, s.write(said)).Err()
@@ -43,11 +43,11 @@ func (b *Board) Set(ctx context.Context, name string, to State) error {
 			return fmt.Errorf("%s %q: %w", to, name, err)
 		}
 	}
-	s.hear(said, b)
+	s.applyOverride(said, b)
 	return nil
 }
 
-func (p *plan) named(name string) *standing {
+func (p *plan) saleNamed(name string) *saleState {
 	for _, s := range p.all {
 		if s.Name == name {
 			return s
@@ -56,15 +56,15 @@ func (p *plan) named(name string) *standing {
 	return nil
 }
 
-func (s *standing) write(w word) string {
+func (s *saleState) write(w override) string {
 	if w.to == Ended {
 		return fmt.Sprintf("ended %d %d", s.starts, w.at)
 	}
 	return fmt.Sprintf("%s %d", w.to, w.at)
 }
 
-// hear takes in what an operator said. mu is held.
-func (s *standing) hear(w word, b *Board) {
+// applyOverride takes in what an operator said. mu is held.
+func (s *saleState) applyOverride(w override, b *Schedule) {
 	s.saidAt = w.at
 	if was := State(s.said.Swap(uint32(w.to))); was != w.to {
 		b.o.Log.Info("sale: an operator said", "sale", s.Name, "state", w.to.String(), "before", was.String())
@@ -72,46 +72,46 @@ func (s *standing) hear(w word, b *Board) {
 }
 
 // beat brings what is known up to date.
-func (b *Board) beat(ctx context.Context) {
+func (b *Schedule) beat(ctx context.Context) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.update(ctx, b.plan.Load())
 }
 
 // update asks Redis for its clock and its words of p, and takes both in. Without any sale nobody is asked. mu is held.
-func (b *Board) update(ctx context.Context, p *plan) {
+func (b *Schedule) update(ctx context.Context, p *plan) {
 	if len(p.all) == 0 {
 		b.clock = clock{} // by the time that there is a sale it would be old
-		b.own()
+		b.useLocalClock()
 		return
 	}
 	if b.link == nil {
-		b.own()
-		b.turn(p)
+		b.useLocalClock()
+		b.logTransitions(p)
 		return
 	}
 	began := b.o.Now()
-	unix, words, err := b.ask(ctx, p)
+	unix, words, err := b.readRedis(ctx, p)
 	if ctx.Err() != nil {
 		return
 	}
-	b.note(err)
+	b.recordBeat(err)
 	switch {
 	case err == nil:
-		b.heard(unix, began, b.o.Now())
+		b.updateClock(unix, began, b.o.Now())
 		for _, s := range p.all {
 			if w, ok := s.read(words[s.Name]); ok && w.at >= s.saidAt {
-				s.hear(w, b)
+				s.applyOverride(w, b)
 			}
 		}
 	case b.clock.doubt == 0:
-		b.own()
+		b.useLocalClock()
 	}
-	b.turn(p)
+	b.logTransitions(p)
 }
 
 // read understands a word. One that is not there, or not about this sale, says nothing.
-func (s *standing) read(text string) (w word, ok bool) {
+func (s *saleState) read(text string) (w override, ok bool) {
 	said, at, _ := strings.Cut(text, " ")
 	switch said {
 	case "on":
@@ -121,17 +121,17 @@ func (s *standing) read(text string) (w word, ok bool) {
 		var began string
 		began, at, _ = strings.Cut(at, " ")
 		if w.to = Ended; began != strconv.FormatInt(s.starts, 10) {
-			return word{}, false
+			return override{}, false
 		}
 	default:
-		return word{}, false
+		return override{}, false
 	}
 	w.at, _ = strconv.ParseInt(at, 10, 64) // one without a time is older than any
 	return w, true
 }
 
-// ask makes the round trip of one beat: two when a Redis that has lost its words must be told again.
-func (b *Board) ask(ctx context.Context, p *plan) (unix int64, words map[string]string, err error) {
+// readRedis makes the round trip of one beat: two when a Redis that has lost its words must be told again.
+func (b *Schedule) readRedis(ctx context.Context, p *plan) (unix int64, words map[string]string, err error) {
 	err = b.link.To(wordsKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		pipe := c.Pipeline()
 		at, said := pipe.Time(ctx), pipe.HGetAll(ctx, wordsKey)
@@ -139,16 +139,16 @@ func (b *Board) ask(ctx context.Context, p *plan) (unix int64, words map[string]
 			return fmt.Errorf("read %s: %w", wordsKey, err)
 		}
 		unix, words = at.Val().UnixNano(), said.Val()
-		return b.remind(ctx, c, p, words)
+		return b.restoreOverrides(ctx, c, p, words)
 	}, func(err error) error { return err })
 	return unix, words, err
 }
 
-// remind says again what Redis has forgotten: a sale that is paused stays so.
-func (b *Board) remind(ctx context.Context, c *redis.Client, p *plan, words map[string]string) error {
+// restoreOverrides says again what Redis has forgotten: a sale that is paused stays so.
+func (b *Schedule) restoreOverrides(ctx context.Context, c *redis.Client, p *plan, words map[string]string) error {
 	for _, s := range p.all {
 		if w, _ := s.read(words[s.Name]); w.at < s.saidAt {
-			if err := c.HSet(ctx, wordsKey, s.Name, s.write(word{State(s.said.Load()), s.saidAt})).Err(); err != nil {
+			if err := c.HSet(ctx, wordsKey, s.Name, s.write(override{State(s.said.Load()), s.saidAt})).Err(); err != nil {
 				return fmt.Errorf("write %s: %w", wordsKey, err)
 			}
 		}
@@ -156,9 +156,9 @@ func (b *Board) remind(ctx context.Context, c *redis.Client, p *plan, words map[
 	return nil
 }
 
-// note counts a beat, and says when Redis is lost and found.
-func (b *Board) note(err error) {
-	b.beats.note(err)
+// recordBeat counts a beat, and says when Redis is lost and found.
+func (b *Schedule) recordBeat(err error) {
+	b.beats.record(err)
 	switch {
 	case err != nil && !b.away:
 		b.o.Log.Warn("sales: Redis cannot be asked; the schedule and what was known last decide", "cause", err)
@@ -168,18 +168,18 @@ func (b *Board) note(err error) {
 	b.away = err != nil
 }
 
-// Standing is one sale, for operators.
-type Standing struct {
+// SaleStatus is one sale, for operators.
+type SaleStatus struct {
 	Sale
 	State State
 	Begun bool // on this instance
 }
 
 // All lists the sales as they stand, in the order of the configuration.
-func (b *Board) All() []Standing {
-	all, at := []Standing{}, b.Time(b.o.Now())
+func (b *Schedule) All() []SaleStatus {
+	all, at := []SaleStatus{}, b.Time(b.o.Now())
 	for _, s := range b.plan.Load().all {
-		all = append(all, Standing{s.Sale, s.at(at, b.wrong.Load()).State, s.begun.Load()})
+		all = append(all, SaleStatus{s.Sale, s.at(at, b.wrong.Load()).State, s.begun.Load()})
 	}
 	return all
 }

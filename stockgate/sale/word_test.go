@@ -16,7 +16,7 @@ func running(names ...string) (sales []Sale) {
 	return sales
 }
 
-func is(b *Board, sku string, want reject.Reason) bool {
+func is(b *Schedule, sku string, want reject.Reason) bool {
 	reason, _ := b.Closed(b.o.Now(), []byte(sku), false)
 	return reason == want
 }
@@ -24,7 +24,7 @@ func is(b *Board, sku string, want reject.Reason) bool {
 func TestOperatorsWordReachesEveryInstance(t *testing.T) {
 	r := redistest.Start(t)
 	sales := running("a", "b")
-	all := []*Board{instance(t, r, 0, sales...), instance(t, r, 0, sales...), instance(t, r, 0, sales...)}
+	all := []*Schedule{instance(t, r, 0, sales...), instance(t, r, 0, sales...), instance(t, r, 0, sales...)}
 	for i, step := range []struct {
 		to   State
 		want reject.Reason

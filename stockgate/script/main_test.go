@@ -56,7 +56,7 @@ func take(r *Reserver, sku, user, key string, units int64) (reject.Reason, strin
 
 // takeOne runs the script for one order, without a queue.
 func takeOne(r *Reserver, o *order) *order {
-	r.script.take(background, r.way, []*order{o})
+	r.script.runTake(background, r.way, []*order{o})
 	return o
 }
 

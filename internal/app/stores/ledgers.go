@@ -19,7 +19,7 @@ type Ledgers struct {
 	desk    func() *ledger.Reserver // of this gate, which must not believe what it remembers; it may return nil
 }
 
-func (l Ledgers) Look(ctx context.Context, sku string) (admin.Stock, error) {
+func (l Ledgers) Stock(ctx context.Context, sku string) (admin.Stock, error) {
 	s, ok, err := l.store.Look(ctx, sku)
 	if err == nil && !ok {
 		err = protocol.ErrUnknownSKU
@@ -74,16 +74,16 @@ func (l Ledgers) changed(sku string, s protocol.Stock, err error) (admin.Stock, 
 		}
 		return inNumbers(sku, s), nil
 	case s != protocol.Stock{}:
-		return admin.Stock{}, refused{err}
+		return admin.Stock{}, rejected{err}
 	}
 	return admin.Stock{}, unledgered(sku, err)
 }
 
-// refused says what the store said, and is admin's error too.
-type refused struct{ error }
+// rejected says what the store said, and is admin's error too.
+type rejected struct{ error }
 
-func (refused) Is(target error) bool { return target == admin.ErrConflict }
-func (r refused) Unwrap() error      { return r.error }
+func (rejected) Is(target error) bool { return target == admin.ErrConflict }
+func (r rejected) Unwrap() error      { return r.error }
 
 func (l Ledgers) SKUs(ctx context.Context, limit int) ([]string, error) {
 	return l.store.SKUs(ctx, limit)

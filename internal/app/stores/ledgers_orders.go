@@ -20,7 +20,7 @@ func reservation(sku string, r protocol.Record) admin.Reservation {
 	return out
 }
 
-func (l Ledgers) Find(ctx context.Context, sku, serial string) (admin.Reservation, bool, error) {
+func (l Ledgers) Reservation(ctx context.Context, sku, serial string) (admin.Reservation, bool, error) {
 	if err := speakable(serial); err != nil {
 		return admin.Reservation{}, false, err
 	}

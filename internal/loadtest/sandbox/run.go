@@ -120,7 +120,7 @@ func (r *Options) takes(c *config.Config, s *sandbox, child *gateChild, o *loadt
 		return func() {}, nil
 	}
 	if c.Stock.Source == "memory" {
-		o.Take = func(context.Context) error { return child.send(told{Taken: 1}) }
+		o.Take = func(context.Context) error { return child.send(childRequest{Taken: 1}) }
 		return func() {}, nil
 	}
 	patient := *c

@@ -129,12 +129,12 @@ func (s *sandbox) cast(c *config.Config) (not []string, err error) {
 		r.Quantity = "1"
 	}
 	r.OrderToken = false
-	s.part(c)
+	s.isolate(c)
 	return not, s.apart(c)
 }
 
-// part takes c away from everything that is real.
-func (s *sandbox) part(c *config.Config) {
+// isolate takes c away from everything that is real.
+func (s *sandbox) isolate(c *config.Config) {
 	c.Server.Listen, c.Server.TLS, c.Server.ProxyProtocol = []string{"127.0.0.1:0"}, nil, false
 	c.Server.TrustedProxies = append(slices.Clone(c.Server.TrustedProxies), "127.0.0.0/8")
 	c.Server.ShutdownDelay, c.Server.ShutdownTimeout = 0, 2*time.Second
