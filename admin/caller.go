@@ -21,7 +21,7 @@ const (
 // caller is who asks.
 type caller struct {
 	role string // "viewer" or "operator"
-	name string // as the caller says; nobody checks it. "" = it is not said
+	name string // as the caller says; it is not checked. "" = it is not said
 	from string // address
 }
 
@@ -141,7 +141,7 @@ func isLocal(r *http.Request) bool {
 	return at != nil && at.Network() == "unix" || loopback(r.RemoteAddr)
 }
 
-// isForwarded reports that a proxy says of r that it sends it for somebody else, who may be anybody.
+// isForwarded reports that a proxy says of r that it sends it for another client.
 func isForwarded(r *http.Request) bool {
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
 		if len(r.Header[name]) > 0 {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	usualList = 1000    // of one answer, when nobody says how many
+	usualList = 1000    // of one answer, when the request does not say how many
 	maxList   = 10_000  // of one answer
 	maxBody   = 4 << 10 // bytes of a request
 	maxKey    = 128     // bytes of an Idempotency-Key
@@ -25,7 +25,7 @@ type change struct {
 	Add        *int64
 	Limit      *int64 // with set, on a ledger: units a person; 0 = no limit
 	State      string // of a ledger
-	Reconciled bool   // with state: somebody has looked after what froze the ledger
+	Reconciled bool   // with state: an operator has looked after what froze the ledger
 
 	key string // Idempotency-Key, with add
 }

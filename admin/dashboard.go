@@ -17,8 +17,8 @@ import (
 //go:embed web
 var web embed.FS
 
-// Dashboard is the page for whoever is on duty: the files of admin/web, as they are served. They hold no secret, and are
-// given to whoever asks; what they show comes from the API, which asks for a token. It is safe for concurrent use.
+// Dashboard is the page for the operator on duty: the files of admin/web, as they are served. They hold no secret, and are
+// given to every client; what they show comes from the API, which asks for a token. It is safe for concurrent use.
 type Dashboard struct{ files map[string]asset }
 
 // asset is one file, plain and packed.
@@ -28,8 +28,8 @@ type asset struct {
 	etag, packedTag string
 }
 
-// dashboardPolicy lets the page load what this origin has, and ask nobody else for anything. No script and no style is in the page
-// itself, so that a name which somebody else chose (a SKU, a serial, a user) can never become one.
+// dashboardPolicy lets the page load what this origin has, and ask no other server for anything. No script and no style is in the page
+// itself, so that a name which a client chose (a SKU, a serial, a user) can never become one.
 const dashboardPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
 

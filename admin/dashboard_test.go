@@ -165,7 +165,7 @@ func wordsOf(t *testing.T, text string) (words map[string]string) {
 	return words
 }
 
-// Both languages say the same, everything that is said is there, and nothing is there for nobody.
+// Both languages say the same, everything that is said is there, and nothing is there without a use.
 func TestThePageSpeaksBothLanguages(t *testing.T) {
 	files := pageFiles(t)
 	en, zh := wordsOf(t, files["words.en.json"]), wordsOf(t, files["words.zh.json"])

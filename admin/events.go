@@ -87,7 +87,7 @@ func (s *stream) open() {
 	fmt.Fprint(s.w, "retry: 2000\n\n")
 }
 
-// send sends seconds, and what was done meanwhile, and reports whether somebody still listens.
+// send sends seconds, and what was done meanwhile, and reports whether the listener is still there.
 func (s *stream) send(seconds []encodedSecond) bool {
 	_ = s.control.SetWriteDeadline(time.Now().Add(sendWithin))
 	for _, d := range s.trail.since(s.deed, keptDeeds) {

@@ -32,7 +32,7 @@ func (l *Ledger) LogValue() slog.Value {
 const frozen = "frozen"
 
 // Ledgers is the stock that the gate keeps, one ledger a SKU, and the reservations in it. Its errors may be ErrNoSKU,
-// ErrInvalid and ErrConflict; after any other nobody knows whether the call was done, and the same call finds out.
+// ErrInvalid and ErrConflict; after any other it is unknown whether the call was done, and the same call finds out.
 type Ledgers interface {
 	// Stock reads the numbers.
 	Stock(ctx context.Context, sku string) (Stock, error)
@@ -57,7 +57,7 @@ type Ledgers interface {
 	Reservations(ctx context.Context, sku string, limit int) ([]Reservation, error)
 
 	// Settle does op to r: "confirm" "release" "refund" "adopt". It is idempotent by serial. User and Quantity are
-	// needed for "adopt" alone. A state of "" is that of a serial that nobody knows.
+	// needed for "adopt" alone. A state of "" is that of an unknown serial.
 	Settle(ctx context.Context, op string, r Reservation) (Outcome, error)
 }
 
@@ -81,7 +81,7 @@ func (a *API) listLedgers(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case err == nil:
 			all = append(all, s)
-		case !errors.Is(err, ErrNoSKU): // one that is gone meanwhile is nobody's fault
+		case !errors.Is(err, ErrNoSKU): // one that is gone meanwhile is no fault
 			a.fault(w, err)
 			return
 		}

@@ -24,7 +24,7 @@ type Report struct {
 	Stock    []Book `json:"stock"`
 	More     bool   `json:"more"`     // there are other ledgers: too many for one report
 	Balances bool   `json:"balances"` // each Book does
-	Unknown  int64  `json:"unknown"`  // reservations whose outcome nobody knows
+	Unknown  int64  `json:"unknown"`  // reservations whose outcome is unknown
 	Traffic  Tally  `json:"traffic"`  // of this instance alone
 }
 

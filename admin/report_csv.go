@@ -79,7 +79,7 @@ func momentText(at time.Time) string {
 	return at.Format(time.RFC3339)
 }
 
-// plainText keeps a spreadsheet from taking a name that somebody chose for a formula: also in its wide form, as Chinese and
+// plainText keeps a spreadsheet from taking a name that a client chose for a formula: also in its wide form, as Chinese and
 // Japanese keyboards write it, and behind a semicolon, at which spreadsheets in much of Europe part a line.
 func plainText(name string) string {
 	var plain strings.Builder

@@ -15,11 +15,11 @@ import (
 type Reservation struct {
 	SKU      string    `json:"sku"`
 	Serial   string    `json:"serial"`
-	User     string    `json:"user"` // "" = nobody was identified
+	User     string    `json:"user"` // "" = no user was identified
 	Quantity int64     `json:"quantity"`
 	State    string    `json:"state"`             // "held" "confirmed" "released" "refunded"
-	Deadline time.Time `json:"deadline,omitzero"` // of what is held: until when somebody must have decided
-	Overdue  bool      `json:"overdue"`           // held, and nobody decided in time: its outcome is unknown
+	Deadline time.Time `json:"deadline,omitzero"` // of what is held: until when it must be decided
+	Overdue  bool      `json:"overdue"`           // held, and not decided in time: its outcome is unknown
 }
 
 const (
@@ -174,7 +174,7 @@ func (a *API) gather(ctx context.Context, all []Reservation, sku string, want *w
 	return slices.Clip(all[:min(len(all), want.limit)]), cut, nil
 }
 
-// byDeadline orders what is held by the time until which somebody must decide, and puts all others behind it.
+// byDeadline orders what is held by the time of the decision, and puts all others behind it.
 func byDeadline(x, y Reservation) int {
 	if (x.State == held) != (y.State == held) {
 		if x.State == held {

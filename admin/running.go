@@ -3,7 +3,10 @@ package admin
 import (
 	"net/http"
 	"os"
+	"strconv"
 	"time"
+
+	"sluice/proxy/metrics"
 )
 
 // Gate is the running gate, as it tells of itself. Each answer is at once.
@@ -154,3 +157,28 @@ func (a *API) targets(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (a *API) settings(w http.ResponseWriter, _ *http.Request) { answer(w, a.Gate.Settings()) }
+
+// How many are listed where the request does not say, and at most.
+const (
+	defaultTopKeys = 20
+	maxTopKeys     = 1000
+)
+
+// topKeys lists the keys that limits reject most: ?n= of them, 1 to 1000.
+func (a *API) topKeys(w http.ResponseWriter, r *http.Request) {
+	n := defaultTopKeys
+	if text := r.URL.Query().Get("n"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil || n < 1 || n > maxTopKeys {
+			fail(w, http.StatusBadRequest, "n must be from 1 to 1000")
+			return
+		}
+	}
+	all := []metrics.TopKey{}
+	if a.TopKeys != nil {
+		all = a.TopKeys(n)
+	}
+	answer(w, struct {
+		TopKeys []metrics.TopKey `json:"top_keys"`
+	}{all})
+}

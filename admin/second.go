@@ -25,7 +25,7 @@ type Second struct {
 	Windows []WindowSecond `json:"windows"`
 
 	Stock   []StockSecond `json:"stock"`   // the ledgers with most units held and sold, at most 20; as of their last audit
-	Unknown int64         `json:"unknown"` // reservations whose outcome nobody knows, all SKUs together
+	Unknown int64         `json:"unknown"` // reservations whose outcome is unknown, all SKUs together
 	Routes  []RouteSecond `json:"routes"`  // that have ever answered, by name, at most 50
 
 	rateRejected, rateObserved map[string]int64 // by keyed rate

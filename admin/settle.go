@@ -113,7 +113,7 @@ const (
 	maxUser     = 256           // bytes
 )
 
-// nameable reports whether a request can name a user so; "" is nobody.
+// nameable reports whether a request can name a user so; "" is no user.
 func nameable(user string) bool {
 	for i := range len(user) {
 		if user[i] < ' ' || user[i] == 0x7f {

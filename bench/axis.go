@@ -33,7 +33,7 @@ func axes(small bool) []axis {
 		{name: "keys", title: "keys of a rate", along: "keys", brief: true, steps: keySteps(small)},
 		{name: "batches", title: "orders under way", along: "orders under way", steps: batchSteps(small)},
 		{name: "sale", title: "sales of one SKU to its last unit", along: "requests", steps: saleSteps(small)},
-		{name: "idle", title: "SKUs on sale that nobody asks for", along: "SKUs", steps: idleSteps(small)},
+		{name: "idle", title: "SKUs on sale without requests", along: "SKUs", steps: idleSteps(small)},
 	}
 	return all
 }

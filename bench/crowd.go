@@ -39,15 +39,15 @@ type requester struct {
 
 // answers is what answers there were.
 type answers struct {
-	asked, forwarded, orders, refused, wrong int
-	odd                                      string // one of the wrong
+	asked, forwarded, orders, rejected, wrong int
+	odd                                       string // one of the wrong
 }
 
 func (h *answers) add(other answers) {
 	h.asked += other.asked
 	h.forwarded += other.forwarded
 	h.orders += other.orders
-	h.refused += other.refused
+	h.rejected += other.rejected
 	h.wrong += other.wrong
 	h.odd = cmp.Or(h.odd, other.odd)
 }
@@ -162,7 +162,7 @@ func (a *requester) once(n int64) error {
 func (a *requester) countAnswer(what request, status int, reason string) bool {
 	a.heard.asked++
 	if status >= 300 {
-		a.heard.refused++
+		a.heard.rejected++
 		switch what {
 		case soldOut:
 			return status == fasthttp.StatusConflict

@@ -197,7 +197,7 @@ func (f *field) sellOut(ctx context.Context, k kind, sale scenario) (sample, err
 			return nil, err
 		}
 		asked += b.requests
-		admitted += b.requests - b.refused
+		admitted += b.requests - b.rejected
 	}
 	if admitted > sale.units {
 		return nil, fmt.Errorf("%d of %d units were sold", admitted, sale.units)
@@ -212,4 +212,25 @@ func (f *field) sellOut(ctx context.Context, k kind, sale scenario) (sample, err
 		redisCPU: float64((after.redis - before.redis).Microseconds()) / float64(asked),
 		memory:   float64(after.memory) / (1 << 20),
 	}, nil
+}
+
+// telling is what a rejection costs Sluice when it also tells of it, as the default configuration does: "logged" to a file and in
+// memory, "traced" with a collector that takes everything, or "" for neither.
+func (f *field) telling(how string) func(context.Context, results, int) error {
+	return func(ctx context.Context, r results, _ int) error {
+		name := how
+		if name == "" {
+			name = "silent"
+		}
+		for _, k := range f.contenders([]string{"sluice"}, false) {
+			k.tells = how
+			got, err := f.play(ctx, k, scenarioOf("limited"), f.connections[0])
+			if err != nil {
+				return fmt.Errorf("%s: %w", k.name, err)
+			}
+			r.add(cell{name, k.name, f.connections[0]}, got)
+			fmt.Fprintf(os.Stderr, "  %-12s %4d  %-8s %s\n", name, f.connections[0], k.name, got)
+		}
+		return nil
+	}
 }

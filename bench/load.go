@@ -10,7 +10,7 @@ type load struct {
 	Gate        string `json:"gate"`               // by its name in gateKinds
 	Instances   int    `json:"instances"`          // of the gate
 	Connections int    `json:"connections"`        // of the crowd, spread over the instances
-	Underway    int    `json:"under_way"`          // requests at a time; 0 = nobody asks
+	Underway    int    `json:"under_way"`          // requests at a time; 0 = none
 	Routes      int    `json:"routes"`             // that take orders, of which each request chooses one
 	Gone        int    `json:"skus_sold_out"`      // of which each request for one chooses one
 	Open        int    `json:"skus_on_sale"`       // likewise
@@ -18,7 +18,7 @@ type load struct {
 	Keys        int    `json:"keys"`               // users who look at pages, counted by a rate
 	Requests    int    `json:"requests,omitempty"` // in all; 0 = as many as fit into the time
 	PagePart    int    `json:"pages,omitempty"`    // of a hundred requests so many are forwarded by a `pass` route,
-	LimitedPart int    `json:"limited,omitempty"`  // so many are refused by a keyed rate,
+	LimitedPart int    `json:"limited,omitempty"`  // so many are rejected by a keyed rate,
 	GonePart    int    `json:"gone,omitempty"`     // so many are orders for a SKU that is sold out,
 	OrderPart   int    `json:"orders,omitempty"`   // so many for one on sale, each by another user,
 	CheckPart   int    `json:"checks,omitempty"`   // and so many for one on sale by a `check` route

@@ -85,7 +85,7 @@ func TestBrokenConnectionEndsTheRun(t *testing.T) {
 
 func TestBurstIsReadFromWhatWrkWrites(t *testing.T) {
 	b, err := readBurst("Running 1s test\n  Non-2xx or 3xx responses: 7\nmeasured 1000 2000000 900 4100 7 1\n")
-	want := burst{requests: 1000, took: 2 * time.Second, p50: 900 * time.Microsecond, p99: 4100 * time.Microsecond, refused: 7, broken: 1}
+	want := burst{requests: 1000, took: 2 * time.Second, p50: 900 * time.Microsecond, p99: 4100 * time.Microsecond, rejected: 7, broken: 1}
 	if err != nil || b != want {
 		t.Errorf("got %+v, %v", b, err)
 	}
@@ -97,19 +97,19 @@ func TestBurstIsReadFromWhatWrkWrites(t *testing.T) {
 }
 
 func TestWrongAnswersAreNoMeasurement(t *testing.T) {
-	pass, gone, sale := scenario{name: "pass"}, scenario{name: "gone", refused: true}, scenario{name: "sale", mixed: true}
+	pass, gone, sale := scenario{name: "pass"}, scenario{name: "gone", rejected: true}, scenario{name: "sale", mixed: true}
 	for _, c := range []struct {
 		s     scenario
 		b     burst
 		right bool
 	}{
 		{pass, burst{requests: 1000}, true},
-		{pass, burst{requests: 1000, refused: 500}, false},
+		{pass, burst{requests: 1000, rejected: 500}, false},
 		{pass, burst{requests: 1000, broken: 500}, false},
 		{pass, burst{}, false},
-		{gone, burst{requests: 1000, refused: 999}, true},
+		{gone, burst{requests: 1000, rejected: 999}, true},
 		{gone, burst{requests: 1000}, false},
-		{sale, burst{requests: 1000, refused: 500}, true},
+		{sale, burst{requests: 1000, rejected: 500}, true},
 	} {
 		if err := c.b.is(c.s); (err == nil) != c.right {
 			t.Errorf("%s %+v: %v", c.s.name, c.b, err)

@@ -17,20 +17,20 @@ type cost struct {
 	Requests  float64 `json:"requests"`
 	Forwarded float64 `json:"forwarded"`
 	Orders    float64 `json:"orders"` // of the forwarded
-	Refused   float64 `json:"refused"`
+	Rejected  float64 `json:"refused"`
 	Gates     float64 `json:"gates_us"`
 	Redis     float64 `json:"redis_us"`
 	Calls     float64 `json:"redis_calls"`
 	Yardstick float64 `json:"yardstick_us,omitempty"` // what a turn of it cost at that time; 0 = not looked at
 }
 
-// Time that nobody measures, and the least that somebody does.
+// Time that is not measured, and the least that is.
 const (
 	settleIn   = 200 * time.Millisecond // of the load before it is measured
 	perSKU     = time.Millisecond       // of each SKU that is sold out beyond that, and instance: who has won it is read
 	mostSettle = 20 * time.Second
 	settleOut  = 150 * time.Millisecond // for what is settled after the answer
-	idleSpan   = 2 * time.Second        // of a fleet that nobody asks: some of what it does it does once a second
+	idleSpan   = 2 * time.Second        // of an idle fleet: some of what it does it does once a second
 	mostSpan   = 20 * time.Second       // of a crowd that asks so often
 )
 
@@ -170,7 +170,7 @@ func (f *field) meter(ctx context.Context, gates fleet, what func() (answers, er
 	}
 	c.Seconds = time.Since(begin).Seconds()
 	after, err := f.counters(ctx, gates)
-	c.Requests, c.Forwarded, c.Orders, c.Refused = float64(h.asked), float64(h.forwarded), float64(h.orders), float64(h.refused)
+	c.Requests, c.Forwarded, c.Orders, c.Rejected = float64(h.asked), float64(h.forwarded), float64(h.orders), float64(h.rejected)
 	c.Gates, c.Redis = inMicros(after.gate-before.gate), inMicros(after.redis-before.redis)
 	c.Calls = float64(after.calls - before.calls)
 	return c, err

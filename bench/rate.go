@@ -52,7 +52,7 @@ func (s steady) run(ctx context.Context) (*hdrhistogram.Histogram, error) {
 	for _, l := range lines {
 		close(l.due)
 		if ctx.Err() != nil {
-			l.conn.Close() // nobody wants what is still to come
+			l.conn.Close() // what is still to come is not needed
 		}
 	}
 	readers.Wait()

@@ -28,7 +28,7 @@ func perRequest() []shown {
 	}
 }
 
-// perSecond are those of a fleet that nobody asks; inAll those of a whole sale.
+// perSecond are those of an idle fleet; inAll those of a whole sale.
 func perSecond() []shown {
 	per := func(v func(cost) float64) func(cost) float64 { return func(c cost) float64 { return v(c) / c.Seconds } }
 	return []shown{

@@ -20,7 +20,7 @@ type burst struct {
 	requests int
 	took     time.Duration
 	p50, p99 time.Duration
-	refused  int // answers above 399
+	rejected int // answers above 399
 	broken   int // not answered at all
 }
 
@@ -49,7 +49,7 @@ func readBurst(text string) (burst, error) {
 		return b, fmt.Errorf("read what wrk wrote: no line of load.lua in %q", text)
 	}
 	var took, p50, p99 int64 // µs
-	if _, err := fmt.Sscan(line, &b.requests, &took, &p50, &p99, &b.refused, &b.broken); err != nil {
+	if _, err := fmt.Sscan(line, &b.requests, &took, &p50, &p99, &b.rejected, &b.broken); err != nil {
 		return b, fmt.Errorf("read what wrk wrote: %w", err)
 	}
 	b.took, b.p50, b.p99 = micros(took), micros(p50), micros(p99)
@@ -60,17 +60,17 @@ func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond 
 
 // is says whether the answers were those of the scenario: a fast wrong answer is worth nothing.
 func (b burst) is(s scenario) error {
-	admitted := b.requests - b.refused
+	admitted := b.requests - b.rejected
 	switch few := b.requests/100 + 10; {
 	case b.requests == 0:
 		return fmt.Errorf("%s: nothing was answered", s.name)
 	case b.broken > few:
 		return fmt.Errorf("%s: %d of %d broke off", s.name, b.broken, b.requests)
 	case s.mixed:
-	case s.refused && admitted > few:
+	case s.rejected && admitted > few:
 		return fmt.Errorf("%s: %d of %d were admitted", s.name, admitted, b.requests)
-	case !s.refused && b.refused > few:
-		return fmt.Errorf("%s: %d of %d were refused", s.name, b.refused, b.requests)
+	case !s.rejected && b.rejected > few:
+		return fmt.Errorf("%s: %d of %d were rejected", s.name, b.rejected, b.requests)
 	}
 	return nil
 }

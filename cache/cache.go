@@ -49,7 +49,7 @@ type entry struct {
 	alone  time.Time
 }
 
-// aloneFor is how long it is remembered that a page cannot be kept, so that nobody waits for another's.
+// aloneFor is how long it is remembered that a page cannot be kept, so that no request waits for another's.
 const aloneFor = 10 * time.Second
 
 // New returns an empty cache.
@@ -92,7 +92,7 @@ func (c *Cache) Lookup(page *proxy.Page, resp *fasthttp.Response) proxy.CacheSta
 	return c.lookUp(page, resp, true)
 }
 
-// lookUp is Find; first is that it has not waited yet for somebody else's fetch.
+// lookUp is Find; first is that it has not waited yet for another request's fetch.
 func (c *Cache) lookUp(page *proxy.Page, resp *fasthttp.Response, first bool) proxy.CacheStatus {
 	now := c.now()
 	key, e := c.lookUpEntry(page)
@@ -143,7 +143,7 @@ func (c *Cache) lookUp(page *proxy.Page, resp *fasthttp.Response, first bool) pr
 	return c.lookUp(page, resp, false)
 }
 
-// again looks once more, by whoever came to lead just after another has fetched.
+// again looks once more, by the request that came to lead just after another has fetched.
 func (c *Cache) again(page *proxy.Page, resp *fasthttp.Response, now time.Time) bool {
 	if _, e := c.lookUpEntry(page); e != nil && e.answer != nil && e.answer.freshAt(now, page.Fresh) {
 		c.counts.add(hit)
@@ -153,7 +153,7 @@ func (c *Cache) again(page *proxy.Page, resp *fasthttp.Response, now time.Time) 
 	return false
 }
 
-// await waits for somebody else's fetch. ok is false when that has shown, for the first time, that the page varies, and that
+// await waits for another request's fetch. ok is false when that has shown, for the first time, that the page varies, and that
 // it was of another variant: then one request is to fetch this one, not all who have waited.
 func (c *Cache) await(page *proxy.Page, resp *fasthttp.Response, f *flight, old *answer, first bool) (found proxy.CacheStatus, ok bool) {
 	late := time.NewTimer(page.Wait)
@@ -221,7 +221,7 @@ func (c *Cache) Store(page *proxy.Page, outcome upstream.Outcome, resp *fasthttp
 }
 
 // peculiar reports an answer that is likely to be this one request's and not the page's: of an error; or of a page of which
-// there was another answer a moment ago. Nobody shall send the crowd to the shop by one odd request.
+// there was another answer a moment ago. One odd request must not send the crowd to the shop.
 func (c *Cache) peculiar(page *proxy.Page, resp *fasthttp.Response, old *answer, now time.Time) bool {
 	return resp.StatusCode() >= 400 || old != nil && old.usableAt(now, page.Fresh, old.whileRevalidate(c.stale.Load()))
 }
@@ -272,7 +272,7 @@ func (c *Cache) Abandon(page *proxy.Page) {
 	}
 }
 
-// end tells all who wait what came, once: an errand that nobody ended would have all who want the page wait for it.
+// end tells all who wait what came, once: a fetch without an end would have all who want the page wait for it.
 func (c *Cache) end(page *proxy.Page, run *fetch, got *answer, outcome upstream.Outcome) {
 	page.Token = nil
 	c.flights.end(run.key, run.flight, got, outcome)

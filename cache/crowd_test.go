@@ -129,7 +129,7 @@ func TestNobodyIsSentToAShopThatHangs(t *testing.T) {
 	})
 }
 
-// A shop that answers 5xx at once, or refuses connections, would else be asked as fast as a crowd can.
+// A shop that answers 5xx at once, or rejects connections, would else be asked as fast as a crowd can.
 func TestAShopThatFailsIsAskedOnceAMoment(t *testing.T) {
 	d := open(t)
 	d.says(200, "", "good")

@@ -108,7 +108,7 @@ func plain(c byte) byte {
 	return '-'
 }
 
-// varies are the fields of the request that chose this answer. ok is false when nobody else's can.
+// varies are the fields of the request that chose this answer. ok is false when no other answer can.
 func varies(h *fasthttp.ResponseHeader) (names []string, ok bool) {
 	for _, line := range h.PeekAll("Vary") {
 		for name := range bytes.SplitSeq(line, []byte(",")) {

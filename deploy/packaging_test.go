@@ -68,7 +68,7 @@ func copyTree(t *testing.T, from string) (to string) {
 	return to
 }
 
-// Whoever builds the same sources gets the same bytes, wherever they lie: a published hash can be checked.
+// A build of the same sources gives the same bytes, wherever they lie: a published hash can be checked.
 func TestBuildIsReproducible(t *testing.T) {
 	one, two := []byte(read(t, build(t, ".."))), []byte(read(t, build(t, copyTree(t, ".."))))
 	if sha256.Sum256(one) != sha256.Sum256(two) {
@@ -200,7 +200,7 @@ for i in $(seq 200); do
 done
 exit 1`
 
-// configuration is of a gate on a port that nobody uses.
+// configuration is of a gate on a free port.
 func configuration(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

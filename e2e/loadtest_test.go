@@ -299,13 +299,13 @@ func (s *foretold) happened(t *testing.T, to string, r *loadtest.Result) {
 		t.Errorf("%s: books %+v", to, l)
 	}
 	rejected := int64(0)
-	for _, n := range r.Refused {
+	for _, n := range r.Rejected {
 		rejected += n
 	}
-	final := maps.Clone(r.Refused)
+	final := maps.Clone(r.Rejected)
 	delete(final, "undecided") // how many come before the last order is confirmed is chance
 	if r.Requests != rejected+s.orders || r.Broken > 0 || s.rejected != nil && !maps.Equal(final, s.rejected) {
-		t.Errorf("%s: %d requests, %d broke off, rejected %v", to, r.Requests, r.Broken, r.Refused)
+		t.Errorf("%s: %d requests, %d broke off, rejected %v", to, r.Requests, r.Broken, r.Rejected)
 	}
 	if s.inFlight > 0 && r.Shop.PeakInFlight > s.inFlight {
 		t.Errorf("%s: %d in flight", to, r.Shop.PeakInFlight)

@@ -86,7 +86,7 @@ func (a *Adaptive) Tick(now int64) {
 	if a.ceiling == 0 {
 		return
 	}
-	if a.since.Load() == 0 { // it was switched on just now: nobody has answered yet
+	if a.since.Load() == 0 { // it was switched on just now: no response has come yet
 		a.applyLimit(now)
 		return
 	}

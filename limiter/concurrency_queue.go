@@ -102,7 +102,7 @@ func (p *ConcurrencyLimiter) leaveSlow() {
 	}
 }
 
-// waits counts how waiting in the queue has ended. It is written by those who waited, never by a refusal.
+// waits counts how waiting in the queue has ended. It is written by those who waited, never by a rejection.
 type waits struct{ admitted, timedOut, gone atomic.Uint64 }
 
 func (n *waits) count(end Verdict) {

@@ -191,7 +191,7 @@ func TestNewcomersDoNotOvertakeTheQueue(t *testing.T) {
 }
 
 // TestHandOverAtTheMomentOfTheTimeoutLosesNoPlace has the place come free at the very instant at which the wait ends:
-// whoever wins, the place is either used or free afterwards.
+// whichever wins, the place is either used or free afterwards.
 func TestHandOverAtTheMomentOfTheTimeoutLosesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for i := range 200 {
@@ -249,7 +249,7 @@ func TestQueueKeepsItsOrderWhoeverLeavesAndComesBack(t *testing.T) {
 		}
 		for range 40 {
 			switch i := rapid.IntRange(0, 5).Draw(t, "i"); {
-			case i < len(plain): // somebody leaves the queue
+			case i < len(plain): // a request leaves the queue
 				q.remove(plain[i])
 				idle, plain = append(idle, plain[i]), slices.Delete(plain, i, i+1)
 			case len(idle) > 0: // and comes back
@@ -272,7 +272,7 @@ func TestQueueKeepsItsOrderWhoeverLeavesAndComesBack(t *testing.T) {
 }
 
 // TestPlacesSurviveAStorm lets hand-overs, time-outs, departures and changes of max meet at random. Never more are
-// inside than the larger max, everyone is answered, and in the end nothing is taken, nobody waits.
+// inside than the larger max, everyone is answered, and in the end nothing is taken, no request waits.
 func TestPlacesSurviveAStorm(t *testing.T) {
 	const largest = 4
 	p := NewConcurrencyLimiter(largest, 5)
@@ -300,7 +300,7 @@ func TestPlacesSurviveAStorm(t *testing.T) {
 	all.Wait()
 	expect(t, p, 0, 0)
 	if admitted.Load() == 0 {
-		t.Error("nobody was admitted")
+		t.Error("no request was admitted")
 	}
 }
 
@@ -351,7 +351,7 @@ func TestLoweredMaxIsReachedByThoseWhoLeave(t *testing.T) {
 func TestRefusalForAFullQueueWritesNothing(t *testing.T) {
 	p := NewConcurrencyLimiter(1, 0)
 	p.Acquire(0, nil)
-	p.mu.Lock() // a refusal that wanted the queue would wait for ever
+	p.mu.Lock() // a rejection that wanted the queue would wait for ever
 	defer p.mu.Unlock()
 	before := p.state.Load()
 	if got := p.Acquire(time.Hour, nil); got != QueueFull || p.state.Load() != before {

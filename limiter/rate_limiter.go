@@ -11,7 +11,7 @@ import (
 // RateLimiter admits so many requests a second of each key, and a burst of them at once.
 //
 // It promises that of no key more than rate·t + burst are admitted within any time t, whatever the callers' clocks and
-// threads do. It evicts nobody: what a key has used is forgotten when it has been earned back, and not before, so that
+// threads do. It evicts no key: what a key has used is forgotten when it has been earned back, and not before, so that
 // a flood of other keys is no amnesty. Its memory is 16 bytes for each of MaxKeys at most, taken page by page. Where
 // more keys than that are under way, the error is a rare false rejection: see docs/limits.md for how rare.
 //
@@ -130,7 +130,7 @@ func (c *cells) scaled(now int64, from, to *RateLimiter) *cells {
 	return s
 }
 
-// cellsOf finds the two cells of key. The hash is seeded, so that nobody can aim at another's.
+// cellsOf finds the two cells of key. The hash is seeded, so that no client can aim at another's.
 func (c *cells) cellsOf(key []byte) (first, second *atomic.Int64) {
 	hash := maphash.Bytes(c.seed, key)
 	block, rest := bits.Mul64(hash, c.blocks)

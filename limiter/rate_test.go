@@ -171,15 +171,15 @@ func TestRefusedByARateWritesNothing(t *testing.T) {
 	}
 	for range 10 {
 		if wait, ok := rate.Acquire(ms/2, []byte("a")); ok || wait != time.Duration(ms/2) {
-			t.Fatalf("got %v, %v; want a refusal until the next token", wait, ok)
+			t.Fatalf("got %v, %v; want a rejection until the next token", wait, ok)
 		}
 	}
 	if diff := cmp.Diff(before, cellsOf(rate)); diff != "" {
-		t.Errorf("refusals wrote (-before +after):\n%s", diff)
+		t.Errorf("rejections wrote (-before +after):\n%s", diff)
 	}
 }
 
-// One row alone would refuse whoever shares a cell with a key that has nothing left.
+// One row alone would reject a key that shares a cell with a key that has nothing left.
 func TestRateRefusesOnlyWhenBothRowsSayNo(t *testing.T) {
 	rate := perMs(1, 64)
 	rate.Acquire(0, []byte("loud"))
@@ -224,7 +224,7 @@ func TestRateKeepsWithinRangeWhatIsBeyondIt(t *testing.T) {
 		}
 		const late = int64(1) << 61 // a clock that has run for 73 years
 		if _, ok := r.Acquire(late, []byte("a")); !ok {
-			t.Errorf("%+v: the first is refused", c.spec)
+			t.Errorf("%+v: the first is rejected", c.spec)
 		}
 	}
 }

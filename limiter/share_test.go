@@ -97,7 +97,7 @@ func TestNoCapIsNoCapForEveryShare(t *testing.T) {
 	w.SetShare(Share{Rank: 2, Of: 3})
 	for range 1000 {
 		if wait, ok := w.Acquire(0, []byte("1001")); !ok || wait != 0 {
-			t.Fatal("refused without a cap")
+			t.Fatal("rejected without a cap")
 		}
 	}
 }
@@ -115,7 +115,7 @@ func TestAShareHoldsForWhatIsBookedAndForNewCaps(t *testing.T) {
 	}
 	w.SetCaps(24, 0)
 	if _, ok := w.Acquire(0, nil); !ok {
-		t.Error("refused the sixth of a part of six")
+		t.Error("rejected the sixth of a part of six")
 	}
 	if _, ok := w.Acquire(0, nil); ok {
 		t.Error("admitted a seventh where the part is six")

@@ -7,7 +7,7 @@ import (
 
 // warmth has caps begin low and grow, so that a shop whose caches are cold is not hit at once by all that it can bear
 // once they are warm. From the first admission on the cap is a tenth, and grows evenly to the whole in the
-// length given; it is at least 1. What nobody was admitted to for rest is cold again.
+// length given; it is at least 1. A SKU without admissions for rest is cold again.
 //
 // A SKU's start is in a cell that its hash chooses. SKUs that share a cell share its start, so that the later one may
 // find itself warm; the start of all SKUs together is apart, and holds for it too.

@@ -82,7 +82,7 @@ func TestAWarmingFleetSharesWhatHasGrown(t *testing.T) {
 	}
 }
 
-// However many race for the first admission, each window keeps to what has grown, and refusals write nothing.
+// However many race for the first admission, each window keeps to what has grown, and rejections write nothing.
 func TestRacedWarmUpExceedsNoWindow(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{All: 100, SKUs: 64, WarmUp: 400 * time.Millisecond})
 	var counts [40]atomic.Int64
@@ -109,6 +109,6 @@ func TestRefusalWhileWarmingWritesNothing(t *testing.T) {
 	drain(w, now, "1001")
 	before, last := w.words(), w.warmth.all.last.Load()
 	if _, ok := w.Acquire(now+ms, []byte("1001")); ok || w.words() != before || w.warmth.all.last.Load() != last {
-		t.Error("a refusal was none, or wrote")
+		t.Error("a rejection was none, or wrote")
 	}
 }

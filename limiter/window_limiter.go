@@ -8,7 +8,7 @@ import (
 
 // WindowLimiter keeps two limits about the same windows: at most so many of one SKU, and so many of all SKUs together.
 // A request is booked into the first window where both have room, so that both hold in every window; one that is
-// refused is charged to neither. See [Window] for what a window promises.
+// rejected is charged to neither. See [Window] for what a window promises.
 //
 // Its memory is fixed at the start. Requests for made-up SKUs can neither grow it nor push a SKU out of it.
 //

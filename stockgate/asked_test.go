@@ -53,7 +53,7 @@ func TestASKUThatIsAskedForOnceASecondIsReadAFewTimesInIt(t *testing.T) {
 		}
 		g.advance(t, 10*time.Millisecond)
 		if _, at := e.reading(); g.now-at > int64(10*time.Millisecond) {
-			t.Fatalf("a refresh after somebody asked the reading is %v old", time.Duration(g.now-at))
+			t.Fatalf("a refresh after a request asked the reading is %v old", time.Duration(g.now-at))
 		}
 	}
 	if n := server.Calls("get") - before; n < seconds || n > 6*seconds {
@@ -82,7 +82,7 @@ func TestAHotSKUIsReadAtEveryRefresh(t *testing.T) {
 }
 
 // Shoppers who come at random, some fifty a second, are judged by a reading that is older than a refresh: one of those who
-// come between two readings, and whoever comes within the refresh behind him.
+// come between two readings, and each one within the refresh behind it.
 func TestOldReadingsJudgeHardlyMoreThanOneRequestEach(t *testing.T) {
 	m := NewMemory()
 	check(t, m.Set(t.Context(), "1001", 10))
@@ -123,7 +123,7 @@ func burstBehindAPause(t *testing.T, n int64) (admitted, soldOut int64) {
 	check(t, m.Set(t.Context(), "1001", 0))
 	must[int64](t)(m.Add(t.Context(), "1001", n))
 	g.now += int64(900 * time.Millisecond)
-	var let, refused atomic.Int64
+	var let, rejected atomic.Int64
 	var all sync.WaitGroup
 	now := g.now
 	for range 100 {
@@ -133,20 +133,20 @@ func burstBehindAPause(t *testing.T, n int64) (admitted, soldOut int64) {
 			case reject.Admitted:
 				let.Add(1)
 			case reject.SoldOut:
-				refused.Add(1)
+				rejected.Add(1)
 			default:
 				t.Error(got)
 			}
 		})
 	}
-	eventually(t, "one is in, and somebody waits", func() bool { return let.Load() > 0 && len(g.poller.queue) > 0 || let.Load() == 100 })
+	eventually(t, "one is in, and another waits", func() bool { return let.Load() > 0 && len(g.poller.queue) > 0 || let.Load() == 100 })
 	g.poller.readFirst(t.Context(), g.now)
 	g.advance(t, 20*time.Millisecond)
 	all.Wait()
-	return let.Load(), refused.Load()
+	return let.Load(), rejected.Load()
 }
 
-// A shop that counts below zero has sold out as well: a first such reading lets nobody through who waits for one.
+// A shop that counts below zero has sold out as well: a first such reading lets no request through that waits for one.
 func TestABurstBehindAPauseSendsOneIntoAShopThatHasSoldOut(t *testing.T) {
 	for _, n := range []int64{0, -3} {
 		if admitted, soldOut := burstBehindAPause(t, n); admitted != 1 || soldOut != 99 {
@@ -155,7 +155,7 @@ func TestABurstBehindAPauseSendsOneIntoAShopThatHasSoldOut(t *testing.T) {
 	}
 }
 
-// An old reading serves one request and no more, none beyond sold_out_memory, and none while nobody can read another.
+// An old reading serves one request and no more, none beyond sold_out_memory, and none while no other can be read.
 func TestAnOldReadingServesOneRequest(t *testing.T) {
 	sku := []byte("1001")
 	const at = int64(5e9)
@@ -203,7 +203,7 @@ func TestWhatWasNotBelievedIsReadAgainAtTheNextRefreshThoughNobodyAsks(t *testin
 	next := at + int64(10*time.Millisecond)
 	e.asked.Store(at - 1)
 	if g.poller.due(next, e) {
-		t.Error("what nobody asked for is read")
+		t.Error("a SKU without requests is read")
 	}
 	g.poller.publishReading(at, e, reading(-3))
 	if !g.poller.due(next, e) {
@@ -259,7 +259,7 @@ func TestALookBehindWhatWasNotBelievedEndsWhenNobodyAsks(t *testing.T) {
 	must[int64](t)(m.Add(t.Context(), "1001", -3))
 	g.now += int64(2 * time.Second)
 	if got := g.Enter(g.now, sku, nil); got != reject.StockError {
-		t.Fatalf("nobody has looked: %v", got)
+		t.Fatalf("it was not read: %v", got)
 	}
 	g.poller.readFirst(t.Context(), g.now)
 	g.now += int64(6 * time.Second) // the source was away
@@ -307,7 +307,7 @@ func TestATurnEndsHoweverManyNewSKUsAreAskedForMeanwhile(t *testing.T) {
 	}
 }
 
-// Who has tried for a unit that came back, and has left, may have left it to others: that is looked at though nobody asks.
+// Who has tried for a unit that came back, and has left, may have left it to others: that is read although no request asks.
 func TestWhatATryHasLeftIsReadAtTheNextRefreshThoughNobodyAsks(t *testing.T) {
 	m := NewMemory()
 	check(t, m.Set(t.Context(), "1001", 0))
@@ -324,6 +324,6 @@ func TestWhatATryHasLeftIsReadAtTheNextRefreshThoughNobodyAsks(t *testing.T) {
 	g.Leave(sku) // in vain
 	g.advance(t, 20*time.Millisecond)
 	if got := g.Enter(g.now, sku, nil); got != reject.Admitted {
-		t.Errorf("one unit is there, and nobody is under way for it: %v", got)
+		t.Errorf("one unit is there, and no request is under way for it: %v", got)
 	}
 }

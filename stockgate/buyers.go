@@ -63,7 +63,7 @@ func newBuyers(ask func(context.Context, []Buyer) error, wait time.Duration, log
 	}
 }
 
-// acquireQuestion returns one that nobody uses.
+// acquireQuestion returns an unused one.
 func (b *buyers) acquireQuestion() *question {
 	select {
 	case q := <-b.spare:
@@ -121,7 +121,7 @@ func (b *buyers) run(ctx context.Context) {
 func (b *buyers) round(ctx context.Context, first *question) {
 	b.asking = append(b.asking[:0], first)
 	for len(b.asking) < askedAtOnce && len(b.queue) > 0 {
-		b.asking = append(b.asking, <-b.queue) // nobody else takes from it
+		b.asking = append(b.asking, <-b.queue) // no other goroutine takes from it
 	}
 	b.asked = b.asked[:0]
 	for _, q := range b.asking {

@@ -65,7 +65,7 @@ func TestRefusedRequestAsksForNoBuyer(t *testing.T) {
 		}
 	}
 	if n := server.Calls("sismember"); n != 1 {
-		t.Fatalf("one admitted and 3,000 refused: %d looks at the buyers, want 1", n)
+		t.Fatalf("one admitted and 3,000 rejected: %d looks at the buyers, want 1", n)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestNobodyIsAskedForWhileTheSourceIsLost(t *testing.T) {
 		o.AllowOnError = true
 		asked := 0
 		g := asking(t, o, func(context.Context, []Buyer) error { asked++; return nil })
-		g.poller.health.record(1, errors.New("gone")) // no time passes: nobody finds it again
+		g.poller.health.record(1, errors.New("gone")) // no time passes: Redis is not found again
 		if got := g.Enter(o.Now(), []byte("1001"), []byte("7")); got != reject.Admitted || g.fallbacks.allowed.Load() != 1 {
 			t.Errorf("enter: %v, decided by on_error %d times", got, g.fallbacks.allowed.Load())
 		}

@@ -26,7 +26,7 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 		check(t, s.Set(t.Context(), string(name(i)), 3))
 	}
 	var all sync.WaitGroup
-	var sold, vain, refused atomic.Int64
+	var sold, vain, rejected atomic.Int64
 	for range 8 {
 		all.Go(func() {
 			for range 60 {
@@ -34,7 +34,7 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 					sku := name(rand.IntN(many))
 					g.Closed(o.Now(), sku)
 					if g.Enter(o.Now(), sku, nil) != reject.Admitted {
-						refused.Add(1)
+						rejected.Add(1)
 						continue
 					}
 					left, err := s.Add(t.Context(), string(sku), -1)
@@ -57,7 +57,7 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 		})
 	}
 	all.Wait()
-	t.Logf("%d sold, %d in vain, %d refused", sold.Load(), vain.Load(), refused.Load())
+	t.Logf("%d sold, %d in vain, %d rejected", sold.Load(), vain.Load(), rejected.Load())
 	for i := range many {
 		sku := name(i)
 		if e := g.table.lookUp(sku); e != nil && e.inFlight.Load() != 0 {
@@ -84,7 +84,7 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 			eventually(t, "known again", func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == want })
 		}
 	}
-	eventually(t, "nothing is read that nobody asks for", func() bool { return g.table.len.Load() == 0 })
+	eventually(t, "no SKU without requests is read", func() bool { return g.table.len.Load() == 0 })
 	g.Close()
 	if len(g.poller.active) != 0 || len(g.poller.queue) != 0 {
 		t.Errorf("%d active, %d in the queue", len(g.poller.active), len(g.poller.queue))

@@ -34,7 +34,7 @@ func (l *leaving) Again(ctx context.Context, skus []string, out []layout.Reading
 
 func (l *leaving) Ping(ctx context.Context) error { return l.Read(ctx, nil, nil) }
 
-// The stock went below zero while Redis was away for longer than any reading is used: whoever asks then waits for two readings, and
+// The stock went below zero while Redis was away for longer than any reading is used: a request then waits for two readings, and
 // these may be a whole refresh apart. He hears that it is sold out, however rarely and slowly it is read.
 func TestWhoWaitsForASecondReadingBelowZeroHearsWhatItSays(t *testing.T) {
 	for _, allow := range []bool{false, true} {
@@ -49,7 +49,7 @@ func TestWhoWaitsForASecondReadingBelowZeroHearsWhatItSays(t *testing.T) {
 				}
 				src.away.Store(true)
 				must[int64](t)(src.Add(t.Context(), "1001", -13))
-				ask := func(d time.Duration) { // somebody always does, or it would be forgotten
+				ask := func(d time.Duration) { // there is always a request, or it would be forgotten
 					for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 						g.Closed(o.Now(), sku)
 					}
@@ -79,7 +79,7 @@ func TestTheWaitForASecondReadingIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, sku := options(), []byte("1001")
 		o.Refresh, o.Wait = time.Second, 150*time.Millisecond
-		g := stepped(t, o, NewMemory()) // nobody reads
+		g := stepped(t, o, NewMemory()) // the poller does not run
 		e := g.table.add(0, sku)
 		g.poller.publishReading(0, e, reading(10))
 		began := time.Now()

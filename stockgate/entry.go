@@ -1,6 +1,7 @@
 package stockgate
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -9,7 +10,7 @@ import (
 type verdict uint8
 
 const (
-	unread    verdict = iota // nobody has looked yet
+	unread    verdict = iota // it was not read yet
 	onSale                   // units are free
 	soldOut                  // none is
 	notOnSale                // its status says so
@@ -28,9 +29,9 @@ type entry struct {
 	hash uint64
 	next atomic.Pointer[entry] // in the table's chain
 
-	latched atomic.Int64 // verdict, and the time at which the look began, in one word: they can never disagree
+	packed  atomic.Int64 // verdict, and the time at which the read began, in one word: they can never disagree
 	free    atomic.Int64 // units, of the verdict onSale
-	asked   atomic.Int64 // ns; at most askedEvery behind, and never before a reading that somebody asked after
+	asked   atomic.Int64 // ns; at most askedEvery behind, and never before a reading that a request came after
 	pending atomic.Pointer[firstRead]
 
 	// The sampler's own.
@@ -47,20 +48,20 @@ type entry struct {
 
 // reading returns the verdict and the time of the look behind it.
 func (e *entry) reading() (v verdict, at int64) {
-	word := e.latched.Load()
+	word := e.packed.Load()
 	return verdict(word & (1<<verdictBits - 1)), word >> verdictBits
 }
 
 // publish makes a verdict visible. Only the sampler calls it.
 func (e *entry) publish(v verdict, free, at int64) {
 	e.free.Store(free)
-	e.latched.Store(at<<verdictBits | int64(v))
+	e.packed.Store(at<<verdictBits | int64(v))
 }
 
 // askedEvery is how precisely it is known when a SKU was asked for last.
 const askedEvery = int64(100 * time.Millisecond)
 
-// markAsked notes that the SKU is asked for at now, by somebody who knows of the reading of the time at. A crowd writes once
+// markAsked notes that the SKU is asked for at now, by a request that knows of the reading of the time at. A crowd writes once
 // for each reading, and ten times a second where there is none; otherwise it only looks.
 func (e *entry) markAsked(now, at int64) {
 	if last := e.asked.Load(); now-last > askedEvery || last < at && now > last {
@@ -68,13 +69,13 @@ func (e *entry) markAsked(now, at int64) {
 	}
 }
 
-// wanted reports whether somebody has asked since the reading of the time at began.
+// wanted reports whether a request has asked since the reading of the time at began.
 func (e *entry) wanted(at int64) bool { return e.asked.Load() >= at }
 
-// firstUseOf reports whether the old reading of the time at has served nobody yet. It says so once.
+// firstUseOf reports whether the old reading of the time at has served no request yet. It says so once.
 func (e *entry) firstUseOf(at int64) bool { return e.aged.Load() != at && e.aged.Swap(at) != at }
 
-// admitAtMost counts one request in while fewer than limit are in flight and a try is left. A refusal writes nothing, but for
+// admitAtMost counts one request in while fewer than limit are in flight and a try is left. A rejection writes nothing, but for
 // one that came too late for the last try. It counts before it takes the try, and the sampler looks in the other order:
 // no try is ever missed.
 func (e *entry) admitAtMost(limit int64) bool {
@@ -106,4 +107,44 @@ func (e *entry) release() {
 			return
 		}
 	}
+}
+
+// untracked are requests that on_error has admitted while nothing was kept of their SKU: no entry counts them. Were they not told
+// apart when they leave, each would count another one out, and per_unit let in one more. There are never more than requests
+// in flight.
+type untracked struct {
+	all atomic.Int64
+	mu  sync.Mutex
+	of  map[string]int64 // by SKU, above 0
+}
+
+func (s *untracked) add(sku []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of == nil {
+		s.of = make(map[string]int64)
+	}
+	s.of[string(sku)]++
+	s.all.Add(1)
+}
+
+// remove counts one out; false = there is none of this SKU. It may be another one of the same SKU that leaves: until the stray
+// does, one too many counts as in flight, and never one too few.
+func (s *untracked) remove(sku []byte) bool {
+	if s.all.Load() == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.of[string(sku)]
+	switch n {
+	case 0:
+		return false
+	case 1:
+		delete(s.of, string(sku))
+	default:
+		s.of[string(sku)] = n - 1
+	}
+	s.all.Add(-1)
+	return true
 }

@@ -185,7 +185,7 @@ func TestEachFaultyKeyIsNamedOnceAndOnlySoMany(t *testing.T) {
 	}
 }
 
-// A Redis that lets nobody in any more, since its password is another one, says nothing of any SKU: least of all that
+// A Redis that rejects the login, since its password is another one, says nothing of any SKU: least of all that
 // there is none.
 func TestRedisThatLetsNobodyInSaysNothingOfAnySKU(t *testing.T) {
 	all := layouts()

@@ -1,15 +1,15 @@
-// Package stockgate refuses the buyers that a shop has no stock for, before they reach it.
+// Package stockgate rejects the buyers that a shop has no stock for, before they reach it.
 //
 // It promises that the cost to Redis depends on the number of SKUs that are asked for and not on the number of
-// buyers: one goroutine reads those that somebody has asked for every few milliseconds, many at once, a request costs a
+// buyers: one goroutine reads those that a request has asked for every few milliseconds, many at once, a request costs a
 // look-up and a few atomic loads, and ten thousand first requests for a SKU wait for one read. It promises that its memory is
 // bounded whatever SKUs clients invent, and that stock which cannot be known is decided by configuration
 // (on_error) and counted.
 //
-// Where the shop keeps a set of who has bought, whoever is in it is refused as well; that is asked for requests that
-// may go on otherwise, many in one round trip, and for nobody else.
+// Where the shop keeps a set of who has bought, a user in it is rejected as well; that is asked for requests that
+// may go on otherwise, many in one round trip, and for no others.
 //
-// It refuses to take stock: here the shop itself deducts, and the gate only reads. What it says is as old as
+// It does not take stock: here the shop itself deducts, and the gate only reads. What it says is as old as
 // Options.Refresh while there is a crowd, so a few buyers more than there are units pass; after a pause it is as old as a
 // quarter of Options.SoldOutMemory, and beyond 200 ms lets pass one. The shop must still check.
 package stockgate
@@ -17,6 +17,7 @@ package stockgate
 import (
 	"context"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"sluice/proxy"
@@ -30,7 +31,7 @@ type Gate struct {
 	buyers *buyers                    // nil = buyers may come again
 	closed [numVerdicts]reject.Reason // what a fresh sample means to a buyer
 	lasts  [numVerdicts]int64         // nanoseconds for which a sample may be used
-	rests  int64                      // and for which one request may use that of a SKU on sale that nobody asked for
+	rests  int64                      // and for which one request may use that of a SKU on sale that no request asked for
 
 	perUnit int64
 	wait    time.Duration // for one reading
@@ -100,7 +101,7 @@ func (g *Gate) Close() {
 }
 
 // Away is for how long the source has not been reached, 0 while it can be. The sampler finds out within a
-// second even when nobody asks for anything.
+// second even without requests.
 func (g *Gate) Away(now int64) time.Duration { return g.poller.health.away(now) }
 
 // Closed implements proxy.Stock: SoldOut, Paused when the status is not one of status_open, UnknownSKU, or
@@ -120,7 +121,7 @@ func (g *Gate) Closed(now int64, sku []byte) reject.Reason {
 
 // Enter implements proxy.Stock: the reasons of Closed, Concurrency when per_unit requests are in flight for each
 // unit left or the tries for units that came back are under way, Duplicate when user has bought before, StockError when the stock or the buyers cannot be known and
-// on_error is refuse. For a SKU that nobody asked for lately it waits for one look, and where buyers are known for
+// on_error is "refuse". For a SKU that no request asked for lately it waits for one look, and where buyers are known for
 // one answer more, each at most for Options.Wait; for a second look, where the first is not believed, as long again and Options.Refresh more.
 func (g *Gate) Enter(now int64, sku, user []byte) reject.Reason {
 	e := g.table.lookUp(sku)
@@ -144,7 +145,7 @@ func (g *Gate) Enter(now int64, sku, user []byte) reject.Reason {
 }
 
 // checkBuyer decides for a request that decide has admitted: only who has not bought goes on. It is the last question
-// because it is the dearest, and all that was refused before has not asked it.
+// because it is the dearest, and all that was rejected before has not asked it.
 func (g *Gate) checkBuyer(e *entry, user []byte) reject.Reason {
 	found := undetermined
 	if !g.poller.health.lost() {
@@ -201,4 +202,51 @@ func times(a, b int64) int64 {
 		return math.MaxInt64
 	}
 	return a * b
+}
+
+// StockStatus tells what every client may know of sku at now: its phase, and the units that are free, below 0 where it is unknown
+// tell. A request keeps the SKU among those that are read, like a buyer; one that no request asked for lately is looked at
+// once for all who do, as Enter does. What is not known is not waited for while the source is away.
+func (g *Gate) StockStatus(now int64, sku []byte) (phase proxy.Phase, free int64) {
+	e := g.table.lookUp(sku)
+	if e == nil {
+		if len(sku) > longestSKU {
+			return proxy.Unknown, -1
+		}
+		if e = g.track(now, sku); e == nil {
+			return proxy.Unknown, -1
+		}
+	}
+	switch g.verdict(now, e) {
+	case onSale:
+		return proxy.InStock, e.free.Load()
+	case soldOut:
+		return proxy.SoldOut, 0
+	case notOnSale:
+		return proxy.Paused, -1
+	}
+	return proxy.Unknown, -1
+}
+
+// fallbacks counts what on_error decided. It is written by Enter alone, which stands behind the limits: the
+// crowd does not reach it.
+type fallbacks struct {
+	_        [64]byte
+	allowed  atomic.Uint64
+	_        [56]byte
+	rejected atomic.Uint64
+	_        [56]byte
+}
+
+// fallback decides for a request whose stock cannot be known. e may be nil.
+func (g *Gate) fallback(e *entry) reject.Reason {
+	if !g.allow {
+		g.fallbacks.rejected.Add(1)
+		return reject.StockError
+	}
+	g.fallbacks.allowed.Add(1)
+	if e != nil {
+		e.admit()
+	}
+	return reject.Admitted
 }

@@ -25,7 +25,7 @@ func TestGateSaysWhatTheStockSays(t *testing.T) {
 			if got := g.Enter(o.Now(), []byte(sku), nil); got != want {
 				t.Errorf("enter %q: %v, want %v", sku, got, want)
 			}
-			eventually(t, sku+" is latched", func() bool { return g.Closed(o.Now(), []byte(sku)) == want })
+			eventually(t, sku+" is read", func() bool { return g.Closed(o.Now(), []byte(sku)) == want })
 		}
 	})
 }

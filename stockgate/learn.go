@@ -58,9 +58,9 @@ func (s *poller) track(e *entry, v verdict) {
 	}
 }
 
-// logChange logs a latch that closes or opens, a bounded number of times: stock that hovers around zero flaps.
+// logChange logs a SKU that sells out or returns, a bounded number of times: stock that hovers around zero flaps.
 func (s *poller) logChange(sku string, before, after verdict) {
-	if before == after || !s.latch.Allow() {
+	if before == after || !s.logRate.Allow() {
 		return
 	}
 	switch {
@@ -71,7 +71,7 @@ func (s *poller) logChange(sku string, before, after verdict) {
 	}
 }
 
-// sweep removes from one part of the table what nobody needs. A SKU that is asked for stays, however many
+// sweep removes from one part of the table what is not needed. A SKU that is asked for stays, however many
 // others are invented.
 func (s *poller) sweep(now int64) {
 	s.table.walk(s.part, func(e *entry) {
@@ -83,7 +83,7 @@ func (s *poller) sweep(now int64) {
 }
 
 // idle reports whether e may be forgotten. A request that enters in this very instant is then not counted in
-// flight: the cap of per_unit is one too wide, once, for a SKU that nobody asked for in seconds.
+// flight: the cap of per_unit is one too wide, once, for a SKU that no request asked for in seconds.
 func (s *poller) idle(now int64, e *entry) bool {
 	if e.pending.Load() != nil || e.inFlight.Load() > 0 {
 		return false

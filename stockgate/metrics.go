@@ -35,7 +35,7 @@ type failure int
 const (
 	timedOut     failure = iota // no answer in time
 	disconnected                // no connection, or one that broke
-	refused                     // Redis answered with an error of its own: LOADING, NOAUTH, ...
+	rejected                    // Redis answered with an error of its own: LOADING, NOAUTH, ...
 	leftAlone                   // not asked, since the breaker is open
 	numFailures
 )
@@ -50,7 +50,7 @@ func kindOf(err error) failure {
 	var network net.Error
 	switch {
 	case errors.As(err, &reply):
-		return refused
+		return rejected
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return timedOut
 	}
@@ -128,5 +128,5 @@ func (g *Gate) Collect(ch chan<- prometheus.Metric) {
 	fallback := prometheus.NewDesc("sluice_stock_fallback_total",
 		"Requests that stock.on_error decided, since the stock could not be known.", []string{"decision"}, nil)
 	ch <- prometheus.MustNewConstMetric(fallback, prometheus.CounterValue, float64(g.fallbacks.allowed.Load()), "allow")
-	ch <- prometheus.MustNewConstMetric(fallback, prometheus.CounterValue, float64(g.fallbacks.refused.Load()), "refuse")
+	ch <- prometheus.MustNewConstMetric(fallback, prometheus.CounterValue, float64(g.fallbacks.rejected.Load()), "refuse")
 }

@@ -120,7 +120,7 @@ func TestErrorsAreSortedByKind(t *testing.T) {
 		context.DeadlineExceeded: timedOut,
 		redis.ErrPoolTimeout:     disconnected,
 		io.EOF:                   disconnected,
-		redis.ErrNoScript:        refused,
+		redis.ErrNoScript:        rejected,
 	} {
 		if got := kindOf(err); got != want {
 			t.Errorf("%v: %v, want %v", err, got, want)

@@ -147,7 +147,7 @@ func TestWrongPasswordIsAnErrorOfRedisAndNotOfAKey(t *testing.T) {
 	}
 }
 
-// Who was let in while nothing was known of the SKU is not counted out in somebody else's place.
+// Who was let in while nothing was known of the SKU is not counted out in another request's place.
 func TestRequestsOfAnOutageDoNotWidenPerUnit(t *testing.T) {
 	o := options()
 	o.AllowOnError, o.PerUnit = true, 1

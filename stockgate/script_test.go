@@ -156,7 +156,7 @@ func TestStockBehindAScriptIsNotWritten(t *testing.T) {
 	_, add := s.Add(t.Context(), "x", 5)
 	for _, err := range []error{err, add} {
 		if err == nil || !strings.Contains(err.Error(), "only the shop") {
-			t.Errorf("%v, want a refusal in words", err)
+			t.Errorf("%v, want a rejection in words", err)
 		}
 	}
 	if n := server.Client.Exists(t.Context(), "x").Val(); n != 0 {

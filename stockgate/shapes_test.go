@@ -159,7 +159,7 @@ func TestUnitsOfAListAreCopiedOnlyWhereTheyAreAllTheSame(t *testing.T) {
 		after := server.Client.LLen(t.Context(), "x").Val()
 		switch {
 		case c.want < 0 && (!errors.Is(err, layout.ErrNotWritable) || after != before):
-			t.Errorf("%s, set %d: %v, %d units; want a refusal in words", c.fill, c.set, err, after)
+			t.Errorf("%s, set %d: %v, %d units; want a rejection in words", c.fill, c.set, err, after)
 		case c.want >= 0 && (err != nil || after != c.want):
 			t.Errorf("%s, set %d: %v, %d units, want %d", c.fill, c.set, err, after, c.want)
 		}

@@ -55,7 +55,7 @@ func TestNegativeStockCannotBeSet(t *testing.T) {
 			t.Fatal("set −1 succeeded")
 		}
 		if r := readOne(t, s, "1001"); r.Exists {
-			t.Fatalf("a refused set wrote %+v", r)
+			t.Fatalf("a rejected set wrote %+v", r)
 		}
 	})
 }
@@ -80,7 +80,7 @@ func TestAddToUnknownSKUCreatesNothing(t *testing.T) {
 			t.Fatalf("add to a SKU that does not exist: %v", err)
 		}
 		if r := readOne(t, s, "1001"); r.Exists {
-			t.Fatalf("a refused add wrote %+v", r)
+			t.Fatalf("a rejected add wrote %+v", r)
 		}
 	})
 }

@@ -12,7 +12,7 @@ const longestSKU = 256
 
 // table finds entries by SKU. Finding takes no lock and writes nothing; adding and removing are serialised.
 //
-// It is a hash table with a fixed number of chains. An entry that is removed keeps its next, so that whoever is
+// It is a hash table with a fixed number of chains. An entry that is removed keeps its next, so that a reader that is
 // walking past it still reaches the end. The hash is seeded: clients cannot choose SKUs that share a chain.
 type table struct {
 	seed   maphash.Seed

@@ -201,7 +201,7 @@ func TestSKUInFlightIsLookedAtAfreshAfterAPause(t *testing.T) {
 	g.poller.publishReading(1, e, reading(0))
 	g.poller.pollOnce(t.Context(), idleAfter+1)
 	if len(g.poller.active) != 0 {
-		t.Fatal("a SKU that nobody asks for is read")
+		t.Fatal("a SKU that no request asks for is read")
 	}
 	if got := g.Closed(idleAfter+2, sku); got != reject.Admitted {
 		t.Fatalf("closed by a reading that is no longer renewed: %v", got)

@@ -53,13 +53,13 @@ func (s *stockTarget) one(use, short string, change func(args []string) (any, er
 			if err != nil {
 				return misuse(cmd, err)
 			}
-			return s.call(cmd, "POST", args[0], in)
+			return s.printStock(cmd, "POST", args[0], in)
 		},
 	}
 }
 
-// call asks about a SKU, or changes it, and prints its stock.
-func (s *stockTarget) call(cmd *cobra.Command, method, sku string, change any, header ...string) error {
+// printStock asks about a SKU, or changes it, and prints its stock.
+func (s *stockTarget) printStock(cmd *cobra.Command, method, sku string, change any, header ...string) error {
 	if err := stores.CheckSKU(sku); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (s *stockTarget) newGet() *cobra.Command {
 	return &cobra.Command{
 		Use: "get <sku>", Short: "Show the stock of a SKU.", Args: exactly,
 		ValidArgsFunction: completeBy(0, (*config.Config).SKUsOnSale),
-		RunE:              func(cmd *cobra.Command, args []string) error { return s.call(cmd, "GET", args[0], nil) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return s.printStock(cmd, "GET", args[0], nil) },
 	}
 }
 
@@ -120,12 +120,12 @@ func (s *stockTarget) newAdd() *cobra.Command {
 			}
 			change := map[string]any{"add": units}
 			if !cmd.Flags().Changed("key") {
-				return s.call(cmd, "POST", args[0], change)
+				return s.printStock(cmd, "POST", args[0], change)
 			}
 			if key == "" { // a script that has left the name empty would add each time
 				return misuse(cmd, errors.New("--key is empty: give the addition a name, or leave --key out"))
 			}
-			return s.call(cmd, "POST", args[0], change, "Idempotency-Key", key)
+			return s.printStock(cmd, "POST", args[0], change, "Idempotency-Key", key)
 		},
 	}
 	cmd.Flags().StringVar(&key, "key", "", "in a ledger: a `name` for this addition; repeated with the same name, it is done once")

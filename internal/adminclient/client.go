@@ -85,7 +85,7 @@ func whoAmI() string {
 	return name + "@" + host
 }
 
-// noRedirect is an answer from elsewhere as it is: whoever follows it asks something else, and believes what that says.
+// noRedirect is an answer from elsewhere as it is: following it would ask another server, and believe what that says.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // problem is the error that resp tells of. What the API answers about the request itself needs no status.

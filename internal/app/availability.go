@@ -8,7 +8,7 @@ import (
 	"sluice/stockgate/sale"
 )
 
-// availability is what everybody may know of a SKU, from wherever this gate knows it.
+// availability is what every client may know of a SKU, from wherever this gate knows it.
 type availability struct {
 	schedule *sale.Schedule
 	feedback *stockgate.SoldOutFeedback

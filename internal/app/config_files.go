@@ -16,7 +16,7 @@ import (
 )
 
 // configFiles are the files that the running configuration was read from; none where no file holds it. A successor that
-// failed may have named others, which nobody looks at: it is tried again.
+// failed may have named others, which are not watched: it is tried again.
 type configFiles struct {
 	files  atomic.Pointer[[]string]
 	failed atomic.Bool // the last that was read was bad

@@ -19,8 +19,8 @@ type controller struct {
 	log *slog.Logger
 
 	read     func() (*config.Config, error)        // the files again; nil = there are none
-	onReload func(running *config.Config, ok bool) // hears how that went; nil = nobody does
-	drain    chan struct{}                         // an operator asked for it; nil = nobody here can end the process
+	onReload func(running *config.Config, ok bool) // hears how that went; nil = no one is told
+	drain    chan struct{}                         // an operator asked for it; nil = the process cannot be ended here
 	mode     bool                                  // the command line said --mode, which no file changes
 
 	ledgers func() admin.Ledgers // nil = none is kept
@@ -51,7 +51,7 @@ func (h *controller) close() {
 	<-h.stopped
 	for _, o := range h.Overrides() {
 		if o.SKU != "" {
-			h.log.Warn("this instance ends before its override of a SKU: it stays as it is until somebody says otherwise", "sku", o.SKU, "state", o.Value, "until", o.Until)
+			h.log.Warn("this instance ends before its override of a SKU: it stays as it is until an operator says otherwise", "sku", o.SKU, "state", o.Value, "until", o.Until)
 		}
 	}
 }

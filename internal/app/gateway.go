@@ -54,7 +54,7 @@ type Gateway struct {
 	controller *controller
 	door       *admin.LoginThrottle
 	trail      *admin.AuditLog
-	watch      *admin.History   // nil until somebody can ask
+	watch      *admin.History   // nil without a control API
 	page       *admin.Dashboard // likewise
 	begun      time.Time
 	checked    *admin.Preflight
@@ -74,7 +74,7 @@ type Options struct {
 	Memory  MemoryStock
 }
 
-// MemoryStock is the stock of source "memory", where somebody has filled it before. nil makes an empty one.
+// MemoryStock is the stock of source "memory", where the caller has filled it before. nil makes an empty one.
 type MemoryStock struct {
 	Shop   *stockgate.Memory
 	Ledger *memstore.Store

@@ -87,7 +87,7 @@ func ask(t *testing.T, front string, from, to int) {
 			_, err = io.Copy(io.Discard, answer.Body)
 		}
 		if err != nil || answer.Header.Get("X-Sluice-Reason") == "" {
-			t.Errorf("%v, %v: want every order refused", answer, err)
+			t.Errorf("%v, %v: want every order rejected", answer, err)
 			return
 		}
 	}

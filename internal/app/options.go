@@ -42,7 +42,7 @@ func upstreamOptions(c *config.Config, adopt func(net.Conn) net.Conn, log *slog.
 	}
 }
 
-// gates by their name in the file. A route whose gate is not here was refused by config.
+// gates by their name in the file. A route whose gate is not here was rejected by config.
 var gates = map[string]route.Gate{
 	"pass": route.Pass, "limit": route.Limit, "check": route.Check, "reserve": route.Reserve,
 }

@@ -19,7 +19,7 @@ var Overridable = slices.Concat([]string{"mode"}, overridableLimits(),
 
 const maxOverrides = 100
 
-// CheckOverridable refuses a key that only the file may change.
+// CheckOverridable rejects a key that only the file may change.
 func CheckOverridable(key string) error {
 	plain := key
 	if i := strings.IndexByte(key, '['); i >= 0 {
@@ -149,7 +149,7 @@ func (h *controller) Leave(sku string) {
 	o := h.overrides[at]
 	h.overrides = slices.Delete(slices.Clone(h.overrides), at, at+1)
 	h.g.trail.Record(admin.AuditEntry{Role: "sluice", What: "override.drop", Object: sku, Detail: "override " + o.ID, Before: o.Value},
-		"override dropped: somebody has said how its SKU stands", "of", sku, "value", o.Value)
+		"override dropped: an operator has set the state of its SKU", "of", sku, "value", o.Value)
 }
 
 // end ends the override at a place of the list.
@@ -173,7 +173,7 @@ func (h *controller) end(ctx context.Context, at int) error {
 	return nil
 }
 
-// reopen has the SKU's ledger say what it said before, unless somebody has said otherwise meanwhile.
+// reopen has the SKU's ledger say what it said before, unless an operator has said otherwise meanwhile.
 func (h *controller) reopen(ctx context.Context, o admin.Override) error {
 	l := h.ledgers()
 	if l == nil {
@@ -249,7 +249,7 @@ func (h *controller) endDue() time.Duration {
 	return nothingEnds
 }
 
-// recordExpiry puts the end of an override on record, which nobody asked for.
+// recordExpiry puts the end of an override on record: no request stands for it.
 func (h *controller) recordExpiry(o admin.Override, what, message string) {
 	h.g.trail.Record(admin.AuditEntry{Role: "sluice", What: what, Object: o.Key + o.SKU, Detail: "override " + o.ID, Before: o.Value, After: o.Before},
 		message, "of", o.Key+o.SKU, "value", o.Before, "before", o.Value)

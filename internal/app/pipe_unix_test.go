@@ -16,7 +16,7 @@ import (
 	"sluice/config"
 )
 
-// A pipe or a device in the place of a file would be waited for, or read, without end; and with it whoever wants to steer the gate.
+// A pipe or a device in the place of a file would be waited for, or read, without end; and with it each request that changes the gate.
 func TestAPipeInThePlaceOfAFileIsABadFile(t *testing.T) {
 	for _, name := range []string{"config.toml", "token", "secret", "pages/page.html"} {
 		t.Run(name, func(t *testing.T) {
@@ -47,13 +47,13 @@ func TestAPipeInThePlaceOfAFileIsABadFile(t *testing.T) {
 			if err := errors.Join(os.Remove(file(name)), syscall.Mkfifo(file(name), 0o600)); err != nil {
 				t.Fatal(err)
 			}
-			refused := make(chan error, 1)
+			rejected := make(chan error, 1)
 			go func() {
 				_, err := g.controller.Reload(t.Context(), false)
-				refused <- err
+				rejected <- err
 			}()
 			select {
-			case err := <-refused:
+			case err := <-rejected:
 				bad := (*admin.BadFile)(nil)
 				if !errors.As(err, &bad) || !strings.Contains(bad.Text(), name) || !strings.Contains(bad.Text(), "not a regular file") {
 					t.Errorf("%v; want a bad file, named", err)

@@ -106,7 +106,7 @@ func (o *ledgerOpener) openDue(ctx context.Context) {
 }
 
 // follows is when the sales of sku that follow each other without a pause have all ended, of which the first ends at closes
-// (Unix ms): between two of them nobody shall hear that all is over.
+// (Unix ms): between two of them no client may hear that all is over.
 func follows(c *config.Config, sku string, closes int64) int64 {
 	for again := true; again; {
 		again = false
@@ -151,7 +151,7 @@ func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p s
 	return err
 }
 
-// track lets the desk know of a ledger that nobody has asked for: what is left of it can then be shown.
+// track lets the desk know of a ledger without requests so far: what is left of it can then be shown.
 func (o *ledgerOpener) track(sku string) {
 	if d := o.orders.desk.Load(); d != nil {
 		d.Track(sku)

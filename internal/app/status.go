@@ -141,7 +141,7 @@ func (g *Gateway) checkSales(o *doctor.Report) {
 		}
 		hours := fmt.Sprintf("%s, %s to %s, %s", s.Name, s.Starts.Format(time.RFC3339), s.Ends.Format(time.RFC3339), count)
 		if s.State == "paused" {
-			o.Warn("sale", "%s: paused; it does not begin before somebody resumes it: sluice sale resume %s", hours, doctor.Quoted(s.Name))
+			o.Warn("sale", "%s: paused; it does not begin before an operator resumes it: sluice sale resume %s", hours, doctor.Quoted(s.Name))
 			continue
 		}
 		o.OK("sale", "%s: %s", hours, s.State)

@@ -65,7 +65,7 @@ func (g *Gateway) bought() func(context.Context, []stockgate.Buyer) error {
 	return g.redis.Bought
 }
 
-// mirror writes what the ledgers have free into the shop's own keys; nil when nobody asked for that.
+// mirror writes what the ledgers have free into the shop's own keys; nil when that is not configured.
 func (g *Gateway) mirror() ledger.Mirror {
 	if !g.Config.Stock.Reserve.Mirror || g.redis == nil {
 		return nil

@@ -23,7 +23,7 @@ type windowShare struct {
 	log     *slog.Logger
 
 	by     shares        // what is in force
-	member *fleet.Member // nil where nobody is counted
+	member *fleet.Member // nil where no instances are counted
 	waits  atomic.Bool   // nothing is admitted until the instances are counted
 	of     atomic.Int64  // instances; 0 = not known
 }
@@ -68,7 +68,7 @@ func (s *windowShare) use(c *config.Config, by shares) error {
 	if by.fleet == "" || by.instances > 0 {
 		s.of.Store(int64(by.instances))
 		if by.windows {
-			// Nobody says who is which. Turns taken at random are even on the average.
+			// No instance has a number. Turns taken at random are even on the average.
 			s.divide(limiter.Share{Rank: rand.N(by.instances), Of: by.instances})
 		}
 		return nil

@@ -34,7 +34,7 @@ func TestNoPackageKeepsState(t *testing.T) {
 			files = append(files, f)
 		}
 		for _, complaint := range stateKept(t, fset, p.ImportPath, files, exports) {
-			t.Errorf("%s: a package keeps no state; give it to a value that somebody owns", complaint)
+			t.Errorf("%s: a package keeps no state; give it to a value that has an owner", complaint)
 		}
 	}
 }

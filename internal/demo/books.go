@@ -20,7 +20,7 @@ type Books struct {
 	Took Percentiles // from a request's arrival in the shop to its order, the line included
 }
 
-// ledger is the shop's own account of its orders. Who is buying (so that nobody buys twice) and what was written are
+// ledger is the shop's own account of its orders. Who is buying (so that no user buys twice) and what was written are
 // kept apart: the second checks the first.
 type ledger struct {
 	took *stopwatch
@@ -51,7 +51,7 @@ func (b *ledger) endRequest() {
 	b.inside--
 }
 
-// begin reports whether the user may buy: nobody who has bought, or is buying, may.
+// begin reports whether the user may buy: a user who has bought, or is buying, may not.
 func (b *ledger) begin(user string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -27,7 +27,7 @@ type Crowd struct {
 
 // Run lets the crowd at the sale, shows on out how it goes, and reports when everybody has gone home and no unit is held
 // any more (waited for as long as Patience, from then on), or ctx has ended: then of what happened so far. An error
-// means that there was no sale: nobody has pressed.
+// means that there was no sale: no shopper has pressed.
 func (c Crowd) Run(ctx context.Context, shop *Shop, out io.Writer) (Report, error) {
 	if c.Shoppers < 1 || c.Front == "" || c.SKU == "" {
 		return Report{}, errors.New("run crowd: it needs shoppers, a front and a SKU")

@@ -70,14 +70,14 @@ func TestRefusedShoppersPressAgainOneRequestAtATime(t *testing.T) {
 		mu.Unlock()
 		defer func() { mu.Lock(); inside[who(r)]--; mu.Unlock() }()
 		if first {
-			refuse(w, http.StatusTooManyRequests, "window")
+			reject(w, http.StatusTooManyRequests, "window")
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 	r := sell(t, shop, front, 20, long)
 	if len(asked) != 20 || r.Asked != 40 || r.RejectedInAll() != 20 || r.Admitted != 20 {
-		t.Errorf("%d shoppers asked %d times, %d refused, %d admitted; want 20, 40, 20, 20", len(asked), r.Asked, r.RejectedInAll(), r.Admitted)
+		t.Errorf("%d shoppers asked %d times, %d rejected, %d admitted; want 20, 40, 20, 20", len(asked), r.Asked, r.RejectedInAll(), r.Admitted)
 	}
 	if len(r.Rejected) != 1 || r.Rejected["window"] != 20 || !r.Gated {
 		t.Errorf("rejected %v, gated %v", r.Rejected, r.Gated)
@@ -90,7 +90,7 @@ func TestRefusedShoppersPressAgainOneRequestAtATime(t *testing.T) {
 func TestWhoHearsSoldOutFromTheGateGoesHome(t *testing.T) {
 	shop := quickShop(t, 0, holding(0))
 	front := inFront(t, shop, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
-		refuse(w, http.StatusConflict, "sold_out")
+		reject(w, http.StatusConflict, "sold_out")
 	})
 	r := sell(t, shop, front, 30, long)
 	if r.SoldOut != 30 || r.Asked != 30 || r.Admitted != 0 || r.Shop.Received != 0 || r.Err() != nil {
@@ -145,7 +145,7 @@ func TestInterruptedSaleReportsWhatHappenedSoFar(t *testing.T) {
 			interrupt()
 		}
 		mu.Unlock()
-		<-r.Context().Done() // nobody is answered
+		<-r.Context().Done() // no request is answered
 	})
 	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 10, Spread: time.Millisecond, Patience: long}.Run(ctx, shop, io.Discard)
 	if err != nil {

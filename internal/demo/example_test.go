@@ -13,7 +13,7 @@ import (
 // shelf is a stock of one SKU.
 type shelf struct{ left atomic.Int64 }
 
-func (s *shelf) Take(_ string, n int64) bool {
+func (s *shelf) Sell(_ string, n int64) bool {
 	if s.left.Add(-n) >= 0 {
 		return true
 	}

@@ -5,7 +5,7 @@ import "fmt"
 // Ledger is what the gate wrote down of a sale where it takes the units itself (gate = "reserve").
 type Ledger struct {
 	Total int64 // for sale in all
-	Free  int64 // nobody's yet
+	Free  int64 // not taken
 	Held  int64 // taken, and not decided yet
 	Sold  int64
 

@@ -82,13 +82,13 @@ func (g *reserving) front(t *testing.T, shop *Shop, lost func(user string) bool)
 		serial := r.Header.Get("Idempotency-Key")
 		switch g.take(serial) {
 		case "held":
-			refuse(w, http.StatusConflict, "in_progress")
+			reject(w, http.StatusConflict, "in_progress")
 			return
 		case "confirmed":
-			refuse(w, http.StatusOK, "confirmed")
+			reject(w, http.StatusOK, "confirmed")
 			return
 		case "released", "sold_out":
-			refuse(w, http.StatusConflict, "sold_out")
+			reject(w, http.StatusConflict, "sold_out")
 			return
 		}
 		r.Header.Set("Sluice-Sku", "1001")
@@ -96,7 +96,7 @@ func (g *reserving) front(t *testing.T, shop *Shop, lost func(user string) bool)
 		answer := httptest.NewRecorder()
 		next.ServeHTTP(answer, r)
 		if lost(who(r)) {
-			refuse(w, http.StatusGatewayTimeout, "upstream_timeout")
+			reject(w, http.StatusGatewayTimeout, "upstream_timeout")
 			return
 		}
 		g.settle(serial, answer.Code)
@@ -179,7 +179,7 @@ func TestSaleEndsWhenNothingIsHeldAnyMore(t *testing.T) {
 		return Ledger{}
 	}
 	front := inFront(t, shop, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
-		refuse(w, http.StatusConflict, "sold_out")
+		reject(w, http.StatusConflict, "sold_out")
 	})
 	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 1, Spread: time.Millisecond, Patience: long, Ledger: decidedLate}.Run(t.Context(), shop, io.Discard)
 	if err != nil || r.Err() != nil || r.Ledger.Held != 0 {
@@ -189,7 +189,7 @@ func TestSaleEndsWhenNothingIsHeldAnyMore(t *testing.T) {
 
 func TestUnitThatStaysHeldIsNamed(t *testing.T) {
 	shop, g := reservedShop(t, 3), holdingBack(3)
-	front := g.front(t, shop, func(string) bool { return true }) // and nobody resolves
+	front := g.front(t, shop, func(string) bool { return true }) // and no resolver runs
 	r := sellReserved(t, shop, g, front, 3, 500*time.Millisecond)
 	if r.Err() == nil || !strings.Contains(r.Err().Error(), "units are still held") || r.GaveUp != 3 {
 		t.Errorf("gave up %d, %v", r.GaveUp, r.Err())

@@ -27,7 +27,7 @@ var (
 	fellOver  = answer{http.StatusInternalServerError, 50000, "something broke"}
 )
 
-// order answers one order. When its answer dawdles, the order itself is done, and nobody is in the shop any more.
+// order answers one order. When its answer dawdles, the order itself is done, and no request is in the shop any more.
 func (s *Shop) order(w http.ResponseWriter, r *http.Request) {
 	a, id, m := s.visit(r)
 	if m == dawdles {

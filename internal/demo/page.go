@@ -92,7 +92,7 @@ func (s *Shop) serveProductPage(w http.ResponseWriter, r *http.Request) {
 	if prefersChinese(r.Header.Get("Accept-Language")) {
 		page = s.pages.zh
 	}
-	_, _ = w.Write(page) // whoever left does not read it
+	_, _ = w.Write(page) // a client that has left does not read it
 }
 
 // prefersChinese looks at the first language alone: browsers name the one of their own first.

@@ -79,7 +79,7 @@ func TestReasonsOfAFrontAreBounded(t *testing.T) {
 	}
 	r := tl.read()
 	if len(r.Rejected) > mostReasons+1 || r.RejectedInAll() != 10_000 {
-		t.Errorf("%d reasons for %d refusals, want at most %d for 10000", len(r.Rejected), r.RejectedInAll(), mostReasons+1)
+		t.Errorf("%d reasons for %d rejections, want at most %d for 10000", len(r.Rejected), r.RejectedInAll(), mostReasons+1)
 	}
 	for _, word := range []string{"a b", "\x1b[2J", "Window", strings.Repeat("a", 25)} {
 		if got := readable([]byte(word)); got != "other" {

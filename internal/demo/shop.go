@@ -6,7 +6,7 @@
 // units a few orders go wrong on purpose: that is when books cease to balance. The report tells what was seen and no
 // more; Report.Err names the promise that was broken.
 //
-// It starts no gate and knows none of its packages: whoever calls it puts one between crowd and shop, or
+// It starts no gate and knows none of its packages: its caller puts one between crowd and shop, or
 // not. It listens on loopback alone, keeps everything in memory, and is no benchmark: crowd,
 // gate and shop share one machine.
 package demo
@@ -40,7 +40,7 @@ type ShopOptions struct {
 	// done: every request that read it meanwhile buys too. It has 500 workers, and answers 500 to what comes when all are busy.
 	Naive bool
 
-	// Reserved says that the gate takes the units (gate = "reserve"): the shop refuses what does not come with one,
+	// Reserved says that the gate takes the units (gate = "reserve"): the shop rejects what does not come with one,
 	// books each order by its serial, once, and lets a few of a crowd's orders go wrong, as shops do.
 	Reserved bool
 
@@ -60,7 +60,7 @@ type Shop struct {
 	left     atomic.Int64 // of a naive shop
 	http     http.Server
 	listener net.Listener
-	closing  chan struct{} // closed by Close: nobody waits in the line any longer
+	closing  chan struct{} // closed by Close: no request waits in the line any longer
 	closed   sync.Once
 	served   sync.WaitGroup
 }

@@ -13,7 +13,7 @@ func TestTillKeepsItsPaceAndItsOrder(t *testing.T) {
 	start := time.Unix(1000, 0)
 	tl := throttle{each: 20 * time.Millisecond, service: 50 * time.Millisecond}
 	for _, c := range []struct{ at, want time.Duration }{
-		{0, 50 * time.Millisecond},                                            // nobody before
+		{0, 50 * time.Millisecond},                                            // none before
 		{0, 70 * time.Millisecond},                                            // begins 20 ms later
 		{0, 90 * time.Millisecond},                                            // and the next
 		{10 * time.Millisecond, 100 * time.Millisecond},                       // begins at 60 ms

@@ -70,7 +70,7 @@ func (s *shopper) connect(ctx context.Context) {
 	}
 }
 
-// Between two presses of somebody who does not care what the answer said.
+// Between two presses of a shopper who does not care what the answer said.
 const (
 	quickest = 300 * time.Millisecond
 	slowest  = time.Second

@@ -31,7 +31,7 @@ func (o *Report) checkAccessLog(c *config.Config) {
 func (o *Report) listSales(c *config.Config) {
 	for i := range c.Sales {
 		s := &c.Sales[i]
-		early := map[string]string{"refuse": "early requests are refused", "pass": "early requests go on to the shop"}[s.Before]
+		early := map[string]string{"refuse": "early requests are rejected", "pass": "early requests go on to the shop"}[s.Before]
 		o.Info("sale", "%-18s %d SKUs, %s to %s (%s); %s", s.Name, len(s.SKUs), s.Starts.Format(time.RFC3339), s.Ends.Format(time.RFC3339), s.Ends.Sub(s.Starts), early)
 	}
 	if len(c.Sales) > 0 && c.Stock.Source != "redis" {

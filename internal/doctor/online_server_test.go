@@ -91,14 +91,14 @@ func TestTargetsAreTried(t *testing.T) {
 		}
 	}))
 	defer shop.Close()
-	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody.Close()
-	c.Upstream.Targets = []string{shop.URL, "http://" + nobody.Addr().String()}
+	closed.Close()
+	c.Upstream.Targets = []string{shop.URL, "http://" + closed.Addr().String()}
 	text, failed := tried(t, c)
-	contains(t, text, "ok   target    "+shop.URL+" takes connections", "FAIL target    http://"+nobody.Addr().String(), "start the shop")
+	contains(t, text, "ok   target    "+shop.URL+" takes connections", "FAIL target    http://"+closed.Addr().String(), "start the shop")
 	if !failed {
 		t.Error("nothing failed")
 	}

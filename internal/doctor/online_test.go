@@ -53,7 +53,7 @@ func TestASKUWithoutALedgerIsToldWithTheCommandThatMakesIt(t *testing.T) {
 		t.Error("nothing failed")
 	}
 	contains(t, text, "ok   redis",
-		"FAIL ledger    1001 has none: its orders would be refused as unknown_sku; make it: sluice stock set 1001 500 --limit 2 --config 'shop one.toml'\n",
+		"FAIL ledger    1001 has none: its orders would be rejected as unknown_sku; make it: sluice stock set 1001 500 --limit 2 --config 'shop one.toml'\n",
 		"make it: sluice stock set 1002 UNITS --limit 2", "stock set 1003 UNITS")
 
 	c.Routes = append(c.Routes, config.Route{Name: "other", Match: "POST /other/{sku}", Gate: "check", SKU: "$path_sku", Quantity: "1"})

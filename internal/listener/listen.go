@@ -64,7 +64,7 @@ func listenTCP(address string, takeOver bool) (net.Listener, error) {
 	return ln, nil
 }
 
-// listenUnix replaces a socket file that nobody listens on any more.
+// listenUnix replaces a socket file without a listener.
 func listenUnix(path string) (net.Listener, error) {
 	if c, err := net.Dial("unix", path); err == nil {
 		c.Close()

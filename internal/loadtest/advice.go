@@ -35,7 +35,7 @@ func advise(r *Result, l Limits) []Advice {
 	a.connections()
 	a.unsold()
 	if len(a.all) == 0 {
-		a.addRow("", "", "", "Nothing of this configuration stood in the way: the shop worked at %.0f %% of what it could while it sold, and what was refused had to be.", 100*r.Shop.Busy)
+		a.addRow("", "", "", "Nothing of this configuration stood in the way: the shop worked at %.0f %% of what it could while it sold, and what was rejected had to be.", 100*r.Shop.Busy)
 	}
 	return a.all
 }
@@ -133,7 +133,7 @@ func (a *adviser) inFlight() {
 		return
 	}
 	fits := max(1, int(min(a.shopRate(), a.inFlightRate(limit))*a.l.Window.Seconds()))
-	waited := a.r.Refused["concurrency"] + a.r.Refused["queue_timeout"]
+	waited := a.r.Rejected["concurrency"] + a.r.Rejected["queue_timeout"]
 	switch {
 	case a.r.SoldOut && s.PeakInFlight >= int64(limit) && limit < s.Capacity && s.Busy < idle && a.paced(a.inFlightRate(limit)):
 		if pace := min(a.inFlightRate(s.Capacity), a.paceOfWindow()); a.wouldTake(pace) < 0.95*a.r.LastUnit {
@@ -148,7 +148,7 @@ func (a *adviser) inFlight() {
 	}
 	if per, key := a.window(); waited > a.r.Requests/10 && s.PeakInFlight >= int64(limit) && per > fits {
 		a.addRow(key, strconv.Itoa(per), strconv.Itoa(fits),
-			"%d requests passed the window and then found no place within %s: %s = %d admits more than %d places work off. %d would refuse them sooner, and without a wait.",
+			"%d requests passed the window and then found no place within %s: %s = %d admits more than %d places work off. %d would reject them sooner, and without a wait.",
 			waited, a.l.QueueTimeout, key, per, limit, fits)
 	}
 }
@@ -177,10 +177,10 @@ func (a *adviser) redis() {
 	}
 }
 
-// outcomes are orders whose end nobody told.
+// outcomes are orders without a known outcome.
 func (a *adviser) outcomes() {
 	if held := a.held(); a.l.Reserves && held > 0 && a.l.StatusURL == "" {
-		a.addRow("stock.reserve.status_url", `""`, "", "%d units stay held: the shop answered %d orders with 500, and without stock.reserve.status_url nobody can be asked whether they exist. They are decided by hand, or never sold.", held, a.r.Shop.Failed)
+		a.addRow("stock.reserve.status_url", `""`, "", "%d units stay held: the shop answered %d orders with 500, and without stock.reserve.status_url their existence cannot be asked for. They are decided by hand, or never sold.", held, a.r.Shop.Failed)
 	}
 	worst := time.Duration((a.r.Shop.Works.P99 + a.r.Shop.Waits.P99) * 1e6)
 	if a.l.ResponseTimeout > 0 && worst > a.l.ResponseTimeout/2 {
@@ -197,8 +197,8 @@ func (a *adviser) held() int64 {
 
 // rates are those that a crowd of honest people ran into.
 func (a *adviser) rates() {
-	if n := a.r.Refused["rate"]; n > a.r.Requests/100 {
-		a.addRow("limits.rate", "", "", "limits.rate refused %d of %d requests, of buyers who press once and come back when they are told to, from %d addresses: it is too strict for them, or counts many as one.", n, a.r.Requests, a.r.Addresses)
+	if n := a.r.Rejected["rate"]; n > a.r.Requests/100 {
+		a.addRow("limits.rate", "", "", "limits.rate rejected %d of %d requests, of buyers who press once and come back when they are told to, from %d addresses: it is too strict for them, or counts many as one.", n, a.r.Requests, a.r.Addresses)
 	}
 }
 
@@ -216,14 +216,14 @@ func (a *adviser) unsold() {
 		return
 	}
 	most, n := "", int64(0)
-	for reason, count := range a.r.Refused {
+	for reason, count := range a.r.Rejected {
 		if count > n || count == n && reason < most {
 			most, n = reason, count
 		}
 	}
 	text := fmt.Sprintf("%d of %d units were left when the last buyer went home", left, a.r.Units)
 	if n > 0 {
-		text += fmt.Sprintf("; most were refused for %q (%d times)", most, n)
+		text += fmt.Sprintf("; most were rejected for %q (%d times)", most, n)
 	}
 	a.addRow("", "", "", "%s.", strings.TrimSpace(text))
 }

@@ -19,7 +19,7 @@ type visit struct {
 type calendar struct {
 	mu    sync.Mutex
 	pages [][]visit
-	next  int // the first page that nobody has turned
+	next  int // the first page that was not taken
 }
 
 const page = time.Millisecond
@@ -60,24 +60,24 @@ type crowd struct {
 	arrive   []time.Duration
 	work     chan due
 	out      atomic.Int64  // buyers who are not home yet
-	empty    chan struct{} // closed when nobody is
+	empty    chan struct{} // closed when it is
 
 	// Of each buyer, who is one visit at a time.
 	tried  []uint8
 	looked []uint8
 	links  sync.Map // buyer -> where the gate tells of the order
 
-	late    *Stopwatch
-	answers *Stopwatch // refusals of the gate, from when the request was sent
-	orders  *Stopwatch // answers of the shop, likewise
-	felt    *Stopwatch // both, from when the buyer wanted it
-	sent    series
-	refusal series
+	late      *Stopwatch
+	answers   *Stopwatch // rejections of the gate, from when the request was sent
+	orders    *Stopwatch // answers of the shop, likewise
+	felt      *Stopwatch // both, from when the buyer wanted it
+	sent      series
+	rejection series
 
 	requests, looks, broken atomic.Int64
 	home                    [numEndings]atomic.Int64
 	mu                      sync.Mutex
-	refused                 map[string]int64
+	rejected                map[string]int64
 }
 
 func newCrowd(p Plan, f form) *crowd {
@@ -88,7 +88,7 @@ func newCrowd(p Plan, f form) *crowd {
 		calendar: calendar{pages: make([][]visit, length/page+1)},
 		tried:    make([]uint8, p.Buyers), looked: make([]uint8, p.Buyers),
 		late: NewWatch(), answers: NewWatch(), orders: NewWatch(), felt: NewWatch(),
-		sent: newSeries(length), refusal: newSeries(length), refused: map[string]int64{},
+		sent: newSeries(length), rejection: newSeries(length), rejected: map[string]int64{},
 	}
 	for i, at := range c.arrive {
 		c.calendar.write(at, visit{buyer: int32(i)})
@@ -98,7 +98,7 @@ func newCrowd(p Plan, f form) *crowd {
 	return c
 }
 
-// run returns when everybody is home, time is up, or ctx has ended; and nobody is asking any more.
+// run returns when everybody is home, time is up, or ctx has ended; and no request is in flight any more.
 func (c *crowd) run(ctx context.Context) {
 	var all sync.WaitGroup
 	for range c.plan.Connections {
@@ -160,7 +160,7 @@ func (c *crowd) carry(ctx context.Context) {
 	}
 }
 
-// press asks once for an order, and then decides like somebody whose browser runs the client script.
+// press asks once for an order, and then decides like a buyer whose browser runs the client script.
 func (c *crowd) press(ctx context.Context, l *line, v due) {
 	c.tried[v.buyer]++
 	c.requests.Add(1)
@@ -179,7 +179,7 @@ func (c *crowd) press(ctx context.Context, l *line, v due) {
 	if a.reason == "" {
 		c.orders.Observe(at - sent)
 	} else {
-		c.refusal.count(at)
+		c.rejection.count(at)
 		c.answers.Observe(at - sent)
 		c.count(a.reason)
 	}
@@ -248,8 +248,8 @@ const mostReasons = 64
 func (c *crowd) count(reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, known := c.refused[reason]; !known && len(c.refused) >= mostReasons {
+	if _, known := c.rejected[reason]; !known && len(c.rejected) >= mostReasons {
 		reason = "other"
 	}
-	c.refused[reason]++
+	c.rejected[reason]++
 }

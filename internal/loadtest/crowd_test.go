@@ -51,19 +51,19 @@ func TestPeaksAndSumsOfASeries(t *testing.T) {
 	}
 }
 
-// unseen is a gate whose figures nobody asks for.
+// unseen is a gate whose figures are not asked for.
 type unseen struct{ err error }
 
 func (u unseen) Read(context.Context) (GatewayReading, error) { return GatewayReading{}, u.err }
 
-// through is a gate that hands on what it does not refuse.
-func through(t *testing.T, shop *Shop, refuses func(n int64, w http.ResponseWriter) bool) (front string) {
+// through is a gate that hands on what it does not reject.
+func through(t *testing.T, shop *Shop, rejects func(n int64, w http.ResponseWriter) bool) (front string) {
 	t.Helper()
 	var n atomic.Int64
 	to := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: shop.Addr()})
 	to.Transport = &http.Transport{MaxIdleConnsPerHost: 64}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if refuses != nil && refuses(n.Add(1), w) {
+		if rejects != nil && rejects(n.Add(1), w) {
 			return
 		}
 		to.ServeHTTP(w, r)
@@ -72,7 +72,7 @@ func through(t *testing.T, shop *Shop, refuses func(n int64, w http.ResponseWrit
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-func runCrowd(t *testing.T, ctx context.Context, o ShopOptions, buyers int, refuses func(int64, http.ResponseWriter) bool) Result {
+func runCrowd(t *testing.T, ctx context.Context, o ShopOptions, buyers int, rejects func(int64, http.ResponseWriter) bool) Result {
 	t.Helper()
 	shop, err := OpenShop(o)
 	if err != nil {
@@ -80,7 +80,7 @@ func runCrowd(t *testing.T, ctx context.Context, o ShopOptions, buyers int, refu
 	}
 	t.Cleanup(shop.Close)
 	r, err := Run(ctx, Plan{
-		Front: through(t, shop, refuses), Order: Order{Match: "/{sku}", ID: "1", SKU: "$path_sku", User: "$cookie_uid", Address: "X-Forwarded-For"},
+		Front: through(t, shop, rejects), Order: Order{Match: "/{sku}", ID: "1", SKU: "$path_sku", User: "$cookie_uid", Address: "X-Forwarded-For"},
 		Buyers: buyers, Shape: Spike, Over: 20 * time.Millisecond, Patience: 30 * time.Second, Tries: 5, Connections: 32, Shop: shop, Gate: unseen{},
 	})
 	if err != nil {
@@ -113,8 +113,8 @@ func TestTheRefusedComeBackAFewTimes(t *testing.T) {
 		return true
 	}
 	r := runCrowd(t, t.Context(), ShopOptions{Units: 1, Capacity: 1}, 10, busy)
-	if r.Requests != 50 || r.Refused["window"] != 50 || r.Buyer.GaveUp != 10 || r.Shop.Requests != 0 || r.SoldOut {
-		t.Errorf("%d requests, %v, %+v", r.Requests, r.Refused, r.Buyer)
+	if r.Requests != 50 || r.Rejected["window"] != 50 || r.Buyer.GaveUp != 10 || r.Shop.Requests != 0 || r.SoldOut {
+		t.Errorf("%d requests, %v, %+v", r.Requests, r.Rejected, r.Buyer)
 	}
 }
 

@@ -1,11 +1,11 @@
 // Package loadtest holds a sale before the sale: a crowd that comes when it likes, a stand-in for the shop, the figures of
 // what happened between them, and advice that follows from these.
 //
-// It promises that the crowd is an open one (who has not been answered keeps nobody else from coming) on few connections
+// It promises that the crowd is an open one (who has not been answered keeps no other from coming) on few connections
 // and in bounded memory; that every figure was measured, and that a machine which could not make the crowd is told of
 // instead; and that a piece of advice names a key, its number and what it would change.
 //
-// It refuses to know the gate: whoever calls it starts one, in front of the Shop and apart from everything that is sold.
+// It does not know the gate: its caller starts one, in front of the Shop and apart from everything that is sold.
 package loadtest
 
 import (
@@ -76,7 +76,7 @@ type Limits struct {
 // settleWithin is how long it is waited, once everybody has gone home, for what is still held.
 const settleWithin = 5 * time.Second
 
-// checked refuses what makes no crowd.
+// checked rejects what makes no crowd.
 func (p *Plan) checked() error {
 	if p.Addresses == 0 {
 		p.Addresses = p.Buyers

@@ -17,7 +17,7 @@ type Order struct {
 	Match    string   // METHOD [HOST]/PATH of the route
 	ID       string   // the SKU itself
 	SKU      string   // where it stands, one variable such as "$path_sku"
-	User     string   // where the user stands; "" = nobody is identified
+	User     string   // where the user stands; "" = no user is identified
 	Quantity string   // likewise, or a number
 	Keys     []string // of limits: what they name of a request is each buyer's own
 	Address  string   // the header that tells where a buyer comes from
@@ -218,7 +218,7 @@ func appendNumber(dst []byte, n int) []byte {
 	return append(dst, text[:]...)
 }
 
-// aside is how many addresses 198.18.0.0/15 has, which is set aside for such trials (RFC 2544). Whoever comes after them
+// aside is how many addresses 198.18.0.0/15 has, which is set aside for such trials (RFC 2544). An address after them
 // comes from a network of their own in 2001:db8::/32 (RFC 3849).
 const aside = 1 << 17
 

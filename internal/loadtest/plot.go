@@ -16,7 +16,7 @@ const (
 	plotBottom = 40
 )
 
-// Plot draws what came in a second, what of it was refused, what the shop was asked for, and the units sold, as SVG.
+// Plot draws what came in a second, what of it was rejected, what the shop was asked for, and the units sold, as SVG.
 func (r *Result) Plot() []byte {
 	inner, height := float64(plotWidth-plotLeft-plotRight), float64(plotHeight-plotTop-plotBottom)
 	scale := float64(time.Second) / float64(r.seriesEvy)
@@ -56,7 +56,7 @@ func (r *Result) Plot() []byte {
 		x := plotLeft + inner*float64(i)/5
 		fmt.Fprintf(&b, `<text x="%.0f" y="%d" text-anchor="middle">%.1f s</text>`+"\n", x, plotHeight-18, r.Took*float64(i)/5)
 	}
-	for i, one := range []struct{ name, colour string }{{"requests", "#888888"}, {"refused by the gate", "#d62728"}, {"asked of the shop", "#1f77b4"}, {"units sold (right)", "#2ca02c"}} {
+	for i, one := range []struct{ name, colour string }{{"requests", "#888888"}, {"rejected by the gate", "#d62728"}, {"asked of the shop", "#1f77b4"}, {"units sold (right)", "#2ca02c"}} {
 		points, top := r.series[i], float64(most)
 		if i == 3 {
 			points, top = sold, float64(max(1, r.Units, sum))

@@ -25,12 +25,12 @@ func (r *Result) WriteTo(w io.Writer) (int64, error) {
 	h := r.Buyer
 	line("buyers", "%d: bought %d, sold out %d, gave up %d, turned away %d, unsure %d", r.Buyers, h.Bought, h.SoldOut, h.GaveUp, h.TurnedAway, h.Unsure)
 	line("requests", "%d, and %d that asked what became of an order; at most %d in a second; %d broken", r.Requests, r.Looks, r.Crowd.PeakPerS, r.Broken)
-	for _, reason := range slices.SortedFunc(maps.Keys(r.Refused), func(a, b string) int {
-		return cmp.Or(cmp.Compare(r.Refused[b], r.Refused[a]), cmp.Compare(a, b))
+	for _, reason := range slices.SortedFunc(maps.Keys(r.Rejected), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.Rejected[b], r.Rejected[a]), cmp.Compare(a, b))
 	}) {
-		line("  refused", "%9d %s", r.Refused[reason], reason)
+		line("  rejected", "%9d %s", r.Rejected[reason], reason)
 	}
-	line("refusals", "p50 %.1f ms, p99 %.1f ms", r.Refusal.P50, r.Refusal.P99)
+	line("rejections", "p50 %.1f ms, p99 %.1f ms", r.Rejection.P50, r.Rejection.P99)
 	line("shop's answers", "p50 %.1f ms, p99 %.1f ms", r.Order.P50, r.Order.P99)
 	line("both", "p50 %.1f ms, p99 %.1f ms from when the buyer wanted it, the crowd's own lateness included", r.Felt.P50, r.Felt.P99)
 	s := r.Shop

@@ -20,21 +20,21 @@ type Result struct {
 	FirstUnit float64 `json:"first_unit_s"` // after the start
 	LastUnit  float64 `json:"sold_out_s"`   // likewise; 0 = not all were sold
 
-	Requests int64            `json:"requests"`
-	Looks    int64            `json:"status_requests"`
-	Refused  map[string]int64 `json:"refused"`
-	Broken   int64            `json:"broken"`
-	Buyer    Home             `json:"buyers_home"`
-	Refusal  Times            `json:"refusals"`      // of the gate, from when the request was sent
-	Order    Times            `json:"shops_answers"` // likewise
-	Felt     Times            `json:"felt"`          // both, from when the buyer wanted it
-	Shop     Account          `json:"shop"`
-	Ledger   *Ledger          `json:"ledger,omitempty"`
-	Redis    Redis            `json:"redis"`
-	Windows  Windows          `json:"windows"`
-	CPU      CPU              `json:"cpu"`
-	Crowd    Load             `json:"crowd"`
-	Advice   []Advice         `json:"advice"`
+	Requests  int64            `json:"requests"`
+	Looks     int64            `json:"status_requests"`
+	Rejected  map[string]int64 `json:"rejected"`
+	Broken    int64            `json:"broken"`
+	Buyer     Home             `json:"buyers_home"`
+	Rejection Times            `json:"rejections"`    // of the gate, from when the request was sent
+	Order     Times            `json:"shops_answers"` // likewise
+	Felt      Times            `json:"felt"`          // both, from when the buyer wanted it
+	Shop      Account          `json:"shop"`
+	Ledger    *Ledger          `json:"ledger,omitempty"`
+	Redis     Redis            `json:"redis"`
+	Windows   Windows          `json:"windows"`
+	CPU       CPU              `json:"cpu"`
+	Crowd     Load             `json:"crowd"`
+	Advice    []Advice         `json:"advice"`
 
 	NotTested []string `json:"not_tested"`
 
@@ -69,7 +69,7 @@ type Redis struct {
 	Command  Times            `json:"command"`
 }
 
-// Windows are those in which somebody was admitted, of the SKU or of all together, where they have a cap.
+// Windows are those in which a request was admitted, of the SKU or of all together, where they have a cap.
 type Windows struct {
 	Used int64 `json:"used"`
 	Full int64 `json:"full"`
@@ -99,10 +99,10 @@ func (c *crowd) result(took time.Duration, before, after GatewayReading) Result 
 	var first, last time.Duration
 	r.Shop, first, last = c.plan.Shop.account()
 	r.SoldOut, r.FirstUnit, r.LastUnit = last > 0, Seconds(first), Seconds(last)
-	r.Requests, r.Looks, r.Broken, r.Refused = c.requests.Load(), c.looks.Load(), c.broken.Load(), c.refused
+	r.Requests, r.Looks, r.Broken, r.Rejected = c.requests.Load(), c.looks.Load(), c.broken.Load(), c.rejected
 	home := func(e ending) int64 { return c.home[e].Load() }
 	r.Buyer = Home{home(bought), home(soldOut), home(turnedAway), home(unsure), home(gaveUp)}
-	r.Refusal, r.Order, r.Felt = c.answers.Times(), c.orders.Times(), c.felt.Times()
+	r.Rejection, r.Order, r.Felt = c.answers.Times(), c.orders.Times(), c.felt.Times()
 	if after.Counted {
 		r.Ledger = &Ledger{after.Total, after.Free, after.Held, after.Sold, after.Ledger}
 	}
@@ -122,7 +122,7 @@ func (c *crowd) result(took time.Duration, before, after GatewayReading) Result 
 	}
 	n := max(1, int(took/slice)/240)
 	r.seriesEvy = time.Duration(n) * slice
-	for i, s := range []series{c.sent, c.refusal, c.plan.Shop.came, c.plan.Shop.sold} {
+	for i, s := range []series{c.sent, c.rejection, c.plan.Shop.came, c.plan.Shop.sold} {
 		r.series[i] = s.sums(n, took)
 	}
 	return r

@@ -153,7 +153,7 @@ func (s *Shop) order(ctx *fasthttp.RequestCtx) {
 		if s.o.Confirms {
 			ctx.Response.Header.Set("Sluice-Order", "confirmed")
 		}
-	case refused:
+	case rejected:
 		ctx.SetStatusCode(fasthttp.StatusConflict)
 		ctx.SetBodyString(`{"code":40901}`)
 		if s.o.Teaches {
@@ -171,7 +171,7 @@ type sale int
 
 const (
 	made sale = iota
-	refused
+	rejected
 )
 
 // sell makes an order of one unit, where there is one; behind a gate that reserves, where the gate holds one. The stock
@@ -186,10 +186,10 @@ func (s *Shop) sell(serial string) sale {
 		if order {
 			return made
 		}
-		return refused
+		return rejected
 	case !s.o.Reserved && s.orders >= s.o.Units:
 		s.mu.Unlock()
-		return refused
+		return rejected
 	}
 	if s.o.Reserved {
 		s.serials[serial] = true

@@ -1,7 +1,7 @@
 // Package openapi holds answers of the control API against its description. It promises that what it passes is described:
 // the path, the method, the status, the kind of content, and every member of the body.
 //
-// It is for tests, reads the description that we write and no other, and refuses to guess: what it does not know of
+// It is for tests, reads the description that we write and no other, and rejects to guess: what it does not know of
 // YAML or of schemas is an error.
 package openapi
 

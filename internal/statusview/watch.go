@@ -21,7 +21,7 @@ const (
 	clearPage = "\x1b[H\x1b[2J"
 )
 
-// Watch draws the gate's status once a second until somebody ends it. Where there is no terminal it prints a line a second.
+// Watch draws the gate's status once a second until the operator ends it. Where there is no terminal it prints a line a second.
 func Watch(to adminclient.Client) error {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()

@@ -2,14 +2,14 @@
 // divide what the shop bears.
 //
 // Each instance says once a second in Redis that it is alive, in one sorted set a fleet, on Redis' clock. One that has
-// not for 2.5 s is gone; one that leaves takes itself away. Nobody is told a larger part before those who have it
+// not for 2.5 s is gone; one that leaves takes itself away. No instance is told a larger part before those that have it
 // know: who joins waits until each of the others has seen it, at most 1.5 s. So the parts of all never sum up to more than
 // the whole, but for instances that live and cannot reach Redis: these keep the last part they had, and of n
 // instances each of them is 1/n too much at most once the others count without it. While an instance that died is still
 // counted its part is unused. When Redis loses the list, each keeps what it had until all have had the time to say again that
-// they live. An instance that has never reached Redis knows of nobody, and counts itself alone after some 3 s.
+// they live. An instance that has never reached Redis knows of no other, and counts itself alone after some 3 s.
 //
-// It refuses to know what is divided, and how: it tells a [Standing], and its caller decides.
+// It does not know what is divided, and how: it tells a [Standing], and its caller decides.
 package fleet
 
 import (
@@ -68,7 +68,7 @@ type Member struct {
 // Join makes this instance one of the fleet. It does not wait for Redis. The caller must Close the Member.
 func Join(o Options) (*Member, error) {
 	if o.Name == "" || o.Now == nil || o.Tell == nil {
-		return nil, errors.New("fleet: a name, a clock and somebody to tell must be given")
+		return nil, errors.New("fleet: a name, a clock and a callback must be given")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -103,7 +103,7 @@ func (l *Layout) compileKeys(o Options) (err error) {
 	return nil
 }
 
-// checkStatus refuses statuses that could never be read or never be open.
+// checkStatus rejects statuses that could never be read or never be open.
 func (l *Layout) checkStatus(o Options) error {
 	switch {
 	case o.StatusKey == "" && o.StatusField == "":

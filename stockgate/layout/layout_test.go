@@ -124,7 +124,7 @@ func FuzzUnitsAreWhatRedisWouldCount(f *testing.F) {
 		if plain := isPlain(s); err == nil && !plain {
 			t.Fatalf("%q was read as %d", s, n)
 		} else if err != nil && plain && len(s) <= 18 {
-			t.Fatalf("%q was refused: %v", s, err)
+			t.Fatalf("%q was rejected: %v", s, err)
 		}
 		if err == nil && strconv.FormatInt(n, 10) != s {
 			t.Fatalf("%q was read as %d", s, n)

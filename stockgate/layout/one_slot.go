@@ -5,7 +5,7 @@ import "sluice/stockgate/key"
 // ErrApart is the cause when a cluster could have the keys of one SKU on different servers.
 var ErrApart = key.ErrApart
 
-// InOneSlot refuses a layout whose keys of one SKU may be in different slots of a cluster, and says which keys would
+// InOneSlot rejects a layout whose keys of one SKU may be in different slots of a cluster, and says which keys would
 // work. tag is what of a key decides its slot.
 func (l *Layout) InOneSlot(tag func(key string) string) error {
 	return key.OneSlot(l.prefix, l.named, tag)

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNotWritable is the cause when only the shop itself can write its stock: through a script nothing can be written,
-// and of a list nobody else may know what a unit looks like.
+// and only the shop knows what a unit of a list looks like.
 var ErrNotWritable = errors.New("only the shop can change this stock")
 
 // Set writes n units for sku: the counter, what is left, or (hash_sold) the total, beside a sold of 0 where

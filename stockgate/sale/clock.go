@@ -17,7 +17,7 @@ func (c *clock) update(by, doubt int64) {
 	}
 }
 
-// useLocalClock takes this machine's clock for the shared one: when nobody else is asked, or nobody has answered yet.
+// useLocalClock takes this machine's clock for the shared one: when no Redis is asked, or none has answered yet.
 func (b *Schedule) useLocalClock() {
 	b.ahead.Store(b.o.Wall().UnixNano() - b.o.Now())
 }

@@ -178,7 +178,7 @@ func (w *wire) pass(in net.Conn) {
 		buf := make([]byte, 64<<10)
 		for {
 			n, err := out.Read(buf)
-			if err != nil || deaf.Load() { // Redis has done it, and nobody hears
+			if err != nil || deaf.Load() { // Redis has done it, and the reply is lost
 				in.Close()
 				return
 			}

@@ -65,7 +65,7 @@ func (l Ledgers) SetState(ctx context.Context, sku, state string) (admin.Stock, 
 	return l.changed(sku, s, err)
 }
 
-// changed is the answer to a change. A store that refuses one for what it holds says with its error what that is.
+// changed is the answer to a change. A store that rejects one for what it holds says with its error what that is.
 func (l Ledgers) changed(sku string, s protocol.Stock, err error) (admin.Stock, error) {
 	switch {
 	case err == nil:

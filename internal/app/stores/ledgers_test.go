@@ -80,7 +80,7 @@ func TestAStockThatNoLedgerCanHoldIsTheCallersFault(t *testing.T) {
 		t.Errorf("%+v became %+v", before, after)
 	}
 	if strings.Contains(k.Log.String(), "sku=a") || strings.Count(k.Log.String(), "changed") != 1 {
-		t.Errorf("what was refused is in the log as if it were done: %s", k.Log)
+		t.Errorf("what was rejected is in the log as if it were done: %s", k.Log)
 	}
 }
 
@@ -226,7 +226,7 @@ func TestAnOrderOfTheShopIsAdopted(t *testing.T) {
 	})
 }
 
-// The list is what somebody works through by hand: what was due first comes first, and nothing else is in it.
+// The list is what an operator works through by hand: what was due first comes first, and nothing else is in it.
 func TestListOfTheUnknownIsWhatMustBeDecided(t *testing.T) {
 	everyStore(t, func(t *testing.T, s protocol.Store) {
 		k := apitest.New(t, s, 0)
@@ -290,7 +290,7 @@ func TestEachChangeIsInTheLogWithWhoAndWhat(t *testing.T) {
 		}
 	}
 	if strings.Contains(k.Log.String(), "user") {
-		t.Errorf("users are nobody's business in a log: %s", k.Log)
+		t.Errorf("a user is in the log: %s", k.Log)
 	}
 }
 

@@ -50,7 +50,7 @@ func OpenShopStock(c *config.Config, log *slog.Logger) (*stockgate.Redis, error)
 	return stockgate.NewRedis(o, l)
 }
 
-// CheckFits refuses a cluster that was found just now, where the layout cannot be used. A Redis that is away is waited for: the
+// CheckFits rejects a cluster that was found just now, where the layout cannot be used. A Redis that is away is waited for: the
 // same is found out then, and every answer is an error.
 func CheckFits(c *config.Config, r *stockgate.Redis) error {
 	if err := r.Fit(context.Background()); errors.Is(err, layout.ErrApart) {
@@ -74,7 +74,7 @@ func LinkOptions(c *config.Config) link.Options {
 	}
 }
 
-// WaitLonger is c for somebody who would rather wait for Redis than hear that it was slow: for a command, not for shoppers.
+// WaitLonger is c for a caller that would rather wait for Redis than hear that it was slow: for a command, not for shoppers.
 func WaitLonger(c *config.Config) *config.Config {
 	p := *c
 	p.Stock.Redis.Timeout, p.Stock.Redis.ConnectTimeout = max(c.Stock.Redis.Timeout, commandWaits), max(c.Stock.Redis.ConnectTimeout, commandWaits)

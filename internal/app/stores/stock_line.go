@@ -30,7 +30,7 @@ func DescribeStock(s admin.Stock) string {
 	return text
 }
 
-// PrintableName is a name that somebody else chose, and that cannot disturb a terminal; "-" is none.
+// PrintableName is a name that a client chose, and that cannot disturb a terminal; "-" is none.
 func PrintableName(user string) string {
 	switch {
 	case user == "":

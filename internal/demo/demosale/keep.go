@@ -11,8 +11,8 @@ import (
 	"sluice/internal/demo"
 )
 
-// keepConfig is what a sale that somebody watches has besides: hours, so that it can be waited for and paused; a window that
-// lets half of what the shop bears through, so that a limit can be raised; and a rate, so that somebody is loud.
+// keepConfig is what a sale with spectators has besides: hours, so that it can be waited for and paused; a window that
+// lets half of what the shop bears through, so that a limit can be raised; and a rate, so that one client is loud.
 const keepConfig = `
 [[sale]]
 name = "demo"
@@ -30,7 +30,7 @@ rate = "1/s"
 burst = 3
 `
 
-// How the crowd comes where somebody watches: as many as --shoppers say within a minute, in waves, for as long as it is wanted.
+// How the crowd comes with spectators: as many as --shoppers say within a minute, in waves, for as long as it is wanted.
 const (
 	waveEvery = 5 * time.Second
 	waves     = int(time.Minute / waveEvery)

@@ -16,7 +16,7 @@ import (
 	"sluice/internal/loadtest"
 )
 
-// shadowID is one that nobody had before.
+// shadowID is one that was not used before.
 func shadowID() string { return strings.ToLower(rand.Text()[:16]) }
 
 // gateChild is the gate of a load test, seen from the load test.

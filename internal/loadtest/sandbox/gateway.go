@@ -48,7 +48,7 @@ type childReply struct {
 // ServeChild is the gate of a load test, in a process of its own, so that its processor time is its own. It reads what it is
 // told from stdin, a line each, and ends with it: also when who started it was killed.
 func ServeChild() error {
-	// The end comes by stdin, and the keys are taken away then: whatever the terminal says, and also when nobody reads the
+	// The end comes by stdin, and the keys are taken away then: whatever the terminal says, and also when no process reads the
 	// log any more.
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	in, out := json.NewDecoder(bufio.NewReader(os.Stdin)), json.NewEncoder(os.Stdout)
@@ -87,7 +87,7 @@ var ErrRedisAway = errors.New("an online check failed")
 // ErrReported ends a child that has told the load test already why.
 var ErrReported = errors.New("the load test knows why")
 
-// leftFor is how long the keys of a load test stay when nobody takes them away.
+// leftFor is how long the keys of a load test stay when they are not deleted.
 const leftFor = 10 * time.Minute
 
 // testedGateway is a gateway in the sandbox.

@@ -21,7 +21,7 @@ import (
 
 // sandbox is where a load test takes place: a SKU, keys and a shop that no sale knows.
 type sandbox struct {
-	ID    string // that nobody had before
+	ID    string // that was not used before
 	File  string // the configuration
 	Route string // the one that is tested; "" = the first that sells
 	Shop  string // host:port of the stand-in

@@ -8,7 +8,7 @@ import (
 	"sluice/internal/loadtest"
 )
 
-// Advice is about the limits that the gate of the load test has: what is not enforced stands in nobody's way.
+// Advice is about the limits that the gate of the load test has: what is not enforced rejects no request.
 func TestAdviceIsAboutTheLimitsThatBind(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*config.Config)

@@ -19,7 +19,7 @@ const wordsKey = "sluice:sales"
 // override is what an operator has said.
 type override struct {
 	to State
-	at int64 // Unix ms of the shared clock; 0 = nobody has said anything
+	at int64 // Unix ms of the shared clock; 0 = no override
 }
 
 // ErrNoSale is the cause when a sale is not configured.
@@ -78,7 +78,7 @@ func (b *Schedule) beat(ctx context.Context) {
 	b.update(ctx, b.plan.Load())
 }
 
-// update asks Redis for its clock and its words of p, and takes both in. Without any sale nobody is asked. mu is held.
+// update asks Redis for its clock and its words of p, and takes both in. Without any sale Redis is not asked. mu is held.
 func (b *Schedule) update(ctx context.Context, p *plan) {
 	if len(p.all) == 0 {
 		b.clock = clock{} // by the time that there is a sale it would be old

@@ -18,7 +18,7 @@ type members struct {
 type membership struct {
 	id    string
 	share Share // without the clock; Of 0 = none yet
-	seen  Share // what the latest roster amounts to
+	seen  Share // what the latest heartbeat amounts to
 	since int64 // since when this instance is listed without a gap, in ms; 0 = it has been for long
 	again bool  // there was something to be seen before that gap
 	clock clock
@@ -38,7 +38,7 @@ func (r *membership) update(found members) {
 	slices.Sort(ids)
 	rank, listed := slices.BinarySearch(ids, r.id)
 	if !listed {
-		return // nobody writes such a list
+		return // no instance writes such a list
 	}
 	r.seen = Share{Rank: rank, Of: len(ids)}
 	if r.since != 0 && r.knownToOthers(found, now) {

@@ -49,7 +49,7 @@ func mishapOf(user string) fault {
 	return none
 }
 
-// dawdle keeps an answer back until it is too late, whoever waited has gone, or the shop closes.
+// dawdle keeps an answer back until it is too late, the client has gone, or the shop closes.
 func (s *Shop) dawdle(ctx context.Context) {
 	t := time.NewTimer(dawdle)
 	defer t.Stop()

@@ -27,7 +27,7 @@ func still(t *testing.T) *History {
 	return w
 }
 
-// none is the traffic of a gate that nobody has asked anything.
+// none is the traffic of a gate without requests.
 func none() (t metrics.Traffic) { return t }
 
 // counted are some of a gate's counts and metrics.

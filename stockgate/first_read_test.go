@@ -106,7 +106,7 @@ func TestFirstLooksArePaced(t *testing.T) {
 func TestWaitForAFirstLookIsBounded(t *testing.T) {
 	o := options()
 	o.Wait = time.Millisecond
-	g := stepped(t, o, NewMemory()) // nobody will look
+	g := stepped(t, o, NewMemory()) // the poller does not run
 	if got := g.Enter(0, []byte("1001"), nil); got != reject.StockError {
 		t.Fatalf("enter: %v", got)
 	}
@@ -124,7 +124,7 @@ func TestFullQueueIsAnAnswerAtOnce(t *testing.T) {
 		t.Fatalf("enter a new SKU: %v", got)
 	}
 	if n := g.table.len.Load(); n != known {
-		t.Fatalf("a refused SKU is remembered: %d, was %d", n, known)
+		t.Fatalf("a rejected SKU is remembered: %d, was %d", n, known)
 	}
 	e := g.table.lookUp(name(0))
 	if got := g.Enter(0, e.key(), nil); got != reject.StockError || e.pending.Load() != nil {

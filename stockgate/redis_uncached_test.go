@@ -115,7 +115,7 @@ func TestAgainOnAClusterAsksEachMasterForItsOwn(t *testing.T) {
 	}
 }
 
-// triedMGETs is how many a server has refused, where it has run none.
+// triedMGETs is how many a server has rejected, where it has run none.
 func triedMGETs(s *redistest.Server) int64 {
 	return s.Number("commandstats", "cmdstat_mget:calls=0,usec=0,usec_per_call=0.00,rejected_calls=")
 }
@@ -213,7 +213,7 @@ func TestAgainSaysNothingOfAnySKUWhereRedisIsAway(t *testing.T) {
 	}
 }
 
-// What stands before Redis may answer for fewer keys than were named: whose the answers are nobody knows.
+// What stands before Redis may answer for fewer keys than were named: it is unknown whose the answers are.
 func TestAnMGETThatIsNotAnsweredInFullIsBelievedOfNoSKU(t *testing.T) {
 	server := redistest.Start(t)
 	setUp(t, server, "SET a 5", "SET b 6", "SET c 7")

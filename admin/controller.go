@@ -27,7 +27,7 @@ type Controller interface {
 	// Undo ends an override before its time.
 	Undo(ctx context.Context, id string) (Override, error)
 
-	// Leave ends the override of a SKU, if there is one, and leaves the SKU as somebody has said meanwhile.
+	// Leave ends the override of a SKU, if there is one, and leaves the SKU as an operator has set it meanwhile.
 	Leave(sku string)
 }
 

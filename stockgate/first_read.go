@@ -31,14 +31,14 @@ func (g *Gate) verdict(now int64, e *entry) verdict {
 	return g.firstRead(now, e)
 }
 
-// servesOne reports whether a sample that is too old for a crowd may still serve whoever asks first: it is old since
-// nobody asked for the SKU, and his asking has it read at the next turn. Who comes before that waits for a look. So an
+// servesOne reports whether a sample that is too old for a crowd may still serve the first request: it is old since
+// no request came for the SKU, and this one has it read at the next turn. Who comes before that waits for a look. So an
 // old sample lets at most one request into a shop that has sold out meanwhile.
 func (g *Gate) servesOne(now int64, v verdict, at int64) bool {
 	return v == onSale && now-at <= g.rests && !g.poller.health.lost()
 }
 
-// firstRead waits until somebody has looked at e, and asks for that if nobody has. It returns unread when the stock
+// firstRead waits until e was read, and asks for that if it was not. It returns unread when the stock
 // cannot be known: the source is away, the queue is full, or the wait is over.
 func (g *Gate) firstRead(now int64, e *entry) verdict {
 	if g.poller.health.lost() {

@@ -53,7 +53,7 @@ listen = ""
 listen = ""
 `
 
-// steer is a gate that nobody listens to, and its files, which a test writes.
+// steer is a gate without a listener, and its files, which a test writes.
 func steer(t testing.TB) (g *Gateway, file *string) {
 	t.Helper()
 	text := steered
@@ -162,7 +162,7 @@ func TestABadFileChangesNothingAndIsTold(t *testing.T) {
 	}
 }
 
-// What somebody said of a SKU meanwhile stands; else it is as it was before.
+// What an operator said of a SKU meanwhile stands; else it is as it was before.
 func TestASKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := stateBook{mu: new(sync.Mutex), states: map[string]string{"1": "on", "2": "on"}}

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// AuditEntry is one line of the audit: what somebody changed, or was kept from changing.
+// AuditEntry is one line of the audit: what an operator changed, or was kept from changing.
 type AuditEntry struct {
 	ID     int64     `json:"id"` // rises by one with each
 	At     time.Time `json:"at"`
-	Who    string    `json:"who,omitempty"`    // as the caller named himself; nobody checked it
+	Who    string    `json:"who,omitempty"`    // as the caller named himself; it was not checked
 	Role   string    `json:"role"`             // "operator", "none", or "sluice": the gate itself, as at an override's end
 	From   string    `json:"from,omitempty"`   // address
 	What   string    `json:"what"`             // such as "stock.change" or "override.set"
@@ -59,7 +59,7 @@ func (t *AuditLog) Record(d AuditEntry, message string, attributes ...any) {
 	t.log.Info(message, append(said, attributes...)...)
 }
 
-// Rejected remembers that somebody came from an address with a wrong token.
+// Rejected remembers that a request came from an address with a wrong token.
 func (t *AuditLog) Rejected(from string) {
 	t.appendBounded(&t.rejections, keptRejections, AuditEntry{At: time.Now().UTC().Truncate(time.Millisecond), Role: "none", From: from, What: "token.reject"})
 	t.log.Warn("admin: wrong token", "audit", "token.reject", "from", from)

@@ -134,6 +134,6 @@ func TestSaleIsNotToldOfBeforeItsWordIsRead(t *testing.T) {
 		t.Error("a sale that is paused was open for a moment")
 	}
 	if _, wrong := b.Skew(); !wrong {
-		t.Error("nobody has looked at the clock")
+		t.Error("it was not read at the clock")
 	}
 }

@@ -4,9 +4,9 @@
 // doubt, some ms; that what an operator says of a sale reaches every instance with its next beat, twenty of which it makes a
 // second; and that a request is answered from memory, without allocating, writing or waiting. With Redis away the schedule
 // and what was known last decide. While this machine's clock and Redis' are further apart than MaxSkew one of them is
-// wrong, and nobody knows which: no sale begins on this instance then, and one that has begun goes on.
+// wrong, and it is unknown which: no sale begins on this instance then, and one that has begun goes on.
 //
-// It refuses to count stock, and to decide for a SKU that is in no sale.
+// It does not count stock, and to decide for a SKU that is in no sale.
 package sale
 
 import (

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The processors of a machine that is shared with strangers change their speed by half within minutes: what is measured in one of them
+// The processors of a machine that is shared with others change their speed by half within minutes: what is measured in one of them
 // cannot be held against what was measured in another. So each measurement comes between two looks at a yardstick, a piece of
 // work that is always the same and of the kind that gates do: messages over the loopback interface, and reads of memory that
 // few caches hold, on all cores at once. Reports give processor time as it would have been at the yardstick's median.

@@ -148,9 +148,9 @@ func TestTriesAllocateNothingAndRefusalsWriteNothing(t *testing.T) {
 	g.Enter(0, sku, nil)
 	before := [3]int64{e.inFlight.Load(), e.left.Load(), e.ended.Load()}
 	if n := testing.AllocsPerRun(100, func() { g.Enter(0, sku, nil) }); n != 0 {
-		t.Errorf("%v allocations of a refusal", n)
+		t.Errorf("%v allocations of a rejection", n)
 	}
 	if after := [3]int64{e.inFlight.Load(), e.left.Load(), e.ended.Load()}; after != before {
-		t.Errorf("refusals changed %v to %v", before, after)
+		t.Errorf("rejections changed %v to %v", before, after)
 	}
 }

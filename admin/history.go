@@ -17,7 +17,7 @@ const (
 )
 
 // History looks at the gate's traffic and metrics once a second, and remembers ten minutes of what they said. It promises that
-// its memory is fixed, whoever looks, and that somebody who is slow to listen delays nobody. It is safe for concurrent use.
+// its memory is fixed, however many look, and that a slow listener delays no other. It is safe for concurrent use.
 type History struct {
 	traffic       func() metrics.Traffic
 	metrics       prometheus.Gatherer

@@ -98,7 +98,7 @@ func TestPartsNeverSumUpToMoreThanTheWhole(t *testing.T) {
 				least = 1 // its first beat
 			case what == "forget":
 				clear(c.list)
-				least = heardAll.Milliseconds() // who joins just then knows of nobody
+				least = heardAll.Milliseconds() // who joins just then knows of no other
 			default:
 				i := rapid.IntRange(0, len(c.all)-1).Draw(t, "who")
 				if what == "leave" {
@@ -142,7 +142,7 @@ func TestOneThatDoesNotReachRedisIsAThirdTooMuch(t *testing.T) {
 
 func TestWhileRedisIsAwayTheLastNumberStands(t *testing.T) {
 	c := three()
-	c.now += time.Hour.Milliseconds() // nobody beats
+	c.now += time.Hour.Milliseconds() // no instance beats
 	clear(c.list)
 	if worst := c.pass(5000); worst > 1+1e-9 || !c.settled() {
 		t.Errorf("the parts sum up to %v, settled %v", worst, c.settled())

@@ -84,7 +84,7 @@ func TestUnitsThatAreTakenAndGivenBackDoNotCloseASKU(t *testing.T) {
 	sku := []byte("1001")
 	g, e := learnt(t, options(), 0, sku, reading(2))
 	now := int64(time.Millisecond)
-	g.poller.publishReading(now, e, reading(-3)) // somebody asked for five
+	g.poller.publishReading(now, e, reading(-3)) // a request asked for five
 	if got := g.Closed(now, sku); got != reject.Admitted {
 		t.Fatalf("closed by one negative reading: %v", got)
 	}
@@ -136,7 +136,7 @@ func TestFaultyStockIsDecidedByOnErrorAndCounted(t *testing.T) {
 		o := options()
 		o.AllowOnError = allow
 		g, _ := learnt(t, o, 0, sku, layout.Reading{Fault: errors.New("abc")})
-		want, counter := reject.StockError, &g.fallbacks.refused
+		want, counter := reject.StockError, &g.fallbacks.rejected
 		if allow {
 			want, counter = reject.Admitted, &g.fallbacks.allowed
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	idleAfter    = int64(5 * time.Second)        // a SKU that nobody asked for in this time is read no more
+	idleAfter    = int64(5 * time.Second)        // a SKU that no request asked for in this time is read no more
 	pingEvery    = int64(time.Second)            // how often an idle sampler asks whether the source is there
 	lostEvery    = int64(50 * time.Millisecond)  // how often any does while it is not
 	sweepEvery   = int64(125 * time.Millisecond) // one part of the table
@@ -21,17 +21,17 @@ const (
 )
 
 // poller is the one goroutine that talks to the source: it takes first looks at once, and at every refresh reads the SKUs
-// that somebody has asked for since. One round trip is under way at a time; what is asked for meanwhile joins the
+// that a request has asked for since. One round trip is under way at a time; what is asked for meanwhile joins the
 // next. All fields but queue, health and done are its own.
 type poller struct {
-	source Source
-	table  *table
-	clock  func() int64
-	log    *slog.Logger
-	latch  *rate.Limiter // of log lines about sold-out SKUs
+	source  Source
+	table   *table
+	clock   func() int64
+	log     *slog.Logger
+	logRate *rate.Limiter // of log lines about sold-out SKUs
 
 	refresh int64 // ns between readings of a SKU on sale
-	quiet   int64 // ns between readings of one that is not, or that nobody asks for
+	quiet   int64 // ns between readings of one that is not, or that no request asks for
 	memory  int64 // ns for which an unknown SKU is remembered
 
 	perUnit   int64
@@ -57,7 +57,7 @@ func newPoller(o Options, src Source, t *table) *poller {
 		table:   t,
 		clock:   o.Now,
 		log:     o.Log,
-		latch:   rate.NewLimiter(10, 50),
+		logRate: rate.NewLimiter(10, 50),
 		refresh: int64(o.Refresh),
 		quiet:   int64(max(o.Refresh, o.SoldOutMemory/4)),
 		memory:  int64(o.SoldOutMemory),
@@ -187,7 +187,7 @@ func (s *poller) keeps(now int64, e *entry) bool {
 	return false
 }
 
-// due reports whether e must be read now. What nobody has asked for since it was read, and no try has left, or what cannot
+// due reports whether e must be read now. What no request has asked for since it was read, and no try has left, or what cannot
 // be bought, is read less often, but soon enough for stock that comes back, or goes elsewhere, to be found well within sold_out_memory.
 // Half a refresh of slack keeps a reading that began a little late from being left out every other time.
 func (s *poller) due(now int64, e *entry) bool {
@@ -204,7 +204,7 @@ func (s *poller) due(now int64, e *entry) bool {
 func (s *poller) readFirst(ctx context.Context, now int64, first ...*entry) {
 	s.batch = append(s.batch[:0], first...)
 	for len(s.batch) < readAtOnce && now >= s.lookAt && len(s.queue) > 0 {
-		s.batch = append(s.batch, <-s.queue) // nobody else takes from it
+		s.batch = append(s.batch, <-s.queue) // no other goroutine takes from it
 	}
 	if len(s.batch) > 0 {
 		s.lookAt = now + int64(len(s.batch))*perFirstLook
@@ -234,7 +234,7 @@ func (s *poller) read(ctx context.Context, now int64, source func(context.Contex
 	return err == nil
 }
 
-// recordRoundTrip keeps the health after a round trip that began at now, and plans the next one that nobody asks for.
+// recordRoundTrip keeps the health after a round trip that began at now, and plans the next one that no request asks for.
 func (s *poller) recordRoundTrip(ctx context.Context, now int64, err error) {
 	if ctx.Err() != nil {
 		return

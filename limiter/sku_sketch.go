@@ -13,14 +13,14 @@ import (
 //	window's number | SKU's tag | places booked
 //
 // A SKU has one cell for each window in which something of it is booked, in a line that SKU and number choose
-// together by a seeded hash: a bad neighbourhood lasts for one window, and nobody can aim at another's. A cell whose
+// together by a seeded hash: a bad neighbourhood lasts for one window, and no client can aim at another's. A cell whose
 // window is over is free, so a SKU is forgotten exactly when nothing is left to remember: reuse is no amnesty.
 // Two SKUs that share line and tag share the places of that window, and a line with eight other SKUs in it has no
 // room: a false rejection, never an overshoot.
 //
 // That holds because a cell's number only rises and a cell is found by first fit: those before it in its line were
 // not free for its window when it was taken, and never will be. A cell may only be reused by a window that is more
-// than carry later, so that whoever still books the older one can tell, by the number alone, that it is over.
+// than carry later, so that a goroutine that still books the older one can tell, by the number alone, that it is over.
 type skuSketch struct {
 	seed    maphash.Seed
 	shift   uint8 // 64 - log2(len(lines))
@@ -89,7 +89,7 @@ func (s *skuSketch) book(n int64, hash uint64, most int64) *atomic.Uint64 {
 	return nil
 }
 
-// full tells, by loading alone, that book would refuse.
+// full tells, by loading alone, that book would reject.
 func (s *skuSketch) full(n int64, hash uint64, most int64) bool {
 	if most <= 0 {
 		return true

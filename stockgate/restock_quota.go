@@ -5,7 +5,7 @@ import "sync/atomic"
 // restockQuota bound what is let at units that came back, so that one of them does not draw the whole crowd into the shop. Each
 // reading grants this instance's share of what it found free, less the requests that may have taken some of it: those
 // that are under way, and those that ended while the reading was made. So the requests at the shop are never more than the
-// units that come back, and one share of each instance in vain; and a try that came to nothing is given to somebody else
+// units that come back, and one share of each instance in vain; and a try that came to nothing is given to another request
 // with the next reading, so that no unit is left over.
 type restockQuota struct {
 	left  atomic.Int64 // 0 = no bound, 1 = none, n = n-1
