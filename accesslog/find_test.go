@@ -56,7 +56,8 @@ func TestFind_SelectsByIDOrByUserAndSKU(t *testing.T) {
 			t.Errorf("%+v: Since is not set", tt.q)
 		}
 	}
-	if a := l.Find(Question{User: "user-seven", SKU: "1001"}, 1); len(a.Lines) != 1 || !bytes.Contains(a.Lines[0], []byte("r-2")) {
+	if a := l.Find(Question{User: "user-seven", SKU: "1001"}, 1); len(a.Lines) != 1 ||
+		!bytes.Contains(a.Lines[0], []byte("r-2")) {
 		t.Errorf("the newest is %s", a.Lines)
 	}
 }

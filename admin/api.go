@@ -9,18 +9,20 @@ import (
 	"sluice/proxy/metrics"
 )
 
-// API is the control API, /api/v1, and the profiles of /debug/pprof/. Without a token it answers callers on this machine alone.
+// API is the control API, /api/v1, and the profiles of /debug/pprof/. Without a token it answers callers on this
+// machine alone.
 type API struct {
-	Gate       Gate                                 // nil = none runs here: only Redis is behind the API
-	Controller Controller                           // of Gate
-	History    *History                             // of Gate
-	Store      Store                                // of the shop's own layout; nil = no route looks at it, or stock is off
-	Ledgers    Ledgers                              // of the gate; nil = no route has reserved
-	TopKeys    func(n int) []metrics.TopKey         // the keys that limits reject most; nil = not known
-	Why        func(q Question, most int) Decisions // what became of requests; nil = nothing is remembered
-	Sales      Sales                                // nil = none are known
-	Token      string                               // of operators; "" = none is asked for
-	Log        *slog.Logger
+	Gate       Gate       // nil = none runs here: only Redis is behind the API
+	Controller Controller // of Gate
+	History    *History   // of Gate
+	// of the shop's own layout; nil = no route looks at it, or stock is off
+	Store   Store
+	Ledgers Ledgers                              // of the gate; nil = no route has reserved
+	TopKeys func(n int) []metrics.TopKey         // the keys that limits reject most; nil = not known
+	Why     func(q Question, most int) Decisions // what became of requests; nil = nothing is remembered
+	Sales   Sales                                // nil = none are known
+	Token   string                               // of operators; "" = none is asked for
+	Log     *slog.Logger
 
 	ViewerToken string         // of those who may look; "" = there are none
 	Door        *LoginThrottle // nil = one of this handler's own

@@ -32,8 +32,8 @@ const (
 	keptRejections = 200
 )
 
-// AuditLog remembers the latest deeds, and logs each. Nothing in it is a secret, or a shopper's name. It is safe for concurrent use, and
-// outlives a reload.
+// AuditLog remembers the latest deeds, and logs each. Nothing in it is a secret, or a shopper's name. It is safe for
+// concurrent use, and outlives a reload.
 type AuditLog struct {
 	log *slog.Logger
 
@@ -61,7 +61,8 @@ func (t *AuditLog) Record(d AuditEntry, message string, attributes ...any) {
 
 // Rejected remembers that a request came from an address with a wrong token.
 func (t *AuditLog) Rejected(from string) {
-	t.appendBounded(&t.rejections, keptRejections, AuditEntry{At: time.Now().UTC().Truncate(time.Millisecond), Role: "none", From: from, What: "token.reject"})
+	t.appendBounded(&t.rejections, keptRejections, AuditEntry{At: time.Now().UTC().Truncate(time.Millisecond),
+		Role: "none", From: from, What: "token.reject"})
 	t.log.Warn("admin: wrong token", "audit", "token.reject", "from", from)
 }
 
@@ -96,7 +97,8 @@ func (a *API) record(r *http.Request, d AuditEntry, message string, attributes .
 	a.AuditLog.Record(d, message, attributes...)
 }
 
-// audit lists deeds, the newest first; ?after= an ID. Who accepts application/x-ndjson has a line of each, the oldest first.
+// audit lists deeds, the newest first; ?after= an ID. Who accepts application/x-ndjson has a line of each, the oldest
+// first.
 func (a *API) audit(w http.ResponseWriter, r *http.Request) {
 	limit, err := limitOf(r)
 	after := int64(0)

@@ -60,15 +60,17 @@ func (a *API) authorized(next http.Handler) http.Handler {
 			return
 		}
 		if who.role == viewer && !viewerMay(r) {
-			fail(w, http.StatusForbidden, "this is the token of admin.viewer_token_file: it may look under /api/v1, and change nothing")
+			fail(w, http.StatusForbidden,
+				"this is the token of admin.viewer_token_file: it may look under /api/v1, and change nothing")
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, who)))
 	})
 }
 
-// sameOrigin rejects reads too, where a browser says that a page of another origin asks (Fetch Metadata): what the page cannot
-// read costs the gate all the same, such as a profile, a check of Redis, or one of the few streams. Nor is an answer taken for a script.
+// sameOrigin rejects reads too, where a browser says that a page of another origin asks (Fetch Metadata): what the page
+// cannot read costs the gate all the same, such as a profile, a check of Redis, or one of the few streams. Nor is an
+// answer taken for a script.
 func sameOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")

@@ -24,8 +24,10 @@ func TestAViewerLooksAndChangesNothing(t *testing.T) {
 		token, method, path string
 		want                int
 	}{
-		{"guest", "GET", "/api/v1/stock/1001", 200}, {"guest", "POST", "/api/v1/stock/1001", 403}, {"guest", "DELETE", "/api/v1/overrides/1", 403},
-		{"guest", "GET", "/debug/pprof/", 403}, {"boss", "GET", "/debug/pprof/", 200}, {"boss", "POST", "/api/v1/stock/1001", 200}, {"", "GET", "/api/v1/stock", 401},
+		{"guest", "GET", "/api/v1/stock/1001", 200}, {"guest", "POST", "/api/v1/stock/1001", 403},
+		{"guest", "DELETE", "/api/v1/overrides/1", 403},
+		{"guest", "GET", "/debug/pprof/", 403}, {"boss", "GET", "/debug/pprof/", 200},
+		{"boss", "POST", "/api/v1/stock/1001", 200}, {"", "GET", "/api/v1/stock", 401},
 	} {
 		if w := ask(h, c.method, c.path, `{"set": 4}`, bearing(c.token)); w.Code != c.want {
 			t.Errorf("%s %s with %q: %d %s, want %d", c.method, c.path, c.token, w.Code, w.Body, c.want)
@@ -62,7 +64,8 @@ func TestWrongTokens_AreSlowedAndNeverLockTheRightOneOut(t *testing.T) {
 				}
 				code, took, after := from(address, fmt.Sprintf("guess-%d", i))
 				if code != want || took != pause || (after != "") != (want == 429) {
-					t.Fatalf("guess %d of %s: %d after %v, Retry-After %q; want %d after %v", i, address, code, took, after, want, pause)
+					t.Fatalf("guess %d of %s: %d after %v, Retry-After %q; want %d after %v", i, address, code, took, after, want,
+						pause)
 				}
 				if code, took, _ := from(address, "boss"); code != 200 || took != 0 {
 					t.Fatalf("the right token after guess %d: %d after %v", i, code, took)

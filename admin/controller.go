@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Controller changes the running gate. Its errors may be ErrInvalid, ErrConflict, errors.As a *BadFile, and of an override ErrNoOverride.
+// Controller changes the running gate. Its errors may be ErrInvalid, ErrConflict, errors.As a *BadFile, and of an
+// override ErrNoOverride.
 type Controller interface {
 	// Reload reads the configuration again. drop ends every override of a limit; otherwise those are kept that the new
 	// configuration has room for.
@@ -58,7 +59,8 @@ func (a *API) reload(w http.ResponseWriter, r *http.Request) {
 	want := struct{ Overrides string }{"keep"}
 	if r.ContentLength != 0 {
 		if err := decode(w, r, &want); err != nil || want.Overrides != "keep" && want.Overrides != "drop" {
-			fail(w, http.StatusBadRequest, `the body must be {"overrides": "keep"} or {"overrides": "drop"}; without one they are kept`)
+			fail(w, http.StatusBadRequest,
+				`the body must be {"overrides": "keep"} or {"overrides": "drop"}; without one they are kept`)
 			return
 		}
 	}
@@ -73,7 +75,8 @@ func (a *API) reload(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	done.Restart, done.Kept, done.Dropped = nonNil(done.Restart), nonNil(done.Kept), nonNil(done.Dropped)
-	a.record(r, AuditEntry{What: "config.reload", Object: done.Config, After: done}, "admin: reload asked for", "config", done.Config)
+	a.record(r, AuditEntry{What: "config.reload", Object: done.Config, After: done}, "admin: reload asked for", "config",
+		done.Config)
 	answer(w, done)
 }
 
@@ -119,8 +122,9 @@ func (a *API) drain(w http.ResponseWriter, r *http.Request) {
 
 // Override is a value other than the configured one, for a while.
 type Override struct {
-	ID     string    `json:"id"`
-	Key    string    `json:"key,omitempty"` // a key of the configuration, such as "limits.window.max" or "limits.rate[per_ip].burst"; or
+	ID string `json:"id"`
+	// a key of the configuration, such as "limits.window.max" or "limits.rate[per_ip].burst"; or
+	Key    string    `json:"key,omitempty"`
 	SKU    string    `json:"sku,omitempty"` // a SKU of a ledger, whose state is Value
 	Value  any       `json:"value"`         // a number, text with its unit, or a boolean; of a SKU "paused" or "ended"
 	Before any       `json:"before"`        // what it will be again
@@ -164,7 +168,8 @@ func (a *API) override(w http.ResponseWriter, r *http.Request) {
 	a.fault(w, fmt.Errorf("%.40q: %w", r.PathValue("id"), ErrNoOverride))
 }
 
-const overrideForm = `the body must be {"key": "limits.window.max", "value": 50, "for": "10m"} or {"sku": "1001", "value": "paused", "until": "2026-11-11T00:10:00+08:00"}`
+const overrideForm = `the body must be {"key": "limits.window.max", "value": 50, "for": "10m"} or {"sku": "1001", ` +
+	`"value": "paused", "until": "2026-11-11T00:10:00+08:00"}`
 
 // wantedOverride reads what is to be overridden.
 func wantedOverride(w http.ResponseWriter, r *http.Request, now time.Time) (o Override, err error) {
@@ -174,7 +179,8 @@ func wantedOverride(w http.ResponseWriter, r *http.Request, now time.Time) (o Ov
 		For      string
 		Until    time.Time
 	}
-	if err := decode(w, r, &want); err != nil || (want.Key == "") == (want.SKU == "") || (want.For == "") == want.Until.IsZero() {
+	if err := decode(w, r, &want); err != nil || (want.Key == "") == (want.SKU == "") ||
+		(want.For == "") == want.Until.IsZero() {
 		return o, fmt.Errorf("%w: %s", ErrInvalid, overrideForm)
 	}
 	o = Override{Key: want.Key, SKU: want.SKU, Until: want.Until, Who: callerOf(r).name}
@@ -191,7 +197,8 @@ func wantedOverride(w http.ResponseWriter, r *http.Request, now time.Time) (o Ov
 		o.Until = now.Add(span)
 	}
 	if span := o.Until.Sub(now); span < shortestOverride || span > longestOverride {
-		return o, fmt.Errorf("until %s: %w: an override lasts 1s to 24h; what is meant for longer belongs into the file", o.Until.Format(time.RFC3339), ErrInvalid)
+		return o, fmt.Errorf("until %s: %w: an override lasts 1s to 24h; what is meant for longer belongs into the file",
+			o.Until.Format(time.RFC3339), ErrInvalid)
 	}
 	if o.SKU != "" {
 		if err := checkSKU(o.SKU); err != nil {
@@ -215,7 +222,8 @@ func (a *API) setOverride(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, err)
 		return
 	}
-	a.record(r, done.auditEntry("override.set", done.Before, done.Value), "admin: override set", "of", done.label(), "value", done.Value, "before", done.Before, "until", done.Until)
+	a.record(r, done.auditEntry("override.set", done.Before, done.Value), "admin: override set", "of", done.label(),
+		"value", done.Value, "before", done.Before, "until", done.Until)
 	answer(w, done)
 }
 
@@ -225,7 +233,8 @@ func (a *API) undo(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, err)
 		return
 	}
-	a.record(r, done.auditEntry("override.undo", done.Value, done.Before), "admin: override undone", "of", done.label(), "value", done.Before, "before", done.Value)
+	a.record(r, done.auditEntry("override.undo", done.Value, done.Before), "admin: override undone", "of", done.label(),
+		"value", done.Before, "before", done.Value)
 	answer(w, done)
 }
 
@@ -237,5 +246,6 @@ func (o *Override) label() string {
 }
 
 func (o *Override) auditEntry(what string, before, after any) AuditEntry {
-	return AuditEntry{What: what, Object: o.label(), Detail: "override " + o.ID, Before: before, After: after, Until: o.Until}
+	return AuditEntry{What: what, Object: o.label(), Detail: "override " + o.ID, Before: before, After: after,
+		Until: o.Until}
 }

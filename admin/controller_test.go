@@ -18,11 +18,13 @@ type wheel struct {
 }
 
 func (wheel) Status() Status {
-	return Status{Version: "dev", Started: time.Unix(1, 0), Mode: "enforce", Phase: "serving", Checks: []Probed{{"shop", true, false, "up"}}, Reload: Reload{OK: true}}
+	return Status{Version: "dev", Started: time.Unix(1, 0), Mode: "enforce", Phase: "serving",
+		Checks: []Probed{{"shop", true, false, "up"}}, Reload: Reload{OK: true}}
 }
 
 func (wheel) Limits() []Limit {
-	return []Limit{{Name: "window", Numbers: []Number{{Key: "limits.window.max", InForce: 5, Configured: 5}}, Now: []Now{}, Reasons: []string{"window"}}}
+	return []Limit{{Name: "window", Numbers: []Number{{Key: "limits.window.max", InForce: 5, Configured: 5}}, Now: []Now{},
+		Reasons: []string{"window"}}}
 }
 func (wheel) Targets() []Target { return []Target{{Target: "http://shop", Up: true}} }
 func (wheel) Settings() Settings {
@@ -98,12 +100,14 @@ func TestAnOverrideHasAKeyAValueAndAnEnd(t *testing.T) {
 }
 
 func TestABadFileIsShownWithLineAndKey(t *testing.T) {
-	h, _ := gated(t, &wheel{bad: []Problem{{"config.toml", 7, "limits.window.maxx", "unknown key"}, {"config.toml", 9, "mode", "wrong"}}})
+	h, _ := gated(t, &wheel{bad: []Problem{{"config.toml", 7, "limits.window.maxx", "unknown key"},
+		{"config.toml", 9, "mode", "wrong"}}})
 	w := ask(h, "POST", "/api/v1/reload", "", nil)
 	if w.Code != 422 || !strings.Contains(w.Body.String(), `"line":7,"key":"limits.window.maxx"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if w := ask(h, "GET", "/api/v1/audit", "", nil); !strings.Contains(w.Body.String(), "config.toml:7: limits.window.maxx: unknown key (and 1 more)") {
+	if w := ask(h, "GET", "/api/v1/audit", "", nil); !strings.Contains(w.Body.String(),
+		"config.toml:7: limits.window.maxx: unknown key (and 1 more)") {
 		t.Errorf("the audit does not tell: %s", w.Body)
 	}
 	if w := ask(h, "POST", "/api/v1/reload", `{"overrides": "perhaps"}`, nil); w.Code != 400 {
@@ -115,7 +119,8 @@ func TestEveryChangeIsOnRecordAndNoLookIs(t *testing.T) {
 	h, api := gated(t, &wheel{})
 	api.Store = &shelf{left: 3}
 	named := func(r *http.Request) { r.Header.Set("Sluice-Operator", "ada@desk") }
-	for _, path := range []string{"status", "limits", "targets", "config", "overrides", "history", "audit", "sales", "stock", "stock/1001"} {
+	for _, path := range []string{"status", "limits", "targets", "config", "overrides", "history", "audit", "sales",
+		"stock", "stock/1001"} {
 		if w := ask(h, "GET", "/api/v1/"+path, "", named); w.Code != 200 {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
@@ -136,10 +141,12 @@ func TestEveryChangeIsOnRecordAndNoLookIs(t *testing.T) {
 			t.Fatalf("audit: %+v, want %v", told.Audit, want)
 		}
 	}
-	if len(told.Audit) != len(want) || told.Audit[4].Who != "ada@desk" || told.Audit[4].Before != 3.0 || told.Audit[4].After != 9.0 || told.Audit[3].Until.IsZero() {
+	if len(told.Audit) != len(want) || told.Audit[4].Who != "ada@desk" || told.Audit[4].Before != 3.0 ||
+		told.Audit[4].After != 9.0 || told.Audit[3].Until.IsZero() {
 		t.Errorf("audit: %+v", told.Audit)
 	}
-	lines := ask(h, "GET", "/api/v1/audit?after=3", "", func(r *http.Request) { r.Header.Set("Accept", "application/x-ndjson") })
+	lines := ask(h, "GET", "/api/v1/audit?after=3", "",
+		func(r *http.Request) { r.Header.Set("Accept", "application/x-ndjson") })
 	if got := strings.Count(lines.Body.String(), "\n"); got != 2 || !strings.HasPrefix(lines.Body.String(), `{"id":4,`) {
 		t.Errorf("as lines: %s", lines.Body)
 	}
@@ -148,11 +155,13 @@ func TestEveryChangeIsOnRecordAndNoLookIs(t *testing.T) {
 func TestWhatIsNotThereIsToldWithWhatIs(t *testing.T) {
 	h, _ := gated(t, &wheel{})
 	w := ask(h, "GET", "/api/v1/limit", "", nil)
-	if w.Code != 404 || w.Header().Get("Content-Type") != "application/problem+json" || !strings.Contains(w.Body.String(), "limits, targets") {
+	if w.Code != 404 || w.Header().Get("Content-Type") != "application/problem+json" ||
+		!strings.Contains(w.Body.String(), "limits, targets") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	w = ask(h, "PUT", "/api/v1/overrides/1", "", nil)
-	if w.Code != 405 || w.Header().Get("Allow") != "GET, DELETE" || w.Header().Get("Content-Type") != "application/problem+json" {
+	if w.Code != 405 || w.Header().Get("Allow") != "GET, DELETE" ||
+		w.Header().Get("Content-Type") != "application/problem+json" {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 }

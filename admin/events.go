@@ -41,7 +41,8 @@ const sendWithin = 10 * time.Second
 func (a *API) events(w http.ResponseWriter, r *http.Request) {
 	if !a.History.acquireListener() {
 		w.Header().Set("Retry-After", "5")
-		fail(w, http.StatusServiceUnavailable, fmt.Sprintf("%d streams are open already: tabs of a browser can share one", maxStreams))
+		fail(w, http.StatusServiceUnavailable, fmt.Sprintf("%d streams are open already: tabs of a browser can share one",
+			maxStreams))
 		return
 	}
 	defer a.History.releaseListener()

@@ -16,8 +16,9 @@ const (
 	maxStreams  = 32  // of events at a time; a browser's tabs can share one
 )
 
-// History looks at the gate's traffic and metrics once a second, and remembers ten minutes of what they said. It promises that
-// its memory is fixed, however many look, and that a slow listener delays no other. It is safe for concurrent use.
+// History looks at the gate's traffic and metrics once a second, and remembers ten minutes of what they said. It
+// promises that its memory is fixed, however many look, and that a slow listener delays no other. It is safe for
+// concurrent use.
 type History struct {
 	traffic       func() metrics.Traffic
 	metrics       prometheus.Gatherer
@@ -39,9 +40,11 @@ type encodedSecond struct {
 	json   json.RawMessage
 }
 
-// NewHistory returns a Watch over traffic and metrics that looks until it is closed. Of metrics it gathers all, whether it shows them or not.
+// NewHistory returns a Watch over traffic and metrics that looks until it is closed. Of metrics it gathers all, whether
+// it shows them or not.
 func NewHistory(traffic func() metrics.Traffic, metrics prometheus.Gatherer) *History {
-	w := &History{traffic: traffic, metrics: metrics, stop: make(chan struct{}), stopped: make(chan struct{}), news: make(chan struct{}), skus: map[string]*moments{}}
+	w := &History{traffic: traffic, metrics: metrics, stop: make(chan struct{}), stopped: make(chan struct{}),
+		news: make(chan struct{}), skus: map[string]*moments{}}
 	w.now = w.read()
 	w.now.updateMoments(w.skus, 0)
 	go w.run()
@@ -119,7 +122,8 @@ func (w *History) after(at int64) (seconds []encodedSecond, news <-chan struct{}
 	return seconds, w.news
 }
 
-// since is what was done between two Unix seconds, by whole minutes of the last day, and when SKUs were sold first and last.
+// since is what was done between two Unix seconds, by whole minutes of the last day, and when SKUs were sold first and
+// last.
 func (w *History) since(from, to int64) (Tally, map[string]moments) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -155,10 +159,12 @@ func (w *History) count(l *Limit) {
 	if w.n > 0 {
 		s = w.ring[(w.n-1)%keptSeconds].second
 	}
-	if len(l.Reasons) == 1 && l.Reasons[0] == "rate" { // all keyed rates reject for the same reason: theirs are counted apart
+	// all keyed rates reject for the same reason: theirs are counted apart
+	if len(l.Reasons) == 1 && l.Reasons[0] == "rate" {
 		l.Rejected, l.Observed = w.now.rateRejected[l.Name], w.now.rateObserved[l.Name]
 		if s != nil {
-			l.RejectedPerSecond, l.ObservedPerSecond = perSecondOf(s.rateRejected[l.Name], s.Span), perSecondOf(s.rateObserved[l.Name], s.Span)
+			l.RejectedPerSecond, l.ObservedPerSecond = perSecondOf(s.rateRejected[l.Name], s.Span),
+				perSecondOf(s.rateObserved[l.Name], s.Span)
 		}
 		return
 	}

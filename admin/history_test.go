@@ -22,7 +22,8 @@ import (
 // still is a Watch that looks only when a test says so.
 func still(t *testing.T) *History {
 	t.Helper()
-	w := &History{traffic: none, metrics: prometheus.NewRegistry(), stop: make(chan struct{}), stopped: make(chan struct{}), news: make(chan struct{}), skus: map[string]*moments{}}
+	w := &History{traffic: none, metrics: prometheus.NewRegistry(), stop: make(chan struct{}),
+		stopped: make(chan struct{}), news: make(chan struct{}), skus: map[string]*moments{}}
 	w.now = w.read()
 	return w
 }
@@ -58,7 +59,8 @@ func (c *counted) traffic() metrics.Traffic {
 
 // answer counts requests of a route, and what of them was rejected.
 func (c *counted) answer(route string, requests int64, rejected map[reject.Reason]int64) {
-	i, found := slices.BinarySearchFunc(c.all.Routes, route, func(r metrics.RouteTraffic, name string) int { return strings.Compare(r.Route, name) })
+	i, found := slices.BinarySearchFunc(c.all.Routes, route,
+		func(r metrics.RouteTraffic, name string) int { return strings.Compare(r.Route, name) })
 	if !found {
 		c.all.Routes = slices.Insert(c.all.Routes, i, metrics.RouteTraffic{Route: route})
 	}
@@ -90,14 +92,16 @@ func TestASecondIsWhatWasAddedInIt(t *testing.T) {
 	}
 	w.addSecond(100, 2)
 	s := w.latest()
-	if s.At != 100 || s.Span != 2 || s.Requests != 15 || s.Admitted != 8 || s.Rejected["window"] != 3 || s.Rejected["sold_out"] != 4 || len(s.Rejected) != 2 ||
+	if s.At != 100 || s.Span != 2 || s.Requests != 15 || s.Admitted != 8 || s.Rejected["window"] != 3 ||
+		s.Rejected["sold_out"] != 4 || len(s.Rejected) != 2 ||
 		s.Observed["rate"] != 2 || len(s.Observed) != 1 {
 		t.Errorf("%+v", s)
 	}
 	if s.Shop.P50 <= 10 || s.Shop.P50 > 20 || s.Shop.P99 > 20 || s.Redis != nil {
 		t.Errorf("shop %+v, redis %v", s.Shop, s.Redis)
 	}
-	if len(s.Stock) != mostStock || s.Stock[0].Sold != 29 || len(s.Routes) != 2 || s.Routes[0] != (RouteSecond{"order", 10, 7}) || s.Routes[1] != (RouteSecond{"pages", 5, 0}) {
+	if len(s.Stock) != mostStock || s.Stock[0].Sold != 29 || len(s.Routes) != 2 ||
+		s.Routes[0] != (RouteSecond{"order", 10, 7}) || s.Routes[1] != (RouteSecond{"pages", 5, 0}) {
 		t.Errorf("stock %v, routes %v", s.Stock, s.Routes)
 	}
 	l := Limit{Name: "per_ip", Reasons: []string{"rate"}}

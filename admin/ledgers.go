@@ -26,7 +26,8 @@ func (l *Ledger) LogValue() slog.Value {
 	if l == nil {
 		return slog.StringValue("none")
 	}
-	return slog.StringValue(fmt.Sprintf("total %d, held %d, sold %d, limit %d, %s, %d-%d", l.Total, l.Held, l.Sold, l.Limit, l.State, l.Epoch, l.Ver))
+	return slog.StringValue(fmt.Sprintf("total %d, held %d, sold %d, limit %d, %s, %d-%d", l.Total, l.Held, l.Sold,
+		l.Limit, l.State, l.Epoch, l.Ver))
 }
 
 const frozen = "frozen"
@@ -138,7 +139,8 @@ func (a *API) changeLedger(w http.ResponseWriter, r *http.Request) {
 	if want.State != "" && a.Controller != nil {
 		a.Controller.Leave(sku) // paused for a while, and now for good: it must not open by itself
 	}
-	a.record(r, AuditEntry{What: "ledger.change", Object: sku, Detail: want.String(), Before: before.Ledger, After: now.Ledger},
+	a.record(r, AuditEntry{What: "ledger.change", Object: sku, Detail: want.String(), Before: before.Ledger,
+		After: now.Ledger},
 		"admin: ledger changed", "sku", sku, "change", want.String(), "before", before.Ledger, "after", now.Ledger)
 	answer(w, now)
 }
@@ -149,7 +151,8 @@ func (a *API) mayMake(r *http.Request, sku string) error {
 	if a.Store == nil || r.URL.Query().Get("kind") == "ledger" {
 		return nil
 	}
-	return fmt.Errorf("set %q: %w: it has no ledger, and some routes look at the shop's own stock; say kind=ledger to make one, or kind=layout", sku, ErrConflict)
+	return fmt.Errorf("set %q: %w: it has no ledger, and some routes look at the shop's own stock; say kind=ledger to "+
+		"make one, or kind=layout", sku, ErrConflict)
 }
 
 func (a *API) apply(ctx context.Context, sku string, want *change, before Stock) (Stock, error) {
@@ -163,7 +166,8 @@ func (a *API) apply(ctx context.Context, sku string, want *change, before Stock)
 	case before.Ledger.State == want.State:
 		return before, nil // asking twice to freeze must not raise the epoch twice
 	case before.Ledger.State == frozen && !want.Reconciled:
-		return Stock{}, fmt.Errorf(`%q is frozen: %w: orders of the shop may be missing in its ledger; adopt them, then ask again with "reconciled": true`, sku, ErrConflict)
+		return Stock{}, fmt.Errorf(`%q is frozen: %w: orders of the shop may be missing in its ledger; adopt them, then `+
+			`ask again with "reconciled": true`, sku, ErrConflict)
 	}
 	return a.Ledgers.SetState(ctx, sku, want.State)
 }

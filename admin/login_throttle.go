@@ -23,9 +23,9 @@ const (
 	mostPaused = 8
 )
 
-// LoginThrottle counts wrong tokens, and slows the clients that send many. A right token is never rejected or slowed, whatever
-// was sent before from the same address or from others: a token has 16 bytes or more, and is not found by trying. It is
-// safe for concurrent use, and outlives a reload.
+// LoginThrottle counts wrong tokens, and slows the clients that send many. A right token is never rejected or slowed,
+// whatever was sent before from the same address or from others: a token has 16 bytes or more, and is not found by
+// trying. It is safe for concurrent use, and outlives a reload.
 type LoginThrottle struct {
 	mu     sync.Mutex
 	minute int64 // of what is counted; wrong and all are of this one alone
@@ -39,9 +39,9 @@ type LoginThrottle struct {
 // NewLoginThrottle returns a Door that has counted nothing.
 func NewLoginThrottle() *LoginThrottle { return &LoginThrottle{wrong: map[netip.Addr]int{}} }
 
-// rejected counts a wrong token of client. It returns how long the client should wait before it sends another one, 0 for
-// the first ones in a minute, and whether that is worth a line: a flood is not, one by one. It takes wrongPause where
-// there is a wait.
+// rejected counts a wrong token of client. It returns how long the client should wait before it sends another one, 0
+// for the first ones in a minute, and whether that is worth a line: a flood is not, one by one. It takes wrongPause
+// where there is a wait.
 func (d *LoginThrottle) rejected(client netip.Addr, now time.Time) (wait time.Duration, telling bool) {
 	d.total.Add(1)
 	d.mu.Lock()
@@ -69,7 +69,8 @@ func (d *LoginThrottle) rejected(client netip.Addr, now time.Time) (wait time.Du
 	return wait, telling
 }
 
-var wrongTokens = prometheus.NewDesc("sluice_admin_wrong_tokens_total", "Requests to admin.listen with a wrong token.", nil, nil)
+var wrongTokens = prometheus.NewDesc("sluice_admin_wrong_tokens_total", "Requests to admin.listen with a wrong token.",
+	nil, nil)
 
 // Describe implements prometheus.Collector.
 func (d *LoginThrottle) Describe(out chan<- *prometheus.Desc) { out <- wrongTokens }

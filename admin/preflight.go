@@ -13,8 +13,8 @@ type Finding struct {
 	Says   string `json:"says"` // with the way out
 }
 
-// Preflight runs the checks before a sale. It promises that they run once at a time, however many ask: those who come meanwhile, and
-// a moment later, hear the same. It is safe for concurrent use, and outlives a reload.
+// Preflight runs the checks before a sale. It promises that they run once at a time, however many ask: those who come
+// meanwhile, and a moment later, hear the same. It is safe for concurrent use, and outlives a reload.
 type Preflight struct {
 	check func(ctx context.Context) []Finding
 	turn  chan struct{}

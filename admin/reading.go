@@ -12,7 +12,8 @@ import (
 	"sluice/proxy/reject"
 )
 
-// reading is what the gate has counted and what its metrics say at one instant: counts since the start, and how things stand.
+// reading is what the gate has counted and what its metrics say at one instant: counts since the start, and how things
+// stand.
 type reading struct {
 	requests                     int64
 	rejected, observed           map[string]int64 // by reason
@@ -32,10 +33,13 @@ type reading struct {
 // read takes in all traffic, and of metrics what it knows.
 func read(traffic metrics.Traffic, families []*dto.MetricFamily) *reading {
 	r := &reading{
-		requests: traffic.Requests, routes: traffic.Routes, rejected: byReason(traffic.Rejected[:]), observed: byReason(traffic.Observed[:]),
-		rateRejected: map[string]int64{}, rateObserved: map[string]int64{}, rejectedConns: map[string]int64{}, observedConns: map[string]int64{},
-		sent: map[string]int64{}, failed: map[string]int64{}, calls: map[string]int64{}, errors: map[string]int64{},
-		windows: map[string]int64{}, saturated: map[string]int64{}, shop: histograms{}, redis: histograms{}, stock: map[string]*StockSecond{},
+		requests: traffic.Requests, routes: traffic.Routes, rejected: byReason(traffic.Rejected[:]),
+		observed:     byReason(traffic.Observed[:]),
+		rateRejected: map[string]int64{}, rateObserved: map[string]int64{}, rejectedConns: map[string]int64{},
+		observedConns: map[string]int64{},
+		sent:          map[string]int64{}, failed: map[string]int64{}, calls: map[string]int64{}, errors: map[string]int64{},
+		windows: map[string]int64{}, saturated: map[string]int64{}, shop: histograms{}, redis: histograms{},
+		stock: map[string]*StockSecond{},
 	}
 	for _, rate := range traffic.Rates {
 		r.rateRejected[rate.Rate], r.rateObserved[rate.Rate] = rate.Rejected, rate.Observed
@@ -64,7 +68,8 @@ func byReason(counts []int64) map[string]int64 {
 
 // route is what was counted of a route; zero when nothing was.
 func (r *reading) route(name string) metrics.RouteTraffic {
-	i, found := slices.BinarySearchFunc(r.routes, name, func(t metrics.RouteTraffic, name string) int { return cmp.Compare(t.Route, name) })
+	i, found := slices.BinarySearchFunc(r.routes, name,
+		func(t metrics.RouteTraffic, name string) int { return cmp.Compare(t.Route, name) })
 	if !found {
 		return metrics.RouteTraffic{}
 	}
@@ -205,8 +210,8 @@ func (d *distribution) add(bound float64, n uint64) {
 	d.counts[i] += n
 }
 
-// quantile estimates, in milliseconds, what a part of all does not exceed: linearly within a bucket, and at most the last
-// bound. 0 = there is nothing.
+// quantile estimates, in milliseconds, what a part of all does not exceed: linearly within a bucket, and at most the
+// last bound. 0 = there is nothing.
 func (d *distribution) quantile(q float64) float64 {
 	rank, below, lower := q*float64(d.count), 0.0, 0.0
 	if d.count == 0 || len(d.bounds) == 0 {

@@ -28,8 +28,8 @@ type Report struct {
 	Traffic  Tally  `json:"traffic"`  // of this instance alone
 }
 
-// Book is the ledger of one SKU, and whether it balances: total = held + sold + free with nothing oversold, and where the orders could be counted
-// one by one, those that are held and confirmed come to the same.
+// Book is the ledger of one SKU, and whether it balances: total = held + sold + free with nothing oversold, and where
+// the orders could be counted one by one, those that are held and confirmed come to the same.
 type Book struct {
 	SKU       string    `json:"sku"`
 	Total     int64     `json:"total"`
@@ -61,7 +61,8 @@ func (a *API) report(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if form != "" {
-		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", "sluice-report-"+done.At.Format("20060102-150405")+"."+form))
+		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", "sluice-report-"+
+			done.At.Format("20060102-150405")+"."+form))
 	}
 	if form == "csv" {
 		w.Header().Set("Content-Type", "text/csv; charset=utf-8")
@@ -75,7 +76,8 @@ func (a *API) report(w http.ResponseWriter, r *http.Request) {
 // reported is the report of a sale, or of a SKU; "" = of all.
 func (a *API) reported(ctx context.Context, sale, sku string) (*Report, error) {
 	s := a.Gate.Status()
-	r := &Report{At: time.Now().UTC().Truncate(time.Second), From: s.Started, Version: s.Version, Config: s.Config, Stock: []Book{}}
+	r := &Report{At: time.Now().UTC().Truncate(time.Second), From: s.Started, Version: s.Version, Config: s.Config,
+		Stock: []Book{}}
 	r.To = r.At
 	r.Host, _ = os.Hostname() // for people alone
 	var skus []string

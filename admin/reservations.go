@@ -73,7 +73,8 @@ func (a *API) locate(r *http.Request) (Reservation, error) {
 			return Reservation{}, err
 		}
 		if len(skus) > maxAsked {
-			return Reservation{}, fmt.Errorf("find %q: %w: there are more than %d ledgers; name one with sku=", serial, ErrInvalid, maxAsked)
+			return Reservation{}, fmt.Errorf("find %q: %w: there are more than %d ledgers; name one with sku=", serial,
+				ErrInvalid, maxAsked)
 		}
 	}
 	return a.only(ctx, serial, skus)
@@ -95,7 +96,8 @@ func (a *API) only(ctx context.Context, serial string, skus []string) (Reservati
 	case len(all) == 1:
 		return all[0], nil
 	case len(all) > 1:
-		return Reservation{}, fmt.Errorf("%q is a serial of %s and of %s: %w: name one with sku=", serial, all[0].SKU, all[1].SKU, ErrConflict)
+		return Reservation{}, fmt.Errorf("%q is a serial of %s and of %s: %w: name one with sku=", serial, all[0].SKU,
+			all[1].SKU, ErrConflict)
 	case len(skus) == 1:
 		return Reservation{}, fmt.Errorf("%q of %q: %w", serial, skus[0], errNoSerial)
 	}
@@ -115,7 +117,8 @@ func wantedOf(r *http.Request) (want wanted, err error) {
 		return want, err
 	}
 	if !slices.Contains([]string{"", held, "unknown", "confirmed", "released", "refunded"}, want.state) {
-		return want, fmt.Errorf(`state %.20q: %w: it is "held", "unknown", "confirmed", "released" or "refunded"`, want.state, ErrInvalid)
+		return want, fmt.Errorf(`state %.20q: %w: it is "held", "unknown", "confirmed", "released" or "refunded"`, want.state,
+			ErrInvalid)
 	}
 	if want.sku != "" {
 		err = checkSKU(want.sku)
@@ -158,7 +161,8 @@ func (a *API) reservations(w http.ResponseWriter, r *http.Request) {
 }
 
 // gather adds those of sku that are wanted, and keeps the first so many. cut tells that it knows of others.
-func (a *API) gather(ctx context.Context, all []Reservation, sku string, want *wanted) (kept []Reservation, cut bool, err error) {
+func (a *API) gather(ctx context.Context, all []Reservation, sku string, want *wanted) (kept []Reservation, cut bool,
+	err error) {
 	read, err := a.Ledgers.Reservations(ctx, sku, maxRead)
 	if err != nil {
 		return nil, false, err

@@ -84,7 +84,8 @@ func (a *API) elsewhere(mux *http.ServeMux) http.HandlerFunc {
 			return
 		}
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		fail(w, http.StatusMethodNotAllowed, fmt.Sprintf("%.20s is not for this path; there are %s", r.Method, strings.Join(allowed, ", ")))
+		fail(w, http.StatusMethodNotAllowed, fmt.Sprintf("%.20s is not for this path; there are %s", r.Method,
+			strings.Join(allowed, ", ")))
 	}
 }
 

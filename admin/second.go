@@ -33,9 +33,10 @@ type Second struct {
 
 // ShopSecond is the shop's part.
 type ShopSecond struct {
-	Requests int64   `json:"requests"` // that it answered, or failed to
-	Errors   int64   `json:"errors"`   // those without an answer, or with a 5xx, and those that reached no target: may exceed Requests
-	P50      float64 `json:"p50_ms"`   // of these; 0 = there were none
+	Requests int64 `json:"requests"` // that it answered, or failed to
+	// those without an answer, or with a 5xx, and those that reached no target: may exceed Requests
+	Errors   int64   `json:"errors"`
+	P50      float64 `json:"p50_ms"` // of these; 0 = there were none
 	P99      float64 `json:"p99_ms"`
 	InFlight int64   `json:"in_flight"`
 	Limit    int64   `json:"limit"` // of InFlight; 0 = none
@@ -87,14 +88,17 @@ func between(before, now *reading, at int64, span float64) *Second {
 	shop, redis := now.shop.since(before.shop), now.redis.since(before.redis)
 	s := &Second{
 		At: at, Span: math.Round(span*1000) / 1000,
-		Requests: max(0, now.requests-before.requests), Rejected: rise(now.rejected, before.rejected), Observed: rise(now.observed, before.observed),
+		Requests: max(0, now.requests-before.requests), Rejected: rise(now.rejected, before.rejected),
+		Observed:    rise(now.observed, before.observed),
 		Connections: now.connections, RejectedConnections: rise(now.rejectedConns, before.rejectedConns),
 		Shop: ShopSecond{
-			Requests: sum(now.sent, before.sent), Errors: sum(now.failed, before.failed), P50: shop.quantile(0.5), P99: shop.quantile(0.99),
+			Requests: sum(now.sent, before.sent), Errors: sum(now.failed, before.failed), P50: shop.quantile(0.5),
+			P99:      shop.quantile(0.99),
 			InFlight: now.inFlight, Limit: now.limit, Queue: now.queue, Up: now.up, Targets: now.targets,
 		},
 		Unknown: now.unknown, Stock: now.mostSold(),
-		Windows: []WindowSecond{}, rateRejected: rise(now.rateRejected, before.rateRejected), rateObserved: rise(now.rateObserved, before.rateObserved),
+		Windows: []WindowSecond{}, rateRejected: rise(now.rateRejected, before.rateRejected),
+		rateObserved: rise(now.rateObserved, before.rateObserved),
 	}
 	rejected := int64(0)
 	for _, n := range s.Rejected {
@@ -102,10 +106,12 @@ func between(before, now *reading, at int64, span float64) *Second {
 	}
 	s.Admitted = max(0, s.Requests-rejected)
 	if now.hasRedis {
-		s.Redis = &RedisSecond{Calls: sum(now.calls, before.calls), P50: redis.quantile(0.5), P99: redis.quantile(0.99), Errors: sum(now.errors, before.errors), Up: now.redisUp}
+		s.Redis = &RedisSecond{Calls: sum(now.calls, before.calls), P50: redis.quantile(0.5), P99: redis.quantile(0.99),
+			Errors: sum(now.errors, before.errors), Up: now.redisUp}
 	}
 	for _, of := range slices.Sorted(maps.Keys(now.windows)) {
-		s.Windows = append(s.Windows, WindowSecond{of, now.windows[of] - before.windows[of], now.saturated[of] - before.saturated[of]})
+		s.Windows = append(s.Windows, WindowSecond{of, now.windows[of] - before.windows[of],
+			now.saturated[of] - before.saturated[of]})
 	}
 	s.Routes = routeSeconds(before, now)
 	return s
@@ -137,7 +143,8 @@ func routeSeconds(before, now *reading) []RouteSecond {
 	return told
 }
 
-// rise is by how much each count has risen; those that have not are left out. What counts may go, as a target does with a reload.
+// rise is by how much each count has risen; those that have not are left out. What counts may go, as a target does with
+// a reload.
 func rise(now, before map[string]int64) map[string]int64 {
 	by := map[string]int64{}
 	for name, n := range now {

@@ -49,7 +49,8 @@ func (a *API) settleAndAnswer(w http.ResponseWriter, r *http.Request, op string,
 	if was == "" {
 		was = "none"
 	}
-	a.record(r, AuditEntry{What: "reservation.settle", Object: before.SKU + " " + before.Serial, Detail: op, Before: was, After: out},
+	a.record(r, AuditEntry{What: "reservation.settle", Object: before.SKU + " " + before.Serial, Detail: op, Before: was,
+		After: out},
 		"admin: reservation settled", "sku", before.SKU, "serial", before.Serial, "op", op,
 		"before", was, "after", out.State, "changed", out.Changed)
 	if out.OverTotal {
@@ -83,7 +84,8 @@ func (r Reservation) agrees(with Reservation) error {
 	if undone || r.User == with.User && r.Quantity == with.Quantity {
 		return nil
 	}
-	return fmt.Errorf("adopt %q: %w: it is %s already, %d for user %q; confirm it if that is the order, else correct what you sent",
+	return fmt.Errorf("adopt %q: %w: it is %s already, %d for user %q; confirm it if that is the order, else correct "+
+		"what you sent",
 		r.Serial, ErrConflict, r.State, r.Quantity, r.User)
 }
 
@@ -103,7 +105,8 @@ func (a *API) adopted(w http.ResponseWriter, r *http.Request) (Reservation, erro
 		return Reservation{}, fmt.Errorf("quantity %d: %w: it is 1 to %d", order.Quantity, ErrInvalid, maxQuantity)
 	}
 	if !nameable(order.User) {
-		return Reservation{}, fmt.Errorf("user %.300q: %w: no request can name it; at most %d bytes without control characters, as the gate identifies users", order.User, ErrInvalid, maxUser)
+		return Reservation{}, fmt.Errorf("user %.300q: %w: no request can name it; at most %d bytes without control "+
+			"characters, as the gate identifies users", order.User, ErrInvalid, maxUser)
 	}
 	return Reservation{SKU: order.SKU, Serial: r.PathValue("serial"), User: order.User, Quantity: order.Quantity}, nil
 }

@@ -56,7 +56,8 @@ func (h *answers) add(other answers) {
 func gather(ctx context.Context, l load, run string, fronts []string) (*crowd, error) {
 	c := &crowd{load: l, run: run}
 	for i := range min(l.Underway, l.Connections) {
-		c.askers = append(c.askers, &requester{crowd: c, place: i, in: bufio.NewReaderSize(nil, 4<<10), dice: rand.New(rand.NewPCG(uint64(i), 1))})
+		c.askers = append(c.askers, &requester{crowd: c, place: i, in: bufio.NewReaderSize(nil, 4<<10),
+			dice: rand.New(rand.NewPCG(uint64(i), 1))})
 	}
 	err := c.all(func(a *requester) error {
 		for i := a.place; i < l.Connections; i += len(c.askers) {

@@ -82,7 +82,8 @@ func (f *field) pace(ctx context.Context, k kind, connections int) (sample, erro
 	}, nil
 }
 
-const plainRequest = "GET /item/1001 HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: wrk\r\nAccept: application/json\r\nCookie: uid=r1\r\n\r\n"
+const plainRequest = "GET /item/1001 HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: wrk\r\nAccept: " +
+	"application/json\r\nCookie: uid=r1\r\n\r\n"
 
 // waiting is the memory of connections that have asked once and wait.
 func (f *field) waiting(ctx context.Context, r results, round int) error {
@@ -171,7 +172,8 @@ func (f *field) crowd(ctx context.Context, r results, round int) error {
 			return fmt.Errorf("%s: %w", k.name, err)
 		}
 		r.add(cell{"million", k.name, 512}, got)
-		fmt.Fprintf(os.Stderr, "  million      %4d  %-8s %8.0f calls of Redis, %.2f µs of the gate\n", 512, k.name, got[calls], got[gateCPU])
+		fmt.Fprintf(os.Stderr, "  million      %4d  %-8s %8.0f calls of Redis, %.2f µs of the gate\n", 512, k.name,
+			got[calls], got[gateCPU])
 	}
 	return nil
 }
@@ -214,8 +216,8 @@ func (f *field) sellOut(ctx context.Context, k kind, sale scenario) (sample, err
 	}, nil
 }
 
-// telling is what a rejection costs Sluice when it also tells of it, as the default configuration does: "logged" to a file and in
-// memory, "traced" with a collector that takes everything, or "" for neither.
+// telling is what a rejection costs Sluice when it also tells of it, as the default configuration does: "logged" to a
+// file and in memory, "traced" with a collector that takes everything, or "" for neither.
 func (f *field) telling(how string) func(context.Context, results, int) error {
 	return func(ctx context.Context, r results, _ int) error {
 		name := how

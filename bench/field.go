@@ -61,7 +61,8 @@ func (f *field) prepare(ctx context.Context) (err error) {
 	if err := render(f.dir, "peers/shop.conf", s); err != nil {
 		return err
 	}
-	f.shop, err = spawn(ctx, f.dir, "shop", "nginx", "-p", f.dir, "-e", filepath.Join(f.dir, "shop.log"), "-c", filepath.Join(f.dir, "shop.conf"))
+	f.shop, err = spawn(ctx, f.dir, "shop", "nginx", "-p", f.dir, "-e", filepath.Join(f.dir, "shop.log"), "-c",
+		filepath.Join(f.dir, "shop.conf"))
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,8 @@ func gateKinds() []kind {
 		return func(f *field, _ string, s settings) []string { return []string{f.self, "serve", how, s.Front, s.Shop} }
 	}
 	return []kind{
-		{name: "nginx", title: "nginx + Lua", needs: "nginx", files: []string{"peers/nginx.conf", "peers/gate.lua"}, ready: front,
+		{name: "nginx", title: "nginx + Lua", needs: "nginx", files: []string{"peers/nginx.conf", "peers/gate.lua"},
+			ready: front,
 			command: func(_ *field, dir string, _ settings) []string {
 				return []string{"nginx", "-p", dir, "-e", filepath.Join(dir, "nginx.log"), "-c", filepath.Join(dir, "nginx.conf")}
 			}},
@@ -168,7 +169,8 @@ func luaModules() []string {
 // build compiles sluice as it is delivered, in the module above this one.
 func build(ctx context.Context, dir string) (string, error) {
 	path := filepath.Join(dir, "sluice")
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-o", path, "./cmd/sluice")
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-o", path,
+		"./cmd/sluice")
 	cmd.Dir, cmd.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build sluice: %w: %s", err, strings.TrimSpace(string(text)))
@@ -219,7 +221,8 @@ func rejectAll(ctx *fasthttp.RequestCtx) {
 
 // forwarder hands every request to the shop, and its answer back, without a question.
 func forwarder(shop string) fasthttp.RequestHandler {
-	client := &fasthttp.HostClient{Addr: shop, MaxConns: 4096, MaxIdleConnDuration: 60 * time.Second, NoDefaultUserAgentHeader: true}
+	client := &fasthttp.HostClient{Addr: shop, MaxConns: 4096, MaxIdleConnDuration: 60 * time.Second,
+		NoDefaultUserAgentHeader: true}
 	return func(ctx *fasthttp.RequestCtx) {
 		if err := client.Do(&ctx.Request, &ctx.Response); err != nil {
 			ctx.Error(err.Error(), fasthttp.StatusBadGateway)

@@ -126,6 +126,7 @@ func (a axis) grew(t *table, some []spot) {
 		seen = append(seen, o.Curve)
 		price := perRequest()[0]
 		low, high := middle(first.values(price)), middle(last.values(price))
-		t.row(fmt.Sprintf("%s to %s %s", plain(first.At), plain(last.At), a.along), o.Curve, number(low)+" to "+number(high), fmt.Sprintf("%+.0f %%", 100*(high/low-1)))
+		t.row(fmt.Sprintf("%s to %s %s", plain(first.At), plain(last.At), a.along), o.Curve, number(low)+" to "+number(high),
+			fmt.Sprintf("%+.0f %%", 100*(high/low-1)))
 	}
 }

@@ -77,7 +77,8 @@ func (a *requester) compose(n int64) (what request) {
 		}
 		out = fmt.Appendf(out, "POST /check/open-%d/order", sku)
 	}
-	out = append(out, " HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: crowd\r\nAccept: application/json\r\nCookie: uid="...)
+	out = append(out, " HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: crowd\r\n"+
+		"Accept: application/json\r\nCookie: uid="...)
 	if what == anOrder {
 		out = append(append(out, a.run...), '-')
 		out = strconv.AppendInt(append(strconv.AppendInt(out, int64(a.place), 10), '-'), n, 10)

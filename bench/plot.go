@@ -19,7 +19,8 @@ const (
 	plotLength = plotWidth - plotLeft - 60
 )
 
-// plot draws the processor time of a request in each scenario and gate, as a ratio to the best rival's: 1 is as good, shorter is better.
+// plot draws the processor time of a request in each scenario and gate, as a ratio to the best rival's: 1 is as good,
+// shorter is better.
 func plot(r results, connections int) []byte {
 	var bars strings.Builder
 	y := plotTop
@@ -39,7 +40,8 @@ func plot(r results, connections int) []byte {
 		}
 	}
 	one := plotLeft + plotLength/plotMost
-	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="11">
+	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d"
+ font-family="sans-serif" font-size="11">
 <rect width="100%%" height="100%%" fill="white"/>
 <text x="10" y="20" font-size="13">CPU a request at %d connections, of the best peer's (shorter is better)</text>
 <line x1="%.0f" y1="30" x2="%.0f" y2="%d" stroke="#888" stroke-dasharray="4 3"/>
@@ -51,7 +53,8 @@ func plot(r results, connections int) []byte {
 func drawBar(out *strings.Builder, y int, label string, ratio float64, fill string) {
 	length := math.Min(ratio, plotMost) / plotMost * plotLength
 	fmt.Fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", plotLeft-6, y+11, html.EscapeString(label))
-	fmt.Fprintf(out, "<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n", plotLeft, y, length, plotBar, fill)
+	fmt.Fprintf(out, "<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n", plotLeft, y, length, plotBar,
+		fill)
 	fmt.Fprintf(out, "<text x=\"%.1f\" y=\"%d\">%.2f</text>\n", plotLeft+length+4, y+11, ratio)
 }
 
@@ -113,20 +116,24 @@ func draw(title, along, unit string, curves []drawn) []byte {
 	}
 	y := func(v float64) float64 { return curveHeight - curveFoot - v/most*(curveHeight-curveFoot-curveTop) }
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="11">
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d"
+ font-family="sans-serif" font-size="11">
 <rect width="100%%" height="100%%" fill="white"/>
 <text x="10" y="20" font-size="13">%s</text>
 `, curveWidth, curveHeight, html.EscapeString(title))
 	for i := range 5 {
 		v := most / 1.1 * float64(i) / 4
-		fmt.Fprintf(&out, "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#ddd\"/>\n", curveLeft, y(v), curveWidth-curveRight, y(v))
+		fmt.Fprintf(&out, "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#ddd\"/>\n", curveLeft, y(v),
+			curveWidth-curveRight, y(v))
 		fmt.Fprintf(&out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", curveLeft-6, y(v)+4, number(v))
 	}
 	fmt.Fprintf(&out, "<text x=\"%d\" y=\"%d\">%s</text>\n", 10, curveTop-6, html.EscapeString(unit))
 	for _, at := range ticks(all) {
-		fmt.Fprintf(&out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", x(at), curveHeight-curveFoot+16, plain(at))
+		fmt.Fprintf(&out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", x(at), curveHeight-curveFoot+16,
+			plain(at))
 	}
-	fmt.Fprintf(&out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", (curveLeft+curveWidth-curveRight)/2, curveHeight-10, html.EscapeString(along))
+	fmt.Fprintf(&out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", (curveLeft+curveWidth-curveRight)/2,
+		curveHeight-10, html.EscapeString(along))
 	for i, c := range curves {
 		drawCurve(&out, c, hues()[i%len(hues())], curveTop+16*i, x, y)
 	}
@@ -137,11 +144,13 @@ func drawCurve(out *strings.Builder, c drawn, hue string, at int, x, y func(floa
 	var path []string
 	for _, m := range c.points {
 		path = append(path, fmt.Sprintf("%.1f,%.1f", x(m.at), y(m.value)))
-		fmt.Fprintf(out, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-width=\"3\" opacity=\"0.35\"/>\n", x(m.at), y(m.low), x(m.at), y(m.high), hue)
+		fmt.Fprintf(out, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-width=\"3\" "+
+			"opacity=\"0.35\"/>\n", x(m.at), y(m.low), x(m.at), y(m.high), hue)
 		fmt.Fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", x(m.at), y(m.value), hue)
 	}
 	fmt.Fprintf(out, "<polyline points=\"%s\" fill=\"none\" stroke=\"%s\"/>\n", strings.Join(path, " "), hue)
-	fmt.Fprintf(out, "<rect x=\"%d\" y=\"%d\" width=\"10\" height=\"10\" fill=\"%s\"/>\n", curveWidth-curveRight+20, at, hue)
+	fmt.Fprintf(out, "<rect x=\"%d\" y=\"%d\" width=\"10\" height=\"10\" fill=\"%s\"/>\n", curveWidth-curveRight+20, at,
+		hue)
 	fmt.Fprintf(out, "<text x=\"%d\" y=\"%d\">%s</text>\n", curveWidth-curveRight+36, at+9, html.EscapeString(c.name))
 }
 

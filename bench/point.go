@@ -69,8 +69,8 @@ func (f *field) price(ctx context.Context, l load, span time.Duration) (cost, er
 	})
 }
 
-// arrive is the load before it is measured: the gate has met every SKU, and gives the answers that it should. A sale has
-// no before.
+// arrive is the load before it is measured: the gate has met every SKU, and gives the answers that it should. A sale
+// has no before.
 func (c *crowd) arrive(ctx context.Context) error {
 	if c.Units > 0 {
 		return nil
@@ -100,8 +100,8 @@ func (c *crowd) settling() time.Duration {
 	return settleIn + min(time.Duration(c.Gone*c.Instances)*perSKU, mostSettle)
 }
 
-// round is how many requests meet every SKU that is sold out or checked; 0 = there is one of each at most, or a gate that has nothing
-// to find out. A gate's first look at a SKU is another thing than what the others cost.
+// round is how many requests meet every SKU that is sold out or checked; 0 = there is one of each at most, or a gate
+// that has nothing to find out. A gate's first look at a SKU is another thing than what the others cost.
 func (c *crowd) round() int64 {
 	n := 0
 	if c.Gate != "sluice" {
@@ -122,7 +122,8 @@ const patience = 10
 // right tells whether hardly any answer was a wrong one.
 func (h answers) right() bool { return h.asked > 0 && h.wrong <= h.asked/100+10 }
 
-// profile writes where the gate spends its time meanwhile into a folder; "" = none. What it costs is in what is measured.
+// profile writes where the gate spends its time meanwhile into a folder; "" = none. What it costs is in what is
+// measured.
 func (g *gate) profile(ctx context.Context, dir string, span time.Duration) <-chan struct{} {
 	done := make(chan struct{})
 	if dir == "" || g.admin == "" {
@@ -170,7 +171,8 @@ func (f *field) meter(ctx context.Context, gates fleet, what func() (answers, er
 	}
 	c.Seconds = time.Since(begin).Seconds()
 	after, err := f.counters(ctx, gates)
-	c.Requests, c.Forwarded, c.Orders, c.Rejected = float64(h.asked), float64(h.forwarded), float64(h.orders), float64(h.rejected)
+	c.Requests, c.Forwarded, c.Orders, c.Rejected = float64(h.asked), float64(h.forwarded), float64(h.orders),
+		float64(h.rejected)
 	c.Gates, c.Redis = inMicros(after.gate-before.gate), inMicros(after.redis-before.redis)
 	c.Calls = float64(after.calls - before.calls)
 	return c, err

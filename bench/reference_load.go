@@ -13,10 +13,11 @@ import (
 	"time"
 )
 
-// The processors of a machine that is shared with others change their speed by half within minutes: what is measured in one of them
-// cannot be held against what was measured in another. So each measurement comes between two looks at a yardstick, a piece of
-// work that is always the same and of the kind that gates do: messages over the loopback interface, and reads of memory that
-// few caches hold, on all cores at once. Reports give processor time as it would have been at the yardstick's median.
+// The processors of a machine that is shared with others change their speed by half within minutes: what is measured in
+// one of them cannot be held against what was measured in another. So each measurement comes between two looks at a
+// yardstick, a piece of work that is always the same and of the kind that gates do: messages over the loopback
+// interface, and reads of memory that few caches hold, on all cores at once. Reports give processor time as it would
+// have been at the yardstick's median.
 const (
 	yardLooks = 5                     // of which the best counts: what disturbs for a moment is not the machine's speed
 	yardSpan  = 15 * time.Millisecond // of each, on each core
@@ -109,7 +110,8 @@ func (y *referenceLoad) measured(what func() (cost, error)) (cost, error) {
 	return c, err
 }
 
-// levelled are the spots with processor time as it would have been at the yardstick's median. Rounds without a look stay as they are.
+// levelled are the spots with processor time as it would have been at the yardstick's median. Rounds without a look
+// stay as they are.
 func levelled(spots []spot) []spot {
 	var all []float64
 	for _, o := range spots {

@@ -75,8 +75,9 @@ func (p plan) publish(r results, body string) error {
 
 const resultsHead = `# Sluice beside its peers
 
-` + "`make bench`" + ` writes this page; [README.md](README.md) says what each scenario is and how it is measured. CPU is that of all processes of the gate;
-numbers are medians of the rounds ± half of what their middle half spans; a ratio is to the better of nginx and HAProxy, round by round.
+` + "`make bench`" + ` writes this page; [README.md](README.md) says what each scenario is and how it is
+measured. CPU is that of all processes of the gate; numbers are medians of the rounds ± half of what their middle half spans; a ratio is
+to the better of nginx and HAProxy, round by round.
 
 `
 
@@ -96,7 +97,8 @@ func connectionsOf(r results) []int {
 
 func scenarioTable(r results) table {
 	var t table
-	t.row("scenario", "connections", "gate", "requests/s", "p50 ms", "p99 ms", "CPU µs/request", "of the best", "Redis µs", "calls/request", "PSS MiB")
+	t.row("scenario", "connections", "gate", "requests/s", "p50 ms", "p99 ms", "CPU µs/request", "of the best", "Redis µs",
+		"calls/request", "PSS MiB")
 	for _, s := range scenarios() {
 		for _, connections := range connectionsOf(r) {
 			for _, k := range gateKinds() {
@@ -116,11 +118,13 @@ func scenarioTable(r results) table {
 // extraTable is one line for each number, since they have little in common.
 func extraTable(r results) table {
 	var t table
-	t.row("what", "connections", "gate", "p50 ms", "p99 ms", "CPU µs/request", "PSS MiB", "KiB each", "ready ms", "binary MB", "Redis calls")
+	t.row("what", "connections", "gate", "p50 ms", "p99 ms", "CPU µs/request", "PSS MiB", "KiB each", "ready ms",
+		"binary MB", "Redis calls")
 	for _, name := range extraNames() {
 		for _, c := range cellsOf(r, name) {
 			m := func(m measure) string { return number(middle(r.values(c, m))) }
-			t.row(name, strconv.Itoa(c.connections), titleOf(c.gate), m(median), spread(r.values(c, slow)), m(gateCPU), m(memory), m(each),
+			t.row(name, strconv.Itoa(c.connections), titleOf(c.gate), m(median), spread(r.values(c, slow)), m(gateCPU),
+				m(memory), m(each),
 				m(startup), m(size), m(calls))
 		}
 	}
@@ -226,14 +230,17 @@ func machine(p plan, r results) string {
 	for _, rounds := range r {
 		most = max(most, len(rounds))
 	}
-	return ground() + fmt.Sprintf("%d rounds of %d s; the load, the shop, Redis and the gate share the cores.\n", most, p.seconds)
+	return ground() + fmt.Sprintf("%d rounds of %d s; the load, the shop, Redis and the gate share the cores.\n", most,
+		p.seconds)
 }
 
 // ground is the machine and what is installed on it.
 func ground() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s, %d cores (%s), %s, %s; load average %s.\n", time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(),
-		after(contents("/proc/cpuinfo"), "model name\t: "), "Linux "+contents("/proc/sys/kernel/osrelease"), runtime.Version(),
+	fmt.Fprintf(&out, "%s, %d cores (%s), %s, %s; load average %s.\n", time.Now().UTC().Format("2006-01-02"),
+		runtime.NumCPU(),
+		after(contents("/proc/cpuinfo"), "model name\t: "), "Linux "+contents("/proc/sys/kernel/osrelease"),
+		runtime.Version(),
 		firstWord(contents("/proc/loadavg")))
 	var versions []string
 	for _, v := range [][]string{{"nginx", "-v"}, {"haproxy", "-v"}, {"redis-server", "--version"}, {"wrk", "-v"}} {

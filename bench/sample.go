@@ -119,7 +119,8 @@ func sampled(b burst, before, after reading, s scenario) sample {
 	return got
 }
 
-// A run may be taken in pieces, where the machine cannot be had alone for a quarter of an hour: each adds its rounds to a file.
+// A run may be taken in pieces, where the machine cannot be had alone for a quarter of an hour: each adds its rounds to
+// a file.
 
 // row is a cell as the file has it.
 type row struct {

@@ -25,8 +25,8 @@ func (s scenario) label() string { return s.name }
 // plenty is a stock that no run sells out.
 const plenty = 1_000_000_000
 
-// scenarios are all of them, in the order of the table and of a round: what is divided by another stands behind it, since the
-// machine changes its speed.
+// scenarios are all of them, in the order of the table and of a round: what is divided by another stands behind it,
+// since the machine changes its speed.
 func scenarios() []scenario {
 	return []scenario{
 		{name: "pass", title: "forwarded, no gate", method: "GET", path: "/item/1001",
@@ -39,11 +39,14 @@ func scenarios() []scenario {
 			gates: []string{"nginx", "haproxy", "sluice", "bare"}},
 		{name: "gone", title: "sold out", method: "POST", path: "/reserve/gone/order", rejected: true, redis: true,
 			gates: []string{"nginx", "sluice", "bare"}},
-		{name: "reserve", title: "a unit taken, forwarded, settled", method: "POST", path: "/reserve/open/order", unique: true, redis: true,
+		{name: "reserve", title: "a unit taken, forwarded, settled", method: "POST", path: "/reserve/open/order",
+			unique: true, redis: true,
 			gates: []string{"nginx", "sluice"}},
-		{name: "reserve-once", title: "the same, one a person", method: "POST", path: "/reserve/open/order", unique: true, redis: true, oneAPerson: true,
+		{name: "reserve-once", title: "the same, one a person", method: "POST", path: "/reserve/open/order", unique: true,
+			redis: true, oneAPerson: true,
 			gates: []string{"nginx", "sluice"}},
-		{name: "sale", title: "a crowd over 10,000 units, one a person", method: "POST", path: "/reserve/sale/order", unique: true, mixed: true,
+		{name: "sale", title: "a crowd over 10,000 units, one a person", method: "POST", path: "/reserve/sale/order",
+			unique: true, mixed: true,
 			redis: true, oneAPerson: true, units: 10_000, gates: []string{"nginx", "sluice"}},
 	}
 }

@@ -25,13 +25,16 @@ type burst struct {
 }
 
 // drive lets wrk ask at address for so many seconds. run is a word that no other call has, so that users differ.
-func (f *field) drive(ctx context.Context, address string, s scenario, connections, seconds int, run string) (burst, error) {
+func (f *field) drive(ctx context.Context, address string, s scenario, connections, seconds int, run string) (burst,
+	error) {
 	which := "same"
 	if s.unique {
 		which = "unique"
 	}
-	cmd := exec.CommandContext(ctx, "wrk", "-t", strconv.Itoa(min(connections, runtime.NumCPU())), "-c", strconv.Itoa(connections),
-		"-d", strconv.Itoa(seconds)+"s", "--timeout", "10s", "-s", f.script, "http://"+address, "--", s.method, s.path, which, run)
+	cmd := exec.CommandContext(ctx, "wrk", "-t", strconv.Itoa(min(connections, runtime.NumCPU())), "-c",
+		strconv.Itoa(connections),
+		"-d", strconv.Itoa(seconds)+"s", "--timeout", "10s", "-s", f.script, "http://"+address, "--", s.method, s.path, which,
+		run)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
 	text, err := cmd.CombinedOutput()

@@ -1,7 +1,8 @@
 // Package cache keeps answers of the shop for a moment and gives them to everybody who asks for the same: a shared HTTP
-// cache (RFC 9111) for the pages that a crowd loads again and again before a sale. It promises that one request at a time
-// asks the shop for a page, that nothing is given to others which its answer forbids to give them, and that its memory is
-// bounded. It keeps no answer to a person (Authorization, Set-Cookie, private), no part of one (206), and nothing on disk.
+// cache (RFC 9111) for the pages that a crowd loads again and again before a sale. It promises that one request at a
+// time asks the shop for a page, that nothing is given to others which its answer forbids to give them, and that its
+// memory is bounded. It keeps no answer to a person (Authorization, Set-Cookie, private), no part of one (206), and
+// nothing on disk.
 package cache
 
 import (
@@ -19,8 +20,9 @@ import (
 
 // Options of a Cache.
 type Options struct {
-	Size                 int64            // bytes of all answers, their keys and headers included; 1 or above
-	StaleWhileRevalidate time.Duration    // beyond its freshness an answer is given while one request fetches it anew (RFC 5861)
+	Size int64 // bytes of all answers, their keys and headers included; 1 or above
+	// beyond its freshness an answer is given while one request fetches it anew (RFC 5861)
+	StaleWhileRevalidate time.Duration
 	StaleIfError         time.Duration    // and when the shop gives none, or one of 5xx
 	Now                  func() time.Time // nil = time.Now
 }
@@ -153,9 +155,10 @@ func (c *Cache) again(page *proxy.Page, resp *fasthttp.Response, now time.Time) 
 	return false
 }
 
-// await waits for another request's fetch. ok is false when that has shown, for the first time, that the page varies, and that
-// it was of another variant: then one request is to fetch this one, not all who have waited.
-func (c *Cache) await(page *proxy.Page, resp *fasthttp.Response, f *flight, old *answer, first bool) (found proxy.CacheStatus, ok bool) {
+// await waits for another request's fetch. ok is false when that has shown, for the first time, that the page varies,
+// and that it was of another variant: then one request is to fetch this one, not all who have waited.
+func (c *Cache) await(page *proxy.Page, resp *fasthttp.Response, f *flight, old *answer,
+	first bool) (found proxy.CacheStatus, ok bool) {
 	late := time.NewTimer(page.Wait)
 	defer late.Stop()
 	select {
@@ -171,7 +174,8 @@ func (c *Cache) await(page *proxy.Page, resp *fasthttp.Response, f *flight, old 
 		return proxy.CacheHit, true
 	case got != nil && first && !got.selects(page):
 		return proxy.CacheBypass, false
-	case old != nil && (!done || outcome != upstream.Answered || got == nil) && old.usableAt(now, page.Fresh, old.ifError(c.stale.Load())):
+	case old != nil && (!done || outcome != upstream.Answered || got == nil) &&
+		old.usableAt(now, page.Fresh, old.ifError(c.stale.Load())):
 		c.counts.add(stale)
 		old.serve(page, resp, now, "Sluice; hit; detail=error")
 		return proxy.CacheHit, true
@@ -220,14 +224,15 @@ func (c *Cache) Store(page *proxy.Page, outcome upstream.Outcome, resp *fasthttp
 	return true
 }
 
-// peculiar reports an answer that is likely to be this one request's and not the page's: of an error; or of a page of which
-// there was another answer a moment ago. One odd request must not send the crowd to the shop.
+// peculiar reports an answer that is likely to be this one request's and not the page's: of an error; or of a page of
+// which there was another answer a moment ago. One odd request must not send the crowd to the shop.
 func (c *Cache) peculiar(page *proxy.Page, resp *fasthttp.Response, old *answer, now time.Time) bool {
 	return resp.StatusCode() >= 400 || old != nil && old.usableAt(now, page.Fresh, old.whileRevalidate(c.stale.Load()))
 }
 
 // newAnswer makes an answer to keep of what the shop said: nil when it must not be kept.
-func (c *Cache) newAnswer(page *proxy.Page, run *fetch, resp *fasthttp.Response, now time.Time) (a *answer, said string) {
+func (c *Cache) newAnswer(page *proxy.Page, run *fetch, resp *fasthttp.Response, now time.Time) (a *answer,
+	said string) {
 	if resp.StatusCode() == fasthttp.StatusNotModified {
 		if run.stale == nil {
 			return nil, ""

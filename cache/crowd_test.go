@@ -69,7 +69,8 @@ func TestWhoWaitsForWhatIsAPersonsGoesAlone(t *testing.T) {
 		before := time.Now()
 		crowd(d, 100, "/p")
 		if len(d.asked) != 200 || time.Since(before) != 500*time.Millisecond {
-			t.Errorf("%d requests to the shop in %v: it was forgotten that this cannot be kept", len(d.asked), time.Since(before))
+			t.Errorf("%d requests to the shop in %v: it was forgotten that this cannot be kept", len(d.asked),
+				time.Since(before))
 		}
 	})
 }

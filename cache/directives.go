@@ -34,8 +34,8 @@ func (l *lifetime) least(d time.Duration) {
 	}
 }
 
-// directivesOf reads them. A shop that writes "private; max-age=5" means what it says first: where a name is none, nothing
-// is given to others. Pragma, of HTTP/1.0, counts where nothing else is said.
+// directivesOf reads them. A shop that writes "private; max-age=5" means what it says first: where a name is none,
+// nothing is given to others. Pragma, of HTTP/1.0, counts where nothing else is said.
 func directivesOf(h *fasthttp.ResponseHeader) (d directives) {
 	if lines := h.PeekAll("CDN-Cache-Control"); d.readTargeted(lines) {
 		return d
@@ -54,9 +54,9 @@ func directivesOf(h *fasthttp.ResponseHeader) (d directives) {
 	return d
 }
 
-// readTargeted reads CDN-Cache-Control, a dictionary of structured fields (RFC 9651): names are in lower case, and times
-// are integers. It reports false where there is none, or none that is valid: then Cache-Control counts (RFC 9213, section
-// 2.2).
+// readTargeted reads CDN-Cache-Control, a dictionary of structured fields (RFC 9651): names are in lower case, and
+// times are integers. It reports false where there is none, or none that is valid: then Cache-Control counts (RFC 9213,
+// section 2.2).
 func (d *directives) readTargeted(lines [][]byte) bool {
 	for _, line := range lines {
 		for len(line) > 0 {

@@ -84,8 +84,8 @@ func appendField(dst []byte, page *proxy.Page, name string) []byte {
 	return dst
 }
 
-// spells reports whether some server could take key for the field name, which is in lower case: all but letters and digits
-// are one to CGI.
+// spells reports whether some server could take key for the field name, which is in lower case: all but letters and
+// digits are one to CGI.
 func spells(key []byte, name string) bool {
 	if len(key) != len(name) {
 		return false

@@ -56,7 +56,8 @@ func TestCarryRefusesLittleAndWastesNothing(t *testing.T) {
 				used := float64(admitted) / float64(most*(windows+1+c.carry))
 				t.Logf("%.3f%% rejected, %.2f%% of the budget used", 100*rejected, 100*used)
 				if rejected < c.above || rejected > c.below || used < c.used {
-					t.Errorf("rejected %.4f, want %.4f to %.4f; used %.4f, want at least %.4f", rejected, c.above, c.below, used, c.used)
+					t.Errorf("rejected %.4f, want %.4f to %.4f; used %.4f, want at least %.4f", rejected, c.above, c.below, used,
+						c.used)
 				}
 			})
 		}

@@ -11,7 +11,8 @@ import (
 // where that is asked for. A newcomer never overtakes the queue.
 //
 // It promises that a place is never held by more than one, and never lost, however a hand-over, a time-out and a
-// departure meet. Entering and leaving without a queue is one atomic write; a rejection for a full queue writes nothing.
+// departure meet. Entering and leaving without a queue is one atomic write; a rejection for a full queue writes
+// nothing.
 //
 // It is safe for concurrent use.
 type ConcurrencyLimiter struct {

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// gradientSearch is the search for the limit at which a shop is busy and has no queue. It goes up while more in flight means
-// more answers; where that is not so from the start, down while fewer in flight means no fewer. Then it rests a little
-// below the top, and looks again from time to time. A stride counts as fruitful when at least half of it has an effect.
+// gradientSearch is the search for the limit at which a shop is busy and has no queue. It goes up while more in flight
+// means more answers; where that is not so from the start, down while fewer in flight means no fewer. Then it rests a
+// little below the top, and looks again from time to time. A stride counts as fruitful when at least half of it has an
+// effect.
 type gradientSearch struct {
 	limit  float64
 	stride float64 // of the last step, as a share of the limit; < 0 = downwards, 0 = at rest
@@ -148,8 +149,8 @@ func (c *gradientSearch) evaluateStride(now int64, seen view) {
 // it costs goodput, and is for when the round trip is longer than it was known to be without them.
 func (c *gradientSearch) queued() bool { return c.bare == 0 || c.low.trip > suspicious*c.bare }
 
-// settleLimit settles where the speed of the highest limit and the round trip of the lowest meet: the shop is as fast, and
-// no request waits in it.
+// settleLimit settles where the speed of the highest limit and the round trip of the lowest meet: the shop is as fast,
+// and no request waits in it.
 func (c *gradientSearch) settleLimit(now int64) {
 	c.limit = max(c.low.limit, min(math.Round(restAt*c.high.speed()*c.low.trip), c.high.limit))
 	usual := c.low

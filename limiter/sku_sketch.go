@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// skuSketch keeps one window for each SKU in memory that no client can grow: lines of eight cells, each cell a word that
-// says which window, which SKU and how many.
+// skuSketch keeps one window for each SKU in memory that no client can grow: lines of eight cells, each cell a word
+// that says which window, which SKU and how many.
 //
 //	63            26 25     16 15             0
 //	window's number | SKU's tag | places booked

@@ -197,8 +197,8 @@ func TestPlacesGivenBackInARaceAreAllFree(t *testing.T) {
 	}
 }
 
-// TestMadeUpSKUsNeitherStarveNorForgive floods a window with SKUs that are not sold before and after the hot one is booked
-// out, in a table of ordinary size and in one that is far too small.
+// TestMadeUpSKUsNeitherStarveNorForgive floods a window with SKUs that are not sold before and after the hot one is
+// booked out, in a table of ordinary size and in one that is far too small.
 func TestMadeUpSKUsNeitherStarveNorForgive(t *testing.T) {
 	const most = 20
 	for _, c := range []struct{ skus, atLeast int }{

@@ -10,8 +10,10 @@ import (
 // frozen is the state of a ledger whose history may have been lost.
 const frozen = "frozen"
 
-// ErrBehind means that Redis holds an older ledger than the one that was settled: perhaps a wrong server was made master.
-var ErrBehind = errors.New("redis holds an older ledger than the database; nothing is settled until Redis is the right one")
+// ErrBehind means that Redis holds an older ledger than the one that was settled: perhaps a wrong server was made
+// master.
+var ErrBehind = errors.New(
+	"redis holds an older ledger than the database; nothing is settled until Redis is the right one")
 
 // ErrGone means that Redis has no ledger for a SKU that has a cursor.
 var ErrGone = errors.New("the ledger is gone from Redis; make it anew and adopt the orders of the database")
@@ -40,9 +42,9 @@ func (s *Settler) recover(ctx context.Context, p *skuCursor, found finding) (boo
 	return s.recoverTail(ctx, p, l)
 }
 
-// recoverTail acts where entries are missing between the cursor and the ledger, or where Redis has lost entries that were
-// settled. If the database alone knows orders that are sold, it freezes the ledger, so that their units are not sold
-// again, and adopts them. An operator opens the SKU. Otherwise it rebuilds, unless the ledger is frozen: then the
+// recoverTail acts where entries are missing between the cursor and the ledger, or where Redis has lost entries that
+// were settled. If the database alone knows orders that are sold, it freezes the ledger, so that their units are not
+// sold again, and adopts them. An operator opens the SKU. Otherwise it rebuilds, unless the ledger is frozen: then the
 // instances tell first what they know.
 func (s *Settler) recoverTail(ctx context.Context, p *skuCursor, l Ledger) (bool, error) {
 	lost, err := s.lost(ctx, p, l)
@@ -57,7 +59,8 @@ func (s *Settler) recoverTail(ctx context.Context, p *skuCursor, l Ledger) (bool
 		return s.rebuild(ctx, p, l)
 	}
 	if s.o.Ledger == nil {
-		return false, fmt.Errorf("settle %q: the database alone knows %d orders, and no ledger can be changed", p.sku, len(lost))
+		return false, fmt.Errorf("settle %q: the database alone knows %d orders, and no ledger can be changed", p.sku,
+			len(lost))
 	}
 	serials := make([]string, len(lost))
 	var units int64

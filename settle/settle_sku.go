@@ -87,8 +87,8 @@ func (s *Settler) load(ctx context.Context, p *skuCursor) error {
 	return nil
 }
 
-// writeEntries writes entries in one transaction. Where the database rejects the data, it halves the batch until one entry is
-// left, which becomes a conflict.
+// writeEntries writes entries in one transaction. Where the database rejects the data, it halves the batch until one
+// entry is left, which becomes a conflict.
 func (s *Settler) writeEntries(ctx context.Context, p *skuCursor, entries []Entry) error {
 	entries = entries[:min(len(entries), p.entries)]
 	for {

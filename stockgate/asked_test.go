@@ -81,8 +81,8 @@ func TestAHotSKUIsReadAtEveryRefresh(t *testing.T) {
 	}
 }
 
-// Shoppers who come at random, some fifty a second, are judged by a reading that is older than a refresh: one of those who
-// come between two readings, and each one within the refresh behind it.
+// Shoppers who come at random, some fifty a second, are judged by a reading that is older than a refresh: one of those
+// who come between two readings, and each one within the refresh behind it.
 func TestOldReadingsJudgeHardlyMoreThanOneRequestEach(t *testing.T) {
 	m := NewMemory()
 	check(t, m.Set(t.Context(), "1001", 10))
@@ -112,7 +112,8 @@ func TestOldReadingsJudgeHardlyMoreThanOneRequestEach(t *testing.T) {
 	}
 }
 
-// burstBehindAPause is what becomes of a hundred requests for a SKU that had ten units when it was read last, and has n now.
+// burstBehindAPause is what becomes of a hundred requests for a SKU that had ten units when it was read last, and has n
+// now.
 func burstBehindAPause(t *testing.T, n int64) (admitted, soldOut int64) {
 	m := NewMemory()
 	o := options()
@@ -139,7 +140,10 @@ func burstBehindAPause(t *testing.T, n int64) (admitted, soldOut int64) {
 			}
 		})
 	}
-	eventually(t, "one is in, and another waits", func() bool { return let.Load() > 0 && len(g.poller.queue) > 0 || let.Load() == 100 })
+	eventually(t, "one is in, and another waits", func() bool {
+		return let.Load() > 0 && len(g.poller.queue) > 0 ||
+			let.Load() == 100
+	})
 	g.poller.readFirst(t.Context(), g.now)
 	g.advance(t, 20*time.Millisecond)
 	all.Wait()
@@ -218,7 +222,7 @@ type slowly struct {
 	takes int64
 }
 
-func (s *slowly) Again(ctx context.Context, skus []string, out []layout.Reading) error {
+func (s *slowly) ReadUncached(ctx context.Context, skus []string, out []layout.Reading) error {
 	*s.now += s.takes
 	return s.Memory.ReadUncached(ctx, skus, out)
 }
@@ -271,7 +275,8 @@ func TestALookBehindWhatWasNotBelievedEndsWhenNobodyAsks(t *testing.T) {
 	}
 }
 
-// flooded is a source that is slow, and of which another SKU that is on sale is asked whenever it reads for the first time.
+// flooded is a source that is slow, and of which another SKU that is on sale is asked whenever it reads for the first
+// time.
 type flooded struct {
 	*slowly
 	ask   func()
@@ -286,8 +291,8 @@ func (f *flooded) Read(ctx context.Context, skus []string, out []layout.Reading)
 	return f.Memory.Read(ctx, skus, out)
 }
 
-// Shoppers who open one page of a large shop after another ask for SKUs that are new to the gate, one behind the other. Those
-// that are asked for already are read all the same.
+// Shoppers who open one page of a large shop after another ask for SKUs that are new to the gate, one behind the other.
+// Those that are asked for already are read all the same.
 func TestATurnEndsHoweverManyNewSKUsAreAskedForMeanwhile(t *testing.T) {
 	m := NewMemory()
 	src := &flooded{slowly: &slowly{Memory: m, takes: int64(2 * time.Millisecond)}}
@@ -307,7 +312,8 @@ func TestATurnEndsHoweverManyNewSKUsAreAskedForMeanwhile(t *testing.T) {
 	}
 }
 
-// Who has tried for a unit that came back, and has left, may have left it to others: that is read although no request asks.
+// Who has tried for a unit that came back, and has left, may have left it to others: that is read although no request
+// asks.
 func TestWhatATryHasLeftIsReadAtTheNextRefreshThoughNobodyAsks(t *testing.T) {
 	m := NewMemory()
 	check(t, m.Set(t.Context(), "1001", 0))

@@ -32,7 +32,8 @@ func TestWhoHasBoughtIsADuplicateAndNobodyElse(t *testing.T) {
 	g, _ := withBuyers(t, server, o)
 	setUp(t, server, "SADD {1001}:uids 7", "SADD {1002}:uids 8", "SET {1002}:stock 1")
 	enter := func(user string) reject.Reason { return g.Enter(o.Now(), []byte("1001"), []byte(user)) }
-	for user, want := range map[string]reject.Reason{"7": reject.Duplicate, "8": reject.Admitted, "77": reject.Admitted, "": reject.Admitted, "7 ": reject.Admitted} {
+	for user, want := range map[string]reject.Reason{"7": reject.Duplicate, "8": reject.Admitted, "77": reject.Admitted,
+		"": reject.Admitted, "7 ": reject.Admitted} {
 		if got := enter(user); got != want {
 			t.Errorf("user %q: %v, want %v", user, got, want)
 		}
@@ -58,7 +59,8 @@ func TestRefusedRequestAsksForNoBuyer(t *testing.T) {
 		t.Fatalf("the first: %v", got)
 	}
 	for range 1000 {
-		for sku, want := range map[string]reject.Reason{"empty": reject.SoldOut, "one": reject.Concurrency, "none": reject.UnknownSKU} {
+		for sku, want := range map[string]reject.Reason{"empty": reject.SoldOut, "one": reject.Concurrency,
+			"none": reject.UnknownSKU} {
 			if got := g.Enter(o.Now(), []byte(sku), user); got != want {
 				t.Fatalf("%s: %v, want %v", sku, got, want)
 			}

@@ -12,8 +12,9 @@ import (
 	"sluice/stockgate/layout"
 )
 
-// Shoppers who come in bursts, with pauses between them that are as long as readings last, meet a shop that sells by DECR and
-// sells again, and a Redis that is away for a while: whatever has happened, a SKU opens and closes again by what Redis says.
+// Shoppers who come in bursts, with pauses between them that are as long as readings last, meet a shop that sells by
+// DECR and sells again, and a Redis that is away for a while: whatever has happened, a SKU opens and closes again by
+// what Redis says.
 func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -28,14 +28,14 @@ func (l *leaving) Read(ctx context.Context, skus []string, out []layout.Reading)
 	return l.Memory.Read(ctx, skus, out)
 }
 
-func (l *leaving) Again(ctx context.Context, skus []string, out []layout.Reading) error {
+func (l *leaving) ReadUncached(ctx context.Context, skus []string, out []layout.Reading) error {
 	return l.Read(ctx, skus, out)
 }
 
 func (l *leaving) Ping(ctx context.Context) error { return l.Read(ctx, nil, nil) }
 
-// The stock went below zero while Redis was away for longer than any reading is used: a request then waits for two readings, and
-// these may be a whole refresh apart. He hears that it is sold out, however rarely and slowly it is read.
+// The stock went below zero while Redis was away for longer than any reading is used: a request then waits for two
+// readings, and these may be a whole refresh apart. He hears that it is sold out, however rarely and slowly it is read.
 func TestWhoWaitsForASecondReadingBelowZeroHearsWhatItSays(t *testing.T) {
 	for _, allow := range []bool{false, true} {
 		for _, refresh := range []time.Duration{time.Millisecond, 10 * time.Millisecond, time.Second} {

@@ -9,8 +9,8 @@ import (
 // mostLists bounds the memory of emptied: the lists that it tells from such that never were.
 const mostLists = 100_000
 
-// emptiedLists remembers which lists have held a unit, since Redis forgets a list with its last one. It lasts as long as
-// the process, and is safe for concurrent use. Only the shop can make it grow: clients invent no lists.
+// emptiedLists remembers which lists have held a unit, since Redis forgets a list with its last one. It lasts as long
+// as the process, and is safe for concurrent use. Only the shop can make it grow: clients invent no lists.
 type emptiedLists struct {
 	mu   sync.Mutex
 	held map[string]struct{}

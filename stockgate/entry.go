@@ -22,8 +22,8 @@ const (
 // verdictBits is the room for a verdict beside its time; 60 bits of nanoseconds last for 36 years.
 const verdictBits = 3
 
-// entry is what is known of one SKU. Requests read it, and those that are admitted count themselves; all else is written
-// by the sampler.
+// entry is what is known of one SKU. Requests read it, and those that are admitted count themselves; all else is
+// written by the sampler.
 type entry struct {
 	sku  string
 	hash uint64
@@ -61,8 +61,8 @@ func (e *entry) publish(v verdict, free, at int64) {
 // askedEvery is how precisely it is known when a SKU was asked for last.
 const askedEvery = int64(100 * time.Millisecond)
 
-// markAsked notes that the SKU is asked for at now, by a request that knows of the reading of the time at. A crowd writes once
-// for each reading, and ten times a second where there is none; otherwise it only looks.
+// markAsked notes that the SKU is asked for at now, by a request that knows of the reading of the time at. A crowd
+// writes once for each reading, and ten times a second where there is none; otherwise it only looks.
 func (e *entry) markAsked(now, at int64) {
 	if last := e.asked.Load(); now-last > askedEvery || last < at && now > last {
 		e.asked.Store(now)
@@ -75,9 +75,9 @@ func (e *entry) wanted(at int64) bool { return e.asked.Load() >= at }
 // firstUseOf reports whether the old reading of the time at has served no request yet. It says so once.
 func (e *entry) firstUseOf(at int64) bool { return e.aged.Load() != at && e.aged.Swap(at) != at }
 
-// admitAtMost counts one request in while fewer than limit are in flight and a try is left. A rejection writes nothing, but for
-// one that came too late for the last try. It counts before it takes the try, and the sampler looks in the other order:
-// no try is ever missed.
+// admitAtMost counts one request in while fewer than limit are in flight and a try is left. A rejection writes nothing,
+// but for one that came too late for the last try. It counts before it takes the try, and the sampler looks in the
+// other order: no try is ever missed.
 func (e *entry) admitAtMost(limit int64) bool {
 	for !e.spent() {
 		n := e.inFlight.Load()
@@ -98,7 +98,8 @@ func (e *entry) admitAtMost(limit int64) bool {
 // admit counts one request in that no number bounds, since none is known.
 func (e *entry) admit() { e.inFlight.Add(1) }
 
-// release counts one request out. It stops at zero: an entry may have been forgotten in the very instant in which a request entered.
+// release counts one request out. It stops at zero: an entry may have been forgotten in the very instant in which a
+// request entered.
 func (e *entry) release() {
 	e.ended.Add(1)
 	for {
@@ -109,9 +110,9 @@ func (e *entry) release() {
 	}
 }
 
-// untracked are requests that on_error has admitted while nothing was kept of their SKU: no entry counts them. Were they not told
-// apart when they leave, each would count another one out, and per_unit let in one more. There are never more than requests
-// in flight.
+// untracked are requests that on_error has admitted while nothing was kept of their SKU: no entry counts them. Were
+// they not told apart when they leave, each would count another one out, and per_unit let in one more. There are never
+// more than requests in flight.
 type untracked struct {
 	all atomic.Int64
 	mu  sync.Mutex
@@ -128,8 +129,8 @@ func (s *untracked) add(sku []byte) {
 	s.all.Add(1)
 }
 
-// remove counts one out; false = there is none of this SKU. It may be another one of the same SKU that leaves: until the stray
-// does, one too many counts as in flight, and never one too few.
+// remove counts one out; false = there is none of this SKU. It may be another one of the same SKU that leaves: until
+// the stray does, one too many counts as in flight, and never one too few.
 func (s *untracked) remove(sku []byte) bool {
 	if s.all.Load() == 0 {
 		return false

@@ -65,7 +65,8 @@ func (g *Gate) firstRead(now int64, e *entry) verdict {
 	}
 }
 
-// await waits for l, but never for longer than a reading may take, and as long once more behind the next turn where it takes a second.
+// await waits for l, but never for longer than a reading may take, and as long once more behind the next turn where it
+// takes a second.
 func (g *Gate) await(l *firstRead) verdict {
 	timer := time.NewTimer(g.wait)
 	defer timer.Stop()

@@ -1,17 +1,17 @@
 // Package stockgate rejects the buyers that a shop has no stock for, before they reach it.
 //
 // It promises that the cost to Redis depends on the number of SKUs that are asked for and not on the number of
-// buyers: one goroutine reads those that a request has asked for every few milliseconds, many at once, a request costs a
-// look-up and a few atomic loads, and ten thousand first requests for a SKU wait for one read. It promises that its memory is
-// bounded whatever SKUs clients invent, and that stock which cannot be known is decided by configuration
+// buyers: one goroutine reads those that a request has asked for every few milliseconds, many at once, a request costs
+// a look-up and a few atomic loads, and ten thousand first requests for a SKU wait for one read. It promises that its
+// memory is bounded whatever SKUs clients invent, and that stock which cannot be known is decided by configuration
 // (on_error) and counted.
 //
 // Where the shop keeps a set of who has bought, a user in it is rejected as well; that is asked for requests that
 // may go on otherwise, many in one round trip, and for no others.
 //
 // It does not take stock: here the shop itself deducts, and the gate only reads. What it says is as old as
-// Options.Refresh while there is a crowd, so a few buyers more than there are units pass; after a pause it is as old as a
-// quarter of Options.SoldOutMemory, and beyond 200 ms lets pass one. The shop must still check.
+// Options.Refresh while there is a crowd, so a few buyers more than there are units pass; after a pause it is as old as
+// a quarter of Options.SoldOutMemory, and beyond 200 ms lets pass one. The shop must still check.
 package stockgate
 
 import (
@@ -120,9 +120,10 @@ func (g *Gate) Closed(now int64, sku []byte) reject.Reason {
 }
 
 // Enter implements proxy.Stock: the reasons of Closed, Concurrency when per_unit requests are in flight for each
-// unit left or the tries for units that came back are under way, Duplicate when user has bought before, StockError when the stock or the buyers cannot be known and
-// on_error is "refuse". For a SKU that no request asked for lately it waits for one look, and where buyers are known for
-// one answer more, each at most for Options.Wait; for a second look, where the first is not believed, as long again and Options.Refresh more.
+// unit left or the tries for units that came back are under way, Duplicate when user has bought before, StockError when
+// the stock or the buyers cannot be known and on_error is "refuse". For a SKU that no request asked for lately it waits
+// for one look, and where buyers are known for one answer more, each at most for Options.Wait; for a second look, where
+// the first is not believed, as long again and Options.Refresh more.
 func (g *Gate) Enter(now int64, sku, user []byte) reject.Reason {
 	e := g.table.lookUp(sku)
 	if e == nil {
@@ -204,9 +205,9 @@ func times(a, b int64) int64 {
 	return a * b
 }
 
-// StockStatus tells what every client may know of sku at now: its phase, and the units that are free, below 0 where it is unknown
-// tell. A request keeps the SKU among those that are read, like a buyer; one that no request asked for lately is looked at
-// once for all who do, as Enter does. What is not known is not waited for while the source is away.
+// StockStatus tells what every client may know of sku at now: its phase, and the units that are free, below 0 where it
+// is unknown tell. A request keeps the SKU among those that are read, like a buyer; one that no request asked for
+// lately is looked at once for all who do, as Enter does. What is not known is not waited for while the source is away.
 func (g *Gate) StockStatus(now int64, sku []byte) (phase proxy.Phase, free int64) {
 	e := g.table.lookUp(sku)
 	if e == nil {

@@ -18,7 +18,8 @@ func TestGateSaysWhatTheStockSays(t *testing.T) {
 		check(t, s.Set(t.Context(), "empty", 0))
 		o := options()
 		g := open(t, o, s)
-		for sku, want := range map[string]reject.Reason{"full": reject.Admitted, "empty": reject.SoldOut, "none": reject.UnknownSKU} {
+		for sku, want := range map[string]reject.Reason{"full": reject.Admitted, "empty": reject.SoldOut,
+			"none": reject.UnknownSKU} {
 			if got := g.Closed(o.Now(), []byte(sku)); got != reject.Admitted {
 				t.Errorf("closed %q, of which nothing is known: %v", sku, got)
 			}

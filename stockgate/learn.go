@@ -2,7 +2,8 @@ package stockgate
 
 import "sluice/stockgate/layout"
 
-// publishReading publishes what a look that began at the time at found, if that can be believed, and wakes those who wait for it.
+// publishReading publishes what a look that began at the time at found, if that can be believed, and wakes those who
+// wait for it.
 func (s *poller) publishReading(at int64, e *entry, r layout.Reading) {
 	before, _ := e.reading()
 	v, free := verdictOf(r), r.Free
@@ -42,9 +43,9 @@ func verdictOf(r layout.Reading) verdict {
 	return onSale
 }
 
-// track puts a SKU that exists among the active, which are read while they are asked for. An unknown one stays in the table
-// until sold_out_memory is over; when the table is more than half full of others it is forgotten at once, so
-// that invented SKUs never take the room of real ones.
+// track puts a SKU that exists among the active, which are read while they are asked for. An unknown one stays in the
+// table until sold_out_memory is over; when the table is more than half full of others it is forgotten at once, so that
+// invented SKUs never take the room of real ones.
 func (s *poller) track(e *entry, v verdict) {
 	switch {
 	case e.gone:

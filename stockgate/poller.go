@@ -20,8 +20,8 @@ const (
 	maxPending   = 2048                          // first looks that wait for their turn, some 100 ms at that pace
 )
 
-// poller is the one goroutine that talks to the source: it takes first looks at once, and at every refresh reads the SKUs
-// that a request has asked for since. One round trip is under way at a time; what is asked for meanwhile joins the
+// poller is the one goroutine that talks to the source: it takes first looks at once, and at every refresh reads the
+// SKUs that a request has asked for since. One round trip is under way at a time; what is asked for meanwhile joins the
 // next. All fields but queue, health and done are its own.
 type poller struct {
 	source  Source
@@ -138,8 +138,8 @@ func (s *poller) work(ctx context.Context, now int64) {
 	}
 }
 
-// pollOnce reads the active SKUs whose reading is due. First looks go between its round trips; what they add has just been read,
-// and is for the next turn.
+// pollOnce reads the active SKUs whose reading is due. First looks go between its round trips; what they add has just
+// been read, and is for the next turn.
 func (s *poller) pollOnce(ctx context.Context, now int64) {
 	end := len(s.active)
 	for i := 0; i < min(end, len(s.active)); {
@@ -164,8 +164,8 @@ func (s *poller) pollOnce(ctx context.Context, now int64) {
 	}
 }
 
-// cooldown leaves as much time behind a turn as it took, so that Redis and the gate have at least half of theirs for others,
-// however many SKUs there are; but no more than restsMost, beyond which readings would grow too old to be used.
+// cooldown leaves as much time behind a turn as it took, so that Redis and the gate have at least half of theirs for
+// others, however many SKUs there are; but no more than restsMost, beyond which readings would grow too old to be used.
 func (s *poller) cooldown(began, ended int64) {
 	s.turnAt = max(s.turnAt, ended+min(ended-began, restsMost))
 }
@@ -187,9 +187,10 @@ func (s *poller) keeps(now int64, e *entry) bool {
 	return false
 }
 
-// due reports whether e must be read now. What no request has asked for since it was read, and no try has left, or what cannot
-// be bought, is read less often, but soon enough for stock that comes back, or goes elsewhere, to be found well within sold_out_memory.
-// Half a refresh of slack keeps a reading that began a little late from being left out every other time.
+// due reports whether e must be read now. What no request has asked for since it was read, and no try has left, or what
+// cannot be bought, is read less often, but soon enough for stock that comes back, or goes elsewhere, to be found well
+// within sold_out_memory. Half a refresh of slack keeps a reading that began a little late from being left out every
+// other time.
 func (s *poller) due(now int64, e *entry) bool {
 	v, at := e.reading()
 	every := s.quiet
@@ -213,7 +214,8 @@ func (s *poller) readFirst(ctx context.Context, now int64, first ...*entry) {
 }
 
 // read reads the batch at once, by one of the source's ways. It reports whether the source answered.
-func (s *poller) read(ctx context.Context, now int64, source func(context.Context, []string, []layout.Reading) error) bool {
+func (s *poller) read(ctx context.Context, now int64,
+	source func(context.Context, []string, []layout.Reading) error) bool {
 	if len(s.batch) == 0 {
 		return true
 	}
@@ -234,7 +236,8 @@ func (s *poller) read(ctx context.Context, now int64, source func(context.Contex
 	return err == nil
 }
 
-// recordRoundTrip keeps the health after a round trip that began at now, and plans the next one that no request asks for.
+// recordRoundTrip keeps the health after a round trip that began at now, and plans the next one that no request asks
+// for.
 func (s *poller) recordRoundTrip(ctx context.Context, now int64, err error) {
 	if ctx.Err() != nil {
 		return

@@ -30,7 +30,8 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// One turn over 10,000 SKUs against a real Redis on loopback: when a request has asked for each, and when none has since it was read.
+// One turn over 10,000 SKUs against a real Redis on loopback: when a request has asked for each, and when none has
+// since it was read.
 func BenchmarkTurn(b *testing.B) {
 	server := redistest.Start(b)
 	const skus = 10_000

@@ -74,7 +74,8 @@ func (r *Redis) Servers(ctx context.Context) ([]link.Way, error) { return r.link
 
 // call makes one round trip of size commands on a way, when the breaker lets it. ask returns an error only when it
 // learnt nothing.
-func (r *Redis) call(ctx context.Context, way link.Way, op operation, size int, ask func(context.Context, *redis.Client) error) error {
+func (r *Redis) call(ctx context.Context, way link.Way, op operation, size int,
+	ask func(context.Context, *redis.Client) error) error {
 	err := r.Fit(ctx)
 	if err == nil {
 		err = way.Do(ctx, func(ctx context.Context, c *redis.Client) error {

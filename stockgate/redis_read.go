@@ -11,8 +11,9 @@ import (
 	"sluice/stockgate/layout"
 )
 
-// Read reads skus in one pipeline, of a cluster one to each master. Where nothing is found and the layout has more to ask, a second one does, so that
-// a misspelt field is a fault and not an unknown SKU, and a list that was emptied is sold out and not unknown.
+// Read reads skus in one pipeline, of a cluster one to each master. Where nothing is found and the layout has more to
+// ask, a second one does, so that a misspelt field is a fault and not an unknown SKU, and a list that was emptied is
+// sold out and not unknown.
 func (r *Redis) Read(ctx context.Context, skus []string, out []layout.Reading) error {
 	if len(skus) == 0 {
 		return nil
@@ -87,7 +88,8 @@ func (r *Redis) readKeys(ctx context.Context, skus []string, out []layout.Readin
 }
 
 // readKeysOnce makes one round trip, with the script in it where load says so.
-func (r *Redis) readKeysOnce(ctx context.Context, l *layout.Layout, load bool, skus []string, out []layout.Reading) []error {
+func (r *Redis) readKeysOnce(ctx context.Context, l *layout.Layout, load bool, skus []string,
+	out []layout.Reading) []error {
 	each := l.Commands()
 	return r.each(ctx, read, each, skus, func(ctx context.Context, c *redis.Client, which []int) error {
 		pipe := c.Pipeline()

@@ -12,9 +12,9 @@ import (
 	"sluice/stockgate/link"
 )
 
-// ReadUncached reads skus by one MGET, where one string is all that the shop keeps of a SKU and all of them are on one server; by
-// Read otherwise. What MGET finds missing is read by itself, since it may be a key of another type, and all are where Redis
-// rejects, since it may be about one key alone: so what is wrong is said in the words of Read.
+// ReadUncached reads skus by one MGET, where one string is all that the shop keeps of a SKU and all of them are on one
+// server; by Read otherwise. What MGET finds missing is read by itself, since it may be a key of another type, and all
+// are where Redis rejects, since it may be about one key alone: so what is wrong is said in the words of Read.
 func (r *Redis) ReadUncached(ctx context.Context, skus []string, out []layout.Reading) error {
 	l := r.layout.Load()
 	if len(skus) < 2 || !l.Together() || !allFit(l, skus) || r.apart.Load() || r.scattered(ctx) {
@@ -47,8 +47,8 @@ func (r *Redis) scattered(ctx context.Context) bool {
 	return err != nil || topology == link.Cluster
 }
 
-// together asks for the strings of skus, nil for what is not there. A rejection is Redis' own word, and counts neither for
-// nor against it: Read hears the same.
+// together asks for the strings of skus, nil for what is not there. A rejection is Redis' own word, and counts neither
+// for nor against it: Read hears the same.
 func (r *Redis) together(ctx context.Context, l *layout.Layout, skus []string) (values []any, rejection, err error) {
 	keys, args := make([]string, len(skus)), make([]any, 1, 1+len(skus))
 	args[0] = "mget"
@@ -78,6 +78,7 @@ func (r *Redis) together(ctx context.Context, l *layout.Layout, skus []string) (
 func (r *Redis) learnApart(rejection error) {
 	denied := redis.HasErrorPrefix(rejection, "NOPERM") && strings.Contains(rejection.Error(), "'mget'")
 	if (denied || redis.HasErrorPrefix(rejection, noCommand)) && !r.apart.Swap(true) {
-		r.log.Warn("redis runs no mget for this user: the stock of each SKU is read by a command of its own, which costs Redis and the gate more", "cause", rejection)
+		r.log.Warn("redis runs no mget for this user: the stock of each SKU is read by a command of its own, which costs "+
+			"Redis and the gate more", "cause", rejection)
 	}
 }

@@ -58,15 +58,20 @@ func TestAgainFindsTheFaultsOfEachKeyAndSpoilsNoOther(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := dial(t, server, o)
-			setUp(t, server, "FLUSHALL", "HSET a:hash a 1", "LPUSH a:list 1", "SADD a:set 1", "SET a:text many", "SET a:float 1.5",
-				"SET a:empty ", "SET a:plus +5", "SET a:zeros 007", "SET a:minus -0", "SET a:five 5", "SET a:least -9223372036854775808",
-				"SET a:huge 9223372036854775808", "SET a:nought 0", "SET over:a:five 1", "SET status:a:five 1", "SADD users:a:five 7")
-			out := alike(t, s, "a:hash", "a:none", "a:list", "a:set", "a:text", "a:float", "a:empty", "a:plus", "a:zeros", "a:minus", "a:least",
+			setUp(t, server, "FLUSHALL", "HSET a:hash a 1", "LPUSH a:list 1", "SADD a:set 1", "SET a:text many",
+				"SET a:float 1.5",
+				"SET a:empty ", "SET a:plus +5", "SET a:zeros 007", "SET a:minus -0", "SET a:five 5",
+				"SET a:least -9223372036854775808",
+				"SET a:huge 9223372036854775808", "SET a:nought 0", "SET over:a:five 1", "SET status:a:five 1",
+				"SADD users:a:five 7")
+			out := alike(t, s, "a:hash", "a:none", "a:list", "a:set", "a:text", "a:float", "a:empty", "a:plus", "a:zeros",
+				"a:minus", "a:least",
 				"a:huge", "a:nought", ":", "a:five", "odd")
 			if s.layout.Load().Together() != slices.Contains([]string{"plain", "reserved", "users", "parts"}, name) {
 				t.Errorf("%s is read together: %t", name, s.layout.Load().Together())
 			}
-			if strings.Contains("plain parts", name) && (out[0].Fault == nil || out[1].Fault != nil || out[1].Exists || out[10].Left != -1<<63 || out[14].Left != 5) {
+			if strings.Contains("plain parts", name) && (out[0].Fault == nil || out[1].Fault != nil || out[1].Exists ||
+				out[10].Left != -1<<63 || out[14].Left != 5) {
 				t.Errorf("read %+v", out)
 			}
 		})
@@ -171,8 +176,10 @@ func TestTheRightsOfTheManualAreEnoughForMGET(t *testing.T) {
 		t.Fatal("docs/redis.md does not say what the user may read")
 	}
 	server := redistest.Start(t)
-	s, log := denied(t, server, append(strings.Fields("-@all +hello +auth +ping +select +acl|setuser +info"), strings.Fields(string(rights[1]))...)...)
-	if out := alike(t, s, "x", "y"); out[0] != reading(5) || out[1] != reading(6) || server.Calls("mget") != 1 || log.Len() > 0 {
+	s, log := denied(t, server, append(strings.Fields("-@all +hello +auth +ping +select +acl|setuser +info"),
+		strings.Fields(string(rights[1]))...)...)
+	if out := alike(t, s, "x", "y"); out[0] != reading(5) || out[1] != reading(6) || server.Calls("mget") != 1 ||
+		log.Len() > 0 {
 		t.Errorf("read %+v by %d MGETs; the log says: %s", out, server.Calls("mget"), log)
 	}
 }
@@ -231,7 +238,8 @@ func TestAnMGETThatIsNotAnsweredInFullIsBelievedOfNoSKU(t *testing.T) {
 		}
 	})
 	s := dial(t, &redistest.Server{Addr: between}, layout.Options{Type: layout.Counter, Key: "$sku"})
-	if out := alike(t, s, "c", "a", "b"); out[0] != reading(7) || out[1] != reading(5) || out[2] != reading(6) || server.Calls("mget") != 1 {
+	if out := alike(t, s, "c", "a", "b"); out[0] != reading(7) || out[1] != reading(5) || out[2] != reading(6) ||
+		server.Calls("mget") != 1 {
 		t.Errorf("read %+v by %d MGETs", out, server.Calls("mget"))
 	}
 }

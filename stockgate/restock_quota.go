@@ -2,11 +2,11 @@ package stockgate
 
 import "sync/atomic"
 
-// restockQuota bound what is let at units that came back, so that one of them does not draw the whole crowd into the shop. Each
-// reading grants this instance's share of what it found free, less the requests that may have taken some of it: those
-// that are under way, and those that ended while the reading was made. So the requests at the shop are never more than the
-// units that come back, and one share of each instance in vain; and a try that came to nothing is given to another request
-// with the next reading, so that no unit is left over.
+// restockQuota bound what is let at units that came back, so that one of them does not draw the whole crowd into the
+// shop. Each reading grants this instance's share of what it found free, less the requests that may have taken some of
+// it: those that are under way, and those that ended while the reading was made. So the requests at the shop are never
+// more than the units that come back, and one share of each instance in vain; and a try that came to nothing is given
+// to another request with the next reading, so that no unit is left over.
 type restockQuota struct {
 	left  atomic.Int64 // 0 = no bound, 1 = none, n = n-1
 	ended atomic.Int64 // requests that the shop has answered, ever
@@ -39,8 +39,8 @@ func (t *restockQuota) acquire() bool {
 // freed reports whether a request has ended since the last reading began: it may have left its unit to others.
 func (t *restockQuota) freed() bool { return t.ended.Load() != t.endedBefore }
 
-// setRestockQuota bounds the tries by what a reading found of a SKU that was sold out before. Who takes the last of the old ones
-// meanwhile is under way before it is looked who is.
+// setRestockQuota bounds the tries by what a reading found of a SKU that was sold out before. Who takes the last of the
+// old ones meanwhile is under way before it is looked who is.
 func (e *entry) setRestockQuota(share int64) {
 	e.left.Store(noTry)
 	taken := e.inFlight.Load()

@@ -13,7 +13,8 @@ func TestSharesCoverWhatCameBack(t *testing.T) {
 		free, perUnit int64
 		instances     int
 		want          int64
-	}{{0, 0, 3, 0}, {-1, 0, 3, 0}, {1, 0, 0, 1}, {1, 0, 3, 1}, {3, 0, 3, 1}, {4, 0, 3, 2}, {4, 2, 3, 3}, {1 << 62, 8, 1, 1<<63 - 1}} {
+	}{{0, 0, 3, 0}, {-1, 0, 3, 0}, {1, 0, 0, 1}, {1, 0, 3, 1}, {3, 0, 3, 1}, {4, 0, 3, 2}, {4, 2, 3, 3},
+		{1 << 62, 8, 1, 1<<63 - 1}} {
 		if got := share(c.free, c.perUnit, c.instances); got != c.want {
 			t.Errorf("share(%d, %d, %d) = %d, want %d", c.free, c.perUnit, c.instances, got, c.want)
 		}
@@ -102,7 +103,8 @@ func TestWhatWasNeverSoldOutIsNotRationed(t *testing.T) {
 	}
 }
 
-// A crowd at what came back, while the shop takes it: the requests at the shop are no more than the units and one share.
+// A crowd at what came back, while the shop takes it: the requests at the shop are no more than the units and one
+// share.
 func TestARushAtUnitsThatCameBackHasFewTries(t *testing.T) {
 	s, sku := NewMemory(), []byte("1001")
 	check(t, s.Set(t.Context(), "1001", 0))

@@ -101,7 +101,8 @@ func TestWhatAScriptReturnsIsUnderstoodOrAFault(t *testing.T) {
 
 func TestScriptGetsAllKeysThatAreConfigured(t *testing.T) {
 	server := redistest.Start(t)
-	s := dial(t, server, layout.Options{Type: layout.Script, Key: "{$sku}:s", StatusKey: "{$sku}:on", StatusOpen: []string{"1"},
+	s := dial(t, server, layout.Options{Type: layout.Script, Key: "{$sku}:s", StatusKey: "{$sku}:on",
+		StatusOpen:  []string{"1"},
 		SoldOutFlag: "{$sku}:over", UsersKey: "{$sku}:uids", Prefix: "p:",
 		Script: "return table.concat(KEYS, ' ') == 'p:{x}:s p:{x}:on p:{x}:over p:{x}:uids' and 3"})
 	setUp(t, server, "SET p:{x}:on 1")

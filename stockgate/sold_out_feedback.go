@@ -9,9 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// SoldOutFeedback remembers for a while of which SKUs the shop itself has said that they are sold out. It is safe for concurrent
-// use; asking it neither allocates, waits nor writes. It forgets all but the newest MaxSKUs at the most, so that no number
-// of SKUs grows its memory.
+// SoldOutFeedback remembers for a while of which SKUs the shop itself has said that they are sold out. It is safe for
+// concurrent use; asking it neither allocates, waits nor writes. It forgets all but the newest MaxSKUs at the most, so
+// that no number of SKUs grows its memory.
 type SoldOutFeedback struct {
 	memory int64 // ns
 	table  *table
@@ -42,14 +42,15 @@ func (l *SoldOutFeedback) SoldOut(now int64, sku []byte) bool {
 	return v == soldOut && now-at < l.memory
 }
 
-// RecordSoldOut notes that the shop says so at now. reserved: of an order for which units were held, although the ledger had some:
-// that is a shop whose own stock is another, and is told once.
+// RecordSoldOut notes that the shop says so at now. reserved: of an order for which units were held, although the
+// ledger had some: that is a shop whose own stock is another, and is told once.
 func (l *SoldOutFeedback) RecordSoldOut(now int64, sku []byte, reserved bool) {
 	l.said.Add(1)
 	if reserved {
 		l.forced.Add(1)
 		if !l.warned.Swap(true) {
-			l.log.Warn("the shop says sold out of an order for which the ledger had units: its own stock is another; orders go there again after stock.sold_out_memory", "sku", string(sku))
+			l.log.Warn("the shop says sold out of an order for which the ledger had units: its own stock is another; orders "+
+				"go there again after stock.sold_out_memory", "sku", string(sku))
 		}
 		return
 	}
@@ -88,8 +89,10 @@ func (l *SoldOutFeedback) Describe(ch chan<- *prometheus.Desc) { prometheus.Desc
 // Collect implements prometheus.Collector.
 func (l *SoldOutFeedback) Collect(ch chan<- prometheus.Metric) {
 	said := prometheus.NewDesc("sluice_shop_sold_out_total",
-		`Answers of the shop by which it said that a SKU is sold out: "held" of orders for which the ledger had units.`, []string{"order"}, nil)
+		`Answers of the shop by which it said that a SKU is sold out: "held" of orders for which the ledger had units.`,
+		[]string{"order"}, nil)
 	forced := l.forced.Load()
 	ch <- prometheus.MustNewConstMetric(said, prometheus.CounterValue, float64(forced), "held")
-	ch <- prometheus.MustNewConstMetric(said, prometheus.CounterValue, float64(l.said.Load()-min(forced, l.said.Load())), "other")
+	ch <- prometheus.MustNewConstMetric(said, prometheus.CounterValue, float64(l.said.Load()-min(forced, l.said.Load())),
+		"other")
 }

@@ -159,8 +159,8 @@ func (s *search) bar(t *target) {
 	}
 }
 
-// acquirePlace returns a place at the target that the policy chooses, or at another one that has a place; or it waits for one.
-// Without a place the outcome is Busy, or NotSent where no target is left.
+// acquirePlace returns a place at the target that the policy chooses, or at another one that has a place; or it waits
+// for one. Without a place the outcome is Busy, or NotSent where no target is left.
 func (p *Pool) acquirePlace(req *Request, s *search, now time.Duration) (place, Outcome) {
 	if p.options.Retry == "off" && s.barred == 0 {
 		s.barred = ^(uint64(1) << s.ts.choose(0, req.ClientKey, now))

@@ -195,8 +195,8 @@ const heldShare = 2
 // maxHeld is how many connections may be held.
 func (t *target) maxHeld() int { return max(1, t.maxInUse(false)/heldShare) }
 
-// holdConn counts c, which is in use, as held for as long as a client likes; false = there are too many. Orders are limited
-// elsewhere.
+// holdConn counts c, which is in use, as held for as long as a client likes; false = there are too many. Orders are
+// limited elsewhere.
 func (t *target) holdConn(c *conn) bool {
 	if c.order || c.held {
 		return true

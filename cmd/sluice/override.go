@@ -22,7 +22,8 @@ func newOverride() *cobra.Command {
 	at.addTo(cmd, cmd.PersistentFlags(), "configuration `file` of the running gateway")
 	set := newOverrideOf(&at, "set <key> <value>", "Override a key of the configuration, such as limits.window.max 50.",
 		func(args []string) map[string]any { return map[string]any{"key": args[0], "value": valueOf(args[1])} })
-	set.Long = "Override a key of the configuration: limits.window.max, limits.rate[NAME].burst, route[NAME].max_in_flight, mode.\n" +
+	set.Long = "Override a key of the configuration: limits.window.max, limits.rate[NAME].burst, " +
+		"route[NAME].max_in_flight, mode.\n" +
 		"The value is written as in the file, without quotes: 50, 20/s, observe, false."
 	set.ValidArgsFunction = completeBy(0, overridableKeys)
 	pause := newOverrideOf(&at, "pause <sku>", "Stop selling a SKU of a ledger for a while.",
@@ -98,7 +99,8 @@ func newOverrideUndo(at *target) *cobra.Command {
 			if err := at.callAPI(cmd, "DELETE", "/overrides/"+adminclient.Segment(args[0]), nil, &done); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "override %s undone: %s%s is %v again\n", done.ID, done.Key, done.SKU, done.Before)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "override %s undone: %s%s is %v again\n", done.ID, done.Key, done.SKU,
+				done.Before)
 			return err
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (ids []string, _ cobra.ShellCompDirective) {

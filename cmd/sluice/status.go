@@ -53,7 +53,8 @@ func printStatus(cmd *cobra.Command, at *target) error {
 	if err := at.callAPI(cmd, "GET", "/status", nil, &s); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(cmd.OutOrStdout(), statusview.Board{Width: 200, Height: 200}.Draw(&s, nil, "")); err != nil {
+	if _, err := io.WriteString(cmd.OutOrStdout(), statusview.Board{Width: 200, Height: 200}.Draw(&s, nil,
+		"")); err != nil {
 		return err
 	}
 	if !s.Ready {

@@ -12,8 +12,8 @@ import (
 	"sluice/config"
 )
 
-// controller is who changes a running gate: a file that was read again, an operator's overrides, and their ends. One change is
-// made at a time, all of it or nothing.
+// controller is who changes a running gate: a file that was read again, an operator's overrides, and their ends. One
+// change is made at a time, all of it or nothing.
 type controller struct {
 	g   *Gateway
 	log *slog.Logger
@@ -39,8 +39,9 @@ type controller struct {
 }
 
 func newController(g *Gateway, log *slog.Logger) *controller {
-	h := &controller{g: g, log: log, filed: g.Config, running: g.Config, ledgers: g.ledgers, reloaded: admin.Reload{At: time.Now().UTC(), OK: true},
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
+	h := &controller{g: g, log: log, filed: g.Config, running: g.Config, ledgers: g.ledgers,
+		reloaded: admin.Reload{At: time.Now().UTC(), OK: true},
+		wake:     make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
 	go h.expireOverrides()
 	return h
 }
@@ -51,7 +52,8 @@ func (h *controller) close() {
 	<-h.stopped
 	for _, o := range h.Overrides() {
 		if o.SKU != "" {
-			h.log.Warn("this instance ends before its override of a SKU: it stays as it is until an operator says otherwise", "sku", o.SKU, "state", o.Value, "until", o.Until)
+			h.log.Warn("this instance ends before its override of a SKU: it stays as it is until an operator says otherwise",
+				"sku", o.SKU, "state", o.Value, "until", o.Until)
 		}
 	}
 }
@@ -133,7 +135,8 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 		done.Kept = append(done.Kept, o.ID)
 	}
 	done.Config, done.Restart, done.Changed = next.Version(), waits, inForce(diff)
-	h.log.Info("configuration reloaded", "changed", changed, "config", next.Version(), "diff", said(diff), "overrides_kept", len(kept), "overrides_dropped", len(done.Dropped))
+	h.log.Info("configuration reloaded", "changed", changed, "config", next.Version(), "diff", said(diff),
+		"overrides_kept", len(kept), "overrides_dropped", len(done.Dropped))
 	if len(waits) > 0 {
 		h.log.Warn("these keys change only with a restart, and stay as they were", "keys", waits)
 	}

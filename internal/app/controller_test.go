@@ -118,7 +118,8 @@ func TestAnOverrideThatAFileCouldNotSayIsRefused(t *testing.T) {
 	if len(g.controller.Overrides()) != 0 {
 		t.Errorf("%+v", g.controller.Overrides())
 	}
-	_, err := g.controller.Override(t.Context(), admin.Override{SKU: "none", Value: "paused", Until: time.Now().Add(time.Hour)})
+	_, err := g.controller.Override(t.Context(), admin.Override{SKU: "none", Value: "paused",
+		Until: time.Now().Add(time.Hour)})
 	if !errors.Is(err, admin.ErrNoSKU) {
 		t.Errorf("a SKU without a ledger: %v", err)
 	}
@@ -138,7 +139,8 @@ func TestOverridesAreKeptOrDroppedAtAReload(t *testing.T) {
 		t.Errorf("%+v does not know what it ends in", o[0])
 	}
 	*file = strings.Replace(*file, "per_ip", "per_client", 1)
-	if done, err = g.controller.Reload(t.Context(), false); err != nil || len(done.Dropped) != 1 || done.Dropped[0] != rate.ID {
+	if done, err = g.controller.Reload(t.Context(), false); err != nil || len(done.Dropped) != 1 ||
+		done.Dropped[0] != rate.ID {
 		t.Errorf("%+v, %v: the rate has gone", done, err)
 	}
 	if done, err = g.controller.Reload(t.Context(), true); err != nil || len(done.Dropped) != 1 ||
@@ -166,7 +168,8 @@ func TestABadFileChangesNothingAndIsTold(t *testing.T) {
 func TestASKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := stateBook{mu: new(sync.Mutex), states: map[string]string{"1": "on", "2": "on"}}
-		h := &controller{g: &Gateway{trail: admin.NewAuditLog(slog.New(slog.DiscardHandler))}, log: slog.New(slog.DiscardHandler),
+		h := &controller{g: &Gateway{trail: admin.NewAuditLog(slog.New(slog.DiscardHandler))},
+			log:     slog.New(slog.DiscardHandler),
 			ledgers: func() admin.Ledgers { return now },
 			wake:    make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
 		go h.expireOverrides()
@@ -227,7 +230,7 @@ func (b stateBook) of(sku string) string {
 	return b.states[sku]
 }
 
-func (b stateBook) Look(_ context.Context, sku string) (admin.Stock, error) {
+func (b stateBook) Stock(_ context.Context, sku string) (admin.Stock, error) {
 	return admin.Stock{SKU: sku, Ledger: &admin.Ledger{State: b.of(sku)}}, nil
 }
 

@@ -35,7 +35,8 @@ func (s *windowShare) admits(window int64) (n int) {
 	}
 }
 
-// Redis is not there, so that no instance can be counted: what has begun keeps what it has, and what begins has nothing yet.
+// Redis is not there, so that no instance can be counted: what has begun keeps what it has, and what begins has nothing
+// yet.
 func TestNothingIsAdmittedBeforeInstancesAreCounted(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and never answers
 	if err != nil {

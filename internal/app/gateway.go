@@ -1,6 +1,6 @@
-// Package app wires a gateway from its configuration: limits, stock, ledger, upstream, proxy and listeners. It reloads the
-// configuration, keeps the overrides of operators, and drains. It does not parse command lines, and decides about no
-// request.
+// Package app wires a gateway from its configuration: limits, stock, ledger, upstream, proxy and listeners. It reloads
+// the configuration, keeps the overrides of operators, and drains. It does not parse command lines, and decides about
+// no request.
 package app
 
 import (
@@ -83,7 +83,8 @@ type MemoryStock struct {
 // New wires the parts as c says.
 func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 	start := time.Now()
-	g := &Gateway{Config: c, version: o.Version, now: func() int64 { return int64(time.Since(start)) }, Metrics: prometheus.NewRegistry(),
+	g := &Gateway{Config: c, version: o.Version, now: func() int64 { return int64(time.Since(start)) },
+		Metrics:  prometheus.NewRegistry(),
 		reloaded: reloadGauge(), log: log, begun: start, door: admin.NewLoginThrottle(), trail: admin.NewAuditLog(log)}
 	var err error
 	if g.access, err = openAccessLog(c, g.now, log); err != nil {

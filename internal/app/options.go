@@ -167,7 +167,8 @@ func openTraces(c *config.Config, version string, log *slog.Logger) (*tracing.Tr
 	if c.Traces.Endpoint == "" {
 		return nil, nil
 	}
-	t, err := tracing.New(tracing.Options{Endpoint: c.Traces.Endpoint, OneIn: c.Traces.OneIn, Service: c.Traces.Service, Version: version, Log: log})
+	t, err := tracing.New(tracing.Options{Endpoint: c.Traces.Endpoint, OneIn: c.Traces.OneIn, Service: c.Traces.Service,
+		Version: version, Log: log})
 	if err != nil {
 		return nil, c.Errorf("traces.endpoint", "%v", err)
 	}

@@ -30,7 +30,8 @@ func CheckOverridable(key string) error {
 	if slices.Contains(Overridable, plain) {
 		return nil
 	}
-	return fmt.Errorf("override %.80q: %w: the keys that can be overridden are %s; a keyed rate is written limits.rate[NAME].burst, a route route[NAME].max_in_flight",
+	return fmt.Errorf("override %.80q: %w: the keys that can be overridden are %s; a keyed rate is written "+
+		"limits.rate[NAME].burst, a route route[NAME].max_in_flight",
 		key, admin.ErrInvalid, strings.Join(Overridable, ", "))
 }
 
@@ -107,7 +108,8 @@ func valuesOf(overrides []admin.Override) map[string]any {
 func (h *controller) shut(ctx context.Context, want *admin.Override) error {
 	l := h.ledgers()
 	if l == nil {
-		return fmt.Errorf("override %q: %w: no ledger is kept here: the shop decides whether it sells", want.SKU, admin.ErrConflict)
+		return fmt.Errorf("override %q: %w: no ledger is kept here: the shop decides whether it sells", want.SKU,
+			admin.ErrConflict)
 	}
 	s, err := l.Stock(ctx, want.SKU)
 	if err != nil {
@@ -148,7 +150,8 @@ func (h *controller) Leave(sku string) {
 	}
 	o := h.overrides[at]
 	h.overrides = slices.Delete(slices.Clone(h.overrides), at, at+1)
-	h.g.trail.Record(admin.AuditEntry{Role: "sluice", What: "override.drop", Object: sku, Detail: "override " + o.ID, Before: o.Value},
+	h.g.trail.Record(admin.AuditEntry{Role: "sluice", What: "override.drop", Object: sku, Detail: "override " + o.ID,
+		Before: o.Value},
 		"override dropped: an operator has set the state of its SKU", "of", sku, "value", o.Value)
 }
 
@@ -251,6 +254,7 @@ func (h *controller) endDue() time.Duration {
 
 // recordExpiry puts the end of an override on record: no request stands for it.
 func (h *controller) recordExpiry(o admin.Override, what, message string) {
-	h.g.trail.Record(admin.AuditEntry{Role: "sluice", What: what, Object: o.Key + o.SKU, Detail: "override " + o.ID, Before: o.Value, After: o.Before},
+	h.g.trail.Record(admin.AuditEntry{Role: "sluice", What: what, Object: o.Key + o.SKU, Detail: "override " + o.ID,
+		Before: o.Value, After: o.Before},
 		message, "of", o.Key+o.SKU, "value", o.Before, "before", o.Value)
 }

@@ -56,8 +56,8 @@ const (
 	settleLast  = 5 * time.Second // what the ledger has not heard by then at the end is written to the log
 )
 
-// openReserver begins to open the ledger; await tells what came of it. Redis takes its time, in which a gate that starts
-// has other things to do.
+// openReserver begins to open the ledger; await tells what came of it. Redis takes its time, in which a gate that
+// starts has other things to do.
 func openReserver(c *config.Config, memory *memstore.Store, mirror ledger.Mirror, by clocks, log *slog.Logger) (
 	*reserver, error,
 ) {

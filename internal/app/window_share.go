@@ -76,8 +76,9 @@ func (s *windowShare) use(c *config.Config, by shares) error {
 	way := stores.LinkOptions(c)
 	way.PoolSize = 1
 	name, _ := os.Hostname() // a part of a name that is unique anyway
-	m, err := fleet.Join(fleet.Options{Redis: way, Name: by.fleet, Instance: stores.InstanceName(name), Now: s.now, Tell: s.setShare,
-		Log: s.log})
+	m, err := fleet.Join(fleet.Options{Redis: way, Name: by.fleet, Instance: stores.InstanceName(name), Now: s.now,
+		Tell: s.setShare,
+		Log:  s.log})
 	if err != nil {
 		return c.Errorf("stock.redis", "%v", err)
 	}

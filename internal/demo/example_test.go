@@ -25,7 +25,8 @@ func (s *shelf) Sell(_ string, n int64) bool {
 func ExampleCrowd_Run() {
 	stock := &shelf{}
 	stock.left.Store(5)
-	shop, err := demo.OpenShop(demo.ShopOptions{SKU: "1001", Units: 5, Stock: stock, Rate: 1000, Service: time.Millisecond})
+	shop, err := demo.OpenShop(demo.ShopOptions{SKU: "1001", Units: 5, Stock: stock, Rate: 1000,
+		Service: time.Millisecond})
 	if err != nil {
 		fmt.Println(err)
 		return

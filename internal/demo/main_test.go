@@ -70,7 +70,8 @@ func sell(t *testing.T, shop *Shop, front string, shoppers int, patience time.Du
 }
 
 // inFront starts a front that answers by itself or hands on to the shop.
-func inFront(t *testing.T, shop *Shop, gate func(w http.ResponseWriter, r *http.Request, next http.Handler)) (addr string) {
+func inFront(t *testing.T, shop *Shop, gate func(w http.ResponseWriter, r *http.Request, next http.Handler)) (
+	addr string) {
 	t.Helper()
 	next := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: shop.Addr()})
 	idle := &http.Transport{}

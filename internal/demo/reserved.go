@@ -6,7 +6,8 @@ import (
 )
 
 // reservedOrder gives the serial under which the gate holds a unit for this request; "" when it holds none: then the
-// request did not come through the gate, which no client can pretend, since the gate drops what clients send as Sluice-*.
+// request did not come through the gate, which no client can pretend, since the gate drops what clients send as
+// Sluice-*.
 func (s *Shop) reservedOrder(r *http.Request) (serial string) {
 	h := r.Header
 	if h.Get("Sluice-Sku") != s.SKU || h.Get("Sluice-Quantity") != "1" {

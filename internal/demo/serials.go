@@ -37,8 +37,8 @@ func (b *ledger) place(serial, user string) (id string, ok bool) {
 	return id, true
 }
 
-// orderOf gives the number of a serial's order. A serial without one is cancelled by the question: a caller that heard that
-// there is no order may rely on it.
+// orderOf gives the number of a serial's order. A serial without one is cancelled by the question: a caller that heard
+// that there is no order may rely on it.
 func (b *ledger) orderOf(serial string) (id string, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

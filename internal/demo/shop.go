@@ -37,7 +37,8 @@ type ShopOptions struct {
 	Stock Stock // holds Units before the first order; nil where Reserved or Naive
 
 	// Naive says that the shop reads how many units are left when a request arrives, and takes one off when the order is
-	// done: every request that read it meanwhile buys too. It has 500 workers, and answers 500 to what comes when all are busy.
+	// done: every request that read it meanwhile buys too. It has 500 workers, and answers 500 to what comes when all are
+	// busy.
 	Naive bool
 
 	// Reserved says that the gate takes the units (gate = "reserve"): the shop rejects what does not come with one,
@@ -49,9 +50,9 @@ type ShopOptions struct {
 }
 
 // Shop is a small shop on a loopback port of its own: a product page at /, orders at
-// /api/seckill/{sku}/order, and /healthz; where the gate reserves also /orders/by-serial/{serial}, which tells it whether
-// there is an order. Else the shop guards its stock as those do that stand behind gate = "check": it takes the unit
-// itself, once a user. It is safe for concurrent use.
+// /api/seckill/{sku}/order, and /healthz; where the gate reserves also /orders/by-serial/{serial}, which tells it
+// whether there is an order. Else the shop guards its stock as those do that stand behind gate = "check": it takes the
+// unit itself, once a user. It is safe for concurrent use.
 type Shop struct {
 	ShopOptions
 	pages    pages
@@ -67,8 +68,10 @@ type Shop struct {
 
 // OpenShop starts a shop. The caller closes it.
 func OpenShop(o ShopOptions) (*Shop, error) {
-	if o.SKU == "" || (o.Stock == nil) != (o.Reserved || o.Naive) || o.Reserved && o.Naive || o.Units < 0 || o.Rate < 0 || o.Service < 0 {
-		return nil, errors.New("open shop: it needs a SKU, one of a stock, a gateway that reserves and a naive count, and no negative units, rate or service")
+	if o.SKU == "" || (o.Stock == nil) != (o.Reserved || o.Naive) || o.Reserved && o.Naive || o.Units < 0 || o.Rate < 0 ||
+		o.Service < 0 {
+		return nil, errors.New("open shop: it needs a SKU, one of a stock, a gateway that reserves and a naive count, and " +
+			"no negative units, rate or service")
 	}
 	if o.Rate == 0 {
 		o.Rate = 60

@@ -62,7 +62,8 @@ func TestOneUserBuysOnce(t *testing.T) {
 	}
 	all.Wait()
 	if b := shop.Books(); b.Orders != 1 || b.Received != 50 || b.Twice != 0 || b.InFlight != 0 {
-		t.Errorf("orders %d, received %d, twice %d, in flight %d; want 1, 50, 0, 0", b.Orders, b.Received, b.Twice, b.InFlight)
+		t.Errorf("orders %d, received %d, twice %d, in flight %d; want 1, 50, 0, 0", b.Orders, b.Received, b.Twice,
+			b.InFlight)
 	}
 }
 

@@ -76,8 +76,8 @@ const (
 	slowest  = time.Second
 )
 
-// pause is how long until the next press: polite shoppers wait as long as they were told to and are then as quick as the
-// others.
+// pause is how long until the next press: polite shoppers wait as long as they were told to and are then as quick as
+// the others.
 func (s *shopper) pause(a reply) time.Duration {
 	reaction := quickest + time.Duration(s.dice.Int64N(int64(slowest-quickest)))
 	if s.polite {

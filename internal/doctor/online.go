@@ -87,7 +87,8 @@ func (o *Report) tryLedgers(ctx context.Context, c *config.Config) error {
 // evictionRemedy says how an unfit Redis is made fit.
 func evictionRemedy(err error) string {
 	if errors.Is(err, redisstore.ErrUnfit) {
-		return "write maxmemory-policy noeviction into its redis.conf, and for now: redis-cli CONFIG SET maxmemory-policy noeviction"
+		return "write maxmemory-policy noeviction into its redis.conf, and for now: redis-cli CONFIG SET maxmemory-policy " +
+			"noeviction"
 	}
 	return ""
 }

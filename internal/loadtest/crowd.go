@@ -113,7 +113,8 @@ func (c *crowd) run(ctx context.Context) {
 // lasts is when everybody goes home.
 func (c *crowd) lasts() time.Duration { return time.Duration(len(c.calendar.pages)) * page }
 
-// turnPages calls up who is due, millisecond by millisecond. When all connections are taken it is late, and that is told.
+// turnPages calls up who is due, millisecond by millisecond. When all connections are taken it is late, and that is
+// told.
 func (c *crowd) turnPages(ctx context.Context) {
 	tick := time.NewTicker(page)
 	defer tick.Stop()

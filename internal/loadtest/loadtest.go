@@ -1,5 +1,5 @@
-// Package loadtest holds a sale before the sale: a crowd that comes when it likes, a stand-in for the shop, the figures of
-// what happened between them, and advice that follows from these.
+// Package loadtest holds a sale before the sale: a crowd that comes when it likes, a stand-in for the shop, the figures
+// of what happened between them, and advice that follows from these.
 //
 // It promises that the crowd is an open one (who has not been answered keeps no other from coming) on few connections
 // and in bounded memory; that every figure was measured, and that a machine which could not make the crowd is told of
@@ -96,8 +96,8 @@ const (
 	longest    = 30 * time.Minute
 )
 
-// Run lets the crowd in and returns when everybody has gone home and nothing is held any more, or ctx has ended: then with
-// what happened so far.
+// Run lets the crowd in and returns when everybody has gone home and nothing is held any more, or ctx has ended: then
+// with what happened so far.
 func Run(ctx context.Context, p Plan) (Result, error) {
 	if err := p.checked(); err != nil {
 		return Result{}, err
@@ -127,8 +127,8 @@ func Run(ctx context.Context, p Plan) (Result, error) {
 	return r, nil
 }
 
-// settled looks until the shop has answered everybody and nothing is held any more, within a bound. What was interrupted
-// is looked at once.
+// settled looks until the shop has answered everybody and nothing is held any more, within a bound. What was
+// interrupted is looked at once.
 func settled(ctx context.Context, p Plan) (GatewayReading, error) {
 	lasting := context.WithoutCancel(ctx)
 	for end := time.Now().Add(settleWithin); ; {

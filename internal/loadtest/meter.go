@@ -46,7 +46,8 @@ func (w *Stopwatch) Times() Times {
 // slice is what a series tells apart.
 const slice = 10 * time.Millisecond
 
-// series counts events in slices of time. It is safe for concurrent use; what comes after its end is counted in its last.
+// series counts events in slices of time. It is safe for concurrent use; what comes after its end is counted in its
+// last.
 type series []atomic.Int32
 
 func newSeries(length time.Duration) series { return make(series, length/slice+1) }

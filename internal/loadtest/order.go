@@ -85,7 +85,8 @@ func (o Order) compile() (form, error) {
 		host, path = path[:slash], path[slash:]
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s %s%s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\nUser-Agent: sluice-loadtest\r\nIdempotency-Key: %s\r\n",
+	fmt.Fprintf(&b, "%s %s%s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\nUser-Agent: "+
+		"sluice-loadtest\r\nIdempotency-Key: %s\r\n",
 		method, at.path(path), at.query("arg", "?"), host, user)
 	if cookies := at.sorted("cookie"); len(cookies) > 0 {
 		for i, name := range cookies {
@@ -103,7 +104,8 @@ func (o Order) compile() (form, error) {
 	if kind != "" {
 		fmt.Fprintf(&b, "Content-Type: %s\r\n", kind)
 	}
-	fmt.Fprintf(&b, "Content-Length: %d\r\n%s: \x02\r\n\r\n%s", len(body)+strings.Count(body, own)*(digits-1), o.Address, body)
+	fmt.Fprintf(&b, "Content-Length: %d\r\n%s: \x02\r\n\r\n%s", len(body)+strings.Count(body, own)*(digits-1), o.Address,
+		body)
 	head, tail, _ := bytes.Cut(b.Bytes(), []byte{2})
 	return form{
 		head: bytes.Split(head, []byte(own)), tail: bytes.Split(tail, []byte(own)),

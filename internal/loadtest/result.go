@@ -95,7 +95,8 @@ type Load struct {
 const lateness = 250
 
 func (c *crowd) result(took time.Duration, before, after GatewayReading) Result {
-	r := Result{Shape: c.plan.Shape, Buyers: c.plan.Buyers, Addresses: c.plan.Addresses, Units: c.plan.Shop.o.Units, Took: Seconds(took)}
+	r := Result{Shape: c.plan.Shape, Buyers: c.plan.Buyers, Addresses: c.plan.Addresses, Units: c.plan.Shop.o.Units,
+		Took: Seconds(took)}
 	var first, last time.Duration
 	r.Shop, first, last = c.plan.Shop.account()
 	r.SoldOut, r.FirstUnit, r.LastUnit = last > 0, Seconds(first), Seconds(last)
@@ -139,15 +140,18 @@ func (r *Result) Err() error {
 	complain(r.Shop.Oversold > 0, "oversold: %d orders beyond the %d units", r.Shop.Oversold, r.Units)
 	complain(r.Shop.Again > 0, "sent twice: %d orders", r.Shop.Again)
 	if l := r.Ledger; l != nil && l.Own {
-		complain(l.Total != r.Units || l.Free != l.Total-l.Held-l.Sold, "balance: total %d, free %d, held %d, sold %d of %d units", l.Total, l.Free, l.Held, l.Sold, r.Units)
+		complain(l.Total != r.Units || l.Free != l.Total-l.Held-l.Sold,
+			"balance: total %d, free %d, held %d, sold %d of %d units", l.Total, l.Free, l.Held, l.Sold, r.Units)
 		complain(l.Sold > r.Shop.Orders, "balance: %d sold in the ledger, and the shop has %d orders", l.Sold, r.Shop.Orders)
-		complain(!r.Interrupted && l.Sold+l.Held < r.Shop.Orders, "balance: %d sold and %d held in the ledger, and the shop has %d orders", l.Sold, l.Held, r.Shop.Orders)
+		complain(!r.Interrupted && l.Sold+l.Held < r.Shop.Orders,
+			"balance: %d sold and %d held in the ledger, and the shop has %d orders", l.Sold, l.Held, r.Shop.Orders)
 	} else if l != nil {
 		gone, lost := r.Units-r.Shop.Orders-l.Free, int64(0)
 		if r.drives {
 			lost = r.Shop.Failed // by a script, which does not know whether there was an order
 		}
-		complain(!r.Interrupted && r.Shop.UnderWay == 0 && r.Shop.Unwritten == 0 && (gone < 0 || gone > lost), "balance: %d left in the stock that the gate reads, and the shop sold %d of %d", l.Free, r.Shop.Orders, r.Units)
+		complain(!r.Interrupted && r.Shop.UnderWay == 0 && r.Shop.Unwritten == 0 && (gone < 0 || gone > lost),
+			"balance: %d left in the stock that the gate reads, and the shop sold %d of %d", l.Free, r.Shop.Orders, r.Units)
 	}
 	return errors.Join(wrong...)
 }

@@ -69,8 +69,10 @@ func OpenShop(o ShopOptions) (*Shop, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open shop: %w", err)
 	}
-	s := &Shop{o: o, listener: ln, places: make(chan struct{}, o.Capacity), serials: map[string]bool{}, waited: NewWatch(), worked: NewWatch()}
-	s.server = fasthttp.Server{Handler: s.serve, NoDefaultServerHeader: true, NoDefaultDate: true, IdleTimeout: time.Minute, CloseOnShutdown: true, Logger: silent{}}
+	s := &Shop{o: o, listener: ln, places: make(chan struct{}, o.Capacity), serials: map[string]bool{}, waited: NewWatch(),
+		worked: NewWatch()}
+	s.server = fasthttp.Server{Handler: s.serve, NoDefaultServerHeader: true, NoDefaultDate: true,
+		IdleTimeout: time.Minute, CloseOnShutdown: true, Logger: silent{}}
 	s.served.Go(func() { _ = s.server.Serve(ln) }) // ends with Close
 	return s, nil
 }
@@ -234,8 +236,10 @@ func (s *Shop) account() (a Account, first, last time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a = Account{
-		Requests: s.requests.Load(), Orders: s.orders, Oversold: max(0, s.orders-s.o.Units), Again: s.again, Failed: s.failed.Load(), Unwritten: s.broke.Load(), UnderWay: s.inFlight.now.Load(),
-		PeakInFlight: s.inFlight.most.Load(), PeakWorking: s.working.most.Load(), PeakPer10ms: s.came.peak(1), PeakPerS: s.came.peak(100),
+		Requests: s.requests.Load(), Orders: s.orders, Oversold: max(0, s.orders-s.o.Units), Again: s.again,
+		Failed: s.failed.Load(), Unwritten: s.broke.Load(), UnderWay: s.inFlight.now.Load(),
+		PeakInFlight: s.inFlight.most.Load(), PeakWorking: s.working.most.Load(), PeakPer10ms: s.came.peak(1),
+		PeakPerS: s.came.peak(100),
 		Capacity: s.o.Capacity, Works: s.worked.Times(), Waits: s.waited.Times(),
 	}
 	start := time.Unix(0, s.start.Load())

@@ -94,7 +94,8 @@ func (c *Nodes) Move(slot int, to *Server, between func()) {
 	if from == nil || from == to {
 		return
 	}
-	await(c.t, "one epoch", c.sameEpoch) // a node that has not heard of the latest move would claim the slot with an older one, and lose it
+	// a node that has not heard of the latest move would claim the slot with an older one, and lose it
+	await(c.t, "one epoch", c.sameEpoch)
 	c.mustRun(to, "cluster", "setslot", slot, "importing", c.ids[from])
 	c.mustRun(from, "cluster", "setslot", slot, "migrating", c.ids[to])
 	host, port, _ := net.SplitHostPort(to.Addr)

@@ -146,7 +146,8 @@ func booksHostileText(s *site) {
 	}
 	var found []string
 	cursor, _, _ := s.store.Cursor(s.Context(), sku)
-	_ = s.store.Orders(s.Context(), sku, cursor.Born, func(r settle.Record) bool { found = append(found, r.User); return true })
+	_ = s.store.Orders(s.Context(), sku, cursor.Born,
+		func(r settle.Record) bool { found = append(found, r.User); return true })
 	if !slices.Equal(found, users) {
 		s.Errorf("buyers %q: want %q", found, users)
 	}

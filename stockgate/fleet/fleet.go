@@ -3,11 +3,12 @@
 //
 // Each instance says once a second in Redis that it is alive, in one sorted set a fleet, on Redis' clock. One that has
 // not for 2.5 s is gone; one that leaves takes itself away. No instance is told a larger part before those that have it
-// know: who joins waits until each of the others has seen it, at most 1.5 s. So the parts of all never sum up to more than
-// the whole, but for instances that live and cannot reach Redis: these keep the last part they had, and of n
+// know: who joins waits until each of the others has seen it, at most 1.5 s. So the parts of all never sum up to more
+// than the whole, but for instances that live and cannot reach Redis: these keep the last part they had, and of n
 // instances each of them is 1/n too much at most once the others count without it. While an instance that died is still
-// counted its part is unused. When Redis loses the list, each keeps what it had until all have had the time to say again that
-// they live. An instance that has never reached Redis knows of no other, and counts itself alone after some 3 s.
+// counted its part is unused. When Redis loses the list, each keeps what it had until all have had the time to say
+// again that they live. An instance that has never reached Redis knows of no other, and counts itself alone after some
+// 3 s.
 //
 // It does not know what is divided, and how: it tells a [Standing], and its caller decides.
 package fleet
@@ -89,8 +90,8 @@ func Join(o Options) (*Member, error) {
 // Share is what was told last.
 func (m *Member) Share() Share { return *m.share.Load() }
 
-// Close leaves the fleet, as far as that can be done in one round trip, and ends everything that Join began. Tell is not
-// called any more. A second call does nothing.
+// Close leaves the fleet, as far as that can be done in one round trip, and ends everything that Join began. Tell is
+// not called any more. A second call does nothing.
 func (m *Member) Close() {
 	m.stop()
 	m.done.Wait()
@@ -126,7 +127,8 @@ func (m *Member) beat(ctx context.Context) time.Duration {
 		m.roll.clock.heard(seen.micros*1000-(began+now)/2, (now-began)/2)
 	} else if m.roll.waiting() && now-m.began > int64(alive) {
 		m.roll.startAlone()
-		m.options.Log.Warn("fleet not counted since Redis is away; this instance counts itself with those it has seen", "instances", m.roll.share.Of)
+		m.options.Log.Warn("fleet not counted since Redis is away; this instance counts itself with those it has seen",
+			"instances", m.roll.share.Of)
 	}
 	m.notifyChange()
 	if err == nil && m.roll.waiting() {

@@ -44,8 +44,9 @@ func join(t *testing.T, address string) *told {
 	t.Helper()
 	to, start := &told{}, time.Now()
 	m, err := Join(Options{
-		Redis: link.Options{Addresses: []string{address}, PoolSize: 1, ConnectTimeout: 2 * time.Second, Timeout: 2 * time.Second, BreakerErrors: 100, BreakerPause: time.Second},
-		Name:  "shop", Instance: "test", Now: func() int64 { return int64(time.Since(start)) }, Tell: to.tell,
+		Redis: link.Options{Addresses: []string{address}, PoolSize: 1, ConnectTimeout: 2 * time.Second,
+			Timeout: 2 * time.Second, BreakerErrors: 100, BreakerPause: time.Second},
+		Name: "shop", Instance: "test", Now: func() int64 { return int64(time.Since(start)) }, Tell: to.tell,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +213,8 @@ func TestRepliesThatMeanNothingAreErrors(t *testing.T) {
 			t.Errorf("%v was read as %+v", reply, found)
 		}
 	}
-	if found, err := read([]any{"3", "4", "2.5e+3", []any{"a", "3000"}}); err != nil || found.micros != 3_000_004 || found.before != 2500 || found.beats["a"] != 3000 {
+	if found, err := read([]any{"3", "4", "2.5e+3", []any{"a", "3000"}}); err != nil || found.micros != 3_000_004 ||
+		found.before != 2500 || found.beats["a"] != 3000 {
 		t.Errorf("%+v, %v", found, err)
 	}
 }

@@ -14,7 +14,8 @@ type members struct {
 
 // membership keeps what this instance may count on. It reads no clock.
 //
-// A part may shrink at once. It may grow only when those who have what it grows by know that they have less, or are gone.
+// A part may shrink at once. It may grow only when those who have what it grows by know that they have less, or are
+// gone.
 type membership struct {
 	id    string
 	share Share // without the clock; Of 0 = none yet

@@ -85,8 +85,8 @@ func (c *crowd) settled() bool {
 	return len(places) == len(c.all)
 }
 
-// Whatever the order in which instances join, leave, die, and in which Redis forgets: the parts never sum up to more than
-// the whole, and when nothing more happens they soon sum up to all of it.
+// Whatever the order in which instances join, leave, die, and in which Redis forgets: the parts never sum up to more
+// than the whole, and when nothing more happens they soon sum up to all of it.
 func TestPartsNeverSumUpToMoreThanTheWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := crowd{list: list{}, now: 1 << 40}

@@ -7,9 +7,12 @@ import (
 )
 
 var (
-	instancesDesc = prometheus.NewDesc("sluice_fleet_instances", "Instances that divide the budget, as this one counts them; 0 = not counted yet.", nil, nil)
-	upDesc        = prometheus.NewDesc("sluice_fleet_up", "Whether Redis answered the last heartbeat: 1, or 0, while the last known number stands.", nil, nil)
-	beatsDesc     = prometheus.NewDesc("sluice_fleet_heartbeats_total", "Heartbeats of this instance, by whether Redis answered.", []string{"outcome"}, nil)
+	instancesDesc = prometheus.NewDesc("sluice_fleet_instances",
+		"Instances that divide the budget, as this one counts them; 0 = not counted yet.", nil, nil)
+	upDesc = prometheus.NewDesc("sluice_fleet_up",
+		"Whether Redis answered the last heartbeat: 1, or 0, while the last known number stands.", nil, nil)
+	beatsDesc = prometheus.NewDesc("sluice_fleet_heartbeats_total",
+		"Heartbeats of this instance, by whether Redis answered.", []string{"outcome"}, nil)
 )
 
 // counts are of heartbeats.

@@ -116,7 +116,8 @@ func TestTotalMinusSoldIsExactOrAFault(t *testing.T) {
 }
 
 func FuzzUnitsAreWhatRedisWouldCount(f *testing.F) {
-	for _, s := range []string{"0", "-0", "00", "-1", "+1", "1.0", " 1", "1e3", "9223372036854775807", "9223372036854775808", "", "١"} {
+	for _, s := range []string{"0", "-0", "00", "-1", "+1", "1.0", " 1", "1e3", "9223372036854775807",
+		"9223372036854775808", "", "١"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

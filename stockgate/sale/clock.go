@@ -8,8 +8,8 @@ type clock struct {
 	by, doubt int64 // ns; doubt 0 = never asked
 }
 
-// update takes in that the other clock is ahead by so much, plus or minus the doubt. What is known stays, unless this is
-// twice as sharp, or proves that the clocks have drifted apart.
+// update takes in that the other clock is ahead by so much, plus or minus the doubt. What is known stays, unless this
+// is twice as sharp, or proves that the clocks have drifted apart.
 func (c *clock) update(by, doubt int64) {
 	doubt = max(doubt, int64(time.Microsecond))
 	if off := max(by-c.by, c.by-by); c.doubt == 0 || doubt*2 <= c.doubt || off > doubt+c.doubt {
@@ -38,7 +38,8 @@ func (b *Schedule) updateClock(unix, began, ended int64) {
 				"redis_is_ahead_by", time.Duration(skew).String(), "max_skew", b.o.MaxSkew.String())
 			return
 		}
-		b.o.Log.Info("this machine's clock and Redis' agree again: sales may begin", "redis_is_ahead_by", time.Duration(skew).String())
+		b.o.Log.Info("this machine's clock and Redis' agree again: sales may begin", "redis_is_ahead_by",
+			time.Duration(skew).String())
 	}
 }
 

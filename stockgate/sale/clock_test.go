@@ -35,7 +35,8 @@ func TestInstancesWhoseClocksDifferOpenTogether(t *testing.T) {
 		}
 		return !opened[0].IsZero() && !opened[1].IsZero()
 	})
-	t.Logf("clocks 400 ms apart, opened %v apart, agree within %v", opened[1].Sub(opened[0]).Abs(), apart(late, early).Abs())
+	t.Logf("clocks 400 ms apart, opened %v apart, agree within %v", opened[1].Sub(opened[0]).Abs(),
+		apart(late, early).Abs())
 	if skew, wrong := late.Skew(); wrong || skew < 100*time.Millisecond {
 		t.Errorf("skew %v, wrong %v", skew, wrong)
 	}

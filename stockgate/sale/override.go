@@ -10,9 +10,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What operators have said lies in one hash: the name of a sale -> "on AT", "paused AT", or "ended BEGAN AT". BEGAN is when
-// the sale that is ended began (Unix ns), since another sale may have its name one day. AT is when it was said (Unix ms): the
-// later word counts, so that a Redis that has lost the last one, in a fail-over, says nothing new. A missing word is none.
+// What operators have said lies in one hash: the name of a sale -> "on AT", "paused AT", or "ended BEGAN AT". BEGAN is
+// when the sale that is ended began (Unix ns), since another sale may have its name one day. AT is when it was said
+// (Unix ms): the later word counts, so that a Redis that has lost the last one, in a fail-over, says nothing new. A
+// missing word is none.
 
 const wordsKey = "sluice:sales"
 
@@ -78,7 +79,8 @@ func (b *Schedule) beat(ctx context.Context) {
 	b.update(ctx, b.plan.Load())
 }
 
-// update asks Redis for its clock and its words of p, and takes both in. Without any sale Redis is not asked. mu is held.
+// update asks Redis for its clock and its words of p, and takes both in. Without any sale Redis is not asked. mu is
+// held.
 func (b *Schedule) update(ctx context.Context, p *plan) {
 	if len(p.all) == 0 {
 		b.clock = clock{} // by the time that there is a sale it would be old

@@ -11,7 +11,8 @@ import (
 
 func running(names ...string) (sales []Sale) {
 	for _, name := range names {
-		sales = append(sales, Sale{Name: name, SKUs: []string{"sku-" + name}, Starts: time.Now().Add(-time.Minute), Ends: time.Now().Add(time.Hour)})
+		sales = append(sales, Sale{Name: name, SKUs: []string{"sku-" + name}, Starts: time.Now().Add(-time.Minute),
+			Ends: time.Now().Add(time.Hour)})
 	}
 	return sales
 }
@@ -58,7 +59,8 @@ func TestOperatorsWordReachesEveryInstance(t *testing.T) {
 func TestLastWordAndScheduleDecideWithoutRedis(t *testing.T) {
 	r := redistest.Start(t)
 	sales := running("paused", "on")
-	sales = append(sales, Sale{Name: "next", SKUs: []string{"sku-next"}, Starts: time.Now().Add(1500 * time.Millisecond), Ends: time.Now().Add(time.Hour)})
+	sales = append(sales, Sale{Name: "next", SKUs: []string{"sku-next"}, Starts: time.Now().Add(1500 * time.Millisecond),
+		Ends: time.Now().Add(time.Hour)})
 	b := instance(t, r, 0, sales...)
 	if err := b.Set(t.Context(), "paused", Paused); err != nil {
 		t.Fatal(err)
@@ -82,7 +84,8 @@ func TestRedisThatForgotIsReminded(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Client.FlushAll(t.Context())
-	eventually(t, "it is told again", func() bool { return strings.HasPrefix(r.Client.HGet(t.Context(), wordsKey, "a").Val(), "paused ") })
+	eventually(t, "it is told again",
+		func() bool { return strings.HasPrefix(r.Client.HGet(t.Context(), wordsKey, "a").Val(), "paused ") })
 	if late := instance(t, r, 0, sales...); !is(late, "sku-a", reject.Paused) || !is(b, "sku-a", reject.Paused) {
 		t.Error("the pause is forgotten")
 	}

@@ -50,8 +50,8 @@ type saleState struct {
 }
 
 // Use takes other sales from now on. Of those that are there already by their names it keeps what operators said, and
-// of those that begin when they did that they have begun. Redis is asked before: no request is decided by a clock or a word
-// that it was not read at. It waits for Redis no longer than for three round trips.
+// of those that begin when they did that they have begun. Redis is asked before: no request is decided by a clock or a
+// word that it was not read at. It waits for Redis no longer than for three round trips.
 func (b *Schedule) Use(sales []Sale) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

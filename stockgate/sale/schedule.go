@@ -1,10 +1,10 @@
 // Package sale knows when SKUs are on sale, on a clock that all instances share: Redis'.
 //
-// It promises that instances whose own clocks differ open and close within the time that a round trip to Redis leaves in
-// doubt, some ms; that what an operator says of a sale reaches every instance with its next beat, twenty of which it makes a
-// second; and that a request is answered from memory, without allocating, writing or waiting. With Redis away the schedule
-// and what was known last decide. While this machine's clock and Redis' are further apart than MaxSkew one of them is
-// wrong, and it is unknown which: no sale begins on this instance then, and one that has begun goes on.
+// It promises that instances whose own clocks differ open and close within the time that a round trip to Redis leaves
+// in doubt, some ms; that what an operator says of a sale reaches every instance with its next beat, twenty of which it
+// makes a second; and that a request is answered from memory, without allocating, writing or waiting. With Redis away
+// the schedule and what was known last decide. While this machine's clock and Redis' are further apart than MaxSkew one
+// of them is wrong, and it is unknown which: no sale begins on this instance then, and one that has begun goes on.
 //
 // It does not count stock, and to decide for a SKU that is in no sale.
 package sale

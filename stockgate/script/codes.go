@@ -120,8 +120,8 @@ func replyValues(reply any) []any {
 	return nil
 }
 
-// givenBack tells what the script that gives back has returned: a number above 0 or a status means that it did, a code that
-// means busy that it is to be tried later, 0 or less and nothing that there was nothing to give back.
+// givenBack tells what the script that gives back has returned: a number above 0 or a status means that it did, a code
+// that means busy that it is to be tried later, 0 or less and nothing that there was nothing to give back.
 func (c *codes) givenBack(reply any, quantity int64) (outcome, bool) {
 	if found, ok := c.outcomeOf(reply, quantity); ok && found == busy {
 		return busy, true

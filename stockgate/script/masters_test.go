@@ -103,8 +103,8 @@ func TestPresets_SellAllOverAClusterOfSeveralMasters(t *testing.T) {
 	}
 }
 
-// On a cluster that shows itself as such only when it is reached, keys that lie apart are rejected with those that would
-// work, and nothing is sent; the same keys on one server work.
+// On a cluster that shows itself as such only when it is reached, keys that lie apart are rejected with those that
+// would work, and nothing is sent; the same keys on one server work.
 func TestFit_KeysApartAreRejectedOnAClusterThatWasNotConfiguredAsOne(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3)

@@ -32,7 +32,8 @@ func (l Ledgers) Stock(ctx context.Context, sku string) (admin.Stock, error) {
 
 func inNumbers(sku string, s protocol.Stock) admin.Stock {
 	return admin.Stock{SKU: sku, Left: s.Free, OnSale: s.At(time.Now().UnixMilli()) == protocol.On, Ledger: &admin.Ledger{
-		Total: s.Total, Held: s.Held, Sold: s.Sold, Free: s.Free, Limit: s.Limit, State: string(s.At(time.Now().UnixMilli())), Epoch: s.Epoch, Ver: s.Ver, Why: s.Why,
+		Total: s.Total, Held: s.Held, Sold: s.Sold, Free: s.Free, Limit: s.Limit, State: string(s.At(time.Now().UnixMilli())),
+		Epoch: s.Epoch, Ver: s.Ver, Why: s.Why,
 	}}
 }
 

@@ -65,9 +65,12 @@ func TestAStockThatNoLedgerCanHoldIsTheCallersFault(t *testing.T) {
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 5}`)
 	before := k.Stock("1001")
 	for _, body := range []string{
-		`{"set": -1}`, `{"set": 1000000000000000}`, `{"set": 1, "limit": -1}`, `{"limit": 1}`, `{"add": 1, "limit": 1}`, `{"add": 0}`,
-		`{"set": 1, "add": 1}`, `{"state": "off"}`, `{"state": "on", "set": 1}`, `{"reconciled": true}`, `{"set": 1, "reconciled": true}`,
-		`{"set": 1.5}`, `{"set": "1"}`, `{"sett": 1}`, `{"set": 1, "states": "on"}`, `{"set": 1} {"set": 2}`, `{}`, ``, `[]`, `{"set": ` + strings.Repeat(" ", 5000) + `1}`,
+		`{"set": -1}`, `{"set": 1000000000000000}`, `{"set": 1, "limit": -1}`, `{"limit": 1}`, `{"add": 1, "limit": 1}`,
+		`{"add": 0}`,
+		`{"set": 1, "add": 1}`, `{"state": "off"}`, `{"state": "on", "set": 1}`, `{"reconciled": true}`,
+		`{"set": 1, "reconciled": true}`,
+		`{"set": 1.5}`, `{"set": "1"}`, `{"sett": 1}`, `{"set": 1, "states": "on"}`, `{"set": 1} {"set": 2}`, `{}`, ``, `[]`,
+		`{"set": ` + strings.Repeat(" ", 5000) + `1}`,
 	} {
 		k.Says(400, apitest.Words("not valid"), "POST", "/stock/1001", body)
 	}

@@ -47,7 +47,8 @@ func DescribeReservation(r admin.Reservation) string {
 	if r.Overdue {
 		state = "unknown"
 	}
-	cells := []string{PrintableName(r.Serial), PrintableName(r.SKU), state, strconv.FormatInt(r.Quantity, 10), PrintableName(r.User)}
+	cells := []string{PrintableName(r.Serial), PrintableName(r.SKU), state, strconv.FormatInt(r.Quantity, 10),
+		PrintableName(r.User)}
 	if !r.Deadline.IsZero() {
 		cells = append(cells, r.Deadline.Local().Format(time.RFC3339))
 	}

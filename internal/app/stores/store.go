@@ -1,5 +1,5 @@
-// Package stores opens what keeps stock for a configuration (the upstream's keys, ledgers, schedules) and presents it as the
-// control API wants it. It decides nothing about requests.
+// Package stores opens what keeps stock for a configuration (the upstream's keys, ledgers, schedules) and presents it
+// as the control API wants it. It decides nothing about requests.
 package stores
 
 import (

@@ -58,7 +58,8 @@ func TestAStockThatCannotBeIsTheCallersFault(t *testing.T) {
 }
 
 func TestAStockThatOnlyTheShopCanChangeIsTheCallersFault(t *testing.T) {
-	if err := adminError(fmt.Errorf("set: %w", layout.ErrNotWritable)); !errors.Is(err, admin.ErrInvalid) || !errors.Is(err, layout.ErrNotWritable) {
+	if err := adminError(fmt.Errorf("set: %w", layout.ErrNotWritable)); !errors.Is(err, admin.ErrInvalid) ||
+		!errors.Is(err, layout.ErrNotWritable) {
 		t.Errorf("%v is not recognised", err)
 	}
 }

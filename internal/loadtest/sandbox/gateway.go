@@ -45,11 +45,11 @@ type childReply struct {
 	Look   *loadtest.GatewayReading `json:",omitempty"`
 }
 
-// ServeChild is the gate of a load test, in a process of its own, so that its processor time is its own. It reads what it is
-// told from stdin, a line each, and ends with it: also when who started it was killed.
+// ServeChild is the gate of a load test, in a process of its own, so that its processor time is its own. It reads what
+// it is told from stdin, a line each, and ends with it: also when who started it was killed.
 func ServeChild() error {
-	// The end comes by stdin, and the keys are taken away then: whatever the terminal says, and also when no process reads the
-	// log any more.
+	// The end comes by stdin, and the keys are taken away then: whatever the terminal says, and also when no process reads
+	// the log any more.
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	in, out := json.NewDecoder(bufio.NewReader(os.Stdin)), json.NewEncoder(os.Stdout)
 	var first childRequest
