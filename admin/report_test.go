@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// kept are ledgers of SKUs in fixed numbers, with their orders. Each Look while changing is above 0 is of another
+// kept are ledgers of SKUs in fixed numbers, with their orders. Each read while changing is above 0 is of another
 // version.
 type kept struct {
 	Ledgers

@@ -76,8 +76,8 @@ func (p plan) publish(r results, body string) error {
 const resultsHead = `# Sluice beside its peers
 
 ` + "`make bench`" + ` writes this page; [README.md](README.md) says what each scenario is and how it is
-measured. CPU is that of all processes of the gate; numbers are medians of the rounds ± half of what their middle half spans; a ratio is
-to the better of nginx and HAProxy, round by round.
+measured. CPU is that of all processes of the gate; numbers are medians of the rounds ± half of what their middle half
+spans; a ratio is to the better of nginx and HAProxy, round by round.
 
 `
 

@@ -238,7 +238,7 @@ func (b stateBook) SetState(ctx context.Context, sku, state string) (admin.Stock
 	b.mu.Lock()
 	b.states[sku] = state
 	b.mu.Unlock()
-	return b.Look(ctx, sku)
+	return b.Stock(ctx, sku)
 }
 
 // Every answer of a gate, of what is there and of what is not, is as openapi.yaml says.
