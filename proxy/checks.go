@@ -98,7 +98,8 @@ var tables = [route.NumGates][]check{
 	route.Check: {denyList, connRate, identity, schedule, soldOut, orderToken,
 		keyedRates, pageCache, windowFull, queueFull, body, window, slot, scheduleAgain, stock},
 	route.Reserve: {denyList, connRate, identity, earlierOrder, schedule, orderToken,
-		keyedRates, pageCache, earlierOrderInStore, windowFull, queueFull, body, window, slot, connection, scheduleAgain, reserve},
+		keyedRates, pageCache, earlierOrderInStore, windowFull, queueFull, body, window, slot, connection, scheduleAgain,
+		reserve},
 }
 
 // compileChecks gives each route the rows of its gate that apply to it.
