@@ -248,7 +248,7 @@ func TestReserver_FloodOfInventedKeysIsBounded(t *testing.T) {
 		// Two instances, 10 look-ups at once and 10 a second each, and a refresh a second.
 		took := int(time.Since(began)/time.Second) + 1
 		if n := s.asked() - before; n > 2*(10+11*took) || unverified.Load() == 0 {
-			t.Errorf("%d calls, %d orders were not looked up", n, unverified)
+			t.Errorf("%d calls, %d orders were not looked up", n, unverified.Load())
 		}
 	})
 }
