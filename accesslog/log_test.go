@@ -46,7 +46,7 @@ func (p *page) lines(t *testing.T) (all []map[string]any) {
 func logTo(t testing.TB, to io.Writer, set func(*Options)) *Log {
 	t.Helper()
 	o := Options{
-		Settings: Settings{Output: "stdout", RefusedFirst: 2, RefusedEvery: 10, Remember: 1 << 20},
+		Settings: Settings{Output: "stdout", RejectedFirst: 2, RejectedEvery: 10, Remember: 1 << 20},
 		Stdout:   to, Now: func() int64 { return 0 }, Secret: []byte("a secret of all instances"),
 		Log: slog.New(slog.DiscardHandler),
 	}
@@ -197,7 +197,7 @@ func TestSample_LogsTheFirstAndOneInMany(t *testing.T) {
 	if n := wanted(1e9+5, 115, 116); n != 0 {
 		t.Errorf("%d that arrived in the second before are logged beyond the first", n)
 	}
-	if err := l.Set(Settings{Output: "off", RefusedFirst: 0, RefusedEvery: 1}); err != nil {
+	if err := l.Set(Settings{Output: "off", RejectedFirst: 0, RejectedEvery: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if n := wanted(9e9, 1, 5); n != 5 {

@@ -46,7 +46,7 @@ func TestWithoutATokenOnlyThisMachineIsAnswered(t *testing.T) {
 	}
 }
 
-func TestWithATokenNobodyIsAnsweredWithoutIt(t *testing.T) {
+func TestWithATokenNoRequestIsAnsweredWithoutIt(t *testing.T) {
 	api := &API{Token: "hush", Log: slog.New(slog.DiscardHandler)}
 	handler := api.Handler()
 	for given, want := range map[string]int{"": 401, "Bearer": 401, "Bearer ": 401, "Bearer hus": 401, "Bearer hush2": 401,

@@ -123,7 +123,7 @@ func TestWrongTokens_OfAnIPv6ClientAreThoseOfItsNetwork(t *testing.T) {
 }
 
 // Who guesses does not wipe out what was done.
-func TestRefusalsDoNotPushDeedsOut(t *testing.T) {
+func TestRejectionsDoNotPushAuditEntriesOut(t *testing.T) {
 	trail := NewAuditLog(slog.New(slog.DiscardHandler))
 	trail.Record(AuditEntry{What: "config.reload"}, "")
 	for range 10 * keptRejections {

@@ -118,7 +118,7 @@ func TestABadFileIsShownWithLineAndKey(t *testing.T) {
 func TestEveryChangeIsOnRecordAndNoLookIs(t *testing.T) {
 	h, api := gated(t, &wheel{})
 	api.Store = &shelf{left: 3}
-	named := func(r *http.Request) { r.Header.Set("Sluice-Operator", "ada@desk") }
+	named := func(r *http.Request) { r.Header.Set("Sluice-Operator", "ada@office") }
 	for _, path := range []string{"status", "limits", "targets", "config", "overrides", "history", "audit", "sales",
 		"stock", "stock/1001"} {
 		if w := ask(h, "GET", "/api/v1/"+path, "", named); w.Code != 200 {
@@ -141,7 +141,7 @@ func TestEveryChangeIsOnRecordAndNoLookIs(t *testing.T) {
 			t.Fatalf("audit: %+v, want %v", told.Audit, want)
 		}
 	}
-	if len(told.Audit) != len(want) || told.Audit[4].Who != "ada@desk" || told.Audit[4].Before != 3.0 ||
+	if len(told.Audit) != len(want) || told.Audit[4].Who != "ada@office" || told.Audit[4].Before != 3.0 ||
 		told.Audit[4].After != 9.0 || told.Audit[3].Until.IsZero() {
 		t.Errorf("audit: %+v", told.Audit)
 	}

@@ -57,7 +57,7 @@ func (s slowLine) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-func TestWhoSendsSlowlyKeepsNobodyWaiting(t *testing.T) {
+func TestASlowRequestKeepsNoOtherWaiting(t *testing.T) {
 	h := newRequestSlots().handler(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) })
 	slow := slowLine{make(chan bool), make(chan bool)}
 	var crowd sync.WaitGroup

@@ -14,7 +14,7 @@ import (
 )
 
 // crowd has many ask at once, and counts what they were told.
-func crowd(d *desk, n int, path string) (answered, failed int64) {
+func crowd(d *testCache, n int, path string) (answered, failed int64) {
 	var wg sync.WaitGroup
 	var ok, bad atomic.Int64
 	for range n {
@@ -98,7 +98,7 @@ func TestWhileOneFetchesAnewTheOthersAreAnsweredAtOnce(t *testing.T) {
 	})
 }
 
-func TestAShopThatHangsHoldsNobodyForLongerThanItsWait(t *testing.T) {
+func TestAShopThatHangsHoldsNoRequestForLongerThanItsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t)
 		d.says(200, "", "old")
@@ -116,7 +116,7 @@ func TestAShopThatHangsHoldsNobodyForLongerThanItsWait(t *testing.T) {
 	})
 }
 
-func TestNobodyIsSentToAShopThatHangs(t *testing.T) {
+func TestNoRequestIsSentToAShopThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t)
 		d.shop = func(string, *fasthttp.Response) upstream.Outcome { time.Sleep(time.Hour); return upstream.TimedOut }

@@ -159,7 +159,7 @@ type inspected struct {
 }
 
 // The image is built with no registry and no daemon, and runs as nobody on a root that cannot be written.
-func TestImageRunsAsNobodyOnAReadOnlyRoot(t *testing.T) {
+func TestImageRunsUnprivilegedOnAReadOnlyRoot(t *testing.T) {
 	buildah := tool(t, "buildah")
 	if os.Getuid() != 0 {
 		t.Skip("needs root: it mounts the image")

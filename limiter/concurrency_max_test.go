@@ -58,7 +58,7 @@ func TestRaisedMaxLetsThoseInWhoWait(t *testing.T) {
 	})
 }
 
-func TestNobodyOvertakesWhileMaxIsBeingRaised(t *testing.T) {
+func TestConcurrencyLimiter_RaisingMaxKeepsTheOrder(t *testing.T) {
 	p := NewConcurrencyLimiter(1, 2)
 	p.Acquire(0, nil)
 	p.join(newWaiter())

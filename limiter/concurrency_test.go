@@ -44,7 +44,7 @@ func TestPlacesAdmitUpToTheirMaxAndThenQueue(t *testing.T) {
 	})
 }
 
-func TestWithoutAQueueNobodyWaits(t *testing.T) {
+func TestConcurrencyLimiter_WithoutAQueueNoRequestWaits(t *testing.T) {
 	p := NewConcurrencyLimiter(1, 0)
 	p.Acquire(time.Hour, nil)
 	if got := p.Acquire(time.Hour, nil); got != QueueFull {
@@ -53,7 +53,7 @@ func TestWithoutAQueueNobodyWaits(t *testing.T) {
 	expect(t, p, 1, 0)
 }
 
-func TestWithoutACapNobodyIsRefused(t *testing.T) {
+func TestConcurrencyLimiter_WithoutAMaxNoRequestIsRejected(t *testing.T) {
 	p := NewConcurrencyLimiter(0, 0)
 	for range 1000 {
 		if got := p.Acquire(0, nil); got != Admitted {
@@ -238,7 +238,7 @@ func TestQueueIsJoinedOnlyIfItIsStillNeededAndHasRoom(t *testing.T) {
 	expect(t, p, 1, 1)
 }
 
-func TestQueueKeepsItsOrderWhoeverLeavesAndComesBack(t *testing.T) {
+func TestConcurrencyLimiter_QueueKeepsItsOrderWhenRequestsLeave(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q queue
 		var plain, idle []*waiter
@@ -269,7 +269,7 @@ func TestQueueKeepsItsOrderWhoeverLeavesAndComesBack(t *testing.T) {
 	})
 }
 
-func TestRefusalForAFullQueueWritesNothing(t *testing.T) {
+func TestRejectionForAFullQueueWritesNothing(t *testing.T) {
 	p := NewConcurrencyLimiter(1, 0)
 	p.Acquire(0, nil)
 	p.mu.Lock() // a rejection that wanted the queue would wait for ever

@@ -50,7 +50,7 @@ func TestNoMoreConnectionsThanTheMaxima(t *testing.T) {
 	}
 }
 
-func TestRefusedConnectionIsNotCounted(t *testing.T) {
+func TestRejectedConnectionIsNotCounted(t *testing.T) {
 	c := NewConnLimiter(2, 1)
 	c.Open(addr("192.0.2.1"))
 	c.Open(addr("192.0.2.1"))

@@ -161,7 +161,7 @@ func cellsOf(r *RateLimiter) map[string]int64 {
 	return all
 }
 
-func TestRefusedByARateWritesNothing(t *testing.T) {
+func TestRejectedByARateWritesNothing(t *testing.T) {
 	rate := perMs(2, 64)
 	rate.Acquire(0, []byte("a"))
 	rate.Acquire(0, []byte("a"))
@@ -180,7 +180,7 @@ func TestRefusedByARateWritesNothing(t *testing.T) {
 }
 
 // One row alone would reject a key that shares a cell with a key that has nothing left.
-func TestRateRefusesOnlyWhenBothRowsSayNo(t *testing.T) {
+func TestRateRejectsOnlyWhenBothRowsSayNo(t *testing.T) {
 	rate := perMs(1, 64)
 	rate.Acquire(0, []byte("loud"))
 	loud := [2]*atomic.Int64{}

@@ -77,7 +77,7 @@ func TestACapBelowTheNumberOfInstancesIsUsedInTurn(t *testing.T) {
 	}
 }
 
-func TestNoPartAdmitsNobody(t *testing.T) {
+func TestNoPartAdmitsNoRequest(t *testing.T) {
 	for _, s := range []Share{{Rank: 1}, {Rank: -1, Of: 3}, {Rank: 3, Of: 3}} {
 		w := NewWindowLimiter(tenMs(1), Caps{All: 5, PerSKU: 5, SKUs: 64})
 		w.SetShare(s)

@@ -102,7 +102,7 @@ func TestRacedWarmUpExceedsNoWindow(t *testing.T) {
 	}
 }
 
-func TestRefusalWhileWarmingWritesNothing(t *testing.T) {
+func TestRejectionWhileWarmingWritesNothing(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{All: 40, PerSKU: 40, SKUs: 64, WarmUp: 10 * time.Second})
 	drain(w, 0, "1001")
 	now := 5*second + 5*ms

@@ -97,7 +97,7 @@ func TestBothCapsHoldInEveryWindow(t *testing.T) {
 	}
 }
 
-func TestRefusalByAllDoesNotChargeTheSKU(t *testing.T) {
+func TestRejectionByAllDoesNotChargeTheSKU(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{All: 1, PerSKU: 2, SKUs: 64})
 	w.Acquire(0, []byte("other"))
 	before := w.words()
@@ -109,7 +109,7 @@ func TestRefusalByAllDoesNotChargeTheSKU(t *testing.T) {
 	}
 }
 
-func TestRefusalByTheSKUDoesNotChargeAll(t *testing.T) {
+func TestRejectionByTheSKUDoesNotChargeAll(t *testing.T) {
 	w := NewWindowLimiter(tenMs(1), Caps{All: 9, PerSKU: 2, SKUs: 64})
 	for range 4 {
 		w.Acquire(0, []byte("hot"))

@@ -209,7 +209,7 @@ func meet(arrived *atomic.Int64, want int64) {
 	}
 }
 
-func TestWindowThatIsOverAdmitsNobody(t *testing.T) {
+func TestWindowThatIsOverAdmitsNoRequest(t *testing.T) {
 	w := NewWindow(tenMs(0), 1)
 	w.Acquire(0)
 	w.Acquire(ringSize * 10 * ms) // the window that overwrites the first
@@ -218,7 +218,7 @@ func TestWindowThatIsOverAdmitsNobody(t *testing.T) {
 	}
 }
 
-func TestRefusalByAWindowWritesNothing(t *testing.T) {
+func TestRejectionByAWindowWritesNothing(t *testing.T) {
 	w := NewWindow(tenMs(1), 3)
 	for range 6 {
 		w.Acquire(0)

@@ -232,7 +232,7 @@ func loggedRequest(t testing.TB, closed reject.Reason, every int) (handle func()
 		o.Now = func() int64 { return int64(time.Since(start)) }
 		var err error
 		l, err = accesslog.New(accesslog.Options{
-			Settings: accesslog.Settings{Output: "stdout", RefusedFirst: 20, RefusedEvery: every, Remember: 1 << 20},
+			Settings: accesslog.Settings{Output: "stdout", RejectedFirst: 20, RejectedEvery: every, Remember: 1 << 20},
 			Stdout:   io.Discard, Now: o.Now, Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {

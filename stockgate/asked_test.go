@@ -201,7 +201,7 @@ func TestACrowdWritesOnceForEachReading(t *testing.T) {
 	}
 }
 
-func TestWhatWasNotBelievedIsReadAgainAtTheNextRefreshThoughNobodyAsks(t *testing.T) {
+func TestPoller_UnconfirmedReadingIsReadAgainAtTheNextRefresh(t *testing.T) {
 	const at = int64(5e9)
 	g, e := learnt(t, options(), at, []byte("1001"), reading(3))
 	next := at + int64(10*time.Millisecond)
@@ -253,7 +253,7 @@ func TestATurnIsFollowedByAsMuchRest(t *testing.T) {
 }
 
 // A look that waits for a second reading ends with those readings: the next one is asked for anew.
-func TestALookBehindWhatWasNotBelievedEndsWhenNobodyAsks(t *testing.T) {
+func TestPoller_UnconfirmedReadingIsLeftWhenNoRequestAsks(t *testing.T) {
 	m, o := NewMemory(), options()
 	o.Wait = time.Millisecond
 	g, sku := pacedGate(t, o, m), []byte("1001")
@@ -314,7 +314,7 @@ func TestATurnEndsHoweverManyNewSKUsAreAskedForMeanwhile(t *testing.T) {
 
 // Who has tried for a unit that came back, and has left, may have left it to others: that is read although no request
 // asks.
-func TestWhatATryHasLeftIsReadAtTheNextRefreshThoughNobodyAsks(t *testing.T) {
+func TestPoller_UnitLeftByATryIsReadAtTheNextRefresh(t *testing.T) {
 	m := NewMemory()
 	check(t, m.Set(t.Context(), "1001", 0))
 	g, sku := pacedGate(t, options(), m), []byte("1001")

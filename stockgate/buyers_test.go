@@ -26,7 +26,7 @@ func withBuyers(t *testing.T, server *redistest.Server, o Options) (*Gate, *Redi
 	return open(t, o, s), s
 }
 
-func TestWhoHasBoughtIsADuplicateAndNobodyElse(t *testing.T) {
+func TestOnlyABuyerIsADuplicate(t *testing.T) {
 	server := redistest.Start(t)
 	o := options()
 	g, _ := withBuyers(t, server, o)
@@ -47,7 +47,7 @@ func TestWhoHasBoughtIsADuplicateAndNobodyElse(t *testing.T) {
 	}
 }
 
-func TestRefusedRequestAsksForNoBuyer(t *testing.T) {
+func TestRejectedRequestAsksForNoBuyer(t *testing.T) {
 	server := redistest.Start(t)
 	o := options()
 	o.PerUnit, o.Refresh, o.SoldOutMemory = 1, time.Hour, time.Hour
@@ -162,7 +162,7 @@ func TestWhoComesDuringARoundTripSharesTheNext(t *testing.T) {
 	})
 }
 
-func TestWaitForABuyerIsBoundedAndALateAnswerGoesToNobody(t *testing.T) {
+func TestWaitForABuyerIsBoundedAndALateAnswerIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
 		var users []string
@@ -195,7 +195,7 @@ func TestWaitForABuyerIsBoundedAndALateAnswerGoesToNobody(t *testing.T) {
 	})
 }
 
-func TestNobodyIsAskedForWhileTheSourceIsLost(t *testing.T) {
+func TestNoBuyerIsAskedForWhileTheSourceIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options()
 		o.AllowOnError = true

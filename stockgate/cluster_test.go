@@ -95,7 +95,7 @@ func TestStockIsReadFromAllOverAClusterAndOnlyADeadMastersIsUnknown(t *testing.T
 	}
 }
 
-func TestLayoutWhoseKeysAreApartIsRefusedOnAClusterAlone(t *testing.T) {
+func TestLayoutWhoseKeysAreApartIsRejectedOnAClusterAlone(t *testing.T) {
 	t.Parallel()
 	o := layout.Options{Type: layout.CounterUsers, Key: "stock:$sku", UsersKey: "uids:$sku"}
 	r := clustered(t, redistest.Cluster(t, 2), o)

@@ -187,7 +187,7 @@ func TestEachFaultyKeyIsNamedOnceAndOnlySoMany(t *testing.T) {
 
 // A Redis that rejects the login, since its password is another one, says nothing of any SKU: least of all that
 // there is none.
-func TestRedisThatLetsNobodyInSaysNothingOfAnySKU(t *testing.T) {
+func TestRedisThatRejectsTheLoginSaysNothingOfAnySKU(t *testing.T) {
 	all := layouts()
 	all["list"] = layout.Options{Type: layout.List, Key: "units:$sku"}
 	for name, o := range all {

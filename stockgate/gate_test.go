@@ -194,7 +194,7 @@ func TestEachTurnReadsEachSKUOnceWhateverTheTraffic(t *testing.T) {
 	}
 }
 
-func TestNobodyAsksMeansNobodyReads(t *testing.T) {
+func TestPoller_ReadsNothingWithoutRequests(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])
 	o := options()

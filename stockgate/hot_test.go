@@ -46,7 +46,7 @@ func TestDecisionsAllocateNothing(t *testing.T) {
 	}
 }
 
-func TestRefusalsWithinATenthOfASecondWriteNothing(t *testing.T) {
+func TestRejectionsWithinATenthOfASecondWriteNothing(t *testing.T) {
 	o := options()
 	o.PerUnit = 1
 	g, skus := hot(t, o)

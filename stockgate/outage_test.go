@@ -66,7 +66,7 @@ func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 	}
 }
 
-func TestHangingRedisHoldsNobody(t *testing.T) {
+func TestHangingRedisHoldsNoRequest(t *testing.T) {
 	server := redistest.Start(t)
 	g, _, o := outage(t, server, false)
 	check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())

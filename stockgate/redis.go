@@ -20,6 +20,7 @@ type RedisOptions = link.Options
 // Redis is the stock that a shop keeps in one Redis, in a layout of its own: a single server, the master that sentinels
 // name, or a cluster. It is safe for concurrent use. No command is ever sent twice, and a Redis in trouble is left
 // alone, as package link promises. While one master of a cluster is away only the SKUs on it cannot be known.
+// Reading, writing and listing share its connections and its layout, and so its methods are many.
 type Redis struct {
 	layout  atomic.Pointer[layout.Layout]
 	lists   emptiedLists

@@ -138,7 +138,7 @@ func TestARushAtUnitsThatCameBackHasFewTries(t *testing.T) {
 	}
 }
 
-func TestTriesAllocateNothingAndRefusalsWriteNothing(t *testing.T) {
+func TestTriesAllocateNothingAndRejectionsWriteNothing(t *testing.T) {
 	g, e, sku, read := returned(t, 1, 1)
 	if n := testing.AllocsPerRun(100, func() {
 		g.Enter(0, sku, nil)

@@ -18,7 +18,7 @@ func learnt(t *testing.T, o Options, at int64, sku []byte, r layout.Reading) (*G
 	return g, e
 }
 
-func TestLatchLastsForSoldOutMemoryAndNotLonger(t *testing.T) {
+func TestVerdictLastsForSoldOutMemoryAndNotLonger(t *testing.T) {
 	sku := []byte("1001")
 	const at, memory = int64(5e9), int64(time.Second)
 	for what, c := range map[string]struct {
@@ -163,7 +163,7 @@ func TestCrowdWritesTheTimeItAskedTenTimesASecond(t *testing.T) {
 	}
 }
 
-func TestLatchHoldsVerdictAndTimeTogether(t *testing.T) {
+func TestVerdictAndTimeAreReadTogether(t *testing.T) {
 	e := &entry{}
 	for v := range numVerdicts {
 		for _, at := range []int64{0, 1, -1, 1 << 59, -1 << 59} {

@@ -68,7 +68,7 @@ func TestAPortAloneIsOfThisMachine(t *testing.T) {
 	}
 }
 
-func TestNamesThatNobodyHasAreMisuse(t *testing.T) {
+func TestUnknownNamesAreMisuse(t *testing.T) {
 	for _, words := range [][]string{
 		{"reservation", "get", ""}, {"reservation", "confirm", ".."}, {"reservation", "release", ".", "--sku", "1001"},
 		{"reservation", "refund", "a b"}, {"reservation", "adopt", "", "--sku", "1001"},

@@ -17,7 +17,7 @@ import (
 func accessSettings(c *config.Config) accesslog.Settings {
 	a := c.AccessLog
 	return accesslog.Settings{
-		Output: a.Output, RefusedFirst: a.RefusedFirst, RefusedEvery: a.RefusedEvery,
+		Output: a.Output, RejectedFirst: a.RefusedFirst, RejectedEvery: a.RefusedEvery,
 		MaskIP: a.MaskIP, Remember: int64(a.Remember),
 	}
 }

@@ -127,7 +127,7 @@ func (p *slots) Acquire(client proxy.Waiter) reject.Reason {
 	if p.own != nil {
 		start := p.in.now()
 		if verdict := p.own.Acquire(timeout, client); verdict != limiter.Admitted {
-			return refusedPlace(verdict)
+			return noSlot(verdict)
 		}
 		timeout = max(0, timeout-time.Duration(p.in.now()-start))
 	}
@@ -135,7 +135,7 @@ func (p *slots) Acquire(client proxy.Waiter) reject.Reason {
 	if verdict != limiter.Admitted && p.own != nil {
 		p.own.Release()
 	}
-	return refusedPlace(verdict)
+	return noSlot(verdict)
 }
 
 // Peek implements proxy.ConcurrencyLimiter.
@@ -154,7 +154,7 @@ func (p *slots) Release(took time.Duration) {
 	}
 }
 
-func refusedPlace(v limiter.Verdict) reject.Reason {
+func noSlot(v limiter.Verdict) reject.Reason {
 	switch v {
 	case limiter.Admitted:
 		return reject.Admitted

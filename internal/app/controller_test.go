@@ -103,7 +103,7 @@ func TestAnOverrideIsObeyedAndUndone(t *testing.T) {
 	}
 }
 
-func TestAnOverrideThatAFileCouldNotSayIsRefused(t *testing.T) {
+func TestAnOverrideThatAFileCouldNotSayIsRejected(t *testing.T) {
 	g, _ := steer(t)
 	for key, value := range map[string]any{
 		"limits.window.max": 5.0, "limits.window.size": "20ms", "limits.rate[nobody].burst": 3.0,

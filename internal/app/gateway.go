@@ -90,70 +90,11 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 	if g.access, err = openAccessLog(c, g.now, log); err != nil {
 		return nil, err
 	}
-	g.limits = newLimits(c, g.now, log)
-	g.share = &windowShare{windows: g.windows, now: g.now, metrics: g.Metrics, log: log}
-	if err := g.openStock(o.Memory.Shop, log); err != nil {
-		g.Close()
-		return nil, err
-	}
-	if err := g.openSales(); err != nil {
-		g.Close()
-		return nil, err
-	}
-	if c.UsesLedger() {
-		if g.Orders, err = openReserver(c, o.Memory.Ledger, g.mirror(), clocks{g.now, g.schedule.Wall}, log); err != nil {
+	for _, open := range []func(Options) error{g.openLimitsAndStock, g.openUpstream, g.openProxy} {
+		if err := open(o); err != nil {
 			g.Close()
 			return nil, err
 		}
-		g.Metrics.MustRegister(g.Orders)
-	}
-	if c.UsesScript() {
-		if g.script, err = openScript(c, g.now, log); err != nil {
-			g.Close()
-			return nil, err
-		}
-		g.Metrics.MustRegister(g.script)
-	}
-	if g.shop, err = upstream.New(upstreamOptions(c, g.adopt, log)); err != nil {
-		g.Close()
-		return nil, c.Errorf("upstream.targets", "%v", err)
-	}
-	_ = g.shop.Spool().Check() // the log says what is wrong; memory is left
-	if g.tracer, err = openTraces(c, o.Version, log); err != nil {
-		g.Close()
-		return nil, err
-	}
-	if g.tracer != nil {
-		g.Metrics.MustRegister(g.tracer)
-	}
-	if err := g.share.begin(c); err != nil {
-		g.Close()
-		return nil, err
-	}
-	if g.cache, err = cache.New(cacheOptions(c)); err != nil {
-		g.Close()
-		return nil, c.Errorf("cache.size", "%v", err)
-	}
-	ask, use := g.limits.prepare(c)
-	use()
-	if g.proxy, err = proxy.New(g.proxyOptions(c, ask, nil)); err != nil {
-		g.Close()
-		return nil, err
-	}
-	listening, err := serverOptions(c, connections{g.conns}, log)
-	if err != nil {
-		g.Close()
-		return nil, err
-	}
-	listening.MaxConns = g.files.clients(c)
-	g.Server = proxy.NewServer(g.proxy, listening)
-	g.adopter.Store(g.Server)
-	if g.Orders != nil {
-		if err := g.Orders.await(); err != nil {
-			g.Close()
-			return nil, err
-		}
-		g.opener = openBySales(c, g.schedule, g.Orders, log)
 	}
 	g.Metrics.MustRegister(g.access, g.proxy.Counters(), g.Server.Collector(), g.shop, g.windows, g.concurrency, g.conns,
 		g.rates, g.cache, g.door, g.reloaded, buildInfo(o.Version),
@@ -161,6 +102,79 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 	g.controller = newController(g, log)
 	g.checked = admin.NewPreflight(g.preflight)
 	return g, nil
+}
+
+// openLimitsAndStock opens what the checks ask: limits, the shop's stock, schedules, and the ledger or the script.
+func (g *Gateway) openLimitsAndStock(o Options) (err error) {
+	c := g.Config
+	g.limits = newLimits(c, g.now, g.log)
+	g.share = &windowShare{windows: g.windows, now: g.now, metrics: g.Metrics, log: g.log}
+	if err := g.openStock(o.Memory.Shop, g.log); err != nil {
+		return err
+	}
+	if err := g.openSales(); err != nil {
+		return err
+	}
+	if c.UsesLedger() {
+		g.Orders, err = openReserver(c, o.Memory.Ledger, g.mirror(), clocks{g.now, g.schedule.Wall}, g.log)
+		if err != nil {
+			return err
+		}
+		g.Metrics.MustRegister(g.Orders)
+	}
+	if c.UsesScript() {
+		if g.script, err = openScript(c, g.now, g.log); err != nil {
+			return err
+		}
+		g.Metrics.MustRegister(g.script)
+	}
+	return nil
+}
+
+// openUpstream opens what forwards requests: the pool of connections, traces, this instance's share, the page cache.
+func (g *Gateway) openUpstream(o Options) (err error) {
+	c := g.Config
+	if g.shop, err = upstream.New(upstreamOptions(c, g.adopt, g.log)); err != nil {
+		return c.Errorf("upstream.targets", "%v", err)
+	}
+	_ = g.shop.Spool().Check() // the log says what is wrong; memory is left
+	if g.tracer, err = openTraces(c, o.Version, g.log); err != nil {
+		return err
+	}
+	if g.tracer != nil {
+		g.Metrics.MustRegister(g.tracer)
+	}
+	if err := g.share.begin(c); err != nil {
+		return err
+	}
+	if g.cache, err = cache.New(cacheOptions(c)); err != nil {
+		return c.Errorf("cache.size", "%v", err)
+	}
+	return nil
+}
+
+// openProxy opens the proxy and its server on the parts that are open.
+func (g *Gateway) openProxy(Options) (err error) {
+	c := g.Config
+	ask, use := g.limits.prepare(c)
+	use()
+	if g.proxy, err = proxy.New(g.proxyOptions(c, ask, nil)); err != nil {
+		return err
+	}
+	listening, err := serverOptions(c, connections{g.conns}, g.log)
+	if err != nil {
+		return err
+	}
+	listening.MaxConns = g.files.clients(c)
+	g.Server = proxy.NewServer(g.proxy, listening)
+	g.adopter.Store(g.Server)
+	if g.Orders != nil {
+		if err := g.Orders.await(); err != nil {
+			return err
+		}
+		g.opener = openBySales(c, g.schedule, g.Orders, g.log)
+	}
+	return nil
 }
 
 // adopt has the event loops wait for a new connection to the upstream.

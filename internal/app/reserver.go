@@ -39,10 +39,10 @@ type reserver struct {
 	clocks
 	log *slog.Logger
 
-	desk  atomic.Pointer[ledger.Reserver]
-	stop  context.CancelFunc
-	first chan error    // what came of the first attempt to open the ledger
-	done  chan struct{} // opening has ended
+	reserver atomic.Pointer[ledger.Reserver]
+	stop     context.CancelFunc
+	first    chan error    // what came of the first attempt to open the ledger
+	done     chan struct{} // opening has ended
 
 	watching sync.WaitGroup
 }
@@ -112,7 +112,7 @@ func (o *reserver) await() error {
 	return nil
 }
 
-// open makes the desk.
+// open makes the reserver.
 func (o *reserver) open(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
 	defer cancel()
@@ -124,11 +124,11 @@ func (o *reserver) open(ctx context.Context) error {
 	if o.oracle != nil {
 		oracle = o.oracle
 	}
-	desk, err := ledger.New(options, o.Store, oracle)
+	reserver, err := ledger.New(options, o.Store, oracle)
 	if err != nil {
 		return err
 	}
-	o.desk.Store(desk)
+	o.reserver.Store(reserver)
 	return nil
 }
 
@@ -194,12 +194,12 @@ const (
 	mostListed = 100_000 // SKUs that are known to have a ledger
 )
 
-// watch lets the desk look after every ledger there is, also those without requests on this instance: another one may
-// have died with their orders. Of more than mostWatch it knows the names.
+// watch lets the reserver look after every ledger there is, also those without requests on this instance: another one
+// may have died with their orders. Of more than mostWatch it knows the names.
 func (o *reserver) watch(ctx context.Context) {
 	for {
 		began := time.Now()
-		if d := o.desk.Load(); d != nil {
+		if d := o.reserver.Load(); d != nil {
 			o.watchAll(ctx, d)
 		}
 		pause := time.NewTimer(max(watchEvery, watchRests*time.Since(began)))
@@ -228,12 +228,12 @@ func (o *reserver) watchAll(ctx context.Context, d *ledger.Reserver) {
 	}
 }
 
-// close settles what is owed and ends the desk.
+// close settles what is owed and ends the reserver.
 func (o *reserver) close() {
 	o.stop()
 	<-o.done
 	o.watching.Wait()
-	if d := o.desk.Load(); d != nil {
+	if d := o.reserver.Load(); d != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), settleLast)
 		defer cancel()
 		d.Close(ctx)
@@ -248,7 +248,7 @@ func (o *reserver) close() {
 
 // Decided implements proxy.Orders.
 func (o *reserver) Decided(now int64, in proxy.Order) (proxy.Reservation, bool) {
-	d := o.desk.Load()
+	d := o.reserver.Load()
 	if d == nil {
 		return proxy.Reservation{Reason: reject.StockError}, true
 	}
@@ -261,7 +261,7 @@ func (o *reserver) Decided(now int64, in proxy.Order) (proxy.Reservation, bool) 
 
 // LookUp implements proxy.Orders.
 func (o *reserver) LookUp(now int64, in proxy.Order) (proxy.Reservation, bool) {
-	d := o.desk.Load()
+	d := o.reserver.Load()
 	if d == nil {
 		return proxy.Reservation{Reason: reject.StockError}, true
 	}
@@ -274,7 +274,7 @@ func (o *reserver) LookUp(now int64, in proxy.Order) (proxy.Reservation, bool) {
 
 // Reserve implements proxy.Orders.
 func (o *reserver) Reserve(now int64, in proxy.Order) proxy.Reservation {
-	d := o.desk.Load()
+	d := o.reserver.Load()
 	if d == nil {
 		return proxy.Reservation{Reason: reject.StockError}
 	}
@@ -338,7 +338,7 @@ func offSale(s protocol.State) reject.Reason {
 
 // Settle implements proxy.Orders.
 func (o *reserver) Settle(sku []byte, serial string, f metrics.OrderOutcome) {
-	d := o.desk.Load() // there is one: it took the order
+	d := o.reserver.Load() // there is one: it took the order
 	switch f {
 	case metrics.OrderConfirmed:
 		d.Settle(string(sku), protocol.Item{Serial: serial}, protocol.Confirm)
@@ -354,7 +354,7 @@ var stateNames = map[byte]string{'H': "held", 'C': "confirmed", 'X': "released",
 
 // State implements proxy.Orders.
 func (o *reserver) State(now int64, sku, serial []byte) (proxy.OrderState, reject.Reason) {
-	d := o.desk.Load()
+	d := o.reserver.Load()
 	if d == nil {
 		return proxy.OrderState{}, reject.StockError
 	}
@@ -372,7 +372,7 @@ func (o *reserver) State(now int64, sku, serial []byte) (proxy.OrderState, rejec
 
 // opened reports whether orders can be taken, for readyz.
 func (o *reserver) opened() (string, bool) {
-	if o.desk.Load() == nil {
+	if o.reserver.Load() == nil {
 		return "the ledger could not be opened yet", false
 	}
 	return "open", true
@@ -383,7 +383,7 @@ func (o *reserver) Describe(ch chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (o *reserver) Collect(ch chan<- prometheus.Metric) {
-	if d := o.desk.Load(); d != nil {
+	if d := o.reserver.Load(); d != nil {
 		d.Collect(ch)
 	}
 	if o.redis != nil {

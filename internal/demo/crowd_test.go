@@ -57,7 +57,7 @@ func TestNaiveShop_OversellsAndIsOverloaded(t *testing.T) {
 	}
 }
 
-func TestRefusedShoppersPressAgainOneRequestAtATime(t *testing.T) {
+func TestRejectedShoppersPressAgainOneRequestAtATime(t *testing.T) {
 	shop := quickShop(t, 5, holding(5))
 	var mu sync.Mutex
 	asked, inside := map[string]int{}, map[string]int{}

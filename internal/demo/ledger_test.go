@@ -130,7 +130,7 @@ func TestReservedSaleBalances(t *testing.T) {
 	}
 }
 
-func TestDeclinedOrderIsSoldToSomebodyElse(t *testing.T) {
+func TestDeclinedOrderIsSoldToAnotherShopper(t *testing.T) {
 	shop, g := reservedShop(t, 40), holdingBack(40)
 	r := sellReserved(t, shop, g, g.front(t, shop, never), 40, long)
 	if r.Err() != nil || r.Shop.Orders != 39 || r.TurnedAway != 1 ||

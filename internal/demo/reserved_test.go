@@ -28,7 +28,7 @@ func bySerial(t *testing.T, shop *Shop, serial string, header ...string) (status
 	return resp.StatusCode
 }
 
-func TestOrdersThatBringNoUnitAreRefused(t *testing.T) {
+func TestOrdersThatBringNoUnitAreRejected(t *testing.T) {
 	shop := reservedShop(t, 5)
 	for name, header := range map[string][]string{
 		"nothing of the gate's": {},

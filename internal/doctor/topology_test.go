@@ -10,7 +10,7 @@ import (
 	"sluice/internal/redistest"
 )
 
-func TestCheckRefusesOnAClusterKeysThatWouldBeApart(t *testing.T) {
+func TestCheckRejectsOnAClusterKeysThatWouldBeApart(t *testing.T) {
 	c := config.Default()
 	c.Stock.Source, c.Stock.Redis.Topology = "redis", "cluster"
 	c.Stock.Layout.Type, c.Stock.Layout.Key, c.Stock.Layout.UsersKey = "counter_users", "stock:$sku", "uids:$sku"

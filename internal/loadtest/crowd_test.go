@@ -112,7 +112,7 @@ func TestACrowdBuysWhatThereIs(t *testing.T) {
 	}
 }
 
-func TestTheRefusedComeBackAFewTimes(t *testing.T) {
+func TestTheRejectedComeBackAFewTimes(t *testing.T) {
 	busy := func(_ int64, w http.ResponseWriter) bool {
 		w.Header().Set(ReasonHeader, "window")
 		w.WriteHeader(429)

@@ -68,7 +68,7 @@ func TestAnOrderHasTheBodyThatIsReadOfIt(t *testing.T) {
 	}
 }
 
-func TestAnOrderThatCannotBeIsRefused(t *testing.T) {
+func TestAnOrderThatCannotBeIsRejected(t *testing.T) {
 	for _, o := range []Order{
 		{Match: "/", SKU: "$form_a", User: "$json_b"},
 		{Match: "/", SKU: "$json_a.b", User: "$json_a"},

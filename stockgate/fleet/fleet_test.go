@@ -174,7 +174,7 @@ func TestClosedMemberTellsNothingAndClosesTwice(t *testing.T) {
 	}
 }
 
-func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
+func TestOptionsThatCannotWorkAreRejected(t *testing.T) {
 	for _, o := range []Options{{}, {Name: "shop", Now: func() int64 { return 0 }, Tell: func(Share) {}}} {
 		if _, err := Join(o); err == nil {
 			t.Errorf("joined with %+v", o)

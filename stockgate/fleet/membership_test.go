@@ -149,7 +149,7 @@ func TestWhileRedisIsAwayTheLastNumberStands(t *testing.T) {
 	}
 }
 
-func TestAClockThatJumpsMakesNobodyLarger(t *testing.T) {
+func TestAClockThatJumpsMakesNoInstanceLarger(t *testing.T) {
 	for _, by := range []int64{-50, -1000, -3000, -1e9, 50, 3000, 1e9} {
 		c := three()
 		for _, i := range c.all {

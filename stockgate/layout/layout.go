@@ -41,7 +41,8 @@ type Options struct {
 	Script      string   // Script: its text
 }
 
-// Layout is a compiled [stock.layout]. It is immutable and safe for concurrent use.
+// Layout is a compiled [stock.layout]. It is immutable and safe for concurrent use. Each kind of
+// keys is read, written and checked by methods of its own.
 type Layout struct {
 	shape
 	key, status, flag, users key.Template

@@ -51,7 +51,7 @@ func TestForeignKeysHaveNoSKU(t *testing.T) {
 	}
 }
 
-func TestLayoutsThatCannotWorkAreRefusedByName(t *testing.T) {
+func TestLayoutsThatCannotWorkAreRejectedByName(t *testing.T) {
 	good := Options{Type: HashSold, Key: "$sku", TotalField: "t", SoldField: "s"}
 	if _, err := New(good); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ func tagOf(key string) string {
 	return key
 }
 
-func TestKeysThatAClusterMayKeepApartAreRefusedWithThoseThatWork(t *testing.T) {
+func TestKeysThatAClusterMayKeepApartAreRejectedWithThoseThatWork(t *testing.T) {
 	for _, c := range []struct {
 		o    Options
 		says string // "" = they are together

@@ -42,10 +42,10 @@ func InstanceName(name string) string {
 	return name
 }
 
-// NewLedgers is store as the API wants it. desk may be nil, and return nil as long as there is none.
-func NewLedgers(c *config.Config, store protocol.Store, desk func() *ledger.Reserver) Ledgers {
-	if desk == nil {
-		desk = func() *ledger.Reserver { return nil }
+// NewLedgers is store as the API wants it. reserver may be nil, and return nil as long as there is none.
+func NewLedgers(c *config.Config, store protocol.Store, reserver func() *ledger.Reserver) Ledgers {
+	if reserver == nil {
+		reserver = func() *ledger.Reserver { return nil }
 	}
-	return Ledgers{store: store, perUser: int64(c.Stock.Reserve.PerUser), keep: KeepReleased, desk: desk}
+	return Ledgers{store: store, perUser: int64(c.Stock.Reserve.PerUser), keep: KeepReleased, reserver: reserver}
 }

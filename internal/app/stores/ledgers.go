@@ -13,10 +13,10 @@ import (
 
 // Ledgers is our own protocol as admin wants it, whichever store it is on.
 type Ledgers struct {
-	store   protocol.Store
-	perUser int64                   // units a person, of a ledger that is made without saying so; 0 = no limit
-	keep    time.Duration           // how long a released serial is remembered
-	desk    func() *ledger.Reserver // of this gate, which must not believe what it remembers; it may return nil
+	store    protocol.Store
+	perUser  int64                   // units a person, of a ledger that is made without saying so; 0 = no limit
+	keep     time.Duration           // how long a released serial is remembered
+	reserver func() *ledger.Reserver // of this gate, which must not believe what it remembers; it may return nil
 }
 
 func (l Ledgers) Stock(ctx context.Context, sku string) (admin.Stock, error) {
@@ -70,7 +70,7 @@ func (l Ledgers) SetState(ctx context.Context, sku, state string) (admin.Stock, 
 func (l Ledgers) changed(sku string, s protocol.Stock, err error) (admin.Stock, error) {
 	switch {
 	case err == nil:
-		if d := l.desk(); d != nil {
+		if d := l.reserver(); d != nil {
 			d.Learn(sku, s.StockVersion)
 		}
 		return inNumbers(sku, s), nil

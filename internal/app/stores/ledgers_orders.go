@@ -67,7 +67,7 @@ func (l Ledgers) Settle(ctx context.Context, op string, r admin.Reservation) (ad
 	if err != nil {
 		return admin.Outcome{}, fmt.Errorf("%w; it is unknown whether it was done: say it again, it is done once", err)
 	}
-	if d := l.desk(); d != nil && (done[0] == protocol.Changed || done[0] == protocol.Already ||
+	if d := l.reserver(); d != nil && (done[0] == protocol.Changed || done[0] == protocol.Already ||
 		done[0] == protocol.OverTotal) {
 		d.Decided(r.SKU, r.Serial, did)
 		d.Learn(r.SKU, hint)

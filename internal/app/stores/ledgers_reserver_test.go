@@ -14,24 +14,24 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-// deskAt lets a desk sell what the counter's operators see.
-func deskAt(t *testing.T, k *apitest.API) *ledger.Reserver {
-	desk, err := ledger.New(ledger.Options{Secret: make([]byte, 16), SoldOutMemory: time.Hour,
+// reserverAt lets a reserver sell what the counter's operators see.
+func reserverAt(t *testing.T, k *apitest.API) *ledger.Reserver {
+	reserver, err := ledger.New(ledger.Options{Secret: make([]byte, 16), SoldOutMemory: time.Hour,
 		Log: slog.New(slog.DiscardHandler)}, k.Store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { desk.Close(context.Background()) })
-	k.Control.Ledgers = stores.NewLedgers(config.Default(), k.Store, func() *ledger.Reserver { return desk })
-	return desk
+	t.Cleanup(func() { reserver.Close(context.Background()) })
+	k.Control.Ledgers = stores.NewLedgers(config.Default(), k.Store, func() *ledger.Reserver { return reserver })
+	return reserver
 }
 
 // A unit that an operator gives back must not wait until the gate looks again.
 func TestAUnitThatComesBackByHandIsForSaleAtOnce(t *testing.T) {
 	k := apitest.New(t, memstore.New(), 0)
-	desk := deskAt(t, k)
+	reserver := reserverAt(t, k)
 	buy := func(user string) ledger.Outcome {
-		return desk.Reserve(0, ledger.Order{SKU: []byte("1001"), User: []byte(user), Quantity: 1})
+		return reserver.Reserve(0, ledger.Order{SKU: []byte("1001"), User: []byte(user), Quantity: 1})
 	}
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 1, "limit": 0}`)
 	first := buy("7")
@@ -56,12 +56,12 @@ func TestAUnitThatComesBackByHandIsForSaleAtOnce(t *testing.T) {
 
 // Who comes again with a key that was decided by hand must not hear what the gate remembers of it. While a SKU is sold
 // out and too many orders are looked up, the gate answers from what it remembers.
-func TestTheDeskLearnsWhatWasDecidedByHand(t *testing.T) {
+func TestTheReserverLearnsWhatWasDecidedByHand(t *testing.T) {
 	k := apitest.New(t, memstore.New(), 0)
-	desk := deskAt(t, k)
+	reserver := reserverAt(t, k)
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 1, "limit": 0}`)
 	buy := func() protocol.Code {
-		return desk.Reserve(0, ledger.Order{SKU: []byte("1001"), Key: []byte("one"), Quantity: 1}).Code
+		return reserver.Reserve(0, ledger.Order{SKU: []byte("1001"), Key: []byte("one"), Quantity: 1}).Code
 	}
 	if code := buy(); code != protocol.Held {
 		t.Fatalf("the only unit: %d", code)
@@ -70,11 +70,11 @@ func TestTheDeskLearnsWhatWasDecidedByHand(t *testing.T) {
 		t.Fatalf("again: %d", code)
 	}
 	k.Says(200, nil, "POST", "/reservations/one/confirm?sku=1001", "")
-	for range 3_000 { // the desk learns it from the ledger
+	for range 3_000 { // the reserver learns it from the ledger
 		if buy() == protocol.ReplaySold {
 			return
 		}
 		time.Sleep(time.Millisecond)
 	}
-	t.Errorf("what is confirmed is still %d to the desk", buy())
+	t.Errorf("what is confirmed is still %d to the reserver", buy())
 }
