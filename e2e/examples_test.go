@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 const exampleSecret = "an-example-of-a-secret-of-32-bytes"
@@ -67,7 +68,7 @@ func TestExamples_ShopInNodeSellsBehindTheGate(t *testing.T) {
 // trades runs an example: its shop in a process, its own configuration, two units, three buyers.
 func trades(t *testing.T, example string, shop *exec.Cmd) {
 	t.Helper()
-	port, redis, secret := portOf(t, redistest.Free(t)), redistest.Start(t), file(t, exampleSecret+"\n")
+	port, redis, secret := portOf(t, testkit.FreeAddress(t)), redistest.Start(t), file(t, exampleSecret+"\n")
 	shop.Env = append(surroundings(), "PORT="+port, "SLUICE_SECRET="+exampleSecret)
 	if err := shop.Start(); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // fixed is a setting of addresses that two processes can share: free ports of this moment.
@@ -25,7 +25,7 @@ func fixed(t *testing.T) (setting, front string) {
 	var ports [3]string
 	for i := range ports {
 		for ports[i] == "" || slices.Contains(ports[:i], ports[i]) {
-			ports[i] = redistest.Free(t)
+			ports[i] = testkit.FreeAddress(t)
 		}
 	}
 	return fmt.Sprintf("server.listen = [%q]\nops.listen = %q\nadmin.listen = %q\nserver.shutdown_delay = \"500ms\"",

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // certified makes a certificate for 127.0.0.1 that signs itself, and returns the paths of it and of its key.
@@ -77,11 +78,12 @@ func TestReserve_NeedsNoMoreRightsThanDocumented(t *testing.T) {
 	cert, key := certified(t)
 	for _, topology := range []string{"single", "cluster"} {
 		t.Run(topology, func(t *testing.T) {
-			_, port, _ := net.SplitHostPort(redistest.Free(t))
+			_, port, _ := net.SplitHostPort(testkit.FreeAddress(t))
 			args := []string{"--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert,
 				"--tls-auth-clients", "no"}
 			if topology == "cluster" {
-				args = append(args, "--cluster-enabled", "yes", "--cluster-port", portOf(t, redistest.Free(t)), "--tls-cluster",
+				args = append(args, "--cluster-enabled", "yes", "--cluster-port", portOf(t, testkit.FreeAddress(t)),
+					"--tls-cluster",
 					"yes", "--cluster-announce-ip", "127.0.0.1")
 			}
 			r, shop := redistest.Start(t, args...), book(t, nil)

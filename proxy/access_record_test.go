@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/accesslog"
+	"sluice/internal/testkit"
 	"sluice/proxy/http1"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
@@ -41,7 +42,7 @@ func (k *recordKeeper) Log(e metrics.AccessRecord) {
 // only waits for the one record that there is.
 func (k *recordKeeper) only(t *testing.T) metrics.AccessRecord {
 	t.Helper()
-	eventually(t, "a record is logged", func() bool {
+	testkit.Eventually(t, "a record is logged", func() bool {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		return len(k.records) > 0

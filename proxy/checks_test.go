@@ -13,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/upstream"
@@ -199,7 +200,7 @@ func driveClientGone(t *testing.T, returned *checkLog) {
 		client.Close()
 		close(left)
 		if runtime.GOOS == "linux" { // elsewhere Gone may not know
-			eventually(t, "the check sees that its client left", func() bool {
+			testkit.Eventually(t, "the check sees that its client left", func() bool {
 				return returned.has(c.row.name, reject.ClientGone)
 			})
 		}

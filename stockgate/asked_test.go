@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
@@ -140,7 +141,7 @@ func burstBehindAPause(t *testing.T, n int64) (admitted, soldOut int64) {
 			}
 		})
 	}
-	eventually(t, "one is in, and another waits", func() bool {
+	testkit.Eventually(t, "one is in, and another waits", func() bool {
 		return let.Load() > 0 && len(g.poller.queue) > 0 ||
 			let.Load() == 100
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
@@ -70,25 +71,27 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 		check(t, s.Set(t.Context(), string(sku), 0))
 	}
 	for i := range many {
-		eventually(t, "closed", func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == reject.SoldOut })
+		testkit.Eventually(t, "closed",
+			func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == reject.SoldOut })
 		check(t, s.Set(t.Context(), string(name(i)), 1))
 	}
 	for i := range many {
-		eventually(t, "open", func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == reject.Admitted })
+		testkit.Eventually(t, "open",
+			func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == reject.Admitted })
 	}
 	for range 3 {
 		server.Kill()
-		eventually(t, "lost", func() bool { return g.Away(o.Now()) > 0 })
+		testkit.Eventually(t, "lost", func() bool { return g.Away(o.Now()) > 0 })
 		server.Restart()
 		for i := range many {
 			check(t, server.Client.Set(t.Context(), "stock:"+string(name(i)), i%2, 0).Err())
 		}
 		for i := range many {
 			want := []reject.Reason{reject.SoldOut, reject.Admitted}[i%2]
-			eventually(t, "known again", func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == want })
+			testkit.Eventually(t, "known again", func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == want })
 		}
 	}
-	eventually(t, "no SKU without requests is read", func() bool { return g.table.len.Load() == 0 })
+	testkit.Eventually(t, "no SKU without requests is read", func() bool { return g.table.len.Load() == 0 })
 	g.Close()
 	if len(g.poller.active) != 0 || len(g.poller.queue) != 0 {
 		t.Errorf("%d active, %d in the queue", len(g.poller.active), len(g.poller.queue))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 )
 
@@ -75,7 +76,7 @@ func TestFirstLooksAtManySKUsShareRoundTrips(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "all are waiting", func() bool { return len(g.poller.queue) == 2*readAtOnce })
+	testkit.Eventually(t, "all are waiting", func() bool { return len(g.poller.queue) == 2*readAtOnce })
 	for now := range int64(2) {
 		g.poller.readFirst(t.Context(), now*int64(time.Hour))
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
@@ -26,7 +27,7 @@ func TestGateSaysWhatTheStockSays(t *testing.T) {
 			if got := g.Enter(o.Now(), []byte(sku), nil); got != want {
 				t.Errorf("enter %q: %v, want %v", sku, got, want)
 			}
-			eventually(t, sku+" is read", func() bool { return g.Closed(o.Now(), []byte(sku)) == want })
+			testkit.Eventually(t, sku+" is read", func() bool { return g.Closed(o.Now(), []byte(sku)) == want })
 		}
 	})
 }
@@ -42,9 +43,9 @@ func TestLastUnitClosesAndRestockReopens(t *testing.T) {
 		}
 		must[int64](t)(s.Add(t.Context(), "1001", -1))
 		g.Leave(sku)
-		eventually(t, "closed", func() bool { return g.Closed(o.Now(), sku) == reject.SoldOut })
+		testkit.Eventually(t, "closed", func() bool { return g.Closed(o.Now(), sku) == reject.SoldOut })
 		must[int64](t)(s.Add(t.Context(), "1001", 1))
-		eventually(t, "open again", func() bool { return g.Closed(o.Now(), sku) == reject.Admitted })
+		testkit.Eventually(t, "open again", func() bool { return g.Closed(o.Now(), sku) == reject.Admitted })
 		if got := g.Enter(o.Now(), sku, nil); got != reject.Admitted {
 			t.Fatalf("enter after restock: %v", got)
 		}

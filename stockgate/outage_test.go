@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 	"sluice/stockgate/link"
@@ -42,15 +43,15 @@ func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 		server := redistest.Start(t)
 		g, s, o := outage(t, server, allow)
 		check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 0, 0).Err())
-		eventually(t, "sold out", enters(g, o, "1001", reject.SoldOut))
+		testkit.Eventually(t, "sold out", enters(g, o, "1001", reject.SoldOut))
 
 		server.Kill()
 		want := reject.StockError
 		if allow {
 			want = reject.Admitted
 		}
-		eventually(t, "on_error decides", enters(g, o, "1001", want))
-		eventually(t, "the breaker is open", func() bool { return errors.Is(s.Ping(t.Context()), link.ErrLeftAlone) })
+		testkit.Eventually(t, "on_error decides", enters(g, o, "1001", want))
+		testkit.Eventually(t, "the breaker is open", func() bool { return errors.Is(s.Ping(t.Context()), link.ErrLeftAlone) })
 		if away := g.Away(o.Now()); away <= 0 {
 			t.Fatalf("away for %v", away)
 		}
@@ -59,10 +60,10 @@ func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 		}
 
 		server.Restart()
-		eventually(t, "the source is back", func() bool { return g.Away(o.Now()) == 0 })
-		eventually(t, "a server without keys knows no SKU", enters(g, o, "1001", reject.UnknownSKU))
+		testkit.Eventually(t, "the source is back", func() bool { return g.Away(o.Now()) == 0 })
+		testkit.Eventually(t, "a server without keys knows no SKU", enters(g, o, "1001", reject.UnknownSKU))
 		check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
-		eventually(t, "on sale again", enters(g, o, "1001", reject.Admitted))
+		testkit.Eventually(t, "on sale again", enters(g, o, "1001", reject.Admitted))
 	}
 }
 
@@ -70,36 +71,36 @@ func TestHangingRedisHoldsNoRequest(t *testing.T) {
 	server := redistest.Start(t)
 	g, _, o := outage(t, server, false)
 	check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
-	eventually(t, "on sale", enters(g, o, "1001", reject.Admitted))
+	testkit.Eventually(t, "on sale", enters(g, o, "1001", reject.Admitted))
 	server.Pause()
-	eventually(t, "on_error decides", enters(g, o, "1001", reject.StockError))
+	testkit.Eventually(t, "on_error decides", enters(g, o, "1001", reject.StockError))
 	server.Resume()
-	eventually(t, "on sale again", enters(g, o, "1001", reject.Admitted))
+	testkit.Eventually(t, "on sale again", enters(g, o, "1001", reject.Admitted))
 }
 
 func TestIdleGateNoticesThatRedisWentAway(t *testing.T) {
 	server := redistest.Start(t)
 	g, _, o := outage(t, server, false)
-	eventually(t, "a ping succeeded", func() bool { return server.Calls("ping") > 0 && g.Away(o.Now()) == 0 })
+	testkit.Eventually(t, "a ping succeeded", func() bool { return server.Calls("ping") > 0 && g.Away(o.Now()) == 0 })
 	server.Kill()
-	eventually(t, "noticed", func() bool { return g.Away(o.Now()) > 0 })
+	testkit.Eventually(t, "noticed", func() bool { return g.Away(o.Now()) > 0 })
 }
 
 func TestGateStartsWithoutRedisAndFindsItLater(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill()
 	g, _, o := outage(t, server, false)
-	eventually(t, "away", func() bool { return g.Away(o.Now()) > 0 })
+	testkit.Eventually(t, "away", func() bool { return g.Away(o.Now()) > 0 })
 	server.Restart()
 	check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
-	eventually(t, "on sale", enters(g, o, "1001", reject.Admitted))
+	testkit.Eventually(t, "on sale", enters(g, o, "1001", reject.Admitted))
 }
 
 func TestCallsThatTheBreakerStoppedAreCounted(t *testing.T) {
 	server := redistest.Start(t)
 	_, s, _ := outage(t, server, false)
 	server.Kill()
-	eventually(t, "the breaker is open", func() bool { return errors.Is(s.Ping(t.Context()), link.ErrLeftAlone) })
+	testkit.Eventually(t, "the breaker is open", func() bool { return errors.Is(s.Ping(t.Context()), link.ErrLeftAlone) })
 	if s.metrics.errors[leftAlone].Load() == 0 {
 		t.Fatal("not counted")
 	}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 )
 
@@ -111,7 +112,7 @@ func TestARushAtUnitsThatCameBackHasFewTries(t *testing.T) {
 	o := options()
 	o.Instances = func() int { return 3 }
 	g := open(t, o, s)
-	eventually(t, "sold out", func() bool { return g.Enter(o.Now(), sku, nil) == reject.SoldOut })
+	testkit.Eventually(t, "sold out", func() bool { return g.Enter(o.Now(), sku, nil) == reject.SoldOut })
 	const units = 20
 	check(t, s.Set(t.Context(), "1001", units))
 	var asked, sold atomic.Int64

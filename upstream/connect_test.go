@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 // silentServer is a listener that writes nothing, and hands out the connections that it accepted.
@@ -80,7 +82,7 @@ func TestResolver_CancelledCallerFailsNoOther(t *testing.T) {
 	first, leave := context.WithCancel(t.Context())
 	second, leaveToo := context.WithCancel(t.Context())
 	a := lookUp(first)
-	eventually(t, "the first asks", func() bool { return asked.Load() > 0 })
+	testkit.Eventually(t, "the first asks", func() bool { return asked.Load() > 0 })
 	b, c := lookUp(second), lookUp(t.Context())
 	leaveToo()
 	if err := <-b; !errors.Is(err, context.Canceled) {
@@ -116,7 +118,7 @@ func TestPool_SlowDialMeetsOneStaleConnectionAtMost(t *testing.T) {
 			return
 		}
 		dead := newConn(s, s)
-		eventually(t, "it has ended", func() bool { return !dead.fresh() })
+		testkit.Eventually(t, "it has ended", func() bool { return !dead.fresh() })
 		only.mu.Lock()
 		only.open++
 		*only.inUse(false)++

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/internal/testkit"
 )
 
 // kinds are the requests that the proxy makes. Each has its own target to know it by.
@@ -212,7 +214,10 @@ func TestTransport_StaleConnectionIsFoundBeforeWriting(t *testing.T) {
 					p := newPool(t, o)
 					mustAnswer(t, p, "/warm")
 					only := p.targets.Load().all[0]
-					eventually(t, "the connection is stale", func() bool { return len(only.idle) == 0 || !only.idle[0].fresh() })
+					testkit.Eventually(t, "the connection is stale", func() bool {
+						return len(only.idle) == 0 ||
+							!only.idle[0].fresh()
+					})
 					if outcome, body := sendAndRead(p, request()); outcome != Answered || body != "/kind" {
 						t.Errorf("%v, body %q", outcome, body)
 					}
@@ -254,7 +259,7 @@ func TestTransport_ManyStaleConnectionsCostNoRequest(t *testing.T) {
 	checkConns(t, p, 0, many)
 	close(end)
 	for _, c := range p.targets.Load().all[0].idle {
-		eventually(t, "the connection is stale", func() bool { return !c.fresh() })
+		testkit.Eventually(t, "the connection is stale", func() bool { return !c.fresh() })
 	}
 	mustAnswer(t, p, "/late")
 	checkConns(t, p, 0, 1)

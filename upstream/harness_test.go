@@ -317,17 +317,6 @@ func newPool(tb testing.TB, o Options) *Pool {
 	return p
 }
 
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for range 1000 {
-		if is() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("not in ten seconds: " + what)
-}
-
 func port(a net.Addr) string {
 	_, p, _ := net.SplitHostPort(a.String())
 	return p

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/internal/testkit"
 )
 
 // The last known addresses stand also where the resolver does not fail but hang: a dial that had spent its time in
@@ -65,7 +67,7 @@ func TestResolver_ResultSlowerThanADialIsUsed(t *testing.T) {
 			knowing(t, func() { time.Sleep(5 * patience) })
 			d := named(t, l, patience)
 			d.resolver.known = known
-			eventually(t, "a dial comes through", func() bool { return d.dialed(t.Context()) == nil })
+			testkit.Eventually(t, "a dial comes through", func() bool { return d.dialed(t.Context()) == nil })
 		})
 	}
 }

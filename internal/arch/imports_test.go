@@ -9,7 +9,8 @@ import (
 // Any package may import any other as long as no cycle arises, which Go itself forbids. These are the exceptions.
 
 // tools are packages that only tests import.
-var tools = []string{"internal/apitest", "internal/arch", "internal/dbtest", "internal/openapi", "internal/redistest"}
+var tools = []string{"internal/apitest", "internal/arch", "internal/dbtest", "internal/openapi", "internal/redistest",
+	"internal/testkit"}
 
 // importBans lists what a package must not import. "proxy/..." stands for proxy and all packages below it.
 var importBans = []struct{ from, to, why string }{

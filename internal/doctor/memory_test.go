@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/config"
+	"sluice/internal/testkit"
 )
 
 func TestCheck_MemoryIsTheWorstCaseOfTheConfiguration(t *testing.T) {
@@ -22,24 +22,8 @@ func TestCheck_MemoryIsTheWorstCaseOfTheConfiguration(t *testing.T) {
 		"proof.jwt_algorithm = \"HS256\"\nproof.jwt_key_file = \"" + key + "\"\nproof.jwt_remember = 4096\n" +
 			"limits.concurrency.max_queue = 0": "tables 42) + 48",
 	} {
-		if said := examined(read(t, settings)); !strings.Contains(said, want) {
+		if said := examined(testkit.LimitConfig(t, settings)); !strings.Contains(said, want) {
 			t.Errorf("%s\nwant %q in:\n%s", settings, want, said)
 		}
 	}
-}
-
-func read(t *testing.T, limits string) *config.Config {
-	t.Helper()
-	c, err := config.Parse("config.toml", []byte(limits+`
-upstream.targets = ["http://127.0.0.1:9"]
-stock.source = "off"
-[[route]]
-name = "all"
-match = "/"
-gate = "limit"
-`), config.NoEnvironment)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }

@@ -8,11 +8,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"sluice/admin"
 	"sluice/internal/apitest"
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 func TestVersionsAreCompared(t *testing.T) {
@@ -43,7 +43,7 @@ func TestReplicasAreHeldAgainstWhatIsWaitedFor(t *testing.T) {
 		t.Error("nothing failed")
 	}
 	replica := redistest.Start(t, "--replicaof", host+" "+port)
-	eventually(t, "it follows", func() bool {
+	testkit.Eventually(t, "it follows", func() bool {
 		return strings.Contains(replica.Client.Info(context.Background(), "replication").Val(), "master_link_status:up")
 	})
 	text, _ = tried(t, c)
@@ -137,15 +137,4 @@ func TestFindingsAreToldInJSON(t *testing.T) {
 	if told.OK || len(told.Findings) < 5 {
 		t.Errorf("%+v", told)
 	}
-}
-
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for range 30_000 {
-		if is() {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatalf("never: %s", what)
 }

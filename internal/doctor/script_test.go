@@ -6,26 +6,17 @@ import (
 
 	"sluice/config"
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/script"
 )
 
-// withScript is a configuration with one route that reserves by a preset.
-func withScript(preset string) *config.Config {
-	c := config.Default()
-	c.Stock.Source = "redis"
-	c.Stock.Script.Preset = preset
-	c.Routes = []config.Route{{Name: "order", Match: "POST /order/{sku}", Gate: "reserve", SKU: "$path_sku",
-		User: "$cookie_uid", Quantity: "1"}}
-	return c
-}
-
 func TestCheck_SaysWhatAScriptCannotPromise(t *testing.T) {
-	said := examined(withScript("counter_codes"), (*Report).checkScript)
+	said := examined(testkit.ScriptConfig("counter_codes"), (*Report).checkScript)
 	contains(t, said, `preset "counter_codes": undersell possible`, "docs/scripts.md")
 	if strings.Contains(said, "another key") {
 		t.Error(said)
 	}
-	c := withScript("counter_codes")
+	c := testkit.ScriptConfig("counter_codes")
 	c.Stock.Script.Keys = []string{"goods:$sku"}
 	contains(t, examined(c, (*Report).checkScript),
 		`stock.layout.key = "seckill:stock:$sku" is none of the script's keys (goods:$sku)`)

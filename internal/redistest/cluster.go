@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"sluice/internal/testkit"
 )
 
 // slots is how many a cluster has.
@@ -131,7 +133,7 @@ func (c *Nodes) Successor(replica int) *Server {
 // node starts a server that belongs to no cluster yet.
 func (c *Nodes) node() *Server {
 	c.t.Helper()
-	_, bus, _ := net.SplitHostPort(Free(c.t))
+	_, bus, _ := net.SplitHostPort(testkit.FreeAddress(c.t))
 	s := Start(c.t, "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "1000",
 		"--cluster-replica-validity-factor", "0", "--cluster-require-full-coverage", "no",
 		"--repl-diskless-sync-delay", "0", "--cluster-allow-replica-migration", "no")

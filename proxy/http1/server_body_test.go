@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 func TestServer_BrokenBodyIsCountedOnce(t *testing.T) {
@@ -170,6 +172,6 @@ func TestConn_AbortEndsReadsAndWrites(t *testing.T) {
 		if err := <-failed; err == nil {
 			t.Error("the body ended")
 		}
-		eventually(t, "it is closed", func() bool { return h.closed.Load() == 1 })
+		testkit.Eventually(t, "it is closed", func() bool { return h.closed.Load() == 1 })
 	})
 }

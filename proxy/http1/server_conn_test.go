@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 func TestServer_RejectedConnectionReadsAWholeAnswer(t *testing.T) {
@@ -27,7 +29,10 @@ func TestServer_RejectedConnectionReadsAWholeAnswer(t *testing.T) {
 			}
 		}
 		c.Close()
-		eventually(t, "the connection is closed", func() bool { return h.closed.Load() == 1 && s.Stats().Connections == 0 })
+		testkit.Eventually(t, "the connection is closed", func() bool {
+			return h.closed.Load() == 1 &&
+				s.Stats().Connections == 0
+		})
 		if n := h.opened.Load(); n != 1 {
 			t.Errorf("%d connections were open", n)
 		}
@@ -50,7 +55,7 @@ func TestServer_ConnectionThatWaitedServesItsNextRequest(t *testing.T) {
 		s, addr := e.start(t, &handler{}, long)
 		c := connect(t, addr)
 		for range 3 {
-			eventually(t, "the connection is idle", func() bool { return s.inPhase(phaseIdle) == 1 })
+			testkit.Eventually(t, "the connection is idle", func() bool { return s.inPhase(phaseIdle) == 1 })
 			c.send(order[:1]) // the first byte comes alone
 			c.send(order[1:])
 			c.expect(200, "POST /a "+order[strings.Index(order, "\r\n\r\n")+4:])
@@ -104,8 +109,8 @@ func TestServer_IdleConnectionsOfLoopsNeedNoGoroutine(t *testing.T) {
 		c.send(get())
 		c.expect(200, "GET /a ")
 	}
-	eventually(t, "all are idle", func() bool { return s.inPhase(phaseIdle) == many })
-	eventually(t, "goroutines have ended", func() bool { return runtime.NumGoroutine() < before+many })
+	testkit.Eventually(t, "all are idle", func() bool { return s.inPhase(phaseIdle) == many })
+	testkit.Eventually(t, "goroutines have ended", func() bool { return runtime.NumGoroutine() < before+many })
 }
 
 func TestServer_IdleConnectionEndsWithoutAWord(t *testing.T) {
@@ -117,7 +122,7 @@ func TestServer_IdleConnectionEndsWithoutAWord(t *testing.T) {
 				t.Errorf("after %q: %q", first, got)
 			}
 		}
-		eventually(t, "all are closed", func() bool { return h.closed.Load() == 3 })
+		testkit.Eventually(t, "all are closed", func() bool { return h.closed.Load() == 3 })
 	})
 }
 
@@ -132,6 +137,6 @@ func TestServer_ClientsThatHangUpAreForgotten(t *testing.T) {
 				c.reset()
 			}
 		}
-		eventually(t, "all are closed", func() bool { return h.closed.Load() == 20 && s.Stats().Connections == 0 })
+		testkit.Eventually(t, "all are closed", func() bool { return h.closed.Load() == 20 && s.Stats().Connections == 0 })
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/link"
 )
 
@@ -56,18 +57,6 @@ func join(t *testing.T, address string) *told {
 	return to
 }
 
-// eventually waits until what becomes true: for real servers, which no fake clock moves.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for range 3_000 {
-		if is() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("never: %s", what)
-}
-
 // counted tells whether all count all, each in a place of its own.
 func counted(all ...*told) bool {
 	places := map[int]bool{}
@@ -85,7 +74,7 @@ func TestInstancesCountEachOther(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	a, b, c := join(t, server.Addr), join(t, server.Addr), join(t, server.Addr)
-	eventually(t, "three count three", func() bool { return counted(a, b, c) })
+	testkit.Eventually(t, "three count three", func() bool { return counted(a, b, c) })
 	redisNow := server.Client.Time(t.Context()).Val().UnixMicro() * 1000
 	for _, m := range []*told{a, b, c} {
 		now := m.options.Now()
@@ -99,7 +88,7 @@ func TestInstancesCountEachOther(t *testing.T) {
 	if n := server.Client.ZCard(t.Context(), key).Val(); n != 2 {
 		t.Errorf("%d on the list after one has left, want 2", n)
 	}
-	eventually(t, "two count two", func() bool { return counted(a, b) })
+	testkit.Eventually(t, "two count two", func() bool { return counted(a, b) })
 	if n := server.Client.PTTL(t.Context(), key).Val(); n <= 0 {
 		t.Errorf("the list does not expire: %v", n)
 	}
@@ -113,7 +102,7 @@ func TestADeadInstanceIsForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := join(t, server.Addr)
-	eventually(t, "it is alone", func() bool { return counted(a) })
+	testkit.Eventually(t, "it is alone", func() bool { return counted(a) })
 	if n := server.Client.ZCard(t.Context(), key).Val(); n != 1 {
 		t.Errorf("%d on the list, want 1", n)
 	}
@@ -123,13 +112,16 @@ func TestTheLastNumberStandsWhileRedisIsAway(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	a, b := join(t, server.Addr), join(t, server.Addr)
-	eventually(t, "two count two", func() bool { return counted(a, b) })
+	testkit.Eventually(t, "two count two", func() bool { return counted(a, b) })
 	before := len(a.ofs())
 	server.Kill()
-	eventually(t, "the loss is counted", func() bool { return a.counts.lost.Load() >= 2 && b.counts.lost.Load() >= 2 })
+	testkit.Eventually(t, "the loss is counted", func() bool {
+		return a.counts.lost.Load() >= 2 &&
+			b.counts.lost.Load() >= 2
+	})
 	server.Restart() // empty
-	eventually(t, "both are back", func() bool { return a.counts.up.Load() && b.counts.up.Load() })
-	eventually(t, "both are listed", func() bool { return server.Client.ZCard(t.Context(), key).Val() == 2 })
+	testkit.Eventually(t, "both are back", func() bool { return a.counts.up.Load() && b.counts.up.Load() })
+	testkit.Eventually(t, "both are listed", func() bool { return server.Client.ZCard(t.Context(), key).Val() == 2 })
 	for _, m := range []*told{a, b} {
 		if !counted(a, b) {
 			t.Errorf("%+v, want two still", m.Share())
@@ -151,14 +143,14 @@ func TestWithoutRedisAnInstanceBeginsAlone(t *testing.T) {
 	if s := a.Share(); s.Of != 0 {
 		t.Errorf("%+v at once, want nothing yet", s)
 	}
-	eventually(t, "it counts itself", func() bool { return counted(a) })
+	testkit.Eventually(t, "it counts itself", func() bool { return counted(a) })
 }
 
 func TestAListOfAnotherKindIsNoAnswer(t *testing.T) {
 	server := redistest.Start(t)
 	server.Client.Set(t.Context(), key, "a shop's own", 0)
 	a := join(t, server.Addr)
-	eventually(t, "the loss is counted", func() bool { return a.counts.lost.Load() >= 1 })
+	testkit.Eventually(t, "the loss is counted", func() bool { return a.counts.lost.Load() >= 1 })
 	if text := server.Client.Get(t.Context(), key).Val(); text != "a shop's own" {
 		t.Errorf("the key holds %q now", text)
 	}
@@ -233,7 +225,7 @@ func FuzzNumber(f *testing.F) {
 func TestAnAnswerThatComesAfterCloseChangesNothing(t *testing.T) {
 	server := redistest.Start(t)
 	a := join(t, server.Addr)
-	eventually(t, "it is alone", func() bool { return counted(a) })
+	testkit.Eventually(t, "it is alone", func() bool { return counted(a) })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	a.Close()

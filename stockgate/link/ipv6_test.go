@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // clusterOverIPv6 runs two masters that know each other by ::1; the first has all slots.
@@ -20,7 +21,7 @@ func clusterOverIPv6(t *testing.T) (masters [2]*redistest.Server, addresses [2]s
 	}
 	var bus [2]string
 	for i := range masters {
-		_, bus[i], _ = net.SplitHostPort(redistest.Free(t))
+		_, bus[i], _ = net.SplitHostPort(testkit.FreeAddress(t))
 		masters[i] = redistest.Start(t, "--bind", "127.0.0.1", "::1", "--cluster-enabled", "yes", "--cluster-port", bus[i],
 			"--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no")
 		_, port, _ := net.SplitHostPort(masters[i].Addr)

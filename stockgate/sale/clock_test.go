@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 )
 
@@ -22,12 +23,12 @@ func TestInstancesWhoseClocksDifferOpenTogether(t *testing.T) {
 	}
 	s := Sale{Name: "soon", SKUs: []string{"1001"}, Starts: at.Add(2 * time.Second), Ends: at.Add(time.Hour)}
 	late, early := instance(t, r, -200*time.Millisecond, s), instance(t, r, 200*time.Millisecond, s)
-	eventually(t, "they agree within 10 ms about the time", func() bool {
+	testkit.Eventually(t, "they agree within 10 ms about the time", func() bool {
 		d := apart(late, early)
 		return d < 10*time.Millisecond && d > -10*time.Millisecond
 	})
 	var opened [2]time.Time
-	eventually(t, "both are open", func() bool {
+	testkit.Eventually(t, "both are open", func() bool {
 		for i, b := range []*Schedule{late, early} {
 			if reason, _ := b.Closed(b.o.Now(), []byte("1001"), true); reason == reject.Admitted && opened[i].IsZero() {
 				opened[i] = time.Now()

@@ -66,15 +66,3 @@ func instance(t *testing.T, r *redistest.Server, wrongBy time.Duration, sales ..
 	t.Cleanup(b.Close)
 	return b
 }
-
-// eventually waits until what becomes true: for real servers, which no fake clock moves.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for range 30_000 {
-		if is() {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatalf("never: %s", what)
-}

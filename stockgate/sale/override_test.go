@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 )
 
@@ -38,7 +39,7 @@ func TestOperatorsWordReachesEveryInstance(t *testing.T) {
 		}
 		said := time.Now()
 		for _, b := range all {
-			eventually(t, "every instance knows", func() bool { return is(b, "sku-a", step.want) })
+			testkit.Eventually(t, "every instance knows", func() bool { return is(b, "sku-a", step.want) })
 			if !is(b, "sku-b", reject.Admitted) {
 				t.Error("another sale heard it too")
 			}
@@ -66,7 +67,7 @@ func TestLastWordAndScheduleDecideWithoutRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Kill()
-	eventually(t, "the next one begins", func() bool { return is(b, "sku-next", reject.Admitted) })
+	testkit.Eventually(t, "the next one begins", func() bool { return is(b, "sku-next", reject.Admitted) })
 	if !is(b, "sku-paused", reject.Paused) || !is(b, "sku-on", reject.Admitted) {
 		t.Error("what was known is forgotten")
 	}
@@ -84,7 +85,7 @@ func TestRedisThatForgotIsReminded(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Client.FlushAll(t.Context())
-	eventually(t, "it is told again",
+	testkit.Eventually(t, "it is told again",
 		func() bool { return strings.HasPrefix(r.Client.HGet(t.Context(), wordsKey, "a").Val(), "paused ") })
 	if late := instance(t, r, 0, sales...); !is(late, "sku-a", reject.Paused) || !is(b, "sku-a", reject.Paused) {
 		t.Error("the pause is forgotten")
@@ -99,7 +100,7 @@ func TestWithoutSalesRedisIsNotAsked(t *testing.T) {
 		t.Errorf("asked %d times", n)
 	}
 	b.Use(running("a"))
-	eventually(t, "the new sale has Redis asked", func() bool { return b.beats.answered.Load() > 0 })
+	testkit.Eventually(t, "the new sale has Redis asked", func() bool { return b.beats.answered.Load() > 0 })
 }
 
 func TestOlderWordIsNotHeardAgain(t *testing.T) {
@@ -113,12 +114,13 @@ func TestOlderWordIsNotHeardAgain(t *testing.T) {
 			}
 			if to == steps[0] {
 				r.Client.Rename(t.Context(), wordsKey, "before")
-				eventually(t, "it is told again", func() bool { return r.Client.Exists(t.Context(), wordsKey).Val() == 1 })
+				testkit.Eventually(t, "it is told again", func() bool { return r.Client.Exists(t.Context(), wordsKey).Val() == 1 })
 			}
 		}
 		last := r.Client.HGet(t.Context(), wordsKey, "a").Val()
 		r.Client.Rename(t.Context(), "before", wordsKey) // a fail-over has lost the last word
-		eventually(t, "it is told again", func() bool { return r.Client.HGet(t.Context(), wordsKey, "a").Val() == last })
+		testkit.Eventually(t, "it is told again",
+			func() bool { return r.Client.HGet(t.Context(), wordsKey, "a").Val() == last })
 		if got := b.All()[0].State; got != steps[1] {
 			t.Errorf("%v, then %v: %v", steps[0], steps[1], got)
 		}

@@ -60,18 +60,6 @@ func takeOne(r *Reserver, o *order) *order {
 	return o
 }
 
-// eventually waits until what becomes true: for real servers, which no fake clock moves.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for range 30_000 {
-		if is() {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatalf("never: %s", what)
-}
-
 func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 
@@ -175,9 +176,9 @@ func TestPresets_FollowASlotThatMovesInTheMiddleOfASale(t *testing.T) {
 					return err == nil && left == want
 				}
 			}
-			eventually(t, "the unit is back", is(7))
+			testkit.Eventually(t, "the unit is back", is(7))
 			buy(false)
-			eventually(t, "the last one is sold", is(6))
+			testkit.Eventually(t, "the last one is sold", is(6))
 		})
 	}
 }

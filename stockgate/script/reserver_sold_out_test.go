@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy"
 	"sluice/proxy/reject"
 )
@@ -107,7 +108,7 @@ func TestReserver_CrowdAtASoldOutSKUSharesOneReading(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "one is in flight and the others wait", func() bool {
+	testkit.Eventually(t, "one is in flight and the others wait", func() bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		return len(d.queue) == 299

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
@@ -75,8 +76,8 @@ func TestReserver_UnitsOfARejectedOrderAreForSaleAgain(t *testing.T) {
 				t.Fatalf("the second heard %s", reason)
 			}
 			d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
-			eventually(t, "the unit is back", func() bool { return s.left(t, r.Client) == 1 })
-			eventually(t, "the cache opens, though Memory is not over", func() bool {
+			testkit.Eventually(t, "the unit is back", func() bool { return s.left(t, r.Client) == 1 })
+			testkit.Eventually(t, "the cache opens, though Memory is not over", func() bool {
 				_, closed := d.Decided(0, proxy.Order{SKU: []byte(s.sku), Quantity: 1})
 				return !closed
 			})
@@ -133,7 +134,7 @@ func TestReserver_NothingIsLostWhileRedisIsAway(t *testing.T) {
 			d := reserver(t, w.addr, s.def)
 			_, serial := take(d, s.sku, "1", "", 1)
 			w.unplug()
-			eventually(t, "the connections are known to be gone", func() bool {
+			testkit.Eventually(t, "the connections are known to be gone", func() bool {
 				reason, _ := take(d, s.sku+"9", "2", "", 1)
 				return reason == reject.StockError && d.counts.orders[notSent].Load() > 0
 			})
@@ -143,7 +144,7 @@ func TestReserver_NothingIsLostWhileRedisIsAway(t *testing.T) {
 			}
 			d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
 			w.plug(t)
-			eventually(t, "the unit is back", func() bool { return s.left(t, r.Client) == 1 })
+			testkit.Eventually(t, "the unit is back", func() bool { return s.left(t, r.Client) == 1 })
 		})
 	}
 }
