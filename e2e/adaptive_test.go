@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// strained is a shop with workers, before whom requests wait inside; past twice as many it spends time on the crowd itself.
+// strained is a shop with workers, before whom requests wait inside; past twice as many it spends time on the crowd
+// itself.
 type strained struct {
 	*shop
 	free    chan struct{} // one for each worker
@@ -69,9 +70,11 @@ limits.concurrency.adaptive = `+adaptive, threeRoutes)
 	}
 	for name, f := range map[string][]moment{"fixed": fixed, "adaptive": adaptive} {
 		served, could := slow(f)
-		t.Logf("%s: while the shop is slow it answers %.0f of the %.0f that it could: %.1f%%", name, served, could, 100*served/could)
+		t.Logf("%s: while the shop is slow it answers %.0f of the %.0f that it could: %.1f%%", name, served, could,
+			100*served/could)
 	}
-	if err := os.WriteFile(filepath.FromSlash(root+"/docs/adaptive.svg"), []byte(draw(fixed, adaptive)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.FromSlash(root+"/docs/adaptive.svg"), []byte(draw(fixed, adaptive)),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 }

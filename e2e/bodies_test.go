@@ -48,8 +48,8 @@ func (g *running) checkedMemory() int {
 	return mib << 10
 }
 
-// A thousand clients send all but the last byte of an order of 256 KB. What does not fit in the budget is rejected, small
-// orders beside them are all served, and the memory stays within what check prints.
+// A thousand clients send all but the last byte of an order of 256 KB. What does not fit in the budget is rejected,
+// small orders beside them are all served, and the memory stays within what check prints.
 func TestBodies_UnfinishedOrdersNeitherFillMemoryNorKeepOthersOut(t *testing.T) {
 	if raced {
 		t.Skip("the race detector needs memory of its own")

@@ -64,7 +64,8 @@ func (s *bookshop) take(r *http.Request) (n int, ok bool) {
 	defer s.mu.Unlock()
 	s.number++
 	s.came[serial]++
-	if serial == "" || r.Header.Get("Sluice-Sku") != r.PathValue("sku") || r.Header.Get("Sluice-Quantity") != "1" || r.Header.Get("Sluice-Deadline") == "" {
+	if serial == "" || r.Header.Get("Sluice-Sku") != r.PathValue("sku") || r.Header.Get("Sluice-Quantity") != "1" ||
+		r.Header.Get("Sluice-Deadline") == "" {
 		s.uninvited++
 		return s.number, false
 	}

@@ -17,7 +17,8 @@ func TestWindowLimit_BurstIsTwoWindowsAtMost(t *testing.T) {
 		kept := false
 		for range runs {
 			shop := openDated(t)
-			g := gate(t, shop.shop.setting(), `stock.source = "off"`, unlimited, "limits.window.max = 10", "limits.window.max_per_sku = 0",
+			g := gate(t, shop.shop.setting(), `stock.source = "off"`, unlimited, "limits.window.max = 10",
+				"limits.window.max_per_sku = 0",
 				"limits.window.carry = "+carry, "limits.concurrency.max_in_flight = 1000", fleetRoute)
 			crowdedFor(t, g.front, perSecond, 300*time.Millisecond)
 			admitted, used := shop.since(shop.start), g.metric("sluice_windows_total", `of="all"`)
@@ -26,13 +27,15 @@ func TestWindowLimit_BurstIsTwoWindowsAtMost(t *testing.T) {
 			}
 			worst = shop.worst(windowSize)
 			full := g.metric("sluice_windows_saturated_total", `of="all"`)
-			t.Logf("carry %s: %d came in %.0f windows, %.0f of them full; at most %d in any 10 ms", carry, admitted, used, full, worst)
+			t.Logf("carry %s: %d came in %.0f windows, %.0f of them full; at most %d in any 10 ms", carry, admitted, used, full,
+				worst)
 			if kept = worst <= 2*most && full >= 10; kept {
 				break
 			}
 		}
 		if !kept {
-			t.Errorf("carry %s: each of %d runs had more than %d in some 10 ms of the shop's clock, the last one %d", carry, runs, 2*most, worst)
+			t.Errorf("carry %s: each of %d runs had more than %d in some 10 ms of the shop's clock, the last one %d", carry,
+				runs, 2*most, worst)
 		}
 	}
 }

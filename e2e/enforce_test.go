@@ -65,7 +65,8 @@ gate = "limit"
 	first.must(t, 200, "")
 	second.must(t, 429, "rate")
 	for _, a := range []answer{first, second} {
-		if policy, left := a.header.Get("RateLimit-Policy"), a.header.Get("RateLimit"); policy != `"user";q=1;w=3600` || left != `"user";r=0;t=3600` {
+		if policy, left := a.header.Get("RateLimit-Policy"), a.header.Get("RateLimit"); policy != `"user";q=1;w=3600` ||
+			left != `"user";r=0;t=3600` {
 			t.Errorf("RateLimit-Policy %q, RateLimit %q", policy, left)
 		}
 	}

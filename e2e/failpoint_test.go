@@ -38,7 +38,11 @@ func TestFailpoints_LedgerBalancesWhereverTheGateDies(t *testing.T) {
 			soon(t, "the gate dies", first.gone)
 			atDeath := ledgerOf(t, r, "1001")
 			first.again(t)
-			soon(t, "all is sold and decided", func() bool { a := ledgerOf(t, r, "1001"); return a.held == 0 && a.sold == units })
+			soon(t, "all is sold and decided", func() bool {
+				a := ledgerOf(t, r, "1001")
+				return a.held == 0 &&
+					a.sold == units
+			})
 			close(stop)
 			all.Wait()
 			if shop.booked() != units {

@@ -68,7 +68,8 @@ func TestMirror_ShopThatWritesIntoItSellsNothingMoreAndNothingTwice(t *testing.T
 	close(done)
 	writes.Wait()
 	if bought.Load() != units || shop.booked() != units || ledgerOf(t, r, "1001") != (account{units, 0, units}) {
-		t.Errorf("%d bought, %d heard sold out, the shop has %d orders, the ledger %+v", bought.Load(), soldOut.Load(), shop.booked(), ledgerOf(t, r, "1001"))
+		t.Errorf("%d bought, %d heard sold out, the shop has %d orders, the ledger %+v", bought.Load(), soldOut.Load(),
+			shop.booked(), ledgerOf(t, r, "1001"))
 	}
 	shop.audit(t)
 

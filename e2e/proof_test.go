@@ -16,14 +16,15 @@ import (
 // signedBy is the shop's token for user 7, good for an hour.
 func signedBy(secret string) string {
 	encode := base64.RawURLEncoding.EncodeToString
-	text := encode([]byte(`{"alg":"HS256"}`)) + "." + encode(fmt.Appendf(nil, `{"sub":"7","exp":%d}`, time.Now().Add(time.Hour).Unix()))
+	text := encode([]byte(`{"alg":"HS256"}`)) + "." +
+		encode(fmt.Appendf(nil, `{"sub":"7","exp":%d}`, time.Now().Add(time.Hour).Unix()))
 	h := hmac.New(sha256.New, []byte(secret))
 	h.Write([]byte(text))
 	return text + "." + encode(h.Sum(nil))
 }
 
-// A user is whom the shop has signed; a key that was exchanged is believed without a restart, and the old one no longer;
-// an unsafe key changes nothing.
+// A user is whom the shop has signed; a key that was exchanged is believed without a restart, and the old one no
+// longer; an unsafe key changes nothing.
 func TestJWT_KeyIsExchangedWhileTheGateRuns(t *testing.T) {
 	t.Parallel()
 	shop := open(t, nil)
@@ -50,7 +51,8 @@ func TestJWT_KeyIsExchangedWhileTheGateRuns(t *testing.T) {
 		resp.Body.Close()
 		return resp.StatusCode
 	}
-	if old, later, none := status(signedBy(first)), status(signedBy(second)), status(""); old != 200 || later != 401 || none != 401 {
+	if old, later, none := status(signedBy(first)), status(signedBy(second)), status(""); old != 200 || later != 401 ||
+		none != 401 {
 		t.Fatalf("with its key %d, with another %d, without %d", old, later, none)
 	}
 	write("-----BEGIN PUBLIC KEY-----\n" + strings.Repeat("b", 40))

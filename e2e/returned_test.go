@@ -57,7 +57,8 @@ func TestSoldOut_ReturnedUnitsSendNoCrowdToTheShop(t *testing.T) {
 		}
 	}
 	for _, g := range gates {
-		soon(t, "the crowd hears that it is sold out", func() bool { return g.metric("sluice_rejected_requests_total", `reason="sold_out"`) > 100 })
+		soon(t, "the crowd hears that it is sold out",
+			func() bool { return g.metric("sluice_rejected_requests_total", `reason="sold_out"`) > 100 })
 	}
 	if n := shop.arrivals.Load(); n != 0 {
 		t.Errorf("%d requests at the shop before anything was for sale", n)

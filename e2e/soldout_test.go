@@ -71,7 +71,8 @@ func TestSoldOut_ReachesNeitherShopNorRedis(t *testing.T) {
 	var crowd tally
 	start := time.Now()
 	loud := perSecond(redis, func() { crowd = rush(t, g.front, 64, total) })
-	t.Logf("%d requests in %v; Redis commands a second: %.1f with few requests, %.1f with many", total, time.Since(start), quiet, loud)
+	t.Logf("%d requests in %v; Redis commands a second: %.1f with few requests, %.1f with many", total, time.Since(start),
+		quiet, loud)
 	if n := shop.arrivals.Load() - arrived; n != 0 {
 		t.Errorf("%d requests reached the shop", n)
 	}

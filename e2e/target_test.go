@@ -73,7 +73,8 @@ func TestUpstream_SecondTargetGetsOnlyWhatWasNotSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			good, bad := open(t, nil), misbehave(t, do)
-			g := stocked(t, "upstream.targets = "+quoted(nowhere(t), bad.url, good.url), `upstream.policy = "round_robin"`, impatient)
+			g := stocked(t, "upstream.targets = "+quoted(nowhere(t), bad.url, good.url), `upstream.policy = "round_robin"`,
+				impatient)
 			answered := 0
 			for i := range 30 {
 				serial := fmt.Sprint(i)
@@ -137,6 +138,7 @@ func TestUpstream_UnhealthyTargetGetsNoRequest(t *testing.T) {
 	firsts.Store(healthy)
 	seconds.Store(healthy)
 	soon(t, "both are up", up(2))
-	soon(t, "the target that was down is asked again", func() bool { page().must(t, 200, ""); return pages.Load() > before })
+	soon(t, "the target that was down is asked again",
+		func() bool { page().must(t, 200, ""); return pages.Load() > before })
 	soon(t, "the gate is ready", g.ready)
 }

@@ -23,7 +23,8 @@ func TestWindowLimit_AdmitsItsMaxAndUsesIt(t *testing.T) {
 
 	before := shop.arrivals.Load()
 	start := time.Now()
-	m := meter{t: t, length: 4 * time.Second, rate: plan / connections, start: start, busy: make([]int, 4*time.Second/windowSize)}
+	m := meter{t: t, length: 4 * time.Second, rate: plan / connections, start: start,
+		busy: make([]int, 4*time.Second/windowSize)}
 	got := m.run(g.front, connections)
 	elapsed := time.Since(start)
 

@@ -9,7 +9,7 @@ import (
 
 // Options are the keys under [stock] that concern reading, with their defaults where a field is zero.
 type Options struct {
-	Refresh       time.Duration // how often the SKUs that somebody has asked for since are read; 10ms
+	Refresh       time.Duration // how often the SKUs that a request has asked for since are read; 10ms
 	SoldOutMemory time.Duration // a sold-out, paused or unknown SKU is looked at again after at most this; 1s
 	PerUnit       int           // requests in flight for each unit left; 0 = no cap
 	Instances     func() int    // that guard the same stock, and divide the tries for units that came back; this one alone

@@ -77,16 +77,16 @@ func (t *Tracer) Begin(parent []byte) (metrics.Trace, bool) {
 		return metrics.Trace{}, false
 	}
 	if !known {
-		fill(trace.ID[:8])
-		fill(trace.ID[8:])
+		fillRandom(trace.ID[:8])
+		fillRandom(trace.ID[8:])
 	}
-	fill(trace.Span[:])
-	fill(trace.Upstream[:])
+	fillRandom(trace.Span[:])
+	fillRandom(trace.Upstream[:])
 	return trace, true
 }
 
-// fill writes 8 random bytes that are not all zeros, which would mean "none".
-func fill(b []byte) {
+// fillRandom writes 8 random bytes that are not all zeros, which would mean "none".
+func fillRandom(b []byte) {
 	for n := rand.Uint64() | 1; len(b) > 0; b, n = b[1:], n>>8 {
 		b[0] = byte(n)
 	}

@@ -178,7 +178,7 @@ func TestResumeOfAFrozenLedgerNeedsItsFlag(t *testing.T) {
 	}
 }
 
-// REDIS_ADDR is the environment's word for config.toml; many machines set it for somebody else.
+// REDIS_ADDR is the environment's word for config.toml; many machines set it for another program.
 func TestWhatNoFileConfiguresIgnoresTheEnvironment(t *testing.T) {
 	t.Setenv("REDIS_ADDR", "redis")
 	if _, err := (&runOptions{from: "127.0.0.1:0", to: "http://127.0.0.1:9"}).load(); err != nil {

@@ -68,7 +68,7 @@ func (g *Gateway) why(q admin.Question, most int) admin.Decisions {
 }
 
 // reopening opens the access log's file anew at each signal that asks for it, until it is ended. A standard output that
-// nobody reads any more is not a reason to die: what is written there is lost, and counted.
+// has no reader any more is not a reason to die: what is written there is lost, and counted.
 func (g *Gateway) reopening() (end func()) {
 	signal.Ignore(syscall.SIGPIPE)
 	asked, stop, stopped := make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})

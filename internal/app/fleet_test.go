@@ -35,7 +35,8 @@ func (s *windowShare) admits(window int64) (n int) {
 	}
 }
 
-// Redis is not there, so that nobody can be counted: what has begun keeps what it has, and what begins has nothing yet.
+// Redis is not there, so that no instance can be counted: what has begun keeps what it has, and what begins has nothing
+// yet.
 func TestNothingIsAdmittedBeforeInstancesAreCounted(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and never answers
 	if err != nil {
@@ -50,7 +51,7 @@ func TestNothingIsAdmittedBeforeInstancesAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := s.counted(); ok || s.admits(10) != 0 {
-		t.Error("it is ready, or admits, and nobody has counted")
+		t.Error("it is ready, or admits, and the instances are not counted")
 	}
 	for i, c := range []struct {
 		scope, instances string

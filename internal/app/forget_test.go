@@ -69,7 +69,7 @@ func TestReloadForgetsNoWindow(t *testing.T) {
 	}
 }
 
-// The clock of every limit counts from the start of the gate. One that counts from 1970 jumps when somebody sets it.
+// The clock of every limit counts from the start of the gate. One that counts from 1970 jumps when the clock is set.
 func TestClockOfTheLimitsCannotBeSet(t *testing.T) {
 	before := time.Now()
 	g, c := wired(t, "limits.window.max = 50")

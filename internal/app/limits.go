@@ -15,9 +15,9 @@ import (
 	"sluice/proxy/reject"
 )
 
-// limitRow is one row of the table of limits: what [limits.NAME] of the configuration has to do with. The rows decide what
-// is only observed, what a reload or an operator may change, and which numbers the access log, explain, the API and the
-// dashboard show. A new limit is one row: docs/adding-a-limit.md.
+// limitRow is one row of the table of limits: what [limits.NAME] of the configuration has to do with. The rows decide
+// what is only observed, what a reload or an operator may change, and which numbers the access log, explain, the API
+// and the dashboard show. A new limit is one row: docs/adding-a-limit.md.
 type limitRow struct {
 	name    string   // of its table
 	numbers []string // keys that are shown with their values

@@ -42,7 +42,7 @@ func upstreamOptions(c *config.Config, adopt func(net.Conn) net.Conn, log *slog.
 	}
 }
 
-// gates by their name in the file. A route whose gate is not here was refused by config.
+// gates by their name in the file. A route whose gate is not here was rejected by config.
 var gates = map[string]route.Gate{
 	"pass": route.Pass, "limit": route.Limit, "check": route.Check, "reserve": route.Reserve,
 }
@@ -167,7 +167,8 @@ func openTraces(c *config.Config, version string, log *slog.Logger) (*tracing.Tr
 	if c.Traces.Endpoint == "" {
 		return nil, nil
 	}
-	t, err := tracing.New(tracing.Options{Endpoint: c.Traces.Endpoint, OneIn: c.Traces.OneIn, Service: c.Traces.Service, Version: version, Log: log})
+	t, err := tracing.New(tracing.Options{Endpoint: c.Traces.Endpoint, OneIn: c.Traces.OneIn, Service: c.Traces.Service,
+		Version: version, Log: log})
 	if err != nil {
 		return nil, c.Errorf("traces.endpoint", "%v", err)
 	}

@@ -18,9 +18,9 @@ import (
 	"sluice/internal/octets"
 )
 
-// pauseCollection turns garbage collection off until collect is called. Of what is made at start hardly anything is garbage, but
-// so much is made that it was looked for three times, which took a third of the time until the gate was ready. What is
-// made is bounded by the configuration, and GOMEMLIMIT holds all the same.
+// pauseCollection turns garbage collection off until collect is called. Of what is made at start hardly anything is
+// garbage, but so much is made that it was looked for three times, which took a third of the time until the gate was
+// ready. What is made is bounded by the configuration, and GOMEMLIMIT holds all the same.
 func pauseCollection() (collect func()) {
 	before := debug.SetGCPercent(-1)
 	return func() { debug.SetGCPercent(before) }

@@ -49,14 +49,16 @@ func (o *Report) checkAddresses(c *config.Config) {
 
 // checkMemory warns of a stock that ends with the process.
 func (o *Report) checkMemory(*config.Config) {
-	o.Warn("stock", "stock.source is \"memory\": for trials; set the stock with sluice stock set --admin, it is forgotten at exit")
+	o.Warn("stock", "stock.source is \"memory\": for trials; set the stock with sluice stock set --admin, it is "+
+		"forgotten at exit")
 }
 
 // checkSecrets names the files with secrets that other users of this machine may read.
 func (o *Report) checkSecrets(c *config.Config) {
 	for _, f := range c.SecretFiles() {
 		if info, err := os.Stat(f.Path); err == nil && info.Mode().Perm()&0o077 != 0 {
-			o.Warn("secrets", "%s: other users may read %s (mode %04o); write: chmod 600 %[2]s", f.Key, f.Path, info.Mode().Perm())
+			o.Warn("secrets", "%s: other users may read %s (mode %04o); write: chmod 600 %[2]s", f.Key, f.Path,
+				info.Mode().Perm())
 		}
 	}
 }

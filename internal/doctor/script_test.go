@@ -27,7 +27,8 @@ func TestCheck_SaysWhatAScriptCannotPromise(t *testing.T) {
 	}
 	c := withScript("counter_codes")
 	c.Stock.Script.Keys = []string{"goods:$sku"}
-	contains(t, examined(c, (*Report).checkScript), `stock.layout.key = "seckill:stock:$sku" is none of the script's keys (goods:$sku)`)
+	contains(t, examined(c, (*Report).checkScript),
+		`stock.layout.key = "seckill:stock:$sku" is none of the script's keys (goods:$sku)`)
 }
 
 func TestCheckOnline_LoadsTheScript(t *testing.T) {

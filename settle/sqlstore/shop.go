@@ -73,7 +73,7 @@ type Buyer struct {
 	Units int64
 }
 
-// BuyersOver returns the buyers of a ledger with more than limit units, held and sold. limit 0 = nobody is limited.
+// BuyersOver returns the buyers of a ledger with more than limit units, held and sold. limit 0 = no limit.
 func (s *Store) BuyersOver(ctx context.Context, sku string, born, limit int64) (over []Buyer, err error) {
 	if limit == 0 {
 		return nil, nil

@@ -116,7 +116,8 @@ func TestTotalMinusSoldIsExactOrAFault(t *testing.T) {
 }
 
 func FuzzUnitsAreWhatRedisWouldCount(f *testing.F) {
-	for _, s := range []string{"0", "-0", "00", "-1", "+1", "1.0", " 1", "1e3", "9223372036854775807", "9223372036854775808", "", "١"} {
+	for _, s := range []string{"0", "-0", "00", "-1", "+1", "1.0", " 1", "1e3", "9223372036854775807",
+		"9223372036854775808", "", "١"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -124,7 +125,7 @@ func FuzzUnitsAreWhatRedisWouldCount(f *testing.F) {
 		if plain := isPlain(s); err == nil && !plain {
 			t.Fatalf("%q was read as %d", s, n)
 		} else if err != nil && plain && len(s) <= 18 {
-			t.Fatalf("%q was refused: %v", s, err)
+			t.Fatalf("%q was rejected: %v", s, err)
 		}
 		if err == nil && strconv.FormatInt(n, 10) != s {
 			t.Fatalf("%q was read as %d", s, n)

@@ -101,5 +101,6 @@ func (l *Layout) said(answer *redis.Cmd) (Reading, error) {
 }
 
 func undocumented(reply any) error {
-	return fmt.Errorf("the script returned %.64q; it must be what is left, an integer, or {left, 1 or 0}, or nil", fmt.Sprint(reply))
+	return fmt.Errorf("the script returned %.64q; it must be what is left, an integer, or {left, 1 or 0}, or nil",
+		fmt.Sprint(reply))
 }

@@ -118,7 +118,7 @@ func TestCodes_MeanWhatTheTableSays(t *testing.T) {
 			false}, {"OK", unknown, false},
 		{[]any{[]any{}}, unknown, false}, {true, unknown, false}, {1.5, unknown, false},
 	} {
-		if got, known := c.of(row.reply, 3); got != row.want || known != row.known {
+		if got, known := c.outcomeOf(row.reply, 3); got != row.want || known != row.known {
 			t.Errorf("%v: %s %v", row.reply, got, known)
 		}
 	}
@@ -132,7 +132,7 @@ func TestCodes_MeanWhatTheTableSays(t *testing.T) {
 		{nil, soldOut, true}, {int64(-2), busy, true}, {[]any{int64(1)}, taken, true}, {"no", taken, false}, {1.5, unknown,
 			false},
 	} {
-		if got, known := c.back(row.reply, 3); known != row.known || known && got != row.want {
+		if got, known := c.givenBack(row.reply, 3); known != row.known || known && got != row.want {
 			t.Errorf("back %v: %s %v", row.reply, got, known)
 		}
 	}

@@ -24,8 +24,9 @@ func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*redisstore.S
 		way.Log = slog.New(slog.DiscardHandler)
 	}
 	r, err := redisstore.New(redisstore.Options{
-		Options: way, Prefix: c.Stock.Reserve.Apart, Events: c.Stock.Reserve.Events, Acknowledged: c.Stock.Reserve.EventsAcknowledged,
-		Replicas: c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: InstanceName(name), Log: log,
+		Options: way, Prefix: c.Stock.Reserve.Apart, Events: c.Stock.Reserve.Events,
+		Acknowledged: c.Stock.Reserve.EventsAcknowledged,
+		Replicas:     c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: InstanceName(name), Log: log,
 	})
 	if err != nil {
 		return nil, c.Errorf("stock.redis", "%v", err)
