@@ -62,7 +62,7 @@ type WindowTold struct {
 
 // StockTold is one ledger.
 type StockTold struct {
-	SKU   string `json:"sku"` // "_other": those beyond metrics.max_skus together
+	SKU   string `json:"sku"` // "_other": those beyond ops.metrics_max_skus together
 	Total int64  `json:"total"`
 	Held  int64  `json:"held"`
 	Sold  int64  `json:"sold"`

@@ -24,7 +24,7 @@ func TestFailOver_LostTailIsReconciledWithTheShop(t *testing.T) {
 	limits := strings.Replace(boundless, "max_in_flight = 2000\n", "max_in_flight = 2\nlimits.concurrency.max_queue = 2000\nlimits.concurrency.queue_timeout = \"1s\"\n", 1)
 	settings := []string{
 		"stock.source = \"redis\"\nstock.redis.addresses = " + quoted(w.Addrs()...) + "\nstock.redis.master_name = " + strconv.Quote(w.Name),
-		limits, shop.setting(), `stock.reserve.hold = "2s"`, reserveRoutes,
+		limits, shop.setting(), `stock.reserve.reservation_ttl = "2s"`, reserveRoutes,
 	}
 	one, two := gate(t, settings...), gate(t, settings...)
 	_, end := shopping(shoppers, 60, 1, []string{one.front, two.front})

@@ -155,7 +155,7 @@ func TestABurstBehindAPauseSendsOneIntoAShopThatHasSoldOut(t *testing.T) {
 	}
 }
 
-// An old reading serves one request and no more, none beyond sold_out_memory, and none while nobody can read another.
+// An old reading serves one request and no more, none beyond sold_out_ttl, and none while nobody can read another.
 func TestAnOldReadingServesOneRequest(t *testing.T) {
 	sku := []byte("1001")
 	const at = int64(5e9)

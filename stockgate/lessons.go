@@ -49,7 +49,7 @@ func (l *Lessons) Learn(now int64, sku []byte, reserved bool) {
 	if reserved {
 		l.forced.Add(1)
 		if !l.warned.Swap(true) {
-			l.log.Warn("the shop says sold out of an order for which the ledger had units: its own stock is another; orders go there again after stock.sold_out_memory", "sku", string(sku))
+			l.log.Warn("the shop says sold out of an order for which the ledger had units: its own stock is another; orders go there again after stock.sold_out_ttl", "sku", string(sku))
 		}
 		return
 	}

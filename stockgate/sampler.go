@@ -188,7 +188,7 @@ func (s *sampler) keeps(now int64, e *entry) bool {
 }
 
 // due reports whether e must be read now. What nobody has asked for since it was read, and no try has left, or what cannot
-// be bought, is read less often, but soon enough for stock that comes back, or goes elsewhere, to be found well within sold_out_memory.
+// be bought, is read less often, but soon enough for stock that comes back, or goes elsewhere, to be found well within sold_out_ttl.
 // Half a refresh of slack keeps a reading that began a little late from being left out every other time.
 func (s *sampler) due(now int64, e *entry) bool {
 	v, at := e.latch()

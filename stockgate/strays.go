@@ -6,7 +6,7 @@ import (
 )
 
 // strays are requests that on_error has admitted while nothing was kept of their SKU: no entry counts them. Were they not told
-// apart when they leave, each would count somebody else out, and per_unit let in one more. There are never more than requests
+// apart when they leave, each would count somebody else out, and max_in_flight_per_unit let in one more. There are never more than requests
 // in flight.
 type strays struct {
 	all atomic.Int64

@@ -8,7 +8,7 @@ import (
 	"sluice/config"
 )
 
-// labelledSKUs are those that metrics count by name: of the sales in the file, the first by name, at most metrics.max_skus.
+// labelledSKUs are those that metrics count by name: of the sales in the file, the first by name, at most ops.metrics_max_skus.
 // A SKU that only a request names has no label.
 func labelledSKUs(c *config.Config) (named []string) {
 	for i := range c.Sales {
@@ -16,7 +16,7 @@ func labelledSKUs(c *config.Config) (named []string) {
 	}
 	slices.Sort(named)
 	named = slices.Compact(named)
-	return named[:min(len(named), c.Metrics.MaxSKUs)]
+	return named[:min(len(named), c.Ops.MetricsMaxSKUs)]
 }
 
 // dashboardMetrics are the metrics that the dashboard reads once a second, however idle the gate is: without those of every route,

@@ -44,14 +44,14 @@ func TestAdviceFollowsFromTheFigures(t *testing.T) {
 		}, "4000 requests passed the window and then found no place within 200ms: limits.window.max_per_sku = 100 admits more than 64 places work off. 32 would"},
 		"tries in vain": {func(r *Result, l *Limits) {
 			l.Reserves, l.Checks, r.Shop.Requests = false, true, 900
-		}, "The shop was asked 900 times for 500 units: stock.per_unit = 2"},
+		}, "The shop was asked 900 times for 500 units: stock.max_in_flight_per_unit = 2"},
 		"slow Redis": {func(r *Result, l *Limits) { r.Redis.Command.P99 = 18 }, "A command of Redis took 0.2 ms (p50) and 18.0 ms (p99)"},
 		"held": {func(r *Result, l *Limits) {
 			r.Ledger.Held, r.Shop.Failed = 5, 5
 		}, "5 units stay held: the shop answered 5 orders with 500, and without stock.reserve.status_url"},
 		"slow shop":       {func(r *Result, l *Limits) { r.Shop.Works.P99 = 2600 }, "1 of 100 orders takes the shop 2.6s"},
 		"rates":           {func(r *Result, l *Limits) { r.Refused["rate"] = 5000 }, "limits.rate refused 5000 of 20000 requests"},
-		"connections":     {func(r *Result, l *Limits) { l.Trusts, r.Buyers = false, 60_000 }, "limits.connection.max_open = 50000 on each instance: of 60000 buyers"},
+		"connections":     {func(r *Result, l *Limits) { l.Trusts, r.Buyers = false, 60_000 }, "limits.connection.max_connections = 50000 on each instance: of 60000 buyers"},
 		"unsold":          {func(r *Result, l *Limits) { r.SoldOut, r.Shop.Orders, r.Refused["window"] = false, 400, 12_000 }, `100 of 500 units were left when the last buyer went home; most were refused for "window" (12000 times).`},
 		"a slow machine":  {func(r *Result, l *Limits) { r.Crowd = Load{1280, 20_000, Times{1, 1, 4000, 5000}, true} }, "This machine makes the crowd and runs the gate, and could not do both: 1 of 100 requests was sent 4000 ms late"},
 		"few connections": {func(r *Result, l *Limits) { r.Crowd = Load{64, 20_000, Times{1, 1, 4000, 5000}, true} }, "The gate lets 576 requests wait, and the crowd has 64 connections"},
