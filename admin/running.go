@@ -63,11 +63,11 @@ type Problem struct {
 
 // Limit is one limit, with its numbers and what it did.
 type Limit struct {
-	Name    string   `json:"name"` // of its table, such as "window", or of a keyed rate
-	Enforce bool     `json:"enforce"`
-	Numbers []Number `json:"numbers"`
-	Now     []Now    `json:"now"`     // what it counts at the moment
-	Reasons []string `json:"reasons"` // that it rejects for
+	Name        string   `json:"name"`         // of its table, such as "window", or of a keyed rate
+	ObserveOnly bool     `json:"observe_only"` // counts what it would reject, and rejects nothing
+	Numbers     []Number `json:"numbers"`
+	Now         []Now    `json:"now"`     // what it counts at the moment
+	Reasons     []string `json:"reasons"` // that it rejects for
 
 	Rejected          int64   `json:"rejected"` // since the start
 	Observed          int64   `json:"observed"` // let through, although enforcing would have rejected it

@@ -63,7 +63,7 @@ type WindowSecond struct {
 
 // StockSecond is one ledger.
 type StockSecond struct {
-	SKU   string `json:"sku"` // "_other": those beyond metrics.max_skus together
+	SKU   string `json:"sku"` // "_other": those beyond ops.metrics_max_skus together
 	Total int64  `json:"total"`
 	Held  int64  `json:"held"`
 	Sold  int64  `json:"sold"`

@@ -52,7 +52,7 @@ func TestConcurrency_AdaptiveLimitBesideAFixedOne(t *testing.T) {
 	stop := make(chan struct{})
 	for i, adaptive := range []string{"false", "true"} {
 		shops[i] = strain(t)
-		g := gate(t, shops[i].setting(), unlimited, `limits.connection.max_open_per_ip = 10000
+		g := gate(t, shops[i].setting(), unlimited, `limits.connection.max_connections_per_ip = 10000
 limits.concurrency.max_in_flight = 200
 limits.concurrency.adaptive = `+adaptive, threeRoutes)
 		for range 300 {

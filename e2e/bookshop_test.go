@@ -117,6 +117,7 @@ func (s *bookshop) audit(t *testing.T) {
 }
 
 func (s *bookshop) setting() string {
-	return "upstream.targets = " + quoted(s.url) + "\nstock.reserve.fence = \"cancel\"\nstock.reserve.status_url = " +
+	return "upstream.targets = " + quoted(s.url) +
+		"\nstock.reserve.on_not_found = \"cancel_then_release\"\nstock.reserve.status_url = " +
 		fmt.Sprintf("%q", s.url+"/orders/by-serial/{serial}")
 }

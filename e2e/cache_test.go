@@ -86,7 +86,7 @@ func (g *running) load(t *testing.T, method, path string, lines ...string) (*htt
 
 func TestCache_CrowdIsOneRequestASecondAtTheShop(t *testing.T) {
 	s := openShelf(t)
-	g := gate(t, "upstream.targets = "+quoted(s.server.URL), unlimited, "limits.connection.max_open_per_ip = 1000",
+	g := gate(t, "upstream.targets = "+quoted(s.server.URL), unlimited, "limits.connection.max_connections_per_ip = 1000",
 		strings.ReplaceAll(cachedRoutes, `"30s"`, `"1s"`))
 	begin, end := time.Now(), time.Now().Add(2500*time.Millisecond)
 	var asked atomic.Int64

@@ -114,9 +114,10 @@ func newChaos(t *testing.T, seed uint64, length time.Duration) *chaos {
 	for i := range chaosGates {
 		s := seatAt(t, c.dice(uint64(100+i)))
 		c.seats = append(c.seats, s)
-		g := gate(t, usualRedisAt(c.redis), boundless, s.setting, c.shop.setting(), `upstream.response_timeout = "500ms"
-stock.reserve.hold = "2s"
-stock.reserve.per_user = `+strconv.Itoa(chaosPerUser)+"\n"+reserveRoutes)
+		g := gate(t, usualRedisAt(c.redis), boundless, s.setting, c.shop.setting(),
+			`upstream.response_header_timeout = "500ms"
+stock.reserve.reservation_ttl = "2s"
+stock.reserve.max_per_user = `+strconv.Itoa(chaosPerUser)+"\n"+reserveRoutes)
 		c.gates = append(c.gates, g)
 	}
 	c.file = c.gates[0].file

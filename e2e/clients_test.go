@@ -45,7 +45,7 @@ func TestClients_ForeignClientsUnderstandTheGate(t *testing.T) {
 	}
 	modules := installed(t)
 	shop := open(t, services())
-	slow := stocked(t, shop.setting(), "limits.connection.rate = \"1/m\"\nlimits.connection.burst = 8",
+	slow := stocked(t, shop.setting(), "limits.connection.request_rate = \"1/m\"\nlimits.connection.request_burst = 8",
 		`server.read_timeout = "2m"`, anonymous)
 	fast := stocked(t, shop.setting(), boundless, anonymous)
 	for _, g := range []*running{slow, fast} {

@@ -24,7 +24,8 @@ func TestClock_RedisClockMayJumpDuringASale(t *testing.T) {
 		return err == nil && len(c.Value) == 1
 	}
 	settings := []string{
-		strings.Replace(shop.setting(), `"cancel"`, `"deadline"`, 1), `stock.reserve.hold = "15m"`, fmt.Sprintf(`
+		strings.Replace(shop.setting(), `"cancel_then_release"`, `"release_after_deadline"`, 1),
+		`stock.reserve.reservation_ttl = "15m"`, fmt.Sprintf(`
 [[sale]]
 name = "now"
 skus = ["1001"]

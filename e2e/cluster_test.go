@@ -129,7 +129,7 @@ func TestCluster_SellsOnThroughMigrationAndFailOver(t *testing.T) {
 	stockAll(t, link.Options{Topology: link.Cluster, Addresses: nodes.Addrs()}, skus, units)
 	settings := []string{
 		"stock.source = \"redis\"\nstock.redis.addresses = " + quoted(nodes.Addrs()...),
-		boundless, shop.setting(), `stock.reserve.hold = "2s"`, reserveRoutes,
+		boundless, shop.setting(), `stock.reserve.reservation_ttl = "2s"`, reserveRoutes,
 	}
 	one, two := gate(t, settings...), gate(t, settings...)
 	served, end := shopping(shoppers, 40, skus, []string{one.front, two.front})

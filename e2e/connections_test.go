@@ -11,7 +11,7 @@ import (
 func TestConnectionLimit_AnswersAndClosesTheExcess(t *testing.T) {
 	t.Parallel()
 	const most, tried = 10, 30
-	g := gate(t, open(t, nil).setting(), "limits.connection.max_open_per_ip = 10")
+	g := gate(t, open(t, nil).setting(), "limits.connection.max_connections_per_ip = 10")
 	var all, usable []net.Conn
 	for range tried {
 		all = append(all, dial(t, g.front))

@@ -57,8 +57,8 @@ func TestDescriptors_HealthIsAnsweredWhileAClientTakesAll(t *testing.T) {
 	const files, tried = 512, 900
 	g := withFiles(t, files, open(t, nil).setting(), "upstream.max_conns = 64", "server.read_header_timeout = \"1m\"",
 		"server.read_timeout = \"1m\"")
-	if text := g.log.String(); !strings.Contains(text, "limits.connection.max_open is lowered") ||
-		!strings.Contains(text, `"max_open":50000`) || !strings.Contains(text, `"allowed":512`) ||
+	if text := g.log.String(); !strings.Contains(text, "limits.connection.max_connections is lowered") ||
+		!strings.Contains(text, `"max_connections":50000`) || !strings.Contains(text, `"allowed":512`) ||
 		!strings.Contains(text, "LimitNOFILE") {
 		t.Errorf("the log does not tell of the descriptors:\n%s", text)
 	}

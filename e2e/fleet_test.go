@@ -153,7 +153,7 @@ func TestFleet_KeepsOneBudget(t *testing.T) {
 	defer close(stop)
 	add := func() *running {
 		g := gate(t, shop.shop.setting(), redisAt(redis), unlimited, "limits.window.scope = \"fleet\"",
-			"limits.window.max = 5", "limits.window.max_per_sku = 0", "limits.window.carry = 0", fleetRoute)
+			"limits.window.max = 5", "limits.window.max_per_sku = 0", "limits.window.max_delay = \"0s\"", fleetRoute)
 		crowded(t, &crowd, g.front, perSecond, stop)
 		return g
 	}
@@ -199,7 +199,7 @@ func TestFleet_WithoutRedisEachInstanceKeepsItsShare(t *testing.T) {
 		gates[i] = gate(t, shop.shop.setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr),
 			unlimited,
 			"limits.window.scope = \"fleet\"", "limits.window.max = 5", "limits.window.max_per_sku = 0",
-			"limits.window.carry = 0", fleetRoute)
+			"limits.window.max_delay = \"0s\"", fleetRoute)
 	}
 	counts(t, 2, gates[:]...)
 	for _, g := range gates {
@@ -224,7 +224,7 @@ func TestFleet_ReloadJoinsAndLeaves(t *testing.T) {
 	listed := func() int64 { return redis.Client.ZCard(t.Context(), "sluice:fleet:shop").Val() }
 	g := gate(t, open(t, nil).setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr), unlimited,
 		"limits.window.size = \"1s\"",
-		"limits.window.max = 4", "limits.window.max_per_sku = 0", "limits.window.carry = 0",
+		"limits.window.max = 4", "limits.window.max_per_sku = 0", "limits.window.max_delay = \"0s\"",
 		"limits.window.scope = \"instance\"", "fleet.instances = 0", fleetRoute)
 	text, err := os.ReadFile(g.file)
 	if err != nil {

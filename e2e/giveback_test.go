@@ -31,8 +31,8 @@ func (g *running) decide(serial, op string) (complaint string) {
 func TestReserve_ReleasedUnitIsBuyableOnEveryInstance(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t), book(t, nil)
-	one := reserves(t, r, 1, shop.setting(), `stock.sold_out_memory = "1h"`) // time opens nothing
-	two := reserves(t, r, 0, shop.setting(), `stock.sold_out_memory = "1h"`)
+	one := reserves(t, r, 1, shop.setting(), `stock.sold_out_ttl = "1h"`) // time opens nothing
+	two := reserves(t, r, 0, shop.setting(), `stock.sold_out_ttl = "1h"`)
 	first := &buyer{user: "1", key: "first"}
 	if status, reason := first.buy(one.front); status != 200 {
 		t.Fatal(status, reason)
@@ -142,7 +142,7 @@ func TestOrderState_ClientLearnsItsOrdersState(t *testing.T) {
 		}
 		return n == 1
 	})
-	g := reserves(t, r, 5, shop.setting(), `upstream.response_timeout = "300ms"`)
+	g := reserves(t, r, 5, shop.setting(), `upstream.response_header_timeout = "300ms"`)
 	b := &buyer{user: "7", key: "my/own \"key\""}
 	b.key = strings.ReplaceAll(b.key, " ", "_")
 	if status, reason := b.buy(g.front); status != 504 || reason != "upstream_timeout" {

@@ -24,9 +24,10 @@ func TestConnections_ResetReleasesEverything(t *testing.T) {
 	})
 	g := gate(t, shop.setting(), `stock.source = "off"`, "server.proxy_protocol = true",
 		`server.trusted_proxies = ["127.0.0.0/8"]`,
-		"limits.connection.max_open_per_ip = 20", "limits.concurrency.max_in_flight = 2", "limits.concurrency.max_queue = 4",
+		"limits.connection.max_connections_per_ip = 20", "limits.concurrency.max_in_flight = 2",
+		"limits.concurrency.max_queue = 4",
 		"limits.concurrency.queue_timeout = \"60s\"",
-		"limits.window.max = 4", "limits.window.max_per_sku = 0", "limits.window.carry = 2", fleetRoute)
+		"limits.window.max = 4", "limits.window.max_per_sku = 0", "limits.window.max_delay = \"20ms\"", fleetRoute)
 	steps := []string{"", "PRO", preface, preface + "GET / HT", preface +
 		"POST / HTTP/1.1\r\nHost: s\r\nContent-Length: 9\r\n\r\nhalf",
 		preface + "POST / HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nha",

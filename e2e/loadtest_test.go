@@ -73,10 +73,11 @@ func prepared(t *testing.T, s *redistest.Server, path, sku string) map[string]st
 func TestLoadTest_TouchesNothingThatIsSold(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ gate, settings string }{
-		{"reserve", "stock.reserve.mirror = true\nstock.reserve.status_url = " +
-			"\"http://127.0.0.1:1/orders/{serial}\"\nstock.reserve.fence = \"cancel\""},
+		{"reserve", "stock.reserve.write_back = true\nstock.reserve.status_url = " +
+			"\"http://127.0.0.1:1/orders/{serial}\"\nstock.reserve.on_not_found = \"cancel_then_release\""},
 		{"check", "stock.layout.users_key = \"seckill:users:$sku\"\nlimits.window.scope = \"fleet\""},
-		{"check", "stock.layout.type = \"hash_sold\"\nstock.layout.key = \"goods:$sku_1:$sku_2\"\nstock.per_unit = 2"},
+		{"check", "stock.layout.type = \"hash_sold\"\nstock.layout.key = " +
+			"\"goods:$sku_1:$sku_2\"\nstock.max_in_flight_per_unit = 2"},
 		{"limit", "stock.sold_out_on = { status = [409] }"},
 		{"reserve", "stock.script.preset = \"lock\"\nstock.script.keys = [\"seckill:stock:$sku\", \"lock:$sku\"]"},
 		{"reserve", "stock.layout.type = \"counter_users\"\nstock.script.preset = " +

@@ -29,7 +29,7 @@ func logged(t *testing.T, settings ...string) (*running, *journal) {
 
 // unlogged is for tests that weigh the memory of something else: what the access log remembers grows to its bound
 // first.
-const unlogged = "access_log.output = \"off\"\naccess_log.remember = \"0B\""
+const unlogged = "access_log.output = \"off\"\naccess_log.buffer_size = \"0B\""
 
 // entry is one line of the access log, as far as tests look at it.
 type entry struct {
@@ -193,7 +193,7 @@ func TestWhy_ReportsARejection(t *testing.T) {
 	t.Parallel()
 	shop := open(t, nil)
 	g, out := logged(t, shop.setting(), `mode = "enforce"`, `access_log.output = "off"`,
-		"limits.window.max_per_sku = 1\nlimits.window.carry = 0\nlimits.window.size = \"1s\"")
+		"limits.window.max_per_sku = 1\nlimits.window.max_delay = \"0s\"\nlimits.window.size = \"1s\"")
 	ok(t, "stock", "set", "1001", "1000000", "--admin", "http://"+g.admin)
 	reasons := map[string]string{} // by id
 	for i := range 5 {
@@ -211,7 +211,7 @@ func TestWhy_ReportsARejection(t *testing.T) {
 		})
 		wants(t, s.out, id, reason)
 		if reason == "window" {
-			wants(t, s.out, "limits.window: max 0, max_per_sku 1 in 1s, carry 0", "wait_ms")
+			wants(t, s.out, "limits.window: max 0, max_per_sku 1 in 1s, max_delay 0s", "wait_ms")
 		}
 	}
 	if s := run(t, "", "why", "--user", "7", "--sku", "1001", "--json", "--admin", g.admin); strings.Count(s.out,
@@ -234,7 +234,8 @@ func TestWhy_ReportsARejection(t *testing.T) {
 func TestAccessLog_FloodOfRejectionsIsASampleAndSums(t *testing.T) {
 	t.Parallel()
 	shop := open(t, nil)
-	g, out := logged(t, shop.setting(), unlimited, "access_log.refused_first = 2\naccess_log.refused_every = 1000000")
+	g, out := logged(t, shop.setting(), unlimited,
+		"access_log.rejected_per_second = 2\naccess_log.refused_every = 1000000")
 	const rejected = 300
 	for range rejected {
 		g.order("7777").must(t, 404, "unknown_sku")

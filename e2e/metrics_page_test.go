@@ -58,7 +58,7 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 	checks.order("1002")
 	tell(t, checks.front, "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: +1\r\n\r\n") // one that is malformed
 	other := redistest.Start(t)
-	reserves := gate(t, shop.setting(), redisAt(other), "stock.reserve.mirror = true", reserveRoutes)
+	reserves := gate(t, shop.setting(), redisAt(other), "stock.reserve.write_back = true", reserveRoutes)
 	ok(t, "stock", "set", "--config", reserves.file, "1001", "5")
 	reserves.order("1001")
 	soon(t, "the audit has counted the stock",

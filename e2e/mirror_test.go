@@ -16,7 +16,7 @@ func TestMirror_ShopThatWritesIntoItSellsNothingMoreAndNothingTwice(t *testing.T
 	t.Parallel()
 	const units, shoppers, atOnce = 200, 600, 4
 	r, shop := redistest.Start(t), book(t, nil)
-	mirror := "stock.reserve.mirror = true"
+	mirror := "stock.reserve.write_back = true"
 	one := reserves(t, r, units, shop.setting(), mirror)
 	two := reserves(t, r, 0, shop.setting(), mirror)
 	left := func() string { return r.Client.Get(context.Background(), key).Val() }

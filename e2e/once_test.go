@@ -56,7 +56,7 @@ var certain = map[string]int{"answers": 200, "closes idle": 200, "closes at once
 func TestOrder_ReachesTheShopAtMostOnce(t *testing.T) {
 	t.Parallel()
 	bad := misbehave(t, func(c net.Conn, r *http.Request) bool { return deeds[r.Header.Get("Deed")](c, r) })
-	g := stocked(t, "upstream.targets = "+quoted(bad.url), `upstream.response_timeout = "200ms"`, unlimited,
+	g := stocked(t, "upstream.targets = "+quoted(bad.url), `upstream.response_header_timeout = "200ms"`, unlimited,
 		strings.Replace(routes, `"POST /api`, `"/api`, 1))
 	const shoppers, rounds = 8, 5
 	var all sync.WaitGroup

@@ -87,7 +87,7 @@ func TestPartition_MasterCutOffWithOneInstanceSellsNoUnitTwice(t *testing.T) {
 			"stock.source = \"redis\"\nstock.redis.addresses = " + quoted(sentinels...) + "\nstock.redis.master_name = " +
 				strconv.Quote(w.Name) +
 				"\nstock.redis.username = \"gate\"\nstock.redis.password_file = " + strconv.Quote(password),
-			limits, shop.setting(), `stock.reserve.hold = "2s"`, reserveRoutes,
+			limits, shop.setting(), `stock.reserve.reservation_ttl = "2s"`, reserveRoutes,
 		}
 	}
 	off, near := gate(t, settings(far)...), gate(t, settings(w.Addrs())...)

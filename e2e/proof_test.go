@@ -36,7 +36,7 @@ func TestJWT_KeyIsExchangedWhileTheGateRuns(t *testing.T) {
 		}
 	}
 	write(first)
-	g := gate(t, shop.setting(), `stock.source = "off"`, "[proof]\njwt_algorithm = \"HS256\"\njwt_key_file = \""+key+"\"",
+	g := gate(t, shop.setting(), `stock.source = "off"`, "[auth]\njwt_algorithm = \"HS256\"\njwt_key_file = \""+key+"\"",
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\nuser = \"$jwt_sub\"")
 	status := func(token string) int {
 		req, err := http.NewRequest("POST", "http://"+g.front+"/", nil)
@@ -65,7 +65,7 @@ func TestJWT_KeyIsExchangedWhileTheGateRuns(t *testing.T) {
 	if got := status(signedBy(first)); got != 401 {
 		t.Errorf("the old key is still believed: %d", got)
 	}
-	wants(t, g.log.String(), "proof.jwt_key_file")
+	wants(t, g.log.String(), "auth.jwt_key_file")
 	if strings.Contains(g.log.String(), second) {
 		t.Error("the log tells the key")
 	}

@@ -32,7 +32,7 @@ const (
 	noQueue     = "limits.concurrency.max_queue = 0\n"
 	shortQueue  = "limits.concurrency.queue_timeout = \"10ms\"\n"
 	ownPlace    = fleetRoute + "\nmax_in_flight = 1\n"
-	longWindow  = "limits.window.size = \"1s\"\nlimits.window.carry = 0\n"
+	longWindow  = "limits.window.size = \"1s\"\nlimits.window.max_delay = \"0s\"\n"
 	asksForSKU  = "GET /?sku=1001 HTTP/1.1\r\nHost: shop\r\nAccept: application/json\r\n\r\n"
 	postsBody   = "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 2\r\n\r\nhi"
 )
@@ -40,17 +40,18 @@ const (
 func rejections() []rejecting {
 	long := func(n int) string { return strings.Repeat("x", n) }
 	return []rejecting{
-		{reason: "conn_open", status: 429, limit: "limits.connection: max_open 2",
-			settings: "limits.connection.max_open = 2\nlimits.connection.max_open_per_ip = 1", first: 2, near: 1},
-		{reason: "ip_conns", status: 429, limit: "limits.connection: max_open_per_ip 1",
-			settings: "limits.connection.max_open_per_ip = 1", first: 1, near: 9},
+		{reason: "conn_open", status: 429, limit: "limits.connection: max_connections 2",
+			settings: "limits.connection.max_connections = 2\nlimits.connection.max_connections_per_ip = 1", first: 2, near: 1},
+		{reason: "ip_conns", status: 429, limit: "limits.connection: max_connections_per_ip 1",
+			settings: "limits.connection.max_connections_per_ip = 1", first: 1, near: 9},
 		{reason: "denied_ip", status: 403, limit: "limits.deny: 1 networks", settings: `limits.deny = ["127.0.0.9/32"]`},
 		{name: "denied_ip on a page", reason: "denied_ip", status: 403, limit: "limits.deny: 1 networks",
 			settings: `limits.deny = ["127.0.0.9/32"]` + "\n" + allPages},
 		{reason: "conn_rate", status: 429, limit: "limits.connection: ",
-			settings: "limits.connection.rate = \"1/h\"\nlimits.connection.burst = 1"},
+			settings: "limits.connection.request_rate = \"1/h\"\nlimits.connection.request_burst = 1"},
 		{name: "conn_rate, closing", reason: "conn_rate", status: 429, limit: "limits.connection: ",
-			settings: "limits.connection.rate = \"1/h\"\nlimits.connection.burst = 1\nlimits.connection.on_excess = \"close\""},
+			settings: "limits.connection.request_rate = \"1/h\"\nlimits.connection.request_burst = " +
+				"1\nlimits.connection.on_excess = \"close\""},
 		{reason: "rate", status: 429, limit: "limits.rate one: ", settings: oneAnHour},
 		{name: "two rates", reason: "rate", status: 429, limit: "limits.rate one: ", settings: oneAnHour +
 			"[[limits.rate]]\nname = \"wide\"\nrate = \"1000/s\"\nburst = 1000\n"},
@@ -65,8 +66,9 @@ func rejections() []rejecting {
 			first: 1, near: 1},
 		{name: "concurrency of a route", reason: "concurrency", status: 429, limit: "route all: max_in_flight 1 of 256",
 			settings: noQueue + ownPlace, first: 1, near: 1},
-		{name: "concurrency for a unit", reason: "concurrency", status: 429, limit: "stock.per_unit: 1",
-			settings: "stock.source = \"memory\"\nstock.per_unit = 1\n" + ofSKU + `"check"`, first: 1, near: 1, asks: asksForSKU,
+		{name: "concurrency for a unit", reason: "concurrency", status: 429, limit: "stock.max_in_flight_per_unit: 1",
+			settings: "stock.source = \"memory\"\nstock.max_in_flight_per_unit = 1\n" + ofSKU + `"check"`, first: 1, near: 1,
+			asks:    asksForSKU,
 			prepare: func(t *testing.T, g *running) { ok(t, "stock", "--admin", "http://"+g.admin, "set", "1001", "1") }},
 		{reason: "queue_timeout", status: 429, limit: "queue_timeout 10ms", settings: onePlace + shortQueue, first: 1,
 			near: 1},
@@ -127,7 +129,7 @@ func (c rejecting) try(t *testing.T) {
 			settings = append(settings, key+" = "+usual)
 		}
 	}
-	g, lines := logged(t, append(settings, "access_log.refused_first = 1000", c.settings)...)
+	g, lines := logged(t, append(settings, "access_log.rejected_per_second = 1000", c.settings)...)
 	if c.prepare != nil {
 		c.prepare(t, g)
 	}

@@ -102,7 +102,8 @@ func TestReload_AppliesAtOnce(t *testing.T) {
 	g.order("7777").must(t, 200, "")
 	g.rewrite(observing+"\n[stock.reserve]\nhold = \"1ms\"\n", false)
 	g.order("7777").must(t, 200, "")
-	g.rewrite(strings.Replace(string(text), `mode = "enforce"`, "mode = \"enforce\"\nstock.refresh = \"20ms\"", 1), true)
+	g.rewrite(strings.Replace(string(text), `mode = "enforce"`, "mode = \"enforce\"\nstock.poll_interval = \"20ms\"", 1),
+		true)
 	g.order("7777").must(t, 404, "unknown_sku")
-	wants(t, g.log.String(), "change only with a restart", "stock.refresh")
+	wants(t, g.log.String(), "change only with a restart", "stock.poll_interval")
 }

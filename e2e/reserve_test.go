@@ -251,8 +251,8 @@ func TestReserve_EveryUnitIsSoldOnceThoughAnInstanceDiesAndTheShopFails(t *testi
 		shoppers, units = 400, 200
 	}
 	r, shop := redistest.Start(t), book(t, misfortune)
-	impatient := `upstream.response_timeout = "500ms"
-stock.reserve.hold = "2s"
+	impatient := `upstream.response_header_timeout = "500ms"
+stock.reserve.reservation_ttl = "2s"
 limits.concurrency.max_in_flight = 64
 limits.concurrency.max_queue = 10000
 limits.concurrency.queue_timeout = "5s"`

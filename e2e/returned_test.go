@@ -34,7 +34,7 @@ func TestSoldOut_ReturnedUnitsSendNoCrowdToTheShop(t *testing.T) {
 	check(redis.Client.Set(t.Context(), key, 0, 0).Err())
 	var gates [instances]*running
 	for i := range gates {
-		gates[i] = gate(t, shop.setting(), redisAt(redis), unlimited, `stock.sold_out_memory = "200ms"`)
+		gates[i] = gate(t, shop.setting(), redisAt(redis), unlimited, `stock.sold_out_ttl = "200ms"`)
 	}
 	counts(t, instances, gates[:]...)
 

@@ -71,7 +71,7 @@ func TestSchedule_InstanceWithAWrongClockStartsNoSaleAndReportsIt(t *testing.T) 
 func TestFeedback_ShopThatReportsSoldOutGetsNoMoreOrders(t *testing.T) {
 	r := redistest.Start(t)
 	shop := open(t, saysSoldOut)
-	g := gate(t, redisAt(r), boundless, `stock.sold_out_memory = "30s"`, shop.setting(),
+	g := gate(t, redisAt(r), boundless, `stock.sold_out_ttl = "30s"`, shop.setting(),
 		strings.Replace(reserveRoutes, `user = "$cookie_uid"`, "", 1))
 	ok(t, "stock", "set", "--config", g.file, "1001", "10")
 	first := &buyer{user: "7"}

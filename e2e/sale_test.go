@@ -64,8 +64,8 @@ func TestSchedule_SaleOpensByItselfWithTheStockWrittenOnce(t *testing.T) {
 	r, shop := redistest.Start(t), book(t, nil)
 	begins := time.Now().Add(6 * time.Second)
 	sale := saleOf(begins, "stock = { 1001 = 3 }")
-	gates := []*running{reserves(t, r, 0, shop.setting(), "stock.show = \"exact\"", sale),
-		reserves(t, r, 0, shop.setting(), "stock.show = \"exact\"", sale)}
+	gates := []*running{reserves(t, r, 0, shop.setting(), "stock.detail = \"exact\"", sale),
+		reserves(t, r, 0, shop.setting(), "stock.detail = \"exact\"", sale)}
 	early := &buyer{user: "7"}
 	defer early.leave()
 	for _, g := range gates {
@@ -218,7 +218,7 @@ func TestFeedback_ShopWithoutRedisReportsSoldOut(t *testing.T) {
 		}
 	})
 	g := gate(t, shop.setting(), unlimited, `stock.source = "off"
-stock.sold_out_memory = "30s"
+stock.sold_out_ttl = "30s"
 stock.sold_out_on = { json = "code", values = [500500] }`,
 		strings.Replace(routes, `gate = "check"`, `gate = "limit"`, 1))
 	for range 4 {

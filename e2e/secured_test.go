@@ -106,7 +106,7 @@ func TestReserve_NeedsNoMoreRightsThanDocumented(t *testing.T) {
 				"server.shutdown_delay = \"0s\"\n" + listeners,
 				"stock.source = \"redis\"\nstock.redis.tls = true\nstock.redis.username = \"sluice\"",
 				"stock.redis.addresses = " + quoted("127.0.0.1:"+port), "stock.redis.password_file = " + strconv.Quote(password),
-				boundless, shop.setting(), `stock.reserve.hold = "1s"`, reserveRoutes,
+				boundless, shop.setting(), `stock.reserve.reservation_ttl = "1s"`, reserveRoutes,
 			}, "\n"))
 			trusting := func(args ...string) *exec.Cmd {
 				c := exec.Command(binary, args...)

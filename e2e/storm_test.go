@@ -188,10 +188,11 @@ func TestReserve_LedgerAndShopAgreeAfterAStorm(t *testing.T) {
 		t.Skip("it takes a quarter of a minute, and a minute more where the dead instance held a lease")
 	}
 	r, shop := redistest.Start(t, lasting...), openMarket(t)
-	settings := []string{"upstream.targets = " + quoted(shop.url), `upstream.response_timeout = "500ms"
-stock.reserve.fence = "cancel"
-stock.reserve.hold = "1s"
-stock.reserve.per_user = 3`, "stock.reserve.status_url = " + fmt.Sprintf("%q", shop.url+"/orders/by-serial/{serial}"),
+	settings := []string{"upstream.targets = " + quoted(shop.url), `upstream.response_header_timeout = "500ms"
+stock.reserve.on_not_found = "cancel_then_release"
+stock.reserve.reservation_ttl = "1s"
+stock.reserve.max_per_user = 3`,
+		"stock.reserve.status_url = " + fmt.Sprintf("%q", shop.url+"/orders/by-serial/{serial}"),
 		usualRedisAt(r), boundless}
 	addresses, second := fixed(t)
 	one := gate(t, append(settings[:len(settings):len(settings)], severalRoutes)...)

@@ -26,7 +26,7 @@ func TestFailOver_LostTailIsReconciledWithTheShop(t *testing.T) {
 	settings := []string{
 		"stock.source = \"redis\"\nstock.redis.addresses = " + quoted(w.Addrs()...) + "\nstock.redis.master_name = " +
 			strconv.Quote(w.Name),
-		limits, shop.setting(), `stock.reserve.hold = "2s"`, reserveRoutes,
+		limits, shop.setting(), `stock.reserve.reservation_ttl = "2s"`, reserveRoutes,
 	}
 	one, two := gate(t, settings...), gate(t, settings...)
 	_, end := shopping(shoppers, 60, 1, []string{one.front, two.front})

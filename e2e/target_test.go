@@ -19,7 +19,7 @@ func garbage(c net.Conn, _ *http.Request) bool {
 func silence(net.Conn, *http.Request) bool { return true }
 
 // impatient keeps a silent shop from being waited for long.
-const impatient = `upstream.response_timeout = "300ms"`
+const impatient = `upstream.response_header_timeout = "300ms"`
 
 func TestUpstream_UnreachableShopIsNoUpstream(t *testing.T) {
 	t.Parallel()

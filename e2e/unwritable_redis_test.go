@@ -23,7 +23,7 @@ func TestReserve_RedisWithoutWritesSellsNothingAndReportsWhy(t *testing.T) {
 	} {
 		t.Run(word, func(t *testing.T) {
 			r, shop := redistest.Start(t), book(t, nil)
-			g := reserves(t, r, 100, shop.setting(), `stock.reserve.hold = "1s"`)
+			g := reserves(t, r, 100, shop.setting(), `stock.reserve.reservation_ttl = "1s"`)
 			user := 0
 			order := func() answer {
 				user++

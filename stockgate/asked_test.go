@@ -160,7 +160,7 @@ func TestABurstBehindAPauseSendsOneIntoAShopThatHasSoldOut(t *testing.T) {
 	}
 }
 
-// An old reading serves one request and no more, none beyond sold_out_memory, and none while no other can be read.
+// An old reading serves one request and no more, none beyond sold_out_ttl, and none while no other can be read.
 func TestAnOldReadingServesOneRequest(t *testing.T) {
 	sku := []byte("1001")
 	const at = int64(5e9)

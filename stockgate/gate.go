@@ -119,11 +119,11 @@ func (g *Gate) Closed(now int64, sku []byte) reject.Reason {
 	return g.closed[v]
 }
 
-// Enter implements proxy.Stock: the reasons of Closed, Concurrency when per_unit requests are in flight for each
-// unit left or the tries for units that came back are under way, Duplicate when user has bought before, StockError when
-// the stock or the buyers cannot be known and on_error is "refuse". For a SKU that no request asked for lately it waits
-// for one look, and where buyers are known for one answer more, each at most for Options.Wait; for a second look, where
-// the first is not believed, as long again and Options.Refresh more.
+// Enter implements proxy.Stock: the reasons of Closed, Concurrency when max_in_flight_per_unit requests are in flight
+// for each unit left or the tries for units that came back are under way, Duplicate when user has bought before,
+// StockError when the stock or the buyers cannot be known and on_error is "refuse". For a SKU that no request asked for
+// lately it waits for one look, and where buyers are known for one answer more, each at most for Options.Wait; for a
+// second look, where the first is not believed, as long again and Options.Refresh more.
 func (g *Gate) Enter(now int64, sku, user []byte) reject.Reason {
 	e := g.table.lookUp(sku)
 	if e == nil {
@@ -162,7 +162,7 @@ func (g *Gate) checkBuyer(e *entry, user []byte) reject.Reason {
 	return g.fallback(e)
 }
 
-// decide turns a verdict into an answer, and counts the request in where per_unit needs that.
+// decide turns a verdict into an answer, and counts the request in where max_in_flight_per_unit needs that.
 func (g *Gate) decide(e *entry, v verdict) reject.Reason {
 	switch {
 	case v == unread || v == faulty:

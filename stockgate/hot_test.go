@@ -52,7 +52,7 @@ func TestRejectionsWithinATenthOfASecondWriteNothing(t *testing.T) {
 	g, skus := hot(t, o)
 	for _, sku := range skus {
 		e := g.table.lookUp(sku)
-		e.free.Store(0) // per_unit × 0: the SKU on sale rejects, too
+		e.free.Store(0) // max_in_flight_per_unit × 0: the SKU on sale rejects, too
 		before := [4]int64{e.packed.Load(), e.free.Load(), e.asked.Load(), e.inFlight.Load()}
 		for now := range askedEvery / 1_000_000 {
 			g.Closed(now*1_000_000, sku)

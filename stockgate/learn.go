@@ -44,7 +44,7 @@ func verdictOf(r layout.Reading) verdict {
 }
 
 // track puts a SKU that exists among the active, which are read while they are asked for. An unknown one stays in the
-// table until sold_out_memory is over; when the table is more than half full of others it is forgotten at once, so that
+// table until sold_out_ttl is over; when the table is more than half full of others it is forgotten at once, so that
 // invented SKUs never take the room of real ones.
 func (s *poller) track(e *entry, v verdict) {
 	switch {
@@ -84,7 +84,7 @@ func (s *poller) sweep(now int64) {
 }
 
 // idle reports whether e may be forgotten. A request that enters in this very instant is then not counted in
-// flight: the cap of per_unit is one too wide, once, for a SKU that no request asked for in seconds.
+// flight: the cap of max_in_flight_per_unit is one too wide, once, for a SKU that no request asked for in seconds.
 func (s *poller) idle(now int64, e *entry) bool {
 	if e.pending.Load() != nil || e.inFlight.Load() > 0 {
 		return false

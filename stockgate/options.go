@@ -42,7 +42,8 @@ func (o Options) checked() (Options, error) {
 	case o.Now == nil:
 		return o, errors.New("stock gate: no clock")
 	case o.Refresh < 0 || o.SoldOutMemory < 0 || o.Wait < 0 || o.PerUnit < 0 || o.MaxSKUs < 0:
-		return o, errors.New("stock gate: refresh, sold_out_memory, wait, per_unit and max_skus must not be negative")
+		return o, errors.New(
+			"stock gate: refresh, sold_out_ttl, wait, max_in_flight_per_unit and max_skus must not be negative")
 	}
 	return o, nil
 }

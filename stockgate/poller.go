@@ -189,7 +189,7 @@ func (s *poller) keeps(now int64, e *entry) bool {
 
 // due reports whether e must be read now. What no request has asked for since it was read, and no try has left, or what
 // cannot be bought, is read less often, but soon enough for stock that comes back, or goes elsewhere, to be found well
-// within sold_out_memory. Half a refresh of slack keeps a reading that began a little late from being left out every
+// within sold_out_ttl. Half a refresh of slack keeps a reading that began a little late from being left out every
 // other time.
 func (s *poller) due(now int64, e *entry) bool {
 	v, at := e.reading()

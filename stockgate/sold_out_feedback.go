@@ -50,7 +50,7 @@ func (l *SoldOutFeedback) RecordSoldOut(now int64, sku []byte, reserved bool) {
 		l.forced.Add(1)
 		if !l.warned.Swap(true) {
 			l.log.Warn("the shop says sold out of an order for which the ledger had units: its own stock is another; orders "+
-				"go there again after stock.sold_out_memory", "sku", string(sku))
+				"go there again after stock.sold_out_ttl", "sku", string(sku))
 		}
 		return
 	}

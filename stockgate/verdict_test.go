@@ -41,7 +41,7 @@ func TestVerdictLastsForSoldOutMemoryAndNotLonger(t *testing.T) {
 			}
 		}
 		if got := g.Closed(at+memory+1, sku); got != reject.Admitted {
-			t.Errorf("%s, after sold_out_memory: %v", what, got)
+			t.Errorf("%s, after sold_out_ttl: %v", what, got)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func TestSoldOutOutlivesTheSourceForSoldOutMemory(t *testing.T) {
 		g, _ := learnt(t, o, at, sku, reading(0))
 		g.poller.health.record(at, errors.New("gone"))
 		if got := g.Enter(at+int64(time.Second), sku, nil); got != reject.SoldOut {
-			t.Fatalf("allow %v: enter within sold_out_memory: %v", allow, got)
+			t.Fatalf("allow %v: enter within sold_out_ttl: %v", allow, got)
 		}
 		want := reject.StockError
 		if allow {

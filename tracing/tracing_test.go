@@ -65,9 +65,9 @@ func inBase64(text []byte) []byte {
 	})
 }
 
-func tracer(t *testing.T, url string, oneIn int) *Tracer {
+func tracer(t *testing.T, url string, ratio float64) *Tracer {
 	t.Helper()
-	tr, err := New(Options{Endpoint: url, OneIn: oneIn, Service: "shop", Version: "v0",
+	tr, err := New(Options{Endpoint: url, SampleRatio: ratio, Service: "shop", Version: "v0",
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestTracer_CollectorGetsTheSpansSentUpstream(t *testing.T) {
 }
 
 func TestTracer_TrustedParentDecidesSampling(t *testing.T) {
-	never, always := tracer(t, "http://127.0.0.1:1", 1<<40), tracer(t, "http://127.0.0.1:1", 1)
+	never, always := tracer(t, "http://127.0.0.1:1", 0), tracer(t, "http://127.0.0.1:1", 1)
 	defer never.Close()
 	defer always.Close()
 	if _, ok := always.Begin([]byte(unsampled)); ok {
@@ -175,7 +175,7 @@ func TestTracer_UnreachableCollectorIsCounted(t *testing.T) {
 }
 
 func TestTracer_UnsampledRequestAllocatesNothing(t *testing.T) {
-	tr := tracer(t, "http://127.0.0.1:1", 1<<40)
+	tr := tracer(t, "http://127.0.0.1:1", 0)
 	defer tr.Close()
 	parent := []byte(unsampled)
 	if n := testing.AllocsPerRun(1000, func() { tr.Begin(nil); tr.Begin(parent) }); n != 0 {
@@ -247,7 +247,7 @@ func FuzzParent(f *testing.F) {
 }
 
 func BenchmarkBegin(b *testing.B) {
-	tr, err := New(Options{Endpoint: "http://127.0.0.1:1", OneIn: 1 << 40, Service: "shop",
+	tr, err := New(Options{Endpoint: "http://127.0.0.1:1", Service: "shop",
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
@@ -260,7 +260,8 @@ func BenchmarkBegin(b *testing.B) {
 }
 
 func BenchmarkEnd(b *testing.B) {
-	tr, err := New(Options{Endpoint: "http://127.0.0.1:1", OneIn: 1, Service: "shop", Log: slog.New(slog.DiscardHandler)})
+	tr, err := New(Options{Endpoint: "http://127.0.0.1:1", SampleRatio: 1, Service: "shop",
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}

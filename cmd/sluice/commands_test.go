@@ -194,9 +194,9 @@ func TestAKeyIsExplainedByItsValueItsOriginAndTheReference(t *testing.T) {
 	for key, want := range map[string][]string{
 		"limits.window.max": {"value     50\n", "origin    config.toml:1\n", "changes   with a reload\n", "max = 0",
 			"all SKUs together"},
-		"stock.refresh": {"value     \"10ms\"\n", "origin    default\n", "changes   with a restart\n"},
-		"route.name":    {"key       route[1].name\n"},
-		"mode":          {"value     \"enforce\"\n", "observe"},
+		"stock.poll_interval": {"value     \"10ms\"\n", "origin    default\n", "changes   with a restart\n"},
+		"route.name":          {"key       route[1].name\n"},
+		"mode":                {"value     \"enforce\"\n", "observe"},
 	} {
 		var b strings.Builder
 		if !explainKey(&b, c, key) {

@@ -35,7 +35,7 @@ func newSettleReport(file *string) *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			found, err := settleFindings(cmd, s, c.Settle.Orders.Query)
+			found, err := settleFindings(cmd, s, c.Settle.OrdersQuery)
 			if err != nil {
 				return err
 			}

@@ -24,7 +24,7 @@ func settleConfig(t *testing.T, redis string) string {
 [stock]
 source = "redis"
 redis = { addresses = [%q], topology = "single" }
-reserve = { events_acknowledged = true }
+reserve = { stream_keep_unread = true }
 [settle]
 database = "sqlite:settle.db"
 [[route]]

@@ -49,7 +49,7 @@ func TestSale_InABrowser(t *testing.T) {
 	play(t, "sale.mjs", func() any {
 		begins = time.Now().Add(lead).Truncate(time.Millisecond)
 		settings := []string{
-			redisAt(redis), `stock.show = "exact"`,
+			redisAt(redis), `stock.detail = "exact"`,
 			shop.settings(), schedule("1001", begins, begins.Add(length), "stock = { 1001 = 1 }"), routes,
 		}
 		one, other := open(t, settings...), open(t, settings...)

@@ -17,8 +17,8 @@ import (
 func accessSettings(c *config.Config) accesslog.Settings {
 	a := c.AccessLog
 	return accesslog.Settings{
-		Output: a.Output, RejectedFirst: a.RefusedFirst, RejectedEvery: a.RefusedEvery,
-		MaskIP: a.MaskIP, Remember: int64(a.Remember),
+		Output: a.Output, RejectedFirst: a.RejectedPerSecond, RejectedEvery: a.RefusedEvery,
+		MaskIP: a.MaskIP, Remember: int64(a.BufferSize),
 	}
 }
 
@@ -27,7 +27,7 @@ func openAccessLog(c *config.Config, now func() int64, log *slog.Logger) (*acces
 	o := accesslog.Options{Settings: accessSettings(c), Stdout: os.Stdout, Now: now,
 		Secret: []byte(c.Stock.Reserve.Secret), Log: log}
 	if c.UsesLedger() {
-		o.Hold = c.Stock.Reserve.Hold
+		o.Hold = c.Stock.Reserve.ReservationTTL
 	}
 	l, err := accesslog.New(o)
 	if err != nil {
@@ -38,7 +38,7 @@ func openAccessLog(c *config.Config, now func() int64, log *slog.Logger) (*acces
 
 // accessLogger is the access log of requests; nil when c wants neither a log nor a memory of them.
 func (g *Gateway) accessLogger(c *config.Config) metrics.AccessLogger {
-	if c.AccessLog.Output == "off" && c.AccessLog.Remember == 0 {
+	if c.AccessLog.Output == "off" && c.AccessLog.BufferSize == 0 {
 		return nil
 	}
 	return g.access

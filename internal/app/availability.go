@@ -95,11 +95,11 @@ func (s availability) inLedger(now int64, l protocol.StockVersion) proxy.StockSt
 
 // shows is how much of it is told.
 func stockStatus(c *config.Stock) proxy.StockStatusOptions {
-	switch c.Show {
+	switch c.Detail {
 	case "exact":
-		return proxy.StockStatusOptions{Exact: true, Few: int64(c.Few)}
+		return proxy.StockStatusOptions{Exact: true, Few: int64(c.LowStock)}
 	case "few":
-		return proxy.StockStatusOptions{Few: int64(c.Few)}
+		return proxy.StockStatusOptions{Few: int64(c.LowStock)}
 	}
 	return proxy.StockStatusOptions{Few: -1}
 }

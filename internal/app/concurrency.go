@@ -44,7 +44,7 @@ func (in *concurrency) use(c *config.Config) {
 		in.adaptive.SetBounds(0, 0)
 		in.all.SetMax(limit.MaxInFlight, limit.MaxQueue)
 	}
-	in.all.SetNewestFirst(limit.Order == "newest")
+	in.all.SetNewestFirst(limit.QueueOrder == "lifo")
 	in.useRoutes(c)
 }
 
@@ -58,7 +58,7 @@ func (in *concurrency) useRoutes(c *config.Config) {
 		if own := in.routes[r.Name]; own != nil || r.MaxInFlight > 0 {
 			own = in.routeLimiter(r.Name)
 			own.SetMax(r.MaxInFlight, limit.MaxQueue)
-			own.SetNewestFirst(limit.Order == "newest")
+			own.SetNewestFirst(limit.QueueOrder == "lifo")
 		}
 	}
 }

@@ -24,7 +24,7 @@ func wired(t *testing.T, limits string) (*Gateway, *config.Config) {
 
 // What was admitted in a window before a reload counts in that window after it, by the new maxima.
 func TestReloadForgetsNoWindow(t *testing.T) {
-	g, c := wired(t, "limits.window.carry = 0\nlimits.window.max = 5\nlimits.window.max_per_sku = 3")
+	g, c := wired(t, "limits.window.max_delay = \"0s\"\nlimits.window.max = 5\nlimits.window.max_per_sku = 3")
 	full := time.Hour.Nanoseconds() // of the gate's clock; the window is full from here on
 	take := func(c *config.Config, sku string) bool {
 		ask, _ := g.limits.prepare(c)
@@ -37,8 +37,9 @@ func TestReloadForgetsNoWindow(t *testing.T) {
 		}
 	}
 	for _, limits := range []string{
-		"limits.window.carry = 0\nlimits.window.max = 5\nlimits.window.max_per_sku = 3\nserver.max_body_size = \"1KiB\"",
-		"limits.window.carry = 0\nlimits.window.max = 4\nlimits.window.max_per_sku = 2",
+		"limits.window.max_delay = \"0s\"\nlimits.window.max = 5\nlimits.window.max_per_sku = 3\nserver.max_body_size = " +
+			"\"1KiB\"",
+		"limits.window.max_delay = \"0s\"\nlimits.window.max = 4\nlimits.window.max_per_sku = 2",
 	} {
 		next := testkit.LimitConfig(t, limits)
 		if _, _, err := g.change(c, next); err != nil {

@@ -192,7 +192,7 @@ func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *pro
 	o.Spool = g.shop.Spool()
 	o.Upstream, o.Limiters, o.Now, o.Log, o.Before = g.shop, ask, g.now, g.log, before
 	o.AccessLog, o.Bounds, o.Version = g.accessLogger(c), bounds(c), c.Version()
-	o.Unit = fmt.Sprintf("stock.per_unit: %d", g.Config.Stock.PerUnit)
+	o.Unit = fmt.Sprintf("stock.max_in_flight_per_unit: %d", g.Config.Stock.MaxInFlightPerUnit)
 	if c.KeepsPages() {
 		o.Cache = g.cache
 	}
@@ -262,6 +262,6 @@ func (g *Gateway) Drain(timeout time.Duration) (cut int) {
 // newWindows lays windows with a phase of this instance's own.
 func newWindows(c *config.Config) *limiter.WindowLimiter {
 	w := c.Limits.Window
-	return limiter.NewWindowLimiter(limiter.Grid{Size: w.Size, Phase: rand.N(w.Size), Carry: w.Carry},
+	return limiter.NewWindowLimiter(limiter.Grid{Size: w.Size, Phase: rand.N(w.Size), Carry: w.DelayWindows()},
 		limiter.Caps{All: w.Max, PerSKU: w.MaxPerSKU, WarmUp: w.WarmUp})
 }

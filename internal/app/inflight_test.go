@@ -83,7 +83,7 @@ func TestAReloadFindsEverybodyWhereTheyWere(t *testing.T) {
 		old.Acquire(nil)
 		old.Acquire(nil)
 		next := crowded(3, 1)
-		next.Limits.Concurrency.Order = "newest"
+		next.Limits.Concurrency.QueueOrder = "lifo"
 		in.use(next)
 		if got := in.limiterFor(next, &next.Routes[0]).Acquire(nil); got != reject.QueueTimeout {
 			t.Errorf("%v: those who were in before the reload are forgotten", got)

@@ -9,14 +9,14 @@ import (
 )
 
 // labelledSKUs are those that metrics count by name: of the sales in the file, the first by name, at most
-// metrics.max_skus. A SKU that only a request names has no label.
+// ops.metrics_max_skus. A SKU that only a request names has no label.
 func labelledSKUs(c *config.Config) (named []string) {
 	for i := range c.Sales {
 		named = append(named, c.Sales[i].SKUs...)
 	}
 	slices.Sort(named)
 	named = slices.Compact(named)
-	return named[:min(len(named), c.Metrics.MaxSKUs)]
+	return named[:min(len(named), c.Ops.MetricsMaxSKUs)]
 }
 
 // dashboardMetrics are the metrics that the dashboard reads once a second, however idle the gate is: without those of

@@ -12,12 +12,12 @@ import (
 // live are the keys and tables that a reload changes, besides those of the limits. All others stay as they were until a
 // restart.
 var live = []string{
-	"mode", "route", "responses", "proof", "sale", "stock.show", "stock.few", "stock.sold_out_on",
+	"mode", "route", "responses", "auth", "sale", "stock.detail", "stock.low_stock", "stock.sold_out_on",
 	"server.trusted_proxies", "server.client_ip_header", "server.max_body_size", "server.body_memory",
 	"server.request_id_header",
 	"server.shutdown_delay", "server.shutdown_timeout",
 	"upstream.targets", "upstream.pass_host",
-	"limits.bypass", "limits.deny", "fleet",
+	"limits.bypass", "limits.deny", "limits.observe_only", "fleet",
 	"access_log", "cache",
 }
 
@@ -88,5 +88,5 @@ func lists(now, next *config.Config) (changed []string) {
 	if now.Responses.TemplateDir == next.Responses.TemplateDir && !now.Responses.SamePages(&next.Responses) {
 		changed = append(changed, "responses.template_dir")
 	}
-	return append(changed, now.Proof.ChangedKeys(&next.Proof)...)
+	return append(changed, now.Auth.ChangedKeys(&next.Auth)...)
 }

@@ -135,12 +135,13 @@ func (o *reserver) open(ctx context.Context) error {
 func (o *reserver) options(ctx context.Context) (ledger.Options, error) {
 	r := o.config.Stock.Reserve
 	options := ledger.Options{
-		Secret: []byte(r.Secret), PerUser: int64(r.PerUser), Hold: r.Hold, Keep: stores.KeepReleased, Fence: r.Fence,
+		Secret: []byte(r.Secret), PerUser: int64(r.MaxPerUser), Hold: r.ReservationTTL, Keep: stores.KeepReleased,
+		OnNotFound:    r.OnNotFound,
 		MaxBatch:      r.MaxBatch,
 		Timeout:       o.config.Stock.Redis.ConnectTimeout + o.config.Stock.Redis.Timeout,
 		Resend:        o.config.Stock.Redis.Timeout,
-		SoldOutMemory: o.config.Stock.SoldOutMemory,
-		MetricSKUs:    o.config.Metrics.MaxSKUs,
+		SoldOutMemory: o.config.Stock.SoldOutTTL,
+		MetricSKUs:    o.config.Ops.MetricsMaxSKUs,
 		Named:         labelledSKUs(o.config),
 		Mirror:        o.mirror,
 		Now:           o.now, Wall: o.wall, Log: o.log,

@@ -82,7 +82,7 @@ func Run(c *config.Config, o RunOptions, log *slog.Logger) error {
 	if c.Stock.Source == "memory" {
 		log.Warn(`stock.source is "memory": this instance alone knows the stock, and forgets it when it ends`)
 	}
-	again, retry := changes(&from, c.Reload.Watch, hangup, log, stop.Done())
+	again, retry := changes(&from, c.Watch, hangup, log, stop.Done())
 	err = g.untilStopped(stop, cancel, again, retry, failed, log)
 	g.draining.Store(true)
 	if cut := g.Drain(g.controller.config().Server.ShutdownTimeout); cut > 0 {

@@ -129,7 +129,7 @@ func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p s
 	units, stocked := s.Stock[sku]
 	if _, wrong := o.schedule.Skew(); stocked && !wrong && errors.Is(err, protocol.ErrUnknownSKU) && p.Wait > 0 {
 		var made bool
-		begin := protocol.Opening{Total: int64(units), Limit: int64(o.orders.config.Stock.Reserve.PerUser),
+		begin := protocol.Opening{Total: int64(units), Limit: int64(o.orders.config.Stock.Reserve.MaxPerUser),
 			Opens: p.Opens, Closes: p.Closes}
 		if _, made, err = o.orders.Store.Create(ctx, sku, begin); err == nil && !made {
 			_, err = o.orders.Store.SetHours(ctx, sku, p.Opens,
@@ -165,7 +165,7 @@ func (g *Gateway) openSales() (err error) {
 	if g.schedule, err = stores.OpenSchedule(g.Config, g.now, g.log); err != nil {
 		return err
 	}
-	g.feedback = stockgate.NewSoldOutFeedback(g.Config.Stock.SoldOutMemory, maxFeedback, g.log)
+	g.feedback = stockgate.NewSoldOutFeedback(g.Config.Stock.SoldOutTTL, maxFeedback, g.log)
 	g.Metrics.MustRegister(g.schedule, g.feedback)
 	return nil
 }

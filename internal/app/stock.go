@@ -40,9 +40,9 @@ func (g *Gateway) openStock(memory *stockgate.Memory, log *slog.Logger) error {
 	}
 	var err error
 	g.Stock, err = stockgate.New(stockgate.Options{
-		Refresh:       c.Stock.Refresh,
-		SoldOutMemory: c.Stock.SoldOutMemory,
-		PerUnit:       c.Stock.PerUnit,
+		Refresh:       c.Stock.PollInterval,
+		SoldOutMemory: c.Stock.SoldOutTTL,
+		PerUnit:       c.Stock.MaxInFlightPerUnit,
 		Instances:     g.share.instances,
 		AllowOnError:  c.Stock.OnError == "allow",
 		AllowUnknown:  c.Stock.UnknownSKU == "allow",
@@ -67,7 +67,7 @@ func (g *Gateway) bought() func(context.Context, []stockgate.Buyer) error {
 
 // mirror writes what the ledgers have free into the shop's own keys; nil when that is not configured.
 func (g *Gateway) mirror() ledger.Mirror {
-	if !g.Config.Stock.Reserve.Mirror || g.redis == nil {
+	if !g.Config.Stock.Reserve.WriteBack || g.redis == nil {
 		return nil
 	}
 	return func(ctx context.Context, sku string, h protocol.StockVersion) (bool, error) {

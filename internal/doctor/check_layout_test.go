@@ -17,10 +17,10 @@ func TestCheckSaysWhatALayoutCostsAndCannotTell(t *testing.T) {
 			"     buyers    requests that may go on otherwise ask whether their user is in p:u:$sku", false},
 		{"type = \"list\"", "warn layout    after a restart", true},
 		{"type = \"list\"", "", false},
-		{"type = \"list\"\nsold_out_flag = \"over:$sku\"", "", true},
+		{"type = \"list\"\nsold_out_key = \"over:$sku\"", "", true},
 		{"type = \"list\"\nsold_out_at = -1", "warn layout    stock.layout.sold_out_at is -1", false},
 	} {
-		unknown := "refuse"
+		unknown := "reject"
 		if c.allow {
 			unknown = "allow"
 		}

@@ -92,7 +92,7 @@ func (o *Report) sizeInFlight(c *config.Config) {
 func (o *Report) sizeRates(c *config.Config) {
 	for _, r := range c.Limits.Rates {
 		observed := ""
-		if !r.Enforce {
+		if !c.Limits.Enforced(r.Name) {
 			observed = "; only observed"
 		}
 		o.Info("rate", "%s: %.3g/s of each %s, burst %d; %d keys in %.1f MiB%s", r.Name, float64(r.Rate), r.Key, r.Burst,

@@ -28,7 +28,7 @@ func (o *Report) sizeConcurrency(c *config.Config) {
 // sizeReadings says what gate "check" costs Redis.
 func (o *Report) sizeReadings(c *config.Config) {
 	o.Info("redis", "at most %d readings a second of a SKU that is asked for, whatever the traffic, many SKUs at once; "+
-		"none otherwise but a ping a second", int(time.Second/c.Stock.Refresh))
+		"none otherwise but a ping a second", int(time.Second/c.Stock.PollInterval))
 }
 
 // checkLists says how many networks are denied, and how many are never limited.
@@ -41,7 +41,7 @@ func (o *Report) checkLists(c *config.Config) {
 // checkAddresses warns where the limits of an address could meet all shoppers at once.
 func (o *Report) checkAddresses(c *config.Config) {
 	o.Info("addresses", "at most %d connections of one address: shoppers behind one NAT share them",
-		c.Limits.Connection.MaxOpenPerIP)
+		c.Limits.Connection.MaxConnectionsPerIP)
 	if len(c.Server.TrustedProxies) == 0 {
 		o.Warn("addresses", "server.trusted_proxies is empty: behind a proxy or CDN all shoppers would be one address")
 	}

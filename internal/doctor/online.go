@@ -43,7 +43,7 @@ func tryStock(ctx context.Context, o *Report, c *config.Config) error {
 	if c.UsesScript() {
 		o.tryScript(ctx, c)
 	}
-	if c.HasGate("check") || c.Stock.Reserve.Mirror || stores.DescribesScript(c) {
+	if c.HasGate("check") || c.Stock.Reserve.WriteBack || stores.DescribesScript(c) {
 		named := append(slices.Clone(o.SKUs), c.SKUsOnSale()...)
 		slices.Sort(named)
 		o.tryLayout(ctx, c, r, slices.Compact(named))
@@ -149,7 +149,7 @@ func (o *Report) setCommand(c *config.Config, sku string) string {
 	if c.HasGate("check") {
 		kind = " --kind ledger"
 	}
-	return fmt.Sprintf("sluice stock set %s %s --limit %d%s --config %s", Quoted(sku), units, c.Stock.Reserve.PerUser,
+	return fmt.Sprintf("sluice stock set %s %s --limit %d%s --config %s", Quoted(sku), units, c.Stock.Reserve.MaxPerUser,
 		kind, Quoted(o.File))
 }
 

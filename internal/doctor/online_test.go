@@ -46,7 +46,7 @@ func contains(t *testing.T, text string, words ...string) {
 
 func TestASKUWithoutALedgerIsToldWithTheCommandThatMakesIt(t *testing.T) {
 	c := apitest.Reserving(redistest.Start(t).Addr)
-	c.Stock.Reserve.PerUser = 2
+	c.Stock.Reserve.MaxPerUser = 2
 	c.Sales = []config.Sale{{Name: "night", SKUs: []string{"1001", "1003"}, Stock: map[string]int{"1001": 500}}}
 	text, failed := tried(t, c, "1002")
 	if !failed {

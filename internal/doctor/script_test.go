@@ -29,7 +29,7 @@ func TestCheckOnline_LoadsTheScript(t *testing.T) {
 	c.Routes[0].Gate = "reserve"
 	c.Stock.Script = config.Script{File: "take.lua", Take: "return redis.call('decr', KEYS[1]",
 		Keys:  []string{c.Stock.Layout.Key},
-		Codes: map[string]string{">=0": "taken"}, GiveBack: script.None}
+		Codes: map[string]string{">=0": "taken"}, Release: script.None}
 	if err := server.Client.Set(t.Context(), "seckill:stock:10", 3, 0).Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -176,8 +176,9 @@ func (a *adviser) paceOfWindow() float64 {
 func (a *adviser) tries() {
 	if extra := a.r.Shop.Requests - a.r.Units - a.r.Shop.Failed; a.l.Checks && a.l.PerUnit == 0 &&
 		extra > max(20, a.r.Units/5) {
-		a.addRow("stock.per_unit", "0", "2", "The shop was asked %d times for %d units: stock.per_unit = 2 bounds the "+
-			"orders in flight by what is left, and spares it most of the %d in vain.",
+		a.addRow("stock.max_in_flight_per_unit", "0", "2",
+			"The shop was asked %d times for %d units: stock.max_in_flight_per_unit = 2 bounds the "+
+				"orders in flight by what is left, and spares it most of the %d in vain.",
 			a.r.Shop.Requests, a.r.Units, extra)
 	}
 }
@@ -202,8 +203,10 @@ func (a *adviser) outcomes() {
 	}
 	worst := time.Duration((a.r.Shop.Works.P99 + a.r.Shop.Waits.P99) * 1e6)
 	if a.l.ResponseTimeout > 0 && worst > a.l.ResponseTimeout/2 {
-		a.addRow("upstream.response_timeout", a.l.ResponseTimeout.String(), "", "1 of 100 orders takes the shop %s or "+
-			"more, its own line included, and upstream.response_timeout is %s: later ones are unknown, and keep their unit.",
+		a.addRow("upstream.response_header_timeout", a.l.ResponseTimeout.String(), "",
+			"1 of 100 orders takes the shop %s or "+
+				"more, its own line included, and upstream.response_header_timeout is %s: later ones are unknown, and keep their "+
+				"unit.",
 			worst.Round(time.Millisecond), a.l.ResponseTimeout)
 	}
 }
@@ -227,8 +230,9 @@ func (a *adviser) rates() {
 // connections is arithmetic: the crowd of a load test comes over few.
 func (a *adviser) connections() {
 	if !a.l.Trusts && a.l.MaxOpen > 0 && a.r.Buyers > a.l.MaxOpen {
-		a.addRow("limits.connection.max_open", strconv.Itoa(a.l.MaxOpen), strconv.Itoa(a.r.Buyers),
-			"limits.connection.max_open = %d on each instance: of %d buyers with a connection each the rest hears conn_open, "+
+		a.addRow("limits.connection.max_connections", strconv.Itoa(a.l.MaxOpen), strconv.Itoa(a.r.Buyers),
+			"limits.connection.max_connections = %d on each instance: of %d buyers with a connection each the rest hears "+
+				"conn_open, "+
 				"unless a proxy in front carries them on fewer (server.trusted_proxies is empty).", a.l.MaxOpen, a.r.Buyers)
 	}
 }

@@ -50,7 +50,7 @@ func TestAdviceFollowsFromTheFigures(t *testing.T) {
 			"more than 64 places work off. 32 would"},
 		"tries in vain": {func(r *Result, l *Limits) {
 			l.Reserves, l.Checks, r.Shop.Requests = false, true, 900
-		}, "The shop was asked 900 times for 500 units: stock.per_unit = 2"},
+		}, "The shop was asked 900 times for 500 units: stock.max_in_flight_per_unit = 2"},
 		"slow Redis": {func(r *Result, l *Limits) { r.Redis.Command.P99 = 18 },
 			"A command of Redis took 0.2 ms (p50) and 18.0 ms (p99)"},
 		"held": {func(r *Result, l *Limits) {
@@ -60,7 +60,7 @@ func TestAdviceFollowsFromTheFigures(t *testing.T) {
 		"rates": {func(r *Result, l *Limits) { r.Rejected["rate"] = 5000 },
 			"limits.rate rejected 5000 of 20000 requests"},
 		"connections": {func(r *Result, l *Limits) { l.Trusts, r.Buyers = false, 60_000 },
-			"limits.connection.max_open = 50000 on each instance: of 60000 buyers"},
+			"limits.connection.max_connections = 50000 on each instance: of 60000 buyers"},
 		"unsold": {func(r *Result, l *Limits) {
 			r.SoldOut, r.Shop.Orders, r.Rejected["window"] = false, 400,
 				12_000

@@ -23,7 +23,7 @@ const maxShopOrders = 1000
 func (s *Store) CompareShop(ctx context.Context, query, sku string, born int64) (differ []ShopOrder, err error) {
 	shop, err := s.shopOrders(ctx, query, sku)
 	if err != nil {
-		return nil, fmt.Errorf("read the shop's orders of %q by settle.orders.query: %w", sku, err)
+		return nil, fmt.Errorf("read the shop's orders of %q by settle.orders_query: %w", sku, err)
 	}
 	var unsold []ShopOrder
 	err = s.Orders(ctx, sku, born, func(r settle.Record) bool {

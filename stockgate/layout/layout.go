@@ -94,7 +94,7 @@ func (l *Layout) compileKeys(o Options) (err error) {
 		name, text string
 		into       *key.Template
 	}{
-		{"status_key", o.StatusKey, &l.status}, {"sold_out_flag", o.SoldOutFlag, &l.flag},
+		{"status_key", o.StatusKey, &l.status}, {"sold_out_key", o.SoldOutFlag, &l.flag},
 		{"users_key", o.UsersKey, &l.users},
 	} {
 		if *k.into, err = key.Compile(k.name, o.Prefix, k.text); err != nil {

@@ -66,7 +66,7 @@ func TestLayoutsThatCannotWorkAreRejectedByName(t *testing.T) {
 		"must contain $sku":       func(o *Options) { o.Key = "stock" },
 		`key ""`:                  func(o *Options) { o.Key = "" },
 		`key "stock:$skew:$sku"`:  func(o *Options) { o.Key = "stock:$skew:$sku" },
-		`sold_out_flag "over$"`:   func(o *Options) { o.SoldOutFlag = "over$" },
+		`sold_out_key "over$"`:    func(o *Options) { o.SoldOutFlag = "over$" },
 		`status_key "$user"`:      func(o *Options) { o.StatusKey, o.StatusOpen = "$user", []string{"1"} },
 		"total_field, sold_field": func(o *Options) { o.TotalField = "" },
 		"sold_field":              func(o *Options) { o.SoldField = "" },

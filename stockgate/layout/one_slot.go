@@ -14,7 +14,7 @@ func (l *Layout) InOneSlot(tag func(key string) string) error {
 // keysOf are the configured keys of a SKU.
 func keysOf(o Options) (all []key.Named) {
 	for _, k := range []key.Named{
-		{Name: "key", Text: o.Key}, {Name: "status_key", Text: o.StatusKey}, {Name: "sold_out_flag", Text: o.SoldOutFlag},
+		{Name: "key", Text: o.Key}, {Name: "status_key", Text: o.StatusKey}, {Name: "sold_out_key", Text: o.SoldOutFlag},
 		{Name: "users_key", Text: o.UsersKey},
 	} {
 		if k.Text != "" {

@@ -31,7 +31,7 @@ func TestKeysThatAClusterMayKeepApartAreRejectedWithThoseThatWork(t *testing.T) 
 		{Options{Type: CounterUsers, Key: "$sku_1:$sku_2:stock", UsersKey: "$sku_1:$sku_2:uids"},
 			`key = "{$sku_1}:$sku_2:stock", users_key = "{$sku_1}:$sku_2:uids"`},
 		{Options{Type: Counter, Key: "stock:{$sku}", SoldOutFlag: "over:$sku"},
-			`key = "stock:{$sku}", sold_out_flag = "over:{$sku}"`},
+			`key = "stock:{$sku}", sold_out_key = "over:{$sku}"`},
 		{Options{Type: Counter, Key: "stock:$sku", StatusKey: "shop:open", StatusOpen: []string{"1"}},
 			"the same part of the SKU in braces"},
 		{Options{Type: CounterUsers, Prefix: "{all}:", Key: "stock:$sku", UsersKey: "uids:$sku"}, ""},

@@ -24,8 +24,8 @@ func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*redisstore.S
 		way.Log = slog.New(slog.DiscardHandler)
 	}
 	r, err := redisstore.New(redisstore.Options{
-		Options: way, Prefix: c.Stock.Reserve.Apart, Events: c.Stock.Reserve.Events,
-		Acknowledged: c.Stock.Reserve.EventsAcknowledged,
+		Options: way, Prefix: c.Stock.Reserve.Apart, Events: c.Stock.Reserve.StreamMaxEvents,
+		Acknowledged: c.Stock.Reserve.StreamKeepUnread,
 		Replicas:     c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: InstanceName(name), Log: log,
 	})
 	if err != nil {
@@ -47,5 +47,5 @@ func NewLedgers(c *config.Config, store protocol.Store, reserver func() *ledger.
 	if reserver == nil {
 		reserver = func() *ledger.Reserver { return nil }
 	}
-	return Ledgers{store: store, perUser: int64(c.Stock.Reserve.PerUser), keep: KeepReleased, reserver: reserver}
+	return Ledgers{store: store, perUser: int64(c.Stock.Reserve.MaxPerUser), keep: KeepReleased, reserver: reserver}
 }

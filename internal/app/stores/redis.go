@@ -21,7 +21,7 @@ func ShopLayout(c *config.Config) (*layout.Layout, error) {
 	l, err := layout.New(layout.Options{
 		Type: o.Type, Key: o.Key, TotalField: o.TotalField, SoldField: o.SoldField, LeftField: o.LeftField,
 		StatusKey: o.StatusKey, StatusField: o.StatusField, StatusOpen: o.StatusOpen, UsersKey: o.UsersKey,
-		SoldOutAt: int64(o.SoldOutAt), SoldOutFlag: o.SoldOutFlag, Prefix: o.Prefix, Script: o.Script,
+		SoldOutAt: int64(o.SoldOutAt), SoldOutFlag: o.SoldOutKey, Prefix: o.Prefix, Script: o.Script,
 	})
 	if err != nil {
 		return nil, c.Errorf("stock.layout", "%v", err)
@@ -71,7 +71,7 @@ func LinkOptions(c *config.Config) link.Options {
 		Topology: r.Topology, MasterName: r.MasterName, Addresses: r.Addresses, Username: r.Username,
 		Password: func() string { return string(r.PasswordNow()) }, DB: r.DB, TLS: secure,
 		PoolSize: r.PoolSize, ConnectTimeout: r.ConnectTimeout, Timeout: r.Timeout,
-		BreakerErrors: r.BreakerErrors, BreakerPause: r.BreakerPause,
+		BreakerErrors: r.BreakerErrors, BreakerPause: r.BreakerOpen,
 	}
 }
 

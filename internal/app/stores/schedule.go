@@ -17,7 +17,8 @@ import (
 // SalesOf are the sales of c.
 func SalesOf(c *config.Config) (sales []sale.Sale) {
 	for _, s := range c.Sales {
-		sales = append(sales, sale.Sale{Name: s.Name, SKUs: s.SKUs, Starts: s.Starts, Ends: s.Ends, Pass: s.Before == "pass"})
+		sales = append(sales, sale.Sale{Name: s.Name, SKUs: s.SKUs, Starts: s.Starts, Ends: s.Ends,
+			Pass: s.BeforeStart == "pass"})
 	}
 	return sales
 }

@@ -24,7 +24,7 @@ shutdown_delay = "0s"
 shutdown_timeout = "5s"
 [upstream]
 targets = ["http://%s"]
-response_timeout = "1s"
+response_header_timeout = "1s"
 [limits.concurrency]
 max_in_flight = 4
 max_queue = 16
@@ -43,14 +43,14 @@ gate = "pass"
 source = "memory"
 [access_log]
 output = "off"
-remember = "0B"
+buffer_size = "0B"
 [admin]
 listen = %q
 [ops]
 listen = %q
 [stock.reserve]
 status_url = "http://%s/orders/by-serial/{serial}"
-fence = "cancel"
+on_not_found = "cancel_then_release"
 `
 
 // demoGate is a gate that listens.

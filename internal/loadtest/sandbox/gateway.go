@@ -153,7 +153,7 @@ func (r *testedGateway) stock(c *config.Config) error {
 	case r.shadow.route(c).Gate == "limit" || g.Stock == nil:
 		return nil
 	case g.Orders != nil && r.shadow.route(c).Gate == "reserve":
-		_, err := g.Orders.Store.SetTotal(ctx, r.shadow.SKU, r.shadow.Units, int64(c.Stock.Reserve.PerUser))
+		_, err := g.Orders.Store.SetTotal(ctx, r.shadow.SKU, r.shadow.Units, int64(c.Stock.Reserve.MaxPerUser))
 		return err
 	default:
 		_, err := g.Store.Set(ctx, r.shadow.SKU, r.shadow.Units)

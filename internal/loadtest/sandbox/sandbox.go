@@ -115,7 +115,7 @@ func (s *sandbox) cast(c *config.Config) (not []string, err error) {
 	if err := loadTestable(c); err != nil {
 		return nil, err
 	}
-	leave(c.Stock.Layout.StatusKey+c.Stock.Layout.StatusField+c.Stock.Layout.SoldOutFlag != "",
+	leave(c.Stock.Layout.StatusKey+c.Stock.Layout.StatusField+c.Stock.Layout.SoldOutKey != "",
 		"the shop's status and its flag of sold out")
 	leave(c.Mode == "observe", "rejections: mode is \"observe\", which only counts them")
 	leave(c.Limits.Window.Scope == "fleet" && c.Fleet.Instances == 0, "a fleet: this one instance has the whole budget")
@@ -144,11 +144,11 @@ func (s *sandbox) isolate(c *config.Config) {
 	c.Fleet.Name = "loadtest-" + s.ID
 	c.Responses.ReasonHeader = loadtest.ReasonHeader
 	c.Admin.Listen, c.Ops.Listen = "", ""
-	c.AccessLog.Output, c.AccessLog.Remember = "off", 0
+	c.AccessLog.Output, c.AccessLog.BufferSize = "off", 0
 	c.Traces.Endpoint = ""
 	l := &c.Stock.Layout
 	l.Prefix = s.prefix() + l.Prefix
-	l.StatusKey, l.StatusField, l.SoldOutFlag = "", "", ""
+	l.StatusKey, l.StatusField, l.SoldOutKey = "", "", ""
 	if v := &c.Stock.Script; strings.HasPrefix(v.Preset, "hash_instock") {
 		seconds := fmt.Sprint(int(leftFor.Seconds()))
 		if len(v.Args) < 4 {
@@ -262,19 +262,19 @@ func (s *sandbox) shop(c *config.Config) loadtest.ShopOptions {
 func (s *sandbox) limits(c *config.Config) loadtest.Limits {
 	r, w, in := s.route(c), &c.Limits.Window, &c.Limits.Concurrency
 	l := loadtest.Limits{
-		Window: w.Size, QueueTimeout: in.QueueTimeout, Queue: in.MaxQueue, PerUnit: c.Stock.PerUnit,
-		MaxOpen: c.Limits.Connection.MaxOpen, Trusts: len(c.Server.TrustedProxies) > 1,
-		ResponseTimeout: c.Upstream.ResponseTimeout,
+		Window: w.Size, QueueTimeout: in.QueueTimeout, Queue: in.MaxQueue, PerUnit: c.Stock.MaxInFlightPerUnit,
+		MaxOpen: c.Limits.Connection.MaxConnections, Trusts: len(c.Server.TrustedProxies) > 1,
+		ResponseTimeout: c.Upstream.ResponseHeaderTimeout,
 		StatusURL:       c.Stock.Reserve.StatusURL, Reserves: r.Gate == "reserve", Checks: r.Gate == "check",
 	}
-	if w.Enforce && c.Mode != "observe" {
+	if c.Limits.Enforced("window") && c.Mode != "observe" {
 		of := 1
 		if w.Scope == "fleet" {
 			of = max(1, c.Fleet.Instances)
 		}
 		l.Max, l.MaxPerSKU = (w.Max+of-1)/of, (w.MaxPerSKU+of-1)/of
 	}
-	if in.Enforce && c.Mode != "observe" {
+	if c.Limits.Enforced("concurrency") && c.Mode != "observe" {
 		l.InFlight, l.InFlightKey = in.MaxInFlight, "limits.concurrency.max_in_flight"
 		if r.MaxInFlight > 0 && r.MaxInFlight < l.InFlight {
 			l.InFlight, l.InFlightKey = r.MaxInFlight, fmt.Sprintf("max_in_flight of route %q", r.Name)

@@ -20,11 +20,11 @@ func TestAdviceIsAboutTheLimitsThatBind(t *testing.T) {
 			func(l *loadtest.Limits) { l.Max, l.MaxPerSKU = 50, 2 },
 		},
 		"windows that only count": {
-			func(c *config.Config) { c.Limits.Window.Enforce = false },
+			func(c *config.Config) { c.Limits.ObserveOnly = []string{"window"} },
 			func(l *loadtest.Limits) { l.Max, l.MaxPerSKU = 0, 0 },
 		},
 		"places that only count": {
-			func(c *config.Config) { c.Limits.Concurrency.Enforce = false },
+			func(c *config.Config) { c.Limits.ObserveOnly = []string{"concurrency"} },
 			func(l *loadtest.Limits) { l.InFlight, l.InFlightKey = 0, "" },
 		},
 		"all that only counts": {
@@ -43,7 +43,7 @@ func TestAdviceIsAboutTheLimitsThatBind(t *testing.T) {
 		want := loadtest.Limits{
 			Window: 10 * time.Millisecond, Max: 100, MaxPerSKU: 3, InFlightKey: "limits.concurrency.max_in_flight", InFlight: 40,
 			Queue:        512,
-			QueueTimeout: 200 * time.Millisecond, MaxOpen: conf.Limits.Connection.MaxOpen, Trusts: true,
+			QueueTimeout: 200 * time.Millisecond, MaxOpen: conf.Limits.Connection.MaxConnections, Trusts: true,
 			ResponseTimeout: 5 * time.Second, Reserves: true,
 		}
 		c.change(conf)
