@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"sluice/internal/testkit"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
@@ -17,22 +18,11 @@ import (
 )
 
 // page is an output that is read while it is written.
-type page struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (p *page) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.Write(b)
-}
+type page struct{ testkit.Log }
 
 func (p *page) lines(t *testing.T) (all []map[string]any) {
 	t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for text := range strings.Lines(p.text.String()) {
+	for text := range strings.Lines(p.String()) {
 		var line map[string]any
 		if err := json.Unmarshal([]byte(text), &line); err != nil {
 			t.Fatalf("%q is no JSON: %v", text, err)

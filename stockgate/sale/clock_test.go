@@ -81,7 +81,7 @@ func TestSaleThatHasBegunGoesOnWhenAClockJumps(t *testing.T) {
 	if _, wrong := b.Skew(); wrong {
 		t.Error("they agree again")
 	}
-	if n := j.count("too far apart"); n != 1 {
+	if n := j.Count("too far apart"); n != 1 {
 		t.Errorf("told %d times", n)
 	}
 }

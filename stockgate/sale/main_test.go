@@ -1,14 +1,12 @@
 package sale
 
 import (
-	"bytes"
 	"log/slog"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/link"
 )
 
@@ -21,28 +19,10 @@ func eleven() Sale {
 	return Sale{Name: "double-11", SKUs: []string{"1001", "1002"}, Starts: begins, Ends: begins.Add(2 * time.Hour)}
 }
 
-// journal is a log that is read.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) count(what string) int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return strings.Count(j.text.String(), what)
-}
-
 // still is a board that is alone, beats only when the test says so, and whose clock stands at a time.
-func still(t *testing.T, at time.Time, sales ...Sale) (*Schedule, *journal) {
+func still(t *testing.T, at time.Time, sales ...Sale) (*Schedule, *testkit.Log) {
 	t.Helper()
-	j := &journal{}
+	j := &testkit.Log{}
 	b := &Schedule{o: Options{MaxSkew: 2 * time.Second, Now: func() int64 { return 0 },
 		Wall: func() time.Time { return at }, Log: slog.New(slog.NewTextHandler(j, nil))}}
 	b.Use(sales)
