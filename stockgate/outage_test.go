@@ -9,7 +9,7 @@ import (
 	"sluice/internal/redistest"
 	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // outage opens a gate over a Redis that the test will break: short times, so that the test is short.
@@ -50,7 +50,7 @@ func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 			want = reject.Admitted
 		}
 		eventually(t, "on_error decides", enters(g, o, "1001", want))
-		eventually(t, "the breaker is open", func() bool { return errors.Is(s.Ping(t.Context()), link.ErrLeftAlone) })
+		eventually(t, "the breaker is open", func() bool { return errors.Is(s.Ping(t.Context()), redisconn.ErrBreakerOpen) })
 		if away := g.Away(o.Now()); away <= 0 {
 			t.Fatalf("away for %v", away)
 		}
@@ -99,7 +99,7 @@ func TestCallsThatTheBreakerStoppedAreCounted(t *testing.T) {
 	server := redistest.Start(t)
 	_, s, _ := outage(t, server, false)
 	server.Kill()
-	eventually(t, "the breaker is open", func() bool { return errors.Is(s.Ping(t.Context()), link.ErrLeftAlone) })
+	eventually(t, "the breaker is open", func() bool { return errors.Is(s.Ping(t.Context()), redisconn.ErrBreakerOpen) })
 	if s.metrics.errors[leftAlone].Load() == 0 {
 		t.Fatal("not counted")
 	}
@@ -122,7 +122,7 @@ func TestOperatorsMistakesDoNotOpenTheBreaker(t *testing.T) {
 	s := dial(t, server, layouts()["counter"])
 	server.Client.HSet(t.Context(), "seckill:{1001}:stock", "total", 1)
 	for range 100 {
-		if _, err := s.Add(t.Context(), "1001", 1); err == nil || errors.Is(err, link.ErrLeftAlone) {
+		if _, err := s.Add(t.Context(), "1001", 1); err == nil || errors.Is(err, redisconn.ErrBreakerOpen) {
 			t.Fatalf("add to a key of the wrong type: %v", err)
 		}
 	}

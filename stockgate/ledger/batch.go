@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // batch is the orders of one call, each serial once.
@@ -111,7 +111,7 @@ func (r *Reserver) send(q *skuQueue, b *batch) {
 		began := r.o.Now()
 		hint, err := r.reserve(q, b, epoch)
 		few := errors.Is(err, protocol.ErrFewReplicas)
-		b.sent = b.sent || err == nil || !link.Unsent(err)
+		b.sent = b.sent || err == nil || !redisconn.Unsent(err)
 		if err != nil && !few {
 			unsure, b.err = true, err
 			b.adrift = b.sent

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // So many SKUs are named at once when the store cannot be asked about them, and one more after each pause: where
@@ -64,7 +64,7 @@ func adviceFor(err error) string {
 		}
 	}
 	switch {
-	case errors.Is(err, link.ErrLeftAlone), errors.Is(err, context.DeadlineExceeded), strings.Contains(text, "timeout"):
+	case errors.Is(err, redisconn.ErrBreakerOpen), errors.Is(err, context.DeadlineExceeded), strings.Contains(text, "timeout"):
 		return "redis does not answer in time: redis-cli SLOWLOG GET, and look at its machine and the network; it " +
 			"goes on by itself"
 	}

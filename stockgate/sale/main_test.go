@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -53,7 +53,7 @@ func still(t *testing.T, at time.Time, sales ...Sale) (*Board, *journal) {
 func instance(t *testing.T, r *redistest.Server, wrongBy time.Duration, sales ...Sale) *Board {
 	t.Helper()
 	start := time.Now()
-	way := link.Options{Addresses: []string{r.Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second, BreakerErrors: 100, BreakerPause: 50 * time.Millisecond}
+	way := redisconn.Options{Addresses: []string{r.Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second, BreakerErrors: 100, BreakerPause: 50 * time.Millisecond}
 	b, err := New(Options{
 		Redis: &way, Now: func() int64 { return int64(time.Since(start)) },
 		Wall: func() time.Time { return time.Now().Add(wrongBy) }, Log: slog.New(slog.DiscardHandler),

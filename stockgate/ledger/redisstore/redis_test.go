@@ -11,7 +11,7 @@ import (
 	"sluice/internal/redistest"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // onRedis is a Redis with 5 units of 1001, 2 a person, of which ann holds "a" and has bought "b".
@@ -179,7 +179,7 @@ func TestFullRedisChangesNothing(t *testing.T) {
 }
 
 func TestRedisOptionsThatCannotWorkAreRefused(t *testing.T) {
-	good := Options{Options: link.Options{
+	good := Options{Options: redisconn.Options{
 		Addresses: []string{"127.0.0.1:1"}, PoolSize: 1, ConnectTimeout: 1, Timeout: 1, BreakerErrors: 1, BreakerPause: 1,
 	}, Events: 1}
 	r, err := New(good)

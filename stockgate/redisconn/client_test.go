@@ -1,4 +1,4 @@
-package link
+package redisconn
 
 import (
 	"context"
@@ -17,12 +17,12 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-func open(t *testing.T, s *redistest.Server, pause time.Duration) *Link {
+func open(t *testing.T, s *redistest.Server, pause time.Duration) *Client {
 	t.Helper()
 	return openMany(t, s, pause, 4)
 }
 
-func openMany(t *testing.T, s *redistest.Server, pause time.Duration, connections int) *Link {
+func openMany(t *testing.T, s *redistest.Server, pause time.Duration, connections int) *Client {
 	t.Helper()
 	l, err := New(Options{
 		Addresses:      []string{s.Addr},
@@ -40,9 +40,9 @@ func openMany(t *testing.T, s *redistest.Server, pause time.Duration, connection
 }
 
 // only is the one server of a link to a single Redis.
-func only(l *Link) *server { return (*l.topology.Load()).(single).server }
+func only(l *Client) *server { return (*l.topology.Load()).(single).server }
 
-func ping(t *testing.T, l *Link) error {
+func ping(t *testing.T, l *Client) error {
 	return l.Do(t.Context(), func(ctx context.Context, c *redis.Client) error { return c.Ping(ctx).Err() }, always)
 }
 
@@ -72,7 +72,7 @@ func TestOpenBreakerSendsNothing(t *testing.T) {
 	}
 	before := server.Calls("ping")
 	for range 3 {
-		if err := ping(t, l); !errors.Is(err, ErrLeftAlone) {
+		if err := ping(t, l); !errors.Is(err, ErrBreakerOpen) {
 			t.Fatalf("ping: %v", err)
 		}
 	}
@@ -99,7 +99,7 @@ func TestTryAfterAPauseReallyConnects(t *testing.T) {
 	server := redistest.Start(t)
 	l := open(t, server, 100*time.Millisecond)
 	server.Kill()
-	eventually(t, "open", func() bool { return errors.Is(ping(t, l), ErrLeftAlone) })
+	eventually(t, "open", func() bool { return errors.Is(ping(t, l), ErrBreakerOpen) })
 	for range 20 {
 		_ = only(l).session.Load().client.Ping(t.Context()).Err()
 	}
@@ -148,7 +148,7 @@ func TestCommandWithoutAnswerIsSentOnce(t *testing.T) {
 }
 
 // named opens a link to s whose server has the name that name says.
-func named(t *testing.T, s *redistest.Server, name func() string) *Link {
+func named(t *testing.T, s *redistest.Server, name func() string) *Client {
 	t.Helper()
 	l, err := New(Options{
 		Addresses: []string{s.Addr}, PoolSize: 2, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
@@ -206,7 +206,7 @@ func TestMixedUpReplyClosesAllConnections(t *testing.T) {
 	if err := ping(t, l); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Do(t.Context(), func(context.Context, *redis.Client) error { return ErrMixedUp }, always); !errors.Is(err, ErrMixedUp) {
+	if err := l.Do(t.Context(), func(context.Context, *redis.Client) error { return ErrReplyMismatch }, always); !errors.Is(err, ErrReplyMismatch) {
 		t.Fatal(err)
 	}
 	if err := before.client.Ping(t.Context()).Err(); !errors.Is(err, redis.ErrClosed) {

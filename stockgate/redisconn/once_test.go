@@ -1,4 +1,4 @@
-package link
+package redisconn
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 // shopScript counts in Redis how often it ran for each order.
 const shopScript = "return redis.call('hincrby', KEYS[1], ARGV[1], 1)"
 
-// proxies stand between a Link and its servers. They drop replies to scripts: some connections are cut when the reply
+// proxies stand between a Client and its servers. They drop replies to scripts: some connections are cut when the reply
 // comes, others never get it.
 type proxies struct {
 	t       testing.TB
@@ -85,7 +85,7 @@ type order struct {
 
 // rush runs the script for orders until enough were answered and the disturbance is over: alone, in pipelines, and in
 // calls for several servers. It returns all orders.
-func rush(t *testing.T, l *Link, keys []string, enough int, disturb func()) []order {
+func rush(t *testing.T, l *Client, keys []string, enough int, disturb func()) []order {
 	t.Helper()
 	var mu sync.Mutex
 	var all []order
@@ -113,8 +113,8 @@ func rush(t *testing.T, l *Link, keys []string, enough int, disturb func()) []or
 		for i, cmd := range cmds {
 			err := cmd.Err()
 			some[i].err = err
-			done[i] = !Unsent(err) && !Elsewhere(err) && !redis.IsReadOnlyError(err)
-			if !done[i] && (first == nil || Elsewhere(err)) {
+			done[i] = !Unsent(err) && !Redirected(err) && !redis.IsReadOnlyError(err)
+			if !done[i] && (first == nil || Redirected(err)) {
 				first = err
 			}
 		}
@@ -207,7 +207,7 @@ func judge(t *testing.T, all []order, lossy bool, runs func(o order) string) {
 	}
 }
 
-func behindProxies(t *testing.T, topology string, addresses []string, master string) (*Link, *proxies) {
+func behindProxies(t *testing.T, topology string, addresses []string, master string) (*Client, *proxies) {
 	t.Helper()
 	p := &proxies{t: t, to: make(map[string]string)}
 	l := overCluster(t, addresses, func(o *Options) {

@@ -1,4 +1,4 @@
-package link
+package redisconn
 
 import (
 	"context"
@@ -23,7 +23,7 @@ func runID(ctx context.Context, c *redis.Conn) (string, error) {
 	return id, err
 }
 
-func overCluster(t *testing.T, addresses []string, change func(*Options)) *Link {
+func overCluster(t *testing.T, addresses []string, change func(*Options)) *Client {
 	t.Helper()
 	o := Options{
 		Topology: Cluster, Addresses: addresses, PoolSize: 3, ConnectTimeout: 3 * time.Second, Timeout: 3 * time.Second,
@@ -41,7 +41,7 @@ func overCluster(t *testing.T, addresses []string, change func(*Options)) *Link 
 }
 
 // count adds one to a key, where that is.
-func count(ctx context.Context, l *Link, key string) (server string, err error) {
+func count(ctx context.Context, l *Client, key string) (server string, err error) {
 	err = l.To(key).Ask(ctx, func(ctx context.Context, c *redis.Client, s string) error {
 		server = s
 		return c.Incr(ctx, key).Err()
@@ -173,7 +173,7 @@ func TestDeadMasterIsLeftAloneAndTheOthersAreNot(t *testing.T) {
 	nodes.Masters[1].Kill()
 	eventually(t, "left alone", func() bool {
 		_, err := count(t.Context(), l, dead[0])
-		return errors.Is(err, ErrLeftAlone)
+		return errors.Is(err, ErrBreakerOpen)
 	})
 	for _, key := range others {
 		if _, err := count(t.Context(), l, key); err != nil {

@@ -1,4 +1,4 @@
-package link
+package redisconn
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func TestOnlyWhatWasCertainlyNotSentIsUnsent(t *testing.T) {
 	server.Kill()
 	eventually(t, "refused", func() bool {
 		err := ping(t, l)
-		return Unsent(err) && !errors.Is(err, ErrLeftAlone)
+		return Unsent(err) && !errors.Is(err, ErrBreakerOpen)
 	})
-	eventually(t, "left alone", func() bool { err := ping(t, l); return errors.Is(err, ErrLeftAlone) && Unsent(err) })
+	eventually(t, "left alone", func() bool { err := ping(t, l); return errors.Is(err, ErrBreakerOpen) && Unsent(err) })
 }

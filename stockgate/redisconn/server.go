@@ -1,4 +1,4 @@
-package link
+package redisconn
 
 import (
 	"context"
@@ -86,12 +86,12 @@ func (s *server) healthy() bool {
 func (s *server) call(ctx context.Context, c call) error {
 	report, err := s.breaker.Allow()
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrLeftAlone, err)
+		return fmt.Errorf("%w: %w", ErrBreakerOpen, err)
 	}
 	if s.probeFirst.CompareAndSwap(true, false) {
 		if err := s.probe(ctx); err != nil {
 			report(err)
-			return fmt.Errorf("%w: %w", ErrLeftAlone, err)
+			return fmt.Errorf("%w: %w", ErrBreakerOpen, err)
 		}
 		s.replace(s.session.Load())
 	}
@@ -104,10 +104,10 @@ func (s *server) call(ctx context.Context, c call) error {
 	}
 	lost := err
 	if err != nil {
-		if lost = c.lost(err); Elsewhere(err) {
+		if lost = c.lost(err); Redirected(err) {
 			lost = nil
 		}
-		if errors.Is(err, ErrMixedUp) {
+		if errors.Is(err, ErrReplyMismatch) {
 			s.replace(on)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package link keeps the connections to one Redis: a single server, the master that sentinels name, or the masters of a
+// Package redisconn keeps the connections to one Redis: a single server, the master that sentinels name, or the masters of a
 // cluster. go-redis opens them, speaks the protocol and reads a cluster's slots.
 //
 // This package adds four promises. No command is sent twice, unless the server said that it did nothing: it is not the
@@ -12,7 +12,7 @@
 // first sentinel that answers; see watched.
 //
 // It knows no command of its callers. What is asked, and what an error means, is theirs.
-package link
+package redisconn
 
 import (
 	"context"
@@ -25,8 +25,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Link reaches one Redis. It is safe for concurrent use.
-type Link struct {
+// Client reaches one Redis. It is safe for concurrent use.
+type Client struct {
 	options  Options
 	topology atomic.Pointer[topology] // nil = not known yet
 	detect   chan struct{}            // held while the topology is detected
@@ -37,7 +37,7 @@ type Link struct {
 
 // topology is where calls go: one server, the master that sentinels name, or a cluster.
 type topology interface {
-	call(ctx context.Context, w Way, c call) error
+	call(ctx context.Context, w Route, c call) error
 	servers(ctx context.Context) ([]*server, error)
 	name() string
 	close()
@@ -57,16 +57,16 @@ type call struct {
 	lost lostFunc
 }
 
-// New returns a Link. It does not wait for Redis: whether Redis is there shows at the first call. The caller must
+// New returns a Client. It does not wait for Redis: whether Redis is there shows at the first call. The caller must
 // Close it.
-func New(o Options) (*Link, error) {
+func New(o Options) (*Client, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	l := &Link{options: o, detect: make(chan struct{}, 1)}
+	l := &Client{options: o, detect: make(chan struct{}, 1)}
 	l.breaker = o.newBreaker(nil)
 	if o.Topology != Auto {
 		l.open(o.Topology, o.MasterName)
@@ -76,19 +76,19 @@ func New(o Options) (*Link, error) {
 
 // Do lets ask make one round trip, when the breaker lets it, and returns its error. Those errors for which
 // lost returns nil do not count against Redis. In a cluster any master may be asked, and another one when that says so.
-func (l *Link) Do(ctx context.Context, ask askFunc, lost lostFunc) error {
-	return Way{link: l}.Do(ctx, ask, lost)
+func (l *Client) Do(ctx context.Context, ask askFunc, lost lostFunc) error {
+	return Route{link: l}.Do(ctx, ask, lost)
 }
 
 // Ask is Do, and tells ask which server it reaches: the name that Options.Identify gave. Every connection of the client
 // leads to that server. When another server is found in its place nothing was sent, and ask is called once more, for
 // that one.
-func (l *Link) Ask(ctx context.Context, ask askOnFunc, lost lostFunc) error {
-	return Way{link: l}.Ask(ctx, ask, lost)
+func (l *Client) Ask(ctx context.Context, ask askOnFunc, lost lostFunc) error {
+	return Route{link: l}.Ask(ctx, ask, lost)
 }
 
 // Close closes all connections. Later calls fail.
-func (l *Link) Close() error {
+func (l *Client) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if t := l.topology.Load(); t != nil && !l.closed {
@@ -99,7 +99,7 @@ func (l *Link) Close() error {
 }
 
 // Topology is what Redis is: Single, Sentinel or Cluster. With Auto it may have to ask.
-func (l *Link) Topology(ctx context.Context) (string, error) {
+func (l *Client) Topology(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.options.longest())
 	defer cancel()
 	t, err := l.find(ctx)
@@ -110,7 +110,7 @@ func (l *Link) Topology(ctx context.Context) (string, error) {
 }
 
 // find returns the topology. The first calls wait until one of them has detected it.
-func (l *Link) find(ctx context.Context) (topology, error) {
+func (l *Client) find(ctx context.Context) (topology, error) {
 	if t := l.topology.Load(); t != nil {
 		return *t, nil
 	}
@@ -125,7 +125,7 @@ func (l *Link) find(ctx context.Context) (topology, error) {
 	}
 	report, err := l.breaker.Allow()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrLeftAlone, err)
+		return nil, fmt.Errorf("%w: %w", ErrBreakerOpen, err)
 	}
 	name, master, err := l.options.detect(ctx)
 	report(err)
@@ -141,7 +141,7 @@ func (l *Link) find(ctx context.Context) (topology, error) {
 }
 
 // open makes what a topology needs; nil when l is closed.
-func (l *Link) open(name, master string) topology {
+func (l *Client) open(name, master string) topology {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -163,25 +163,25 @@ func (l *Link) open(name, master string) topology {
 // single is a Redis that is one server.
 type single struct{ *server }
 
-func (s single) call(ctx context.Context, _ Way, c call) error { return s.server.call(ctx, c) }
+func (s single) call(ctx context.Context, _ Route, c call) error { return s.server.call(ctx, c) }
 
 func (s single) servers(context.Context) ([]*server, error) { return []*server{s.server}, nil }
 
 func (single) name() string { return Single }
 
-// Way leads to the server that has a key, or to a certain server. It is a value, cheap to make, and lasts as long as
-// its Link.
-type Way struct {
-	link   *Link
+// Route leads to the server that has a key, or to a certain server. It is a value, cheap to make, and lasts as long as
+// its Client.
+type Route struct {
+	link   *Client
 	key    string  // "" = any server
 	server *server // nil = the one that has the key
 }
 
 // To leads to the server that has key, now and after it moves. All keys that a call names must be in its slot.
-func (l *Link) To(key string) Way { return Way{link: l, key: key} }
+func (l *Client) To(key string) Route { return Route{link: l, key: key} }
 
 // Servers lead to each server that takes writes: one, or a cluster's masters.
-func (l *Link) Servers(ctx context.Context) ([]Way, error) {
+func (l *Client) Servers(ctx context.Context) ([]Route, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.options.longest())
 	defer cancel()
 	t, err := l.find(ctx)
@@ -189,15 +189,15 @@ func (l *Link) Servers(ctx context.Context) ([]Way, error) {
 		return nil, err
 	}
 	all, err := t.servers(ctx)
-	ways := make([]Way, len(all))
+	ways := make([]Route, len(all))
 	for i, s := range all {
-		ways[i] = Way{link: l, server: s}
+		ways[i] = Route{link: l, server: s}
 	}
 	return ways, err
 }
 
 // Address is where a way of Servers leads; "" for others, and for a master that sentinels name.
-func (w Way) Address() string {
+func (w Route) Address() string {
 	if w.server == nil {
 		return ""
 	}
@@ -206,7 +206,7 @@ func (w Way) Address() string {
 
 // Owner is the address of the server that a way leads to now, as far as it is known without asking: "" where it is not,
 // and where there is only one.
-func (w Way) Owner() string {
+func (w Route) Owner() string {
 	if w.server != nil {
 		return w.server.address
 	}
@@ -220,13 +220,13 @@ func (w Way) Owner() string {
 	return ""
 }
 
-// Do is Link.Do on this way.
-func (w Way) Do(ctx context.Context, ask askFunc, lost lostFunc) error {
+// Do is Client.Do on this route.
+func (w Route) Do(ctx context.Context, ask askFunc, lost lostFunc) error {
 	return w.Ask(ctx, func(ctx context.Context, c *redis.Client, _ string) error { return ask(ctx, c) }, lost)
 }
 
-// Ask is Link.Ask on this way.
-func (w Way) Ask(ctx context.Context, ask askOnFunc, lost lostFunc) error {
+// Ask is Client.Ask on this route.
+func (w Route) Ask(ctx context.Context, ask askOnFunc, lost lostFunc) error {
 	ctx, cancel := context.WithTimeout(ctx, w.link.options.longest())
 	defer cancel()
 	t, err := w.link.find(ctx)

@@ -1,4 +1,4 @@
-package link
+package redisconn
 
 import (
 	"context"
@@ -11,15 +11,15 @@ import (
 )
 
 var (
-	// ErrLeftAlone is the cause when nothing was sent since the breaker is open.
-	ErrLeftAlone = errors.New("redis is left alone after too many errors")
+	// ErrBreakerOpen is the cause when nothing was sent since the breaker is open.
+	ErrBreakerOpen = errors.New("redis is left alone after too many errors")
 
-	// ErrMixedUp is the cause when a reply belonged to another command. A caller that finds that returns it from the
+	// ErrReplyMismatch is the cause when a reply belonged to another command. A caller that finds that returns it from the
 	// function that it gave to Ask, and every connection is closed: later replies on them cannot be believed either.
-	ErrMixedUp = errors.New("the reply is another question's")
+	ErrReplyMismatch = errors.New("the reply is another question's")
 
-	// ErrNoTurn is the cause when a call that waited for others was not sent within its time.
-	ErrNoTurn = errors.New("others took all the time")
+	// ErrQueueTimeout is the cause when a call that waited for others was not sent within its time.
+	ErrQueueTimeout = errors.New("others took all the time")
 )
 
 // Why nothing was sent.
@@ -33,7 +33,7 @@ var (
 // connection, or Redis has said before it ran anything that it will not. false = unknown. What a script of several
 // writes ran into on its way (the message names the script then) never tells that.
 func Unsent(err error) bool {
-	causes := []error{ErrLeftAlone, ErrNoTurn, redis.ErrPoolTimeout, errUnsent, errAnotherServer, errNoMaster}
+	causes := []error{ErrBreakerOpen, ErrQueueTimeout, redis.ErrPoolTimeout, errUnsent, errAnotherServer, errNoMaster}
 	var op *net.OpError
 	switch {
 	case err == nil:
@@ -45,12 +45,12 @@ func Unsent(err error) bool {
 	case strings.Contains(err.Error(), "script: "):
 		return false
 	}
-	return Elsewhere(err) || anyPrefix(err, "LOADING", "MASTERDOWN", "BUSY ", "NOAUTH", "WRONGPASS", "CLUSTERDOWN")
+	return Redirected(err) || anyPrefix(err, "LOADING", "MASTERDOWN", "BUSY ", "NOAUTH", "WRONGPASS", "CLUSTERDOWN")
 }
 
-// Elsewhere reports whether a server said that it has not run a command, since the key is on another one, or is about
+// Redirected reports whether a server said that it has not run a command, since the key is on another one, or is about
 // to be (MOVED, ASK, TRYAGAIN).
-func Elsewhere(err error) bool { return anyPrefix(err, "MOVED ", "ASK ", "TRYAGAIN") }
+func Redirected(err error) bool { return anyPrefix(err, "MOVED ", "ASK ", "TRYAGAIN") }
 
 // anyPrefix reports whether Redis replied with an error that begins with one of these.
 func anyPrefix(err error, prefixes ...string) bool {

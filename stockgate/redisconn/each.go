@@ -1,4 +1,4 @@
-package link
+package redisconn
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 // Each makes one call about many keys: one round trip to each server that has some of them, at the same time. ask
 // gets the positions of the keys that this server has, and may be called again for some of them when those have moved:
 // it must only read. The errors come back by position; nil when there is none at all.
-func (l *Link) Each(ctx context.Context, keys []string,
+func (l *Client) Each(ctx context.Context, keys []string,
 	ask func(ctx context.Context, c *redis.Client, which []int) error, lost lostFunc) []error {
 	return l.AskEach(ctx, keys, func(ctx context.Context, c *redis.Client, _ string, which []int) error {
 		return ask(ctx, c, which)
@@ -19,8 +19,8 @@ func (l *Link) Each(ctx context.Context, keys []string,
 
 // AskEach is Each, and tells ask which server it reaches, as Ask does. An ask that writes must leave out, when it is
 // called again, what that or another server has answered. It must not return an error that sends it elsewhere
-// (Elsewhere) when of some keys it is unknown whether it was done.
-func (l *Link) AskEach(ctx context.Context, keys []string,
+// (Redirected) when of some keys it is unknown whether it was done.
+func (l *Client) AskEach(ctx context.Context, keys []string,
 	ask func(ctx context.Context, c *redis.Client, server string, which []int) error, lost lostFunc) []error {
 	ctx, cancel := context.WithTimeout(ctx, l.options.longest())
 	defer cancel()
@@ -51,7 +51,7 @@ func (l *Link) AskEach(ctx context.Context, keys []string,
 	c, many := t.(*cluster)
 	if !many {
 		if err == nil {
-			err = t.call(ctx, Way{link: l}, about(every))
+			err = t.call(ctx, Route{link: l}, about(every))
 		}
 		fail(every, err)
 		return errs
@@ -68,8 +68,8 @@ func (l *Link) AskEach(ctx context.Context, keys []string,
 	var asked sync.WaitGroup
 	for s, which := range byServer {
 		asked.Go(func() {
-			err := c.call(ctx, Way{link: l, server: s}, about(which))
-			if !Elsewhere(err) {
+			err := c.call(ctx, Route{link: l, server: s}, about(which))
+			if !Redirected(err) {
 				fail(which, err)
 				return
 			}

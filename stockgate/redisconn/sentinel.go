@@ -1,4 +1,4 @@
-package link
+package redisconn
 
 import (
 	"context"
@@ -63,7 +63,7 @@ func watchMaster(o Options, master string) *watched {
 	return w
 }
 
-func (w *watched) call(ctx context.Context, _ Way, c call) error { return w.server.call(ctx, c) }
+func (w *watched) call(ctx context.Context, _ Route, c call) error { return w.server.call(ctx, c) }
 
 func (w *watched) servers(context.Context) ([]*server, error) { return []*server{w.server}, nil }
 

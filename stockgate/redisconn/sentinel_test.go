@@ -1,4 +1,4 @@
-package link
+package redisconn
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"sluice/internal/redistest"
 )
 
-func behind(t *testing.T, w *redistest.Watched, change func(*Options)) *Link {
+func behind(t *testing.T, w *redistest.Watched, change func(*Options)) *Client {
 	t.Helper()
 	return overCluster(t, w.Addrs(), func(o *Options) {
 		o.Topology, o.MasterName = Sentinel, w.Name

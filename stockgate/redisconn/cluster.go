@@ -1,4 +1,4 @@
-package link
+package redisconn
 
 import (
 	"context"
@@ -52,7 +52,7 @@ func newCluster(o Options) *cluster {
 func (*cluster) name() string { return Cluster }
 
 // call makes a call to the owner of the key, and follows where that sends it.
-func (c *cluster) call(ctx context.Context, w Way, q call) error {
+func (c *cluster) call(ctx context.Context, w Route, q call) error {
 	s, err := w.server, error(nil)
 	if s == nil {
 		if s, err = c.owner(ctx, w.key); err != nil {
