@@ -56,7 +56,7 @@ func (s availability) left(now int64, sku []byte) proxy.StockStatus {
 		return proxy.StockStatus{Phase: proxy.SoldOut}
 	}
 	if s.orders != nil {
-		if d := s.orders.desk.Load(); d != nil {
+		if d := s.orders.reserver.Load(); d != nil {
 			if found, ok := d.Status(now, sku); ok {
 				return s.inLedger(now, found)
 			}

@@ -46,7 +46,7 @@ func (g *Gateway) ledgers() admin.Ledgers {
 	if g.Orders == nil {
 		return nil
 	}
-	return stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.desk.Load)
+	return stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.reserver.Load)
 }
 
 // topKeys lists the keys that limits reject most.

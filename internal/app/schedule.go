@@ -85,7 +85,7 @@ func (o *ledgerOpener) run(ctx context.Context) {
 // openDue visits every SKU whose hours its ledger does not know yet. It gives up for now when the ledgers cannot be reached.
 func (o *ledgerOpener) openDue(ctx context.Context) {
 	c, now := o.config.Load(), o.orders.now()
-	if o.orders.desk.Load() == nil {
+	if o.orders.reserver.Load() == nil {
 		return // not before Redis is known to be fit
 	}
 	for i := range c.Sales {
@@ -151,9 +151,9 @@ func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p s
 	return err
 }
 
-// track lets the desk know of a ledger that nobody has asked for: what is left of it can then be shown.
+// track lets the reserver know of a ledger without requests: what is left of it can then be shown.
 func (o *ledgerOpener) track(sku string) {
-	if d := o.orders.desk.Load(); d != nil {
+	if d := o.orders.reserver.Load(); d != nil {
 		d.Track(sku)
 	}
 }
@@ -172,7 +172,7 @@ func (g *Gateway) openSales() (err error) {
 func (g *Gateway) sales() stores.Sales {
 	s := stores.Sales{Board: g.schedule}
 	if g.Orders != nil {
-		l := stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.desk.Load)
+		l := stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.reserver.Load)
 		s.Ledgers = &l
 	}
 	return s

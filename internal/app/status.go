@@ -150,7 +150,7 @@ func (g *Gateway) checkSales(o *doctor.Report) {
 
 // checkMemoryLedgers looks at the ledgers of a trial.
 func (g *Gateway) checkMemoryLedgers(ctx context.Context, o *doctor.Report, c *config.Config) {
-	l := stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.desk.Load)
+	l := stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.reserver.Load)
 	named := c.SKUsOnSale()
 	if len(named) == 0 {
 		o.TryAnyLedger(ctx, c, l)

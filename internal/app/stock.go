@@ -93,7 +93,7 @@ func (t soldOutFeedback) Record(now int64, sku []byte, reserved bool) {
 	if !reserved || t.orders == nil {
 		return
 	}
-	if d := t.orders.desk.Load(); d != nil {
+	if d := t.orders.reserver.Load(); d != nil {
 		d.MarkSoldOut(now, sku)
 	}
 }

@@ -4,7 +4,7 @@
 // serial is reserved at most once whatever is sent twice, and that a unit whose order may exist is never sold
 // again.
 //
-// It refuses to decide what is unknown: a reservation without an outcome stays until the upstream, an operator or a
+// It does not decide what is unknown: a reservation without an outcome stays until the upstream, an operator or a
 // message of the upstream confirms or releases it.
 //
 // # The way of an order

@@ -17,7 +17,7 @@ type Mirror func(ctx context.Context, sku string, h protocol.StockVersion) (writ
 // mirrorState is how far one SKU is with that. The queue's mutex guards it.
 type mirrorState struct {
 	want   protocol.StockVersion // the newest that is to be shown
-	busy   bool                  // somebody shows it
+	busy   bool                  // a goroutine shows it
 	failed bool                  // the log says so
 }
 
@@ -42,7 +42,7 @@ func (r *Reserver) reflect(q *skuQueue, s *cachedStock) {
 	}
 }
 
-// writeMirror writes until the newest version is shown, or Redis has refused too often.
+// writeMirror writes until the newest version is shown, or Redis has rejected too many writes.
 func (r *Reserver) writeMirror(q *skuQueue) {
 	tries := 0
 	for h, ok := q.toShow(protocol.StockVersion{}); ok; {
@@ -64,7 +64,7 @@ func (r *Reserver) writeMirror(q *skuQueue) {
 	}
 }
 
-// toShow returns what is to be shown after done, or false when that is the newest; then nobody is busy any more.
+// toShow returns what is to be shown after done, or false when that is the newest; then busy is false.
 func (q *skuQueue) toShow(done protocol.StockVersion) (protocol.StockVersion, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -93,8 +93,8 @@ func (r *Reserver) reportMirror(q *skuQueue, err error) {
 	}
 }
 
-// checkMirror looks whether the mirror of a line is right, whoever changed the ledger last: that one may have died
-// before it had written. Only the watch calls it.
+// checkMirror looks whether the mirror of a SKU is right, also after the instance that changed the ledger last has
+// died before it wrote. Only maintenance calls it.
 func (r *Reserver) checkMirror(ctx context.Context, q *skuQueue) {
 	if r.o.Mirror == nil {
 		return

@@ -100,8 +100,7 @@ func ahead(at int64, wall time.Time, now int64) int64 {
 // notOnSale is why the SKU was not on sale at now, by a ledger that said so.
 func notOnSale(h protocol.StockVersion, now int64) Outcome {
 	out := Outcome{Code: protocol.NotOnSale, State: h.At(now)}
-	if out.State == protocol. // it has opened since
-					On {
+	if out.State == protocol.On { // it has opened since
 		out.State = protocol.Waiting
 	}
 	if out.State == protocol.Waiting {

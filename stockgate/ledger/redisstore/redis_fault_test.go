@@ -165,7 +165,8 @@ func TestFaultyLedgerDoesNotCloseTheOthers(t *testing.T) {
 		).Err(),
 	)
 	for range 100 {
-		if _, err := r.SetState(t.Context(), "1001", protocol.Frozen); err == nil || errors.Is(err, redisconn.ErrBreakerOpen) {
+		_, err := r.SetState(t.Context(), "1001", protocol.Frozen)
+		if err == nil || errors.Is(err, redisconn.ErrBreakerOpen) {
 			t.Fatalf("freeze: %v", err)
 		}
 	}

@@ -3,43 +3,45 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
 )
 
-// shelf is an honest store for the tests of the reserver, small enough to be read. fault, if set, is asked before and
-// after each call: an error before means that nothing was done, one after that the reply was lost.
-type shelf struct {
+// fakeStore is an honest store for the tests of the reserver, small enough to be read. fault, if set, is asked before
+// and after each call: an error before means that nothing was done, one after that the reply was lost.
+type fakeStore struct {
 	mu    sync.Mutex
-	skus  map[string]*shelved
+	skus  map[string]*fakeSKU
 	calls map[string]int
 	items int // of all reserve calls
 	peak  int // the most items in one
 	fault func(op string, after bool) error
 }
 
-type shelved struct {
+type fakeSKU struct {
 	stock   protocol.Stock
 	records map[string]protocol.Record
 	users   map[string]int64
 	leases  map[string]int64
 }
 
-func newShelf() *shelf {
-	return &shelf{skus: make(map[string]*shelved), calls: make(map[string]int)}
+func newFakeStore() *fakeStore {
+	return &fakeStore{skus: make(map[string]*fakeSKU), calls: make(map[string]int)}
 }
 
-// shelfOf returns a shelf with units of one SKU on sale, any number a person.
-func shelfOf(sku string, units int64) *shelf {
-	s := newShelf()
+// fakeStoreOf returns a fakeStore with units of one SKU on sale, any number a person.
+func fakeStoreOf(sku string, units int64) *fakeStore {
+	s := newFakeStore()
 	s.put(sku, units, 0)
 	return s
 }
 
-func (s *shelf) put(sku string, units, limit int64) {
-	s.skus[sku] = &shelved{
+func (s *fakeStore) put(sku string, units, limit int64) {
+	s.skus[sku] = &fakeSKU{
 		stock: protocol.Stock{
 			StockVersion: protocol.StockVersion{Free: units, Epoch: 1, Ver: 1, State: protocol.On},
 			Total:        units,
@@ -50,7 +52,7 @@ func (s *shelf) put(sku string, units, limit int64) {
 }
 
 // do makes a call: the faults before and after are those of a network.
-func (s *shelf) do(ctx context.Context, op string, f func()) error {
+func (s *fakeStore) do(ctx context.Context, op string, f func()) error {
 	s.mu.Lock()
 	fault := s.fault
 	s.mu.Unlock()
@@ -72,32 +74,32 @@ func (s *shelf) do(ctx context.Context, op string, f func()) error {
 	return ctx.Err()
 }
 
-func (s *shelf) set(fault func(op string, after bool) error) {
+func (s *fakeStore) set(fault func(op string, after bool) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault = fault
 }
 
-func (s *shelf) count(op string) int {
+func (s *fakeStore) count(op string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls[op]
 }
 
-func (s *shelf) stock(sku string) protocol.Stock {
+func (s *fakeStore) stock(sku string) protocol.Stock {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.skus[sku].stock
 }
 
-func (s *shelf) record(sku, serial string) protocol.Record {
+func (s *fakeStore) record(sku, serial string) protocol.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.skus[sku].records[serial]
 }
 
 // move changes the numbers. It panics when units would be sold that do not exist.
-func (b *shelved) move(held, sold int64, user string) {
+func (b *fakeSKU) move(held, sold int64, user string) {
 	b.stock.Held += held
 	b.stock.Sold += sold
 	b.stock.Free = b.stock.Total - b.stock.Held - b.stock.Sold
@@ -108,7 +110,7 @@ func (b *shelved) move(held, sold int64, user string) {
 	}
 }
 
-func (s *shelf) Reserve(
+func (s *fakeStore) Reserve(
 	ctx context.Context,
 	sku string,
 	epoch, now, deadline int64,
@@ -129,7 +131,7 @@ func (s *shelf) Reserve(
 	return h, err
 }
 
-func (b *shelved) reserve(epoch, now, deadline int64, it protocol.Item) protocol.Code {
+func (b *fakeSKU) reserve(epoch, now, deadline int64, it protocol.Item) protocol.Code {
 	if b == nil {
 		return protocol.UnknownSKU
 	}
@@ -159,7 +161,7 @@ func (b *shelved) reserve(epoch, now, deadline int64, it protocol.Item) protocol
 	return protocol.Held
 }
 
-func (s *shelf) Finish(
+func (s *fakeStore) Finish(
 	ctx context.Context,
 	sku string,
 	_, keep int64,
@@ -181,7 +183,7 @@ func (s *shelf) Finish(
 	return h, err
 }
 
-func (b *shelved) finish(op protocol.Op, keep int64, it protocol.Item) protocol.Done {
+func (b *fakeSKU) finish(op protocol.Op, keep int64, it protocol.Item) protocol.Done {
 	r, ok := b.records[it.Serial]
 	switch op + protocol.Op(r.Status) {
 	case protocol.Confirm + "H":
@@ -209,7 +211,7 @@ func (b *shelved) finish(op protocol.Op, keep int64, it protocol.Item) protocol.
 	return protocol.Changed
 }
 
-func (s *shelf) Sweep(
+func (s *fakeStore) Sweep(
 	ctx context.Context,
 	sku string,
 	now, lease int64,
@@ -230,11 +232,11 @@ func (s *shelf) Sweep(
 	return due, err
 }
 
-func (s *shelf) SweepAll(ctx context.Context, skus []string, now, lease int64) []protocol.Swept {
+func (s *fakeStore) SweepAll(ctx context.Context, skus []string, now, lease int64) []protocol.Swept {
 	return memstore.SweepEach(ctx, s, skus, now, lease)
 }
 
-func (s *shelf) Find(ctx context.Context, sku, serial string) (r protocol.Record, ok bool, err error) {
+func (s *fakeStore) Find(ctx context.Context, sku, serial string) (r protocol.Record, ok bool, err error) {
 	err = s.do(ctx, "find", func() {
 		if b := s.skus[sku]; b != nil {
 			r, ok = b.records[serial]
@@ -243,7 +245,7 @@ func (s *shelf) Find(ctx context.Context, sku, serial string) (r protocol.Record
 	return r, ok, err
 }
 
-func (s *shelf) Look(ctx context.Context, sku string) (st protocol.Stock, ok bool, err error) {
+func (s *fakeStore) Look(ctx context.Context, sku string) (st protocol.Stock, ok bool, err error) {
 	err = s.do(ctx, "look", func() {
 		if b := s.skus[sku]; b != nil {
 			st, ok = b.stock, true
@@ -252,7 +254,7 @@ func (s *shelf) Look(ctx context.Context, sku string) (st protocol.Stock, ok boo
 	return st, ok, err
 }
 
-func (s *shelf) SetTotal(ctx context.Context, sku string, total, _ int64) (st protocol.Stock, err error) {
+func (s *fakeStore) SetTotal(ctx context.Context, sku string, total, _ int64) (st protocol.Stock, err error) {
 	err = s.do(ctx, "total", func() {
 		b := s.skus[sku]
 		b.stock.Total = total
@@ -262,7 +264,7 @@ func (s *shelf) SetTotal(ctx context.Context, sku string, total, _ int64) (st pr
 	return st, err
 }
 
-func (s *shelf) SetState(ctx context.Context, sku string, state protocol.State) (st protocol.Stock, err error) {
+func (s *fakeStore) SetState(ctx context.Context, sku string, state protocol.State) (st protocol.Stock, err error) {
 	err = s.do(ctx, "state", func() {
 		b := s.skus[sku]
 		b.stock.State = state
@@ -273,4 +275,82 @@ func (s *shelf) SetState(ctx context.Context, sku string, state protocol.State) 
 		st = b.stock
 	})
 	return st, err
+}
+
+func (s *fakeStore) Add(ctx context.Context, sku string, delta int64, _ string) (st protocol.Stock, err error) {
+	err = s.do(ctx, "add", func() {
+		b := s.skus[sku]
+		b.stock.Total += delta
+		b.move(0, 0, "")
+		st = b.stock
+	})
+	return st, err
+}
+
+func (s *fakeStore) SetHours(ctx context.Context, sku string, opens, closes int64) (st protocol.Stock, err error) {
+	err = s.do(ctx, "hours", func() {
+		b := s.skus[sku]
+		b.stock.Opens, b.stock.Closes = opens, closes
+		b.move(0, 0, "")
+		st = b.stock
+	})
+	return st, err
+}
+
+func (s *fakeStore) Create(
+	ctx context.Context,
+	sku string,
+	o protocol.Opening,
+) (st protocol.Stock, made bool, err error) {
+	err = s.do(ctx, "create", func() {
+		if made = s.skus[sku] == nil; made {
+			s.put(sku, o.Total, o.Limit)
+			s.skus[sku].stock.Opens, s.skus[sku].stock.Closes = o.Opens, o.Closes
+		}
+		st = s.skus[sku].stock
+	})
+	return st, made, err
+}
+
+func (s *fakeStore) SKUs(ctx context.Context, limit int) (all []string, err error) {
+	err = s.do(ctx, "skus", func() { all = slices.Sorted(maps.Keys(s.skus)) })
+	return all[:min(limit, len(all))], err
+}
+
+// asked is how many calls were made for orders.
+func (s *fakeStore) asked() int { return s.count("reserve") + s.count("lookup") }
+
+// FindAll makes one call for all.
+func (s *fakeStore) FindAll(ctx context.Context, orders []protocol.OrderName) []protocol.Found {
+	found := make([]protocol.Found, len(orders))
+	err := s.do(ctx, "lookup", func() {
+		for i, o := range orders {
+			if b := s.skus[o.SKU]; b != nil {
+				found[i].Record, found[i].OK = b.records[o.Serial]
+			}
+		}
+	})
+	for i := range found {
+		found[i].Err = err
+	}
+	return found
+}
+
+// Records gets past each record as it is at its turn, and lets others in between.
+func (s *fakeStore) Records(ctx context.Context, sku string, see func(protocol.Record) bool) error {
+	var serials []string
+	err := s.do(ctx, "records", func() {
+		if b := s.skus[sku]; b != nil {
+			serials = slices.Collect(maps.Keys(b.records))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, serial := range serials {
+		if !see(s.record(sku, serial)) {
+			return nil
+		}
+	}
+	return nil
 }

@@ -8,17 +8,17 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-// say changes what the shelf says of the SKU.
-func (s *shelf) say(change func(*protocol.Stock)) {
+// say changes what the fakeStore says of the SKU.
+func (s *fakeStore) say(change func(*protocol.Stock)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(&s.skus[ledgertest.SKU].stock)
 }
 
-func TestDoubtIsLookedIntoSoonAndByOne(t *testing.T) {
+func TestReserver_DoubtedStateIsRefreshedSoonAndByOneOrder(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 10)
-		d := opened(t, deskOptions(), s, nil)
+		s := fakeStoreOf(ledgertest.SKU, 10)
+		d := opened(t, testOptions(), s, nil)
 		wants(t, "before", d.buy("1", ""), protocol.Held)
 		s.say(func(st *protocol.Stock) { st.State = protocol.Doubted })
 		for i := range 100 {
@@ -37,15 +37,14 @@ func TestDoubtIsLookedIntoSoonAndByOne(t *testing.T) {
 }
 
 // What is gone is older than what was known, and yet it is the truth.
-func TestLostLedgerClosesTheDeskUntilALaterOneIsThere(t *testing.T) {
+func TestReserver_LostLedgerClosesTheSKUUntilALaterOneIsThere(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 10)
-		d := opened(t, deskOptions(), s, nil)
+		s := fakeStoreOf(ledgertest.SKU, 10)
+		d := opened(t, testOptions(), s, nil)
 		wants(t, "before", d.buy("1", ""), protocol.Held)
 		d.Learn(
 			ledgertest.SKU,
-			protocol.StockVersion{Free: 9, Epoch: 1, Ver: 50, State: protocol. // by another way, and newer
-												On},
+			protocol.StockVersion{Free: 9, Epoch: 1, Ver: 50, State: protocol.On}, // by another way, and newer
 		)
 		s.say(func(st *protocol.Stock) {
 			st.StockVersion = protocol.StockVersion{Epoch: 1, Ver: 2, State: protocol.Lost}
@@ -56,7 +55,7 @@ func TestLostLedgerClosesTheDeskUntilALaterOneIsThere(t *testing.T) {
 			}
 		}
 		if s.count("state") != 0 || d.lost.Load() != 0 {
-			t.Error("the desk froze what is not there")
+			t.Error("the reserver froze what is not there")
 		}
 		time.Sleep(time.Second + 1)
 		s.say(func(st *protocol.Stock) {

@@ -13,10 +13,10 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-// hostile is a shelf behind a network that is bad at times: calls take long, are lost, are done although nobody hears
-// of it, or are done later, when the caller has asked again.
+// hostile is a fakeStore behind a network that is bad at times: calls take long, are lost, are done although no caller
+// hears of it, or are done later, when the caller has asked again.
 type hostile struct {
-	*shelf
+	*fakeStore
 	slow bool // winners too take long to read
 	mu   sync.Mutex
 	r    *rand.Rand
@@ -69,7 +69,7 @@ func (h *hostile) Reserve(
 	codes []protocol.Code,
 ) (hint protocol.StockVersion, err error) {
 	if err = h.lag(ctx); err == nil {
-		if hint, err = h.shelf.Reserve(ctx, sku, epoch, now, deadline, items, codes); err == nil {
+		if hint, err = h.fakeStore.Reserve(ctx, sku, epoch, now, deadline, items, codes); err == nil {
 			err = h.lag(ctx)
 		}
 		return hint, err
@@ -78,7 +78,7 @@ func (h *hostile) Reserve(
 		sent, wait := append([]protocol.Item(nil), items...), time.Duration(h.upTo(4)*h.upTo(1000))*time.Millisecond
 		go func() {
 			time.Sleep(wait)
-			_, _ = h.shelf.Reserve(context.Background(), sku, epoch, now, deadline, sent, make([]protocol.Code, len(sent)))
+			_, _ = h.fakeStore.Reserve(context.Background(), sku, epoch, now, deadline, sent, make([]protocol.Code, len(sent)))
 		}()
 	}
 	return protocol.StockVersion{}, err
@@ -93,14 +93,14 @@ func (h *hostile) Finish(
 	done []protocol.Done,
 ) (hint protocol.StockVersion, err error) {
 	err = h.through(ctx, func() (err error) {
-		hint, err = h.shelf.Finish(ctx, sku, now, keep, op, items, done)
+		hint, err = h.fakeStore.Finish(ctx, sku, now, keep, op, items, done)
 		return err
 	})
 	return hint, err
 }
 
 func (h *hostile) FindAll(ctx context.Context, orders []protocol.OrderName) (found []protocol.Found) {
-	err := h.through(ctx, func() error { found = h.shelf.FindAll(ctx, orders); return found[0].Err })
+	err := h.through(ctx, func() error { found = h.fakeStore.FindAll(ctx, orders); return found[0].Err })
 	if err != nil {
 		found = make([]protocol.Found, len(orders))
 		for i := range found {
@@ -111,24 +111,24 @@ func (h *hostile) FindAll(ctx context.Context, orders []protocol.OrderName) (fou
 }
 
 func (h *hostile) Find(ctx context.Context, sku, serial string) (r protocol.Record, ok bool, err error) {
-	err = h.through(ctx, func() (err error) { r, ok, err = h.shelf.Find(ctx, sku, serial); return err })
+	err = h.through(ctx, func() (err error) { r, ok, err = h.fakeStore.Find(ctx, sku, serial); return err })
 	return r, ok, err
 }
 
 func (h *hostile) Look(ctx context.Context, sku string) (s protocol.Stock, ok bool, err error) {
-	err = h.through(ctx, func() (err error) { s, ok, err = h.shelf.Look(ctx, sku); return err })
+	err = h.through(ctx, func() (err error) { s, ok, err = h.fakeStore.Look(ctx, sku); return err })
 	return s, ok, err
 }
 
 func (h *hostile) Records(ctx context.Context, sku string, see func(protocol.Record) bool) error {
 	if !h.slow {
-		return h.shelf.Records(ctx, sku, see)
+		return h.fakeStore.Records(ctx, sku, see)
 	}
-	return h.through(ctx, func() error { return h.shelf.Records(ctx, sku, see) })
+	return h.through(ctx, func() error { return h.fakeStore.Records(ctx, sku, see) })
 }
 
 // bother does now and then what operators, news and a bad network do, until ctx ends; then all is well.
-func (h *hostile) bother(ctx context.Context, desks []*Reserver, skus int) {
+func (h *hostile) bother(ctx context.Context, reservers []*Reserver, skus int) {
 	for ctx.Err() == nil {
 		time.Sleep(time.Duration(100+h.upTo(1500)) * time.Millisecond)
 		sku := fmt.Sprint("m-", h.upTo(skus))
@@ -138,33 +138,33 @@ func (h *hostile) bother(ctx context.Context, desks []*Reserver, skus int) {
 		case 1:
 			h.be(func(bool) bool { return false })
 		case 2:
-			desks[h.upTo(len(desks))].onGap()
+			reservers[h.upTo(len(reservers))].onGap()
 		case 3:
 			state := []protocol.State{protocol.On, protocol.Paused, protocol.On, protocol.Ended}[h.upTo(4)]
-			_, _ = h.shelf.SetState(context.Background(), sku, state)
+			_, _ = h.fakeStore.SetState(context.Background(), sku, state)
 		case 4:
 			hint := h.stock(sku).StockVersion
-			for _, d := range desks {
+			for _, d := range reservers {
 				d.Learn(sku, hint)
 			}
 		case 5:
-			_, _ = h.shelf.Add(context.Background(), sku, int64(h.upTo(3)), "")
+			_, _ = h.fakeStore.Add(context.Background(), sku, int64(h.upTo(3)), "")
 		case 6:
 			state := []protocol.State{protocol.On, protocol.Doubted, protocol.On}[h.upTo(3)]
-			h.shelf.mu.Lock()
+			h.fakeStore.mu.Lock()
 			h.skus[sku].stock.State = state
-			h.shelf.mu.Unlock()
+			h.fakeStore.mu.Unlock()
 		}
 	}
 	h.be(func(bool) bool { return false })
 	for i := range skus {
-		_, _ = h.shelf.SetState(context.Background(), fmt.Sprint("m-", i), protocol.On)
+		_, _ = h.fakeStore.SetState(context.Background(), fmt.Sprint("m-", i), protocol.On)
 	}
 }
 
 // tight are options of a reserver that has little room for some of what it keeps.
 func (h *hostile) tight() Options {
-	o := deskOptions()
+	o := testOptions()
 	o.Timeout, o.MaxWait, o.PerUser = 250*time.Millisecond, 500*time.Millisecond, 1
 	if h.upTo(2) == 0 {
 		o.MaxQueue = 1 + h.upTo(5)
@@ -178,34 +178,34 @@ func (h *hostile) tight() Options {
 	return o
 }
 
-// wish is what somebody wants one unit of.
+// wish is what one user wants one unit of.
 type wish struct {
 	sku  int
 	name string
 }
 
 // Whatever a bad network does to calls: every order is answered before long, none is told twice that it may be
-// forwarded, who has won does not hear that all is sold out, and what is held afterwards is held for somebody who has
+// forwarded, a winner does not hear that all is sold out, and what is held afterwards is held for a client who has
 // heard so.
-func TestDesksBehindABadNetworkKeepTheirWord(t *testing.T) {
+func TestReserver_KeepsItsPromisesBehindABadNetwork(t *testing.T) {
 	const buyers, steps = 40, 40
 	for seed := range uint64(25) {
 		at(t, func(t *testing.T) {
-			h := &hostile{shelf: newShelf(), r: rand.New(rand.NewPCG(seed, 3)), slow: seed%2 == 0}
+			h := &hostile{fakeStore: newFakeStore(), r: rand.New(rand.NewPCG(seed, 3)), slow: seed%2 == 0}
 			skus, o := 1+h.upTo(6), h.tight()
 			for i := range skus {
 				h.put(fmt.Sprint("m-", i), int64(h.upTo(12)), 0)
 			}
-			var desks []*Reserver
+			var reservers []*Reserver
 			for range 1 + h.upTo(3) {
-				desks = append(desks, opened(t, o, h, nil))
+				reservers = append(reservers, opened(t, o, h, nil))
 			}
 			ctx, stop := context.WithCancel(t.Context())
 			var side, mu = sync.WaitGroup{}, sync.Mutex{}
-			side.Go(func() { h.bother(ctx, desks, skus) })
+			side.Go(func() { h.bother(ctx, reservers, skus) })
 			won := map[wish]time.Time{}
 			buy := func(i int) {
-				of, d, key := wish{h.upTo(skus), fmt.Sprint("u", i)}, desks[h.upTo(len(desks))], ""
+				of, d, key := wish{h.upTo(skus), fmt.Sprint("u", i)}, reservers[h.upTo(len(reservers))], ""
 				if i%2 == 0 {
 					key = fmt.Sprintf("%s-%d", of.name, of.sku)
 				}
@@ -244,17 +244,17 @@ func TestDesksBehindABadNetworkKeepTheirWord(t *testing.T) {
 			stop()
 			side.Wait()
 			time.Sleep(2 * time.Minute) // less than a hold lasts
-			restocked(t, h, desks, skus, "m-", func(sku int, user string) { won[wish{sku, user}] = time.Now() })
+			restocked(t, h, reservers, skus, "m-", func(sku int, user string) { won[wish{sku, user}] = time.Now() })
 			if t.Failed() {
 				t.Fatalf("seed %d", seed)
 			}
 			synctest.Wait()
-			h.shelf.mu.Lock()
-			defer h.shelf.mu.Unlock()
+			h.fakeStore.mu.Lock()
+			defer h.fakeStore.mu.Unlock()
 			for i := range skus {
 				for serial, rec := range h.skus[fmt.Sprint("m-", i)].records {
 					if _, has := won[wish{i, rec.User}]; rec.Status == 'H' && !has {
-						t.Errorf("seed %d: %s of %s is held, and nobody heard so", seed, serial, rec.User)
+						t.Errorf("seed %d: %s of %s is held, and no client heard so", seed, serial, rec.User)
 					}
 				}
 			}
@@ -267,25 +267,107 @@ func TestDesksBehindABadNetworkKeepTheirWord(t *testing.T) {
 func restocked(
 	t *testing.T,
 	s protocol.Store,
-	desks []*Reserver,
+	reservers []*Reserver,
 	skus int,
 	prefix string,
 	held func(sku int, user string),
 ) {
 	t.Helper()
 	for i := range skus {
-		ledgertest.Must[protocol.Stock](t)(s.Add(t.Context(), fmt.Sprint(prefix, i), int64(len(desks)), ""))
+		ledgertest.Must[protocol.Stock](t)(s.Add(t.Context(), fmt.Sprint(prefix, i), int64(len(reservers)), ""))
 	}
-	for n, d := range desks {
+	for n, d := range reservers {
 		user := fmt.Sprint("late-", n)
 		for i := range skus {
 			time.Sleep(1100 * time.Millisecond)
 			ask := attempt(user, "")
 			ask.SKU = fmt.Append(nil, prefix, i)
 			if out := d.Reserve(d.o.Now(), ask); out.Code != protocol.Held {
-				t.Errorf("of new units of SKU %d at desk %d: %v", i, n, out)
+				t.Errorf("of new units of SKU %d at reserver %d: %v", i, n, out)
 			}
 			held(i, user)
 		}
+	}
+}
+
+// The whole of it: messages are lost in both directions, clients repeat what was not answered through any reserver,
+// the shop settles. Every serial is forwarded at most once, nothing is oversold (the store panics), and at the end
+// every hold in the ledger belongs to a forwarded order, or is gone.
+func TestNothingIsForwardedTwiceOrLostWhateverTheNetworkDoes(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			at(t, func(t *testing.T) { unreliable(t, seed) })
+		})
+	}
+}
+
+func unreliable(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 0))
+	s := fakeStoreOf(ledgertest.SKU, 60)
+	var mu sync.Mutex // of r
+	chance := func(percent int) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return r.IntN(100) < percent
+	}
+	faults := func(op string, after bool) error {
+		time.Sleep(time.Millisecond)
+		if chance(25) {
+			return ledgertest.ErrNetwork
+		}
+		return nil
+	}
+	s.set(faults)
+	o := testOptions()
+	o.Timeout, o.MaxWait = 250*time.Millisecond, time.Second
+	reservers := []*Reserver{opened(t, o, s, nil), opened(t, o, s, nil), opened(t, o, s, nil)}
+	for i, d := range reservers {
+		d.o.Mark = int64(i + 1)
+	}
+	forwarded := make(map[string]protocol.Op)
+	ledgertest.Storm(200, 50, func(i int) {
+		user, key := fmt.Sprint("u", i%120), "" // some users order twice
+		if i%2 == 0 {
+			key = fmt.Sprint("k", i%120)
+		}
+		for range 6 {
+			mu.Lock()
+			d := reservers[r.IntN(len(reservers))]
+			mu.Unlock()
+			out := d.buy(user, key)
+			if out.Code == protocol.Held {
+				op := protocol.Confirm
+				if chance(30) {
+					op = protocol.Release
+				}
+				mu.Lock()
+				if forwarded[out.Serial] != "" {
+					t.Errorf("%s was forwarded twice", out.Serial)
+				}
+				forwarded[out.Serial] = op
+				mu.Unlock()
+				d.Settle(ledgertest.SKU, protocol.Item{Serial: out.Serial}, op)
+				return
+			}
+			time.Sleep(300 * time.Millisecond)
+		}
+	})
+	s.set(nil)
+	time.Sleep(3 * time.Minute)
+	synctest.Wait()
+	sold := int64(0)
+	for serial, op := range forwarded {
+		want := byte('C')
+		if op == protocol.Release {
+			want = 'X'
+		} else {
+			sold++
+		}
+		if got := s.record(ledgertest.SKU, serial); got.Status != want {
+			t.Errorf("%s: %c, want %c", serial, got.Status, want)
+		}
+	}
+	if st := s.stock(ledgertest.SKU); st.Held != 0 || st.Sold != sold {
+		t.Errorf("%d orders at the shop, stock %+v", sold, st)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-func deskOptions() Options {
+func testOptions() Options {
 	return Options{
 		Secret:  []byte("sixteen bytes at least"),
 		Timeout: 20 * time.Second, // the machine may be busy; outages set their own
@@ -70,15 +70,15 @@ func TestStoreSeesTheStockAndNotTheCrowd(t *testing.T) {
 	for what, key := range map[string]string{"derived": "", "keyed": "key-%d"} {
 		t.Run(what, func(t *testing.T) {
 			leakless(t)
-			s := shelfOf(ledgertest.SKU, 10)
-			desks := []*Reserver{opened(t, deskOptions(), s, nil), opened(t, deskOptions(), s, nil)}
+			s := fakeStoreOf(ledgertest.SKU, 10)
+			reservers := []*Reserver{opened(t, testOptions(), s, nil), opened(t, testOptions(), s, nil)}
 			var held, other atomic.Int64
 			ledgertest.Storm(50_000, 2_000, func(i int) {
 				k := ""
 				if key != "" {
 					k = fmt.Sprintf(key, i)
 				}
-				switch out := desks[i%2].buy(fmt.Sprint("user-", i), k); out.Code {
+				switch out := reservers[i%2].buy(fmt.Sprint("user-", i), k); out.Code {
 				case protocol.Held:
 					held.Add(1)
 				case Undecided:
@@ -98,13 +98,13 @@ func TestStoreSeesTheStockAndNotTheCrowd(t *testing.T) {
 }
 
 func TestOneUserHasOneOrder(t *testing.T) {
-	s := shelfOf(ledgertest.SKU, 1000)
-	o := deskOptions()
+	s := fakeStoreOf(ledgertest.SKU, 1000)
+	o := testOptions()
 	o.PerUser = 1
-	desks := []*Reserver{opened(t, o, s, nil), opened(t, o, s, nil)}
+	reservers := []*Reserver{opened(t, o, s, nil), opened(t, o, s, nil)}
 	var held atomic.Int64
 	ledgertest.Storm(200, 200, func(i int) {
-		switch out := desks[i%2].buy("7", ""); out.Code {
+		switch out := reservers[i%2].buy("7", ""); out.Code {
 		case protocol.Held:
 			held.Add(1)
 		case protocol.ReplayHeld:
@@ -119,7 +119,7 @@ func TestOneUserHasOneOrder(t *testing.T) {
 
 func TestBatchesShareCalls(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 1000)
+		s := fakeStoreOf(ledgertest.SKU, 1000)
 		var under, most atomic.Int64
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && !after {
@@ -131,7 +131,7 @@ func TestBatchesShareCalls(t *testing.T) {
 			}
 			return nil
 		})
-		d := opened(t, deskOptions(), s, nil)
+		d := opened(t, testOptions(), s, nil)
 		ledgertest.Storm(1000, 1000, func(i int) { wants(t, "order", d.buy(fmt.Sprint(i), ""), protocol.Held) })
 		if s.peak > 64 || most.Load() != 2 || s.asked() > 18 {
 			t.Errorf("%d calls, at most %d orders, %d at once", s.asked(), s.peak, most.Load())
@@ -141,7 +141,7 @@ func TestBatchesShareCalls(t *testing.T) {
 
 func TestTriesNeverExceedTheHint(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 20)
+		s := fakeStoreOf(ledgertest.SKU, 20)
 		var d *Reserver
 		s.set(func(op string, after bool) error {
 			if l := d.skus.find([]byte(ledgertest.SKU)); op == "reserve" && !after {
@@ -154,7 +154,7 @@ func TestTriesNeverExceedTheHint(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			return nil
 		})
-		d = opened(t, deskOptions(), s, nil)
+		d = opened(t, testOptions(), s, nil)
 		wants(t, "first", d.buy("first", ""), protocol.Held)
 		ledgertest.Storm(500, 500, func(i int) { d.buy(fmt.Sprint(i), "") })
 		if s.items > 20 {
@@ -165,9 +165,9 @@ func TestTriesNeverExceedTheHint(t *testing.T) {
 
 func TestQueueIsBoundedInNumberAndAge(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 1000)
+		s := fakeStoreOf(ledgertest.SKU, 1000)
 		s.set(func(string, bool) error { time.Sleep(time.Second); return nil })
-		o := deskOptions()
+		o := testOptions()
 		o.MaxQueue, o.MaxWait = 3, 500*time.Millisecond
 		d := opened(t, o, s, nil)
 		codes := make(chan protocol.Code, 10)
@@ -188,8 +188,8 @@ func TestQueueIsBoundedInNumberAndAge(t *testing.T) {
 }
 
 func TestLargerOrdersThanTheStockAreSoldOutAndSmallerOnesNot(t *testing.T) {
-	s := shelfOf(ledgertest.SKU, 3)
-	d := opened(t, deskOptions(), s, nil)
+	s := fakeStoreOf(ledgertest.SKU, 3)
+	d := opened(t, testOptions(), s, nil)
 	wants(t, "one", d.buy("1", ""), protocol.Held)
 	three := attempt("2", "")
 	three.Quantity = 3
@@ -200,9 +200,9 @@ func TestLargerOrdersThanTheStockAreSoldOutAndSmallerOnesNot(t *testing.T) {
 	}
 }
 
-func TestInvalidOrdersReachNobody(t *testing.T) {
-	s := shelfOf(ledgertest.SKU, 3)
-	d := opened(t, deskOptions(), s, nil)
+func TestReserver_InvalidOrdersDoNotReachTheStore(t *testing.T) {
+	s := fakeStoreOf(ledgertest.SKU, 3)
+	d := opened(t, testOptions(), s, nil)
 	for _, quantity := range []int64{0, -1, protocol.MaxQuantity + 1} {
 		o := attempt("1", "")
 		o.Quantity = quantity
@@ -218,8 +218,8 @@ func TestInvalidOrdersReachNobody(t *testing.T) {
 
 func TestUnknownSKUIsRememberedAndForgotten(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := newShelf()
-		d := opened(t, deskOptions(), s, nil)
+		s := newFakeStore()
+		d := opened(t, testOptions(), s, nil)
 		for range 100 {
 			wants(t, "unknown", d.buy("1", "k"), protocol.UnknownSKU)
 		}
@@ -235,10 +235,10 @@ func TestUnknownSKUIsRememberedAndForgotten(t *testing.T) {
 	})
 }
 
-func TestClosedDeskTakesNoOrders(t *testing.T) {
+func TestReserver_RejectsOrdersAfterClose(t *testing.T) {
 	leakless(t)
-	s := shelfOf(ledgertest.SKU, 3)
-	d, err := New(deskOptions(), s, nil)
+	s := fakeStoreOf(ledgertest.SKU, 3)
+	d, err := New(testOptions(), s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

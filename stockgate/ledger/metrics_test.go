@@ -9,10 +9,10 @@ import (
 	"sluice/stockgate/ledger/ledgertest"
 )
 
-func TestDeskMetricsPassTheLinterAndNameOnlyNamedSKUs(t *testing.T) {
-	s := shelfOf(ledgertest.SKU, 2)
+func TestMetrics_PassTheLinterAndNameOnlyNamedSKUs(t *testing.T) {
+	s := fakeStoreOf(ledgertest.SKU, 2)
 	s.put("invented", 2, 0)
-	o := deskOptions()
+	o := testOptions()
 	o.Named = []string{ledgertest.SKU}
 	d := opened(t, o, s, nil)
 	for _, of := range []string{ledgertest.SKU, "invented"} {

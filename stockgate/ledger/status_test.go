@@ -12,10 +12,10 @@ import (
 
 func TestWhatIsShownIsAtMostSoOldAndCostsOneLookForAll(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 10)
-		d := opened(t, deskOptions(), s, nil)
+		s := fakeStoreOf(ledgertest.SKU, 10)
+		d := opened(t, testOptions(), s, nil)
 		if _, ok := d.Status(d.o.Now(), []byte(ledgertest.SKU)); ok {
-			t.Fatal("a SKU is shown that nobody has met")
+			t.Fatal("a SKU is shown that was never asked for")
 		}
 		d.Track(ledgertest.SKU)
 		time.Sleep(time.Second)
@@ -42,8 +42,8 @@ func TestWhatIsShownIsAtMostSoOldAndCostsOneLookForAll(t *testing.T) {
 
 func TestInventedSKUsAreNotShownAndCostNothing(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 10)
-		d := opened(t, deskOptions(), s, nil)
+		s := fakeStoreOf(ledgertest.SKU, 10)
+		d := opened(t, testOptions(), s, nil)
 		for i := range 1000 {
 			if _, ok := d.Status(d.o.Now(), fmt.Append(nil, "invented-", i)); ok {
 				t.Fatal("shown")
@@ -57,8 +57,8 @@ func TestInventedSKUsAreNotShownAndCostNothing(t *testing.T) {
 
 func TestShopThatSaysSoldOutIsLeftAloneAndWinnersAreNotLiedTo(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 10)
-		d := opened(t, deskOptions(), s, nil)
+		s := fakeStoreOf(ledgertest.SKU, 10)
+		d := opened(t, testOptions(), s, nil)
 		wants(t, "the winner", d.buy("ann", "key-of-ann"), protocol.Held)
 		d.MarkSoldOut(d.o.Now(), []byte(ledgertest.SKU))
 		before := s.count("reserve")
@@ -77,10 +77,10 @@ func TestShopThatSaysSoldOutIsLeftAloneAndWinnersAreNotLiedTo(t *testing.T) {
 
 func TestHoursAreKeptByTheSharedClock(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 10)
+		s := fakeStoreOf(ledgertest.SKU, 10)
 		opens := time.Now().Add(10 * time.Second)
 		ledgertest.Must[protocol.Stock](t)(s.SetHours(t.Context(), ledgertest.SKU, opens.UnixMilli(), 0))
-		o := deskOptions()
+		o := testOptions()
 		// The shared clock is ahead of this machine's.
 		o.Wall = func() time.Time { return time.Now().Add(400 * time.Millisecond) }
 		d := opened(t, o, s, nil)

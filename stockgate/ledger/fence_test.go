@@ -23,7 +23,7 @@ func (s slowly) Ask(ctx context.Context, _, _ string) (OrderStatus, error) {
 // A shop that looked before the fence can have got the order since.
 func TestOnlyAnAnswerFromBehindTheFenceReleases(t *testing.T) {
 	at(t, func(t *testing.T) {
-		o := deskOptions()
+		o := testOptions()
 		o.Hold, o.Grace, o.Fence = time.Minute, 3*askTimeout/4, fenceDeadline
 		s := abandoned(t, o)
 		deadline := time.UnixMilli(s.record(ledgertest.SKU, "k").Deadline)

@@ -11,11 +11,11 @@ import (
 )
 
 // Orders that come while a call hangs would else wait for it, and then for their own, which hangs too.
-func TestNobodyWaitsForMoreThanOneCallThatHangs(t *testing.T) {
+func TestReserver_OrderWaitsForAtMostOneCallThatHangs(t *testing.T) {
 	const hangs = 100 * time.Millisecond
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 1000)
-		o := deskOptions()
+		s := fakeStoreOf(ledgertest.SKU, 1000)
+		o := testOptions()
 		o.Resend = hangs
 		d := opened(t, o, s, nil)
 		s.set(func(op string, after bool) error {
@@ -46,10 +46,10 @@ func TestNobodyWaitsForMoreThanOneCallThatHangs(t *testing.T) {
 }
 
 // Nothing was sent for those who were sent away: no doubt is kept, and their next try is as good as the first.
-func TestWhoWasNotSentLeavesNoDoubt(t *testing.T) {
+func TestReserver_OrderThatWasNotSentIsNotUnresolved(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 10)
-		o := deskOptions()
+		s := fakeStoreOf(ledgertest.SKU, 10)
+		o := testOptions()
 		o.Tries = 1
 		d := opened(t, o, s, nil)
 		s.set(func(op string, after bool) error {

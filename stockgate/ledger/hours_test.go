@@ -12,9 +12,9 @@ import (
 )
 
 // opening returns a reserver that knows of 10 units, on sale after 10 s and for 20 s.
-func opening(t *testing.T, o Options) (*Reserver, *shelf, int64) {
+func opening(t *testing.T, o Options) (*Reserver, *fakeStore, int64) {
 	t.Helper()
-	s := shelfOf(ledgertest.SKU, 10)
+	s := fakeStoreOf(ledgertest.SKU, 10)
 	opens := time.Now().Add(10 * time.Second).UnixMilli()
 	ledgertest.Must[protocol.Stock](t)(s.SetHours(t.Context(), ledgertest.SKU, opens, opens+20_000))
 	d := opened(t, o, s, nil)
@@ -24,9 +24,9 @@ func opening(t *testing.T, o Options) (*Reserver, *shelf, int64) {
 	return d, s, opens
 }
 
-func TestLatchOpensByItsHoursAndAsksNobody(t *testing.T) {
+func TestSoldOutCache_OpensByItsHoursWithoutACall(t *testing.T) {
 	at(t, func(t *testing.T) {
-		o := deskOptions()
+		o := testOptions()
 		o.SoldOutMemory = time.Hour
 		d, s, opens := opening(t, o)
 		time.Sleep(10*time.Second - 1)
@@ -45,7 +45,7 @@ func TestLatchOpensByItsHoursAndAsksNobody(t *testing.T) {
 
 func TestCrowdThatWaitsForTheOpeningCostsNoMoreThanAnyOther(t *testing.T) {
 	at(t, func(t *testing.T) {
-		d, s, _ := opening(t, deskOptions())
+		d, s, _ := opening(t, testOptions())
 		for range 100 { // of them, one a second looks
 			time.Sleep(99 * time.Millisecond)
 			ledgertest.Storm(50, 50, func(i int) { wants(t, "early", d.buy(fmt.Sprint(i), ""), protocol.NotOnSale) })
@@ -74,7 +74,7 @@ func TestCrowdThatWaitsForTheOpeningCostsNoMoreThanAnyOther(t *testing.T) {
 
 func TestSaleThatIsOverIsSaidFromMemoryButNotToItsWinners(t *testing.T) {
 	at(t, func(t *testing.T) {
-		o := deskOptions()
+		o := testOptions()
 		o.SoldOutMemory = time.Hour
 		d, s, _ := opening(t, o)
 		other := opened(t, o, s, nil)
@@ -98,7 +98,7 @@ func TestSaleThatIsOverIsSaidFromMemoryButNotToItsWinners(t *testing.T) {
 
 func TestPauseIsToldBeforeTheHours(t *testing.T) {
 	at(t, func(t *testing.T) {
-		d, s, _ := opening(t, deskOptions())
+		d, s, _ := opening(t, testOptions())
 		d.Learn(
 			ledgertest.SKU,
 			ledgertest.Must[protocol.Stock](t)(s.SetState(t.Context(), ledgertest.SKU, protocol.Paused)).StockVersion,
@@ -127,7 +127,7 @@ func TestScheduleIsExactToTheNanosecond(t *testing.T) {
 	}
 }
 
-func TestRefusalOfAStoreThatOpenedSinceIsStillOne(t *testing.T) {
+func TestReserver_RejectionOfAStoreThatOpenedSinceIsStillOne(t *testing.T) {
 	h := protocol.StockVersion{State: protocol.On, Opens: 10, Closes: 20}
 	ledgertest.Want(t, "before", notOnSale(h, 9), Outcome{Code: protocol.NotOnSale, State: protocol.Waiting, Opens: 10})
 	ledgertest.Want(

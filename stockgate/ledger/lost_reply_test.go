@@ -3,8 +3,6 @@ package ledger
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -33,7 +31,7 @@ func losing(requests, replies int64, ops ...string) func(string, bool) error {
 
 func TestLostReplyTakesOneUnitASerial(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 1000)
+		s := fakeStoreOf(ledgertest.SKU, 1000)
 		var lost atomic.Bool
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && after && !lost.Swap(true) {
@@ -41,7 +39,7 @@ func TestLostReplyTakesOneUnitASerial(t *testing.T) {
 			}
 			return nil
 		})
-		d := opened(t, deskOptions(), s, nil)
+		d := opened(t, testOptions(), s, nil)
 		out := d.buy("7", "k")
 		wants(t, "executed, reply lost, asked again", out, protocol.Held)
 		if s.stock(ledgertest.SKU).Held != 1 || s.record(ledgertest.SKU, "k").Deadline != out.Deadline {
@@ -53,7 +51,7 @@ func TestLostReplyTakesOneUnitASerial(t *testing.T) {
 
 func TestLostReplyTellsOneOfManyThatItWon(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 1000)
+		s := fakeStoreOf(ledgertest.SKU, 1000)
 		s.set(func(op string, after bool) error {
 			time.Sleep(time.Millisecond)
 			if op == "reserve" && after && s.count(op) == 2 {
@@ -61,7 +59,7 @@ func TestLostReplyTellsOneOfManyThatItWon(t *testing.T) {
 			}
 			return nil
 		})
-		d := opened(t, deskOptions(), s, nil)
+		d := opened(t, testOptions(), s, nil)
 		go d.buy("8", "before") // the others share the call behind it
 		synctest.Wait()
 		var held, others atomic.Int64
@@ -89,8 +87,8 @@ func TestLostReplyTellsOneOfManyThatItWon(t *testing.T) {
 // A hold of the same second, and so of the same deadline, is still no lost reply's when its buyer was told of it.
 func TestHoldOfTheSameSecondIsNotTakenForALostReply(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 1000)
-		d := opened(t, deskOptions(), s, nil)
+		s := fakeStoreOf(ledgertest.SKU, 1000)
+		d := opened(t, testOptions(), s, nil)
 		wants(t, "first", d.buy("7", "k"), protocol.Held)
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && after && s.count(op) == 2 {
@@ -115,8 +113,8 @@ func TestHoldOfTheSameSecondIsNotTakenForALostReply(t *testing.T) {
 
 func TestUnsureRepetitionInTheSameSecondNeverReleasesTheWinner(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 5)
-		d := opened(t, deskOptions(), s, nil)
+		s := fakeStoreOf(ledgertest.SKU, 5)
+		d := opened(t, testOptions(), s, nil)
 		wants(t, "first", d.buy("7", "k"), protocol.Held)
 		s.set(losing(0, 1, "reserve"))
 		wants(t, "repeated at once", d.buy("7", "k"), Unsure)
@@ -130,8 +128,8 @@ func TestUnsureRepetitionInTheSameSecondNeverReleasesTheWinner(t *testing.T) {
 
 func TestReplayIsNotTakenForALostReply(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 1000)
-		first, second := opened(t, deskOptions(), s, nil), opened(t, deskOptions(), s, nil)
+		s := fakeStoreOf(ledgertest.SKU, 1000)
+		first, second := opened(t, testOptions(), s, nil), opened(t, testOptions(), s, nil)
 		second.o.Mark = first.o.Mark ^ 1
 		wants(t, "first", first.buy("7", "k"), protocol.Held)
 		s.set(losing(0, 2, "reserve")) // every other reply
@@ -143,8 +141,8 @@ func TestReplayIsNotTakenForALostReply(t *testing.T) {
 
 func TestUnsureOrderGivesItsUnitBack(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 5)
-		d := opened(t, deskOptions(), s, nil)
+		s := fakeStoreOf(ledgertest.SKU, 5)
+		d := opened(t, testOptions(), s, nil)
 		s.set(losing(0, 1, "reserve"))
 		wants(t, "all replies lost", d.buy("7", "k"), Unsure)
 		wants(t, "the same second", d.buy("7", "k"), Unsure)
@@ -163,11 +161,11 @@ func TestUnsureOrderGivesItsUnitBack(t *testing.T) {
 	})
 }
 
-// A hold of somebody who was told so is not a stray's, even if a call for the same serial was unsure.
+// A reservation that a client was told of is no orphan's, even if a call for the same serial was unsure.
 func TestUnsureRepetitionNeverReleasesTheWinner(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 5)
-		first, second := opened(t, deskOptions(), s, nil), opened(t, deskOptions(), s, nil)
+		s := fakeStoreOf(ledgertest.SKU, 5)
+		first, second := opened(t, testOptions(), s, nil), opened(t, testOptions(), s, nil)
 		second.o.Mark = first.o.Mark ^ 1
 		wants(t, "first", first.buy("7", "k"), protocol.Held)
 		s.set(losing(0, 1, "reserve"))
@@ -183,8 +181,8 @@ func TestUnsureRepetitionNeverReleasesTheWinner(t *testing.T) {
 
 func TestStaleEpochIsLearntAndTriedOnce(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 5)
-		d := opened(t, deskOptions(), s, nil)
+		s := fakeStoreOf(ledgertest.SKU, 5)
+		d := opened(t, testOptions(), s, nil)
 		wants(t, "first", d.buy("1", ""), protocol.Held)
 		for _, state := range []protocol.State{protocol.Frozen, protocol.On} {
 			if _, err := s.SetState(t.Context(), ledgertest.SKU, state); err != nil {
@@ -200,8 +198,8 @@ func TestStaleEpochIsLearntAndTriedOnce(t *testing.T) {
 
 func TestLostHistoryClosesTheSKU(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 10)
-		d := opened(t, deskOptions(), s, nil)
+		s := fakeStoreOf(ledgertest.SKU, 10)
+		d := opened(t, testOptions(), s, nil)
 		for i := range 5 {
 			wants(t, "before", d.buy(fmt.Sprint(i), ""), protocol.Held)
 		}
@@ -224,94 +222,12 @@ func TestLostHistoryClosesTheSKU(t *testing.T) {
 	})
 }
 
-// The whole of it: messages are lost in both directions, clients repeat what was not answered through any desk,
-// the shop settles. Every serial is forwarded at most once, nothing is oversold (the store panics), and at the end
-// every hold in the ledger belongs to a forwarded order, or is gone.
-func TestNothingIsForwardedTwiceOrLostWhateverTheNetworkDoes(t *testing.T) {
-	for seed := range uint64(20) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			at(t, func(t *testing.T) { unreliable(t, seed) })
-		})
-	}
-}
-
-func unreliable(t *testing.T, seed uint64) {
-	r := rand.New(rand.NewPCG(seed, 0))
-	s := shelfOf(ledgertest.SKU, 60)
-	var mu sync.Mutex // of r
-	chance := func(percent int) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return r.IntN(100) < percent
-	}
-	faults := func(op string, after bool) error {
-		time.Sleep(time.Millisecond)
-		if chance(25) {
-			return ledgertest.ErrNetwork
-		}
-		return nil
-	}
-	s.set(faults)
-	o := deskOptions()
-	o.Timeout, o.MaxWait = 250*time.Millisecond, time.Second
-	desks := []*Reserver{opened(t, o, s, nil), opened(t, o, s, nil), opened(t, o, s, nil)}
-	for i, d := range desks {
-		d.o.Mark = int64(i + 1)
-	}
-	forwarded := make(map[string]protocol.Op)
-	ledgertest.Storm(200, 50, func(i int) {
-		user, key := fmt.Sprint("u", i%120), "" // some users order twice
-		if i%2 == 0 {
-			key = fmt.Sprint("k", i%120)
-		}
-		for range 6 {
-			mu.Lock()
-			d := desks[r.IntN(len(desks))]
-			mu.Unlock()
-			out := d.buy(user, key)
-			if out.Code == protocol.Held {
-				op := protocol.Confirm
-				if chance(30) {
-					op = protocol.Release
-				}
-				mu.Lock()
-				if forwarded[out.Serial] != "" {
-					t.Errorf("%s was forwarded twice", out.Serial)
-				}
-				forwarded[out.Serial] = op
-				mu.Unlock()
-				d.Settle(ledgertest.SKU, protocol.Item{Serial: out.Serial}, op)
-				return
-			}
-			time.Sleep(300 * time.Millisecond)
-		}
-	})
-	s.set(nil)
-	time.Sleep(3 * time.Minute)
-	synctest.Wait()
-	sold := int64(0)
-	for serial, op := range forwarded {
-		want := byte('C')
-		if op == protocol.Release {
-			want = 'X'
-		} else {
-			sold++
-		}
-		if got := s.record(ledgertest.SKU, serial); got.Status != want {
-			t.Errorf("%s: %c, want %c", serial, got.Status, want)
-		}
-	}
-	if st := s.stock(ledgertest.SKU); st.Held != 0 || st.Sold != sold {
-		t.Errorf("%d orders at the shop, stock %+v", sold, st)
-	}
-}
-
-// What was sent before an outage may still arrive after it. While nobody can look, a stray is not taken for one that
-// never came.
-func TestStrayThatComesAfterALongOutageGivesItsUnitBack(t *testing.T) {
+// What was sent before an outage may still arrive after it. While the ledger cannot be asked, an orphan is not
+// taken for one that never came.
+func TestResolver_OrphanThatComesAfterALongOutageIsReleased(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 5)
-		d := opened(t, deskOptions(), s, nil)
+		s := fakeStoreOf(ledgertest.SKU, 5)
+		d := opened(t, testOptions(), s, nil)
 		var late func()
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && !after { // sent, and on its way
@@ -346,17 +262,17 @@ func TestStrayThatComesAfterALongOutageGivesItsUnitBack(t *testing.T) {
 	})
 }
 
-// A sending that was not answered may arrive after the one that was put again, and was refused: where a unit has come
-// back by then it takes that for nobody.
-func TestSendingThatComesAfterItsRepetitionWasRefusedGivesItsUnitBack(t *testing.T) {
+// A sending that was not answered may arrive after its repetition, which was rejected: where a unit has come
+// back by then it reserves that unit for no client.
+func TestResolver_SendingThatComesAfterItsRejectedRepetitionIsReleased(t *testing.T) {
 	for want, refusing := range map[protocol.Code]func(*protocol.Stock){
 		protocol.SoldOut:   func(st *protocol.Stock) { st.Free, st.Total = 0, 0 },
 		protocol.NotOnSale: func(st *protocol.Stock) { st.State = protocol.Paused },
 	} {
 		at(t, func(t *testing.T) {
-			s := shelfOf(ledgertest.SKU, 1)
+			s := fakeStoreOf(ledgertest.SKU, 1)
 			s.say(refusing)
-			d := opened(t, deskOptions(), s, nil)
+			d := opened(t, testOptions(), s, nil)
 			deadline := int64(0)
 			s.set(func(op string, after bool) error {
 				if op != "reserve" || after || deadline != 0 {
@@ -387,20 +303,20 @@ func TestSendingThatComesAfterItsRepetitionWasRefusedGivesItsUnitBack(t *testing
 			if st := s.stock(ledgertest.SKU); st.Held != 0 || st.Free != 1 {
 				t.Errorf("%v: stock %+v", want, st)
 			}
-			wants(t, "whoever comes then", d.buy("8", ""), protocol.Held)
+			wants(t, "the next order", d.buy("8", ""), protocol.Held)
 		})
 	}
 }
 
 // What is found out of a doubt says nothing of what became of its serial meanwhile: one more unsure call, of which
 // the oldest are forgotten, or an order that was forwarded.
-func TestDoubtThatGrowsWhileItIsLookedIntoStays(t *testing.T) {
+func TestResolver_KeepsASerialThatChangedMeanwhile(t *testing.T) {
 	for name, meanwhile := range map[string]func(*Reserver, *skuQueue){
 		"unsure":    func(d *Reserver, l *skuQueue) { d.markOrphan(l, "k", maxOrphans+1) },
 		"forwarded": func(d *Reserver, l *skuQueue) { d.markUnresolved(l, "k", 0, math.MaxInt64) },
 	} {
 		at(t, func(t *testing.T) {
-			d := opened(t, deskOptions(), shelfOf(ledgertest.SKU, 5), nil)
+			d := opened(t, testOptions(), fakeStoreOf(ledgertest.SKU, 5), nil)
 			l := d.open([]byte(ledgertest.SKU))
 			l.mu.Lock()
 			for i := range int64(maxOrphans) {
