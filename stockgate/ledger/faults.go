@@ -18,7 +18,7 @@ const (
 
 // reportFault logs once for a SKU that the store does not do what it is asked, and why, until it does. err is what
 // the last call came to, nil when it was answered. mu is held.
-func (r *Reserver) reportFault(q *skuQueue, err error) {
+func (r *core) reportFault(q *skuQueue, err error) {
 	switch {
 	case err == nil && q.faulty:
 		q.faulty = false

@@ -325,7 +325,7 @@ func TestResolver_KeepsASerialThatChangedMeanwhile(t *testing.T) {
 			q := question{queue: l, serial: "k", unresolved: *l.unresolved["k"]}
 			meanwhile(d, l)
 			l.mu.Unlock()
-			d.endAttempt(q, gone)
+			d.resolver.endAttempt(q, gone)
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			if l.unresolved["k"] == nil {

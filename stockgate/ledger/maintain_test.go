@@ -63,7 +63,7 @@ func idle(t testing.TB, r protocol.Store, skus []string) *Reserver {
 	t.Helper()
 	d := opened(t, testOptions(), r, nil)
 	d.stop()
-	d.maintenance.Wait()
+	d.background.Wait()
 	for _, sku := range skus {
 		d.Track(sku)
 	}
@@ -86,7 +86,7 @@ func TestMaintenance_SweepsAllOfASKUThatHasMoreDue(t *testing.T) {
 	}
 	ledgertest.Want(t, "more", r.SweepAll(t.Context(), []string{"1001"}, 5, 6)[0].More, false)
 	d := idle(t, r, []string{"1001"})
-	d.sweepDue(t.Context())
+	d.upkeep.sweepDue(t.Context())
 	l := d.skus.find([]byte("1001"))
 	ledgertest.Want(t, "unresolved", len(l.unresolved), 200)
 	ledgertest.Want(t, "more", r.SweepAll(t.Context(), []string{"1001"}, 20, 30)[0].More, false)

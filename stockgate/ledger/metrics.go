@@ -173,7 +173,7 @@ func (r *Reserver) Collect(ch chan<- prometheus.Metric) {
 	r.collectEvents(ch)
 	r.audits.Collect(ch)
 	r.mirrorWrites.collect(ch)
-	r.reconciler.Collect(ch)
+	r.upkeep.reconciler.Collect(ch)
 	r.calls.sizes.Collect(ch)
 	resolved := prometheus.NewDesc(
 		"sluice_resolver_outcomes_total",

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,13 @@ type mirrorState struct {
 	failed bool                  // the log says so
 }
 
+// mirrorWriter writes mirrors in the background.
+type mirrorWriter struct {
+	*core
+	writes sync.WaitGroup
+	ended  atomic.Bool // no more writes begin
+}
+
 const (
 	mirrorTries = 4 // then a sweep tries again, in a second or later
 	mirrorAgain = 50 * time.Millisecond
@@ -30,20 +38,20 @@ const (
 // newest version then. So writes follow each other at the pace of Redis, and the mirror is right within a round trip of
 // the last change; an older version never overwrites a later one. What a doubted or frozen ledger says may be
 // more than is free, and is not shown. mu is held.
-func (r *Reserver) reflect(q *skuQueue, s *cachedStock) {
-	if r.o.Mirror == nil || r.mirrored.Load() || s.unusable() || s.State == protocol.Frozen ||
+func (r *mirrorWriter) reflect(q *skuQueue, s *cachedStock) {
+	if r.o.Mirror == nil || r.ended.Load() || s.unusable() || s.State == protocol.Frozen ||
 		!q.mirror.want.Older(s.StockVersion) {
 		return
 	}
 	q.mirror.want = s.StockVersion
 	if !q.mirror.busy {
 		q.mirror.busy = true
-		r.mirrors.Go(func() { r.writeMirror(q) })
+		r.writes.Go(func() { r.writeMirror(q) })
 	}
 }
 
 // writeMirror writes until the newest version is shown, or Redis has rejected too many writes.
-func (r *Reserver) writeMirror(q *skuQueue) {
+func (r *mirrorWriter) writeMirror(q *skuQueue) {
 	tries := 0
 	for h, ok := q.toShow(protocol.StockVersion{}); ok; {
 		ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
@@ -83,7 +91,7 @@ func (q *skuQueue) giveUpShowing() {
 }
 
 // reportMirror logs once that the mirror cannot be written.
-func (r *Reserver) reportMirror(q *skuQueue, err error) {
+func (r *mirrorWriter) reportMirror(q *skuQueue, err error) {
 	q.mu.Lock()
 	said := q.mirror.failed
 	q.mirror.failed = true
@@ -95,14 +103,14 @@ func (r *Reserver) reportMirror(q *skuQueue, err error) {
 
 // checkMirror looks whether the mirror of a SKU is right, also after the instance that changed the ledger last has
 // died before it wrote. Only maintenance calls it.
-func (r *Reserver) checkMirror(ctx context.Context, q *skuQueue) {
+func (r *maintenance) checkMirror(ctx context.Context, q *skuQueue) {
 	if r.o.Mirror == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
 	if s, ok, err := r.store.Look(ctx, q.sku); err == nil && ok {
-		r.learnHint(q, s.StockVersion)
+		r.batches.learnHint(q, s.StockVersion)
 	}
 }
 

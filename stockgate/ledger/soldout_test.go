@@ -267,7 +267,7 @@ func TestReserver_StateOfTheSKUIsTold(t *testing.T) {
 func TestReserver_RejectionFromMemoryAllocatesAndWritesNothing(t *testing.T) {
 	r, s := soldOut(t, testOptions())
 	r.stop() // what it looks after by itself, once a second, is not what is counted
-	r.maintenance.Wait()
+	r.background.Wait()
 	s.set(func(string, bool) error { t.Error("the store was asked"); return nil })
 	defer s.set(nil)
 	r.lookups.waits.Store(lookupSize) // no capacity
