@@ -14,11 +14,11 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/stockgate/ledger/redisstore"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // stockAll gives each of so many SKUs, from 1001 on, its units.
-func stockAll(t *testing.T, o link.Options, skus, units int) {
+func stockAll(t *testing.T, o redisconn.Options, skus, units int) {
 	t.Helper()
 	o.PoolSize, o.ConnectTimeout, o.Timeout, o.BreakerErrors, o.BreakerPause = 4, long, long, 100, time.Second
 	r, err := redisstore.New(redisstore.Options{Options: o, Events: 10_000, Visitor: true,
@@ -126,7 +126,7 @@ func TestCluster_SellsOnThroughMigrationAndFailOver(t *testing.T) {
 	}
 	nodes, shop := redistest.Cluster(t, 3, 1), book(t, nil)
 	client := nodes.Client()
-	stockAll(t, link.Options{Topology: link.Cluster, Addresses: nodes.Addrs()}, skus, units)
+	stockAll(t, redisconn.Options{Topology: redisconn.Cluster, Addresses: nodes.Addrs()}, skus, units)
 	settings := []string{
 		"stock.source = \"redis\"\nstock.redis.addresses = " + quoted(nodes.Addrs()...),
 		boundless, shop.setting(), `stock.reserve.reservation_ttl = "2s"`, reserveRoutes,
@@ -135,7 +135,7 @@ func TestCluster_SellsOnThroughMigrationAndFailOver(t *testing.T) {
 	served, end := shopping(shoppers, 40, skus, []string{one.front, two.front})
 	moved, dead := skuOn(nodes, 0, skus), skuOn(nodes, 1, skus)
 	soon(t, "a quarter is sold", func() bool { return served.Load() > int64(shoppers/4) })
-	slot := link.Slot("{" + moved + "}")
+	slot := redisconn.Slot("{" + moved + "}")
 	nodes.Move(slot, nodes.Masters[2], nil)
 	before := fields(client, moved)["sold"]
 	took := soon(t, "the SKU that has moved is sold on", func() bool { return fields(client, moved)["sold"] != before })
@@ -166,7 +166,7 @@ func TestCluster_SellsOnThroughMigrationAndFailOver(t *testing.T) {
 // skuOn is the last SKU that a master had at the beginning.
 func skuOn(nodes *redistest.Nodes, master, skus int) (sku string) {
 	for i := range skus {
-		if s := strconv.Itoa(1001 + i); link.Slot("{"+s+"}")*len(nodes.Masters)/16384 == master {
+		if s := strconv.Itoa(1001 + i); redisconn.Slot("{"+s+"}")*len(nodes.Masters)/16384 == master {
 			sku = s
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // wire stands between a client and a server, until it is cut.
@@ -69,7 +69,7 @@ func TestPartition_MasterCutOffWithOneInstanceSellsNoUnitTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	stockAll(t, link.Options{Topology: link.Sentinel, Addresses: w.Addrs(), MasterName: w.Name}, 1, units)
+	stockAll(t, redisconn.Options{Topology: redisconn.Sentinel, Addresses: w.Addrs(), MasterName: w.Name}, 1, units)
 	var far []string // the sentinels, as the instance knows them that is cut off
 	var wires []*wire
 	for _, s := range w.Addrs() {

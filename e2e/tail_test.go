@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // The replicas hear nothing of the last sales, and one of them becomes the master.
@@ -20,7 +20,7 @@ func TestFailOver_LostTailIsReconciledWithTheShop(t *testing.T) {
 	}
 	slow := func(int, http.ResponseWriter, *http.Request) bool { time.Sleep(10 * time.Millisecond); return false }
 	w, shop := redistest.Sentinel(t), book(t, slow)
-	stockAll(t, link.Options{Topology: link.Sentinel, Addresses: w.Addrs(), MasterName: w.Name}, 1, units)
+	stockAll(t, redisconn.Options{Topology: redisconn.Sentinel, Addresses: w.Addrs(), MasterName: w.Name}, 1, units)
 	limits := strings.Replace(boundless, "max_in_flight = 2000\n",
 		"max_in_flight = 2\nlimits.concurrency.max_queue = 2000\nlimits.concurrency.queue_timeout = \"1s\"\n", 1)
 	settings := []string{

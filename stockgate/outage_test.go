@@ -10,7 +10,7 @@ import (
 	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // outage opens a gate over a Redis that the test will break: short times, so that the test is short.
@@ -51,7 +51,7 @@ func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 			want = reject.Admitted
 		}
 		testkit.Eventually(t, "on_error decides", enters(g, o, "1001", want))
-		testkit.Eventually(t, "the breaker is open", func() bool { return errors.Is(s.Ping(t.Context()), link.ErrLeftAlone) })
+		testkit.Eventually(t, "the breaker is open", func() bool { return errors.Is(s.Ping(t.Context()), redisconn.ErrBreakerOpen) })
 		if away := g.Away(o.Now()); away <= 0 {
 			t.Fatalf("away for %v", away)
 		}
@@ -100,7 +100,7 @@ func TestCallsThatTheBreakerStoppedAreCounted(t *testing.T) {
 	server := redistest.Start(t)
 	_, s, _ := outage(t, server, false)
 	server.Kill()
-	testkit.Eventually(t, "the breaker is open", func() bool { return errors.Is(s.Ping(t.Context()), link.ErrLeftAlone) })
+	testkit.Eventually(t, "the breaker is open", func() bool { return errors.Is(s.Ping(t.Context()), redisconn.ErrBreakerOpen) })
 	if s.metrics.errors[leftAlone].Load() == 0 {
 		t.Fatal("not counted")
 	}
@@ -123,7 +123,7 @@ func TestOperatorsMistakesDoNotOpenTheBreaker(t *testing.T) {
 	s := dial(t, server, layouts()["counter"])
 	server.Client.HSet(t.Context(), "seckill:{1001}:stock", "total", 1)
 	for range 100 {
-		if _, err := s.Add(t.Context(), "1001", 1); err == nil || errors.Is(err, link.ErrLeftAlone) {
+		if _, err := s.Add(t.Context(), "1001", 1); err == nil || errors.Is(err, redisconn.ErrBreakerOpen) {
 			t.Fatalf("add to a key of the wrong type: %v", err)
 		}
 	}

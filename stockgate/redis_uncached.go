@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/stockgate/layout"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // ReadUncached reads skus by one MGET, where one string is all that the shop keeps of a SKU and all of them are on one
@@ -44,7 +44,7 @@ func (r *Redis) ReadUncached(ctx context.Context, skus []string, out []layout.Re
 // scattered reports whether the keys of SKUs may be on several servers, or it is unknown.
 func (r *Redis) scattered(ctx context.Context) bool {
 	topology, err := r.link.Topology(ctx)
-	return err != nil || topology == link.Cluster
+	return err != nil || topology == redisconn.Cluster
 }
 
 // together asks for the strings of skus, nil for what is not there. A rejection is Redis' own word, and counts neither

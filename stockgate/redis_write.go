@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/stockgate/layout"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // Set writes n units of sku, 0 or more, into the shop's key, and makes that key where there was none: what is
@@ -64,7 +64,7 @@ func (r *Redis) List(ctx context.Context, limit int) ([]Stock, error) {
 }
 
 // listOn adds what one server has to all, until that is enough.
-func (r *Redis) listOn(ctx context.Context, server link.Way, all []Stock, limit int, seen map[string]bool) ([]Stock,
+func (r *Redis) listOn(ctx context.Context, server redisconn.Route, all []Stock, limit int, seen map[string]bool) ([]Stock,
 	error) {
 	cursor := uint64(0)
 	for range scans {
@@ -88,7 +88,7 @@ func (r *Redis) listOn(ctx context.Context, server link.Way, all []Stock, limit 
 }
 
 // scan takes one step through the key space of a server and returns the SKUs that it found for the first time.
-func (r *Redis) scan(ctx context.Context, server link.Way, cursor uint64, seen map[string]bool) (skus []string,
+func (r *Redis) scan(ctx context.Context, server redisconn.Route, cursor uint64, seen map[string]bool) (skus []string,
 	next uint64, err error) {
 	err = r.call(ctx, server, list, 1, func(ctx context.Context, c *redis.Client) (err error) {
 		var keys []string

@@ -13,7 +13,7 @@ import (
 	"sluice/internal/redistest"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // settleConfig writes a configuration that settles into SQLite.
@@ -44,9 +44,9 @@ user = "$cookie_uid"
 func oneOrder(t *testing.T, redis, sku string) {
 	t.Helper()
 	ctx := context.Background()
-	r, err := redisstore.New(redisstore.Options{Options: link.Options{
+	r, err := redisstore.New(redisstore.Options{Options: redisconn.Options{
 		Addresses: []string{redis}, PoolSize: 2, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
-		BreakerErrors: link.Unbroken, BreakerPause: time.Second,
+		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
 	}, Events: 1000, Acknowledged: true, Visitor: true})
 	if err != nil {
 		t.Fatal(err)

@@ -34,12 +34,12 @@ type reserver struct {
 	config *config.Config
 	Store  protocol.Store
 	redis  *redisstore.Store // nil = the ledger is in memory
-	oracle *ledger.StatusURL
-	mirror ledger.Mirror // nil = none
+	status *ledger.StatusURL // nil = the upstream cannot be asked
+	mirror ledger.Mirror     // nil = none
 	clocks
 	log *slog.Logger
 
-	reserver atomic.Pointer[ledger.Reserver]
+	reserver atomic.Pointer[ledger.Reserver] // nil = the ledger is not open yet
 	stop     context.CancelFunc
 	first    chan error    // what came of the first attempt to open the ledger
 	done     chan struct{} // opening has ended
@@ -64,7 +64,7 @@ func openReserver(c *config.Config, memory *memstore.Store, mirror ledger.Mirror
 	o := &reserver{config: c, mirror: mirror, clocks: by, log: log, first: make(chan error, 1), done: make(chan struct{})}
 	if c.Stock.Reserve.StatusURL != "" {
 		var err error
-		if o.oracle, err = ledger.NewStatusURL(c.Stock.Reserve.StatusURL); err != nil {
+		if o.status, err = ledger.NewStatusURL(c.Stock.Reserve.StatusURL); err != nil {
 			return nil, c.Errorf("stock.reserve.status_url", "%v", err)
 		}
 	}
@@ -120,15 +120,15 @@ func (o *reserver) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var oracle ledger.OrderStatusSource
-	if o.oracle != nil {
-		oracle = o.oracle
+	var source ledger.OrderStatusSource
+	if o.status != nil {
+		source = o.status
 	}
-	reserver, err := ledger.New(options, o.Store, oracle)
+	r, err := ledger.New(options, o.Store, source)
 	if err != nil {
 		return err
 	}
-	o.reserver.Store(reserver)
+	o.reserver.Store(r)
 	return nil
 }
 
@@ -195,8 +195,8 @@ const (
 	mostListed = 100_000 // SKUs that are known to have a ledger
 )
 
-// watch lets the reserver look after every ledger there is, also those without requests on this instance: another one
-// may have died with their orders. Of more than mostWatch it knows the names.
+// watch lets the reserver look after every ledger, also those without requests on this instance: another one may
+// have died with their orders. Of more than mostWatch it knows the names.
 func (o *reserver) watch(ctx context.Context) {
 	for {
 		began := time.Now()
@@ -229,7 +229,7 @@ func (o *reserver) watchAll(ctx context.Context, d *ledger.Reserver) {
 	}
 }
 
-// close settles what is owed and ends the reserver.
+// close settles what is pending and closes the reserver.
 func (o *reserver) close() {
 	o.stop()
 	<-o.done
@@ -242,8 +242,8 @@ func (o *reserver) close() {
 	if o.redis != nil {
 		_ = o.redis.Close()
 	}
-	if o.oracle != nil {
-		o.oracle.Close()
+	if o.status != nil {
+		o.status.Close()
 	}
 }
 

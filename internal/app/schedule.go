@@ -153,7 +153,7 @@ func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p s
 	return err
 }
 
-// track lets the reserver know of a ledger without requests so far: what is left of it can then be shown.
+// track lets the reserver know of a ledger without requests: what is left of it can then be shown.
 func (o *ledgerOpener) track(sku string) {
 	if d := o.orders.reserver.Load(); d != nil {
 		d.Track(sku)

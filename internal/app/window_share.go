@@ -73,7 +73,7 @@ func (s *windowShare) use(c *config.Config, by shares) error {
 		}
 		return nil
 	}
-	way := stores.LinkOptions(c)
+	way := stores.RedisOptions(c)
 	way.PoolSize = 1
 	name, _ := os.Hostname() // a part of a name that is unique anyway
 	m, err := fleet.Join(fleet.Options{Redis: way, Name: by.fleet, Instance: stores.InstanceName(name), Now: s.now,

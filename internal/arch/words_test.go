@@ -20,7 +20,7 @@ var avoidedForms = map[string]string{
 }
 
 // keepWords are packages in which the names follow keys of the configuration or of the ledger.
-var keepWords = []string{"config", "stockgate/ledger/...", "stockgate/link"}
+var keepWords = []string{"config", "stockgate/ledger/..."}
 
 // word finds the words of a name in mixed caps.
 var word = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)

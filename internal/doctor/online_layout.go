@@ -13,7 +13,7 @@ import (
 	"sluice/internal/app/stores"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // tryLayout reads the shop's own keys of skus, or of any SKU where none is named.
@@ -23,7 +23,7 @@ func (o *Report) tryLayout(ctx context.Context, c *config.Config, r *stockgate.R
 		o.Fail("layout", "%v", err)
 		return
 	}
-	way, err := link.New(quietly(stores.LinkOptions(c)))
+	way, err := redisconn.New(quietly(stores.RedisOptions(c)))
 	if err != nil {
 		o.Fail("layout", "%v", err)
 		return
@@ -49,7 +49,7 @@ type shopKeys struct {
 	*Report
 	config *config.Config
 	layout *layout.Layout
-	way    *link.Link
+	way    *redisconn.Client
 }
 
 // report says what the layout makes of the key of sku.

@@ -12,7 +12,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/app/stores"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // Clocks that differ by more than this are told, or fail the check: deadlines and hours are of this machine's clock,
@@ -23,14 +23,14 @@ const (
 )
 
 // quietly has the check alone say what was found.
-func quietly(o link.Options) link.Options {
+func quietly(o redisconn.Options) redisconn.Options {
 	o.Log = slog.New(slog.DiscardHandler)
 	return o
 }
 
 // tryServer looks at the Redis itself: what it is, whether it keeps what it has said, what this user may do.
 func (o *Report) tryServer(ctx context.Context, c *config.Config) {
-	way, err := link.New(quietly(stores.LinkOptions(c)))
+	way, err := redisconn.New(quietly(stores.RedisOptions(c)))
 	if err != nil {
 		o.Fail("redis", "%v", err)
 		return
@@ -38,7 +38,7 @@ func (o *Report) tryServer(ctx context.Context, c *config.Config) {
 	defer way.Close()
 	topology, _ := way.Topology(ctx) // who cannot tell is told of by what follows
 	_ = way.Do(ctx, func(ctx context.Context, r *redis.Client) error {
-		alone := topology != link.Cluster // of a cluster each server is told of by itself
+		alone := topology != redisconn.Cluster // of a cluster each server is told of by itself
 		if alone {
 			o.checkVersion(ctx, c, r)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/app/stores"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // checkScript tells what a script comes to.
@@ -36,13 +36,13 @@ func (o *Report) tryScript(ctx context.Context, c *config.Config) {
 		o.Fail("script", "%v", errors.Join(errs...))
 		return
 	}
-	way, err := link.New(quietly(stores.LinkOptions(c)))
+	way, err := redisconn.New(quietly(stores.RedisOptions(c)))
 	if err != nil {
 		o.Fail("script", "%v", err)
 		return
 	}
 	defer way.Close()
-	if topology, err := way.Topology(ctx); err == nil && topology == link.Cluster {
+	if topology, err := way.Topology(ctx); err == nil && topology == redisconn.Cluster {
 		if err := s.OneSlot(); err != nil {
 			o.Fail("script", "%v", err)
 			return
@@ -58,7 +58,7 @@ func (o *Report) tryScript(ctx context.Context, c *config.Config) {
 }
 
 // loadScript lets a server compile a script, without running it. A user who may not load scripts may still run them.
-func loadScript(ctx context.Context, way *link.Link, key, text string) error {
+func loadScript(ctx context.Context, way *redisconn.Client, key, text string) error {
 	err := way.To(key).Do(ctx, func(ctx context.Context, r *redis.Client) error {
 		return r.ScriptLoad(ctx, text).Err()
 	}, func(error) error { return nil })

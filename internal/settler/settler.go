@@ -15,7 +15,7 @@ import (
 	"sluice/settle/sqlstore"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // Settlement is what the commands of sluice settle work on.
@@ -49,9 +49,9 @@ func Open(c *config.Config, log *slog.Logger) (*Settlement, error) {
 		return nil, err
 	}
 	s := &Settlement{Store: store}
-	options := stores.LinkOptions(c)
+	options := stores.RedisOptions(c)
 	options.Log = log
-	if s.Stream.Link, err = link.New(options); err == nil {
+	if s.Stream.Redis, err = redisconn.New(options); err == nil {
 		s.ledger, err = stores.OpenLedger(c, true, log)
 	}
 	if err != nil {
@@ -66,8 +66,8 @@ func (s *Settlement) Close() {
 	if s.ledger != nil {
 		_ = s.ledger.Close()
 	}
-	if s.Stream.Link != nil {
-		_ = s.Stream.Link.Close()
+	if s.Stream.Redis != nil {
+		_ = s.Stream.Redis.Close()
 	}
 	_ = s.Store.Close()
 }

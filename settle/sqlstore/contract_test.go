@@ -14,7 +14,7 @@ import (
 	"sluice/internal/redistest"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // site is a Redis with ledgers, a database, and a settler between them.
@@ -30,9 +30,9 @@ type site struct {
 
 func newSite(t *testing.T, server *redistest.Server, url string, stock sqlstore.Stock) *site {
 	t.Helper()
-	l := must(link.New(redisOptions(server)))(t)
+	l := must(redisconn.New(redisOptions(server)))(t)
 	t.Cleanup(func() { l.Close() })
-	s := &site{T: t, redis: server, ledger: openLedger(t, server), stream: settle.Stream{Link: l}, url: url}
+	s := &site{T: t, redis: server, ledger: openLedger(t, server), stream: settle.Stream{Redis: l}, url: url}
 	s.store = must(sqlstore.Open(sqlstore.Options{URL: url, Stock: stock}))(t)
 	t.Cleanup(func() { s.store.Close() })
 	_ = must(s.store.Migrate(t.Context()))(t)

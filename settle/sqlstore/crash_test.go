@@ -17,7 +17,7 @@ import (
 	"sluice/settle"
 	"sluice/settle/sqlstore"
 	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // The environment of a test binary that is a settler, until it is killed.
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 
 // runChild settles until the process is killed, or its parent is gone.
 func runChild() {
-	l, err := link.New(redisOptions(&redistest.Server{Addr: os.Getenv(childRedis)}))
+	l, err := redisconn.New(redisOptions(&redistest.Server{Addr: os.Getenv(childRedis)}))
 	if err != nil {
 		panic(err)
 	}
@@ -44,7 +44,7 @@ func runChild() {
 	if err != nil {
 		panic(err)
 	}
-	s, err := settle.New(settle.Stream{Link: l}, store,
+	s, err := settle.New(settle.Stream{Redis: l}, store,
 		settle.Options{Batch: 10, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {
 		panic(err)

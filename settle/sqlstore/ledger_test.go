@@ -10,13 +10,13 @@ import (
 	"sluice/settle"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
-func redisOptions(server *redistest.Server) link.Options {
-	return link.Options{
+func redisOptions(server *redistest.Server) redisconn.Options {
+	return redisconn.Options{
 		Addresses: []string{server.Addr}, PoolSize: 4, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
-		BreakerErrors: link.Unbroken, BreakerPause: time.Second,
+		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
 	}
 }
 

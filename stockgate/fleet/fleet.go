@@ -23,7 +23,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 const (
@@ -43,7 +43,7 @@ type Share struct {
 
 // Options say who this instance is.
 type Options struct {
-	Redis    link.Options
+	Redis    redisconn.Options
 	Name     string       // of the fleet: instances that use the same Redis and name divide the same budget
 	Instance string       // begins the name of this instance, which is unique anyway; may be empty
 	Now      func() int64 // a monotonic clock, in nanoseconds
@@ -55,7 +55,7 @@ type Options struct {
 type Member struct {
 	options Options
 	key, id string
-	link    *link.Link
+	link    *redisconn.Client
 	roll    membership // of the goroutine alone, as those below
 	began   int64      // when this instance wanted to join
 	away    bool       // Redis did not answer the last time
@@ -74,7 +74,7 @@ func Join(o Options) (*Member, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	way, err := link.New(o.Redis)
+	way, err := redisconn.New(o.Redis)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -45,7 +45,7 @@ func join(t *testing.T, address string) *told {
 	t.Helper()
 	to, start := &told{}, time.Now()
 	m, err := Join(Options{
-		Redis: link.Options{Addresses: []string{address}, PoolSize: 1, ConnectTimeout: 2 * time.Second,
+		Redis: redisconn.Options{Addresses: []string{address}, PoolSize: 1, ConnectTimeout: 2 * time.Second,
 			Timeout: 2 * time.Second, BreakerErrors: 100, BreakerPause: time.Second},
 		Name: "shop", Instance: "test", Now: func() int64 { return int64(time.Since(start)) }, Tell: to.tell,
 	})

@@ -7,7 +7,7 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -34,7 +34,7 @@ func still(t *testing.T, at time.Time, sales ...Sale) (*Schedule, *testkit.Log) 
 func instance(t *testing.T, r *redistest.Server, wrongBy time.Duration, sales ...Sale) *Schedule {
 	t.Helper()
 	start := time.Now()
-	way := link.Options{Addresses: []string{r.Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second,
+	way := redisconn.Options{Addresses: []string{r.Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second,
 		Timeout: 5 * time.Second, BreakerErrors: 100, BreakerPause: 50 * time.Millisecond}
 	b, err := New(Options{
 		Redis: &way, Now: func() int64 { return int64(time.Since(start)) },

@@ -19,7 +19,7 @@ import (
 
 	"sluice/proxy"
 	"sluice/proxy/reject"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // Sale is a schedule for some SKUs. No SKU is in two sales at a time.
@@ -32,17 +32,17 @@ type Sale struct {
 
 // Options say what all share. Zero values are replaced by the defaults that are named here.
 type Options struct {
-	Redis   *link.Options    // nil = this instance is alone, and its own clock counts
-	MaxSkew time.Duration    // default 2 s
-	Now     func() int64     // monotonic ns; required
-	Wall    func() time.Time // of this machine; default time.Now
-	Log     *slog.Logger     // default slog.Default()
+	Redis   *redisconn.Options // nil = this instance is alone, and its own clock counts
+	MaxSkew time.Duration      // default 2 s
+	Now     func() int64       // monotonic ns; required
+	Wall    func() time.Time   // of this machine; default time.Now
+	Log     *slog.Logger       // default slog.Default()
 }
 
 // Schedule is where an instance reads which sale is on. It is safe for concurrent use.
 type Schedule struct {
 	o    Options
-	link *link.Link // nil = alone
+	link *redisconn.Client // nil = alone
 
 	ahead atomic.Int64 // what to add to Options.Now to have Unix ns of the shared clock
 	skew  atomic.Int64 // ns by which the shared clock is ahead of this machine's
@@ -85,7 +85,7 @@ func New(o Options, sales []Sale) (*Schedule, error) {
 		way := *o.Redis
 		way.PoolSize = 1
 		var err error
-		if b.link, err = link.New(way); err != nil {
+		if b.link, err = redisconn.New(way); err != nil {
 			return nil, err
 		}
 	}

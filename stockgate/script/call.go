@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/stockgate/key"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // lua is one script, and the name by which Redis remembers it.
@@ -38,7 +38,7 @@ type call struct {
 }
 
 // servers is the connections to the servers.
-type servers struct{ *link.Link }
+type servers struct{ *redisconn.Client }
 
 // run runs calls in one round trip, of a cluster in one to each master that has some of their keys. Each of them then
 // has its own reply or error. A call is sent again only when it was certainly not run: the key, or the master, is
@@ -80,7 +80,7 @@ func runAt(ctx context.Context, r *redis.Client, calls []*call) error {
 	for _, c := range calls {
 		err := c.Err()
 		c.done = !unsent(err)
-		if link.Elsewhere(err) {
+		if redisconn.Redirected(err) {
 			elsewhere = err
 		} else if trouble == nil {
 			trouble = lost(err)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"sluice/stockgate/key"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // Definition is [stock.script]. What it leaves out is the preset's.
@@ -215,7 +215,7 @@ var ErrApart = key.ErrApart
 
 // OneSlot is the error for keys of one call that a cluster may have in several slots. It names those that would work.
 func (s *Script) OneSlot() error {
-	return key.OneSlot(s.prefix, s.texts, link.Tag, names()[:namesOfKeys]...)
+	return key.OneSlot(s.prefix, s.texts, redisconn.Tag, names()[:namesOfKeys]...)
 }
 
 // Name is the preset's, or that of the shop's file.

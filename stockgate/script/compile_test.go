@@ -11,7 +11,7 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/proxy/reject"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 func TestCompile_SaysWhatIsWrongAndHowToFixIt(t *testing.T) {
@@ -152,7 +152,7 @@ func FuzzMarksOfTwoOrdersDiffer(f *testing.F) {
 		if a[1] == b[1] {
 			t.Errorf("%q %q and %q %q share a mark", sku1, serial1, sku2, serial2)
 		}
-		if link.Slot(a[1]) != link.Slot(a[0]) && sku1 != "" {
+		if redisconn.Slot(a[1]) != redisconn.Slot(a[0]) && sku1 != "" {
 			t.Errorf("%q %q leaves its slot", sku1, serial1)
 		}
 	})

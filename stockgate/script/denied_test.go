@@ -20,7 +20,7 @@ func denied(t *testing.T, r *redistest.Server, rules string) func(*Options) {
 		words = append(words, rule)
 	}
 	check(t, r.Client.Do(background, words...).Err())
-	return func(o *Options) { o.Link.Username, o.Link.Password = "app", func() string { return "word" } }
+	return func(o *Options) { o.Redis.Username, o.Redis.Password = "app", func() string { return "word" } }
 }
 
 // A user of Redis who may run only half of a decision must not take units that no order gets.

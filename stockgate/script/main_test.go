@@ -15,7 +15,7 @@ import (
 	"sluice/internal/redistest"
 	"sluice/proxy"
 	"sluice/proxy/reject"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -33,7 +33,7 @@ func compiled(t testing.TB, d Definition) *Script {
 // reserver returns one on the Redis at addr that is closed with the test. Its timeouts suit a busy machine.
 func reserver(t testing.TB, addr string, d Definition, change ...func(*Options)) *Reserver {
 	t.Helper()
-	o := Options{Script: compiled(t, d), MaxWait: time.Minute, Link: link.Options{
+	o := Options{Script: compiled(t, d), MaxWait: time.Minute, Redis: redisconn.Options{
 		Addresses: []string{addr}, PoolSize: 4, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
 		BreakerErrors: 1000, BreakerPause: 50 * time.Millisecond,
 	}}

@@ -14,12 +14,12 @@ import (
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // onMasters lets a Reserver find out by itself that Redis is a cluster.
 func onMasters(nodes *redistest.Nodes) func(*Options) {
-	return func(o *Options) { o.Link.Addresses, o.Link.Topology = nodes.Addrs(), link.Auto }
+	return func(o *Options) { o.Redis.Addresses, o.Redis.Topology = nodes.Addrs(), redisconn.Auto }
 }
 
 // fillOf makes units of a SKU for a preset on any Redis.
@@ -127,7 +127,7 @@ func TestFit_KeysApartAreRejectedOnAClusterThatWasNotConfiguredAsOne(t *testing.
 		}
 		one := redistest.Start(t)
 		fillOf(t, one.Client, untagged(s.def), s.sku, 5)
-		d = reserver(t, one.Addr, untagged(s.def), func(o *Options) { o.Link.Topology = link.Auto })
+		d = reserver(t, one.Addr, untagged(s.def), func(o *Options) { o.Redis.Topology = redisconn.Auto })
 		if err := d.Fit(t.Context()); err != nil {
 			t.Errorf("%s on one server: %v", s.def.Preset, err)
 		}
@@ -162,7 +162,7 @@ func TestPresets_FollowASlotThatMovesInTheMiddleOfASale(t *testing.T) {
 				}
 			}
 			buy(false)
-			slot := link.Slot(d.script.Keys(s.sku)[0])
+			slot := redisconn.Slot(d.script.Keys(s.sku)[0])
 			to := nodes.Masters[0]
 			if nodes.Owner(slot) == to {
 				to = nodes.Masters[1]

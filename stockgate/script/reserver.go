@@ -11,14 +11,14 @@ import (
 
 	"sluice/proxy"
 	"sluice/proxy/reject"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 	"sluice/stockgate/soldout"
 )
 
 // Options say how a Reserver works. Zero values are replaced by the defaults named here.
 type Options struct {
 	Script *Script
-	Link   link.Options
+	Redis  redisconn.Options
 
 	Hold        time.Duration // the deadline that the upstream is told; nothing ends by it; default 15 min
 	Memory      time.Duration // for so long a reading that a SKU is sold out is trusted; default 10 ms
@@ -88,7 +88,7 @@ const (
 // Close it.
 func New(o Options) (*Reserver, error) {
 	o = o.filled()
-	l, err := link.New(o.Link)
+	l, err := redisconn.New(o.Redis)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func (r *Reserver) Fit(ctx context.Context) error {
 	switch topology, err := r.way.Topology(ctx); {
 	case err != nil:
 		return err
-	case topology == link.Cluster:
+	case topology == redisconn.Cluster:
 		return r.apart
 	}
 	r.fits.Store(true)

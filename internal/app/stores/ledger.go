@@ -19,7 +19,7 @@ const (
 // OpenLedger connects to the configured Redis, for our own keys.
 func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*redisstore.Store, error) {
 	name, _ := os.Hostname() // a part of a name that is unique anyway
-	way := LinkOptions(c)
+	way := RedisOptions(c)
 	if visitor {
 		way.Log = slog.New(slog.DiscardHandler)
 	}

@@ -14,7 +14,7 @@ import (
 	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // everyStore runs a test on memory and on Redis: the API is the same.
@@ -22,7 +22,7 @@ func everyStore(t *testing.T, test func(t *testing.T, s protocol.Store)) {
 	t.Run("memory", func(t *testing.T) { test(t, memstore.New()) })
 	t.Run("redis", func(t *testing.T) {
 		server := redistest.Start(t)
-		r, err := redisstore.New(redisstore.Options{Events: 1000, Options: link.Options{
+		r, err := redisstore.New(redisstore.Options{Events: 1000, Options: redisconn.Options{
 			Addresses: []string{server.Addr}, PoolSize: 4, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
 			BreakerErrors: 100, BreakerPause: time.Second,
 		}})

@@ -12,7 +12,7 @@ import (
 	"sluice/config"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // ShopLayout compiles how the shop keeps its stock.
@@ -26,8 +26,8 @@ func ShopLayout(c *config.Config) (*layout.Layout, error) {
 	if err != nil {
 		return nil, c.Errorf("stock.layout", "%v", err)
 	}
-	if c.Stock.Redis.Topology == link.Cluster {
-		if err := l.InOneSlot(link.Tag); err != nil {
+	if c.Stock.Redis.Topology == redisconn.Cluster {
+		if err := l.InOneSlot(redisconn.Tag); err != nil {
 			return nil, c.Errorf("stock.layout", "%v", err)
 		}
 	}
@@ -45,7 +45,7 @@ func OpenShopStock(c *config.Config, log *slog.Logger) (*stockgate.Redis, error)
 	if err != nil {
 		return nil, err
 	}
-	o := LinkOptions(c)
+	o := RedisOptions(c)
 	o.Log = log
 	return stockgate.NewRedis(o, l)
 }
@@ -59,15 +59,15 @@ func CheckFits(c *config.Config, r *stockgate.Redis) error {
 	return nil
 }
 
-// LinkOptions say how the configured Redis is reached.
-func LinkOptions(c *config.Config) link.Options {
+// RedisOptions say how the configured Redis is reached.
+func RedisOptions(c *config.Config) redisconn.Options {
 	redis.SetLogger(silent{})
 	r := c.Stock.Redis
 	var secure *tls.Config
 	if r.TLS {
 		secure = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	return link.Options{
+	return redisconn.Options{
 		Topology: r.Topology, MasterName: r.MasterName, Addresses: r.Addresses, Username: r.Username,
 		Password: func() string { return string(r.PasswordNow()) }, DB: r.DB, TLS: secure,
 		PoolSize: r.PoolSize, ConnectTimeout: r.ConnectTimeout, Timeout: r.Timeout,

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"sluice/config"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 	"sluice/stockgate/script"
 )
 
@@ -24,7 +24,7 @@ func CompileScript(c *config.Config) (*script.Script, []error) {
 	if s == nil {
 		return nil, errs
 	}
-	if c.Stock.Redis.Topology == link.Cluster {
+	if c.Stock.Redis.Topology == redisconn.Cluster {
 		if err := s.OneSlot(); err != nil {
 			errs = append(errs, c.Errorf("stock.script.keys", "%v", err))
 		}

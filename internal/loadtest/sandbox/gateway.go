@@ -22,7 +22,7 @@ import (
 	"sluice/internal/app/stores"
 	"sluice/internal/listener"
 	"sluice/internal/loadtest"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // isGate tells a process by its environment that it is the gate of a load test.
@@ -96,7 +96,7 @@ type testedGateway struct {
 	gate   *app.Gateway
 	front  string
 	keys   []string
-	link   *link.Link // nil = there is no Redis
+	link   *redisconn.Client // nil = there is no Redis
 	took   *loadtest.Stopwatch
 	stop   context.CancelFunc
 	done   sync.WaitGroup
@@ -111,7 +111,7 @@ func raise(s *sandbox) (*testedGateway, error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	r := &testedGateway{shadow: s, keys: s.keys(c), took: loadtest.NewWatch(), stop: func() {}}
 	if c.Stock.Source == "redis" {
-		if r.link, err = link.New(stores.LinkOptions(c)); err != nil {
+		if r.link, err = redisconn.New(stores.RedisOptions(c)); err != nil {
 			return nil, err
 		}
 		if err := r.vacant(); err != nil {

@@ -13,7 +13,7 @@ import (
 	"sluice/config"
 	"sluice/internal/app/stores"
 	"sluice/internal/loadtest"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // Options are the size and the shape of a load test.
@@ -131,7 +131,7 @@ func (r *Options) takes(c *config.Config, s *sandbox, child *gateChild, o *loadt
 	patient := *c
 	way := &patient.Stock.Redis
 	way.PoolSize, way.Timeout, way.ConnectTimeout, way.BreakerErrors = min(r.ShopCapacity, mostConnections)+1,
-		shopPatience, shopPatience, link.Unbroken
+		shopPatience, shopPatience, redisconn.Unbroken
 	own, err := stores.OpenShopStock(&patient, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
