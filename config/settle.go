@@ -13,6 +13,7 @@ type Settle struct {
 	PasswordFile string       `toml:"password_file"`
 	Password     Secret       // what PasswordFile holds
 	URL          string       // Database; the path of SQLite is absolute, or as seen from where sluice was started
+	Listen       string       `toml:"listen"`  // host:port of health and metrics; "" = none
 	Batch        int          `toml:"batch"`   // entries a transaction, 1 to 10000
 	Workers      int          `toml:"workers"` // 1 to 64
 	Stock        SettleStock  `toml:"stock"`
@@ -33,7 +34,7 @@ type SettleOrders struct {
 }
 
 func defaultSettle() Settle {
-	return Settle{Batch: 500, Workers: 4, Stock: SettleStock{SKUColumn: "sku", LeftColumn: "num", Check: true}}
+	return Settle{Listen: "127.0.0.1:8092", Batch: 500, Workers: 4, Stock: SettleStock{SKUColumn: "sku", LeftColumn: "num", Check: true}}
 }
 
 // identifiers are names of SQL that need no quoting, perhaps with a schema.
@@ -43,6 +44,9 @@ func (c *Config) checkSettle(r *report) {
 	s := &c.Settle
 	between(r, "settle.batch", s.Batch, 1, 10_000)
 	between(r, "settle.workers", s.Workers, 1, 64)
+	if s.Listen != "" {
+		r.listen("settle.listen", s.Listen)
+	}
 	if s.Stock.Table != "" {
 		for key, name := range map[string]string{
 			"table": s.Stock.Table, "sku_column": s.Stock.SKUColumn, "left_column": s.Stock.LeftColumn,

@@ -15,6 +15,7 @@ type Entry struct {
 	Position
 	Numbers
 	Fingerprint Fingerprint
+	At          int64 // Unix ms; 0 = not known
 	Records     []Record
 	Fault       error  // the entry cannot be read; Position is right anyway
 	Text        string // the fields, quoted, if Fault is not nil
@@ -49,7 +50,6 @@ func (e *Entry) decode(words []string) error {
 	if len(words)%2 != 0 {
 		return errors.New("a field has no value")
 	}
-	var at int64
 	var errs []error
 	number := func(name, text string) int64 {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -80,14 +80,14 @@ func (e *Entry) decode(words []string) error {
 		case "state":
 			e.State, seen = value, seen+1
 		case "at":
-			at = number(name, value)
+			e.At = number(name, value)
 		}
 	}
 	if seen != 4 {
 		errs = append(errs, errors.New("total, held, sold or state is missing"))
 	}
 	for i := range e.Records {
-		e.Records[i].At = at
+		e.Records[i].At = e.At
 	}
 	return errors.Join(errs...)
 }

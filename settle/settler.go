@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -44,8 +43,7 @@ type Settler struct {
 	o      Options
 	log    *slog.Logger
 	now    func() time.Time
-
-	orders, batches, rebuilds, lostOrders atomic.Int64
+	counts counts
 }
 
 // New returns a Settler that does nothing until Run or Drain.
@@ -57,18 +55,11 @@ func New(stream Stream, db Database, o Options) (*Settler, error) {
 		o.Workers = 4
 	}
 	s := &Settler{stream: stream, db: db, o: o, log: o.Log, now: time.Now}
+	s.counts.lag = newLag()
 	if s.log == nil {
 		s.log = slog.Default()
 	}
 	return s, nil
-}
-
-// Stats are the counts of a settler since it was made.
-type Stats struct{ Orders, Batches, Rebuilds, LostOrders int64 }
-
-// Stats may be called at any time.
-func (s *Settler) Stats() Stats {
-	return Stats{s.orders.Load(), s.batches.Load(), s.rebuilds.Load(), s.lostOrders.Load()}
 }
 
 // Run settles until ctx ends. Faults are logged, and tried again for ever.
@@ -94,6 +85,7 @@ func (s *Settler) Run(ctx context.Context) {
 			listed = now
 		}
 		next := s.round(ctx, places)
+		s.sumUp(places)
 		timer := time.NewTimer(min(next, listEvery))
 		select {
 		case <-ctx.Done():
@@ -178,6 +170,7 @@ func (s *Settler) some(ctx context.Context, due []*place) {
 			s.end(ctx, p, false, err)
 			continue
 		}
+		p.ledger = ledgers[i]
 		if p.loaded && p.cursor != nil && ledgers[i].Position == p.cursor.Position {
 			s.end(ctx, p, false, nil)
 			continue
@@ -198,12 +191,15 @@ func (s *Settler) end(ctx context.Context, p *place, worked bool, err error) {
 	if worked && err == nil {
 		p.wait = minPoll
 	}
-	p.due = s.now().Add(p.wait)
+	now := s.now()
+	p.due = now.Add(p.wait)
+	elsewhere := errors.Is(err, ErrElsewhere)
+	p.measure(now, elsewhere, err != nil && !elsewhere)
 	switch {
 	case err == nil && p.trouble != "":
 		p.trouble = ""
 		s.log.Info("settle: a SKU is settled again", "sku", p.sku)
-	case err == nil, errors.Is(err, ErrElsewhere), ctx.Err() != nil:
+	case err == nil, elsewhere, ctx.Err() != nil:
 	case err.Error() != p.trouble:
 		p.trouble = err.Error()
 		s.log.Error("settle: a SKU is not settled; its changes stay in Redis", "sku", p.sku, "error", err)

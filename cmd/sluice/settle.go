@@ -43,21 +43,7 @@ func newSettleRun(file *string) *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			if err := s.WaitForSchema(ctx, log); err != nil {
-				if ctx.Err() != nil {
-					return nil
-				}
-				return err
-			}
-			worker, err := s.Settler(c, log)
-			if err != nil {
-				return err
-			}
-			log.Info("settle: ready", "version", version, "database", c.Settle.Database)
-			worker.Run(ctx)
-			done := worker.Stats()
-			log.Info("settle: stopped", "orders", done.Orders, "transactions", done.Batches, "rebuilds", done.Rebuilds)
-			return nil
+			return s.Run(ctx, c, version, log)
 		},
 	}
 }

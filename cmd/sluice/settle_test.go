@@ -27,6 +27,7 @@ redis = { addresses = [%q], topology = "single" }
 reserve = { events_acknowledged = true }
 [settle]
 database = "sqlite:settle.db"
+listen = "127.0.0.1:0"
 [[route]]
 name = "order"
 match = "POST /o/{sku}"
@@ -113,6 +114,41 @@ func TestSettleCommands_TellTheBooks(t *testing.T) {
 	if out, _ := command(t, "settle", "report", "--json", "-c", file); !strings.Contains(out, `{"kind":"over_limit","sku":"1001","name":"alice","units":2`) {
 		t.Errorf("report --json: %q", out)
 	}
+}
+
+func TestCheckOnline_TriesTheDatabaseOfTheSettler(t *testing.T) {
+	server := redistest.Start(t)
+	file := settleConfig(t, server.Addr)
+	wants := func(when string, words ...string) {
+		t.Helper()
+		out, _ := command(t, "check", "--online", "--sku", "1001", file)
+		for _, word := range words {
+			if !strings.Contains(out, word) {
+				t.Errorf("%s: %q is missing in\n%s", when, word, out)
+			}
+		}
+	}
+	wants("no file", "books orders in sqlite:settle.db, 500 changes a transaction", "ok   settle    sqlite:settle.db is made by")
+	if _, err := os.Stat(filepath.Join(filepath.Dir(file), "settle.db")); err == nil {
+		t.Error("the check has made the database")
+	}
+	if out, err := command(t, "settle", "migrate", "-c", file); err != nil {
+		t.Fatal(out, err)
+	}
+	wants("tables", "ok   settle    sqlite:settle.db has the tables of this version")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := strings.Replace(string(text), "[[route]]", "[settle.orders]\nquery = \"SELECT serial FROM nowhere WHERE sku = :sku\"\n[[route]]", 1)
+	if err := os.WriteFile(file, []byte(strings.Replace(bad, "sqlite:settle.db", "postgres://u@127.0.0.1:1/shop", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wants("no server", "FAIL settle    postgres://u@127.0.0.1:1/shop: reach the database", "orders go on, and their changes stay in Redis")
+	if err := os.WriteFile(file, []byte(bad), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wants("no table of the shop", "FAIL settle    settle.orders.query: ", "nowhere")
 }
 
 func TestSettleReport_CSVHoldsNoFormula(t *testing.T) {

@@ -5,7 +5,6 @@ package settler
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -112,27 +111,4 @@ func (s *Settlement) Adopt(ctx context.Context, sku string, orders []settle.Reco
 		orders = orders[n:]
 	}
 	return nil
-}
-
-// WaitForSchema waits until the database can be reached, and reports whether its tables are those of this version. The
-// tables of SQLite are made.
-func (s *Settlement) WaitForSchema(ctx context.Context, log *slog.Logger) error {
-	const again = 2 * time.Second
-	for {
-		var err error
-		if s.Store.Embedded() {
-			_, err = s.Store.Migrate(ctx)
-		} else {
-			err = s.Store.CheckSchema(ctx)
-		}
-		if err == nil || errors.Is(err, sqlstore.ErrSchema) {
-			return err
-		}
-		log.Error("settle: the database cannot be reached; changes stay in Redis", "error", err, "again_in", again)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(again):
-		}
-	}
 }

@@ -234,6 +234,10 @@ func parksPoisonedEntry(s *site) {
 	if left := s.left(sku); left != 10-booked { // of what is booked, not of the ledger's sum
 		s.Errorf("%d units are left: want %d", left, 10-booked)
 	}
+	waiting := must(s.store.Waiting(s.Context()))(s.T)
+	if waiting.Conflicts["entry"] < 1 || !slices.Contains(waiting.Differences, sqlstore.Difference{SKU: sku, Units: 6 - booked}) {
+		s.Errorf("%+v waits: want an entry, and %d units", waiting, 6-booked)
+	}
 	if len(parked) == 0 || !strings.Contains(parked[0], `"r:bad\x00" "Q|many|of\xff|nothing"`) {
 		s.Errorf("conflicts %q: want the bytes of the entry", parked)
 	}

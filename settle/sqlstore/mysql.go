@@ -43,7 +43,8 @@ func openMySQL(text, password string) (*sql.DB, dialect, error) {
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(8)
 	return db, dialect{
-		name: "mysql", skipLocked: " FOR UPDATE SKIP LOCKED", now: "CURRENT_TIMESTAMP(6)", quote: "`",
+		name: "mysql", skipLocked: " FOR UPDATE SKIP LOCKED", now: "CURRENT_TIMESTAMP(6)",
+		clock: "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000 AS SIGNED)", quote: "`",
 		insertion: "INSERT IGNORE", upsert: upsertMySQL, isData: isMySQLData,
 		options: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
 	}, nil

@@ -47,6 +47,7 @@ type dialect struct {
 	numbered   bool   // placeholders are $1, $2, ...
 	skipLocked string // after SELECT
 	now        string
+	clock      string // the time as Unix ms
 	quote      string // around identifiers
 	insertion  string // INSERT that does nothing where the row is there: its beginning ...
 	ignored    string // ... and its end
