@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 )
 
 // Settle is how sluice settle brings orders into a database. The gate does not read it.
@@ -18,6 +19,7 @@ type Settle struct {
 	Workers      int          `toml:"workers"` // 1 to 64
 	Stock        SettleStock  `toml:"stock"`
 	Orders       SettleOrders `toml:"orders"`
+	Paid         SettlePaid   `toml:"paid"`
 }
 
 // SettleStock is the shop's own stock table.
@@ -33,8 +35,15 @@ type SettleOrders struct {
 	Query string `toml:"query"` // returns serial and quantity of the orders of :sku; "" = they are not compared
 }
 
+// SettlePaid ends a SKU when all its units are paid.
+type SettlePaid struct {
+	Query string        `toml:"query"` // returns the paid units of :sku; "" = nothing ends by it
+	Every time.Duration `toml:"every"` // 1s to 1h
+}
+
 func defaultSettle() Settle {
-	return Settle{Listen: "127.0.0.1:8092", Batch: 500, Workers: 4, Stock: SettleStock{SKUColumn: "sku", LeftColumn: "num", Check: true}}
+	return Settle{Listen: "127.0.0.1:8092", Batch: 500, Workers: 4, Stock: SettleStock{SKUColumn: "sku", LeftColumn: "num", Check: true},
+		Paid: SettlePaid{Every: 5 * time.Second}}
 }
 
 // identifiers are names of SQL that need no quoting, perhaps with a schema.
@@ -58,6 +67,10 @@ func (c *Config) checkSettle(r *report) {
 	}
 	if q := s.Orders.Query; q != "" && !strings.Contains(q, ":sku") {
 		r.fail("settle.orders.query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
+	}
+	between(r, "settle.paid.every", s.Paid.Every, time.Second, time.Hour)
+	if q := s.Paid.Query; q != "" && !strings.Contains(q, ":sku") {
+		r.fail("settle.paid.query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
 	}
 	if s.Database == "" {
 		return

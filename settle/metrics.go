@@ -9,7 +9,7 @@ import (
 
 // counts are what a settler has done since it was made, and how far it is behind.
 type counts struct {
-	orders, entries, batches, rebuilds, frozen, lostOrders atomic.Int64
+	orders, entries, batches, rebuilds, frozen, lostOrders, givebacks atomic.Int64
 
 	behind      atomic.Int64 // changes that wait
 	behindSince atomic.Int64 // Unix ns since when a change has waited without end; 0 = none waits
@@ -29,8 +29,8 @@ func newLag() prometheus.Histogram {
 
 // Stats are the counts of a settler since it was made.
 type Stats struct {
-	Orders, Entries, Batches, Rebuilds, Frozen, LostOrders int64
-	Behind                                                 int64 // changes that wait now
+	Orders, Entries, Batches, Rebuilds, Frozen, LostOrders, Givebacks int64
+	Behind                                                            int64 // changes that wait now
 }
 
 // Stats may be called at any time.
@@ -38,7 +38,8 @@ func (s *Settler) Stats() Stats {
 	c := &s.counts
 	return Stats{
 		Orders: c.orders.Load(), Entries: c.entries.Load(), Batches: c.batches.Load(), Rebuilds: c.rebuilds.Load(),
-		Frozen: c.frozen.Load(), LostOrders: c.lostOrders.Load(), Behind: c.behind.Load(),
+		Frozen: c.frozen.Load(), LostOrders: c.lostOrders.Load(),
+		Givebacks: c.givebacks.Load(), Behind: c.behind.Load(),
 	}
 }
 
@@ -61,6 +62,7 @@ func (s *Settler) Collect(ch chan<- prometheus.Metric) {
 	count(done.Rebuilds, "sluice_settler_rebuilds_total", "Ledgers that were read whole, since changes were missing.")
 	count(done.Frozen, "sluice_settler_frozen_total", "Ledgers that were frozen, since Redis had lost sold orders.")
 	count(done.LostOrders, "sluice_settler_lost_orders_total", "Sold orders that Redis had lost and that were adopted.")
+	count(done.Givebacks, "sluice_settler_givebacks_total", "Orders that the shop gave back by the database.")
 	number(prometheus.GaugeValue, float64(done.Behind), "sluice_settler_behind_entries", "Changes that wait in Redis.")
 	number(prometheus.GaugeValue, waiting, "sluice_settler_behind_seconds",
 		"Since when changes of a SKU have waited, of the SKU that has waited longest.")

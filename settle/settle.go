@@ -78,7 +78,7 @@ func (r Record) counted() int64 {
 type Conflict struct {
 	SKU string
 	Position
-	Kind   string // "stock" "entry" "missing" "lost"
+	Kind   string // "stock" "entry" "missing" "lost" "giveback"
 	Detail string // valid UTF-8
 }
 

@@ -23,14 +23,21 @@ type ChangeableLedger interface {
 	Freeze(ctx context.Context, sku string) error
 	// Adopt books orders that exist as sold.
 	Adopt(ctx context.Context, sku string, orders []Record) error
+	// Refund returns the units of an order. It is idempotent. ok is false if the ledger does not know the order.
+	Refund(ctx context.Context, sku, serial string) (ok bool, err error)
+	// End ends the sale of a SKU.
+	End(ctx context.Context, sku string) error
 }
 
-// Options configure a Settler. The zero value of each field but Batch has a meaning.
+// Options configure a Settler. The zero value of each field but Batch has a meaning. Givebacks and Paid need a Ledger.
 type Options struct {
 	Batch   int              // entries a transaction; 1 to 10,000
 	Workers int              // SKUs that are settled at the same time; 0 = 4
 	Ledger  ChangeableLedger // nil = nothing is trimmed, frozen or adopted
 	Log     *slog.Logger     // nil = slog.Default()
+
+	Givebacks Givebacks // nil = the shop gives no orders back by the database
+	Paid      Paid      // Count nil = SKUs do not end by what is paid
 
 	// Listen, if not nil, calls wake with each SKU whose ledger may have changed, until ctx ends.
 	Listen func(ctx context.Context, wake func(sku string))
@@ -65,10 +72,10 @@ func New(stream Stream, db Database, o Options) (*Settler, error) {
 // Run settles until ctx ends. Faults are logged, and tried again for ever.
 func (s *Settler) Run(ctx context.Context) {
 	woken := make(chan string, maxMessages)
-	var listening sync.WaitGroup
-	defer listening.Wait()
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	if s.o.Listen != nil {
-		listening.Go(func() {
+		beside.Go(func() {
 			s.o.Listen(ctx, func(sku string) {
 				select {
 				case woken <- sku:
@@ -76,6 +83,12 @@ func (s *Settler) Run(ctx context.Context) {
 				}
 			})
 		})
+	}
+	if s.o.Givebacks != nil {
+		beside.Go(func() { s.giveBackAll(ctx) })
+	}
+	if s.o.Paid.Count != nil {
+		beside.Go(func() { s.endPaid(ctx) })
 	}
 	places := make(map[string]*place)
 	var listed time.Time

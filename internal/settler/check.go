@@ -55,6 +55,11 @@ func Check(ctx context.Context, o *doctor.Report, c *config.Config) error {
 			o.Fail("settle", "settle.orders.query: %v", err)
 		}
 	}
+	if q := c.Settle.Paid.Query; q != "" {
+		if err := store.CheckPaidQuery(ctx, q); err != nil {
+			o.Fail("settle", "settle.paid.query: %v", err)
+		}
+	}
 	checkClock(ctx, o, store)
 	if len(missing) == 0 {
 		o.OK("settle", "%s has the tables of this version, and the account may change them", c.Settle.Database)

@@ -5,6 +5,7 @@ package settler
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -72,8 +73,13 @@ func (s *Settlement) Close() {
 
 // Settler returns a settler of all SKUs.
 func (s *Settlement) Settler(c *config.Config, log *slog.Logger) (*settle.Settler, error) {
+	var paid settle.Paid
+	if query := c.Settle.Paid.Query; query != "" {
+		paid.Every = c.Settle.Paid.Every
+		paid.Count = func(ctx context.Context, sku string) (int64, error) { return s.Store.CountPaid(ctx, query, sku) }
+	}
 	return settle.New(s.Stream, s.Store, settle.Options{
-		Batch: c.Settle.Batch, Workers: c.Settle.Workers, Ledger: s, Log: log,
+		Batch: c.Settle.Batch, Workers: c.Settle.Workers, Ledger: s, Log: log, Givebacks: s.Store, Paid: paid,
 		Listen: func(ctx context.Context, wake func(string)) {
 			s.ledger.Listen(ctx, func(sku string, _ protocol.StockVersion) { wake(sku) }, func() {})
 		},
@@ -90,6 +96,23 @@ func (s *Settlement) Acknowledge(ctx context.Context, sku, id string) error {
 func (s *Settlement) Freeze(ctx context.Context, sku string) error {
 	_, err := s.ledger.SetState(ctx, sku, protocol.Frozen)
 	return err
+}
+
+// End implements settle.ChangeableLedger.
+func (s *Settlement) End(ctx context.Context, sku string) error {
+	_, err := s.ledger.SetState(ctx, sku, protocol.Ended)
+	return err
+}
+
+// Refund implements settle.ChangeableLedger. A ledger that is gone has nothing to return.
+func (s *Settlement) Refund(ctx context.Context, sku, serial string) (ok bool, err error) {
+	now, done := time.Now(), make([]protocol.Done, 1)
+	_, err = s.ledger.Finish(ctx, sku, now.UnixMilli(), now.Add(stores.KeepReleased).UnixMilli(), protocol.Refund,
+		[]protocol.Item{{Serial: serial}}, done)
+	if errors.Is(err, protocol.ErrUnknownSKU) {
+		return true, nil
+	}
+	return err == nil && done[0] != protocol.NotFound, err
 }
 
 // adoptAtOnce is how many orders one call to the ledger adopts.

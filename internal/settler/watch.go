@@ -94,6 +94,8 @@ func (w *Watch) Collect(ch chan<- prometheus.Metric) {
 		gauge(float64(waiting.Conflicts[kind]), "sluice_settler_conflicts",
 			"Conflicts that no operator has solved.", "kind", kind)
 	}
+	gauge(waiting.Giveback.Seconds(), "sluice_settler_giveback_oldest_seconds",
+		"Age of the oldest order that the shop gives back and that is not done; 0: there is none.")
 	const name, help = "sluice_settler_difference_units", "Units sold by the ledger and not deducted, at the cursor; " +
 		"below 0: deducted and not sold. SKUs that are not named are _other."
 	var other int64

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/internal/dbtest"
 	"sluice/internal/redistest"
@@ -37,7 +38,10 @@ func newSite(t *testing.T, server *redistest.Server, url string, stock sqlstore.
 	t.Cleanup(func() { s.store.Close() })
 	_ = must(s.store.Migrate(t.Context()))(t)
 	s.settler = must(settle.New(s.stream, s.store, settle.Options{
-		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler),
+		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler), Givebacks: s.store,
+		Paid: settle.Paid{Every: time.Hour, Count: func(ctx context.Context, sku string) (int64, error) {
+			return s.store.CountPaid(ctx, "SELECT SUM(units) FROM paid WHERE sku = :sku", sku)
+		}},
 	}))(t)
 	return s
 }
@@ -112,6 +116,9 @@ func TestSettlement_KeepsItsContract(t *testing.T) {
 			"a SKU sold again is another ledger":    beginsNewLedger,
 			"the stream keeps the cursor's entry":   trimsSettledEntries,
 			"an older Redis is not settled":         rejectsOlderRedis,
+			"an order is given back once":           givesBackOnce,
+			"an early give-back is kept":            keepsEarlyGiveback,
+			"what is paid ends":                     endsWhatIsPaid,
 		} {
 			t.Run(name, func(t *testing.T) { rule(newSite(t, server, url, sqlstore.Stock{})) })
 		}

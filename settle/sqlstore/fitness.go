@@ -21,6 +21,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 		"SELECT " + cursorColumns + ", changed FROM sluice_cursor WHERE 1 = 0",
 		"SELECT buyer, quantity, status, at, missing FROM sluice_order WHERE 1 = 0",
 		"SELECT num FROM sluice_stock WHERE 1 = 0",
+		"SELECT id, asked, due, tries, done, outcome FROM sluice_giveback WHERE 1 = 0",
 		"SELECT id, kind, detail, found, solved FROM sluice_conflict WHERE 1 = 0",
 	} {
 		rows, err := s.db.QueryContext(ctx, query)
@@ -48,6 +49,7 @@ func (s *Store) CheckRights(ctx context.Context) (missing []string) {
 		try("INSERT INTO "+t.table, fmt.Sprintf("INSERT INTO %s (%s) SELECT %[2]s FROM %[1]s WHERE 1 = 0", t.table, t.columns))
 		try("UPDATE "+t.table, fmt.Sprintf("UPDATE %s SET %s = %[2]s WHERE 1 = 0", t.table, t.changed))
 	}
+	try("UPDATE sluice_giveback", "UPDATE sluice_giveback SET tries = tries WHERE 1 = 0")
 	try("DELETE FROM sluice_stock", "DELETE FROM sluice_stock WHERE 1 = 0")
 	if s.stock.Table != "" {
 		table, left := s.identifier(s.stock.Table), s.identifier(s.stock.LeftColumn)
@@ -60,6 +62,12 @@ func (s *Store) CheckRights(ctx context.Context) (missing []string) {
 // CheckOrdersQuery runs settle.orders.query for a SKU that does not exist.
 func (s *Store) CheckOrdersQuery(ctx context.Context, query string) error {
 	_, err := s.shopOrders(ctx, query, strings.Repeat("0", 19))
+	return err
+}
+
+// CheckPaidQuery runs settle.paid.query for a SKU that does not exist.
+func (s *Store) CheckPaidQuery(ctx context.Context, query string) error {
+	_, err := s.CountPaid(ctx, query, strings.Repeat("0", 19))
 	return err
 }
 

@@ -59,8 +59,7 @@ func (s *Store) claim(ctx context.Context, tx *sql.Tx, b *settle.Batch) error {
 		}
 		return nil
 	}
-	c, err := scanCursor(tx.QueryRowContext(ctx, s.sql("SELECT "+cursorColumns+
-		" FROM sluice_cursor WHERE target = ? AND sku = ?"+s.d.skipLocked), settle.Target, stored(b.SKU)))
+	c, err := s.lock(ctx, tx, b.SKU)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return settle.ErrElsewhere
@@ -71,6 +70,12 @@ func (s *Store) claim(ctx context.Context, tx *sql.Tx, b *settle.Batch) error {
 	}
 	b.From = &c // Deducted is that of the database
 	return nil
+}
+
+// lock reads and locks the cursor of a SKU. It is sql.ErrNoRows if there is none, or if another settler has locked it.
+func (s *Store) lock(ctx context.Context, tx *sql.Tx, sku string) (settle.Cursor, error) {
+	return scanCursor(tx.QueryRowContext(ctx, s.sql("SELECT "+cursorColumns+
+		" FROM sluice_cursor WHERE target = ? AND sku = ?"+s.d.skipLocked), settle.Target, stored(sku)))
 }
 
 // move compares and sets the cursor.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"time"
 
 	"sluice/settle"
 )
@@ -12,6 +13,7 @@ import (
 type Waiting struct {
 	Conflicts   map[string]int64 // that are not solved, by kind; kinds without any are 0
 	Differences []Difference     // by SKU
+	Giveback    time.Duration    // age of the oldest order that the shop gives back and that is not done; 0 = none
 }
 
 // Difference is a SKU of which other units were deducted than its ledger has sold.
@@ -21,7 +23,7 @@ type Difference struct {
 }
 
 // Kinds are the kinds of conflicts.
-func Kinds() []string { return []string{"entry", "lost", "missing", "stock"} }
+func Kinds() []string { return []string{"entry", "giveback", "lost", "missing", "stock"} }
 
 // Waiting reads what waits. It reads one row for each SKU, and the open conflicts.
 func (s *Store) Waiting(ctx context.Context) (w Waiting, err error) {
@@ -50,7 +52,8 @@ func (s *Store) Waiting(ctx context.Context) (w Waiting, err error) {
 	if err != nil {
 		return w, fmt.Errorf("read differences: %w", err)
 	}
-	return w, nil
+	w.Giveback, err = s.OldestGiveback(ctx)
+	return w, err
 }
 
 // each shows see every row of a query.
