@@ -17,8 +17,8 @@ type Entry struct {
 	Fingerprint Fingerprint
 	At          int64 // Unix ms; 0 = not known
 	Records     []Record
-	Fault       error  // the entry cannot be read; Position is right anyway
-	Text        string // the fields, quoted, if Fault is not nil
+	Fault       error    // the entry cannot be read; Position is right anyway
+	fields      []string // names and values
 }
 
 // decodeEntry reads an entry of the reply to XRANGE: an id, and a list of names and values.
@@ -38,9 +38,9 @@ func decodeEntry(reply any) (Entry, error) {
 	for i, f := range fields {
 		words[i], _ = f.(string)
 	}
-	e.Fingerprint = fingerprint(id, words)
+	e.Fingerprint, e.fields = fingerprint(id, words), words
 	if e.Fault = e.decode(words); e.Fault != nil {
-		e.Records, e.Text = nil, quoted(words)
+		e.Records = nil
 	}
 	return e, nil
 }
@@ -135,6 +135,22 @@ func quoted(words []string) string {
 		parts[i] = strconv.QuoteToASCII(word)
 	}
 	return strings.Join(parts, " ")
+}
+
+// unquoted is the inverse of quoted.
+func unquoted(text string) (words []string, err error) {
+	for text != "" {
+		prefix, err := strconv.QuotedPrefix(text)
+		if err != nil {
+			return nil, err
+		}
+		word, err := strconv.Unquote(prefix)
+		if err != nil {
+			return nil, err
+		}
+		words, text = append(words, word), strings.TrimPrefix(text[len(prefix):], " ")
+	}
+	return words, nil
 }
 
 // fold returns the last record of each serial, sorted by serial, so that all settlers lock rows in one order.

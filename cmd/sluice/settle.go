@@ -23,7 +23,8 @@ func newSettlement() *cobra.Command {
 	cmd := parent("settle", "Book what the ledgers have decided in a database.")
 	configFlag(cmd, cmd.PersistentFlags(), &file, "take [settle] and the Redis of this configuration `file`")
 	cmd.AddCommand(
-		newSettleRun(&file), newSettleMigrate(&file), newSettleStatus(&file), newSettleVerify(&file), newSettleReport(&file))
+		newSettleRun(&file), newSettleMigrate(&file), newSettleStatus(&file), newSettleVerify(&file), newSettleReport(&file),
+		newSettleRetry(&file))
 	return cmd
 }
 
@@ -133,7 +134,7 @@ func printSettleStatus(cmd *cobra.Command, s *settler.Settlement) error {
 	out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "SKU\tSETTLED TO\tBEHIND\tSTATE\tTOTAL\tSOLD\tBOOKED\tRESERVED\tMISSING\tLEFT")
 	for _, b := range books {
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", shown(b.SKU), b.Position, behind(at[b.SKU], b.Cursor), b.State,
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", shown(b.SKU), b.Position, behind(at[b.SKU], b.Cursor), shown(b.State),
 			b.Total, b.Sold, b.Booked, b.Reserved, b.Missing, unknownBelow0(b.Left))
 	}
 	if err := out.Flush(); err != nil {

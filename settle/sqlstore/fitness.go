@@ -22,7 +22,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 		"SELECT buyer, quantity, status, at, missing FROM sluice_order WHERE 1 = 0",
 		"SELECT num FROM sluice_stock WHERE 1 = 0",
 		"SELECT id, asked, due, tries, done, outcome FROM sluice_giveback WHERE 1 = 0",
-		"SELECT id, kind, detail, found, solved FROM sluice_conflict WHERE 1 = 0",
+		"SELECT id, kind, detail, entry, found, solved FROM sluice_conflict WHERE 1 = 0",
 	} {
 		rows, err := s.db.QueryContext(ctx, query)
 		if err != nil {
