@@ -13,7 +13,7 @@ import (
 	"sluice/internal/redistest"
 )
 
-const keepsChanges = "stock.reserve.events_acknowledged = true"
+const keepsChanges = "stock.reserve.stream_keep_unread = true"
 
 // settler runs sluice settle run until the test ends. Its ops are the listener for health and metrics.
 func settler(t *testing.T, database string, settings ...string) *running {

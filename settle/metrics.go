@@ -70,7 +70,7 @@ func (s *Settler) Collect(ch chan<- prometheus.Metric) {
 }
 
 // measure notes how many changes of the SKU wait, and since when. If another settler works on it, that one tells.
-func (p *place) measure(now time.Time, elsewhere, failed bool) {
+func (p *skuCursor) measure(now time.Time, elsewhere, failed bool) {
 	switch {
 	case elsewhere:
 		p.behind = 0
@@ -88,7 +88,7 @@ func (p *place) measure(now time.Time, elsewhere, failed bool) {
 }
 
 // sumUp publishes how much waits of all SKUs.
-func (s *Settler) sumUp(places map[string]*place) {
+func (s *Settler) sumUp(places map[string]*skuCursor) {
 	var behind, since int64
 	for _, p := range places {
 		behind += p.behind

@@ -12,7 +12,7 @@ func TestPlace_TellsHowManyChangesWaitAndSinceWhen(t *testing.T) {
 	ledger := func(ver int64) Ledger { return Ledger{Position: Position{1, ver}, Born: 1} }
 	cursor := func(ver int64) *Cursor { return &Cursor{Position: Position{1, ver}, Born: 1} }
 	fault := errors.New("the database is away")
-	p := &place{}
+	p := &skuCursor{}
 	for i, step := range []struct {
 		ledger Ledger
 		cursor *Cursor // nil = not read

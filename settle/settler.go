@@ -90,7 +90,7 @@ func (s *Settler) Run(ctx context.Context) {
 	if s.o.Paid.Count != nil {
 		beside.Go(func() { s.endPaid(ctx) })
 	}
-	places := make(map[string]*place)
+	places := make(map[string]*skuCursor)
 	var listed time.Time
 	for ctx.Err() == nil {
 		if now := s.now(); now.Sub(listed) >= listEvery {
@@ -121,9 +121,9 @@ func (s *Settler) Run(ctx context.Context) {
 
 // Drain settles one SKU until its cursor is at the end of the stream, or until a fault.
 func (s *Settler) Drain(ctx context.Context, sku string) error {
-	p := &place{sku: sku}
+	p := &skuCursor{sku: sku}
 	for {
-		worked, err := s.turn(ctx, p)
+		worked, err := s.settleSKU(ctx, p)
 		if err != nil && !errors.Is(err, ErrElsewhere) {
 			return err
 		}
@@ -134,7 +134,7 @@ func (s *Settler) Drain(ctx context.Context, sku string) error {
 }
 
 // list adds new SKUs to places.
-func (s *Settler) list(ctx context.Context, places map[string]*place) {
+func (s *Settler) list(ctx context.Context, places map[string]*skuCursor) {
 	skus, err := s.stream.SKUs(ctx)
 	if err != nil {
 		s.log.Warn("settle: the SKUs cannot be listed", "error", err)
@@ -142,15 +142,15 @@ func (s *Settler) list(ctx context.Context, places map[string]*place) {
 	}
 	for _, sku := range skus {
 		if places[sku] == nil {
-			places[sku] = &place{sku: sku}
+			places[sku] = &skuCursor{sku: sku}
 		}
 	}
 }
 
 // round gives every SKU that is due and has changed a turn, and returns how long nothing is due then.
-func (s *Settler) round(ctx context.Context, places map[string]*place) time.Duration {
+func (s *Settler) round(ctx context.Context, places map[string]*skuCursor) time.Duration {
 	now := s.now()
-	var due []*place
+	var due []*skuCursor
 	for _, p := range places {
 		if !p.due.After(now) {
 			due = append(due, p)
@@ -170,7 +170,7 @@ func (s *Settler) round(ctx context.Context, places map[string]*place) time.Dura
 }
 
 // some gives turns to those of a few SKUs that have changed.
-func (s *Settler) some(ctx context.Context, due []*place) {
+func (s *Settler) some(ctx context.Context, due []*skuCursor) {
 	skus := make([]string, len(due))
 	for i, p := range due {
 		skus[i] = p.sku
@@ -190,7 +190,7 @@ func (s *Settler) some(ctx context.Context, due []*place) {
 		}
 		slots <- struct{}{}
 		working.Go(func() {
-			worked, err := s.turn(ctx, p)
+			worked, err := s.settleSKU(ctx, p)
 			s.end(ctx, p, worked, err)
 			<-slots
 		})
@@ -199,7 +199,7 @@ func (s *Settler) some(ctx context.Context, due []*place) {
 }
 
 // end decides when the SKU is due again, and logs a fault when it begins and ends.
-func (s *Settler) end(ctx context.Context, p *place, worked bool, err error) {
+func (s *Settler) end(ctx context.Context, p *skuCursor, worked bool, err error) {
 	p.wait = min(max(2*p.wait, minPoll), maxPoll)
 	if worked && err == nil {
 		p.wait = minPoll

@@ -15,8 +15,9 @@ import (
 	"sluice/stockgate/layout"
 )
 
-// Shoppers who come in bursts, with pauses between them that are as long as readings last, meet a shop that sells by DECR and
-// sells again, and a Redis that is away for a while: whatever has happened, a SKU opens and closes again by what Redis says.
+// Shoppers who come in bursts, with pauses between them that are as long as readings last, meet a shop that sells by
+// DECR and sells again, and a Redis that is away for a while: whatever has happened, a SKU opens and closes again by
+// what Redis says.
 func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -29,7 +30,7 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 		check(t, s.Set(t.Context(), string(name(i)), 3))
 	}
 	var all sync.WaitGroup
-	var sold, vain, refused atomic.Int64
+	var sold, vain, rejected atomic.Int64
 	for range 8 {
 		all.Go(func() {
 			for range 60 {
@@ -37,7 +38,7 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 					sku := name(rand.IntN(many))
 					g.Closed(o.Now(), sku)
 					if g.Enter(o.Now(), sku, nil) != reject.Admitted {
-						refused.Add(1)
+						rejected.Add(1)
 						continue
 					}
 					left, err := addWhenFree(t, s, string(sku), -1)
@@ -60,10 +61,10 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 		})
 	}
 	all.Wait()
-	t.Logf("%d sold, %d in vain, %d refused", sold.Load(), vain.Load(), refused.Load())
+	t.Logf("%d sold, %d in vain, %d rejected", sold.Load(), vain.Load(), rejected.Load())
 	for i := range many {
 		sku := name(i)
-		if e := g.table.find(sku); e != nil && e.inFlight.Load() != 0 {
+		if e := g.table.lookUp(sku); e != nil && e.inFlight.Load() != 0 {
 			t.Errorf("%s: %d in flight", sku, e.inFlight.Load())
 		}
 		check(t, s.Set(t.Context(), string(sku), 0))
@@ -87,10 +88,10 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 			eventually(t, "known again", func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == want })
 		}
 	}
-	eventually(t, "nothing is read that nobody asks for", func() bool { return g.table.len.Load() == 0 })
+	eventually(t, "no SKU without requests is read", func() bool { return g.table.len.Load() == 0 })
 	g.Close()
-	if len(g.sampler.active) != 0 || len(g.sampler.queue) != 0 {
-		t.Errorf("%d active, %d in the queue", len(g.sampler.active), len(g.sampler.queue))
+	if len(g.poller.active) != 0 || len(g.poller.queue) != 0 {
+		t.Errorf("%d active, %d in the queue", len(g.poller.active), len(g.poller.queue))
 	}
 }
 

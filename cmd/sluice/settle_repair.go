@@ -30,7 +30,7 @@ func newSettleRetry(file *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "conflict %d of %s is solved: %d units deducted\n", id, shown(c.SKU), o.Units)
+			fmt.Fprintf(cmd.OutOrStdout(), "conflict %d of %s is solved: %d units deducted\n", id, printable(c.SKU), o.Units)
 			return nil
 		},
 	}

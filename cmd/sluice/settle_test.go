@@ -27,7 +27,7 @@ func settleConfig(t *testing.T, redis string) string {
 [stock]
 source = "redis"
 redis = { addresses = [%q], topology = "single" }
-reserve = { events_acknowledged = true }
+reserve = { stream_keep_unread = true }
 [settle]
 database = "sqlite:settle.db"
 listen = "127.0.0.1:0"
@@ -77,10 +77,12 @@ func TestSettleCommands_TellTheBooks(t *testing.T) {
 	server := redistest.Start(t)
 	file := settleConfig(t, server.Addr)
 	oneOrder(t, server.Addr, "1001")
-	if out, err := command(t, "settle", "status", "-c", file); err == nil || !strings.Contains(out+err.Error(), "sluice settle migrate") {
+	if out, err := command(t, "settle", "status", "-c", file); err == nil ||
+		!strings.Contains(out+err.Error(), "sluice settle migrate") {
 		t.Errorf("without tables: %q, %v", out, err)
 	}
-	if out, err := command(t, "settle", "migrate", "--print", "-c", file); err != nil || !strings.Contains(out, "CREATE TABLE sluice_order") {
+	if out, err := command(t, "settle", "migrate", "--print", "-c", file); err != nil ||
+		!strings.Contains(out, "CREATE TABLE sluice_order") {
 		t.Errorf("migrate --print: %q, %v", out, err)
 	}
 	for _, want := range []string{"applied 00001_settlement.sql", "the tables are those of this version"} {
@@ -112,14 +114,16 @@ func TestSettleCommands_TellTheBooks(t *testing.T) {
 			t.Fatalf("status: %q, %v", out, err)
 		}
 	}
-	if out, err := command(t, "settle", "verify", "1001", "-c", file); err != nil || !strings.Contains(out, "equal; 2 records, 2 units sold, 2 booked") {
+	if out, err := command(t, "settle", "verify", "1001", "-c", file); err != nil ||
+		!strings.Contains(out, "equal; 2 records, 2 units sold, 2 booked") {
 		t.Errorf("verify: %q, %v", out, err)
 	}
 	out, err := command(t, "settle", "report", "-c", file)
 	if !errors.Is(err, errReported) || !strings.Contains(out, `over_limit: "1001 alice": 2 units`) {
 		t.Errorf("report: %q, %v", out, err)
 	}
-	if out, _ := command(t, "settle", "report", "--json", "-c", file); !strings.Contains(out, `{"kind":"over_limit","sku":"1001","name":"alice","units":2`) {
+	if out, _ := command(t, "settle", "report", "--json", "-c", file); !strings.Contains(out,
+		`{"kind":"over_limit","sku":"1001","name":"alice","units":2`) {
 		t.Errorf("report --json: %q", out)
 	}
 }
@@ -148,7 +152,7 @@ func TestCheckOnline_TriesTheDatabaseOfTheSettler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bad := strings.Replace(string(text), "[[route]]", "[settle.orders]\nquery = \"SELECT serial FROM nowhere WHERE sku = :sku\"\n[[route]]", 1)
+	bad := strings.Replace(string(text), "[[route]]", "orders_query = \"SELECT serial FROM nowhere WHERE sku = :sku\"\n[[route]]", 1)
 	if err := os.WriteFile(file, []byte(strings.Replace(bad, "sqlite:settle.db", "postgres://u@127.0.0.1:1/shop", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +160,7 @@ func TestCheckOnline_TriesTheDatabaseOfTheSettler(t *testing.T) {
 	if err := os.WriteFile(file, []byte(bad), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wants("no table of the shop", "FAIL settle    settle.orders.query: ", "nowhere")
+	wants("no table of the shop", "FAIL settle    settle.orders_query: ", "nowhere")
 }
 
 // Users and SKUs of any bytes are shown as printable ASCII, in every form.
@@ -219,7 +223,8 @@ func TestSettleRetry_NeedsAConflictThatCanBeRetried(t *testing.T) {
 func TestSettleReport_CSVHoldsNoFormula(t *testing.T) {
 	var out strings.Builder
 	found := []settleFinding{{"oversold", "1001", "=1+1", 1, "a\x00b\n"}}
-	if err := writeFindings(&out, found); err != nil || !strings.Contains(out.String(), `oversold,1001,'=1+1,1,"""a\x00b\n"""`) {
+	if err := writeFindings(&out, found); err != nil ||
+		!strings.Contains(out.String(), `oversold,1001,'=1+1,1,"""a\x00b\n"""`) {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }

@@ -26,7 +26,7 @@ func (o *Report) checkSettle(c *config.Config) {
 	if s.Listen == "" {
 		o.Warn("settle", "settle.listen is \"\": no alert tells when orders are not settled")
 	}
-	if s.Orders.Query == "" {
-		o.Info("settle", "settle.orders.query is empty: sluice settle report does not compare the shop's orders")
+	if s.OrdersQuery == "" {
+		o.Info("settle", "settle.orders_query is empty: sluice settle report does not compare the shop's orders")
 	}
 }

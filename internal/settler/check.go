@@ -50,9 +50,9 @@ func Check(ctx context.Context, o *doctor.Report, c *config.Config) error {
 	for _, what := range missing {
 		o.Fail("settle", "the account may not do what a settler does: %s; grant it SELECT, INSERT, UPDATE and DELETE", what)
 	}
-	if q := c.Settle.Orders.Query; q != "" {
+	if q := c.Settle.OrdersQuery; q != "" {
 		if err := store.CheckOrdersQuery(ctx, q); err != nil {
-			o.Fail("settle", "settle.orders.query: %v", err)
+			o.Fail("settle", "settle.orders_query: %v", err)
 		}
 	}
 	if q := c.Settle.Paid.Query; q != "" {

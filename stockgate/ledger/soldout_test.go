@@ -88,7 +88,7 @@ func TestSoldOutCache_UnitThatComesBackCanBeBought(t *testing.T) {
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 2, 0))
 		wants(t, "before", r.stranger(), protocol.SoldOut)
 		time.Sleep(time.Second + 1)
-		wants(t, "after sold_out_memory", r.stranger(), protocol.Held)
+		wants(t, "after sold_out_ttl", r.stranger(), protocol.Held)
 	})
 }
 
