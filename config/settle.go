@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 )
 
 // Settle is how sluice settle brings orders into a database. The gate does not read it.
@@ -13,10 +14,12 @@ type Settle struct {
 	PasswordFile string      `toml:"password_file"`
 	Password     Secret      // what PasswordFile holds
 	URL          string      // Database; the path of SQLite is absolute, or as seen from where sluice was started
+	Listen       string      `toml:"listen"`  // host:port of health and metrics; "" = none
 	Batch        int         `toml:"batch"`   // entries a transaction, 1 to 10000
 	Workers      int         `toml:"workers"` // 1 to 64
 	Stock        SettleStock `toml:"stock"`
 	OrdersQuery  string      `toml:"orders_query"` // returns serial and quantity of the orders of :sku; "" = they are not compared
+	Paid         SettlePaid  `toml:"paid"`
 }
 
 // SettleStock is the shop's own stock table.
@@ -27,8 +30,15 @@ type SettleStock struct {
 	Check      bool   `toml:"check"`
 }
 
+// SettlePaid ends a SKU when all its units are paid.
+type SettlePaid struct {
+	Query string        `toml:"query"` // returns the paid units of :sku; "" = nothing ends by it
+	Every time.Duration `toml:"every"` // 1s to 1h
+}
+
 func defaultSettle() Settle {
-	return Settle{Batch: 500, Workers: 4, Stock: SettleStock{SKUColumn: "sku", LeftColumn: "num", Check: true}}
+	return Settle{Listen: "127.0.0.1:8092", Batch: 500, Workers: 4, Stock: SettleStock{SKUColumn: "sku", LeftColumn: "num", Check: true},
+		Paid: SettlePaid{Every: 5 * time.Second}}
 }
 
 // identifiers are names of SQL that need no quoting, perhaps with a schema.
@@ -38,6 +48,9 @@ func (c *Config) checkSettle(r *report) {
 	s := &c.Settle
 	between(r, "settle.batch", s.Batch, 1, 10_000)
 	between(r, "settle.workers", s.Workers, 1, 64)
+	if s.Listen != "" {
+		r.listen("settle.listen", s.Listen)
+	}
 	if s.Stock.Table != "" {
 		for key, name := range map[string]string{
 			"table": s.Stock.Table, "sku_column": s.Stock.SKUColumn, "left_column": s.Stock.LeftColumn,
@@ -49,6 +62,10 @@ func (c *Config) checkSettle(r *report) {
 	}
 	if q := s.OrdersQuery; q != "" && !strings.Contains(q, ":sku") {
 		r.fail("settle.orders_query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
+	}
+	between(r, "settle.paid.every", s.Paid.Every, time.Second, time.Hour)
+	if q := s.Paid.Query; q != "" && !strings.Contains(q, ":sku") {
+		r.fail("settle.paid.query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
 	}
 	if s.Database == "" {
 		return

@@ -79,6 +79,13 @@ func TestManifests_ChartRendersWhatKubernetesKnows(t *testing.T) {
 	if err != nil {
 		t.Fatalf("helm template: %v\n%s", err, full)
 	}
+	settles, err := rendered(t, helm, append(template, "--set", "settle.enabled=true,settle.database=postgres://u@db/shop,"+
+		"settle.passwordSecret=d,redisPassword.secret=r")...)
+	if err != nil {
+		t.Fatalf("helm template: %v\n%s", err, settles)
+	}
+	wants(t, known(t, settles), "Deployment shop-sluice\n", "Deployment shop-sluice-settler\n")
+	wants(t, settles, `args: ["settle", "migrate",`, `args: ["settle", "run",`, "SETTLE_DATABASE, value: \"postgres://u@db/shop\"")
 	wants(t, known(t, full), "ServiceMonitor shop-sluice\n", "PrometheusRule shop-sluice\n", "Service shop-sluice-admin\n")
 	wants(t, full, "runbook_url: https://git.example.com/docs/runbook.md#sluicedown", "image: \"sluice@sha256:000",
 		"team: x")
@@ -92,7 +99,7 @@ func TestManifests_ChartRendersWhatKubernetesKnows(t *testing.T) {
 		}
 		output(t, promtool, "check", "rules", path)
 	}
-	for _, wrong := range []string{"replicas=0", "upstream=shop", "imagePullPolicy=Always",
+	for _, wrong := range []string{"replicas=0", "upstream=shop", "imagePullPolicy=Always", "settle.enabled=true",
 		"prometheusRule.docsURL=docs"} {
 		if _, err := rendered(t, helm, append(template, "--set", wrong)...); err == nil {
 			t.Errorf("--set %s is accepted", wrong)
@@ -193,6 +200,7 @@ func TestDeployment_VersionsAndConfigurationsAgree(t *testing.T) {
 		"sidecar": strings.ReplaceAll(block(read(t, "kubernetes/sluice.yaml"), "config.toml: |\n", "\n---"),
 			"/run/secrets/sluice/redis", token),
 		"compose": read(t, "config.toml"),
+		"settles": read(t, "reserve.toml"),
 	} {
 		path := filepath.Join(dir, name+".toml")
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

@@ -65,8 +65,13 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 		func() bool { return strings.Contains(reserves.scrape(), "\nsluice_stock_total{") })
 	scripted := scripted(t, redistest.Start(t), shop, hashScript)
 
+	settles := settler(t, "sqlite:settle.db", redisAt(other))
+	soon(t, "an order is settled", func() bool {
+		return !strings.Contains(settles.scrape(), "sluice_settler_orders_total{target=\"orders\"} 0\n")
+	})
+
 	all = map[string]string{}
-	for _, g := range []*running{checks, reserves, scripted} {
+	for _, g := range []*running{checks, reserves, scripted, settles} {
 		for _, f := range g.families() {
 			if strings.HasPrefix(f.GetName(), "sluice_") {
 				all[f.GetName()] = strings.ToLower(f.GetType().String()) + " | " + labelsOf(f)

@@ -74,11 +74,12 @@ func (s *Settler) recoverTail(ctx context.Context, p *skuCursor, l Ledger) (bool
 		if err := s.o.Ledger.Freeze(ctx, p.sku); err != nil {
 			return false, fmt.Errorf("freeze %q: %w", p.sku, err)
 		}
+		s.counts.frozen.Add(1)
 	}
 	if err := s.o.Ledger.Adopt(ctx, p.sku, lost); err != nil {
 		return false, fmt.Errorf("adopt orders of %q: %w", p.sku, err)
 	}
-	s.lostOrders.Add(int64(len(lost)))
+	s.counts.lostOrders.Add(int64(len(lost)))
 	return true, s.db.Report(ctx, Conflict{
 		SKU: p.sku, Position: p.cursor.Position, Kind: "lost",
 		Detail: plain(fmt.Sprintf("Redis lost %d sold orders (%d units) that were settled; they were adopted; "+
@@ -127,7 +128,7 @@ func (s *Settler) rebuild(ctx context.Context, p *skuCursor, l Ledger) (bool, er
 		return false, fmt.Errorf("rebuild %q at %s: %w", p.sku, l.Position, err)
 	}
 	p.cursor = &o.Cursor
-	s.rebuilds.Add(1)
+	s.counts.rebuilds.Add(1)
 	s.count(b, o)
 	s.log.Warn("settle: the orders of a SKU were read whole", "sku", p.sku, "records", len(b.Records), "units", o.Units,
 		"missing", o.Missing)

@@ -24,7 +24,10 @@ type skuCursor struct {
 	due          time.Time
 	acknowledged time.Time
 	pinned       bool
-	trouble      string   // what was logged last
+	trouble      string // what was logged last
+	ledger       Ledger // as it was read last
+	behind       int64  // changes that wait
+	behindSince  time.Time
 	compared     Position // of a frozen ledger that lacks no sold order
 }
 
@@ -109,14 +112,18 @@ func (s *Settler) writeEntries(ctx context.Context, p *skuCursor, entries []Entr
 		p.cursor = &o.Cursor
 		p.entries = min(2*p.entries, s.o.Batch)
 		s.count(b, o)
+		s.counts.entries.Add(int64(used))
+		if at := entries[0].At; at > 0 {
+			s.counts.lag.Observe(max(s.now().Sub(time.UnixMilli(at)).Seconds(), 0))
+		}
 		return nil
 	}
 }
 
 // count logs and counts what a transaction has done.
 func (s *Settler) count(b Batch, o Outcome) {
-	s.orders.Add(int64(len(b.Records)))
-	s.batches.Add(1)
+	s.counts.orders.Add(int64(len(b.Records)))
+	s.counts.batches.Add(1)
 	for _, c := range b.Conflicts {
 		s.log.Error("settle: conflict", "sku", c.SKU, "kind", c.Kind, "at", c.Position.String())
 	}

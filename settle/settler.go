@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -24,14 +23,21 @@ type ChangeableLedger interface {
 	Freeze(ctx context.Context, sku string) error
 	// Adopt books orders that exist as sold.
 	Adopt(ctx context.Context, sku string, orders []Record) error
+	// Refund returns the units of an order. It is idempotent. ok is false if the ledger does not know the order.
+	Refund(ctx context.Context, sku, serial string) (ok bool, err error)
+	// End ends the sale of a SKU.
+	End(ctx context.Context, sku string) error
 }
 
-// Options configure a Settler. The zero value of each field but Batch has a meaning.
+// Options configure a Settler. The zero value of each field but Batch has a meaning. Givebacks and Paid need a Ledger.
 type Options struct {
 	Batch   int              // entries a transaction; 1 to 10,000
 	Workers int              // SKUs that are settled at the same time; 0 = 4
 	Ledger  ChangeableLedger // nil = nothing is trimmed, frozen or adopted
 	Log     *slog.Logger     // nil = slog.Default()
+
+	Givebacks Givebacks // nil = the shop gives no orders back by the database
+	Paid      Paid      // Count nil = SKUs do not end by what is paid
 
 	// Listen, if not nil, calls wake with each SKU whose ledger may have changed, until ctx ends.
 	Listen func(ctx context.Context, wake func(sku string))
@@ -44,8 +50,7 @@ type Settler struct {
 	o      Options
 	log    *slog.Logger
 	now    func() time.Time
-
-	orders, batches, rebuilds, lostOrders atomic.Int64
+	counts counts
 }
 
 // New returns a Settler that does nothing until Run or Drain.
@@ -57,27 +62,20 @@ func New(stream Stream, db Database, o Options) (*Settler, error) {
 		o.Workers = 4
 	}
 	s := &Settler{stream: stream, db: db, o: o, log: o.Log, now: time.Now}
+	s.counts.lag = newLag()
 	if s.log == nil {
 		s.log = slog.Default()
 	}
 	return s, nil
 }
 
-// Stats are the counts of a settler since it was made.
-type Stats struct{ Orders, Batches, Rebuilds, LostOrders int64 }
-
-// Stats may be called at any time.
-func (s *Settler) Stats() Stats {
-	return Stats{s.orders.Load(), s.batches.Load(), s.rebuilds.Load(), s.lostOrders.Load()}
-}
-
 // Run settles until ctx ends. Faults are logged, and tried again for ever.
 func (s *Settler) Run(ctx context.Context) {
 	woken := make(chan string, maxMessages)
-	var listening sync.WaitGroup
-	defer listening.Wait()
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	if s.o.Listen != nil {
-		listening.Go(func() {
+		beside.Go(func() {
 			s.o.Listen(ctx, func(sku string) {
 				select {
 				case woken <- sku:
@@ -85,6 +83,12 @@ func (s *Settler) Run(ctx context.Context) {
 				}
 			})
 		})
+	}
+	if s.o.Givebacks != nil {
+		beside.Go(func() { s.giveBackAll(ctx) })
+	}
+	if s.o.Paid.Count != nil {
+		beside.Go(func() { s.endPaid(ctx) })
 	}
 	places := make(map[string]*skuCursor)
 	var listed time.Time
@@ -94,6 +98,7 @@ func (s *Settler) Run(ctx context.Context) {
 			listed = now
 		}
 		next := s.round(ctx, places)
+		s.sumUp(places)
 		timer := time.NewTimer(min(next, listEvery))
 		select {
 		case <-ctx.Done():
@@ -178,6 +183,7 @@ func (s *Settler) some(ctx context.Context, due []*skuCursor) {
 			s.end(ctx, p, false, err)
 			continue
 		}
+		p.ledger = ledgers[i]
 		if p.loaded && p.cursor != nil && ledgers[i].Position == p.cursor.Position {
 			s.end(ctx, p, false, nil)
 			continue
@@ -198,12 +204,15 @@ func (s *Settler) end(ctx context.Context, p *skuCursor, worked bool, err error)
 	if worked && err == nil {
 		p.wait = minPoll
 	}
-	p.due = s.now().Add(p.wait)
+	now := s.now()
+	p.due = now.Add(p.wait)
+	elsewhere := errors.Is(err, ErrElsewhere)
+	p.measure(now, elsewhere, err != nil && !elsewhere)
 	switch {
 	case err == nil && p.trouble != "":
 		p.trouble = ""
 		s.log.Info("settle: a SKU is settled again", "sku", p.sku)
-	case err == nil, errors.Is(err, ErrElsewhere), ctx.Err() != nil:
+	case err == nil, elsewhere, ctx.Err() != nil:
 	case err.Error() != p.trouble:
 		p.trouble = err.Error()
 		s.log.Error("settle: a SKU is not settled; its changes stay in Redis", "sku", p.sku, "error", err)

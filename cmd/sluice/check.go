@@ -14,6 +14,7 @@ import (
 	"sluice/internal/app"
 	"sluice/internal/app/stores"
 	"sluice/internal/doctor"
+	"sluice/internal/settler"
 )
 
 // errFailedOnline ends a check whose output says already what is wrong with what runs.
@@ -62,7 +63,7 @@ func (o *checkOptions) run(cmd *cobra.Command) error {
 	}
 	r.Examine(c)
 	if o.online {
-		if err := r.Try(cmd.Context(), c); err != nil {
+		if err := errors.Join(r.Try(cmd.Context(), c), settler.Check(cmd.Context(), &r, c)); err != nil {
 			return err
 		}
 	}

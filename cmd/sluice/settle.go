@@ -23,7 +23,8 @@ func newSettlement() *cobra.Command {
 	cmd := parent("settle", "Book what the ledgers have decided in a database.")
 	configFlag(cmd, cmd.PersistentFlags(), &file, "take [settle] and the Redis of this configuration `file`")
 	cmd.AddCommand(
-		newSettleRun(&file), newSettleMigrate(&file), newSettleStatus(&file), newSettleVerify(&file), newSettleReport(&file))
+		newSettleRun(&file), newSettleMigrate(&file), newSettleStatus(&file), newSettleVerify(&file), newSettleReport(&file),
+		newSettleRetry(&file))
 	return cmd
 }
 
@@ -43,21 +44,7 @@ func newSettleRun(file *string) *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			if err := s.WaitForSchema(ctx, log); err != nil {
-				if ctx.Err() != nil {
-					return nil
-				}
-				return err
-			}
-			worker, err := s.Settler(c, log)
-			if err != nil {
-				return err
-			}
-			log.Info("settle: ready", "version", version, "database", c.Settle.Database)
-			worker.Run(ctx)
-			done := worker.Stats()
-			log.Info("settle: stopped", "orders", done.Orders, "transactions", done.Batches, "rebuilds", done.Rebuilds)
-			return nil
+			return s.Run(ctx, c, version, log)
 		},
 	}
 }
@@ -148,7 +135,7 @@ func printSettleStatus(cmd *cobra.Command, s *settler.Settlement) error {
 	fmt.Fprintln(out, "SKU\tSETTLED TO\tBEHIND\tSTATE\tTOTAL\tSOLD\tBOOKED\tRESERVED\tMISSING\tLEFT")
 	for _, b := range books {
 		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", printable(b.SKU), b.Position,
-			behind(at[b.SKU], b.Cursor), b.State,
+			behind(at[b.SKU], b.Cursor), printable(b.State),
 			b.Total, b.Sold, b.Booked, b.Reserved, b.Missing, unknownBelow0(b.Left))
 	}
 	if err := out.Flush(); err != nil {

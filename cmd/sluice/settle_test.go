@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"sluice/config"
 	"sluice/internal/redistest"
+	"sluice/internal/settler"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
 	"sluice/stockgate/redisconn"
@@ -27,6 +30,7 @@ redis = { addresses = [%q], topology = "single" }
 reserve = { stream_keep_unread = true }
 [settle]
 database = "sqlite:settle.db"
+listen = "127.0.0.1:0"
 [[route]]
 name = "order"
 match = "POST /o/{sku}"
@@ -43,6 +47,11 @@ user = "$cookie_uid"
 // oneOrder makes a ledger in which one order is confirmed and one is held.
 func oneOrder(t *testing.T, redis, sku string) {
 	t.Helper()
+	oneOrderOf(t, redis, sku, "alice")
+}
+
+func oneOrderOf(t *testing.T, redis, sku, user string) {
+	t.Helper()
 	ctx := context.Background()
 	r, err := redisstore.New(redisstore.Options{Options: redisconn.Options{
 		Addresses: []string{redis}, PoolSize: 2, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
@@ -53,7 +62,7 @@ func oneOrder(t *testing.T, redis, sku string) {
 	}
 	defer r.Close()
 	now := time.Now().UnixMilli()
-	items := []protocol.Item{{Serial: "=1+1", User: "alice", Quantity: 2}, {Serial: "s2", User: "bob", Quantity: 1}}
+	items := []protocol.Item{{Serial: "=1+1", User: user, Quantity: 2}, {Serial: "s2", User: "bob", Quantity: 1}}
 	_, err1 := r.SetTotal(ctx, sku, 10, 1)
 	_, err2 := r.SetTotal(ctx, sku, 10, 2)
 	_, err3 := r.Reserve(ctx, sku, 0, now, now+60_000, items, make([]protocol.Code, 2))
@@ -116,6 +125,98 @@ func TestSettleCommands_TellTheBooks(t *testing.T) {
 	if out, _ := command(t, "settle", "report", "--json", "-c", file); !strings.Contains(out,
 		`{"kind":"over_limit","sku":"1001","name":"alice","units":2`) {
 		t.Errorf("report --json: %q", out)
+	}
+}
+
+func TestCheckOnline_TriesTheDatabaseOfTheSettler(t *testing.T) {
+	server := redistest.Start(t)
+	file := settleConfig(t, server.Addr)
+	wants := func(when string, words ...string) {
+		t.Helper()
+		out, _ := command(t, "check", "--online", "--sku", "1001", file)
+		for _, word := range words {
+			if !strings.Contains(out, word) {
+				t.Errorf("%s: %q is missing in\n%s", when, word, out)
+			}
+		}
+	}
+	wants("no file", "books orders in sqlite:settle.db, 500 changes a transaction", "ok   settle    sqlite:settle.db is made by")
+	if _, err := os.Stat(filepath.Join(filepath.Dir(file), "settle.db")); err == nil {
+		t.Error("the check has made the database")
+	}
+	if out, err := command(t, "settle", "migrate", "-c", file); err != nil {
+		t.Fatal(out, err)
+	}
+	wants("tables", "ok   settle    sqlite:settle.db has the tables of this version")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := strings.Replace(string(text), "[[route]]", "orders_query = \"SELECT serial FROM nowhere WHERE sku = :sku\"\n[[route]]", 1)
+	if err := os.WriteFile(file, []byte(strings.Replace(bad, "sqlite:settle.db", "postgres://u@127.0.0.1:1/shop", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wants("no server", "FAIL settle    postgres://u@127.0.0.1:1/shop: reach the database", "orders go on, and their changes stay in Redis")
+	if err := os.WriteFile(file, []byte(bad), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wants("no table of the shop", "FAIL settle    settle.orders_query: ", "nowhere")
+}
+
+// Users and SKUs of any bytes are shown as printable ASCII, in every form.
+func TestSettleReport_ShowsHostileTextHarmlessly(t *testing.T) {
+	server := redistest.Start(t)
+	file := settleConfig(t, server.Addr)
+	sku := "=\x1b[2J\x00\xff'\"`;--\u202e" + strings.Repeat("s", 200)
+	oneOrderOf(t, server.Addr, sku, "@\x1b]0;x\a\x00\xff\n"+strings.Repeat("u", 1024))
+	if out, err := command(t, "settle", "migrate", "-c", file); err != nil {
+		t.Fatal(out, err)
+	}
+	s := openDrained(t, file, sku)
+	if s != nil {
+		t.Fatal(s)
+	}
+	for _, args := range [][]string{{"status"}, {"report"}, {"report", "--csv"}, {"report", "--json"}, {"verify", sku}} {
+		out, _ := command(t, append(append([]string{"settle"}, args...), "-c", file)...)
+		if !strings.Contains(out, "ssss") {
+			t.Errorf("%q does not show the SKU: %q", args, out)
+		}
+		for _, r := range out {
+			if r != '\n' && (r < ' ' || r > '~') && args[len(args)-1] != "--json" || r == 0x1b {
+				t.Fatalf("%q shows %U: %q", args, r, out)
+			}
+		}
+	}
+}
+
+// openDrained settles one SKU.
+func openDrained(t *testing.T, file, sku string) error {
+	c, err := config.Load(file, os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	s, err := settler.Open(c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	worker, err := s.Settler(c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	return worker.Drain(t.Context(), sku)
+}
+
+func TestSettleRetry_NeedsAConflictThatCanBeRetried(t *testing.T) {
+	server := redistest.Start(t)
+	file := settleConfig(t, server.Addr)
+	if out, err := command(t, "settle", "migrate", "-c", file); err != nil {
+		t.Fatal(out, err)
+	}
+	for id, want := range map[string]string{"x": "is not the number of a conflict", "7": "there is no conflict 7"} {
+		if out, err := command(t, "settle", "retry", id, "-c", file); err == nil || !strings.Contains(out+err.Error(), want) {
+			t.Errorf("retry %s: %q, %v", id, out, err)
+		}
 	}
 }
 

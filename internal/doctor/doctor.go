@@ -43,6 +43,7 @@ var checks = []check{
 	{run: (*Report).sizeConcurrency},
 	{applies: readsShopStock, run: (*Report).sizeReadings},
 	{applies: (*config.Config).UsesLedger, run: (*Report).checkReserve},
+	{applies: settles, run: (*Report).checkSettle},
 	{run: (*Report).listSales},
 	{applies: (*config.Config).KeepsPages, run: (*Report).checkCached},
 	{applies: readsRedis, run: (*Report).checkTopology},

@@ -74,8 +74,13 @@ func (s *Settlement) Close() {
 
 // Settler returns a settler of all SKUs.
 func (s *Settlement) Settler(c *config.Config, log *slog.Logger) (*settle.Settler, error) {
+	var paid settle.Paid
+	if query := c.Settle.Paid.Query; query != "" {
+		paid.Every = c.Settle.Paid.Every
+		paid.Count = func(ctx context.Context, sku string) (int64, error) { return s.Store.CountPaid(ctx, query, sku) }
+	}
 	return settle.New(s.Stream, s.Store, settle.Options{
-		Batch: c.Settle.Batch, Workers: c.Settle.Workers, Ledger: s, Log: log,
+		Batch: c.Settle.Batch, Workers: c.Settle.Workers, Ledger: s, Log: log, Givebacks: s.Store, Paid: paid,
 		Listen: func(ctx context.Context, wake func(string)) {
 			s.ledger.Listen(ctx, func(sku string, _ protocol.StockVersion) { wake(sku) }, func() {})
 		},
@@ -92,6 +97,23 @@ func (s *Settlement) Acknowledge(ctx context.Context, sku, id string) error {
 func (s *Settlement) Freeze(ctx context.Context, sku string) error {
 	_, err := s.ledger.SetState(ctx, sku, protocol.Frozen)
 	return err
+}
+
+// End implements settle.ChangeableLedger.
+func (s *Settlement) End(ctx context.Context, sku string) error {
+	_, err := s.ledger.SetState(ctx, sku, protocol.Ended)
+	return err
+}
+
+// Refund implements settle.ChangeableLedger. A ledger that is gone has nothing to return.
+func (s *Settlement) Refund(ctx context.Context, sku, serial string) (ok bool, err error) {
+	now, done := time.Now(), make([]protocol.Done, 1)
+	_, err = s.ledger.Finish(ctx, sku, now.UnixMilli(), now.Add(stores.KeepReleased).UnixMilli(), protocol.Refund,
+		[]protocol.Item{{Serial: serial}}, done)
+	if errors.Is(err, protocol.ErrUnknownSKU) {
+		return true, nil
+	}
+	return err == nil && done[0] != protocol.NotFound, err
 }
 
 // adoptAtOnce is how many orders one call to the ledger adopts.
@@ -114,27 +136,4 @@ func (s *Settlement) Adopt(ctx context.Context, sku string, orders []settle.Reco
 		orders = orders[n:]
 	}
 	return nil
-}
-
-// WaitForSchema waits until the database can be reached, and reports whether its tables are those of this version. The
-// tables of SQLite are made.
-func (s *Settlement) WaitForSchema(ctx context.Context, log *slog.Logger) error {
-	const again = 2 * time.Second
-	for {
-		var err error
-		if s.Store.Embedded() {
-			_, err = s.Store.Migrate(ctx)
-		} else {
-			err = s.Store.CheckSchema(ctx)
-		}
-		if err == nil || errors.Is(err, sqlstore.ErrSchema) {
-			return err
-		}
-		log.Error("settle: the database cannot be reached; changes stay in Redis", "error", err, "again_in", again)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(again):
-		}
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/internal/dbtest"
 	"sluice/internal/redistest"
@@ -37,7 +38,10 @@ func newSite(t *testing.T, server *redistest.Server, url string, stock sqlstore.
 	t.Cleanup(func() { s.store.Close() })
 	_ = must(s.store.Migrate(t.Context()))(t)
 	s.settler = must(settle.New(s.stream, s.store, settle.Options{
-		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler),
+		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler), Givebacks: s.store,
+		Paid: settle.Paid{Every: time.Hour, Count: func(ctx context.Context, sku string) (int64, error) {
+			return s.store.CountPaid(ctx, "SELECT SUM(units) FROM paid WHERE sku = :sku", sku)
+		}},
 	}))(t)
 	return s
 }
@@ -112,10 +116,14 @@ func TestSettlement_KeepsItsContract(t *testing.T) {
 			"a SKU sold again is another ledger":    beginsNewLedger,
 			"the stream keeps the cursor's entry":   trimsSettledEntries,
 			"an older Redis is not settled":         rejectsOlderRedis,
+			"an order is given back once":           givesBackOnce,
+			"an early give-back is kept":            keepsEarlyGiveback,
+			"what is paid ends":                     endsWhatIsPaid,
 		} {
 			t.Run(name, func(t *testing.T) { rule(newSite(t, server, url, sqlstore.Stock{})) })
 		}
 		t.Run("the shop's stock is deducted if enough is left", func(t *testing.T) { deductsShopStock(t, server, url) })
+		t.Run("the shop's table parks no order", func(t *testing.T) { booksWhatTheShopRejects(t, server, url) })
 	})
 }
 
@@ -235,8 +243,50 @@ func parksPoisonedEntry(s *site) {
 	if left := s.left(sku); left != 10-booked { // of what is booked, not of the ledger's sum
 		s.Errorf("%d units are left: want %d", left, 10-booked)
 	}
+	waiting := must(s.store.Waiting(s.Context()))(s.T)
+	if waiting.Conflicts["entry"] < 1 || !slices.Contains(waiting.Differences, sqlstore.Difference{SKU: sku, Units: 6 - booked}) {
+		s.Errorf("%+v waits: want an entry, and %d units", waiting, 6-booked)
+	}
 	if len(parked) == 0 || !strings.Contains(parked[0], `"r:bad\x00" "Q|many|of\xff|nothing"`) {
 		s.Errorf("conflicts %q: want the bytes of the entry", parked)
+	}
+	if !strings.HasPrefix(s.url, "sqlite") { // it adds no constraint to a table
+		s.retriesParkedEntry(sku, next.Position)
+	}
+}
+
+// retriesParkedEntry settles an entry when the database takes it again, once; what cannot be read stays parked.
+func (s *site) retriesParkedEntry(sku string, at settle.Position) {
+	s.Helper()
+	s.exec("ALTER TABLE sluice_order ADD CONSTRAINT no_such_time CHECK (at <> 4711)")
+	at.Ver++
+	s.redis.Client.Do(s.Context(), "XADD", "sluice:{"+sku+"}:q", at.String(), "op", "confirm", "total", "10",
+		"held", "0", "sold", "7", "state", "on", "at", "4711", "r:late", "C|1|0|u")
+	s.drain(sku)
+	s.exec("ALTER TABLE sluice_order DROP CONSTRAINT no_such_time")
+	retried := 0
+	for _, c := range must(s.store.Conflicts(s.Context(), 1000))(s.T) {
+		if c.SKU != sku {
+			continue
+		}
+		parked := must(s.store.Conflict(s.Context(), c.ID))(s.T)
+		o, err := settle.Retry(s.Context(), s.store, parked)
+		if !strings.Contains(c.Detail, `"r:late"`) {
+			if err == nil {
+				s.Errorf("conflict %d is solved, though nothing has changed: %s", c.ID, c.Detail)
+			}
+			continue
+		}
+		retried++
+		if err != nil || o.Units != 1 || s.left(sku) != 5 {
+			s.Errorf("retry: %d units, %v; %d are left: want 1, 5", o.Units, err, s.left(sku))
+		}
+		if _, err := settle.Retry(s.Context(), s.store, parked); err == nil || s.left(sku) != 5 {
+			s.Errorf("the same conflict again: %v, %d units are left", err, s.left(sku))
+		}
+	}
+	if retried != 1 {
+		s.Errorf("%d entries were retried: want 1", retried)
 	}
 }
 
@@ -266,5 +316,24 @@ func deductsShopStock(t *testing.T, server *redistest.Server, url string) {
 	}
 	if left := s.left("77001"); left < 0 || c.Deducted != 5-left {
 		t.Errorf("%d units are left, %d deducted", left, c.Deducted)
+	}
+}
+
+// booksWhatTheShopRejects has a SKU that the shop's column does not take, and a constraint that is violated.
+func booksWhatTheShopRejects(t *testing.T, server *redistest.Server, url string) {
+	s := newSite(t, server, url, sqlstore.Stock{Table: "strict_stock", SKUColumn: "sku_id", LeftColumn: "num"})
+	s.exec("CREATE TABLE strict_stock (sku_id bigint PRIMARY KEY, num bigint NOT NULL CHECK (num >= 0))")
+	s.exec("INSERT INTO strict_stock VALUES (88001, 1)")
+	for _, sku := range []string{"88001", "text"} {
+		s.ledger.set(sku, 9)
+		s.ledger.buy(sku, 0, 3)
+		s.drain(sku)
+		c, _, err := settle.Verify(t.Context(), s.stream, s.store, sku)
+		if err != nil || c.Booked != 3 || len(c.Differences) != 0 {
+			t.Errorf("%s: %+v, %v: want all orders booked", sku, c, err)
+		}
+		if len(s.conflicts(sku, "stock")) == 0 || len(s.conflicts(sku, "entry")) > 0 {
+			t.Errorf("%s: conflicts %q, %q: want stock, and no entry", sku, s.conflicts(sku, "stock"), s.conflicts(sku, "entry"))
+		}
 	}
 }

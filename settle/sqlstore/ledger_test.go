@@ -111,6 +111,19 @@ func (l *testLedger) Freeze(ctx context.Context, sku string) error {
 	return err
 }
 
+// End implements settle.ChangeableLedger.
+func (l *testLedger) End(ctx context.Context, sku string) error {
+	_, err := l.store.SetState(ctx, sku, protocol.Ended)
+	return err
+}
+
+// Refund implements settle.ChangeableLedger.
+func (l *testLedger) Refund(ctx context.Context, sku, serial string) (bool, error) {
+	now, done := time.Now().UnixMilli(), make([]protocol.Done, 1)
+	_, err := l.store.Finish(ctx, sku, now, now+time.Hour.Milliseconds(), protocol.Refund, []protocol.Item{{Serial: serial}}, done)
+	return err == nil && done[0] != protocol.NotFound, err
+}
+
 // Adopt implements settle.ChangeableLedger.
 func (l *testLedger) Adopt(ctx context.Context, sku string, orders []settle.Record) error {
 	for _, r := range orders {

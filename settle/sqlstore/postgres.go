@@ -39,7 +39,8 @@ func openPostgres(url, password string) (*sql.DB, dialect, error) {
 	}))
 	db.SetMaxOpenConns(8)
 	return db, dialect{
-		name: "postgres", numbered: true, skipLocked: " FOR UPDATE SKIP LOCKED", now: "now()", quote: `"`,
+		name: "postgres", numbered: true, skipLocked: " FOR UPDATE SKIP LOCKED", now: "now()",
+		clock: "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)", quote: `"`,
 		insertion: "INSERT", ignored: " ON CONFLICT DO NOTHING", upsert: upsertPostgres, isData: isPostgresData,
 		options: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
 	}, nil

@@ -48,6 +48,7 @@ type dialect struct {
 	numbered   bool   // placeholders are $1, $2, ...
 	skipLocked string // after SELECT
 	now        string
+	clock      string // the time as Unix ms
 	quote      string // around identifiers
 	insertion  string // INSERT that does nothing where the row is there: its beginning ...
 	ignored    string // ... and its end
@@ -159,8 +160,9 @@ func (s *Store) Report(ctx context.Context, conflicts ...settle.Conflict) error 
 
 func (s *Store) report(ctx context.Context, tx *sql.Tx, conflicts []settle.Conflict) error {
 	for _, c := range conflicts {
-		_, err := tx.ExecContext(ctx, s.sql(s.d.insertion+" INTO sluice_conflict (target, sku, epoch, ver, kind, detail) "+
-			"VALUES (?, ?, ?, ?, ?, ?)"+s.d.ignored), settle.Target, stored(c.SKU), c.Epoch, c.Ver, c.Kind, c.Detail)
+		_, err := tx.ExecContext(ctx, s.sql(s.d.insertion+" INTO sluice_conflict (target, sku, epoch, ver, kind, detail, "+
+			"entry) VALUES (?, ?, ?, ?, ?, ?, ?)"+s.d.ignored), settle.Target, stored(c.SKU), c.Epoch, c.Ver, c.Kind, c.Detail,
+			sql.NullString{String: c.Entry, Valid: c.Entry != ""})
 		if err != nil {
 			return fmt.Errorf("write a conflict of %q: %w", c.SKU, err)
 		}
