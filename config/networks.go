@@ -110,7 +110,7 @@ func (c *Config) Files() []string {
 			}
 		}
 	}
-	files = append(files, c.Proof.KeyFiles...)
+	files = append(files, c.Auth.KeyFiles...)
 	if dir := c.Responses.PagesDir; dir != "" {
 		files = append(files, dir)
 	}

@@ -32,7 +32,7 @@ func TestEachSKUWarmsUpByItself(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{All: 1000, PerSKU: 40, SKUs: 64, WarmUp: 10 * time.Second})
 	drain(w, 0, "1001")
 	other := "1002" // in another cell, whatever the seed
-	for w.warmth.of(hashOf(w, "1001")) == w.warmth.of(hashOf(w, other)) {
+	for w.warmth.startOf(hashOf(w, "1001")) == w.warmth.startOf(hashOf(w, other)) {
 		other += "x"
 	}
 	if got := drain(w, 20*second, other); got != 4 {
@@ -82,7 +82,7 @@ func TestAWarmingFleetSharesWhatHasGrown(t *testing.T) {
 	}
 }
 
-// However many race for the first admission, each window keeps to what has grown, and refusals write nothing.
+// However many race for the first admission, each window keeps to what has grown, and rejections write nothing.
 func TestRacedWarmUpExceedsNoWindow(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{All: 100, SKUs: 64, WarmUp: 400 * time.Millisecond})
 	var counts [40]atomic.Int64
@@ -109,6 +109,6 @@ func TestRefusalWhileWarmingWritesNothing(t *testing.T) {
 	drain(w, now, "1001")
 	before, last := w.words(), w.warmth.all.last.Load()
 	if _, ok := w.Acquire(now+ms, []byte("1001")); ok || w.words() != before || w.warmth.all.last.Load() != last {
-		t.Error("a refusal was none, or wrote")
+		t.Error("a rejection was none, or wrote")
 	}
 }

@@ -89,7 +89,7 @@ func (p *Pool) Acquire(req *Request) bool {
 	p.Release(req)
 	for {
 		s := search{ts: p.targets.Load()}
-		req.place, _ = p.find(req, &s, p.clock.now())
+		req.place, _ = p.acquirePlace(req, &s, p.clock.now())
 		if req.place.target != nil || s.waited || s.ts == p.targets.Load() {
 			return req.place.target != nil
 		}
@@ -113,7 +113,7 @@ func (p *Pool) send(req *Request, resp *fasthttp.Response, tun *tunnel) Outcome 
 	for now := start; now-start < p.options.Timeout; now = p.clock.now() {
 		at, outcome := req.place, Answered
 		if at.target == nil {
-			at, outcome = p.find(req, &s, now)
+			at, outcome = p.acquirePlace(req, &s, now)
 		} else {
 			req.place, acquired = place{}, true
 		}
@@ -159,9 +159,9 @@ func (s *search) bar(t *target) {
 	}
 }
 
-// find returns a place at the target that the policy chooses, or at another one that has a place; or it waits for one.
-// Without a place the outcome is Busy, or NotSent where no target is left.
-func (p *Pool) find(req *Request, s *search, now time.Duration) (place, Outcome) {
+// acquirePlace returns a place at the target that the policy chooses, or at another one that has a place; or it waits
+// for one. Without a place the outcome is Busy, or NotSent where no target is left.
+func (p *Pool) acquirePlace(req *Request, s *search, now time.Duration) (place, Outcome) {
 	if p.options.Retry == "off" && s.barred == 0 {
 		s.barred = ^(uint64(1) << s.ts.choose(0, req.ClientKey, now))
 	}
@@ -268,7 +268,7 @@ func (p *Pool) Replace(urls []string) error {
 		p.queue.serve(t)
 	}
 	for _, t := range old.all {
-		if next.find(t.url) == nil {
+		if next.targetFor(t.url) == nil {
 			t.stop()
 		}
 	}
@@ -281,10 +281,10 @@ func (p *Pool) addTargets(next, old *targets, urls []string) (added []*target, e
 		return nil, fmt.Errorf("read targets: there are %d, not 1 to %d", len(urls), maxTargets)
 	}
 	for _, u := range urls {
-		if next.find(u) != nil {
+		if next.targetFor(u) != nil {
 			return nil, fmt.Errorf("read target %q: given twice", u)
 		}
-		t := old.find(u)
+		t := old.targetFor(u)
 		if t == nil {
 			a, err := parseAddress(u)
 			if err != nil {
@@ -298,7 +298,7 @@ func (p *Pool) addTargets(next, old *targets, urls []string) (added []*target, e
 	return added, nil
 }
 
-func (ts *targets) find(url string) *target {
+func (ts *targets) targetFor(url string) *target {
 	for _, t := range ts.all {
 		if t.url == url {
 			return t

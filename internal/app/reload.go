@@ -9,14 +9,15 @@ import (
 	"sluice/proxy"
 )
 
-// live are the keys and tables that a reload changes, besides those of the limits. All others stay as they were until a restart.
+// live are the keys and tables that a reload changes, besides those of the limits. All others stay as they were until a
+// restart.
 var live = []string{
-	"mode", "route", "responses", "proof", "sale", "stock.show", "stock.few", "stock.sold_out_on",
+	"mode", "route", "responses", "auth", "sale", "stock.detail", "stock.low_stock", "stock.sold_out_on",
 	"server.trusted_proxies", "server.client_ip_header", "server.max_body_size", "server.body_memory",
 	"server.request_id_header",
 	"server.shutdown_delay", "server.shutdown_timeout",
 	"upstream.targets", "upstream.pass_host",
-	"limits.bypass", "limits.deny", "fleet",
+	"limits.bypass", "limits.deny", "limits.observe_only", "fleet",
 	"access_log", "cache",
 }
 
@@ -29,8 +30,8 @@ func ChangesOnReload(key string) bool {
 	return liveLimit(key)
 }
 
-// change has the gate run next from now on, all of it that can change or nothing. Connections, counts, windows, and what is
-// in flight go on. waits are the keys that need a restart.
+// change has the gate run next from now on, all of it that can change or nothing. Connections, counts, windows, and
+// what is in flight go on. waits are the keys that need a restart.
 func (g *Gateway) change(now, next *config.Config) (changed, waits []string, err error) {
 	for _, key := range config.Diff(g.Config, next) {
 		if !ChangesOnReload(key) {
@@ -44,7 +45,8 @@ func (g *Gateway) change(now, next *config.Config) (changed, waits []string, err
 	}
 	changed = append(changed, lists(now, next)...)
 	if g.Stock == nil && next.ReadsStock() {
-		return nil, nil, next.Errorf("route", "a gate that looks at stock needs stock.source, which only a restart can change")
+		return nil, nil, next.Errorf("route",
+			"a gate that looks at stock needs stock.source, which only a restart can change")
 	}
 	if g.Orders == nil && g.script == nil && next.HasGate("reserve") {
 		return nil, nil, next.Errorf("route", "gate \"reserve\" needs a ledger or a script, which only a restart can open")
@@ -86,5 +88,5 @@ func lists(now, next *config.Config) (changed []string) {
 	if now.Responses.TemplateDir == next.Responses.TemplateDir && !now.Responses.SamePages(&next.Responses) {
 		changed = append(changed, "responses.template_dir")
 	}
-	return append(changed, now.Proof.ChangedKeys(&next.Proof)...)
+	return append(changed, now.Auth.ChangedKeys(&next.Auth)...)
 }

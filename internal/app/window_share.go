@@ -23,7 +23,7 @@ type windowShare struct {
 	log     *slog.Logger
 
 	by     shares        // what is in force
-	member *fleet.Member // nil where nobody is counted
+	member *fleet.Member // nil where no instances are counted
 	waits  atomic.Bool   // nothing is admitted until the instances are counted
 	of     atomic.Int64  // instances; 0 = not known
 }
@@ -68,7 +68,7 @@ func (s *windowShare) use(c *config.Config, by shares) error {
 	if by.fleet == "" || by.instances > 0 {
 		s.of.Store(int64(by.instances))
 		if by.windows {
-			// Nobody says who is which. Turns taken at random are even on the average.
+			// No instance has a number. Turns taken at random are even on the average.
 			s.divide(limiter.Share{Rank: rand.N(by.instances), Of: by.instances})
 		}
 		return nil
@@ -76,8 +76,9 @@ func (s *windowShare) use(c *config.Config, by shares) error {
 	way := stores.LinkOptions(c)
 	way.PoolSize = 1
 	name, _ := os.Hostname() // a part of a name that is unique anyway
-	m, err := fleet.Join(fleet.Options{Redis: way, Name: by.fleet, Instance: stores.InstanceName(name), Now: s.now, Tell: s.told,
-		Log: s.log})
+	m, err := fleet.Join(fleet.Options{Redis: way, Name: by.fleet, Instance: stores.InstanceName(name), Now: s.now,
+		Tell: s.setShare,
+		Log:  s.log})
 	if err != nil {
 		return c.Errorf("stock.redis", "%v", err)
 	}
@@ -86,8 +87,8 @@ func (s *windowShare) use(c *config.Config, by shares) error {
 	return nil
 }
 
-// told takes the part that falls to this instance.
-func (s *windowShare) told(to fleet.Standing) {
+// setShare takes the part that falls to this instance.
+func (s *windowShare) setShare(to fleet.Share) {
 	s.of.Store(int64(to.Of))
 	if !s.by.windows {
 		return

@@ -11,7 +11,8 @@ import (
 func (o *Report) checkCached(c *config.Config) {
 	for i, r := range c.Routes {
 		if r.Cache > 0 && r.User != "" {
-			o.Warn("cache", "%s: the route knows its user, but its answers are given to all; make sure that the shop says private or Vary: Cookie", c.At(fmt.Sprintf("route[%d].cache", i+1)))
+			o.Warn("cache", "%s: the route knows its user, but its answers are given to all; make sure that the shop says "+
+				"private or Vary: Cookie", c.At(fmt.Sprintf("route[%d].cache", i+1)))
 		}
 	}
 }
@@ -20,21 +21,24 @@ func (o *Report) checkCached(c *config.Config) {
 func (o *Report) checkAccessLog(c *config.Config) {
 	a := &c.AccessLog
 	if a.Output == "off" {
-		o.Info("log", "of requests: none; the last %s of lines are remembered for sluice why", a.Remember)
+		o.Info("log", "of requests: none; the last %s of lines are remembered for sluice why", a.BufferSize)
 		return
 	}
 	o.Info("log", "of requests, to %s: all that are forwarded; of each reason to reject the first %d in a second, "+
-		"then 1 in %d; the last %s remembered for sluice why", a.Output, a.RefusedFirst, a.RefusedEvery, a.Remember)
+		"then 1 in %d; the last %s remembered for sluice why", a.Output, a.RejectedPerSecond, a.RefusedEvery, a.BufferSize)
 }
 
 // listSales says when what is sold.
 func (o *Report) listSales(c *config.Config) {
 	for i := range c.Sales {
 		s := &c.Sales[i]
-		early := map[string]string{"refuse": "early requests are refused", "pass": "early requests go on to the shop"}[s.Before]
-		o.Info("sale", "%-18s %d SKUs, %s to %s (%s); %s", s.Name, len(s.SKUs), s.Starts.Format(time.RFC3339), s.Ends.Format(time.RFC3339), s.Ends.Sub(s.Starts), early)
+		early := map[string]string{"reject": "early requests are rejected",
+			"pass": "early requests go on to the shop"}[s.BeforeStart]
+		o.Info("sale", "%-18s %d SKUs, %s to %s (%s); %s", s.Name, len(s.SKUs), s.Starts.Format(time.RFC3339),
+			s.Ends.Format(time.RFC3339), s.Ends.Sub(s.Starts), early)
 	}
 	if len(c.Sales) > 0 && c.Stock.Source != "redis" {
-		o.Warn("sale", "sales are kept by this machine's own clock, and a pause is known to one instance alone: stock.source is %q", c.Stock.Source)
+		o.Warn("sale", "sales are kept by this machine's own clock, and a pause is known to one instance alone: "+
+			"stock.source is %q", c.Stock.Source)
 	}
 }

@@ -72,7 +72,8 @@ func (o *Report) tryHealth(ctx context.Context, c *config.Config, target, path s
 	resp.Body.Close()
 	low, high := c.Upstream.Health.Statuses()
 	if resp.StatusCode < low || resp.StatusCode > high {
-		o.Fail("target", "%s answers %d, and not %s: it would get no orders; correct upstream.health.path or status", at, resp.StatusCode, c.Upstream.Health.Status)
+		o.Fail("target", "%s answers %d, and not %s: it would get no orders; correct upstream.health.path or status", at,
+			resp.StatusCode, c.Upstream.Health.Status)
 		return
 	}
 	o.OK("target", "%s answers %d", at, resp.StatusCode)
