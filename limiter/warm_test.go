@@ -112,3 +112,17 @@ func TestRefusalWhileWarmingWritesNothing(t *testing.T) {
 		t.Error("a refusal was none, or wrote")
 	}
 }
+
+// A limiter on another grid goes on with what is warm; a request that was booked before counts no more.
+func TestWindowLimiter_SuccessorStaysWarm(t *testing.T) {
+	caps := Caps{All: 40, PerSKU: 40, SKUs: 64, WarmUp: 10 * time.Second}
+	w := NewWindowLimiter(tenMs(0), caps)
+	drain(w, 0, "1001")
+	next := w.Successor(Grid{Size: 20 * time.Millisecond}, caps)
+	if got := drain(next, 20*second, "1001"); got != 40 {
+		t.Errorf("%d of the warm SKU, want 40", got)
+	}
+	if got := drain(w.Successor(tenMs(0), Caps{PerSKU: 7}), 20*second, "1001"); got != 7 {
+		t.Errorf("%d without a warm-up, want 7", got)
+	}
+}

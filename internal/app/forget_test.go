@@ -56,7 +56,7 @@ func TestReloadForgetsNoWindow(t *testing.T) {
 		"limits.window.carry = 0\nlimits.window.max = 4\nlimits.window.max_per_sku = 2",
 	} {
 		next := Read(t, limits)
-		if _, _, err := g.change(c, next); err != nil {
+		if _, err := g.change(c, next); err != nil {
 			t.Fatal(err)
 		}
 		c = next

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"sync/atomic"
 	"time"
@@ -20,7 +19,6 @@ import (
 	"sluice/cache"
 	"sluice/config"
 	"sluice/internal/app/stores"
-	"sluice/limiter"
 	"sluice/proxy"
 	"sluice/stockgate"
 	"sluice/stockgate/ledger/memstore"
@@ -113,7 +111,7 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 		}
 		g.Metrics.MustRegister(g.script)
 	}
-	if g.shop, err = upstream.New(upstreamOptions(c, g.adopt, log)); err != nil {
+	if g.shop, err = openUpstream(c, g.adopt, log); err != nil {
 		g.Close()
 		return nil, c.Errorf("upstream.targets", "%v", err)
 	}
@@ -242,11 +240,4 @@ func (g *Gateway) Drain(timeout time.Duration) (cut int) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	return g.Server.Drain(ctx)
-}
-
-// newWindows lays windows with a phase of this instance's own.
-func newWindows(c *config.Config) *limiter.WindowLimiter {
-	w := c.Limits.Window
-	return limiter.NewWindowLimiter(limiter.Grid{Size: w.Size, Phase: rand.N(w.Size), Carry: w.Carry},
-		limiter.Caps{All: w.Max, PerSKU: w.MaxPerSKU, WarmUp: w.WarmUp})
 }

@@ -16,6 +16,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -126,7 +127,7 @@ func (m *Member) beat(ctx context.Context) time.Duration {
 		m.roll.clock.heard(seen.micros*1000-(began+now)/2, (now-began)/2)
 	} else if m.roll.waiting() && now-m.began > int64(alive) {
 		m.roll.alone()
-		m.options.Log.Warn("fleet not counted since Redis is away; this instance counts itself with those it has seen", "instances", m.roll.standing.Of)
+		m.options.Log.Warn("cannot reach Redis; this instance counts itself with those that it has seen", "instances", m.roll.standing.Of)
 	}
 	m.tell()
 	if err == nil && m.roll.waiting() {
@@ -157,9 +158,9 @@ func (m *Member) note(err error) {
 	m.counts.note(err)
 	switch {
 	case err != nil && !m.away:
-		m.options.Log.Warn("heartbeat lost; the last known number of instances stands", "cause", err)
+		m.options.Log.Warn(fmt.Sprintf("cannot reach Redis; still assuming %d instances", m.roll.standing.Of), "err", err)
 	case err == nil && m.away:
-		m.options.Log.Info("heartbeat found")
+		m.options.Log.Info("Redis is reached again; the instances are counted")
 	}
 	m.away = err != nil
 }
