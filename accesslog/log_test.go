@@ -96,9 +96,12 @@ func TestLine_HasTheFieldsOfTheRecord(t *testing.T) {
 		t.Fatalf("%d lines", len(got))
 	}
 	for name, want := range map[string]any{
-		"request_id": "r-1", "client": "203.0.113.9", "method": "POST", "path": "/api/seckill/1001/order", "route": "order", "gate": "reserve",
-		"sku": "1001", "status": 200.0, "reason": "admitted", "outcome": "answered", "target": "http://127.0.0.1:9000", "serial": "s-1",
-		"order": "confirmed", "redis_time": "2023-11-14T22:13:20.123Z", "bytes_in": 12.0, "decision_us": 30.0, "shop_ms": 2.0, "total_ms": 2.0, "config": "abc",
+		"request_id": "r-1", "client": "203.0.113.9", "method": "POST", "path": "/api/seckill/1001/order", "route": "order",
+		"gate": "reserve",
+		"sku":  "1001", "status": 200.0, "reason": "admitted", "outcome": "answered", "target": "http://127.0.0.1:9000",
+		"serial": "s-1",
+		"order":  "confirmed", "redis_time": "2023-11-14T22:13:20.123Z", "bytes_in": 12.0, "decision_us": 30.0,
+		"shop_ms": 2.0, "total_ms": 2.0, "config": "abc",
 	} {
 		if got[0][name] != want {
 			t.Errorf("%s is %v, want %v", name, got[0][name], want)

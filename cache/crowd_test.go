@@ -69,7 +69,8 @@ func TestWhoWaitsForWhatIsAPersonsGoesAlone(t *testing.T) {
 		before := time.Now()
 		crowd(d, 100, "/p")
 		if len(d.asked) != 200 || time.Since(before) != 500*time.Millisecond {
-			t.Errorf("%d requests to the shop in %v: it was forgotten that this cannot be kept", len(d.asked), time.Since(before))
+			t.Errorf("%d requests to the shop in %v: it was forgotten that this cannot be kept", len(d.asked),
+				time.Since(before))
 		}
 	})
 }
@@ -129,7 +130,7 @@ func TestNobodyIsSentToAShopThatHangs(t *testing.T) {
 	})
 }
 
-// A shop that answers 5xx at once, or refuses connections, would else be asked as fast as a crowd can.
+// A shop that answers 5xx at once, or rejects connections, would else be asked as fast as a crowd can.
 func TestAShopThatFailsIsAskedOnceAMoment(t *testing.T) {
 	d := open(t)
 	d.says(200, "", "good")

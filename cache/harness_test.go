@@ -112,7 +112,8 @@ func (d *desk) want(t *testing.T, body string, asked int, path string, lines ...
 		t.Fatalf("%s: no answer", path)
 	}
 	if string(resp.Body()) != body || len(d.asked) != asked {
-		t.Fatalf("%s %q: %q after %d requests to the shop, want %q after %d", path, lines, resp.Body(), len(d.asked), body, asked)
+		t.Fatalf("%s %q: %q after %d requests to the shop, want %q after %d", path, lines, resp.Body(), len(d.asked), body,
+			asked)
 	}
 	return resp
 }

@@ -27,8 +27,8 @@ level = ${LEVEL}`,
 	{`[log] level = "info"`, `:1: log: expected a top-level item to end with a newline, comment, or EOF, but got 'l' instead; write one key a line, and text in quotes`},
 	{`mode = "\q"`, `:1: mode: invalid escape in string '\q'`},
 	{`[limits.connection]
-burst = 010`,
-		`:2: limits.connection.burst: invalid integer "010": cannot have leading zeroes`},
+request_burst = 010`,
+		`:2: limits.connection.request_burst: invalid integer "010": cannot have leading zeroes`},
 	{"a = \x01", `:1: a: TOML files cannot contain control characters: '0x01'`},
 }
 
@@ -54,9 +54,9 @@ zzz = 1
 levell = "info"`,
 		`:2: log.zzz: unknown key; here may stand level, format
 :3: log.levell: unknown key; did you mean "level"?`},
-	{`[responses.soldout]
+	{`[responses.classes.soldout]
 status = 409`,
-		`:1: responses.soldout: unknown table; did you mean "sold_out"?`},
+		`:1: responses.classes.soldout: unknown table; did you mean "sold_out"?`},
 	{`stock = { redis = { adresses = [] } }`, `:1: stock.redis.adresses: unknown key; did you mean "addresses"?`},
 	{`
 "log"."le vel" = 1`,
@@ -122,20 +122,20 @@ max_body_size = "64KB"`,
 max_body_size = []`,
 		`:2: server.max_body_size: wants a size like "16KiB", not a list`},
 	{`[limits.connection]
-rate = 50`,
-		`:2: limits.connection.rate: 50 has no unit; write "50/s" or "50/m"`},
+request_rate = 50`,
+		`:2: limits.connection.request_rate: 50 has no unit; write "50/s" or "50/m"`},
 	{`[limits.connection]
-rate = "50"`,
-		`:2: limits.connection.rate: "50" has no unit; write "50/s" or "50/m"`},
+request_rate = "50"`,
+		`:2: limits.connection.request_rate: "50" has no unit; write "50/s" or "50/m"`},
 	{`[limits.connection]
-rate = "50/d"`,
-		`:2: limits.connection.rate: "50/d" is not a rate; write it like "20/s" or "600/m"`},
+request_rate = "50/d"`,
+		`:2: limits.connection.request_rate: "50/d" is not a rate; write it like "20/s" or "600/m"`},
 	{`[limits.connection]
-rate = "0/s"`,
-		`:2: limits.connection.rate: a rate of 0 would refuse everything; write a larger one`},
+request_rate = "0/s"`,
+		`:2: limits.connection.request_rate: a rate of 0 would refuse everything; write a larger one`},
 	{`[limits.connection]
-rate = "-1/s"`,
-		`:2: limits.connection.rate: "-1/s" is not a rate; write it like "20/s" or "600/m"`},
+request_rate = "-1/s"`,
+		`:2: limits.connection.request_rate: "-1/s" is not a rate; write it like "20/s" or "600/m"`},
 	{`[server]
 listen = ":8080"`,
 		`:2: server.listen: wants a list, not a string; write [":8080"]`},

@@ -27,12 +27,13 @@ const maxText = 256 << 10
 
 // Config is a whole, valid configuration. It is not changed after Load, so it may be shared.
 type Config struct {
-	Mode      string    `toml:"mode"` // "enforce" or "observe"
+	Mode      string    `toml:"mode"`         // "enforce" or "observe"
+	Watch     bool      `toml:"watch_config"` // read the file again when it changes
 	Server    Server    `toml:"server"`
 	Upstream  Upstream  `toml:"upstream"`
 	Limits    Limits    `toml:"limits"`
 	Routes    []Route   `toml:"route"` // in the order of the file: the first match wins
-	Proof     Proof     `toml:"proof"`
+	Auth      Auth      `toml:"auth"`
 	Stock     Stock     `toml:"stock"`
 	Sales     []Sale    `toml:"sale"`
 	Responses Responses `toml:"responses"`
@@ -42,9 +43,7 @@ type Config struct {
 	Log       Log       `toml:"log"`
 	AccessLog AccessLog `toml:"access_log"`
 	Cache     Cache     `toml:"cache"`
-	Metrics   Metrics   `toml:"metrics"`
 	Traces    Traces    `toml:"traces"`
-	Reload    Reload    `toml:"reload"`
 	Settle    Settle    `toml:"settle"`
 
 	file    string
@@ -60,21 +59,20 @@ func Default() *Config { return defaults(nil) }
 func defaults(env func(string) (string, bool)) *Config {
 	return &Config{
 		Mode:      "enforce",
+		Watch:     true,
 		Server:    defaultServer(),
 		Upstream:  defaultUpstream(),
 		Limits:    defaultLimits(),
-		Proof:     defaultProof(),
+		Auth:      defaultAuth(),
 		Stock:     defaultStock(env),
 		Responses: defaultResponses(),
 		Admin:     Admin{Listen: "127.0.0.1:8090"},
-		Ops:       Ops{Listen: "127.0.0.1:8091"},
+		Ops:       Ops{Listen: "127.0.0.1:8091", MetricsMaxSKUs: 100},
 		Fleet:     Fleet{Name: "shop"},
 		Log:       Log{Level: "info", Format: "auto"},
-		AccessLog: AccessLog{Output: "stdout", RefusedFirst: 20, RefusedEvery: 1000, Remember: 32 << 20},
+		AccessLog: AccessLog{Output: "stdout", RejectedPerSecond: 20, RefusedEvery: 1000, BufferSize: 32 << 20},
 		Cache:     defaultCache(),
-		Metrics:   Metrics{MaxSKUs: 100},
-		Traces:    Traces{OneIn: 100, Service: "sluice"},
-		Reload:    Reload{Watch: true},
+		Traces:    Traces{SampleRatio: 0.01, ServiceName: "sluice"},
 		Settle:    defaultSettle(),
 	}
 }
@@ -109,12 +107,13 @@ func Parse(name string, text []byte, env func(string) (string, bool), rules ...R
 
 	d := decoder{report: report{file: name, lines: c.lines}, env: env}
 	d.table(tree, reflect.ValueOf(c).Elem(), "")
+	c.Limits.Window.derive(c.lines)
 
 	r := report{file: name, lines: c.lines}
 	c.check(&r)
 	c.checkServed(&r)
 	c.readSecrets(&r, filepath.Dir(name))
-	c.Proof.readKeys(&r, filepath.Dir(name))
+	c.Auth.readKeys(&r, filepath.Dir(name))
 	c.Responses.readPages(&r, filepath.Dir(name))
 	c.Limits.Bypassed = r.networks("limits.bypass", c.Limits.Bypass)
 	c.Limits.Denied = r.networks("limits.deny", c.Limits.Deny)

@@ -79,7 +79,7 @@ func (d *decoder) value(v any, into reflect.Value, key string) {
 	}
 }
 
-// scalar decodes what needs no unit: text, a whole number, a boolean, or (into an interface) any of the three.
+// scalar decodes what needs no unit: text, a number, a boolean, or (into an interface) text, a whole number or a boolean.
 func (d *decoder) scalar(v any, into reflect.Value, key string) {
 	anything := into.Kind() == reflect.Interface
 	switch v := v.(type) {
@@ -92,6 +92,15 @@ func (d *decoder) scalar(v any, into reflect.Value, key string) {
 	case int64:
 		if anything || into.Kind() == reflect.Int {
 			into.Set(reflect.ValueOf(int(v)).Convert(into.Type()))
+			return
+		}
+		if into.Kind() == reflect.Float64 {
+			into.SetFloat(float64(v))
+			return
+		}
+	case float64:
+		if into.Kind() == reflect.Float64 {
+			into.SetFloat(v)
 			return
 		}
 	case bool:

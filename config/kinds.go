@@ -50,6 +50,8 @@ func wanted(into reflect.Value) string {
 		return "a string"
 	case reflect.Int, reflect.Int64:
 		return "a whole number"
+	case reflect.Float64:
+		return "a number"
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Slice:

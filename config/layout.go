@@ -12,9 +12,9 @@ type Layout struct {
 	StatusKey   string   `toml:"status_key"`
 	StatusField string   `toml:"status_field"` // of the hash; not with StatusKey
 	StatusOpen  []string `toml:"status_open"`
-	UsersKey    string   `toml:"users_key"`     // a template with $sku; "" = none
-	SoldOutAt   int      `toml:"sold_out_at"`   // this or less is sold out
-	SoldOutFlag string   `toml:"sold_out_flag"` // a template with $sku; "" = none
+	UsersKey    string   `toml:"users_key"`    // a template with $sku; "" = none
+	SoldOutAt   int      `toml:"sold_out_at"`  // this or less is sold out
+	SoldOutKey  string   `toml:"sold_out_key"` // a template with $sku; "" = none
 	Prefix      string   `toml:"prefix"`
 	ScriptFile  string   `toml:"script_file"` // script
 	Script      string   // what ScriptFile holds
@@ -49,8 +49,8 @@ func (l *Layout) check(r *report) {
 	if l.UsersKey != "" {
 		r.skuKey("stock.layout.users_key", l.UsersKey)
 	}
-	if l.SoldOutFlag != "" {
-		r.skuKey("stock.layout.sold_out_flag", l.SoldOutFlag)
+	if l.SoldOutKey != "" {
+		r.skuKey("stock.layout.sold_out_key", l.SoldOutKey)
 	}
 }
 

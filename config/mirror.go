@@ -4,10 +4,10 @@ import "slices"
 
 // checkMirror wants a key of the shop that can show what a ledger has free.
 func (s *Stock) checkMirror(r *report) {
-	const key = "stock.reserve.mirror"
+	const key = "stock.reserve.write_back"
 	shows := []string{"counter", "counter_users", "hash_left", "hash_sold"}
 	switch {
-	case !s.Reserve.Mirror:
+	case !s.Reserve.WriteBack:
 	case s.Source != "redis":
 		r.fail(key, "writes into the shop's Redis, but stock.source is %q; write \"redis\", or drop this", s.Source)
 	case !slices.Contains(shows, s.Layout.Type):

@@ -110,7 +110,7 @@ func (c *Config) Files() []string {
 			}
 		}
 	}
-	files = append(files, c.Proof.KeyFiles...)
+	files = append(files, c.Auth.KeyFiles...)
 	if path := c.Upstream.TLS.CAPath; path != "" {
 		files = append(files, path)
 	}

@@ -5,44 +5,44 @@ import (
 	"time"
 )
 
-// Proof is by what users and orders prove what they say.
-type Proof struct {
+// Auth is by what users and orders prove what they say.
+type Auth struct {
 	JWTAlgorithm      string        `toml:"jwt_algorithm"` // "HS256" "RS256" "EdDSA"; "" = no token is verified
 	JWTKeyFile        string        `toml:"jwt_key_file"`
 	JWTKey            Secret        // what JWTKeyFile holds
-	JWTFrom           string        `toml:"jwt_from"`     // a template: one header or cookie
-	JWTIssuer         string        `toml:"jwt_issuer"`   // "" = anything
-	JWTAudience       string        `toml:"jwt_audience"` // "" = anything
-	JWTLeeway         time.Duration `toml:"jwt_leeway"`   // 0 to 5 min
-	JWTRemember       int           `toml:"jwt_remember"` // verified tokens; 0 to 10 million
+	JWTFrom           string        `toml:"jwt_from"`       // a template: one header or cookie
+	JWTIssuer         string        `toml:"jwt_issuer"`     // "" = anything
+	JWTAudience       string        `toml:"jwt_audience"`   // "" = anything
+	JWTLeeway         time.Duration `toml:"jwt_leeway"`     // 0 to 5 min
+	JWTCacheSize      int           `toml:"jwt_cache_size"` // verified tokens; 0 to 10 million
 	CookieKeyFile     string        `toml:"cookie_key_file"`
 	CookieKey         Secret        // what CookieKeyFile holds
 	OrderTokenKeyFile string        `toml:"order_token_key_file"`
 	OrderTokenKey     Secret        // what OrderTokenKeyFile holds
-	OrderTokenSlot    time.Duration `toml:"order_token_slot"` // 10 s to 1 h
+	OrderTokenTTL     time.Duration `toml:"order_token_ttl"` // 10 s to 1 h
 
 	KeyFiles []string // that the keys were read from
 }
 
-func defaultProof() Proof {
-	return Proof{JWTFrom: "$http_authorization", JWTLeeway: 30 * time.Second, JWTRemember: 100_000, OrderTokenSlot: time.Minute}
+func defaultAuth() Auth {
+	return Auth{JWTFrom: "$http_authorization", JWTLeeway: 30 * time.Second, JWTCacheSize: 100_000, OrderTokenTTL: time.Minute}
 }
 
-func (p *Proof) check(r *report, c *Config) {
-	r.oneOf("proof.jwt_algorithm", p.JWTAlgorithm, "", "HS256", "RS256", "EdDSA")
+func (p *Auth) check(r *report, c *Config) {
+	r.oneOf("auth.jwt_algorithm", p.JWTAlgorithm, "", "HS256", "RS256", "EdDSA")
 	if p.JWTAlgorithm != "" && p.JWTKeyFile == "" {
-		r.fail("proof.jwt_key_file", "is missing: %s verifies with a key; write where it is", p.JWTAlgorithm)
+		r.fail("auth.jwt_key_file", "is missing: %s verifies with a key; write where it is", p.JWTAlgorithm)
 	}
 	if p.JWTAlgorithm == "" && p.JWTKeyFile != "" {
-		r.fail("proof.jwt_algorithm", "is missing: the key does not say for which it is; write \"HS256\", \"RS256\" or \"EdDSA\"")
+		r.fail("auth.jwt_algorithm", "is missing: the key does not say for which it is; write \"HS256\", \"RS256\" or \"EdDSA\"")
 	}
-	r.filled("proof.jwt_from", p.JWTFrom)
-	between(r, "proof.jwt_leeway", p.JWTLeeway, 0, 5*time.Minute)
-	between(r, "proof.jwt_remember", p.JWTRemember, 0, 10_000_000)
+	r.filled("auth.jwt_from", p.JWTFrom)
+	between(r, "auth.jwt_leeway", p.JWTLeeway, 0, 5*time.Minute)
+	between(r, "auth.jwt_cache_size", p.JWTCacheSize, 0, 10_000_000)
 	for i := range c.Limits.Rates {
 		c.checkProven(r, element("limits.rate", i)+".key", c.Limits.Rates[i].Key)
 	}
-	between(r, "proof.order_token_slot", p.OrderTokenSlot, 10*time.Second, time.Hour)
+	between(r, "auth.order_token_ttl", p.OrderTokenTTL, 10*time.Second, time.Hour)
 }
 
 // checkProof wants what a route must be proven by.
@@ -53,8 +53,8 @@ func (c *Config) checkProof(r *report, t *Route, at string) {
 	if !t.OrderToken {
 		return
 	}
-	if c.Proof.OrderTokenKeyFile == "" {
-		r.fail(at+".order_token", "needs a key that all instances share; write proof.order_token_key_file")
+	if c.Auth.OrderTokenKeyFile == "" {
+		r.fail(at+".order_token", "needs a key that all instances share; write auth.order_token_key_file")
 	}
 	if t.Gate == "pass" || t.SKU == "" || t.User == "" {
 		r.fail(at+".order_token", "is of a user and a SKU; write both, and another gate than \"pass\"")
@@ -64,11 +64,11 @@ func (c *Config) checkProof(r *report, t *Route, at string) {
 // checkProven wants the keys by which the variables of a template are proven.
 func (c *Config) checkProven(r *report, key, template string) {
 	for _, name := range variablesOf(template) {
-		if strings.HasPrefix(name, "jwt_") && c.Proof.JWTAlgorithm == "" {
-			r.fail(key, "$%s is of a token that nobody verifies; write proof.jwt_algorithm and proof.jwt_key_file", name)
+		if strings.HasPrefix(name, "jwt_") && c.Auth.JWTAlgorithm == "" {
+			r.fail(key, "$%s is of a token that nobody verifies; write auth.jwt_algorithm and auth.jwt_key_file", name)
 		}
-		if strings.HasPrefix(name, "signed_") && c.Proof.CookieKeyFile == "" {
-			r.fail(key, "$%s is of a cookie that nobody verifies; write proof.cookie_key_file", name)
+		if strings.HasPrefix(name, "signed_") && c.Auth.CookieKeyFile == "" {
+			r.fail(key, "$%s is of a cookie that nobody verifies; write auth.cookie_key_file", name)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func (c *Config) checkProven(r *report, key, template string) {
 const maxKey = 64 << 10
 
 // readKeys reads the keys as they are. A relative path starts from the configuration's folder.
-func (p *Proof) readKeys(r *report, folder string) {
+func (p *Auth) readKeys(r *report, folder string) {
 	read := func(key, path string) Secret {
 		if path == "" {
 			return ""
@@ -95,13 +95,13 @@ func (p *Proof) readKeys(r *report, folder string) {
 		}
 		return Secret(text)
 	}
-	p.JWTKey = read("proof.jwt_key_file", p.JWTKeyFile)
-	p.CookieKey = read("proof.cookie_key_file", p.CookieKeyFile).line()
-	p.OrderTokenKey = read("proof.order_token_key_file", p.OrderTokenKeyFile).line()
+	p.JWTKey = read("auth.jwt_key_file", p.JWTKeyFile)
+	p.CookieKey = read("auth.cookie_key_file", p.CookieKeyFile).line()
+	p.OrderTokenKey = read("auth.order_token_key_file", p.OrderTokenKeyFile).line()
 	for _, k := range []struct {
 		key, path string
 		secret    Secret
-	}{{"proof.cookie_key_file", p.CookieKeyFile, p.CookieKey}, {"proof.order_token_key_file", p.OrderTokenKeyFile, p.OrderTokenKey}} {
+	}{{"auth.cookie_key_file", p.CookieKeyFile, p.CookieKey}, {"auth.order_token_key_file", p.OrderTokenKeyFile, p.OrderTokenKey}} {
 		if k.secret != "" && len(k.secret) < 16 {
 			r.fail(k.key, "%s holds fewer than 16 bytes; write a longer secret into it, such as that of: openssl rand -hex 32", from(folder, k.path))
 		}
@@ -112,13 +112,13 @@ func (p *Proof) readKeys(r *report, folder string) {
 func (s Secret) line() Secret { return Secret(strings.TrimRight(string(s), "\r\n")) }
 
 // ChangedKeys lists the keys of the configuration whose files hold something else in other.
-func (p *Proof) ChangedKeys(other *Proof) (changed []string) {
+func (p *Auth) ChangedKeys(other *Auth) (changed []string) {
 	for _, k := range []struct {
 		key  string
 		a, b Secret
 	}{
-		{"proof.jwt_key_file", p.JWTKey, other.JWTKey}, {"proof.cookie_key_file", p.CookieKey, other.CookieKey},
-		{"proof.order_token_key_file", p.OrderTokenKey, other.OrderTokenKey},
+		{"auth.jwt_key_file", p.JWTKey, other.JWTKey}, {"auth.cookie_key_file", p.CookieKey, other.CookieKey},
+		{"auth.order_token_key_file", p.OrderTokenKey, other.OrderTokenKey},
 	} {
 		if k.a != k.b {
 			changed = append(changed, k.key)

@@ -16,25 +16,25 @@ func TestKeysAreReadFromTheConfigurationsFolderAndHidden(t *testing.T) {
 		}
 	}
 	parse := func(token string) (*Config, error) {
-		text := "[proof]\njwt_algorithm = \"RS256\"\njwt_key_file = \"jwt.key\"\norder_token_key_file = \"" + token + "\"\n"
+		text := "[auth]\njwt_algorithm = \"RS256\"\njwt_key_file = \"jwt.key\"\norder_token_key_file = \"" + token + "\"\n"
 		return Parse(filepath.Join(folder, "config.toml"), []byte(whole(text)), environment)
 	}
 	c, err := parse("token.key")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(c.Proof.JWTKey) != "line 1\nline 2\n" || string(c.Proof.OrderTokenKey) != "0123456789abcdef" {
-		t.Errorf("keys %q and %q", string(c.Proof.JWTKey), string(c.Proof.OrderTokenKey))
+	if string(c.Auth.JWTKey) != "line 1\nline 2\n" || string(c.Auth.OrderTokenKey) != "0123456789abcdef" {
+		t.Errorf("keys %q and %q", string(c.Auth.JWTKey), string(c.Auth.OrderTokenKey))
 	}
 	if !slices.Contains(c.Files(), filepath.Join(folder, "jwt.key")) || !slices.Contains(c.Files(), filepath.Join(folder, "token.key")) {
 		t.Errorf("the keys are not looked at for changes: %q", c.Files())
 	}
-	if _, err := parse("short.key"); err == nil || !strings.Contains(err.Error(), ":4: proof.order_token_key_file: ") || !strings.Contains(err.Error(), "fewer than 16 bytes") {
+	if _, err := parse("short.key"); err == nil || !strings.Contains(err.Error(), ":4: auth.order_token_key_file: ") || !strings.Contains(err.Error(), "fewer than 16 bytes") {
 		t.Errorf("a short key: %v", err)
 	}
-	other := c.Proof
+	other := c.Auth
 	other.JWTKey += "x"
-	if got := c.Proof.ChangedKeys(&other); !slices.Equal(got, []string{"proof.jwt_key_file"}) {
+	if got := c.Auth.ChangedKeys(&other); !slices.Equal(got, []string{"auth.jwt_key_file"}) {
 		t.Errorf("changed: %q", got)
 	}
 }

@@ -21,7 +21,7 @@ type Redis struct {
 	Timeout        time.Duration `toml:"timeout"`         // above 0; one command
 	WaitReplicas   int           `toml:"wait_replicas"`   // 0 to 16
 	BreakerErrors  int           `toml:"breaker_errors"`  // at least 1, within a second
-	BreakerPause   time.Duration `toml:"breaker_pause"`   // above 0
+	BreakerOpen    time.Duration `toml:"breaker_open"`    // above 0
 }
 
 func defaultRedis(env func(string) (string, bool)) Redis {
@@ -33,7 +33,7 @@ func defaultRedis(env func(string) (string, bool)) Redis {
 		ConnectTimeout: 500 * time.Millisecond,
 		Timeout:        100 * time.Millisecond,
 		BreakerErrors:  20,
-		BreakerPause:   time.Second,
+		BreakerOpen:    time.Second,
 	}
 }
 
@@ -78,5 +78,5 @@ func (d *Redis) check(r *report) {
 	r.positive("stock.redis.timeout", d.Timeout)
 	between(r, "stock.redis.wait_replicas", d.WaitReplicas, 0, 16)
 	between(r, "stock.redis.breaker_errors", d.BreakerErrors, 1, most)
-	r.positive("stock.redis.breaker_pause", d.BreakerPause)
+	r.positive("stock.redis.breaker_open", d.BreakerOpen)
 }

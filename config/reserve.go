@@ -8,20 +8,20 @@ import (
 
 // Reserve is how routes with gate = "reserve" hold, confirm and release.
 type Reserve struct {
-	PerUser            int           `toml:"per_user"`   // units a person; 0 = no limit
-	Hold               time.Duration `toml:"hold"`       // at least 1 s
-	ConfirmOn          []string      `toml:"confirm_on"` // "2xx" or "201"; empty = only the API confirms
-	ReleaseOn          []string      `toml:"release_on"`
-	ConfirmJSON        *JSONValue    `toml:"confirm_json"` // nil = the status alone decides
-	SecretFile         string        `toml:"secret_file"`
-	Secret             Secret        // what SecretFile holds, at least 16 bytes
-	StatusURL          string        `toml:"status_url"` // with {serial}, perhaps {sku}; "" = nobody can be asked
-	Fence              string        `toml:"fence"`      // "none" "deadline" "cancel" "hold"
-	Mirror             bool          `toml:"mirror"`
-	MaxBatch           int           `toml:"max_batch"` // orders in one call of a script: 1 to 256
-	Events             int           `toml:"events"`    // 100 to 10 million
-	EventsAcknowledged bool          `toml:"events_acknowledged"`
-	Apart              string        // put before the keys that belong to no SKU, by a load test; "" = none
+	MaxPerUser       int           `toml:"max_per_user"`    // units a person; 0 = no limit
+	ReservationTTL   time.Duration `toml:"reservation_ttl"` // at least 1 s
+	ConfirmOn        []string      `toml:"confirm_on"`      // "2xx" or "201"; empty = only the API confirms
+	ReleaseOn        []string      `toml:"release_on"`
+	ConfirmJSON      *JSONValue    `toml:"confirm_json"` // nil = the status alone decides
+	SecretFile       string        `toml:"secret_file"`
+	Secret           Secret        // what SecretFile holds, at least 16 bytes
+	StatusURL        string        `toml:"status_url"`   // with {serial}, perhaps {sku}; "" = nobody can be asked
+	OnNotFound       string        `toml:"on_not_found"` // "keep" "release_after_deadline" "cancel_then_release" "release_after_ttl"
+	WriteBack        bool          `toml:"write_back"`
+	MaxBatch         int           `toml:"max_batch"`         // orders in one call of a script: 1 to 256
+	StreamMaxEvents  int           `toml:"stream_max_events"` // 100 to 10 million
+	StreamKeepUnread bool          `toml:"stream_keep_unread"`
+	Apart            string        // put before the keys that belong to no SKU, by a load test; "" = none
 }
 
 // JSONValue is a place in a JSON body and what may stand there.
@@ -32,21 +32,21 @@ type JSONValue struct {
 
 func defaultReserve() Reserve {
 	return Reserve{
-		PerUser:   1,
-		Hold:      15 * time.Minute,
-		ConfirmOn: []string{"2xx"},
-		ReleaseOn: []string{"4xx"},
-		Fence:     "none",
-		MaxBatch:  64,
-		Events:    100_000,
+		MaxPerUser:      1,
+		ReservationTTL:  15 * time.Minute,
+		ConfirmOn:       []string{"2xx"},
+		ReleaseOn:       []string{"4xx"},
+		OnNotFound:      "keep",
+		MaxBatch:        64,
+		StreamMaxEvents: 100_000,
 	}
 }
 
 func (v *Reserve) check(r *report) {
-	between(r, "stock.reserve.per_user", v.PerUser, 0, most)
+	between(r, "stock.reserve.max_per_user", v.MaxPerUser, 0, most)
 	between(r, "stock.reserve.max_batch", v.MaxBatch, 1, 256)
-	between(r, "stock.reserve.events", v.Events, 100, 10_000_000)
-	between(r, "stock.reserve.hold", v.Hold, time.Second, 30*24*time.Hour)
+	between(r, "stock.reserve.stream_max_events", v.StreamMaxEvents, 100, 10_000_000)
+	between(r, "stock.reserve.reservation_ttl", v.ReservationTTL, time.Second, 30*24*time.Hour)
 	r.statusClasses("stock.reserve.confirm_on", v.ConfirmOn)
 	r.statusClasses("stock.reserve.release_on", v.ReleaseOn)
 	for i, status := range v.ReleaseOn {
@@ -60,7 +60,8 @@ func (v *Reserve) check(r *report) {
 	if _, ok := webURL(v.StatusURL); v.StatusURL != "" && (!ok || !strings.Contains(v.StatusURL, "{serial}")) {
 		r.fail("stock.reserve.status_url", "%q is not a URL with {serial}; write it like \"http://127.0.0.1:9000/orders/by-serial/{serial}\"", v.StatusURL)
 	}
-	r.oneOf("stock.reserve.fence", v.Fence, "none", "deadline", "cancel", "hold")
+	r.oneOf("stock.reserve.on_not_found", v.OnNotFound, "keep", "release_after_deadline", "cancel_then_release",
+		"release_after_ttl")
 }
 
 // statusClasses wants statuses such as "2xx" or "201".

@@ -13,11 +13,15 @@ type Responses struct {
 	Pages            map[string]string // what TemplateDir holds, by file
 	PagesDir         string            // where it is
 	RetryAfterJitter time.Duration     `toml:"retry_after_jitter"` // 0 to 1 min
-	CORS             Origins           `toml:"cors"`               // whose pages may read; none, or "*" alone
+	CORSOrigins      Origins           `toml:"cors_origins"`       // whose pages may read; none, or "*" alone
 	ReasonHeader     string            `toml:"reason_header"`
 	RatelimitHeaders bool              `toml:"ratelimit_headers"`
 	Envelope         Envelope          `toml:"envelope"`
+	Classes          Classes           `toml:"classes"`
+}
 
+// Classes are the answers to the classes of rejections.
+type Classes struct {
 	Busy         Class `toml:"busy"`
 	SoldOut      Class `toml:"sold_out"`
 	NotStarted   Class `toml:"not_started"`
@@ -51,21 +55,23 @@ func defaultResponses() Responses {
 		Format:           "auto",
 		Languages:        []string{"zh-CN", "en"},
 		RetryAfterJitter: 2 * time.Second,
-		CORS:             Origins{},
+		CORSOrigins:      Origins{},
 		ReasonHeader:     "X-Sluice-Reason",
 		Envelope:         Envelope{Status: 200, Body: `{"code":$code,"msg":"$message","data":null}`},
-		Busy:             Class{Status: 429, RetryAfter: time.Second, Code: 42900},
-		SoldOut:          Class{Status: 409, Code: 40901},
-		NotStarted:       Class{Status: 403, Code: 40301},
-		Ended:            Class{Status: 403, Code: 40302},
-		Paused:           Class{Status: 503, RetryAfter: 10 * time.Second, Code: 50301},
-		Confirmed:        Class{Status: 200},
-		Duplicate:        Class{Status: 409, Code: 40902},
-		Denied:           Class{Status: 403, Code: 40303},
-		Unidentified:     Class{Status: 401, Code: 40100},
-		UnknownSKU:       Class{Status: 404, Code: 40400},
-		BadRequest:       Class{Status: 400, Code: 40000},
-		Unavailable:      Class{Status: 503, RetryAfter: 3 * time.Second, Code: 50300},
+		Classes: Classes{
+			Busy:         Class{Status: 429, RetryAfter: time.Second, Code: 42900},
+			SoldOut:      Class{Status: 409, Code: 40901},
+			NotStarted:   Class{Status: 403, Code: 40301},
+			Ended:        Class{Status: 403, Code: 40302},
+			Paused:       Class{Status: 503, RetryAfter: 10 * time.Second, Code: 50301},
+			Confirmed:    Class{Status: 200},
+			Duplicate:    Class{Status: 409, Code: 40902},
+			Denied:       Class{Status: 403, Code: 40303},
+			Unidentified: Class{Status: 401, Code: 40100},
+			UnknownSKU:   Class{Status: 404, Code: 40400},
+			BadRequest:   Class{Status: 400, Code: 40000},
+			Unavailable:  Class{Status: 503, RetryAfter: 3 * time.Second, Code: 50300},
+		},
 	}
 }
 
@@ -73,7 +79,7 @@ func (s *Responses) check(r *report) {
 	r.oneOf("responses.format", s.Format, "auto", "html", "problem", "envelope")
 	s.checkLanguages(r)
 	between(r, "responses.retry_after_jitter", s.RetryAfterJitter, 0, time.Minute)
-	s.CORS.check(r, "responses.cors")
+	s.CORSOrigins.check(r, "responses.cors_origins")
 	r.token("responses.reason_header", s.ReasonHeader)
 	between(r, "responses.envelope.status", s.Envelope.Status, 200, 599)
 	if r.filled("responses.envelope.body", s.Envelope.Body) {
@@ -81,12 +87,12 @@ func (s *Responses) check(r *report) {
 			"request_id", "retry_after", "sku")
 	}
 	for _, c := range s.classes() {
-		if c.class == &s.Confirmed {
-			between(r, "responses.confirmed.status", c.class.Status, 200, 599)
+		if c.class == &s.Classes.Confirmed {
+			between(r, "responses.classes.confirmed.status", c.class.Status, 200, 599)
 		} else if c.class.Status < 400 || c.class.Status > 599 {
-			r.fail("responses."+c.name+".status", "%d is not the status of a refusal; write 400 to 599, or responses.format = \"envelope\" for a 200", c.class.Status)
+			r.fail("responses.classes."+c.name+".status", "%d is not the status of a refusal; write 400 to 599, or responses.format = \"envelope\" for a 200", c.class.Status)
 		}
-		c.class.check(r, "responses."+c.name)
+		c.class.check(r, "responses.classes."+c.name)
 	}
 }
 
@@ -97,9 +103,9 @@ type namedClass struct {
 
 func (s *Responses) classes() []namedClass {
 	return []namedClass{
-		{"busy", &s.Busy}, {"sold_out", &s.SoldOut}, {"not_started", &s.NotStarted}, {"ended", &s.Ended},
-		{"paused", &s.Paused}, {"confirmed", &s.Confirmed}, {"duplicate", &s.Duplicate}, {"denied", &s.Denied}, {"unidentified", &s.Unidentified},
-		{"unknown_sku", &s.UnknownSKU}, {"bad_request", &s.BadRequest}, {"unavailable", &s.Unavailable},
+		{"busy", &s.Classes.Busy}, {"sold_out", &s.Classes.SoldOut}, {"not_started", &s.Classes.NotStarted}, {"ended", &s.Classes.Ended},
+		{"paused", &s.Classes.Paused}, {"confirmed", &s.Classes.Confirmed}, {"duplicate", &s.Classes.Duplicate}, {"denied", &s.Classes.Denied}, {"unidentified", &s.Classes.Unidentified},
+		{"unknown_sku", &s.Classes.UnknownSKU}, {"bad_request", &s.Classes.BadRequest}, {"unavailable", &s.Classes.Unavailable},
 	}
 }
 

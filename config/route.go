@@ -83,9 +83,9 @@ func (c *Config) checkGate(r *report, t *Route, at string) {
 		return
 	}
 	if c.Stock.OnError == "allow" {
-		r.fail(at+".gate", "\"reserve\" cannot be allowed without Redis, but stock.on_error is \"allow\"; write on_error = \"refuse\", or gate = \"check\"")
+		r.fail(at+".gate", "\"reserve\" cannot be allowed without Redis, but stock.on_error is \"allow\"; write on_error = \"reject\", or gate = \"check\"")
 	}
 	if c.Stock.UnknownSKU == "allow" {
-		r.fail(at+".gate", "\"reserve\" cannot take from a SKU that is not there, but stock.unknown_sku is \"allow\"; write unknown_sku = \"refuse\", or gate = \"check\"")
+		r.fail(at+".gate", "\"reserve\" cannot take from a SKU that is not there, but stock.unknown_sku is \"allow\"; write unknown_sku = \"reject\", or gate = \"check\"")
 	}
 }

@@ -13,7 +13,8 @@ type Admin struct {
 
 // Ops is where health and metrics are served.
 type Ops struct {
-	Listen string `toml:"listen"` // "" = none
+	Listen         string `toml:"listen"`           // "" = none
+	MetricsMaxSKUs int    `toml:"metrics_max_skus"` // 0 or above
 }
 
 // Log is the log of what happens to this instance.
@@ -24,21 +25,11 @@ type Log struct {
 
 // AccessLog is the log of requests.
 type AccessLog struct {
-	Output       string `toml:"output"`        // "off" "stdout" "file:/path"
-	RefusedFirst int    `toml:"refused_first"` // of each reason in a second; 0 or above
-	RefusedEvery int    `toml:"refused_every"` // then one in so many; at least 1
-	MaskIP       bool   `toml:"mask_ip"`
-	Remember     Size   `toml:"remember"` // in memory; 0 to 4GiB
-}
-
-// Metrics bounds the labels of metrics.
-type Metrics struct {
-	MaxSKUs int `toml:"max_skus"` // 0 or above
-}
-
-// Reload is when the file is read again.
-type Reload struct {
-	Watch bool `toml:"watch"`
+	Output            string `toml:"output"`              // "off" "stdout" "file:/path"
+	RejectedPerSecond int    `toml:"rejected_per_second"` // of each reason in a second; 0 or above
+	RefusedEvery      int    `toml:"refused_every"`       // then one in so many; at least 1
+	MaskIP            bool   `toml:"mask_ip"`
+	BufferSize        Size   `toml:"buffer_size"` // in memory; 0 to 4GiB
 }
 
 // check wants the whole file to make sense, section by section in the order of the reference.
@@ -48,7 +39,7 @@ func (c *Config) check(r *report) {
 	c.Upstream.check(r)
 	names := c.checkRoutes(r)
 	c.Limits.check(r, names)
-	c.Proof.check(r, c)
+	c.Auth.check(r, c)
 	c.Stock.check(r)
 	c.checkSales(r)
 	c.Responses.check(r)
@@ -60,7 +51,7 @@ func (c *Config) check(r *report) {
 	c.Traces.check(r)
 	c.Cache.check(r)
 	c.checkSettle(r)
-	between(r, "metrics.max_skus", c.Metrics.MaxSKUs, 0, 1<<20)
+	between(r, "ops.metrics_max_skus", c.Ops.MetricsMaxSKUs, 0, 1<<20)
 }
 
 // checkListeners also refuses one address twice, which would only fail when it is opened.
@@ -94,7 +85,7 @@ func (a *AccessLog) check(r *report) {
 	} else if path == "" {
 		r.fail("access_log.output", "%q names no file; write it like \"file:/var/log/sluice/access.log\"", a.Output)
 	}
-	between(r, "access_log.refused_first", a.RefusedFirst, 0, most)
+	between(r, "access_log.rejected_per_second", a.RejectedPerSecond, 0, most)
 	between(r, "access_log.refused_every", a.RefusedEvery, 1, most)
-	between(r, "access_log.remember", a.Remember, 0, 4<<30)
+	between(r, "access_log.buffer_size", a.BufferSize, 0, 4<<30)
 }

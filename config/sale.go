@@ -9,15 +9,15 @@ import (
 
 // Sale is a schedule for some SKUs.
 type Sale struct {
-	Name   string         `toml:"name"` // unique
-	SKUs   []string       `toml:"skus"` // at least one
-	Starts time.Time      `toml:"starts"`
-	Ends   time.Time      `toml:"ends"`   // after Starts
-	Before string         `toml:"before"` // "refuse" or "pass"
-	Stock  map[string]int `toml:"stock"`  // units by SKU, written at the start where none is yet
+	Name        string         `toml:"name"` // unique
+	SKUs        []string       `toml:"skus"` // at least one
+	Starts      time.Time      `toml:"starts"`
+	Ends        time.Time      `toml:"ends"`         // after Starts
+	BeforeStart string         `toml:"before_start"` // "reject" or "pass"
+	Stock       map[string]int `toml:"stock"`        // units by SKU, written at the start where none is yet
 }
 
-func (s *Sale) preset() { *s = Sale{Before: "refuse"} }
+func (s *Sale) preset() { *s = Sale{BeforeStart: "reject"} }
 
 func (c *Config) checkSales(r *report) {
 	names := make([]string, len(c.Sales))
@@ -60,8 +60,8 @@ func (c *Config) checkSaleGates(r *report) {
 		if !gates["limit"] && !gates["check"] && !gates["reserve"] {
 			r.fail(at, "no route with a limit knows what is bought; write sku into a [[route]] with gate \"limit\", \"check\" or \"reserve\"")
 		}
-		if s.Before == "pass" && gates["reserve"] && !gates["limit"] && !gates["check"] {
-			r.fail(at+".before", "\"pass\" lets early requests go on to the shop, but routes that reserve never do; write \"refuse\"")
+		if s.BeforeStart == "pass" && gates["reserve"] && !gates["limit"] && !gates["check"] {
+			r.fail(at+".before_start", "\"pass\" lets early requests go on to the shop, but routes that reserve never do; write \"reject\"")
 		}
 		if len(s.Stock) > 0 && !ledger {
 			r.fail(at+".stock", "is written into ledgers, but no route reserves from one; drop it, and let the shop write its own keys")
@@ -81,7 +81,7 @@ func (s *Sale) check(r *report, at string) {
 	}
 	r.unique(s.SKUs, func(i int) string { return element(at+".skus", i) })
 	s.checkTimes(r, at)
-	r.oneOf(at+".before", s.Before, "refuse", "pass")
+	r.oneOf(at+".before_start", s.BeforeStart, "reject", "pass")
 	for _, sku := range slices.Sorted(maps.Keys(s.Stock)) {
 		key := join(at+".stock", sku)
 		if !slices.Contains(s.SKUs, sku) {

@@ -177,6 +177,8 @@ func value(t reflect.Type, usual reflect.Value) map[string]any {
 		return with(map[string]any{"type": "boolean"}, usual.Interface())
 	case reflect.Int:
 		return with(map[string]any{"type": "integer"}, usual.Interface())
+	case reflect.Float64:
+		return with(map[string]any{"type": "number"}, usual.Interface())
 	case reflect.String:
 		return with(map[string]any{"type": "string"}, usual.String())
 	}

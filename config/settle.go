@@ -9,14 +9,14 @@ import (
 
 // Settle is how sluice settle brings orders into a database. The gate does not read it.
 type Settle struct {
-	Database     string       `toml:"database"` // postgres:// mysql:// sqlite: without a password; "" = no settlement
-	PasswordFile string       `toml:"password_file"`
-	Password     Secret       // what PasswordFile holds
-	URL          string       // Database; the path of SQLite is absolute, or as seen from where sluice was started
-	Batch        int          `toml:"batch"`   // entries a transaction, 1 to 10000
-	Workers      int          `toml:"workers"` // 1 to 64
-	Stock        SettleStock  `toml:"stock"`
-	Orders       SettleOrders `toml:"orders"`
+	Database     string      `toml:"database"` // postgres:// mysql:// sqlite: without a password; "" = no settlement
+	PasswordFile string      `toml:"password_file"`
+	Password     Secret      // what PasswordFile holds
+	URL          string      // Database; the path of SQLite is absolute, or as seen from where sluice was started
+	Batch        int         `toml:"batch"`   // entries a transaction, 1 to 10000
+	Workers      int         `toml:"workers"` // 1 to 64
+	Stock        SettleStock `toml:"stock"`
+	OrdersQuery  string      `toml:"orders_query"` // returns serial and quantity of the orders of :sku; "" = they are not compared
 }
 
 // SettleStock is the shop's own stock table.
@@ -25,11 +25,6 @@ type SettleStock struct {
 	SKUColumn  string `toml:"sku_column"`
 	LeftColumn string `toml:"left_column"`
 	Check      bool   `toml:"check"`
-}
-
-// SettleOrders is how the shop's own orders are read.
-type SettleOrders struct {
-	Query string `toml:"query"` // returns serial and quantity of the orders of :sku; "" = they are not compared
 }
 
 func defaultSettle() Settle {
@@ -52,8 +47,8 @@ func (c *Config) checkSettle(r *report) {
 			}
 		}
 	}
-	if q := s.Orders.Query; q != "" && !strings.Contains(q, ":sku") {
-		r.fail("settle.orders.query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
+	if q := s.OrdersQuery; q != "" && !strings.Contains(q, ":sku") {
+		r.fail("settle.orders_query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
 	}
 	if s.Database == "" {
 		return
@@ -62,8 +57,8 @@ func (c *Config) checkSettle(r *report) {
 	if c.Stock.Source != "redis" {
 		r.fail("settle.database", "needs the ledger's changes in Redis, but stock.source is %q; write source = \"redis\"", c.Stock.Source)
 	}
-	if !c.Stock.Reserve.EventsAcknowledged {
-		r.fail("settle.database", "needs every change until it is settled; write events_acknowledged = true into [stock.reserve]")
+	if !c.Stock.Reserve.StreamKeepUnread {
+		r.fail("settle.database", "needs every change until it is settled; write stream_keep_unread = true into [stock.reserve]")
 	}
 }
 

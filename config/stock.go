@@ -7,20 +7,20 @@ import (
 
 // Stock is where the gate learns what is left.
 type Stock struct {
-	Source        string        `toml:"source"`          // "memory" "redis" "off"
-	OnError       string        `toml:"on_error"`        // "refuse" or "allow"
-	UnknownSKU    string        `toml:"unknown_sku"`     // "refuse" or "allow"
-	Refresh       time.Duration `toml:"refresh"`         // 1 ms to 1 s
-	PerUnit       int           `toml:"per_unit"`        // requests in flight for each unit left; 0 = no cap
-	SoldOutMemory time.Duration `toml:"sold_out_memory"` // above 0
-	SoldOutOn     *Answer       `toml:"sold_out_on"`     // nil = the shop's answers teach nothing
-	Show          string        `toml:"show"`            // "exact" "few" "none"
-	Few           int           `toml:"few"`             // so many units or less; 0 or above
-	MaxSkew       time.Duration `toml:"max_skew"`        // between this machine's clock and Redis'; 100 ms to 1 h
-	Redis         Redis         `toml:"redis"`
-	Layout        Layout        `toml:"layout"`
-	Script        Script        `toml:"script"`
-	Reserve       Reserve       `toml:"reserve"`
+	Source             string        `toml:"source"`                 // "memory" "redis" "off"
+	OnError            string        `toml:"on_error"`               // "reject" or "allow"
+	UnknownSKU         string        `toml:"unknown_sku"`            // "reject" or "allow"
+	PollInterval       time.Duration `toml:"poll_interval"`          // 1 ms to 1 s
+	MaxInFlightPerUnit int           `toml:"max_in_flight_per_unit"` // requests in flight for each unit left; 0 = no cap
+	SoldOutTTL         time.Duration `toml:"sold_out_ttl"`           // above 0
+	SoldOutOn          *Answer       `toml:"sold_out_on"`            // nil = the shop's answers teach nothing
+	Detail             string        `toml:"detail"`                 // "level" "exact" "none"
+	LowStock           int           `toml:"low_stock"`              // so many units or less; 0 or above
+	MaxSkew            time.Duration `toml:"max_skew"`               // between this machine's clock and Redis'; 100 ms to 1 h
+	Redis              Redis         `toml:"redis"`
+	Layout             Layout        `toml:"layout"`
+	Script             Script        `toml:"script"`
+	Reserve            Reserve       `toml:"reserve"`
 }
 
 // Answer describes an answer of the shop. What is given must all be true of it.
@@ -33,30 +33,30 @@ type Answer struct {
 
 func defaultStock(env func(string) (string, bool)) Stock {
 	return Stock{
-		Source:        "memory",
-		OnError:       "refuse",
-		UnknownSKU:    "refuse",
-		Refresh:       10 * time.Millisecond,
-		SoldOutMemory: time.Second,
-		Show:          "few",
-		Few:           10,
-		MaxSkew:       2 * time.Second,
-		Redis:         defaultRedis(env),
-		Layout:        defaultLayout(),
-		Script:        Script{Keys: []string{}, Args: []string{}, Codes: map[string]string{}},
-		Reserve:       defaultReserve(),
+		Source:       "memory",
+		OnError:      "reject",
+		UnknownSKU:   "reject",
+		PollInterval: 10 * time.Millisecond,
+		SoldOutTTL:   time.Second,
+		Detail:       "level",
+		LowStock:     10,
+		MaxSkew:      2 * time.Second,
+		Redis:        defaultRedis(env),
+		Layout:       defaultLayout(),
+		Script:       Script{Keys: []string{}, Args: []string{}, Codes: map[string]string{}},
+		Reserve:      defaultReserve(),
 	}
 }
 
 func (s *Stock) check(r *report) {
 	r.oneOf("stock.source", s.Source, "memory", "redis", "off")
-	r.oneOf("stock.on_error", s.OnError, "refuse", "allow")
-	r.oneOf("stock.unknown_sku", s.UnknownSKU, "refuse", "allow")
-	between(r, "stock.refresh", s.Refresh, time.Millisecond, time.Second)
-	between(r, "stock.per_unit", s.PerUnit, 0, most)
-	r.positive("stock.sold_out_memory", s.SoldOutMemory)
-	r.oneOf("stock.show", s.Show, "exact", "few", "none")
-	between(r, "stock.few", s.Few, 0, most)
+	r.oneOf("stock.on_error", s.OnError, "reject", "allow")
+	r.oneOf("stock.unknown_sku", s.UnknownSKU, "reject", "allow")
+	between(r, "stock.poll_interval", s.PollInterval, time.Millisecond, time.Second)
+	between(r, "stock.max_in_flight_per_unit", s.MaxInFlightPerUnit, 0, most)
+	r.positive("stock.sold_out_ttl", s.SoldOutTTL)
+	r.oneOf("stock.detail", s.Detail, "level", "exact", "none")
+	between(r, "stock.low_stock", s.LowStock, 0, most)
 	between(r, "stock.max_skew", s.MaxSkew, 100*time.Millisecond, time.Hour)
 	if s.SoldOutOn != nil {
 		s.SoldOutOn.check(r, "stock.sold_out_on")

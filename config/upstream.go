@@ -10,23 +10,23 @@ import (
 
 // Upstream is the shop's ordering backend.
 type Upstream struct {
-	Targets         []string      `toml:"targets"` // at least one; no default
-	Policy          string        `toml:"policy"`
-	MaxConns        int           `toml:"max_conns"`        // 1 to 65535, per target
-	MaxPending      int           `toml:"max_pending"`      // 0 to 1000000 requests that wait for a connection; 0 = none waits
-	QueueTimeout    time.Duration `toml:"queue_timeout"`    // 0 to Timeout; how long they wait; 0 = they do not
-	ResponseMemory  Size          `toml:"response_memory"`  // 1 MiB to 1 TiB; what slow clients have not read, in memory
-	Spool           bool          `toml:"spool"`            // past it, in a file
-	SpoolSize       Size          `toml:"spool_size"`       // 1 MiB to 1 TiB, of that file
-	SpoolDir        string        `toml:"spool_dir"`        // "" = the system's folder for temporary files
-	ConnectTimeout  time.Duration `toml:"connect_timeout"`  // above 0, at most Timeout
-	ResponseTimeout time.Duration `toml:"response_timeout"` // above 0, at most Timeout; to the response's header
-	Timeout         time.Duration `toml:"timeout"`          // above 0; the whole exchange
-	IdleConnTimeout time.Duration `toml:"idle_conn_timeout"`
-	PassHost        bool          `toml:"pass_host"`
-	Retry           string        `toml:"retry"` // "off" or "connect"
-	TLS             UpstreamTLS   `toml:"tls"`
-	Health          Health        `toml:"health"`
+	Targets               []string      `toml:"targets"` // at least one; no default
+	Policy                string        `toml:"policy"`
+	MaxConns              int           `toml:"max_conns"`               // 1 to 65535, per target
+	MaxPending            int           `toml:"max_pending"`             // 0 to 1000000 requests that wait for a connection; 0 = none waits
+	QueueTimeout          time.Duration `toml:"queue_timeout"`           // 0 to Timeout; how long they wait; 0 = they do not
+	ResponseMemory        Size          `toml:"response_memory"`         // 1 MiB to 1 TiB; what slow clients have not read, in memory
+	Spool                 bool          `toml:"spool"`                   // past it, in a file
+	SpoolSize             Size          `toml:"spool_size"`              // 1 MiB to 1 TiB, of that file
+	SpoolDir              string        `toml:"spool_dir"`               // "" = the system's folder for temporary files
+	ConnectTimeout        time.Duration `toml:"connect_timeout"`         // above 0, at most Timeout
+	ResponseHeaderTimeout time.Duration `toml:"response_header_timeout"` // above 0, at most Timeout; to the response's header
+	Timeout               time.Duration `toml:"timeout"`                 // above 0; the whole exchange
+	IdleConnTimeout       time.Duration `toml:"idle_conn_timeout"`
+	PassHost              bool          `toml:"pass_host"`
+	Retry                 string        `toml:"retry"` // "off" or "connect"
+	TLS                   UpstreamTLS   `toml:"tls"`
+	Health                Health        `toml:"health"`
 }
 
 // UpstreamTLS is how the certificates of https:// targets are verified.
@@ -68,20 +68,20 @@ func statusCode(text string) int {
 
 func defaultUpstream() Upstream {
 	return Upstream{
-		Policy:          "least_conn",
-		MaxConns:        512,
-		MaxPending:      10000,
-		QueueTimeout:    time.Second,
-		ResponseMemory:  64 << 20,
-		Spool:           true,
-		SpoolSize:       1 << 30,
-		ConnectTimeout:  time.Second,
-		ResponseTimeout: 5 * time.Second,
-		Timeout:         10 * time.Second,
-		IdleConnTimeout: 4 * time.Second,
-		PassHost:        true,
-		Retry:           "connect",
-		Health:          Health{Interval: 2 * time.Second, Timeout: time.Second, Fails: 3, Passes: 2, Status: "200-399"},
+		Policy:                "least_conn",
+		MaxConns:              512,
+		MaxPending:            10000,
+		QueueTimeout:          time.Second,
+		ResponseMemory:        64 << 20,
+		Spool:                 true,
+		SpoolSize:             1 << 30,
+		ConnectTimeout:        time.Second,
+		ResponseHeaderTimeout: 5 * time.Second,
+		Timeout:               10 * time.Second,
+		IdleConnTimeout:       4 * time.Second,
+		PassHost:              true,
+		Retry:                 "connect",
+		Health:                Health{Interval: 2 * time.Second, Timeout: time.Second, Fails: 3, Passes: 2, Status: "200-399"},
 	}
 }
 
@@ -100,12 +100,12 @@ func (u *Upstream) check(r *report) {
 	between(r, "upstream.response_memory", u.ResponseMemory, 1<<20, maxSize)
 	between(r, "upstream.spool_size", u.SpoolSize, 1<<20, maxSize)
 	r.positive("upstream.connect_timeout", u.ConnectTimeout)
-	r.positive("upstream.response_timeout", u.ResponseTimeout)
+	r.positive("upstream.response_header_timeout", u.ResponseHeaderTimeout)
 	r.positive("upstream.timeout", u.Timeout)
 	r.positive("upstream.idle_conn_timeout", u.IdleConnTimeout)
 	atMost(r, "upstream.queue_timeout", u.QueueTimeout, "upstream.timeout", u.Timeout)
 	atMost(r, "upstream.connect_timeout", u.ConnectTimeout, "upstream.timeout", u.Timeout)
-	atMost(r, "upstream.response_timeout", u.ResponseTimeout, "upstream.timeout", u.Timeout)
+	atMost(r, "upstream.response_header_timeout", u.ResponseHeaderTimeout, "upstream.timeout", u.Timeout)
 	r.oneOf("upstream.retry", u.Retry, "off", "connect")
 	u.checkTLS(r)
 	u.Health.check(r)

@@ -21,7 +21,8 @@ import (
 func stockAll(t *testing.T, o link.Options, skus, units int) {
 	t.Helper()
 	o.PoolSize, o.ConnectTimeout, o.Timeout, o.BreakerErrors, o.BreakerPause = 4, long, long, 100, time.Second
-	r, err := redisstore.New(redisstore.Options{Options: o, Events: 10_000, Visitor: true, Log: slog.New(slog.DiscardHandler)})
+	r, err := redisstore.New(redisstore.Options{Options: o, Events: 10_000, Visitor: true,
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,8 @@ func reckon(t *testing.T, c redis.UniversalClient, shop *bookshop, skus, units i
 	for i := range skus {
 		sku := strconv.Itoa(1001 + i)
 		f := fields(c, sku)
-		for end := time.Now().Add(4 * long); f["state"] != "frozen" && f["held"] != "0"; f = fields(c, sku) { // leases are long
+		// leases are long
+		for end := time.Now().Add(4 * long); f["state"] != "frozen" && f["held"] != "0"; f = fields(c, sku) {
 			if time.Now().After(end) {
 				t.Fatalf("%s is never decided: %v", sku, f)
 			}
@@ -127,7 +129,7 @@ func TestCluster_SellsOnThroughMigrationAndFailOver(t *testing.T) {
 	stockAll(t, link.Options{Topology: link.Cluster, Addresses: nodes.Addrs()}, skus, units)
 	settings := []string{
 		"stock.source = \"redis\"\nstock.redis.addresses = " + quoted(nodes.Addrs()...),
-		boundless, shop.setting(), `stock.reserve.hold = "2s"`, reserveRoutes,
+		boundless, shop.setting(), `stock.reserve.reservation_ttl = "2s"`, reserveRoutes,
 	}
 	one, two := gate(t, settings...), gate(t, settings...)
 	served, end := shopping(shoppers, 40, skus, []string{one.front, two.front})

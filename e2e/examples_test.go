@@ -48,7 +48,8 @@ func TestExamples_ShopsAreShortAndValid(t *testing.T) {
 func TestExamples_ShopInGoSellsBehindTheGate(t *testing.T) {
 	t.Parallel()
 	shop := filepath.Join(t.TempDir(), "shop")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", shop, "../examples/go").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", shop,
+		"../examples/go").CombinedOutput(); err != nil {
 		t.Fatalf("build the shop: %v\n%s", err, out)
 	}
 	trades(t, "go", exec.Command(shop))
@@ -86,7 +87,8 @@ func trades(t *testing.T, example string, shop *exec.Cmd) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := file(t, "server.shutdown_delay = \"0s\"\n"+listeners+strings.ReplaceAll(string(text), "127.0.0.1:9000", "127.0.0.1:"+port))
+	path := file(t, "server.shutdown_delay = \"0s\"\n"+listeners+strings.ReplaceAll(string(text), "127.0.0.1:9000",
+		"127.0.0.1:"+port))
 	environment := []string{"SLUICE_SECRET_FILE=" + secret, "REDIS_ADDR=" + redis.Addr}
 	stock := exec.Command(binary, "stock", "set", "--config", path, "1001", "2")
 	stock.Env = append(surroundings(), environment...)

@@ -17,7 +17,7 @@ import (
 // Bounds that only a broken gate meets: a loaded machine is slow, and no test is about speed.
 const (
 	long  = 30 * time.Second      // for what should take a moment
-	pause = 20 * time.Millisecond // between two looks; slow enough for limits.connection.rate
+	pause = 20 * time.Millisecond // between two looks; slow enough for limits.connection.request_rate
 )
 
 // routes are what a gate has when its settings name none: an order route and the rest of the shop.

@@ -173,7 +173,7 @@ func TestNginx_WithoutKeepaliveEachRequestIsAConnection(t *testing.T) {
 	}
 }
 
-// nginx runs as a user of its own: the socket must be of its group, and nobody else may connect.
+// nginx runs as a user of its own: the socket must be of its group, and no other user may connect.
 func TestNginx_ConnectsByAUnixSocketOfItsGroup(t *testing.T) {
 	t.Parallel()
 	group, err := user.LookupGroup("www-data")

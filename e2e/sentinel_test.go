@@ -18,8 +18,9 @@ func TestSentinel_FailOverUnderLoadGoesOnByItself(t *testing.T) {
 	w, shop := redistest.Sentinel(t), book(t, nil)
 	stockAll(t, link.Options{Topology: link.Sentinel, Addresses: w.Addrs(), MasterName: w.Name}, skus, units)
 	settings := []string{
-		"stock.source = \"redis\"\nstock.redis.addresses = " + quoted(w.Addrs()...) + "\nstock.redis.master_name = " + strconv.Quote(w.Name),
-		boundless, shop.setting(), `stock.reserve.hold = "2s"`, reserveRoutes,
+		"stock.source = \"redis\"\nstock.redis.addresses = " + quoted(w.Addrs()...) + "\nstock.redis.master_name = " +
+			strconv.Quote(w.Name),
+		boundless, shop.setting(), `stock.reserve.reservation_ttl = "2s"`, reserveRoutes,
 	}
 	one, two := gate(t, settings...), gate(t, settings...)
 	served, end := shopping(shoppers, 20, skus, []string{one.front, two.front})

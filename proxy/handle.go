@@ -144,7 +144,7 @@ func (p *Proxy) newRequest(x *http1.Exchange) *Request {
 	r.proxy, r.exchange, r.conn = p, x, x.Conn
 	r.client = x.Conn.State.(*connState)
 	r.now = p.Now()
-	p.trust(r.client, x.Conn)
+	p.resolveTrust(r.client, x.Conn)
 	r.route = &p.unmatched
 	p.ensureRequestID(r)
 	head := &x.Request

@@ -86,7 +86,7 @@ func (s *Settler) Run(ctx context.Context) {
 			})
 		})
 	}
-	places := make(map[string]*place)
+	places := make(map[string]*skuCursor)
 	var listed time.Time
 	for ctx.Err() == nil {
 		if now := s.now(); now.Sub(listed) >= listEvery {
@@ -116,9 +116,9 @@ func (s *Settler) Run(ctx context.Context) {
 
 // Drain settles one SKU until its cursor is at the end of the stream, or until a fault.
 func (s *Settler) Drain(ctx context.Context, sku string) error {
-	p := &place{sku: sku}
+	p := &skuCursor{sku: sku}
 	for {
-		worked, err := s.turn(ctx, p)
+		worked, err := s.settleSKU(ctx, p)
 		if err != nil && !errors.Is(err, ErrElsewhere) {
 			return err
 		}
@@ -129,7 +129,7 @@ func (s *Settler) Drain(ctx context.Context, sku string) error {
 }
 
 // list adds new SKUs to places.
-func (s *Settler) list(ctx context.Context, places map[string]*place) {
+func (s *Settler) list(ctx context.Context, places map[string]*skuCursor) {
 	skus, err := s.stream.SKUs(ctx)
 	if err != nil {
 		s.log.Warn("settle: the SKUs cannot be listed", "error", err)
@@ -137,15 +137,15 @@ func (s *Settler) list(ctx context.Context, places map[string]*place) {
 	}
 	for _, sku := range skus {
 		if places[sku] == nil {
-			places[sku] = &place{sku: sku}
+			places[sku] = &skuCursor{sku: sku}
 		}
 	}
 }
 
 // round gives every SKU that is due and has changed a turn, and returns how long nothing is due then.
-func (s *Settler) round(ctx context.Context, places map[string]*place) time.Duration {
+func (s *Settler) round(ctx context.Context, places map[string]*skuCursor) time.Duration {
 	now := s.now()
-	var due []*place
+	var due []*skuCursor
 	for _, p := range places {
 		if !p.due.After(now) {
 			due = append(due, p)
@@ -165,7 +165,7 @@ func (s *Settler) round(ctx context.Context, places map[string]*place) time.Dura
 }
 
 // some gives turns to those of a few SKUs that have changed.
-func (s *Settler) some(ctx context.Context, due []*place) {
+func (s *Settler) some(ctx context.Context, due []*skuCursor) {
 	skus := make([]string, len(due))
 	for i, p := range due {
 		skus[i] = p.sku
@@ -184,7 +184,7 @@ func (s *Settler) some(ctx context.Context, due []*place) {
 		}
 		slots <- struct{}{}
 		working.Go(func() {
-			worked, err := s.turn(ctx, p)
+			worked, err := s.settleSKU(ctx, p)
 			s.end(ctx, p, worked, err)
 			<-slots
 		})
@@ -193,7 +193,7 @@ func (s *Settler) some(ctx context.Context, due []*place) {
 }
 
 // end decides when the SKU is due again, and logs a fault when it begins and ends.
-func (s *Settler) end(ctx context.Context, p *place, worked bool, err error) {
+func (s *Settler) end(ctx context.Context, p *skuCursor, worked bool, err error) {
 	p.wait = min(max(2*p.wait, minPoll), maxPoll)
 	if worked && err == nil {
 		p.wait = minPoll

@@ -147,7 +147,7 @@ func TestWrongPasswordIsAnErrorOfRedisAndNotOfAKey(t *testing.T) {
 	}
 }
 
-// Who was let in while nothing was known of the SKU is not counted out in somebody else's place.
+// Who was let in while nothing was known of the SKU is not counted out in another request's place.
 func TestRequestsOfAnOutageDoNotWidenPerUnit(t *testing.T) {
 	o := options()
 	o.AllowOnError, o.PerUnit = true, 1
@@ -158,12 +158,12 @@ func TestRequestsOfAnOutageDoNotWidenPerUnit(t *testing.T) {
 			t.Fatalf("enter: %v, want %v", got, want)
 		}
 	}
-	g.sampler.health.note(0, errors.New("gone"))
+	g.poller.health.record(0, errors.New("gone"))
 	for range 5 {
 		enter(reject.Admitted)
 	}
-	g.sampler.health.note(1, nil)
-	g.sampler.learn(1, g.table.add(1, sku), reading(1))
+	g.poller.health.record(1, nil)
+	g.poller.publishReading(1, g.table.add(1, sku), reading(1))
 	enter(reject.Admitted)
 	for range 5 {
 		enter(reject.Concurrency)

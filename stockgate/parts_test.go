@@ -8,8 +8,8 @@ import (
 	"sluice/stockgate/layout"
 )
 
-// A client may name a SKU with an empty part, or with too few: where keys name the parts it has no key, and asking for it
-// would reach into another slot, or into another SKU's key.
+// A client may name a SKU with an empty part, or with too few: where keys name the parts it has no key, and asking for
+// it would reach into another slot, or into another SKU's key.
 func TestASKUWithoutAllItsPartsIsUnknownAndNobodyElseFeelsIt(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
@@ -31,7 +31,8 @@ func TestASKUWithoutAllItsPartsIsUnknownAndNobodyElseFeelsIt(t *testing.T) {
 		}
 	}
 	for range 20 {
-		all := []Buyer{{SKU: "good:activity", User: []byte("7")}, {SKU: ":", User: []byte("7")}, {SKU: ":b", User: []byte("7")}}
+		all := []Buyer{{SKU: "good:activity", User: []byte("7")}, {SKU: ":", User: []byte("7")},
+			{SKU: ":b", User: []byte("7")}}
 		if err := r.Bought(t.Context(), all); err != nil || all[0].Fault != nil {
 			t.Fatalf("%v, %+v", err, all)
 		}

@@ -22,7 +22,7 @@ type RedisOptions = link.Options
 // alone, as package link promises. While one master of a cluster is away only the SKUs on it cannot be known.
 type Redis struct {
 	layout  atomic.Pointer[layout.Layout]
-	lists   emptied
+	lists   emptiedLists
 	link    *link.Link
 	fits    atomic.Bool // the layout may be used with this Redis
 	apart   atomic.Bool // MGET is not to be had
@@ -49,7 +49,7 @@ func NewRedis(o RedisOptions, l *layout.Layout) (*Redis, error) {
 // Close closes all connections. Later calls fail.
 func (r *Redis) Close() error { return r.link.Close() }
 
-// Fit refuses a cluster in which keys of one SKU could be apart (layout.ErrApart). Every other call does so too.
+// Fit rejects a cluster in which keys of one SKU could be apart (layout.ErrApart). Every other call does so too.
 func (r *Redis) Fit(ctx context.Context) error {
 	if r.fits.Load() {
 		return nil
@@ -69,12 +69,13 @@ func (r *Redis) Fit(ctx context.Context) error {
 // Topology is what Redis is: link.Single, link.Sentinel or link.Cluster. It may have to ask.
 func (r *Redis) Topology(ctx context.Context) (string, error) { return r.link.Topology(ctx) }
 
-// Servers are the ways to each server that takes writes, for whoever wants to know more of them.
+// Servers are the ways to each server that takes writes, for callers that want to know more of them.
 func (r *Redis) Servers(ctx context.Context) ([]link.Way, error) { return r.link.Servers(ctx) }
 
 // call makes one round trip of size commands on a way, when the breaker lets it. ask returns an error only when it
 // learnt nothing.
-func (r *Redis) call(ctx context.Context, way link.Way, op operation, size int, ask func(context.Context, *redis.Client) error) error {
+func (r *Redis) call(ctx context.Context, way link.Way, op operation, size int,
+	ask func(context.Context, *redis.Client) error) error {
 	err := r.Fit(ctx)
 	if err == nil {
 		err = way.Do(ctx, func(ctx context.Context, c *redis.Client) error {
@@ -102,7 +103,7 @@ func (r *Redis) timed(op operation, size int, ask func() error) error {
 // nor a script that is to be loaded first, or a command that only a newer Redis has.
 func lost(op operation, err error) error {
 	switch {
-	case (op == set || op == add) && (kindOf(err) == refused || errors.Is(err, layout.ErrNotWritable)),
+	case (op == set || op == add) && (kindOf(err) == rejected || errors.Is(err, layout.ErrNotWritable)),
 		op == read && (redis.HasErrorPrefix(err, noScript) || redis.HasErrorPrefix(err, noCommand)):
 		return nil
 	}

@@ -10,9 +10,10 @@ import (
 	"sluice/stockgate/link"
 )
 
-// each asks about many SKUs: one round trip of a number of commands a SKU to each server that has some of them. ask gets
-// their positions, and may be called again for some. The errors come back by position; nil = there is none.
-func (r *Redis) each(ctx context.Context, op operation, commands int, skus []string, ask func(context.Context, *redis.Client, []int) error) []error {
+// each asks about many SKUs: one round trip of a number of commands a SKU to each server that has some of them. ask
+// gets their positions, and may be called again for some. The errors come back by position; nil = there is none.
+func (r *Redis) each(ctx context.Context, op operation, commands int, skus []string,
+	ask func(context.Context, *redis.Client, []int) error) []error {
 	if err := r.Fit(ctx); err != nil {
 		errs := make([]error, len(skus))
 		for i := range errs {

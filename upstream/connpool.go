@@ -41,7 +41,7 @@ func (t *target) replace(c *conn, fresh bool) (*conn, error) {
 	switch {
 	case t.retired:
 		t.open--
-		t.leave(c)
+		t.releaseConn(c)
 		return nil, errRetired
 	case len(t.idle) > 0 && !fresh:
 		t.open--
@@ -142,9 +142,9 @@ func (t *target) push(c *conn) bool {
 	if s := t.settings.Load(); t.retired || t.open > s.maxConns || c.tls != s.tls {
 		return false
 	}
-	t.leave(c)
+	t.releaseConn(c)
 	if len(t.waiting) > 0 {
-		t.waiting[0].give(c)
+		t.waiting[0].finishWith(c)
 		t.waiting = slices.Delete(t.waiting, 0, 1)
 		return true
 	}
@@ -163,13 +163,13 @@ func (t *target) drop(c *conn) {
 	c.Close()
 	t.mu.Lock()
 	t.open--
-	t.leave(c)
+	t.releaseConn(c)
 	t.mu.Unlock()
 	t.queue.serve(t)
 }
 
-// leave counts c as in use no more. mu is held.
-func (t *target) leave(c *conn) {
+// releaseConn counts c as in use no more. mu is held.
+func (t *target) releaseConn(c *conn) {
 	*t.inUse(c.order)--
 	if c.held {
 		c.held = false

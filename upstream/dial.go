@@ -141,14 +141,14 @@ func (t *target) takeReturned(d *dial) {
 	switch {
 	case d.ended:
 	case n > 0 && t.clock.now()-t.idle[n-1].returnedAt < t.settings.Load().maxIdle:
-		d.give(t.popLast(false))
+		d.finishWith(t.popLast(false))
 	default:
 		t.waiting = append(t.waiting, d)
 	}
 }
 
-// give ends the dial with a connection that was put back. The target's mutex is held.
-func (d *dial) give(c *conn) {
+// finishWith ends the dial with a connection that was put back. The target's mutex is held.
+func (d *dial) finishWith(c *conn) {
 	d.given = c
 	d.cancel()
 }

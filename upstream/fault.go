@@ -172,7 +172,7 @@ func (t *target) logBroken(o Outcome, err error, now time.Duration) {
 	}
 	answer, fix := "502 upstream_error", "see the log of the upstream"
 	if o == TimedOut {
-		answer, fix = "504 upstream_timeout", "see why the upstream is slow, or raise upstream.response_timeout and timeout"
+		answer, fix = "504 upstream_timeout", "see why the upstream is slow, or raise upstream.response_header_timeout and timeout"
 	}
 	if errors.Is(err, errSpeaksTLS) {
 		fix = Remedy(err)

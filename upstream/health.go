@@ -81,7 +81,7 @@ func (t *target) startChecks(h Health) {
 			if ctx.Err() != nil {
 				return
 			}
-			t.judge(h, err)
+			t.recordCheck(h, err)
 			select {
 			case <-ctx.Done():
 				return
@@ -100,8 +100,8 @@ func (t *target) stopChecks() {
 	}
 }
 
-// judge counts one check's result.
-func (t *target) judge(h Health, err error) {
+// recordCheck counts one check's result.
+func (t *target) recordCheck(h Health, err error) {
 	s := &t.health
 	t.faults.set(err)
 	if err != nil {

@@ -86,7 +86,7 @@ func (p *Pool) Acquire(req *Request) bool {
 	p.Release(req)
 	for {
 		s := search{ts: p.targets.Load()}
-		req.place, _ = p.find(req, &s, p.clock.now())
+		req.place, _ = p.acquirePlace(req, &s, p.clock.now())
 		if req.place.target != nil || s.waited || s.ts == p.targets.Load() {
 			return req.place.target != nil
 		}
@@ -111,7 +111,7 @@ func (p *Pool) send(req *Request, resp *fasthttp.Response, tun *tunnel) Outcome 
 	for now := start; now-start < o.Timeout; now = p.clock.now() {
 		at, outcome := req.place, Answered
 		if at.target == nil {
-			at, outcome = p.find(req, &s, now)
+			at, outcome = p.acquirePlace(req, &s, now)
 		} else {
 			req.place, acquired = place{}, true
 		}
@@ -157,9 +157,9 @@ func (s *search) bar(t *target) {
 	}
 }
 
-// find returns a place at the target that the policy chooses, or at another one that has a place; or it waits for one.
-// Without a place the outcome is Busy, or NotSent where no target is left.
-func (p *Pool) find(req *Request, s *search, now time.Duration) (place, Outcome) {
+// acquirePlace returns a place at the target that the policy chooses, or at another one that has a place; or it waits
+// for one. Without a place the outcome is Busy, or NotSent where no target is left.
+func (p *Pool) acquirePlace(req *Request, s *search, now time.Duration) (place, Outcome) {
 	if p.options.Load().Retry == "off" && s.barred == 0 {
 		s.barred = ^(uint64(1) << s.ts.choose(0, req.ClientKey, now))
 	}
@@ -269,7 +269,7 @@ func (p *Pool) Reconfigure(o Options) error {
 	p.options.Store(&o)
 	p.queue.max.Store(int64(o.MaxPending))
 	for _, t := range next.all {
-		if old.find(t.url) == nil || o.Health != before.Health {
+		if old.targetFor(t.url) == nil || o.Health != before.Health {
 			t.stopChecks()
 			t.startChecks(o.Health)
 		}
@@ -279,7 +279,7 @@ func (p *Pool) Reconfigure(o Options) error {
 		t.use(use[i])
 	}
 	for _, t := range old.all {
-		if next.find(t.url) == nil {
+		if next.targetFor(t.url) == nil {
 			t.stop()
 		}
 	}
@@ -292,14 +292,14 @@ func (p *Pool) addTargets(next, old *targets, o *Options) (use []*settings, err 
 		return nil, fmt.Errorf("read targets: there are %d, not 1 to %d", len(o.Targets), maxTargets)
 	}
 	for _, u := range o.Targets {
-		if next.find(u) != nil {
+		if next.targetFor(u) != nil {
 			return nil, fmt.Errorf("read target %q: given twice", u)
 		}
 		a, err := parseAddress(u)
 		if err != nil {
 			return nil, err
 		}
-		t, had := old.find(u), (*settings)(nil)
+		t, had := old.targetFor(u), (*settings)(nil)
 		if t != nil {
 			had = t.settings.Load()
 		}
@@ -315,7 +315,7 @@ func (p *Pool) addTargets(next, old *targets, o *Options) (use []*settings, err 
 	return use, nil
 }
 
-func (ts *targets) find(url string) *target {
+func (ts *targets) targetFor(url string) *target {
 	for _, t := range ts.all {
 		if t.url == url {
 			return t

@@ -156,7 +156,7 @@ func (q *queue) grant(t *target) {
 		if orders != nil && (pages == nil || orders.seq < pages.seq) {
 			pages, orders = orders, pages
 		}
-		if !q.give(pages, t) && !q.give(orders, t) {
+		if !q.grantTo(pages, t) && !q.grantTo(orders, t) {
 			return
 		}
 	}
@@ -172,8 +172,8 @@ func (q *queue) first(order bool, t *target) *waiter {
 	return nil
 }
 
-// give gives w a place of t, if t has one for it. w may be nil.
-func (q *queue) give(w *waiter, t *target) bool {
+// grantTo gives w a place of t, if t has one for it. w may be nil.
+func (q *queue) grantTo(w *waiter, t *target) bool {
 	if w == nil {
 		return false
 	}

@@ -86,7 +86,7 @@ func (e *exchange) startStream(req *Request, resp *fasthttp.Response, t *target,
 	Outcome, disposition) {
 	c := e.conn
 	direct := immediate(&resp.Header)
-	if (direct || b.framing == counted && b.left > t.store.Most()) && !t.hold(c) {
+	if (direct || b.framing == counted && b.left > t.store.Most()) && !t.holdConn(c) {
 		return Capped, mustClose
 	}
 	c.in.perRead = e.total

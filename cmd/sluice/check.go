@@ -28,7 +28,8 @@ type checkOptions struct {
 func newCheck() *cobra.Command {
 	o := checkOptions{config: "config.toml"}
 	cmd := &cobra.Command{
-		Use: "check [file]", Short: "Report all that is wrong with a configuration, and what its numbers amount to.", Args: exactly,
+		Use: "check [file]", Short: "Report all that is wrong with a configuration, and what its numbers amount to.",
+		Args: exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(o.skus) > 0 && !o.online {
 				return misuse(cmd, errors.New("--sku belongs to --online"))
@@ -38,9 +39,11 @@ func newCheck() *cobra.Command {
 		},
 	}
 	configFlag(cmd, cmd.Flags(), &o.config, "configuration `file`")
-	cmd.Flags().BoolVar(&o.online, "online", false, "also try Redis, the shop, and whether what is sold has stock; exit code 3 when that fails")
+	cmd.Flags().BoolVar(&o.online, "online", false,
+		"also try Redis, the shop, and whether what is sold has stock; exit code 3 when that fails")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object, for other programs")
-	cmd.Flags().StringSliceVar(&o.skus, "sku", nil, "with --online: a `SKU` that must have stock, besides those of the sales")
+	cmd.Flags().StringSliceVar(&o.skus, "sku", nil,
+		"with --online: a `SKU` that must have stock, besides those of the sales")
 	return cmd
 }
 

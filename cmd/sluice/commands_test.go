@@ -178,7 +178,7 @@ func TestResumeOfAFrozenLedgerNeedsItsFlag(t *testing.T) {
 	}
 }
 
-// REDIS_ADDR is the environment's word for config.toml; many machines set it for somebody else.
+// REDIS_ADDR is the environment's word for config.toml; many machines set it for another program.
 func TestWhatNoFileConfiguresIgnoresTheEnvironment(t *testing.T) {
 	t.Setenv("REDIS_ADDR", "redis")
 	if _, err := (&runOptions{from: "127.0.0.1:0", to: "http://127.0.0.1:9"}).load(); err != nil {
@@ -210,9 +210,9 @@ func TestAKeyIsExplainedByItsValueItsOriginAndTheReference(t *testing.T) {
 	for key, want := range map[string][]string{
 		"limits.window.max": {"value     50\n", "origin    config.toml:1\n", "changes   with a reload\n", "max = 0",
 			"all SKUs together"},
-		"stock.refresh": {"value     \"10ms\"\n", "origin    default\n", "changes   with a restart\n"},
-		"route.name":    {"key       route[1].name\n"},
-		"mode":          {"value     \"enforce\"\n", "observe"},
+		"stock.poll_interval": {"value     \"10ms\"\n", "origin    default\n", "changes   with a restart\n"},
+		"route.name":          {"key       route[1].name\n"},
+		"mode":                {"value     \"enforce\"\n", "observe"},
 	} {
 		var b strings.Builder
 		if !explainKey(&b, c, key) {

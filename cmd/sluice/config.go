@@ -45,7 +45,7 @@ func newConfigPrint() *cobra.Command {
 func settings(cmd *cobra.Command, at *target, file string) (all []admin.Setting, err error) {
 	if at.Admin != "" {
 		var found admin.Settings
-		err = at.ask(cmd, "GET", "/config", nil, &found)
+		err = at.callAPI(cmd, "GET", "/config", nil, &found)
 		return found.Settings, err
 	}
 	c, err := config.Load(file, os.LookupEnv, app.Validate)

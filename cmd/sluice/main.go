@@ -1,5 +1,5 @@
-// Command sluice is a gateway for flash sales: a reverse proxy that forwards only the orders that can still succeed, at the
-// rate that the shop can bear.
+// Command sluice is a gateway for flash sales: a reverse proxy that forwards only the orders that can still succeed, at
+// the rate that the shop can bear.
 package main
 
 import (

@@ -174,8 +174,8 @@ func either(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// numbersLast moves negative numbers behind a "--": in "stock add 1001 -4" they are no flags. A number behind a flag, as
-// in "--limit -1", belongs to that.
+// numbersLast moves negative numbers behind a "--": in "stock add 1001 -4" they are no flags. A number behind a flag,
+// as in "--limit -1", belongs to that.
 func numbersLast(args []string) []string {
 	var words, numbers []string
 	for i, a := range args {
@@ -204,7 +204,8 @@ type choice struct {
 // choiceFlag adds such a flag. Its default is what to holds; "" = none.
 func choiceFlag(cmd *cobra.Command, flags *pflag.FlagSet, to *string, name, usage string, words ...string) {
 	flags.Var(&choice{to, words}, name, usage)
-	if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc(name,
+		cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic("BUG: " + err.Error())
 	}
 }

@@ -24,7 +24,7 @@ func settleConfig(t *testing.T, redis string) string {
 [stock]
 source = "redis"
 redis = { addresses = [%q], topology = "single" }
-reserve = { events_acknowledged = true }
+reserve = { stream_keep_unread = true }
 [settle]
 database = "sqlite:settle.db"
 [[route]]
@@ -68,10 +68,12 @@ func TestSettleCommands_TellTheBooks(t *testing.T) {
 	server := redistest.Start(t)
 	file := settleConfig(t, server.Addr)
 	oneOrder(t, server.Addr, "1001")
-	if out, err := command(t, "settle", "status", "-c", file); err == nil || !strings.Contains(out+err.Error(), "sluice settle migrate") {
+	if out, err := command(t, "settle", "status", "-c", file); err == nil ||
+		!strings.Contains(out+err.Error(), "sluice settle migrate") {
 		t.Errorf("without tables: %q, %v", out, err)
 	}
-	if out, err := command(t, "settle", "migrate", "--print", "-c", file); err != nil || !strings.Contains(out, "CREATE TABLE sluice_order") {
+	if out, err := command(t, "settle", "migrate", "--print", "-c", file); err != nil ||
+		!strings.Contains(out, "CREATE TABLE sluice_order") {
 		t.Errorf("migrate --print: %q, %v", out, err)
 	}
 	for _, want := range []string{"applied 00001_settlement.sql", "the tables are those of this version"} {
@@ -103,14 +105,16 @@ func TestSettleCommands_TellTheBooks(t *testing.T) {
 			t.Fatalf("status: %q, %v", out, err)
 		}
 	}
-	if out, err := command(t, "settle", "verify", "1001", "-c", file); err != nil || !strings.Contains(out, "equal; 2 records, 2 units sold, 2 booked") {
+	if out, err := command(t, "settle", "verify", "1001", "-c", file); err != nil ||
+		!strings.Contains(out, "equal; 2 records, 2 units sold, 2 booked") {
 		t.Errorf("verify: %q, %v", out, err)
 	}
 	out, err := command(t, "settle", "report", "-c", file)
 	if !errors.Is(err, errReported) || !strings.Contains(out, `over_limit: "1001 alice": 2 units`) {
 		t.Errorf("report: %q, %v", out, err)
 	}
-	if out, _ := command(t, "settle", "report", "--json", "-c", file); !strings.Contains(out, `{"kind":"over_limit","sku":"1001","name":"alice","units":2`) {
+	if out, _ := command(t, "settle", "report", "--json", "-c", file); !strings.Contains(out,
+		`{"kind":"over_limit","sku":"1001","name":"alice","units":2`) {
 		t.Errorf("report --json: %q", out)
 	}
 }
@@ -118,7 +122,8 @@ func TestSettleCommands_TellTheBooks(t *testing.T) {
 func TestSettleReport_CSVHoldsNoFormula(t *testing.T) {
 	var out strings.Builder
 	found := []settleFinding{{"oversold", "1001", "=1+1", 1, "a\x00b\n"}}
-	if err := writeFindings(&out, found); err != nil || !strings.Contains(out.String(), `oversold,1001,'=1+1,1,"""a\x00b\n"""`) {
+	if err := writeFindings(&out, found); err != nil ||
+		!strings.Contains(out.String(), `oversold,1001,'=1+1,1,"""a\x00b\n"""`) {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }

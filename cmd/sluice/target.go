@@ -22,7 +22,8 @@ const operateWithin = 10 * time.Second
 // configFlag adds -c, --config. The default is what to holds.
 func configFlag(cmd *cobra.Command, flags *pflag.FlagSet, to *string, usage string) {
 	flags.StringVarP(to, "config", "c", *to, usage)
-	_ = cmd.RegisterFlagCompletionFunc("config", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	_ = cmd.RegisterFlagCompletionFunc("config", func(*cobra.Command, []string, string) ([]string,
+		cobra.ShellCompDirective) {
 		return []string{"toml"}, cobra.ShellCompDirectiveFilterFileExt
 	})
 }
@@ -65,8 +66,8 @@ func (t *target) remote() (c adminclient.Client, err error) {
 	return c, err
 }
 
-// open is a client of the control API of --admin, or of the same API within this process over the Redis of --config. done
-// must be called in the end.
+// open is a client of the control API of --admin, or of the same API within this process over the Redis of --config.
+// done must be called in the end.
 func (t *target) open() (c adminclient.Client, done func(), err error) {
 	if t.Admin != "" {
 		c, err = t.remote()
@@ -131,8 +132,8 @@ func (t *target) brokenFile(problem error) (config.Admin, error) {
 	return admin, nil
 }
 
-// ask calls a running gateway once.
-func (t *target) ask(cmd *cobra.Command, method, path string, in, out any) error {
+// callAPI calls a running gateway once.
+func (t *target) callAPI(cmd *cobra.Command, method, path string, in, out any) error {
 	if err := t.check(cmd); err != nil {
 		return err
 	}
@@ -180,7 +181,8 @@ func completeBy(place int, words func(*config.Config) []string) cobra.Completion
 // skuFlag adds --sku, completed by the SKUs on sale.
 func skuFlag(cmd *cobra.Command, to *string, usage string) {
 	cmd.Flags().StringVar(to, "sku", "", usage)
-	_ = cmd.RegisterFlagCompletionFunc("sku", func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+	_ = cmd.RegisterFlagCompletionFunc("sku", func(cmd *cobra.Command, _ []string, word string) ([]string,
+		cobra.ShellCompDirective) {
 		return completeBy(0, (*config.Config).SKUsOnSale)(cmd, nil, word)
 	})
 }

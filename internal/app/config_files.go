@@ -18,7 +18,7 @@ import (
 )
 
 // configFiles are the files that the running configuration was read from; none where no file holds it. A successor that
-// failed may have named others, which nobody looks at: it is tried again.
+// failed may have named others, which are not watched: it is tried again.
 type configFiles struct {
 	files  atomic.Pointer[[]string]
 	failed atomic.Bool // the last that was read was bad
@@ -61,7 +61,8 @@ func (s *configFiles) changed(seen map[string]fingerprint) (changed bool) {
 func (s *configFiles) readable() error {
 	for _, file := range *s.files.Load() {
 		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			return &config.Error{Problems: []config.Problem{{File: file, Message: "not a regular file: it cannot be read again"}}}
+			return &config.Error{Problems: []config.Problem{{File: file,
+				Message: "not a regular file: it cannot be read again"}}}
 		}
 	}
 	return nil
@@ -88,8 +89,8 @@ func digest(file string) (sum fingerprint, err error) {
 	return sum, err
 }
 
-// How often the files are looked at, since notification fails on bind mounts and ConfigMaps; and, in such looks, how often
-// a bad configuration is tried again: what it lacked may lie in a file that came later.
+// How often the files are looked at, since notification fails on bind mounts and ConfigMaps; and, in such looks, how
+// often a bad configuration is tried again: what it lacked may lie in a file that came later.
 const (
 	lookEveryFile = 2 * time.Second
 	looksToRetry  = 3
@@ -105,7 +106,8 @@ func hangups() <-chan os.Signal {
 
 // changes tells when to read the files again: at SIGHUP, and when their content has changed; and, by retry, when they
 // were bad for a while. It ends with stop.
-func changes(from *configFiles, watch bool, hangup <-chan os.Signal, log *slog.Logger, stop <-chan struct{}) (again, retry <-chan struct{}) {
+func changes(from *configFiles, watch bool, hangup <-chan os.Signal, log *slog.Logger, stop <-chan struct{}) (again,
+	retry <-chan struct{}) {
 	read, try := make(chan struct{}, 1), make(chan struct{}, 1)
 	tell := func(c chan<- struct{}) {
 		select {

@@ -39,7 +39,7 @@ gate = "limit"
 
 // What was admitted in a window before a reload counts in that window after it, by the new maxima.
 func TestReloadForgetsNoWindow(t *testing.T) {
-	g, c := wired(t, "limits.window.carry = 0\nlimits.window.max = 5\nlimits.window.max_per_sku = 3")
+	g, c := wired(t, "limits.window.max_delay = \"0s\"\nlimits.window.max = 5\nlimits.window.max_per_sku = 3")
 	full := time.Hour.Nanoseconds() // of the gate's clock; the window is full from here on
 	take := func(c *config.Config, sku string) bool {
 		ask, _ := g.limits.prepare(c)
@@ -52,8 +52,8 @@ func TestReloadForgetsNoWindow(t *testing.T) {
 		}
 	}
 	for _, limits := range []string{
-		"limits.window.carry = 0\nlimits.window.max = 5\nlimits.window.max_per_sku = 3\nserver.max_body_size = \"1KiB\"",
-		"limits.window.carry = 0\nlimits.window.max = 4\nlimits.window.max_per_sku = 2",
+		"limits.window.max_delay = \"0s\"\nlimits.window.max = 5\nlimits.window.max_per_sku = 3\nserver.max_body_size = \"1KiB\"",
+		"limits.window.max_delay = \"0s\"\nlimits.window.max = 4\nlimits.window.max_per_sku = 2",
 	} {
 		next := Read(t, limits)
 		if _, err := g.change(c, next); err != nil {
@@ -69,7 +69,7 @@ func TestReloadForgetsNoWindow(t *testing.T) {
 	}
 }
 
-// The clock of every limit counts from the start of the gate. One that counts from 1970 jumps when somebody sets it.
+// The clock of every limit counts from the start of the gate. One that counts from 1970 jumps when the clock is set.
 func TestClockOfTheLimitsCannotBeSet(t *testing.T) {
 	before := time.Now()
 	g, c := wired(t, "limits.window.max = 50")

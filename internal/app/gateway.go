@@ -1,6 +1,6 @@
-// Package app wires a gateway from its configuration: limits, stock, ledger, upstream, proxy and listeners. It reloads the
-// configuration, keeps the overrides of operators, and drains. It does not parse command lines, and decides about no
-// request.
+// Package app wires a gateway from its configuration: limits, stock, ledger, upstream, proxy and listeners. It reloads
+// the configuration, keeps the overrides of operators, and drains. It does not parse command lines, and decides about
+// no request.
 package app
 
 import (
@@ -43,16 +43,16 @@ type Gateway struct {
 	Stock      *stockgate.Gate  // nil when stock.source is "off"
 	Orders     *reserver        // nil when no route reserves, or a script does
 	script     *script.Reserver // nil when no script reserves
-	schedule   *sale.Board
-	opener     *ledgerOpener      // nil when nothing is opened by the schedule
-	feedback   *stockgate.Lessons // of the shop
-	Store      stores.Store       // nil likewise
+	schedule   *sale.Schedule
+	opener     *ledgerOpener              // nil when nothing is opened by the schedule
+	feedback   *stockgate.SoldOutFeedback // of the shop
+	Store      stores.Store               // nil likewise
 	redis      *stockgate.Redis
 	control    controls
 	controller *controller
-	door       *admin.Door
-	trail      *admin.Trail
-	watch      *admin.Watch     // nil until somebody can ask
+	door       *admin.LoginThrottle
+	trail      *admin.AuditLog
+	watch      *admin.History   // nil without a control API
 	page       *admin.Dashboard // likewise
 	begun      time.Time
 	checked    *admin.Preflight
@@ -72,7 +72,7 @@ type Options struct {
 	Memory  MemoryStock
 }
 
-// MemoryStock is the stock of source "memory", where somebody has filled it before. nil makes an empty one.
+// MemoryStock is the stock of source "memory", where the caller has filled it before. nil makes an empty one.
 type MemoryStock struct {
 	Shop   *stockgate.Memory
 	Ledger *memstore.Store
@@ -81,8 +81,9 @@ type MemoryStock struct {
 // New wires the parts as c says.
 func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 	start := time.Now()
-	g := &Gateway{Config: c, version: o.Version, now: func() int64 { return int64(time.Since(start)) }, Metrics: prometheus.NewRegistry(),
-		reloaded: reloadGauge(), log: log, begun: start, door: admin.NewDoor(), trail: admin.NewTrail(log)}
+	g := &Gateway{Config: c, version: o.Version, now: func() int64 { return int64(time.Since(start)) },
+		Metrics:  prometheus.NewRegistry(),
+		reloaded: reloadGauge(), log: log, begun: start, door: admin.NewLoginThrottle(), trail: admin.NewAuditLog(log)}
 	var err error
 	if g.access, err = openAccessLog(c, g.now, log); err != nil {
 		return nil, err
@@ -175,12 +176,12 @@ func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *pro
 	o.Spool = g.shop.Spool()
 	o.Upstream, o.Limiters, o.Now, o.Log, o.Before = g.shop, ask, g.now, g.log, before
 	o.AccessLog, o.Bounds, o.Version = g.accessLogger(c), bounds(c), c.Version()
-	o.Unit = fmt.Sprintf("stock.per_unit: %d", g.Config.Stock.PerUnit)
+	o.Unit = fmt.Sprintf("stock.max_in_flight_per_unit: %d", g.Config.Stock.MaxInFlightPerUnit)
 	if c.KeepsPages() {
 		o.Cache = g.cache
 	}
 	for i := range o.Routes {
-		o.Routes[i].Concurrency, o.Routes[i].Bound = g.concurrency.of(c, &c.Routes[i]), routeBound(c, &c.Routes[i])
+		o.Routes[i].Concurrency, o.Routes[i].Bound = g.concurrency.limiterFor(c, &c.Routes[i]), routeBound(c, &c.Routes[i])
 	}
 	if g.Stock != nil {
 		o.Stock = g.Stock

@@ -38,7 +38,7 @@ func upstreamOptions(c *config.Config) upstream.Options {
 	return upstream.Options{
 		Targets: u.Targets, Policy: u.Policy, MaxConns: u.MaxConns,
 		MaxPending: u.MaxPending, QueueTimeout: u.QueueTimeout,
-		ConnectTimeout: u.ConnectTimeout, ResponseTimeout: u.ResponseTimeout,
+		ConnectTimeout: u.ConnectTimeout, ResponseTimeout: u.ResponseHeaderTimeout,
 		Timeout: u.Timeout, IdleConnTimeout: u.IdleConnTimeout, Retry: u.Retry,
 		Health: upstream.Health{
 			Path: u.Health.Path, Interval: u.Health.Interval, Timeout: u.Health.Timeout,
@@ -48,7 +48,7 @@ func upstreamOptions(c *config.Config) upstream.Options {
 	}
 }
 
-// gates by their name in the file. A route whose gate is not here was refused by config.
+// gates by their name in the file. A route whose gate is not here was rejected by config.
 var gates = map[string]route.Gate{
 	"pass": route.Pass, "limit": route.Limit, "check": route.Check, "reserve": route.Reserve,
 }
@@ -74,7 +74,7 @@ func proxyOptions(c *config.Config) proxy.Options {
 		PassHost:        c.Upstream.PassHost,
 		CacheWait:       c.Upstream.Timeout,
 		Responses:       responses(&c.Responses),
-		Auth:            proofs(&c.Proof),
+		Auth:            proofs(&c.Auth),
 		CloseOnExcess:   limit.OnExcess == "close",
 		MaxRequests:     limit.MaxRequests,
 		Bypass:          c.Limits.Bypassed,
@@ -86,7 +86,7 @@ func proxyOptions(c *config.Config) proxy.Options {
 }
 
 func settlement(r *config.Reserve) proxy.SettlementRules {
-	s := proxy.SettlementRules{PerUser: int64(r.PerUser), ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn,
+	s := proxy.SettlementRules{PerUser: int64(r.MaxPerUser), ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn,
 		Key: []byte(r.Secret)}
 	if j := r.ConfirmJSON; j != nil {
 		s.ConfirmJSON = inJSON(j.Path, j.Values)
@@ -112,21 +112,22 @@ var formats = map[string]reject.Format{
 }
 
 func responses(r *config.Responses) reject.Options {
+	of := &r.Classes
 	class := func(c config.Class) reject.Answer {
 		return reject.Answer{Status: c.Status, Code: c.Code, RetryAfter: c.RetryAfter, Redirect: c.Redirect}
 	}
 	return reject.Options{
 		Format: formats[r.Format], Languages: r.Languages, Pages: reject.PageFiles{Dir: r.PagesDir, Files: r.Pages},
 		Answers: map[reject.Class]reject.Answer{
-			reject.Busy: class(r.Busy), reject.SoldOutClass: class(r.SoldOut), reject.NotStartedClass: class(r.NotStarted),
-			reject.EndedClass: class(r.Ended), reject.PausedClass: class(r.Paused),
-			reject.ConfirmedClass: class(r.Confirmed), reject.DuplicateClass: class(r.Duplicate),
-			reject.DeniedClass: class(r.Denied), reject.UnidentifiedClass: class(r.Unidentified),
-			reject.UnknownSKUClass: class(r.UnknownSKU), reject.BadRequestClass: class(r.BadRequest),
-			reject.Unavailable: class(r.Unavailable),
+			reject.Busy: class(of.Busy), reject.SoldOutClass: class(of.SoldOut), reject.NotStartedClass: class(of.NotStarted),
+			reject.EndedClass: class(of.Ended), reject.PausedClass: class(of.Paused),
+			reject.ConfirmedClass: class(of.Confirmed), reject.DuplicateClass: class(of.Duplicate),
+			reject.DeniedClass: class(of.Denied), reject.UnidentifiedClass: class(of.Unidentified),
+			reject.UnknownSKUClass: class(of.UnknownSKU), reject.BadRequestClass: class(of.BadRequest),
+			reject.Unavailable: class(of.Unavailable),
 		},
 		EnvelopeStatus: r.Envelope.Status, EnvelopeBody: r.Envelope.Body,
-		Jitter: r.RetryAfterJitter, Origins: r.CORS, ReasonHeader: r.ReasonHeader,
+		Jitter: r.RetryAfterJitter, Origins: r.CORSOrigins, ReasonHeader: r.ReasonHeader,
 		RateFields: r.RatelimitHeaders,
 	}
 }
@@ -173,7 +174,9 @@ func openTraces(c *config.Config, version string, log *slog.Logger) (*tracing.Tr
 	if c.Traces.Endpoint == "" {
 		return nil, nil
 	}
-	t, err := tracing.New(tracing.Options{Endpoint: c.Traces.Endpoint, OneIn: c.Traces.OneIn, Service: c.Traces.Service, Version: version, Log: log})
+	t, err := tracing.New(tracing.Options{Endpoint: c.Traces.Endpoint, SampleRatio: c.Traces.SampleRatio,
+		Service: c.Traces.ServiceName,
+		Version: version, Log: log})
 	if err != nil {
 		return nil, c.Errorf("traces.endpoint", "%v", err)
 	}
@@ -203,12 +206,12 @@ func (c connections) Close(client netip.Addr, perClient bool) {
 	c.ConnLimiter.Close(client)
 }
 
-func proofs(c *config.Proof) proxy.Auth {
+func proofs(c *config.Auth) proxy.Auth {
 	return proxy.Auth{
 		JWT: auth.JWTOptions{
 			Algorithm: c.JWTAlgorithm, Key: string(c.JWTKey), Issuer: c.JWTIssuer, Audience: c.JWTAudience,
-			Leeway: c.JWTLeeway, Remember: c.JWTRemember,
+			Leeway: c.JWTLeeway, Remember: c.JWTCacheSize,
 		},
-		From: c.JWTFrom, CookieKey: string(c.CookieKey), OrderTokenKey: string(c.OrderTokenKey), Slot: c.OrderTokenSlot,
+		From: c.JWTFrom, CookieKey: string(c.CookieKey), OrderTokenKey: string(c.OrderTokenKey), Slot: c.OrderTokenTTL,
 	}
 }

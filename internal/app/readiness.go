@@ -73,14 +73,16 @@ func (g *Gateway) redisCheck() (string, admin.Health) {
 	} else if away >= awayTooLong {
 		health = admin.Unready
 	}
-	return fmt.Sprintf("cannot reach Redis for %s; %s (stock.on_error = %q)", away.Round(100*time.Millisecond), consequence, onError), health
+	return fmt.Sprintf("cannot reach Redis for %s; %s (stock.on_error = %q)", away.Round(100*time.Millisecond),
+		consequence, onError), health
 }
 
 // clockCheck tells of the clocks. It is never a reason to send shoppers elsewhere: all instances may have the same.
 func (g *Gateway) clockCheck() (string, admin.Health) {
 	skew, wrong := g.schedule.Skew()
 	if wrong {
-		return fmt.Sprintf("Redis' clock is %s ahead of this machine's, beyond stock.max_skew: no sale begins here", skew.Round(time.Millisecond)), admin.Degraded
+		return fmt.Sprintf("Redis' clock is %s ahead of this machine's, beyond stock.max_skew: no sale begins here",
+			skew.Round(time.Millisecond)), admin.Degraded
 	}
 	return fmt.Sprintf("Redis' clock is %s ahead of this machine's", skew.Round(time.Microsecond)), admin.Healthy
 }

@@ -9,16 +9,17 @@ import (
 	"sluice/proxy"
 )
 
-// live are the keys and tables that a reload changes, besides those of the limits. All others stay as they were until a restart.
+// live are the keys and tables that a reload changes, besides those of the limits. All others stay as they were until a
+// restart.
 var live = []string{
-	"mode", "route", "responses", "proof", "sale", "stock.show", "stock.few", "stock.sold_out_on",
+	"mode", "route", "responses", "auth", "sale", "stock.detail", "stock.low_stock", "stock.sold_out_on",
 	"server.trusted_proxies", "server.client_ip_header", "server.max_body_size", "server.body_memory",
 	"server.request_id_header",
 	"server.shutdown_delay", "server.shutdown_timeout",
 	"upstream.targets", "upstream.policy", "upstream.max_conns", "upstream.max_pending", "upstream.queue_timeout",
-	"upstream.connect_timeout", "upstream.response_timeout", "upstream.timeout", "upstream.idle_conn_timeout",
+	"upstream.connect_timeout", "upstream.response_header_timeout", "upstream.timeout", "upstream.idle_conn_timeout",
 	"upstream.pass_host", "upstream.retry", "upstream.tls", "upstream.health",
-	"limits.bypass", "limits.deny", "fleet",
+	"limits.bypass", "limits.deny", "limits.observe_only", "fleet",
 	"access_log", "cache",
 }
 
@@ -69,7 +70,7 @@ func waiting(began, next *config.Config) (keys []string) {
 }
 
 // change has the gate run next from now on, all of it or nothing. Connections, counts and what is in flight go on; so do
-// windows whose size, carry and warm_up stay.
+// windows whose size, max_delay and warm_up stay.
 func (g *Gateway) change(now, next *config.Config) (changed []string, err error) {
 	for _, key := range config.Diff(now, next) {
 		if ChangesOnReload(key) {
@@ -78,7 +79,8 @@ func (g *Gateway) change(now, next *config.Config) (changed []string, err error)
 	}
 	changed = append(changed, lists(now, next)...)
 	if g.Stock == nil && next.ReadsStock() {
-		return nil, next.Errorf("route", "a gate that looks at stock needs stock.source, which only a restart can change")
+		return nil, next.Errorf("route",
+			"a gate that looks at stock needs stock.source, which only a restart can change")
 	}
 	if g.Orders == nil && g.script == nil && next.HasGate("reserve") {
 		return nil, next.Errorf("route", "gate \"reserve\" needs a ledger or a script, which only a restart can open")
@@ -123,5 +125,5 @@ func lists(now, next *config.Config) (changed []string) {
 	if now.Responses.TemplateDir == next.Responses.TemplateDir && !now.Responses.SamePages(&next.Responses) {
 		changed = append(changed, "responses.template_dir")
 	}
-	return append(changed, now.Proof.ChangedKeys(&next.Proof)...)
+	return append(changed, now.Auth.ChangedKeys(&next.Auth)...)
 }

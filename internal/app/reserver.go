@@ -42,7 +42,7 @@ type reserver struct {
 	desk  atomic.Pointer[ledger.Reserver]
 	stop  context.CancelFunc
 	first chan error    // what came of the first attempt to open the ledger
-	done  chan struct{} // nobody opens any more
+	done  chan struct{} // opening has ended
 
 	watching sync.WaitGroup
 }
@@ -56,8 +56,8 @@ const (
 	settleLast  = 5 * time.Second // what the ledger has not heard by then at the end is written to the log
 )
 
-// openReserver begins to open the ledger; await tells what came of it. Redis takes its time, in which a gate that starts
-// has other things to do.
+// openReserver begins to open the ledger; await tells what came of it. Redis takes its time, in which a gate that
+// starts has other things to do.
 func openReserver(c *config.Config, memory *memstore.Store, mirror ledger.Mirror, by clocks, log *slog.Logger) (
 	*reserver, error,
 ) {
@@ -135,12 +135,12 @@ func (o *reserver) open(ctx context.Context) error {
 func (o *reserver) options(ctx context.Context) (ledger.Options, error) {
 	r := o.config.Stock.Reserve
 	options := ledger.Options{
-		Secret: []byte(r.Secret), PerUser: int64(r.PerUser), Hold: r.Hold, Keep: stores.KeepReleased, Fence: r.Fence,
+		Secret: []byte(r.Secret), PerUser: int64(r.MaxPerUser), Hold: r.ReservationTTL, Keep: stores.KeepReleased, OnNotFound: r.OnNotFound,
 		MaxBatch:      r.MaxBatch,
 		Timeout:       o.config.Stock.Redis.ConnectTimeout + o.config.Stock.Redis.Timeout,
 		Resend:        o.config.Stock.Redis.Timeout,
-		SoldOutMemory: o.config.Stock.SoldOutMemory,
-		MetricSKUs:    o.config.Metrics.MaxSKUs,
+		SoldOutMemory: o.config.Stock.SoldOutTTL,
+		MetricSKUs:    o.config.Ops.MetricsMaxSKUs,
 		Named:         labelledSKUs(o.config),
 		Mirror:        o.mirror,
 		Now:           o.now, Wall: o.wall, Log: o.log,
@@ -190,11 +190,11 @@ func (o *reserver) openLater(ctx context.Context) {
 const (
 	watchEvery = 5 * time.Second
 	watchRests = 20      // and so many times as long as a list of all SKUs took, for the sake of Redis
-	mostWatch  = 10_000  // SKUs whose holds are looked after although nobody asks for them
+	mostWatch  = 10_000  // SKUs whose holds are looked after although no request asks for them
 	mostListed = 100_000 // SKUs that are known to have a ledger
 )
 
-// watch lets the desk look after every ledger there is, also those that nobody asks this instance for: another one may
+// watch lets the desk look after every ledger there is, also those without requests on this instance: another one may
 // have died with their orders. Of more than mostWatch it knows the names.
 func (o *reserver) watch(ctx context.Context) {
 	for {

@@ -15,7 +15,8 @@ import (
 	"sluice/internal/redistest"
 )
 
-// The dashboard says of a gate what its page of metrics says: of whatever it reads, no series is missing, and none is another.
+// The dashboard says of a gate what its page of metrics says: of whatever it reads, no series is missing, and none is
+// another.
 func TestTheDashboardMissesNoMetricThatItReads(t *testing.T) {
 	code, err := os.ReadFile("../../admin/reading.go")
 	if err != nil {

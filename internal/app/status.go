@@ -17,7 +17,8 @@ import (
 func (g *Gateway) Status() admin.Status {
 	h := g.controller
 	h.mu.Lock()
-	s := admin.Status{Version: g.version, Started: g.begun.UTC(), Now: g.schedule.Wall().UTC(), Config: h.filed.Version(), Mode: h.running.Mode, Phase: "serving", Ready: true, Reload: h.reloaded}
+	s := admin.Status{Version: g.version, Started: g.begun.UTC(), Now: g.schedule.Wall().UTC(), Config: h.filed.Version(),
+		Mode: h.running.Mode, Phase: "serving", Ready: true, Reload: h.reloaded}
 	h.mu.Unlock()
 	if g.draining.Load() {
 		s.Phase = "draining"
@@ -35,7 +36,8 @@ func (g *Gateway) Status() admin.Status {
 func (g *Gateway) Targets() []admin.Target {
 	all := []admin.Target{}
 	for _, t := range g.shop.Targets() {
-		all = append(all, admin.Target{Target: t.Target, Up: t.Healthy && !t.Ejected, Healthy: t.Healthy, Ejected: t.Ejected, InFlight: t.InFlight, Open: t.Open, Idle: t.Idle, Fault: t.Fault})
+		all = append(all, admin.Target{Target: t.Target, Up: t.Healthy && !t.Ejected, Healthy: t.Healthy, Ejected: t.Ejected,
+			InFlight: t.InFlight, Open: t.Open, Idle: t.Idle, Fault: t.Fault})
 	}
 	return all
 }
@@ -117,21 +119,24 @@ func (g *Gateway) checkState(o *doctor.Report, mode string, reloaded admin.Reloa
 		}
 	}
 	if mode == "observe" {
-		o.Warn("mode", `observe: nothing is rejected, and every request is forwarded to the shop; set mode = "enforce" before the sale`)
+		o.Warn("mode", `observe: nothing is rejected, and every request is forwarded to the shop; set mode = "enforce" `+
+			`before the sale`)
 	} else {
 		o.OK("mode", "enforce")
 	}
 	if reloaded.OK {
 		o.OK("reload", "the file of %s is in force", reloaded.At.Format(time.RFC3339))
 	} else {
-		o.Fail("reload", "%s; the configuration before it runs on: correct the file", (&admin.BadFile{Problems: reloaded.Problems}).Text())
+		o.Fail("reload", "%s; the configuration before it runs on: correct the file",
+			(&admin.BadFile{Problems: reloaded.Problems}).Text())
 	}
 	for _, one := range overrides {
 		of := one.Key
 		if of == "" {
 			of = "SKU " + one.SKU
 		}
-		o.Warn("override", "%s is %v, not %v, until %s; undo it, or write it into the file", of, one.Value, one.Before, one.Until.Format(time.RFC3339))
+		o.Warn("override", "%s is %v, not %v, until %s; undo it, or write it into the file", of, one.Value, one.Before,
+			one.Until.Format(time.RFC3339))
 	}
 }
 
@@ -148,7 +153,8 @@ func (g *Gateway) checkSales(o *doctor.Report) {
 		}
 		hours := fmt.Sprintf("%s, %s to %s, %s", s.Name, s.Starts.Format(time.RFC3339), s.Ends.Format(time.RFC3339), count)
 		if s.State == "paused" {
-			o.Warn("sale", "%s: paused; it does not begin before somebody resumes it: sluice sale resume %s", hours, doctor.Quoted(s.Name))
+			o.Warn("sale", "%s: paused; it does not begin before an operator resumes it: sluice sale resume %s", hours,
+				doctor.Quoted(s.Name))
 			continue
 		}
 		o.OK("sale", "%s: %s", hours, s.State)

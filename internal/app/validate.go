@@ -88,7 +88,7 @@ func pagesCompile(c *config.Config) []error {
 // proofCompiles is the rule that keys can be used, and that routes find what they want proven. What config has found
 // missing is not told twice.
 func proofCompiles(c *config.Config) []error {
-	p := &c.Proof
+	p := &c.Auth
 	if p.JWTAlgorithm != "" && p.JWTKey == "" || p.CookieKeyFile != "" && len(p.CookieKey) < 16 ||
 		p.OrderTokenKeyFile != "" && len(p.OrderTokenKey) < 16 {
 		return nil
@@ -100,8 +100,8 @@ func proofCompiles(c *config.Config) []error {
 		return nil
 	case !errors.As(err, &at):
 		key, cause, _ := strings.Cut(err.Error(), ": ")
-		return []error{c.Errorf("proof."+key, "%s", cause)}
-	case strings.Contains(at.Error(), "needs proof."), strings.Contains(at.Error(), "is of a user and a SKU"):
+		return []error{c.Errorf("auth."+key, "%s", cause)}
+	case strings.Contains(at.Error(), "needs auth."), strings.Contains(at.Error(), "is of a user and a SKU"):
 		return nil // told by config
 	}
 	for i := range c.Routes {

@@ -15,7 +15,7 @@ import (
 	"sluice/stockgate/fleet"
 )
 
-// windows are the window limiter in force. A reload that changes size, carry or warm_up begins a new one, in which nothing
+// windows are the window limiter in force. A reload that changes size, max_delay or warm_up begins a new one, in which nothing
 // is booked: around that moment a window may admit twice its max. Changes are made one at a time.
 type windows struct {
 	now  atomic.Pointer[limiter.WindowLimiter]
@@ -36,11 +36,11 @@ func newWindows(c *config.Config) *windows {
 // prepare is the limiter of c: the one in force, or a new one with a phase of this instance's own.
 func (w *windows) prepare(c *config.Config) *limiter.WindowLimiter {
 	by := c.Limits.Window
-	if old := w.now.Load(); old != nil && by.Size == w.laid.Size && by.Carry == w.laid.Carry && by.WarmUp == w.laid.WarmUp {
+	if old := w.now.Load(); old != nil && by.Size == w.laid.Size && by.MaxDelay == w.laid.MaxDelay && by.WarmUp == w.laid.WarmUp {
 		w.next = old
 		return old
 	}
-	grid := limiter.Grid{Size: by.Size, Phase: rand.N(by.Size), Carry: by.Carry}
+	grid := limiter.Grid{Size: by.Size, Phase: rand.N(by.Size), Carry: by.DelayWindows()}
 	caps := limiter.Caps{All: by.Max, PerSKU: by.MaxPerSKU, WarmUp: by.WarmUp}
 	if old := w.now.Load(); old != nil {
 		w.next = old.Successor(grid, caps)
@@ -83,7 +83,7 @@ type windowShare struct {
 	log     *slog.Logger
 
 	by     shares        // what is in force
-	member *fleet.Member // nil where nobody is counted
+	member *fleet.Member // nil where no instances are counted
 	waits  atomic.Bool   // nothing is admitted until the instances are counted
 	of     atomic.Int64  // instances; 0 = not known
 }
@@ -128,7 +128,7 @@ func (s *windowShare) use(c *config.Config, by shares) error {
 	if by.fleet == "" || by.instances > 0 {
 		s.of.Store(int64(by.instances))
 		if by.windows {
-			// Nobody says who is which. Turns taken at random are even on the average.
+			// No instance has a number. Turns taken at random are even on the average.
 			s.divide(limiter.Share{Rank: rand.N(by.instances), Of: by.instances})
 		}
 		return nil
@@ -136,8 +136,9 @@ func (s *windowShare) use(c *config.Config, by shares) error {
 	way := stores.LinkOptions(c)
 	way.PoolSize = 1
 	name, _ := os.Hostname() // a part of a name that is unique anyway
-	m, err := fleet.Join(fleet.Options{Redis: way, Name: by.fleet, Instance: stores.InstanceName(name), Now: s.now, Tell: s.told,
-		Log: s.log})
+	m, err := fleet.Join(fleet.Options{Redis: way, Name: by.fleet, Instance: stores.InstanceName(name), Now: s.now,
+		Tell: s.setShare,
+		Log:  s.log})
 	if err != nil {
 		return c.Errorf("stock.redis", "%v", err)
 	}
@@ -146,8 +147,8 @@ func (s *windowShare) use(c *config.Config, by shares) error {
 	return nil
 }
 
-// told takes the part that falls to this instance.
-func (s *windowShare) told(to fleet.Standing) {
+// setShare takes the part that falls to this instance.
+func (s *windowShare) setShare(to fleet.Share) {
 	s.of.Store(int64(to.Of))
 	if !s.by.windows {
 		return

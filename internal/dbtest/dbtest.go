@@ -38,7 +38,8 @@ type Server struct {
 	process *exec.Cmd
 }
 
-// Postgres runs PostgreSQL until the test ends. Without it the test is skipped, or fails where the environment has CI set.
+// Postgres runs PostgreSQL until the test ends. Without it the test is skipped, or fails where the environment has CI
+// set.
 func Postgres(t testing.TB) *Server {
 	t.Helper()
 	bin := newest("/usr/lib/postgresql/*/bin", "/usr/libexec/postgresql*", "/opt/homebrew/bin", "/usr/bin")

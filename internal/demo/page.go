@@ -51,7 +51,8 @@ func renderPage(w words) ([]byte, error) {
 		return nil, fmt.Errorf("render the product page: %w", err)
 	}
 	fill := []string{"{{.Say}}", string(say)}
-	for name, text := range map[string]string{"Lang": w.Lang, "Sale": w.Sale, "Name": w.Name, "About": w.About, "Buy": w.Buy, "Action": w.Action} {
+	for name, text := range map[string]string{"Lang": w.Lang, "Sale": w.Sale, "Name": w.Name, "About": w.About,
+		"Buy": w.Buy, "Action": w.Action} {
 		fill = append(fill, "{{."+name+"}}", html.EscapeString(text))
 	}
 	return []byte(strings.NewReplacer(fill...).Replace(pageText)), nil
@@ -70,19 +71,24 @@ func chinese(action string) words {
 
 func english(action string) words {
 	return words{
-		Lang: "en", Sale: "Flash sale", Name: "A cast-iron kettle", About: "Made by hand, boils well. One for each person.", Buy: "Buy now", Action: action,
+		Lang: "en", Sale: "Flash sale", Name: "A cast-iron kettle", About: "Made by hand, boils well. One for each person.",
+		Buy: "Buy now", Action: action,
 		Say: sayings{
-			Bought: "It is yours. Your order:", Refused: "That did not work", Again: "Try again in %d s.", Gate: "answered by the gate: ", Shop: "answered by the shop",
-			Broken: "The connection broke", Unsure: "Whether there is an order is not known. Pressing again is safe: the shop sells one to each person.",
-			Codes: map[int]string{soldOut.code: "Sold out", already.code: "You have bought this already", noUser.code: "Load this page again first", shutting.code: "The shop is closing"},
+			Bought: "It is yours. Your order:", Refused: "That did not work", Again: "Try again in %d s.",
+			Gate: "answered by the gate: ", Shop: "answered by the shop",
+			Broken: "The connection broke",
+			Unsure: "Whether there is an order is not known. Pressing again is safe: the shop sells one to each person.",
+			Codes: map[int]string{soldOut.code: "Sold out", already.code: "You have bought this already",
+				noUser.code: "Load this page again first", shutting.code: "The shop is closing"},
 		},
 	}
 }
 
-// show gives the product page, and a uid to who has none.
-func (s *Shop) show(w http.ResponseWriter, r *http.Request) {
+// serveProductPage gives the product page, and a uid to who has none.
+func (s *Shop) serveProductPage(w http.ResponseWriter, r *http.Request) {
 	if userOf(r) == "" {
-		http.SetCookie(w, &http.Cookie{Name: uidCookie, Value: rand.Text(), Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
+		http.SetCookie(w, &http.Cookie{Name: uidCookie, Value: rand.Text(), Path: "/", HttpOnly: true,
+			SameSite: http.SameSiteLaxMode})
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -92,7 +98,7 @@ func (s *Shop) show(w http.ResponseWriter, r *http.Request) {
 	if prefersChinese(r.Header.Get("Accept-Language")) {
 		page = s.pages.zh
 	}
-	_, _ = w.Write(page) // whoever left does not read it
+	_, _ = w.Write(page) // a client that has left does not read it
 }
 
 // prefersChinese looks at the first language alone: browsers name the one of their own first.

@@ -20,7 +20,8 @@ func (o *Report) checkScript(c *config.Config) {
 		return // the configuration was rejected
 	}
 	o.Info("reserve", "by the shop's own script; an order whose outcome is unknown keeps its units for ever")
-	o.Warn("reserve", "%s; docs/scripts.md says what that means, and how to move to the ledger", stores.ScriptLimitations(s))
+	o.Warn("reserve", "%s; docs/scripts.md says what that means, and how to move to the ledger",
+		stores.ScriptLimitations(s))
 	if l, keys := c.Stock.Layout, s.Templates(); !slices.Contains(keys, l.Key) {
 		o.Warn("reserve", "stock.layout.key = %q is none of the script's keys (%s): what is shown of the stock, and "+
 			"\"sluice stock\", are about another key", l.Key, strings.Join(keys, " "))

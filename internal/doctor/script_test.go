@@ -27,7 +27,8 @@ func TestCheck_SaysWhatAScriptCannotPromise(t *testing.T) {
 	}
 	c := withScript("counter_codes")
 	c.Stock.Script.Keys = []string{"goods:$sku"}
-	contains(t, examined(c, (*Report).checkScript), `stock.layout.key = "seckill:stock:$sku" is none of the script's keys (goods:$sku)`)
+	contains(t, examined(c, (*Report).checkScript),
+		`stock.layout.key = "seckill:stock:$sku" is none of the script's keys (goods:$sku)`)
 }
 
 func TestCheckOnline_LoadsTheScript(t *testing.T) {
@@ -37,7 +38,7 @@ func TestCheckOnline_LoadsTheScript(t *testing.T) {
 	c.Routes[0].Gate = "reserve"
 	c.Stock.Script = config.Script{File: "take.lua", Take: "return redis.call('decr', KEYS[1]",
 		Keys:  []string{c.Stock.Layout.Key},
-		Codes: map[string]string{">=0": "taken"}, GiveBack: script.None}
+		Codes: map[string]string{">=0": "taken"}, Release: script.None}
 	if err := server.Client.Set(t.Context(), "seckill:stock:10", 3, 0).Err(); err != nil {
 		t.Fatal(err)
 	}

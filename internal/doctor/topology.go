@@ -95,13 +95,16 @@ func (o *Report) checkServer(c *config.Config, at string, s server) {
 	case c.UsesLedger() && older(s.number, 6, 2):
 		o.Fail("redis", "%s is %s, too old for ledgers, which need 6.2; upgrade it", at, s.version)
 	case c.UsesLedger() && s.replicas < wanted:
-		o.Fail("redis", "%s (%s) has %d replicas, and stock.redis.wait_replicas is %d: no order would be taken; add replicas, or lower it", at, s.version, s.replicas, wanted)
+		o.Fail("redis", "%s (%s) has %d replicas, and stock.redis.wait_replicas is %d: no order would be taken; add "+
+			"replicas, or lower it", at, s.version, s.replicas, wanted)
 	default:
 		o.OK("redis", "%s is %s, with %d replicas", at, s.version, s.replicas)
 	}
 	if c.UsesLedger() && s.replicas > 0 && s.minimum == "0" {
-		o.Warn("redis", "%s takes writes though no replica gets them (min-replicas-to-write 0): what it sells while it is cut off is lost with it; "+
-			"write min-replicas-to-write 1 and min-replicas-max-lag 10 into its redis.conf, and for now: redis-cli CONFIG SET min-replicas-to-write 1", at)
+		o.Warn("redis", "%s takes writes though no replica gets them (min-replicas-to-write 0): what it sells while it is "+
+			"cut off is lost with it; "+
+			"write min-replicas-to-write 1 and min-replicas-max-lag 10 into its redis.conf, and for now: redis-cli CONFIG SET "+
+			"min-replicas-to-write 1", at)
 	}
 }
 

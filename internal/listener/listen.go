@@ -1,5 +1,5 @@
-// Package listener opens the addresses of a gateway: TCP ports that a successor can take over, unix sockets, and sockets of
-// the service manager. It serves nothing.
+// Package listener opens the addresses of a gateway: TCP ports that a successor can take over, unix sockets, and
+// sockets of the service manager. It serves nothing.
 package listener
 
 import (
@@ -59,7 +59,8 @@ func listenTCP(address string, takeOver bool) (net.Listener, error) {
 	}
 	if takeOver {
 		if err := attract(ln); err != nil {
-			slog.Warn("the kernel goes on to deal new connections to the old process too, until it has gone", "address", address, "err", err)
+			slog.Warn("the kernel goes on to deal new connections to the old process too, until it has gone", "address", address,
+				"err", err)
 		}
 	}
 	return ln, nil
@@ -74,7 +75,7 @@ func permitted(address string, err error) error {
 		"or AmbientCapabilities=CAP_NET_BIND_SERVICE in systemd", err, address)
 }
 
-// listenUnix replaces a socket file that nobody listens on any more.
+// listenUnix replaces a socket file without a listener.
 func listenUnix(path string) (net.Listener, error) {
 	if c, err := net.Dial("unix", path); err == nil {
 		c.Close()

@@ -65,7 +65,7 @@ func start(t testing.TB, s *Server) *Server {
 	return nil
 }
 
-// Free is an address of loopback that nobody uses. It is below the ports that the kernel gives to whoever dials: so no
+// Free is an address of loopback that is free. It is below the ports that the kernel gives to dialers: so no
 // client takes it while a server is away, nor reaches itself there (TCP's simultaneous open).
 func Free(t testing.TB) string {
 	t.Helper()
@@ -170,7 +170,7 @@ func (s *Server) signal(sig syscall.Signal) {
 }
 
 // Calls is how often the server has run a command since it started, as INFO commandstats counts: "get",
-// "hmget", "ping". Only commands that nobody else sends make a sharp count.
+// "hmget", "ping". Only commands that no other client sends make a sharp count.
 func (s *Server) Calls(command string) int64 {
 	s.t.Helper()
 	return s.Number("commandstats", "cmdstat_"+command+":calls=")

@@ -29,7 +29,8 @@ type Settlement struct {
 func OpenStore(c *config.Config) (*sqlstore.Store, error) {
 	s := c.Settle
 	if s.Database == "" {
-		return nil, c.Errorf("settle.database", `is "": name a database, like "postgres://sluice@db/shop" or "sqlite:settle.db"`)
+		return nil, c.Errorf("settle.database",
+			`is "": name a database, like "postgres://sluice@db/shop" or "sqlite:settle.db"`)
 	}
 	store, err := sqlstore.Open(sqlstore.Options{URL: s.URL, Password: string(s.Password), Stock: sqlstore.Stock{
 		Table: s.Stock.Table, SKUColumn: s.Stock.SKUColumn, LeftColumn: s.Stock.LeftColumn, Check: s.Stock.Check,
@@ -105,7 +106,8 @@ func (s *Settlement) Adopt(ctx context.Context, sku string, orders []settle.Reco
 			items[i] = protocol.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity}
 		}
 		now := time.Now()
-		_, err := s.ledger.Finish(ctx, sku, now.UnixMilli(), now.Add(stores.KeepReleased).UnixMilli(), protocol.Adopt, items, done)
+		_, err := s.ledger.Finish(ctx, sku, now.UnixMilli(), now.Add(stores.KeepReleased).UnixMilli(), protocol.Adopt, items,
+			done)
 		if err != nil {
 			return err
 		}

@@ -61,7 +61,7 @@ func tableForPage(t *testing.T) string {
 
 func defaultOf(t *testing.T, c *config.Config, class, key string) any {
 	t.Helper()
-	v, err := c.ValueOf("responses." + class + "." + key)
+	v, err := c.ValueOf("responses.classes." + class + "." + key)
 	if err != nil {
 		t.Fatal(err)
 	}

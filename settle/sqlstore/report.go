@@ -51,7 +51,8 @@ type Books struct {
 
 // Books returns the books of the current ledger of each SKU, sorted by SKU. sku "" = all.
 func (s *Store) Books(ctx context.Context, sku string) ([]Books, error) {
-	query := "SELECT c.sku, c.born, c.epoch, c.ver, c.total, c.held, c.sold, c.state, c.deducted, CAST(c.changed AS char(26)), " +
+	query := "SELECT c.sku, c.born, c.epoch, c.ver, c.total, c.held, c.sold, c.state, c.deducted, CAST(c.changed AS " +
+		"char(26)), " +
 		"COALESCE(SUM(CASE WHEN o.status = 'C' THEN o.quantity END), 0), " +
 		"COALESCE(SUM(CASE WHEN o.status = 'H' THEN o.quantity END), 0), " +
 		"COUNT(CASE WHEN o.status = 'C' THEN 1 END), COUNT(o.missing) " +

@@ -187,7 +187,8 @@ func (s *Store) identifier(name string) string {
 
 // comparing writes orders where the database cannot tell what a row was before: it reads the rows first. The cursor's
 // row is locked, so that nothing changes between.
-func comparing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record, lock, conflict string) (int64, error) {
+func comparing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record, lock, conflict string) (int64,
+	error) {
 	before, err := existing(ctx, tx, b, records, lock)
 	if err != nil {
 		return 0, err
@@ -212,7 +213,8 @@ func comparing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settl
 }
 
 // existing reads the rows of records, by serial.
-func existing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record, lock string) (map[string]settle.Record, error) {
+func existing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record,
+	lock string) (map[string]settle.Record, error) {
 	args := []any{stored(b.SKU), b.To.Born}
 	for _, r := range records {
 		args = append(args, stored(r.Serial))

@@ -12,7 +12,8 @@ import (
 	"sluice/settle"
 )
 
-// sqlitePragmas make a commit durable, and let another process read meanwhile. A transaction begins with the write lock.
+// sqlitePragmas make a commit durable, and let another process read meanwhile. A transaction begins with the write
+// lock.
 const sqlitePragmas = "_txlock=immediate&_pragma=busy_timeout(2000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
 
 func openSQLite(path string) (*sql.DB, dialect, error) {

@@ -129,8 +129,9 @@ func scanCursor(row *sql.Row) (c settle.Cursor, err error) {
 
 // Orders implements settle.Database.
 func (s *Store) Orders(ctx context.Context, sku string, born int64, see func(settle.Record) bool) error {
-	rows, err := s.db.QueryContext(ctx, s.sql("SELECT serial, buyer, quantity, status, epoch, ver, at, missing IS NOT NULL "+
-		"FROM sluice_order WHERE sku = ? AND born = ? ORDER BY serial"), stored(sku), born)
+	rows, err := s.db.QueryContext(ctx,
+		s.sql("SELECT serial, buyer, quantity, status, epoch, ver, at, missing IS NOT NULL "+
+			"FROM sluice_order WHERE sku = ? AND born = ? ORDER BY serial"), stored(sku), born)
 	if err != nil {
 		return fmt.Errorf("read orders of %q: %w", sku, err)
 	}

@@ -22,10 +22,10 @@ const key = "sluice:fleet:shop"
 type told struct {
 	*Member
 	mu  sync.Mutex
-	all []Standing
+	all []Share
 }
 
-func (t *told) tell(s Standing) {
+func (t *told) tell(s Share) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.all = append(t.all, s)
@@ -44,8 +44,9 @@ func join(t *testing.T, address string) *told {
 	t.Helper()
 	to, start := &told{}, time.Now()
 	m, err := Join(Options{
-		Redis: link.Options{Addresses: []string{address}, PoolSize: 1, ConnectTimeout: 2 * time.Second, Timeout: 2 * time.Second, BreakerErrors: 100, BreakerPause: time.Second},
-		Name:  "shop", Instance: "test", Now: func() int64 { return int64(time.Since(start)) }, Tell: to.tell,
+		Redis: link.Options{Addresses: []string{address}, PoolSize: 1, ConnectTimeout: 2 * time.Second,
+			Timeout: 2 * time.Second, BreakerErrors: 100, BreakerPause: time.Second},
+		Name: "shop", Instance: "test", Now: func() int64 { return int64(time.Since(start)) }, Tell: to.tell,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +72,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 func counted(all ...*told) bool {
 	places := map[int]bool{}
 	for _, m := range all {
-		s := m.Standing()
+		s := m.Share()
 		if s.Of != len(all) {
 			return false
 		}
@@ -90,7 +91,7 @@ func TestInstancesCountEachOther(t *testing.T) {
 		now := m.options.Now()
 		// Redis was asked before we read our clock: how long before, no test can bound. A clock of another unit or
 		// sign is off by years.
-		if off := now + int64(m.Standing().Clock) - redisNow; off < -int64(time.Minute) || off > int64(time.Minute) {
+		if off := now + int64(m.Share().Clock) - redisNow; off < -int64(time.Minute) || off > int64(time.Minute) {
 			t.Errorf("this clock is off the shared one by %v", time.Duration(off))
 		}
 	}
@@ -131,7 +132,7 @@ func TestTheLastNumberStandsWhileRedisIsAway(t *testing.T) {
 	eventually(t, "both are listed", func() bool { return server.Client.ZCard(t.Context(), key).Val() == 2 })
 	for _, m := range []*told{a, b} {
 		if !counted(a, b) {
-			t.Errorf("%+v, want two still", m.Standing())
+			t.Errorf("%+v, want two still", m.Share())
 		}
 	}
 	for _, of := range a.ofs()[before:] {
@@ -147,7 +148,7 @@ func TestWithoutRedisAnInstanceBeginsAlone(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill()
 	a := join(t, server.Addr)
-	if s := a.Standing(); s.Of != 0 {
+	if s := a.Share(); s.Of != 0 {
 		t.Errorf("%+v at once, want nothing yet", s)
 	}
 	eventually(t, "it counts itself", func() bool { return counted(a) })
@@ -174,7 +175,7 @@ func TestClosedMemberTellsNothingAndClosesTwice(t *testing.T) {
 }
 
 func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
-	for _, o := range []Options{{}, {Name: "shop", Now: func() int64 { return 0 }, Tell: func(Standing) {}}} {
+	for _, o := range []Options{{}, {Name: "shop", Now: func() int64 { return 0 }, Tell: func(Share) {}}} {
 		if _, err := Join(o); err == nil {
 			t.Errorf("joined with %+v", o)
 		}
@@ -183,9 +184,9 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 
 func TestMetricsSayWhatIsCounted(t *testing.T) {
 	m := &Member{}
-	m.standing.Store(&Standing{Rank: 1, Of: 3})
-	m.counts.note(errors.New("away"))
-	m.counts.note(nil)
+	m.share.Store(&Share{Rank: 1, Of: 3})
+	m.counts.record(errors.New("away"))
+	m.counts.record(nil)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(m)
 	all, err := registry.Gather()
@@ -212,7 +213,8 @@ func TestRepliesThatMeanNothingAreErrors(t *testing.T) {
 			t.Errorf("%v was read as %+v", reply, found)
 		}
 	}
-	if found, err := read([]any{"3", "4", "2.5e+3", []any{"a", "3000"}}); err != nil || found.micros != 3_000_004 || found.before != 2500 || found.beats["a"] != 3000 {
+	if found, err := read([]any{"3", "4", "2.5e+3", []any{"a", "3000"}}); err != nil || found.micros != 3_000_004 ||
+		found.before != 2500 || found.beats["a"] != 3000 {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
@@ -235,8 +237,8 @@ func TestAnAnswerThatComesAfterCloseChangesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	a.Close()
-	before := a.Standing()
-	if a.beat(ctx); a.Standing() != before {
-		t.Errorf("%+v, want %+v", a.Standing(), before)
+	before := a.Share()
+	if a.beat(ctx); a.Share() != before {
+		t.Errorf("%+v, want %+v", a.Share(), before)
 	}
 }

@@ -24,7 +24,7 @@ func (s slowly) Ask(ctx context.Context, _, _ string) (OrderStatus, error) {
 func TestOnlyAnAnswerFromBehindTheFenceReleases(t *testing.T) {
 	at(t, func(t *testing.T) {
 		o := deskOptions()
-		o.Hold, o.Grace, o.Fence = time.Minute, 3*askTimeout/4, fenceDeadline
+		o.Hold, o.Grace, o.OnNotFound = time.Minute, 3*askTimeout/4, fenceDeadline
 		s := abandoned(t, o)
 		deadline := time.UnixMilli(s.record(ledgertest.SKU, "k").Deadline)
 		d := opened(t, o, s, slowly{askTimeout - time.Millisecond})

@@ -135,7 +135,7 @@ func (r *Reserver) resolve(ctx context.Context, u *question) resolution {
 // fenced reports whether an order that the upstream does not know now, of a reservation until deadline, can no longer
 // come into being.
 func (r *Reserver) fenced(deadline int64) bool {
-	switch r.o.Fence {
+	switch r.o.OnNotFound {
 	case fenceCancel:
 		return true
 	case fenceDeadline, fenceHold:

@@ -56,7 +56,7 @@ func TestOverdueHoldIsDecidedByTheShopBehindItsFence(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			at(t, func(t *testing.T) {
 				o := deskOptions()
-				o.Hold, o.Fence = time.Minute, c.fence
+				o.Hold, o.OnNotFound = time.Minute, c.fence
 				s := abandoned(t, o)
 				shop := &oracle{verdict: c.verdict, err: c.err}
 				d := opened(t, o, s, shop)
@@ -82,7 +82,7 @@ func TestUnknownOrderIsAskedForAtOnceButReleasedOnlyBehindItsDeadline(t *testing
 		t.Run(fence, func(t *testing.T) {
 			at(t, func(t *testing.T) {
 				o := deskOptions()
-				o.Hold, o.Fence = 10*time.Minute, fence
+				o.Hold, o.OnNotFound = 10*time.Minute, fence
 				s := shelfOf(ledgertest.SKU, 1)
 				shop := &oracle{verdict: OrderNotFound}
 				d := opened(t, o, s, shop)
@@ -184,7 +184,7 @@ func TestHoldOfAnInstanceThatDiedIsTakenOver(t *testing.T) {
 func TestWithoutAnOracleOverdueHoldsStayHeldAndAreCounted(t *testing.T) {
 	at(t, func(t *testing.T) {
 		o := deskOptions()
-		o.Hold, o.Fence = time.Second, fenceDeadline
+		o.Hold, o.OnNotFound = time.Second, fenceDeadline
 		s := abandoned(t, o)
 		d := opened(t, o, s, nil)
 		d.Track(ledgertest.SKU)

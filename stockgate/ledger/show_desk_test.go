@@ -71,7 +71,7 @@ func TestShopThatSaysSoldOutIsLeftAloneAndWinnersAreNotLiedTo(t *testing.T) {
 		}
 		ledgertest.Want(t, "orders that the ledger heard of", s.count("reserve")-before, 0)
 		time.Sleep(time.Second)
-		wants(t, "after sold_out_memory", d.buy("bob", "key-of-bob"), protocol.Held)
+		wants(t, "after sold_out_ttl", d.buy("bob", "key-of-bob"), protocol.Held)
 	})
 }
 

@@ -88,7 +88,7 @@ func TestSoldOutCache_UnitThatComesBackCanBeBought(t *testing.T) {
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 2, 0))
 		wants(t, "before", r.stranger(), protocol.SoldOut)
 		time.Sleep(time.Second + 1)
-		wants(t, "after sold_out_memory", r.stranger(), protocol.Held)
+		wants(t, "after sold_out_ttl", r.stranger(), protocol.Held)
 	})
 }
 
@@ -248,7 +248,7 @@ func TestReserver_FloodOfInventedKeysIsBounded(t *testing.T) {
 		// Two instances, 10 look-ups at once and 10 a second each, and a refresh a second.
 		took := int(time.Since(began)/time.Second) + 1
 		if n := s.asked() - before; n > 2*(10+11*took) || unverified.Load() == 0 {
-			t.Errorf("%d calls, %d orders were not looked up", n, unverified)
+			t.Errorf("%d calls, %d orders were not looked up", n, unverified.Load())
 		}
 	})
 }

@@ -40,20 +40,22 @@ func (j *journal) count(what string) int {
 }
 
 // still is a board that is alone, beats only when the test says so, and whose clock stands at a time.
-func still(t *testing.T, at time.Time, sales ...Sale) (*Board, *journal) {
+func still(t *testing.T, at time.Time, sales ...Sale) (*Schedule, *journal) {
 	t.Helper()
 	j := &journal{}
-	b := &Board{o: Options{MaxSkew: 2 * time.Second, Now: func() int64 { return 0 }, Wall: func() time.Time { return at }, Log: slog.New(slog.NewTextHandler(j, nil))}}
+	b := &Schedule{o: Options{MaxSkew: 2 * time.Second, Now: func() int64 { return 0 },
+		Wall: func() time.Time { return at }, Log: slog.New(slog.NewTextHandler(j, nil))}}
 	b.Use(sales)
 	b.beat(t.Context())
 	return b, j
 }
 
 // instance is a running board on a Redis, whose machine's clock is wrong by so much.
-func instance(t *testing.T, r *redistest.Server, wrongBy time.Duration, sales ...Sale) *Board {
+func instance(t *testing.T, r *redistest.Server, wrongBy time.Duration, sales ...Sale) *Schedule {
 	t.Helper()
 	start := time.Now()
-	way := link.Options{Addresses: []string{r.Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second, BreakerErrors: 100, BreakerPause: 50 * time.Millisecond}
+	way := link.Options{Addresses: []string{r.Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second,
+		Timeout: 5 * time.Second, BreakerErrors: 100, BreakerPause: 50 * time.Millisecond}
 	b, err := New(Options{
 		Redis: &way, Now: func() int64 { return int64(time.Since(start)) },
 		Wall: func() time.Time { return time.Now().Add(wrongBy) }, Log: slog.New(slog.DiscardHandler),

@@ -56,7 +56,7 @@ func take(r *Reserver, sku, user, key string, units int64) (reject.Reason, strin
 
 // takeOne runs the script for one order, without a queue.
 func takeOne(r *Reserver, o *order) *order {
-	r.script.take(background, r.way, []*order{o})
+	r.script.runTake(background, r.way, []*order{o})
 	return o
 }
 
@@ -178,7 +178,7 @@ func (w *wire) pass(in net.Conn) {
 		buf := make([]byte, 64<<10)
 		for {
 			n, err := out.Read(buf)
-			if err != nil || deaf.Load() { // Redis has done it, and nobody hears
+			if err != nil || deaf.Load() { // Redis has done it, and the reply is lost
 				in.Close()
 				return
 			}

@@ -103,8 +103,8 @@ func TestPresets_SellAllOverAClusterOfSeveralMasters(t *testing.T) {
 	}
 }
 
-// On a cluster that shows itself as such only when it is reached, keys that lie apart are refused with those that would
-// work, and nothing is sent; the same keys on one server work.
+// On a cluster that shows itself as such only when it is reached, keys that lie apart are rejected with those that
+// would work, and nothing is sent; the same keys on one server work.
 func TestFit_KeysApartAreRejectedOnAClusterThatWasNotConfiguredAsOne(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
@@ -136,7 +136,7 @@ func TestFit_KeysApartAreRejectedOnAClusterThatWasNotConfiguredAsOne(t *testing.
 	}
 }
 
-// While a slot moves and after it has moved, nothing is sold twice, and what the shop refuses comes back where the key
+// While a slot moves and after it has moved, nothing is sold twice, and what the shop rejects comes back where the key
 // is now.
 func TestPresets_FollowASlotThatMovesInTheMiddleOfASale(t *testing.T) {
 	t.Parallel()

@@ -50,8 +50,8 @@ func TestHashBought_OrderThatHasLeftTheListIsNotGivenBack(t *testing.T) {
 	check(t, r.Client.RPop(background, "order_list:{1001}").Err()) // the shop makes it
 	d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
 	d.Close(t.Context())
-	if left, refused := s.left(t, r.Client), d.counts.notBack.Load(); left != 4 || refused != 1 {
-		t.Errorf("%d left, %d not given back", left, refused)
+	if left, rejected := s.left(t, r.Client), d.counts.notBack.Load(); left != 4 || rejected != 1 {
+		t.Errorf("%d left, %d not given back", left, rejected)
 	}
 }
 

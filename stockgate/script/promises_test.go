@@ -169,7 +169,7 @@ func givenTwice(t *testing.T, s shop) string {
 		{sku: s.sku, user: "7", serial: "a", token: "one", quantity: 1, at: 1},
 		{sku: s.sku, user: "8", serial: "b", token: "two", quantity: 1, at: 2},
 	}
-	d.script.take(background, d.way, orders)
+	d.script.runTake(background, d.way, orders)
 	if orders[0].outcome != taken || orders[1].outcome != taken || s.left(t, r.Client) != 3 {
 		t.Fatalf("%s and %s, %d left", orders[0].outcome, orders[1].outcome, s.left(t, r.Client))
 	}

@@ -24,8 +24,9 @@ func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*redisstore.S
 		way.Log = slog.New(slog.DiscardHandler)
 	}
 	r, err := redisstore.New(redisstore.Options{
-		Options: way, Prefix: c.Stock.Reserve.Apart, Events: c.Stock.Reserve.Events, Acknowledged: c.Stock.Reserve.EventsAcknowledged,
-		Replicas: c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: InstanceName(name), Log: log,
+		Options: way, Prefix: c.Stock.Reserve.Apart, Events: c.Stock.Reserve.StreamMaxEvents,
+		Acknowledged: c.Stock.Reserve.StreamKeepUnread,
+		Replicas:     c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: InstanceName(name), Log: log,
 	})
 	if err != nil {
 		return nil, c.Errorf("stock.redis", "%v", err)
@@ -46,5 +47,5 @@ func NewLedgers(c *config.Config, store protocol.Store, desk func() *ledger.Rese
 	if desk == nil {
 		desk = func() *ledger.Reserver { return nil }
 	}
-	return Ledgers{store: store, perUser: int64(c.Stock.Reserve.PerUser), keep: KeepReleased, desk: desk}
+	return Ledgers{store: store, perUser: int64(c.Stock.Reserve.MaxPerUser), keep: KeepReleased, desk: desk}
 }

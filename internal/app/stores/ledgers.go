@@ -19,7 +19,7 @@ type Ledgers struct {
 	desk    func() *ledger.Reserver // of this gate, which must not believe what it remembers; it may return nil
 }
 
-func (l Ledgers) Look(ctx context.Context, sku string) (admin.Stock, error) {
+func (l Ledgers) Stock(ctx context.Context, sku string) (admin.Stock, error) {
 	s, ok, err := l.store.Look(ctx, sku)
 	if err == nil && !ok {
 		err = protocol.ErrUnknownSKU
@@ -32,7 +32,8 @@ func (l Ledgers) Look(ctx context.Context, sku string) (admin.Stock, error) {
 
 func inNumbers(sku string, s protocol.Stock) admin.Stock {
 	return admin.Stock{SKU: sku, Left: s.Free, OnSale: s.At(time.Now().UnixMilli()) == protocol.On, Ledger: &admin.Ledger{
-		Total: s.Total, Held: s.Held, Sold: s.Sold, Free: s.Free, Limit: s.Limit, State: string(s.At(time.Now().UnixMilli())), Epoch: s.Epoch, Ver: s.Ver, Why: s.Why,
+		Total: s.Total, Held: s.Held, Sold: s.Sold, Free: s.Free, Limit: s.Limit, State: string(s.At(time.Now().UnixMilli())),
+		Epoch: s.Epoch, Ver: s.Ver, Why: s.Why,
 	}}
 }
 
@@ -65,7 +66,7 @@ func (l Ledgers) SetState(ctx context.Context, sku, state string) (admin.Stock, 
 	return l.changed(sku, s, err)
 }
 
-// changed is the answer to a change. A store that refuses one for what it holds says with its error what that is.
+// changed is the answer to a change. A store that rejects one for what it holds says with its error what that is.
 func (l Ledgers) changed(sku string, s protocol.Stock, err error) (admin.Stock, error) {
 	switch {
 	case err == nil:
@@ -74,16 +75,16 @@ func (l Ledgers) changed(sku string, s protocol.Stock, err error) (admin.Stock, 
 		}
 		return inNumbers(sku, s), nil
 	case s != protocol.Stock{}:
-		return admin.Stock{}, refused{err}
+		return admin.Stock{}, rejected{err}
 	}
 	return admin.Stock{}, unledgered(sku, err)
 }
 
-// refused says what the store said, and is admin's error too.
-type refused struct{ error }
+// rejected says what the store said, and is admin's error too.
+type rejected struct{ error }
 
-func (refused) Is(target error) bool { return target == admin.ErrConflict }
-func (r refused) Unwrap() error      { return r.error }
+func (rejected) Is(target error) bool { return target == admin.ErrConflict }
+func (r rejected) Unwrap() error      { return r.error }
 
 func (l Ledgers) SKUs(ctx context.Context, limit int) ([]string, error) {
 	return l.store.SKUs(ctx, limit)
