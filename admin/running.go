@@ -94,10 +94,11 @@ type Target struct {
 	Target   string `json:"target"`
 	Up       bool   `json:"up"`      // orders may go there: healthy, and not ejected
 	Healthy  bool   `json:"healthy"` // passes its health checks, or has none
-	Ejected  bool   `json:"ejected"` // out of the choice for a while, after connect errors
+	Ejected  bool   `json:"ejected"` // after connect errors, and it was not reached since
 	InFlight int    `json:"in_flight"`
-	Open     int    `json:"open"` // connections, idle ones included
-	Idle     int    `json:"idle"` // connections
+	Open     int    `json:"open"`            // connections, idle ones included
+	Idle     int    `json:"idle"`            // connections
+	Fault    string `json:"fault,omitempty"` // why it cannot be used, and what to do about it
 }
 
 // Settings is the configuration as it is in force.
@@ -111,8 +112,9 @@ type Settings struct {
 type Setting struct {
 	Key    string `json:"key"`
 	Value  any    `json:"value"`
-	Origin string `json:"origin"` // "config.toml:12", "default", "--mode", or "override 3"
-	Live   bool   `json:"live"`   // a reload changes it; otherwise only a restart
+	Origin string `json:"origin"`          // "config.toml:12", "default", "--mode", or "override 3"
+	Live   bool   `json:"live"`            // a reload changes it; otherwise only a restart
+	Waits  any    `json:"waits,omitempty"` // what the file says, and only a restart puts into force; nil = the same
 }
 
 // noGate is the answer where only Redis is behind the API.

@@ -3,33 +3,33 @@ package config
 var syntaxMistakes = []mistake{
 	{`mode = "enforce"
 mode = "observe"`,
-		`:2: mode: key 'mode' has already been defined`},
+		`:2: mode: key 'mode' has already been defined: on line 1; drop one of them`},
 	{`[server]
 listen = [":8080"
 [log]`,
-		`:3: server.listen: expected a comma (',') or array terminator (']'), but got '['`},
+		`:3: server.listen: expected a comma (',') or array terminator (']'), but got '[' (column 19)`},
 	{`[log]
 [log]`,
-		`:2: key 'log' has already been defined`},
+		`:2: key 'log' has already been defined: on line 1; drop one of them`},
 	{`[log]
 level = info`,
-		`:2: log: expected a top-level item to end with a newline, comment, or EOF, but got 'o' instead; write one key a line, and text in quotes`},
+		`:2: log: expected a top-level item to end with a newline, comment, or EOF, but got 'o' instead; write one key a line, and text in quotes (column 12)`},
 	{`[log]
 level = "info`,
-		`:2: log.level: strings cannot contain newlines`},
+		`:2: log.level: strings cannot contain newlines (column 14)`},
 	{`# a comment
 
 log`,
-		`:3: expected '.' or '=', but got '\n' instead`},
+		`:3: expected '.' or '=', but got '\n' instead (column 4)`},
 	{`[log]
 level = ${LEVEL}`,
-		`:2: log.level: expected value but found '$' instead; write one key a line, and text in quotes`},
-	{`[log] level = "info"`, `:1: log: expected a top-level item to end with a newline, comment, or EOF, but got 'l' instead; write one key a line, and text in quotes`},
-	{`mode = "\q"`, `:1: mode: invalid escape in string '\q'`},
+		`:2: log.level: expected value but found '$' instead; write one key a line, and text in quotes (column 9)`},
+	{`[log] level = "info"`, `:1: log: expected a top-level item to end with a newline, comment, or EOF, but got 'l' instead; write one key a line, and text in quotes (column 6)`},
+	{`mode = "\q"`, `:1: mode: invalid escape in string '\q' (column 9)`},
 	{`[limits.connection]
 request_burst = 010`,
-		`:2: limits.connection.request_burst: invalid integer "010": cannot have leading zeroes`},
-	{"a = \x01", `:1: a: TOML files cannot contain control characters: '0x01'`},
+		`:2: limits.connection.request_burst: invalid integer "010": cannot have leading zeroes (column 17)`},
+	{"a = \x01", `:1: a: TOML files cannot contain control characters: '0x01' (column 4)`},
 }
 
 var keyMistakes = []mistake{

@@ -11,9 +11,11 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -154,8 +156,30 @@ func parseTree(name string, text []byte) (map[string]any, error) {
 	if errors.As(err, &syntax) {
 		p.Line = min(max(syntax.Position.Line, 1), 1+strings.Count(string(text), "\n"))
 		p.Key, p.Message = syntax.LastKey, plain(syntax.Message)
+		if first := firstOf(string(text), p.Line, p.Message); first > 0 {
+			p.Message += fmt.Sprintf(": on line %d; drop one of them", first)
+		} else if syntax.Position.Col > 0 {
+			p.Message += fmt.Sprintf(" (column %d)", syntax.Position.Col)
+		}
 	}
 	return nil, &Error{[]Problem{p}}
+}
+
+// firstOf is the line on which the key stands first that the parser's message names as defined twice; 0 = the message is
+// another, or it is not found.
+func firstOf(text string, line int, message string) (first int) {
+	found := regexp.MustCompile(`key '([^']+)' has already been defined`).FindStringSubmatch(message)
+	if found == nil {
+		return 0
+	}
+	index := regexp.MustCompile(`\[\d+\]`)
+	lines := strings.SplitAfter(text, "\n")
+	for key, at := range indexLines(strings.Join(lines[:min(line-1, len(lines))], "")) {
+		if index.ReplaceAllString(key, "") == found[1] {
+			first = max(first, at) // of repeated tables the last one is meant
+		}
+	}
+	return first
 }
 
 // plain turns a message of the TOML parser, which may quote the file raw, into one line of ours, with the way

@@ -111,6 +111,9 @@ func (c *Config) Files() []string {
 		}
 	}
 	files = append(files, c.Auth.KeyFiles...)
+	if path := c.Upstream.TLS.CAPath; path != "" {
+		files = append(files, path)
+	}
 	if dir := c.Responses.PagesDir; dir != "" {
 		files = append(files, dir)
 	}

@@ -17,6 +17,7 @@ func (c *Config) readSecrets(r *report, folder string) {
 	if t := c.Server.TLS; t != nil {
 		t.CertFile, t.KeyFile = from(folder, t.CertFile), from(folder, t.KeyFile)
 	}
+	c.Upstream.TLS.read(r, folder)
 	c.Stock.Redis.Password = r.secret("stock.redis.password_file", folder, c.Stock.Redis.PasswordFile)
 	c.Stock.Redis.PasswordAt = from(folder, c.Stock.Redis.PasswordFile)
 	c.Stock.Reserve.Secret = r.longSecret("stock.reserve.secret_file", folder, c.Stock.Reserve.SecretFile)

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"crypto/x509"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +25,17 @@ type Upstream struct {
 	IdleConnTimeout       time.Duration `toml:"idle_conn_timeout"`
 	PassHost              bool          `toml:"pass_host"`
 	Retry                 string        `toml:"retry"` // "off" or "connect"
+	TLS                   UpstreamTLS   `toml:"tls"`
 	Health                Health        `toml:"health"`
+}
+
+// UpstreamTLS is how the certificates of https:// targets are verified.
+type UpstreamTLS struct {
+	CAFile             string `toml:"ca_file"`     // certificates in PEM, in place of the system's; "" = those of the system
+	ServerName         string `toml:"server_name"` // "" = the host of each target's URL
+	InsecureSkipVerify bool   `toml:"insecure_skip_verify"`
+	CA                 string // what CAFile holds
+	CAPath             string // where it was read; "" = there is none
 }
 
 // Health is how each target is probed.
@@ -95,8 +107,50 @@ func (u *Upstream) check(r *report) {
 	atMost(r, "upstream.connect_timeout", u.ConnectTimeout, "upstream.timeout", u.Timeout)
 	atMost(r, "upstream.response_header_timeout", u.ResponseHeaderTimeout, "upstream.timeout", u.Timeout)
 	r.oneOf("upstream.retry", u.Retry, "off", "connect")
+	u.checkTLS(r)
 	u.Health.check(r)
 }
+
+// checkTLS wants a target that [upstream.tls] is for, and one way to verify it.
+func (u *Upstream) checkTLS(r *report) {
+	t := &u.TLS
+	hasTLS := slices.ContainsFunc(u.Targets, func(target string) bool { return strings.HasPrefix(target, "https://") })
+	for key, used := range map[string]bool{
+		"ca_file": t.CAFile != "", "server_name": t.ServerName != "", "insecure_skip_verify": t.InsecureSkipVerify,
+	} {
+		if used && !hasTLS && len(u.Targets) > 0 {
+			r.fail("upstream.tls."+key, "no target of upstream.targets begins with https://; write one so, or remove this key")
+		}
+	}
+	if t.InsecureSkipVerify && t.CAFile != "" {
+		r.fail("upstream.tls.insecure_skip_verify", "true switches off the verification by ca_file; remove one of them")
+	}
+	if strings.ContainsFunc(t.ServerName, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("/:*", c) }) {
+		r.fail("upstream.tls.server_name", "%q is not the name of a host; write it like \"shop.internal\"", t.ServerName)
+	}
+}
+
+// read reads the CA's certificates. A relative path starts from folder.
+func (t *UpstreamTLS) read(r *report, folder string) {
+	if t.CAFile == "" {
+		return
+	}
+	t.CAPath = from(folder, t.CAFile)
+	text, err := readUpTo(t.CAPath, maxCA)
+	switch {
+	case err != nil:
+		r.fail("upstream.tls.ca_file", "open %s: %s; write the path of a file that sluice may read", t.CAPath, cause(err))
+	case len(text) > maxCA:
+		r.fail("upstream.tls.ca_file", "%s is larger than %v; write the certificate of the CA alone into it", t.CAPath, Size(maxCA))
+	case !x509.NewCertPool().AppendCertsFromPEM(text):
+		r.fail("upstream.tls.ca_file", "%s holds no certificate in PEM; write that of the CA into it, from "+
+			"\"-----BEGIN CERTIFICATE-----\" on", t.CAPath)
+	}
+	t.CA = string(text)
+}
+
+// maxCA bounds a file of certificates, in bytes.
+const maxCA = 1 << 20
 
 func (h *Health) check(r *report) {
 	if h.Path != "" && (!strings.HasPrefix(h.Path, "/") || strings.ContainsAny(h.Path, " \t\r\n")) {

@@ -45,7 +45,7 @@ func TestReserve_OrdersOfAGateThatEndsWhileRedisHangsAreFoundByTheNext(t *testin
 	for u := range 5 { // the outcome of these is unknown; they never reach the shop
 		buyAt(fmt.Sprint("late", u), http.StatusServiceUnavailable)
 	}
-	soon(t, "Redis is missed", func() bool { return strings.Contains(g.log.String(), "stock source lost") })
+	soon(t, "Redis is missed", func() bool { return strings.Contains(g.log.String(), "cannot reach Redis") })
 	_ = g.process.Process.Signal(syscall.SIGTERM)
 	time.Sleep(pause)
 	close(answer)

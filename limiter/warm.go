@@ -13,7 +13,7 @@ import (
 // find itself warm; the start of all SKUs together is apart, and holds for it too.
 type warmth struct {
 	length int64 // nanoseconds
-	all    start
+	all    *start
 	cells  []start
 }
 
@@ -35,7 +35,7 @@ func newWarmth(length time.Duration) *warmth {
 	if length <= 0 {
 		return nil
 	}
-	return &warmth{length: int64(min(length, maxWarmUp)), cells: make([]start, warmCells)}
+	return &warmth{length: int64(min(length, maxWarmUp)), all: new(start), cells: make([]start, warmCells)}
 }
 
 // startOf is the start of the SKU that hashes to hash.

@@ -48,6 +48,18 @@ func NewWindowLimiter(g Grid, caps Caps) *WindowLimiter {
 	return w
 }
 
+// Successor returns one on another grid, in which nothing is booked. What is warm in w is warm in it, where both warm up;
+// w must not be used any more.
+func (w *WindowLimiter) Successor(g Grid, caps Caps) *WindowLimiter {
+	next := NewWindowLimiter(g, caps)
+	next.share.Store(w.share.Load())
+	if next.warmth != nil && w.warmth != nil {
+		next.skus.seed = w.skus.seed // by which SKUs are found
+		next.warmth.all, next.warmth.cells = w.warmth.all, w.warmth.cells
+	}
+	return next
+}
+
 // SetCaps changes the maxima from now on. What is booked stays booked, and counts; what was admitted while there was
 // no cap was not counted.
 func (w *WindowLimiter) SetCaps(all, perSKU int) {
@@ -144,7 +156,7 @@ func (w *WindowLimiter) grown(n, most int64) int64 {
 	if w.warmth == nil {
 		return most
 	}
-	return w.warmth.grown(&w.warmth.all, w.grid.begins(n), most)
+	return w.warmth.grown(w.warmth.all, w.grid.begins(n), most)
 }
 
 // grownSKU is the cap of the SKU in window n, of all instances together.

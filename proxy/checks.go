@@ -38,7 +38,7 @@ var (
 	denyList = check{name: "deny list", config: "limits.deny", reasons: reasons(reject.DeniedIP),
 		applies: func(p *Proxy, _ *boundRoute) bool { return p.deny.used || p.bypass.used }, run: (*Proxy).checkDenyList}
 	unmatched = check{name: "route", config: "route",
-		reasons: reasons(reject.NoRoute, reject.Ambiguous), run: (*Proxy).checkMatch}
+		reasons: reasons(reject.NoRoute, reject.Ambiguous, reject.Loop), run: (*Proxy).checkMatch}
 	connRate = check{name: "request rate of the connection", config: "limits.connection.request_rate",
 		reasons: reasons(reject.ConnRate), run: (*Proxy).checkConnRate}
 	identity = check{name: "identity", config: "route.sku, route.user, route.quantity",

@@ -10,6 +10,7 @@ import (
 type health struct {
 	since atomic.Int64 // when it was lost, in ns, at least 1; 0 = it is there, or not tried yet
 	log   *slog.Logger
+	allow bool // on_error
 }
 
 func (h *health) lost() bool { return h.since.Load() != 0 }
@@ -27,9 +28,14 @@ func (h *health) record(now int64, err error) {
 	switch {
 	case err != nil && !h.lost():
 		h.since.Store(max(1, now))
-		h.log.Warn("stock source lost", "cause", err)
+		consequence := `orders are rejected with 503 (stock.on_error)`
+		if h.allow {
+			consequence = `check routes forward orders without knowing the stock (stock.on_error = "allow")`
+		}
+		h.log.Warn("cannot reach Redis; "+consequence, "err", err,
+			"fix", "start Redis, or correct [stock.redis]; sluice check --online names what is wrong")
 	case err == nil && h.lost():
-		h.log.Info("stock source found", "after", h.away(now).String())
+		h.log.Info("Redis is reached again; the stock is known", "after", h.away(now).String())
 		h.since.Store(0)
 	}
 }

@@ -67,7 +67,7 @@ func newPoller(o Options, src Source, t *table) *poller {
 		faults:   faults{named: make(map[string]bool), log: o.Log},
 		readings: make([]layout.Reading, readAtOnce),
 	}
-	s.health.log = o.Log
+	s.health.log, s.health.allow = o.Log, o.AllowOnError
 	return s
 }
 

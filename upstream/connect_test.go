@@ -44,7 +44,7 @@ func TestPool_CancelledDialEndsInItsHandshake(t *testing.T) {
 	}
 	ctx, end := context.WithCancel(t.Context())
 	go func() { <-came; end() }()
-	if _, err := newDialer(a, time.Hour, nil, nil).dial(ctx, time.Hour); !errors.Is(err, context.Canceled) {
+	if _, err := newDialer(a, &settings{}, nil).dial(ctx, time.Hour); !errors.Is(err, context.Canceled) {
 		t.Errorf("the handshake ended by: %v", err)
 	}
 }
@@ -129,7 +129,10 @@ func TestPool_SlowDialMeetsOneStaleConnectionAtMost(t *testing.T) {
 	// The look-up does not end, so that the dial is slow.
 	stalled(t)
 	defer p.Close()
-	only.address.host, only.connectTimeout = "shop.example.", 200*time.Millisecond
+	only.address.host = "shop.example."
+	slow := *only.settings.Load()
+	slow.connectTimeout = 200 * time.Millisecond
+	only.settings.Store(&slow)
 	var ended atomic.Bool
 	var all sync.WaitGroup
 	all.Go(func() {

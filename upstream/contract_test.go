@@ -128,7 +128,7 @@ var upstreamKinds = map[string]listener{
 			serve(v)
 		})
 		o := options("https://" + s.Addr().String())
-		o.TLS = &tls.Config{RootCAs: roots, ServerName: "example.com"}
+		o.TLS = TLS{CA: roots, ServerName: "example.com"}
 		return s, o
 	},
 }
@@ -168,9 +168,11 @@ func checkContract(t *testing.T, listen listener, b behaviour, req *Request, use
 		mustAnswer(t, p, "/warm")
 	}
 	first := p.targets.Load().all[0]
-	if usual := first.timeouts; slices.Equal(b.want, timedOut) {
-		first.timeouts = timeouts{response: 20 * time.Millisecond, total: 40 * time.Millisecond}
-		defer func() { first.timeouts = usual; mustAnswer(t, p, "/victim") }()
+	if usual := first.settings.Load(); slices.Equal(b.want, timedOut) {
+		short := *usual
+		short.timeouts = timeouts{response: 20 * time.Millisecond, total: 40 * time.Millisecond}
+		first.settings.Store(&short)
+		defer func() { first.settings.Store(usual); mustAnswer(t, p, "/victim") }()
 	} else {
 		defer mustAnswer(t, p, "/victim")
 	}

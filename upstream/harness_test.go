@@ -317,6 +317,13 @@ func newPool(tb testing.TB, o Options) *Pool {
 	return p
 }
 
+// replace gives p other targets.
+func replace(p *Pool, urls []string) error {
+	o := *p.options.Load()
+	o.Targets = urls
+	return p.Reconfigure(o)
+}
+
 func port(a net.Addr) string {
 	_, p, _ := net.SplitHostPort(a.String())
 	return p

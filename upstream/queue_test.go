@@ -138,7 +138,7 @@ func TestQueue_NewTargetServesIt(t *testing.T) {
 	<-arrived
 	pageTo(p, "/second", ends)
 	testkit.Eventually(t, "it waits", func() bool { return waits(p) == 1 })
-	if err := p.Replace([]string{full.url(), added.url()}); err != nil {
+	if err := replace(p, []string{full.url(), added.url()}); err != nil {
 		t.Fatal(err)
 	}
 	if outcome := <-ends; outcome != Answered || added.count("/second") != 1 {

@@ -82,7 +82,7 @@ func TestResolver_LookUpEndsWithItsTarget(t *testing.T) {
 	if outcome := p.Send(smallOrder(), &fasthttp.Response{}); outcome != NotSent || asked.Load() == 0 {
 		t.Fatalf("%v, and asked %d times", outcome, asked.Load())
 	}
-	if err := p.Replace([]string{"http://127.0.0.1:1"}); err != nil {
+	if err := replace(p, []string{"http://127.0.0.1:1"}); err != nil {
 		t.Fatal(err)
 	}
 	if removed.resolver.pending != nil {
@@ -98,14 +98,14 @@ func named(t *testing.T, l net.Listener, timeout time.Duration) *dialer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newDialer(a, timeout, nil, nil)
+	d := newDialer(a, &settings{connectTimeout: timeout}, nil)
 	t.Cleanup(d.resolver.close)
 	return d
 }
 
 // dialed opens a connection and closes it.
 func (d *dialer) dialed(ctx context.Context) error {
-	c, err := d.dial(ctx, d.connectTimeout)
+	c, err := d.dial(ctx, d.settings.Load().connectTimeout)
 	if err == nil {
 		c.Close()
 	}

@@ -58,7 +58,10 @@ func (o *checkOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return o.reportInvalid(&r, out, err)
 	}
-	if !o.json {
+	switch {
+	case o.online && !o.json:
+		fmt.Fprintf(out, "%s: the file is valid; what it names is tried below\n\n", o.config)
+	case !o.json:
 		fmt.Fprintf(out, "%s: nothing wrong\n\n", o.config)
 	}
 	r.Examine(c)

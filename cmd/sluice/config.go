@@ -64,6 +64,9 @@ func printSettings(to io.Writer, all []admin.Setting, origin, changed bool) {
 			continue
 		}
 		line := s.Key + " = " + inText(s.Value)
+		if s.Waits != nil {
+			line = fmt.Sprintf("%-60s # %s in the file waits for a restart", line, inText(s.Waits))
+		}
 		if origin {
 			line = fmt.Sprintf("%-60s # %s", line, s.Origin)
 		}

@@ -2,8 +2,10 @@ package app
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -20,6 +22,8 @@ import (
 type configFiles struct {
 	files  atomic.Pointer[[]string]
 	failed atomic.Bool // the last that was read was bad
+
+	gone map[string]int // looks in a row in which a file was missing; the looking goroutine's own
 }
 
 func (s *configFiles) set(files []string, failed bool) {
@@ -31,16 +35,25 @@ func (s *configFiles) some() bool { return len(*s.files.Load()) > 0 }
 
 type fingerprint [sha256.Size]byte
 
-// look notes in seen what the files hold, and reports whether any of them has changed or is new. One that cannot be
-// read has not: it may be gone for the moment in which it is replaced, or for good together with the line that named
-// it.
+// looksToMiss is how many looks in a row must miss a file that was there: for one it may be gone while it is replaced.
+const looksToMiss = 2
+
+// changed notes in seen what the files hold, and reports whether any of them has changed, is new or is gone.
 func (s *configFiles) changed(seen map[string]fingerprint) (changed bool) {
+	missing := map[string]int{}
 	for _, file := range *s.files.Load() {
 		sum, err := digest(file)
-		if err == nil && sum != seen[file] {
+		switch {
+		case err == nil && sum != seen[file]:
 			seen[file], changed = sum, true
+		case errors.Is(err, fs.ErrNotExist):
+			if missing[file] = s.gone[file] + 1; missing[file] == looksToMiss {
+				delete(seen, file)
+				changed = true
+			}
 		}
 	}
+	s.gone = missing
 	return changed
 }
 

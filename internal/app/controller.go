@@ -119,11 +119,12 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 	if drop {
 		kept, dropped = split(h.overrides)
 	}
-	effective, kept, unfit := laidOver(next, kept)
-	changed, waits, err := h.g.change(h.running, effective)
+	effective, kept, unfit := h.laidOver(next, kept)
+	changed, err := h.g.change(h.running, effective)
 	if err != nil {
 		return done, err
 	}
+	waits := waiting(h.g.Config, next)
 	diff := config.Changes(h.filed, next)
 	h.filed, h.running, h.overrides = next, effective, kept
 	h.g.reloaded.Set(1) // before the log tells: who reads that may look
@@ -138,7 +139,7 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 	h.log.Info("configuration reloaded", "changed", changed, "config", next.Version(), "diff", said(diff),
 		"overrides_kept", len(kept), "overrides_dropped", len(done.Dropped))
 	if len(waits) > 0 {
-		h.log.Warn("these keys change only with a restart, and stay as they were", "keys", waits)
+		h.log.Warn("these keys change only with a restart, and stay as they were", "keys", waits, "why", whyRestart(waits))
 	}
 	return done, nil
 }
@@ -155,9 +156,12 @@ func split(all []admin.Override) (skus, keys []admin.Override) {
 	return skus, keys
 }
 
-// laidOver is c with what is overridden, and what of it there is no room for: a rate that has gone, a number that
-// contradicts a new one.
-func laidOver(c *config.Config, all []admin.Override) (effective *config.Config, kept, unfit []admin.Override) {
+// laidOver is c as far as it is live with what is overridden, and what of it there is no room for: a rate that has gone,
+// a number that contradicts a new one.
+func (h *controller) laidOver(c *config.Config, all []admin.Override) (
+	effective *config.Config, kept, unfit []admin.Override,
+) {
+	c = h.g.Config.Keep(c, ChangesOnReload)
 	effective = c
 	for _, o := range all {
 		if o.SKU == "" {

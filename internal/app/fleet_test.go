@@ -28,7 +28,7 @@ func divided(t *testing.T, address, scope, instances string) *config.Config {
 // admits is how many requests the windows let into one of them.
 func (s *windowShare) admits(window int64) (n int) {
 	for {
-		if _, ok := s.windows.Acquire(window*1e9, nil); !ok {
+		if _, ok := s.windows.now.Load().Acquire(window*1e9, nil); !ok {
 			return n
 		}
 		n++

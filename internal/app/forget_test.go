@@ -42,7 +42,7 @@ func TestReloadForgetsNoWindow(t *testing.T) {
 		"limits.window.max_delay = \"0s\"\nlimits.window.max = 4\nlimits.window.max_per_sku = 2",
 	} {
 		next := testkit.LimitConfig(t, limits)
-		if _, _, err := g.change(c, next); err != nil {
+		if _, err := g.change(c, next); err != nil {
 			t.Fatal(err)
 		}
 		c = next

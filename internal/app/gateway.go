@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"sync/atomic"
 	"time"
@@ -20,7 +19,6 @@ import (
 	"sluice/cache"
 	"sluice/config"
 	"sluice/internal/app/stores"
-	"sluice/limiter"
 	"sluice/proxy"
 	"sluice/stockgate"
 	"sluice/stockgate/ledger/memstore"
@@ -134,7 +132,7 @@ func (g *Gateway) openLimitsAndStock(o Options) (err error) {
 // openUpstream opens what forwards requests: the pool of connections, traces, this instance's share, the page cache.
 func (g *Gateway) openUpstream(o Options) (err error) {
 	c := g.Config
-	if g.shop, err = upstream.New(upstreamOptions(c, g.adopt, g.log)); err != nil {
+	if g.shop, err = openUpstream(c, g.adopt, g.log); err != nil {
 		return c.Errorf("upstream.targets", "%v", err)
 	}
 	_ = g.shop.Spool().Check() // the log says what is wrong; memory is left
@@ -257,11 +255,4 @@ func (g *Gateway) Drain(timeout time.Duration) (cut int) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	return g.Server.Drain(ctx)
-}
-
-// newWindows lays windows with a phase of this instance's own.
-func newWindows(c *config.Config) *limiter.WindowLimiter {
-	w := c.Limits.Window
-	return limiter.NewWindowLimiter(limiter.Grid{Size: w.Size, Phase: rand.N(w.Size), Carry: w.DelayWindows()},
-		limiter.Caps{All: w.Max, PerSKU: w.MaxPerSKU, WarmUp: w.WarmUp})
 }

@@ -22,7 +22,7 @@ type limitRow struct {
 	name    string   // of its table
 	numbers []string // keys that are shown with their values
 	others  []string // keys that are not shown, and that an operator may override as well
-	restart []string // keys that change only with a restart
+	filed   []string // of numbers: keys that the file alone changes
 
 	// bounds are the reasons for which it rejects, and how large it is.
 	bounds func(l *config.Limits) map[reject.Reason]string
@@ -60,18 +60,16 @@ var limitRows = []limitRow{
 		now: func(in *limits) []admin.Now { return []admin.Now{{Name: "open", Value: float64(in.conns.Count())}} },
 	},
 	{
-		name: "window", numbers: []string{"max", "max_per_sku", "size"}, restart: []string{"size", "max_delay", "warm_up"},
+		name: "window", numbers: []string{"max", "max_per_sku", "size"}, filed: []string{"size"},
 		bounds: func(l *config.Limits) map[reject.Reason]string {
 			w := l.Window
 			return map[reject.Reason]string{reject.Window: fmt.Sprintf("max %d, max_per_sku %d in %s, max_delay %s",
 				w.Max, w.MaxPerSKU, w.Size, w.MaxDelay)}
 		},
-		limit: func(in *limits, _ *config.Config, _ []*limiter.RateLimiter, to *proxy.Limiters) {
-			to.Windows = in.windows
+		limit: func(in *limits, c *config.Config, _ []*limiter.RateLimiter, to *proxy.Limiters) {
+			to.Windows = in.windows.prepare(c)
 		},
-		use: func(in *limits, c *config.Config) {
-			in.windows.SetCaps(c.Limits.Window.Max, c.Limits.Window.MaxPerSKU)
-		},
+		use: func(in *limits, c *config.Config) { in.windows.use(c) },
 	},
 	{
 		name: "concurrency", numbers: []string{"max_in_flight", "max_queue", "queue_timeout", "min_in_flight"},
@@ -108,7 +106,7 @@ var limitRows = []limitRow{
 // limits are the limiters in force. A reload changes their numbers, and what they have counted goes on.
 type limits struct {
 	conns       *limiter.ConnLimiter
-	windows     *limiter.WindowLimiter
+	windows     *windows
 	concurrency *concurrency
 	rates       *limiter.RateLimiters
 	files       *descriptors
@@ -205,8 +203,7 @@ func bounds(c *config.Config) map[reject.Reason]string {
 func liveLimit(key string) bool {
 	return slices.ContainsFunc(limitRows, func(row limitRow) bool {
 		name, ours := strings.CutPrefix(key, "limits."+row.name)
-		key, dotted := strings.CutPrefix(name, ".")
-		return ours && (name == "" || name[0] == '[' || dotted && !slices.Contains(row.restart, key))
+		return ours && (name == "" || name[0] == '[' || name[0] == '.')
 	})
 }
 
@@ -217,7 +214,7 @@ func overridableLimits() (keys []string) {
 			continue
 		}
 		for _, name := range slices.Concat(row.numbers, row.others) {
-			if !slices.Contains(row.restart, name) {
+			if !slices.Contains(row.filed, name) {
 				keys = append(keys, "limits."+row.name+"."+name)
 			}
 		}

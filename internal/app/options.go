@@ -20,13 +20,21 @@ import (
 	"sluice/upstream/spool"
 )
 
-// upstreamOptions are those of c. adopt stands below what failpoints do to each new connection.
-func upstreamOptions(c *config.Config, adopt func(net.Conn) net.Conn, log *slog.Logger) upstream.Options {
-	u := c.Upstream
+// openUpstream makes the pool of c. adopt stands below what failpoints do to each new connection.
+func openUpstream(c *config.Config, adopt func(net.Conn) net.Conn, log *slog.Logger) (*upstream.Pool, error) {
+	u := &c.Upstream
 	store := spool.Options{Memory: int64(u.ResponseMemory), Dir: u.SpoolDir, Log: log}
 	if u.Spool {
 		store.File = int64(u.SpoolSize)
 	}
+	o := upstreamOptions(c)
+	o.Spool, o.Logger, o.Wrap = spool.New(store), log, failpoint.WrapUpstream(adopt)
+	return upstream.New(o)
+}
+
+// upstreamOptions are those of c that a reload may change.
+func upstreamOptions(c *config.Config) upstream.Options {
+	u := &c.Upstream
 	return upstream.Options{
 		Targets: u.Targets, Policy: u.Policy, MaxConns: u.MaxConns,
 		MaxPending: u.MaxPending, QueueTimeout: u.QueueTimeout,
@@ -36,9 +44,7 @@ func upstreamOptions(c *config.Config, adopt func(net.Conn) net.Conn, log *slog.
 			Path: u.Health.Path, Interval: u.Health.Interval, Timeout: u.Health.Timeout,
 			Fails: u.Health.Fails, Passes: u.Health.Passes, Status: u.Health.Status,
 		},
-		Spool:  spool.New(store),
-		Logger: log,
-		Wrap:   failpoint.WrapUpstream(adopt),
+		TLS: upstream.TLS{CA: u.TLS.CA, ServerName: u.TLS.ServerName, Insecure: u.TLS.InsecureSkipVerify},
 	}
 }
 

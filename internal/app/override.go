@@ -82,12 +82,12 @@ func (h *controller) overrule(want *admin.Override, others []admin.Override) err
 	if err != nil {
 		return fmt.Errorf("override: %w: %w", admin.ErrInvalid, err)
 	}
-	next, kept, unfit := laidOver(h.filed, append(slices.Clone(others), *want))
+	next, kept, unfit := h.laidOver(h.filed, append(slices.Clone(others), *want))
 	if len(unfit) > 0 || len(kept) != len(others)+1 {
 		_, err := h.filed.With(valuesOf(append(slices.Clone(others), *want)))
 		return fmt.Errorf("override %q: %w: %w", want.Key, admin.ErrInvalid, err)
 	}
-	if _, _, err := h.g.change(h.running, next); err != nil {
+	if _, err := h.g.change(h.running, next); err != nil {
 		return fmt.Errorf("override %q: %w: %w", want.Key, admin.ErrInvalid, err)
 	}
 	h.running = next
@@ -166,8 +166,8 @@ func (h *controller) end(ctx context.Context, at int) error {
 		h.overrides = others
 		return nil
 	}
-	next, kept, unfit := laidOver(h.filed, others)
-	if _, _, err := h.g.change(h.running, next); err != nil {
+	next, kept, unfit := h.laidOver(h.filed, others)
+	if _, err := h.g.change(h.running, next); err != nil {
 		return fmt.Errorf("end the override of %q: %w", o.Key, err)
 	}
 	h.running, h.overrides = next, kept

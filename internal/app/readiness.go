@@ -44,18 +44,21 @@ func yesOrNo(probe func() (string, bool)) func() (string, admin.Health) {
 }
 
 func (g *Gateway) upstreamCheck() (string, admin.Health) {
-	well := 0
+	well, faults := 0, ""
 	states := g.shop.Targets()
 	for _, t := range states {
 		if t.Healthy && !t.Ejected {
 			well++
+		}
+		if t.Fault != "" {
+			faults += "; " + t.Target + ": " + t.Fault
 		}
 	}
 	health := admin.HealthyIf(well > 0)
 	if well > 0 && well < len(states) {
 		health = admin.Degraded
 	}
-	return fmt.Sprintf("%d of %d targets up", well, len(states)), health
+	return fmt.Sprintf("%d of %d targets up%s", well, len(states), faults), health
 }
 
 func (g *Gateway) redisCheck() (string, admin.Health) {

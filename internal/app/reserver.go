@@ -94,7 +94,7 @@ func (o *reserver) run(ctx context.Context) {
 	o.watching.Go(func() { o.watch(ctx) })
 	unfit := errors.Is(err, redisstore.ErrUnfit)
 	if err != nil && !unfit {
-		o.log.Warn("the ledger cannot be opened yet: routes that reserve answer stock_error until it can", "err", err)
+		o.log.Warn("cannot open the ledger; orders on reserve routes are rejected with 503 stock_error until it opens", "err", err)
 	}
 	o.first <- err
 	if err != nil && !unfit {
@@ -183,7 +183,7 @@ func (o *reserver) openLater(ctx context.Context) {
 		}
 		if errors.Is(err, redisstore.ErrUnfit) && !unfit {
 			unfit = true
-			o.log.Error("the ledger stays closed", "err", err)
+			o.log.Error("the ledger stays closed; orders on reserve routes are rejected with 503 stock_error", "err", err)
 		}
 	}
 }

@@ -1,8 +1,10 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	"sluice/admin"
@@ -35,7 +37,7 @@ func (g *Gateway) Targets() []admin.Target {
 	all := []admin.Target{}
 	for _, t := range g.shop.Targets() {
 		all = append(all, admin.Target{Target: t.Target, Up: t.Healthy && !t.Ejected, Healthy: t.Healthy, Ejected: t.Ejected,
-			InFlight: t.InFlight, Open: t.Open, Idle: t.Idle})
+			InFlight: t.InFlight, Open: t.Open, Idle: t.Idle, Fault: t.Fault})
 	}
 	return all
 }
@@ -47,13 +49,17 @@ func (g *Gateway) Settings() admin.Settings {
 	defer h.mu.Unlock()
 	origins := h.origins()
 	s := admin.Settings{File: h.filed.Files()[0], Config: h.filed.Version()}
+	filed := map[string]any{}
+	for _, one := range h.filed.Settings() {
+		filed[one.Key] = one.Value
+	}
 	for _, one := range h.running.Settings() {
-		origin := one.Origin
-		if o := origins[one.Key]; o != "" {
-			origin = o
+		set := admin.Setting{Key: one.Key, Value: one.Value, Origin: cmp.Or(origins[one.Key], one.Origin),
+			Live: ChangesOnReload(one.Key)}
+		if !set.Live && !reflect.DeepEqual(filed[one.Key], one.Value) {
+			set.Waits, set.Origin = filed[one.Key], "the file at the start"
 		}
-		s.Settings = append(s.Settings, admin.Setting{Key: one.Key, Value: one.Value, Origin: origin,
-			Live: ChangesOnReload(one.Key)})
+		s.Settings = append(s.Settings, set)
 	}
 	return s
 }

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
 	"sluice/config"
 	"sluice/internal/app/stores"
+	"sluice/internal/listener"
 	"sluice/proxy"
 	"sluice/proxy/reject"
 )
@@ -20,6 +22,7 @@ func Validate(c *config.Config) (errs []error) {
 			errs = append(errs, c.Errorf("server.tls", "%v", err))
 		}
 	}
+	errs = append(errs, forwardsToItself(c)...)
 	errs = append(errs, scriptCompiles(c)...)
 	for _, err := range proxy.CompileRoutes(routes(c)) {
 		var at *proxy.RouteError
@@ -37,6 +40,25 @@ func Validate(c *config.Config) (errs []error) {
 	errs = append(errs, pagesCompile(c)...)
 	errs = append(errs, proofCompiles(c)...)
 	return append(errs, ratesCompile(c)...)
+}
+
+// forwardsToItself is the rule that no target is an address at which the gate listens itself: each request would come back
+// until no connection is left.
+func forwardsToItself(c *config.Config) (errs []error) {
+	own := map[string]string{"admin.listen": c.Admin.Listen, "ops.listen": c.Ops.Listen}
+	for i, address := range c.Server.Listen {
+		own[fmt.Sprintf("server.listen[%d]", i+1)] = address
+	}
+	for i, target := range c.Upstream.Targets {
+		for _, key := range slices.Sorted(maps.Keys(own)) {
+			if listener.Reaches(target, own[key]) {
+				errs = append(errs, c.Errorf(fmt.Sprintf("upstream.targets[%d]", i+1),
+					"%q is the gate's own address (%s = %q); write the address of the shop", target, key, own[key]))
+				break
+			}
+		}
+	}
+	return errs
 }
 
 // scriptCompiles is the rule that [stock.script] can be understood.

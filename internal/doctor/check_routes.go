@@ -1,7 +1,12 @@
 package doctor
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"sluice/config"
@@ -24,8 +29,29 @@ func (o *Report) checkAccessLog(c *config.Config) {
 		o.Info("log", "of requests: none; the last %s of lines are remembered for sluice why", a.BufferSize)
 		return
 	}
+	if err := writable(a.Output); err != nil {
+		o.Warn("log", "access_log.output: %v; create its folder, or let the user that runs sluice write there", err)
+	}
 	o.Info("log", "of requests, to %s: all that are forwarded; of each reason to reject the first %d in a second, "+
 		"then 1 in %d; the last %s remembered for sluice why", a.Output, a.RejectedPerSecond, a.RefusedEvery, a.BufferSize)
+}
+
+// writable reports why the file of an output, or the folder in which it would be made, cannot be written.
+func writable(output string) error {
+	path, isFile := strings.CutPrefix(output, "file:")
+	if !isFile {
+		return nil
+	}
+	if f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0); err == nil {
+		return f.Close()
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	probe, err := os.CreateTemp(filepath.Dir(path), ".sluice-check-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
 // listSales says when what is sold.

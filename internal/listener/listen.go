@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -43,10 +44,10 @@ func listenTCP(address string, takeOver bool) (net.Listener, error) {
 	if !takeOver {
 		alone, err := net.Listen("tcp", address)
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return nil, fmt.Errorf("%w; to replace a gate that runs there, start with --take-over", err)
+			return nil, fmt.Errorf("%w; find what listens there with: ss -ltnp; to replace a running gate, start with --take-over", err)
 		}
 		if err != nil {
-			return nil, err
+			return nil, permitted(address, err)
 		}
 		address = alone.Addr().String() // port 0 is decided now
 		alone.Close()
@@ -63,6 +64,15 @@ func listenTCP(address string, takeOver bool) (net.Listener, error) {
 		}
 	}
 	return ln, nil
+}
+
+// permitted adds the way out to an error of rights.
+func permitted(address string, err error) error {
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return fmt.Errorf("%w; choose a port from 1024 on for %s, or permit low ports: setcap cap_net_bind_service=+ep FILE, "+
+		"or AmbientCapabilities=CAP_NET_BIND_SERVICE in systemd", err, address)
 }
 
 // listenUnix replaces a socket file without a listener.

@@ -49,6 +49,8 @@ func nameRule(line []byte, n int) Rule {
 // of the name tells most fields apart at once. at is the offset of the value in the head.
 func (s *scan) readField(p *parser, name, value []byte, at int) Rule {
 	switch len(name) {
+	case len("via"):
+		s.Via = s.Via || octets.EqualFold(name, "via")
 	case len("host"):
 		if octets.EqualFold(name, "host") {
 			return s.host(value, at)

@@ -16,6 +16,7 @@ type Head struct {
 	Close         bool  // the connection ends with this request: "close", or HTTP/1.0 without "keep-alive"
 	HTTP10        bool  // the version is 1.0
 	Named         bool  // Connection names fields, which are for this connection alone
+	Via           bool  // a field says through which proxies the request came
 	Override      bool  // a field asks for another method or path (X-HTTP-Method-Override, X-Original-URL)
 }
 

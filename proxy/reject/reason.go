@@ -17,6 +17,7 @@ const (
 	ConnRate
 	DeniedIP
 	NoRoute
+	Loop
 	TooLarge
 	TooSlow
 	Overloaded
@@ -89,6 +90,8 @@ var table = [NumReasons]rejection{
 		"the client is in `limits.deny`"},
 	NoRoute: {"no_route", BadRequestClass, 404, 0, "Not found", "页面不存在",
 		"no `[[route]]` matches"},
+	Loop: {"loop", Unavailable, 508, closes, "The shop cannot be reached right now", "商城暂时无法访问",
+		"the request has come through this instance before, by its `Via`: `upstream.targets` lead back to it"},
 	TooLarge: {"too_large", BadRequestClass, 413, 0, "Request body too large", "请求内容过大",
 		"the body is over `server.max_body_size`, on any route but `pass`"},
 	TooSlow: {"too_slow", BadRequestClass, 408, closes, "Request took too long to arrive", "请求发送超时",

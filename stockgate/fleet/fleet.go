@@ -17,6 +17,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -127,7 +128,7 @@ func (m *Member) beat(ctx context.Context) time.Duration {
 		m.roll.clock.heard(seen.micros*1000-(began+now)/2, (now-began)/2)
 	} else if m.roll.waiting() && now-m.began > int64(alive) {
 		m.roll.startAlone()
-		m.options.Log.Warn("fleet not counted since Redis is away; this instance counts itself with those it has seen",
+		m.options.Log.Warn("cannot reach Redis; this instance counts itself with those that it has seen",
 			"instances", m.roll.share.Of)
 	}
 	m.notifyChange()
@@ -159,9 +160,9 @@ func (m *Member) recordBeat(err error) {
 	m.counts.record(err)
 	switch {
 	case err != nil && !m.away:
-		m.options.Log.Warn("heartbeat lost; the last known number of instances stands", "cause", err)
+		m.options.Log.Warn(fmt.Sprintf("cannot reach Redis; still assuming %d instances", m.roll.share.Of), "err", err)
 	case err == nil && m.away:
-		m.options.Log.Info("heartbeat found")
+		m.options.Log.Info("Redis is reached again; the instances are counted")
 	}
 	m.away = err != nil
 }

@@ -163,9 +163,9 @@ func (b *Schedule) recordBeat(err error) {
 	b.beats.record(err)
 	switch {
 	case err != nil && !b.away:
-		b.o.Log.Warn("sales: Redis cannot be asked; the schedule and what was known last decide", "cause", err)
+		b.o.Log.Warn("cannot reach Redis; sales begin and end by the schedule, and by what operators said before", "err", err)
 	case err == nil && b.away:
-		b.o.Log.Info("sales: Redis is found again")
+		b.o.Log.Info("Redis is reached again; what operators say of sales counts")
 	}
 	b.away = err != nil
 }
