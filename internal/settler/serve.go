@@ -28,7 +28,7 @@ func (s *Settlement) Run(ctx context.Context, c *config.Config, version string, 
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
-	watch := NewWatch(s.Store, c.Metrics.MaxSKUs)
+	watch := NewWatch(s.Store, c.Ops.MetricsMaxSKUs)
 	if c.Settle.Listen != "" {
 		metrics := prometheus.NewRegistry()
 		metrics.MustRegister(worker, watch, collectors.NewGoCollector(), buildInfo(version),
