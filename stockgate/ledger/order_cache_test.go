@@ -88,8 +88,8 @@ func TestMemoryIsSharedWithoutMixingOrdersUp(t *testing.T) {
 	all.Wait()
 }
 
-// A derived serial is what its doc says, whatever other goroutines derive meanwhile: it must not change with the version,
-// or a sale that is under way would sell to its buyers again.
+// A derived serial is what its doc says, whatever other goroutines derive meanwhile. It must not change with the
+// version: a sale that is under way would sell to its buyers again.
 func TestDerivedSerialIsACodeOfSKUUserAndGeneration(t *testing.T) {
 	d := opened(t, testOptions(), newFakeStore(), nil)
 	plainly := func(sku, user string, generation int) string {
