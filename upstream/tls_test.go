@@ -24,6 +24,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/expfmt"
 	"github.com/valyala/fasthttp"
+
+	"sluice/internal/testkit"
 )
 
 // tlsServer is net/http's server, whose certificate is for example.com.
@@ -280,7 +282,7 @@ func TestPool_ReconfigureChangesWhatIsInForce(t *testing.T) {
 	if err := p.Reconfigure(o); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the check fails", func() bool { return !p.Targets()[0].Healthy })
+	testkit.Eventually(t, "the check fails", func() bool { return !p.Targets()[0].Healthy })
 	o.Health = Health{}
 	if err := p.Reconfigure(o); err != nil || !p.Targets()[0].Healthy {
 		t.Errorf("without checks the target is down: %v", err)

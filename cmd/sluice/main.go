@@ -26,7 +26,11 @@ var errReported = errors.New("failed")
 
 func main() {
 	root := newRoot()
-	root.SetArgs(numbersLast(os.Args[1:]))
+	args := numbersLast(os.Args[1:])
+	if err := oneDash(root, args); err != nil {
+		os.Exit(exitCode(err))
+	}
+	root.SetArgs(args)
 	os.Exit(exitCode(root.Execute()))
 }
 

@@ -195,6 +195,24 @@ func numbersLast(args []string) []string {
 	return append(append(words, "--"), numbers...)
 }
 
+// oneDash finds a long flag that is written with one dash: "-config FILE" would be read as "-c onfig".
+func oneDash(root *cobra.Command, args []string) error {
+	cmd, _, err := root.Find(args)
+	if err != nil {
+		return nil // told by the command itself
+	}
+	for _, a := range args {
+		name, _, _ := strings.Cut(strings.TrimPrefix(a, "-"), "=")
+		if a == "--" {
+			return nil
+		}
+		if strings.HasPrefix(a, "-") && len(name) > 1 && name[0] != '-' && cmd.Flags().Lookup(name) != nil {
+			return misuse(cmd, fmt.Errorf("unknown flag -%s, did you mean --%s?", name, name))
+		}
+	}
+	return nil
+}
+
 // choice is a flag that takes one of some words.
 type choice struct {
 	to    *string

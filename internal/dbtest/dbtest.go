@@ -194,3 +194,9 @@ func (s *Server) Kill() {
 	_ = s.process.Wait()
 	s.process = nil
 }
+
+// Restart begins the server again after Kill, with its data.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.run()
+}
