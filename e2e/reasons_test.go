@@ -45,7 +45,6 @@ func rejections() []rejecting {
 		{reason: "denied_ip", status: 403, limit: "limits.deny: 1 networks", settings: `limits.deny = ["127.0.0.9/32"]`},
 		{name: "denied_ip on a page", reason: "denied_ip", status: 403, limit: "limits.deny: 1 networks", settings: `limits.deny = ["127.0.0.9/32"]` + "\n" + allPages},
 		{reason: "conn_rate", status: 429, limit: "limits.connection: ", settings: "limits.connection.request_rate = \"1/h\"\nlimits.connection.request_burst = 1"},
-		{name: "conn_rate, closing", reason: "conn_rate", status: 429, limit: "limits.connection: ", settings: "limits.connection.request_rate = \"1/h\"\nlimits.connection.request_burst = 1\nlimits.connection.on_excess = \"close\""},
 		{reason: "rate", status: 429, limit: "limits.rate one: ", settings: oneAnHour},
 		{name: "two rates", reason: "rate", status: 429, limit: "limits.rate one: ", settings: oneAnHour + "[[limits.rate]]\nname = \"wide\"\nrate = \"1000/s\"\nburst = 1000\n"},
 		{name: "rate of a page", reason: "rate", status: 429, limit: "limits.rate one: ", settings: oneAnHour + "routes = [\"all\"]\n" + allPages},

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"time"
 
 	"sluice/cache"
 	"sluice/config"
@@ -23,10 +24,7 @@ import (
 // upstreamOptions are those of c. adopt stands below what failpoints do to each new connection.
 func upstreamOptions(c *config.Config, adopt func(net.Conn) net.Conn, log *slog.Logger) upstream.Options {
 	u := c.Upstream
-	store := spool.Options{Memory: int64(u.ResponseMemory), Dir: u.SpoolDir, Log: log}
-	if u.Spool {
-		store.File = int64(u.SpoolSize)
-	}
+	store := spool.Options{Memory: int64(u.ResponseMemory), File: int64(u.SpoolSize), Dir: u.SpoolDir, Log: log}
 	return upstream.Options{
 		Targets: u.Targets, Policy: u.Policy, MaxConns: u.MaxConns,
 		MaxPending: u.MaxPending, QueueTimeout: u.QueueTimeout,
@@ -41,6 +39,12 @@ func upstreamOptions(c *config.Config, adopt func(net.Conn) net.Conn, log *slog.
 		Wrap:   failpoint.WrapUpstream(adopt),
 	}
 }
+
+// What no file changes.
+const (
+	reasonHeader = "X-Sluice-Reason" // of each rejection
+	jwtLeeway    = 30 * time.Second  // by how much the clock of a token's issuer may be wrong
+)
 
 // gates by their name in the file. A route whose gate is not here was refused by config.
 var gates = map[string]route.Gate{
@@ -69,7 +73,6 @@ func proxyOptions(c *config.Config) proxy.Options {
 		CacheWait:       c.Upstream.Timeout,
 		Responses:       responses(&c.Responses),
 		Auth:            proofs(&c.Auth),
-		CloseOnExcess:   limit.OnExcess == "close",
 		MaxRequests:     limit.MaxRequests,
 		Bypass:          c.Limits.Bypassed,
 		Deny:            c.Limits.Denied,
@@ -121,7 +124,7 @@ func responses(r *config.Responses) reject.Options {
 			reject.Unavailable: class(of.Unavailable),
 		},
 		EnvelopeStatus: r.Envelope.Status, EnvelopeBody: r.Envelope.Body,
-		Jitter: r.RetryAfterJitter, Origins: r.CORSOrigins, ReasonHeader: r.ReasonHeader,
+		Jitter: r.RetryAfterJitter, Origins: r.CORSOrigins, ReasonHeader: reasonHeader,
 		RateFields: r.RatelimitHeaders,
 	}
 }
@@ -203,7 +206,7 @@ func proofs(c *config.Auth) proxy.Auth {
 	return proxy.Auth{
 		JWT: auth.JWTOptions{
 			Algorithm: c.JWTAlgorithm, Key: string(c.JWTKey), Issuer: c.JWTIssuer, Audience: c.JWTAudience,
-			Leeway: c.JWTLeeway, Remember: c.JWTCacheSize,
+			Leeway: jwtLeeway, Remember: c.JWTCacheSize,
 		},
 		From: c.JWTFrom, CookieKey: string(c.CookieKey), OrderTokenKey: string(c.OrderTokenKey), Slot: c.OrderTokenTTL,
 	}

@@ -24,7 +24,7 @@ func (o *Report) checkAccessLog(c *config.Config) {
 		return
 	}
 	o.Info("log", "of requests, to %s: all that are forwarded; of each reason to reject the first %d in a second, "+
-		"then 1 in %d; the last %s remembered for sluice why", a.Output, a.RejectedPerSecond, a.RefusedEvery, a.BufferSize)
+		"then 1 in 1000; the last %s remembered for sluice why", a.Output, a.RejectedPerSecond, a.BufferSize)
 }
 
 // listSales says when what is sold.
