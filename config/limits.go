@@ -54,11 +54,11 @@ type Rate struct {
 	Name       string    `toml:"name"` // unique; of letters, digits and . _ -
 	Key        string    `toml:"key"`  // a template of request variables
 	Rate       PerSecond `toml:"rate"`
-	Burst      int       `toml:"burst" unit:"requests"` // at least 1
-	IPv4Prefix int       `toml:"ipv4_prefix"`           // 1 to 32
-	IPv6Prefix int       `toml:"ipv6_prefix"`           // 1 to 128
-	MaxKeys    int       `toml:"max_keys" unit:"keys"`  // 1 to 100 million, 16 bytes each
-	Routes     []string  `toml:"routes"`                // names; empty = all but `pass`
+	Burst      int       `toml:"burst" unit:"requests"`   // at least 1
+	IPv4Prefix int       `toml:"ipv4_prefix" unit:"bits"` // 1 to 32
+	IPv6Prefix int       `toml:"ipv6_prefix" unit:"bits"` // 1 to 128
+	MaxKeys    int       `toml:"max_keys" unit:"keys"`    // 1 to 100 million, 16 bytes each
+	Routes     []string  `toml:"routes"`                  // names; empty = all but `pass`
 }
 
 func (l *Rate) preset() {

@@ -24,7 +24,7 @@ const (
 
 // Where these bounds hold.
 var (
-	smallPackages = []string{"proxy/...", "upstream", "cmd/...", "internal/...", "stockgate/ledger/..."}
+	smallPackages = []string{"config", "proxy/...", "upstream", "cmd/...", "internal/...", "stockgate/ledger/..."}
 	narrowLines   = []string{"proxy/...", "upstream", "stockgate/ledger/...", "limiter", "internal/octets"}
 )
 
