@@ -95,7 +95,6 @@ cert_file = "a"`,
 var notAvailable = []mistake{
 	{`[auth]
 jwt_algorithm = "none"
-jwt_leeway = "1h"
 order_token_ttl = "1s"
 [[limits.rate]]
 name = "a"
@@ -110,12 +109,11 @@ user = "$signed_uid"
 order_token = true`,
 		`:1: auth.jwt_key_file: is missing: none verifies with a key; write where it is
 :2: auth.jwt_algorithm: "none" is not known; write "", "HS256", "RS256" or "EdDSA"
-:3: auth.jwt_leeway: 1h0m0s must be from 0s to 5m0s
-:4: auth.order_token_ttl: 1s must be from 10s to 1h0m0s
-:7: limits.rate[1].key: $signed_uid is of a cookie that nobody verifies; write auth.cookie_key_file
-:14: route[1].user: $signed_uid is of a cookie that nobody verifies; write auth.cookie_key_file
-:15: route[1].order_token: needs a key that all instances share; write auth.order_token_key_file
-:15: route[1].order_token: is of a user and a SKU; write both, and another gate than "pass"`},
+:3: auth.order_token_ttl: 1s must be from 10s to 1h0m0s
+:6: limits.rate[1].key: $signed_uid is of a cookie that nobody verifies; write auth.cookie_key_file
+:13: route[1].user: $signed_uid is of a cookie that nobody verifies; write auth.cookie_key_file
+:14: route[1].order_token: needs a key that all instances share; write auth.order_token_key_file
+:14: route[1].order_token: is of a user and a SKU; write both, and another gate than "pass"`},
 	{`[auth]
 jwt_key_file = "testdata/none"
 [[route]]
@@ -142,12 +140,10 @@ routes = ["b"]`,
 	{`[stock]
 sold_out_on = { header = "X Stock: 0" }
 detail = "all"
-low_stock = -1
-max_skew = "1ms"`,
+low_stock = -1`,
 		`:2: stock.sold_out_on.header: "X Stock" is not a header name; write letters, digits and -
 :3: stock.detail: "all" is not known; write "level", "exact" or "none"
-:4: stock.low_stock: -1 must be from 0 to 1073741824
-:5: stock.max_skew: 1ms must be from 100ms to 1h0m0s`},
+:4: stock.low_stock: -1 must be from 0 to 1073741824`},
 	{`[stock]
 sold_out_on = { json = "code" }`,
 		`:2: stock.sold_out_on: json and values belong together; write both or neither`},

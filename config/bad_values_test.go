@@ -71,11 +71,8 @@ targets = [
 		`:4: upstream.targets[2]: "http://shop" stands at upstream.targets[1] too; change or drop one`},
 	{`[limits.concurrency]
 queue_order = "first"
-adaptive = true
-max_in_flight = 10
-min_in_flight = 11`,
-		`:2: limits.concurrency.queue_order: "first" is not known; write "fifo" or "lifo"
-:5: limits.concurrency.min_in_flight: 11 exceeds limits.concurrency.max_in_flight (10); lower it, or raise the other`},
+adaptive = true`,
+		`:2: limits.concurrency.queue_order: "first" is not known; write "fifo" or "lifo"`},
 	{`[[route]]
 name = "pages"
 match = "/"
@@ -98,10 +95,8 @@ status = "399-200"`,
 :5: upstream.health.fails: 0 must be from 1 to 1000
 :6: upstream.health.status: "399-200" is not a range of statuses; write it like "200" or "200-399"`},
 	{`[limits.connection]
-request_burst = 0
-on_excess = "drop"`,
-		`:2: limits.connection.request_burst: 0 must be from 1 to 1073741824
-:3: limits.connection.on_excess: "drop" is not known; write "refuse" or "close"`},
+request_burst = 0`,
+		`:2: limits.connection.request_burst: 0 must be from 1 to 1073741824`},
 	{`[limits.window]
 size = "2s"
 max = -1
@@ -258,10 +253,10 @@ format = "xml"`,
 :3: log.format: "xml" is not known; write "auto", "text" or "json"`},
 	{`[access_log]
 output = "syslog"
-refused_every = 0
+rejected_per_second = -1
 buffer_size = "8GiB"`,
 		`:2: access_log.output: "syslog" is not known; write "off", "stdout" or "file:/var/log/sluice/access.log"
-:3: access_log.refused_every: 0 must be from 1 to 1073741824
+:3: access_log.rejected_per_second: -1 must be from 0 to 1073741824
 :4: access_log.buffer_size: 8GiB must be from 0B to 4GiB`},
 	{`[[route]]
 name = "a\u001b[1m"

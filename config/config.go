@@ -2,20 +2,23 @@
 // names the file, the line, the key and a way out.
 //
 // The root file config.toml is the reference: the structs here have its shape and its names in CamelCase, and
-// Default has its values. Reading is strict. An unknown key, a number without its unit, an unset ${VAR}, two keys
-// that contradict each other and a key that this version does not serve yet are errors; none is ever ignored.
+// Default has its values. Reading is strict. An unknown key, a number without its unit, an unset ${VAR} and two
+// keys that contradict each other are errors; none is ever ignored.
 //
 // It refuses to know what the values are for: it compiles no route, dials no address and imports no other package
 // of this module. What only another package can find wrong is brought back to its line by Errorf.
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -70,7 +73,7 @@ func defaults(env func(string) (string, bool)) *Config {
 		Ops:       Ops{Listen: "127.0.0.1:8091", MetricsMaxSKUs: 100},
 		Fleet:     Fleet{Name: "shop"},
 		Log:       Log{Level: "info", Format: "auto"},
-		AccessLog: AccessLog{Output: "stdout", RejectedPerSecond: 20, RefusedEvery: 1000, BufferSize: 32 << 20},
+		AccessLog: AccessLog{Output: "stdout", RejectedPerSecond: 20, BufferSize: 32 << 20},
 		Cache:     defaultCache(),
 		Traces:    Traces{SampleRatio: 0.01, ServiceName: "sluice"},
 		Settle:    defaultSettle(),
@@ -111,7 +114,6 @@ func Parse(name string, text []byte, env func(string) (string, bool), rules ...R
 
 	r := report{file: name, lines: c.lines}
 	c.check(&r)
-	c.checkServed(&r)
 	c.readSecrets(&r, filepath.Dir(name))
 	c.Auth.readKeys(&r, filepath.Dir(name))
 	c.Responses.readPages(&r, filepath.Dir(name))
@@ -212,4 +214,40 @@ func cause(err error) string {
 		return p.Err.Error()
 	}
 	return err.Error()
+}
+
+// Version tells one text of a configuration from another: the first 12 hex digits of its SHA-256, as sha256sum prints
+// them. What stands in other files and in the environment is not part of it.
+func (c *Config) Version() string { return c.version }
+
+func versionOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:6])
+}
+
+// HasGate reports whether any route has this gate.
+func (c *Config) HasGate(gate string) bool {
+	return slices.ContainsFunc(c.Routes, func(r Route) bool { return r.Gate == gate })
+}
+
+// UsesLedger reports whether routes reserve units in Sluice's own ledger.
+func (c *Config) UsesLedger() bool { return c.HasGate("reserve") && !c.UsesScript() }
+
+// UsesScript reports whether routes reserve units by the shop's own script, and not in the ledger.
+func (c *Config) UsesScript() bool { return c.HasGate("reserve") && c.Stock.Script.Used() }
+
+// ReadsStock reports whether any route asks for the stock of its SKU: gate "check" or "reserve".
+func (c *Config) ReadsStock() bool { return c.HasGate("check") || c.HasGate("reserve") }
+
+// KeepsPages reports whether any route keeps responses of the upstream.
+func (c *Config) KeepsPages() bool {
+	return slices.ContainsFunc(c.Routes, func(r Route) bool { return r.Cache > 0 })
+}
+
+// SKUsOnSale lists the SKUs that sales name, in the order of the file; a SKU of two sales comes twice.
+func (c *Config) SKUsOnSale() (skus []string) {
+	for i := range c.Sales {
+		skus = append(skus, c.Sales[i].SKUs...)
+	}
+	return skus
 }

@@ -24,31 +24,29 @@ type Limits struct {
 // Connection bounds one connection, and how many there are.
 type Connection struct {
 	RequestRate         PerSecond `toml:"request_rate"`
-	RequestBurst        int       `toml:"request_burst"`          // at least 1
-	MaxConnections      int       `toml:"max_connections"`        // at least 1
-	MaxConnectionsPerIP int       `toml:"max_connections_per_ip"` // 1 to MaxConnections
-	MaxRequests         int       `toml:"max_requests"`           // on one connection; 0 = no cap
-	OnExcess            string    `toml:"on_excess"`              // "refuse" or "close"
+	RequestBurst        int       `toml:"request_burst" unit:"requests"`             // at least 1
+	MaxConnections      int       `toml:"max_connections" unit:"connections"`        // at least 1
+	MaxConnectionsPerIP int       `toml:"max_connections_per_ip" unit:"connections"` // 1 to MaxConnections
+	MaxRequests         int       `toml:"max_requests" unit:"requests"`              // on one connection; 0 = no cap
 }
 
 // Window is what may be admitted in one window, of this instance or of all.
 type Window struct {
-	Size      time.Duration `toml:"size"`        // 1 ms to 1 s
-	Max       int           `toml:"max"`         // 0 = no cap
-	MaxPerSKU int           `toml:"max_per_sku"` // 0 = no cap; at most Max where both cap
-	MaxDelay  time.Duration `toml:"max_delay"`   // 0, or 1 to 63 times Size; 0 = reject at once
-	WarmUp    time.Duration `toml:"warm_up"`     // 0 to 10 min; 0 = the caps hold in full at once
-	Scope     string        `toml:"scope"`       // "instance" or "fleet"
+	Size      time.Duration `toml:"size"`                        // 1 ms to 1 s
+	Max       int           `toml:"max" unit:"requests"`         // 0 = no cap
+	MaxPerSKU int           `toml:"max_per_sku" unit:"requests"` // 0 = no cap; at most Max where both cap
+	MaxDelay  time.Duration `toml:"max_delay"`                   // 0, or 1 to 63 times Size; 0 = reject at once
+	WarmUp    time.Duration `toml:"warm_up"`                     // 0 to 10 min; 0 = the caps hold in full at once
+	Scope     string        `toml:"scope"`                       // "instance" or "fleet"
 }
 
 // Concurrency bounds the requests inside the shop.
 type Concurrency struct {
-	MaxInFlight  int           `toml:"max_in_flight"` // at least 1
-	MaxQueue     int           `toml:"max_queue"`     // 0 = nobody waits
-	QueueTimeout time.Duration `toml:"queue_timeout"` // above 0 where there is a queue
-	QueueOrder   string        `toml:"queue_order"`   // "fifo" or "lifo"
-	Adaptive     bool          `toml:"adaptive"`      // find the limit, between MinInFlight and MaxInFlight
-	MinInFlight  int           `toml:"min_in_flight"` // 1 to MaxInFlight
+	MaxInFlight  int           `toml:"max_in_flight" unit:"requests"` // at least 1
+	MaxQueue     int           `toml:"max_queue" unit:"requests"`     // 0 = nobody waits
+	QueueTimeout time.Duration `toml:"queue_timeout"`                 // above 0 where there is a queue
+	QueueOrder   string        `toml:"queue_order"`                   // "fifo" or "lifo"
+	Adaptive     bool          `toml:"adaptive"`                      // find the limit, at most MaxInFlight
 }
 
 // Rate bounds the requests of one key.
@@ -56,11 +54,11 @@ type Rate struct {
 	Name       string    `toml:"name"` // unique; of letters, digits and . _ -
 	Key        string    `toml:"key"`  // a template of request variables
 	Rate       PerSecond `toml:"rate"`
-	Burst      int       `toml:"burst"`       // at least 1
-	IPv4Prefix int       `toml:"ipv4_prefix"` // 1 to 32
-	IPv6Prefix int       `toml:"ipv6_prefix"` // 1 to 128
-	MaxKeys    int       `toml:"max_keys"`    // 1 to 100 million, 16 bytes each
-	Routes     []string  `toml:"routes"`      // names; empty = all but `pass`
+	Burst      int       `toml:"burst" unit:"requests"`   // at least 1
+	IPv4Prefix int       `toml:"ipv4_prefix" unit:"bits"` // 1 to 32
+	IPv6Prefix int       `toml:"ipv6_prefix" unit:"bits"` // 1 to 128
+	MaxKeys    int       `toml:"max_keys" unit:"keys"`    // 1 to 100 million, 16 bytes each
+	Routes     []string  `toml:"routes"`                  // names; empty = all but `pass`
 }
 
 func (l *Rate) preset() {
@@ -73,11 +71,11 @@ func defaultLimits() Limits {
 		Deny:        []string{},
 		ObserveOnly: []string{},
 		Connection: Connection{
-			RequestRate: 50, RequestBurst: 50, MaxConnections: 50000, MaxConnectionsPerIP: 200, OnExcess: "refuse",
+			RequestRate: 50, RequestBurst: 50, MaxConnections: 50000, MaxConnectionsPerIP: 200,
 		},
 		Window: Window{Size: 10 * time.Millisecond, MaxPerSKU: 20, MaxDelay: 10 * time.Millisecond, Scope: "instance"},
 		Concurrency: Concurrency{
-			MaxInFlight: 256, MaxQueue: 512, QueueTimeout: 200 * time.Millisecond, QueueOrder: "fifo", MinInFlight: 8,
+			MaxInFlight: 256, MaxQueue: 512, QueueTimeout: 200 * time.Millisecond, QueueOrder: "fifo",
 		},
 	}
 }
@@ -103,7 +101,6 @@ func (c *Connection) check(r *report) {
 	between(r, "limits.connection.max_connections_per_ip", c.MaxConnectionsPerIP, 1, most)
 	between(r, "limits.connection.max_requests", c.MaxRequests, 0, most)
 	atMost(r, "limits.connection.max_connections_per_ip", c.MaxConnectionsPerIP, "limits.connection.max_connections", c.MaxConnections)
-	r.oneOf("limits.connection.on_excess", c.OnExcess, "refuse", "close")
 }
 
 func (w *Window) check(r *report) {
@@ -133,6 +130,7 @@ func (w *Window) DelayWindows() int { return int(w.MaxDelay / w.Size) }
 
 func (w *Window) checkDelay(r *report) {
 	const key = "limits.window.max_delay"
+	r.rule(key, "0s, or 1 to 63 times size")
 	if w.MaxDelay > 0 && w.MaxDelay < w.Size {
 		r.fail(key, "%v is less than one window (%v): no request could wait; write \"0s\", or at least limits.window.size",
 			w.MaxDelay, w.Size)
@@ -148,11 +146,10 @@ func (c *Concurrency) check(r *report) {
 	}
 	r.notNegative("limits.concurrency.queue_timeout", c.QueueTimeout)
 	r.oneOf("limits.concurrency.queue_order", c.QueueOrder, "fifo", "lifo")
-	between(r, "limits.concurrency.min_in_flight", c.MinInFlight, 1, most)
-	if c.Adaptive {
-		atMost(r, "limits.concurrency.min_in_flight", c.MinInFlight, "limits.concurrency.max_in_flight", c.MaxInFlight)
-	}
 }
+
+// MinInFlight is where an adaptive limit starts, and what it never falls below.
+func (c *Concurrency) MinInFlight() int { return min(8, c.MaxInFlight) }
 
 func (l *Rate) check(r *report, at string, routes []string) {
 	if r.filled(at+".name", l.Name) && strings.ContainsFunc(l.Name, notLabel) {

@@ -51,6 +51,18 @@ type report struct {
 	file     string
 	lines    lines
 	problems []Problem
+	rules    map[string]string // what may stand at each key, in words; nil = it is not asked for
+}
+
+// rule notes what may stand at key. The first rule of a key is the narrowest.
+func (r *report) rule(key, may string) {
+	if r.rules == nil {
+		return
+	}
+	key = index.ReplaceAllString(key, "")
+	if _, has := r.rules[key]; !has {
+		r.rules[key] = may
+	}
 }
 
 // fail notes a problem at key, or at the nearest table around it where key itself is not in the file.

@@ -14,14 +14,14 @@ type Redis struct {
 	PasswordFile   string        `toml:"password_file"`
 	Password       Secret        // what PasswordFile held when it was read first
 	PasswordAt     string        // its path, from wherever sluice was started
-	DB             int           `toml:"db"` // 0 or above; 0 in a cluster
+	DB             int           `toml:"db" unit:"number of a database"` // 0 or above; 0 in a cluster
 	TLS            bool          `toml:"tls"`
-	PoolSize       int           `toml:"pool_size"`       // 1 to 10000
-	ConnectTimeout time.Duration `toml:"connect_timeout"` // above 0
-	Timeout        time.Duration `toml:"timeout"`         // above 0; one command
-	WaitReplicas   int           `toml:"wait_replicas"`   // 0 to 16
-	BreakerErrors  int           `toml:"breaker_errors"`  // at least 1, within a second
-	BreakerOpen    time.Duration `toml:"breaker_open"`    // above 0
+	PoolSize       int           `toml:"pool_size" unit:"connections"`  // 1 to 10000
+	ConnectTimeout time.Duration `toml:"connect_timeout"`               // above 0
+	Timeout        time.Duration `toml:"timeout"`                       // above 0; one command
+	WaitReplicas   int           `toml:"wait_replicas" unit:"replicas"` // 0 to 16
+	BreakerErrors  int           `toml:"breaker_errors" unit:"errors"`  // at least 1, within a second
+	BreakerOpen    time.Duration `toml:"breaker_open"`                  // above 0
 }
 
 func defaultRedis(env func(string) (string, bool)) Redis {

@@ -1,6 +1,9 @@
 package config
 
 import (
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,7 +17,6 @@ type Responses struct {
 	PagesDir         string            // where it is
 	RetryAfterJitter time.Duration     `toml:"retry_after_jitter"` // 0 to 1 min
 	CORSOrigins      Origins           `toml:"cors_origins"`       // whose pages may read; none, or "*" alone
-	ReasonHeader     string            `toml:"reason_header"`
 	RatelimitHeaders bool              `toml:"ratelimit_headers"`
 	Envelope         Envelope          `toml:"envelope"`
 	Classes          Classes           `toml:"classes"`
@@ -38,16 +40,16 @@ type Classes struct {
 
 // Envelope is the shop's own form of an answer, in JSON.
 type Envelope struct {
-	Status int    `toml:"status"` // 200 to 599
-	Body   string `toml:"body"`   // a template of $code $message $reason $detail $request_id $retry_after $sku
+	Status int    `toml:"status" unit:"HTTP status"` // 200 to 599
+	Body   string `toml:"body"`                      // a template of $code $message $reason $detail $request_id $retry_after $sku
 }
 
 // Class is the answer to one class of refusals.
 type Class struct {
-	Status     int           `toml:"status"`      // 400 to 599; of confirmed 200 to 599
-	Code       int           `toml:"code"`        // for $code
-	RetryAfter time.Duration `toml:"retry_after"` // 0 to 1 h; 0 = the header is left out
-	Redirect   string        `toml:"redirect"`    // a path or URL for browsers (303); "" = none
+	Status     int           `toml:"status" unit:"HTTP status"`    // 400 to 599; of confirmed 200 to 599
+	Code       int           `toml:"code" unit:"code of the shop"` // for $code
+	RetryAfter time.Duration `toml:"retry_after"`                  // 0 to 1 h; 0 = the header is left out
+	Redirect   string        `toml:"redirect"`                     // a path or URL for browsers (303); "" = none
 }
 
 func defaultResponses() Responses {
@@ -56,7 +58,6 @@ func defaultResponses() Responses {
 		Languages:        []string{"zh-CN", "en"},
 		RetryAfterJitter: 2 * time.Second,
 		CORSOrigins:      Origins{},
-		ReasonHeader:     "X-Sluice-Reason",
 		Envelope:         Envelope{Status: 200, Body: `{"code":$code,"msg":"$message","data":null}`},
 		Classes: Classes{
 			Busy:         Class{Status: 429, RetryAfter: time.Second, Code: 42900},
@@ -80,7 +81,6 @@ func (s *Responses) check(r *report) {
 	s.checkLanguages(r)
 	between(r, "responses.retry_after_jitter", s.RetryAfterJitter, 0, time.Minute)
 	s.CORSOrigins.check(r, "responses.cors_origins")
-	r.token("responses.reason_header", s.ReasonHeader)
 	between(r, "responses.envelope.status", s.Envelope.Status, 200, 599)
 	if r.filled("responses.envelope.body", s.Envelope.Body) {
 		r.variables("responses.envelope.body", s.Envelope.Body, "code", "message", "reason", "detail",
@@ -119,4 +119,61 @@ func (c *Class) check(r *report, at string) {
 	if !isURL && !path || strings.ContainsFunc(c.Redirect, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
 		r.fail(at+".redirect", "%q is neither a path nor a URL; write it like \"/sold-out.html\"", c.Redirect)
 	}
+}
+
+// Bounds of a folder of pages, so that a slip of the path cannot read a whole disk into memory.
+const (
+	maxPage  = 64 << 10 // bytes of one file
+	maxPages = 200      // files
+)
+
+// readPages reads the templates and languages of template_dir: what ends in .html or .toml, and does not begin with a dot.
+// A relative path starts from the configuration's folder.
+func (s *Responses) readPages(r *report, folder string) {
+	const key = "responses.template_dir"
+	if s.TemplateDir == "" {
+		return
+	}
+	s.PagesDir = from(folder, s.TemplateDir)
+	entries, err := os.ReadDir(s.PagesDir)
+	if err != nil {
+		r.fail(key, "open %s: %s; write the path of a folder that sluice may read", s.PagesDir, cause(err))
+		return
+	}
+	s.Pages = map[string]string{}
+	for _, entry := range entries {
+		name := entry.Name()
+		if strings.HasPrefix(name, ".") || !strings.HasSuffix(name, ".html") && !strings.HasSuffix(name, ".toml") {
+			continue
+		}
+		path := from(s.PagesDir, name)
+		text, err := readUpTo(path, maxPage)
+		switch {
+		case err != nil:
+			r.fail(key, "open %s: %s; make it a file that sluice may read", path, cause(err))
+		case len(text) > maxPage:
+			r.fail(key, "%s is larger than 64KiB; a page that refuses should be small", path)
+		case len(s.Pages) == maxPages:
+			r.fail(key, "%s holds more than %d pages; name the folder of the pages alone", s.PagesDir, maxPages)
+			return
+		}
+		s.Pages[name] = string(text)
+	}
+}
+
+// SamePages reports whether both have the same pages of their own.
+func (s *Responses) SamePages(other *Responses) bool { return maps.Equal(s.Pages, other.Pages) }
+
+// checkLanguages leaves a language that may have a file in template_dir to whoever reads what is in it.
+func (s *Responses) checkLanguages(r *report) {
+	if len(s.Languages) == 0 {
+		r.fail("responses.languages", "is empty; write \"zh-CN\", \"en\" or both")
+	}
+	known := []string{"zh-CN", "en"}
+	for i, language := range s.Languages {
+		if s.TemplateDir == "" || slices.Contains(known, language) {
+			r.oneOf(element("responses.languages", i), language, known...)
+		}
+	}
+	r.unique(s.Languages, func(i int) string { return element("responses.languages", i) })
 }

@@ -132,6 +132,7 @@ func (s *Server) checkSocket(r *report) {
 
 // proxies also refuses to trust everybody: then every client could choose the address that is limited.
 func (r *report) proxies(key, text string) {
+	r.rule(key, "CIDRs, or \"private\"")
 	if p, err := netip.ParsePrefix(text); err == nil && p.Bits() == 0 {
 		r.fail(key, "%q lets every client choose its own address; write the CIDRs of the proxies", text)
 		return

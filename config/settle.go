@@ -14,9 +14,9 @@ type Settle struct {
 	PasswordFile string      `toml:"password_file"`
 	Password     Secret      // what PasswordFile holds
 	URL          string      // Database; the path of SQLite is absolute, or as seen from where sluice was started
-	Listen       string      `toml:"listen"`  // host:port of health and metrics; "" = none
-	Batch        int         `toml:"batch"`   // entries a transaction, 1 to 10000
-	Workers      int         `toml:"workers"` // 1 to 64
+	Listen       string      `toml:"listen"`               // host:port of health and metrics; "" = none
+	Batch        int         `toml:"batch" unit:"entries"` // entries a transaction, 1 to 10000
+	Workers      int         `toml:"workers" unit:"SKUs"`  // 1 to 64
 	Stock        SettleStock `toml:"stock"`
 	OrdersQuery  string      `toml:"orders_query"` // returns serial and quantity of the orders of :sku; "" = they are not compared
 	Paid         SettlePaid  `toml:"paid"`

@@ -12,16 +12,15 @@ import (
 type Upstream struct {
 	Targets               []string      `toml:"targets"` // at least one; no default
 	Policy                string        `toml:"policy"`
-	MaxConns              int           `toml:"max_conns"`               // 1 to 65535, per target
-	MaxPending            int           `toml:"max_pending"`             // 0 to 1000000 requests that wait for a connection; 0 = none waits
-	QueueTimeout          time.Duration `toml:"queue_timeout"`           // 0 to Timeout; how long they wait; 0 = they do not
-	ResponseMemory        Size          `toml:"response_memory"`         // 1 MiB to 1 TiB; what slow clients have not read, in memory
-	Spool                 bool          `toml:"spool"`                   // past it, in a file
-	SpoolSize             Size          `toml:"spool_size"`              // 1 MiB to 1 TiB, of that file
-	SpoolDir              string        `toml:"spool_dir"`               // "" = the system's folder for temporary files
-	ConnectTimeout        time.Duration `toml:"connect_timeout"`         // above 0, at most Timeout
-	ResponseHeaderTimeout time.Duration `toml:"response_header_timeout"` // above 0, at most Timeout; to the response's header
-	Timeout               time.Duration `toml:"timeout"`                 // above 0; the whole exchange
+	MaxConns              int           `toml:"max_conns" unit:"connections"` // 1 to 65535, per target
+	MaxPending            int           `toml:"max_pending" unit:"requests"`  // 0 to 1000000 requests that wait for a connection; 0 = none waits
+	QueueTimeout          time.Duration `toml:"queue_timeout"`                // 0 to Timeout; how long they wait; 0 = they do not
+	ResponseMemory        Size          `toml:"response_memory"`              // 1 MiB to 1 TiB; what slow clients have not read, in memory
+	SpoolSize             Size          `toml:"spool_size"`                   // past it, in a file: 1 MiB to 1 TiB; 0 = none
+	SpoolDir              string        `toml:"spool_dir"`                    // "" = the system's folder for temporary files
+	ConnectTimeout        time.Duration `toml:"connect_timeout"`              // above 0, at most Timeout
+	ResponseHeaderTimeout time.Duration `toml:"response_header_timeout"`      // above 0, at most Timeout; to the response's header
+	Timeout               time.Duration `toml:"timeout"`                      // above 0; the whole exchange
 	IdleConnTimeout       time.Duration `toml:"idle_conn_timeout"`
 	PassHost              bool          `toml:"pass_host"`
 	Retry                 string        `toml:"retry"` // "off" or "connect"
@@ -40,12 +39,12 @@ type UpstreamTLS struct {
 
 // Health is how each target is probed.
 type Health struct {
-	Path     string        `toml:"path"`     // "" = no active check
-	Interval time.Duration `toml:"interval"` // above 0
-	Timeout  time.Duration `toml:"timeout"`  // above 0, at most Interval
-	Fails    int           `toml:"fails"`    // 1 to 1000, in a row
-	Passes   int           `toml:"passes"`   // 1 to 1000, in a row
-	Status   string        `toml:"status"`   // "200" or "200-399"; see Statuses
+	Path     string        `toml:"path"`                 // "" = no active check
+	Interval time.Duration `toml:"interval"`             // above 0
+	Timeout  time.Duration `toml:"timeout"`              // above 0, at most Interval
+	Fails    int           `toml:"fails" unit:"checks"`  // 1 to 1000, in a row
+	Passes   int           `toml:"passes" unit:"checks"` // 1 to 1000, in a row
+	Status   string        `toml:"status"`               // "200" or "200-399"; see Statuses
 }
 
 // Statuses is the range of Status, both ends included.
@@ -73,7 +72,6 @@ func defaultUpstream() Upstream {
 		MaxPending:            10000,
 		QueueTimeout:          time.Second,
 		ResponseMemory:        64 << 20,
-		Spool:                 true,
 		SpoolSize:             1 << 30,
 		ConnectTimeout:        time.Second,
 		ResponseHeaderTimeout: 5 * time.Second,
@@ -98,7 +96,10 @@ func (u *Upstream) check(r *report) {
 	between(r, "upstream.max_pending", u.MaxPending, 0, 1000000)
 	r.notNegative("upstream.queue_timeout", u.QueueTimeout)
 	between(r, "upstream.response_memory", u.ResponseMemory, 1<<20, maxSize)
-	between(r, "upstream.spool_size", u.SpoolSize, 1<<20, maxSize)
+	r.rule("upstream.spool_size", "0B, or 1MiB to 1024GiB")
+	if u.SpoolSize != 0 {
+		between(r, "upstream.spool_size", u.SpoolSize, 1<<20, maxSize)
+	}
 	r.positive("upstream.connect_timeout", u.ConnectTimeout)
 	r.positive("upstream.response_header_timeout", u.ResponseHeaderTimeout)
 	r.positive("upstream.timeout", u.Timeout)

@@ -113,7 +113,7 @@ func TestLogs_HoldNoSecret(t *testing.T) {
 	r, shop := redistest.Start(t, "--requirepass", redisPassword), open(t, nil)
 	r.Client.Options().Password = redisPassword
 	g, out := logged(t, shop.setting(), redisAt(r), `log.level = "debug"`, `stock.redis.connect_timeout = "5s"`,
-		"access_log.refused_every = 1",
+		"access_log.rejected_per_second = 1000000",
 		fmt.Sprintf("stock.redis.password_file = %q", keep(t, "redis", redisPassword)),
 		fmt.Sprintf("admin.token_file = %q", keep(t, "token", token)),
 		fmt.Sprintf("stock.reserve.secret_file = %q", keep(t, "secret", secret)),
@@ -235,7 +235,7 @@ func TestAccessLog_FloodOfRejectionsIsASampleAndSums(t *testing.T) {
 	t.Parallel()
 	shop := open(t, nil)
 	g, out := logged(t, shop.setting(), unlimited,
-		"access_log.rejected_per_second = 2\naccess_log.refused_every = 1000000")
+		"access_log.rejected_per_second = 2")
 	const rejected = 300
 	for range rejected {
 		g.order("7777").must(t, 404, "unknown_sku")

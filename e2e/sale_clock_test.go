@@ -59,7 +59,7 @@ func TestSchedule_InstanceWithAWrongClockStartsNoSaleAndReportsIt(t *testing.T) 
 	_, text := g.peek("/metrics")
 	wants(t, text, "sluice_sale_clock_wrong 1", `sluice_sale_state{sale="rush",state="paused"} 1`)
 	if status, text := g.peek("/readyz?verbose"); status != 200 ||
-		!strings.Contains(text, "beyond stock.max_skew: no sale begins here") {
+		!strings.Contains(text, "by more than 2s: no sale begins here") {
 		t.Errorf("%d %s", status, text)
 	}
 	wants(t, g.log.String(), "too far apart")

@@ -63,8 +63,7 @@ func (p *Proxy) reject(r *Request) {
 	out := &r.exchange.Local
 	p.responder.Write(out, &r.reject)
 	p.appendRateFields(r)
-	closes := r.rejection.Reason.ClosesConnection() || r.rejection.Reason == reject.ConnRate && p.CloseOnExcess
-	if closes || !r.conn.SkipBody() {
+	if r.rejection.Reason.ClosesConnection() || !r.conn.SkipBody() {
 		out.Close = true
 		r.conn.CloseAfterResponse()
 	}

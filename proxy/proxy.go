@@ -40,7 +40,6 @@ type Options struct {
 	BodyMemory      int64  // bytes that request bodies hold at most, all together; 0 = 64 MiB
 	PassHost        bool   // the upstream sees the client's Host rather than its own authority
 	Responses       reject.Options
-	CloseOnExcess   bool // a connection over its request rate is closed as well
 	Settlement      SettlementRules
 	Auth            Auth
 	SoldOutOn       *SoldOutOn // nil = only the header Sluice-Order says so

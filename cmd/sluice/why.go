@@ -71,7 +71,7 @@ func unknownSince(since time.Time) string {
 		return "nothing is remembered: no request has come yet, or access_log.buffer_size is \"0B\""
 	}
 	return "nothing is remembered of it; what is remembered begins at " + since.Local().Format(time.RFC3339) +
-		", and of the rejections it is a sample (access_log.rejected_per_second, refused_every)"
+		", and of the rejections it is a sample (access_log.rejected_per_second)"
 }
 
 // spellOut prints one line of the log for people: its members in their order, one a row.

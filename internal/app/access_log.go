@@ -13,11 +13,14 @@ import (
 	"sluice/proxy/metrics"
 )
 
+// rejectedEvery is how many rejections of a reason one line stands for, beyond access_log.rejected_per_second.
+const rejectedEvery = 1000
+
 // accessSettings are what the configuration says of the access log.
 func accessSettings(c *config.Config) accesslog.Settings {
 	a := c.AccessLog
 	return accesslog.Settings{
-		Output: a.Output, RejectedFirst: a.RejectedPerSecond, RejectedEvery: a.RefusedEvery,
+		Output: a.Output, RejectedFirst: a.RejectedPerSecond, RejectedEvery: rejectedEvery,
 		MaskIP: a.MaskIP, Remember: int64(a.BufferSize),
 	}
 }

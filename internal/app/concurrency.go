@@ -37,7 +37,7 @@ func (in *concurrency) use(c *config.Config) {
 	in.close() // no tick between the two
 	if limit.Adaptive {
 		in.all.SetQueue(limit.MaxQueue)
-		in.adaptive.SetBounds(limit.MinInFlight, limit.MaxInFlight)
+		in.adaptive.SetBounds(limit.MinInFlight(), limit.MaxInFlight)
 		in.stop, in.stopped = make(chan struct{}), make(chan struct{})
 		go in.tick(in.stop, in.stopped)
 	} else {

@@ -108,8 +108,8 @@ func TestTheAdaptiveLimitIsSwitchedOnAndOffByAReload(t *testing.T) {
 			p.Acquire(nil)
 		}
 		time.Sleep(time.Minute)
-		if got := in.all.Max(); got != c.Limits.Concurrency.MinInFlight {
-			t.Errorf("limit %d of a silent shop, want min_in_flight", got)
+		if got := in.all.Max(); got != c.Limits.Concurrency.MinInFlight() {
+			t.Errorf("limit %d of a silent shop, want the smallest", got)
 		}
 		in.use(crowded(64, 0))
 		time.Sleep(time.Minute)

@@ -72,7 +72,7 @@ var limitRows = []limitRow{
 		use: func(in *limits, c *config.Config) { in.windows.use(c) },
 	},
 	{
-		name: "concurrency", numbers: []string{"max_in_flight", "max_queue", "queue_timeout", "min_in_flight"},
+		name: "concurrency", numbers: []string{"max_in_flight", "max_queue", "queue_timeout"},
 		others: []string{"adaptive", "queue_order"},
 		bounds: func(l *config.Limits) map[reject.Reason]string {
 			c := l.Concurrency

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"time"
 
 	"sluice/cache"
 	"sluice/config"
@@ -23,10 +24,7 @@ import (
 // openUpstream makes the pool of c. adopt stands below what failpoints do to each new connection.
 func openUpstream(c *config.Config, adopt func(net.Conn) net.Conn, log *slog.Logger) (*upstream.Pool, error) {
 	u := &c.Upstream
-	store := spool.Options{Memory: int64(u.ResponseMemory), Dir: u.SpoolDir, Log: log}
-	if u.Spool {
-		store.File = int64(u.SpoolSize)
-	}
+	store := spool.Options{Memory: int64(u.ResponseMemory), File: int64(u.SpoolSize), Dir: u.SpoolDir, Log: log}
 	o := upstreamOptions(c)
 	o.Spool, o.Logger, o.Wrap = spool.New(store), log, failpoint.WrapUpstream(adopt)
 	return upstream.New(o)
@@ -47,6 +45,12 @@ func upstreamOptions(c *config.Config) upstream.Options {
 		TLS: upstream.TLS{CA: u.TLS.CA, ServerName: u.TLS.ServerName, Insecure: u.TLS.InsecureSkipVerify},
 	}
 }
+
+// What no file changes.
+const (
+	reasonHeader = "X-Sluice-Reason" // of each rejection
+	jwtLeeway    = 30 * time.Second  // by how much the clock of a token's issuer may be wrong
+)
 
 // gates by their name in the file. A route whose gate is not here was rejected by config.
 var gates = map[string]route.Gate{
@@ -75,7 +79,6 @@ func proxyOptions(c *config.Config) proxy.Options {
 		CacheWait:       c.Upstream.Timeout,
 		Responses:       responses(&c.Responses),
 		Auth:            proofs(&c.Auth),
-		CloseOnExcess:   limit.OnExcess == "close",
 		MaxRequests:     limit.MaxRequests,
 		Bypass:          c.Limits.Bypassed,
 		Deny:            c.Limits.Denied,
@@ -127,7 +130,7 @@ func responses(r *config.Responses) reject.Options {
 			reject.Unavailable: class(of.Unavailable),
 		},
 		EnvelopeStatus: r.Envelope.Status, EnvelopeBody: r.Envelope.Body,
-		Jitter: r.RetryAfterJitter, Origins: r.CORSOrigins, ReasonHeader: r.ReasonHeader,
+		Jitter: r.RetryAfterJitter, Origins: r.CORSOrigins, ReasonHeader: reasonHeader,
 		RateFields: r.RatelimitHeaders,
 	}
 }
@@ -210,7 +213,7 @@ func proofs(c *config.Auth) proxy.Auth {
 	return proxy.Auth{
 		JWT: auth.JWTOptions{
 			Algorithm: c.JWTAlgorithm, Key: string(c.JWTKey), Issuer: c.JWTIssuer, Audience: c.JWTAudience,
-			Leeway: c.JWTLeeway, Remember: c.JWTCacheSize,
+			Leeway: jwtLeeway, Remember: c.JWTCacheSize,
 		},
 		From: c.JWTFrom, CookieKey: string(c.CookieKey), OrderTokenKey: string(c.OrderTokenKey), Slot: c.OrderTokenTTL,
 	}

@@ -81,7 +81,7 @@ func (g *Gateway) redisCheck() (string, admin.Health) {
 func (g *Gateway) clockCheck() (string, admin.Health) {
 	skew, wrong := g.schedule.Skew()
 	if wrong {
-		return fmt.Sprintf("Redis' clock is %s ahead of this machine's, beyond stock.max_skew: no sale begins here",
+		return fmt.Sprintf("Redis' clock is %s ahead of this machine's, by more than 2s: no sale begins here",
 			skew.Round(time.Millisecond)), admin.Degraded
 	}
 	return fmt.Sprintf("Redis' clock is %s ahead of this machine's", skew.Round(time.Microsecond)), admin.Healthy

@@ -24,7 +24,7 @@ const (
 
 // Where these bounds hold: everywhere but in config and, for columns, in stockgate/link.
 var (
-	smallPackages = []string{"accesslog", "admin", "cache", "cmd/...", "examples/...", "internal/...", "limiter",
+	smallPackages = []string{"accesslog", "admin", "cache", "cmd/...", "config", "examples/...", "internal/...", "limiter",
 		"proxy/...", "settle/...", "stockgate/...", "tracing", "upstream/..."}
 	narrowLines = []string{"accesslog", "admin", "cache", "cmd/...", "deploy", "e2e/...", "examples/...", "internal/...",
 		"limiter", "proxy/...", "settle/...", "stockgate", "stockgate/fleet", "stockgate/key", "stockgate/layout",

@@ -33,7 +33,7 @@ func (o *Report) checkAccessLog(c *config.Config) {
 		o.Warn("log", "access_log.output: %v; create its folder, or let the user that runs sluice write there", err)
 	}
 	o.Info("log", "of requests, to %s: all that are forwarded; of each reason to reject the first %d in a second, "+
-		"then 1 in %d; the last %s remembered for sluice why", a.Output, a.RejectedPerSecond, a.RefusedEvery, a.BufferSize)
+		"then 1 in 1000; the last %s remembered for sluice why", a.Output, a.RejectedPerSecond, a.BufferSize)
 }
 
 // writable reports why the file of an output, or the folder in which it would be made, cannot be written.

@@ -69,7 +69,7 @@ func partOf(perWindow, n int, size time.Duration) string {
 func (o *Report) sizeInFlight(c *config.Config) {
 	limit := c.Limits.Concurrency
 	if limit.Adaptive {
-		o.Info("adaptive", "from %d to %d, by the shop's latency", limit.MinInFlight, limit.MaxInFlight)
+		o.Info("adaptive", "from %d to %d, by the shop's latency", limit.MinInFlight(), limit.MaxInFlight)
 	}
 	for _, r := range c.Routes {
 		switch {

@@ -25,7 +25,7 @@ var (
 	skewDesc = prometheus.NewDesc("sluice_sale_clock_skew_seconds",
 		"By how much Redis' clock is ahead of this machine's, as last measured.", nil, nil)
 	wrongDesc = prometheus.NewDesc("sluice_sale_clock_wrong",
-		"1 while the clocks are further apart than stock.max_skew: no sale begins on this instance.", nil, nil)
+		"1 while the clocks are more than 2 s apart: no sale begins on this instance.", nil, nil)
 	beatsDesc = prometheus.NewDesc("sluice_sale_beats_total",
 		"Questions for Redis' clock and the operators' words, by whether Redis answered.", []string{"outcome"}, nil)
 )

@@ -31,7 +31,7 @@ func OpenCommandSchedule(c *config.Config, log *slog.Logger) (*sale.Schedule, er
 
 // OpenSchedule keeps the sales of c, on Redis' clock where there is one.
 func OpenSchedule(c *config.Config, now func() int64, log *slog.Logger) (*sale.Schedule, error) {
-	o := sale.Options{MaxSkew: c.Stock.MaxSkew, Now: now, Wall: failpoint.Clock(), Log: log}
+	o := sale.Options{Now: now, Wall: failpoint.Clock(), Log: log}
 	if c.Stock.Source == "redis" {
 		way := RedisOptions(c)
 		way.Log = slog.New(slog.DiscardHandler) // others say what Redis is

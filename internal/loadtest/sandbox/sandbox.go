@@ -142,7 +142,6 @@ func (s *sandbox) isolate(c *config.Config) {
 	c.Upstream.Targets = []string{"http://" + s.Shop}
 	c.Sales = nil
 	c.Fleet.Name = "loadtest-" + s.ID
-	c.Responses.ReasonHeader = loadtest.ReasonHeader
 	c.Admin.Listen, c.Ops.Listen = "", ""
 	c.AccessLog.Output, c.AccessLog.BufferSize = "off", 0
 	c.Traces.Endpoint = ""

@@ -10,11 +10,10 @@ type Auth struct {
 	JWTAlgorithm      string        `toml:"jwt_algorithm"` // "HS256" "RS256" "EdDSA"; "" = no token is verified
 	JWTKeyFile        string        `toml:"jwt_key_file"`
 	JWTKey            Secret        // what JWTKeyFile holds
-	JWTFrom           string        `toml:"jwt_from"`       // a template: one header or cookie
-	JWTIssuer         string        `toml:"jwt_issuer"`     // "" = anything
-	JWTAudience       string        `toml:"jwt_audience"`   // "" = anything
-	JWTLeeway         time.Duration `toml:"jwt_leeway"`     // 0 to 5 min
-	JWTCacheSize      int           `toml:"jwt_cache_size"` // verified tokens; 0 to 10 million
+	JWTFrom           string        `toml:"jwt_from"`                     // a template: one header or cookie
+	JWTIssuer         string        `toml:"jwt_issuer"`                   // "" = anything
+	JWTAudience       string        `toml:"jwt_audience"`                 // "" = anything
+	JWTCacheSize      int           `toml:"jwt_cache_size" unit:"tokens"` // verified tokens; 0 to 10 million
 	CookieKeyFile     string        `toml:"cookie_key_file"`
 	CookieKey         Secret        // what CookieKeyFile holds
 	OrderTokenKeyFile string        `toml:"order_token_key_file"`
@@ -25,7 +24,7 @@ type Auth struct {
 }
 
 func defaultAuth() Auth {
-	return Auth{JWTFrom: "$http_authorization", JWTLeeway: 30 * time.Second, JWTCacheSize: 100_000, OrderTokenTTL: time.Minute}
+	return Auth{JWTFrom: "$http_authorization", JWTCacheSize: 100_000, OrderTokenTTL: time.Minute}
 }
 
 func (p *Auth) check(r *report, c *Config) {
@@ -37,7 +36,6 @@ func (p *Auth) check(r *report, c *Config) {
 		r.fail("auth.jwt_algorithm", "is missing: the key does not say for which it is; write \"HS256\", \"RS256\" or \"EdDSA\"")
 	}
 	r.filled("auth.jwt_from", p.JWTFrom)
-	between(r, "auth.jwt_leeway", p.JWTLeeway, 0, 5*time.Minute)
 	between(r, "auth.jwt_cache_size", p.JWTCacheSize, 0, 10_000_000)
 	for i := range c.Limits.Rates {
 		c.checkProven(r, element("limits.rate", i)+".key", c.Limits.Rates[i].Key)
