@@ -28,7 +28,10 @@ func (wheel) Limits() []Limit {
 }
 func (wheel) Targets() []Target { return []Target{{Target: "http://shop", Up: true}} }
 func (wheel) Settings() Settings {
-	return Settings{File: "config.toml", Settings: []Setting{{Key: "mode", Value: "enforce", Origin: "default", Live: true}}}
+	return Settings{
+		File:     "config.toml",
+		Settings: []Setting{{Key: "mode", Value: "enforce", Origin: "default", Live: true}},
+	}
 }
 
 func (g *wheel) Reload(context.Context, bool) (Reloaded, error) {

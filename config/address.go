@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"sluice/config/position"
 	"strconv"
 	"strings"
 )
@@ -124,13 +125,13 @@ func (r *report) networks(key string, list []string) (all []netip.Prefix) {
 		switch {
 		case !isFile:
 			before := len(r.problems)
-			if r.prefix(element(key, i), text); len(r.problems) == before {
+			if r.prefix(position.Element(key, i), text); len(r.problems) == before {
 				all = append(all, netip.MustParsePrefix(text))
 			}
 		case !strings.HasPrefix(path, "/"):
-			r.fail(element(key, i), "%q has no absolute path; write it like \"file:/etc/sluice/deny.txt\"", text)
+			r.fail(position.Element(key, i), "%q has no absolute path; write it like \"file:/etc/sluice/deny.txt\"", text)
 		default:
-			all = append(all, r.networksIn(element(key, i), path)...)
+			all = append(all, r.networksIn(position.Element(key, i), path)...)
 		}
 	}
 	return all
@@ -234,7 +235,7 @@ type Origins []string
 
 func (o Origins) check(r *report, key string) {
 	r.rule(key, "origins, or \"*\" alone")
-	at := func(i int) string { return element(key, i) }
+	at := func(i int) string { return position.Element(key, i) }
 	for i, origin := range o {
 		switch {
 		case origin == "*" && len(o) > 1:

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"sluice/config/position"
 	"strings"
 	"time"
 )
@@ -38,7 +39,7 @@ func (p *Auth) check(r *report, c *Config) {
 	r.filled("auth.jwt_from", p.JWTFrom)
 	between(r, "auth.jwt_cache_size", p.JWTCacheSize, 0, 10_000_000)
 	for i := range c.Limits.Rates {
-		c.checkProven(r, element("limits.rate", i)+".key", c.Limits.Rates[i].Key)
+		c.checkProven(r, position.Element("limits.rate", i)+".key", c.Limits.Rates[i].Key)
 	}
 	between(r, "auth.order_token_ttl", p.OrderTokenTTL, 10*time.Second, time.Hour)
 }

@@ -19,6 +19,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"sluice/config/position"
 	"strings"
 	"unicode"
 
@@ -29,6 +30,7 @@ import (
 const maxText = 256 << 10
 
 // Config is a whole, valid configuration. It is not changed after Load, so it may be shared.
+// It has many methods because each table checks and resolves itself in one.
 type Config struct {
 	Mode      string    `toml:"mode"`         // "enforce" or "observe"
 	Watch     bool      `toml:"watch_config"` // read the file again when it changes
@@ -50,7 +52,7 @@ type Config struct {
 	Settle    Settle    `toml:"settle"`
 
 	file    string
-	lines   lines
+	lines   position.Lines
 	version string
 }
 
@@ -106,7 +108,7 @@ func Parse(name string, text []byte, env func(string) (string, bool), rules ...R
 		return nil, err
 	}
 	c := defaults(env)
-	c.file, c.lines, c.version = name, indexLines(string(text)), versionOf(text)
+	c.file, c.lines, c.version = name, position.Index(string(text)), versionOf(text)
 
 	d := decoder{report: report{file: name, lines: c.lines}, env: env}
 	d.table(tree, reflect.ValueOf(c).Elem(), "")
@@ -132,7 +134,7 @@ func Parse(name string, text []byte, env func(string) (string, bool), rules ...R
 // At is the place of a key such as "route[2].match": "config.toml:61", or where the key is not in the file,
 // the place of the table around it, or else the file alone.
 func (c *Config) At(key string) string {
-	p := Problem{File: c.file, Line: c.lines.near(key)}
+	p := Problem{File: c.file, Line: c.lines.Near(key)}
 	return strings.TrimSuffix(p.String(), ": ")
 }
 
@@ -176,7 +178,7 @@ func firstOf(text string, line int, message string) (first int) {
 	}
 	index := regexp.MustCompile(`\[\d+\]`)
 	lines := strings.SplitAfter(text, "\n")
-	for key, at := range indexLines(strings.Join(lines[:min(line-1, len(lines))], "")) {
+	for key, at := range position.Index(strings.Join(lines[:min(line-1, len(lines))], "")) {
 		if index.ReplaceAllString(key, "") == found[1] {
 			first = max(first, at) // of repeated tables the last one is meant
 		}

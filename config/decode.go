@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sluice/config/position"
 	"strings"
 	"time"
 )
@@ -30,7 +31,7 @@ func (d *decoder) table(tree map[string]any, into reflect.Value, path string) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
-		key := join(path, name)
+		key := position.Join(path, name)
 		if field, ok := fields[name]; ok {
 			d.value(tree[name], field, key)
 		} else if instead := replaced(key, tree[name]); instead != "" {
@@ -173,7 +174,7 @@ func (d *decoder) list(v any, into reflect.Value, key string) {
 		if p, ok := at.Addr().Interface().(presetter); ok {
 			p.preset()
 		}
-		d.value(item, at, element(key, i))
+		d.value(item, at, position.Element(key, i))
 	}
 }
 
@@ -185,7 +186,7 @@ func (d *decoder) mapping(v any, into reflect.Value, key string) {
 	into.Set(reflect.MakeMap(into.Type()))
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
 		item := reflect.New(into.Type().Elem()).Elem()
-		d.value(tree[name], item, join(key, name))
+		d.value(tree[name], item, position.Join(key, name))
 		into.SetMapIndex(reflect.ValueOf(name), item)
 	}
 }

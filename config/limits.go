@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"sluice/config/position"
 	"strings"
 	"time"
 )
@@ -89,9 +90,9 @@ func (l *Limits) check(r *report, routes []string) {
 	names := make([]string, len(l.Rates))
 	for i := range l.Rates {
 		names[i] = l.Rates[i].Name
-		l.Rates[i].check(r, element("limits.rate", i), routes)
+		l.Rates[i].check(r, position.Element("limits.rate", i), routes)
 	}
-	r.unique(names, func(i int) string { return element("limits.rate", i) + ".name" })
+	r.unique(names, func(i int) string { return position.Element("limits.rate", i) + ".name" })
 	l.checkObserveOnly(r, names)
 }
 
@@ -119,7 +120,7 @@ func (w *Window) check(r *report) {
 const maxDelay = 63
 
 // derive makes MaxDelay one window where the file does not say it.
-func (w *Window) derive(in lines) {
+func (w *Window) derive(in position.Lines) {
 	if _, has := in["limits.window.max_delay"]; !has {
 		w.MaxDelay = w.Size
 	}
@@ -167,7 +168,7 @@ func (l *Rate) check(r *report, at string, routes []string) {
 	between(r, at+".max_keys", l.MaxKeys, 1, 100_000_000)
 	for i, name := range l.Routes {
 		if !slices.Contains(routes, name) {
-			r.fail(element(at+".routes", i), "%q is no route; write the name of a [[route]]", name)
+			r.fail(position.Element(at+".routes", i), "%q is no route; write the name of a [[route]]", name)
 		}
 	}
 }
@@ -190,14 +191,14 @@ func (l *Limits) checkObserveOnly(r *report, rates []string) {
 	builtIn := limitNames()
 	for i, name := range rates {
 		if slices.Contains(builtIn, name) {
-			r.fail(element("limits.rate", i)+".name", "%q is the name of [limits.%s]; write another one", name, name)
+			r.fail(position.Element("limits.rate", i)+".name", "%q is the name of [limits.%s]; write another one", name, name)
 		}
 	}
 	known := slices.Concat(builtIn, rates)
 	for i, name := range l.ObserveOnly {
-		r.oneOf(element("limits.observe_only", i), name, known...)
+		r.oneOf(position.Element("limits.observe_only", i), name, known...)
 	}
-	r.unique(l.ObserveOnly, func(i int) string { return element("limits.observe_only", i) })
+	r.unique(l.ObserveOnly, func(i int) string { return position.Element("limits.observe_only", i) })
 }
 
 // notLabel tells what may not stand in a name that is shown everywhere.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"sluice/config/position"
 	"strings"
 	"testing"
 
@@ -42,6 +43,7 @@ var rangesInWords = map[string]string{
 	"responses.classes.NAME.code": "any whole number", "responses.classes.NAME.retry_after": "0s to 1h0m0s",
 	"responses.classes.NAME.redirect": "a path, a URL, or empty", "traces.endpoint": "an http or https URL, or empty",
 	"settle.database": "postgres://, mysql:// or sqlite:, or empty", "settle.orders_query": "SQL with :sku, or empty",
+	"settle.paid.query": "SQL with :sku, or empty", "upstream.tls.server_name": "a host name, or empty",
 	"settle.stock.table": "a name of SQL, or empty", "settle.stock.sku_column": "a name of SQL",
 	"settle.stock.left_column": "a name of SQL", "upstream.spool_dir": "a folder, or empty",
 	"admin.listen": "host:port, unix:/PATH, or empty", "ops.listen": "host:port, unix:/PATH, or empty",
@@ -148,7 +150,7 @@ func TestReference_ExamplesHaveTheKindOfTheirKeys(t *testing.T) {
 			t.Errorf("%s = %s: %v", d.key, d.example, err)
 			continue
 		}
-		dec := decoder{report: report{lines: lines{}}}
+		dec := decoder{report: report{lines: position.Lines{}}}
 		dec.value(tree["x"], reflect.New(fieldAt(reflect.TypeFor[Config](), d.key).Type).Elem(), d.key)
 		if err := dec.err(); err != nil {
 			t.Errorf("example %s: %v", d.example, err)
@@ -247,7 +249,7 @@ func meanings(text string) map[string]string {
 		} else if m := inner.FindStringSubmatch(l); m != nil {
 			all[table+"."+m[1]] = m[2]
 		} else if m := line.FindStringSubmatch(l); m != nil {
-			all[join(table, m[1])] = m[3]
+			all[position.Join(table, m[1])] = m[3]
 		}
 	}
 	return all

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sluice/config/position"
 	"strings"
 )
 
@@ -49,7 +50,7 @@ func (e *Error) Error() string {
 // report collects the problems of one stage.
 type report struct {
 	file     string
-	lines    lines
+	lines    position.Lines
 	problems []Problem
 	rules    map[string]string // what may stand at each key, in words; nil = it is not asked for
 }
@@ -77,7 +78,7 @@ func (r *report) fail(key, format string, args ...any) {
 		}
 	}
 	r.problems = append(r.problems, Problem{
-		File: r.file, Line: r.lines.near(key), Key: key, Message: fmt.Sprintf(format, args...),
+		File: r.file, Line: r.lines.Near(key), Key: key, Message: fmt.Sprintf(format, args...),
 	})
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"os"
+	"sluice/config/position"
 	"time"
 )
 
@@ -58,9 +59,9 @@ func (d *Redis) check(r *report) {
 		r.fail("stock.redis.addresses", "is empty; write where Redis is, like [\"127.0.0.1:6379\"]")
 	}
 	for i, address := range d.Addresses {
-		r.hostPort(element("stock.redis.addresses", i), address)
+		r.hostPort(position.Element("stock.redis.addresses", i), address)
 	}
-	r.unique(d.Addresses, func(i int) string { return element("stock.redis.addresses", i) })
+	r.unique(d.Addresses, func(i int) string { return position.Element("stock.redis.addresses", i) })
 	r.oneOf("stock.redis.topology", d.Topology, "auto", "single", "sentinel", "cluster")
 	switch {
 	case d.Topology == "sentinel" && d.MasterName == "":

@@ -4,6 +4,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"sluice/config/position"
 	"strings"
 	"testing"
 
@@ -90,7 +91,7 @@ func nameKeys(v any, path string, into map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, value := range v {
-			nameKeys(value, join(path, name), into)
+			nameKeys(value, position.Join(path, name), into)
 		}
 	case []map[string]any:
 		for _, value := range v {
@@ -110,7 +111,7 @@ func structKeys(t reflect.Type, path string) []string {
 	var keys []string
 	for i := range t.NumField() {
 		if tag := t.Field(i).Tag.Get("toml"); tag != "" {
-			keys = append(keys, structKeys(t.Field(i).Type, join(path, tag))...)
+			keys = append(keys, structKeys(t.Field(i).Type, position.Join(path, tag))...)
 		}
 	}
 	return keys

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sluice/config/position"
 	"strings"
 	"time"
 )
@@ -172,8 +173,8 @@ func (s *Responses) checkLanguages(r *report) {
 	known := []string{"zh-CN", "en"}
 	for i, language := range s.Languages {
 		if s.TemplateDir == "" || slices.Contains(known, language) {
-			r.oneOf(element("responses.languages", i), language, known...)
+			r.oneOf(position.Element("responses.languages", i), language, known...)
 		}
 	}
-	r.unique(s.Languages, func(i int) string { return element("responses.languages", i) })
+	r.unique(s.Languages, func(i int) string { return position.Element("responses.languages", i) })
 }

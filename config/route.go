@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"sluice/config/position"
+	"time"
+)
 
 // Route says which requests these are, which gate they pass, and where SKU, user and quantity are found.
 type Route struct {
@@ -31,11 +34,11 @@ func (c *Config) checkRoutes(r *report) []string {
 	names := make([]string, len(c.Routes))
 	for i := range c.Routes {
 		names[i] = c.Routes[i].Name
-		c.Routes[i].check(r, element("route", i))
-		c.checkGate(r, &c.Routes[i], element("route", i))
-		c.checkProof(r, &c.Routes[i], element("route", i))
+		c.Routes[i].check(r, position.Element("route", i))
+		c.checkGate(r, &c.Routes[i], position.Element("route", i))
+		c.checkProof(r, &c.Routes[i], position.Element("route", i))
 	}
-	r.unique(names, func(i int) string { return element("route", i) + ".name" })
+	r.unique(names, func(i int) string { return position.Element("route", i) + ".name" })
 	return names
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/url"
+	"sluice/config/position"
 	"strings"
 	"time"
 )
@@ -61,7 +62,7 @@ func (c *Config) check(r *report) {
 func (c *Config) checkListeners(r *report) {
 	keys, addresses := []string{}, []string{}
 	for i, address := range c.Server.Listen {
-		keys, addresses = append(keys, element("server.listen", i)), append(addresses, address)
+		keys, addresses = append(keys, position.Element("server.listen", i)), append(addresses, address)
 	}
 	keys, addresses = append(keys, "admin.listen", "ops.listen"), append(addresses, c.Admin.Listen, c.Ops.Listen)
 	for i, address := range addresses {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"sluice/config/position"
 	"strings"
 )
 
@@ -23,10 +24,10 @@ func (s *Script) Used() bool { return s.Preset != "" || s.File != "" }
 func (s *Stock) checkScript(r *report) {
 	c := &s.Script
 	for i, text := range c.Keys {
-		r.variables(element("stock.script.keys", i), text, append(skuNames(), "serial", "user")...)
+		r.variables(position.Element("stock.script.keys", i), text, append(skuNames(), "serial", "user")...)
 	}
 	for i, text := range c.Args {
-		r.variables(element("stock.script.args", i), text,
+		r.variables(position.Element("stock.script.args", i), text,
 			append(skuNames(), "serial", "user", "quantity", "token", "time")...)
 	}
 	if !c.Used() {

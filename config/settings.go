@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"sluice/config/position"
 	"strconv"
 	"strings"
 	"time"
@@ -44,7 +45,7 @@ func (c *Config) walk(table reflect.Value, path string, visit func(key string, v
 		if tag == "" {
 			continue
 		}
-		v, key := table.Field(i), join(path, tag)
+		v, key := table.Field(i), position.Join(path, tag)
 		switch {
 		case v.Kind() == reflect.Pointer && v.IsNil():
 		case v.Kind() == reflect.Pointer:
@@ -53,7 +54,7 @@ func (c *Config) walk(table reflect.Value, path string, visit func(key string, v
 			c.walk(v, key, visit)
 		case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct:
 			for j := range v.Len() {
-				c.walk(v.Index(j), element(key, j), visit)
+				c.walk(v.Index(j), position.Element(key, j), visit)
 			}
 		default:
 			visit(key, v)
@@ -191,7 +192,7 @@ func keep(to, from reflect.Value, path string, live func(key string) bool) {
 		if tag == "" {
 			continue
 		}
-		switch key, field := join(path, tag), to.Field(i); {
+		switch key, field := position.Join(path, tag), to.Field(i); {
 		case hasLive(field.Type(), key, live) && isTable(field.Type()):
 			keep(field, from.Field(i), key, live)
 		case !hasLive(field.Type(), key, live):
@@ -210,7 +211,7 @@ func hasLive(t reflect.Type, key string, live func(key string) bool) bool {
 		return live(key)
 	}
 	for i := range t.NumField() {
-		if tag := t.Field(i).Tag.Get("toml"); tag != "" && hasLive(t.Field(i).Type, join(key, tag), live) {
+		if tag := t.Field(i).Tag.Get("toml"); tag != "" && hasLive(t.Field(i).Type, position.Join(key, tag), live) {
 			return true
 		}
 	}
@@ -229,7 +230,7 @@ func diff(a, b reflect.Value, path string) (keys []string) {
 		if tag == "" {
 			continue
 		}
-		key := join(path, tag)
+		key := position.Join(path, tag)
 		switch x, y := a.Field(i), b.Field(i); {
 		case x.Kind() == reflect.Struct:
 			keys = append(keys, diff(x, y, key)...)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"sluice/config/position"
 	"strings"
 	"time"
 )
@@ -75,7 +76,7 @@ func (a *Answer) check(r *report, at string) {
 		r.token(at+".header", name)
 	}
 	for i, status := range a.Status {
-		between(r, element(at+".status", i), status, 100, 599)
+		between(r, position.Element(at+".status", i), status, 100, 599)
 	}
 	if (a.JSON == "") != (len(a.Values) == 0) {
 		r.fail(at, "json and values belong together; write both or neither")
@@ -127,7 +128,7 @@ func (v *Reserve) check(r *report) {
 	r.statusClasses("stock.reserve.release_on", v.ReleaseOn)
 	for i, status := range v.ReleaseOn {
 		if slices.Contains(v.ConfirmOn, status) {
-			r.fail(element("stock.reserve.release_on", i), "%q is in confirm_on too: an answer is one or the other; drop it from one", status)
+			r.fail(position.Element("stock.reserve.release_on", i), "%q is in confirm_on too: an answer is one or the other; drop it from one", status)
 		}
 	}
 	if j := v.ConfirmJSON; j != nil && (j.Path == "" || len(j.Values) == 0) {
@@ -148,6 +149,6 @@ func (r *report) statusClasses(key string, list []string) {
 		if class && len(digit) == 1 && strings.Contains("12345", digit) || statusCode(text) != 0 {
 			continue
 		}
-		r.fail(element(key, i), "%q is not a status; write it like \"2xx\" or \"201\"", text)
+		r.fail(position.Element(key, i), "%q is not a status; write it like \"2xx\" or \"201\"", text)
 	}
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"crypto/x509"
 	"slices"
+	"sluice/config/position"
 	"strconv"
 	"strings"
 	"time"
@@ -88,9 +89,9 @@ func (u *Upstream) check(r *report) {
 		r.fail("upstream.targets", "is missing; write where the shop is, like [\"http://127.0.0.1:9000\"]")
 	}
 	for i, target := range u.Targets {
-		r.target(element("upstream.targets", i), target)
+		r.target(position.Element("upstream.targets", i), target)
 	}
-	r.unique(u.Targets, func(i int) string { return element("upstream.targets", i) })
+	r.unique(u.Targets, func(i int) string { return position.Element("upstream.targets", i) })
 	r.oneOf("upstream.policy", u.Policy, "least_conn", "round_robin", "random", "first", "client_hash")
 	between(r, "upstream.max_conns", u.MaxConns, 1, 65535)
 	between(r, "upstream.max_pending", u.MaxPending, 0, 1000000)

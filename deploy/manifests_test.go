@@ -79,13 +79,22 @@ func TestManifests_ChartRendersWhatKubernetesKnows(t *testing.T) {
 	if err != nil {
 		t.Fatalf("helm template: %v\n%s", err, full)
 	}
-	settles, err := rendered(t, helm, append(template, "--set", "settle.enabled=true,settle.database=postgres://u@db/shop,"+
-		"settle.passwordSecret=d,redisPassword.secret=r")...)
+	settles, err := rendered(
+		t,
+		helm,
+		append(template, "--set", "settle.enabled=true,settle.database=postgres://u@db/shop,"+
+			"settle.passwordSecret=d,redisPassword.secret=r")...)
 	if err != nil {
 		t.Fatalf("helm template: %v\n%s", err, settles)
 	}
 	wants(t, known(t, settles), "Deployment shop-sluice\n", "Deployment shop-sluice-settler\n")
-	wants(t, settles, `args: ["settle", "migrate",`, `args: ["settle", "run",`, "SETTLE_DATABASE, value: \"postgres://u@db/shop\"")
+	wants(
+		t,
+		settles,
+		`args: ["settle", "migrate",`,
+		`args: ["settle", "run",`,
+		"SETTLE_DATABASE, value: \"postgres://u@db/shop\"",
+	)
 	wants(t, known(t, full), "ServiceMonitor shop-sluice\n", "PrometheusRule shop-sluice\n", "Service shop-sluice-admin\n")
 	wants(t, full, "runbook_url: https://git.example.com/docs/runbook.md#sluicedown", "image: \"sluice@sha256:000",
 		"team: x")

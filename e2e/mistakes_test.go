@@ -75,16 +75,19 @@ func TestMistakes_InTheFile(t *testing.T) {
 		"unset variable": {"upstream.targets = [\"${SHOP_NOWHERE}\"]\n" + routes,
 			[]string{`${SHOP_NOWHERE} is not set; set it, or write ${SHOP_NOWHERE:-fallback}`}},
 		"no password file": {"stock.redis.password_file = \"/nowhere/secret\"\n" + shopSetting + routes,
-			[]string{`%:1: stock.redis.password_file: open /nowhere/secret: no such file or directory; write the path of a file`}},
+			[]string{"%:1: stock.redis.password_file: open /nowhere/secret: no such file or directory; " +
+				"write the path of a file"}},
 		"inline password": {"stock.redis.password = \"secret\"\n" + shopSetting + routes,
 			[]string{`%:1: stock.redis.password: unknown key; did you mean "password_file"?`}},
 		"sale without offset": {shopSetting + routes + "[[sale]]\nname = \"n\"\nskus = [\"1\"]\n" +
 			"starts = \"2026-11-11T20:00:00\"\nends = \"2026-11-11T21:00:00\"\n",
 			[]string{"needs a date, a time and an offset; write it like "}},
 		"open admin": {"admin.listen = \"0.0.0.0:8090\"\n" + shopSetting + routes,
-			[]string{`%:1: admin.listen: "0.0.0.0:8090" can be reached from other machines; write token_file, or listen on 127.0.0.1`}},
+			[]string{`%:1: admin.listen: "0.0.0.0:8090" can be reached from other machines; ` +
+				"write token_file, or listen on 127.0.0.1"}},
 		"gate as its own upstream": {"upstream.targets = [\"http://localhost:8080\"]\n" + routes,
-			[]string{`%:1: upstream.targets[1]: "http://localhost:8080" is the gate's own address`, "write the address of the shop"}},
+			[]string{`%:1: upstream.targets[1]: "http://localhost:8080" is the gate's own address`,
+				"write the address of the shop"}},
 		"CA for plain HTTP": {shopSetting + "upstream.tls.ca_file = \"ca.pem\"\n" + routes,
 			[]string{"upstream.tls.ca_file: no target of upstream.targets begins with https://", "open "}},
 	} {
@@ -129,13 +132,19 @@ func TestMistakes_OnTheCommandLine(t *testing.T) {
 // Redis is down, gets lost, or wants a password: the log says first what becomes of orders, check --online what to do.
 func TestMistakes_WithRedis(t *testing.T) {
 	t.Parallel()
-	g := gate(t, open(t, nil).setting(), `stock.source = "redis"`, "stock.redis.addresses = "+quoted(strings.TrimPrefix(nowhere(t), "http://")))
+	g := gate(
+		t,
+		open(t, nil).setting(),
+		`stock.source = "redis"`,
+		"stock.redis.addresses = "+quoted(strings.TrimPrefix(nowhere(t), "http://")),
+	)
 	soon(t, "the consequence is told", func() bool {
 		return strings.Contains(g.log.String(), "cannot reach Redis; orders are rejected with 503 (stock.on_error)")
 	})
 	r := redistest.Start(t, "--requirepass", "right")
 	secret := file(t, "wrong\n")
-	path := file(t, open(t, nil).setting()+"\n"+"stock.redis.addresses = "+quoted(r.Addr)+"\nstock.redis.password_file = "+quotedText(secret)+"\n"+routes)
+	path := file(t, open(t, nil).setting()+"\nstock.redis.addresses = "+quoted(r.Addr)+
+		"\nstock.redis.password_file = "+quotedText(secret)+"\n"+routes)
 	got := run(t, "", "check", "--online", path)
 	wants(t, got.out+got.complaint, "WRONGPASS", "stock.redis.password_file")
 }
@@ -158,11 +167,12 @@ func TestMistakes_WithTheUpstream(t *testing.T) {
 	for name, c := range map[string]struct {
 		url, tls, online, log string
 	}{
-		"down":         {nowhere(t), "", "start the upstream, or correct upstream.targets", "connection refused"},
-		"unknown CA":   {secure.URL, "", "upstream.tls.ca_file", "upstream.tls.ca_file"},
-		"wrong CA":     {secure.URL, "ca_file = " + quotedText(other), "upstream.tls.ca_file", "upstream.tls.ca_file"},
-		"wrong name":   {host, "ca_file = " + quotedText(ca), "upstream.tls.server_name", "upstream.tls.server_name"},
-		"expired":      {old.URL, "ca_file = " + quotedText(inPEM(t, expired.Certificate[0])), "renew the certificate", "renew the certificate"},
+		"down":       {nowhere(t), "", "start the upstream, or correct upstream.targets", "connection refused"},
+		"unknown CA": {secure.URL, "", "upstream.tls.ca_file", "upstream.tls.ca_file"},
+		"wrong CA":   {secure.URL, "ca_file = " + quotedText(other), "upstream.tls.ca_file", "upstream.tls.ca_file"},
+		"wrong name": {host, "ca_file = " + quotedText(ca), "upstream.tls.server_name", "upstream.tls.server_name"},
+		"expired": {old.URL, "ca_file = " + quotedText(inPEM(t, expired.Certificate[0])),
+			"renew the certificate", "renew the certificate"},
 		"plain to TLS": {strings.Replace(secure.URL, "https", "http", 1), "", "write " + secure.URL, ""},
 		"TLS to plain": {strings.Replace(plain.URL, "http", "https", 1), "", "write http://", "write http://"},
 	} {
@@ -190,7 +200,12 @@ func TestMistakes_WithTheUpstream(t *testing.T) {
 		if resp.StatusCode != 503 {
 			t.Errorf("%s: status %d, want 503", name, resp.StatusCode)
 		}
-		wants(t, g.log.String(), "cannot connect to the upstream; requests that no other target takes are answered 503", c.log)
+		wants(
+			t,
+			g.log.String(),
+			"cannot connect to the upstream; requests that no other target takes are answered 503",
+			c.log,
+		)
 		_, metrics := g.peek("/metrics")
 		wants(t, metrics, "sluice_upstream_connect_errors_total")
 		wants(t, ok(t, "status", "--json", "--admin", g.admin), c.log)
@@ -203,7 +218,11 @@ func TestMistakes_WithTheUpstream(t *testing.T) {
 	}
 	resp.Body.Close()
 	if resp.StatusCode != 404 || resp.Header.Get("X-Sluice-Reason") != "" {
-		t.Errorf("a certificate of the CA: %d %q, want the shop's own 404", resp.StatusCode, resp.Header.Get("X-Sluice-Reason"))
+		t.Errorf(
+			"a certificate of the CA: %d %q, want the shop's own 404",
+			resp.StatusCode,
+			resp.Header.Get("X-Sluice-Reason"),
+		)
 	}
 }
 
@@ -243,15 +262,29 @@ func TestMistakes_WithTheFileOfARunningGate(t *testing.T) {
 		}
 	}
 	write(strings.Replace(string(text), "[[route]]", "[[route]\n", 1))
-	soon(t, "the broken file is told", func() bool { return strings.Contains(g.log.String(), "configuration not reloaded") })
+	soon(
+		t,
+		"the broken file is told",
+		func() bool { return strings.Contains(g.log.String(), "configuration not reloaded") },
+	)
 	got := run(t, "", "status", "--config", g.file)
 	wants(t, got.out, "reload    rejected")
 	wants(t, got.complaint, "is broken; a running gate keeps the configuration before. Asking it at")
 
 	write("server.idle_timeout = \"42s\"\nlimits.window.size = \"20ms\"\n" + string(text))
-	soon(t, "the file is good again", func() bool { return strings.Contains(g.log.String(), "change only with a restart") })
+	soon(
+		t,
+		"the file is good again",
+		func() bool { return strings.Contains(g.log.String(), "change only with a restart") },
+	)
 	printed := ok(t, "config", "print", "--admin", g.admin)
-	wants(t, printed, `limits.window.size = "20ms"`, `# "42s" in the file waits for a restart`, `server.idle_timeout = "1m15s"`)
+	wants(
+		t,
+		printed,
+		`limits.window.size = "20ms"`,
+		`# "42s" in the file waits for a restart`,
+		`server.idle_timeout = "1m15s"`,
+	)
 
 	if err := os.Remove(g.file); err != nil {
 		t.Fatal(err)
@@ -272,7 +305,10 @@ func TestMistakes_WithTheFileOfARunningGate(t *testing.T) {
 // A request that lacks its user is told what is missing.
 func TestMistakes_OfARequest(t *testing.T) {
 	t.Parallel()
-	path := file(t, shopSetting+strings.Replace(routes, `sku = "$path_sku"`, "sku = \"$path_sku\"\nuser = \"$cookie_uid\"", 1))
+	path := file(
+		t,
+		shopSetting+strings.Replace(routes, `sku = "$path_sku"`, "sku = \"$path_sku\"\nuser = \"$cookie_uid\"", 1),
+	)
 	got := run(t, "", "explain", "POST /orders/1001", "--config", path)
 	wants(t, got.out, "bad_request", "uid")
 }

@@ -18,8 +18,16 @@ const keepsChanges = "stock.reserve.stream_keep_unread = true"
 // settler runs sluice settle run until the test ends. Its ops are the listener for health and metrics.
 func settler(t *testing.T, database string, settings ...string) *running {
 	t.Helper()
-	path := file(t, fmt.Sprintf("upstream.targets = [\"http://127.0.0.1:1\"]\nsettle.database = %q\nsettle.listen = \"127.0.0.1:0\"\n%s\n%s\n%s",
-		database, keepsChanges, strings.Join(settings, "\n"), reserveRoutes))
+	path := file(
+		t,
+		fmt.Sprintf(
+			"upstream.targets = [\"http://127.0.0.1:1\"]\nsettle.database = %q\nsettle.listen = \"127.0.0.1:0\"\n%s\n%s\n%s",
+			database,
+			keepsChanges,
+			strings.Join(settings, "\n"),
+			reserveRoutes,
+		),
+	)
 	g := &running{t: t, file: path, ended: make(chan struct{}), client: &http.Client{Timeout: long}}
 	g.process = exec.Command(binary, "settle", "run", "--config", path)
 	g.process.Env, g.process.Stderr = surroundings(), &g.log
@@ -70,7 +78,14 @@ func TestSettlement_DeadDatabaseTouchesNoOrder(t *testing.T) {
 	postgres := dbtest.Postgres(t)
 	redis, shop := redistest.Start(t), open(t, nil)
 	address, connections := trap(t)
-	g := reserves(t, redis, 50, shop.setting(), keepsChanges, fmt.Sprintf("settle.database = \"postgres://sluice@%s/shop\"", address))
+	g := reserves(
+		t,
+		redis,
+		50,
+		shop.setting(),
+		keepsChanges,
+		fmt.Sprintf("settle.database = \"postgres://sluice@%s/shop\"", address),
+	)
 	buy := func(when string, first, n int) {
 		t.Helper()
 		for i := first; i < first+n; i++ {
@@ -87,7 +102,10 @@ func TestSettlement_DeadDatabaseTouchesNoOrder(t *testing.T) {
 	ok(t, "settle", "migrate", "--config", s.file)
 	settled := func(orders int) func() bool {
 		return func() bool {
-			return strings.Contains(run(t, "", "settle", "verify", "1001", "--config", s.file).out, fmt.Sprintf("equal; %d records", orders))
+			return strings.Contains(
+				run(t, "", "settle", "verify", "1001", "--config", s.file).out,
+				fmt.Sprintf("equal; %d records", orders),
+			)
 		}
 	}
 	soon(t, "orders are settled", settled(5))

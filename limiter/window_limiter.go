@@ -48,8 +48,8 @@ func NewWindowLimiter(g Grid, caps Caps) *WindowLimiter {
 	return w
 }
 
-// Successor returns one on another grid, in which nothing is booked. What is warm in w is warm in it, where both warm up;
-// w must not be used any more.
+// Successor returns one on another grid, in which nothing is booked. What is warm in w is warm in it, where both warm
+// up; w must not be used any more.
 func (w *WindowLimiter) Successor(g Grid, caps Caps) *WindowLimiter {
 	next := NewWindowLimiter(g, caps)
 	next.share.Store(w.share.Load())

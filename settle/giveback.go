@@ -123,7 +123,9 @@ func (s *Settler) postpone(ctx context.Context, g Giveback) error {
 	s.log.Error("settle: an order cannot be given back for more than an hour", "sku", g.SKU, "serial", g.Serial)
 	return s.db.Report(ctx, Conflict{
 		SKU: g.SKU, Position: Position{0, g.ID}, Kind: "giveback",
-		Detail: plain(fmt.Sprintf("the shop gives back the order %q, which is not known as sold; it is tried every 5 minutes; "+
-			"correct the serial in row %d of sluice_giveback, or set its done", g.Serial, g.ID)),
+		Detail: plain(
+			fmt.Sprintf("the shop gives back the order %q, which is not known as sold; it is tried every 5 minutes; "+
+				"correct the serial in row %d of sluice_giveback, or set its done", g.Serial, g.ID),
+		),
 	})
 }

@@ -30,7 +30,8 @@ func TestGiveback_WaitsLongerAndLongerAndTellsAfterAnHour(t *testing.T) {
 		t.Fatal(err)
 	}
 	for tries, want := range map[int]time.Duration{
-		0: time.Second, 1: 2 * time.Second, 3: 8 * time.Second, 8: 256 * time.Second, 9: 5 * time.Minute, 1 << 40: 5 * time.Minute,
+		0: time.Second, 1: 2 * time.Second, 3: 8 * time.Second, 8: 256 * time.Second,
+		9: 5 * time.Minute, 1 << 40: 5 * time.Minute,
 	} {
 		if err := s.giveBack(t.Context(), Giveback{Tries: tries, Age: time.Hour - 1}); err != nil || db.last != want {
 			t.Errorf("after %d tries it waits %v, %v: want %v", tries, db.last, err, want)

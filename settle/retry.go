@@ -24,7 +24,11 @@ func Retry(ctx context.Context, db Database, c Conflict) (Outcome, error) {
 		err = e.decode(words)
 	}
 	if err != nil {
-		return Outcome{}, fmt.Errorf("conflict %d: the entry cannot be read: %w; read the ledger whole: sluice settle rebuild", c.ID, err)
+		return Outcome{}, fmt.Errorf(
+			"conflict %d: the entry cannot be read: %w; read the ledger whole: sluice settle rebuild",
+			c.ID,
+			err,
+		)
 	}
 	for try := 0; ; try++ {
 		o, err := retry(ctx, db, c, fold([]Entry{e}))
@@ -45,7 +49,11 @@ func retry(ctx context.Context, db Database, c Conflict, records []Record) (Outc
 	case err != nil:
 		return Outcome{}, err
 	case !ok || c.Epoch < cursor.Born:
-		return Outcome{}, fmt.Errorf("conflict %d belongs to an earlier ledger of %q: its stock is not counted any more", c.ID, c.SKU)
+		return Outcome{}, fmt.Errorf(
+			"conflict %d belongs to an earlier ledger of %q: its stock is not counted any more",
+			c.ID,
+			c.SKU,
+		)
 	}
 	return db.Settle(ctx, Batch{SKU: c.SKU, From: &cursor, To: cursor, Records: records, Solved: c.ID})
 }

@@ -18,7 +18,8 @@ func clustered(t *testing.T, nodes *redistest.Nodes, o layout.Options) *Redis {
 		t.Fatal(err)
 	}
 	r, err := NewRedis(RedisOptions{
-		Topology: redisconn.Auto, Addresses: nodes.Addrs(), PoolSize: 2, ConnectTimeout: 3 * time.Second, Timeout: 3 * time.Second,
+		Topology: redisconn.Auto, Addresses: nodes.Addrs(), PoolSize: 2,
+		ConnectTimeout: 3 * time.Second, Timeout: 3 * time.Second,
 		BreakerErrors: 5, BreakerPause: 50 * time.Millisecond,
 	}, l)
 	if err != nil {

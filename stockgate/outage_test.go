@@ -51,7 +51,11 @@ func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 			want = reject.Admitted
 		}
 		testkit.Eventually(t, "on_error decides", enters(g, o, "1001", want))
-		testkit.Eventually(t, "the breaker is open", func() bool { return errors.Is(s.Ping(t.Context()), redisconn.ErrBreakerOpen) })
+		testkit.Eventually(
+			t,
+			"the breaker is open",
+			func() bool { return errors.Is(s.Ping(t.Context()), redisconn.ErrBreakerOpen) },
+		)
 		if away := g.Away(o.Now()); away <= 0 {
 			t.Fatalf("away for %v", away)
 		}
@@ -100,7 +104,11 @@ func TestCallsThatTheBreakerStoppedAreCounted(t *testing.T) {
 	server := redistest.Start(t)
 	_, s, _ := outage(t, server, false)
 	server.Kill()
-	testkit.Eventually(t, "the breaker is open", func() bool { return errors.Is(s.Ping(t.Context()), redisconn.ErrBreakerOpen) })
+	testkit.Eventually(
+		t,
+		"the breaker is open",
+		func() bool { return errors.Is(s.Ping(t.Context()), redisconn.ErrBreakerOpen) },
+	)
 	if s.metrics.errors[leftAlone].Load() == 0 {
 		t.Fatal("not counted")
 	}

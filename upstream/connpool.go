@@ -201,8 +201,8 @@ func (t *target) reap(now time.Duration) {
 	t.dropIdle(old)
 }
 
-// use puts s into force: for exchanges that begin, and for connections that are put back. Connections that were verified
-// by other rules are closed, idle ones now.
+// use puts s into force: for exchanges that begin, and for connections that are put back. Connections that were
+// verified by other rules are closed, idle ones now.
 func (t *target) use(s *settings) {
 	old := t.settings.Swap(s)
 	if old.tls != s.tls {

@@ -18,7 +18,7 @@ type cause uint8
 // The causes. The first ones are those of connections.
 const (
 	causeName cause = iota
-	causeRefused
+	causeClosedPort
 	causeTimeout
 	causeCertificate
 	causeTLS
@@ -26,7 +26,7 @@ const (
 	numCauses
 )
 
-var causeNames = [numCauses]string{causeName: "name", causeRefused: "refused", causeTimeout: "timeout",
+var causeNames = [numCauses]string{causeName: "name", causeClosedPort: "refused", causeTimeout: "timeout",
 	causeCertificate: "certificate", causeTLS: "tls", causeOther: "other"}
 
 // errSpeaksTLS is the fault of an http:// target whose port wants TLS.
@@ -48,7 +48,7 @@ func diagnose(err error) (cause, string) {
 	case errors.As(err, &name):
 		return causeName, "correct the host in upstream.targets, or the name server"
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):
-		return causeRefused, "start the upstream, or correct upstream.targets"
+		return causeClosedPort, "start the upstream, or correct upstream.targets"
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded),
 		errors.As(err, &wait) && wait.Timeout():
 		return causeTimeout, "look for a firewall or an overloaded upstream, or raise upstream.connect_timeout"
@@ -172,7 +172,8 @@ func (t *target) logBroken(o Outcome, err error, now time.Duration) {
 	}
 	answer, fix := "502 upstream_error", "see the log of the upstream"
 	if o == TimedOut {
-		answer, fix = "504 upstream_timeout", "see why the upstream is slow, or raise upstream.response_header_timeout and timeout"
+		answer = "504 upstream_timeout"
+		fix = "see why the upstream is slow, or raise upstream.response_header_timeout and timeout"
 	}
 	if errors.Is(err, errSpeaksTLS) {
 		fix = Remedy(err)

@@ -242,9 +242,9 @@ func (p *Pool) Targets() []State {
 
 var errPoolClosed = errors.New("reconfigure upstream: pool is closed")
 
-// Reconfigure replaces the options, but those that a Pool keeps for its life: MaxAnswer, Spool, Logger and Wrap. A target
-// that stays keeps its connections, health and counters; one that is removed finishes the exchanges it has. Exchanges
-// under way go on by the options they have begun with. An error changes nothing.
+// Reconfigure replaces the options, but those that a Pool keeps for its life: MaxAnswer, Spool, Logger and Wrap. A
+// target that stays keeps its connections, health and counters; one that is removed finishes the exchanges it has.
+// Exchanges under way go on by the options they have begun with. An error changes nothing.
 func (p *Pool) Reconfigure(o Options) error {
 	if err := o.validate(); err != nil {
 		return err

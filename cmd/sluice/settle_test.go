@@ -140,7 +140,11 @@ func TestCheckOnline_TriesTheDatabaseOfTheSettler(t *testing.T) {
 			}
 		}
 	}
-	wants("no file", "books orders in sqlite:settle.db, 500 changes a transaction", "ok   settle    sqlite:settle.db is made by")
+	wants(
+		"no file",
+		"books orders in sqlite:settle.db, 500 changes a transaction",
+		"ok   settle    sqlite:settle.db is made by",
+	)
 	if _, err := os.Stat(filepath.Join(filepath.Dir(file), "settle.db")); err == nil {
 		t.Error("the check has made the database")
 	}
@@ -152,11 +156,21 @@ func TestCheckOnline_TriesTheDatabaseOfTheSettler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bad := strings.Replace(string(text), "[[route]]", "orders_query = \"SELECT serial FROM nowhere WHERE sku = :sku\"\n[[route]]", 1)
-	if err := os.WriteFile(file, []byte(strings.Replace(bad, "sqlite:settle.db", "postgres://u@127.0.0.1:1/shop", 1)), 0o600); err != nil {
+	bad := strings.Replace(
+		string(text),
+		"[[route]]",
+		"orders_query = \"SELECT serial FROM nowhere WHERE sku = :sku\"\n[[route]]",
+		1,
+	)
+	unreachable := strings.Replace(bad, "sqlite:settle.db", "postgres://u@127.0.0.1:1/shop", 1)
+	if err := os.WriteFile(file, []byte(unreachable), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wants("no server", "FAIL settle    postgres://u@127.0.0.1:1/shop: reach the database", "orders go on, and their changes stay in Redis")
+	wants(
+		"no server",
+		"FAIL settle    postgres://u@127.0.0.1:1/shop: reach the database",
+		"orders go on, and their changes stay in Redis",
+	)
 	if err := os.WriteFile(file, []byte(bad), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -156,8 +156,8 @@ func split(all []admin.Override) (skus, keys []admin.Override) {
 	return skus, keys
 }
 
-// laidOver is c as far as it is live with what is overridden, and what of it there is no room for: a rate that has gone,
-// a number that contradicts a new one.
+// laidOver is c as far as it is live with what is overridden, and what of it there is no room for: a rate that has
+// gone, a number that contradicts a new one.
 func (h *controller) laidOver(c *config.Config, all []admin.Override) (
 	effective *config.Config, kept, unfit []admin.Override,
 ) {

@@ -69,8 +69,8 @@ func waiting(began, next *config.Config) (keys []string) {
 	return keys
 }
 
-// change has the gate run next from now on, all of it or nothing. Connections, counts and what is in flight go on; so do
-// windows whose size, max_delay and warm_up stay.
+// change has the gate run next from now on, all of it or nothing. Connections, counts and what is in flight go on; so
+// do windows whose size, max_delay and warm_up stay.
 func (g *Gateway) change(now, next *config.Config) (changed []string, err error) {
 	for _, key := range config.Diff(now, next) {
 		if ChangesOnReload(key) {

@@ -42,8 +42,8 @@ func Validate(c *config.Config) (errs []error) {
 	return append(errs, ratesCompile(c)...)
 }
 
-// forwardsToItself is the rule that no target is an address at which the gate listens itself: each request would come back
-// until no connection is left.
+// forwardsToItself is the rule that no target is an address at which the gate listens itself: each request would come
+// back until no connection is left.
 func forwardsToItself(c *config.Config) (errs []error) {
 	own := map[string]string{"admin.listen": c.Admin.Listen, "ops.listen": c.Ops.Listen}
 	for i, address := range c.Server.Listen {

@@ -15,8 +15,8 @@ import (
 	"sluice/stockgate/fleet"
 )
 
-// windows are the window limiter in force. A reload that changes size, max_delay or warm_up begins a new one, in which nothing
-// is booked: around that moment a window may admit twice its max. Changes are made one at a time.
+// windows are the window limiter in force. A reload that changes size, max_delay or warm_up begins a new one, in
+// which nothing is booked: around that moment a window may admit twice its max. Changes are made one at a time.
 type windows struct {
 	now  atomic.Pointer[limiter.WindowLimiter]
 	next *limiter.WindowLimiter // what prepare made
@@ -36,7 +36,8 @@ func newWindows(c *config.Config) *windows {
 // prepare is the limiter of c: the one in force, or a new one with a phase of this instance's own.
 func (w *windows) prepare(c *config.Config) *limiter.WindowLimiter {
 	by := c.Limits.Window
-	if old := w.now.Load(); old != nil && by.Size == w.laid.Size && by.MaxDelay == w.laid.MaxDelay && by.WarmUp == w.laid.WarmUp {
+	if old := w.now.Load(); old != nil && by.Size == w.laid.Size && by.MaxDelay == w.laid.MaxDelay &&
+		by.WarmUp == w.laid.WarmUp {
 		w.next = old
 		return old
 	}

@@ -70,7 +70,8 @@ func MariaDB(t testing.TB) *Server {
 	s.once(install, "--no-defaults", "--datadir="+dir, "--auth-root-authentication-method=normal", "--skip-test-db")
 	host, port, _ := net.SplitHostPort(s.address)
 	script := filepath.Join(filepath.Dir(dir), "init.sql")
-	text := "CREATE USER sluice@'127.0.0.1';\nGRANT ALL ON *.* TO sluice@'127.0.0.1' WITH GRANT OPTION;\nCREATE DATABASE sluice;\n"
+	text := "CREATE USER sluice@'127.0.0.1';\nGRANT ALL ON *.* TO sluice@'127.0.0.1' WITH GRANT OPTION;\n" +
+		"CREATE DATABASE sluice;\n"
 	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,10 @@ func listenTCP(address string, takeOver bool) (net.Listener, error) {
 	if !takeOver {
 		alone, err := net.Listen("tcp", address)
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return nil, fmt.Errorf("%w; find what listens there with: ss -ltnp; to replace a running gate, start with --take-over", err)
+			return nil, fmt.Errorf(
+				"%w; find what listens there with: ss -ltnp; to replace a running gate, start with --take-over",
+				err,
+			)
 		}
 		if err != nil {
 			return nil, permitted(address, err)

@@ -18,8 +18,8 @@ const (
 	clocksApart = 2 * time.Second // more is a warning
 )
 
-// Check tries the database of [settle], within 10 s, and reports whether a settler could work with it. It changes nothing.
-// The gate's own checks leave the database out: the gate never opens it.
+// Check tries the database of [settle], within 10 s, and reports whether a settler could work with it. It changes
+// nothing. The gate's own checks leave the database out: the gate never opens it.
 func Check(ctx context.Context, o *doctor.Report, c *config.Config) error {
 	if c.Settle.Database == "" {
 		return nil

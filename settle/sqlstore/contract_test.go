@@ -244,7 +244,8 @@ func parksPoisonedEntry(s *site) {
 		s.Errorf("%d units are left: want %d", left, 10-booked)
 	}
 	waiting := must(s.store.Waiting(s.Context()))(s.T)
-	if waiting.Conflicts["entry"] < 1 || !slices.Contains(waiting.Differences, sqlstore.Difference{SKU: sku, Units: 6 - booked}) {
+	if waiting.Conflicts["entry"] < 1 ||
+		!slices.Contains(waiting.Differences, sqlstore.Difference{SKU: sku, Units: 6 - booked}) {
 		s.Errorf("%+v waits: want an entry, and %d units", waiting, 6-booked)
 	}
 	if len(parked) == 0 || !strings.Contains(parked[0], `"r:bad\x00" "Q|many|of\xff|nothing"`) {

@@ -46,7 +46,10 @@ func (s *Store) CheckRights(ctx context.Context) (missing []string) {
 		{"sluice_stock", "sku, num", "num"},
 		{"sluice_conflict", "target, sku, epoch, ver, kind, detail", "solved"},
 	} {
-		try("INSERT INTO "+t.table, fmt.Sprintf("INSERT INTO %s (%s) SELECT %[2]s FROM %[1]s WHERE 1 = 0", t.table, t.columns))
+		try(
+			"INSERT INTO "+t.table,
+			fmt.Sprintf("INSERT INTO %s (%s) SELECT %[2]s FROM %[1]s WHERE 1 = 0", t.table, t.columns),
+		)
 		try("UPDATE "+t.table, fmt.Sprintf("UPDATE %s SET %s = %[2]s WHERE 1 = 0", t.table, t.changed))
 	}
 	try("UPDATE sluice_giveback", "UPDATE sluice_giveback SET tries = tries WHERE 1 = 0")

@@ -21,8 +21,8 @@ func (s *Store) Due(ctx context.Context, n int) (due []settle.Giveback, err erro
 		g.SKU, g.Serial, g.Age = original(sku), original(serial), time.Duration(age)*time.Millisecond
 		due = append(due, g)
 		return err
-	}, "SELECT id, sku, serial, tries, "+s.d.clock+" - asked FROM sluice_giveback WHERE done IS NULL AND due <= "+s.d.clock+
-		" ORDER BY due, id LIMIT ?", n)
+	}, "SELECT id, sku, serial, tries, "+s.d.clock+" - asked FROM sluice_giveback"+
+		" WHERE done IS NULL AND due <= "+s.d.clock+" ORDER BY due, id LIMIT ?", n)
 	if err != nil {
 		return nil, fmt.Errorf("read what is given back: %w", err)
 	}
@@ -66,8 +66,10 @@ func (s *Store) GiveBack(ctx context.Context, g settle.Giveback) (known settle.K
 func (s *Store) order(ctx context.Context, tx *sql.Tx, b *settle.Batch, serial string) (r settle.Record, err error) {
 	r.Serial = serial
 	var status string
-	err = tx.QueryRowContext(ctx, s.sql("SELECT status, quantity FROM sluice_order WHERE sku = ? AND born = ? AND serial = ?"),
-		stored(b.SKU), b.To.Born, stored(serial)).Scan(&status, &r.Quantity)
+	err = tx.QueryRowContext(ctx,
+		s.sql("SELECT status, quantity FROM sluice_order WHERE sku = ? AND born = ? AND serial = ?"),
+		stored(b.SKU), b.To.Born, stored(serial)).
+		Scan(&status, &r.Quantity)
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, nil
 	}
@@ -112,8 +114,8 @@ func (s *Store) Done(ctx context.Context, g settle.Giveback, outcome string) err
 // OldestGiveback is the age of the oldest order that the shop gives back and that is not done; 0 = there is none.
 func (s *Store) OldestGiveback(ctx context.Context) (time.Duration, error) {
 	var age int64
-	err := s.db.QueryRowContext(ctx, "SELECT COALESCE("+s.d.clock+" - MIN(asked), 0) FROM sluice_giveback WHERE done IS NULL").
-		Scan(&age)
+	err := s.db.QueryRowContext(ctx,
+		"SELECT COALESCE("+s.d.clock+" - MIN(asked), 0) FROM sluice_giveback WHERE done IS NULL").Scan(&age)
 	if err != nil {
 		return 0, fmt.Errorf("read what is given back: %w", err)
 	}

@@ -84,7 +84,8 @@ func keepsEarlyGiveback(s *site) {
 	s.drain(sku)
 	s.exec("UPDATE sluice_giveback SET due = 0, asked = asked - 7200000 WHERE sku = 'early'")
 	s.givesBack(1) // it is held only
-	if waiting := must(s.store.Waiting(s.Context()))(s.T); waiting.Giveback < 2*time.Hour || len(s.conflicts(sku, "giveback")) != 1 {
+	if waiting := must(s.store.Waiting(s.Context()))(s.T); waiting.Giveback < 2*time.Hour ||
+		len(s.conflicts(sku, "giveback")) != 1 {
 		s.Errorf("after two hours: oldest %v, conflicts %q", waiting.Giveback, s.conflicts(sku, "giveback"))
 	}
 	s.ledger.finish(sku, "confirm", "early-0")

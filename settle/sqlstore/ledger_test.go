@@ -120,7 +120,15 @@ func (l *testLedger) End(ctx context.Context, sku string) error {
 // Refund implements settle.ChangeableLedger.
 func (l *testLedger) Refund(ctx context.Context, sku, serial string) (bool, error) {
 	now, done := time.Now().UnixMilli(), make([]protocol.Done, 1)
-	_, err := l.store.Finish(ctx, sku, now, now+time.Hour.Milliseconds(), protocol.Refund, []protocol.Item{{Serial: serial}}, done)
+	_, err := l.store.Finish(
+		ctx,
+		sku,
+		now,
+		now+time.Hour.Milliseconds(),
+		protocol.Refund,
+		[]protocol.Item{{Serial: serial}},
+		done,
+	)
 	return err == nil && done[0] != protocol.NotFound, err
 }
 

@@ -154,8 +154,8 @@ func (s *Store) deduct(ctx context.Context, tx *sql.Tx, b *settle.Batch, o *sett
 	}})
 }
 
-// deductShop changes the shop's table. It returns how many rows had enough. What the shop's table does not take, such as
-// a SKU that is no number, or a constraint, is no fault of the orders: they are booked.
+// deductShop changes the shop's table. It returns how many rows had enough. What the shop's table does not take, such
+// as a SKU that is no number, or a constraint, is no fault of the orders: they are booked.
 func (s *Store) deductShop(ctx context.Context, tx *sql.Tx, sku string, units int64) (int64, error) {
 	if units == 0 {
 		return 1, nil

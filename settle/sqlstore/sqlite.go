@@ -27,7 +27,8 @@ func openSQLite(path string) (*sql.DB, dialect, error) {
 	db.SetMaxOpenConns(2) // there is one writer; a second one would wait for the lock
 	return db, dialect{
 		name: "sqlite", now: "CURRENT_TIMESTAMP",
-		clock: "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)", quote: `"`, insertion: "INSERT", ignored: " ON CONFLICT DO NOTHING",
+		clock: "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
+		quote: `"`, insertion: "INSERT", ignored: " ON CONFLICT DO NOTHING",
 		upsert: upsertSQLite, isData: isSQLiteData,
 	}, nil
 }

@@ -48,7 +48,7 @@ func TestAutoFindsAClusterThatDoesNotTellItsMode(t *testing.T) {
 	}
 }
 
-func TestTwoServersOfNoClusterAreRefused(t *testing.T) {
+func TestTwoServersOfNoClusterAreRejected(t *testing.T) {
 	a, b := redistest.Start(t), redistest.Start(t)
 	l := overCluster(t, []string{a.Addr, b.Addr}, func(o *Options) { o.Topology = Auto })
 	if _, err := l.Topology(t.Context()); err == nil || !strings.Contains(err.Error(), "one address") {
@@ -73,7 +73,7 @@ func TestRedisThatIsAwayIsFoundOutLater(t *testing.T) {
 	})
 }
 
-func TestWrongOptionsAreRefused(t *testing.T) {
+func TestWrongOptionsAreRejected(t *testing.T) {
 	good := Options{Addresses: []string{"a:1"}, PoolSize: 1, ConnectTimeout: time.Second, Timeout: time.Second, BreakerErrors: 1, BreakerPause: time.Second}
 	for what, change := range map[string]func(*Options){
 		"no address":               func(o *Options) { o.Addresses = nil },

@@ -11,7 +11,7 @@ import (
 )
 
 // Whom Redis does not let in has no answers, and no command of a pipeline must seem to have one.
-func TestPipelineThatNobodyIsLetInForHasNoAnswers(t *testing.T) {
+func TestPipelineWithoutAnAdmittedCallHasNoAnswers(t *testing.T) {
 	s := redistest.Start(t)
 	rule := func(args ...any) {
 		t.Helper()

@@ -1,4 +1,7 @@
-package config
+// Package position finds the line of every key in the text of a TOML file, and spells paths of keys.
+//
+// It refuses to know which keys exist: package config decides that.
+package position
 
 import (
 	"fmt"
@@ -7,23 +10,23 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// lines knows the line on which each key, table and array element begins. Keys are spelled as in Problem.Key.
+// Lines knows the line on which each key, table and array element begins. Keys are spelled as in Problem.Key.
 // It is our own because the TOML decoder forgets the lines of all [[tables]] of a name but the last.
-type lines map[string]int
+type Lines map[string]int
 
-// near is the line of key, or else of the nearest table around it; 0 if the file has neither.
-func (l lines) near(key string) int {
+// Near is the line of key, or else of the nearest table around it; 0 if the file has neither.
+func (l Lines) Near(key string) int {
 	for key != "" {
 		if n, ok := l[key]; ok {
 			return n
 		}
-		key = parent(key)
+		key = Parent(key)
 	}
 	return 0
 }
 
-// join appends the name of a key to the path of its table, quoted where TOML would need quotes.
-func join(table, name string) string {
+// Join appends the name of a key to the path of its table, quoted where TOML would need quotes.
+func Join(table, name string) string {
 	name = toml.Key{name}.String()
 	if table == "" {
 		return name
@@ -31,13 +34,13 @@ func join(table, name string) string {
 	return table + "." + name
 }
 
-// element is the path of an array's i-th element, from 0 in the code and from 1 for people.
-func element(array string, i int) string {
+// Element is the path of an array's i-th element, from 0 in the code and from 1 for people.
+func Element(array string, i int) string {
 	return fmt.Sprintf("%s[%d]", array, i+1)
 }
 
-// parent cuts the last name or the last [index] off a path. Quoted names may hold dots and brackets.
-func parent(key string) string {
+// Parent cuts the last name or the last [index] off a path. Quoted names may hold dots and brackets.
+func Parent(key string) string {
 	cut, quoted := 0, false
 	for i := 0; i < len(key); i++ {
 		switch c := key[i]; {
@@ -52,9 +55,9 @@ func parent(key string) string {
 	return key[:cut]
 }
 
-// indexLines reads text, which the TOML decoder has accepted: here nothing is judged, only counted.
-func indexLines(text string) lines {
-	s := scanner{text: text, line: 1, found: lines{}, sizes: map[string]int{}}
+// Index reads text, which the TOML decoder has accepted: here nothing is judged, only counted.
+func Index(text string) Lines {
+	s := scanner{text: text, line: 1, found: Lines{}, sizes: map[string]int{}}
 	s.document()
 	return s.found
 }
@@ -69,13 +72,13 @@ func (s *scanner) table() string {
 	}
 	names := s.key()
 	path := s.descend("", names[:len(names)-1], line)
-	path = join(path, names[len(names)-1])
+	path = Join(path, names[len(names)-1])
 	s.skip("]")
 	if repeated {
 		s.skip("]")
 		s.note(path, line)
 		s.sizes[path]++
-		path = element(path, s.sizes[path]-1)
+		path = Element(path, s.sizes[path]-1)
 	}
 	s.found[path] = line
 	return path
@@ -86,7 +89,7 @@ func (s *scanner) pair(path string) {
 	line := s.line
 	names := s.key()
 	if len(path) < maxPath {
-		path = join(s.descend(path, names[:len(names)-1], line), names[len(names)-1])
+		path = Join(s.descend(path, names[:len(names)-1], line), names[len(names)-1])
 		s.found[path] = line
 	}
 	s.blank()
@@ -101,7 +104,7 @@ func (s *scanner) descend(path string, names []string, line int) string {
 		if len(path) >= maxPath {
 			return path
 		}
-		path = s.last(join(path, name))
+		path = s.last(Join(path, name))
 		s.note(path, line)
 	}
 	return path
@@ -110,7 +113,7 @@ func (s *scanner) descend(path string, names []string, line int) string {
 // last turns an array of tables into its last element, and leaves any other path alone.
 func (s *scanner) last(path string) string {
 	if n := s.sizes[path]; n > 0 {
-		return element(path, n-1)
+		return Element(path, n-1)
 	}
 	return path
 }
@@ -138,7 +141,7 @@ func (s *scanner) value(path string) {
 			}
 			at := path
 			if len(path) < maxPath {
-				at = element(path, i)
+				at = Element(path, i)
 				s.found[at] = s.line
 			}
 			s.value(at)
@@ -178,7 +181,7 @@ type scanner struct {
 	text  string
 	pos   int
 	line  int            // of pos, from 1
-	found lines          // every path so far
+	found Lines          // every path so far
 	sizes map[string]int // elements so far of each array of tables
 }
 
