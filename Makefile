@@ -136,6 +136,7 @@ rules: ## the alert rules with links to the runbook below DOCS_URL: dist/*rule*.
 	@sh tools/rules '$(DOCS_URL)' >dist/sluice.rules.yaml
 	@sh tools/rules --kubernetes '$(DOCS_URL)' >dist/prometheusrule.yaml
 	@sh tools/rules --kubernetes >deploy/kustomize/monitoring/prometheusrule.yaml
+	@cp deploy/prometheus/sluice.rules.yaml deploy/helm/sluice/files/sluice.rules.yaml # a chart holds no links to the outside
 
 manifests: ## render the Helm chart and the kustomizations, and check each field of what they give
 	SLUICE_MANIFESTS=1 $(GO) test -count=1 -timeout 9m -v -run 'Manifests' ./deploy

@@ -22,11 +22,11 @@ import (
 
 // Settings can be changed while the log is written.
 type Settings struct {
-	Output       string // "off", "stdout", or "file:" and a path
-	RefusedFirst int    // rejections for each reason and second that are logged, 0 or above; after them
-	RefusedEvery int    // one in so many is logged, 1 or above
-	MaskIP       bool   // /24 of an IPv4 address, /48 of an IPv6 one
-	Remember     int64  // bytes of lines that are kept for Find; 0 = none
+	Output        string // "off", "stdout", or "file:" and a path
+	RejectedFirst int    // rejections for each reason and second that are logged, 0 or above; after them
+	RejectedEvery int    // one in so many is logged, 1 or above
+	MaskIP        bool   // /24 of an IPv4 address, /48 of an IPv6 one
+	Remember      int64  // bytes of lines that are kept for Find; 0 = none
 }
 
 // Options are the settings of a Log that do not change.
@@ -105,7 +105,7 @@ func (l *Log) Set(s Settings) error {
 		}
 		l.next = next
 	}
-	l.sample.set(s.RefusedFirst, s.RefusedEvery)
+	l.sample.set(s.RejectedFirst, s.RejectedEvery)
 	l.mask.Store(s.MaskIP)
 	l.recent.resize(s.Remember)
 	return nil

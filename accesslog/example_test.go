@@ -15,7 +15,7 @@ import (
 func Example() {
 	start := time.Now()
 	l, err := accesslog.New(accesslog.Options{
-		Settings: accesslog.Settings{Output: "off", RefusedFirst: 20, RefusedEvery: 1000, Remember: 1 << 20},
+		Settings: accesslog.Settings{Output: "off", RejectedFirst: 20, RejectedEvery: 1000, Remember: 1 << 20},
 		Stdout:   os.Stdout,
 		Now:      func() int64 { return int64(time.Since(start)) },
 		Log:      slog.Default(),

@@ -37,7 +37,7 @@ func (l *Log) Find(q Question, most int) (a Answer) {
 	if len(texts) == 0 {
 		return a
 	}
-	lines, oldest := l.recent.find(most, texts...)
+	lines, oldest := l.recent.newest(most, texts...)
 	for _, line := range lines {
 		a.Lines = append(a.Lines, line)
 	}

@@ -56,7 +56,8 @@ func TestFind_SelectsByIDOrByUserAndSKU(t *testing.T) {
 			t.Errorf("%+v: Since is not set", tt.q)
 		}
 	}
-	if a := l.Find(Question{User: "user-seven", SKU: "1001"}, 1); len(a.Lines) != 1 || !bytes.Contains(a.Lines[0], []byte("r-2")) {
+	if a := l.Find(Question{User: "user-seven", SKU: "1001"}, 1); len(a.Lines) != 1 ||
+		!bytes.Contains(a.Lines[0], []byte("r-2")) {
 		t.Errorf("the newest is %s", a.Lines)
 	}
 }
@@ -79,7 +80,7 @@ func TestRecent_MemoryDoesNotGrow(t *testing.T) {
 		t.Errorf("%d bytes are held, more than three pages", held)
 	}
 	known := func(i int) bool {
-		found, _ := r.find(1, []byte("{\"n\":"+strconv.Itoa(i)+","))
+		found, _ := r.newest(1, []byte("{\"n\":"+strconv.Itoa(i)+","))
 		return len(found) == 1
 	}
 	if !known(lines-1) || !known(lines-2000) || known(0) {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"sluice/internal/testkit"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
@@ -17,22 +18,11 @@ import (
 )
 
 // page is an output that is read while it is written.
-type page struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (p *page) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.Write(b)
-}
+type page struct{ testkit.Log }
 
 func (p *page) lines(t *testing.T) (all []map[string]any) {
 	t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for text := range strings.Lines(p.text.String()) {
+	for text := range strings.Lines(p.String()) {
 		var line map[string]any
 		if err := json.Unmarshal([]byte(text), &line); err != nil {
 			t.Fatalf("%q is no JSON: %v", text, err)
@@ -46,7 +36,7 @@ func (p *page) lines(t *testing.T) (all []map[string]any) {
 func logTo(t testing.TB, to io.Writer, set func(*Options)) *Log {
 	t.Helper()
 	o := Options{
-		Settings: Settings{Output: "stdout", RefusedFirst: 2, RefusedEvery: 10, Remember: 1 << 20},
+		Settings: Settings{Output: "stdout", RejectedFirst: 2, RejectedEvery: 10, Remember: 1 << 20},
 		Stdout:   to, Now: func() int64 { return 0 }, Secret: []byte("a secret of all instances"),
 		Log: slog.New(slog.DiscardHandler),
 	}
@@ -96,9 +86,12 @@ func TestLine_HasTheFieldsOfTheRecord(t *testing.T) {
 		t.Fatalf("%d lines", len(got))
 	}
 	for name, want := range map[string]any{
-		"request_id": "r-1", "client": "203.0.113.9", "method": "POST", "path": "/api/seckill/1001/order", "route": "order", "gate": "reserve",
-		"sku": "1001", "status": 200.0, "reason": "admitted", "outcome": "answered", "target": "http://127.0.0.1:9000", "serial": "s-1",
-		"order": "confirmed", "redis_time": "2023-11-14T22:13:20.123Z", "bytes_in": 12.0, "decision_us": 30.0, "shop_ms": 2.0, "total_ms": 2.0, "config": "abc",
+		"request_id": "r-1", "client": "203.0.113.9", "method": "POST", "path": "/api/seckill/1001/order", "route": "order",
+		"gate": "reserve",
+		"sku":  "1001", "status": 200.0, "reason": "admitted", "outcome": "answered", "target": "http://127.0.0.1:9000",
+		"serial": "s-1",
+		"order":  "confirmed", "redis_time": "2023-11-14T22:13:20.123Z", "bytes_in": 12.0, "decision_us": 30.0,
+		"shop_ms": 2.0, "total_ms": 2.0, "config": "abc",
 	} {
 		if got[0][name] != want {
 			t.Errorf("%s is %v, want %v", name, got[0][name], want)
@@ -194,7 +187,7 @@ func TestSample_LogsTheFirstAndOneInMany(t *testing.T) {
 	if n := wanted(1e9+5, 115, 116); n != 0 {
 		t.Errorf("%d that arrived in the second before are logged beyond the first", n)
 	}
-	if err := l.Set(Settings{Output: "off", RefusedFirst: 0, RefusedEvery: 1}); err != nil {
+	if err := l.Set(Settings{Output: "off", RejectedFirst: 0, RejectedEvery: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if n := wanted(9e9, 1, 5); n != 5 {

@@ -21,7 +21,7 @@ func writtenDesc() *prometheus.Desc {
 func droppedDesc() *prometheus.Desc {
 	return prometheus.NewDesc("sluice_access_log_dropped_total",
 		"Lines of the access log that were lost: the buffer was full, or the output failed. "+
-			"Rejections that refused_first and refused_every leave out are not counted.", []string{"cause"}, nil)
+			"Rejections that rejected_per_second leaves out are not counted.", []string{"cause"}, nil)
 }
 
 // Describe implements prometheus.Collector.

@@ -67,12 +67,12 @@ func TestOutput_ChangesBetweenTwoLines(t *testing.T) {
 		l.Start(none)
 		l.Log(testRecord(reject.SoldOut))
 		time.Sleep(2 * pause)
-		if err := l.Set(Settings{Output: "file:" + dir + "/none/b", RefusedEvery: 1}); err == nil {
+		if err := l.Set(Settings{Output: "file:" + dir + "/none/b", RejectedEvery: 1}); err == nil {
 			t.Error("a file in a folder that is not there was opened")
 		}
 		l.Log(testRecord(reject.SoldOut))
 		time.Sleep(2 * pause)
-		if err := l.Set(Settings{Output: "file:" + b, RefusedEvery: 1}); err != nil {
+		if err := l.Set(Settings{Output: "file:" + b, RejectedEvery: 1}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * pause)

@@ -54,9 +54,9 @@ func (r *recent) add(line []byte) {
 	r.pages[last] = append(r.pages[last], line...)
 }
 
-// find returns copies of the newest lines that contain all of texts, the newest first, and the oldest line of all. It
+// newest returns copies of the newest lines that contain all of texts, the newest first, and the oldest line of all. It
 // locks one page at a time, so that the writer waits shortly.
-func (r *recent) find(most int, texts ...[]byte) (lines [][]byte, oldest []byte) {
+func (r *recent) newest(most int, texts ...[]byte) (lines [][]byte, oldest []byte) {
 	r.mu.Lock()
 	number := r.dropped + len(r.pages) - 1
 	if len(r.pages) > 0 {

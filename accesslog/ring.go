@@ -45,13 +45,13 @@ type slot struct {
 
 // Log implements metrics.AccessLogger. It copies r, or counts it as dropped when the writer is behind.
 func (l *Log) Log(r metrics.AccessRecord) {
-	if !l.rings[r.Shard&(len(l.rings)-1)].put(&r) {
+	if !l.rings[r.Shard&(len(l.rings)-1)].push(&r) {
 		l.dropped[full].Add(1)
 	}
 }
 
-// put copies the record with its texts; false = the ring is full.
-func (r *ring) put(record *metrics.AccessRecord) bool {
+// push copies the record with its texts; false = the ring is full.
+func (r *ring) push(record *metrics.AccessRecord) bool {
 	for {
 		at := r.head.Load()
 		s := &r.slots[at%ringSlots]
@@ -67,8 +67,8 @@ func (r *ring) put(record *metrics.AccessRecord) bool {
 	}
 }
 
-// take calls use with the next record, of which use keeps nothing; false = the ring is empty.
-func (r *ring) take(use func(*metrics.AccessRecord)) bool {
+// pop calls use with the next record, of which use keeps nothing; false = the ring is empty.
+func (r *ring) pop(use func(*metrics.AccessRecord)) bool {
 	s := &r.slots[r.tail%ringSlots]
 	ready := r.tail>>ringBits<<1 | 1
 	if s.state.Load() != ready {

@@ -20,7 +20,7 @@ func TestRing_FullRingDropsAndCounts(t *testing.T) {
 		t.Errorf("%d were dropped, want 5", n)
 	}
 	taken := 0
-	for l.rings[0].take(func(*metrics.AccessRecord) { taken++ }) {
+	for l.rings[0].pop(func(*metrics.AccessRecord) { taken++ }) {
 	}
 	if taken != ringSlots {
 		t.Errorf("%d were kept, want %d", taken, ringSlots)
@@ -41,7 +41,7 @@ func TestRing_LosesAndMixesNothing(t *testing.T) {
 			for i := range each {
 				name := []byte(strconv.Itoa(w))
 				e := metrics.AccessRecord{Status: i, Shard: w, SKU: name, Path: name, User: name}
-				for !r.put(&e) {
+				for !r.push(&e) {
 					runtime.Gosched()
 				}
 			}
@@ -49,7 +49,7 @@ func TestRing_LosesAndMixesNothing(t *testing.T) {
 	}
 	next := [writers]int{}
 	for taken := 0; taken < writers*each; {
-		if !r.take(func(e *metrics.AccessRecord) {
+		if !r.pop(func(e *metrics.AccessRecord) {
 			name := strconv.Itoa(e.Shard)
 			if e.Status != next[e.Shard] || string(e.SKU) != name || string(e.Path) != name || string(e.User) != name {
 				t.Errorf("%+v, want number %d", e, next[e.Shard])
@@ -72,7 +72,7 @@ func TestLog_DoesNotAllocate(t *testing.T) {
 	e, nth := testRecord(reject.SoldOut), uint64(0)
 	for name, step := range map[string]func(){
 		"sampled": func() { nth++; l.Sampled(int64(nth)*1e6, reject.SoldOut, nth) },
-		"log":     func() { l.Log(e); l.rings[0].take(func(*metrics.AccessRecord) {}) },
+		"log":     func() { l.Log(e); l.rings[0].pop(func(*metrics.AccessRecord) {}) },
 		"full":    func() { l.Log(e) },
 		"write":   func() { l.Log(e); w.drain(); w.flush() },
 	} {
@@ -100,7 +100,7 @@ func BenchmarkLog(b *testing.B) {
 		b.ReportAllocs()
 		for range b.N {
 			l.Log(e)
-			l.rings[0].take(func(*metrics.AccessRecord) {})
+			l.rings[0].pop(func(*metrics.AccessRecord) {})
 		}
 	})
 	b.Run("line", func(b *testing.B) {

@@ -115,7 +115,7 @@ func (w *writer) openAgain() {
 func (w *writer) drain() {
 	w.shift = time.Now().UnixNano() - w.now()
 	for i := range w.rings {
-		for n := 0; n < ringSlots && w.rings[i].take(w.each); n++ {
+		for n := 0; n < ringSlots && w.rings[i].pop(w.each); n++ {
 			if len(w.buffer) >= batch {
 				w.flush()
 			}

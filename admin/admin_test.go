@@ -74,7 +74,8 @@ func TestStockIsReadAndSet(t *testing.T) {
 	} {
 		w := ask(h, tt.method, tt.path, tt.body, nil)
 		if w.Code != tt.status || store.left != tt.left {
-			t.Errorf("%s %s %.40s: %d %s, left %d; want %d, left %d", tt.method, tt.path, tt.body, w.Code, w.Body, store.left, tt.status, tt.left)
+			t.Errorf("%s %s %.40s: %d %s, left %d; want %d, left %d", tt.method, tt.path, tt.body, w.Code, w.Body, store.left,
+				tt.status, tt.left)
 		}
 	}
 }
@@ -121,7 +122,8 @@ func TestTokenIsAskedForFromEverybody(t *testing.T) {
 func TestReadyz_SaysReadyDegradedOrNotReady(t *testing.T) {
 	health := Healthy
 	h := Ops([]Check{
-		{"shop", func() (string, Health) { return "1 of 1", Healthy }}, {"redis", func() (string, Health) { return "away", health }},
+		{"shop", func() (string, Health) { return "1 of 1", Healthy }},
+		{"redis", func() (string, Health) { return "away", health }},
 	}, prometheus.NewRegistry())
 	for _, c := range []struct {
 		health        Health

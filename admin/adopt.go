@@ -46,11 +46,13 @@ func (a *API) adoptAll(w http.ResponseWriter, r *http.Request) {
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxAdoptBytes))
 	d.DisallowUnknownFields()
 	err := d.Decode(&want)
-	if _, more := d.Token(); err != nil || !errors.Is(more, io.EOF) || len(want.Orders) == 0 || len(want.Orders) > mostAdopted {
-		a.fault(w, fmt.Errorf(`%w: the body must be {"orders": [{"serial": "…", "user": "…", "quantity": N}], "apply": false, "missing": false}, with 1 to %d orders`, ErrInvalid, mostAdopted))
+	if _, more := d.Token(); err != nil || !errors.Is(more, io.EOF) || len(want.Orders) == 0 ||
+		len(want.Orders) > mostAdopted {
+		a.fault(w, fmt.Errorf(`%w: the body must be {"orders": [{"serial": "…", "user": "…", "quantity": N}], "apply": `+
+			`false, "missing": false}, with 1 to %d orders`, ErrInvalid, mostAdopted))
 		return
 	}
-	if _, err := a.look(r); err != nil {
+	if _, err := a.readNamedLedger(r); err != nil {
 		a.fault(w, err)
 		return
 	}
@@ -61,14 +63,15 @@ func (a *API) adoptAll(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	now, err := a.Ledgers.Look(r.Context(), done.SKU)
+	now, err := a.Ledgers.Stock(r.Context(), done.SKU)
 	if err != nil {
 		a.fault(w, err)
 		return
 	}
 	done.Stock = &now
 	if want.Apply {
-		a.note(r, Deed{What: "orders.adopt", Object: done.SKU, After: now.Ledger, Detail: fmt.Sprintf("%d orders, %d units", len(want.Orders), done.Units)},
+		a.record(r, AuditEntry{What: "orders.adopt", Object: done.SKU, After: now.Ledger,
+			Detail: fmt.Sprintf("%d orders, %d units", len(want.Orders), done.Units)},
 			"admin: orders adopted", "sku", done.SKU, "unknown", done.Unknown, "held", done.Held,
 			"returned", done.Returned, "units", done.Units, "conflicts", len(done.Conflicts), "after", now.Ledger)
 	}
@@ -79,9 +82,10 @@ func (a *API) adoptAll(w http.ResponseWriter, r *http.Request) {
 func (a *API) adoptOne(ctx context.Context, done *Adoption, o wantedOrder) error {
 	want := Reservation{SKU: done.SKU, Serial: o.Serial, User: o.User, Quantity: o.Quantity}
 	if o.Quantity < 1 || o.Quantity > maxQuantity || o.Serial == "" {
-		return fmt.Errorf("adopt %.40q: %w: quantity %d; an order has a serial, and 1 to %d units", o.Serial, ErrInvalid, o.Quantity, maxQuantity)
+		return fmt.Errorf("adopt %.40q: %w: quantity %d; an order has a serial, and 1 to %d units", o.Serial, ErrInvalid,
+			o.Quantity, maxQuantity)
 	}
-	before, ok, err := a.Ledgers.Find(ctx, done.SKU, o.Serial)
+	before, ok, err := a.Ledgers.Reservation(ctx, done.SKU, o.Serial)
 	if err != nil {
 		return err
 	}

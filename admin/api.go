@@ -9,12 +9,14 @@ import (
 	"sluice/proxy/metrics"
 )
 
-// API is the control API, /api/v1, and the profiles of /debug/pprof/. Without a token it answers callers on this machine alone.
+// API is the control API, /api/v1, and the profiles of /debug/pprof/. Without a token it answers callers on this
+// machine alone. It has so many methods because each request of the API is one.
 type API struct {
-	Gate    Gate                                 // nil = none runs here: only Redis is behind the API
-	Helm    Helm                                 // of Gate
-	Watch   *Watch                               // of Gate
-	Store   Store                                // of the shop's own layout; nil = no route looks at it, or stock is off
+	Gate       Gate       // nil = none runs here: only Redis is behind the API
+	Controller Controller // of Gate
+	History    *History   // of Gate
+	// of the shop's own layout; nil = no route looks at it, or stock is off
+	Store   Store
 	Ledgers Ledgers                              // of the gate; nil = no route has reserved
 	TopKeys func(n int) []metrics.TopKey         // the keys that limits reject most; nil = not known
 	Why     func(q Question, most int) Decisions // what became of requests; nil = nothing is remembered
@@ -22,9 +24,9 @@ type API struct {
 	Token   string                               // of operators; "" = none is asked for
 	Log     *slog.Logger
 
-	ViewerToken string // of those who may look; "" = there are none
-	Door        *Door  // nil = one of this handler's own
-	Trail       *Trail // likewise
+	ViewerToken string         // of those who may look; "" = there are none
+	Door        *LoginThrottle // nil = one of this handler's own
+	AuditLog    *AuditLog      // likewise
 
 	Dashboard *Dashboard // nil = none is served
 	Preflight *Preflight // nil = nothing can be checked from here
@@ -35,10 +37,10 @@ type API struct {
 // Handler serves the API.
 func (a *API) Handler() http.Handler {
 	if a.Door == nil {
-		a.Door = NewDoor()
+		a.Door = NewLoginThrottle()
 	}
-	if a.Trail == nil {
-		a.Trail = NewTrail(a.Log)
+	if a.AuditLog == nil {
+		a.AuditLog = NewAuditLog(a.Log)
 	}
 	mux := http.NewServeMux()
 	for _, r := range a.routes() {

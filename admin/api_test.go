@@ -46,10 +46,11 @@ func TestWithoutATokenOnlyThisMachineIsAnswered(t *testing.T) {
 	}
 }
 
-func TestWithATokenNobodyIsAnsweredWithoutIt(t *testing.T) {
+func TestWithATokenNoRequestIsAnsweredWithoutIt(t *testing.T) {
 	api := &API{Token: "hush", Log: slog.New(slog.DiscardHandler)}
 	handler := api.Handler()
-	for given, want := range map[string]int{"": 401, "Bearer": 401, "Bearer ": 401, "Bearer hus": 401, "Bearer hush2": 401, "hush": 401, "Basic hush": 401, "Bearer hush": 404, "bearer hush": 404} {
+	for given, want := range map[string]int{"": 401, "Bearer": 401, "Bearer ": 401, "Bearer hus": 401, "Bearer hush2": 401,
+		"hush": 401, "Basic hush": 401, "Bearer hush": 404, "bearer hush": 404} {
 		r := httptest.NewRequest(http.MethodGet, "http://gate.example/api/v1/stock", nil)
 		r.RemoteAddr = "127.0.0.1:5"
 		r.Header.Set("Authorization", given)
@@ -63,10 +64,12 @@ func TestWithATokenNobodyIsAnsweredWithoutIt(t *testing.T) {
 
 func TestTopKeys_AreListedAsOftenAsAskedFor(t *testing.T) {
 	for query, want := range map[string]struct{ status, n int }{
-		"": {200, defaultTopKeys}, "?n=3": {200, 3}, "?n=1000": {200, 1000}, "?n=0": {400, 0}, "?n=1001": {400, 0}, "?n=-1": {400, 0}, "?n=x": {400, 0},
+		"": {200, defaultTopKeys}, "?n=3": {200, 3}, "?n=1000": {200, 1000}, "?n=0": {400, 0}, "?n=1001": {400, 0},
+		"?n=-1": {400, 0}, "?n=x": {400, 0},
 	} {
 		asked := 0
-		api := &API{Token: "hush", Log: slog.New(slog.DiscardHandler), TopKeys: func(n int) []metrics.TopKey { asked = n; return []metrics.TopKey{{Limit: "r", Key: "k", Rejected: 1}} }}
+		api := &API{Token: "hush", Log: slog.New(slog.DiscardHandler),
+			TopKeys: func(n int) []metrics.TopKey { asked = n; return []metrics.TopKey{{Limit: "r", Key: "k", Rejected: 1}} }}
 		r := httptest.NewRequest(http.MethodGet, "http://gate.example/api/v1/top-keys"+query, nil)
 		r.Header.Set("Authorization", "Bearer hush")
 		w := httptest.NewRecorder()

@@ -21,7 +21,7 @@ const (
 // caller is who asks.
 type caller struct {
 	role string // "viewer" or "operator"
-	name string // as the caller says; nobody checks it. "" = it is not said
+	name string // as the caller says; it is not checked. "" = it is not said
 	from string // address
 }
 
@@ -55,20 +55,22 @@ func (a *API) authorized(next http.Handler) http.Handler {
 			if who.role = a.admitted(w, r, rightly); who.role == "" {
 				return
 			}
-		case !fromHere(r) || !localName(r.Host) || passedOn(r):
+		case !isLocal(r) || !localName(r.Host) || isForwarded(r):
 			fail(w, http.StatusForbidden, "without admin.token_file only callers on this machine are answered")
 			return
 		}
-		if who.role == viewer && !mayLook(r) {
-			fail(w, http.StatusForbidden, "this is the token of admin.viewer_token_file: it may look under /api/v1, and change nothing")
+		if who.role == viewer && !viewerMay(r) {
+			fail(w, http.StatusForbidden,
+				"this is the token of admin.viewer_token_file: it may look under /api/v1, and change nothing")
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, who)))
 	})
 }
 
-// sameOrigin rejects reads too, where a browser says that a page of another origin asks (Fetch Metadata): what the page cannot
-// read costs the gate all the same, such as a profile, a check of Redis, or one of the few streams. Nor is an answer taken for a script.
+// sameOrigin rejects reads too, where a browser says that a page of another origin asks (Fetch Metadata): what the page
+// cannot read costs the gate all the same, such as a profile, a check of Redis, or one of the few streams. Nor is an
+// answer taken for a script.
 func sameOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -85,8 +87,8 @@ func denyOrigin(w http.ResponseWriter, _ *http.Request) {
 	fail(w, http.StatusForbidden, "pages of other origins are not answered")
 }
 
-// mayLook reports what a viewer may ask for. A profile of the process may hold a secret.
-func mayLook(r *http.Request) bool {
+// viewerMay reports what a viewer may ask for. A profile of the process may hold a secret.
+func viewerMay(r *http.Request) bool {
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && !strings.HasPrefix(r.URL.Path, "/debug/")
 }
 
@@ -119,7 +121,7 @@ func (a *API) admitted(w http.ResponseWriter, r *http.Request, rightly func(stri
 	}
 	wait, telling := a.Door.rejected(clientOf(r.RemoteAddr), time.Now())
 	if telling {
-		a.Trail.Rejected(r.RemoteAddr)
+		a.AuditLog.Rejected(r.RemoteAddr)
 	}
 	if wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
@@ -135,14 +137,14 @@ func unauthorized(w http.ResponseWriter) {
 	fail(w, http.StatusUnauthorized, "a valid token is needed: Authorization: Bearer …")
 }
 
-// fromHere reports a caller on this machine: over loopback, or over a unix socket, whose other end has no address.
-func fromHere(r *http.Request) bool {
+// isLocal reports a caller on this machine: over loopback, or over a unix socket, whose other end has no address.
+func isLocal(r *http.Request) bool {
 	at, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return at != nil && at.Network() == "unix" || loopback(r.RemoteAddr)
 }
 
-// passedOn reports that a proxy says of r that it sends it for somebody else, who may be anybody.
-func passedOn(r *http.Request) bool {
+// isForwarded reports that a proxy says of r that it sends it for another client.
+func isForwarded(r *http.Request) bool {
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
 		if len(r.Header[name]) > 0 {
 			return true

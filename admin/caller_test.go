@@ -24,8 +24,10 @@ func TestAViewerLooksAndChangesNothing(t *testing.T) {
 		token, method, path string
 		want                int
 	}{
-		{"guest", "GET", "/api/v1/stock/1001", 200}, {"guest", "POST", "/api/v1/stock/1001", 403}, {"guest", "DELETE", "/api/v1/overrides/1", 403},
-		{"guest", "GET", "/debug/pprof/", 403}, {"boss", "GET", "/debug/pprof/", 200}, {"boss", "POST", "/api/v1/stock/1001", 200}, {"", "GET", "/api/v1/stock", 401},
+		{"guest", "GET", "/api/v1/stock/1001", 200}, {"guest", "POST", "/api/v1/stock/1001", 403},
+		{"guest", "DELETE", "/api/v1/overrides/1", 403},
+		{"guest", "GET", "/debug/pprof/", 403}, {"boss", "GET", "/debug/pprof/", 200},
+		{"boss", "POST", "/api/v1/stock/1001", 200}, {"", "GET", "/api/v1/stock", 401},
 	} {
 		if w := ask(h, c.method, c.path, `{"set": 4}`, bearing(c.token)); w.Code != c.want {
 			t.Errorf("%s %s with %q: %d %s, want %d", c.method, c.path, c.token, w.Code, w.Body, c.want)
@@ -42,7 +44,7 @@ func TestAViewerLooksAndChangesNothing(t *testing.T) {
 func TestWrongTokens_AreSlowedAndNeverLockTheRightOneOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		door := NewDoor()
+		door := NewLoginThrottle()
 		h := (&API{Store: &shelf{}, Token: "boss", Door: door, Log: slog.New(slog.NewTextHandler(&log, nil))}).Handler()
 		from := func(address, token string) (code int, took time.Duration, after string) {
 			start := time.Now()
@@ -62,7 +64,8 @@ func TestWrongTokens_AreSlowedAndNeverLockTheRightOneOut(t *testing.T) {
 				}
 				code, took, after := from(address, fmt.Sprintf("guess-%d", i))
 				if code != want || took != pause || (after != "") != (want == 429) {
-					t.Fatalf("guess %d of %s: %d after %v, Retry-After %q; want %d after %v", i, address, code, took, after, want, pause)
+					t.Fatalf("guess %d of %s: %d after %v, Retry-After %q; want %d after %v", i, address, code, took, after, want,
+						pause)
 				}
 				if code, took, _ := from(address, "boss"); code != 200 || took != 0 {
 					t.Fatalf("the right token after guess %d: %d after %v", i, code, took)
@@ -92,7 +95,7 @@ func TestWrongTokens_AreSlowedAndNeverLockTheRightOneOut(t *testing.T) {
 // Answers that wait hold connections: few do at a time.
 func TestWrongTokens_FewWaitAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, client, start := NewDoor(), netip.MustParseAddr("192.0.2.1"), time.Now()
+		d, client, start := NewLoginThrottle(), netip.MustParseAddr("192.0.2.1"), time.Now()
 		for range wrongOfOne {
 			if wait, _ := d.rejected(client, start); wait != 0 {
 				t.Fatal("slowed too early")
@@ -120,9 +123,9 @@ func TestWrongTokens_OfAnIPv6ClientAreThoseOfItsNetwork(t *testing.T) {
 }
 
 // Who guesses does not wipe out what was done.
-func TestRefusalsDoNotPushDeedsOut(t *testing.T) {
-	trail := NewTrail(slog.New(slog.DiscardHandler))
-	trail.Note(Deed{What: "config.reload"}, "")
+func TestRejectionsDoNotPushAuditEntriesOut(t *testing.T) {
+	trail := NewAuditLog(slog.New(slog.DiscardHandler))
+	trail.Record(AuditEntry{What: "config.reload"}, "")
 	for range 10 * keptRejections {
 		trail.Rejected("192.0.2.1:1")
 	}
@@ -131,7 +134,7 @@ func TestRefusalsDoNotPushDeedsOut(t *testing.T) {
 		t.Errorf("%d deeds, the oldest %+v", len(all), all[0])
 	}
 	for range 2 * keptDeeds {
-		trail.Note(Deed{What: "stock.change"}, "")
+		trail.Record(AuditEntry{What: "stock.change"}, "")
 	}
 	if n := len(trail.since(0, maxList)); n > keptDeeds+keptRejections {
 		t.Errorf("%d deeds are kept", n)

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	usualList = 1000    // of one answer, when nobody says how many
+	usualList = 1000    // of one answer, when the request does not say how many
 	maxList   = 10_000  // of one answer
 	maxBody   = 4 << 10 // bytes of a request
 	maxKey    = 128     // bytes of an Idempotency-Key
@@ -25,12 +25,13 @@ type change struct {
 	Add        *int64
 	Limit      *int64 // with set, on a ledger: units a person; 0 = no limit
 	State      string // of a ledger
-	Reconciled bool   // with state: somebody has looked after what froze the ledger
+	Reconciled bool   // with state: an operator has looked after what froze the ledger
 
 	key string // Idempotency-Key, with add
 }
 
-const changeForm = `the body must be {"set": N}, {"add": N}, or for a ledger {"set": N, "limit": M} or {"state": "on", "paused", "ended" or "frozen"}`
+const changeForm = `the body must be {"set": N}, {"add": N}, or for a ledger {"set": N, "limit": M} or {"state": ` +
+	`"on", "paused", "ended" or "frozen"}`
 
 // changeOf reads a change.
 func changeOf(w http.ResponseWriter, r *http.Request) (c change, err error) {
@@ -56,7 +57,8 @@ func (c *change) fitsLayout() error {
 	case c.Limit != nil, c.State != "":
 		return fmt.Errorf("%w: limit and state are of ledgers; the shop keeps this stock, and decides both", ErrInvalid)
 	case c.key != "":
-		return fmt.Errorf("%w: the shop's own key does not remember an Idempotency-Key; read the stock before you repeat", ErrInvalid)
+		return fmt.Errorf("%w: the shop's own key does not remember an Idempotency-Key; read the stock before you repeat",
+			ErrInvalid)
 	}
 	return nil
 }
@@ -73,7 +75,8 @@ func (c *change) fitsLedger() error {
 	case c.State != "" && !slices.Contains([]string{"on", "paused", "ended", frozen}, c.State):
 		return fmt.Errorf(`%w: a state is "on", "paused", "ended" or "frozen", not %.20q`, ErrInvalid, c.State)
 	case c.key != "" && c.Add == nil:
-		return fmt.Errorf("%w: only {\"add\": N} needs an Idempotency-Key; all others may be repeated as they are", ErrInvalid)
+		return fmt.Errorf("%w: only {\"add\": N} needs an Idempotency-Key; all others may be repeated as they are",
+			ErrInvalid)
 	case c.key != "" && !visible(c.key, maxKey):
 		return fmt.Errorf("%w: an Idempotency-Key has 1 to %d visible ASCII characters", ErrInvalid, maxKey)
 	}

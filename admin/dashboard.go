@@ -17,8 +17,8 @@ import (
 //go:embed web
 var web embed.FS
 
-// Dashboard is the page for whoever is on duty: the files of admin/web, as they are served. They hold no secret, and are
-// given to whoever asks; what they show comes from the API, which asks for a token. It is safe for concurrent use.
+// Dashboard is the page for the operator on duty: the files of admin/web, as they are served. They hold no secret, and
+// are given to every client; what they show comes from the API, which asks for a token. It is safe for concurrent use.
 type Dashboard struct{ files map[string]asset }
 
 // asset is one file, plain and packed.
@@ -28,9 +28,10 @@ type asset struct {
 	etag, packedTag string
 }
 
-// dashboardPolicy lets the page load what this origin has, and ask nobody else for anything. No script and no style is in the page
-// itself, so that a name which somebody else chose (a SKU, a serial, a user) can never become one.
-const dashboardPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+// dashboardPolicy lets the page load what this origin has, and ask no other server for anything. No script and no style
+// is in the page itself, so that a name which a client chose (a SKU, a serial, a user) can never become one.
+const dashboardPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' " +
+	"data:; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
 
 // NewDashboard packs the files.
@@ -79,8 +80,8 @@ func pack(name string, text []byte) asset {
 	return a
 }
 
-// before answers for the page's files, and leaves everything else to next. A nil Dashboard has no files. The page learns from
-// /access.json whether it has to ask for a token.
+// before answers for the page's files, and leaves everything else to next. A nil Dashboard has no files. The page
+// learns from /access.json whether it has to ask for a token.
 func (d *Dashboard) before(token bool, next http.Handler) http.Handler {
 	if d == nil {
 		return next
@@ -99,8 +100,8 @@ func (d *Dashboard) before(token bool, next http.Handler) http.Handler {
 	})
 }
 
-// serve has browsers ask each time, and answers with the content only when it has changed: after an upgrade the page and
-// the API are of one version.
+// serve has browsers ask each time, and answers with the content only when it has changed: after an upgrade the page
+// and the API are of one version.
 func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
 	text, tag, h := a.plain, a.etag, w.Header()
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {

@@ -53,16 +53,19 @@ func TestThePageNeedsNoTokenAndItsNumbersDo(t *testing.T) {
 	for _, name := range files {
 		w := ask(h, "GET", name, "", nil)
 		head := w.Header()
-		if w.Code != 200 || head.Get("Content-Type") == "" || head.Get("ETag") == "" || head.Get("Cache-Control") != "no-cache" {
+		if w.Code != 200 || head.Get("Content-Type") == "" || head.Get("ETag") == "" ||
+			head.Get("Cache-Control") != "no-cache" {
 			t.Errorf("%s: %d %v", name, w.Code, head)
 		}
-		for header, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin"} {
+		for header, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"Cross-Origin-Resource-Policy": "same-origin"} {
 			if head.Get(header) != want {
 				t.Errorf("%s: %s is %q", name, header, head.Get(header))
 			}
 		}
 		policy := head.Get("Content-Security-Policy")
-		for _, rule := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"} {
+		for _, rule := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'",
+			"frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"} {
 			if !strings.Contains(policy+";", rule+";") {
 				t.Errorf("%s: its policy lacks %s: %s", name, rule, policy)
 			}
@@ -74,7 +77,8 @@ func TestThePageNeedsNoTokenAndItsNumbersDo(t *testing.T) {
 	for _, c := range []struct {
 		method, path string
 		want         int
-	}{{"GET", "/api/v1/status", 401}, {"POST", "/", 401}, {"GET", "/web/index.html", 401}, {"GET", "/../dashboard.go", 401}} {
+	}{{"GET", "/api/v1/status", 401}, {"POST", "/", 401}, {"GET", "/web/index.html", 401},
+		{"GET", "/../dashboard.go", 401}} {
 		if w := ask(h, c.method, c.path, "", nil); w.Code != c.want {
 			t.Errorf("%s %s: %d, want %d", c.method, c.path, w.Code, c.want)
 		}
@@ -94,7 +98,8 @@ func TestThePageIsSentOnceAndPacked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := io.ReadAll(z); err != nil || string(text) != plain.Body.String() || packed.Header().Get("Vary") != "Accept-Encoding" {
+	if text, err := io.ReadAll(z); err != nil || string(text) != plain.Body.String() ||
+		packed.Header().Get("Vary") != "Accept-Encoding" {
 		t.Errorf("packed it is another file: %v", err)
 	}
 	tag := plain.Header().Get("ETag")
@@ -105,7 +110,8 @@ func TestThePageIsSentOnceAndPacked(t *testing.T) {
 	if again.Code != 304 || again.Body.Len() != 0 || again.Header().Get("ETag") != tag {
 		t.Errorf("with its ETag: %d %v", again.Code, again.Header())
 	}
-	if other := ask(h, "GET", "/words.js", "", func(r *http.Request) { r.Header.Set("If-None-Match", tag) }); other.Code != 200 {
+	if other := ask(h, "GET", "/words.js", "",
+		func(r *http.Request) { r.Header.Set("If-None-Match", tag) }); other.Code != 200 {
 		t.Errorf("another file with that ETag: %d", other.Code)
 	}
 	sum := 0
@@ -120,7 +126,8 @@ func TestThePageIsSentOnceAndPacked(t *testing.T) {
 // What is named is there, what is there is named, and nothing comes from elsewhere.
 func TestThePageIsWholeAndAlone(t *testing.T) {
 	files, named := pageFiles(t), map[string]bool{"index.html": true, "vendor/uplot/LICENSE": true}
-	references := regexp.MustCompile(`(?:src|href)="([^"#]+)"|(?:from|import) "\./([^"]+)"|fetch\([` + "`" + `"]([^` + "`" + `"]+)[` + "`" + `"]\)`)
+	references := regexp.MustCompile(`(?:src|href)="([^"#]+)"|(?:from|import) "\./([^"]+)"|fetch\([` + "`" + `"]([^` +
+		"`" + `"]+)[` + "`" + `"]\)`)
 	elsewhere := regexp.MustCompile(`(?i)(https?:)?//[a-z0-9.-]+\.[a-z]{2,}`)
 	for name, text := range files {
 		if strings.HasPrefix(name, "vendor/") {
@@ -139,7 +146,8 @@ func TestThePageIsWholeAndAlone(t *testing.T) {
 		if at := elsewhere.FindString(strings.ReplaceAll(text, "http://www.w3.org/2000/svg", "")); at != "" {
 			t.Errorf("%s names %s", name, at)
 		}
-		for _, never := range []string{"innerHTML", "insertAdjacentHTML", "document.write", "eval(", "setAttribute(\"style\"", "localStorage.setItem(tokenKey"} {
+		for _, never := range []string{"innerHTML", "insertAdjacentHTML", "document.write", "eval(", "setAttribute(\"style\"",
+			"localStorage.setItem(tokenKey"} {
 			if strings.Contains(text, never) {
 				t.Errorf("%s: %s", name, never)
 			}
@@ -148,7 +156,8 @@ func TestThePageIsWholeAndAlone(t *testing.T) {
 	if want, got := slices.Sorted(maps.Keys(files)), slices.Sorted(maps.Keys(named)); !slices.Equal(want, got) {
 		t.Errorf("there are   %q\nnamed are   %q", want, got)
 	}
-	if inline := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|<script(?:>| [^>]*[^"]>[^<])`).FindString(files["index.html"]); inline != "" {
+	if inline := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|<script(?:>| [^>]*[^"]>[^<])`).FindString(
+		files["index.html"]); inline != "" {
 		t.Errorf("within the page, which its policy forbids: %q", inline)
 	}
 }
@@ -165,7 +174,7 @@ func wordsOf(t *testing.T, text string) (words map[string]string) {
 	return words
 }
 
-// Both languages say the same, everything that is said is there, and nothing is there for nobody.
+// Both languages say the same, everything that is said is there, and nothing is there without a use.
 func TestThePageSpeaksBothLanguages(t *testing.T) {
 	files := pageFiles(t)
 	en, zh := wordsOf(t, files["words.en.json"]), wordsOf(t, files["words.zh.json"])
@@ -175,7 +184,8 @@ func TestThePageSpeaksBothLanguages(t *testing.T) {
 		if !ok || strings.TrimSpace(text) == "" || strings.TrimSpace(other) == "" {
 			t.Errorf("%s: %q, %q", key, text, other)
 		}
-		if a, b := places.FindAllString(text, -1), places.FindAllString(other, -1); !slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))) {
+		if a, b := places.FindAllString(text, -1),
+			places.FindAllString(other, -1); !slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))) {
 			t.Errorf("%s: %q has %v, %q has %v", key, text, a, other, b)
 		}
 	}
@@ -201,15 +211,16 @@ func TestThePageSpeaksBothLanguages(t *testing.T) {
 		beginnings = append(beginnings, m[1])
 	}
 	for key := range en {
-		if !strings.Contains(sources.String(), `"`+key+`"`) && !slices.ContainsFunc(beginnings, func(b string) bool { return b != "" && strings.HasPrefix(key, b) }) &&
+		if !strings.Contains(sources.String(), `"`+key+`"`) &&
+			!slices.ContainsFunc(beginnings, func(b string) bool { return b != "" && strings.HasPrefix(key, b) }) &&
 			!regexp.MustCompile(`^(confirm|release)_(title|text)$`).MatchString(key) {
 			t.Errorf("%s is never said", key)
 		}
 	}
 }
 
-// A reason without a name and a colour is shown by its own name, in a colour that follows from it (dashboard_laws.js); but a
-// name and a colour that no reason has are mistakes.
+// A reason without a name and a colour is shown by its own name, in a colour that follows from it (dashboard_laws.js);
+// but a name and a colour that no reason has are mistakes.
 func TestNamesAndColoursAreThoseOfReasons(t *testing.T) {
 	files := pageFiles(t)
 	known := map[string]bool{reject.Admitted.String(): true}
@@ -255,7 +266,8 @@ func TestLawsOfThePagesParts(t *testing.T) {
 		}
 	}
 	out, err := exec.CommandContext(t.Context(), node, filepath.Join(dir, "dashboard_laws.js")).CombinedOutput()
-	if held, wanted := bytes.Count(out, []byte("ok ")), bytes.Count(laws, []byte("await law(")); err != nil || held != wanted {
+	if held, wanted := bytes.Count(out, []byte("ok ")), bytes.Count(laws, []byte("await law(")); err != nil ||
+		held != wanted {
 		t.Errorf("%v, %d of %d laws hold:\n%s", err, held, wanted, out)
 	}
 }

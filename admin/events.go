@@ -15,7 +15,7 @@ func (a *API) history(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "after must be the at of a second")
 		return
 	}
-	seconds, _ := a.Watch.after(after)
+	seconds, _ := a.History.after(after)
 	all := make([]json.RawMessage, len(seconds))
 	for i := range seconds {
 		all[i] = seconds[i].json
@@ -39,29 +39,30 @@ const sendWithin = 10 * time.Second
 // events streams each second as it ends (Server-Sent Events), and each deed of the audit. Who comes back with
 // Last-Event-ID gets what was missed meanwhile; who comes for the first time, the latest second.
 func (a *API) events(w http.ResponseWriter, r *http.Request) {
-	if !a.Watch.enter() {
+	if !a.History.acquireListener() {
 		w.Header().Set("Retry-After", "5")
-		fail(w, http.StatusServiceUnavailable, fmt.Sprintf("%d streams are open already: tabs of a browser can share one", maxStreams))
+		fail(w, http.StatusServiceUnavailable, fmt.Sprintf("%d streams are open already: tabs of a browser can share one",
+			maxStreams))
 		return
 	}
-	defer a.Watch.leave()
+	defer a.History.releaseListener()
 	last, err := secondOf(r.Header.Get("Last-Event-ID"))
 	if err != nil || last == 0 {
 		last = 0
-		if s := a.Watch.latest(); s != nil {
+		if s := a.History.latest(); s != nil {
 			last = s.At - 1
 		}
 	}
-	s := stream{w: w, control: http.NewResponseController(w), trail: a.Trail, second: last, deed: a.Trail.latest()}
+	s := stream{w: w, control: http.NewResponseController(w), trail: a.AuditLog, second: last, deed: a.AuditLog.latest()}
 	s.open()
 	for {
-		seconds, news := a.Watch.after(s.second)
+		seconds, news := a.History.after(s.second)
 		if !s.send(seconds) {
 			return
 		}
 		select {
 		case <-news:
-		case <-a.Watch.stop:
+		case <-a.History.stop:
 			return
 		case <-r.Context().Done():
 			return
@@ -73,7 +74,7 @@ func (a *API) events(w http.ResponseWriter, r *http.Request) {
 type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	trail   *Trail
+	trail   *AuditLog
 	second  int64 // at of the last that was sent
 	deed    int64 // ID likewise
 }
@@ -87,8 +88,8 @@ func (s *stream) open() {
 	fmt.Fprint(s.w, "retry: 2000\n\n")
 }
 
-// send sends seconds, and what was done meanwhile, and reports whether somebody still listens.
-func (s *stream) send(seconds []told) bool {
+// send sends seconds, and what was done meanwhile, and reports whether the listener is still there.
+func (s *stream) send(seconds []encodedSecond) bool {
 	_ = s.control.SetWriteDeadline(time.Now().Add(sendWithin))
 	for _, d := range s.trail.since(s.deed, keptDeeds) {
 		text, err := json.Marshal(d)

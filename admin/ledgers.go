@@ -29,16 +29,17 @@ func (l *Ledger) LogValue() slog.Value {
 	if l == nil {
 		return slog.StringValue("none")
 	}
-	return slog.StringValue(fmt.Sprintf("total %d, held %d, sold %d, limit %d, %s, %d-%d", l.Total, l.Held, l.Sold, l.Limit, l.State, l.Epoch, l.Ver))
+	return slog.StringValue(fmt.Sprintf("total %d, held %d, sold %d, limit %d, %s, %d-%d", l.Total, l.Held, l.Sold,
+		l.Limit, l.State, l.Epoch, l.Ver))
 }
 
 const frozen = "frozen"
 
 // Ledgers is the stock that the gate keeps, one ledger a SKU, and the reservations in it. Its errors may be ErrNoSKU,
-// ErrInvalid and ErrConflict; after any other nobody knows whether the call was done, and the same call finds out.
+// ErrInvalid and ErrConflict; after any other it is unknown whether the call was done, and the same call finds out.
 type Ledgers interface {
-	// Look reads the numbers.
-	Look(ctx context.Context, sku string) (Stock, error)
+	// Stock reads the numbers.
+	Stock(ctx context.Context, sku string) (Stock, error)
 
 	// SKUs names at most limit SKUs that have a ledger.
 	SKUs(ctx context.Context, limit int) ([]string, error)
@@ -56,14 +57,14 @@ type Ledgers interface {
 	// SetState opens, pauses, ends or freezes. Freezing raises the epoch, each time.
 	SetState(ctx context.Context, sku, state string) (Stock, error)
 
-	// Find looks a serial up; ok is false when that SKU does not know it.
-	Find(ctx context.Context, sku, serial string) (r Reservation, ok bool, err error)
+	// Reservation looks a serial up; ok is false when that SKU does not know it.
+	Reservation(ctx context.Context, sku, serial string) (r Reservation, ok bool, err error)
 
 	// Reservations reads at most limit of those of sku, in no order.
 	Reservations(ctx context.Context, sku string, limit int) ([]Reservation, error)
 
 	// Settle does op to r: "confirm" "release" "refund" "adopt". It is idempotent by serial. User and Quantity are
-	// needed for "adopt" alone. A state of "" is that of a serial that nobody knows.
+	// needed for "adopt" alone. A state of "" is that of an unknown serial.
 	Settle(ctx context.Context, op string, r Reservation) (Outcome, error)
 }
 
@@ -83,11 +84,11 @@ func (a *API) listLedgers(w http.ResponseWriter, r *http.Request) {
 	}
 	all := make([]Stock, 0, len(skus))
 	for _, sku := range skus {
-		s, err := a.Ledgers.Look(r.Context(), sku)
+		s, err := a.Ledgers.Stock(r.Context(), sku)
 		switch {
 		case err == nil:
 			all = append(all, s)
-		case !errors.Is(err, ErrNoSKU): // one that is gone meanwhile is nobody's fault
+		case !errors.Is(err, ErrNoSKU): // one that is gone meanwhile is no fault
 			a.fault(w, err)
 			return
 		}
@@ -96,7 +97,7 @@ func (a *API) listLedgers(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) readLedger(w http.ResponseWriter, r *http.Request) {
-	s, err := a.look(r)
+	s, err := a.readNamedLedger(r)
 	if err != nil {
 		a.fault(w, err)
 		return
@@ -104,13 +105,13 @@ func (a *API) readLedger(w http.ResponseWriter, r *http.Request) {
 	answer(w, s)
 }
 
-// look reads the ledger that r names.
-func (a *API) look(r *http.Request) (Stock, error) {
+// readNamedLedger reads the ledger that r names.
+func (a *API) readNamedLedger(r *http.Request) (Stock, error) {
 	sku := r.PathValue("sku")
 	if err := checkSKU(sku); err != nil {
 		return Stock{}, err
 	}
-	s, err := a.Ledgers.Look(r.Context(), sku)
+	s, err := a.Ledgers.Stock(r.Context(), sku)
 	if errors.Is(err, ErrNoSKU) && a.Store != nil {
 		err = fmt.Errorf("%w; the shop's own stock is asked for by kind=layout", err)
 	}
@@ -128,7 +129,7 @@ func (a *API) changeLedger(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	sku := r.PathValue("sku")
-	before, err := a.look(r)
+	before, err := a.readNamedLedger(r)
 	if errors.Is(err, ErrNoSKU) && want.Set != nil {
 		err = a.mayMake(r, sku)
 	}
@@ -141,10 +142,11 @@ func (a *API) changeLedger(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, err)
 		return
 	}
-	if want.State != "" && a.Helm != nil {
-		a.Helm.Leave(sku) // paused for a while, and now for good: it must not open by itself
+	if want.State != "" && a.Controller != nil {
+		a.Controller.Leave(sku) // paused for a while, and now for good: it must not open by itself
 	}
-	a.note(r, Deed{What: "ledger.change", Object: sku, Detail: want.String(), Before: before.Ledger, After: now.Ledger},
+	a.record(r, AuditEntry{What: "ledger.change", Object: sku, Detail: want.String(), Before: before.Ledger,
+		After: now.Ledger},
 		"admin: ledger changed", "sku", sku, "change", want.String(), "before", before.Ledger, "after", now.Ledger)
 	answer(w, now)
 }
@@ -155,7 +157,8 @@ func (a *API) mayMake(r *http.Request, sku string) error {
 	if a.Store == nil || r.URL.Query().Get("kind") == "ledger" {
 		return nil
 	}
-	return fmt.Errorf("set %q: %w: it has no ledger, and some routes look at the shop's own stock; say kind=ledger to make one, or kind=layout", sku, ErrConflict)
+	return fmt.Errorf("set %q: %w: it has no ledger, and some routes look at the shop's own stock; say kind=ledger to "+
+		"make one, or kind=layout", sku, ErrConflict)
 }
 
 func (a *API) apply(ctx context.Context, sku string, want *change, before Stock) (Stock, error) {
@@ -169,7 +172,8 @@ func (a *API) apply(ctx context.Context, sku string, want *change, before Stock)
 	case before.Ledger.State == want.State:
 		return before, nil // asking twice to freeze must not raise the epoch twice
 	case before.Ledger.State == frozen && !want.Reconciled:
-		return Stock{}, fmt.Errorf(`%q is frozen: %w: orders of the shop may be missing in its ledger; adopt them, then ask again with "reconciled": true`, sku, ErrConflict)
+		return Stock{}, fmt.Errorf(`%q is frozen: %w: orders of the shop may be missing in its ledger; adopt them, then `+
+			`ask again with "reconciled": true`, sku, ErrConflict)
 	}
 	return a.Ledgers.SetState(ctx, sku, want.State)
 }

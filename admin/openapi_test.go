@@ -42,8 +42,9 @@ func TestEveryRouteIsDescribedAndEveryDescriptionIsARoute(t *testing.T) {
 func TestAnswersAreAsDescribed(t *testing.T) {
 	d := described3(t)
 	watch := still(t)
-	watch.look(100, 1)
-	full := &API{Store: &shelf{left: 3}, Gate: wheel{}, Helm: &wheel{}, Watch: watch, Log: slog.New(slog.DiscardHandler)}
+	watch.addSecond(100, 1)
+	full := &API{Store: &shelf{left: 3}, Gate: wheel{}, Controller: &wheel{}, History: watch,
+		Log: slog.New(slog.DiscardHandler)}
 	bare := &API{Log: slog.New(slog.DiscardHandler)}
 	for _, api := range []*API{full, bare} {
 		h := api.Handler()
@@ -52,7 +53,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			if path == "/api/v1/events" && api == full {
 				continue // it has no end; see TestEvents…
 			}
-			for _, body := range []string{"", "{}", "x", `{"key": "limits.window.max", "value": 5, "for": "10m"}`, `{"set": 3}`} {
+			for _, body := range []string{"", "{}", "x", `{"key": "limits.window.max", "value": 5, "for": "10m"}`,
+				`{"set": 3}`} {
 				target := strings.NewReplacer("{id}", "1", "{sku}", "1001", "{serial}", "k-1").Replace(path)
 				w := ask(h, method, target, body, nil)
 				if err := d.Check(operation, w.Code, w.Header().Get("Content-Type"), w.Body.Bytes()); err != nil {

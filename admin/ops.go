@@ -47,8 +47,8 @@ func Ops(checks []Check, metrics prometheus.Gatherer) http.Handler {
 	return mux
 }
 
-// ready answers 200 unless a check says Unready: "ready", or "degraded" with the checks that say so, or 503 "not ready".
-// With ?verbose each check is a line of its own.
+// ready answers 200 unless a check says Unready: "ready", or "degraded" with the checks that say so, or 503 "not
+// ready". With ?verbose each check is a line of its own.
 func ready(w http.ResponseWriter, r *http.Request, checks []Check) {
 	worst := Healthy
 	var all, faults strings.Builder

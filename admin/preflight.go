@@ -13,16 +13,16 @@ type Finding struct {
 	Says   string `json:"says"` // with the way out
 }
 
-// Preflight runs the checks before a sale. It promises that they run once at a time, however many ask: those who come meanwhile, and
-// a moment later, hear the same. It is safe for concurrent use, and outlives a reload.
+// Preflight runs the checks before a sale. It promises that they run once at a time, however many ask: those who come
+// meanwhile, and a moment later, hear the same. It is safe for concurrent use, and outlives a reload.
 type Preflight struct {
 	check func(ctx context.Context) []Finding
 	turn  chan struct{}
-	last  preflown // of who has the turn
+	last  preflightResult // of who has the turn
 }
 
-// preflown is the answer.
-type preflown struct {
+// preflightResult is the answer.
+type preflightResult struct {
 	At       time.Time `json:"at"`
 	OK       bool      `json:"ok"` // nothing failed
 	Findings []Finding `json:"findings"`
@@ -55,7 +55,7 @@ func (a *API) preflight(w http.ResponseWriter, r *http.Request) {
 }
 
 // run checks, or waits for who does; ok is false when ctx ends before.
-func (p *Preflight) run(ctx context.Context) (done preflown, ok bool) {
+func (p *Preflight) run(ctx context.Context) (done preflightResult, ok bool) {
 	select {
 	case p.turn <- struct{}{}:
 		defer func() { <-p.turn }()
@@ -65,7 +65,7 @@ func (p *Preflight) run(ctx context.Context) (done preflown, ok bool) {
 	if time.Since(p.last.At) < preflightFresh {
 		return p.last, true
 	}
-	done = preflown{OK: true, Findings: p.check(ctx)}
+	done = preflightResult{OK: true, Findings: p.check(ctx)}
 	if ctx.Err() == nil { // what was cut short says nothing of what was tried
 		done.At = time.Now().UTC()
 		for _, f := range done.Findings {

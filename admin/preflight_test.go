@@ -55,7 +55,7 @@ func TestPreflightThatIsCutShortIsNoAnswer(t *testing.T) {
 		}
 		slow = false
 		w := ask(h, "GET", "/api/v1/preflight", "", nil)
-		var done preflown
+		var done preflightResult
 		if err := json.Unmarshal(w.Body.Bytes(), &done); err != nil || !done.OK {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}

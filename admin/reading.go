@@ -12,7 +12,8 @@ import (
 	"sluice/proxy/reject"
 )
 
-// reading is what the gate has counted and what its metrics say at one instant: counts since the start, and how things stand.
+// reading is what the gate has counted and what its metrics say at one instant: counts since the start, and how things
+// stand.
 type reading struct {
 	requests                     int64
 	rejected, observed           map[string]int64 // by reason
@@ -23,7 +24,7 @@ type reading struct {
 	calls, errors                map[string]int64 // of Redis
 	windows, saturated           map[string]int64
 	shop, redis                  histograms
-	stock                        map[string]*StockTold
+	stock                        map[string]*StockSecond
 
 	connections, inFlight, limit, queue, up, targets, unknown int64
 	hasRedis, redisUp                                         bool
@@ -32,10 +33,13 @@ type reading struct {
 // read takes in all traffic, and of metrics what it knows.
 func read(traffic metrics.Traffic, families []*dto.MetricFamily) *reading {
 	r := &reading{
-		requests: traffic.Requests, routes: traffic.Routes, rejected: byReason(traffic.Rejected[:]), observed: byReason(traffic.Observed[:]),
-		rateRejected: map[string]int64{}, rateObserved: map[string]int64{}, rejectedConns: map[string]int64{}, observedConns: map[string]int64{},
-		sent: map[string]int64{}, failed: map[string]int64{}, calls: map[string]int64{}, errors: map[string]int64{},
-		windows: map[string]int64{}, saturated: map[string]int64{}, shop: histograms{}, redis: histograms{}, stock: map[string]*StockTold{},
+		requests: traffic.Requests, routes: traffic.Routes, rejected: byReason(traffic.Rejected[:]),
+		observed:     byReason(traffic.Observed[:]),
+		rateRejected: map[string]int64{}, rateObserved: map[string]int64{}, rejectedConns: map[string]int64{},
+		observedConns: map[string]int64{},
+		sent:          map[string]int64{}, failed: map[string]int64{}, calls: map[string]int64{}, errors: map[string]int64{},
+		windows: map[string]int64{}, saturated: map[string]int64{}, shop: histograms{}, redis: histograms{},
+		stock: map[string]*StockSecond{},
 	}
 	for _, rate := range traffic.Rates {
 		r.rateRejected[rate.Rate], r.rateObserved[rate.Rate] = rate.Rejected, rate.Observed
@@ -44,7 +48,7 @@ func read(traffic metrics.Traffic, families []*dto.MetricFamily) *reading {
 		name, ok := strings.CutPrefix(f.GetName(), "sluice_")
 		for _, m := range f.GetMetric() {
 			if ok {
-				r.take(name, m)
+				r.addSeries(name, m)
 			}
 		}
 	}
@@ -64,15 +68,16 @@ func byReason(counts []int64) map[string]int64 {
 
 // route is what was counted of a route; zero when nothing was.
 func (r *reading) route(name string) metrics.RouteTraffic {
-	i, found := slices.BinarySearchFunc(r.routes, name, func(t metrics.RouteTraffic, name string) int { return cmp.Compare(t.Route, name) })
+	i, found := slices.BinarySearchFunc(r.routes, name,
+		func(t metrics.RouteTraffic, name string) int { return cmp.Compare(t.Route, name) })
 	if !found {
 		return metrics.RouteTraffic{}
 	}
 	return r.routes[i]
 }
 
-// take adds one series.
-func (r *reading) take(name string, m *dto.Metric) {
+// addSeries adds one series.
+func (r *reading) addSeries(name string, m *dto.Metric) {
 	n, first := valueOf(m), label(m, 0) // labels are in the order of their names
 	switch name {
 	case "rejected_connections_total":
@@ -86,11 +91,11 @@ func (r *reading) take(name string, m *dto.Metric) {
 	case "windows_saturated_total":
 		r.saturated[first] = n
 	default:
-		r.takeShop(name, m, n)
+		r.addUpstreamSeries(name, m, n)
 	}
 }
 
-func (r *reading) takeShop(name string, m *dto.Metric, n int64) {
+func (r *reading) addUpstreamSeries(name string, m *dto.Metric, n int64) {
 	first, second := label(m, 0), label(m, 1)
 	switch name {
 	case "upstream_requests_total": // code, target
@@ -114,11 +119,11 @@ func (r *reading) takeShop(name string, m *dto.Metric, n int64) {
 		r.targets++
 		r.up += n
 	default:
-		r.takeStock(name, m, n)
+		r.addStockSeries(name, m, n)
 	}
 }
 
-func (r *reading) takeStock(name string, m *dto.Metric, n int64) {
+func (r *reading) addStockSeries(name string, m *dto.Metric, n int64) {
 	first, second := label(m, 0), label(m, 1)
 	switch name {
 	case "redis_command_duration_seconds":
@@ -133,19 +138,19 @@ func (r *reading) takeStock(name string, m *dto.Metric, n int64) {
 	case "reservations_unknown":
 		r.unknown += n
 	case "stock_total":
-		r.told(first).Total = n
+		r.stockOf(first).Total = n
 	case "stock_held":
-		r.told(first).Held = n
+		r.stockOf(first).Held = n
 	case "stock_sold":
-		r.told(first).Sold = n
+		r.stockOf(first).Sold = n
 	case "stock_free":
-		r.told(first).Free = n
+		r.stockOf(first).Free = n
 	}
 }
 
-func (r *reading) told(sku string) *StockTold {
+func (r *reading) stockOf(sku string) *StockSecond {
 	if r.stock[sku] == nil {
-		r.stock[sku] = &StockTold{SKU: sku}
+		r.stock[sku] = &StockSecond{SKU: sku}
 	}
 	return r.stock[sku]
 }
@@ -205,8 +210,8 @@ func (d *distribution) add(bound float64, n uint64) {
 	d.counts[i] += n
 }
 
-// quantile estimates, in milliseconds, what a part of all does not exceed: linearly within a bucket, and at most the last
-// bound. 0 = there is nothing.
+// quantile estimates, in milliseconds, what a part of all does not exceed: linearly within a bucket, and at most the
+// last bound. 0 = there is nothing.
 func (d *distribution) quantile(q float64) float64 {
 	rank, below, lower := q*float64(d.count), 0.0, 0.0
 	if d.count == 0 || len(d.bounds) == 0 {

@@ -24,12 +24,12 @@ type Report struct {
 	Stock    []Book `json:"stock"`
 	More     bool   `json:"more"`     // there are other ledgers: too many for one report
 	Balances bool   `json:"balances"` // each Book does
-	Unknown  int64  `json:"unknown"`  // reservations whose outcome nobody knows
+	Unknown  int64  `json:"unknown"`  // reservations whose outcome is unknown
 	Traffic  Tally  `json:"traffic"`  // of this instance alone
 }
 
-// Book is the ledger of one SKU, and whether it balances: total = held + sold + free with nothing oversold, and where the orders could be counted
-// one by one, those that are held and confirmed come to the same.
+// Book is the ledger of one SKU, and whether it balances: total = held + sold + free with nothing oversold, and where
+// the orders could be counted one by one, those that are held and confirmed come to the same.
 type Book struct {
 	SKU       string    `json:"sku"`
 	Total     int64     `json:"total"`
@@ -61,7 +61,8 @@ func (a *API) report(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if form != "" {
-		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", "sluice-report-"+done.At.Format("20060102-150405")+"."+form))
+		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", "sluice-report-"+
+			done.At.Format("20060102-150405")+"."+form))
 	}
 	if form == "csv" {
 		w.Header().Set("Content-Type", "text/csv; charset=utf-8")
@@ -75,7 +76,8 @@ func (a *API) report(w http.ResponseWriter, r *http.Request) {
 // reported is the report of a sale, or of a SKU; "" = of all.
 func (a *API) reported(ctx context.Context, sale, sku string) (*Report, error) {
 	s := a.Gate.Status()
-	r := &Report{At: time.Now().UTC().Truncate(time.Second), From: s.Started, Version: s.Version, Config: s.Config, Stock: []Book{}}
+	r := &Report{At: time.Now().UTC().Truncate(time.Second), From: s.Started, Version: s.Version, Config: s.Config,
+		Stock: []Book{}}
 	r.To = r.At
 	r.Host, _ = os.Hostname() // for people alone
 	var skus []string
@@ -102,8 +104,8 @@ func (a *API) reported(ctx context.Context, sale, sku string) (*Report, error) {
 		r.From = oldest
 	}
 	var seen map[string]moments
-	r.Traffic, seen = a.Watch.since(r.From.Unix(), r.To.Unix())
-	if latest := a.Watch.latest(); latest != nil {
+	r.Traffic, seen = a.History.since(r.From.Unix(), r.To.Unix())
+	if latest := a.History.latest(); latest != nil {
 		r.Unknown = latest.Unknown
 	}
 	err := a.audited(ctx, r, skus, sku != "", seen)
@@ -161,13 +163,13 @@ func (a *API) audited(ctx context.Context, r *Report, skus []string, must bool, 
 // book reads one ledger, and counts its orders where nothing changes meanwhile.
 func (a *API) book(ctx context.Context, sku string, orders *int) (b Book, err error) {
 	for try := 0; ; try++ {
-		before, err := a.Ledgers.Look(ctx, sku)
+		before, err := a.Ledgers.Stock(ctx, sku)
 		if err != nil {
 			return b, err
 		}
 		l := before.Ledger
 		b = Book{SKU: sku, Total: l.Total, Held: l.Held, Sold: l.Sold, Free: l.Free, State: l.State}
-		b.judge()
+		b.checkNumbers()
 		if *orders <= 0 || try == countTries {
 			return b, nil
 		}
@@ -175,7 +177,7 @@ func (a *API) book(ctx context.Context, sku string, orders *int) (b Book, err er
 		if err != nil {
 			return b, err
 		}
-		after, err := a.Ledgers.Look(ctx, sku)
+		after, err := a.Ledgers.Stock(ctx, sku)
 		if err != nil {
 			return b, err
 		}
@@ -189,8 +191,8 @@ func (a *API) book(ctx context.Context, sku string, orders *int) (b Book, err er
 	}
 }
 
-// judge looks at the numbers themselves.
-func (b *Book) judge() {
+// checkNumbers looks at the numbers themselves.
+func (b *Book) checkNumbers() {
 	switch {
 	case b.Total != b.Held+b.Sold+b.Free:
 		b.Fault = fmt.Sprintf("%d is not %d + %d + %d", b.Total, b.Held, b.Sold, b.Free)

@@ -10,10 +10,12 @@ import (
 	"time"
 )
 
-// writeCSV writes the report as rows of kind, name, field and value, which a spreadsheet can filter and a script can grep.
+// writeCSV writes the report as rows of kind, name, field and value, which a spreadsheet can filter and a script can
+// grep.
 func (r *Report) writeCSV(out io.Writer) error {
 	w := csv.NewWriter(out)
-	row := func(kind, name, field, value string) { _ = w.Write([]string{kind, plainText(name), field, value}) } // the error is kept by w
+	// the error is kept by w
+	row := func(kind, name, field, value string) { _ = w.Write([]string{kind, plainText(name), field, value}) }
 	number := func(kind, name, field string, n int64) { row(kind, name, field, strconv.FormatInt(n, 10)) }
 	row("kind", "name", "field", "value")
 	for _, one := range []struct {
@@ -61,7 +63,8 @@ func (r *Report) writeCSV(out io.Writer) error {
 	for _, one := range []struct {
 		name string
 		peak Peak
-	}{{"requests", t.Peaks.Requests}, {"admitted", t.Peaks.Admitted}, {"rejected", t.Peaks.Rejected}, {"in_flight", t.Peaks.InFlight},
+	}{{"requests", t.Peaks.Requests}, {"admitted", t.Peaks.Admitted}, {"rejected", t.Peaks.Rejected},
+		{"in_flight", t.Peaks.InFlight},
 		{"queue", t.Peaks.Queue}, {"shop_p99_ms", t.Peaks.ShopP99}, {"redis_p99_ms", t.Peaks.RedisP99}} {
 		if one.peak.At != 0 {
 			row("peak", one.name, "value", strconv.FormatFloat(one.peak.Value, 'f', -1, 64))
@@ -79,8 +82,8 @@ func momentText(at time.Time) string {
 	return at.Format(time.RFC3339)
 }
 
-// plainText keeps a spreadsheet from taking a name that somebody chose for a formula: also in its wide form, as Chinese and
-// Japanese keyboards write it, and behind a semicolon, at which spreadsheets in much of Europe part a line.
+// plainText keeps a spreadsheet from taking a name that a client chose for a formula: also in its wide form, as Chinese
+// and Japanese keyboards write it, and behind a semicolon, at which spreadsheets in much of Europe part a line.
 func plainText(name string) string {
 	var plain strings.Builder
 	first := true

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// kept are ledgers of SKUs in fixed numbers, with their orders. Each Look while changing is above 0 is of another version.
+// kept are ledgers of SKUs in fixed numbers, with their orders. Each read while changing is above 0 is of another
+// version.
 type kept struct {
 	Ledgers
 	stock    map[string]Ledger
@@ -21,7 +22,7 @@ type kept struct {
 	looks    int
 }
 
-func (k *kept) Look(_ context.Context, sku string) (Stock, error) {
+func (k *kept) Stock(_ context.Context, sku string) (Stock, error) {
 	l, ok := k.stock[sku]
 	if !ok {
 		return Stock{}, fmt.Errorf("%q: %w", sku, ErrNoSKU)
@@ -54,22 +55,26 @@ func (s scheduled) All() []Sale { return []Sale{s.Sale} }
 
 func balanced() *kept {
 	return &kept{
-		stock:  map[string]Ledger{"1001": {Total: 10, Held: 1, Sold: 5, Free: 4, State: "on"}, "=1+1": {Total: 2, Free: 2, State: "on"}},
-		orders: map[string][]Reservation{"1001": {{State: "held", Quantity: 1}, {State: "confirmed", Quantity: 2}, {State: "confirmed", Quantity: 3}, {State: "released", Quantity: 1}}},
+		stock: map[string]Ledger{"1001": {Total: 10, Held: 1, Sold: 5, Free: 4, State: "on"},
+			"=1+1": {Total: 2, Free: 2, State: "on"}},
+		orders: map[string][]Reservation{"1001": {{State: "held", Quantity: 1}, {State: "confirmed", Quantity: 2},
+			{State: "confirmed", Quantity: 3}, {State: "released", Quantity: 1}}},
 	}
 }
 
 func reporting(t *testing.T, k *kept) *API {
 	t.Helper()
 	now := time.Now()
-	return &API{Gate: wheel{}, Helm: &wheel{}, Watch: still(t), Ledgers: k, Log: slog.New(slog.DiscardHandler),
-		Sales: scheduled{Sale: Sale{Name: "double-11", SKUs: []string{"1001", "none"}, Starts: now.Add(-time.Hour), Ends: now.Add(time.Hour), State: "on"}}}
+	return &API{Gate: wheel{}, Controller: &wheel{}, History: still(t), Ledgers: k, Log: slog.New(slog.DiscardHandler),
+		Sales: scheduled{Sale: Sale{Name: "double-11", SKUs: []string{"1001", "none"}, Starts: now.Add(-time.Hour),
+			Ends: now.Add(time.Hour), State: "on"}}}
 }
 
 func reportOf(t *testing.T, a *API, query string) (r Report) {
 	t.Helper()
 	w := ask(a.Handler(), "GET", "/api/v1/report"+query, "", nil)
-	if err := described3(t).Check("GET /api/v1/report", w.Code, w.Header().Get("Content-Type"), w.Body.Bytes()); err != nil {
+	if err := described3(t).Check("GET /api/v1/report", w.Code, w.Header().Get("Content-Type"),
+		w.Body.Bytes()); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil || w.Code != 200 {
@@ -84,7 +89,8 @@ func TestAReportBalancesWhenTheOrdersComeToTheLedger(t *testing.T) {
 	if !all.Balances || len(all.Stock) != 2 || all.Stock[0].SKU != "1001" || !all.Stock[0].Counted || all.Sale != nil {
 		t.Errorf("%+v", all)
 	}
-	if of := reportOf(t, reporting(t, k), "?sale=double-11"); len(of.Stock) != 1 || of.Sale == nil || of.Sale.Name != "double-11" || !of.Balances {
+	if of := reportOf(t, reporting(t, k), "?sale=double-11"); len(of.Stock) != 1 || of.Sale == nil ||
+		of.Sale.Name != "double-11" || !of.Balances {
 		t.Errorf("of a sale: %+v", of)
 	}
 }
@@ -95,11 +101,14 @@ func TestAReportSaysWhatDoesNotBalance(t *testing.T) {
 		orders []Reservation
 		says   string
 	}{
-		"a sum":             {Ledger{Total: 10, Sold: 5, Free: 4}, []Reservation{{State: "confirmed", Quantity: 5}}, "10 is not 0 + 5 + 4"},
-		"more than there":   {Ledger{Total: 10, Sold: 12, Free: -2}, []Reservation{{State: "confirmed", Quantity: 12}}, "2 more are held and sold than there are"},
-		"below none":        {Ledger{Total: 10, Held: -1, Free: 11}, nil, "below 0"},
-		"an order too many": {Ledger{Total: 10, Sold: 1, Free: 9}, []Reservation{{State: "confirmed", Quantity: 2}}, "the orders come to 0 held and 2 sold"},
-		"an order too few":  {Ledger{Total: 10, Held: 1, Free: 9}, nil, "the orders come to 0 held and 0 sold"},
+		"a sum": {Ledger{Total: 10, Sold: 5, Free: 4}, []Reservation{{State: "confirmed", Quantity: 5}},
+			"10 is not 0 + 5 + 4"},
+		"more than there": {Ledger{Total: 10, Sold: 12, Free: -2}, []Reservation{{State: "confirmed", Quantity: 12}},
+			"2 more are held and sold than there are"},
+		"below none": {Ledger{Total: 10, Held: -1, Free: 11}, nil, "below 0"},
+		"an order too many": {Ledger{Total: 10, Sold: 1, Free: 9}, []Reservation{{State: "confirmed", Quantity: 2}},
+			"the orders come to 0 held and 2 sold"},
+		"an order too few": {Ledger{Total: 10, Held: 1, Free: 9}, nil, "the orders come to 0 held and 0 sold"},
 	} {
 		k := balanced()
 		k.stock["1001"], k.orders["1001"] = c.ledger, c.orders
@@ -130,8 +139,10 @@ func TestAReportOfSomethingUnknownSaysWhatThereIs(t *testing.T) {
 	for query, want := range map[string]struct {
 		status int
 		says   string
-	}{"?sale=x": {404, "double-11"}, "?sku=9": {404, "no such SKU"}, "?format=xml": {400, "csv"}, "?sku=%20": {400, "not valid"}} {
-		if w := ask(h, "GET", "/api/v1/report"+query, "", nil); w.Code != want.status || !strings.Contains(w.Body.String(), want.says) {
+	}{"?sale=x": {404, "double-11"}, "?sku=9": {404, "no such SKU"}, "?format=xml": {400, "csv"},
+		"?sku=%20": {400, "not valid"}} {
+		if w := ask(h, "GET", "/api/v1/report"+query, "", nil); w.Code != want.status ||
+			!strings.Contains(w.Body.String(), want.says) {
 			t.Errorf("%s: %d %s", query, w.Code, w.Body)
 		}
 	}
@@ -140,10 +151,12 @@ func TestAReportOfSomethingUnknownSaysWhatThereIs(t *testing.T) {
 func TestAReportIsAFileThatNoSpreadsheetExecutes(t *testing.T) {
 	w := ask(reporting(t, balanced()).Handler(), "GET", "/api/v1/report?format=csv", "", nil)
 	rows, err := csv.NewReader(w.Body).ReadAll()
-	if err != nil || w.Header().Get("Content-Type") != "text/csv; charset=utf-8" || !strings.Contains(w.Header().Get("Content-Disposition"), ".csv\"") {
+	if err != nil || w.Header().Get("Content-Type") != "text/csv; charset=utf-8" ||
+		!strings.Contains(w.Header().Get("Content-Disposition"), ".csv\"") {
 		t.Fatalf("%v %v", err, w.Header())
 	}
-	for _, want := range [][]string{{"kind", "name", "field", "value"}, {"stock", "1001", "sold", "5"}, {"stock", "'=1+1", "total", "2"}, {"report", "", "balances", "true"}} {
+	for _, want := range [][]string{{"kind", "name", "field", "value"}, {"stock", "1001", "sold", "5"},
+		{"stock", "'=1+1", "total", "2"}, {"report", "", "balances", "true"}} {
 		if !slices.ContainsFunc(rows, func(row []string) bool { return slices.Equal(row, want) }) {
 			t.Errorf("%q is not in %q", want, rows)
 		}
@@ -162,7 +175,8 @@ func TestATallyAddsUp(t *testing.T) {
 	m.add(second(660, 10, map[string]int64{"sold_out": 10}))
 	m.add(second(661, 7, nil)) // of minute 11
 	got := m.sum(600, 660)
-	if got.Requests != 60 || got.Admitted != 5 || got.Rejected["window"] != 40 || got.Rejected["sold_out"] != 15 || got.Peaks.Requests != (Peak{50, 601}) || got.ShopRequests != 2 {
+	if got.Requests != 60 || got.Admitted != 5 || got.Rejected["window"] != 40 || got.Rejected["sold_out"] != 15 ||
+		got.Peaks.Requests != (Peak{50, 601}) || got.ShopRequests != 2 {
 		t.Errorf("a minute: %+v", got)
 	}
 	if all := m.sum(0, 1<<40); all.Requests != 167 || all.Peaks.Rejected != (Peak{90, 600}) {
@@ -178,8 +192,8 @@ func TestMomentsAreThoseThatWereSeen(t *testing.T) {
 	all := map[string]*moments{}
 	look := func(at, sold, free int64) moments {
 		r := read(none(), nil)
-		r.stock["1"] = &StockTold{SKU: "1", Sold: sold, Free: free}
-		r.note(all, at)
+		r.stock["1"] = &StockSecond{SKU: "1", Sold: sold, Free: free}
+		r.updateMoments(all, at)
 		return *all["1"]
 	}
 	look(10, 0, 5)
@@ -192,7 +206,7 @@ func TestMomentsAreThoseThatWereSeen(t *testing.T) {
 	if m := look(13, 5, 3); m.soldOut != 0 {
 		t.Errorf("restocked: %+v", m)
 	}
-	read(none(), nil).note(all, 14)
+	read(none(), nil).updateMoments(all, 14)
 	if m := look(15, 5, 0); m.firstSold != 0 || m.soldOut != 0 {
 		t.Errorf("it was so when it was first seen: %+v", m)
 	}
@@ -227,7 +241,8 @@ func (b begun) Status() Status {
 	return s
 }
 
-// After a restart in the middle of a sale, the requests before it are not counted; and the report does not say that they are.
+// After a restart in the middle of a sale, the requests before it are not counted; and the report does not say that
+// they are.
 func TestAReportBeginsWithTheProcessThatCounted(t *testing.T) {
 	for started, starts := range map[time.Duration]bool{-10 * time.Minute: false, -2 * time.Hour: true} {
 		a := reporting(t, balanced())

@@ -15,11 +15,11 @@ import (
 type Reservation struct {
 	SKU      string    `json:"sku"`
 	Serial   string    `json:"serial"`
-	User     string    `json:"user"` // "" = nobody was identified
+	User     string    `json:"user"` // "" = no user was identified
 	Quantity int64     `json:"quantity"`
 	State    string    `json:"state"`             // "held" "confirmed" "released" "refunded"
-	Deadline time.Time `json:"deadline,omitzero"` // of what is held: until when somebody must have decided
-	Overdue  bool      `json:"overdue"`           // held, and nobody decided in time: its outcome is unknown
+	Deadline time.Time `json:"deadline,omitzero"` // of what is held: until when it must be decided
+	Overdue  bool      `json:"overdue"`           // held, and not decided in time: its outcome is unknown
 }
 
 const (
@@ -73,7 +73,8 @@ func (a *API) locate(r *http.Request) (Reservation, error) {
 			return Reservation{}, err
 		}
 		if len(skus) > maxAsked {
-			return Reservation{}, fmt.Errorf("find %q: %w: there are more than %d ledgers; name one with sku=", serial, ErrInvalid, maxAsked)
+			return Reservation{}, fmt.Errorf("find %q: %w: there are more than %d ledgers; name one with sku=", serial,
+				ErrInvalid, maxAsked)
 		}
 	}
 	return a.only(ctx, serial, skus)
@@ -83,7 +84,7 @@ func (a *API) locate(r *http.Request) (Reservation, error) {
 func (a *API) only(ctx context.Context, serial string, skus []string) (Reservation, error) {
 	var all []Reservation
 	for _, sku := range skus {
-		found, ok, err := a.Ledgers.Find(ctx, sku, serial)
+		found, ok, err := a.Ledgers.Reservation(ctx, sku, serial)
 		if err != nil {
 			return Reservation{}, err
 		}
@@ -95,7 +96,8 @@ func (a *API) only(ctx context.Context, serial string, skus []string) (Reservati
 	case len(all) == 1:
 		return all[0], nil
 	case len(all) > 1:
-		return Reservation{}, fmt.Errorf("%q is a serial of %s and of %s: %w: name one with sku=", serial, all[0].SKU, all[1].SKU, ErrConflict)
+		return Reservation{}, fmt.Errorf("%q is a serial of %s and of %s: %w: name one with sku=", serial, all[0].SKU,
+			all[1].SKU, ErrConflict)
 	case len(skus) == 1:
 		return Reservation{}, fmt.Errorf("%q of %q: %w", serial, skus[0], errNoSerial)
 	}
@@ -115,7 +117,8 @@ func wantedOf(r *http.Request) (want wanted, err error) {
 		return want, err
 	}
 	if !slices.Contains([]string{"", held, "unknown", "confirmed", "released", "refunded"}, want.state) {
-		return want, fmt.Errorf(`state %.20q: %w: it is "held", "unknown", "confirmed", "released" or "refunded"`, want.state, ErrInvalid)
+		return want, fmt.Errorf(`state %.20q: %w: it is "held", "unknown", "confirmed", "released" or "refunded"`, want.state,
+			ErrInvalid)
 	}
 	if want.sku != "" {
 		err = checkSKU(want.sku)
@@ -137,7 +140,7 @@ func (a *API) reservations(w http.ResponseWriter, r *http.Request) {
 	}
 	skus := []string{want.sku}
 	if want.sku != "" {
-		_, err = a.Ledgers.Look(r.Context(), want.sku)
+		_, err = a.Ledgers.Stock(r.Context(), want.sku)
 	} else {
 		skus, err = a.Ledgers.SKUs(r.Context(), maxList)
 	}
@@ -158,7 +161,8 @@ func (a *API) reservations(w http.ResponseWriter, r *http.Request) {
 }
 
 // gather adds those of sku that are wanted, and keeps the first so many. cut tells that it knows of others.
-func (a *API) gather(ctx context.Context, all []Reservation, sku string, want *wanted) (kept []Reservation, cut bool, err error) {
+func (a *API) gather(ctx context.Context, all []Reservation, sku string, want *wanted) (kept []Reservation, cut bool,
+	err error) {
 	read, err := a.Ledgers.Reservations(ctx, sku, maxRead)
 	if err != nil {
 		return nil, false, err
@@ -174,7 +178,7 @@ func (a *API) gather(ctx context.Context, all []Reservation, sku string, want *w
 	return slices.Clip(all[:min(len(all), want.limit)]), cut, nil
 }
 
-// byDeadline orders what is held by the time until which somebody must decide, and puts all others behind it.
+// byDeadline orders what is held by the time of the decision, and puts all others behind it.
 func byDeadline(x, y Reservation) int {
 	if (x.State == held) != (y.State == held) {
 		if x.State == held {

@@ -1,12 +1,15 @@
 package admin
 
 import (
+	"bytes"
+	"context"
 	_ "embed"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/pprof"
 	"strings"
+	"time"
 )
 
 // route is one request that is answered.
@@ -17,7 +20,7 @@ type route struct {
 
 // routes are all of them. What is under /api/v1 stands in openapi.yaml, and a test wants both to be the same.
 func (a *API) routes() []route {
-	line := newTurns()
+	line := newRequestSlots()
 	all := []route{
 		{"GET", "/api/v1/status", a.gated(a.status)},
 		{"GET", "/api/v1/sales", a.listSales},
@@ -54,7 +57,7 @@ func (a *API) routes() []route {
 		{"GET", "/debug/pprof/trace", pprof.Trace},
 	}
 	for _, op := range []string{"confirm", "release", "refund"} {
-		all = append(all, route{"POST", "/api/v1/reservations/{serial}/" + op, line.handler(a.reserved(a.settle(op)))})
+		all = append(all, route{"POST", "/api/v1/reservations/{serial}/" + op, line.handler(a.reserved(a.settleHandler(op)))})
 	}
 	return all
 }
@@ -82,7 +85,8 @@ func (a *API) elsewhere(mux *http.ServeMux) http.HandlerFunc {
 			return
 		}
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		fail(w, http.StatusMethodNotAllowed, fmt.Sprintf("%.20s is not for this path; there are %s", r.Method, strings.Join(allowed, ", ")))
+		fail(w, http.StatusMethodNotAllowed, fmt.Sprintf("%.20s is not for this path; there are %s", r.Method,
+			strings.Join(allowed, ", ")))
 	}
 }
 
@@ -94,4 +98,42 @@ func described(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/yaml")
 	w.Header().Set("Cache-Control", "no-store")
 	_, _ = io.WriteString(w, description) // a client that has gone needs no answer
+}
+
+// The store has connections for the sale's orders; requests of operators and of the shop share a few of them, however
+// many come at once.
+const (
+	atOnce   = 4
+	turnWait = 5 * time.Second // the longest line is served well within it
+)
+
+// requestSlots lets a few requests at a time reach the store, in no order; the others wait.
+type requestSlots chan struct{}
+
+func newRequestSlots() requestSlots { return make(requestSlots, atOnce) }
+
+func (t requestSlots) handler(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		readBody(r)
+		ctx, cancel := context.WithTimeout(r.Context(), turnWait)
+		defer cancel()
+		select {
+		case t <- struct{}{}:
+			defer func() { <-t }()
+			next(w, r)
+		case <-ctx.Done():
+			w.Header().Set("Retry-After", "1")
+			fail(w, http.StatusServiceUnavailable, "too many requests to the control API at once; nothing was done: come back")
+		}
+	}
+}
+
+// readBody waits for what a request says, all but of a long list: a request has no slot while its connection is slow.
+func readBody(r *http.Request) {
+	body := r.Body
+	first, _ := io.ReadAll(io.LimitReader(body, maxBody)) // who reads on meets the error again
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(first), body), body}
 }

@@ -3,7 +3,10 @@ package admin
 import (
 	"net/http"
 	"os"
+	"strconv"
 	"time"
+
+	"sluice/proxy/metrics"
 )
 
 // Gate is the running gate, as it tells of itself. Each answer is at once.
@@ -60,11 +63,11 @@ type Problem struct {
 
 // Limit is one limit, with its numbers and what it did.
 type Limit struct {
-	Name    string   `json:"name"` // of its table, such as "window", or of a keyed rate
-	Enforce bool     `json:"enforce"`
-	Numbers []Number `json:"numbers"`
-	Now     []Now    `json:"now"`     // what it counts at the moment
-	Reasons []string `json:"reasons"` // that it rejects for
+	Name        string   `json:"name"`         // of its table, such as "window", or of a keyed rate
+	ObserveOnly bool     `json:"observe_only"` // counts what it would reject, and rejects nothing
+	Numbers     []Number `json:"numbers"`
+	Now         []Now    `json:"now"`     // what it counts at the moment
+	Reasons     []string `json:"reasons"` // that it rejects for
 
 	Rejected          int64   `json:"rejected"` // since the start
 	Observed          int64   `json:"observed"` // let through, although enforcing would have rejected it
@@ -91,10 +94,11 @@ type Target struct {
 	Target   string `json:"target"`
 	Up       bool   `json:"up"`      // orders may go there: healthy, and not ejected
 	Healthy  bool   `json:"healthy"` // passes its health checks, or has none
-	Ejected  bool   `json:"ejected"` // out of the choice for a while, after connect errors
+	Ejected  bool   `json:"ejected"` // after connect errors, and it was not reached since
 	InFlight int    `json:"in_flight"`
-	Open     int    `json:"open"` // connections, idle ones included
-	Idle     int    `json:"idle"` // connections
+	Open     int    `json:"open"`            // connections, idle ones included
+	Idle     int    `json:"idle"`            // connections
+	Fault    string `json:"fault,omitempty"` // why it cannot be used, and what to do about it
 }
 
 // Settings is the configuration as it is in force.
@@ -108,8 +112,9 @@ type Settings struct {
 type Setting struct {
 	Key    string `json:"key"`
 	Value  any    `json:"value"`
-	Origin string `json:"origin"` // "config.toml:12", "default", "--mode", or "override 3"
-	Live   bool   `json:"live"`   // a reload changes it; otherwise only a restart
+	Origin string `json:"origin"`          // "config.toml:12", "default", "--mode", or "override 3"
+	Live   bool   `json:"live"`            // a reload changes it; otherwise only a restart
+	Waits  any    `json:"waits,omitempty"` // what the file says, and only a restart puts into force; nil = the same
 }
 
 // noGate is the answer where only Redis is behind the API.
@@ -118,7 +123,7 @@ const noGate = "no gate is behind this: ask a running one, by --admin"
 // gated answers for an API without a gate.
 func (a *API) gated(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if a.Gate == nil || a.Helm == nil || a.Watch == nil {
+		if a.Gate == nil || a.Controller == nil || a.History == nil {
 			fail(w, http.StatusNotFound, noGate)
 			return
 		}
@@ -132,7 +137,7 @@ func (a *API) status(w http.ResponseWriter, r *http.Request) {
 	s.Host, _ = os.Hostname() // for people alone
 	s.Stock = a.kinds()
 	s.Overrides = a.overridden()
-	s.Second = a.Watch.latest()
+	s.Second = a.History.latest()
 	answer(w, s)
 }
 
@@ -140,7 +145,7 @@ func (a *API) status(w http.ResponseWriter, r *http.Request) {
 func (a *API) limits(w http.ResponseWriter, _ *http.Request) {
 	all := a.Gate.Limits()
 	for i := range all {
-		a.Watch.count(&all[i])
+		a.History.count(&all[i])
 	}
 	answer(w, struct {
 		Limits []Limit `json:"limits"`
@@ -154,3 +159,28 @@ func (a *API) targets(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (a *API) settings(w http.ResponseWriter, _ *http.Request) { answer(w, a.Gate.Settings()) }
+
+// How many are listed where the request does not say, and at most.
+const (
+	defaultTopKeys = 20
+	maxTopKeys     = 1000
+)
+
+// topKeys lists the keys that limits reject most: ?n= of them, 1 to 1000.
+func (a *API) topKeys(w http.ResponseWriter, r *http.Request) {
+	n := defaultTopKeys
+	if text := r.URL.Query().Get("n"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil || n < 1 || n > maxTopKeys {
+			fail(w, http.StatusBadRequest, "n must be from 1 to 1000")
+			return
+		}
+	}
+	all := []metrics.TopKey{}
+	if a.TopKeys != nil {
+		all = a.TopKeys(n)
+	}
+	answer(w, struct {
+		TopKeys []metrics.TopKey `json:"top_keys"`
+	}{all})
+}

@@ -61,7 +61,8 @@ func (a *API) changeSale(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	now := a.sale(name)
-	a.note(r, Deed{What: "sale.change", Object: name, Before: before.State, After: want.State}, "admin: sale changed", "sale", name, "state", want.State)
+	a.record(r, AuditEntry{What: "sale.change", Object: name, Before: before.State, After: want.State},
+		"admin: sale changed", "sale", name, "state", want.State)
 	answer(w, now)
 }
 

@@ -20,22 +20,23 @@ type Second struct {
 	Connections         int64            `json:"connections"`          // open
 	RejectedConnections map[string]int64 `json:"rejected_connections"` // by reason, before any HTTP was read
 
-	Shop    ShopSecond   `json:"shop"`
-	Redis   *RedisSecond `json:"redis"` // null where no Redis is asked
-	Windows []WindowTold `json:"windows"`
+	Shop    ShopSecond     `json:"shop"`
+	Redis   *RedisSecond   `json:"redis"` // null where no Redis is asked
+	Windows []WindowSecond `json:"windows"`
 
-	Stock   []StockTold `json:"stock"`   // the ledgers with most units held and sold, at most 20; as of their last audit
-	Unknown int64       `json:"unknown"` // reservations whose outcome nobody knows, all SKUs together
-	Routes  []RouteTold `json:"routes"`  // that have ever answered, by name, at most 50
+	Stock   []StockSecond `json:"stock"`   // the ledgers with most units held and sold, at most 20; as of their last audit
+	Unknown int64         `json:"unknown"` // reservations whose outcome is unknown, all SKUs together
+	Routes  []RouteSecond `json:"routes"`  // that have ever answered, by name, at most 50
 
 	rateRejected, rateObserved map[string]int64 // by keyed rate
 }
 
 // ShopSecond is the shop's part.
 type ShopSecond struct {
-	Requests int64   `json:"requests"` // that it answered, or failed to
-	Errors   int64   `json:"errors"`   // those without an answer, or with a 5xx, and those that reached no target: may exceed Requests
-	P50      float64 `json:"p50_ms"`   // of these; 0 = there were none
+	Requests int64 `json:"requests"` // that it answered, or failed to
+	// those without an answer, or with a 5xx, and those that reached no target: may exceed Requests
+	Errors   int64   `json:"errors"`
+	P50      float64 `json:"p50_ms"` // of these; 0 = there were none
 	P99      float64 `json:"p99_ms"`
 	InFlight int64   `json:"in_flight"`
 	Limit    int64   `json:"limit"` // of InFlight; 0 = none
@@ -53,24 +54,24 @@ type RedisSecond struct {
 	Up     bool    `json:"up"`
 }
 
-// WindowTold is how many windows were used, and filled to their max.
-type WindowTold struct {
+// WindowSecond is how many windows were used, and filled to their max.
+type WindowSecond struct {
 	Of        string `json:"of"` // "all" or "sku"
 	Used      int64  `json:"used"`
 	Saturated int64  `json:"saturated"`
 }
 
-// StockTold is one ledger.
-type StockTold struct {
-	SKU   string `json:"sku"` // "_other": those beyond metrics.max_skus together
+// StockSecond is one ledger.
+type StockSecond struct {
+	SKU   string `json:"sku"` // "_other": those beyond ops.metrics_max_skus together
 	Total int64  `json:"total"`
 	Held  int64  `json:"held"`
 	Sold  int64  `json:"sold"`
 	Free  int64  `json:"free"`
 }
 
-// RouteTold is one route.
-type RouteTold struct {
+// RouteSecond is one route.
+type RouteSecond struct {
 	Route    string `json:"route"`
 	Requests int64  `json:"requests"`
 	Rejected int64  `json:"rejected"`
@@ -87,14 +88,17 @@ func between(before, now *reading, at int64, span float64) *Second {
 	shop, redis := now.shop.since(before.shop), now.redis.since(before.redis)
 	s := &Second{
 		At: at, Span: math.Round(span*1000) / 1000,
-		Requests: max(0, now.requests-before.requests), Rejected: rise(now.rejected, before.rejected), Observed: rise(now.observed, before.observed),
+		Requests: max(0, now.requests-before.requests), Rejected: rise(now.rejected, before.rejected),
+		Observed:    rise(now.observed, before.observed),
 		Connections: now.connections, RejectedConnections: rise(now.rejectedConns, before.rejectedConns),
 		Shop: ShopSecond{
-			Requests: sum(now.sent, before.sent), Errors: sum(now.failed, before.failed), P50: shop.quantile(0.5), P99: shop.quantile(0.99),
+			Requests: sum(now.sent, before.sent), Errors: sum(now.failed, before.failed), P50: shop.quantile(0.5),
+			P99:      shop.quantile(0.99),
 			InFlight: now.inFlight, Limit: now.limit, Queue: now.queue, Up: now.up, Targets: now.targets,
 		},
 		Unknown: now.unknown, Stock: now.mostSold(),
-		Windows: []WindowTold{}, rateRejected: rise(now.rateRejected, before.rateRejected), rateObserved: rise(now.rateObserved, before.rateObserved),
+		Windows: []WindowSecond{}, rateRejected: rise(now.rateRejected, before.rateRejected),
+		rateObserved: rise(now.rateObserved, before.rateObserved),
 	}
 	rejected := int64(0)
 	for _, n := range s.Rejected {
@@ -102,42 +106,45 @@ func between(before, now *reading, at int64, span float64) *Second {
 	}
 	s.Admitted = max(0, s.Requests-rejected)
 	if now.hasRedis {
-		s.Redis = &RedisSecond{Calls: sum(now.calls, before.calls), P50: redis.quantile(0.5), P99: redis.quantile(0.99), Errors: sum(now.errors, before.errors), Up: now.redisUp}
+		s.Redis = &RedisSecond{Calls: sum(now.calls, before.calls), P50: redis.quantile(0.5), P99: redis.quantile(0.99),
+			Errors: sum(now.errors, before.errors), Up: now.redisUp}
 	}
 	for _, of := range slices.Sorted(maps.Keys(now.windows)) {
-		s.Windows = append(s.Windows, WindowTold{of, now.windows[of] - before.windows[of], now.saturated[of] - before.saturated[of]})
+		s.Windows = append(s.Windows, WindowSecond{of, now.windows[of] - before.windows[of],
+			now.saturated[of] - before.saturated[of]})
 	}
-	s.Routes = routesTold(before, now)
+	s.Routes = routeSeconds(before, now)
 	return s
 }
 
 // mostSold are the ledgers that a chart has room for: those with most units gone, by name where they have the same.
-func (r *reading) mostSold() []StockTold {
-	all := make([]StockTold, 0, len(r.stock))
+func (r *reading) mostSold() []StockSecond {
+	all := make([]StockSecond, 0, len(r.stock))
 	for _, s := range r.stock {
 		all = append(all, *s)
 	}
-	slices.SortFunc(all, func(x, y StockTold) int {
+	slices.SortFunc(all, func(x, y StockSecond) int {
 		return cmp.Or(cmp.Compare(y.Held+y.Sold, x.Held+x.Sold), cmp.Compare(x.SKU, y.SKU))
 	})
 	return all[:min(len(all), mostStock)]
 }
 
-func routesTold(before, now *reading) []RouteTold {
-	told := []RouteTold{}
+func routeSeconds(before, now *reading) []RouteSecond {
+	told := []RouteSecond{}
 	for _, r := range now.routes {
 		if len(told) == mostRoutes {
 			break
 		}
 		if r.Requests > 0 {
 			was := before.route(r.Route)
-			told = append(told, RouteTold{r.Route, r.Requests - was.Requests, r.Rejected - was.Rejected})
+			told = append(told, RouteSecond{r.Route, r.Requests - was.Requests, r.Rejected - was.Rejected})
 		}
 	}
 	return told
 }
 
-// rise is by how much each count has risen; those that have not are left out. What counts may go, as a target does with a reload.
+// rise is by how much each count has risen; those that have not are left out. What counts may go, as a target does with
+// a reload.
 func rise(now, before map[string]int64) map[string]int64 {
 	by := map[string]int64{}
 	for name, n := range now {

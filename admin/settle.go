@@ -20,8 +20,8 @@ type settled struct {
 	Outcome
 }
 
-// settle handles an op that needs nothing but the serial.
-func (a *API) settle(op string) http.HandlerFunc {
+// settleHandler handles an op that needs nothing but the serial.
+func (a *API) settleHandler(op string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		before, err := a.locate(r)
 		if sku := r.URL.Query().Get("sku"); errors.Is(err, errNoSerial) && sku != "" {
@@ -31,12 +31,12 @@ func (a *API) settle(op string) http.HandlerFunc {
 			a.fault(w, err)
 			return
 		}
-		a.finish(w, r, op, before)
+		a.settleAndAnswer(w, r, op, before)
 	}
 }
 
-// finish does op to what was found before, and says so.
-func (a *API) finish(w http.ResponseWriter, r *http.Request, op string, before Reservation) {
+// settleAndAnswer does op to what was found before, and says so.
+func (a *API) settleAndAnswer(w http.ResponseWriter, r *http.Request, op string, before Reservation) {
 	out, err := a.Ledgers.Settle(r.Context(), op, before)
 	if err == nil && out.State == "" {
 		err = fmt.Errorf("%s %q of %q: %w; if the shop has that order, adopt it", op, before.Serial, before.SKU, errNoSerial)
@@ -49,7 +49,8 @@ func (a *API) finish(w http.ResponseWriter, r *http.Request, op string, before R
 	if was == "" {
 		was = "none"
 	}
-	a.note(r, Deed{What: "reservation.settle", Object: before.SKU + " " + before.Serial, Detail: op, Before: was, After: out},
+	a.record(r, AuditEntry{What: "reservation.settle", Object: before.SKU + " " + before.Serial, Detail: op, Before: was,
+		After: out},
 		"admin: reservation settled", "sku", before.SKU, "serial", before.Serial, "op", op,
 		"before", was, "after", out.State, "changed", out.Changed)
 	if out.OverTotal {
@@ -65,7 +66,7 @@ func (a *API) adopt(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, err)
 		return
 	}
-	before, ok, err := a.Ledgers.Find(r.Context(), want.SKU, want.Serial)
+	before, ok, err := a.Ledgers.Reservation(r.Context(), want.SKU, want.Serial)
 	if err == nil && ok {
 		err = before.agrees(want)
 	}
@@ -74,7 +75,7 @@ func (a *API) adopt(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	want.State = before.State
-	a.finish(w, r, "adopt", want)
+	a.settleAndAnswer(w, r, "adopt", want)
 }
 
 // agrees rejects another order under the serial of one that is held or sold.
@@ -83,7 +84,8 @@ func (r Reservation) agrees(with Reservation) error {
 	if undone || r.User == with.User && r.Quantity == with.Quantity {
 		return nil
 	}
-	return fmt.Errorf("adopt %q: %w: it is %s already, %d for user %q; confirm it if that is the order, else correct what you sent",
+	return fmt.Errorf("adopt %q: %w: it is %s already, %d for user %q; confirm it if that is the order, else correct "+
+		"what you sent",
 		r.Serial, ErrConflict, r.State, r.Quantity, r.User)
 }
 
@@ -103,7 +105,8 @@ func (a *API) adopted(w http.ResponseWriter, r *http.Request) (Reservation, erro
 		return Reservation{}, fmt.Errorf("quantity %d: %w: it is 1 to %d", order.Quantity, ErrInvalid, maxQuantity)
 	}
 	if !nameable(order.User) {
-		return Reservation{}, fmt.Errorf("user %.300q: %w: no request can name it; at most %d bytes without control characters, as the gate identifies users", order.User, ErrInvalid, maxUser)
+		return Reservation{}, fmt.Errorf("user %.300q: %w: no request can name it; at most %d bytes without control "+
+			"characters, as the gate identifies users", order.User, ErrInvalid, maxUser)
 	}
 	return Reservation{SKU: order.SKU, Serial: r.PathValue("serial"), User: order.User, Quantity: order.Quantity}, nil
 }
@@ -113,7 +116,7 @@ const (
 	maxUser     = 256           // bytes
 )
 
-// nameable reports whether a request can name a user so; "" is nobody.
+// nameable reports whether a request can name a user so; "" is no user.
 func nameable(user string) bool {
 	for i := range len(user) {
 		if user[i] < ' ' || user[i] == 0x7f {

@@ -119,8 +119,9 @@ func (a *API) change(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, err)
 		return
 	}
-	a.note(r, Deed{What: "stock.change", Object: sku, Detail: want.String(), Before: before.Left, After: now.Left},
-		"admin: stock changed", "sku", sku, "change", want.String(), "existed", none == nil, "left_before", before.Left, "left", now.Left)
+	a.record(r, AuditEntry{What: "stock.change", Object: sku, Detail: want.String(), Before: before.Left, After: now.Left},
+		"admin: stock changed", "sku", sku, "change", want.String(), "existed", none == nil, "left_before", before.Left,
+		"left", now.Left)
 	answer(w, now)
 }
 
@@ -129,5 +130,6 @@ func checkSKU(sku string) error {
 	if param.ValidSKU([]byte(sku)) {
 		return nil
 	}
-	return fmt.Errorf("SKU %.140q: %w: no request can name it; 1 to 128 bytes of UTF-8 without spaces, braces and control characters", sku, ErrInvalid)
+	return fmt.Errorf("SKU %.140q: %w: no request can name it; 1 to 128 bytes of UTF-8 without spaces, braces and "+
+		"control characters", sku, ErrInvalid)
 }

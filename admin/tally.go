@@ -2,10 +2,11 @@ package admin
 
 // Tally is what the gate did in a stretch of time, as far as it adds up: Requests = Admitted + all that were Rejected.
 type Tally struct {
-	Requests            int64            `json:"requests"` // answered, by the shop or here
-	Admitted            int64            `json:"admitted"`
-	Rejected            map[string]int64 `json:"rejected"`             // by reason
-	Observed            map[string]int64 `json:"observed"`             // let through, although enforcing would have rejected them
+	Requests int64            `json:"requests"` // answered, by the shop or here
+	Admitted int64            `json:"admitted"`
+	Rejected map[string]int64 `json:"rejected"` // by reason
+	// let through, although enforcing would have rejected them
+	Observed            map[string]int64 `json:"observed"`
 	RejectedConnections map[string]int64 `json:"rejected_connections"` // by reason, before any HTTP was read
 	ShopRequests        int64            `json:"shop_requests"`
 	ShopErrors          int64            `json:"shop_errors"` // of these, without an answer or with a 5xx
@@ -40,8 +41,10 @@ func (t *Tally) add(s *Second) {
 		Requests: s.Requests, Rejected: s.Rejected, Observed: s.Observed, RejectedConnections: s.RejectedConnections,
 		ShopRequests: s.Shop.Requests, ShopErrors: s.Shop.Errors,
 		Peaks: Peaks{
-			Requests: Peak{perSecondOf(s.Requests, s.Span), s.At}, Admitted: Peak{perSecondOf(s.Admitted, s.Span), s.At}, Rejected: Peak{perSecondOf(rejected, s.Span), s.At},
-			InFlight: Peak{float64(s.Shop.InFlight), s.At}, Queue: Peak{float64(s.Shop.Queue), s.At}, ShopP99: Peak{s.Shop.P99, s.At},
+			Requests: Peak{perSecondOf(s.Requests, s.Span), s.At}, Admitted: Peak{perSecondOf(s.Admitted, s.Span), s.At},
+			Rejected: Peak{perSecondOf(rejected, s.Span), s.At},
+			InFlight: Peak{float64(s.Shop.InFlight), s.At}, Queue: Peak{float64(s.Shop.Queue), s.At},
+			ShopP99: Peak{s.Shop.P99, s.At},
 		},
 	}
 	if s.Redis != nil {
@@ -55,7 +58,8 @@ func (t *Tally) merge(o *Tally) {
 	t.Requests += o.Requests
 	t.ShopRequests += o.ShopRequests
 	t.ShopErrors += o.ShopErrors
-	for _, counts := range []struct{ to, from map[string]int64 }{{t.Rejected, o.Rejected}, {t.Observed, o.Observed}, {t.RejectedConnections, o.RejectedConnections}} {
+	for _, counts := range []struct{ to, from map[string]int64 }{{t.Rejected, o.Rejected}, {t.Observed, o.Observed},
+		{t.RejectedConnections, o.RejectedConnections}} {
 		for reason, n := range counts.from {
 			counts.to[reason] += n
 		}
@@ -66,7 +70,8 @@ func (t *Tally) merge(o *Tally) {
 	}
 	t.Admitted = max(0, t.Requests-rejected)
 	p, q := &t.Peaks, &o.Peaks
-	for _, pair := range []struct{ to, from *Peak }{{&p.Requests, &q.Requests}, {&p.Admitted, &q.Admitted}, {&p.Rejected, &q.Rejected}, {&p.InFlight, &q.InFlight},
+	for _, pair := range []struct{ to, from *Peak }{{&p.Requests, &q.Requests}, {&p.Admitted, &q.Admitted},
+		{&p.Rejected, &q.Rejected}, {&p.InFlight, &q.InFlight},
 		{&p.Queue, &q.Queue}, {&p.ShopP99, &q.ShopP99}, {&p.RedisP99, &q.RedisP99}} {
 		if pair.from.Value > pair.to.Value {
 			*pair.to = *pair.from
@@ -77,7 +82,8 @@ func (t *Tally) merge(o *Tally) {
 // keptMinutes is a day, for the report after a sale.
 const keptMinutes = 24 * 60
 
-// minutes are the last day, a Tally each minute. Its memory is bounded: a reason has one number a minute, and there are some thirty.
+// minutes are the last day, a Tally each minute. Its memory is bounded: a reason has one number a minute, and there are
+// some thirty.
 type minutes struct {
 	ring [keptMinutes]struct {
 		minute int64 // Unix seconds / 60; 0 = none yet
@@ -111,8 +117,8 @@ type moments struct {
 	sold, free         int64 // as of the last look
 }
 
-// note follows the stock of now. What is no longer there is forgotten.
-func (r *reading) note(all map[string]*moments, at int64) {
+// updateMoments follows the stock of now. What is no longer there is forgotten.
+func (r *reading) updateMoments(all map[string]*moments, at int64) {
 	for sku, s := range r.stock {
 		m := all[sku]
 		switch {

@@ -26,14 +26,17 @@ type step struct {
 // axes are all of them. small keeps the ends of each, as a trial does.
 func axes(small bool) []axis {
 	all := []axis{
-		{name: "connections", title: "connections, of which 64 have a request under way", along: "connections", brief: true, steps: connectionSteps(small)},
-		{name: "rush", title: "connections that all have a request under way", along: "connections, all busy", brief: true, steps: rushSteps(small)},
+		{name: "connections", title: "connections, of which 64 have a request under way", along: "connections", brief: true,
+			steps: connectionSteps(small)},
+		{name: "rush", title: "connections that all have a request under way", along: "connections, all busy", brief: true,
+			steps: rushSteps(small)},
 		{name: "skus", title: "SKUs, chosen at random", along: "SKUs", steps: skuSteps(small)},
-		{name: "routes", title: "routes, chosen at random", along: "routes", brief: true, steps: grow(small, "sold out", []int{1, 10, 100}, func(l *load, n int) { l.GonePart, l.Routes = 100, n })},
+		{name: "routes", title: "routes, chosen at random", along: "routes", brief: true,
+			steps: grow(small, "sold out", []int{1, 10, 100}, func(l *load, n int) { l.GonePart, l.Routes = 100, n })},
 		{name: "keys", title: "keys of a rate", along: "keys", brief: true, steps: keySteps(small)},
 		{name: "batches", title: "orders under way", along: "orders under way", steps: batchSteps(small)},
 		{name: "sale", title: "sales of one SKU to its last unit", along: "requests", steps: saleSteps(small)},
-		{name: "idle", title: "SKUs on sale that nobody asks for", along: "SKUs", steps: idleSteps(small)},
+		{name: "idle", title: "SKUs on sale without requests", along: "SKUs", steps: idleSteps(small)},
 	}
 	return all
 }
@@ -75,7 +78,8 @@ func connectionSteps(small bool) (steps []step) {
 }
 
 func rushSteps(small bool) (steps []step) {
-	for _, who := range []struct{ gate, curve string }{{"sluice", "Sluice, limited"}, {"bare", "bare fasthttp"}, {"nginx", "nginx, limited"}} {
+	for _, who := range []struct{ gate, curve string }{{"sluice", "Sluice, limited"}, {"bare", "bare fasthttp"},
+		{"nginx", "nginx, limited"}} {
 		steps = append(steps, grow(small, who.curve, []int{64, 1000, 10_000}, func(l *load, n int) {
 			l.Gate, l.Connections, l.Underway, l.LimitedPart = who.gate, n, n, 100
 		})...)
@@ -97,7 +101,8 @@ func skuSteps(small bool) []step {
 }
 
 func keySteps(small bool) []step {
-	return grow(small, "forwarded", []int{1000, 10_000, 100_000, 1_000_000}, func(l *load, n int) { l.PagePart, l.Keys = 100, n })
+	return grow(small, "forwarded", []int{1000, 10_000, 100_000, 1_000_000},
+		func(l *load, n int) { l.PagePart, l.Keys = 100, n })
 }
 
 func batchSteps(small bool) []step {

@@ -41,7 +41,7 @@ func spawn(ctx context.Context, dir, name string, command ...string) (*child, er
 	}
 	c := &child{name: name, process: cmd, said: said, ended: make(chan struct{})}
 	go func() {
-		_ = cmd.Wait() // whoever needs it alive notices that it does not answer
+		_ = cmd.Wait() // its users notice that it does not answer
 		close(c.ended)
 	}()
 	return c, nil
@@ -102,7 +102,7 @@ func (c *child) answers(ctx context.Context, begin time.Time, url string) (time.
 	})
 }
 
-// listens waits until somebody accepts connections at address.
+// listens waits until a server accepts connections at address.
 func (c *child) listens(ctx context.Context, address string) error {
 	_, err := c.until(ctx, time.Now(), func() bool {
 		conn, err := net.DialTimeout("tcp", address, time.Second)
@@ -132,7 +132,7 @@ func (c *child) until(ctx context.Context, begin time.Time, so func() bool) (tim
 	return 0, errors.New("start " + c.name + ": it does not answer: " + c.complaint())
 }
 
-// freePort is an address of loopback that nobody uses, below the ports that the kernel gives to whoever dials.
+// freePort is an address of loopback that is free, below the ports that the kernel gives to dialers.
 func freePort() (string, error) {
 	var err error
 	for range 100 {

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processor is the processor time that the processes have used so far, all their threads together, also those that have ended.
+// processor is the processor time that the processes have used so far, all their threads together, also those that have
+// ended.
 func processor(pids []int) (time.Duration, error) {
 	var sum time.Duration
 	for _, pid := range pids {

@@ -20,13 +20,13 @@ import (
 type crowd struct {
 	load
 	run    string // a word that no other crowd has, so that users differ
-	askers []*asker
+	askers []*requester
 	turn   atomic.Int64 // requests that were begun
 	tour   bool         // SKUs are asked for one after another rather than at random
 }
 
-// asker has one request under way, on one of its connections after the other.
-type asker struct {
+// requester has one request under way, on one of its connections after the other.
+type requester struct {
 	*crowd
 	place int
 	conns []net.Conn
@@ -34,20 +34,20 @@ type asker struct {
 	in    *bufio.Reader
 	out   []byte
 	dice  *rand.Rand
-	heard heard
+	heard answers
 }
 
-// heard is what answers there were.
-type heard struct {
-	asked, forwarded, orders, refused, wrong int
-	odd                                      string // one of the wrong
+// answers is what answers there were.
+type answers struct {
+	asked, forwarded, orders, rejected, wrong int
+	odd                                       string // one of the wrong
 }
 
-func (h *heard) add(other heard) {
+func (h *answers) add(other answers) {
 	h.asked += other.asked
 	h.forwarded += other.forwarded
 	h.orders += other.orders
-	h.refused += other.refused
+	h.rejected += other.rejected
 	h.wrong += other.wrong
 	h.odd = cmp.Or(h.odd, other.odd)
 }
@@ -56,9 +56,10 @@ func (h *heard) add(other heard) {
 func gather(ctx context.Context, l load, run string, fronts []string) (*crowd, error) {
 	c := &crowd{load: l, run: run}
 	for i := range min(l.Underway, l.Connections) {
-		c.askers = append(c.askers, &asker{crowd: c, place: i, in: bufio.NewReaderSize(nil, 4<<10), dice: rand.New(rand.NewPCG(uint64(i), 1))})
+		c.askers = append(c.askers, &requester{crowd: c, place: i, in: bufio.NewReaderSize(nil, 4<<10),
+			dice: rand.New(rand.NewPCG(uint64(i), 1))})
 	}
-	err := c.all(func(a *asker) error {
+	err := c.all(func(a *requester) error {
 		for i := a.place; i < l.Connections; i += len(c.askers) {
 			d := net.Dialer{Timeout: 10 * time.Second}
 			conn, err := d.DialContext(ctx, "tcp", fronts[i%len(fronts)])
@@ -71,13 +72,13 @@ func gather(ctx context.Context, l load, run string, fronts []string) (*crowd, e
 		return nil
 	})
 	if err != nil {
-		c.leave()
+		c.close()
 		return nil, err
 	}
 	return c, nil
 }
 
-func (c *crowd) leave() {
+func (c *crowd) close() {
 	for _, a := range c.askers {
 		for _, conn := range a.conns {
 			conn.Close()
@@ -86,7 +87,7 @@ func (c *crowd) leave() {
 }
 
 // all lets every asker do something, and returns an error of one.
-func (c *crowd) all(do func(*asker) error) error {
+func (c *crowd) all(do func(*requester) error) error {
 	failed := make(chan error, len(c.askers))
 	var wait sync.WaitGroup
 	for _, a := range c.askers {
@@ -105,14 +106,14 @@ func (c *crowd) all(do func(*asker) error) error {
 	}
 }
 
-// ask asks for so long, and for at most so many requests in all.
-func (c *crowd) ask(ctx context.Context, d time.Duration, most int64) (h heard, err error) {
+// play asks for so long, and for at most so many requests in all.
+func (c *crowd) play(ctx context.Context, d time.Duration, most int64) (h answers, err error) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	last := time.Now().Add(d + 10*time.Second)
 	c.turn.Store(0)
-	err = c.all(func(a *asker) error {
-		a.heard = heard{}
+	err = c.all(func(a *requester) error {
+		a.heard = answers{}
 		for _, conn := range a.conns {
 			_ = conn.SetDeadline(last)
 		}
@@ -134,7 +135,7 @@ func (c *crowd) ask(ctx context.Context, d time.Duration, most int64) (h heard, 
 }
 
 // once asks on the next connection and reads the answer.
-func (a *asker) once(n int64) error {
+func (a *requester) once(n int64) error {
 	conn := a.conns[a.next]
 	if a.next++; a.next == len(a.conns) {
 		a.next = 0
@@ -151,18 +152,18 @@ func (a *asker) once(n int64) error {
 	if _, err := a.in.Discard(answer.ContentLength()); err != nil {
 		return fmt.Errorf("read an answer: %w", err)
 	}
-	if !a.note(what, answer.StatusCode(), string(answer.Peek("X-Sluice-Reason"))) {
+	if !a.countAnswer(what, answer.StatusCode(), string(answer.Peek("X-Sluice-Reason"))) {
 		a.heard.wrong++
 		a.heard.odd = fmt.Sprintf("%d %s", answer.StatusCode(), answer.Peek("X-Sluice-Reason"))
 	}
 	return nil
 }
 
-// note counts an answer, and tells whether it is one to expect.
-func (a *asker) note(what request, status int, reason string) bool {
+// countAnswer counts an answer, and tells whether it is one to expect.
+func (a *requester) countAnswer(what request, status int, reason string) bool {
 	a.heard.asked++
 	if status >= 300 {
-		a.heard.refused++
+		a.heard.rejected++
 		switch what {
 		case soldOut:
 			return status == fasthttp.StatusConflict

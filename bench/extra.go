@@ -82,7 +82,8 @@ func (f *field) pace(ctx context.Context, k kind, connections int) (sample, erro
 	}, nil
 }
 
-const plainRequest = "GET /item/1001 HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: wrk\r\nAccept: application/json\r\nCookie: uid=r1\r\n\r\n"
+const plainRequest = "GET /item/1001 HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: wrk\r\nAccept: " +
+	"application/json\r\nCookie: uid=r1\r\n\r\n"
 
 // waiting is the memory of connections that have asked once and wait.
 func (f *field) waiting(ctx context.Context, r results, round int) error {
@@ -129,7 +130,7 @@ func (f *field) throng(ctx context.Context, k kind) (sample, error) {
 			return nil, err
 		}
 	}
-	rest(ctx, 2*time.Second)
+	sleep(ctx, 2*time.Second)
 	after, err := share(g.family())
 	if err != nil {
 		return nil, err
@@ -171,7 +172,8 @@ func (f *field) crowd(ctx context.Context, r results, round int) error {
 			return fmt.Errorf("%s: %w", k.name, err)
 		}
 		r.add(cell{"million", k.name, 512}, got)
-		fmt.Fprintf(os.Stderr, "  million      %4d  %-8s %8.0f calls of Redis, %.2f µs of the gate\n", 512, k.name, got[calls], got[gateCPU])
+		fmt.Fprintf(os.Stderr, "  million      %4d  %-8s %8.0f calls of Redis, %.2f µs of the gate\n", 512, k.name,
+			got[calls], got[gateCPU])
 	}
 	return nil
 }
@@ -183,7 +185,7 @@ func (f *field) sellOut(ctx context.Context, k kind, sale scenario) (sample, err
 		return nil, err
 	}
 	defer g.stop()
-	before, err := f.look(ctx, g, sale)
+	before, err := f.readCounters(ctx, g, sale)
 	if err != nil {
 		return nil, err
 	}
@@ -197,12 +199,12 @@ func (f *field) sellOut(ctx context.Context, k kind, sale scenario) (sample, err
 			return nil, err
 		}
 		asked += b.requests
-		admitted += b.requests - b.refused
+		admitted += b.requests - b.rejected
 	}
 	if admitted > sale.units {
 		return nil, fmt.Errorf("%d of %d units were sold", admitted, sale.units)
 	}
-	after, err := f.look(ctx, g, sale)
+	after, err := f.readCounters(ctx, g, sale)
 	if err != nil {
 		return nil, err
 	}
@@ -212,4 +214,25 @@ func (f *field) sellOut(ctx context.Context, k kind, sale scenario) (sample, err
 		redisCPU: float64((after.redis - before.redis).Microseconds()) / float64(asked),
 		memory:   float64(after.memory) / (1 << 20),
 	}, nil
+}
+
+// telling is what a rejection costs Sluice when it also tells of it, as the default configuration does: "logged" to a
+// file and in memory, "traced" with a collector that takes everything, or "" for neither.
+func (f *field) telling(how string) func(context.Context, results, int) error {
+	return func(ctx context.Context, r results, _ int) error {
+		name := how
+		if name == "" {
+			name = "silent"
+		}
+		for _, k := range f.contenders([]string{"sluice"}, false) {
+			k.tells = how
+			got, err := f.play(ctx, k, scenarioOf("limited"), f.connections[0])
+			if err != nil {
+				return fmt.Errorf("%s: %w", k.name, err)
+			}
+			r.add(cell{name, k.name, f.connections[0]}, got)
+			fmt.Fprintf(os.Stderr, "  %-12s %4d  %-8s %s\n", name, f.connections[0], k.name, got)
+		}
+		return nil
+	}
 }

@@ -38,7 +38,7 @@ func newField(p plan) (*field, error) {
 		err = os.WriteFile(f.script, loadScript, 0o600)
 	}
 	if err != nil {
-		f.leave()
+		f.close()
 		return nil, err
 	}
 	return f, nil
@@ -61,15 +61,16 @@ func (f *field) prepare(ctx context.Context) (err error) {
 	if err := render(f.dir, "peers/shop.conf", s); err != nil {
 		return err
 	}
-	f.shop, err = spawn(ctx, f.dir, "shop", "nginx", "-p", f.dir, "-e", filepath.Join(f.dir, "shop.log"), "-c", filepath.Join(f.dir, "shop.conf"))
+	f.shop, err = spawn(ctx, f.dir, "shop", "nginx", "-p", f.dir, "-e", filepath.Join(f.dir, "shop.log"), "-c",
+		filepath.Join(f.dir, "shop.conf"))
 	if err != nil {
 		return err
 	}
 	return f.shop.listens(ctx, f.shopAddress)
 }
 
-// leave ends what prepare started and removes the folder.
-func (f *field) leave() {
+// close ends what prepare started and removes the folder.
+func (f *field) close() {
 	if f.shop != nil {
 		f.shop.stop()
 	}
@@ -95,20 +96,20 @@ func (f *field) measure(ctx context.Context) (results, error) {
 				if !slices.Contains(f.scenarios, s.name) {
 					continue
 				}
-				if err := f.turn(ctx, r, s, connections, round); err != nil {
+				if err := f.playScenario(ctx, r, s, connections, round); err != nil {
 					return nil, err
 				}
 			}
 		}
-		if err := errors.Join(f.extra(ctx, r, round), f.keep(r)); err != nil {
+		if err := errors.Join(f.extra(ctx, r, round), f.writeRounds(r)); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
 }
 
-// turn lets each gate play a scenario once; another one begins in every round.
-func (f *field) turn(ctx context.Context, r results, s scenario, connections, round int) error {
+// playScenario lets each gate play a scenario once; another one begins in every round.
+func (f *field) playScenario(ctx context.Context, r results, s scenario, connections, round int) error {
 	kinds := f.contenders(s.gates, s.redis)
 	if connections > f.connections[0] {
 		kinds = slices.DeleteFunc(kinds, kind.bound) // a bound is one at any number of connections
@@ -150,7 +151,7 @@ func (f *field) play(ctx context.Context, k kind, s scenario, connections int) (
 			return nil, err
 		}
 	}
-	before, err := f.look(ctx, g, s)
+	before, err := f.readCounters(ctx, g, s)
 	if err != nil {
 		return nil, err
 	}
@@ -162,9 +163,9 @@ func (f *field) play(ctx context.Context, k kind, s scenario, connections int) (
 		return nil, err
 	}
 	if s.redis {
-		rest(ctx, 200*time.Millisecond) // what is settled after the answer is part of the order
+		sleep(ctx, 200*time.Millisecond) // what is settled after the answer is part of the order
 	}
-	after, err := f.look(ctx, g, s)
+	after, err := f.readCounters(ctx, g, s)
 	if err != nil {
 		return nil, err
 	}
@@ -191,8 +192,8 @@ func (f *field) run() string {
 	return fmt.Sprintf("r%d", f.runs)
 }
 
-// rest waits, or until ctx ends.
-func rest(ctx context.Context, d time.Duration) {
+// sleep waits, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):

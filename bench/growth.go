@@ -58,8 +58,8 @@ func grown(some []spot, curve string) (ratios []float64) {
 	return ratios
 }
 
-// judge compares the spots of its axis with a growth; there is no verdict where they were not measured.
-func (g growth) judge(some []spot) (v verdict, ok bool) {
+// compare compares the spots of its axis with a growth; there is no verdict where they were not measured.
+func (g growth) compare(some []spot) (v verdict, ok bool) {
 	values := grown(some, g.Curve)
 	if g.Against != "" {
 		peer := grown(some, g.Against)
@@ -92,7 +92,7 @@ func growthText(out *strings.Builder, spots []spot, small bool, wanted []growth)
 	grew.row("from one end to the other", "", "gates, µs a request", "grew by")
 	judged.row("along", "", "wanted, of the first", "got", "")
 	for _, a := range axes(small) {
-		some := of(spots, a)
+		some := spotsOf(spots, a)
 		if slices.Contains([]string{"connections", "rush", "skus", "routes", "keys"}, a.name) {
 			a.grew(&grew, some)
 		}
@@ -100,7 +100,7 @@ func growthText(out *strings.Builder, spots []spot, small bool, wanted []growth)
 			if g.Axis != a.name || !a.whole(some, g.Curve) || g.Against != "" && !a.whole(some, g.Against) {
 				continue
 			}
-			if v, ok := g.judge(some); ok {
+			if v, ok := g.compare(some); ok {
 				judged.row(a.title, g.Curve, v.wanted(), spread(v.values), v.end())
 				lost = lost || v.lost
 			}
@@ -126,6 +126,7 @@ func (a axis) grew(t *table, some []spot) {
 		seen = append(seen, o.Curve)
 		price := perRequest()[0]
 		low, high := middle(first.values(price)), middle(last.values(price))
-		t.row(fmt.Sprintf("%s to %s %s", plain(first.At), plain(last.At), a.along), o.Curve, number(low)+" to "+number(high), fmt.Sprintf("%+.0f %%", 100*(high/low-1)))
+		t.row(fmt.Sprintf("%s to %s %s", plain(first.At), plain(last.At), a.along), o.Curve, number(low)+" to "+number(high),
+			fmt.Sprintf("%+.0f %%", 100*(high/low-1)))
 	}
 }

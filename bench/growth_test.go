@@ -40,7 +40,7 @@ func TestGrowthIsJudgedRoundByRound(t *testing.T) {
 		{alone, false, false, false, 0},
 		{absent, false, false, false, 0},
 	} {
-		v, ok := c.judge(some)
+		v, ok := c.compare(some)
 		if ok != c.judged || v.got != c.got || v.missed != c.missed || v.lost != c.lost {
 			t.Errorf("%+v: judged %v, got %g, missed %v, lost %v", c.growth, ok, v.got, v.missed, v.lost)
 		}

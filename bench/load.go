@@ -10,7 +10,7 @@ type load struct {
 	Gate        string `json:"gate"`               // by its name in gateKinds
 	Instances   int    `json:"instances"`          // of the gate
 	Connections int    `json:"connections"`        // of the crowd, spread over the instances
-	Underway    int    `json:"under_way"`          // requests at a time; 0 = nobody asks
+	Underway    int    `json:"under_way"`          // requests at a time; 0 = none
 	Routes      int    `json:"routes"`             // that take orders, of which each request chooses one
 	Gone        int    `json:"skus_sold_out"`      // of which each request for one chooses one
 	Open        int    `json:"skus_on_sale"`       // likewise
@@ -18,7 +18,7 @@ type load struct {
 	Keys        int    `json:"keys"`               // users who look at pages, counted by a rate
 	Requests    int    `json:"requests,omitempty"` // in all; 0 = as many as fit into the time
 	PagePart    int    `json:"pages,omitempty"`    // of a hundred requests so many are forwarded by a `pass` route,
-	LimitedPart int    `json:"limited,omitempty"`  // so many are refused by a keyed rate,
+	LimitedPart int    `json:"limited,omitempty"`  // so many are rejected by a keyed rate,
 	GonePart    int    `json:"gone,omitempty"`     // so many are orders for a SKU that is sold out,
 	OrderPart   int    `json:"orders,omitempty"`   // so many for one on sale, each by another user,
 	CheckPart   int    `json:"checks,omitempty"`   // and so many for one on sale by a `check` route
@@ -47,7 +47,7 @@ const (
 )
 
 // compose puts the n-th request into a.out.
-func (a *asker) compose(n int64) (what request) {
+func (a *requester) compose(n int64) (what request) {
 	dice := a.dice.IntN(100)
 	for _, part := range []int{a.PagePart, a.LimitedPart, a.GonePart, a.OrderPart} {
 		if dice < part {
@@ -77,7 +77,8 @@ func (a *asker) compose(n int64) (what request) {
 		}
 		out = fmt.Appendf(out, "POST /check/open-%d/order", sku)
 	}
-	out = append(out, " HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: crowd\r\nAccept: application/json\r\nCookie: uid="...)
+	out = append(out, " HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: crowd\r\n"+
+		"Accept: application/json\r\nCookie: uid="...)
 	if what == anOrder {
 		out = append(append(out, a.run...), '-')
 		out = strconv.AppendInt(append(strconv.AppendInt(out, int64(a.place), 10), '-'), n, 10)
@@ -92,7 +93,7 @@ func (a *asker) compose(n int64) (what request) {
 }
 
 // order is the request line of an order, on one of the routes.
-func (a *asker) order(out []byte, what string, sku int) []byte {
+func (a *requester) order(out []byte, what string, sku int) []byte {
 	out = strconv.AppendInt(append(out, "POST /order-"...), int64(a.dice.IntN(a.Routes)), 10)
 	out = append(append(append(out, '/'), what...), '-')
 	return append(strconv.AppendInt(out, int64(sku), 10), "/order"...)

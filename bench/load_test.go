@@ -27,10 +27,11 @@ func stalling(t *testing.T, n int64, stall time.Duration) string {
 	return l.Addr().String()
 }
 
-// With one connection and 100 requests a second, a stall of half a second hits the one that stalls and all that were due
-// meanwhile: about 50, of which half wait for longer than a quarter of a second. A closed loop would see one.
+// With one connection and 100 requests a second, a stall of half a second hits the one that stalls and all that were
+// due meanwhile: about 50, of which half wait for longer than a quarter of a second. A closed loop would see one.
 func TestLatencyCountsFromTheInstantARequestWasDue(t *testing.T) {
-	s := steady{address: stalling(t, 3, 500*time.Millisecond), request: []byte(plainRequest), perConn: 1, rate: 100, seconds: 1}
+	s := steady{address: stalling(t, 3, 500*time.Millisecond), request: []byte(plainRequest), perConn: 1, rate: 100,
+		seconds: 1}
 	took, err := s.run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +58,8 @@ func TestWrongAnswersAreNoLatency(t *testing.T) {
 	s := &http.Server{Handler: http.NotFoundHandler()}
 	go func() { _ = s.Serve(l) }()
 	defer s.Close()
-	if _, err := (steady{address: l.Addr().String(), request: []byte(plainRequest), perConn: 2, rate: 200, seconds: 1}).run(t.Context()); err == nil {
+	if _, err := (steady{address: l.Addr().String(), request: []byte(plainRequest), perConn: 2, rate: 200,
+		seconds: 1}).run(t.Context()); err == nil {
 		t.Error("404 is taken for an answer")
 	}
 }
@@ -78,14 +80,16 @@ func TestBrokenConnectionEndsTheRun(t *testing.T) {
 			c.Close()
 		}
 	}()
-	if _, err := (steady{address: l.Addr().String(), request: []byte(plainRequest), perConn: 2, rate: 200, seconds: 1}).run(t.Context()); err == nil {
+	if _, err := (steady{address: l.Addr().String(), request: []byte(plainRequest), perConn: 2, rate: 200,
+		seconds: 1}).run(t.Context()); err == nil {
 		t.Error("a gate that closes every connection is measured")
 	}
 }
 
 func TestBurstIsReadFromWhatWrkWrites(t *testing.T) {
 	b, err := readBurst("Running 1s test\n  Non-2xx or 3xx responses: 7\nmeasured 1000 2000000 900 4100 7 1\n")
-	want := burst{requests: 1000, took: 2 * time.Second, p50: 900 * time.Microsecond, p99: 4100 * time.Microsecond, refused: 7, broken: 1}
+	want := burst{requests: 1000, took: 2 * time.Second, p50: 900 * time.Microsecond, p99: 4100 * time.Microsecond,
+		rejected: 7, broken: 1}
 	if err != nil || b != want {
 		t.Errorf("got %+v, %v", b, err)
 	}
@@ -97,19 +101,19 @@ func TestBurstIsReadFromWhatWrkWrites(t *testing.T) {
 }
 
 func TestWrongAnswersAreNoMeasurement(t *testing.T) {
-	pass, gone, sale := scenario{name: "pass"}, scenario{name: "gone", refused: true}, scenario{name: "sale", mixed: true}
+	pass, gone, sale := scenario{name: "pass"}, scenario{name: "gone", rejected: true}, scenario{name: "sale", mixed: true}
 	for _, c := range []struct {
 		s     scenario
 		b     burst
 		right bool
 	}{
 		{pass, burst{requests: 1000}, true},
-		{pass, burst{requests: 1000, refused: 500}, false},
+		{pass, burst{requests: 1000, rejected: 500}, false},
 		{pass, burst{requests: 1000, broken: 500}, false},
 		{pass, burst{}, false},
-		{gone, burst{requests: 1000, refused: 999}, true},
+		{gone, burst{requests: 1000, rejected: 999}, true},
 		{gone, burst{requests: 1000}, false},
-		{sale, burst{requests: 1000, refused: 500}, true},
+		{sale, burst{requests: 1000, rejected: 500}, true},
 	} {
 		if err := c.b.is(c.s); (err == nil) != c.right {
 			t.Errorf("%s %+v: %v", c.s.name, c.b, err)

@@ -26,7 +26,8 @@ func main() {
 	}
 }
 
-// run does what the arguments ask for: a bare server for the benchmark's own use, the benchmark, or a look at how cost grows.
+// run does what the arguments ask for: a bare server for the benchmark's own use, the benchmark, or a look at how cost
+// grows.
 func run(ctx context.Context, args []string) error {
 	if len(args) == 4 && args[0] == "serve" {
 		return serve(ctx, args[1], args[2], args[3])
@@ -46,7 +47,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer f.leave()
+	defer f.close()
 	r, err := f.measure(ctx)
 	if ctx.Err() != nil {
 		return errors.New("interrupted")

@@ -42,7 +42,8 @@ func TestQuickRunMeasuresGatesThatAnswerRightly(t *testing.T) {
 		t.Skip(missing)
 	}
 	r := played(t, p)
-	for _, c := range []cell{{"pass", "sluice", 64}, {"limited", "bare", 64}, {"limited", "nginx", 64}, {"gone", "sluice", 64},
+	for _, c := range []cell{{"pass", "sluice", 64}, {"limited", "bare", 64}, {"limited", "nginx", 64},
+		{"gone", "sluice", 64},
 		{"reserve-once", "sluice", 64}, {"latency", "nginx", 64}, {"idle", "sluice", 200}, {"start", "sluice", 0}} {
 		if len(r[c]) != 1 {
 			t.Errorf("%v was measured %d times", c, len(r[c]))
@@ -64,7 +65,7 @@ func played(t *testing.T, p plan) results {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.leave()
+	defer f.close()
 	r, err := f.measure(t.Context())
 	if err == nil {
 		err = p.report(r)
@@ -100,7 +101,7 @@ func TestInterruptedRunLeavesNothingBehind(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	err = f.prepare(ctx)
 	interrupt()
-	f.leave()
+	f.close()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,8 @@ func TestInterruptedRunLeavesNothingBehind(t *testing.T) {
 }
 
 func TestPlanRefusesWhatThereIsNot(t *testing.T) {
-	for _, args := range []string{"-scenarios=pas", "-gates=apache", "-extras=luck", "-connections=64,many", "-connections=0", "-seconds=0", "-quicker"} {
+	for _, args := range []string{"-scenarios=pas", "-gates=apache", "-extras=luck", "-connections=64,many",
+		"-connections=0", "-seconds=0", "-quicker"} {
 		if _, err := readPlan([]string{args}); err == nil {
 			t.Errorf("%s is taken", args)
 		}

@@ -48,7 +48,8 @@ func readPlan(args []string) (plan, error) {
 	gates := flags.String("gates", "all", "gates, by name")
 	extras := flags.String("extras", "all", "what else: "+strings.Join(extraNames(), ",")+", or none")
 	flags.IntVar(&p.warm, "warm", 1, "seconds of the same load before each measurement")
-	flags.StringVar(&p.rounded, "rounded", "", "file that keeps the rounds: those of earlier runs are read from it, these are added")
+	flags.StringVar(&p.rounded, "rounded", "",
+		"file that keeps the rounds: those of earlier runs are read from it, these are added")
 	flags.IntVar(&p.rate, "rate", 8000, "requests a second of the latency at a constant rate")
 	flags.IntVar(&p.idle, "idle", 10_000, "connections that wait while memory is read")
 	flags.IntVar(&p.million, "million", 1_000_000, "requests of the sale whose Redis calls are counted")

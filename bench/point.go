@@ -17,20 +17,20 @@ type cost struct {
 	Requests  float64 `json:"requests"`
 	Forwarded float64 `json:"forwarded"`
 	Orders    float64 `json:"orders"` // of the forwarded
-	Refused   float64 `json:"refused"`
+	Rejected  float64 `json:"refused"`
 	Gates     float64 `json:"gates_us"`
 	Redis     float64 `json:"redis_us"`
 	Calls     float64 `json:"redis_calls"`
 	Yardstick float64 `json:"yardstick_us,omitempty"` // what a turn of it cost at that time; 0 = not looked at
 }
 
-// Time that nobody measures, and the least that somebody does.
+// Time that is not measured, and the least that is.
 const (
 	settleIn   = 200 * time.Millisecond // of the load before it is measured
 	perSKU     = time.Millisecond       // of each SKU that is sold out beyond that, and instance: who has won it is read
 	mostSettle = 20 * time.Second
 	settleOut  = 150 * time.Millisecond // for what is settled after the answer
-	idleSpan   = 2 * time.Second        // of a fleet that nobody asks: some of what it does it does once a second
+	idleSpan   = 2 * time.Second        // of an idle fleet: some of what it does it does once a second
 	mostSpan   = 20 * time.Second       // of a crowd that asks so often
 )
 
@@ -42,35 +42,35 @@ func (f *field) price(ctx context.Context, l load, span time.Duration) (cost, er
 	}
 	defer gates.stop()
 	if l.Underway == 0 {
-		rest(ctx, settleIn)
-		return f.meter(ctx, gates, func() (heard, error) { rest(ctx, idleSpan); return heard{}, nil })
+		sleep(ctx, settleIn)
+		return f.meter(ctx, gates, func() (answers, error) { sleep(ctx, idleSpan); return answers{}, nil })
 	}
 	c, err := gather(ctx, l, f.run(), gates.fronts())
 	if err != nil {
 		return cost{}, err
 	}
-	defer c.leave()
+	defer c.close()
 	if err := c.arrive(ctx); err != nil {
 		return cost{}, err
 	}
-	return f.meter(ctx, gates, func() (heard, error) {
+	return f.meter(ctx, gates, func() (answers, error) {
 		most := int64(math.MaxInt64)
 		if l.Requests > 0 {
 			span, most = mostSpan, int64(l.Requests)
 		}
 		profiled := gates[0].profile(ctx, f.profiles, span)
-		h, err := c.ask(ctx, span, most)
+		h, err := c.play(ctx, span, most)
 		<-profiled
 		if err == nil && !h.right() {
 			err = fmt.Errorf("%d of %d answers are not those of the load, %q for example", h.wrong, h.asked, h.odd)
 		}
-		rest(ctx, settleOut)
+		sleep(ctx, settleOut)
 		return h, err
 	})
 }
 
-// arrive is the load before it is measured: the gate has met every SKU, and gives the answers that it should. A sale has
-// no before.
+// arrive is the load before it is measured: the gate has met every SKU, and gives the answers that it should. A sale
+// has no before.
 func (c *crowd) arrive(ctx context.Context) error {
 	if c.Units > 0 {
 		return nil
@@ -78,16 +78,16 @@ func (c *crowd) arrive(ctx context.Context) error {
 	for range patience {
 		if round := c.round(); round > 0 {
 			c.tour = true
-			_, err := c.ask(ctx, mostSpan, round)
+			_, err := c.play(ctx, mostSpan, round)
 			if c.tour = false; err != nil {
 				return err
 			}
 		}
-		h, err := c.ask(ctx, c.settling(), math.MaxInt64)
+		h, err := c.play(ctx, c.settling(), math.MaxInt64)
 		if err != nil || h.right() {
 			return err
 		}
-		rest(ctx, settleOut) // connections to Redis are still being opened, say
+		sleep(ctx, settleOut) // connections to Redis are still being opened, say
 	}
 	return nil
 }
@@ -100,8 +100,8 @@ func (c *crowd) settling() time.Duration {
 	return settleIn + min(time.Duration(c.Gone*c.Instances)*perSKU, mostSettle)
 }
 
-// round is how many requests meet every SKU that is sold out or checked; 0 = there is one of each at most, or a gate that has nothing
-// to find out. A gate's first look at a SKU is another thing than what the others cost.
+// round is how many requests meet every SKU that is sold out or checked; 0 = there is one of each at most, or a gate
+// that has nothing to find out. A gate's first look at a SKU is another thing than what the others cost.
 func (c *crowd) round() int64 {
 	n := 0
 	if c.Gate != "sluice" {
@@ -120,9 +120,10 @@ func (c *crowd) round() int64 {
 const patience = 10
 
 // right tells whether hardly any answer was a wrong one.
-func (h heard) right() bool { return h.asked > 0 && h.wrong <= h.asked/100+10 }
+func (h answers) right() bool { return h.asked > 0 && h.wrong <= h.asked/100+10 }
 
-// profile writes where the gate spends its time meanwhile into a folder; "" = none. What it costs is in what is measured.
+// profile writes where the gate spends its time meanwhile into a folder; "" = none. What it costs is in what is
+// measured.
 func (g *gate) profile(ctx context.Context, dir string, span time.Duration) <-chan struct{} {
 	done := make(chan struct{})
 	if dir == "" || g.admin == "" {
@@ -158,7 +159,7 @@ func fetch(ctx context.Context, url, file string) error {
 }
 
 // meter reads all counters before and after.
-func (f *field) meter(ctx context.Context, gates fleet, what func() (heard, error)) (c cost, err error) {
+func (f *field) meter(ctx context.Context, gates fleet, what func() (answers, error)) (c cost, err error) {
 	before, err := f.counters(ctx, gates)
 	if err != nil {
 		return c, err
@@ -170,7 +171,8 @@ func (f *field) meter(ctx context.Context, gates fleet, what func() (heard, erro
 	}
 	c.Seconds = time.Since(begin).Seconds()
 	after, err := f.counters(ctx, gates)
-	c.Requests, c.Forwarded, c.Orders, c.Refused = float64(h.asked), float64(h.forwarded), float64(h.orders), float64(h.refused)
+	c.Requests, c.Forwarded, c.Orders, c.Rejected = float64(h.asked), float64(h.forwarded), float64(h.orders),
+		float64(h.rejected)
 	c.Gates, c.Redis = inMicros(after.gate-before.gate), inMicros(after.redis-before.redis)
 	c.Calls = float64(after.calls - before.calls)
 	return c, err

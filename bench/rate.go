@@ -52,7 +52,7 @@ func (s steady) run(ctx context.Context) (*hdrhistogram.Histogram, error) {
 	for _, l := range lines {
 		close(l.due)
 		if ctx.Err() != nil {
-			l.conn.Close() // nobody wants what is still to come
+			l.conn.Close() // what is still to come is not needed
 		}
 	}
 	readers.Wait()
@@ -66,7 +66,8 @@ func (s steady) run(ctx context.Context) (*hdrhistogram.Histogram, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case int64(wrong) > asked/100 || all.TotalCount() < asked:
-		return nil, fmt.Errorf("ask %s at a constant rate: %d of %d were answered, %d of them not with 200", s.address, all.TotalCount(), asked, wrong)
+		return nil, fmt.Errorf("ask %s at a constant rate: %d of %d were answered, %d of them not with 200", s.address,
+			all.TotalCount(), asked, wrong)
 	}
 	return all, nil
 }
@@ -92,8 +93,8 @@ func (s steady) dial(ctx context.Context) ([]*line, error) {
 	return lines, nil
 }
 
-// send sends each request when it is due, on a connection that is free. It has a thread of its own, since the scheduler's
-// timers are coarser than the pace.
+// send sends each request when it is due, on a connection that is free. It has a thread of its own, since the
+// scheduler's timers are coarser than the pace.
 func (s steady) send(ctx context.Context, free chan *line) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -2,11 +2,16 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+	"unicode/utf8"
 )
 
 // report prints what was measured, writes it down where the plan says so, and judges it.
@@ -70,8 +75,9 @@ func (p plan) publish(r results, body string) error {
 
 const resultsHead = `# Sluice beside its peers
 
-` + "`make bench`" + ` writes this page; [README.md](README.md) says what each scenario is and how it is measured. CPU is that of all processes of the gate;
-numbers are medians of the rounds ± half of what their middle half spans; a ratio is to the better of nginx and HAProxy, round by round.
+` + "`make bench`" + ` writes this page; [README.md](README.md) says what each scenario is and how it is
+measured. CPU is that of all processes of the gate; numbers are medians of the rounds ± half of what their middle half
+spans; a ratio is to the better of nginx and HAProxy, round by round.
 
 `
 
@@ -91,7 +97,8 @@ func connectionsOf(r results) []int {
 
 func scenarioTable(r results) table {
 	var t table
-	t.row("scenario", "connections", "gate", "requests/s", "p50 ms", "p99 ms", "CPU µs/request", "of the best", "Redis µs", "calls/request", "PSS MiB")
+	t.row("scenario", "connections", "gate", "requests/s", "p50 ms", "p99 ms", "CPU µs/request", "of the best", "Redis µs",
+		"calls/request", "PSS MiB")
 	for _, s := range scenarios() {
 		for _, connections := range connectionsOf(r) {
 			for _, k := range gateKinds() {
@@ -111,11 +118,13 @@ func scenarioTable(r results) table {
 // extraTable is one line for each number, since they have little in common.
 func extraTable(r results) table {
 	var t table
-	t.row("what", "connections", "gate", "p50 ms", "p99 ms", "CPU µs/request", "PSS MiB", "KiB each", "ready ms", "binary MB", "Redis calls")
+	t.row("what", "connections", "gate", "p50 ms", "p99 ms", "CPU µs/request", "PSS MiB", "KiB each", "ready ms",
+		"binary MB", "Redis calls")
 	for _, name := range extraNames() {
 		for _, c := range cellsOf(r, name) {
 			m := func(m measure) string { return number(middle(r.values(c, m))) }
-			t.row(name, strconv.Itoa(c.connections), titleOf(c.gate), m(median), spread(r.values(c, slow)), m(gateCPU), m(memory), m(each),
+			t.row(name, strconv.Itoa(c.connections), titleOf(c.gate), m(median), spread(r.values(c, slow)), m(gateCPU),
+				m(memory), m(each),
 				m(startup), m(size), m(calls))
 		}
 	}
@@ -153,10 +162,119 @@ func titleOf(gate string) string {
 func targetTable(r results, all []target) (t table, lost bool) {
 	t.row("target", "connections", "wanted", "got", "")
 	for _, each := range all {
-		for _, v := range each.judge(r) {
+		for _, v := range each.compare(r) {
 			t.row(v.What, strconv.Itoa(v.connections), v.wanted(), spread(v.values), v.end())
 			lost = lost || v.lost
 		}
 	}
 	return t, lost
+}
+
+// table is a Markdown table whose columns are also aligned for a terminal.
+type table struct {
+	rows [][]string // the first is the head
+}
+
+func (t *table) row(columns ...string) { t.rows = append(t.rows, columns) }
+
+func (t *table) String() string {
+	wide := make([]int, len(t.rows[0]))
+	for _, row := range t.rows {
+		for i, text := range row {
+			wide[i] = max(wide[i], utf8.RuneCountInString(text), 3)
+		}
+	}
+	var out strings.Builder
+	for n, row := range t.rows {
+		for i, text := range row {
+			pad := strings.Repeat(" ", wide[i]-utf8.RuneCountInString(text))
+			out.WriteString("| " + text + pad + " ")
+		}
+		out.WriteString("|\n")
+		if n == 0 {
+			for _, w := range wide {
+				out.WriteString("| " + strings.Repeat("-", w) + " ")
+			}
+			out.WriteString("|\n")
+		}
+	}
+	return out.String()
+}
+
+// number writes three digits that count; "–" for what was not measured.
+func number(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "–"
+	case v >= 100 || v == 0:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	case v >= 0.1:
+		return fmt.Sprintf("%.2f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// spread writes a median with its noise.
+func spread(values []float64) string {
+	if len(values) < 2 {
+		return number(middle(values))
+	}
+	return number(middle(values)) + " ± " + number(noise(values))
+}
+
+// machine says in a few words where a run took place, and with what.
+func machine(p plan, r results) string {
+	most := 0
+	for _, rounds := range r {
+		most = max(most, len(rounds))
+	}
+	return ground() + fmt.Sprintf("%d rounds of %d s; the load, the shop, Redis and the gate share the cores.\n", most,
+		p.seconds)
+}
+
+// ground is the machine and what is installed on it.
+func ground() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s, %d cores (%s), %s, %s; load average %s.\n", time.Now().UTC().Format("2006-01-02"),
+		runtime.NumCPU(),
+		after(contents("/proc/cpuinfo"), "model name\t: "), "Linux "+contents("/proc/sys/kernel/osrelease"),
+		runtime.Version(),
+		firstWord(contents("/proc/loadavg")))
+	var versions []string
+	for _, v := range [][]string{{"nginx", "-v"}, {"haproxy", "-v"}, {"redis-server", "--version"}, {"wrk", "-v"}} {
+		text, _ := exec.Command(v[0], v[1:]...).CombinedOutput() // wrk ends with 1
+		if line, _, _ := strings.Cut(string(text), "\n"); line != "" {
+			versions = append(versions, shorten(line))
+		}
+	}
+	fmt.Fprintf(&out, "%s.\n", strings.Join(versions, "; "))
+	return out.String()
+}
+
+func contents(file string) string {
+	text, _ := os.ReadFile(file)
+	return strings.TrimSpace(string(text))
+}
+
+// after is the rest of the line behind a word.
+func after(text, word string) string {
+	_, rest, _ := strings.Cut(text, word)
+	line, _, _ := strings.Cut(rest, "\n")
+	return line
+}
+
+func firstWord(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	return word
+}
+
+// shorten keeps the beginning of what a program says of its version.
+func shorten(line string) string {
+	line = strings.TrimPrefix(line, "nginx version: ")
+	for _, from := range []string{" sha=", " Copyright", " 20", " - http"} {
+		line, _, _ = strings.Cut(line, from)
+	}
+	return line
 }

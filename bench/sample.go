@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
 	"slices"
 	"time"
 )
@@ -82,8 +86,8 @@ type reading struct {
 	memory      int64 // bytes
 }
 
-// look reads all counters.
-func (f *field) look(ctx context.Context, g *gate, s scenario) (l reading, err error) {
+// readCounters reads all counters.
+func (f *field) readCounters(ctx context.Context, g *gate, s scenario) (l reading, err error) {
 	family := g.family()
 	if l.gate, err = processor(family); err != nil {
 		return l, err
@@ -113,4 +117,56 @@ func sampled(b burst, before, after reading, s scenario) sample {
 		got[calls] = float64(after.calls-before.calls) / n
 	}
 	return got
+}
+
+// A run may be taken in pieces, where the machine cannot be had alone for a quarter of an hour: each adds its rounds to
+// a file.
+
+// row is a cell as the file has it.
+type row struct {
+	Scenario    string   `json:"scenario"`
+	Gate        string   `json:"gate"`
+	Connections int      `json:"connections"`
+	Rounds      []sample `json:"rounds"`
+}
+
+// kept reads the rounds of earlier pieces; none where there is no file yet.
+func (p plan) kept() (results, error) {
+	r := results{}
+	if p.rounded == "" {
+		return r, nil
+	}
+	text, err := os.ReadFile(p.rounded)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	var rows []row
+	if err == nil {
+		err = json.Unmarshal(text, &rows)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", p.rounded, err)
+	}
+	for _, each := range rows {
+		r[cell{each.Scenario, each.Gate, each.Connections}] = each.Rounds
+	}
+	return r, nil
+}
+
+// writeRounds writes all rounds.
+func (p plan) writeRounds(r results) error {
+	if p.rounded == "" {
+		return nil
+	}
+	var rows []row
+	for _, scenario := range append(names(scenarios()), extraNames()...) {
+		for _, c := range cellsOf(r, scenario) {
+			rows = append(rows, row{c.scenario, c.gate, c.connections, r[c]})
+		}
+	}
+	text, err := json.MarshalIndent(rows, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(p.rounded, append(text, '\n'), 0o644)
 }

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// scale is a run that looks how cost grows. It may be taken in pieces: the rounds are kept in a file, and each run adds its own.
+// scale is a run that looks how cost grows. It may be taken in pieces: the rounds are kept in a file, and each run adds
+// its own.
 type scale struct {
 	rounds  int
 	span    time.Duration // of each measurement
@@ -30,16 +31,20 @@ type scale struct {
 func readScale(args []string) (scale, error) {
 	s := scale{command: strings.TrimSpace("cd bench && go run . scale " + strings.Join(args, " "))}
 	flags := flag.NewFlagSet("bench scale", flag.ContinueOnError)
-	flags.BoolVar(&s.small, "quick", false, "one short round of two points an axis, to see that it works; nothing is judged")
+	flags.BoolVar(&s.small, "quick", false,
+		"one short round of two points an axis, to see that it works; nothing is judged")
 	flags.IntVar(&s.rounds, "rounds", 5, "rounds; each measures every point once. 0 = only report what was kept")
-	flags.DurationVar(&s.span, "span", 850*time.Millisecond, "how long one point is measured; with what is settled behind it a second, in which each instance looks after its ledgers once")
+	flags.DurationVar(&s.span, "span", 850*time.Millisecond, "how long one point is measured; with what is settled "+
+		"behind it a second, in which each instance looks after its ledgers once")
 	only := flags.String("only", "all", "axes: "+strings.Join(names(axes(true)), ","))
 	curve := flags.String("curve", "", "only curves whose name has this in it")
 	at := flags.Float64("at", 0, "only points at this number; 0 = all")
 	flags.StringVar(&s.field.binary, "binary", "", "a built sluice, rather than one built now")
-	flags.StringVar(&s.field.profiles, "profiles", "", "folder for a CPU profile of Sluice at each point, named for its instant")
+	flags.StringVar(&s.field.profiles, "profiles", "",
+		"folder for a CPU profile of Sluice at each point, named for its instant")
 	flags.StringVar(&s.targets, "targets", "", "file of what may grow by how much; exit code 1 when it grew by more")
-	flags.StringVar(&s.out, "out", "", "folder for scale.json, which keeps the rounds of earlier runs, SCALE.md and the plots")
+	flags.StringVar(&s.out, "out", "",
+		"folder for scale.json, which keeps the rounds of earlier runs, SCALE.md and the plots")
 	if err := flags.Parse(args); err != nil {
 		return scale{}, err
 	}
@@ -51,7 +56,10 @@ func readScale(args []string) (scale, error) {
 	}
 	some, err := pick("only", *only, names(axes(s.small)))
 	for _, a := range axes(s.small) {
-		a.steps = slices.DeleteFunc(a.steps, func(st step) bool { return !strings.Contains(st.curve, *curve) || *at != 0 && st.at != *at })
+		a.steps = slices.DeleteFunc(a.steps, func(st step) bool {
+			return !strings.Contains(st.curve, *curve) || *at != 0 &&
+				st.at != *at
+		})
 		if slices.Contains(some, a.name) {
 			s.axes = append(s.axes, a)
 		}
@@ -95,13 +103,14 @@ func runScale(ctx context.Context, args []string) error {
 // briefSpan is how long a point of a brief axis is measured.
 const briefSpan = 400 * time.Millisecond
 
-// measure adds its rounds to the spots; nil where it was interrupted. Its error names the points that were not measured. Within an axis points take turns, so that what changes on the machine changes for all.
+// measure adds its rounds to the spots; nil where it was interrupted. Its error names the points that were not
+// measured. Within an axis points take turns, so that what changes on the machine changes for all.
 func (s *scale) measure(ctx context.Context, spots []spot) ([]spot, error) {
 	f, err := newField(s.field)
 	if err != nil {
 		return nil, err
 	}
-	defer f.leave()
+	defer f.close()
 	if err := f.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -109,7 +118,7 @@ func (s *scale) measure(ctx context.Context, spots []spot) ([]spot, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer y.leave()
+	defer y.close()
 	var failed []error
 	for _, a := range s.axes {
 		for round := range s.rounds {
@@ -134,7 +143,7 @@ func (s *scale) measure(ctx context.Context, spots []spot) ([]spot, error) {
 				spots = add(spots, a.name, st, c)
 				fmt.Fprintf(os.Stderr, "%-11s %-26s %8g  %s\n", a.name, st.curve, st.at, c)
 			}
-			if err := s.keep(spots); err != nil {
+			if err := s.writeRounds(spots); err != nil {
 				return nil, err
 			}
 		}
@@ -144,8 +153,10 @@ func (s *scale) measure(ctx context.Context, spots []spot) ([]spot, error) {
 
 func (c cost) String() string {
 	n := max(c.Requests, 1)
-	return fmt.Sprintf("%8.0f requests/s  gates %7.2f µs  redis %6.2f µs  calls %8.5f a request; %7.0f µs, %7.0f µs, %6.0f a second; yardstick %5.2f µs",
-		c.Requests/c.Seconds, c.Gates/n, c.Redis/n, c.Calls/n, c.Gates/c.Seconds, c.Redis/c.Seconds, c.Calls/c.Seconds, c.Yardstick)
+	return fmt.Sprintf("%8.0f requests/s  gates %7.2f µs  redis %6.2f µs  calls %8.5f a request; %7.0f µs, %7.0f µs, "+
+		"%6.0f a second; yardstick %5.2f µs",
+		c.Requests/c.Seconds, c.Gates/n, c.Redis/n, c.Calls/n, c.Gates/c.Seconds, c.Redis/c.Seconds, c.Calls/c.Seconds,
+		c.Yardstick)
 }
 
 // add puts a round to its spot. Rounds of a load that is no longer that of the point are dropped.
@@ -183,8 +194,8 @@ func (s *scale) kept() (spots []spot, err error) {
 
 func (s *scale) file() string { return filepath.Join(s.out, "scale.json") }
 
-// keep writes all rounds, each on a line of its own.
-func (s *scale) keep(spots []spot) error {
+// writeRounds writes all rounds, each on a line of its own.
+func (s *scale) writeRounds(spots []spot) error {
 	if s.out == "" {
 		return nil
 	}

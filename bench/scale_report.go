@@ -28,7 +28,7 @@ func perRequest() []shown {
 	}
 }
 
-// perSecond are those of a fleet that nobody asks; inAll those of a whole sale.
+// perSecond are those of an idle fleet; inAll those of a whole sale.
 func perSecond() []shown {
 	per := func(v func(cost) float64) func(cost) float64 { return func(c cost) float64 { return v(c) / c.Seconds } }
 	return []shown{
@@ -64,8 +64,8 @@ func (o spot) values(s shown) (all []float64) {
 	return all
 }
 
-// of are the spots of an axis, curve by curve and from left to right.
-func of(spots []spot, a axis) (some []spot) {
+// spotsOf are the spots of an axis, curve by curve and from left to right.
+func spotsOf(spots []spot, a axis) (some []spot) {
 	for _, st := range a.steps {
 		for _, o := range spots {
 			if o.Axis == a.name && o.Curve == st.curve && o.At == st.at && o.Load == st.load {
@@ -91,7 +91,7 @@ func (s *scale) report(spots []spot) error {
 		return err
 	}
 	for _, a := range axes(s.small) {
-		if picture := a.picture(of(spots, a)); picture != nil {
+		if picture := a.picture(spotsOf(spots, a)); picture != nil {
 			if err := os.WriteFile(filepath.Join(s.out, "scale-"+a.name+".svg"), picture, 0o644); err != nil {
 				return err
 			}
@@ -103,12 +103,14 @@ func (s *scale) report(spots []spot) error {
 // text is the report, and whether it is a bad one.
 func (s *scale) text(spots []spot, wanted []growth) (text string, lost bool) {
 	var out strings.Builder
-	fmt.Fprintf(&out, "# How cost grows, measured\n\n`make bench-scale` writes this page and the plots; [docs/scale.md](../docs/scale.md) says what follows from it. "+
-		"Processor time is that of all\nprocesses of the gates, or of Redis, as it would have been at the median speed of the machine ([yardstick.go](yardstick.go)); "+
+	fmt.Fprintf(&out, "# How cost grows, measured\n\n`make bench-scale` writes this page and the plots; "+
+		"[docs/scale.md](../docs/scale.md) says what follows from it. "+
+		"Processor time is that of all\nprocesses of the gates, or of Redis, as it would have been at the median speed of "+
+		"the machine ([yardstick.go](yardstick.go)); "+
 		"numbers are medians\nof the rounds ± half of what their middle half spans.\n\n`%s`\n\n%s\n",
 		s.command, ground())
 	for _, a := range axes(s.small) {
-		some := of(spots, a)
+		some := spotsOf(spots, a)
 		if len(some) == 0 {
 			continue
 		}

@@ -34,7 +34,7 @@ func TestQuickLookAtScaleMeasuresWhatItSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, a := range s.axes {
-		if n := len(of(spots, a)); n < len(a.steps)-6 || n == 0 { // a peer may be missing
+		if n := len(spotsOf(spots, a)); n < len(a.steps)-6 || n == 0 { // a peer may be missing
 			t.Errorf("%s: %d of %d points were measured", a.name, n, len(a.steps))
 		}
 	}

@@ -28,7 +28,8 @@ func openStore(ctx context.Context, dir string) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := spawn(ctx, dir, "redis", "redis-server", "--bind", host, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no",
+	c, err := spawn(ctx, dir, "redis", "redis-server", "--bind", host, "--port", port, "--dir", dir, "--save", "",
+		"--appendonly", "no",
 		"--tcp-backlog", "4096")
 	if err != nil {
 		return nil, err
@@ -65,7 +66,8 @@ func (f *field) ledgers(ctx context.Context, file string, units int) error {
 
 // ledger lets sluice make one.
 func (f *field) ledger(ctx context.Context, file, sku string, units int) error {
-	text, err := exec.CommandContext(ctx, f.binary, "stock", "set", "--config", file, "--kind", "ledger", sku, strconv.Itoa(units)).CombinedOutput()
+	text, err := exec.CommandContext(ctx, f.binary, "stock", "set", "--config", file, "--kind", "ledger", sku,
+		strconv.Itoa(units)).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("set the stock of %s: %w: %s", sku, err, strings.TrimSpace(string(text)))
 	}

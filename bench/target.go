@@ -18,7 +18,8 @@ type target struct {
 	Of          string  `toml:"of"`          // the scenario to divide by; "" = the same
 	AtMost      float64 `toml:"at_most"`
 	AtLeast     float64 `toml:"at_least"`
-	Reached     float64 `toml:"reached"` // the best that work has reached where that is not enough; NOTES.md says why. 0 = none
+	// the best that work has reached where that is not enough; NOTES.md says why. 0 = none
+	Reached float64 `toml:"reached"`
 }
 
 // verdict is how Sluice did on one target, at one number of connections.
@@ -67,7 +68,8 @@ func (t target) check() error {
 	switch {
 	case !slices.Contains(known, t.Scenario) || t.Of != "" && !slices.Contains(known, t.Of):
 		return errors.New("no scenario is called so")
-	case !slices.Contains([]measure{requests, median, slow, gateCPU, redisCPU, calls, memory, each, startup, size}, t.Measure):
+	case !slices.Contains([]measure{requests, median, slow, gateCPU, redisCPU, calls, memory, each, startup, size},
+		t.Measure):
 		return fmt.Errorf("nothing measures %q", t.Measure)
 	case (t.AtMost == 0) == (t.AtLeast == 0):
 		return errors.New("it has one of at_most and at_least")
@@ -75,11 +77,12 @@ func (t target) check() error {
 	return nil
 }
 
-// judge compares the results with a target, at each number of connections that was measured.
-func (t target) judge(r results) []verdict {
+// compare compares the results with a target, at each number of connections that was measured.
+func (t target) compare(r results) []verdict {
 	var all []verdict
 	for c := range r {
-		if c.scenario != t.Scenario || c.gate != "sluice" || len(t.Connections) > 0 && !slices.Contains(t.Connections, c.connections) {
+		if c.scenario != t.Scenario || c.gate != "sluice" || len(t.Connections) > 0 &&
+			!slices.Contains(t.Connections, c.connections) {
 			continue
 		}
 		values := t.values(r, c)

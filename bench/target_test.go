@@ -38,7 +38,7 @@ func TestMissIsOnlyWhatExceedsTheNoise(t *testing.T) {
 			{"pass", "sluice", 64}: rounds(c.target.Measure, c.ours...),
 			{"pass", "nginx", 64}:  rounds(c.target.Measure, 10, 10, 10),
 		}
-		got := c.target.judge(r)
+		got := c.target.compare(r)
 		if len(got) != 1 || got[0].missed != c.missed || got[0].lost != c.lost {
 			t.Errorf("%s: got %+v, want missed %v, lost %v", c.name, got, c.missed, c.lost)
 		}
@@ -75,8 +75,10 @@ func TestBestRivalIsNeitherOursNorABound(t *testing.T) {
 
 func TestQuantilesLieBetweenTheRounds(t *testing.T) {
 	v := []float64{5, 1, 3, 2, 4}
-	if middle(v) != 3 || noise(v) != 1 || quantile(v, 1) != 5 || middle([]float64{1, 2}) != 1.5 || !math.IsNaN(middle(nil)) {
-		t.Errorf("median %v, noise %v, most %v, of two %v, of none %v", middle(v), noise(v), quantile(v, 1), middle([]float64{1, 2}), middle(nil))
+	if middle(v) != 3 || noise(v) != 1 || quantile(v, 1) != 5 || middle([]float64{1, 2}) != 1.5 ||
+		!math.IsNaN(middle(nil)) {
+		t.Errorf("median %v, noise %v, most %v, of two %v, of none %v", middle(v), noise(v), quantile(v, 1),
+			middle([]float64{1, 2}), middle(nil))
 	}
 }
 

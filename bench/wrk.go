@@ -20,18 +20,21 @@ type burst struct {
 	requests int
 	took     time.Duration
 	p50, p99 time.Duration
-	refused  int // answers above 399
+	rejected int // answers above 399
 	broken   int // not answered at all
 }
 
 // drive lets wrk ask at address for so many seconds. run is a word that no other call has, so that users differ.
-func (f *field) drive(ctx context.Context, address string, s scenario, connections, seconds int, run string) (burst, error) {
+func (f *field) drive(ctx context.Context, address string, s scenario, connections, seconds int, run string) (burst,
+	error) {
 	which := "same"
 	if s.unique {
 		which = "unique"
 	}
-	cmd := exec.CommandContext(ctx, "wrk", "-t", strconv.Itoa(min(connections, runtime.NumCPU())), "-c", strconv.Itoa(connections),
-		"-d", strconv.Itoa(seconds)+"s", "--timeout", "10s", "-s", f.script, "http://"+address, "--", s.method, s.path, which, run)
+	cmd := exec.CommandContext(ctx, "wrk", "-t", strconv.Itoa(min(connections, runtime.NumCPU())), "-c",
+		strconv.Itoa(connections),
+		"-d", strconv.Itoa(seconds)+"s", "--timeout", "10s", "-s", f.script, "http://"+address, "--", s.method, s.path, which,
+		run)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
 	text, err := cmd.CombinedOutput()
@@ -49,7 +52,7 @@ func readBurst(text string) (burst, error) {
 		return b, fmt.Errorf("read what wrk wrote: no line of load.lua in %q", text)
 	}
 	var took, p50, p99 int64 // µs
-	if _, err := fmt.Sscan(line, &b.requests, &took, &p50, &p99, &b.refused, &b.broken); err != nil {
+	if _, err := fmt.Sscan(line, &b.requests, &took, &p50, &p99, &b.rejected, &b.broken); err != nil {
 		return b, fmt.Errorf("read what wrk wrote: %w", err)
 	}
 	b.took, b.p50, b.p99 = micros(took), micros(p50), micros(p99)
@@ -60,17 +63,17 @@ func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond 
 
 // is says whether the answers were those of the scenario: a fast wrong answer is worth nothing.
 func (b burst) is(s scenario) error {
-	admitted := b.requests - b.refused
+	admitted := b.requests - b.rejected
 	switch few := b.requests/100 + 10; {
 	case b.requests == 0:
 		return fmt.Errorf("%s: nothing was answered", s.name)
 	case b.broken > few:
 		return fmt.Errorf("%s: %d of %d broke off", s.name, b.broken, b.requests)
 	case s.mixed:
-	case s.refused && admitted > few:
+	case s.rejected && admitted > few:
 		return fmt.Errorf("%s: %d of %d were admitted", s.name, admitted, b.requests)
-	case !s.refused && b.refused > few:
-		return fmt.Errorf("%s: %d of %d were refused", s.name, b.refused, b.requests)
+	case !s.rejected && b.rejected > few:
+		return fmt.Errorf("%s: %d of %d were rejected", s.name, b.rejected, b.requests)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ func TestYardstickCostsSomethingAndIsKeptBesideEachRound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer y.leave()
+	defer y.close()
 	c, err := y.measured(func() (cost, error) { return cost{Gates: 1}, nil })
 	if err != nil || c.Yardstick <= 0 || c.Gates != 1 {
 		t.Errorf("%+v, %v", c, err)
@@ -20,10 +20,12 @@ func TestYardstickCostsSomethingAndIsKeptBesideEachRound(t *testing.T) {
 // A round that was measured while the machine was half as fast counts for half of what it cost.
 func TestRoundsAreLevelledToTheMedianSpeed(t *testing.T) {
 	spots := []spot{{Rounds: []cost{
-		{Gates: 100, Redis: 10, Calls: 3, Yardstick: 20}, {Gates: 50, Redis: 5, Calls: 3, Yardstick: 10}, {Gates: 50, Redis: 5, Yardstick: 10}, {Gates: 70},
+		{Gates: 100, Redis: 10, Calls: 3, Yardstick: 20}, {Gates: 50, Redis: 5, Calls: 3, Yardstick: 10},
+		{Gates: 50, Redis: 5, Yardstick: 10}, {Gates: 70},
 	}}}
 	got := levelled(spots)[0].Rounds
-	for i, want := range []cost{{Gates: 50, Redis: 5, Calls: 3}, {Gates: 50, Redis: 5, Calls: 3}, {Gates: 50, Redis: 5}, {Gates: 70}} {
+	for i, want := range []cost{{Gates: 50, Redis: 5, Calls: 3}, {Gates: 50, Redis: 5, Calls: 3}, {Gates: 50, Redis: 5},
+		{Gates: 70}} {
 		if c := got[i]; math.Abs(c.Gates-want.Gates)+math.Abs(c.Redis-want.Redis) > 1e-9 || c.Calls != want.Calls {
 			t.Errorf("round %d: %+v", i, c)
 		}

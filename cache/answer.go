@@ -16,7 +16,8 @@ import (
 	"sluice/proxy"
 )
 
-// answer is what the shop said, as it is given to others. It is never changed, but for that a newer one could not be had.
+// answer is what the shop said, as it is given to others. It is never changed, but for that a newer one could not be
+// had.
 type answer struct {
 	header fasthttp.ResponseHeader
 	body   []byte
@@ -155,8 +156,8 @@ func (a *answer) beyond(said lifetime, usual time.Duration) time.Duration {
 	return usual
 }
 
-// pauseAtMost is how often at least a shop in trouble is asked for a page; less often than one that is well it never is asked
-// for a page that is kept for less.
+// pauseAtMost is how often at least a shop in trouble is asked for a page; less often than one that is well it never is
+// asked for a page that is kept for less.
 const pauseAtMost = time.Second
 
 // spares reports whether the shop has just failed to give something newer: it is left in peace for a moment, else each
@@ -240,7 +241,8 @@ func is(name []byte, other string) bool { return bytes.EqualFold(name, []byte(ot
 
 // framing are fields that say how the 304 itself was sent, or of what form the kept body is.
 func framing(name []byte) bool {
-	for _, n := range []string{"Content-Length", "Content-Encoding", "Content-Range", "Content-Type", "Transfer-Encoding", "Connection", "Trailer", "Vary"} {
+	for _, n := range []string{"Content-Length", "Content-Encoding", "Content-Range", "Content-Type", "Transfer-Encoding",
+		"Connection", "Trailer", "Vary"} {
 		if is(name, n) {
 			return true
 		}

@@ -1,7 +1,8 @@
 // Package cache keeps answers of the shop for a moment and gives them to everybody who asks for the same: a shared HTTP
-// cache (RFC 9111) for the pages that a crowd loads again and again before a sale. It promises that one request at a time
-// asks the shop for a page, that nothing is given to others which its answer forbids to give them, and that its memory is
-// bounded. It keeps no answer to a person (Authorization, Set-Cookie, private), no part of one (206), and nothing on disk.
+// cache (RFC 9111) for the pages that a crowd loads again and again before a sale. It promises that one request at a
+// time asks the shop for a page, that nothing is given to others which its answer forbids to give them, and that its
+// memory is bounded. It keeps no answer to a person (Authorization, Set-Cookie, private), no part of one (206), and
+// nothing on disk.
 package cache
 
 import (
@@ -19,8 +20,9 @@ import (
 
 // Options of a Cache.
 type Options struct {
-	Size                 int64            // bytes of all answers, their keys and headers included; 1 or above
-	StaleWhileRevalidate time.Duration    // beyond its freshness an answer is given while one request fetches it anew (RFC 5861)
+	Size int64 // bytes of all answers, their keys and headers included; 1 or above
+	// beyond its freshness an answer is given while one request fetches it anew (RFC 5861)
+	StaleWhileRevalidate time.Duration
 	StaleIfError         time.Duration    // and when the shop gives none, or one of 5xx
 	Now                  func() time.Time // nil = time.Now
 }
@@ -49,7 +51,7 @@ type entry struct {
 	alone  time.Time
 }
 
-// aloneFor is how long it is remembered that a page cannot be kept, so that nobody waits for another's.
+// aloneFor is how long it is remembered that a page cannot be kept, so that no request waits for another's.
 const aloneFor = 10 * time.Second
 
 // New returns an empty cache.
@@ -79,8 +81,8 @@ func (c *Cache) Adjust(o Options) {
 	c.kept.SetMaximum(uint64(max(o.Size, 1)))
 }
 
-// errand is what a Fetch is about.
-type errand struct {
+// fetch is what a Fetch is about.
+type fetch struct {
 	key    string // as the flight is known
 	flight *flight
 	stale  *answer   // nil = nothing is kept
@@ -89,13 +91,13 @@ type errand struct {
 
 // Lookup implements proxy.Cache.
 func (c *Cache) Lookup(page *proxy.Page, resp *fasthttp.Response) proxy.CacheStatus {
-	return c.find(page, resp, true)
+	return c.lookUp(page, resp, true)
 }
 
-// find is Find; first is that it has not waited yet for somebody else's fetch.
-func (c *Cache) find(page *proxy.Page, resp *fasthttp.Response, first bool) proxy.CacheStatus {
+// lookUp is Find; first is that it has not waited yet for another request's fetch.
+func (c *Cache) lookUp(page *proxy.Page, resp *fasthttp.Response, first bool) proxy.CacheStatus {
 	now := c.now()
-	key, e := c.look(page)
+	key, e := c.lookUpEntry(page)
 	switch {
 	case e == nil:
 	case e.answer == nil:
@@ -127,7 +129,7 @@ func (c *Cache) find(page *proxy.Page, resp *fasthttp.Response, first bool) prox
 			c.flights.end(string(key), f, nil, upstream.Answered)
 			return proxy.CacheHit
 		}
-		page.Token = &errand{string(key), f, old, now}
+		page.Token = &fetch{string(key), f, old, now}
 		page.Conditions = old.appendConditions(page.Conditions[:0])
 		return proxy.CacheMiss
 	}
@@ -140,12 +142,12 @@ func (c *Cache) find(page *proxy.Page, resp *fasthttp.Response, first bool) prox
 		return found
 	}
 	page.Wait = max(0, page.Wait-c.now().Sub(now))
-	return c.find(page, resp, false)
+	return c.lookUp(page, resp, false)
 }
 
-// again looks once more, by whoever came to lead just after another has fetched.
+// again looks once more, by the request that came to lead just after another has fetched.
 func (c *Cache) again(page *proxy.Page, resp *fasthttp.Response, now time.Time) bool {
-	if _, e := c.look(page); e != nil && e.answer != nil && e.answer.freshAt(now, page.Fresh) {
+	if _, e := c.lookUpEntry(page); e != nil && e.answer != nil && e.answer.freshAt(now, page.Fresh) {
 		c.counts.add(hit)
 		e.answer.serve(page, resp, now, "Sluice; hit")
 		return true
@@ -153,9 +155,10 @@ func (c *Cache) again(page *proxy.Page, resp *fasthttp.Response, now time.Time) 
 	return false
 }
 
-// await waits for somebody else's fetch. ok is false when that has shown, for the first time, that the page varies, and that
-// it was of another variant: then one request is to fetch this one, not all who have waited.
-func (c *Cache) await(page *proxy.Page, resp *fasthttp.Response, f *flight, old *answer, first bool) (found proxy.CacheStatus, ok bool) {
+// await waits for another request's fetch. ok is false when that has shown, for the first time, that the page varies,
+// and that it was of another variant: then one request is to fetch this one, not all who have waited.
+func (c *Cache) await(page *proxy.Page, resp *fasthttp.Response, f *flight, old *answer,
+	first bool) (found proxy.CacheStatus, ok bool) {
 	late := time.NewTimer(page.Wait)
 	defer late.Stop()
 	select {
@@ -171,7 +174,8 @@ func (c *Cache) await(page *proxy.Page, resp *fasthttp.Response, f *flight, old 
 		return proxy.CacheHit, true
 	case got != nil && first && !got.selects(page):
 		return proxy.CacheBypass, false
-	case old != nil && (!done || outcome != upstream.Answered || got == nil) && old.usableAt(now, page.Fresh, old.ifError(c.stale.Load())):
+	case old != nil && (!done || outcome != upstream.Answered || got == nil) &&
+		old.usableAt(now, page.Fresh, old.ifError(c.stale.Load())):
 		c.counts.add(stale)
 		old.serve(page, resp, now, "Sluice; hit; detail=error")
 		return proxy.CacheHit, true
@@ -189,7 +193,7 @@ func (c *Cache) await(page *proxy.Page, resp *fasthttp.Response, f *flight, old 
 
 // Store implements proxy.Cache.
 func (c *Cache) Store(page *proxy.Page, outcome upstream.Outcome, resp *fasthttp.Response) bool {
-	run := page.Token.(*errand)
+	run := page.Token.(*fetch)
 	now := c.now()
 	old := run.stale
 	broken := outcome != upstream.Answered || resp.StatusCode() >= 500
@@ -205,10 +209,10 @@ func (c *Cache) Store(page *proxy.Page, outcome upstream.Outcome, resp *fasthttp
 		c.counts.add(failed)
 		return false
 	}
-	kept, said := c.take(page, run, resp, now)
+	kept, said := c.newAnswer(page, run, resp, now)
 	if kept == nil {
 		if !c.peculiar(page, resp, old, now) {
-			c.put(page.Key, &entry{alone: now.Add(aloneFor)})
+			c.storeEntry(page.Key, &entry{alone: now.Add(aloneFor)})
 		}
 		c.end(page, run, nil, upstream.Answered)
 		c.counts.add(missed)
@@ -220,14 +224,15 @@ func (c *Cache) Store(page *proxy.Page, outcome upstream.Outcome, resp *fasthttp
 	return true
 }
 
-// peculiar reports an answer that is likely to be this one request's and not the page's: of an error; or of a page of which
-// there was another answer a moment ago. Nobody shall send the crowd to the shop by one odd request.
+// peculiar reports an answer that is likely to be this one request's and not the page's: of an error; or of a page of
+// which there was another answer a moment ago. One odd request must not send the crowd to the shop.
 func (c *Cache) peculiar(page *proxy.Page, resp *fasthttp.Response, old *answer, now time.Time) bool {
 	return resp.StatusCode() >= 400 || old != nil && old.usableAt(now, page.Fresh, old.whileRevalidate(c.stale.Load()))
 }
 
-// take makes an answer to keep of what the shop said: nil when it must not be kept.
-func (c *Cache) take(page *proxy.Page, run *errand, resp *fasthttp.Response, now time.Time) (a *answer, said string) {
+// newAnswer makes an answer to keep of what the shop said: nil when it must not be kept.
+func (c *Cache) newAnswer(page *proxy.Page, run *fetch, resp *fasthttp.Response, now time.Time) (a *answer,
+	said string) {
 	if resp.StatusCode() == fasthttp.StatusNotModified {
 		if run.stale == nil {
 			return nil, ""
@@ -267,13 +272,13 @@ func bodyOf(resp *fasthttp.Response) (body []byte, whole bool) {
 
 // Abandon implements proxy.Cache. After a Store that came to its end it does nothing.
 func (c *Cache) Abandon(page *proxy.Page) {
-	if run, ok := page.Token.(*errand); ok {
+	if run, ok := page.Token.(*fetch); ok {
 		c.end(page, run, nil, upstream.Answered)
 	}
 }
 
-// end tells all who wait what came, once: an errand that nobody ended would have all who want the page wait for it.
-func (c *Cache) end(page *proxy.Page, run *errand, got *answer, outcome upstream.Outcome) {
+// end tells all who wait what came, once: a fetch without an end would have all who want the page wait for it.
+func (c *Cache) end(page *proxy.Page, run *fetch, got *answer, outcome upstream.Outcome) {
 	page.Token = nil
 	c.flights.end(run.key, run.flight, got, outcome)
 }

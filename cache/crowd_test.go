@@ -14,7 +14,7 @@ import (
 )
 
 // crowd has many ask at once, and counts what they were told.
-func crowd(d *desk, n int, path string) (answered, failed int64) {
+func crowd(d *testCache, n int, path string) (answered, failed int64) {
 	var wg sync.WaitGroup
 	var ok, bad atomic.Int64
 	for range n {
@@ -69,7 +69,8 @@ func TestWhoWaitsForWhatIsAPersonsGoesAlone(t *testing.T) {
 		before := time.Now()
 		crowd(d, 100, "/p")
 		if len(d.asked) != 200 || time.Since(before) != 500*time.Millisecond {
-			t.Errorf("%d requests to the shop in %v: it was forgotten that this cannot be kept", len(d.asked), time.Since(before))
+			t.Errorf("%d requests to the shop in %v: it was forgotten that this cannot be kept", len(d.asked),
+				time.Since(before))
 		}
 	})
 }
@@ -97,7 +98,7 @@ func TestWhileOneFetchesAnewTheOthersAreAnsweredAtOnce(t *testing.T) {
 	})
 }
 
-func TestAShopThatHangsHoldsNobodyForLongerThanItsWait(t *testing.T) {
+func TestAShopThatHangsHoldsNoRequestForLongerThanItsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t)
 		d.says(200, "", "old")
@@ -115,7 +116,7 @@ func TestAShopThatHangsHoldsNobodyForLongerThanItsWait(t *testing.T) {
 	})
 }
 
-func TestNobodyIsSentToAShopThatHangs(t *testing.T) {
+func TestNoRequestIsSentToAShopThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t)
 		d.shop = func(string, *fasthttp.Response) upstream.Outcome { time.Sleep(time.Hour); return upstream.TimedOut }
@@ -129,7 +130,7 @@ func TestNobodyIsSentToAShopThatHangs(t *testing.T) {
 	})
 }
 
-// A shop that answers 5xx at once, or refuses connections, would else be asked as fast as a crowd can.
+// A shop that answers 5xx at once, or rejects connections, would else be asked as fast as a crowd can.
 func TestAShopThatFailsIsAskedOnceAMoment(t *testing.T) {
 	d := open(t)
 	d.says(200, "", "good")

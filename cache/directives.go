@@ -34,8 +34,8 @@ func (l *lifetime) least(d time.Duration) {
 	}
 }
 
-// directivesOf reads them. A shop that writes "private; max-age=5" means what it says first: where a name is none, nothing
-// is given to others. Pragma, of HTTP/1.0, counts where nothing else is said.
+// directivesOf reads them. A shop that writes "private; max-age=5" means what it says first: where a name is none,
+// nothing is given to others. Pragma, of HTTP/1.0, counts where nothing else is said.
 func directivesOf(h *fasthttp.ResponseHeader) (d directives) {
 	if lines := h.PeekAll("CDN-Cache-Control"); d.readTargeted(lines) {
 		return d
@@ -48,15 +48,15 @@ func directivesOf(h *fasthttp.ResponseHeader) (d directives) {
 			var name, value []byte
 			name, value, line = cutDirective(line)
 			d.forbids = d.forbids || bytes.ContainsAny(name, " \t;\"")
-			d.take(string(bytes.ToLower(name)), value)
+			d.parseOne(string(bytes.ToLower(name)), value)
 		}
 	}
 	return d
 }
 
-// readTargeted reads CDN-Cache-Control, a dictionary of structured fields (RFC 9651): names are in lower case, and times
-// are integers. It reports false where there is none, or none that is valid: then Cache-Control counts (RFC 9213, section
-// 2.2).
+// readTargeted reads CDN-Cache-Control, a dictionary of structured fields (RFC 9651): names are in lower case, and
+// times are integers. It reports false where there is none, or none that is valid: then Cache-Control counts (RFC 9213,
+// section 2.2).
 func (d *directives) readTargeted(lines [][]byte) bool {
 	for _, line := range lines {
 		for len(line) > 0 {
@@ -68,7 +68,7 @@ func (d *directives) readTargeted(lines [][]byte) bool {
 				return false
 			}
 			d.targeted = true
-			d.take(string(name), value)
+			d.parseOne(string(name), value)
 		}
 	}
 	return d.targeted
@@ -85,7 +85,7 @@ func isKey(name []byte) bool {
 	return len(name) > 0
 }
 
-func (d *directives) take(name string, value []byte) {
+func (d *directives) parseOne(name string, value []byte) {
 	switch name {
 	case "no-store", "private", "no-cache": // with field names too: to forbid all is always allowed
 		d.forbids = true

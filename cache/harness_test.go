@@ -14,8 +14,8 @@ import (
 	"sluice/upstream"
 )
 
-// desk is a cache before a shop, on a clock of its own. It goes the way of the proxy.
-type desk struct {
+// testCache is a cache before a shop, on a clock of its own. It goes the way of the proxy.
+type testCache struct {
 	*Cache
 	mu    sync.Mutex
 	time  time.Time
@@ -25,8 +25,8 @@ type desk struct {
 
 const freshFor = time.Second // of the route
 
-func open(t *testing.T) *desk {
-	d := &desk{time: time.Date(2026, 11, 20, 20, 0, 0, 0, time.UTC)}
+func open(t *testing.T) *testCache {
+	d := &testCache{time: time.Date(2026, 11, 20, 20, 0, 0, 0, time.UTC)}
 	c, err := New(Options{Size: 1 << 20, StaleWhileRevalidate: 10 * time.Second, StaleIfError: time.Minute, Now: d.now})
 	if err != nil {
 		t.Fatal(err)
@@ -35,20 +35,20 @@ func open(t *testing.T) *desk {
 	return d
 }
 
-func (d *desk) now() time.Time {
+func (d *testCache) now() time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.time
 }
 
-func (d *desk) pass(t time.Duration) {
+func (d *testCache) pass(t time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.time = d.time.Add(t)
 }
 
 // says has the shop give one answer: a status line's code and header lines, an empty line, the body.
-func (d *desk) says(status int, header, body string) {
+func (d *testCache) says(status int, header, body string) {
 	d.shop = func(_ string, resp *fasthttp.Response) upstream.Outcome {
 		fill(resp, status, header, body)
 		return upstream.Answered
@@ -79,7 +79,7 @@ func heard(lines ...string) *http1.Request {
 }
 
 // get asks for path, with header lines; failed is that there was no answer.
-func (d *desk) get(path string, lines ...string) (resp *fasthttp.Response, failed bool) {
+func (d *testCache) get(path string, lines ...string) (resp *fasthttp.Response, failed bool) {
 	req := heard(lines...)
 	page := &proxy.Page{Key: []byte(path), Fresh: freshFor, Wait: time.Second, Request: req}
 	resp = new(fasthttp.Response)
@@ -96,7 +96,7 @@ func (d *desk) get(path string, lines ...string) (resp *fasthttp.Response, faile
 	return resp, false
 }
 
-func (d *desk) ask(request string, resp *fasthttp.Response) upstream.Outcome {
+func (d *testCache) ask(request string, resp *fasthttp.Response) upstream.Outcome {
 	d.mu.Lock()
 	d.asked = append(d.asked, request)
 	shop := d.shop
@@ -105,14 +105,15 @@ func (d *desk) ask(request string, resp *fasthttp.Response) upstream.Outcome {
 }
 
 // want asks and compares the body, and how often the shop has been asked until now.
-func (d *desk) want(t *testing.T, body string, asked int, path string, lines ...string) *fasthttp.Response {
+func (d *testCache) want(t *testing.T, body string, asked int, path string, lines ...string) *fasthttp.Response {
 	t.Helper()
 	resp, failed := d.get(path, lines...)
 	if failed {
 		t.Fatalf("%s: no answer", path)
 	}
 	if string(resp.Body()) != body || len(d.asked) != asked {
-		t.Fatalf("%s %q: %q after %d requests to the shop, want %q after %d", path, lines, resp.Body(), len(d.asked), body, asked)
+		t.Fatalf("%s %q: %q after %d requests to the shop, want %q after %d", path, lines, resp.Body(), len(d.asked), body,
+			asked)
 	}
 	return resp
 }

@@ -33,7 +33,8 @@ type counts [numResults]struct {
 func (c *counts) add(r result) { c[r].Add(1) }
 
 func answeredHow() *prometheus.Desc {
-	return prometheus.NewDesc("sluice_cache_requests_total", "Requests of cached routes, by how they were answered.", []string{"result"}, nil)
+	return prometheus.NewDesc("sluice_cache_requests_total", "Requests of cached routes, by how they were answered.",
+		[]string{"result"}, nil)
 }
 
 func bytesKept() *prometheus.Desc {

@@ -173,7 +173,8 @@ func TestACodingThatTheShopDoesNotVaryByIsNotGivenToWhoCannotReadIt(t *testing.T
 // RFC 9110, section 13.2.2; RFC 9111, section 4.3.2.
 func TestAClientThatHasItIsTold304(t *testing.T) {
 	d := open(t)
-	d.says(200, "Etag: W/\"v1\"\nLast-Modified: Fri, 20 Nov 2026 10:00:00 GMT\nCache-Control: max-age=5\nContent-Type: text/html\nContent-Encoding: br", "x")
+	d.says(200, "Etag: W/\"v1\"\nLast-Modified: Fri, 20 Nov 2026 10:00:00 GMT\nCache-Control: max-age=5\nContent-Type: "+
+		"text/html\nContent-Encoding: br", "x")
 	d.want(t, "x", 1, "/p")
 	for line, want := range map[string]int{
 		`If-None-Match: "v1"`:                              304,
@@ -190,7 +191,8 @@ func TestAClientThatHasItIsTold304(t *testing.T) {
 		if resp.StatusCode() != want || want == 304 && len(resp.Body()) > 0 {
 			t.Errorf("%s: %d with %q, want %d", line, resp.StatusCode(), resp.Body(), want)
 		}
-		if want == 304 && (len(resp.Header.Peek("Etag")) == 0 || len(resp.Header.Peek("Cache-Control")) == 0 || len(resp.Header.Peek("Date")) == 0) {
+		if want == 304 && (len(resp.Header.Peek("Etag")) == 0 || len(resp.Header.Peek("Cache-Control")) == 0 ||
+			len(resp.Header.Peek("Date")) == 0) {
 			t.Errorf("%s: a field that 304 must have is missing: %s", line, &resp.Header)
 		}
 	}
@@ -211,10 +213,12 @@ func TestWhatIsStaleIsValidatedAndFreshened(t *testing.T) {
 	d.pass(2 * time.Second)
 	d.says(304, "Etag: \"v1\"\nX-Shown: new\nContent-Type: text/plain", "")
 	resp := d.want(t, "x", 2, "/p")
-	if asked := d.asked[1]; !strings.Contains(asked, "If-None-Match: \"v1\"\r\n") || !strings.Contains(asked, "If-Modified-Since: Fri, 20 Nov 2026 10:00:00 GMT\r\n") {
+	if asked := d.asked[1]; !strings.Contains(asked, "If-None-Match: \"v1\"\r\n") ||
+		!strings.Contains(asked, "If-Modified-Since: Fri, 20 Nov 2026 10:00:00 GMT\r\n") {
 		t.Errorf("the shop was asked %q", asked)
 	}
-	if h := &resp.Header; resp.StatusCode() != 200 || string(h.Peek("X-Shown")) != "new" || string(h.ContentType()) != "text/html" {
+	if h := &resp.Header; resp.StatusCode() != 200 || string(h.Peek("X-Shown")) != "new" ||
+		string(h.ContentType()) != "text/html" {
 		t.Errorf("after 304: %s", h)
 	}
 	d.want(t, "x", 2, "/p") // fresh again

@@ -11,18 +11,19 @@ func TestCDNCacheControl_GoesBeforeCacheControl(t *testing.T) {
 		header string
 		kept   bool
 	}{
-		"keeps what Cache-Control forbids":     {"Cache-Control: no-store\nCDN-Cache-Control: max-age=60", true},
-		"keeps what has expired":               {"Expires: 0\nCDN-Cache-Control: max-age=60", true},
-		"forbids what Cache-Control keeps":     {"Cache-Control: max-age=60\nCDN-Cache-Control: no-store", false},
-		"private":                              {"Cache-Control: max-age=60\nCDN-Cache-Control: private, max-age=60", false},
-		"max-age 0":                            {"Cache-Control: max-age=60\nCDN-Cache-Control: max-age=0", false},
-		"no integer":                           {"Cache-Control: max-age=60\nCDN-Cache-Control: max-age=\"a\"", false},
-		"parameters":                           {"Cache-Control: no-store\nCDN-Cache-Control: max-age=60;x=1", true},
-		"unknown names":                        {"Cache-Control: no-store\nCDN-Cache-Control: x, max-age=60", true},
-		"in capitals it is not valid":          {"Cache-Control: no-store\nCDN-Cache-Control: Max-Age=60", false},
-		"broken it is not valid":               {"Cache-Control: no-store\nCDN-Cache-Control: max-age=60, &", false},
-		"empty it is not there":                {"Cache-Control: no-store\nCDN-Cache-Control: ", false},
-		"the last of two lines counts as well": {"Cache-Control: max-age=60\nCDN-Cache-Control: max-age=60\nCDN-Cache-Control: no-store", false},
+		"keeps what Cache-Control forbids": {"Cache-Control: no-store\nCDN-Cache-Control: max-age=60", true},
+		"keeps what has expired":           {"Expires: 0\nCDN-Cache-Control: max-age=60", true},
+		"forbids what Cache-Control keeps": {"Cache-Control: max-age=60\nCDN-Cache-Control: no-store", false},
+		"private":                          {"Cache-Control: max-age=60\nCDN-Cache-Control: private, max-age=60", false},
+		"max-age 0":                        {"Cache-Control: max-age=60\nCDN-Cache-Control: max-age=0", false},
+		"no integer":                       {"Cache-Control: max-age=60\nCDN-Cache-Control: max-age=\"a\"", false},
+		"parameters":                       {"Cache-Control: no-store\nCDN-Cache-Control: max-age=60;x=1", true},
+		"unknown names":                    {"Cache-Control: no-store\nCDN-Cache-Control: x, max-age=60", true},
+		"in capitals it is not valid":      {"Cache-Control: no-store\nCDN-Cache-Control: Max-Age=60", false},
+		"broken it is not valid":           {"Cache-Control: no-store\nCDN-Cache-Control: max-age=60, &", false},
+		"empty it is not there":            {"Cache-Control: no-store\nCDN-Cache-Control: ", false},
+		"the last of two lines counts as well": {"Cache-Control: max-age=60\nCDN-Cache-Control: " +
+			"max-age=60\nCDN-Cache-Control: no-store", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := open(t)

@@ -14,8 +14,8 @@ import (
 // mostVary is by how many fields an answer may vary and be kept.
 const mostVary = 8
 
-// look finds what is kept for page, and the key under which a fetch of it is known.
-func (c *Cache) look(page *proxy.Page) (key []byte, e *entry) {
+// lookUpEntry finds what is kept for page, and the key under which a fetch of it is known.
+func (c *Cache) lookUpEntry(page *proxy.Page) (key []byte, e *entry) {
 	e = c.get(page.Key)
 	if e == nil || e.vary == nil {
 		return page.Key, e
@@ -27,15 +27,15 @@ func (c *Cache) look(page *proxy.Page) (key []byte, e *entry) {
 // store keeps a under the page's key, or under that of its variant (RFC 9111, section 4.1).
 func (c *Cache) store(page *proxy.Page, a *answer) {
 	if len(a.vary) == 0 {
-		c.put(page.Key, &entry{answer: a})
+		c.storeEntry(page.Key, &entry{answer: a})
 		return
 	}
 	e := c.get(page.Key)
 	if e == nil || !slices.Equal(e.vary, a.vary) {
 		e = &entry{vary: a.vary, mark: c.marks.Add(1)}
-		c.put(page.Key, e)
+		c.storeEntry(page.Key, e)
 	}
-	c.put(e.variant(page), &entry{answer: a})
+	c.storeEntry(e.variant(page), &entry{answer: a})
 }
 
 func (c *Cache) get(key []byte) *entry {
@@ -46,7 +46,7 @@ func (c *Cache) get(key []byte) *entry {
 	return e
 }
 
-func (c *Cache) put(key []byte, e *entry) {
+func (c *Cache) storeEntry(key []byte, e *entry) {
 	e.key = string(key)
 	c.kept.Set(maphash.Bytes(c.seed, key), e)
 }
@@ -84,8 +84,8 @@ func appendField(dst []byte, page *proxy.Page, name string) []byte {
 	return dst
 }
 
-// spells reports whether some server could take key for the field name, which is in lower case: all but letters and digits
-// are one to CGI.
+// spells reports whether some server could take key for the field name, which is in lower case: all but letters and
+// digits are one to CGI.
 func spells(key []byte, name string) bool {
 	if len(key) != len(name) {
 		return false
@@ -108,7 +108,7 @@ func plain(c byte) byte {
 	return '-'
 }
 
-// varies are the fields of the request that chose this answer. ok is false when nobody else's can.
+// varies are the fields of the request that chose this answer. ok is false when no other answer can.
 func varies(h *fasthttp.ResponseHeader) (names []string, ok bool) {
 	for _, line := range h.PeekAll("Vary") {
 		for name := range bytes.SplitSeq(line, []byte(",")) {

@@ -3,33 +3,33 @@ package config
 var syntaxMistakes = []mistake{
 	{`mode = "enforce"
 mode = "observe"`,
-		`:2: mode: key 'mode' has already been defined`},
+		`:2: mode: key 'mode' has already been defined: on line 1; drop one of them`},
 	{`[server]
 listen = [":8080"
 [log]`,
-		`:3: server.listen: expected a comma (',') or array terminator (']'), but got '['`},
+		`:3: server.listen: expected a comma (',') or array terminator (']'), but got '[' (column 19)`},
 	{`[log]
 [log]`,
-		`:2: key 'log' has already been defined`},
+		`:2: key 'log' has already been defined: on line 1; drop one of them`},
 	{`[log]
 level = info`,
-		`:2: log: expected a top-level item to end with a newline, comment, or EOF, but got 'o' instead; write one key a line, and text in quotes`},
+		`:2: log: expected a top-level item to end with a newline, comment, or EOF, but got 'o' instead; write one key a line, and text in quotes (column 12)`},
 	{`[log]
 level = "info`,
-		`:2: log.level: strings cannot contain newlines`},
+		`:2: log.level: strings cannot contain newlines (column 14)`},
 	{`# a comment
 
 log`,
-		`:3: expected '.' or '=', but got '\n' instead`},
+		`:3: expected '.' or '=', but got '\n' instead (column 4)`},
 	{`[log]
 level = ${LEVEL}`,
-		`:2: log.level: expected value but found '$' instead; write one key a line, and text in quotes`},
-	{`[log] level = "info"`, `:1: log: expected a top-level item to end with a newline, comment, or EOF, but got 'l' instead; write one key a line, and text in quotes`},
-	{`mode = "\q"`, `:1: mode: invalid escape in string '\q'`},
+		`:2: log.level: expected value but found '$' instead; write one key a line, and text in quotes (column 9)`},
+	{`[log] level = "info"`, `:1: log: expected a top-level item to end with a newline, comment, or EOF, but got 'l' instead; write one key a line, and text in quotes (column 6)`},
+	{`mode = "\q"`, `:1: mode: invalid escape in string '\q' (column 9)`},
 	{`[limits.connection]
-burst = 010`,
-		`:2: limits.connection.burst: invalid integer "010": cannot have leading zeroes`},
-	{"a = \x01", `:1: a: TOML files cannot contain control characters: '0x01'`},
+request_burst = 010`,
+		`:2: limits.connection.request_burst: invalid integer "010": cannot have leading zeroes (column 17)`},
+	{"a = \x01", `:1: a: TOML files cannot contain control characters: '0x01' (column 4)`},
 }
 
 var keyMistakes = []mistake{
@@ -48,15 +48,15 @@ window.max = 3`,
 		`:1: limit: unknown table; did you mean "limits"?`},
 	{`[server]
 mode = "observe"`,
-		`:2: server.mode: unknown key; here may stand listen, socket_mode, socket_group, trusted_proxies, client_ip_header, proxy_protocol, read_header_timeout, read_timeout, write_timeout, idle_timeout, max_header_size, lenient_target, max_body_size, body_memory, request_id_header, shutdown_delay, shutdown_timeout, tls`},
+		`:2: server.mode: unknown key; here may stand listen, socket_mode, socket_group, trusted_proxies, client_ip_header, proxy_protocol, read_header_timeout, read_timeout, write_timeout, idle_timeout, max_header_size, lenient_target, max_body_size, body_memory, request_id_header, state_dir, shutdown_delay, shutdown_timeout, tls`},
 	{`[log]
 zzz = 1
 levell = "info"`,
 		`:2: log.zzz: unknown key; here may stand level, format
 :3: log.levell: unknown key; did you mean "level"?`},
-	{`[responses.soldout]
+	{`[responses.classes.soldout]
 status = 409`,
-		`:1: responses.soldout: unknown table; did you mean "sold_out"?`},
+		`:1: responses.classes.soldout: unknown table; did you mean "sold_out"?`},
 	{`stock = { redis = { adresses = [] } }`, `:1: stock.redis.adresses: unknown key; did you mean "addresses"?`},
 	{`
 "log"."le vel" = 1`,
@@ -122,20 +122,20 @@ max_body_size = "64KB"`,
 max_body_size = []`,
 		`:2: server.max_body_size: wants a size like "16KiB", not a list`},
 	{`[limits.connection]
-rate = 50`,
-		`:2: limits.connection.rate: 50 has no unit; write "50/s" or "50/m"`},
+request_rate = 50`,
+		`:2: limits.connection.request_rate: 50 has no unit; write "50/s" or "50/m"`},
 	{`[limits.connection]
-rate = "50"`,
-		`:2: limits.connection.rate: "50" has no unit; write "50/s" or "50/m"`},
+request_rate = "50"`,
+		`:2: limits.connection.request_rate: "50" has no unit; write "50/s" or "50/m"`},
 	{`[limits.connection]
-rate = "50/d"`,
-		`:2: limits.connection.rate: "50/d" is not a rate; write it like "20/s" or "600/m"`},
+request_rate = "50/d"`,
+		`:2: limits.connection.request_rate: "50/d" is not a rate; write it like "20/s" or "600/m"`},
 	{`[limits.connection]
-rate = "0/s"`,
-		`:2: limits.connection.rate: a rate of 0 would refuse everything; write a larger one`},
+request_rate = "0/s"`,
+		`:2: limits.connection.request_rate: a rate of 0 would refuse everything; write a larger one`},
 	{`[limits.connection]
-rate = "-1/s"`,
-		`:2: limits.connection.rate: "-1/s" is not a rate; write it like "20/s" or "600/m"`},
+request_rate = "-1/s"`,
+		`:2: limits.connection.request_rate: "-1/s" is not a rate; write it like "20/s" or "600/m"`},
 	{`[server]
 listen = ":8080"`,
 		`:2: server.listen: wants a list, not a string; write [":8080"]`},

@@ -10,14 +10,14 @@ read_timeout = "1s"`,
 	{`[upstream]
 targets = ["http://shop"]
 timeout = "3s"`,
-		`:3: upstream.timeout: 3s is below upstream.response_timeout (5s); raise it, or lower the other`},
+		`:3: upstream.timeout: 3s is below upstream.response_header_timeout (5s); raise it, or lower the other`},
 	{`[upstream]
 targets = ["http://shop"]
 health.interval = "500ms"`,
 		`:3: upstream.health.interval: 500ms is below upstream.health.timeout (1s); raise it, or lower the other`},
 	{`[limits.connection]
-max_open = 100`,
-		`:2: limits.connection.max_open: 100 is below limits.connection.max_open_per_ip (200); raise it, or lower the other`},
+max_connections = 100`,
+		`:2: limits.connection.max_connections: 100 is below limits.connection.max_connections_per_ip (200); raise it, or lower the other`},
 	{`[limits.window]
 max = 10
 max_per_sku = 11`,
@@ -40,7 +40,7 @@ name = "a"
 match = "/"
 gate = "reserve"
 sku = "$arg_sku"`,
-		`:6: route[1].gate: "reserve" cannot be allowed without Redis, but stock.on_error is "allow"; write on_error = "refuse", or gate = "check"`},
+		`:6: route[1].gate: "reserve" cannot be allowed without Redis, but stock.on_error is "allow"; write on_error = "reject", or gate = "check"`},
 	{`[stock]
 unknown_sku = "allow"
 [[route]]
@@ -48,7 +48,7 @@ name = "a"
 match = "/"
 gate = "reserve"
 sku = "$arg_sku"`,
-		`:6: route[1].gate: "reserve" cannot take from a SKU that is not there, but stock.unknown_sku is "allow"; write unknown_sku = "refuse", or gate = "check"`},
+		`:6: route[1].gate: "reserve" cannot take from a SKU that is not there, but stock.unknown_sku is "allow"; write unknown_sku = "reject", or gate = "check"`},
 	{`[stock.redis]
 topology = "sentinel"`,
 		`:1: stock.redis.master_name: is missing: topology "sentinel" asks for a master by its name; write it`},
@@ -93,10 +93,9 @@ cert_file = "a"`,
 }
 
 var notAvailable = []mistake{
-	{`[proof]
+	{`[auth]
 jwt_algorithm = "none"
-jwt_leeway = "1h"
-order_token_slot = "1s"
+order_token_ttl = "1s"
 [[limits.rate]]
 name = "a"
 key = "$signed_uid"
@@ -108,24 +107,23 @@ match = "/a/{sku}"
 gate = "limit"
 user = "$signed_uid"
 order_token = true`,
-		`:1: proof.jwt_key_file: is missing: none verifies with a key; write where it is
-:2: proof.jwt_algorithm: "none" is not known; write "", "HS256", "RS256" or "EdDSA"
-:3: proof.jwt_leeway: 1h0m0s must be from 0s to 5m0s
-:4: proof.order_token_slot: 1s must be from 10s to 1h0m0s
-:7: limits.rate[1].key: $signed_uid is of a cookie that nobody verifies; write proof.cookie_key_file
-:14: route[1].user: $signed_uid is of a cookie that nobody verifies; write proof.cookie_key_file
-:15: route[1].order_token: needs a key that all instances share; write proof.order_token_key_file
-:15: route[1].order_token: is of a user and a SKU; write both, and another gate than "pass"`},
-	{`[proof]
+		`:1: auth.jwt_key_file: is missing: none verifies with a key; write where it is
+:2: auth.jwt_algorithm: "none" is not known; write "", "HS256", "RS256" or "EdDSA"
+:3: auth.order_token_ttl: 1s must be from 10s to 1h0m0s
+:6: limits.rate[1].key: $signed_uid is of a cookie that nobody verifies; write auth.cookie_key_file
+:13: route[1].user: $signed_uid is of a cookie that nobody verifies; write auth.cookie_key_file
+:14: route[1].order_token: needs a key that all instances share; write auth.order_token_key_file
+:14: route[1].order_token: is of a user and a SKU; write both, and another gate than "pass"`},
+	{`[auth]
 jwt_key_file = "testdata/none"
 [[route]]
 name = "a"
 match = "/"
 gate = "limit"
 user = "$jwt_sub"`,
-		`:1: proof.jwt_algorithm: is missing: the key does not say for which it is; write "HS256", "RS256" or "EdDSA"
-:2: proof.jwt_key_file: open testdata/none: no such file or directory; write the path of a file that sluice may read
-:7: route[1].user: $jwt_sub is of a token that nobody verifies; write proof.jwt_algorithm and proof.jwt_key_file`},
+		`:1: auth.jwt_algorithm: is missing: the key does not say for which it is; write "HS256", "RS256" or "EdDSA"
+:2: auth.jwt_key_file: open testdata/none: no such file or directory; write the path of a file that sluice may read
+:7: route[1].user: $jwt_sub is of a token that nobody verifies; write auth.jwt_algorithm and auth.jwt_key_file`},
 	{`[[limits.rate]]
 name = "a"
 rate = "1/s"
@@ -141,27 +139,25 @@ routes = ["b"]`,
 :8: limits.rate[2].routes[1]: "b" is no route; write the name of a [[route]]`},
 	{`[stock]
 sold_out_on = { header = "X Stock: 0" }
-show = "all"
-few = -1
-max_skew = "1ms"`,
+detail = "all"
+low_stock = -1`,
 		`:2: stock.sold_out_on.header: "X Stock" is not a header name; write letters, digits and -
-:3: stock.show: "all" is not known; write "exact", "few" or "none"
-:4: stock.few: -1 must be from 0 to 1073741824
-:5: stock.max_skew: 1ms must be from 100ms to 1h0m0s`},
+:3: stock.detail: "all" is not known; write "level", "exact" or "none"
+:4: stock.low_stock: -1 must be from 0 to 1073741824`},
 	{`[stock]
 sold_out_on = { json = "code" }`,
 		`:2: stock.sold_out_on: json and values belong together; write both or neither`},
 	{`[stock.reserve]
-per_user = 2
-hold = "1m"
+max_per_user = 2
+reservation_ttl = "1m"
 confirm_json = { path = "code", values = [0, "ok", true] }
-mirror = true`,
-		`:5: stock.reserve.mirror: writes into the shop's Redis, but stock.source is "memory"; write "redis", or drop this`},
+write_back = true`,
+		`:5: stock.reserve.write_back: writes into the shop's Redis, but stock.source is "memory"; write "redis", or drop this`},
 	{`[stock.reserve]
 status_url = "http://shop/{id}"
-fence = "wall"`,
+on_not_found = "wall"`,
 		`:2: stock.reserve.status_url: "http://shop/{id}" is not a URL with {serial}; write it like "http://127.0.0.1:9000/orders/by-serial/{serial}"
-:3: stock.reserve.fence: "wall" is not known; write "none", "deadline", "cancel" or "hold"`},
+:3: stock.reserve.on_not_found: "wall" is not known; write "keep", "release_after_deadline", "cancel_then_release" or "release_after_ttl"`},
 	{`[[sale]]
 name = "x"
 skus = ["1"]
@@ -201,7 +197,7 @@ skus = ["{1}", "2", "2"]
 [[sale]]
 name = "x"
 starts = 2026-11-11T00:00:00Z
-before = "open"
+before_start = "open"
 [[route]]
 name = "a"
 match = "/"
@@ -213,7 +209,7 @@ sku = "$arg_sku"`,
 :4: sale[2].skus: is missing; write what is sold, like ["1001"]
 :4: sale[2].ends: is missing; write it like 2026-11-11T00:00:00+08:00
 :5: sale[2].name: "x" stands at sale[1].name too; change or drop one
-:7: sale[2].before: "open" is not known; write "refuse" or "pass"`},
+:7: sale[2].before_start: "open" is not known; write "reject" or "pass"`},
 	{`[stock]
 sold_out_on = {}
 [stock.layout]

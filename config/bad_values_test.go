@@ -70,12 +70,9 @@ targets = [
 "http://shop" ]`,
 		`:4: upstream.targets[2]: "http://shop" stands at upstream.targets[1] too; change or drop one`},
 	{`[limits.concurrency]
-order = "first"
-adaptive = true
-max_in_flight = 10
-min_in_flight = 11`,
-		`:2: limits.concurrency.order: "first" is not known; write "oldest" or "newest"
-:5: limits.concurrency.min_in_flight: 11 exceeds limits.concurrency.max_in_flight (10); lower it, or raise the other`},
+queue_order = "first"
+adaptive = true`,
+		`:2: limits.concurrency.queue_order: "first" is not known; write "fifo" or "lifo"`},
 	{`[[route]]
 name = "pages"
 match = "/"
@@ -98,17 +95,15 @@ status = "399-200"`,
 :5: upstream.health.fails: 0 must be from 1 to 1000
 :6: upstream.health.status: "399-200" is not a range of statuses; write it like "200" or "200-399"`},
 	{`[limits.connection]
-burst = 0
-on_excess = "drop"`,
-		`:2: limits.connection.burst: 0 must be from 1 to 1073741824
-:3: limits.connection.on_excess: "drop" is not known; write "refuse" or "close"`},
+request_burst = 0`,
+		`:2: limits.connection.request_burst: 0 must be from 1 to 1073741824`},
 	{`[limits.window]
 size = "2s"
 max = -1
-carry = 1000`,
+max_delay = "1000s"`,
 		`:2: limits.window.size: 2s must be from 1ms to 1s
 :3: limits.window.max: -1 must be from 0 to 67108863
-:4: limits.window.carry: 1000 must be from 0 to 63`},
+:4: limits.window.max_delay: 16m40s must be from 0s to 2m6s`},
 	{`[limits.window]
 warm_up = "11m"
 scope = "world"
@@ -152,16 +147,16 @@ gate = "pass"`,
 		`:6: route[2].name: "a" stands at route[1].name too; change or drop one`},
 	{`[stock]
 source = "mysql"
-on_error = "reject"
+on_error = "refuse"
 unknown_sku = "maybe"`,
 		`:2: stock.source: "mysql" is not known; write "memory", "redis" or "off"
-:3: stock.on_error: "reject" is not known; write "refuse" or "allow"
-:4: stock.unknown_sku: "maybe" is not known; write "refuse" or "allow"`},
+:3: stock.on_error: "refuse" is not known; write "reject" or "allow"
+:4: stock.unknown_sku: "maybe" is not known; write "reject" or "allow"`},
 	{`[stock]
-refresh = "5s"
-sold_out_memory = "0s"`,
-		`:2: stock.refresh: 5s must be from 1ms to 1s
-:3: stock.sold_out_memory: 0s must be above 0s`},
+poll_interval = "5s"
+sold_out_ttl = "0s"`,
+		`:2: stock.poll_interval: 5s must be from 1ms to 1s
+:3: stock.sold_out_ttl: 0s must be above 0s`},
 	{`[stock.redis]
 addresses = []
 pool_size = 0
@@ -184,9 +179,9 @@ key = "stock"`,
 		`:2: stock.layout.key: "stock" has no $sku: all SKUs would share it; write it like "seckill:stock:$sku"`},
 	{`[stock.layout]
 key = "stock:$skus"
-sold_out_flag = "over"`,
+sold_out_key = "over"`,
 		`:2: stock.layout.key: $skus is not known; did you mean $sku?
-:3: stock.layout.sold_out_flag: "over" has no $sku: all SKUs would share it; write it like "seckill:stock:$sku"`},
+:3: stock.layout.sold_out_key: "over" has no $sku: all SKUs would share it; write it like "seckill:stock:$sku"`},
 	{`[stock.layout]
 type = "hash"`,
 		`:2: stock.layout.type: "hash" is not known; write "counter", "hash_sold", "hash_left", "counter_users", "list" or "script"`},
@@ -200,18 +195,18 @@ languages = ["zh", "en"]`,
 		`:2: responses.format: "json" is not known; write "auto", "html", "problem" or "envelope"
 :3: responses.languages[1]: "zh" is not known; write "zh-CN" or "en"`},
 	{`[responses]
-cors = "reflect"`,
-		`:2: responses.cors: "reflect" is not a list of origins; write ["https://shop.example"], or [] for none`},
+cors_origins = "reflect"`,
+		`:2: responses.cors_origins: "reflect" is not a list of origins; write ["https://shop.example"], or [] for none`},
 	{`[responses]
-cors = ["*", "https://shop.example/", "shop.example", "https://Shop.example", "https://shop.example:443", "null",
+cors_origins = ["*", "https://shop.example/", "shop.example", "https://Shop.example", "https://shop.example:443", "null",
   "https://a.example", "https://a.example"]`,
-		`:2: responses.cors[1]: "*" is every origin, without cookies; write ["*"] alone, or name the origins
-:2: responses.cors[2]: "https://shop.example/" is not an origin; write scheme, host and port as browsers send them, like "https://shop.example"
-:2: responses.cors[3]: "shop.example" is not an origin; write scheme, host and port as browsers send them, like "https://shop.example"
-:2: responses.cors[4]: "https://Shop.example" is not an origin; write scheme, host and port as browsers send them, like "https://shop.example"
-:2: responses.cors[5]: "https://shop.example:443" is not an origin; write scheme, host and port as browsers send them, like "https://shop.example"
-:2: responses.cors[6]: "null" is not an origin; write scheme, host and port as browsers send them, like "https://shop.example"
-:3: responses.cors[8]: "https://a.example" stands at responses.cors[7] too; change or drop one`},
+		`:2: responses.cors_origins[1]: "*" is every origin, without cookies; write ["*"] alone, or name the origins
+:2: responses.cors_origins[2]: "https://shop.example/" is not an origin; write scheme, host and port as browsers send them, like "https://shop.example"
+:2: responses.cors_origins[3]: "shop.example" is not an origin; write scheme, host and port as browsers send them, like "https://shop.example"
+:2: responses.cors_origins[4]: "https://Shop.example" is not an origin; write scheme, host and port as browsers send them, like "https://shop.example"
+:2: responses.cors_origins[5]: "https://shop.example:443" is not an origin; write scheme, host and port as browsers send them, like "https://shop.example"
+:2: responses.cors_origins[6]: "null" is not an origin; write scheme, host and port as browsers send them, like "https://shop.example"
+:3: responses.cors_origins[8]: "https://a.example" stands at responses.cors_origins[7] too; change or drop one`},
 	{`[responses]
 languages = []
 retry_after_jitter = "-1s"`,
@@ -223,18 +218,18 @@ body = '{"m":"$mesage","x":$x,"y":"$$"}'`,
 		`:2: responses.envelope.status: 100 must be from 200 to 599
 :3: responses.envelope.body: $mesage is not known; did you mean $message?
 :3: responses.envelope.body: $x is not known; here may stand $code $message $reason $detail $request_id $retry_after $sku, and $$ for a dollar sign`},
-	{`[responses.busy]
+	{`[responses.classes.busy]
 status = 200
 redirect = "busy.html"`,
-		`:2: responses.busy.status: 200 is not the status of a refusal; write 400 to 599, or responses.format = "envelope" for a 200
-:3: responses.busy.redirect: "busy.html" is neither a path nor a URL; write it like "/sold-out.html"`},
-	{`[responses.busy]
+		`:2: responses.classes.busy.status: 200 is not the status of a refusal; write 400 to 599, or responses.format = "envelope" for a 200
+:3: responses.classes.busy.redirect: "busy.html" is neither a path nor a URL; write it like "/sold-out.html"`},
+	{`[responses.classes.busy]
 status = 700
 redirect = "//evil"
 retry_after = "2h"`,
-		`:2: responses.busy.status: 700 is not the status of a refusal; write 400 to 599, or responses.format = "envelope" for a 200
-:3: responses.busy.redirect: "//evil" is neither a path nor a URL; write it like "/sold-out.html"
-:4: responses.busy.retry_after: 2h0m0s must be from 0s to 1h0m0s`},
+		`:2: responses.classes.busy.status: 700 is not the status of a refusal; write 400 to 599, or responses.format = "envelope" for a 200
+:3: responses.classes.busy.redirect: "//evil" is neither a path nor a URL; write it like "/sold-out.html"
+:4: responses.classes.busy.retry_after: 2h0m0s must be from 0s to 1h0m0s`},
 	{`[admin]
 listen = ":8090"`,
 		`:2: admin.listen: ":8090" can be reached from other machines; write token_file, or listen on 127.0.0.1`},
@@ -258,11 +253,11 @@ format = "xml"`,
 :3: log.format: "xml" is not known; write "auto", "text" or "json"`},
 	{`[access_log]
 output = "syslog"
-refused_every = 0
-remember = "8GiB"`,
+rejected_per_second = -1
+buffer_size = "8GiB"`,
 		`:2: access_log.output: "syslog" is not known; write "off", "stdout" or "file:/var/log/sluice/access.log"
-:3: access_log.refused_every: 0 must be from 1 to 1073741824
-:4: access_log.remember: 8GiB must be from 0B to 4GiB`},
+:3: access_log.rejected_per_second: -1 must be from 0 to 1073741824
+:4: access_log.buffer_size: 8GiB must be from 0B to 4GiB`},
 	{`[[route]]
 name = "a\u001b[1m"
 match = "/"

@@ -2,18 +2,24 @@
 // names the file, the line, the key and a way out.
 //
 // The root file config.toml is the reference: the structs here have its shape and its names in CamelCase, and
-// Default has its values. Reading is strict. An unknown key, a number without its unit, an unset ${VAR}, two keys
-// that contradict each other and a key that this version does not serve yet are errors; none is ever ignored.
+// Default has its values. Reading is strict. An unknown key, a number without its unit, an unset ${VAR} and two
+// keys that contradict each other are errors; none is ever ignored.
 //
 // It refuses to know what the values are for: it compiles no route, dials no address and imports no other package
 // of this module. What only another package can find wrong is brought back to its line by Errorf.
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
+	"sluice/config/position"
 	"strings"
 	"unicode"
 
@@ -24,13 +30,15 @@ import (
 const maxText = 256 << 10
 
 // Config is a whole, valid configuration. It is not changed after Load, so it may be shared.
+// It has many methods because each table checks and resolves itself in one.
 type Config struct {
-	Mode      string    `toml:"mode"` // "enforce" or "observe"
+	Mode      string    `toml:"mode"`         // "enforce" or "observe"
+	Watch     bool      `toml:"watch_config"` // read the file again when it changes
 	Server    Server    `toml:"server"`
 	Upstream  Upstream  `toml:"upstream"`
 	Limits    Limits    `toml:"limits"`
 	Routes    []Route   `toml:"route"` // in the order of the file: the first match wins
-	Proof     Proof     `toml:"proof"`
+	Auth      Auth      `toml:"auth"`
 	Stock     Stock     `toml:"stock"`
 	Sales     []Sale    `toml:"sale"`
 	Responses Responses `toml:"responses"`
@@ -40,13 +48,11 @@ type Config struct {
 	Log       Log       `toml:"log"`
 	AccessLog AccessLog `toml:"access_log"`
 	Cache     Cache     `toml:"cache"`
-	Metrics   Metrics   `toml:"metrics"`
 	Traces    Traces    `toml:"traces"`
-	Reload    Reload    `toml:"reload"`
 	Settle    Settle    `toml:"settle"`
 
 	file    string
-	lines   lines
+	lines   position.Lines
 	version string
 }
 
@@ -58,21 +64,20 @@ func Default() *Config { return defaults(nil) }
 func defaults(env func(string) (string, bool)) *Config {
 	return &Config{
 		Mode:      "enforce",
+		Watch:     true,
 		Server:    defaultServer(),
 		Upstream:  defaultUpstream(),
 		Limits:    defaultLimits(),
-		Proof:     defaultProof(),
+		Auth:      defaultAuth(),
 		Stock:     defaultStock(env),
 		Responses: defaultResponses(),
 		Admin:     Admin{Listen: "127.0.0.1:8090"},
-		Ops:       Ops{Listen: "127.0.0.1:8091"},
+		Ops:       Ops{Listen: "127.0.0.1:8091", MetricsMaxSKUs: 100},
 		Fleet:     Fleet{Name: "shop"},
 		Log:       Log{Level: "info", Format: "auto"},
-		AccessLog: AccessLog{Output: "stdout", RefusedFirst: 20, RefusedEvery: 1000, Remember: 32 << 20},
+		AccessLog: AccessLog{Output: "stdout", RejectedPerSecond: 20, BufferSize: 32 << 20},
 		Cache:     defaultCache(),
-		Metrics:   Metrics{MaxSKUs: 100},
-		Traces:    Traces{OneIn: 100, Service: "sluice"},
-		Reload:    Reload{Watch: true},
+		Traces:    Traces{SampleRatio: 0.01, ServiceName: "sluice"},
 		Settle:    defaultSettle(),
 	}
 }
@@ -103,16 +108,16 @@ func Parse(name string, text []byte, env func(string) (string, bool), rules ...R
 		return nil, err
 	}
 	c := defaults(env)
-	c.file, c.lines, c.version = name, indexLines(string(text)), versionOf(text)
+	c.file, c.lines, c.version = name, position.Index(string(text)), versionOf(text)
 
 	d := decoder{report: report{file: name, lines: c.lines}, env: env}
 	d.table(tree, reflect.ValueOf(c).Elem(), "")
+	c.Limits.Window.derive(c.lines)
 
 	r := report{file: name, lines: c.lines}
 	c.check(&r)
-	c.checkServed(&r)
 	c.readSecrets(&r, filepath.Dir(name))
-	c.Proof.readKeys(&r, filepath.Dir(name))
+	c.Auth.readKeys(&r, filepath.Dir(name))
 	c.Responses.readPages(&r, filepath.Dir(name))
 	c.Limits.Bypassed = r.networks("limits.bypass", c.Limits.Bypass)
 	c.Limits.Denied = r.networks("limits.deny", c.Limits.Deny)
@@ -129,7 +134,7 @@ func Parse(name string, text []byte, env func(string) (string, bool), rules ...R
 // At is the place of a key such as "route[2].match": "config.toml:61", or where the key is not in the file,
 // the place of the table around it, or else the file alone.
 func (c *Config) At(key string) string {
-	p := Problem{File: c.file, Line: c.lines.near(key)}
+	p := Problem{File: c.file, Line: c.lines.Near(key)}
 	return strings.TrimSuffix(p.String(), ": ")
 }
 
@@ -155,8 +160,30 @@ func parseTree(name string, text []byte) (map[string]any, error) {
 	if errors.As(err, &syntax) {
 		p.Line = min(max(syntax.Position.Line, 1), 1+strings.Count(string(text), "\n"))
 		p.Key, p.Message = syntax.LastKey, plain(syntax.Message)
+		if first := firstOf(string(text), p.Line, p.Message); first > 0 {
+			p.Message += fmt.Sprintf(": on line %d; drop one of them", first)
+		} else if syntax.Position.Col > 0 {
+			p.Message += fmt.Sprintf(" (column %d)", syntax.Position.Col)
+		}
 	}
 	return nil, &Error{[]Problem{p}}
+}
+
+// firstOf is the line on which the key stands first that the parser's message names as defined twice; 0 = the message is
+// another, or it is not found.
+func firstOf(text string, line int, message string) (first int) {
+	found := regexp.MustCompile(`key '([^']+)' has already been defined`).FindStringSubmatch(message)
+	if found == nil {
+		return 0
+	}
+	index := regexp.MustCompile(`\[\d+\]`)
+	lines := strings.SplitAfter(text, "\n")
+	for key, at := range position.Index(strings.Join(lines[:min(line-1, len(lines))], "")) {
+		if index.ReplaceAllString(key, "") == found[1] {
+			first = max(first, at) // of repeated tables the last one is meant
+		}
+	}
+	return first
 }
 
 // plain turns a message of the TOML parser, which may quote the file raw, into one line of ours, with the way
@@ -189,4 +216,40 @@ func cause(err error) string {
 		return p.Err.Error()
 	}
 	return err.Error()
+}
+
+// Version tells one text of a configuration from another: the first 12 hex digits of its SHA-256, as sha256sum prints
+// them. What stands in other files and in the environment is not part of it.
+func (c *Config) Version() string { return c.version }
+
+func versionOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:6])
+}
+
+// HasGate reports whether any route has this gate.
+func (c *Config) HasGate(gate string) bool {
+	return slices.ContainsFunc(c.Routes, func(r Route) bool { return r.Gate == gate })
+}
+
+// UsesLedger reports whether routes reserve units in Sluice's own ledger.
+func (c *Config) UsesLedger() bool { return c.HasGate("reserve") && !c.UsesScript() }
+
+// UsesScript reports whether routes reserve units by the shop's own script, and not in the ledger.
+func (c *Config) UsesScript() bool { return c.HasGate("reserve") && c.Stock.Script.Used() }
+
+// ReadsStock reports whether any route asks for the stock of its SKU: gate "check" or "reserve".
+func (c *Config) ReadsStock() bool { return c.HasGate("check") || c.HasGate("reserve") }
+
+// KeepsPages reports whether any route keeps responses of the upstream.
+func (c *Config) KeepsPages() bool {
+	return slices.ContainsFunc(c.Routes, func(r Route) bool { return r.Cache > 0 })
+}
+
+// SKUsOnSale lists the SKUs that sales name, in the order of the file; a SKU of two sales comes twice.
+func (c *Config) SKUsOnSale() (skus []string) {
+	for i := range c.Sales {
+		skus = append(skus, c.Sales[i].SKUs...)
+	}
+	return skus
 }

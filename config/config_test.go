@@ -47,17 +47,17 @@ listen = ["127.0.0.1:0", "unix:/run/s.sock"]
 read_timeout = "1m30s"
 max_body_size = "1.5MiB"
 [limits.connection]
-rate = "600/m"
+request_rate = "600/m"
 [upstream]
 targets = ["unix:/run/shop.sock", "https://[::1]:9443/"]
 pass_host = false
 health.status = "204"
-[responses.sold_out]
+[responses.classes.sold_out]
 code = -1
 redirect = "https://shop.example/over"`)
 	low, high := c.Upstream.Health.Statuses()
-	got := []any{c.Mode, c.Server.Listen[1], c.Server.ReadTimeout, c.Server.MaxBodySize, c.Limits.Connection.Rate,
-		c.Upstream.PassHost, low, high, c.Responses.SoldOut.Code, c.Responses.SoldOut.Status, c.Server.IdleTimeout}
+	got := []any{c.Mode, c.Server.Listen[1], c.Server.ReadTimeout, c.Server.MaxBodySize, c.Limits.Connection.RequestRate,
+		c.Upstream.PassHost, low, high, c.Responses.Classes.SoldOut.Code, c.Responses.Classes.SoldOut.Status, c.Server.IdleTimeout}
 	want := []any{"observe", "unix:/run/s.sock", 90 * time.Second, Size(1572864), PerSecond(10),
 		false, 204, 204, -1, 409, 75 * time.Second}
 	if !slices.Equal(got, want) {
@@ -190,9 +190,9 @@ func TestFreePortsOfTheKernelAreNeverTheSame(t *testing.T) {
 }
 
 func TestRulesOfOthersAreReportedWithTheRest(t *testing.T) {
-	text := "upstream.targets = [\"http://a\"]\n[[route]]\nname = \"x\"\nmatch = \"wrong\"\ngate = \"pass\"\n[limits.window]\ncarry = 99\n"
+	text := "upstream.targets = [\"http://a\"]\n[[route]]\nname = \"x\"\nmatch = \"wrong\"\ngate = \"pass\"\n[limits.window]\nmax_delay = \"99s\"\n"
 	_, err := Parse("f", []byte(text), nil, func(c *Config) []error { return []error{c.Errorf("route[1].match", "is wrong")} })
-	want := "f:4: route[1].match: is wrong\nf:7: limits.window.carry: 99 must be from 0 to 63"
+	want := "f:4: route[1].match: is wrong\nf:7: limits.window.max_delay: 1m39s must be from 0s to 630ms"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
@@ -213,13 +213,13 @@ name = "c"
 match = "/"
 gate = "passs"
 [limits.window]
-carry = 99
+max_delay = "99s"
 `
 	_, err := Parse("f", []byte(text), nil)
 	want := `f:2: route[1].sku: is missing: gate "check" must know what is bought; write where it is found, like "$path_sku"
 f:8: route[2].macth: unknown key; did you mean "match"?
 f:13: route[3].gate: "passs" is not known; write "pass", "limit", "check" or "reserve"
-f:15: limits.window.carry: 99 must be from 0 to 63`
+f:15: limits.window.max_delay: 1m39s must be from 0s to 630ms`
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sluice/config/position"
 	"strings"
 	"time"
 )
@@ -30,7 +31,7 @@ func (d *decoder) table(tree map[string]any, into reflect.Value, path string) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
-		key := join(path, name)
+		key := position.Join(path, name)
 		if field, ok := fields[name]; ok {
 			d.value(tree[name], field, key)
 		} else if instead := replaced(key, tree[name]); instead != "" {
@@ -79,7 +80,7 @@ func (d *decoder) value(v any, into reflect.Value, key string) {
 	}
 }
 
-// scalar decodes what needs no unit: text, a whole number, a boolean, or (into an interface) any of the three.
+// scalar decodes what needs no unit: text, a number, a boolean, or (into an interface) text, a whole number or a boolean.
 func (d *decoder) scalar(v any, into reflect.Value, key string) {
 	anything := into.Kind() == reflect.Interface
 	switch v := v.(type) {
@@ -92,6 +93,15 @@ func (d *decoder) scalar(v any, into reflect.Value, key string) {
 	case int64:
 		if anything || into.Kind() == reflect.Int {
 			into.Set(reflect.ValueOf(int(v)).Convert(into.Type()))
+			return
+		}
+		if into.Kind() == reflect.Float64 {
+			into.SetFloat(float64(v))
+			return
+		}
+	case float64:
+		if into.Kind() == reflect.Float64 {
+			into.SetFloat(v)
 			return
 		}
 	case bool:
@@ -164,7 +174,7 @@ func (d *decoder) list(v any, into reflect.Value, key string) {
 		if p, ok := at.Addr().Interface().(presetter); ok {
 			p.preset()
 		}
-		d.value(item, at, element(key, i))
+		d.value(item, at, position.Element(key, i))
 	}
 }
 
@@ -176,7 +186,7 @@ func (d *decoder) mapping(v any, into reflect.Value, key string) {
 	into.Set(reflect.MakeMap(into.Type()))
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
 		item := reflect.New(into.Type().Elem()).Elem()
-		d.value(tree[name], item, join(key, name))
+		d.value(tree[name], item, position.Join(key, name))
 		into.SetMapIndex(reflect.ValueOf(name), item)
 	}
 }
@@ -213,4 +223,59 @@ func (d *decoder) mismatch(v any, into reflect.Value, key string) {
 		way = fmt.Sprintf("; write \"%v\"", v)
 	}
 	d.fail(key, "wants %s, not %s%s", wanted(into), kindOf(v), way)
+}
+
+// kindOf says in plain words what the file holds.
+func kindOf(v any) string {
+	switch v.(type) {
+	case string:
+		return "a string"
+	case int64:
+		return "a whole number"
+	case float64:
+		return "a number with a point"
+	case bool:
+		return "a boolean"
+	case time.Time:
+		return "a date"
+	case []any, []map[string]any:
+		return "a list"
+	}
+	return "a table"
+}
+
+// kindOfKey tells a key from a table, for those who mistyped a [header].
+func kindOfKey(v any) string {
+	switch v.(type) {
+	case map[string]any, []map[string]any:
+		return "table"
+	}
+	return "key"
+}
+
+// wanted says in plain words, with an example where the form is not plain, what a field holds.
+func wanted(into reflect.Value) string {
+	switch into.Interface().(type) {
+	case time.Duration:
+		return `a duration like "10ms"`
+	case Size:
+		return `a size like "16KiB"`
+	case PerSecond:
+		return `a rate like "20/s"`
+	case time.Time:
+		return "a date like 2026-11-11T00:00:00+08:00"
+	}
+	switch into.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list"
+	}
+	return "a string, a whole number or a boolean"
 }

@@ -11,10 +11,10 @@ func TestDiffNamesEveryKeyThatDiffers(t *testing.T) {
 	if keys := Diff(a, b); len(keys) > 0 {
 		t.Errorf("equal configurations differ in %v", keys)
 	}
-	b.Mode, b.Limits.Window.Max, b.Responses.Busy.Status = "observe", 7, 503
+	b.Mode, b.Limits.Window.Max, b.Responses.Classes.Busy.Status = "observe", 7, 503
 	b.Routes = []Route{{Name: "x"}}
 	b.Server.TLS = &TLS{CertFile: "a"}
-	want := []string{"mode", "server.tls", "limits.window.max", "route", "responses.busy.status"}
+	want := []string{"mode", "server.tls", "limits.window.max", "route", "responses.classes.busy.status"}
 	if d := cmp.Diff(want, Diff(a, b)); d != "" {
 		t.Errorf("keys (-want +got):\n%s", d)
 	}

@@ -5,8 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/BurntSushi/toml"
 )
 
 // FuzzParse breaks files: whatever they hold, Parse returns, every problem is one line of text about a line of
@@ -33,12 +31,6 @@ func FuzzParse(f *testing.F) {
 		}
 		if err != nil {
 			checkProblems(t, err, 1+strings.Count(text, "\n"))
-		}
-		var tree map[string]any
-		if _, err := toml.Decode(text, &tree); err == nil {
-			if missing := withoutLine(tree, indexLines(text), ""); missing != "" {
-				t.Errorf("no line for %s", missing)
-			}
 		}
 	})
 }

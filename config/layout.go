@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Layout is how the shop keeps its stock in Redis.
 type Layout struct {
@@ -12,9 +15,9 @@ type Layout struct {
 	StatusKey   string   `toml:"status_key"`
 	StatusField string   `toml:"status_field"` // of the hash; not with StatusKey
 	StatusOpen  []string `toml:"status_open"`
-	UsersKey    string   `toml:"users_key"`     // a template with $sku; "" = none
-	SoldOutAt   int      `toml:"sold_out_at"`   // this or less is sold out
-	SoldOutFlag string   `toml:"sold_out_flag"` // a template with $sku; "" = none
+	UsersKey    string   `toml:"users_key"`                // a template with $sku; "" = none
+	SoldOutAt   int      `toml:"sold_out_at" unit:"units"` // this or less is sold out
+	SoldOutKey  string   `toml:"sold_out_key"`             // a template with $sku; "" = none
 	Prefix      string   `toml:"prefix"`
 	ScriptFile  string   `toml:"script_file"` // script
 	Script      string   // what ScriptFile holds
@@ -49,8 +52,8 @@ func (l *Layout) check(r *report) {
 	if l.UsersKey != "" {
 		r.skuKey("stock.layout.users_key", l.UsersKey)
 	}
-	if l.SoldOutFlag != "" {
-		r.skuKey("stock.layout.sold_out_flag", l.SoldOutFlag)
+	if l.SoldOutKey != "" {
+		r.skuKey("stock.layout.sold_out_key", l.SoldOutKey)
 	}
 }
 
@@ -69,6 +72,7 @@ func (l *Layout) checkStatus(r *report) {
 
 // skuKey wants a Redis key that differs from SKU to SKU.
 func (r *report) skuKey(key, template string) {
+	r.rule(key, "text with $sku, or $sku_1 to $sku_3")
 	names := variablesOf(template)
 	if len(names) == 0 {
 		r.fail(key, "%q has no $sku: all SKUs would share it; write it like \"seckill:stock:$sku\"", template)
@@ -93,4 +97,17 @@ func (l *Layout) readScript(r *report, folder string) {
 		return
 	}
 	l.Script = r.lua(key, folder, l.ScriptFile)
+}
+
+// checkMirror wants a key of the shop that can show what a ledger has free.
+func (s *Stock) checkMirror(r *report) {
+	const key = "stock.reserve.write_back"
+	shows := []string{"counter", "counter_users", "hash_left", "hash_sold"}
+	switch {
+	case !s.Reserve.WriteBack:
+	case s.Source != "redis":
+		r.fail(key, "writes into the shop's Redis, but stock.source is %q; write \"redis\", or drop this", s.Source)
+	case !slices.Contains(shows, s.Layout.Type):
+		r.fail(key, "cannot write a %q: stock.layout.type must be \"counter\", \"counter_users\", \"hash_left\" or \"hash_sold\"", s.Layout.Type)
+	}
 }

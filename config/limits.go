@@ -2,7 +2,9 @@ package config
 
 import (
 	"net/netip"
+	"reflect"
 	"slices"
+	"sluice/config/position"
 	"strings"
 	"time"
 )
@@ -15,41 +17,37 @@ type Limits struct {
 	Window      Window      `toml:"window"`
 	Concurrency Concurrency `toml:"concurrency"`
 	Rates       []Rate      `toml:"rate"`
+	ObserveOnly []string    `toml:"observe_only"` // names of limits that reject nothing; see Enforced
 
 	Bypassed, Denied []netip.Prefix // what the lists and their files hold
 }
 
 // Connection bounds one connection, and how many there are.
 type Connection struct {
-	Rate         PerSecond `toml:"rate"`
-	Burst        int       `toml:"burst"`           // at least 1
-	MaxOpen      int       `toml:"max_open"`        // at least 1
-	MaxOpenPerIP int       `toml:"max_open_per_ip"` // 1 to MaxOpen
-	MaxRequests  int       `toml:"max_requests"`    // on one connection; 0 = no cap
-	OnExcess     string    `toml:"on_excess"`       // "refuse" or "close"
-	Enforce      bool      `toml:"enforce"`
+	RequestRate         PerSecond `toml:"request_rate"`
+	RequestBurst        int       `toml:"request_burst" unit:"requests"`             // at least 1
+	MaxConnections      int       `toml:"max_connections" unit:"connections"`        // at least 1
+	MaxConnectionsPerIP int       `toml:"max_connections_per_ip" unit:"connections"` // 1 to MaxConnections
+	MaxRequests         int       `toml:"max_requests" unit:"requests"`              // on one connection; 0 = no cap
 }
 
 // Window is what may be admitted in one window, of this instance or of all.
 type Window struct {
-	Size      time.Duration `toml:"size"`        // 1 ms to 1 s
-	Max       int           `toml:"max"`         // 0 = no cap
-	MaxPerSKU int           `toml:"max_per_sku"` // 0 = no cap; at most Max where both cap
-	Carry     int           `toml:"carry"`       // 0 to 63 windows; 0 = refuse at once
-	WarmUp    time.Duration `toml:"warm_up"`     // 0 to 10 min; 0 = the caps hold in full at once
-	Scope     string        `toml:"scope"`       // "instance" or "fleet"
-	Enforce   bool          `toml:"enforce"`
+	Size      time.Duration `toml:"size"`                        // 1 ms to 1 s
+	Max       int           `toml:"max" unit:"requests"`         // 0 = no cap
+	MaxPerSKU int           `toml:"max_per_sku" unit:"requests"` // 0 = no cap; at most Max where both cap
+	MaxDelay  time.Duration `toml:"max_delay"`                   // 0, or 1 to 63 times Size; 0 = reject at once
+	WarmUp    time.Duration `toml:"warm_up"`                     // 0 to 10 min; 0 = the caps hold in full at once
+	Scope     string        `toml:"scope"`                       // "instance" or "fleet"
 }
 
 // Concurrency bounds the requests inside the shop.
 type Concurrency struct {
-	MaxInFlight  int           `toml:"max_in_flight"` // at least 1
-	MaxQueue     int           `toml:"max_queue"`     // 0 = nobody waits
-	QueueTimeout time.Duration `toml:"queue_timeout"` // above 0 where there is a queue
-	Order        string        `toml:"order"`         // "oldest" or "newest" first
-	Adaptive     bool          `toml:"adaptive"`      // find the limit, between MinInFlight and MaxInFlight
-	MinInFlight  int           `toml:"min_in_flight"` // 1 to MaxInFlight
-	Enforce      bool          `toml:"enforce"`
+	MaxInFlight  int           `toml:"max_in_flight" unit:"requests"` // at least 1
+	MaxQueue     int           `toml:"max_queue" unit:"requests"`     // 0 = nobody waits
+	QueueTimeout time.Duration `toml:"queue_timeout"`                 // above 0 where there is a queue
+	QueueOrder   string        `toml:"queue_order"`                   // "fifo" or "lifo"
+	Adaptive     bool          `toml:"adaptive"`                      // find the limit, at most MaxInFlight
 }
 
 // Rate bounds the requests of one key.
@@ -57,29 +55,28 @@ type Rate struct {
 	Name       string    `toml:"name"` // unique; of letters, digits and . _ -
 	Key        string    `toml:"key"`  // a template of request variables
 	Rate       PerSecond `toml:"rate"`
-	Burst      int       `toml:"burst"`       // at least 1
-	IPv4Prefix int       `toml:"ipv4_prefix"` // 1 to 32
-	IPv6Prefix int       `toml:"ipv6_prefix"` // 1 to 128
-	MaxKeys    int       `toml:"max_keys"`    // 1 to 100 million, 16 bytes each
-	Routes     []string  `toml:"routes"`      // names; empty = all but `pass`
-	Enforce    bool      `toml:"enforce"`
+	Burst      int       `toml:"burst" unit:"requests"`   // at least 1
+	IPv4Prefix int       `toml:"ipv4_prefix" unit:"bits"` // 1 to 32
+	IPv6Prefix int       `toml:"ipv6_prefix" unit:"bits"` // 1 to 128
+	MaxKeys    int       `toml:"max_keys" unit:"keys"`    // 1 to 100 million, 16 bytes each
+	Routes     []string  `toml:"routes"`                  // names; empty = all but `pass`
 }
 
 func (l *Rate) preset() {
-	*l = Rate{Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, MaxKeys: 1_000_000, Routes: []string{}, Enforce: true}
+	*l = Rate{Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, MaxKeys: 1_000_000, Routes: []string{}}
 }
 
 func defaultLimits() Limits {
 	return Limits{
-		Bypass: []string{},
-		Deny:   []string{},
+		Bypass:      []string{},
+		Deny:        []string{},
+		ObserveOnly: []string{},
 		Connection: Connection{
-			Rate: 50, Burst: 50, MaxOpen: 50000, MaxOpenPerIP: 200, OnExcess: "refuse", Enforce: true,
+			RequestRate: 50, RequestBurst: 50, MaxConnections: 50000, MaxConnectionsPerIP: 200,
 		},
-		Window: Window{Size: 10 * time.Millisecond, MaxPerSKU: 20, Carry: 1, Scope: "instance", Enforce: true},
+		Window: Window{Size: 10 * time.Millisecond, MaxPerSKU: 20, MaxDelay: 10 * time.Millisecond, Scope: "instance"},
 		Concurrency: Concurrency{
-			MaxInFlight: 256, MaxQueue: 512, QueueTimeout: 200 * time.Millisecond, Order: "oldest", MinInFlight: 8,
-			Enforce: true,
+			MaxInFlight: 256, MaxQueue: 512, QueueTimeout: 200 * time.Millisecond, QueueOrder: "fifo",
 		},
 	}
 }
@@ -93,30 +90,53 @@ func (l *Limits) check(r *report, routes []string) {
 	names := make([]string, len(l.Rates))
 	for i := range l.Rates {
 		names[i] = l.Rates[i].Name
-		l.Rates[i].check(r, element("limits.rate", i), routes)
+		l.Rates[i].check(r, position.Element("limits.rate", i), routes)
 	}
-	r.unique(names, func(i int) string { return element("limits.rate", i) + ".name" })
+	r.unique(names, func(i int) string { return position.Element("limits.rate", i) + ".name" })
+	l.checkObserveOnly(r, names)
 }
 
 func (c *Connection) check(r *report) {
-	between(r, "limits.connection.burst", c.Burst, 1, most)
-	between(r, "limits.connection.max_open", c.MaxOpen, 1, most)
-	between(r, "limits.connection.max_open_per_ip", c.MaxOpenPerIP, 1, most)
+	between(r, "limits.connection.request_burst", c.RequestBurst, 1, most)
+	between(r, "limits.connection.max_connections", c.MaxConnections, 1, most)
+	between(r, "limits.connection.max_connections_per_ip", c.MaxConnectionsPerIP, 1, most)
 	between(r, "limits.connection.max_requests", c.MaxRequests, 0, most)
-	atMost(r, "limits.connection.max_open_per_ip", c.MaxOpenPerIP, "limits.connection.max_open", c.MaxOpen)
-	r.oneOf("limits.connection.on_excess", c.OnExcess, "refuse", "close")
+	atMost(r, "limits.connection.max_connections_per_ip", c.MaxConnectionsPerIP, "limits.connection.max_connections", c.MaxConnections)
 }
 
 func (w *Window) check(r *report) {
 	between(r, "limits.window.size", w.Size, time.Millisecond, time.Second)
 	between(r, "limits.window.max", w.Max, 0, 1<<26-1)
 	between(r, "limits.window.max_per_sku", w.MaxPerSKU, 0, 1<<16-1)
-	between(r, "limits.window.carry", w.Carry, 0, 63)
+	w.checkDelay(r)
 	if w.Max > 0 {
 		atMost(r, "limits.window.max_per_sku", w.MaxPerSKU, "limits.window.max", w.Max)
 	}
 	between(r, "limits.window.warm_up", w.WarmUp, 0, 10*time.Minute)
 	r.oneOf("limits.window.scope", w.Scope, "instance", "fleet")
+}
+
+// maxDelay bounds Window.MaxDelay, in windows.
+const maxDelay = 63
+
+// derive makes MaxDelay one window where the file does not say it.
+func (w *Window) derive(in position.Lines) {
+	if _, has := in["limits.window.max_delay"]; !has {
+		w.MaxDelay = w.Size
+	}
+}
+
+// DelayWindows is MaxDelay in whole windows.
+func (w *Window) DelayWindows() int { return int(w.MaxDelay / w.Size) }
+
+func (w *Window) checkDelay(r *report) {
+	const key = "limits.window.max_delay"
+	r.rule(key, "0s, or 1 to 63 times size")
+	if w.MaxDelay > 0 && w.MaxDelay < w.Size {
+		r.fail(key, "%v is less than one window (%v): no request could wait; write \"0s\", or at least limits.window.size",
+			w.MaxDelay, w.Size)
+	}
+	between(r, key, w.MaxDelay, 0, maxDelay*max(w.Size, 0))
 }
 
 func (c *Concurrency) check(r *report) {
@@ -126,12 +146,11 @@ func (c *Concurrency) check(r *report) {
 		r.positive("limits.concurrency.queue_timeout", c.QueueTimeout)
 	}
 	r.notNegative("limits.concurrency.queue_timeout", c.QueueTimeout)
-	r.oneOf("limits.concurrency.order", c.Order, "oldest", "newest")
-	between(r, "limits.concurrency.min_in_flight", c.MinInFlight, 1, most)
-	if c.Adaptive {
-		atMost(r, "limits.concurrency.min_in_flight", c.MinInFlight, "limits.concurrency.max_in_flight", c.MaxInFlight)
-	}
+	r.oneOf("limits.concurrency.queue_order", c.QueueOrder, "fifo", "lifo")
 }
+
+// MinInFlight is where an adaptive limit starts, and what it never falls below.
+func (c *Concurrency) MinInFlight() int { return min(8, c.MaxInFlight) }
 
 func (l *Rate) check(r *report, at string, routes []string) {
 	if r.filled(at+".name", l.Name) && strings.ContainsFunc(l.Name, notLabel) {
@@ -149,9 +168,37 @@ func (l *Rate) check(r *report, at string, routes []string) {
 	between(r, at+".max_keys", l.MaxKeys, 1, 100_000_000)
 	for i, name := range l.Routes {
 		if !slices.Contains(routes, name) {
-			r.fail(element(at+".routes", i), "%q is no route; write the name of a [[route]]", name)
+			r.fail(position.Element(at+".routes", i), "%q is no route; write the name of a [[route]]", name)
 		}
 	}
+}
+
+// limitNames are those of the tables of [limits] that observe_only may name.
+func limitNames() (names []string) {
+	t := reflect.TypeFor[Limits]()
+	for i := range t.NumField() {
+		if tag := t.Field(i).Tag.Get("toml"); tag != "" && t.Field(i).Type.Kind() == reflect.Struct {
+			names = append(names, tag)
+		}
+	}
+	return names
+}
+
+// Enforced reports whether a limit rejects: "window", or the name of a [[limits.rate]].
+func (l *Limits) Enforced(name string) bool { return !slices.Contains(l.ObserveOnly, name) }
+
+func (l *Limits) checkObserveOnly(r *report, rates []string) {
+	builtIn := limitNames()
+	for i, name := range rates {
+		if slices.Contains(builtIn, name) {
+			r.fail(position.Element("limits.rate", i)+".name", "%q is the name of [limits.%s]; write another one", name, name)
+		}
+	}
+	known := slices.Concat(builtIn, rates)
+	for i, name := range l.ObserveOnly {
+		r.oneOf(position.Element("limits.observe_only", i), name, known...)
+	}
+	r.unique(l.ObserveOnly, func(i int) string { return position.Element("limits.observe_only", i) })
 }
 
 // notLabel tells what may not stand in a name that is shown everywhere.

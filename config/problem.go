@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sluice/config/position"
 	"strings"
 )
 
@@ -49,8 +50,20 @@ func (e *Error) Error() string {
 // report collects the problems of one stage.
 type report struct {
 	file     string
-	lines    lines
+	lines    position.Lines
 	problems []Problem
+	rules    map[string]string // what may stand at each key, in words; nil = it is not asked for
+}
+
+// rule notes what may stand at key. The first rule of a key is the narrowest.
+func (r *report) rule(key, may string) {
+	if r.rules == nil {
+		return
+	}
+	key = index.ReplaceAllString(key, "")
+	if _, has := r.rules[key]; !has {
+		r.rules[key] = may
+	}
 }
 
 // fail notes a problem at key, or at the nearest table around it where key itself is not in the file.
@@ -65,7 +78,7 @@ func (r *report) fail(key, format string, args ...any) {
 		}
 	}
 	r.problems = append(r.problems, Problem{
-		File: r.file, Line: r.lines.near(key), Key: key, Message: fmt.Sprintf(format, args...),
+		File: r.file, Line: r.lines.Near(key), Key: key, Message: fmt.Sprintf(format, args...),
 	})
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"os"
+	"sluice/config/position"
 	"time"
 )
 
@@ -14,14 +15,14 @@ type Redis struct {
 	PasswordFile   string        `toml:"password_file"`
 	Password       Secret        // what PasswordFile held when it was read first
 	PasswordAt     string        // its path, from wherever sluice was started
-	DB             int           `toml:"db"` // 0 or above; 0 in a cluster
+	DB             int           `toml:"db" unit:"number of a database"` // 0 or above; 0 in a cluster
 	TLS            bool          `toml:"tls"`
-	PoolSize       int           `toml:"pool_size"`       // 1 to 10000
-	ConnectTimeout time.Duration `toml:"connect_timeout"` // above 0
-	Timeout        time.Duration `toml:"timeout"`         // above 0; one command
-	WaitReplicas   int           `toml:"wait_replicas"`   // 0 to 16
-	BreakerErrors  int           `toml:"breaker_errors"`  // at least 1, within a second
-	BreakerPause   time.Duration `toml:"breaker_pause"`   // above 0
+	PoolSize       int           `toml:"pool_size" unit:"connections"`  // 1 to 10000
+	ConnectTimeout time.Duration `toml:"connect_timeout"`               // above 0
+	Timeout        time.Duration `toml:"timeout"`                       // above 0; one command
+	WaitReplicas   int           `toml:"wait_replicas" unit:"replicas"` // 0 to 16
+	BreakerErrors  int           `toml:"breaker_errors" unit:"errors"`  // at least 1, within a second
+	BreakerOpen    time.Duration `toml:"breaker_open"`                  // above 0
 }
 
 func defaultRedis(env func(string) (string, bool)) Redis {
@@ -33,7 +34,7 @@ func defaultRedis(env func(string) (string, bool)) Redis {
 		ConnectTimeout: 500 * time.Millisecond,
 		Timeout:        100 * time.Millisecond,
 		BreakerErrors:  20,
-		BreakerPause:   time.Second,
+		BreakerOpen:    time.Second,
 	}
 }
 
@@ -58,9 +59,9 @@ func (d *Redis) check(r *report) {
 		r.fail("stock.redis.addresses", "is empty; write where Redis is, like [\"127.0.0.1:6379\"]")
 	}
 	for i, address := range d.Addresses {
-		r.hostPort(element("stock.redis.addresses", i), address)
+		r.hostPort(position.Element("stock.redis.addresses", i), address)
 	}
-	r.unique(d.Addresses, func(i int) string { return element("stock.redis.addresses", i) })
+	r.unique(d.Addresses, func(i int) string { return position.Element("stock.redis.addresses", i) })
 	r.oneOf("stock.redis.topology", d.Topology, "auto", "single", "sentinel", "cluster")
 	switch {
 	case d.Topology == "sentinel" && d.MasterName == "":
@@ -78,5 +79,5 @@ func (d *Redis) check(r *report) {
 	r.positive("stock.redis.timeout", d.Timeout)
 	between(r, "stock.redis.wait_replicas", d.WaitReplicas, 0, 16)
 	between(r, "stock.redis.breaker_errors", d.BreakerErrors, 1, most)
-	r.positive("stock.redis.breaker_pause", d.BreakerPause)
+	r.positive("stock.redis.breaker_open", d.BreakerOpen)
 }

@@ -1,6 +1,10 @@
 package config
 
 import (
+	"maps"
+	"os"
+	"slices"
+	"sluice/config/position"
 	"strings"
 	"time"
 )
@@ -13,11 +17,14 @@ type Responses struct {
 	Pages            map[string]string // what TemplateDir holds, by file
 	PagesDir         string            // where it is
 	RetryAfterJitter time.Duration     `toml:"retry_after_jitter"` // 0 to 1 min
-	CORS             Origins           `toml:"cors"`               // whose pages may read; none, or "*" alone
-	ReasonHeader     string            `toml:"reason_header"`
+	CORSOrigins      Origins           `toml:"cors_origins"`       // whose pages may read; none, or "*" alone
 	RatelimitHeaders bool              `toml:"ratelimit_headers"`
 	Envelope         Envelope          `toml:"envelope"`
+	Classes          Classes           `toml:"classes"`
+}
 
+// Classes are the answers to the classes of rejections.
+type Classes struct {
 	Busy         Class `toml:"busy"`
 	SoldOut      Class `toml:"sold_out"`
 	NotStarted   Class `toml:"not_started"`
@@ -34,16 +41,16 @@ type Responses struct {
 
 // Envelope is the shop's own form of an answer, in JSON.
 type Envelope struct {
-	Status int    `toml:"status"` // 200 to 599
-	Body   string `toml:"body"`   // a template of $code $message $reason $detail $request_id $retry_after $sku
+	Status int    `toml:"status" unit:"HTTP status"` // 200 to 599
+	Body   string `toml:"body"`                      // a template of $code $message $reason $detail $request_id $retry_after $sku
 }
 
 // Class is the answer to one class of refusals.
 type Class struct {
-	Status     int           `toml:"status"`      // 400 to 599; of confirmed 200 to 599
-	Code       int           `toml:"code"`        // for $code
-	RetryAfter time.Duration `toml:"retry_after"` // 0 to 1 h; 0 = the header is left out
-	Redirect   string        `toml:"redirect"`    // a path or URL for browsers (303); "" = none
+	Status     int           `toml:"status" unit:"HTTP status"`    // 400 to 599; of confirmed 200 to 599
+	Code       int           `toml:"code" unit:"code of the shop"` // for $code
+	RetryAfter time.Duration `toml:"retry_after"`                  // 0 to 1 h; 0 = the header is left out
+	Redirect   string        `toml:"redirect"`                     // a path or URL for browsers (303); "" = none
 }
 
 func defaultResponses() Responses {
@@ -51,21 +58,22 @@ func defaultResponses() Responses {
 		Format:           "auto",
 		Languages:        []string{"zh-CN", "en"},
 		RetryAfterJitter: 2 * time.Second,
-		CORS:             Origins{},
-		ReasonHeader:     "X-Sluice-Reason",
+		CORSOrigins:      Origins{},
 		Envelope:         Envelope{Status: 200, Body: `{"code":$code,"msg":"$message","data":null}`},
-		Busy:             Class{Status: 429, RetryAfter: time.Second, Code: 42900},
-		SoldOut:          Class{Status: 409, Code: 40901},
-		NotStarted:       Class{Status: 403, Code: 40301},
-		Ended:            Class{Status: 403, Code: 40302},
-		Paused:           Class{Status: 503, RetryAfter: 10 * time.Second, Code: 50301},
-		Confirmed:        Class{Status: 200},
-		Duplicate:        Class{Status: 409, Code: 40902},
-		Denied:           Class{Status: 403, Code: 40303},
-		Unidentified:     Class{Status: 401, Code: 40100},
-		UnknownSKU:       Class{Status: 404, Code: 40400},
-		BadRequest:       Class{Status: 400, Code: 40000},
-		Unavailable:      Class{Status: 503, RetryAfter: 3 * time.Second, Code: 50300},
+		Classes: Classes{
+			Busy:         Class{Status: 429, RetryAfter: time.Second, Code: 42900},
+			SoldOut:      Class{Status: 409, Code: 40901},
+			NotStarted:   Class{Status: 403, Code: 40301},
+			Ended:        Class{Status: 403, Code: 40302},
+			Paused:       Class{Status: 503, RetryAfter: 10 * time.Second, Code: 50301},
+			Confirmed:    Class{Status: 200},
+			Duplicate:    Class{Status: 409, Code: 40902},
+			Denied:       Class{Status: 403, Code: 40303},
+			Unidentified: Class{Status: 401, Code: 40100},
+			UnknownSKU:   Class{Status: 404, Code: 40400},
+			BadRequest:   Class{Status: 400, Code: 40000},
+			Unavailable:  Class{Status: 503, RetryAfter: 3 * time.Second, Code: 50300},
+		},
 	}
 }
 
@@ -73,20 +81,19 @@ func (s *Responses) check(r *report) {
 	r.oneOf("responses.format", s.Format, "auto", "html", "problem", "envelope")
 	s.checkLanguages(r)
 	between(r, "responses.retry_after_jitter", s.RetryAfterJitter, 0, time.Minute)
-	s.CORS.check(r, "responses.cors")
-	r.token("responses.reason_header", s.ReasonHeader)
+	s.CORSOrigins.check(r, "responses.cors_origins")
 	between(r, "responses.envelope.status", s.Envelope.Status, 200, 599)
 	if r.filled("responses.envelope.body", s.Envelope.Body) {
 		r.variables("responses.envelope.body", s.Envelope.Body, "code", "message", "reason", "detail",
 			"request_id", "retry_after", "sku")
 	}
 	for _, c := range s.classes() {
-		if c.class == &s.Confirmed {
-			between(r, "responses.confirmed.status", c.class.Status, 200, 599)
+		if c.class == &s.Classes.Confirmed {
+			between(r, "responses.classes.confirmed.status", c.class.Status, 200, 599)
 		} else if c.class.Status < 400 || c.class.Status > 599 {
-			r.fail("responses."+c.name+".status", "%d is not the status of a refusal; write 400 to 599, or responses.format = \"envelope\" for a 200", c.class.Status)
+			r.fail("responses.classes."+c.name+".status", "%d is not the status of a refusal; write 400 to 599, or responses.format = \"envelope\" for a 200", c.class.Status)
 		}
-		c.class.check(r, "responses."+c.name)
+		c.class.check(r, "responses.classes."+c.name)
 	}
 }
 
@@ -97,9 +104,9 @@ type namedClass struct {
 
 func (s *Responses) classes() []namedClass {
 	return []namedClass{
-		{"busy", &s.Busy}, {"sold_out", &s.SoldOut}, {"not_started", &s.NotStarted}, {"ended", &s.Ended},
-		{"paused", &s.Paused}, {"confirmed", &s.Confirmed}, {"duplicate", &s.Duplicate}, {"denied", &s.Denied}, {"unidentified", &s.Unidentified},
-		{"unknown_sku", &s.UnknownSKU}, {"bad_request", &s.BadRequest}, {"unavailable", &s.Unavailable},
+		{"busy", &s.Classes.Busy}, {"sold_out", &s.Classes.SoldOut}, {"not_started", &s.Classes.NotStarted}, {"ended", &s.Classes.Ended},
+		{"paused", &s.Classes.Paused}, {"confirmed", &s.Classes.Confirmed}, {"duplicate", &s.Classes.Duplicate}, {"denied", &s.Classes.Denied}, {"unidentified", &s.Classes.Unidentified},
+		{"unknown_sku", &s.Classes.UnknownSKU}, {"bad_request", &s.Classes.BadRequest}, {"unavailable", &s.Classes.Unavailable},
 	}
 }
 
@@ -113,4 +120,61 @@ func (c *Class) check(r *report, at string) {
 	if !isURL && !path || strings.ContainsFunc(c.Redirect, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
 		r.fail(at+".redirect", "%q is neither a path nor a URL; write it like \"/sold-out.html\"", c.Redirect)
 	}
+}
+
+// Bounds of a folder of pages, so that a slip of the path cannot read a whole disk into memory.
+const (
+	maxPage  = 64 << 10 // bytes of one file
+	maxPages = 200      // files
+)
+
+// readPages reads the templates and languages of template_dir: what ends in .html or .toml, and does not begin with a dot.
+// A relative path starts from the configuration's folder.
+func (s *Responses) readPages(r *report, folder string) {
+	const key = "responses.template_dir"
+	if s.TemplateDir == "" {
+		return
+	}
+	s.PagesDir = from(folder, s.TemplateDir)
+	entries, err := os.ReadDir(s.PagesDir)
+	if err != nil {
+		r.fail(key, "open %s: %s; write the path of a folder that sluice may read", s.PagesDir, cause(err))
+		return
+	}
+	s.Pages = map[string]string{}
+	for _, entry := range entries {
+		name := entry.Name()
+		if strings.HasPrefix(name, ".") || !strings.HasSuffix(name, ".html") && !strings.HasSuffix(name, ".toml") {
+			continue
+		}
+		path := from(s.PagesDir, name)
+		text, err := readUpTo(path, maxPage)
+		switch {
+		case err != nil:
+			r.fail(key, "open %s: %s; make it a file that sluice may read", path, cause(err))
+		case len(text) > maxPage:
+			r.fail(key, "%s is larger than 64KiB; a page that refuses should be small", path)
+		case len(s.Pages) == maxPages:
+			r.fail(key, "%s holds more than %d pages; name the folder of the pages alone", s.PagesDir, maxPages)
+			return
+		}
+		s.Pages[name] = string(text)
+	}
+}
+
+// SamePages reports whether both have the same pages of their own.
+func (s *Responses) SamePages(other *Responses) bool { return maps.Equal(s.Pages, other.Pages) }
+
+// checkLanguages leaves a language that may have a file in template_dir to whoever reads what is in it.
+func (s *Responses) checkLanguages(r *report) {
+	if len(s.Languages) == 0 {
+		r.fail("responses.languages", "is empty; write \"zh-CN\", \"en\" or both")
+	}
+	known := []string{"zh-CN", "en"}
+	for i, language := range s.Languages {
+		if s.TemplateDir == "" || slices.Contains(known, language) {
+			r.oneOf(position.Element("responses.languages", i), language, known...)
+		}
+	}
+	r.unique(s.Languages, func(i int) string { return position.Element("responses.languages", i) })
 }

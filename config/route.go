@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"sluice/config/position"
+	"time"
+)
 
 // Route says which requests these are, which gate they pass, and where SKU, user and quantity are found.
 type Route struct {
@@ -13,7 +16,7 @@ type Route struct {
 
 	OrderToken bool `toml:"order_token"` // orders need the token that the gate tells from the start of the sale on
 
-	MaxInFlight int `toml:"max_in_flight"` // of this route, within limits.concurrency; 0 = no cap of its own
+	MaxInFlight int `toml:"max_in_flight" unit:"requests"` // of this route, within limits.concurrency; 0 = no cap of its own
 
 	Cache time.Duration `toml:"cache"` // how long an answer to GET is given to others as well; 0 = not at all
 }
@@ -31,11 +34,11 @@ func (c *Config) checkRoutes(r *report) []string {
 	names := make([]string, len(c.Routes))
 	for i := range c.Routes {
 		names[i] = c.Routes[i].Name
-		c.Routes[i].check(r, element("route", i))
-		c.checkGate(r, &c.Routes[i], element("route", i))
-		c.checkProof(r, &c.Routes[i], element("route", i))
+		c.Routes[i].check(r, position.Element("route", i))
+		c.checkGate(r, &c.Routes[i], position.Element("route", i))
+		c.checkProof(r, &c.Routes[i], position.Element("route", i))
 	}
-	r.unique(names, func(i int) string { return element("route", i) + ".name" })
+	r.unique(names, func(i int) string { return position.Element("route", i) + ".name" })
 	return names
 }
 
@@ -83,9 +86,9 @@ func (c *Config) checkGate(r *report, t *Route, at string) {
 		return
 	}
 	if c.Stock.OnError == "allow" {
-		r.fail(at+".gate", "\"reserve\" cannot be allowed without Redis, but stock.on_error is \"allow\"; write on_error = \"refuse\", or gate = \"check\"")
+		r.fail(at+".gate", "\"reserve\" cannot be allowed without Redis, but stock.on_error is \"allow\"; write on_error = \"reject\", or gate = \"check\"")
 	}
 	if c.Stock.UnknownSKU == "allow" {
-		r.fail(at+".gate", "\"reserve\" cannot take from a SKU that is not there, but stock.unknown_sku is \"allow\"; write unknown_sku = \"refuse\", or gate = \"check\"")
+		r.fail(at+".gate", "\"reserve\" cannot take from a SKU that is not there, but stock.unknown_sku is \"allow\"; write unknown_sku = \"reject\", or gate = \"check\"")
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 // oneOf wants one of a few words.
 func (r *report) oneOf(key, value string, allowed ...string) {
+	r.rule(key, choices(allowed))
 	if !slices.Contains(allowed, value) {
 		r.fail(key, "%q is not known; write %s", value, choices(allowed))
 	}
@@ -19,6 +20,7 @@ func (r *report) oneOf(key, value string, allowed ...string) {
 
 // filled wants any text at all.
 func (r *report) filled(key, value string) bool {
+	r.rule(key, "not empty")
 	if value == "" {
 		r.fail(key, "is empty; write a value")
 	}
@@ -27,6 +29,7 @@ func (r *report) filled(key, value string) bool {
 
 // positive wants a duration above 0.
 func (r *report) positive(key string, d time.Duration) {
+	r.rule(key, "above 0s")
 	if d <= 0 {
 		r.fail(key, "%v must be above 0s", d)
 	}
@@ -34,6 +37,7 @@ func (r *report) positive(key string, d time.Duration) {
 
 // notNegative wants a duration that is 0 or above.
 func (r *report) notNegative(key string, d time.Duration) {
+	r.rule(key, "0s or more")
 	if d < 0 {
 		r.fail(key, "%v must not be below 0s", d)
 	}
@@ -41,6 +45,7 @@ func (r *report) notNegative(key string, d time.Duration) {
 
 // between wants low <= value <= high.
 func between[T cmp.Ordered](r *report, key string, value, low, high T) {
+	r.rule(key, fmt.Sprintf("%v to %v", low, high))
 	if value < low || value > high {
 		r.fail(key, "%v must be from %v to %v", value, low, high)
 	}
@@ -74,6 +79,7 @@ func (r *report) unique(values []string, key func(i int) string) {
 
 // token wants the name of a header (RFC 9110, 5.1).
 func (r *report) token(key, value string) {
+	r.rule(key, "a header name")
 	const marks = "!#$%&'*+-.^_`|~"
 	for _, c := range value {
 		if !(c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.ContainsRune(marks, c)) {
@@ -86,6 +92,7 @@ func (r *report) token(key, value string) {
 
 // variables wants only these $names in a template. $$ is a dollar sign.
 func (r *report) variables(key, template string, known ...string) {
+	r.rule(key, "text with $"+strings.Join(known, " $"))
 	for _, name := range variablesOf(template) {
 		if slices.Contains(known, name) {
 			continue

@@ -1,6 +1,11 @@
 package config
 
-import "strings"
+import (
+	"net/url"
+	"sluice/config/position"
+	"strings"
+	"time"
+)
 
 // Admin is where the dashboard and the control API listen.
 type Admin struct {
@@ -13,7 +18,8 @@ type Admin struct {
 
 // Ops is where health and metrics are served.
 type Ops struct {
-	Listen string `toml:"listen"` // "" = none
+	Listen         string `toml:"listen"`                       // "" = none
+	MetricsMaxSKUs int    `toml:"metrics_max_skus" unit:"SKUs"` // 0 or above
 }
 
 // Log is the log of what happens to this instance.
@@ -24,21 +30,10 @@ type Log struct {
 
 // AccessLog is the log of requests.
 type AccessLog struct {
-	Output       string `toml:"output"`        // "off" "stdout" "file:/path"
-	RefusedFirst int    `toml:"refused_first"` // of each reason in a second; 0 or above
-	RefusedEvery int    `toml:"refused_every"` // then one in so many; at least 1
-	MaskIP       bool   `toml:"mask_ip"`
-	Remember     Size   `toml:"remember"` // in memory; 0 to 4GiB
-}
-
-// Metrics bounds the labels of metrics.
-type Metrics struct {
-	MaxSKUs int `toml:"max_skus"` // 0 or above
-}
-
-// Reload is when the file is read again.
-type Reload struct {
-	Watch bool `toml:"watch"`
+	Output            string `toml:"output"`                           // "off" "stdout" "file:/path"
+	RejectedPerSecond int    `toml:"rejected_per_second" unit:"lines"` // rejections of each reason; beyond them one in 1000 is logged
+	MaskIP            bool   `toml:"mask_ip"`
+	BufferSize        Size   `toml:"buffer_size"` // in memory; 0 to 4GiB
 }
 
 // check wants the whole file to make sense, section by section in the order of the reference.
@@ -48,7 +43,7 @@ func (c *Config) check(r *report) {
 	c.Upstream.check(r)
 	names := c.checkRoutes(r)
 	c.Limits.check(r, names)
-	c.Proof.check(r, c)
+	c.Auth.check(r, c)
 	c.Stock.check(r)
 	c.checkSales(r)
 	c.Responses.check(r)
@@ -60,14 +55,14 @@ func (c *Config) check(r *report) {
 	c.Traces.check(r)
 	c.Cache.check(r)
 	c.checkSettle(r)
-	between(r, "metrics.max_skus", c.Metrics.MaxSKUs, 0, 1<<20)
+	between(r, "ops.metrics_max_skus", c.Ops.MetricsMaxSKUs, 0, 1<<20)
 }
 
 // checkListeners also refuses one address twice, which would only fail when it is opened.
 func (c *Config) checkListeners(r *report) {
 	keys, addresses := []string{}, []string{}
 	for i, address := range c.Server.Listen {
-		keys, addresses = append(keys, element("server.listen", i)), append(addresses, address)
+		keys, addresses = append(keys, position.Element("server.listen", i)), append(addresses, address)
 	}
 	keys, addresses = append(keys, "admin.listen", "ops.listen"), append(addresses, c.Admin.Listen, c.Ops.Listen)
 	for i, address := range addresses {
@@ -94,7 +89,71 @@ func (a *AccessLog) check(r *report) {
 	} else if path == "" {
 		r.fail("access_log.output", "%q names no file; write it like \"file:/var/log/sluice/access.log\"", a.Output)
 	}
-	between(r, "access_log.refused_first", a.RefusedFirst, 0, most)
-	between(r, "access_log.refused_every", a.RefusedEvery, 1, most)
-	between(r, "access_log.remember", a.Remember, 0, 4<<30)
+	between(r, "access_log.rejected_per_second", a.RejectedPerSecond, 0, most)
+	between(r, "access_log.buffer_size", a.BufferSize, 0, 4<<30)
+}
+
+// Cache bounds what routes with cache keep of the shop's answers.
+type Cache struct {
+	Size                 Size          `toml:"size"`                   // 1MiB to 64GiB
+	StaleWhileRevalidate time.Duration `toml:"stale_while_revalidate"` // 0 or above
+	StaleIfError         time.Duration `toml:"stale_if_error"`         // 0 or above
+}
+
+func defaultCache() Cache {
+	return Cache{Size: 64 << 20, StaleWhileRevalidate: 10 * time.Second, StaleIfError: 10 * time.Minute}
+}
+
+func (c *Cache) check(r *report) {
+	between(r, "cache.size", c.Size, 1<<20, 64<<30)
+	r.notNegative("cache.stale_while_revalidate", c.StaleWhileRevalidate)
+	r.notNegative("cache.stale_if_error", c.StaleIfError)
+}
+
+// Fleet is what the instances in front of one shop have in common. It matters where limits.window.scope is "fleet",
+// and where units that came back to the shop's Redis are tried.
+type Fleet struct {
+	Name      string `toml:"name"`                       // of letters, digits and . _ -
+	Instances int    `toml:"instances" unit:"instances"` // 0 = count heartbeats in Redis; at most 1048576
+}
+
+func (c *Config) checkFleet(r *report) {
+	if r.filled("fleet.name", c.Fleet.Name) && strings.ContainsFunc(c.Fleet.Name, notLabel) {
+		r.fail("fleet.name", "%q stands in a key of Redis; write letters, digits and . _ -", c.Fleet.Name)
+	}
+	between(r, "fleet.instances", c.Fleet.Instances, 0, 1<<20)
+	if c.Limits.Window.Scope == "fleet" && c.Fleet.Instances == 0 && c.Stock.Source == "memory" {
+		r.fail("limits.window.scope", "\"fleet\" counts the instances in Redis, but stock.source is \"memory\"; write source = \"redis\", or fleet.instances")
+	}
+}
+
+// Traces say where traces of forwarded requests go, and of how many.
+type Traces struct {
+	Endpoint    string  `toml:"endpoint"`                  // of a collector; "" = no traces
+	SampleRatio float64 `toml:"sample_ratio" unit:"share"` // 0 to 1; 0 = only those that a trusted proxy has sampled
+	ServiceName string  `toml:"service_name"`
+}
+
+func (t *Traces) check(r *report) {
+	between(r, "traces.sample_ratio", t.SampleRatio, 0, 1)
+	if t.Endpoint == "" {
+		return
+	}
+	if u, err := url.Parse(t.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		r.fail("traces.endpoint", "%q is no URL of a collector; write it like \"http://127.0.0.1:4318\"", t.Endpoint)
+	}
+	r.filled("traces.service_name", t.ServiceName)
+}
+
+// readViewer reads the token of those who may only look. Beside no other token it would be one more than nobody needs:
+// who calls from this machine may change everything then.
+func (a *Admin) readViewer(r *report, folder string) {
+	a.ViewerToken = r.longSecret("admin.viewer_token_file", folder, a.ViewerTokenFile)
+	switch {
+	case a.ViewerTokenFile == "":
+	case a.TokenFile == "":
+		r.fail("admin.viewer_token_file", "belongs to token_file, without which no token is asked for; write that too, or drop this")
+	case a.ViewerToken != "" && a.ViewerToken == a.Token:
+		r.fail("admin.viewer_token_file", "holds the same as token_file: viewers could change everything; write another value into it")
+	}
 }

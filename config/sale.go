@@ -3,29 +3,30 @@ package config
 import (
 	"maps"
 	"slices"
+	"sluice/config/position"
 	"strings"
 	"time"
 )
 
 // Sale is a schedule for some SKUs.
 type Sale struct {
-	Name   string         `toml:"name"` // unique
-	SKUs   []string       `toml:"skus"` // at least one
-	Starts time.Time      `toml:"starts"`
-	Ends   time.Time      `toml:"ends"`   // after Starts
-	Before string         `toml:"before"` // "refuse" or "pass"
-	Stock  map[string]int `toml:"stock"`  // units by SKU, written at the start where none is yet
+	Name        string         `toml:"name"` // unique
+	SKUs        []string       `toml:"skus"` // at least one
+	Starts      time.Time      `toml:"starts"`
+	Ends        time.Time      `toml:"ends"`         // after Starts
+	BeforeStart string         `toml:"before_start"` // "reject" or "pass"
+	Stock       map[string]int `toml:"stock"`        // units by SKU, written at the start where none is yet
 }
 
-func (s *Sale) preset() { *s = Sale{Before: "refuse"} }
+func (s *Sale) preset() { *s = Sale{BeforeStart: "reject"} }
 
 func (c *Config) checkSales(r *report) {
 	names := make([]string, len(c.Sales))
 	for i := range c.Sales {
 		names[i] = c.Sales[i].Name
-		c.Sales[i].check(r, element("sale", i))
+		c.Sales[i].check(r, position.Element("sale", i))
 	}
-	r.unique(names, func(i int) string { return element("sale", i) + ".name" })
+	r.unique(names, func(i int) string { return position.Element("sale", i) + ".name" })
 	c.checkOverlaps(r)
 	c.checkSaleGates(r)
 }
@@ -40,8 +41,8 @@ func (c *Config) checkOverlaps(r *report) {
 			}
 			for k, sku := range b.SKUs {
 				if slices.Contains(a.SKUs, sku) {
-					r.fail(element(element("sale", i)+".skus", k), "%q is in %s (%q) too, at the same time; move one of the sales, or drop it here",
-						sku, element("sale", j), a.Name)
+					r.fail(position.Element(position.Element("sale", i)+".skus", k), "%q is in %s (%q) too, at the same time; move one of the sales, or drop it here",
+						sku, position.Element("sale", j), a.Name)
 				}
 			}
 		}
@@ -56,12 +57,12 @@ func (c *Config) checkSaleGates(r *report) {
 	}
 	ledger := gates["reserve"] && !c.Stock.Script.Used()
 	for i := range c.Sales {
-		s, at := &c.Sales[i], element("sale", i)
+		s, at := &c.Sales[i], position.Element("sale", i)
 		if !gates["limit"] && !gates["check"] && !gates["reserve"] {
 			r.fail(at, "no route with a limit knows what is bought; write sku into a [[route]] with gate \"limit\", \"check\" or \"reserve\"")
 		}
-		if s.Before == "pass" && gates["reserve"] && !gates["limit"] && !gates["check"] {
-			r.fail(at+".before", "\"pass\" lets early requests go on to the shop, but routes that reserve never do; write \"refuse\"")
+		if s.BeforeStart == "pass" && gates["reserve"] && !gates["limit"] && !gates["check"] {
+			r.fail(at+".before_start", "\"pass\" lets early requests go on to the shop, but routes that reserve never do; write \"reject\"")
 		}
 		if len(s.Stock) > 0 && !ledger {
 			r.fail(at+".stock", "is written into ledgers, but no route reserves from one; drop it, and let the shop write its own keys")
@@ -76,14 +77,14 @@ func (s *Sale) check(r *report, at string) {
 	}
 	for i, sku := range s.SKUs {
 		if sku == "" || strings.ContainsAny(sku, "{} ") {
-			r.fail(element(at+".skus", i), "%q is not a SKU; write one without braces and blanks", sku)
+			r.fail(position.Element(at+".skus", i), "%q is not a SKU; write one without braces and blanks", sku)
 		}
 	}
-	r.unique(s.SKUs, func(i int) string { return element(at+".skus", i) })
+	r.unique(s.SKUs, func(i int) string { return position.Element(at+".skus", i) })
 	s.checkTimes(r, at)
-	r.oneOf(at+".before", s.Before, "refuse", "pass")
+	r.oneOf(at+".before_start", s.BeforeStart, "reject", "pass")
 	for _, sku := range slices.Sorted(maps.Keys(s.Stock)) {
-		key := join(at+".stock", sku)
+		key := position.Join(at+".stock", sku)
 		if !slices.Contains(s.SKUs, sku) {
 			r.fail(key, "%q is not in skus; add it there, or drop it here", sku)
 		}

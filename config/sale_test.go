@@ -44,10 +44,10 @@ func TestTimeWithoutOffsetIsRefused(t *testing.T) {
 }
 
 func TestOnlyLedgersAreGivenStockAndReservingIsNeverEarly(t *testing.T) {
-	early := strings.Replace(twoSales, `name = "two"`, "name = \"two\"\nbefore = \"pass\"", 1)
+	early := strings.Replace(twoSales, `name = "two"`, "name = \"two\"\nbefore_start = \"pass\"", 1)
 	for text, want := range map[string]string{
 		strings.Replace(twoSales, `gate = "reserve"`, `gate = "check"`, 1): "c:13: sale[1].stock: is written into ledgers",
-		early: "c:16: sale[2].before: \"pass\" lets early requests go on",
+		early: "c:16: sale[2].before_start: \"pass\" lets early requests go on",
 	} {
 		if _, err := Parse("c", []byte(text), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"sluice/config/position"
 	"strings"
 )
 
@@ -11,8 +12,8 @@ type Script struct {
 	Keys       []string          `toml:"keys"`       // templates with $sku, $serial and $user: KEYS
 	Args       []string          `toml:"args"`       // templates with $quantity, $token and $time too: ARGV
 	Codes      map[string]string `toml:"codes"`      // what the script returns, and what that means
-	GiveBack   string            `toml:"give_back"`  // a file that ends in .lua, a preset's name, or "none"
-	Repeatable bool              `toml:"repeatable"` // a second run with the same keys and arguments takes nothing more
+	Release    string            `toml:"release"`    // a file that ends in .lua, a preset's name, or "none"
+	Idempotent bool              `toml:"idempotent"` // a second run with the same keys and arguments takes nothing more
 	Take, Back string            // what File and GiveBack hold
 }
 
@@ -23,14 +24,14 @@ func (s *Script) Used() bool { return s.Preset != "" || s.File != "" }
 func (s *Stock) checkScript(r *report) {
 	c := &s.Script
 	for i, text := range c.Keys {
-		r.variables(element("stock.script.keys", i), text, append(skuNames(), "serial", "user")...)
+		r.variables(position.Element("stock.script.keys", i), text, append(skuNames(), "serial", "user")...)
 	}
 	for i, text := range c.Args {
-		r.variables(element("stock.script.args", i), text,
+		r.variables(position.Element("stock.script.args", i), text,
 			append(skuNames(), "serial", "user", "quantity", "token", "time")...)
 	}
 	if !c.Used() {
-		if len(c.Keys)+len(c.Args)+len(c.Codes) > 0 || c.GiveBack != "" || c.Repeatable {
+		if len(c.Keys)+len(c.Args)+len(c.Codes) > 0 || c.Release != "" || c.Idempotent {
 			r.fail("stock.script",
 				"names no script; write preset = \"counter_codes\" or file = \"take.lua\" into it, or drop it")
 		}
@@ -42,8 +43,8 @@ func (s *Stock) checkScript(r *report) {
 	if s.Reserve.StatusURL != "" {
 		r.fail("stock.reserve.status_url", "is asked for orders of the ledger, and a script keeps none; drop one of both")
 	}
-	if s.Reserve.Fence != "none" {
-		r.fail("stock.reserve.fence", "is for orders of the ledger, and a script keeps none; drop one of both")
+	if s.Reserve.OnNotFound != "keep" {
+		r.fail("stock.reserve.on_not_found", "is for orders of the ledger, and a script keeps none; drop one of both")
 	}
 }
 
@@ -52,8 +53,8 @@ func (s *Script) read(r *report, folder string) {
 	if s.File != "" {
 		s.Take = r.lua("stock.script.file", folder, s.File)
 	}
-	if strings.HasSuffix(s.GiveBack, ".lua") {
-		s.Back = r.lua("stock.script.give_back", folder, s.GiveBack)
+	if strings.HasSuffix(s.Release, ".lua") {
+		s.Back = r.lua("stock.script.release", folder, s.Release)
 	}
 }
 
@@ -70,26 +71,4 @@ func (r *report) lua(key, folder, path string) string {
 		r.fail(key, "%s is empty; write the script into it", path)
 	}
 	return string(text)
-}
-
-// replaced tells what to write instead of a key that is no longer served; "" when the key was never served.
-func replaced(key string, value any) string {
-	switch key {
-	case "stock.layout.driver":
-		if name, ok := value.(string); ok && name != "" {
-			return "is now [stock.script]: write preset = \"" + name + "\" there"
-		}
-		return "is now preset of [stock.script]"
-	case "stock.layout.orders_key":
-		return "is now the second of keys in [stock.script], for preset \"hash_bought\""
-	case "stock.layout.parent_key":
-		return "is now the second of keys in [stock.script], for preset \"variants\""
-	case "stock.layout.lock_key":
-		return "is now the second of keys in [stock.script], for preset \"lock\""
-	case "stock.layout.mark_key":
-		return "is now the second of keys in [stock.script], for preset \"hash_instock\""
-	case "stock.layout.mark_ttl":
-		return "is now the fourth of args in [stock.script], in seconds, for preset \"hash_instock\""
-	}
-	return ""
 }

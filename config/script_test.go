@@ -26,7 +26,7 @@ func TestScript_IsReadAsItIsWritten(t *testing.T) {
 keys = ["goods_$(sku)_stock", "mark:$sku_1:$(serial)"]
 args = ["$quantity", "$user", "$token", "$time", "total"]
 codes = { 1 = "taken", -1 = "sold_out", ">=2" = "busy" }
-give_back = "back.lua"`))
+release = "back.lua"`))
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -43,9 +43,9 @@ give_back = "back.lua"`))
 
 func TestScript_MistakesNameTheirLineKeyAndWayOut(t *testing.T) {
 	for _, m := range []mistake{
-		{withScript(`preset = "watch"`, "reserve.status_url = \"http://shop/{serial}\"", "reserve.fence = \"hold\""),
+		{withScript(`preset = "watch"`, "reserve.status_url = \"http://shop/{serial}\"", "reserve.on_not_found = \"release_after_ttl\""),
 			`:8: stock.reserve.status_url: is asked for orders of the ledger, and a script keeps none; drop one of both
-:9: stock.reserve.fence: is for orders of the ledger, and a script keeps none; drop one of both`},
+:9: stock.reserve.on_not_found: is for orders of the ledger, and a script keeps none; drop one of both`},
 		{"[stock.script]\npreset = \"watch\"",
 			`:1: stock.script: a script runs in Redis, but stock.source is "memory"; write source = "redis"`},
 		{withScript(`keys = ["stock:$sku"]`),

@@ -17,6 +17,7 @@ func (c *Config) readSecrets(r *report, folder string) {
 	if t := c.Server.TLS; t != nil {
 		t.CertFile, t.KeyFile = from(folder, t.CertFile), from(folder, t.KeyFile)
 	}
+	c.Upstream.TLS.read(r, folder)
 	c.Stock.Redis.Password = r.secret("stock.redis.password_file", folder, c.Stock.Redis.PasswordFile)
 	c.Stock.Redis.PasswordAt = from(folder, c.Stock.Redis.PasswordFile)
 	c.Stock.Reserve.Secret = r.longSecret("stock.reserve.secret_file", folder, c.Stock.Reserve.SecretFile)
@@ -45,11 +46,11 @@ func (c *Config) SecretFiles() (files []SecretFile) {
 	add("settle.password_file", c.Settle.PasswordFile)
 	add("admin.token_file", c.Admin.TokenFile)
 	add("admin.viewer_token_file", c.Admin.ViewerTokenFile)
-	if c.Proof.JWTAlgorithm == "HS256" { // other algorithms have a public key here
-		add("proof.jwt_key_file", c.Proof.JWTKeyFile)
+	if c.Auth.JWTAlgorithm == "HS256" { // other algorithms have a public key here
+		add("auth.jwt_key_file", c.Auth.JWTKeyFile)
 	}
-	add("proof.cookie_key_file", c.Proof.CookieKeyFile)
-	add("proof.order_token_key_file", c.Proof.OrderTokenKeyFile)
+	add("auth.cookie_key_file", c.Auth.CookieKeyFile)
+	add("auth.order_token_key_file", c.Auth.OrderTokenKeyFile)
 	return files
 }
 

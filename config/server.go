@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"slices"
+	"sluice/config/position"
 	"strconv"
 	"strings"
 	"time"
@@ -65,11 +66,11 @@ func (s *Server) check(r *report) {
 		r.fail("server.listen", "is empty; write where shoppers come in, like [\":8080\"]")
 	}
 	for i, address := range s.Listen {
-		r.listen(element("server.listen", i), address)
+		r.listen(position.Element("server.listen", i), address)
 	}
 	s.checkSocket(r)
 	for i, text := range s.TrustedProxies {
-		r.proxies(element("server.trusted_proxies", i), text)
+		r.proxies(position.Element("server.trusted_proxies", i), text)
 	}
 	r.token("server.client_ip_header", s.ClientIPHeader)
 	r.token("server.request_id_header", s.RequestIDHeader)
@@ -133,6 +134,7 @@ func (s *Server) checkSocket(r *report) {
 
 // proxies also refuses to trust everybody: then every client could choose the address that is limited.
 func (r *report) proxies(key, text string) {
+	r.rule(key, "CIDRs, or \"private\"")
 	if p, err := netip.ParsePrefix(text); err == nil && p.Bits() == 0 {
 		r.fail(key, "%q lets every client choose its own address; write the CIDRs of the proxies", text)
 		return

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"sluice/config/position"
 	"strconv"
 	"strings"
 	"time"
@@ -44,7 +45,7 @@ func (c *Config) walk(table reflect.Value, path string, visit func(key string, v
 		if tag == "" {
 			continue
 		}
-		v, key := table.Field(i), join(path, tag)
+		v, key := table.Field(i), position.Join(path, tag)
 		switch {
 		case v.Kind() == reflect.Pointer && v.IsNil():
 		case v.Kind() == reflect.Pointer:
@@ -53,7 +54,7 @@ func (c *Config) walk(table reflect.Value, path string, visit func(key string, v
 			c.walk(v, key, visit)
 		case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct:
 			for j := range v.Len() {
-				c.walk(v.Index(j), element(key, j), visit)
+				c.walk(v.Index(j), position.Element(key, j), visit)
 			}
 		default:
 			visit(key, v)
@@ -176,4 +177,66 @@ func hushed(text string) string {
 		return text
 	}
 	return text[:start] + "(secret)" + text[at:]
+}
+
+// Keep is next with the values of c at all keys that are not live: what is in force once next is read while c runs.
+func (c *Config) Keep(next *Config, live func(key string) bool) *Config {
+	kept := *next
+	keep(reflect.ValueOf(&kept).Elem(), reflect.ValueOf(c).Elem(), "", live)
+	return &kept
+}
+
+func keep(to, from reflect.Value, path string, live func(key string) bool) {
+	for i := range to.NumField() {
+		tag := to.Type().Field(i).Tag.Get("toml")
+		if tag == "" {
+			continue
+		}
+		switch key, field := position.Join(path, tag), to.Field(i); {
+		case hasLive(field.Type(), key, live) && isTable(field.Type()):
+			keep(field, from.Field(i), key, live)
+		case !hasLive(field.Type(), key, live):
+			field.Set(from.Field(i)) // with the secrets and the content of files of a table
+		}
+	}
+}
+
+func isTable(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]()
+}
+
+// hasLive reports whether key is live, or one in it where it is a table.
+func hasLive(t reflect.Type, key string, live func(key string) bool) bool {
+	if !isTable(t) {
+		return live(key)
+	}
+	for i := range t.NumField() {
+		if tag := t.Field(i).Tag.Get("toml"); tag != "" && hasLive(t.Field(i).Type, position.Join(key, tag), live) {
+			return true
+		}
+	}
+	return false
+}
+
+// Diff lists the keys whose values differ, such as "limits.window.max", in the order of the reference. A repeated table
+// that differs anywhere is one key, "route".
+func Diff(a, b *Config) []string {
+	return diff(reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem(), "")
+}
+
+func diff(a, b reflect.Value, path string) (keys []string) {
+	for i := range a.NumField() {
+		tag := a.Type().Field(i).Tag.Get("toml")
+		if tag == "" {
+			continue
+		}
+		key := position.Join(path, tag)
+		switch x, y := a.Field(i), b.Field(i); {
+		case x.Kind() == reflect.Struct:
+			keys = append(keys, diff(x, y, key)...)
+		case !reflect.DeepEqual(x.Interface(), y.Interface()):
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }

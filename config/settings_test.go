@@ -83,17 +83,18 @@ func TestWithRefusesWhatAFileMayNotSay(t *testing.T) {
 		value any
 		says  string
 	}{
-		"limits.window.max":          {10.0, "config.toml:4: limits.window.max: 10 is below limits.window.max_per_sku (20)"},
-		"limits.window.maxx":         {10.0, "is no key"},
-		"limits.window":              {10.0, "has no single value"},
-		"limits.rate[nobody].burst":  {10.0, `no [[rate]] is called "nobody"`},
-		"limits.rate[per_ip].rate":   {10.0, "has no unit"},
-		"limits.window.max_per_sku":  {1.5, "wants a whole number"},
-		"limits.concurrency.enforce": {"yes", "wants true or false"},
-		"limits.rate[per_ip":         {1.0, "has no single value"},
-		"":                           {1.0, "has no single value"},
-		"limits.rate[per_ip].name.x": {1.0, "is no key"},
-		"limits.window.max[1]":       {1.0, "no [[max]]"},
+		"limits.window.max":           {10.0, "config.toml:4: limits.window.max: 10 is below limits.window.max_per_sku (20)"},
+		"limits.window.maxx":          {10.0, "is no key"},
+		"limits.window":               {10.0, "has no single value"},
+		"limits.rate[nobody].burst":   {10.0, `no [[rate]] is called "nobody"`},
+		"limits.rate[per_ip].rate":    {10.0, "has no unit"},
+		"limits.window.max_per_sku":   {1.5, "wants a whole number"},
+		"limits.observe_only[window]": {"yes", "wants true or false"},
+		"limits.observe_only[none]":   {true, `limits.observe_only[1]: "none" is not known; write "connection", "window"`},
+		"limits.rate[per_ip":          {1.0, "has no single value"},
+		"":                            {1.0, "has no single value"},
+		"limits.rate[per_ip].name.x":  {1.0, "is no key"},
+		"limits.window.max[1]":        {1.0, "no [[max]]"},
 	} {
 		_, err := c.With(map[string]any{key: one.value})
 		if err == nil || !strings.Contains(err.Error(), one.says) {
@@ -107,10 +108,11 @@ func TestAnOverrideCanBeCopiedAsTOML(t *testing.T) {
 		value any
 		want  string
 	}{
-		"mode":                      {"observe", "mode = \"observe\"\n"},
-		"limits.window.max":         {50.0, "[limits.window]\nmax = 50\n"},
-		"limits.rate[per.ip].rate":  {"20/s", "# in the [[limits.rate]] with name = \"per.ip\":\nrate = \"20/s\"\n"},
-		"limits.connection.enforce": {true, "[limits.connection]\nenforce = true\n"},
+		"mode":                        {"observe", "mode = \"observe\"\n"},
+		"limits.window.max":           {50.0, "[limits.window]\nmax = 50\n"},
+		"limits.rate[per.ip].rate":    {"20/s", "# in the [[limits.rate]] with name = \"per.ip\":\nrate = \"20/s\"\n"},
+		"limits.observe_only[window]": {true, "# beside the names that are there:\n[limits]\nobserve_only = [\"window\"]\n"},
+		"limits.observe_only[per-ip]": {false, "# in [limits], remove \"per-ip\" from observe_only\n"},
 	} {
 		if got := InTOML(key, one.value); got != one.want {
 			t.Errorf("%s: %q, want %q", key, got, one.want)

@@ -5,18 +5,21 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 )
 
 // Settle is how sluice settle brings orders into a database. The gate does not read it.
 type Settle struct {
-	Database     string       `toml:"database"` // postgres:// mysql:// sqlite: without a password; "" = no settlement
-	PasswordFile string       `toml:"password_file"`
-	Password     Secret       // what PasswordFile holds
-	URL          string       // Database; the path of SQLite is absolute, or as seen from where sluice was started
-	Batch        int          `toml:"batch"`   // entries a transaction, 1 to 10000
-	Workers      int          `toml:"workers"` // 1 to 64
-	Stock        SettleStock  `toml:"stock"`
-	Orders       SettleOrders `toml:"orders"`
+	Database     string      `toml:"database"` // postgres:// mysql:// sqlite: without a password; "" = no settlement
+	PasswordFile string      `toml:"password_file"`
+	Password     Secret      // what PasswordFile holds
+	URL          string      // Database; the path of SQLite is absolute, or as seen from where sluice was started
+	Listen       string      `toml:"listen"`               // host:port of health and metrics; "" = none
+	Batch        int         `toml:"batch" unit:"entries"` // entries a transaction, 1 to 10000
+	Workers      int         `toml:"workers" unit:"SKUs"`  // 1 to 64
+	Stock        SettleStock `toml:"stock"`
+	OrdersQuery  string      `toml:"orders_query"` // returns serial and quantity of the orders of :sku; "" = they are not compared
+	Paid         SettlePaid  `toml:"paid"`
 }
 
 // SettleStock is the shop's own stock table.
@@ -27,13 +30,15 @@ type SettleStock struct {
 	Check      bool   `toml:"check"`
 }
 
-// SettleOrders is how the shop's own orders are read.
-type SettleOrders struct {
-	Query string `toml:"query"` // returns serial and quantity of the orders of :sku; "" = they are not compared
+// SettlePaid ends a SKU when all its units are paid.
+type SettlePaid struct {
+	Query string        `toml:"query"` // returns the paid units of :sku; "" = nothing ends by it
+	Every time.Duration `toml:"every"` // 1s to 1h
 }
 
 func defaultSettle() Settle {
-	return Settle{Batch: 500, Workers: 4, Stock: SettleStock{SKUColumn: "sku", LeftColumn: "num", Check: true}}
+	return Settle{Listen: "127.0.0.1:8092", Batch: 500, Workers: 4, Stock: SettleStock{SKUColumn: "sku", LeftColumn: "num", Check: true},
+		Paid: SettlePaid{Every: 5 * time.Second}}
 }
 
 // identifiers are names of SQL that need no quoting, perhaps with a schema.
@@ -43,6 +48,9 @@ func (c *Config) checkSettle(r *report) {
 	s := &c.Settle
 	between(r, "settle.batch", s.Batch, 1, 10_000)
 	between(r, "settle.workers", s.Workers, 1, 64)
+	if s.Listen != "" {
+		r.listen("settle.listen", s.Listen)
+	}
 	if s.Stock.Table != "" {
 		for key, name := range map[string]string{
 			"table": s.Stock.Table, "sku_column": s.Stock.SKUColumn, "left_column": s.Stock.LeftColumn,
@@ -52,8 +60,12 @@ func (c *Config) checkSettle(r *report) {
 			}
 		}
 	}
-	if q := s.Orders.Query; q != "" && !strings.Contains(q, ":sku") {
-		r.fail("settle.orders.query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
+	if q := s.OrdersQuery; q != "" && !strings.Contains(q, ":sku") {
+		r.fail("settle.orders_query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
+	}
+	between(r, "settle.paid.every", s.Paid.Every, time.Second, time.Hour)
+	if q := s.Paid.Query; q != "" && !strings.Contains(q, ":sku") {
+		r.fail("settle.paid.query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
 	}
 	if s.Database == "" {
 		return
@@ -62,8 +74,8 @@ func (c *Config) checkSettle(r *report) {
 	if c.Stock.Source != "redis" {
 		r.fail("settle.database", "needs the ledger's changes in Redis, but stock.source is %q; write source = \"redis\"", c.Stock.Source)
 	}
-	if !c.Stock.Reserve.EventsAcknowledged {
-		r.fail("settle.database", "needs every change until it is settled; write events_acknowledged = true into [stock.reserve]")
+	if !c.Stock.Reserve.StreamKeepUnread {
+		r.fail("settle.database", "needs every change until it is settled; write stream_keep_unread = true into [stock.reserve]")
 	}
 }
 

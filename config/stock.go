@@ -1,26 +1,27 @@
 package config
 
 import (
+	"slices"
+	"sluice/config/position"
 	"strings"
 	"time"
 )
 
 // Stock is where the gate learns what is left.
 type Stock struct {
-	Source        string        `toml:"source"`          // "memory" "redis" "off"
-	OnError       string        `toml:"on_error"`        // "refuse" or "allow"
-	UnknownSKU    string        `toml:"unknown_sku"`     // "refuse" or "allow"
-	Refresh       time.Duration `toml:"refresh"`         // 1 ms to 1 s
-	PerUnit       int           `toml:"per_unit"`        // requests in flight for each unit left; 0 = no cap
-	SoldOutMemory time.Duration `toml:"sold_out_memory"` // above 0
-	SoldOutOn     *Answer       `toml:"sold_out_on"`     // nil = the shop's answers teach nothing
-	Show          string        `toml:"show"`            // "exact" "few" "none"
-	Few           int           `toml:"few"`             // so many units or less; 0 or above
-	MaxSkew       time.Duration `toml:"max_skew"`        // between this machine's clock and Redis'; 100 ms to 1 h
-	Redis         Redis         `toml:"redis"`
-	Layout        Layout        `toml:"layout"`
-	Script        Script        `toml:"script"`
-	Reserve       Reserve       `toml:"reserve"`
+	Source             string        `toml:"source"`                                 // "memory" "redis" "off"
+	OnError            string        `toml:"on_error"`                               // "reject" or "allow"
+	UnknownSKU         string        `toml:"unknown_sku"`                            // "reject" or "allow"
+	PollInterval       time.Duration `toml:"poll_interval"`                          // 1 ms to 1 s
+	MaxInFlightPerUnit int           `toml:"max_in_flight_per_unit" unit:"requests"` // requests in flight for each unit left; 0 = no cap
+	SoldOutTTL         time.Duration `toml:"sold_out_ttl"`                           // above 0
+	SoldOutOn          *Answer       `toml:"sold_out_on"`                            // nil = the shop's answers teach nothing
+	Detail             string        `toml:"detail"`                                 // "level" "exact" "none"
+	LowStock           int           `toml:"low_stock" unit:"units"`                 // so many units or less; 0 or above
+	Redis              Redis         `toml:"redis"`
+	Layout             Layout        `toml:"layout"`
+	Script             Script        `toml:"script"`
+	Reserve            Reserve       `toml:"reserve"`
 }
 
 // Answer describes an answer of the shop. What is given must all be true of it.
@@ -33,31 +34,29 @@ type Answer struct {
 
 func defaultStock(env func(string) (string, bool)) Stock {
 	return Stock{
-		Source:        "memory",
-		OnError:       "refuse",
-		UnknownSKU:    "refuse",
-		Refresh:       10 * time.Millisecond,
-		SoldOutMemory: time.Second,
-		Show:          "few",
-		Few:           10,
-		MaxSkew:       2 * time.Second,
-		Redis:         defaultRedis(env),
-		Layout:        defaultLayout(),
-		Script:        Script{Keys: []string{}, Args: []string{}, Codes: map[string]string{}},
-		Reserve:       defaultReserve(),
+		Source:       "memory",
+		OnError:      "reject",
+		UnknownSKU:   "reject",
+		PollInterval: 10 * time.Millisecond,
+		SoldOutTTL:   time.Second,
+		Detail:       "level",
+		LowStock:     10,
+		Redis:        defaultRedis(env),
+		Layout:       defaultLayout(),
+		Script:       Script{Keys: []string{}, Args: []string{}, Codes: map[string]string{}},
+		Reserve:      defaultReserve(),
 	}
 }
 
 func (s *Stock) check(r *report) {
 	r.oneOf("stock.source", s.Source, "memory", "redis", "off")
-	r.oneOf("stock.on_error", s.OnError, "refuse", "allow")
-	r.oneOf("stock.unknown_sku", s.UnknownSKU, "refuse", "allow")
-	between(r, "stock.refresh", s.Refresh, time.Millisecond, time.Second)
-	between(r, "stock.per_unit", s.PerUnit, 0, most)
-	r.positive("stock.sold_out_memory", s.SoldOutMemory)
-	r.oneOf("stock.show", s.Show, "exact", "few", "none")
-	between(r, "stock.few", s.Few, 0, most)
-	between(r, "stock.max_skew", s.MaxSkew, 100*time.Millisecond, time.Hour)
+	r.oneOf("stock.on_error", s.OnError, "reject", "allow")
+	r.oneOf("stock.unknown_sku", s.UnknownSKU, "reject", "allow")
+	between(r, "stock.poll_interval", s.PollInterval, time.Millisecond, time.Second)
+	between(r, "stock.max_in_flight_per_unit", s.MaxInFlightPerUnit, 0, most)
+	r.positive("stock.sold_out_ttl", s.SoldOutTTL)
+	r.oneOf("stock.detail", s.Detail, "level", "exact", "none")
+	between(r, "stock.low_stock", s.LowStock, 0, most)
 	if s.SoldOutOn != nil {
 		s.SoldOutOn.check(r, "stock.sold_out_on")
 	}
@@ -77,9 +76,79 @@ func (a *Answer) check(r *report, at string) {
 		r.token(at+".header", name)
 	}
 	for i, status := range a.Status {
-		between(r, element(at+".status", i), status, 100, 599)
+		between(r, position.Element(at+".status", i), status, 100, 599)
 	}
 	if (a.JSON == "") != (len(a.Values) == 0) {
 		r.fail(at, "json and values belong together; write both or neither")
+	}
+}
+
+// Reserve is how routes with gate = "reserve" hold, confirm and release.
+type Reserve struct {
+	MaxPerUser       int           `toml:"max_per_user" unit:"units"` // units a person; 0 = no limit
+	ReservationTTL   time.Duration `toml:"reservation_ttl"`           // at least 1 s
+	ConfirmOn        []string      `toml:"confirm_on"`                // "2xx" or "201"; empty = only the API confirms
+	ReleaseOn        []string      `toml:"release_on"`
+	ConfirmJSON      *JSONValue    `toml:"confirm_json"` // nil = the status alone decides
+	SecretFile       string        `toml:"secret_file"`
+	Secret           Secret        // what SecretFile holds, at least 16 bytes
+	StatusURL        string        `toml:"status_url"`   // with {serial}, perhaps {sku}; "" = nobody can be asked
+	OnNotFound       string        `toml:"on_not_found"` // "keep" "release_after_deadline" "cancel_then_release" "release_after_ttl"
+	WriteBack        bool          `toml:"write_back"`
+	MaxBatch         int           `toml:"max_batch" unit:"orders"`          // orders in one call of a script: 1 to 256
+	StreamMaxEvents  int           `toml:"stream_max_events" unit:"entries"` // 100 to 10 million
+	StreamKeepUnread bool          `toml:"stream_keep_unread"`
+	Apart            string        // put before the keys that belong to no SKU, by a load test; "" = none
+}
+
+// JSONValue is a place in a JSON body and what may stand there.
+type JSONValue struct {
+	Path   string `toml:"path"`
+	Values []any  `toml:"values"` // strings, ints or bools
+}
+
+func defaultReserve() Reserve {
+	return Reserve{
+		MaxPerUser:      1,
+		ReservationTTL:  15 * time.Minute,
+		ConfirmOn:       []string{"2xx"},
+		ReleaseOn:       []string{"4xx"},
+		OnNotFound:      "keep",
+		MaxBatch:        64,
+		StreamMaxEvents: 100_000,
+	}
+}
+
+func (v *Reserve) check(r *report) {
+	between(r, "stock.reserve.max_per_user", v.MaxPerUser, 0, most)
+	between(r, "stock.reserve.max_batch", v.MaxBatch, 1, 256)
+	between(r, "stock.reserve.stream_max_events", v.StreamMaxEvents, 100, 10_000_000)
+	between(r, "stock.reserve.reservation_ttl", v.ReservationTTL, time.Second, 30*24*time.Hour)
+	r.statusClasses("stock.reserve.confirm_on", v.ConfirmOn)
+	r.statusClasses("stock.reserve.release_on", v.ReleaseOn)
+	for i, status := range v.ReleaseOn {
+		if slices.Contains(v.ConfirmOn, status) {
+			r.fail(position.Element("stock.reserve.release_on", i), "%q is in confirm_on too: an answer is one or the other; drop it from one", status)
+		}
+	}
+	if j := v.ConfirmJSON; j != nil && (j.Path == "" || len(j.Values) == 0) {
+		r.fail("stock.reserve.confirm_json", "path and values belong together; write both")
+	}
+	if _, ok := webURL(v.StatusURL); v.StatusURL != "" && (!ok || !strings.Contains(v.StatusURL, "{serial}")) {
+		r.fail("stock.reserve.status_url", "%q is not a URL with {serial}; write it like \"http://127.0.0.1:9000/orders/by-serial/{serial}\"", v.StatusURL)
+	}
+	r.oneOf("stock.reserve.on_not_found", v.OnNotFound, "keep", "release_after_deadline", "cancel_then_release",
+		"release_after_ttl")
+}
+
+// statusClasses wants statuses such as "2xx" or "201".
+func (r *report) statusClasses(key string, list []string) {
+	r.rule(key, "100 to 599, or 1xx to 5xx")
+	for i, text := range list {
+		digit, class := strings.CutSuffix(text, "xx")
+		if class && len(digit) == 1 && strings.Contains("12345", digit) || statusCode(text) != 0 {
+			continue
+		}
+		r.fail(position.Element(key, i), "%q is not a status; write it like \"2xx\" or \"201\"", text)
 	}
 }

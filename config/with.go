@@ -12,12 +12,17 @@ import (
 
 // With is c with other values at some keys, checked as a file is; c stays as it is, and no file is read. A repeated table
 // is named by what it is called: "limits.rate[per_ip].burst", "route[order].max_in_flight". Values are those of JSON, with
-// their units in text: 50, "20/s", "10ms", true. Whatever is wrong is an *Error.
+// their units in text: 50, "20/s", "10ms", true. "limits.observe_only[window]" is whether the list has that name. Whatever
+// is wrong is an *Error.
 func (c *Config) With(values map[string]any) (*Config, error) {
 	next := *c
 	next.Limits.Rates, next.Routes = slices.Clone(c.Limits.Rates), slices.Clone(c.Routes)
 	d := decoder{report: report{file: c.file, lines: c.lines}}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if name, ok := observedIn(key); ok {
+			next.Limits.observe(&d, key, name, values[key])
+			continue
+		}
 		field, err := next.field(key)
 		if err != nil {
 			d.fail(key, "%v", err)
@@ -33,6 +38,9 @@ func (c *Config) With(values map[string]any) (*Config, error) {
 
 // ValueOf is the value at a key, named as for With. It fails where there is no such key.
 func (c *Config) ValueOf(key string) (any, error) {
+	if name, ok := observedIn(key); ok {
+		return !c.Limits.Enforced(name), nil
+	}
 	field, err := c.field(key)
 	if err != nil {
 		return nil, err
@@ -46,6 +54,9 @@ func InTOML(key string, value any) string {
 	if err != nil {
 		text = []byte(fmt.Sprint(value))
 	}
+	if name, ok := observedIn(key); ok {
+		return observedInTOML(name, value)
+	}
 	table, name, _ := cutLast(key)
 	line := fmt.Sprintf("%s = %s\n", name, text)
 	switch array, called, repeated := strings.Cut(table, "["); {
@@ -55,6 +66,35 @@ func InTOML(key string, value any) string {
 		return line
 	}
 	return fmt.Sprintf("[%s]\n%s", table, line)
+}
+
+// observedIn is NAME of "limits.observe_only[NAME]".
+func observedIn(key string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(key, "limits.observe_only[")
+	if !ok {
+		return "", false
+	}
+	return strings.CutSuffix(name, "]")
+}
+
+// observe puts name into ObserveOnly, or takes it out.
+func (l *Limits) observe(d *decoder, key, name string, value any) {
+	on, ok := value.(bool)
+	if !ok {
+		d.fail(key, "wants true or false, not %s", kindOf(value))
+		return
+	}
+	l.ObserveOnly = slices.DeleteFunc(slices.Clone(l.ObserveOnly), func(n string) bool { return n == name })
+	if on {
+		l.ObserveOnly = append(l.ObserveOnly, name)
+	}
+}
+
+func observedInTOML(name string, value any) string {
+	if value == true {
+		return fmt.Sprintf("# beside the names that are there:\n[limits]\nobserve_only = [%q]\n", name)
+	}
+	return fmt.Sprintf("# in [limits], remove %q from observe_only\n", name)
 }
 
 func cutLast(key string) (table, name string, ok bool) {

@@ -1,5 +1,5 @@
-// Package deploy holds the tests of what is deployed beside the binary: rules, dashboard, images, units. It promises that
-// they name what exists, and checks them with the tools that will read them where those are installed.
+// Package deploy holds the tests of what is deployed beside the binary: rules, dashboard, images, units. It promises
+// that they name what exists, and checks them with the tools that will read them where those are installed.
 package deploy
 
 import (
@@ -22,11 +22,13 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// metrics are the names on the page of metrics, which the tests of e2e hold against gates that run; a histogram's three.
+// metrics are the names on the page of metrics, which the tests of e2e hold against gates that run; a histogram's
+// three.
 func metrics(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{"up": true}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(sluice_[a-z_]+)` \\| ([a-z]+) ").FindAllStringSubmatch(read(t, "../docs/metrics.md"), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `(sluice_[a-z_]+)` \\| ([a-z]+) ").FindAllStringSubmatch(read(t,
+		"../docs/metrics.md"), -1) {
 		if all[row[1]] = true; row[2] == "histogram" {
 			all[row[1]+"_bucket"], all[row[1]+"_sum"], all[row[1]+"_count"] = true, true, true
 		}
@@ -50,7 +52,8 @@ func TestRulesAndDashboardNameMetricsThatExist(t *testing.T) {
 	if err := json.Unmarshal([]byte(read(t, "grafana/sluice.json")), &dashboard); err != nil {
 		t.Fatal(err)
 	}
-	expressions := map[string]string{"rules": read(t, "prometheus/sluice.rules.yaml"), "rules' tests": read(t, "prometheus/sluice.rules.test.yaml")}
+	expressions := map[string]string{"rules": read(t, "prometheus/sluice.rules.yaml"),
+		"rules' tests": read(t, "prometheus/sluice.rules.test.yaml")}
 	for _, p := range dashboard.Panels {
 		for _, target := range p.Targets {
 			expressions[p.Title] += target.Expr + "\n"
@@ -72,7 +75,8 @@ func TestRulesAndDashboardNameMetricsThatExist(t *testing.T) {
 }
 
 func alerts(t *testing.T) (all []string) {
-	for _, m := range regexp.MustCompile(`(?m)^      - alert: (\w+)$`).FindAllStringSubmatch(read(t, "prometheus/sluice.rules.yaml"), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^      - alert: (\w+)$`).FindAllStringSubmatch(read(t,
+		"prometheus/sluice.rules.yaml"), -1) {
 		all = append(all, m[1])
 	}
 	if len(all) < 15 {
@@ -91,7 +95,8 @@ func TestEveryAlertHasASectionInTheRunbookAndATest(t *testing.T) {
 		t.Errorf("alerts %q\nsections of the runbook %q", all, sections)
 	}
 	for _, alert := range alerts(t) {
-		if n := strings.Count(rules, "runbook_url: https://docs.example.com/sluice/runbook.md#"+strings.ToLower(alert)+"\n"); n != 1 {
+		if n := strings.Count(rules, "runbook_url: https://docs.example.com/sluice/runbook.md#"+strings.ToLower(alert)+
+			"\n"); n != 1 {
 			t.Errorf("%s points to its section of the runbook %d times", alert, n)
 		}
 		if !strings.Contains(tests, "        alertname: "+alert+"\n        exp_alerts:\n") {

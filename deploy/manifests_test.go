@@ -68,7 +68,8 @@ func TestManifests_ChartRendersWhatKubernetesKnows(t *testing.T) {
 	if err != nil {
 		t.Fatalf("helm template: %v\n%s", err, plain)
 	}
-	wants(t, known(t, plain), "ConfigMap shop-sluice\n", "Deployment shop-sluice\n", "Service shop-sluice-ops\n", "PodDisruptionBudget shop-sluice\n")
+	wants(t, known(t, plain), "ConfigMap shop-sluice\n", "Deployment shop-sluice\n", "Service shop-sluice-ops\n",
+		"PodDisruptionBudget shop-sluice\n")
 	if strings.Contains(plain, "containerPort: 8090") {
 		t.Error("the control API has a port without a token")
 	}
@@ -78,8 +79,25 @@ func TestManifests_ChartRendersWhatKubernetesKnows(t *testing.T) {
 	if err != nil {
 		t.Fatalf("helm template: %v\n%s", err, full)
 	}
+	settles, err := rendered(
+		t,
+		helm,
+		append(template, "--set", "settle.enabled=true,settle.database=postgres://u@db/shop,"+
+			"settle.passwordSecret=d,redisPassword.secret=r")...)
+	if err != nil {
+		t.Fatalf("helm template: %v\n%s", err, settles)
+	}
+	wants(t, known(t, settles), "Deployment shop-sluice\n", "Deployment shop-sluice-settler\n")
+	wants(
+		t,
+		settles,
+		`args: ["settle", "migrate",`,
+		`args: ["settle", "run",`,
+		"SETTLE_DATABASE, value: \"postgres://u@db/shop\"",
+	)
 	wants(t, known(t, full), "ServiceMonitor shop-sluice\n", "PrometheusRule shop-sluice\n", "Service shop-sluice-admin\n")
-	wants(t, full, "runbook_url: https://git.example.com/docs/runbook.md#sluicedown", "image: \"sluice@sha256:000", "team: x")
+	wants(t, full, "runbook_url: https://git.example.com/docs/runbook.md#sluicedown", "image: \"sluice@sha256:000",
+		"team: x")
 	_, groups, _ := strings.Cut(full, "kind: PrometheusRule")
 	_, groups, _ = strings.Cut(groups, "\nspec:\n")
 	groups, _, _ = strings.Cut(groups, "\n---")
@@ -90,7 +108,8 @@ func TestManifests_ChartRendersWhatKubernetesKnows(t *testing.T) {
 		}
 		output(t, promtool, "check", "rules", path)
 	}
-	for _, wrong := range []string{"replicas=0", "upstream=shop", "imagePullPolicy=Always", "prometheusRule.docsURL=docs"} {
+	for _, wrong := range []string{"replicas=0", "upstream=shop", "imagePullPolicy=Always", "settle.enabled=true",
+		"prometheusRule.docsURL=docs"} {
 		if _, err := rendered(t, helm, append(template, "--set", wrong)...); err == nil {
 			t.Errorf("--set %s is accepted", wrong)
 		}
@@ -121,7 +140,8 @@ func TestManifests_SidecarIsKnownToKubernetes(t *testing.T) {
 	wants(t, known(t, read(t, "kubernetes/sluice.yaml")), "Deployment shop\n")
 	cmd := exec.Command("go", "run", ".")
 	cmd.Dir, cmd.Env = "../tools/manifests", append(os.Environ(), "GOFLAGS=")
-	cmd.Stdin = strings.NewReader(strings.ReplaceAll(read(t, "kubernetes/sluice.yaml"), "readinessProbe", "readynessProbe"))
+	cmd.Stdin = strings.NewReader(strings.ReplaceAll(read(t, "kubernetes/sluice.yaml"), "readinessProbe",
+		"readynessProbe"))
 	if text, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(text), "readynessProbe") {
 		t.Errorf("a misspelled field is not found: %s", text)
 	}
@@ -135,7 +155,8 @@ func TestManifests_ComposeIsReadAndKeepsOperatorsPortsToItself(t *testing.T) {
 	cmd := exec.Command("go", "run", ".", "../../deploy/compose.yaml")
 	cmd.Dir, cmd.Env = "../tools/manifests", append(os.Environ(), "GOFLAGS=")
 	text, err := cmd.CombinedOutput()
-	const want = "gate :8080\ngate 127.0.0.1:8090\ngate 127.0.0.1:8091\ngrafana 127.0.0.1:3000\nprometheus 127.0.0.1:9090\n"
+	const want = "gate :8080\ngate 127.0.0.1:8090\ngate 127.0.0.1:8091\ngrafana 127.0.0.1:3000\nprometheus " +
+		"127.0.0.1:9090\n"
 	if err != nil || string(text) != want {
 		t.Errorf("published are\n%s\n%v, want\n%s", text, err, want)
 	}
@@ -148,17 +169,19 @@ func TestCompose_TokenIsMadeOnce(t *testing.T) {
 	dir := t.TempDir()
 	script = strings.NewReplacer("$$", "$", "/token/", dir+"/", "chown 65532:65532", "true").Replace(script)
 	first, again := output(t, "sh", "-c", script), output(t, "sh", "-c", script)
-	if first != again || !regexp.MustCompile(`^dashboard: http://localhost:8090/#token=[0-9a-f]{48}\n$`).MatchString(first) {
+	if first != again ||
+		!regexp.MustCompile(`^dashboard: http://localhost:8090/#token=[0-9a-f]{48}\n$`).MatchString(first) {
 		t.Errorf("%q, and then %q", first, again)
 	}
 }
 
 func TestPrometheusRule_IsWrittenFromTheRules(t *testing.T) {
-	if want := output(t, "sh", "-c", "sh ../tools/rules --kubernetes 2>/dev/null"); read(t, "kustomize/monitoring/prometheusrule.yaml") != want {
+	if want := output(t, "sh", "-c", "sh ../tools/rules --kubernetes 2>/dev/null"); read(t,
+		"kustomize/monitoring/prometheusrule.yaml") != want {
 		t.Error("kustomize/monitoring/prometheusrule.yaml is not made of the rules: make rules")
 	}
-	if to, err := os.Readlink("helm/sluice/files/sluice.rules.yaml"); err != nil || to != "../../../prometheus/sluice.rules.yaml" {
-		t.Errorf("the chart's rules are %q, %v", to, err)
+	if read(t, "helm/sluice/files/sluice.rules.yaml") != read(t, "prometheus/sluice.rules.yaml") {
+		t.Error("helm/sluice/files/sluice.rules.yaml is not prometheus/sluice.rules.yaml: make rules")
 	}
 }
 
@@ -182,9 +205,11 @@ func TestDeployment_VersionsAndConfigurationsAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"chart":   chart,
-		"sidecar": strings.ReplaceAll(block(read(t, "kubernetes/sluice.yaml"), "config.toml: |\n", "\n---"), "/run/secrets/sluice/redis", token),
+		"chart": chart,
+		"sidecar": strings.ReplaceAll(block(read(t, "kubernetes/sluice.yaml"), "config.toml: |\n", "\n---"),
+			"/run/secrets/sluice/redis", token),
 		"compose": read(t, "config.toml"),
+		"settles": read(t, "reserve.toml"),
 	} {
 		path := filepath.Join(dir, name+".toml")
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

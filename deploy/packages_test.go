@@ -48,13 +48,14 @@ func wants(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// The packages hold the same files under an SPDX licence. That for Debian is installed below a folder, its binary checks
-// the installed configuration, and removing it leaves nothing but the configuration.
+// The packages hold the same files under an SPDX licence. That for Debian is installed below a folder, its binary
+// checks the installed configuration, and removing it leaves nothing but the configuration.
 func TestPackages_InstallRunAndGo(t *testing.T) {
 	dpkg := tool(t, "dpkg")
 	dist, root := packages(t), t.TempDir()
 	deb := filepath.Join(dist, "sluice_1.2.3~rc.1+g0123_amd64.deb")
-	wants(t, output(t, "dpkg-deb", "--field", deb), "Version: 1.2.3~rc.1+g0123\n", "License: Apache-2.0\n", "Architecture: amd64\n")
+	wants(t, output(t, "dpkg-deb", "--field", deb), "Version: 1.2.3~rc.1+g0123\n", "License: Apache-2.0\n",
+		"Architecture: amd64\n")
 	for _, dir := range []string{"updates", "info", "triggers"} {
 		if err := os.MkdirAll(filepath.Join(root, "var/lib/dpkg", dir), 0o755); err != nil {
 			t.Fatal(err)
@@ -63,7 +64,8 @@ func TestPackages_InstallRunAndGo(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	options := []string{"--root=" + root, "--force-not-root", "--force-script-chrootless", "--log=" + filepath.Join(root, "log")}
+	options := []string{"--root=" + root, "--force-not-root", "--force-script-chrootless", "--log=" +
+		filepath.Join(root, "log")}
 	output(t, dpkg, append(options, "--install", deb)...)
 	binary := filepath.Join(root, "usr/bin/sluice")
 	if got := output(t, binary, "version"); got != "sluice 1.2.3-rc.1+g0123\n" {
@@ -72,7 +74,8 @@ func TestPackages_InstallRunAndGo(t *testing.T) {
 	output(t, binary, "check", filepath.Join(root, "etc/sluice/config.toml"))
 	wants(t, read(t, filepath.Join(root, "usr/share/doc/sluice/sluice.rules.yaml")),
 		"runbook_url: https://git.example.com/docs/runbook.md#sluicedown\n")
-	for _, path := range []string{"usr/lib/systemd/system/sluice.service", "usr/lib/systemd/system/sluice.socket", "usr/share/doc/sluice/copyright"} {
+	for _, path := range []string{"usr/lib/systemd/system/sluice.service", "usr/lib/systemd/system/sluice.socket",
+		"usr/share/doc/sluice/copyright"} {
 		if _, err := os.Stat(filepath.Join(root, path)); err != nil {
 			t.Error(err)
 		}
@@ -91,8 +94,10 @@ func TestPackages_InstallRunAndGo(t *testing.T) {
 func packagesOfOthers(t *testing.T, dist string) {
 	if rpm, err := exec.LookPath("rpm"); err == nil {
 		path := filepath.Join(dist, "sluice-1.2.3~rc.1+g0123-1.x86_64.rpm")
-		wants(t, output(t, rpm, "-qp", "--qf", "%{LICENSE} %{VERSION} %{BUILDHOST}\n", path), "Apache-2.0 1.2.3~rc.1+g0123 reproducible\n")
-		wants(t, output(t, rpm, "-qpl", path), "/usr/bin/sluice\n", "/usr/lib/systemd/system/sluice.socket\n", "/etc/sluice/config.toml\n")
+		wants(t, output(t, rpm, "-qp", "--qf", "%{LICENSE} %{VERSION} %{BUILDHOST}\n", path),
+			"Apache-2.0 1.2.3~rc.1+g0123 reproducible\n")
+		wants(t, output(t, rpm, "-qpl", path), "/usr/bin/sluice\n", "/usr/lib/systemd/system/sluice.socket\n",
+			"/etc/sluice/config.toml\n")
 	}
 	apks, err := filepath.Glob(filepath.Join(dist, "*.apk"))
 	if err != nil || len(apks) != 1 {
@@ -112,7 +117,8 @@ func packagesOfOthers(t *testing.T, dist string) {
 }
 
 func TestRules_LinksAreAbsoluteOrLeftOut(t *testing.T) {
-	if text := output(t, "sh", "-c", "sh ../tools/rules 2>/dev/null"); strings.Contains(text, "runbook_url") || strings.Contains(text, "docs.example.com") {
+	if text := output(t, "sh", "-c", "sh ../tools/rules 2>/dev/null"); strings.Contains(text, "runbook_url") ||
+		strings.Contains(text, "docs.example.com") {
 		t.Errorf("links that lead nowhere:\n%s", text)
 	}
 	text := output(t, "sh", "../tools/rules", "https://git.example.com/docs/")

@@ -26,7 +26,8 @@ func build(t *testing.T, root string) (path string) {
 func link(t *testing.T, root, further string) (path, said string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "sluice")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", strings.TrimSpace("-s -w -X sluice/internal/buildinfo.linked=v0 "+further), "-o", path, "./cmd/sluice")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
+		strings.TrimSpace("-s -w -X sluice/internal/buildinfo.linked=v0 "+further), "-o", path, "./cmd/sluice")
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 	text, err := cmd.CombinedOutput()
 	if err != nil {
@@ -68,7 +69,7 @@ func copyTree(t *testing.T, from string) (to string) {
 	return to
 }
 
-// Whoever builds the same sources gets the same bytes, wherever they lie: a published hash can be checked.
+// A build of the same sources gives the same bytes, wherever they lie: a published hash can be checked.
 func TestBuildIsReproducible(t *testing.T) {
 	one, two := []byte(read(t, build(t, ".."))), []byte(read(t, build(t, copyTree(t, ".."))))
 	if sha256.Sum256(one) != sha256.Sum256(two) {
@@ -82,7 +83,8 @@ func TestBuildIsReproducible(t *testing.T) {
 // What the release and the packages name must be there: their tools find out on the day of the release.
 func TestReleaseNamesFilesThatAreThere(t *testing.T) {
 	text := read(t, "../.goreleaser.yaml") + read(t, "packages/nfpm.yaml")
-	sources := regexp.MustCompile(`(?:src|postinstall|preremove|preinstall): "?([^,}"\n]+)`).FindAllStringSubmatch(text, -1)
+	sources := regexp.MustCompile(`(?:src|postinstall|preremove|preinstall): "?([^,}"\n]+)`).FindAllStringSubmatch(text,
+		-1)
 	if len(sources) < 20 {
 		t.Errorf("only %d files are released", len(sources))
 	}
@@ -94,7 +96,8 @@ func TestReleaseNamesFilesThatAreThere(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, want := range []string{"CGO_ENABLED=0", "-trimpath", "sh tools/packages", "license: Apache-2.0", "algorithm: sha256", "sboms:"} {
+	for _, want := range []string{"CGO_ENABLED=0", "-trimpath", "sh tools/packages", "license: Apache-2.0",
+		"algorithm: sha256", "sboms:"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the release has no %s", want)
 		}
@@ -103,7 +106,8 @@ func TestReleaseNamesFilesThatAreThere(t *testing.T) {
 
 func TestUnitExposesLittle(t *testing.T) {
 	// The threshold is in tenths: 2.0.
-	cmd := exec.Command(tool(t, "systemd-analyze"), "security", "--offline=true", "--threshold=20", "--no-pager", "systemd/sluice.service")
+	cmd := exec.Command(tool(t, "systemd-analyze"), "security", "--offline=true", "--threshold=20", "--no-pager",
+		"systemd/sluice.service")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("systemd-analyze security: %v\n%s", err, text)
 	}
@@ -118,7 +122,8 @@ func TestUnitsPleaseSystemd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(analyze, "verify", "--man=no", "--recursive-errors=no", filepath.Join(dir, "sluice.service"), filepath.Join(dir, "sluice.socket"))
+	cmd := exec.Command(analyze, "verify", "--man=no", "--recursive-errors=no", filepath.Join(dir, "sluice.service"),
+		filepath.Join(dir, "sluice.socket"))
 	text, err := cmd.CombinedOutput()
 	for line := range strings.Lines(string(text)) {
 		if strings.Contains(line, "sluice.s") {
@@ -154,7 +159,7 @@ type inspected struct {
 }
 
 // The image is built with no registry and no daemon, and runs as nobody on a root that cannot be written.
-func TestImageRunsAsNobodyOnAReadOnlyRoot(t *testing.T) {
+func TestImageRunsUnprivilegedOnAReadOnlyRoot(t *testing.T) {
 	buildah := tool(t, "buildah")
 	if os.Getuid() != 0 {
 		t.Skip("needs root: it mounts the image")
@@ -174,7 +179,8 @@ func TestImageRunsAsNobodyOnAReadOnlyRoot(t *testing.T) {
 	if err := json.Unmarshal([]byte(command(buildah, "inspect", "--type", "image", image)), &made); err != nil {
 		t.Fatal(err)
 	}
-	if c := made.Docker.Config; c.User != "65532:65532" || c.Healthcheck == nil || strings.Join(c.Healthcheck.Test, " ") != "CMD /sluice healthcheck" {
+	if c := made.Docker.Config; c.User != "65532:65532" || c.Healthcheck == nil ||
+		strings.Join(c.Healthcheck.Test, " ") != "CMD /sluice healthcheck" {
 		t.Errorf("the image is configured as %+v", c)
 	}
 	container := command(buildah, "from", "--pull-never", image)
@@ -183,12 +189,14 @@ func TestImageRunsAsNobodyOnAReadOnlyRoot(t *testing.T) {
 	if size := sizeOf(t, root); size > atMost {
 		t.Errorf("the image has %.1f MB, more than %d", float64(size)/1e6, atMost/1_000_000)
 	}
-	if out := command("unshare", "-mpf", "--kill-child", "sh", "-c", inside, "sh", root, configuration(t)); !strings.HasSuffix(out, "ok\nhealthy") {
+	if out := command("unshare", "-mpf", "--kill-child", "sh", "-c", inside, "sh", root,
+		configuration(t)); !strings.HasSuffix(out, "ok\nhealthy") {
 		t.Errorf("in the image: %s", out)
 	}
 }
 
-// inside runs the image at $1 as a container would, with $2 as its configuration: as nobody, on a root that cannot be written.
+// inside runs the image at $1 as a container would, with $2 as its configuration: as nobody, on a root that cannot be
+// written.
 const inside = `set -eu
 mkdir -p "$1/etc/sluice" && printf %s "$2" >"$1/etc/sluice/config.toml"
 mount --bind "$1" "$1" && mount -o remount,bind,ro "$1"
@@ -200,7 +208,7 @@ for i in $(seq 200); do
 done
 exit 1`
 
-// configuration is of a gate on a port that nobody uses.
+// configuration is of a gate on a free port.
 func configuration(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -208,14 +216,16 @@ func configuration(t *testing.T) string {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	return fmt.Sprintf("server.listen = [\"127.0.0.1:0\"]\nadmin.listen = \"\"\nops.listen = %q\nupstream.targets = [\"http://127.0.0.1:9\"]\n"+
+	return fmt.Sprintf("server.listen = [\"127.0.0.1:0\"]\nadmin.listen = \"\"\nops.listen = %q\nupstream.targets = "+
+		"[\"http://127.0.0.1:9\"]\n"+
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n", ln.Addr())
 }
 
 // The compiler must not be emulated, and a build without any argument must not be of an unknown version.
 func TestDockerfile_CompilesForThePlatformThatIsAskedFor(t *testing.T) {
 	text := read(t, "../Dockerfile")
-	wants(t, text, "FROM --platform=$BUILDPLATFORM golang:", "\nARG TARGETOS\n", "\nARG TARGETARCH\n", "GOOS=$TARGETOS GOARCH=$TARGETARCH",
+	wants(t, text, "FROM --platform=$BUILDPLATFORM golang:", "\nARG TARGETOS\n", "\nARG TARGETARCH\n",
+		"GOOS=$TARGETOS GOARCH=$TARGETARCH",
 		"-X sluice/internal/buildinfo.linked=$VERSION", "\nFROM scratch\n", "\nUSER 65532:65532\n")
 	if strings.Contains(text, "unknown") || strings.Contains(text, ":latest") {
 		t.Error("the Dockerfile names a version that is none")

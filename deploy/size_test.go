@@ -13,18 +13,20 @@ import (
 // atMost is for the binary and, unpacked, for the image: it is pulled while a crowd waits.
 const atMost = 32_000_000
 
-// A program that finds methods by names which only run time knows must carry every exported method of every type it has:
-// of the Redis client alone that is 8 MB. One such call anywhere is enough, so it is named here.
+// A program that finds methods by names which only run time knows must carry every exported method of every type it
+// has: of the Redis client alone that is 8 MB. One such call anywhere is enough, so it is named here.
 func TestBinaryIsSmallAndFindsNoMethodByName(t *testing.T) {
 	path, said := link(t, "..", "-dumpdep")
 	if size := sizeOf(t, path); size > atMost {
-		t.Errorf("the binary has %.1f MB, more than %d: look for what is large by go tool nm -size -sort size, in one that was built without -s -w", float64(size)/1e6, atMost/1_000_000)
+		t.Errorf("the binary has %.1f MB, more than %d: look for what is large by go tool nm -size -sort size, in one that "+
+			"was built without -s -w", float64(size)/1e6, atMost/1_000_000)
 	}
 	if !strings.Contains(said, "main.main") {
 		t.Fatal("the linker does not say what needs what")
 	}
 	for _, caller := range findingMethods(said) {
-		t.Errorf("%s finds methods by name (reflect's Method, MethodByName): leave out the package, or what needs it; go build -ldflags=-dumpdep ./cmd/sluice tells who calls it", caller)
+		t.Errorf("%s finds methods by name (reflect's Method, MethodByName): leave out the package, or what needs it; go "+
+			"build -ldflags=-dumpdep ./cmd/sluice tells who calls it", caller)
 	}
 }
 

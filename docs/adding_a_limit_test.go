@@ -147,14 +147,14 @@ func tryLimit(t *testing.T, tree string) {
 		t.Errorf("the first order of another user: %q", got)
 	}
 	g.expect(t, g.ops+"/metrics", `sluice_rejected_requests_total{reason="user_orders",route="order"} 1`)
-	g.expect(t, g.admin+"/api/v1/limits", `"name":"user_orders","enforce":true,`+
+	g.expect(t, g.admin+"/api/v1/limits", `"name":"user_orders","observe_only":false,`+
 		`"numbers":[{"key":"limits.user_orders.per_minute","in_force":2,"configured":2}],"now":[],"reasons":["user_orders"]`)
-	do(t, tree, "./sluice", "override", "set", "limits.user_orders.enforce", "false", "--for", "10m", "--admin", "http://"+g.admin)
+	do(t, tree, "./sluice", "override", "set", "limits.observe_only[user_orders]", "true", "--for", "10m", "--admin", "http://"+g.admin)
 	if got := g.order(t, "7"); got != "200 " {
 		t.Errorf("an order above a limit that is only observed: %q", got)
 	}
 	g.expect(t, g.ops+"/metrics", `sluice_observed_rejections_total{reason="user_orders",route="order"} 1`)
-	do(t, tree, "./sluice", "override", "set", "limits.user_orders.enforce", "true", "--for", "10m", "--admin", "http://"+g.admin)
+	do(t, tree, "./sluice", "override", "set", "limits.observe_only[user_orders]", "false", "--for", "10m", "--admin", "http://"+g.admin)
 	if got := g.order(t, "7"); got != "429 user_orders" {
 		t.Errorf("an order after two reloads: %q; what a user has used is forgotten", got)
 	}

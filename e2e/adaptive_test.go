@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// strained is a shop with workers, before whom requests wait inside; past twice as many it spends time on the crowd itself.
+// strained is a shop with workers, before whom requests wait inside; past twice as many it spends time on the crowd
+// itself.
 type strained struct {
 	*shop
 	free    chan struct{} // one for each worker
@@ -51,7 +52,7 @@ func TestConcurrency_AdaptiveLimitBesideAFixedOne(t *testing.T) {
 	stop := make(chan struct{})
 	for i, adaptive := range []string{"false", "true"} {
 		shops[i] = strain(t)
-		g := gate(t, shops[i].setting(), unlimited, `limits.connection.max_open_per_ip = 10000
+		g := gate(t, shops[i].setting(), unlimited, `limits.connection.max_connections_per_ip = 10000
 limits.concurrency.max_in_flight = 200
 limits.concurrency.adaptive = `+adaptive, threeRoutes)
 		for range 300 {
@@ -69,9 +70,11 @@ limits.concurrency.adaptive = `+adaptive, threeRoutes)
 	}
 	for name, f := range map[string][]moment{"fixed": fixed, "adaptive": adaptive} {
 		served, could := slow(f)
-		t.Logf("%s: while the shop is slow it answers %.0f of the %.0f that it could: %.1f%%", name, served, could, 100*served/could)
+		t.Logf("%s: while the shop is slow it answers %.0f of the %.0f that it could: %.1f%%", name, served, could,
+			100*served/could)
 	}
-	if err := os.WriteFile(filepath.FromSlash(root+"/docs/adaptive.svg"), []byte(draw(fixed, adaptive)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.FromSlash(root+"/docs/adaptive.svg"), []byte(draw(fixed, adaptive)),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"sluice/internal/redistest"
 )
 
-// executioner stands between gates and their Redis. When a gate begins to say word for the n-th time, it kills that gate,
-// and Redis never hears it: the gate has died between two commands.
+// executioner stands between gates and their Redis. When a gate begins to say word for the n-th time, it kills that
+// gate, and Redis never hears it: the gate has died between two commands.
 type executioner struct {
 	addr, word string
 	left       atomic.Int64
@@ -52,8 +52,8 @@ func (x *executioner) listen(to io.Writer, from io.Reader) {
 	}
 }
 
-// An instance that dies before a script is sent loses no unit by that script: the next order takes it. An order that was
-// rejected, and not given back yet, leaves its unit taken. None is ever sold twice.
+// An instance that dies before a script is sent loses no unit by that script: the next order takes it. An order that
+// was rejected, and not given back yet, leaves its unit taken. None is ever sold twice.
 func TestScript_DeathBetweenCommandsUndersellsAndNeverOversells(t *testing.T) {
 	t.Parallel()
 	const units = 5
@@ -78,7 +78,8 @@ stock.layout.key = "goods:{$sku}"
 stock.script.preset = "hash_instock"
 stock.script.keys = ["goods:{$sku}", "mark:{$sku}:$serial"]
 `
-			g := gate(t, settings, "stock.source = \"redis\"\nstock.redis.addresses = "+quoted(x.addr), boundless, behind.setting(), reserveRoutes)
+			g := gate(t, settings, "stock.source = \"redis\"\nstock.redis.addresses = "+quoted(x.addr), boundless,
+				behind.setting(), reserveRoutes)
 			x.victim.Store(g)
 			bought := 0
 			buys := func(g *running, name string) {

@@ -43,7 +43,8 @@ func build(dir string) (path string, err error) {
 }
 
 func compile(to string, flags ...string) (path string, err error) {
-	args := append([]string{"build", "-buildvcs=false", "-ldflags", "-s -w -X sluice/internal/buildinfo.linked=" + builtVersion, "-o", to}, flags...)
+	args := append([]string{"build", "-buildvcs=false", "-ldflags", "-s -w -X sluice/internal/buildinfo.linked=" +
+		builtVersion, "-o", to}, flags...)
 	if text, err := exec.Command("go", append(args, "sluice/cmd/sluice")...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build sluice: %w\n%s", err, text)
 	}

@@ -48,8 +48,8 @@ func (g *running) checkedMemory() int {
 	return mib << 10
 }
 
-// A thousand clients send all but the last byte of an order of 256 KB. What does not fit in the budget is rejected, small
-// orders beside them are all served, and the memory stays within what check prints.
+// A thousand clients send all but the last byte of an order of 256 KB. What does not fit in the budget is rejected,
+// small orders beside them are all served, and the memory stays within what check prints.
 func TestBodies_UnfinishedOrdersNeitherFillMemoryNorKeepOthersOut(t *testing.T) {
 	if raced {
 		t.Skip("the race detector needs memory of its own")
@@ -57,7 +57,7 @@ func TestBodies_UnfinishedOrdersNeitherFillMemoryNorKeepOthersOut(t *testing.T) 
 	shop := open(t, nil)
 	g := gate(t, shop.setting(), unlogged, "stock.source = \"memory\"", "stock.unknown_sku = \"allow\"",
 		"server.body_memory = \"8MiB\"", "server.read_timeout = \"60s\"", "server.max_header_size = \"4KiB\"",
-		"limits.connection.max_open = 1200", "limits.window.max_per_sku = 0", "upstream.max_conns = 64",
+		"limits.connection.max_connections = 1200", "limits.window.max_per_sku = 0", "upstream.max_conns = 64",
 		"[[route]]\nname = \"order\"\nmatch = \"POST /order\"\ngate = \"check\"\nsku = \"$json_sku\"\nuser = \"$cookie_uid\"")
 	head := func(length int) string {
 		return fmt.Sprintf("POST /order HTTP/1.1\r\nHost: shop\r\nCookie: uid=7\r\nContent-Type: application/json\r\n"+

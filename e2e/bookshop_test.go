@@ -64,7 +64,8 @@ func (s *bookshop) take(r *http.Request) (n int, ok bool) {
 	defer s.mu.Unlock()
 	s.number++
 	s.came[serial]++
-	if serial == "" || r.Header.Get("Sluice-Sku") != r.PathValue("sku") || r.Header.Get("Sluice-Quantity") != "1" || r.Header.Get("Sluice-Deadline") == "" {
+	if serial == "" || r.Header.Get("Sluice-Sku") != r.PathValue("sku") || r.Header.Get("Sluice-Quantity") != "1" ||
+		r.Header.Get("Sluice-Deadline") == "" {
 		s.uninvited++
 		return s.number, false
 	}
@@ -116,6 +117,7 @@ func (s *bookshop) audit(t *testing.T) {
 }
 
 func (s *bookshop) setting() string {
-	return "upstream.targets = " + quoted(s.url) + "\nstock.reserve.fence = \"cancel\"\nstock.reserve.status_url = " +
+	return "upstream.targets = " + quoted(s.url) +
+		"\nstock.reserve.on_not_found = \"cancel_then_release\"\nstock.reserve.status_url = " +
 		fmt.Sprintf("%q", s.url+"/orders/by-serial/{serial}")
 }

@@ -82,7 +82,8 @@ func TestForward_LargeBodiesPassWholeInLittleMemory(t *testing.T) {
 			t.Errorf("down, %s: got %q, want %q", way.name, got, want)
 		}
 		resp.Body.Close()
-		t.Logf("%d MiB %s: %.1f MiB more at the most after the upload, %.1f after the download", size>>20, way.name, up-first, g.peak()-first)
+		t.Logf("%d MiB %s: %.1f MiB more at the most after the upload, %.1f after the download", size>>20, way.name, up-first,
+			g.peak()-first)
 	}
 	if more := g.peak() - first; more > 20 && !raced {
 		t.Errorf("the gate took %.1f MiB more", more)

@@ -31,7 +31,8 @@ func (g *running) loadRaw(t *testing.T, head string) string {
 	return string(body)
 }
 
-// A field that comes twice, or in a spelling that CGI takes for it, chooses a page in the shop: it chooses one in the cache too.
+// A field that comes twice, or in a spelling that CGI takes for it, chooses a page in the shop: it chooses one in the
+// cache too.
 func TestCache_AmbiguousFieldChangesNoPageOfOthers(t *testing.T) {
 	// folded is the first value of a field in any spelling, as a CGI or WSGI shop may see it.
 	folded := func(r *http.Request, name string) string {
@@ -81,14 +82,16 @@ func TestCache_FetchesEachVariantOnce(t *testing.T) {
 	}
 }
 
-// A proxy in front hands on what a client says of the way here, unless told not to: some frameworks build every link of a page
-// by that.
+// A proxy in front hands on what a client says of the way here, unless told not to: some frameworks build every link of
+// a page by that.
 func TestCache_FieldsOfAProxyChangeNoPageOfOthers(t *testing.T) {
 	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, "%s%s%s", r.Header.Get("X-Forwarded-Prefix"), r.Header.Get("X-Forwarded-Port"), r.Header.Get("Forwarded"))
+		fmt.Fprintf(w, "%s%s%s", r.Header.Get("X-Forwarded-Prefix"), r.Header.Get("X-Forwarded-Port"),
+			r.Header.Get("Forwarded"))
 	})
 	g := gate(t, shop.setting(), unlimited, "server.trusted_proxies = [\"127.0.0.0/8\"]", cachedRoutes)
-	for path, field := range map[string]string{"/a": "X-Forwarded-Prefix: /evil", "/b": "X-Forwarded-Port: 666", "/c": "Forwarded: for=203.0.113.1;host=evil"} {
+	for path, field := range map[string]string{"/a": "X-Forwarded-Prefix: /evil", "/b": "X-Forwarded-Port: 666",
+		"/c": "Forwarded: for=203.0.113.1;host=evil"} {
 		g.load(t, "GET", path, field)
 		if _, body := g.load(t, "GET", path); body != "" {
 			t.Errorf("%s: another has made the page %q", path, body)
@@ -96,7 +99,8 @@ func TestCache_FieldsOfAProxyChangeNoPageOfOthers(t *testing.T) {
 	}
 	arrived := shop.arrivals.Load()
 	for i := range 9 { // who asks chooses nothing
-		g.load(t, "GET", "/d", fmt.Sprintf("Forwarded: for=203.0.113.%d;proto=https, for=10.0.0.1", i), fmt.Sprintf("X-Real-IP: 203.0.113.%d", i))
+		g.load(t, "GET", "/d", fmt.Sprintf("Forwarded: for=203.0.113.%d;proto=https, for=10.0.0.1", i),
+			fmt.Sprintf("X-Real-IP: 203.0.113.%d", i))
 	}
 	if n := shop.arrivals.Load() - arrived; n != 1 {
 		t.Errorf("%d requests came to the shop for one page", n)

@@ -33,7 +33,8 @@ func TestCache_PageThatVariesByAddressIsOneClients(t *testing.T) {
 	g := gate(t, shop.setting(), unlimited, cachedRoutes)
 	for _, from := range []string{"127.0.0.1", "127.0.0.2"} {
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-		g.client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		g.client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network,
+			addr string) (net.Conn, error) {
 			return dialer.DialContext(ctx, network, addr)
 		}}}
 		if _, body := g.load(t, "GET", "/p"); body != "for "+from {
@@ -85,8 +86,9 @@ func TestCache_OddRequestDoesNotSendTheCrowdToTheShop(t *testing.T) {
 // Who has waited for another's fetch in vain is not sent after it.
 func TestCache_HangingShopIsAskedByOneRequestAtATime(t *testing.T) {
 	shop := open(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	g := gate(t, shop.setting(), unlimited, "upstream.connect_timeout = \"500ms\"\nupstream.response_timeout = \"500ms\"\nupstream.timeout = \"500ms\"\n"+
-		"upstream.queue_timeout = \"500ms\"", cachedRoutes)
+	g := gate(t, shop.setting(), unlimited,
+		"upstream.connect_timeout = \"500ms\"\nupstream.response_header_timeout = \"500ms\"\nupstream.timeout = \"500ms\"\n"+
+			"upstream.queue_timeout = \"500ms\"", cachedRoutes)
 	var crowd sync.WaitGroup
 	begin := time.Now()
 	for range 50 {

@@ -86,7 +86,8 @@ func (g *running) load(t *testing.T, method, path string, lines ...string) (*htt
 
 func TestCache_CrowdIsOneRequestASecondAtTheShop(t *testing.T) {
 	s := openShelf(t)
-	g := gate(t, "upstream.targets = "+quoted(s.server.URL), unlimited, "limits.connection.max_open_per_ip = 1000", strings.ReplaceAll(cachedRoutes, `"30s"`, `"1s"`))
+	g := gate(t, "upstream.targets = "+quoted(s.server.URL), unlimited, "limits.connection.max_connections_per_ip = 1000",
+		strings.ReplaceAll(cachedRoutes, `"30s"`, `"1s"`))
 	begin, end := time.Now(), time.Now().Add(2500*time.Millisecond)
 	var asked atomic.Int64
 	var crowd sync.WaitGroup
@@ -129,10 +130,12 @@ func TestCache_PrivatePagesAreNotShared(t *testing.T) {
 		if _, body := g.load(t, "GET", "/me", "Authorization: Basic ann"); body != "for Basic ann" {
 			t.Errorf("Ann gets %q", body)
 		}
-		if resp, _ := g.load(t, "GET", "/person", "Cookie: sid=ann"); !strings.Contains(resp.Header.Get("Set-Cookie"), "ann") {
+		if resp, _ := g.load(t, "GET", "/person", "Cookie: sid=ann"); !strings.Contains(resp.Header.Get("Set-Cookie"),
+			"ann") {
 			t.Errorf("Ann's cookie is %q", resp.Header.Get("Set-Cookie"))
 		}
-		if resp, _ := g.load(t, "GET", "/person", "Cookie: sid=bob"); !strings.Contains(resp.Header.Get("Set-Cookie"), "bob") {
+		if resp, _ := g.load(t, "GET", "/person", "Cookie: sid=bob"); !strings.Contains(resp.Header.Get("Set-Cookie"),
+			"bob") {
 			t.Errorf("Bob's cookie is %q", resp.Header.Get("Set-Cookie"))
 		}
 	}

@@ -129,7 +129,8 @@ func (o *operator) work(stop <-chan struct{}) {
 		switch what := o.dice.IntN(4); {
 		case what == 0:
 			o.number++
-			o.owed = append(o.owed, addition{o.skus[o.dice.IntN(len(o.skus))], fmt.Sprintf("restock-%d", o.number), 1 + o.dice.IntN(20)})
+			o.owed = append(o.owed, addition{o.skus[o.dice.IntN(len(o.skus))], fmt.Sprintf("restock-%d", o.number),
+				1 + o.dice.IntN(20)})
 			o.restock()
 		case what == 1:
 			o.cancel()

@@ -72,7 +72,8 @@ func TestChaos_BooksBalanceAfterChaos(t *testing.T) {
 	for i := range 60 {
 		crowd.Go(func() { c.shopper(uint64(1000+i), stop) })
 	}
-	clerk := &operator{chaos: c, patience: 5 * time.Second, dice: c.dice(1), units: map[string]int{}, doubted: map[string]time.Time{}, cancelled: map[string]string{}}
+	clerk := &operator{chaos: c, patience: 5 * time.Second, dice: c.dice(1), units: map[string]int{},
+		doubted: map[string]time.Time{}, cancelled: map[string]string{}}
 	mishaps.Go(func() { clerk.work(stop) })
 	mishaps.Go(func() { c.breakRedis(c.dice(2), stop) })
 	c.breakGates(c.dice(3), time.Now().Add(length))
@@ -113,9 +114,10 @@ func newChaos(t *testing.T, seed uint64, length time.Duration) *chaos {
 	for i := range chaosGates {
 		s := seatAt(t, c.dice(uint64(100+i)))
 		c.seats = append(c.seats, s)
-		g := gate(t, usualRedisAt(c.redis), boundless, s.setting, c.shop.setting(), `upstream.response_timeout = "500ms"
-stock.reserve.hold = "2s"
-stock.reserve.per_user = `+strconv.Itoa(chaosPerUser)+"\n"+reserveRoutes)
+		g := gate(t, usualRedisAt(c.redis), boundless, s.setting, c.shop.setting(),
+			`upstream.response_header_timeout = "500ms"
+stock.reserve.reservation_ttl = "2s"
+stock.reserve.max_per_user = `+strconv.Itoa(chaosPerUser)+"\n"+reserveRoutes)
 		c.gates = append(c.gates, g)
 	}
 	c.file = c.gates[0].file
@@ -180,7 +182,8 @@ func (c *chaos) balance(clerk *operator) {
 	c.count("units sold in the end", sold)
 }
 
-// match holds the serials that the ledger calls confirmed against the orders of the shop, and users against their limit.
+// match holds the serials that the ledger calls confirmed against the orders of the shop, and users against their
+// limit.
 func (c *chaos) match(sku string, sold int) {
 	records, err := c.redis.Client.HGetAll(c.t.Context(), "sluice:{"+sku+"}:r").Result()
 	if err != nil {
@@ -295,7 +298,8 @@ func seatAt(t *testing.T, dice *rand.Rand) seat {
 		}
 	}
 	return seat{
-		setting: fmt.Sprintf("server.listen = [%q]\nops.listen = %q\nadmin.listen = %q\nserver.shutdown_delay = \"0s\"", ports[0], ports[1], ports[2]),
-		front:   ports[0], admin: ports[2],
+		setting: fmt.Sprintf("server.listen = [%q]\nops.listen = %q\nadmin.listen = %q\nserver.shutdown_delay = \"0s\"",
+			ports[0], ports[1], ports[2]),
+		front: ports[0], admin: ports[2],
 	}
 }

@@ -10,7 +10,8 @@ import (
 // Every example is held against keys that the shop's own script has made and sold from.
 func TestCheckOnline_EveryLayoutExamplePassesOnTheShopsOwnKeys(t *testing.T) {
 	shops := append(knownShops(), knownShop{
-		example: "spikesystem", fill: "HSET ticket_hash_key ticket_total_nums 3 ticket_sold_nums 0", keys: []string{"ticket_hash_key"},
+		example: "spikesystem", fill: "HSET ticket_hash_key ticket_total_nums 3 ticket_sold_nums 0",
+		keys: []string{"ticket_hash_key"},
 		decide: `
 local total, sold = unpack(redis.call('HMGET', KEYS[1], 'ticket_total_nums', 'ticket_sold_nums'))
 if tonumber(total) < tonumber(sold) then return 0 end
@@ -54,7 +55,8 @@ return 1`,
 
 func TestCheckOnline_ReportsToOtherPrograms(t *testing.T) {
 	stock := redistest.Start(t)
-	path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\nstock.source = \"redis\"\nstock.redis.addresses = [\""+stock.Addr+"\"]\n"+routes)
+	path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\nstock.source = \"redis\"\nstock.redis.addresses = [\""+
+		stock.Addr+"\"]\n"+routes)
 	s := run(t, "", "check", "--online", "--json", path)
 	if s.code != 3 {
 		t.Errorf("exit code %d: %s", s.code, s.complaint)

@@ -45,7 +45,8 @@ func TestClients_ForeignClientsUnderstandTheGate(t *testing.T) {
 	}
 	modules := installed(t)
 	shop := open(t, services())
-	slow := stocked(t, shop.setting(), "limits.connection.rate = \"1/m\"\nlimits.connection.burst = 8", `server.read_timeout = "2m"`, anonymous)
+	slow := stocked(t, shop.setting(), "limits.connection.request_rate = \"1/m\"\nlimits.connection.request_burst = 8",
+		`server.read_timeout = "2m"`, anonymous)
 	fast := stocked(t, shop.setting(), boundless, anonymous)
 	for _, g := range []*running{slow, fast} {
 		ok(t, "stock", "set", "2002", "0", "--admin", "http://"+g.admin)
@@ -68,7 +69,8 @@ func TestClients_ForeignClientsUnderstandTheGate(t *testing.T) {
 			t.Skip("npm's ws is not installed")
 		}
 		ws := foreign{name: "ws on Node, through a tunnel", command: "node clients/ws.mjs {}"}
-		g := stocked(t, "upstream.targets = "+quoted("http://127.0.0.1:"+echo(t, modules)), boundless, strings.Replace(anonymous, `"POST /api`, `"/api`, 1))
+		g := stocked(t, "upstream.targets = "+quoted("http://127.0.0.1:"+echo(t, modules)), boundless,
+			strings.Replace(anonymous, `"POST /api`, `"/api`, 1))
 		ws.judge(t, &rows, modules, g.front)
 	})
 	if *update {
@@ -116,7 +118,8 @@ func script(ctx context.Context, command, modules string) *exec.Cmd {
 func installed(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	args := append([]string{"install", "--silent", "--no-audit", "--no-fund", "--prefix", dir}, strings.Fields(packages)...)
+	args := append([]string{"install", "--silent", "--no-audit", "--no-fund", "--prefix", dir},
+		strings.Fields(packages)...)
 	if text, err := exec.CommandContext(t.Context(), "npm", args...).CombinedOutput(); err != nil {
 		t.Logf("npm packages are not installed: %v: %s", err, text)
 		return ""

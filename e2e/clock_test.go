@@ -12,8 +12,8 @@ import (
 	"sluice/internal/redistest"
 )
 
-// Redis' clock may be wrong, or put right, during a sale: holds end by the gates' clocks, a sale that is on stays on, and what
-// is sold is what there is.
+// Redis' clock may be wrong, or put right, during a sale: holds end by the gates' clocks, a sale that is on stays on,
+// and what is sold is what there is.
 func TestClock_RedisClockMayJumpDuringASale(t *testing.T) {
 	t.Parallel()
 	const units, lost = 60, 4
@@ -24,12 +24,14 @@ func TestClock_RedisClockMayJumpDuringASale(t *testing.T) {
 		return err == nil && len(c.Value) == 1
 	}
 	settings := []string{
-		strings.Replace(shop.setting(), `"cancel"`, `"deadline"`, 1), `stock.reserve.hold = "15m"`, fmt.Sprintf(`
+		strings.Replace(shop.setting(), `"cancel_then_release"`, `"release_after_deadline"`, 1),
+		`stock.reserve.reservation_ttl = "15m"`, fmt.Sprintf(`
 [[sale]]
 name = "now"
 skus = ["1001"]
 starts = %s
-ends = %s`, time.Now().Add(-time.Minute).UTC().Format(time.RFC3339), time.Now().Add(30*time.Minute).UTC().Format(time.RFC3339)),
+ends = %s`,
+			time.Now().Add(-time.Minute).UTC().Format(time.RFC3339), time.Now().Add(30*time.Minute).UTC().Format(time.RFC3339)),
 	}
 	one := reserves(t, r, units, settings...)
 	two := reserves(t, r, 0, settings...)
@@ -74,7 +76,8 @@ ends = %s`, time.Now().Add(-time.Minute).UTC().Format(time.RFC3339), time.Now().
 		}
 	}
 	sells(3 * units)
-	soon(t, "all that is known is settled", func() bool { return ledgerOf(t, r, "1001") == account{units, lost, units - lost} })
+	soon(t, "all that is known is settled",
+		func() bool { return ledgerOf(t, r, "1001") == account{units, lost, units - lost} })
 	if bought != units-lost || shop.booked() != bought {
 		t.Errorf("%d bought, the shop has %d orders, of %d units", bought, shop.booked(), units-lost)
 	}

@@ -14,14 +14,15 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/stockgate/ledger/redisstore"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // stockAll gives each of so many SKUs, from 1001 on, its units.
-func stockAll(t *testing.T, o link.Options, skus, units int) {
+func stockAll(t *testing.T, o redisconn.Options, skus, units int) {
 	t.Helper()
 	o.PoolSize, o.ConnectTimeout, o.Timeout, o.BreakerErrors, o.BreakerPause = 4, long, long, 100, time.Second
-	r, err := redisstore.New(redisstore.Options{Options: o, Events: 10_000, Visitor: true, Log: slog.New(slog.DiscardHandler)})
+	r, err := redisstore.New(redisstore.Options{Options: o, Events: 10_000, Visitor: true,
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,8 @@ func reckon(t *testing.T, c redis.UniversalClient, shop *bookshop, skus, units i
 	for i := range skus {
 		sku := strconv.Itoa(1001 + i)
 		f := fields(c, sku)
-		for end := time.Now().Add(4 * long); f["state"] != "frozen" && f["held"] != "0"; f = fields(c, sku) { // leases are long
+		// leases are long
+		for end := time.Now().Add(4 * long); f["state"] != "frozen" && f["held"] != "0"; f = fields(c, sku) {
 			if time.Now().After(end) {
 				t.Fatalf("%s is never decided: %v", sku, f)
 			}
@@ -124,16 +126,16 @@ func TestCluster_SellsOnThroughMigrationAndFailOver(t *testing.T) {
 	}
 	nodes, shop := redistest.Cluster(t, 3, 1), book(t, nil)
 	client := nodes.Client()
-	stockAll(t, link.Options{Topology: link.Cluster, Addresses: nodes.Addrs()}, skus, units)
+	stockAll(t, redisconn.Options{Topology: redisconn.Cluster, Addresses: nodes.Addrs()}, skus, units)
 	settings := []string{
 		"stock.source = \"redis\"\nstock.redis.addresses = " + quoted(nodes.Addrs()...),
-		boundless, shop.setting(), `stock.reserve.hold = "2s"`, reserveRoutes,
+		boundless, shop.setting(), `stock.reserve.reservation_ttl = "2s"`, reserveRoutes,
 	}
 	one, two := gate(t, settings...), gate(t, settings...)
 	served, end := shopping(shoppers, 40, skus, []string{one.front, two.front})
 	moved, dead := skuOn(nodes, 0, skus), skuOn(nodes, 1, skus)
 	soon(t, "a quarter is sold", func() bool { return served.Load() > int64(shoppers/4) })
-	slot := link.Slot("{" + moved + "}")
+	slot := redisconn.Slot("{" + moved + "}")
 	nodes.Move(slot, nodes.Masters[2], nil)
 	before := fields(client, moved)["sold"]
 	took := soon(t, "the SKU that has moved is sold on", func() bool { return fields(client, moved)["sold"] != before })
@@ -164,7 +166,7 @@ func TestCluster_SellsOnThroughMigrationAndFailOver(t *testing.T) {
 // skuOn is the last SKU that a master had at the beginning.
 func skuOn(nodes *redistest.Nodes, master, skus int) (sku string) {
 	for i := range skus {
-		if s := strconv.Itoa(1001 + i); link.Slot("{"+s+"}")*len(nodes.Masters)/16384 == master {
+		if s := strconv.Itoa(1001 + i); redisconn.Slot("{"+s+"}")*len(nodes.Masters)/16384 == master {
 			sku = s
 		}
 	}

@@ -115,7 +115,8 @@ func TestCommands_ExitCodesDistinguishFailureFromMisuse(t *testing.T) {
 	absent := strings.TrimPrefix(nowhere(t), "http://")
 	memory := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\n"+routes)
 	silent := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nadmin.listen = \"\"\n"+routes)
-	off := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"off\"\n"+strings.Replace(routes, "check", "limit", 1))
+	off := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"off\"\n"+
+		strings.Replace(routes, "check", "limit", 1))
 	for _, c := range []struct {
 		args      string
 		code      int

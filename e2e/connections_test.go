@@ -11,7 +11,7 @@ import (
 func TestConnectionLimit_AnswersAndClosesTheExcess(t *testing.T) {
 	t.Parallel()
 	const most, tried = 10, 30
-	g := gate(t, open(t, nil).setting(), "limits.connection.max_open_per_ip = 10")
+	g := gate(t, open(t, nil).setting(), "limits.connection.max_connections_per_ip = 10")
 	var all, usable []net.Conn
 	for range tried {
 		all = append(all, dial(t, g.front))
@@ -56,7 +56,8 @@ func stays(t *testing.T, c net.Conn) bool {
 	if resp.StatusCode == http.StatusOK && !resp.Close {
 		return true
 	}
-	if reason := resp.Header.Get("X-Sluice-Reason"); resp.StatusCode != http.StatusTooManyRequests || reason != "ip_conns" || !resp.Close {
+	if reason := resp.Header.Get("X-Sluice-Reason"); resp.StatusCode != http.StatusTooManyRequests ||
+		reason != "ip_conns" || !resp.Close {
 		t.Errorf("rejected with %d %q, close %v", resp.StatusCode, reason, resp.Close)
 	}
 	if n, err := in.Read(make([]byte, 1)); n != 0 || err != io.EOF {

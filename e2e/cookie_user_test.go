@@ -29,7 +29,8 @@ func TestIdentity_OneCookieIsOneUserHoweverItIsWritten(t *testing.T) {
 		placed[v]++
 	})
 	g := reserves(t, redistest.Start(t), 100, shop.setting())
-	for _, user := range []string{"s-7", "s-%37", "%73-7", "%73%2D%37", "s%2d7", `"s-7"`, `"s-\067"`, "s-7 x=1", "s-7\tx=1", "s-7,x=1", `"s-7" x=1`, `s-7"`} {
+	for _, user := range []string{"s-7", "s-%37", "%73-7", "%73%2D%37", "s%2d7", `"s-7"`, `"s-\067"`, "s-7 x=1",
+		"s-7\tx=1", "s-7,x=1", `"s-7" x=1`, `s-7"`} {
 		b := &buyer{user: user}
 		b.buy(g.front)
 		b.leave()

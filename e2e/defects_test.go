@@ -23,7 +23,8 @@ func shopOf(t *testing.T, example string) *knownShop {
 func TestDefects_ShopThatSellsOneTooManyIsClosedAtItsTotal(t *testing.T) {
 	t.Parallel()
 	k := &knownShop{
-		example: "spikesystem", fill: "HSET ticket_hash_key ticket_total_nums 3 ticket_sold_nums 0", keys: []string{"ticket_hash_key"},
+		example: "spikesystem", fill: "HSET ticket_hash_key ticket_total_nums 3 ticket_sold_nums 0",
+		keys: []string{"ticket_hash_key"},
 		decide: `
 local total, sold = unpack(redis.call('HMGET', KEYS[1], 'ticket_total_nums', 'ticket_sold_nums'))
 if tonumber(total) < tonumber(sold) then return 0 end

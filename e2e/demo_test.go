@@ -9,7 +9,8 @@ import (
 func TestDemo_BooksBalance(t *testing.T) {
 	t.Parallel()
 	out := ok(t, "demo", "--shoppers=120", "--units=60", "--patience=40s")
-	wants(t, out, "  reserve\n", "  oversold"+strings.Repeat(" ", 35)+"0\n", "The ledger balances: ", " given back; ", " lost responses resolved.")
+	wants(t, out, "  reserve\n", "  oversold"+strings.Repeat(" ", 35)+"0\n", "The ledger balances: ", " given back; ",
+		" lost responses resolved.")
 	if strings.Contains(out, "BROKEN") {
 		t.Errorf("something is broken:\n%s", out)
 	}

@@ -46,7 +46,8 @@ func withFiles(t *testing.T, files int, settings ...string) *running {
 	t.Helper()
 	text := listeners + "server.shutdown_delay = \"0s\"\n" + strings.Join(settings, "\n") + "\n" + routes
 	path := file(t, text)
-	return start(t, path, exec.Command("prlimit", fmt.Sprintf("--nofile=%d:%d", files, files), binary, "run", "--config", path))
+	return start(t, path, exec.Command("prlimit", fmt.Sprintf("--nofile=%d:%d", files, files), binary, "run", "--config",
+		path))
 }
 
 // A client that opens as many connections as it can leaves health, operators and the gate's own connections their
@@ -54,9 +55,10 @@ func withFiles(t *testing.T, files int, settings ...string) *running {
 func TestDescriptors_HealthIsAnsweredWhileAClientTakesAll(t *testing.T) {
 	t.Parallel()
 	const files, tried = 512, 900
-	g := withFiles(t, files, open(t, nil).setting(), "upstream.max_conns = 64", "server.read_header_timeout = \"1m\"", "server.read_timeout = \"1m\"")
-	if text := g.log.String(); !strings.Contains(text, "limits.connection.max_open is lowered") ||
-		!strings.Contains(text, `"max_open":50000`) || !strings.Contains(text, `"allowed":512`) ||
+	g := withFiles(t, files, open(t, nil).setting(), "upstream.max_conns = 64", "server.read_header_timeout = \"1m\"",
+		"server.read_timeout = \"1m\"")
+	if text := g.log.String(); !strings.Contains(text, "limits.connection.max_connections is lowered") ||
+		!strings.Contains(text, `"max_connections":50000`) || !strings.Contains(text, `"allowed":512`) ||
 		!strings.Contains(text, "LimitNOFILE") {
 		t.Errorf("the log does not tell of the descriptors:\n%s", text)
 	}

@@ -10,7 +10,8 @@ func draw(fixed, adaptive []moment) string {
 	var b strings.Builder
 	fmt.Fprint(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 460" font-family="sans-serif" font-size="12">
 <rect width="760" height="460" fill="#fff"/>
-<text x="60" y="20" font-size="14">A shop of 20 workers whose latency triples for 10 s, under more shoppers than it can serve</text>
+<text x="60" y="20"
+ font-size="14">A shop of 20 workers whose latency triples for 10 s, under more shoppers than it can serve</text>
 `)
 	inside := func(m moment) float64 { return m.inside }
 	served := func(m moment) float64 { return m.served * 10 }
@@ -61,7 +62,9 @@ func (p panel) y(v float64) float64 { return float64(p.top) + height*(1-min(v, p
 func (p panel) frame(moments, step int) {
 	fmt.Fprintf(p.to, "<text x=\"%g\" y=\"%d\">%s</text>\n", left, p.top-5, p.title)
 	for v := 0; float64(v) <= p.most; v += step {
-		fmt.Fprintf(p.to, "<path d=\"M%g %.1fh%g\" stroke=\"#ddd\"/><text x=\"%g\" y=\"%.1f\" text-anchor=\"end\">%d</text>\n", left, p.y(float64(v)), width, left-6, p.y(float64(v))+4, v)
+		fmt.Fprintf(p.to, "<path d=\"M%g %.1fh%g\" stroke=\"#ddd\"/>"+
+			"<text x=\"%g\" y=\"%.1f\" text-anchor=\"end\">%d</text>\n",
+			left, p.y(float64(v)), width, left-6, p.y(float64(v))+4, v)
 	}
 	for i := 0; i <= moments; i += 20 {
 		x := left + width*float64(i)/float64(moments)
@@ -74,5 +77,6 @@ func (p panel) line(film []moment, of func(moment) float64, colour, dashes strin
 	for i, m := range film {
 		points[i] = fmt.Sprintf("%.1f,%.1f", left+width*(float64(i)+0.5)/float64(len(film)), p.y(of(m)))
 	}
-	fmt.Fprintf(p.to, "<polyline fill=\"none\" stroke=%q stroke-width=\"1.5\" stroke-dasharray=%q points=%q/>\n", colour, dashes, strings.Join(points, " "))
+	fmt.Fprintf(p.to, "<polyline fill=\"none\" stroke=%q stroke-width=\"1.5\" stroke-dasharray=%q points=%q/>\n", colour,
+		dashes, strings.Join(points, " "))
 }

@@ -21,18 +21,16 @@ func TestObserve_OneLimitIsObservedAndTheOthersEnforced(t *testing.T) {
 		}
 	})
 	g := gate(t, shop.setting(), `stock.source = "off"
-limits.connection.rate = "1/h"
-limits.connection.burst = 1
-limits.connection.max_open_per_ip = 1
-limits.connection.enforce = false
+limits.connection.request_rate = "1/h"
+limits.connection.request_burst = 1
+limits.connection.max_connections_per_ip = 1
 limits.window.size = "1s"
 limits.window.max = 1
 limits.window.max_per_sku = 0
-limits.window.carry = 0
-limits.window.enforce = false
+limits.window.max_delay = "0s"
 limits.concurrency.max_in_flight = 1
 limits.concurrency.max_queue = 0
-limits.concurrency.enforce = false
+limits.observe_only = ["connection", "window", "concurrency"]
 responses.ratelimit_headers = true
 [[limits.rate]]
 name = "user"
@@ -65,7 +63,8 @@ gate = "limit"
 	first.must(t, 200, "")
 	second.must(t, 429, "rate")
 	for _, a := range []answer{first, second} {
-		if policy, left := a.header.Get("RateLimit-Policy"), a.header.Get("RateLimit"); policy != `"user";q=1;w=3600` || left != `"user";r=0;t=3600` {
+		if policy, left := a.header.Get("RateLimit-Policy"), a.header.Get("RateLimit"); policy != `"user";q=1;w=3600` ||
+			left != `"user";r=0;t=3600` {
 			t.Errorf("RateLimit-Policy %q, RateLimit %q", policy, left)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 const exampleSecret = "an-example-of-a-secret-of-32-bytes"
@@ -48,7 +49,8 @@ func TestExamples_ShopsAreShortAndValid(t *testing.T) {
 func TestExamples_ShopInGoSellsBehindTheGate(t *testing.T) {
 	t.Parallel()
 	shop := filepath.Join(t.TempDir(), "shop")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", shop, "../examples/go").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", shop,
+		"../examples/go").CombinedOutput(); err != nil {
 		t.Fatalf("build the shop: %v\n%s", err, out)
 	}
 	trades(t, "go", exec.Command(shop))
@@ -66,7 +68,7 @@ func TestExamples_ShopInNodeSellsBehindTheGate(t *testing.T) {
 // trades runs an example: its shop in a process, its own configuration, two units, three buyers.
 func trades(t *testing.T, example string, shop *exec.Cmd) {
 	t.Helper()
-	port, redis, secret := portOf(t, redistest.Free(t)), redistest.Start(t), file(t, exampleSecret+"\n")
+	port, redis, secret := portOf(t, testkit.FreeAddress(t)), redistest.Start(t), file(t, exampleSecret+"\n")
 	shop.Env = append(surroundings(), "PORT="+port, "SLUICE_SECRET="+exampleSecret)
 	if err := shop.Start(); err != nil {
 		t.Fatal(err)
@@ -86,7 +88,8 @@ func trades(t *testing.T, example string, shop *exec.Cmd) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := file(t, "server.shutdown_delay = \"0s\"\n"+listeners+strings.ReplaceAll(string(text), "127.0.0.1:9000", "127.0.0.1:"+port))
+	path := file(t, "server.shutdown_delay = \"0s\"\n"+listeners+strings.ReplaceAll(string(text), "127.0.0.1:9000",
+		"127.0.0.1:"+port))
 	environment := []string{"SLUICE_SECRET_FILE=" + secret, "REDIS_ADDR=" + redis.Addr}
 	stock := exec.Command(binary, "stock", "set", "--config", path, "1001", "2")
 	stock.Env = append(surroundings(), environment...)

@@ -23,7 +23,7 @@ func TestFailpoints_LedgerBalancesWhereverTheGateDies(t *testing.T) {
 			r, shop := redistest.Start(t), book(t, nil)
 			addresses, front := fixed(t)
 			const units, shoppers = 10, 20
-			first := dying(t, mortal, place+":2", r, units, shop.setting(), addresses, `stock.reserve.hold = "1s"`)
+			first := dying(t, mortal, place+":2", r, units, shop.setting(), addresses, `stock.reserve.reservation_ttl = "1s"`)
 			stop := make(chan struct{})
 			var all sync.WaitGroup
 			for u := range shoppers {
@@ -38,7 +38,11 @@ func TestFailpoints_LedgerBalancesWhereverTheGateDies(t *testing.T) {
 			soon(t, "the gate dies", first.gone)
 			atDeath := ledgerOf(t, r, "1001")
 			first.again(t)
-			soon(t, "all is sold and decided", func() bool { a := ledgerOf(t, r, "1001"); return a.held == 0 && a.sold == units })
+			soon(t, "all is sold and decided", func() bool {
+				a := ledgerOf(t, r, "1001")
+				return a.held == 0 &&
+					a.sold == units
+			})
 			close(stop)
 			all.Wait()
 			if shop.booked() != units {

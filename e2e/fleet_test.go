@@ -58,8 +58,8 @@ func (d *dated) worst(length time.Duration) (most int) {
 	return most
 }
 
-// crowded sends requests to a gate over some connections, at a steady rate whatever the answers, until stop is closed or the gate
-// goes away.
+// crowded sends requests to a gate over some connections, at a steady rate whatever the answers, until stop is closed
+// or the gate goes away.
 func crowded(t *testing.T, all *sync.WaitGroup, address string, perSecond int, stop <-chan struct{}) {
 	const connections, beat = 4, 2 * time.Millisecond
 	for range connections {
@@ -104,9 +104,9 @@ func crowdedFor(t *testing.T, address string, perSecond int, length time.Duratio
 	all.Wait()
 }
 
-// steady wants a second in which the shop gets the budget of the gates, perWindow in 10 ms, to within 5 %. A machine that is busy
-// with other things lets windows pass unused; then those that were used, and those that were full, must have had the parts that
-// sum up to the budget, to within 5 %. Without any such second the law is broken.
+// steady wants a second in which the shop gets the budget of the gates, perWindow in 10 ms, to within 5 %. A machine
+// that is busy with other things lets windows pass unused; then those that were used, and those that were full, must
+// have had the parts that sum up to the budget, to within 5 %. Without any such second the law is broken.
 func (d *dated) steady(t *testing.T, when string, perWindow int, gates ...*running) {
 	t.Helper()
 	windows := func(name string) (n float64) {
@@ -153,7 +153,7 @@ func TestFleet_KeepsOneBudget(t *testing.T) {
 	defer close(stop)
 	add := func() *running {
 		g := gate(t, shop.shop.setting(), redisAt(redis), unlimited, "limits.window.scope = \"fleet\"",
-			"limits.window.max = 5", "limits.window.max_per_sku = 0", "limits.window.carry = 0", fleetRoute)
+			"limits.window.max = 5", "limits.window.max_per_sku = 0", "limits.window.max_delay = \"0s\"", fleetRoute)
 		crowded(t, &crowd, g.front, perSecond, stop)
 		return g
 	}
@@ -196,8 +196,10 @@ func TestFleet_WithoutRedisEachInstanceKeepsItsShare(t *testing.T) {
 	defer close(stop)
 	var gates [2]*running
 	for i := range gates {
-		gates[i] = gate(t, shop.shop.setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr), unlimited,
-			"limits.window.scope = \"fleet\"", "limits.window.max = 5", "limits.window.max_per_sku = 0", "limits.window.carry = 0", fleetRoute)
+		gates[i] = gate(t, shop.shop.setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr),
+			unlimited,
+			"limits.window.scope = \"fleet\"", "limits.window.max = 5", "limits.window.max_per_sku = 0",
+			"limits.window.max_delay = \"0s\"", fleetRoute)
 	}
 	counts(t, 2, gates[:]...)
 	for _, g := range gates {
@@ -220,8 +222,10 @@ func TestFleet_ReloadJoinsAndLeaves(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
 	listed := func() int64 { return redis.Client.ZCard(t.Context(), "sluice:fleet:shop").Val() }
-	g := gate(t, open(t, nil).setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr), unlimited, "limits.window.size = \"1s\"",
-		"limits.window.max = 4", "limits.window.max_per_sku = 0", "limits.window.carry = 0", "limits.window.scope = \"instance\"", "fleet.instances = 0", fleetRoute)
+	g := gate(t, open(t, nil).setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr), unlimited,
+		"limits.window.size = \"1s\"",
+		"limits.window.max = 4", "limits.window.max_per_sku = 0", "limits.window.max_delay = \"0s\"",
+		"limits.window.scope = \"instance\"", "fleet.instances = 0", fleetRoute)
 	text, err := os.ReadFile(g.file)
 	if err != nil {
 		t.Fatal(err)

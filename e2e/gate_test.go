@@ -1,23 +1,23 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 // Bounds that only a broken gate meets: a loaded machine is slow, and no test is about speed.
 const (
 	long  = 30 * time.Second      // for what should take a moment
-	pause = 20 * time.Millisecond // between two looks; slow enough for limits.connection.rate
+	pause = 20 * time.Millisecond // between two looks; slow enough for limits.connection.request_rate
 )
 
 // routes are what a gate has when its settings name none: an order route and the rest of the shop.
@@ -179,23 +179,7 @@ func (g *running) cleanUp() {
 }
 
 // journal is what the process has written to standard error.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
+type journal struct{ testkit.Log }
 
 // line is one entry of the log, as far as tests look at it.
 type line struct{ Level, Msg, Key, Address, SKU string }

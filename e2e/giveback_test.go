@@ -15,7 +15,8 @@ import (
 
 // decide asks the control API to do something to an order, and returns what it complained of.
 func (g *running) decide(serial, op string) (complaint string) {
-	resp, err := g.client.Post("http://"+g.admin+"/api/v1/reservations/"+serial+"/"+op+"?sku=1001", "application/json", nil)
+	resp, err := g.client.Post("http://"+g.admin+"/api/v1/reservations/"+serial+"/"+op+"?sku=1001", "application/json",
+		nil)
 	if err != nil {
 		return err.Error()
 	}
@@ -30,8 +31,8 @@ func (g *running) decide(serial, op string) (complaint string) {
 func TestReserve_ReleasedUnitIsBuyableOnEveryInstance(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t), book(t, nil)
-	one := reserves(t, r, 1, shop.setting(), `stock.sold_out_memory = "1h"`) // time opens nothing
-	two := reserves(t, r, 0, shop.setting(), `stock.sold_out_memory = "1h"`)
+	one := reserves(t, r, 1, shop.setting(), `stock.sold_out_ttl = "1h"`) // time opens nothing
+	two := reserves(t, r, 0, shop.setting(), `stock.sold_out_ttl = "1h"`)
 	first := &buyer{user: "1", key: "first"}
 	if status, reason := first.buy(one.front); status != 200 {
 		t.Fatal(status, reason)
@@ -91,7 +92,8 @@ func TestReserve_FlushedLedgerSellsNothingAndReportsWhy(t *testing.T) {
 	if err := r.Client.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	soon(t, "the gate has noticed", func() bool { return strings.Contains(g.log.String(), "ledger lost what it had said") })
+	soon(t, "the gate has noticed",
+		func() bool { return strings.Contains(g.log.String(), "ledger lost what it had said") })
 	booked := shop.booked()
 	for u := range 50 {
 		status, reason := (&buyer{user: fmt.Sprint("late-", u)}).buy(g.front)
@@ -106,7 +108,8 @@ func TestReserve_FlushedLedgerSellsNothingAndReportsWhy(t *testing.T) {
 	if n := g.metric("sluice_ledger_closed_total", `why="missing"`); n != 1 {
 		t.Errorf("%v SKUs closed", n)
 	}
-	if s := run(t, "", "stock", "get", "--admin", "http://"+g.admin, "1001"); s.code == 0 || !strings.Contains(s.complaint, "gone") {
+	if s := run(t, "", "stock", "get", "--admin", "http://"+g.admin, "1001"); s.code == 0 ||
+		!strings.Contains(s.complaint, "gone") {
 		t.Errorf("exit code %d: %s", s.code, s.complaint)
 	}
 }
@@ -120,7 +123,8 @@ func TestReserve_RedisThatMayEvictIsRejectedAtStart(t *testing.T) {
 		t.Errorf("exit code %d", s.code)
 	}
 	wants(t, s.complaint, "stock.redis.addresses", "allkeys-lru", "noeviction")
-	if text, err := exec.Command(binary, "check", "--online", path).CombinedOutput(); err == nil || !strings.Contains(string(text), "noeviction") {
+	if text, err := exec.Command(binary, "check", "--online", path).CombinedOutput(); err == nil ||
+		!strings.Contains(string(text), "noeviction") {
 		t.Errorf("check --online: %v\n%s", err, text)
 	}
 }
@@ -138,7 +142,7 @@ func TestOrderState_ClientLearnsItsOrdersState(t *testing.T) {
 		}
 		return n == 1
 	})
-	g := reserves(t, r, 5, shop.setting(), `upstream.response_timeout = "300ms"`)
+	g := reserves(t, r, 5, shop.setting(), `upstream.response_header_timeout = "300ms"`)
 	b := &buyer{user: "7", key: "my/own \"key\""}
 	b.key = strings.ReplaceAll(b.key, " ", "_")
 	if status, reason := b.buy(g.front); status != 504 || reason != "upstream_timeout" {

@@ -85,18 +85,20 @@ func rateOf(t *testing.T) int {
 	return n
 }
 
-// A hundred times SIGHUP under load, with good and bad files by turns: no request fails, no counter falls, each bad file
-// is told with line and key, an override outlives all of them, and who listens to the events goes on hearing them.
+// A hundred times SIGHUP under load, with good and bad files by turns: no request fails, no counter falls, each bad
+// file is told with line and key, an override outlives all of them, and who listens to the events goes on hearing them.
 func TestReload_AHundredHangupsLoseNothing(t *testing.T) {
 	t.Parallel()
 	shop := open(t, nil)
-	g := gate(t, shop.setting(), `stock.source = "off"`, unlimited, "limits.concurrency.max_in_flight = 1000", "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"")
+	g := gate(t, shop.setting(), `stock.source = "off"`, unlimited, "limits.concurrency.max_in_flight = 1000",
+		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"")
 	text, err := os.ReadFile(g.file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var set struct{ ID string }
-	if code := g.told("POST", "/overrides", `{"key": "limits.concurrency.max_queue", "value": 77, "for": "1h"}`, &set); code != 200 {
+	if code := g.told("POST", "/overrides", `{"key": "limits.concurrency.max_queue", "value": 77, "for": "1h"}`,
+		&set); code != 200 {
 		t.Fatalf("override: %d", code)
 	}
 	events, err := g.client.Transport.RoundTrip(mustAsk(t, "http://"+g.admin+"/api/v1/events"))
@@ -137,7 +139,8 @@ func TestReload_AHundredHangupsLoseNothing(t *testing.T) {
 	soon(t, "the events go on", func() bool { return heard.Load() > before })
 	sent := end()
 	g.wantMetric(float64(sent), "sluice_http_requests_total", `route="all"`)
-	wants(t, g.log.String(), "limits.concurrency.max_in_flight: 1000 -> 2000", "limits.concurrency.max_in_flight: 2000 -> 1000")
+	wants(t, g.log.String(), "limits.concurrency.max_in_flight: 1000 -> 2000",
+		"limits.concurrency.max_in_flight: 2000 -> 1000")
 	t.Logf("%d requests, %.0f/s, and 100 reloads: none failed", sent, float64(sent)/time.Since(start).Seconds())
 }
 

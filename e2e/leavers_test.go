@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// Clients that leave by a reset at every step of their way, before a PROXY header and in the midst of it, in a head and a body, while
-// they are in the shop, wait for a place or have left HTTP, leave nothing behind: every connection and every place is free again.
+// Clients that leave by a reset at every step of their way, before a PROXY header and in the midst of it, in a head and
+// a body, while they are in the shop, wait for a place or have left HTTP, leave nothing behind: every connection and
+// every place is free again.
 func TestConnections_ResetReleasesEverything(t *testing.T) {
 	t.Parallel()
 	const preface = "PROXY TCP4 203.0.113.9 127.0.0.1 4000 80\r\n"
@@ -21,12 +22,17 @@ func TestConnections_ResetReleasesEverything(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "x")
 	})
-	g := gate(t, shop.setting(), `stock.source = "off"`, "server.proxy_protocol = true", `server.trusted_proxies = ["127.0.0.0/8"]`,
-		"limits.connection.max_open_per_ip = 20", "limits.concurrency.max_in_flight = 2", "limits.concurrency.max_queue = 4", "limits.concurrency.queue_timeout = \"60s\"",
-		"limits.window.max = 4", "limits.window.max_per_sku = 0", "limits.window.carry = 2", fleetRoute)
-	steps := []string{"", "PRO", preface, preface + "GET / HT", preface + "POST / HTTP/1.1\r\nHost: s\r\nContent-Length: 9\r\n\r\nhalf",
+	g := gate(t, shop.setting(), `stock.source = "off"`, "server.proxy_protocol = true",
+		`server.trusted_proxies = ["127.0.0.0/8"]`,
+		"limits.connection.max_connections_per_ip = 20", "limits.concurrency.max_in_flight = 2",
+		"limits.concurrency.max_queue = 4",
+		"limits.concurrency.queue_timeout = \"60s\"",
+		"limits.window.max = 4", "limits.window.max_per_sku = 0", "limits.window.max_delay = \"20ms\"", fleetRoute)
+	steps := []string{"", "PRO", preface, preface + "GET / HT", preface +
+		"POST / HTTP/1.1\r\nHost: s\r\nContent-Length: 9\r\n\r\nhalf",
 		preface + "POST / HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nha",
-		preface + strings.Repeat("GET / HTTP/1.1\r\nHost: s\r\n\r\n", 8), preface + "GET / HTTP/1.1\r\nHost: s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+		preface + strings.Repeat("GET / HTTP/1.1\r\nHost: s\r\n\r\n", 8), preface +
+			"GET / HTTP/1.1\r\nHost: s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
 		preface + "POST / HTTP/1.1\r\nHost: s\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n"}
 	leaves := func(c net.Conn) {
 		_ = c.(*net.TCPConn).SetLinger(0)

@@ -55,8 +55,10 @@ func everything(t *testing.T, s *redistest.Server) map[string]string {
 func prepared(t *testing.T, s *redistest.Server, path, sku string) map[string]string {
 	t.Helper()
 	ok(t, "stock", "set", "--config", path, sku, "77")
-	for _, command := range []string{"SET sluice:secret 00112233445566778899aabbccddeeff", "SET sluice:instances 3", "HSET sluice:sales double paused",
-		"SET seckill:stock:1001 77", "ZADD sluice:skus 0 1001", "ZADD sluice:fleet:shop 1 other", "SADD seckill:users:1001 7"} {
+	for _, command := range []string{"SET sluice:secret 00112233445566778899aabbccddeeff", "SET sluice:instances 3",
+		"HSET sluice:sales double paused",
+		"SET seckill:stock:1001 77", "ZADD sluice:skus 0 1001", "ZADD sluice:fleet:shop 1 other",
+		"SADD seckill:users:1001 7"} {
 		var words []any
 		for _, w := range strings.Fields(command) {
 			words = append(words, w)
@@ -71,16 +73,21 @@ func prepared(t *testing.T, s *redistest.Server, path, sku string) map[string]st
 func TestLoadTest_TouchesNothingThatIsSold(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ gate, settings string }{
-		{"reserve", "stock.reserve.mirror = true\nstock.reserve.status_url = \"http://127.0.0.1:1/orders/{serial}\"\nstock.reserve.fence = \"cancel\""},
+		{"reserve", "stock.reserve.write_back = true\nstock.reserve.status_url = " +
+			"\"http://127.0.0.1:1/orders/{serial}\"\nstock.reserve.on_not_found = \"cancel_then_release\""},
 		{"check", "stock.layout.users_key = \"seckill:users:$sku\"\nlimits.window.scope = \"fleet\""},
-		{"check", "stock.layout.type = \"hash_sold\"\nstock.layout.key = \"goods:$sku_1:$sku_2\"\nstock.per_unit = 2"},
+		{"check", "stock.layout.type = \"hash_sold\"\nstock.layout.key = " +
+			"\"goods:$sku_1:$sku_2\"\nstock.max_in_flight_per_unit = 2"},
 		{"limit", "stock.sold_out_on = { status = [409] }"},
 		{"reserve", "stock.script.preset = \"lock\"\nstock.script.keys = [\"seckill:stock:$sku\", \"lock:$sku\"]"},
-		{"reserve", "stock.layout.type = \"counter_users\"\nstock.script.preset = \"counter_users\"\nstock.layout.users_key = \"seckill:users:$sku\""},
+		{"reserve", "stock.layout.type = \"counter_users\"\nstock.script.preset = " +
+			"\"counter_users\"\nstock.layout.users_key = \"seckill:users:$sku\""},
 	} {
 		redis := redistest.Start(t)
-		path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\n"+redisAt(redis)+"\n"+c.settings+"\n"+strings.Replace(routes, `"check"`, strconv.Quote(c.gate), 1))
-		before := prepared(t, redis, path, map[bool]string{true: "1001:red", false: "1001"}[strings.Contains(c.settings, "$sku_2")])
+		path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\n"+redisAt(redis)+"\n"+c.settings+"\n"+
+			strings.Replace(routes, `"check"`, strconv.Quote(c.gate), 1))
+		before := prepared(t, redis, path,
+			map[bool]string{true: "1001:red", false: "1001"}[strings.Contains(c.settings, "$sku_2")])
 		r := runLoadTest(t, path, "--buyers", "600", "--stock", "60", "--over", "100ms")
 		if r.code != 0 || r.Shop.Orders != 60 || r.Buyer.Bought != 60 || !r.SoldOut || r.Err() != nil {
 			t.Errorf("%s: exit code %d, %+v, %+v, %v\n%s", c.gate, r.code, r.Shop, r.Buyer, r.Err(), r.complaint)
@@ -88,7 +95,8 @@ func TestLoadTest_TouchesNothingThatIsSold(t *testing.T) {
 		if c.gate != "limit" && (r.Ledger == nil || r.Ledger.Sold != 60 || r.Ledger.Free != 0) {
 			t.Errorf("%s: books %+v, the shop %+v", c.gate, r.Ledger, r.Shop)
 		}
-		if c.gate == "reserve" && !strings.Contains(c.settings, "script") && r.Redis.Calls["ledger reserve"] == 0 || c.gate == "check" && r.Redis.Calls["stock read"] == 0 {
+		if c.gate == "reserve" && !strings.Contains(c.settings, "script") && r.Redis.Calls["ledger reserve"] == 0 ||
+			c.gate == "check" && r.Redis.Calls["stock read"] == 0 {
 			t.Errorf("%s: calls %v", c.gate, r.Redis.Calls)
 		}
 		after := everything(t, redis)
@@ -113,10 +121,13 @@ func TestLoadTest_OpenBooksAreNotBroken(t *testing.T) {
 		settings string
 		args     []string
 	}{
-		"a script, and a shop that fails": {"stock.layout.type = \"counter_users\"\nstock.script.preset = \"counter_users\"\nstock.layout.users_key = \"seckill:users:$sku\"\n" + reserveRoutes,
+		"a script, and a shop that fails": {"stock.layout.type = \"counter_users\"\nstock.script.preset = " +
+			"\"counter_users\"\nstock.layout.users_key = \"seckill:users:$sku\"\n" + reserveRoutes,
 			[]string{"--shop-errors", "20"}},
-		"orders under way":            {routes, []string{"--shop-capacity", "1", "--shop-latency", "100ms", "--patience", "500ms"}},
-		"orders of a script likewise": {"stock.script.preset = \"watch\"\n" + reserveRoutes, []string{"--shop-capacity", "1", "--shop-latency", "100ms", "--patience", "500ms"}},
+		"orders under way": {routes, []string{"--shop-capacity", "1", "--shop-latency", "100ms", "--patience",
+			"500ms"}},
+		"orders of a script likewise": {"stock.script.preset = \"watch\"\n" + reserveRoutes,
+			[]string{"--shop-capacity", "1", "--shop-latency", "100ms", "--patience", "500ms"}},
 	} {
 		path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\n"+redisAt(redis)+"\n"+c.settings)
 		r := runLoadTest(t, path, append([]string{"--buyers", "200", "--stock", "100", "--over", "100ms"}, c.args...)...)
@@ -129,7 +140,8 @@ func TestLoadTest_OpenBooksAreNotBroken(t *testing.T) {
 func TestLoadTest_NeedsNoRedisWhereTheGateNeedsNone(t *testing.T) {
 	t.Parallel()
 	for _, gate := range []string{"reserve", "check"} {
-		path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\n"+strings.Replace(routes, `"check"`, strconv.Quote(gate), 1))
+		path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\n"+
+			strings.Replace(routes, `"check"`, strconv.Quote(gate), 1))
 		plot := filepath.Join(t.TempDir(), "sale.svg")
 		r := runLoadTest(t, path, "--buyers", "300", "--stock", "30", "--shape", "ramp", "--over", "500ms", "--plot", plot)
 		if r.code != 0 || r.Shop.Orders != 30 || r.Ledger == nil || r.Ledger.Free != 0 {
@@ -148,7 +160,8 @@ func TestLoadTest_RemovesItsKeysAtTheEnd(t *testing.T) {
 	path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\n"+redisAt(redis)+"\n"+reserveRoutes)
 	keys := func() int64 { return redis.Client.DBSize(t.Context()).Val() }
 	for _, end := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGKILL} {
-		cmd := exec.Command(binary, "loadtest", "--config", path, "--buyers", "500", "--stock", "400", "--shape", "ramp", "--over", "20s")
+		cmd := exec.Command(binary, "loadtest", "--config", path, "--buyers", "500", "--stock", "400", "--shape", "ramp",
+			"--over", "20s")
 		cmd.Env, cmd.SysProcAttr = surroundings(), &syscall.SysProcAttr{Setpgid: true}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -184,7 +197,8 @@ func TestLoadTest_ImpossibleOneReportsWhy(t *testing.T) {
 	}
 	now := time.Now().UTC()
 	sale := func(starts time.Duration) string {
-		return fmt.Sprintf("\n[[sale]]\nname = \"double\"\nskus = [\"1001\"]\nstarts = %s\nends = %s\n", now.Add(starts).Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339))
+		return fmt.Sprintf("\n[[sale]]\nname = \"double\"\nskus = [\"1001\"]\nstarts = %s\nends = %s\n",
+			now.Add(starts).Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339))
 	}
 	on, next := sale(-time.Hour), sale(2*time.Minute)
 	script := filepath.Join(t.TempDir(), "look.lua")
@@ -200,10 +214,15 @@ func TestLoadTest_ImpossibleOneReportsWhy(t *testing.T) {
 		{sells("limits.window.max = \"x\""), nil, 1, []string{"config.toml:5: ", "limits.window.max"}},
 		{sells("") + on, nil, 1, []string{"config.toml:", "sale[1]", "is on"}},
 		{sells("") + next, []string{"--patience", "2m"}, 1, []string{"config.toml:", "sale[1]", "begins in", "may take"}},
-		{sells("stock.layout.type = \"hash_sold\"\nstock.script.preset = \"hash_bought\"\nstock.script.args = [\"$quantity\", \"total\", \"ordered\", \"on\", \"1\"]"), nil, 1, []string{"stock.script.args", "only the shop opens"}},
-		{"upstream.targets = [\"http://127.0.0.1:1\"]\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n", nil, 1, []string{"route", "nothing to test"}},
+		{sells("stock.layout.type = \"hash_sold\"\nstock.script.preset = \"hash_bought\"\nstock.script.args = " +
+			"[\"$quantity\", \"total\", \"ordered\", \"on\", \"1\"]"), nil, 1,
+			[]string{"stock.script.args", "only the shop opens"}},
+		{"upstream.targets = [\"http://127.0.0.1:1\"]\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n", nil, 1,
+			[]string{"route", "nothing to test"}},
 		{sells(""), []string{"--route", "other"}, 1, []string{`no route "other"`}},
-		{"upstream.targets = [\"http://127.0.0.1:1\"]\n" + redisAt(redis) + "\nstock.layout.type = \"script\"\nstock.layout.script_file = " + strconv.Quote(script) + "\n" + routes, nil, 1, []string{"stock.layout.type", "only the shop knows"}},
+		{"upstream.targets = [\"http://127.0.0.1:1\"]\n" + redisAt(redis) +
+			"\nstock.layout.type = \"script\"\nstock.layout.script_file = " + strconv.Quote(script) + "\n" + routes, nil, 1,
+			[]string{"stock.layout.type", "only the shop knows"}},
 		{strings.Replace(sells(""), redis.Addr, "127.0.0.1:1", 1), nil, 3, []string{"redis"}},
 		{sells(""), []string{"--buyers", "0"}, 2, []string{"--buyers"}},
 		{sells(""), []string{"--shape", "square"}, 2, []string{"--shape"}},
@@ -219,8 +238,8 @@ func TestLoadTest_ImpossibleOneReportsWhy(t *testing.T) {
 	}
 }
 
-// foretold is a sale that limits decide and not the machine: how many buyers come, what there is, and what then happens to a
-// load test of it as to the sale, however fast both are.
+// foretold is a sale that limits decide and not the machine: how many buyers come, what there is, and what then happens
+// to a load test of it as to the sale, however fast both are.
 type foretold struct {
 	settings                 string
 	buyers, addresses, units int
@@ -239,17 +258,21 @@ var sales = map[string]foretold{
 	},
 	"few places in the shop": {
 		buyers: 600, addresses: 600, units: 250,
-		settings: "limits.window.max = 0\nlimits.window.max_per_sku = 0\nlimits.concurrency = { max_in_flight = 3, max_queue = 512, queue_timeout = \"1m\" }",
-		orders:   250, home: loadtest.Home{Bought: 250, SoldOut: 350}, rejected: map[string]int64{"sold_out": 350}, inFlight: 3,
+		settings: "limits.window.max = 0\nlimits.window.max_per_sku = 0\nlimits.concurrency = { max_in_flight = 3, " +
+			"max_queue = 512, queue_timeout = \"1m\" }",
+		orders: 250, home: loadtest.Home{Bought: 250, SoldOut: 350}, rejected: map[string]int64{"sold_out": 350}, inFlight: 3,
 	},
 	"a rate of each address": {
 		buyers: 1500, addresses: 300, units: 1000,
-		settings: "limits.window.max = 0\nlimits.window.max_per_sku = 0\nlimits.rate = [{ name = \"per_ip\", key = \"$remote_addr\", rate = \"1/h\", burst = 3 }]",
-		orders:   900, home: loadtest.Home{Bought: 900, GaveUp: 600}, rejected: map[string]int64{"rate": 600}, advice: "limits.rate",
+		settings: "limits.window.max = 0\nlimits.window.max_per_sku = 0\nlimits.rate = [{ name = \"per_ip\", key = " +
+			"\"$remote_addr\", rate = \"1/h\", burst = 3 }]",
+		orders: 900, home: loadtest.Home{Bought: 900, GaveUp: 600}, rejected: map[string]int64{"rate": 600},
+		advice: "limits.rate",
 	},
 	"windows": {
-		buyers: 150, addresses: 150, units: 60, settings: "limits.window.max = 0\nlimits.window.max_per_sku = 1\nresponses.retry_after_jitter = \"0s\"",
-		orders: 60, home: loadtest.Home{Bought: 60, SoldOut: 90}, window: 1,
+		buyers: 150, addresses: 150, units: 60,
+		settings: "limits.window.max = 0\nlimits.window.max_per_sku = 1\nresponses.retry_after_jitter = \"0s\"",
+		orders:   60, home: loadtest.Home{Bought: 60, SoldOut: 90}, window: 1,
 	},
 }
 
@@ -259,22 +282,27 @@ func TestLoadTest_PredictsTheSale(t *testing.T) {
 	for name, s := range sales {
 		t.Run(name, func(t *testing.T) {
 			redis := redistest.Start(t)
-			shop, err := loadtest.OpenShop(loadtest.ShopOptions{Units: int64(s.units), Capacity: 16, Latency: time.Millisecond, Reserved: true, Body: `{"code":0}`})
+			shop, err := loadtest.OpenShop(loadtest.ShopOptions{Units: int64(s.units), Capacity: 16, Latency: time.Millisecond,
+				Reserved: true, Body: `{"code":0}`})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer shop.Close()
-			g := gate(t, "upstream.targets = [\"http://"+shop.Addr()+"\"]", "server.trusted_proxies = [\"127.0.0.0/8\"]", redisAt(redis), s.settings, reserveRoutes)
+			g := gate(t, "upstream.targets = [\"http://"+shop.Addr()+"\"]", "server.trusted_proxies = [\"127.0.0.0/8\"]",
+				redisAt(redis), s.settings, reserveRoutes)
 			ok(t, "stock", "set", "--config", g.file, "1001", fmt.Sprint(s.units))
 
-			r := runLoadTest(t, g.file, "--buyers", fmt.Sprint(s.buyers), "--addresses", fmt.Sprint(s.addresses), "--stock", fmt.Sprint(s.units), "--over", "50ms", "--patience", "50s",
+			r := runLoadTest(t, g.file, "--buyers", fmt.Sprint(s.buyers), "--addresses", fmt.Sprint(s.addresses), "--stock",
+				fmt.Sprint(s.units), "--over", "50ms", "--patience", "50s",
 				"--connections", "64", "--shop-capacity", "16", "--shop-latency", "1ms")
 			if r.code != 0 {
 				t.Fatal(r.complaint)
 			}
 			real, err := loadtest.Run(t.Context(), loadtest.Plan{
-				Front: g.front, Order: loadtest.Order{Match: "POST /api/seckill/{sku}/order", ID: "1001", SKU: "$path_sku", User: "$cookie_uid", Quantity: "1", Address: "X-Forwarded-For"},
-				Buyers: s.buyers, Addresses: s.addresses, Shape: loadtest.Spike, Over: 50 * time.Millisecond, Patience: 50 * time.Second, Tries: 20, Connections: 64,
+				Front: g.front, Order: loadtest.Order{Match: "POST /api/seckill/{sku}/order", ID: "1001", SKU: "$path_sku",
+					User: "$cookie_uid", Quantity: "1", Address: "X-Forwarded-For"},
+				Buyers: s.buyers, Addresses: s.addresses, Shape: loadtest.Spike, Over: 50 * time.Millisecond,
+				Patience: 50 * time.Second, Tries: 20, Connections: 64,
 				Shop: shop, Gate: sold{t, g, redis, "1001"},
 			})
 			if err != nil || real.Err() != nil {
@@ -292,20 +320,22 @@ func TestLoadTest_PredictsTheSale(t *testing.T) {
 // happened wants what was foretold.
 func (s *foretold) happened(t *testing.T, to string, r *loadtest.Result) {
 	t.Helper()
-	if r.Buyer != s.home || r.Shop.Orders != s.orders || r.Shop.Requests != s.orders || r.SoldOut != (s.orders == int64(s.units)) {
+	if r.Buyer != s.home || r.Shop.Orders != s.orders || r.Shop.Requests != s.orders ||
+		r.SoldOut != (s.orders == int64(s.units)) {
 		t.Errorf("%s: %+v, %+v", to, r.Buyer, r.Shop)
 	}
-	if l := r.Ledger; l == nil || *l != (loadtest.Ledger{Total: int64(s.units), Free: int64(s.units) - s.orders, Sold: s.orders, Own: true}) {
+	if l := r.Ledger; l == nil ||
+		*l != (loadtest.Ledger{Total: int64(s.units), Free: int64(s.units) - s.orders, Sold: s.orders, Own: true}) {
 		t.Errorf("%s: books %+v", to, l)
 	}
 	rejected := int64(0)
-	for _, n := range r.Refused {
+	for _, n := range r.Rejected {
 		rejected += n
 	}
-	final := maps.Clone(r.Refused)
+	final := maps.Clone(r.Rejected)
 	delete(final, "undecided") // how many come before the last order is confirmed is chance
 	if r.Requests != rejected+s.orders || r.Broken > 0 || s.rejected != nil && !maps.Equal(final, s.rejected) {
-		t.Errorf("%s: %d requests, %d broke off, rejected %v", to, r.Requests, r.Broken, r.Refused)
+		t.Errorf("%s: %d requests, %d broke off, rejected %v", to, r.Requests, r.Broken, r.Rejected)
 	}
 	if s.inFlight > 0 && r.Shop.PeakInFlight > s.inFlight {
 		t.Errorf("%s: %d in flight", to, r.Shop.PeakInFlight)
@@ -326,10 +356,12 @@ type sold struct {
 	sku   string
 }
 
-func (s sold) Look(context.Context) (loadtest.Look, error) {
+func (s sold) Read(context.Context) (loadtest.GatewayReading, error) {
 	a := ledgerOf(s.t, s.redis, s.sku)
-	return loadtest.Look{
-		Total: int64(a.total), Held: int64(a.held), Sold: int64(a.sold), Free: int64(a.total - a.held - a.sold), Counted: true, Ledger: true,
-		Windows: int64(s.gate.metric("sluice_windows_total", `of="sku"`)), Saturated: int64(s.gate.metric("sluice_windows_saturated_total", `of="sku"`)),
+	return loadtest.GatewayReading{
+		Total: int64(a.total), Held: int64(a.held), Sold: int64(a.sold), Free: int64(a.total - a.held - a.sold),
+		Counted: true, Ledger: true,
+		Windows:   int64(s.gate.metric("sluice_windows_total", `of="sku"`)),
+		Saturated: int64(s.gate.metric("sluice_windows_saturated_total", `of="sku"`)),
 	}, nil
 }

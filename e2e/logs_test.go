@@ -27,8 +27,9 @@ func logged(t *testing.T, settings ...string) (*running, *journal) {
 	return start(t, path, command), out
 }
 
-// unlogged is for tests that weigh the memory of something else: what the access log remembers grows to its bound first.
-const unlogged = "access_log.output = \"off\"\naccess_log.remember = \"0B\""
+// unlogged is for tests that weigh the memory of something else: what the access log remembers grows to its bound
+// first.
+const unlogged = "access_log.output = \"off\"\naccess_log.buffer_size = \"0B\""
 
 // entry is one line of the access log, as far as tests look at it.
 type entry struct {
@@ -107,10 +108,12 @@ gate = "pass"
 // What is secret, and the name of the buyer, is in no log at any level, in no metric, and in no answer to why.
 func TestLogs_HoldNoSecret(t *testing.T) {
 	t.Parallel()
-	const redisPassword, token, secret = "PLANTED-redis-password", "PLANTED-admin-token", "PLANTED-signing-secret-of-32-bytes"
+	const redisPassword, token, secret = "PLANTED-redis-password", "PLANTED-admin-token",
+		"PLANTED-signing-secret-of-32-bytes"
 	r, shop := redistest.Start(t, "--requirepass", redisPassword), open(t, nil)
 	r.Client.Options().Password = redisPassword
-	g, out := logged(t, shop.setting(), redisAt(r), `log.level = "debug"`, `stock.redis.connect_timeout = "5s"`, "access_log.refused_every = 1",
+	g, out := logged(t, shop.setting(), redisAt(r), `log.level = "debug"`, `stock.redis.connect_timeout = "5s"`,
+		"access_log.rejected_per_second = 1000000",
 		fmt.Sprintf("stock.redis.password_file = %q", keep(t, "redis", redisPassword)),
 		fmt.Sprintf("admin.token_file = %q", keep(t, "token", token)),
 		fmt.Sprintf("stock.reserve.secret_file = %q", keep(t, "secret", secret)),
@@ -118,8 +121,10 @@ func TestLogs_HoldNoSecret(t *testing.T) {
 	if s := run(t, "", "stock", "set", "--config", g.file, "--kind", "ledger", "1001", "1"); s.code != 0 {
 		t.Fatalf("set the stock: %s%s", s.out, s.complaint)
 	}
-	private := []string{"Cookie: uid=PLANTED-user; sid=PLANTED-cookie", "Authorization: Bearer PLANTED-bearer", "Proxy-Authorization: Basic PLANTED-proxy",
-		"Referer: https://shop/?PLANTED-referer", "X-Forwarded-For: PLANTED-address", "X-Api-Key: PLANTED-key", "X-Request-Id: "}
+	private := []string{"Cookie: uid=PLANTED-user; sid=PLANTED-cookie", "Authorization: Bearer PLANTED-bearer",
+		"Proxy-Authorization: Basic PLANTED-proxy",
+		"Referer: https://shop/?PLANTED-referer", "X-Forwarded-For: PLANTED-address", "X-Api-Key: PLANTED-key",
+		"X-Request-Id: "}
 	ask := func(id, target, key string) {
 		lines := append([]string{}, private...)
 		lines[len(lines)-1] += id
@@ -132,7 +137,8 @@ func TestLogs_HoldNoSecret(t *testing.T) {
 		lines[len(lines)-1] += id
 		g.ask("POST", "/api/seckill/1001/order?token=PLANTED-query", append(lines, "Idempotency-Key: order-"+id)...)
 	}
-	g.raw(t, "POST /PLANTED-smuggled?PLANTED-query HTTP/1.1\r\nHost: a\r\nHost: b\r\nCookie: uid=PLANTED-cookie\r\nContent-Length: 14\r\n\r\nPLANTED-body..")
+	g.raw(t, "POST /PLANTED-smuggled?PLANTED-query HTTP/1.1\r\nHost: a\r\nHost: b\r\nCookie: "+
+		"uid=PLANTED-cookie\r\nContent-Length: 14\r\n\r\nPLANTED-body..")
 	wrong, err := http.NewRequest("GET", "http://"+g.admin+"/api/v1/stock", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -141,12 +147,14 @@ func TestLogs_HoldNoSecret(t *testing.T) {
 	if _, err := g.send(wrong); err != nil {
 		t.Fatal(err)
 	}
-	if e := out.about(t, "r-ordered"); e.Serial != "order-r-ordered" || e.Order != "confirmed" || e.User == "" || e.Target != shop.url {
+	if e := out.about(t, "r-ordered"); e.Serial != "order-r-ordered" || e.Order != "confirmed" || e.User == "" ||
+		e.Target != shop.url {
 		t.Errorf("the order is told as %+v", e)
 	}
 	out.about(t, "r-passed")
 	out.about(t, "r-checked")
-	why := run(t, "", "why", "--user", "PLANTED-user", "--sku", "1001", "--admin", "http://"+g.admin, "--token-file", keep(t, "token", token))
+	why := run(t, "", "why", "--user", "PLANTED-user", "--sku", "1001", "--admin", "http://"+g.admin, "--token-file",
+		keep(t, "token", token))
 	if why.code != 0 || strings.Count(why.out, "request_id") != 2 {
 		t.Errorf("why tells, exit code %d: %s%s", why.code, why.out, why.complaint)
 	}
@@ -184,7 +192,8 @@ func TestRejection_CauseIsReportedEverywhere(t *testing.T) {
 func TestWhy_ReportsARejection(t *testing.T) {
 	t.Parallel()
 	shop := open(t, nil)
-	g, out := logged(t, shop.setting(), `mode = "enforce"`, `access_log.output = "off"`, "limits.window.max_per_sku = 1\nlimits.window.carry = 0\nlimits.window.size = \"1s\"")
+	g, out := logged(t, shop.setting(), `mode = "enforce"`, `access_log.output = "off"`,
+		"limits.window.max_per_sku = 1\nlimits.window.max_delay = \"0s\"\nlimits.window.size = \"1s\"")
 	ok(t, "stock", "set", "1001", "1000000", "--admin", "http://"+g.admin)
 	reasons := map[string]string{} // by id
 	for i := range 5 {
@@ -202,10 +211,11 @@ func TestWhy_ReportsARejection(t *testing.T) {
 		})
 		wants(t, s.out, id, reason)
 		if reason == "window" {
-			wants(t, s.out, "limits.window: max 0, max_per_sku 1 in 1s, carry 0", "wait_ms")
+			wants(t, s.out, "limits.window: max 0, max_per_sku 1 in 1s, max_delay 0s", "wait_ms")
 		}
 	}
-	if s := run(t, "", "why", "--user", "7", "--sku", "1001", "--json", "--admin", g.admin); strings.Count(s.out, "\n") != 5 {
+	if s := run(t, "", "why", "--user", "7", "--sku", "1001", "--json", "--admin", g.admin); strings.Count(s.out,
+		"\n") != 5 {
 		t.Errorf("of 5 orders these are known: %s", s.out)
 	}
 	for _, args := range [][]string{{"--request-id", "absent"}, {"--user", "8", "--sku", "1001"}} {
@@ -224,7 +234,8 @@ func TestWhy_ReportsARejection(t *testing.T) {
 func TestAccessLog_FloodOfRejectionsIsASampleAndSums(t *testing.T) {
 	t.Parallel()
 	shop := open(t, nil)
-	g, out := logged(t, shop.setting(), unlimited, "access_log.refused_first = 2\naccess_log.refused_every = 1000000")
+	g, out := logged(t, shop.setting(), unlimited,
+		"access_log.rejected_per_second = 2")
 	const rejected = 300
 	for range rejected {
 		g.order("7777").must(t, 404, "unknown_sku")

@@ -65,7 +65,8 @@ func TestMemory_IdleConnectionsAreCheap(t *testing.T) {
 		t.Skip("the race detector needs memory of its own")
 	}
 	shop := open(t, nil)
-	g := gate(t, shop.setting(), unlogged, `stock.source = "off"`, "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"")
+	g := gate(t, shop.setting(), unlogged, `stock.source = "off"`,
+		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"")
 	all := throng(t, g.front, 10_000)
 	for _, c := range all {
 		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: shop\r\n\r\n"); err != nil {

@@ -48,21 +48,30 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 	t.Helper()
 	redis, shop := redistest.Start(t), open(t, nil)
 	redis.Client.Set(t.Context(), "seckill:stock:1001", 10, 0)
-	checks := gate(t, shop.setting(), redisAt(redis), `limits.window.scope = "fleet"`, `traces.endpoint = "http://127.0.0.1:1"`, "[[limits.rate]]\nname = \"per-user\"\nkey = \"$cookie_uid\"\nrate = \"9/s\"\nburst = 9\n"+
-		strings.NewReplacer("gate = \"check\"", "gate = \"check\"\nmax_in_flight = 5", "gate = \"pass\"", "gate = \"pass\"\ncache = \"1s\"").Replace(routes)+
-		"[[sale]]\nname = \"later\"\nskus = [\"9\"]\nstarts = 2099-11-11T00:00:00+08:00\nends = 2099-11-11T02:00:00+08:00\n")
+	checks := gate(t, shop.setting(), redisAt(redis), `limits.window.scope = "fleet"`,
+		`traces.endpoint = "http://127.0.0.1:1"`,
+		"[[limits.rate]]\nname = \"per-user\"\nkey = \"$cookie_uid\"\nrate = \"9/s\"\nburst = 9\n"+
+			strings.NewReplacer("gate = \"check\"", "gate = \"check\"\nmax_in_flight = 5", "gate = \"pass\"",
+				"gate = \"pass\"\ncache = \"1s\"").Replace(routes)+
+			"[[sale]]\nname = \"later\"\nskus = [\"9\"]\nstarts = 2099-11-11T00:00:00+08:00\nends = 2099-11-11T02:00:00+08:00\n")
 	checks.order("1001")
 	checks.order("1002")
 	tell(t, checks.front, "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: +1\r\n\r\n") // one that is malformed
 	other := redistest.Start(t)
-	reserves := gate(t, shop.setting(), redisAt(other), "stock.reserve.mirror = true", reserveRoutes)
+	reserves := gate(t, shop.setting(), redisAt(other), "stock.reserve.write_back = true", reserveRoutes)
 	ok(t, "stock", "set", "--config", reserves.file, "1001", "5")
 	reserves.order("1001")
-	soon(t, "the audit has counted the stock", func() bool { return strings.Contains(reserves.scrape(), "\nsluice_stock_total{") })
+	soon(t, "the audit has counted the stock",
+		func() bool { return strings.Contains(reserves.scrape(), "\nsluice_stock_total{") })
 	scripted := scripted(t, redistest.Start(t), shop, hashScript)
 
+	settles := settler(t, "sqlite:settle.db", redisAt(other))
+	soon(t, "an order is settled", func() bool {
+		return !strings.Contains(settles.scrape(), "sluice_settler_orders_total{target=\"orders\"} 0\n")
+	})
+
 	all = map[string]string{}
-	for _, g := range []*running{checks, reserves, scripted} {
+	for _, g := range []*running{checks, reserves, scripted, settles} {
 		for _, f := range g.families() {
 			if strings.HasPrefix(f.GetName(), "sluice_") {
 				all[f.GetName()] = strings.ToLower(f.GetType().String()) + " | " + labelsOf(f)
@@ -104,7 +113,8 @@ func labelsOf(f *dto.MetricFamily) string {
 
 var metricRow = regexp.MustCompile("(?m)^\\| `(sluice_[a-z_]+)` \\| ([a-z]+) \\| ([a-z, –]+) \\| [^|]+ \\| [^|]+ \\|$")
 
-// The page is held against gates that run, both ways: what it names is there, with its type and labels, and the reverse.
+// The page is held against gates that run, both ways: what it names is there, with its type and labels, and the
+// reverse.
 func TestMetrics_DocumentationMatchesRunningGates(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../docs/metrics.md")

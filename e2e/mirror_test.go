@@ -16,7 +16,7 @@ func TestMirror_ShopThatWritesIntoItSellsNothingMoreAndNothingTwice(t *testing.T
 	t.Parallel()
 	const units, shoppers, atOnce = 200, 600, 4
 	r, shop := redistest.Start(t), book(t, nil)
-	mirror := "stock.reserve.mirror = true"
+	mirror := "stock.reserve.write_back = true"
 	one := reserves(t, r, units, shop.setting(), mirror)
 	two := reserves(t, r, 0, shop.setting(), mirror)
 	left := func() string { return r.Client.Get(context.Background(), key).Val() }
@@ -68,7 +68,8 @@ func TestMirror_ShopThatWritesIntoItSellsNothingMoreAndNothingTwice(t *testing.T
 	close(done)
 	writes.Wait()
 	if bought.Load() != units || shop.booked() != units || ledgerOf(t, r, "1001") != (account{units, 0, units}) {
-		t.Errorf("%d bought, %d heard sold out, the shop has %d orders, the ledger %+v", bought.Load(), soldOut.Load(), shop.booked(), ledgerOf(t, r, "1001"))
+		t.Errorf("%d bought, %d heard sold out, the shop has %d orders, the ledger %+v", bought.Load(), soldOut.Load(),
+			shop.booked(), ledgerOf(t, r, "1001"))
 	}
 	shop.audit(t)
 

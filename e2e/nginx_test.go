@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // nginxExamples are the pages whose lines for nginx people copy.
@@ -54,7 +54,7 @@ func nginxInFront(t *testing.T, snippet, address string) (front string) {
 		t.Fatalf("%d servers in\n%s", n, snippet)
 	}
 	upstream := server.ReplaceAllString(snippet[:i], "server "+address+";")
-	dir, front := t.TempDir(), redistest.Free(t)
+	dir, front := t.TempDir(), testkit.FreeAddress(t)
 	if err := os.Chmod(dir, 0o755); err != nil { // for the workers, which are another user
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestNginx_WithoutKeepaliveEachRequestIsAConnection(t *testing.T) {
 	}
 }
 
-// nginx runs as a user of its own: the socket must be of its group, and nobody else may connect.
+// nginx runs as a user of its own: the socket must be of its group, and no other user may connect.
 func TestNginx_ConnectsByAUnixSocketOfItsGroup(t *testing.T) {
 	t.Parallel()
 	group, err := user.LookupGroup("www-data")

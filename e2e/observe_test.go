@@ -12,8 +12,10 @@ func TestObserve_RejectsNothingAndCountsEverything(t *testing.T) {
 	redis.Client.Set(t.Context(), key, 0, 0)
 	redis.Client.Set(t.Context(), "seckill:stock:plenty", 1_000_000, 0)
 	redis.Client.Set(t.Context(), "seckill:stock:words", "none", 0)
-	g := gate(t, shop.setting(), redisAt(redis), `mode = "observe"`, "limits.window.max_per_sku = 1", "limits.window.carry = 0",
-		`limits.connection.rate = "1/s"`, "limits.connection.burst = 200", "limits.connection.max_open_per_ip = 2")
+	g := gate(t, shop.setting(), redisAt(redis), `mode = "observe"`, "limits.window.max_per_sku = 1",
+		"limits.window.max_delay = \"0s\"",
+		`limits.connection.request_rate = "1/s"`, "limits.connection.request_burst = 200",
+		"limits.connection.max_connections_per_ip = 2")
 
 	each := map[string]func() answer{
 		"sold_out":    func() answer { return g.order("1001") },

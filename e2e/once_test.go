@@ -49,13 +49,14 @@ func reply(status string, r *http.Request) string {
 }
 
 // certain are the deeds after which the shopper hears what the shop said.
-var certain = map[string]int{"answers": 200, "closes idle": 200, "closes at once": 200, "fails after it": 500, "has no time": 503}
+var certain = map[string]int{"answers": 200, "closes idle": 200, "closes at once": 200, "fails after it": 500,
+	"has no time": 503}
 
 // Package upstream tests at most once as a contract, case by case. Here the built binary meets all of them at a time.
 func TestOrder_ReachesTheShopAtMostOnce(t *testing.T) {
 	t.Parallel()
 	bad := misbehave(t, func(c net.Conn, r *http.Request) bool { return deeds[r.Header.Get("Deed")](c, r) })
-	g := stocked(t, "upstream.targets = "+quoted(bad.url), `upstream.response_timeout = "200ms"`, unlimited,
+	g := stocked(t, "upstream.targets = "+quoted(bad.url), `upstream.response_header_timeout = "200ms"`, unlimited,
 		strings.Replace(routes, `"POST /api`, `"/api`, 1))
 	const shoppers, rounds = 8, 5
 	var all sync.WaitGroup
@@ -78,7 +79,8 @@ func TestOrder_ReachesTheShopAtMostOnce(t *testing.T) {
 	}
 	total, arrived := shoppers*rounds*2*len(deeds), bad.arrivals.Load()
 	t.Logf("%d orders sent, %d arrived; %.0f timed out, %.0f broke off", total, arrived,
-		g.metric("sluice_upstream_requests_total", `code="timeout"`), g.metric("sluice_upstream_requests_total", `code="error"`))
+		g.metric("sluice_upstream_requests_total", `code="timeout"`), g.metric("sluice_upstream_requests_total",
+			`code="error"`))
 	if int(arrived) < total/2 {
 		t.Error("most orders never arrived: nothing was tried")
 	}

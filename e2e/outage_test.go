@@ -10,7 +10,7 @@ import (
 func TestRedisOutage_OrdersAreRejectedUntilRedisIsBack(t *testing.T) {
 	t.Parallel()
 	redis, shop := redistest.Start(t), open(t, nil)
-	g := gate(t, shop.setting(), redisAt(redis), `stock.on_error = "refuse"`)
+	g := gate(t, shop.setting(), redisAt(redis), `stock.on_error = "reject"`)
 	redis.Client.Set(t.Context(), key, 100, 0)
 	g.order("1001").must(t, 200, "")
 	g.wantMetric(1, "sluice_redis_up")

@@ -23,8 +23,8 @@ type paced struct {
 	failed []string
 }
 
-// during asks for so long. A page that had to wait since its connection's last one was late counts from when it was due;
-// that this process woke up late is no fault of the gate and does not count.
+// during asks for so long. A page that had to wait since its connection's last one was late counts from when it was
+// due; that this process woke up late is no fault of the gate and does not count.
 func (p *paced) during(t *testing.T, length time.Duration) {
 	t.Helper()
 	var all sync.WaitGroup

@@ -20,7 +20,8 @@ func TestPages_AreReloadedAndABadOneChangesNothing(t *testing.T) {
 		}
 	}
 	page("page.html", "first $reason")
-	g := gate(t, `stock.source = "off"`, "[upstream]\ntargets = [\"http://127.0.0.1:1\"]", "[responses]\ntemplate_dir = \""+dir+"\"",
+	g := gate(t, `stock.source = "off"`, "[upstream]\ntargets = [\"http://127.0.0.1:1\"]",
+		"[responses]\ntemplate_dir = \""+dir+"\"",
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"")
 	got := func(language string) string {
 		req, err := http.NewRequest("GET", "http://"+g.front+"/", nil)

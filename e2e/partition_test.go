@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // wire stands between a client and a server, until it is cut.
@@ -55,34 +55,39 @@ func (w *wire) set(cut bool) {
 	w.open = nil
 }
 
-// One instance is cut off together with the master, and sells on; the sentinels put another master into its place, which all
-// other instances find. When the old one is a replica again, the instance that was cut off tells what was sold.
+// One instance is cut off together with the master, and sells on; the sentinels put another master into its place,
+// which all other instances find. When the old one is a replica again, the instance that was cut off tells what was
+// sold.
 func TestPartition_MasterCutOffWithOneInstanceSellsNoUnitTwice(t *testing.T) {
 	t.Parallel()
 	const units, shoppers = 600, 700
-	w, shop := redistest.Sentinel(t), book(t, func(int, http.ResponseWriter, *http.Request) bool { time.Sleep(25 * time.Millisecond); return false })
+	w, shop := redistest.Sentinel(t),
+		book(t, func(int, http.ResponseWriter, *http.Request) bool { time.Sleep(25 * time.Millisecond); return false })
 	for _, s := range w.Servers {
-		if err := s.Client.Do(t.Context(), "acl", "setuser", "gate", "on", ">open sesame", "~*", "&*", "+@all").Err(); err != nil {
+		if err := s.Client.Do(t.Context(), "acl", "setuser", "gate", "on", ">open sesame", "~*", "&*",
+			"+@all").Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	stockAll(t, link.Options{Topology: link.Sentinel, Addresses: w.Addrs(), MasterName: w.Name}, 1, units)
+	stockAll(t, redisconn.Options{Topology: redisconn.Sentinel, Addresses: w.Addrs(), MasterName: w.Name}, 1, units)
 	var far []string // the sentinels, as the instance knows them that is cut off
 	var wires []*wire
 	for _, s := range w.Addrs() {
 		one := wireTo(t, s)
 		wires, far = append(wires, one), append(far, one.addr)
 	}
-	limits := strings.Replace(boundless, "max_in_flight = 2000\n", "max_in_flight = 1\nlimits.concurrency.max_queue = 2000\nlimits.concurrency.queue_timeout = \"1s\"\n", 1)
+	limits := strings.Replace(boundless, "max_in_flight = 2000\n",
+		"max_in_flight = 1\nlimits.concurrency.max_queue = 2000\nlimits.concurrency.queue_timeout = \"1s\"\n", 1)
 	password := filepath.Join(t.TempDir(), "password")
 	if err := os.WriteFile(password, []byte("open sesame"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	settings := func(sentinels []string) []string {
 		return []string{
-			"stock.source = \"redis\"\nstock.redis.addresses = " + quoted(sentinels...) + "\nstock.redis.master_name = " + strconv.Quote(w.Name) +
+			"stock.source = \"redis\"\nstock.redis.addresses = " + quoted(sentinels...) + "\nstock.redis.master_name = " +
+				strconv.Quote(w.Name) +
 				"\nstock.redis.username = \"gate\"\nstock.redis.password_file = " + strconv.Quote(password),
-			limits, shop.setting(), `stock.reserve.hold = "2s"`, reserveRoutes,
+			limits, shop.setting(), `stock.reserve.reservation_ttl = "2s"`, reserveRoutes,
 		}
 	}
 	off, near := gate(t, settings(far)...), gate(t, settings(w.Addrs())...)
@@ -96,7 +101,8 @@ func TestPartition_MasterCutOffWithOneInstanceSellsNoUnitTwice(t *testing.T) {
 	// Only who is cut off with it has a user there: replicas and sentinels are rejected.
 	inside := redis.NewClient(&redis.Options{Addr: old.Addr, Username: "gate", Password: "open sesame"})
 	defer inside.Close()
-	for _, words := range [][]any{{"acl", "setuser", "default", "off"}, {"client", "kill", "user", "default"}, {"client", "kill", "type", "replica"}} {
+	for _, words := range [][]any{{"acl", "setuser", "default", "off"}, {"client", "kill", "user", "default"},
+		{"client", "kill", "type", "replica"}} {
 		if err := inside.Do(t.Context(), words...).Err(); err != nil {
 			t.Fatal(err)
 		}

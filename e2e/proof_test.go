@@ -16,14 +16,15 @@ import (
 // signedBy is the shop's token for user 7, good for an hour.
 func signedBy(secret string) string {
 	encode := base64.RawURLEncoding.EncodeToString
-	text := encode([]byte(`{"alg":"HS256"}`)) + "." + encode(fmt.Appendf(nil, `{"sub":"7","exp":%d}`, time.Now().Add(time.Hour).Unix()))
+	text := encode([]byte(`{"alg":"HS256"}`)) + "." +
+		encode(fmt.Appendf(nil, `{"sub":"7","exp":%d}`, time.Now().Add(time.Hour).Unix()))
 	h := hmac.New(sha256.New, []byte(secret))
 	h.Write([]byte(text))
 	return text + "." + encode(h.Sum(nil))
 }
 
-// A user is whom the shop has signed; a key that was exchanged is believed without a restart, and the old one no longer;
-// an unsafe key changes nothing.
+// A user is whom the shop has signed; a key that was exchanged is believed without a restart, and the old one no
+// longer; an unsafe key changes nothing.
 func TestJWT_KeyIsExchangedWhileTheGateRuns(t *testing.T) {
 	t.Parallel()
 	shop := open(t, nil)
@@ -35,7 +36,7 @@ func TestJWT_KeyIsExchangedWhileTheGateRuns(t *testing.T) {
 		}
 	}
 	write(first)
-	g := gate(t, shop.setting(), `stock.source = "off"`, "[proof]\njwt_algorithm = \"HS256\"\njwt_key_file = \""+key+"\"",
+	g := gate(t, shop.setting(), `stock.source = "off"`, "[auth]\njwt_algorithm = \"HS256\"\njwt_key_file = \""+key+"\"",
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\nuser = \"$jwt_sub\"")
 	status := func(token string) int {
 		req, err := http.NewRequest("POST", "http://"+g.front+"/", nil)
@@ -50,7 +51,8 @@ func TestJWT_KeyIsExchangedWhileTheGateRuns(t *testing.T) {
 		resp.Body.Close()
 		return resp.StatusCode
 	}
-	if old, later, none := status(signedBy(first)), status(signedBy(second)), status(""); old != 200 || later != 401 || none != 401 {
+	if old, later, none := status(signedBy(first)), status(signedBy(second)), status(""); old != 200 || later != 401 ||
+		none != 401 {
 		t.Fatalf("with its key %d, with another %d, without %d", old, later, none)
 	}
 	write("-----BEGIN PUBLIC KEY-----\n" + strings.Repeat("b", 40))
@@ -63,7 +65,7 @@ func TestJWT_KeyIsExchangedWhileTheGateRuns(t *testing.T) {
 	if got := status(signedBy(first)); got != 401 {
 		t.Errorf("the old key is still believed: %d", got)
 	}
-	wants(t, g.log.String(), "proof.jwt_key_file")
+	wants(t, g.log.String(), "auth.jwt_key_file")
 	if strings.Contains(g.log.String(), second) {
 		t.Error("the log tells the key")
 	}

@@ -55,14 +55,16 @@ func TestConcurrency_HangingSearchLeavesSlotsForOrders(t *testing.T) {
 			<-release
 		}
 	})
-	g := gate(t, shop.setting(), "limits.concurrency.max_in_flight = 10\nlimits.concurrency.queue_timeout = \"50ms\"", threeRoutes)
+	g := gate(t, shop.setting(), "limits.concurrency.max_in_flight = 10\nlimits.concurrency.queue_timeout = \"50ms\"",
+		threeRoutes)
 	var searches sync.WaitGroup
 	defer searches.Wait()
 	defer close(release)
 	for range 8 {
 		searches.Go(func() { g.ask("GET", "/search") })
 	}
-	soon(t, "the searches have all their places", func() bool { return g.metric("sluice_route_in_flight", `route="search"`) == 8 })
+	soon(t, "the searches have all their places",
+		func() bool { return g.metric("sluice_route_in_flight", `route="search"`) == 8 })
 	g.ask("GET", "/search").must(t, 429, "queue_timeout")
 	for range 20 {
 		g.ask("POST", "/order").must(t, 200, "")
@@ -101,7 +103,8 @@ func TestConcurrency_ClientThatLeavesTheQueueNeverReachesTheShop(t *testing.T) {
 			<-release
 		}
 	})
-	g := gate(t, shop.setting(), "limits.concurrency.max_in_flight = 1\nlimits.concurrency.queue_timeout = \"60s\"", threeRoutes)
+	g := gate(t, shop.setting(), "limits.concurrency.max_in_flight = 1\nlimits.concurrency.queue_timeout = \"60s\"",
+		threeRoutes)
 	say := func(path string) (l listener, hangUp func() error) {
 		c := dial(t, g.front)
 		if _, err := io.WriteString(c, "POST "+path+" HTTP/1.1\r\nHost: shop\r\nContent-Length: 0\r\n\r\n"); err != nil {

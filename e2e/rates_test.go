@@ -66,7 +66,7 @@ func TestReload_GrantsNoNewBurst(t *testing.T) {
 		g.by("203.0.113.9", "/api/x").must(t, 429, "rate")
 	}
 	g.by("203.0.113.10", "/api/x").must(t, 200, "")
-	g.rewrite(strings.Replace(string(text), "burst = 3", "burst = 3\nenforce = false", 1), true)
+	g.rewrite("limits.observe_only = [\"per-ip\"]\n"+string(text), true)
 	g.by("203.0.113.9", "/api/x").must(t, 200, "") // the token by which the burst has grown
 	g.by("203.0.113.9", "/api/x").must(t, 200, "")
 	g.wantMetric(5, "sluice_rate_rejected_requests_total", `rate="per-ip"`)
@@ -86,7 +86,8 @@ func TestAddressLists_ApplyFromTheNextRequestOn(t *testing.T) {
 	}
 	say("# none yet\n")
 	shop := open(t, nil)
-	g := gate(t, shop.setting(), behindProxy, "limits.deny = "+quoted("file:"+list), `limits.bypass = ["198.51.100.0/24"]`, limited)
+	g := gate(t, shop.setting(), behindProxy, "limits.deny = "+quoted("file:"+list), `limits.bypass = ["198.51.100.0/24"]`,
+		limited)
 	g.by("203.0.113.9", "/page").must(t, 200, "")
 	for range 5 {
 		g.by("198.51.100.1", "/api/x").must(t, 200, "")
@@ -124,13 +125,16 @@ func (g *running) control(t *testing.T, path string) (status int, text string) {
 
 func TestExplain_PrintsTheKeysOfRates(t *testing.T) {
 	t.Parallel()
-	path := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nlimits.deny = [\"192.0.2.0/24\"]\nlimits.bypass = [\"198.51.100.0/24\"]\n"+behindProxy+limited+
+	path := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nlimits.deny = [\"192.0.2.0/24\"]\nlimits.bypass = "+
+		"[\"198.51.100.0/24\"]\n"+behindProxy+limited+
 		"[[limits.rate]]\nname = \"per-user\"\nkey = \"$cookie_uid\"\nrate = \"1/s\"\nburst = 1\n")
-	wants(t, ok(t, "explain", "GET /api/x", "--config", path, "--ip", "2001:db8::7"), "per-ip counts it by 2001:db8::/64", "per-user counts it by nothing")
+	wants(t, ok(t, "explain", "GET /api/x", "--config", path, "--ip", "2001:db8::7"), "per-ip counts it by 2001:db8::/64",
+		"per-user counts it by nothing")
 	wants(t, ok(t, "explain", "GET /api/x", "-H", "Cookie: uid=7", "--config", path), "per-user counts it by 7")
 	explained(t, "denied_ip", "GET /page", "--config", path, "--ip", "192.0.2.1")
 	wants(t, ok(t, "explain", "GET /api/x", "--config", path, "--ip", "198.51.100.1"), "no limit applies")
-	wants(t, ok(t, "check", path), "per-ip: 0.000833/s of each $remote_addr, burst 3; 1000000 keys in 15.3 MiB", "1 networks denied, 1 never limited")
+	wants(t, ok(t, "check", path), "per-ip: 0.000833/s of each $remote_addr, burst 3; 1000000 keys in 15.3 MiB",
+		"1 networks denied, 1 never limited")
 	wrong := run(t, "", "check", file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\n"+behindProxy+limited+
 		"[[limits.rate]]\nname = \"b\"\nkey = \"$cokie_uid\"\nrate = \"1/s\"\nburst = 1\n"))
 	wants(t, wrong.complaint, `limits.rate[2].key: on route "api": $cokie_uid: unknown variable`)
@@ -140,7 +144,8 @@ func TestExplain_PrintsTheKeysOfRates(t *testing.T) {
 func TestKeyedRate_FloodOfAddressesCostsTheTableAlone(t *testing.T) {
 	const addresses, maxKeys = 30_000, 1_000_000
 	shop := open(t, nil)
-	g := gate(t, shop.setting(), unlogged, behindProxy, boundless, strings.Replace(strings.Replace(limited, "3/h", "20/s", 1), "burst = 3", "burst = 40", 1))
+	g := gate(t, shop.setting(), unlogged, behindProxy, boundless,
+		strings.Replace(strings.Replace(limited, "3/h", "20/s", 1), "burst = 3", "burst = 40", 1))
 	c := dial(t, g.front)
 	in := bufio.NewReader(c)
 	// ask sends one request of each client without waiting in between, and counts the answers by status.

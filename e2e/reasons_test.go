@@ -32,7 +32,7 @@ const (
 	noQueue     = "limits.concurrency.max_queue = 0\n"
 	shortQueue  = "limits.concurrency.queue_timeout = \"10ms\"\n"
 	ownPlace    = fleetRoute + "\nmax_in_flight = 1\n"
-	longWindow  = "limits.window.size = \"1s\"\nlimits.window.carry = 0\n"
+	longWindow  = "limits.window.size = \"1s\"\nlimits.window.max_delay = \"0s\"\n"
 	asksForSKU  = "GET /?sku=1001 HTTP/1.1\r\nHost: shop\r\nAccept: application/json\r\n\r\n"
 	postsBody   = "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 2\r\n\r\nhi"
 )
@@ -40,38 +40,61 @@ const (
 func rejections() []rejecting {
 	long := func(n int) string { return strings.Repeat("x", n) }
 	return []rejecting{
-		{reason: "conn_open", status: 429, limit: "limits.connection: max_open 2", settings: "limits.connection.max_open = 2\nlimits.connection.max_open_per_ip = 1", first: 2, near: 1},
-		{reason: "ip_conns", status: 429, limit: "limits.connection: max_open_per_ip 1", settings: "limits.connection.max_open_per_ip = 1", first: 1, near: 9},
+		{reason: "conn_open", status: 429, limit: "limits.connection: max_connections 2",
+			settings: "limits.connection.max_connections = 2\nlimits.connection.max_connections_per_ip = 1", first: 2, near: 1},
+		{reason: "ip_conns", status: 429, limit: "limits.connection: max_connections_per_ip 1",
+			settings: "limits.connection.max_connections_per_ip = 1", first: 1, near: 9},
 		{reason: "denied_ip", status: 403, limit: "limits.deny: 1 networks", settings: `limits.deny = ["127.0.0.9/32"]`},
-		{name: "denied_ip on a page", reason: "denied_ip", status: 403, limit: "limits.deny: 1 networks", settings: `limits.deny = ["127.0.0.9/32"]` + "\n" + allPages},
-		{reason: "conn_rate", status: 429, limit: "limits.connection: ", settings: "limits.connection.rate = \"1/h\"\nlimits.connection.burst = 1"},
-		{name: "conn_rate, closing", reason: "conn_rate", status: 429, limit: "limits.connection: ", settings: "limits.connection.rate = \"1/h\"\nlimits.connection.burst = 1\nlimits.connection.on_excess = \"close\""},
+		{name: "denied_ip on a page", reason: "denied_ip", status: 403, limit: "limits.deny: 1 networks",
+			settings: `limits.deny = ["127.0.0.9/32"]` + "\n" + allPages},
+		{reason: "conn_rate", status: 429, limit: "limits.connection: ",
+			settings: "limits.connection.request_rate = \"1/h\"\nlimits.connection.request_burst = 1"},
 		{reason: "rate", status: 429, limit: "limits.rate one: ", settings: oneAnHour},
-		{name: "two rates", reason: "rate", status: 429, limit: "limits.rate one: ", settings: oneAnHour + "[[limits.rate]]\nname = \"wide\"\nrate = \"1000/s\"\nburst = 1000\n"},
-		{name: "rate of a page", reason: "rate", status: 429, limit: "limits.rate one: ", settings: oneAnHour + "routes = [\"all\"]\n" + allPages},
+		{name: "two rates", reason: "rate", status: 429, limit: "limits.rate one: ", settings: oneAnHour +
+			"[[limits.rate]]\nname = \"wide\"\nrate = \"1000/s\"\nburst = 1000\n"},
+		{name: "rate of a page", reason: "rate", status: 429, limit: "limits.rate one: ", settings: oneAnHour +
+			"routes = [\"all\"]\n" + allPages},
 		{reason: "window", status: 429, limit: "limits.window: max 1, ", settings: longWindow + "limits.window.max = 1"},
-		{name: "window, with a body", reason: "window", status: 429, limit: "limits.window: max 1, ", settings: longWindow + "limits.window.max = 1", asks: postsBody},
-		{name: "window of a SKU", reason: "window", status: 429, limit: "max_per_sku 1 ", settings: longWindow + "limits.window.max_per_sku = 1\n" + ofSKU + `"limit"`, asks: asksForSKU},
-		{reason: "concurrency", status: 429, limit: "limits.concurrency: max_in_flight 1, ", settings: onePlace + noQueue, first: 1, near: 1},
-		{name: "concurrency of a route", reason: "concurrency", status: 429, limit: "route all: max_in_flight 1 of 256", settings: noQueue + ownPlace, first: 1, near: 1},
-		{name: "concurrency for a unit", reason: "concurrency", status: 429, limit: "stock.per_unit: 1", settings: "stock.source = \"memory\"\nstock.per_unit = 1\n" + ofSKU + `"check"`, first: 1, near: 1, asks: asksForSKU,
+		{name: "window, with a body", reason: "window", status: 429, limit: "limits.window: max 1, ", settings: longWindow +
+			"limits.window.max = 1", asks: postsBody},
+		{name: "window of a SKU", reason: "window", status: 429, limit: "max_per_sku 1 ", settings: longWindow +
+			"limits.window.max_per_sku = 1\n" + ofSKU + `"limit"`, asks: asksForSKU},
+		{reason: "concurrency", status: 429, limit: "limits.concurrency: max_in_flight 1, ", settings: onePlace + noQueue,
+			first: 1, near: 1},
+		{name: "concurrency of a route", reason: "concurrency", status: 429, limit: "route all: max_in_flight 1 of 256",
+			settings: noQueue + ownPlace, first: 1, near: 1},
+		{name: "concurrency for a unit", reason: "concurrency", status: 429, limit: "stock.max_in_flight_per_unit: 1",
+			settings: "stock.source = \"memory\"\nstock.max_in_flight_per_unit = 1\n" + ofSKU + `"check"`, first: 1, near: 1,
+			asks:    asksForSKU,
 			prepare: func(t *testing.T, g *running) { ok(t, "stock", "--admin", "http://"+g.admin, "set", "1001", "1") }},
-		{reason: "queue_timeout", status: 429, limit: "queue_timeout 10ms", settings: onePlace + shortQueue, first: 1, near: 1},
-		{name: "queue_timeout of a route", reason: "queue_timeout", status: 429, limit: "route all: max_in_flight 1 of 256", settings: shortQueue + ownPlace, first: 1, near: 1},
-		{reason: "too_large", status: 413, limit: "server.max_body_size: 1KiB", settings: "server.max_body_size = \"1KiB\"", asks: "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 1025\r\n\r\n" + long(1025)},
-		{name: "too_large in chunks", reason: "too_large", status: 413, limit: "server.max_body_size: 1KiB", settings: "server.max_body_size = \"1KiB\"", asks: "POST / HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n401\r\n" + long(1025) + "\r\n0\r\n\r\n"},
-		{reason: "too_slow", status: 408, limit: "server.read_timeout: 100ms", settings: "server.read_timeout = \"100ms\"\nserver.read_header_timeout = \"100ms\"", asks: "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 2\r\n\r\nh"},
-		{reason: "overloaded", status: 503, limit: "server.body_memory: 64KiB", settings: "server.body_memory = \"64KiB\"\nserver.max_body_size = \"32KiB\"",
-			asks: "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 32768\r\n\r\n", prepare: holdBodyMemory},
-		{name: "a head that dawdles", reason: "malformed", status: 408, settings: "server.read_header_timeout = \"100ms\"", asks: "GET / HTTP/1.1\r\nHost: s"},
-		{name: "a head too large", reason: "malformed", status: 431, settings: "server.max_header_size = \"1KiB\"", asks: "GET / HTTP/1.1\r\nHost: shop\r\nX: " + long(1100) + "\r\n\r\n"},
-		{name: "a target too long", reason: "malformed", status: 414, asks: "GET /" + long(8<<10) + " HTTP/1.1\r\nHost: shop\r\n\r\n"},
+		{reason: "queue_timeout", status: 429, limit: "queue_timeout 10ms", settings: onePlace + shortQueue, first: 1,
+			near: 1},
+		{name: "queue_timeout of a route", reason: "queue_timeout", status: 429, limit: "route all: max_in_flight 1 of 256",
+			settings: shortQueue + ownPlace, first: 1, near: 1},
+		{reason: "too_large", status: 413, limit: "server.max_body_size: 1KiB", settings: "server.max_body_size = \"1KiB\"",
+			asks: "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 1025\r\n\r\n" + long(1025)},
+		{name: "too_large in chunks", reason: "too_large", status: 413, limit: "server.max_body_size: 1KiB",
+			settings: "server.max_body_size = \"1KiB\"",
+			asks: "POST / HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n401\r\n" + long(1025) +
+				"\r\n0\r\n\r\n"},
+		{reason: "too_slow", status: 408, limit: "server.read_timeout: 100ms",
+			settings: "server.read_timeout = \"100ms\"\nserver.read_header_timeout = \"100ms\"",
+			asks:     "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 2\r\n\r\nh"},
+		{reason: "overloaded", status: 503, limit: "server.body_memory: 64KiB",
+			settings: "server.body_memory = \"64KiB\"\nserver.max_body_size = \"32KiB\"",
+			asks:     "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 32768\r\n\r\n", prepare: holdBodyMemory},
+		{name: "a head that dawdles", reason: "malformed", status: 408, settings: "server.read_header_timeout = \"100ms\"",
+			asks: "GET / HTTP/1.1\r\nHost: s"},
+		{name: "a head too large", reason: "malformed", status: 431, settings: "server.max_header_size = \"1KiB\"",
+			asks: "GET / HTTP/1.1\r\nHost: shop\r\nX: " + long(1100) + "\r\n\r\n"},
+		{name: "a target too long", reason: "malformed", status: 414, asks: "GET /" + long(8<<10) +
+			" HTTP/1.1\r\nHost: shop\r\n\r\n"},
 	}
 }
 
 // Every limit by itself: what it rejects carries its reason in the answer, in header and body, in one metric and in one
-// line of the access log that names the limit; it counts once, never reaches the shop, and is no other reason's. The log
-// of the gate says nothing of single requests.
+// line of the access log that names the limit; it counts once, never reaches the shop, and is no other reason's. The
+// log of the gate says nothing of single requests.
 func TestLimits_EachRejectsForItsOwnReasonAndCountsOnce(t *testing.T) {
 	for _, c := range rejections() {
 		if c.name == "" {
@@ -103,7 +126,7 @@ func (c rejecting) try(t *testing.T) {
 			settings = append(settings, key+" = "+usual)
 		}
 	}
-	g, lines := logged(t, append(settings, "access_log.refused_first = 1000", c.settings)...)
+	g, lines := logged(t, append(settings, "access_log.rejected_per_second = 1000", c.settings)...)
 	if c.prepare != nil {
 		c.prepare(t, g)
 	}
@@ -129,8 +152,8 @@ func (c rejecting) try(t *testing.T) {
 	}
 }
 
-// provoke asks until the first rejection, since a window or a bucket may have room at first. It returns how often it was
-// admitted.
+// provoke asks until the first rejection, since a window or a bucket may have room at first. It returns how often it
+// was admitted.
 func (c rejecting) provoke(t *testing.T, g *running) (admitted int) {
 	t.Helper()
 	c9 := from(t, g.front, 9)

@@ -142,7 +142,8 @@ type message struct {
 	length int    // bytes of content
 }
 
-// The grammar that leaves no room for a second reading: RFC 9112 without everything that it allows a recipient to repair.
+// The grammar that leaves no room for a second reading: RFC 9112 without everything that it allows a recipient to
+// repair.
 var (
 	requestLine = regexp.MustCompile(`^([!#$%&'*+.^_|~0-9A-Za-z-]+ [\x21-\x7e]+) HTTP/1\.1$`)
 	fieldLine   = regexp.MustCompile(`^([!#$%&'*+.^_|~0-9A-Za-z-]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*?)[ \t]*$`)

@@ -13,7 +13,8 @@ import (
 func listed(t *testing.T) (g *running, list, later string) {
 	t.Helper()
 	list, later = file(t, "192.0.2.0/24\n"), filepath.Join(t.TempDir(), "later.txt")
-	g = gate(t, open(t, nil).setting(), `stock.source = "off"`, unlimited, "limits.deny = ["+strconv.Quote("file:"+list)+"]",
+	g = gate(t, open(t, nil).setting(), `stock.source = "off"`, unlimited, "limits.deny = ["+strconv.Quote("file:"+list)+
+		"]",
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"")
 	return g, list, later
 }
@@ -44,10 +45,12 @@ func TestReload_IsTriedAgainUntilTheNamedFilesAreThere(t *testing.T) {
 	t.Parallel()
 	g, list, later := listed(t)
 	put(t, g.file, g.change(list, later))
-	soon(t, "the configuration is rejected", func() bool { return g.metric("sluice_config_last_reload_successful", "") == 0 })
+	soon(t, "the configuration is rejected",
+		func() bool { return g.metric("sluice_config_last_reload_successful", "") == 0 })
 	put(t, later, "127.0.0.1\n")
 	soon(t, "the list is obeyed", func() bool { return g.page() == 403 })
-	soon(t, "it is told that the configuration was taken", func() bool { return g.metric("sluice_config_last_reload_successful", "") == 1 })
+	soon(t, "it is told that the configuration was taken",
+		func() bool { return g.metric("sluice_config_last_reload_successful", "") == 1 })
 	if n := strings.Count(g.log.String(), "configuration not reloaded"); n != 1 {
 		t.Errorf("the same fault was told %d times", n)
 	}

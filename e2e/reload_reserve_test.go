@@ -44,18 +44,21 @@ func TestReload_SettlementStaysUntilARestart(t *testing.T) {
 	secret := file(t, "the-first-secret-of-all\n")
 	r := redistest.Start(t)
 	shop := open(t, func(_ http.ResponseWriter, r *http.Request) {
-		text := []string{"v1", r.Method, r.RequestURI, r.Header.Get("Idempotency-Key"), r.Header.Get("Sluice-Sku"), r.Header.Get("Sluice-Quantity"), r.Header.Get("Sluice-Deadline")}
+		text := []string{"v1", r.Method, r.RequestURI, r.Header.Get("Idempotency-Key"), r.Header.Get("Sluice-Sku"),
+			r.Header.Get("Sluice-Quantity"), r.Header.Get("Sluice-Deadline")}
 		mac := hmac.New(sha256.New, []byte("the-first-secret-of-all"))
 		mac.Write([]byte(strings.Join(text, "\n")))
 		if got := r.Header.Get("Sluice-Signature"); got != "v1="+hex.EncodeToString(mac.Sum(nil)) {
 			t.Errorf("signed %q, which is not by the secret that the gate began with", got)
 		}
 	})
-	g := reserves(t, r, 10, shop.setting(), `stock.reserve.confirm_on = ["2xx"]`, "stock.reserve.secret_file = "+strconv.Quote(secret))
+	g := reserves(t, r, 10, shop.setting(), `stock.reserve.confirm_on = ["2xx"]`, "stock.reserve.secret_file = "+
+		strconv.Quote(secret))
 	if err := os.WriteFile(secret, []byte("another-secret-than-before\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g.rewrite(g.change(`stock.reserve.confirm_on = ["2xx"]`, "stock.reserve.confirm_on = []\nstock.reserve.release_on = [\"2xx\"]"), true)
+	g.rewrite(g.change(`stock.reserve.confirm_on = ["2xx"]`,
+		"stock.reserve.confirm_on = []\nstock.reserve.release_on = [\"2xx\"]"), true)
 	wants(t, g.log.String(), "change only with a restart", "stock.reserve.release_on")
 	b := &buyer{user: "7", key: "k-1"}
 	defer b.leave()

@@ -36,7 +36,8 @@ func (g *running) rewrite(text string, good bool) {
 // A reload loses nothing: no connection, no counter; and a bad file changes nothing.
 func TestReload_UnderLoadLosesNothing(t *testing.T) {
 	shop := open(t, nil)
-	g := gate(t, shop.setting(), `stock.source = "off"`, unlimited, "limits.concurrency.max_in_flight = 100", "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"")
+	g := gate(t, shop.setting(), `stock.source = "off"`, unlimited, "limits.concurrency.max_in_flight = 100",
+		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"")
 	text, err := os.ReadFile(g.file)
 	if err != nil {
 		t.Fatal(err)
@@ -82,10 +83,12 @@ func TestReload_UnderLoadLosesNothing(t *testing.T) {
 	close(stop)
 	crowd.Wait()
 	t.Logf("%d requests on %d connections answered during 40 reloads", answered.Load(), connections.Load())
-	wants(t, g.log.String(), `limits.concurrency.max_in_fligth: unknown key; did you mean \"max_in_flight\"?`, "limits.concurrency.max_in_flight")
+	wants(t, g.log.String(), `limits.concurrency.max_in_fligth: unknown key; did you mean \"max_in_flight\"?`,
+		"limits.concurrency.max_in_flight")
 }
 
-// What a reload changes is obeyed by the next request, on a connection that was open before; what needs a restart is told.
+// What a reload changes is obeyed by the next request, on a connection that was open before; what needs a restart is
+// told.
 func TestReload_AppliesAtOnce(t *testing.T) {
 	shop := open(t, nil)
 	g := stocked(t, shop.setting(), `mode = "enforce"`)
@@ -99,7 +102,8 @@ func TestReload_AppliesAtOnce(t *testing.T) {
 	g.order("7777").must(t, 200, "")
 	g.rewrite(observing+"\n[stock.reserve]\nhold = \"1ms\"\n", false)
 	g.order("7777").must(t, 200, "")
-	g.rewrite(strings.Replace(string(text), `mode = "enforce"`, "mode = \"enforce\"\nstock.refresh = \"20ms\"", 1), true)
+	g.rewrite(strings.Replace(string(text), `mode = "enforce"`, "mode = \"enforce\"\nstock.poll_interval = \"20ms\"", 1),
+		true)
 	g.order("7777").must(t, 404, "unknown_sku")
-	wants(t, g.log.String(), "change only with a restart", "stock.refresh")
+	wants(t, g.log.String(), "change only with a restart", "stock.poll_interval")
 }

@@ -7,11 +7,12 @@ import (
 	"testing"
 )
 
-// Whom a proxy may speak for changes with the file, on connections that it keeps too: else an address that was trusted by
-// mistake goes on to choose who it is, and the shoppers of a proxy that was forgotten stay one client.
+// Whom a proxy may speak for changes with the file, on connections that it keeps too: else an address that was trusted
+// by mistake goes on to choose who it is, and the shoppers of a proxy that was forgotten stay one client.
 func TestReload_TrustChangesOnOpenConnections(t *testing.T) {
 	t.Parallel()
-	g := gate(t, open(t, nil).setting(), `stock.source = "off"`, unlimited, `server.trusted_proxies = ["127.0.0.0/8"]`, `limits.deny = ["192.0.2.0/24"]`,
+	g := gate(t, open(t, nil).setting(), `stock.source = "off"`, unlimited, `server.trusted_proxies = ["127.0.0.0/8"]`,
+		`limits.deny = ["192.0.2.0/24"]`,
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"")
 	c := dial(t, g.front)
 	in := bufio.NewReader(c)

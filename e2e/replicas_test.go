@@ -23,9 +23,11 @@ func TestReplicas_OrderOnNoReplicaIsRejectedAndItsUnitSold(t *testing.T) {
 		r.Client.Incr(t.Context(), "nonsense")
 		return r.Client.Wait(t.Context(), 1, time.Second).Val() == 1
 	})
-	g := reserves(t, r, 2, shop.setting(), `stock.reserve.hold = "5m"`, "stock.redis.wait_replicas = 1\nstock.redis.timeout = \"400ms\"")
+	g := reserves(t, r, 2, shop.setting(), `stock.reserve.reservation_ttl = "5m"`,
+		"stock.redis.wait_replicas = 1\nstock.redis.timeout = \"400ms\"")
 	order := func(user int) answer {
-		return g.ask("POST", "/api/seckill/1001/order", "Cookie: uid="+fmt.Sprint(user), "Idempotency-Key: key-of-"+fmt.Sprint(user))
+		return g.ask("POST", "/api/seckill/1001/order", "Cookie: uid="+fmt.Sprint(user), "Idempotency-Key: key-of-"+
+			fmt.Sprint(user))
 	}
 	first := 100
 	soon(t, "an order passes", func() bool {

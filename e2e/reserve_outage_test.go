@@ -29,7 +29,9 @@ func TestReserve_SaleGoesOnByItselfWhenRedisIsBack(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t, lasting...), book(t, nil)
 	const units = 300
-	g := reserves(t, r, units, shop.setting(), `stock.reserve.hold = "1s"`, "limits.concurrency.max_in_flight = 8\nlimits.concurrency.max_queue = 1000\nlimits.concurrency.queue_timeout = \"1s\"")
+	g := reserves(t, r, units, shop.setting(), `stock.reserve.reservation_ttl = "1s"`,
+		"limits.concurrency.max_in_flight = "+
+			"8\nlimits.concurrency.max_queue = 1000\nlimits.concurrency.queue_timeout = \"1s\"")
 	end := sale(2*units, g.front)
 	soon(t, "a third is sold", func() bool { return ledgerOf(t, r, "1001").sold > units/3 })
 	r.Kill()

@@ -24,7 +24,7 @@ func TestReserve_OrdersOfAGateThatEndsWhileRedisHangsAreFoundByTheNext(t *testin
 		<-answer
 		return false
 	})
-	g := reserves(t, r, orders+5, shop.setting(), `stock.reserve.hold = "1s"`, `stock.redis.timeout = "100ms"`)
+	g := reserves(t, r, orders+5, shop.setting(), `stock.reserve.reservation_ttl = "1s"`, `stock.redis.timeout = "100ms"`)
 	var all sync.WaitGroup
 	buyAt := func(user string, want int) {
 		all.Go(func() {
@@ -45,7 +45,7 @@ func TestReserve_OrdersOfAGateThatEndsWhileRedisHangsAreFoundByTheNext(t *testin
 	for u := range 5 { // the outcome of these is unknown; they never reach the shop
 		buyAt(fmt.Sprint("late", u), http.StatusServiceUnavailable)
 	}
-	soon(t, "Redis is missed", func() bool { return strings.Contains(g.log.String(), "stock source lost") })
+	soon(t, "Redis is missed", func() bool { return strings.Contains(g.log.String(), "cannot reach Redis") })
 	_ = g.process.Process.Signal(syscall.SIGTERM)
 	time.Sleep(pause)
 	close(answer)

@@ -104,7 +104,8 @@ func (b *buyer) buy(front string) (status int, reason string) {
 		}
 		b.conn, b.in, b.at = c, bufio.NewReader(c), front
 	}
-	text := "POST /api/seckill/" + cmp.Or(b.sku, "1001") + "/order HTTP/1.1\r\nHost: shop\r\nCookie: uid=" + b.user + "\r\nContent-Length: 0\r\n"
+	text := "POST /api/seckill/" + cmp.Or(b.sku, "1001") + "/order HTTP/1.1\r\nHost: shop\r\nCookie: uid=" + b.user +
+		"\r\nContent-Length: 0\r\n"
 	if b.key != "" {
 		text += "Idempotency-Key: " + b.key + "\r\n"
 	}
@@ -162,7 +163,8 @@ func TestReserve_CrowdAtTwoInstancesBuysWhatThereIs(t *testing.T) {
 	all.Wait()
 	calls := r.Calls("evalsha") - before
 	soon(t, "all is settled", func() bool { return ledgerOf(t, r, "1001").held == 0 })
-	if a := ledgerOf(t, r, "1001"); a != (account{units, 0, units}) || shop.booked() != units || heard[200].Load() != int64(units) {
+	if a := ledgerOf(t, r, "1001"); a != (account{units, 0, units}) || shop.booked() != units ||
+		heard[200].Load() != int64(units) {
 		t.Errorf("ledger %+v, %d orders at the shop, %d shoppers bought", a, shop.booked(), heard[200].Load())
 	}
 	shop.audit(t)
@@ -249,8 +251,8 @@ func TestReserve_EveryUnitIsSoldOnceThoughAnInstanceDiesAndTheShopFails(t *testi
 		shoppers, units = 400, 200
 	}
 	r, shop := redistest.Start(t), book(t, misfortune)
-	impatient := `upstream.response_timeout = "500ms"
-stock.reserve.hold = "2s"
+	impatient := `upstream.response_header_timeout = "500ms"
+stock.reserve.reservation_ttl = "2s"
 limits.concurrency.max_in_flight = 64
 limits.concurrency.max_queue = 10000
 limits.concurrency.queue_timeout = "5s"`
@@ -274,7 +276,11 @@ limits.concurrency.queue_timeout = "5s"`
 	two.die()
 	two.again(t)
 	// What the instance that died had leased from a sweep is free again when that lease has ended: after a minute.
-	inTime(t, 4*long, "all is sold and decided", func() bool { a := ledgerOf(t, r, "1001"); return a.held == 0 && a.sold == units })
+	inTime(t, 4*long, "all is sold and decided", func() bool {
+		a := ledgerOf(t, r, "1001")
+		return a.held == 0 &&
+			a.sold == units
+	})
 	close(stop)
 	all.Wait()
 	if a := ledgerOf(t, r, "1001"); a != (account{units, 0, units}) || shop.booked() != units {

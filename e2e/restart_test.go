@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // fixed is a setting of addresses that two processes can share: free ports of this moment.
@@ -25,17 +25,19 @@ func fixed(t *testing.T) (setting, front string) {
 	var ports [3]string
 	for i := range ports {
 		for ports[i] == "" || slices.Contains(ports[:i], ports[i]) {
-			ports[i] = redistest.Free(t)
+			ports[i] = testkit.FreeAddress(t)
 		}
 	}
-	return fmt.Sprintf("server.listen = [%q]\nops.listen = %q\nadmin.listen = %q\nserver.shutdown_delay = \"500ms\"", ports[0], ports[1], ports[2]), ports[0]
+	return fmt.Sprintf("server.listen = [%q]\nops.listen = %q\nadmin.listen = %q\nserver.shutdown_delay = \"500ms\"",
+		ports[0], ports[1], ports[2]), ports[0]
 }
 
 // No shopper notices that another process has taken the port over.
 func TestRestart_SuccessorTakesThePortOverWithoutALoss(t *testing.T) {
 	shop := open(t, nil)
 	addresses, front := fixed(t)
-	old := gate(t, addresses, shop.setting(), `stock.source = "off"`, unlimited, "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"")
+	old := gate(t, addresses, shop.setting(), `stock.source = "off"`, unlimited,
+		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"")
 	if s := run(t, "", "run", "--config", old.file); s.code != 1 || !strings.Contains(s.complaint, "--take-over") {
 		t.Errorf("a second gate on the same port: exit code %d, %s", s.code, s.complaint)
 	}
@@ -75,7 +77,8 @@ func TestRestart_SuccessorTakesThePortOverWithoutALoss(t *testing.T) {
 	soon(t, "the successor serves", func() bool { return answered.Load() > before+200 || t.Failed() })
 	close(stop)
 	crowd.Wait()
-	t.Logf("%d requests answered; warnings of the successor: %d", answered.Load(), strings.Count(successor.log.String(), "WARN"))
+	t.Logf("%d requests answered; warnings of the successor: %d", answered.Load(),
+		strings.Count(successor.log.String(), "WARN"))
 }
 
 // Sockets of systemd are used in place of server.listen (sd_listen_fds(3)).
@@ -90,7 +93,8 @@ func TestRestart_SocketsOfTheServiceManagerAreServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer socket.Close()
-	path := file(t, listeners+"server.shutdown_delay = \"0s\"\n"+shop.setting()+"\nstock.source = \"off\"\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n")
+	path := file(t, listeners+"server.shutdown_delay = \"0s\"\n"+shop.setting()+
+		"\nstock.source = \"off\"\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n")
 	// LISTEN_PID must be the process's own: a shell knows it before it becomes the gate.
 	command := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$0" run --config "$1"`, binary, path)
 	command.ExtraFiles = []*os.File{socket}

@@ -34,7 +34,7 @@ func TestSoldOut_ReturnedUnitsSendNoCrowdToTheShop(t *testing.T) {
 	check(redis.Client.Set(t.Context(), key, 0, 0).Err())
 	var gates [instances]*running
 	for i := range gates {
-		gates[i] = gate(t, shop.setting(), redisAt(redis), unlimited, `stock.sold_out_memory = "200ms"`)
+		gates[i] = gate(t, shop.setting(), redisAt(redis), unlimited, `stock.sold_out_ttl = "200ms"`)
 	}
 	counts(t, instances, gates[:]...)
 
@@ -57,7 +57,8 @@ func TestSoldOut_ReturnedUnitsSendNoCrowdToTheShop(t *testing.T) {
 		}
 	}
 	for _, g := range gates {
-		soon(t, "the crowd hears that it is sold out", func() bool { return g.metric("sluice_rejected_requests_total", `reason="sold_out"`) > 100 })
+		soon(t, "the crowd hears that it is sold out",
+			func() bool { return g.metric("sluice_rejected_requests_total", `reason="sold_out"`) > 100 })
 	}
 	if n := shop.arrivals.Load(); n != 0 {
 		t.Errorf("%d requests at the shop before anything was for sale", n)

@@ -11,8 +11,8 @@ import (
 	"sluice/internal/redistest"
 )
 
-// A password is changed as it is everywhere: the user gets a second one, then the file is written anew, then the first one is
-// taken away, and at last every connection is closed. No gate is restarted or told.
+// A password is changed as it is everywhere: the user gets a second one, then the file is written anew, then the first
+// one is taken away, and at last every connection is closed. No gate is restarted or told.
 func TestRedisPassword_MayChangeDuringASale(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"check", "reserve"} {

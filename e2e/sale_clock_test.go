@@ -22,7 +22,8 @@ func clocked(t *testing.T, wrong, path, bin string) *running {
 func TestSchedule_InstancesWhoseClocksDifferOpenTogether(t *testing.T) {
 	r, shop := redistest.Start(t), book(t, nil)
 	settings := func(begins time.Time) string {
-		return strings.Join([]string{listeners + `server.shutdown_delay = "0s"`, redisAt(r), boundless, shop.setting(), saleOf(begins, "stock = { 1001 = 1000000 }"), reserveRoutes}, "\n")
+		return strings.Join([]string{listeners + `server.shutdown_delay = "0s"`, redisAt(r), boundless, shop.setting(),
+			saleOf(begins, "stock = { 1001 = 1000000 }"), reserveRoutes}, "\n")
 	}
 	bin := breakable(t)
 	begins := time.Now().Add(6 * time.Second)
@@ -50,13 +51,15 @@ func TestSchedule_InstancesWhoseClocksDifferOpenTogether(t *testing.T) {
 
 func TestSchedule_InstanceWithAWrongClockStartsNoSaleAndReportsIt(t *testing.T) {
 	r, shop := redistest.Start(t), book(t, nil)
-	path := file(t, strings.Join([]string{listeners + `server.shutdown_delay = "0s"`, redisAt(r), boundless, shop.setting(), saleOf(time.Now().Add(-time.Minute)), reserveRoutes}, "\n"))
+	path := file(t, strings.Join([]string{listeners + `server.shutdown_delay = "0s"`, redisAt(r), boundless,
+		shop.setting(), saleOf(time.Now().Add(-time.Minute)), reserveRoutes}, "\n"))
 	ok(t, "stock", "set", "--config", path, "1001", "10")
 	g := clocked(t, "30s", path, breakable(t))
 	g.order("1001").must(t, 503, "paused")
 	_, text := g.peek("/metrics")
 	wants(t, text, "sluice_sale_clock_wrong 1", `sluice_sale_state{sale="rush",state="paused"} 1`)
-	if status, text := g.peek("/readyz?verbose"); status != 200 || !strings.Contains(text, "beyond stock.max_skew: no sale begins here") {
+	if status, text := g.peek("/readyz?verbose"); status != 200 ||
+		!strings.Contains(text, "by more than 2s: no sale begins here") {
 		t.Errorf("%d %s", status, text)
 	}
 	wants(t, g.log.String(), "too far apart")
@@ -68,7 +71,8 @@ func TestSchedule_InstanceWithAWrongClockStartsNoSaleAndReportsIt(t *testing.T) 
 func TestFeedback_ShopThatReportsSoldOutGetsNoMoreOrders(t *testing.T) {
 	r := redistest.Start(t)
 	shop := open(t, saysSoldOut)
-	g := gate(t, redisAt(r), boundless, `stock.sold_out_memory = "30s"`, shop.setting(), strings.Replace(reserveRoutes, `user = "$cookie_uid"`, "", 1))
+	g := gate(t, redisAt(r), boundless, `stock.sold_out_ttl = "30s"`, shop.setting(),
+		strings.Replace(reserveRoutes, `user = "$cookie_uid"`, "", 1))
 	ok(t, "stock", "set", "--config", g.file, "1001", "10")
 	first := &buyer{user: "7"}
 	defer first.leave()

@@ -64,13 +64,19 @@ func TestSchedule_SaleOpensByItselfWithTheStockWrittenOnce(t *testing.T) {
 	r, shop := redistest.Start(t), book(t, nil)
 	begins := time.Now().Add(6 * time.Second)
 	sale := saleOf(begins, "stock = { 1001 = 3 }")
-	gates := []*running{reserves(t, r, 0, shop.setting(), "stock.show = \"exact\"", sale), reserves(t, r, 0, shop.setting(), "stock.show = \"exact\"", sale)}
+	gates := []*running{reserves(t, r, 0, shop.setting(), "stock.detail = \"exact\"", sale),
+		reserves(t, r, 0, shop.setting(), "stock.detail = \"exact\"", sale)}
 	early := &buyer{user: "7"}
 	defer early.leave()
 	for _, g := range gates {
-		soon(t, "the stock is written", func() bool { s, _ := g.shows("/1001"); return s.Closes != 0 && s.Phase == "waiting" })
+		soon(t, "the stock is written", func() bool {
+			s, _ := g.shows("/1001")
+			return s.Closes != 0 &&
+				s.Phase == "waiting"
+		})
 		s, resp := g.shows("/1001")
-		if at := s.Time + s.OpensIn; s.Opens != begins.UnixMilli() || at != s.Opens || resp.Header.Get("Cache-Control") != "public, max-age=1" {
+		if at := s.Time + s.OpensIn; s.Opens != begins.UnixMilli() || at != s.Opens ||
+			resp.Header.Get("Cache-Control") != "public, max-age=1" {
 			t.Errorf("before the start: %+v %v", s, resp.Header)
 		}
 		if status, reason := early.buy(g.front); status != 403 || reason != "not_started" {
@@ -97,7 +103,11 @@ func TestSchedule_SaleOpensByItselfWithTheStockWrittenOnce(t *testing.T) {
 		return true
 	})
 	third := gates[0].again(t)
-	soon(t, "who comes later shows the same", func() bool { s, _ := third.shows("/1001"); return s.Free != nil && *s.Free == 1 })
+	soon(t, "who comes later shows the same", func() bool {
+		s, _ := third.shows("/1001")
+		return s.Free != nil &&
+			*s.Free == 1
+	})
 	if a := ledgerOf(t, r, "1001"); a.total != 3 {
 		t.Errorf("ledger %+v after an instance came later", a)
 	}
@@ -106,7 +116,8 @@ func TestSchedule_SaleOpensByItselfWithTheStockWrittenOnce(t *testing.T) {
 func TestSchedule_LedgerMissingAfterTheStartIsNotMadeAnew(t *testing.T) {
 	r, shop := redistest.Start(t), book(t, nil)
 	g := reserves(t, r, 0, shop.setting(), saleOf(time.Now().Add(-time.Minute), "stock = { 1001 = 3 }"))
-	soon(t, "an operator is told", func() bool { return strings.Contains(g.log.String(), "stock is written before the start alone") })
+	soon(t, "an operator is told",
+		func() bool { return strings.Contains(g.log.String(), "stock is written before the start alone") })
 	g.order("1001").must(t, 404, "unknown_sku")
 	if n := r.Client.Exists(t.Context(), "sluice:{1001}:s").Val(); n != 0 {
 		t.Error("a ledger was made")
@@ -207,8 +218,9 @@ func TestFeedback_ShopWithoutRedisReportsSoldOut(t *testing.T) {
 		}
 	})
 	g := gate(t, shop.setting(), unlimited, `stock.source = "off"
-stock.sold_out_memory = "30s"
-stock.sold_out_on = { json = "code", values = [500500] }`, strings.Replace(routes, `gate = "check"`, `gate = "limit"`, 1))
+stock.sold_out_ttl = "30s"
+stock.sold_out_on = { json = "code", values = [500500] }`,
+		strings.Replace(routes, `gate = "check"`, `gate = "limit"`, 1))
 	for range 4 {
 		g.order("1001").must(t, 200, "") // the fourth hears it from the shop
 	}
@@ -232,18 +244,21 @@ func TestStockStatus_IsAnsweredFromMemory(t *testing.T) {
 	r.Client.Set(t.Context(), key, 50, 0)
 	g := gate(t, shop.setting(), redisAt(r), unlimited)
 	s, resp := g.shows("?sku=1001&sku=invented")
-	if len(s.Stock) != 2 || s.Stock[0].Phase != "open" || s.Stock[0].Left != "many" || s.Stock[0].Free != nil || s.Stock[1].Phase != "unknown" {
+	if len(s.Stock) != 2 || s.Stock[0].Phase != "open" || s.Stock[0].Left != "many" || s.Stock[0].Free != nil ||
+		s.Stock[1].Phase != "unknown" {
 		t.Errorf("%+v", s)
 	}
 	if resp.Header.Get("Access-Control-Allow-Origin") != "" || resp.Header.Get("Vary") != "Origin" {
 		t.Errorf("%v", resp.Header)
 	}
 	_, one := g.shows("/1001")
-	if _, again := g.shows("/1001", "If-None-Match", one.Header.Get("ETag")); again.StatusCode != 304 || again.Header.Get("Sluice-Time") == "" {
+	if _, again := g.shows("/1001", "If-None-Match", one.Header.Get("ETag")); again.StatusCode != 304 ||
+		again.Header.Get("Sluice-Time") == "" {
 		t.Errorf("asked again: %d %v", again.StatusCode, again.Header)
 	}
 	r.Client.Set(t.Context(), key, 5, 0)
-	soon(t, "few are left", func() bool { s, _ := g.shows("/1001", "If-None-Match", one.Header.Get("ETag")); return s.Left == "few" })
+	soon(t, "few are left",
+		func() bool { s, _ := g.shows("/1001", "If-None-Match", one.Header.Get("ETag")); return s.Left == "few" })
 	quiet := perSecond(r, func() {
 		for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(pause) {
 			g.shows("/1001")

@@ -17,12 +17,16 @@ import (
 // has asked Redis.
 func TestSchedule_SaleOfAReloadDoesNotOpenByAWrongClock(t *testing.T) {
 	r, shop, bin := redistest.Start(t), open(t, nil), breakable(t)
-	settings := strings.Join([]string{listeners + `server.shutdown_delay = "0s"`, redisAt(r), boundless, shop.setting(), strings.Replace(routes, `gate = "check"`, `gate = "limit"`, 1)}, "\n")
+	settings := strings.Join([]string{listeners + `server.shutdown_delay = "0s"`, redisAt(r), boundless, shop.setting(),
+		strings.Replace(routes, `gate = "check"`, `gate = "limit"`, 1)}, "\n")
 	for _, ahead := range []time.Duration{1500 * time.Millisecond, time.Hour} {
 		t.Run(ahead.String(), func(t *testing.T) {
 			g := clocked(t, ahead.String(), file(t, settings), bin)
 			var heard sync.Map
-			stop := ordering(t, []*running{g}, func(_, status int, reason string) { heard.Store(fmt.Sprint(status, " ", reason), true) })
+			stop := ordering(t, []*running{g}, func(_, status int, reason string) {
+				heard.Store(fmt.Sprint(status, " ", reason),
+					true)
+			})
 			defer stop()
 			begins := time.Now().Add(ahead - 100*time.Millisecond) // over for this machine, early by Redis
 			g.rewrite(settings+"\n"+saleOf(begins), true)
@@ -43,7 +47,8 @@ func (g *running) slowOrder(t *testing.T, sku, user string) (finish func() (stat
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	fmt.Fprintf(c, "POST /api/seckill/%s/order HTTP/1.1\r\nHost: h\r\nCookie: uid=%s\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\na", sku, user)
+	fmt.Fprintf(c, "POST /api/seckill/%s/order HTTP/1.1\r\nHost: h\r\nCookie: uid=%s\r\nContent-Type: "+
+		"text/plain\r\nContent-Length: 2\r\n\r\na", sku, user)
 	return func() (int, string) {
 		fmt.Fprint(c, "b")
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -61,7 +66,8 @@ func TestOverride_SlowOrderDoesNotOutliveAPause(t *testing.T) {
 		t.Run(gateName, func(t *testing.T) {
 			r, shop := redistest.Start(t), open(t, nil)
 			r.Client.Set(t.Context(), key, 100, 0)
-			g := gate(t, redisAt(r), boundless, shop.setting(), saleOf(time.Now().Add(-time.Minute)), strings.Replace(routes, `"check"`, `"`+gateName+`"`, 1))
+			g := gate(t, redisAt(r), boundless, shop.setting(), saleOf(time.Now().Add(-time.Minute)),
+				strings.Replace(routes, `"check"`, `"`+gateName+`"`, 1))
 			if gateName == "reserve" {
 				ok(t, "stock", "set", "--config", g.file, "1001", "100")
 			}
@@ -85,7 +91,8 @@ func TestOverride_SlowOrderDoesNotOutliveAPause(t *testing.T) {
 func TestOverride_PauseOfALaterSaleLeavesTheCurrentOneAlone(t *testing.T) {
 	now := time.Now()
 	const form = "2006-01-02T15:04:05.000Z07:00"
-	later := fmt.Sprintf("[[sale]]\nname = \"later\"\nskus = [\"1001\"]\nstarts = %s\nends = %s\n", now.Add(2*time.Hour).Format(form), now.Add(3*time.Hour).Format(form))
+	later := fmt.Sprintf("[[sale]]\nname = \"later\"\nskus = [\"1001\"]\nstarts = %s\nends = %s\n",
+		now.Add(2*time.Hour).Format(form), now.Add(3*time.Hour).Format(form))
 	for _, word := range []string{"pause", "end"} {
 		t.Run(word, func(t *testing.T) {
 			r, shop := redistest.Start(t), open(t, nil)
@@ -127,7 +134,8 @@ func TestSchedule_NoClientHearsEndedBetweenTwoSales(t *testing.T) {
 	r, shop := redistest.Start(t), open(t, nil)
 	begins := time.Now().Add(4 * time.Second).Truncate(time.Millisecond)
 	const form = "2006-01-02T15:04:05.000Z07:00"
-	two := fmt.Sprintf("[[sale]]\nname = \"a\"\nskus = [\"1001\"]\nstarts = %s\nends = %s\n[[sale]]\nname = \"b\"\nskus = [\"1001\"]\nstarts = %s\nends = %s\n",
+	two := fmt.Sprintf("[[sale]]\nname = \"a\"\nskus = [\"1001\"]\nstarts = %s\nends = %s\n[[sale]]\nname = \"b\"\nskus "+
+		"= [\"1001\"]\nstarts = %s\nends = %s\n",
 		begins.Add(-time.Hour).Format(form), begins.Format(form), begins.Format(form), begins.Add(time.Hour).Format(form))
 	g := reserves(t, r, 100000, shop.setting(), two)
 	heard := map[string]int{}

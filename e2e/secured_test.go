@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // certified makes a certificate for 127.0.0.1 that signs itself, and returns the paths of it and of its key.
@@ -77,17 +78,21 @@ func TestReserve_NeedsNoMoreRightsThanDocumented(t *testing.T) {
 	cert, key := certified(t)
 	for _, topology := range []string{"single", "cluster"} {
 		t.Run(topology, func(t *testing.T) {
-			_, port, _ := net.SplitHostPort(redistest.Free(t))
-			args := []string{"--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no"}
+			_, port, _ := net.SplitHostPort(testkit.FreeAddress(t))
+			args := []string{"--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert,
+				"--tls-auth-clients", "no"}
 			if topology == "cluster" {
-				args = append(args, "--cluster-enabled", "yes", "--cluster-port", portOf(t, redistest.Free(t)), "--tls-cluster", "yes", "--cluster-announce-ip", "127.0.0.1")
+				args = append(args, "--cluster-enabled", "yes", "--cluster-port", portOf(t, testkit.FreeAddress(t)),
+					"--tls-cluster",
+					"yes", "--cluster-announce-ip", "127.0.0.1")
 			}
 			r, shop := redistest.Start(t, args...), book(t, nil)
 			if topology == "cluster" {
 				if err := r.Client.Do(t.Context(), "cluster", "addslotsrange", 0, 16383).Err(); err != nil {
 					t.Fatal(err)
 				}
-				soon(t, "the cluster is up", func() bool { return strings.Contains(r.Client.ClusterInfo(t.Context()).Val(), "cluster_state:ok") })
+				soon(t, "the cluster is up",
+					func() bool { return strings.Contains(r.Client.ClusterInfo(t.Context()).Val(), "cluster_state:ok") })
 			}
 			rule := append([]any{"acl", "setuser", "sluice", "on", ">a secret"}, rights(t)...)
 			if err := r.Client.Do(t.Context(), rule...).Err(); err != nil {
@@ -101,14 +106,15 @@ func TestReserve_NeedsNoMoreRightsThanDocumented(t *testing.T) {
 				"server.shutdown_delay = \"0s\"\n" + listeners,
 				"stock.source = \"redis\"\nstock.redis.tls = true\nstock.redis.username = \"sluice\"",
 				"stock.redis.addresses = " + quoted("127.0.0.1:"+port), "stock.redis.password_file = " + strconv.Quote(password),
-				boundless, shop.setting(), `stock.reserve.hold = "1s"`, reserveRoutes,
+				boundless, shop.setting(), `stock.reserve.reservation_ttl = "1s"`, reserveRoutes,
 			}, "\n"))
 			trusting := func(args ...string) *exec.Cmd {
 				c := exec.Command(binary, args...)
 				c.Env = append(os.Environ(), "SSL_CERT_FILE="+cert)
 				return c
 			}
-			for _, args := range [][]string{{"stock", "set", "--config", path, "1001", "5"}, {"check", "--online", "--sku", "1001", path}, {"stock", "list", "--config", path}} {
+			for _, args := range [][]string{{"stock", "set", "--config", path, "1001", "5"},
+				{"check", "--online", "--sku", "1001", path}, {"stock", "list", "--config", path}} {
 				if text, err := trusting(args...).CombinedOutput(); err != nil {
 					t.Fatalf("%v: %v\n%s", args, err, text)
 				}

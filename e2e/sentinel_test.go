@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 func TestSentinel_FailOverUnderLoadGoesOnByItself(t *testing.T) {
@@ -16,10 +16,11 @@ func TestSentinel_FailOverUnderLoadGoesOnByItself(t *testing.T) {
 		skus, units, shoppers = 10, 60, 600
 	}
 	w, shop := redistest.Sentinel(t), book(t, nil)
-	stockAll(t, link.Options{Topology: link.Sentinel, Addresses: w.Addrs(), MasterName: w.Name}, skus, units)
+	stockAll(t, redisconn.Options{Topology: redisconn.Sentinel, Addresses: w.Addrs(), MasterName: w.Name}, skus, units)
 	settings := []string{
-		"stock.source = \"redis\"\nstock.redis.addresses = " + quoted(w.Addrs()...) + "\nstock.redis.master_name = " + strconv.Quote(w.Name),
-		boundless, shop.setting(), `stock.reserve.hold = "2s"`, reserveRoutes,
+		"stock.source = \"redis\"\nstock.redis.addresses = " + quoted(w.Addrs()...) + "\nstock.redis.master_name = " +
+			strconv.Quote(w.Name),
+		boundless, shop.setting(), `stock.reserve.reservation_ttl = "2s"`, reserveRoutes,
 	}
 	one, two := gate(t, settings...), gate(t, settings...)
 	served, end := shopping(shoppers, 20, skus, []string{one.front, two.front})

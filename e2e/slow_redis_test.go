@@ -65,12 +65,14 @@ var felts = map[string]felt{
 	"reserve":           {orders: true, asks: true, open: reservesAt},
 	"reserve-no-orders": {open: reservesAt},
 	"no-stock": {orders: true, open: func(t *testing.T, _ *redistest.Server, _ string) *running {
-		return gate(t, open(t, nil).setting(), unlimited, "stock.source = \"off\"", strings.Replace(routes, `"check"`, `"limit"`, 1))
+		return gate(t, open(t, nil).setting(), unlimited, "stock.source = \"off\"",
+			strings.Replace(routes, `"check"`, `"limit"`, 1))
 	}},
 }
 
 func reservesAt(t *testing.T, _ *redistest.Server, at string) *running {
-	g := gate(t, "stock.source = \"redis\"\nstock.redis.addresses = "+quoted(at), boundless, book(t, nil).setting(), reserveRoutes)
+	g := gate(t, "stock.source = \"redis\"\nstock.redis.addresses = "+quoted(at), boundless, book(t, nil).setting(),
+		reserveRoutes)
 	ok(t, "stock", "set", "--config", g.file, "1001", "1000000")
 	return g
 }
@@ -135,13 +137,15 @@ func feel(t *testing.T, f felt, turns int) {
 		for i, share := range shares {
 			ratios[i] = append(ratios[i], during.over(before, share))
 		}
-		t.Logf("turn %d: sold again after %v; p99 %v, then %v, with %d connections opened", turn, again, before.at(0.99), during.at(0.99), opened)
+		t.Logf("turn %d: sold again after %v; p99 %v, then %v, with %d connections opened", turn, again, before.at(0.99),
+			during.at(0.99), opened)
 	}
 	before, during := all[0].spread(), all[1].spread()
 	t.Logf("%d pages while Redis is quick: %v", len(before), before)
 	t.Logf("%d pages while it is slow:     %v", len(during), during)
 	for i, share := range shares {
-		t.Logf("p%v, slow over quick: %.2f of all; by turns %.2f, median %.2f", 100*share, during.over(before, share), ratios[i], median(ratios[i]))
+		t.Logf("p%v, slow over quick: %.2f of all; by turns %.2f, median %.2f", 100*share, during.over(before, share),
+			ratios[i], median(ratios[i]))
 	}
 	if late := during.at(0.99); late >= timeout && before.at(0.99) < timeout/2 { // else it is the machine that is late
 		t.Errorf("one page in a hundred took %v and more, as if it had waited for Redis", late)

@@ -40,7 +40,8 @@ func TestConnections_SlowClientsLeaveRoomForOthers(t *testing.T) {
 			g := stocked(t, shop.setting(), boundless, anonymous)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			args := strings.Fields(strings.ReplaceAll("-c "+crawlers+" -r 2000 -l 20 -p 3 -u {}/page "+s.args, "{}", "http://"+g.front))
+			args := strings.Fields(strings.ReplaceAll("-c "+crawlers+" -r 2000 -l 20 -p 3 -u {}/page "+s.args, "{}", "http://"+
+				g.front))
 			crawl := exec.CommandContext(ctx, "slowhttptest", args...)
 			if err := crawl.Start(); err != nil {
 				t.Fatal(err)
@@ -52,7 +53,8 @@ func TestConnections_SlowClientsLeaveRoomForOthers(t *testing.T) {
 		})
 	}
 	if *update {
-		write(t, "slow", "| slowhttptest, "+crawlers+" connections | open at the most | asked beside them | served | p50 | p99 | slowest |\n"+
+		write(t, "slow", "| slowhttptest, "+crawlers+
+			" connections | open at the most | asked beside them | served | p50 | p99 | slowest |\n"+
 			"| --- | --- | --- | --- | --- | --- | --- |\n"+rows.String())
 	}
 }

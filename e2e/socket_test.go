@@ -71,7 +71,8 @@ func TestSocketActivation_ServesOnTheSocketsOfTheServiceManager(t *testing.T) {
 func TestUnixSocket_GroupThatDoesNotExistIsNamed(t *testing.T) {
 	t.Parallel()
 	path := file(t, fmt.Sprintf("upstream.targets = [%q]\n[server]\nlisten = [\"unix:%s/s\"]\n"+
-		"socket_group = \"no-such-group\"\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\n", nowhere(t), t.TempDir()))
+		"socket_group = \"no-such-group\"\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\n", nowhere(t),
+		t.TempDir()))
 	s := run(t, "", "run", "--config", path)
 	if s.code != 1 {
 		t.Errorf("exit code %d", s.code)

@@ -24,12 +24,12 @@ func usualRedisAt(s *redistest.Server) string {
 }
 
 // unlimited lifts what one connection may ask, for tests in which few connections stand for many shoppers.
-const unlimited = `limits.connection.rate = "1000000/s"
-limits.connection.burst = 1000000`
+const unlimited = `limits.connection.request_rate = "1000000/s"
+limits.connection.request_burst = 1000000`
 
 // boundless has a few clients be a crowd.
 const boundless = unlimited + `
-limits.connection.max_open_per_ip = 10000
+limits.connection.max_connections_per_ip = 10000
 limits.window.max_per_sku = 0
 limits.concurrency.max_in_flight = 2000
 upstream.max_conns = 2000`
@@ -52,7 +52,7 @@ func TestSoldOut_ReachesNeitherShopNorRedis(t *testing.T) {
 	redis := redistest.Start(t)
 	redis.Client.Set(t.Context(), key, 3, 0)
 	shop := open(t, sells(redis.Client))
-	g := gate(t, shop.setting(), redisAt(redis), unlimited, "limits.connection.max_open_per_ip = 1000")
+	g := gate(t, shop.setting(), redisAt(redis), unlimited, "limits.connection.max_connections_per_ip = 1000")
 
 	for range 3 {
 		g.order("1001").must(t, 200, "")
@@ -71,7 +71,8 @@ func TestSoldOut_ReachesNeitherShopNorRedis(t *testing.T) {
 	var crowd tally
 	start := time.Now()
 	loud := perSecond(redis, func() { crowd = rush(t, g.front, 64, total) })
-	t.Logf("%d requests in %v; Redis commands a second: %.1f with few requests, %.1f with many", total, time.Since(start), quiet, loud)
+	t.Logf("%d requests in %v; Redis commands a second: %.1f with few requests, %.1f with many", total, time.Since(start),
+		quiet, loud)
 	if n := shop.arrivals.Load() - arrived; n != 0 {
 		t.Errorf("%d requests reached the shop", n)
 	}
@@ -86,7 +87,7 @@ func TestSoldOut_ReachesNeitherShopNorRedis(t *testing.T) {
 	took = soon(t, "the gate opens again", func() bool { return g.order("1001").is(200, "") })
 	t.Logf("open again %v after the restock", took)
 	if took > 5*time.Second {
-		t.Errorf("a restock was seen only after %v; stock.sold_out_memory is 1s", took)
+		t.Errorf("a restock was seen only after %v; stock.sold_out_ttl is 1s", took)
 	}
 }
 

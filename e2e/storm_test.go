@@ -188,10 +188,11 @@ func TestReserve_LedgerAndShopAgreeAfterAStorm(t *testing.T) {
 		t.Skip("it takes a quarter of a minute, and a minute more where the dead instance held a lease")
 	}
 	r, shop := redistest.Start(t, lasting...), openMarket(t)
-	settings := []string{"upstream.targets = " + quoted(shop.url), `upstream.response_timeout = "500ms"
-stock.reserve.fence = "cancel"
-stock.reserve.hold = "1s"
-stock.reserve.per_user = 3`, "stock.reserve.status_url = " + fmt.Sprintf("%q", shop.url+"/orders/by-serial/{serial}"),
+	settings := []string{"upstream.targets = " + quoted(shop.url), `upstream.response_header_timeout = "500ms"
+stock.reserve.on_not_found = "cancel_then_release"
+stock.reserve.reservation_ttl = "1s"
+stock.reserve.max_per_user = 3`,
+		"stock.reserve.status_url = " + fmt.Sprintf("%q", shop.url+"/orders/by-serial/{serial}"),
 		usualRedisAt(r), boundless}
 	addresses, second := fixed(t)
 	one := gate(t, append(settings[:len(settings):len(settings)], severalRoutes)...)
@@ -279,7 +280,8 @@ stock.reserve.per_user = 3`, "stock.reserve.status_url = " + fmt.Sprintf("%q", s
 	all.Wait()
 	crew.Wait()
 	heard.Range(func(k, n any) bool { t.Logf("%v: %d", k, n.(*atomic.Int64).Load()); return true })
-	for end := time.Now().Add(3 * long); ledgerOf(t, r, "1001").held > 0 && time.Now().Before(end); { // leases of the dead one last 60 s
+	// leases of the dead one last 60 s
+	for end := time.Now().Add(3 * long); ledgerOf(t, r, "1001").held > 0 && time.Now().Before(end); {
 		time.Sleep(pause)
 	}
 	a := ledgerOf(t, r, "1001")
@@ -288,7 +290,8 @@ stock.reserve.per_user = 3`, "stock.reserve.status_url = " + fmt.Sprintf("%q", s
 	if a.held > 0 || a.sold != sold || a.sold > a.total || len(faults) > 0 || lies.String() != "" {
 		t.Errorf("ledger %+v, %d units at the shop; %q; lies: %s", a, sold, faults, lies.String())
 		for serial, units := range shop.units {
-			if v := r.Client.HGet(t.Context(), "sluice:{1001}:r", serial).Val(); !strings.HasPrefix(v, fmt.Sprintf("C|%d|", units)) {
+			if v := r.Client.HGet(t.Context(), "sluice:{1001}:r", serial).Val(); !strings.HasPrefix(v,
+				fmt.Sprintf("C|%d|", units)) {
 				t.Errorf("%s of %d units at the shop is %q", serial, units, v)
 			}
 		}
@@ -298,13 +301,15 @@ stock.reserve.per_user = 3`, "stock.reserve.status_url = " + fmt.Sprintf("%q", s
 	}
 	for _, g := range []*running{one, two} {
 		for _, l := range strings.Split(g.log.String(), "\n") {
-			if strings.Contains(l, "invariant") || strings.Contains(l, "does not agree") || strings.Contains(l, "ledger lost") || strings.Contains(l, "panic") {
+			if strings.Contains(l, "invariant") || strings.Contains(l, "does not agree") || strings.Contains(l, "ledger lost") ||
+				strings.Contains(l, "panic") {
 				t.Errorf("the log says: %s", l)
 			}
 		}
 		_, text := g.peek("/metrics")
 		for _, l := range strings.Split(text, "\n") {
-			if strings.HasPrefix(l, "sluice_reservations_unknown") || strings.HasPrefix(l, "sluice_settle_queue") || strings.HasPrefix(l, "go_goroutines") {
+			if strings.HasPrefix(l, "sluice_reservations_unknown") || strings.HasPrefix(l, "sluice_settle_queue") ||
+				strings.HasPrefix(l, "go_goroutines") {
 				t.Log(l)
 			}
 		}

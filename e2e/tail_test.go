@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // The replicas hear nothing of the last sales, and one of them becomes the master.
@@ -20,11 +20,13 @@ func TestFailOver_LostTailIsReconciledWithTheShop(t *testing.T) {
 	}
 	slow := func(int, http.ResponseWriter, *http.Request) bool { time.Sleep(10 * time.Millisecond); return false }
 	w, shop := redistest.Sentinel(t), book(t, slow)
-	stockAll(t, link.Options{Topology: link.Sentinel, Addresses: w.Addrs(), MasterName: w.Name}, 1, units)
-	limits := strings.Replace(boundless, "max_in_flight = 2000\n", "max_in_flight = 2\nlimits.concurrency.max_queue = 2000\nlimits.concurrency.queue_timeout = \"1s\"\n", 1)
+	stockAll(t, redisconn.Options{Topology: redisconn.Sentinel, Addresses: w.Addrs(), MasterName: w.Name}, 1, units)
+	limits := strings.Replace(boundless, "max_in_flight = 2000\n",
+		"max_in_flight = 2\nlimits.concurrency.max_queue = 2000\nlimits.concurrency.queue_timeout = \"1s\"\n", 1)
 	settings := []string{
-		"stock.source = \"redis\"\nstock.redis.addresses = " + quoted(w.Addrs()...) + "\nstock.redis.master_name = " + strconv.Quote(w.Name),
-		limits, shop.setting(), `stock.reserve.hold = "2s"`, reserveRoutes,
+		"stock.source = \"redis\"\nstock.redis.addresses = " + quoted(w.Addrs()...) + "\nstock.redis.master_name = " +
+			strconv.Quote(w.Name),
+		limits, shop.setting(), `stock.reserve.reservation_ttl = "2s"`, reserveRoutes,
 	}
 	one, two := gate(t, settings...), gate(t, settings...)
 	_, end := shopping(shoppers, 60, 1, []string{one.front, two.front})
@@ -55,7 +57,8 @@ func TestFailOver_LostTailIsReconciledWithTheShop(t *testing.T) {
 		f := fields(next.Client, "1001")
 		return f["sold"] == strconv.Itoa(units) && f["held"] == "0"
 	})
-	t.Logf("%d orders after the cut; the new master knew of %d sold, the shop of %d; sold out and decided %v later", lost, had, cut+lost, time.Since(start))
+	t.Logf("%d orders after the cut; the new master knew of %d sold, the shop of %d; sold out and decided %v later", lost,
+		had, cut+lost, time.Since(start))
 	end()
 	if had >= cut+lost {
 		t.Error("nothing was lost: the test says nothing")

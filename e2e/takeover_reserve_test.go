@@ -13,7 +13,8 @@ func TestRestart_SuccessorSellsOnFromTheSameLedger(t *testing.T) {
 	r, shop := redistest.Start(t), book(t, nil)
 	addresses, front := fixed(t)
 	const units = 60
-	old := reserves(t, r, units, addresses, shop.setting(), "limits.concurrency.max_in_flight = 8\nlimits.concurrency.max_queue = 1000\nlimits.concurrency.queue_timeout = \"1s\"")
+	old := reserves(t, r, units, addresses, shop.setting(), "limits.concurrency.max_in_flight = "+
+		"8\nlimits.concurrency.max_queue = 1000\nlimits.concurrency.queue_timeout = \"1s\"")
 	end := sale(2*units, front)
 	soon(t, "some are sold", func() bool { return ledgerOf(t, r, "1001").sold > 5 })
 	start(t, old.file, exec.Command(binary, "run", "--config", old.file, "--take-over"))

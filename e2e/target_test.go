@@ -19,7 +19,7 @@ func garbage(c net.Conn, _ *http.Request) bool {
 func silence(net.Conn, *http.Request) bool { return true }
 
 // impatient keeps a silent shop from being waited for long.
-const impatient = `upstream.response_timeout = "300ms"`
+const impatient = `upstream.response_header_timeout = "300ms"`
 
 func TestUpstream_UnreachableShopIsNoUpstream(t *testing.T) {
 	t.Parallel()
@@ -73,7 +73,8 @@ func TestUpstream_SecondTargetGetsOnlyWhatWasNotSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			good, bad := open(t, nil), misbehave(t, do)
-			g := stocked(t, "upstream.targets = "+quoted(nowhere(t), bad.url, good.url), `upstream.policy = "round_robin"`, impatient)
+			g := stocked(t, "upstream.targets = "+quoted(nowhere(t), bad.url, good.url), `upstream.policy = "round_robin"`,
+				impatient)
 			answered := 0
 			for i := range 30 {
 				serial := fmt.Sprint(i)
@@ -137,6 +138,7 @@ func TestUpstream_UnhealthyTargetGetsNoRequest(t *testing.T) {
 	firsts.Store(healthy)
 	seconds.Store(healthy)
 	soon(t, "both are up", up(2))
-	soon(t, "the target that was down is asked again", func() bool { page().must(t, 200, ""); return pages.Load() > before })
+	soon(t, "the target that was down is asked again",
+		func() bool { page().must(t, 200, ""); return pages.Load() > before })
 	soon(t, "the gate is ready", g.ready)
 }

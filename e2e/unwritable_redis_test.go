@@ -10,8 +10,8 @@ import (
 	"sluice/internal/redistest"
 )
 
-// Redis is there, and takes no writes. Nothing is sold, nothing is lost, the log says what Redis said, and when Redis takes
-// writes again the sale goes on by itself.
+// Redis is there, and takes no writes. Nothing is sold, nothing is lost, the log says what Redis said, and when Redis
+// takes writes again the sale goes on by itself.
 func TestReserve_RedisWithoutWritesSellsNothingAndReportsWhy(t *testing.T) {
 	t.Parallel()
 	for word, of := range map[string]struct{ spoil, cure, do string }{
@@ -23,7 +23,7 @@ func TestReserve_RedisWithoutWritesSellsNothingAndReportsWhy(t *testing.T) {
 	} {
 		t.Run(word, func(t *testing.T) {
 			r, shop := redistest.Start(t), book(t, nil)
-			g := reserves(t, r, 100, shop.setting(), `stock.reserve.hold = "1s"`)
+			g := reserves(t, r, 100, shop.setting(), `stock.reserve.reservation_ttl = "1s"`)
 			user := 0
 			order := func() answer {
 				user++
@@ -61,7 +61,8 @@ func TestReserve_RedisWithoutWritesSellsNothingAndReportsWhy(t *testing.T) {
 			}
 			soon(t, "the log says so", func() bool { return strings.Contains(g.log.String(), "the ledger takes no orders") })
 			said := g.log.String()
-			if n := strings.Count(said, "the ledger takes no orders"); n != 1 || !strings.Contains(said, word) || !strings.Contains(said, of.do) {
+			if n := strings.Count(said, "the ledger takes no orders"); n != 1 || !strings.Contains(said, word) ||
+				!strings.Contains(said, of.do) {
 				t.Errorf("the log says it %d times, and not %s or %q:\n%s", n, word, of.do, said)
 			}
 			_ = os.RemoveAll(filepath.Dir(full))
@@ -69,7 +70,8 @@ func TestReserve_RedisWithoutWritesSellsNothingAndReportsWhy(t *testing.T) {
 			took := soon(t, "orders pass again", func() bool { return order().status == 200 })
 			soon(t, "all is decided", func() bool { a := ledgerOf(t, r, "1001"); return a.held == 0 && a.sold == shop.booked() })
 			t.Logf("orders pass %v after", took)
-			soon(t, "the log says that it is over", func() bool { return strings.Contains(g.log.String(), "the ledger takes orders again") })
+			soon(t, "the log says that it is over",
+				func() bool { return strings.Contains(g.log.String(), "the ledger takes orders again") })
 			shop.audit(t)
 		})
 	}

@@ -18,12 +18,14 @@ func TestWindowLimit_AdmitsItsMaxAndUsesIt(t *testing.T) {
 	redis := redistest.Start(t)
 	redis.Client.Set(t.Context(), key, 1_000_000, 0)
 	shop := open(t, nil)
-	g := gate(t, shop.setting(), redisAt(redis), unlimited, "limits.window.max_per_sku = 2", "limits.window.carry = 0")
+	g := gate(t, shop.setting(), redisAt(redis), unlimited, "limits.window.max_per_sku = 2",
+		"limits.window.max_delay = \"0s\"")
 	g.order("1001").must(t, 200, "") // the first look at a SKU is not what is measured
 
 	before := shop.arrivals.Load()
 	start := time.Now()
-	m := meter{t: t, length: 4 * time.Second, rate: plan / connections, start: start, busy: make([]int, 4*time.Second/windowSize)}
+	m := meter{t: t, length: 4 * time.Second, rate: plan / connections, start: start,
+		busy: make([]int, 4*time.Second/windowSize)}
 	got := m.run(g.front, connections)
 	elapsed := time.Since(start)
 

@@ -30,7 +30,7 @@ type Adaptive struct {
 
 	mu             sync.Mutex
 	floor, ceiling int // 0 = off
-	climb          climb
+	climb          gradientSearch
 	ticks, pressed int // of this step; those at which every place was taken
 }
 
@@ -60,10 +60,10 @@ func (a *Adaptive) SetBounds(floor, ceiling int) {
 	defer a.mu.Unlock()
 	since := a.since.Load()
 	if a.ceiling == 0 {
-		a.climb, since = climb{limit: float64(floor)}, 0
+		a.climb, since = gradientSearch{limit: float64(floor)}, 0
 	}
 	if a.floor, a.ceiling = min(max(floor, 1), ceiling), ceiling; ceiling > 0 {
-		a.hold(since)
+		a.applyLimit(since)
 	} else {
 		a.since.Store(never)
 	}
@@ -86,8 +86,8 @@ func (a *Adaptive) Tick(now int64) {
 	if a.ceiling == 0 {
 		return
 	}
-	if a.since.Load() == 0 { // it was switched on just now: nobody has answered yet
-		a.hold(now)
+	if a.since.Load() == 0 { // it was switched on just now: no response has come yet
+		a.applyLimit(now)
 		return
 	}
 	a.ticks++
@@ -105,11 +105,11 @@ func (a *Adaptive) Tick(now int64) {
 	} else {
 		a.climb.idle(now, n, sum) // too few shoppers to learn anything from
 	}
-	a.hold(now)
+	a.applyLimit(now)
 }
 
-// hold has the ConcurrencyLimiter follow the search, and begins to watch what comes of it.
-func (a *Adaptive) hold(now int64) {
+// applyLimit has the ConcurrencyLimiter follow the search, and begins to watch what comes of it.
+func (a *Adaptive) applyLimit(now int64) {
 	a.climb.limit = min(max(a.climb.limit, float64(a.floor)), float64(a.ceiling))
 	a.places.setMaxInFlight(int(a.climb.limit))
 	a.since.Store(now)

@@ -74,7 +74,7 @@ func TestTheLimitStaysWithinItsBounds(t *testing.T) {
 	if p.Max() != 40 {
 		t.Errorf("limit %d of a shop that has room, want the ceiling", p.Max())
 	}
-	for range 200 { // nobody is answered
+	for range 200 { // no request is answered
 		now += 100 * ms
 		a.Tick(now)
 	}
@@ -164,7 +164,7 @@ func BenchmarkAdaptiveAnswered(b *testing.B) {
 	})
 }
 
-// Whoever is in the shop when the limit begins to adapt has said nothing of it yet, however late that is.
+// A request in the shop when the limit begins to adapt has said nothing of it yet, however late that is.
 func TestAnAdaptiveThatHasJustBegunJudgesNothing(t *testing.T) {
 	a := NewAdaptive(NewConcurrencyLimiter(7, 0))
 	a.SetBounds(3, 5)

@@ -18,14 +18,14 @@ func arrivals(random *rand.Rand, perWindow float64, windows int) (at []int64) {
 	}
 }
 
-// A window refuses some of a load that fits it, since what comes is never even; carry is what that costs less with.
-// What is in excess is refused, and nothing of the budget with it.
-func TestCarryRefusesLittleAndWastesNothing(t *testing.T) {
+// A window rejects some of a load that fits it, since what comes is never even; carry is what that costs less with.
+// What is in excess is rejected, and nothing of the budget with it.
+func TestCarryRejectsLittleAndWastesNothing(t *testing.T) {
 	const most, windows = 10, 10_000
 	for _, c := range []struct {
 		load         float64 // of the budget
 		carry        int
-		above, below float64 // the share that is refused
+		above, below float64 // the share that is rejected
 		used         float64 // of the budget, at least
 	}{
 		{load: 0.9, carry: 0, above: 0.05, below: 0.12},
@@ -49,14 +49,15 @@ func TestCarryRefusesLittleAndWastesNothing(t *testing.T) {
 					}
 					longest := time.Duration(c.carry+1) * grid.Size
 					if wait > longest || ok && wait > time.Duration(c.carry)*grid.Size {
-						t.Fatalf("at %v: %v, %v; nobody waits for more than carry windows plus one", time.Duration(now), wait, ok)
+						t.Fatalf("at %v: %v, %v; no request waits for more than carry windows plus one", time.Duration(now), wait, ok)
 					}
 				}
-				refused := 1 - float64(admitted)/float64(len(all))
+				rejected := 1 - float64(admitted)/float64(len(all))
 				used := float64(admitted) / float64(most*(windows+1+c.carry))
-				t.Logf("%.3f%% refused, %.2f%% of the budget used", 100*refused, 100*used)
-				if refused < c.above || refused > c.below || used < c.used {
-					t.Errorf("refused %.4f, want %.4f to %.4f; used %.4f, want at least %.4f", refused, c.above, c.below, used, c.used)
+				t.Logf("%.3f%% rejected, %.2f%% of the budget used", 100*rejected, 100*used)
+				if rejected < c.above || rejected > c.below || used < c.used {
+					t.Errorf("rejected %.4f, want %.4f to %.4f; used %.4f, want at least %.4f", rejected, c.above, c.below, used,
+						c.used)
 				}
 			})
 		}

@@ -11,7 +11,8 @@ import (
 // where that is asked for. A newcomer never overtakes the queue.
 //
 // It promises that a place is never held by more than one, and never lost, however a hand-over, a time-out and a
-// departure meet. Entering and leaving without a queue is one atomic write; a refusal for a full queue writes nothing.
+// departure meet. Entering and leaving without a queue is one atomic write; a rejection for a full queue writes
+// nothing.
 //
 // It is safe for concurrent use.
 type ConcurrencyLimiter struct {
@@ -61,13 +62,13 @@ func (p *ConcurrencyLimiter) setMaxInFlight(maxInFlight int) {
 			return
 		}
 		p.state.Store(s - oneWaiting + oneInFlight)
-		p.turn().handOver()
+		p.popWaiter().handOver()
 	}
 }
 
 // SetNewestFirst has places go to the newest in the queue from now on, or again to the oldest. In a jam that lasts,
 // oldest first makes everybody wait for nearly the whole timeout; newest first serves most at once, and the unlucky
-// not at all. Who finds the queue full is refused either way.
+// not at all. Who finds the queue full is rejected either way.
 func (p *ConcurrencyLimiter) SetNewestFirst(newest bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -42,8 +42,8 @@ func (p *ConcurrencyLimiter) timedOut(w *waiter) Verdict {
 	return Admitted
 }
 
-// turn takes the one whose turn it is off the queue, which is not empty.
-func (p *ConcurrencyLimiter) turn() *waiter {
+// popWaiter takes the one whose turn it is off the queue, which is not empty.
+func (p *ConcurrencyLimiter) popWaiter() *waiter {
 	w := p.queue.head
 	if p.newest {
 		w = p.queue.tail
@@ -93,7 +93,7 @@ func (p *ConcurrencyLimiter) leaveSlow() {
 		s := p.state.Load()
 		if waiting(s) != 0 && p.room(s-oneInFlight) {
 			p.state.Store(s - oneWaiting)
-			p.turn().handOver()
+			p.popWaiter().handOver()
 			return
 		}
 		if p.state.CompareAndSwap(s, s-oneInFlight) {
@@ -102,7 +102,7 @@ func (p *ConcurrencyLimiter) leaveSlow() {
 	}
 }
 
-// waits counts how waiting in the queue has ended. It is written by those who waited, never by a refusal.
+// waits counts how waiting in the queue has ended. It is written by those who waited, never by a rejection.
 type waits struct{ admitted, timedOut, gone atomic.Uint64 }
 
 func (n *waits) count(end Verdict) {

@@ -3,8 +3,6 @@ package limiter
 import (
 	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,7 +44,7 @@ func TestPlacesAdmitUpToTheirMaxAndThenQueue(t *testing.T) {
 	})
 }
 
-func TestWithoutAQueueNobodyWaits(t *testing.T) {
+func TestConcurrencyLimiter_WithoutAQueueNoRequestWaits(t *testing.T) {
 	p := NewConcurrencyLimiter(1, 0)
 	p.Acquire(time.Hour, nil)
 	if got := p.Acquire(time.Hour, nil); got != QueueFull {
@@ -55,7 +53,7 @@ func TestWithoutAQueueNobodyWaits(t *testing.T) {
 	expect(t, p, 1, 0)
 }
 
-func TestWithoutACapNobodyIsRefused(t *testing.T) {
+func TestConcurrencyLimiter_WithoutAMaxNoRequestIsRejected(t *testing.T) {
 	p := NewConcurrencyLimiter(0, 0)
 	for range 1000 {
 		if got := p.Acquire(0, nil); got != Admitted {
@@ -191,7 +189,7 @@ func TestNewcomersDoNotOvertakeTheQueue(t *testing.T) {
 }
 
 // TestHandOverAtTheMomentOfTheTimeoutLosesNoPlace has the place come free at the very instant at which the wait ends:
-// whoever wins, the place is either used or free afterwards.
+// whichever wins, the place is either used or free afterwards.
 func TestHandOverAtTheMomentOfTheTimeoutLosesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for i := range 200 {
@@ -240,7 +238,7 @@ func TestQueueIsJoinedOnlyIfItIsStillNeededAndHasRoom(t *testing.T) {
 	expect(t, p, 1, 1)
 }
 
-func TestQueueKeepsItsOrderWhoeverLeavesAndComesBack(t *testing.T) {
+func TestConcurrencyLimiter_QueueKeepsItsOrderWhenRequestsLeave(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q queue
 		var plain, idle []*waiter
@@ -249,7 +247,7 @@ func TestQueueKeepsItsOrderWhoeverLeavesAndComesBack(t *testing.T) {
 		}
 		for range 40 {
 			switch i := rapid.IntRange(0, 5).Draw(t, "i"); {
-			case i < len(plain): // somebody leaves the queue
+			case i < len(plain): // a request leaves the queue
 				q.remove(plain[i])
 				idle, plain = append(idle, plain[i]), slices.Delete(plain, i, i+1)
 			case len(idle) > 0: // and comes back
@@ -271,87 +269,10 @@ func TestQueueKeepsItsOrderWhoeverLeavesAndComesBack(t *testing.T) {
 	})
 }
 
-// TestPlacesSurviveAStorm lets hand-overs, time-outs, departures and changes of max meet at random. Never more are
-// inside than the larger max, everyone is answered, and in the end nothing is taken, nobody waits.
-func TestPlacesSurviveAStorm(t *testing.T) {
-	const largest = 4
-	p := NewConcurrencyLimiter(largest, 5)
-	var inside, admitted atomic.Int64
-	var all sync.WaitGroup
-	for g := range 16 {
-		all.Go(func() {
-			for i := range 500 {
-				if p.Acquire(time.Duration(i%4)*20*time.Microsecond, who(i%5 > 0)) != Admitted {
-					continue
-				}
-				if n := inside.Add(1); n > largest {
-					t.Errorf("%d inside, want at most %d", n, largest)
-				}
-				admitted.Add(1)
-				p.SetNewestFirst(i%7 < 3)
-				if i%3 == 0 {
-					p.SetMax(1+(g+i)%largest, 5)
-				}
-				inside.Add(-1)
-				p.Release()
-			}
-		})
-	}
-	all.Wait()
-	expect(t, p, 0, 0)
-	if admitted.Load() == 0 {
-		t.Error("nobody was admitted")
-	}
-}
-
-func TestRaisedMaxLetsThoseInWhoWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := NewConcurrencyLimiter(1, 3)
-		p.Acquire(0, nil)
-		for range 3 {
-			go p.Acquire(time.Hour, nil)
-		}
-		synctest.Wait()
-		expect(t, p, 1, 3)
-		p.SetMax(3, 3)
-		expect(t, p, 3, 1)
-		p.SetMax(0, 0)
-		expect(t, p, 4, 0)
-		synctest.Wait()
-	})
-}
-
-func TestNobodyOvertakesWhileMaxIsBeingRaised(t *testing.T) {
-	p := NewConcurrencyLimiter(1, 2)
-	p.Acquire(0, nil)
-	p.join(newWaiter())
-	p.maxInFlight.Store(2) // what SetMax does first
-	if got := p.Acquire(0, nil); got != TimedOut {
-		t.Errorf("%v, want timed out: the new room is for the one who waited", got)
-	}
-}
-
-func TestLoweredMaxIsReachedByThoseWhoLeave(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := NewConcurrencyLimiter(3, 1)
-		for range 3 {
-			p.Acquire(0, nil)
-		}
-		go p.Acquire(time.Hour, nil)
-		synctest.Wait()
-		p.SetMax(1, 1)
-		for _, want := range []struct{ inFlight, queued int }{{2, 1}, {1, 1}, {1, 0}, {0, 0}} {
-			p.Release()
-			expect(t, p, want.inFlight, want.queued)
-		}
-		synctest.Wait()
-	})
-}
-
-func TestRefusalForAFullQueueWritesNothing(t *testing.T) {
+func TestRejectionForAFullQueueWritesNothing(t *testing.T) {
 	p := NewConcurrencyLimiter(1, 0)
 	p.Acquire(0, nil)
-	p.mu.Lock() // a refusal that wanted the queue would wait for ever
+	p.mu.Lock() // a rejection that wanted the queue would wait for ever
 	defer p.mu.Unlock()
 	before := p.state.Load()
 	if got := p.Acquire(time.Hour, nil); got != QueueFull || p.state.Load() != before {

@@ -100,7 +100,7 @@ func (c *ConnLimiter) full() bool {
 	return most != 0 && c.open.Load() >= most
 }
 
-// openOne counts a connection in all. Load first: a refusal writes nothing.
+// openOne counts a connection in all. Load first: a rejection writes nothing.
 func (c *ConnLimiter) openOne() Verdict {
 	for {
 		most, n := c.maxOpen.Load(), c.open.Load()
@@ -127,7 +127,7 @@ func (c *ConnLimiter) closeOne(who client) {
 	}
 }
 
-// shard chooses by a seeded hash, so that nobody can crowd one shard on purpose.
+// shard chooses by a seeded hash, so that no client can crowd one shard on purpose.
 func (c *ConnLimiter) shard(who client) *shard {
 	return &c.shards[maphash.Comparable(c.seed, who)%uint64(len(c.shards))]
 }

@@ -50,7 +50,7 @@ func TestNoMoreConnectionsThanTheMaxima(t *testing.T) {
 	}
 }
 
-func TestRefusedConnectionIsNotCounted(t *testing.T) {
+func TestRejectedConnectionIsNotCounted(t *testing.T) {
 	c := NewConnLimiter(2, 1)
 	c.Open(addr("192.0.2.1"))
 	c.Open(addr("192.0.2.1"))
@@ -112,7 +112,7 @@ func TestLastConnectionGoesToOneOnly(t *testing.T) {
 func TestOpenAndCloseRaceWithinTheMaxima(t *testing.T) {
 	const maxOpen, maxPerClient = 7, 3
 	c := NewConnLimiter(maxOpen, maxPerClient)
-	var total, refused atomic.Int64
+	var total, rejected atomic.Int64
 	var each [4]atomic.Int64
 	var all sync.WaitGroup
 	for g := range 12 {
@@ -120,7 +120,7 @@ func TestOpenAndCloseRaceWithinTheMaxima(t *testing.T) {
 			from := netip.AddrFrom4([4]byte{10, 0, 0, byte(g % len(each))})
 			for range 2000 {
 				if c.Open(from) != Admitted {
-					refused.Add(1)
+					rejected.Add(1)
 					continue
 				}
 				if n := total.Add(1); n > maxOpen {

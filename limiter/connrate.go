@@ -33,6 +33,6 @@ func (c ConnRate) Allow(t time.Time) (wait time.Duration, ok bool) {
 	if seconds >= math.MaxInt64/float64(time.Second) {
 		return math.MaxInt64, false
 	}
-	// Round up: a client told to come back too early is refused twice.
+	// Round up: a client told to come back too early is rejected twice.
 	return time.Duration(math.Ceil(seconds*float64(time.Second))) + 1, false
 }

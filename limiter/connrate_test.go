@@ -28,11 +28,11 @@ func TestWhoWaitsAsToldIsAdmitted(t *testing.T) {
 		at := time.Unix(1000, 0)
 		for range 20 {
 			at = at.Add(time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "pause")))
-			for range 3 { // a refusal consumes nothing: asking again changes nothing
+			for range 3 { // a rejection consumes nothing: asking again changes nothing
 				wait, ok := c.Allow(at)
 				again, okAgain := c.Allow(at)
 				if !ok && (okAgain || again != wait || wait <= 0) {
-					t.Fatalf("refused for %v, then %v, %v at the same time", wait, again, okAgain)
+					t.Fatalf("rejected for %v, then %v, %v at the same time", wait, again, okAgain)
 				}
 				if !ok && wait > time.Duration(float64(time.Second)/perSecond)+2 {
 					t.Fatalf("told to wait for %v at %v requests a second", wait, perSecond)
@@ -40,7 +40,7 @@ func TestWhoWaitsAsToldIsAdmitted(t *testing.T) {
 				if !ok {
 					at = at.Add(wait)
 					if _, ok := c.Allow(at); !ok {
-						t.Fatalf("refused after waiting for %v as told", wait)
+						t.Fatalf("rejected after waiting for %v as told", wait)
 					}
 				}
 			}

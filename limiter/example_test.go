@@ -7,7 +7,7 @@ import (
 	"sluice/limiter"
 )
 
-// Two of one SKU in 10 ms. The third and fourth wait for the next window; the fifth is refused.
+// Two of one SKU in 10 ms. The third and fourth wait for the next window; the fifth is rejected.
 func Example() {
 	grid := limiter.Grid{Size: 10 * time.Millisecond, Carry: 1}
 	windows := limiter.NewWindowLimiter(grid, limiter.Caps{PerSKU: 2})

@@ -6,7 +6,7 @@ import "time"
 type Grid struct {
 	Size  time.Duration // width of a window: 1 ms to 1 h
 	Phase time.Duration // how much earlier than a multiple of Size this instance's windows begin; any value, modulo Size
-	Carry int           // how many windows ahead may be booked: 0 (refuse at once) to 63
+	Carry int           // how many windows ahead may be booked: 0 (reject at once) to 63
 }
 
 const (

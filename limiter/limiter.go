@@ -10,7 +10,7 @@
 // nothing, knows neither HTTP nor Redis, and leaves to its caller whether a rejection is enforced or only observed.
 package limiter
 
-// Verdict is the answer of the limits that can refuse for more than one reason. Admitted is the zero value.
+// Verdict is the answer of the limits that can reject for more than one reason. Admitted is the zero value.
 type Verdict uint8
 
 const (

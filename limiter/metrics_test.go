@@ -30,7 +30,7 @@ func gather(t *testing.T, of ...prometheus.Collector) map[string]float64 {
 	return shown
 }
 
-func TestWindowsAreCountedOnceAndNotTheirRefusals(t *testing.T) {
+func TestWindowsAreCountedOnceAndNotTheirRejections(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{All: 3, PerSKU: 2})
 	for range 5 {
 		w.Acquire(0, []byte("a")) // fills its window

@@ -11,7 +11,7 @@ func BenchmarkRate(b *testing.B) {
 		name  string
 		keys  uint64
 		burst int
-	}{{"1M keys", keys, 1 << 30}, {"1M keys refused", keys, 1}, {"one key", 1, 1 << 30}, {"one key refused", 1, 1}} {
+	}{{"1M keys", keys, 1 << 30}, {"1M key rejected", keys, 1}, {"one key", 1, 1 << 30}, {"one key rejected", 1, 1}} {
 		b.Run(c.name, func(b *testing.B) {
 			rate := NewRateLimiter(RateSpec{PerSecond: 0.001, Burst: c.burst, MaxKeys: 1_000_000})
 			key := make([]byte, 16)

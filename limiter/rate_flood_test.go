@@ -35,7 +35,7 @@ func floodKeys(rate *RateLimiter, keys int, over time.Duration) (honest, honestO
 	return honest, honestOf, greedy
 }
 
-// Two million addresses in ten seconds: nobody is evicted, nothing grows, and hardly anybody suffers for others.
+// Two million addresses in ten seconds: no key is evicted, nothing grows, and few keys suffer for others.
 func TestFloodOfKeysIsNeitherAmnestyNorDenial(t *testing.T) {
 	const over = 10 * time.Second
 	for _, c := range []struct {

@@ -11,7 +11,7 @@ import (
 // RateLimiter admits so many requests a second of each key, and a burst of them at once.
 //
 // It promises that of no key more than rate·t + burst are admitted within any time t, whatever the callers' clocks and
-// threads do. It evicts nobody: what a key has used is forgotten when it has been earned back, and not before, so that
+// threads do. It evicts no key: what a key has used is forgotten when it has been earned back, and not before, so that
 // a flood of other keys is no amnesty. Its memory is 16 bytes for each of MaxKeys at most, taken page by page. Where
 // more keys than that are under way, the error is a rare false rejection: see docs/limits.md for how rare.
 //
@@ -61,7 +61,7 @@ func newRate(spec RateSpec, on *cells) *RateLimiter {
 //
 // A caller that was overtaken is judged as of the instant to which the others have taken the key.
 func (r *RateLimiter) Acquire(now int64, key []byte) (wait time.Duration, ok bool) {
-	first, second := r.of(key)
+	first, second := r.cellsOf(key)
 	for {
 		low, used := first, first.Load()
 		other, more := second, second.Load()
@@ -84,7 +84,7 @@ func (r *RateLimiter) Acquire(now int64, key []byte) (wait time.Duration, ok boo
 // Peek tells what Acquire would find, and takes nothing: how many tokens are left of key, how long until there is one
 // if there is none, and how long until the burst is whole again.
 func (r *RateLimiter) Peek(now int64, key []byte) (left int, wait, whole time.Duration) {
-	first, second := r.of(key)
+	first, second := r.cellsOf(key)
 	debt := max(min(first.Load(), second.Load())-now, 0)
 	left = int(max(r.depth-debt, 0) / r.perToken)
 	if left == 0 {
@@ -130,8 +130,8 @@ func (c *cells) scaled(now int64, from, to *RateLimiter) *cells {
 	return s
 }
 
-// of finds the two cells of key. The hash is seeded, so that nobody can aim at another's.
-func (c *cells) of(key []byte) (first, second *atomic.Int64) {
+// cellsOf finds the two cells of key. The hash is seeded, so that no client can aim at another's.
+func (c *cells) cellsOf(key []byte) (first, second *atomic.Int64) {
 	hash := maphash.Bytes(c.seed, key)
 	block, rest := bits.Mul64(hash, c.blocks)
 	i, _ := bits.Mul64(rest, c.width)

@@ -45,7 +45,7 @@ func apart(r *RateLimiter, n int) (keys []string) {
 	taken := map[*atomic.Int64]bool{}
 	for i := 0; len(keys) < n; i++ {
 		key := strconv.Itoa(i)
-		first, second := r.of([]byte(key))
+		first, second := r.cellsOf([]byte(key))
 		if !taken[first] && !taken[second] {
 			taken[first], taken[second] = true, true
 			keys = append(keys, key)
@@ -161,7 +161,7 @@ func cellsOf(r *RateLimiter) map[string]int64 {
 	return all
 }
 
-func TestRefusedByARateWritesNothing(t *testing.T) {
+func TestRejectedByARateWritesNothing(t *testing.T) {
 	rate := perMs(2, 64)
 	rate.Acquire(0, []byte("a"))
 	rate.Acquire(0, []byte("a"))
@@ -171,24 +171,24 @@ func TestRefusedByARateWritesNothing(t *testing.T) {
 	}
 	for range 10 {
 		if wait, ok := rate.Acquire(ms/2, []byte("a")); ok || wait != time.Duration(ms/2) {
-			t.Fatalf("got %v, %v; want a refusal until the next token", wait, ok)
+			t.Fatalf("got %v, %v; want a rejection until the next token", wait, ok)
 		}
 	}
 	if diff := cmp.Diff(before, cellsOf(rate)); diff != "" {
-		t.Errorf("refusals wrote (-before +after):\n%s", diff)
+		t.Errorf("rejections wrote (-before +after):\n%s", diff)
 	}
 }
 
-// One row alone would refuse whoever shares a cell with a key that has nothing left.
-func TestRateRefusesOnlyWhenBothRowsSayNo(t *testing.T) {
+// One row alone would reject a key that shares a cell with a key that has nothing left.
+func TestRateRejectsOnlyWhenBothRowsSayNo(t *testing.T) {
 	rate := perMs(1, 64)
 	rate.Acquire(0, []byte("loud"))
 	loud := [2]*atomic.Int64{}
-	loud[0], loud[1] = rate.of([]byte("loud"))
+	loud[0], loud[1] = rate.cellsOf([]byte("loud"))
 	shared := [2]int{}
 	for i := range 10_000 {
 		key := strconv.Itoa(i)
-		first, second := rate.of([]byte(key))
+		first, second := rate.cellsOf([]byte(key))
 		left, _, _ := rate.Peek(0, []byte(key))
 		switch both := first == loud[0] && second == loud[1]; {
 		case both && left != 0:
@@ -224,7 +224,7 @@ func TestRateKeepsWithinRangeWhatIsBeyondIt(t *testing.T) {
 		}
 		const late = int64(1) << 61 // a clock that has run for 73 years
 		if _, ok := r.Acquire(late, []byte("a")); !ok {
-			t.Errorf("%+v: the first is refused", c.spec)
+			t.Errorf("%+v: the first is rejected", c.spec)
 		}
 	}
 }

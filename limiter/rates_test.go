@@ -18,7 +18,7 @@ func used(rates []*RateLimiter) (empty []bool) {
 	return empty
 }
 
-// Nobody gets a new burst by a change of what his rate has nothing to do with, nor by one of rate and burst.
+// No key gets a new burst by a change that does not concern its rate, nor by one of rate and burst.
 func TestRatesForgetNothingThatGoesOn(t *testing.T) {
 	specs := []RateSpec{
 		{Name: "same", Of: "$remote_addr", PerSecond: 1, Burst: 2, MaxKeys: 100},

@@ -45,8 +45,8 @@ func (s Share) on(g grid) share {
 	return share(of)<<32 | share(turn)
 }
 
-// part is how much of most places falls to this instance in window n.
-func (s share) part(n, most int64) int64 {
+// maxInWindow is how much of most places falls to this instance in window n.
+func (s share) maxInWindow(n, most int64) int64 {
 	if s == whole {
 		return most
 	}

@@ -13,10 +13,10 @@ func BenchmarkWindowsShared(b *testing.B) {
 		caps Caps
 		of   int
 	}{
-		{"refused, one of 3", Caps{PerSKU: 20, All: 200}, 3},
+		{"rejected, one of 3", Caps{PerSKU: 20, All: 200}, 3},
 		{"admitted, one of 3", Caps{PerSKU: maxSKUBooked, All: maxBooked}, 3},
-		{"refused, warming", Caps{PerSKU: 20, All: 200, WarmUp: 10 * time.Minute}, 1},
-		{"refused, warming, one of 3", Caps{PerSKU: 20, All: 200, WarmUp: 10 * time.Minute}, 3},
+		{"rejected, warming", Caps{PerSKU: 20, All: 200, WarmUp: 10 * time.Minute}, 1},
+		{"rejected, warming, one of 3", Caps{PerSKU: 20, All: 200, WarmUp: 10 * time.Minute}, 3},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			w := NewWindowLimiter(tenMs(1), c.caps)

@@ -19,7 +19,7 @@ func TestPartsSumUpToTheCapInEveryWindow(t *testing.T) {
 		for n := first; n < first+int64(of); n++ {
 			sum, least, largest := int64(0), most, int64(0)
 			for rank := range of {
-				part := Share{Rank: rank, Of: of}.on(g).part(n, most)
+				part := Share{Rank: rank, Of: of}.on(g).maxInWindow(n, most)
 				sum, least, largest = sum+part, min(least, part), max(largest, part)
 				had[rank] += part
 			}
@@ -77,7 +77,7 @@ func TestACapBelowTheNumberOfInstancesIsUsedInTurn(t *testing.T) {
 	}
 }
 
-func TestNoPartAdmitsNobody(t *testing.T) {
+func TestNoPartAdmitsNoRequest(t *testing.T) {
 	for _, s := range []Share{{Rank: 1}, {Rank: -1, Of: 3}, {Rank: 3, Of: 3}} {
 		w := NewWindowLimiter(tenMs(1), Caps{All: 5, PerSKU: 5, SKUs: 64})
 		w.SetShare(s)
@@ -97,7 +97,7 @@ func TestNoCapIsNoCapForEveryShare(t *testing.T) {
 	w.SetShare(Share{Rank: 2, Of: 3})
 	for range 1000 {
 		if wait, ok := w.Acquire(0, []byte("1001")); !ok || wait != 0 {
-			t.Fatal("refused without a cap")
+			t.Fatal("rejected without a cap")
 		}
 	}
 }
@@ -115,7 +115,7 @@ func TestAShareHoldsForWhatIsBookedAndForNewCaps(t *testing.T) {
 	}
 	w.SetCaps(24, 0)
 	if _, ok := w.Acquire(0, nil); !ok {
-		t.Error("refused the sixth of a part of six")
+		t.Error("rejected the sixth of a part of six")
 	}
 	if _, ok := w.Acquire(0, nil); ok {
 		t.Error("admitted a seventh where the part is six")

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// shop is one with workers and a line before them: whoever finds no free worker waits inside.
+// shop is one with workers and a line before them: a request that finds no free worker waits inside.
 type shop struct {
 	mu      sync.Mutex
 	workers int

@@ -7,13 +7,13 @@ import (
 
 // warmth has caps begin low and grow, so that a shop whose caches are cold is not hit at once by all that it can bear
 // once they are warm. From the first admission on the cap is a tenth, and grows evenly to the whole in the
-// length given; it is at least 1. What nobody was admitted to for rest is cold again.
+// length given; it is at least 1. A SKU without admissions for rest is cold again.
 //
 // A SKU's start is in a cell that its hash chooses. SKUs that share a cell share its start, so that the later one may
 // find itself warm; the start of all SKUs together is apart, and holds for it too.
 type warmth struct {
 	length int64 // nanoseconds
-	all    start
+	all    *start
 	cells  []start
 }
 
@@ -35,11 +35,11 @@ func newWarmth(length time.Duration) *warmth {
 	if length <= 0 {
 		return nil
 	}
-	return &warmth{length: int64(min(length, maxWarmUp)), cells: make([]start, warmCells)}
+	return &warmth{length: int64(min(length, maxWarmUp)), all: new(start), cells: make([]start, warmCells)}
 }
 
-// of is the start of the SKU that hashes to hash.
-func (w *warmth) of(hash uint64) *start { return &w.cells[mix(hash, 0)%warmCells] }
+// startOf is the start of the SKU that hashes to hash.
+func (w *warmth) startOf(hash uint64) *start { return &w.cells[mix(hash, 0)%warmCells] }
 
 // grown is what most has grown to at the start of a window, so that it is one number for the whole window.
 func (w *warmth) grown(s *start, begins, most int64) int64 {

@@ -32,7 +32,7 @@ func TestEachSKUWarmsUpByItself(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{All: 1000, PerSKU: 40, SKUs: 64, WarmUp: 10 * time.Second})
 	drain(w, 0, "1001")
 	other := "1002" // in another cell, whatever the seed
-	for w.warmth.of(hashOf(w, "1001")) == w.warmth.of(hashOf(w, other)) {
+	for w.warmth.startOf(hashOf(w, "1001")) == w.warmth.startOf(hashOf(w, other)) {
 		other += "x"
 	}
 	if got := drain(w, 20*second, other); got != 4 {
@@ -55,7 +55,7 @@ func TestWhatHasRestedIsColdAgain(t *testing.T) {
 		t.Errorf("%d admitted in constant use, want 40", got)
 	}
 	later := 3900*second + rest + 2*lastError
-	if got := w.warmth.grown(&w.warmth.all, later, 40); got != 4 {
+	if got := w.warmth.grown(w.warmth.all, later, 40); got != 4 {
 		t.Errorf("a cap of %d before the first admission after a rest, want 4", got)
 	}
 	if got := drain(w, later, ""); got != 4 {
@@ -82,7 +82,7 @@ func TestAWarmingFleetSharesWhatHasGrown(t *testing.T) {
 	}
 }
 
-// However many race for the first admission, each window keeps to what has grown, and refusals write nothing.
+// However many race for the first admission, each window keeps to what has grown, and rejections write nothing.
 func TestRacedWarmUpExceedsNoWindow(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{All: 100, SKUs: 64, WarmUp: 400 * time.Millisecond})
 	var counts [40]atomic.Int64
@@ -102,13 +102,27 @@ func TestRacedWarmUpExceedsNoWindow(t *testing.T) {
 	}
 }
 
-func TestRefusalWhileWarmingWritesNothing(t *testing.T) {
+func TestRejectionWhileWarmingWritesNothing(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{All: 40, PerSKU: 40, SKUs: 64, WarmUp: 10 * time.Second})
 	drain(w, 0, "1001")
 	now := 5*second + 5*ms
 	drain(w, now, "1001")
 	before, last := w.words(), w.warmth.all.last.Load()
 	if _, ok := w.Acquire(now+ms, []byte("1001")); ok || w.words() != before || w.warmth.all.last.Load() != last {
-		t.Error("a refusal was none, or wrote")
+		t.Error("a rejection was none, or wrote")
+	}
+}
+
+// A limiter on another grid goes on with what is warm; a request that was booked before counts no more.
+func TestWindowLimiter_SuccessorStaysWarm(t *testing.T) {
+	caps := Caps{All: 40, PerSKU: 40, SKUs: 64, WarmUp: 10 * time.Second}
+	w := NewWindowLimiter(tenMs(0), caps)
+	drain(w, 0, "1001")
+	next := w.Successor(Grid{Size: 20 * time.Millisecond}, caps)
+	if got := drain(next, 20*second, "1001"); got != 40 {
+		t.Errorf("%d of the warm SKU, want 40", got)
+	}
+	if got := drain(w.Successor(tenMs(0), Caps{PerSKU: 7}), 20*second, "1001"); got != 7 {
+		t.Errorf("%d without a warm-up, want 7", got)
 	}
 }

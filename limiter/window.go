@@ -53,7 +53,7 @@ func (w *Window) SetMax(most int) {
 // most Carry later than now's. If there is no room it reports how long it takes until there may be, and has consumed
 // nothing.
 //
-// A caller that was overtaken, whose now is of a window that is over by more than ringSize, is refused.
+// A caller that was overtaken, whose now is of a window that is over by more than ringSize, is rejected.
 func (w *Window) Acquire(now int64) (wait time.Duration, ok bool) {
 	most := w.max.Load()
 	if most == 0 {
@@ -93,7 +93,7 @@ func (w *Window) book(n, most int64) bool {
 	}
 }
 
-// full tells, by loading alone, that book would refuse.
+// full tells, by loading alone, that book would reject.
 func (w *Window) full(n, most int64) bool {
 	old := w.ring[n%ringSize].Load()
 	holds := int64(old >> lowBits)

@@ -8,7 +8,7 @@ import (
 
 // WindowLimiter keeps two limits about the same windows: at most so many of one SKU, and so many of all SKUs together.
 // A request is booked into the first window where both have room, so that both hold in every window; one that is
-// refused is charged to neither. See [Window] for what a window promises.
+// rejected is charged to neither. See [Window] for what a window promises.
 //
 // Its memory is fixed at the start. Requests for made-up SKUs can neither grow it nor push a SKU out of it.
 //
@@ -19,7 +19,7 @@ type WindowLimiter struct {
 	share  atomic.Uint64
 	_      cacheLine
 	all    *Window
-	skus   *skus
+	skus   *skuSketch
 	warmth *warmth // nil = caps hold in full from the start
 }
 
@@ -46,6 +46,18 @@ func NewWindowLimiter(g Grid, caps Caps) *WindowLimiter {
 	w.skus = newSKUs(caps.SKUs, w.grid.carry)
 	w.SetCaps(caps.All, caps.PerSKU)
 	return w
+}
+
+// Successor returns one on another grid, in which nothing is booked. What is warm in w is warm in it, where both warm
+// up; w must not be used any more.
+func (w *WindowLimiter) Successor(g Grid, caps Caps) *WindowLimiter {
+	next := NewWindowLimiter(g, caps)
+	next.share.Store(w.share.Load())
+	if next.warmth != nil && w.warmth != nil {
+		next.skus.seed = w.skus.seed // by which SKUs are found
+		next.warmth.all, next.warmth.cells = w.warmth.all, w.warmth.cells
+	}
+	return next
 }
 
 // SetCaps changes the maxima from now on. What is booked stays booked, and counts; what was admitted while there was
@@ -112,7 +124,7 @@ type request struct {
 func (w *WindowLimiter) book(n int64, r request) bool {
 	all := r.all
 	if all != 0 {
-		all = r.share.part(n, w.grown(n, all))
+		all = r.share.maxInWindow(n, w.grown(n, all))
 		if w.all.full(n, all) {
 			return false
 		}
@@ -120,7 +132,7 @@ func (w *WindowLimiter) book(n int64, r request) bool {
 			return w.all.book(n, all)
 		}
 	}
-	cell := w.skus.book(n, r.hash, r.share.part(n, w.grownSKU(n, r)))
+	cell := w.skus.book(n, r.hash, r.share.maxInWindow(n, w.grownSKU(n, r)))
 	if cell == nil {
 		return false
 	}
@@ -133,10 +145,10 @@ func (w *WindowLimiter) book(n int64, r request) bool {
 
 // room tells, by loading alone, whether book would find room in window n.
 func (w *WindowLimiter) room(n int64, r request) bool {
-	if r.all != 0 && w.all.full(n, r.share.part(n, w.grown(n, r.all))) {
+	if r.all != 0 && w.all.full(n, r.share.maxInWindow(n, w.grown(n, r.all))) {
 		return false
 	}
-	return r.perSKU == 0 || !w.skus.full(n, r.hash, r.share.part(n, w.grownSKU(n, r)))
+	return r.perSKU == 0 || !w.skus.full(n, r.hash, r.share.maxInWindow(n, w.grownSKU(n, r)))
 }
 
 // grown is the cap of all in window n, of all instances together.
@@ -144,7 +156,7 @@ func (w *WindowLimiter) grown(n, most int64) int64 {
 	if w.warmth == nil {
 		return most
 	}
-	return w.warmth.grown(&w.warmth.all, w.grid.begins(n), most)
+	return w.warmth.grown(w.warmth.all, w.grid.begins(n), most)
 }
 
 // grownSKU is the cap of the SKU in window n, of all instances together.
@@ -152,7 +164,7 @@ func (w *WindowLimiter) grownSKU(n int64, r request) int64 {
 	if w.warmth == nil {
 		return r.perSKU
 	}
-	return w.warmth.grown(w.warmth.of(r.hash), w.grid.begins(n), r.perSKU)
+	return w.warmth.grown(w.warmth.startOf(r.hash), w.grid.begins(n), r.perSKU)
 }
 
 // warm notes that a request was admitted.
@@ -162,6 +174,6 @@ func (w *WindowLimiter) warm(now int64, r request) {
 	}
 	w.warmth.all.admitted(now)
 	if r.perSKU != 0 {
-		w.warmth.of(r.hash).admitted(now)
+		w.warmth.startOf(r.hash).admitted(now)
 	}
 }

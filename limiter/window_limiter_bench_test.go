@@ -28,7 +28,7 @@ func BenchmarkWindow(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		max  int
-	}{{"refused", 20}, {"admitted", maxBooked}} {
+	}{{"rejected", 20}, {"admitted", maxBooked}} {
 		b.Run(c.name, func(b *testing.B) {
 			w := NewWindow(tenMs(1), c.max)
 			contend(b, func(now int64, _ int) { w.Acquire(now) })
@@ -42,8 +42,8 @@ func BenchmarkWindows(b *testing.B) {
 		caps Caps
 		skus int
 	}{
-		{"refused by the SKU", Caps{PerSKU: 20}, 1},
-		{"refused by all", Caps{PerSKU: 20, All: 20}, 64},
+		{"rejected by the SKU", Caps{PerSKU: 20}, 1},
+		{"rejected by all", Caps{PerSKU: 20, All: 20}, 64},
 		{"admitted", Caps{PerSKU: maxSKUBooked}, 1},
 		{"admitted by both", Caps{PerSKU: maxSKUBooked, All: maxBooked}, 1},
 		{"100000 SKUs", Caps{PerSKU: 20}, 100_000},

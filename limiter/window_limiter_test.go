@@ -97,7 +97,7 @@ func TestBothCapsHoldInEveryWindow(t *testing.T) {
 	}
 }
 
-func TestRefusalByAllDoesNotChargeTheSKU(t *testing.T) {
+func TestRejectionByAllDoesNotChargeTheSKU(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{All: 1, PerSKU: 2, SKUs: 64})
 	w.Acquire(0, []byte("other"))
 	before := w.words()
@@ -105,11 +105,11 @@ func TestRefusalByAllDoesNotChargeTheSKU(t *testing.T) {
 		t.Fatal("admitted a second into a window of one")
 	}
 	if after := w.words(); after != before {
-		t.Errorf("a refusal changed the words from %s to %s", before, after)
+		t.Errorf("a rejection changed the words from %s to %s", before, after)
 	}
 }
 
-func TestRefusalByTheSKUDoesNotChargeAll(t *testing.T) {
+func TestRejectionByTheSKUDoesNotChargeAll(t *testing.T) {
 	w := NewWindowLimiter(tenMs(1), Caps{All: 9, PerSKU: 2, SKUs: 64})
 	for range 4 {
 		w.Acquire(0, []byte("hot"))
@@ -119,7 +119,7 @@ func TestRefusalByTheSKUDoesNotChargeAll(t *testing.T) {
 		t.Fatalf("%v, %v; want 6ms, false", wait, ok)
 	}
 	if after := w.words(); after != before {
-		t.Errorf("a refusal changed the words from %s to %s", before, after)
+		t.Errorf("a rejection changed the words from %s to %s", before, after)
 	}
 }
 
@@ -159,7 +159,7 @@ func TestPlaceGivenBackIsTakenOnce(t *testing.T) {
 	s.book(1, 7, 2)
 	s.giveBack(cell, 1)
 	if s.book(1, 7, 2) == nil {
-		t.Error("refused a place that was given back")
+		t.Error("rejected a place that was given back")
 	}
 	if s.book(1, 7, 2) != nil {
 		t.Error("gave one place back, and two were taken")
@@ -197,8 +197,8 @@ func TestPlacesGivenBackInARaceAreAllFree(t *testing.T) {
 	}
 }
 
-// TestMadeUpSKUsNeitherStarveNorForgive floods a window with SKUs nobody sells before and after the hot one is booked
-// out, in a table of ordinary size and in one that is far too small.
+// TestMadeUpSKUsNeitherStarveNorForgive floods a window with SKUs that are not sold before and after the hot one is
+// booked out, in a table of ordinary size and in one that is far too small.
 func TestMadeUpSKUsNeitherStarveNorForgive(t *testing.T) {
 	const most = 20
 	for _, c := range []struct{ skus, atLeast int }{
@@ -227,7 +227,7 @@ func flood(w *WindowLimiter, now int64, n int) {
 	}
 }
 
-// drain takes until it is refused and tells how many it got.
+// drain takes until it is rejected and tells how many it got.
 func drain(w *WindowLimiter, now int64, sku string) (n int) {
 	for {
 		if _, ok := w.Acquire(now, []byte(sku)); !ok {

@@ -82,7 +82,7 @@ func TestFirstComeIsFirstBooked(t *testing.T) {
 		}
 	}
 	if wait, ok := w.Acquire(10 * ms); wait != 20*time.Millisecond || !ok {
-		t.Errorf("after the refused one's wait: %v, %v; want 20ms, true", wait, ok)
+		t.Errorf("after the rejected one's wait: %v, %v; want 20ms, true", wait, ok)
 	}
 }
 
@@ -97,7 +97,7 @@ func TestPhaseMovesEveryBoundary(t *testing.T) {
 			t.Errorf("phase %v: admitted twice before 6 ms", phase)
 		}
 		if _, ok := w.Acquire(6 * ms); !ok {
-			t.Errorf("phase %v: refused in the window that begins at 6 ms", phase)
+			t.Errorf("phase %v: rejected in the window that begins at 6 ms", phase)
 		}
 	}
 }
@@ -209,7 +209,7 @@ func meet(arrived *atomic.Int64, want int64) {
 	}
 }
 
-func TestWindowThatIsOverAdmitsNobody(t *testing.T) {
+func TestWindowThatIsOverAdmitsNoRequest(t *testing.T) {
 	w := NewWindow(tenMs(0), 1)
 	w.Acquire(0)
 	w.Acquire(ringSize * 10 * ms) // the window that overwrites the first
@@ -218,7 +218,7 @@ func TestWindowThatIsOverAdmitsNobody(t *testing.T) {
 	}
 }
 
-func TestRefusalByAWindowWritesNothing(t *testing.T) {
+func TestRejectionByAWindowWritesNothing(t *testing.T) {
 	w := NewWindow(tenMs(1), 3)
 	for range 6 {
 		w.Acquire(0)
@@ -228,7 +228,7 @@ func TestRefusalByAWindowWritesNothing(t *testing.T) {
 		t.Fatal("admitted a seventh into two windows of three")
 	}
 	if after := words(w.ring[:]); after != before {
-		t.Errorf("a refusal changed the words from %s to %s", before, after)
+		t.Errorf("a rejection changed the words from %s to %s", before, after)
 	}
 }
 

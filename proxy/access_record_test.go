@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/accesslog"
+	"sluice/internal/testkit"
 	"sluice/proxy/http1"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
@@ -41,7 +42,7 @@ func (k *recordKeeper) Log(e metrics.AccessRecord) {
 // only waits for the one record that there is.
 func (k *recordKeeper) only(t *testing.T) metrics.AccessRecord {
 	t.Helper()
-	eventually(t, "a record is logged", func() bool {
+	testkit.Eventually(t, "a record is logged", func() bool {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		return len(k.records) > 0
@@ -232,7 +233,7 @@ func loggedRequest(t testing.TB, closed reject.Reason, every int) (handle func()
 		o.Now = func() int64 { return int64(time.Since(start)) }
 		var err error
 		l, err = accesslog.New(accesslog.Options{
-			Settings: accesslog.Settings{Output: "stdout", RefusedFirst: 20, RefusedEvery: every, Remember: 1 << 20},
+			Settings: accesslog.Settings{Output: "stdout", RejectedFirst: 20, RejectedEvery: every, Remember: 1 << 20},
 			Stdout:   io.Discard, Now: o.Now, Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {

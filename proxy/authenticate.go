@@ -72,7 +72,7 @@ func (a *authenticator) readKeys() (err error) {
 }
 
 // CompileAuth reports what New would find wrong with in, beside routes that need it. Errors begin with the key of
-// [proof], or are *RouteError.
+// [auth], or are *RouteError.
 func CompileAuth(in Auth, routes []Route) error {
 	bound, _, errs := bindRoutes(routes)
 	if len(errs) > 0 {
@@ -100,11 +100,11 @@ func (a *authenticator) serves(routes []boundRoute) error {
 		for _, v := range rt.variables() {
 			if v.Uses(param.Claim) && a.jwt == nil {
 				return &RouteError{rt.Name, "user",
-					fmt.Errorf("$jwt_… needs proof.jwt_algorithm and proof.jwt_key_file: no token is verified without")}
+					fmt.Errorf("$jwt_… needs auth.jwt_algorithm and auth.jwt_key_file: no token is verified without")}
 			}
 			if v.Uses(param.SignedCookie) && a.cookies == nil {
 				return &RouteError{rt.Name, "user",
-					fmt.Errorf("$signed_… needs proof.cookie_key_file: no cookie is verified without")}
+					fmt.Errorf("$signed_… needs auth.cookie_key_file: no cookie is verified without")}
 			}
 		}
 		if !rt.OrderToken {
@@ -122,7 +122,7 @@ func (a *authenticator) serves(routes []boundRoute) error {
 // of another such route; "" = none.
 func (a *authenticator) givesTokens(rt *boundRoute, other string) error {
 	if a.orders == nil {
-		return fmt.Errorf("needs proof.order_token_key_file, the same on all instances")
+		return fmt.Errorf("needs auth.order_token_key_file, the same on all instances")
 	}
 	if rt.user.Empty() || rt.sku.Empty() || rt.Gate == route.Pass {
 		return fmt.Errorf("is of a user and a SKU: write user, sku, and another gate than \"pass\"")

@@ -228,9 +228,9 @@ func TestAuth_RouteWithoutItsKeyIsAnError(t *testing.T) {
 		routes []Route
 		want   string
 	}{
-		"no JWT":           {Auth{}, one("$jwt_sub", false), "user: $jwt_… needs proof.jwt_algorithm"},
-		"no cookie's key":  {Auth{}, one("$signed_uid", false), "user: $signed_… needs proof.cookie_key_file"},
-		"no token's key":   {Auth{}, one("$cookie_uid", true), "order_token: needs proof.order_token_key_file"},
+		"no JWT":           {Auth{}, one("$jwt_sub", false), "user: $jwt_… needs auth.jwt_algorithm"},
+		"no cookie's key":  {Auth{}, one("$signed_uid", false), "user: $signed_… needs auth.cookie_key_file"},
+		"no token's key":   {Auth{}, one("$cookie_uid", true), "order_token: needs auth.order_token_key_file"},
 		"no user":          {key, one("", true), "order_token: is of a user and a SKU"},
 		"user of the path": {key, one("$path_sku", true), "is not known where the token is given out"},
 		"user of the body": {key, one("$json_uid", true), "is not known where the token is given out"},

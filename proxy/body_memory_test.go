@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 )
 
@@ -55,7 +56,7 @@ func TestBodyMemory_SlowBodiesLeaveRoomForSmallOrders(t *testing.T) {
 		c.send(part)
 		slow = append(slow, c)
 	}
-	eventually(t, "three quarters are in use", func() bool { return p.counters.BodyMemory().Load() == 96<<10 })
+	testkit.Eventually(t, "three quarters are in use", func() bool { return p.counters.BodyMemory().Load() == 96<<10 })
 	if resp, body := talk(t, addr, part); resp.StatusCode != 503 || reasonOrStatus(resp) != "overloaded" {
 		t.Fatalf("one body of 2 KiB more: %d %s", resp.StatusCode, body)
 	}
@@ -73,7 +74,7 @@ func TestBodyMemory_SlowBodiesLeaveRoomForSmallOrders(t *testing.T) {
 	for _, c := range slow {
 		c.Close()
 	}
-	eventually(t, "closed connections hold no memory", func() bool { return p.counters.BodyMemory().Load() == 0 })
+	testkit.Eventually(t, "closed connections hold no memory", func() bool { return p.counters.BodyMemory().Load() == 0 })
 	if n := rejections(p); n["overloaded"] != 3 {
 		t.Errorf("counted %v", n)
 	}
@@ -92,7 +93,7 @@ func TestBodyMemory_ChunksHoldWhatHasCome(t *testing.T) {
 	for _, n := range []int{1, 1 << 10, 8 << 10, 32 << 10} {
 		c.send(fmt.Sprintf("%x\r\n%s\r\n", n, strings.Repeat("x", n)))
 		sent += int64(n)
-		eventually(t, "what has come is counted", func() bool { return p.counters.BodyMemory().Load() >= sent })
+		testkit.Eventually(t, "what has come is counted", func() bool { return p.counters.BodyMemory().Load() >= sent })
 		if used := p.counters.BodyMemory().Load(); used > 2*sent+2<<10 {
 			t.Errorf("%d bytes are in use of a body of which %d have come", used, sent)
 		}

@@ -178,7 +178,7 @@ func (p *Proxy) storePage(r *Request) bool {
 	r.page.fetches = false // not before: a Store that panics leaves the page to leavePage
 	if served {
 		r.exchange.Forwarded.Header.Del(p.RequestIDHeader) // of the request that it was fetched for
-		p.finish(r)
+		p.finishResponse(r)
 	}
 	return served
 }

@@ -38,8 +38,8 @@ var (
 	denyList = check{name: "deny list", config: "limits.deny", reasons: reasons(reject.DeniedIP),
 		applies: func(p *Proxy, _ *boundRoute) bool { return p.deny.used || p.bypass.used }, run: (*Proxy).checkDenyList}
 	unmatched = check{name: "route", config: "route",
-		reasons: reasons(reject.NoRoute, reject.Ambiguous), run: (*Proxy).checkMatch}
-	connRate = check{name: "request rate of the connection", config: "limits.connection.rate",
+		reasons: reasons(reject.NoRoute, reject.Ambiguous, reject.Loop), run: (*Proxy).checkMatch}
+	connRate = check{name: "request rate of the connection", config: "limits.connection.request_rate",
 		reasons: reasons(reject.ConnRate), run: (*Proxy).checkConnRate}
 	identity = check{name: "identity", config: "route.sku, route.user, route.quantity",
 		reasons: reasons(reject.BadRequest, reject.Ambiguous, reject.Unidentified, reject.TooLarge, reject.TooSlow,
@@ -98,7 +98,8 @@ var tables = [route.NumGates][]check{
 	route.Check: {denyList, connRate, identity, schedule, soldOut, orderToken,
 		keyedRates, pageCache, windowFull, queueFull, body, window, slot, scheduleAgain, stock},
 	route.Reserve: {denyList, connRate, identity, earlierOrder, schedule, orderToken,
-		keyedRates, pageCache, earlierOrderInStore, windowFull, queueFull, body, window, slot, connection, scheduleAgain, reserve},
+		keyedRates, pageCache, earlierOrderInStore, windowFull, queueFull, body, window, slot, connection, scheduleAgain,
+		reserve},
 }
 
 // compileChecks gives each route the rows of its gate that apply to it.

@@ -35,9 +35,9 @@ func (p *Proxy) trusts(addr netip.Addr) bool {
 	return false
 }
 
-// trust decides whether the peer of c is trusted, once for each Proxy that c meets: a proxy that is no longer trusted
-// must not go on to name its clients on connections that it has kept. One goroutine serves c at a time.
-func (p *Proxy) trust(state *connState, c *http1.Conn) {
+// resolveTrust decides whether the peer of c is trusted, once for each Proxy that c meets: a proxy that is no longer
+// trusted must not go on to name its clients on connections that it has kept. One goroutine serves c at a time.
+func (p *Proxy) resolveTrust(state *connState, c *http1.Conn) {
 	if state.judgedBy != p.generation {
 		state.judgedBy, state.trusted = p.generation, p.trusts(c.Peer()) && !c.Unnamed()
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 )
 
@@ -42,7 +43,7 @@ func TestWindowLimiter_ClientThatLeftWhileItWaitedIsNotForwarded(t *testing.T) {
 	})
 	addr, p := gateway(t, o)
 	sent <- sendAndKeep(t, addr)
-	eventually(t, "the rejection is counted", func() bool { return goneClients(t, p) == 1 })
+	testkit.Eventually(t, "the rejection is counted", func() bool { return goneClients(t, p) == 1 })
 	if all := to.all(); len(all) != 0 {
 		t.Errorf("the upstream was sent %q", strings.Join(all, ""))
 	}
@@ -64,7 +65,7 @@ func TestConcurrencyLimiter_KnowsWhenAWaitingClientLeft(t *testing.T) {
 	o.Concurrency = slotAfterClient{}
 	addr, p := gateway(t, o)
 	sendAndKeep(t, addr).Close()
-	eventually(t, "the rejection is counted", func() bool { return goneClients(t, p) == 1 })
+	testkit.Eventually(t, "the rejection is counted", func() bool { return goneClients(t, p) == 1 })
 	if all := to.all(); len(all) != 0 {
 		t.Errorf("the upstream was sent %q", strings.Join(all, ""))
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/internal/testkit"
 	"sluice/limiter"
 	"sluice/proxy/reject"
 	"sluice/upstream"
@@ -210,7 +211,7 @@ func TestConnectionLimit_FloodOfRejectedConnectionsIsBounded(t *testing.T) {
 	if peak > before+most+10 {
 		t.Errorf("%d goroutines for %d rejected connections, want %d at most", peak-before, flood, most)
 	}
-	eventually(t, "the goroutines have ended", func() bool { return runtime.NumGoroutine() <= before+5 })
+	testkit.Eventually(t, "the goroutines have ended", func() bool { return runtime.NumGoroutine() <= before+5 })
 	if n := s.Totals().Rejected[reject.ConnOpen]; n != flood || s.Stats().Connections != 1 {
 		t.Errorf("%d rejections are counted, want %d; %d connections are open", n, flood, s.Stats().Connections)
 	}

@@ -16,7 +16,7 @@ import (
 func (p *Proxy) forward(r *Request) {
 	if r.page.served {
 		r.exchange.Forwarded.Header.Del(p.RequestIDHeader) // of the request that it was fetched for
-		p.finish(r)
+		p.finishResponse(r)
 		p.appendRateFields(r)
 		return
 	}
@@ -75,7 +75,7 @@ func (p *Proxy) receive(r *Request) rejection {
 			resp.Header.Del(orderHeader)
 		}
 		p.forgetPage(r)
-		p.finish(r)
+		p.finishResponse(r)
 		return rejection{}
 	case upstream.NotSent, upstream.Busy:
 		if r.outcome = metrics.OrderRejected; a.outcome == upstream.Busy {
@@ -135,8 +135,8 @@ func (r *Request) upgrades() bool {
 	return h.Upgrade && !h.H2C && (!r.route.limited() || r.proxy.Observe)
 }
 
-// finish makes the response ready for the client. A stream takes along what is to be given back.
-func (p *Proxy) finish(r *Request) {
+// finishResponse makes the response ready for the client. A stream takes along what is to be given back.
+func (p *Proxy) finishResponse(r *Request) {
 	resp := &r.exchange.Forwarded
 	if p.RequestIDHeader != "" && len(resp.Header.Peek(p.RequestIDHeader)) == 0 {
 		resp.Header.SetBytesV(p.RequestIDHeader, r.id)

@@ -63,8 +63,7 @@ func (p *Proxy) reject(r *Request) {
 	out := &r.exchange.Local
 	p.responder.Write(out, &r.reject)
 	p.appendRateFields(r)
-	closes := r.rejection.Reason.ClosesConnection() || r.rejection.Reason == reject.ConnRate && p.CloseOnExcess
-	if closes || !r.conn.SkipBody() {
+	if r.rejection.Reason.ClosesConnection() || !r.conn.SkipBody() {
 		out.Close = true
 		r.conn.CloseAfterResponse()
 	}
@@ -144,7 +143,7 @@ func (p *Proxy) newRequest(x *http1.Exchange) *Request {
 	r.proxy, r.exchange, r.conn = p, x, x.Conn
 	r.client = x.Conn.State.(*connState)
 	r.now = p.Now()
-	p.trust(r.client, x.Conn)
+	p.resolveTrust(r.client, x.Conn)
 	r.route = &p.unmatched
 	p.ensureRequestID(r)
 	head := &x.Request

@@ -207,16 +207,6 @@ func requested(t *testing.T, p *Proxy, raw string) *http1.Exchange {
 	return x
 }
 
-// eventually waits for what another goroutine or the kernel may take a moment for.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain until %s", what)
-		}
-	}
-}
-
 // counted gathers the counters of p: "name label label" → value, labels in the order of their names.
 func counted(t *testing.T, c ...prometheus.Collector) map[string]float64 {
 	t.Helper()

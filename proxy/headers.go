@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"bytes"
+	"fmt"
+	"math/rand/v2"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
@@ -85,11 +87,26 @@ func (p *Proxy) addForwarded(h *fasthttp.RequestHeader, r *Request, via bool) {
 			}
 		}
 	}
+	v = append(r.scratch.value[:0], "1.1 "...)
 	if r.exchange.Request.HTTP10 {
-		h.Add("Via", "1.0 sluice")
-	} else {
-		h.Add("Via", "1.1 sluice")
+		v[2] = '0'
 	}
+	v = append(v, p.pseudonym...)
+	h.AddBytesV("Via", v)
+	r.scratch.value = v
+}
+
+// newPseudonym is a name for this instance in Via (RFC 9110, section 7.6.3): "sluice-" and 48 random bits.
+func newPseudonym() string { return fmt.Sprintf("sluice-%012x", rand.Uint64()>>16) }
+
+// loops reports whether the request has come through this instance before.
+func (p *Proxy) loops(r *Request) bool {
+	for name, value := range r.exchange.Request.Fields {
+		if octets.EqualFold(name, "Via") && bytes.Contains(value, p.pseudonym) {
+			return true
+		}
+	}
+	return false
 }
 
 // addLines adds header lines, each with its CRLF.

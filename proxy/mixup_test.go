@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/testkit"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
@@ -89,7 +90,7 @@ func (m *mixup) run() {
 	if m.t.Failed() {
 		return
 	}
-	eventually(m.t, "all connections have ended", func() bool { return s.Stats().Connections == 0 })
+	testkit.Eventually(m.t, "all connections have ended", func() bool { return s.Stats().Connections == 0 })
 	m.owed.check(m.t)
 	for _, target := range pool.Targets() {
 		if target.InFlight != 0 || target.Open != target.Idle {
@@ -174,7 +175,7 @@ func (o *mixupOwed) Enter(_ int64, sku, _ []byte) reject.Reason {
 func (o *mixupOwed) Leave([]byte) { o.left.Add(1) }
 
 func (o *mixupOwed) check(t *testing.T) {
-	eventually(t, "all that was acquired is given back", func() bool {
+	testkit.Eventually(t, "all that was acquired is given back", func() bool {
 		return o.entered.Load() == o.left.Load() && o.acquired.Load() == o.released.Load() &&
 			o.reserved.Load() == o.settled.Load()
 	})

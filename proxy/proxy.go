@@ -40,7 +40,6 @@ type Options struct {
 	BodyMemory      int64  // bytes that request bodies hold at most, all together; 0 = 64 MiB
 	PassHost        bool   // the upstream sees the client's Host rather than its own authority
 	Responses       reject.Options
-	CloseOnExcess   bool // a connection over its request rate is closed as well
 	Settlement      SettlementRules
 	Auth            Auth
 	SoldOutOn       *SoldOutOn // nil = only the header Sluice-Order says so
@@ -86,6 +85,7 @@ type Proxy struct {
 	responder      *reject.Responder
 	script         *clientscript.Script
 	auth           *authenticator
+	pseudonym      []byte // of this instance, in Via
 	bypass         *addressList
 	deny           *addressList
 	observeOnly    [reject.NumReasons]bool
@@ -157,9 +157,10 @@ func (p *Proxy) compileKeys(before *Proxy) (err error) {
 func (p *Proxy) inherit(before *Proxy) {
 	if before != nil {
 		p.counters, p.proxies, p.generation = before.counters, before.proxies, before.generation+1
+		p.pseudonym = before.pseudonym
 	} else {
 		p.counters = metrics.NewCounters(4 * runtime.GOMAXPROCS(0))
-		p.generation = 1
+		p.generation, p.pseudonym = 1, []byte(newPseudonym())
 	}
 	if before == nil || before.ClientHeader != p.ClientHeader {
 		p.proxies = metrics.NewUntrustedProxyDetector(p.ClientHeader, p.Log)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 )
 
@@ -67,7 +68,7 @@ func TestConnectionLimit_RejectionIsAWholeResponse(t *testing.T) {
 		}
 	}
 	first.Close()
-	eventually(t, "the closed connection no longer counts", func() bool { return slots.free() == 1 })
+	testkit.Eventually(t, "the closed connection no longer counts", func() bool { return slots.free() == 1 })
 	if resp, _ := talk(t, addr, pageRequest); resp.StatusCode != 200 {
 		t.Errorf("a connection within the limit: %d", resp.StatusCode)
 	}
@@ -130,7 +131,7 @@ func TestConnectionLimit_ObservedRejectionServesTheConnection(t *testing.T) {
 		if n := counted(t, s.Collector())["sluice_observed_connection_rejections_total ip_conns"]; n != 1 {
 			t.Errorf("%s: %v connections are counted, want 1", name, n)
 		}
-		eventually(t, "the connection is closed", func() bool { return s.Stats().Connections == 0 })
+		testkit.Eventually(t, "the connection is closed", func() bool { return s.Stats().Connections == 0 })
 		if n := slots.free(); n != 0 { // Close would give back what Open did not admit
 			t.Errorf("%s: %d slots are free, and there are none", name, n)
 		}

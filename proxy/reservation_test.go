@@ -183,7 +183,7 @@ func TestReservation_OrderThatMakesNoSenseIsABadRequest(t *testing.T) {
 		{"fraction", "qty=2", "qty=1.5", "bad_request"},
 		{"leading zero", "qty=2", "qty=02", "bad_request"},
 		{"plus", "qty=2", "qty=%2B2", "bad_request"},
-		{"over per_user", "qty=2", "qty=4", "bad_request"},
+		{"over max_per_user", "qty=2", "qty=4", "bad_request"},
 		{"huge", "qty=2", "qty=99999999999999999999", "bad_request"},
 		{"empty key", "mine", "", "bad_request"},
 		{"long key", "mine", strings.Repeat("k", 129), "bad_request"},

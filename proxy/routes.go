@@ -139,6 +139,9 @@ func (p *Proxy) match(r *Request) {
 		r.route = &p.routes[r.matched.Index]
 	}
 	switch {
+	case head.Via && p.loops(r):
+		r.checks = p.rejecting
+		r.unmatched = rejection{Reason: reject.Loop}
 	case ambiguous.Cause != reject.NoCause:
 		r.checks = p.rejecting
 		r.unmatched = rejection{Reason: reject.Ambiguous, Detail: ambiguous}

@@ -81,7 +81,7 @@ func (s *Server) ProtocolError(x *http1.Exchange, e http1.ProtocolError) {
 func (s *Server) OpenConn(c *http1.Conn, full bool) (answer []byte, ok bool) {
 	p := s.proxy.Load()
 	state := &connState{shard: p.counters.Shard()}
-	p.trust(state, c)
+	p.resolveTrust(state, c)
 	state.shared = state.trusted || p.bypass.has(c.Peer())
 	reason := reject.ConnOpen
 	if !full {

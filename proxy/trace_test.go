@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"sluice/internal/testkit"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 )
@@ -57,7 +58,7 @@ func traced(t *testing.T, trusted bool) (k *keepingTracer, arrived string) {
 	}
 	addr, _ := gateway(t, o)
 	talk(t, addr, tracedOrder)
-	eventually(t, "the trace is ended", k.hasEnded)
+	testkit.Eventually(t, "the trace is ended", k.hasEnded)
 	return k, strings.Join(to.all(), "")
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/internal/testkit"
 	"sluice/proxy/route"
 	"sluice/upstream"
 )
@@ -90,7 +91,7 @@ func TestUpgrade_TunnelEndsWhenBothSidesHaveEnded(t *testing.T) {
 		if got := first.rest(); got != "from the last" {
 			t.Errorf("client ends first: %v: it received %q", clientFirst, got)
 		}
-		eventually(t, "the connection is closed", func() bool { return s.Stats().Connections == 0 })
+		testkit.Eventually(t, "the connection is closed", func() bool { return s.Stats().Connections == 0 })
 		if totals := p.Counters().Totals(); totals.Forwarded != 1 {
 			t.Errorf("%d requests are counted as forwarded, want 1", totals.Forwarded)
 		}

@@ -15,9 +15,10 @@ type Entry struct {
 	Position
 	Numbers
 	Fingerprint Fingerprint
+	At          int64 // Unix ms; 0 = not known
 	Records     []Record
-	Fault       error  // the entry cannot be read; Position is right anyway
-	Text        string // the fields, quoted, if Fault is not nil
+	Fault       error    // the entry cannot be read; Position is right anyway
+	fields      []string // names and values
 }
 
 // decodeEntry reads an entry of the reply to XRANGE: an id, and a list of names and values.
@@ -37,9 +38,9 @@ func decodeEntry(reply any) (Entry, error) {
 	for i, f := range fields {
 		words[i], _ = f.(string)
 	}
-	e.Fingerprint = fingerprint(id, words)
+	e.Fingerprint, e.fields = fingerprint(id, words), words
 	if e.Fault = e.decode(words); e.Fault != nil {
-		e.Records, e.Text = nil, quoted(words)
+		e.Records = nil
 	}
 	return e, nil
 }
@@ -49,7 +50,6 @@ func (e *Entry) decode(words []string) error {
 	if len(words)%2 != 0 {
 		return errors.New("a field has no value")
 	}
-	var at int64
 	var errs []error
 	number := func(name, text string) int64 {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -80,14 +80,14 @@ func (e *Entry) decode(words []string) error {
 		case "state":
 			e.State, seen = value, seen+1
 		case "at":
-			at = number(name, value)
+			e.At = number(name, value)
 		}
 	}
 	if seen != 4 {
 		errs = append(errs, errors.New("total, held, sold or state is missing"))
 	}
 	for i := range e.Records {
-		e.Records[i].At = at
+		e.Records[i].At = e.At
 	}
 	return errors.Join(errs...)
 }
@@ -135,6 +135,22 @@ func quoted(words []string) string {
 		parts[i] = strconv.QuoteToASCII(word)
 	}
 	return strings.Join(parts, " ")
+}
+
+// unquoted is the inverse of quoted.
+func unquoted(text string) (words []string, err error) {
+	for text != "" {
+		prefix, err := strconv.QuotedPrefix(text)
+		if err != nil {
+			return nil, err
+		}
+		word, err := strconv.Unquote(prefix)
+		if err != nil {
+			return nil, err
+		}
+		words, text = append(words, word), strings.TrimPrefix(text[len(prefix):], " ")
+	}
+	return words, nil
 }
 
 // fold returns the last record of each serial, sorted by serial, so that all settlers lock rows in one order.

@@ -81,15 +81,8 @@ func batchOf(sku string, cursor *Cursor, entries []Entry) (b Batch, used int) {
 	return b, used
 }
 
-// unreadable is the conflict of an entry that is passed over.
+// unreadable is the conflict of an entry that is parked, with its bytes.
 func unreadable(sku string, e Entry, cause error) Conflict {
-	text := e.Text
-	if text == "" {
-		var words []string
-		for _, r := range e.Records {
-			words = append(words, r.Serial, string(r.Status), r.User)
-		}
-		text = quoted(words)
-	}
-	return Conflict{SKU: sku, Position: e.Position, Kind: "entry", Detail: plain(cause.Error()) + ": " + text}
+	text := quoted(e.fields)
+	return Conflict{SKU: sku, Position: e.Position, Kind: "entry", Detail: plain(cause.Error() + ": " + text), Entry: text}
 }

@@ -10,14 +10,16 @@ import (
 // frozen is the state of a ledger whose history may have been lost.
 const frozen = "frozen"
 
-// ErrBehind means that Redis holds an older ledger than the one that was settled: perhaps a wrong server was made master.
-var ErrBehind = errors.New("redis holds an older ledger than the database; nothing is settled until Redis is the right one")
+// ErrBehind means that Redis holds an older ledger than the one that was settled: perhaps a wrong server was made
+// master.
+var ErrBehind = errors.New(
+	"redis holds an older ledger than the database; nothing is settled until Redis is the right one")
 
 // ErrGone means that Redis has no ledger for a SKU that has a cursor.
 var ErrGone = errors.New("the ledger is gone from Redis; nothing is settled until it is made again")
 
 // recover acts where entries do not follow the cursor. It reports whether it has changed anything.
-func (s *Settler) recover(ctx context.Context, p *place, found finding) (bool, error) {
+func (s *Settler) recover(ctx context.Context, p *skuCursor, found finding) (bool, error) {
 	all, err := s.stream.Ledgers(ctx, []string{p.sku})
 	if err != nil {
 		return false, err
@@ -40,11 +42,11 @@ func (s *Settler) recover(ctx context.Context, p *place, found finding) (bool, e
 	return s.recoverTail(ctx, p, l)
 }
 
-// recoverTail acts where entries are missing between the cursor and the ledger, or where Redis has lost entries that were
-// settled. If the database alone knows orders that are sold, it freezes the ledger, so that their units are not sold
-// again, and adopts them. An operator opens the SKU. Otherwise it rebuilds, unless the ledger is frozen: then the
+// recoverTail acts where entries are missing between the cursor and the ledger, or where Redis has lost entries that
+// were settled. If the database alone knows orders that are sold, it freezes the ledger, so that their units are not
+// sold again, and adopts them. An operator opens the SKU. Otherwise it rebuilds, unless the ledger is frozen: then the
 // instances tell first what they know.
-func (s *Settler) recoverTail(ctx context.Context, p *place, l Ledger) (bool, error) {
+func (s *Settler) recoverTail(ctx context.Context, p *skuCursor, l Ledger) (bool, error) {
 	lost, err := s.lost(ctx, p, l)
 	if err != nil {
 		return false, err
@@ -57,7 +59,8 @@ func (s *Settler) recoverTail(ctx context.Context, p *place, l Ledger) (bool, er
 		return s.rebuild(ctx, p, l)
 	}
 	if s.o.Ledger == nil {
-		return false, fmt.Errorf("settle %q: the database alone knows %d orders, and no ledger can be changed", p.sku, len(lost))
+		return false, fmt.Errorf("settle %q: the database alone knows %d orders, and no ledger can be changed", p.sku,
+			len(lost))
 	}
 	serials := make([]string, len(lost))
 	var units int64
@@ -71,11 +74,12 @@ func (s *Settler) recoverTail(ctx context.Context, p *place, l Ledger) (bool, er
 		if err := s.o.Ledger.Freeze(ctx, p.sku); err != nil {
 			return false, fmt.Errorf("freeze %q: %w", p.sku, err)
 		}
+		s.counts.frozen.Add(1)
 	}
 	if err := s.o.Ledger.Adopt(ctx, p.sku, lost); err != nil {
 		return false, fmt.Errorf("adopt orders of %q: %w", p.sku, err)
 	}
-	s.lostOrders.Add(int64(len(lost)))
+	s.counts.lostOrders.Add(int64(len(lost)))
 	return true, s.db.Report(ctx, Conflict{
 		SKU: p.sku, Position: p.cursor.Position, Kind: "lost",
 		Detail: plain(fmt.Sprintf("Redis lost %d sold orders (%d units) that were settled; they were adopted; "+
@@ -84,7 +88,7 @@ func (s *Settler) recoverTail(ctx context.Context, p *place, l Ledger) (bool, er
 }
 
 // lost returns the sold orders of the database that the ledger does not know at all.
-func (s *Settler) lost(ctx context.Context, p *place, l Ledger) ([]Record, error) {
+func (s *Settler) lost(ctx context.Context, p *skuCursor, l Ledger) ([]Record, error) {
 	known, err := s.stream.Records(ctx, p.sku)
 	if err != nil {
 		return nil, err
@@ -101,7 +105,7 @@ func (s *Settler) lost(ctx context.Context, p *place, l Ledger) ([]Record, error
 
 // rebuild makes the database's orders those of the ledger. Sold and held orders that the ledger does not know become
 // missing: their units stay deducted until an operator decides.
-func (s *Settler) rebuild(ctx context.Context, p *place, l Ledger) (bool, error) {
+func (s *Settler) rebuild(ctx context.Context, p *skuCursor, l Ledger) (bool, error) {
 	records, err := s.stream.Records(ctx, p.sku)
 	if err != nil {
 		return false, err
@@ -124,7 +128,7 @@ func (s *Settler) rebuild(ctx context.Context, p *place, l Ledger) (bool, error)
 		return false, fmt.Errorf("rebuild %q at %s: %w", p.sku, l.Position, err)
 	}
 	p.cursor = &o.Cursor
-	s.rebuilds.Add(1)
+	s.counts.rebuilds.Add(1)
 	s.count(b, o)
 	s.log.Warn("settle: the orders of a SKU were read whole", "sku", p.sku, "records", len(b.Records), "units", o.Units,
 		"missing", o.Missing)

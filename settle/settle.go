@@ -76,10 +76,12 @@ func (r Record) counted() int64 {
 
 // Conflict is a difference that an operator must look at. A conflict that is there already is not written again.
 type Conflict struct {
+	ID  int64 // of the database; 0 = it is new
 	SKU string
 	Position
-	Kind   string // "stock" "entry" "missing" "lost"
+	Kind   string // "stock" "entry" "missing" "lost" "giveback"
 	Detail string // valid UTF-8
+	Entry  string // of kind "entry": all its fields, each quoted with escapes
 }
 
 // Batch is the content of one transaction for one SKU.
@@ -90,6 +92,7 @@ type Batch struct {
 	Records   []Record
 	Whole     bool // Records are all records of the ledger; orders that are not among them become missing
 	Conflicts []Conflict
+	Solved    int64 // a conflict that is solved by this batch; 0 = none
 }
 
 // Outcome is what a transaction has changed.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -24,28 +23,35 @@ type ChangeableLedger interface {
 	Freeze(ctx context.Context, sku string) error
 	// Adopt books orders that exist as sold.
 	Adopt(ctx context.Context, sku string, orders []Record) error
+	// Refund returns the units of an order. It is idempotent. ok is false if the ledger does not know the order.
+	Refund(ctx context.Context, sku, serial string) (ok bool, err error)
+	// End ends the sale of a SKU.
+	End(ctx context.Context, sku string) error
 }
 
-// Options configure a Settler. The zero value of each field but Batch has a meaning.
+// Options configure a Settler. The zero value of each field but Batch has a meaning. Givebacks and Paid need a Ledger.
 type Options struct {
 	Batch   int              // entries a transaction; 1 to 10,000
 	Workers int              // SKUs that are settled at the same time; 0 = 4
 	Ledger  ChangeableLedger // nil = nothing is trimmed, frozen or adopted
 	Log     *slog.Logger     // nil = slog.Default()
 
+	Givebacks Givebacks // nil = the shop gives no orders back by the database
+	Paid      Paid      // Count nil = SKUs do not end by what is paid
+
 	// Listen, if not nil, calls wake with each SKU whose ledger may have changed, until ctx ends.
 	Listen func(ctx context.Context, wake func(sku string))
 }
 
 // Settler brings the changes of all ledgers of one Redis into a database. Any number of settlers may run.
+// It has many methods because each step of a pass is one: read, settle, compare, give back, report.
 type Settler struct {
 	stream Stream
 	db     Database
 	o      Options
 	log    *slog.Logger
 	now    func() time.Time
-
-	orders, batches, rebuilds, lostOrders atomic.Int64
+	counts counts
 }
 
 // New returns a Settler that does nothing until Run or Drain.
@@ -57,27 +63,20 @@ func New(stream Stream, db Database, o Options) (*Settler, error) {
 		o.Workers = 4
 	}
 	s := &Settler{stream: stream, db: db, o: o, log: o.Log, now: time.Now}
+	s.counts.lag = newLag()
 	if s.log == nil {
 		s.log = slog.Default()
 	}
 	return s, nil
 }
 
-// Stats are the counts of a settler since it was made.
-type Stats struct{ Orders, Batches, Rebuilds, LostOrders int64 }
-
-// Stats may be called at any time.
-func (s *Settler) Stats() Stats {
-	return Stats{s.orders.Load(), s.batches.Load(), s.rebuilds.Load(), s.lostOrders.Load()}
-}
-
 // Run settles until ctx ends. Faults are logged, and tried again for ever.
 func (s *Settler) Run(ctx context.Context) {
 	woken := make(chan string, maxMessages)
-	var listening sync.WaitGroup
-	defer listening.Wait()
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	if s.o.Listen != nil {
-		listening.Go(func() {
+		beside.Go(func() {
 			s.o.Listen(ctx, func(sku string) {
 				select {
 				case woken <- sku:
@@ -86,7 +85,13 @@ func (s *Settler) Run(ctx context.Context) {
 			})
 		})
 	}
-	places := make(map[string]*place)
+	if s.o.Givebacks != nil {
+		beside.Go(func() { s.giveBackAll(ctx) })
+	}
+	if s.o.Paid.Count != nil {
+		beside.Go(func() { s.endPaid(ctx) })
+	}
+	places := make(map[string]*skuCursor)
 	var listed time.Time
 	for ctx.Err() == nil {
 		if now := s.now(); now.Sub(listed) >= listEvery {
@@ -94,6 +99,7 @@ func (s *Settler) Run(ctx context.Context) {
 			listed = now
 		}
 		next := s.round(ctx, places)
+		s.sumUp(places)
 		timer := time.NewTimer(min(next, listEvery))
 		select {
 		case <-ctx.Done():
@@ -116,9 +122,9 @@ func (s *Settler) Run(ctx context.Context) {
 
 // Drain settles one SKU until its cursor is at the end of the stream, or until a fault.
 func (s *Settler) Drain(ctx context.Context, sku string) error {
-	p := &place{sku: sku}
+	p := &skuCursor{sku: sku}
 	for {
-		worked, err := s.turn(ctx, p)
+		worked, err := s.settleSKU(ctx, p)
 		if err != nil && !errors.Is(err, ErrElsewhere) {
 			return err
 		}
@@ -129,7 +135,7 @@ func (s *Settler) Drain(ctx context.Context, sku string) error {
 }
 
 // list adds new SKUs to places.
-func (s *Settler) list(ctx context.Context, places map[string]*place) {
+func (s *Settler) list(ctx context.Context, places map[string]*skuCursor) {
 	skus, err := s.stream.SKUs(ctx)
 	if err != nil {
 		s.log.Warn("settle: the SKUs cannot be listed", "error", err)
@@ -137,15 +143,15 @@ func (s *Settler) list(ctx context.Context, places map[string]*place) {
 	}
 	for _, sku := range skus {
 		if places[sku] == nil {
-			places[sku] = &place{sku: sku}
+			places[sku] = &skuCursor{sku: sku}
 		}
 	}
 }
 
 // round gives every SKU that is due and has changed a turn, and returns how long nothing is due then.
-func (s *Settler) round(ctx context.Context, places map[string]*place) time.Duration {
+func (s *Settler) round(ctx context.Context, places map[string]*skuCursor) time.Duration {
 	now := s.now()
-	var due []*place
+	var due []*skuCursor
 	for _, p := range places {
 		if !p.due.After(now) {
 			due = append(due, p)
@@ -165,7 +171,7 @@ func (s *Settler) round(ctx context.Context, places map[string]*place) time.Dura
 }
 
 // some gives turns to those of a few SKUs that have changed.
-func (s *Settler) some(ctx context.Context, due []*place) {
+func (s *Settler) some(ctx context.Context, due []*skuCursor) {
 	skus := make([]string, len(due))
 	for i, p := range due {
 		skus[i] = p.sku
@@ -178,13 +184,14 @@ func (s *Settler) some(ctx context.Context, due []*place) {
 			s.end(ctx, p, false, err)
 			continue
 		}
+		p.ledger = ledgers[i]
 		if p.loaded && p.cursor != nil && ledgers[i].Position == p.cursor.Position {
 			s.end(ctx, p, false, nil)
 			continue
 		}
 		slots <- struct{}{}
 		working.Go(func() {
-			worked, err := s.turn(ctx, p)
+			worked, err := s.settleSKU(ctx, p)
 			s.end(ctx, p, worked, err)
 			<-slots
 		})
@@ -193,17 +200,20 @@ func (s *Settler) some(ctx context.Context, due []*place) {
 }
 
 // end decides when the SKU is due again, and logs a fault when it begins and ends.
-func (s *Settler) end(ctx context.Context, p *place, worked bool, err error) {
+func (s *Settler) end(ctx context.Context, p *skuCursor, worked bool, err error) {
 	p.wait = min(max(2*p.wait, minPoll), maxPoll)
 	if worked && err == nil {
 		p.wait = minPoll
 	}
-	p.due = s.now().Add(p.wait)
+	now := s.now()
+	p.due = now.Add(p.wait)
+	elsewhere := errors.Is(err, ErrElsewhere)
+	p.measure(now, elsewhere, err != nil && !elsewhere)
 	switch {
 	case err == nil && p.trouble != "":
 		p.trouble = ""
 		s.log.Info("settle: a SKU is settled again", "sku", p.sku)
-	case err == nil, errors.Is(err, ErrElsewhere), ctx.Err() != nil:
+	case err == nil, elsewhere, ctx.Err() != nil:
 	case err.Error() != p.trouble:
 		p.trouble = err.Error()
 		s.log.Error("settle: a SKU is not settled; its changes stay in Redis", "sku", p.sku, "error", err)

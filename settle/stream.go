@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // What one call to Redis reads at most.
@@ -36,7 +36,7 @@ func (l Ledger) continuing(c *Cursor) Ledger {
 }
 
 // Stream reads the ledgers and their streams from Redis. It is safe for concurrent use.
-type Stream struct{ Link *link.Link }
+type Stream struct{ Redis *redisconn.Client }
 
 func keyOf(sku, part string) string { return "sluice:{" + sku + "}:" + part }
 
@@ -54,7 +54,7 @@ func (s Stream) SKUs(ctx context.Context) (all []string, err error) {
 	const registry = "sluice:skus"
 	for after := "-"; len(all) < maxSKUs; after = "(" + all[len(all)-1] {
 		var names []string
-		err := s.Link.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
+		err := s.Redis.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
 			names, err = c.ZRangeArgs(ctx, redis.ZRangeArgs{
 				Key: registry, Start: after, Stop: "+", ByLex: true, Count: skusAtOnce,
 			}).Result()
@@ -76,7 +76,7 @@ func (s Stream) Ledgers(ctx context.Context, skus []string) ([]Ledger, error) {
 	for i, sku := range skus {
 		keys[i] = keyOf(sku, "s")
 	}
-	errs := s.Link.Each(ctx, keys, func(ctx context.Context, c *redis.Client, which []int) error {
+	errs := s.Redis.Each(ctx, keys, func(ctx context.Context, c *redis.Client, which []int) error {
 		pipe := c.Pipeline()
 		replies := make([]*redis.SliceCmd, len(which))
 		for i, k := range which {
@@ -116,7 +116,7 @@ func (s Stream) Entries(ctx context.Context, sku string, from Position, count in
 	if from != (Position{}) {
 		start = from.String()
 	}
-	err := s.Link.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
+	err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
 		replies, err = c.Do(ctx, "XRANGE", key, start, "+", "COUNT", count).Slice()
 		return err
 	}, fault)
@@ -140,7 +140,7 @@ func (s Stream) Records(ctx context.Context, sku string) (map[string]Record, err
 	for cursor := uint64(0); ; {
 		var pairs []string
 		var next uint64
-		err := s.Link.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
+		err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
 			pairs, next, err = c.HScan(ctx, key, cursor, "", recordsAtOnce).Result()
 			return err
 		}, fault)
@@ -164,7 +164,7 @@ func (s Stream) Records(ctx context.Context, sku string) (map[string]Record, err
 // stands before it.
 func (s Stream) Pin(ctx context.Context, sku string, at Position) error {
 	key, group, before := keyOf(sku, "q"), "settle:"+Target, at.before()
-	err := s.Link.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+	err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		err := c.XGroupSetID(ctx, key, group, before).Err()
 		if err != nil && strings.HasPrefix(err.Error(), "NOGROUP") {
 			err = c.XGroupCreate(ctx, key, group, before).Err()

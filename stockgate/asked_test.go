@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
@@ -31,7 +32,7 @@ func pacedGate(t *testing.T, o Options, src Source) *paced {
 func (p *paced) advance(t *testing.T, d time.Duration) {
 	for end := p.now + int64(d); p.now < end; {
 		p.now += int64(time.Millisecond)
-		p.sampler.work(t.Context(), p.now)
+		p.poller.work(t.Context(), p.now)
 	}
 }
 
@@ -41,19 +42,19 @@ func TestASKUThatIsAskedForOnceASecondIsReadAFewTimesInIt(t *testing.T) {
 	check(t, s.Set(t.Context(), "1001", 10))
 	g, sku := pacedGate(t, options(), s), []byte("1001")
 	firstLook(t, g.Gate, g.now, sku)
-	e, before := g.table.find(sku), server.Calls("get")
+	e, before := g.table.lookUp(sku), server.Calls("get")
 	const seconds = 20
 	for range seconds {
 		g.advance(t, time.Second)
-		if _, at := e.latch(); g.now-at > int64(260*time.Millisecond) {
+		if _, at := e.reading(); g.now-at > int64(260*time.Millisecond) {
 			t.Fatalf("the reading is %v old", time.Duration(g.now-at))
 		}
 		if got := left(g.Gate, sku, g.Enter(g.now, sku, nil)); got != reject.Admitted {
 			t.Fatal(got)
 		}
 		g.advance(t, 10*time.Millisecond)
-		if _, at := e.latch(); g.now-at > int64(10*time.Millisecond) {
-			t.Fatalf("a refresh after somebody asked the reading is %v old", time.Duration(g.now-at))
+		if _, at := e.reading(); g.now-at > int64(10*time.Millisecond) {
+			t.Fatalf("a refresh after a request asked the reading is %v old", time.Duration(g.now-at))
 		}
 	}
 	if n := server.Calls("get") - before; n < seconds || n > 6*seconds {
@@ -81,21 +82,21 @@ func TestAHotSKUIsReadAtEveryRefresh(t *testing.T) {
 	}
 }
 
-// Shoppers who come at random, some fifty a second, are judged by a reading that is older than a refresh: one of those who
-// come between two readings, and whoever comes within the refresh behind him.
+// Shoppers who come at random, some fifty a second, are judged by a reading that is older than a refresh: one of those
+// who come between two readings, and each one within the refresh behind it.
 func TestOldReadingsJudgeHardlyMoreThanOneRequestEach(t *testing.T) {
 	m := NewMemory()
 	check(t, m.Set(t.Context(), "1001", 10))
 	g, sku := pacedGate(t, options(), m), []byte("1001")
-	g.sampler.learn(g.now, g.table.add(g.now, sku), reading(10))
-	e, dice := g.table.find(sku), rand.New(rand.NewPCG(1, 2))
+	g.poller.publishReading(g.now, g.table.add(g.now, sku), reading(10))
+	e, dice := g.table.lookUp(sku), rand.New(rand.NewPCG(1, 2))
 	by := make(map[int64]int) // requests, by the reading
 	for range 200_000 {
 		g.advance(t, time.Millisecond)
 		if dice.IntN(20) > 0 {
 			continue
 		}
-		if _, at := e.latch(); g.now-at > int64(10*time.Millisecond) {
+		if _, at := e.reading(); g.now-at > int64(10*time.Millisecond) {
 			by[at]++
 		}
 		if got := left(g.Gate, sku, g.Enter(g.now, sku, nil)); got != reject.Admitted {
@@ -112,18 +113,19 @@ func TestOldReadingsJudgeHardlyMoreThanOneRequestEach(t *testing.T) {
 	}
 }
 
-// burstBehindAPause is what becomes of a hundred requests for a SKU that had ten units when it was read last, and has n now.
+// burstBehindAPause is what becomes of a hundred requests for a SKU that had ten units when it was read last, and has n
+// now.
 func burstBehindAPause(t *testing.T, n int64) (admitted, soldOut int64) {
 	m := NewMemory()
 	o := options()
 	o.SoldOutMemory = 4 * time.Second
 	g, sku := pacedGate(t, o, m), []byte("1001")
 	e := g.table.add(g.now, sku)
-	g.sampler.learn(g.now, e, reading(10))
+	g.poller.publishReading(g.now, e, reading(10))
 	check(t, m.Set(t.Context(), "1001", 0))
 	must[int64](t)(m.Add(t.Context(), "1001", n))
 	g.now += int64(900 * time.Millisecond)
-	var let, refused atomic.Int64
+	var let, rejected atomic.Int64
 	var all sync.WaitGroup
 	now := g.now
 	for range 100 {
@@ -133,20 +135,23 @@ func burstBehindAPause(t *testing.T, n int64) (admitted, soldOut int64) {
 			case reject.Admitted:
 				let.Add(1)
 			case reject.SoldOut:
-				refused.Add(1)
+				rejected.Add(1)
 			default:
 				t.Error(got)
 			}
 		})
 	}
-	eventually(t, "one is in, and somebody waits", func() bool { return let.Load() > 0 && len(g.sampler.queue) > 0 || let.Load() == 100 })
-	g.sampler.firstLooks(t.Context(), g.now)
+	testkit.Eventually(t, "one is in, and another waits", func() bool {
+		return let.Load() > 0 && len(g.poller.queue) > 0 ||
+			let.Load() == 100
+	})
+	g.poller.readFirst(t.Context(), g.now)
 	g.advance(t, 20*time.Millisecond)
 	all.Wait()
-	return let.Load(), refused.Load()
+	return let.Load(), rejected.Load()
 }
 
-// A shop that counts below zero has sold out as well: a first such reading lets nobody through who waits for one.
+// A shop that counts below zero has sold out as well: a first such reading lets no request through that waits for one.
 func TestABurstBehindAPauseSendsOneIntoAShopThatHasSoldOut(t *testing.T) {
 	for _, n := range []int64{0, -3} {
 		if admitted, soldOut := burstBehindAPause(t, n); admitted != 1 || soldOut != 99 {
@@ -155,7 +160,7 @@ func TestABurstBehindAPauseSendsOneIntoAShopThatHasSoldOut(t *testing.T) {
 	}
 }
 
-// An old reading serves one request and no more, none beyond sold_out_memory, and none while nobody can read another.
+// An old reading serves one request and no more, none beyond sold_out_ttl, and none while no other can be read.
 func TestAnOldReadingServesOneRequest(t *testing.T) {
 	sku := []byte("1001")
 	const at = int64(5e9)
@@ -171,7 +176,7 @@ func TestAnOldReadingServesOneRequest(t *testing.T) {
 		o.Wait = time.Millisecond
 		g, _ := learnt(t, o, at, sku, reading(3))
 		if c.lost {
-			g.sampler.health.note(at, errors.New("gone"))
+			g.poller.health.record(at, errors.New("gone"))
 		}
 		now := at + int64(c.age)
 		if got := g.Enter(now, sku, nil) == reject.Admitted; got != c.want {
@@ -187,7 +192,7 @@ func TestACrowdWritesOnceForEachReading(t *testing.T) {
 	e, writes := &entry{}, 0
 	for now := range int64(10_000) { // a second, in steps of 100 µs, with a reading every 10 ms
 		before := e.asked.Load()
-		e.touch(now*100_000, now/100*10_000_000)
+		e.markAsked(now*100_000, now/100*10_000_000)
 		if e.asked.Load() != before {
 			writes++
 		}
@@ -197,16 +202,16 @@ func TestACrowdWritesOnceForEachReading(t *testing.T) {
 	}
 }
 
-func TestWhatWasNotBelievedIsReadAgainAtTheNextRefreshThoughNobodyAsks(t *testing.T) {
+func TestPoller_UnconfirmedReadingIsReadAgainAtTheNextRefresh(t *testing.T) {
 	const at = int64(5e9)
 	g, e := learnt(t, options(), at, []byte("1001"), reading(3))
 	next := at + int64(10*time.Millisecond)
 	e.asked.Store(at - 1)
-	if g.sampler.due(next, e) {
-		t.Error("what nobody asked for is read")
+	if g.poller.due(next, e) {
+		t.Error("a SKU without requests is read")
 	}
-	g.sampler.learn(at, e, reading(-3))
-	if !g.sampler.due(next, e) {
+	g.poller.publishReading(at, e, reading(-3))
+	if !g.poller.due(next, e) {
 		t.Error("a first reading below zero is left alone")
 	}
 }
@@ -218,18 +223,18 @@ type slowly struct {
 	takes int64
 }
 
-func (s *slowly) Again(ctx context.Context, skus []string, out []layout.Reading) error {
+func (s *slowly) ReadUncached(ctx context.Context, skus []string, out []layout.Reading) error {
 	*s.now += s.takes
-	return s.Memory.Again(ctx, skus, out)
+	return s.Memory.ReadUncached(ctx, skus, out)
 }
 
 func TestATurnIsFollowedByAsMuchRest(t *testing.T) {
-	s := stepped(t, options(), NewMemory()).sampler
+	s := stepped(t, options(), NewMemory()).poller
 	ms := int64(time.Millisecond)
 	for _, c := range []struct{ took, want int64 }{{0, 10}, {4, 10}, {5, 10}, {6, 12}, {30, 60}, {80, 130}} {
 		began := int64(time.Hour)
 		s.turnAt = began + s.refresh
-		s.rest(began, began+c.took*ms)
+		s.cooldown(began, began+c.took*ms)
 		if got := (s.turnAt - began) / ms; got != c.want {
 			t.Errorf("a turn of %d ms: the next begins after %d ms, want %d", c.took, got, c.want)
 		}
@@ -238,40 +243,41 @@ func TestATurnIsFollowedByAsMuchRest(t *testing.T) {
 	g := pacedGate(t, options(), slow)
 	slow.now = &g.now
 	began, sku := g.now, []byte("1001")
-	g.sampler.learn(g.now-int64(time.Second), g.table.add(g.now, sku), reading(1))
-	if g.sampler.work(t.Context(), g.now); g.sampler.turnAt-began != 60*ms {
-		t.Errorf("a turn of 30 ms: the next begins after %v", time.Duration(g.sampler.turnAt-began))
+	g.poller.publishReading(g.now-int64(time.Second), g.table.add(g.now, sku), reading(1))
+	if g.poller.work(t.Context(), g.now); g.poller.turnAt-began != 60*ms {
+		t.Errorf("a turn of 30 ms: the next begins after %v", time.Duration(g.poller.turnAt-began))
 	}
 	s.turnAt = int64(2 * time.Hour) // the source is lost
-	if s.rest(0, ms); s.turnAt != int64(2*time.Hour) {
+	if s.cooldown(0, ms); s.turnAt != int64(2*time.Hour) {
 		t.Error("a rest is sooner than what was planned")
 	}
 }
 
 // A look that waits for a second reading ends with those readings: the next one is asked for anew.
-func TestALookBehindWhatWasNotBelievedEndsWhenNobodyAsks(t *testing.T) {
+func TestPoller_UnconfirmedReadingIsLeftWhenNoRequestAsks(t *testing.T) {
 	m, o := NewMemory(), options()
 	o.Wait = time.Millisecond
 	g, sku := pacedGate(t, o, m), []byte("1001")
 	e := g.table.add(g.now, sku)
-	g.sampler.learn(g.now, e, reading(10))
+	g.poller.publishReading(g.now, e, reading(10))
 	check(t, m.Set(t.Context(), "1001", 0))
 	must[int64](t)(m.Add(t.Context(), "1001", -3))
 	g.now += int64(2 * time.Second)
 	if got := g.Enter(g.now, sku, nil); got != reject.StockError {
-		t.Fatalf("nobody has looked: %v", got)
+		t.Fatalf("it was not read: %v", got)
 	}
-	g.sampler.firstLooks(t.Context(), g.now)
+	g.poller.readFirst(t.Context(), g.now)
 	g.now += int64(6 * time.Second) // the source was away
 	g.advance(t, 20*time.Millisecond)
 	g.Enter(g.now, sku, nil)
-	g.sampler.firstLooks(t.Context(), g.now)
+	g.poller.readFirst(t.Context(), g.now)
 	if got := g.Enter(g.now, sku, nil); got != reject.SoldOut {
 		t.Errorf("asked for again: %v", got)
 	}
 }
 
-// flooded is a source that is slow, and of which another SKU that is on sale is asked whenever it reads for the first time.
+// flooded is a source that is slow, and of which another SKU that is on sale is asked whenever it reads for the first
+// time.
 type flooded struct {
 	*slowly
 	ask   func()
@@ -286,8 +292,8 @@ func (f *flooded) Read(ctx context.Context, skus []string, out []layout.Reading)
 	return f.Memory.Read(ctx, skus, out)
 }
 
-// Shoppers who open one page of a large shop after another ask for SKUs that are new to the gate, one behind the other. Those
-// that are asked for already are read all the same.
+// Shoppers who open one page of a large shop after another ask for SKUs that are new to the gate, one behind the other.
+// Those that are asked for already are read all the same.
 func TestATurnEndsHoweverManyNewSKUsAreAskedForMeanwhile(t *testing.T) {
 	m := NewMemory()
 	src := &flooded{slowly: &slowly{Memory: m, takes: int64(2 * time.Millisecond)}}
@@ -296,19 +302,20 @@ func TestATurnEndsHoweverManyNewSKUsAreAskedForMeanwhile(t *testing.T) {
 	src.ask = func() {
 		sku := name(src.looks)
 		check(t, m.Set(t.Context(), string(sku), 5))
-		g.sampler.ask(g.table.add(g.now, sku))
+		g.poller.queueFirstRead(g.table.add(g.now, sku))
 	}
 	check(t, m.Set(t.Context(), "hot", 5))
-	g.sampler.learn(g.now-int64(time.Second), g.table.add(g.now, []byte("hot")), reading(5))
+	g.poller.publishReading(g.now-int64(time.Second), g.table.add(g.now, []byte("hot")), reading(5))
 	src.ask()
-	g.sampler.turn(t.Context(), g.now)
+	g.poller.pollOnce(t.Context(), g.now)
 	if src.looks != 1 {
 		t.Errorf("a turn of one SKU took %d first looks", src.looks)
 	}
 }
 
-// Who has tried for a unit that came back, and has left, may have left it to others: that is looked at though nobody asks.
-func TestWhatATryHasLeftIsReadAtTheNextRefreshThoughNobodyAsks(t *testing.T) {
+// Who has tried for a unit that came back, and has left, may have left it to others: that is read although no request
+// asks.
+func TestPoller_UnitLeftByATryIsReadAtTheNextRefresh(t *testing.T) {
 	m := NewMemory()
 	check(t, m.Set(t.Context(), "1001", 0))
 	g, sku := pacedGate(t, options(), m), []byte("1001")
@@ -324,6 +331,6 @@ func TestWhatATryHasLeftIsReadAtTheNextRefreshThoughNobodyAsks(t *testing.T) {
 	g.Leave(sku) // in vain
 	g.advance(t, 20*time.Millisecond)
 	if got := g.Enter(g.now, sku, nil); got != reject.Admitted {
-		t.Errorf("one unit is there, and nobody is under way for it: %v", got)
+		t.Errorf("one unit is there, and no request is under way for it: %v", got)
 	}
 }

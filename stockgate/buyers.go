@@ -63,8 +63,8 @@ func newBuyers(ask func(context.Context, []Buyer) error, wait time.Duration, log
 	}
 }
 
-// question returns one that nobody uses.
-func (b *buyers) question() *question {
+// acquireQuestion returns an unused one.
+func (b *buyers) acquireQuestion() *question {
 	select {
 	case q := <-b.spare:
 		return q
@@ -73,8 +73,8 @@ func (b *buyers) question() *question {
 	}
 }
 
-// keep takes one back that is answered, or was never asked.
-func (b *buyers) keep(q *question) {
+// releaseQuestion takes one back that is answered, or was never asked.
+func (b *buyers) releaseQuestion(q *question) {
 	q.timer.Stop()
 	select {
 	case b.spare <- q:
@@ -82,20 +82,20 @@ func (b *buyers) keep(q *question) {
 	}
 }
 
-// find waits for the answer about one user, at most for the gate's bound.
-func (b *buyers) find(sku string, user []byte) membership {
-	q := b.question()
+// membershipOf waits for the answer about one user, at most for the gate's bound.
+func (b *buyers) membershipOf(sku string, user []byte) membership {
+	q := b.acquireQuestion()
 	q.sku, q.user = sku, append(q.user[:0], user...)
 	select {
 	case b.queue <- q:
 	default:
-		b.keep(q)
+		b.releaseQuestion(q)
 		return undetermined
 	}
 	q.timer.Reset(b.wait)
 	select {
 	case found := <-q.answer:
-		b.keep(q)
+		b.releaseQuestion(q)
 		return found
 	case <-q.timer.C:
 	case <-b.done:
@@ -121,7 +121,7 @@ func (b *buyers) run(ctx context.Context) {
 func (b *buyers) round(ctx context.Context, first *question) {
 	b.asking = append(b.asking[:0], first)
 	for len(b.asking) < askedAtOnce && len(b.queue) > 0 {
-		b.asking = append(b.asking, <-b.queue) // nobody else takes from it
+		b.asking = append(b.asking, <-b.queue) // no other goroutine takes from it
 	}
 	b.asked = b.asked[:0]
 	for _, q := range b.asking {
@@ -131,16 +131,16 @@ func (b *buyers) round(ctx context.Context, first *question) {
 	for i, q := range b.asking {
 		found := undetermined
 		if err == nil {
-			found = b.learn(&b.asked[i])
+			found = b.readAnswer(&b.asked[i])
 		}
 		b.asking[i] = nil
 		q.answer <- found // it has room for one
 	}
 }
 
-// learn reads one answer.
-func (b *buyers) learn(a *Buyer) membership {
-	b.faults.note(a.SKU, a.Fault)
+// readAnswer reads one answer.
+func (b *buyers) readAnswer(a *Buyer) membership {
+	b.faults.report(a.SKU, a.Fault)
 	switch {
 	case a.Fault != nil:
 		return undetermined

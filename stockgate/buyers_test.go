@@ -26,13 +26,14 @@ func withBuyers(t *testing.T, server *redistest.Server, o Options) (*Gate, *Redi
 	return open(t, o, s), s
 }
 
-func TestWhoHasBoughtIsADuplicateAndNobodyElse(t *testing.T) {
+func TestOnlyABuyerIsADuplicate(t *testing.T) {
 	server := redistest.Start(t)
 	o := options()
 	g, _ := withBuyers(t, server, o)
 	setUp(t, server, "SADD {1001}:uids 7", "SADD {1002}:uids 8", "SET {1002}:stock 1")
 	enter := func(user string) reject.Reason { return g.Enter(o.Now(), []byte("1001"), []byte(user)) }
-	for user, want := range map[string]reject.Reason{"7": reject.Duplicate, "8": reject.Admitted, "77": reject.Admitted, "": reject.Admitted, "7 ": reject.Admitted} {
+	for user, want := range map[string]reject.Reason{"7": reject.Duplicate, "8": reject.Admitted, "77": reject.Admitted,
+		"": reject.Admitted, "7 ": reject.Admitted} {
 		if got := enter(user); got != want {
 			t.Errorf("user %q: %v, want %v", user, got, want)
 		}
@@ -46,7 +47,7 @@ func TestWhoHasBoughtIsADuplicateAndNobodyElse(t *testing.T) {
 	}
 }
 
-func TestRefusedRequestAsksForNoBuyer(t *testing.T) {
+func TestRejectedRequestAsksForNoBuyer(t *testing.T) {
 	server := redistest.Start(t)
 	o := options()
 	o.PerUnit, o.Refresh, o.SoldOutMemory = 1, time.Hour, time.Hour
@@ -58,14 +59,15 @@ func TestRefusedRequestAsksForNoBuyer(t *testing.T) {
 		t.Fatalf("the first: %v", got)
 	}
 	for range 1000 {
-		for sku, want := range map[string]reject.Reason{"empty": reject.SoldOut, "one": reject.Concurrency, "none": reject.UnknownSKU} {
+		for sku, want := range map[string]reject.Reason{"empty": reject.SoldOut, "one": reject.Concurrency,
+			"none": reject.UnknownSKU} {
 			if got := g.Enter(o.Now(), []byte(sku), user); got != want {
 				t.Fatalf("%s: %v, want %v", sku, got, want)
 			}
 		}
 	}
 	if n := server.Calls("sismember"); n != 1 {
-		t.Fatalf("one admitted and 3,000 refused: %d looks at the buyers, want 1", n)
+		t.Fatalf("one admitted and 3,000 rejected: %d looks at the buyers, want 1", n)
 	}
 }
 
@@ -80,7 +82,7 @@ func TestDuplicateTakesNoPlaceOfAUnit(t *testing.T) {
 			t.Fatalf("enter: %v", got)
 		}
 	}
-	if n := g.table.find([]byte("1001")).inFlight.Load(); n != 0 {
+	if n := g.table.lookUp([]byte("1001")).inFlight.Load(); n != 0 {
 		t.Fatalf("%d in flight after duplicates alone", n)
 	}
 }
@@ -103,7 +105,7 @@ func TestSetOfBuyersThatIsNoneIsDecidedByOnErrorAndNamedOnce(t *testing.T) {
 				t.Errorf("allow %v: %v, want %v", allow, got, want)
 			}
 		}
-		if n := g.table.find([]byte("1001")).inFlight.Load(); n != inFlight {
+		if n := g.table.lookUp([]byte("1001")).inFlight.Load(); n != inFlight {
 			t.Errorf("allow %v: %d in flight, want %d", allow, n, inFlight)
 		}
 		g.Close()
@@ -160,7 +162,7 @@ func TestWhoComesDuringARoundTripSharesTheNext(t *testing.T) {
 	})
 }
 
-func TestWaitForABuyerIsBoundedAndALateAnswerGoesToNobody(t *testing.T) {
+func TestWaitForABuyerIsBoundedAndALateAnswerIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
 		var users []string
@@ -193,13 +195,13 @@ func TestWaitForABuyerIsBoundedAndALateAnswerGoesToNobody(t *testing.T) {
 	})
 }
 
-func TestNobodyIsAskedForWhileTheSourceIsLost(t *testing.T) {
+func TestNoBuyerIsAskedForWhileTheSourceIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options()
 		o.AllowOnError = true
 		asked := 0
 		g := asking(t, o, func(context.Context, []Buyer) error { asked++; return nil })
-		g.sampler.health.note(1, errors.New("gone")) // no time passes: nobody finds it again
+		g.poller.health.record(1, errors.New("gone")) // no time passes: Redis is not found again
 		if got := g.Enter(o.Now(), []byte("1001"), []byte("7")); got != reject.Admitted || g.fallbacks.allowed.Load() != 1 {
 			t.Errorf("enter: %v, decided by on_error %d times", got, g.fallbacks.allowed.Load())
 		}
@@ -231,7 +233,7 @@ func TestErrorOfARoundTripIsNoAnswer(t *testing.T) {
 		t.Errorf("enter: %v", got)
 	}
 	g.Close()
-	if got := g.buyers.find("1001", []byte("7")); got != undetermined {
+	if got := g.buyers.membershipOf("1001", []byte("7")); got != undetermined {
 		t.Errorf("after Close: %v", got)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/stockgate/layout"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 func clustered(t *testing.T, nodes *redistest.Nodes, o layout.Options) *Redis {
@@ -18,7 +18,8 @@ func clustered(t *testing.T, nodes *redistest.Nodes, o layout.Options) *Redis {
 		t.Fatal(err)
 	}
 	r, err := NewRedis(RedisOptions{
-		Topology: link.Auto, Addresses: nodes.Addrs(), PoolSize: 2, ConnectTimeout: 3 * time.Second, Timeout: 3 * time.Second,
+		Topology: redisconn.Auto, Addresses: nodes.Addrs(), PoolSize: 2,
+		ConnectTimeout: 3 * time.Second, Timeout: 3 * time.Second,
 		BreakerErrors: 5, BreakerPause: 50 * time.Millisecond,
 	}, l)
 	if err != nil {
@@ -84,7 +85,7 @@ func TestStockIsReadFromAllOverAClusterAndOnlyADeadMastersIsUnknown(t *testing.T
 		t.Fatalf("nothing was learnt: %v", err)
 	}
 	for i, sku := range skus {
-		if dead := link.Slot(sku)*3/16384 == 1; dead != (out[i].Fault != nil) || !dead && out[i].Left != int64(i+1) {
+		if dead := redisconn.Slot(sku)*3/16384 == 1; dead != (out[i].Fault != nil) || !dead && out[i].Left != int64(i+1) {
 			t.Errorf("%s, on the dead master is %t: %+v", sku, dead, out[i])
 		}
 	}
@@ -95,7 +96,7 @@ func TestStockIsReadFromAllOverAClusterAndOnlyADeadMastersIsUnknown(t *testing.T
 	}
 }
 
-func TestLayoutWhoseKeysAreApartIsRefusedOnAClusterAlone(t *testing.T) {
+func TestLayoutWhoseKeysAreApartIsRejectedOnAClusterAlone(t *testing.T) {
 	t.Parallel()
 	o := layout.Options{Type: layout.CounterUsers, Key: "stock:$sku", UsersKey: "uids:$sku"}
 	r := clustered(t, redistest.Cluster(t, 2), o)

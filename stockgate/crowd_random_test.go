@@ -1,19 +1,24 @@
 package stockgate
 
 import (
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
 
-// Shoppers who come in bursts, with pauses between them that are as long as readings last, meet a shop that sells by DECR and
-// sells again, and a Redis that is away for a while: whatever has happened, a SKU opens and closes again by what Redis says.
+// Shoppers who come in bursts, with pauses between them that are as long as readings last, meet a shop that sells by
+// DECR and sells again, and a Redis that is away for a while: whatever has happened, a SKU opens and closes again by
+// what Redis says.
 func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -26,7 +31,7 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 		check(t, s.Set(t.Context(), string(name(i)), 3))
 	}
 	var all sync.WaitGroup
-	var sold, vain, refused atomic.Int64
+	var sold, vain, rejected atomic.Int64
 	for range 8 {
 		all.Go(func() {
 			for range 60 {
@@ -34,10 +39,10 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 					sku := name(rand.IntN(many))
 					g.Closed(o.Now(), sku)
 					if g.Enter(o.Now(), sku, nil) != reject.Admitted {
-						refused.Add(1)
+						rejected.Add(1)
 						continue
 					}
-					left, err := s.Add(t.Context(), string(sku), -1)
+					left, err := addWhenFree(t, s, string(sku), -1)
 					if err != nil {
 						t.Error(err)
 					} else if left < 0 {
@@ -46,7 +51,7 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 						sold.Add(1)
 					}
 					if left < 0 || rand.IntN(4) == 0 {
-						if _, err := s.Add(t.Context(), string(sku), 1); err != nil {
+						if _, err := addWhenFree(t, s, string(sku), 1); err != nil {
 							t.Error(err)
 						}
 					}
@@ -57,36 +62,47 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 		})
 	}
 	all.Wait()
-	t.Logf("%d sold, %d in vain, %d refused", sold.Load(), vain.Load(), refused.Load())
+	t.Logf("%d sold, %d in vain, %d rejected", sold.Load(), vain.Load(), rejected.Load())
 	for i := range many {
 		sku := name(i)
-		if e := g.table.find(sku); e != nil && e.inFlight.Load() != 0 {
+		if e := g.table.lookUp(sku); e != nil && e.inFlight.Load() != 0 {
 			t.Errorf("%s: %d in flight", sku, e.inFlight.Load())
 		}
 		check(t, s.Set(t.Context(), string(sku), 0))
 	}
 	for i := range many {
-		eventually(t, "closed", func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == reject.SoldOut })
+		testkit.Eventually(t, "closed",
+			func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == reject.SoldOut })
 		check(t, s.Set(t.Context(), string(name(i)), 1))
 	}
 	for i := range many {
-		eventually(t, "open", func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == reject.Admitted })
+		testkit.Eventually(t, "open",
+			func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == reject.Admitted })
 	}
 	for range 3 {
 		server.Kill()
-		eventually(t, "lost", func() bool { return g.Away(o.Now()) > 0 })
+		testkit.Eventually(t, "lost", func() bool { return g.Away(o.Now()) > 0 })
 		server.Restart()
 		for i := range many {
 			check(t, server.Client.Set(t.Context(), "stock:"+string(name(i)), i%2, 0).Err())
 		}
 		for i := range many {
 			want := []reject.Reason{reject.SoldOut, reject.Admitted}[i%2]
-			eventually(t, "known again", func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == want })
+			testkit.Eventually(t, "known again", func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == want })
 		}
 	}
-	eventually(t, "nothing is read that nobody asks for", func() bool { return g.table.len.Load() == 0 })
+	testkit.Eventually(t, "no SKU without requests is read", func() bool { return g.table.len.Load() == 0 })
 	g.Close()
-	if len(g.sampler.active) != 0 || len(g.sampler.queue) != 0 {
-		t.Errorf("%d active, %d in the queue", len(g.sampler.active), len(g.sampler.queue))
+	if len(g.poller.active) != 0 || len(g.poller.queue) != 0 {
+		t.Errorf("%d active, %d in the queue", len(g.poller.active), len(g.poller.queue))
+	}
+}
+
+// addWhenFree adds, and asks again while each connection to Redis is in use: then nothing was sent.
+func addWhenFree(t *testing.T, s *Redis, sku string, units int64) (left int64, err error) {
+	for {
+		if left, err = s.Add(t.Context(), sku, units); !errors.Is(err, redis.ErrPoolTimeout) {
+			return left, err
+		}
 	}
 }

@@ -28,14 +28,14 @@ func (l *leaving) Read(ctx context.Context, skus []string, out []layout.Reading)
 	return l.Memory.Read(ctx, skus, out)
 }
 
-func (l *leaving) Again(ctx context.Context, skus []string, out []layout.Reading) error {
+func (l *leaving) ReadUncached(ctx context.Context, skus []string, out []layout.Reading) error {
 	return l.Read(ctx, skus, out)
 }
 
 func (l *leaving) Ping(ctx context.Context) error { return l.Read(ctx, nil, nil) }
 
-// The stock went below zero while Redis was away for longer than any reading is used: whoever asks then waits for two readings, and
-// these may be a whole refresh apart. He hears that it is sold out, however rarely and slowly it is read.
+// The stock went below zero while Redis was away for longer than any reading is used: a request then waits for two
+// readings, and these may be a whole refresh apart. He hears that it is sold out, however rarely and slowly it is read.
 func TestWhoWaitsForASecondReadingBelowZeroHearsWhatItSays(t *testing.T) {
 	for _, allow := range []bool{false, true} {
 		for _, refresh := range []time.Duration{time.Millisecond, 10 * time.Millisecond, time.Second} {
@@ -49,7 +49,7 @@ func TestWhoWaitsForASecondReadingBelowZeroHearsWhatItSays(t *testing.T) {
 				}
 				src.away.Store(true)
 				must[int64](t)(src.Add(t.Context(), "1001", -13))
-				ask := func(d time.Duration) { // somebody always does, or it would be forgotten
+				ask := func(d time.Duration) { // there is always a request, or it would be forgotten
 					for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 						g.Closed(o.Now(), sku)
 					}
@@ -79,14 +79,14 @@ func TestTheWaitForASecondReadingIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, sku := options(), []byte("1001")
 		o.Refresh, o.Wait = time.Second, 150*time.Millisecond
-		g := stepped(t, o, NewMemory()) // nobody reads
+		g := stepped(t, o, NewMemory()) // the poller does not run
 		e := g.table.add(0, sku)
-		g.sampler.learn(0, e, reading(10))
+		g.poller.publishReading(0, e, reading(10))
 		began := time.Now()
 		answer := make(chan reject.Reason)
 		go func() { answer <- g.Enter(int64(time.Minute), sku, nil) }()
 		synctest.Wait()
-		g.sampler.learn(int64(time.Minute), e, reading(-3))
+		g.poller.publishReading(int64(time.Minute), e, reading(-3))
 		if got := <-answer; got != reject.StockError {
 			t.Error(got)
 		}

@@ -9,15 +9,15 @@ import (
 // mostLists bounds the memory of emptied: the lists that it tells from such that never were.
 const mostLists = 100_000
 
-// emptied remembers which lists have held a unit, since Redis forgets a list with its last one. It lasts as long as
-// the process, and is safe for concurrent use. Only the shop can make it grow: clients invent no lists.
-type emptied struct {
+// emptiedLists remembers which lists have held a unit, since Redis forgets a list with its last one. It lasts as long
+// as the process, and is safe for concurrent use. Only the shop can make it grow: clients invent no lists.
+type emptiedLists struct {
 	mu   sync.Mutex
 	held map[string]struct{}
 }
 
-// settle notes the lists among the readings that hold a unit, and turns those that held one into sold out.
-func (m *emptied) settle(l *layout.Layout, skus []string, out []layout.Reading) {
+// markEmptied notes the lists among the readings that hold a unit, and turns those that held one into sold out.
+func (m *emptiedLists) markEmptied(l *layout.Layout, skus []string, out []layout.Reading) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i, sku := range skus {

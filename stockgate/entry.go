@@ -1,6 +1,7 @@
 package stockgate
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -9,7 +10,7 @@ import (
 type verdict uint8
 
 const (
-	unread    verdict = iota // nobody has looked yet
+	unread    verdict = iota // it was not read yet
 	onSale                   // units are free
 	soldOut                  // none is
 	notOnSale                // its status says so
@@ -21,17 +22,17 @@ const (
 // verdictBits is the room for a verdict beside its time; 60 bits of nanoseconds last for 36 years.
 const verdictBits = 3
 
-// entry is what is known of one SKU. Requests read it, and those that are admitted count themselves; all else is written
-// by the sampler.
+// entry is what is known of one SKU. Requests read it, and those that are admitted count themselves; all else is
+// written by the sampler.
 type entry struct {
 	sku  string
 	hash uint64
 	next atomic.Pointer[entry] // in the table's chain
 
-	latched atomic.Int64 // verdict, and the time at which the look began, in one word: they can never disagree
+	packed  atomic.Int64 // verdict, and the time at which the read began, in one word: they can never disagree
 	free    atomic.Int64 // units, of the verdict onSale
-	asked   atomic.Int64 // ns; at most askedEvery behind, and never before a reading that somebody asked after
-	pending atomic.Pointer[look]
+	asked   atomic.Int64 // ns; at most askedEvery behind, and never before a reading that a request came after
+	pending atomic.Pointer[firstRead]
 
 	// The sampler's own.
 	sampled bool // among the active
@@ -42,42 +43,42 @@ type entry struct {
 	_        [64]byte // those who only look must not feel those who enter
 	inFlight atomic.Int64
 	aged     atomic.Int64 // ns; the reading that has served one request although it was old
-	tries
+	restockQuota
 }
 
-// latch returns the verdict and the time of the look behind it.
-func (e *entry) latch() (v verdict, at int64) {
-	word := e.latched.Load()
+// reading returns the verdict and the time of the look behind it.
+func (e *entry) reading() (v verdict, at int64) {
+	word := e.packed.Load()
 	return verdict(word & (1<<verdictBits - 1)), word >> verdictBits
 }
 
 // publish makes a verdict visible. Only the sampler calls it.
 func (e *entry) publish(v verdict, free, at int64) {
 	e.free.Store(free)
-	e.latched.Store(at<<verdictBits | int64(v))
+	e.packed.Store(at<<verdictBits | int64(v))
 }
 
 // askedEvery is how precisely it is known when a SKU was asked for last.
 const askedEvery = int64(100 * time.Millisecond)
 
-// touch notes that the SKU is asked for at now, by somebody who knows of the reading of the time at. A crowd writes once
-// for each reading, and ten times a second where there is none; otherwise it only looks.
-func (e *entry) touch(now, at int64) {
+// markAsked notes that the SKU is asked for at now, by a request that knows of the reading of the time at. A crowd
+// writes once for each reading, and ten times a second where there is none; otherwise it only looks.
+func (e *entry) markAsked(now, at int64) {
 	if last := e.asked.Load(); now-last > askedEvery || last < at && now > last {
 		e.asked.Store(now)
 	}
 }
 
-// wanted reports whether somebody has asked since the reading of the time at began.
+// wanted reports whether a request has asked since the reading of the time at began.
 func (e *entry) wanted(at int64) bool { return e.asked.Load() >= at }
 
-// first reports whether the old reading of the time at has served nobody yet. It says so once.
-func (e *entry) first(at int64) bool { return e.aged.Load() != at && e.aged.Swap(at) != at }
+// firstUseOf reports whether the old reading of the time at has served no request yet. It says so once.
+func (e *entry) firstUseOf(at int64) bool { return e.aged.Load() != at && e.aged.Swap(at) != at }
 
-// enter counts one request in while fewer than limit are in flight and a try is left. A refusal writes nothing, but for
-// one that came too late for the last try. It counts before it takes the try, and the sampler looks in the other order:
-// no try is ever missed.
-func (e *entry) enter(limit int64) bool {
+// admitAtMost counts one request in while fewer than limit are in flight and a try is left. A rejection writes nothing,
+// but for one that came too late for the last try. It counts before it takes the try, and the sampler looks in the
+// other order: no try is ever missed.
+func (e *entry) admitAtMost(limit int64) bool {
 	for !e.spent() {
 		n := e.inFlight.Load()
 		if n >= limit {
@@ -86,7 +87,7 @@ func (e *entry) enter(limit int64) bool {
 		if !e.inFlight.CompareAndSwap(n, n+1) {
 			continue
 		}
-		if e.take() {
+		if e.acquire() {
 			return true
 		}
 		e.inFlight.Add(-1)
@@ -94,11 +95,12 @@ func (e *entry) enter(limit int64) bool {
 	return false
 }
 
-// pass counts one request in that no number bounds, since none is known.
-func (e *entry) pass() { e.inFlight.Add(1) }
+// admit counts one request in that no number bounds, since none is known.
+func (e *entry) admit() { e.inFlight.Add(1) }
 
-// leave counts one request out. It stops at zero: an entry may have been forgotten in the very instant in which a request entered.
-func (e *entry) leave() {
+// release counts one request out. It stops at zero: an entry may have been forgotten in the very instant in which a
+// request entered.
+func (e *entry) release() {
 	e.ended.Add(1)
 	for {
 		n := e.inFlight.Load()
@@ -106,4 +108,44 @@ func (e *entry) leave() {
 			return
 		}
 	}
+}
+
+// untracked are requests that on_error has admitted while nothing was kept of their SKU: no entry counts them. Were
+// they not told apart when they leave, each would count another one out, and per_unit let in one more. There are never
+// more than requests in flight.
+type untracked struct {
+	all atomic.Int64
+	mu  sync.Mutex
+	of  map[string]int64 // by SKU, above 0
+}
+
+func (s *untracked) add(sku []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of == nil {
+		s.of = make(map[string]int64)
+	}
+	s.of[string(sku)]++
+	s.all.Add(1)
+}
+
+// remove counts one out; false = there is none of this SKU. It may be another one of the same SKU that leaves: until
+// the stray does, one too many counts as in flight, and never one too few.
+func (s *untracked) remove(sku []byte) bool {
+	if s.all.Load() == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.of[string(sku)]
+	switch n {
+	case 0:
+		return false
+	case 1:
+		delete(s.of, string(sku))
+	default:
+		s.of[string(sku)] = n - 1
+	}
+	s.all.Add(-1)
+	return true
 }

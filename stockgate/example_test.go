@@ -25,7 +25,7 @@ func Example() {
 	defer gate.Close()
 
 	fmt.Println("first admitted:", gate.Enter(now(), []byte("1001"), nil) == reject.Admitted)
-	stock.Take("1001", 1) // the shop sells it
+	stock.Sell("1001", 1) // the shop sells it
 	gate.Leave([]byte("1001"))
 
 	for gate.Closed(now(), []byte("1001")) != reject.SoldOut {

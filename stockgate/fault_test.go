@@ -168,26 +168,26 @@ func TestEachFaultyKeyIsNamedOnceAndOnlySoMany(t *testing.T) {
 	bad := layout.Reading{Fault: fmt.Errorf("not a number")}
 	g, e := learnt(t, o, 0, []byte("1001"), bad)
 	lines := func() int { return strings.Count(log.String(), "\n") }
-	g.sampler.learn(1, e, bad)
+	g.poller.publishReading(1, e, bad)
 	if !strings.Contains(log.String(), "sku=1001") || lines() != 1 {
 		t.Fatalf("after two bad readings:\n%s", &log)
 	}
-	g.sampler.learn(2, e, reading(1))
-	g.sampler.learn(3, e, bad)
+	g.poller.publishReading(2, e, reading(1))
+	g.poller.publishReading(3, e, bad)
 	if lines() != 2 {
 		t.Fatalf("bad again after it was whole:\n%s", &log)
 	}
 	for i := range 1000 {
-		g.sampler.learn(4, g.table.add(0, name(i)), bad)
+		g.poller.publishReading(4, g.table.add(0, name(i)), bad)
 	}
 	if lines() != maxNamed+2 { // one for 1001's second time, one for "no further ones"
 		t.Fatalf("%d lines for 1,001 faulty keys", lines())
 	}
 }
 
-// A Redis that lets nobody in any more, since its password is another one, says nothing of any SKU: least of all that
+// A Redis that rejects the login, since its password is another one, says nothing of any SKU: least of all that
 // there is none.
-func TestRedisThatLetsNobodyInSaysNothingOfAnySKU(t *testing.T) {
+func TestRedisThatRejectsTheLoginSaysNothingOfAnySKU(t *testing.T) {
 	all := layouts()
 	all["list"] = layout.Options{Type: layout.List, Key: "units:$sku"}
 	for name, o := range all {

@@ -1,22 +1,23 @@
-// Package stockgate refuses the buyers that a shop has no stock for, before they reach it.
+// Package stockgate rejects the buyers that a shop has no stock for, before they reach it.
 //
 // It promises that the cost to Redis depends on the number of SKUs that are asked for and not on the number of
-// buyers: one goroutine reads those that somebody has asked for every few milliseconds, many at once, a request costs a
-// look-up and a few atomic loads, and ten thousand first requests for a SKU wait for one read. It promises that its memory is
-// bounded whatever SKUs clients invent, and that stock which cannot be known is decided by configuration
+// buyers: one goroutine reads those that a request has asked for every few milliseconds, many at once, a request costs
+// a look-up and a few atomic loads, and ten thousand first requests for a SKU wait for one read. It promises that its
+// memory is bounded whatever SKUs clients invent, and that stock which cannot be known is decided by configuration
 // (on_error) and counted.
 //
-// Where the shop keeps a set of who has bought, whoever is in it is refused as well; that is asked for requests that
-// may go on otherwise, many in one round trip, and for nobody else.
+// Where the shop keeps a set of who has bought, a user in it is rejected as well; that is asked for requests that
+// may go on otherwise, many in one round trip, and for no others.
 //
-// It refuses to take stock: here the shop itself deducts, and the gate only reads. What it says is as old as
-// Options.Refresh while there is a crowd, so a few buyers more than there are units pass; after a pause it is as old as a
-// quarter of Options.SoldOutMemory, and beyond 200 ms lets pass one. The shop must still check.
+// It does not take stock: here the shop itself deducts, and the gate only reads. What it says is as old as
+// Options.Refresh while there is a crowd, so a few buyers more than there are units pass; after a pause it is as old as
+// a quarter of Options.SoldOutMemory, and beyond 200 ms lets pass one. The shop must still check.
 package stockgate
 
 import (
 	"context"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"sluice/proxy"
@@ -25,12 +26,12 @@ import (
 
 // Gate decides by the stock that its sampler read last. It implements proxy.Stock and is safe for concurrent use.
 type Gate struct {
-	table   *table
-	sampler *sampler
-	buyers  *buyers                    // nil = buyers may come again
-	closed  [numVerdicts]reject.Reason // what a fresh sample means to a buyer
-	lasts   [numVerdicts]int64         // nanoseconds for which a sample may be used
-	rests   int64                      // and for which one request may use that of a SKU on sale that nobody asked for
+	table  *table
+	poller *poller
+	buyers *buyers                    // nil = buyers may come again
+	closed [numVerdicts]reject.Reason // what a fresh sample means to a buyer
+	lasts  [numVerdicts]int64         // nanoseconds for which a sample may be used
+	rests  int64                      // and for which one request may use that of a SKU on sale that no request asked for
 
 	perUnit int64
 	wait    time.Duration // for one reading
@@ -38,7 +39,7 @@ type Gate struct {
 	allow   bool          // on_error
 
 	fallbacks fallbacks
-	strays    strays
+	strays    untracked
 	stop      context.CancelFunc
 }
 
@@ -53,7 +54,7 @@ func New(o Options, src Source) (*Gate, error) {
 	g := newGate(o, src)
 	ctx, cancel := context.WithCancel(context.Background())
 	g.stop = cancel
-	go g.sampler.run(ctx)
+	go g.poller.run(ctx)
 	if g.buyers != nil {
 		go g.buyers.run(ctx)
 	}
@@ -83,7 +84,7 @@ func newGate(o Options, src Source) *Gate {
 		faulty:    memory,
 	}
 	g.rests = max(min(memory, idleAfter), g.lasts[onSale])
-	g.sampler = newSampler(o, src, g.table)
+	g.poller = newPoller(o, src, g.table)
 	if o.Bought != nil {
 		g.buyers = newBuyers(o.Bought, o.Wait, o.Log)
 	}
@@ -93,44 +94,45 @@ func newGate(o Options, src Source) *Gate {
 // Close stops what New has started and waits for it. Later requests are decided as if the stock could not be known.
 func (g *Gate) Close() {
 	g.stop()
-	<-g.sampler.done
+	<-g.poller.done
 	if g.buyers != nil {
 		<-g.buyers.done
 	}
 }
 
 // Away is for how long the source has not been reached, 0 while it can be. The sampler finds out within a
-// second even when nobody asks for anything.
-func (g *Gate) Away(now int64) time.Duration { return g.sampler.health.away(now) }
+// second even without requests.
+func (g *Gate) Away(now int64) time.Duration { return g.poller.health.away(now) }
 
 // Closed implements proxy.Stock: SoldOut, Paused when the status is not one of status_open, UnknownSKU, or
 // Admitted. It neither allocates nor waits.
 func (g *Gate) Closed(now int64, sku []byte) reject.Reason {
-	e := g.table.find(sku)
+	e := g.table.lookUp(sku)
 	if e == nil {
 		return reject.Admitted
 	}
-	v, at := e.latch()
-	e.touch(now, at)
+	v, at := e.reading()
+	e.markAsked(now, at)
 	if now-at > g.lasts[v] {
 		return reject.Admitted // Enter will look again
 	}
 	return g.closed[v]
 }
 
-// Enter implements proxy.Stock: the reasons of Closed, Concurrency when per_unit requests are in flight for each
-// unit left or the tries for units that came back are under way, Duplicate when user has bought before, StockError when the stock or the buyers cannot be known and
-// on_error is refuse. For a SKU that nobody asked for lately it waits for one look, and where buyers are known for
-// one answer more, each at most for Options.Wait; for a second look, where the first is not believed, as long again and Options.Refresh more.
+// Enter implements proxy.Stock: the reasons of Closed, Concurrency when max_in_flight_per_unit requests are in flight
+// for each unit left or the tries for units that came back are under way, Duplicate when user has bought before,
+// StockError when the stock or the buyers cannot be known and on_error is "refuse". For a SKU that no request asked for
+// lately it waits for one look, and where buyers are known for one answer more, each at most for Options.Wait; for a
+// second look, where the first is not believed, as long again and Options.Refresh more.
 func (g *Gate) Enter(now int64, sku, user []byte) reject.Reason {
-	e := g.table.find(sku)
+	e := g.table.lookUp(sku)
 	if e == nil {
 		if len(sku) > longestSKU {
 			return g.closed[unknown]
 		}
-		if e = g.meet(now, sku); e == nil {
+		if e = g.track(now, sku); e == nil {
 			if g.allow {
-				g.strays.enter(sku)
+				g.strays.add(sku)
 			}
 			return g.fallback(nil)
 		}
@@ -138,29 +140,29 @@ func (g *Gate) Enter(now int64, sku, user []byte) reject.Reason {
 	v := g.verdict(now, e)
 	reason := g.decide(e, v)
 	if reason == reject.Admitted && g.buyers != nil && len(user) > 0 && v != unread && v != faulty {
-		return g.first(e, user)
+		return g.checkBuyer(e, user)
 	}
 	return reason
 }
 
-// first decides for a request that decide has admitted: only who has not bought goes on. It is the last question
-// because it is the dearest, and all that was refused before has not asked it.
-func (g *Gate) first(e *entry, user []byte) reject.Reason {
+// checkBuyer decides for a request that decide has admitted: only who has not bought goes on. It is the last question
+// because it is the dearest, and all that was rejected before has not asked it.
+func (g *Gate) checkBuyer(e *entry, user []byte) reject.Reason {
 	found := undetermined
-	if !g.sampler.health.lost() {
-		found = g.buyers.find(e.sku, user)
+	if !g.poller.health.lost() {
+		found = g.buyers.membershipOf(e.sku, user)
 	}
 	if found == newBuyer {
 		return reject.Admitted
 	}
-	e.leave()
+	e.release()
 	if found == hasBought {
 		return reject.Duplicate
 	}
 	return g.fallback(e)
 }
 
-// decide turns a verdict into an answer, and counts the request in where per_unit needs that.
+// decide turns a verdict into an answer, and counts the request in where max_in_flight_per_unit needs that.
 func (g *Gate) decide(e *entry, v verdict) reject.Reason {
 	switch {
 	case v == unread || v == faulty:
@@ -168,8 +170,8 @@ func (g *Gate) decide(e *entry, v verdict) reject.Reason {
 	case g.closed[v] != reject.Admitted:
 		return g.closed[v]
 	case v != onSale:
-		e.pass() // unknown_sku allows it
-	case !e.enter(g.room(e)):
+		e.admit() // unknown_sku allows it
+	case !e.admitAtMost(g.room(e)):
 		return reject.Concurrency
 	}
 	return reject.Admitted
@@ -185,13 +187,13 @@ func (g *Gate) room(e *entry) int64 {
 
 // Leave implements proxy.Stock.
 func (g *Gate) Leave(sku []byte) {
-	stray := g.strays.leave(sku)
-	switch e := g.table.find(sku); {
+	stray := g.strays.remove(sku)
+	switch e := g.table.lookUp(sku); {
 	case e == nil:
 	case stray:
 		e.ended.Add(1) // it may have taken a unit all the same
 	default:
-		e.leave()
+		e.release()
 	}
 }
 
@@ -201,4 +203,51 @@ func times(a, b int64) int64 {
 		return math.MaxInt64
 	}
 	return a * b
+}
+
+// StockStatus tells what every client may know of sku at now: its phase, and the units that are free, below 0 where it
+// is unknown tell. A request keeps the SKU among those that are read, like a buyer; one that no request asked for
+// lately is looked at once for all who do, as Enter does. What is not known is not waited for while the source is away.
+func (g *Gate) StockStatus(now int64, sku []byte) (phase proxy.Phase, free int64) {
+	e := g.table.lookUp(sku)
+	if e == nil {
+		if len(sku) > longestSKU {
+			return proxy.Unknown, -1
+		}
+		if e = g.track(now, sku); e == nil {
+			return proxy.Unknown, -1
+		}
+	}
+	switch g.verdict(now, e) {
+	case onSale:
+		return proxy.InStock, e.free.Load()
+	case soldOut:
+		return proxy.SoldOut, 0
+	case notOnSale:
+		return proxy.Paused, -1
+	}
+	return proxy.Unknown, -1
+}
+
+// fallbacks counts what on_error decided. It is written by Enter alone, which stands behind the limits: the
+// crowd does not reach it.
+type fallbacks struct {
+	_        [64]byte
+	allowed  atomic.Uint64
+	_        [56]byte
+	rejected atomic.Uint64
+	_        [56]byte
+}
+
+// fallback decides for a request whose stock cannot be known. e may be nil.
+func (g *Gate) fallback(e *entry) reject.Reason {
+	if !g.allow {
+		g.fallbacks.rejected.Add(1)
+		return reject.StockError
+	}
+	g.fallbacks.allowed.Add(1)
+	if e != nil {
+		e.admit()
+	}
+	return reject.Admitted
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
@@ -18,14 +19,15 @@ func TestGateSaysWhatTheStockSays(t *testing.T) {
 		check(t, s.Set(t.Context(), "empty", 0))
 		o := options()
 		g := open(t, o, s)
-		for sku, want := range map[string]reject.Reason{"full": reject.Admitted, "empty": reject.SoldOut, "none": reject.UnknownSKU} {
+		for sku, want := range map[string]reject.Reason{"full": reject.Admitted, "empty": reject.SoldOut,
+			"none": reject.UnknownSKU} {
 			if got := g.Closed(o.Now(), []byte(sku)); got != reject.Admitted {
 				t.Errorf("closed %q, of which nothing is known: %v", sku, got)
 			}
 			if got := g.Enter(o.Now(), []byte(sku), nil); got != want {
 				t.Errorf("enter %q: %v, want %v", sku, got, want)
 			}
-			eventually(t, sku+" is latched", func() bool { return g.Closed(o.Now(), []byte(sku)) == want })
+			testkit.Eventually(t, sku+" is read", func() bool { return g.Closed(o.Now(), []byte(sku)) == want })
 		}
 	})
 }
@@ -41,9 +43,9 @@ func TestLastUnitClosesAndRestockReopens(t *testing.T) {
 		}
 		must[int64](t)(s.Add(t.Context(), "1001", -1))
 		g.Leave(sku)
-		eventually(t, "closed", func() bool { return g.Closed(o.Now(), sku) == reject.SoldOut })
+		testkit.Eventually(t, "closed", func() bool { return g.Closed(o.Now(), sku) == reject.SoldOut })
 		must[int64](t)(s.Add(t.Context(), "1001", 1))
-		eventually(t, "open again", func() bool { return g.Closed(o.Now(), sku) == reject.Admitted })
+		testkit.Eventually(t, "open again", func() bool { return g.Closed(o.Now(), sku) == reject.Admitted })
 		if got := g.Enter(o.Now(), sku, nil); got != reject.Admitted {
 			t.Fatalf("enter after restock: %v", got)
 		}
@@ -113,7 +115,7 @@ func TestPerUnitHoldsUnderARush(t *testing.T) {
 	if most.Load() > 10 || most.Load() == 0 {
 		t.Fatalf("%d in flight, the cap is 10", most.Load())
 	}
-	if n := g.table.find(sku).inFlight.Load(); n != 0 {
+	if n := g.table.lookUp(sku).inFlight.Load(); n != 0 {
 		t.Fatalf("%d in flight after all have left", n)
 	}
 }
@@ -186,14 +188,14 @@ func TestEachTurnReadsEachSKUOnceWhateverTheTraffic(t *testing.T) {
 				}
 			}
 		}
-		g.sampler.work(t.Context(), now)
+		g.poller.work(t.Context(), now)
 	}
 	if m, n := server.Calls("mget")-mgets, server.Calls("get")-gets; m != 7 || n != 0 {
 		t.Fatalf("7 turns over 3 SKUs took %d MGETs and %d GETs, want 7 and none", m, n)
 	}
 }
 
-func TestNobodyAsksMeansNobodyReads(t *testing.T) {
+func TestPoller_ReadsNothingWithoutRequests(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])
 	o := options()
@@ -205,7 +207,7 @@ func TestNobodyAsksMeansNobodyReads(t *testing.T) {
 	now += idleAfter + 1
 	before := server.Calls("get")
 	for range 100 {
-		g.sampler.work(t.Context(), now)
+		g.poller.work(t.Context(), now)
 		now += int64(250 * time.Millisecond)
 	}
 	if n := server.Calls("get") - before; n != 0 {
@@ -269,7 +271,7 @@ func firstLook(t *testing.T, g *Gate, now int64, sku []byte) reject.Reason {
 	t.Helper()
 	answer := make(chan reject.Reason)
 	go func() { answer <- g.Enter(now, sku, nil) }()
-	g.sampler.firstLooks(t.Context(), now, <-g.sampler.queue)
+	g.poller.readFirst(t.Context(), now, <-g.poller.queue)
 	return left(g, sku, <-answer)
 }
 

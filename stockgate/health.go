@@ -8,8 +8,9 @@ import (
 
 // health is whether the source can be reached. The sampler writes it, everybody reads it.
 type health struct {
-	since atomic.Int64 // when it was lost, in ns, at least 1; 0 = it is there, or nobody has tried yet
+	since atomic.Int64 // when it was lost, in ns, at least 1; 0 = it is there, or not tried yet
 	log   *slog.Logger
+	allow bool // on_error
 }
 
 func (h *health) lost() bool { return h.since.Load() != 0 }
@@ -22,14 +23,43 @@ func (h *health) away(now int64) time.Duration {
 	return time.Duration(max(1, now-since))
 }
 
-// note records the outcome of a round trip that began at now.
-func (h *health) note(now int64, err error) {
+// record records the outcome of a round trip that began at now.
+func (h *health) record(now int64, err error) {
 	switch {
 	case err != nil && !h.lost():
 		h.since.Store(max(1, now))
-		h.log.Warn("stock source lost", "cause", err)
+		consequence := `orders are rejected with 503 (stock.on_error)`
+		if h.allow {
+			consequence = `check routes forward orders without knowing the stock (stock.on_error = "allow")`
+		}
+		h.log.Warn("cannot reach Redis; "+consequence, "err", err,
+			"fix", "start Redis, or correct [stock.redis]; sluice check --online names what is wrong")
 	case err == nil && h.lost():
-		h.log.Info("stock source found", "after", h.away(now).String())
+		h.log.Info("Redis is reached again; the stock is known", "after", h.away(now).String())
 		h.since.Store(0)
+	}
+}
+
+// maxNamed is how many faulty SKUs are named in the log; they may be a client's invention.
+const maxNamed = 256
+
+// faults names each faulty SKU once, until it is whole again. Only the sampler uses it.
+type faults struct {
+	named map[string]bool
+	full  bool // the log says that no more are named
+	log   *slog.Logger
+}
+
+func (f *faults) report(sku string, cause error) {
+	switch {
+	case cause == nil:
+		delete(f.named, sku)
+	case f.named[sku]:
+	case len(f.named) < maxNamed:
+		f.named[sku] = true
+		f.log.Warn("stock cannot be read", "sku", sku, "cause", cause)
+	case !f.full:
+		f.full = true
+		f.log.Warn("more stocks cannot be read; no further ones are named", "named", maxNamed)
 	}
 }

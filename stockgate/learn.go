@@ -2,15 +2,16 @@ package stockgate
 
 import "sluice/stockgate/layout"
 
-// learn publishes what a look that began at the time at found, if that can be believed, and wakes those who wait for it.
-func (s *sampler) learn(at int64, e *entry, r layout.Reading) {
-	before, _ := e.latch()
-	v, free := judge(r), r.Free
-	s.faults.note(e.sku, r.Fault)
+// publishReading publishes what a look that began at the time at found, if that can be believed, and wakes those who
+// wait for it.
+func (s *poller) publishReading(at int64, e *entry, r layout.Reading) {
+	before, _ := e.reading()
+	v, free := verdictOf(r), r.Free
+	s.faults.report(e.sku, r.Fault)
 	if v == soldOut && free < 0 && before == onSale && !e.dipped && !e.gone {
 		// Shops that take first and look then go below zero and come back at once. A SKU on sale is closed by the second
 		// such reading. Until then what is known stays as old as it is, and who waits goes on waiting.
-		e.disbelieve()
+		e.extendFirstRead()
 		return
 	}
 	e.dipped = false
@@ -19,16 +20,16 @@ func (s *sampler) learn(at int64, e *entry, r layout.Reading) {
 		if v == onSale {
 			units = free
 		}
-		e.ration(share(units, s.perUnit, s.instances()))
+		e.setRestockQuota(share(units, s.perUnit, s.instances()))
 	}
 	e.publish(v, free, at)
-	s.tell(e.sku, before, v)
-	s.place(e, v)
-	e.finish(v)
+	s.logChange(e.sku, before, v)
+	s.track(e, v)
+	e.completeFirstRead(v)
 }
 
-// judge turns a reading into a verdict. Sold out comes before not on sale: it is final.
-func judge(r layout.Reading) verdict {
+// verdictOf turns a reading into a verdict. Sold out comes before not on sale: it is final.
+func verdictOf(r layout.Reading) verdict {
 	switch {
 	case r.Fault != nil:
 		return faulty
@@ -42,10 +43,10 @@ func judge(r layout.Reading) verdict {
 	return onSale
 }
 
-// place puts a SKU that exists among the active, which are read while they are asked for. An unknown one stays in the table
-// until sold_out_memory is over; when the table is more than half full of others it is forgotten at once, so
-// that invented SKUs never take the room of real ones.
-func (s *sampler) place(e *entry, v verdict) {
+// track puts a SKU that exists among the active, which are read while they are asked for. An unknown one stays in the
+// table until sold_out_ttl is over; when the table is more than half full of others it is forgotten at once, so that
+// invented SKUs never take the room of real ones.
+func (s *poller) track(e *entry, v verdict) {
 	switch {
 	case e.gone:
 	case v != unknown:
@@ -58,9 +59,9 @@ func (s *sampler) place(e *entry, v verdict) {
 	}
 }
 
-// tell logs a latch that closes or opens, a bounded number of times: stock that hovers around zero flaps.
-func (s *sampler) tell(sku string, before, after verdict) {
-	if before == after || !s.latch.Allow() {
+// logChange logs a SKU that sells out or returns, a bounded number of times: stock that hovers around zero flaps.
+func (s *poller) logChange(sku string, before, after verdict) {
+	if before == after || !s.logRate.Allow() {
 		return
 	}
 	switch {
@@ -71,9 +72,9 @@ func (s *sampler) tell(sku string, before, after verdict) {
 	}
 }
 
-// sweep removes from one part of the table what nobody needs. A SKU that is asked for stays, however many
+// sweep removes from one part of the table what is not needed. A SKU that is asked for stays, however many
 // others are invented.
-func (s *sampler) sweep(now int64) {
+func (s *poller) sweep(now int64) {
 	s.table.walk(s.part, func(e *entry) {
 		if s.idle(now, e) {
 			s.table.remove(e)
@@ -83,12 +84,12 @@ func (s *sampler) sweep(now int64) {
 }
 
 // idle reports whether e may be forgotten. A request that enters in this very instant is then not counted in
-// flight: the cap of per_unit is one too wide, once, for a SKU that nobody asked for in seconds.
-func (s *sampler) idle(now int64, e *entry) bool {
+// flight: the cap of max_in_flight_per_unit is one too wide, once, for a SKU that no request asked for in seconds.
+func (s *poller) idle(now int64, e *entry) bool {
 	if e.pending.Load() != nil || e.inFlight.Load() > 0 {
 		return false
 	}
-	switch v, at := e.latch(); v {
+	switch v, at := e.reading(); v {
 	case unread:
 		return now-e.asked.Load() > s.memory
 	case unknown:

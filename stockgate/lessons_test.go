@@ -11,13 +11,13 @@ import (
 	"sluice/proxy"
 )
 
-func lessons(most int) *Lessons {
-	return NewLessons(time.Second, most, slog.New(slog.NewTextHandler(io.Discard, nil)))
+func lessons(most int) *SoldOutFeedback {
+	return NewSoldOutFeedback(time.Second, most, slog.New(slog.NewTextHandler(io.Discard, nil)))
 }
 
 func TestLessonLastsForItsTimeAndForItsSKU(t *testing.T) {
 	l := lessons(10)
-	l.Learn(1000, []byte("1001"), false)
+	l.RecordSoldOut(1000, []byte("1001"), false)
 	second := int64(time.Second)
 	for _, tt := range []struct {
 		now  int64
@@ -28,7 +28,7 @@ func TestLessonLastsForItsTimeAndForItsSKU(t *testing.T) {
 			t.Errorf("%s at %d: %v", tt.sku, tt.now, got)
 		}
 	}
-	l.Learn(2*second, []byte("1001"), false)
+	l.RecordSoldOut(2*second, []byte("1001"), false)
 	if !l.SoldOut(2*second, []byte("1001")) {
 		t.Error("it cannot be learnt again")
 	}
@@ -36,7 +36,7 @@ func TestLessonLastsForItsTimeAndForItsSKU(t *testing.T) {
 
 func TestLessonOfAnOrderWithUnitsIsCountedAndClosesNothingHere(t *testing.T) {
 	l := lessons(10)
-	l.Learn(1000, []byte("1001"), true)
+	l.RecordSoldOut(1000, []byte("1001"), true)
 	if l.SoldOut(1000, []byte("1001")) || l.forced.Load() != 1 || !l.warned.Load() {
 		t.Errorf("forced %d, warned %v", l.forced.Load(), l.warned.Load())
 	}
@@ -48,7 +48,7 @@ func TestInventedSKUsDoNotGrowLessons(t *testing.T) {
 	for i := range 4 {
 		all.Go(func() {
 			for j := range 10_000 {
-				l.Learn(int64(j)*int64(time.Millisecond), fmt.Append(nil, "sku-", i, "-", j), false)
+				l.RecordSoldOut(int64(j)*int64(time.Millisecond), fmt.Append(nil, "sku-", i, "-", j), false)
 			}
 		})
 	}
@@ -57,7 +57,7 @@ func TestInventedSKUsDoNotGrowLessons(t *testing.T) {
 		t.Errorf("%d SKUs are remembered", n)
 	}
 	late := int64(time.Hour)
-	l.Learn(late, []byte("real"), false)
+	l.RecordSoldOut(late, []byte("real"), false)
 	if !l.SoldOut(late, []byte("real")) {
 		t.Error("what is over is not thrown out for what is new")
 	}
@@ -65,7 +65,7 @@ func TestInventedSKUsDoNotGrowLessons(t *testing.T) {
 
 func TestAskingLessonsCostsNothing(t *testing.T) {
 	l := lessons(10)
-	l.Learn(1, []byte("1001"), false)
+	l.RecordSoldOut(1, []byte("1001"), false)
 	sku, other := []byte("1001"), []byte("other")
 	if n := testing.AllocsPerRun(1000, func() { l.SoldOut(2, sku); l.SoldOut(2, other) }); n != 0 {
 		t.Errorf("%v allocations", n)
@@ -82,7 +82,7 @@ func TestWhatIsShownIsWhatBuyersFind(t *testing.T) {
 		phase proxy.Phase
 		free  int64
 	}{"some": {proxy.InStock, 7}, "none": {proxy.SoldOut, 0}, "invented": {proxy.Unknown, -1}} {
-		if phase, free := g.Show(g.sampler.clock(), []byte(sku)); phase != want.phase || free != want.free {
+		if phase, free := g.StockStatus(g.poller.clock(), []byte(sku)); phase != want.phase || free != want.free {
 			t.Errorf("%s: %v %d", sku, phase, free)
 		}
 	}

@@ -89,18 +89,6 @@ func open(t testing.TB, o Options, src Source) *Gate {
 	return g
 }
 
-// eventually waits until what becomes true: for real servers, which no fake clock moves.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for range 30_000 {
-		if is() {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatalf("never: %s", what)
-}
-
 func must[T any](t testing.TB) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()

@@ -30,8 +30,8 @@ func (m *Memory) Read(_ context.Context, skus []string, out []layout.Reading) er
 	return nil
 }
 
-// Again is Read.
-func (m *Memory) Again(ctx context.Context, skus []string, out []layout.Reading) error {
+// ReadUncached is Read.
+func (m *Memory) ReadUncached(ctx context.Context, skus []string, out []layout.Reading) error {
 	return m.Read(ctx, skus, out)
 }
 
@@ -79,8 +79,8 @@ func (m *Memory) List(_ context.Context, limit int) ([]Stock, error) {
 	return all[:max(0, min(limit, len(all)))], nil
 }
 
-// Take sells n units of sku, as the shop of the demonstration does: all of them or none. It reports whether it did.
-func (m *Memory) Take(sku string, n int64) bool {
+// Sell sells n units of sku, as the shop of the demonstration does: all of them or none. It reports whether it did.
+func (m *Memory) Sell(sku string, n int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if n < 0 || m.left[sku] < n {

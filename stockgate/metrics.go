@@ -35,7 +35,7 @@ type failure int
 const (
 	timedOut     failure = iota // no answer in time
 	disconnected                // no connection, or one that broke
-	refused                     // Redis answered with an error of its own: LOADING, NOAUTH, ...
+	rejected                    // Redis answered with an error of its own: LOADING, NOAUTH, ...
 	leftAlone                   // not asked, since the breaker is open
 	numFailures
 )
@@ -50,7 +50,7 @@ func kindOf(err error) failure {
 	var network net.Error
 	switch {
 	case errors.As(err, &reply):
-		return refused
+		return rejected
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return timedOut
 	}
@@ -71,7 +71,8 @@ type redisMetrics struct {
 func (m *redisMetrics) init() {
 	m.took = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "sluice_redis_command_duration_seconds", Help: "Time of a round trip to Redis.",
-		Buckets:                     []float64{50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 500e-3},
+		Buckets: []float64{50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3,
+			500e-3},
 		NativeHistogramBucketFactor: 1.19, NativeHistogramZeroThreshold: 1e-6, NativeHistogramMaxBucketNumber: 100,
 	}, []string{"operation"})
 	for op := range numOperations {
@@ -99,13 +100,15 @@ func (r *Redis) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByColl
 
 // Collect implements prometheus.Collector.
 func (r *Redis) Collect(ch chan<- prometheus.Metric) {
-	calls := prometheus.NewDesc("sluice_redis_calls_total", "Round trips to Redis, one for a whole batch.", []string{"operation"}, nil)
+	calls := prometheus.NewDesc("sluice_redis_calls_total", "Round trips to Redis, one for a whole batch.",
+		[]string{"operation"}, nil)
 	for op := range numOperations {
 		ch <- prometheus.MustNewConstMetric(calls, prometheus.CounterValue, float64(r.metrics.calls[op].Load()), op.String())
 	}
 	r.metrics.took.Collect(ch)
 	r.metrics.sizes.Collect(ch)
-	failed := prometheus.NewDesc("sluice_redis_errors_total", "Round trips to Redis that failed, by kind.", []string{"kind"}, nil)
+	failed := prometheus.NewDesc("sluice_redis_errors_total", "Round trips to Redis that failed, by kind.",
+		[]string{"kind"}, nil)
 	for f := range numFailures {
 		ch <- prometheus.MustNewConstMetric(failed, prometheus.CounterValue, float64(r.metrics.errors[f].Load()), f.String())
 	}
@@ -128,5 +131,5 @@ func (g *Gate) Collect(ch chan<- prometheus.Metric) {
 	fallback := prometheus.NewDesc("sluice_stock_fallback_total",
 		"Requests that stock.on_error decided, since the stock could not be known.", []string{"decision"}, nil)
 	ch <- prometheus.MustNewConstMetric(fallback, prometheus.CounterValue, float64(g.fallbacks.allowed.Load()), "allow")
-	ch <- prometheus.MustNewConstMetric(fallback, prometheus.CounterValue, float64(g.fallbacks.refused.Load()), "refuse")
+	ch <- prometheus.MustNewConstMetric(fallback, prometheus.CounterValue, float64(g.fallbacks.rejected.Load()), "refuse")
 }

@@ -105,7 +105,7 @@ func TestFallbacksAreCountedByDecision(t *testing.T) {
 	o := options()
 	o.AllowOnError = true
 	g := stepped(t, o, NewMemory())
-	g.sampler.health.note(1, errors.New("gone"))
+	g.poller.health.record(1, errors.New("gone"))
 	g.Enter(1, []byte("1001"), nil)
 	expose(t, g).has(t, `
 # HELP sluice_stock_fallback_total Requests that stock.on_error decided, since the stock could not be known.
@@ -120,7 +120,7 @@ func TestErrorsAreSortedByKind(t *testing.T) {
 		context.DeadlineExceeded: timedOut,
 		redis.ErrPoolTimeout:     disconnected,
 		io.EOF:                   disconnected,
-		redis.ErrNoScript:        refused,
+		redis.ErrNoScript:        rejected,
 	} {
 		if got := kindOf(err); got != want {
 			t.Errorf("%v: %v, want %v", err, got, want)

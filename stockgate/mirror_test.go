@@ -15,11 +15,15 @@ func TestMirrorNeverGoesBack(t *testing.T) {
 		read []any
 		show func(left string) string
 	}{
-		"counter":       {layout.Options{Type: layout.Counter, Key: "stock:$sku", Prefix: "p:"}, nil, []any{"get", "p:stock:x"}, nil},
-		"counter_users": {layout.Options{Type: layout.CounterUsers, Key: "{$sku}:stock", UsersKey: "{$sku}:uids"}, []any{"set", "{x}:stock", 3}, []any{"get", "{x}:stock"}, nil},
-		"hash_left":     {layout.Options{Type: layout.HashLeft, Key: "$sku", LeftField: "inStock"}, []any{"hset", "x", "name", "tea"}, []any{"hget", "x", "inStock"}, nil},
+		"counter": {layout.Options{Type: layout.Counter, Key: "stock:$sku", Prefix: "p:"}, nil,
+			[]any{"get", "p:stock:x"}, nil},
+		"counter_users": {layout.Options{Type: layout.CounterUsers, Key: "{$sku}:stock", UsersKey: "{$sku}:uids"},
+			[]any{"set", "{x}:stock", 3}, []any{"get", "{x}:stock"}, nil},
+		"hash_left": {layout.Options{Type: layout.HashLeft, Key: "$sku", LeftField: "inStock"},
+			[]any{"hset", "x", "name", "tea"}, []any{"hget", "x", "inStock"}, nil},
 		"hash_sold": {layout.Options{Type: layout.HashSold, Key: "$sku", TotalField: "total", SoldField: "ordered"},
-			[]any{"hset", "x", "total", 10, "ordered", 0}, []any{"hget", "x", "ordered"}, func(left string) string { return map[string]string{"7": "3", "8": "2", "0": "10"}[left] }},
+			[]any{"hset", "x", "total", 10, "ordered", 0}, []any{"hget", "x", "ordered"},
+			func(left string) string { return map[string]string{"7": "3", "8": "2", "0": "10"}[left] }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := redistest.Start(t)
@@ -31,7 +35,8 @@ func TestMirrorNeverGoesBack(t *testing.T) {
 				free, epoch, ver int64
 				written          bool
 				left             string
-			}{{7, 5, 2, true, "7"}, {9, 5, 1, false, "7"}, {9, 5, 2, false, "7"}, {9, 4, 99, false, "7"}, {8, 6, 1, true, "8"}, {-3, 6, 10, true, "0"}} {
+			}{{7, 5, 2, true, "7"}, {9, 5, 1, false, "7"}, {9, 5, 2, false, "7"}, {9, 4, 99, false, "7"}, {8, 6, 1, true, "8"},
+				{-3, 6, 10, true, "0"}} {
 				written, err := s.Mirror(t.Context(), "x", step.free, step.epoch, step.ver)
 				if err != nil || written != step.written {
 					t.Fatalf("step %d: %v, %v", i, written, err)
@@ -93,8 +98,10 @@ func TestMirrorLeavesKeysOfAnotherTypeWhole(t *testing.T) {
 	}{
 		{layout.Options{Type: layout.Counter, Key: "stock:$sku"}, []any{"hset", "stock:x", "a", 1}},
 		{layout.Options{Type: layout.HashLeft, Key: "left:$sku", LeftField: "n"}, []any{"set", "left:x", 1}},
-		{layout.Options{Type: layout.HashSold, Key: "sold:$sku", TotalField: "total", SoldField: "sold"}, []any{"hset", "sold:x", "sold", 1}},
-		{layout.Options{Type: layout.HashSold, Key: "many:$sku", TotalField: "total", SoldField: "sold"}, []any{"hset", "many:x", "total", "many", "sold", 1}},
+		{layout.Options{Type: layout.HashSold, Key: "sold:$sku", TotalField: "total", SoldField: "sold"},
+			[]any{"hset", "sold:x", "sold", 1}},
+		{layout.Options{Type: layout.HashSold, Key: "many:$sku", TotalField: "total", SoldField: "sold"},
+			[]any{"hset", "many:x", "total", "many", "sold", 1}},
 	} {
 		s := dial(t, server, c.o)
 		key := c.fill[1].(string)

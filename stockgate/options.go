@@ -9,7 +9,7 @@ import (
 
 // Options are the keys under [stock] that concern reading, with their defaults where a field is zero.
 type Options struct {
-	Refresh       time.Duration // how often the SKUs that somebody has asked for since are read; 10ms
+	Refresh       time.Duration // how often the SKUs that a request has asked for since are read; 10ms
 	SoldOutMemory time.Duration // a sold-out, paused or unknown SKU is looked at again after at most this; 1s
 	PerUnit       int           // requests in flight for each unit left; 0 = no cap
 	Instances     func() int    // that guard the same stock, and divide the tries for units that came back; this one alone
@@ -42,7 +42,8 @@ func (o Options) checked() (Options, error) {
 	case o.Now == nil:
 		return o, errors.New("stock gate: no clock")
 	case o.Refresh < 0 || o.SoldOutMemory < 0 || o.Wait < 0 || o.PerUnit < 0 || o.MaxSKUs < 0:
-		return o, errors.New("stock gate: refresh, sold_out_memory, wait, per_unit and max_skus must not be negative")
+		return o, errors.New(
+			"stock gate: refresh, sold_out_ttl, wait, max_in_flight_per_unit and max_skus must not be negative")
 	}
 	return o, nil
 }

@@ -8,7 +8,7 @@ import (
 	"sluice/stockgate/layout"
 )
 
-func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
+func TestOptionsThatCannotWorkAreRejected(t *testing.T) {
 	for what, change := range map[string]func(*Options){
 		"no clock":         func(o *Options) { o.Now = nil },
 		"negative refresh": func(o *Options) { o.Refresh = -1 },
@@ -26,7 +26,7 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 	}
 }
 
-func TestRedisOptionsThatCannotWorkAreRefused(t *testing.T) {
+func TestRedisOptionsThatCannotWorkAreRejected(t *testing.T) {
 	l, err := layout.New(layouts()["counter"])
 	check(t, err)
 	good := RedisOptions{

@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // outage opens a gate over a Redis that the test will break: short times, so that the test is short.
@@ -42,15 +43,19 @@ func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 		server := redistest.Start(t)
 		g, s, o := outage(t, server, allow)
 		check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 0, 0).Err())
-		eventually(t, "sold out", enters(g, o, "1001", reject.SoldOut))
+		testkit.Eventually(t, "sold out", enters(g, o, "1001", reject.SoldOut))
 
 		server.Kill()
 		want := reject.StockError
 		if allow {
 			want = reject.Admitted
 		}
-		eventually(t, "on_error decides", enters(g, o, "1001", want))
-		eventually(t, "the breaker is open", func() bool { return errors.Is(s.Ping(t.Context()), link.ErrLeftAlone) })
+		testkit.Eventually(t, "on_error decides", enters(g, o, "1001", want))
+		testkit.Eventually(
+			t,
+			"the breaker is open",
+			func() bool { return errors.Is(s.Ping(t.Context()), redisconn.ErrBreakerOpen) },
+		)
 		if away := g.Away(o.Now()); away <= 0 {
 			t.Fatalf("away for %v", away)
 		}
@@ -59,47 +64,51 @@ func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 		}
 
 		server.Restart()
-		eventually(t, "the source is back", func() bool { return g.Away(o.Now()) == 0 })
-		eventually(t, "a server without keys knows no SKU", enters(g, o, "1001", reject.UnknownSKU))
+		testkit.Eventually(t, "the source is back", func() bool { return g.Away(o.Now()) == 0 })
+		testkit.Eventually(t, "a server without keys knows no SKU", enters(g, o, "1001", reject.UnknownSKU))
 		check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
-		eventually(t, "on sale again", enters(g, o, "1001", reject.Admitted))
+		testkit.Eventually(t, "on sale again", enters(g, o, "1001", reject.Admitted))
 	}
 }
 
-func TestHangingRedisHoldsNobody(t *testing.T) {
+func TestHangingRedisHoldsNoRequest(t *testing.T) {
 	server := redistest.Start(t)
 	g, _, o := outage(t, server, false)
 	check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
-	eventually(t, "on sale", enters(g, o, "1001", reject.Admitted))
+	testkit.Eventually(t, "on sale", enters(g, o, "1001", reject.Admitted))
 	server.Pause()
-	eventually(t, "on_error decides", enters(g, o, "1001", reject.StockError))
+	testkit.Eventually(t, "on_error decides", enters(g, o, "1001", reject.StockError))
 	server.Resume()
-	eventually(t, "on sale again", enters(g, o, "1001", reject.Admitted))
+	testkit.Eventually(t, "on sale again", enters(g, o, "1001", reject.Admitted))
 }
 
 func TestIdleGateNoticesThatRedisWentAway(t *testing.T) {
 	server := redistest.Start(t)
 	g, _, o := outage(t, server, false)
-	eventually(t, "a ping succeeded", func() bool { return server.Calls("ping") > 0 && g.Away(o.Now()) == 0 })
+	testkit.Eventually(t, "a ping succeeded", func() bool { return server.Calls("ping") > 0 && g.Away(o.Now()) == 0 })
 	server.Kill()
-	eventually(t, "noticed", func() bool { return g.Away(o.Now()) > 0 })
+	testkit.Eventually(t, "noticed", func() bool { return g.Away(o.Now()) > 0 })
 }
 
 func TestGateStartsWithoutRedisAndFindsItLater(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill()
 	g, _, o := outage(t, server, false)
-	eventually(t, "away", func() bool { return g.Away(o.Now()) > 0 })
+	testkit.Eventually(t, "away", func() bool { return g.Away(o.Now()) > 0 })
 	server.Restart()
 	check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
-	eventually(t, "on sale", enters(g, o, "1001", reject.Admitted))
+	testkit.Eventually(t, "on sale", enters(g, o, "1001", reject.Admitted))
 }
 
 func TestCallsThatTheBreakerStoppedAreCounted(t *testing.T) {
 	server := redistest.Start(t)
 	_, s, _ := outage(t, server, false)
 	server.Kill()
-	eventually(t, "the breaker is open", func() bool { return errors.Is(s.Ping(t.Context()), link.ErrLeftAlone) })
+	testkit.Eventually(
+		t,
+		"the breaker is open",
+		func() bool { return errors.Is(s.Ping(t.Context()), redisconn.ErrBreakerOpen) },
+	)
 	if s.metrics.errors[leftAlone].Load() == 0 {
 		t.Fatal("not counted")
 	}
@@ -122,7 +131,7 @@ func TestOperatorsMistakesDoNotOpenTheBreaker(t *testing.T) {
 	s := dial(t, server, layouts()["counter"])
 	server.Client.HSet(t.Context(), "seckill:{1001}:stock", "total", 1)
 	for range 100 {
-		if _, err := s.Add(t.Context(), "1001", 1); err == nil || errors.Is(err, link.ErrLeftAlone) {
+		if _, err := s.Add(t.Context(), "1001", 1); err == nil || errors.Is(err, redisconn.ErrBreakerOpen) {
 			t.Fatalf("add to a key of the wrong type: %v", err)
 		}
 	}
@@ -147,7 +156,7 @@ func TestWrongPasswordIsAnErrorOfRedisAndNotOfAKey(t *testing.T) {
 	}
 }
 
-// Who was let in while nothing was known of the SKU is not counted out in somebody else's place.
+// Who was let in while nothing was known of the SKU is not counted out in another request's place.
 func TestRequestsOfAnOutageDoNotWidenPerUnit(t *testing.T) {
 	o := options()
 	o.AllowOnError, o.PerUnit = true, 1
@@ -158,12 +167,12 @@ func TestRequestsOfAnOutageDoNotWidenPerUnit(t *testing.T) {
 			t.Fatalf("enter: %v, want %v", got, want)
 		}
 	}
-	g.sampler.health.note(0, errors.New("gone"))
+	g.poller.health.record(0, errors.New("gone"))
 	for range 5 {
 		enter(reject.Admitted)
 	}
-	g.sampler.health.note(1, nil)
-	g.sampler.learn(1, g.table.add(1, sku), reading(1))
+	g.poller.health.record(1, nil)
+	g.poller.publishReading(1, g.table.add(1, sku), reading(1))
 	enter(reject.Admitted)
 	for range 5 {
 		enter(reject.Concurrency)

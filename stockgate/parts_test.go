@@ -8,9 +8,9 @@ import (
 	"sluice/stockgate/layout"
 )
 
-// A client may name a SKU with an empty part, or with too few: where keys name the parts it has no key, and asking for it
-// would reach into another slot, or into another SKU's key.
-func TestASKUWithoutAllItsPartsIsUnknownAndNobodyElseFeelsIt(t *testing.T) {
+// A client may name a SKU with an empty part, or with too few: where keys name the parts it has no key, and asking for
+// it would reach into another slot, or into another SKU's key.
+func TestASKUWithoutAllItsPartsIsUnknownAndAffectsNoOther(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	o := layout.Options{Type: layout.CounterUsers, Key: "{$sku_1}:{$sku_2}:stock", UsersKey: "{$sku_1}:{$sku_2}:uids"}
@@ -31,7 +31,8 @@ func TestASKUWithoutAllItsPartsIsUnknownAndNobodyElseFeelsIt(t *testing.T) {
 		}
 	}
 	for range 20 {
-		all := []Buyer{{SKU: "good:activity", User: []byte("7")}, {SKU: ":", User: []byte("7")}, {SKU: ":b", User: []byte("7")}}
+		all := []Buyer{{SKU: "good:activity", User: []byte("7")}, {SKU: ":", User: []byte("7")},
+			{SKU: ":b", User: []byte("7")}}
 		if err := r.Bought(t.Context(), all); err != nil || all[0].Fault != nil {
 			t.Fatalf("%v, %+v", err, all)
 		}

@@ -11,19 +11,20 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/stockgate/layout"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // RedisOptions are the keys under [stock.redis]. All durations and counts must be positive.
-type RedisOptions = link.Options
+type RedisOptions = redisconn.Options
 
 // Redis is the stock that a shop keeps in one Redis, in a layout of its own: a single server, the master that sentinels
 // name, or a cluster. It is safe for concurrent use. No command is ever sent twice, and a Redis in trouble is left
-// alone, as package link promises. While one master of a cluster is away only the SKUs on it cannot be known.
+// alone, as package redisconn promises. While one master of a cluster is away only the SKUs on it cannot be known.
+// Reading, writing and listing share its connections and its layout, and so its methods are many.
 type Redis struct {
 	layout  atomic.Pointer[layout.Layout]
-	lists   emptied
-	link    *link.Link
+	lists   emptiedLists
+	link    *redisconn.Client
 	fits    atomic.Bool // the layout may be used with this Redis
 	apart   atomic.Bool // MGET is not to be had
 	metrics redisMetrics
@@ -33,7 +34,7 @@ type Redis struct {
 // NewRedis returns a Redis that reads stock in the layout l. It does not wait for Redis: whether it is there
 // shows at the first call. The caller must Close it.
 func NewRedis(o RedisOptions, l *layout.Layout) (*Redis, error) {
-	way, err := link.New(o)
+	way, err := redisconn.New(o)
 	if err != nil {
 		return nil, err
 	}
@@ -49,16 +50,16 @@ func NewRedis(o RedisOptions, l *layout.Layout) (*Redis, error) {
 // Close closes all connections. Later calls fail.
 func (r *Redis) Close() error { return r.link.Close() }
 
-// Fit refuses a cluster in which keys of one SKU could be apart (layout.ErrApart). Every other call does so too.
+// Fit rejects a cluster in which keys of one SKU could be apart (layout.ErrApart). Every other call does so too.
 func (r *Redis) Fit(ctx context.Context) error {
 	if r.fits.Load() {
 		return nil
 	}
-	if apart := r.layout.Load().InOneSlot(link.Tag); apart != nil {
+	if apart := r.layout.Load().InOneSlot(redisconn.Tag); apart != nil {
 		switch topology, err := r.link.Topology(ctx); {
 		case err != nil:
 			return err
-		case topology == link.Cluster:
+		case topology == redisconn.Cluster:
 			return apart
 		}
 	}
@@ -66,29 +67,30 @@ func (r *Redis) Fit(ctx context.Context) error {
 	return nil
 }
 
-// Topology is what Redis is: link.Single, link.Sentinel or link.Cluster. It may have to ask.
+// Topology is what Redis is: redisconn.Single, redisconn.Sentinel or redisconn.Cluster. It may have to ask.
 func (r *Redis) Topology(ctx context.Context) (string, error) { return r.link.Topology(ctx) }
 
-// Servers are the ways to each server that takes writes, for whoever wants to know more of them.
-func (r *Redis) Servers(ctx context.Context) ([]link.Way, error) { return r.link.Servers(ctx) }
+// Servers are the ways to each server that takes writes, for callers that want to know more of them.
+func (r *Redis) Servers(ctx context.Context) ([]redisconn.Route, error) { return r.link.Servers(ctx) }
 
 // call makes one round trip of size commands on a way, when the breaker lets it. ask returns an error only when it
 // learnt nothing.
-func (r *Redis) call(ctx context.Context, way link.Way, op operation, size int, ask func(context.Context, *redis.Client) error) error {
+func (r *Redis) call(ctx context.Context, way redisconn.Route, op operation, size int,
+	ask func(context.Context, *redis.Client) error) error {
 	err := r.Fit(ctx)
 	if err == nil {
 		err = way.Do(ctx, func(ctx context.Context, c *redis.Client) error {
 			return r.timed(op, size, func() error { return ask(ctx, c) })
 		}, func(err error) error { return lost(op, err) })
 	}
-	if errors.Is(err, link.ErrLeftAlone) {
+	if errors.Is(err, redisconn.ErrBreakerOpen) {
 		r.metrics.errors[leftAlone].Add(1)
 	}
 	return err
 }
 
 // at is the way to the server that has a SKU.
-func (r *Redis) at(sku string) link.Way { return r.link.To(r.layout.Load().Key(sku)) }
+func (r *Redis) at(sku string) redisconn.Route { return r.link.To(r.layout.Load().Key(sku)) }
 
 // timed counts one round trip.
 func (r *Redis) timed(op operation, size int, ask func() error) error {
@@ -102,7 +104,7 @@ func (r *Redis) timed(op operation, size int, ask func() error) error {
 // nor a script that is to be loaded first, or a command that only a newer Redis has.
 func lost(op operation, err error) error {
 	switch {
-	case (op == set || op == add) && (kindOf(err) == refused || errors.Is(err, layout.ErrNotWritable)),
+	case (op == set || op == add) && (kindOf(err) == rejected || errors.Is(err, layout.ErrNotWritable)),
 		op == read && (redis.HasErrorPrefix(err, noScript) || redis.HasErrorPrefix(err, noCommand)):
 		return nil
 	}
@@ -128,7 +130,7 @@ func (r *Redis) Ping(ctx context.Context) error {
 	return err
 }
 
-func (r *Redis) ping(ctx context.Context, way link.Way) error {
+func (r *Redis) ping(ctx context.Context, way redisconn.Route) error {
 	return r.call(ctx, way, ping, 1, func(ctx context.Context, c *redis.Client) error {
 		if err := c.Ping(ctx).Err(); err != nil {
 			return fmt.Errorf("ping redis: %w", err)

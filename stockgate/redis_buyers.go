@@ -19,7 +19,8 @@ func (r *Redis) Bought(ctx context.Context, all []Buyer) error {
 	}
 	errs := r.each(ctx, bought, 1, skus, func(ctx context.Context, c *redis.Client, which []int) error {
 		pipe := c.Pipeline()
-		which = slices.DeleteFunc(slices.Clone(which), func(i int) bool { return !l.Fits(all[i].SKU) }) // who could have bought that?
+		// who could have bought that?
+		which = slices.DeleteFunc(slices.Clone(which), func(i int) bool { return !l.Fits(all[i].SKU) })
 		for _, i := range which {
 			l.QueueBought(ctx, pipe, all[i].SKU, all[i].User)
 		}

@@ -7,12 +7,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/stockgate/layout"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
-// each asks about many SKUs: one round trip of a number of commands a SKU to each server that has some of them. ask gets
-// their positions, and may be called again for some. The errors come back by position; nil = there is none.
-func (r *Redis) each(ctx context.Context, op operation, commands int, skus []string, ask func(context.Context, *redis.Client, []int) error) []error {
+// each asks about many SKUs: one round trip of a number of commands a SKU to each server that has some of them. ask
+// gets their positions, and may be called again for some. The errors come back by position; nil = there is none.
+func (r *Redis) each(ctx context.Context, op operation, commands int, skus []string,
+	ask func(context.Context, *redis.Client, []int) error) []error {
 	if err := r.Fit(ctx); err != nil {
 		errs := make([]error, len(skus))
 		for i := range errs {
@@ -28,7 +29,7 @@ func (r *Redis) each(ctx context.Context, op operation, commands int, skus []str
 		return r.timed(op, commands*len(which), func() error { return ask(ctx, c, which) })
 	}, func(err error) error { return lost(op, err) })
 	for _, err := range errs {
-		if errors.Is(err, link.ErrLeftAlone) {
+		if errors.Is(err, redisconn.ErrBreakerOpen) {
 			r.metrics.errors[leftAlone].Add(1)
 			break
 		}

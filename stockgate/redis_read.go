@@ -11,8 +11,9 @@ import (
 	"sluice/stockgate/layout"
 )
 
-// Read reads skus in one pipeline, of a cluster one to each master. Where nothing is found and the layout has more to ask, a second one does, so that
-// a misspelt field is a fault and not an unknown SKU, and a list that was emptied is sold out and not unknown.
+// Read reads skus in one pipeline, of a cluster one to each master. Where nothing is found and the layout has more to
+// ask, a second one does, so that a misspelt field is a fault and not an unknown SKU, and a list that was emptied is
+// sold out and not unknown.
 func (r *Redis) Read(ctx context.Context, skus []string, out []layout.Reading) error {
 	if len(skus) == 0 {
 		return nil
@@ -21,16 +22,16 @@ func (r *Redis) Read(ctx context.Context, skus []string, out []layout.Reading) e
 	if !allFit(l, skus) {
 		return r.readFitting(ctx, l, skus, out)
 	}
-	if err := r.ask(ctx, skus, out); err != nil {
+	if err := r.readKeys(ctx, skus, out); err != nil {
 		return err
 	}
 	if l.IsList() {
-		r.lists.settle(l, skus, out)
+		r.lists.markEmptied(l, skus, out)
 	}
 	if l.Doubts() == 0 {
 		return nil
 	}
-	return r.doubt(ctx, l, skus, out)
+	return r.confirmUnknown(ctx, l, skus, out)
 }
 
 // allFit reports whether all of skus can have keys.
@@ -68,13 +69,13 @@ func (r *Redis) readSome(ctx context.Context, skus []string, which []int, out []
 	return nil
 }
 
-// ask reads skus, and teaches Redis the layout's script where it does not know it. An answer that says so has run
+// readKeys reads skus, and teaches Redis the layout's script where it does not know it. An answer that says so has run
 // nothing: asking again is safe.
-func (r *Redis) ask(ctx context.Context, skus []string, out []layout.Reading) error {
+func (r *Redis) readKeys(ctx context.Context, skus []string, out []layout.Reading) error {
 	load := false
 	for tries := 0; ; tries++ { // an older Redis, and then the script
 		l := r.layout.Load()
-		errs := r.askOnce(ctx, l, load, skus, out)
+		errs := r.readKeysOnce(ctx, l, load, skus, out)
 		switch {
 		case tries < 2 && l.IsScript() && anyOf(errs, noScript):
 			load = true
@@ -86,8 +87,9 @@ func (r *Redis) ask(ctx context.Context, skus []string, out []layout.Reading) er
 	}
 }
 
-// askOnce makes one round trip, with the script in it where load says so.
-func (r *Redis) askOnce(ctx context.Context, l *layout.Layout, load bool, skus []string, out []layout.Reading) []error {
+// readKeysOnce makes one round trip, with the script in it where load says so.
+func (r *Redis) readKeysOnce(ctx context.Context, l *layout.Layout, load bool, skus []string,
+	out []layout.Reading) []error {
 	each := l.Commands()
 	return r.each(ctx, read, each, skus, func(ctx context.Context, c *redis.Client, which []int) error {
 		pipe := c.Pipeline()
@@ -122,8 +124,8 @@ func faultOfAll(which []int, out []layout.Reading, fault error) {
 	}
 }
 
-// doubt asks more of SKUs of which nothing was found.
-func (r *Redis) doubt(ctx context.Context, l *layout.Layout, skus []string, out []layout.Reading) error {
+// confirmUnknown asks more of SKUs of which nothing was found.
+func (r *Redis) confirmUnknown(ctx context.Context, l *layout.Layout, skus []string, out []layout.Reading) error {
 	var missing []int
 	var names []string
 	for i := range skus {

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/stockgate/layout"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // Set writes n units of sku, 0 or more, into the shop's key, and makes that key where there was none: what is
@@ -27,7 +27,7 @@ func (r *Redis) Set(ctx context.Context, sku string, n int64) error {
 }
 
 // Add changes the stock of sku by delta, which may be negative, and returns what is left then. A SKU without
-// a key is ErrUnknownSKU. After any other error nobody knows whether it was done.
+// a key is ErrUnknownSKU. After any other error it is unknown whether it was done.
 func (r *Redis) Add(ctx context.Context, sku string, delta int64) (left int64, err error) {
 	exists := false
 	err = r.call(ctx, r.at(sku), add, 1, func(ctx context.Context, c *redis.Client) (err error) {
@@ -64,7 +64,14 @@ func (r *Redis) List(ctx context.Context, limit int) ([]Stock, error) {
 }
 
 // listOn adds what one server has to all, until that is enough.
-func (r *Redis) listOn(ctx context.Context, server link.Way, all []Stock, limit int, seen map[string]bool) ([]Stock, error) {
+func (r *Redis) listOn(
+	ctx context.Context,
+	server redisconn.Route,
+	all []Stock,
+	limit int,
+	seen map[string]bool,
+) ([]Stock,
+	error) {
 	cursor := uint64(0)
 	for range scans {
 		if len(all) >= limit {
@@ -87,7 +94,8 @@ func (r *Redis) listOn(ctx context.Context, server link.Way, all []Stock, limit 
 }
 
 // scan takes one step through the key space of a server and returns the SKUs that it found for the first time.
-func (r *Redis) scan(ctx context.Context, server link.Way, cursor uint64, seen map[string]bool) (skus []string, next uint64, err error) {
+func (r *Redis) scan(ctx context.Context, server redisconn.Route, cursor uint64, seen map[string]bool) (skus []string,
+	next uint64, err error) {
 	err = r.call(ctx, server, list, 1, func(ctx context.Context, c *redis.Client) (err error) {
 		var keys []string
 		if keys, next, err = c.Scan(ctx, cursor, r.layout.Load().Pattern(), 1000).Result(); err != nil {
@@ -116,4 +124,15 @@ func (r *Redis) measure(ctx context.Context, all []Stock, skus []string) ([]Stoc
 		}
 	}
 	return all, nil
+}
+
+// Mirror makes the shop's own key of sku show how many units a ledger has free, as of a version of it. It reports false
+// where the key shows a later version already. After an error it is unknown whether it was written, and the same call
+// finds out.
+func (r *Redis) Mirror(ctx context.Context, sku string, free, epoch, ver int64) (written bool, err error) {
+	err = r.call(ctx, r.at(sku), set, 1, func(ctx context.Context, c *redis.Client) error {
+		written, err = r.layout.Load().Mirror(ctx, c, sku, free, epoch, ver)
+		return err
+	})
+	return written, err
 }

@@ -101,7 +101,8 @@ func TestWhatAScriptReturnsIsUnderstoodOrAFault(t *testing.T) {
 
 func TestScriptGetsAllKeysThatAreConfigured(t *testing.T) {
 	server := redistest.Start(t)
-	s := dial(t, server, layout.Options{Type: layout.Script, Key: "{$sku}:s", StatusKey: "{$sku}:on", StatusOpen: []string{"1"},
+	s := dial(t, server, layout.Options{Type: layout.Script, Key: "{$sku}:s", StatusKey: "{$sku}:on",
+		StatusOpen:  []string{"1"},
 		SoldOutFlag: "{$sku}:over", UsersKey: "{$sku}:uids", Prefix: "p:",
 		Script: "return table.concat(KEYS, ' ') == 'p:{x}:s p:{x}:on p:{x}:over p:{x}:uids' and 3"})
 	setUp(t, server, "SET p:{x}:on 1")
@@ -156,7 +157,7 @@ func TestStockBehindAScriptIsNotWritten(t *testing.T) {
 	_, add := s.Add(t.Context(), "x", 5)
 	for _, err := range []error{err, add} {
 		if err == nil || !strings.Contains(err.Error(), "only the shop") {
-			t.Errorf("%v, want a refusal in words", err)
+			t.Errorf("%v, want a rejection in words", err)
 		}
 	}
 	if n := server.Client.Exists(t.Context(), "x").Val(); n != 0 {

@@ -30,12 +30,15 @@ type shape struct {
 func shapes() map[string]shape {
 	return map[string]shape{
 		"counter": {layout: layout.Options{Type: layout.Counter, Key: "stock:$sku", Prefix: "laravel_database_"},
-			fill: "SET laravel_database_stock:x 3", leavesOne: "DECRBY laravel_database_stock:x 2", leavesNothing: "DECR laravel_database_stock:x",
-			back: "INCR laravel_database_stock:x", spoil: "HSET laravel_database_stock:x a 1", deep: "DECRBY laravel_database_stock:x 5000"},
+			fill: "SET laravel_database_stock:x 3", leavesOne: "DECRBY laravel_database_stock:x 2",
+			leavesNothing: "DECR laravel_database_stock:x",
+			back:          "INCR laravel_database_stock:x", spoil: "HSET laravel_database_stock:x a 1",
+			deep: "DECRBY laravel_database_stock:x 5000"},
 		"counter down to −1": {layout: layout.Options{Type: layout.Counter, Key: "stock:$sku", SoldOutAt: -1},
 			fill: "SET stock:x 2", leavesOne: "DECRBY stock:x 2", leavesNothing: "DECR stock:x",
 			back: "INCR stock:x", spoil: "LPUSH stock:x 1", deep: "DECRBY stock:x 5000"},
-		"counter_users": {layout: layout.Options{Type: layout.CounterUsers, Key: "{$sku}:{88}:stock", UsersKey: "{$sku}:{88}:uids", Prefix: "p:"},
+		"counter_users": {layout: layout.Options{Type: layout.CounterUsers, Key: "{$sku}:{88}:stock",
+			UsersKey: "{$sku}:{88}:uids", Prefix: "p:"},
 			fill: "SET p:{x}:{88}:stock 3", leavesOne: "DECRBY p:{x}:{88}:stock 2", leavesNothing: "DECR p:{x}:{88}:stock",
 			back: "INCR p:{x}:{88}:stock", spoil: "SADD p:{x}:{88}:stock 1", deep: "DECRBY p:{x}:{88}:stock 9"},
 		"hash_sold": {layout: layout.Options{Type: layout.HashSold, Key: "$sku", TotalField: "Total", SoldField: "Booked"},
@@ -48,8 +51,9 @@ func shapes() map[string]shape {
 			fill: "RPUSH p:goods:x 1 1 1", leavesOne: "LPOP p:goods:x 2", leavesNothing: "LPOP p:goods:x",
 			back: "RPUSH p:goods:x 1", spoil: "SET p:goods:x 3"},
 		"script": {layout: layout.Options{Type: layout.Script, Key: "goods:$sku", Prefix: "p:", Script: fields},
-			fill: "HSET p:goods:x stock 4 locked 1 on yes", leavesOne: "HINCRBY p:goods:x locked 2", leavesNothing: "HINCRBY p:goods:x stock -1",
-			back: "HINCRBY p:goods:x locked -1", spoil: "SET p:goods:x 3", deep: "HINCRBY p:goods:x locked 5000"},
+			fill: "HSET p:goods:x stock 4 locked 1 on yes", leavesOne: "HINCRBY p:goods:x locked 2",
+			leavesNothing: "HINCRBY p:goods:x stock -1",
+			back:          "HINCRBY p:goods:x locked -1", spoil: "SET p:goods:x 3", deep: "HINCRBY p:goods:x locked 5000"},
 	}
 }
 
@@ -129,12 +133,12 @@ func TestBuyersOrAStatusTellARestartedInstanceOfAnEmptiedList(t *testing.T) {
 }
 
 func TestMemoryOfListsIsBounded(t *testing.T) {
-	var m emptied
+	var m emptiedLists
 	l, err := layout.New(layout.Options{Type: layout.List, Key: "$sku"})
 	check(t, err)
 	out := []layout.Reading{reading(1)}
 	for i := range mostLists + 5 {
-		m.settle(l, []string{string(name(i))}, out)
+		m.markEmptied(l, []string{string(name(i))}, out)
 	}
 	if n := len(m.held); n != mostLists {
 		t.Fatalf("%d lists are remembered, want %d", n, mostLists)
@@ -159,7 +163,7 @@ func TestUnitsOfAListAreCopiedOnlyWhereTheyAreAllTheSame(t *testing.T) {
 		after := server.Client.LLen(t.Context(), "x").Val()
 		switch {
 		case c.want < 0 && (!errors.Is(err, layout.ErrNotWritable) || after != before):
-			t.Errorf("%s, set %d: %v, %d units; want a refusal in words", c.fill, c.set, err, after)
+			t.Errorf("%s, set %d: %v, %d units; want a rejection in words", c.fill, c.set, err, after)
 		case c.want >= 0 && (err != nil || after != c.want):
 			t.Errorf("%s, set %d: %v, %d units, want %d", c.fill, c.set, err, after, c.want)
 		}

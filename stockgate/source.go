@@ -13,9 +13,9 @@ type Source interface {
 	// SKU's keys is the Fault of its reading; an error means that nothing was learnt of any of them.
 	Read(ctx context.Context, skus []string, out []layout.Reading) error
 
-	// Again is Read for SKUs that were there when they were read last, which may be cheaper. What it finds missing or
-	// wrong it may look at in a second round trip.
-	Again(ctx context.Context, skus []string, out []layout.Reading) error
+	// ReadUncached is Read for SKUs that were there when they were read last, which may be cheaper. What it finds missing
+	// or wrong it may look at in a second round trip.
+	ReadUncached(ctx context.Context, skus []string, out []layout.Reading) error
 
 	// Ping asks only whether the source is there.
 	Ping(ctx context.Context) error

@@ -55,7 +55,7 @@ func TestNegativeStockCannotBeSet(t *testing.T) {
 			t.Fatal("set −1 succeeded")
 		}
 		if r := readOne(t, s, "1001"); r.Exists {
-			t.Fatalf("a refused set wrote %+v", r)
+			t.Fatalf("a rejected set wrote %+v", r)
 		}
 	})
 }
@@ -80,7 +80,7 @@ func TestAddToUnknownSKUCreatesNothing(t *testing.T) {
 			t.Fatalf("add to a SKU that does not exist: %v", err)
 		}
 		if r := readOne(t, s, "1001"); r.Exists {
-			t.Fatalf("a refused add wrote %+v", r)
+			t.Fatalf("a rejected add wrote %+v", r)
 		}
 	})
 }
@@ -135,7 +135,7 @@ func TestMemoryNeverTakesMoreThanThereIs(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 300 {
 		wg.Go(func() {
-			if m.Take("1001", 1) {
+			if m.Sell("1001", 1) {
 				taken.Store(i, true)
 			}
 		})
@@ -146,7 +146,7 @@ func TestMemoryNeverTakesMoreThanThereIs(t *testing.T) {
 	if n != 100 {
 		t.Fatalf("took %d of 100", n)
 	}
-	if m.Take("1001", 0) != true || m.Take("1001", -1) || m.Take("none", 1) {
+	if m.Sell("1001", 0) != true || m.Sell("1001", -1) || m.Sell("none", 1) {
 		t.Fatal("take 0, −1, of nothing")
 	}
 }

@@ -12,7 +12,7 @@ const longestSKU = 256
 
 // table finds entries by SKU. Finding takes no lock and writes nothing; adding and removing are serialised.
 //
-// It is a hash table with a fixed number of chains. An entry that is removed keeps its next, so that whoever is
+// It is a hash table with a fixed number of chains. An entry that is removed keeps its next, so that a reader that is
 // walking past it still reaches the end. The hash is seeded: clients cannot choose SKUs that share a chain.
 type table struct {
 	seed   maphash.Seed
@@ -30,8 +30,8 @@ func newTable(limit int) *table {
 	return &table{seed: maphash.MakeSeed(), mask: uint64(n - 1), limit: limit, chains: make([]atomic.Pointer[entry], n)}
 }
 
-// find returns the entry of sku, or nil.
-func (t *table) find(sku []byte) *entry {
+// lookUp returns the entry of sku, or nil.
+func (t *table) lookUp(sku []byte) *entry {
 	hash := maphash.Bytes(t.seed, sku)
 	e := t.chains[hash&t.mask].Load()
 	for e != nil && (e.hash != hash || e.sku != string(sku)) {
@@ -44,7 +44,7 @@ func (t *table) find(sku []byte) *entry {
 func (t *table) add(now int64, sku []byte) *entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if e := t.find(sku); e != nil {
+	if e := t.lookUp(sku); e != nil {
 		return e
 	}
 	if t.len.Load() >= int64(t.limit) {

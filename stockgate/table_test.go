@@ -19,7 +19,7 @@ func TestTableIsAMapWithALimit(t *testing.T) {
 		model := make(map[string]*entry)
 		for range rapid.IntRange(0, 100).Draw(t, "steps") {
 			sku := rapid.StringMatching(`[a-e]{0,2}`).Draw(t, "sku")
-			e := table.find([]byte(sku))
+			e := table.lookUp([]byte(sku))
 			if e != model[sku] {
 				t.Fatalf("find %q: %v, want %v", sku, e, model[sku])
 			}
@@ -57,7 +57,7 @@ func TestFindersSeeEveryEntryThatStaysWhileOthersComeAndGo(t *testing.T) {
 					return
 				default:
 				}
-				if table.find([]byte("stays")) != stay {
+				if table.lookUp([]byte("stays")) != stay {
 					t.Error("an entry was out of sight")
 					return
 				}
@@ -69,7 +69,7 @@ func TestFindersSeeEveryEntryThatStaysWhileOthersComeAndGo(t *testing.T) {
 			table.add(0, name(i))
 		}
 		for i := range 7 {
-			table.remove(table.find(name(i)))
+			table.remove(table.lookUp(name(i)))
 		}
 	}
 	close(done)
@@ -104,22 +104,22 @@ func TestInventedSKUsNeitherGrowMemoryNorEvictRealOnes(t *testing.T) {
 		sku := name(i)
 		check(t, m.Set(t.Context(), string(sku), 5))
 		e := g.table.add(now, sku)
-		g.sampler.learn(now, e, reading(5))
+		g.poller.publishReading(now, e, reading(5))
 	}
 	invent := 0
 	for range 1000 { // 50,000 inventions in a second
 		now += int64(time.Millisecond)
 		for range 50 {
 			invent++
-			if e := g.meet(now, []byte{byte(invent), byte(invent >> 8), byte(invent >> 16), 'x'}); e != nil {
+			if e := g.track(now, []byte{byte(invent), byte(invent >> 8), byte(invent >> 16), 'x'}); e != nil {
 				g.look1(e)
 			}
 		}
 		for i := range 100 {
 			g.Closed(now, name(i))
 		}
-		g.sampler.firstLooks(t.Context(), now)
-		g.sampler.work(t.Context(), now)
+		g.poller.readFirst(t.Context(), now)
+		g.poller.work(t.Context(), now)
 		if n := g.table.len.Load(); n > 1000 {
 			t.Fatalf("the table grew to %d", n)
 		}
@@ -136,9 +136,9 @@ func TestInventedSKUsNeitherGrowMemoryNorEvictRealOnes(t *testing.T) {
 
 // look1 asks for a first look without waiting for it.
 func (g *Gate) look1(e *entry) {
-	e.pending.CompareAndSwap(nil, &look{done: make(chan struct{})})
-	if !g.sampler.ask(e) {
-		e.finish(unread)
+	e.pending.CompareAndSwap(nil, &firstRead{done: make(chan struct{})})
+	if !g.poller.queueFirstRead(e) {
+		e.completeFirstRead(unread)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestForgottenSKUsMakeRoom(t *testing.T) {
 	g := stepped(t, o, NewMemory())
 	for i := range 4 {
 		e := g.table.add(0, name(i))
-		g.sampler.learn(0, e, reading(1))
+		g.poller.publishReading(0, e, reading(1))
 	}
 	if got := g.Enter(0, []byte("new"), nil); got != reject.StockError {
 		t.Fatalf("enter while the table is full: %v", got)
@@ -157,9 +157,9 @@ func TestForgottenSKUsMakeRoom(t *testing.T) {
 	g.Closed(now, name(0))
 	now = idleAfter + 1
 	for range parts {
-		g.sampler.sweep(now)
+		g.poller.sweep(now)
 	}
-	if g.table.find(name(0)) == nil || g.table.len.Load() != 1 {
+	if g.table.lookUp(name(0)) == nil || g.table.len.Load() != 1 {
 		t.Fatalf("%d SKUs stayed, want the one that was asked for", g.table.len.Load())
 	}
 }
@@ -168,9 +168,9 @@ func TestUnknownSKUIsForgottenAfterSoldOutMemoryThoughItIsAskedFor(t *testing.T)
 	const memory = int64(time.Second)
 	for now, want := range map[int64]int64{memory: 1, memory + 1: 0} {
 		g, e := learnt(t, options(), 0, []byte("1001"), layout.Reading{OnSale: true})
-		e.touch(now, 0)
+		e.markAsked(now, 0)
 		for range parts {
-			g.sampler.sweep(now)
+			g.poller.sweep(now)
 		}
 		if n := g.table.len.Load(); n != want {
 			t.Errorf("%v later %d SKUs are remembered, want %d", time.Duration(now), n, want)
@@ -184,9 +184,9 @@ func TestSKUInFlightIsNotForgotten(t *testing.T) {
 	g, e := learnt(t, o, 0, []byte("1001"), reading(1))
 	g.Enter(0, []byte("1001"), nil)
 	for range parts {
-		g.sampler.sweep(idleAfter + 1)
+		g.poller.sweep(idleAfter + 1)
 	}
-	if g.table.find([]byte("1001")) != e {
+	if g.table.lookUp([]byte("1001")) != e {
 		t.Fatal("forgotten while a request was in flight")
 	}
 }
@@ -198,10 +198,10 @@ func TestSKUInFlightIsLookedAtAfreshAfterAPause(t *testing.T) {
 	o.SoldOutMemory = time.Hour
 	g, e := learnt(t, o, 0, sku, reading(1))
 	g.Enter(0, sku, nil)
-	g.sampler.learn(1, e, reading(0))
-	g.sampler.turn(t.Context(), idleAfter+1)
-	if len(g.sampler.active) != 0 {
-		t.Fatal("a SKU that nobody asks for is read")
+	g.poller.publishReading(1, e, reading(0))
+	g.poller.pollOnce(t.Context(), idleAfter+1)
+	if len(g.poller.active) != 0 {
+		t.Fatal("a SKU that no request asks for is read")
 	}
 	if got := g.Closed(idleAfter+2, sku); got != reject.Admitted {
 		t.Fatalf("closed by a reading that is no longer renewed: %v", got)
@@ -223,7 +223,7 @@ func TestRememberedSKUIsACopy(t *testing.T) {
 	sku := []byte("1001")
 	g.table.add(0, sku)
 	copy(sku, "9999")
-	if g.table.find([]byte("1001")) == nil {
+	if g.table.lookUp([]byte("1001")) == nil {
 		t.Fatal("the table holds the request's memory")
 	}
 }

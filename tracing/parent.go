@@ -8,8 +8,8 @@ import (
 	"sluice/proxy/metrics"
 )
 
-// parse reads a traceparent (W3C Trace Context, section 3.2): version, trace, parent and flags in lower-case hexadecimal.
-// A malformed one is treated as missing.
+// parse reads a traceparent (W3C Trace Context, section 3.2): version, trace, parent and flags in lower-case
+// hexadecimal. A malformed one is treated as missing.
 func parse(field []byte, to *metrics.Trace) (known, sampled bool) {
 	const whole = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	if len(field) < whole || field[2] != '-' || field[35] != '-' || field[52] != '-' {

@@ -26,11 +26,11 @@ const (
 
 // Options say where traces go and which requests are traced.
 type Options struct {
-	Endpoint string // the collector's URL, like "http://127.0.0.1:4318"; its path is /v1/traces where it names none
-	OneIn    int    // one in so many requests without a trusted parent is traced; 1 or above
-	Service  string // the name that traces carry
-	Version  string // of Sluice
-	Log      *slog.Logger
+	Endpoint    string  // the collector's URL, like "http://127.0.0.1:4318"; its path is /v1/traces where it names none
+	SampleRatio float64 // of requests without a trusted parent, 0 to 1
+	Service     string  // the name that traces carry
+	Version     string  // of Sluice
+	Log         *slog.Logger
 }
 
 // Tracer is a metrics.Tracer. It is safe for concurrent use.
@@ -56,7 +56,6 @@ func New(o Options) (*Tracer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open traces to %q: %w", o.Endpoint, err)
 	}
-	o.OneIn = max(o.OneIn, 1)
 	ctx, end := context.WithCancel(context.Background())
 	t := &Tracer{options: o, queue: make(chan record, queueSize), sender: sender, end: end}
 	t.done.Go(func() { t.write(ctx) })
@@ -73,20 +72,20 @@ func (t *Tracer) Close() {
 func (t *Tracer) Begin(parent []byte) (metrics.Trace, bool) {
 	var trace metrics.Trace
 	known, sampled := parse(parent, &trace)
-	if known && !sampled || !known && rand.IntN(t.options.OneIn) != 0 {
+	if known && !sampled || !known && rand.Float64() >= t.options.SampleRatio {
 		return metrics.Trace{}, false
 	}
 	if !known {
-		fill(trace.ID[:8])
-		fill(trace.ID[8:])
+		fillRandom(trace.ID[:8])
+		fillRandom(trace.ID[8:])
 	}
-	fill(trace.Span[:])
-	fill(trace.Upstream[:])
+	fillRandom(trace.Span[:])
+	fillRandom(trace.Upstream[:])
 	return trace, true
 }
 
-// fill writes 8 random bytes that are not all zeros, which would mean "none".
-func fill(b []byte) {
+// fillRandom writes 8 random bytes that are not all zeros, which would mean "none".
+func fillRandom(b []byte) {
 	for n := rand.Uint64() | 1; len(b) > 0; b, n = b[1:], n>>8 {
 		b[0] = byte(n)
 	}

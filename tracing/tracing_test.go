@@ -65,9 +65,10 @@ func inBase64(text []byte) []byte {
 	})
 }
 
-func tracer(t *testing.T, url string, oneIn int) *Tracer {
+func tracer(t *testing.T, url string, ratio float64) *Tracer {
 	t.Helper()
-	tr, err := New(Options{Endpoint: url, OneIn: oneIn, Service: "shop", Version: "v0", Log: slog.New(slog.DiscardHandler)})
+	tr, err := New(Options{Endpoint: url, SampleRatio: ratio, Service: "shop", Version: "v0",
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,13 +102,15 @@ func TestTracer_CollectorGetsTheSpansSentUpstream(t *testing.T) {
 	if here == nil || shop == nil {
 		t.Fatalf("the spans %v are not those of %+v", byID, trace)
 	}
-	if hex.EncodeToString(here.ParentSpanId) != "b7ad6b7169203331" || hex.EncodeToString(here.TraceId) != "0af7651916cd43dd8448eb211c80319c" {
+	if hex.EncodeToString(here.ParentSpanId) != "b7ad6b7169203331" ||
+		hex.EncodeToString(here.TraceId) != "0af7651916cd43dd8448eb211c80319c" {
 		t.Errorf("the gate's span %v does not hang on its parent", here)
 	}
 	if string(shop.ParentSpanId) != string(here.SpanId) || shop.EndTimeUnixNano-shop.StartTimeUnixNano != 3000 {
 		t.Errorf("the shop's span %v does not hang on the gate's, for 3 µs", shop)
 	}
-	if here.Name != "POST order" || here.Kind != wire.Span_SPAN_KIND_SERVER || here.EndTimeUnixNano-here.StartTimeUnixNano != 5000 {
+	if here.Name != "POST order" || here.Kind != wire.Span_SPAN_KIND_SERVER ||
+		here.EndTimeUnixNano-here.StartTimeUnixNano != 5000 {
 		t.Errorf("the gate's span is %v", here)
 	}
 	for _, a := range append(here.Attributes, shop.Attributes...) {
@@ -121,7 +124,7 @@ func TestTracer_CollectorGetsTheSpansSentUpstream(t *testing.T) {
 }
 
 func TestTracer_TrustedParentDecidesSampling(t *testing.T) {
-	never, always := tracer(t, "http://127.0.0.1:1", 1<<40), tracer(t, "http://127.0.0.1:1", 1)
+	never, always := tracer(t, "http://127.0.0.1:1", 0), tracer(t, "http://127.0.0.1:1", 1)
 	defer never.Close()
 	defer always.Close()
 	if _, ok := always.Begin([]byte(unsampled)); ok {
@@ -172,7 +175,7 @@ func TestTracer_UnreachableCollectorIsCounted(t *testing.T) {
 }
 
 func TestTracer_UnsampledRequestAllocatesNothing(t *testing.T) {
-	tr := tracer(t, "http://127.0.0.1:1", 1<<40)
+	tr := tracer(t, "http://127.0.0.1:1", 0)
 	defer tr.Close()
 	parent := []byte(unsampled)
 	if n := testing.AllocsPerRun(1000, func() { tr.Begin(nil); tr.Begin(parent) }); n != 0 {
@@ -186,7 +189,8 @@ func TestSender_ReadsTheEnvironment(t *testing.T) {
 	if err != nil || s.header.Get("Authorization") != "Basic eA==" || s.header.Get("X-Tenant") != "7" {
 		t.Errorf("%v, %v", s, err)
 	}
-	for name, value := range map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "secret", "OTEL_EXPORTER_OTLP_CERTIFICATE": "/nowhere"} {
+	for name, value := range map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "secret",
+		"OTEL_EXPORTER_OTLP_CERTIFICATE": "/nowhere"} {
 		_, err := newSender("http://c/v1/traces", func(asked string) string { return map[string]string{name: value}[asked] })
 		if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s=%s: %v", name, value, err)
@@ -195,7 +199,10 @@ func TestSender_ReadsTheEnvironment(t *testing.T) {
 }
 
 func TestTracer_RejectingCollectorIsCounted(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		http.Error(w, "no", http.StatusForbidden)
+	}))
 	defer server.Close()
 	tr := tracer(t, server.URL, 1)
 	tr.End(metrics.Trace{ID: [16]byte{1}}, metrics.AccessRecord{})
@@ -207,8 +214,9 @@ func TestTracer_RejectingCollectorIsCounted(t *testing.T) {
 
 func TestEndpoint_IsAWholeURL(t *testing.T) {
 	for text, want := range map[string]string{
-		"http://127.0.0.1:4318": "http://127.0.0.1:4318/v1/traces", "https://c/": "https://c/v1/traces", "http://c/otlp/v1/traces": "http://c/otlp/v1/traces",
-		"127.0.0.1:4318": "", "": "", "ftp://c": "",
+		"http://127.0.0.1:4318": "http://127.0.0.1:4318/v1/traces", "https://c/": "https://c/v1/traces",
+		"http://c/otlp/v1/traces": "http://c/otlp/v1/traces",
+		"127.0.0.1:4318":          "", "": "", "ftp://c": "",
 	} {
 		if got, err := endpoint(text); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q is %q, %v; want %q", text, got, err, want)
@@ -218,7 +226,8 @@ func TestEndpoint_IsAWholeURL(t *testing.T) {
 
 func FuzzParent(f *testing.F) {
 	for _, text := range []string{sampled, unsampled, "", "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more",
-		"ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-00000000000000000000000000000000-b7ad6b7169203331-01"} {
+		"ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		"00-00000000000000000000000000000000-b7ad6b7169203331-01"} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -230,14 +239,16 @@ func FuzzParent(f *testing.F) {
 			}
 			return
 		}
-		if string(text[3:35]) != hex.EncodeToString(trace.ID[:]) || string(text[36:52]) != hex.EncodeToString(trace.Parent[:]) || trace.ID == [16]byte{} {
+		if string(text[3:35]) != hex.EncodeToString(trace.ID[:]) ||
+			string(text[36:52]) != hex.EncodeToString(trace.Parent[:]) || trace.ID == [16]byte{} {
 			t.Fatalf("%q is read as %+v", text, trace)
 		}
 	})
 }
 
 func BenchmarkBegin(b *testing.B) {
-	tr, err := New(Options{Endpoint: "http://127.0.0.1:1", OneIn: 1 << 40, Service: "shop", Log: slog.New(slog.DiscardHandler)})
+	tr, err := New(Options{Endpoint: "http://127.0.0.1:1", Service: "shop",
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -249,7 +260,8 @@ func BenchmarkBegin(b *testing.B) {
 }
 
 func BenchmarkEnd(b *testing.B) {
-	tr, err := New(Options{Endpoint: "http://127.0.0.1:1", OneIn: 1, Service: "shop", Log: slog.New(slog.DiscardHandler)})
+	tr, err := New(Options{Endpoint: "http://127.0.0.1:1", SampleRatio: 1, Service: "shop",
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -122,6 +122,6 @@ func TestTransport_BufferedResponseThatBreaksOffIsBroken(t *testing.T) {
 
 // left is what is left of the usual memory for responses.
 func left(p *Pool) int64 {
-	used, _ := p.options.Spool.Used()
+	used, _ := p.options.Load().Spool.Used()
 	return defaultMemory - used
 }

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"crypto/tls"
 	"net"
 	"time"
 )
@@ -25,6 +26,7 @@ type conn struct {
 	order      bool          // in use by an order
 	held       bool          // counted by hold
 	binder     binder        // the socket, if it wants to know who uses it; nil = it does not
+	tls        *tls.Config   // by which the upstream was verified; nil = plain
 	returnedAt time.Duration // of the Pool's clock, when it was put back
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sluice/internal/testkit"
 )
 
 // narrow is a listener that lets one connection in. Of others the kernel keeps one waiting, and drops what the rest
@@ -81,7 +83,7 @@ func TestPool_SlowDialTakesAReturnedConnection(t *testing.T) {
 				heard <- string(resp.Body())
 			}
 			go send("/first")
-			eventually(t, "the first has come", func() bool { return server.count("/first") == 1 })
+			testkit.Eventually(t, "the first has come", func() bool { return server.count("/first") == 1 })
 			waits, err := net.Dial("tcp", l.Addr().String())
 			if err != nil {
 				t.Fatal(err)
@@ -89,7 +91,7 @@ func TestPool_SlowDialTakesAReturnedConnection(t *testing.T) {
 			defer waits.Close()
 			go send("/second")
 			only := p.targets.Load().all[0]
-			eventually(t, "the second dials", func() bool {
+			testkit.Eventually(t, "the second dials", func() bool {
 				only.mu.Lock()
 				defer only.mu.Unlock()
 				return only.open == 2 && (!slow || len(only.waiting) == 1)

@@ -45,7 +45,7 @@ func TestPool_SlowDialsLeaveNoConnectionUncounted(t *testing.T) {
 			o := options(urls[0])
 			o.ConnectTimeout, o.ResponseTimeout, o.Timeout, o.MaxConns = within, 50*time.Millisecond, 200*time.Millisecond, 16
 			if scheme == "https" {
-				o.TLS = &tls.Config{RootCAs: roots, ServerName: "example.com"}
+				o.TLS = TLS{CA: roots, ServerName: "example.com"}
 			} else {
 				o.Wrap = func(c net.Conn) net.Conn { aboutAs(within); return c }
 			}
@@ -57,7 +57,7 @@ func TestPool_SlowDialsLeaveNoConnectionUncounted(t *testing.T) {
 			all.Go(func() {
 				for !over.Load() {
 					time.Sleep(30 * time.Millisecond)
-					if err := p.Replace(urls[rand.IntN(2):][:1]); err != nil {
+					if err := replace(p, urls[rand.IntN(2):][:1]); err != nil {
 						t.Error(err)
 					}
 					targets[p.targets.Load().all[0]] = true

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 // silentServer is a listener that writes nothing, and hands out the connections that it accepted.
@@ -42,7 +44,7 @@ func TestPool_CancelledDialEndsInItsHandshake(t *testing.T) {
 	}
 	ctx, end := context.WithCancel(t.Context())
 	go func() { <-came; end() }()
-	if _, err := newDialer(a, time.Hour, nil, nil).dial(ctx, time.Hour); !errors.Is(err, context.Canceled) {
+	if _, err := newDialer(a, &settings{}, nil).dial(ctx, time.Hour); !errors.Is(err, context.Canceled) {
 		t.Errorf("the handshake ended by: %v", err)
 	}
 }
@@ -80,7 +82,7 @@ func TestResolver_CancelledCallerFailsNoOther(t *testing.T) {
 	first, leave := context.WithCancel(t.Context())
 	second, leaveToo := context.WithCancel(t.Context())
 	a := lookUp(first)
-	eventually(t, "the first asks", func() bool { return asked.Load() > 0 })
+	testkit.Eventually(t, "the first asks", func() bool { return asked.Load() > 0 })
 	b, c := lookUp(second), lookUp(t.Context())
 	leaveToo()
 	if err := <-b; !errors.Is(err, context.Canceled) {
@@ -116,7 +118,7 @@ func TestPool_SlowDialMeetsOneStaleConnectionAtMost(t *testing.T) {
 			return
 		}
 		dead := newConn(s, s)
-		eventually(t, "it has ended", func() bool { return !dead.fresh() })
+		testkit.Eventually(t, "it has ended", func() bool { return !dead.fresh() })
 		only.mu.Lock()
 		only.open++
 		*only.inUse(false)++
@@ -127,7 +129,10 @@ func TestPool_SlowDialMeetsOneStaleConnectionAtMost(t *testing.T) {
 	// The look-up does not end, so that the dial is slow.
 	stalled(t)
 	defer p.Close()
-	only.address.host, only.connectTimeout = "shop.example.", 200*time.Millisecond
+	only.address.host = "shop.example."
+	slow := *only.settings.Load()
+	slow.connectTimeout = 200 * time.Millisecond
+	only.settings.Store(&slow)
 	var ended atomic.Bool
 	var all sync.WaitGroup
 	all.Go(func() {

@@ -18,7 +18,7 @@ var (
 // clock's, or was a moment ago. With an error the place is given back.
 func (t *target) ready(c *conn, req *Request, fresh bool, now time.Duration) (*conn, error) {
 	for c != nil {
-		if now-c.returnedAt < t.maxIdle {
+		if now-c.returnedAt < t.settings.Load().maxIdle {
 			return c, nil
 		}
 		var err error
@@ -41,7 +41,7 @@ func (t *target) replace(c *conn, fresh bool) (*conn, error) {
 	switch {
 	case t.retired:
 		t.open--
-		t.leave(c)
+		t.releaseConn(c)
 		return nil, errRetired
 	case len(t.idle) > 0 && !fresh:
 		t.open--
@@ -60,10 +60,11 @@ const (
 
 // maxInUse is how many connections may be in use by orders, or by pages.
 func (t *target) maxInUse(order bool) int {
+	n := t.settings.Load().maxConns
 	if order {
-		return t.maxConns - t.maxConns/pageShare
+		return n - n/pageShare
 	}
-	return t.maxConns - t.maxConns/orderShare
+	return n - n/orderShare
 }
 
 // pop removes an idle connection from the list; nil means that a new one may be opened, and has been counted.
@@ -77,11 +78,12 @@ func (t *target) pop(order, fresh bool) (*conn, error) {
 	if *used >= t.maxInUse(order) {
 		return nil, errFull
 	}
-	if len(t.idle) > 0 && (!fresh || t.open >= t.maxConns) {
+	full := t.open >= t.settings.Load().maxConns
+	if len(t.idle) > 0 && (!fresh || full) {
 		*used++
 		return t.popLast(order), nil
 	}
-	if t.open >= t.maxConns {
+	if full {
 		return nil, errFull
 	}
 	t.open++
@@ -132,16 +134,17 @@ func (t *target) giveBack(c *conn, order bool) {
 	t.queue.serve(t)
 }
 
-// push puts c back, or gives it to the slow dial that has waited longest.
+// push puts c back, or gives it to the slow dial that has waited longest; false where c is to be closed: its target was
+// removed, there are more than there may be now, or it was verified by rules that no longer hold.
 func (t *target) push(c *conn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.retired {
+	if s := t.settings.Load(); t.retired || t.open > s.maxConns || c.tls != s.tls {
 		return false
 	}
-	t.leave(c)
+	t.releaseConn(c)
 	if len(t.waiting) > 0 {
-		t.waiting[0].give(c)
+		t.waiting[0].finishWith(c)
 		t.waiting = slices.Delete(t.waiting, 0, 1)
 		return true
 	}
@@ -160,13 +163,13 @@ func (t *target) drop(c *conn) {
 	c.Close()
 	t.mu.Lock()
 	t.open--
-	t.leave(c)
+	t.releaseConn(c)
 	t.mu.Unlock()
 	t.queue.serve(t)
 }
 
-// leave counts c as in use no more. mu is held.
-func (t *target) leave(c *conn) {
+// releaseConn counts c as in use no more. mu is held.
+func (t *target) releaseConn(c *conn) {
 	*t.inUse(c.order)--
 	if c.held {
 		c.held = false
@@ -189,13 +192,27 @@ func (t *target) dropIdle(old []*conn) {
 func (t *target) reap(now time.Duration) {
 	t.mu.Lock()
 	n := 0
-	for n < len(t.idle) && now-t.idle[n].returnedAt >= t.maxIdle {
+	for n < len(t.idle) && now-t.idle[n].returnedAt >= t.settings.Load().maxIdle {
 		n++
 	}
 	old := slices.Clone(t.idle[:n])
 	t.idle = slices.Delete(t.idle, 0, n)
 	t.mu.Unlock()
 	t.dropIdle(old)
+}
+
+// use puts s into force: for exchanges that begin, and for connections that are put back. Connections that were
+// verified by other rules are closed, idle ones now.
+func (t *target) use(s *settings) {
+	old := t.settings.Swap(s)
+	if old.tls != s.tls {
+		t.mu.Lock()
+		idle := t.idle
+		t.idle = nil
+		t.mu.Unlock()
+		t.dropIdle(idle)
+	}
+	t.queue.serve(t)
 }
 
 // retire closes the idle connections now, and each other one when its exchange ends.

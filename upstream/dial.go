@@ -6,32 +6,22 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
 // dialer opens connections to one target.
 type dialer struct {
 	address
-	resolver       resolver
-	tls            *tls.Config // nil = plain
-	connectTimeout time.Duration
-	wrap           func(net.Conn) net.Conn
+	resolver resolver
+	settings atomic.Pointer[settings]
+	wrap     func(net.Conn) net.Conn
 }
 
-// newDialer makes a dialer. base and wrap may be nil. Certificates are verified unless base switches that off.
-func newDialer(a address, timeout time.Duration, base *tls.Config, wrap func(net.Conn) net.Conn) *dialer {
-	d := &dialer{address: a, connectTimeout: timeout, wrap: wrap}
-	if a.encrypted {
-		d.tls = &tls.Config{MinVersion: tls.VersionTLS12}
-		if base != nil {
-			d.tls = base.Clone()
-		}
-		if d.tls.ServerName == "" {
-			d.tls.ServerName = a.host
-		}
-		d.tls.NextProtos = []string{"http/1.1"}
-		d.tls.Renegotiation = tls.RenegotiateNever
-	}
+// newDialer makes a dialer. wrap may be nil.
+func newDialer(a address, s *settings, wrap func(net.Conn) net.Conn) *dialer {
+	d := &dialer{address: a, wrap: wrap}
+	d.settings.Store(s)
 	return d
 }
 
@@ -46,15 +36,16 @@ func (d *dialer) dial(ctx context.Context, within time.Duration) (*conn, error) 
 	if d.wrap != nil {
 		raw = d.wrap(raw)
 	}
-	s, err := newSocket(raw, d.tls != nil)
+	secure := d.settings.Load().tls
+	s, err := newSocket(raw, secure != nil)
 	if err != nil {
 		raw.Close()
 		return nil, fmt.Errorf("open %s: %w", d.url, err)
 	}
-	if d.tls == nil {
+	if secure == nil {
 		return newConn(s, s), nil
 	}
-	c, err := d.encrypt(ctx, s)
+	c, err := encrypt(ctx, s, secure)
 	if err != nil {
 		raw.Close()
 		return nil, fmt.Errorf("handshake with %s: %w", d.url, err)
@@ -87,12 +78,12 @@ func (d *dialer) dialAny(ctx context.Context) (net.Conn, error) {
 	return nil, err
 }
 
-func (d *dialer) encrypt(ctx context.Context, s *socket) (*conn, error) {
+func encrypt(ctx context.Context, s *socket, secure *tls.Config) (*conn, error) {
 	end, _ := ctx.Deadline()
 	if err := s.SetDeadline(end); err != nil {
 		return nil, err
 	}
-	t := tls.Client(s, d.tls)
+	t := tls.Client(s, secure)
 	if err := t.HandshakeContext(ctx); err != nil {
 		return nil, err
 	}
@@ -100,7 +91,9 @@ func (d *dialer) encrypt(ctx context.Context, s *socket) (*conn, error) {
 		return nil, fmt.Errorf("protocol %q was not asked for", p)
 	}
 	s.written = 0 // the handshake is no part of a request
-	return newConn(s, t), nil
+	c := newConn(s, t)
+	c.tls = secure
+	return c, nil
 }
 
 // dial is the opening of a connection for a request. An upstream whose accept queue is full drops the first packet,
@@ -117,11 +110,11 @@ type dial struct {
 func (t *target) connect(order, fresh bool) (*conn, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	d := &dial{cancel: cancel}
+	d, timeout := &dial{cancel: cancel}, t.settings.Load().connectTimeout
 	if !fresh {
-		defer time.AfterFunc(t.connectTimeout/2, func() { t.takeReturned(d) }).Stop()
+		defer time.AfterFunc(timeout/2, func() { t.takeReturned(d) }).Stop()
 	}
-	c, err := t.dial(ctx, t.connectTimeout)
+	c, err := t.dial(ctx, timeout)
 	given := t.endDial(d, order, err)
 	t.queue.serve(t)
 	switch {
@@ -136,7 +129,7 @@ func (t *target) connect(order, fresh bool) (*conn, error) {
 		given.order, given.returnedAt = order, t.clock.now()
 		return given, nil
 	}
-	t.noteUnreached(err)
+	t.logUnreached(err)
 	return nil, err
 }
 
@@ -147,15 +140,15 @@ func (t *target) takeReturned(d *dial) {
 	n := len(t.idle)
 	switch {
 	case d.ended:
-	case n > 0 && t.clock.now()-t.idle[n-1].returnedAt < t.maxIdle:
-		d.give(t.popLast(false))
+	case n > 0 && t.clock.now()-t.idle[n-1].returnedAt < t.settings.Load().maxIdle:
+		d.finishWith(t.popLast(false))
 	default:
 		t.waiting = append(t.waiting, d)
 	}
 }
 
-// give ends the dial with a connection that was put back. The target's mutex is held.
-func (d *dial) give(c *conn) {
+// finishWith ends the dial with a connection that was put back. The target's mutex is held.
+func (d *dial) finishWith(c *conn) {
 	d.given = c
 	d.cancel()
 }

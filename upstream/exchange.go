@@ -25,7 +25,8 @@ type exchange struct {
 	head      head
 	tunnel    *tunnel // where a 101 leads to; nil = no upgrade was asked for
 	interim   int
-	uploadCut bool // the request's own body stream broke off
+	err       error // why there is no response; nil where none was read
+	uploadCut bool  // the request's own body stream broke off
 }
 
 // disposition is what becomes of the connection after an exchange.
@@ -40,10 +41,11 @@ const (
 
 // run does the exchange. resp holds something only if it returns Answered.
 func (e *exchange) run(req *Request, resp *fasthttp.Response, t *target) (Outcome, disposition) {
-	if req.HTTP.IsBodyStream() && !req.BodyReady && !t.hold(e.conn) {
+	if req.HTTP.IsBodyStream() && !req.BodyReady && !t.holdConn(e.conn) {
 		return Busy, mayReuse
 	}
 	early, err := e.send(req, t.authority)
+	e.err = err
 	switch {
 	case err == errStale:
 		return NotSent, stale
@@ -58,6 +60,7 @@ func (e *exchange) run(req *Request, resp *fasthttp.Response, t *target) (Outcom
 	}
 	for final := early; !final; {
 		if final, err = e.readHead(); err != nil {
+			e.err = err
 			return outcomeOf(err), mustClose
 		}
 	}
@@ -95,6 +98,9 @@ func (e *exchange) readEarlyResponse() bool {
 func (e *exchange) readHead() (final bool, err error) {
 	in := &e.conn.in
 	raw, err := in.head()
+	if err != nil && in.tlsAlert() {
+		err = errSpeaksTLS
+	}
 	if err != nil {
 		return false, err
 	}

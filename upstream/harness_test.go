@@ -317,15 +317,11 @@ func newPool(tb testing.TB, o Options) *Pool {
 	return p
 }
 
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for range 1000 {
-		if is() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("not in ten seconds: " + what)
+// replace gives p other targets.
+func replace(p *Pool, urls []string) error {
+	o := *p.options.Load()
+	o.Targets = urls
+	return p.Reconfigure(o)
 }
 
 func port(a net.Addr) string {

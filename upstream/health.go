@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,8 +63,12 @@ func (h *Health) statuses() (from, to int, err error) {
 	return from, to, nil
 }
 
-// startChecks checks the target until stopChecks.
+// startChecks checks the target until stopChecks. Without a path there are no checks, and the target is up.
 func (t *target) startChecks(h Health) {
+	if h.Path == "" {
+		t.health.down.Store(false)
+		return
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	t.health.stop = stop
 	t.health.done = make(chan struct{})
@@ -76,7 +81,7 @@ func (t *target) startChecks(h Health) {
 			if ctx.Err() != nil {
 				return
 			}
-			t.judge(h, err)
+			t.recordCheck(h, err)
 			select {
 			case <-ctx.Done():
 				return
@@ -91,16 +96,18 @@ func (t *target) stopChecks() {
 	if t.health.stop != nil {
 		t.health.stop()
 		<-t.health.done
+		t.health.stop = nil
 	}
 }
 
-// judge counts one check's result.
-func (t *target) judge(h Health, err error) {
+// recordCheck counts one check's result.
+func (t *target) recordCheck(h Health, err error) {
 	s := &t.health
+	t.faults.set(err)
 	if err != nil {
 		s.passed = 0
 		if s.fails++; s.fails >= h.Fails && !s.down.Swap(true) {
-			t.log.Warn("target is down", "target", t.url, "error", err)
+			t.log.Warn("target is down; requests go to the others", "target", t.url, "error", err, "fix", healthRemedy(err))
 		}
 		return
 	}
@@ -110,6 +117,17 @@ func (t *target) judge(h Health, err error) {
 		t.queue.serve(t)
 	}
 }
+
+// healthRemedy is what to do about a failed check.
+func healthRemedy(err error) string {
+	if errors.Is(err, errUnhealthy) {
+		return "look at the upstream, or correct upstream.health.path and status"
+	}
+	return Remedy(err)
+}
+
+// errUnhealthy is a response that fails a check.
+var errUnhealthy = errors.New("check health")
 
 // check sends one request, on a connection of its own: the pool may be full.
 func (t *target) check(ctx context.Context, h Health) error {
@@ -132,11 +150,11 @@ func (t *target) check(ctx context.Context, h Health) error {
 	bounds := timeouts{response: h.Timeout, total: h.Timeout}
 	e := exchange{conn: c, start: start, timeouts: bounds, maxBody: defaultMaxAnswer}
 	if outcome, _ := e.run(req, resp, t); outcome != Answered {
-		return fmt.Errorf("check health: no response (%s)", outcome)
+		return fmt.Errorf("check health: no response (%s): %w", outcome, cmp.Or(e.err, errUnhealthy))
 	}
 	from, to, err := h.statuses()
 	if code := resp.StatusCode(); err == nil && (code < from || code > to) {
-		err = fmt.Errorf("check health: status %d", code)
+		err = fmt.Errorf("%w: status %d", errUnhealthy, code)
 	}
 	return err
 }
@@ -172,6 +190,9 @@ func (e *ejection) failed(now time.Duration) (ejected time.Duration) {
 	return ejected
 }
 
+// failing reports whether the target was ejected and has not been reached since.
+func (e *ejection) failing() bool { return e.fails.Load() >= ejectAfter }
+
 // reached forgets all failures; it reports whether the target had been ejected.
 func (e *ejection) reached() bool {
 	if e.fails.Load() == 0 {
@@ -179,16 +200,4 @@ func (e *ejection) reached() bool {
 	}
 	e.until.Store(0)
 	return e.fails.Swap(0) >= ejectAfter
-}
-
-func (t *target) noteUnreached(err error) {
-	if ejected := t.ejection.failed(t.clock.now()); ejected > 0 {
-		t.log.Warn("target cannot be connected to", "target", t.url, "ejected_for", ejected, "error", err)
-	}
-}
-
-func (t *target) noteReached() {
-	if t.ejection.reached() {
-		t.log.Info("target can be connected to again", "target", t.url)
-	}
 }

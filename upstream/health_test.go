@@ -73,7 +73,7 @@ func TestHealth_UnhealthyTargetGetsNoRequest(t *testing.T) {
 	if st := p.Targets(); st[0].Healthy || !st[1].Healthy {
 		t.Errorf("%+v", st)
 	}
-	if err := p.Replace([]string{sick.url()}); err != nil {
+	if err := replace(p, []string{sick.url()}); err != nil {
 		t.Fatal(err)
 	}
 	if outcome, resp := sendOrder(p, "POST", "/last"); outcome != Answered || resp.StatusCode() != 503 {
@@ -160,6 +160,12 @@ func TestMetrics_CountEveryOutcome(t *testing.T) {
 		"held_connections shop": 0, "held_connections dead": 0, "spooled_bytes memory": 0, "spooled_bytes file": 0,
 		"requests_total capped shop": 0, "requests_total capped dead": 0,
 		"waits_total served": 0, "waits_total timed_out": 0, "waits_total full": 0, "up shop": 1, "up dead": 1,
+		"connect_errors_total name shop": 0, "connect_errors_total refused shop": 1,
+		"connect_errors_total timeout shop": 0, "connect_errors_total certificate shop": 0,
+		"connect_errors_total tls shop": 0, "connect_errors_total other shop": 0,
+		"connect_errors_total name dead": 0, "connect_errors_total refused dead": 1,
+		"connect_errors_total timeout dead": 0, "connect_errors_total certificate dead": 0,
+		"connect_errors_total tls dead": 0, "connect_errors_total other dead": 0,
 		"request_duration_seconds shop": 5, "request_duration_seconds dead": 0, // only of what was written
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -65,7 +65,7 @@ func (c *counters) count(o Outcome, resp *fasthttp.Response, took time.Duration)
 }
 
 // descriptions are the metrics' names. They are made once for each Pool.
-type descriptions struct{ requests, duration, inFlight, up, waiting, waits, held, spooled *prometheus.Desc }
+type descriptions struct{ requests, duration, inFlight, up, waiting, waits, held, spooled, faults *prometheus.Desc }
 
 func describe() descriptions {
 	d := func(name, help string, labels ...string) *prometheus.Desc {
@@ -82,6 +82,8 @@ func describe() descriptions {
 		held: d("held_connections",
 			"Connections that clients hold: streams, tunnels, uploads, and responses without room in the spool.", "target"),
 		spooled: d("spooled_bytes", "Memory and file that hold what slow clients have not read.", "in"),
+		faults: d("connect_errors_total", "Connections to a target that could not be opened, by cause.",
+			"target", "cause"),
 		waits: d("waits_total",
 			"Waits for a connection, by how they ended: served, timed_out, or full: no room to wait.", "end"),
 	}
@@ -97,16 +99,16 @@ func (p *Pool) Describe(ch chan<- *prometheus.Desc) {
 	ch <- p.desc.waits
 	ch <- p.desc.held
 	ch <- p.desc.spooled
+	ch <- p.desc.faults
 }
 
 // Collect implements prometheus.Collector.
 func (p *Pool) Collect(ch chan<- prometheus.Metric) {
-	now := p.clock.now()
 	p.emit(ch, p.desc.waiting, prometheus.GaugeValue, float64(p.queue.lengths[0].Load()+p.queue.lengths[1].Load()))
 	for end, name := range waitEnds {
 		p.emit(ch, p.desc.waits, prometheus.CounterValue, float64(p.queue.ends[end].Load()), name)
 	}
-	memory, file := p.options.Spool.Used()
+	memory, file := p.options.Load().Spool.Used()
 	p.emit(ch, p.desc.spooled, prometheus.GaugeValue, float64(memory), "memory")
 	p.emit(ch, p.desc.spooled, prometheus.GaugeValue, float64(file), "file")
 	for _, t := range p.targets.Load().all {
@@ -123,8 +125,11 @@ func (p *Pool) Collect(ch chan<- prometheus.Metric) {
 		for i := range c.unanswered {
 			p.emit(ch, p.desc.requests, prometheus.CounterValue, float64(c.unanswered[i].Load()), t.url, unanswered[i])
 		}
+		for i, n := range t.faults.counts() {
+			p.emit(ch, p.desc.faults, prometheus.CounterValue, float64(n), t.url, causeNames[i])
+		}
 		up := 0.0
-		if t.usable(now) {
+		if !t.health.down.Load() && !t.ejection.failing() {
 			up = 1
 		}
 		p.emit(ch, p.desc.up, prometheus.GaugeValue, up, t.url)

@@ -1,7 +1,10 @@
 package upstream
 
 import (
+	"cmp"
 	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -25,12 +28,63 @@ type Options struct {
 	Health          Health
 	MaxAnswer       int          // bytes of a response that is read whole, more is Broken; 0 = 8 MiB
 	Spool           *spool.Store // where responses wait for slow clients; nil = 64 MiB of memory, and no file
-	TLS             *tls.Config  // for https targets; nil = the system's roots
+	TLS             TLS          // of https targets
 	Logger          *slog.Logger // changes of state only; nil = none
 
 	// Wrap gets every new connection, below TLS, and returns what is used in its place. That must be a syscall.Conn
 	// too and must not read ahead: a connection is probed through it before it is used again. nil = none.
 	Wrap func(net.Conn) net.Conn
+}
+
+// TLS says how the certificates of https targets are verified.
+type TLS struct {
+	CA         string // certificates in PEM, in place of the system's; "" = those of the system
+	ServerName string // that the certificate must be for, and SNI; "" = the host of the target's URL
+	Insecure   bool   // accept any certificate
+}
+
+// Config is for connections to host.
+func (o TLS) Config(host string) (*tls.Config, error) {
+	c := &tls.Config{
+		MinVersion: tls.VersionTLS12, ServerName: cmp.Or(o.ServerName, host), InsecureSkipVerify: o.Insecure,
+		NextProtos: []string{"http/1.1"}, Renegotiation: tls.RenegotiateNever,
+	}
+	if o.CA != "" {
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM([]byte(o.CA)) {
+			return nil, errors.New("read CA: no certificate in PEM")
+		}
+	}
+	return c, nil
+}
+
+// settings are the options of one target that Reconfigure may change. They are replaced, never changed.
+type settings struct {
+	timeouts
+	connectTimeout time.Duration
+	maxConns       int
+	maxIdle        time.Duration
+	retry          bool
+	secured        TLS
+	tls            *tls.Config // nil = plain; the same as before while secured is
+}
+
+// settingsOf are those of o for a target at a, in place of old, which may be nil.
+func settingsOf(o *Options, a address, old *settings) (*settings, error) {
+	s := &settings{
+		timeouts:       timeouts{response: o.ResponseTimeout, total: o.Timeout},
+		connectTimeout: o.ConnectTimeout, maxConns: o.MaxConns, maxIdle: o.IdleConnTimeout,
+		retry: o.Retry == "connect", secured: o.TLS,
+	}
+	var err error
+	switch {
+	case !a.encrypted:
+	case old != nil && old.secured == o.TLS:
+		s.tls = old.tls
+	default:
+		s.tls, err = o.TLS.Config(a.host)
+	}
+	return s, err
 }
 
 const (

@@ -146,7 +146,7 @@ func TestHealth_ChangesAfterSoManyResultsInARow(t *testing.T) {
 		{bad, false}, {bad, false}, {nil, false}, {bad, false}, {bad, false}, {bad, true},
 		{nil, true}, {bad, true}, {nil, true}, {nil, false},
 	} {
-		x.judge(h, step.err)
+		x.recordCheck(h, step.err)
 		if got := x.health.down.Load(); got != step.down {
 			t.Fatalf("step %d: down is %v", i, got)
 		}

@@ -12,6 +12,7 @@
 package upstream
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -26,13 +27,13 @@ import (
 
 // Pool is the upstream: its targets, and the connections to them. It is safe for concurrent use.
 type Pool struct {
-	options Options
+	options atomic.Pointer[Options]
 	clock   clock
 	queue   *queue
 	desc    descriptions
 	targets atomic.Pointer[targets]
 
-	mu      sync.Mutex // of Replace and Close
+	mu      sync.Mutex // of Reconfigure and Close
 	closed  bool
 	stop    chan struct{}
 	stopped chan struct{}
@@ -53,19 +54,15 @@ func New(o Options) (*Pool, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	p := &Pool{
-		options: o,
 		clock:   clock{epoch: time.Now()},
 		desc:    describe(),
 		stop:    make(chan struct{}),
 		stopped: make(chan struct{}),
 	}
-	p.queue = &queue{max: o.MaxPending, targets: &p.targets, clock: p.clock}
-	pick, err := policyNamed(o.Policy)
-	if err != nil {
-		return nil, err
-	}
-	p.targets.Store(&targets{next: new(atomic.Uint64), pick: pick})
-	if err := p.Replace(o.Targets); err != nil {
+	p.queue = &queue{targets: &p.targets, clock: p.clock}
+	p.options.Store(&o)
+	p.targets.Store(&targets{next: new(atomic.Uint64)})
+	if err := p.Reconfigure(o); err != nil {
 		return nil, err
 	}
 	go p.reapIdle()
@@ -89,7 +86,7 @@ func (p *Pool) Acquire(req *Request) bool {
 	p.Release(req)
 	for {
 		s := search{ts: p.targets.Load()}
-		req.place, _ = p.find(req, &s, p.clock.now())
+		req.place, _ = p.acquirePlace(req, &s, p.clock.now())
 		if req.place.target != nil || s.waited || s.ts == p.targets.Load() {
 			return req.place.target != nil
 		}
@@ -108,12 +105,13 @@ func (p *Pool) Release(req *Request) {
 // send tries one target after another while it is certain that nothing was written.
 func (p *Pool) send(req *Request, resp *fasthttp.Response, tun *tunnel) Outcome {
 	req.Target = ""
+	o := p.options.Load()
 	s := search{ts: p.targets.Load()}
 	start, acquired := p.clock.now(), false
-	for now := start; now-start < p.options.Timeout; now = p.clock.now() {
+	for now := start; now-start < o.Timeout; now = p.clock.now() {
 		at, outcome := req.place, Answered
 		if at.target == nil {
-			at, outcome = p.find(req, &s, now)
+			at, outcome = p.acquirePlace(req, &s, now)
 		} else {
 			req.place, acquired = place{}, true
 		}
@@ -134,7 +132,7 @@ func (p *Pool) send(req *Request, resp *fasthttp.Response, tun *tunnel) Outcome 
 		switch current := p.targets.Load(); {
 		case current != s.ts: // the target was removed meanwhile
 			s = search{ts: current, waited: s.waited, until: s.until}
-		case at.target == nil, p.options.Retry == "off":
+		case at.target == nil, o.Retry == "off":
 			return NotSent
 		default:
 			s.bar(at.target)
@@ -159,10 +157,10 @@ func (s *search) bar(t *target) {
 	}
 }
 
-// find returns a place at the target that the policy chooses, or at another one that has a place; or it waits for one.
-// Without a place the outcome is Busy, or NotSent where no target is left.
-func (p *Pool) find(req *Request, s *search, now time.Duration) (place, Outcome) {
-	if p.options.Retry == "off" && s.barred == 0 {
+// acquirePlace returns a place at the target that the policy chooses, or at another one that has a place; or it waits
+// for one. Without a place the outcome is Busy, or NotSent where no target is left.
+func (p *Pool) acquirePlace(req *Request, s *search, now time.Duration) (place, Outcome) {
+	if p.options.Load().Retry == "off" && s.barred == 0 {
 		s.barred = ^(uint64(1) << s.ts.choose(0, req.ClientKey, now))
 	}
 	if s.barred != 0 && s.ts.choose(s.barred, req.ClientKey, now) < 0 {
@@ -193,7 +191,7 @@ func (p *Pool) find(req *Request, s *search, now time.Duration) (place, Outcome)
 // await waits until a connection comes free.
 func (p *Pool) await(req *Request, s *search, now time.Duration) (place, Outcome) {
 	if !s.waited {
-		s.waited, s.until = true, now+p.options.QueueTimeout
+		s.waited, s.until = true, now+p.options.Load().QueueTimeout
 	}
 	if s.until <= now {
 		return place{}, Busy
@@ -213,21 +211,21 @@ func (p *Pool) await(req *Request, s *search, now time.Duration) (place, Outcome
 }
 
 // Spool is where responses wait for slow clients.
-func (p *Pool) Spool() *spool.Store { return p.options.Spool }
+func (p *Pool) Spool() *spool.Store { return p.options.Load().Spool }
 
 // State is the state of one target.
 type State struct {
 	Target   string
-	Healthy  bool // passes its health checks, or has none
-	Ejected  bool // out of the choice for a while, after connect errors
-	InFlight int  // requests
-	Open     int  // connections, idle ones included
-	Idle     int  // connections
+	Healthy  bool   // passes its health checks, or has none
+	Ejected  bool   // after connect errors, and it was not reached since
+	InFlight int    // requests
+	Open     int    // connections, idle ones included
+	Idle     int    // connections
+	Fault    string // why it cannot be used, and what to do about it; "" = it can, as far as is known
 }
 
 // Targets returns the state of every target, in the order of the configuration.
 func (p *Pool) Targets() []State {
-	now := p.clock.now()
 	all := p.targets.Load().all
 	states := make([]State, 0, len(all))
 	for _, t := range all {
@@ -235,70 +233,89 @@ func (p *Pool) Targets() []State {
 		open, idle := t.open, len(t.idle)
 		t.mu.Unlock()
 		states = append(states, State{
-			Target: t.url, Healthy: !t.health.down.Load(), Ejected: t.ejection.active(now),
-			InFlight: int(t.counters.inFlight.Load()), Open: open, Idle: idle,
+			Target: t.url, Healthy: !t.health.down.Load(), Ejected: t.ejection.failing(),
+			InFlight: int(t.counters.inFlight.Load()), Open: open, Idle: idle, Fault: t.faults.text(),
 		})
 	}
 	return states
 }
 
-var errPoolClosed = errors.New("replace targets: pool is closed")
+var errPoolClosed = errors.New("reconfigure upstream: pool is closed")
 
-// Replace replaces the targets. A target that stays keeps its connections, health and counters; one that is removed
-// finishes the exchanges it has. An error changes nothing.
-func (p *Pool) Replace(urls []string) error {
+// Reconfigure replaces the options, but those that a Pool keeps for its life: MaxAnswer, Spool, Logger and Wrap. A
+// target that stays keeps its connections, health and counters; one that is removed finishes the exchanges it has.
+// Exchanges under way go on by the options they have begun with. An error changes nothing.
+func (p *Pool) Reconfigure(o Options) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	pick, err := policyNamed(o.Policy)
+	if err != nil {
+		return err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return errPoolClosed
 	}
+	before := p.options.Load()
+	o.MaxAnswer, o.Spool, o.Logger, o.Wrap = before.MaxAnswer, before.Spool, before.Logger, before.Wrap
 	old := p.targets.Load()
-	next := &targets{next: old.next, pick: old.pick}
-	added, err := p.addTargets(next, old, urls)
+	next := &targets{next: old.next, pick: pick}
+	use, err := p.addTargets(next, old, &o)
 	if err != nil {
 		return err
 	}
-	if p.options.Health.Path != "" {
-		for _, t := range added {
-			t.startChecks(p.options.Health)
+	p.options.Store(&o)
+	p.queue.max.Store(int64(o.MaxPending))
+	for _, t := range next.all {
+		if old.targetFor(t.url) == nil || o.Health != before.Health {
+			t.stopChecks()
+			t.startChecks(o.Health)
 		}
 	}
 	p.targets.Store(next)
-	for _, t := range added {
-		p.queue.serve(t)
+	for i, t := range next.all {
+		t.use(use[i])
 	}
 	for _, t := range old.all {
-		if next.find(t.url) == nil {
+		if next.targetFor(t.url) == nil {
 			t.stop()
 		}
 	}
 	return nil
 }
 
-// addTargets adds the targets of urls to next, those of old where it has them, and returns the new ones.
-func (p *Pool) addTargets(next, old *targets, urls []string) (added []*target, err error) {
-	if len(urls) == 0 || len(urls) > maxTargets {
-		return nil, fmt.Errorf("read targets: there are %d, not 1 to %d", len(urls), maxTargets)
+// addTargets adds the targets of o to next, those of old where it has them, and returns the settings of each.
+func (p *Pool) addTargets(next, old *targets, o *Options) (use []*settings, err error) {
+	if len(o.Targets) == 0 || len(o.Targets) > maxTargets {
+		return nil, fmt.Errorf("read targets: there are %d, not 1 to %d", len(o.Targets), maxTargets)
 	}
-	for _, u := range urls {
-		if next.find(u) != nil {
+	for _, u := range o.Targets {
+		if next.targetFor(u) != nil {
 			return nil, fmt.Errorf("read target %q: given twice", u)
 		}
-		t := old.find(u)
-		if t == nil {
-			a, err := parseAddress(u)
-			if err != nil {
-				return nil, err
-			}
-			t = p.newTarget(a)
-			added = append(added, t)
+		a, err := parseAddress(u)
+		if err != nil {
+			return nil, err
 		}
-		next.all = append(next.all, t)
+		t, had := old.targetFor(u), (*settings)(nil)
+		if t != nil {
+			had = t.settings.Load()
+		}
+		s, err := settingsOf(o, a, had)
+		if err != nil {
+			return nil, err
+		}
+		if t == nil {
+			t = p.newTarget(a, s, o)
+		}
+		next.all, use = append(next.all, t), append(use, s)
 	}
-	return added, nil
+	return use, nil
 }
 
-func (ts *targets) find(url string) *target {
+func (ts *targets) targetFor(url string) *target {
 	for _, t := range ts.all {
 		if t.url == url {
 			return t
@@ -307,37 +324,39 @@ func (ts *targets) find(url string) *target {
 	return nil
 }
 
-func (p *Pool) newTarget(a address) *target {
-	o := &p.options
+func (p *Pool) newTarget(a address, s *settings, o *Options) *target {
 	t := &target{
-		dialer:   newDialer(a, o.ConnectTimeout, o.TLS, o.Wrap),
-		timeouts: timeouts{response: o.ResponseTimeout, total: o.Timeout},
-		maxConns: o.MaxConns,
-		maxIdle:  o.IdleConnTimeout,
-		maxBody:  o.MaxAnswer,
-		retry:    o.Retry == "connect",
-		store:    o.Spool,
-		queue:    p.queue,
-		clock:    p.clock,
-		log:      o.Logger,
+		dialer:  newDialer(a, s, o.Wrap),
+		maxBody: o.MaxAnswer,
+		store:   o.Spool,
+		queue:   p.queue,
+		clock:   p.clock,
+		log:     o.Logger,
 	}
 	t.counters.took = newDurations(t.url)
 	return t
-
 }
 
-// reapIdle closes old idle connections until Close.
+// maxReapPause bounds the time until a lower IdleConnTimeout is heeded.
+const maxReapPause = time.Second
+
+// reapIdle closes old idle connections, and tries ejected targets again, until Close.
 func (p *Pool) reapIdle() {
 	defer close(p.stopped)
-	tick := time.NewTicker(max(p.options.IdleConnTimeout/2, time.Millisecond))
-	defer tick.Stop()
+	var probes sync.WaitGroup
+	defer probes.Wait()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	for {
+		pause := time.NewTimer(min(max(p.options.Load().IdleConnTimeout/2, time.Millisecond), maxReapPause))
 		select {
 		case <-p.stop:
+			pause.Stop()
 			return
-		case <-tick.C:
+		case <-pause.C:
 			for _, t := range p.targets.Load().all {
 				t.reap(p.clock.now())
+				t.retryEjected(ctx, &probes)
 			}
 		}
 	}

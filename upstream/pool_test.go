@@ -93,16 +93,16 @@ func TestPool_OldIdleConnectionIsClosed(t *testing.T) {
 	mustAnswer(t, p, "/1")
 	target := p.targets.Load().all[0]
 	used := target.idle[0].returnedAt
-	target.reap(used + target.maxIdle - 1)
+	target.reap(used + target.settings.Load().maxIdle - 1)
 	if st := p.Targets()[0]; st.Idle != 1 {
 		t.Errorf("closed too early: %+v", st)
 	}
-	target.reap(used + target.maxIdle)
+	target.reap(used + target.settings.Load().maxIdle)
 	if st := p.Targets()[0]; st.Idle != 0 || st.Open != 0 {
 		t.Errorf("not closed: %+v", st)
 	}
 	mustAnswer(t, p, "/2")
-	target.idle[0].returnedAt -= target.maxIdle // as if it had been used long ago
+	target.idle[0].returnedAt -= target.settings.Load().maxIdle // as if it had been used long ago
 	mustAnswer(t, p, "/3")
 	if n, most := server.total(); n != 3 || most != 1 {
 		t.Errorf("%d orders came, one %d times", n, most)
@@ -128,15 +128,15 @@ func TestPool_ReplaceLosesNothing(t *testing.T) {
 	go func() { o, _ := sendOrder(p, "POST", "/old"); under <- o }()
 	<-arrived
 	removed := p.targets.Load().all[0]
-	if err := p.Replace([]string{stays.url()}); err != nil {
+	if err := replace(p, []string{stays.url()}); err != nil {
 		t.Fatal(err)
 	}
 	mustAnswer(t, p, "/new")
 	kept := p.targets.Load().all[0]
-	if err := p.Replace([]string{"nonsense"}); err == nil || p.targets.Load().all[0] != kept {
+	if err := replace(p, []string{"nonsense"}); err == nil || p.targets.Load().all[0] != kept {
 		t.Errorf("a bad target changed something: %v", err)
 	}
-	if err := p.Replace([]string{old.url(), stays.url()}); err != nil || p.targets.Load().all[1] != kept {
+	if err := replace(p, []string{old.url(), stays.url()}); err != nil || p.targets.Load().all[1] != kept {
 		t.Errorf("a target that stays was made anew: %v", err)
 	}
 	close(leave)
@@ -175,7 +175,7 @@ func TestPool_RequestsFlowWhileTargetsAreReplaced(t *testing.T) {
 		if i%2 == 0 {
 			urls = []string{b.url()}
 		}
-		if err := p.Replace(urls); err != nil {
+		if err := replace(p, urls); err != nil {
 			t.Error(err)
 		}
 		mustAnswer(t, p, fmt.Sprintf("/main/%d", i))
@@ -195,7 +195,7 @@ func TestPool_ClosedPoolSendsNothing(t *testing.T) {
 	if st := p.Targets()[0]; st.Open != 0 {
 		t.Errorf("connections left: %+v", st)
 	}
-	if err := p.Replace([]string{server.url()}); err == nil {
+	if err := replace(p, []string{server.url()}); err == nil {
 		t.Error("targets of a closed pool were replaced")
 	}
 	p.Close()

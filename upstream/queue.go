@@ -49,7 +49,7 @@ var waitEnds = [numWaitEnds]string{"served", "timed_out", "full"}
 
 // queue holds the requests of one Pool that wait for a connection. It is safe for concurrent use.
 type queue struct {
-	max     int // requests of both lines
+	max     atomic.Int64 // requests of both lines
 	targets *atomic.Pointer[targets]
 	clock   clock
 	lengths [2]atomic.Int32 // of the lines
@@ -100,7 +100,7 @@ func (q *queue) wait(w *waiter, d time.Duration) (place, bool) {
 func (q *queue) join(w *waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed || q.lines[0].Len()+q.lines[1].Len() >= q.max {
+	if q.closed || int64(q.lines[0].Len()+q.lines[1].Len()) >= q.max.Load() {
 		return false
 	}
 	w.granted = make(chan place, 1)
@@ -156,7 +156,7 @@ func (q *queue) grant(t *target) {
 		if orders != nil && (pages == nil || orders.seq < pages.seq) {
 			pages, orders = orders, pages
 		}
-		if !q.give(pages, t) && !q.give(orders, t) {
+		if !q.grantTo(pages, t) && !q.grantTo(orders, t) {
 			return
 		}
 	}
@@ -172,8 +172,8 @@ func (q *queue) first(order bool, t *target) *waiter {
 	return nil
 }
 
-// give gives w a place of t, if t has one for it. w may be nil.
-func (q *queue) give(w *waiter, t *target) bool {
+// grantTo gives w a place of t, if t has one for it. w may be nil.
+func (q *queue) grantTo(w *waiter, t *target) bool {
 	if w == nil {
 		return false
 	}

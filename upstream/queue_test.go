@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/internal/testkit"
 )
 
 // holding is an upstream whose requests wait until they are let go, one after the other.
@@ -49,7 +51,7 @@ func TestQueue_FirstToComeIsServedFirst(t *testing.T) {
 	const n = 20
 	for i := range n {
 		pageTo(p, fmt.Sprintf("/%d", i), ends)
-		eventually(t, "it waits", func() bool { return waits(p) == i && p.Targets()[0].InFlight == 1 })
+		testkit.Eventually(t, "it waits", func() bool { return waits(p) == i && p.Targets()[0].InFlight == 1 })
 	}
 	for i := range n {
 		if got, want := <-arrived, fmt.Sprintf("/%d", i); got != want {
@@ -75,7 +77,7 @@ func TestQueue_IsBounded(t *testing.T) {
 	pageTo(p, "/first", ends)
 	<-arrived
 	pageTo(p, "/second", ends)
-	eventually(t, "it waits", func() bool { return waits(p) == 1 })
+	testkit.Eventually(t, "it waits", func() bool { return waits(p) == 1 })
 	if outcome := p.Send(newPage("/third"), new(fasthttp.Response)); outcome != Busy {
 		t.Errorf("no room to wait: %v", outcome)
 	}
@@ -110,7 +112,7 @@ func TestQueue_OrderDoesNotWaitBehindPages(t *testing.T) {
 	for i := range pages {
 		pageTo(p, fmt.Sprintf("/page/%d", i), ends)
 	}
-	eventually(t, "the others wait", func() bool { return waits(p) == pages-3 })
+	testkit.Eventually(t, "the others wait", func() bool { return waits(p) == pages-3 })
 	for range 3 {
 		<-arrived
 	}
@@ -135,8 +137,8 @@ func TestQueue_NewTargetServesIt(t *testing.T) {
 	pageTo(p, "/first", ends)
 	<-arrived
 	pageTo(p, "/second", ends)
-	eventually(t, "it waits", func() bool { return waits(p) == 1 })
-	if err := p.Replace([]string{full.url(), added.url()}); err != nil {
+	testkit.Eventually(t, "it waits", func() bool { return waits(p) == 1 })
+	if err := replace(p, []string{full.url(), added.url()}); err != nil {
 		t.Fatal(err)
 	}
 	if outcome := <-ends; outcome != Answered || added.count("/second") != 1 {
@@ -167,7 +169,7 @@ func TestQueue_CloseEndsAllWaits(t *testing.T) {
 	pageTo(p, "/first", ends)
 	<-arrived
 	pageTo(p, "/second", ends)
-	eventually(t, "it waits", func() bool { return waits(p) == 1 })
+	testkit.Eventually(t, "it waits", func() bool { return waits(p) == 1 })
 	p.Close()
 	if outcome := <-ends; outcome != Busy {
 		t.Errorf("after Close: %v", outcome)
@@ -192,9 +194,9 @@ func TestQueue_ClientThatLeftIsPassedOver(t *testing.T) {
 	late.Client = gone{}
 	goneEnds := make(chan Outcome)
 	go func() { goneEnds <- p.Send(late, new(fasthttp.Response)) }()
-	eventually(t, "it waits", func() bool { return waits(p) == 1 })
+	testkit.Eventually(t, "it waits", func() bool { return waits(p) == 1 })
 	pageTo(p, "/last", ends)
-	eventually(t, "it waits too", func() bool { return waits(p) == 2 })
+	testkit.Eventually(t, "it waits too", func() bool { return waits(p) == 2 })
 	letGo <- struct{}{}
 	if outcome := <-goneEnds; outcome != Busy {
 		t.Errorf("the client that left: %v", outcome)

@@ -106,6 +106,15 @@ func (r *responseReader) head() ([]byte, error) {
 	}
 }
 
+// tlsAlert reports whether the upstream has answered with an alert of TLS (RFC 8446, section 5.1).
+func (r *responseReader) tlsAlert() bool {
+	if r.buffered() < 2 {
+		return false
+	}
+	start, _ := r.buf.Peek(2)
+	return start[0] == 21 && start[1] == 3
+}
+
 // line consumes one line, which must end in CRLF, and returns it without its end. It is valid until the next read.
 func (r *responseReader) line(most int) ([]byte, error) {
 	line, err := r.buf.ReadSlice('\n')

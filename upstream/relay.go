@@ -131,7 +131,7 @@ func (s *stream) pump() {
 		s.mu.Lock()
 		switch {
 		case err == spool.ErrFull && !s.closed:
-			if s.pumping = false; !s.target.hold(s.conn) {
+			if s.pumping = false; !s.target.holdConn(s.conn) {
 				s.end(errManyStreams)
 			}
 		case err != nil || s.body.done || s.closed:
@@ -195,9 +195,9 @@ const heldShare = 2
 // maxHeld is how many connections may be held.
 func (t *target) maxHeld() int { return max(1, t.maxInUse(false)/heldShare) }
 
-// hold counts c, which is in use, as held for as long as a client likes; false = there are too many. Orders are limited
-// elsewhere.
-func (t *target) hold(c *conn) bool {
+// holdConn counts c, which is in use, as held for as long as a client likes; false = there are too many. Orders are
+// limited elsewhere.
+func (t *target) holdConn(c *conn) bool {
 	if c.order || c.held {
 		return true
 	}

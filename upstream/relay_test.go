@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/internal/testkit"
 	"sluice/upstream/spool"
 )
 
@@ -64,7 +65,7 @@ func TestRelay_SlowClientFreesTheConnection(t *testing.T) {
 		o.Spool = spool.New(spool.Options{Memory: 64 << 10, File: 1 << 30, Dir: dir})
 		p := newPool(t, o)
 		resp := begin(t, p, target)
-		eventually(t, "the connection is free", func() bool {
+		testkit.Eventually(t, "the connection is free", func() bool {
 			st := p.Targets()[0]
 			return st.InFlight == 0 && st.Idle == 1
 		})
@@ -101,10 +102,10 @@ func TestRelay_WithoutRoomTheConnectionIsHeld(t *testing.T) {
 	var slow []*fasthttp.Response
 	for i := range 3 {
 		slow = append(slow, begin(t, p, "/chunked"))
-		eventually(t, "it is held", func() bool { return held() == i+1 })
+		testkit.Eventually(t, "it is held", func() bool { return held() == i+1 })
 	}
 	cut := begin(t, p, "/chunked")
-	eventually(t, "one more is ended", func() bool { return p.Targets()[0].InFlight == 3 })
+	testkit.Eventually(t, "one more is ended", func() bool { return p.Targets()[0].InFlight == 3 })
 	if n, err := io.Copy(io.Discard, cut.BodyStream()); !errors.Is(err, errManyStreams) || n >= int64(len(page)) {
 		t.Errorf("one more: %d bytes, %v", n, err)
 	}
@@ -171,9 +172,9 @@ func TestRelay_CloseEndsReadingAhead(t *testing.T) {
 	o.Spool = spool.New(spool.Options{Memory: 64 << 10, File: 1 << 30, Dir: t.TempDir()})
 	p := newPool(t, o)
 	resp := begin(t, p, "/")
-	eventually(t, "it is read ahead", func() bool { _, file := o.Spool.Used(); return file > 512<<10 })
+	testkit.Eventually(t, "it is read ahead", func() bool { _, file := o.Spool.Used(); return file > 512<<10 })
 	resp.CloseBodyStream()
-	eventually(t, "all is given back", func() bool {
+	testkit.Eventually(t, "all is given back", func() bool {
 		memory, file := o.Spool.Used()
 		st := p.Targets()[0]
 		return memory+file == 0 && st.InFlight == 0 && st.Open == 0
@@ -187,7 +188,7 @@ func TestRelay_ResponseThatBreaksOffIsNotWhole(t *testing.T) {
 	o.Spool = spool.New(spool.Options{Memory: 1 << 20, File: 1 << 30, Dir: t.TempDir()})
 	p := newPool(t, o)
 	resp := begin(t, p, "/cut")
-	eventually(t, "it has ended", func() bool { return p.Targets()[0].InFlight == 0 })
+	testkit.Eventually(t, "it has ended", func() bool { return p.Targets()[0].InFlight == 0 })
 	rest, err := io.ReadAll(resp.BodyStream())
 	if !errors.Is(err, io.ErrUnexpectedEOF) || string(rest) != page[3:] {
 		t.Errorf("%d bytes, %v", len(rest), err)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/internal/testkit"
 )
 
 // The last known addresses stand also where the resolver does not fail but hang: a dial that had spent its time in
@@ -65,7 +67,7 @@ func TestResolver_ResultSlowerThanADialIsUsed(t *testing.T) {
 			knowing(t, func() { time.Sleep(5 * patience) })
 			d := named(t, l, patience)
 			d.resolver.known = known
-			eventually(t, "a dial comes through", func() bool { return d.dialed(t.Context()) == nil })
+			testkit.Eventually(t, "a dial comes through", func() bool { return d.dialed(t.Context()) == nil })
 		})
 	}
 }
@@ -80,7 +82,7 @@ func TestResolver_LookUpEndsWithItsTarget(t *testing.T) {
 	if outcome := p.Send(smallOrder(), &fasthttp.Response{}); outcome != NotSent || asked.Load() == 0 {
 		t.Fatalf("%v, and asked %d times", outcome, asked.Load())
 	}
-	if err := p.Replace([]string{"http://127.0.0.1:1"}); err != nil {
+	if err := replace(p, []string{"http://127.0.0.1:1"}); err != nil {
 		t.Fatal(err)
 	}
 	if removed.resolver.pending != nil {
@@ -96,14 +98,14 @@ func named(t *testing.T, l net.Listener, timeout time.Duration) *dialer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newDialer(a, timeout, nil, nil)
+	d := newDialer(a, &settings{connectTimeout: timeout}, nil)
 	t.Cleanup(d.resolver.close)
 	return d
 }
 
 // dialed opens a connection and closes it.
 func (d *dialer) dialed(ctx context.Context) error {
-	c, err := d.dial(ctx, d.connectTimeout)
+	c, err := d.dial(ctx, d.settings.Load().connectTimeout)
 	if err == nil {
 		c.Close()
 	}

@@ -276,7 +276,12 @@ func TestTransport_InterruptedWriteGoesOnWhereItStopped(t *testing.T) {
 	}
 	p := newPool(t, options(server.url()))
 	target := p.targets.Load().all[0]
-	e := exchange{timeouts: target.timeouts, maxBody: target.maxBody, conn: newConn(s, s), start: time.Now()}
+	e := exchange{
+		timeouts: target.settings.Load().timeouts,
+		maxBody:  target.maxBody,
+		conn:     newConn(s, s),
+		start:    time.Now(),
+	}
 	var body []byte
 	for i := range 20000 {
 		body = fmt.Appendf(body, "%d,", i)
@@ -305,7 +310,12 @@ func TestTransport_LongUploadLeavesTimeForItsResponse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer target.drop(c)
-	e := exchange{timeouts: target.timeouts, maxBody: target.maxBody, conn: c, start: time.Now().Add(-time.Hour)}
+	e := exchange{
+		timeouts: target.settings.Load().timeouts,
+		maxBody:  target.maxBody,
+		conn:     c,
+		start:    time.Now().Add(-time.Hour),
+	}
 	req := newRequest("POST", "/up").withStream(strings.NewReader(body), -1)
 	resp := new(fasthttp.Response)
 	if o, _ := e.run(req, resp, target); o != Answered || string(resp.Body()) != body {

@@ -3,6 +3,7 @@ package upstream
 import (
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -17,11 +18,7 @@ const maxStale = 3
 // one lock keeps its idle connections, its dials and its bounds together.
 type target struct {
 	*dialer
-	timeouts
-	maxConns int
-	maxIdle  time.Duration
 	maxBody  int
-	retry    bool
 	store    *spool.Store
 	queue    *queue
 	clock    clock
@@ -29,6 +26,8 @@ type target struct {
 	counters counters
 	ejection ejection
 	health   health
+	faults   faults
+	retrying atomic.Bool // to connect, after an ejection
 
 	mu      sync.Mutex
 	idle    []*conn // the most recently used last
@@ -64,6 +63,7 @@ func (t *target) send(req *Request, resp *fasthttp.Response, c *conn, start time
 func (t *target) try(req *Request, resp *fasthttp.Response, c *conn, start time.Duration, tun *tunnel) (
 	_ Outcome, _ disposition, end time.Duration) {
 	defer t.closeOnPanic(&c)
+	s := t.settings.Load()
 	for tries := 0; ; {
 		var err error
 		if c, err = t.ready(c, req, tries >= maxStale, start); err != nil {
@@ -75,9 +75,9 @@ func (t *target) try(req *Request, resp *fasthttp.Response, c *conn, start time.
 		} else if c.returnedAt > start { // it was put back while this request waited, which waits for no second one
 			start, tries = c.returnedAt, maxStale
 		}
-		e := exchange{timeouts: t.timeouts, conn: c, start: t.clock.at(start), maxBody: t.maxBody, tunnel: tun}
+		e := exchange{timeouts: s.timeouts, conn: c, start: t.clock.at(start), maxBody: t.maxBody, tunnel: tun}
 		outcome, d := e.run(req, resp, t)
-		if d == stale || outcome == NotSent && t.retry && c.reused {
+		if d == stale || outcome == NotSent && s.retry && c.reused {
 			if d != stale {
 				tries++
 			}
@@ -87,6 +87,7 @@ func (t *target) try(req *Request, resp *fasthttp.Response, c *conn, start time.
 			continue
 		}
 		end = t.clock.now()
+		t.logBroken(outcome, e.err, end)
 		if d != streaming {
 			t.release(c, d, end)
 		}

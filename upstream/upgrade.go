@@ -58,7 +58,7 @@ func (t *tunnel) Close() error {
 
 // openTunnel gives the connection of e, whose response was 101, to e.tunnel.
 func (e *exchange) openTunnel(resp *fasthttp.Response, t *target) (Outcome, disposition) {
-	if !t.hold(e.conn) {
+	if !t.holdConn(e.conn) {
 		return Capped, mustClose
 	}
 	if err := e.conn.SetDeadline(time.Time{}); err != nil {

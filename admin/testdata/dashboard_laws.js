@@ -49,7 +49,7 @@ await law("history keeps ten minutes, in order, each second once", () => {
   assert.equal(take([second(1003)]), true);
   const { at, places } = spread(4);
   assert.deepEqual(at, [1000, 1001, 1002, 1003]);
-  assert.deepEqual(places.map((p) => p && p.at), [1000, 1001, null, 1003], "a second that nobody told of is a gap");
+  assert.deepEqual(places.map((p) => p && p.at), [1000, 1001, null, 1003], "a second without a message is a gap");
   assert.equal(take([second(1002)]), false);
   assert.deepEqual(spread(4).places.map((p) => p.at), [1000, 1001, 1002, 1003], "what comes late has its place");
   take([second(5000)]);
@@ -101,7 +101,7 @@ await law("numbers grow old, whatever happens to the clocks", () => {
   const since = stopwatch(() => wall, () => steady);
   assert.equal(since.read(), Infinity);
   since.start();
-  wall -= 3600_000; // somebody set it back
+  wall -= 3600_000; // the clock is set back
   steady += 4000;
   assert.equal(since.read(), 4000);
   since.start();

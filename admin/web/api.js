@@ -28,7 +28,7 @@ export async function open(method, path, { body, extra, signal } = {}) {
   }
   if (answer.ok) return answer;
   let told = {};
-  try { told = await answer.json(); } catch { /* somebody in between has answered */ }
+  try { told = await answer.json(); } catch { /* a proxy in between has answered */ }
   throw new APIError(answer.status, told.detail || `${answer.status} ${answer.statusText}`,
     { problems: told.problems, wait: Number(answer.headers.get("Retry-After")) || 0 });
 }

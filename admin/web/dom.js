@@ -1,4 +1,4 @@
-// Elements out of values. Text goes in as text: nothing that somebody else named can become markup.
+// Elements out of values. Text goes in as text: nothing that a client named can become markup.
 
 export const $ = (id) => document.getElementById(id);
 
@@ -26,7 +26,7 @@ export function el(tag, props, ...children) {
 
 export const fill = (parent, ...children) => parent.replaceChildren(...children.flat().filter(Boolean).map(visible));
 
-// refill is fill for what is drawn anew while somebody may be in it: who was on a button is on the same one afterwards, or near it.
+// refill is fill for what is drawn anew while the focus may be in it: a focus on a button is on the same one afterwards, or near it.
 export function refill(parent, ...children) {
   const was = parent.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
   fill(parent, ...children);

@@ -21,7 +21,7 @@ export const why = () => reason;
 // stale is for how long nothing may have been heard before nothing is live any more, in ms.
 export const stale = 3000;
 
-// watched reports whether it is worth asking for what is in no second: somebody sees one of these parts of the page, and the gate is there.
+// watched reports whether it is worth asking for what is in no second: an operator sees one of these parts of the page, and the gate is there.
 export const watched = (...ids) => !document.hidden && age() < stale && ["app", ...ids].every((id) => !$(id).hidden);
 
 const number = Math.random(); // of this tab

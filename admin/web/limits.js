@@ -37,14 +37,11 @@ function changeNumber(limit, n) {
   });
 }
 
-// enforceKey stands in the same table as the limit's numbers.
-const enforceKey = (limit) => limit.numbers[0].key.replace(/[^.]*$/, "enforce");
-
 function changeEnforce(limit) {
-  const to = !limit.enforce;
+  const to = limit.observe_only;
   confirm({
     title: say(to ? "enforce_title" : "observe_title", { limit: limit.name }), text: say(to ? "enforce_text" : "observe_text"), button: say(to ? "enforce" : "observe"), danger: !to,
-    fields: [duration()], act: ({ for: span }) => set(enforceKey(limit), to, span),
+    fields: [duration()], act: ({ for: span }) => set(`limits.observe_only[${limit.name}]`, !to, span),
   });
 }
 
@@ -75,9 +72,9 @@ function drawLimits() {
 
 // group is one limit: what it does, and its numbers.
 function group(l) {
-  const did = l.enforce ? say("rejected_so", { ps: rate(l.rejected_per_second), all: whole(l.rejected) }) : say("observed_so", { ps: rate(l.observed_per_second), all: whole(l.observed) });
-  const turn = action(say(l.enforce ? "observe" : "enforce"), () => changeEnforce(l), { label: `${say(l.enforce ? "observe" : "enforce")}: ${l.name}`, disabled: status?.mode === "observe" });
-  const how = el("span", { class: "chip", "data-is": l.enforce ? "good" : "warn" }, el("i"), el("span", {}, say(l.enforce ? "enforced" : "observed_only")));
+  const did = l.observe_only ? say("observed_so", { ps: rate(l.observed_per_second), all: whole(l.observed) }) : say("rejected_so", { ps: rate(l.rejected_per_second), all: whole(l.rejected) });
+  const turn = action(say(l.observe_only ? "enforce" : "observe"), () => changeEnforce(l), { label: `${say(l.observe_only ? "enforce" : "observe")}: ${l.name}`, disabled: status?.mode === "observe" });
+  const how = el("span", { class: "chip", "data-is": l.observe_only ? "warn" : "good" }, el("i"), el("span", {}, say(l.observe_only ? "observed_only" : "enforced")));
   return el("tbody", {}, el("tr", { class: "of-limit" }, el("th", { scope: "rowgroup", colSpan: 4 }, el("div", {}, el("b", {}, l.name), how, el("small", {}, did), turn))),
     l.numbers.map((n) => el("tr", {}, el("th", { scope: "row" }, el("code", { title: n.key }, n.key.slice(n.key.lastIndexOf(".") + 1))),
       el("td", { class: "number" }, n.override ? el("span", { class: "chip", "data-is": "warn" }, el("i"), el("span", {}, `${say("override")} ${n.override}`)) : null, " ", String(n.in_force)),

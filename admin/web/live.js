@@ -102,7 +102,7 @@ async function tellTargets() {
   fill($("targets-body"), table(say("targets"), heads, targets.map((t) => [t.target, how(t), whole(t.in_flight), whole(t.open)]), "", "rows"));
 }
 
-// look asks for what is in no second; only while somebody sees it.
+// look asks for what is in no second; only while it is visible.
 function look() {
   if (!watched("live")) return;
   showTopKeys().catch(() => {}); // the stream tells that nothing comes

@@ -14,6 +14,7 @@ import (
 	"sluice/internal/app"
 	"sluice/internal/app/stores"
 	"sluice/internal/doctor"
+	"sluice/internal/settler"
 )
 
 // errFailedOnline ends a check whose output says already what is wrong with what runs.
@@ -28,7 +29,8 @@ type checkOptions struct {
 func newCheck() *cobra.Command {
 	o := checkOptions{config: "config.toml"}
 	cmd := &cobra.Command{
-		Use: "check [file]", Short: "Report all that is wrong with a configuration, and what its numbers amount to.", Args: exactly,
+		Use: "check [file]", Short: "Report all that is wrong with a configuration, and what its numbers amount to.",
+		Args: exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(o.skus) > 0 && !o.online {
 				return misuse(cmd, errors.New("--sku belongs to --online"))
@@ -38,9 +40,11 @@ func newCheck() *cobra.Command {
 		},
 	}
 	configFlag(cmd, cmd.Flags(), &o.config, "configuration `file`")
-	cmd.Flags().BoolVar(&o.online, "online", false, "also try Redis, the shop, and whether what is sold has stock; exit code 3 when that fails")
+	cmd.Flags().BoolVar(&o.online, "online", false,
+		"also try Redis, the shop, and whether what is sold has stock; exit code 3 when that fails")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object, for other programs")
-	cmd.Flags().StringSliceVar(&o.skus, "sku", nil, "with --online: a `SKU` that must have stock, besides those of the sales")
+	cmd.Flags().StringSliceVar(&o.skus, "sku", nil,
+		"with --online: a `SKU` that must have stock, besides those of the sales")
 	return cmd
 }
 
@@ -54,12 +58,15 @@ func (o *checkOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return o.reportInvalid(&r, out, err)
 	}
-	if !o.json {
+	switch {
+	case o.online && !o.json:
+		fmt.Fprintf(out, "%s: the file is valid; what it names is tried below\n\n", o.config)
+	case !o.json:
 		fmt.Fprintf(out, "%s: nothing wrong\n\n", o.config)
 	}
 	r.Examine(c)
 	if o.online {
-		if err := r.Try(cmd.Context(), c); err != nil {
+		if err := errors.Join(r.Try(cmd.Context(), c), settler.Check(cmd.Context(), &r, c)); err != nil {
 			return err
 		}
 	}

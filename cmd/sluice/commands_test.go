@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"sluice/admin"
-	"sluice/config"
 	"sluice/internal/apitest"
 	"sluice/internal/app"
 	"sluice/internal/app/stores"
 	"sluice/internal/listener"
+	"sluice/internal/testkit"
 	"sluice/stockgate"
 	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
@@ -68,7 +68,7 @@ func TestAPortAloneIsOfThisMachine(t *testing.T) {
 	}
 }
 
-func TestNamesThatNobodyHasAreMisuse(t *testing.T) {
+func TestUnknownNamesAreMisuse(t *testing.T) {
 	for _, words := range [][]string{
 		{"reservation", "get", ""}, {"reservation", "confirm", ".."}, {"reservation", "release", ".", "--sku", "1001"},
 		{"reservation", "refund", "a b"}, {"reservation", "adopt", "", "--sku", "1001"},
@@ -178,7 +178,7 @@ func TestResumeOfAFrozenLedgerNeedsItsFlag(t *testing.T) {
 	}
 }
 
-// REDIS_ADDR is the environment's word for config.toml; many machines set it for somebody else.
+// REDIS_ADDR is the environment's word for config.toml; many machines set it for another program.
 func TestWhatNoFileConfiguresIgnoresTheEnvironment(t *testing.T) {
 	t.Setenv("REDIS_ADDR", "redis")
 	if _, err := (&runOptions{from: "127.0.0.1:0", to: "http://127.0.0.1:9"}).load(); err != nil {
@@ -189,30 +189,14 @@ func TestWhatNoFileConfiguresIgnoresTheEnvironment(t *testing.T) {
 	}
 }
 
-func readConfig(t *testing.T, limits string) *config.Config {
-	t.Helper()
-	c, err := config.Parse("config.toml", []byte(limits+`
-upstream.targets = ["http://127.0.0.1:9"]
-stock.source = "off"
-[[route]]
-name = "all"
-match = "/"
-gate = "limit"
-`), config.NoEnvironment)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 func TestAKeyIsExplainedByItsValueItsOriginAndTheReference(t *testing.T) {
-	c := readConfig(t, "limits.window.max = 50")
+	c := testkit.LimitConfig(t, "limits.window.max = 50")
 	for key, want := range map[string][]string{
 		"limits.window.max": {"value     50\n", "origin    config.toml:1\n", "changes   with a reload\n", "max = 0",
 			"all SKUs together"},
-		"stock.refresh": {"value     \"10ms\"\n", "origin    default\n", "changes   with a restart\n"},
-		"route.name":    {"key       route[1].name\n"},
-		"mode":          {"value     \"enforce\"\n", "observe"},
+		"stock.poll_interval": {"value     \"10ms\"\n", "origin    default\n", "changes   with a restart\n"},
+		"route.name":          {"key       route[1].name\n"},
+		"mode":                {"value     \"enforce\"\n", "observe"},
 	} {
 		var b strings.Builder
 		if !explainKey(&b, c, key) {
@@ -232,7 +216,7 @@ func TestAKeyIsExplainedByItsValueItsOriginAndTheReference(t *testing.T) {
 // Every key that can be overridden is one, and a reload could change it too.
 func TestWhatCanBeOverriddenIsLive(t *testing.T) {
 	keys := map[string]bool{}
-	c := readConfig(t, `limits.rate = [{name = "r", rate = "1/s", burst = 1}]`)
+	c := testkit.LimitConfig(t, `limits.rate = [{name = "r", rate = "1/s", burst = 1}]`)
 	for _, s := range c.Settings() {
 		keys[bare(s.Key)] = true
 	}

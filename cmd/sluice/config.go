@@ -45,7 +45,7 @@ func newConfigPrint() *cobra.Command {
 func settings(cmd *cobra.Command, at *target, file string) (all []admin.Setting, err error) {
 	if at.Admin != "" {
 		var found admin.Settings
-		err = at.ask(cmd, "GET", "/config", nil, &found)
+		err = at.callAPI(cmd, "GET", "/config", nil, &found)
 		return found.Settings, err
 	}
 	c, err := config.Load(file, os.LookupEnv, app.Validate)
@@ -64,6 +64,9 @@ func printSettings(to io.Writer, all []admin.Setting, origin, changed bool) {
 			continue
 		}
 		line := s.Key + " = " + inText(s.Value)
+		if s.Waits != nil {
+			line = fmt.Sprintf("%-60s # %s in the file waits for a restart", line, inText(s.Waits))
+		}
 		if origin {
 			line = fmt.Sprintf("%-60s # %s", line, s.Origin)
 		}

@@ -34,9 +34,11 @@ func newDemo() *cobra.Command {
 	f.IntVar(&o.Shoppers, "shoppers", 2000, "how many shoppers order; with --keep in each minute, and 6000")
 	f.Int64Var(&o.Units, "units", 100, "how many units there are; with --keep 2000")
 	f.DurationVar(&o.Patience, "patience", 20*time.Second, "after this time the last shopper gives up")
-	choiceFlag(cmd, f, &o.Gate, "gate", "the gateway takes the units before it forwards (reserve), or the shop does (check)",
+	choiceFlag(cmd, f, &o.Gate, "gate",
+		"the gateway takes the units before it forwards (reserve), or the shop does (check)",
 		"reserve", "check")
-	f.BoolVar(&o.WithoutGate, "without-gate", false, "then the same crowd at a naive shop without Sluice, and both side by side")
+	f.BoolVar(&o.WithoutGate, "without-gate", false,
+		"then the same crowd at a naive shop without Sluice, and both side by side")
 	f.BoolVar(&o.Keep, "keep", false, "a sale to watch and to operate on the dashboard, until Ctrl-C")
 	f.DurationVar(&o.OpensIn, "opens-in", 15*time.Second, "with --keep: when the sale opens")
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:0", "`address` of the gateway; port 0 = any free port")

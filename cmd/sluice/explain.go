@@ -27,8 +27,10 @@ type explainOptions struct {
 func newExplain() *cobra.Command {
 	o := explainOptions{config: "config.toml"}
 	cmd := &cobra.Command{
-		Use: "explain <request>", Short: "Show the route, the checks and the keys of a request, or the meaning of a configuration key.",
-		Long: "Show what the gateway would do with a request, such as 'POST /order/1001': its route, SKU, user, and the checks in\n" +
+		Use:   "explain <request>",
+		Short: "Show the route, the checks and the keys of a request, or the meaning of a configuration key.",
+		Long: "Show what the gateway would do with a request, such as 'POST /order/1001': its route, SKU, user, and the " +
+			"checks in\n" +
 			"their order. Or show a key of the configuration, such as limits.window.max: its value, where that is from, and\n" +
 			"what changes it. The exit code is 4 if the request would be rejected.",
 		Args: exactly,

@@ -22,7 +22,8 @@ func newLoadtest() *cobra.Command {
 	var plot string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "loadtest", Short: "Test a sale beforehand with a crowd and a stand-in shop, and say what to change.", Args: noArgs,
+		Use: "loadtest", Short: "Test a sale beforehand with a crowd and a stand-in shop, and say what to change.",
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if sandbox.IsChild() {
 				return reported(sandbox.ServeChild())
@@ -40,11 +41,13 @@ func newLoadtest() *cobra.Command {
 	f.Int64Var(&o.Stock, "stock", 500, "how many units there are")
 	choiceFlag(cmd, f, &o.Shape, "shape", "all buyers order at once (spike), or as many in each second (ramp)",
 		loadtest.Spike, loadtest.Ramp)
-	f.DurationVar(&o.Over, "over", 0, "spike: half of the buyers have ordered by then (300ms); ramp: all of them have (1m)")
+	f.DurationVar(&o.Over, "over", 0,
+		"spike: half of the buyers have ordered by then (300ms); ramp: all of them have (1m)")
 	f.DurationVar(&o.Patience, "patience", time.Minute, "so long after the last buyer has come, all give up")
 	f.IntVar(&o.Tries, "tries", 20, "how often one buyer orders at most")
 	f.IntVar(&o.Addresses, "addresses", 0, "how many addresses the buyers come from (default: each has its own)")
-	f.IntVar(&o.Connections, "connections", 0, "connections that the buyers share (default: as many as the gateway can keep waiting)")
+	f.IntVar(&o.Connections, "connections", 0,
+		"connections that the buyers share (default: as many as the gateway can keep waiting)")
 	f.IntVar(&o.ShopCapacity, "shop-capacity", 64, "orders that the stand-in shop works on at a time")
 	f.DurationVar(&o.ShopLatency, "shop-latency", 20*time.Millisecond, "time that the stand-in shop works on an order")
 	f.IntVar(&o.ShopErrors, "shop-errors", 0, "of a hundred orders, how many the stand-in shop answers with 500")

@@ -1,5 +1,5 @@
-// Command sluice is a gateway for flash sales: a reverse proxy that forwards only the orders that can still succeed, at the
-// rate that the shop can bear.
+// Command sluice is a gateway for flash sales: a reverse proxy that forwards only the orders that can still succeed, at
+// the rate that the shop can bear.
 package main
 
 import (
@@ -26,7 +26,11 @@ var errReported = errors.New("failed")
 
 func main() {
 	root := newRoot()
-	root.SetArgs(numbersLast(os.Args[1:]))
+	args := numbersLast(os.Args[1:])
+	if err := oneDash(root, args); err != nil {
+		os.Exit(exitCode(err))
+	}
+	root.SetArgs(args)
 	os.Exit(exitCode(root.Execute()))
 }
 

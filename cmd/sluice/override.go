@@ -22,7 +22,8 @@ func newOverride() *cobra.Command {
 	at.addTo(cmd, cmd.PersistentFlags(), "configuration `file` of the running gateway")
 	set := newOverrideOf(&at, "set <key> <value>", "Override a key of the configuration, such as limits.window.max 50.",
 		func(args []string) map[string]any { return map[string]any{"key": args[0], "value": valueOf(args[1])} })
-	set.Long = "Override a key of the configuration: limits.window.max, limits.rate[NAME].burst, route[NAME].max_in_flight, mode.\n" +
+	set.Long = "Override a key of the configuration: limits.window.max, limits.rate[NAME].burst, " +
+		"route[NAME].max_in_flight, mode.\n" +
 		"The value is written as in the file, without quotes: 50, 20/s, observe, false."
 	set.ValidArgsFunction = completeBy(0, overridableKeys)
 	pause := newOverrideOf(&at, "pause <sku>", "Stop selling a SKU of a ledger for a while.",
@@ -61,7 +62,7 @@ func newOverrideOf(at *target, use, short string, want func(args []string) map[s
 				in["until"] = until
 			}
 			var done admin.Override
-			if err := at.ask(cmd, "POST", "/overrides", in, &done); err != nil {
+			if err := at.callAPI(cmd, "POST", "/overrides", in, &done); err != nil {
 				return err
 			}
 			out := cmd.OutOrStdout()
@@ -95,15 +96,16 @@ func newOverrideUndo(at *target) *cobra.Command {
 		Use: "undo <id>", Short: "End an override before its time.", Args: exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var done admin.Override
-			if err := at.ask(cmd, "DELETE", "/overrides/"+adminclient.Segment(args[0]), nil, &done); err != nil {
+			if err := at.callAPI(cmd, "DELETE", "/overrides/"+adminclient.Segment(args[0]), nil, &done); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "override %s undone: %s%s is %v again\n", done.ID, done.Key, done.SKU, done.Before)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "override %s undone: %s%s is %v again\n", done.ID, done.Key, done.SKU,
+				done.Before)
 			return err
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (ids []string, _ cobra.ShellCompDirective) {
 			var all struct{ Overrides []admin.Override }
-			if len(args) == 0 && at.ask(cmd, "GET", "/overrides", nil, &all) == nil {
+			if len(args) == 0 && at.callAPI(cmd, "GET", "/overrides", nil, &all) == nil {
 				for _, one := range all.Overrides {
 					ids = append(ids, cobra.CompletionWithDesc(one.ID, fmt.Sprintf("%s%s = %v", one.Key, one.SKU, one.Value)))
 				}
@@ -118,7 +120,7 @@ func newOverrideList(at *target) *cobra.Command {
 		Use: "list", Short: "Show what is overridden.", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var all struct{ Overrides []admin.Override }
-			if err := at.ask(cmd, "GET", "/overrides", nil, &all); err != nil {
+			if err := at.callAPI(cmd, "GET", "/overrides", nil, &all); err != nil {
 				return err
 			}
 			rows := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)

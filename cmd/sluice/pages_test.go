@@ -17,7 +17,8 @@ var shownCommand = regexp.MustCompile("(?m)(?:`|^\\$ |^    |^)sluice ([a-z][^`\n
 // What pages tell people to type is understood.
 func TestCommandsOnPagesAreThere(t *testing.T) {
 	seen := 0
-	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../examples/*.md", "../../examples/*/*.md", "../../deploy/*.md"} {
+	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../examples/*.md", "../../examples/*/*.md",
+		"../../deploy/*.md"} {
 		pages, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +57,8 @@ func checkShown(t *testing.T, page, text string) int {
 
 // hasFlag reports whether cmd or a command below it has a flag: "stock … --config FILE" is said of all that are below.
 func hasFlag(cmd *cobra.Command, name string) bool {
-	if cmd.Flags().Lookup(name) != nil || cmd.InheritedFlags().Lookup(name) != nil || cmd.PersistentFlags().Lookup(name) != nil {
+	if cmd.Flags().Lookup(name) != nil || cmd.InheritedFlags().Lookup(name) != nil ||
+		cmd.PersistentFlags().Lookup(name) != nil {
 		return true
 	}
 	return slices.ContainsFunc(cmd.Commands(), func(below *cobra.Command) bool { return hasFlag(below, name) })

@@ -21,7 +21,7 @@ func newReload() *cobra.Command {
 				in["overrides"] = "drop"
 			}
 			var done admin.Reloaded
-			if err := at.ask(cmd, "POST", "/reload", in, &done); err != nil {
+			if err := at.callAPI(cmd, "POST", "/reload", in, &done); err != nil {
 				return err
 			}
 			printReload(cmd, &done)
@@ -56,7 +56,7 @@ func newDrain() *cobra.Command {
 		Use: "drain", Short: "Make a running gateway finish what is in flight, then stop.", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var done struct{ Phase string }
-			if err := at.ask(cmd, "POST", "/drain", nil, &done); err != nil {
+			if err := at.callAPI(cmd, "POST", "/drain", nil, &done); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), done.Phase)

@@ -21,7 +21,8 @@ func newReservation() *cobra.Command {
 	at.addTo(cmd, cmd.PersistentFlags(), "work on the Redis of this configuration `file`")
 	cmd.AddCommand(newReservationGet(&at),
 		newSettle(&at, "confirm", "Say that the shop has the order: its units are sold."),
-		newSettle(&at, "release", "Say that the shop has no such order and cannot get it any more: its units are for sale again."),
+		newSettle(&at, "release",
+			"Say that the shop has no such order and cannot get it any more: its units are for sale again."),
 		newSettle(&at, "refund", "Say that the shop has cancelled the order: its units are for sale again."),
 		newReservationAdopt(&at), newReservationList(&at))
 	return cmd
@@ -32,7 +33,8 @@ func checkSerial(cmd *cobra.Command, serial string) error {
 	if protocol.ValidSerial([]byte(serial)) {
 		return nil
 	}
-	return misuse(cmd, fmt.Errorf("serial %.140q: it has 1 to 128 visible ASCII characters, and is neither . nor .. itself", serial))
+	return misuse(cmd, fmt.Errorf(
+		"serial %.140q: it has 1 to 128 visible ASCII characters, and is neither . nor .. itself", serial))
 }
 
 // orderPath is where the API knows an order. sku is needed where two SKUs know the serial.
@@ -76,15 +78,15 @@ func newSettle(at *target, op, short string) *cobra.Command {
 			if err := checkSerial(cmd, args[0]); err != nil {
 				return err
 			}
-			return settle(cmd, at, orderPath(args[0], sku, "/"+op), nil)
+			return settleOrder(cmd, at, orderPath(args[0], sku, "/"+op), nil)
 		},
 	}
 	skuFlag(cmd, &sku, ofSKU)
 	return cmd
 }
 
-// settle decides an order, and prints what came of it.
-func settle(cmd *cobra.Command, at *target, path string, in any) error {
+// settleOrder decides an order, and prints what came of it.
+func settleOrder(cmd *cobra.Command, at *target, path string, in any) error {
 	var done struct {
 		SKU, Serial string
 		admin.Outcome
@@ -108,8 +110,9 @@ func newReservationAdopt(at *target) *cobra.Command {
 	var sku, user string
 	var quantity int64
 	cmd := &cobra.Command{
-		Use: "adopt <serial>", Short: "Take an order of the shop into the ledger, which does not know it: its units are sold.",
-		Args: exactly,
+		Use:   "adopt <serial>",
+		Short: "Take an order of the shop into the ledger, which does not know it: its units are sold.",
+		Args:  exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case sku == "":
@@ -123,7 +126,7 @@ func newReservationAdopt(at *target) *cobra.Command {
 			if err := stores.CheckSKU(sku); err != nil {
 				return err
 			}
-			return settle(cmd, at, orderPath(args[0], "", "/adopt"), map[string]any{"sku": sku, "user": user,
+			return settleOrder(cmd, at, orderPath(args[0], "", "/adopt"), map[string]any{"sku": sku, "user": user,
 				"quantity": quantity})
 		},
 	}

@@ -174,8 +174,8 @@ func either(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// numbersLast moves negative numbers behind a "--": in "stock add 1001 -4" they are no flags. A number behind a flag, as
-// in "--limit -1", belongs to that.
+// numbersLast moves negative numbers behind a "--": in "stock add 1001 -4" they are no flags. A number behind a flag,
+// as in "--limit -1", belongs to that.
 func numbersLast(args []string) []string {
 	var words, numbers []string
 	for i, a := range args {
@@ -195,6 +195,24 @@ func numbersLast(args []string) []string {
 	return append(append(words, "--"), numbers...)
 }
 
+// oneDash finds a long flag that is written with one dash: "-config FILE" would be read as "-c onfig".
+func oneDash(root *cobra.Command, args []string) error {
+	cmd, _, err := root.Find(args)
+	if err != nil {
+		return nil // told by the command itself
+	}
+	for _, a := range args {
+		name, _, _ := strings.Cut(strings.TrimPrefix(a, "-"), "=")
+		if a == "--" {
+			return nil
+		}
+		if strings.HasPrefix(a, "-") && len(name) > 1 && name[0] != '-' && cmd.Flags().Lookup(name) != nil {
+			return misuse(cmd, fmt.Errorf("unknown flag -%s, did you mean --%s?", name, name))
+		}
+	}
+	return nil
+}
+
 // choice is a flag that takes one of some words.
 type choice struct {
 	to    *string
@@ -204,7 +222,8 @@ type choice struct {
 // choiceFlag adds such a flag. Its default is what to holds; "" = none.
 func choiceFlag(cmd *cobra.Command, flags *pflag.FlagSet, to *string, name, usage string, words ...string) {
 	flags.Var(&choice{to, words}, name, usage)
-	if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc(name,
+		cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic("BUG: " + err.Error())
 	}
 }

@@ -23,7 +23,8 @@ func TestCommands_AreCompleteAndGrouped(t *testing.T) {
 	root, runnable := newRoot(), 0
 	for _, cmd := range everyCommand(root) {
 		if cmd.RunE == nil || cmd.Args == nil || cmd.Short == "" || !strings.HasSuffix(cmd.Short, ".") && cmd.HasParent() {
-			t.Errorf("%s: runs %v, checks its arguments %v, says %q", cmd.CommandPath(), cmd.RunE != nil, cmd.Args != nil, cmd.Short)
+			t.Errorf("%s: runs %v, checks its arguments %v, says %q", cmd.CommandPath(), cmd.RunE != nil, cmd.Args != nil,
+				cmd.Short)
 		}
 		if !cmd.HasSubCommands() {
 			runnable++
@@ -142,7 +143,8 @@ func TestMan_WritesAPageForEachCommand(t *testing.T) {
 			continue
 		}
 		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
-		if text, err := os.ReadFile(filepath.Join(folder, name)); err != nil || !strings.HasPrefix(string(text), ".nh\n.TH \"SLUICE\" \"1\"") {
+		if text, err := os.ReadFile(filepath.Join(folder, name)); err != nil ||
+			!strings.HasPrefix(string(text), ".nh\n.TH \"SLUICE\" \"1\"") {
 			t.Errorf("%s: %.60q, %v", name, text, err)
 		}
 	}

@@ -23,7 +23,8 @@ func newSettlement() *cobra.Command {
 	cmd := parent("settle", "Book what the ledgers have decided in a database.")
 	configFlag(cmd, cmd.PersistentFlags(), &file, "take [settle] and the Redis of this configuration `file`")
 	cmd.AddCommand(
-		newSettleRun(&file), newSettleMigrate(&file), newSettleStatus(&file), newSettleVerify(&file), newSettleReport(&file))
+		newSettleRun(&file), newSettleMigrate(&file), newSettleStatus(&file), newSettleVerify(&file), newSettleReport(&file),
+		newSettleRetry(&file))
 	return cmd
 }
 
@@ -43,21 +44,7 @@ func newSettleRun(file *string) *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			if err := s.WaitForSchema(ctx, log); err != nil {
-				if ctx.Err() != nil {
-					return nil
-				}
-				return err
-			}
-			worker, err := s.Settler(c, log)
-			if err != nil {
-				return err
-			}
-			log.Info("settle: ready", "version", version, "database", c.Settle.Database)
-			worker.Run(ctx)
-			done := worker.Stats()
-			log.Info("settle: stopped", "orders", done.Orders, "transactions", done.Batches, "rebuilds", done.Rebuilds)
-			return nil
+			return s.Run(ctx, c, version, log)
 		},
 	}
 }
@@ -147,7 +134,8 @@ func printSettleStatus(cmd *cobra.Command, s *settler.Settlement) error {
 	out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "SKU\tSETTLED TO\tBEHIND\tSTATE\tTOTAL\tSOLD\tBOOKED\tRESERVED\tMISSING\tLEFT")
 	for _, b := range books {
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", shown(b.SKU), b.Position, behind(at[b.SKU], b.Cursor), b.State,
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", printable(b.SKU), b.Position,
+			behind(at[b.SKU], b.Cursor), printable(b.State),
 			b.Total, b.Sold, b.Booked, b.Reserved, b.Missing, unknownBelow0(b.Left))
 	}
 	if err := out.Flush(); err != nil {
@@ -155,7 +143,8 @@ func printSettleStatus(cmd *cobra.Command, s *settler.Settlement) error {
 	}
 	conflicts, err := s.Store.Conflicts(cmd.Context(), 100)
 	for _, c := range conflicts {
-		fmt.Fprintf(cmd.OutOrStdout(), "conflict %d: %s of %s at %s: %s\n", c.ID, c.Kind, shown(c.SKU), c.Position, shown(c.Detail))
+		fmt.Fprintf(cmd.OutOrStdout(), "conflict %d: %s of %s at %s: %s\n", c.ID, c.Kind, printable(c.SKU), c.Position,
+			printable(c.Detail))
 	}
 	return err
 }
@@ -178,8 +167,8 @@ func unknownBelow0(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// shown is text of users as a terminal and a table take it.
-func shown(text string) string {
+// printable is text of users as a terminal and a table take it.
+func printable(text string) string {
 	quoted := fmt.Sprintf("%+q", text)
 	if plain := quoted[1 : len(quoted)-1]; plain == text && !strings.Contains(text, " ") {
 		return text
@@ -230,10 +219,11 @@ func verifyOne(cmd *cobra.Command, s *settler.Settlement, sku string) (equal boo
 		word = "DIFFERENT"
 	}
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "%s at %s: %s; %d records, %d units sold, %d booked, %d deducted\n", shown(sku), c.At, word, c.Records,
+	fmt.Fprintf(out, "%s at %s: %s; %d records, %d units sold, %d booked, %d deducted\n", printable(sku), c.At, word,
+		c.Records,
 		c.Sold, c.Booked, c.Deducted)
 	for _, d := range c.Differences {
-		fmt.Fprintf(out, "  %s: ledger %q, database %q\n", shown(d.Serial), d.Ledger, d.Database)
+		fmt.Fprintf(out, "  %s: ledger %q, database %q\n", printable(d.Serial), d.Ledger, d.Database)
 	}
 	if c.More > 0 {
 		fmt.Fprintf(out, "  and %d more\n", c.More)

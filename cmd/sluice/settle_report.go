@@ -35,7 +35,7 @@ func newSettleReport(file *string) *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			found, err := settleFindings(cmd, s, c.Settle.Orders.Query)
+			found, err := settleFindings(cmd, s, c.Settle.OrdersQuery)
 			if err != nil {
 				return err
 			}
@@ -116,7 +116,7 @@ func printFindings(out io.Writer, found []settleFinding) {
 		if f.Name != "" {
 			name = f.SKU + " " + f.Name
 		}
-		fmt.Fprintf(out, "%s: %s: %d units: %s\n", f.Kind, shown(name), f.Units, shown(f.Detail))
+		fmt.Fprintf(out, "%s: %s: %d units: %s\n", f.Kind, printable(name), f.Units, printable(f.Detail))
 	}
 	if len(found) == 0 {
 		fmt.Fprintln(out, "the books balance")
@@ -128,7 +128,7 @@ func writeFindings(out io.Writer, found []settleFinding) error {
 	w := csv.NewWriter(out)
 	_ = w.Write([]string{"kind", "sku", "name", "units", "detail"}) // Flush keeps the error
 	for _, f := range found {
-		row := []string{f.Kind, shown(f.SKU), shown(f.Name), fmt.Sprint(f.Units), shown(f.Detail)}
+		row := []string{f.Kind, printable(f.SKU), printable(f.Name), fmt.Sprint(f.Units), printable(f.Detail)}
 		for i, cell := range row {
 			if cell != "" && strings.ContainsRune("=+-@", rune(cell[0])) && i != 3 {
 				row[i] = "'" + cell

@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"sluice/config"
 	"sluice/internal/redistest"
+	"sluice/internal/settler"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // settleConfig writes a configuration that settles into SQLite.
@@ -24,9 +27,10 @@ func settleConfig(t *testing.T, redis string) string {
 [stock]
 source = "redis"
 redis = { addresses = [%q], topology = "single" }
-reserve = { events_acknowledged = true }
+reserve = { stream_keep_unread = true }
 [settle]
 database = "sqlite:settle.db"
+listen = "127.0.0.1:0"
 [[route]]
 name = "order"
 match = "POST /o/{sku}"
@@ -43,17 +47,22 @@ user = "$cookie_uid"
 // oneOrder makes a ledger in which one order is confirmed and one is held.
 func oneOrder(t *testing.T, redis, sku string) {
 	t.Helper()
+	oneOrderOf(t, redis, sku, "alice")
+}
+
+func oneOrderOf(t *testing.T, redis, sku, user string) {
+	t.Helper()
 	ctx := context.Background()
-	r, err := redisstore.New(redisstore.Options{Options: link.Options{
+	r, err := redisstore.New(redisstore.Options{Options: redisconn.Options{
 		Addresses: []string{redis}, PoolSize: 2, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
-		BreakerErrors: link.Unbroken, BreakerPause: time.Second,
+		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
 	}, Events: 1000, Acknowledged: true, Visitor: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
 	now := time.Now().UnixMilli()
-	items := []protocol.Item{{Serial: "=1+1", User: "alice", Quantity: 2}, {Serial: "s2", User: "bob", Quantity: 1}}
+	items := []protocol.Item{{Serial: "=1+1", User: user, Quantity: 2}, {Serial: "s2", User: "bob", Quantity: 1}}
 	_, err1 := r.SetTotal(ctx, sku, 10, 1)
 	_, err2 := r.SetTotal(ctx, sku, 10, 2)
 	_, err3 := r.Reserve(ctx, sku, 0, now, now+60_000, items, make([]protocol.Code, 2))
@@ -68,10 +77,12 @@ func TestSettleCommands_TellTheBooks(t *testing.T) {
 	server := redistest.Start(t)
 	file := settleConfig(t, server.Addr)
 	oneOrder(t, server.Addr, "1001")
-	if out, err := command(t, "settle", "status", "-c", file); err == nil || !strings.Contains(out+err.Error(), "sluice settle migrate") {
+	if out, err := command(t, "settle", "status", "-c", file); err == nil ||
+		!strings.Contains(out+err.Error(), "sluice settle migrate") {
 		t.Errorf("without tables: %q, %v", out, err)
 	}
-	if out, err := command(t, "settle", "migrate", "--print", "-c", file); err != nil || !strings.Contains(out, "CREATE TABLE sluice_order") {
+	if out, err := command(t, "settle", "migrate", "--print", "-c", file); err != nil ||
+		!strings.Contains(out, "CREATE TABLE sluice_order") {
 		t.Errorf("migrate --print: %q, %v", out, err)
 	}
 	for _, want := range []string{"applied 00001_settlement.sql", "the tables are those of this version"} {
@@ -103,22 +114,131 @@ func TestSettleCommands_TellTheBooks(t *testing.T) {
 			t.Fatalf("status: %q, %v", out, err)
 		}
 	}
-	if out, err := command(t, "settle", "verify", "1001", "-c", file); err != nil || !strings.Contains(out, "equal; 2 records, 2 units sold, 2 booked") {
+	if out, err := command(t, "settle", "verify", "1001", "-c", file); err != nil ||
+		!strings.Contains(out, "equal; 2 records, 2 units sold, 2 booked") {
 		t.Errorf("verify: %q, %v", out, err)
 	}
 	out, err := command(t, "settle", "report", "-c", file)
 	if !errors.Is(err, errReported) || !strings.Contains(out, `over_limit: "1001 alice": 2 units`) {
 		t.Errorf("report: %q, %v", out, err)
 	}
-	if out, _ := command(t, "settle", "report", "--json", "-c", file); !strings.Contains(out, `{"kind":"over_limit","sku":"1001","name":"alice","units":2`) {
+	if out, _ := command(t, "settle", "report", "--json", "-c", file); !strings.Contains(out,
+		`{"kind":"over_limit","sku":"1001","name":"alice","units":2`) {
 		t.Errorf("report --json: %q", out)
+	}
+}
+
+func TestCheckOnline_TriesTheDatabaseOfTheSettler(t *testing.T) {
+	server := redistest.Start(t)
+	file := settleConfig(t, server.Addr)
+	wants := func(when string, words ...string) {
+		t.Helper()
+		out, _ := command(t, "check", "--online", "--sku", "1001", file)
+		for _, word := range words {
+			if !strings.Contains(out, word) {
+				t.Errorf("%s: %q is missing in\n%s", when, word, out)
+			}
+		}
+	}
+	wants(
+		"no file",
+		"books orders in sqlite:settle.db, 500 changes a transaction",
+		"ok   settle    sqlite:settle.db is made by",
+	)
+	if _, err := os.Stat(filepath.Join(filepath.Dir(file), "settle.db")); err == nil {
+		t.Error("the check has made the database")
+	}
+	if out, err := command(t, "settle", "migrate", "-c", file); err != nil {
+		t.Fatal(out, err)
+	}
+	wants("tables", "ok   settle    sqlite:settle.db has the tables of this version")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := strings.Replace(
+		string(text),
+		"[[route]]",
+		"orders_query = \"SELECT serial FROM nowhere WHERE sku = :sku\"\n[[route]]",
+		1,
+	)
+	unreachable := strings.Replace(bad, "sqlite:settle.db", "postgres://u@127.0.0.1:1/shop", 1)
+	if err := os.WriteFile(file, []byte(unreachable), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wants(
+		"no server",
+		"FAIL settle    postgres://u@127.0.0.1:1/shop: reach the database",
+		"orders go on, and their changes stay in Redis",
+	)
+	if err := os.WriteFile(file, []byte(bad), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wants("no table of the shop", "FAIL settle    settle.orders_query: ", "nowhere")
+}
+
+// Users and SKUs of any bytes are shown as printable ASCII, in every form.
+func TestSettleReport_ShowsHostileTextHarmlessly(t *testing.T) {
+	server := redistest.Start(t)
+	file := settleConfig(t, server.Addr)
+	sku := "=\x1b[2J\x00\xff'\"`;--\u202e" + strings.Repeat("s", 200)
+	oneOrderOf(t, server.Addr, sku, "@\x1b]0;x\a\x00\xff\n"+strings.Repeat("u", 1024))
+	if out, err := command(t, "settle", "migrate", "-c", file); err != nil {
+		t.Fatal(out, err)
+	}
+	s := openDrained(t, file, sku)
+	if s != nil {
+		t.Fatal(s)
+	}
+	for _, args := range [][]string{{"status"}, {"report"}, {"report", "--csv"}, {"report", "--json"}, {"verify", sku}} {
+		out, _ := command(t, append(append([]string{"settle"}, args...), "-c", file)...)
+		if !strings.Contains(out, "ssss") {
+			t.Errorf("%q does not show the SKU: %q", args, out)
+		}
+		for _, r := range out {
+			if r != '\n' && (r < ' ' || r > '~') && args[len(args)-1] != "--json" || r == 0x1b {
+				t.Fatalf("%q shows %U: %q", args, r, out)
+			}
+		}
+	}
+}
+
+// openDrained settles one SKU.
+func openDrained(t *testing.T, file, sku string) error {
+	c, err := config.Load(file, os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	s, err := settler.Open(c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	worker, err := s.Settler(c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	return worker.Drain(t.Context(), sku)
+}
+
+func TestSettleRetry_NeedsAConflictThatCanBeRetried(t *testing.T) {
+	server := redistest.Start(t)
+	file := settleConfig(t, server.Addr)
+	if out, err := command(t, "settle", "migrate", "-c", file); err != nil {
+		t.Fatal(out, err)
+	}
+	for id, want := range map[string]string{"x": "is not the number of a conflict", "7": "there is no conflict 7"} {
+		if out, err := command(t, "settle", "retry", id, "-c", file); err == nil || !strings.Contains(out+err.Error(), want) {
+			t.Errorf("retry %s: %q, %v", id, out, err)
+		}
 	}
 }
 
 func TestSettleReport_CSVHoldsNoFormula(t *testing.T) {
 	var out strings.Builder
 	found := []settleFinding{{"oversold", "1001", "=1+1", 1, "a\x00b\n"}}
-	if err := writeFindings(&out, found); err != nil || !strings.Contains(out.String(), `oversold,1001,'=1+1,1,"""a\x00b\n"""`) {
+	if err := writeFindings(&out, found); err != nil ||
+		!strings.Contains(out.String(), `oversold,1001,'=1+1,1,"""a\x00b\n"""`) {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }

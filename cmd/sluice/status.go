@@ -22,7 +22,7 @@ func newStatus() *cobra.Command {
 				return watchStatus(cmd, &at)
 			case asJSON:
 				var raw json.RawMessage
-				if err := at.ask(cmd, "GET", "/status", nil, &raw); err != nil {
+				if err := at.callAPI(cmd, "GET", "/status", nil, &raw); err != nil {
 					return err
 				}
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), string(raw))
@@ -50,10 +50,11 @@ func watchStatus(cmd *cobra.Command, at *target) error {
 
 func printStatus(cmd *cobra.Command, at *target) error {
 	var s admin.Status
-	if err := at.ask(cmd, "GET", "/status", nil, &s); err != nil {
+	if err := at.callAPI(cmd, "GET", "/status", nil, &s); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(cmd.OutOrStdout(), statusview.Board{Width: 200, Height: 200}.Draw(&s, nil, "")); err != nil {
+	if _, err := io.WriteString(cmd.OutOrStdout(), statusview.Board{Width: 200, Height: 200}.Draw(&s, nil,
+		"")); err != nil {
 		return err
 	}
 	if !s.Ready {

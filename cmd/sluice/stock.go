@@ -26,8 +26,9 @@ func newStock() *cobra.Command {
 	var at stockTarget
 	cmd := parent("stock", "Read and set the stock.")
 	at.addTo(cmd, cmd.PersistentFlags(), "work on the Redis of this configuration `file`")
-	choiceFlag(cmd, cmd.PersistentFlags(), &at.kind, "kind", "where a SKU has both: Sluice's ledger, or the shop's own key "+
-		"(default: the ledger, if any route reserves)", "ledger", "layout")
+	choiceFlag(cmd, cmd.PersistentFlags(), &at.kind, "kind",
+		"where a SKU has both: Sluice's ledger, or the shop's own key "+
+			"(default: the ledger, if any route reserves)", "ledger", "layout")
 	state := func(use, short, state string) *cobra.Command {
 		return at.one(use, short, func([]string) (any, error) { return map[string]any{"state": state}, nil })
 	}
@@ -54,13 +55,13 @@ func (s *stockTarget) one(use, short string, change func(args []string) (any, er
 			if err != nil {
 				return misuse(cmd, err)
 			}
-			return s.show(cmd, "POST", args[0], in)
+			return s.printStock(cmd, "POST", args[0], in)
 		},
 	}
 }
 
-// show asks about a SKU, or changes it, and prints its stock.
-func (s *stockTarget) show(cmd *cobra.Command, method, sku string, change any, header ...string) error {
+// printStock asks about a SKU, or changes it, and prints its stock.
+func (s *stockTarget) printStock(cmd *cobra.Command, method, sku string, change any, header ...string) error {
 	if err := stores.CheckSKU(sku); err != nil {
 		return err
 	}
@@ -72,7 +73,8 @@ func (s *stockTarget) show(cmd *cobra.Command, method, sku string, change any, h
 	return err
 }
 
-func (s *stockTarget) callStock(cmd *cobra.Command, method, path string, query url.Values, in, out any, header ...string) error {
+func (s *stockTarget) callStock(cmd *cobra.Command, method, path string, query url.Values, in, out any,
+	header ...string) error {
 	if s.kind != "" {
 		query.Set("kind", s.kind)
 	}
@@ -83,7 +85,7 @@ func (s *stockTarget) newGet() *cobra.Command {
 	return &cobra.Command{
 		Use: "get <sku>", Short: "Show the stock of a SKU.", Args: exactly,
 		ValidArgsFunction: completeBy(0, (*config.Config).SKUsOnSale),
-		RunE:              func(cmd *cobra.Command, args []string) error { return s.show(cmd, "GET", args[0], nil) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return s.printStock(cmd, "GET", args[0], nil) },
 	}
 }
 
@@ -104,7 +106,8 @@ func (s *stockTarget) newSet() *cobra.Command {
 			}
 			return map[string]any{"set": units}, nil
 		})
-	cmd.Long = cmd.Short + "\n<units> is 0 or more. In the shop's own key: what is left. In a ledger: the total, with what is held and sold.\n" +
+	cmd.Long = cmd.Short + "\n<units> is 0 or more. In the shop's own key: what is left. In a ledger: the total, with " +
+		"what is held and sold.\n" +
 		"A SKU that had a ledger which Redis has lost gets none: sluice stock recreate makes it again, with its orders."
 	set := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -120,7 +123,8 @@ func (s *stockTarget) newSet() *cobra.Command {
 		}
 		return set(cmd, args)
 	}
-	cmd.Flags().Int64Var(&limit, "limit", -1, "in a ledger: `units` that one person may have; 0 = no limit; -1 = as it was")
+	cmd.Flags().Int64Var(&limit, "limit", -1,
+		"in a ledger: `units` that one person may have; 0 = no limit; -1 = as it was")
 	return cmd
 }
 
@@ -136,15 +140,16 @@ func (s *stockTarget) newAdd() *cobra.Command {
 			}
 			change := map[string]any{"add": units}
 			if !cmd.Flags().Changed("key") {
-				return s.show(cmd, "POST", args[0], change)
+				return s.printStock(cmd, "POST", args[0], change)
 			}
 			if key == "" { // a script that has left the name empty would add each time
 				return misuse(cmd, errors.New("--key is empty: give the addition a name, or leave --key out"))
 			}
-			return s.show(cmd, "POST", args[0], change, "Idempotency-Key", key)
+			return s.printStock(cmd, "POST", args[0], change, "Idempotency-Key", key)
 		},
 	}
-	cmd.Flags().StringVar(&key, "key", "", "in a ledger: a `name` for this addition; repeated with the same name, it is done once")
+	cmd.Flags().StringVar(&key, "key", "",
+		"in a ledger: a `name` for this addition; repeated with the same name, it is done once")
 	return cmd
 }
 
@@ -157,7 +162,8 @@ func (s *stockTarget) newResume() *cobra.Command {
 		}
 		return change, nil
 	})
-	cmd.Flags().BoolVar(&reconciled, "reconciled", false, "it was frozen, and every order that the shop has is in its ledger now")
+	cmd.Flags().BoolVar(&reconciled, "reconciled", false,
+		"it was frozen, and every order that the shop has is in its ledger now")
 	return cmd
 }
 

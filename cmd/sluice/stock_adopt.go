@@ -27,8 +27,10 @@ func (s *stockTarget) newAdopt() *cobra.Command {
 	var sku string
 	var apply bool
 	cmd := &cobra.Command{
-		Use: "adopt <file>", Short: "Take the orders that the shop has into the ledger. Shows what would change; --apply does it.",
-		Long: "Take the orders that the shop has into the ledger. The file is CSV (serial,user,quantity, and sku with a header)\n" +
+		Use:   "adopt <file>",
+		Short: "Take the orders that the shop has into the ledger. Shows what would change; --apply does it.",
+		Long: "Take the orders that the shop has into the ledger. The file is CSV (serial,user,quantity, and sku with a " +
+			"header)\n" +
 			"or has a JSON object in each line; - = standard input. Without --apply, the command shows what would change.",
 		Args: exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -103,7 +105,8 @@ type adoption struct {
 // adopt sends the orders of one SKU, some at a time, and adds up what came of it.
 func adopt(
 	ctx context.Context, to adminclient.Client, sku string, orders []shopOrder, how adoption,
-) (all admin.Adoption, err error) {
+) (all admin.Adoption,
+	err error) {
 	all.SKU, all.Applied = sku, how.apply
 	for some := range slices.Chunk(orders, adoptAtOnce) {
 		var done admin.Adoption
@@ -111,7 +114,8 @@ func adopt(
 		if err := to.Call(ctx, "POST", "/stock/"+url.PathEscape(sku)+"/adopt", in, &done); err != nil {
 			return all, fmt.Errorf("adopt orders of %s: %w", sku, err)
 		}
-		all.Unknown, all.Held, all.Sold, all.Returned = all.Unknown+done.Unknown, all.Held+done.Held, all.Sold+done.Sold, all.Returned+done.Returned
+		all.Unknown, all.Held, all.Sold, all.Returned = all.Unknown+done.Unknown, all.Held+done.Held, all.Sold+done.Sold,
+			all.Returned+done.Returned
 		all.Units, all.Stock = all.Units+done.Units, done.Stock
 		all.Conflicts = append(all.Conflicts, done.Conflicts...)
 	}
@@ -123,14 +127,16 @@ func printAdoption(out io.Writer, a admin.Adoption) {
 	if a.Applied {
 		verb = "are"
 	}
-	fmt.Fprintf(out, "%s\t%d orders were not known, %d held, %d given back: %d units %s sold by them; %d were sold already\n",
+	fmt.Fprintf(out, "%s\t%d orders were not known, %d held, %d given back: %d units %s sold by them; %d were sold "+
+		"already\n",
 		a.SKU, a.Unknown, a.Held, a.Returned, a.Units, verb, a.Sold)
 	for _, conflict := range a.Conflicts {
 		fmt.Fprintf(out, "%s\tpassed over: %s\n", stores.PrintableName(a.SKU), stores.PrintableName(conflict))
 	}
 	fmt.Fprintln(out, stores.DescribeStock(*a.Stock))
 	if l := a.Stock.Ledger; a.Applied && l.Free < 0 || !a.Applied && l.Free+l.Held < a.Units {
-		fmt.Fprintf(os.Stderr, "sluice: more of %s is sold then than there is: cancel orders at the shop, or raise the total\n",
+		fmt.Fprintf(os.Stderr,
+			"sluice: more of %s is sold then than there is: cancel orders at the shop, or raise the total\n",
 			stores.PrintableName(a.SKU))
 	}
 }

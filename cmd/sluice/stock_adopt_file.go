@@ -55,7 +55,7 @@ func beginsJSON(text *bufio.Reader) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(start, " \t\r\n"), []byte("{"))
 }
 
-// whole refuses an order that no ledger could have.
+// whole rejects an order that no ledger could have.
 func whole(at int, sku string, o shopOrder) error {
 	switch {
 	case sku == "":

@@ -64,7 +64,7 @@ func TestFrozenSKUIsAdoptedAndThawed(t *testing.T) {
 	k.Says(200, apitest.Words(`"state":"on"`, `"sold":3`), "POST", "/stock/1001", `{"state": "on", "reconciled": true}`)
 }
 
-func TestAdoptingRefusesWhatItCannotMean(t *testing.T) {
+func TestAdoptingRejectsWhatItCannotMean(t *testing.T) {
 	k, _, _ := shopHas(t)
 	for body, status := range map[string]int{
 		``: 400, `{}`: 400, `{"orders": []}`: 400, `{"orders": [{"serial": "a", "quantity": 0}]}`: 400,
@@ -76,7 +76,7 @@ func TestAdoptingRefusesWhatItCannotMean(t *testing.T) {
 	k.Says(404, nil, "POST", "/stock/none/adopt", `{"orders": [{"serial": "a", "quantity": 1}]}`)
 }
 
-func TestOrdersOfAShopAreReadWholeOrRefused(t *testing.T) {
+func TestOrdersOfAShopAreReadWholeOrRejected(t *testing.T) {
 	for text, want := range map[string]string{
 		"a,7,1\nb,,2\n": "map[1001:[{a 7 1} {b  2}]]",
 		"sku,quantity,serial,user,paid\n1002,3,a,\"x,y\",yes\n":    "map[1002:[{a x,y 3}]]",

@@ -22,7 +22,8 @@ const operateWithin = 10 * time.Second
 // configFlag adds -c, --config. The default is what to holds.
 func configFlag(cmd *cobra.Command, flags *pflag.FlagSet, to *string, usage string) {
 	flags.StringVarP(to, "config", "c", *to, usage)
-	_ = cmd.RegisterFlagCompletionFunc("config", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	_ = cmd.RegisterFlagCompletionFunc("config", func(*cobra.Command, []string, string) ([]string,
+		cobra.ShellCompDirective) {
 		return []string{"toml"}, cobra.ShellCompDirectiveFilterFileExt
 	})
 }
@@ -65,8 +66,8 @@ func (t *target) remote() (c adminclient.Client, err error) {
 	return c, err
 }
 
-// open is a client of the control API of --admin, or of the same API within this process over the Redis of --config. done
-// must be called in the end.
+// open is a client of the control API of --admin, or of the same API within this process over the Redis of --config.
+// done must be called in the end.
 func (t *target) open() (c adminclient.Client, done func(), err error) {
 	if t.Admin != "" {
 		c, err = t.remote()
@@ -74,7 +75,9 @@ func (t *target) open() (c adminclient.Client, done func(), err error) {
 	}
 	loaded, err := config.Load(t.Config, os.LookupEnv)
 	if err != nil {
-		return c, nil, err
+		admin, _ := config.AdminOf(t.Config, os.LookupEnv)
+		return c, nil, fmt.Errorf("%w\ncannot read where Redis is; correct the file, or ask a running gate: --admin %s",
+			err, adminclient.LocalAddress(admin.Listen))
 	}
 	if loaded.Stock.Source != "redis" {
 		return c, nil, noStockHere(t.Config, loaded)
@@ -100,20 +103,41 @@ func (t *target) openRunning() (adminclient.Client, error) {
 	if t.Admin != "" {
 		return t.remote()
 	}
+	var admin config.Admin
 	c, err := config.Load(t.Config, os.LookupEnv)
-	if err != nil {
-		return adminclient.Client{}, fmt.Errorf("%w\nso it does not tell where the gate is; name it with --admin", err)
+	switch {
+	case err == nil && c.Admin.Listen == "":
+		return adminclient.Client{}, c.Errorf("admin.listen",
+			`it is "": the gate cannot be asked; write an address like "127.0.0.1:8090", and restart it`)
+	case err == nil:
+		admin = c.Admin
+	default:
+		if admin, err = t.brokenFile(err); err != nil {
+			return adminclient.Client{}, err
+		}
 	}
-	if c.Admin.Listen == "" {
-		return adminclient.Client{}, c.Errorf("admin.listen", `it is "": the gate cannot be asked`)
-	}
-	to := adminclient.Client{Token: string(c.Admin.Token)}
-	to.Base, to.HTTP = adminclient.NewHTTP(adminclient.LocalAddress(c.Admin.Listen), operateWithin)
+	to := adminclient.Client{Token: string(admin.Token)}
+	to.Base, to.HTTP = adminclient.NewHTTP(adminclient.LocalAddress(admin.Listen), operateWithin)
 	return to, nil
 }
 
-// ask calls a running gateway once.
-func (t *target) ask(cmd *cobra.Command, method, path string, in, out any) error {
+// brokenFile is where a gate is asked whose file has the error problem: a running gate goes on without it.
+func (t *target) brokenFile(problem error) (config.Admin, error) {
+	admin, err := config.AdminOf(t.Config, os.LookupEnv)
+	if err != nil {
+		return admin, fmt.Errorf(
+			"%w\ncannot read admin.listen from it; pass --admin, such as --admin %s",
+			problem,
+			admin.Listen,
+		)
+	}
+	fmt.Fprintf(os.Stderr, "%v\n%s is broken; a running gate keeps the configuration before. Asking it at %s\n",
+		problem, t.Config, admin.Listen)
+	return admin, nil
+}
+
+// callAPI calls a running gateway once.
+func (t *target) callAPI(cmd *cobra.Command, method, path string, in, out any) error {
 	if err := t.check(cmd); err != nil {
 		return err
 	}
@@ -161,7 +185,8 @@ func completeBy(place int, words func(*config.Config) []string) cobra.Completion
 // skuFlag adds --sku, completed by the SKUs on sale.
 func skuFlag(cmd *cobra.Command, to *string, usage string) {
 	cmd.Flags().StringVar(to, "sku", "", usage)
-	_ = cmd.RegisterFlagCompletionFunc("sku", func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+	_ = cmd.RegisterFlagCompletionFunc("sku", func(cmd *cobra.Command, _ []string, word string) ([]string,
+		cobra.ShellCompDirective) {
 		return completeBy(0, (*config.Config).SKUsOnSale)(cmd, nil, word)
 	})
 }

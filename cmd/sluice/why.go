@@ -32,7 +32,7 @@ func newWhy() *cobra.Command {
 			}
 			query := url.Values{"request_id": {id}, "user": {user}, "sku": {sku}}
 			var found admin.Decisions
-			if err := at.ask(cmd, "GET", "/why?"+query.Encode(), nil, &found); err != nil {
+			if err := at.callAPI(cmd, "GET", "/why?"+query.Encode(), nil, &found); err != nil {
 				return err
 			}
 			if len(found.Decisions) == 0 {
@@ -68,10 +68,10 @@ func printDecisions(out io.Writer, lines []json.RawMessage, asJSON bool) error {
 
 func unknownSince(since time.Time) string {
 	if since.IsZero() {
-		return "nothing is remembered: no request has come yet, or access_log.remember is \"0B\""
+		return "nothing is remembered: no request has come yet, or access_log.buffer_size is \"0B\""
 	}
 	return "nothing is remembered of it; what is remembered begins at " + since.Local().Format(time.RFC3339) +
-		", and of the refusals it is a sample (access_log.refused_first, refused_every)"
+		", and of the rejections it is a sample (access_log.rejected_per_second)"
 }
 
 // spellOut prints one line of the log for people: its members in their order, one a row.

@@ -75,7 +75,8 @@ func TestDashboard_InABrowser(t *testing.T) {
 			return strconv.Quote(path)
 		}
 		now := time.Now()
-		g := open(t, redisAt(redis), `stock.redis.timeout = "2s"`, shop.settings(), "admin.token_file = "+secret("operator", operatorToken), "admin.viewer_token_file = "+secret("viewer", viewerToken),
+		g := open(t, redisAt(redis), `stock.redis.timeout = "2s"`, shop.settings(), "admin.token_file = "+
+			secret("operator", operatorToken), "admin.viewer_token_file = "+secret("viewer", viewerToken),
 			schedule("rush", now.Add(-time.Minute), now.Add(time.Hour), ""), routes)
 		for _, sku := range []string{"broken", oddSKU} {
 			sluice(t, "stock", "set", "--config", g.file, sku, "5")
@@ -95,7 +96,8 @@ func TestDashboard_InABrowser(t *testing.T) {
 			resp.Body.Close()
 		}
 		return map[string]any{
-			"dashboard": "http://" + g.admin + "/", "operator": operatorToken, "viewer": viewerToken, "serials": serials, "odd": oddSKU, "pid": g.command.Process.Pid,
+			"dashboard": "http://" + g.admin + "/", "operator": operatorToken, "viewer": viewerToken, "serials": serials,
+			"odd": oddSKU, "pid": g.command.Process.Pid,
 		}
 	})
 }

@@ -78,7 +78,7 @@ await play(async (visitor, stage) => {
   // A limit, for a minute; what is no value is rejected where it was typed.
   await view(v, "control");
   v.expects.push(/status of 400|status 400: POST/);
-  await page.getByRole("button", { name: "Change: limits.connection.rate" }).click();
+  await page.getByRole("button", { name: "Change: limits.connection.request_rate" }).click();
   await page.locator("#field-value").fill("fast");
   await page.locator("#dialog-confirm").click();
   await page.waitForFunction(() => document.querySelector("#dialog-error").textContent);

@@ -32,7 +32,8 @@ var browsing = sync.OnceValues(func() (chromium string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	// A browser is not downloaded: the system's is driven.
-	if out, err := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit",
+		"--no-fund").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("npm ci: %w: %s", err, bytes.TrimSpace(out))
 	}
 	return chromium, nil
@@ -59,8 +60,8 @@ func skips(t *testing.T) (chromium string) {
 	return chromium
 }
 
-// play plays a scenario. When its browser is there, stage says what it is told: addresses, times. Each line that it writes
-// tells something: "note: …" for the log, "wrong: …" for what is not as it should be.
+// play plays a scenario. When its browser is there, stage says what it is told: addresses, times. Each line that it
+// writes tells something: "note: …" for the log, "wrong: …" for what is not as it should be.
 func play(t *testing.T, scenario string, stage func() any) {
 	t.Helper()
 	chromium, sluice := skips(t), binary(t)

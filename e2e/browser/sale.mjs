@@ -95,7 +95,7 @@ await play(async (visitor, stage) => {
   await dora.page.waitForURL(one + "/");
   await state(dora, "open", "sold_out", "ended");
 
-  // All is sold and nothing is held. Whoever stays on the page has the button again when the shop cancels.
+  // All is sold and nothing is held. A client that stays on the page has the button again when the shop cancels.
   if (told.long) await pause(Math.max(0, told.opens + 30_000 - Date.now()));
   else await ben.page.reload(); // the page would look again by itself, in some seconds
   await state(ben, "ended");

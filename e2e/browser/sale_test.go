@@ -27,16 +27,17 @@ gate = "pass"
 // schedule is a [[sale]] of one SKU.
 func schedule(sku string, begins, ends time.Time, more string) string {
 	const form = "2006-01-02T15:04:05.000Z07:00"
-	return fmt.Sprintf("[[sale]]\nname = %q\nskus = [%q]\nstarts = %s\nends = %s\n%s\n", sku, sku, begins.Format(form), ends.Format(form), more)
+	return fmt.Sprintf("[[sale]]\nname = %q\nskus = [%q]\nstarts = %s\nends = %s\n%s\n", sku, sku, begins.Format(form),
+		ends.Format(form), more)
 }
 
 func redisAt(s *redistest.Server) string {
 	return fmt.Sprintf("stock.source = \"redis\"\nstock.redis.addresses = [%q]", s.Addr)
 }
 
-// One unit, two instances, and people who wait for it: countdown, one order however often the button is pressed, sold out
-// for everybody else, and the unit that the shop gets back for one of them. SLUICE_SALE=long plays it in a minute and with
-// more watchers, to measure when the button opens.
+// One unit, two instances, and people who wait for it: countdown, one order however often the button is pressed, sold
+// out for everybody else, and the unit that the shop gets back for one of them. SLUICE_SALE=long plays it in a minute
+// and with more watchers, to measure when the button opens.
 func TestSale_InABrowser(t *testing.T) {
 	t.Parallel()
 	lead, length := 10*time.Second, time.Hour
@@ -48,7 +49,7 @@ func TestSale_InABrowser(t *testing.T) {
 	play(t, "sale.mjs", func() any {
 		begins = time.Now().Add(lead).Truncate(time.Millisecond)
 		settings := []string{
-			redisAt(redis), `stock.show = "exact"`,
+			redisAt(redis), `stock.detail = "exact"`,
 			shop.settings(), schedule("1001", begins, begins.Add(length), "stock = { 1001 = 1 }"), routes,
 		}
 		one, other := open(t, settings...), open(t, settings...)

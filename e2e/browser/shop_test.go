@@ -35,7 +35,8 @@ func trade(t *testing.T) *shop {
 	s := &shop{}
 	doors := http.NewServeMux()
 	doors.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) })
-	doors.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	doors.HandleFunc("GET /favicon.ico",
+		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	doors.HandleFunc("GET /item/{sku}", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, bareForm, r.PathValue("sku"))
 	})
@@ -53,7 +54,8 @@ func trade(t *testing.T) *shop {
 }
 
 // bareForm is a page of a shop that has added nothing.
-const bareForm = `<!doctype html><title>Item</title><form action="/api/seckill/%s/order" method="post"><button>Buy</button></form>`
+const bareForm = `<!doctype html><title>Item</title><form action="/api/seckill/%s/order" ` +
+	`method="post"><button>Buy</button></form>`
 
 // sell books the order. The SKU "broken" is one whose orders it cannot answer.
 func (s *shop) sell(w http.ResponseWriter, r *http.Request) {
@@ -98,5 +100,6 @@ func (s *shop) booked() (all []order) {
 }
 
 func (s *shop) settings() string {
-	return fmt.Sprintf("upstream.targets = [%q]\nstock.reserve.status_url = %q\n", s.url, s.url+"/orders/by-serial/{serial}")
+	return fmt.Sprintf("upstream.targets = [%q]\nstock.reserve.status_url = %q\n", s.url, s.url+
+		"/orders/by-serial/{serial}")
 }

@@ -28,7 +28,7 @@ get -v -H 'Expect: 100-continue' -d hello "$base/echo" | grep -q '^< HTTP/1.1 10
 is "100 is said" $? 0
 get -o /dev/null -d hello "$sold" # the first look at a SKU comes after the body
 get -v -H 'Expect: 100-continue' -d hello "$sold" | grep -q '^< HTTP/1.1 100 Continue'
-is "100 is not said to an order that is refused" $? 1
+is "100 is not said to an order that is rejected" $? 1
 is "keep-alive" "$(get -o /dev/null -o /dev/null -w '%{num_connects}' "$base/page" "$base/page")" "10"
 is "64 MiB up" "$(get -T "$dir/large" "$base/echo")" "$large"
 is "64 MiB up in chunks" "$(get -T - "$base/echo" <"$dir/large")" "$large"

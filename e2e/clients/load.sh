@@ -23,7 +23,7 @@ ab)
 	ab -q -k -n 20000 -c 50 "$base/page" >"$dir/said" 2>&1
 	is "GET, keep-alive" "$(number 'Complete requests') $(number 'Failed requests') $(number 'Keep-Alive requests')" "20000 0 20000"
 	ab -q -k -l -n 20000 -c 50 -p "$dir/body" -T application/json "$sold" >"$dir/said" 2>&1
-	is "POST, refused" "$(number 'Complete requests') $(number 'Failed requests') $(number 'Non-2xx responses') $(number 'Keep-Alive requests')" "20000 0 20000 20000"
+	is "POST, rejected" "$(number 'Complete requests') $(number 'Failed requests') $(number 'Non-2xx responses') $(number 'Keep-Alive requests')" "20000 0 20000 20000"
 	;;
 wrk)
 	echo "version $(wrk -v 2>&1 | sed -n 's/^wrk \([^ ]*\).*/wrk \1/p')"
@@ -31,7 +31,7 @@ wrk)
 	is "GET" "$(grep -c -e 'Socket errors' -e 'Non-2xx' "$dir/said") $(grep -c 'Requests/sec' "$dir/said")" "0 1"
 	printf 'wrk.method = "POST"\nwrk.body = "{}"\n' >"$dir/post.lua"
 	wrk -t2 -c50 -d3s -s "$dir/post.lua" "$sold" >"$dir/said" 2>&1
-	is "POST, refused" "$(grep -c 'Socket errors' "$dir/said") $(number 'Non-2xx or 3xx responses') more than 0" "0 $(sed -n 's/^ *\([0-9]*\) requests in.*/\1/p' "$dir/said") more than 0"
+	is "POST, rejected" "$(grep -c 'Socket errors' "$dir/said") $(number 'Non-2xx or 3xx responses') more than 0" "0 $(sed -n 's/^ *\([0-9]*\) requests in.*/\1/p' "$dir/said") more than 0"
 	;;
 h2load)
 	echo "version $(h2load --version | cut -d' ' -f1,2)"
@@ -40,6 +40,6 @@ h2load)
 	h2load --h1 -n 20000 -c 50 -m 8 "$base/page" >"$dir/said" 2>&1
 	is "GET, eight at a time on a connection" "$(grep '^requests:' "$dir/said")" "requests: 20000 total, 20000 started, 20000 done, 20000 succeeded, 0 failed, 0 errored, 0 timeout"
 	h2load --h1 -n 20000 -c 50 -d "$dir/body" "$sold" >"$dir/said" 2>&1
-	is "POST, refused" "$(grep '^requests:' "$dir/said" | sed 's/.* \([0-9]*\) done.* \([0-9]*\) errored, \([0-9]*\) timeout/\1 \2 \3/') $(grep -c ' 20000 4xx' "$dir/said")" "20000 0 0 1"
+	is "POST, rejected" "$(grep '^requests:' "$dir/said" | sed 's/.* \([0-9]*\) done.* \([0-9]*\) errored, \([0-9]*\) timeout/\1 \2 \3/') $(grep -c ' 20000 4xx' "$dir/said")" "20000 0 0 1"
 	;;
 esac

@@ -64,7 +64,7 @@ await check('node:http: Expect: 100-continue is answered before the body is sent
 	const r = http.request(base + '/echo', { method: 'POST', headers: { Expect: '100-continue', 'Content-Length': 5 } }, a => { let b = ''; a.on('data', d => b += d).on('end', () => done(said && b)) })
 	r.on('continue', () => { said = true; r.end('hello') }).on('error', failed).flushHeaders()
 }), told(Buffer.from('hello')))
-await check('node:http: a refused order is not told to go on', () => new Promise((done, failed) => {
+await check('node:http: a rejected order is not told to go on', () => new Promise((done, failed) => {
 	const r = http.request(sold, { method: 'POST', headers: { Expect: '100-continue', 'Content-Length': 5 } }, a => { a.resume(); done(a.statusCode); r.destroy() })
 	r.on('continue', () => done('continue')).on('error', failed).flushHeaders()
 }), 409)

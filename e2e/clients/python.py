@@ -59,7 +59,7 @@ def down(ask, path):
     return hashlib.sha256(r[2]).hexdigest() == r[1]["x-sha256"]
 
 
-def refusal(r):
+def rejection(r):
     return r[0], r[1].get("x-sluice-reason"), b'"reason":"sold_out"' in r[2]
 
 
@@ -70,7 +70,7 @@ for name, ask in [("http.client", plain)] + ([("requests", easy)] if requests el
     check(name + ": 64 MiB up in chunks", lambda: ask("PUT", "/echo", pieces(large))[2].decode(), told(large))
     check(name + ": 64 MiB down", lambda: down(ask, "/bytes?n=67108864"), True)
     check(name + ": 64 MiB down in chunks", lambda: down(ask, "/bytes?n=67108864&chunked"), True)
-    check(name + ": 409 is readable", lambda: refusal(ask("POST", sold, b"{}")), (409, "sold_out", True))
+    check(name + ": 409 is readable", lambda: rejection(ask("POST", sold, b"{}")), (409, "sold_out", True))
     check(name + ": 429 is readable", lambda: many(ask), (429, "conn_rate", True, True))
     check(name + ": HEAD", lambda: [(r[0], r[1]["content-length"], r[2]) for r in [ask("HEAD", "/page")]], [(200, "4", b"")])
     check(name + ": 204", lambda: [(r[0], r[2]) for r in [ask("GET", "/empty")]], [(204, b"")])

@@ -44,7 +44,7 @@ if (process.argv[2] === 'serve') {
 		all.forEach(c => c.close())
 		return got.every((m, i) => `${m}` === `${i}`)
 	}, true)
-	await check('an upgrade of an order is refused', () => new Promise(done => {
+	await check('an upgrade of an order is rejected', () => new Promise(done => {
 		const c = new WebSocket(process.argv[2].replace('http', 'ws') + '/api/seckill/1001/order')
 		c.on('unexpected-response', (_, r) => { done(r.statusCode); c.terminate() }).on('open', () => done('open')).on('error', () => {})
 	}), 400)

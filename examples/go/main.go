@@ -1,5 +1,6 @@
 // Command go is a shop behind Sluice, as small as one can be: it verifies that the gate has taken the unit, makes each
-// order once, and says what became of it. The lines to take over are order and signed; a map stands for the table of orders.
+// order once, and says what became of it. The lines to take over are order and signed; a map stands for the table of
+// orders.
 package main
 
 import (
@@ -27,7 +28,8 @@ type shop struct {
 func (s *shop) signed(r *http.Request) bool {
 	h := r.Header.Get
 	mac := hmac.New(sha256.New, s.key)
-	mac.Write([]byte(strings.Join([]string{"v1", r.Method, r.RequestURI, h("Idempotency-Key"), h("Sluice-Sku"), h("Sluice-Quantity"), h("Sluice-Deadline")}, "\n")))
+	mac.Write([]byte(strings.Join([]string{"v1", r.Method, r.RequestURI, h("Idempotency-Key"), h("Sluice-Sku"),
+		h("Sluice-Quantity"), h("Sluice-Deadline")}, "\n")))
 	return hmac.Equal([]byte("v1="+hex.EncodeToString(mac.Sum(nil))), []byte(h("Sluice-Signature")))
 }
 

@@ -35,7 +35,8 @@ func blocks(page string) (all []string) {
 func TestManualHoldsTheProgramsThatAreTested(t *testing.T) {
 	for _, page := range []string{english, chinese} {
 		all := blocks(read(t, page))
-		for file, language := range map[string]string{"verify.go": "go", "Verify.java": "java", "verify.php": "php", "verify.mjs": "js"} {
+		for file, language := range map[string]string{"verify.go": "go", "Verify.java": "java", "verify.php": "php",
+			"verify.mjs": "js"} {
 			if !slices.Contains(all, language+"\n"+read(t, file)) {
 				t.Errorf("%s does not hold %s as it is", page, file)
 			}
@@ -54,7 +55,8 @@ func TestManualsExampleIsSigned(t *testing.T) {
 		if len(keys) != 2 || len(rows) != 7 || len(values) != 1 {
 			t.Fatalf("%s: found %d keys, %d fields and %d signatures", page, len(keys)/2, len(rows), len(values))
 		}
-		if rows[0][1] != "v1" || !verify([]string{keys[1]}, values[0], rows[1][1], rows[2][1], rows[3][1], rows[4][1], rows[5][1], rows[6][1]) {
+		if rows[0][1] != "v1" || !verify([]string{keys[1]}, values[0], rows[1][1], rows[2][1], rows[3][1], rows[4][1],
+			rows[5][1], rows[6][1]) {
 			t.Errorf("%s: the example's signature is not that of its fields", page)
 		}
 	}

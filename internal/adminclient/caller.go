@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// NewHTTP asks a gate at "host:port", "http://host:port" or "unix:/path" within the given time, and returns the URL that
-// paths are appended to.
+// NewHTTP asks a gate at "host:port", "http://host:port" or "unix:/path" within the given time, and returns the URL
+// that paths are appended to.
 func NewHTTP(address string, within time.Duration) (base string, client *http.Client) {
 	client = &http.Client{Timeout: within, CheckRedirect: noRedirect}
 	if socket, isUnix := strings.CutPrefix(address, "unix:"); isUnix {

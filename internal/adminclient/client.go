@@ -1,5 +1,5 @@
-// Package adminclient speaks the control API of a running gateway, or of the same API within this process over the Redis of
-// a configuration: every rule and every message is the same. It does not print.
+// Package adminclient speaks the control API of a running gateway, or of the same API within this process over the
+// Redis of a configuration: every rule and every message is the same. It does not print.
 package adminclient
 
 import (
@@ -85,7 +85,7 @@ func whoAmI() string {
 	return name + "@" + host
 }
 
-// noRedirect is an answer from elsewhere as it is: whoever follows it asks something else, and believes what that says.
+// noRedirect is an answer from elsewhere as it is: following it would ask another server, and believe what that says.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // problem is the error that resp tells of. What the API answers about the request itself needs no status.
@@ -103,7 +103,8 @@ func (c Client) problem(resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusNotFound:
 		return notFound(told.Detail)
-	case http.StatusForbidden, http.StatusTooManyRequests, http.StatusBadRequest, http.StatusConflict, http.StatusBadGateway:
+	case http.StatusForbidden, http.StatusTooManyRequests, http.StatusBadRequest, http.StatusConflict,
+		http.StatusBadGateway:
 		return errors.New(told.Detail)
 	case http.StatusUnauthorized:
 		if c.Token != "" {

@@ -41,7 +41,7 @@ func TestBothWaysToALedgerSayTheSame(t *testing.T) {
 					t.Errorf("%v: %q, %v; want %q", change, stores.DescribeStock(now), err, want)
 				}
 			}
-			refuses := func(method, path string, in any, want string) {
+			rejects := func(method, path string, in any, want string) {
 				t.Helper()
 				var out map[string]any
 				if err := to.Call(t.Context(), method, path, in, &out); err == nil || !strings.Contains(err.Error(), want) ||
@@ -49,7 +49,7 @@ func TestBothWaysToALedgerSayTheSame(t *testing.T) {
 					t.Errorf("%s %s: %v, want %s and no status", method, path, err, want)
 				}
 			}
-			refuses("GET", "/stock/1001", nil, "sluice stock set 1001 UNITS makes one")
+			rejects("GET", "/stock/1001", nil, "sluice stock set 1001 UNITS makes one")
 			stock(map[string]int{"set": 5}, "1001\t5\tfree of 5: 0 held, 0 sold; 1 a person")
 			stock(map[string]int{"set": 7, "limit": 0}, "1001\t7\tfree of 7: 0 held, 0 sold")
 			stock(map[string]string{"state": "paused"}, "1001\t7\tfree of 7: 0 held, 0 sold  (paused)")
@@ -64,9 +64,9 @@ func TestBothWaysToALedgerSayTheSame(t *testing.T) {
 				stores.DescribeReservation(found) != "a/b\t1001\tconfirmed\t2\t7" {
 				t.Errorf("get: %q, %v", stores.DescribeReservation(found), err)
 			}
-			refuses("POST", "/reservations/a%2Fb/release?sku=1001", nil, "refund it")
-			refuses("GET", "/reservations/nobody?sku=1001", nil, "no such reservation")
-			refuses("POST", "/stock/1001", map[string]int{"set": 1}, "2 sold")
+			rejects("POST", "/reservations/a%2Fb/release?sku=1001", nil, "refund it")
+			rejects("GET", "/reservations/nobody?sku=1001", nil, "no such reservation")
+			rejects("POST", "/stock/1001", map[string]int{"set": 1}, "2 sold")
 		})
 	}
 }

@@ -27,7 +27,7 @@ type API struct {
 // New opens the API over a store; perUser is what is configured for a person.
 func New(t *testing.T, s protocol.Store, perUser int) *API {
 	c := config.Default()
-	c.Stock.Reserve.PerUser = perUser
+	c.Stock.Reserve.MaxPerUser = perUser
 	k := &API{t: t, Store: s, Log: &bytes.Buffer{}}
 	k.Control = &admin.API{Ledgers: stores.NewLedgers(c, k.Store, nil), Log: slog.New(slog.NewTextHandler(k.Log, nil))}
 	k.Handler = k.Control.Handler()

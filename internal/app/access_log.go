@@ -13,12 +13,15 @@ import (
 	"sluice/proxy/metrics"
 )
 
+// rejectedEvery is how many rejections of a reason one line stands for, beyond access_log.rejected_per_second.
+const rejectedEvery = 1000
+
 // accessSettings are what the configuration says of the access log.
 func accessSettings(c *config.Config) accesslog.Settings {
 	a := c.AccessLog
 	return accesslog.Settings{
-		Output: a.Output, RefusedFirst: a.RefusedFirst, RefusedEvery: a.RefusedEvery,
-		MaskIP: a.MaskIP, Remember: int64(a.Remember),
+		Output: a.Output, RejectedFirst: a.RejectedPerSecond, RejectedEvery: rejectedEvery,
+		MaskIP: a.MaskIP, Remember: int64(a.BufferSize),
 	}
 }
 
@@ -27,7 +30,7 @@ func openAccessLog(c *config.Config, now func() int64, log *slog.Logger) (*acces
 	o := accesslog.Options{Settings: accessSettings(c), Stdout: os.Stdout, Now: now,
 		Secret: []byte(c.Stock.Reserve.Secret), Log: log}
 	if c.UsesLedger() {
-		o.Hold = c.Stock.Reserve.Hold
+		o.Hold = c.Stock.Reserve.ReservationTTL
 	}
 	l, err := accesslog.New(o)
 	if err != nil {
@@ -38,7 +41,7 @@ func openAccessLog(c *config.Config, now func() int64, log *slog.Logger) (*acces
 
 // accessLogger is the access log of requests; nil when c wants neither a log nor a memory of them.
 func (g *Gateway) accessLogger(c *config.Config) metrics.AccessLogger {
-	if c.AccessLog.Output == "off" && c.AccessLog.Remember == 0 {
+	if c.AccessLog.Output == "off" && c.AccessLog.BufferSize == 0 {
 		return nil
 	}
 	return g.access
@@ -68,7 +71,7 @@ func (g *Gateway) why(q admin.Question, most int) admin.Decisions {
 }
 
 // reopening opens the access log's file anew at each signal that asks for it, until it is ended. A standard output that
-// nobody reads any more is not a reason to die: what is written there is lost, and counted.
+// has no reader any more is not a reason to die: what is written there is lost, and counted.
 func (g *Gateway) reopening() (end func()) {
 	signal.Ignore(syscall.SIGPIPE)
 	asked, stop, stopped := make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})

@@ -8,10 +8,10 @@ import (
 	"sluice/stockgate/sale"
 )
 
-// availability is what everybody may know of a SKU, from wherever this gate knows it.
+// availability is what every client may know of a SKU, from wherever this gate knows it.
 type availability struct {
-	schedule *sale.Board
-	feedback *stockgate.Lessons
+	schedule *sale.Schedule
+	feedback *stockgate.SoldOutFeedback
 	orders   *reserver       // nil = no ledgers
 	stock    *stockgate.Gate // nil = no route reads the shop's own stock
 }
@@ -56,7 +56,7 @@ func (s availability) left(now int64, sku []byte) proxy.StockStatus {
 		return proxy.StockStatus{Phase: proxy.SoldOut}
 	}
 	if s.orders != nil {
-		if d := s.orders.desk.Load(); d != nil {
+		if d := s.orders.reserver.Load(); d != nil {
 			if found, ok := d.Status(now, sku); ok {
 				return s.inLedger(now, found)
 			}
@@ -65,7 +65,7 @@ func (s availability) left(now int64, sku []byte) proxy.StockStatus {
 	if s.stock == nil {
 		return proxy.StockStatus{Free: -1}
 	}
-	phase, free := s.stock.Show(now, sku)
+	phase, free := s.stock.StockStatus(now, sku)
 	return proxy.StockStatus{Phase: phase, Free: free}
 }
 
@@ -95,11 +95,11 @@ func (s availability) inLedger(now int64, l protocol.StockVersion) proxy.StockSt
 
 // shows is how much of it is told.
 func stockStatus(c *config.Stock) proxy.StockStatusOptions {
-	switch c.Show {
+	switch c.Detail {
 	case "exact":
-		return proxy.StockStatusOptions{Exact: true, Few: int64(c.Few)}
+		return proxy.StockStatusOptions{Exact: true, Few: int64(c.LowStock)}
 	case "few":
-		return proxy.StockStatusOptions{Few: int64(c.Few)}
+		return proxy.StockStatusOptions{Few: int64(c.LowStock)}
 	}
 	return proxy.StockStatusOptions{Few: -1}
 }

@@ -12,8 +12,8 @@ import (
 	"sluice/proxy/reject"
 )
 
-// concurrency is who is inside the shop: the places of all gated routes, those of the routes that have some of their own,
-// and what finds the limit where that is asked for. Counts survive a reload.
+// concurrency is who is inside the shop: the places of all gated routes, those of the routes that have some of their
+// own, and what finds the limit where that is asked for. Counts survive a reload.
 type concurrency struct {
 	all      *limiter.ConcurrencyLimiter
 	adaptive *limiter.Adaptive
@@ -37,14 +37,14 @@ func (in *concurrency) use(c *config.Config) {
 	in.close() // no tick between the two
 	if limit.Adaptive {
 		in.all.SetQueue(limit.MaxQueue)
-		in.adaptive.SetBounds(limit.MinInFlight, limit.MaxInFlight)
+		in.adaptive.SetBounds(limit.MinInFlight(), limit.MaxInFlight)
 		in.stop, in.stopped = make(chan struct{}), make(chan struct{})
 		go in.tick(in.stop, in.stopped)
 	} else {
 		in.adaptive.SetBounds(0, 0)
 		in.all.SetMax(limit.MaxInFlight, limit.MaxQueue)
 	}
-	in.all.SetNewestFirst(limit.Order == "newest")
+	in.all.SetNewestFirst(limit.QueueOrder == "lifo")
 	in.useRoutes(c)
 }
 
@@ -56,15 +56,15 @@ func (in *concurrency) useRoutes(c *config.Config) {
 	for i := range c.Routes {
 		r := &c.Routes[i]
 		if own := in.routes[r.Name]; own != nil || r.MaxInFlight > 0 {
-			own = in.own(r.Name)
+			own = in.routeLimiter(r.Name)
 			own.SetMax(r.MaxInFlight, limit.MaxQueue)
-			own.SetNewestFirst(limit.Order == "newest")
+			own.SetNewestFirst(limit.QueueOrder == "lifo")
 		}
 	}
 }
 
-// own are the places of a route. Those that are new have room once they are used. mu is locked.
-func (in *concurrency) own(route string) *limiter.ConcurrencyLimiter {
+// routeLimiter are the places of a route. Those that are new have room once they are used. mu is locked.
+func (in *concurrency) routeLimiter(route string) *limiter.ConcurrencyLimiter {
 	if in.routes[route] == nil {
 		in.routes[route] = limiter.NewConcurrencyLimiter(0, 0)
 	}
@@ -102,14 +102,14 @@ func (in *concurrency) total(c *config.Config) proxy.ConcurrencyLimiter {
 	return &slots{in: in, timeout: c.Limits.Concurrency.QueueTimeout}
 }
 
-// of is for r; nil = as all.
-func (in *concurrency) of(c *config.Config, r *config.Route) proxy.ConcurrencyLimiter {
+// limiterFor is for r; nil = as all.
+func (in *concurrency) limiterFor(c *config.Config, r *config.Route) proxy.ConcurrencyLimiter {
 	if r.MaxInFlight == 0 {
 		return nil
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return &slots{in: in, own: in.own(r.Name), timeout: c.Limits.Concurrency.QueueTimeout}
+	return &slots{in: in, own: in.routeLimiter(r.Name), timeout: c.Limits.Concurrency.QueueTimeout}
 }
 
 // slots waits for as long as the configuration says: for a place of the route first, then, within the same time, for
@@ -127,7 +127,7 @@ func (p *slots) Acquire(client proxy.Waiter) reject.Reason {
 	if p.own != nil {
 		start := p.in.now()
 		if verdict := p.own.Acquire(timeout, client); verdict != limiter.Admitted {
-			return refusedPlace(verdict)
+			return noSlot(verdict)
 		}
 		timeout = max(0, timeout-time.Duration(p.in.now()-start))
 	}
@@ -135,7 +135,7 @@ func (p *slots) Acquire(client proxy.Waiter) reject.Reason {
 	if verdict != limiter.Admitted && p.own != nil {
 		p.own.Release()
 	}
-	return refusedPlace(verdict)
+	return noSlot(verdict)
 }
 
 // Peek implements proxy.ConcurrencyLimiter.
@@ -154,7 +154,7 @@ func (p *slots) Release(took time.Duration) {
 	}
 }
 
-func refusedPlace(v limiter.Verdict) reject.Reason {
+func noSlot(v limiter.Verdict) reject.Reason {
 	switch v {
 	case limiter.Admitted:
 		return reject.Admitted
@@ -168,15 +168,19 @@ func refusedPlace(v limiter.Verdict) reject.Reason {
 
 // routeInFlight, routeLimit and routeQueue are of routes that have places of their own; their names are the file's.
 func routeInFlight() *prometheus.Desc {
-	return prometheus.NewDesc("sluice_route_in_flight", "Requests of a route that has a max_in_flight of its own, inside the shop or waiting for a place of all.", []string{"route"}, nil)
+	return prometheus.NewDesc("sluice_route_in_flight",
+		"Requests of a route that has a max_in_flight of its own, inside the shop or waiting for a place of all.",
+		[]string{"route"}, nil)
 }
 
 func routeLimit() *prometheus.Desc {
-	return prometheus.NewDesc("sluice_route_in_flight_limit", "The route's max_in_flight; 0 = no cap of its own.", []string{"route"}, nil)
+	return prometheus.NewDesc("sluice_route_in_flight_limit", "The route's max_in_flight; 0 = no cap of its own.",
+		[]string{"route"}, nil)
 }
 
 func routeQueue() *prometheus.Desc {
-	return prometheus.NewDesc("sluice_route_queue_length", "Requests that wait for one of the route's own places.", []string{"route"}, nil)
+	return prometheus.NewDesc("sluice_route_queue_length", "Requests that wait for one of the route's own places.",
+		[]string{"route"}, nil)
 }
 
 // Describe implements [prometheus.Collector].
@@ -193,7 +197,8 @@ func (in *concurrency) Collect(to chan<- prometheus.Metric) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for name, own := range in.routes {
-		for desc, n := range map[*prometheus.Desc]int{routeInFlight(): own.InFlight(), routeLimit(): own.Max(), routeQueue(): own.Queued()} {
+		for desc, n := range map[*prometheus.Desc]int{routeInFlight(): own.InFlight(), routeLimit(): own.Max(),
+			routeQueue(): own.Queued()} {
 			to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n), name)
 		}
 	}

@@ -2,8 +2,10 @@ package app
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -16,10 +18,12 @@ import (
 )
 
 // configFiles are the files that the running configuration was read from; none where no file holds it. A successor that
-// failed may have named others, which nobody looks at: it is tried again.
+// failed may have named others, which are not watched: it is tried again.
 type configFiles struct {
 	files  atomic.Pointer[[]string]
 	failed atomic.Bool // the last that was read was bad
+
+	gone map[string]int // looks in a row in which a file was missing; the looking goroutine's own
 }
 
 func (s *configFiles) set(files []string, failed bool) {
@@ -31,15 +35,25 @@ func (s *configFiles) some() bool { return len(*s.files.Load()) > 0 }
 
 type fingerprint [sha256.Size]byte
 
-// look notes in seen what the files hold, and reports whether any of them has changed or is new. One that cannot be read
-// has not: it may be gone for the moment in which it is replaced, or for good together with the line that named it.
+// looksToMiss is how many looks in a row must miss a file that was there: for one it may be gone while it is replaced.
+const looksToMiss = 2
+
+// changed notes in seen what the files hold, and reports whether any of them has changed, is new or is gone.
 func (s *configFiles) changed(seen map[string]fingerprint) (changed bool) {
+	missing := map[string]int{}
 	for _, file := range *s.files.Load() {
 		sum, err := digest(file)
-		if err == nil && sum != seen[file] {
+		switch {
+		case err == nil && sum != seen[file]:
 			seen[file], changed = sum, true
+		case errors.Is(err, fs.ErrNotExist):
+			if missing[file] = s.gone[file] + 1; missing[file] == looksToMiss {
+				delete(seen, file)
+				changed = true
+			}
 		}
 	}
+	s.gone = missing
 	return changed
 }
 
@@ -47,7 +61,8 @@ func (s *configFiles) changed(seen map[string]fingerprint) (changed bool) {
 func (s *configFiles) readable() error {
 	for _, file := range *s.files.Load() {
 		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			return &config.Error{Problems: []config.Problem{{File: file, Message: "not a regular file: it cannot be read again"}}}
+			return &config.Error{Problems: []config.Problem{{File: file,
+				Message: "not a regular file: it cannot be read again"}}}
 		}
 	}
 	return nil
@@ -74,8 +89,8 @@ func digest(file string) (sum fingerprint, err error) {
 	return sum, err
 }
 
-// How often the files are looked at, since notification fails on bind mounts and ConfigMaps; and, in such looks, how often
-// a bad configuration is tried again: what it lacked may lie in a file that came later.
+// How often the files are looked at, since notification fails on bind mounts and ConfigMaps; and, in such looks, how
+// often a bad configuration is tried again: what it lacked may lie in a file that came later.
 const (
 	lookEveryFile = 2 * time.Second
 	looksToRetry  = 3
@@ -91,7 +106,8 @@ func hangups() <-chan os.Signal {
 
 // changes tells when to read the files again: at SIGHUP, and when their content has changed; and, by retry, when they
 // were bad for a while. It ends with stop.
-func changes(from *configFiles, watch bool, hangup <-chan os.Signal, log *slog.Logger, stop <-chan struct{}) (again, retry <-chan struct{}) {
+func changes(from *configFiles, watch bool, hangup <-chan os.Signal, log *slog.Logger, stop <-chan struct{}) (again,
+	retry <-chan struct{}) {
 	read, try := make(chan struct{}, 1), make(chan struct{}, 1)
 	tell := func(c chan<- struct{}) {
 		select {

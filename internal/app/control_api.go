@@ -25,8 +25,8 @@ func (c *controls) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*c.now.L
 func (g *Gateway) api(c *config.Config, log *slog.Logger) http.Handler {
 	api := admin.API{
 		Token: string(g.Config.Admin.Token), ViewerToken: string(g.Config.Admin.ViewerToken),
-		Door: g.door, Trail: g.trail, Log: log,
-		Gate: g, Helm: g.controller, Watch: g.watch, TopKeys: topKeys(g.proxy.Counters(), g.now), Why: g.why,
+		Door: g.door, AuditLog: g.trail, Log: log,
+		Gate: g, Controller: g.controller, History: g.watch, TopKeys: topKeys(g.proxy.Counters(), g.now), Why: g.why,
 		Dashboard: g.page, Preflight: g.checked,
 	}
 	if g.Stock != nil && (c.HasGate("check") || !c.UsesLedger()) {
@@ -46,7 +46,7 @@ func (g *Gateway) ledgers() admin.Ledgers {
 	if g.Orders == nil {
 		return nil
 	}
-	return stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.desk.Load)
+	return stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.reserver.Load)
 }
 
 // topKeys lists the keys that limits reject most.
@@ -87,7 +87,7 @@ func (g *Gateway) ListenAdmin(takeOver bool, log *slog.Logger) (AdminServers, er
 		return nil, err
 	}
 	if g.Config.Admin.Listen != "" {
-		g.watch, g.page = admin.NewWatch(g.proxy.Counters().Traffic, g.dashboardMetrics()), admin.NewDashboard()
+		g.watch, g.page = admin.NewHistory(g.proxy.Counters().Traffic, g.dashboardMetrics()), admin.NewDashboard()
 	}
 	g.control.use(g.api(g.Config, log))
 	return servers, open("admin.listen", g.Config.Admin.Listen, &g.control)

@@ -12,15 +12,15 @@ import (
 	"sluice/config"
 )
 
-// controller is who changes a running gate: a file that was read again, an operator's overrides, and their ends. One change is
-// made at a time, all of it or nothing.
+// controller is who changes a running gate: a file that was read again, an operator's overrides, and their ends. One
+// change is made at a time, all of it or nothing.
 type controller struct {
 	g   *Gateway
 	log *slog.Logger
 
 	read     func() (*config.Config, error)        // the files again; nil = there are none
-	onReload func(running *config.Config, ok bool) // hears how that went; nil = nobody does
-	drain    chan struct{}                         // an operator asked for it; nil = nobody here can end the process
+	onReload func(running *config.Config, ok bool) // hears how that went; nil = no one is told
+	drain    chan struct{}                         // an operator asked for it; nil = the process cannot be ended here
 	mode     bool                                  // the command line said --mode, which no file changes
 
 	ledgers func() admin.Ledgers // nil = none is kept
@@ -39,9 +39,10 @@ type controller struct {
 }
 
 func newController(g *Gateway, log *slog.Logger) *controller {
-	h := &controller{g: g, log: log, filed: g.Config, running: g.Config, ledgers: g.ledgers, reloaded: admin.Reload{At: time.Now().UTC(), OK: true},
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
-	go h.keep()
+	h := &controller{g: g, log: log, filed: g.Config, running: g.Config, ledgers: g.ledgers,
+		reloaded: admin.Reload{At: time.Now().UTC(), OK: true},
+		wake:     make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
+	go h.expireOverrides()
 	return h
 }
 
@@ -51,7 +52,8 @@ func (h *controller) close() {
 	<-h.stopped
 	for _, o := range h.Overrides() {
 		if o.SKU != "" {
-			h.log.Warn("this instance ends before its override of a SKU: it stays as it is until somebody says otherwise", "sku", o.SKU, "state", o.Value, "until", o.Until)
+			h.log.Warn("this instance ends before its override of a SKU: it stays as it is until an operator says otherwise",
+				"sku", o.SKU, "state", o.Value, "until", o.Until)
 		}
 	}
 }
@@ -101,14 +103,14 @@ func (h *controller) reload(drop, retry bool) (admin.Reloaded, error) {
 // reloadUnasked is a reload that no operator of the API asked for: by a signal, or since a file has changed.
 func (h *controller) reloadUnasked(retry bool) {
 	done, err := h.reload(false, retry)
-	deed := admin.Deed{Role: "sluice", What: "config.reload", Object: done.Config, After: done}
+	deed := admin.AuditEntry{Role: "sluice", What: "config.reload", Object: done.Config, After: done}
 	if bad := (*admin.BadFile)(nil); errors.As(err, &bad) {
-		deed = admin.Deed{Role: "sluice", What: "config.reject", Detail: bad.Text()}
+		deed = admin.AuditEntry{Role: "sluice", What: "config.reject", Detail: bad.Text()}
 		if retry {
 			return // it is on record already
 		}
 	}
-	h.g.trail.Note(deed, "")
+	h.g.trail.Record(deed, "")
 }
 
 // apply has the gate run next, below what is overridden.
@@ -117,25 +119,27 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 	if drop {
 		kept, dropped = split(h.overrides)
 	}
-	effective, kept, unfit := laidOver(next, kept)
-	changed, waits, err := h.g.change(h.running, effective)
+	effective, kept, unfit := h.laidOver(next, kept)
+	changed, err := h.g.change(h.running, effective)
 	if err != nil {
 		return done, err
 	}
+	waits := waiting(h.g.Config, next)
 	diff := config.Changes(h.filed, next)
 	h.filed, h.running, h.overrides = next, effective, kept
 	h.g.reloaded.Set(1) // before the log tells: who reads that may look
 	for _, o := range append(dropped, unfit...) {
 		done.Dropped = append(done.Dropped, o.ID)
-		h.note(o, "override.drop", "override dropped at a reload")
+		h.recordExpiry(o, "override.drop", "override dropped at a reload")
 	}
 	for _, o := range kept {
 		done.Kept = append(done.Kept, o.ID)
 	}
 	done.Config, done.Restart, done.Changed = next.Version(), waits, inForce(diff)
-	h.log.Info("configuration reloaded", "changed", changed, "config", next.Version(), "diff", said(diff), "overrides_kept", len(kept), "overrides_dropped", len(done.Dropped))
+	h.log.Info("configuration reloaded", "changed", changed, "config", next.Version(), "diff", said(diff),
+		"overrides_kept", len(kept), "overrides_dropped", len(done.Dropped))
 	if len(waits) > 0 {
-		h.log.Warn("these keys change only with a restart, and stay as they were", "keys", waits)
+		h.log.Warn("these keys change only with a restart, and stay as they were", "keys", waits, "why", whyRestart(waits))
 	}
 	return done, nil
 }
@@ -152,9 +156,12 @@ func split(all []admin.Override) (skus, keys []admin.Override) {
 	return skus, keys
 }
 
-// laidOver is c with what is overridden, and what of it there is no room for: a rate that has gone, a number that
-// contradicts a new one.
-func laidOver(c *config.Config, all []admin.Override) (effective *config.Config, kept, unfit []admin.Override) {
+// laidOver is c as far as it is live with what is overridden, and what of it there is no room for: a rate that has
+// gone, a number that contradicts a new one.
+func (h *controller) laidOver(c *config.Config, all []admin.Override) (
+	effective *config.Config, kept, unfit []admin.Override,
+) {
+	c = h.g.Config.Keep(c, ChangesOnReload)
 	effective = c
 	for _, o := range all {
 		if o.SKU == "" {
@@ -206,12 +213,12 @@ func problemsOf(err error) (problems []admin.Problem) {
 	return []admin.Problem{{Message: err.Error()}}
 }
 
-// Reload implements admin.Helm.
+// Reload implements admin.Controller.
 func (h *controller) Reload(_ context.Context, drop bool) (admin.Reloaded, error) {
 	return h.reload(drop, false)
 }
 
-// Drain implements admin.Helm.
+// Drain implements admin.Controller.
 func (h *controller) Drain(context.Context) error {
 	if h.drain == nil {
 		return fmt.Errorf("drain: %w: this process is not ended from here", admin.ErrConflict)

@@ -11,7 +11,7 @@ import (
 type descriptors struct {
 	allowed int // RLIMIT_NOFILE; the Go runtime has raised the soft limit to the hard one. 0 = not known
 	log     *slog.Logger
-	lowered int // what limits.connection.max_open it was lowered to last; 0 = it was not
+	lowered int // what limits.connection.max_connections it was lowered to last; 0 = it was not
 }
 
 const (
@@ -47,9 +47,9 @@ func (d *descriptors) clients(c *config.Config) int {
 	return max(left-upstreamConns(c), left/2)
 }
 
-// maxOpen is limits.connection.max_open, or as much of it as there are descriptors for.
+// maxOpen is limits.connection.max_connections, or as much of it as there are descriptors for.
 func (d *descriptors) maxOpen(c *config.Config) int {
-	want, clients := c.Limits.Connection.MaxOpen, d.clients(c)
+	want, clients := c.Limits.Connection.MaxConnections, d.clients(c)
 	if clients == 0 {
 		return want
 	}
@@ -60,9 +60,9 @@ func (d *descriptors) maxOpen(c *config.Config) int {
 	}
 	if d.lowered != most {
 		d.lowered = most
-		d.log.Warn("limits.connection.max_open is lowered, since this process may open too few files; "+
+		d.log.Warn("limits.connection.max_connections is lowered, since this process may open too few files; "+
 			"allow it as many as are needed (LimitNOFILE in the unit, ulimits.nofile in compose, ulimit -n), or lower the key",
-			"max_open", want, "lowered_to", most, "allowed", d.allowed,
+			"max_connections", want, "lowered_to", most, "allowed", d.allowed,
 			"needed", want+maxRejected+ownDescriptors+2*mostAside+redisConns(c)+upstreamConns(c))
 	}
 	return most

@@ -16,7 +16,7 @@ func divided(t *testing.T, address, scope, instances string) *config.Config {
 	t.Helper()
 	text := "upstream.targets = [\"http://127.0.0.1:1\"]\nstock.source = \"off\"\nstock.redis.addresses = [\"" + address +
 		"\"]\nfleet.instances = " + instances +
-		"\n[limits.window]\nsize = \"1s\"\nmax = 3\nmax_per_sku = 0\ncarry = 0\nscope = \"" + scope +
+		"\n[limits.window]\nsize = \"1s\"\nmax = 3\nmax_per_sku = 0\nmax_delay = \"0s\"\nscope = \"" + scope +
 		"\"\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\n"
 	c, err := config.Parse("test", []byte(text), nil)
 	if err != nil {
@@ -28,14 +28,15 @@ func divided(t *testing.T, address, scope, instances string) *config.Config {
 // admits is how many requests the windows let into one of them.
 func (s *windowShare) admits(window int64) (n int) {
 	for {
-		if _, ok := s.windows.Acquire(window*1e9, nil); !ok {
+		if _, ok := s.windows.now.Load().Acquire(window*1e9, nil); !ok {
 			return n
 		}
 		n++
 	}
 }
 
-// Redis is not there, so that nobody can be counted: what has begun keeps what it has, and what begins has nothing yet.
+// Redis is not there, so that no instance can be counted: what has begun keeps what it has, and what begins has nothing
+// yet.
 func TestNothingIsAdmittedBeforeInstancesAreCounted(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and never answers
 	if err != nil {
@@ -50,7 +51,7 @@ func TestNothingIsAdmittedBeforeInstancesAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := s.counted(); ok || s.admits(10) != 0 {
-		t.Error("it is ready, or admits, and nobody has counted")
+		t.Error("it is ready, or admits, and the instances are not counted")
 	}
 	for i, c := range []struct {
 		scope, instances string

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"sluice/config"
+	"sluice/internal/testkit"
 	"sluice/proxy"
 )
 
 // wired is a gate that does not listen, as a file with these limits wants it.
 func wired(t *testing.T, limits string) (*Gateway, *config.Config) {
 	t.Helper()
-	c := Read(t, limits)
+	c := testkit.LimitConfig(t, limits)
 	g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -21,25 +22,9 @@ func wired(t *testing.T, limits string) (*Gateway, *config.Config) {
 	return g, c
 }
 
-func Read(t *testing.T, limits string) *config.Config {
-	t.Helper()
-	c, err := config.Parse("config.toml", []byte(limits+`
-upstream.targets = ["http://127.0.0.1:9"]
-stock.source = "off"
-[[route]]
-name = "all"
-match = "/"
-gate = "limit"
-`), config.NoEnvironment)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 // What was admitted in a window before a reload counts in that window after it, by the new maxima.
 func TestReloadForgetsNoWindow(t *testing.T) {
-	g, c := wired(t, "limits.window.carry = 0\nlimits.window.max = 5\nlimits.window.max_per_sku = 3")
+	g, c := wired(t, "limits.window.max_delay = \"0s\"\nlimits.window.max = 5\nlimits.window.max_per_sku = 3")
 	full := time.Hour.Nanoseconds() // of the gate's clock; the window is full from here on
 	take := func(c *config.Config, sku string) bool {
 		ask, _ := g.limits.prepare(c)
@@ -52,11 +37,12 @@ func TestReloadForgetsNoWindow(t *testing.T) {
 		}
 	}
 	for _, limits := range []string{
-		"limits.window.carry = 0\nlimits.window.max = 5\nlimits.window.max_per_sku = 3\nserver.max_body_size = \"1KiB\"",
-		"limits.window.carry = 0\nlimits.window.max = 4\nlimits.window.max_per_sku = 2",
+		"limits.window.max_delay = \"0s\"\nlimits.window.max = 5\nlimits.window.max_per_sku = 3\nserver.max_body_size = " +
+			"\"1KiB\"",
+		"limits.window.max_delay = \"0s\"\nlimits.window.max = 4\nlimits.window.max_per_sku = 2",
 	} {
-		next := Read(t, limits)
-		if _, _, err := g.change(c, next); err != nil {
+		next := testkit.LimitConfig(t, limits)
+		if _, err := g.change(c, next); err != nil {
 			t.Fatal(err)
 		}
 		c = next
@@ -69,14 +55,15 @@ func TestReloadForgetsNoWindow(t *testing.T) {
 	}
 }
 
-// The clock of every limit counts from the start of the gate. One that counts from 1970 jumps when somebody sets it.
+// The clock of every limit counts from the start of the gate. One that counts from 1970 jumps when the clock is set.
 func TestClockOfTheLimitsCannotBeSet(t *testing.T) {
 	before := time.Now()
 	g, c := wired(t, "limits.window.max = 50")
 	for name, clock := range map[string]func() int64{
-		"the gate's":                  g.now,
-		"the proxy's":                 g.proxyOptions(c, proxy.Limiters{}, nil).Now,
-		"the proxy's, after a reload": g.proxyOptions(Read(t, "limits.window.max = 60"), proxy.Limiters{}, g.proxy).Now,
+		"the gate's":  g.now,
+		"the proxy's": g.proxyOptions(c, proxy.Limiters{}, nil).Now,
+		"the proxy's, after a reload": g.proxyOptions(testkit.LimitConfig(t, "limits.window.max = 60"), proxy.Limiters{},
+			g.proxy).Now,
 	} {
 		first := clock()
 		second := clock()

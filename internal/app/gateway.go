@@ -1,13 +1,12 @@
-// Package app wires a gateway from its configuration: limits, stock, ledger, upstream, proxy and listeners. It reloads the
-// configuration, keeps the overrides of operators, and drains. It does not parse command lines, and decides about no
-// request.
+// Package app wires a gateway from its configuration: limits, stock, ledger, upstream, proxy and listeners. It reloads
+// the configuration, keeps the overrides of operators, and drains. It does not parse command lines, and decides about
+// no request.
 package app
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"sync/atomic"
 	"time"
@@ -20,7 +19,6 @@ import (
 	"sluice/cache"
 	"sluice/config"
 	"sluice/internal/app/stores"
-	"sluice/limiter"
 	"sluice/proxy"
 	"sluice/stockgate"
 	"sluice/stockgate/ledger/memstore"
@@ -45,16 +43,16 @@ type Gateway struct {
 	Stock      *stockgate.Gate  // nil when stock.source is "off"
 	Orders     *reserver        // nil when no route reserves, or a script does
 	script     *script.Reserver // nil when no script reserves
-	schedule   *sale.Board
-	opener     *ledgerOpener      // nil when nothing is opened by the schedule
-	feedback   *stockgate.Lessons // of the shop
-	Store      stores.Store       // nil likewise
+	schedule   *sale.Schedule
+	opener     *ledgerOpener              // nil when nothing is opened by the schedule
+	feedback   *stockgate.SoldOutFeedback // of the shop
+	Store      stores.Store               // nil likewise
 	redis      *stockgate.Redis
 	control    controls
 	controller *controller
-	door       *admin.Door
-	trail      *admin.Trail
-	watch      *admin.Watch     // nil until somebody can ask
+	door       *admin.LoginThrottle
+	trail      *admin.AuditLog
+	watch      *admin.History   // nil without a control API
 	page       *admin.Dashboard // likewise
 	begun      time.Time
 	checked    *admin.Preflight
@@ -74,7 +72,7 @@ type Options struct {
 	Memory  MemoryStock
 }
 
-// MemoryStock is the stock of source "memory", where somebody has filled it before. nil makes an empty one.
+// MemoryStock is the stock of source "memory", where the caller has filled it before. nil makes an empty one.
 type MemoryStock struct {
 	Shop   *stockgate.Memory
 	Ledger *memstore.Store
@@ -83,76 +81,18 @@ type MemoryStock struct {
 // New wires the parts as c says.
 func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 	start := time.Now()
-	g := &Gateway{Config: c, version: o.Version, now: func() int64 { return int64(time.Since(start)) }, Metrics: prometheus.NewRegistry(),
-		reloaded: reloadGauge(), log: log, begun: start, door: admin.NewDoor(), trail: admin.NewTrail(log)}
+	g := &Gateway{Config: c, version: o.Version, now: func() int64 { return int64(time.Since(start)) },
+		Metrics:  prometheus.NewRegistry(),
+		reloaded: reloadGauge(), log: log, begun: start, door: admin.NewLoginThrottle(), trail: admin.NewAuditLog(log)}
 	var err error
 	if g.access, err = openAccessLog(c, g.now, log); err != nil {
 		return nil, err
 	}
-	g.limits = newLimits(c, g.now, log)
-	g.share = &windowShare{windows: g.windows, now: g.now, metrics: g.Metrics, log: log}
-	if err := g.openStock(o.Memory.Shop, log); err != nil {
-		g.Close()
-		return nil, err
-	}
-	if err := g.openSales(); err != nil {
-		g.Close()
-		return nil, err
-	}
-	if c.UsesLedger() {
-		if g.Orders, err = openReserver(c, o.Memory.Ledger, g.mirror(), clocks{g.now, g.schedule.Wall}, log); err != nil {
+	for _, open := range []func(Options) error{g.openLimitsAndStock, g.openUpstream, g.openProxy} {
+		if err := open(o); err != nil {
 			g.Close()
 			return nil, err
 		}
-		g.Metrics.MustRegister(g.Orders)
-	}
-	if c.UsesScript() {
-		if g.script, err = openScript(c, g.now, log); err != nil {
-			g.Close()
-			return nil, err
-		}
-		g.Metrics.MustRegister(g.script)
-	}
-	if g.shop, err = upstream.New(upstreamOptions(c, g.adopt, log)); err != nil {
-		g.Close()
-		return nil, c.Errorf("upstream.targets", "%v", err)
-	}
-	_ = g.shop.Spool().Check() // the log says what is wrong; memory is left
-	if g.tracer, err = openTraces(c, o.Version, log); err != nil {
-		g.Close()
-		return nil, err
-	}
-	if g.tracer != nil {
-		g.Metrics.MustRegister(g.tracer)
-	}
-	if err := g.share.begin(c); err != nil {
-		g.Close()
-		return nil, err
-	}
-	if g.cache, err = cache.New(cacheOptions(c)); err != nil {
-		g.Close()
-		return nil, c.Errorf("cache.size", "%v", err)
-	}
-	ask, use := g.limits.prepare(c)
-	use()
-	if g.proxy, err = proxy.New(g.proxyOptions(c, ask, nil)); err != nil {
-		g.Close()
-		return nil, err
-	}
-	listening, err := serverOptions(c, connections{g.conns}, log)
-	if err != nil {
-		g.Close()
-		return nil, err
-	}
-	listening.MaxConns = g.files.clients(c)
-	g.Server = proxy.NewServer(g.proxy, listening)
-	g.adopter.Store(g.Server)
-	if g.Orders != nil {
-		if err := g.Orders.await(); err != nil {
-			g.Close()
-			return nil, err
-		}
-		g.opener = openBySales(c, g.schedule, g.Orders, log)
 	}
 	g.Metrics.MustRegister(g.access, g.proxy.Counters(), g.Server.Collector(), g.shop, g.windows, g.concurrency, g.conns,
 		g.rates, g.cache, g.door, g.reloaded, buildInfo(o.Version),
@@ -160,6 +100,79 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 	g.controller = newController(g, log)
 	g.checked = admin.NewPreflight(g.preflight)
 	return g, nil
+}
+
+// openLimitsAndStock opens what the checks ask: limits, the shop's stock, schedules, and the ledger or the script.
+func (g *Gateway) openLimitsAndStock(o Options) (err error) {
+	c := g.Config
+	g.limits = newLimits(c, g.now, g.log)
+	g.share = &windowShare{windows: g.windows, now: g.now, metrics: g.Metrics, log: g.log}
+	if err := g.openStock(o.Memory.Shop, g.log); err != nil {
+		return err
+	}
+	if err := g.openSales(); err != nil {
+		return err
+	}
+	if c.UsesLedger() {
+		g.Orders, err = openReserver(c, o.Memory.Ledger, g.mirror(), clocks{g.now, g.schedule.Wall}, g.log)
+		if err != nil {
+			return err
+		}
+		g.Metrics.MustRegister(g.Orders)
+	}
+	if c.UsesScript() {
+		if g.script, err = openScript(c, g.now, g.log); err != nil {
+			return err
+		}
+		g.Metrics.MustRegister(g.script)
+	}
+	return nil
+}
+
+// openUpstream opens what forwards requests: the pool of connections, traces, this instance's share, the page cache.
+func (g *Gateway) openUpstream(o Options) (err error) {
+	c := g.Config
+	if g.shop, err = openUpstream(c, g.adopt, g.log); err != nil {
+		return c.Errorf("upstream.targets", "%v", err)
+	}
+	_ = g.shop.Spool().Check() // the log says what is wrong; memory is left
+	if g.tracer, err = openTraces(c, o.Version, g.log); err != nil {
+		return err
+	}
+	if g.tracer != nil {
+		g.Metrics.MustRegister(g.tracer)
+	}
+	if err := g.share.begin(c); err != nil {
+		return err
+	}
+	if g.cache, err = cache.New(cacheOptions(c)); err != nil {
+		return c.Errorf("cache.size", "%v", err)
+	}
+	return nil
+}
+
+// openProxy opens the proxy and its server on the parts that are open.
+func (g *Gateway) openProxy(Options) (err error) {
+	c := g.Config
+	ask, use := g.limits.prepare(c)
+	use()
+	if g.proxy, err = proxy.New(g.proxyOptions(c, ask, nil)); err != nil {
+		return err
+	}
+	listening, err := serverOptions(c, connections{g.conns}, g.log)
+	if err != nil {
+		return err
+	}
+	listening.MaxConns = g.files.clients(c)
+	g.Server = proxy.NewServer(g.proxy, listening)
+	g.adopter.Store(g.Server)
+	if g.Orders != nil {
+		if err := g.Orders.await(); err != nil {
+			return err
+		}
+		g.opener = openBySales(c, g.schedule, g.Orders, g.log)
+	}
+	return nil
 }
 
 // adopt has the event loops wait for a new connection to the upstream.
@@ -177,12 +190,12 @@ func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *pro
 	o.Spool = g.shop.Spool()
 	o.Upstream, o.Limiters, o.Now, o.Log, o.Before = g.shop, ask, g.now, g.log, before
 	o.AccessLog, o.Bounds, o.Version = g.accessLogger(c), bounds(c), c.Version()
-	o.Unit = fmt.Sprintf("stock.per_unit: %d", g.Config.Stock.PerUnit)
+	o.Unit = fmt.Sprintf("stock.max_in_flight_per_unit: %d", g.Config.Stock.MaxInFlightPerUnit)
 	if c.KeepsPages() {
 		o.Cache = g.cache
 	}
 	for i := range o.Routes {
-		o.Routes[i].Concurrency, o.Routes[i].Bound = g.concurrency.of(c, &c.Routes[i]), routeBound(c, &c.Routes[i])
+		o.Routes[i].Concurrency, o.Routes[i].Bound = g.concurrency.limiterFor(c, &c.Routes[i]), routeBound(c, &c.Routes[i])
 	}
 	if g.Stock != nil {
 		o.Stock = g.Stock
@@ -242,11 +255,4 @@ func (g *Gateway) Drain(timeout time.Duration) (cut int) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	return g.Server.Drain(ctx)
-}
-
-// newWindows lays windows with a phase of this instance's own.
-func newWindows(c *config.Config) *limiter.WindowLimiter {
-	w := c.Limits.Window
-	return limiter.NewWindowLimiter(limiter.Grid{Size: w.Size, Phase: rand.N(w.Size), Carry: w.Carry},
-		limiter.Caps{All: w.Max, PerSKU: w.MaxPerSKU, WarmUp: w.WarmUp})
 }

@@ -30,8 +30,8 @@ func TestARouteThatIsFullLeavesTheOthersTheirPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := crowded(3, 1)
 		in := newCrowd(t, c)
-		search, order := in.of(c, &c.Routes[0]), in.total(c)
-		if in.of(c, &c.Routes[1]) != nil {
+		search, order := in.limiterFor(c, &c.Routes[0]), in.total(c)
+		if in.limiterFor(c, &c.Routes[1]) != nil {
 			t.Error("a route without max_in_flight has places of its own")
 		}
 		if got := search.Acquire(nil); got != reject.Admitted {
@@ -58,7 +58,7 @@ func TestBothWaitsTogetherLastNoLongerThanOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := crowded(1, 1)
 		in := newCrowd(t, c)
-		search, order := in.of(c, &c.Routes[0]), in.total(c)
+		search, order := in.limiterFor(c, &c.Routes[0]), in.total(c)
 		search.Acquire(nil)
 		time.AfterFunc(600*time.Millisecond, func() { // the route's place comes free, and another takes that of all
 			search.Release(0)
@@ -79,13 +79,13 @@ func TestAReloadFindsEverybodyWhereTheyWere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := crowded(3, 2)
 		in := newCrowd(t, before)
-		old := in.of(before, &before.Routes[0])
+		old := in.limiterFor(before, &before.Routes[0])
 		old.Acquire(nil)
 		old.Acquire(nil)
 		next := crowded(3, 1)
-		next.Limits.Concurrency.Order = "newest"
+		next.Limits.Concurrency.QueueOrder = "lifo"
 		in.use(next)
-		if got := in.of(next, &next.Routes[0]).Acquire(nil); got != reject.QueueTimeout {
+		if got := in.limiterFor(next, &next.Routes[0]).Acquire(nil); got != reject.QueueTimeout {
 			t.Errorf("%v: those who were in before the reload are forgotten", got)
 		}
 		old.Release(0)
@@ -108,8 +108,8 @@ func TestTheAdaptiveLimitIsSwitchedOnAndOffByAReload(t *testing.T) {
 			p.Acquire(nil)
 		}
 		time.Sleep(time.Minute)
-		if got := in.all.Max(); got != c.Limits.Concurrency.MinInFlight {
-			t.Errorf("limit %d of a silent shop, want min_in_flight", got)
+		if got := in.all.Max(); got != c.Limits.Concurrency.MinInFlight() {
+			t.Errorf("limit %d of a silent shop, want the smallest", got)
 		}
 		in.use(crowded(64, 0))
 		time.Sleep(time.Minute)
@@ -123,7 +123,7 @@ func TestTheAdaptiveLimitIsSwitchedOnAndOffByAReload(t *testing.T) {
 func TestPlacesOfARouteAllocateNothing(t *testing.T) {
 	c := crowded(8, 8)
 	in := newCrowd(t, c)
-	p := in.of(c, &c.Routes[0])
+	p := in.limiterFor(c, &c.Routes[0])
 	if n := testing.AllocsPerRun(1000, func() { p.Acquire(nil); p.Release(time.Millisecond) }); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}

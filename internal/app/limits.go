@@ -15,14 +15,14 @@ import (
 	"sluice/proxy/reject"
 )
 
-// limitRow is one row of the table of limits: what [limits.NAME] of the configuration has to do with. The rows decide what
-// is only observed, what a reload or an operator may change, and which numbers the access log, explain, the API and the
-// dashboard show. A new limit is one row: docs/adding-a-limit.md.
+// limitRow is one row of the table of limits: what [limits.NAME] of the configuration has to do with. The rows decide
+// what is only observed, what a reload or an operator may change, and which numbers the access log, explain, the API
+// and the dashboard show. A new limit is one row: docs/adding-a-limit.md.
 type limitRow struct {
 	name    string   // of its table
 	numbers []string // keys that are shown with their values
 	others  []string // keys that are not shown, and that an operator may override as well
-	restart []string // keys that change only with a restart
+	filed   []string // of numbers: keys that the file alone changes
 
 	// bounds are the reasons for which it rejects, and how large it is.
 	bounds func(l *config.Limits) map[reject.Reason]string
@@ -40,42 +40,40 @@ type limitRow struct {
 
 var limitRows = []limitRow{
 	{
-		name: "connection", numbers: []string{"rate", "burst", "max_open", "max_open_per_ip"},
+		name: "connection", numbers: []string{"request_rate", "request_burst", "max_connections", "max_connections_per_ip"},
 		others: []string{"max_requests"},
 		bounds: func(l *config.Limits) map[reject.Reason]string {
 			c := l.Connection
 			return map[reject.Reason]string{
-				reject.ConnOpen: fmt.Sprintf("max_open %d", c.MaxOpen),
-				reject.IPConns:  fmt.Sprintf("max_open_per_ip %d", c.MaxOpenPerIP),
-				reject.ConnRate: fmt.Sprintf("%.3g/s, burst %d", float64(c.Rate), c.Burst),
+				reject.ConnOpen: fmt.Sprintf("max_connections %d", c.MaxConnections),
+				reject.IPConns:  fmt.Sprintf("max_connections_per_ip %d", c.MaxConnectionsPerIP),
+				reject.ConnRate: fmt.Sprintf("request_rate %.3g/s, request_burst %d", float64(c.RequestRate), c.RequestBurst),
 			}
 		},
 		limit: func(_ *limits, c *config.Config, _ []*limiter.RateLimiter, to *proxy.Limiters) {
 			l := c.Limits.Connection
-			to.ConnRate = func() proxy.ConnRateLimiter { return limiter.NewConnRate(float64(l.Rate), l.Burst) }
+			to.ConnRate = func() proxy.ConnRateLimiter { return limiter.NewConnRate(float64(l.RequestRate), l.RequestBurst) }
 		},
 		use: func(in *limits, c *config.Config) {
-			in.conns.SetMax(in.files.maxOpen(c), c.Limits.Connection.MaxOpenPerIP)
+			in.conns.SetMax(in.files.maxOpen(c), c.Limits.Connection.MaxConnectionsPerIP)
 		},
 		now: func(in *limits) []admin.Now { return []admin.Now{{Name: "open", Value: float64(in.conns.Count())}} },
 	},
 	{
-		name: "window", numbers: []string{"max", "max_per_sku", "size"}, restart: []string{"size", "carry", "warm_up"},
+		name: "window", numbers: []string{"max", "max_per_sku", "size"}, filed: []string{"size"},
 		bounds: func(l *config.Limits) map[reject.Reason]string {
 			w := l.Window
-			return map[reject.Reason]string{reject.Window: fmt.Sprintf("max %d, max_per_sku %d in %s, carry %d",
-				w.Max, w.MaxPerSKU, w.Size, w.Carry)}
+			return map[reject.Reason]string{reject.Window: fmt.Sprintf("max %d, max_per_sku %d in %s, max_delay %s",
+				w.Max, w.MaxPerSKU, w.Size, w.MaxDelay)}
 		},
-		limit: func(in *limits, _ *config.Config, _ []*limiter.RateLimiter, to *proxy.Limiters) {
-			to.Windows = in.windows
+		limit: func(in *limits, c *config.Config, _ []*limiter.RateLimiter, to *proxy.Limiters) {
+			to.Windows = in.windows.prepare(c)
 		},
-		use: func(in *limits, c *config.Config) {
-			in.windows.SetCaps(c.Limits.Window.Max, c.Limits.Window.MaxPerSKU)
-		},
+		use: func(in *limits, c *config.Config) { in.windows.use(c) },
 	},
 	{
-		name: "concurrency", numbers: []string{"max_in_flight", "max_queue", "queue_timeout", "min_in_flight"},
-		others: []string{"adaptive", "order"},
+		name: "concurrency", numbers: []string{"max_in_flight", "max_queue", "queue_timeout"},
+		others: []string{"adaptive", "queue_order"},
 		bounds: func(l *config.Limits) map[reject.Reason]string {
 			c := l.Concurrency
 			slots := fmt.Sprintf("max_in_flight %d, max_queue %d", c.MaxInFlight, c.MaxQueue)
@@ -108,7 +106,7 @@ var limitRows = []limitRow{
 // limits are the limiters in force. A reload changes their numbers, and what they have counted goes on.
 type limits struct {
 	conns       *limiter.ConnLimiter
-	windows     *limiter.WindowLimiter
+	windows     *windows
 	concurrency *concurrency
 	rates       *limiter.RateLimiters
 	files       *descriptors
@@ -117,7 +115,7 @@ type limits struct {
 func newLimits(c *config.Config, now func() int64, log *slog.Logger) limits {
 	files := &descriptors{allowed: listener.OpenFileLimit(), log: log}
 	return limits{
-		files: files, conns: limiter.NewConnLimiter(files.maxOpen(c), c.Limits.Connection.MaxOpenPerIP),
+		files: files, conns: limiter.NewConnLimiter(files.maxOpen(c), c.Limits.Connection.MaxConnectionsPerIP),
 		windows: newWindows(c), concurrency: newConcurrency(now), rates: limiter.NewRateLimiters(now),
 	}
 }
@@ -169,8 +167,7 @@ func (row *limitRow) reasons(c *config.Config) []reject.Reason {
 
 // enforced tells whether the limit rejects, rather than count what it would reject.
 func (row *limitRow) enforced(c *config.Config) bool {
-	on, _ := valueAt(c, "limits."+row.name+".enforce").(bool)
-	return on
+	return c.Limits.Enforced(row.name)
 }
 
 // observeOnly are the reasons of the limits that are only observed.
@@ -206,8 +203,7 @@ func bounds(c *config.Config) map[reject.Reason]string {
 func liveLimit(key string) bool {
 	return slices.ContainsFunc(limitRows, func(row limitRow) bool {
 		name, ours := strings.CutPrefix(key, "limits."+row.name)
-		key, dotted := strings.CutPrefix(name, ".")
-		return ours && (name == "" || name[0] == '[' || dotted && !slices.Contains(row.restart, key))
+		return ours && (name == "" || name[0] == '[' || name[0] == '.')
 	})
 }
 
@@ -217,8 +213,8 @@ func overridableLimits() (keys []string) {
 		if row.bounds == nil {
 			continue
 		}
-		for _, name := range slices.Concat(row.numbers, row.others, []string{"enforce"}) {
-			if !slices.Contains(row.restart, name) {
+		for _, name := range slices.Concat(row.numbers, row.others) {
+			if !slices.Contains(row.filed, name) {
 				keys = append(keys, "limits."+row.name+"."+name)
 			}
 		}
@@ -238,21 +234,22 @@ func (g *Gateway) Limits() []admin.Limit {
 		}
 	}
 	for _, r := range h.running.Limits.Rates {
-		l := admin.Limit{Name: r.Name, Enforce: r.Enforce, Reasons: []string{reject.Rate.String()}, Now: []admin.Now{}}
+		l := admin.Limit{Name: r.Name, ObserveOnly: !h.running.Limits.Enforced(r.Name),
+			Reasons: []string{reject.Rate.String()}, Now: []admin.Now{}}
 		for _, name := range []string{"rate", "burst"} {
 			l.Numbers = append(l.Numbers, h.number("limits.rate["+r.Name+"]."+name))
 		}
 		all = append(all, l)
 	}
 	for i := range all {
-		all[i].Enforce = all[i].Enforce && h.running.Mode == "enforce"
+		all[i].ObserveOnly = all[i].ObserveOnly || h.running.Mode == "observe"
 	}
 	return all
 }
 
 // limit is what the API tells of one row.
 func (h *controller) limit(row *limitRow, in *limits) admin.Limit {
-	l := admin.Limit{Name: row.name, Enforce: row.enforced(h.running), Now: []admin.Now{}}
+	l := admin.Limit{Name: row.name, ObserveOnly: !row.enforced(h.running), Now: []admin.Now{}}
 	for _, reason := range row.reasons(h.running) {
 		l.Reasons = append(l.Reasons, reason.String())
 	}
@@ -292,7 +289,7 @@ func keyedRates(c *config.Config) (rates []proxy.KeyedRate) {
 	for _, r := range c.Limits.Rates {
 		rates = append(rates, proxy.KeyedRate{
 			Name: r.Name, Key: r.Key, Routes: r.Routes, IPv4Prefix: r.IPv4Prefix, IPv6Prefix: r.IPv6Prefix,
-			Observe: !r.Enforce, Burst: r.Burst, PerSecond: float64(r.Rate),
+			Observe: !c.Limits.Enforced(r.Name), Burst: r.Burst, PerSecond: float64(r.Rate),
 		})
 	}
 	return rates

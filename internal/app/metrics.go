@@ -8,19 +8,19 @@ import (
 	"sluice/config"
 )
 
-// labelledSKUs are those that metrics count by name: of the sales in the file, the first by name, at most metrics.max_skus.
-// A SKU that only a request names has no label.
+// labelledSKUs are those that metrics count by name: of the sales in the file, the first by name, at most
+// ops.metrics_max_skus. A SKU that only a request names has no label.
 func labelledSKUs(c *config.Config) (named []string) {
 	for i := range c.Sales {
 		named = append(named, c.Sales[i].SKUs...)
 	}
 	slices.Sort(named)
 	named = slices.Compact(named)
-	return named[:min(len(named), c.Metrics.MaxSKUs)]
+	return named[:min(len(named), c.Ops.MetricsMaxSKUs)]
 }
 
-// dashboardMetrics are the metrics that the dashboard reads once a second, however idle the gate is: without those of every route,
-// which the proxy adds up for it, and without what only the page of metrics has.
+// dashboardMetrics are the metrics that the dashboard reads once a second, however idle the gate is: without those of
+// every route, which the proxy adds up for it, and without what only the page of metrics has.
 func (g *Gateway) dashboardMetrics() *prometheus.Registry {
 	shown := prometheus.NewRegistry()
 	shown.MustRegister(g.Server.Collector(), g.shop, g.windows, g.concurrency.all, g.conns)
@@ -41,7 +41,8 @@ func buildInfo(version string) prometheus.Collector {
 }
 
 func reloadGauge() prometheus.Gauge {
-	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_config_last_reload_successful", Help: "Whether the last configuration that was read was good: 1, or 0."})
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_config_last_reload_successful",
+		Help: "Whether the last configuration that was read was good: 1, or 0."})
 	g.Set(1)
 	return g
 }

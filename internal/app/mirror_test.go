@@ -8,11 +8,11 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"sluice/config"
 	"sluice/internal/apitest"
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
@@ -21,7 +21,7 @@ import (
 // mirroring are two gates over one Redis, whose ledgers are shown in the shop's own keys.
 func mirroring(t *testing.T, server *redistest.Server, units int64) (gates []*Gateway, c *config.Config) {
 	c = apitest.Reserving(server.Addr)
-	c.Stock.Reserve.Mirror, c.Stock.Reserve.PerUser, c.Stock.Layout.Key = true, 0, "stock:$sku"
+	c.Stock.Reserve.WriteBack, c.Stock.Reserve.MaxPerUser, c.Stock.Layout.Key = true, 0, "stock:$sku"
 	c.Upstream.Targets = []string{"http://127.0.0.1:9"}
 	for range 2 {
 		g, err := New(c, Options{}, slog.New(slog.NewTextHandler(io.Discard, nil)))
@@ -35,17 +35,6 @@ func mirroring(t *testing.T, server *redistest.Server, units int64) (gates []*Ga
 		t.Fatal(err)
 	}
 	return gates, c
-}
-
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for range 30_000 {
-		if is() {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatalf("never: %s", what)
 }
 
 // A page that reads the shop's own key while two instances sell sees the stock fall, and never rise: no older number
@@ -83,13 +72,13 @@ func TestPagesSeeTheStockFallAndNeverRise(t *testing.T) {
 	shows := func(want string) func() bool {
 		return func() bool { return server.Client.Get(t.Context(), "stock:1001").Val() == want }
 	}
-	eventually(t, "the last order is shown", shows("40"))
+	testkit.Eventually(t, "the last order is shown", shows("40"))
 	done()
 	page.Wait()
 	for range 3 {
 		gates[0].Orders.Settle([]byte("1001"), <-serials, metrics.OrderRejected)
 	}
-	eventually(t, "the units that came back are shown", shows("43"))
+	testkit.Eventually(t, "the units that came back are shown", shows("43"))
 }
 
 func TestMirrorThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
@@ -97,7 +86,7 @@ func TestMirrorThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 	server.Client.HSet(t.Context(), "stock:1001", "a", 1)
 	gates, _ := mirroring(t, server, 5)
 	gates[0].Orders.Reserve(gates[0].now(), proxy.Order{SKU: []byte("1001"), Key: []byte("a"), Quantity: 1})
-	eventually(t, "it fails", func() bool {
+	testkit.Eventually(t, "it fails", func() bool {
 		all, err := gates[0].Metrics.Gather()
 		for _, family := range all {
 			for _, m := range family.GetMetric() {
@@ -110,5 +99,5 @@ func TestMirrorThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 		return err != nil
 	})
 	server.Client.Del(t.Context(), "stock:1001")
-	eventually(t, "it is shown", func() bool { return server.Client.Get(t.Context(), "stock:1001").Val() == "4" })
+	testkit.Eventually(t, "it is shown", func() bool { return server.Client.Get(t.Context(), "stock:1001").Val() == "4" })
 }

@@ -18,7 +18,7 @@ import (
 
 func TestMetricsNameTheSKUsOfSalesAndNoMore(t *testing.T) {
 	c := config.Default()
-	c.Metrics.MaxSKUs = 3
+	c.Ops.MetricsMaxSKUs = 3
 	c.Sales = []config.Sale{{SKUs: []string{"4", "2"}}, {SKUs: []string{"2", "1", "3"}}}
 	if got := labelledSKUs(c); !slices.Equal(got, []string{"1", "2", "3"}) {
 		t.Errorf("named %q", got)
@@ -27,12 +27,14 @@ func TestMetricsNameTheSKUsOfSalesAndNoMore(t *testing.T) {
 
 // Whatever shoppers ask for, the number of series stays: no label comes from a request.
 func TestSeriesDoNotGrowWithTheSKUsThatAreAsked(t *testing.T) {
-	// More than any table of SKUs holds would take minutes; this is more than those of lessons and of holds do. check looks at
-	// only so many new ones in a second.
+	// More than any table of SKUs holds would take minutes; this is more than those of lessons and of holds do. check
+	// looks at only so many new ones in a second.
 	for gate, each := range map[string]int{"check": 10, "reserve": 20} {
 		t.Run(gate, func(t *testing.T) {
-			text := "upstream.targets = [\"http://127.0.0.1:1\"]\nstock.source = \"memory\"\nstock.refresh = \"10ms\"\nstock.redis.timeout = \"1ms\"\nlimits.connection.max_open_per_ip = 2000\nlimits.window.max_per_sku = 0\n" +
-				"limits.connection.rate = \"1000000/s\"\naccess_log.output = \"off\"\n" +
+			text := "upstream.targets = [\"http://127.0.0.1:1\"]\nstock.source = \"memory\"\nstock.poll_interval = " +
+				"\"10ms\"\nstock.redis.timeout = \"1ms\"\nlimits.connection.max_connections_per_ip = 2000\n" +
+				"limits.window.max_per_sku = 0\n" +
+				"limits.connection.request_rate = \"1000000/s\"\naccess_log.output = \"off\"\n" +
 				"[[route]]\nname = \"order\"\nmatch = \"POST /{sku}\"\nsku = \"$path_sku\"\ngate = \"" + gate + "\"\n"
 			c, err := config.Parse("config.toml", []byte(text), nil)
 			if err != nil {
@@ -87,7 +89,7 @@ func ask(t *testing.T, front string, from, to int) {
 			_, err = io.Copy(io.Discard, answer.Body)
 		}
 		if err != nil || answer.Header.Get("X-Sluice-Reason") == "" {
-			t.Errorf("%v, %v: want every order refused", answer, err)
+			t.Errorf("%v, %v: want every order rejected", answer, err)
 			return
 		}
 	}

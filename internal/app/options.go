@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"time"
 
 	"sluice/cache"
 	"sluice/config"
@@ -20,29 +21,38 @@ import (
 	"sluice/upstream/spool"
 )
 
-// upstreamOptions are those of c. adopt stands below what failpoints do to each new connection.
-func upstreamOptions(c *config.Config, adopt func(net.Conn) net.Conn, log *slog.Logger) upstream.Options {
-	u := c.Upstream
-	store := spool.Options{Memory: int64(u.ResponseMemory), Dir: u.SpoolDir, Log: log}
-	if u.Spool {
-		store.File = int64(u.SpoolSize)
-	}
+// openUpstream makes the pool of c. adopt stands below what failpoints do to each new connection.
+func openUpstream(c *config.Config, adopt func(net.Conn) net.Conn, log *slog.Logger) (*upstream.Pool, error) {
+	u := &c.Upstream
+	store := spool.Options{Memory: int64(u.ResponseMemory), File: int64(u.SpoolSize), Dir: u.SpoolDir, Log: log}
+	o := upstreamOptions(c)
+	o.Spool, o.Logger, o.Wrap = spool.New(store), log, failpoint.WrapUpstream(adopt)
+	return upstream.New(o)
+}
+
+// upstreamOptions are those of c that a reload may change.
+func upstreamOptions(c *config.Config) upstream.Options {
+	u := &c.Upstream
 	return upstream.Options{
 		Targets: u.Targets, Policy: u.Policy, MaxConns: u.MaxConns,
 		MaxPending: u.MaxPending, QueueTimeout: u.QueueTimeout,
-		ConnectTimeout: u.ConnectTimeout, ResponseTimeout: u.ResponseTimeout,
+		ConnectTimeout: u.ConnectTimeout, ResponseTimeout: u.ResponseHeaderTimeout,
 		Timeout: u.Timeout, IdleConnTimeout: u.IdleConnTimeout, Retry: u.Retry,
 		Health: upstream.Health{
 			Path: u.Health.Path, Interval: u.Health.Interval, Timeout: u.Health.Timeout,
 			Fails: u.Health.Fails, Passes: u.Health.Passes, Status: u.Health.Status,
 		},
-		Spool:  spool.New(store),
-		Logger: log,
-		Wrap:   failpoint.WrapUpstream(adopt),
+		TLS: upstream.TLS{CA: u.TLS.CA, ServerName: u.TLS.ServerName, Insecure: u.TLS.InsecureSkipVerify},
 	}
 }
 
-// gates by their name in the file. A route whose gate is not here was refused by config.
+// What no file changes.
+const (
+	reasonHeader = "X-Sluice-Reason" // of each rejection
+	jwtLeeway    = 30 * time.Second  // by how much the clock of a token's issuer may be wrong
+)
+
+// gates by their name in the file. A route whose gate is not here was rejected by config.
 var gates = map[string]route.Gate{
 	"pass": route.Pass, "limit": route.Limit, "check": route.Check, "reserve": route.Reserve,
 }
@@ -68,8 +78,7 @@ func proxyOptions(c *config.Config) proxy.Options {
 		PassHost:        c.Upstream.PassHost,
 		CacheWait:       c.Upstream.Timeout,
 		Responses:       responses(&c.Responses),
-		Auth:            proofs(&c.Proof),
-		CloseOnExcess:   limit.OnExcess == "close",
+		Auth:            proofs(&c.Auth),
 		MaxRequests:     limit.MaxRequests,
 		Bypass:          c.Limits.Bypassed,
 		Deny:            c.Limits.Denied,
@@ -80,7 +89,7 @@ func proxyOptions(c *config.Config) proxy.Options {
 }
 
 func settlement(r *config.Reserve) proxy.SettlementRules {
-	s := proxy.SettlementRules{PerUser: int64(r.PerUser), ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn,
+	s := proxy.SettlementRules{PerUser: int64(r.MaxPerUser), ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn,
 		Key: []byte(r.Secret)}
 	if j := r.ConfirmJSON; j != nil {
 		s.ConfirmJSON = inJSON(j.Path, j.Values)
@@ -106,21 +115,22 @@ var formats = map[string]reject.Format{
 }
 
 func responses(r *config.Responses) reject.Options {
+	of := &r.Classes
 	class := func(c config.Class) reject.Answer {
 		return reject.Answer{Status: c.Status, Code: c.Code, RetryAfter: c.RetryAfter, Redirect: c.Redirect}
 	}
 	return reject.Options{
 		Format: formats[r.Format], Languages: r.Languages, Pages: reject.PageFiles{Dir: r.PagesDir, Files: r.Pages},
 		Answers: map[reject.Class]reject.Answer{
-			reject.Busy: class(r.Busy), reject.SoldOutClass: class(r.SoldOut), reject.NotStartedClass: class(r.NotStarted),
-			reject.EndedClass: class(r.Ended), reject.PausedClass: class(r.Paused),
-			reject.ConfirmedClass: class(r.Confirmed), reject.DuplicateClass: class(r.Duplicate),
-			reject.DeniedClass: class(r.Denied), reject.UnidentifiedClass: class(r.Unidentified),
-			reject.UnknownSKUClass: class(r.UnknownSKU), reject.BadRequestClass: class(r.BadRequest),
-			reject.Unavailable: class(r.Unavailable),
+			reject.Busy: class(of.Busy), reject.SoldOutClass: class(of.SoldOut), reject.NotStartedClass: class(of.NotStarted),
+			reject.EndedClass: class(of.Ended), reject.PausedClass: class(of.Paused),
+			reject.ConfirmedClass: class(of.Confirmed), reject.DuplicateClass: class(of.Duplicate),
+			reject.DeniedClass: class(of.Denied), reject.UnidentifiedClass: class(of.Unidentified),
+			reject.UnknownSKUClass: class(of.UnknownSKU), reject.BadRequestClass: class(of.BadRequest),
+			reject.Unavailable: class(of.Unavailable),
 		},
 		EnvelopeStatus: r.Envelope.Status, EnvelopeBody: r.Envelope.Body,
-		Jitter: r.RetryAfterJitter, Origins: r.CORS, ReasonHeader: r.ReasonHeader,
+		Jitter: r.RetryAfterJitter, Origins: r.CORSOrigins, ReasonHeader: reasonHeader,
 		RateFields: r.RatelimitHeaders,
 	}
 }
@@ -167,7 +177,9 @@ func openTraces(c *config.Config, version string, log *slog.Logger) (*tracing.Tr
 	if c.Traces.Endpoint == "" {
 		return nil, nil
 	}
-	t, err := tracing.New(tracing.Options{Endpoint: c.Traces.Endpoint, OneIn: c.Traces.OneIn, Service: c.Traces.Service, Version: version, Log: log})
+	t, err := tracing.New(tracing.Options{Endpoint: c.Traces.Endpoint, SampleRatio: c.Traces.SampleRatio,
+		Service: c.Traces.ServiceName,
+		Version: version, Log: log})
 	if err != nil {
 		return nil, c.Errorf("traces.endpoint", "%v", err)
 	}
@@ -197,12 +209,12 @@ func (c connections) Close(client netip.Addr, perClient bool) {
 	c.ConnLimiter.Close(client)
 }
 
-func proofs(c *config.Proof) proxy.Auth {
+func proofs(c *config.Auth) proxy.Auth {
 	return proxy.Auth{
 		JWT: auth.JWTOptions{
 			Algorithm: c.JWTAlgorithm, Key: string(c.JWTKey), Issuer: c.JWTIssuer, Audience: c.JWTAudience,
-			Leeway: c.JWTLeeway, Remember: c.JWTRemember,
+			Leeway: jwtLeeway, Remember: c.JWTCacheSize,
 		},
-		From: c.JWTFrom, CookieKey: string(c.CookieKey), OrderTokenKey: string(c.OrderTokenKey), Slot: c.OrderTokenSlot,
+		From: c.JWTFrom, CookieKey: string(c.CookieKey), OrderTokenKey: string(c.OrderTokenKey), Slot: c.OrderTokenTTL,
 	}
 }

@@ -28,7 +28,8 @@ func TestGateThatCannotBeWiredDoesNotWaitForItsLedger(t *testing.T) {
 func TestGateOnARedisThatMayEvictIsNotWired(t *testing.T) {
 	c := apitest.Reserving(redistest.Start(t, "--maxmemory-policy", "allkeys-lru").Addr)
 	c.Upstream.Targets = []string{"http://127.0.0.1:1"}
-	if _, err := New(c, Options{}, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "noeviction") {
+	if _, err := New(c, Options{}, slog.New(slog.DiscardHandler)); err == nil ||
+		!strings.Contains(err.Error(), "noeviction") {
 		t.Errorf("err = %v", err)
 	}
 }

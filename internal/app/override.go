@@ -15,11 +15,11 @@ import (
 
 // Overridable are the keys that an operator may change for a while; those of repeated tables without their [name].
 var Overridable = slices.Concat([]string{"mode"}, overridableLimits(),
-	[]string{"limits.rate.rate", "limits.rate.burst", "limits.rate.enforce", "route.max_in_flight"})
+	[]string{"limits.observe_only", "limits.rate.rate", "limits.rate.burst", "route.max_in_flight"})
 
 const maxOverrides = 100
 
-// CheckOverridable refuses a key that only the file may change.
+// CheckOverridable rejects a key that only the file may change.
 func CheckOverridable(key string) error {
 	plain := key
 	if i := strings.IndexByte(key, '['); i >= 0 {
@@ -30,18 +30,20 @@ func CheckOverridable(key string) error {
 	if slices.Contains(Overridable, plain) {
 		return nil
 	}
-	return fmt.Errorf("override %.80q: %w: the keys that can be overridden are %s; a keyed rate is written limits.rate[NAME].burst, a route route[NAME].max_in_flight",
+	return fmt.Errorf("override %.80q: %w: the keys that can be overridden are %s; a keyed rate is written "+
+		"limits.rate[NAME].burst, "+
+		"a route route[NAME].max_in_flight, one limit limits.observe_only[NAME]",
 		key, admin.ErrInvalid, strings.Join(Overridable, ", "))
 }
 
-// Overrides implements admin.Helm.
+// Overrides implements admin.Controller.
 func (h *controller) Overrides() []admin.Override {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.overrides)
 }
 
-// Override implements admin.Helm.
+// Override implements admin.Controller.
 func (h *controller) Override(ctx context.Context, want admin.Override) (admin.Override, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -80,12 +82,12 @@ func (h *controller) overrule(want *admin.Override, others []admin.Override) err
 	if err != nil {
 		return fmt.Errorf("override: %w: %w", admin.ErrInvalid, err)
 	}
-	next, kept, unfit := laidOver(h.filed, append(slices.Clone(others), *want))
+	next, kept, unfit := h.laidOver(h.filed, append(slices.Clone(others), *want))
 	if len(unfit) > 0 || len(kept) != len(others)+1 {
 		_, err := h.filed.With(valuesOf(append(slices.Clone(others), *want)))
 		return fmt.Errorf("override %q: %w: %w", want.Key, admin.ErrInvalid, err)
 	}
-	if _, _, err := h.g.change(h.running, next); err != nil {
+	if _, err := h.g.change(h.running, next); err != nil {
 		return fmt.Errorf("override %q: %w: %w", want.Key, admin.ErrInvalid, err)
 	}
 	h.running = next
@@ -107,9 +109,10 @@ func valuesOf(overrides []admin.Override) map[string]any {
 func (h *controller) shut(ctx context.Context, want *admin.Override) error {
 	l := h.ledgers()
 	if l == nil {
-		return fmt.Errorf("override %q: %w: no ledger is kept here: the shop decides whether it sells", want.SKU, admin.ErrConflict)
+		return fmt.Errorf("override %q: %w: no ledger is kept here: the shop decides whether it sells", want.SKU,
+			admin.ErrConflict)
 	}
-	s, err := l.Look(ctx, want.SKU)
+	s, err := l.Stock(ctx, want.SKU)
 	if err != nil {
 		return err
 	}
@@ -126,7 +129,7 @@ func (h *controller) shut(ctx context.Context, want *admin.Override) error {
 	return err
 }
 
-// Undo implements admin.Helm.
+// Undo implements admin.Controller.
 func (h *controller) Undo(ctx context.Context, id string) (admin.Override, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -138,7 +141,7 @@ func (h *controller) Undo(ctx context.Context, id string) (admin.Override, error
 	return o, h.end(ctx, at)
 }
 
-// Leave implements admin.Helm.
+// Leave implements admin.Controller.
 func (h *controller) Leave(sku string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -148,8 +151,9 @@ func (h *controller) Leave(sku string) {
 	}
 	o := h.overrides[at]
 	h.overrides = slices.Delete(slices.Clone(h.overrides), at, at+1)
-	h.g.trail.Note(admin.Deed{Role: "sluice", What: "override.drop", Object: sku, Detail: "override " + o.ID, Before: o.Value},
-		"override dropped: somebody has said how its SKU stands", "of", sku, "value", o.Value)
+	h.g.trail.Record(admin.AuditEntry{Role: "sluice", What: "override.drop", Object: sku, Detail: "override " + o.ID,
+		Before: o.Value},
+		"override dropped: an operator has set the state of its SKU", "of", sku, "value", o.Value)
 }
 
 // end ends the override at a place of the list.
@@ -162,24 +166,24 @@ func (h *controller) end(ctx context.Context, at int) error {
 		h.overrides = others
 		return nil
 	}
-	next, kept, unfit := laidOver(h.filed, others)
-	if _, _, err := h.g.change(h.running, next); err != nil {
+	next, kept, unfit := h.laidOver(h.filed, others)
+	if _, err := h.g.change(h.running, next); err != nil {
 		return fmt.Errorf("end the override of %q: %w", o.Key, err)
 	}
 	h.running, h.overrides = next, kept
 	for _, gone := range unfit { // it stood on the one that has ended
-		h.note(gone, "override.drop", "override dropped: without another it has no room")
+		h.recordExpiry(gone, "override.drop", "override dropped: without another it has no room")
 	}
 	return nil
 }
 
-// reopen has the SKU's ledger say what it said before, unless somebody has said otherwise meanwhile.
+// reopen has the SKU's ledger say what it said before, unless an operator has said otherwise meanwhile.
 func (h *controller) reopen(ctx context.Context, o admin.Override) error {
 	l := h.ledgers()
 	if l == nil {
 		return nil
 	}
-	s, err := l.Look(ctx, o.SKU)
+	s, err := l.Stock(ctx, o.SKU)
 	switch {
 	case errors.Is(err, admin.ErrNoSKU):
 		return nil
@@ -207,8 +211,8 @@ func (h *controller) awake() {
 	}
 }
 
-// keep ends each override in its time.
-func (h *controller) keep() {
+// expireOverrides ends each override in its time.
+func (h *controller) expireOverrides() {
 	defer close(h.stopped)
 	for {
 		next := time.NewTimer(h.endDue())
@@ -244,13 +248,14 @@ func (h *controller) endDue() time.Duration {
 			slices.SortStableFunc(h.overrides, func(x, y admin.Override) int { return x.Until.Compare(y.Until) })
 			continue
 		}
-		h.note(o, "override.end", "override ended")
+		h.recordExpiry(o, "override.end", "override ended")
 	}
 	return nothingEnds
 }
 
-// note puts the end of an override on record, which nobody asked for.
-func (h *controller) note(o admin.Override, what, message string) {
-	h.g.trail.Note(admin.Deed{Role: "sluice", What: what, Object: o.Key + o.SKU, Detail: "override " + o.ID, Before: o.Value, After: o.Before},
+// recordExpiry puts the end of an override on record: no request stands for it.
+func (h *controller) recordExpiry(o admin.Override, what, message string) {
+	h.g.trail.Record(admin.AuditEntry{Role: "sluice", What: what, Object: o.Key + o.SKU, Detail: "override " + o.ID,
+		Before: o.Value, After: o.Before},
 		message, "of", o.Key+o.SKU, "value", o.Before, "before", o.Value)
 }

@@ -44,18 +44,21 @@ func yesOrNo(probe func() (string, bool)) func() (string, admin.Health) {
 }
 
 func (g *Gateway) upstreamCheck() (string, admin.Health) {
-	well := 0
+	well, faults := 0, ""
 	states := g.shop.Targets()
 	for _, t := range states {
 		if t.Healthy && !t.Ejected {
 			well++
+		}
+		if t.Fault != "" {
+			faults += "; " + t.Target + ": " + t.Fault
 		}
 	}
 	health := admin.HealthyIf(well > 0)
 	if well > 0 && well < len(states) {
 		health = admin.Degraded
 	}
-	return fmt.Sprintf("%d of %d targets up", well, len(states)), health
+	return fmt.Sprintf("%d of %d targets up%s", well, len(states), faults), health
 }
 
 func (g *Gateway) redisCheck() (string, admin.Health) {
@@ -70,14 +73,16 @@ func (g *Gateway) redisCheck() (string, admin.Health) {
 	} else if away >= awayTooLong {
 		health = admin.Unready
 	}
-	return fmt.Sprintf("cannot reach Redis for %s; %s (stock.on_error = %q)", away.Round(100*time.Millisecond), consequence, onError), health
+	return fmt.Sprintf("cannot reach Redis for %s; %s (stock.on_error = %q)", away.Round(100*time.Millisecond),
+		consequence, onError), health
 }
 
 // clockCheck tells of the clocks. It is never a reason to send shoppers elsewhere: all instances may have the same.
 func (g *Gateway) clockCheck() (string, admin.Health) {
 	skew, wrong := g.schedule.Skew()
 	if wrong {
-		return fmt.Sprintf("Redis' clock is %s ahead of this machine's, beyond stock.max_skew: no sale begins here", skew.Round(time.Millisecond)), admin.Degraded
+		return fmt.Sprintf("Redis' clock is %s ahead of this machine's, by more than 2s: no sale begins here",
+			skew.Round(time.Millisecond)), admin.Degraded
 	}
 	return fmt.Sprintf("Redis' clock is %s ahead of this machine's", skew.Round(time.Microsecond)), admin.Healthy
 }

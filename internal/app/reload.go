@@ -9,14 +9,17 @@ import (
 	"sluice/proxy"
 )
 
-// live are the keys and tables that a reload changes, besides those of the limits. All others stay as they were until a restart.
+// live are the keys and tables that a reload changes, besides those of the limits. All others stay as they were until a
+// restart.
 var live = []string{
-	"mode", "route", "responses", "proof", "sale", "stock.show", "stock.few", "stock.sold_out_on",
+	"mode", "route", "responses", "auth", "sale", "stock.detail", "stock.low_stock", "stock.sold_out_on",
 	"server.trusted_proxies", "server.client_ip_header", "server.max_body_size", "server.body_memory",
 	"server.request_id_header",
 	"server.shutdown_delay", "server.shutdown_timeout",
-	"upstream.targets", "upstream.pass_host",
-	"limits.bypass", "limits.deny", "fleet",
+	"upstream.targets", "upstream.policy", "upstream.max_conns", "upstream.max_pending", "upstream.queue_timeout",
+	"upstream.connect_timeout", "upstream.response_header_timeout", "upstream.timeout", "upstream.idle_conn_timeout",
+	"upstream.pass_host", "upstream.retry", "upstream.tls", "upstream.health",
+	"limits.bypass", "limits.deny", "limits.observe_only", "fleet",
 	"access_log", "cache",
 }
 
@@ -29,14 +32,46 @@ func ChangesOnReload(key string) bool {
 	return liveLimit(key)
 }
 
-// change has the gate run next from now on, all of it that can change or nothing. Connections, counts, windows, and what is
-// in flight go on. waits are the keys that need a restart.
-func (g *Gateway) change(now, next *config.Config) (changed, waits []string, err error) {
-	for _, key := range config.Diff(g.Config, next) {
-		if !ChangesOnReload(key) {
-			waits = append(waits, key)
+// restarts say why a table changes only with a restart; the first one that a key begins with is its own.
+var restarts = []struct{ table, why string }{
+	{"server", "listeners and their connections are opened at the start"},
+	{"upstream", "the spool is opened at the start"},
+	{"stock.redis", "connections to Redis are opened at the start"},
+	{"stock", "what reads and keeps stock is opened at the start"},
+	{"admin", "its listener and tokens are set up at the start"},
+	{"ops", "its listener is opened at the start"},
+	{"", "it is read at the start alone"},
+}
+
+// whyRestart tells for each of keys why it waits for a restart, each reason once.
+func whyRestart(keys []string) string {
+	var all []string
+	for _, key := range keys {
+		for _, r := range restarts {
+			if r.table == "" || strings.HasPrefix(key, r.table+".") {
+				if why := strings.TrimPrefix(r.table+": "+r.why, ": "); !slices.Contains(all, why) {
+					all = append(all, why)
+				}
+				break
+			}
 		}
 	}
+	return strings.Join(all, "; ")
+}
+
+// waiting lists the keys of next that differ from those that the gate has started with, and change only with a restart.
+func waiting(began, next *config.Config) (keys []string) {
+	for _, key := range config.Diff(began, next) {
+		if !ChangesOnReload(key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// change has the gate run next from now on, all of it or nothing. Connections, counts and what is in flight go on; so
+// do windows whose size, max_delay and warm_up stay.
+func (g *Gateway) change(now, next *config.Config) (changed []string, err error) {
 	for _, key := range config.Diff(now, next) {
 		if ChangesOnReload(key) {
 			changed = append(changed, key)
@@ -44,25 +79,26 @@ func (g *Gateway) change(now, next *config.Config) (changed, waits []string, err
 	}
 	changed = append(changed, lists(now, next)...)
 	if g.Stock == nil && next.ReadsStock() {
-		return nil, nil, next.Errorf("route", "a gate that looks at stock needs stock.source, which only a restart can change")
+		return nil, next.Errorf("route",
+			"a gate that looks at stock needs stock.source, which only a restart can change")
 	}
 	if g.Orders == nil && g.script == nil && next.HasGate("reserve") {
-		return nil, nil, next.Errorf("route", "gate \"reserve\" needs a ledger or a script, which only a restart can open")
+		return nil, next.Errorf("route", "gate \"reserve\" needs a ledger or a script, which only a restart can open")
 	}
 	ask, use := g.limits.prepare(next)
 	successor, err := proxy.New(g.proxyOptions(next, ask, g.proxy))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := g.access.Set(accessSettings(next)); err != nil {
-		return nil, nil, next.Errorf("access_log.output", "%v", err)
+		return nil, next.Errorf("access_log.output", "%v", err)
 	}
-	if err := g.shop.Replace(next.Upstream.Targets); err != nil {
+	if err := g.shop.Reconfigure(upstreamOptions(next)); err != nil {
 		_ = g.access.Set(accessSettings(now)) // what was open a moment ago
-		return nil, nil, next.Errorf("upstream.targets", "%v", err)
+		return nil, next.Errorf("upstream.targets", "%v", err)
 	}
 	if err := g.share.use(g.Config, sharesOf(next)); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	use()
 	g.schedule.Use(stores.SalesOf(next))
@@ -71,10 +107,10 @@ func (g *Gateway) change(now, next *config.Config) (changed, waits []string, err
 	g.proxy = successor
 	g.Server.Replace(successor)
 	g.control.use(g.api(next, g.log))
-	return changed, waits, nil
+	return changed, nil
 }
 
-// lists names the lists of addresses, the pages and the keys that differ in a file alone.
+// lists names the lists of addresses, the pages, keys and certificates that differ in a file alone.
 func lists(now, next *config.Config) (changed []string) {
 	a, b := &now.Limits, &next.Limits
 	if slices.Equal(a.Bypass, b.Bypass) && !slices.Equal(a.Bypassed, b.Bypassed) {
@@ -83,8 +119,11 @@ func lists(now, next *config.Config) (changed []string) {
 	if slices.Equal(a.Deny, b.Deny) && !slices.Equal(a.Denied, b.Denied) {
 		changed = append(changed, "limits.deny")
 	}
+	if now.Upstream.TLS.CAFile == next.Upstream.TLS.CAFile && now.Upstream.TLS.CA != next.Upstream.TLS.CA {
+		changed = append(changed, "upstream.tls.ca_file")
+	}
 	if now.Responses.TemplateDir == next.Responses.TemplateDir && !now.Responses.SamePages(&next.Responses) {
 		changed = append(changed, "responses.template_dir")
 	}
-	return append(changed, now.Proof.ChangedKeys(&next.Proof)...)
+	return append(changed, now.Auth.ChangedKeys(&next.Auth)...)
 }

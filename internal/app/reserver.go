@@ -34,15 +34,15 @@ type reserver struct {
 	config *config.Config
 	Store  protocol.Store
 	redis  *redisstore.Store // nil = the ledger is in memory
-	oracle *ledger.StatusURL
-	mirror ledger.Mirror // nil = none
+	status *ledger.StatusURL // nil = the upstream cannot be asked
+	mirror ledger.Mirror     // nil = none
 	clocks
 	log *slog.Logger
 
-	desk  atomic.Pointer[ledger.Reserver]
-	stop  context.CancelFunc
-	first chan error    // what came of the first attempt to open the ledger
-	done  chan struct{} // nobody opens any more
+	reserver atomic.Pointer[ledger.Reserver] // nil = the ledger is not open yet
+	stop     context.CancelFunc
+	first    chan error    // what came of the first attempt to open the ledger
+	done     chan struct{} // opening has ended
 
 	watching sync.WaitGroup
 }
@@ -56,15 +56,15 @@ const (
 	settleLast  = 5 * time.Second // what the ledger has not heard by then at the end is written to the log
 )
 
-// openReserver begins to open the ledger; await tells what came of it. Redis takes its time, in which a gate that starts
-// has other things to do.
+// openReserver begins to open the ledger; await tells what came of it. Redis takes its time, in which a gate that
+// starts has other things to do.
 func openReserver(c *config.Config, memory *memstore.Store, mirror ledger.Mirror, by clocks, log *slog.Logger) (
 	*reserver, error,
 ) {
 	o := &reserver{config: c, mirror: mirror, clocks: by, log: log, first: make(chan error, 1), done: make(chan struct{})}
 	if c.Stock.Reserve.StatusURL != "" {
 		var err error
-		if o.oracle, err = ledger.NewStatusURL(c.Stock.Reserve.StatusURL); err != nil {
+		if o.status, err = ledger.NewStatusURL(c.Stock.Reserve.StatusURL); err != nil {
 			return nil, c.Errorf("stock.reserve.status_url", "%v", err)
 		}
 	}
@@ -94,7 +94,11 @@ func (o *reserver) run(ctx context.Context) {
 	o.watching.Go(func() { o.watch(ctx) })
 	unfit := errors.Is(err, redisstore.ErrUnfit)
 	if err != nil && !unfit {
-		o.log.Warn("the ledger cannot be opened yet: routes that reserve answer stock_error until it can", "err", err)
+		o.log.Warn(
+			"cannot open the ledger; orders on reserve routes are rejected with 503 stock_error until it opens",
+			"err",
+			err,
+		)
 	}
 	o.first <- err
 	if err != nil && !unfit {
@@ -112,7 +116,7 @@ func (o *reserver) await() error {
 	return nil
 }
 
-// open makes the desk.
+// open makes the reserver.
 func (o *reserver) open(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
 	defer cancel()
@@ -120,27 +124,28 @@ func (o *reserver) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var oracle ledger.OrderStatusSource
-	if o.oracle != nil {
-		oracle = o.oracle
+	var source ledger.OrderStatusSource
+	if o.status != nil {
+		source = o.status
 	}
-	desk, err := ledger.New(options, o.Store, oracle)
+	r, err := ledger.New(options, o.Store, source)
 	if err != nil {
 		return err
 	}
-	o.desk.Store(desk)
+	o.reserver.Store(r)
 	return nil
 }
 
 func (o *reserver) options(ctx context.Context) (ledger.Options, error) {
 	r := o.config.Stock.Reserve
 	options := ledger.Options{
-		Secret: []byte(r.Secret), PerUser: int64(r.PerUser), Hold: r.Hold, Keep: stores.KeepReleased, Fence: r.Fence,
+		Secret: []byte(r.Secret), PerUser: int64(r.MaxPerUser), Hold: r.ReservationTTL, Keep: stores.KeepReleased,
+		OnNotFound:    r.OnNotFound,
 		MaxBatch:      r.MaxBatch,
 		Timeout:       o.config.Stock.Redis.ConnectTimeout + o.config.Stock.Redis.Timeout,
 		Resend:        o.config.Stock.Redis.Timeout,
-		SoldOutMemory: o.config.Stock.SoldOutMemory,
-		MetricSKUs:    o.config.Metrics.MaxSKUs,
+		SoldOutMemory: o.config.Stock.SoldOutTTL,
+		MetricSKUs:    o.config.Ops.MetricsMaxSKUs,
 		Named:         labelledSKUs(o.config),
 		Mirror:        o.mirror,
 		Now:           o.now, Wall: o.wall, Log: o.log,
@@ -182,7 +187,7 @@ func (o *reserver) openLater(ctx context.Context) {
 		}
 		if errors.Is(err, redisstore.ErrUnfit) && !unfit {
 			unfit = true
-			o.log.Error("the ledger stays closed", "err", err)
+			o.log.Error("the ledger stays closed; orders on reserve routes are rejected with 503 stock_error", "err", err)
 		}
 	}
 }
@@ -190,16 +195,16 @@ func (o *reserver) openLater(ctx context.Context) {
 const (
 	watchEvery = 5 * time.Second
 	watchRests = 20      // and so many times as long as a list of all SKUs took, for the sake of Redis
-	mostWatch  = 10_000  // SKUs whose holds are looked after although nobody asks for them
+	mostWatch  = 10_000  // SKUs whose holds are looked after although no request asks for them
 	mostListed = 100_000 // SKUs that are known to have a ledger
 )
 
-// watch lets the desk look after every ledger there is, also those that nobody asks this instance for: another one may
+// watch lets the reserver look after every ledger, also those without requests on this instance: another one may
 // have died with their orders. Of more than mostWatch it knows the names.
 func (o *reserver) watch(ctx context.Context) {
 	for {
 		began := time.Now()
-		if d := o.desk.Load(); d != nil {
+		if d := o.reserver.Load(); d != nil {
 			o.watchAll(ctx, d)
 		}
 		pause := time.NewTimer(max(watchEvery, watchRests*time.Since(began)))
@@ -228,12 +233,12 @@ func (o *reserver) watchAll(ctx context.Context, d *ledger.Reserver) {
 	}
 }
 
-// close settles what is owed and ends the desk.
+// close settles what is pending and closes the reserver.
 func (o *reserver) close() {
 	o.stop()
 	<-o.done
 	o.watching.Wait()
-	if d := o.desk.Load(); d != nil {
+	if d := o.reserver.Load(); d != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), settleLast)
 		defer cancel()
 		d.Close(ctx)
@@ -241,14 +246,14 @@ func (o *reserver) close() {
 	if o.redis != nil {
 		_ = o.redis.Close()
 	}
-	if o.oracle != nil {
-		o.oracle.Close()
+	if o.status != nil {
+		o.status.Close()
 	}
 }
 
 // Decided implements proxy.Orders.
 func (o *reserver) Decided(now int64, in proxy.Order) (proxy.Reservation, bool) {
-	d := o.desk.Load()
+	d := o.reserver.Load()
 	if d == nil {
 		return proxy.Reservation{Reason: reject.StockError}, true
 	}
@@ -261,7 +266,7 @@ func (o *reserver) Decided(now int64, in proxy.Order) (proxy.Reservation, bool) 
 
 // LookUp implements proxy.Orders.
 func (o *reserver) LookUp(now int64, in proxy.Order) (proxy.Reservation, bool) {
-	d := o.desk.Load()
+	d := o.reserver.Load()
 	if d == nil {
 		return proxy.Reservation{Reason: reject.StockError}, true
 	}
@@ -274,7 +279,7 @@ func (o *reserver) LookUp(now int64, in proxy.Order) (proxy.Reservation, bool) {
 
 // Reserve implements proxy.Orders.
 func (o *reserver) Reserve(now int64, in proxy.Order) proxy.Reservation {
-	d := o.desk.Load()
+	d := o.reserver.Load()
 	if d == nil {
 		return proxy.Reservation{Reason: reject.StockError}
 	}
@@ -338,7 +343,7 @@ func offSale(s protocol.State) reject.Reason {
 
 // Settle implements proxy.Orders.
 func (o *reserver) Settle(sku []byte, serial string, f metrics.OrderOutcome) {
-	d := o.desk.Load() // there is one: it took the order
+	d := o.reserver.Load() // there is one: it took the order
 	switch f {
 	case metrics.OrderConfirmed:
 		d.Settle(string(sku), protocol.Item{Serial: serial}, protocol.Confirm)
@@ -354,7 +359,7 @@ var stateNames = map[byte]string{'H': "held", 'C': "confirmed", 'X': "released",
 
 // State implements proxy.Orders.
 func (o *reserver) State(now int64, sku, serial []byte) (proxy.OrderState, reject.Reason) {
-	d := o.desk.Load()
+	d := o.reserver.Load()
 	if d == nil {
 		return proxy.OrderState{}, reject.StockError
 	}
@@ -372,7 +377,7 @@ func (o *reserver) State(now int64, sku, serial []byte) (proxy.OrderState, rejec
 
 // opened reports whether orders can be taken, for readyz.
 func (o *reserver) opened() (string, bool) {
-	if o.desk.Load() == nil {
+	if o.reserver.Load() == nil {
 		return "the ledger could not be opened yet", false
 	}
 	return "open", true
@@ -383,7 +388,7 @@ func (o *reserver) Describe(ch chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (o *reserver) Collect(ch chan<- prometheus.Metric) {
-	if d := o.desk.Load(); d != nil {
+	if d := o.reserver.Load(); d != nil {
 		d.Collect(ch)
 	}
 	if o.redis != nil {

@@ -18,9 +18,9 @@ import (
 	"sluice/internal/octets"
 )
 
-// pauseCollection turns garbage collection off until collect is called. Of what is made at start hardly anything is garbage, but
-// so much is made that it was looked for three times, which took a third of the time until the gate was ready. What is
-// made is bounded by the configuration, and GOMEMLIMIT holds all the same.
+// pauseCollection turns garbage collection off until collect is called. Of what is made at start hardly anything is
+// garbage, but so much is made that it was looked for three times, which took a third of the time until the gate was
+// ready. What is made is bounded by the configuration, and GOMEMLIMIT holds all the same.
 func pauseCollection() (collect func()) {
 	before := debug.SetGCPercent(-1)
 	return func() { debug.SetGCPercent(before) }
@@ -82,7 +82,7 @@ func Run(c *config.Config, o RunOptions, log *slog.Logger) error {
 	if c.Stock.Source == "memory" {
 		log.Warn(`stock.source is "memory": this instance alone knows the stock, and forgets it when it ends`)
 	}
-	again, retry := changes(&from, c.Reload.Watch, hangup, log, stop.Done())
+	again, retry := changes(&from, c.Watch, hangup, log, stop.Done())
 	err = g.untilStopped(stop, cancel, again, retry, failed, log)
 	g.draining.Store(true)
 	if cut := g.Drain(g.controller.config().Server.ShutdownTimeout); cut > 0 {

@@ -16,14 +16,14 @@ import (
 	"sluice/stockgate/sale"
 )
 
-// opening tells the ledgers their hours, and writes the stock of sales that have none yet. Every instance does, and it does
-// not matter which one is first. What is said to a ledger is said once by each: an operator, or an instance with a newer
-// schedule, has the last word.
+// opening tells the ledgers their hours, and writes the stock of sales that have none yet. Every instance does, and it
+// does not matter which one is first. What is said to a ledger is said once by each: an operator, or an instance with a
+// newer schedule, has the last word.
 //
-// Stock is written before the start and at no other time. A ledger that is missing later may have been lost with what was
-// sold out of it, and must not be made anew with all that there was.
+// Stock is written before the start and at no other time. A ledger that is missing later may have been lost with what
+// was sold out of it, and must not be made anew with all that there was.
 type ledgerOpener struct {
-	schedule *sale.Board
+	schedule *sale.Schedule
 	orders   *reserver
 	log      *slog.Logger
 	config   atomic.Pointer[config.Config]
@@ -45,7 +45,7 @@ const (
 )
 
 // openBySales keeps the ledgers of orders to the sales of c.
-func openBySales(c *config.Config, board *sale.Board, orders *reserver, log *slog.Logger) *ledgerOpener {
+func openBySales(c *config.Config, board *sale.Schedule, orders *reserver, log *slog.Logger) *ledgerOpener {
 	o := &ledgerOpener{schedule: board, orders: orders, log: log, written: map[string]hours{},
 		retryAt: map[string]int64{}, reported: map[string]bool{}}
 	o.config.Store(c)
@@ -82,10 +82,11 @@ func (o *ledgerOpener) run(ctx context.Context) {
 	}
 }
 
-// openDue visits every SKU whose hours its ledger does not know yet. It gives up for now when the ledgers cannot be reached.
+// openDue visits every SKU whose hours its ledger does not know yet. It gives up for now when the ledgers cannot be
+// reached.
 func (o *ledgerOpener) openDue(ctx context.Context) {
 	c, now := o.config.Load(), o.orders.now()
-	if o.orders.desk.Load() == nil {
+	if o.orders.reserver.Load() == nil {
 		return // not before Redis is known to be fit
 	}
 	for i := range c.Sales {
@@ -105,8 +106,8 @@ func (o *ledgerOpener) openDue(ctx context.Context) {
 	}
 }
 
-// follows is when the sales of sku that follow each other without a pause have all ended, of which the first ends at closes
-// (Unix ms): between two of them nobody shall hear that all is over.
+// follows is when the sales of sku that follow each other without a pause have all ended, of which the first ends at
+// closes (Unix ms): between two of them no client may hear that all is over.
 func follows(c *config.Config, sku string, closes int64) int64 {
 	for again := true; again; {
 		again = false
@@ -120,7 +121,7 @@ func follows(c *config.Config, sku string, closes int64) int64 {
 	return closes
 }
 
-// tell says its hours to the ledger of sku, and makes it where it is time to.
+// open says its hours to the ledger of sku, and makes it where it is time to.
 func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p sale.Phase) error {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
@@ -128,7 +129,7 @@ func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p s
 	units, stocked := s.Stock[sku]
 	if _, wrong := o.schedule.Skew(); stocked && !wrong && errors.Is(err, protocol.ErrUnknownSKU) && p.Wait > 0 {
 		var made bool
-		begin := protocol.Opening{Total: int64(units), Limit: int64(o.orders.config.Stock.Reserve.PerUser),
+		begin := protocol.Opening{Total: int64(units), Limit: int64(o.orders.config.Stock.Reserve.MaxPerUser),
 			Opens: p.Opens, Closes: p.Closes}
 		if _, made, err = o.orders.Store.Create(ctx, sku, begin); err == nil && !made {
 			_, err = o.orders.Store.SetHours(ctx, sku, p.Opens,
@@ -149,15 +150,16 @@ func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p s
 		if lost {
 			next = "sluice stock recreate " + sku + " --total N --adopt FILE|settle|none"
 		}
-		o.log.Error("sale: this SKU has no ledger, and stock is written before the start alone, since one that was sold from may "+
+		o.log.Error("sale: this SKU has no ledger, and stock is written before the start alone, since one that was sold "+
+			"from may "+
 			"have been lost", "sale", s.Name, "sku", sku, "cause", err, "next", next)
 	}
 	return err
 }
 
-// track lets the desk know of a ledger that nobody has asked for: what is left of it can then be shown.
+// track lets the reserver know of a ledger without requests: what is left of it can then be shown.
 func (o *ledgerOpener) track(sku string) {
-	if d := o.orders.desk.Load(); d != nil {
+	if d := o.orders.reserver.Load(); d != nil {
 		d.Track(sku)
 	}
 }
@@ -167,7 +169,7 @@ func (g *Gateway) openSales() (err error) {
 	if g.schedule, err = stores.OpenSchedule(g.Config, g.now, g.log); err != nil {
 		return err
 	}
-	g.feedback = stockgate.NewLessons(g.Config.Stock.SoldOutMemory, maxFeedback, g.log)
+	g.feedback = stockgate.NewSoldOutFeedback(g.Config.Stock.SoldOutTTL, maxFeedback, g.log)
 	g.Metrics.MustRegister(g.schedule, g.feedback)
 	return nil
 }
@@ -176,7 +178,7 @@ func (g *Gateway) openSales() (err error) {
 func (g *Gateway) sales() stores.Sales {
 	s := stores.Sales{Board: g.schedule}
 	if g.Orders != nil {
-		l := stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.desk.Load)
+		l := stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.reserver.Load)
 		s.Ledgers = &l
 	}
 	return s

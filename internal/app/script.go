@@ -17,8 +17,8 @@ func openScript(c *config.Config, now func() int64, log *slog.Logger) (*script.R
 		return nil, errors.Join(errs...)
 	}
 	r, err := script.New(script.Options{
-		Script: s, Link: stores.LinkOptions(c), Hold: c.Stock.Reserve.Hold, Memory: c.Stock.Refresh,
-		MaxMemory: c.Stock.SoldOutMemory, Now: now, Log: log,
+		Script: s, Redis: stores.RedisOptions(c), Hold: c.Stock.Reserve.ReservationTTL, Memory: c.Stock.PollInterval,
+		MaxMemory: c.Stock.SoldOutTTL, Now: now, Log: log,
 	})
 	if err != nil {
 		return nil, c.Errorf("stock.script", "%v", err)

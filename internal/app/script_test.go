@@ -5,22 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/config"
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
-// withScript is a configuration with one route that reserves by a preset.
-func withScript(preset string) *config.Config {
-	c := config.Default()
-	c.Stock.Source = "redis"
-	c.Stock.Script.Preset = preset
-	c.Routes = []config.Route{{Name: "order", Match: "POST /order/{sku}", Gate: "reserve", SKU: "$path_sku",
-		User: "$cookie_uid", Quantity: "1"}}
-	return c
-}
-
 func TestScript_TakesTheLedgersPlace(t *testing.T) {
-	c := withScript("counter_codes")
+	c := testkit.ScriptConfig("counter_codes")
 	if c.UsesLedger() || !c.UsesScript() {
 		t.Error("the ledger would be opened beside the script")
 	}
@@ -31,7 +21,7 @@ func TestScript_TakesTheLedgersPlace(t *testing.T) {
 }
 
 func TestScript_KeysWithoutATagOnAClusterAreRejectedWithTheKeyThatWouldWork(t *testing.T) {
-	c := withScript("counter_users")
+	c := testkit.ScriptConfig("counter_users")
 	c.Stock.Redis.Topology = "cluster"
 	errs := scriptCompiles(c)
 	if len(errs) != 1 {
@@ -47,7 +37,7 @@ func TestScript_KeysWithoutATagOnAClusterAreRejectedWithTheKeyThatWouldWork(t *t
 func TestScript_ThatNamesAUserWantsARouteThatDoes(t *testing.T) {
 	for preset, wanted := range map[string]bool{"counter_users": true, "list_users": true, "counter_codes": false,
 		"hash_bought": false} {
-		c := withScript(preset)
+		c := testkit.ScriptConfig(preset)
 		c.Routes[0].User = ""
 		errs := scriptCompiles(c)
 		if (len(errs) == 1) != wanted || wanted && !strings.Contains(errs[0].Error(), "route[1].user: is missing") {
@@ -57,7 +47,7 @@ func TestScript_ThatNamesAUserWantsARouteThatDoes(t *testing.T) {
 }
 
 func TestOpenScript_LogsItsLimitations(t *testing.T) {
-	c := withScript("lock")
+	c := testkit.ScriptConfig("lock")
 	c.Stock.Redis.Addresses = []string{redistest.Start(t).Addr}
 	var said strings.Builder
 	r, err := openScript(c, nil, slog.New(slog.NewTextHandler(&said, nil)))

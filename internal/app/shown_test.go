@@ -13,9 +13,11 @@ import (
 	"sluice/config"
 	"sluice/internal/apitest"
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
-// The dashboard says of a gate what its page of metrics says: of whatever it reads, no series is missing, and none is another.
+// The dashboard says of a gate what its page of metrics says: of whatever it reads, no series is missing, and none is
+// another.
 func TestTheDashboardMissesNoMetricThatItReads(t *testing.T) {
 	code, err := os.ReadFile("../../admin/reading.go")
 	if err != nil {
@@ -37,7 +39,8 @@ func TestTheDashboardMissesNoMetricThatItReads(t *testing.T) {
 	if _, err := g.Orders.Store.SetTotal(t.Context(), "1001", 5, 0); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the ledger has been audited", func() bool { return spelled(t, g.Metrics)[`sluice_stock_free "1001"`] })
+	testkit.Eventually(t, "the ledger has been audited",
+		func() bool { return spelled(t, g.Metrics)[`sluice_stock_free "1001"`] })
 	all, shown := spelled(t, g.Metrics), spelled(t, g.dashboardMetrics())
 	maps.DeleteFunc(all, func(name string, _ bool) bool { return !reads[strings.Fields(name)[0]] })
 	missing := maps.Clone(reads)

@@ -1,8 +1,10 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	"sluice/admin"
@@ -15,7 +17,8 @@ import (
 func (g *Gateway) Status() admin.Status {
 	h := g.controller
 	h.mu.Lock()
-	s := admin.Status{Version: g.version, Started: g.begun.UTC(), Now: g.schedule.Wall().UTC(), Config: h.filed.Version(), Mode: h.running.Mode, Phase: "serving", Ready: true, Reload: h.reloaded}
+	s := admin.Status{Version: g.version, Started: g.begun.UTC(), Now: g.schedule.Wall().UTC(), Config: h.filed.Version(),
+		Mode: h.running.Mode, Phase: "serving", Ready: true, Reload: h.reloaded}
 	h.mu.Unlock()
 	if g.draining.Load() {
 		s.Phase = "draining"
@@ -33,7 +36,8 @@ func (g *Gateway) Status() admin.Status {
 func (g *Gateway) Targets() []admin.Target {
 	all := []admin.Target{}
 	for _, t := range g.shop.Targets() {
-		all = append(all, admin.Target{Target: t.Target, Up: t.Healthy && !t.Ejected, Healthy: t.Healthy, Ejected: t.Ejected, InFlight: t.InFlight, Open: t.Open, Idle: t.Idle})
+		all = append(all, admin.Target{Target: t.Target, Up: t.Healthy && !t.Ejected, Healthy: t.Healthy, Ejected: t.Ejected,
+			InFlight: t.InFlight, Open: t.Open, Idle: t.Idle, Fault: t.Fault})
 	}
 	return all
 }
@@ -45,12 +49,17 @@ func (g *Gateway) Settings() admin.Settings {
 	defer h.mu.Unlock()
 	origins := h.origins()
 	s := admin.Settings{File: h.filed.Files()[0], Config: h.filed.Version()}
+	filed := map[string]any{}
+	for _, one := range h.filed.Settings() {
+		filed[one.Key] = one.Value
+	}
 	for _, one := range h.running.Settings() {
-		origin := one.Origin
-		if o := origins[one.Key]; o != "" {
-			origin = o
+		set := admin.Setting{Key: one.Key, Value: one.Value, Origin: cmp.Or(origins[one.Key], one.Origin),
+			Live: ChangesOnReload(one.Key)}
+		if !set.Live && !reflect.DeepEqual(filed[one.Key], one.Value) {
+			set.Waits, set.Origin = filed[one.Key], "the file at the start"
 		}
-		s.Settings = append(s.Settings, admin.Setting{Key: one.Key, Value: one.Value, Origin: origin, Live: ChangesOnReload(one.Key)})
+		s.Settings = append(s.Settings, set)
 	}
 	return s
 }
@@ -110,21 +119,24 @@ func (g *Gateway) checkState(o *doctor.Report, mode string, reloaded admin.Reloa
 		}
 	}
 	if mode == "observe" {
-		o.Warn("mode", `observe: nothing is rejected, and every request is forwarded to the shop; set mode = "enforce" before the sale`)
+		o.Warn("mode", `observe: nothing is rejected, and every request is forwarded to the shop; set mode = "enforce" `+
+			`before the sale`)
 	} else {
 		o.OK("mode", "enforce")
 	}
 	if reloaded.OK {
 		o.OK("reload", "the file of %s is in force", reloaded.At.Format(time.RFC3339))
 	} else {
-		o.Fail("reload", "%s; the configuration before it runs on: correct the file", (&admin.BadFile{Problems: reloaded.Problems}).Text())
+		o.Fail("reload", "%s; the configuration before it runs on: correct the file",
+			(&admin.BadFile{Problems: reloaded.Problems}).Text())
 	}
 	for _, one := range overrides {
 		of := one.Key
 		if of == "" {
 			of = "SKU " + one.SKU
 		}
-		o.Warn("override", "%s is %v, not %v, until %s; undo it, or write it into the file", of, one.Value, one.Before, one.Until.Format(time.RFC3339))
+		o.Warn("override", "%s is %v, not %v, until %s; undo it, or write it into the file", of, one.Value, one.Before,
+			one.Until.Format(time.RFC3339))
 	}
 }
 
@@ -141,7 +153,8 @@ func (g *Gateway) checkSales(o *doctor.Report) {
 		}
 		hours := fmt.Sprintf("%s, %s to %s, %s", s.Name, s.Starts.Format(time.RFC3339), s.Ends.Format(time.RFC3339), count)
 		if s.State == "paused" {
-			o.Warn("sale", "%s: paused; it does not begin before somebody resumes it: sluice sale resume %s", hours, doctor.Quoted(s.Name))
+			o.Warn("sale", "%s: paused; it does not begin before an operator resumes it: sluice sale resume %s", hours,
+				doctor.Quoted(s.Name))
 			continue
 		}
 		o.OK("sale", "%s: %s", hours, s.State)
@@ -150,7 +163,7 @@ func (g *Gateway) checkSales(o *doctor.Report) {
 
 // checkMemoryLedgers looks at the ledgers of a trial.
 func (g *Gateway) checkMemoryLedgers(ctx context.Context, o *doctor.Report, c *config.Config) {
-	l := stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.desk.Load)
+	l := stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.reserver.Load)
 	named := c.SKUsOnSale()
 	if len(named) == 0 {
 		o.TryAnyLedger(ctx, c, l)

@@ -40,9 +40,9 @@ func (g *Gateway) openStock(memory *stockgate.Memory, log *slog.Logger) error {
 	}
 	var err error
 	g.Stock, err = stockgate.New(stockgate.Options{
-		Refresh:       c.Stock.Refresh,
-		SoldOutMemory: c.Stock.SoldOutMemory,
-		PerUnit:       c.Stock.PerUnit,
+		Refresh:       c.Stock.PollInterval,
+		SoldOutMemory: c.Stock.SoldOutTTL,
+		PerUnit:       c.Stock.MaxInFlightPerUnit,
 		Instances:     g.share.instances,
 		AllowOnError:  c.Stock.OnError == "allow",
 		AllowUnknown:  c.Stock.UnknownSKU == "allow",
@@ -65,9 +65,9 @@ func (g *Gateway) bought() func(context.Context, []stockgate.Buyer) error {
 	return g.redis.Bought
 }
 
-// mirror writes what the ledgers have free into the shop's own keys; nil when nobody asked for that.
+// mirror writes what the ledgers have free into the shop's own keys; nil when that is not configured.
 func (g *Gateway) mirror() ledger.Mirror {
-	if !g.Config.Stock.Reserve.Mirror || g.redis == nil {
+	if !g.Config.Stock.Reserve.WriteBack || g.redis == nil {
 		return nil
 	}
 	return func(ctx context.Context, sku string, h protocol.StockVersion) (bool, error) {
@@ -80,7 +80,7 @@ const maxFeedback = 10_000
 
 // soldOutFeedback hears what the shop says of its stock.
 type soldOutFeedback struct {
-	lessons *stockgate.Lessons
+	lessons *stockgate.SoldOutFeedback
 	orders  *reserver // nil = no ledger
 }
 
@@ -89,11 +89,11 @@ func (t soldOutFeedback) SoldOut(now int64, sku []byte) bool { return t.lessons.
 
 // Record implements proxy.SoldOutFeedback.
 func (t soldOutFeedback) Record(now int64, sku []byte, reserved bool) {
-	t.lessons.Learn(now, sku, reserved)
+	t.lessons.RecordSoldOut(now, sku, reserved)
 	if !reserved || t.orders == nil {
 		return
 	}
-	if d := t.orders.desk.Load(); d != nil {
+	if d := t.orders.reserver.Load(); d != nil {
 		d.MarkSoldOut(now, sku)
 	}
 }

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
 	"sluice/config"
 	"sluice/internal/app/stores"
+	"sluice/internal/listener"
 	"sluice/proxy"
 	"sluice/proxy/reject"
 )
@@ -20,6 +22,7 @@ func Validate(c *config.Config) (errs []error) {
 			errs = append(errs, c.Errorf("server.tls", "%v", err))
 		}
 	}
+	errs = append(errs, forwardsToItself(c)...)
 	errs = append(errs, scriptCompiles(c)...)
 	for _, err := range proxy.CompileRoutes(routes(c)) {
 		var at *proxy.RouteError
@@ -37,6 +40,25 @@ func Validate(c *config.Config) (errs []error) {
 	errs = append(errs, pagesCompile(c)...)
 	errs = append(errs, proofCompiles(c)...)
 	return append(errs, ratesCompile(c)...)
+}
+
+// forwardsToItself is the rule that no target is an address at which the gate listens itself: each request would come
+// back until no connection is left.
+func forwardsToItself(c *config.Config) (errs []error) {
+	own := map[string]string{"admin.listen": c.Admin.Listen, "ops.listen": c.Ops.Listen}
+	for i, address := range c.Server.Listen {
+		own[fmt.Sprintf("server.listen[%d]", i+1)] = address
+	}
+	for i, target := range c.Upstream.Targets {
+		for _, key := range slices.Sorted(maps.Keys(own)) {
+			if listener.Reaches(target, own[key]) {
+				errs = append(errs, c.Errorf(fmt.Sprintf("upstream.targets[%d]", i+1),
+					"%q is the gate's own address (%s = %q); write the address of the shop", target, key, own[key]))
+				break
+			}
+		}
+	}
+	return errs
 }
 
 // scriptCompiles is the rule that [stock.script] can be understood.
@@ -66,7 +88,7 @@ func pagesCompile(c *config.Config) []error {
 // proofCompiles is the rule that keys can be used, and that routes find what they want proven. What config has found
 // missing is not told twice.
 func proofCompiles(c *config.Config) []error {
-	p := &c.Proof
+	p := &c.Auth
 	if p.JWTAlgorithm != "" && p.JWTKey == "" || p.CookieKeyFile != "" && len(p.CookieKey) < 16 ||
 		p.OrderTokenKeyFile != "" && len(p.OrderTokenKey) < 16 {
 		return nil
@@ -78,8 +100,8 @@ func proofCompiles(c *config.Config) []error {
 		return nil
 	case !errors.As(err, &at):
 		key, cause, _ := strings.Cut(err.Error(), ": ")
-		return []error{c.Errorf("proof."+key, "%s", cause)}
-	case strings.Contains(at.Error(), "needs proof."), strings.Contains(at.Error(), "is of a user and a SKU"):
+		return []error{c.Errorf("auth."+key, "%s", cause)}
+	case strings.Contains(at.Error(), "needs auth."), strings.Contains(at.Error(), "is of a user and a SKU"):
 		return nil // told by config
 	}
 	for i := range c.Routes {

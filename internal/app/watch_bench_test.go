@@ -2,7 +2,7 @@ package app
 
 import "testing"
 
-// What the numbers of a second cost a gate: they are read once a second while somebody can ask for them.
+// What the numbers of a second cost a gate: they are read once a second while a control API serves them.
 func BenchmarkReadASecond(b *testing.B) {
 	g, _ := steer(b)
 	shown := g.dashboardMetrics()

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"sync"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,16 +15,76 @@ import (
 	"sluice/stockgate/fleet"
 )
 
+// windows are the window limiter in force. A reload that changes size, max_delay or warm_up begins a new one, in
+// which nothing is booked: around that moment a window may admit twice its max. Changes are made one at a time.
+type windows struct {
+	now  atomic.Pointer[limiter.WindowLimiter]
+	next *limiter.WindowLimiter // what prepare made
+	laid config.Window          // what next was made by
+
+	mu    sync.Mutex
+	share limiter.Share
+}
+
+func newWindows(c *config.Config) *windows {
+	w := &windows{}
+	w.prepare(c)
+	w.use(c)
+	return w
+}
+
+// prepare is the limiter of c: the one in force, or a new one with a phase of this instance's own.
+func (w *windows) prepare(c *config.Config) *limiter.WindowLimiter {
+	by := c.Limits.Window
+	if old := w.now.Load(); old != nil && by.Size == w.laid.Size && by.MaxDelay == w.laid.MaxDelay &&
+		by.WarmUp == w.laid.WarmUp {
+		w.next = old
+		return old
+	}
+	grid := limiter.Grid{Size: by.Size, Phase: rand.N(by.Size), Carry: by.DelayWindows()}
+	caps := limiter.Caps{All: by.Max, PerSKU: by.MaxPerSKU, WarmUp: by.WarmUp}
+	if old := w.now.Load(); old != nil {
+		w.next = old.Successor(grid, caps)
+	} else {
+		w.next = limiter.NewWindowLimiter(grid, caps)
+	}
+	return w.next
+}
+
+// use puts into force what prepare has made for c.
+func (w *windows) use(c *config.Config) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.laid = c.Limits.Window
+	w.next.SetCaps(c.Limits.Window.Max, c.Limits.Window.MaxPerSKU)
+	w.next.SetShare(w.share)
+	w.now.Store(w.next)
+}
+
+// SetShare has this instance admit its part alone, now and after a reload.
+func (w *windows) SetShare(s limiter.Share) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.share = s
+	w.now.Load().SetShare(s)
+}
+
+// Describe implements prometheus.Collector.
+func (w *windows) Describe(to chan<- *prometheus.Desc) { w.now.Load().Describe(to) }
+
+// Collect implements prometheus.Collector.
+func (w *windows) Collect(to chan<- prometheus.Metric) { w.now.Load().Collect(to) }
+
 // windowShare keeps the windows to this instance's part of what the configuration allows, and knows how many share the
 // tries for units that came back to a shop that takes its stock itself.
 type windowShare struct {
-	windows *limiter.WindowLimiter
+	windows *windows
 	now     func() int64
 	metrics *prometheus.Registry
 	log     *slog.Logger
 
 	by     shares        // what is in force
-	member *fleet.Member // nil where nobody is counted
+	member *fleet.Member // nil where no instances are counted
 	waits  atomic.Bool   // nothing is admitted until the instances are counted
 	of     atomic.Int64  // instances; 0 = not known
 }
@@ -68,16 +129,17 @@ func (s *windowShare) use(c *config.Config, by shares) error {
 	if by.fleet == "" || by.instances > 0 {
 		s.of.Store(int64(by.instances))
 		if by.windows {
-			// Nobody says who is which. Turns taken at random are even on the average.
+			// No instance has a number. Turns taken at random are even on the average.
 			s.divide(limiter.Share{Rank: rand.N(by.instances), Of: by.instances})
 		}
 		return nil
 	}
-	way := stores.LinkOptions(c)
+	way := stores.RedisOptions(c)
 	way.PoolSize = 1
 	name, _ := os.Hostname() // a part of a name that is unique anyway
-	m, err := fleet.Join(fleet.Options{Redis: way, Name: by.fleet, Instance: stores.InstanceName(name), Now: s.now, Tell: s.told,
-		Log: s.log})
+	m, err := fleet.Join(fleet.Options{Redis: way, Name: by.fleet, Instance: stores.InstanceName(name), Now: s.now,
+		Tell: s.setShare,
+		Log:  s.log})
 	if err != nil {
 		return c.Errorf("stock.redis", "%v", err)
 	}
@@ -86,8 +148,8 @@ func (s *windowShare) use(c *config.Config, by shares) error {
 	return nil
 }
 
-// told takes the part that falls to this instance.
-func (s *windowShare) told(to fleet.Standing) {
+// setShare takes the part that falls to this instance.
+func (s *windowShare) setShare(to fleet.Share) {
 	s.of.Store(int64(to.Of))
 	if !s.by.windows {
 		return

@@ -71,7 +71,7 @@ func TestPackagesSayWhatTheyPromise(t *testing.T) {
 			doc += f.Doc.Text()
 		}
 		if !promises(p.Name, doc) {
-			t.Errorf("%s has no package comment: say what it promises, then what it refuses to do", p.ImportPath)
+			t.Errorf("%s has no package comment: say what it promises, then what it does not do", p.ImportPath)
 		}
 	}
 }

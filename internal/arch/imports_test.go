@@ -8,8 +8,9 @@ import (
 
 // Any package may import any other as long as no cycle arises, which Go itself forbids. These are the exceptions.
 
-// tools are packages that only tests import.
-var tools = []string{"internal/apitest", "internal/arch", "internal/dbtest", "internal/openapi", "internal/redistest"}
+// tools are packages that only tests, and one another, import.
+var tools = []string{"internal/apitest", "internal/arch", "internal/dbtest", "internal/openapi", "internal/redistest",
+	"internal/testkit"}
 
 // importBans lists what a package must not import. "proxy/..." stands for proxy and all packages below it.
 var importBans = []struct{ from, to, why string }{
@@ -21,6 +22,9 @@ var importBans = []struct{ from, to, why string }{
 	{"proxy/metrics", "proxy", "proxy is the root that uses it"},
 	{"upstream", "proxy/...", "it sends requests and does not know why they were admitted"},
 	{"internal/app", "settle/...", "the gate never opens the database"},
+	{"internal/app", "internal/settler", "the gate never opens the database"},
+	{"internal/doctor", "settle/...", "the gate runs it before a sale, and never opens the database"},
+	{"internal/doctor", "internal/settler", "the gate runs it before a sale, and never opens the database"},
 	{"settle", "proxy/...", "it serves no requests"},
 	{"limiter", "...", "a limiter decides about numbers alone"},
 	{"internal/app/stores", "internal/app", "internal/app uses it"},
@@ -35,7 +39,7 @@ func importBanned(from, to string) string {
 	switch {
 	case below(to, "cmd/..."):
 		return "nothing imports cmd"
-	case slices.Contains(tools, to):
+	case slices.Contains(tools, to) && !slices.Contains(tools, from):
 		return "only tests import it"
 	}
 	for _, ban := range importBans {

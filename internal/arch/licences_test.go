@@ -43,7 +43,8 @@ func TestLicencesAreListed(t *testing.T) {
 	for _, row := range rows.FindAllStringSubmatch(read(t, filepath.Join(root, "docs", "licences.md")), -1) {
 		listed[row[1]+" "+row[2]] = true
 	}
-	if want, got := slices.Sorted(maps.Keys(linked)), slices.Sorted(maps.Keys(listed)); !slices.Equal(want, got) || len(want) == 0 {
+	if want, got := slices.Sorted(maps.Keys(linked)), slices.Sorted(maps.Keys(listed)); !slices.Equal(want, got) ||
+		len(want) == 0 {
 		t.Errorf("the binary holds %q\ndocs/licences.md lists %q: make licences", want, got)
 	}
 }

@@ -34,7 +34,7 @@ func TestNoPackageKeepsState(t *testing.T) {
 			files = append(files, f)
 		}
 		for _, complaint := range stateKept(t, fset, p.ImportPath, files, exports) {
-			t.Errorf("%s: a package keeps no state; give it to a value that somebody owns", complaint)
+			t.Errorf("%s: a package keeps no state; give it to a value that has an owner", complaint)
 		}
 	}
 }
@@ -178,7 +178,8 @@ func (s *search) root(x ast.Expr) *types.Var {
 }
 
 func (s *search) complain(at ast.Node, v *types.Var, what string) {
-	s.found = append(s.found, fmt.Sprintf("%s: the variable %s of package %s %s", s.fset.Position(at.Pos()), v.Name(), v.Pkg().Name(), what))
+	s.found = append(s.found, fmt.Sprintf("%s: the variable %s of package %s %s", s.fset.Position(at.Pos()), v.Name(),
+		v.Pkg().Name(), what))
 }
 
 func packageLevel(v *types.Var) bool {

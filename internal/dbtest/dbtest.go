@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -22,6 +21,8 @@ import (
 
 	_ "github.com/go-sql-driver/mysql" // by the name mysql
 	_ "github.com/jackc/pgx/v5/stdlib" // by the name pgx
+
+	"sluice/internal/testkit"
 )
 
 // startup is how long a server on a busy machine may take until it accepts connections.
@@ -38,13 +39,14 @@ type Server struct {
 	process *exec.Cmd
 }
 
-// Postgres runs PostgreSQL until the test ends. Without it the test is skipped, or fails where the environment has CI set.
+// Postgres runs PostgreSQL until the test ends. Without it the test is skipped, or fails where the environment has CI
+// set.
 func Postgres(t testing.TB) *Server {
 	t.Helper()
 	bin := newest("/usr/lib/postgresql/*/bin", "/usr/libexec/postgresql*", "/opt/homebrew/bin", "/usr/bin")
 	initdb, server := filepath.Join(bin, "initdb"), filepath.Join(bin, "postgres")
 	need(t, initdb, server)
-	s := &Server{t: t, account: "postgres", address: free(t)}
+	s := &Server{t: t, account: "postgres", address: testkit.FreeAddress(t)}
 	dir := s.folder()
 	s.once(initdb, "-D", dir, "-U", "sluice", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
 	host, port, _ := net.SplitHostPort(s.address)
@@ -63,12 +65,13 @@ func MariaDB(t testing.TB) *Server {
 		server = "/usr/sbin/mariadbd"
 	}
 	need(t, install, server)
-	s := &Server{t: t, account: "mysql", address: free(t)}
+	s := &Server{t: t, account: "mysql", address: testkit.FreeAddress(t)}
 	dir := s.folder()
 	s.once(install, "--no-defaults", "--datadir="+dir, "--auth-root-authentication-method=normal", "--skip-test-db")
 	host, port, _ := net.SplitHostPort(s.address)
 	script := filepath.Join(filepath.Dir(dir), "init.sql")
-	text := "CREATE USER sluice@'127.0.0.1';\nGRANT ALL ON *.* TO sluice@'127.0.0.1';\nCREATE DATABASE sluice;\n"
+	text := "CREATE USER sluice@'127.0.0.1';\nGRANT ALL ON *.* TO sluice@'127.0.0.1' WITH GRANT OPTION;\n" +
+		"CREATE DATABASE sluice;\n"
 	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -90,20 +93,6 @@ func newest(patterns ...string) string {
 			return filepath.Dir(found[len(found)-1])
 		}
 	}
-	return ""
-}
-
-// free is an address of loopback that no process uses, below the ports that the kernel gives to clients.
-func free(t testing.TB) string {
-	t.Helper()
-	for range 100 {
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(22_000))))
-		if err == nil {
-			l.Close()
-			return l.Addr().String()
-		}
-	}
-	t.Fatal("no port of a hundred is free")
 	return ""
 }
 

@@ -20,9 +20,9 @@ type Books struct {
 	Took Percentiles // from a request's arrival in the shop to its order, the line included
 }
 
-// books is the shop's own account of its orders. Who is buying (so that nobody buys twice) and what was written are
+// ledger is the shop's own account of its orders. Who is buying (so that no user buys twice) and what was written are
 // kept apart: the second checks the first.
-type books struct {
+type ledger struct {
 	took *stopwatch
 
 	mu      sync.Mutex
@@ -35,8 +35,8 @@ type books struct {
 	highest int64
 }
 
-// enter counts a request, and returns how many are in the shop.
-func (b *books) enter() (inside int64) {
+// beginRequest counts a request, and returns how many are in the shop.
+func (b *ledger) beginRequest() (inside int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.asked++
@@ -45,14 +45,14 @@ func (b *books) enter() (inside int64) {
 	return b.inside
 }
 
-func (b *books) leave() {
+func (b *ledger) endRequest() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.inside--
 }
 
-// begin reports whether the user may buy: nobody who has bought, or is buying, may.
-func (b *books) begin(user string) bool {
+// begin reports whether the user may buy: a user who has bought, or is buying, may not.
+func (b *ledger) begin(user string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.buying[user] {
@@ -63,32 +63,32 @@ func (b *books) begin(user string) bool {
 }
 
 // abandon ends what begin began, without an order.
-func (b *books) abandon(user string) {
+func (b *ledger) abandon(user string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.buying, user)
 }
 
 // write ends what begin began with an order, and gives its number.
-func (b *books) write(user string) (id string) {
+func (b *ledger) write(user string) (id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.add(user)
 }
 
 // add writes the next order. mu is held.
-func (b *books) add(user string) (id string) {
+func (b *ledger) add(user string) (id string) {
 	b.buyers = append(b.buyers, user)
 	return fmt.Sprintf("D%06d", len(b.buyers))
 }
 
-func (b *books) stock(units int64) {
+func (b *ledger) stock(units int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.units = units
 }
 
-func (b *books) read() Books {
+func (b *ledger) read() Books {
 	took := b.took.percentiles()
 	b.mu.Lock()
 	defer b.mu.Unlock()

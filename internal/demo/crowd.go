@@ -25,9 +25,9 @@ type Crowd struct {
 	Ledger func() Ledger
 }
 
-// Run lets the crowd at the sale, shows on out how it goes, and reports when everybody has gone home and no unit is held
-// any more (waited for as long as Patience, from then on), or ctx has ended: then of what happened so far. An error
-// means that there was no sale: nobody has pressed.
+// Run lets the crowd at the sale, shows on out how it goes, and reports when everybody has gone home and no unit is
+// held any more (waited for as long as Patience, from then on), or ctx has ended: then of what happened so far. An
+// error means that there was no sale: no shopper has pressed.
 func (c Crowd) Run(ctx context.Context, shop *Shop, out io.Writer) (Report, error) {
 	if c.Shoppers < 1 || c.Front == "" || c.SKU == "" {
 		return Report{}, errors.New("run crowd: it needs shoppers, a front and a SKU")
@@ -46,7 +46,7 @@ func (c Crowd) Run(ctx context.Context, shop *Shop, out io.Writer) (Report, erro
 	go func() {
 		defer close(gone)
 		c.press(ctx, t)
-		c.settle(ctx, shop)
+		c.awaitDecisions(ctx, shop)
 	}()
 	look := func() Report { return c.report(t, shop, time.Since(begin)) }
 	follow(out, gone, look)
@@ -70,9 +70,9 @@ func (c Crowd) press(ctx context.Context, t *tally) {
 // undecided is how often it is looked whether units are still held.
 const undecided = 50 * time.Millisecond
 
-// settle waits until what the crowd has left behind is decided: orders that the gate asks the shop about, or that are
-// still on their way.
-func (c Crowd) settle(ctx context.Context, shop *Shop) {
+// awaitDecisions waits until what the crowd has left behind is decided: orders that the gate asks the shop about, or
+// that are still on their way.
+func (c Crowd) awaitDecisions(ctx context.Context, shop *Shop) {
 	if c.Ledger == nil {
 		return
 	}
@@ -100,8 +100,8 @@ func (c Crowd) shopper(i int, t *tally) *shopper {
 	}
 }
 
-// report reads the crowd's counts first, Sluice's ledger next and the shop's books last: what the crowd was told, or the
-// ledger has counted as sold, is in the books by then.
+// report reads the crowd's counts first, Sluice's ledger next and the shop's books last: what the crowd was told, or
+// the ledger has counted as sold, is in the books by then.
 func (c Crowd) report(t *tally, shop *Shop, took time.Duration) Report {
 	r := t.read()
 	r.Gated = c.Front != shop.Addr()

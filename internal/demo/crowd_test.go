@@ -18,10 +18,12 @@ func TestCrowdBuysWhatThereIsAndNoMore(t *testing.T) {
 	shop := quickShop(t, 5, holding(5))
 	r := sell(t, shop, shop.Addr(), 50, long)
 	if r.Shop.Orders != 5 || r.Bought != 5 || r.SoldOut != 45 || r.Shop.Oversold != 0 {
-		t.Errorf("sold %d, bought %d, told sold out %d, oversold %d; want 5, 5, 45, 0", r.Shop.Orders, r.Bought, r.SoldOut, r.Shop.Oversold)
+		t.Errorf("sold %d, bought %d, told sold out %d, oversold %d; want 5, 5, 45, 0", r.Shop.Orders, r.Bought, r.SoldOut,
+			r.Shop.Oversold)
 	}
 	if r.Asked != 50 || r.Admitted != 50 || r.Shop.Received != 50 || r.Gated {
-		t.Errorf("asked %d, admitted %d, received %d, gated %v; want 50 each and no gate", r.Asked, r.Admitted, r.Shop.Received, r.Gated)
+		t.Errorf("asked %d, admitted %d, received %d, gated %v; want 50 each and no gate", r.Asked, r.Admitted,
+			r.Shop.Received, r.Gated)
 	}
 	if r.Answer.Count != 50 || r.Shop.Took.Count != 50 {
 		t.Errorf("timed %d answers and %d visits to the shop, want 50 each", r.Answer.Count, r.Shop.Took.Count)
@@ -55,7 +57,7 @@ func TestNaiveShop_OversellsAndIsOverloaded(t *testing.T) {
 	}
 }
 
-func TestRefusedShoppersPressAgainOneRequestAtATime(t *testing.T) {
+func TestRejectedShoppersPressAgainOneRequestAtATime(t *testing.T) {
 	shop := quickShop(t, 5, holding(5))
 	var mu sync.Mutex
 	asked, inside := map[string]int{}, map[string]int{}
@@ -70,14 +72,15 @@ func TestRefusedShoppersPressAgainOneRequestAtATime(t *testing.T) {
 		mu.Unlock()
 		defer func() { mu.Lock(); inside[who(r)]--; mu.Unlock() }()
 		if first {
-			refuse(w, http.StatusTooManyRequests, "window")
+			reject(w, http.StatusTooManyRequests, "window")
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 	r := sell(t, shop, front, 20, long)
 	if len(asked) != 20 || r.Asked != 40 || r.RejectedInAll() != 20 || r.Admitted != 20 {
-		t.Errorf("%d shoppers asked %d times, %d refused, %d admitted; want 20, 40, 20, 20", len(asked), r.Asked, r.RejectedInAll(), r.Admitted)
+		t.Errorf("%d shoppers asked %d times, %d rejected, %d admitted; want 20, 40, 20, 20", len(asked), r.Asked,
+			r.RejectedInAll(), r.Admitted)
 	}
 	if len(r.Rejected) != 1 || r.Rejected["window"] != 20 || !r.Gated {
 		t.Errorf("rejected %v, gated %v", r.Rejected, r.Gated)
@@ -90,11 +93,12 @@ func TestRefusedShoppersPressAgainOneRequestAtATime(t *testing.T) {
 func TestWhoHearsSoldOutFromTheGateGoesHome(t *testing.T) {
 	shop := quickShop(t, 0, holding(0))
 	front := inFront(t, shop, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
-		refuse(w, http.StatusConflict, "sold_out")
+		reject(w, http.StatusConflict, "sold_out")
 	})
 	r := sell(t, shop, front, 30, long)
 	if r.SoldOut != 30 || r.Asked != 30 || r.Admitted != 0 || r.Shop.Received != 0 || r.Err() != nil {
-		t.Errorf("sold out %d, asked %d, admitted %d, received %d, %v; want 30, 30, 0, 0, nil", r.SoldOut, r.Asked, r.Admitted, r.Shop.Received, r.Err())
+		t.Errorf("sold out %d, asked %d, admitted %d, received %d, %v; want 30, 30, 0, 0, nil", r.SoldOut, r.Asked,
+			r.Admitted, r.Shop.Received, r.Err())
 	}
 }
 
@@ -111,7 +115,8 @@ func TestLostAnswerIsNoSecondOrder(t *testing.T) {
 	})
 	r := sell(t, shop, front, 10, long)
 	if r.Broken != 10 || r.HadOne != 10 || r.Shop.Orders != 10 || r.Shop.Twice != 0 || r.Err() != nil {
-		t.Errorf("broken %d, had one %d, orders %d, twice %d, %v; want 10, 10, 10, 0, nil", r.Broken, r.HadOne, r.Shop.Orders, r.Shop.Twice, r.Err())
+		t.Errorf("broken %d, had one %d, orders %d, twice %d, %v; want 10, 10, 10, 0, nil", r.Broken, r.HadOne, r.Shop.Orders,
+			r.Shop.Twice, r.Err())
 	}
 }
 
@@ -145,9 +150,10 @@ func TestInterruptedSaleReportsWhatHappenedSoFar(t *testing.T) {
 			interrupt()
 		}
 		mu.Unlock()
-		<-r.Context().Done() // nobody is answered
+		<-r.Context().Done() // no request is answered
 	})
-	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 10, Spread: time.Millisecond, Patience: long}.Run(ctx, shop, io.Discard)
+	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 10, Spread: time.Millisecond, Patience: long}.Run(ctx, shop,
+		io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +191,8 @@ func TestSameShopperAlwaysBehavesAlike(t *testing.T) {
 	if early < 400 || early > 600 {
 		t.Errorf("%d of 1000 come in the first quarter, want about half", early)
 	}
-	if line, _, _ := strings.Cut(string(orderRequest(c.Front, c.SKU, 0)), "\r\n"); line != "POST /api/seckill/a%2Fb/order HTTP/1.1" {
+	if line, _, _ := strings.Cut(string(orderRequest(c.Front, c.SKU, 0)),
+		"\r\n"); line != "POST /api/seckill/a%2Fb/order HTTP/1.1" {
 		t.Errorf("request line %q", line)
 	}
 }

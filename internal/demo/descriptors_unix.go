@@ -18,7 +18,8 @@ func enoughDescriptors(shoppers int) error {
 		return nil // not known: then it is tried
 	}
 	if need := uint64(2*shoppers + spareDescriptors); uint64(limit.Cur) < need {
-		return fmt.Errorf("open %d connections: this process may have %d files open, and they need %d: run \"ulimit -n %d\" before, or ask for fewer shoppers",
+		return fmt.Errorf("open %d connections: this process may have %d files open, and they need %d: run \"ulimit -n "+
+			"%d\" before, or ask for fewer shoppers",
 			shoppers, limit.Cur, need, need)
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 // shelf is a stock of one SKU.
 type shelf struct{ left atomic.Int64 }
 
-func (s *shelf) Take(_ string, n int64) bool {
+func (s *shelf) Sell(_ string, n int64) bool {
 	if s.left.Add(-n) >= 0 {
 		return true
 	}
@@ -25,7 +25,8 @@ func (s *shelf) Take(_ string, n int64) bool {
 func ExampleCrowd_Run() {
 	stock := &shelf{}
 	stock.left.Store(5)
-	shop, err := demo.OpenShop(demo.ShopOptions{SKU: "1001", Units: 5, Stock: stock, Rate: 1000, Service: time.Millisecond})
+	shop, err := demo.OpenShop(demo.ShopOptions{SKU: "1001", Units: 5, Stock: stock, Rate: 1000,
+		Service: time.Millisecond})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -5,7 +5,7 @@ import "fmt"
 // Ledger is what the gate wrote down of a sale where it takes the units itself (gate = "reserve").
 type Ledger struct {
 	Total int64 // for sale in all
-	Free  int64 // nobody's yet
+	Free  int64 // not taken
 	Held  int64 // taken, and not decided yet
 	Sold  int64
 
@@ -26,12 +26,15 @@ func (r Report) balance() (wrong []error) {
 	}
 	l := r.Ledger
 	complain(l.Total != r.Shop.Units, "balance: the ledger has %d units in all, the shop %d", l.Total, r.Shop.Units)
-	complain(l.Free != l.Total-l.Held-l.Sold, "balance: %d free, but total %d - held %d - sold %d", l.Free, l.Total, l.Held, l.Sold)
-	complain(l.Sold > r.Shop.Orders, "balance: %d sold in the ledger, but the shop knows %d orders: some are lost", l.Sold, r.Shop.Orders)
+	complain(l.Free != l.Total-l.Held-l.Sold, "balance: %d free, but total %d - held %d - sold %d", l.Free, l.Total,
+		l.Held, l.Sold)
+	complain(l.Sold > r.Shop.Orders, "balance: %d sold in the ledger, but the shop knows %d orders: some are lost", l.Sold,
+		r.Shop.Orders)
 	if r.Interrupted {
 		return wrong
 	}
 	complain(l.Held != 0, "balance: %d units are still held", l.Held)
-	complain(r.Shop.Orders > l.Sold+l.Held, "balance: the shop knows %d orders, but the ledger %d sold and %d held", r.Shop.Orders, l.Sold, l.Held)
+	complain(r.Shop.Orders > l.Sold+l.Held, "balance: the shop knows %d orders, but the ledger %d sold and %d held",
+		r.Shop.Orders, l.Sold, l.Held)
 	return wrong
 }

@@ -82,13 +82,13 @@ func (g *reserving) front(t *testing.T, shop *Shop, lost func(user string) bool)
 		serial := r.Header.Get("Idempotency-Key")
 		switch g.take(serial) {
 		case "held":
-			refuse(w, http.StatusConflict, "in_progress")
+			reject(w, http.StatusConflict, "in_progress")
 			return
 		case "confirmed":
-			refuse(w, http.StatusOK, "confirmed")
+			reject(w, http.StatusOK, "confirmed")
 			return
 		case "released", "sold_out":
-			refuse(w, http.StatusConflict, "sold_out")
+			reject(w, http.StatusConflict, "sold_out")
 			return
 		}
 		r.Header.Set("Sluice-Sku", "1001")
@@ -96,7 +96,7 @@ func (g *reserving) front(t *testing.T, shop *Shop, lost func(user string) bool)
 		answer := httptest.NewRecorder()
 		next.ServeHTTP(answer, r)
 		if lost(who(r)) {
-			refuse(w, http.StatusGatewayTimeout, "upstream_timeout")
+			reject(w, http.StatusGatewayTimeout, "upstream_timeout")
 			return
 		}
 		g.settle(serial, answer.Code)
@@ -110,7 +110,8 @@ func never(string) bool { return false }
 // sellReserved lets a crowd at a gate with a ledger.
 func sellReserved(t *testing.T, shop *Shop, g *reserving, front string, shoppers int, patience time.Duration) Report {
 	t.Helper()
-	c := Crowd{Front: front, SKU: "1001", Shoppers: shoppers, Spread: 50 * time.Millisecond, Patience: patience, Ledger: g.read}
+	c := Crowd{Front: front, SKU: "1001", Shoppers: shoppers, Spread: 50 * time.Millisecond, Patience: patience,
+		Ledger: g.read}
 	r, err := c.Run(t.Context(), shop, io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -129,11 +130,13 @@ func TestReservedSaleBalances(t *testing.T) {
 	}
 }
 
-func TestDeclinedOrderIsSoldToSomebodyElse(t *testing.T) {
+func TestDeclinedOrderIsSoldToAnotherShopper(t *testing.T) {
 	shop, g := reservedShop(t, 40), holdingBack(40)
 	r := sellReserved(t, shop, g, g.front(t, shop, never), 40, long)
-	if r.Err() != nil || r.Shop.Orders != 39 || r.TurnedAway != 1 || *r.Ledger != (Ledger{Total: 40, Sold: 39, Free: 1, Released: 1}) {
-		t.Errorf("%v; orders %d, turned away %d, ledger %+v; want 39, 1 and 1 free", r.Err(), r.Shop.Orders, r.TurnedAway, *r.Ledger)
+	if r.Err() != nil || r.Shop.Orders != 39 || r.TurnedAway != 1 ||
+		*r.Ledger != (Ledger{Total: 40, Sold: 39, Free: 1, Released: 1}) {
+		t.Errorf("%v; orders %d, turned away %d, ledger %+v; want 39, 1 and 1 free", r.Err(), r.Shop.Orders, r.TurnedAway,
+			*r.Ledger)
 	}
 }
 
@@ -161,7 +164,8 @@ func TestShopper_UnknownOutcomeIsNoSecondOrder(t *testing.T) {
 	close(stop)
 	<-resolved
 	if r.Err() != nil || r.Unknown != 10 || r.HadOne != 10 || r.Asked < 20 || r.Shop.Orders != 10 || r.Shop.Again != 0 {
-		t.Errorf("%v; unknown %d, had one %d, asked %d, orders %d, again %d; want 10 each, asked 20 times and more, none again",
+		t.Errorf("%v; unknown %d, had one %d, asked %d, orders %d, again %d; want 10 each, asked 20 times and more, none "+
+			"again",
 			r.Err(), r.Unknown, r.HadOne, r.Asked, r.Shop.Orders, r.Shop.Again)
 	}
 }
@@ -179,9 +183,10 @@ func TestSaleEndsWhenNothingIsHeldAnyMore(t *testing.T) {
 		return Ledger{}
 	}
 	front := inFront(t, shop, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
-		refuse(w, http.StatusConflict, "sold_out")
+		reject(w, http.StatusConflict, "sold_out")
 	})
-	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 1, Spread: time.Millisecond, Patience: long, Ledger: decidedLate}.Run(t.Context(), shop, io.Discard)
+	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 1, Spread: time.Millisecond, Patience: long,
+		Ledger: decidedLate}.Run(t.Context(), shop, io.Discard)
 	if err != nil || r.Err() != nil || r.Ledger.Held != 0 {
 		t.Errorf("%v, %v, ledger %+v", err, r.Err(), r.Ledger)
 	}
@@ -189,7 +194,7 @@ func TestSaleEndsWhenNothingIsHeldAnyMore(t *testing.T) {
 
 func TestUnitThatStaysHeldIsNamed(t *testing.T) {
 	shop, g := reservedShop(t, 3), holdingBack(3)
-	front := g.front(t, shop, func(string) bool { return true }) // and nobody resolves
+	front := g.front(t, shop, func(string) bool { return true }) // and no resolver runs
 	r := sellReserved(t, shop, g, front, 3, 500*time.Millisecond)
 	if r.Err() == nil || !strings.Contains(r.Err().Error(), "units are still held") || r.GaveUp != 3 {
 		t.Errorf("gave up %d, %v", r.GaveUp, r.Err())
@@ -203,7 +208,8 @@ func TestInterruptedSaleMayLeaveUnitsHeld(t *testing.T) {
 	shop, g := reservedShop(t, 3), holdingBack(3)
 	ctx, interrupt := context.WithCancel(t.Context())
 	front := g.front(t, shop, func(string) bool { interrupt(); return true })
-	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 3, Spread: time.Millisecond, Patience: long, Ledger: g.read}.Run(ctx, shop, io.Discard)
+	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 3, Spread: time.Millisecond, Patience: long,
+		Ledger: g.read}.Run(ctx, shop, io.Discard)
 	if err != nil || !r.Interrupted || r.Err() != nil {
 		t.Errorf("%v, interrupted %v, %v", err, r.Interrupted, r.Err())
 	}
@@ -257,8 +263,11 @@ func TestBooksThatDoNotBalanceSaySo(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, spoil := range map[string]func(*Report){
-		"105 sold in the ledger, but the shop knows 104 orders: some are lost": func(r *Report) { r.Ledger.Sold, r.Ledger.Free = 105, 5 },
-		"the shop knows 105 orders, but the ledger 104 sold and 0 held":        func(r *Report) { r.Shop.Orders = 105 },
+		"105 sold in the ledger, but the shop knows 104 orders: some are lost": func(r *Report) {
+			r.Ledger.Sold,
+				r.Ledger.Free = 105, 5
+		},
+		"the shop knows 105 orders, but the ledger 104 sold and 0 held": func(r *Report) { r.Shop.Orders = 105 },
 		"1 units are still held":                    func(r *Report) { r.Ledger.Held, r.Ledger.Free = 1, 5 },
 		"7 free, but total 110 - held 0 - sold 104": func(r *Report) { r.Ledger.Free = 7 },
 		"111 units in all, the shop 110":            func(r *Report) { r.Ledger.Total, r.Ledger.Free = 111, 7 },

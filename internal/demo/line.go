@@ -52,8 +52,9 @@ func (l *line) exchange(ctx context.Context, request []byte) (a reply, reusable 
 
 // orderRequest is the order of the i-th shopper: the same one, by its Idempotency-Key, however often it is pressed.
 func orderRequest(host, sku string, i int) []byte {
-	return fmt.Appendf(nil, "POST /api/seckill/%s/order HTTP/1.1\r\nHost: %s\r\nCookie: %s=%s\r\nAccept: application/json\r\n"+
-		"Idempotency-Key: order-of-%s\r\nX-Forwarded-For: %s\r\nContent-Length: 0\r\n\r\n",
+	return fmt.Appendf(nil,
+		"POST /api/seckill/%s/order HTTP/1.1\r\nHost: %s\r\nCookie: %s=%s\r\nAccept: application/json\r\n"+
+			"Idempotency-Key: order-of-%s\r\nX-Forwarded-For: %s\r\nContent-Length: 0\r\n\r\n",
 		url.PathEscape(sku), host, uidCookie, userName(i), userName(i), address(i))
 }
 

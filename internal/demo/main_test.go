@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // shelf is a stock that tells the truth.
 type shelf struct{ left atomic.Int64 }
 
-func (s *shelf) Take(_ string, n int64) bool {
+func (s *shelf) Sell(_ string, n int64) bool {
 	for {
 		left := s.left.Load()
 		if left < n {
@@ -34,7 +34,7 @@ func (s *shelf) Take(_ string, n int64) bool {
 // bottomless is a stock that never says no.
 type bottomless struct{}
 
-func (bottomless) Take(string, int64) bool { return true }
+func (bottomless) Sell(string, int64) bool { return true }
 
 func holding(n int64) *shelf {
 	s := &shelf{}
@@ -70,7 +70,8 @@ func sell(t *testing.T, shop *Shop, front string, shoppers int, patience time.Du
 }
 
 // inFront starts a front that answers by itself or hands on to the shop.
-func inFront(t *testing.T, shop *Shop, gate func(w http.ResponseWriter, r *http.Request, next http.Handler)) (addr string) {
+func inFront(t *testing.T, shop *Shop, gate func(w http.ResponseWriter, r *http.Request, next http.Handler)) (
+	addr string) {
 	t.Helper()
 	next := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: shop.Addr()})
 	idle := &http.Transport{}
@@ -81,8 +82,8 @@ func inFront(t *testing.T, shop *Shop, gate func(w http.ResponseWriter, r *http.
 	return s.Listener.Addr().String()
 }
 
-// refuse answers as the gate does.
-func refuse(w http.ResponseWriter, status int, reason string) {
+// reject answers as the gate does.
+func reject(w http.ResponseWriter, status int, reason string) {
 	w.Header().Set(reasonHeader, reason)
 	w.WriteHeader(status)
 }

@@ -27,7 +27,7 @@ var (
 	fellOver  = answer{http.StatusInternalServerError, 50000, "something broke"}
 )
 
-// order answers one order. When its answer dawdles, the order itself is done, and nobody is in the shop any more.
+// order answers one order. When its answer dawdles, the order itself is done, and no request is in the shop any more.
 func (s *Shop) order(w http.ResponseWriter, r *http.Request) {
 	a, id, m := s.visit(r)
 	if m == dawdles {
@@ -37,10 +37,10 @@ func (s *Shop) order(w http.ResponseWriter, r *http.Request) {
 }
 
 // visit stands in line and writes an order down, where there is a unit for it.
-func (s *Shop) visit(r *http.Request) (a answer, id string, m mishap) {
+func (s *Shop) visit(r *http.Request) (a answer, id string, m fault) {
 	came := time.Now()
-	inside := s.books.enter()
-	defer s.books.leave()
+	inside := s.books.beginRequest()
+	defer s.books.endRequest()
 	user, serial := userOf(r), s.reservedOrder(r)
 	switch {
 	case user == "":
@@ -77,7 +77,7 @@ func (s *Shop) buy(user string) (a answer, id string) {
 	}
 	if s.Naive {
 		s.left.Add(-1) // it was read when the request arrived
-	} else if !s.Stock.Take(s.SKU, 1) {
+	} else if !s.Stock.Sell(s.SKU, 1) {
 		s.books.abandon(user)
 		return soldOut, ""
 	}

@@ -26,14 +26,14 @@ type words struct {
 
 // sayings are what a page's script may have to say.
 type sayings struct {
-	Bought  string         `json:"bought"`
-	Refused string         `json:"refused"`
-	Again   string         `json:"again"` // %d is in seconds
-	Gate    string         `json:"gate"`
-	Shop    string         `json:"shop"`
-	Broken  string         `json:"broken"`
-	Unsure  string         `json:"unsure"`
-	Codes   map[int]string `json:"codes"`
+	Bought   string         `json:"bought"`
+	Rejected string         `json:"rejected"`
+	Again    string         `json:"again"` // %d is in seconds
+	Gate     string         `json:"gate"`
+	Shop     string         `json:"shop"`
+	Broken   string         `json:"broken"`
+	Unsure   string         `json:"unsure"`
+	Codes    map[int]string `json:"codes"`
 }
 
 func newPages(sku string) (p pages, err error) {
@@ -51,7 +51,8 @@ func renderPage(w words) ([]byte, error) {
 		return nil, fmt.Errorf("render the product page: %w", err)
 	}
 	fill := []string{"{{.Say}}", string(say)}
-	for name, text := range map[string]string{"Lang": w.Lang, "Sale": w.Sale, "Name": w.Name, "About": w.About, "Buy": w.Buy, "Action": w.Action} {
+	for name, text := range map[string]string{"Lang": w.Lang, "Sale": w.Sale, "Name": w.Name, "About": w.About,
+		"Buy": w.Buy, "Action": w.Action} {
 		fill = append(fill, "{{."+name+"}}", html.EscapeString(text))
 	}
 	return []byte(strings.NewReplacer(fill...).Replace(pageText)), nil
@@ -61,7 +62,7 @@ func chinese(action string) words {
 	return words{
 		Lang: "zh-CN", Sale: "限时秒杀", Name: "铁壶", About: "手工铸铁，一壶好水。每人限购一件。", Buy: "立即抢购", Action: action,
 		Say: sayings{
-			Bought: "抢到了！订单号：", Refused: "没有成功", Again: "请 %d 秒后再试。", Gate: "大闸回答：", Shop: "店铺回答",
+			Bought: "抢到了！订单号：", Rejected: "没有成功", Again: "请 %d 秒后再试。", Gate: "大闸回答：", Shop: "店铺回答",
 			Broken: "连接中断", Unsure: "不知道订单是否已生成。再点一次是安全的：每人只能买一件。",
 			Codes: map[int]string{soldOut.code: "已售罄", already.code: "您已经购买过了", noUser.code: "请先刷新本页", shutting.code: "店铺正在关闭"},
 		},
@@ -70,19 +71,24 @@ func chinese(action string) words {
 
 func english(action string) words {
 	return words{
-		Lang: "en", Sale: "Flash sale", Name: "A cast-iron kettle", About: "Made by hand, boils well. One for each person.", Buy: "Buy now", Action: action,
+		Lang: "en", Sale: "Flash sale", Name: "A cast-iron kettle", About: "Made by hand, boils well. One for each person.",
+		Buy: "Buy now", Action: action,
 		Say: sayings{
-			Bought: "It is yours. Your order:", Refused: "That did not work", Again: "Try again in %d s.", Gate: "answered by the gate: ", Shop: "answered by the shop",
-			Broken: "The connection broke", Unsure: "Whether there is an order is not known. Pressing again is safe: the shop sells one to each person.",
-			Codes: map[int]string{soldOut.code: "Sold out", already.code: "You have bought this already", noUser.code: "Load this page again first", shutting.code: "The shop is closing"},
+			Bought: "It is yours. Your order:", Rejected: "That did not work", Again: "Try again in %d s.",
+			Gate: "answered by the gate: ", Shop: "answered by the shop",
+			Broken: "The connection broke",
+			Unsure: "Whether there is an order is not known. Pressing again is safe: the shop sells one to each person.",
+			Codes: map[int]string{soldOut.code: "Sold out", already.code: "You have bought this already",
+				noUser.code: "Load this page again first", shutting.code: "The shop is closing"},
 		},
 	}
 }
 
-// show gives the product page, and a uid to who has none.
-func (s *Shop) show(w http.ResponseWriter, r *http.Request) {
+// serveProductPage gives the product page, and a uid to who has none.
+func (s *Shop) serveProductPage(w http.ResponseWriter, r *http.Request) {
 	if userOf(r) == "" {
-		http.SetCookie(w, &http.Cookie{Name: uidCookie, Value: rand.Text(), Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
+		http.SetCookie(w, &http.Cookie{Name: uidCookie, Value: rand.Text(), Path: "/", HttpOnly: true,
+			SameSite: http.SameSiteLaxMode})
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -92,7 +98,7 @@ func (s *Shop) show(w http.ResponseWriter, r *http.Request) {
 	if prefersChinese(r.Header.Get("Accept-Language")) {
 		page = s.pages.zh
 	}
-	_, _ = w.Write(page) // whoever left does not read it
+	_, _ = w.Write(page) // a client that has left does not read it
 }
 
 // prefersChinese looks at the first language alone: browsers name the one of their own first.

@@ -9,7 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// kind says who answered, or why nobody did. Each press has exactly one.
+// kind says who answered, or why there was no answer. Each press has exactly one.
 type kind uint8
 
 const (
@@ -32,7 +32,7 @@ type reply struct {
 // reasonHeader is how the gate signs its own answers.
 const reasonHeader = "X-Sluice-Reason"
 
-// longestWait bounds what a shopper takes Retry-After for: nobody waits longer on a sale.
+// longestWait bounds what a shopper takes Retry-After for: a shopper does not wait longer on a sale.
 const longestWait = time.Minute
 
 // understand reads an answer.
@@ -58,7 +58,7 @@ func codeOf(body []byte) int {
 	return said.Code
 }
 
-// lost is the reply of whom nobody answered.
+// lost is the reply to a press without an answer.
 func lost(ctx context.Context) reply {
 	if ctx.Err() != nil {
 		return reply{kind: unanswered}

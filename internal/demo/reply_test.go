@@ -25,7 +25,8 @@ func answerOf(status, fields, body string) string {
 }
 
 func TestAnswersDecideWhetherAShopperGoesHome(t *testing.T) {
-	const window, gone, dup = "X-Sluice-Reason: window\r\n", "X-Sluice-Reason: sold_out\r\n", "X-Sluice-Reason: duplicate\r\n"
+	const window, gone, dup = "X-Sluice-Reason: window\r\n", "X-Sluice-Reason: sold_out\r\n",
+		"X-Sluice-Reason: duplicate\r\n"
 	for _, c := range []struct {
 		raw   string
 		kind  kind
@@ -79,7 +80,7 @@ func TestReasonsOfAFrontAreBounded(t *testing.T) {
 	}
 	r := tl.read()
 	if len(r.Rejected) > mostReasons+1 || r.RejectedInAll() != 10_000 {
-		t.Errorf("%d reasons for %d refusals, want at most %d for 10000", len(r.Rejected), r.RejectedInAll(), mostReasons+1)
+		t.Errorf("%d reasons for %d rejections, want at most %d for 10000", len(r.Rejected), r.RejectedInAll(), mostReasons+1)
 	}
 	for _, word := range []string{"a b", "\x1b[2J", "Window", strings.Repeat("a", 25)} {
 		if got := readable([]byte(word)); got != "other" {
@@ -91,14 +92,16 @@ func TestReasonsOfAFrontAreBounded(t *testing.T) {
 func FuzzUnderstand(f *testing.F) {
 	f.Add([]byte(answerOf("429 Too Many Requests", "Retry-After: 2\r\nX-Sluice-Reason: window\r\n", "")))
 	f.Add([]byte(answerOf("409 Conflict", "", `{"code":40901}`)))
-	f.Add([]byte(answerOf("409 Conflict", "X-Sluice-Reason: in_progress\r\nLink: </.sluice/orders/a?sku=1>; rel=\"status\"\r\n", "")))
+	f.Add([]byte(answerOf("409 Conflict",
+		"X-Sluice-Reason: in_progress\r\nLink: </.sluice/orders/a?sku=1>; rel=\"status\"\r\n", "")))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var resp fasthttp.Response
 		if resp.ReadLimitBody(bufio.NewReader(bytes.NewReader(raw)), maxAnswer) != nil {
 			return
 		}
 		a := understand(&resp)
-		if a.wait < 0 || a.wait > longestWait || len(a.reason) > 24 || (a.kind == rejected || a.kind == unknown) != (a.reason != "") {
+		if a.wait < 0 || a.wait > longestWait || len(a.reason) > 24 ||
+			(a.kind == rejected || a.kind == unknown) != (a.reason != "") {
 			t.Errorf("%q is understood as %+v", raw, a)
 		}
 		if home, final := a.settles(); final && home == bought && a.kind != admitted {

@@ -71,9 +71,11 @@ func (r Report) Err() error {
 	complain(r.Shop.Twice != 0, "sold twice: %d shoppers have more than one order", r.Shop.Twice)
 	complain(r.Shop.Again != 0, "sent twice: %d orders came to the shop more than once", r.Shop.Again)
 	told := r.Bought + r.HadOne
-	complain(told > r.Shop.Orders, "lost orders: %d shoppers were told that they bought, the shop knows %d orders", told, r.Shop.Orders)
+	complain(told > r.Shop.Orders, "lost orders: %d shoppers were told that they bought, the shop knows %d orders", told,
+		r.Shop.Orders)
 	broken = append(broken, r.balance()...)
-	complain(r.underWay() != 0, "count presses: asked %d, but admitted %d + rejected %d + failed %d", r.Asked, r.Admitted, r.RejectedInAll(), r.Failed())
+	complain(r.underWay() != 0, "count presses: asked %d, but admitted %d + rejected %d + failed %d", r.Asked, r.Admitted,
+		r.RejectedInAll(), r.Failed())
 	complain(r.trying() != 0, "count shoppers: %d of %d are not accounted for", r.trying(), r.Shoppers)
 	return errors.Join(broken...)
 }

@@ -12,9 +12,11 @@ func sound() Report {
 	return Report{
 		Gated: true, Took: 3700 * time.Millisecond,
 		Shoppers: 2000, Bought: 100, SoldOut: 1890, HadOne: 1, TurnedAway: 2, GaveUp: 7,
-		Asked: 6256, Admitted: 111, Rejected: map[string]int64{"concurrency": 4256, "sold_out": 1879}, Unknown: 1, Broken: 2, Unanswered: 7,
-		Answer: Percentiles{6246, 120 * time.Microsecond, 47400 * time.Microsecond, time.Second},
-		Shop:   Books{Units: 101, Orders: 101, Received: 112, HighestInFlight: 12, Took: Percentiles{112, time.Millisecond, time.Second, time.Second}},
+		Asked: 6256, Admitted: 111, Rejected: map[string]int64{"concurrency": 4256, "sold_out": 1879}, Unknown: 1, Broken: 2,
+		Unanswered: 7,
+		Answer:     Percentiles{6246, 120 * time.Microsecond, 47400 * time.Microsecond, time.Second},
+		Shop: Books{Units: 101, Orders: 101, Received: 112, HighestInFlight: 12,
+			Took: Percentiles{112, time.Millisecond, time.Second, time.Second}},
 	}
 }
 
@@ -65,7 +67,8 @@ func TestResult_HasTenLinesWithin80Columns(t *testing.T) {
 }
 
 func TestNumbersAreReadable(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000",
+		-100: "-100"} {
 		if got := count(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}

@@ -6,7 +6,8 @@ import (
 )
 
 // reservedOrder gives the serial under which the gate holds a unit for this request; "" when it holds none: then the
-// request did not come through the gate, which no client can pretend, since the gate drops what clients send as Sluice-*.
+// request did not come through the gate, which no client can pretend, since the gate drops what clients send as
+// Sluice-*.
 func (s *Shop) reservedOrder(r *http.Request) (serial string) {
 	h := r.Header
 	if h.Get("Sluice-Sku") != s.SKU || h.Get("Sluice-Quantity") != "1" {
@@ -16,7 +17,7 @@ func (s *Shop) reservedOrder(r *http.Request) (serial string) {
 }
 
 // book writes an order down whose unit the gate has taken. The shop asks no stock: it trusts the gate, and counts.
-func (s *Shop) book(serial, user string) (a answer, id string, m mishap) {
+func (s *Shop) book(serial, user string) (a answer, id string, m fault) {
 	if m = mishapOf(user); m == declines {
 		return declined, "", m
 	}
@@ -37,7 +38,7 @@ func (s *Shop) bySerial(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "only the gate may ask, directly", http.StatusForbidden)
 		return
 	}
-	id, ok := s.books.find(r.PathValue("serial"))
+	id, ok := s.books.orderOf(r.PathValue("serial"))
 	if !ok {
 		http.Error(w, "no such order, and there never will be", http.StatusNotFound)
 		return

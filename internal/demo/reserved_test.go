@@ -28,7 +28,7 @@ func bySerial(t *testing.T, shop *Shop, serial string, header ...string) (status
 	return resp.StatusCode
 }
 
-func TestOrdersThatBringNoUnitAreRefused(t *testing.T) {
+func TestOrdersThatBringNoUnitAreRejected(t *testing.T) {
 	shop := reservedShop(t, 5)
 	for name, header := range map[string][]string{
 		"nothing of the gate's": {},
@@ -100,13 +100,14 @@ func TestClientsCannotCancelBySerial(t *testing.T) {
 	if status, _ := orderBy(t, shop, "a", "mine"); status != 200 {
 		t.Errorf("the order: %d, want 200", status)
 	}
-	if resp, _ := ask(t, "GET", "http://"+quickShop(t, 1, holding(1)).Addr()+"/orders/by-serial/x"); resp.StatusCode != 404 {
+	if resp, _ := ask(t, "GET", "http://"+quickShop(t, 1, holding(1)).Addr()+
+		"/orders/by-serial/x"); resp.StatusCode != 404 {
 		t.Errorf("a shop that guards its own stock answers %d", resp.StatusCode)
 	}
 }
 
 func TestMishapsAreTheSameShoppersAlways(t *testing.T) {
-	counted := map[mishap]int{}
+	counted := map[fault]int{}
 	for i := range 10_000 {
 		counted[mishapOf(userName(i))]++
 	}

@@ -9,7 +9,7 @@ type serials struct {
 }
 
 // arrive notes that a request with this serial has come. An order is sent at most once: a second one counts.
-func (b *books) arrive(serial string) {
+func (b *ledger) arrive(serial string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.serials.came[serial] {
@@ -20,7 +20,7 @@ func (b *books) arrive(serial string) {
 
 // place writes the order of a serial down and gives its number; the same one when it is there already. It reports
 // false when the serial was cancelled before.
-func (b *books) place(serial, user string) (id string, ok bool) {
+func (b *ledger) place(serial, user string) (id string, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.serials.cancelled[serial] {
@@ -37,9 +37,9 @@ func (b *books) place(serial, user string) (id string, ok bool) {
 	return id, true
 }
 
-// find gives the number of a serial's order. A serial without one is cancelled by the question: whoever heard that
-// there is no order may rely on it.
-func (b *books) find(serial string) (id string, ok bool) {
+// orderOf gives the number of a serial's order. A serial without one is cancelled by the question: a caller that heard
+// that there is no order may rely on it.
+func (b *ledger) orderOf(serial string) (id string, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if id, ok = b.serials.orders[serial]; !ok {

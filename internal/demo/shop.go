@@ -6,7 +6,7 @@
 // units a few orders go wrong on purpose: that is when books cease to balance. The report tells what was seen and no
 // more; Report.Err names the promise that was broken.
 //
-// It starts no gate and knows none of its packages: whoever calls it puts one between crowd and shop, or
+// It starts no gate and knows none of its packages: its caller puts one between crowd and shop, or
 // not. It listens on loopback alone, keeps everything in memory, and is no benchmark: crowd,
 // gate and shop share one machine.
 package demo
@@ -26,8 +26,8 @@ import (
 
 // Stock is what the shop takes units from.
 type Stock interface {
-	// Take takes n units of the SKU, all or none, and reports whether it did. Many orders call it at once.
-	Take(sku string, n int64) bool
+	// Sell takes n units of the SKU, all or none, and reports whether it did. Many orders call it at once.
+	Sell(sku string, n int64) bool
 }
 
 // ShopOptions say what is sold and how much the shop can bear.
@@ -37,10 +37,11 @@ type ShopOptions struct {
 	Stock Stock // holds Units before the first order; nil where Reserved or Naive
 
 	// Naive says that the shop reads how many units are left when a request arrives, and takes one off when the order is
-	// done: every request that read it meanwhile buys too. It has 500 workers, and answers 500 to what comes when all are busy.
+	// done: every request that read it meanwhile buys too. It has 500 workers, and answers 500 to what comes when all are
+	// busy.
 	Naive bool
 
-	// Reserved says that the gate takes the units (gate = "reserve"): the shop refuses what does not come with one,
+	// Reserved says that the gate takes the units (gate = "reserve"): the shop rejects what does not come with one,
 	// books each order by its serial, once, and lets a few of a crowd's orders go wrong, as shops do.
 	Reserved bool
 
@@ -49,26 +50,28 @@ type ShopOptions struct {
 }
 
 // Shop is a small shop on a loopback port of its own: a product page at /, orders at
-// /api/seckill/{sku}/order, and /healthz; where the gate reserves also /orders/by-serial/{serial}, which tells it whether
-// there is an order. Else the shop guards its stock as those do that stand behind gate = "check": it takes the unit
-// itself, once a user. It is safe for concurrent use.
+// /api/seckill/{sku}/order, and /healthz; where the gate reserves also /orders/by-serial/{serial}, which tells it
+// whether there is an order. Else the shop guards its stock as those do that stand behind gate = "check": it takes the
+// unit itself, once a user. It is safe for concurrent use.
 type Shop struct {
 	ShopOptions
 	pages    pages
-	till     till
-	books    books
+	till     throttle
+	books    ledger
 	left     atomic.Int64 // of a naive shop
 	http     http.Server
 	listener net.Listener
-	closing  chan struct{} // closed by Close: nobody waits in the line any longer
+	closing  chan struct{} // closed by Close: no request waits in the line any longer
 	closed   sync.Once
 	served   sync.WaitGroup
 }
 
 // OpenShop starts a shop. The caller closes it.
 func OpenShop(o ShopOptions) (*Shop, error) {
-	if o.SKU == "" || (o.Stock == nil) != (o.Reserved || o.Naive) || o.Reserved && o.Naive || o.Units < 0 || o.Rate < 0 || o.Service < 0 {
-		return nil, errors.New("open shop: it needs a SKU, one of a stock, a gateway that reserves and a naive count, and no negative units, rate or service")
+	if o.SKU == "" || (o.Stock == nil) != (o.Reserved || o.Naive) || o.Reserved && o.Naive || o.Units < 0 || o.Rate < 0 ||
+		o.Service < 0 {
+		return nil, errors.New("open shop: it needs a SKU, one of a stock, a gateway that reserves and a naive count, and " +
+			"no negative units, rate or service")
 	}
 	if o.Rate == 0 {
 		o.Rate = 60
@@ -86,8 +89,8 @@ func OpenShop(o ShopOptions) (*Shop, error) {
 	}
 	s := &Shop{
 		ShopOptions: o, pages: p, listener: ln, closing: make(chan struct{}),
-		till:  till{each: time.Second / time.Duration(o.Rate), service: o.Service},
-		books: books{units: o.Units, buying: map[string]bool{}, took: newStopwatch()},
+		till:  throttle{each: time.Second / time.Duration(o.Rate), service: o.Service},
+		books: ledger{units: o.Units, buying: map[string]bool{}, took: newStopwatch()},
 	}
 	s.left.Store(o.Units)
 	s.http.Handler = s.doors()
@@ -99,7 +102,7 @@ func OpenShop(o ShopOptions) (*Shop, error) {
 
 func (s *Shop) doors() http.Handler {
 	doors := http.NewServeMux()
-	doors.HandleFunc("GET /{$}", s.show)
+	doors.HandleFunc("GET /{$}", s.serveProductPage)
 	doors.HandleFunc("POST /api/seckill/{sku}/order", s.order)
 	doors.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	if s.Reserved {

@@ -11,9 +11,9 @@ import (
 
 func TestTillKeepsItsPaceAndItsOrder(t *testing.T) {
 	start := time.Unix(1000, 0)
-	tl := till{each: 20 * time.Millisecond, service: 50 * time.Millisecond}
+	tl := throttle{each: 20 * time.Millisecond, service: 50 * time.Millisecond}
 	for _, c := range []struct{ at, want time.Duration }{
-		{0, 50 * time.Millisecond},                                            // nobody before
+		{0, 50 * time.Millisecond},                                            // none before
 		{0, 70 * time.Millisecond},                                            // begins 20 ms later
 		{0, 90 * time.Millisecond},                                            // and the next
 		{10 * time.Millisecond, 100 * time.Millisecond},                       // begins at 60 ms
@@ -62,7 +62,8 @@ func TestOneUserBuysOnce(t *testing.T) {
 	}
 	all.Wait()
 	if b := shop.Books(); b.Orders != 1 || b.Received != 50 || b.Twice != 0 || b.InFlight != 0 {
-		t.Errorf("orders %d, received %d, twice %d, in flight %d; want 1, 50, 0, 0", b.Orders, b.Received, b.Twice, b.InFlight)
+		t.Errorf("orders %d, received %d, twice %d, in flight %d; want 1, 50, 0, 0", b.Orders, b.Received, b.Twice,
+			b.InFlight)
 	}
 }
 

@@ -28,12 +28,12 @@ func (s *shopper) shop(ctx context.Context) {
 	pause := s.comes
 	for {
 		if !sleep(ctx, pause) {
-			s.tally.leave(gaveUp)
+			s.tally.addEnding(gaveUp)
 			return
 		}
 		a := s.press(ctx)
 		if home, final := a.settles(); final {
-			s.tally.leave(home)
+			s.tally.addEnding(home)
 			return
 		}
 		pause = s.pause(a)
@@ -42,7 +42,7 @@ func (s *shopper) shop(ctx context.Context) {
 
 // press asks once and counts what came of it, and how long that took from the first byte sent to the whole answer.
 func (s *shopper) press(ctx context.Context) reply {
-	s.tally.ask()
+	s.tally.addRequest()
 	s.connect(ctx)
 	begin := time.Now()
 	a := s.send(ctx, s.request)
@@ -70,14 +70,14 @@ func (s *shopper) connect(ctx context.Context) {
 	}
 }
 
-// Between two presses of somebody who does not care what the answer said.
+// Between two presses of a shopper who does not care what the answer said.
 const (
 	quickest = 300 * time.Millisecond
 	slowest  = time.Second
 )
 
-// pause is how long until the next press: polite shoppers wait as long as they were told to and are then as quick as the
-// others.
+// pause is how long until the next press: polite shoppers wait as long as they were told to and are then as quick as
+// the others.
 func (s *shopper) pause(a reply) time.Duration {
 	reaction := quickest + time.Duration(s.dice.Int64N(int64(slowest-quickest)))
 	if s.polite {

@@ -37,8 +37,8 @@ func newTally() *tally {
 	return &tally{answers: newStopwatch(), reasons: map[string]int64{}}
 }
 
-// ask counts a press that has no answer yet.
-func (t *tally) ask() {
+// addRequest counts a press that has no answer yet.
+func (t *tally) addRequest() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.asked++
@@ -63,7 +63,7 @@ func (t *tally) count(a reply, took time.Duration) {
 	}
 }
 
-func (t *tally) leave(how ending) {
+func (t *tally) addEnding(how ending) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.home[how]++

@@ -8,8 +8,11 @@ import (
 )
 
 func TestCheckWarnsOfAPersonsPageThatIsGivenToAll(t *testing.T) {
-	for more, warns := range map[string]bool{"": false, "cache = \"1s\"": false, "user = \"$cookie_u\"": false, "cache = \"1s\"\nuser = \"$cookie_u\"": true} {
-		c, err := config.Parse("config.toml", []byte("upstream.targets = [\"http://127.0.0.1:9\"]\n[[route]]\nname = \"page\"\nmatch = \"/\"\ngate = \"limit\"\n"+more), nil)
+	for more, warns := range map[string]bool{"": false, "cache = \"1s\"": false, "user = \"$cookie_u\"": false,
+		"cache = \"1s\"\nuser = \"$cookie_u\"": true} {
+		c, err := config.Parse("config.toml",
+			[]byte("upstream.targets = [\"http://127.0.0.1:9\"]\n[[route]]\nname = \"page\"\nmatch = \"/\"\ngate = \"limit\"\n"+
+				more), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,9 +11,10 @@ import (
 func TestHoldThatAnOrderCanOutlastIsNoFence(t *testing.T) {
 	for hold, warned := range map[time.Duration]bool{10 * time.Second: true, 11 * time.Second: false} {
 		c := config.Default()
-		c.Stock.Reserve.Fence, c.Stock.Reserve.Hold, c.Upstream.Timeout = "hold", hold, 10*time.Second
+		c.Stock.Reserve.OnNotFound, c.Stock.Reserve.ReservationTTL, c.Upstream.Timeout = "release_after_ttl", hold,
+			10*time.Second
 		said := examined(c, (*Report).checkReserve)
-		if got := strings.Contains(said, `fence is "hold", but`); got != warned {
+		if got := strings.Contains(said, `on_not_found is "release_after_ttl", but`); got != warned {
 			t.Errorf("hold %v: warned: %v\n%s", hold, got, said)
 		}
 	}

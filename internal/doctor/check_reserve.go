@@ -6,14 +6,14 @@ import (
 	"sluice/config"
 )
 
-// checkReserve tells what the settings of gate = "reserve" come to, and warns of units that nobody would ever decide.
+// checkReserve tells what the settings of gate = "reserve" come to, and warns of units that would never be decided.
 func (o *Report) checkReserve(c *config.Config) {
 	r := c.Stock.Reserve
 	person := "as many units as they ask for"
-	if r.PerUser > 0 {
-		person = fmt.Sprintf("at most %d of a SKU", r.PerUser)
+	if r.MaxPerUser > 0 {
+		person = fmt.Sprintf("at most %d of a SKU", r.MaxPerUser)
 	}
-	o.Info("reserve", "a person buys %s; a unit is held for %s, then the resolver looks", person, r.Hold)
+	o.Info("reserve", "a person buys %s; a unit is held for %s, then the resolver looks", person, r.ReservationTTL)
 	if len(r.ConfirmOn) == 0 {
 		o.Info("reserve", "no answer confirms an order: the shop does, by Sluice-Order: confirmed or the API")
 	}
@@ -22,13 +22,21 @@ func (o *Report) checkReserve(c *config.Config) {
 			o.Warn("reserve", "%s", text)
 		}
 	}
-	warn(r.StatusURL == "", `stock.reserve.status_url is empty: an order whose answer was lost stays held until somebody decides it (sluice reservation list --unknown)`)
-	warn(r.StatusURL != "" && r.Fence == "none", `stock.reserve.fence is "none": what the shop does not know stays held, since it could still arrive; docs/shop.md says how to fence it`)
-	warn(r.Fence == "hold" && r.Hold <= c.Upstream.Timeout, fmt.Sprintf(`stock.reserve.fence is "hold", but hold (%s) is not longer than upstream.timeout (%s), for which an order may last: what the shop makes of it after that is sold twice`, r.Hold, c.Upstream.Timeout))
-	warn(r.Secret == "", `stock.reserve.secret_file is empty: the shop cannot tell the gate's orders from those that came around it`)
+	warn(r.StatusURL == "", `stock.reserve.status_url is empty: an order whose answer was lost stays held until an `+
+		`operator decides it (sluice reservation list --unknown)`)
+	warn(r.StatusURL != "" && r.OnNotFound == "keep",
+		`stock.reserve.on_not_found is "keep": what the shop does not know stays `+
+			`held, since it could still arrive; docs/shop.md says how to fence it`)
+	warn(r.OnNotFound == "release_after_ttl" && r.ReservationTTL <= c.Upstream.Timeout,
+		fmt.Sprintf(`stock.reserve.on_not_found is "release_after_ttl", but reservation_ttl (%s) `+
+			`is not longer than upstream.timeout (%s), for which an order may last: what the shop makes of it after that is `+
+			`sold twice`, r.ReservationTTL, c.Upstream.Timeout))
+	warn(r.Secret == "",
+		`stock.reserve.secret_file is empty: the shop cannot tell the gate's orders from those that came around it`)
 	for i := range c.Routes {
 		if c.Routes[i].Gate == "reserve" && c.Routes[i].User == "" {
-			o.Warn("reserve", "%s names no user: nobody is limited to per_user, and without an Idempotency-Key a repeated order is another order", c.At(fmt.Sprintf("route[%d].user", i+1)))
+			o.Warn("reserve", "%s names no user: no user is limited to max_per_user, and without an Idempotency-Key a repeated "+
+				"order is another order", c.At(fmt.Sprintf("route[%d].user", i+1)))
 		}
 	}
 }

@@ -1,7 +1,12 @@
 package doctor
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"sluice/config"
@@ -11,7 +16,8 @@ import (
 func (o *Report) checkCached(c *config.Config) {
 	for i, r := range c.Routes {
 		if r.Cache > 0 && r.User != "" {
-			o.Warn("cache", "%s: the route knows its user, but its answers are given to all; make sure that the shop says private or Vary: Cookie", c.At(fmt.Sprintf("route[%d].cache", i+1)))
+			o.Warn("cache", "%s: the route knows its user, but its answers are given to all; make sure that the shop says "+
+				"private or Vary: Cookie", c.At(fmt.Sprintf("route[%d].cache", i+1)))
 		}
 	}
 }
@@ -20,21 +26,45 @@ func (o *Report) checkCached(c *config.Config) {
 func (o *Report) checkAccessLog(c *config.Config) {
 	a := &c.AccessLog
 	if a.Output == "off" {
-		o.Info("log", "of requests: none; the last %s of lines are remembered for sluice why", a.Remember)
+		o.Info("log", "of requests: none; the last %s of lines are remembered for sluice why", a.BufferSize)
 		return
 	}
+	if err := writable(a.Output); err != nil {
+		o.Warn("log", "access_log.output: %v; create its folder, or let the user that runs sluice write there", err)
+	}
 	o.Info("log", "of requests, to %s: all that are forwarded; of each reason to reject the first %d in a second, "+
-		"then 1 in %d; the last %s remembered for sluice why", a.Output, a.RefusedFirst, a.RefusedEvery, a.Remember)
+		"then 1 in 1000; the last %s remembered for sluice why", a.Output, a.RejectedPerSecond, a.BufferSize)
+}
+
+// writable reports why the file of an output, or the folder in which it would be made, cannot be written.
+func writable(output string) error {
+	path, isFile := strings.CutPrefix(output, "file:")
+	if !isFile {
+		return nil
+	}
+	if f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0); err == nil {
+		return f.Close()
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	probe, err := os.CreateTemp(filepath.Dir(path), ".sluice-check-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
 // listSales says when what is sold.
 func (o *Report) listSales(c *config.Config) {
 	for i := range c.Sales {
 		s := &c.Sales[i]
-		early := map[string]string{"refuse": "early requests are refused", "pass": "early requests go on to the shop"}[s.Before]
-		o.Info("sale", "%-18s %d SKUs, %s to %s (%s); %s", s.Name, len(s.SKUs), s.Starts.Format(time.RFC3339), s.Ends.Format(time.RFC3339), s.Ends.Sub(s.Starts), early)
+		early := map[string]string{"reject": "early requests are rejected",
+			"pass": "early requests go on to the shop"}[s.BeforeStart]
+		o.Info("sale", "%-18s %d SKUs, %s to %s (%s); %s", s.Name, len(s.SKUs), s.Starts.Format(time.RFC3339),
+			s.Ends.Format(time.RFC3339), s.Ends.Sub(s.Starts), early)
 	}
 	if len(c.Sales) > 0 && c.Stock.Source != "redis" {
-		o.Warn("sale", "sales are kept by this machine's own clock, and a pause is known to one instance alone: stock.source is %q", c.Stock.Source)
+		o.Warn("sale", "sales are kept by this machine's own clock, and a pause is known to one instance alone: "+
+			"stock.source is %q", c.Stock.Source)
 	}
 }

@@ -24,19 +24,24 @@ func (o *Report) sizeWindows(c *config.Config) {
 	}
 	switch {
 	case window.Scope == "fleet" && crew.Instances == 0:
-		o.Info("fleet", "%q: instances are counted by heartbeats in Redis, at %s; one that starts admits nothing until it is counted, at most some 3s", crew.Name, c.Stock.Redis.Addresses[0])
+		o.Info("fleet", "%q: instances are counted by heartbeats in Redis, at %s; one that starts admits nothing until it "+
+			"is counted, at most some 3s", crew.Name, c.Stock.Redis.Addresses[0])
 	case window.Scope != "fleet" && crew.Instances == 0:
-		o.Info("fleet", "each instance has all of that: n of them admit n times as much; limits.window.scope = \"fleet\" divides it")
+		o.Info("fleet", "each instance has all of that: n of them admit n times as much; limits.window.scope = \"fleet\" "+
+			"divides it")
 	}
 	for _, n := range counts {
 		if window.Scope == "fleet" {
-			o.Info("fleet", "each of %d: all SKUs %s, one SKU %s", n, partOf(window.Max, n, window.Size), partOf(window.MaxPerSKU, n, window.Size))
+			o.Info("fleet", "each of %d: all SKUs %s, one SKU %s", n, partOf(window.Max, n, window.Size),
+				partOf(window.MaxPerSKU, n, window.Size))
 		} else if crew.Instances > 0 {
-			o.Info("fleet", "%d instances together: all SKUs %s, one SKU %s", n, perSecond(n*window.Max, window.Size), perSecond(n*window.MaxPerSKU, window.Size))
+			o.Info("fleet", "%d instances together: all SKUs %s, one SKU %s", n, perSecond(n*window.Max, window.Size),
+				perSecond(n*window.MaxPerSKU, window.Size))
 		}
 	}
 	if window.WarmUp > 0 {
-		o.Info("warm-up", "a tenth of that at a SKU's first admission, and after 10m without one; the whole after %s", window.WarmUp)
+		o.Info("warm-up", "a tenth of that at a SKU's first admission, and after 10m without one; the whole after %s",
+			window.WarmUp)
 	}
 }
 
@@ -64,7 +69,7 @@ func partOf(perWindow, n int, size time.Duration) string {
 func (o *Report) sizeInFlight(c *config.Config) {
 	limit := c.Limits.Concurrency
 	if limit.Adaptive {
-		o.Info("adaptive", "from %d to %d, by the shop's latency", limit.MinInFlight, limit.MaxInFlight)
+		o.Info("adaptive", "from %d to %d, by the shop's latency", limit.MinInFlight(), limit.MaxInFlight)
 	}
 	for _, r := range c.Routes {
 		switch {
@@ -78,7 +83,8 @@ func (o *Report) sizeInFlight(c *config.Config) {
 	connections := c.Upstream.MaxConns - c.Upstream.MaxConns/8 // see upstream.Options
 	if per := limit.MaxInFlight / max(1, len(c.Upstream.Targets)); per > connections {
 		o.Warn("in flight", "limits.concurrency.max_in_flight allows %d requests a target, but upstream.max_conns "+
-			"leaves only %d connections beside those for pages: the rest wait, and are rejected as upstream_busy", per, connections)
+			"leaves only %d connections beside those for pages: the rest wait, and are rejected as upstream_busy", per,
+			connections)
 	}
 }
 
@@ -86,7 +92,7 @@ func (o *Report) sizeInFlight(c *config.Config) {
 func (o *Report) sizeRates(c *config.Config) {
 	for _, r := range c.Limits.Rates {
 		observed := ""
-		if !r.Enforce {
+		if !c.Limits.Enforced(r.Name) {
 			observed = "; only observed"
 		}
 		o.Info("rate", "%s: %.3g/s of each %s, burst %d; %d keys in %.1f MiB%s", r.Name, float64(r.Rate), r.Key, r.Burst,

@@ -1,6 +1,6 @@
-// Package doctor examines a configuration, and what it names: what the numbers amount to, whether Redis is fit, whether the
-// upstream answers, whether what is on sale has stock. Each finding says what to do. It changes nothing but keys of its
-// own, which it removes again.
+// Package doctor examines a configuration, and what it names: what the numbers amount to, whether Redis is fit, whether
+// the upstream answers, whether what is on sale has stock. Each finding says what to do. It changes nothing but keys of
+// its own, which it removes again.
 package doctor
 
 import (
@@ -33,8 +33,8 @@ type check struct {
 	online  func(ctx context.Context, o *Report, c *config.Config) error // nil = the configuration alone is examined
 }
 
-// checks is the table: what "sluice check", "check --online", their JSON and the dashboard's pre-flight examine, in their
-// order. A check reports findings, each with its way out.
+// checks is the table: what "sluice check", "check --online", their JSON and the dashboard's pre-flight examine, in
+// their order. A check reports findings, each with its way out.
 var checks = []check{
 	{run: (*Report).checkMode},
 	{run: (*Report).listRoutes},
@@ -43,6 +43,7 @@ var checks = []check{
 	{run: (*Report).sizeConcurrency},
 	{applies: readsShopStock, run: (*Report).sizeReadings},
 	{applies: (*config.Config).UsesLedger, run: (*Report).checkReserve},
+	{applies: settles, run: (*Report).checkSettle},
 	{run: (*Report).listSales},
 	{applies: (*config.Config).KeepsPages, run: (*Report).checkCached},
 	{applies: readsRedis, run: (*Report).checkTopology},

@@ -28,7 +28,7 @@ func (o *Report) sizeConcurrency(c *config.Config) {
 // sizeReadings says what gate "check" costs Redis.
 func (o *Report) sizeReadings(c *config.Config) {
 	o.Info("redis", "at most %d readings a second of a SKU that is asked for, whatever the traffic, many SKUs at once; "+
-		"none otherwise but a ping a second", int(time.Second/c.Stock.Refresh))
+		"none otherwise but a ping a second", int(time.Second/c.Stock.PollInterval))
 }
 
 // checkLists says how many networks are denied, and how many are never limited.
@@ -41,7 +41,7 @@ func (o *Report) checkLists(c *config.Config) {
 // checkAddresses warns where the limits of an address could meet all shoppers at once.
 func (o *Report) checkAddresses(c *config.Config) {
 	o.Info("addresses", "at most %d connections of one address: shoppers behind one NAT share them",
-		c.Limits.Connection.MaxOpenPerIP)
+		c.Limits.Connection.MaxConnectionsPerIP)
 	if len(c.Server.TrustedProxies) == 0 {
 		o.Warn("addresses", "server.trusted_proxies is empty: behind a proxy or CDN all shoppers would be one address")
 	}
@@ -49,14 +49,16 @@ func (o *Report) checkAddresses(c *config.Config) {
 
 // checkMemory warns of a stock that ends with the process.
 func (o *Report) checkMemory(*config.Config) {
-	o.Warn("stock", "stock.source is \"memory\": for trials; set the stock with sluice stock set --admin, it is forgotten at exit")
+	o.Warn("stock", "stock.source is \"memory\": for trials; set the stock with sluice stock set --admin, it is "+
+		"forgotten at exit")
 }
 
 // checkSecrets names the files with secrets that other users of this machine may read.
 func (o *Report) checkSecrets(c *config.Config) {
 	for _, f := range c.SecretFiles() {
 		if info, err := os.Stat(f.Path); err == nil && info.Mode().Perm()&0o077 != 0 {
-			o.Warn("secrets", "%s: other users may read %s (mode %04o); write: chmod 600 %[2]s", f.Key, f.Path, info.Mode().Perm())
+			o.Warn("secrets", "%s: other users may read %s (mode %04o); write: chmod 600 %[2]s", f.Key, f.Path,
+				info.Mode().Perm())
 		}
 	}
 }

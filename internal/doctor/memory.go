@@ -29,12 +29,12 @@ func memoryParts(c *config.Config) []memoryPart {
 	for i := range c.Limits.Rates {
 		tables += 16 * int64(c.Limits.Rates[i].MaxKeys)
 	}
-	if c.Proof.JWTAlgorithm != "" {
-		tables += claimMemory * int64(c.Proof.JWTRemember)
+	if c.Auth.JWTAlgorithm != "" {
+		tables += claimMemory * int64(c.Auth.JWTCacheSize)
 	}
-	tables += int64(c.AccessLog.Remember)
+	tables += int64(c.AccessLog.BufferSize)
 	parts := []memoryPart{
-		{"connections", int64(c.Limits.Connection.MaxOpen) * (requestMemory + int64(c.Server.MaxHeaderSize))},
+		{"connections", int64(c.Limits.Connection.MaxConnections) * (requestMemory + int64(c.Server.MaxHeaderSize))},
 		{"bodies", int64(c.Server.BodyMemory)},
 		{"answers", int64(c.Upstream.ResponseMemory) + exchangeMemory*int64(c.Upstream.MaxConns*len(c.Upstream.Targets))},
 		{"tables", tables},
@@ -57,7 +57,8 @@ func (o *Report) sizeMemory(c *config.Config) {
 		}
 		text += fmt.Sprintf("%s %d", part.name, mebibytes(part.bytes))
 	}
-	o.Info("memory", "at most %d MiB = 2 x (%s) + %d; connections are limits.connection.max_open, each with a head of "+
+	o.Info("memory", "at most %d MiB = 2 x (%s) + %d; connections are limits.connection.max_connections, each with a "+
+		"head of "+
 		"server.max_header_size", mebibytes(2*sum+programMemory), text, programMemory>>20)
 }
 

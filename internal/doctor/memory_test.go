@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/config"
+	"sluice/internal/testkit"
 )
 
 func TestCheck_MemoryIsTheWorstCaseOfTheConfiguration(t *testing.T) {
@@ -16,30 +16,16 @@ func TestCheck_MemoryIsTheWorstCaseOfTheConfiguration(t *testing.T) {
 	}
 	for settings, want := range map[string]string{
 		"": "memory    at most 4777 MiB = 2 x (connections 2149 + bodies 64 + answers 112 + tables 40) + 48;",
-		"limits.connection.max_open = 1000\nlimits.connection.max_open_per_ip = 10\nserver.max_header_size = \"4KiB\"\n" +
-			"server.body_memory = \"1MiB\"\nupstream.max_conns = 16\naccess_log.remember = \"1MiB\"": "memory    at most 231 " +
+		"limits.connection.max_connections = 1000\nlimits.connection.max_connections_per_ip = 10\nserver.max_header_size = " +
+			"\"4KiB\"\n" +
+			"server.body_memory = \"1MiB\"\nupstream.max_conns = 16\n" +
+			"access_log.buffer_size = \"1MiB\"": "memory    at most 231 " +
 			"MiB = 2 x (connections 16 + bodies 1 + answers 66 + tables 9) + 48;",
-		"proof.jwt_algorithm = \"HS256\"\nproof.jwt_key_file = \"" + key + "\"\nproof.jwt_remember = 4096\n" +
+		"auth.jwt_algorithm = \"HS256\"\nauth.jwt_key_file = \"" + key + "\"\nauth.jwt_cache_size = 4096\n" +
 			"limits.concurrency.max_queue = 0": "tables 42) + 48",
 	} {
-		if said := examined(read(t, settings)); !strings.Contains(said, want) {
+		if said := examined(testkit.LimitConfig(t, settings)); !strings.Contains(said, want) {
 			t.Errorf("%s\nwant %q in:\n%s", settings, want, said)
 		}
 	}
-}
-
-func read(t *testing.T, limits string) *config.Config {
-	t.Helper()
-	c, err := config.Parse("config.toml", []byte(limits+`
-upstream.targets = ["http://127.0.0.1:9"]
-stock.source = "off"
-[[route]]
-name = "all"
-match = "/"
-gate = "limit"
-`), config.NoEnvironment)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }

@@ -32,7 +32,7 @@ func tryStock(ctx context.Context, o *Report, c *config.Config) error {
 		o.Fail("layout", "%v", err)
 		return nil
 	} else if err != nil {
-		o.Fail("redis", "%v; start it, or correct [stock.redis]", err)
+		o.Fail("redis", "%v; %s", err, redisRemedy(err))
 		return nil
 	}
 	if !c.UsesLedger() {
@@ -43,7 +43,7 @@ func tryStock(ctx context.Context, o *Report, c *config.Config) error {
 	if c.UsesScript() {
 		o.tryScript(ctx, c)
 	}
-	if c.HasGate("check") || c.Stock.Reserve.Mirror || stores.DescribesScript(c) {
+	if c.HasGate("check") || c.Stock.Reserve.WriteBack || stores.DescribesScript(c) {
 		named := append(slices.Clone(o.SKUs), c.SKUsOnSale()...)
 		slices.Sort(named)
 		o.tryLayout(ctx, c, r, slices.Compact(named))
@@ -52,6 +52,21 @@ func tryStock(ctx context.Context, o *Report, c *config.Config) error {
 		return o.tryLedgers(ctx, c)
 	}
 	return nil
+}
+
+// redisRemedy is what to do where Redis cannot be asked.
+func redisRemedy(err error) string {
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "WRONGPASS"), strings.Contains(text, "NOAUTH"),
+		strings.Contains(text, "without any password configured"):
+		return "correct stock.redis.username, and the password in the file of stock.redis.password_file"
+	case strings.Contains(text, "NOPERM"):
+		return "permit this user's commands and keys: docs/redis.md lists them"
+	case strings.Contains(text, "no such host"):
+		return "correct the host in stock.redis.addresses, or the name server"
+	}
+	return "start it, or correct stock.redis.addresses"
 }
 
 // tryLedgers wants a Redis that never throws a ledger away, and a ledger for each SKU.
@@ -87,7 +102,8 @@ func (o *Report) tryLedgers(ctx context.Context, c *config.Config) error {
 // evictionRemedy says how an unfit Redis is made fit.
 func evictionRemedy(err error) string {
 	if errors.Is(err, redisstore.ErrUnfit) {
-		return "write maxmemory-policy noeviction into its redis.conf, and for now: redis-cli CONFIG SET maxmemory-policy noeviction"
+		return "write maxmemory-policy noeviction into its redis.conf, and for now: redis-cli CONFIG SET maxmemory-policy " +
+			"noeviction"
 	}
 	return ""
 }
@@ -100,7 +116,7 @@ func (o *Report) TryAnyLedger(ctx context.Context, c *config.Config, l stores.Le
 	case err != nil:
 		o.Fail("ledger", "%v", err)
 	case len(skus) == 0:
-		o.Fail("ledger", "no SKU has one: every order would be refused as unknown_sku; make one: %s", o.setCommand(c, "SKU"))
+		o.Fail("ledger", "no SKU has one: every order would be rejected as unknown_sku; make one: %s", o.setCommand(c, "SKU"))
 	default:
 		for _, sku := range skus {
 			o.TryLedger(ctx, c, l, sku)
@@ -117,17 +133,17 @@ func (o *Report) TryLedger(ctx context.Context, c *config.Config, l stores.Ledge
 		o.Fail("ledger", "%v", err)
 		return
 	}
-	s, err := l.Look(ctx, sku)
+	s, err := l.Stock(ctx, sku)
 	switch {
 	case errors.Is(err, admin.ErrNoSKU):
-		o.Fail("ledger", "%s has none: its orders would be refused as unknown_sku; make it: %s", sku, o.setCommand(c, sku))
+		o.Fail("ledger", "%s has none: its orders would be rejected as unknown_sku; make it: %s", sku, o.setCommand(c, sku))
 	case err != nil:
 		o.Fail("ledger", "%s: %v", sku, err)
 	case s.Ledger.State == "frozen":
 		o.Fail("ledger", "%s; adopt the orders that only the shop knows, then: sluice stock thaw %s --config %s",
 			sentence(s), Quoted(sku), Quoted(o.File))
 	case s.Ledger.Total == 0:
-		o.Fail("ledger", "%s has no units: all its orders would be refused as sold_out; %s", sku, o.setCommand(c, sku))
+		o.Fail("ledger", "%s has no units: all its orders would be rejected as sold_out; %s", sku, o.setCommand(c, sku))
 	default:
 		o.OK("ledger", "%s", sentence(s))
 	}
@@ -148,7 +164,7 @@ func (o *Report) setCommand(c *config.Config, sku string) string {
 	if c.HasGate("check") {
 		kind = " --kind ledger"
 	}
-	return fmt.Sprintf("sluice stock set %s %s --limit %d%s --config %s", Quoted(sku), units, c.Stock.Reserve.PerUser,
+	return fmt.Sprintf("sluice stock set %s %s --limit %d%s --config %s", Quoted(sku), units, c.Stock.Reserve.MaxPerUser,
 		kind, Quoted(o.File))
 }
 

@@ -13,7 +13,7 @@ import (
 	"sluice/internal/app/stores"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // tryLayout reads the shop's own keys of skus, or of any SKU where none is named.
@@ -23,7 +23,7 @@ func (o *Report) tryLayout(ctx context.Context, c *config.Config, r *stockgate.R
 		o.Fail("layout", "%v", err)
 		return
 	}
-	way, err := link.New(quietly(stores.LinkOptions(c)))
+	way, err := redisconn.New(quietly(stores.RedisOptions(c)))
 	if err != nil {
 		o.Fail("layout", "%v", err)
 		return
@@ -49,7 +49,7 @@ type shopKeys struct {
 	*Report
 	config *config.Config
 	layout *layout.Layout
-	way    *link.Link
+	way    *redisconn.Client
 }
 
 // report says what the layout makes of the key of sku.
@@ -59,18 +59,22 @@ func (k *shopKeys) report(ctx context.Context, sku string, r layout.Reading) {
 	case r.Fault != nil:
 		k.Fail("layout", "%v%s", r.Fault, k.remedy(ctx, key))
 	case !r.Exists && k.layout.IsList() && k.config.UsesScript():
-		k.Warn("layout", "%s: the list %s is not there: sold out, or never stocked; %s", sku, shown64(key), k.findNear(ctx, key))
+		k.Warn("layout", "%s: the list %s is not there: sold out, or never stocked; %s", sku, shown64(key),
+			k.findNear(ctx, key))
 	case !r.Exists && !k.config.HasGate("check") && !k.config.UsesScript() && k.config.Stock.Layout.Type != "hash_sold":
 		k.OK("layout", "%s: %s is not there yet; the mirror makes it", sku, key)
 	case !r.Exists && k.config.UsesLedger():
-		k.Warn("layout", "%s: the key %s is not there: routes with gate = \"check\" cannot sell it; %s", sku, shown64(key), k.findNear(ctx, key))
+		k.Warn("layout", "%s: the key %s is not there: routes with gate = \"check\" cannot sell it; %s", sku, shown64(key),
+			k.findNear(ctx, key))
 	case !r.Exists:
 		k.Fail("layout", "%s: the key %s is not there; %s", sku, shown64(key), k.findNear(ctx, key))
 	case !r.OnSale:
-		k.Warn("layout", "%s: %d left in %s, but it is not on sale; set the status as the shop does, or correct stock.layout.status_open", sku, r.Left, key)
+		k.Warn("layout", "%s: %d left in %s, but it is not on sale; set the status as the shop does, or correct "+
+			"stock.layout.status_open", sku, r.Left, key)
 	default:
 		if ends := k.ends(ctx, key); ends > 0 {
-			k.Warn("layout", "%s: %d left in %s, which expires in %s: its orders then hear unknown_sku; write it without a time to live, or one beyond the sale", sku, r.Left, key, ends)
+			k.Warn("layout", "%s: %d left in %s, which expires in %s: its orders then hear unknown_sku; write it without a "+
+				"time to live, or one beyond the sale", sku, r.Left, key, ends)
 			return
 		}
 		k.OK("layout", "%s: %d left in %s", sku, r.Left, key)
@@ -94,7 +98,8 @@ func (k *shopKeys) tryAny(ctx context.Context, r *stockgate.Redis) {
 	case err != nil:
 		k.Fail("layout", "%v", err)
 	case len(all) == 0:
-		k.Warn("layout", "no key looks like %s: %s; or name a SKU with --sku", shown64(k.layout.Key("SKU")), k.findNear(ctx, k.layout.Key("")))
+		k.Warn("layout", "no key looks like %s: %s; or name a SKU with --sku", shown64(k.layout.Key("SKU")),
+			k.findNear(ctx, k.layout.Key("")))
 	default:
 		for _, one := range all {
 			k.report(ctx, one.SKU, one.Reading)
@@ -114,11 +119,13 @@ func (k *shopKeys) remedy(ctx context.Context, key string) (text string) {
 		}
 		switch kind {
 		case "hash":
-			text = fmt.Sprintf("; it is a hash with the fields %s: correct stock.layout.type and its fields", strings.Join(fieldsOf(ctx, r, key), " "))
+			text = fmt.Sprintf("; it is a hash with the fields %s: correct stock.layout.type and its fields",
+				strings.Join(fieldsOf(ctx, r, key), " "))
 		case "string":
 			text = "; it is a string"
 			if strings.HasPrefix(r.GetRange(ctx, key, 0, 3).Val(), "\xac\xed\x00\x05") {
-				text += " that Java has serialized: let the shop write it with StringRedisTemplate, or set valueSerializer to a StringRedisSerializer"
+				text += " that Java has serialized: let the shop write it with StringRedisTemplate, " +
+					"or set valueSerializer to a StringRedisSerializer"
 			} else {
 				text += ": correct stock.layout.type, or what the shop writes there"
 			}
@@ -195,7 +202,8 @@ func (k *shopKeys) sibling(name, plain string) string {
 	case !ok || name == plain && k.config.Stock.Layout.Prefix == "":
 		return ""
 	case strings.HasPrefix(name, javaString):
-		return fmt.Sprintf("but %q is: Spring's default serializer has mangled it; let the shop use StringRedisTemplate, or set keySerializer to a StringRedisSerializer", name)
+		return fmt.Sprintf("but %q is: Spring's default serializer has mangled it; let the shop use StringRedisTemplate, "+
+			"or set keySerializer to a StringRedisSerializer", name)
 	case after == "" || plain == "" || strings.HasSuffix(k.layout.Key(""), plain):
 		return fmt.Sprintf("but %.80q is: write prefix = %q into [stock.layout]", name, before)
 	}

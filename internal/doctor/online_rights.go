@@ -33,7 +33,8 @@ func (o *Report) tryRights(ctx context.Context, r *redis.Client) {
 			} else if !slices.Contains(denied, name) {
 				denied = append(denied, name)
 			}
-		case redis.HasErrorPrefix(err, "NOSCRIPT"), redis.HasErrorPrefix(err, "no such key"): // what it needs was denied before
+		// what it needs was denied before
+		case redis.HasErrorPrefix(err, "NOSCRIPT"), redis.HasErrorPrefix(err, "no such key"):
 		case errors.As(err, &reply):
 			o.Fail("rights", "%s: %v", words[0], err)
 			return
@@ -44,9 +45,11 @@ func (o *Report) tryRights(ctx context.Context, r *redis.Client) {
 	}
 	switch {
 	case keys:
-		o.Fail("rights", "this user may not touch the gate's own keys and channel; redis-cli ACL SETUSER … ~sluice:* &sluice:*")
+		o.Fail("rights", "this user may not touch the gate's own keys and channel; redis-cli ACL SETUSER … ~sluice:* "+
+			"&sluice:*")
 	case len(denied) > 0:
-		o.Fail("rights", "this user may not run %s; redis-cli ACL SETUSER … +%s", strings.Join(denied, " "), strings.Join(denied, " +"))
+		o.Fail("rights", "this user may not run %s; redis-cli ACL SETUSER … +%s", strings.Join(denied, " "),
+			strings.Join(denied, " +"))
 	default:
 		o.OK("rights", "this user may run all commands that ledgers need, and scripts")
 	}
@@ -60,8 +63,10 @@ func needed(hash, zset, stream, text string) [][]any {
 		{"evalsha", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", 0}, // of "return 1"
 		{"hset", hash, "a", 1}, {"hget", hash, "a"}, {"hmget", hash, "a"}, {"hgetall", hash}, {"hlen", hash},
 		{"hscan", hash, 0}, {"hdel", hash, "b"}, {"exists", hash}, {"type", hash}, {"time"},
-		{"zadd", zset, 1, "a"}, {"zcard", zset}, {"zrange", zset, 0, 1}, {"zrangebyscore", zset, 0, 1}, {"zscan", zset, 0}, {"zrem", zset, "b"},
-		{"xadd", stream, "*", "a", "1"}, {"xlen", stream}, {"xrevrange", stream, "+", "-"}, {"xinfo", "groups", stream}, {"xtrim", stream, "maxlen", 100},
+		{"zadd", zset, 1, "a"}, {"zcard", zset}, {"zrange", zset, 0, 1}, {"zrangebyscore", zset, 0, 1}, {"zscan", zset, 0},
+		{"zrem", zset, "b"},
+		{"xadd", stream, "*", "a", "1"}, {"xlen", stream}, {"xrevrange", stream, "+", "-"}, {"xinfo", "groups", stream},
+		{"xtrim", stream, "maxlen", 100},
 		{"set", text, 1, "nx"}, {"get", text}, {"incr", text}, {"publish", "sluice:check", ""}, {"wait", 0, 1},
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/app/stores"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // Clocks that differ by more than this are told, or fail the check: deadlines and hours are of this machine's clock,
@@ -23,14 +23,14 @@ const (
 )
 
 // quietly has the check alone say what was found.
-func quietly(o link.Options) link.Options {
+func quietly(o redisconn.Options) redisconn.Options {
 	o.Log = slog.New(slog.DiscardHandler)
 	return o
 }
 
 // tryServer looks at the Redis itself: what it is, whether it keeps what it has said, what this user may do.
 func (o *Report) tryServer(ctx context.Context, c *config.Config) {
-	way, err := link.New(quietly(stores.LinkOptions(c)))
+	way, err := redisconn.New(quietly(stores.RedisOptions(c)))
 	if err != nil {
 		o.Fail("redis", "%v", err)
 		return
@@ -38,7 +38,7 @@ func (o *Report) tryServer(ctx context.Context, c *config.Config) {
 	defer way.Close()
 	topology, _ := way.Topology(ctx) // who cannot tell is told of by what follows
 	_ = way.Do(ctx, func(ctx context.Context, r *redis.Client) error {
-		alone := topology != link.Cluster // of a cluster each server is told of by itself
+		alone := topology != redisconn.Cluster // of a cluster each server is told of by itself
 		if alone {
 			o.checkVersion(ctx, c, r)
 		}
@@ -73,7 +73,8 @@ func (o *Report) checkVersion(ctx context.Context, c *config.Config, r *redis.Cl
 	info := section(ctx, r, "server")
 	version := info["redis_version"]
 	if version == "" {
-		o.Warn("version", "redis does not tell its version: INFO is denied; allow it: ACL SETUSER … +info, so that a restart is noticed at once")
+		o.Warn("version", "redis does not tell its version: INFO is denied; allow it: ACL SETUSER … +info, so that a "+
+			"restart is noticed at once")
 		return
 	}
 	name := "redis"
@@ -112,7 +113,8 @@ func (o *Report) checkClock(ctx context.Context, r *redis.Client) {
 		}
 	}
 	certain := max(skew.Abs()-unsure, 0)
-	text := fmt.Sprintf("redis is %s off this machine's clock, give or take %s", skew.Round(time.Millisecond), unsure.Round(100*time.Microsecond))
+	text := fmt.Sprintf("redis is %s off this machine's clock, give or take %s", skew.Round(time.Millisecond),
+		unsure.Round(100*time.Microsecond))
 	const cure = "let NTP (chrony, timedatectl set-ntp true) set both"
 	switch {
 	case certain > skewFails:
@@ -135,11 +137,14 @@ func (o *Report) checkPersistence(ctx context.Context, r *redis.Client) {
 	case info["aof_enabled"] == "1":
 		o.OK("disk", "changes are kept in the append-only file")
 	case err != nil:
-		o.Warn("disk", "there is no append-only file, so that a restart forgets orders; redis-cli CONFIG SET appendonly yes, then CONFIG REWRITE")
+		o.Warn("disk", "there is no append-only file, so that a restart forgets orders; redis-cli CONFIG SET appendonly "+
+			"yes, then CONFIG REWRITE")
 	case save["save"] == "":
-		o.Warn("disk", "nothing is kept on disk: a restart forgets every ledger; redis-cli CONFIG SET appendonly yes, then CONFIG REWRITE")
+		o.Warn("disk", "nothing is kept on disk: a restart forgets every ledger; redis-cli CONFIG SET appendonly yes, then "+
+			"CONFIG REWRITE")
 	default:
-		o.Warn("disk", "snapshots alone are kept (save %s): a restart forgets the orders since the last one, and their SKUs freeze; redis-cli CONFIG SET appendonly yes, then CONFIG REWRITE", save["save"])
+		o.Warn("disk", "snapshots alone are kept (save %s): a restart forgets the orders since the last one, and their "+
+			"SKUs freeze; redis-cli CONFIG SET appendonly yes, then CONFIG REWRITE", save["save"])
 	}
 }
 
@@ -153,15 +158,18 @@ func (o *Report) checkReplicas(ctx context.Context, c *config.Config, r *redis.C
 		o.Warn("replicas", "redis does not tell its replicas; allow it: ACL SETUSER … +info")
 		return
 	case info["role"] == "slave":
-		o.Fail("replicas", "this is a replica of %s:%s, which takes no orders; write its master into stock.redis.addresses", info["master_host"], info["master_port"])
+		o.Fail("replicas", "this is a replica of %s:%s, which takes no orders; write its master into stock.redis.addresses",
+			info["master_host"], info["master_port"])
 		return
 	case replicas < wanted:
-		o.Fail("replicas", "%d are connected, and stock.redis.wait_replicas wants %d: nothing would be sold; start them, or lower it", replicas, wanted)
+		o.Fail("replicas", "%d are connected, and stock.redis.wait_replicas wants %d: nothing would be sold; start them, "+
+			"or lower it", replicas, wanted)
 		return
 	}
 	o.OK("replicas", "%d connected, %d waited for", replicas, wanted)
 	least, err := r.ConfigGet(ctx, "min-replicas-to-write").Result()
 	if err == nil && replicas > 0 && least["min-replicas-to-write"] == "0" {
-		o.Warn("replicas", "a master that its replicas have left goes on taking orders; redis-cli CONFIG SET min-replicas-to-write 1, CONFIG SET min-replicas-max-lag 10, then CONFIG REWRITE")
+		o.Warn("replicas", "a master that its replicas have left goes on taking orders; redis-cli CONFIG SET "+
+			"min-replicas-to-write 1, CONFIG SET min-replicas-max-lag 10, then CONFIG REWRITE")
 	}
 }

@@ -8,15 +8,16 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"sluice/admin"
 	"sluice/internal/apitest"
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 func TestVersionsAreCompared(t *testing.T) {
-	for version, want := range map[string]bool{"6.0.16": true, "5.9": true, "6.2.0": false, "7.2.4": false, "10.0": false, "unknown": false} {
+	for version, want := range map[string]bool{"6.0.16": true, "5.9": true, "6.2.0": false, "7.2.4": false, "10.0": false,
+		"unknown": false} {
 		if got := older(version, 6, 2); got != want {
 			t.Errorf("%s: %v", version, got)
 		}
@@ -25,7 +26,8 @@ func TestVersionsAreCompared(t *testing.T) {
 
 func TestRedisThatKeepsNothingIsTold(t *testing.T) {
 	text, _ := tried(t, apitest.Reserving(redistest.Start(t).Addr))
-	contains(t, text, "warn disk      nothing is kept on disk", "CONFIG SET appendonly yes", "ok   version", "ok   clock", "ok   rights")
+	contains(t, text, "warn disk      nothing is kept on disk", "CONFIG SET appendonly yes", "ok   version", "ok   clock",
+		"ok   rights")
 	text, _ = tried(t, apitest.Reserving(redistest.Start(t, "--appendonly", "yes").Addr))
 	contains(t, text, "ok   disk      changes are kept")
 }
@@ -41,11 +43,12 @@ func TestReplicasAreHeldAgainstWhatIsWaitedFor(t *testing.T) {
 		t.Error("nothing failed")
 	}
 	replica := redistest.Start(t, "--replicaof", host+" "+port)
-	eventually(t, "it follows", func() bool {
+	testkit.Eventually(t, "it follows", func() bool {
 		return strings.Contains(replica.Client.Info(context.Background(), "replication").Val(), "master_link_status:up")
 	})
 	text, _ = tried(t, c)
-	contains(t, text, "ok   replicas  1 connected", "warn replicas  a master that its replicas have left", "min-replicas-to-write 1")
+	contains(t, text, "ok   replicas  1 connected", "warn replicas  a master that its replicas have left",
+		"min-replicas-to-write 1")
 	text, _ = tried(t, apitest.Reserving(replica.Addr))
 	contains(t, text, "FAIL replicas  this is a replica of "+host+":"+port)
 }
@@ -53,10 +56,11 @@ func TestReplicasAreHeldAgainstWhatIsWaitedFor(t *testing.T) {
 func TestMissingRightsAreNamedWithTheWayOut(t *testing.T) {
 	server := redistest.Start(t)
 	for rights, says := range map[string][]string{
-		"~sluice:* &* +@all -xadd -wait": {"FAIL rights    this user may not run xadd wait; redis-cli ACL SETUSER … +xadd +wait"},
-		"~other:* &* +@all":              {"FAIL rights    this user may not touch the gate's own keys", "~sluice:* &sluice:*"},
-		"~* &* +@all -info":              {"warn version", "warn disk", "ok   rights"},
-		"~* &* +@all -time":              {"warn clock"},
+		"~sluice:* &* +@all -xadd -wait": {"FAIL rights    this user may not run xadd wait; redis-cli ACL SETUSER … +xadd " +
+			"+wait"},
+		"~other:* &* +@all": {"FAIL rights    this user may not touch the gate's own keys", "~sluice:* &sluice:*"},
+		"~* &* +@all -info": {"warn version", "warn disk", "ok   rights"},
+		"~* &* +@all -time": {"warn clock"},
 	} {
 		words := []any{"acl", "setuser", "app", "reset", "on", "nopass"}
 		for _, word := range strings.Fields(rights) {
@@ -91,14 +95,15 @@ func TestTargetsAreTried(t *testing.T) {
 		}
 	}))
 	defer shop.Close()
-	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody.Close()
-	c.Upstream.Targets = []string{shop.URL, "http://" + nobody.Addr().String()}
+	closed.Close()
+	c.Upstream.Targets = []string{shop.URL, "http://" + closed.Addr().String()}
 	text, failed := tried(t, c)
-	contains(t, text, "ok   target    "+shop.URL+" takes connections", "FAIL target    http://"+nobody.Addr().String(), "start the shop")
+	contains(t, text, "ok   target    "+shop.URL+" takes connections", "FAIL target    http://"+closed.Addr().String(),
+		"start the shop")
 	if !failed {
 		t.Error("nothing failed")
 	}
@@ -132,15 +137,4 @@ func TestFindingsAreToldInJSON(t *testing.T) {
 	if told.OK || len(told.Findings) < 5 {
 		t.Errorf("%+v", told)
 	}
-}
-
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for range 30_000 {
-		if is() {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatalf("never: %s", what)
 }

@@ -3,77 +3,147 @@ package doctor
 import (
 	"context"
 	"crypto/tls"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"sluice/config"
+	"sluice/upstream"
 )
 
-// tryTargets connects to each target of the shop, and asks for its health where a path is configured.
+// tryTargets connects to each target of the shop as the gate does, and asks for its health where a path is configured.
 func tryTargets(ctx context.Context, o *Report, c *config.Config) error {
-	for _, target := range c.Upstream.Targets {
-		u, err := url.Parse(target)
+	for _, text := range c.Upstream.Targets {
+		t, err := newShopTarget(c, text)
 		if err != nil {
-			o.Fail("target", "%s: %v", target, err)
+			o.Fail("target", "%s: %v", text, err)
 			continue
 		}
-		if path := c.Upstream.Health.Path; path != "" {
-			o.tryHealth(ctx, c, target, path)
+		if c.Upstream.Health.Path != "" {
+			t.tryHealth(ctx, o)
 			continue
 		}
-		if err := connects(ctx, c, u); err != nil {
-			o.Fail("target", "%s: %v; start the shop, or correct upstream.targets", target, err)
-			continue
+		switch err := t.try(ctx); {
+		case err != nil:
+			o.Fail("target", "%s: %v; %s", text, err, upstream.Remedy(err))
+		case t.wantsTLS(ctx):
+			o.Fail("target", "%s", t.plainToTLS())
+		default:
+			o.OK("target", "%s takes connections", text)
 		}
-		o.OK("target", "%s takes connections", target)
 	}
 	return nil
 }
 
-func connects(ctx context.Context, c *config.Config, u *url.URL) error {
+// shopTarget is one target, and the way to it.
+type shopTarget struct {
+	text, network, address, host string
+	tls                          *tls.Config // nil = plain
+	config                       *config.Upstream
+}
+
+func newShopTarget(c *config.Config, text string) (t shopTarget, err error) {
+	t = shopTarget{text: text, config: &c.Upstream}
+	if path, isSocket := strings.CutPrefix(text, "unix:"); isSocket {
+		t.network, t.address, t.host = "unix", path, "localhost"
+		return t, nil
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return t, err
+	}
 	port := u.Port()
 	if port == "" {
-		port = map[string]string{"https": "443"}[u.Scheme]
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	if port == "" {
-		port = "80"
+	t.network, t.address, t.host = "tcp", net.JoinHostPort(u.Hostname(), port), u.Host
+	if u.Scheme == "https" {
+		s := &c.Upstream.TLS
+		t.tls, err = upstream.TLS{CA: s.CA, ServerName: s.ServerName, Insecure: s.InsecureSkipVerify}.Config(u.Hostname())
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.Upstream.ConnectTimeout)
+	return t, err
+}
+
+func (t *shopTarget) dial(ctx context.Context) (net.Conn, error) {
+	d := net.Dialer{Timeout: t.config.ConnectTimeout}
+	if t.tls == nil {
+		return d.DialContext(ctx, t.network, t.address)
+	}
+	return (&tls.Dialer{NetDialer: &d, Config: t.tls}).DialContext(ctx, t.network, t.address)
+}
+
+// try opens a connection, TLS included.
+func (t *shopTarget) try(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, t.config.ConnectTimeout)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	conn, err := t.dial(ctx)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	if u.Scheme != "https" {
-		return nil
-	}
-	return tls.Client(conn, &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12}).HandshakeContext(ctx)
+	return conn.Close()
 }
 
-// tryHealth asks as the gate's own probes do.
-func (o *Report) tryHealth(ctx context.Context, c *config.Config, target, path string) {
-	ctx, cancel := context.WithTimeout(ctx, c.Upstream.ConnectTimeout+c.Upstream.Health.Timeout)
+// wantsTLS reports whether a plain target answers a request with 400 or with an alert of TLS, and speaks TLS.
+func (t *shopTarget) wantsTLS(ctx context.Context) bool {
+	if t.tls != nil || t.network != "tcp" {
+		return false
+	}
+	conn, err := t.dial(ctx)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(t.config.ConnectTimeout))
+	_, _ = io.WriteString(conn, "HEAD / HTTP/1.1\r\nHost: "+t.host+"\r\nUser-Agent: sluice\r\nConnection: close\r\n\r\n")
+	start := make([]byte, len("HTTP/1.1 400"))
+	n, _ := io.ReadFull(conn, start)
+	if strings.HasSuffix(string(start), " 400") || n > 1 && start[0] == 21 && start[1] == 3 {
+		secured := *t
+		secured.tls = &tls.Config{InsecureSkipVerify: true} // nothing is sent; only whether it is TLS is asked
+		return secured.try(ctx) == nil
+	}
+	return false
+}
+
+// plainToTLS is what is wrong where wantsTLS is true.
+func (t *shopTarget) plainToTLS() string {
+	return t.text + " speaks TLS, and is sent plain HTTP; write " + strings.Replace(t.text, "http:", "https:", 1) +
+		" in upstream.targets"
+}
+
+// tryHealth asks as the gate's own checks do.
+func (t *shopTarget) tryHealth(ctx context.Context, o *Report) {
+	ctx, cancel := context.WithTimeout(ctx, t.config.ConnectTimeout+t.config.Health.Timeout)
 	defer cancel()
-	at := strings.TrimSuffix(target, "/") + path
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	scheme, path := "http://", t.config.Health.Path
+	if t.tls != nil {
+		scheme = "https://"
+	}
+	at := strings.TrimSuffix(t.text, "/") + path
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+t.host+path, nil)
 	if err != nil {
 		o.Fail("target", "%s: %v", at, err)
 		return
 	}
-	transport := &http.Transport{DisableKeepAlives: true}
+	open := func(ctx context.Context, _, _ string) (net.Conn, error) { return t.dial(ctx) }
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: open, DialTLSContext: open}
 	resp, err := transport.RoundTrip(req) // a client would follow redirects
 	if err != nil {
-		o.Fail("target", "%v; start the shop, or correct upstream.targets", err)
+		o.Fail("target", "%s: %v; %s", at, err, upstream.Remedy(err))
 		return
 	}
 	resp.Body.Close()
-	low, high := c.Upstream.Health.Statuses()
-	if resp.StatusCode < low || resp.StatusCode > high {
-		o.Fail("target", "%s answers %d, and not %s: it would get no orders; correct upstream.health.path or status", at, resp.StatusCode, c.Upstream.Health.Status)
-		return
+	low, high := t.config.Health.Statuses()
+	switch {
+	case resp.StatusCode >= low && resp.StatusCode <= high:
+		o.OK("target", "%s answers %d", at, resp.StatusCode)
+	case t.wantsTLS(ctx):
+		o.Fail("target", "%s", t.plainToTLS())
+	default:
+		o.Fail("target", "%s answers %d, and not %s: it would get no orders; correct upstream.health.path or status",
+			at, resp.StatusCode, t.config.Health.Status)
 	}
-	o.OK("target", "%s answers %d", at, resp.StatusCode)
 }

@@ -46,17 +46,19 @@ func contains(t *testing.T, text string, words ...string) {
 
 func TestASKUWithoutALedgerIsToldWithTheCommandThatMakesIt(t *testing.T) {
 	c := apitest.Reserving(redistest.Start(t).Addr)
-	c.Stock.Reserve.PerUser = 2
+	c.Stock.Reserve.MaxPerUser = 2
 	c.Sales = []config.Sale{{Name: "night", SKUs: []string{"1001", "1003"}, Stock: map[string]int{"1001": 500}}}
 	text, failed := tried(t, c, "1002")
 	if !failed {
 		t.Error("nothing failed")
 	}
 	contains(t, text, "ok   redis",
-		"FAIL ledger    1001 has none: its orders would be refused as unknown_sku; make it: sluice stock set 1001 500 --limit 2 --config 'shop one.toml'\n",
+		"FAIL ledger    1001 has none: its orders would be rejected as unknown_sku; make it: sluice stock set 1001 500 "+
+			"--limit 2 --config 'shop one.toml'\n",
 		"make it: sluice stock set 1002 UNITS --limit 2", "stock set 1003 UNITS")
 
-	c.Routes = append(c.Routes, config.Route{Name: "other", Match: "POST /other/{sku}", Gate: "check", SKU: "$path_sku", Quantity: "1"})
+	c.Routes = append(c.Routes, config.Route{Name: "other", Match: "POST /other/{sku}", Gate: "check", SKU: "$path_sku",
+		Quantity: "1"})
 	text, _ = tried(t, c)
 	contains(t, text, "sluice stock set 1001 500 --limit 2 --kind ledger --config")
 
@@ -67,7 +69,8 @@ func TestASKUWithoutALedgerIsToldWithTheCommandThatMakesIt(t *testing.T) {
 	defer done()
 	for _, sku := range []string{"1001", "1002", "1003"} {
 		var now map[string]any
-		if err := to.Call(t.Context(), "POST", "/stock/"+sku+"?kind=ledger", map[string]int{"set": 5, "limit": 2}, &now); err != nil {
+		if err := to.Call(t.Context(), "POST", "/stock/"+sku+"?kind=ledger", map[string]int{"set": 5, "limit": 2},
+			&now); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -85,7 +88,8 @@ func TestALedgerThatCannotSellFailsTheCheck(t *testing.T) {
 	}
 	defer done()
 	var now map[string]any
-	for path, change := range map[string]any{"/stock/none": map[string]int{"set": 0}, "/stock/lost": map[string]int{"set": 5}} {
+	for path, change := range map[string]any{"/stock/none": map[string]int{"set": 0},
+		"/stock/lost": map[string]int{"set": 5}} {
 		if err := to.Call(t.Context(), "POST", path, change, &now); err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +101,8 @@ func TestALedgerThatCannotSellFailsTheCheck(t *testing.T) {
 	if !failed {
 		t.Error("nothing failed")
 	}
-	contains(t, text, "FAIL ledger    none has no units", "FAIL ledger    lost", "(frozen)", "sluice stock thaw lost", `FAIL ledger    SKU "a b"`)
+	contains(t, text, "FAIL ledger    none has no units", "FAIL ledger    lost", "(frozen)", "sluice stock thaw lost",
+		`FAIL ledger    SKU "a b"`)
 }
 
 func TestARedisThatEvictsFailsTheCheck(t *testing.T) {
@@ -106,7 +111,8 @@ func TestARedisThatEvictsFailsTheCheck(t *testing.T) {
 	if !failed {
 		t.Error("nothing failed")
 	}
-	contains(t, text, "FAIL redis", "allkeys-lru", "redis-cli CONFIG SET maxmemory-policy noeviction", "FAIL ledger    1001")
+	contains(t, text, "FAIL redis", "allkeys-lru", "redis-cli CONFIG SET maxmemory-policy noeviction",
+		"FAIL ledger    1001")
 	c.Routes[0].Gate = "check"
 	if text, failed = tried(t, c); failed {
 		t.Errorf("the shop's own stock may lie in any Redis, but: %s", text)
@@ -127,7 +133,8 @@ func TestARedisThatIsAwayIsSaidOnce(t *testing.T) {
 }
 
 func TestWordsThatAShellWouldSplitAreQuoted(t *testing.T) {
-	for text, want := range map[string]string{"1001": "1001", "a b.toml": "'a b.toml'", "it's": `'it'\''s'`, "$HOME": "'$HOME'", "大闸": "'大闸'"} {
+	for text, want := range map[string]string{"1001": "1001", "a b.toml": "'a b.toml'", "it's": `'it'\''s'`,
+		"$HOME": "'$HOME'", "大闸": "'大闸'"} {
 		if got := Quoted(text); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}

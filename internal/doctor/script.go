@@ -10,7 +10,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/app/stores"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // checkScript tells what a script comes to.
@@ -20,7 +20,8 @@ func (o *Report) checkScript(c *config.Config) {
 		return // the configuration was rejected
 	}
 	o.Info("reserve", "by the shop's own script; an order whose outcome is unknown keeps its units for ever")
-	o.Warn("reserve", "%s; docs/scripts.md says what that means, and how to move to the ledger", stores.ScriptLimitations(s))
+	o.Warn("reserve", "%s; docs/scripts.md says what that means, and how to move to the ledger",
+		stores.ScriptLimitations(s))
 	if l, keys := c.Stock.Layout, s.Templates(); !slices.Contains(keys, l.Key) {
 		o.Warn("reserve", "stock.layout.key = %q is none of the script's keys (%s): what is shown of the stock, and "+
 			"\"sluice stock\", are about another key", l.Key, strings.Join(keys, " "))
@@ -35,13 +36,13 @@ func (o *Report) tryScript(ctx context.Context, c *config.Config) {
 		o.Fail("script", "%v", errors.Join(errs...))
 		return
 	}
-	way, err := link.New(quietly(stores.LinkOptions(c)))
+	way, err := redisconn.New(quietly(stores.RedisOptions(c)))
 	if err != nil {
 		o.Fail("script", "%v", err)
 		return
 	}
 	defer way.Close()
-	if topology, err := way.Topology(ctx); err == nil && topology == link.Cluster {
+	if topology, err := way.Topology(ctx); err == nil && topology == redisconn.Cluster {
 		if err := s.OneSlot(); err != nil {
 			o.Fail("script", "%v", err)
 			return
@@ -57,7 +58,7 @@ func (o *Report) tryScript(ctx context.Context, c *config.Config) {
 }
 
 // loadScript lets a server compile a script, without running it. A user who may not load scripts may still run them.
-func loadScript(ctx context.Context, way *link.Link, key, text string) error {
+func loadScript(ctx context.Context, way *redisconn.Client, key, text string) error {
 	err := way.To(key).Do(ctx, func(ctx context.Context, r *redis.Client) error {
 		return r.ScriptLoad(ctx, text).Err()
 	}, func(error) error { return nil })

@@ -6,28 +6,20 @@ import (
 
 	"sluice/config"
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/script"
 )
 
-// withScript is a configuration with one route that reserves by a preset.
-func withScript(preset string) *config.Config {
-	c := config.Default()
-	c.Stock.Source = "redis"
-	c.Stock.Script.Preset = preset
-	c.Routes = []config.Route{{Name: "order", Match: "POST /order/{sku}", Gate: "reserve", SKU: "$path_sku",
-		User: "$cookie_uid", Quantity: "1"}}
-	return c
-}
-
 func TestCheck_SaysWhatAScriptCannotPromise(t *testing.T) {
-	said := examined(withScript("counter_codes"), (*Report).checkScript)
+	said := examined(testkit.ScriptConfig("counter_codes"), (*Report).checkScript)
 	contains(t, said, `preset "counter_codes": undersell possible`, "docs/scripts.md")
 	if strings.Contains(said, "another key") {
 		t.Error(said)
 	}
-	c := withScript("counter_codes")
+	c := testkit.ScriptConfig("counter_codes")
 	c.Stock.Script.Keys = []string{"goods:$sku"}
-	contains(t, examined(c, (*Report).checkScript), `stock.layout.key = "seckill:stock:$sku" is none of the script's keys (goods:$sku)`)
+	contains(t, examined(c, (*Report).checkScript),
+		`stock.layout.key = "seckill:stock:$sku" is none of the script's keys (goods:$sku)`)
 }
 
 func TestCheckOnline_LoadsTheScript(t *testing.T) {
@@ -37,7 +29,7 @@ func TestCheckOnline_LoadsTheScript(t *testing.T) {
 	c.Routes[0].Gate = "reserve"
 	c.Stock.Script = config.Script{File: "take.lua", Take: "return redis.call('decr', KEYS[1]",
 		Keys:  []string{c.Stock.Layout.Key},
-		Codes: map[string]string{">=0": "taken"}, GiveBack: script.None}
+		Codes: map[string]string{">=0": "taken"}, Release: script.None}
 	if err := server.Client.Set(t.Context(), "seckill:stock:10", 3, 0).Err(); err != nil {
 		t.Fatal(err)
 	}

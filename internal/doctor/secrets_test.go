@@ -21,7 +21,8 @@ func TestCheck_WarnsOfSecretsThatOthersMayRead(t *testing.T) {
 		}
 	}
 	file := filepath.Join(folder, "config.toml")
-	text := "upstream.targets = [\"http://127.0.0.1:9\"]\nadmin.token_file = \"token\"\nstock.redis.password_file = \"password\"\n" +
+	text := "upstream.targets = [\"http://127.0.0.1:9\"]\nadmin.token_file = \"token\"\nstock.redis.password_file = " +
+		"\"password\"\n" +
 		"stock.reserve.secret_file = \"secret\"\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n"
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -32,8 +33,10 @@ func TestCheck_WarnsOfSecretsThatOthersMayRead(t *testing.T) {
 	}
 	said := examined(c)
 	for _, want := range []string{
-		"warn secrets   admin.token_file: other users may read " + filepath.Join(folder, "token") + " (mode 0644); write: chmod 600 ",
-		"warn secrets   stock.redis.password_file: other users may read " + filepath.Join(folder, "password") + " (mode 0640)",
+		"warn secrets   admin.token_file: other users may read " + filepath.Join(folder, "token") +
+			" (mode 0644); write: chmod 600 ",
+		"warn secrets   stock.redis.password_file: other users may read " + filepath.Join(folder, "password") +
+			" (mode 0640)",
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("not said: %s\n%s", want, said)

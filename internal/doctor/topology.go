@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/config"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // checkTopology says what Redis is taken for.
@@ -19,11 +19,11 @@ func (o *Report) checkTopology(c *config.Config) {
 	}
 	at := strings.Join(r.Addresses, " ")
 	switch {
-	case r.Topology == link.Sentinel || r.Topology == link.Auto && r.MasterName != "":
+	case r.Topology == redisconn.Sentinel || r.Topology == redisconn.Auto && r.MasterName != "":
 		o.Info("topology", "the master %q, of which the sentinels at %s tell where it is", r.MasterName, at)
-	case r.Topology == link.Cluster:
+	case r.Topology == redisconn.Cluster:
 		o.Info("topology", "a cluster, found by way of %s; %d connections to each of its masters", at, r.PoolSize)
-	case r.Topology == link.Single:
+	case r.Topology == redisconn.Single:
 		o.Info("topology", "one server, %s", at)
 	default:
 		o.Info("topology", "%s says itself, when it is reached, whether it is one server, a sentinel or of a cluster", at)
@@ -33,7 +33,7 @@ func (o *Report) checkTopology(c *config.Config) {
 // servers is a Redis, of which more is to be known.
 type servers interface {
 	Topology(ctx context.Context) (string, error)
-	Servers(ctx context.Context) ([]link.Way, error)
+	Servers(ctx context.Context) ([]redisconn.Route, error)
 }
 
 // server is what one of them says of itself; "" = it does not tell.
@@ -57,12 +57,12 @@ func (o *Report) checkServers(ctx context.Context, c *config.Config, r servers) 
 		return
 	}
 	switch topology {
-	case link.Single: // what else there is to say, "version" and "replicas" do
+	case redisconn.Single: // what else there is to say, "version" and "replicas" do
 		if s, err := describe(ctx, ways[0]); err == nil && !c.UsesLedger() && s.role != "" && s.role != "master" {
 			o.checkServer(c, ways[0].Address(), s)
 		}
 		return
-	case link.Sentinel:
+	case redisconn.Sentinel:
 		o.OK("redis", "it is a master behind sentinels")
 		return
 	}
@@ -95,18 +95,21 @@ func (o *Report) checkServer(c *config.Config, at string, s server) {
 	case c.UsesLedger() && older(s.number, 6, 2):
 		o.Fail("redis", "%s is %s, too old for ledgers, which need 6.2; upgrade it", at, s.version)
 	case c.UsesLedger() && s.replicas < wanted:
-		o.Fail("redis", "%s (%s) has %d replicas, and stock.redis.wait_replicas is %d: no order would be taken; add replicas, or lower it", at, s.version, s.replicas, wanted)
+		o.Fail("redis", "%s (%s) has %d replicas, and stock.redis.wait_replicas is %d: no order would be taken; add "+
+			"replicas, or lower it", at, s.version, s.replicas, wanted)
 	default:
 		o.OK("redis", "%s is %s, with %d replicas", at, s.version, s.replicas)
 	}
 	if c.UsesLedger() && s.replicas > 0 && s.minimum == "0" {
-		o.Warn("redis", "%s takes writes though no replica gets them (min-replicas-to-write 0): what it sells while it is cut off is lost with it; "+
-			"write min-replicas-to-write 1 and min-replicas-max-lag 10 into its redis.conf, and for now: redis-cli CONFIG SET min-replicas-to-write 1", at)
+		o.Warn("redis", "%s takes writes though no replica gets them (min-replicas-to-write 0): what it sells while it is "+
+			"cut off is lost with it; "+
+			"write min-replicas-to-write 1 and min-replicas-max-lag 10 into its redis.conf, and for now: redis-cli CONFIG SET "+
+			"min-replicas-to-write 1", at)
 	}
 }
 
 // describe asks one server about itself.
-func describe(ctx context.Context, way link.Way) (s server, err error) {
+func describe(ctx context.Context, way redisconn.Route) (s server, err error) {
 	err = way.Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		text, err := c.Info(ctx).Result()
 		if err != nil && !redis.HasErrorPrefix(err, "NOPERM") {

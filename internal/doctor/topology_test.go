@@ -10,7 +10,7 @@ import (
 	"sluice/internal/redistest"
 )
 
-func TestCheckRefusesOnAClusterKeysThatWouldBeApart(t *testing.T) {
+func TestCheckRejectsOnAClusterKeysThatWouldBeApart(t *testing.T) {
 	c := config.Default()
 	c.Stock.Source, c.Stock.Redis.Topology = "redis", "cluster"
 	c.Stock.Layout.Type, c.Stock.Layout.Key, c.Stock.Layout.UsersKey = "counter_users", "stock:$sku", "uids:$sku"
@@ -29,7 +29,8 @@ func TestOnlineCheckTellsWhatRedisIsAndWhatWouldLoseOrders(t *testing.T) {
 	c := apitest.Reserving(w.Servers[0].Addr)
 	c.Stock.Redis.Addresses = w.Addrs()
 	text, _ := tried(t, c)
-	contains(t, text, "ok   redis     it is a master behind sentinels", "ok   replicas  2 connected", "min-replicas-to-write 1")
+	contains(t, text, "ok   redis     it is a master behind sentinels", "ok   replicas  2 connected",
+		"min-replicas-to-write 1")
 	c.Stock.Redis.WaitReplicas = 3
 	if text, failed := tried(t, c); !failed {
 		t.Errorf("more replicas are waited for than there are: %s", text)

@@ -1,11 +1,12 @@
-// Package listener opens the addresses of a gateway: TCP ports that a successor can take over, unix sockets, and sockets of
-// the service manager. It serves nothing.
+// Package listener opens the addresses of a gateway: TCP ports that a successor can take over, unix sockets, and
+// sockets of the service manager. It serves nothing.
 package listener
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -43,10 +44,13 @@ func listenTCP(address string, takeOver bool) (net.Listener, error) {
 	if !takeOver {
 		alone, err := net.Listen("tcp", address)
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return nil, fmt.Errorf("%w; to replace a gate that runs there, start with --take-over", err)
+			return nil, fmt.Errorf(
+				"%w; find what listens there with: ss -ltnp; to replace a running gate, start with --take-over",
+				err,
+			)
 		}
 		if err != nil {
-			return nil, err
+			return nil, permitted(address, err)
 		}
 		address = alone.Addr().String() // port 0 is decided now
 		alone.Close()
@@ -58,13 +62,23 @@ func listenTCP(address string, takeOver bool) (net.Listener, error) {
 	}
 	if takeOver {
 		if err := attract(ln); err != nil {
-			slog.Warn("the kernel goes on to deal new connections to the old process too, until it has gone", "address", address, "err", err)
+			slog.Warn("the kernel goes on to deal new connections to the old process too, until it has gone", "address", address,
+				"err", err)
 		}
 	}
 	return ln, nil
 }
 
-// listenUnix replaces a socket file that nobody listens on any more.
+// permitted adds the way out to an error of rights.
+func permitted(address string, err error) error {
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return fmt.Errorf("%w; choose a port from 1024 on for %s, or permit low ports: setcap cap_net_bind_service=+ep FILE, "+
+		"or AmbientCapabilities=CAP_NET_BIND_SERVICE in systemd", err, address)
+}
+
+// listenUnix replaces a socket file without a listener.
 func listenUnix(path string) (net.Listener, error) {
 	if c, err := net.Dial("unix", path); err == nil {
 		c.Close()

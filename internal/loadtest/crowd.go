@@ -19,7 +19,7 @@ type visit struct {
 type calendar struct {
 	mu    sync.Mutex
 	pages [][]visit
-	next  int // the first page that nobody has turned
+	next  int // the first page that was not taken
 }
 
 const page = time.Millisecond
@@ -36,8 +36,8 @@ func (c *calendar) write(at time.Duration, v visit) bool {
 	return true
 }
 
-// turn gives one page away.
-func (c *calendar) turn(i int) (all []visit) {
+// takePage gives one page away.
+func (c *calendar) takePage(i int) (all []visit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.next = i + 1
@@ -60,24 +60,24 @@ type crowd struct {
 	arrive   []time.Duration
 	work     chan due
 	out      atomic.Int64  // buyers who are not home yet
-	empty    chan struct{} // closed when nobody is
+	empty    chan struct{} // closed when it is
 
 	// Of each buyer, who is one visit at a time.
 	tried  []uint8
 	looked []uint8
 	links  sync.Map // buyer -> where the gate tells of the order
 
-	late    *Watch
-	answers *Watch // refusals of the gate, from when the request was sent
-	orders  *Watch // answers of the shop, likewise
-	felt    *Watch // both, from when the buyer wanted it
-	sent    series
-	refusal series
+	late      *Stopwatch
+	answers   *Stopwatch // rejections of the gate, from when the request was sent
+	orders    *Stopwatch // answers of the shop, likewise
+	felt      *Stopwatch // both, from when the buyer wanted it
+	sent      series
+	rejection series
 
 	requests, looks, broken atomic.Int64
 	home                    [numEndings]atomic.Int64
 	mu                      sync.Mutex
-	refused                 map[string]int64
+	rejected                map[string]int64
 }
 
 func newCrowd(p Plan, f form) *crowd {
@@ -88,7 +88,7 @@ func newCrowd(p Plan, f form) *crowd {
 		calendar: calendar{pages: make([][]visit, length/page+1)},
 		tried:    make([]uint8, p.Buyers), looked: make([]uint8, p.Buyers),
 		late: NewWatch(), answers: NewWatch(), orders: NewWatch(), felt: NewWatch(),
-		sent: newSeries(length), refusal: newSeries(length), refused: map[string]int64{},
+		sent: newSeries(length), rejection: newSeries(length), rejected: map[string]int64{},
 	}
 	for i, at := range c.arrive {
 		c.calendar.write(at, visit{buyer: int32(i)})
@@ -98,7 +98,7 @@ func newCrowd(p Plan, f form) *crowd {
 	return c
 }
 
-// run returns when everybody is home, time is up, or ctx has ended; and nobody is asking any more.
+// run returns when everybody is home, time is up, or ctx has ended; and no request is in flight any more.
 func (c *crowd) run(ctx context.Context) {
 	var all sync.WaitGroup
 	for range c.plan.Connections {
@@ -113,7 +113,8 @@ func (c *crowd) run(ctx context.Context) {
 // lasts is when everybody goes home.
 func (c *crowd) lasts() time.Duration { return time.Duration(len(c.calendar.pages)) * page }
 
-// turnPages calls up who is due, millisecond by millisecond. When all connections are taken it is late, and that is told.
+// turnPages calls up who is due, millisecond by millisecond. When all connections are taken it is late, and that is
+// told.
 func (c *crowd) turnPages(ctx context.Context) {
 	tick := time.NewTicker(page)
 	defer tick.Stop()
@@ -129,7 +130,7 @@ func (c *crowd) turnPages(ctx context.Context) {
 		case <-tick.C:
 		}
 		for last := int(time.Since(c.start) / page); i <= last && i < len(c.calendar.pages); i++ {
-			for _, v := range c.calendar.turn(i) {
+			for _, v := range c.calendar.takePage(i) {
 				select {
 				case c.work <- due{v, time.Duration(i) * page}:
 				case <-ctx.Done():
@@ -151,7 +152,7 @@ func (c *crowd) carry(ctx context.Context) {
 		if ctx.Err() != nil || now >= c.lasts() {
 			return
 		}
-		c.late.Note(now - v.at)
+		c.late.Observe(now - v.at)
 		if v.look {
 			c.lookUp(ctx, &l, v)
 		} else {
@@ -160,7 +161,7 @@ func (c *crowd) carry(ctx context.Context) {
 	}
 }
 
-// press asks once for an order, and then decides like somebody whose browser runs the client script.
+// press asks once for an order, and then decides like a buyer whose browser runs the client script.
 func (c *crowd) press(ctx context.Context, l *line, v due) {
 	c.tried[v.buyer]++
 	c.requests.Add(1)
@@ -175,22 +176,22 @@ func (c *crowd) press(ctx context.Context, l *line, v due) {
 		c.again(v.buyer, 500*time.Millisecond)
 		return
 	}
-	c.felt.Note(at - v.at)
+	c.felt.Observe(at - v.at)
 	if a.reason == "" {
-		c.orders.Note(at - sent)
+		c.orders.Observe(at - sent)
 	} else {
-		c.refusal.count(at)
-		c.answers.Note(at - sent)
+		c.rejection.count(at)
+		c.answers.Observe(at - sent)
 		c.count(a.reason)
 	}
 	switch end, final := a.ends(); {
 	case final:
-		c.leave(end)
+		c.finishVisit(end)
 	case a.unsure() && a.link != "":
 		c.links.Store(v.buyer, a.link)
 		c.later(v.buyer, time.Second, true)
 	case a.unsure():
-		c.leave(unsure)
+		c.finishVisit(unsure)
 	default:
 		c.again(v.buyer, max(a.wait, 500*time.Millisecond))
 	}
@@ -205,15 +206,15 @@ func (c *crowd) lookUp(ctx context.Context, l *line, v due) {
 	c.looked[v.buyer]++
 	link, _ := c.links.Load(v.buyer)
 	text, _ := link.(string)
-	l.out = c.form.look(l.out[:0], text, int(v.buyer)%c.plan.Addresses)
+	l.out = c.form.appendStatusRequest(l.out[:0], text, int(v.buyer)%c.plan.Addresses)
 	a, ok := l.exchange(ctx)
 	switch {
 	case ok && a.state == "confirmed":
-		c.leave(bought)
+		c.finishVisit(bought)
 	case ok && (a.state == "released" || a.state == "refunded"):
-		c.leave(turnedAway)
+		c.finishVisit(turnedAway)
 	case c.looked[v.buyer] >= mostLooks:
-		c.leave(unsure)
+		c.finishVisit(unsure)
 	default:
 		c.later(v.buyer, time.Second<<min(c.looked[v.buyer], 3), true)
 	}
@@ -222,7 +223,7 @@ func (c *crowd) lookUp(ctx context.Context, l *line, v due) {
 // again lets a buyer press once more, after a pause and half a second of their own, as long as there are tries.
 func (c *crowd) again(buyer int32, pause time.Duration) {
 	if int(c.tried[buyer]) >= c.plan.Tries {
-		c.leave(gaveUp)
+		c.finishVisit(gaveUp)
 		return
 	}
 	c.later(buyer, pause, false)
@@ -231,11 +232,11 @@ func (c *crowd) again(buyer int32, pause time.Duration) {
 func (c *crowd) later(buyer int32, pause time.Duration, look bool) {
 	at := time.Since(c.start) + pause + rand.N(500*time.Millisecond)
 	if !c.calendar.write(at, visit{buyer, look}) {
-		c.leave(gaveUp)
+		c.finishVisit(gaveUp)
 	}
 }
 
-func (c *crowd) leave(how ending) {
+func (c *crowd) finishVisit(how ending) {
 	c.home[how].Add(1)
 	if c.out.Add(-1) == 0 {
 		close(c.empty)
@@ -248,8 +249,8 @@ const mostReasons = 64
 func (c *crowd) count(reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, known := c.refused[reason]; !known && len(c.refused) >= mostReasons {
+	if _, known := c.rejected[reason]; !known && len(c.rejected) >= mostReasons {
 		reason = "other"
 	}
-	c.refused[reason]++
+	c.rejected[reason]++
 }

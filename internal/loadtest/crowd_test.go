@@ -19,7 +19,8 @@ import (
 func TestShapesOfACrowd(t *testing.T) {
 	p := Plan{Buyers: 10_001, Shape: Ramp, Over: time.Minute}
 	all := p.arrivals()
-	if early, last := all[0], slices.Max(all); early > time.Second || last > time.Minute || last < 59*time.Second || all[5000] < 29*time.Second || all[5000] > 31*time.Second {
+	if early, last := all[0], slices.Max(all); early > time.Second || last > time.Minute || last < 59*time.Second ||
+		all[5000] < 29*time.Second || all[5000] > 31*time.Second {
 		t.Errorf("a ramp from %v by %v to %v", early, all[5000], last)
 	}
 	p.Shape, p.Over = Spike, time.Second
@@ -38,7 +39,8 @@ func TestShapesOfACrowd(t *testing.T) {
 
 func TestPeaksAndSumsOfASeries(t *testing.T) {
 	s := newSeries(time.Second)
-	for at, n := range map[time.Duration]int{0: 1, 15 * time.Millisecond: 4, 25 * time.Millisecond: 3, 500 * time.Millisecond: 5, time.Hour: 9} {
+	for at, n := range map[time.Duration]int{0: 1, 15 * time.Millisecond: 4, 25 * time.Millisecond: 3,
+		500 * time.Millisecond: 5, time.Hour: 9} {
 		for range n {
 			s.count(at)
 		}
@@ -51,19 +53,19 @@ func TestPeaksAndSumsOfASeries(t *testing.T) {
 	}
 }
 
-// unseen is a gate whose figures nobody asks for.
+// unseen is a gate whose figures are not asked for.
 type unseen struct{ err error }
 
-func (u unseen) Look(context.Context) (Look, error) { return Look{}, u.err }
+func (u unseen) Read(context.Context) (GatewayReading, error) { return GatewayReading{}, u.err }
 
-// through is a gate that hands on what it does not refuse.
-func through(t *testing.T, shop *Shop, refuses func(n int64, w http.ResponseWriter) bool) (front string) {
+// through is a gate that hands on what it does not reject.
+func through(t *testing.T, shop *Shop, rejects func(n int64, w http.ResponseWriter) bool) (front string) {
 	t.Helper()
 	var n atomic.Int64
 	to := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: shop.Addr()})
 	to.Transport = &http.Transport{MaxIdleConnsPerHost: 64}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if refuses != nil && refuses(n.Add(1), w) {
+		if rejects != nil && rejects(n.Add(1), w) {
 			return
 		}
 		to.ServeHTTP(w, r)
@@ -72,7 +74,8 @@ func through(t *testing.T, shop *Shop, refuses func(n int64, w http.ResponseWrit
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-func runCrowd(t *testing.T, ctx context.Context, o ShopOptions, buyers int, refuses func(int64, http.ResponseWriter) bool) Result {
+func runCrowd(t *testing.T, ctx context.Context, o ShopOptions, buyers int,
+	rejects func(int64, http.ResponseWriter) bool) Result {
 	t.Helper()
 	shop, err := OpenShop(o)
 	if err != nil {
@@ -80,8 +83,10 @@ func runCrowd(t *testing.T, ctx context.Context, o ShopOptions, buyers int, refu
 	}
 	t.Cleanup(shop.Close)
 	r, err := Run(ctx, Plan{
-		Front: through(t, shop, refuses), Order: Order{Match: "/{sku}", ID: "1", SKU: "$path_sku", User: "$cookie_uid", Address: "X-Forwarded-For"},
-		Buyers: buyers, Shape: Spike, Over: 20 * time.Millisecond, Patience: 30 * time.Second, Tries: 5, Connections: 32, Shop: shop, Gate: unseen{},
+		Front: through(t, shop, rejects), Order: Order{Match: "/{sku}", ID: "1", SKU: "$path_sku", User: "$cookie_uid",
+			Address: "X-Forwarded-For"},
+		Buyers: buyers, Shape: Spike, Over: 20 * time.Millisecond, Patience: 30 * time.Second, Tries: 5, Connections: 32,
+		Shop: shop, Gate: unseen{},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +96,8 @@ func runCrowd(t *testing.T, ctx context.Context, o ShopOptions, buyers int, refu
 
 func TestACrowdBuysWhatThereIs(t *testing.T) {
 	r := runCrowd(t, t.Context(), ShopOptions{Units: 40, Capacity: 4, Latency: time.Millisecond}, 300, nil)
-	if r.Shop.Orders != 40 || r.Buyer != (Home{Bought: 40, SoldOut: 260}) || r.Requests != 300 || !r.SoldOut || r.Err() != nil {
+	if r.Shop.Orders != 40 || r.Buyer != (Home{Bought: 40, SoldOut: 260}) || r.Requests != 300 || !r.SoldOut ||
+		r.Err() != nil {
 		t.Errorf("%+v, %+v, %d requests, %v", r.Shop, r.Buyer, r.Requests, r.Err())
 	}
 	if r.Shop.PeakWorking > 4 || r.Shop.PeakInFlight < r.Shop.PeakWorking || r.LastUnit <= 0 || r.Order.Count != 300 {
@@ -106,15 +112,15 @@ func TestACrowdBuysWhatThereIs(t *testing.T) {
 	}
 }
 
-func TestTheRefusedComeBackAFewTimes(t *testing.T) {
+func TestTheRejectedComeBackAFewTimes(t *testing.T) {
 	busy := func(_ int64, w http.ResponseWriter) bool {
 		w.Header().Set(ReasonHeader, "window")
 		w.WriteHeader(429)
 		return true
 	}
 	r := runCrowd(t, t.Context(), ShopOptions{Units: 1, Capacity: 1}, 10, busy)
-	if r.Requests != 50 || r.Refused["window"] != 50 || r.Buyer.GaveUp != 10 || r.Shop.Requests != 0 || r.SoldOut {
-		t.Errorf("%d requests, %v, %+v", r.Requests, r.Refused, r.Buyer)
+	if r.Requests != 50 || r.Rejected["window"] != 50 || r.Buyer.GaveUp != 10 || r.Shop.Requests != 0 || r.SoldOut {
+		t.Errorf("%d requests, %v, %+v", r.Requests, r.Rejected, r.Buyer)
 	}
 }
 
@@ -160,7 +166,8 @@ func TestEverybodyGoesHomeWhenPatienceEnds(t *testing.T) {
 	}
 	defer shop.Close()
 	r, err := Run(t.Context(), Plan{
-		Front: through(t, shop, nil), Order: Order{Match: "/{sku}", ID: "1", SKU: "$path_sku", User: "$cookie_uid", Address: "X-Forwarded-For"}, Buyers: 200, Shape: Ramp, Over: 100 * time.Millisecond,
+		Front: through(t, shop, nil), Order: Order{Match: "/{sku}", ID: "1", SKU: "$path_sku", User: "$cookie_uid",
+			Address: "X-Forwarded-For"}, Buyers: 200, Shape: Ramp, Over: 100 * time.Millisecond,
 		Patience: 900 * time.Millisecond, Tries: 1, Connections: 1, Shop: shop, Gate: unseen{},
 	})
 	if err != nil || r.Requests > 20 || r.Buyer.GaveUp+r.Buyer.Bought != 200 {
@@ -173,7 +180,7 @@ func TestEverybodyOfASlowSpikeComes(t *testing.T) {
 	c := newCrowd(p, form{})
 	come := 0
 	for i := range c.calendar.pages {
-		come += len(c.calendar.turn(i))
+		come += len(c.calendar.takePage(i))
 	}
 	if come != p.Buyers {
 		t.Errorf("%d of %d come", come, p.Buyers)
@@ -212,7 +219,8 @@ func TestASerialIsOneOrder(t *testing.T) {
 		method, path, serial string
 		want                 int
 	}{
-		{"POST", "/buy", "a", 200}, {"POST", "/buy", "a", 200}, {"GET", StatusPath + "a", "", 200}, {"GET", StatusPath + "b", "", 404},
+		{"POST", "/buy", "a", 200}, {"POST", "/buy", "a", 200}, {"GET", StatusPath + "a", "", 200},
+		{"GET", StatusPath + "b", "", 404},
 		{"POST", "/buy", "b", 409}, {"GET", "/healthz", "", 200},
 	} {
 		if got := ask(c.method, c.path, c.serial); got != c.want {
@@ -225,12 +233,14 @@ func TestASerialIsOneOrder(t *testing.T) {
 }
 
 func TestAPlanThatIsNoneIsAnError(t *testing.T) {
-	good := Plan{Buyers: 1, Shape: Ramp, Over: time.Second, Patience: time.Second, Tries: 1, Connections: 1, Gate: unseen{errors.New("it is gone")}}
+	good := Plan{Buyers: 1, Shape: Ramp, Over: time.Second, Patience: time.Second, Tries: 1, Connections: 1,
+		Gate: unseen{errors.New("it is gone")}}
 	if _, err := Run(t.Context(), good); err == nil || err.Error() != "it is gone" {
 		t.Error(err)
 	}
 	for _, spoil := range []func(*Plan){
-		func(p *Plan) { p.Buyers = 0 }, func(p *Plan) { p.Buyers = MostBuyers + 1 }, func(p *Plan) { p.Shape = "" }, func(p *Plan) { p.Patience = time.Hour },
+		func(p *Plan) { p.Buyers = 0 }, func(p *Plan) { p.Buyers = MostBuyers + 1 }, func(p *Plan) { p.Shape = "" },
+		func(p *Plan) { p.Patience = time.Hour },
 		func(p *Plan) { p.Tries = 256 }, func(p *Plan) { p.Connections = 0 }, func(p *Plan) { p.Addresses = -1 },
 	} {
 		p := good
@@ -239,7 +249,8 @@ func TestAPlanThatIsNoneIsAnError(t *testing.T) {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
-	for _, o := range []ShopOptions{{}, {Units: 1}, {Units: 1, Capacity: 1, Latency: -1}, {Units: 1, Capacity: 1, Errors: 2}} {
+	for _, o := range []ShopOptions{{}, {Units: 1}, {Units: 1, Capacity: 1, Latency: -1},
+		{Units: 1, Capacity: 1, Errors: 2}} {
 		if s, err := OpenShop(o); err == nil {
 			s.Close()
 			t.Errorf("%+v is a shop", o)

@@ -22,7 +22,7 @@ const (
 	bought     ending = iota // with an order
 	soldOut                  // told that there is nothing left
 	turnedAway               // with another final answer
-	unsure                   // nobody can tell what became of the order
+	unsure                   // it is unknown what became of the order
 	gaveUp                   // no tries or no patience left
 	numEndings
 )

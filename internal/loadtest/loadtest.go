@@ -1,11 +1,11 @@
-// Package loadtest holds a sale before the sale: a crowd that comes when it likes, a stand-in for the shop, the figures of
-// what happened between them, and advice that follows from these.
+// Package loadtest holds a sale before the sale: a crowd that comes when it likes, a stand-in for the shop, the figures
+// of what happened between them, and advice that follows from these.
 //
-// It promises that the crowd is an open one (who has not been answered keeps nobody else from coming) on few connections
+// It promises that the crowd is an open one (who has not been answered keeps no other from coming) on few connections
 // and in bounded memory; that every figure was measured, and that a machine which could not make the crowd is told of
 // instead; and that a piece of advice names a key, its number and what it would change.
 //
-// It refuses to know the gate: whoever calls it starts one, in front of the Shop and apart from everything that is sold.
+// It does not know the gate: its caller starts one, in front of the Shop and apart from everything that is sold.
 package loadtest
 
 import (
@@ -40,11 +40,11 @@ const (
 
 // Gate tells how the gate is.
 type Gate interface {
-	Look(context.Context) (Look, error)
+	Read(context.Context) (GatewayReading, error)
 }
 
-// Look is how the gate is at one time. Counts are since it began.
-type Look struct {
+// GatewayReading is how the gate is at one time. Counts are since it began.
+type GatewayReading struct {
 	Calls     map[string]int64 // to Redis, by kind
 	Command   Times            // of one command as the gate's machine sees it; Count 0 = there is no Redis
 	Windows   int64            // of the SKU, or of all together, that were used
@@ -76,7 +76,7 @@ type Limits struct {
 // settleWithin is how long it is waited, once everybody has gone home, for what is still held.
 const settleWithin = 5 * time.Second
 
-// checked refuses what makes no crowd.
+// checked rejects what makes no crowd.
 func (p *Plan) checked() error {
 	if p.Addresses == 0 {
 		p.Addresses = p.Buyers
@@ -96,8 +96,8 @@ const (
 	longest    = 30 * time.Minute
 )
 
-// Run lets the crowd in and returns when everybody has gone home and nothing is held any more, or ctx has ended: then with
-// what happened so far.
+// Run lets the crowd in and returns when everybody has gone home and nothing is held any more, or ctx has ended: then
+// with what happened so far.
 func Run(ctx context.Context, p Plan) (Result, error) {
 	if err := p.checked(); err != nil {
 		return Result{}, err
@@ -106,7 +106,7 @@ func Run(ctx context.Context, p Plan) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	before, err := p.Gate.Look(ctx)
+	before, err := p.Gate.Read(ctx)
 	if err != nil {
 		return Result{}, err
 	}
@@ -127,13 +127,13 @@ func Run(ctx context.Context, p Plan) (Result, error) {
 	return r, nil
 }
 
-// settled looks until the shop has answered everybody and nothing is held any more, within a bound. What was interrupted
-// is looked at once.
-func settled(ctx context.Context, p Plan) (Look, error) {
+// settled looks until the shop has answered everybody and nothing is held any more, within a bound. What was
+// interrupted is looked at once.
+func settled(ctx context.Context, p Plan) (GatewayReading, error) {
 	lasting := context.WithoutCancel(ctx)
 	for end := time.Now().Add(settleWithin); ; {
 		idle := p.Shop.inFlight.now.Load() == 0 // before the look: what it took is in the books then
-		look, err := p.Gate.Look(lasting)
+		look, err := p.Gate.Read(lasting)
 		if err != nil || idle && look.Held == 0 || ctx.Err() != nil || time.Now().After(end) {
 			return look, err
 		}

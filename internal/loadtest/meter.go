@@ -19,24 +19,24 @@ type Times struct {
 // Seconds is a duration in seconds, as it is shown.
 func Seconds(d time.Duration) float64 { return float64(d.Round(time.Millisecond)) / 1e9 }
 
-// Watch collects times. It is safe for concurrent use.
-type Watch struct {
+// Stopwatch collects times. It is safe for concurrent use.
+type Stopwatch struct {
 	mu    sync.Mutex
 	times *hdrhistogram.Histogram // microseconds
 }
 
 // NewWatch returns one that tells times up to two minutes apart, to two figures.
-func NewWatch() *Watch { return &Watch{times: hdrhistogram.New(1, 120e6, 2)} }
+func NewWatch() *Stopwatch { return &Stopwatch{times: hdrhistogram.New(1, 120e6, 2)} }
 
-// Note takes one in.
-func (w *Watch) Note(d time.Duration) {
+// Observe takes one in.
+func (w *Stopwatch) Observe(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_ = w.times.RecordValue(min(max(d.Microseconds(), 1), 120e6)) // within its bounds
 }
 
 // Times are those so far.
-func (w *Watch) Times() Times {
+func (w *Stopwatch) Times() Times {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at := func(p float64) float64 { return float64(w.times.ValueAtPercentile(p)) / 1e3 }
@@ -46,7 +46,8 @@ func (w *Watch) Times() Times {
 // slice is what a series tells apart.
 const slice = 10 * time.Millisecond
 
-// series counts events in slices of time. It is safe for concurrent use; what comes after its end is counted in its last.
+// series counts events in slices of time. It is safe for concurrent use; what comes after its end is counted in its
+// last.
 type series []atomic.Int32
 
 func newSeries(length time.Duration) series { return make(series, length/slice+1) }

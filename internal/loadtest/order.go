@@ -17,7 +17,7 @@ type Order struct {
 	Match    string   // METHOD [HOST]/PATH of the route
 	ID       string   // the SKU itself
 	SKU      string   // where it stands, one variable such as "$path_sku"
-	User     string   // where the user stands; "" = nobody is identified
+	User     string   // where the user stands; "" = no user is identified
 	Quantity string   // likewise, or a number
 	Keys     []string // of limits: what they name of a request is each buyer's own
 	Address  string   // the header that tells where a buyer comes from
@@ -85,7 +85,8 @@ func (o Order) compile() (form, error) {
 		host, path = path[:slash], path[slash:]
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s %s%s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\nUser-Agent: sluice-loadtest\r\nIdempotency-Key: %s\r\n",
+	fmt.Fprintf(&b, "%s %s%s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\nUser-Agent: "+
+		"sluice-loadtest\r\nIdempotency-Key: %s\r\n",
 		method, at.path(path), at.query("arg", "?"), host, user)
 	if cookies := at.sorted("cookie"); len(cookies) > 0 {
 		for i, name := range cookies {
@@ -103,7 +104,8 @@ func (o Order) compile() (form, error) {
 	if kind != "" {
 		fmt.Fprintf(&b, "Content-Type: %s\r\n", kind)
 	}
-	fmt.Fprintf(&b, "Content-Length: %d\r\n%s: \x02\r\n\r\n%s", len(body)+strings.Count(body, own)*(digits-1), o.Address, body)
+	fmt.Fprintf(&b, "Content-Length: %d\r\n%s: \x02\r\n\r\n%s", len(body)+strings.Count(body, own)*(digits-1), o.Address,
+		body)
 	head, tail, _ := bytes.Cut(b.Bytes(), []byte{2})
 	return form{
 		head: bytes.Split(head, []byte(own)), tail: bytes.Split(tail, []byte(own)),
@@ -204,8 +206,8 @@ func appendPieces(dst []byte, pieces [][]byte, buyer int) []byte {
 	return dst
 }
 
-// look appends the question what became of an order, at the place that the gate has named.
-func (f *form) look(dst []byte, link string, address int) []byte {
+// appendStatusRequest appends the question what became of an order, at the place that the gate has named.
+func (f *form) appendStatusRequest(dst []byte, link string, address int) []byte {
 	dst = append(append(append(dst, "GET "...), link...), f.looks...)
 	return append(appendAddress(dst, address), "\r\n\r\n"...)
 }
@@ -218,7 +220,7 @@ func appendNumber(dst []byte, n int) []byte {
 	return append(dst, text[:]...)
 }
 
-// aside is how many addresses 198.18.0.0/15 has, which is set aside for such trials (RFC 2544). Whoever comes after them
+// aside is how many addresses 198.18.0.0/15 has, which is set aside for such trials (RFC 2544). An address after them
 // comes from a network of their own in 2001:db8::/32 (RFC 3849).
 const aside = 1 << 17
 

@@ -28,13 +28,16 @@ func ask(t *testing.T, o Order, buyer, address int) (*http.Request, string) {
 }
 
 func TestAnOrderSaysWhatTheConfigurationAsksFor(t *testing.T) {
-	r, body := ask(t, Order{Match: "POST shop.test/api/{area}/{sku}/{rest...}", ID: "s:1", SKU: "$path_sku", User: "$cookie_uid", Quantity: "$arg_n",
+	r, body := ask(t, Order{Match: "POST shop.test/api/{area}/{sku}/{rest...}", ID: "s:1", SKU: "$path_sku",
+		User: "$cookie_uid", Quantity: "$arg_n",
 		Keys: []string{"$remote_addr$http_x_device", "$cookie_uid"}, Address: "X-Real-IP"}, 42, 7)
-	if r.Method != "POST" || r.Host != "shop.test" || r.URL.Path != "/api/x/s:1/x" || r.URL.Query().Get("n") != "1" || body != "" {
+	if r.Method != "POST" || r.Host != "shop.test" || r.URL.Path != "/api/x/s:1/x" || r.URL.Query().Get("n") != "1" ||
+		body != "" {
 		t.Errorf("%s %s%s, body %q", r.Method, r.Host, r.URL, body)
 	}
 	uid, err := r.Cookie("uid")
-	if err != nil || uid.Value != "loadtest-0000042" || r.Header.Get("X-Device") != "loadtest-0000042" || r.Header.Get("Idempotency-Key") != "loadtest-0000042" {
+	if err != nil || uid.Value != "loadtest-0000042" || r.Header.Get("X-Device") != "loadtest-0000042" ||
+		r.Header.Get("Idempotency-Key") != "loadtest-0000042" {
 		t.Errorf("%v %v, %v", uid, err, r.Header)
 	}
 	if at := r.Header.Get("X-Real-IP"); at != "198.18.0.7" {
@@ -43,12 +46,15 @@ func TestAnOrderSaysWhatTheConfigurationAsksFor(t *testing.T) {
 }
 
 func TestAnOrderHasTheBodyThatIsReadOfIt(t *testing.T) {
-	form := Order{Match: "/buy", ID: "s", SKU: "$form_goodsId", User: "$form_uid", Quantity: "1", Address: "X-Forwarded-For"}
+	form := Order{Match: "/buy", ID: "s", SKU: "$form_goodsId", User: "$form_uid", Quantity: "1",
+		Address: "X-Forwarded-For"}
 	r, body := ask(t, form, 3, 200_000)
-	if r.Method != "POST" || body != "goodsId=s&uid=loadtest-0000003" || r.Header.Get("X-Forwarded-For") != "2001:db8:3:d40::1" {
+	if r.Method != "POST" || body != "goodsId=s&uid=loadtest-0000003" ||
+		r.Header.Get("X-Forwarded-For") != "2001:db8:3:d40::1" {
 		t.Errorf("%s %q %v", r.Method, body, r.Header)
 	}
-	_, body = ask(t, Order{Match: "/buy", ID: "s", SKU: "$json_items.1.sku", User: "$json_who.id", Quantity: "$json_items.1.n", Address: "X"}, 3, 0)
+	_, body = ask(t, Order{Match: "/buy", ID: "s", SKU: "$json_items.1.sku", User: "$json_who.id",
+		Quantity: "$json_items.1.n", Address: "X"}, 3, 0)
 	var tree struct {
 		Items []struct {
 			SKU string
@@ -56,12 +62,13 @@ func TestAnOrderHasTheBodyThatIsReadOfIt(t *testing.T) {
 		}
 		Who struct{ ID string }
 	}
-	if err := json.Unmarshal([]byte(body), &tree); err != nil || len(tree.Items) != 2 || tree.Items[1].SKU != "s" || tree.Items[1].N != 1 || tree.Who.ID != "loadtest-0000003" {
+	if err := json.Unmarshal([]byte(body), &tree); err != nil || len(tree.Items) != 2 || tree.Items[1].SKU != "s" ||
+		tree.Items[1].N != 1 || tree.Who.ID != "loadtest-0000003" {
 		t.Errorf("%v: %s", err, body)
 	}
 }
 
-func TestAnOrderThatCannotBeIsRefused(t *testing.T) {
+func TestAnOrderThatCannotBeIsRejected(t *testing.T) {
 	for _, o := range []Order{
 		{Match: "/", SKU: "$form_a", User: "$json_b"},
 		{Match: "/", SKU: "$json_a.b", User: "$json_a"},

@@ -23,19 +23,24 @@ func (r *Result) WriteTo(w io.Writer) (int64, error) {
 	}
 	line("oversold", "%d", r.Shop.Oversold)
 	h := r.Buyer
-	line("buyers", "%d: bought %d, sold out %d, gave up %d, turned away %d, unsure %d", r.Buyers, h.Bought, h.SoldOut, h.GaveUp, h.TurnedAway, h.Unsure)
-	line("requests", "%d, and %d that asked what became of an order; at most %d in a second; %d broken", r.Requests, r.Looks, r.Crowd.PeakPerS, r.Broken)
-	for _, reason := range slices.SortedFunc(maps.Keys(r.Refused), func(a, b string) int {
-		return cmp.Or(cmp.Compare(r.Refused[b], r.Refused[a]), cmp.Compare(a, b))
+	line("buyers", "%d: bought %d, sold out %d, gave up %d, turned away %d, unsure %d", r.Buyers, h.Bought, h.SoldOut,
+		h.GaveUp, h.TurnedAway, h.Unsure)
+	line("requests", "%d, and %d that asked what became of an order; at most %d in a second; %d broken", r.Requests,
+		r.Looks, r.Crowd.PeakPerS, r.Broken)
+	for _, reason := range slices.SortedFunc(maps.Keys(r.Rejected), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.Rejected[b], r.Rejected[a]), cmp.Compare(a, b))
 	}) {
-		line("  refused", "%9d %s", r.Refused[reason], reason)
+		line("  rejected", "%9d %s", r.Rejected[reason], reason)
 	}
-	line("refusals", "p50 %.1f ms, p99 %.1f ms", r.Refusal.P50, r.Refusal.P99)
+	line("rejections", "p50 %.1f ms, p99 %.1f ms", r.Rejection.P50, r.Rejection.P99)
 	line("shop's answers", "p50 %.1f ms, p99 %.1f ms", r.Order.P50, r.Order.P99)
-	line("both", "p50 %.1f ms, p99 %.1f ms from when the buyer wanted it, the crowd's own lateness included", r.Felt.P50, r.Felt.P99)
+	line("both", "p50 %.1f ms, p99 %.1f ms from when the buyer wanted it, the crowd's own lateness included", r.Felt.P50,
+		r.Felt.P99)
 	s := r.Shop
-	line("shop", "%d requests, %d orders, %d failed; at most %d in 10 ms, %d in a second, %d in flight", s.Requests, s.Orders, s.Failed, s.PeakPer10ms, s.PeakPerS, s.PeakInFlight)
-	line("", "%.0f %% busy while it sold: %d places, an order takes %.1f ms (p50); waits p99 %.1f ms", 100*s.Busy, s.Capacity, s.Works.P50, s.Waits.P99)
+	line("shop", "%d requests, %d orders, %d failed; at most %d in 10 ms, %d in a second, %d in flight", s.Requests,
+		s.Orders, s.Failed, s.PeakPer10ms, s.PeakPerS, s.PeakInFlight)
+	line("", "%.0f %% busy while it sold: %d places, an order takes %.1f ms (p50); waits p99 %.1f ms", 100*s.Busy,
+		s.Capacity, s.Works.P50, s.Waits.P99)
 	if l := r.Ledger; l != nil {
 		line("books", "total %d = sold %d + held %d + free %d", l.Total, l.Sold, l.Held, l.Free)
 	}
@@ -49,8 +54,10 @@ func (r *Result) WriteTo(w io.Writer) (int64, error) {
 	if c := r.Redis.Command; c.Count > 0 {
 		line("redis", "a command takes p50 %.2f ms, p99 %.2f ms", c.P50, c.P99)
 	}
-	line("machine", "%d cores, %.1f s; gate %.1f s of processor time, crowd and shop %.1f s; gate %d MiB", r.CPU.Cores, r.Took, r.CPU.Gate, r.CPU.Crowd, r.CPU.Bytes>>20)
-	line("crowd", "%d connections, %s; sent late: p50 %.1f ms, p99 %.1f ms%s", r.Crowd.Connections, r.Shape, r.Crowd.Late.P50, r.Crowd.Late.P99, map[bool]string{true: " (SATURATED)"}[r.Crowd.Saturated])
+	line("machine", "%d cores, %.1f s; gate %.1f s of processor time, crowd and shop %.1f s; gate %d MiB", r.CPU.Cores,
+		r.Took, r.CPU.Gate, r.CPU.Crowd, r.CPU.Bytes>>20)
+	line("crowd", "%d connections, %s; sent late: p50 %.1f ms, p99 %.1f ms%s", r.Crowd.Connections, r.Shape,
+		r.Crowd.Late.P50, r.Crowd.Late.P99, map[bool]string{true: " (SATURATED)"}[r.Crowd.Saturated])
 	for _, text := range r.NotTested {
 		line("not tested", "%s", text)
 	}

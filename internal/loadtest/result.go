@@ -20,21 +20,21 @@ type Result struct {
 	FirstUnit float64 `json:"first_unit_s"` // after the start
 	LastUnit  float64 `json:"sold_out_s"`   // likewise; 0 = not all were sold
 
-	Requests int64            `json:"requests"`
-	Looks    int64            `json:"status_requests"`
-	Refused  map[string]int64 `json:"refused"`
-	Broken   int64            `json:"broken"`
-	Buyer    Home             `json:"buyers_home"`
-	Refusal  Times            `json:"refusals"`      // of the gate, from when the request was sent
-	Order    Times            `json:"shops_answers"` // likewise
-	Felt     Times            `json:"felt"`          // both, from when the buyer wanted it
-	Shop     Account          `json:"shop"`
-	Ledger   *Ledger          `json:"ledger,omitempty"`
-	Redis    Redis            `json:"redis"`
-	Windows  Windows          `json:"windows"`
-	CPU      CPU              `json:"cpu"`
-	Crowd    Load             `json:"crowd"`
-	Advice   []Advice         `json:"advice"`
+	Requests  int64            `json:"requests"`
+	Looks     int64            `json:"status_requests"`
+	Rejected  map[string]int64 `json:"rejected"`
+	Broken    int64            `json:"broken"`
+	Buyer     Home             `json:"buyers_home"`
+	Rejection Times            `json:"rejections"`    // of the gate, from when the request was sent
+	Order     Times            `json:"shops_answers"` // likewise
+	Felt      Times            `json:"felt"`          // both, from when the buyer wanted it
+	Shop      Account          `json:"shop"`
+	Ledger    *Ledger          `json:"ledger,omitempty"`
+	Redis     Redis            `json:"redis"`
+	Windows   Windows          `json:"windows"`
+	CPU       CPU              `json:"cpu"`
+	Crowd     Load             `json:"crowd"`
+	Advice    []Advice         `json:"advice"`
 
 	NotTested []string `json:"not_tested"`
 
@@ -69,7 +69,7 @@ type Redis struct {
 	Command  Times            `json:"command"`
 }
 
-// Windows are those in which somebody was admitted, of the SKU or of all together, where they have a cap.
+// Windows are those in which a request was admitted, of the SKU or of all together, where they have a cap.
 type Windows struct {
 	Used int64 `json:"used"`
 	Full int64 `json:"full"`
@@ -94,15 +94,16 @@ type Load struct {
 // lateness is what a crowd may be late by without being another crowd, in ms: 99 of 100 requests.
 const lateness = 250
 
-func (c *crowd) result(took time.Duration, before, after Look) Result {
-	r := Result{Shape: c.plan.Shape, Buyers: c.plan.Buyers, Addresses: c.plan.Addresses, Units: c.plan.Shop.o.Units, Took: Seconds(took)}
+func (c *crowd) result(took time.Duration, before, after GatewayReading) Result {
+	r := Result{Shape: c.plan.Shape, Buyers: c.plan.Buyers, Addresses: c.plan.Addresses, Units: c.plan.Shop.o.Units,
+		Took: Seconds(took)}
 	var first, last time.Duration
 	r.Shop, first, last = c.plan.Shop.account()
 	r.SoldOut, r.FirstUnit, r.LastUnit = last > 0, Seconds(first), Seconds(last)
-	r.Requests, r.Looks, r.Broken, r.Refused = c.requests.Load(), c.looks.Load(), c.broken.Load(), c.refused
+	r.Requests, r.Looks, r.Broken, r.Rejected = c.requests.Load(), c.looks.Load(), c.broken.Load(), c.rejected
 	home := func(e ending) int64 { return c.home[e].Load() }
 	r.Buyer = Home{home(bought), home(soldOut), home(turnedAway), home(unsure), home(gaveUp)}
-	r.Refusal, r.Order, r.Felt = c.answers.Times(), c.orders.Times(), c.felt.Times()
+	r.Rejection, r.Order, r.Felt = c.answers.Times(), c.orders.Times(), c.felt.Times()
 	if after.Counted {
 		r.Ledger = &Ledger{after.Total, after.Free, after.Held, after.Sold, after.Ledger}
 	}
@@ -122,7 +123,7 @@ func (c *crowd) result(took time.Duration, before, after Look) Result {
 	}
 	n := max(1, int(took/slice)/240)
 	r.seriesEvy = time.Duration(n) * slice
-	for i, s := range []series{c.sent, c.refusal, c.plan.Shop.came, c.plan.Shop.sold} {
+	for i, s := range []series{c.sent, c.rejection, c.plan.Shop.came, c.plan.Shop.sold} {
 		r.series[i] = s.sums(n, took)
 	}
 	return r
@@ -139,15 +140,18 @@ func (r *Result) Err() error {
 	complain(r.Shop.Oversold > 0, "oversold: %d orders beyond the %d units", r.Shop.Oversold, r.Units)
 	complain(r.Shop.Again > 0, "sent twice: %d orders", r.Shop.Again)
 	if l := r.Ledger; l != nil && l.Own {
-		complain(l.Total != r.Units || l.Free != l.Total-l.Held-l.Sold, "balance: total %d, free %d, held %d, sold %d of %d units", l.Total, l.Free, l.Held, l.Sold, r.Units)
+		complain(l.Total != r.Units || l.Free != l.Total-l.Held-l.Sold,
+			"balance: total %d, free %d, held %d, sold %d of %d units", l.Total, l.Free, l.Held, l.Sold, r.Units)
 		complain(l.Sold > r.Shop.Orders, "balance: %d sold in the ledger, and the shop has %d orders", l.Sold, r.Shop.Orders)
-		complain(!r.Interrupted && l.Sold+l.Held < r.Shop.Orders, "balance: %d sold and %d held in the ledger, and the shop has %d orders", l.Sold, l.Held, r.Shop.Orders)
+		complain(!r.Interrupted && l.Sold+l.Held < r.Shop.Orders,
+			"balance: %d sold and %d held in the ledger, and the shop has %d orders", l.Sold, l.Held, r.Shop.Orders)
 	} else if l != nil {
 		gone, lost := r.Units-r.Shop.Orders-l.Free, int64(0)
 		if r.drives {
 			lost = r.Shop.Failed // by a script, which does not know whether there was an order
 		}
-		complain(!r.Interrupted && r.Shop.UnderWay == 0 && r.Shop.Unwritten == 0 && (gone < 0 || gone > lost), "balance: %d left in the stock that the gate reads, and the shop sold %d of %d", l.Free, r.Shop.Orders, r.Units)
+		complain(!r.Interrupted && r.Shop.UnderWay == 0 && r.Shop.Unwritten == 0 && (gone < 0 || gone > lost),
+			"balance: %d left in the stock that the gate reads, and the shop sold %d of %d", l.Free, r.Shop.Orders, r.Units)
 	}
 	return errors.Join(wrong...)
 }

@@ -10,7 +10,7 @@ import (
 // tenth of them press within half of the median, and one of a hundred takes three times as long.
 const spread = 0.5
 
-// arrivals tells when each buyer comes first, in order of nobody's rank. The same plan makes the same crowd.
+// arrivals tells when each buyer comes first, in no order of rank. The same plan makes the same crowd.
 func (p *Plan) arrivals() []time.Duration {
 	dice := rand.New(rand.NewPCG(uint64(p.Buyers), 0x5eed))
 	all := make([]time.Duration, p.Buyers)

@@ -44,8 +44,8 @@ type Shop struct {
 	failed   atomic.Int64
 	broke    atomic.Int64 // orders whose unit could not be taken off the stock that the gate reads
 	busy     atomic.Int64 // ns of work done
-	waited   *Watch
-	worked   *Watch
+	waited   *Stopwatch
+	worked   *Stopwatch
 	sold     series
 
 	mu      sync.Mutex
@@ -69,8 +69,10 @@ func OpenShop(o ShopOptions) (*Shop, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open shop: %w", err)
 	}
-	s := &Shop{o: o, listener: ln, places: make(chan struct{}, o.Capacity), serials: map[string]bool{}, waited: NewWatch(), worked: NewWatch()}
-	s.server = fasthttp.Server{Handler: s.serve, NoDefaultServerHeader: true, NoDefaultDate: true, IdleTimeout: time.Minute, CloseOnShutdown: true, Logger: silent{}}
+	s := &Shop{o: o, listener: ln, places: make(chan struct{}, o.Capacity), serials: map[string]bool{}, waited: NewWatch(),
+		worked: NewWatch()}
+	s.server = fasthttp.Server{Handler: s.serve, NoDefaultServerHeader: true, NoDefaultDate: true,
+		IdleTimeout: time.Minute, CloseOnShutdown: true, Logger: silent{}}
 	s.served.Go(func() { _ = s.server.Serve(ln) }) // ends with Close
 	return s, nil
 }
@@ -104,15 +106,15 @@ const StatusPath = "/.loadtest/orders/"
 func (s *Shop) serve(ctx *fasthttp.RequestCtx) {
 	switch path := string(ctx.Path()); {
 	case strings.HasPrefix(path, StatusPath):
-		s.tell(ctx, strings.TrimPrefix(path, StatusPath))
+		s.answerStatus(ctx, strings.TrimPrefix(path, StatusPath))
 	case ctx.IsGet() && len(ctx.Request.Header.Peek("Via")) == 0: // a health check: it comes by itself
 	default:
 		s.order(ctx)
 	}
 }
 
-// tell says whether there is an order. Where there is none there never will be one.
-func (s *Shop) tell(ctx *fasthttp.RequestCtx, serial string) {
+// answerStatus says whether there is an order. Where there is none there never will be one.
+func (s *Shop) answerStatus(ctx *fasthttp.RequestCtx, serial string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.serials[serial] {
@@ -130,11 +132,11 @@ func (s *Shop) order(ctx *fasthttp.RequestCtx) {
 	came := time.Now()
 	s.places <- struct{}{}
 	begun := time.Now()
-	s.waited.Note(begun.Sub(came))
+	s.waited.Observe(begun.Sub(came))
 	s.working.add(1)
 	defer func() {
 		took := time.Since(begun)
-		s.worked.Note(took)
+		s.worked.Observe(took)
 		s.busy.Add(int64(took))
 		s.working.add(-1)
 		<-s.places
@@ -153,7 +155,7 @@ func (s *Shop) order(ctx *fasthttp.RequestCtx) {
 		if s.o.Confirms {
 			ctx.Response.Header.Set("Sluice-Order", "confirmed")
 		}
-	case refused:
+	case rejected:
 		ctx.SetStatusCode(fasthttp.StatusConflict)
 		ctx.SetBodyString(`{"code":40901}`)
 		if s.o.Teaches {
@@ -171,7 +173,7 @@ type sale int
 
 const (
 	made sale = iota
-	refused
+	rejected
 )
 
 // sell makes an order of one unit, where there is one; behind a gate that reserves, where the gate holds one. The stock
@@ -186,10 +188,10 @@ func (s *Shop) sell(serial string) sale {
 		if order {
 			return made
 		}
-		return refused
+		return rejected
 	case !s.o.Reserved && s.orders >= s.o.Units:
 		s.mu.Unlock()
-		return refused
+		return rejected
 	}
 	if s.o.Reserved {
 		s.serials[serial] = true
@@ -234,8 +236,10 @@ func (s *Shop) account() (a Account, first, last time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a = Account{
-		Requests: s.requests.Load(), Orders: s.orders, Oversold: max(0, s.orders-s.o.Units), Again: s.again, Failed: s.failed.Load(), Unwritten: s.broke.Load(), UnderWay: s.inFlight.now.Load(),
-		PeakInFlight: s.inFlight.most.Load(), PeakWorking: s.working.most.Load(), PeakPer10ms: s.came.peak(1), PeakPerS: s.came.peak(100),
+		Requests: s.requests.Load(), Orders: s.orders, Oversold: max(0, s.orders-s.o.Units), Again: s.again,
+		Failed: s.failed.Load(), Unwritten: s.broke.Load(), UnderWay: s.inFlight.now.Load(),
+		PeakInFlight: s.inFlight.most.Load(), PeakWorking: s.working.most.Load(), PeakPer10ms: s.came.peak(1),
+		PeakPerS: s.came.peak(100),
 		Capacity: s.o.Capacity, Works: s.worked.Times(), Waits: s.waited.Times(),
 	}
 	start := time.Unix(0, s.start.Load())
@@ -252,7 +256,7 @@ func (s *Shop) account() (a Account, first, last time.Duration) {
 }
 
 // mean is the time that one took on the average.
-func (w *Watch) mean() time.Duration {
+func (w *Stopwatch) mean() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return time.Duration(w.times.Mean() * 1e3)

@@ -1,7 +1,7 @@
-// Package openapi holds answers of the control API against its description. It promises that what it passes is described:
-// the path, the method, the status, the kind of content, and every member of the body.
+// Package openapi holds answers of the control API against its description. It promises that what it passes is
+// described: the path, the method, the status, the kind of content, and every member of the body.
 //
-// It is for tests, reads the description that we write and no other, and refuses to guess: what it does not know of
+// It is for tests, reads the description that we write and no other, and rejects to guess: what it does not know of
 // YAML or of schemas is an error.
 package openapi
 
@@ -145,7 +145,8 @@ func (d *Description) resolve(v any) (map[string]any, error) {
 }
 
 // keywords are those of a schema that fits understands, or that say nothing of a value.
-var keywords = []string{"type", "enum", "anyOf", "items", "properties", "required", "additionalProperties", "minimum", "maximum", "description"}
+var keywords = []string{"type", "enum", "anyOf", "items", "properties", "required", "additionalProperties", "minimum",
+	"maximum", "description"}
 
 // fits holds a value against a schema.
 func (d *Description) fits(v, schema any, at string) error {
@@ -166,7 +167,8 @@ func (d *Description) fits(v, schema any, at string) error {
 		}
 		return err
 	}
-	if enum, ok := s["enum"].([]any); ok && !slices.ContainsFunc(enum, func(e any) bool { return reflect.DeepEqual(e, v) }) {
+	if enum, ok := s["enum"].([]any); ok &&
+		!slices.ContainsFunc(enum, func(e any) bool { return reflect.DeepEqual(e, v) }) {
 		return fmt.Errorf("%s is %v, not one of %v", at, v, enum)
 	}
 	if !ofType(v, s["type"]) {

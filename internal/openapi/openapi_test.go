@@ -79,8 +79,10 @@ func TestAnswerIsHeldAgainstItsSchema(t *testing.T) {
 
 func TestWhatIsNotUnderstoodIsAnError(t *testing.T) {
 	for _, text := range []string{
-		"", "openapi: 3.0.0", "openapi: 3.1.0", strings.Replace(small, "    get:", "   get:", 1), strings.Replace(small, "[id, state]", "[id, state", 1),
-		strings.Replace(small, "openapi: 3.1.0", "openapi: 3.1.0\nopenapi: 3.1.0", 1), strings.Replace(small, "servers:", "servers", 1),
+		"", "openapi: 3.0.0", "openapi: 3.1.0", strings.Replace(small, "    get:", "   get:", 1),
+		strings.Replace(small, "[id, state]", "[id, state", 1),
+		strings.Replace(small, "openapi: 3.1.0", "openapi: 3.1.0\nopenapi: 3.1.0", 1),
+		strings.Replace(small, "servers:", "servers", 1),
 	} {
 		if _, err := Read(text); err == nil {
 			t.Errorf("taken: %.60q", text)

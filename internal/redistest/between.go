@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Between stands between clients and the server at addr until the test ends, and returns where. carry is asked of each connection
-// how its bytes go there and back; nil is as they come. When one way ends, so does the connection, both its halves.
+// Between stands between clients and the server at addr until the test ends, and returns where. carry is asked of each
+// connection how its bytes go there and back; nil is as they come. When one way ends, so does the connection, both its
+// halves.
 func Between(t testing.TB, addr string, carry func(client, server *net.TCPConn) (there, back func())) string {
 	t.Helper()
 	ear, err := net.Listen("tcp", "127.0.0.1:0")

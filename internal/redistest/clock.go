@@ -14,8 +14,8 @@ import (
 //go:embed testdata/clock.c
 var clock []byte
 
-// StartWithClock is Start, with a clock of its own: turn lets it run ahead of the machine's by so much, or behind it where
-// that is negative, until it is turned again. It needs a C compiler and Linux; without these the test is skipped.
+// StartWithClock is Start, with a clock of its own: turn lets it run ahead of the machine's by so much, or behind it
+// where that is negative, until it is turned again. It needs a C compiler and Linux; without these the test is skipped.
 func StartWithClock(t testing.TB, extra ...string) (s *Server, turn func(ahead time.Duration)) {
 	t.Helper()
 	cc, err := exec.LookPath("cc")

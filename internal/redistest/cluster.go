@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"sluice/internal/testkit"
 )
 
 // slots is how many a cluster has.
@@ -35,13 +37,13 @@ func Cluster(t testing.TB, masters int, replicated ...int) *Nodes {
 	for range replicated {
 		c.Replicas = append(c.Replicas, c.node())
 	}
-	c.meet()
+	c.joinAll()
 	for i, s := range c.Masters {
-		c.do(s, "cluster", "addslotsrange", i*slots/masters, (i+1)*slots/masters-1)
+		c.mustRun(s, "cluster", "addslotsrange", i*slots/masters, (i+1)*slots/masters-1)
 	}
 	await(t, "a cluster", func() bool { return c.agree(masters + len(replicated)) })
 	for i, of := range replicated {
-		c.do(c.Replicas[i], "cluster", "replicate", c.ids[c.Masters[of]])
+		c.mustRun(c.Replicas[i], "cluster", "replicate", c.ids[c.Masters[of]])
 	}
 	await(t, "replicas in step", func() bool {
 		for _, of := range replicated {
@@ -94,9 +96,10 @@ func (c *Nodes) Move(slot int, to *Server, between func()) {
 	if from == nil || from == to {
 		return
 	}
-	await(c.t, "one epoch", c.sameEpoch) // whoever has not heard of the latest move would claim the slot with an older one, and lose it
-	c.do(to, "cluster", "setslot", slot, "importing", c.ids[from])
-	c.do(from, "cluster", "setslot", slot, "migrating", c.ids[to])
+	// a node that has not heard of the latest move would claim the slot with an older one, and lose it
+	await(c.t, "one epoch", c.sameEpoch)
+	c.mustRun(to, "cluster", "setslot", slot, "importing", c.ids[from])
+	c.mustRun(from, "cluster", "setslot", slot, "migrating", c.ids[to])
 	host, port, _ := net.SplitHostPort(to.Addr)
 	for {
 		keys, err := from.Client.ClusterGetKeysInSlot(context.Background(), slot, 3).Result()
@@ -110,13 +113,13 @@ func (c *Nodes) Move(slot int, to *Server, between func()) {
 		for _, key := range keys {
 			args = append(args, key)
 		}
-		c.do(from, args...)
+		c.mustRun(from, args...)
 		if between != nil {
 			between()
 		}
 	}
-	c.do(to, "cluster", "setslot", slot, "node", c.ids[to])
-	c.do(from, "cluster", "setslot", slot, "node", c.ids[to])
+	c.mustRun(to, "cluster", "setslot", slot, "node", c.ids[to])
+	c.mustRun(from, "cluster", "setslot", slot, "node", c.ids[to])
 }
 
 // Successor waits until the replica with this index has become a master, and everybody who lives knows it.
@@ -130,7 +133,7 @@ func (c *Nodes) Successor(replica int) *Server {
 // node starts a server that belongs to no cluster yet.
 func (c *Nodes) node() *Server {
 	c.t.Helper()
-	_, bus, _ := net.SplitHostPort(Free(c.t))
+	_, bus, _ := net.SplitHostPort(testkit.FreeAddress(c.t))
 	s := Start(c.t, "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "1000",
 		"--cluster-replica-validity-factor", "0", "--cluster-require-full-coverage", "no",
 		"--repl-diskless-sync-delay", "0", "--cluster-allow-replica-migration", "no")
@@ -144,15 +147,15 @@ func (c *Nodes) node() *Server {
 
 func (c *Nodes) servers() []*Server { return append(slices.Clone(c.Masters), c.Replicas...) }
 
-// meet introduces all to the first.
-func (c *Nodes) meet() {
+// joinAll introduces all to the first.
+func (c *Nodes) joinAll() {
 	c.t.Helper()
 	for i, s := range c.servers() {
-		c.do(s, "cluster", "set-config-epoch", i+1)
+		c.mustRun(s, "cluster", "set-config-epoch", i+1)
 	}
 	for _, s := range c.servers()[1:] {
 		host, port, _ := net.SplitHostPort(s.Addr)
-		c.do(c.Masters[0], "cluster", "meet", host, port, s.bus)
+		c.mustRun(c.Masters[0], "cluster", "meet", host, port, s.bus)
 	}
 }
 
@@ -191,8 +194,8 @@ func (c *Nodes) sameEpoch() bool {
 	return len(seen) == 1
 }
 
-// do runs a command that must succeed.
-func (c *Nodes) do(s *Server, args ...any) {
+// mustRun runs a command that must succeed.
+func (c *Nodes) mustRun(s *Server, args ...any) {
 	c.t.Helper()
 	if err := s.Client.Do(context.Background(), args...).Err(); err != nil {
 		c.t.Fatalf("redistest: %v: %v", args, err)

@@ -23,7 +23,7 @@ func TestReplicaOfAKilledMasterGetsItsSlots(t *testing.T) {
 	c.Masters[1].Kill()
 	next := c.Successor(0)
 	if c.Owner(slot) != next || next.Client.DBSize(ctx).Val() == 0 {
-		t.Fatal("the slot is somebody else's")
+		t.Fatal("the slot is another node's")
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -19,6 +18,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"sluice/internal/testkit"
 )
 
 // Server is one redis-server. Its methods fail the test when they cannot do what they say.
@@ -55,7 +56,7 @@ func start(t testing.TB, s *Server) *Server {
 	s.t, s.dir = t, t.TempDir()
 	t.Cleanup(s.stop)
 	for range 5 { // another process may take the port before redis-server does
-		s.Addr = Free(t)
+		s.Addr = testkit.FreeAddress(t)
 		if s.run() == nil {
 			s.Client = client(s.Addr)
 			return s
@@ -63,21 +64,6 @@ func start(t testing.TB, s *Server) *Server {
 	}
 	t.Fatal("redis-server does not start")
 	return nil
-}
-
-// Free is an address of loopback that nobody uses. It is below the ports that the kernel gives to whoever dials: so no
-// client takes it while a server is away, nor reaches itself there (TCP's simultaneous open).
-func Free(t testing.TB) string {
-	t.Helper()
-	for range 100 {
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(22_000))))
-		if err == nil {
-			l.Close()
-			return l.Addr().String()
-		}
-	}
-	t.Fatal("no port of a hundred is free")
-	return ""
 }
 
 // run starts the process and waits until it answers.
@@ -170,7 +156,7 @@ func (s *Server) signal(sig syscall.Signal) {
 }
 
 // Calls is how often the server has run a command since it started, as INFO commandstats counts: "get",
-// "hmget", "ping". Only commands that nobody else sends make a sharp count.
+// "hmget", "ping". Only commands that no other client sends make a sharp count.
 func (s *Server) Calls(command string) int64 {
 	s.t.Helper()
 	return s.Number("commandstats", "cmdstat_"+command+":calls=")

@@ -35,7 +35,8 @@ func Sentinel(t testing.TB, extra ...string) *Watched {
 	w.Servers = append(w.Servers, master)
 	host, port, _ := net.SplitHostPort(master.Addr)
 	for range 2 {
-		w.Servers = append(w.Servers, Start(t, append([]string{"--repl-diskless-sync-delay", "0", "--replicaof", host + " " + port}, extra...)...))
+		w.Servers = append(w.Servers,
+			Start(t, append([]string{"--repl-diskless-sync-delay", "0", "--replicaof", host + " " + port}, extra...)...))
 	}
 	for range 3 {
 		w.Sentinels = append(w.Sentinels, w.sentinel(host, port))
@@ -94,7 +95,8 @@ func (s *Server) role() string {
 func (w *Watched) sentinel(host, port string) *Server {
 	w.t.Helper()
 	file := filepath.Join(w.t.TempDir(), "sentinel.conf") // it writes there what it has learnt
-	text := fmt.Sprintf("sentinel monitor %s %s %s 2\nsentinel down-after-milliseconds %s 1000\nsentinel failover-timeout %s 5000\n",
+	text := fmt.Sprintf(
+		"sentinel monitor %s %s %s 2\nsentinel down-after-milliseconds %s 1000\nsentinel failover-timeout %s 5000\n",
 		w.Name, host, port, w.Name, w.Name)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		w.t.Fatal(err)

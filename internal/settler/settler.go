@@ -15,7 +15,7 @@ import (
 	"sluice/settle/sqlstore"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // Settlement is what the commands of sluice settle work on.
@@ -29,7 +29,8 @@ type Settlement struct {
 func OpenStore(c *config.Config) (*sqlstore.Store, error) {
 	s := c.Settle
 	if s.Database == "" {
-		return nil, c.Errorf("settle.database", `is "": name a database, like "postgres://sluice@db/shop" or "sqlite:settle.db"`)
+		return nil, c.Errorf("settle.database",
+			`is "": name a database, like "postgres://sluice@db/shop" or "sqlite:settle.db"`)
 	}
 	store, err := sqlstore.Open(sqlstore.Options{URL: s.URL, Password: string(s.Password), Stock: sqlstore.Stock{
 		Table: s.Stock.Table, SKUColumn: s.Stock.SKUColumn, LeftColumn: s.Stock.LeftColumn, Check: s.Stock.Check,
@@ -48,9 +49,9 @@ func Open(c *config.Config, log *slog.Logger) (*Settlement, error) {
 		return nil, err
 	}
 	s := &Settlement{Store: store}
-	options := stores.LinkOptions(c)
+	options := stores.RedisOptions(c)
 	options.Log = log
-	if s.Stream.Link, err = link.New(options); err == nil {
+	if s.Stream.Redis, err = redisconn.New(options); err == nil {
 		s.ledger, err = stores.OpenLedger(c, true, log)
 	}
 	if err != nil {
@@ -65,16 +66,21 @@ func (s *Settlement) Close() {
 	if s.ledger != nil {
 		_ = s.ledger.Close()
 	}
-	if s.Stream.Link != nil {
-		_ = s.Stream.Link.Close()
+	if s.Stream.Redis != nil {
+		_ = s.Stream.Redis.Close()
 	}
 	_ = s.Store.Close()
 }
 
 // Settler returns a settler of all SKUs.
 func (s *Settlement) Settler(c *config.Config, log *slog.Logger) (*settle.Settler, error) {
+	var paid settle.Paid
+	if query := c.Settle.Paid.Query; query != "" {
+		paid.Every = c.Settle.Paid.Every
+		paid.Count = func(ctx context.Context, sku string) (int64, error) { return s.Store.CountPaid(ctx, query, sku) }
+	}
 	return settle.New(s.Stream, s.Store, settle.Options{
-		Batch: c.Settle.Batch, Workers: c.Settle.Workers, Ledger: s, Log: log,
+		Batch: c.Settle.Batch, Workers: c.Settle.Workers, Ledger: s, Log: log, Givebacks: s.Store, Paid: paid,
 		Listen: func(ctx context.Context, wake func(string)) {
 			s.ledger.Listen(ctx, func(sku string, _ protocol.StockVersion) { wake(sku) }, func() {})
 		},
@@ -93,6 +99,23 @@ func (s *Settlement) Freeze(ctx context.Context, sku string) error {
 	return err
 }
 
+// End implements settle.ChangeableLedger.
+func (s *Settlement) End(ctx context.Context, sku string) error {
+	_, err := s.ledger.SetState(ctx, sku, protocol.Ended)
+	return err
+}
+
+// Refund implements settle.ChangeableLedger. A ledger that is gone has nothing to return.
+func (s *Settlement) Refund(ctx context.Context, sku, serial string) (ok bool, err error) {
+	now, done := time.Now(), make([]protocol.Done, 1)
+	_, err = s.ledger.Finish(ctx, sku, now.UnixMilli(), now.Add(stores.KeepReleased).UnixMilli(), protocol.Refund,
+		[]protocol.Item{{Serial: serial}}, done)
+	if errors.Is(err, protocol.ErrUnknownSKU) {
+		return true, nil
+	}
+	return err == nil && done[0] != protocol.NotFound, err
+}
+
 // adoptAtOnce is how many orders one call to the ledger adopts.
 const adoptAtOnce = 100
 
@@ -105,34 +128,12 @@ func (s *Settlement) Adopt(ctx context.Context, sku string, orders []settle.Reco
 			items[i] = protocol.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity}
 		}
 		now := time.Now()
-		_, err := s.ledger.Finish(ctx, sku, now.UnixMilli(), now.Add(stores.KeepReleased).UnixMilli(), protocol.Adopt, items, done)
+		_, err := s.ledger.Finish(ctx, sku, now.UnixMilli(), now.Add(stores.KeepReleased).UnixMilli(), protocol.Adopt, items,
+			done)
 		if err != nil {
 			return err
 		}
 		orders = orders[n:]
 	}
 	return nil
-}
-
-// WaitForSchema waits until the database can be reached, and reports whether its tables are those of this version. The
-// tables of SQLite are made.
-func (s *Settlement) WaitForSchema(ctx context.Context, log *slog.Logger) error {
-	const again = 2 * time.Second
-	for {
-		var err error
-		if s.Store.Embedded() {
-			_, err = s.Store.Migrate(ctx)
-		} else {
-			err = s.Store.CheckSchema(ctx)
-		}
-		if err == nil || errors.Is(err, sqlstore.ErrSchema) {
-			return err
-		}
-		log.Error("settle: the database cannot be reached; changes stay in Redis", "error", err, "again_in", again)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(again):
-		}
-	}
 }

@@ -1,5 +1,5 @@
-// Package statusview draws the status of a running gateway on a terminal, live or as lines. It never shows old numbers as if
-// they were live.
+// Package statusview draws the status of a running gateway on a terminal, live or as lines. It never shows old numbers
+// as if they were live.
 package statusview
 
 import (
@@ -29,7 +29,8 @@ const (
 	quiet = "2"
 )
 
-// Draw is what fits. seconds are the latest, the oldest first; lost tells that these are no live numbers: "" = they are.
+// Draw is what fits. seconds are the latest, the oldest first; lost tells that these are no live numbers: "" = they
+// are.
 func (b Board) Draw(s *admin.Status, seconds []admin.Second, lost string) string {
 	var lines []string
 	if lost != "" {
@@ -40,7 +41,8 @@ func (b Board) Draw(s *admin.Status, seconds []admin.Second, lost string) string
 		lines = append(lines, b.traffic(s.Second, seconds)...)
 	}
 	for _, o := range s.Overrides {
-		lines = append(lines, b.cut(fmt.Sprintf("override  %s: %s%s = %v, %v again at %s", o.ID, o.Key, o.SKU, o.Value, o.Before, o.Until.Local().Format(time.TimeOnly))))
+		lines = append(lines, b.cut(fmt.Sprintf("override  %s: %s%s = %v, %v again at %s", o.ID, o.Key, o.SKU, o.Value,
+			o.Before, o.Until.Local().Format(time.TimeOnly))))
 	}
 	if s.Second != nil {
 		lines = append(lines, b.stock(s.Second)...)
@@ -58,7 +60,8 @@ func (b Board) head(s *admin.Status) []string {
 	} else if s.Degraded {
 		ready, colour = "DEGRADED", warn
 	}
-	lines := []string{b.in(colour, b.cut(fmt.Sprintf("sluice %s on %s  %s, %s  mode %s  config %s", s.Version, s.Host, s.Phase, ready, s.Mode, s.Config)))}
+	lines := []string{b.in(colour, b.cut(fmt.Sprintf("sluice %s on %s  %s, %s  mode %s  config %s", s.Version, s.Host,
+		s.Phase, ready, s.Mode, s.Config)))}
 	for _, c := range s.Checks {
 		if !c.OK {
 			lines = append(lines, b.in(bad, b.cut("FAIL      "+c.Name+": "+c.Detail)))
@@ -67,7 +70,8 @@ func (b Board) head(s *admin.Status) []string {
 		}
 	}
 	if !s.Reload.OK {
-		lines = append(lines, b.in(bad, b.cut("reload    rejected at "+s.Reload.At.Local().Format(time.TimeOnly)+"; the configuration before it runs on")))
+		lines = append(lines, b.in(bad, b.cut("reload    rejected at "+s.Reload.At.Local().Format(time.TimeOnly)+
+			"; the configuration before it runs on")))
 		for _, p := range s.Reload.Problems {
 			lines = append(lines, b.in(bad, b.cut(fmt.Sprintf("          %s:%d: %s: %s", p.File, p.Line, p.Key, p.Message))))
 		}
@@ -79,7 +83,8 @@ func (b Board) traffic(s *admin.Second, seconds []admin.Second) []string {
 	per := func(n int64) string { return fmt.Sprintf("%.0f/s", float64(n)/max(s.Span, 0.001)) }
 	rejected := s.Requests - s.Admitted
 	lines := []string{
-		b.cut(fmt.Sprintf("in        %s  admitted %s  rejected %s  connections %d", per(s.Requests), per(s.Admitted), per(rejected), s.Connections)),
+		b.cut(fmt.Sprintf("in        %s  admitted %s  rejected %s  connections %d", per(s.Requests), per(s.Admitted),
+			per(rejected), s.Connections)),
 		b.cut("rejected  " + b.reasons(s.Rejected, per)),
 	}
 	if len(s.Observed) > 0 {
@@ -90,17 +95,21 @@ func (b Board) traffic(s *admin.Second, seconds []admin.Second) []string {
 		limit = fmt.Sprintf("of %d", s.Shop.Limit)
 	}
 	lines = append(lines,
-		b.cut(fmt.Sprintf("shop      %s  p50 %gms  p99 %gms  errors %s", per(s.Shop.Requests), s.Shop.P50, s.Shop.P99, per(s.Shop.Errors))),
-		b.cut(fmt.Sprintf("          in flight %d %s, queue %d, %d of %d targets up", s.Shop.InFlight, limit, s.Shop.Queue, s.Shop.Up, s.Shop.Targets)))
+		b.cut(fmt.Sprintf("shop      %s  p50 %gms  p99 %gms  errors %s", per(s.Shop.Requests), s.Shop.P50, s.Shop.P99,
+			per(s.Shop.Errors))),
+		b.cut(fmt.Sprintf("          in flight %d %s, queue %d, %d of %d targets up", s.Shop.InFlight, limit, s.Shop.Queue,
+			s.Shop.Up, s.Shop.Targets)))
 	if r := s.Redis; r != nil {
 		up := "up"
 		if !r.Up {
 			up = "AWAY"
 		}
-		lines = append(lines, b.cut(fmt.Sprintf("redis     %s  %s  p50 %gms  p99 %gms  errors %s", up, per(r.Calls), r.P50, r.P99, per(r.Errors))))
+		lines = append(lines, b.cut(fmt.Sprintf("redis     %s  %s  p50 %gms  p99 %gms  errors %s", up, per(r.Calls), r.P50,
+			r.P99, per(r.Errors))))
 	}
 	if len(seconds) > 1 {
-		lines = append(lines, b.bars("in", seconds, func(s *admin.Second) int64 { return s.Requests }), b.bars("admitted", seconds, func(s *admin.Second) int64 { return s.Admitted }))
+		lines = append(lines, b.bars("in", seconds, func(s *admin.Second) int64 { return s.Requests }),
+			b.bars("admitted", seconds, func(s *admin.Second) int64 { return s.Admitted }))
 	}
 	return lines
 }
@@ -110,14 +119,16 @@ func (b Board) reasons(counts map[string]int64, per func(int64) string) string {
 	if len(counts) == 0 {
 		return "nothing"
 	}
-	names := slices.SortedFunc(maps.Keys(counts), func(x, y string) int { return cmp.Or(cmp.Compare(counts[y], counts[x]), cmp.Compare(x, y)) })
+	names := slices.SortedFunc(maps.Keys(counts),
+		func(x, y string) int { return cmp.Or(cmp.Compare(counts[y], counts[x]), cmp.Compare(x, y)) })
 	for i, name := range names {
 		names[i] = name + " " + per(counts[name])
 	}
 	return strings.Join(names, "  ")
 }
 
-// bars is the last minute as a row of letters from "." (none) to "#" (the most of this minute), which any terminal shows.
+// bars is the last minute as a row of letters from "." (none) to "#" (the most of this minute), which any terminal
+// shows.
 func (b Board) bars(name string, seconds []admin.Second, of func(*admin.Second) int64) string {
 	const levels = ".:-=+*%#"
 	seconds = seconds[max(0, len(seconds)-60):]
@@ -143,7 +154,8 @@ func (b Board) stock(of *admin.Second) (lines []string) {
 	}
 	lines = []string{b.cut(fmt.Sprintf("%-24s %10s %10s %10s %10s", name, "total", "held", "sold", "free"))}
 	for _, s := range all {
-		lines = append(lines, b.cut(fmt.Sprintf("%-24s %10d %10d %10d %10d", plainText(s.SKU), s.Total, s.Held, s.Sold, s.Free)))
+		lines = append(lines, b.cut(fmt.Sprintf("%-24s %10d %10d %10d %10d", plainText(s.SKU), s.Total, s.Held, s.Sold,
+			s.Free)))
 	}
 	return lines
 }

@@ -12,13 +12,15 @@ import (
 )
 
 func busyGate() *admin.Status {
-	s := &admin.Status{Version: "1.0", Host: "gate-1", Phase: "serving", Ready: true, Mode: "enforce", Config: "abcdef", Reload: admin.Reload{OK: true},
+	s := &admin.Status{Version: "1.0", Host: "gate-1", Phase: "serving", Ready: true, Mode: "enforce", Config: "abcdef",
+		Reload:    admin.Reload{OK: true},
 		Overrides: []admin.Override{{ID: "3", Key: "limits.window.max", Value: 50, Before: 100}},
-		Second: &admin.Second{At: 100, Span: 2, Requests: 3000, Admitted: 1000, Rejected: map[string]int64{"window": 400, "sold_out": 1600},
+		Second: &admin.Second{At: 100, Span: 2, Requests: 3000, Admitted: 1000, Rejected: map[string]int64{"window": 400,
+			"sold_out": 1600},
 			Shop:  admin.ShopSecond{Requests: 1000, P50: 12, P99: 45, InFlight: 20, Limit: 256, Up: 1, Targets: 2},
 			Redis: &admin.RedisSecond{Calls: 200, P50: 0.3, Up: false}}}
 	for i := range 20 {
-		s.Second.Stock = append(s.Second.Stock, admin.StockTold{SKU: fmt.Sprintf("sku-%d", i), Total: 100, Sold: int64(i)})
+		s.Second.Stock = append(s.Second.Stock, admin.StockSecond{SKU: fmt.Sprintf("sku-%d", i), Total: 100, Sold: int64(i)})
 	}
 	return s
 }
@@ -44,7 +46,8 @@ func TestTheBoardFitsIntoATerminal(t *testing.T) {
 
 func TestTheBoardTellsRatesAndReasonsTheLoudestFirst(t *testing.T) {
 	text := Board{Width: 200, Height: 100}.Draw(busyGate(), nil, "")
-	for _, want := range []string{"in        1500/s  admitted 500/s  rejected 1000/s", "rejected  sold_out 800/s  window 200/s", "p50 12ms  p99 45ms", "in flight 20 of 256", "1 of 2 targets up",
+	for _, want := range []string{"in        1500/s  admitted 500/s  rejected 1000/s",
+		"rejected  sold_out 800/s  window 200/s", "p50 12ms  p99 45ms", "in flight 20 of 256", "1 of 2 targets up",
 		"redis     AWAY  100/s", "override  3: limits.window.max = 50, 100 again at"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
@@ -55,7 +58,8 @@ func TestTheBoardTellsRatesAndReasonsTheLoudestFirst(t *testing.T) {
 func TestOldNumbersAreNeverShownAsLive(t *testing.T) {
 	at := time.Unix(1000, 0)
 	w := watched{status: busyGate(), at: at, fault: errors.New("no gate answers")}
-	if text := w.page(Board{Width: 120, Height: 40}, at.Add(7*time.Second)); !strings.HasPrefix(text, "CONNECTION LOST: these numbers are 7s old (no gate answers)\n") {
+	if text := w.page(Board{Width: 120, Height: 40}, at.Add(7*time.Second)); !strings.HasPrefix(text,
+		"CONNECTION LOST: these numbers are 7s old (no gate answers)\n") {
 		t.Errorf("%s", text)
 	}
 	w.fault = nil
@@ -66,13 +70,15 @@ func TestOldNumbersAreNeverShownAsLive(t *testing.T) {
 
 // Numbers that Redis does not confirm are not shown as those of now.
 func TestTheBoardSaysWhichStockIsOld(t *testing.T) {
-	s := admin.Status{Second: &admin.Second{Span: 1, Stock: []admin.StockTold{{SKU: "1001", Total: 9, Sold: 2, Free: 7}}}}
+	s := admin.Status{Second: &admin.Second{Span: 1,
+		Stock: []admin.StockSecond{{SKU: "1001", Total: 9, Sold: 2, Free: 7}}}}
 	for _, c := range []struct {
 		redis *admin.RedisSecond
 		old   bool
 	}{{nil, false}, {&admin.RedisSecond{Up: true}, false}, {&admin.RedisSecond{}, true}} {
 		s.Second.Redis = c.redis
-		if text := (Board{Width: 100, Height: 40}).Draw(&s, nil, ""); strings.Contains(text, "OLD STOCK") != c.old || !strings.Contains(text, "1001") {
+		if text := (Board{Width: 100, Height: 40}).Draw(&s, nil, ""); strings.Contains(text, "OLD STOCK") != c.old ||
+			!strings.Contains(text, "1001") {
 			t.Errorf("%+v:\n%s", c.redis, text)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 func readKeys(f *os.File) (restore func()) {
 	before, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	if err != nil {
-		return func() {} // not a terminal: nobody presses keys
+		return func() {} // not a terminal: no keys arrive
 	}
 	raw := *before
 	raw.Lflag &^= unix.ICANON | unix.ECHO

@@ -21,7 +21,8 @@ const (
 	clearPage = "\x1b[H\x1b[2J"
 )
 
-// Watch draws the gate's status once a second until somebody ends it. Where there is no terminal it prints a line a second.
+// Watch draws the gate's status once a second until the operator ends it. Where there is no terminal it prints a line a
+// second.
 func Watch(to adminclient.Client) error {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
@@ -90,7 +91,8 @@ func (w *watched) page(b Board, now time.Time) string {
 	case w.status == nil && w.fault != nil:
 		return b.in(bad, b.cut(w.fault.Error())) + "\n"
 	case w.fault != nil:
-		return b.Draw(w.status, w.seconds, fmt.Sprintf("CONNECTION LOST: these numbers are %s old (%v)", now.Sub(w.at).Round(time.Second), w.fault))
+		return b.Draw(w.status, w.seconds, fmt.Sprintf("CONNECTION LOST: these numbers are %s old (%v)",
+			now.Sub(w.at).Round(time.Second), w.fault))
 	}
 	return b.Draw(w.status, w.seconds, "")
 }
@@ -107,7 +109,8 @@ func follow(ctx context.Context, to adminclient.Client, out io.Writer) error {
 		}
 		if s := w.status.Second; s != nil {
 			if _, err := fmt.Fprintf(out, "%s in %d admitted %d rejected %d in flight %d queue %d p99 %gms\n",
-				time.Unix(s.At, 0).Format(time.RFC3339), s.Requests, s.Admitted, s.Requests-s.Admitted, s.Shop.InFlight, s.Shop.Queue, s.Shop.P99); err != nil {
+				time.Unix(s.At, 0).Format(time.RFC3339), s.Requests, s.Admitted, s.Requests-s.Admitted, s.Shop.InFlight,
+				s.Shop.Queue, s.Shop.P99); err != nil {
 				return err
 			}
 		}

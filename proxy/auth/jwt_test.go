@@ -275,43 +275,6 @@ func TestJWT_ChecksTimesIssuerAndAudience(t *testing.T) {
 	}
 }
 
-func TestJWT_CachedTokenExpires(t *testing.T) {
-	j := newTestJWT(t, JWTOptions{Algorithm: "HS256", Key: secret, Remember: 100})
-	token := signed(t, jwt.SigningMethodHS256, []byte(secret), nil, goodClaims())
-	for _, c := range []struct {
-		at   int64
-		want bool
-	}{{0, true}, {59, true}, {60, false}, {0, true}} {
-		if _, ok := j.Claim(token, "sub", noon.Add(time.Duration(c.at)*time.Second)); ok != c.want {
-			t.Errorf("after %d s: %v, want %v", c.at, ok, c.want)
-		}
-	}
-}
-
-func TestTokenCache_IsBounded(t *testing.T) {
-	m := newTokenCache(100)
-	size := func() (n int) {
-		for i := range m.shards {
-			n += len(m.shards[i].entries)
-		}
-		return n
-	}
-	before := size()
-	for i := range 10_000 {
-		key := digest(sha256.Sum256([]byte{byte(i), byte(i >> 8)}))
-		m.store(&key, map[string][]byte{"sub": {1}}, noon.Unix()+1+int64(i))
-		if m.claims(&key, noon.Unix()) == nil {
-			t.Fatalf("token %d is not stored", i)
-		}
-		if m.claims(&key, noon.Unix()+1+int64(i)) != nil {
-			t.Fatalf("token %d is valid after its expiry", i)
-		}
-	}
-	if after := size(); after != before || after > 200 {
-		t.Errorf("room for %d tokens, then %d", before, after)
-	}
-}
-
 func TestNewJWT_RejectsUnsafeKeys(t *testing.T) {
 	r, e, weak := rsaPair(t, 2048), edPair(t), rsaPair(t, 1024)
 	private := func(p pair) string {
@@ -346,40 +309,6 @@ func TestNewJWT_RejectsUnsafeKeys(t *testing.T) {
 		_, err := NewJWT(JWTOptions{Algorithm: c.algorithm, Key: c.key})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want … %s …", name, err, c.want)
-		}
-	}
-}
-
-func TestJWT_CachedTokenDoesNotAllocate(t *testing.T) {
-	j := newTestJWT(t, JWTOptions{Algorithm: "HS256", Key: secret, Remember: 100})
-	token := append([]byte("Bearer "), signed(t, jwt.SigningMethodHS256, []byte(secret), nil, goodClaims())...)
-	if n := testing.AllocsPerRun(100, func() { j.Claim(token, "sub", noon) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-}
-
-func BenchmarkJWT(b *testing.B) {
-	r, e := rsaPair(b, 2048), edPair(b)
-	for _, c := range []struct {
-		algorithm, key string
-		method         jwt.SigningMethod
-		with           any
-	}{
-		{"HS256", secret, jwt.SigningMethodHS256, []byte(secret)},
-		{"RS256", r.public, jwt.SigningMethodRS256, r.private},
-		{"EdDSA", e.public, jwt.SigningMethodEdDSA, e.private},
-	} {
-		for _, remember := range []int{0, 1000} {
-			b.Run(fmt.Sprintf("%s/remember=%d", c.algorithm, remember), func(b *testing.B) {
-				j := newTestJWT(b, JWTOptions{Algorithm: c.algorithm, Key: c.key, Remember: remember})
-				token := signed(b, c.method, c.with, nil, goodClaims())
-				b.ReportAllocs()
-				for b.Loop() {
-					if _, ok := j.Claim(token, "sub", noon); !ok {
-						b.Fatal("not accepted")
-					}
-				}
-			})
 		}
 	}
 }

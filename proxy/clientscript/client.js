@@ -117,7 +117,7 @@
         init.headers = Object.assign({ Accept: "application/json", "Idempotency-Key": k.key }, o.token && { "Sluice-Token": token }, init.headers);
         kept(k = { key: k.key, sent: 1 });
         let r = null;
-        // Without an answer nobody knows whether it arrived.
+        // Without an answer it is unknown whether it arrived.
         try { r = await fetch(o.url, init); } catch (e) {}
         const a = r ? await json(r) : {}, reason = r && (r.headers.get("X-Sluice-Reason") || r.status > 399 && a.reason || "");
         last = { reason: reason, answer: a, response: r };
@@ -163,7 +163,7 @@
 
     if (o.button) o.button.disabled = true;
     const ticking = o.clock && setInterval(() => { if (state === "waiting" && opens) o.clock(Math.max(0, opens - clock())); }, 200);
-    // A clock may have stood still while nobody looked.
+    // A clock may have stood still while the page was hidden.
     w.addEventListener("visibilitychange", () => { best = Infinity; });
     watch();
     return { order: order, stop: () => { over = true; clearInterval(ticking); } };

@@ -52,8 +52,8 @@ func (s *scan) upgrade(value []byte) {
 	}
 }
 
-// settle decides what the head's options mean together, once all of it was read.
-func (s *scan) settle() {
+// checkConnection decides what the head's options mean together, once all of it was read.
+func (s *scan) checkConnection() {
 	if s.HTTP10 {
 		s.Close = s.Close || !s.keepAlive
 	}

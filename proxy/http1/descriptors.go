@@ -34,12 +34,12 @@ type spare struct {
 
 func newSpare(log *slog.Logger) *spare {
 	p := &spare{log: log}
-	p.hold()
+	p.reserve()
 	return p
 }
 
-// hold reports whether the descriptor is held: whether there is one left beside it.
-func (p *spare) hold() bool {
+// reserve reports whether the descriptor is held: whether there is one left beside it.
+func (p *spare) reserve() bool {
 	if p.file == nil {
 		p.file, _ = os.Open(os.DevNull)
 	}
@@ -64,7 +64,7 @@ func (p *spare) accept(ln net.Listener) (nc net.Conn, short bool, err error) {
 	p.warn(err)
 	p.release()
 	nc, err = ln.Accept()
-	held := p.hold()
+	held := p.reserve()
 	return nc, err == nil && !held, err
 }
 
@@ -95,5 +95,5 @@ func (p *spare) reject(s *Server, nc net.Conn) {
 		answer = nil
 	}
 	closeWith(nc, answer)
-	p.hold()
+	p.reserve()
 }

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 // shortListener has no descriptor left for each second connection, which then waits in the kernel's queue.
@@ -45,17 +47,17 @@ func TestMaxConns_RejectsWhatIsBeyond(t *testing.T) {
 		for range 16 {
 			open = append(open, connect(t, addr))
 		}
-		eventually(t, "all are open", func() bool { return s.Stats().Connections == 16 })
+		testkit.Eventually(t, "all are open", func() bool { return s.Stats().Connections == 16 })
 		for range 100 {
 			if all := connect(t, addr).rest(); all != fullAnswer {
 				t.Fatalf("one more hears %q", all)
 			}
 		}
 		open[0].Close()
-		eventually(t, "one has ended", func() bool { return s.Stats().Connections == 15 })
+		testkit.Eventually(t, "one has ended", func() bool { return s.Stats().Connections == 15 })
 		open[15].send(get())
 		open[15].expect(200, "GET /a ")
-		eventually(t, "another one is served", func() bool {
+		testkit.Eventually(t, "another one is served", func() bool {
 			c := connect(t, addr)
 			c.send(get("Connection: close"))
 			return strings.HasSuffix(c.rest(), "GET /a ")
@@ -69,7 +71,7 @@ func TestMaxConns_CountsWhatWaitsForAPROXYHeader(t *testing.T) {
 	for range 16 {
 		connect(t, addr)
 	}
-	eventually(t, "all are open", func() bool { return s.Stats().Connections == 16 })
+	testkit.Eventually(t, "all are open", func() bool { return s.Stats().Connections == 16 })
 	if all := connect(t, addr).rest(); all != fullAnswer {
 		t.Errorf("one more hears %q", all)
 	}

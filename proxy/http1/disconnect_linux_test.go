@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/pires/go-proxyproto"
+
+	"sluice/internal/testkit"
 )
 
 // pair is a connection from both sides.
@@ -50,7 +52,7 @@ func TestConn_GoneWhenTheClientHasClosed(t *testing.T) {
 					t.Error("gone with a next request on its way")
 				}
 				client.Close()
-				eventually(t, "the client is gone", c.Gone)
+				testkit.Eventually(t, "the client is gone", c.Gone)
 			})
 		}
 	}
@@ -62,7 +64,7 @@ func TestConn_GoneOnBothEngines(t *testing.T) {
 		_, addr := e.start(t, &handler{handle: func(x *Exchange) {
 			x.Conn.StepAside()
 			begun <- x.Conn.Gone()
-			eventually(t, "the client is gone", x.Conn.Gone)
+			testkit.Eventually(t, "the client is gone", x.Conn.Gone)
 			close(left)
 		}}, long)
 		c := connect(t, addr)

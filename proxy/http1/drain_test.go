@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net"
 	"testing"
+
+	"sluice/internal/testkit"
 )
 
 func TestDrain_AnswersWhatWasAccepted(t *testing.T) {
@@ -23,7 +25,7 @@ func TestDrain_AnswersWhatWasAccepted(t *testing.T) {
 		idle.expect(200, "")
 		busy.send(line("GET /busy HTTP/1.1"))
 		<-begun
-		eventually(t, "the others are idle", func() bool { return s.inPhase(phaseIdle) == 2 })
+		testkit.Eventually(t, "the others are idle", func() bool { return s.inPhase(phaseIdle) == 2 })
 		drained := make(chan int)
 		go func() { drained <- s.Drain(context.Background()) }()
 		for _, c := range []*client{silent, idle} {
@@ -60,7 +62,7 @@ func TestDrain_CutsWhatOutlastsItsContext(t *testing.T) {
 			t.Errorf("cut %d connections, want 1", cut)
 		}
 		close(open)
-		eventually(t, "it is closed", func() bool { return h.closed.Load() == 1 })
+		testkit.Eventually(t, "it is closed", func() bool { return h.closed.Load() == 1 })
 	})
 }
 

@@ -69,7 +69,7 @@ func (x *Exchange) serve() (more bool) {
 	}
 	c.beginRequest()
 	c.server.handler.Handle(x)
-	return x.finish()
+	return x.writeAnswer()
 }
 
 // answerError answers what is no valid request. The end of the connection, or a time-out, needs no answer.
@@ -90,8 +90,8 @@ func (x *Exchange) answerError(err error) {
 	_ = x.write(byLength, true)
 }
 
-// finish writes the answer, and reports whether another request may follow.
-func (x *Exchange) finish() (more bool) {
+// writeAnswer writes the answer, and reports whether another request may follow.
+func (x *Exchange) writeAnswer() (more bool) {
 	c := x.Conn
 	frame := x.framing()
 	last := x.isLast(frame)

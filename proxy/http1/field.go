@@ -26,7 +26,7 @@ func (s *scan) field(p *parser, line []byte, at int) Rule {
 	}
 	from, to := inner(value)
 	s.fields = append(s.fields, spot{uint32(at), uint32(at + n), uint32(at + n + 1 + from), uint32(at + n + 1 + to)})
-	return s.learn(p, name, value[from:to], at+n+1+from)
+	return s.readField(p, name, value[from:to], at+n+1+from)
 }
 
 // nameRule is the rule that a line breaks whose name ends, without a colon, at n.
@@ -45,10 +45,12 @@ func nameRule(line []byte, n int) Rule {
 	return badName
 }
 
-// learn reads what matters for framing and routing out of a field, and rejects what may stand only once. The length
+// readField reads what matters for framing and routing out of a field, and rejects what may stand only once. The length
 // of the name tells most fields apart at once. at is the offset of the value in the head.
-func (s *scan) learn(p *parser, name, value []byte, at int) Rule {
+func (s *scan) readField(p *parser, name, value []byte, at int) Rule {
 	switch len(name) {
+	case len("via"):
+		s.Via = s.Via || octets.EqualFold(name, "via")
 	case len("host"):
 		if octets.EqualFold(name, "host") {
 			return s.host(value, at)

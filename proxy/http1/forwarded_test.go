@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/internal/testkit"
 )
 
 // stream is a body stream that tells when it is closed.
@@ -345,7 +347,7 @@ func TestForwarded_BrokenStreamLeavesEarlierAnswersAlone(t *testing.T) {
 			c.in = bufio.NewReaderSize(c.Conn, 16)
 			c.send(strings.ReplaceAll(get()+get()+get(), "/a", "/whole"))
 			c.send(strings.ReplaceAll(strings.Repeat(get(), 500), "/a", "/broken")) // more than is read ahead
-			eventually(t, "the server ends the connection", func() bool {
+			testkit.Eventually(t, "the server ends the connection", func() bool {
 				return s.inPhase(phaseLingering) == 1 || s.Stats().Connections == 0
 			})
 			for range 3 {
@@ -354,7 +356,7 @@ func TestForwarded_BrokenStreamLeavesEarlierAnswersAlone(t *testing.T) {
 				}
 			}
 			c.Close()
-			eventually(t, "the connection has ended", func() bool { return s.Stats().Connections == 0 })
+			testkit.Eventually(t, "the connection has ended", func() bool { return s.Stats().Connections == 0 })
 		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 // slowLine is a connection over which each message takes a while.
@@ -37,5 +39,5 @@ func TestHandshake_ThatIsSlowIsCutOff(t *testing.T) {
 			_, err = c.Read(make([]byte, 64))
 		}
 	}
-	eventually(t, "both are closed", func() bool { return h.closed.Load() == 2 })
+	testkit.Eventually(t, "both are closed", func() bool { return h.closed.Load() == 2 })
 }

@@ -211,16 +211,6 @@ func converse(t *testing.T, addr, raw string) string {
 	return c.rest()
 }
 
-// eventually waits for a state that other goroutines, or the kernel, need a moment for.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain until %s", what)
-		}
-	}
-}
-
 // inPhase is how many connections of s are in a phase.
 func (s *Server) inPhase(p phase) (n int) {
 	s.mu.Lock()

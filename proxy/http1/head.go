@@ -16,6 +16,7 @@ type Head struct {
 	Close         bool  // the connection ends with this request: "close", or HTTP/1.0 without "keep-alive"
 	HTTP10        bool  // the version is 1.0
 	Named         bool  // Connection names fields, which are for this connection alone
+	Via           bool  // a field says through which proxies the request came
 	Override      bool  // a field asks for another method or path (X-HTTP-Method-Override, X-Original-URL)
 }
 
@@ -79,7 +80,7 @@ func (s *scan) read(p *parser, b []byte) (from, to int, rule Rule) {
 		case len(line) > 0:
 			rule = s.field(p, line, at)
 		default:
-			return from, from + end, s.finish(b[:end])
+			return from, from + end, s.checkWholeHead(b[:end])
 		}
 		if rule != fine {
 			return from, 0, rule
@@ -137,8 +138,8 @@ func (s *scan) lineEnd(p *parser, b []byte) (end int, rule Rule) {
 	return end, fine
 }
 
-// finish checks what only a whole head shows.
-func (s *scan) finish(head []byte) Rule {
+// checkWholeHead checks what only a whole head shows.
+func (s *scan) checkWholeHead(head []byte) Rule {
 	authority := s.rawTarget(head)[s.authorityAt:s.authorityEnd]
 	switch {
 	case s.hostAt == 0 && !s.HTTP10:
@@ -150,6 +151,6 @@ func (s *scan) finish(head []byte) Rule {
 	case s.Chunked && s.HTTP10:
 		return codingOnHTTP10
 	}
-	s.settle()
+	s.checkConnection()
 	return fine
 }

@@ -5,6 +5,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"sluice/internal/testkit"
 )
 
 // brokenBody is a body stream that breaks off.
@@ -40,7 +42,7 @@ func TestServer_CompleteAnswerIsNotResetAwayByALaterOne(t *testing.T) {
 		if err := <-sent; err != nil { // the server reads what it does not answer
 			t.Fatal(err)
 		}
-		eventually(t, "the server lingers", func() bool { return s.inPhase(phaseLingering) == 1 })
+		testkit.Eventually(t, "the server lingers", func() bool { return s.inPhase(phaseLingering) == 1 })
 		got, err := io.ReadAll(nc)
 		if n := strings.Count(string(got), "w"); n != size || err != nil {
 			t.Errorf("%d bytes of the complete answer, %v", n, err)

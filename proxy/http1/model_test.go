@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 // model answers with what it was asked for, sometimes late, sometimes at length, in each form that an answer has.
@@ -234,7 +236,7 @@ func TestServer_EveryRequestGetsItsOwnAnswer(t *testing.T) {
 		if t.Failed() {
 			return
 		}
-		eventually(t, "all have ended", func() bool {
+		testkit.Eventually(t, "all have ended", func() bool {
 			return s.Stats().Connections == 0 &&
 				h.opened.Load() == h.closed.Load()
 		})
@@ -279,7 +281,7 @@ func TestDrain_UnderLoadCutsNothing(t *testing.T) {
 				}
 			})
 		}
-		eventually(t, "there is load", func() bool { return whole.Load() > 20 })
+		testkit.Eventually(t, "there is load", func() bool { return whole.Load() > 20 })
 		cut := s.Drain(t.Context())
 		stop.Store(true)
 		all.Wait()

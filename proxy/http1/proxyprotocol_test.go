@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 func always(netip.Addr) bool { return true }
@@ -93,7 +95,7 @@ func TestProxyProtocol_HeaderArrivesInPieces(t *testing.T) {
 	s, addr := slow.start(t, &handler{}, Options{ProxyProtocol: always, ReadHeaderTimeout: time.Minute})
 	k := connect(t, addr)
 	k.send("PROXY TCP4 " + strings.Repeat("6", 200))
-	eventually(t, "it is closed", func() bool { return s.Stats().MissingProxyHeaders == 1 })
+	testkit.Eventually(t, "it is closed", func() bool { return s.Stats().MissingProxyHeaders == 1 })
 }
 
 func TestProxyProtocol_PeersWithoutItAreServed(t *testing.T) {
@@ -107,17 +109,17 @@ func TestProxyProtocol_PeersWithoutItAreServed(t *testing.T) {
 func TestDrain_WaitsForPROXYHeaders(t *testing.T) {
 	s, addr := engine(hidden).start(t, &handler{}, Options{ProxyProtocol: always, ReadHeaderTimeout: time.Minute})
 	slow, silent := connect(t, addr), connect(t, addr)
-	eventually(t, "both are accepted", func() bool { return s.Stats().Connections == 2 })
+	testkit.Eventually(t, "both are accepted", func() bool { return s.Stats().Connections == 2 })
 	ctx, cancel := context.WithCancel(t.Context())
 	drained := make(chan int, 1)
 	go func() { drained <- s.Drain(ctx) }()
-	eventually(t, "the drain has begun", s.closing.Load)
+	testkit.Eventually(t, "the drain has begun", s.closing.Load)
 	slow.send("PROXY TCP4 6.6.6.6 127.0.0.1 1234 80\r\n" + get())
 	if resp := slow.expect(200, "GET /a "); !resp.Close {
 		t.Error("the connection goes on")
 	}
 	slow.Close()
-	eventually(t, "one is left", func() bool { return s.Stats().Connections == 1 })
+	testkit.Eventually(t, "one is left", func() bool { return s.Stats().Connections == 1 })
 	select {
 	case cut := <-drained:
 		t.Fatalf("drained, %d cut, while a connection was open", cut)

@@ -82,7 +82,7 @@ func (r *reader) checkHead(q *Request) error {
 			return r.fail(rule.err())
 		case to > 0:
 			q.head = b[from:to]
-			r.keep(b[to:])
+			r.buffer(b[to:])
 			return nil
 		}
 		q.came = copy(b, b[from:])
@@ -100,7 +100,7 @@ func (r *reader) checkKept(q *Request) (whole bool, err error) {
 	if whole = to > 0; !whole {
 		to = len(b)
 	}
-	q.hold(r.parser, b[from:to])
+	q.storeHead(r.parser, b[from:to])
 	r.drop(to)
 	if whole {
 		q.head = q.begun()
@@ -197,7 +197,7 @@ func (r *reader) readChunks(p []byte) (n int, err error) {
 		case k != nil:
 			r.drop(read)
 		default:
-			r.keep(p[read:came])
+			r.buffer(p[read:came])
 		}
 	}
 	if r.body.place == atEnd {
@@ -285,8 +285,8 @@ func (r *reader) fail(err error) error {
 	return err
 }
 
-// keep copies b, at most parser.large bytes, aside.
-func (r *reader) keep(b []byte) {
+// buffer copies b, at most parser.large bytes, aside.
+func (r *reader) buffer(b []byte) {
 	if len(b) == 0 {
 		return
 	}

@@ -112,8 +112,8 @@ func (q *Request) borrow(p *parser) {
 	copy(q.borrowed.b, q.own[:q.came])
 }
 
-// hold stores b, at most as much as a buffer keeps, as the beginning of the head.
-func (q *Request) hold(p *parser, b []byte) {
+// storeHead stores b, at most as much as a buffer keeps, as the beginning of the head.
+func (q *Request) storeHead(p *parser, b []byte) {
 	if len(b) > usualHead {
 		q.borrow(p)
 	}

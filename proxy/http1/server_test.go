@@ -6,137 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 )
-
-func TestServer_RejectedConnectionReadsAWholeAnswer(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e engine) {
-		var left atomic.Int64
-		left.Store(1)
-		const answer = "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbusy"
-		h := &handler{open: func(*Conn) ([]byte, bool) { return []byte(answer), left.Add(-1) >= 0 }}
-		s, addr := e.start(t, h, long)
-		c := connect(t, addr)
-		c.send(get())
-		c.expect(200, "GET /a ")
-		for range 5 {
-			if got := converse(t, addr, get()); got != answer {
-				t.Errorf("answered %q", got)
-			}
-		}
-		c.Close()
-		eventually(t, "the connection is closed", func() bool { return h.closed.Load() == 1 && s.Stats().Connections == 0 })
-		if n := h.opened.Load(); n != 1 {
-			t.Errorf("%d connections were open", n)
-		}
-	})
-}
-
-func TestServer_RejectedConnectionOverTLSIsClosedWithoutAnAnswer(t *testing.T) {
-	h := &handler{open: func(*Conn) ([]byte, bool) { return []byte("HTTP/1.1 429 Too Many\r\n\r\n"), false }}
-	_, addr := engine(hidden).start(t, h, Options{TLS: &tls.Config{}})
-	if got := converse(t, addr, ""); got != "" {
-		t.Errorf("answered %q", got)
-	}
-}
-
-// hidden is the reference engine.
-func hidden(ln net.Listener) net.Listener { return struct{ *net.TCPListener }{ln.(*net.TCPListener)} }
-
-func TestServer_ConnectionThatWaitedServesItsNextRequest(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e engine) {
-		s, addr := e.start(t, &handler{}, long)
-		c := connect(t, addr)
-		for range 3 {
-			eventually(t, "the connection is idle", func() bool { return s.inPhase(phaseIdle) == 1 })
-			c.send(order[:1]) // the first byte comes alone
-			c.send(order[1:])
-			c.expect(200, "POST /a "+order[strings.Index(order, "\r\n\r\n")+4:])
-		}
-	})
-}
-
-func TestServer_ServesTLSAndUnixSockets(t *testing.T) {
-	h := &handler{handle: func(x *Exchange) {
-		answerText(x, 200, fmt.Sprintf("%v %v %d", x.Conn.Secure(), x.Conn.Peer(), x.Conn.Requests()))
-	}}
-	o := long
-	o.TLS = selfSigned(t)
-	_, addr := engine(hidden).start(t, h, o)
-	secure, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := t.TempDir() + "/s"
-	s := NewServer(h, Limits{}, long)
-	ln, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	go s.Serve(ln)
-	t.Cleanup(func() { s.Drain(t.Context()) })
-	local, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for want, nc := range map[string]net.Conn{"true 127.0.0.1": secure, "false invalid IP": local} {
-		c := clientOf(t, nc)
-		c.send(get())
-		c.expect(200, want+" 1")
-		c.send(get() + get("Connection: close"))
-		c.expect(200, want+" 2")
-		c.expect(200, want+" 3")
-		c.rest()
-	}
-}
-
-func TestServer_IdleConnectionsOfLoopsNeedNoGoroutine(t *testing.T) {
-	if newEventLoops(NewServer(&handler{}, Limits{}, Options{})) == nil {
-		t.Skip("there are no event loops in this build")
-	}
-	s, addr := engine(func(ln net.Listener) net.Listener { return ln }).start(t, &handler{}, long)
-	before := runtime.NumGoroutine()
-	const many = 400
-	for range many {
-		c := connect(t, addr)
-		c.send(get())
-		c.expect(200, "GET /a ")
-	}
-	eventually(t, "all are idle", func() bool { return s.inPhase(phaseIdle) == many })
-	eventually(t, "goroutines have ended", func() bool { return runtime.NumGoroutine() < before+many })
-}
-
-func TestServer_IdleConnectionEndsWithoutAWord(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e engine) {
-		h := &handler{}
-		_, addr := e.start(t, h, Options{IdleTimeout: 50 * time.Millisecond, ReadHeaderTimeout: 50 * time.Millisecond})
-		for _, first := range []string{"", get(), "\r\n"} {
-			if got := converse(t, addr, first); strings.Count(got, "HTTP/1.1") != strings.Count(first, "GET") {
-				t.Errorf("after %q: %q", first, got)
-			}
-		}
-		eventually(t, "all are closed", func() bool { return h.closed.Load() == 3 })
-	})
-}
-
-func TestServer_ClientsThatHangUpAreForgotten(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e engine) {
-		h := &handler{}
-		s, addr := e.start(t, h, long)
-		for i := range 20 {
-			c := connect(t, addr)
-			c.send(get()[:i])
-			if c.Close(); i%2 == 0 {
-				c.reset()
-			}
-		}
-		eventually(t, "all are closed", func() bool { return h.closed.Load() == 20 && s.Stats().Connections == 0 })
-	})
-}
 
 func TestServer_SlowHeadIsTold408AndSlowBodyTimesOut(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e engine) {
@@ -189,27 +63,6 @@ func TestServer_RejectsAHeadOnceAndReadsNothingBehindIt(t *testing.T) {
 		}
 		if n := s.Stats().ProtocolErrors[hostTwice]; n != 1 || handled.Load() != 1 || h.errors.Load() != 1 {
 			t.Errorf("counted %d times, handled %d requests", n, handled.Load())
-		}
-	})
-}
-
-func TestServer_BrokenBodyIsCountedOnce(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e engine) {
-		h := &handler{handle: func(x *Exchange) {
-			for range 3 {
-				if _, err := bodyOf(x.Conn); err != badChunkSize.err() {
-					t.Errorf("the body gives %v", err)
-				}
-			}
-			answerText(x, 400, "broken")
-		}}
-		s, addr := e.start(t, h, long)
-		if all := converse(t, addr, chunked("x\r\n")+get()); strings.Count(all, "HTTP/1.1 ") != 1 ||
-			!strings.HasSuffix(all, "broken") {
-			t.Errorf("%q", all)
-		}
-		if n := s.Stats().ProtocolErrors[badChunkSize]; n != 1 {
-			t.Errorf("counted %d times", n)
 		}
 	})
 }
@@ -288,25 +141,6 @@ func TestServer_HandlerThatStepsAsideDelaysNoOther(t *testing.T) {
 	})
 }
 
-// A head that came along with the request before it has its own time for the rest, and its own 100.
-func TestServer_PipelinedBodyIsAskedForToo(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e engine) {
-		begun := make(chan struct{}, 2)
-		_, addr := e.start(t, &handler{handle: func(x *Exchange) { begun <- struct{}{}; echo(x) }}, long)
-		c := connect(t, addr)
-		c.send(chunked(""))
-		<-begun // its body comes in pieces
-		c.send("2\r\nhi\r\n0\r\n\r\n" + post("", "Expect: 100-continue", "Content-Length: 2"))
-		c.expect(200, "POST /a hi")
-		if line, err := c.in.ReadString('\n'); line != "HTTP/1.1 100 Continue\r\n" {
-			t.Fatalf("%q, %v", line, err)
-		}
-		_, _ = c.in.ReadString('\n')
-		c.send("ho")
-		c.expect(200, "POST /a ho")
-	})
-}
-
 func TestServer_HandlersTimeIsNotTheNextRequests(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e engine) {
 		const timeout = 200 * time.Millisecond
@@ -329,133 +163,6 @@ func TestServer_HandlersTimeIsNotTheNextRequests(t *testing.T) {
 				c.send(order[cutAt:])
 			}
 		}
-	})
-}
-
-func TestConn_BodyIsAskedForOnlyWhenItIsRead(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e engine) {
-		_, addr := e.start(t, &handler{handle: func(x *Exchange) {
-			if string(x.Request.Path()) == "/no" {
-				answerText(x, 409, "no")
-				return
-			}
-			echo(x)
-		}}, long)
-		const head = "POST %s HTTP/1.1\r\nHost: s\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
-		if all := converse(t, addr, fmt.Sprintf(head, "/no")); !strings.HasPrefix(all, "HTTP/1.1 409 ") ||
-			!strings.Contains(all, "Connection: close") {
-			t.Errorf("%q", all)
-		}
-		c := connect(t, addr)
-		c.send(fmt.Sprintf(head, "/yes"))
-		if text, err := c.in.ReadString('\n'); err != nil || text != "HTTP/1.1 100 Continue\r\n" {
-			t.Fatalf("%q, %v", text, err)
-		}
-		_, _ = c.in.ReadString('\n')
-		c.send("hi")
-		c.expect(200, "POST /yes hi")
-		c.send("POST /old HTTP/1.0\r\nHost: s\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nho")
-		c.expect(200, "POST /old ho")
-	})
-}
-
-// Many clients send head and body in two packets: a short body that is still on its way costs no connection, and its
-// bytes are no request, whatever they say.
-func TestConn_SkippedBodyIsNoRequest(t *testing.T) {
-	const inside = "GET /inside HTTP/1.1\r\nHost: s\r\n\r\n"
-	eachEngine(t, func(t *testing.T, e engine) {
-		for name, c := range map[string]struct {
-			length int
-			field  string
-			keeps  bool
-		}{
-			"short":          {len(inside), "A: b", true},
-			"long":           {maxSkippedBody + 1, "A: b", false},
-			"expected":       {len(inside), "Expect: 100-continue", false},
-			"the last":       {len(inside), "Connection: close", false},
-			"none announced": {0, "A: b", true},
-		} {
-			t.Run(name, func(t *testing.T) {
-				_, addr := e.start(t, &handler{handle: func(x *Exchange) {
-					switch path := string(x.Request.Path()); {
-					case path != "/a":
-						answerText(x, 200, path)
-						return
-					case x.Conn.SkipBody() != c.keeps:
-						t.Error("SkipBody says otherwise")
-					}
-					answerText(x, 409, "no")
-				}}, long)
-				k := connect(t, addr)
-				for range 2 {
-					k.send(post("", c.field, fmt.Sprintf("Content-Length: %d", c.length)))
-					if resp := k.expect(409, "no"); resp.Close == c.keeps {
-						t.Fatalf("closes: %v", resp.Close)
-					}
-					if !c.keeps {
-						return
-					}
-					k.send(strings.Repeat(inside, c.length/len(inside)))
-				}
-				k.send(line("GET /after HTTP/1.1"))
-				k.expect(200, "/after")
-			})
-		}
-	})
-}
-
-func TestConn_SkippedBodyThatNeverComesEndsTheConnection(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e engine) {
-		_, addr := e.start(t, &handler{handle: func(x *Exchange) {
-			x.Conn.SkipBody()
-			answerText(x, 409, "no")
-		}}, Options{ReadTimeout: 50 * time.Millisecond})
-		c := connect(t, addr)
-		c.send(post("hel", "Content-Length: 5"))
-		c.expect(409, "no")
-		if rest := c.rest(); rest != "" {
-			t.Errorf("then came %q", rest)
-		}
-	})
-}
-
-// A body that the handler leaves unread is never read as a request: the connection ends, unless all of it has come.
-func TestServer_UnreadBodyIsNoRequest(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e engine) {
-		_, addr := e.start(t, &handler{handle: func(x *Exchange) { answerText(x, 200, string(x.Request.Path())) }}, long)
-		inside := line("GET /inside HTTP/1.1")
-		length := fmt.Sprintf("Content-Length: %d", len(inside))
-		if all := converse(t, addr, post(inside, length)+line("GET /b HTTP/1.0")); strings.Count(all, "200 OK") != 2 ||
-			strings.Contains(all, "/inside") {
-			t.Errorf("%q", all)
-		}
-		c := connect(t, addr)
-		c.send(post("", length))
-		if resp := c.expect(200, "/a"); !resp.Close {
-			t.Error("the connection goes on")
-		}
-		c.rest()
-	})
-}
-
-func TestConn_AbortEndsReadsAndWrites(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e engine) {
-		begun := make(chan *Conn)
-		failed := make(chan error)
-		h := &handler{handle: func(x *Exchange) {
-			x.Conn.StepAside()
-			begun <- x.Conn
-			_, err := bodyOf(x.Conn)
-			failed <- err
-		}}
-		_, addr := e.start(t, h, Options{})
-		c := connect(t, addr)
-		c.send(chunked(""))
-		(<-begun).Abort()
-		if err := <-failed; err == nil {
-			t.Error("the body ended")
-		}
-		eventually(t, "it is closed", func() bool { return h.closed.Load() == 1 })
 	})
 }
 

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 const upgradeRequest = "GET /chat HTTP/1.1\r\nHost: s\r\nConnection: keep-alive, Upgrade\r\nUpgrade: echo/1\r\n\r\n"
@@ -78,7 +80,7 @@ func TestTunnel_JoinsBothWaysUntilBothEnd(t *testing.T) {
 			if all := c.rest(); all != "GET / HTTP/1.1\nnot checked more" {
 				t.Errorf("%q", all)
 			}
-			eventually(t, "it is closed", func() bool { return h.closed.Load() == 1 })
+			testkit.Eventually(t, "it is closed", func() bool { return h.closed.Load() == 1 })
 		}
 	})
 }

@@ -56,13 +56,13 @@ func (d *UntrustedProxyDetector) Observe(now int64, peer netip.Addr, namesClient
 	if d.samples < proxySamples {
 		return
 	}
-	d.judge(now)
+	d.evaluate(now)
 	d.samples, d.peers, d.counts = 0, [maxProxies]netip.Addr{}, [maxProxies]int{}
 	d.judged.Store(true)
 }
 
-// judge warns when nine of ten samples come from few addresses that name a client. The caller holds d.mu.
-func (d *UntrustedProxyDetector) judge(now int64) {
+// evaluate warns when nine of ten samples come from few addresses that name a client. The caller holds d.mu.
+func (d *UntrustedProxyDetector) evaluate(now int64) {
 	suspect := 0
 	for _, n := range d.counts {
 		suspect += n

@@ -14,7 +14,7 @@ const (
 	UserMissing              // operand: the route's variable
 	UserInvalid              // operand: the route's variable
 	QuantityMissing          // operand: the route's variable
-	QuantityInvalid          // not a whole number from 1 to stock.reserve.per_user
+	QuantityInvalid          // not a whole number from 1 to stock.reserve.max_per_user
 	KeyInvalid               // Idempotency-Key is not 1 to 128 visible ASCII characters
 	DuplicateKey             // a name occurs twice in the source that the route reads; operand: the name
 	BodyNotJSON              // the body is not JSON although Content-Type says so or the route requires it

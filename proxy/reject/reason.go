@@ -17,6 +17,7 @@ const (
 	ConnRate
 	DeniedIP
 	NoRoute
+	Loop
 	TooLarge
 	TooSlow
 	Overloaded
@@ -80,15 +81,17 @@ var table = [NumReasons]rejection{
 		"not valid HTTP/1.1: [What is rejected on the wire](#what-is-rejected-on-the-wire). " +
 			"The broken rule may have a status of its own"},
 	ConnOpen: {"conn_open", Busy, 0, closes, "Too many connections", "当前连接过多",
-		"`limits.connection.max_open` connections are open"},
+		"`limits.connection.max_connections` connections are open"},
 	IPConns: {"ip_conns", Busy, 0, closes, "Too many connections from your address", "您的网络地址连接过多",
-		"`limits.connection.max_open_per_ip` connections of this client are open"},
+		"`limits.connection.max_connections_per_ip` connections of this client are open"},
 	ConnRate: {"conn_rate", Busy, 0, 0, "Too many requests on this connection", "请求过于频繁",
-		"`limits.connection.rate` of this connection; Retry-After is the time until the next token"},
+		"`limits.connection.request_rate` of this connection; Retry-After is the time until the next token"},
 	DeniedIP: {"denied_ip", DeniedClass, 0, 0, "Access denied", "访问被拒绝",
 		"the client is in `limits.deny`"},
 	NoRoute: {"no_route", BadRequestClass, 404, 0, "Not found", "页面不存在",
 		"no `[[route]]` matches"},
+	Loop: {"loop", Unavailable, 508, closes, "The shop cannot be reached right now", "商城暂时无法访问",
+		"the request has come through this instance before, by its `Via`: `upstream.targets` lead back to it"},
 	TooLarge: {"too_large", BadRequestClass, 413, 0, "Request body too large", "请求内容过大",
 		"the body is over `server.max_body_size`, on any route but `pass`"},
 	TooSlow: {"too_slow", BadRequestClass, 408, closes, "Request took too long to arrive", "请求发送超时",
@@ -123,7 +126,7 @@ var table = [NumReasons]rejection{
 	Window: {"window", Busy, 0, 0, "The shop is very busy", "活动太火爆了",
 		"the 10 ms window, and those it may be carried to, are full"},
 	Concurrency: {"concurrency", Busy, 0, 0, "The shop is very busy", "活动太火爆了",
-		"the concurrency limit and its queue are full; or `stock.per_unit` is reached; `reserve`: too many " +
+		"the concurrency limit and its queue are full; or `stock.max_in_flight_per_unit` is reached; `reserve`: too many " +
 			"orders wait for the ledger, or a SKU is sold out and it cannot be looked up now whether this user " +
 			"or key has won it"},
 	QueueTimeout: {"queue_timeout", Busy, 0, 0, "The shop is very busy", "排队超时",
@@ -136,7 +139,7 @@ var table = [NumReasons]rejection{
 		"this very order, by its `Idempotency-Key`, was placed before; it is not sent again, and its outcome " +
 			"is repeated"},
 	Duplicate: {"duplicate", DuplicateClass, 0, ordered, "You have already bought this item", "您已购买过该商品",
-		"`reserve`: the user has as many units as `stock.reserve.per_user` allows; `check`: the user is in " +
+		"`reserve`: the user has as many units as `stock.reserve.max_per_user` allows; `check`: the user is in " +
 			"the upstream's set of buyers (`stock.layout.users_key`)"},
 	InProgress: {"in_progress", DuplicateClass, 0, ordered, "Your order is being processed", "您的订单正在处理中",
 		"`reserve`: the same order is under way, or its outcome is not known yet; `Link: <…>; rel=\"status\"` " +

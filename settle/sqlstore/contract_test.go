@@ -9,12 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/internal/dbtest"
 	"sluice/internal/redistest"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // site is a Redis with ledgers, a database, and a settler between them.
@@ -30,14 +31,17 @@ type site struct {
 
 func newSite(t *testing.T, server *redistest.Server, url string, stock sqlstore.Stock) *site {
 	t.Helper()
-	l := must(link.New(redisOptions(server)))(t)
+	l := must(redisconn.New(redisOptions(server)))(t)
 	t.Cleanup(func() { l.Close() })
-	s := &site{T: t, redis: server, ledger: openLedger(t, server), stream: settle.Stream{Link: l}, url: url}
+	s := &site{T: t, redis: server, ledger: openLedger(t, server), stream: settle.Stream{Redis: l}, url: url}
 	s.store = must(sqlstore.Open(sqlstore.Options{URL: url, Stock: stock}))(t)
 	t.Cleanup(func() { s.store.Close() })
 	_ = must(s.store.Migrate(t.Context()))(t)
 	s.settler = must(settle.New(s.stream, s.store, settle.Options{
-		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler),
+		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler), Givebacks: s.store,
+		Paid: settle.Paid{Every: time.Hour, Count: func(ctx context.Context, sku string) (int64, error) {
+			return s.store.CountPaid(ctx, "SELECT SUM(units) FROM paid WHERE sku = :sku", sku)
+		}},
 	}))(t)
 	return s
 }
@@ -112,10 +116,14 @@ func TestSettlement_KeepsItsContract(t *testing.T) {
 			"a SKU sold again is another ledger":    beginsNewLedger,
 			"the stream keeps the cursor's entry":   trimsSettledEntries,
 			"an older Redis is not settled":         rejectsOlderRedis,
+			"an order is given back once":           givesBackOnce,
+			"an early give-back is kept":            keepsEarlyGiveback,
+			"what is paid ends":                     endsWhatIsPaid,
 		} {
 			t.Run(name, func(t *testing.T) { rule(newSite(t, server, url, sqlstore.Stock{})) })
 		}
 		t.Run("the shop's stock is deducted if enough is left", func(t *testing.T) { deductsShopStock(t, server, url) })
+		t.Run("the shop's table parks no order", func(t *testing.T) { booksWhatTheShopRejects(t, server, url) })
 	})
 }
 
@@ -146,7 +154,8 @@ func booksHostileText(s *site) {
 	}
 	var found []string
 	cursor, _, _ := s.store.Cursor(s.Context(), sku)
-	_ = s.store.Orders(s.Context(), sku, cursor.Born, func(r settle.Record) bool { found = append(found, r.User); return true })
+	_ = s.store.Orders(s.Context(), sku, cursor.Born,
+		func(r settle.Record) bool { found = append(found, r.User); return true })
 	if !slices.Equal(found, users) {
 		s.Errorf("buyers %q: want %q", found, users)
 	}
@@ -234,171 +243,51 @@ func parksPoisonedEntry(s *site) {
 	if left := s.left(sku); left != 10-booked { // of what is booked, not of the ledger's sum
 		s.Errorf("%d units are left: want %d", left, 10-booked)
 	}
+	waiting := must(s.store.Waiting(s.Context()))(s.T)
+	if waiting.Conflicts["entry"] < 1 ||
+		!slices.Contains(waiting.Differences, sqlstore.Difference{SKU: sku, Units: 6 - booked}) {
+		s.Errorf("%+v waits: want an entry, and %d units", waiting, 6-booked)
+	}
 	if len(parked) == 0 || !strings.Contains(parked[0], `"r:bad\x00" "Q|many|of\xff|nothing"`) {
 		s.Errorf("conflicts %q: want the bytes of the entry", parked)
 	}
-}
-
-func rebuildsTrimmedStream(s *site) {
-	const sku = "trimmed"
-	s.ledger.set(sku, 100)
-	s.ledger.buy(sku, 0, 5)
-	s.drain(sku)
-	s.ledger.buy(sku, 5, 20)
-	s.ledger.finish(sku, "refund", "trimmed-0")
-	s.redis.Client.XTrimMaxLen(s.Context(), "sluice:{"+sku+"}:q", 3)
-	s.drain(sku)
-	if n := s.settler.Stats().Rebuilds; n != 1 {
-		s.Errorf("%d rebuilds: want 1", n)
-	}
-	s.equal(sku)
-	s.ledger.buy(sku, 25, 2)
-	s.drain(sku)
-	if c := s.equal(sku); c.Booked != 26 || s.left(sku) != 74 {
-		s.Errorf("%d booked, %d left: want 26, 74", c.Booked, s.left(sku))
+	if !strings.HasPrefix(s.url, "sqlite") { // it adds no constraint to a table
+		s.retriesParkedEntry(sku, next.Position)
 	}
 }
 
-// keys are the keys of a ledger.
-func (s *site) keys(sku string) (keys []string) {
-	for _, part := range []string{"s", "r", "u", "x", "q"} {
-		keys = append(keys, "sluice:{"+sku+"}:"+part)
-	}
-	return keys
-}
-
-// dump returns a function that puts a ledger back to what it is now, as Redis does that has lost the end of its AOF.
-func (s *site) dump(sku string) (forget func()) {
-	dumps := map[string]string{}
-	for _, key := range s.keys(sku) {
-		if text, err := s.redis.Client.Dump(s.Context(), key).Result(); err == nil {
-			dumps[key] = text
+// retriesParkedEntry settles an entry when the database takes it again, once; what cannot be read stays parked.
+func (s *site) retriesParkedEntry(sku string, at settle.Position) {
+	s.Helper()
+	s.exec("ALTER TABLE sluice_order ADD CONSTRAINT no_such_time CHECK (at <> 4711)")
+	at.Ver++
+	s.redis.Client.Do(s.Context(), "XADD", "sluice:{"+sku+"}:q", at.String(), "op", "confirm", "total", "10",
+		"held", "0", "sold", "7", "state", "on", "at", "4711", "r:late", "C|1|0|u")
+	s.drain(sku)
+	s.exec("ALTER TABLE sluice_order DROP CONSTRAINT no_such_time")
+	retried := 0
+	for _, c := range must(s.store.Conflicts(s.Context(), 1000))(s.T) {
+		if c.SKU != sku {
+			continue
 		}
-	}
-	return func() {
-		s.redis.Client.Del(s.Context(), s.keys(sku)...)
-		for key, text := range dumps {
-			if err := s.redis.Client.Restore(s.Context(), key, 0, text).Err(); err != nil {
-				s.Fatal(err)
+		parked := must(s.store.Conflict(s.Context(), c.ID))(s.T)
+		o, err := settle.Retry(s.Context(), s.store, parked)
+		if !strings.Contains(c.Detail, `"r:late"`) {
+			if err == nil {
+				s.Errorf("conflict %d is solved, though nothing has changed: %s", c.ID, c.Detail)
 			}
+			continue
 		}
-		s.ledger.forget() // the gates died too
+		retried++
+		if err != nil || o.Units != 1 || s.left(sku) != 5 {
+			s.Errorf("retry: %d units, %v; %d are left: want 1, 5", o.Units, err, s.left(sku))
+		}
+		if _, err := settle.Retry(s.Context(), s.store, parked); err == nil || s.left(sku) != 5 {
+			s.Errorf("the same conflict again: %v, %d units are left", err, s.left(sku))
+		}
 	}
-}
-
-func adoptsLostTail(s *site) {
-	const sku = "tail"
-	s.ledger.set(sku, 100)
-	s.ledger.buy(sku, 0, 5)
-	s.ledger.reserve(sku, "later", "u", 2)
-	forget := s.dump(sku)
-	s.ledger.finish(sku, "confirm", "later")
-	s.ledger.buy(sku, 5, 10)
-	s.drain(sku)
-	forget()
-	s.ledger.buy(sku, 20, 4) // ids come again
-	s.drain(sku)
-	if n := s.settler.Stats().LostOrders; n != 10 {
-		s.Errorf("%d lost orders: want 10", n)
-	}
-	if state := s.ledger.state(sku); state != "frozen" {
-		s.Errorf("the SKU is %s: want frozen", state)
-	}
-	if len(s.conflicts(sku, "lost")) != 1 {
-		s.Error("no conflict tells what was lost")
-	}
-	s.ledger.open(sku)
-	s.drain(sku)
-	s.ledger.buy(sku, 30, 1)
-	s.drain(sku)
-	if c := s.equal(sku); c.Booked != 20 || s.left(sku) != 80 {
-		s.Errorf("%d booked, %d left: want 20, 80", c.Booked, s.left(sku))
-	}
-}
-
-func noticesReusedIDs(s *site) {
-	const sku = "reused"
-	s.ledger.set(sku, 100)
-	s.ledger.buy(sku, 0, 3)
-	forget := s.dump(sku)
-	s.ledger.buy(sku, 3, 2)
-	s.drain(sku)
-	forget()
-	s.ledger.buy(sku, 20, 6) // beyond the cursor
-	s.drain(sku)
-	if n := s.settler.Stats().LostOrders; n != 2 {
-		s.Errorf("%d lost orders: want 2", n)
-	}
-	s.ledger.open(sku)
-	s.drain(sku)
-	if c := s.equal(sku); c.Booked != 11 || s.left(sku) != 89 {
-		s.Errorf("%d booked, %d left: want 11, 89", c.Booked, s.left(sku))
-	}
-}
-
-func beginsNewLedger(s *site) {
-	const sku = "again"
-	s.ledger.set(sku, 10)
-	s.ledger.buy(sku, 0, 3)
-	s.drain(sku)
-	first, _, _ := s.store.Cursor(s.Context(), sku)
-	s.redis.Client.Del(s.Context(), s.keys(sku)[:4]...) // the stream stays
-	s.redis.Client.ZRem(s.Context(), "sluice:skus", sku)          // a SKU that was given up on purpose
-	s.ledger.forget()
-	s.ledger.set(sku, 20)
-	s.ledger.buy(sku, 0, 2)
-	s.drain(sku)
-	second, _, _ := s.store.Cursor(s.Context(), sku)
-	if second.Born <= first.Born || s.left(sku) != 18 {
-		s.Errorf("born %d after %d, %d left: want a later ledger, 18", second.Born, first.Born, s.left(sku))
-	}
-	s.equal(sku)
-	old := 0
-	_ = s.store.Orders(s.Context(), sku, first.Born, func(settle.Record) bool { old++; return true })
-	if old != 3 {
-		s.Errorf("%d orders of the first ledger: want 3", old)
-	}
-}
-
-func trimsSettledEntries(s *site) {
-	const sku = "settled"
-	s.ledger.set(sku, 50)
-	s.ledger.buy(sku, 0, 10)
-	s.drain(sku)
-	entries := must(s.stream.Entries(s.Context(), sku, settle.Position{}, 100))(s.T)
-	cursor, _, _ := s.store.Cursor(s.Context(), sku)
-	if len(entries) != 1 || entries[0].Position != cursor.Position {
-		s.Errorf("%d entries stay: want the one at the cursor", len(entries))
-	}
-	s.ledger.buy(sku, 10, 10)
-	// Another consumer acknowledges all: what is not settled stays.
-	all := must(s.redis.Client.XRevRangeN(s.Context(), "sluice:{"+sku+"}:q", "+", "-", 1).Result())(s.T)
-	if err := s.ledger.Acknowledge(s.Context(), sku, all[0].ID); err != nil {
-		s.Fatal(err)
-	}
-	s.drain(sku)
-	if n := s.settler.Stats().Rebuilds; n != 0 {
-		s.Errorf("%d rebuilds: want none, the stream was pinned", n)
-	}
-	s.equal(sku)
-}
-
-func rejectsOlderRedis(s *site) {
-	const sku = "older"
-	s.ledger.set(sku, 50)
-	s.ledger.buy(sku, 0, 2)
-	forget := s.dump(sku)
-	s.ledger.freeze(sku)
-	s.ledger.open(sku)
-	s.ledger.buy(sku, 2, 2)
-	s.drain(sku)
-	before, _, _ := s.store.Cursor(s.Context(), sku)
-	forget()
-	if err := s.settler.Drain(s.Context(), sku); !errors.Is(err, settle.ErrBehind) {
-		s.Errorf("an older epoch: %v", err)
-	}
-	if after, _, _ := s.store.Cursor(s.Context(), sku); after != before {
-		s.Errorf("the cursor is %+v, and was %+v", after, before)
+	if retried != 1 {
+		s.Errorf("%d entries were retried: want 1", retried)
 	}
 }
 
@@ -428,5 +317,24 @@ func deductsShopStock(t *testing.T, server *redistest.Server, url string) {
 	}
 	if left := s.left("77001"); left < 0 || c.Deducted != 5-left {
 		t.Errorf("%d units are left, %d deducted", left, c.Deducted)
+	}
+}
+
+// booksWhatTheShopRejects has a SKU that the shop's column does not take, and a constraint that is violated.
+func booksWhatTheShopRejects(t *testing.T, server *redistest.Server, url string) {
+	s := newSite(t, server, url, sqlstore.Stock{Table: "strict_stock", SKUColumn: "sku_id", LeftColumn: "num"})
+	s.exec("CREATE TABLE strict_stock (sku_id bigint PRIMARY KEY, num bigint NOT NULL CHECK (num >= 0))")
+	s.exec("INSERT INTO strict_stock VALUES (88001, 1)")
+	for _, sku := range []string{"88001", "text"} {
+		s.ledger.set(sku, 9)
+		s.ledger.buy(sku, 0, 3)
+		s.drain(sku)
+		c, _, err := settle.Verify(t.Context(), s.stream, s.store, sku)
+		if err != nil || c.Booked != 3 || len(c.Differences) != 0 {
+			t.Errorf("%s: %+v, %v: want all orders booked", sku, c, err)
+		}
+		if len(s.conflicts(sku, "stock")) == 0 || len(s.conflicts(sku, "entry")) > 0 {
+			t.Errorf("%s: conflicts %q, %q: want stock, and no entry", sku, s.conflicts(sku, "stock"), s.conflicts(sku, "entry"))
+		}
 	}
 }

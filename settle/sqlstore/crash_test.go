@@ -17,7 +17,7 @@ import (
 	"sluice/settle"
 	"sluice/settle/sqlstore"
 	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // The environment of a test binary that is a settler, until it is killed.
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 
 // runChild settles until the process is killed, or its parent is gone.
 func runChild() {
-	l, err := link.New(redisOptions(&redistest.Server{Addr: os.Getenv(childRedis)}))
+	l, err := redisconn.New(redisOptions(&redistest.Server{Addr: os.Getenv(childRedis)}))
 	if err != nil {
 		panic(err)
 	}
@@ -44,7 +44,8 @@ func runChild() {
 	if err != nil {
 		panic(err)
 	}
-	s, err := settle.New(settle.Stream{Link: l}, store, settle.Options{Batch: 10, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	s, err := settle.New(settle.Stream{Redis: l}, store,
+		settle.Options{Batch: 10, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {
 		panic(err)
 	}
@@ -97,7 +98,8 @@ func sell(l *testLedger, sku string) error {
 	for first := 0; first < crashOrders; first += 10 {
 		items, codes, done := make([]protocol.Item, 10), make([]protocol.Code, 10), make([]protocol.Done, 10)
 		for i := range items {
-			items[i] = protocol.Item{Serial: fmt.Sprintf("%s-%d", sku, first+i), User: fmt.Sprint("u", first+i), Quantity: 1 + int64(i%3)}
+			items[i] = protocol.Item{Serial: fmt.Sprintf("%s-%d", sku, first+i), User: fmt.Sprint("u", first+i),
+				Quantity: 1 + int64(i%3)}
 		}
 		if _, err := l.store.Reserve(ctx, sku, 0, now, keep, items, codes); err != nil {
 			return err

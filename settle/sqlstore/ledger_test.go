@@ -10,13 +10,13 @@ import (
 	"sluice/settle"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
-func redisOptions(server *redistest.Server) link.Options {
-	return link.Options{
+func redisOptions(server *redistest.Server) redisconn.Options {
+	return redisconn.Options{
 		Addresses: []string{server.Addr}, PoolSize: 4, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
-		BreakerErrors: link.Unbroken, BreakerPause: time.Second,
+		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
 	}
 }
 
@@ -109,6 +109,27 @@ func (l *testLedger) Acknowledge(ctx context.Context, sku, id string) error {
 func (l *testLedger) Freeze(ctx context.Context, sku string) error {
 	_, err := l.store.SetState(ctx, sku, protocol.Frozen)
 	return err
+}
+
+// End implements settle.ChangeableLedger.
+func (l *testLedger) End(ctx context.Context, sku string) error {
+	_, err := l.store.SetState(ctx, sku, protocol.Ended)
+	return err
+}
+
+// Refund implements settle.ChangeableLedger.
+func (l *testLedger) Refund(ctx context.Context, sku, serial string) (bool, error) {
+	now, done := time.Now().UnixMilli(), make([]protocol.Done, 1)
+	_, err := l.store.Finish(
+		ctx,
+		sku,
+		now,
+		now+time.Hour.Milliseconds(),
+		protocol.Refund,
+		[]protocol.Item{{Serial: serial}},
+		done,
+	)
+	return err == nil && done[0] != protocol.NotFound, err
 }
 
 // Adopt implements settle.ChangeableLedger.

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -14,9 +13,6 @@ import (
 
 //go:embed migrations
 var migrations embed.FS
-
-// ErrSchema is the cause when the database has not the tables that this version needs.
-var ErrSchema = errors.New("the tables are missing, or those of another version; run: sluice settle migrate")
 
 const versionTable = "sluice_migration"
 
@@ -49,27 +45,6 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 		return applied, fmt.Errorf("migrate: %w", err)
 	}
 	return applied, nil
-}
-
-// CheckSchema reports ErrSchema where the tables are not those of this version, and any other error where the database
-// cannot be reached.
-func (s *Store) CheckSchema(ctx context.Context) error {
-	if err := s.db.PingContext(ctx); err != nil {
-		return fmt.Errorf("reach the database: %w", err)
-	}
-	for _, query := range []string{
-		"SELECT " + cursorColumns + ", changed FROM sluice_cursor WHERE 1 = 0",
-		"SELECT buyer, quantity, status, at, missing FROM sluice_order WHERE 1 = 0",
-		"SELECT num FROM sluice_stock WHERE 1 = 0",
-		"SELECT id, kind, detail, found, solved FROM sluice_conflict WHERE 1 = 0",
-	} {
-		rows, err := s.db.QueryContext(ctx, query)
-		if err != nil {
-			return fmt.Errorf("%w (%w)", ErrSchema, err)
-		}
-		rows.Close()
-	}
-	return nil
 }
 
 // Statements is the SQL by which Migrate makes the tables in an empty database, for an operator who runs it by hand.

@@ -43,7 +43,8 @@ func openMySQL(text, password string) (*sql.DB, dialect, error) {
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(8)
 	return db, dialect{
-		name: "mysql", skipLocked: " FOR UPDATE SKIP LOCKED", now: "CURRENT_TIMESTAMP(6)", quote: "`",
+		name: "mysql", skipLocked: " FOR UPDATE SKIP LOCKED", now: "CURRENT_TIMESTAMP(6)",
+		clock: "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000 AS SIGNED)", quote: "`",
 		insertion: "INSERT IGNORE", upsert: upsertMySQL, isData: isMySQLData,
 		options: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
 	}, nil
@@ -59,5 +60,6 @@ func upsertMySQL(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []set
 // isMySQLData reports values out of range, of a wrong type or too long, and violated constraints.
 func isMySQLData(err error) bool {
 	var e *mysql.MySQLError
-	return errors.As(err, &e) && slices.Contains([]uint16{1048, 1264, 1265, 1292, 1366, 1406, 1452, 3819, 4025}, e.Number)
+	return errors.As(err, &e) &&
+		slices.Contains([]uint16{1048, 1264, 1265, 1292, 1366, 1406, 1452, 1690, 3819, 4025}, e.Number)
 }

@@ -39,7 +39,8 @@ func openPostgres(url, password string) (*sql.DB, dialect, error) {
 	}))
 	db.SetMaxOpenConns(8)
 	return db, dialect{
-		name: "postgres", numbered: true, skipLocked: " FOR UPDATE SKIP LOCKED", now: "now()", quote: `"`,
+		name: "postgres", numbered: true, skipLocked: " FOR UPDATE SKIP LOCKED", now: "now()",
+		clock: "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)", quote: `"`,
 		insertion: "INSERT", ignored: " ON CONFLICT DO NOTHING", upsert: upsertPostgres, isData: isPostgresData,
 		options: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
 	}, nil
@@ -48,7 +49,8 @@ func openPostgres(url, password string) (*sql.DB, dialect, error) {
 // upsertStatement lets the rows themselves tell by how much they have changed what is used up.
 const upsertStatement = `WITH up AS (
   INSERT INTO sluice_order AS o (sku, born, serial, buyer, quantity, status, epoch, ver, at)
-  SELECT $1::text, $2::bigint, * FROM unnest($3::text[], $4::bytea[], $5::bigint[], $6::text[], $7::bigint[], $8::bigint[],
+  SELECT $1::text, $2::bigint, * FROM
+    unnest($3::text[], $4::bytea[], $5::bigint[], $6::text[], $7::bigint[], $8::bigint[],
     $9::bigint[])
   ON CONFLICT (sku, born, serial) DO UPDATE SET
     counted = CASE WHEN o.status = 'C' THEN o.quantity ELSE 0 END,
@@ -58,7 +60,8 @@ const upsertStatement = `WITH up AS (
   RETURNING CASE WHEN o.status = 'C' THEN o.quantity ELSE 0 END - o.counted AS units)
 SELECT COALESCE(sum(units), 0)::bigint FROM up`
 
-func upsertPostgres(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record) (units int64, err error) {
+func upsertPostgres(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record) (units int64,
+	err error) {
 	n := len(records)
 	serials, buyers, statuses := make([]string, n), make([][]byte, n), make([]string, n)
 	quantities, epochs, vers, ats := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)

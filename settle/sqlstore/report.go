@@ -11,7 +11,6 @@ import (
 
 // Conflict is a conflict that no operator has solved.
 type Conflict struct {
-	ID int64
 	settle.Conflict
 	Found string // when, as the database writes it
 }
@@ -37,6 +36,22 @@ func (s *Store) Conflicts(ctx context.Context, limit int) ([]Conflict, error) {
 	return all, rows.Err()
 }
 
+// Conflict returns one conflict that is not solved, with the entry that was parked.
+func (s *Store) Conflict(ctx context.Context, id int64) (c settle.Conflict, err error) {
+	var sku string
+	var entry sql.NullString
+	err = s.db.QueryRowContext(ctx, s.sql("SELECT id, sku, epoch, ver, kind, detail, entry FROM sluice_conflict "+
+		"WHERE id = ? AND solved IS NULL"), id).Scan(&c.ID, &sku, &c.Epoch, &c.Ver, &c.Kind, &c.Detail, &entry)
+	if errors.Is(err, sql.ErrNoRows) {
+		return c, fmt.Errorf("there is no conflict %d that is not solved; see: sluice settle status", id)
+	}
+	if err != nil {
+		return c, fmt.Errorf("read conflict %d: %w", id, err)
+	}
+	c.SKU, c.Entry = original(sku), entry.String
+	return c, nil
+}
+
 // Books is one ledger as the database has it.
 type Books struct {
 	SKU string
@@ -51,7 +66,8 @@ type Books struct {
 
 // Books returns the books of the current ledger of each SKU, sorted by SKU. sku "" = all.
 func (s *Store) Books(ctx context.Context, sku string) ([]Books, error) {
-	query := "SELECT c.sku, c.born, c.epoch, c.ver, c.total, c.held, c.sold, c.state, c.deducted, CAST(c.changed AS char(26)), " +
+	query := "SELECT c.sku, c.born, c.epoch, c.ver, c.total, c.held, c.sold, c.state, c.deducted, CAST(c.changed AS " +
+		"char(26)), " +
 		"COALESCE(SUM(CASE WHEN o.status = 'C' THEN o.quantity END), 0), " +
 		"COALESCE(SUM(CASE WHEN o.status = 'H' THEN o.quantity END), 0), " +
 		"COUNT(CASE WHEN o.status = 'C' THEN 1 END), COUNT(o.missing) " +

@@ -41,9 +41,22 @@ func (s *Store) Settle(ctx context.Context, b settle.Batch) (o settle.Outcome, e
 		if err := s.move(ctx, tx, &b, o.Cursor.Deducted); err != nil {
 			return err
 		}
-		return s.report(ctx, tx, b.Conflicts)
+		return errors.Join(s.report(ctx, tx, b.Conflicts), s.solve(ctx, tx, b.Solved))
 	})
 	return o, err
+}
+
+// solve marks a conflict as solved; 0 = none.
+func (s *Store) solve(ctx context.Context, tx *sql.Tx, id int64) error {
+	if id == 0 {
+		return nil
+	}
+	n, err := affected(tx.ExecContext(ctx, s.sql("UPDATE sluice_conflict SET solved = "+s.d.now+
+		" WHERE id = ? AND solved IS NULL"), id))
+	if err == nil && n != 1 {
+		err = fmt.Errorf("conflict %d is solved already", id)
+	}
+	return err
 }
 
 // claim locks the cursor's row where it must be, or makes it where there must be none.
@@ -59,8 +72,7 @@ func (s *Store) claim(ctx context.Context, tx *sql.Tx, b *settle.Batch) error {
 		}
 		return nil
 	}
-	c, err := scanCursor(tx.QueryRowContext(ctx, s.sql("SELECT "+cursorColumns+
-		" FROM sluice_cursor WHERE target = ? AND sku = ?"+s.d.skipLocked), settle.Target, stored(b.SKU)))
+	c, err := s.lock(ctx, tx, b.SKU)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return settle.ErrElsewhere
@@ -71,6 +83,12 @@ func (s *Store) claim(ctx context.Context, tx *sql.Tx, b *settle.Batch) error {
 	}
 	b.From = &c // Deducted is that of the database
 	return nil
+}
+
+// lock reads and locks the cursor of a SKU. It is sql.ErrNoRows if there is none, or if another settler has locked it.
+func (s *Store) lock(ctx context.Context, tx *sql.Tx, sku string) (settle.Cursor, error) {
+	return scanCursor(tx.QueryRowContext(ctx, s.sql("SELECT "+cursorColumns+
+		" FROM sluice_cursor WHERE target = ? AND sku = ?"+s.d.skipLocked), settle.Target, stored(sku)))
 }
 
 // move compares and sets the cursor.
@@ -136,7 +154,8 @@ func (s *Store) deduct(ctx context.Context, tx *sql.Tx, b *settle.Batch, o *sett
 	}})
 }
 
-// deductShop changes the shop's table. It returns how many rows had enough.
+// deductShop changes the shop's table. It returns how many rows had enough. What the shop's table does not take, such
+// as a SKU that is no number, or a constraint, is no fault of the orders: they are booked.
 func (s *Store) deductShop(ctx context.Context, tx *sql.Tx, sku string, units int64) (int64, error) {
 	if units == 0 {
 		return 1, nil
@@ -148,7 +167,15 @@ func (s *Store) deductShop(ctx context.Context, tx *sql.Tx, sku string, units in
 		query += " AND " + left + " >= ?"
 		args = append(args, units)
 	}
-	return affected(tx.ExecContext(ctx, s.sql(query), args...))
+	if _, err := tx.ExecContext(ctx, "SAVEPOINT shop_stock"); err != nil {
+		return 0, err
+	}
+	changed, err := affected(tx.ExecContext(ctx, s.sql(query), args...))
+	if err != nil && s.d.isData(err) {
+		_, err = tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT shop_stock")
+		return 0, err
+	}
+	return changed, err
 }
 
 // deductOwn changes Sluice's own table. units may be below 0.
@@ -187,7 +214,8 @@ func (s *Store) identifier(name string) string {
 
 // comparing writes orders where the database cannot tell what a row was before: it reads the rows first. The cursor's
 // row is locked, so that nothing changes between.
-func comparing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record, lock, conflict string) (int64, error) {
+func comparing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record, lock, conflict string) (int64,
+	error) {
 	before, err := existing(ctx, tx, b, records, lock)
 	if err != nil {
 		return 0, err
@@ -212,7 +240,8 @@ func comparing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settl
 }
 
 // existing reads the rows of records, by serial.
-func existing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record, lock string) (map[string]settle.Record, error) {
+func existing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record,
+	lock string) (map[string]settle.Record, error) {
 	args := []any{stored(b.SKU), b.To.Born}
 	for _, r := range records {
 		args = append(args, stored(r.Serial))

@@ -23,7 +23,7 @@ const maxShopOrders = 1000
 func (s *Store) CompareShop(ctx context.Context, query, sku string, born int64) (differ []ShopOrder, err error) {
 	shop, err := s.shopOrders(ctx, query, sku)
 	if err != nil {
-		return nil, fmt.Errorf("read the shop's orders of %q by settle.orders.query: %w", sku, err)
+		return nil, fmt.Errorf("read the shop's orders of %q by settle.orders_query: %w", sku, err)
 	}
 	var unsold []ShopOrder
 	err = s.Orders(ctx, sku, born, func(r settle.Record) bool {
@@ -73,7 +73,7 @@ type Buyer struct {
 	Units int64
 }
 
-// BuyersOver returns the buyers of a ledger with more than limit units, held and sold. limit 0 = nobody is limited.
+// BuyersOver returns the buyers of a ledger with more than limit units, held and sold. limit 0 = no limit.
 func (s *Store) BuyersOver(ctx context.Context, sku string, born, limit int64) (over []Buyer, err error) {
 	if limit == 0 {
 		return nil, nil

@@ -12,7 +12,8 @@ import (
 	"sluice/settle"
 )
 
-// sqlitePragmas make a commit durable, and let another process read meanwhile. A transaction begins with the write lock.
+// sqlitePragmas make a commit durable, and let another process read meanwhile. A transaction begins with the write
+// lock.
 const sqlitePragmas = "_txlock=immediate&_pragma=busy_timeout(2000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
 
 func openSQLite(path string) (*sql.DB, dialect, error) {
@@ -25,7 +26,9 @@ func openSQLite(path string) (*sql.DB, dialect, error) {
 	}
 	db.SetMaxOpenConns(2) // there is one writer; a second one would wait for the lock
 	return db, dialect{
-		name: "sqlite", now: "CURRENT_TIMESTAMP", quote: `"`, insertion: "INSERT", ignored: " ON CONFLICT DO NOTHING",
+		name: "sqlite", now: "CURRENT_TIMESTAMP",
+		clock: "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
+		quote: `"`, insertion: "INSERT", ignored: " ON CONFLICT DO NOTHING",
 		upsert: upsertSQLite, isData: isSQLiteData,
 	}, nil
 }

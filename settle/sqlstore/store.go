@@ -34,7 +34,8 @@ type Stock struct {
 	Check      bool // deduct only where enough is left; else the order is booked and a conflict is written
 }
 
-// Store is one database. It is safe for concurrent use.
+// Store is one database. It is safe for concurrent use. It has so many methods because the settlers, the reports and
+// the administration share its connections and its dialect.
 type Store struct {
 	db    *sql.DB
 	d     dialect
@@ -47,6 +48,7 @@ type dialect struct {
 	numbered   bool   // placeholders are $1, $2, ...
 	skipLocked string // after SELECT
 	now        string
+	clock      string // the time as Unix ms
 	quote      string // around identifiers
 	insertion  string // INSERT that does nothing where the row is there: its beginning ...
 	ignored    string // ... and its end
@@ -129,8 +131,9 @@ func scanCursor(row *sql.Row) (c settle.Cursor, err error) {
 
 // Orders implements settle.Database.
 func (s *Store) Orders(ctx context.Context, sku string, born int64, see func(settle.Record) bool) error {
-	rows, err := s.db.QueryContext(ctx, s.sql("SELECT serial, buyer, quantity, status, epoch, ver, at, missing IS NOT NULL "+
-		"FROM sluice_order WHERE sku = ? AND born = ? ORDER BY serial"), stored(sku), born)
+	rows, err := s.db.QueryContext(ctx,
+		s.sql("SELECT serial, buyer, quantity, status, epoch, ver, at, missing IS NOT NULL "+
+			"FROM sluice_order WHERE sku = ? AND born = ? ORDER BY serial"), stored(sku), born)
 	if err != nil {
 		return fmt.Errorf("read orders of %q: %w", sku, err)
 	}
@@ -157,8 +160,9 @@ func (s *Store) Report(ctx context.Context, conflicts ...settle.Conflict) error 
 
 func (s *Store) report(ctx context.Context, tx *sql.Tx, conflicts []settle.Conflict) error {
 	for _, c := range conflicts {
-		_, err := tx.ExecContext(ctx, s.sql(s.d.insertion+" INTO sluice_conflict (target, sku, epoch, ver, kind, detail) "+
-			"VALUES (?, ?, ?, ?, ?, ?)"+s.d.ignored), settle.Target, stored(c.SKU), c.Epoch, c.Ver, c.Kind, c.Detail)
+		_, err := tx.ExecContext(ctx, s.sql(s.d.insertion+" INTO sluice_conflict (target, sku, epoch, ver, kind, detail, "+
+			"entry) VALUES (?, ?, ?, ?, ?, ?, ?)"+s.d.ignored), settle.Target, stored(c.SKU), c.Epoch, c.Ver, c.Kind, c.Detail,
+			sql.NullString{String: c.Entry, Valid: c.Entry != ""})
 		if err != nil {
 			return fmt.Errorf("write a conflict of %q: %w", c.SKU, err)
 		}

@@ -8,8 +8,8 @@ import (
 
 const escape = `\x`
 
-// stored is a SKU or a serial, which may hold any byte, as text that every database keeps. Two texts are never stored as
-// one.
+// stored is a SKU or a serial, which may hold any byte, as text that every database keeps. Two texts are never stored
+// as one.
 func stored(text string) string {
 	if utf8.ValidString(text) && !strings.Contains(text, "\x00") && !strings.HasPrefix(text, escape) {
 		return text

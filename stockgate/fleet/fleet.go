@@ -2,27 +2,29 @@
 // divide what the shop bears.
 //
 // Each instance says once a second in Redis that it is alive, in one sorted set a fleet, on Redis' clock. One that has
-// not for 2.5 s is gone; one that leaves takes itself away. Nobody is told a larger part before those who have it
-// know: who joins waits until each of the others has seen it, at most 1.5 s. So the parts of all never sum up to more than
-// the whole, but for instances that live and cannot reach Redis: these keep the last part they had, and of n
+// not for 2.5 s is gone; one that leaves takes itself away. No instance is told a larger part before those that have it
+// know: who joins waits until each of the others has seen it, at most 1.5 s. So the parts of all never sum up to more
+// than the whole, but for instances that live and cannot reach Redis: these keep the last part they had, and of n
 // instances each of them is 1/n too much at most once the others count without it. While an instance that died is still
-// counted its part is unused. When Redis loses the list, each keeps what it had until all have had the time to say again that
-// they live. An instance that has never reached Redis knows of nobody, and counts itself alone after some 3 s.
+// counted its part is unused. When Redis loses the list, each keeps what it had until all have had the time to say
+// again that they live. An instance that has never reached Redis knows of no other, and counts itself alone after some
+// 3 s.
 //
-// It refuses to know what is divided, and how: it tells a [Standing], and its caller decides.
+// It does not know what is divided, and how: it tells a [Standing], and its caller decides.
 package fleet
 
 import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 const (
@@ -34,32 +36,32 @@ const (
 	heardAgain = 4 * time.Second
 )
 
-// Standing is what this instance is among those that are alive.
-type Standing struct {
+// Share is what this instance is among those that are alive.
+type Share struct {
 	Rank, Of int           // the place in the list of all, from 0, and how many they are; Of 0 = not known yet
 	Clock    time.Duration // what to add to Options.Now to have Redis' clock, which all share
 }
 
 // Options say who this instance is.
 type Options struct {
-	Redis    link.Options
-	Name     string         // of the fleet: instances that use the same Redis and name divide the same budget
-	Instance string         // begins the name of this instance, which is unique anyway; may be empty
-	Now      func() int64   // a monotonic clock, in nanoseconds
-	Tell     func(Standing) // called at each change, one call at a time; its first call is when this instance may begin
-	Log      *slog.Logger   // nil = nothing
+	Redis    redisconn.Options
+	Name     string       // of the fleet: instances that use the same Redis and name divide the same budget
+	Instance string       // begins the name of this instance, which is unique anyway; may be empty
+	Now      func() int64 // a monotonic clock, in nanoseconds
+	Tell     func(Share)  // called at each change, one call at a time; its first call is when this instance may begin
+	Log      *slog.Logger // nil = nothing
 }
 
 // Member is one instance of a fleet. It is safe for concurrent use.
 type Member struct {
-	options  Options
-	key, id  string
-	link     *link.Link
-	roll     roll  // of the goroutine alone, as those below
-	began    int64 // when this instance wanted to join
-	away     bool  // Redis did not answer the last time
-	standing atomic.Pointer[Standing]
-	counts   counts
+	options Options
+	key, id string
+	link    *redisconn.Client
+	roll    membership // of the goroutine alone, as those below
+	began   int64      // when this instance wanted to join
+	away    bool       // Redis did not answer the last time
+	share   atomic.Pointer[Share]
+	counts  counts
 
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -68,29 +70,29 @@ type Member struct {
 // Join makes this instance one of the fleet. It does not wait for Redis. The caller must Close the Member.
 func Join(o Options) (*Member, error) {
 	if o.Name == "" || o.Now == nil || o.Tell == nil {
-		return nil, errors.New("fleet: a name, a clock and somebody to tell must be given")
+		return nil, errors.New("fleet: a name, a clock and a callback must be given")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	way, err := link.New(o.Redis)
+	way, err := redisconn.New(o.Redis)
 	if err != nil {
 		return nil, err
 	}
 	id := strings.TrimPrefix(o.Instance+"-"+rand.Text(), "-")
-	m := &Member{options: o, key: "sluice:fleet:" + o.Name, id: id, link: way, roll: roll{id: id}, began: o.Now()}
-	m.standing.Store(&Standing{})
+	m := &Member{options: o, key: "sluice:fleet:" + o.Name, id: id, link: way, roll: membership{id: id}, began: o.Now()}
+	m.share.Store(&Share{})
 	ctx, stop := context.WithCancel(context.Background())
 	m.stop = stop
 	m.done.Go(func() { m.run(ctx) })
 	return m, nil
 }
 
-// Standing is what was told last.
-func (m *Member) Standing() Standing { return *m.standing.Load() }
+// Share is what was told last.
+func (m *Member) Share() Share { return *m.share.Load() }
 
-// Close leaves the fleet, as far as that can be done in one round trip, and ends everything that Join began. Tell is not
-// called any more. A second call does nothing.
+// Close leaves the fleet, as far as that can be done in one round trip, and ends everything that Join began. Tell is
+// not called any more. A second call does nothing.
 func (m *Member) Close() {
 	m.stop()
 	m.done.Wait()
@@ -104,7 +106,7 @@ func (m *Member) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			m.leave()
+			m.deregister()
 			return
 		case <-pause.C:
 			pause.Reset(m.beat(ctx))
@@ -115,29 +117,30 @@ func (m *Member) run(ctx context.Context) {
 // beat says once that this instance lives, and tells what that changes. It returns the pause until the next.
 func (m *Member) beat(ctx context.Context) time.Duration {
 	began := m.options.Now()
-	seen, err := m.ask(ctx)
+	seen, err := m.sendHeartbeat(ctx)
 	if ctx.Err() != nil {
 		return every
 	}
 	now := m.options.Now()
-	m.note(err)
+	m.recordBeat(err)
 	if err == nil {
-		m.roll.heard(seen)
+		m.roll.update(seen)
 		m.roll.clock.heard(seen.micros*1000-(began+now)/2, (now-began)/2)
 	} else if m.roll.waiting() && now-m.began > int64(alive) {
-		m.roll.alone()
-		m.options.Log.Warn("fleet not counted since Redis is away; this instance counts itself with those it has seen", "instances", m.roll.standing.Of)
+		m.roll.startAlone()
+		m.options.Log.Warn("cannot reach Redis; this instance counts itself with those that it has seen",
+			"instances", m.roll.share.Of)
 	}
-	m.tell()
+	m.notifyChange()
 	if err == nil && m.roll.waiting() {
 		return everySoon
 	}
 	return every
 }
 
-// tell passes on what has changed.
-func (m *Member) tell() {
-	s, last := m.roll.standing, m.standing.Load()
+// notifyChange passes on what has changed.
+func (m *Member) notifyChange() {
+	s, last := m.roll.share, m.share.Load()
 	if s.Of == 0 {
 		return
 	}
@@ -145,21 +148,21 @@ func (m *Member) tell() {
 	if s == *last {
 		return
 	}
-	m.standing.Store(&s)
+	m.share.Store(&s)
 	if s.Of != last.Of {
 		m.options.Log.Info("fleet counted", "name", m.options.Name, "instances", s.Of, "before", last.Of)
 	}
 	m.options.Tell(s)
 }
 
-// note counts a beat, and says when Redis is lost and found.
-func (m *Member) note(err error) {
-	m.counts.note(err)
+// recordBeat counts a beat, and says when Redis is lost and found.
+func (m *Member) recordBeat(err error) {
+	m.counts.record(err)
 	switch {
 	case err != nil && !m.away:
-		m.options.Log.Warn("heartbeat lost; the last known number of instances stands", "cause", err)
+		m.options.Log.Warn(fmt.Sprintf("cannot reach Redis; still assuming %d instances", m.roll.share.Of), "err", err)
 	case err == nil && m.away:
-		m.options.Log.Info("heartbeat found")
+		m.options.Log.Info("Redis is reached again; the instances are counted")
 	}
 	m.away = err != nil
 }

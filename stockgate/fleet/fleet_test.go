@@ -11,7 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"sluice/internal/redistest"
-	"sluice/stockgate/link"
+	"sluice/internal/testkit"
+	"sluice/stockgate/redisconn"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -22,10 +23,10 @@ const key = "sluice:fleet:shop"
 type told struct {
 	*Member
 	mu  sync.Mutex
-	all []Standing
+	all []Share
 }
 
-func (t *told) tell(s Standing) {
+func (t *told) tell(s Share) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.all = append(t.all, s)
@@ -44,8 +45,9 @@ func join(t *testing.T, address string) *told {
 	t.Helper()
 	to, start := &told{}, time.Now()
 	m, err := Join(Options{
-		Redis: link.Options{Addresses: []string{address}, PoolSize: 1, ConnectTimeout: 2 * time.Second, Timeout: 2 * time.Second, BreakerErrors: 100, BreakerPause: time.Second},
-		Name:  "shop", Instance: "test", Now: func() int64 { return int64(time.Since(start)) }, Tell: to.tell,
+		Redis: redisconn.Options{Addresses: []string{address}, PoolSize: 1, ConnectTimeout: 2 * time.Second,
+			Timeout: 2 * time.Second, BreakerErrors: 100, BreakerPause: time.Second},
+		Name: "shop", Instance: "test", Now: func() int64 { return int64(time.Since(start)) }, Tell: to.tell,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -55,23 +57,11 @@ func join(t *testing.T, address string) *told {
 	return to
 }
 
-// eventually waits until what becomes true: for real servers, which no fake clock moves.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for range 3_000 {
-		if is() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("never: %s", what)
-}
-
 // counted tells whether all count all, each in a place of its own.
 func counted(all ...*told) bool {
 	places := map[int]bool{}
 	for _, m := range all {
-		s := m.Standing()
+		s := m.Share()
 		if s.Of != len(all) {
 			return false
 		}
@@ -84,13 +74,13 @@ func TestInstancesCountEachOther(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	a, b, c := join(t, server.Addr), join(t, server.Addr), join(t, server.Addr)
-	eventually(t, "three count three", func() bool { return counted(a, b, c) })
+	testkit.Eventually(t, "three count three", func() bool { return counted(a, b, c) })
 	redisNow := server.Client.Time(t.Context()).Val().UnixMicro() * 1000
 	for _, m := range []*told{a, b, c} {
 		now := m.options.Now()
 		// Redis was asked before we read our clock: how long before, no test can bound. A clock of another unit or
 		// sign is off by years.
-		if off := now + int64(m.Standing().Clock) - redisNow; off < -int64(time.Minute) || off > int64(time.Minute) {
+		if off := now + int64(m.Share().Clock) - redisNow; off < -int64(time.Minute) || off > int64(time.Minute) {
 			t.Errorf("this clock is off the shared one by %v", time.Duration(off))
 		}
 	}
@@ -98,7 +88,7 @@ func TestInstancesCountEachOther(t *testing.T) {
 	if n := server.Client.ZCard(t.Context(), key).Val(); n != 2 {
 		t.Errorf("%d on the list after one has left, want 2", n)
 	}
-	eventually(t, "two count two", func() bool { return counted(a, b) })
+	testkit.Eventually(t, "two count two", func() bool { return counted(a, b) })
 	if n := server.Client.PTTL(t.Context(), key).Val(); n <= 0 {
 		t.Errorf("the list does not expire: %v", n)
 	}
@@ -112,7 +102,7 @@ func TestADeadInstanceIsForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := join(t, server.Addr)
-	eventually(t, "it is alone", func() bool { return counted(a) })
+	testkit.Eventually(t, "it is alone", func() bool { return counted(a) })
 	if n := server.Client.ZCard(t.Context(), key).Val(); n != 1 {
 		t.Errorf("%d on the list, want 1", n)
 	}
@@ -122,16 +112,19 @@ func TestTheLastNumberStandsWhileRedisIsAway(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	a, b := join(t, server.Addr), join(t, server.Addr)
-	eventually(t, "two count two", func() bool { return counted(a, b) })
+	testkit.Eventually(t, "two count two", func() bool { return counted(a, b) })
 	before := len(a.ofs())
 	server.Kill()
-	eventually(t, "the loss is counted", func() bool { return a.counts.lost.Load() >= 2 && b.counts.lost.Load() >= 2 })
+	testkit.Eventually(t, "the loss is counted", func() bool {
+		return a.counts.lost.Load() >= 2 &&
+			b.counts.lost.Load() >= 2
+	})
 	server.Restart() // empty
-	eventually(t, "both are back", func() bool { return a.counts.up.Load() && b.counts.up.Load() })
-	eventually(t, "both are listed", func() bool { return server.Client.ZCard(t.Context(), key).Val() == 2 })
+	testkit.Eventually(t, "both are back", func() bool { return a.counts.up.Load() && b.counts.up.Load() })
+	testkit.Eventually(t, "both are listed", func() bool { return server.Client.ZCard(t.Context(), key).Val() == 2 })
 	for _, m := range []*told{a, b} {
 		if !counted(a, b) {
-			t.Errorf("%+v, want two still", m.Standing())
+			t.Errorf("%+v, want two still", m.Share())
 		}
 	}
 	for _, of := range a.ofs()[before:] {
@@ -147,17 +140,17 @@ func TestWithoutRedisAnInstanceBeginsAlone(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill()
 	a := join(t, server.Addr)
-	if s := a.Standing(); s.Of != 0 {
+	if s := a.Share(); s.Of != 0 {
 		t.Errorf("%+v at once, want nothing yet", s)
 	}
-	eventually(t, "it counts itself", func() bool { return counted(a) })
+	testkit.Eventually(t, "it counts itself", func() bool { return counted(a) })
 }
 
 func TestAListOfAnotherKindIsNoAnswer(t *testing.T) {
 	server := redistest.Start(t)
 	server.Client.Set(t.Context(), key, "a shop's own", 0)
 	a := join(t, server.Addr)
-	eventually(t, "the loss is counted", func() bool { return a.counts.lost.Load() >= 1 })
+	testkit.Eventually(t, "the loss is counted", func() bool { return a.counts.lost.Load() >= 1 })
 	if text := server.Client.Get(t.Context(), key).Val(); text != "a shop's own" {
 		t.Errorf("the key holds %q now", text)
 	}
@@ -173,8 +166,8 @@ func TestClosedMemberTellsNothingAndClosesTwice(t *testing.T) {
 	}
 }
 
-func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
-	for _, o := range []Options{{}, {Name: "shop", Now: func() int64 { return 0 }, Tell: func(Standing) {}}} {
+func TestOptionsThatCannotWorkAreRejected(t *testing.T) {
+	for _, o := range []Options{{}, {Name: "shop", Now: func() int64 { return 0 }, Tell: func(Share) {}}} {
 		if _, err := Join(o); err == nil {
 			t.Errorf("joined with %+v", o)
 		}
@@ -183,9 +176,9 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 
 func TestMetricsSayWhatIsCounted(t *testing.T) {
 	m := &Member{}
-	m.standing.Store(&Standing{Rank: 1, Of: 3})
-	m.counts.note(errors.New("away"))
-	m.counts.note(nil)
+	m.share.Store(&Share{Rank: 1, Of: 3})
+	m.counts.record(errors.New("away"))
+	m.counts.record(nil)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(m)
 	all, err := registry.Gather()
@@ -212,7 +205,8 @@ func TestRepliesThatMeanNothingAreErrors(t *testing.T) {
 			t.Errorf("%v was read as %+v", reply, found)
 		}
 	}
-	if found, err := read([]any{"3", "4", "2.5e+3", []any{"a", "3000"}}); err != nil || found.micros != 3_000_004 || found.before != 2500 || found.beats["a"] != 3000 {
+	if found, err := read([]any{"3", "4", "2.5e+3", []any{"a", "3000"}}); err != nil || found.micros != 3_000_004 ||
+		found.before != 2500 || found.beats["a"] != 3000 {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
@@ -231,12 +225,12 @@ func FuzzNumber(f *testing.F) {
 func TestAnAnswerThatComesAfterCloseChangesNothing(t *testing.T) {
 	server := redistest.Start(t)
 	a := join(t, server.Addr)
-	eventually(t, "it is alone", func() bool { return counted(a) })
+	testkit.Eventually(t, "it is alone", func() bool { return counted(a) })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	a.Close()
-	before := a.Standing()
-	if a.beat(ctx); a.Standing() != before {
-		t.Errorf("%+v, want %+v", a.Standing(), before)
+	before := a.Share()
+	if a.beat(ctx); a.Share() != before {
+		t.Errorf("%+v, want %+v", a.Share(), before)
 	}
 }

@@ -12,7 +12,7 @@ var ErrApart = errors.New("in a cluster all keys of a SKU must be in one slot")
 // Named is a key as it is configured.
 type Named struct{ Name, Text string }
 
-// OneSlot refuses keys of one SKU that may be in different slots of a cluster, and says which keys would work. tag is
+// OneSlot rejects keys of one SKU that may be in different slots of a cluster, and says which keys would work. tag is
 // what of a key decides its slot; more are the names of other holes than the SKU.
 func OneSlot(prefix string, keys []Named, tag func(key string) string, more ...string) error {
 	if together(prefix, keys, tag, more) {

@@ -41,7 +41,8 @@ type Options struct {
 	Script      string   // Script: its text
 }
 
-// Layout is a compiled [stock.layout]. It is immutable and safe for concurrent use.
+// Layout is a compiled [stock.layout]. It is immutable and safe for concurrent use. Each kind of
+// keys is read, written and checked by methods of its own.
 type Layout struct {
 	shape
 	key, status, flag, users key.Template
@@ -64,7 +65,8 @@ type shape struct {
 
 // New compiles o. Its errors name the key of the configuration.
 func New(o Options) (*Layout, error) {
-	l := &Layout{statusField: o.StatusField, statusOpen: slices.Clone(o.StatusOpen), soldOutAt: o.SoldOutAt, named: keysOf(o), prefix: o.Prefix}
+	l := &Layout{statusField: o.StatusField, statusOpen: slices.Clone(o.StatusOpen), soldOutAt: o.SoldOutAt,
+		named: keysOf(o), prefix: o.Prefix}
 	var err error
 	if l.shape, err = shapeOf(o); err != nil {
 		return nil, err
@@ -85,13 +87,15 @@ func (l *Layout) compileKeys(o Options) (err error) {
 	case !l.key.Named():
 		return fmt.Errorf("key %q: it must contain $sku, or all SKUs would share one stock", o.Key)
 	case !l.key.Tells(l.parts):
-		return fmt.Errorf("key %q: several SKUs would share one stock; name all parts from $sku_1 to $sku_%d with colons or braces between them, or $sku", o.Key, l.parts)
+		return fmt.Errorf("key %q: several SKUs would share one stock; name all parts from $sku_1 to $sku_%d with colons "+
+			"or braces between them, or $sku", o.Key, l.parts)
 	}
 	for _, k := range []struct {
 		name, text string
 		into       *key.Template
 	}{
-		{"status_key", o.StatusKey, &l.status}, {"sold_out_flag", o.SoldOutFlag, &l.flag}, {"users_key", o.UsersKey, &l.users},
+		{"status_key", o.StatusKey, &l.status}, {"sold_out_key", o.SoldOutFlag, &l.flag},
+		{"users_key", o.UsersKey, &l.users},
 	} {
 		if *k.into, err = key.Compile(k.name, o.Prefix, k.text); err != nil {
 			return err
@@ -103,7 +107,7 @@ func (l *Layout) compileKeys(o Options) (err error) {
 	return nil
 }
 
-// checkStatus refuses statuses that could never be read or never be open.
+// checkStatus rejects statuses that could never be read or never be open.
 func (l *Layout) checkStatus(o Options) error {
 	switch {
 	case o.StatusKey == "" && o.StatusField == "":
@@ -134,5 +138,6 @@ func shapeOf(o Options) (shape, error) {
 	case Script:
 		return scripted(o)
 	}
-	return shape{}, fmt.Errorf("type %q: use %q, %q, %q, %q, %q or %q", o.Type, Counter, HashSold, HashLeft, CounterUsers, List, Script)
+	return shape{}, fmt.Errorf("type %q: use %q, %q, %q, %q, %q or %q", o.Type, Counter, HashSold, HashLeft, CounterUsers,
+		List, Script)
 }

@@ -51,7 +51,7 @@ func TestForeignKeysHaveNoSKU(t *testing.T) {
 	}
 }
 
-func TestLayoutsThatCannotWorkAreRefusedByName(t *testing.T) {
+func TestLayoutsThatCannotWorkAreRejectedByName(t *testing.T) {
 	good := Options{Type: HashSold, Key: "$sku", TotalField: "t", SoldField: "s"}
 	if _, err := New(good); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestLayoutsThatCannotWorkAreRefusedByName(t *testing.T) {
 		"must contain $sku":       func(o *Options) { o.Key = "stock" },
 		`key ""`:                  func(o *Options) { o.Key = "" },
 		`key "stock:$skew:$sku"`:  func(o *Options) { o.Key = "stock:$skew:$sku" },
-		`sold_out_flag "over$"`:   func(o *Options) { o.SoldOutFlag = "over$" },
+		`sold_out_key "over$"`:    func(o *Options) { o.SoldOutFlag = "over$" },
 		`status_key "$user"`:      func(o *Options) { o.StatusKey, o.StatusOpen = "$user", []string{"1"} },
 		"total_field, sold_field": func(o *Options) { o.TotalField = "" },
 		"sold_field":              func(o *Options) { o.SoldField = "" },
@@ -116,7 +116,8 @@ func TestTotalMinusSoldIsExactOrAFault(t *testing.T) {
 }
 
 func FuzzUnitsAreWhatRedisWouldCount(f *testing.F) {
-	for _, s := range []string{"0", "-0", "00", "-1", "+1", "1.0", " 1", "1e3", "9223372036854775807", "9223372036854775808", "", "١"} {
+	for _, s := range []string{"0", "-0", "00", "-1", "+1", "1.0", " 1", "1e3", "9223372036854775807",
+		"9223372036854775808", "", "١"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -124,7 +125,7 @@ func FuzzUnitsAreWhatRedisWouldCount(f *testing.F) {
 		if plain := isPlain(s); err == nil && !plain {
 			t.Fatalf("%q was read as %d", s, n)
 		} else if err != nil && plain && len(s) <= 18 {
-			t.Fatalf("%q was refused: %v", s, err)
+			t.Fatalf("%q was rejected: %v", s, err)
 		}
 		if err == nil && strconv.FormatInt(n, 10) != s {
 			t.Fatalf("%q was read as %d", s, n)

@@ -24,7 +24,8 @@ func (l *Layout) Mirrors() error {
 // never below sold_out_at, so that who reads the layout finds as many free as there are.
 //
 // Beside the key it keeps the version, under a name that a cluster puts into the same slot.
-func (l *Layout) Mirror(ctx context.Context, c redis.Scripter, sku string, free, epoch, ver int64) (written bool, err error) {
+func (l *Layout) Mirror(ctx context.Context, c redis.Scripter, sku string, free, epoch, ver int64) (written bool,
+	err error) {
 	if err := l.Mirrors(); err != nil {
 		return false, err
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // units reads an integer as strictly as Redis itself does for INCR: no sign but a leading minus, no leading
-// zero, no space, no fraction, 64 bits. What Redis would refuse to count down must not be sold.
+// zero, no space, no fraction, 64 bits. What Redis would not accept to count down must not be sold.
 func units(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	digits := strings.TrimPrefix(s, "-")

@@ -16,19 +16,24 @@ func tagOf(key string) string {
 	return key
 }
 
-func TestKeysThatAClusterMayKeepApartAreRefusedWithThoseThatWork(t *testing.T) {
+func TestKeysThatAClusterMayKeepApartAreRejectedWithThoseThatWork(t *testing.T) {
 	for _, c := range []struct {
 		o    Options
 		says string // "" = they are together
 	}{
 		{Options{Type: Counter, Key: "stock:$sku"}, ""},
-		{Options{Type: HashSold, Key: "$sku", TotalField: "t", SoldField: "s", StatusField: "on", StatusOpen: []string{"1"}}, ""},
+		{Options{Type: HashSold, Key: "$sku", TotalField: "t", SoldField: "s", StatusField: "on", StatusOpen: []string{"1"}},
+			""},
 		{Options{Type: CounterUsers, Key: "{$sku}:stock", UsersKey: "{$sku}:uids"}, ""},
 		{Options{Type: CounterUsers, Key: "{$sku_1}:{$sku_2}:stock", UsersKey: "{$sku_1}:{$sku_2}:uids"}, ""},
-		{Options{Type: CounterUsers, Key: "stock:$sku", UsersKey: "uids:$sku"}, `key = "stock:{$sku}", users_key = "uids:{$sku}"`},
-		{Options{Type: CounterUsers, Key: "$sku_1:$sku_2:stock", UsersKey: "$sku_1:$sku_2:uids"}, `key = "{$sku_1}:$sku_2:stock", users_key = "{$sku_1}:$sku_2:uids"`},
-		{Options{Type: Counter, Key: "stock:{$sku}", SoldOutFlag: "over:$sku"}, `key = "stock:{$sku}", sold_out_flag = "over:{$sku}"`},
-		{Options{Type: Counter, Key: "stock:$sku", StatusKey: "shop:open", StatusOpen: []string{"1"}}, "the same part of the SKU in braces"},
+		{Options{Type: CounterUsers, Key: "stock:$sku", UsersKey: "uids:$sku"},
+			`key = "stock:{$sku}", users_key = "uids:{$sku}"`},
+		{Options{Type: CounterUsers, Key: "$sku_1:$sku_2:stock", UsersKey: "$sku_1:$sku_2:uids"},
+			`key = "{$sku_1}:$sku_2:stock", users_key = "{$sku_1}:$sku_2:uids"`},
+		{Options{Type: Counter, Key: "stock:{$sku}", SoldOutFlag: "over:$sku"},
+			`key = "stock:{$sku}", sold_out_key = "over:{$sku}"`},
+		{Options{Type: Counter, Key: "stock:$sku", StatusKey: "shop:open", StatusOpen: []string{"1"}},
+			"the same part of the SKU in braces"},
 		{Options{Type: CounterUsers, Prefix: "{all}:", Key: "stock:$sku", UsersKey: "uids:$sku"}, ""},
 	} {
 		l, err := New(c.o)
@@ -36,7 +41,8 @@ func TestKeysThatAClusterMayKeepApartAreRefusedWithThoseThatWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = l.InOneSlot(tagOf)
-		if c.says == "" && err != nil || c.says != "" && (!errors.Is(err, ErrApart) || !strings.Contains(err.Error(), c.says)) {
+		if c.says == "" && err != nil || c.says != "" &&
+			(!errors.Is(err, ErrApart) || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%+v: %v, want %q", c.o, err, c.says)
 		}
 	}

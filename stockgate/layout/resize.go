@@ -28,7 +28,8 @@ func (l *Layout) resize(ctx context.Context, c redis.Scripter, sku, how string, 
 const resizeScript = `
 local kind = redis.call('TYPE', KEYS[1]).ok
 if kind == 'none' then
-	return redis.error_reply('UNITS there is no list, or none any more, and so no unit to copy; push the units as the shop does')
+	return redis.error_reply('UNITS there is no list, or none any more, and so no unit to copy; ' ..
+		'push the units as the shop does')
 end
 if kind ~= 'list' then return redis.error_reply('WRONGTYPE the key holds a ' .. kind) end
 local length = redis.call('LLEN', KEYS[1])
@@ -48,6 +49,9 @@ if want < length then
 	if want == 0 then redis.call('DEL', KEYS[1]) else redis.call('LTRIM', KEYS[1], 0, want - 1) end
 	return want
 end
-if length < 2 then return redis.error_reply('UNITS one alone does not tell whether a copy would sell it twice; push the units as the shop does') end
+if length < 2 then
+	return redis.error_reply('UNITS one alone does not tell whether a copy would sell it twice; ' ..
+		'push the units as the shop does')
+end
 for _ = length + 1, want do redis.call('RPUSH', KEYS[1], unit) end
 return want`

@@ -14,7 +14,7 @@ import (
 
 // script is the shop's own Lua, which says what is left of a SKU.
 //
-//	KEYS[1] is key; then follow status_key, sold_out_flag and users_key, those of them that are configured
+//	KEYS[1] is key; then follow status_key, sold_out_key and users_key, those of them that are configured
 //	ARGV[1] is the SKU
 //
 // It returns what is left, or {left, on sale} with 1 or 0 for the latter. What is left is an integer, or its digits
@@ -101,5 +101,6 @@ func (l *Layout) said(answer *redis.Cmd) (Reading, error) {
 }
 
 func undocumented(reply any) error {
-	return fmt.Errorf("the script returned %.64q; it must be what is left, an integer, or {left, 1 or 0}, or nil", fmt.Sprint(reply))
+	return fmt.Errorf("the script returned %.64q; it must be what is left, an integer, or {left, 1 or 0}, or nil",
+		fmt.Sprint(reply))
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNotWritable is the cause when only the shop itself can write its stock: through a script nothing can be written,
-// and of a list nobody else may know what a unit looks like.
+// and only the shop knows what a unit of a list looks like.
 var ErrNotWritable = errors.New("only the shop can change this stock")
 
 // Set writes n units for sku: the counter, what is left, or (hash_sold) the total, beside a sold of 0 where
@@ -59,7 +59,8 @@ return 1`
 //
 // A list gets copies of the units that it has, where they are all the same; where they differ each is a certain
 // unit, and a copy would sell that twice: ErrNotWritable.
-func (l *Layout) Add(ctx context.Context, c redis.Scripter, sku string, delta int64) (left int64, exists bool, err error) {
+func (l *Layout) Add(ctx context.Context, c redis.Scripter, sku string, delta int64) (left int64, exists bool,
+	err error) {
 	switch {
 	case !l.Fits(sku):
 		return 0, false, l.partless(sku)
@@ -105,13 +106,14 @@ func (l *Layout) unwritable() error {
 	return fmt.Errorf("%w: Sluice reads it by script_file, which cannot write; change it as the shop does", ErrNotWritable)
 }
 
-// Fits reports whether sku has all the parts that the keys name, none of them empty. Any other has no stock: its key would
-// be another SKU's, or leave the slot of its other keys.
+// Fits reports whether sku has all the parts that the keys name, none of them empty. Any other has no stock: its key
+// would be another SKU's, or leave the slot of its other keys.
 func (l *Layout) Fits(sku string) bool { return key.Fits(sku, l.parts) }
 
 // partless says why a SKU that does not fit is not written.
 func (l *Layout) partless(sku string) error {
-	return fmt.Errorf("%w: the keys name %d parts of a SKU, with colons between them, and %q has not so many", ErrNotWritable, l.parts, sku)
+	return fmt.Errorf("%w: the keys name %d parts of a SKU, with colons between them, and %q has not so many",
+		ErrNotWritable, l.parts, sku)
 }
 
 // Pattern finds the keys of all SKUs by SCAN MATCH, and perhaps keys of other things.

@@ -8,8 +8,16 @@ import (
 	"time"
 
 	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
+
+// batcher sends the orders of each SKU in batches: it keeps the queues, makes the calls and answers the orders.
+type batcher struct {
+	*core
+	*soldOutCache
+	*unresolvedOrders
+	mirror *mirrorWriter
+}
 
 // batch is the orders of one call, each serial once.
 type batch struct {
@@ -29,7 +37,7 @@ type batch struct {
 }
 
 // runBatches sends the orders of q and answers them, until none is left that may be sent.
-func (r *Reserver) runBatches(q *skuQueue) {
+func (r *batcher) runBatches(q *skuQueue) {
 	for {
 		b := r.nextBatch(q)
 		if b == nil {
@@ -43,7 +51,7 @@ func (r *Reserver) runBatches(q *skuQueue) {
 // nextBatch takes out the orders that leave now, or returns nil. Orders that are here already, but have not come as
 // far as their queue, come along: the goroutines that can run are let run first, which takes no time where there are
 // none.
-func (r *Reserver) nextBatch(q *skuQueue) *batch {
+func (r *batcher) nextBatch(q *skuQueue) *batch {
 	runtime.Gosched()
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -63,7 +71,7 @@ func (r *Reserver) nextBatch(q *skuQueue) *batch {
 
 // takeBatch takes out the order that refreshes the cache, then those for which the newest version leaves units. mu is
 // held.
-func (r *Reserver) takeBatch(now int64, q *skuQueue) *batch {
+func (r *batcher) takeBatch(now int64, q *skuQueue) *batch {
 	b := &batch{}
 	room := q.room()
 	if p := q.refresher; p != nil {
@@ -82,9 +90,9 @@ func (r *Reserver) takeBatch(now int64, q *skuQueue) *batch {
 }
 
 // admit puts p into b, unless it waited for too long.
-func (r *Reserver) admit(now int64, q *skuQueue, b *batch, p *pendingOrder) bool {
+func (r *batcher) admit(now int64, q *skuQueue, b *batch, p *pendingOrder) bool {
 	if now-p.since > int64(r.o.MaxWait) {
-		r.complete(q, p, Outcome{Code: Overloaded})
+		q.complete(p, Outcome{Code: Overloaded})
 		q.events.count(Overloaded, 1+len(p.duplicates))
 		return false
 	}
@@ -101,7 +109,7 @@ const resendAfter = 5 * time.Millisecond
 // send fills the codes of b. The result of a sending that was not answered is unknown, so it is sent again with the
 // same serials and the same deadline, until one is answered, or Tries or Resend are spent: then the codes are Unsure.
 // A store that hangs keeps orders waiting for no more than one sending; a connection that broke is tried again.
-func (r *Reserver) send(q *skuQueue, b *batch) {
+func (r *batcher) send(q *skuQueue, b *batch) {
 	seen := r.stamp(q, b)
 	epoch, unsure, stale, first := seen.Epoch, false, false, r.o.Now()
 	for try := 0; try < r.o.Tries; try++ {
@@ -111,7 +119,7 @@ func (r *Reserver) send(q *skuQueue, b *batch) {
 		began := r.o.Now()
 		hint, err := r.reserve(q, b, epoch)
 		few := errors.Is(err, protocol.ErrFewReplicas)
-		b.sent = b.sent || err == nil || !link.Unsent(err)
+		b.sent = b.sent || err == nil || !redisconn.Unsent(err)
 		if err != nil && !few {
 			unsure, b.err = true, err
 			b.adrift = b.sent
@@ -136,7 +144,7 @@ func (r *Reserver) send(q *skuQueue, b *batch) {
 }
 
 // stamp gives b its deadline, and returns the newest version.
-func (r *Reserver) stamp(q *skuQueue, b *batch) (newest protocol.StockVersion) {
+func (r *batcher) stamp(q *skuQueue, b *batch) (newest protocol.StockVersion) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	b.deadline = r.nextDeadline()
@@ -150,7 +158,7 @@ func (r *Reserver) stamp(q *skuQueue, b *batch) (newest protocol.StockVersion) {
 }
 
 // reserve makes the call.
-func (r *Reserver) reserve(q *skuQueue, b *batch, epoch int64) (protocol.StockVersion, error) {
+func (r *batcher) reserve(q *skuQueue, b *batch, epoch int64) (protocol.StockVersion, error) {
 	ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
 	defer cancel()
 	r.calls.observe(callReserve, len(b.items))
@@ -160,7 +168,7 @@ func (r *Reserver) reserve(q *skuQueue, b *batch, epoch int64) (protocol.StockVe
 // reclaim tells the units that an earlier sending of b has reserved, whose answer was lost, from what is reserved
 // already: only this batch has this deadline and this serial, unless a client heard of an earlier one. Those are new
 // reservations, and may be forwarded.
-func (r *Reserver) reclaim(q *skuQueue, b *batch) {
+func (r *batcher) reclaim(q *skuQueue, b *batch) {
 	lost := false
 	for i, code := range b.codes {
 		if code != protocol.ReplayHeld || b.confirmed[i] {
@@ -183,7 +191,7 @@ func (r *Reserver) reclaim(q *skuQueue, b *batch) {
 
 // checkReplicas takes in whether enough replicas have what b reserved. If not, no order of b is forwarded: a fail-over
 // could sell its unit again. The master has the reservations, so that they are given back.
-func (r *Reserver) checkReplicas(q *skuQueue, b *batch, few bool) {
+func (r *batcher) checkReplicas(q *skuQueue, b *batch, few bool) {
 	switch {
 	case few:
 		b.distrust()
@@ -209,7 +217,7 @@ func (b *batch) distrust() {
 // checkHistory looks whether the ledger has forgotten what it said before b was sent, by whichever way that was
 // heard. If so, no unit is sold until it is reconciled: the SKU is frozen, and what was reserved just now is given
 // back. A Redis looks for itself before it reserves a unit.
-func (r *Reserver) checkHistory(q *skuQueue, b *batch, seen protocol.StockVersion) {
+func (r *batcher) checkHistory(q *skuQueue, b *batch, seen protocol.StockVersion) {
 	if seen.Ver == 0 || b.stock.State == protocol.Lost || !b.stock.absent && !b.stock.Older(seen) {
 		return
 	}
@@ -238,7 +246,7 @@ func (r *Reserver) checkHistory(q *skuQueue, b *batch, seen protocol.StockVersio
 }
 
 // finishBatch answers all of b.
-func (r *Reserver) finishBatch(q *skuQueue, b *batch) {
+func (r *batcher) finishBatch(q *skuQueue, b *batch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := r.o.Now()
@@ -253,7 +261,7 @@ func (r *Reserver) finishBatch(q *skuQueue, b *batch) {
 		r.learn(now, q, b.stock)
 	}
 	for i, p := range b.orders {
-		r.complete(q, p, b.outcomes[i])
+		q.complete(p, b.outcomes[i])
 	}
 	if r.reportFault(q, b.err); b.stock == nil {
 		r.failQueued(q)
@@ -262,7 +270,7 @@ func (r *Reserver) finishBatch(q *skuQueue, b *batch) {
 
 // failQueued answers the orders that waited while a call found out nothing: they have waited for about as long as a
 // call may take, and would wait as long once more for theirs. Nothing was sent for them. mu is held.
-func (r *Reserver) failQueued(q *skuQueue) {
+func (r *batcher) failQueued(q *skuQueue) {
 	waiting := q.orders
 	if q.refresher != nil {
 		waiting = append(waiting, q.refresher)
@@ -270,13 +278,13 @@ func (r *Reserver) failQueued(q *skuQueue) {
 	}
 	q.orders, q.refresher = nil, nil
 	for _, p := range waiting {
-		r.complete(q, p, Outcome{Code: Unsure, Serial: p.serial})
+		q.complete(p, Outcome{Code: Unsure, Serial: p.serial})
 		q.events.count(Unsure, 1+len(p.duplicates))
 	}
 }
 
 // decide remembers what became of the order at place i, and returns the answer to it. mu is held.
-func (r *Reserver) decide(now int64, q *skuQueue, b *batch, i int) Outcome {
+func (r *batcher) decide(now int64, q *skuQueue, b *batch, i int) Outcome {
 	p, code := b.orders[i], b.codes[i]
 	if (b.adrift && leavesRoom(code) || b.sent && code == Unsure) && !b.confirmed[i] {
 		r.markOrphan(q, p.serial, b.deadline)
@@ -285,10 +293,10 @@ func (r *Reserver) decide(now int64, q *skuQueue, b *batch, i int) Outcome {
 	switch code {
 	case protocol.Held:
 		out.Deadline = b.deadline
-		p.keep(r, now, false)
+		p.keep(r.core, now, false)
 		q.confirmHeld(p.serial, b.deadline, r.nextDeadline())
 	case protocol.ReplayHeld, protocol.ReplaySold:
-		p.keep(r, now, code == protocol.ReplaySold)
+		p.keep(r.core, now, code == protocol.ReplaySold)
 	case protocol.SoldOut:
 		out = Outcome{Code: shortage(b.stock.StockVersion, p.quantity)}
 	case protocol.UnknownSKU:
@@ -306,31 +314,6 @@ func (r *Reserver) decide(now int64, q *skuQueue, b *batch, i int) Outcome {
 // later, when some have come back. In a later epoch it would not, and where there is no ledger it finds none.
 func leavesRoom(c protocol.Code) bool {
 	return c == protocol.SoldOut || c == protocol.NotOnSale || c == protocol.UserLimit
-}
-
-// find looks a serial up.
-func (r *Reserver) find(ctx context.Context, q *skuQueue, serial string) (protocol.Record, bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
-	defer cancel()
-	r.calls.observe(callFind, 1)
-	return r.store.Find(ctx, q.sku, serial)
-}
-
-// nextDeadline is the deadline of a reservation that is made now, in Unix ms. It never goes back. Its last ten bits
-// are the instance's mark, so that no two instances give the same serial the same deadline. For what one instance
-// does within the second that is left, see skuQueue.wasConfirmed and Reserver.indistinct; it never has a serial in
-// two calls at once.
-func (r *Reserver) nextDeadline() int64 {
-	at := time.Now().Add(r.o.Hold).UnixMilli()&^(protocol.Marks-1) + protocol.Marks + r.o.Mark
-	for {
-		last := r.deadline.Load()
-		if at <= last {
-			return last
-		}
-		if r.deadline.CompareAndSwap(last, at) {
-			return at
-		}
-	}
 }
 
 // holds reports whether any order is held, now or since an earlier sending.

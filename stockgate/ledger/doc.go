@@ -4,7 +4,7 @@
 // serial is reserved at most once whatever is sent twice, and that a unit whose order may exist is never sold
 // again.
 //
-// It refuses to decide what is unknown: a reservation without an outcome stays until the upstream, an operator or a
+// It does not decide what is unknown: a reservation without an outcome stays until the upstream, an operator or a
 // message of the upstream confirms or releases it.
 //
 // # The way of an order
@@ -47,6 +47,21 @@
 // overdue, an order that was forwarded without a response, and a call that was not answered are unresolved
 // (unresolved.go). The resolver (resolve.go) looks each of them up, asks the upstream where the order may exist,
 // and settles it.
+//
+// # The parts of a reserver
+//
+//	Reserver          answers an order: from memory, by a batch, or by a look-up; states of orders (reserver.go)
+//	batcher           queues, calls and answers of each SKU; learns what replies say (batch.go, sku_queue.go)
+//	soldOutCache      when an entry of the cache is too old (soldout.go)
+//	lookups           finds orders by serial, many in a call (lookup.go)
+//	settler           confirms, releases and refunds (settle.go)
+//	unresolvedOrders  marks and forgets serials whose outcome is unknown (unresolved.go)
+//	resolver          finds those outcomes out (resolve.go)
+//	maintenance       sweeps, and removes queues that are of no use (maintain.go)
+//	mirrorWriter      shows what is free in the upstream's own keys (mirror.go)
+//	core              what all of them share (core.go)
+//
+// The queue of a SKU (skuQueue) has the state of all parts for that SKU, and one mutex.
 //
 // # Other packages
 //

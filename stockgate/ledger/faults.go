@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // So many SKUs are named at once when the store cannot be asked about them, and one more after each pause: where
@@ -18,7 +18,7 @@ const (
 
 // reportFault logs once for a SKU that the store does not do what it is asked, and why, until it does. err is what
 // the last call came to, nil when it was answered. mu is held.
-func (r *Reserver) reportFault(q *skuQueue, err error) {
+func (r *core) reportFault(q *skuQueue, err error) {
 	switch {
 	case err == nil && q.faulty:
 		q.faulty = false
@@ -54,9 +54,9 @@ func adviceFor(err error) string {
 		{"NOAUTH ", "redis wants a password: write stock.redis.password_file, and restart"},
 		{"NOPERM ", "this user lacks rights: sluice check --online names them"},
 		{"LOADING ", "redis reads its file and goes on by itself"},
-		{"BUSY ", "somebody's script blocks redis: redis-cli SCRIPT KILL"},
+		{"BUSY ", "a script blocks redis: redis-cli SCRIPT KILL"},
 		{"TRYAGAIN ", "a slot is on its way to another server, and goes on by itself; move slots before a sale"},
-		{"user_script", "a key of this ledger was changed by somebody else: freeze the SKU and repair the key that is " +
+		{"user_script", "a key of this ledger was changed by another program: freeze the SKU and repair the key that is " +
 			"named, or make the ledger anew"},
 	} {
 		if strings.Contains(text, f.word) {
@@ -64,7 +64,9 @@ func adviceFor(err error) string {
 		}
 	}
 	switch {
-	case errors.Is(err, link.ErrLeftAlone), errors.Is(err, context.DeadlineExceeded), strings.Contains(text, "timeout"):
+	case errors.Is(err, redisconn.ErrBreakerOpen),
+		errors.Is(err, context.DeadlineExceeded),
+		strings.Contains(text, "timeout"):
 		return "redis does not answer in time: redis-cli SLOWLOG GET, and look at its machine and the network; it " +
 			"goes on by itself"
 	}

@@ -161,7 +161,7 @@ func (r *Reserver) verify(now int64, q *skuQueue, p *pendingOrder, o *Order, out
 	}
 	found := Outcome{Code: protocol.Replay(rec, p.item), Serial: p.serial}
 	if found.Code == protocol.ReplayHeld || found.Code == protocol.ReplaySold {
-		p.keep(r, now, found.Code == protocol.ReplaySold)
+		p.keep(&r.core, now, found.Code == protocol.ReplaySold)
 	}
 	return found
 }
@@ -195,14 +195,4 @@ func (r *Reserver) State(sku, serial string) (rec protocol.Record, of string, ok
 		}
 	}
 	return protocol.Record{}, "", false, nil
-}
-
-// ledgers are the SKUs that have a ledger, as far as this instance has seen.
-func (r *Reserver) ledgers() (skus []string) {
-	for _, q := range r.skus.each() {
-		if q.hasLedger() {
-			skus = append(skus, q.sku)
-		}
-	}
-	return skus
 }

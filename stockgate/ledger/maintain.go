@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -19,9 +20,19 @@ const (
 	leaseFor        = 60 * time.Second // longer than a run of the resolver may take
 )
 
+// maintenance sweeps all ledgers for overdue reservations, removes queues that are of no use, and looks after backlogs
+// and mirrors. It is one goroutine, which also runs the resolver.
+type maintenance struct {
+	*core
+	*unresolvedOrders
+	batches    *batcher
+	resolver   *resolver
+	reconciler *failover.Reconciler // nil where the store forgets nothing
+}
+
 // maintain looks after all ledgers until ctx ends: it sweeps overdue reservations, tells recovering ledgers what this
 // instance knows, and resolves unknown outcomes.
-func (r *Reserver) maintain(ctx context.Context) {
+func (r *maintenance) maintain(ctx context.Context) {
 	tick := time.NewTicker(maintainInterval)
 	defer tick.Stop()
 	for {
@@ -33,7 +44,7 @@ func (r *Reserver) maintain(ctx context.Context) {
 			if r.reconciler != nil {
 				r.reconciler.Run(ctx)
 			}
-			r.resolveDue(ctx)
+			r.resolver.resolveDue(ctx)
 		}
 	}
 }
@@ -41,7 +52,7 @@ func (r *Reserver) maintain(ctx context.Context) {
 // sweepDue sweeps the SKUs whose time has come, and removes queues that are of no use. Each ledger is swept at least
 // every sweepInterval, more often where there are few. A sweep is also what keeps this instance's mark fresh in a
 // ledger that it has no orders for.
-func (r *Reserver) sweepDue(ctx context.Context) {
+func (r *maintenance) sweepDue(ctx context.Context) {
 	now, ledgers := int64(time.Since(r.start)), 0
 	var due []*skuQueue
 	for _, q := range r.skus.each() {
@@ -74,9 +85,9 @@ func (r *Reserver) sweepDue(ctx context.Context) {
 }
 
 // removeUseless removes the queue of a SKU without a ledger that was not asked for lately, unless it is in use.
-func (r *Reserver) removeUseless(q *skuQueue) {
+func (r *maintenance) removeUseless(q *skuQueue) {
 	s := q.stock.Load()
-	if s == nil && q.preloaded.Load() || s != nil && r.o.Now()-s.at <= 10*r.memory {
+	if s == nil && q.preloaded.Load() || s != nil && r.o.Now()-s.at <= 10*int64(r.o.SoldOutMemory) {
 		return
 	}
 	q.mu.Lock()
@@ -93,7 +104,7 @@ func (r *Reserver) removeUseless(q *skuQueue) {
 
 // sweep leases overdue reservations of some SKUs: only one instance asks for each. What fails is swept again when the
 // SKU is due again.
-func (r *Reserver) sweep(ctx context.Context, some []*skuQueue, skus []string) {
+func (r *maintenance) sweep(ctx context.Context, some []*skuQueue, skus []string) {
 	now := time.Now().UnixMilli()
 	lease := now + leaseFor.Milliseconds()
 	bounded, cancel := context.WithTimeout(ctx, r.o.Timeout)
@@ -109,7 +120,7 @@ func (r *Reserver) sweep(ctx context.Context, some []*skuQueue, skus []string) {
 }
 
 // sweepWhole sweeps a SKU of which more is due than it takes to share a round trip.
-func (r *Reserver) sweepWhole(ctx context.Context, q *skuQueue) {
+func (r *maintenance) sweepWhole(ctx context.Context, q *skuQueue) {
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
 	now := time.Now().UnixMilli()
@@ -120,7 +131,7 @@ func (r *Reserver) sweepWhole(ctx context.Context, q *skuQueue) {
 }
 
 // markOverdue has the resolver find out what became of overdue reservations.
-func (r *Reserver) markOverdue(q *skuQueue, overdue []protocol.Record, now, lease int64) {
+func (r *maintenance) markOverdue(q *skuQueue, overdue []protocol.Record, now, lease int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, rec := range overdue {
@@ -130,7 +141,7 @@ func (r *Reserver) markOverdue(q *skuQueue, overdue []protocol.Record, now, leas
 
 // checkBacklog raises the alarm when the consumers of a SKU's changes are too far behind, and ends it when they are not
 // any more. An error of the store says neither.
-func (r *Reserver) checkBacklog(ctx context.Context, some []*skuQueue, skus []string) {
+func (r *maintenance) checkBacklog(ctx context.Context, some []*skuQueue, skus []string) {
 	store, ok := r.store.(protocol.Backlogged)
 	if !ok {
 		return

@@ -18,7 +18,7 @@ import (
 
 // laggard is a store whose consumers are behind when it is told so.
 type laggard struct {
-	*shelf
+	*fakeStore
 	mu  sync.Mutex
 	err error
 }
@@ -35,11 +35,11 @@ func (l *laggard) be(err error) {
 	l.err = err
 }
 
-func TestDeskSaysOnceThatChangesPileUpAndThatTheyDoNoMore(t *testing.T) {
+func TestMaintenance_LogsABacklogOnceAndItsEndOnce(t *testing.T) {
 	at(t, func(t *testing.T) {
 		var said strings.Builder
-		s := &laggard{shelf: shelfOf(ledgertest.SKU, 1)}
-		o := deskOptions()
+		s := &laggard{fakeStore: fakeStoreOf(ledgertest.SKU, 1)}
+		o := testOptions()
 		o.Log = slog.New(slog.NewTextHandler(&said, nil))
 		d := opened(t, o, s, nil)
 		d.Track(ledgertest.SKU)
@@ -61,16 +61,16 @@ func TestDeskSaysOnceThatChangesPileUpAndThatTheyDoNoMore(t *testing.T) {
 // idle returns a reserver that does by itself nothing, and whose sweeps the test makes.
 func idle(t testing.TB, r protocol.Store, skus []string) *Reserver {
 	t.Helper()
-	d := opened(t, deskOptions(), r, nil)
+	d := opened(t, testOptions(), r, nil)
 	d.stop()
-	d.maintenance.Wait()
+	d.background.Wait()
 	for _, sku := range skus {
 		d.Track(sku)
 	}
 	return d
 }
 
-func TestWhatIsDueBeyondAFewIsSweptInTheSameTurn(t *testing.T) {
+func TestMaintenance_SweepsAllOfASKUThatHasMoreDue(t *testing.T) {
 	r := memstore.New()
 	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), "1001", 1_000, 0))
 	hold := func(t *testing.T, r *memstore.Store, sku, serial string, deadline int64) {
@@ -86,8 +86,31 @@ func TestWhatIsDueBeyondAFewIsSweptInTheSameTurn(t *testing.T) {
 	}
 	ledgertest.Want(t, "more", r.SweepAll(t.Context(), []string{"1001"}, 5, 6)[0].More, false)
 	d := idle(t, r, []string{"1001"})
-	d.sweepDue(t.Context())
+	d.upkeep.sweepDue(t.Context())
 	l := d.skus.find([]byte("1001"))
 	ledgertest.Want(t, "unresolved", len(l.unresolved), 200)
 	ledgertest.Want(t, "more", r.SweepAll(t.Context(), []string{"1001"}, 20, 30)[0].More, false)
+}
+
+// After a fail-over no instance waits for one whose mark is a minute older than the others': however many SKUs there
+// are, an instance that runs must have called each of them within that time.
+func TestEachOfManySKUsIsSweptWhileItsMarkIsFresh(t *testing.T) {
+	const skus, fresh = 10_000, 60 * time.Second
+	at(t, func(t *testing.T) {
+		s := newFakeStore()
+		for i := range skus {
+			s.put(fmt.Sprint(i), 1, 0)
+		}
+		d := opened(t, testOptions(), s, nil)
+		for i := range skus {
+			d.Track(fmt.Sprint(i))
+		}
+		for range 3 {
+			before := s.count("sweep")
+			time.Sleep(fresh / 2)
+			if n := s.count("sweep") - before; n < skus {
+				t.Fatalf("%d sweeps of %d SKUs in %v", n, skus, fresh/2)
+			}
+		}
+	})
 }

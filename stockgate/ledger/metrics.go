@@ -38,7 +38,7 @@ func (e event) String() string {
 }
 
 // events count what happened to the orders of one named SKU, or of all others. Only orders that were passed on to
-// the store are counted, a batch at a time: a refusal from memory writes nothing, and is counted by the proxy.
+// the store are counted, a batch at a time: a rejection from memory writes nothing, and is counted by the proxy.
 type events struct {
 	counts         [numEvents]atomic.Uint64
 	unknown        atomic.Int64  // holds that this instance asks the shop about
@@ -173,7 +173,7 @@ func (r *Reserver) Collect(ch chan<- prometheus.Metric) {
 	r.collectEvents(ch)
 	r.audits.Collect(ch)
 	r.mirrorWrites.collect(ch)
-	r.reconciler.Collect(ch)
+	r.upkeep.reconciler.Collect(ch)
 	r.calls.sizes.Collect(ch)
 	resolved := prometheus.NewDesc(
 		"sluice_resolver_outcomes_total",
@@ -209,7 +209,7 @@ func (r *Reserver) Collect(ch chan<- prometheus.Metric) {
 		prometheus.GaugeValue,
 		float64(r.backlogged.Load()),
 		"sluice_ledger_streams_behind",
-		"SKUs with more changes than events that nobody has acknowledged.",
+		"SKUs with more changes than `events` that no reader has acknowledged.",
 	)
 	number(
 		prometheus.CounterValue,

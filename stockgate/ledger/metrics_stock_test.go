@@ -14,7 +14,7 @@ import (
 
 func TestNumbersOfAFewLedgersAreNamedAndTheRestAddedUp(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
-		o := deskOptions()
+		o := testOptions()
 		o.MetricSKUs = 2
 		d := opened(t, o, s, nil)
 		for i := range 5 {

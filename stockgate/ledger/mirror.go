@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,8 +18,15 @@ type Mirror func(ctx context.Context, sku string, h protocol.StockVersion) (writ
 // mirrorState is how far one SKU is with that. The queue's mutex guards it.
 type mirrorState struct {
 	want   protocol.StockVersion // the newest that is to be shown
-	busy   bool                  // somebody shows it
+	busy   bool                  // a goroutine shows it
 	failed bool                  // the log says so
+}
+
+// mirrorWriter writes mirrors in the background.
+type mirrorWriter struct {
+	*core
+	writes sync.WaitGroup
+	ended  atomic.Bool // no more writes begin
 }
 
 const (
@@ -30,20 +38,20 @@ const (
 // newest version then. So writes follow each other at the pace of Redis, and the mirror is right within a round trip of
 // the last change; an older version never overwrites a later one. What a doubted or frozen ledger says may be
 // more than is free, and is not shown. mu is held.
-func (r *Reserver) reflect(q *skuQueue, s *cachedStock) {
-	if r.o.Mirror == nil || r.mirrored.Load() || s.unusable() || s.State == protocol.Frozen ||
+func (r *mirrorWriter) reflect(q *skuQueue, s *cachedStock) {
+	if r.o.Mirror == nil || r.ended.Load() || s.unusable() || s.State == protocol.Frozen ||
 		!q.mirror.want.Older(s.StockVersion) {
 		return
 	}
 	q.mirror.want = s.StockVersion
 	if !q.mirror.busy {
 		q.mirror.busy = true
-		r.mirrors.Go(func() { r.writeMirror(q) })
+		r.writes.Go(func() { r.writeMirror(q) })
 	}
 }
 
-// writeMirror writes until the newest version is shown, or Redis has refused too often.
-func (r *Reserver) writeMirror(q *skuQueue) {
+// writeMirror writes until the newest version is shown, or Redis has rejected too many writes.
+func (r *mirrorWriter) writeMirror(q *skuQueue) {
 	tries := 0
 	for h, ok := q.toShow(protocol.StockVersion{}); ok; {
 		ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
@@ -64,7 +72,7 @@ func (r *Reserver) writeMirror(q *skuQueue) {
 	}
 }
 
-// toShow returns what is to be shown after done, or false when that is the newest; then nobody is busy any more.
+// toShow returns what is to be shown after done, or false when that is the newest; then busy is false.
 func (q *skuQueue) toShow(done protocol.StockVersion) (protocol.StockVersion, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -83,7 +91,7 @@ func (q *skuQueue) giveUpShowing() {
 }
 
 // reportMirror logs once that the mirror cannot be written.
-func (r *Reserver) reportMirror(q *skuQueue, err error) {
+func (r *mirrorWriter) reportMirror(q *skuQueue, err error) {
 	q.mu.Lock()
 	said := q.mirror.failed
 	q.mirror.failed = true
@@ -93,16 +101,16 @@ func (r *Reserver) reportMirror(q *skuQueue, err error) {
 	}
 }
 
-// checkMirror looks whether the mirror of a line is right, whoever changed the ledger last: that one may have died
-// before it had written. Only the watch calls it.
-func (r *Reserver) checkMirror(ctx context.Context, q *skuQueue) {
+// checkMirror looks whether the mirror of a SKU is right, also after the instance that changed the ledger last has
+// died before it wrote. Only maintenance calls it.
+func (r *maintenance) checkMirror(ctx context.Context, q *skuQueue) {
 	if r.o.Mirror == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
 	if s, ok, err := r.store.Look(ctx, q.sku); err == nil && ok {
-		r.learnHint(q, s.StockVersion)
+		r.batches.learnHint(q, s.StockVersion)
 	}
 }
 

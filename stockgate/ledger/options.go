@@ -11,12 +11,12 @@ import (
 
 // Options say how a reserver works. Zero values are replaced by the defaults that are named here.
 type Options struct {
-	Secret  []byte        // derives serials; the same for all instances, at least 16 bytes
-	PerUser int64         // units a user may have, as in the ledger; 0 = no limit
-	Hold    time.Duration // how long a unit is reserved until the resolver looks; default 15 min
-	Keep    time.Duration // how long a released serial is remembered: longer than a sale; default 24 h
-	Fence   string        // why a missing order cannot still arrive: "none" "deadline" "cancel" "hold"
-	Grace   time.Duration // by how much the upstream's clock may be late; default 5 s
+	Secret     []byte        // derives serials; the same for all instances, at least 16 bytes
+	PerUser    int64         // units a user may have, as in the ledger; 0 = no limit
+	Hold       time.Duration // how long a unit is reserved until the resolver looks; default 15 min
+	Keep       time.Duration // how long a released serial is remembered: longer than a sale; default 24 h
+	OnNotFound string        // why a missing order cannot still arrive: see below
+	Grace      time.Duration // by how much the upstream's clock may be late; default 5 s
 
 	Timeout       time.Duration // of one call to the store; default 250 ms
 	MaxBatch      int           // orders in one call to the store, at most 256; default 64
@@ -45,10 +45,10 @@ type Options struct {
 
 // The reasons why an order that the upstream does not know cannot still arrive.
 const (
-	fenceNone     = "none"
-	fenceDeadline = "deadline" // the upstream rejects work after the deadline it was told
-	fenceCancel   = "cancel"   // the upstream marks a serial that it was asked for and does not know
-	fenceHold     = "hold"     // no work of the upstream lasts as long as a reservation
+	fenceNone     = "keep"
+	fenceDeadline = "release_after_deadline" // the upstream rejects work after the deadline it was told
+	fenceCancel   = "cancel_then_release"    // the upstream marks a serial that it was asked for and does not know
+	fenceHold     = "release_after_ttl"      // no work of the upstream lasts as long as a reservation
 )
 
 // checked returns o with its defaults.
@@ -56,12 +56,12 @@ func (o Options) checked() (Options, error) {
 	if len(o.Secret) < 16 {
 		return o, errors.New("open reserver: the secret has fewer than 16 bytes")
 	}
-	switch o.Fence {
+	switch o.OnNotFound {
 	case "":
-		o.Fence = fenceNone
+		o.OnNotFound = fenceNone
 	case fenceNone, fenceDeadline, fenceCancel, fenceHold:
 	default:
-		return o, errors.New("open reserver: unknown fence " + o.Fence)
+		return o, errors.New("open reserver: unknown OnNotFound " + o.OnNotFound)
 	}
 	if o.Mark < 0 || o.Mark >= protocol.Marks {
 		return o, errors.New("open reserver: the mark is not within 1 to 1023")

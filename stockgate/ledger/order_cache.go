@@ -129,7 +129,7 @@ func (m *orderCache) forget(k *knownOrder) {
 }
 
 // known finds the order that o may repeat, or nil.
-func (r *Reserver) known(now int64, q *skuQueue, o *Order) *knownOrder {
+func (r *core) known(now int64, q *skuQueue, o *Order) *knownOrder {
 	switch {
 	case len(o.Key) > 0:
 		return r.serials.find(now, q, o.Key)
@@ -140,7 +140,7 @@ func (r *Reserver) known(now int64, q *skuQueue, o *Order) *knownOrder {
 }
 
 // keep remembers that p's order is reserved or confirmed.
-func (p *pendingOrder) keep(r *Reserver, now int64, confirmed bool) {
+func (p *pendingOrder) keep(r *core, now int64, confirmed bool) {
 	p.until = now + int64(r.o.Hold) + int64(time.Minute)
 	p.sold.Store(confirmed)
 	r.serials.keep(p.knownOrder)
@@ -150,7 +150,7 @@ func (p *pendingOrder) keep(r *Reserver, now int64, confirmed bool) {
 }
 
 // noteSettled keeps or forgets the order of a serial after op was done to it.
-func (r *Reserver) noteSettled(q *skuQueue, serial string, op protocol.Op) {
+func (r *core) noteSettled(q *skuQueue, serial string, op protocol.Op) {
 	k := r.serials.find(r.o.Now(), q, []byte(serial))
 	switch {
 	case k == nil:

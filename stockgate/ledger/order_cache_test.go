@@ -67,7 +67,7 @@ func TestFullMemoryForgetsFirstWhatWouldBeForgottenFirst(t *testing.T) {
 	}
 }
 
-// Whoever keeps at the same moment as others may lose what he keeps, but finds no other's.
+// A goroutine that keeps an order while others do may lose it, but finds no other's.
 func TestMemoryIsSharedWithoutMixingOrdersUp(t *testing.T) {
 	m, l := bySerial(2*cacheWays), &skuQueue{sku: "1001"}
 	var all sync.WaitGroup
@@ -88,12 +88,12 @@ func TestMemoryIsSharedWithoutMixingOrdersUp(t *testing.T) {
 	all.Wait()
 }
 
-// A derived serial is what its doc says, whoever derives another one meanwhile: it must not change with the version, or
-// a sale that is under way would sell to its buyers again.
+// A derived serial is what its doc says, whatever other goroutines derive meanwhile. It must not change with the
+// version: a sale that is under way would sell to its buyers again.
 func TestDerivedSerialIsACodeOfSKUUserAndGeneration(t *testing.T) {
-	d := opened(t, deskOptions(), newShelf(), nil)
+	d := opened(t, testOptions(), newFakeStore(), nil)
 	plainly := func(sku, user string, generation int) string {
-		mac := hmac.New(sha256.New, deskOptions().Secret)
+		mac := hmac.New(sha256.New, testOptions().Secret)
 		for _, part := range [][]byte{[]byte(sku), []byte(user), binary.BigEndian.AppendUint64(nil, uint64(generation))} {
 			mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
 			mac.Write(part)

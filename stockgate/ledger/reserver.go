@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/bits"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"sluice/stockgate/ledger/audit"
@@ -16,43 +15,24 @@ import (
 // documentation for how it works. Every goroutine that works for a SKU ends with its work; Close waits for all of
 // them.
 //
-// It has more than 25 methods because the steps of the way of an order share the queue of a SKU and its mutex. Each
-// step is a file of its own.
+// The reserver itself answers orders. The parts that it embeds or holds have a file each.
 type Reserver struct {
 	*deriver
-	o       Options
-	store   protocol.Store
-	source  OrderStatusSource // nil = the upstream cannot be asked
-	memory  int64             // ns of SoldOutMemory
-	start   time.Time         // of the clock of maintenance and look-ups
-	skus    *skuIndex
-	serials *orderCache // of orders
-	users   *orderCache // of orders with a derived serial
-	lookups lookups     // of orders for SKUs that are sold out
-	states  lookups     // of orders whose state a client asks for
+	core
+	soldOutCache
+	unresolvedOrders
+	batcher
+	settler
+	mirrors  mirrorWriter
+	resolver resolver
+	upkeep   maintenance
+	lookups  lookups        // of orders for SKUs that are sold out
+	states   lookups        // of orders whose state a client asks for
+	audits   *audit.Auditor // nil where the store cannot be inspected
 
-	newSKUs    tokenBucket   // SKUs seen for the first time, invented ones too
-	refreshes  tokenBucket   // SKUs whose sold-out cache is old
-	faultNames tokenBucket   // SKUs that the log names as they get into trouble
-	settling   chan struct{} // one element for each call that settles
-	capacity   chan struct{} // one element for each settlement that the store does not have
-	suspects   unresolvedQueues
-	audits     *audit.Auditor       // nil where the store cannot be inspected
-	reconciler *failover.Reconciler // nil where the store forgets nothing
-
-	deadline atomic.Int64 // Unix ms: of the reservations that are made now
-	gapUntil atomic.Int64 // ns: until when notifications may have been missed
-
-	closed      atomic.Bool
-	ctx         context.Context // of calls; ends when Close gives up
-	cancel      context.CancelFunc
-	stop        context.CancelFunc // ends maintenance
-	maintenance sync.WaitGroup     // sweeps, resolves, audits, hears notifications
-	work        sync.WaitGroup     // calls for orders, and those that settle
-	mirrors     sync.WaitGroup     // writes of the mirror
-	mirrored    atomic.Bool        // no more of them begin
-
-	metrics
+	cancel     context.CancelFunc // ends all calls
+	stop       context.CancelFunc // ends the background
+	background sync.WaitGroup     // maintenance, audits, notifications
 }
 
 const (
@@ -76,44 +56,59 @@ func New(o Options, store protocol.Store, source OrderStatusSource) (*Reserver, 
 		return nil, err
 	}
 	size := max(cacheWays, 1<<bits.Len(uint(o.MaxKnown-1)))
-	r := &Reserver{
-		deriver: newDeriver(o.Secret),
-		o:       o, store: store, source: source,
-		memory:     int64(o.SoldOutMemory),
+	r := &Reserver{deriver: newDeriver(o.Secret), core: core{
+		o: o, store: store,
 		start:      time.Now(),
 		skus:       newSKUIndex(o.MaxSKUs),
 		serials:    newOrderCache(size, func(k *knownOrder) string { return k.serial }),
 		users:      newOrderCache(size, func(k *knownOrder) string { return k.user }),
 		newSKUs:    tokenBucket{interval: newSKUInterval, depth: newSKUDepth},
-		refreshes:  tokenBucket{interval: refreshInterval, depth: refreshDepth},
 		faultNames: tokenBucket{interval: faultNameInterval, depth: faultNameDepth},
-		settling:   make(chan struct{}, maxSettling),
-		capacity:   make(chan struct{}, o.MaxSettling),
-	}
+	}}
+	r.connect(source)
 	r.lookups.open(r, lookupSize, lookupInterval)
 	r.states.open(r, stateSize, stateInterval)
 	r.metrics.open(o.Named)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	ctx, stop := context.WithCancel(r.ctx)
 	r.stop = stop
-	if s, ok := store.(protocol.Inspectable); ok {
+	r.startBackground(ctx)
+	return r, nil
+}
+
+// connect makes the parts of r known to each other.
+func (r *Reserver) connect(source OrderStatusSource) {
+	r.soldOutCache.core, r.unresolvedOrders.core, r.mirrors.core = &r.core, &r.core, &r.core
+	r.memory = int64(r.o.SoldOutMemory)
+	r.refreshes.interval, r.refreshes.depth = refreshInterval, refreshDepth
+	r.batcher = batcher{&r.core, &r.soldOutCache, &r.unresolvedOrders, &r.mirrors}
+	r.settler = settler{
+		core: &r.core, unresolvedOrders: &r.unresolvedOrders, batches: &r.batcher,
+		settling: make(chan struct{}, maxSettling), capacity: make(chan struct{}, r.o.MaxSettling),
+	}
+	r.resolver = resolver{&r.core, &r.unresolvedOrders, &r.settler, source}
+	r.upkeep = maintenance{&r.core, &r.unresolvedOrders, &r.batcher, &r.resolver, nil}
+}
+
+// startBackground starts what works without orders, until ctx ends.
+func (r *Reserver) startBackground(ctx context.Context) {
+	if s, ok := r.store.(protocol.Inspectable); ok {
 		r.audits = audit.NewAuditor(audit.AuditorOptions{
-			SKUs: r.ledgers, Timeout: o.Timeout, Named: o.MetricSKUs, Log: o.Log,
+			SKUs: r.ledgers, Timeout: r.o.Timeout, Named: r.o.MetricSKUs, Log: r.o.Log,
 			Observe: func(skus int) { r.calls.observe(callAudit, skus) },
 		}, s)
-		r.maintenance.Go(func() { r.audits.Run(ctx) })
+		r.background.Go(func() { r.audits.Run(ctx) })
 	}
-	if s, ok := store.(failover.Recoverable); ok {
-		r.reconciler = failover.NewReconciler(
-			failover.ReconcilerOptions{Keep: o.Keep, Unknown: r.Unknown, Learn: r.Learn, Log: o.Log},
+	if s, ok := r.store.(failover.Recoverable); ok {
+		r.upkeep.reconciler = failover.NewReconciler(
+			failover.ReconcilerOptions{Keep: r.o.Keep, Unknown: r.Unknown, Learn: r.Learn, Log: r.o.Log},
 			s,
 		)
 	}
-	r.maintenance.Go(func() { r.maintain(ctx) })
-	if n, ok := store.(protocol.Notifier); ok {
-		r.maintenance.Go(func() { n.Listen(ctx, r.Learn, r.onGap) })
+	r.background.Go(func() { r.upkeep.maintain(ctx) })
+	if n, ok := r.store.(protocol.Notifier); ok {
+		r.background.Go(func() { n.Listen(ctx, r.Learn, r.onGap) })
 	}
-	return r, nil
 }
 
 // open makes x ready. Its bucket holds what one second brings.
@@ -177,62 +172,20 @@ func (r *Reserver) try(now int64, o Order, k *knownOrder) Outcome {
 	}
 }
 
-// queue returns the queue of sku, or nil when there are too many, or too many new ones.
-func (r *Reserver) queue(now int64, sku []byte) *skuQueue {
-	if q := r.skus.find(sku); q != nil {
-		return q
-	}
-	if !r.newSKUs.take(now) {
-		return nil
-	}
-	return r.open(sku)
-}
-
-// open makes a queue for sku if there is none. It returns nil when there are too many.
-func (r *Reserver) open(sku []byte) *skuQueue {
-	return r.skus.add(sku, func(sku string) *skuQueue {
-		return &skuQueue{
-			sku: sku, events: r.eventsOf(sku),
-			bySerial: make(map[string]*pendingOrder), unresolved: make(map[string]*unresolved),
-		}
-	})
-}
-
-// Track has the reserver look after the reservations of sku, even if it is never asked for that SKU: after a restart,
-// say. It reports false when there are too many SKUs.
-func (r *Reserver) Track(sku string) bool {
-	q := r.open([]byte(sku))
-	if q != nil {
-		q.tracked.Store(true)
-	}
-	return q != nil
-}
-
-// Preload says that sku has a ledger, as far as the caller knows: the first order for it does not wait for the rate
-// of invented SKUs. Its reservations are looked after once there was an order. It reports false when there are too
-// many SKUs.
-func (r *Reserver) Preload(sku string) bool {
-	q := r.open([]byte(sku))
-	if q != nil {
-		q.preloaded.Store(true)
-	}
-	return q != nil
-}
-
 // Close rejects new orders, answers those that wait, and settles what is pending until ctx ends; what the store does
 // not have by then is written to the log. It returns when every goroutine of the reserver has ended.
 func (r *Reserver) Close(ctx context.Context) {
 	r.stop()
-	r.maintenance.Wait()
+	r.background.Wait()
 	r.closed.Store(true)
 	r.barrier()
 	settled := make(chan struct{})
 	go func() {
 		defer close(settled)
 		r.work.Wait()
-		r.mirrored.Store(true)
+		r.mirrors.ended.Store(true)
 		r.barrier()
-		r.mirrors.Wait()
+		r.mirrors.writes.Wait()
 	}()
 	select {
 	case <-settled:

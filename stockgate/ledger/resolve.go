@@ -48,6 +48,14 @@ func (r resolution) String() string {
 	return [...]string{"confirmed", "released", "orphan", "unfenced", "undecided", "failed", "gone"}[r]
 }
 
+// resolver finds out what became of unresolved serials, and has them settled.
+type resolver struct {
+	*core
+	*unresolvedOrders
+	settlements *settler
+	source      OrderStatusSource // nil = the upstream cannot be asked
+}
+
 // question is an unresolved serial whose time has come, as it was then.
 type question struct {
 	queue  *skuQueue
@@ -56,7 +64,7 @@ type question struct {
 }
 
 // resolveDue tries to find out the outcomes whose time has come.
-func (r *Reserver) resolveDue(ctx context.Context) {
+func (r *resolver) resolveDue(ctx context.Context) {
 	questions := make(chan question, maxAsked)
 	now := time.Now().UnixMilli()
 	for _, q := range r.suspects.each() {
@@ -79,7 +87,7 @@ func (r *Reserver) resolveDue(ctx context.Context) {
 }
 
 // collectDue adds the serials of q that are due, as long as there is room for them.
-func (r *Reserver) collectDue(q *skuQueue, now int64, questions chan<- question) {
+func (r *resolver) collectDue(q *skuQueue, now int64, questions chan<- question) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for serial, u := range q.unresolved {
@@ -98,7 +106,7 @@ func (r *Reserver) collectDue(q *skuQueue, now int64, questions chan<- question)
 }
 
 // resolve tries to find out one outcome.
-func (r *Reserver) resolve(ctx context.Context, u *question) resolution {
+func (r *resolver) resolve(ctx context.Context, u *question) resolution {
 	rec, ok, err := r.find(ctx, u.queue, u.serial)
 	switch {
 	case err != nil:
@@ -134,8 +142,8 @@ func (r *Reserver) resolve(ctx context.Context, u *question) resolution {
 
 // fenced reports whether an order that the upstream does not know now, of a reservation until deadline, can no longer
 // come into being.
-func (r *Reserver) fenced(deadline int64) bool {
-	switch r.o.Fence {
+func (r *resolver) fenced(deadline int64) bool {
+	switch r.o.OnNotFound {
 	case fenceCancel:
 		return true
 	case fenceDeadline, fenceHold:
@@ -145,21 +153,21 @@ func (r *Reserver) fenced(deadline int64) bool {
 }
 
 // settleResolved queues the settlement of an outcome that was found out.
-func (r *Reserver) settleResolved(u *question, op protocol.Op, result resolution) resolution {
+func (r *resolver) settleResolved(u *question, op protocol.Op, result resolution) resolution {
 	select {
-	case r.capacity <- struct{}{}:
+	case r.settlements.capacity <- struct{}{}:
 	default:
 		return askFailed // there is no room now
 	}
-	if !r.addSettlement(u.queue, settlement{item: protocol.Item{Serial: u.serial}, op: op}) {
-		<-r.capacity
+	if !r.settlements.addSettlement(u.queue, settlement{item: protocol.Item{Serial: u.serial}, op: op}) {
+		<-r.settlements.capacity
 		return askFailed
 	}
 	return result
 }
 
 // endAttempt forgets a serial, or puts it off. One that is settled is forgotten when the store has the settlement.
-func (r *Reserver) endAttempt(was question, result resolution) {
+func (r *resolver) endAttempt(was question, result resolution) {
 	q := was.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -24,10 +24,10 @@ func (o *oracle) Ask(context.Context, string, string) (OrderStatus, error) {
 	return o.verdict, o.err
 }
 
-// abandoned returns a shelf with one hold, "k", that no desk knows, overdue in hold.
-func abandoned(t *testing.T, o Options) *shelf {
+// abandoned returns a fakeStore with one hold, "k", that no reserver knows, overdue in hold.
+func abandoned(t *testing.T, o Options) *fakeStore {
 	t.Helper()
-	s := shelfOf(ledgertest.SKU, 1)
+	s := fakeStoreOf(ledgertest.SKU, 1)
 	d, err := New(o, s, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -50,13 +50,13 @@ func TestOverdueHoldIsDecidedByTheShopBehindItsFence(t *testing.T) {
 		"none, deadline":  {fenceDeadline, OrderNotFound, nil, 'X'},
 		"none, cancel":    {fenceCancel, OrderNotFound, nil, 'X'},
 		"none, hold":      {fenceHold, OrderNotFound, nil, 'X'},
-		"nobody knows":    {fenceDeadline, OrderUnknown, nil, 'H'},
+		"unknown":         {fenceDeadline, OrderUnknown, nil, 'H'},
 		"cannot be asked": {fenceDeadline, OrderNotFound, errors.New("gone"), 'H'},
 	} {
 		t.Run(what, func(t *testing.T) {
 			at(t, func(t *testing.T) {
-				o := deskOptions()
-				o.Hold, o.Fence = time.Minute, c.fence
+				o := testOptions()
+				o.Hold, o.OnNotFound = time.Minute, c.fence
 				s := abandoned(t, o)
 				shop := &oracle{verdict: c.verdict, err: c.err}
 				d := opened(t, o, s, shop)
@@ -81,9 +81,9 @@ func TestUnknownOrderIsAskedForAtOnceButReleasedOnlyBehindItsDeadline(t *testing
 	for fence, early := range map[string]byte{fenceDeadline: 'H', fenceHold: 'H', fenceNone: 'H', fenceCancel: 'X'} {
 		t.Run(fence, func(t *testing.T) {
 			at(t, func(t *testing.T) {
-				o := deskOptions()
-				o.Hold, o.Fence = 10*time.Minute, fence
-				s := shelfOf(ledgertest.SKU, 1)
+				o := testOptions()
+				o.Hold, o.OnNotFound = 10*time.Minute, fence
+				s := fakeStoreOf(ledgertest.SKU, 1)
 				shop := &oracle{verdict: OrderNotFound}
 				d := opened(t, o, s, shop)
 				wants(t, "order", d.buy("7", "k"), protocol.Held)
@@ -110,8 +110,8 @@ func TestUnknownOrderIsAskedForAtOnceButReleasedOnlyBehindItsDeadline(t *testing
 
 func TestUnknownOrderThatExistsIsConfirmedEarly(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 1)
-		d := opened(t, deskOptions(), s, &oracle{verdict: OrderExists})
+		s := fakeStoreOf(ledgertest.SKU, 1)
+		d := opened(t, testOptions(), s, &oracle{verdict: OrderExists})
 		wants(t, "order", d.buy("7", "k"), protocol.Held)
 		d.Unknown(ledgertest.SKU, "k")
 		time.Sleep(2 * time.Second)
@@ -123,14 +123,14 @@ func TestUnknownOrderThatExistsIsConfirmedEarly(t *testing.T) {
 
 func TestHoldIsAskedForByOneInstance(t *testing.T) {
 	at(t, func(t *testing.T) {
-		o := deskOptions()
+		o := testOptions()
 		o.Hold = time.Second
 		s := abandoned(t, o)
 		var shops [5]oracle
-		var desks []*Reserver
+		var reservers []*Reserver
 		for i := range shops {
-			desks = append(desks, opened(t, o, s, &shops[i]))
-			desks[i].Track(ledgertest.SKU)
+			reservers = append(reservers, opened(t, o, s, &shops[i]))
+			reservers[i].Track(ledgertest.SKU)
 		}
 		time.Sleep(50*time.Second + 500*time.Millisecond) // between two turns
 		asking := 0
@@ -148,7 +148,7 @@ func TestHoldIsAskedForByOneInstance(t *testing.T) {
 		for range 5 { // the lease ends, and another one or the same has it
 			time.Sleep(time.Minute)
 			unknown := int64(0)
-			for _, d := range desks {
+			for _, d := range reservers {
 				unknown += d.unknown.Load()
 			}
 			if unknown != 1 {
@@ -160,7 +160,7 @@ func TestHoldIsAskedForByOneInstance(t *testing.T) {
 
 func TestHoldOfAnInstanceThatDiedIsTakenOver(t *testing.T) {
 	at(t, func(t *testing.T) {
-		o := deskOptions()
+		o := testOptions()
 		o.Hold = time.Second
 		s := abandoned(t, o)
 		if due, err := s.Sweep(t.Context(), ledgertest.SKU, time.Now().Add(time.Hour).UnixMilli(),
@@ -181,10 +181,10 @@ func TestHoldOfAnInstanceThatDiedIsTakenOver(t *testing.T) {
 	})
 }
 
-func TestWithoutAnOracleOverdueHoldsStayHeldAndAreCounted(t *testing.T) {
+func TestResolver_WithoutASourceOverdueReservationsStayAndAreCounted(t *testing.T) {
 	at(t, func(t *testing.T) {
-		o := deskOptions()
-		o.Hold, o.Fence = time.Second, fenceDeadline
+		o := testOptions()
+		o.Hold, o.OnNotFound = time.Second, fenceDeadline
 		s := abandoned(t, o)
 		d := opened(t, o, s, nil)
 		d.Track(ledgertest.SKU)

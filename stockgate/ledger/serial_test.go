@@ -11,9 +11,9 @@ import (
 )
 
 func TestDerivedSerialIsTheSameEverywhereAndOfOneOrderAlone(t *testing.T) {
-	s := newShelf()
-	d, same := opened(t, deskOptions(), s, nil), opened(t, deskOptions(), s, nil)
-	o := deskOptions()
+	s := newFakeStore()
+	d, same := opened(t, testOptions(), s, nil), opened(t, testOptions(), s, nil)
+	o := testOptions()
 	o.Secret = []byte("another of sixteen bytes")
 	other := opened(t, o, s, nil)
 	seen := make(map[string]bool)
@@ -37,31 +37,31 @@ func TestDerivedSerialIsTheSameEverywhereAndOfOneOrderAlone(t *testing.T) {
 
 func TestUserWithoutKeysHasOneUndecidedOrderAndThenTheNext(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := newShelf()
+		s := newFakeStore()
 		s.put(ledgertest.SKU, 10, 2)
-		o := deskOptions()
+		o := testOptions()
 		o.PerUser = 2
-		desks := []*Reserver{opened(t, o, s, nil), opened(t, o, s, nil)}
+		reservers := []*Reserver{opened(t, o, s, nil), opened(t, o, s, nil)}
 		each := func(what string, want protocol.Code) (out Outcome) {
 			t.Helper()
-			for _, d := range desks {
+			for _, d := range reservers {
 				out = d.buy("7", "")
 				wants(t, what, out, want)
 			}
 			return out
 		}
 		settle := func(serial string, op protocol.Op) {
-			desks[0].Settle(ledgertest.SKU, protocol.Item{Serial: serial}, op)
+			reservers[0].Settle(ledgertest.SKU, protocol.Item{Serial: serial}, op)
 			synctest.Wait()
 		}
-		first := desks[0].buy("7", "")
+		first := reservers[0].buy("7", "")
 		wants(t, "first", first, protocol.Held)
 		each("first is under way", protocol.ReplayHeld)
 		settle(first.Serial, protocol.Release)
-		second := desks[1].buy("7", "")
+		second := reservers[1].buy("7", "")
 		wants(t, "first came to nothing", second, protocol.Held)
 		settle(second.Serial, protocol.Confirm)
-		third := desks[1].buy("7", "")
+		third := reservers[1].buy("7", "")
 		wants(t, "second is sold", third, protocol.Held)
 		each("third is under way", protocol.ReplayHeld)
 		settle(third.Serial, protocol.Confirm)
@@ -76,8 +76,8 @@ func TestUserWithoutKeysHasOneUndecidedOrderAndThenTheNext(t *testing.T) {
 
 func TestBuyerWithoutKeysHearsOfTheSaleWhenAllIsGone(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 2)
-		o := deskOptions()
+		s := fakeStoreOf(ledgertest.SKU, 2)
+		o := testOptions()
 		o.PerUser = 5
 		d := opened(t, o, s, nil)
 		won := d.buy("7", "")
@@ -85,7 +85,7 @@ func TestBuyerWithoutKeysHearsOfTheSaleWhenAllIsGone(t *testing.T) {
 		d.Settle(ledgertest.SKU, protocol.Item{Serial: won.Serial}, protocol.Confirm)
 		synctest.Wait()
 		wants(t, "the last unit", d.buy("8", ""), protocol.Held)
-		fresh := opened(t, o, s, nil) // knows nobody
+		fresh := opened(t, o, s, nil) // has an empty cache
 		if out := fresh.buy("7", ""); out.Code != protocol.ReplaySold || out.Serial != won.Serial {
 			t.Errorf("%v", out)
 		}
@@ -94,8 +94,8 @@ func TestBuyerWithoutKeysHearsOfTheSaleWhenAllIsGone(t *testing.T) {
 
 func TestAnotherQuantityIsNoOtherOrderWithoutAKey(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 10)
-		o := deskOptions()
+		s := fakeStoreOf(ledgertest.SKU, 10)
+		o := testOptions()
 		o.PerUser = 3
 		d := opened(t, o, s, nil)
 		two := attempt("7", "")
@@ -111,9 +111,9 @@ func TestAnotherQuantityIsNoOtherOrderWithoutAKey(t *testing.T) {
 
 func TestUserWithoutKeysHasNoMoreThanPerUserEvenWhereTheLedgerAllowsMore(t *testing.T) {
 	at(t, func(t *testing.T) {
-		o := deskOptions()
+		o := testOptions()
 		o.PerUser = 2
-		d := opened(t, o, shelfOf(ledgertest.SKU, 10), nil)
+		d := opened(t, o, fakeStoreOf(ledgertest.SKU, 10), nil)
 		for range 2 {
 			out := d.buy("7", "")
 			wants(t, "order", out, protocol.Held)
@@ -125,32 +125,32 @@ func TestUserWithoutKeysHasNoMoreThanPerUserEvenWhereTheLedgerAllowsMore(t *test
 }
 
 // Who had an earlier order refunded may buy again, whatever the reserver remembers of the later one.
-func TestRefundOfAnEarlierTurnLetsItsBuyerBuyAgain(t *testing.T) {
+func TestReserver_RefundOfAnEarlierGenerationLetsItsBuyerBuyAgain(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := newShelf()
+		s := newFakeStore()
 		s.put(ledgertest.SKU, 10, 2)
-		o := deskOptions()
+		o := testOptions()
 		o.PerUser = 2
-		desks := []*Reserver{opened(t, o, s, nil), opened(t, o, s, nil)}
+		reservers := []*Reserver{opened(t, o, s, nil), opened(t, o, s, nil)}
 		settle := func(d *Reserver, serial string, op protocol.Op) {
 			d.Settle(ledgertest.SKU, protocol.Item{Serial: serial}, op)
 			synctest.Wait()
 		}
 		var serials []string
 		for range 2 {
-			out := desks[0].buy("7", "")
+			out := reservers[0].buy("7", "")
 			wants(t, "order", out, protocol.Held)
-			settle(desks[0], out.Serial, protocol.Confirm)
+			settle(reservers[0], out.Serial, protocol.Confirm)
 			serials = append(serials, out.Serial)
 		}
-		for _, d := range desks {
+		for _, d := range reservers {
 			wants(t, "no more", d.buy("7", ""), protocol.ReplaySold)
 		}
-		settle(desks[1], serials[0], protocol.Refund)
-		again := desks[0].buy("7", "")
+		settle(reservers[1], serials[0], protocol.Refund)
+		again := reservers[0].buy("7", "")
 		wants(t, "after the refund", again, protocol.Held)
-		settle(desks[0], again.Serial, protocol.Confirm)
-		for _, d := range desks {
+		settle(reservers[0], again.Serial, protocol.Confirm)
+		for _, d := range reservers {
 			wants(t, "no more once again", d.buy("7", ""), protocol.ReplaySold)
 		}
 		ledgertest.Want(t, "sold", s.stock(ledgertest.SKU).Sold, 2)
@@ -159,8 +159,8 @@ func TestRefundOfAnEarlierTurnLetsItsBuyerBuyAgain(t *testing.T) {
 
 func TestGenerationsAreBounded(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 1000)
-		d := opened(t, deskOptions(), s, nil)
+		s := fakeStoreOf(ledgertest.SKU, 1000)
+		d := opened(t, testOptions(), s, nil)
 		for i := range maxGenerations {
 			out := d.buy("7", "")
 			wants(t, fmt.Sprint(i), out, protocol.Held)
@@ -172,8 +172,8 @@ func TestGenerationsAreBounded(t *testing.T) {
 }
 
 func TestOrdersThatNothingIdentifiesAreOfTheirOwn(t *testing.T) {
-	s := shelfOf(ledgertest.SKU, 10)
-	d := opened(t, deskOptions(), s, nil)
+	s := fakeStoreOf(ledgertest.SKU, 10)
+	d := opened(t, testOptions(), s, nil)
 	a, b := d.buy("", ""), d.buy("", "")
 	if a.Code != protocol.Held || b.Code != protocol.Held || a.Serial == b.Serial ||
 		!protocol.ValidSerial([]byte(a.Serial)) {
@@ -203,17 +203,17 @@ func FuzzValidSerial(f *testing.F) {
 }
 
 func ExampleReserver() {
-	var store protocol.Store = shelfOf("1001", 1) // a Redis or a Memory
-	desk, err := New(Options{Secret: []byte("the same for all instances")}, store, nil)
+	var store protocol.Store = fakeStoreOf("1001", 1) // a Redis or a Memory
+	reserver, err := New(Options{Secret: []byte("the same for all instances")}, store, nil)
 	if err != nil {
 		panic(err)
 	}
 	order := Order{SKU: []byte("1001"), User: []byte("7"), Quantity: 1}
-	out := desk.Reserve(0, order)
+	out := reserver.Reserve(0, order)
 	fmt.Println("forward:", out.Code == protocol.Held)
-	fmt.Println("forward again:", desk.Reserve(0, order).Code == protocol.Held)
-	desk.Settle("1001", protocol.Item{Serial: out.Serial}, protocol.Confirm) // the shop took it
-	desk.Close(context.Background())
+	fmt.Println("forward again:", reserver.Reserve(0, order).Code == protocol.Held)
+	reserver.Settle("1001", protocol.Item{Serial: out.Serial}, protocol.Confirm) // the shop took it
+	reserver.Close(context.Background())
 	// Output:
 	// forward: true
 	// forward again: false

@@ -7,6 +7,16 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
+// settler tells the ledger what became of orders, in batches of one operation for each SKU. The settlements of one
+// serial keep their order.
+type settler struct {
+	*core
+	*unresolvedOrders
+	batches  *batcher
+	settling chan struct{} // one element for each call that settles
+	capacity chan struct{} // one element for each settlement that the store does not have
+}
+
 // settlement is what the ledger still has to be told of one order.
 type settlement struct {
 	item protocol.Item
@@ -31,7 +41,7 @@ const (
 // It returns at once while there is room for the settlement. It waits for room for at most SettleWait. What finds none,
 // what the store did not have when Close gave up, and what comes after Close is written to the log with its serial and
 // op, at error level: a reservation stays then, and the resolver finds it.
-func (r *Reserver) Settle(sku string, it protocol.Item, op protocol.Op) {
+func (r *settler) Settle(sku string, it protocol.Item, op protocol.Op) {
 	s := settlement{item: it, op: op}
 	if !r.acquireCapacity() {
 		r.dropToLog(sku, s, "too many settlements wait")
@@ -56,7 +66,7 @@ func (r *Reserver) Settle(sku string, it protocol.Item, op protocol.Op) {
 
 // Decided says that the store has op for a serial already, by another way than Settle: nothing is sent, and the
 // upstream is not asked about it any more.
-func (r *Reserver) Decided(sku, serial string, op protocol.Op) {
+func (r *settler) Decided(sku, serial string, op protocol.Op) {
 	q := r.skus.find([]byte(sku))
 	if q == nil {
 		return
@@ -68,7 +78,7 @@ func (r *Reserver) Decided(sku, serial string, op protocol.Op) {
 }
 
 // acquireCapacity waits for room for one settlement.
-func (r *Reserver) acquireCapacity() bool {
+func (r *settler) acquireCapacity() bool {
 	select {
 	case r.capacity <- struct{}{}:
 		return true
@@ -85,7 +95,7 @@ func (r *Reserver) acquireCapacity() bool {
 }
 
 // addSettlement queues s, for which there is room. It reports false when the reserver is closed or q was removed.
-func (r *Reserver) addSettlement(q *skuQueue, s settlement) bool {
+func (r *settler) addSettlement(q *skuQueue, s settlement) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.removed || r.closed.Load() {
@@ -100,7 +110,7 @@ func (r *Reserver) addSettlement(q *skuQueue, s settlement) bool {
 }
 
 // settlePending tells the store what is pending on q, until nothing is.
-func (r *Reserver) settlePending(q *skuQueue) {
+func (r *settler) settlePending(q *skuQueue) {
 	wait := firstRetry
 	for {
 		b := r.nextSettlements(q)
@@ -138,7 +148,7 @@ type settleBatch struct {
 
 // nextSettlements gathers settlements of the same op as the first, past others, but not past one of the same serial. It
 // returns nil when nothing is pending; the caller's goroutine is then expected to end.
-func (r *Reserver) nextSettlements(q *skuQueue) *settleBatch {
+func (r *settler) nextSettlements(q *skuQueue) *settleBatch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.pending) == 0 {
@@ -162,7 +172,7 @@ func (r *Reserver) nextSettlements(q *skuQueue) *settleBatch {
 }
 
 // finish makes the call, one of at most maxSettling.
-func (r *Reserver) finish(q *skuQueue, b *settleBatch) (protocol.StockVersion, error) {
+func (r *settler) finish(q *skuQueue, b *settleBatch) (protocol.StockVersion, error) {
 	select {
 	case r.settling <- struct{}{}:
 		defer func() { <-r.settling }()
@@ -177,7 +187,7 @@ func (r *Reserver) finish(q *skuQueue, b *settleBatch) (protocol.StockVersion, e
 }
 
 // removeSettled takes b out of what is pending, remembers the results, and returns how much is left.
-func (r *Reserver) removeSettled(q *skuQueue, b *settleBatch, hint protocol.StockVersion) (left int) {
+func (r *settler) removeSettled(q *skuQueue, b *settleBatch, hint protocol.StockVersion) (left int) {
 	for i, it := range b.items {
 		r.noteResult(q, b.op, it, b.done[i])
 	}
@@ -197,13 +207,13 @@ func (r *Reserver) removeSettled(q *skuQueue, b *settleBatch, hint protocol.Stoc
 	q.pending = kept
 	q.mu.Unlock()
 	if b.done[0] != protocol.NoLedger {
-		r.learnHint(q, hint)
+		r.batches.learnHint(q, hint)
 	}
 	return len(kept)
 }
 
 // noteResult counts what one settlement came to, and logs what an operator must look at.
-func (r *Reserver) noteResult(q *skuQueue, op protocol.Op, it protocol.Item, done protocol.Done) {
+func (r *settler) noteResult(q *skuQueue, op protocol.Op, it protocol.Item, done protocol.Done) {
 	switch done {
 	case protocol.Changed:
 		q.events.countSettled(op)
@@ -238,7 +248,7 @@ func contradiction(done protocol.Done) string {
 }
 
 // giveUp writes what is pending to the log.
-func (r *Reserver) giveUp(q *skuQueue) {
+func (r *settler) giveUp(q *skuQueue) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, s := range q.pending {
@@ -249,7 +259,7 @@ func (r *Reserver) giveUp(q *skuQueue) {
 }
 
 // dropToLog writes a settlement to the log, so that it can be done by hand.
-func (r *Reserver) dropToLog(sku string, s settlement, why string) {
+func (r *settler) dropToLog(sku string, s settlement, why string) {
 	r.dropped.Add(1)
 	r.o.Log.Error("settlement was not kept", "sku", sku, "serial", s.item.Serial, "op", string(s.op), "why", why)
 }

@@ -19,9 +19,9 @@ func logged(o *Options) *ledgertest.LogBuffer {
 }
 
 // holding returns a reserver with n holds, of the keys 0 to n−1.
-func holding(t *testing.T, o Options, n int) (*Reserver, *shelf) {
+func holding(t *testing.T, o Options, n int) (*Reserver, *fakeStore) {
 	t.Helper()
-	s := shelfOf(ledgertest.SKU, int64(n))
+	s := fakeStoreOf(ledgertest.SKU, int64(n))
 	d := opened(t, o, s, nil)
 	ledgertest.Storm(n, n, func(i int) { d.buy(fmt.Sprint(i), fmt.Sprint(i)) })
 	if s.stock(ledgertest.SKU).Held != int64(n) {
@@ -32,7 +32,7 @@ func holding(t *testing.T, o Options, n int) (*Reserver, *shelf) {
 
 func TestSettlementsShareCallsOfTheirKind(t *testing.T) {
 	at(t, func(t *testing.T) {
-		d, s := holding(t, deskOptions(), 600)
+		d, s := holding(t, testOptions(), 600)
 		s.set(func(string, bool) error { time.Sleep(10 * time.Millisecond); return nil })
 		for i := range 600 {
 			op := protocol.Confirm
@@ -50,7 +50,7 @@ func TestSettlementsShareCallsOfTheirKind(t *testing.T) {
 
 func TestSettlementIsRepeatedUntilTheStoreHasIt(t *testing.T) {
 	at(t, func(t *testing.T) {
-		d, s := holding(t, deskOptions(), 1)
+		d, s := holding(t, testOptions(), 1)
 		s.set(losing(1, 0, "finish"))
 		d.Settle(ledgertest.SKU, protocol.Item{Serial: "0"}, protocol.Confirm)
 		time.Sleep(time.Hour)
@@ -67,7 +67,7 @@ func TestSettlementIsRepeatedUntilTheStoreHasIt(t *testing.T) {
 
 func TestSettlementsOfOneSerialKeepTheirOrder(t *testing.T) {
 	at(t, func(t *testing.T) {
-		d, s := holding(t, deskOptions(), 50)
+		d, s := holding(t, testOptions(), 50)
 		s.set(losing(3, 4, "finish"))
 		for i := range 50 {
 			if i%3 == 0 {
@@ -91,7 +91,7 @@ func TestSettlementsOfOneSerialKeepTheirOrder(t *testing.T) {
 
 func TestSettlementThatFindsNoRoomIsWrittenToTheLog(t *testing.T) {
 	at(t, func(t *testing.T) {
-		o := deskOptions()
+		o := testOptions()
 		o.MaxSettling = 2
 		log := logged(&o)
 		d, s := holding(t, o, 3)
@@ -112,7 +112,7 @@ func TestSettlementThatFindsNoRoomIsWrittenToTheLog(t *testing.T) {
 
 func TestCloseSettlesWhatIsOwed(t *testing.T) {
 	at(t, func(t *testing.T) {
-		d, s := holding(t, deskOptions(), 300)
+		d, s := holding(t, testOptions(), 300)
 		s.set(losing(2, 0, "finish"))
 		for i := range 300 {
 			d.Settle(ledgertest.SKU, protocol.Item{Serial: fmt.Sprint(i)}, protocol.Confirm)
@@ -126,7 +126,7 @@ func TestCloseSettlesWhatIsOwed(t *testing.T) {
 
 func TestCloseWritesToTheLogWhatTheStoreDoesNotTake(t *testing.T) {
 	at(t, func(t *testing.T) {
-		o := deskOptions()
+		o := testOptions()
 		log := logged(&o)
 		d, s := holding(t, o, 3)
 		s.set(losing(1, 0, "finish"))
@@ -151,7 +151,7 @@ func TestCloseWritesToTheLogWhatTheStoreDoesNotTake(t *testing.T) {
 
 func TestContradictionsAreSaidAloud(t *testing.T) {
 	at(t, func(t *testing.T) {
-		o := deskOptions()
+		o := testOptions()
 		log := logged(&o)
 		d, _ := holding(t, o, 2)
 		d.Settle(ledgertest.SKU, protocol.Item{Serial: "0"}, protocol.Release)
@@ -176,7 +176,7 @@ func TestContradictionsAreSaidAloud(t *testing.T) {
 
 func TestMoreSettleAtOnceWhileMuchIsOwed(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := newShelf()
+		s := newFakeStore()
 		var now, most atomic.Int64
 		s.set(func(op string, after bool) error {
 			if op != "finish" {
@@ -194,7 +194,7 @@ func TestMoreSettleAtOnceWhileMuchIsOwed(t *testing.T) {
 			time.Sleep(100 * time.Millisecond) // all at the same time
 			return nil
 		})
-		o := deskOptions()
+		o := testOptions()
 		o.MaxSettling = 800
 		d := opened(t, o, s, nil)
 		for i := range 500 {

@@ -30,20 +30,25 @@ type skuQueue struct {
 	nextSweep  int64 // ns
 	backlogged bool  // its changes are not acknowledged
 
-	mu         sync.Mutex
-	removed    bool
-	orders     []*pendingOrder          // at most MaxQueue
-	refresher  *pendingOrder            // goes with the next batch, although the SKU is sold out; nil = none
-	bySerial   map[string]*pendingOrder // that wait or are in a call
-	calls      int
-	trying     int64                  // units in calls
-	confirmed  map[string]bool        // serials of which a client heard that they are reserved until confirmedTo
-	heldUntil  int64                  // Unix ms: the deadline of reservations that are made now
+	mu      sync.Mutex // guards what follows
+	removed bool
+	waiting
 	unresolved map[string]*unresolved // by serial
 	pending    []settlement           // in order
 	settling   bool                   // a goroutine works on pending
 	mirror     mirrorState
 	faulty     bool // the log says that the store does not do what it is asked
+}
+
+// waiting is the orders of a SKU that wait or are in a call.
+type waiting struct {
+	orders    []*pendingOrder          // at most MaxQueue
+	refresher *pendingOrder            // goes with the next batch, although the SKU is sold out; nil = none
+	bySerial  map[string]*pendingOrder // that wait or are in a call
+	calls     int
+	trying    int64           // units in calls
+	confirmed map[string]bool // serials of which a client heard that they are reserved until heldUntil
+	heldUntil int64           // Unix ms: the deadline of reservations that are made now
 }
 
 // pendingOrder is one order that waits.
@@ -64,7 +69,7 @@ func (q *skuQueue) hasLedger() bool {
 }
 
 // enqueue lets p wait on q, or answers it at once. It reports false when q has been removed.
-func (r *Reserver) enqueue(now int64, q *skuQueue, p *pendingOrder) bool {
+func (r *batcher) enqueue(now int64, q *skuQueue, p *pendingOrder) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	first := q.bySerial[p.serial]
@@ -87,14 +92,14 @@ func (r *Reserver) enqueue(now int64, q *skuQueue, p *pendingOrder) bool {
 
 // place lets p wait for units, makes it the one that refreshes the cache, or answers it from the cache. mu is held, and
 // p is in bySerial.
-func (r *Reserver) place(now int64, q *skuQueue, p *pendingOrder) {
+func (r *batcher) place(now int64, q *skuQueue, p *pendingOrder) {
 	s := q.stock.Load()
 	code, sold := q.unavailable(now, s, p.quantity)
 	switch {
 	case !sold && len(q.orders) < r.o.MaxQueue:
 		q.orders = append(q.orders, p)
 	case !sold:
-		r.complete(q, p, Outcome{Code: Overloaded})
+		q.complete(p, Outcome{Code: Overloaded})
 		q.events.count(Overloaded, 1)
 	case r.refreshDue(now, q, s, p.quantity) && (s.State == protocol.Doubted || r.refreshes.take(now)):
 		q.refreshing.Store(true)
@@ -102,13 +107,13 @@ func (r *Reserver) place(now int64, q *skuQueue, p *pendingOrder) {
 	default:
 		out := s.outcome(now, code)
 		out.cached = !s.unusable()
-		r.complete(q, p, out)
+		q.complete(p, out)
 	}
 }
 
 // dispatch starts the call that may leave now: a first one when none is under way, a second one when its batch would be
 // full. mu is held.
-func (r *Reserver) dispatch(q *skuQueue) {
+func (r *batcher) dispatch(q *skuQueue) {
 	ready := q.refresher != nil || len(q.orders) > 0 && q.orders[0].quantity <= q.room()
 	if ready && (q.calls == 0 || q.calls < maxCalls && len(q.orders) >= r.o.MaxBatch) {
 		q.calls++
@@ -128,7 +133,7 @@ func (q *skuQueue) room() int64 {
 }
 
 // complete answers p and the duplicates of it. mu is held.
-func (r *Reserver) complete(q *skuQueue, p *pendingOrder, out Outcome) {
+func (q *skuQueue) complete(p *pendingOrder, out Outcome) {
 	delete(q.bySerial, p.serial)
 	for _, d := range p.duplicates {
 		d.answer(d.outcomeAfter(p, out))

@@ -2,10 +2,19 @@ package ledger
 
 import (
 	"math"
+	"sync/atomic"
 	"time"
 
 	"sluice/stockgate/ledger/protocol"
 )
+
+// soldOutCache decides when an entry of the cache is too old. The entries are in the queues of their SKUs.
+type soldOutCache struct {
+	*core
+	memory    int64        // ns of SoldOutMemory
+	refreshes tokenBucket  // SKUs whose entry is old
+	gapUntil  atomic.Int64 // ns: until when notifications may have been missed
+}
 
 // cachedStock is one entry of the sold-out cache: what the newest reply said of a SKU, and when it was read. It is
 // never changed once it is published.
@@ -100,8 +109,7 @@ func ahead(at int64, wall time.Time, now int64) int64 {
 // notOnSale is why the SKU was not on sale at now, by a ledger that said so.
 func notOnSale(h protocol.StockVersion, now int64) Outcome {
 	out := Outcome{Code: protocol.NotOnSale, State: h.At(now)}
-	if out.State == protocol. // it has opened since
-					On {
+	if out.State == protocol.On { // it has opened since
 		out.State = protocol.Waiting
 	}
 	if out.State == protocol.Waiting {
@@ -121,7 +129,7 @@ func (q *skuQueue) unavailable(now int64, s *cachedStock, units int64) (code pro
 // refreshDue reports whether an order for so many units is to be sent to the store although s says that it gets
 // nothing: s is old, and no other order refreshes it already. Orders refresh at most refreshRate SKUs a second in
 // all; notifications tell of units that come back before that.
-func (r *Reserver) refreshDue(now int64, q *skuQueue, s *cachedStock, units int64) bool {
+func (r *soldOutCache) refreshDue(now int64, q *skuQueue, s *cachedStock, units int64) bool {
 	age, memory := now-s.at, r.memory
 	switch code, sold := s.unavailable(now, units); {
 	case !sold || q.refreshing.Load():
@@ -172,7 +180,7 @@ func (r *Reserver) unverified(now int64, q *skuQueue, o *Order, out Outcome) Out
 
 // MarkSoldOut notes that the upstream itself says that sku is sold out, although units of the ledger are free: for
 // SoldOutMemory its orders hear so, but those that are found to have won before.
-func (r *Reserver) MarkSoldOut(now int64, sku []byte) {
+func (r *soldOutCache) MarkSoldOut(now int64, sku []byte) {
 	if q := r.skus.find(sku); q != nil {
 		q.reportedSoldOut.Store(now + r.memory)
 	}
@@ -186,7 +194,7 @@ func (r *Reserver) Learn(sku string, h protocol.StockVersion) {
 	}
 }
 
-func (r *Reserver) learnHint(q *skuQueue, h protocol.StockVersion) {
+func (r *batcher) learnHint(q *skuQueue, h protocol.StockVersion) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := r.o.Now()
@@ -195,7 +203,7 @@ func (r *Reserver) learnHint(q *skuQueue, h protocol.StockVersion) {
 }
 
 // learn takes in what a reply said, and answers the orders for which no unit is left. mu is held.
-func (r *Reserver) learn(now int64, q *skuQueue, next *cachedStock) {
+func (r *batcher) learn(now int64, q *skuQueue, next *cachedStock) {
 	if q.stock.Load().outlives(next) {
 		return
 	}
@@ -205,7 +213,7 @@ func (r *Reserver) learn(now int64, q *skuQueue, next *cachedStock) {
 		r.expire(now, &s)
 	}
 	q.stock.Store(&s)
-	r.reflect(q, &s)
+	r.mirror.reflect(q, &s)
 	waiting := q.orders
 	q.orders = nil
 	for _, p := range waiting {
@@ -219,7 +227,7 @@ func (r *Reserver) learn(now int64, q *skuQueue, next *cachedStock) {
 
 // onGap has the next order of each sold-out SKU refresh it, since notifications of it may have been lost. What was
 // asked before, and is answered later, is old as well. A SKU that is not asked for costs nothing.
-func (r *Reserver) onGap() {
+func (r *soldOutCache) onGap() {
 	now := r.o.Now()
 	r.gapUntil.Store(now)
 	for _, q := range r.skus.each() {
@@ -236,4 +244,4 @@ func (r *Reserver) onGap() {
 }
 
 // expire makes s, which no request reads yet, so old that an order is to refresh it.
-func (r *Reserver) expire(now int64, s *cachedStock) { s.at = now - r.memory - 1 }
+func (r *soldOutCache) expire(now int64, s *cachedStock) { s.at = now - r.memory - 1 }

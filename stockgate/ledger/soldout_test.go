@@ -12,9 +12,9 @@ import (
 )
 
 // soldOut returns a reserver over one unit, which the user "winner" has bought under the key "won".
-func soldOut(t testing.TB, o Options) (*Reserver, *shelf) {
+func soldOut(t testing.TB, o Options) (*Reserver, *fakeStore) {
 	t.Helper()
-	s := shelfOf(ledgertest.SKU, 1)
+	s := fakeStoreOf(ledgertest.SKU, 1)
 	r := opened(t, o, s, nil)
 	if out := r.buy("winner", "won"); out.Code != protocol.Held {
 		t.Fatal(out)
@@ -28,78 +28,78 @@ func soldOut(t testing.TB, o Options) (*Reserver, *shelf) {
 	return r, s
 }
 
-// stranger is an order that nothing identifies.
-func (r *Reserver) stranger() Outcome { return r.buy("", "") }
+// buyUnnamed orders a unit, by an order that nothing identifies.
+func (r *Reserver) buyUnnamed() Outcome { return r.buy("", "") }
 
 func TestSoldOutCache_IsRefreshedByOneOrderWhenItIsOld(t *testing.T) {
 	at(t, func(t *testing.T) {
-		r, s := soldOut(t, deskOptions())
+		r, s := soldOut(t, testOptions())
 		before := s.count("reserve")
 		for range 1000 {
-			wants(t, "sold out", r.stranger(), protocol.SoldOut)
+			wants(t, "sold out", r.buyUnnamed(), protocol.SoldOut)
 		}
 		ledgertest.Want(t, "calls", s.count("reserve"), before)
 		s.set(func(string, bool) error { time.Sleep(time.Millisecond); return nil })
 		time.Sleep(time.Second + 1)
-		ledgertest.Storm(1000, 1000, func(int) { wants(t, "still sold out", r.stranger(), protocol.SoldOut) })
+		ledgertest.Storm(1000, 1000, func(int) { wants(t, "still sold out", r.buyUnnamed(), protocol.SoldOut) })
 		ledgertest.Want(t, "calls", s.count("reserve"), before+1)
 	})
 }
 
 func TestSoldOutCache_AnswersWhileOneOrderRefreshesIt(t *testing.T) {
 	at(t, func(t *testing.T) {
-		r, s := soldOut(t, deskOptions())
+		r, s := soldOut(t, testOptions())
 		time.Sleep(time.Second + 1)
 		s.set(func(string, bool) error { time.Sleep(time.Millisecond); return nil })
 		first := make(chan Outcome)
-		go func() { first <- r.stranger() }()
+		go func() { first <- r.buyUnnamed() }()
 		synctest.Wait()
-		wants(t, "meanwhile", r.stranger(), protocol.SoldOut)
+		wants(t, "meanwhile", r.buyUnnamed(), protocol.SoldOut)
 		wants(t, "the order that refreshes", <-first, protocol.SoldOut)
 	})
 }
 
 func TestSoldOutCache_FailedRefreshLeavesItToTheNextOrder(t *testing.T) {
 	at(t, func(t *testing.T) {
-		r, s := soldOut(t, deskOptions())
+		r, s := soldOut(t, testOptions())
 		time.Sleep(time.Second + 1)
 		s.set(func(string, bool) error { return ledgertest.ErrNetwork })
-		wants(t, "first", r.stranger(), Unsure)
+		wants(t, "first", r.buyUnnamed(), Unsure)
 		s.set(nil)
 		before := s.count("reserve")
-		wants(t, "next", r.stranger(), protocol.SoldOut)
+		wants(t, "next", r.buyUnnamed(), protocol.SoldOut)
 		ledgertest.Want(t, "calls", s.count("reserve")-before, 1)
 	})
 }
 
 func TestSoldOutCache_UnitThatComesBackCanBeBought(t *testing.T) {
 	at(t, func(t *testing.T) {
-		r, s := soldOut(t, deskOptions())
-		other := opened(t, deskOptions(), s, nil)
-		wants(t, "before", other.stranger(), protocol.SoldOut)
+		r, s := soldOut(t, testOptions())
+		other := opened(t, testOptions(), s, nil)
+		wants(t, "before", other.buyUnnamed(), protocol.SoldOut)
 		r.Settle(ledgertest.SKU, protocol.Item{Serial: "won"}, protocol.Refund)
 		synctest.Wait()
-		wants(t, "elsewhere", other.stranger(), protocol.SoldOut)
+		wants(t, "elsewhere", other.buyUnnamed(), protocol.SoldOut)
 		other.Learn(ledgertest.SKU, s.stock(ledgertest.SKU).StockVersion)
-		wants(t, "elsewhere, when told", other.stranger(), protocol.Held)
+		wants(t, "elsewhere, when told", other.buyUnnamed(), protocol.Held)
 	})
 	at(t, func(t *testing.T) {
-		r, s := soldOut(t, deskOptions())
+		r, s := soldOut(t, testOptions())
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 2, 0))
-		wants(t, "before", r.stranger(), protocol.SoldOut)
+		wants(t, "before", r.buyUnnamed(), protocol.SoldOut)
 		time.Sleep(time.Second + 1)
-		wants(t, "after sold_out_memory", r.stranger(), protocol.Held)
+		wants(t, "after sold_out_ttl", r.buyUnnamed(), protocol.Held)
 	})
 }
 
 func TestSoldOutCache_OlderVersionChangesNothing(t *testing.T) {
 	at(t, func(t *testing.T) {
-		r, s := soldOut(t, deskOptions())
+		r, s := soldOut(t, testOptions())
 		before := s.count("reserve")
 		for _, h := range []protocol.StockVersion{{Free: 5, Epoch: 1, Ver: 1, State: protocol.On},
 			{Free: 5, Epoch: 0, Ver: 99, State: protocol.On}} {
 			r.Learn(ledgertest.SKU, h)
-			wants(t, "older version", r.stranger(), protocol.SoldOut)
+			wants(t, "older version", r.buyUnnamed(), protocol.SoldOut)
 		}
 		ledgertest.Want(t, "calls", s.count("reserve"), before)
 	})
@@ -108,27 +108,27 @@ func TestSoldOutCache_OlderVersionChangesNothing(t *testing.T) {
 // While units are reserved and not confirmed, they may come back: no client is told that all is sold.
 func TestReserver_UndecidedUnitsAreNotSoldOut(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 2)
-		r := opened(t, deskOptions(), s, nil)
-		other := opened(t, deskOptions(), s, nil)
+		s := fakeStoreOf(ledgertest.SKU, 2)
+		r := opened(t, testOptions(), s, nil)
+		other := opened(t, testOptions(), s, nil)
 		wants(t, "a", r.buy("", "a"), protocol.Held)
 		wants(t, "b", r.buy("", "b"), protocol.Held)
 		three := attempt("", "c")
 		three.Quantity = 3
 		for what, r := range map[string]*Reserver{"here": r, "elsewhere": other} {
-			wants(t, what+", by the ledger or the cache", r.stranger(), Undecided)
-			wants(t, what+", by the cache", r.stranger(), Undecided)
+			wants(t, what+", by the ledger or the cache", r.buyUnnamed(), Undecided)
+			wants(t, what+", by the cache", r.buyUnnamed(), Undecided)
 			wants(t, what+", with a key", r.buy("", "c"), Undecided)
 			wants(t, what+", more than there are", r.Reserve(r.o.Now(), three), protocol.SoldOut)
 		}
 		r.Settle(ledgertest.SKU, protocol.Item{Serial: "a"}, protocol.Confirm)
 		synctest.Wait()
-		wants(t, "one is undecided", r.stranger(), Undecided)
+		wants(t, "one is undecided", r.buyUnnamed(), Undecided)
 		r.Settle(ledgertest.SKU, protocol.Item{Serial: "b"}, protocol.Confirm)
 		synctest.Wait()
-		wants(t, "none is undecided", r.stranger(), protocol.SoldOut)
+		wants(t, "none is undecided", r.buyUnnamed(), protocol.SoldOut)
 		time.Sleep(time.Second + 1)
-		wants(t, "elsewhere, when the cache is old", other.stranger(), protocol.SoldOut)
+		wants(t, "elsewhere, when the cache is old", other.buyUnnamed(), protocol.SoldOut)
 	})
 }
 
@@ -136,14 +136,14 @@ func TestReserver_UndecidedUnitsAreNotSoldOut(t *testing.T) {
 func TestReserver_UnitsThatTooFewReplicasHaveAreUndecided(t *testing.T) {
 	at(t, func(t *testing.T) {
 		const units, clients = 100, 600
-		s := shelfOf(ledgertest.SKU, units)
+		s := fakeStoreOf(ledgertest.SKU, units)
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && after {
 				return protocol.ErrFewReplicas
 			}
 			return nil
 		})
-		r := opened(t, deskOptions(), s, nil)
+		r := opened(t, testOptions(), s, nil)
 		codes := make(chan protocol.Code, clients)
 		ledgertest.Storm(clients, clients, func(i int) { codes <- r.buy(fmt.Sprint("user-", i), "").Code })
 		close(codes)
@@ -156,15 +156,15 @@ func TestReserver_UnitsThatTooFewReplicasHaveAreUndecided(t *testing.T) {
 		s.set(nil)
 		time.Sleep(5 * time.Second)
 		ledgertest.Want(t, "free", s.stock(ledgertest.SKU).Free, units)
-		wants(t, "later", r.stranger(), protocol.Held)
+		wants(t, "later", r.buyUnnamed(), protocol.Held)
 	})
 }
 
 func TestReserver_WinnerIsFoundThroughAnyInstance(t *testing.T) {
 	at(t, func(t *testing.T) {
-		r, s := soldOut(t, deskOptions())
-		other := opened(t, deskOptions(), s, nil)
-		wants(t, "loser elsewhere", other.stranger(), protocol.SoldOut) // fills its cache
+		r, s := soldOut(t, testOptions())
+		other := opened(t, testOptions(), s, nil)
+		wants(t, "loser elsewhere", other.buyUnnamed(), protocol.SoldOut) // fills its cache
 		for what, r := range map[string]*Reserver{"the same instance": r, "another instance": other} {
 			wants(t, what, r.buy("winner", "won"), protocol.ReplaySold)
 			wants(t, what+", other content", r.buy("thief", "won"), protocol.OtherOrder)
@@ -178,15 +178,14 @@ func TestReserver_WinnerIsFoundThroughAnyInstance(t *testing.T) {
 
 func TestReserver_WinnerOfSeveralUnitsIsFoundWhileFewerAreFree(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 4)
-		o := deskOptions()
+		s := fakeStoreOf(ledgertest.SKU, 4)
+		o := testOptions()
 		o.PerUser = 2
 		here, there := opened(t, o, s, nil), opened(t, o, s, nil)
 		two := Order{SKU: []byte(ledgertest.SKU), User: []byte("ann"), Quantity: 2}
 		won := here.Reserve(here.o.Now(), two)
 		wants(t, "two units", won, protocol.Held)
-		wants(t, "another, elsewhere", there.buy("bob", ""), protocol. // leaves one
-										Held)
+		wants(t, "another, elsewhere", there.buy("bob", ""), protocol.Held) // leaves one
 		again := there.Reserve(there.o.Now(), two)
 		wants(t, "again, elsewhere", again, protocol.ReplayHeld)
 		ledgertest.Want(t, "serial", again.Serial, won.Serial)
@@ -195,10 +194,10 @@ func TestReserver_WinnerOfSeveralUnitsIsFoundWhileFewerAreFree(t *testing.T) {
 	})
 }
 
-func TestReserver_UserWithoutKeyWhoWonIsNeverSoldOut(t *testing.T) {
+func TestReserver_WinnerWithoutKeyIsNeverSoldOut(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 1)
-		o := deskOptions()
+		s := fakeStoreOf(ledgertest.SKU, 1)
+		o := testOptions()
 		o.PerUser = 2
 		r, other := opened(t, o, s, nil), opened(t, o, s, nil)
 		won := r.buy("winner", "")
@@ -221,9 +220,9 @@ func TestReserver_UserWithoutKeyWhoWonIsNeverSoldOut(t *testing.T) {
 // Invented keys may cost neither the store its peace nor a winner of this instance the truth.
 func TestReserver_FloodOfInventedKeysIsBounded(t *testing.T) {
 	at(t, func(t *testing.T) {
-		r, s := soldOut(t, deskOptions())
-		other := opened(t, deskOptions(), s, nil)
-		wants(t, "loser", other.stranger(), protocol.SoldOut)
+		r, s := soldOut(t, testOptions())
+		other := opened(t, testOptions(), s, nil)
+		wants(t, "loser", other.buyUnnamed(), protocol.SoldOut)
 		s.set(func(string, bool) error { time.Sleep(time.Millisecond); return nil })
 		before, began := s.asked(), time.Now()
 		var unverified atomic.Int64
@@ -248,17 +247,17 @@ func TestReserver_FloodOfInventedKeysIsBounded(t *testing.T) {
 		// Two instances, 10 look-ups at once and 10 a second each, and a refresh a second.
 		took := int(time.Since(began)/time.Second) + 1
 		if n := s.asked() - before; n > 2*(10+11*took) || unverified.Load() == 0 {
-			t.Errorf("%d calls, %d orders were not looked up", n, unverified)
+			t.Errorf("%d calls, %d orders were not looked up", n, unverified.Load())
 		}
 	})
 }
 
 func TestReserver_StateOfTheSKUIsTold(t *testing.T) {
-	s := shelfOf(ledgertest.SKU, 1)
-	r := opened(t, deskOptions(), s, nil)
+	s := fakeStoreOf(ledgertest.SKU, 1)
+	r := opened(t, testOptions(), s, nil)
 	ledgertest.Must[protocol.Stock](t)(s.SetState(t.Context(), ledgertest.SKU, protocol.Paused))
 	for range 3 {
-		if out := r.stranger(); out.Code != protocol.NotOnSale || out.State != protocol.Paused {
+		if out := r.buyUnnamed(); out.Code != protocol.NotOnSale || out.State != protocol.Paused {
 			t.Fatalf("paused: %v", out)
 		}
 	}
@@ -266,9 +265,9 @@ func TestReserver_StateOfTheSKUIsTold(t *testing.T) {
 }
 
 func TestReserver_RejectionFromMemoryAllocatesAndWritesNothing(t *testing.T) {
-	r, s := soldOut(t, deskOptions())
+	r, s := soldOut(t, testOptions())
 	r.stop() // what it looks after by itself, once a second, is not what is counted
-	r.maintenance.Wait()
+	r.background.Wait()
 	s.set(func(string, bool) error { t.Error("the store was asked"); return nil })
 	defer s.set(nil)
 	r.lookups.waits.Store(lookupSize) // no capacity
@@ -284,9 +283,9 @@ func TestReserver_RejectionFromMemoryAllocatesAndWritesNothing(t *testing.T) {
 		want       protocol.Code
 		unverified bool
 	}{
-		"user":           {attempt("stranger", ""), protocol.SoldOut, true},
+		"user":           {attempt("loser", ""), protocol.SoldOut, true},
 		"no name":        {attempt("", ""), protocol.SoldOut, false},
-		"invented key":   {attempt("stranger", "invented"), protocol.SoldOut, true},
+		"invented key":   {attempt("loser", "invented"), protocol.SoldOut, true},
 		"winner's retry": {attempt("winner", "won"), protocol.ReplaySold, false},
 	} {
 		if n := testing.AllocsPerRun(1000, func() {
@@ -322,13 +321,13 @@ func buyEach(t *testing.T, r *Reserver, n int, want protocol.Code) {
 }
 
 // manySoldOut is a reserver over n SKUs of which all is sold.
-func manySoldOut(t *testing.T, n int) (*Reserver, *shelf) {
+func manySoldOut(t *testing.T, n int) (*Reserver, *fakeStore) {
 	t.Helper()
-	s := newShelf()
+	s := newFakeStore()
 	for i := range n {
 		s.put(fmt.Sprint("many-", i), 0, 0)
 	}
-	return opened(t, deskOptions(), s, nil), s
+	return opened(t, testOptions(), s, nil), s
 }
 
 // A crowd over very many SKUs that are sold out is no call each: refreshes have a rate, and all SKUs have their turn.

@@ -13,7 +13,7 @@ import (
 func TestStateOfAnOrderIsFoundWithAndWithoutItsSKU(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 5, 0))
-		d := opened(t, deskOptions(), s, nil)
+		d := opened(t, testOptions(), s, nil)
 		wants(t, "an order", d.buy("ann", "key"), protocol.Held)
 		for _, of := range []string{ledgertest.SKU, ""} {
 			r, found, ok, err := d.State(of, "key")
@@ -21,7 +21,7 @@ func TestStateOfAnOrderIsFoundWithAndWithoutItsSKU(t *testing.T) {
 				t.Errorf("of %q: %+v %q %v %v", of, r, found, ok, err)
 			}
 			if _, _, ok, err := d.State(of, "other"); ok || err != nil {
-				t.Errorf("of %q: a serial that nobody knows: %v %v", of, ok, err)
+				t.Errorf("of %q: an unknown serial: %v %v", of, ok, err)
 			}
 		}
 	})
@@ -29,8 +29,8 @@ func TestStateOfAnOrderIsFoundWithAndWithoutItsSKU(t *testing.T) {
 
 func TestReserver_LookUpsOfStatesAreBounded(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := shelfOf(ledgertest.SKU, 10)
-		d := opened(t, deskOptions(), s, nil)
+		s := fakeStoreOf(ledgertest.SKU, 10)
+		d := opened(t, testOptions(), s, nil)
 		s.set(func(string, bool) error { time.Sleep(10 * time.Millisecond); return nil })
 		var rejected atomic.Int64
 		ledgertest.Storm(3*stateSize, 3*stateSize, func(int) {

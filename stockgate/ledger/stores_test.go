@@ -10,14 +10,14 @@ import (
 	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
 func optionsFor(s *redistest.Server, connections int) redisstore.Options {
 	return redisstore.Options{
-		Options: link.Options{
+		Options: redisconn.Options{
 			Addresses: []string{s.Addr}, PoolSize: connections, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
 			BreakerErrors: 20, BreakerPause: 50 * time.Millisecond,
 		},

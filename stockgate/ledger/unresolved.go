@@ -29,6 +29,12 @@ const (
 	longestPause  = int64(5 * time.Minute / time.Millisecond)
 )
 
+// unresolvedOrders marks serials as unresolved, and forgets them. The entries are in the queues of their SKUs.
+type unresolvedOrders struct {
+	*core
+	suspects unresolvedQueues
+}
+
 // Unknown says that an order was forwarded and no response told whether it exists. Its unit stays reserved, and the
 // upstream is asked about it from now on, before its deadline too.
 func (r *Reserver) Unknown(sku, serial string) {
@@ -46,7 +52,7 @@ func (r *Reserver) Unknown(sku, serial string) {
 }
 
 // markUnresolved makes serial a reservation whose outcome is asked for, until a time or further. mu is held.
-func (r *Reserver) markUnresolved(q *skuQueue, serial string, now, until int64) {
+func (r *unresolvedOrders) markUnresolved(q *skuQueue, serial string, now, until int64) {
 	u := r.openUnresolved(q, serial, now)
 	if u == nil {
 		return
@@ -61,7 +67,7 @@ func (r *Reserver) markUnresolved(q *skuQueue, serial string, now, until int64) 
 
 // openUnresolved returns the entry of serial, a new one that is due at now if there was none, or nil when there are too
 // many. mu is held.
-func (r *Reserver) openUnresolved(q *skuQueue, serial string, now int64) *unresolved {
+func (r *unresolvedOrders) openUnresolved(q *skuQueue, serial string, now int64) *unresolved {
 	u := q.unresolved[serial]
 	if u == nil && len(q.unresolved) < maxUnresolved {
 		u = &unresolved{due: now}
@@ -72,7 +78,7 @@ func (r *Reserver) openUnresolved(q *skuQueue, serial string, now int64) *unreso
 }
 
 // resolved forgets serial: its outcome is known. mu is held.
-func (r *Reserver) resolved(q *skuQueue, serial string) {
+func (r *unresolvedOrders) resolved(q *skuQueue, serial string) {
 	if u := q.unresolved[serial]; u != nil && u.asks {
 		r.unknown.Add(-1)
 		q.events.unknown.Add(-1)
@@ -81,7 +87,7 @@ func (r *Reserver) resolved(q *skuQueue, serial string) {
 }
 
 // markOrphan notes that a call for serial with a deadline was unsure. mu is held.
-func (r *Reserver) markOrphan(q *skuQueue, serial string, deadline int64) {
+func (r *unresolvedOrders) markOrphan(q *skuQueue, serial string, deadline int64) {
 	now := time.Now().UnixMilli()
 	u := r.openUnresolved(q, serial, now)
 	if u == nil {
@@ -96,7 +102,7 @@ func (r *Reserver) markOrphan(q *skuQueue, serial string, deadline int64) {
 
 // indistinct reports whether a call for serial would have the deadline of one that is unsure: then the two reservations
 // could not be told from each other. mu is held.
-func (r *Reserver) indistinct(q *skuQueue, serial string) bool {
+func (r *unresolvedOrders) indistinct(q *skuQueue, serial string) bool {
 	u := q.unresolved[serial]
 	return u != nil && r.nextDeadline() <= u.newestOrphan()
 }

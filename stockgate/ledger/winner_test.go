@@ -12,14 +12,14 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-// crowd are buyers who order a few units again and again through any of three desks, with keys and without. Some give
-// back what they have; the shop confirms the rest some time later.
+// crowd are buyers who order a few units again and again through any of three reservers, with keys and without. Some
+// give back what they have; the shop confirms the rest some time later.
 type crowd struct {
-	mu    sync.Mutex
-	r     *rand.Rand
-	desks []*Reserver
-	won   map[string]time.Time  // by name: since when one has a unit
-	told  map[protocol.Code]int // to who has one for long enough
+	mu        sync.Mutex
+	r         *rand.Rand
+	reservers []*Reserver
+	won       map[string]time.Time  // by name: since when one has a unit
+	told      map[protocol.Code]int // to who has one for long enough
 }
 
 func (c *crowd) chance(percent int) bool { return c.upTo(100) < percent }
@@ -38,7 +38,7 @@ func (c *crowd) shop(t *testing.T, name string) {
 	}
 	for range 40 {
 		time.Sleep(time.Duration(c.upTo(400)) * time.Millisecond)
-		d := c.desks[c.upTo(len(c.desks))]
+		d := c.reservers[c.upTo(len(c.reservers))]
 		c.mu.Lock()
 		since, has := c.won[name]
 		c.mu.Unlock()
@@ -73,19 +73,20 @@ func (c *crowd) settle(d *Reserver, name, serial string) {
 	}
 }
 
-// Whoever has a unit for longer than a latch is believed never hears that all is sold out, whichever instance is asked.
+// A client who has a unit for longer than the cache is believed never hears that all is sold out, whichever instance is
+// asked.
 func TestNoWinnerHearsThatAllIsSoldOut(t *testing.T) {
 	told := map[protocol.Code]int{}
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			at(t, func(t *testing.T) {
-				s := shelfOf(ledgertest.SKU, 20)
+				s := fakeStoreOf(ledgertest.SKU, 20)
 				s.set(func(string, bool) error { time.Sleep(time.Millisecond / 2); return nil })
-				o := deskOptions()
+				o := testOptions()
 				o.PerUser = 1
 				c := crowd{r: rand.New(rand.NewPCG(seed, 1)), won: make(map[string]time.Time), told: told}
 				for range 3 {
-					c.desks = append(c.desks, opened(t, o, s, nil))
+					c.reservers = append(c.reservers, opened(t, o, s, nil))
 				}
 				ledgertest.Storm(150, 150, func(i int) { c.shop(t, fmt.Sprint("u", i)) })
 				synctest.Wait()

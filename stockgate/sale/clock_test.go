@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 )
 
 // apart is by how much two boards differ about the time.
-func apart(a, b *Board) time.Duration {
+func apart(a, b *Schedule) time.Duration {
 	x, now, y := a.Wall(), time.Now(), b.Wall()
 	return y.Sub(x) - time.Since(now)
 }
@@ -22,20 +23,21 @@ func TestInstancesWhoseClocksDifferOpenTogether(t *testing.T) {
 	}
 	s := Sale{Name: "soon", SKUs: []string{"1001"}, Starts: at.Add(2 * time.Second), Ends: at.Add(time.Hour)}
 	late, early := instance(t, r, -200*time.Millisecond, s), instance(t, r, 200*time.Millisecond, s)
-	eventually(t, "they agree within 10 ms about the time", func() bool {
+	testkit.Eventually(t, "they agree within 10 ms about the time", func() bool {
 		d := apart(late, early)
 		return d < 10*time.Millisecond && d > -10*time.Millisecond
 	})
 	var opened [2]time.Time
-	eventually(t, "both are open", func() bool {
-		for i, b := range []*Board{late, early} {
+	testkit.Eventually(t, "both are open", func() bool {
+		for i, b := range []*Schedule{late, early} {
 			if reason, _ := b.Closed(b.o.Now(), []byte("1001"), true); reason == reject.Admitted && opened[i].IsZero() {
 				opened[i] = time.Now()
 			}
 		}
 		return !opened[0].IsZero() && !opened[1].IsZero()
 	})
-	t.Logf("clocks 400 ms apart, opened %v apart, agree within %v", opened[1].Sub(opened[0]).Abs(), apart(late, early).Abs())
+	t.Logf("clocks 400 ms apart, opened %v apart, agree within %v", opened[1].Sub(opened[0]).Abs(),
+		apart(late, early).Abs())
 	if skew, wrong := late.Skew(); wrong || skew < 100*time.Millisecond {
 		t.Errorf("skew %v, wrong %v", skew, wrong)
 	}
@@ -62,12 +64,12 @@ func TestSaleThatHasBegunGoesOnWhenAClockJumps(t *testing.T) {
 	wall := begins.Add(time.Minute)
 	b.clock = clock{}
 	for range 3 {
-		b.heard(wall.UnixNano(), 0, 0)
+		b.updateClock(wall.UnixNano(), 0, 0)
 	}
-	b.turn(b.plan.Load())
+	b.logTransitions(b.plan.Load())
 	for _, jump := range []time.Duration{time.Hour, -time.Hour, 24 * time.Hour} {
-		b.heard(wall.Add(jump).UnixNano(), 0, 0)
-		b.turn(b.plan.Load())
+		b.updateClock(wall.Add(jump).UnixNano(), 0, 0)
+		b.logTransitions(b.plan.Load())
 		if reason, _ := b.Closed(0, []byte("1001"), false); reason != reject.Admitted {
 			t.Errorf("Redis' clock is %v ahead: %v", jump, reason)
 		}
@@ -75,11 +77,11 @@ func TestSaleThatHasBegunGoesOnWhenAClockJumps(t *testing.T) {
 			t.Errorf("%v ahead is not too far", jump)
 		}
 	}
-	b.heard(wall.UnixNano(), 0, 0)
+	b.updateClock(wall.UnixNano(), 0, 0)
 	if _, wrong := b.Skew(); wrong {
 		t.Error("they agree again")
 	}
-	if n := j.count("too far apart"); n != 1 {
+	if n := j.Count("too far apart"); n != 1 {
 		t.Errorf("told %d times", n)
 	}
 }
@@ -93,7 +95,7 @@ func TestSharperMeasureWinsAndDriftIsFollowed(t *testing.T) {
 		{1000_000, 90_000, 1100_000},  // it may still be right
 		{1300_000, 90_000, 1300_000},  // it cannot be any more
 	} {
-		if c.heard(tt.by, tt.doubt); c.by != tt.want {
+		if c.update(tt.by, tt.doubt); c.by != tt.want {
 			t.Errorf("after %d ± %d: %d, want %d", tt.by, tt.doubt, c.by, tt.want)
 		}
 	}

@@ -1,15 +1,13 @@
 package sale
 
 import (
-	"bytes"
 	"log/slog"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/stockgate/link"
+	"sluice/internal/testkit"
+	"sluice/stockgate/redisconn"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -21,39 +19,23 @@ func eleven() Sale {
 	return Sale{Name: "double-11", SKUs: []string{"1001", "1002"}, Starts: begins, Ends: begins.Add(2 * time.Hour)}
 }
 
-// journal is a log that is read.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) count(what string) int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return strings.Count(j.text.String(), what)
-}
-
 // still is a board that is alone, beats only when the test says so, and whose clock stands at a time.
-func still(t *testing.T, at time.Time, sales ...Sale) (*Board, *journal) {
+func still(t *testing.T, at time.Time, sales ...Sale) (*Schedule, *testkit.Log) {
 	t.Helper()
-	j := &journal{}
-	b := &Board{o: Options{MaxSkew: 2 * time.Second, Now: func() int64 { return 0 }, Wall: func() time.Time { return at }, Log: slog.New(slog.NewTextHandler(j, nil))}}
+	j := &testkit.Log{}
+	b := &Schedule{o: Options{MaxSkew: 2 * time.Second, Now: func() int64 { return 0 },
+		Wall: func() time.Time { return at }, Log: slog.New(slog.NewTextHandler(j, nil))}}
 	b.Use(sales)
 	b.beat(t.Context())
 	return b, j
 }
 
 // instance is a running board on a Redis, whose machine's clock is wrong by so much.
-func instance(t *testing.T, r *redistest.Server, wrongBy time.Duration, sales ...Sale) *Board {
+func instance(t *testing.T, r *redistest.Server, wrongBy time.Duration, sales ...Sale) *Schedule {
 	t.Helper()
 	start := time.Now()
-	way := link.Options{Addresses: []string{r.Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second, BreakerErrors: 100, BreakerPause: 50 * time.Millisecond}
+	way := redisconn.Options{Addresses: []string{r.Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second,
+		Timeout: 5 * time.Second, BreakerErrors: 100, BreakerPause: 50 * time.Millisecond}
 	b, err := New(Options{
 		Redis: &way, Now: func() int64 { return int64(time.Since(start)) },
 		Wall: func() time.Time { return time.Now().Add(wrongBy) }, Log: slog.New(slog.DiscardHandler),
@@ -63,16 +45,4 @@ func instance(t *testing.T, r *redistest.Server, wrongBy time.Duration, sales ..
 	}
 	t.Cleanup(b.Close)
 	return b
-}
-
-// eventually waits until what becomes true: for real servers, which no fake clock moves.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for range 30_000 {
-		if is() {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatalf("never: %s", what)
 }

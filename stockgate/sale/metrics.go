@@ -11,7 +11,7 @@ type beats struct {
 	answered, lost atomic.Uint64
 }
 
-func (c *beats) note(err error) {
+func (c *beats) record(err error) {
 	if err == nil {
 		c.answered.Add(1)
 		return
@@ -20,14 +20,18 @@ func (c *beats) note(err error) {
 }
 
 var (
-	stateDesc = prometheus.NewDesc("sluice_sale_state", "Where each sale stands on this instance: 1 for its state, 0 for the others.", []string{"sale", "state"}, nil)
-	skewDesc  = prometheus.NewDesc("sluice_sale_clock_skew_seconds", "By how much Redis' clock is ahead of this machine's, as last measured.", nil, nil)
-	wrongDesc = prometheus.NewDesc("sluice_sale_clock_wrong", "1 while the clocks are further apart than stock.max_skew: no sale begins on this instance.", nil, nil)
-	beatsDesc = prometheus.NewDesc("sluice_sale_beats_total", "Questions for Redis' clock and the operators' words, by whether Redis answered.", []string{"outcome"}, nil)
+	stateDesc = prometheus.NewDesc("sluice_sale_state",
+		"Where each sale stands on this instance: 1 for its state, 0 for the others.", []string{"sale", "state"}, nil)
+	skewDesc = prometheus.NewDesc("sluice_sale_clock_skew_seconds",
+		"By how much Redis' clock is ahead of this machine's, as last measured.", nil, nil)
+	wrongDesc = prometheus.NewDesc("sluice_sale_clock_wrong",
+		"1 while the clocks are more than 2 s apart: no sale begins on this instance.", nil, nil)
+	beatsDesc = prometheus.NewDesc("sluice_sale_beats_total",
+		"Questions for Redis' clock and the operators' words, by whether Redis answered.", []string{"outcome"}, nil)
 )
 
 // Describe implements prometheus.Collector.
-func (b *Board) Describe(ch chan<- *prometheus.Desc) {
+func (b *Schedule) Describe(ch chan<- *prometheus.Desc) {
 	ch <- stateDesc
 	ch <- skewDesc
 	ch <- wrongDesc
@@ -35,10 +39,11 @@ func (b *Board) Describe(ch chan<- *prometheus.Desc) {
 }
 
 // Collect implements prometheus.Collector.
-func (b *Board) Collect(ch chan<- prometheus.Metric) {
+func (b *Schedule) Collect(ch chan<- prometheus.Metric) {
 	for _, s := range b.All() {
 		for state := On; state <= Ended; state++ {
-			ch <- prometheus.MustNewConstMetric(stateDesc, prometheus.GaugeValue, oneIf(s.State == state), s.Name, state.String())
+			ch <- prometheus.MustNewConstMetric(stateDesc, prometheus.GaugeValue, oneIf(s.State == state), s.Name,
+				state.String())
 		}
 	}
 	skew, wrong := b.Skew()

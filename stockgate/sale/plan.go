@@ -34,12 +34,12 @@ type Phase struct {
 
 // plan is all sales, ready to be looked up. It is not changed once it is published.
 type plan struct {
-	all   []*standing
-	bySKU map[string][]*standing // each list in the order of time
+	all   []*saleState
+	bySKU map[string][]*saleState // each list in the order of time
 }
 
-// standing is one sale and how it stands.
-type standing struct {
+// saleState is one sale and how it stands.
+type saleState struct {
 	Sale
 	starts, ends int64 // Unix ns
 
@@ -50,20 +50,20 @@ type standing struct {
 }
 
 // Use takes other sales from now on. Of those that are there already by their names it keeps what operators said, and
-// of those that begin when they did that they have begun. Redis is asked before: no request is decided by a clock or a word
-// that nobody has looked at. It waits for Redis no longer than for three round trips.
-func (b *Board) Use(sales []Sale) {
+// of those that begin when they did that they have begun. Redis is asked before: no request is decided by a clock or a
+// word that it was not read at. It waits for Redis no longer than for three round trips.
+func (b *Schedule) Use(sales []Sale) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	before := map[string]*standing{}
+	before := map[string]*saleState{}
 	if p := b.plan.Load(); p != nil {
 		for _, s := range p.all {
 			before[s.Name] = s
 		}
 	}
-	next := &plan{bySKU: map[string][]*standing{}}
+	next := &plan{bySKU: map[string][]*saleState{}}
 	for _, one := range sales {
-		s := &standing{Sale: one, starts: one.Starts.UnixNano(), ends: one.Ends.UnixNano()}
+		s := &saleState{Sale: one, starts: one.Starts.UnixNano(), ends: one.Ends.UnixNano()}
 		if old := before[one.Name]; old != nil {
 			s.said.Store(old.said.Load())
 			s.saidAt = old.saidAt
@@ -79,7 +79,7 @@ func (b *Board) Use(sales []Sale) {
 		}
 	}
 	for _, list := range next.bySKU {
-		slices.SortFunc(list, func(a, b *standing) int { return cmp.Compare(a.starts, b.starts) })
+		slices.SortFunc(list, func(a, b *saleState) int { return cmp.Compare(a.starts, b.starts) })
 	}
 	asks := 1
 	if b.clock.doubt == 0 {
@@ -95,7 +95,7 @@ func (b *Board) Use(sales []Sale) {
 
 // At tells where sku stands at now (monotonic ns); ok is false for a SKU that is in no sale. Of several sales it is the
 // one that is on or comes next, else the last. One that an operator has ended is over.
-func (b *Board) At(now int64, sku []byte) (p Phase, ok bool) {
+func (b *Schedule) At(now int64, sku []byte) (p Phase, ok bool) {
 	list := b.plan.Load().bySKU[string(sku)]
 	if len(list) == 0 {
 		return Phase{}, false
@@ -112,13 +112,13 @@ func (b *Board) At(now int64, sku []byte) (p Phase, ok bool) {
 }
 
 // Sells reports whether of the sales of sku the one that is on or comes next is that of a name.
-func (b *Board) Sells(name, sku string) bool {
+func (b *Schedule) Sells(name, sku string) bool {
 	p, ok := b.At(b.o.Now(), []byte(sku))
 	return ok && p.Sale == name
 }
 
 // at is where the sale stands at a time of the shared clock.
-func (s *standing) at(at int64, wrong bool) Phase {
+func (s *saleState) at(at int64, wrong bool) Phase {
 	p := Phase{Sale: s.Name, Opens: s.starts / 1e6, Closes: s.ends / 1e6, pass: s.Pass, State: State(s.said.Load())}
 	switch {
 	case p.State == Ended, at >= s.ends:
@@ -134,8 +134,8 @@ func (s *standing) at(at int64, wrong bool) Phase {
 	return p
 }
 
-// turn notes which sales of p begin and end.
-func (b *Board) turn(p *plan) {
+// logTransitions notes which sales of p begin and end.
+func (b *Schedule) logTransitions(p *plan) {
 	at := b.Time(b.o.Now())
 	for _, s := range p.all {
 		if at >= s.starts && at < s.ends && !b.wrong.Load() && !s.begun.Swap(true) {

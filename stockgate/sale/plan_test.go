@@ -71,7 +71,8 @@ func TestOperatorsWordCountsUntilTheNextOne(t *testing.T) {
 }
 
 func TestNextSaleOfASKUComesAfterTheFirst(t *testing.T) {
-	second := Sale{Name: "second", SKUs: []string{"1001"}, Starts: begins.Add(3 * time.Hour), Ends: begins.Add(4 * time.Hour)}
+	second := Sale{Name: "second", SKUs: []string{"1001"}, Starts: begins.Add(3 * time.Hour),
+		Ends: begins.Add(4 * time.Hour)}
 	for after, want := range map[time.Duration]reject.Reason{
 		-time.Hour: reject.NotStarted, time.Hour: reject.Admitted, 150 * time.Minute: reject.NotStarted,
 		210 * time.Minute: reject.Admitted, 5 * time.Hour: reject.Ended,
@@ -112,7 +113,8 @@ func TestClosedCostsNothing(t *testing.T) {
 }
 
 func BenchmarkClosed(b *testing.B) {
-	board := &Board{o: Options{Now: func() int64 { return 0 }, Wall: func() time.Time { return begins }, Log: slog.New(slog.DiscardHandler)}}
+	board := &Schedule{o: Options{Now: func() int64 { return 0 }, Wall: func() time.Time { return begins },
+		Log: slog.New(slog.DiscardHandler)}}
 	board.Use([]Sale{eleven()})
 	sku := []byte("1001")
 	b.ReportAllocs()
@@ -124,7 +126,8 @@ func BenchmarkClosed(b *testing.B) {
 }
 
 func TestSaleThatIsEndedMakesWayForTheNextOne(t *testing.T) {
-	second := Sale{Name: "second", SKUs: []string{"1001"}, Starts: begins.Add(3 * time.Hour), Ends: begins.Add(4 * time.Hour)}
+	second := Sale{Name: "second", SKUs: []string{"1001"}, Starts: begins.Add(3 * time.Hour),
+		Ends: begins.Add(4 * time.Hour)}
 	b, _ := still(t, begins.Add(time.Hour), eleven(), second)
 	if err := b.Set(t.Context(), "double-11", Ended); err != nil {
 		t.Fatal(err)

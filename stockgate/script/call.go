@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/stockgate/key"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // lua is one script, and the name by which Redis remembers it.
@@ -37,13 +37,13 @@ type call struct {
 	done bool // a server has, or may have, run it: it is not sent again
 }
 
-// way is the connections to the servers.
-type way struct{ *link.Link }
+// servers is the connections to the servers.
+type servers struct{ *redisconn.Client }
 
 // run runs calls in one round trip, of a cluster in one to each master that has some of their keys. Each of them then
 // has its own reply or error. A call is sent again only when it was certainly not run: the key, or the master, is
 // elsewhere.
-func (w way) run(ctx context.Context, calls []*call) {
+func (w servers) run(ctx context.Context, calls []*call) {
 	keys := make([]string, len(calls))
 	for i, c := range calls {
 		keys[i] = c.keys[0]
@@ -80,7 +80,7 @@ func runAt(ctx context.Context, r *redis.Client, calls []*call) error {
 	for _, c := range calls {
 		err := c.Err()
 		c.done = !unsent(err)
-		if link.Elsewhere(err) {
+		if redisconn.Redirected(err) {
 			elsewhere = err
 		} else if trouble == nil {
 			trouble = lost(err)
@@ -122,11 +122,11 @@ func (s *Script) call(l lua, o *order) *call {
 // fits tells whether a script can be run for a SKU: its keys need so many parts.
 func (s *Script) fits(sku string) bool { return key.Fits(sku, s.parts) }
 
-// take runs the script for each order and sets its outcome. Orders whose reply was lost are asked once more where a
+// runTake runs the script for each order and sets its outcome. Orders whose reply was lost are asked once more where a
 // second run takes nothing more. If that does not say that the units are theirs, the outcome stays unknown: the first
 // run may still arrive.
-func (s *Script) take(ctx context.Context, w way, orders []*order) {
-	s.runFor(ctx, w, s.taking, orders, s.codes.of)
+func (s *Script) runTake(ctx context.Context, w servers, orders []*order) {
+	s.runFor(ctx, w, s.taking, orders, s.codes.outcomeOf)
 	var lost []*order
 	for _, o := range orders {
 		if s.repeatable && o.outcome == unknown {
@@ -136,7 +136,7 @@ func (s *Script) take(ctx context.Context, w way, orders []*order) {
 	if len(lost) == 0 {
 		return
 	}
-	s.runFor(ctx, w, s.taking, lost, s.codes.of)
+	s.runFor(ctx, w, s.taking, lost, s.codes.outcomeOf)
 	for _, o := range lost {
 		if o.outcome != taken {
 			o.outcome, o.err = unknown, errors.Join(errLost, o.err)
@@ -148,14 +148,14 @@ func (s *Script) take(ctx context.Context, w way, orders []*order) {
 var errLost = errors.New("the reply to the script was lost")
 
 // giveBack runs the script that gives back for each order, and sets its outcome to what came of that.
-func (s *Script) giveBack(ctx context.Context, w way, orders []*order) {
-	s.runFor(ctx, w, *s.givingBack, orders, s.codes.back)
+func (s *Script) giveBack(ctx context.Context, w servers, orders []*order) {
+	s.runFor(ctx, w, *s.givingBack, orders, s.codes.givenBack)
 }
 
 // meaning reads a reply to an order of so many units; false when it has none.
 type meaning func(reply any, quantity int64) (outcome, bool)
 
-func (s *Script) runFor(ctx context.Context, w way, l lua, orders []*order, read meaning) {
+func (s *Script) runFor(ctx context.Context, w servers, l lua, orders []*order, read meaning) {
 	calls := make([]*call, len(orders))
 	for i, o := range orders {
 		calls[i] = s.call(l, o)
@@ -163,7 +163,7 @@ func (s *Script) runFor(ctx context.Context, w way, l lua, orders []*order, read
 	w.run(ctx, calls)
 	for i, o := range orders {
 		if o.outcome, o.err = s.verdict(calls[i], o.quantity, read); o.outcome == taken && o.extra == nil {
-			o.extra = rest(calls[i].Val())
+			o.extra = replyValues(calls[i].Val())
 		}
 	}
 }

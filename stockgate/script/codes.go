@@ -78,10 +78,10 @@ func (c *codes) add(code string, meaning outcome) error {
 	return nil
 }
 
-// of tells what a reply to an order of so many units means; false when codes do not say.
-func (c *codes) of(reply any, quantity int64) (outcome, bool) {
+// outcomeOf tells what a reply to an order of so many units means; false when codes do not say.
+func (c *codes) outcomeOf(reply any, quantity int64) (outcome, bool) {
 	value := "nil"
-	if code := first(reply); code != nil {
+	if code := replyCode(reply); code != nil {
 		value = fmt.Sprint(code)
 	}
 	if found, ok := c.exact[value]; ok {
@@ -101,8 +101,8 @@ func (c *codes) of(reply any, quantity int64) (outcome, bool) {
 	return unknown, false
 }
 
-// first is the code of a reply: all of it, or the first of its values.
-func first(reply any) any {
+// replyCode is the code of a reply: all of it, or the first of its values.
+func replyCode(reply any) any {
 	if values, ok := reply.([]any); ok {
 		if len(values) == 0 {
 			return nil
@@ -112,21 +112,21 @@ func first(reply any) any {
 	return reply
 }
 
-// rest is what a reply has behind its code.
-func rest(reply any) []any {
+// replyValues is what a reply has behind its code.
+func replyValues(reply any) []any {
 	if values, ok := reply.([]any); ok && len(values) > 1 {
 		return values[1:]
 	}
 	return nil
 }
 
-// back tells what the script that gives back has returned: a number above 0 or a status means that it did, a code that
-// means busy that it is to be tried later, 0 or less and nothing that there was nothing to give back.
-func (c *codes) back(reply any, quantity int64) (outcome, bool) {
-	if found, ok := c.of(reply, quantity); ok && found == busy {
+// givenBack tells what the script that gives back has returned: a number above 0 or a status means that it did, a code
+// that means busy that it is to be tried later, 0 or less and nothing that there was nothing to give back.
+func (c *codes) givenBack(reply any, quantity int64) (outcome, bool) {
+	if found, ok := c.outcomeOf(reply, quantity); ok && found == busy {
 		return busy, true
 	}
-	switch code := first(reply).(type) {
+	switch code := replyCode(reply).(type) {
 	case int64:
 		if code > 0 {
 			return taken, true

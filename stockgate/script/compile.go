@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"sluice/stockgate/key"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // Definition is [stock.script]. What it leaves out is the preset's.
@@ -71,7 +71,7 @@ func Compile(d Definition) (*Script, []*Fault) {
 			s.fault("codes", "is missing; write what the script returns, like { 1 = \"taken\", 0 = \"sold_out\" }")
 		}
 		if d.GiveBack == "" {
-			s.fault("give_back", "is missing; write the file of a script that gives units back, or \"none\"")
+			s.fault("release", "is missing; write the file of a script that gives units back, or \"none\"")
 		}
 	}
 	if len(s.faults) > 0 {
@@ -101,7 +101,7 @@ func (s *Script) usePreset(d *Definition) preset {
 		return p
 	}
 	if d.Repeatable {
-		s.fault("repeatable", "is for a script of the shop's own; drop it")
+		s.fault("idempotent", "is for a script of the shop's own; drop it")
 	}
 	for name, n := range map[string]struct{ given, least, most int }{
 		"keys": {len(d.Keys), len(p.Keys), p.MaxKeys}, "args": {len(d.Args), len(p.Args), p.MaxArgs},
@@ -198,7 +198,7 @@ func (s *Script) compileBack(d Definition) {
 	default:
 		p, err := readPreset(d.GiveBack)
 		if err != nil {
-			s.fault("give_back", "%w; write a file that ends in .lua, the name of a preset, or \"none\"", err)
+			s.fault("release", "%w; write a file that ends in .lua, the name of a preset, or \"none\"", err)
 			return
 		}
 		back := luaOf(p.GiveBack)
@@ -215,7 +215,7 @@ var ErrApart = key.ErrApart
 
 // OneSlot is the error for keys of one call that a cluster may have in several slots. It names those that would work.
 func (s *Script) OneSlot() error {
-	return key.OneSlot(s.prefix, s.texts, link.Tag, names()[:namesOfKeys]...)
+	return key.OneSlot(s.prefix, s.texts, redisconn.Tag, names()[:namesOfKeys]...)
 }
 
 // Name is the preset's, or that of the shop's file.

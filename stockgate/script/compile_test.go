@@ -11,7 +11,7 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/proxy/reject"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 func TestCompile_SaysWhatIsWrongAndHowToFixIt(t *testing.T) {
@@ -46,15 +46,15 @@ func TestCompile_SaysWhatIsWrongAndHowToFixIt(t *testing.T) {
 		{keys("variants", "stock:$sku", "stock:$sku"), `keys[2] "stock:$sku" is there twice`},
 		{Definition{Preset: "lock", Codes: map[string]string{"1": "taken"}},
 			`stock.script.codes: are those of preset "lock"`},
-		{Definition{Preset: "lock", Repeatable: true}, `stock.script.repeatable: is for a script of the shop's own`},
+		{Definition{Preset: "lock", Repeatable: true}, `stock.script.idempotent: is for a script of the shop's own`},
 		{Definition{Preset: "lock", Args: []string{"$quantity", "2"}}, `stock.script.args: has 2, and preset "lock" takes 1`},
 		{Definition{Preset: "lock", GiveBack: "locks"},
-			`stock.script.give_back: "locks" is not known; write a file that ends in .lua, the name of a preset, or "none"`},
+			`stock.script.release: "locks" is not known; write a file that ends in .lua, the name of a preset, or "none"`},
 		{own(func(d *Definition) { d.Keys = nil }), `stock.script.keys: is missing`},
 		{own(func(d *Definition) { d.Keys = []string{"s:$sku", ""} }), `stock.script.keys: keys[2] is empty`},
 		{own(func(d *Definition) { d.Args = []string{"$what"} }), `stock.script.args: args[1] "$what": after a dollar sign`},
 		{own(func(d *Definition) { d.Codes = nil }), `stock.script.codes: is missing`},
-		{own(func(d *Definition) { d.GiveBack = "" }), `stock.script.give_back: is missing`},
+		{own(func(d *Definition) { d.GiveBack = "" }), `stock.script.release: is missing`},
 		{own(func(d *Definition) { d.Codes = map[string]string{"0": "sold_out"} }),
 			`stock.script.codes: no value means taken`},
 		{own(func(d *Definition) { d.Codes["0"] = "soldout" }),
@@ -118,7 +118,7 @@ func TestCodes_MeanWhatTheTableSays(t *testing.T) {
 			false}, {"OK", unknown, false},
 		{[]any{[]any{}}, unknown, false}, {true, unknown, false}, {1.5, unknown, false},
 	} {
-		if got, known := c.of(row.reply, 3); got != row.want || known != row.known {
+		if got, known := c.outcomeOf(row.reply, 3); got != row.want || known != row.known {
 			t.Errorf("%v: %s %v", row.reply, got, known)
 		}
 	}
@@ -132,7 +132,7 @@ func TestCodes_MeanWhatTheTableSays(t *testing.T) {
 		{nil, soldOut, true}, {int64(-2), busy, true}, {[]any{int64(1)}, taken, true}, {"no", taken, false}, {1.5, unknown,
 			false},
 	} {
-		if got, known := c.back(row.reply, 3); known != row.known || known && got != row.want {
+		if got, known := c.givenBack(row.reply, 3); known != row.known || known && got != row.want {
 			t.Errorf("back %v: %s %v", row.reply, got, known)
 		}
 	}
@@ -152,7 +152,7 @@ func FuzzMarksOfTwoOrdersDiffer(f *testing.F) {
 		if a[1] == b[1] {
 			t.Errorf("%q %q and %q %q share a mark", sku1, serial1, sku2, serial2)
 		}
-		if link.Slot(a[1]) != link.Slot(a[0]) && sku1 != "" {
+		if redisconn.Slot(a[1]) != redisconn.Slot(a[0]) && sku1 != "" {
 			t.Errorf("%q %q leaves its slot", sku1, serial1)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 )
@@ -19,7 +20,7 @@ func denied(t *testing.T, r *redistest.Server, rules string) func(*Options) {
 		words = append(words, rule)
 	}
 	check(t, r.Client.Do(background, words...).Err())
-	return func(o *Options) { o.Link.Username, o.Link.Password = "app", func() string { return "word" } }
+	return func(o *Options) { o.Redis.Username, o.Redis.Password = "app", func() string { return "word" } }
 }
 
 // A user of Redis who may run only half of a decision must not take units that no order gets.
@@ -87,9 +88,9 @@ func TestPresets_WhatRedisRejectsForReasonsOfItsOwnIsGivenBackLater(t *testing.T
 			}
 			before := noReplicas(r)
 			d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
-			eventually(t, "giving back is rejected", func() bool { return noReplicas(r) > before })
+			testkit.Eventually(t, "giving back is rejected", func() bool { return noReplicas(r) > before })
 			check(t, r.Client.ConfigSet(background, "min-replicas-to-write", "0").Err())
-			eventually(t, "the unit is back", func() bool { return s.left(t, r.Client) == 5 })
+			testkit.Eventually(t, "the unit is back", func() bool { return s.left(t, r.Client) == 5 })
 			if lost, unsure := d.counts.lost.Load(), d.counts.unanswered.Load(); lost != 0 || unsure != 0 {
 				t.Errorf("%d lost, %d unanswered", lost, unsure)
 			}
@@ -122,7 +123,7 @@ func TestPresets_RightsOfTheDocumentationAreEnough(t *testing.T) {
 			t.Errorf("%s: %s", preset, reason)
 		}
 		d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
-		eventually(t, preset+" gives back", func() bool { return s.left(t, r.Client) == 2 })
+		testkit.Eventually(t, preset+" gives back", func() bool { return s.left(t, r.Client) == 2 })
 		for i, want := range []reject.Reason{reject.Admitted, reject.Admitted, reject.SoldOut} {
 			if reason, _ := take(d, s.sku, strconv.Itoa(i), "", 1); reason != want {
 				t.Errorf("%s, order %d: %s", preset, i, reason)
@@ -158,7 +159,7 @@ func TestPresets_RedisThatRejectsTheUserDecidesNothing(t *testing.T) {
 			d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
 			time.Sleep(50 * time.Millisecond) // giving back is tried
 			denied(t, r, "~*")
-			eventually(t, "the unit is back", func() bool { return s.left(t, r.Client) == 5 })
+			testkit.Eventually(t, "the unit is back", func() bool { return s.left(t, r.Client) == 5 })
 			if lost, unsure := d.counts.lost.Load(), d.counts.unanswered.Load(); lost != 0 || unsure != 0 {
 				t.Errorf("%d lost, %d unanswered", lost, unsure)
 			}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // rejections are what Redis says for reasons of its own: it has not begun the script.
@@ -16,7 +16,7 @@ func rejections() []string {
 
 // unsent reports whether err proves that Redis has done nothing, for reasons that have nothing to do with the keys.
 func unsent(err error) bool {
-	return link.Unsent(err) || link.Elsewhere(err) || errors.Is(err, redis.ErrClosed) ||
+	return redisconn.Unsent(err) || redisconn.Redirected(err) || errors.Is(err, redis.ErrClosed) ||
 		slices.ContainsFunc(rejections(), func(prefix string) bool { return redis.HasErrorPrefix(err, prefix) })
 }
 

@@ -22,7 +22,7 @@ func (r *Reserver) Settle(sku []byte, serial string, f metrics.OrderOutcome) {
 		r.counts.open.Add(uint64(o.quantity))
 	case f != metrics.OrderRejected || r.script.givingBack == nil:
 	case r.closed || len(r.owed) >= r.o.MaxGiveBack:
-		r.lose(o)
+		r.countLost(o)
 	default:
 		r.owed = append(r.owed, o)
 		if !r.givingBack {
@@ -55,7 +55,7 @@ func (r *Reserver) owing(again []*order) []*order {
 	r.owed = append(again, r.owed...)
 	if r.ctx.Err() != nil {
 		for _, o := range r.owed {
-			r.lose(o)
+			r.countLost(o)
 		}
 		r.owed = nil
 	}
@@ -78,14 +78,14 @@ func (r *Reserver) givenBack(orders []*order) (again []*order) {
 		case soldOut: // the script says that there is nothing to give back
 			r.counts.notBack.Add(uint64(o.quantity))
 		default: // unknown, failed
-			r.lose(o)
+			r.countLost(o)
 		}
 	}
 	return again
 }
 
-// lose notes units that are neither sold nor for sale.
-func (r *Reserver) lose(o *order) {
+// countLost notes units that are neither sold nor for sale.
+func (r *Reserver) countLost(o *order) {
 	r.counts.lost.Add(uint64(o.quantity))
 	r.o.Log.Error("units could not be given back: add them by hand, unless the upstream has such an order",
 		"script", r.script.name, "sku", o.sku, "units", o.quantity, "serial", o.serial, "err", o.err)

@@ -15,7 +15,7 @@ import (
 	"sluice/internal/redistest"
 	"sluice/proxy"
 	"sluice/proxy/reject"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -33,7 +33,7 @@ func compiled(t testing.TB, d Definition) *Script {
 // reserver returns one on the Redis at addr that is closed with the test. Its timeouts suit a busy machine.
 func reserver(t testing.TB, addr string, d Definition, change ...func(*Options)) *Reserver {
 	t.Helper()
-	o := Options{Script: compiled(t, d), MaxWait: time.Minute, Link: link.Options{
+	o := Options{Script: compiled(t, d), MaxWait: time.Minute, Redis: redisconn.Options{
 		Addresses: []string{addr}, PoolSize: 4, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
 		BreakerErrors: 1000, BreakerPause: 50 * time.Millisecond,
 	}}
@@ -56,20 +56,8 @@ func take(r *Reserver, sku, user, key string, units int64) (reject.Reason, strin
 
 // takeOne runs the script for one order, without a queue.
 func takeOne(r *Reserver, o *order) *order {
-	r.script.take(background, r.way, []*order{o})
+	r.script.runTake(background, r.way, []*order{o})
 	return o
-}
-
-// eventually waits until what becomes true: for real servers, which no fake clock moves.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for range 30_000 {
-		if is() {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatalf("never: %s", what)
 }
 
 func check(t testing.TB, err error) {
@@ -178,7 +166,7 @@ func (w *wire) pass(in net.Conn) {
 		buf := make([]byte, 64<<10)
 		for {
 			n, err := out.Read(buf)
-			if err != nil || deaf.Load() { // Redis has done it, and nobody hears
+			if err != nil || deaf.Load() { // Redis has done it, and the reply is lost
 				in.Close()
 				return
 			}

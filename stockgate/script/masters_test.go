@@ -10,15 +10,16 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // onMasters lets a Reserver find out by itself that Redis is a cluster.
 func onMasters(nodes *redistest.Nodes) func(*Options) {
-	return func(o *Options) { o.Link.Addresses, o.Link.Topology = nodes.Addrs(), link.Auto }
+	return func(o *Options) { o.Redis.Addresses, o.Redis.Topology = nodes.Addrs(), redisconn.Auto }
 }
 
 // fillOf makes units of a SKU for a preset on any Redis.
@@ -103,8 +104,8 @@ func TestPresets_SellAllOverAClusterOfSeveralMasters(t *testing.T) {
 	}
 }
 
-// On a cluster that shows itself as such only when it is reached, keys that lie apart are refused with those that would
-// work, and nothing is sent; the same keys on one server work.
+// On a cluster that shows itself as such only when it is reached, keys that lie apart are rejected with those that
+// would work, and nothing is sent; the same keys on one server work.
 func TestFit_KeysApartAreRejectedOnAClusterThatWasNotConfiguredAsOne(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
@@ -126,7 +127,7 @@ func TestFit_KeysApartAreRejectedOnAClusterThatWasNotConfiguredAsOne(t *testing.
 		}
 		one := redistest.Start(t)
 		fillOf(t, one.Client, untagged(s.def), s.sku, 5)
-		d = reserver(t, one.Addr, untagged(s.def), func(o *Options) { o.Link.Topology = link.Auto })
+		d = reserver(t, one.Addr, untagged(s.def), func(o *Options) { o.Redis.Topology = redisconn.Auto })
 		if err := d.Fit(t.Context()); err != nil {
 			t.Errorf("%s on one server: %v", s.def.Preset, err)
 		}
@@ -136,7 +137,7 @@ func TestFit_KeysApartAreRejectedOnAClusterThatWasNotConfiguredAsOne(t *testing.
 	}
 }
 
-// While a slot moves and after it has moved, nothing is sold twice, and what the shop refuses comes back where the key
+// While a slot moves and after it has moved, nothing is sold twice, and what the shop rejects comes back where the key
 // is now.
 func TestPresets_FollowASlotThatMovesInTheMiddleOfASale(t *testing.T) {
 	t.Parallel()
@@ -161,7 +162,7 @@ func TestPresets_FollowASlotThatMovesInTheMiddleOfASale(t *testing.T) {
 				}
 			}
 			buy(false)
-			slot := link.Slot(d.script.Keys(s.sku)[0])
+			slot := redisconn.Slot(d.script.Keys(s.sku)[0])
 			to := nodes.Masters[0]
 			if nodes.Owner(slot) == to {
 				to = nodes.Masters[1]
@@ -175,9 +176,9 @@ func TestPresets_FollowASlotThatMovesInTheMiddleOfASale(t *testing.T) {
 					return err == nil && left == want
 				}
 			}
-			eventually(t, "the unit is back", is(7))
+			testkit.Eventually(t, "the unit is back", is(7))
 			buy(false)
-			eventually(t, "the last one is sold", is(6))
+			testkit.Eventually(t, "the last one is sold", is(6))
 		})
 	}
 }

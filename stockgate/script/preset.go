@@ -27,8 +27,8 @@ type preset struct {
 	Args       []string          `toml:"args"`
 	MaxArgs    int               `toml:"max_args"` // 0 = so many as Args
 	Codes      map[string]string `toml:"codes"`
-	GiveBack   string            `toml:"give_back"`
-	Repeatable bool              `toml:"repeatable"`
+	GiveBack   string            `toml:"release"`
+	Repeatable bool              `toml:"idempotent"`
 	Promise    Promise           `toml:"promise"`
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 )
@@ -50,8 +51,8 @@ func TestHashBought_OrderThatHasLeftTheListIsNotGivenBack(t *testing.T) {
 	check(t, r.Client.RPop(background, "order_list:{1001}").Err()) // the shop makes it
 	d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
 	d.Close(t.Context())
-	if left, refused := s.left(t, r.Client), d.counts.notBack.Load(); left != 4 || refused != 1 {
-		t.Errorf("%d left, %d not given back", left, refused)
+	if left, rejected := s.left(t, r.Client), d.counts.notBack.Load(); left != 4 || rejected != 1 {
+		t.Errorf("%d left, %d not given back", left, rejected)
 	}
 }
 
@@ -193,7 +194,7 @@ func TestLock_IsBusyWhileTheLockIsHeld(t *testing.T) {
 	}
 	before := scripts(r)
 	d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
-	eventually(t, "giving back is tried", func() bool { return scripts(r) > before })
+	testkit.Eventually(t, "giving back is tried", func() bool { return scripts(r) > before })
 	if got := r.Client.Get(background, lockKey).Val(); got != "theirs" || s.left(t, r.Client) != 4 {
 		t.Errorf("the lock is %q, %d left", got, s.left(t, r.Client))
 	}
@@ -201,7 +202,7 @@ func TestLock_IsBusyWhileTheLockIsHeld(t *testing.T) {
 	if reason, _ := take(d, s.sku, "7", "", 1); reason != reject.Admitted {
 		t.Errorf("then: %s", reason)
 	}
-	eventually(t, "the unit is back", func() bool { return s.left(t, r.Client) == 4 })
+	testkit.Eventually(t, "the unit is back", func() bool { return s.left(t, r.Client) == 4 })
 	if n := r.Client.Exists(background, lockKey).Val(); n != 0 {
 		t.Error("the lock is held")
 	}
@@ -264,7 +265,7 @@ func TestFile_ShopsOwnScriptTakesAndGivesBack(t *testing.T) {
 			t.Errorf("%d units of %s: %s", c.units, c.sku, reason)
 		} else if c.units == 2 {
 			d.Settle([]byte("1001"), serial, metrics.OrderRejected)
-			eventually(t, "they are back", func() bool { return get("goods_1001_stock")(t, r.Client) == 3 })
+			testkit.Eventually(t, "they are back", func() bool { return get("goods_1001_stock")(t, r.Client) == 3 })
 			set("goods_1001_stock")(t, r.Client, 1)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // Each cell of the table is what happens when it is provoked.
@@ -169,7 +169,7 @@ func givenTwice(t *testing.T, s shop) string {
 		{sku: s.sku, user: "7", serial: "a", token: "one", quantity: 1, at: 1},
 		{sku: s.sku, user: "8", serial: "b", token: "two", quantity: 1, at: 2},
 	}
-	d.script.take(background, d.way, orders)
+	d.script.runTake(background, d.way, orders)
 	if orders[0].outcome != taken || orders[1].outcome != taken || s.left(t, r.Client) != 3 {
 		t.Fatalf("%s and %s, %d left", orders[0].outcome, orders[1].outcome, s.left(t, r.Client))
 	}
@@ -189,8 +189,8 @@ func TestSlotsAreThoseOfRedis(t *testing.T) {
 	r := redistest.Start(t, "--cluster-enabled", "yes")
 	for _, key := range []string{"", "a", "123456789", "{1001}:{88}:stock", "x{y}z", "x{}y", "{}{a}", "a{b", "}a{b}",
 		"商品:{一}", "{{a}}"} {
-		if want := r.Client.ClusterKeySlot(background, key).Val(); int64(link.Slot(key)) != want {
-			t.Errorf("slot of %q is %d, and Redis says %d", key, link.Slot(key), want)
+		if want := r.Client.ClusterKeySlot(background, key).Val(); int64(redisconn.Slot(key)) != want {
+			t.Errorf("slot of %q is %d, and Redis says %d", key, redisconn.Slot(key), want)
 		}
 	}
 }

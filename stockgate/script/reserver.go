@@ -11,14 +11,14 @@ import (
 
 	"sluice/proxy"
 	"sluice/proxy/reject"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 	"sluice/stockgate/soldout"
 )
 
 // Options say how a Reserver works. Zero values are replaced by the defaults named here.
 type Options struct {
 	Script *Script
-	Link   link.Options
+	Redis  redisconn.Options
 
 	Hold        time.Duration // the deadline that the upstream is told; nothing ends by it; default 15 min
 	Memory      time.Duration // for so long a reading that a SKU is sold out is trusted; default 10 ms
@@ -48,7 +48,7 @@ func (o Options) filled() Options {
 // instance, and forgets each with its end.
 type Reserver struct {
 	o       Options
-	way     way
+	way     servers
 	script  *Script
 	apart   error // what the orders of a cluster are told; nil = all keys of a call are in one slot
 	fits    atomic.Bool
@@ -88,12 +88,12 @@ const (
 // Close it.
 func New(o Options) (*Reserver, error) {
 	o = o.filled()
-	l, err := link.New(o.Link)
+	l, err := redisconn.New(o.Redis)
 	if err != nil {
 		return nil, err
 	}
 	r := &Reserver{
-		o: o, way: way{l}, script: o.Script, apart: o.Script.OneSlot(), soldOut: soldout.New(),
+		o: o, way: servers{l}, script: o.Script, apart: o.Script.OneSlot(), soldOut: soldout.New(),
 		underWay: make(map[string]*order), logged: make(map[string]struct{}),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -174,9 +174,9 @@ func (r *Reserver) send() {
 			orders[i] = &p.order
 		}
 		began := r.o.Now()
-		r.take(orders)
+		r.takeUnits(orders)
 		for _, o := range orders {
-			r.learn(began, o)
+			r.recordOutcome(began, o)
 		}
 		for _, p := range batch {
 			r.answer(p, p.outcome.reason())
@@ -199,13 +199,13 @@ func (r *Reserver) next() (batch []*pending) {
 		reason, at, closed := r.soldOut.Lookup([]byte(p.sku), p.quantity)
 		switch {
 		case now-p.since > int64(r.o.MaxWait):
-			r.finish(p, reject.Concurrency)
+			r.complete(p, reject.Concurrency)
 		case closed && (at >= p.since || now-at <= int64(r.o.Memory)):
-			r.finish(p, reason)
+			r.complete(p, reason)
 		case closed && asking[p.sku]:
 			kept = append(kept, p)
 		case closed && !r.mayAsk(now) && now-at <= int64(r.o.MaxMemory):
-			r.finish(p, reason)
+			r.complete(p, reason)
 		default:
 			asking[p.sku] = closed
 			batch = append(batch, p)
@@ -225,15 +225,15 @@ func (r *Reserver) mayAsk(now int64) bool {
 	return r.asked <= maxAsked
 }
 
-// take runs the script for orders, if their keys lie together.
-func (r *Reserver) take(orders []*order) {
+// takeUnits runs the script for orders, if their keys lie together.
+func (r *Reserver) takeUnits(orders []*order) {
 	if err := r.Fit(r.ctx); err != nil {
 		for _, o := range orders {
 			o.outcome, o.err = notSent, err
 		}
 		return
 	}
-	r.script.take(r.ctx, r.way, orders)
+	r.script.runTake(r.ctx, r.way, orders)
 }
 
 // Fit finds out what Redis is, where the keys of one call may lie in several slots, and returns ErrApart for a cluster.
@@ -245,15 +245,15 @@ func (r *Reserver) Fit(ctx context.Context) error {
 	switch topology, err := r.way.Topology(ctx); {
 	case err != nil:
 		return err
-	case topology == link.Cluster:
+	case topology == redisconn.Cluster:
 		return r.apart
 	}
 	r.fits.Store(true)
 	return nil
 }
 
-// learn notes what the outcome of o, whose call began at a time, says of its SKU.
-func (r *Reserver) learn(at int64, o *order) {
+// recordOutcome notes what the outcome of o, whose call began at a time, says of its SKU.
+func (r *Reserver) recordOutcome(at int64, o *order) {
 	r.counts.orders[o.outcome].Add(1)
 	switch o.outcome {
 	case taken:
@@ -271,7 +271,7 @@ func (r *Reserver) learn(at int64, o *order) {
 func (r *Reserver) answer(p *pending, reason reject.Reason) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.finish(p, reason)
+	r.complete(p, reason)
 	_, before := r.logged[p.sku]
 	if p.err == nil || !answered(p.err) || p.outcome == notSent || before || len(r.logged) >= maxLogged {
 		return
@@ -280,8 +280,8 @@ func (r *Reserver) answer(p *pending, reason reject.Reason) {
 	r.o.Log.Error("orders of this SKU are rejected with stock_error", "script", r.script.name, "sku", p.sku, "err", p.err)
 }
 
-// finish gives p its reason. An order that is not admitted is not under way any more. mu is held.
-func (r *Reserver) finish(p *pending, reason reject.Reason) {
+// complete gives p its reason. An order that is not admitted is not under way any more. mu is held.
+func (r *Reserver) complete(p *pending, reason reject.Reason) {
 	if reason != reject.Admitted {
 		delete(r.underWay, p.handle())
 	}

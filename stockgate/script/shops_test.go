@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"sluice/internal/testkit"
 )
 
 // shop is one that a preset is for: its keys, and its own backend's decision, which runs beside Sluice.
@@ -212,7 +214,8 @@ func lockShop() shop {
 		stock: set(lockedStock), left: get(lockedStock),
 		buy: func(t testing.TB, c *redis.Client, user string) bool {
 			token := "shop-" + user
-			eventually(t, "the lock is free", func() bool { return c.SetNX(background, lockKey, token, time.Minute).Val() })
+			testkit.Eventually(t, "the lock is free",
+				func() bool { return c.SetNX(background, lockKey, token, time.Minute).Val() })
 			n, err := c.Get(background, lockedStock).Int64()
 			done := number(t, n, err) > 0
 			if done {

@@ -20,7 +20,7 @@ var chunks = scenario{
 const mostChunkCost = 5
 
 // fastConnections have one connection carry as many requests a second as it can.
-const fastConnections = "limits.connection.rate = \"10000/s\"\nlimits.connection.burst = 10000\n"
+const fastConnections = "limits.connection.request_rate = \"10000/s\"\nlimits.connection.request_burst = 10000\n"
 
 func attackChunks(ctx context.Context, e *env) ([]row, error) {
 	gate, err := e.sluice(ctx, fastConnections+orderRoutes)

@@ -46,7 +46,8 @@ func attackByReading100k(ctx context.Context, e *env) (rows []row, err error) {
 		}
 		rows = append(rows, besides(ours, theirs)...)
 		ratios = append(ratios, float64(ours.quantile(0.99))/float64(max(theirs.quantile(0.99), 1)))
-		rows = append(rows, row{figure: fmt.Sprintf("run %d: p99, times nginx's", i+1), sluice: fmt.Sprintf("%.1f", ratios[i])})
+		rows = append(rows, row{figure: fmt.Sprintf("run %d: p99, times nginx's", i+1),
+			sluice: fmt.Sprintf("%.1f", ratios[i])})
 	}
 	slices.Sort(ratios)
 	middle := ratios[len(ratios)/2]

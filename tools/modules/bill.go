@@ -15,13 +15,15 @@ type component struct {
 	PURL    string `json:"purl"`
 }
 
-// bill writes what the binary at path was built from. It has no time and no random number: the same binary has the same bill.
+// bill writes what the binary at path was built from. It has no time and no random number: the same binary has the same
+// bill.
 func bill(path string, out io.Writer) error {
 	built, err := buildinfo.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
-	parts := []component{{"library", "stdlib", built.GoVersion[len("go"):], "pkg:golang/stdlib@" + built.GoVersion[len("go"):]}}
+	parts := []component{{"library", "stdlib", built.GoVersion[len("go"):], "pkg:golang/stdlib@" +
+		built.GoVersion[len("go"):]}}
 	for _, m := range built.Deps {
 		for m.Replace != nil {
 			m = m.Replace

@@ -48,8 +48,10 @@ func licences(dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(out, "# Licences\n\nSluice is under the licence in [LICENSE](../LICENSE). Its binary holds the modules below and the Go standard library\n"+
-		"(BSD-3-Clause). Written by `make licences`; a test holds the list against `go.mod`.\n\n| module | version | licence |\n| --- | --- | --- |\n")
+	fmt.Fprint(out, "# Licences\n\nSluice is under the licence in [LICENSE](../LICENSE). Its binary holds the modules "+
+		"below and the Go standard library\n"+
+		"(BSD-3-Clause). Written by `make licences`; a test holds the list against `go.mod`.\n\n| module | version | "+
+		"licence |\n| --- | --- | --- |\n")
 	for _, m := range all {
 		name, err := licenceOf(m)
 		if err != nil {
@@ -66,7 +68,8 @@ func vendored(dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(out, "\nThe dashboard in it holds these scripts, whose licences lie beside them in `admin/web/vendor/`.\n\n| script | version | licence |\n| --- | --- | --- |\n")
+	fmt.Fprint(out, "\nThe dashboard in it holds these scripts, whose licences lie beside them in "+
+		"`admin/web/vendor/`.\n\n| script | version | licence |\n| --- | --- | --- |\n")
 	for _, folder := range folders {
 		name, err := licenceOf(module{Path: filepath.Base(folder), Dir: folder})
 		if err != nil {

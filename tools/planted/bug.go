@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// bug is one mistake that somebody could make: a unified diff, with lines before it that say what it is.
+// bug is one possible mistake: a unified diff, with lines before it that say what it is.
 type bug struct {
 	file   string // the patch's, without its folder and ending
 	name   string

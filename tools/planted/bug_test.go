@@ -8,13 +8,15 @@ import (
 func TestPatchSaysWhatItBreaksAndWhoMustNotice(t *testing.T) {
 	const diff = "\ndiff --git a/x.go b/x.go\n"
 	b, err := parse("Bug: a bug\nBreaks: all\nTest: ./x TestOne|TestTwo\nTest: ./y TestThree\n" + diff)
-	want := bug{name: "a bug", breaks: "all", suites: []suite{{"./x", []string{"TestOne", "TestTwo"}}, {"./y", []string{"TestThree"}}}}
+	want := bug{name: "a bug", breaks: "all", suites: []suite{{"./x", []string{"TestOne", "TestTwo"}},
+		{"./y", []string{"TestThree"}}}}
 	if err != nil || !reflect.DeepEqual(b, want) {
 		t.Errorf("%+v, %v", b, err)
 	}
 	for _, text := range []string{
 		"", diff, "Bug: a bug\nBreaks: all\nTest: ./x TestOne\n", "Bug: a bug\nBreaks: all\n" + diff,
-		"Bug: a bug\nTest: ./x TestOne\n" + diff, "Bug: a bug\nBreaks: all\nTest: ./x\n" + diff, "Bug: a\nBreaks: b\nTests: ./x T\nTest: ./x T\n" + diff,
+		"Bug: a bug\nTest: ./x TestOne\n" + diff, "Bug: a bug\nBreaks: all\nTest: ./x\n" + diff,
+		"Bug: a\nBreaks: b\nTests: ./x T\nTest: ./x T\n" + diff,
 	} {
 		if _, err := parse(text); err == nil {
 			t.Errorf("%q is read without an error", text)

@@ -37,7 +37,8 @@ func suites(bugs []bug) (all []suite) {
 
 // run tells which tests of s fail. A test that is not there, or is left out, or does not compile, is an error.
 func (s suite) run(ctx context.Context, tree string) (failed []string, text string, err error) {
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-timeout", "100s", "-run", "^("+strings.Join(s.tests, "|")+")$", s.folder)
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-timeout", "100s", "-run", "^("+
+		strings.Join(s.tests, "|")+")$", s.folder)
 	cmd.Dir = tree
 	// A redis-server that is missing is a failure. Without the folder in its binaries a copy uses what others have built.
 	cmd.Env = append(os.Environ(), "CI=true", "GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath")

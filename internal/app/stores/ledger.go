@@ -19,7 +19,7 @@ const (
 // OpenLedger connects to the configured Redis, for our own keys.
 func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*redisstore.Store, error) {
 	name, _ := os.Hostname() // a part of a name that is unique anyway
-	way := LinkOptions(c)
+	way := RedisOptions(c)
 	if visitor {
 		way.Log = slog.New(slog.DiscardHandler)
 	}
@@ -28,8 +28,9 @@ func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*redisstore.S
 		state = "" // what is sold there is not kept
 	}
 	r, err := redisstore.New(redisstore.Options{
-		Options: way, Prefix: c.Stock.Reserve.Apart, Events: c.Stock.Reserve.Events, Acknowledged: c.Stock.Reserve.EventsAcknowledged,
-		Replicas: c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: InstanceName(name), StateDir: state, Log: log,
+		Options: way, Prefix: c.Stock.Reserve.Apart, Events: c.Stock.Reserve.StreamMaxEvents,
+		Acknowledged: c.Stock.Reserve.StreamKeepUnread,
+		Replicas:     c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: InstanceName(name), StateDir: state, Log: log,
 	})
 	if err != nil {
 		return nil, c.Errorf("stock.redis", "%v", err)
@@ -45,10 +46,10 @@ func InstanceName(name string) string {
 	return name
 }
 
-// NewLedgers is store as the API wants it. desk may be nil, and return nil as long as there is none.
-func NewLedgers(c *config.Config, store protocol.Store, desk func() *ledger.Reserver) Ledgers {
-	if desk == nil {
-		desk = func() *ledger.Reserver { return nil }
+// NewLedgers is store as the API wants it. reserver may be nil, and return nil as long as there is none.
+func NewLedgers(c *config.Config, store protocol.Store, reserver func() *ledger.Reserver) Ledgers {
+	if reserver == nil {
+		reserver = func() *ledger.Reserver { return nil }
 	}
-	return Ledgers{store: store, perUser: int64(c.Stock.Reserve.PerUser), keep: KeepReleased, desk: desk}
+	return Ledgers{store: store, perUser: int64(c.Stock.Reserve.MaxPerUser), keep: KeepReleased, reserver: reserver}
 }

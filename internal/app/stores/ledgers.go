@@ -13,13 +13,13 @@ import (
 
 // Ledgers is our own protocol as admin wants it, whichever store it is on.
 type Ledgers struct {
-	store   protocol.Store
-	perUser int64                   // units a person, of a ledger that is made without saying so; 0 = no limit
-	keep    time.Duration           // how long a released serial is remembered
-	desk    func() *ledger.Reserver // of this gate, which must not believe what it remembers; it may return nil
+	store    protocol.Store
+	perUser  int64                   // units a person, of a ledger that is made without saying so; 0 = no limit
+	keep     time.Duration           // how long a released serial is remembered
+	reserver func() *ledger.Reserver // of this gate, which must not believe what it remembers; it may return nil
 }
 
-func (l Ledgers) Look(ctx context.Context, sku string) (admin.Stock, error) {
+func (l Ledgers) Stock(ctx context.Context, sku string) (admin.Stock, error) {
 	s, ok, err := l.store.Look(ctx, sku)
 	if err == nil && !ok {
 		err = protocol.ErrUnknownSKU
@@ -44,7 +44,7 @@ func unledgered(sku string, err error) error {
 	case errors.Is(err, protocol.ErrUnknownSKU):
 		return fmt.Errorf("%q: %w: it has no ledger; sluice stock set %s UNITS makes one", sku, admin.ErrNoSKU, sku)
 	case errors.Is(err, protocol.ErrLost), errors.Is(err, protocol.ErrExists), errors.Is(err, protocol.ErrOrdersLeft):
-		return refused{err}
+		return rejected{err}
 	}
 	return err
 }
@@ -85,25 +85,25 @@ func (l Ledgers) SetState(ctx context.Context, sku, state string) (admin.Stock, 
 	return l.changed(sku, s, err)
 }
 
-// changed is the answer to a change. A store that refuses one for what it holds says with its error what that is.
+// changed is the answer to a change. A store that rejects one for what it holds says with its error what that is.
 func (l Ledgers) changed(sku string, s protocol.Stock, err error) (admin.Stock, error) {
 	switch {
 	case err == nil:
-		if d := l.desk(); d != nil {
+		if d := l.reserver(); d != nil {
 			d.Learn(sku, s.StockVersion)
 		}
 		return inNumbers(sku, s), nil
 	case s != protocol.Stock{}:
-		return admin.Stock{}, refused{err}
+		return admin.Stock{}, rejected{err}
 	}
 	return admin.Stock{}, unledgered(sku, err)
 }
 
-// refused says what the store said, and is admin's error too.
-type refused struct{ error }
+// rejected says what the store said, and is admin's error too.
+type rejected struct{ error }
 
-func (refused) Is(target error) bool { return target == admin.ErrConflict }
-func (r refused) Unwrap() error      { return r.error }
+func (rejected) Is(target error) bool { return target == admin.ErrConflict }
+func (r rejected) Unwrap() error      { return r.error }
 
 func (l Ledgers) SKUs(ctx context.Context, limit int) ([]string, error) {
 	return l.store.SKUs(ctx, limit)

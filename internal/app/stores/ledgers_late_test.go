@@ -13,7 +13,7 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-// slowStore is a store that a desk reaches late.
+// slowStore is a store that a reserver reaches late.
 type slowStore struct {
 	protocol.Store
 	reached chan struct{}
@@ -25,23 +25,23 @@ func (s slowStore) Finish(ctx context.Context, sku string, now, keep int64, op p
 	return s.Store.Finish(ctx, sku, now, keep, op, items, done)
 }
 
-// An order that was adopted and refunded must not be sold again by what the desk still had to say of the former.
+// An order that was adopted and refunded must not be sold again by what the reserver still had to say of the former.
 func TestWhatWasDecidedByHandIsNotDoneOnceMore(t *testing.T) {
 	k := apitest.New(t, memstore.New(), 0)
 	late := slowStore{k.Store, make(chan struct{})}
-	desk, err := ledger.New(ledger.Options{Secret: make([]byte, 16), Log: slog.New(slog.DiscardHandler)}, late, nil)
+	reserver, err := ledger.New(ledger.Options{Secret: make([]byte, 16), Log: slog.New(slog.DiscardHandler)}, late, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.Control.Ledgers = stores.NewLedgers(config.Default(), k.Store, func() *ledger.Reserver { return desk })
+	k.Control.Ledgers = stores.NewLedgers(config.Default(), k.Store, func() *ledger.Reserver { return reserver })
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 1, "limit": 0}`)
-	desk.Reserve(0, ledger.Order{SKU: []byte("1001"), Key: []byte("other"), Quantity: 1})
+	reserver.Reserve(0, ledger.Order{SKU: []byte("1001"), Key: []byte("other"), Quantity: 1})
 	k.Says(200, apitest.Words("confirmed"), "POST", "/reservations/one/adopt",
 		`{"sku": "1001", "user": "7", "quantity": 1}`)
 	elsewhere := apitest.New(t, k.Store, 0)
 	elsewhere.Says(200, apitest.Words("refunded"), "POST", "/reservations/one/refund?sku=1001", "")
 	close(late.reached)
-	desk.Close(t.Context())
+	reserver.Close(t.Context())
 	s, _, err := k.Store.Look(t.Context(), "1001")
 	if err != nil || s.Sold != 0 {
 		t.Errorf("sold %d, %v: the refunded order is back", s.Sold, err)

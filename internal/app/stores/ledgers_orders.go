@@ -20,7 +20,7 @@ func reservation(sku string, r protocol.Record) admin.Reservation {
 	return out
 }
 
-func (l Ledgers) Find(ctx context.Context, sku, serial string) (admin.Reservation, bool, error) {
+func (l Ledgers) Reservation(ctx context.Context, sku, serial string) (admin.Reservation, bool, error) {
 	if err := speakable(serial); err != nil {
 		return admin.Reservation{}, false, err
 	}
@@ -31,7 +31,7 @@ func (l Ledgers) Find(ctx context.Context, sku, serial string) (admin.Reservatio
 	return reservation(sku, r), true, nil
 }
 
-// speakable refuses what no order could have as its serial.
+// speakable rejects what no order could have as its serial.
 func speakable(serial string) error {
 	if protocol.ValidSerial([]byte(serial)) {
 		return nil
@@ -65,9 +65,9 @@ func (l Ledgers) Settle(ctx context.Context, op string, r admin.Reservation) (ad
 	hint, err := l.store.Finish(ctx, r.SKU, now.UnixMilli(), now.Add(l.keep).UnixMilli(), did, []protocol.Item{item},
 		done[:])
 	if err != nil {
-		return admin.Outcome{}, fmt.Errorf("%w; nobody knows whether it was done: say it again, it is done once", err)
+		return admin.Outcome{}, fmt.Errorf("%w; it is unknown whether it was done: say it again, it is done once", err)
 	}
-	if d := l.desk(); d != nil && (done[0] == protocol.Changed || done[0] == protocol.Already ||
+	if d := l.reserver(); d != nil && (done[0] == protocol.Changed || done[0] == protocol.Already ||
 		done[0] == protocol.OverTotal) {
 		d.Decided(r.SKU, r.Serial, did)
 		d.Learn(r.SKU, hint)
@@ -79,9 +79,9 @@ func (l Ledgers) Settle(ctx context.Context, op string, r admin.Reservation) (ad
 var settled = map[protocol.Op]string{protocol.Confirm: "confirmed", protocol.Release: "released",
 	protocol.Refund: "refunded", protocol.Adopt: "confirmed"}
 
-// outcome says what the ledger's answer means, and what somebody must do now.
+// outcome says what the ledger's answer means, and what the operator must do now.
 func outcome(r admin.Reservation, op protocol.Op, done protocol.Done) (admin.Outcome, error) {
-	refuse := func(why string) (admin.Outcome, error) {
+	reject := func(why string) (admin.Outcome, error) {
 		return admin.Outcome{}, fmt.Errorf("%s %q of %q: %w: %s", op, r.Serial, r.SKU, admin.ErrConflict, why)
 	}
 	switch done {
@@ -91,14 +91,15 @@ func outcome(r admin.Reservation, op protocol.Op, done protocol.Done) (admin.Out
 	case protocol.NotFound:
 		return admin.Outcome{}, nil
 	case protocol.WasSold:
-		return refuse("it is confirmed; refund it if its units are to be sold again")
+		return reject("it is confirmed; refund it if its units are to be sold again")
 	case protocol.NoLedger:
 		return admin.Outcome{}, unledgered(r.SKU, protocol.ErrUnknownSKU)
 	case protocol.WasReleased:
 		if op == protocol.Refund {
-			return refuse("it was released before, so that its units are free already; nothing is left to do")
+			return reject("it was released before, so that its units are free already; nothing is left to do")
 		}
-		return refuse("it was released before, and its units may be sold to somebody else; cancel the order at the shop, or adopt it if it must stand")
+		return reject("it was released before, and its units may be sold to another user; cancel the order at the shop, or " +
+			"adopt it if it must stand")
 	}
 	return admin.Outcome{}, fmt.Errorf("%s %q of %q: the ledger answers %d, which means nothing", op, r.Serial, r.SKU,
 		done)

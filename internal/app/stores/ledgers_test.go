@@ -14,7 +14,7 @@ import (
 	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // everyStore runs a test on memory and on Redis: the API is the same.
@@ -22,7 +22,7 @@ func everyStore(t *testing.T, test func(t *testing.T, s protocol.Store)) {
 	t.Run("memory", func(t *testing.T) { test(t, memstore.New()) })
 	t.Run("redis", func(t *testing.T) {
 		server := redistest.Start(t)
-		r, err := redisstore.New(redisstore.Options{Events: 1000, Options: link.Options{
+		r, err := redisstore.New(redisstore.Options{Events: 1000, Options: redisconn.Options{
 			Addresses: []string{server.Addr}, PoolSize: 4, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
 			BreakerErrors: 100, BreakerPause: time.Second,
 		}})
@@ -65,9 +65,12 @@ func TestAStockThatNoLedgerCanHoldIsTheCallersFault(t *testing.T) {
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 5}`)
 	before := k.Stock("1001")
 	for _, body := range []string{
-		`{"set": -1}`, `{"set": 1000000000000000}`, `{"set": 1, "limit": -1}`, `{"limit": 1}`, `{"add": 1, "limit": 1}`, `{"add": 0}`,
-		`{"set": 1, "add": 1}`, `{"state": "off"}`, `{"state": "on", "set": 1}`, `{"reconciled": true}`, `{"set": 1, "reconciled": true}`,
-		`{"set": 1.5}`, `{"set": "1"}`, `{"sett": 1}`, `{"set": 1, "states": "on"}`, `{"set": 1} {"set": 2}`, `{}`, ``, `[]`, `{"set": ` + strings.Repeat(" ", 5000) + `1}`,
+		`{"set": -1}`, `{"set": 1000000000000000}`, `{"set": 1, "limit": -1}`, `{"limit": 1}`, `{"add": 1, "limit": 1}`,
+		`{"add": 0}`,
+		`{"set": 1, "add": 1}`, `{"state": "off"}`, `{"state": "on", "set": 1}`, `{"reconciled": true}`,
+		`{"set": 1, "reconciled": true}`,
+		`{"set": 1.5}`, `{"set": "1"}`, `{"sett": 1}`, `{"set": 1, "states": "on"}`, `{"set": 1} {"set": 2}`, `{}`, ``, `[]`,
+		`{"set": ` + strings.Repeat(" ", 5000) + `1}`,
 	} {
 		k.Says(400, apitest.Words("not valid"), "POST", "/stock/1001", body)
 	}
@@ -80,7 +83,7 @@ func TestAStockThatNoLedgerCanHoldIsTheCallersFault(t *testing.T) {
 		t.Errorf("%+v became %+v", before, after)
 	}
 	if strings.Contains(k.Log.String(), "sku=a") || strings.Count(k.Log.String(), "changed") != 1 {
-		t.Errorf("what was refused is in the log as if it were done: %s", k.Log)
+		t.Errorf("what was rejected is in the log as if it were done: %s", k.Log)
 	}
 }
 
@@ -226,7 +229,7 @@ func TestAnOrderOfTheShopIsAdopted(t *testing.T) {
 	})
 }
 
-// The list is what somebody works through by hand: what was due first comes first, and nothing else is in it.
+// The list is what an operator works through by hand: what was due first comes first, and nothing else is in it.
 func TestListOfTheUnknownIsWhatMustBeDecided(t *testing.T) {
 	everyStore(t, func(t *testing.T, s protocol.Store) {
 		k := apitest.New(t, s, 0)
@@ -290,7 +293,7 @@ func TestEachChangeIsInTheLogWithWhoAndWhat(t *testing.T) {
 		}
 	}
 	if strings.Contains(k.Log.String(), "user") {
-		t.Errorf("users are nobody's business in a log: %s", k.Log)
+		t.Errorf("a user is in the log: %s", k.Log)
 	}
 }
 

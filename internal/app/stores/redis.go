@@ -12,7 +12,7 @@ import (
 	"sluice/config"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // ShopLayout compiles how the shop keeps its stock.
@@ -21,13 +21,13 @@ func ShopLayout(c *config.Config) (*layout.Layout, error) {
 	l, err := layout.New(layout.Options{
 		Type: o.Type, Key: o.Key, TotalField: o.TotalField, SoldField: o.SoldField, LeftField: o.LeftField,
 		StatusKey: o.StatusKey, StatusField: o.StatusField, StatusOpen: o.StatusOpen, UsersKey: o.UsersKey,
-		SoldOutAt: int64(o.SoldOutAt), SoldOutFlag: o.SoldOutFlag, Prefix: o.Prefix, Script: o.Script,
+		SoldOutAt: int64(o.SoldOutAt), SoldOutFlag: o.SoldOutKey, Prefix: o.Prefix, Script: o.Script,
 	})
 	if err != nil {
 		return nil, c.Errorf("stock.layout", "%v", err)
 	}
-	if c.Stock.Redis.Topology == link.Cluster {
-		if err := l.InOneSlot(link.Tag); err != nil {
+	if c.Stock.Redis.Topology == redisconn.Cluster {
+		if err := l.InOneSlot(redisconn.Tag); err != nil {
 			return nil, c.Errorf("stock.layout", "%v", err)
 		}
 	}
@@ -45,13 +45,13 @@ func OpenShopStock(c *config.Config, log *slog.Logger) (*stockgate.Redis, error)
 	if err != nil {
 		return nil, err
 	}
-	o := LinkOptions(c)
+	o := RedisOptions(c)
 	o.Log = log
 	return stockgate.NewRedis(o, l)
 }
 
-// CheckFits refuses a cluster that was found just now, where the layout cannot be used. A Redis that is away is waited for: the
-// same is found out then, and every answer is an error.
+// CheckFits rejects a cluster that was found just now, where the layout cannot be used. A Redis that is away is waited
+// for: the same is found out then, and every answer is an error.
 func CheckFits(c *config.Config, r *stockgate.Redis) error {
 	if err := r.Fit(context.Background()); errors.Is(err, layout.ErrApart) {
 		return c.Errorf("stock.layout", "%v", err)
@@ -59,25 +59,28 @@ func CheckFits(c *config.Config, r *stockgate.Redis) error {
 	return nil
 }
 
-// LinkOptions say how the configured Redis is reached.
-func LinkOptions(c *config.Config) link.Options {
+// RedisOptions say how the configured Redis is reached.
+func RedisOptions(c *config.Config) redisconn.Options {
 	redis.SetLogger(silent{})
 	r := c.Stock.Redis
 	var secure *tls.Config
 	if r.TLS {
 		secure = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	return link.Options{
-		Topology: r.Topology, MasterName: r.MasterName, Addresses: r.Addresses, Username: r.Username, Password: func() string { return string(r.PasswordNow()) }, DB: r.DB, TLS: secure,
+	return redisconn.Options{
+		Topology: r.Topology, MasterName: r.MasterName, Addresses: r.Addresses, Username: r.Username,
+		Password: func() string { return string(r.PasswordNow()) }, DB: r.DB, TLS: secure,
 		PoolSize: r.PoolSize, ConnectTimeout: r.ConnectTimeout, Timeout: r.Timeout,
-		BreakerErrors: r.BreakerErrors, BreakerPause: r.BreakerPause,
+		BreakerErrors: r.BreakerErrors, BreakerPause: r.BreakerOpen,
 	}
 }
 
-// WaitLonger is c for somebody who would rather wait for Redis than hear that it was slow: for a command, not for shoppers.
+// WaitLonger is c for a caller that would rather wait for Redis than hear that it was slow: for a command, not for
+// shoppers.
 func WaitLonger(c *config.Config) *config.Config {
 	p := *c
-	p.Stock.Redis.Timeout, p.Stock.Redis.ConnectTimeout = max(c.Stock.Redis.Timeout, commandWaits), max(c.Stock.Redis.ConnectTimeout, commandWaits)
+	p.Stock.Redis.Timeout, p.Stock.Redis.ConnectTimeout = max(c.Stock.Redis.Timeout, commandWaits),
+		max(c.Stock.Redis.ConnectTimeout, commandWaits)
 	return &p
 }
 

@@ -17,22 +17,23 @@ import (
 // SalesOf are the sales of c.
 func SalesOf(c *config.Config) (sales []sale.Sale) {
 	for _, s := range c.Sales {
-		sales = append(sales, sale.Sale{Name: s.Name, SKUs: s.SKUs, Starts: s.Starts, Ends: s.Ends, Pass: s.Before == "pass"})
+		sales = append(sales, sale.Sale{Name: s.Name, SKUs: s.SKUs, Starts: s.Starts, Ends: s.Ends,
+			Pass: s.BeforeStart == "pass"})
 	}
 	return sales
 }
 
 // OpenCommandSchedule opens a board for a command, which has no clock of its own.
-func OpenCommandSchedule(c *config.Config, log *slog.Logger) (*sale.Board, error) {
+func OpenCommandSchedule(c *config.Config, log *slog.Logger) (*sale.Schedule, error) {
 	start := time.Now()
 	return OpenSchedule(c, func() int64 { return int64(time.Since(start)) }, log)
 }
 
 // OpenSchedule keeps the sales of c, on Redis' clock where there is one.
-func OpenSchedule(c *config.Config, now func() int64, log *slog.Logger) (*sale.Board, error) {
-	o := sale.Options{MaxSkew: c.Stock.MaxSkew, Now: now, Wall: failpoint.Clock(), Log: log}
+func OpenSchedule(c *config.Config, now func() int64, log *slog.Logger) (*sale.Schedule, error) {
+	o := sale.Options{Now: now, Wall: failpoint.Clock(), Log: log}
 	if c.Stock.Source == "redis" {
-		way := LinkOptions(c)
+		way := RedisOptions(c)
 		way.Log = slog.New(slog.DiscardHandler) // others say what Redis is
 		o.Redis = &way
 	}
@@ -46,7 +47,7 @@ func OpenSchedule(c *config.Config, now func() int64, log *slog.Logger) (*sale.B
 // Sales are the sales as the control API wants them. What is said of one is said of its SKUs' ledgers too, which know
 // who has won and must hear of it.
 type Sales struct {
-	Board   *sale.Board
+	Board   *sale.Schedule
 	Ledgers *Ledgers // nil = none
 }
 
@@ -79,7 +80,7 @@ func (s Sales) Set(ctx context.Context, name, state string) error {
 			if !s.Board.Sells(name, sku) {
 				continue // its ledger serves another sale now
 			}
-			if err := s.turn(ctx, sku, protocol.State(state)); err != nil {
+			if err := s.setLedgerState(ctx, sku, protocol.State(state)); err != nil {
 				return err
 			}
 		}
@@ -87,8 +88,8 @@ func (s Sales) Set(ctx context.Context, name, state string) error {
 	return nil
 }
 
-// turn brings one ledger along. One that is frozen stays so, and one that was ended by itself is not opened.
-func (s Sales) turn(ctx context.Context, sku string, to protocol.State) error {
+// setLedgerState brings one ledger along. One that is frozen stays so, and one that was ended by itself is not opened.
+func (s Sales) setLedgerState(ctx context.Context, sku string, to protocol.State) error {
 	now, ok, err := s.Ledgers.store.Look(ctx, sku)
 	if err != nil {
 		return fmt.Errorf("the sale is %s, but not yet the ledger of %q: %w", to, sku, err)

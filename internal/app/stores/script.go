@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"sluice/config"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 	"sluice/stockgate/script"
 )
 
@@ -15,7 +15,7 @@ func CompileScript(c *config.Config) (*script.Script, []error) {
 	d := c.Stock.Script
 	s, faults := script.Compile(script.Definition{
 		Preset: d.Preset, File: d.File, Prefix: c.Stock.Layout.Prefix, Keys: d.Keys, Args: d.Args, Codes: d.Codes,
-		GiveBack: d.GiveBack, Take: d.Take, Back: d.Back, Repeatable: d.Repeatable,
+		GiveBack: d.Release, Take: d.Take, Back: d.Back, Repeatable: d.Idempotent,
 	})
 	var errs []error
 	for _, f := range faults {
@@ -24,7 +24,7 @@ func CompileScript(c *config.Config) (*script.Script, []error) {
 	if s == nil {
 		return nil, errs
 	}
-	if c.Stock.Redis.Topology == link.Cluster {
+	if c.Stock.Redis.Topology == redisconn.Cluster {
 		if err := s.OneSlot(); err != nil {
 			errs = append(errs, c.Errorf("stock.script.keys", "%v", err))
 		}
@@ -51,9 +51,9 @@ func DescribesScript(c *config.Config) bool {
 func ScriptLimitations(s *script.Script) string {
 	p, ok := s.Promise()
 	if !ok {
-		return fmt.Sprintf("script %q keeps what it keeps; per_user bounds one order, not a person", s.Name())
+		return fmt.Sprintf("script %q keeps what it keeps; max_per_user bounds one order, not a person", s.Name())
 	}
 	return fmt.Sprintf("preset %q: undersell %s, double buying %s, repeatable %s, give-back twice %s; "+
-		"per_user bounds one order, not a person",
+		"max_per_user bounds one order, not a person",
 		s.Name(), p.Undersell, p.DoubleBuying, p.Repeatable, p.GiveBackTwice)
 }

@@ -30,7 +30,7 @@ func DescribeStock(s admin.Stock) string {
 	return text
 }
 
-// PrintableName is a name that somebody else chose, and that cannot disturb a terminal; "-" is none.
+// PrintableName is a name that a client chose, and that cannot disturb a terminal; "-" is none.
 func PrintableName(user string) string {
 	switch {
 	case user == "":
@@ -47,7 +47,8 @@ func DescribeReservation(r admin.Reservation) string {
 	if r.Overdue {
 		state = "unknown"
 	}
-	cells := []string{PrintableName(r.Serial), PrintableName(r.SKU), state, strconv.FormatInt(r.Quantity, 10), PrintableName(r.User)}
+	cells := []string{PrintableName(r.Serial), PrintableName(r.SKU), state, strconv.FormatInt(r.Quantity, 10),
+		PrintableName(r.User)}
 	if !r.Deadline.IsZero() {
 		cells = append(cells, r.Deadline.Local().Format(time.RFC3339))
 	}

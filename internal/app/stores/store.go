@@ -1,5 +1,5 @@
-// Package stores opens what keeps stock for a configuration (the upstream's keys, ledgers, schedules) and presents it as the
-// control API wants it. It decides nothing about requests.
+// Package stores opens what keeps stock for a configuration (the upstream's keys, ledgers, schedules) and presents it
+// as the control API wants it. It decides nothing about requests.
 package stores
 
 import (
@@ -32,10 +32,10 @@ func (s Store) Read(ctx context.Context, sku string) (admin.Stock, error) {
 	if err := s.source.Read(ctx, []string{sku}, out[:]); err != nil {
 		return admin.Stock{}, err
 	}
-	return shown(sku, out[0])
+	return stockFrom(sku, out[0])
 }
 
-func shown(sku string, r layout.Reading) (admin.Stock, error) {
+func stockFrom(sku string, r layout.Reading) (admin.Stock, error) {
 	switch {
 	case r.Fault != nil:
 		return admin.Stock{}, r.Fault
@@ -53,14 +53,14 @@ func (s Store) Set(ctx context.Context, sku string, left int64) (admin.Stock, er
 		return admin.Stock{}, fmt.Errorf("set %q: %w: a stock is 0 or more, not %d", sku, admin.ErrInvalid, left)
 	}
 	if err := s.source.Set(ctx, sku, left); err != nil {
-		return admin.Stock{}, known(err)
+		return admin.Stock{}, adminError(err)
 	}
 	return s.Read(ctx, sku)
 }
 
 func (s Store) Add(ctx context.Context, sku string, delta int64) (admin.Stock, error) {
 	if _, err := s.source.Add(ctx, sku, delta); err != nil {
-		return admin.Stock{}, known(err)
+		return admin.Stock{}, adminError(err)
 	}
 	return s.Read(ctx, sku)
 }
@@ -81,15 +81,15 @@ func (s Store) List(ctx context.Context, limit int) ([]admin.Stock, error) {
 	}
 	out := make([]admin.Stock, 0, len(all))
 	for _, one := range all {
-		if row, err := shown(one.SKU, one.Reading); err == nil {
+		if row, err := stockFrom(one.SKU, one.Reading); err == nil {
 			out = append(out, row)
 		}
 	}
 	return out, nil
 }
 
-// known lets admin recognise the store's error.
-func known(err error) error {
+// adminError lets admin recognise the store's error.
+func adminError(err error) error {
 	switch {
 	case errors.Is(err, stockgate.ErrUnknownSKU):
 		return missing{err}

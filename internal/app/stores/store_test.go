@@ -58,13 +58,14 @@ func TestAStockThatCannotBeIsTheCallersFault(t *testing.T) {
 }
 
 func TestAStockThatOnlyTheShopCanChangeIsTheCallersFault(t *testing.T) {
-	if err := known(fmt.Errorf("set: %w", layout.ErrNotWritable)); !errors.Is(err, admin.ErrInvalid) || !errors.Is(err, layout.ErrNotWritable) {
+	if err := adminError(fmt.Errorf("set: %w", layout.ErrNotWritable)); !errors.Is(err, admin.ErrInvalid) ||
+		!errors.Is(err, layout.ErrNotWritable) {
 		t.Errorf("%v is not recognised", err)
 	}
 }
 
 func TestAnUnknownSKUIsBothPackagesError(t *testing.T) {
-	err := known(stockgate.ErrUnknownSKU)
+	err := adminError(stockgate.ErrUnknownSKU)
 	if !errors.Is(err, admin.ErrNoSKU) || !errors.Is(err, stockgate.ErrUnknownSKU) {
 		t.Errorf("%v is not recognised", err)
 	}

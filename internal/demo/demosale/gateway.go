@@ -14,8 +14,8 @@ import (
 
 // demoConfig is a gate in front of a shop that completes 60 orders a second, each in 40 ms: more than 60/s × 40 ms =
 // 2.4 inside the shop at a time (Little's law) would only wait there. The crowd tells its addresses by
-// X-Forwarded-For, since all of it really comes from this machine. Where the gate reserves, the shop is asked about what
-// is unknown, and has cancelled what it does not know.
+// X-Forwarded-For, since all of it really comes from this machine. Where the gate reserves, the shop is asked about
+// what is unknown, and has cancelled what it does not know.
 const demoConfig = `
 [server]
 listen = [%q]
@@ -24,7 +24,7 @@ shutdown_delay = "0s"
 shutdown_timeout = "5s"
 [upstream]
 targets = ["http://%s"]
-response_timeout = "1s"
+response_header_timeout = "1s"
 [limits.concurrency]
 max_in_flight = 4
 max_queue = 16
@@ -43,14 +43,14 @@ gate = "pass"
 source = "memory"
 [access_log]
 output = "off"
-remember = "0B"
+buffer_size = "0B"
 [admin]
 listen = %q
 [ops]
 listen = %q
 [stock.reserve]
 status_url = "http://%s/orders/by-serial/{serial}"
-fence = "cancel"
+on_not_found = "cancel_then_release"
 `
 
 // demoGate is a gate that listens.
@@ -59,15 +59,16 @@ type demoGate struct {
 	side app.AdminServers
 }
 
-// openGate opens a gate with more in its configuration. Its dashboard asks for a token, as everybody's does who has another user
-// on the machine.
+// openGate opens a gate with more in its configuration. Its dashboard asks for a token, as everybody's does who has
+// another user on the machine.
 func (d *Options) openGate(shop *demo.Shop, units demoStock, more string) (*demoGate, string, error) {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	ln, err := net.Listen("tcp", d.Listen)
 	if err != nil {
 		return nil, "", fmt.Errorf("--listen: %w", err)
 	}
-	c, err := config.Parse("demo", fmt.Appendf(nil, demoConfig+more, ln.Addr(), shop.Addr(), units.gate(), d.Dashboard, "", shop.Addr()), config.NoEnvironment)
+	c, err := config.Parse("demo", fmt.Appendf(nil, demoConfig+more, ln.Addr(), shop.Addr(), units.gate(), d.Dashboard, "",
+		shop.Addr()), config.NoEnvironment)
 	if err != nil {
 		return nil, "", err
 	}

@@ -11,8 +11,8 @@ import (
 	"sluice/internal/demo"
 )
 
-// keepConfig is what a sale that somebody watches has besides: hours, so that it can be waited for and paused; a window that
-// lets half of what the shop bears through, so that a limit can be raised; and a rate, so that somebody is loud.
+// keepConfig is what a sale with spectators has besides: hours, so that it can be waited for and paused; a window that
+// lets half of what the shop bears through, so that a limit can be raised; and a rate, so that one client is loud.
 const keepConfig = `
 [[sale]]
 name = "demo"
@@ -30,7 +30,8 @@ rate = "1/s"
 burst = 3
 `
 
-// How the crowd comes where somebody watches: as many as --shoppers say within a minute, in waves, for as long as it is wanted.
+// How the crowd comes with spectators: as many as --shoppers say within a minute, in waves, for as long as it is
+// wanted.
 const (
 	waveEvery = 5 * time.Second
 	waves     = int(time.Minute / waveEvery)
@@ -60,7 +61,8 @@ func (d *Options) kept(ctx context.Context) error {
 	}
 	defer g.stop()
 	d.introduce(shop, g, units, front)
-	fmt.Printf("crowd  %d shoppers a minute; the sale opens at %s\n\nOpen the link behind \"watch\" in a browser. To buy one yourself: http://%s/  Ctrl-C ends it.\n",
+	fmt.Printf("crowd  %d shoppers a minute; the sale opens at %s\n\nOpen the link behind \"watch\" in a browser. To "+
+		"buy one yourself: http://%s/  Ctrl-C ends it.\n",
 		d.Shoppers, opens.Local().Format(time.TimeOnly), front)
 	d.crowds(ctx, shop, front)
 	return d.tellKept(units, shop, g)

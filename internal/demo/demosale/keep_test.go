@@ -60,12 +60,14 @@ func TestTheDemosLinkOpensItsDashboard(t *testing.T) {
 	if page, data := get("/", "", nil), get("/api/v1/status", "", nil); page != 200 || data != 401 {
 		t.Errorf("without the token: page %d, data %d", page, data)
 	}
-	crowd := demo.Crowd{Front: front, SKU: demoSKU, Shoppers: 20, Spread: 50 * time.Millisecond, Patience: 30 * time.Second, Ledger: units.books(g.Orders)}
+	crowd := demo.Crowd{Front: front, SKU: demoSKU, Shoppers: 20, Spread: 50 * time.Millisecond,
+		Patience: 30 * time.Second, Ledger: units.books(g.Orders)}
 	if _, err := crowd.Run(context.Background(), shop, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	var status admin.Status
-	if code := get("/api/v1/status", token, &status); code != 200 || status.Role != "operator" || !status.Ready || len(status.Stock) != 1 || time.Since(status.Now).Abs() > time.Minute {
+	if code := get("/api/v1/status", token, &status); code != 200 || status.Role != "operator" || !status.Ready ||
+		len(status.Stock) != 1 || time.Since(status.Now).Abs() > time.Minute {
 		t.Errorf("%d %+v", code, status)
 	}
 	var checked struct {
@@ -76,7 +78,8 @@ func TestTheDemosLinkOpensItsDashboard(t *testing.T) {
 		t.Errorf("%d %+v", code, checked)
 	}
 	var report admin.Report
-	if code := get("/api/v1/report?sale=demo", token, &report); code != 200 || !report.Balances || len(report.Stock) != 1 || !report.Stock[0].Counted || report.Stock[0].Sold != shop.Books().Orders {
+	if code := get("/api/v1/report?sale=demo", token, &report); code != 200 || !report.Balances ||
+		len(report.Stock) != 1 || !report.Stock[0].Counted || report.Stock[0].Sold != shop.Books().Orders {
 		t.Errorf("%d %+v, %d orders", code, report, shop.Books().Orders)
 	}
 }

@@ -1,5 +1,5 @@
-// Package demosale holds the sale that `sluice demo` shows: an upstream, a gateway and a crowd in one process, with nothing
-// installed. It is no benchmark.
+// Package demosale holds the sale that `sluice demo` shows: an upstream, a gateway and a crowd in one process, with
+// nothing installed. It is no benchmark.
 package demosale
 
 import (
@@ -56,7 +56,8 @@ func (d *Options) Run(ctx context.Context) error {
 	}
 	results := []demo.Report{gated}
 	if d.WithoutGate && ctx.Err() == nil {
-		fmt.Println("\nthe same crowd at a naive shop: it reads the stock when a request arrives, and takes the unit when it is paid")
+		fmt.Println("\nthe same crowd at a naive shop: it reads the stock when a request arrives, and takes the unit when " +
+			"it is paid")
 		bare, err := d.sale(ctx, false)
 		if err != nil {
 			return err
@@ -104,5 +105,6 @@ func (d *Options) sale(ctx context.Context, withGate bool) (demo.Report, error) 
 
 // introduce says what is where.
 func (d *Options) introduce(shop *demo.Shop, g *demoGate, units demoStock, front string) {
-	fmt.Printf("shop   http://%s  60 orders/s, 40 ms each, %d units\ngate   http://%s  %s\nwatch  %s\n", shop.Addr(), d.Units, front, units.gate(), g.watchAt())
+	fmt.Printf("shop   http://%s  60 orders/s, 40 ms each, %d units\ngate   http://%s  %s\nwatch  %s\n", shop.Addr(),
+		d.Units, front, units.gate(), g.watchAt())
 }

@@ -8,7 +8,8 @@ import (
 )
 
 func TestDemoNamesAnAddressThatCanBeOpened(t *testing.T) {
-	for listen, want := range map[string]string{"127.0.0.1:0": "127.0.0.1:", ":0": "127.0.0.1:", "0.0.0.0:0": "127.0.0.1:"} {
+	for listen, want := range map[string]string{"127.0.0.1:0": "127.0.0.1:", ":0": "127.0.0.1:",
+		"0.0.0.0:0": "127.0.0.1:"} {
 		ln, err := net.Listen("tcp", listen)
 		if err != nil {
 			t.Fatal(err)

@@ -42,7 +42,7 @@ func (s demoStock) shopOptions(units int64) demo.ShopOptions {
 	return o
 }
 
-// books tell what the ledger says, and what the desk in front of it has counted; nil without a ledger.
+// books tell what the ledger says, and what the reserver in front of it has counted; nil without a ledger.
 func (s demoStock) books(orders prometheus.Collector) func() demo.Ledger {
 	if s.Ledger == nil {
 		return nil

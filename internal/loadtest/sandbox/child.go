@@ -16,7 +16,7 @@ import (
 	"sluice/internal/loadtest"
 )
 
-// shadowID is one that nobody had before.
+// shadowID is one that was not used before.
 func shadowID() string { return strings.ToLower(rand.Text()[:16]) }
 
 // gateChild is the gate of a load test, seen from the load test.
@@ -49,7 +49,7 @@ func (g *gateChild) start(s *sandbox) (front string, err error) {
 		return "", err
 	}
 	g.in, g.write = json.NewDecoder(in), json.NewEncoder(g.out)
-	first, err := g.ask(told{Shadow: s})
+	first, err := g.call(childRequest{Shadow: s})
 	if err != nil {
 		_ = g.end()
 		return "", err
@@ -57,13 +57,13 @@ func (g *gateChild) start(s *sandbox) (front string, err error) {
 	return first.Front, nil
 }
 
-func (g *gateChild) send(line told) error {
+func (g *gateChild) send(line childRequest) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.write.Encode(line)
 }
 
-func (g *gateChild) ask(line told) (t tells, err error) {
+func (g *gateChild) call(line childRequest) (t childReply, err error) {
 	g.asks.Lock()
 	defer g.asks.Unlock()
 	if err = g.send(line); err == nil {
@@ -81,11 +81,11 @@ func (g *gateChild) ask(line told) (t tells, err error) {
 	return t, nil
 }
 
-// Look implements loadtest.Gate.
-func (g *gateChild) Look(context.Context) (loadtest.Look, error) {
-	t, err := g.ask(told{})
+// Read implements loadtest.Gate.
+func (g *gateChild) Read(context.Context) (loadtest.GatewayReading, error) {
+	t, err := g.call(childRequest{})
 	if err != nil || t.Look == nil {
-		return loadtest.Look{}, err
+		return loadtest.GatewayReading{}, err
 	}
 	return *t.Look, nil
 }

@@ -22,7 +22,7 @@ import (
 	"sluice/internal/app/stores"
 	"sluice/internal/listener"
 	"sluice/internal/loadtest"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // isGate tells a process by its environment that it is the gate of a load test.
@@ -31,39 +31,39 @@ const isGate = "SLUICE_LOADTEST_GATEWAY"
 // IsChild reports whether this process is the gate of a load test.
 func IsChild() bool { return os.Getenv(isGate) != "" }
 
-// told is one line from the load test: the first has the shadow, the others what happened or is asked.
-type told struct {
+// childRequest is one line from the load test: the first has the shadow, the others what happened or is asked.
+type childRequest struct {
 	Shadow *sandbox
 	Taken  int64 // units that the shop sold
 }
 
-// tells is one line to the load test.
-type tells struct {
-	Error  string         `json:",omitempty"`
-	Online bool           `json:",omitempty"` // the error is Redis'
-	Front  string         `json:",omitempty"`
-	Look   *loadtest.Look `json:",omitempty"`
+// childReply is one line to the load test.
+type childReply struct {
+	Error  string                   `json:",omitempty"`
+	Online bool                     `json:",omitempty"` // the error is Redis'
+	Front  string                   `json:",omitempty"`
+	Look   *loadtest.GatewayReading `json:",omitempty"`
 }
 
-// ServeChild is the gate of a load test, in a process of its own, so that its processor time is its own. It reads what it is
-// told from stdin, a line each, and ends with it: also when who started it was killed.
+// ServeChild is the gate of a load test, in a process of its own, so that its processor time is its own. It reads what
+// it is told from stdin, a line each, and ends with it: also when who started it was killed.
 func ServeChild() error {
-	// The end comes by stdin, and the keys are taken away then: whatever the terminal says, and also when nobody reads the
-	// log any more.
+	// The end comes by stdin, and the keys are taken away then: whatever the terminal says, and also when no process reads
+	// the log any more.
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	in, out := json.NewDecoder(bufio.NewReader(os.Stdin)), json.NewEncoder(os.Stdout)
-	var first told
+	var first childRequest
 	if err := in.Decode(&first); err != nil || first.Shadow == nil {
 		return errors.New("this is a part of sluice loadtest: run that")
 	}
 	r, err := raise(first.Shadow)
 	if err != nil {
-		_ = out.Encode(tells{Error: err.Error(), Online: errors.Is(err, ErrRedisAway)})
+		_ = out.Encode(childReply{Error: err.Error(), Online: errors.Is(err, ErrRedisAway)})
 		return ErrReported
 	}
-	err = out.Encode(tells{Front: r.front})
+	err = out.Encode(childReply{Front: r.front})
 	for err == nil {
-		var line told
+		var line childRequest
 		if in.Decode(&line) != nil {
 			break
 		}
@@ -71,10 +71,10 @@ func ServeChild() error {
 			_, err = r.gate.Store.Add(context.Background(), r.shadow.SKU, -line.Taken)
 			continue
 		}
-		look, problem := r.look()
-		t := tells{Look: &look}
+		look, problem := r.readMetrics()
+		t := childReply{Look: &look}
 		if problem != nil {
-			t = tells{Error: problem.Error()}
+			t = childReply{Error: problem.Error()}
 		}
 		err = out.Encode(t)
 	}
@@ -87,7 +87,7 @@ var ErrRedisAway = errors.New("an online check failed")
 // ErrReported ends a child that has told the load test already why.
 var ErrReported = errors.New("the load test knows why")
 
-// leftFor is how long the keys of a load test stay when nobody takes them away.
+// leftFor is how long the keys of a load test stay when they are not deleted.
 const leftFor = 10 * time.Minute
 
 // testedGateway is a gateway in the sandbox.
@@ -96,8 +96,8 @@ type testedGateway struct {
 	gate   *app.Gateway
 	front  string
 	keys   []string
-	link   *link.Link // nil = there is no Redis
-	took   *loadtest.Watch
+	link   *redisconn.Client // nil = there is no Redis
+	took   *loadtest.Stopwatch
 	stop   context.CancelFunc
 	done   sync.WaitGroup
 }
@@ -111,7 +111,7 @@ func raise(s *sandbox) (*testedGateway, error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	r := &testedGateway{shadow: s, keys: s.keys(c), took: loadtest.NewWatch(), stop: func() {}}
 	if c.Stock.Source == "redis" {
-		if r.link, err = link.New(stores.LinkOptions(c)); err != nil {
+		if r.link, err = redisconn.New(stores.RedisOptions(c)); err != nil {
 			return nil, err
 		}
 		if err := r.vacant(); err != nil {
@@ -153,7 +153,7 @@ func (r *testedGateway) stock(c *config.Config) error {
 	case r.shadow.route(c).Gate == "limit" || g.Stock == nil:
 		return nil
 	case g.Orders != nil && r.shadow.route(c).Gate == "reserve":
-		_, err := g.Orders.Store.SetTotal(ctx, r.shadow.SKU, r.shadow.Units, int64(c.Stock.Reserve.PerUser))
+		_, err := g.Orders.Store.SetTotal(ctx, r.shadow.SKU, r.shadow.Units, int64(c.Stock.Reserve.MaxPerUser))
 		return err
 	default:
 		_, err := g.Store.Set(ctx, r.shadow.SKU, r.shadow.Units)
@@ -230,7 +230,7 @@ func (r *testedGateway) watch(ctx context.Context) {
 		case now := <-tick.C:
 			began := time.Now()
 			if r.on(r.keys[0], func(ctx context.Context, c *redis.Client) error { return c.Ping(ctx).Err() }) == nil {
-				r.took.Note(time.Since(began))
+				r.took.Observe(time.Since(began))
 			}
 			if now.After(next) {
 				next = now.Add(limitEvery)
@@ -247,17 +247,17 @@ func (r *testedGateway) limit() {
 	}
 }
 
-// look tells how the gate is.
-func (r *testedGateway) look() (loadtest.Look, error) {
+// readMetrics tells how the gate is.
+func (r *testedGateway) readMetrics() (loadtest.GatewayReading, error) {
 	g := r.gate
 	families, err := g.Metrics.Gather()
 	if err != nil {
-		return loadtest.Look{}, err
+		return loadtest.GatewayReading{}, err
 	}
-	l := loadtest.Look{Calls: map[string]int64{}}
+	l := loadtest.GatewayReading{Calls: map[string]int64{}}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			note(&l, f.GetName(), m)
+			addMetric(&l, f.GetName(), m)
 		}
 	}
 	if l.Command = r.took.Times(); r.link == nil {
@@ -283,8 +283,8 @@ func (r *testedGateway) look() (loadtest.Look, error) {
 	return l, nil
 }
 
-// note takes one of the gate's own metrics in.
-func note(l *loadtest.Look, name string, m *dto.Metric) {
+// addMetric takes one of the gate's own metrics in.
+func addMetric(l *loadtest.GatewayReading, name string, m *dto.Metric) {
 	label := ""
 	if pairs := m.GetLabel(); len(pairs) == 1 {
 		label = pairs[0].GetValue()

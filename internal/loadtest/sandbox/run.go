@@ -1,5 +1,5 @@
-// Package sandbox runs a load test against the gateway of a configuration, in a process of its own, on keys and an upstream
-// that no sale knows. It touches no key that it has not made, and removes those in the end.
+// Package sandbox runs a load test against the gateway of a configuration, in a process of its own, on keys and an
+// upstream that no sale knows. It touches no key that it has not made, and removes those in the end.
 package sandbox
 
 import (
@@ -13,7 +13,7 @@ import (
 	"sluice/config"
 	"sluice/internal/app/stores"
 	"sluice/internal/loadtest"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // Options are the size and the shape of a load test.
@@ -57,7 +57,8 @@ func (r *Options) Check() error {
 
 // Run puts a shop behind a gate of the configuration, and lets the crowd in.
 func (r *Options) Run(ctx context.Context) (result loadtest.Result, err error) {
-	s := &sandbox{ID: shadowID(), File: r.Config, Route: r.Route, Units: r.Stock, Shop: "127.0.0.1:1", Until: time.Now().Add(loadtest.Longest(r.Shape, r.over(), r.Patience))}
+	s := &sandbox{ID: shadowID(), File: r.Config, Route: r.Route, Units: r.Stock, Shop: "127.0.0.1:1",
+		Until: time.Now().Add(loadtest.Longest(r.Shape, r.over(), r.Patience))}
 	c, not, err := s.load(os.LookupEnv)
 	if err != nil {
 		return result, err
@@ -86,7 +87,8 @@ func (r *Options) Run(ctx context.Context) (result loadtest.Result, err error) {
 		}
 	}()
 	if r.Progress != nil {
-		fmt.Fprintf(r.Progress, "load test of %s, route %q (%s): %d buyers, %d units, %s\n\n", r.Config, s.Route, s.route(c).Gate, r.Buyers, r.Stock, r.Shape)
+		fmt.Fprintf(r.Progress, "load test of %s, route %q (%s): %d buyers, %d units, %s\n\n", r.Config, s.Route,
+			s.route(c).Gate, r.Buyers, r.Stock, r.Shape)
 	}
 	result, err = loadtest.Run(ctx, r.plan(c, s, shop, child, front))
 	result.NotTested = not
@@ -100,10 +102,12 @@ func (r *Options) over() time.Duration {
 	return map[string]time.Duration{loadtest.Spike: 300 * time.Millisecond, loadtest.Ramp: time.Minute}[r.Shape]
 }
 
-func (r *Options) plan(c *config.Config, s *sandbox, shop *loadtest.Shop, child *gateChild, front string) loadtest.Plan {
+func (r *Options) plan(c *config.Config, s *sandbox, shop *loadtest.Shop, child *gateChild,
+	front string) loadtest.Plan {
 	return loadtest.Plan{
 		Front: front, Order: s.order(c), Buyers: r.Buyers, Addresses: r.Addresses, Shape: r.Shape, Over: r.over(),
-		Patience: r.Patience, Tries: r.Tries, Connections: s.connections(c, r.Connections), Shop: shop, Gate: child, Limits: s.limits(c),
+		Patience: r.Patience, Tries: r.Tries, Connections: s.connections(c, r.Connections), Shop: shop, Gate: child,
+		Limits: s.limits(c),
 	}
 }
 
@@ -115,17 +119,19 @@ const (
 
 // takes has a shop that takes its stock itself do so where the gate reads it: in Redis over a way of its own, whose
 // commands are not the gate's; in memory by telling the gate.
-func (r *Options) takes(c *config.Config, s *sandbox, child *gateChild, o *loadtest.ShopOptions) (done func(), err error) {
+func (r *Options) takes(c *config.Config, s *sandbox, child *gateChild, o *loadtest.ShopOptions) (done func(),
+	err error) {
 	if s.route(c).Gate != "check" {
 		return func() {}, nil
 	}
 	if c.Stock.Source == "memory" {
-		o.Take = func(context.Context) error { return child.send(told{Taken: 1}) }
+		o.Take = func(context.Context) error { return child.send(childRequest{Taken: 1}) }
 		return func() {}, nil
 	}
 	patient := *c
 	way := &patient.Stock.Redis
-	way.PoolSize, way.Timeout, way.ConnectTimeout, way.BreakerErrors = min(r.ShopCapacity, mostConnections)+1, shopPatience, shopPatience, link.Unbroken
+	way.PoolSize, way.Timeout, way.ConnectTimeout, way.BreakerErrors = min(r.ShopCapacity, mostConnections)+1,
+		shopPatience, shopPatience, redisconn.Unbroken
 	own, err := stores.OpenShopStock(&patient, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ import (
 
 // sandbox is where a load test takes place: a SKU, keys and a shop that no sale knows.
 type sandbox struct {
-	ID    string // that nobody had before
+	ID    string // that was not used before
 	File  string // the configuration
 	Route string // the one that is tested; "" = the first that sells
 	Shop  string // host:port of the stand-in
@@ -80,7 +80,8 @@ func (s *sandbox) sold(c *config.Config) (int, error) {
 			}
 		}
 	}
-	return 0, c.Errorf("route", "none names a SKU: there is nothing to test; write sku into one with gate \"check\" or \"reserve\"")
+	return 0, c.Errorf("route",
+		"none names a SKU: there is nothing to test; write sku into one with gate \"check\" or \"reserve\"")
 }
 
 // alone is a variable that stands for a whole value, and that a crowd can fill.
@@ -114,7 +115,7 @@ func (s *sandbox) cast(c *config.Config) (not []string, err error) {
 	if err := loadTestable(c); err != nil {
 		return nil, err
 	}
-	leave(c.Stock.Layout.StatusKey+c.Stock.Layout.StatusField+c.Stock.Layout.SoldOutFlag != "",
+	leave(c.Stock.Layout.StatusKey+c.Stock.Layout.StatusField+c.Stock.Layout.SoldOutKey != "",
 		"the shop's status and its flag of sold out")
 	leave(c.Mode == "observe", "rejections: mode is \"observe\", which only counts them")
 	leave(c.Limits.Window.Scope == "fleet" && c.Fleet.Instances == 0, "a fleet: this one instance has the whole budget")
@@ -129,25 +130,24 @@ func (s *sandbox) cast(c *config.Config) (not []string, err error) {
 		r.Quantity = "1"
 	}
 	r.OrderToken = false
-	s.part(c)
+	s.isolate(c)
 	return not, s.apart(c)
 }
 
-// part takes c away from everything that is real.
-func (s *sandbox) part(c *config.Config) {
+// isolate takes c away from everything that is real.
+func (s *sandbox) isolate(c *config.Config) {
 	c.Server.Listen, c.Server.TLS, c.Server.ProxyProtocol = []string{"127.0.0.1:0"}, nil, false
 	c.Server.TrustedProxies = append(slices.Clone(c.Server.TrustedProxies), "127.0.0.0/8")
 	c.Server.ShutdownDelay, c.Server.ShutdownTimeout = 0, 2*time.Second
 	c.Upstream.Targets = []string{"http://" + s.Shop}
 	c.Sales = nil
 	c.Fleet.Name = "loadtest-" + s.ID
-	c.Responses.ReasonHeader = loadtest.ReasonHeader
 	c.Admin.Listen, c.Ops.Listen = "", ""
-	c.AccessLog.Output, c.AccessLog.Remember = "off", 0
+	c.AccessLog.Output, c.AccessLog.BufferSize = "off", 0
 	c.Traces.Endpoint = ""
 	l := &c.Stock.Layout
 	l.Prefix = s.prefix() + l.Prefix
-	l.StatusKey, l.StatusField, l.SoldOutFlag = "", "", ""
+	l.StatusKey, l.StatusField, l.SoldOutKey = "", "", ""
 	if v := &c.Stock.Script; strings.HasPrefix(v.Preset, "hash_instock") {
 		seconds := fmt.Sprint(int(leftFor.Seconds()))
 		if len(v.Args) < 4 {
@@ -167,7 +167,8 @@ func (s *sandbox) part(c *config.Config) {
 func (s *sandbox) apart(c *config.Config) error {
 	switch l := &c.Stock.Layout; {
 	case c.Stock.Source == "redis" && !c.UsesLedger() && (l.Type == "script" || l.Type == "list"):
-		return c.Errorf("stock.layout.type", "%q cannot be load-tested: only the shop knows how to write such a stock; use \"counter\" for the load test", l.Type)
+		return c.Errorf("stock.layout.type",
+			"%q cannot be load-tested: only the shop knows how to write such a stock; use \"counter\" for the load test", l.Type)
 	}
 	for _, name := range s.keys(c) {
 		if !strings.HasPrefix(name, s.prefix()) && !strings.Contains(name, "{"+s.SKU+"}") &&
@@ -206,11 +207,13 @@ func loadTestable(c *config.Config) error {
 	case len(errs) > 0:
 		return errs[0]
 	case !slices.Contains(v.Templates(), c.Stock.Layout.Key):
-		return c.Errorf("stock.layout.key", "is none of the script's keys (%s), so that the load test cannot fill its stock; describe one of them in "+
-			"[stock.layout]", strings.Join(v.Templates(), " "))
+		return c.Errorf("stock.layout.key",
+			"is none of the script's keys (%s), so that the load test cannot fill its stock; describe one of them in "+
+				"[stock.layout]", strings.Join(v.Templates(), " "))
 	case c.Stock.Script.Preset == "hash_bought" && len(c.Stock.Script.Args) > 3 && c.Stock.Script.Args[3] != "":
-		return c.Errorf("stock.script.args", "a script that looks at a status cannot be load-tested: only the shop opens a sale there; write \"\" for "+
-			"the status' field in the load test")
+		return c.Errorf("stock.script.args",
+			"a script that looks at a status cannot be load-tested: only the shop opens a sale there; write \"\" for "+
+				"the status' field in the load test")
 	}
 	return nil
 }
@@ -258,18 +261,19 @@ func (s *sandbox) shop(c *config.Config) loadtest.ShopOptions {
 func (s *sandbox) limits(c *config.Config) loadtest.Limits {
 	r, w, in := s.route(c), &c.Limits.Window, &c.Limits.Concurrency
 	l := loadtest.Limits{
-		Window: w.Size, QueueTimeout: in.QueueTimeout, Queue: in.MaxQueue, PerUnit: c.Stock.PerUnit,
-		MaxOpen: c.Limits.Connection.MaxOpen, Trusts: len(c.Server.TrustedProxies) > 1, ResponseTimeout: c.Upstream.ResponseTimeout,
-		StatusURL: c.Stock.Reserve.StatusURL, Reserves: r.Gate == "reserve", Checks: r.Gate == "check",
+		Window: w.Size, QueueTimeout: in.QueueTimeout, Queue: in.MaxQueue, PerUnit: c.Stock.MaxInFlightPerUnit,
+		MaxOpen: c.Limits.Connection.MaxConnections, Trusts: len(c.Server.TrustedProxies) > 1,
+		ResponseTimeout: c.Upstream.ResponseHeaderTimeout,
+		StatusURL:       c.Stock.Reserve.StatusURL, Reserves: r.Gate == "reserve", Checks: r.Gate == "check",
 	}
-	if w.Enforce && c.Mode != "observe" {
+	if c.Limits.Enforced("window") && c.Mode != "observe" {
 		of := 1
 		if w.Scope == "fleet" {
 			of = max(1, c.Fleet.Instances)
 		}
 		l.Max, l.MaxPerSKU = (w.Max+of-1)/of, (w.MaxPerSKU+of-1)/of
 	}
-	if in.Enforce && c.Mode != "observe" {
+	if c.Limits.Enforced("concurrency") && c.Mode != "observe" {
 		l.InFlight, l.InFlightKey = in.MaxInFlight, "limits.concurrency.max_in_flight"
 		if r.MaxInFlight > 0 && r.MaxInFlight < l.InFlight {
 			l.InFlight, l.InFlightKey = r.MaxInFlight, fmt.Sprintf("max_in_flight of route %q", r.Name)

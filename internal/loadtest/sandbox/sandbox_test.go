@@ -8,7 +8,7 @@ import (
 	"sluice/internal/loadtest"
 )
 
-// Advice is about the limits that the gate of the load test has: what is not enforced stands in nobody's way.
+// Advice is about the limits that the gate of the load test has: what is not enforced rejects no request.
 func TestAdviceIsAboutTheLimitsThatBind(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*config.Config)
@@ -20,11 +20,11 @@ func TestAdviceIsAboutTheLimitsThatBind(t *testing.T) {
 			func(l *loadtest.Limits) { l.Max, l.MaxPerSKU = 50, 2 },
 		},
 		"windows that only count": {
-			func(c *config.Config) { c.Limits.Window.Enforce = false },
+			func(c *config.Config) { c.Limits.ObserveOnly = []string{"window"} },
 			func(l *loadtest.Limits) { l.Max, l.MaxPerSKU = 0, 0 },
 		},
 		"places that only count": {
-			func(c *config.Config) { c.Limits.Concurrency.Enforce = false },
+			func(c *config.Config) { c.Limits.ObserveOnly = []string{"concurrency"} },
 			func(l *loadtest.Limits) { l.InFlight, l.InFlightKey = 0, "" },
 		},
 		"all that only counts": {
@@ -41,8 +41,10 @@ func TestAdviceIsAboutTheLimitsThatBind(t *testing.T) {
 		conf.Limits.Window.Max, conf.Limits.Window.MaxPerSKU, conf.Limits.Concurrency.MaxInFlight = 100, 3, 40
 		conf.Server.TrustedProxies = []string{"10.0.0.0/8", "127.0.0.0/8"}
 		want := loadtest.Limits{
-			Window: 10 * time.Millisecond, Max: 100, MaxPerSKU: 3, InFlightKey: "limits.concurrency.max_in_flight", InFlight: 40, Queue: 512,
-			QueueTimeout: 200 * time.Millisecond, MaxOpen: conf.Limits.Connection.MaxOpen, Trusts: true, ResponseTimeout: 5 * time.Second, Reserves: true,
+			Window: 10 * time.Millisecond, Max: 100, MaxPerSKU: 3, InFlightKey: "limits.concurrency.max_in_flight", InFlight: 40,
+			Queue:        512,
+			QueueTimeout: 200 * time.Millisecond, MaxOpen: conf.Limits.Connection.MaxConnections, Trusts: true,
+			ResponseTimeout: 5 * time.Second, Reserves: true,
 		}
 		c.change(conf)
 		c.want(&want)

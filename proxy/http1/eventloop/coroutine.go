@@ -74,7 +74,7 @@ func (t leadership) run(co *coroutine) {
 		co.resume()
 		c := co.parkedOn
 		if c == nil {
-			t.loop.keep(co)
+			t.loop.recycle(co)
 			return
 		}
 		parked, err := c.beginPark(co.direction, co)
@@ -88,8 +88,8 @@ func (t leadership) run(co *coroutine) {
 // maxIdleCoroutines bounds the stacks that a loop keeps for later, which have up to 32 KiB each.
 const maxIdleCoroutines = 256
 
-// keep puts co, which has served its connection, aside for the next one.
-func (l *loop) keep(co *coroutine) {
+// recycle puts co, which has served its connection, aside for the next one.
+func (l *loop) recycle(co *coroutine) {
 	l.mu.Lock()
 	kept := !l.closed && len(l.idle) < maxIdleCoroutines
 	if kept {

@@ -2,7 +2,7 @@
 //
 // It promises that a broken invariant is an alarm until it is whole again, and that a change between two pages is none.
 //
-// It refuses to repair anything.
+// It does not repair anything.
 package audit
 
 import (

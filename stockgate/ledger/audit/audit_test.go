@@ -197,7 +197,7 @@ func TestSweepsDoNotDisturbAnAudit(t *testing.T) {
 
 func TestHealthyScheduleNeverRaisesAnAlarm(t *testing.T) {
 	server, _ := onRedis(t)
-	r := ledgertest.Must[*redisstore.Store](t)(redisstore.New(optionsFor(server, 16))) // nobody waits for a connection
+	r := ledgertest.Must[*redisstore.Store](t)(redisstore.New(optionsFor(server, 16))) // no call waits for a connection
 	t.Cleanup(func() { r.Close() })
 	ledgertest.FillUp(t, r, 600)
 	a := auditorOf(r, "1001") // in a hurry

@@ -7,9 +7,8 @@ import "sluice/stockgate/ledger/protocol"
 // them. A sweep alone raises none: it moves times and forgets tombstones, and neither is counted. The records come
 // first, so that nothing that is due later can be unknown.
 type auditRun struct {
-	part protocol. // to be read next
-		Part
-	next string // its cursor; "" = from its beginning
+	part protocol.Part // to be read next
+	next string        // its cursor; "" = from its beginning
 
 	first   protocol.Numbers    // the numbers, of the first page
 	begun   bool                // first is read

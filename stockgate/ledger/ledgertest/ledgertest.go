@@ -1,6 +1,6 @@
 // Package ledgertest has what the tests of the ledger's packages share.
 //
-// It promises helpers without state, and refuses to reach the binary.
+// It promises helpers without state, and does not reach the binary.
 package ledgertest
 
 import (

@@ -34,7 +34,7 @@ func (m *Store) Records(ctx context.Context, sku string, see func(protocol.Recor
 	return nil
 }
 
-// copied are all records of a SKU, so that whoever sees them keeps nobody waiting.
+// copied are all records of a SKU, so that a caller who reads them slowly delays no other.
 func (m *Store) copied(sku string) []protocol.Record {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-// subscriber is somebody who listens to a Memory.
+// subscriber is a goroutine that listens to a Store.
 type subscriber struct {
 	notifications chan notification
 	missed        atomic.Bool // a piece of news found no room
@@ -51,7 +51,7 @@ func (m *Store) listen(e *subscriber, begin bool) {
 	}
 }
 
-// notify passes news on, and waits for nobody. mu is held.
+// notify passes news on, and does not wait for subscribers. mu is held.
 func (m *Store) notify(sku string, h protocol.StockVersion) {
 	for e := range m.subscribers {
 		select {

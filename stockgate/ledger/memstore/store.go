@@ -2,7 +2,7 @@
 //
 // It promises the contract of protocol.Store, as the Redis store does.
 //
-// It refuses to survive its process: it is for trials and the demonstration.
+// It does not survive its process: it is for trials and the demonstration.
 package memstore
 
 import (

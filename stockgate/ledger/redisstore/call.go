@@ -11,7 +11,7 @@ import (
 
 	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // scriptCall is one call of a script.
@@ -91,7 +91,7 @@ func (q *scriptCall) decodeReply(reply []any) (err error) {
 // finishCall learns from what came of a call.
 func (r *Store) finishCall(q *scriptCall, err error) (answer []any, _ error) {
 	switch {
-	case errors.Is(err, link.ErrMixedUp):
+	case errors.Is(err, redisconn.ErrReplyMismatch):
 		r.log.Warn(
 			"reply was another call's: all connections are closed, and the next call closes the SKU",
 			"sku",
@@ -132,7 +132,7 @@ type signedReply struct {
 // signature reads a reply, which must be that of the call seq.
 func signature(reply []any, seq int64) (s signedReply, err error) {
 	if len(reply) != signatureSize || !equals(reply[0], seq) {
-		return signedReply{}, fmt.Errorf("%w: not that of call %d", link.ErrMixedUp, seq)
+		return signedReply{}, fmt.Errorf("%w: not that of call %d", redisconn.ErrReplyMismatch, seq)
 	}
 	epoch, ok1 := reply[1].(int64)
 	ver, ok2 := reply[2].(int64)
@@ -162,7 +162,7 @@ func checkSerials(answer []any, items []protocol.Item) error {
 		case ok && serial == items[i].Serial:
 			answer[versionSize+i] = int64(protocol.Held)
 		case ok, v == int64(protocol.Held):
-			return fmt.Errorf("%w: it holds %.32q for %.32q", link.ErrMixedUp, v, items[i].Serial)
+			return fmt.Errorf("%w: it holds %.32q for %.32q", redisconn.ErrReplyMismatch, v, items[i].Serial)
 		}
 	}
 	return nil

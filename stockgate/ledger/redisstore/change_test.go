@@ -82,7 +82,7 @@ func TestManyAdditionsOfOneIDCountOnce(t *testing.T) {
 	})
 }
 
-func TestSubtractionBelowWhatIsTakenIsRefusedWithBothNumbers(t *testing.T) {
+func TestAdd_BelowWhatIsTakenIsRejectedWithBothNumbers(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		for i := range 3 {
 			ledgertest.Take(t, s, fmt.Sprint(i), fmt.Sprint(i))

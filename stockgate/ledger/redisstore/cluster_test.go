@@ -11,14 +11,14 @@ import (
 	"sluice/internal/redistest"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // onCluster connects to a cluster.
 func onCluster(t *testing.T, nodes *redistest.Nodes) *Store {
 	t.Helper()
 	o := optionsFor(nodes.Masters[0], 4)
-	o.Topology, o.Addresses = link.Cluster, nodes.Addrs()
+	o.Topology, o.Addresses = redisconn.Cluster, nodes.Addrs()
 	r := ledgertest.Must[*Store](t)(New(o))
 	t.Cleanup(func() { r.Close() })
 	return r
@@ -29,7 +29,7 @@ func TestAllKeysOfASKUAreInOneSlot(t *testing.T) {
 		sku := rapid.StringN(1, 64, 256).Filter(func(s string) bool { return protocol.CheckSKU(s) == nil }).Draw(t, "sku")
 		all := keys(sku)
 		for _, key := range all {
-			if link.Slot(key) != link.Slot(all[0]) {
+			if redisconn.Slot(key) != redisconn.Slot(all[0]) {
 				t.Fatalf("%q is in another slot than %q", key, all[0])
 			}
 		}
@@ -89,7 +89,7 @@ func TestMovedSKUIsSoldOnWhenEachLivingInstanceHasLooked(t *testing.T) {
 	ledgertest.Must[protocol.Stock](t)(b.SetTotal(t.Context(), "another", 5, 0))
 	ledgertest.Want(t, "before", ledgertest.Take(t, a, "a", ""), protocol.Held)
 	ledgertest.Want(t, "before", ledgertest.Take(t, b, "b", ""), protocol.Held)
-	slot := link.Slot(keys("1001")[0])
+	slot := redisconn.Slot(keys("1001")[0])
 	nodes.Move(slot, nodes.Masters[1-slot*2/16384], nil)
 	ledgertest.Want(t, "before the other has looked", ledgertest.Take(t, a, "a2", ""), protocol.NotOnSale)
 	ledgertest.Want(t, "a winner's retry", ledgertest.Take(t, a, "a", ""), protocol.ReplayHeld)
@@ -113,7 +113,7 @@ func TestClusterFailOverThatLostNothingIsTrusted(t *testing.T) {
 	ledgertest.Must[protocol.Stock](t)(a.SetTotal(t.Context(), "1001", 50, 0))
 	ledgertest.Want(t, "before", ledgertest.Take(t, a, "a", ""), protocol.Held)
 	ledgertest.Want(t, "before", ledgertest.Take(t, b, "b", ""), protocol.Held)
-	master := link.Slot(keys("1001")[0]) * 3 / 16384
+	master := redisconn.Slot(keys("1001")[0]) * 3 / 16384
 	ledgertest.Until(t, "the replica has it", func() bool {
 		ledgertest.Check(t, nodes.Masters[master].Client.Incr(t.Context(), "{1001}nonsense").Err())
 		return nodes.Masters[master].Client.Wait(t.Context(), 1, time.Second).Val() == 1

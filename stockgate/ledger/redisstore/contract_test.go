@@ -51,7 +51,7 @@ func TestLoserChangesNothing(t *testing.T) {
 	})
 }
 
-func TestReleaseThatComesFirstRefusesTheReserve(t *testing.T) {
+func TestReserve_AfterItsReleaseIsRejected(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		ledgertest.Want(t, "release", ledgertest.Finish(t, s, protocol.Release, "a"), protocol.Changed)
 		ledgertest.Want(t, "release again", ledgertest.Finish(t, s, protocol.Release, "a"), protocol.Already)
@@ -142,7 +142,7 @@ func TestUnknownLedgerIsNotAnEmptyOne(t *testing.T) {
 	})
 }
 
-func TestTotalBelowWhatIsTakenIsRefusedWithBothNumbers(t *testing.T) {
+func TestSetTotal_BelowWhatIsTakenIsRejectedWithBothNumbers(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		for i := range 3 {
 			ledgertest.Take(t, s, fmt.Sprint(i), fmt.Sprint(i))
@@ -212,7 +212,7 @@ func TestManyReleasesOfOneSerialGiveOneUnit(t *testing.T) {
 	})
 }
 
-func TestCallThatCannotBeMeantIsRefused(t *testing.T) {
+func TestStore_RejectsCallsThatCannotBeMeant(t *testing.T) {
 	one, long := []protocol.Item{{Serial: "a", User: "ann", Quantity: 1}}, strings.Repeat("x", 257)
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		ctx := t.Context()

@@ -218,7 +218,7 @@ func drawn(t *testing.T, h *history) string {
 }
 
 // What desks make of their orders - batches, resendings, settlements, strays - is a history as well.
-func TestDesksCallsLookAsIfOneCameAfterTheOther(t *testing.T) {
+func TestReserver_CallsLookAsIfOneCameAfterTheOther(t *testing.T) {
 	server := redistest.Start(t)
 	lost := 0
 	for seed := range uint64(histories) {

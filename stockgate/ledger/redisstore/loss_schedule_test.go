@@ -234,7 +234,7 @@ func (l *losses) reconcile(i int) error {
 	return l.buy(l.rand.IntN(2), s.Held+s.Sold == int64(len(l.won)))
 }
 
-func TestNobodyBuysWhatIsGoneAndNothingClosesWithoutALoss(t *testing.T) {
+func TestLossSchedule_LostUnitsAreNotSoldAndNothingClosesWithoutALoss(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	l := newLosses(t, server, texts())

@@ -9,7 +9,7 @@ import (
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -27,7 +27,7 @@ func connect(t testing.TB, s *redistest.Server, texts map[string]string) *Store 
 
 func optionsFor(s *redistest.Server, connections int) Options {
 	return Options{
-		Options: link.Options{
+		Options: redisconn.Options{
 			Addresses:      []string{s.Addr},
 			PoolSize:       connections,
 			ConnectTimeout: 5 * time.Second,

@@ -254,7 +254,7 @@ func TestReasonsAreCounted(t *testing.T) {
 	}
 }
 
-func TestInstanceNamesThatCouldNotBeReadAreRefused(t *testing.T) {
+func TestMarks_RejectInstanceNamesThatCouldNotBeRead(t *testing.T) {
 	for _, name := range []string{"a|b", "a b", strings.Repeat("x", 65), "\n"} {
 		o := Options{Events: 1, Instance: name}
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), "instance") {

@@ -117,7 +117,7 @@ func through(t *testing.T, m *middle, server *redistest.Server) *Store {
 	return r
 }
 
-func TestStockFallsByOneASerialWhoeverSwallowsTheReply(t *testing.T) {
+func TestReserve_StockFallsByOneASerialWhereverTheReplyIsLost(t *testing.T) {
 	for name, fate := range map[string]int{"fin": swallowFIN, "rst": swallowRST, "stall": swallow} {
 		t.Run(name, func(t *testing.T) {
 			server, direct := onRedis(t)
@@ -139,7 +139,7 @@ func TestStockFallsByOneASerialWhoeverSwallowsTheReply(t *testing.T) {
 	}
 }
 
-func TestSettlementIsDoneOnceWhoeverSwallowsTheReply(t *testing.T) {
+func TestSettle_IsDoneOnceWhereverTheReplyIsLost(t *testing.T) {
 	for name, fate := range map[string]int{"fin": swallowFIN, "rst": swallowRST, "stall": swallow} {
 		t.Run(name, func(t *testing.T) {
 			server, direct := onRedis(t)
@@ -206,7 +206,7 @@ func TestHoldWithoutItsSerialIsNotBelieved(t *testing.T) {
 	)
 }
 
-func TestSignatureOfAnotherCallIsRefused(t *testing.T) {
+func TestReply_SignatureOfAnotherCallIsRejected(t *testing.T) {
 	for name, reply := range map[string][]any{
 		"nothing":         nil,
 		"a hint":          {int64(1), int64(1), int64(1), "on", int64(1)},

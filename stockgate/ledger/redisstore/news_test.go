@@ -143,7 +143,7 @@ func bought(t *testing.T, d *seller, since time.Time) {
 	t.Logf("open after %v", time.Since(since))
 }
 
-func TestUnitThatComesBackThroughOneDeskIsBuyableAtTheOther(t *testing.T) {
+func TestNotifications_ReleasedUnitIsBuyableAtTheOtherInstance(t *testing.T) {
 	s := redistest.Start(t)
 	here, there := across(t, s, time.Hour)
 	ledgertest. // time opens nothing
@@ -185,7 +185,7 @@ func restricted(t *testing.T) *redistest.Server {
 	return s
 }
 
-func TestWithoutTheChannelTheLatchOpensByItsTime(t *testing.T) {
+func TestNotifications_WithoutTheChannelTheCacheExpires(t *testing.T) {
 	s := restricted(t)
 	here, there := across(t, s, 50*time.Millisecond, "shy", "secret")
 	wants(t, "before", there.buy("loser", ""), ledger.Undecided)

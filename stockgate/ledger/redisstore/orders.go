@@ -91,9 +91,8 @@ type itemCall struct {
 	now, then int64 // Unix ms; then holds end, or what is released is forgotten
 	seen      int64 // the epoch that the reserver goes by
 	op        string
-	room      [4]any       // for the first arguments
-	one       [1]protocol. // as most batches have among many SKUs
-			Item
+	room      [4]any           // for the first arguments
+	one       [1]protocol.Item // as most batches have among many SKUs
 }
 
 // batchOf begins a batch with a copy of the items.

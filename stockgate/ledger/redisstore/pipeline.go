@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // callPipelined does what ask does for each of several errands, at most together, of as many SKUs: in one round trip to
@@ -89,14 +89,14 @@ func (r *Store) sendPipelined(
 		switch {
 		case err == nil:
 			q.heard, q.err = true, q.decodeReply(reply)
-			if errors.Is(q.err, link.ErrMixedUp) {
+			if errors.Is(q.err, redisconn.ErrReplyMismatch) {
 				mixed = q.err
 			}
 		case !errors.As(err, &word):
 			lost = err
 		case redis.HasErrorPrefix(err, "NOSCRIPT") && !text:
 			unknown = append(unknown, q)
-		case link.Elsewhere(err), redis.IsReadOnlyError(err):
+		case redisconn.Redirected(err), redis.IsReadOnlyError(err):
 			nothing = err
 		default:
 			q.heard, q.err = true, err

@@ -11,7 +11,7 @@ import (
 	"sluice/internal/redistest"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // unrest does to a cluster, until ctx ends, what may happen to one that forgets nothing: slots of some SKUs move, and a
@@ -30,7 +30,7 @@ func unrest(ctx context.Context, nodes *redistest.Nodes, skus []string, n *rand.
 			time.Sleep(time.Duration(n.IntN(800)) * time.Millisecond)
 			server.Resume()
 		default:
-			slot := link.Slot(home(skus[n.IntN(len(skus))]))
+			slot := redisconn.Slot(home(skus[n.IntN(len(skus))]))
 			nodes.Move(slot, server, func() { time.Sleep(time.Duration(n.IntN(100)) * time.Millisecond) })
 		}
 		time.Sleep(time.Duration(20+n.IntN(80)) * time.Millisecond)
@@ -46,7 +46,7 @@ func TestSalesOfManySKUsAreRightWhileTheirSlotsMove(t *testing.T) {
 	c := &throng{t: t, heard: make(map[string]map[string]protocol.Op)}
 	for range 2 {
 		o := optionsFor(nodes.Masters[0], 4)
-		o.Topology, o.Addresses, o.Timeout = link.Cluster, nodes.Addrs(), 150*time.Millisecond
+		o.Topology, o.Addresses, o.Timeout = redisconn.Cluster, nodes.Addrs(), 150*time.Millisecond
 		r := ledgertest.Must[*Store](t)(New(o))
 		t.Cleanup(func() { r.Close() })
 		desk := deskOptions()

@@ -42,8 +42,7 @@ type throng struct {
 	desks []*seller
 
 	mu    sync.Mutex
-	heard map[string]map[string]protocol. // by SKU and serial: who heard that it is held, and what was made of that
-		Op
+	heard map[string]map[string]protocol.Op // by SKU and serial: what was done to an order that was told to be held
 }
 
 // buy asks for one unit until somebody knows what comes of it, and settles it.

@@ -163,7 +163,7 @@ func TestInstanceThatTheRollMissedIsWaitedFor(t *testing.T) {
 	ledgertest.Want(t, "state", ledgertest.StockOf(t, a).State, protocol.On)
 }
 
-func TestWhoComesAfterTheSKUHasOpenedStillTells(t *testing.T) {
+func TestRecovery_InstanceThatComesAfterTheSKUHasOpenedStillReports(t *testing.T) {
 	p := newPair(t)
 	x := exchangeTo(t, p.master)
 	a, late := p.through(x), p.through(x)

@@ -10,7 +10,7 @@ import (
 
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // tries makes every kind of call that reads numbers.
@@ -153,7 +153,7 @@ func TestFaultyLedgerDoesNotCloseTheOthers(t *testing.T) {
 	server, r := onRedis(t)
 	ledgertest.Check(t, server.Client.HSet(t.Context(), "sluice:{bad}:s", "total", "x").Err())
 	for range 100 {
-		if _, _, err := r.Look(t.Context(), "bad"); err == nil || errors.Is(err, link.ErrLeftAlone) {
+		if _, _, err := r.Look(t.Context(), "bad"); err == nil || errors.Is(err, redisconn.ErrBreakerOpen) {
 			t.Fatalf("look: %v", err)
 		}
 	}
@@ -165,7 +165,8 @@ func TestFaultyLedgerDoesNotCloseTheOthers(t *testing.T) {
 		).Err(),
 	)
 	for range 100 {
-		if _, err := r.SetState(t.Context(), "1001", protocol.Frozen); err == nil || errors.Is(err, link.ErrLeftAlone) {
+		_, err := r.SetState(t.Context(), "1001", protocol.Frozen)
+		if err == nil || errors.Is(err, redisconn.ErrBreakerOpen) {
 			t.Fatalf("freeze: %v", err)
 		}
 	}

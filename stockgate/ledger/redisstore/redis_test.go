@@ -11,7 +11,7 @@ import (
 	"sluice/internal/redistest"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // onRedis is a Redis with 5 units of 1001, 2 a person, of which ann holds "a" and has bought "b".
@@ -144,7 +144,7 @@ func TestManyTombstonesAreForgottenInOneSweep(t *testing.T) {
 	ledgertest.Want(t, "records", server.Client.HLen(t.Context(), "sluice:{1001}:r").Val(), 2)
 }
 
-func TestEvictingRedisIsRefused(t *testing.T) {
+func TestCheck_RejectsARedisThatEvicts(t *testing.T) {
 	server, r := onRedis(t)
 	ledgertest.Check(t, r.Check(t.Context()))
 	for _, policy := range []string{"allkeys-lru", "volatile-ttl", "allkeys-random"} {
@@ -178,8 +178,8 @@ func TestFullRedisChangesNothing(t *testing.T) {
 	ledgertest.Want(t, "stock", ledgertest.StockOf(t, r), before)
 }
 
-func TestRedisOptionsThatCannotWorkAreRefused(t *testing.T) {
-	good := Options{Options: link.Options{
+func TestNew_RejectsOptionsThatCannotWork(t *testing.T) {
+	good := Options{Options: redisconn.Options{
 		Addresses: []string{"127.0.0.1:1"}, PoolSize: 1, ConnectTimeout: 1, Timeout: 1, BreakerErrors: 1, BreakerPause: 1,
 	}, Events: 1}
 	r, err := New(good)

@@ -72,7 +72,7 @@ func TestOrderThatTooFewReplicasHaveIsNotForwardedAndGivesItsUnitBack(t *testing
 	wants(t, "with it", d.buy("7", "found"), protocol.Held)
 }
 
-func TestReplicaThatIsGoneRefusesOrdersAndNotAnswers(t *testing.T) {
+func TestReplicas_MissingOneRejectsOrdersAndNotSettlements(t *testing.T) {
 	_, replica, r := replicating(t)
 	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), "1001", 1, 0))
 	ledgertest.Want(t, "reserve", ledgertest.Take(t, r, "a", "ann"), protocol.Held)
@@ -124,7 +124,7 @@ func TestWaitAndReserveAreOneRoundTrip(t *testing.T) {
 			Want(t, "the whole text", master.Calls("eval"), 1)
 }
 
-func TestWaitThatCannotWorkIsRefused(t *testing.T) {
+func TestReplicas_WaitThatCannotWorkIsRejected(t *testing.T) {
 	for what, change := range map[string]func(*Options){
 		"a negative number":     func(o *Options) { o.Replicas = -1 },
 		"as long as a time-out": func(o *Options) { o.Replicas, o.ReplicaWait = 1, o.Timeout },

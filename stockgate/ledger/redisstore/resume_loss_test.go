@@ -20,8 +20,7 @@ func TestResumingDoesNotOpenWhatThisVeryCallFindsLost(t *testing.T) {
 	frozen(t, a, failover.LostVersion)
 	code, _ := takes(t, a, "after")
 	ledgertest.Want(t, "after", code, protocol.NotOnSale)
-	ledgertest.Must[protocol.Stock](t)(a.SetState(t.Context(), "1001", protocol. // somebody has looked
-											On))
+	ledgertest.Must[protocol.Stock](t)(a.SetState(t.Context(), "1001", protocol.On)) // an operator has looked
 	code, _ = takes(t, a, "reconciled")
 	ledgertest.Want(t, "reconciled", code, protocol.Held)
 }

@@ -13,7 +13,7 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-func TestAfterARestartNobodyBuysUntilEachInstanceHasLooked(t *testing.T) {
+func TestRestart_ClosesTheSKUUntilEachInstanceHasLooked(t *testing.T) {
 	server, a := durable(t)
 	b := connect(t, server, texts())
 	takes(t, a, "a")
@@ -133,7 +133,7 @@ func TestInstanceThatIsSilentAfterARestartFreezesTheSKUInTheEnd(t *testing.T) {
 	ledgertest.Want(t, "opened by hand, nobody waits for it any more", code, protocol.Held)
 }
 
-func TestNobodyWaitsForInstancesThatWereGoneBefore(t *testing.T) {
+func TestRestart_DoesNotWaitForInstancesThatEndedBefore(t *testing.T) {
 	server, a := durable(t)
 	closed, dead, long := connect(t, server, texts()), connect(t, server, texts()), connect(t, server, texts())
 	for i, r := range []*Store{a, closed, dead, long} {
@@ -161,7 +161,7 @@ func TestNobodyWaitsForInstancesThatWereGoneBefore(t *testing.T) {
 }
 
 // A long outage makes all marks old alike.
-func TestALongOutageMakesNobodyGone(t *testing.T) {
+func TestOutage_EndsNoInstance(t *testing.T) {
 	server, a := durable(t)
 	b := connect(t, server, texts())
 	takes(t, a, "a")

@@ -21,7 +21,7 @@ import (
 
 	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // Store keeps ledgers in one Redis that never evicts: a single server, the master that sentinels name, or a cluster.
@@ -42,7 +42,7 @@ import (
 //
 // It has more than 25 methods because it implements the contracts of protocol, one file for each kind of call.
 type Store struct {
-	link    *link.Link
+	link    *redisconn.Client
 	scripts scripts
 	events  int    // that XADD keeps of one SKU, about
 	most    int    // that may wait to be acknowledged; 0 = nobody acknowledges
@@ -75,7 +75,7 @@ type Store struct {
 
 // Options say which Redis, and how much of its changes it remembers.
 type Options struct {
-	link.Options
+	redisconn.Options
 	Events int // changes of one SKU that its stream keeps for consumers, about; at least 1
 
 	// Acknowledged keeps every change until Acknowledge says that it was read, however many there are: past Events the
@@ -165,7 +165,7 @@ func open(o Options, texts map[string]string) (*Store, error) {
 		}
 		return r.scripts.load(ctx, c)
 	}
-	way, err := link.New(o.Options)
+	way, err := redisconn.New(o.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -214,11 +214,11 @@ func (r *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// Topology is what Redis is: link.Single, link.Sentinel or link.Cluster. It may have to ask.
+// Topology is what Redis is: redisconn.Single, redisconn.Sentinel or redisconn.Cluster. It may have to ask.
 func (r *Store) Topology(ctx context.Context) (string, error) { return r.link.Topology(ctx) }
 
 // Servers are the ways to each server that takes writes, for whoever wants to know more of them.
-func (r *Store) Servers(ctx context.Context) ([]link.Way, error) { return r.link.Servers(ctx) }
+func (r *Store) Servers(ctx context.Context) ([]redisconn.Route, error) { return r.link.Servers(ctx) }
 
 // ErrUnfit is the cause when a Redis must not keep ledgers.
 var ErrUnfit = errors.New("a ledger needs noeviction, or Redis may throw reservations away")
@@ -248,7 +248,7 @@ func fault(err error) error {
 }
 
 // at is the way to the server that has a SKU.
-func (r *Store) at(sku string) link.Way { return r.link.To(home(sku)) }
+func (r *Store) at(sku string) redisconn.Route { return r.link.To(home(sku)) }
 
 // KeysOf names every key that a Redis of that prefix makes for one SKU and for itself, for who takes them away.
 func KeysOf(prefix, sku string) []string {

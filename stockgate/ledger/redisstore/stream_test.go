@@ -117,7 +117,7 @@ func TestSlowestConsumerGroupDecidesWhatStays(t *testing.T) {
 	ledgertest.Want(t, "all but the position", acknowledge(), 91)
 }
 
-func TestPositionThatNobodyCanHaveReadIsRefused(t *testing.T) {
+func TestStream_RejectsAPositionThatNoConsumerCanHaveRead(t *testing.T) {
 	server, r := acknowledged(t, 5)
 	for _, position := range []string{at1001(t, r, 6), "99999999999999-1", "", "5", "-", "1-", "-1", "a-b", "1-1-1",
 		"1.5-1", "1-1 ", "1-1234567890123456"} {
@@ -134,8 +134,7 @@ func TestPositionThatNobodyCanHaveReadIsRefused(t *testing.T) {
 func TestNewLedgerHasALaterEpochAlthoughAllWasAcknowledged(t *testing.T) {
 	server, r := acknowledged(t, 5)
 	for range 100 {
-		ledgertest.Must[protocol.Stock](t)(r.SetState(t.Context(), ledgertest.SKU, protocol. // ahead of the clock
-													Frozen))
+		ledgertest.Must[protocol.Stock](t)(r.SetState(t.Context(), ledgertest.SKU, protocol.Frozen)) // ahead of the clock
 	}
 	before := ledgertest.StockOf(t, r)
 	ledgertest.Must[int64](t)(r.Acknowledge(t.Context(), ledgertest.SKU, at1001(t, r, before.Ver)))
@@ -147,7 +146,7 @@ func TestNewLedgerHasALaterEpochAlthoughAllWasAcknowledged(t *testing.T) {
 	}
 }
 
-func TestStreamThatNobodyReadsIsAnAlarm(t *testing.T) {
+func TestStream_WithoutConsumersIsAnAlarm(t *testing.T) {
 	_, r := acknowledged(t, 11)
 	ledgertest.Check(
 		t,
@@ -162,7 +161,7 @@ func TestStreamThatNobodyReadsIsAnAlarm(t *testing.T) {
 }
 
 // Who cannot ask does not know that nobody is behind any more.
-func TestAlarmStaysWhileRedisLetsNobodyIn(t *testing.T) {
+func TestStream_AlarmStaysWhileRedisRejectsConnections(t *testing.T) {
 	server := redistest.Start(t)
 	ledgertest.Check(t, server.Client.Do(t.Context(), "acl", "setuser", "app", "on", ">word", "~*", "&*", "+@all").Err())
 	o := optionsFor(server, 4)

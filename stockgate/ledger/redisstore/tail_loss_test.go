@@ -78,7 +78,7 @@ func TestFailOverThatLosesTheTailBalancesWithTheShop(t *testing.T) {
 		o := ledger.Options{
 			Secret:        protocol.NewSecret(),
 			Hold:          time.Hour,
-			Fence:         "deadline",
+			OnNotFound:    "release_after_deadline",
 			Timeout:       5 * time.Second,
 			MaxWait:       5 * time.Second,
 			SoldOutMemory: 10 * time.Millisecond,

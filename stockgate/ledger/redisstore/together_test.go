@@ -14,7 +14,7 @@ import (
 	"sluice/internal/redistest"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/link"
+	"sluice/stockgate/redisconn"
 )
 
 // trips counts round trips of one client, but not those of connections that are opened meanwhile: the pool does so in
@@ -186,7 +186,7 @@ func TestReplyOfAnotherCallClosesItsLedgerAlone(t *testing.T) {
 	broken["sweep"] = "if string.find(KEYS[1], '2001', 1, true) then SEQ = '0' end\n" + broken["sweep"]
 	r := connect(t, server, broken)
 	for i, s := range r.SweepAll(t.Context(), skus, 20, 30) {
-		ledgertest.Want(t, skus[i]+" is mixed up", errors.Is(s.Err, link.ErrMixedUp), i == 1)
+		ledgertest.Want(t, skus[i]+" is mixed up", errors.Is(s.Err, redisconn.ErrReplyMismatch), i == 1)
 	}
 	for i, sku := range skus {
 		hint, err := r.Reserve(
@@ -264,7 +264,7 @@ func TestSweepsOfAClusterGoToEachMasterAndFollowTheirSlots(t *testing.T) {
 	for _, sku := range skus {
 		hold(t, r, sku, "a", 10)
 	}
-	slot := link.Slot(keys(skus[0])[0])
+	slot := redisconn.Slot(keys(skus[0])[0])
 	owner := nodes.Owner(slot)
 	to := nodes.Masters[(slices.Index(nodes.Masters, owner)+1)%3]
 	nodes.Move(slot, to, nil) // r does not know

@@ -1,0 +1,251 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Controller changes the running gate. Its errors may be ErrInvalid, ErrConflict, errors.As a *BadFile, and of an
+// override ErrNoOverride.
+type Controller interface {
+	// Reload reads the configuration again. drop ends every override of a limit; otherwise those are kept that the new
+	// configuration has room for.
+	Reload(ctx context.Context, drop bool) (Reloaded, error)
+
+	// Drain finishes what is under way, and then ends the process.
+	Drain(ctx context.Context) error
+
+	Overrides() []Override
+
+	// Override puts want into force, in place of another of the same key and SKU. Its Key or SKU, Value, Until and Who
+	// are given.
+	Override(ctx context.Context, want Override) (Override, error)
+
+	// Undo ends an override before its time.
+	Undo(ctx context.Context, id string) (Override, error)
+
+	// Leave ends the override of a SKU, if there is one, and leaves the SKU as an operator has set it meanwhile.
+	Leave(sku string)
+}
+
+// BadFile is why a configuration was not taken. The one before runs on.
+type BadFile struct{ Problems []Problem }
+
+// Error implements error.
+func (b *BadFile) Error() string { return "the configuration was not reloaded; the running one stays" }
+
+// Reloaded is what a reload came to.
+type Reloaded struct {
+	Config  string    `json:"config"`
+	Changed []Changed `json:"changed"` // of the file, and in force now, or as soon as an override of it ends
+	Restart []string  `json:"restart"` // keys that stay as they were until a restart
+	Kept    []string  `json:"kept"`    // IDs of overrides that go on
+	Dropped []string  `json:"dropped"` // that have ended: by request, or since the new configuration has no room for them
+}
+
+// Changed is one key that has another value now.
+type Changed struct {
+	Key    string `json:"key"`
+	Before any    `json:"before"`
+	After  any    `json:"after"`
+}
+
+// reload handles {"overrides": "keep"} and {"overrides": "drop"}; no body means keep.
+func (a *API) reload(w http.ResponseWriter, r *http.Request) {
+	want := struct{ Overrides string }{"keep"}
+	if r.ContentLength != 0 {
+		if err := decode(w, r, &want); err != nil || want.Overrides != "keep" && want.Overrides != "drop" {
+			fail(w, http.StatusBadRequest,
+				`the body must be {"overrides": "keep"} or {"overrides": "drop"}; without one they are kept`)
+			return
+		}
+	}
+	done, err := a.Controller.Reload(r.Context(), want.Overrides == "drop")
+	if bad := (*BadFile)(nil); errors.As(err, &bad) {
+		a.record(r, AuditEntry{What: "config.reject", Detail: bad.Text()}, "admin: reload asked for")
+		failWith(w, http.StatusUnprocessableEntity, bad.Error(), bad.Problems)
+		return
+	}
+	if err != nil {
+		a.fault(w, err)
+		return
+	}
+	done.Restart, done.Kept, done.Dropped = nonNil(done.Restart), nonNil(done.Kept), nonNil(done.Dropped)
+	a.record(r, AuditEntry{What: "config.reload", Object: done.Config, After: done}, "admin: reload asked for", "config",
+		done.Config)
+	answer(w, done)
+}
+
+// nonNil is a list as JSON has it: none is empty, and not null.
+func nonNil(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+// Text is the first problem, and how many more there are.
+func (b *BadFile) Text() string {
+	if len(b.Problems) == 0 {
+		return ""
+	}
+	p := b.Problems[0]
+	text := p.Message
+	if p.Key != "" {
+		text = p.Key + ": " + text
+	}
+	if p.Line > 0 {
+		text = fmt.Sprintf("%s:%d: %s", p.File, p.Line, text)
+	} else if p.File != "" {
+		text = p.File + ": " + text
+	}
+	if more := len(b.Problems) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return text
+}
+
+func (a *API) drain(w http.ResponseWriter, r *http.Request) {
+	if err := a.Controller.Drain(r.Context()); err != nil {
+		a.fault(w, err)
+		return
+	}
+	a.record(r, AuditEntry{What: "gate.drain"}, "admin: drain asked for")
+	answer(w, struct {
+		Phase string `json:"phase"`
+	}{"draining"})
+}
+
+// Override is a value other than the configured one, for a while.
+type Override struct {
+	ID string `json:"id"`
+	// a key of the configuration, such as "limits.window.max" or "limits.rate[per_ip].burst"; or
+	Key    string    `json:"key,omitempty"`
+	SKU    string    `json:"sku,omitempty"` // a SKU of a ledger, whose state is Value
+	Value  any       `json:"value"`         // a number, text with its unit, or a boolean; of a SKU "paused" or "ended"
+	Before any       `json:"before"`        // what it will be again
+	Since  time.Time `json:"since"`
+	Until  time.Time `json:"until"`
+	Who    string    `json:"who,omitempty"`
+	TOML   string    `json:"toml"`             // the same for good, to be copied into the file; "" for a SKU
+	Fault  string    `json:"fault,omitempty"`  // why it could not end in time; it is tried again
+	Former string    `json:"former,omitempty"` // ID of the override that it took the place of
+}
+
+// ErrNoOverride is what a Helm says of an ID that is not in force.
+var ErrNoOverride = errors.New("no such override")
+
+// What an override may last.
+const (
+	shortestOverride = time.Second
+	longestOverride  = 24 * time.Hour
+)
+
+func (a *API) overridden() []Override {
+	if all := a.Controller.Overrides(); all != nil {
+		return all
+	}
+	return []Override{}
+}
+
+func (a *API) overrides(w http.ResponseWriter, _ *http.Request) {
+	answer(w, struct {
+		Overrides []Override `json:"overrides"`
+	}{a.overridden()})
+}
+
+func (a *API) override(w http.ResponseWriter, r *http.Request) {
+	for _, o := range a.overridden() {
+		if o.ID == r.PathValue("id") {
+			answer(w, o)
+			return
+		}
+	}
+	a.fault(w, fmt.Errorf("%.40q: %w", r.PathValue("id"), ErrNoOverride))
+}
+
+const overrideForm = `the body must be {"key": "limits.window.max", "value": 50, "for": "10m"} or {"sku": "1001", ` +
+	`"value": "paused", "until": "2026-11-11T00:10:00+08:00"}`
+
+// wantedOverride reads what is to be overridden.
+func wantedOverride(w http.ResponseWriter, r *http.Request, now time.Time) (o Override, err error) {
+	var want struct {
+		Key, SKU string
+		Value    json.RawMessage
+		For      string
+		Until    time.Time
+	}
+	if err := decode(w, r, &want); err != nil || (want.Key == "") == (want.SKU == "") ||
+		(want.For == "") == want.Until.IsZero() {
+		return o, fmt.Errorf("%w: %s", ErrInvalid, overrideForm)
+	}
+	o = Override{Key: want.Key, SKU: want.SKU, Until: want.Until, Who: callerOf(r).name}
+	switch err := json.Unmarshal(want.Value, &o.Value); o.Value.(type) {
+	case float64, string, bool:
+	default:
+		return o, fmt.Errorf("value: %w: it is a number, a boolean or text, err %v; %s", ErrInvalid, err, overrideForm)
+	}
+	if want.For != "" {
+		span, err := time.ParseDuration(want.For)
+		if err != nil {
+			return o, fmt.Errorf(`for %.20q: %w: write it like "90s", "10m" or "2h"`, want.For, ErrInvalid)
+		}
+		o.Until = now.Add(span)
+	}
+	if span := o.Until.Sub(now); span < shortestOverride || span > longestOverride {
+		return o, fmt.Errorf("until %s: %w: an override lasts 1s to 24h; what is meant for longer belongs into the file",
+			o.Until.Format(time.RFC3339), ErrInvalid)
+	}
+	if o.SKU != "" {
+		if err := checkSKU(o.SKU); err != nil {
+			return o, err
+		}
+		if o.Value != "paused" && o.Value != "ended" {
+			return o, fmt.Errorf(`value: %w: a SKU can be "paused" or "ended" for a while`, ErrInvalid)
+		}
+	}
+	return o, nil
+}
+
+func (a *API) setOverride(w http.ResponseWriter, r *http.Request) {
+	want, err := wantedOverride(w, r, time.Now())
+	if err != nil {
+		a.fault(w, err)
+		return
+	}
+	done, err := a.Controller.Override(r.Context(), want)
+	if err != nil {
+		a.fault(w, err)
+		return
+	}
+	a.record(r, done.auditEntry("override.set", done.Before, done.Value), "admin: override set", "of", done.label(),
+		"value", done.Value, "before", done.Before, "until", done.Until)
+	answer(w, done)
+}
+
+func (a *API) undo(w http.ResponseWriter, r *http.Request) {
+	done, err := a.Controller.Undo(r.Context(), r.PathValue("id"))
+	if err != nil {
+		a.fault(w, err)
+		return
+	}
+	a.record(r, done.auditEntry("override.undo", done.Value, done.Before), "admin: override undone", "of", done.label(),
+		"value", done.Before, "before", done.Value)
+	answer(w, done)
+}
+
+func (o *Override) label() string {
+	if o.SKU != "" {
+		return o.SKU
+	}
+	return o.Key
+}
+
+func (o *Override) auditEntry(what string, before, after any) AuditEntry {
+	return AuditEntry{What: what, Object: o.label(), Detail: "override " + o.ID, Before: before, After: after,
+		Until: o.Until}
+}

@@ -1,0 +1,52 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// AdminOf reads where a gate is asked out of a file that may be broken, line by line: operators must reach a running gate
+// while its file is being repaired. A key that is not found or cannot be read has its default. It fails where the file
+// cannot be read.
+func AdminOf(path string, env func(string) (string, bool)) (Admin, error) {
+	a := Default().Admin
+	text, err := readSome(path, maxText)
+	if err != nil {
+		return a, err
+	}
+	inAdmin, top := false, true
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			header, _, _ := strings.Cut(line, "#")
+			inAdmin, top = strings.TrimSpace(header) == "[admin]", false
+			continue
+		}
+		if inAdmin {
+			line = "admin." + line
+		}
+		var one struct {
+			Admin Admin `toml:"admin"`
+		}
+		if _, err := toml.Decode(line, &one); !inAdmin && !top || err != nil {
+			continue
+		}
+		replace(&a.Listen, one.Admin.Listen, env)
+		replace(&a.TokenFile, one.Admin.TokenFile, env)
+	}
+	if a.TokenFile != "" {
+		token, _ := os.ReadFile(from(filepath.Dir(path), a.TokenFile)) // without a token the gate says that it wants one
+		a.Token = Secret(strings.TrimSpace(string(token)))
+	}
+	return a, nil
+}
+
+// replace puts text into to, unless it is empty or cannot be expanded.
+func replace(to *string, text string, env func(string) (string, bool)) {
+	if text, err := expand(text, env); err == nil && text != "" {
+		*to = text
+	}
+}

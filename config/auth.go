@@ -1,0 +1,127 @@
+package config
+
+import (
+	"sluice/config/position"
+	"strings"
+	"time"
+)
+
+// Auth is by what users and orders prove what they say.
+type Auth struct {
+	JWTAlgorithm      string        `toml:"jwt_algorithm"` // "HS256" "RS256" "EdDSA"; "" = no token is verified
+	JWTKeyFile        string        `toml:"jwt_key_file"`
+	JWTKey            Secret        // what JWTKeyFile holds
+	JWTFrom           string        `toml:"jwt_from"`                     // a template: one header or cookie
+	JWTIssuer         string        `toml:"jwt_issuer"`                   // "" = anything
+	JWTAudience       string        `toml:"jwt_audience"`                 // "" = anything
+	JWTCacheSize      int           `toml:"jwt_cache_size" unit:"tokens"` // verified tokens; 0 to 10 million
+	CookieKeyFile     string        `toml:"cookie_key_file"`
+	CookieKey         Secret        // what CookieKeyFile holds
+	OrderTokenKeyFile string        `toml:"order_token_key_file"`
+	OrderTokenKey     Secret        // what OrderTokenKeyFile holds
+	OrderTokenTTL     time.Duration `toml:"order_token_ttl"` // 10 s to 1 h
+
+	KeyFiles []string // that the keys were read from
+}
+
+func defaultAuth() Auth {
+	return Auth{JWTFrom: "$http_authorization", JWTCacheSize: 100_000, OrderTokenTTL: time.Minute}
+}
+
+func (p *Auth) check(r *report, c *Config) {
+	r.oneOf("auth.jwt_algorithm", p.JWTAlgorithm, "", "HS256", "RS256", "EdDSA")
+	if p.JWTAlgorithm != "" && p.JWTKeyFile == "" {
+		r.fail("auth.jwt_key_file", "is missing: %s verifies with a key; write where it is", p.JWTAlgorithm)
+	}
+	if p.JWTAlgorithm == "" && p.JWTKeyFile != "" {
+		r.fail("auth.jwt_algorithm", "is missing: the key does not say for which it is; write \"HS256\", \"RS256\" or \"EdDSA\"")
+	}
+	r.filled("auth.jwt_from", p.JWTFrom)
+	between(r, "auth.jwt_cache_size", p.JWTCacheSize, 0, 10_000_000)
+	for i := range c.Limits.Rates {
+		c.checkProven(r, position.Element("limits.rate", i)+".key", c.Limits.Rates[i].Key)
+	}
+	between(r, "auth.order_token_ttl", p.OrderTokenTTL, 10*time.Second, time.Hour)
+}
+
+// checkProof wants what a route must be proven by.
+func (c *Config) checkProof(r *report, t *Route, at string) {
+	c.checkProven(r, at+".user", t.User)
+	c.checkProven(r, at+".sku", t.SKU)
+	c.checkProven(r, at+".quantity", t.Quantity)
+	if !t.OrderToken {
+		return
+	}
+	if c.Auth.OrderTokenKeyFile == "" {
+		r.fail(at+".order_token", "needs a key that all instances share; write auth.order_token_key_file")
+	}
+	if t.Gate == "pass" || t.SKU == "" || t.User == "" {
+		r.fail(at+".order_token", "is of a user and a SKU; write both, and another gate than \"pass\"")
+	}
+}
+
+// checkProven wants the keys by which the variables of a template are proven.
+func (c *Config) checkProven(r *report, key, template string) {
+	for _, name := range variablesOf(template) {
+		if strings.HasPrefix(name, "jwt_") && c.Auth.JWTAlgorithm == "" {
+			r.fail(key, "$%s is of a token that nobody verifies; write auth.jwt_algorithm and auth.jwt_key_file", name)
+		}
+		if strings.HasPrefix(name, "signed_") && c.Auth.CookieKeyFile == "" {
+			r.fail(key, "$%s is of a cookie that nobody verifies; write auth.cookie_key_file", name)
+		}
+	}
+}
+
+// maxKey bounds a file of keys, in bytes: a JWKS may hold many.
+const maxKey = 64 << 10
+
+// readKeys reads the keys as they are. A relative path starts from the configuration's folder.
+func (p *Auth) readKeys(r *report, folder string) {
+	read := func(key, path string) Secret {
+		if path == "" {
+			return ""
+		}
+		path = from(folder, path)
+		p.KeyFiles = append(p.KeyFiles, path)
+		text, err := readUpTo(path, maxKey)
+		switch {
+		case err != nil:
+			r.fail(key, "open %s: %s; write the path of a file that sluice may read", path, cause(err))
+		case len(text) > maxKey:
+			r.fail(key, "%s is larger than 64KiB; write the keys alone into it", path)
+		case len(strings.TrimSpace(string(text))) == 0:
+			r.fail(key, "%s is empty; write the key into it", path)
+		}
+		return Secret(text)
+	}
+	p.JWTKey = read("auth.jwt_key_file", p.JWTKeyFile)
+	p.CookieKey = read("auth.cookie_key_file", p.CookieKeyFile).line()
+	p.OrderTokenKey = read("auth.order_token_key_file", p.OrderTokenKeyFile).line()
+	for _, k := range []struct {
+		key, path string
+		secret    Secret
+	}{{"auth.cookie_key_file", p.CookieKeyFile, p.CookieKey}, {"auth.order_token_key_file", p.OrderTokenKeyFile, p.OrderTokenKey}} {
+		if k.secret != "" && len(k.secret) < 16 {
+			r.fail(k.key, "%s holds fewer than 16 bytes; write a longer secret into it, such as that of: openssl rand -hex 32", from(folder, k.path))
+		}
+	}
+}
+
+// line is a secret without the end of its line.
+func (s Secret) line() Secret { return Secret(strings.TrimRight(string(s), "\r\n")) }
+
+// ChangedKeys lists the keys of the configuration whose files hold something else in other.
+func (p *Auth) ChangedKeys(other *Auth) (changed []string) {
+	for _, k := range []struct {
+		key  string
+		a, b Secret
+	}{
+		{"auth.jwt_key_file", p.JWTKey, other.JWTKey}, {"auth.cookie_key_file", p.CookieKey, other.CookieKey},
+		{"auth.order_token_key_file", p.OrderTokenKey, other.OrderTokenKey},
+	} {
+		if k.a != k.b {
+			changed = append(changed, k.key)
+		}
+	}
+	return changed
+}

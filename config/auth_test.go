@@ -1,0 +1,40 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestKeysAreReadFromTheConfigurationsFolderAndHidden(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{"jwt.key": "line 1\nline 2\n", "token.key": "0123456789abcdef\n", "short.key": "short\n"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parse := func(token string) (*Config, error) {
+		text := "[auth]\njwt_algorithm = \"RS256\"\njwt_key_file = \"jwt.key\"\norder_token_key_file = \"" + token + "\"\n"
+		return Parse(filepath.Join(folder, "config.toml"), []byte(whole(text)), environment)
+	}
+	c, err := parse("token.key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(c.Auth.JWTKey) != "line 1\nline 2\n" || string(c.Auth.OrderTokenKey) != "0123456789abcdef" {
+		t.Errorf("keys %q and %q", string(c.Auth.JWTKey), string(c.Auth.OrderTokenKey))
+	}
+	if !slices.Contains(c.Files(), filepath.Join(folder, "jwt.key")) || !slices.Contains(c.Files(), filepath.Join(folder, "token.key")) {
+		t.Errorf("the keys are not looked at for changes: %q", c.Files())
+	}
+	if _, err := parse("short.key"); err == nil || !strings.Contains(err.Error(), ":4: auth.order_token_key_file: ") || !strings.Contains(err.Error(), "fewer than 16 bytes") {
+		t.Errorf("a short key: %v", err)
+	}
+	other := c.Auth
+	other.JWTKey += "x"
+	if got := c.Auth.ChangedKeys(&other); !slices.Equal(got, []string{"auth.jwt_key_file"}) {
+		t.Errorf("changed: %q", got)
+	}
+}

@@ -1,0 +1,316 @@
+package e2e
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+)
+
+const shopSetting = "upstream.targets = [\"http://127.0.0.1:9000\"]\n"
+
+// The mistakes that a newcomer makes in a file: each message has its place, its cause and the way out.
+func TestMistakes_InTheFile(t *testing.T) {
+	t.Parallel()
+	order := strings.Replace(routes, "[[route]]", "[[route]] # order", 1)
+	for name, c := range map[string]struct {
+		text string
+		want []string // "%" is the file's name
+	}{
+		"wrong key": {"[upstream]\ntarget = \"http://127.0.0.1:9000\"\n" + routes,
+			[]string{`%:2: upstream.target: unknown key; did you mean "targets"?`}},
+		"wrong table": {shopSetting + routes + "[limit.window]\nmax = 1\n",
+			[]string{`: limit: unknown table; did you mean "limits"?`}},
+		"wrong type": {"server.listen = \":10500\"\n" + shopSetting + routes,
+			[]string{`%:1: server.listen: wants a list, not a string; write [":10500"]`}},
+		"text for a number": {"limits.window.max = \"50\"\n" + shopSetting + routes,
+			[]string{`%:1: limits.window.max: wants a whole number, not a string; write it without quotes`}},
+		"unknown unit": {"limits.window.size = \"10 millis\"\n" + shopSetting + routes,
+			[]string{`%:1: limits.window.size: "10 millis" is not a duration; write it like "10ms"`}},
+		"no unit": {"limits.window.size = 10\n" + shopSetting + routes,
+			[]string{`%:1: limits.window.size: `, `10 has no unit; write "10s" or "10ms"`}},
+		"no window": {"limits.window.size = \"0s\"\n" + shopSetting + routes,
+			[]string{`%:1: limits.window.size: 0s must be from 1ms to 1s`}},
+		"negative number": {"limits.window.max = -1\n" + shopSetting + routes,
+			[]string{`%:1: limits.window.max: -1 must be from 0 to `}},
+		"no connections": {"upstream.max_conns = 0\n" + shopSetting + routes,
+			[]string{`%:1: upstream.max_conns: 0 must be from 1 to 65535`}},
+		"bad TOML": {shopSetting + "mode = \"enforce\n" + routes,
+			[]string{`%:2: mode: strings cannot contain newlines`, "(column "}},
+		"key twice": {"mode = \"observe\"\n" + shopSetting + "mode = \"enforce\"\n" + routes,
+			[]string{`%:3: mode: `, "has already been defined: on line 1; drop one of them"}},
+		"route name twice": {shopSetting + routes + routes,
+			[]string{`duplicate route name`, "change or drop one"}},
+		"shadowed route": {shopSetting + "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n" + order,
+			[]string{`.match: can never match: route "all" before it takes every such request`}},
+		"unknown placeholder": {shopSetting + strings.Replace(routes, "$path_sku", "$path_id", 1),
+			[]string{".sku: ", "$path_id: the pattern has no {id}"}},
+		"unknown variable": {shopSetting + strings.Replace(routes, "$path_sku", "$foo", 1),
+			[]string{".sku: ", "$foo", "one of "}},
+		"wildcard": {shopSetting + strings.Replace(routes, "{sku}", "*", 1),
+			[]string{".match: ", "{name...}"}},
+		"colon parameter": {shopSetting + strings.Replace(routes, "{sku}", ":sku", 1),
+			[]string{".match: ", "{sku}"}},
+		"regular expression": {shopSetting + strings.Replace(routes, "{sku}", "[0-9]+", 1),
+			[]string{".match: ", "{name}"}},
+		"no slash": {shopSetting + strings.Replace(routes, "POST /", "POST ", 1),
+			[]string{".match: ", "/"}},
+		"no dollar": {shopSetting + strings.Replace(routes, "$path_sku", "path_sku", 1),
+			[]string{".sku: ", "$path_sku"}},
+		"layout without SKU": {shopSetting + "stock.layout.read_key = \"stock\"\n" + routes,
+			[]string{"stock.layout."}},
+		"unset variable": {"upstream.targets = [\"${SHOP_NOWHERE}\"]\n" + routes,
+			[]string{`${SHOP_NOWHERE} is not set; set it, or write ${SHOP_NOWHERE:-fallback}`}},
+		"no password file": {"stock.redis.password_file = \"/nowhere/secret\"\n" + shopSetting + routes,
+			[]string{"%:1: stock.redis.password_file: open /nowhere/secret: no such file or directory; " +
+				"write the path of a file"}},
+		"inline password": {"stock.redis.password = \"secret\"\n" + shopSetting + routes,
+			[]string{`%:1: stock.redis.password: unknown key; did you mean "password_file"?`}},
+		"sale without offset": {shopSetting + routes + "[[sale]]\nname = \"n\"\nskus = [\"1\"]\n" +
+			"starts = \"2026-11-11T20:00:00\"\nends = \"2026-11-11T21:00:00\"\n",
+			[]string{"needs a date, a time and an offset; write it like "}},
+		"open admin": {"admin.listen = \"0.0.0.0:8090\"\n" + shopSetting + routes,
+			[]string{`%:1: admin.listen: "0.0.0.0:8090" can be reached from other machines; ` +
+				"write token_file, or listen on 127.0.0.1"}},
+		"gate as its own upstream": {"upstream.targets = [\"http://localhost:8080\"]\n" + routes,
+			[]string{`%:1: upstream.targets[1]: "http://localhost:8080" is the gate's own address`,
+				"write the address of the shop"}},
+		"CA for plain HTTP": {shopSetting + "upstream.tls.ca_file = \"ca.pem\"\n" + routes,
+			[]string{"upstream.tls.ca_file: no target of upstream.targets begins with https://", "open "}},
+	} {
+		path := file(t, c.text)
+		got := run(t, "", "check", path)
+		if got.code != 1 {
+			t.Errorf("%s: exit code %d, %s", name, got.code, got.complaint)
+		}
+		for _, want := range c.want {
+			if want = strings.ReplaceAll(want, "%", path); !strings.Contains(got.complaint, want) {
+				t.Errorf("%s: %q\nlacks %q", name, got.complaint, want)
+			}
+		}
+	}
+}
+
+// Mistakes of command lines.
+func TestMistakes_OnTheCommandLine(t *testing.T) {
+	t.Parallel()
+	good := file(t, shopSetting+routes)
+	nothing := filepath.Join(t.TempDir(), "config.toml")
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"check " + nothing, 1, `no such file; write one with "sluice init", or name another file`},
+		{"check --jsn " + good, 2, "unknown flag --jsn, did you mean --json?"},
+		{"chekc", 2, `unknown command "chekc", did you mean "check"?`},
+		{"check " + good + " b", 2, `unexpected argument "b"`},
+		{"check -c " + good, 0, ""},
+		{"check -config " + good, 2, "did you mean --config"},
+		{"--version", 0, ""},
+	} {
+		got := run(t, "", strings.Fields(c.args)...)
+		if got.code != c.code || !strings.Contains(got.complaint, c.want) {
+			t.Errorf("%s: exit code %d, %q\nwant %d, %q", c.args, got.code, got.complaint, c.code, c.want)
+		}
+	}
+}
+
+// Redis is down, gets lost, or wants a password: the log says first what becomes of orders, check --online what to do.
+func TestMistakes_WithRedis(t *testing.T) {
+	t.Parallel()
+	g := gate(
+		t,
+		open(t, nil).setting(),
+		`stock.source = "redis"`,
+		"stock.redis.addresses = "+quoted(strings.TrimPrefix(nowhere(t), "http://")),
+	)
+	soon(t, "the consequence is told", func() bool {
+		return strings.Contains(g.log.String(), "cannot reach Redis; orders are rejected with 503 (stock.on_error)")
+	})
+	r := redistest.Start(t, "--requirepass", "right")
+	secret := file(t, "wrong\n")
+	path := file(t, open(t, nil).setting()+"\nstock.redis.addresses = "+quoted(r.Addr)+
+		"\nstock.redis.password_file = "+quotedText(secret)+"\n"+routes)
+	got := run(t, "", "check", "--online", path)
+	wants(t, got.out+got.complaint, "WRONGPASS", "stock.redis.password_file")
+}
+
+// The upstream is down, has a certificate that cannot be verified, or is spoken to in the wrong protocol.
+func TestMistakes_WithTheUpstream(t *testing.T) {
+	t.Parallel()
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(secure.Close)
+	plain := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
+	expired := selfSigned(t, time.Now().Add(-time.Hour))
+	old := httptest.NewUnstartedServer(http.NotFoundHandler())
+	old.TLS = &tls.Config{Certificates: []tls.Certificate{expired}}
+	old.StartTLS()
+	t.Cleanup(old.Close)
+	ca := inPEM(t, secure.Certificate().Raw)
+	other := inPEM(t, selfSigned(t, time.Now().Add(time.Hour)).Certificate[0])
+	host := strings.Replace(secure.URL, "127.0.0.1", "localhost", 1)
+	for name, c := range map[string]struct {
+		url, tls, online, log string
+	}{
+		"down":       {nowhere(t), "", "start the upstream, or correct upstream.targets", "connection refused"},
+		"unknown CA": {secure.URL, "", "upstream.tls.ca_file", "upstream.tls.ca_file"},
+		"wrong CA":   {secure.URL, "ca_file = " + quotedText(other), "upstream.tls.ca_file", "upstream.tls.ca_file"},
+		"wrong name": {host, "ca_file = " + quotedText(ca), "upstream.tls.server_name", "upstream.tls.server_name"},
+		"expired": {old.URL, "ca_file = " + quotedText(inPEM(t, expired.Certificate[0])),
+			"renew the certificate", "renew the certificate"},
+		"plain to TLS": {strings.Replace(secure.URL, "https", "http", 1), "", "write " + secure.URL, ""},
+		"TLS to plain": {strings.Replace(plain.URL, "http", "https", 1), "", "write http://", "write http://"},
+	} {
+		setting := "stock.source = \"memory\"\n" + "upstream.targets = [" + quotedText(c.url) + "]"
+		tables := ""
+		if c.tls != "" {
+			tables = "\n[upstream.tls]\n" + c.tls + "\n"
+		}
+		got := run(t, "", "check", "--online", file(t, setting+tables+"\n"+routes))
+		if got.code != 3 || !strings.Contains(got.out, c.online) {
+			t.Errorf("%s: exit code %d, %s\nlacks %s", name, got.code, got.out, c.online)
+		}
+		if c.log == "" {
+			continue
+		}
+		if c.tls != "" {
+			setting += "\nupstream.tls." + c.tls
+		}
+		g := gate(t, setting)
+		resp, err := http.Get("http://" + g.front + "/page")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != 503 {
+			t.Errorf("%s: status %d, want 503", name, resp.StatusCode)
+		}
+		wants(
+			t,
+			g.log.String(),
+			"cannot connect to the upstream; requests that no other target takes are answered 503",
+			c.log,
+		)
+		_, metrics := g.peek("/metrics")
+		wants(t, metrics, "sluice_upstream_connect_errors_total")
+		wants(t, ok(t, "status", "--json", "--admin", g.admin), c.log)
+	}
+	good := gate(t, "stock.source = \"memory\"", "upstream.targets = ["+quotedText(secure.URL)+"]",
+		"upstream.tls.ca_file = "+quotedText(ca))
+	resp, err := http.Get("http://" + good.front + "/page")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != 404 || resp.Header.Get("X-Sluice-Reason") != "" {
+		t.Errorf(
+			"a certificate of the CA: %d %q, want the shop's own 404",
+			resp.StatusCode,
+			resp.Header.Get("X-Sluice-Reason"),
+		)
+	}
+}
+
+// selfSigned is a certificate for 127.0.0.1 that is its own CA.
+func selfSigned(t *testing.T, expires time.Time) tls.Certificate {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true,
+		BasicConstraintsValid: true, NotBefore: expires.Add(-24 * time.Hour), NotAfter: expires}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// inPEM is a file that holds a certificate.
+func inPEM(t *testing.T, der []byte) string {
+	return file(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+}
+
+// What a running gate tells of its file: it is gone, it is broken, a key of it waits for a restart.
+func TestMistakes_WithTheFileOfARunningGate(t *testing.T) {
+	t.Parallel()
+	admin := strings.TrimPrefix(nowhere(t), "http://")
+	g := gate(t, `server.listen = ["127.0.0.1:0"]`, `ops.listen = "127.0.0.1:0"`, "admin.listen = "+quotedText(admin),
+		open(t, nil).setting(), `stock.source = "memory"`)
+	text, err := os.ReadFile(g.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(text string) {
+		if err := os.WriteFile(g.file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(strings.Replace(string(text), "[[route]]", "[[route]\n", 1))
+	soon(
+		t,
+		"the broken file is told",
+		func() bool { return strings.Contains(g.log.String(), "configuration not reloaded") },
+	)
+	got := run(t, "", "status", "--config", g.file)
+	wants(t, got.out, "reload    rejected")
+	wants(t, got.complaint, "is broken; a running gate keeps the configuration before. Asking it at")
+
+	write("server.idle_timeout = \"42s\"\nlimits.window.size = \"20ms\"\n" + string(text))
+	soon(
+		t,
+		"the file is good again",
+		func() bool { return strings.Contains(g.log.String(), "change only with a restart") },
+	)
+	printed := ok(t, "config", "print", "--admin", g.admin)
+	wants(
+		t,
+		printed,
+		`limits.window.size = "20ms"`,
+		`# "42s" in the file waits for a restart`,
+		`server.idle_timeout = "1m15s"`,
+	)
+
+	if err := os.Remove(g.file); err != nil {
+		t.Fatal(err)
+	}
+	inTime(t, 20*time.Second, "the deleted file is told", func() bool {
+		return strings.Contains(g.log.String(), "no such file")
+	})
+	wants(t, run(t, "", "status", "--admin", g.admin).out, "reload    rejected", "no such file")
+	_, metrics := g.peek("/metrics")
+	wants(t, metrics, "sluice_config_last_reload_successful 0")
+	write(string(text))
+	inTime(t, 20*time.Second, "the file is back", func() bool {
+		_, metrics := g.peek("/metrics")
+		return strings.Contains(metrics, "sluice_config_last_reload_successful 1")
+	})
+}
+
+// A request that lacks its user is told what is missing.
+func TestMistakes_OfARequest(t *testing.T) {
+	t.Parallel()
+	path := file(
+		t,
+		shopSetting+strings.Replace(routes, `sku = "$path_sku"`, "sku = \"$path_sku\"\nuser = \"$cookie_uid\"", 1),
+	)
+	got := run(t, "", "explain", "POST /orders/1001", "--config", path)
+	wants(t, got.out, "bad_request", "uid")
+}
+
+func quotedText(text string) string { return `"` + text + `"` }

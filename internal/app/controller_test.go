@@ -1,0 +1,343 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/admin"
+	"sluice/config"
+	"sluice/internal/openapi"
+)
+
+const steered = `
+[server]
+listen = ["127.0.0.1:0"]
+[upstream]
+targets = ["http://127.0.0.1:1"]
+[limits.window]
+max = 100
+[[limits.rate]]
+name = "per_ip"
+rate = "20/s"
+burst = 40
+[[route]]
+name = "order"
+match = "POST /order/{sku}"
+gate = "reserve"
+sku = "$path_sku"
+user = "$cookie_uid"
+[[route]]
+name = "pages"
+match = "/"
+gate = "pass"
+[[sale]]
+name = "night"
+skus = ["1005"]
+starts = 2099-11-11T00:00:00+08:00
+ends = 2099-11-12T00:00:00+08:00
+[access_log]
+output = "off"
+[admin]
+listen = ""
+[ops]
+listen = ""
+`
+
+// steer is a gate without a listener, and its files, which a test writes.
+func steer(t testing.TB) (g *Gateway, file *string) {
+	t.Helper()
+	text := steered
+	read := func() (*config.Config, error) {
+		return config.Parse("config.toml", []byte(text), config.NoEnvironment, Validate)
+	}
+	c, err := read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, err = New(c, Options{}, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	g.controller.read = read
+	g.controller.drain = make(chan struct{}, 1)
+	g.watch = admin.NewHistory(g.proxy.Counters().Traffic, g.dashboardMetrics())
+	g.probes = g.Checks()
+	g.control.use(g.api(c, g.log))
+	return g, &text
+}
+
+func (h *controller) must(t *testing.T, key string, value any) admin.Override {
+	t.Helper()
+	o, err := h.Override(t.Context(), admin.Override{Key: key, Value: value, Until: time.Now().Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestAnOverrideIsObeyedAndUndone(t *testing.T) {
+	g, _ := steer(t)
+	o := g.controller.must(t, "limits.concurrency.max_in_flight", 7.0)
+	if g.concurrency.all.Max() != 7 || o.Before != 256 || o.TOML != "[limits.concurrency]\nmax_in_flight = 7\n" {
+		t.Errorf("%d in flight, %+v", g.concurrency.all.Max(), o)
+	}
+	again := g.controller.must(t, "limits.concurrency.max_in_flight", 9.0)
+	if len(g.controller.Overrides()) != 1 || again.Former != o.ID || again.Before != 256 {
+		t.Errorf("%+v", g.controller.Overrides())
+	}
+	if _, err := g.controller.Undo(t.Context(), o.ID); !errors.Is(err, admin.ErrNoOverride) {
+		t.Errorf("one that was replaced is undone: %v", err)
+	}
+	if _, err := g.controller.Undo(t.Context(), again.ID); err != nil || g.concurrency.all.Max() != 256 {
+		t.Errorf("%v, %d in flight", err, g.concurrency.all.Max())
+	}
+}
+
+func TestAnOverrideThatAFileCouldNotSayIsRejected(t *testing.T) {
+	g, _ := steer(t)
+	for key, value := range map[string]any{
+		"limits.window.max": 5.0, "limits.window.size": "20ms", "limits.rate[nobody].burst": 3.0,
+		"limits.rate[per_ip].rate": 3.0, "admin.token_file": "x",
+		"limits.concurrency.max_in_flight": 0.0, "": 1.0, "upstream.targets": "http://evil", "mode": "off",
+	} {
+		_, err := g.controller.Override(t.Context(), admin.Override{Key: key, Value: value, Until: time.Now().Add(time.Hour)})
+		if !errors.Is(err, admin.ErrInvalid) {
+			t.Errorf("%s = %v: %v", key, value, err)
+		}
+	}
+	if len(g.controller.Overrides()) != 0 {
+		t.Errorf("%+v", g.controller.Overrides())
+	}
+	_, err := g.controller.Override(t.Context(), admin.Override{SKU: "none", Value: "paused",
+		Until: time.Now().Add(time.Hour)})
+	if !errors.Is(err, admin.ErrNoSKU) {
+		t.Errorf("a SKU without a ledger: %v", err)
+	}
+}
+
+// A reload keeps what is overridden where the new file has room for it, and drops all of it when that is asked for.
+func TestOverridesAreKeptOrDroppedAtAReload(t *testing.T) {
+	g, file := steer(t)
+	window, rate := g.controller.must(t, "limits.window.max", 50.0), g.controller.must(t, "limits.rate[per_ip].burst", 5.0)
+	*file = strings.Replace(steered, "max = 100", "max = 200", 1)
+	done, err := g.controller.Reload(t.Context(), false)
+	if err != nil || len(done.Kept) != 2 || g.controller.running.Limits.Window.Max != 50 ||
+		g.controller.filed.Limits.Window.Max != 200 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if o := g.controller.Overrides(); o[0].Before != 200 {
+		t.Errorf("%+v does not know what it ends in", o[0])
+	}
+	*file = strings.Replace(*file, "per_ip", "per_client", 1)
+	if done, err = g.controller.Reload(t.Context(), false); err != nil || len(done.Dropped) != 1 ||
+		done.Dropped[0] != rate.ID {
+		t.Errorf("%+v, %v: the rate has gone", done, err)
+	}
+	if done, err = g.controller.Reload(t.Context(), true); err != nil || len(done.Dropped) != 1 ||
+		done.Dropped[0] != window.ID || g.controller.running.Limits.Window.Max != 200 {
+		t.Errorf("%+v, %v: dropped by request", done, err)
+	}
+}
+
+func TestABadFileChangesNothingAndIsTold(t *testing.T) {
+	g, file := steer(t)
+	g.controller.must(t, "limits.window.max", 50.0)
+	*file = strings.Replace(steered, "max = 100", "maxx = 100", 1)
+	_, err := g.controller.Reload(t.Context(), true)
+	var bad *admin.BadFile
+	if !errors.As(err, &bad) || bad.Problems[0].Line != 7 || bad.Problems[0].Key != "limits.window.maxx" {
+		t.Fatalf("%+v", err)
+	}
+	if s := g.Status(); s.Reload.OK || len(s.Reload.Problems) == 0 || len(g.controller.Overrides()) != 1 ||
+		g.controller.running.Limits.Window.Max != 50 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// What an operator said of a SKU meanwhile stands; else it is as it was before.
+func TestASKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := stateBook{mu: new(sync.Mutex), states: map[string]string{"1": "on", "2": "on"}}
+		h := &controller{g: &Gateway{trail: admin.NewAuditLog(slog.New(slog.DiscardHandler))},
+			log:     slog.New(slog.DiscardHandler),
+			ledgers: func() admin.Ledgers { return now },
+			wake:    make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
+		go h.expireOverrides()
+		for _, sku := range []string{"1", "2"} {
+			o := admin.Override{SKU: sku, Value: "paused", Until: time.Now().Add(10 * time.Minute)}
+			if _, err := h.Override(t.Context(), o); err != nil || now.of(sku) != "paused" {
+				t.Fatalf("%v, %s", err, now.of(sku))
+			}
+		}
+		time.Sleep(5 * time.Minute)
+		_, _ = now.SetState(t.Context(), "2", "ended") // it has no errors
+		time.Sleep(5*time.Minute + time.Second)
+		synctest.Wait()
+		if now.of("1") != "on" || now.of("2") != "ended" || len(h.Overrides()) != 0 {
+			t.Errorf("%v, %v", now.states, h.Overrides())
+		}
+		h.close()
+	})
+}
+
+// A SKU that is paused for a while, and then for good, stays so: what an operator closed never opens by itself.
+func TestWhatIsSaidOfASKUEndsItsOverride(t *testing.T) {
+	for _, state := range []string{"paused", "on", "ended"} {
+		g, _ := steer(t)
+		if _, err := g.ledgers().SetTotal(t.Context(), "1001", 5, 0); err != nil {
+			t.Fatal(err)
+		}
+		o := admin.Override{SKU: "1001", Value: "paused", Until: time.Now().Add(time.Hour)}
+		if _, err := g.controller.Override(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest("POST", "/api/v1/stock/1001", strings.NewReader(`{"state": "`+state+`"}`))
+		r.RemoteAddr, r.Host = "127.0.0.1:5555", "localhost:8090"
+		w := httptest.NewRecorder()
+		g.control.ServeHTTP(w, r)
+		if w.Code != 200 || len(g.controller.Overrides()) != 0 {
+			t.Errorf("%s: %d %s, %+v", state, w.Code, w.Body, g.controller.Overrides())
+		}
+		for _, o := range g.controller.Overrides() {
+			_, _ = g.controller.Undo(t.Context(), o.ID) // as its end does
+		}
+		if now, err := g.ledgers().Stock(t.Context(), "1001"); err != nil || now.Ledger.State != state {
+			t.Errorf("it is %s, %v; want %s", now.Ledger.State, err, state)
+		}
+	}
+}
+
+// stateBook keeps the state of ledgers, and nothing else of them.
+type stateBook struct {
+	admin.Ledgers
+	mu     *sync.Mutex
+	states map[string]string
+}
+
+func (b stateBook) of(sku string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.states[sku]
+}
+
+func (b stateBook) Stock(_ context.Context, sku string) (admin.Stock, error) {
+	return admin.Stock{SKU: sku, Ledger: &admin.Ledger{State: b.of(sku)}}, nil
+}
+
+func (b stateBook) SetState(ctx context.Context, sku, state string) (admin.Stock, error) {
+	b.mu.Lock()
+	b.states[sku] = state
+	b.mu.Unlock()
+	return b.Stock(ctx, sku)
+}
+
+// Every answer of a gate, of what is there and of what is not, is as openapi.yaml says.
+func TestALiveGateAnswersAsDescribed(t *testing.T) {
+	g, file := steer(t)
+	text, err := os.ReadFile("../../admin/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := openapi.Read(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := map[string]bool{}
+	ask := func(operation, target, body string, want int) {
+		t.Helper()
+		method, path, _ := strings.Cut(operation, " ")
+		if target == "" {
+			target = path
+		}
+		r := httptest.NewRequest(method, target, strings.NewReader(body))
+		r.RemoteAddr, r.Host = "127.0.0.1:5555", "localhost"
+		w := httptest.NewRecorder()
+		g.control.ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%s %s %s: %d %s, want %d", operation, target, body, w.Code, w.Body, want)
+		}
+		if err := d.Check(operation, w.Code, w.Header().Get("Content-Type"), w.Body.Bytes()); err != nil {
+			t.Error(err)
+		}
+		asked[operation] = true
+	}
+	ask("POST /api/v1/stock/{sku}", "/api/v1/stock/1001", `{"set": 10}`, 200)
+	ask("POST /api/v1/stock/{sku}", "/api/v1/stock/1001", `{"set": -1}`, 400)
+	ask("GET /api/v1/stock/{sku}", "/api/v1/stock/1001", "", 200)
+	ask("GET /api/v1/stock/{sku}", "/api/v1/stock/7", "", 404)
+	ask("POST /api/v1/overrides", "", `{"sku": "1001", "value": "paused", "for": "10m"}`, 200)
+	ask("POST /api/v1/overrides", "", `{"key": "limits.window.max", "value": 50, "for": "10m"}`, 200)
+	ask("POST /api/v1/overrides", "", `{"key": "limits.window.max", "value": 5, "for": "10m"}`, 400)
+	for _, path := range []string{"status", "sales", "limits", "targets", "config", "overrides", "history", "audit",
+		"openapi.yaml", "stock", "reservations", "top-keys"} {
+		ask("GET /api/v1/"+path, "", "", 200)
+	}
+	ask("POST /api/v1/sales/{name}", "/api/v1/sales/night", `{"state": "paused"}`, 200)
+	ask("POST /api/v1/sales/{name}", "/api/v1/sales/night", `{"state": "waiting"}`, 400)
+	ask("POST /api/v1/sales/{name}", "/api/v1/sales/day", `{"state": "paused"}`, 404)
+	ask("GET /api/v1/overrides/{id}", "/api/v1/overrides/1", "", 200)
+	ask("DELETE /api/v1/overrides/{id}", "/api/v1/overrides/1", "", 200)
+	ask("DELETE /api/v1/overrides/{id}", "/api/v1/overrides/1", "", 404)
+	ask("POST /api/v1/reservations/{serial}/adopt", "/api/v1/reservations/k-1/adopt",
+		`{"sku": "1001", "user": "7", "quantity": 1}`, 200)
+	ask("GET /api/v1/reservations/{serial}", "/api/v1/reservations/k-1", "", 200)
+	ask("POST /api/v1/reservations/{serial}/confirm", "/api/v1/reservations/k-1/confirm", "", 200)
+	ask("POST /api/v1/reservations/{serial}/release", "/api/v1/reservations/k-1/release", "", 409)
+	ask("POST /api/v1/reservations/{serial}/refund", "/api/v1/reservations/k-1/refund", "", 200)
+	ask("POST /api/v1/stock/{sku}/adopt", "/api/v1/stock/1001/adopt",
+		`{"orders": [{"serial": "k-2", "quantity": 1}]}`, 200)
+	ask("POST /api/v1/stock/{sku}/recreate", "/api/v1/stock/1002/recreate", `{"total": 5}`, 200)
+	ask("POST /api/v1/stock/{sku}/recreate", "/api/v1/stock/1001/recreate", `{"total": 5, "none": true}`, 409)
+	ask("GET /api/v1/preflight", "", "", 200)
+	ask("GET /api/v1/report", "", "", 200)
+	ask("GET /api/v1/report", "/api/v1/report?sale=night", "", 200)
+	ask("GET /api/v1/report", "/api/v1/report?format=csv", "", 200)
+	ask("GET /api/v1/report", "/api/v1/report?sale=day", "", 404)
+	ask("GET /api/v1/why", "/api/v1/why?request_id=x", "", 200)
+	ask("POST /api/v1/reload", "", "", 200)
+	*file = "nonsense"
+	ask("POST /api/v1/reload", "", `{"overrides": "drop"}`, 422)
+	ask("GET /api/v1/status", "", "", 200)
+	ask("POST /api/v1/drain", "", "", 200)
+	for _, operation := range d.Operations() {
+		if !asked[operation] && operation != "GET /api/v1/events" {
+			t.Errorf("%s was not asked for", operation)
+		}
+	}
+}
+
+func TestTheConfigurationIsShownWithWhereEachValueIsFrom(t *testing.T) {
+	g, _ := steer(t)
+	o := g.controller.must(t, "limits.rate[per_ip].burst", 5.0)
+	r := httptest.NewRequest(http.MethodGet, "/api/v1/config", nil)
+	r.RemoteAddr, r.Host = "127.0.0.1:5555", "localhost"
+	w := httptest.NewRecorder()
+	g.control.ServeHTTP(w, r)
+	var told admin.Settings
+	if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]admin.Setting{}
+	for _, s := range told.Settings {
+		found[s.Key] = s
+	}
+	for _, want := range []admin.Setting{
+		{Key: "limits.window.max", Value: 100.0, Origin: "config.toml:7", Live: true},
+		{Key: "limits.window.size", Value: "10ms", Origin: "default"},
+		{Key: "limits.rate[1].burst", Value: 5.0, Origin: "override " + o.ID, Live: true},
+	} {
+		if found[want.Key] != want {
+			t.Errorf("%+v, want %+v", found[want.Key], want)
+		}
+	}
+}

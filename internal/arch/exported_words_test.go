@@ -1,0 +1,95 @@
+package arch
+
+import (
+	"go/ast"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// bannedWords are the words that no exported name has: the glossary of ARCHITECTURE.md has a standard term for each.
+var bannedWords = strings.Fields(`
+	board books crew deed desk dismiss door doubt doubted doubts fate glance halted haste helm journal ladder latch
+	nobody oracle pace patience refusal refusals refuse refused roster rung sampler shadow somebody standing stranger
+	ticket trail whoever wonder`)
+
+// oldWords are the packages that still have such names. A package whose names are all of the glossary is taken out.
+var oldWords = []string{
+	"admin", "internal/app/stores", "internal/demo", "internal/demo/demosale",
+	"internal/loadtest", "internal/loadtest/sandbox", "internal/statusview", "settle/sqlstore",
+	"stockgate/layout", "stockgate/ledger/protocol",
+}
+
+func TestExportedNames_HaveNoBannedWords(t *testing.T) {
+	for name, files := range sources(t, []string{"..."}) {
+		var wrong []string
+		for _, f := range files {
+			if !f.test {
+				_, file := parse(t, f)
+				wrong = append(wrong, bannedNames(file)...)
+			}
+		}
+		switch old := slices.Contains(oldWords, name); {
+		case len(wrong) > 0 && !old:
+			t.Errorf("%s exports %q: use the terms of the glossary in ARCHITECTURE.md", name, wrong)
+		case len(wrong) == 0 && old:
+			t.Errorf("%s exports no banned word any more: take it out of oldWords", name)
+		}
+	}
+}
+
+// bannedNames are the exported names of a file that have a banned word: of declarations, fields and methods.
+func bannedNames(file *ast.File) (wrong []string) {
+	check := func(names ...*ast.Ident) {
+		for _, name := range names {
+			if name.IsExported() && slices.ContainsFunc(wordsOf(name.Name), isBanned) {
+				wrong = append(wrong, name.Name)
+			}
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			check(n.Name)
+			return false
+		case *ast.TypeSpec:
+			check(n.Name)
+		case *ast.ValueSpec:
+			check(n.Names...)
+		case *ast.Field: // of a struct or an interface
+			check(n.Names...)
+		}
+		return true
+	})
+	return wrong
+}
+
+func isBanned(word string) bool { return slices.Contains(bannedWords, word) }
+
+var exportedWord = regexp.MustCompile(`[A-Z]+[a-z0-9]*`)
+
+// wordsOf are the words of an exported name, in lower case.
+func wordsOf(name string) []string {
+	words := exportedWord.FindAllString(name, -1)
+	for i := range words {
+		words[i] = strings.ToLower(words[i])
+	}
+	return words
+}
+
+func TestBannedWords_AreSeenInEveryKindOfName(t *testing.T) {
+	const text = `package x
+
+type Desk struct{ LatchOpen, Dashboard int }
+type T interface{ Glance() }
+func (t *U) TakeTicket() { type door struct{ Door int } }
+func NewHelm() {}
+const DefaultPatience, journal = 1, 2
+`
+	_, file := parse(t, source{path: "x.go", text: text})
+	want := []string{"Desk", "LatchOpen", "Glance", "TakeTicket", "NewHelm", "DefaultPatience"}
+	if got := bannedNames(file); !slices.Equal(got, want) {
+		t.Errorf("banned are %q, want %q", got, want)
+	}
+}

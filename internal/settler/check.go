@@ -1,0 +1,83 @@
+package settler
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"sluice/config"
+	"sluice/internal/doctor"
+	"sluice/settle/sqlstore"
+)
+
+const (
+	checkWithin = 10 * time.Second
+	clocksApart = 2 * time.Second // more is a warning
+)
+
+// Check tries the database of [settle], within 10 s, and reports whether a settler could work with it. It changes
+// nothing. The gate's own checks leave the database out: the gate never opens it.
+func Check(ctx context.Context, o *doctor.Report, c *config.Config) error {
+	if c.Settle.Database == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkWithin)
+	defer cancel()
+	if path, ok := strings.CutPrefix(c.Settle.URL, "sqlite:"); ok {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			o.OK("settle", "%s is made by sluice settle run", c.Settle.Database)
+			return nil
+		}
+	}
+	store, err := OpenStore(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	switch err := store.CheckSchema(ctx); {
+	case errors.Is(err, sqlstore.ErrSchema):
+		o.Fail("settle", "%s: %v", c.Settle.Database, err)
+		return nil
+	case err != nil:
+		o.Fail("settle", "%s: %v; orders go on, and their changes stay in Redis; start it, or correct [settle]",
+			c.Settle.Database, err)
+		return nil
+	}
+	missing := store.CheckRights(ctx)
+	for _, what := range missing {
+		o.Fail("settle", "the account may not do what a settler does: %s; grant it SELECT, INSERT, UPDATE and DELETE", what)
+	}
+	if q := c.Settle.OrdersQuery; q != "" {
+		if err := store.CheckOrdersQuery(ctx, q); err != nil {
+			o.Fail("settle", "settle.orders_query: %v", err)
+		}
+	}
+	if q := c.Settle.Paid.Query; q != "" {
+		if err := store.CheckPaidQuery(ctx, q); err != nil {
+			o.Fail("settle", "settle.paid.query: %v", err)
+		}
+	}
+	checkClock(ctx, o, store)
+	if len(missing) == 0 {
+		o.OK("settle", "%s has the tables of this version, and the account may change them", c.Settle.Database)
+	}
+	return nil
+}
+
+// checkClock compares the clocks, to half of the time that it takes to ask.
+func checkClock(ctx context.Context, o *doctor.Report, store *sqlstore.Store) {
+	before := time.Now()
+	there, err := store.Clock(ctx)
+	took := time.Since(before)
+	if err != nil {
+		o.Fail("settle", "%v", err)
+		return
+	}
+	if apart := there.Sub(before.Add(took / 2)); max(apart, -apart)-took/2 > clocksApart {
+		o.Warn("settle", "the clock of the database is %s from this machine's; lag is measured wrongly; "+
+			"synchronize both by NTP", apart.Round(time.Millisecond))
+	}
+}

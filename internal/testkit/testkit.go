@@ -1,0 +1,92 @@
+// Package testkit is what the tests of several packages share: waiting, free ports, logs and configurations. Only
+// tests import it.
+package testkit
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sluice/config"
+)
+
+// Eventually waits until what becomes true, which other goroutines, the kernel or a server need a moment for. It fails
+// the test after 30 s.
+func Eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within 30 s: %s", what)
+		}
+	}
+}
+
+// FreeAddress is an address of loopback that is free. It is below the ports that the kernel gives to dialers: so no
+// client takes it while a server is away, nor reaches itself there (TCP's simultaneous open).
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	for range 100 {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(22_000))))
+		if err == nil {
+			l.Close()
+			return l.Addr().String()
+		}
+	}
+	t.Fatal("no port of a hundred is free")
+	return ""
+}
+
+// Log is a log, or an output, that tests read while it is written. Its zero value is ready.
+type Log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String is all that was written.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Count is how often what was written.
+func (l *Log) Count(what string) int { return strings.Count(l.String(), what) }
+
+// LimitConfig is a configuration of one route with gate "limit", without stock; settings stand before it.
+func LimitConfig(t testing.TB, settings string) *config.Config {
+	t.Helper()
+	c, err := config.Parse("config.toml", []byte(settings+`
+upstream.targets = ["http://127.0.0.1:9"]
+stock.source = "off"
+[[route]]
+name = "all"
+match = "/"
+gate = "limit"
+`), config.NoEnvironment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// ScriptConfig is a configuration with one route that reserves by a preset.
+func ScriptConfig(preset string) *config.Config {
+	c := config.Default()
+	c.Stock.Source = "redis"
+	c.Stock.Script.Preset = preset
+	c.Routes = []config.Route{{Name: "order", Match: "POST /order/{sku}", Gate: "reserve", SKU: "$path_sku",
+		User: "$cookie_uid", Quantity: "1"}}
+	return c
+}

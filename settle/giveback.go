@@ -1,0 +1,131 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	givebacksAtOnce = 100
+	givebackEvery   = time.Second
+	minGivebackWait = time.Second     // after the first try
+	maxGivebackWait = 5 * time.Minute // between two tries
+	givebackAlarm   = time.Hour       // an older one is a conflict
+)
+
+// Giveback is the shop's word that an order is cancelled, written in the transaction that cancelled it.
+type Giveback struct {
+	ID     int64
+	SKU    string
+	Serial string
+	Tries  int
+	Age    time.Duration // since the shop wrote it
+}
+
+// Known is what a database knows of an order that is given back.
+type Known byte
+
+const (
+	KnownNot      Known = iota // there is no order yet, or it is not confirmed yet
+	KnownRefunded              // it is refunded now, or was before
+	KnownReleased              // it was released: no unit was sold
+)
+
+// Givebacks are the orders that the shop gives back by the database.
+type Givebacks interface {
+	// Due returns the oldest due ones, at most n.
+	Due(ctx context.Context, n int) ([]Giveback, error)
+
+	// GiveBack refunds an order that is confirmed: its row and the stock, in one transaction. It is idempotent. Its error
+	// wraps ErrElsewhere if another settler works on the SKU.
+	GiveBack(ctx context.Context, g Giveback) (Known, error)
+
+	// Postpone makes g due again after wait, and counts a try.
+	Postpone(ctx context.Context, g Giveback, wait time.Duration) error
+
+	// Done ends g.
+	Done(ctx context.Context, g Giveback, outcome string) error
+}
+
+// giveBackAll gives orders back until ctx ends.
+func (s *Settler) giveBackAll(ctx context.Context) {
+	tick := time.NewTicker(givebackEvery)
+	defer tick.Stop()
+	for trouble := ""; ; {
+		n, err := s.GiveBack(ctx)
+		switch {
+		case err == nil:
+			trouble = ""
+		case ctx.Err() == nil && err.Error() != trouble:
+			trouble = err.Error()
+			s.log.Error("settle: orders are not given back; they are tried again", "error", err)
+		}
+		if n == givebacksAtOnce && err == nil {
+			continue // more are due
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// GiveBack tries the orders that are due to be given back once, at most 100, and returns how many there were. The
+// database comes first: its stock is never less than what Redis has free.
+func (s *Settler) GiveBack(ctx context.Context) (n int, err error) {
+	due, err := s.o.Givebacks.Due(ctx, givebacksAtOnce)
+	if err != nil {
+		return 0, err
+	}
+	var faults []error
+	for _, g := range due {
+		if err := s.giveBack(ctx, g); err != nil && !errors.Is(err, ErrElsewhere) {
+			faults = append(faults, fmt.Errorf("give back %q of %q: %w", g.Serial, g.SKU, err))
+		}
+	}
+	return len(due), errors.Join(faults...)
+}
+
+func (s *Settler) giveBack(ctx context.Context, g Giveback) error {
+	known, err := s.o.Givebacks.GiveBack(ctx, g)
+	if errors.Is(err, ErrElsewhere) {
+		return errors.Join(err, s.o.Givebacks.Postpone(ctx, g, minGivebackWait))
+	}
+	if err != nil {
+		return errors.Join(err, s.postpone(ctx, g))
+	}
+	switch known {
+	case KnownReleased:
+		return s.o.Givebacks.Done(ctx, g, "released")
+	case KnownNot:
+		return s.postpone(ctx, g)
+	}
+	ok, err := s.o.Ledger.Refund(ctx, g.SKU, g.Serial)
+	if err != nil || !ok {
+		return errors.Join(err, s.postpone(ctx, g))
+	}
+	s.counts.givebacks.Add(1)
+	return s.o.Givebacks.Done(ctx, g, "refunded")
+}
+
+// postpone tries again after 1 s, 2 s, 4 s ... 5 min. After an hour an operator is told.
+func (s *Settler) postpone(ctx context.Context, g Giveback) error {
+	wait := maxGivebackWait
+	if g.Tries < 9 {
+		wait = min(minGivebackWait<<g.Tries, maxGivebackWait)
+	}
+	if err := s.o.Givebacks.Postpone(ctx, g, wait); err != nil || g.Age < givebackAlarm {
+		return err
+	}
+	s.log.Error("settle: an order cannot be given back for more than an hour", "sku", g.SKU, "serial", g.Serial)
+	return s.db.Report(ctx, Conflict{
+		SKU: g.SKU, Position: Position{0, g.ID}, Kind: "giveback",
+		Detail: plain(
+			fmt.Sprintf("the shop gives back the order %q, which is not known as sold; it is tried every 5 minutes; "+
+				"correct the serial in row %d of sluice_giveback, or set its done", g.Serial, g.ID),
+		),
+	})
+}

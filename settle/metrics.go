@@ -1,0 +1,101 @@
+package settle
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// counts are what a settler has done since it was made, and how far it is behind.
+type counts struct {
+	orders, entries, batches, rebuilds, frozen, lostOrders, givebacks atomic.Int64
+
+	behind      atomic.Int64 // changes that wait
+	behindSince atomic.Int64 // Unix ns since when a change has waited without end; 0 = none waits
+	lag         prometheus.Histogram
+}
+
+func newLag() prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:        "sluice_settler_lag_seconds",
+		Help:        "From a change of a ledger to the commit that settled it: the oldest change of each transaction.",
+		ConstLabels: prometheus.Labels{"target": Target},
+		Buckets:     []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 3600},
+
+		NativeHistogramBucketFactor: 1.19, NativeHistogramMaxBucketNumber: 100,
+	})
+}
+
+// Stats are the counts of a settler since it was made.
+type Stats struct {
+	Orders, Entries, Batches, Rebuilds, Frozen, LostOrders, Givebacks int64
+	Behind                                                            int64 // changes that wait now
+}
+
+// Stats may be called at any time.
+func (s *Settler) Stats() Stats {
+	c := &s.counts
+	return Stats{
+		Orders: c.orders.Load(), Entries: c.entries.Load(), Batches: c.batches.Load(), Rebuilds: c.rebuilds.Load(),
+		Frozen: c.frozen.Load(), LostOrders: c.lostOrders.Load(),
+		Givebacks: c.givebacks.Load(), Behind: c.behind.Load(),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (s *Settler) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(s, ch) }
+
+// Collect implements prometheus.Collector.
+func (s *Settler) Collect(ch chan<- prometheus.Metric) {
+	number := func(kind prometheus.ValueType, v float64, name, help string) {
+		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, []string{"target"}, nil), kind, v, Target)
+	}
+	count := func(n int64, name, help string) { number(prometheus.CounterValue, float64(n), name, help) }
+	done, waiting := s.Stats(), 0.0
+	if since := s.counts.behindSince.Load(); since != 0 {
+		waiting = max(s.now().Sub(time.Unix(0, since)).Seconds(), 0)
+	}
+	count(done.Entries, "sluice_settler_entries_total", "Changes of ledgers that were settled.")
+	count(done.Orders, "sluice_settler_orders_total", "Rows of orders that were written.")
+	count(done.Batches, "sluice_settler_transactions_total", "Transactions that were committed.")
+	count(done.Rebuilds, "sluice_settler_rebuilds_total", "Ledgers that were read whole, since changes were missing.")
+	count(done.Frozen, "sluice_settler_frozen_total", "Ledgers that were frozen, since Redis had lost sold orders.")
+	count(done.LostOrders, "sluice_settler_lost_orders_total", "Sold orders that Redis had lost and that were adopted.")
+	count(done.Givebacks, "sluice_settler_givebacks_total", "Orders that the shop gave back by the database.")
+	number(prometheus.GaugeValue, float64(done.Behind), "sluice_settler_behind_entries", "Changes that wait in Redis.")
+	number(prometheus.GaugeValue, waiting, "sluice_settler_behind_seconds",
+		"Since when changes of a SKU have waited, of the SKU that has waited longest.")
+	s.counts.lag.Collect(ch)
+}
+
+// measure notes how many changes of the SKU wait, and since when. If another settler works on it, that one tells.
+func (p *skuCursor) measure(now time.Time, elsewhere, failed bool) {
+	switch {
+	case elsewhere:
+		p.behind = 0
+	case p.loaded && p.cursor != nil && p.ledger.Born == p.cursor.Born:
+		p.behind = max(p.ledger.Ver-p.cursor.Ver, 0)
+	case p.loaded:
+		p.behind = p.ledger.Ver
+	}
+	switch {
+	case p.behind == 0 && !failed:
+		p.behindSince = time.Time{}
+	case p.behindSince.IsZero():
+		p.behindSince = now
+	}
+}
+
+// sumUp publishes how much waits of all SKUs.
+func (s *Settler) sumUp(places map[string]*skuCursor) {
+	var behind, since int64
+	for _, p := range places {
+		behind += p.behind
+		if at := p.behindSince; !at.IsZero() && (since == 0 || at.UnixNano() < since) {
+			since = at.UnixNano()
+		}
+	}
+	s.counts.behind.Store(behind)
+	s.counts.behindSince.Store(since)
+}

@@ -1,0 +1,72 @@
+package settle
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// on is the state of a ledger that sells.
+const on = "on"
+
+// Paid counts the paid units of a SKU, and how often it is asked.
+type Paid struct {
+	Count func(ctx context.Context, sku string) (units int64, err error)
+	Every time.Duration
+}
+
+// endPaid ends SKUs that are paid until ctx ends.
+func (s *Settler) endPaid(ctx context.Context) {
+	tick := time.NewTicker(s.o.Paid.Every)
+	defer tick.Stop()
+	for trouble := ""; ; {
+		err := s.EndPaid(ctx)
+		switch {
+		case err == nil:
+			trouble = ""
+		case ctx.Err() == nil && err.Error() != trouble:
+			trouble = err.Error()
+			s.log.Error("settle: SKUs do not end by what is paid", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// EndPaid ends each SKU that is on sale and of which every unit is paid.
+func (s *Settler) EndPaid(ctx context.Context) error {
+	skus, err := s.stream.SKUs(ctx)
+	for len(skus) > 0 && err == nil {
+		n := min(len(skus), skusAtOnce)
+		err = s.endPaidOf(ctx, skus[:n])
+		skus = skus[n:]
+	}
+	return err
+}
+
+func (s *Settler) endPaidOf(ctx context.Context, skus []string) error {
+	ledgers, err := s.stream.Ledgers(ctx, skus)
+	if err != nil {
+		return err
+	}
+	for i, l := range ledgers {
+		if l.State != on || l.Total < 1 {
+			continue
+		}
+		paid, err := s.o.Paid.Count(ctx, skus[i])
+		if err != nil {
+			return err
+		}
+		if paid < l.Total {
+			continue
+		}
+		if err := s.o.Ledger.End(ctx, skus[i]); err != nil {
+			return fmt.Errorf("end %q: %w", skus[i], err)
+		}
+		s.log.Warn("settle: a SKU has ended, since every unit is paid", "sku", skus[i], "paid", paid, "total", l.Total)
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	retryTries = 100
+	retryPause = 50 * time.Millisecond // while a settler works on the SKU
+)
+
+// Retry settles an entry that was parked, and solves the conflict, in one transaction. Orders that have changed since
+// stay as they are: the entry has the version that it had.
+func Retry(ctx context.Context, db Database, c Conflict) (Outcome, error) {
+	if c.Kind != "entry" {
+		return Outcome{}, fmt.Errorf("conflict %d is of kind %q: only entries are retried", c.ID, c.Kind)
+	}
+	e := Entry{Position: c.Position}
+	words, err := unquoted(c.Entry)
+	if err == nil {
+		err = e.decode(words)
+	}
+	if err != nil {
+		return Outcome{}, fmt.Errorf(
+			"conflict %d: the entry cannot be read: %w; read the ledger whole: sluice settle rebuild",
+			c.ID,
+			err,
+		)
+	}
+	for try := 0; ; try++ {
+		o, err := retry(ctx, db, c, fold([]Entry{e}))
+		if !errors.Is(err, ErrElsewhere) || try == retryTries {
+			return o, err
+		}
+		select {
+		case <-ctx.Done():
+			return o, ctx.Err()
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+func retry(ctx context.Context, db Database, c Conflict, records []Record) (Outcome, error) {
+	cursor, ok, err := db.Cursor(ctx, c.SKU)
+	switch {
+	case err != nil:
+		return Outcome{}, err
+	case !ok || c.Epoch < cursor.Born:
+		return Outcome{}, fmt.Errorf(
+			"conflict %d belongs to an earlier ledger of %q: its stock is not counted any more",
+			c.ID,
+			c.SKU,
+		)
+	}
+	return db.Settle(ctx, Batch{SKU: c.SKU, From: &cursor, To: cursor, Records: records, Solved: c.ID})
+}

@@ -1,0 +1,118 @@
+package sqlstore_test
+
+import (
+	"fmt"
+	"time"
+
+	"sluice/settle"
+)
+
+func (s *site) exec(query string) {
+	s.Helper()
+	if err := s.store.Exec(s.Context(), query); err != nil {
+		s.Fatalf("%s: %v", query, err)
+	}
+}
+
+// cancels is what the shop does in the transaction that cancels an order.
+func (s *site) cancels(sku, serial string) {
+	s.Helper()
+	s.exec(fmt.Sprintf("INSERT INTO sluice_giveback (sku, serial) VALUES ('%s', '%s')", sku, serial))
+}
+
+// givesBack tries what is due, and wants so many.
+func (s *site) givesBack(want int) {
+	s.Helper()
+	if n, err := s.settler.GiveBack(s.Context()); err != nil || n != want {
+		s.Errorf("%d orders were due to be given back, %v: want %d", n, err, want)
+	}
+}
+
+// balances wants ledger, rows and stock to be equal, with so many units sold and left.
+func (s *site) balances(sku string, sold, left int64) {
+	s.Helper()
+	s.drain(sku)
+	if c := s.equal(sku); c.Sold != sold || s.left(sku) != left {
+		s.Errorf("%d units sold, %d left: want %d, %d", c.Sold, s.left(sku), sold, left)
+	}
+}
+
+func givesBackOnce(s *site) {
+	const sku = "back"
+	s.ledger.set(sku, 10)
+	s.ledger.reserve(sku, "b1", "u", 3)
+	s.ledger.finish(sku, "confirm", "b1")
+	s.ledger.buy(sku, 0, 2)
+	s.ledger.reserve(sku, "b2", "v", 1)
+	s.ledger.finish(sku, "release", "b2")
+	s.drain(sku)
+	s.cancels(sku, "b1")
+	s.cancels(sku, "b2")
+	due := must(s.store.Due(s.Context(), 10))(s.T)
+	if len(due) != 2 || due[0].Serial != "b1" || due[0].Age < 0 || due[0].Age > time.Minute {
+		s.Fatalf("due are %+v", due)
+	}
+	// A settler dies after the database, and another one after it: the stock is returned once, before the unit is free.
+	for range 2 {
+		if known, err := s.store.GiveBack(s.Context(), due[0]); err != nil || known != settle.KnownRefunded {
+			s.Errorf("give back: %d, %v", known, err)
+		}
+		if left := s.left(sku); left != 8 {
+			s.Errorf("%d units are left: want 8", left)
+		}
+	}
+	s.givesBack(2)
+	s.givesBack(0)
+	s.balances(sku, 2, 8)
+	if n := s.settler.Stats().Givebacks; n != 1 {
+		s.Errorf("%d orders were given back: want 1, the other was released", n)
+	}
+	// The API is used too, first or last.
+	s.ledger.finish(sku, "refund", "back-0")
+	s.cancels(sku, "back-0")
+	s.givesBack(1)
+	s.balances(sku, 1, 9)
+}
+
+func keepsEarlyGiveback(s *site) {
+	const sku = "early"
+	s.cancels(sku, "early-0") // before the database knows the SKU
+	s.givesBack(1)
+	s.givesBack(0) // not before a second has passed
+	s.ledger.set(sku, 10)
+	s.ledger.reserve(sku, "early-0", "u", 2)
+	s.drain(sku)
+	s.exec("UPDATE sluice_giveback SET due = 0, asked = asked - 7200000 WHERE sku = 'early'")
+	s.givesBack(1) // it is held only
+	if waiting := must(s.store.Waiting(s.Context()))(s.T); waiting.Giveback < 2*time.Hour ||
+		len(s.conflicts(sku, "giveback")) != 1 {
+		s.Errorf("after two hours: oldest %v, conflicts %q", waiting.Giveback, s.conflicts(sku, "giveback"))
+	}
+	s.ledger.finish(sku, "confirm", "early-0")
+	s.drain(sku)
+	s.exec("UPDATE sluice_giveback SET due = 0 WHERE sku = 'early'")
+	s.givesBack(1)
+	s.balances(sku, 0, 10)
+	if oldest, err := s.store.OldestGiveback(s.Context()); oldest != 0 || err != nil {
+		s.Errorf("the oldest that waits: %v, %v", oldest, err)
+	}
+}
+
+func endsWhatIsPaid(s *site) {
+	s.exec("CREATE TABLE paid (sku varchar(64), units bigint)")
+	s.ledger.set("pays", 5)
+	s.ledger.set("paysnot", 5)
+	s.exec("INSERT INTO paid VALUES ('pays', 2), ('paysnot', 4), ('pays', 2)")
+	for _, want := range []string{"on", "ended"} {
+		if err := s.settler.EndPaid(s.Context()); err != nil {
+			s.Fatal(err)
+		}
+		if state := s.ledger.state("pays"); state != want {
+			s.Errorf("the SKU is %s: want %s", state, want)
+		}
+		s.exec("INSERT INTO paid VALUES ('pays', 1)")
+	}
+	if state := s.ledger.state("paysnot"); state != "on" {
+		s.Errorf("the SKU that is not paid is %s", state)
+	}
+}

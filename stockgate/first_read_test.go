@@ -1,0 +1,174 @@
+package stockgate
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/internal/testkit"
+	"sluice/proxy/reject"
+)
+
+func TestTenThousandFirstAskersAreOneRead(t *testing.T) {
+	server := redistest.Start(t)
+	s := dial(t, server, layouts()["counter"])
+	check(t, s.Set(t.Context(), "1001", 10))
+	o := options()
+	o.Refresh = time.Hour // the sampler stands still, and the first look lasts
+	g := open(t, o, s)
+	start := make(chan struct{})
+	var admitted atomic.Int64
+	var wg sync.WaitGroup
+	for range 10_000 {
+		wg.Go(func() {
+			<-start
+			if g.Enter(o.Now(), []byte("1001"), nil) == reject.Admitted {
+				admitted.Add(1)
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
+	if n := admitted.Load(); n != 10_000 {
+		t.Errorf("%d of 10,000 were admitted", n)
+	}
+	if n := server.Calls("get"); n != 1 {
+		t.Errorf("10,000 first askers took %d reads", n)
+	}
+}
+
+// A request may find a SKU out of date, be delayed, and arrive when the look it wants has just ended.
+func TestLookThatHasJustEndedIsNotTakenAgain(t *testing.T) {
+	g, e := learnt(t, options(), 5, []byte("1001"), reading(1))
+	if v := g.firstRead(5, e); v != onSale {
+		t.Fatalf("look: %v", v)
+	}
+	if n := len(g.poller.queue); n != 0 || e.pending.Load() != nil {
+		t.Fatalf("%d looks are waiting", n)
+	}
+}
+
+func TestFirstLookWaitsForOneRoundTripOfATurnOnly(t *testing.T) {
+	g := stepped(t, options(), NewMemory())
+	for i := range 3 * readAtOnce {
+		g.poller.publishReading(0, g.table.add(0, name(i)), reading(1))
+	}
+	g.look1(g.table.add(0, []byte("new")))
+	g.poller.pollOnce(t.Context(), int64(20*time.Millisecond))
+	if n := len(g.poller.queue); n != 0 {
+		t.Fatalf("%d first looks are waiting after a turn", n)
+	}
+}
+
+func TestFirstLooksAtManySKUsShareRoundTrips(t *testing.T) {
+	server := redistest.Start(t)
+	s := dial(t, server, layouts()["counter"])
+	o := options()
+	g := stepped(t, o, s)
+	var wg sync.WaitGroup
+	for i := range 2 * readAtOnce {
+		wg.Go(func() {
+			if got := g.Enter(0, name(i), nil); got != reject.UnknownSKU {
+				t.Errorf("enter: %v", got)
+			}
+		})
+	}
+	testkit.Eventually(t, "all are waiting", func() bool { return len(g.poller.queue) == 2*readAtOnce })
+	for now := range int64(2) {
+		g.poller.readFirst(t.Context(), now*int64(time.Hour))
+	}
+	wg.Wait()
+	if n := s.metrics.calls[read].Load(); n != 2 {
+		t.Fatalf("640 first looks took %d round trips, want 2", n)
+	}
+}
+
+func TestFirstLooksArePaced(t *testing.T) {
+	g := stepped(t, options(), NewMemory())
+	s := g.poller
+	for i := range 2 * readAtOnce {
+		s.queueFirstRead(g.table.add(0, name(i)))
+	}
+	s.readFirst(t.Context(), 0)
+	pause := readAtOnce * perFirstLook
+	s.readFirst(t.Context(), pause-1)
+	if n := len(s.queue); n != readAtOnce {
+		t.Fatalf("%d are waiting within the pause, want %d", n, readAtOnce)
+	}
+	s.readFirst(t.Context(), pause)
+	if n := len(s.queue); n != 0 {
+		t.Fatalf("%d are waiting after the pause", n)
+	}
+}
+
+func TestWaitForAFirstLookIsBounded(t *testing.T) {
+	o := options()
+	o.Wait = time.Millisecond
+	g := stepped(t, o, NewMemory()) // the poller does not run
+	if got := g.Enter(0, []byte("1001"), nil); got != reject.StockError {
+		t.Fatalf("enter: %v", got)
+	}
+}
+
+func TestFullQueueIsAnAnswerAtOnce(t *testing.T) {
+	g := stepped(t, options(), NewMemory())
+	for i := range maxPending {
+		if !g.poller.queueFirstRead(g.table.add(0, name(i))) {
+			t.Fatalf("the queue took %d of %d", i, maxPending)
+		}
+	}
+	known := g.table.len.Load()
+	if got := g.Enter(0, []byte("new"), nil); got != reject.StockError {
+		t.Fatalf("enter a new SKU: %v", got)
+	}
+	if n := g.table.len.Load(); n != known {
+		t.Fatalf("a rejected SKU is remembered: %d, was %d", n, known)
+	}
+	e := g.table.lookUp(name(0))
+	if got := g.Enter(0, e.key(), nil); got != reject.StockError || e.pending.Load() != nil {
+		t.Fatalf("enter a known SKU: %v, pending %v", got, e.pending.Load())
+	}
+}
+
+func (e *entry) key() []byte { return []byte(e.sku) }
+
+func TestFailedLookWakesItsWaiters(t *testing.T) {
+	server := redistest.Start(t)
+	s := dial(t, server, layouts()["counter"])
+	g := stepped(t, options(), s)
+	server.Kill()
+	if got := firstLook(t, g, 0, []byte("1001")); got != reject.StockError {
+		t.Fatalf("enter: %v", got)
+	}
+	if !g.poller.health.lost() {
+		t.Fatal("the source is not lost")
+	}
+}
+
+func TestLostSourceIsNotWaitedFor(t *testing.T) {
+	g := stepped(t, options(), NewMemory())
+	g.poller.health.record(1, errors.New("gone"))
+	if got := g.Enter(0, []byte("1001"), nil); got != reject.StockError {
+		t.Fatalf("enter: %v", got)
+	}
+	if n := len(g.poller.queue); n != 0 {
+		t.Fatalf("%d looks are waiting", n)
+	}
+}
+
+func TestClosedGateAnswers(t *testing.T) {
+	o := options()
+	g := open(t, o, NewMemory())
+	g.Close()
+	select {
+	case <-g.poller.done:
+	default:
+		t.Fatal("the sampler outlived Close")
+	}
+	if got := g.Enter(o.Now(), []byte("1001"), nil); got != reject.StockError {
+		t.Fatalf("enter: %v", got)
+	}
+}

@@ -1,0 +1,373 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// hostile is a fakeStore behind a network that is bad at times: calls take long, are lost, are done although no caller
+// hears of it, or are done later, when the caller has asked again.
+type hostile struct {
+	*fakeStore
+	slow bool // winners too take long to read
+	mu   sync.Mutex
+	r    *rand.Rand
+	bad  bool
+}
+
+func (h *hostile) upTo(n int) int { h.mu.Lock(); defer h.mu.Unlock(); return h.r.IntN(n) }
+
+func (h *hostile) be(bad func(bool) bool) { h.mu.Lock(); defer h.mu.Unlock(); h.bad = bad(h.bad) }
+
+func (h *hostile) isBad() bool { h.mu.Lock(); defer h.mu.Unlock(); return h.bad }
+
+// lag takes some time, within what the caller allows.
+func (h *hostile) lag(ctx context.Context) error {
+	d := time.Duration(h.upTo(15)) * time.Millisecond
+	if h.isBad() {
+		switch h.upTo(4) {
+		case 0:
+			d = time.Hour
+		case 1:
+			d = time.Duration(h.upTo(600)) * time.Millisecond
+		case 2:
+			return ledgertest.ErrNetwork
+		}
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// through makes a call whose request and whose reply have their lags.
+func (h *hostile) through(ctx context.Context, call func() error) error {
+	if err := h.lag(ctx); err != nil {
+		return err
+	}
+	if err := call(); err != nil {
+		return err
+	}
+	return h.lag(ctx)
+}
+
+func (h *hostile) Reserve(
+	ctx context.Context,
+	sku string,
+	epoch, now, deadline int64,
+	items []protocol.Item,
+	codes []protocol.Code,
+) (hint protocol.StockVersion, err error) {
+	if err = h.lag(ctx); err == nil {
+		if hint, err = h.fakeStore.Reserve(ctx, sku, epoch, now, deadline, items, codes); err == nil {
+			err = h.lag(ctx)
+		}
+		return hint, err
+	}
+	if h.upTo(2) == 0 {
+		sent, wait := append([]protocol.Item(nil), items...), time.Duration(h.upTo(4)*h.upTo(1000))*time.Millisecond
+		go func() {
+			time.Sleep(wait)
+			_, _ = h.fakeStore.Reserve(context.Background(), sku, epoch, now, deadline, sent, make([]protocol.Code, len(sent)))
+		}()
+	}
+	return protocol.StockVersion{}, err
+}
+
+func (h *hostile) Finish(
+	ctx context.Context,
+	sku string,
+	now, keep int64,
+	op protocol.Op,
+	items []protocol.Item,
+	done []protocol.Done,
+) (hint protocol.StockVersion, err error) {
+	err = h.through(ctx, func() (err error) {
+		hint, err = h.fakeStore.Finish(ctx, sku, now, keep, op, items, done)
+		return err
+	})
+	return hint, err
+}
+
+func (h *hostile) FindAll(ctx context.Context, orders []protocol.OrderName) (found []protocol.Found) {
+	err := h.through(ctx, func() error { found = h.fakeStore.FindAll(ctx, orders); return found[0].Err })
+	if err != nil {
+		found = make([]protocol.Found, len(orders))
+		for i := range found {
+			found[i].Err = err
+		}
+	}
+	return found
+}
+
+func (h *hostile) Find(ctx context.Context, sku, serial string) (r protocol.Record, ok bool, err error) {
+	err = h.through(ctx, func() (err error) { r, ok, err = h.fakeStore.Find(ctx, sku, serial); return err })
+	return r, ok, err
+}
+
+func (h *hostile) Look(ctx context.Context, sku string) (s protocol.Stock, ok bool, err error) {
+	err = h.through(ctx, func() (err error) { s, ok, err = h.fakeStore.Look(ctx, sku); return err })
+	return s, ok, err
+}
+
+func (h *hostile) Records(ctx context.Context, sku string, see func(protocol.Record) bool) error {
+	if !h.slow {
+		return h.fakeStore.Records(ctx, sku, see)
+	}
+	return h.through(ctx, func() error { return h.fakeStore.Records(ctx, sku, see) })
+}
+
+// bother does now and then what operators, news and a bad network do, until ctx ends; then all is well.
+func (h *hostile) bother(ctx context.Context, reservers []*Reserver, skus int) {
+	for ctx.Err() == nil {
+		time.Sleep(time.Duration(100+h.upTo(1500)) * time.Millisecond)
+		sku := fmt.Sprint("m-", h.upTo(skus))
+		switch h.upTo(7) {
+		case 0:
+			h.be(func(bad bool) bool { return !bad })
+		case 1:
+			h.be(func(bool) bool { return false })
+		case 2:
+			reservers[h.upTo(len(reservers))].onGap()
+		case 3:
+			state := []protocol.State{protocol.On, protocol.Paused, protocol.On, protocol.Ended}[h.upTo(4)]
+			_, _ = h.fakeStore.SetState(context.Background(), sku, state)
+		case 4:
+			hint := h.stock(sku).StockVersion
+			for _, d := range reservers {
+				d.Learn(sku, hint)
+			}
+		case 5:
+			_, _ = h.fakeStore.Add(context.Background(), sku, int64(h.upTo(3)), "")
+		case 6:
+			state := []protocol.State{protocol.On, protocol.Doubted, protocol.On}[h.upTo(3)]
+			h.fakeStore.mu.Lock()
+			h.skus[sku].stock.State = state
+			h.fakeStore.mu.Unlock()
+		}
+	}
+	h.be(func(bool) bool { return false })
+	for i := range skus {
+		_, _ = h.fakeStore.SetState(context.Background(), fmt.Sprint("m-", i), protocol.On)
+	}
+}
+
+// tight are options of a reserver that has little room for some of what it keeps.
+func (h *hostile) tight() Options {
+	o := testOptions()
+	o.Timeout, o.MaxWait, o.PerUser = 250*time.Millisecond, 500*time.Millisecond, 1
+	if h.upTo(2) == 0 {
+		o.MaxQueue = 1 + h.upTo(5)
+	}
+	if h.upTo(3) == 0 {
+		o.MaxKnown = cacheWays
+	}
+	if h.upTo(2) == 0 {
+		o.MaxBatch = 1 + h.upTo(4)
+	}
+	return o
+}
+
+// wish is what one user wants one unit of.
+type wish struct {
+	sku  int
+	name string
+}
+
+// Whatever a bad network does to calls: every order is answered before long, none is told twice that it may be
+// forwarded, a winner does not hear that all is sold out, and what is held afterwards is held for a client who has
+// heard so.
+func TestReserver_KeepsItsPromisesBehindABadNetwork(t *testing.T) {
+	const buyers, steps = 40, 40
+	for seed := range uint64(25) {
+		at(t, func(t *testing.T) {
+			h := &hostile{fakeStore: newFakeStore(), r: rand.New(rand.NewPCG(seed, 3)), slow: seed%2 == 0}
+			skus, o := 1+h.upTo(6), h.tight()
+			for i := range skus {
+				h.put(fmt.Sprint("m-", i), int64(h.upTo(12)), 0)
+			}
+			var reservers []*Reserver
+			for range 1 + h.upTo(3) {
+				reservers = append(reservers, opened(t, o, h, nil))
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			var side, mu = sync.WaitGroup{}, sync.Mutex{}
+			side.Go(func() { h.bother(ctx, reservers, skus) })
+			won := map[wish]time.Time{}
+			buy := func(i int) {
+				of, d, key := wish{h.upTo(skus), fmt.Sprint("u", i)}, reservers[h.upTo(len(reservers))], ""
+				if i%2 == 0 {
+					key = fmt.Sprintf("%s-%d", of.name, of.sku)
+				}
+				mu.Lock()
+				since, has := won[of]
+				mu.Unlock()
+				ask, began := attempt(of.name, key), time.Now()
+				ask.SKU = fmt.Append(nil, "m-", of.sku)
+				out := d.Reserve(d.o.Now(), ask)
+				mu.Lock()
+				defer mu.Unlock()
+				if took := time.Since(began); took > 4*time.Second {
+					t.Errorf("seed %d: %v waited %v for %v", seed, of, took, out)
+				}
+				switch long := has && began.Sub(since) > 2*time.Second; {
+				case out.Code == protocol.Held && has:
+					t.Errorf("seed %d: %v is held twice", seed, of)
+				case out.Code == protocol.Held && i%6 == 1:
+					go d.Settle(string(ask.SKU), protocol.Item{Serial: out.Serial}, protocol.Release)
+				case out.Code == protocol.Held:
+					won[of] = time.Now()
+					if i%3 > 0 {
+						go d.Settle(string(ask.SKU), protocol.Item{Serial: out.Serial}, protocol.Confirm)
+					}
+				case long && (out.Code == protocol.Released || out.Code == protocol.UnknownSKU ||
+					out.Code == protocol.SoldOut && !out.Unverified):
+					t.Errorf("seed %d: %v (key %q), won since %v, heard %v", seed, of, key, time.Since(since), out)
+				}
+			}
+			ledgertest.Storm(buyers, buyers, func(i int) {
+				for range steps {
+					time.Sleep(time.Duration(h.upTo(3)*h.upTo(200)) * time.Millisecond)
+					buy(i)
+				}
+			})
+			stop()
+			side.Wait()
+			time.Sleep(2 * time.Minute) // less than a hold lasts
+			restocked(t, h, reservers, skus, "m-", func(sku int, user string) { won[wish{sku, user}] = time.Now() })
+			if t.Failed() {
+				t.Fatalf("seed %d", seed)
+			}
+			synctest.Wait()
+			h.fakeStore.mu.Lock()
+			defer h.fakeStore.mu.Unlock()
+			for i := range skus {
+				for serial, rec := range h.skus[fmt.Sprint("m-", i)].records {
+					if _, has := won[wish{i, rec.User}]; rec.Status == 'H' && !has {
+						t.Errorf("seed %d: %s of %s is held, and no client heard so", seed, serial, rec.User)
+					}
+				}
+			}
+		})
+	}
+}
+
+// restocked adds a unit for each reserver to each SKU, named prefix and a number, and reports a reserver that has
+// none for a newcomer; held hears who got one.
+func restocked(
+	t *testing.T,
+	s protocol.Store,
+	reservers []*Reserver,
+	skus int,
+	prefix string,
+	held func(sku int, user string),
+) {
+	t.Helper()
+	for i := range skus {
+		ledgertest.Must[protocol.Stock](t)(s.Add(t.Context(), fmt.Sprint(prefix, i), int64(len(reservers)), ""))
+	}
+	for n, d := range reservers {
+		user := fmt.Sprint("late-", n)
+		for i := range skus {
+			time.Sleep(1100 * time.Millisecond)
+			ask := attempt(user, "")
+			ask.SKU = fmt.Append(nil, prefix, i)
+			if out := d.Reserve(d.o.Now(), ask); out.Code != protocol.Held {
+				t.Errorf("of new units of SKU %d at reserver %d: %v", i, n, out)
+			}
+			held(i, user)
+		}
+	}
+}
+
+// The whole of it: messages are lost in both directions, clients repeat what was not answered through any reserver,
+// the shop settles. Every serial is forwarded at most once, nothing is oversold (the store panics), and at the end
+// every hold in the ledger belongs to a forwarded order, or is gone.
+func TestNothingIsForwardedTwiceOrLostWhateverTheNetworkDoes(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			at(t, func(t *testing.T) { unreliable(t, seed) })
+		})
+	}
+}
+
+func unreliable(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 0))
+	s := fakeStoreOf(ledgertest.SKU, 60)
+	var mu sync.Mutex // of r
+	chance := func(percent int) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return r.IntN(100) < percent
+	}
+	faults := func(op string, after bool) error {
+		time.Sleep(time.Millisecond)
+		if chance(25) {
+			return ledgertest.ErrNetwork
+		}
+		return nil
+	}
+	s.set(faults)
+	o := testOptions()
+	o.Timeout, o.MaxWait = 250*time.Millisecond, time.Second
+	reservers := []*Reserver{opened(t, o, s, nil), opened(t, o, s, nil), opened(t, o, s, nil)}
+	for i, d := range reservers {
+		d.o.Mark = int64(i + 1)
+	}
+	forwarded := make(map[string]protocol.Op)
+	ledgertest.Storm(200, 50, func(i int) {
+		user, key := fmt.Sprint("u", i%120), "" // some users order twice
+		if i%2 == 0 {
+			key = fmt.Sprint("k", i%120)
+		}
+		for range 6 {
+			mu.Lock()
+			d := reservers[r.IntN(len(reservers))]
+			mu.Unlock()
+			out := d.buy(user, key)
+			if out.Code == protocol.Held {
+				op := protocol.Confirm
+				if chance(30) {
+					op = protocol.Release
+				}
+				mu.Lock()
+				if forwarded[out.Serial] != "" {
+					t.Errorf("%s was forwarded twice", out.Serial)
+				}
+				forwarded[out.Serial] = op
+				mu.Unlock()
+				d.Settle(ledgertest.SKU, protocol.Item{Serial: out.Serial}, op)
+				return
+			}
+			time.Sleep(300 * time.Millisecond)
+		}
+	})
+	s.set(nil)
+	time.Sleep(3 * time.Minute)
+	synctest.Wait()
+	sold := int64(0)
+	for serial, op := range forwarded {
+		want := byte('C')
+		if op == protocol.Release {
+			want = 'X'
+		} else {
+			sold++
+		}
+		if got := s.record(ledgertest.SKU, serial); got.Status != want {
+			t.Errorf("%s: %c, want %c", serial, got.Status, want)
+		}
+	}
+	if st := s.stock(ledgertest.SKU); st.Held != 0 || st.Sold != sold {
+		t.Errorf("%d orders at the shop, stock %+v", sold, st)
+	}
+}

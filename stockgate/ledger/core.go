@@ -1,0 +1,107 @@
+package ledger
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// core is what all parts of a reserver share: the store, the SKUs, the orders that are known, and the metrics.
+type core struct {
+	o       Options
+	store   protocol.Store
+	start   time.Time // of the clock of maintenance and look-ups
+	skus    *skuIndex
+	serials *orderCache // of orders
+	users   *orderCache // of orders with a derived serial
+
+	newSKUs    tokenBucket  // SKUs seen for the first time, invented ones too
+	faultNames tokenBucket  // SKUs that the log names as they get into trouble
+	deadline   atomic.Int64 // Unix ms: of the reservations that are made now
+
+	closed atomic.Bool
+	ctx    context.Context // of calls; ends when Close gives up
+	work   sync.WaitGroup  // calls for orders, and those that settle
+
+	metrics
+}
+
+// queue returns the queue of sku, or nil when there are too many, or too many new ones.
+func (r *core) queue(now int64, sku []byte) *skuQueue {
+	if q := r.skus.find(sku); q != nil {
+		return q
+	}
+	if !r.newSKUs.take(now) {
+		return nil
+	}
+	return r.open(sku)
+}
+
+// open makes a queue for sku if there is none. It returns nil when there are too many.
+func (r *core) open(sku []byte) *skuQueue {
+	return r.skus.add(sku, func(sku string) *skuQueue {
+		return &skuQueue{
+			sku: sku, events: r.eventsOf(sku),
+			waiting: waiting{bySerial: make(map[string]*pendingOrder)}, unresolved: make(map[string]*unresolved),
+		}
+	})
+}
+
+// Track has the reserver look after the reservations of sku, even if it is never asked for that SKU: after a restart,
+// say. It reports false when there are too many SKUs.
+func (r *core) Track(sku string) bool {
+	q := r.open([]byte(sku))
+	if q != nil {
+		q.tracked.Store(true)
+	}
+	return q != nil
+}
+
+// Preload says that sku has a ledger, as far as the caller knows: the first order for it does not wait for the rate
+// of invented SKUs. Its reservations are looked after once there was an order. It reports false when there are too
+// many SKUs.
+func (r *core) Preload(sku string) bool {
+	q := r.open([]byte(sku))
+	if q != nil {
+		q.preloaded.Store(true)
+	}
+	return q != nil
+}
+
+// ledgers are the SKUs that have a ledger, as far as this instance has seen.
+func (r *core) ledgers() (skus []string) {
+	for _, q := range r.skus.each() {
+		if q.hasLedger() {
+			skus = append(skus, q.sku)
+		}
+	}
+	return skus
+}
+
+// find looks a serial up.
+func (r *core) find(ctx context.Context, q *skuQueue, serial string) (protocol.Record, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
+	defer cancel()
+	r.calls.observe(callFind, 1)
+	return r.store.Find(ctx, q.sku, serial)
+}
+
+// nextDeadline is the deadline of a reservation that is made now, in Unix ms. It never goes back. Its last ten bits
+// are the instance's mark, so that no two instances give the same serial the same deadline. For what one instance
+// does within the second that is left, see skuQueue.wasConfirmed and Reserver.indistinct; it never has a serial in
+// two calls at once.
+func (r *core) nextDeadline() int64 {
+	at := time.Now().Add(r.o.Hold).UnixMilli()&^(protocol.Marks-1) + protocol.Marks + r.o.Mark
+	for {
+		last := r.deadline.Load()
+		if at <= last {
+			return last
+		}
+		if r.deadline.CompareAndSwap(last, at) {
+			return at
+		}
+	}
+}

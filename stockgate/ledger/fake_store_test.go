@@ -1,0 +1,356 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"sluice/stockgate/ledger/memstore"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// fakeStore is an honest store for the tests of the reserver, small enough to be read. fault, if set, is asked before
+// and after each call: an error before means that nothing was done, one after that the reply was lost.
+type fakeStore struct {
+	mu    sync.Mutex
+	skus  map[string]*fakeSKU
+	calls map[string]int
+	items int // of all reserve calls
+	peak  int // the most items in one
+	fault func(op string, after bool) error
+}
+
+type fakeSKU struct {
+	stock   protocol.Stock
+	records map[string]protocol.Record
+	users   map[string]int64
+	leases  map[string]int64
+}
+
+func newFakeStore() *fakeStore {
+	return &fakeStore{skus: make(map[string]*fakeSKU), calls: make(map[string]int)}
+}
+
+// fakeStoreOf returns a fakeStore with units of one SKU on sale, any number a person.
+func fakeStoreOf(sku string, units int64) *fakeStore {
+	s := newFakeStore()
+	s.put(sku, units, 0)
+	return s
+}
+
+func (s *fakeStore) put(sku string, units, limit int64) {
+	s.skus[sku] = &fakeSKU{
+		stock: protocol.Stock{
+			StockVersion: protocol.StockVersion{Free: units, Epoch: 1, Ver: 1, State: protocol.On},
+			Total:        units,
+			Limit:        limit,
+		},
+		records: make(map[string]protocol.Record), users: make(map[string]int64), leases: make(map[string]int64),
+	}
+}
+
+// do makes a call: the faults before and after are those of a network.
+func (s *fakeStore) do(ctx context.Context, op string, f func()) error {
+	s.mu.Lock()
+	fault := s.fault
+	s.mu.Unlock()
+	if fault != nil {
+		if err := fault(op, false); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	s.calls[op]++
+	f()
+	s.mu.Unlock()
+	if fault != nil {
+		return fault(op, true)
+	}
+	return ctx.Err()
+}
+
+func (s *fakeStore) set(fault func(op string, after bool) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault = fault
+}
+
+func (s *fakeStore) count(op string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[op]
+}
+
+func (s *fakeStore) stock(sku string) protocol.Stock {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.skus[sku].stock
+}
+
+func (s *fakeStore) record(sku, serial string) protocol.Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.skus[sku].records[serial]
+}
+
+// move changes the numbers. It panics when units would be sold that do not exist.
+func (b *fakeSKU) move(held, sold int64, user string) {
+	b.stock.Held += held
+	b.stock.Sold += sold
+	b.stock.Free = b.stock.Total - b.stock.Held - b.stock.Sold
+	b.users[user] += held + sold
+	b.stock.Ver++
+	if b.stock.Free < 0 || b.stock.Held < 0 || b.stock.Sold < 0 {
+		panic(fmt.Sprintf("oversold: %+v", b.stock))
+	}
+}
+
+func (s *fakeStore) Reserve(
+	ctx context.Context,
+	sku string,
+	epoch, now, deadline int64,
+	items []protocol.Item,
+	codes []protocol.Code,
+) (h protocol.StockVersion, err error) {
+	err = s.do(ctx, "reserve", func() {
+		s.items += len(items)
+		s.peak = max(s.peak, len(items))
+		b := s.skus[sku]
+		for i, it := range items {
+			codes[i] = b.reserve(epoch, now, deadline, it)
+		}
+		if b != nil {
+			h = b.stock.StockVersion
+		}
+	})
+	return h, err
+}
+
+func (b *fakeSKU) reserve(epoch, now, deadline int64, it protocol.Item) protocol.Code {
+	if b == nil {
+		return protocol.UnknownSKU
+	}
+	r, ok := b.records[it.Serial]
+	switch {
+	case epoch != 0 && epoch != b.stock.Epoch:
+		return protocol.StaleEpoch
+	case ok && (r.User != it.User || r.Quantity != it.Quantity):
+		return protocol.OtherOrder
+	case ok:
+		return map[byte]protocol.Code{'H': protocol.ReplayHeld, 'C': protocol.ReplaySold, 'X': protocol.Released}[r.Status]
+	case b.stock.At(now) != protocol.On:
+		return protocol.NotOnSale
+	case b.stock.Free < it.Quantity:
+		return protocol.SoldOut
+	case it.User != "" && b.stock.Limit > 0 && b.users[it.User]+it.Quantity > b.stock.Limit:
+		return protocol.UserLimit
+	}
+	b.records[it.Serial] = protocol.Record{
+		Serial:   it.Serial,
+		User:     it.User,
+		Quantity: it.Quantity,
+		Status:   'H',
+		Deadline: deadline,
+	}
+	b.move(it.Quantity, 0, it.User)
+	return protocol.Held
+}
+
+func (s *fakeStore) Finish(
+	ctx context.Context,
+	sku string,
+	_, keep int64,
+	op protocol.Op,
+	items []protocol.Item,
+	done []protocol.Done,
+) (h protocol.StockVersion, err error) {
+	err = s.do(ctx, "finish", func() {
+		b := s.skus[sku]
+		for i, it := range items {
+			if done[i] = protocol.NoLedger; b != nil {
+				done[i] = b.finish(op, keep, it)
+			}
+		}
+		if b != nil {
+			h = b.stock.StockVersion
+		}
+	})
+	return h, err
+}
+
+func (b *fakeSKU) finish(op protocol.Op, keep int64, it protocol.Item) protocol.Done {
+	r, ok := b.records[it.Serial]
+	switch op + protocol.Op(r.Status) {
+	case protocol.Confirm + "H":
+		b.move(-r.Quantity, r.Quantity, r.User)
+		r.Status = 'C'
+	case protocol.Release + "H":
+		b.move(-r.Quantity, 0, r.User)
+		r.Status, r.Deadline = 'X', keep
+	case protocol.Refund + "C":
+		b.move(0, -r.Quantity, r.User)
+		r.Status, r.Deadline = 'X', keep
+	case protocol.Release + "C":
+		return protocol.WasSold
+	case protocol.Confirm + "X":
+		return protocol.WasReleased
+	case protocol.Confirm + "C", protocol.Release + "X", protocol.Refund + "X":
+		return protocol.Already
+	default:
+		if op != protocol.Release || ok {
+			return protocol.NotFound
+		}
+		r = protocol.Record{Serial: it.Serial, Status: 'X', Deadline: keep}
+	}
+	b.records[it.Serial] = r
+	return protocol.Changed
+}
+
+func (s *fakeStore) Sweep(
+	ctx context.Context,
+	sku string,
+	now, lease int64,
+	limit int,
+) (due []protocol.Record, err error) {
+	err = s.do(ctx, "sweep", func() {
+		b := s.skus[sku]
+		if b == nil {
+			return
+		}
+		for serial, r := range b.records {
+			if r.Status == 'H' && max(r.Deadline, b.leases[serial]) <= now && len(due) < limit {
+				b.leases[serial] = lease
+				due = append(due, r)
+			}
+		}
+	})
+	return due, err
+}
+
+func (s *fakeStore) SweepAll(ctx context.Context, skus []string, now, lease int64) []protocol.Swept {
+	return memstore.SweepEach(ctx, s, skus, now, lease)
+}
+
+func (s *fakeStore) Find(ctx context.Context, sku, serial string) (r protocol.Record, ok bool, err error) {
+	err = s.do(ctx, "find", func() {
+		if b := s.skus[sku]; b != nil {
+			r, ok = b.records[serial]
+		}
+	})
+	return r, ok, err
+}
+
+func (s *fakeStore) Look(ctx context.Context, sku string) (st protocol.Stock, ok bool, err error) {
+	err = s.do(ctx, "look", func() {
+		if b := s.skus[sku]; b != nil {
+			st, ok = b.stock, true
+		}
+	})
+	return st, ok, err
+}
+
+func (s *fakeStore) SetTotal(ctx context.Context, sku string, total, _ int64) (st protocol.Stock, err error) {
+	err = s.do(ctx, "total", func() {
+		b := s.skus[sku]
+		b.stock.Total = total
+		b.move(0, 0, "")
+		st = b.stock
+	})
+	return st, err
+}
+
+func (s *fakeStore) SetState(ctx context.Context, sku string, state protocol.State) (st protocol.Stock, err error) {
+	err = s.do(ctx, "state", func() {
+		b := s.skus[sku]
+		b.stock.State = state
+		b.stock.Ver++
+		if state == protocol.Frozen {
+			b.stock.Epoch++
+		}
+		st = b.stock
+	})
+	return st, err
+}
+
+func (s *fakeStore) Add(ctx context.Context, sku string, delta int64, _ string) (st protocol.Stock, err error) {
+	err = s.do(ctx, "add", func() {
+		b := s.skus[sku]
+		b.stock.Total += delta
+		b.move(0, 0, "")
+		st = b.stock
+	})
+	return st, err
+}
+
+func (s *fakeStore) SetHours(ctx context.Context, sku string, opens, closes int64) (st protocol.Stock, err error) {
+	err = s.do(ctx, "hours", func() {
+		b := s.skus[sku]
+		b.stock.Opens, b.stock.Closes = opens, closes
+		b.move(0, 0, "")
+		st = b.stock
+	})
+	return st, err
+}
+
+func (s *fakeStore) Create(
+	ctx context.Context,
+	sku string,
+	o protocol.Opening,
+) (st protocol.Stock, made bool, err error) {
+	err = s.do(ctx, "create", func() {
+		if made = s.skus[sku] == nil; made {
+			s.put(sku, o.Total, o.Limit)
+			s.skus[sku].stock.Opens, s.skus[sku].stock.Closes = o.Opens, o.Closes
+		}
+		st = s.skus[sku].stock
+	})
+	return st, made, err
+}
+
+func (s *fakeStore) SKUs(ctx context.Context, limit int) (all []string, err error) {
+	err = s.do(ctx, "skus", func() { all = slices.Sorted(maps.Keys(s.skus)) })
+	return all[:min(limit, len(all))], err
+}
+
+// asked is how many calls were made for orders.
+func (s *fakeStore) asked() int { return s.count("reserve") + s.count("lookup") }
+
+// FindAll makes one call for all.
+func (s *fakeStore) FindAll(ctx context.Context, orders []protocol.OrderName) []protocol.Found {
+	found := make([]protocol.Found, len(orders))
+	err := s.do(ctx, "lookup", func() {
+		for i, o := range orders {
+			if b := s.skus[o.SKU]; b != nil {
+				found[i].Record, found[i].OK = b.records[o.Serial]
+			}
+		}
+	})
+	for i := range found {
+		found[i].Err = err
+	}
+	return found
+}
+
+// Records gets past each record as it is at its turn, and lets others in between.
+func (s *fakeStore) Records(ctx context.Context, sku string, see func(protocol.Record) bool) error {
+	var serials []string
+	err := s.do(ctx, "records", func() {
+		if b := s.skus[sku]; b != nil {
+			serials = slices.Collect(maps.Keys(b.records))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, serial := range serials {
+		if !see(s.record(sku, serial)) {
+			return nil
+		}
+	}
+	return nil
+}

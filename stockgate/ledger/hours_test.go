@@ -1,0 +1,142 @@
+package ledger
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// opening returns a reserver that knows of 10 units, on sale after 10 s and for 20 s.
+func opening(t *testing.T, o Options) (*Reserver, *fakeStore, int64) {
+	t.Helper()
+	s := fakeStoreOf(ledgertest.SKU, 10)
+	opens := time.Now().Add(10 * time.Second).UnixMilli()
+	ledgertest.Must[protocol.Stock](t)(s.SetHours(t.Context(), ledgertest.SKU, opens, opens+20_000))
+	d := opened(t, o, s, nil)
+	if out := d.buy("early", ""); out.Code != protocol.NotOnSale || out.State != protocol.Waiting || out.Opens != opens {
+		t.Fatal(out)
+	}
+	return d, s, opens
+}
+
+func TestSoldOutCache_OpensByItsHoursWithoutACall(t *testing.T) {
+	at(t, func(t *testing.T) {
+		o := testOptions()
+		o.SoldOutMemory = time.Hour
+		d, s, opens := opening(t, o)
+		time.Sleep(10*time.Second - 1)
+		for i, key := range []string{"", "key"} {
+			if out := d.buy(fmt.Sprint("almost", i), key); out.Code != protocol.NotOnSale || out.State != protocol.Waiting ||
+				out.Opens != opens {
+				t.Fatal(out)
+			}
+		}
+		time.Sleep(time.Nanosecond)
+		before := s.asked()
+		wants(t, "at the very moment", d.buy("first", ""), protocol.Held)
+		ledgertest.Want(t, "calls", s.asked()-before, 1)
+	})
+}
+
+func TestCrowdThatWaitsForTheOpeningCostsNoMoreThanAnyOther(t *testing.T) {
+	at(t, func(t *testing.T) {
+		d, s, _ := opening(t, testOptions())
+		for range 100 { // of them, one a second looks
+			time.Sleep(99 * time.Millisecond)
+			ledgertest.Storm(50, 50, func(i int) { wants(t, "early", d.buy(fmt.Sprint(i), ""), protocol.NotOnSale) })
+		}
+		if n := s.asked(); n > 11 {
+			t.Errorf("%d calls before", n)
+		}
+		time.Sleep(time.Second)
+		before := s.asked()
+		var held atomic.Int64
+		ledgertest.Storm(5_000, 500, func(i int) {
+			switch out := d.buy(fmt.Sprint("u", i), ""); out.Code {
+			case protocol.Held:
+				held.Add(1)
+			case protocol.SoldOut, Undecided:
+			default:
+				t.Errorf("heard %v", out)
+			}
+		})
+		ledgertest.Want(t, "winners", held.Load(), 10)
+		if n := s.asked() - before; n > 20 {
+			t.Errorf("%d calls", n)
+		}
+	})
+}
+
+func TestSaleThatIsOverIsSaidFromMemoryButNotToItsWinners(t *testing.T) {
+	at(t, func(t *testing.T) {
+		o := testOptions()
+		o.SoldOutMemory = time.Hour
+		d, s, _ := opening(t, o)
+		other := opened(t, o, s, nil)
+		time.Sleep(10 * time.Second)
+		wants(t, "in time", d.buy("ann", ""), protocol.Held)
+		wants(t, "in time elsewhere", other.buy("bob", ""), protocol.Held)
+		time.Sleep(20 * time.Second)
+		wants(t, "a winner of the other instance", d.buy("bob", ""), protocol.ReplayHeld)
+		before := s.asked()
+		for range 100 {
+			for _, user := range []string{"late", ""} {
+				if out := d.buy(user, ""); out.Code != protocol.NotOnSale || out.State != protocol.Over || out.Opens != 0 {
+					t.Fatal(out)
+				}
+			}
+		}
+		ledgertest.Want(t, "look-ups", s.asked()-before, 100)
+		wants(t, "a winner's retry", d.buy("ann", ""), protocol.ReplayHeld)
+	})
+}
+
+func TestPauseIsToldBeforeTheHours(t *testing.T) {
+	at(t, func(t *testing.T) {
+		d, s, _ := opening(t, testOptions())
+		d.Learn(
+			ledgertest.SKU,
+			ledgertest.Must[protocol.Stock](t)(s.SetState(t.Context(), ledgertest.SKU, protocol.Paused)).StockVersion,
+		)
+		if out := d.buy("early", ""); out.Code != protocol.NotOnSale || out.State != protocol.Paused || out.Opens != 0 {
+			t.Fatal(out)
+		}
+	})
+}
+
+// The wall clock counts milliseconds, the reserver's any nanoseconds.
+func TestScheduleIsExactToTheNanosecond(t *testing.T) {
+	wall := time.Unix(1_800_000_000, 123_456_789)
+	now := wall.UnixMilli()
+	for _, c := range []struct{ opens, closes, from, until int64 }{
+		{0, 0, math.MinInt64, forever},
+		{now + 1, now + 2, 77 + 1e6 - 456_789, 77 + 2e6 - 456_789},
+		{now, 0, 77 - 456_789, forever},
+		{1, 2, 77 - 1e18 - 456_789, 77 - 1e18 - 456_789},
+		{protocol.MaxNumber - 1, protocol.MaxNumber, 77 + 1e18 - 456_789, 77 + 1e18 - 456_789},
+	} {
+		v := cachedStock{StockVersion: protocol.StockVersion{Opens: c.opens, Closes: c.closes}}
+		v.schedule(wall, 77)
+		ledgertest.Want(t, fmt.Sprint("from ", c.opens), v.from, c.from)
+		ledgertest.Want(t, fmt.Sprint("until ", c.closes), v.until, c.until)
+	}
+}
+
+func TestReserver_RejectionOfAStoreThatOpenedSinceIsStillOne(t *testing.T) {
+	h := protocol.StockVersion{State: protocol.On, Opens: 10, Closes: 20}
+	ledgertest.Want(t, "before", notOnSale(h, 9), Outcome{Code: protocol.NotOnSale, State: protocol.Waiting, Opens: 10})
+	ledgertest.Want(
+		t,
+		"just opened",
+		notOnSale(h, 10),
+		Outcome{Code: protocol.NotOnSale, State: protocol.Waiting, Opens: 10},
+	)
+	ledgertest.Want(t, "over", notOnSale(h, 20), Outcome{Code: protocol.NotOnSale, State: protocol.Over})
+	h.State = protocol.Frozen
+	ledgertest.Want(t, "frozen", notOnSale(h, 9), Outcome{Code: protocol.NotOnSale, State: protocol.Frozen})
+}

@@ -1,0 +1,45 @@
+package ledger
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"sluice/stockgate/ledger/ledgertest"
+)
+
+func TestMetrics_PassTheLinterAndNameOnlyNamedSKUs(t *testing.T) {
+	s := fakeStoreOf(ledgertest.SKU, 2)
+	s.put("invented", 2, 0)
+	o := testOptions()
+	o.Named = []string{ledgertest.SKU}
+	d := opened(t, o, s, nil)
+	for _, of := range []string{ledgertest.SKU, "invented"} {
+		for _, user := range []string{"1", "2", "3"} {
+			d.Reserve(0, Order{SKU: []byte(of), User: []byte(user), Quantity: 1})
+		}
+	}
+	text := ledgertest.Scrape(t, d)
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Error(err, problems)
+	}
+	for _, line := range []string{
+		`sluice_reservations_total{event="held",sku="1001"} 2`,
+		`sluice_reservations_total{event="held",sku="_other"} 2`,
+		`sluice_reservations_total{event="sold_out",sku="1001"} 0`, // from memory
+		`sluice_ledger_call_orders_count{operation="reserve"} 4`,
+		`sluice_ledger_call_orders_bucket{operation="reserve",le="1"} 4`,
+		`sluice_reservations_unknown{sku="_other"} 0`,
+		`sluice_settle_queue_length 0`,
+		`sluice_resolver_outcomes_total{outcome="confirmed"} 0`,
+	} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("no line %s in\n%s", line, text)
+		}
+	}
+	if strings.Contains(text, "invented") {
+		t.Error("a label came from a request")
+	}
+}

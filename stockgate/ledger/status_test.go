@@ -1,0 +1,93 @@
+package ledger
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
+)
+
+func TestWhatIsShownIsAtMostSoOldAndCostsOneLookForAll(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := fakeStoreOf(ledgertest.SKU, 10)
+		d := opened(t, testOptions(), s, nil)
+		if _, ok := d.Status(d.o.Now(), []byte(ledgertest.SKU)); ok {
+			t.Fatal("a SKU is shown that was never asked for")
+		}
+		d.Track(ledgertest.SKU)
+		time.Sleep(time.Second)
+		d.Status(d.o.Now(), []byte(ledgertest.SKU))
+		synctest.Wait()
+		if got, ok := d.Status(d.o.Now(), []byte(ledgertest.SKU)); !ok || got.Free != 10 || got.Held != 0 {
+			t.Fatalf("%+v, %v", got, ok)
+		}
+		before := s.count("look")
+		s.say(func(st *protocol.Stock) { st.Sold, st.Free, st.Ver = 4, 6, st.Ver+1 })
+		for range 1000 {
+			d.Status(d.o.Now(), []byte(ledgertest.SKU))
+			time.Sleep(time.Millisecond)
+		}
+		synctest.Wait()
+		if got, _ := d.Status(d.o.Now(), []byte(ledgertest.SKU)); got.Free != 6 {
+			t.Errorf("others have sold 4: %+v", got)
+		}
+		if n := s.count("look") - before; n > 2 {
+			t.Errorf("%d looks in a second", n)
+		}
+	})
+}
+
+func TestInventedSKUsAreNotShownAndCostNothing(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := fakeStoreOf(ledgertest.SKU, 10)
+		d := opened(t, testOptions(), s, nil)
+		for i := range 1000 {
+			if _, ok := d.Status(d.o.Now(), fmt.Append(nil, "invented-", i)); ok {
+				t.Fatal("shown")
+			}
+		}
+		synctest.Wait()
+		ledgertest.Want(t, "lines", len(d.skus.each()), 0)
+		ledgertest.Want(t, "looks", s.count("look"), 0)
+	})
+}
+
+func TestShopThatSaysSoldOutIsLeftAloneAndWinnersAreNotLiedTo(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := fakeStoreOf(ledgertest.SKU, 10)
+		d := opened(t, testOptions(), s, nil)
+		wants(t, "the winner", d.buy("ann", "key-of-ann"), protocol.Held)
+		d.MarkSoldOut(d.o.Now(), []byte(ledgertest.SKU))
+		before := s.count("reserve")
+		for range 100 {
+			wants(t, "an order without a name", d.buy("", ""), protocol.SoldOut)
+		}
+		wants(t, "the winner's retry", d.buy("ann", "key-of-ann"), protocol.ReplayHeld)
+		for i := range 15 {
+			wants(t, "a loser", d.buy(fmt.Sprint("u", i), fmt.Sprint("k", i)), protocol.SoldOut)
+		}
+		ledgertest.Want(t, "orders that the ledger heard of", s.count("reserve")-before, 0)
+		time.Sleep(time.Second)
+		wants(t, "after sold_out_ttl", d.buy("bob", "key-of-bob"), protocol.Held)
+	})
+}
+
+func TestHoursAreKeptByTheSharedClock(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := fakeStoreOf(ledgertest.SKU, 10)
+		opens := time.Now().Add(10 * time.Second)
+		ledgertest.Must[protocol.Stock](t)(s.SetHours(t.Context(), ledgertest.SKU, opens.UnixMilli(), 0))
+		o := testOptions()
+		// The shared clock is ahead of this machine's.
+		o.Wall = func() time.Time { return time.Now().Add(400 * time.Millisecond) }
+		d := opened(t, o, s, nil)
+		wants(t, "early", d.buy("ann", ""), protocol.NotOnSale)
+		time.Sleep(9600*time.Millisecond - 1)
+		wants(t, "almost", d.buy("ann", ""), protocol.NotOnSale)
+		time.Sleep(time.Nanosecond)
+		wants(t, "at the very moment", d.buy("ann", ""), protocol.Held)
+	})
+}

@@ -1,0 +1,36 @@
+package ledger
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
+)
+
+// Orphans are looked up a few at a time. Orders that certainly never reached Redis must not stand in their way.
+func TestReserver_OrdersThatWereNeverSentAreNoOrphans(t *testing.T) {
+	server := redistest.Start(t)
+	options := optionsFor(server, 2)
+	options.BreakerPause = time.Hour // whatever is asked now is not sent
+	r := ledgertest.Must[*redisstore.Store](t)(redisstore.New(options))
+	t.Cleanup(func() { r.Close() })
+	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), ledgertest.SKU, 1000, 0))
+	d := opened(t, testOptions(), r, nil)
+	wants(t, "before", d.buy("before", ""), protocol.Held)
+	l := d.skus.find([]byte(ledgertest.SKU))
+	orphans := func() int {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(l.unresolved)
+	}
+	server.Kill()
+	for range options.BreakerErrors {
+		_, _, _ = r.Look(t.Context(), ledgertest.SKU)
+	}
+	ledgertest.Storm(2000, 100, func(i int) { wants(t, "not sent", d.buy(fmt.Sprint(i), ""), Unsure) })
+	ledgertest.Want(t, "orphans", orphans(), 0)
+}

@@ -1,0 +1,218 @@
+package redisconn
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/sony/gobreaker/v2"
+
+	"sluice/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+func open(t *testing.T, s *redistest.Server, pause time.Duration) *Client {
+	t.Helper()
+	return openMany(t, s, pause, 4)
+}
+
+func openMany(t *testing.T, s *redistest.Server, pause time.Duration, connections int) *Client {
+	t.Helper()
+	l, err := New(Options{
+		Addresses:      []string{s.Addr},
+		PoolSize:       connections,
+		ConnectTimeout: 5 * time.Second, // the machine may be busy
+		Timeout:        5 * time.Second,
+		BreakerErrors:  5,
+		BreakerPause:   pause,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// only is the one server of a link to a single Redis.
+func only(l *Client) *server { return (*l.topology.Load()).(single).server }
+
+func ping(t *testing.T, l *Client) error {
+	return l.Do(t.Context(), func(ctx context.Context, c *redis.Client) error { return c.Ping(ctx).Err() }, always)
+}
+
+func always(err error) error { return err }
+
+// eventually waits until what becomes true: for real servers, which no fake clock moves.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for range 30_000 {
+		if is() {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("never: %s", what)
+}
+
+func TestOpenBreakerSendsNothing(t *testing.T) {
+	server := redistest.Start(t)
+	l := open(t, server, time.Hour)
+	failed := errors.New("as if Redis had failed")
+	for range 5 {
+		err := l.Do(t.Context(), func(context.Context, *redis.Client) error { return failed }, always)
+		if !errors.Is(err, failed) {
+			t.Fatalf("do: %v", err)
+		}
+	}
+	before := server.Calls("ping")
+	for range 3 {
+		if err := ping(t, l); !errors.Is(err, ErrBreakerOpen) {
+			t.Fatalf("ping: %v", err)
+		}
+	}
+	if n := server.Calls("ping") - before; n != 0 {
+		t.Fatalf("%d pings were sent", n)
+	}
+}
+
+func TestErrorsThatSayNothingOfRedisDoNotOpenTheBreaker(t *testing.T) {
+	l := open(t, redistest.Start(t), time.Second)
+	mistake := errors.New("an operator's mistake")
+	for range 100 {
+		err := l.Do(t.Context(), func(context.Context, *redis.Client) error { return mistake },
+			func(error) error { return nil })
+		if !errors.Is(err, mistake) {
+			t.Fatalf("do: %v", err)
+		}
+	}
+}
+
+// go-redis dials once a second when as many dials have failed as the pool is large; the breaker's try must not
+// be told of an outage that is over.
+func TestTryAfterAPauseReallyConnects(t *testing.T) {
+	server := redistest.Start(t)
+	l := open(t, server, 100*time.Millisecond)
+	server.Kill()
+	eventually(t, "open", func() bool { return errors.Is(ping(t, l), ErrBreakerOpen) })
+	for range 20 {
+		_ = only(l).session.Load().client.Ping(t.Context()).Err()
+	}
+	server.Restart()
+	eventually(t, "half open", func() bool { return only(l).breaker.State() == gobreaker.StateHalfOpen })
+	eventually(t, "back", func() bool {
+		err := ping(t, l)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			t.Fatalf("a try failed while Redis was there: %v", err)
+		}
+		return err == nil
+	})
+}
+
+func TestClosedLinkStaysClosed(t *testing.T) {
+	l := open(t, redistest.Start(t), time.Second)
+	for range 2 {
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	only(l).probeFirst.Store(true) // not even the breaker's try connects again
+	if err := ping(t, l); err == nil {
+		t.Fatal("a closed link pinged")
+	}
+}
+
+func TestCommandWithoutAnswerIsSentOnce(t *testing.T) {
+	server := redistest.Start(t)
+	l := openMany(t, server, 100*time.Millisecond, 1) // one connection, which is open when the server hangs
+	if err := ping(t, l); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	server.Pause()
+	err := l.Do(ctx, func(ctx context.Context, c *redis.Client) error { return c.Incr(ctx, "n").Err() }, always)
+	server.Resume()
+	if err == nil {
+		t.Fatal("a hanging server answered")
+	}
+	eventually(t, "the command runs", func() bool { return server.Calls("incr") == 1 })
+	if n := server.Client.Get(t.Context(), "n").Val(); n != "1" {
+		t.Fatalf("it ran %s times", n)
+	}
+}
+
+// named opens a link to s whose server has the name that name says.
+func named(t *testing.T, s *redistest.Server, name func() string) *Client {
+	t.Helper()
+	l, err := New(Options{
+		Addresses: []string{s.Addr}, PoolSize: 2, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
+		BreakerErrors: 1_000, BreakerPause: time.Second,
+		Identify: func(context.Context, *redis.Conn) (string, error) { return name(), nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func TestQuestionKnowsTheServerThatItReaches(t *testing.T) {
+	server := redistest.Start(t)
+	var name atomic.Pointer[string]
+	old, later := "old", "later"
+	name.Store(&old)
+	l := named(t, server, func() string { return *name.Load() })
+	sent := 0
+	asked := func() (on string) {
+		err := l.Ask(t.Context(), func(ctx context.Context, c *redis.Client, server string) error {
+			on = server
+			_, err := c.Incr(ctx, "n").Result()
+			if err == nil {
+				sent++
+			}
+			return err
+		}, always)
+		if err != nil {
+			return err.Error()
+		}
+		return on
+	}
+	if on := asked(); on != old {
+		t.Fatalf("on %q", on)
+	}
+	name.Store(&later)
+	if on := asked(); on != old { // its connection is still the old one's
+		t.Fatalf("on %q", on)
+	}
+	if err := server.Client.Do(t.Context(), "client", "kill", "type", "normal", "skipme", "yes").Err(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the other server", func() bool { return asked() == later })
+	if n := server.Client.Get(t.Context(), "n").Val(); n != strconv.Itoa(sent) {
+		t.Fatalf("%s questions arrived of %d", n, sent)
+	}
+}
+
+func TestMixedUpReplyClosesAllConnections(t *testing.T) {
+	server := redistest.Start(t)
+	l := named(t, server, func() string { return "the same" })
+	before := only(l).session.Load()
+	if err := ping(t, l); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Do(t.Context(), func(context.Context, *redis.Client) error { return ErrReplyMismatch }, always); !errors.Is(err, ErrReplyMismatch) {
+		t.Fatal(err)
+	}
+	if err := before.client.Ping(t.Context()).Err(); !errors.Is(err, redis.ErrClosed) {
+		t.Fatalf("the old connections: %v", err)
+	}
+	if err := ping(t, l); err != nil {
+		t.Fatal(err)
+	}
+}

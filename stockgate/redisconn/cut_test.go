@@ -1,0 +1,74 @@
+package redisconn
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/internal/redistest"
+)
+
+// cutter passes on what clients say to a server, and what it answers, until somebody says word: that is passed on too,
+// and the connection is closed with the answer's first byte.
+func cutter(t *testing.T, addr, word string) string {
+	t.Helper()
+	return redistest.Between(t, addr, func(client, server *net.TCPConn) (there, back func()) {
+		var said atomic.Bool
+		there = func() {
+			buf := make([]byte, 64<<10)
+			for {
+				n, err := client.Read(buf)
+				if err != nil {
+					return
+				}
+				if bytes.Contains(buf[:n], []byte(word)) {
+					said.Store(true)
+				}
+				if _, err := server.Write(buf[:n]); err != nil {
+					return
+				}
+			}
+		}
+		back = func() {
+			buf := make([]byte, 64<<10)
+			for {
+				n, err := server.Read(buf)
+				if err != nil || said.Load() {
+					return
+				}
+				if _, err := client.Write(buf[:n]); err != nil {
+					return
+				}
+			}
+		}
+		return there, back
+	})
+}
+
+// The client library repeats by itself what broke off or took too long, unless it is told not to.
+func TestCommandThatBreaksOffIsSentOnce(t *testing.T) {
+	server := redistest.Start(t)
+	o := Options{
+		Addresses: []string{cutter(t, server.Addr, "incr")}, PoolSize: 1, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
+		BreakerErrors: 5, BreakerPause: time.Second,
+	}
+	l, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := ping(t, l); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Do(t.Context(), func(ctx context.Context, c *redis.Client) error { return c.Incr(ctx, "n").Err() }, always); err == nil {
+		t.Fatal("an answer came on a connection that was cut before it")
+	}
+	if n := server.Calls("incr"); n != 1 {
+		t.Errorf("it ran %d times", n)
+	}
+}

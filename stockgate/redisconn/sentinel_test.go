@@ -1,0 +1,112 @@
+package redisconn
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/internal/redistest"
+)
+
+func behind(t *testing.T, w *redistest.Watched, change func(*Options)) *Client {
+	t.Helper()
+	return overCluster(t, w.Addrs(), func(o *Options) {
+		o.Topology, o.MasterName = Sentinel, w.Name
+		if change != nil {
+			change(o)
+		}
+	})
+}
+
+func TestQuestionsGoToTheMasterThatSentinelsName(t *testing.T) {
+	t.Parallel()
+	w := redistest.Sentinel(t)
+	l := behind(t, w, nil)
+	before, err := count(t.Context(), l, "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := w.Master()
+	if n := old.Client.Wait(t.Context(), 2, time.Minute).Val(); n != 2 {
+		t.Fatalf("%d replicas have it", n)
+	}
+	w.Sentinels[0].Kill() // two are enough
+	old.Kill()
+	next := w.Successor(old)
+	after := before
+	eventually(t, "the successor is asked", func() bool {
+		after, err = count(t.Context(), l, "n")
+		return err == nil
+	})
+	if before == after {
+		t.Error("it is said to be the same server")
+	}
+	if n := next.Client.Get(t.Context(), "n").Val(); n != "2" {
+		t.Errorf("the successor has %q", n)
+	}
+}
+
+// A fail-over by hand demotes a master that lives: whoever still asks it is refused, and nothing is lost.
+func TestDemotedMasterIsLeft(t *testing.T) {
+	t.Parallel()
+	w := redistest.Sentinel(t)
+	l := behind(t, w, nil)
+	if _, err := count(t.Context(), l, "n"); err != nil {
+		t.Fatal(err)
+	}
+	old := w.Master()
+	if err := w.Sentinels[0].Client.Do(t.Context(), "sentinel", "failover", w.Name).Err(); err != nil {
+		t.Fatal(err)
+	}
+	next := w.Successor(old)
+	eventually(t, "the successor is asked", func() bool {
+		_, err := count(t.Context(), l, "n")
+		return err == nil && next.Calls("incr") > 0
+	})
+}
+
+// Those who can still reach a master that was replaced must not go on with it.
+func TestMasterThatIsReplacedButAnswersIsLeft(t *testing.T) {
+	t.Parallel()
+	w := redistest.Sentinel(t)
+	l := behind(t, w, nil)
+	if _, err := count(t.Context(), l, "n"); err != nil {
+		t.Fatal(err)
+	}
+	old := w.Master()
+	old.Pause() // so that the sentinels replace it
+	next := w.Successor(old)
+	place := (*l.topology.Load()).(*watched)
+	eventually(t, "the session of the old master ends", func() bool {
+		_, _ = count(t.Context(), l, "n")
+		at := place.session.Load().address.Load()
+		return at != nil && *at == next.Addr
+	})
+	old.Resume()
+	if n := next.Calls("incr"); n == 0 {
+		t.Error("the successor was not asked")
+	}
+}
+
+func TestConnectionToAReplicaIsNoConnection(t *testing.T) {
+	t.Parallel()
+	w := redistest.Sentinel(t)
+	o := (*behind(t, w, nil).topology.Load()).(*watched).options
+	n := newServer(o, "", func(context.Context) (string, error) { return w.Servers[1].Addr, nil })
+	defer n.close()
+	err := n.call(t.Context(), call{func(ctx context.Context, c *redis.Client, _ string) error { return c.Get(ctx, "n").Err() }, always})
+	if err == nil || err == redis.Nil {
+		t.Fatalf("a replica was believed: %v", err)
+	}
+}
+
+func TestUnknownMasterNameIsSaid(t *testing.T) {
+	t.Parallel()
+	w := redistest.Sentinel(t)
+	l := behind(t, w, func(o *Options) { o.MasterName = "misspelt" })
+	if err := ping(t, l); err == nil {
+		t.Fatal("a misspelt master answered")
+	}
+}

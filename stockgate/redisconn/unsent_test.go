@@ -1,0 +1,48 @@
+package redisconn
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/internal/redistest"
+)
+
+func TestOnlyWhatWasCertainlyNotSentIsUnsent(t *testing.T) {
+	server := redistest.Start(t)
+	l := openMany(t, server, 100*time.Millisecond, 1)
+	hang := func(ctx context.Context, c *redis.Client) error {
+		ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
+		return c.Ping(ctx).Err()
+	}
+	if err := ping(t, l); err != nil || Unsent(err) {
+		t.Fatalf("answered: %v", err)
+	}
+	server.Client.ConfigSet(t.Context(), "busy-reply-threshold", "1")
+	ended := make(chan error)
+	go func() { ended <- server.Client.Eval(context.Background(), "while true do end", nil).Err() }()
+	eventually(t, "busy", func() bool {
+		err := ping(t, l)
+		return redis.HasErrorPrefix(err, "BUSY") && Unsent(err)
+	})
+	eventually(t, "free", func() bool {
+		server.Client.ScriptKill(t.Context())
+		return ping(t, l) == nil
+	})
+	<-ended
+	server.Pause()
+	if err := l.Do(t.Context(), hang, always); err == nil || Unsent(err) {
+		t.Errorf("not answered: %v", err)
+	}
+	server.Resume()
+	server.Kill()
+	eventually(t, "refused", func() bool {
+		err := ping(t, l)
+		return Unsent(err) && !errors.Is(err, ErrBreakerOpen)
+	})
+	eventually(t, "left alone", func() bool { err := ping(t, l); return errors.Is(err, ErrBreakerOpen) && Unsent(err) })
+}

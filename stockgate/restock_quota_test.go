@@ -1,0 +1,159 @@
+package stockgate
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"sluice/internal/testkit"
+	"sluice/proxy/reject"
+)
+
+func TestSharesCoverWhatCameBack(t *testing.T) {
+	for _, c := range []struct {
+		free, perUnit int64
+		instances     int
+		want          int64
+	}{{0, 0, 3, 0}, {-1, 0, 3, 0}, {1, 0, 0, 1}, {1, 0, 3, 1}, {3, 0, 3, 1}, {4, 0, 3, 2}, {4, 2, 3, 3},
+		{1 << 62, 8, 1, 1<<63 - 1}} {
+		if got := share(c.free, c.perUnit, c.instances); got != c.want {
+			t.Errorf("share(%d, %d, %d) = %d, want %d", c.free, c.perUnit, c.instances, got, c.want)
+		}
+	}
+}
+
+// returned is a stepped gate of one of so many instances, whose SKU was sold out and has n units again.
+func returned(t *testing.T, n int64, instances int) (*Gate, *entry, []byte, func(int64)) {
+	t.Helper()
+	o := options()
+	o.Instances = func() int { return instances }
+	g, sku := stepped(t, o, NewMemory()), []byte("1001")
+	e := g.table.add(0, sku)
+	read := func(n int64) {
+		e.endedBefore = e.ended.Load()
+		g.poller.publishReading(0, e, reading(n))
+	}
+	read(0)
+	if got := g.Enter(0, sku, nil); got != reject.SoldOut {
+		t.Fatal(got)
+	}
+	read(n)
+	return g, e, sku, read
+}
+
+func TestUnitsThatCameBackAreTriedByThisInstancesShareAlone(t *testing.T) {
+	g, _, sku, read := returned(t, 5, 2)
+	enters := func(want int) {
+		t.Helper()
+		for i := range want {
+			if got := g.Enter(0, sku, nil); got != reject.Admitted {
+				t.Fatalf("try %d of %d: %v", i+1, want, got)
+			}
+		}
+		for range 100 {
+			if got := g.Enter(0, sku, nil); got != reject.Concurrency {
+				t.Fatalf("after %d tries: %v", want, got)
+			}
+		}
+	}
+	enters(3) // of 5 among 2
+	read(5)
+	enters(0) // all three are under way
+	g.Leave(sku)
+	enters(0) // it may have taken one
+	read(4)
+	enters(0) // two of two are under way
+	g.Leave(sku)
+	g.Leave(sku)
+	read(2)
+	enters(1)
+	g.Leave(sku) // in vain
+	read(2)
+	enters(1)
+}
+
+// The reading began before the try ended: what it found free may be what the try took.
+func TestATryThatEndsWhileTheStockIsReadIsNotRepeated(t *testing.T) {
+	g, e, sku, _ := returned(t, 1, 1)
+	if got := g.Enter(0, sku, nil); got != reject.Admitted {
+		t.Fatal(got)
+	}
+	e.endedBefore = e.ended.Load()
+	g.Leave(sku)
+	g.poller.publishReading(0, e, reading(1))
+	if got := g.Enter(0, sku, nil); got != reject.Concurrency {
+		t.Fatal(got)
+	}
+	e.endedBefore = e.ended.Load()
+	g.poller.publishReading(0, e, reading(1))
+	if got := g.Enter(0, sku, nil); got != reject.Admitted {
+		t.Fatalf("a unit is stranded: %v", got)
+	}
+}
+
+func TestWhatWasNeverSoldOutIsNotRationed(t *testing.T) {
+	s := NewMemory()
+	check(t, s.Set(t.Context(), "1001", 1))
+	o := options()
+	o.Instances = func() int { return 100 }
+	g := open(t, o, s)
+	for range 50 {
+		if got := g.Enter(o.Now(), []byte("1001"), nil); got != reject.Admitted {
+			t.Fatal(got)
+		}
+	}
+}
+
+// A crowd at what came back, while the shop takes it: the requests at the shop are no more than the units and one
+// share.
+func TestARushAtUnitsThatCameBackHasFewTries(t *testing.T) {
+	s, sku := NewMemory(), []byte("1001")
+	check(t, s.Set(t.Context(), "1001", 0))
+	o := options()
+	o.Instances = func() int { return 3 }
+	g := open(t, o, s)
+	testkit.Eventually(t, "sold out", func() bool { return g.Enter(o.Now(), sku, nil) == reject.SoldOut })
+	const units = 20
+	check(t, s.Set(t.Context(), "1001", units))
+	var asked, sold atomic.Int64
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for sold.Load() < units {
+				if g.Enter(o.Now(), sku, nil) != reject.Admitted {
+					continue
+				}
+				if asked.Add(1); s.Sell("1001", 1) {
+					sold.Add(1)
+				}
+				g.Leave(sku)
+			}
+		})
+	}
+	all.Wait()
+	if n := asked.Load(); n > units+share(units, 0, 3) {
+		t.Errorf("%d requests for %d units", n, units)
+	}
+	if n := g.table.lookUp(sku).inFlight.Load(); n != 0 {
+		t.Errorf("%d in flight after all have left", n)
+	}
+}
+
+func TestTriesAllocateNothingAndRejectionsWriteNothing(t *testing.T) {
+	g, e, sku, read := returned(t, 1, 1)
+	if n := testing.AllocsPerRun(100, func() {
+		g.Enter(0, sku, nil)
+		g.Leave(sku)
+		read(1)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	g.Enter(0, sku, nil)
+	before := [3]int64{e.inFlight.Load(), e.left.Load(), e.ended.Load()}
+	if n := testing.AllocsPerRun(100, func() { g.Enter(0, sku, nil) }); n != 0 {
+		t.Errorf("%v allocations of a rejection", n)
+	}
+	if after := [3]int64{e.inFlight.Load(), e.left.Load(), e.ended.Load()}; after != before {
+		t.Errorf("rejections changed %v to %v", before, after)
+	}
+}

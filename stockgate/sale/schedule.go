@@ -1,0 +1,145 @@
+// Package sale knows when SKUs are on sale, on a clock that all instances share: Redis'.
+//
+// It promises that instances whose own clocks differ open and close within the time that a round trip to Redis leaves
+// in doubt, some ms; that what an operator says of a sale reaches every instance with its next beat, twenty of which it
+// makes a second; and that a request is answered from memory, without allocating, writing or waiting. With Redis away
+// the schedule and what was known last decide. While this machine's clock and Redis' are further apart than MaxSkew one
+// of them is wrong, and it is unknown which: no sale begins on this instance then, and one that has begun goes on.
+//
+// It does not count stock, and to decide for a SKU that is in no sale.
+package sale
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice/proxy"
+	"sluice/proxy/reject"
+	"sluice/stockgate/redisconn"
+)
+
+// Sale is a schedule for some SKUs. No SKU is in two sales at a time.
+type Sale struct {
+	Name         string
+	SKUs         []string
+	Starts, Ends time.Time
+	Pass         bool // early requests go on to the shop, but for those that take stock here
+}
+
+// Options say what all share. Zero values are replaced by the defaults that are named here.
+type Options struct {
+	Redis   *redisconn.Options // nil = this instance is alone, and its own clock counts
+	MaxSkew time.Duration      // default 2 s
+	Now     func() int64       // monotonic ns; required
+	Wall    func() time.Time   // of this machine; default time.Now
+	Log     *slog.Logger       // default slog.Default()
+}
+
+// Schedule is where an instance reads which sale is on. It is safe for concurrent use.
+type Schedule struct {
+	o    Options
+	link *redisconn.Client // nil = alone
+
+	ahead atomic.Int64 // what to add to Options.Now to have Unix ns of the shared clock
+	skew  atomic.Int64 // ns by which the shared clock is ahead of this machine's
+	wrong atomic.Bool  // no sale may begin
+	plan  atomic.Pointer[plan]
+	beats beats
+
+	mu    sync.Mutex // one question to Redis at a time; guards what is below
+	clock clock
+	away  bool
+
+	stop context.CancelFunc
+	done sync.WaitGroup
+}
+
+var _ proxy.Schedule = (*Schedule)(nil)
+
+// beatEvery is how often Redis is asked while there is any sale: its clock, and what operators have said.
+const beatEvery = 50 * time.Millisecond
+
+// firstBeats are made before anybody is told of a sale: the first of them opens a connection, and is no measure.
+const firstBeats = 3
+
+// New returns a board of sales. It waits for Redis no longer than for three round trips.
+func New(o Options, sales []Sale) (*Schedule, error) {
+	if o.Now == nil {
+		return nil, errors.New("board of sales: no clock")
+	}
+	if o.MaxSkew <= 0 {
+		o.MaxSkew = 2 * time.Second
+	}
+	if o.Wall == nil {
+		o.Wall = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	b := &Schedule{o: o}
+	if o.Redis != nil {
+		way := *o.Redis
+		way.PoolSize = 1
+		var err error
+		if b.link, err = redisconn.New(way); err != nil {
+			return nil, err
+		}
+	}
+	b.useLocalClock()
+	b.Use(sales)
+	ctx, stop := context.WithCancel(context.Background())
+	b.stop = stop
+	b.done.Go(func() { b.run(ctx) })
+	return b, nil
+}
+
+// Close ends what New has started, and waits for it. The board goes on answering by what it knows.
+func (b *Schedule) Close() {
+	b.stop()
+	b.done.Wait()
+	if b.link != nil {
+		_ = b.link.Close()
+	}
+}
+
+func (b *Schedule) run(ctx context.Context) {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			b.beat(ctx)
+		}
+	}
+}
+
+// Time is now, monotonic ns of Options.Now, as Unix ns of the shared clock.
+func (b *Schedule) Time(now int64) int64 { return now + b.ahead.Load() }
+
+// Wall reads the shared clock.
+func (b *Schedule) Wall() time.Time { return time.Unix(0, b.Time(b.o.Now())) }
+
+// Closed implements proxy.Schedule.
+func (b *Schedule) Closed(now int64, sku []byte, reserved bool) (reason reject.Reason, wait time.Duration) {
+	p, ok := b.At(now, sku)
+	if !ok {
+		return reject.Admitted, 0
+	}
+	switch p.State {
+	case Ended:
+		return reject.Ended, 0
+	case Paused:
+		return reject.Paused, 0
+	case Waiting:
+		if !p.pass || reserved {
+			return reject.NotStarted, p.Wait
+		}
+	}
+	return reject.Admitted, 0
+}
