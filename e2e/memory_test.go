@@ -65,7 +65,8 @@ func TestMemory_IdleConnectionsAreCheap(t *testing.T) {
 		t.Skip("the race detector needs memory of its own")
 	}
 	shop := open(t, nil)
-	g := gate(t, shop.setting(), unlogged, `stock.source = "off"`,
+	// A new connection may wait so long for its first request: 10,000 are opened before the first one asks.
+	g := gate(t, shop.setting(), unlogged, `stock.source = "off"`, "server.read_header_timeout = \"2m\"\nserver.read_timeout = \"2m\"",
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"")
 	all := throng(t, g.front, 10_000)
 	for _, c := range all {

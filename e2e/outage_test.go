@@ -28,7 +28,7 @@ func TestRedisOutage_OrdersAreRejectedUntilRedisIsBack(t *testing.T) {
 		t.Errorf("%d orders reached the shop while the stock could not be known", n)
 	}
 	g.wantMetric(0, "sluice_redis_up")
-	if n := g.metric("sluice_stock_fallback_total", `decision="refuse"`); n < 21 {
+	if n := g.metric("sluice_stock_fallback_total", `decision="reject"`); n < 21 {
 		t.Errorf("on_error decided %v orders, want 21 at least", n)
 	}
 	if text := g.readiness(); !strings.Contains(text, "redis: cannot reach Redis for") {
@@ -100,7 +100,7 @@ func (g *running) readiness() string {
 func TestStock_InvalidValueIsNamedAndOnErrorDecides(t *testing.T) {
 	t.Parallel()
 	for onError, want := range map[string]answer{
-		"refuse": {status: 503, reason: "stock_error"},
+		"reject": {status: 503, reason: "stock_error"},
 		"allow":  {status: 200},
 	} {
 		t.Run(onError, func(t *testing.T) {

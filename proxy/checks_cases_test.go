@@ -14,7 +14,7 @@ type checkCase struct {
 	check  *check
 	reason reject.Reason
 	set    func(*Options) // on options with an order route and a search route
-	raw    string         // "" = order
+	raw    string         // "" = order; INSTANCE = the name of this instance
 }
 
 // allCheckCases drive each check to each reason that its row lists.
@@ -24,6 +24,7 @@ func allCheckCases() (all []checkCase) {
 	}
 	add(&denyList, reject.DeniedIP, "", func(o *Options) { o.Deny = prefixes(clientAddress + "/32") })
 	add(&unmatched, reject.NoRoute, search, func(o *Options) { o.Routes = o.Routes[:1] })
+	add(&unmatched, reject.Loop, strings.Replace(order, "Host:", "Via: 1.1 INSTANCE\r\nHost:", 1), nil)
 	add(&unmatched, reject.Ambiguous, orderWith("/api", "/API"), nil)
 	add(&connRate, reject.ConnRate, "", func(o *Options) {
 		o.ConnRate = func() ConnRateLimiter { return exhaustedRate{} }

@@ -106,6 +106,7 @@ func TestChecks_TablesListEveryReasonOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		returned.attach(p)
+		c.raw = strings.Replace(c.raw, "INSTANCE", string(p.pseudonym), 1)
 		var resp *http.Response
 		if c.reason == reject.TooSlow {
 			resp, _ = talk(t, serve(t, p, ServerOptions{ReadTimeout: 50 * time.Millisecond}), c.raw)

@@ -121,7 +121,7 @@ func (g *Gate) Closed(now int64, sku []byte) reject.Reason {
 
 // Enter implements proxy.Stock: the reasons of Closed, Concurrency when max_in_flight_per_unit requests are in flight
 // for each unit left or the tries for units that came back are under way, Duplicate when user has bought before,
-// StockError when the stock or the buyers cannot be known and on_error is "refuse". For a SKU that no request asked for
+// StockError when the stock or the buyers cannot be known and on_error is "reject". For a SKU that no request asked for
 // lately it waits for one look, and where buyers are known for one answer more, each at most for Options.Wait; for a
 // second look, where the first is not believed, as long again and Options.Refresh more.
 func (g *Gate) Enter(now int64, sku, user []byte) reject.Reason {

@@ -131,5 +131,5 @@ func (g *Gate) Collect(ch chan<- prometheus.Metric) {
 	fallback := prometheus.NewDesc("sluice_stock_fallback_total",
 		"Requests that stock.on_error decided, since the stock could not be known.", []string{"decision"}, nil)
 	ch <- prometheus.MustNewConstMetric(fallback, prometheus.CounterValue, float64(g.fallbacks.allowed.Load()), "allow")
-	ch <- prometheus.MustNewConstMetric(fallback, prometheus.CounterValue, float64(g.fallbacks.rejected.Load()), "refuse")
+	ch <- prometheus.MustNewConstMetric(fallback, prometheus.CounterValue, float64(g.fallbacks.rejected.Load()), "reject")
 }

@@ -111,7 +111,7 @@ func TestFallbacksAreCountedByDecision(t *testing.T) {
 # HELP sluice_stock_fallback_total Requests that stock.on_error decided, since the stock could not be known.
 # TYPE sluice_stock_fallback_total counter
 sluice_stock_fallback_total{decision="allow"} 1
-sluice_stock_fallback_total{decision="refuse"} 0
+sluice_stock_fallback_total{decision="reject"} 0
 `)
 }
 

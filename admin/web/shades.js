@@ -26,7 +26,7 @@ export const shades = {
   token: [130, 0.1, 57],
   denied_ip: [15, 0.09, 42],
   no_route: [95, 0.06, 68],
-  loop: [100, 0.06, 67],
+  loop: [105, 0.06, 86],
   bad_request: [100, 0.08, 54],
   malformed: [70, 0.07, 77],
   ambiguous: [75, 0.09, 48],

@@ -98,7 +98,7 @@ func stockStatus(c *config.Stock) proxy.StockStatusOptions {
 	switch c.Detail {
 	case "exact":
 		return proxy.StockStatusOptions{Exact: true, Few: int64(c.LowStock)}
-	case "few":
+	case "level":
 		return proxy.StockStatusOptions{Few: int64(c.LowStock)}
 	}
 	return proxy.StockStatusOptions{Few: -1}

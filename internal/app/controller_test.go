@@ -333,7 +333,7 @@ func TestTheConfigurationIsShownWithWhereEachValueIsFrom(t *testing.T) {
 	}
 	for _, want := range []admin.Setting{
 		{Key: "limits.window.max", Value: 100.0, Origin: "config.toml:7", Live: true},
-		{Key: "limits.window.size", Value: "10ms", Origin: "default"},
+		{Key: "limits.window.size", Value: "10ms", Origin: "default", Live: true},
 		{Key: "limits.rate[1].burst", Value: 5.0, Origin: "override " + o.ID, Live: true},
 	} {
 		if found[want.Key] != want {

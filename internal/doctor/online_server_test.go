@@ -103,7 +103,7 @@ func TestTargetsAreTried(t *testing.T) {
 	c.Upstream.Targets = []string{shop.URL, "http://" + closed.Addr().String()}
 	text, failed := tried(t, c)
 	contains(t, text, "ok   target    "+shop.URL+" takes connections", "FAIL target    http://"+closed.Addr().String(),
-		"start the shop")
+		"start the upstream")
 	if !failed {
 		t.Error("nothing failed")
 	}

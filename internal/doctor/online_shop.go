@@ -3,12 +3,10 @@ package doctor
 import (
 	"context"
 	"crypto/tls"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"sluice/config"
 	"sluice/upstream"
@@ -86,26 +84,14 @@ func (t *shopTarget) try(ctx context.Context) error {
 	return conn.Close()
 }
 
-// wantsTLS reports whether a plain target answers a request with 400 or with an alert of TLS, and speaks TLS.
+// wantsTLS reports whether a plain target speaks TLS. The shop gets a handshake and no request.
 func (t *shopTarget) wantsTLS(ctx context.Context) bool {
 	if t.tls != nil || t.network != "tcp" {
 		return false
 	}
-	conn, err := t.dial(ctx)
-	if err != nil {
-		return false
-	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(t.config.ConnectTimeout))
-	_, _ = io.WriteString(conn, "HEAD / HTTP/1.1\r\nHost: "+t.host+"\r\nUser-Agent: sluice\r\nConnection: close\r\n\r\n")
-	start := make([]byte, len("HTTP/1.1 400"))
-	n, _ := io.ReadFull(conn, start)
-	if strings.HasSuffix(string(start), " 400") || n > 1 && start[0] == 21 && start[1] == 3 {
-		secured := *t
-		secured.tls = &tls.Config{InsecureSkipVerify: true} // nothing is sent; only whether it is TLS is asked
-		return secured.try(ctx) == nil
-	}
-	return false
+	secured := *t
+	secured.tls = &tls.Config{InsecureSkipVerify: true} // nothing is sent; only whether it is TLS is asked
+	return secured.try(ctx) == nil
 }
 
 // plainToTLS is what is wrong where wantsTLS is true.

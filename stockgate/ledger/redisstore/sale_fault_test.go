@@ -175,13 +175,14 @@ func TestSaleStopsWhenTheLastCommandsAreLostAndNeverOversells(t *testing.T) {
 		stock, _, err := s.stores[0].Look(t.Context(), ledgertest.SKU)
 		return err == nil && stock.Held == 0
 	})
+	length := lengthOfLog(t, dir)
 	for i := range 5 {
 		out := s.desks[i%2].buy(fmt.Sprint("last ", i), "")
 		wants(t, "one of the last", out, protocol.Held)
 		s.forwarded[out.Serial]++
 	}
 	server.Kill()
-	cutLast(t, dir, 20)
+	cutAfter(t, dir, length)
 	server.Restart()
 	s.halt.Unlock()
 	ledgertest.Until(t, "frozen", func() bool { return s.heard(protocol.Frozen) > 100 })
@@ -204,21 +205,28 @@ func TestSaleStopsWhenTheLastCommandsAreLostAndNeverOversells(t *testing.T) {
 	s.ends(t, units)
 }
 
-// cutLast takes the last n commands off the append-only file.
-func cutLast(t *testing.T, dir string, n int) {
+// lengthOfLog is the length of the append-only file. It ends with a whole command: each is written before its reply.
+func lengthOfLog(t *testing.T, dir string) int64 {
+	t.Helper()
+	return ledgertest.Must[os.FileInfo](t)(os.Stat(logOf(t, dir))).Size()
+}
+
+func logOf(t *testing.T, dir string) string {
 	t.Helper()
 	files := ledgertest.Must[[]string](t)(filepath.Glob(filepath.Join(dir, "appendonlydir", "*.incr.aof")))
 	ledgertest.Want(t, "files", len(files), 1)
-	text := ledgertest.Must[[]byte](t)(os.ReadFile(files[0]))
-	var starts []int
-	for at := 0; at < len(text); {
-		starts = append(starts, at)
+	return files[0]
+}
+
+// cutAfter takes all commands off the append-only file that begin behind a length.
+func cutAfter(t *testing.T, dir string, length int64) {
+	t.Helper()
+	text := ledgertest.Must[[]byte](t)(os.ReadFile(logOf(t, dir)))
+	at := 0
+	for int64(at) < length {
 		at = skipCommand(t, text, at)
 	}
-	if len(starts) < 10*n {
-		t.Fatalf("%d commands", len(starts))
-	}
-	ledgertest.Check(t, os.Truncate(files[0], int64(starts[len(starts)-n])))
+	ledgertest.Check(t, os.Truncate(logOf(t, dir), int64(at)))
 }
 
 // skipCommand returns where the command ends that begins at a place: *2 $3 GET $1 k, each on a line.
