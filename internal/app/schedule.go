@@ -31,6 +31,7 @@ type ledgerOpener struct {
 	written  map[string]hours // by SKU: what its ledger was told; of the goroutine alone
 	retryAt  map[string]int64 // by SKU: it is not tried before (ns)
 	reported map[string]bool  // by SKU: the log knows that it has no ledger
+	missed   map[string]bool  // by SKU: its ledger was lost at the last try; another instance may be making it
 
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -47,7 +48,7 @@ const (
 // openBySales keeps the ledgers of orders to the sales of c.
 func openBySales(c *config.Config, board *sale.Schedule, orders *reserver, log *slog.Logger) *ledgerOpener {
 	o := &ledgerOpener{schedule: board, orders: orders, log: log, written: map[string]hours{},
-		retryAt: map[string]int64{}, reported: map[string]bool{}}
+		retryAt: map[string]int64{}, reported: map[string]bool{}, missed: map[string]bool{}}
 	o.config.Store(c)
 	ctx, stop := context.WithCancel(context.Background())
 	o.stop = stop
@@ -144,15 +145,16 @@ func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p s
 		o.track(sku)
 		return nil
 	}
-	if lost := errors.Is(err, protocol.ErrLost); (lost || stocked && p.State != sale.Waiting) && !o.reported[sku] {
+	lost, again := errors.Is(err, protocol.ErrLost), o.missed[sku]
+	o.missed[sku] = lost
+	if (lost && again || !lost && stocked && p.State != sale.Waiting) && !o.reported[sku] {
 		o.reported[sku] = true
 		next := "sluice stock set " + sku + " UNITS"
 		if lost {
 			next = "sluice stock recreate " + sku + " --total N --adopt FILE|settle|none"
 		}
 		o.log.Error("sale: this SKU has no ledger, and stock is written before the start alone, since one that was sold "+
-			"from may "+
-			"have been lost", "sale", s.Name, "sku", sku, "cause", err, "next", next)
+			"from may have been lost", "sale", s.Name, "sku", sku, "cause", err, "next", next)
 	}
 	return err
 }

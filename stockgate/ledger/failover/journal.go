@@ -75,7 +75,7 @@ const (
 
 // item is an order of a change, and what the ledger answered.
 type item struct {
-	Serial   string `json:"s"`
+	Serial   []byte `json:"s"`
 	User     []byte `json:"u,omitempty"`
 	Quantity int64  `json:"q,omitempty"`
 	Answer   int8   `json:"a,omitempty"`

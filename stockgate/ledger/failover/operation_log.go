@@ -66,7 +66,7 @@ func (j *OperationLog) Reserved(
 	c.Deadline = deadline
 	for i, it := range items {
 		if codes[i] == protocol.Held || codes[i] == protocol.ReplayHeld && j.find(sku, it.Serial) == nil {
-			c.Items = append(c.Items, item{Serial: it.Serial, User: []byte(it.User), Quantity: it.Quantity})
+			c.Items = append(c.Items, item{Serial: []byte(it.Serial), User: []byte(it.User), Quantity: it.Quantity})
 		}
 	}
 	if len(c.Items) == 0 {
@@ -82,7 +82,7 @@ func (j *OperationLog) Intends(sku string, epoch int64, op protocol.Op, items []
 	c := newChange(changeIntends, sku, Answer{Epoch: epoch})
 	c.Op = op
 	for _, it := range items {
-		c.Items = append(c.Items, item{Serial: it.Serial, User: []byte(it.User), Quantity: it.Quantity})
+		c.Items = append(c.Items, item{Serial: []byte(it.Serial), User: []byte(it.User), Quantity: it.Quantity})
 	}
 	_ = j.record(&c) // an order that is in the journal as held is not lost
 }
@@ -93,7 +93,7 @@ func (j *OperationLog) Corrects(sku string, a Answer, items []protocol.Item, don
 	defer j.mu.Unlock()
 	c := newChange(changeCorrects, sku, a)
 	for i, it := range items {
-		c.Items = append(c.Items, item{Serial: it.Serial, Answer: int8(done[i])})
+		c.Items = append(c.Items, item{Serial: []byte(it.Serial), Answer: int8(done[i])})
 	}
 	_ = j.record(&c)
 }
@@ -120,8 +120,9 @@ func (j *OperationLog) replay(c *change) (placed int) {
 	switch c.Kind {
 	case changeReserved:
 		for i := range c.Items {
-			e := j.openEntry(sku, c.Items[i].Serial, c.Made)
-			e.item, e.status, e.deadline, e.epoch = c.Items[i].order(), protocol.StatusHeld, c.Deadline, c.Epoch
+			order := c.Items[i].order()
+			e := j.openEntry(sku, order.Serial, c.Made)
+			e.item, e.status, e.deadline, e.epoch = order, protocol.StatusHeld, c.Deadline, c.Epoch
 		}
 	case changeIntends:
 		for i := range c.Items {
@@ -137,7 +138,7 @@ func (j *OperationLog) replay(c *change) (placed int) {
 }
 
 func (i *item) order() protocol.Item {
-	return protocol.Item{Serial: i.Serial, User: string(i.User), Quantity: i.Quantity}
+	return protocol.Item{Serial: string(i.Serial), User: string(i.User), Quantity: i.Quantity}
 }
 
 // intends notes what is to be done to one order.
@@ -174,7 +175,7 @@ func (e *entry) intend(op protocol.Op, it protocol.Item) {
 
 // corrects notes what the ledger says of one order.
 func (j *OperationLog) corrects(sku string, c *change, i *item) {
-	e, done := j.find(sku, i.Serial), protocol.Done(i.Answer)
+	e, done := j.find(sku, string(i.Serial)), protocol.Done(i.Answer)
 	switch {
 	case e == nil:
 		return

@@ -63,17 +63,9 @@ func (r *Store) change(
 
 // Create implements Store.
 func (r *Store) Create(ctx context.Context, sku string, o protocol.Opening) (s protocol.Stock, made bool, err error) {
-	fresh := false
-	if err = o.Check(sku); err == nil {
-		fresh, err = r.register(ctx, sku)
-		fresh = fresh && r.Seen.Find(sku) == nil
-	}
 	var reply []any
-	if err == nil {
-		reply, err = r.callScript(ctx, "create", sku, r.events, o.Total, o.Limit, o.Opens, o.Closes, fresh)
-	}
-	if err == nil && reply == nil {
-		err = r.noLedger(ctx, sku)
+	if err = o.Check(sku); err == nil {
+		reply, err = r.makeLedger(ctx, "create", sku, r.events, o.Total, o.Limit, o.Opens, o.Closes)
 	}
 	var found int64
 	if err == nil {

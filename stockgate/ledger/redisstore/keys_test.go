@@ -204,6 +204,7 @@ func (s *stage) play(steps []step) error {
 	s.played++
 	w := newWitness(s.client)
 	p := play{store: s.store, sku: s.store.instance + " " + strconv.Itoa(s.played), keys: w.look}
+	p.model.instances = 1
 	return errors.Join(p.run(context.Background(), steps), w.forget(p.sku))
 }
 

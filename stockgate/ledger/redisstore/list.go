@@ -65,6 +65,33 @@ func (r *Store) noLedger(ctx context.Context, sku string) error {
 	return protocol.ErrUnknownSKU
 }
 
+// Between the name of a SKU and its ledger is one round trip of another call.
+const (
+	makeTries = 20
+	makePause = 50 * time.Millisecond
+)
+
+// makeLedger runs a script that makes a ledger where there is none. Of a SKU that was known before the ledger is lost,
+// unless another call has just named it and makes it now.
+func (r *Store) makeLedger(ctx context.Context, script, sku string, args ...any) (reply []any, err error) {
+	fresh, err := r.register(ctx, sku)
+	fresh = fresh && r.Seen.Find(sku) == nil
+	for try := 1; err == nil; try++ {
+		if reply, err = r.callScript(ctx, script, sku, append(args, fresh)...); reply != nil || err != nil {
+			break
+		}
+		if fresh || try == makeTries || r.Seen.Find(sku) != nil {
+			return nil, r.noLedger(ctx, sku)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(makePause):
+		}
+	}
+	return reply, err
+}
+
 // maxUnwritten bounds the memory of registerLost.
 const maxUnwritten = 1 << 16
 

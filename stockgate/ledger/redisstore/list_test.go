@@ -48,6 +48,7 @@ func TestNameIsToldBeforeTheLedgerIsMade(t *testing.T) {
 	if _, err := r.SetTotal(t.Context(), "new", 1, 0); err == nil {
 		t.Fatal("a ledger that nobody finds was made")
 	}
+	ledgertest.Check(t, server.Client.Del(t.Context(), registryKey).Err())
 	_, ok, err := r.Look(t.Context(), "new")
 	ledgertest.Check(t, err)
 	ledgertest.Want(t, "made", ok, false)

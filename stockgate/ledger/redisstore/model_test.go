@@ -21,6 +21,7 @@ type model struct {
 	added        []modelledAddition
 	why          string
 	orders       []modelled
+	instances    int64 // that have not told a frozen ledger what they know
 }
 
 // modelled is a serial that somebody spoke of. Its status is "held", "sold", "released" or "refunded".
@@ -83,7 +84,11 @@ func (m *model) hint() protocol.StockVersion {
 }
 
 func (m *model) stock() protocol.Stock {
-	return protocol.Stock{StockVersion: m.hint(), Total: m.total, Sold: m.count("sold"), Limit: m.limit, Why: m.why}
+	s := protocol.Stock{StockVersion: m.hint(), Total: m.total, Sold: m.count("sold"), Limit: m.limit, Why: m.why}
+	if s.State == protocol.Frozen {
+		s.Untold = m.instances
+	}
+	return s
 }
 
 func (m *model) reserve(epoch, now, deadline int64, items []protocol.Item) (codes []protocol.Code) {
@@ -245,7 +250,9 @@ func (m *model) setTotal(total, limit, epoch int64) bool {
 		limit = m.limit
 	}
 	if !m.exists {
-		*m = model{exists: true, total: total, limit: limit, epoch: epoch, ver: 1, state: protocol.On}
+		*m = model{
+			exists: true, total: total, limit: limit, epoch: epoch, ver: 1, state: protocol.On, instances: m.instances,
+		}
 		return true
 	}
 	if total < m.count("held")+m.count("sold") {

@@ -181,7 +181,7 @@ func newer() map[string]mutant {
 			"if limit < 0 then limit = stock.limit end",
 			"if limit < 0 then limit = 0 end",
 		},
-		"a new ledger without a limit": {"set_total", "if not new or limit < 0 or", "if not new or"},
+		"a new ledger without a limit": {"set_total", "if not new or redis", "if redis"},
 		"less is left than what is taken": {
 			"add",
 			"stock.total + difference < stock.held + stock.sold",

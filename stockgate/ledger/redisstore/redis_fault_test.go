@@ -143,7 +143,7 @@ func TestNewLedgerHasALaterEpochThanTheOneBefore(t *testing.T) {
 	before := ledgertest.StockOf(t, r)
 	k := keys("1001")
 	ledgertest.Check(t, server.Client.Del(t.Context(), k[:4]...).Err())
-	after := ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), "1001", 5, 2))
+	after := ledgertest.Must[protocol.Stock](t)(r.Recreate(t.Context(), "1001", 5, 2, false))
 	if after.Epoch <= before.Epoch {
 		t.Fatalf("epoch %d after %d", after.Epoch, before.Epoch)
 	}

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -259,12 +260,18 @@ func TestSaleStopsWhenEverythingIsFlushedAndSaysWhy(t *testing.T) {
 	if s.log.Count("why=missing") == 0 {
 		t.Error("the log does not say why")
 	}
+	if _, err := s.stores[1].SetTotal(t.Context(), ledgertest.SKU, 300, 0); !errors.Is(err, protocol.ErrLost) {
+		t.Errorf("a new ledger in the place of a lost one: %v", err)
+	}
 	units := s.won() + 300
+	ledgertest.Must[protocol.Stock](t)(s.stores[1].Recreate(t.Context(), ledgertest.SKU, units, 0, false))
+	ledgertest.Until(t, "all instances have told their orders", func() bool {
+		b := ledgertest.StockOf(t, s.stores[1])
+		return b.Untold == 0 && b.Held+b.Sold == units-300
+	})
 	s.closed.Store(false)
-	ledgertest.Must[ // from here on somebody may win, before the next line has returned
-	protocol.Stock](t)(s.stores[1].SetTotal(t.Context(), ledgertest.SKU, 300, 0))
-	ledgertest. // an operator, with what the shop has left
-			Until(t, "all is sold again", func() bool { return s.won() == units })
+	ledgertest.Must[protocol.Stock](t)(s.stores[1].SetState(t.Context(), ledgertest.SKU, protocol.On))
+	ledgertest.Until(t, "all is sold again", func() bool { return s.won() == units })
 	ledgertest.Until(t, "it is told that it is sold out", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()

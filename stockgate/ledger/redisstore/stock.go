@@ -153,17 +153,15 @@ func (r *Store) FindAll(ctx context.Context, orders []protocol.OrderName) []prot
 // SetTotal implements Store.
 func (r *Store) SetTotal(ctx context.Context, sku string, total, limit int64) (protocol.Stock, error) {
 	err := protocol.CheckTotal(sku, total, limit)
-	fresh := false
-	if err == nil && limit != protocol.KeepLimit {
-		fresh, err = r.register(ctx, sku)
-		fresh = fresh && r.Seen.Find(sku) == nil
-	}
 	var reply []any
-	if err == nil {
-		reply, err = r.callScript(ctx, "set_total", sku, r.events, total, limit, fresh)
-	}
-	if err == nil && reply == nil {
-		err = r.noLedger(ctx, sku)
+	switch {
+	case err != nil:
+	case limit != protocol.KeepLimit:
+		reply, err = r.makeLedger(ctx, "set_total", sku, r.events, total, limit)
+	default:
+		if reply, err = r.callScript(ctx, "set_total", sku, r.events, total, limit, false); err == nil && reply == nil {
+			err = r.noLedger(ctx, sku)
+		}
 	}
 	if err != nil {
 		return protocol.Stock{}, fmt.Errorf("set total of %q: %w", sku, err)

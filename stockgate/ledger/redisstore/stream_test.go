@@ -140,8 +140,8 @@ func TestNewLedgerHasALaterEpochAlthoughAllWasAcknowledged(t *testing.T) {
 	ledgertest.Must[int64](t)(r.Acknowledge(t.Context(), ledgertest.SKU, at1001(t, r, before.Ver)))
 	k := keys(ledgertest.SKU)
 	ledgertest.Check(t, server.Client.Del(t.Context(), k[:4]...).Err())
-	if after := ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), ledgertest.SKU, 5,
-		2)); after.Epoch <= before.Epoch {
+	after := ledgertest.Must[protocol.Stock](t)(r.Recreate(t.Context(), ledgertest.SKU, 5, 2, false))
+	if after.Epoch <= before.Epoch {
 		t.Fatalf("epoch %d after %d", after.Epoch, before.Epoch)
 	}
 }
