@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -116,13 +117,23 @@ func OpenJournal(dir string, seen *Seen, log *OperationLog) (j *Journal, err err
 	return j, nil
 }
 
-// claim locks a sub-folder.
+// leftFile is in the folder of a process that has left in good order.
+const leftFile = "left"
+
+func hasLeft(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, leftFile))
+	return err == nil
+}
+
+// claim locks a sub-folder: one of a process that was killed, if there is one, since others may wait for its name.
 func (j *Journal) claim(dir string) (err error) {
 	folders, err := filepath.Glob(filepath.Join(dir, "instance-*"))
 	if err != nil {
 		return err
 	}
-	for _, folder := range append(folders, filepath.Join(dir, "instance-"+rand.Text()[:12])) {
+	killed := slices.DeleteFunc(slices.Clone(folders), hasLeft)
+	left := slices.DeleteFunc(folders, func(folder string) bool { return !hasLeft(folder) })
+	for _, folder := range slices.Concat(killed, left, []string{filepath.Join(dir, "instance-"+rand.Text()[:12])}) {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return err
 		}
@@ -205,7 +216,11 @@ func (j *Journal) Begin(name string) (err error) {
 	if j.out, err = os.OpenFile(j.path(j.current), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
 		return fmt.Errorf("begin journal: %w", err)
 	}
-	if err := j.append(&change{Kind: changeBegin, Begin: j.begin()}); err != nil {
+	err = os.Remove(filepath.Join(j.dir, leftFile))
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = j.append(&change{Kind: changeBegin, Begin: j.begin()})
+	}
+	if err != nil {
 		return fmt.Errorf("begin journal: %w", err)
 	}
 	return nil
@@ -293,7 +308,8 @@ func (j *Journal) Close(left bool) (err error) {
 		if err = j.rotate(0); err == nil {
 			b := j.begin()
 			b.Left = true
-			err = errors.Join(j.append(&change{Kind: changeBegin, Begin: b}), j.out.Sync(), j.removeBefore(j.current))
+			err = errors.Join(j.append(&change{Kind: changeBegin, Begin: b}), j.out.Sync(), j.removeBefore(j.current),
+				os.WriteFile(filepath.Join(j.dir, leftFile), nil, 0o600))
 		}
 	}
 	if j.out != nil {

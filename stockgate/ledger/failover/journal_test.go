@@ -169,3 +169,16 @@ func TestJournal_ThatCannotBeWrittenIsDeleted(t *testing.T) {
 	}
 	b.j.lock.Close()
 }
+
+func TestJournal_KilledProcessReturnsBeforeOneThatHasLeft(t *testing.T) {
+	for range 8 { // folders have names by chance
+		dir := t.TempDir()
+		a, b := live(t, dir, "left", 100), live(t, dir, "killed", 100)
+		ledgertest.Check(t, a.j.Close(true))
+		ledgertest.Check(t, b.j.Close(false))
+		c, d := live(t, dir, "third", 100), live(t, dir, "fourth", 100)
+		ledgertest.Want(t, "name", c.j.Name, "killed")
+		ledgertest.Want(t, "name", d.j.Name, "")
+		ledgertest.Check(t, errors.Join(c.j.Close(false), d.j.Close(false)))
+	}
+}

@@ -135,7 +135,8 @@ func (r *Store) deregister() (left bool) {
 			return false
 		}
 	}
-	return r.callEach(ctx, "leave", r.Seen.SKUs()) // without Redis the marks grow old
+	left = r.callEach(ctx, "leave", r.Seen.SKUs()) // without Redis the marks grow old
+	return left && (!r.Seen.Returned || r.looked)  // or another ledger may have a mark of the process before
 }
 
 // resume lets this store go on as the instance whose journal is in dir, if no process has it, or begins a journal.
