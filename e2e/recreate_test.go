@@ -64,7 +64,7 @@ func TestRecreate_VanishedLedgerSellsNoUnitTwice(t *testing.T) {
 			r, shop := redistest.Start(t), book(t, nil)
 			state := "server.state_dir = " + strconv.Quote(t.TempDir())
 			addresses, front := fixed(t)
-			g := reserves(t, r, units, addresses, state, shop.setting(), `stock.reserve.hold = "1s"`)
+			g := reserves(t, r, units, addresses, state, shop.setting(), `stock.reserve.reservation_ttl = "1s"`)
 			_, end := shopping(units/2, 4, 1, []string{front})
 			end()
 			if shop.booked() != units/2 {

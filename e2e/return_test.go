@@ -35,7 +35,7 @@ func returnsOnce(t *testing.T, dice *rand.Rand) {
 	addresses, front := fixed(t)
 	other, elsewhere := fixed(t)
 	settings := func(addresses string) []string {
-		return []string{addresses, "server.state_dir = " + strconv.Quote(t.TempDir()), shop.setting(), `stock.reserve.hold = "1s"`,
+		return []string{addresses, "server.state_dir = " + strconv.Quote(t.TempDir()), shop.setting(), `stock.reserve.reservation_ttl = "1s"`,
 			"limits.concurrency.max_in_flight = 4\nlimits.concurrency.max_queue = 1000\nlimits.concurrency.queue_timeout = \"1s\""}
 	}
 	gates := []*running{reserves(t, r, units, settings(addresses)...)}

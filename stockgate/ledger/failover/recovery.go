@@ -31,10 +31,11 @@ type progress struct {
 	told     int64 // the changes of the journal that were told
 	restored int   // records that were put back
 	partial  bool  // the journal does not reach back to what may be lost
-}
 
-// raise begins anew in a later epoch. What was known before, if anything, is due.
-func (t *progress) raise(known bool) { *t = progress{due: known} }
+	// It is told only to a frozen ledger. One that is open in the epoch that a process before has seen has lost nothing
+	// since, and what that process did may have been changed by others later.
+	ifFrozen bool
+}
 
 // Result is what came of telling.
 type Result struct {
@@ -92,6 +93,10 @@ func (r *Recovery) Recover(ctx context.Context, sku string, now, keep int64) (s 
 	at, epoch := t.told(), t.Claim().Epoch
 	before := at.restored
 	var unknown []string
+	if s, err = r.dismiss(ctx, sku, now, keep, &at); err != nil || s.Over {
+		t.setTold(epoch, at)
+		return s, err
+	}
 	if at.phase == 0 {
 		all, changes := r.Log.entriesOf(sku, func(e *entry) bool { return !e.bare && !e.adopted })
 		if s, err = r.tell(ctx, sku, now, keep, 1, all); err != nil {
@@ -119,6 +124,10 @@ func (r *Recovery) HandOver(ctx context.Context, sku string) error {
 	t := r.Seen.Find(sku)
 	at, epoch, now := t.told(), t.Claim().Epoch, time.Now()
 	keep := now.Add(24 * time.Hour).UnixMilli()
+	if s, err := r.dismiss(ctx, sku, now.UnixMilli(), keep, &at); err != nil || s.Over {
+		t.setTold(epoch, at)
+		return err
+	}
 	var own []entry
 	if at.phase == 0 {
 		own, at.told = r.Log.entriesOf(sku, func(e *entry) bool { return !e.bare && !e.adopted })
@@ -132,6 +141,21 @@ func (r *Recovery) HandOver(ctx context.Context, sku string) error {
 		t.setTold(epoch, at)
 	}
 	return err
+}
+
+// dismiss ends a progress that is for a frozen ledger alone, where the ledger is open.
+func (r *Recovery) dismiss(ctx context.Context, sku string, now, keep int64, at *progress) (s Result, err error) {
+	if !at.ifFrozen {
+		return s, nil
+	}
+	if s, err = r.tell(ctx, sku, now, keep, 0, nil); err != nil {
+		return s, err
+	}
+	at.ifFrozen = false
+	if s.Over = s.State != protocol.Frozen; s.Over {
+		*at = progress{}
+	}
+	return s, nil
 }
 
 // tellRest tells what is left to be told. here is when this instance last called what is left of the ledger; a journal

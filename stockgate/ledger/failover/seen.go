@@ -75,7 +75,7 @@ func (t *SeenState) Learn(seq, epoch, ver int64, marked bool) (raised bool) {
 		return false
 	}
 	if epoch > t.epoch {
-		t.progress.raise(t.epoch > 0 || t.returned)
+		t.progress = progress{due: t.epoch > 0 || t.returned, ifFrozen: t.epoch == 0}
 		raised = t.progress.due
 		t.epoch, t.ver, t.answered, t.lost = epoch, 0, 0, ""
 	}
@@ -208,7 +208,7 @@ func (t *Seen) restore(s seenRecord) {
 	if s.Epoch == one.epoch {
 		one.ver, one.answered, one.at = max(one.ver, s.Ver), max(one.answered, s.Answered), time.Now()
 	}
-	one.progress = progress{due: true} // the process before may have been about to tell
+	one.progress = progress{due: true, ifFrozen: true} // the process before may have been about to tell
 	t.Raise()
 }
 
