@@ -34,7 +34,8 @@ func (a *API) recreate(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, err)
 		return
 	}
-	a.record(r, AuditEntry{What: "ledger.recreate", Object: sku, Detail: fmt.Sprintf("total %d", *want.Total), After: now.Ledger},
+	detail := fmt.Sprintf("total %d", *want.Total)
+	a.record(r, AuditEntry{What: "ledger.recreate", Object: sku, Detail: detail, After: now.Ledger},
 		"admin: ledger recreated", "sku", sku, "total", *want.Total, "none", want.None, "after", now.Ledger)
 	answer(w, now)
 }

@@ -22,7 +22,8 @@ func follow(t *testing.T, message, config string, units int, adopt string) said 
 	if found == nil {
 		t.Fatalf("no way out is named: %s", message)
 	}
-	words := strings.Fields(strings.NewReplacer(" N ", " "+strconv.Itoa(units)+" ", "FILE|settle|none", adopt).Replace(found[1]))
+	filled := strings.NewReplacer(" N ", " "+strconv.Itoa(units)+" ", "FILE|settle|none", adopt)
+	words := strings.Fields(filled.Replace(found[1]))
 	return run(t, "", append(words, "--config", config)...)
 }
 
@@ -42,13 +43,16 @@ func (s *bookshop) export(t *testing.T) (path string) {
 	return path
 }
 
-// A ledger vanishes, whole or in part, before a gate that lives, that was killed, or that returns with its state folder. Each
-// command names one way, and the test knows no other.
+// A ledger vanishes, whole or in part, before a gate that lives, or that was killed and returns with its state folder.
+// Each command names one way, and the test knows no other.
 func TestRecreate_VanishedLedgerSellsNoUnitTwice(t *testing.T) {
 	t.Parallel()
 	const units, shoppers = 40, 60
 	for name, vanish := range map[string]func(r *redistest.Server, g *running) *running{
-		"flushed":                  func(r *redistest.Server, g *running) *running { r.Client.FlushAll(t.Context()); return g },
+		"flushed": func(r *redistest.Server, g *running) *running {
+			r.Client.FlushAll(t.Context())
+			return g
+		},
 		"restarted without data":   func(r *redistest.Server, g *running) *running { r.Kill(); r.Restart(); return g },
 		"numbers deleted":          deletes("s"),
 		"records deleted":          deletes("r"),

@@ -12,8 +12,8 @@ import (
 	"sluice/internal/redistest"
 )
 
-// A gate and Redis are killed in the same minute, in any order and with some time between. The gate has a state folder: the
-// sale goes on without an operator, and no unit is sold twice. SLUICE_RETURNS says how many schedules to play.
+// A gate and Redis are killed in the same minute, in any order and with some time between. The gate has a state folder:
+// the sale goes on without an operator, and no unit is sold twice. SLUICE_RETURNS says how many schedules to play.
 func TestReturn_GateAndRedisThatDieTogetherOpenByThemselves(t *testing.T) {
 	t.Parallel()
 	schedules, err := strconv.Atoi(os.Getenv("SLUICE_RETURNS"))
@@ -35,8 +35,10 @@ func returnsOnce(t *testing.T, dice *rand.Rand) {
 	addresses, front := fixed(t)
 	other, elsewhere := fixed(t)
 	settings := func(addresses string) []string {
-		return []string{addresses, "server.state_dir = " + strconv.Quote(t.TempDir()), shop.setting(), `stock.reserve.reservation_ttl = "1s"`,
-			"limits.concurrency.max_in_flight = 4\nlimits.concurrency.max_queue = 1000\nlimits.concurrency.queue_timeout = \"1s\""}
+		return []string{addresses, "server.state_dir = " + strconv.Quote(t.TempDir()), shop.setting(),
+			`stock.reserve.reservation_ttl = "1s"`,
+			"limits.concurrency.max_in_flight = 4", "limits.concurrency.max_queue = 1000",
+			`limits.concurrency.queue_timeout = "1s"`}
 	}
 	gates := []*running{reserves(t, r, units, settings(addresses)...)}
 	fronts := []string{front}

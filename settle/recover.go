@@ -29,7 +29,8 @@ func (s *Settler) recover(ctx context.Context, p *skuCursor, found finding) (boo
 	case l.Epoch == 0 && p.cursor == nil:
 		return false, nil // a SKU without a ledger
 	case l.Epoch == 0:
-		return false, fmt.Errorf("settle %q: %w: sluice stock recreate %s --total N --adopt FILE|settle|none", p.sku, ErrGone, p.sku)
+		return false, fmt.Errorf("settle %q: %w: sluice stock recreate %s --total N --adopt FILE|settle|none",
+			p.sku, ErrGone, p.sku)
 	case p.cursor == nil:
 		return s.rebuild(ctx, p, l)
 	case l.Epoch < p.cursor.Epoch:

@@ -41,8 +41,8 @@ func (s *stockTarget) newRecreate() *cobra.Command {
 	want := recreation{total: -1, limit: -1}
 	cmd := &cobra.Command{
 		Use: "recreate <sku>", Short: "Make a ledger again that Redis has lost, adopt the orders of before, and open it.",
-		Long: "Make a ledger again that Redis has lost, whole or in part, with the orders of before. It is frozen until it has\n" +
-			"those that running instances tell, and those of --adopt:\n" +
+		Long: "Make a ledger again that Redis has lost, whole or in part, with the orders of before. It is frozen until\n" +
+			"it has those that running instances tell, and those of --adopt:\n" +
 			"  FILE    the orders that the shop has now, as in sluice stock adopt; - = standard input\n" +
 			"  settle  those of the settlement's database, where every instance that sold this SKU still runs\n" +
 			"  none    there are none: you say that the shop has no order of this SKU\n" +
@@ -113,8 +113,8 @@ func (s *stockTarget) recreate(cmd *cobra.Command, want recreation) error {
 		}
 		printAdoption(cmd.OutOrStdout(), all)
 		if len(all.Conflicts) > 0 {
-			return fmt.Errorf("%d orders contradict what instances have told; %s stays frozen: compare them with the shop, then "+
-				"sluice stock thaw %s", len(all.Conflicts), want.sku, want.sku)
+			return fmt.Errorf("%d orders contradict what instances have told; %s stays frozen: compare them with the shop, "+
+				"then sluice stock thaw %s", len(all.Conflicts), want.sku, want.sku)
 		}
 	}
 	var now admin.Stock
@@ -156,8 +156,8 @@ func (r *recreation) awaitTold(ctx context.Context, to adminclient.Client) error
 		case err == nil && now.Ledger.Untold == 0 && took > wait:
 			return nil
 		case err == nil && took > toldWithin:
-			return fmt.Errorf("%d instances cannot tell all that they know of %s: they have died, or took more orders than they "+
-				"remember; it stays frozen; adopt every order that the shop has (sluice stock adopt FILE --apply), then "+
+			return fmt.Errorf("%d instances cannot tell all that they know of %s: they have died, or took more orders than "+
+				"they remember; it stays frozen; adopt every order that the shop has (sluice stock adopt FILE --apply), then "+
 				"sluice stock thaw %s", now.Ledger.Untold, r.sku, r.sku)
 		case err != nil && took > toldWithin:
 			return err
@@ -196,7 +196,8 @@ func (s *stockTarget) settledOrders(ctx context.Context, sku string) (orders []s
 		return nil, err
 	}
 	if !ok {
-		return nil, fmt.Errorf("the database of %s has never settled %s: adopt a file of the shop's orders", c.Settle.Database, sku)
+		return nil, fmt.Errorf("the database of %s has never settled %s: adopt a file of the shop's orders",
+			c.Settle.Database, sku)
 	}
 	undecided := 0
 	err = settled.Store.Orders(ctx, sku, cursor.Born, func(r settlement.Record) bool {
@@ -209,14 +210,14 @@ func (s *stockTarget) settledOrders(ctx context.Context, sku string) (orders []s
 		return true
 	})
 	if err == nil {
-		fmt.Fprintf(os.Stderr, "sluice: the database has %d orders of %s, %d of them undecided then; where no instance knows "+
-			"better, these count as sold: refund those that the shop does not have\n", len(orders), sku, undecided)
+		fmt.Fprintf(os.Stderr, "sluice: the database has %d orders of %s, %d of them undecided then; where no instance "+
+			"knows better, these count as sold: refund those that the shop does not have\n", len(orders), sku, undecided)
 	}
 	return orders, err
 }
 
-// knownToSettlement reports that the settlement's database knows a SKU that has no ledger. Where it cannot be asked, that
-// is an error: the ledger may have been lost.
+// knownToSettlement reports that the settlement's database knows a SKU that has no ledger. Where it cannot be asked,
+// that is an error: the ledger may have been lost.
 func (s *stockTarget) knownToSettlement(ctx context.Context, sku string) error {
 	if s.Admin != "" || s.kind == "layout" {
 		return nil

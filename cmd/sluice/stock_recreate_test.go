@@ -47,7 +47,8 @@ func TestRecreate_AdoptsWhatWasSettled(t *testing.T) {
 	eventually(t, "1001 at", "settle", "verify", "1001", "-c", file)
 	server.Client.FlushAll(t.Context())
 	const remedy = "sluice stock recreate 1001 --total N --adopt FILE|settle|none"
-	if _, err := command(t, "stock", "set", "1001", "10", "-c", file); err == nil || !strings.Contains(err.Error(), remedy) {
+	_, err := command(t, "stock", "set", "1001", "10", "-c", file)
+	if err == nil || !strings.Contains(err.Error(), remedy) {
 		t.Fatalf("stock set: %v", err)
 	}
 	out, err := command(t, "stock", "recreate", "1001", "--total", "10", "--adopt", "settle", "-c", file)

@@ -87,7 +87,7 @@ type begin struct {
 	Name    string       `json:"name"`
 	Boot    string       `json:"boot"`
 	Life    int64        `json:"life"`
-	Left    bool         `json:"left"`    // it has left in good order: nobody waits for that name
+	Left    bool         `json:"left"`    // it has left in good order: no ledger waits for that name
 	Dropped int64        `json:"dropped"` // Unix ms: orders from before may be in no segment
 	Seen    []seenRecord `json:"seen"`
 }
@@ -200,7 +200,7 @@ func (j *Journal) load(seen *Seen, log *OperationLog) error {
 		j.life = 0
 		seen.forgetAnswered()
 	}
-	log.nobodyKnows()
+	log.endUnknown()
 	if !whole { // what follows a damaged line would never be read
 		j.current++
 		j.bytes, j.placed = 0, 0

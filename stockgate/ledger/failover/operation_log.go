@@ -11,7 +11,7 @@ import (
 // OperationLog is what this instance knows of the orders that it took or settled last: what it could tell a ledger
 // that has lost them. It has one entry for each serial, and drops the oldest when it is full. What an entry says is
 // what this instance was told to do, whether or not the ledger could be reached. It is safe for concurrent use, and
-// refused orders never come here. Keep has it survive the process.
+// rejected orders never come here. Keep has it survive the process.
 type OperationLog struct {
 	mu      sync.Mutex
 	most    int
@@ -193,8 +193,8 @@ func (j *OperationLog) corrects(sku string, c *change, i *item) {
 	}
 }
 
-// nobodyKnows notes that the outcome of every order that is held is unknown: their process has ended.
-func (j *OperationLog) nobodyKnows() {
+// endUnknown notes that the outcome of every order that is held is unknown: their process has ended.
+func (j *OperationLog) endUnknown() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for i := range j.ring {

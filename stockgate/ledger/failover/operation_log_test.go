@@ -79,7 +79,8 @@ func TestJournalForgetsTheOldestAndSaysSo(t *testing.T) {
 func TestOperationLog_OmitsRejections(t *testing.T) {
 	j := NewOperationLog(3)
 	items, codes := []protocol.Item{{Serial: "a", User: "", Quantity: 1}}, []protocol.Code{protocol.SoldOut}
-	if n := testing.AllocsPerRun(100, func() { j.Reserved("1001", Answer{Epoch: 1}, 9, items, codes) }); n != 0 || len(j.ring) != 0 {
+	n := testing.AllocsPerRun(100, func() { j.Reserved("1001", Answer{Epoch: 1}, 9, items, codes) })
+	if n != 0 || len(j.ring) != 0 {
 		t.Errorf("%v allocations, %d entries", n, len(j.ring))
 	}
 }

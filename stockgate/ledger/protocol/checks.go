@@ -38,8 +38,8 @@ var ErrOtherDelta = errors.New("this id was used to add another number")
 // KeepLimit is the limit that leaves the limit as it is.
 const KeepLimit int64 = -1
 
-// ErrLost is the cause when a SKU had a ledger and has none now. Only Recreate makes it again: the units of the orders of
-// before would be sold a second time.
+// ErrLost is the cause when a SKU had a ledger and has none now. Only Recreate makes it again: the units of the orders
+// of before would be sold a second time.
 var ErrLost = errors.New("its ledger is gone")
 
 // LostLedger is the ErrLost of a SKU, with the way out.

@@ -309,10 +309,12 @@ func TestPartlyDeletedLedgerIsNotSetButRecreated(t *testing.T) {
 		before := ledgertest.StockOf(t, r)
 		ledgertest.Check(t, server.Client.Del(t.Context(), keys("1001")[i]).Err())
 		visitor := connect(t, server, texts())
-		if _, err := visitor.SetTotal(t.Context(), "1001", 9, 0); err == nil || !strings.Contains(err.Error(), "stock recreate") {
+		_, err := visitor.SetTotal(t.Context(), "1001", 9, 0)
+		if err == nil || !strings.Contains(err.Error(), "stock recreate") {
 			t.Fatalf("%s: %v", key, err)
 		}
-		if _, err := visitor.Recreate(t.Context(), "1001", 9, 0, true); key != "r" && !errors.Is(err, protocol.ErrOrdersLeft) {
+		_, err = visitor.Recreate(t.Context(), "1001", 9, 0, true)
+		if key != "r" && !errors.Is(err, protocol.ErrOrdersLeft) {
 			t.Errorf("%s: without orders, though there are records: %v", key, err)
 		}
 		s, err := visitor.Recreate(t.Context(), "1001", 9, 0, false)

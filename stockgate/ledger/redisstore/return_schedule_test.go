@@ -73,7 +73,8 @@ func (p *returns) round() error {
 		p.kept.restore(p.t, p.server)
 	}
 	p.run = fmt.Sprint(p.Int64())
-	ledgertest.Check(p.t, p.server.Client.ClientKillByFilter(context.Background(), "type", "normal", "skipme", "yes").Err())
+	cut := p.server.Client.ClientKillByFilter(context.Background(), "type", "normal", "skipme", "yes")
+	ledgertest.Check(p.t, cut.Err())
 	for _, i := range killed {
 		p.stores[i] = p.open(i)
 	}

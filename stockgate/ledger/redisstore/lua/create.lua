@@ -1,7 +1,7 @@
 -- create makes a ledger with its hours, where there is none and, as far as its keys tell, never was one.
 -- ARGV: events, total, limit, opens, closes, new (1 = a ledger may be made: the SKU was not known before)
--- Reply: false when there is no ledger and none may be made, else all numbers, and 1 where it was made, 0 where there is one, of
--- which nothing was changed.
+-- Reply: false when there is no ledger and none may be made, else all numbers, and 1 where it was made, 0 where there
+-- is one, of which nothing was changed.
 
 local stock = load()
 if stock then

@@ -16,9 +16,9 @@
 -- to go back to once all have told; frozen there means that an operator alone may open it. since is when it froze, upto epoch|ver of
 -- what was there then.
 --
--- born is the first epoch of a ledger. A caller that has seen an epoch before it knows that another ledger vanished, whose
--- orders this one may lack: it freezes until an operator has adopted them. In a ledger that was made again in knowledge of
--- that, by recreate.lua, or since then, born is 0: it takes orders of any epoch.
+-- born is the first epoch of a ledger. A caller that has seen an epoch before it knows that another ledger vanished,
+-- whose orders this one may lack: it freezes until an operator has adopted them. In a ledger that was made again in
+-- knowledge of that, by recreate.lua, or since then, born is 0: it takes orders of any epoch.
 
 -- The last arguments of every call but one. No instance: a visitor, who leaves no mark, sees nothing missing, decides no doubt.
 local WHO, SEQ, ANSWERED, EPOCH, VER, RUN, LOST = unpack(ARGV, #ARGV - 7, #ARGV - 1)

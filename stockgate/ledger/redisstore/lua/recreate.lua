@@ -1,8 +1,8 @@
 -- recreate makes a ledger again whose keys are gone, all or some of them. It is frozen: orders must be adopted, and the
 -- instances tell what they know of orders of before, in whichever epoch they were made: born is 0.
 -- ARGV: events, total, limit, none (1 = an operator says that no order exists)
--- Reply: all numbers, and 1 where it was made, now or by a call before; 0 where there is a whole ledger, of which nothing was
--- changed; or how many records of orders are left, alone, where there should be none.
+-- Reply: all numbers, and 1 where it was made, now or by a call before; 0 where there is a whole ledger, of which
+-- nothing was changed; or how many records of orders are left, alone, where there should be none.
 
 local total, limit = tonumber(ARGV[2]), tonumber(ARGV[3])
 local whole_ledger, stock = pcall(load)
@@ -20,7 +20,8 @@ local epoch, last = tonumber(redis.call('TIME')[1]), redis.call('XREVRANGE', Q, 
 if last then epoch = math.max(epoch, tonumber(string.match(last[1], '^%d+')) + 1) end
 if before then epoch = math.max(epoch, tonumber(before) + 1) end
 stock = make(total, limit, epoch)
-stock.state, stock.why, stock.born, stock.ver = 'frozen', 'operator', 0, 1 -- version 1 begins another ledger, this one goes on
+stock.state, stock.why, stock.born = 'frozen', 'operator', 0
+stock.ver = 1 -- version 1 begins another ledger, and this one goes on
 push(stock.marks, 'born', '0')
 push(stock.marks, 'why', 'operator')
 push(stock.marks, 'was', 'frozen')
