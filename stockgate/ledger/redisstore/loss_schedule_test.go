@@ -234,8 +234,8 @@ func (l *losses) reconcile(i int) error {
 	return l.buy(l.rand.IntN(2), s.Held+s.Sold == int64(len(l.won)))
 }
 
-// schedules is how many of n a run has: a third of them where it shall be short.
-func schedules(n uint64) uint64 {
+// rounds is how many of n schedules a run has: a third of them where it shall be short.
+func rounds(n uint64) uint64 {
 	if testing.Short() {
 		return n / 3
 	}
@@ -246,13 +246,13 @@ func TestLossSchedule_LostUnitsAreNotSoldAndNothingClosesWithoutALoss(t *testing
 	t.Parallel()
 	server := redistest.Start(t)
 	l := newLosses(t, server, texts())
-	for seed := range schedules(300) {
+	for seed := range rounds(300) {
 		if err := l.play(seed); err != nil {
 			t.Fatalf("schedule %d: %v", seed, err)
 		}
 	}
 	for _, why := range []string{failover.LostMark, failover.LostVersion} {
-		if n := l.stores[0].lost[why].Load(); n < int64(schedules(20)) {
+		if n := l.stores[0].lost[why].Load(); n < int64(rounds(20)) {
 			t.Errorf("%s: noticed %d times, the test says little", why, n)
 		}
 	}
