@@ -252,7 +252,7 @@ func TestLossSchedule_LostUnitsAreNotSoldAndNothingClosesWithoutALoss(t *testing
 		}
 	}
 	for _, why := range []string{failover.LostMark, failover.LostVersion} {
-		if n := l.stores[0].lost[why].Load(); n < int64(rounds(20)) {
+		if n := l.stores[0].lost[why].Load(); n < rounds(20) {
 			t.Errorf("%s: noticed %d times, the test says little", why, n)
 		}
 	}
