@@ -106,6 +106,7 @@ CHAOS ?= 10m
 chaos: ## a sale for CHAOS (90s, 10m) while gates, Redis and shop die, hang and lie; SEED=N plays a plan again
 	@sh tools/need redis-server
 	SLUICE_CHAOS=$(CHAOS) SLUICE_SEED=$(SEED) $(GO) test -count=1 -timeout 1h -v -run 'BooksBalanceAfterChaos' ./e2e
+	SLUICE_SCHEDULES=10000 $(GO) test -count=1 -timeout 1h -run 'InstancesThatReturn' ./stockgate/ledger/redisstore
 	SLUICE_RETURNS=200 $(GO) test -count=1 -timeout 2h -run 'GateAndRedisThatDieTogether' ./e2e
 
 attack: build ## attacks on memory, connections and processors, beside nginx, in 10 minutes: docs/testing.md (ATTACK='-short -only NAME')

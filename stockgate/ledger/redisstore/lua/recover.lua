@@ -25,7 +25,8 @@ local becomes = {
 	A = {none = 'C', H = 'C', X = 'C', R = 'C'},
 }
 
--- What makes something else of what was decided already.
+-- What makes something else of what was decided already. What is told late frees no unit of an open ledger: another
+-- instance may have adopted the order since.
 local turns = {CR = true, XC = true, RC = true}
 local upto_epoch, upto_ver = string.match(redis.call('HGET', S, 'upto') or '', '^(%d+)|(%d+)$')
 upto_epoch, upto_ver = tonumber(upto_epoch or 0), tonumber(upto_ver or 0)
@@ -59,7 +60,8 @@ local function restore(i, record)
 		return 0
 	end
 	local to = becomes[string.upper(said)][from]
-	if not to or turns[from .. to] and not newer(tonumber(arg(6, i)), tonumber(arg(7, i))) then return 0 end
+	if not to or from .. to == 'CR' and stock.state ~= 'frozen' or
+		turns[from .. to] and not newer(tonumber(arg(6, i)), tonumber(arg(7, i))) then return 0 end
 	count(from, -quantity, user)
 	count(to, quantity, user)
 	if to == 'C' then
