@@ -21,7 +21,7 @@ type OperationLog struct {
 	changes int64
 	dropped int64 // Unix ms when the newest entry that was dropped was made; 0 = none was
 
-	journal *Journal // nil = this log is in memory alone
+	journal *StateDir // nil = this log is in memory alone
 	lost    func(err, rejecting error)
 }
 
@@ -88,10 +88,13 @@ func (j *OperationLog) Intends(sku string, epoch int64, op protocol.Op, items []
 }
 
 // Corrects notes what the ledger says of what was intended.
-func (j *OperationLog) Corrects(sku string, a Answer, items []protocol.Item, done []protocol.Done) {
+func (j *OperationLog) Corrects(
+	sku string, a Answer, op protocol.Op, items []protocol.Item, done []protocol.Done,
+) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	c := newChange(changeCorrects, sku, a)
+	c.Op = op
 	for i, it := range items {
 		c.Items = append(c.Items, item{Serial: []byte(it.Serial), Answer: int8(done[i])})
 	}
@@ -179,7 +182,7 @@ func (j *OperationLog) corrects(sku string, c *change, i *item) {
 	switch {
 	case e == nil:
 		return
-	case done == protocol.WasReleased && e.status == protocol.StatusRefunded: // so it was
+	case done == protocol.WasReleased && e.status == protocol.StatusRefunded && c.Op != protocol.Refund: // so it was
 	case done == protocol.WasReleased:
 		e.status, e.adopted = protocol.StatusReleased, false
 	case done == protocol.WasSold:
@@ -204,7 +207,7 @@ func (j *OperationLog) endUnknown() {
 
 // Keep has every change from now on written to a journal. lost is told once when that fails, and whether orders must be
 // rejected since the journal cannot be deleted either.
-func (j *OperationLog) Keep(journal *Journal, lost func(err, rejecting error)) {
+func (j *OperationLog) Keep(journal *StateDir, lost func(err, rejecting error)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.journal, j.lost = journal, lost

@@ -23,11 +23,12 @@ func TestJournalSaysWhatItsInstanceWasTold(t *testing.T) {
 		"held": "H", "held confirm": "C", "held release": "X", "held confirm refund": "R", "held refund": "R",
 		"held confirm release": "C", "held release confirm": "X", "held release adopt": "A", "held adopt refund": "R",
 		"confirm": "c", "release": "x", "refund": "r", "confirm refund": "r", "adopt": "A", "confirm adopt": "A",
-		"replay": "H", "held confirm replay": "C", "held confirm taken": "X", "release bought": "c",
+		"replay": "H", "held confirm replay": "C", "held confirm taken": "X", "refund taken": "x", "refund release taken": "r", "release bought": "c",
 	} {
 		j := NewOperationLog(4)
 		items := []protocol.Item{{Serial: "s", User: "ann", Quantity: 2}}
 		var word string
+		var op protocol.Op
 		for rest := ops; rest != ""; {
 			if n, _ := fmt.Sscan(rest, &word); n == 0 {
 				break
@@ -39,11 +40,12 @@ func TestJournalSaysWhatItsInstanceWasTold(t *testing.T) {
 			case "replay":
 				j.Reserved("1001", Answer{Epoch: 1}, 9, items, []protocol.Code{protocol.ReplayHeld})
 			case "taken":
-				j.Corrects("1001", Answer{}, items, []protocol.Done{protocol.WasReleased})
+				j.Corrects("1001", Answer{}, op, items, []protocol.Done{protocol.WasReleased})
 			case "bought":
-				j.Corrects("1001", Answer{}, items, []protocol.Done{protocol.WasSold})
+				j.Corrects("1001", Answer{}, op, items, []protocol.Done{protocol.WasSold})
 			default:
-				j.Intends("1001", 1, protocol.Op(word), items)
+				op = protocol.Op(word)
+				j.Intends("1001", 1, op, items)
 			}
 		}
 		if got := notes(j)["s"]; got != want {

@@ -141,7 +141,7 @@ func (r *Store) deregister() (left bool) {
 
 // resume lets this store go on as the instance whose journal is in dir, if no process has it, or begins a journal.
 func (r *Store) resume(dir string) (err error) {
-	if r.journal, err = failover.OpenJournal(dir, r.Seen, r.Log); err != nil {
+	if r.journal, err = failover.OpenStateDir(dir, r.Seen, r.Log); err != nil {
 		return err
 	}
 	r.calls.Store(r.journal.Calls)
@@ -156,12 +156,12 @@ func (r *Store) resume(dir string) (err error) {
 	}
 	r.Log.Keep(r.journal, func(err, rejecting error) {
 		if rejecting != nil {
-			r.log.Error("orders are rejected: the journal of server.state_dir can neither be written nor deleted; mend the disk, "+
-				"or restart without server.state_dir", "cause", rejecting)
+			r.log.Error("orders are rejected: the journal of server.state_dir can neither be written nor deleted; "+
+				"mend the disk, or restart without server.state_dir", "cause", rejecting)
 			return
 		}
-		r.log.Error("the journal of server.state_dir is given up until the next start: if this instance and Redis die in the "+
-			"same minute, an operator must open the SKUs", "cause", err)
+		r.log.Error("the journal of server.state_dir is given up until the next start: if this instance and "+
+			"Redis die in the same minute, an operator must open the SKUs", "cause", err)
 	})
 	return nil
 }

@@ -80,7 +80,7 @@ func (r *Store) Finish(
 	if err != nil {
 		return protocol.StockVersion{}, fmt.Errorf("%s %q: %w", op, sku, err)
 	}
-	r.Log.Corrects(sku, failover.Answer{Call: q.seq, Epoch: hint.Epoch, Ver: hint.Ver}, items, done)
+	r.Log.Corrects(sku, failover.Answer{Call: q.seq, Epoch: hint.Epoch, Ver: hint.Ver}, op, items, done)
 	return hint, nil
 }
 

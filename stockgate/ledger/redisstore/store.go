@@ -68,9 +68,9 @@ type Store struct {
 	visiting bool
 	revisit  bool // something has changed since the visit began
 
-	journal   *failover.Journal // nil = none
-	looked    bool              // a returned instance has looked at every ledger; of visits alone
-	unwritten []string          // SKUs that the registry must know, see noteLost; guarded by mu
+	journal   *failover.StateDir // nil = none
+	looked    bool               // a returned instance has looked at every ledger; of visits alone
+	unwritten []string           // SKUs that the registry must know, see noteLost; guarded by mu
 }
 
 // Options say which Redis, and how much of its changes it remembers.

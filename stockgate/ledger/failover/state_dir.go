@@ -19,7 +19,7 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-// Journal keeps an operation log in a folder, so that an instance that was killed returns as the same one: with its
+// StateDir keeps an operation log in a folder, so that an instance that was killed returns as the same one: with its
 // name, and with every order that it may have forwarded. An order is in the journal before it is forwarded.
 //
 // The name is what vouches for the orders: the process that returns has it only where the journal is known to be whole.
@@ -28,7 +28,7 @@ import (
 //
 // The folder has one sub-folder for each instance. Its process locks it. It has at most two segments, files of one
 // change a line; the older one is deleted when the newer one has as many orders as a log keeps.
-type Journal struct {
+type StateDir struct {
 	Name  string // of the instance; "" = the caller chooses one and calls Begin
 	Calls int64  // numbers of calls up to this one were used before
 
@@ -100,13 +100,13 @@ type seenRecord struct {
 	Answered int64  `json:"c,omitempty"`
 }
 
-// OpenJournal opens the first journal of dir that no process has, or a new one, and puts into seen and log what it
+// OpenStateDir opens the first journal of dir that no process has, or a new one, and puts into seen and log what it
 // knows. A journal that a kill has torn ends before the torn line, of which nothing was forwarded.
-func OpenJournal(dir string, seen *Seen, log *OperationLog) (j *Journal, err error) {
+func OpenStateDir(dir string, seen *Seen, log *OperationLog) (j *StateDir, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
-	j = &Journal{most: log.most, seen: seen.records}
+	j = &StateDir{most: log.most, seen: seen.records}
 	if err := j.claim(dir); err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
@@ -126,7 +126,7 @@ func hasLeft(folder string) bool {
 }
 
 // claim locks a sub-folder: one of a process that was killed, if there is one, since others may wait for its name.
-func (j *Journal) claim(dir string) (err error) {
+func (j *StateDir) claim(dir string) (err error) {
 	folders, err := filepath.Glob(filepath.Join(dir, "instance-*"))
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (j *Journal) claim(dir string) (err error) {
 }
 
 // segments are the numbers of those that there are, in order.
-func (j *Journal) segments() (all []int, err error) {
+func (j *StateDir) segments() (all []int, err error) {
 	entries, err := os.ReadDir(j.dir)
 	for _, e := range entries {
 		if n, err := strconv.Atoi(e.Name()); err == nil {
@@ -160,10 +160,10 @@ func (j *Journal) segments() (all []int, err error) {
 	return all, err
 }
 
-func (j *Journal) path(n int) string { return filepath.Join(j.dir, fmt.Sprintf("%08d", n)) }
+func (j *StateDir) path(n int) string { return filepath.Join(j.dir, fmt.Sprintf("%08d", n)) }
 
 // load reads all segments.
-func (j *Journal) load(seen *Seen, log *OperationLog) error {
+func (j *StateDir) load(seen *Seen, log *OperationLog) error {
 	all, err := j.segments()
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func (j *Journal) load(seen *Seen, log *OperationLog) error {
 }
 
 // Begin begins the life of an instance with that name.
-func (j *Journal) Begin(name string) (err error) {
+func (j *StateDir) Begin(name string) (err error) {
 	j.name, j.life = name, j.life+1
 	if j.out, err = os.OpenFile(j.path(j.current), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
 		return fmt.Errorf("begin journal: %w", err)
@@ -226,12 +226,12 @@ func (j *Journal) Begin(name string) (err error) {
 	return nil
 }
 
-func (j *Journal) begin() *begin {
+func (j *StateDir) begin() *begin {
 	return &begin{Name: j.name, Boot: bootID(), Life: j.life, Seen: j.seen()}
 }
 
 // append writes a change. It is on its way to the disk then: a kill does not lose it.
-func (j *Journal) append(c *change) error {
+func (j *StateDir) append(c *change) error {
 	line, err := json.Marshal(c)
 	if err != nil {
 		return err
@@ -245,7 +245,7 @@ func (j *Journal) append(c *change) error {
 // write writes a change that has placed so many orders, and begins another segment when this one is full. Where that
 // fails it deletes the journal: one that is not there vouches for nothing. Only where it cannot be deleted either the
 // error comes back, now and ever after: nothing may be forwarded then.
-func (j *Journal) write(c *change, now int64) (lost, err error) {
+func (j *StateDir) write(c *change, now int64) (lost, err error) {
 	if j.broken != nil || j.out == nil {
 		return nil, j.broken
 	}
@@ -267,7 +267,7 @@ func (j *Journal) write(c *change, now int64) (lost, err error) {
 }
 
 // rotate begins the next segment, and deletes those before the one that is full.
-func (j *Journal) rotate(now int64) error {
+func (j *StateDir) rotate(now int64) error {
 	next, err := os.OpenFile(j.path(j.current+1), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -282,7 +282,7 @@ func (j *Journal) rotate(now int64) error {
 	return j.removeBefore(j.current - 1)
 }
 
-func (j *Journal) removeBefore(n int) error {
+func (j *StateDir) removeBefore(n int) error {
 	all, err := j.segments()
 	for _, old := range all {
 		if err == nil && old < n {
@@ -293,7 +293,7 @@ func (j *Journal) removeBefore(n int) error {
 }
 
 // remove deletes all segments.
-func (j *Journal) remove() error {
+func (j *StateDir) remove() error {
 	if j.out != nil {
 		j.out.Close()
 		j.out = nil
@@ -303,7 +303,7 @@ func (j *Journal) remove() error {
 
 // Close ends the journal. left says that the instance has left in good order, so that nothing waits for its name: then
 // only what it has seen is kept.
-func (j *Journal) Close(left bool) (err error) {
+func (j *StateDir) Close(left bool) (err error) {
 	if j.out != nil && left {
 		if err = j.rotate(0); err == nil {
 			b := j.begin()

@@ -16,7 +16,7 @@ import (
 // life is one process that has a journal.
 type life struct {
 	t    *testing.T
-	j    *Journal
+	j    *StateDir
 	seen *Seen
 	log  *OperationLog
 	lost []error
@@ -26,7 +26,7 @@ type life struct {
 func live(t *testing.T, dir, name string, most int) *life {
 	t.Helper()
 	l := &life{t: t, seen: NewSeen(), log: NewOperationLog(most)}
-	l.j = ledgertest.Must[*Journal](t)(OpenJournal(dir, l.seen, l.log))
+	l.j = ledgertest.Must[*StateDir](t)(OpenStateDir(dir, l.seen, l.log))
 	if l.j.Name != "" {
 		name = l.j.Name
 	}
@@ -54,7 +54,7 @@ func TestJournal_ReturnsWithNameOrdersAndWhatWasSeen(t *testing.T) {
 	ledgertest.Check(t, a.hold("s\xff2", a.j.Calls+2))
 	one := []protocol.Item{{Serial: "s1"}}
 	a.log.Intends("1001", 7, protocol.Confirm, one)
-	a.log.Corrects("1001", Answer{a.j.Calls + 3, 7, a.j.Calls + 3}, one, []protocol.Done{protocol.Changed})
+	a.log.Corrects("1001", Answer{a.j.Calls + 3, 7, a.j.Calls + 3}, protocol.Confirm, one, []protocol.Done{protocol.Changed})
 	claim, calls := a.seen.Find("1001").Claim(), a.j.Calls
 	ledgertest.Check(t, a.j.Close(false))
 
