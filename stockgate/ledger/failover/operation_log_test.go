@@ -23,7 +23,8 @@ func TestJournalSaysWhatItsInstanceWasTold(t *testing.T) {
 		"held": "H", "held confirm": "C", "held release": "X", "held confirm refund": "R", "held refund": "R",
 		"held confirm release": "C", "held release confirm": "X", "held release adopt": "A", "held adopt refund": "R",
 		"confirm": "c", "release": "x", "refund": "r", "confirm refund": "r", "adopt": "A", "confirm adopt": "A",
-		"replay": "H", "held confirm replay": "C", "held confirm taken": "X", "refund taken": "x", "refund release taken": "r", "release bought": "c",
+		"replay": "H", "held confirm replay": "C", "held confirm taken": "X",
+		"refund taken": "x", "refund release taken": "r", "release bought": "c",
 	} {
 		j := NewOperationLog(4)
 		items := []protocol.Item{{Serial: "s", User: "ann", Quantity: 2}}

@@ -54,7 +54,8 @@ func TestJournal_ReturnsWithNameOrdersAndWhatWasSeen(t *testing.T) {
 	ledgertest.Check(t, a.hold("s\xff2", a.j.Calls+2))
 	one := []protocol.Item{{Serial: "s1"}}
 	a.log.Intends("1001", 7, protocol.Confirm, one)
-	a.log.Corrects("1001", Answer{a.j.Calls + 3, 7, a.j.Calls + 3}, protocol.Confirm, one, []protocol.Done{protocol.Changed})
+	last := Answer{a.j.Calls + 3, 7, a.j.Calls + 3}
+	a.log.Corrects("1001", last, protocol.Confirm, one, []protocol.Done{protocol.Changed})
 	claim, calls := a.seen.Find("1001").Claim(), a.j.Calls
 	ledgertest.Check(t, a.j.Close(false))
 
