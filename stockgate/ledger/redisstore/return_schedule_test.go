@@ -26,7 +26,7 @@ type returns struct {
 }
 
 func (p *returns) open(i int) *Store {
-	o := optionsFor(p.server, 1)
+	o := optionsFor(p.server, 2)
 	o.StateDir = p.dirs[i]
 	o.Identify = func(context.Context, *redis.Conn) (string, error) { return p.run, nil }
 	r := ledgertest.Must[*Store](p.t)(New(o))
