@@ -85,7 +85,8 @@ func (r *report) target(key, text string) {
 		return
 	}
 	if u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
-		r.fail(key, "%q says more than where the shop is; write \"%s://%s\"", text, u.Scheme, u.Host)
+		r.fail(key, "%q has more than a scheme, a host and a port: Sluice forwards the path of each request; write \"%s://%s\"",
+			text, u.Scheme, u.Host)
 	}
 }
 

@@ -60,7 +60,7 @@ targets = []`,
 	{`[upstream]
 targets = ["127.0.0.1:9000", "http://shop/api", "http://shop:99999", "unix:shop", "ftp://shop"]`,
 		`:2: upstream.targets[1]: "127.0.0.1:9000" is not a target; write it like "http://127.0.0.1:9000", "https://shop.internal" or "unix:/run/shop.sock"
-:2: upstream.targets[2]: "http://shop/api" says more than where the shop is; write "http://shop"
+:2: upstream.targets[2]: "http://shop/api" has more than a scheme, a host and a port: Sluice forwards the path of each request; write "http://shop"
 :2: upstream.targets[3]: "http://shop:99999" is not a target; write it like "http://127.0.0.1:9000", "https://shop.internal" or "unix:/run/shop.sock"
 :2: upstream.targets[4]: "unix:shop" has no absolute path; write it like "unix:/run/shop.sock"
 :2: upstream.targets[5]: "ftp://shop" is not a target; write it like "http://127.0.0.1:9000", "https://shop.internal" or "unix:/run/shop.sock"`},
@@ -267,7 +267,7 @@ quantity = ""`,
 :5: route[1].quantity: is empty; write a value`},
 	{`[upstream]
 targets = ["http://shop?x"]`,
-		`:2: upstream.targets[1]: "http://shop?(secret)" says more than where the shop is; write "http://shop"`},
+		`:2: upstream.targets[1]: "http://shop?(secret)" has more than a scheme, a host and a port: Sluice forwards the path of each request; write "http://shop"`},
 	{`[admin]
 listen = "gate.internal:8090"
 [ops]

@@ -86,13 +86,14 @@ func defaults(env func(string) (string, bool)) *Config {
 // other values are wrong.
 type Rule func(*Config) []error
 
+const noFile = "no such file"
+
 // Load reads and checks the file at path. env looks up ${VAR} (os.LookupEnv; nil = nothing is set).
 // Whatever is wrong, also with reaching the file, is an *Error.
 func Load(path string, env func(string) (string, bool), rules ...Rule) (*Config, error) {
 	text, err := readSome(path, maxText) // at the start it may be a pipe; sluice run looks before it reads one again
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Error{[]Problem{{File: path,
-			Message: `no such file; write one with "sluice init", or name another file`}}}
+		return nil, &Error{[]Problem{{File: path, Message: noFile + `; write one with "sluice init", or name another file`}}}
 	}
 	if err != nil {
 		return nil, &Error{[]Problem{{File: path, Message: "read: " + cause(err)}}}
@@ -161,12 +162,25 @@ func parseTree(name string, text []byte) (map[string]any, error) {
 		p.Line = min(max(syntax.Position.Line, 1), 1+strings.Count(string(text), "\n"))
 		p.Key, p.Message = syntax.LastKey, plain(syntax.Message)
 		if first := firstOf(string(text), p.Line, p.Message); first > 0 {
-			p.Message += fmt.Sprintf(": on line %d; drop one of them", first)
+			p.Message += fmt.Sprintf(": on line %d; %s", first, wayOutOfTwice(p.Message))
 		} else if syntax.Position.Col > 0 {
 			p.Message += fmt.Sprintf(" (column %d)", syntax.Position.Col)
 		}
 	}
 	return nil, &Error{[]Problem{p}}
+}
+
+// repeated are the tables that may stand several times.
+var repeated = []string{"route", "sale", "limits.rate"}
+
+// wayOutOfTwice is what to do about a key that stands twice, by the parser's message.
+func wayOutOfTwice(message string) string {
+	for _, table := range repeated {
+		if strings.Contains(message, "'"+table+"'") {
+			return "write [[" + table + "]], with two brackets, on each of these lines"
+		}
+	}
+	return "drop one of them"
 }
 
 // firstOf is the line on which the key stands first that the parser's message names as defined twice; 0 = the message is

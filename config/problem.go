@@ -47,6 +47,18 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// OfRunning is the error for a gate that runs with what the file was before. Where the file is gone it must be restored:
+// a new one would replace the configuration that protects the shop.
+func (e *Error) OfRunning() *Error {
+	told := &Error{slices.Clone(e.Problems)}
+	for i, p := range told.Problems {
+		if strings.HasPrefix(p.Message, noFile) {
+			told.Problems[i].Message = noFile + "; restore it: sluice config print --admin prints what is in force"
+		}
+	}
+	return told
+}
+
 // report collects the problems of one stage.
 type report struct {
 	file     string

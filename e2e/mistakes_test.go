@@ -280,7 +280,7 @@ func TestMistakes_WithTheFileOfARunningGate(t *testing.T) {
 		t.Fatal(err)
 	}
 	inTime(t, 20*time.Second, "the deleted file is told", func() bool {
-		return strings.Contains(g.log.String(), "no such file")
+		return strings.Contains(g.log.String(), "no such file; restore it: sluice config print --admin")
 	})
 	wants(t, run(t, "", "status", "--admin", g.admin).out, "reload    rejected", "no such file")
 	_, metrics := g.peek("/metrics")

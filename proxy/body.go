@@ -9,6 +9,7 @@ import (
 	"sluice/limiter"
 	"sluice/proxy/http1"
 	"sluice/proxy/reject"
+	"sluice/upstream/spool"
 )
 
 const (
@@ -138,7 +139,7 @@ func brokenBody(err error) rejection {
 	switch {
 	case errors.Is(err, errBodyTooLarge):
 		return rejection{Reason: reject.TooLarge}
-	case errors.Is(err, errNoBodyMemory):
+	case errors.Is(err, errNoBodyMemory), errors.Is(err, spool.ErrWrite):
 		return rejection{Reason: reject.Overloaded, Detail: reject.Detail{Cause: reject.BodyMemory}}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return rejection{Reason: reject.TooSlow}

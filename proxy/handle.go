@@ -125,15 +125,20 @@ func (p *Proxy) releaseStockAndSlot(a *acquired) {
 // countRejection counts the rejection, with its cause where it has one.
 func (p *Proxy) countRejection(r *Request) {
 	r.nth = r.shard().Rejected(r.rejection.Reason)
-	if cause := r.rejection.Detail.Cause; cause != reject.NoCause {
+	r.countCause(r.rejection.Detail.Cause)
+}
+
+func (r *Request) countCause(cause reject.Cause) {
+	if cause != reject.NoCause {
 		r.client.shard.Detail(cause)
 	}
 }
 
 // observe counts a rejection that is not enforced.
 func (r *Request) observe() {
-	r.observed = r.rejection.Reason
-	r.shard().Observed(r.observed)
+	r.observed = r.rejection
+	r.shard().Observed(r.observed.Reason)
+	r.countCause(r.observed.Detail.Cause)
 	r.rejection = rejection{}
 }
 

@@ -251,8 +251,9 @@ func TestCompileRates_RejectsRatesThatCannotCount(t *testing.T) {
 	}{
 		{keyed("r", "$path_sku", 1), ""},
 		{keyed("r", "$path_sku", 1, "order", "search"),
-			`rate "r": key: on route "search": $path_sku: the pattern has no {sku}`},
-		{keyed("r", "$path_id", 1), `rate "r": key: on route "search": $path_id: the pattern has no {id}`},
+			`rate "r": key: on route "search": $path_sku: the pattern has no {sku}: write {sku} into match, or another variable`},
+		{keyed("r", "$path_id", 1),
+			`rate "r": key: on route "search": $path_id: the pattern has no {id}: write {id} into match, or another variable`},
 		{keyed("r", "$remote_add", 1), `rate "r": key: on route "search": $remote_add: unknown variable; one of ` +
 			`$remote_addr $host $request_id $path_x $arg_x $cookie_x $http_x $form_x $json_x $jwt_x $signed_x`},
 		{keyed("r", "every-client", 1), `rate "r": key: on route "search": "every-client" is the same for every client`},

@@ -74,7 +74,7 @@ func (p *Proxy) checkRates(r *Request) rejection {
 	}
 	if observed { // once a request, however many rates it exceeds
 		r.shard().Observed(reject.Rate)
-		r.observed = reject.Rate
+		r.observed = rejection{Reason: reject.Rate}
 	}
 	return rejection{}
 }

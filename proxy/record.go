@@ -35,7 +35,7 @@ func (p *Proxy) accessRecord(r *Request) metrics.AccessRecord {
 	e := metrics.AccessRecord{
 		Shard: r.client.shard.Index, Client: r.conn.Peer(), ID: r.id, Method: r.method(), SKU: r.buyer.sku,
 		User: r.buyer.user, Serial: r.reservation.Serial, Status: r.status(), Reason: r.rejection.Reason,
-		Detail: r.rejection.Detail, Observed: r.observed, Limit: r.limit, Wait: r.rejection.Wait, Version: p.Version,
+		Detail: r.rejection.Detail, Observed: r.observed.Reason, Limit: r.limit, Wait: r.rejection.Wait, Version: p.Version,
 		Sent: a.sent, Outcome: a.outcome, Target: a.request.Target, Order: r.outcome,
 		Deadline: r.reservation.Deadline, BytesIn: -1, BytesOut: responseLength(r.exchange),
 		Arrived: r.now, Decided: a.begun, Answered: a.replied, Done: p.Now(),
@@ -43,8 +43,11 @@ func (p *Proxy) accessRecord(r *Request) metrics.AccessRecord {
 	if r.route != &p.unmatched {
 		e.Route, e.Gate = r.route.Name, r.route.Gate
 	}
+	if e.Reason == reject.Admitted {
+		e.Detail = r.observed.Detail
+	}
 	if e.Limit == "" {
-		e.Limit = p.Bounds[max(e.Reason, r.observed)]
+		e.Limit = p.Bounds[max(e.Reason, e.Observed)]
 	}
 	e.Reserved = a.sent && e.Gate == route.Reserve && r.reservation.Serial != "" &&
 		r.reservation.Reason == reject.Admitted

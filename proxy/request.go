@@ -43,9 +43,9 @@ type Request struct {
 	malformed bool      // it is no valid HTTP/1.1
 	unmatched rejection // why no route takes it
 	rejection rejection
-	observed  reject.Reason // what a limit or mode that only observes would have rejected it for
-	limit     string        // what rejected it and how large that is, where the reason alone does not say it
-	nth       uint64        // of the rejections of its kind
+	observed  rejection // what a limit or mode that only observes would have rejected it for
+	limit     string    // what rejected it and how large that is, where the reason alone does not say it
+	nth       uint64    // of the rejections of its kind
 
 	acquired    acquired
 	reservation Reservation
@@ -115,7 +115,7 @@ func (r *Request) clear() {
 	r.matched = route.Match{}
 	r.now, r.id, r.addr, r.buyer = 0, nil, netip.Addr{}, buyer{}
 	r.bypass, r.repeatable, r.lookUp, r.internal, r.malformed = false, false, false, false, false
-	r.unmatched, r.rejection, r.observed, r.limit, r.nth = rejection{}, rejection{}, reject.Admitted, "", 0
+	r.unmatched, r.rejection, r.observed, r.limit, r.nth = rejection{}, rejection{}, rejection{}, "", 0
 	r.acquired, r.reservation, r.outcome = acquired{}, Reservation{}, metrics.OrderRejected
 	r.rateKeys.reset()
 	r.page.reset()

@@ -2,6 +2,7 @@ package stockgate
 
 import (
 	"log/slog"
+	"sluice/stockgate/redisconn"
 	"sync/atomic"
 	"time"
 )
@@ -33,7 +34,7 @@ func (h *health) record(now int64, err error) {
 			consequence = `check routes forward orders without knowing the stock (stock.on_error = "allow")`
 		}
 		h.log.Warn("cannot reach Redis; "+consequence, "err", err,
-			"fix", "start Redis, or correct [stock.redis]; sluice check --online names what is wrong")
+			"fix", redisconn.Remedy(err))
 	case err == nil && h.lost():
 		h.log.Info("Redis is reached again; the stock is known", "after", h.away(now).String())
 		h.since.Store(0)

@@ -62,7 +62,7 @@ func (o *checkOptions) run(cmd *cobra.Command) error {
 	case o.online && !o.json:
 		fmt.Fprintf(out, "%s: the file is valid; what it names is tried below\n\n", o.config)
 	case !o.json:
-		fmt.Fprintf(out, "%s: nothing wrong\n\n", o.config)
+		fmt.Fprintf(out, "%s: the file is valid\n\n", o.config)
 	}
 	r.Examine(c)
 	if o.online {

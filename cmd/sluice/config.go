@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -86,6 +87,11 @@ func inText(v any) string {
 }
 
 // explainKey prints what a key means, what it is, and why; ok is false where there is no such key.
+// exceptions are values of keys that change with a reload, and need a restart themselves.
+var exceptions = map[string]string{
+	"route.gate": "; the first route with \"check\" or \"reserve\" needs a restart: its stock is opened at the start",
+}
+
 func explainKey(to io.Writer, c *config.Config, key string) (ok bool) {
 	for _, s := range c.Settings() {
 		if s.Key != key && bare(s.Key) != key {
@@ -94,7 +100,7 @@ func explainKey(to io.Writer, c *config.Config, key string) (ok bool) {
 		ok = true
 		fmt.Fprintf(to, "key       %s\nvalue     %s\norigin    %s\n", s.Key, inText(s.Value), s.Origin)
 		if app.ChangesOnReload(s.Key) {
-			fmt.Fprintln(to, "changes   with a reload")
+			fmt.Fprintln(to, "changes   with a reload"+cmp.Or(exceptions[bare(s.Key)], ""))
 		} else {
 			fmt.Fprintln(to, "changes   with a restart")
 		}

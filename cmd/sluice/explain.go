@@ -31,8 +31,9 @@ func newExplain() *cobra.Command {
 		Short: "Show the route, the checks and the keys of a request, or the meaning of a configuration key.",
 		Long: "Show what the gateway would do with a request, such as 'POST /order/1001': its route, SKU, user, and the " +
 			"checks in\n" +
-			"their order. Or show a key of the configuration, such as limits.window.max: its value, where that is from, and\n" +
-			"what changes it. The exit code is 4 if the request would be rejected.",
+			"their order. It asks no Redis and counts no limit. Or show a key of the configuration, such as\n" +
+			"limits.window.max: its value, where that is from, and what changes it.\n" +
+			"The exit code is 4 if the request would be rejected.",
 		Args: exactly,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 		ValidArgsFunction: completeBy(0, func(c *config.Config) (keys []string) {
@@ -82,6 +83,9 @@ var errRejected = errors.New("the request would be rejected")
 // printExplanation prints what the gate makes of a request: one fact a line, its name first.
 func printExplanation(to io.Writer, c *config.Config, found *proxy.Explanation) {
 	fmt.Fprintf(to, "client    %s\n", found.Client)
+	if c.Mode == "observe" {
+		fmt.Fprintln(to, "mode      observe: most rejections are counted only; docs/http.md lists those that are enforced")
+	}
 	if found.Reason != reject.Admitted {
 		fmt.Fprintf(to, "rejected  %s\n", found.Reason)
 		if found.Detail != "" {

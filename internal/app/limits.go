@@ -265,6 +265,9 @@ func (h *controller) limit(row *limitRow, in *limits) admin.Limit {
 // number is one number of a limit.
 func (h *controller) number(key string) admin.Number {
 	n := admin.Number{Key: key, InForce: valueAt(h.running, key), Configured: valueAt(h.filed, key)}
+	if key == "limits.connection.max_connections" {
+		n.InForce = h.g.limits.files.maxOpen(h.running)
+	}
 	for _, o := range h.overrides {
 		if o.Key == key {
 			n.Override = o.ID

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"os"
+	"strings"
 	"time"
 
 	"sluice/config"
@@ -47,8 +48,14 @@ func (o *Report) checkAddresses(c *config.Config) {
 	}
 }
 
-// checkMemory warns of a stock that ends with the process.
-func (o *Report) checkMemory(*config.Config) {
+// checkMemory warns of a stock that ends with the process, and of keys that it leaves without a use.
+func (o *Report) checkMemory(c *config.Config) {
+	for _, key := range config.Diff(config.Default(), c) {
+		if strings.HasPrefix(key, "stock.redis.") || strings.HasPrefix(key, "stock.layout.") {
+			o.Warn("stock", "%s is not used, since stock.source is \"memory\"; write source = \"redis\"", key)
+			break
+		}
+	}
 	o.Warn("stock", "stock.source is \"memory\": for trials; set the stock with sluice stock set --admin, it is "+
 		"forgotten at exit")
 }

@@ -14,6 +14,7 @@ import (
 	"sluice/internal/app/stores"
 	"sluice/stockgate/layout"
 	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/redisconn"
 )
 
 // tryStock tries the Redis of c, and the stock of what is on sale.
@@ -32,7 +33,7 @@ func tryStock(ctx context.Context, o *Report, c *config.Config) error {
 		o.Fail("layout", "%v", err)
 		return nil
 	} else if err != nil {
-		o.Fail("redis", "%v; %s", err, redisRemedy(err))
+		o.Fail("redis", "%v; %s", err, redisconn.Remedy(err))
 		return nil
 	}
 	if !c.UsesLedger() {
@@ -52,21 +53,6 @@ func tryStock(ctx context.Context, o *Report, c *config.Config) error {
 		return o.tryLedgers(ctx, c)
 	}
 	return nil
-}
-
-// redisRemedy is what to do where Redis cannot be asked.
-func redisRemedy(err error) string {
-	text := err.Error()
-	switch {
-	case strings.Contains(text, "WRONGPASS"), strings.Contains(text, "NOAUTH"),
-		strings.Contains(text, "without any password configured"):
-		return "correct stock.redis.username, and the password in the file of stock.redis.password_file"
-	case strings.Contains(text, "NOPERM"):
-		return "permit this user's commands and keys: docs/redis.md lists them"
-	case strings.Contains(text, "no such host"):
-		return "correct the host in stock.redis.addresses, or the name server"
-	}
-	return "start it, or correct stock.redis.addresses"
 }
 
 // tryLedgers wants a Redis that never throws a ledger away, and a ledger for each SKU.

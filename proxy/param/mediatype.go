@@ -182,6 +182,14 @@ func (s *Source) mediaType() *mediaType {
 
 func (s *Source) hasJSON() bool { return s.mediaType().kind == jsonBody && len(s.body()) > 0 }
 
+// noJSON is why hasJSON is false.
+func (s *Source) noJSON() reject.Cause {
+	if s.mediaType().kind != jsonBody && len(s.body()) > 0 {
+		return reject.TypeNotJSON
+	}
+	return reject.BodyNotJSON
+}
+
 func (s *Source) hasForm() bool {
 	kind := s.mediaType().kind
 	return kind == formBody || kind == multipartBody

@@ -90,7 +90,8 @@ func Compile(text string, names []string) (Variable, error) {
 		}
 		if p.kind == Path {
 			if p.index = slices.Index(names, p.name); p.index < 0 {
-				return Variable{}, fmt.Errorf("%s: the pattern has no {%s}", p.text, p.name)
+				return Variable{}, fmt.Errorf("%s: the pattern has no {%s}: write {%[2]s} into match, or another variable",
+					p.text, p.name)
 			}
 		}
 		v.parts, text = append(v.parts, p), rest
@@ -239,7 +240,7 @@ func (p *Part) required(s *Source) ([]byte, Fault) {
 		}
 	case JSON:
 		if fault := s.CheckBody(); fault.Reason == reject.Admitted && !s.hasJSON() {
-			return nil, badRequest(reject.BodyNotJSON, p.text)
+			return nil, badRequest(s.noJSON(), p.text)
 		}
 	}
 	return p.Lookup(s)

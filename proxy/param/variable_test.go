@@ -15,7 +15,7 @@ func TestCompile_RejectsWhatItDoesNotUnderstand(t *testing.T) {
 		"$":           `a "$" without a name; write "$$" for a dollar sign`,
 		"a$ b":        `a "$" without a name; write "$$" for a dollar sign`,
 		"$arg_":       "$arg_: a name is missing",
-		"$path_sale":  "$path_sale: the pattern has no {sale}",
+		"$path_sale":  "$path_sale: the pattern has no {sale}: write {sale} into match, or another variable",
 		"$remote_add": "$remote_add" + unknown,
 		"$arg":        "$arg" + unknown,
 		"x$qery_sku ": "$qery_sku" + unknown,

@@ -17,7 +17,8 @@ const (
 	QuantityInvalid          // not a whole number from 1 to stock.reserve.max_per_user
 	KeyInvalid               // Idempotency-Key is not 1 to 128 visible ASCII characters
 	DuplicateKey             // a name occurs twice in the source that the route reads; operand: the name
-	BodyNotJSON              // the body is not JSON although Content-Type says so or the route requires it
+	BodyNotJSON              // the body is not JSON although Content-Type says so
+	TypeNotJSON              // the route requires a JSON body, and Content-Type says another type or none
 	BodyNotForm              // the body is not a form although Content-Type says so or the route requires it
 	BodyCompressed           // the body has a Content-Encoding
 	BodyNotUTF8              // the body, or its charset, is not UTF-8
@@ -44,6 +45,7 @@ var causes = [NumCauses]struct{ label, text string }{
 	KeyInvalid:         {"key_invalid", "Idempotency-Key is not 1 to 128 visible ASCII characters"},
 	DuplicateKey:       {"duplicate_key", "duplicate key"},
 	BodyNotJSON:        {"body_not_json", "body is not JSON"},
+	TypeNotJSON:        {"type_not_json", "Content-Type is not application/json"},
 	BodyNotForm:        {"body_not_form", "body is not a form"},
 	BodyCompressed:     {"body_compressed", "body is compressed"},
 	BodyNotUTF8:        {"body_not_utf8", "body is not UTF-8"},

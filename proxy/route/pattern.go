@@ -96,6 +96,8 @@ func checkMethod(method string) error {
 	switch {
 	case slices.Contains(anyMethods, upper):
 		return fmt.Errorf("%q is not a method: write none for all methods", method)
+	case strings.HasPrefix(method, "/"):
+		return fmt.Errorf("%q is not a method: write the method first, such as \"POST /order/{sku}\"", method)
 	case upper != method:
 		return fmt.Errorf("method %q is in lower case: write %q", method, upper)
 	case !octets.IsToken(method) || method[0] < 'A' || method[0] > 'Z' || strings.ContainsAny(method, "|*+^"):

@@ -135,3 +135,21 @@ func withoutKeys(cmd redis.Cmder) bool {
 	}
 	return false
 }
+
+// Remedy is what an operator does where Redis cannot be asked because of err.
+func Remedy(err error) string {
+	var network net.Error
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "WRONGPASS"), strings.Contains(text, "NOAUTH"),
+		strings.Contains(text, "without any password configured"):
+		return "correct stock.redis.username, and the password in the file of stock.redis.password_file"
+	case strings.Contains(text, "NOPERM"):
+		return "permit this user's commands and keys: docs/redis.md lists them"
+	case strings.Contains(text, "no such host"):
+		return "correct the host in stock.redis.addresses, or the name server"
+	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded):
+		return "Redis is slower than stock.redis.timeout or connect_timeout: look at its load and the network, or raise them"
+	}
+	return "start Redis, or correct stock.redis.addresses"
+}

@@ -24,6 +24,9 @@ const (
 // ErrFull says that neither memory nor file has room.
 var ErrFull = errors.New("spool: no room")
 
+// ErrWrite is in each error of the file: whoever sent the bytes is not at fault.
+var ErrWrite = errors.New("spool: cannot be written")
+
 // Options bound a Store.
 type Options struct {
 	Memory int64        // bytes
@@ -163,8 +166,9 @@ func (s *Store) write(p []byte, at int64) error {
 		s.mu.Lock()
 		s.fail(err)
 		s.mu.Unlock()
+		return fmt.Errorf("%w: %w", ErrWrite, err)
 	}
-	return err
+	return nil
 }
 
 func (s *Store) read(p []byte, at int64) error {
