@@ -106,7 +106,7 @@ func (s *scale) text(spots []spot, wanted []growth) (text string, lost bool) {
 	fmt.Fprintf(&out, "# How cost grows, measured\n\n`make bench-scale` writes this page and the plots; "+
 		"[docs/scale.md](../docs/scale.md) says what follows from it. "+
 		"Processor time is that of all\nprocesses of the gates, or of Redis, as it would have been at the median speed of "+
-		"the machine ([yardstick.go](yardstick.go)); "+
+		"the machine ([reference_load.go](yardstick.go)); "+
 		"numbers are medians\nof the rounds ± half of what their middle half spans.\n\n`%s`\n\n%s\n",
 		s.command, ground())
 	for _, a := range axes(s.small) {

@@ -251,7 +251,8 @@ func TestCompileRates_RejectsRatesThatCannotCount(t *testing.T) {
 	}{
 		{keyed("r", "$path_sku", 1), ""},
 		{keyed("r", "$path_sku", 1, "order", "search"),
-			`rate "r": key: on route "search": $path_sku: the pattern has no {sku}: write {sku} into match, or another variable`},
+			`rate "r": key: on route "search": ` +
+				`$path_sku: the pattern has no {sku}: write {sku} into match, or another variable`},
 		{keyed("r", "$path_id", 1),
 			`rate "r": key: on route "search": $path_id: the pattern has no {id}: write {id} into match, or another variable`},
 		{keyed("r", "$remote_add", 1), `rate "r": key: on route "search": $remote_add: unknown variable; one of ` +
