@@ -45,6 +45,7 @@ func TestRecreate_AdoptsWhatWasSettled(t *testing.T) {
 		}
 	}()
 	eventually(t, "1001 at", "settle", "verify", "1001", "-c", file)
+	time.Sleep(time.Second) // an epoch is a second: no ledger is lost in the second in which it was made
 	server.Client.FlushAll(t.Context())
 	const remedy = "sluice stock recreate 1001 --total N --adopt FILE|settle|none"
 	_, err := command(t, "stock", "set", "1001", "10", "-c", file)
