@@ -78,7 +78,7 @@ func (s *Store) claim(ctx context.Context, tx *sql.Tx, b *settle.Batch) error {
 		return settle.ErrElsewhere
 	case err != nil:
 		return fmt.Errorf("lock the cursor: %w", err)
-	case c.Position != b.From.Position || c.Fingerprint != b.From.Fingerprint || c.Born != b.From.Born:
+	case !c.SamePlace(*b.From):
 		return settle.ErrElsewhere
 	}
 	b.From = &c // Deducted is that of the database
