@@ -100,8 +100,15 @@ func keepsEarlyGiveback(s *site) {
 
 func endsWhatIsPaid(s *site) {
 	s.exec("CREATE TABLE paid (sku varchar(64), units bigint)")
-	s.ledger.set("pays", 5)
-	s.ledger.set("paysnot", 5)
+	for _, sku := range []string{"pays", "paysnot", "paidbefore", "paidwhileheld"} {
+		s.ledger.set(sku, 5)
+	}
+	s.ledger.buy("pays", 0, 5)
+	s.ledger.buy("paysnot", 0, 5)
+	s.ledger.buy("paidbefore", 0, 4) // an earlier sale of the SKU was paid
+	s.ledger.buy("paidwhileheld", 0, 4)
+	s.ledger.reserve("paidwhileheld", "held", "u", 1)
+	s.exec("INSERT INTO paid VALUES ('paidbefore', 5), ('paidwhileheld', 5)")
 	s.exec("INSERT INTO paid VALUES ('pays', 2), ('paysnot', 4), ('pays', 2)")
 	for _, want := range []string{"on", "ended"} {
 		if err := s.settler.EndPaid(s.Context()); err != nil {
@@ -112,7 +119,9 @@ func endsWhatIsPaid(s *site) {
 		}
 		s.exec("INSERT INTO paid VALUES ('pays', 1)")
 	}
-	if state := s.ledger.state("paysnot"); state != "on" {
-		s.Errorf("the SKU that is not paid is %s", state)
+	for _, sku := range []string{"paysnot", "paidbefore", "paidwhileheld"} {
+		if state := s.ledger.state(sku); state != "on" {
+			s.Errorf("the SKU %s is %s: want on", sku, state)
+		}
 	}
 }
