@@ -7,3 +7,6 @@ func (s *Store) Exec(ctx context.Context, query string) error {
 	_, err := s.db.ExecContext(ctx, query)
 	return err
 }
+
+// OneConnection lets the store open no second connection.
+func (s *Store) OneConnection() { s.db.SetMaxOpenConns(1) }

@@ -35,7 +35,7 @@ func (s *Store) GiveBack(ctx context.Context, g settle.Giveback) (known settle.K
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
 		c, err := s.lock(ctx, tx, g.SKU)
 		if errors.Is(err, sql.ErrNoRows) {
-			_, found, err := s.Cursor(ctx, g.SKU)
+			_, found, err := s.cursor(ctx, tx, g.SKU)
 			if err == nil && found {
 				err = settle.ErrElsewhere // its row is locked
 			}

@@ -1,10 +1,14 @@
 package sqlstore_test
 
 import (
+	"context"
 	"fmt"
+	"testing"
 	"time"
 
+	"sluice/internal/redistest"
 	"sluice/settle"
+	"sluice/settle/sqlstore"
 )
 
 func (s *site) exec(query string) {
@@ -124,4 +128,27 @@ func endsWhatIsPaid(s *site) {
 			s.Errorf("the SKU %s is %s: want on", sku, state)
 		}
 	}
+}
+
+// A transaction that wants a second connection waits for itself, or for others that do the same.
+func TestStore_TransactionNeedsOneConnection(t *testing.T) {
+	everyDatabase(t, func(t *testing.T, url string) {
+		s := newSite(t, redistest.Start(t), url, sqlstore.Stock{})
+		s.store.OneConnection()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		s.ledger.set("one", 5)
+		s.ledger.buy("one", 0, 2)
+		s.drain("one")
+		for _, g := range []settle.Giveback{
+			{SKU: "one", Serial: "one-0"}, {SKU: "one", Serial: "unknown"}, {SKU: "unknown", Serial: "one-0"},
+		} {
+			if _, err := s.store.GiveBack(ctx, g); err != nil {
+				t.Errorf("give back %q of %q: %v", g.Serial, g.SKU, err)
+			}
+		}
+		if err := s.store.Report(ctx, settle.Conflict{SKU: "one", Kind: "lost"}); err != nil {
+			t.Error(err)
+		}
+	})
 }
