@@ -16,7 +16,8 @@ var ErrBehind = errors.New(
 	"redis holds an older ledger than the database; nothing is settled until Redis is the right one")
 
 // ErrGone means that Redis has no ledger for a SKU that has a cursor.
-var ErrGone = errors.New("the ledger is gone from Redis; make it anew and adopt the orders of the database")
+var ErrGone = errors.New("the ledger is gone from Redis; wait for the right Redis, or create the ledger " +
+	"anew and adopt the database's orders by sluice stock adopt (docs/settlement.md)")
 
 // recover acts where entries do not follow the cursor. It reports whether it has changed anything. What looks lost may
 // be what another settler has settled and trimmed: the cursor is read again after the ledger, and must not have moved.
