@@ -52,10 +52,14 @@ type dialect struct {
 	quote      string // around identifiers
 	insertion  string // INSERT that does nothing where the row is there: its beginning ...
 	ignored    string // ... and its end
-	upsert     func(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record) (units int64, err error)
+	upsert     upserter
 	isData     func(error) bool
 	options    *sql.TxOptions
 }
+
+// upserter writes orders, and returns by how many units the stock must be lowered. take false = no row takes or returns
+// units.
+type upserter func(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record, take bool) (int64, error)
 
 // Open connects to a database when it is first used. The caller must Close the Store.
 func Open(o Options) (*Store, error) {
