@@ -36,7 +36,8 @@ func (s *Settler) endPaid(ctx context.Context) {
 	}
 }
 
-// EndPaid ends each SKU that is on sale and of which every unit is paid.
+// EndPaid ends each SKU that is on sale, that has sold every unit, and of which every unit is paid. What is paid alone
+// does not end a SKU: the count may be that of an earlier sale.
 func (s *Settler) EndPaid(ctx context.Context) error {
 	skus, err := s.stream.SKUs(ctx)
 	for len(skus) > 0 && err == nil {
@@ -53,7 +54,7 @@ func (s *Settler) endPaidOf(ctx context.Context, skus []string) error {
 		return err
 	}
 	for i, l := range ledgers {
-		if l.State != on || l.Total < 1 {
+		if l.State != on || l.Total < 1 || l.Sold != l.Total || l.Held != 0 {
 			continue
 		}
 		paid, err := s.o.Paid.Count(ctx, skus[i])

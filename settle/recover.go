@@ -18,10 +18,14 @@ var ErrBehind = errors.New(
 // ErrGone means that Redis has no ledger for a SKU that has a cursor.
 var ErrGone = errors.New("the ledger is gone from Redis; nothing is settled until it is made again")
 
-// recover acts where entries do not follow the cursor. It reports whether it has changed anything.
+// recover acts where entries do not follow the cursor. It reports whether it has changed anything. What looks lost may
+// be what another settler has settled and trimmed: the cursor is read again after the ledger, and must not have moved.
 func (s *Settler) recover(ctx context.Context, p *skuCursor, found finding) (bool, error) {
 	all, err := s.stream.Ledgers(ctx, []string{p.sku})
 	if err != nil {
+		return false, err
+	}
+	if err := s.unmoved(ctx, p); err != nil {
 		return false, err
 	}
 	l := all[0].continuing(p.cursor)
@@ -41,6 +45,18 @@ func (s *Settler) recover(ctx context.Context, p *skuCursor, found finding) (boo
 		return false, nil // rebuild when it is open again
 	}
 	return s.recoverTail(ctx, p, l)
+}
+
+// unmoved is ErrElsewhere if the cursor of the database is not the one that is remembered.
+func (s *Settler) unmoved(ctx context.Context, p *skuCursor) error {
+	c, ok, err := s.db.Cursor(ctx, p.sku)
+	if err != nil {
+		return err
+	}
+	if ok != (p.cursor != nil) || ok && !c.SamePlace(*p.cursor) {
+		return ErrElsewhere
+	}
+	return nil
 }
 
 // recoverTail acts where entries are missing between the cursor and the ledger, or where Redis has lost entries that
@@ -88,20 +104,29 @@ func (s *Settler) recoverTail(ctx context.Context, p *skuCursor, l Ledger) (bool
 	})
 }
 
-// lost returns the sold orders of the database that the ledger does not know at all.
+// lost returns the sold orders of the database that the ledger does not know at all. The database is read first: what
+// another settler books meanwhile is in Redis before it is in the database.
 func (s *Settler) lost(ctx context.Context, p *skuCursor, l Ledger) ([]Record, error) {
+	var sold, lost []Record
+	err := s.db.Orders(ctx, p.sku, l.Born, func(r Record) bool {
+		if r.Status == 'C' {
+			sold = append(sold, r)
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
 	known, err := s.stream.Records(ctx, p.sku)
 	if err != nil {
 		return nil, err
 	}
-	var lost []Record
-	err = s.db.Orders(ctx, p.sku, l.Born, func(r Record) bool {
-		if _, ok := known[r.Serial]; !ok && r.Status == 'C' {
+	for _, r := range sold {
+		if _, ok := known[r.Serial]; !ok {
 			lost = append(lost, r)
 		}
-		return true
-	})
-	return lost, err
+	}
+	return lost, nil
 }
 
 // rebuild makes the database's orders those of the ledger. Sold and held orders that the ledger does not know become
@@ -116,6 +141,9 @@ func (s *Settler) rebuild(ctx context.Context, p *skuCursor, l Ledger) (bool, er
 		return false, err
 	}
 	if len(entries) == 0 || entries[0].Position != l.Position {
+		if err := s.unmoved(ctx, p); err != nil {
+			return false, err
+		}
 		return false, fmt.Errorf("rebuild %q: its stream lacks the entry %s", p.sku, l.Position)
 	}
 	for serial, r := range records {

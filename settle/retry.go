@@ -24,11 +24,8 @@ func Retry(ctx context.Context, db Database, c Conflict) (Outcome, error) {
 		err = e.decode(words)
 	}
 	if err != nil {
-		return Outcome{}, fmt.Errorf(
-			"conflict %d: the entry cannot be read: %w; read the ledger whole: sluice settle rebuild",
-			c.ID,
-			err,
-		)
+		return Outcome{}, fmt.Errorf("conflict %d: the entry cannot be read: %w; sluice settle verify shows which orders "+
+			"differ: correct their rows and the stock by hand, and set solved", c.ID, err)
 	}
 	for try := 0; ; try++ {
 		o, err := retry(ctx, db, c, fold([]Entry{e}))

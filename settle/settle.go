@@ -55,6 +55,11 @@ type Cursor struct {
 	Deducted    int64 // units that the stock table was lowered by for this ledger
 }
 
+// SamePlace reports whether both are at the same entry of the same ledger.
+func (c Cursor) SamePlace(d Cursor) bool {
+	return c.Position == d.Position && c.Fingerprint == d.Fingerprint && c.Born == d.Born
+}
+
 // Record is an order as a change has left it.
 type Record struct {
 	Position        // of the change

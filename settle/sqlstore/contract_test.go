@@ -123,6 +123,7 @@ func TestSettlement_KeepsItsContract(t *testing.T) {
 			t.Run(name, func(t *testing.T) { rule(newSite(t, server, url, sqlstore.Stock{})) })
 		}
 		t.Run("the shop's stock is deducted if enough is left", func(t *testing.T) { deductsShopStock(t, server, url) })
+		t.Run("only what was deducted is returned", func(t *testing.T) { returnsWhatWasTaken(t, server, url) })
 		t.Run("the shop's table parks no order", func(t *testing.T) { booksWhatTheShopRejects(t, server, url) })
 	})
 }
@@ -318,6 +319,34 @@ func deductsShopStock(t *testing.T, server *redistest.Server, url string) {
 	if left := s.left("77001"); left < 0 || c.Deducted != 5-left {
 		t.Errorf("%d units are left, %d deducted", left, c.Deducted)
 	}
+}
+
+// returnsWhatWasTaken has orders that were booked without stock: their refund returns none.
+func returnsWhatWasTaken(t *testing.T, server *redistest.Server, url string) {
+	s := newSite(t, server, url, sqlstore.Stock{Table: "short_stock", SKUColumn: "sku_id", LeftColumn: "num", Check: true})
+	s.exec("CREATE TABLE short_stock (sku_id varchar(64) PRIMARY KEY, num bigint NOT NULL)")
+	s.exec("INSERT INTO short_stock VALUES ('short', 2)")
+	s.ledger.set("short", 9)
+	s.ledger.buy("short", 0, 3) // one batch
+	s.drain("short")
+	s.ledger.buy("short", 3, 2)
+	s.drain("short")
+	if left := s.left("short"); left != 0 || len(s.conflicts("short", "stock")) != 1 {
+		t.Errorf("%d units are left, conflicts %q: want 0, one", left, s.conflicts("short", "stock"))
+	}
+	for i, want := range []int64{0, 0, 0, 1, 2} {
+		if serial := fmt.Sprintf("short-%d", i); i%2 == 0 {
+			s.ledger.finish("short", "refund", serial)
+			s.drain("short")
+		} else {
+			s.cancels("short", serial)
+			s.givesBack(1)
+		}
+		if left := s.left("short"); left != want {
+			t.Errorf("after %d refunds %d units are left: want %d", i+1, left, want)
+		}
+	}
+	s.balances("short", 0, 2)
 }
 
 // booksWhatTheShopRejects has a SKU that the shop's column does not take, and a constraint that is violated.

@@ -1,9 +1,26 @@
 package sqlstore
 
-import "context"
+import (
+	"context"
+	"database/sql"
+)
 
 // Exec runs a statement of a test.
 func (s *Store) Exec(ctx context.Context, query string) error {
 	_, err := s.db.ExecContext(ctx, query)
 	return err
+}
+
+// OneConnection lets the store open no second connection.
+func (s *Store) OneConnection() { s.db.SetMaxOpenConns(1) }
+
+// Texts returns the texts that a query of a test finds.
+func (s *Store) Texts(ctx context.Context, query string) (all []string, err error) {
+	err = s.each(ctx, func(rows *sql.Rows) error {
+		var text string
+		err := rows.Scan(&text)
+		all = append(all, text)
+		return err
+	}, query)
+	return all, err
 }

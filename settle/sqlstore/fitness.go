@@ -19,7 +19,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	}
 	for _, query := range []string{
 		"SELECT " + cursorColumns + ", changed FROM sluice_cursor WHERE 1 = 0",
-		"SELECT buyer, quantity, status, at, missing FROM sluice_order WHERE 1 = 0",
+		"SELECT buyer, quantity, status, at, missing, taken FROM sluice_order WHERE 1 = 0",
 		"SELECT num FROM sluice_stock WHERE 1 = 0",
 		"SELECT id, asked, due, tries, done, outcome FROM sluice_giveback WHERE 1 = 0",
 		"SELECT id, kind, detail, entry, found, solved FROM sluice_conflict WHERE 1 = 0",

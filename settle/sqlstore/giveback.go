@@ -35,7 +35,7 @@ func (s *Store) GiveBack(ctx context.Context, g settle.Giveback) (known settle.K
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
 		c, err := s.lock(ctx, tx, g.SKU)
 		if errors.Is(err, sql.ErrNoRows) {
-			_, found, err := s.Cursor(ctx, g.SKU)
+			_, found, err := s.cursor(ctx, tx, g.SKU)
 			if err == nil && found {
 				err = settle.ErrElsewhere // its row is locked
 			}
@@ -63,13 +63,13 @@ func (s *Store) GiveBack(ctx context.Context, g settle.Giveback) (known settle.K
 }
 
 // order reads one order of a ledger; its status is 0 where there is none.
-func (s *Store) order(ctx context.Context, tx *sql.Tx, b *settle.Batch, serial string) (r settle.Record, err error) {
+func (s *Store) order(ctx context.Context, tx *sql.Tx, b *settle.Batch, serial string) (r order, err error) {
 	r.Serial = serial
 	var status string
 	err = tx.QueryRowContext(ctx,
-		s.sql("SELECT status, quantity FROM sluice_order WHERE sku = ? AND born = ? AND serial = ?"),
+		s.sql("SELECT status, quantity, taken FROM sluice_order WHERE sku = ? AND born = ? AND serial = ?"),
 		stored(b.SKU), b.To.Born, stored(serial)).
-		Scan(&status, &r.Quantity)
+		Scan(&status, &r.Quantity, &r.taken)
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, nil
 	}
@@ -77,16 +77,24 @@ func (s *Store) order(ctx context.Context, tx *sql.Tx, b *settle.Batch, serial s
 	return r, err
 }
 
-// refund changes the order, the stock and the cursor's count of what was deducted.
-func (s *Store) refund(ctx context.Context, tx *sql.Tx, b *settle.Batch, r settle.Record) error {
-	_, err := tx.ExecContext(ctx, s.sql("UPDATE sluice_order SET status = 'R' WHERE sku = ? AND born = ? AND serial = ?"),
-		stored(b.SKU), b.To.Born, stored(r.Serial))
+// refund changes the order, the stock and the cursor's count of what was deducted. The stock gets what the order has
+// taken; if the table does not take it back, that is a conflict.
+func (s *Store) refund(ctx context.Context, tx *sql.Tx, b *settle.Batch, r order) error {
+	o := settle.Outcome{Cursor: b.To, Units: -r.taken}
+	err := s.deduct(ctx, tx, b, &o)
+	switch {
+	case err == nil:
+		r.taken = 0
+	case errors.Is(err, errShort):
+		err = s.report(ctx, tx, []settle.Conflict{short(b, o.Units)})
+	}
+	if err != nil {
+		return fmt.Errorf("return stock: %w", err)
+	}
+	_, err = tx.ExecContext(ctx, s.sql("UPDATE sluice_order SET status = 'R', taken = ? "+
+		"WHERE sku = ? AND born = ? AND serial = ?"), r.taken, stored(b.SKU), b.To.Born, stored(r.Serial))
 	if err != nil {
 		return fmt.Errorf("refund the order: %w", err)
-	}
-	o := settle.Outcome{Cursor: b.To, Units: -r.Quantity}
-	if err := s.deduct(ctx, tx, b, &o); err != nil {
-		return fmt.Errorf("return stock: %w", err)
 	}
 	return s.move(ctx, tx, b, o.Cursor.Deducted)
 }

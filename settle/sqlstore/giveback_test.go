@@ -1,10 +1,14 @@
 package sqlstore_test
 
 import (
+	"context"
 	"fmt"
+	"testing"
 	"time"
 
+	"sluice/internal/redistest"
 	"sluice/settle"
+	"sluice/settle/sqlstore"
 )
 
 func (s *site) exec(query string) {
@@ -100,8 +104,15 @@ func keepsEarlyGiveback(s *site) {
 
 func endsWhatIsPaid(s *site) {
 	s.exec("CREATE TABLE paid (sku varchar(64), units bigint)")
-	s.ledger.set("pays", 5)
-	s.ledger.set("paysnot", 5)
+	for _, sku := range []string{"pays", "paysnot", "paidbefore", "paidwhileheld"} {
+		s.ledger.set(sku, 5)
+	}
+	s.ledger.buy("pays", 0, 5)
+	s.ledger.buy("paysnot", 0, 5)
+	s.ledger.buy("paidbefore", 0, 4) // an earlier sale of the SKU was paid
+	s.ledger.buy("paidwhileheld", 0, 4)
+	s.ledger.reserve("paidwhileheld", "held", "u", 1)
+	s.exec("INSERT INTO paid VALUES ('paidbefore', 5), ('paidwhileheld', 5)")
 	s.exec("INSERT INTO paid VALUES ('pays', 2), ('paysnot', 4), ('pays', 2)")
 	for _, want := range []string{"on", "ended"} {
 		if err := s.settler.EndPaid(s.Context()); err != nil {
@@ -112,7 +123,32 @@ func endsWhatIsPaid(s *site) {
 		}
 		s.exec("INSERT INTO paid VALUES ('pays', 1)")
 	}
-	if state := s.ledger.state("paysnot"); state != "on" {
-		s.Errorf("the SKU that is not paid is %s", state)
+	for _, sku := range []string{"paysnot", "paidbefore", "paidwhileheld"} {
+		if state := s.ledger.state(sku); state != "on" {
+			s.Errorf("the SKU %s is %s: want on", sku, state)
+		}
 	}
+}
+
+// A transaction that wants a second connection waits for itself, or for others that do the same.
+func TestStore_TransactionNeedsOneConnection(t *testing.T) {
+	everyDatabase(t, func(t *testing.T, url string) {
+		s := newSite(t, redistest.Start(t), url, sqlstore.Stock{})
+		s.store.OneConnection()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		s.ledger.set("one", 5)
+		s.ledger.buy("one", 0, 2)
+		s.drain("one")
+		for _, g := range []settle.Giveback{
+			{SKU: "one", Serial: "one-0"}, {SKU: "one", Serial: "unknown"}, {SKU: "unknown", Serial: "one-0"},
+		} {
+			if _, err := s.store.GiveBack(ctx, g); err != nil {
+				t.Errorf("give back %q of %q: %v", g.Serial, g.SKU, err)
+			}
+		}
+		if err := s.store.Report(ctx, settle.Conflict{SKU: "one", Kind: "lost"}); err != nil {
+			t.Error(err)
+		}
+	})
 }

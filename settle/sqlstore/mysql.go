@@ -51,10 +51,11 @@ func openMySQL(text, password string) (*sql.DB, dialect, error) {
 }
 
 // upsertMySQL names new values by VALUES(), which is deprecated in MySQL 8.0.20 and the only way in MariaDB.
-func upsertMySQL(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record) (int64, error) {
-	return comparing(ctx, tx, b, records, " FOR UPDATE", "ON DUPLICATE KEY UPDATE buyer = VALUES(buyer), "+
+func upsertMySQL(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record, take bool) (int64,
+	error) {
+	return comparing(ctx, tx, b, records, take, " FOR UPDATE", "ON DUPLICATE KEY UPDATE buyer = VALUES(buyer), "+
 		"quantity = VALUES(quantity), status = VALUES(status), epoch = VALUES(epoch), ver = VALUES(ver), at = VALUES(at), "+
-		"missing = NULL")
+		"missing = NULL, taken = VALUES(taken)")
 }
 
 // isMySQLData reports values out of range, of a wrong type or too long, and violated constraints.

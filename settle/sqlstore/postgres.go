@@ -46,21 +46,24 @@ func openPostgres(url, password string) (*sql.DB, dialect, error) {
 	}, nil
 }
 
-// upsertStatement lets the rows themselves tell by how much they have changed what is used up.
+// upsertStatement lets the rows themselves tell by how much they have changed what they have taken, as takes does.
 const upsertStatement = `WITH up AS (
-  INSERT INTO sluice_order AS o (sku, born, serial, buyer, quantity, status, epoch, ver, at)
-  SELECT $1::text, $2::bigint, * FROM
+  INSERT INTO sluice_order AS o (sku, born, serial, buyer, quantity, status, epoch, ver, at, taken)
+  SELECT $1::text, $2::bigint, r.*, CASE WHEN $11::boolean AND r.status = 'C' THEN r.quantity ELSE 0 END FROM
     unnest($3::text[], $4::bytea[], $5::bigint[], $6::text[], $7::bigint[], $8::bigint[],
-    $9::bigint[])
+    $9::bigint[]) AS r (serial, buyer, quantity, status, epoch, ver, at)
   ON CONFLICT (sku, born, serial) DO UPDATE SET
-    counted = CASE WHEN o.status = 'C' THEN o.quantity ELSE 0 END,
+    counted = o.taken,
+    taken = CASE WHEN NOT $11 THEN o.taken
+      WHEN excluded.taken < CASE WHEN o.status = 'C' THEN o.quantity ELSE 0 END THEN LEAST(o.taken, excluded.taken)
+      ELSE o.taken + excluded.taken - CASE WHEN o.status = 'C' THEN o.quantity ELSE 0 END END,
     buyer = excluded.buyer, quantity = excluded.quantity, status = excluded.status, at = excluded.at,
     epoch = excluded.epoch, ver = excluded.ver, missing = NULL
   WHERE $10::boolean OR (excluded.epoch, excluded.ver) > (o.epoch, o.ver)
-  RETURNING CASE WHEN o.status = 'C' THEN o.quantity ELSE 0 END - o.counted AS units)
+  RETURNING o.taken - o.counted AS units)
 SELECT COALESCE(sum(units), 0)::bigint FROM up`
 
-func upsertPostgres(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record) (units int64,
+func upsertPostgres(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record, take bool) (units int64,
 	err error) {
 	n := len(records)
 	serials, buyers, statuses := make([]string, n), make([][]byte, n), make([]string, n)
@@ -70,7 +73,7 @@ func upsertPostgres(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []
 		quantities[i], epochs[i], vers[i], ats[i] = r.Quantity, r.Epoch, r.Ver, r.At
 	}
 	err = tx.QueryRowContext(ctx, upsertStatement, stored(b.SKU), b.To.Born, serials, buyers, quantities, statuses, epochs,
-		vers, ats, b.Whole).Scan(&units)
+		vers, ats, b.Whole, take).Scan(&units)
 	return units, err
 }
 

@@ -13,18 +13,35 @@ import (
 
 const (
 	rowsAtOnce = 1000 // of one statement
-	orderTable = "sluice_order (sku, born, serial, buyer, quantity, status, epoch, ver, at)"
+	orderTable = "sluice_order (sku, born, serial, buyer, quantity, status, epoch, ver, at, taken)"
 )
 
-// Settle implements settle.Database. The cursor's row is locked first and moved last.
-func (s *Store) Settle(ctx context.Context, b settle.Batch) (o settle.Outcome, err error) {
+// errShort means that the stock table has too few units for a batch, or does not take the change.
+var errShort = errors.New("the stock table has too few units, or no row")
+
+// Settle implements settle.Database. If the stock table has too few units, the orders are booked in a second transaction
+// in which they take none.
+func (s *Store) Settle(ctx context.Context, b settle.Batch) (settle.Outcome, error) {
+	o, err := s.settle(ctx, b, true)
+	if !errors.Is(err, errShort) {
+		return o, err
+	}
+	wanted := o.Units
+	b.Conflicts = append(slices.Clip(b.Conflicts), short(&b, wanted))
+	o, err = s.settle(ctx, b, false)
+	o.Units, o.Short = wanted, true
+	return o, err
+}
+
+// settle is one transaction. The cursor's row is locked first and moved last.
+func (s *Store) settle(ctx context.Context, b settle.Batch, take bool) (o settle.Outcome, err error) {
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
 		o = settle.Outcome{Cursor: b.To}
 		if err := s.claim(ctx, tx, &b); err != nil {
 			return err
 		}
 		for records := range slices.Chunk(b.Records, rowsAtOnce) {
-			units, err := s.d.upsert(ctx, tx, &b, records)
+			units, err := s.d.upsert(ctx, tx, &b, records, take)
 			if err != nil {
 				return fmt.Errorf("write orders: %w", err)
 			}
@@ -35,7 +52,7 @@ func (s *Store) Settle(ctx context.Context, b settle.Batch) (o settle.Outcome, e
 				return fmt.Errorf("mark missing orders: %w", err)
 			}
 		}
-		if err := s.deduct(ctx, tx, &b, &o); err != nil {
+		if err := s.deduct(ctx, tx, &b, &o); err != nil && (take || !errors.Is(err, errShort)) {
 			return fmt.Errorf("deduct stock: %w", err)
 		}
 		if err := s.move(ctx, tx, &b, o.Cursor.Deducted); err != nil {
@@ -78,7 +95,7 @@ func (s *Store) claim(ctx context.Context, tx *sql.Tx, b *settle.Batch) error {
 		return settle.ErrElsewhere
 	case err != nil:
 		return fmt.Errorf("lock the cursor: %w", err)
-	case c.Position != b.From.Position || c.Fingerprint != b.From.Fingerprint || c.Born != b.From.Born:
+	case !c.SamePlace(*b.From):
 		return settle.ErrElsewhere
 	}
 	b.From = &c // Deducted is that of the database
@@ -123,7 +140,7 @@ func (s *Store) markMissing(ctx context.Context, tx *sql.Tx, b *settle.Batch) (i
 	return result.RowsAffected()
 }
 
-// deduct lowers the stock by the units of o, and notes in the cursor what it has done.
+// deduct lowers the stock by the units of o, and notes in the cursor what it has done. It is errShort if it could not.
 func (s *Store) deduct(ctx context.Context, tx *sql.Tx, b *settle.Batch, o *settle.Outcome) error {
 	same := b.From != nil && b.From.Born == b.To.Born
 	if o.Cursor.Deducted = 0; same {
@@ -139,19 +156,23 @@ func (s *Store) deduct(ctx context.Context, tx *sql.Tx, b *settle.Batch, o *sett
 	default:
 		changed, err = s.deductOwn(ctx, tx, b.SKU, o.Units-(b.To.Total-b.From.Total))
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case changed != 1:
+		return errShort
 	}
-	if changed == 1 {
-		o.Cursor.Deducted += o.Units
-		return nil
-	}
-	o.Short = true
-	return s.report(ctx, tx, []settle.Conflict{{
+	o.Cursor.Deducted += o.Units
+	return nil
+}
+
+// short is the conflict of units that could not be deducted.
+func short(b *settle.Batch, units int64) settle.Conflict {
+	return settle.Conflict{
 		SKU: b.SKU, Position: b.To.Position, Kind: "stock",
 		Detail: fmt.Sprintf("%d units were to be deducted, and the stock table has fewer, or no row of this SKU; the "+
-			"orders are booked, the stock was not changed; correct the stock by hand", o.Units),
-	}})
+			"orders are booked, the stock was not changed; correct the stock by hand", units),
+	}
 }
 
 // deductShop changes the shop's table. It returns how many rows had enough. What the shop's table does not take, such
@@ -214,49 +235,69 @@ func (s *Store) identifier(name string) string {
 
 // comparing writes orders where the database cannot tell what a row was before: it reads the rows first. The cursor's
 // row is locked, so that nothing changes between.
-func comparing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record, lock, conflict string) (int64,
-	error) {
+func comparing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record, take bool, lock,
+	conflict string) (int64, error) {
 	before, err := existing(ctx, tx, b, records, lock)
 	if err != nil {
 		return 0, err
 	}
 	var units int64
-	args := make([]any, 0, 9*len(records))
+	args := make([]any, 0, 10*len(records))
 	for _, r := range records {
 		old, ok := before[r.Serial]
 		if ok && !b.Whole && !old.Position.Before(r.Position) {
 			continue
 		}
-		units += counted(r) - counted(old)
+		taken := old.takes(r, take)
+		units += taken - old.taken
 		args = append(args, stored(b.SKU), b.To.Born, stored(r.Serial), []byte(r.User), r.Quantity, string(r.Status),
-			r.Epoch, r.Ver, r.At)
+			r.Epoch, r.Ver, r.At, taken)
 	}
 	if len(args) == 0 {
 		return 0, nil
 	}
-	rows := strings.Repeat(", (?, ?, ?, ?, ?, ?, ?, ?, ?)", len(args)/9)[2:]
+	rows := strings.Repeat(", (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", len(args)/10)[2:]
 	_, err = tx.ExecContext(ctx, "INSERT INTO "+orderTable+" VALUES "+rows+" "+conflict, args...)
 	return units, err
 }
 
+// order is a row.
+type order struct {
+	settle.Record
+	taken int64 // units by which it has lowered the stock
+}
+
+// takes is how many units the order has taken when it has become r: as many more as it uses up more, or no more than it
+// uses up then.
+func (o order) takes(r settle.Record, take bool) int64 {
+	before, after := counted(o.Record), counted(r)
+	switch {
+	case !take:
+		return o.taken
+	case after < before:
+		return min(o.taken, after)
+	}
+	return o.taken + after - before
+}
+
 // existing reads the rows of records, by serial.
 func existing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record,
-	lock string) (map[string]settle.Record, error) {
+	lock string) (map[string]order, error) {
 	args := []any{stored(b.SKU), b.To.Born}
 	for _, r := range records {
 		args = append(args, stored(r.Serial))
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT serial, status, quantity, epoch, ver FROM sluice_order "+
+	rows, err := tx.QueryContext(ctx, "SELECT serial, status, quantity, epoch, ver, taken FROM sluice_order "+
 		"WHERE sku = ? AND born = ? AND serial IN ("+strings.Repeat(", ?", len(records))[2:]+")"+lock, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	before := make(map[string]settle.Record, len(records))
+	before := make(map[string]order, len(records))
 	for rows.Next() {
-		var r settle.Record
+		var r order
 		var serial, status string
-		if err := rows.Scan(&serial, &status, &r.Quantity, &r.Epoch, &r.Ver); err != nil {
+		if err := rows.Scan(&serial, &status, &r.Quantity, &r.Epoch, &r.Ver, &r.taken); err != nil {
 			return nil, err
 		}
 		r.Status = (status + " ")[0]

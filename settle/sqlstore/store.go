@@ -52,10 +52,14 @@ type dialect struct {
 	quote      string // around identifiers
 	insertion  string // INSERT that does nothing where the row is there: its beginning ...
 	ignored    string // ... and its end
-	upsert     func(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record) (units int64, err error)
+	upsert     upserter
 	isData     func(error) bool
 	options    *sql.TxOptions
 }
+
+// upserter writes orders, and returns by how many units the stock must be lowered. take false = no row takes or returns
+// units.
+type upserter func(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record, take bool) (int64, error)
 
 // Open connects to a database when it is first used. The caller must Close the Store.
 func Open(o Options) (*Store, error) {
@@ -111,7 +115,16 @@ const cursorColumns = "born, epoch, ver, fingerprint, total, held, sold, state, 
 
 // Cursor implements settle.Database.
 func (s *Store) Cursor(ctx context.Context, sku string) (settle.Cursor, bool, error) {
-	c, err := scanCursor(s.db.QueryRowContext(ctx, s.sql("SELECT "+cursorColumns+
+	return s.cursor(ctx, s.db, sku)
+}
+
+// queryer is a connection of the pool, or a transaction.
+type queryer interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func (s *Store) cursor(ctx context.Context, from queryer, sku string) (settle.Cursor, bool, error) {
+	c, err := scanCursor(from.QueryRowContext(ctx, s.sql("SELECT "+cursorColumns+
 		" FROM sluice_cursor WHERE target = ? AND sku = ?"), settle.Target, stored(sku)))
 	if errors.Is(err, sql.ErrNoRows) {
 		return c, false, nil
@@ -170,7 +183,8 @@ func (s *Store) report(ctx context.Context, tx *sql.Tx, conflicts []settle.Confl
 	return nil
 }
 
-// transaction commits what f does. An error of the database that the data has caused wraps settle.ErrData.
+// transaction commits what f does. f must not use s.db: it would wait for a second connection while it has one. An error
+// of the database that the data has caused wraps settle.ErrData.
 func (s *Store) transaction(ctx context.Context, f func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, s.d.options)
 	if err != nil {

@@ -1,0 +1,13 @@
+package settle
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRetry_NamesAWayOutForAnEntryThatCannotBeRead(t *testing.T) {
+	_, err := Retry(t.Context(), nil, Conflict{ID: 1, Kind: "entry", Entry: `"r:x" "bad"`})
+	if err == nil || !strings.Contains(err.Error(), "sluice settle verify") || strings.Contains(err.Error(), "rebuild") {
+		t.Errorf("%v: want a command that exists", err)
+	}
+}

@@ -1,0 +1,5 @@
+-- +goose Up
+-- taken: units by which the order has lowered the stock; fewer than its quantity if the stock table had too few.
+-- counted: taken before the last change of the row.
+ALTER TABLE sluice_order ADD COLUMN taken bigint NOT NULL DEFAULT 0;
+UPDATE sluice_order SET taken = quantity WHERE status = 'C';

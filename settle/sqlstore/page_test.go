@@ -1,0 +1,65 @@
+package sqlstore_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"sluice/internal/redistest"
+	"sluice/settle"
+	"sluice/settle/sqlstore"
+)
+
+// statement is the statement of docs/settlement.md that begins so.
+func statement(t *testing.T, beginning string) string {
+	t.Helper()
+	page := string(must(os.ReadFile("../../docs/settlement.md"))(t))
+	_, rest, found := strings.Cut(page, beginning)
+	text, _, ended := strings.Cut(rest, ";\n")
+	if !found || !ended {
+		t.Fatalf("docs/settlement.md has no statement %s", beginning)
+	}
+	return beginning + text
+}
+
+func TestPage_ItsStatementsWork(t *testing.T) {
+	everyDatabase(t, func(t *testing.T, url string) {
+		s := newSite(t, redistest.Start(t), url, sqlstore.Stock{})
+		s.ledger.set("1001", 9)
+		s.ledger.buy("1001", 0, 1)
+		s.ledger.reserve("1001", "held", "u", 1)
+		s.drain("1001")
+		begins := map[string]string{
+			"sqlite": "SELECT json_object(", "postgres": "SELECT json_build_object(", "mysql": "SELECT JSON_OBJECT(",
+		}
+		scheme, _, _ := strings.Cut(url, ":")
+		lines := must(s.store.Texts(t.Context(), statement(t, begins[scheme])))(t)
+		if len(lines) != 1 {
+			t.Fatalf("%q: want the sold order alone", lines)
+		}
+		var o struct {
+			SKU, Serial, User string
+			Quantity          int64
+		}
+		if err := json.Unmarshal([]byte(lines[0]), &o); err != nil ||
+			o.SKU != "1001" || o.Serial != "1001-0" || o.User != "u0" || o.Quantity != 1 {
+			t.Errorf("%s: %+v, %v", lines[0], o, err)
+		}
+		if err := s.store.Report(t.Context(), settle.Conflict{SKU: "1001", Kind: "lost"}); err != nil {
+			t.Fatal(err)
+		}
+		id := must(s.store.Conflicts(t.Context(), 1))(t)[0].ID
+		if id != 1 {
+			t.Fatalf("the first conflict is %d", id)
+		}
+		solve := "UPDATE sluice_conflict SET solved = CURRENT_TIMESTAMP WHERE id = 7"
+		if page := string(must(os.ReadFile("../../docs/settlement.md"))(t)); !strings.Contains(page, solve) {
+			t.Errorf("docs/settlement.md lacks %s", solve)
+		}
+		s.exec(strings.Replace(solve, "7", "1", 1))
+		if left := s.conflicts("1001", "lost"); len(left) != 0 {
+			t.Errorf("not solved: %q", left)
+		}
+	})
+}
