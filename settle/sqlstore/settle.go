@@ -19,8 +19,8 @@ const (
 // errShort means that the stock table has too few units for a batch, or does not take the change.
 var errShort = errors.New("the stock table has too few units, or no row")
 
-// Settle implements settle.Database. If the stock table has too few units, the orders are booked in a second transaction
-// in which they take none.
+// Settle implements settle.Database. If the stock table has too few units, the orders are booked in a second
+// transaction in which they take none.
 func (s *Store) Settle(ctx context.Context, b settle.Batch) (settle.Outcome, error) {
 	o, err := s.settle(ctx, b, true)
 	if !errors.Is(err, errShort) {

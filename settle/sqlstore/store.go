@@ -183,8 +183,8 @@ func (s *Store) report(ctx context.Context, tx *sql.Tx, conflicts []settle.Confl
 	return nil
 }
 
-// transaction commits what f does. f must not use s.db: it would wait for a second connection while it has one. An error
-// of the database that the data has caused wraps settle.ErrData.
+// transaction commits what f does. f must not use s.db: it would wait for a second connection while it has one. An
+// error of the database that the data has caused wraps settle.ErrData.
 func (s *Store) transaction(ctx context.Context, f func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, s.d.options)
 	if err != nil {
