@@ -35,7 +35,8 @@ func openSQLite(path string) (*sql.DB, dialect, error) {
 
 func upsertSQLite(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record, take bool) (int64,
 	error) {
-	return comparing(ctx, tx, b, records, take, "", "ON CONFLICT (sku, born, serial) DO UPDATE SET buyer = excluded.buyer, "+
+	return comparing(ctx, tx, b, records, take, "", "ON CONFLICT (sku, born, serial) DO UPDATE SET "+
+		"buyer = excluded.buyer, "+
 		"quantity = excluded.quantity, status = excluded.status, epoch = excluded.epoch, ver = excluded.ver, "+
 		"at = excluded.at, missing = NULL, taken = excluded.taken")
 }
