@@ -79,7 +79,8 @@ func (r Record) counted() int64 {
 	return 0
 }
 
-// Conflict is a difference that an operator must look at. A conflict that is there already is not written again.
+// Conflict is a difference that an operator must look at. A second one of the same kind at the same place is added to
+// the first one, which is open again then.
 type Conflict struct {
 	ID  int64 // of the database; 0 = it is new
 	SKU string

@@ -124,6 +124,7 @@ func TestSettlement_KeepsItsContract(t *testing.T) {
 		}
 		t.Run("the shop's stock is deducted if enough is left", func(t *testing.T) { deductsShopStock(t, server, url) })
 		t.Run("only what was deducted is returned", func(t *testing.T) { returnsWhatWasTaken(t, server, url) })
+		t.Run("a second conflict at a place is kept", func(t *testing.T) { keepsSecondConflict(t, server, url) })
 		t.Run("the shop's table parks no order", func(t *testing.T) { booksWhatTheShopRejects(t, server, url) })
 	})
 }
@@ -347,6 +348,36 @@ func returnsWhatWasTaken(t *testing.T, server *redistest.Server, url string) {
 		}
 	}
 	s.balances("short", 0, 2)
+}
+
+// keepsSecondConflict has refunds that the stock table does not take, all at one position.
+func keepsSecondConflict(t *testing.T, server *redistest.Server, url string) {
+	s := newSite(t, server, url, sqlstore.Stock{Table: "full_stock", SKUColumn: "sku_id", LeftColumn: "num", Check: true})
+	s.exec("CREATE TABLE full_stock (sku_id varchar(64) PRIMARY KEY, num bigint NOT NULL CHECK (num <= 5))")
+	s.exec("INSERT INTO full_stock VALUES ('full', 5)")
+	s.ledger.set("full", 9)
+	s.ledger.buy("full", 0, 3)
+	s.drain("full")
+	s.exec("UPDATE full_stock SET num = 5") // a delivery
+	for i := range 3 {
+		serial := fmt.Sprintf("full-%d", i)
+		s.cancels("full", serial)
+		s.givesBack(1)
+		if found := strings.Join(s.conflicts("full", "stock"), ""); strings.Count(found, serial) != 1 {
+			t.Errorf("conflicts %q: want one that names %s", found, serial)
+		}
+		s.exec("UPDATE sluice_conflict SET solved = CURRENT_TIMESTAMP WHERE sku = 'full'")
+	}
+	again := settle.Conflict{SKU: "full", Kind: "giveback", Detail: "the same"}
+	for range 2 {
+		if err := s.store.Report(t.Context(), again); err != nil {
+			t.Fatal(err)
+		}
+		if found := s.conflicts("full", "giveback"); !slices.Equal(found, []string{"the same"}) {
+			t.Errorf("conflicts %q: want one", found)
+		}
+		s.exec("UPDATE sluice_conflict SET solved = CURRENT_TIMESTAMP WHERE sku = 'full'")
+	}
 }
 
 // booksWhatTheShopRejects has a SKU that the shop's column does not take, and a constraint that is violated.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -86,7 +87,7 @@ func (s *Store) refund(ctx context.Context, tx *sql.Tx, b *settle.Batch, r order
 	case err == nil:
 		r.taken = 0
 	case errors.Is(err, errShort):
-		err = s.report(ctx, tx, []settle.Conflict{short(b, o.Units)})
+		err = s.report(ctx, tx, []settle.Conflict{short(b, o.Units, "the refund of "+strconv.QuoteToASCII(r.Serial))})
 	}
 	if err != nil {
 		return fmt.Errorf("return stock: %w", err)

@@ -20,14 +20,18 @@ const (
 var errShort = errors.New("the stock table has too few units, or no row")
 
 // Settle implements settle.Database. If the stock table has too few units, the orders are booked in a second
-// transaction in which they take none.
+// transaction, in which they take none.
 func (s *Store) Settle(ctx context.Context, b settle.Batch) (settle.Outcome, error) {
 	o, err := s.settle(ctx, b, true)
 	if !errors.Is(err, errShort) {
 		return o, err
 	}
 	wanted := o.Units
-	b.Conflicts = append(slices.Clip(b.Conflicts), short(&b, wanted))
+	cause := "a batch"
+	if b.Solved != 0 {
+		cause = fmt.Sprintf("the entry of conflict %d", b.Solved)
+	}
+	b.Conflicts = append(slices.Clip(b.Conflicts), short(&b, wanted, cause))
 	o, err = s.settle(ctx, b, false)
 	o.Units, o.Short = wanted, true
 	return o, err
@@ -166,12 +170,12 @@ func (s *Store) deduct(ctx context.Context, tx *sql.Tx, b *settle.Batch, o *sett
 	return nil
 }
 
-// short is the conflict of units that could not be deducted.
-func short(b *settle.Batch, units int64) settle.Conflict {
+// short is the conflict of units that could not be deducted. Conflicts at one place differ by their cause.
+func short(b *settle.Batch, units int64, cause string) settle.Conflict {
 	return settle.Conflict{
 		SKU: b.SKU, Position: b.To.Position, Kind: "stock",
-		Detail: fmt.Sprintf("%d units were to be deducted, and the stock table has fewer, or no row of this SKU; the "+
-			"orders are booked, the stock was not changed; correct the stock by hand", units),
+		Detail: fmt.Sprintf("%s: %d units were to be deducted, and the stock table has fewer, or no row of this SKU; the "+
+			"orders are booked, the stock was not changed; correct the stock by hand", cause, units),
 	}
 }
 

@@ -173,14 +173,46 @@ func (s *Store) Report(ctx context.Context, conflicts ...settle.Conflict) error 
 
 func (s *Store) report(ctx context.Context, tx *sql.Tx, conflicts []settle.Conflict) error {
 	for _, c := range conflicts {
-		_, err := tx.ExecContext(ctx, s.sql(s.d.insertion+" INTO sluice_conflict (target, sku, epoch, ver, kind, detail, "+
-			"entry) VALUES (?, ?, ?, ?, ?, ?, ?)"+s.d.ignored), settle.Target, stored(c.SKU), c.Epoch, c.Ver, c.Kind, c.Detail,
-			sql.NullString{String: c.Entry, Valid: c.Entry != ""})
+		n, err := affected(tx.ExecContext(ctx, s.sql(s.d.insertion+" INTO sluice_conflict (target, sku, epoch, ver, kind, "+
+			"detail, entry) VALUES (?, ?, ?, ?, ?, ?, ?)"+s.d.ignored), settle.Target, stored(c.SKU), c.Epoch, c.Ver, c.Kind,
+			c.Detail, sql.NullString{String: c.Entry, Valid: c.Entry != ""}))
+		if err == nil && n == 0 {
+			err = s.repeat(ctx, tx, c)
+		}
 		if err != nil {
 			return fmt.Errorf("write a conflict of %q: %w", c.SKU, err)
 		}
 	}
 	return nil
+}
+
+const maxDetail = 64 << 10 // bytes of a conflict to which another one is added
+
+// repeat adds a conflict to the one that is there at its place, which is open again then.
+func (s *Store) repeat(ctx context.Context, tx *sql.Tx, c settle.Conflict) error {
+	var id int64
+	var before string
+	var solved bool
+	err := tx.QueryRowContext(ctx, s.sql("SELECT id, detail, solved IS NOT NULL FROM sluice_conflict "+
+		"WHERE target = ? AND sku = ? AND epoch = ? AND ver = ? AND kind = ?"), settle.Target, stored(c.SKU), c.Epoch, c.Ver,
+		c.Kind).Scan(&id, &before, &solved)
+	if err != nil {
+		return err
+	}
+	detail := before
+	if !strings.Contains(before, c.Detail) && len(before) < maxDetail {
+		detail += "\n" + c.Detail
+	}
+	if detail == before && !solved {
+		return nil
+	}
+	n, err := affected(tx.ExecContext(ctx, s.sql("UPDATE sluice_conflict SET detail = ?, entry = COALESCE(?, entry), "+
+		"solved = NULL WHERE id = ? AND detail = ?"), detail, sql.NullString{String: c.Entry, Valid: c.Entry != ""}, id,
+		before))
+	if err == nil && n != 1 {
+		err = settle.ErrElsewhere // another settler has added one
+	}
+	return err
 }
 
 // transaction commits what f does. f must not use s.db: it would wait for a second connection while it has one. An
