@@ -30,6 +30,7 @@ type Known byte
 const (
 	KnownNot      Known = iota // there is no order yet, or it is not confirmed yet
 	KnownRefunded              // it is refunded now, or was before
+	KnownEarlier               // it is refunded, and belongs to an earlier ledger than the cursor's
 	KnownReleased              // it was released: no unit was sold
 )
 
@@ -104,7 +105,7 @@ func (s *Settler) giveBack(ctx context.Context, g Giveback) error {
 		return s.postpone(ctx, g)
 	}
 	ok, err := s.o.Ledger.Refund(ctx, g.SKU, g.Serial)
-	if err != nil || !ok {
+	if err != nil || !ok && known != KnownEarlier {
 		return errors.Join(err, s.postpone(ctx, g))
 	}
 	s.counts.givebacks.Add(1)

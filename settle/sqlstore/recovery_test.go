@@ -103,14 +103,19 @@ func noticesReusedIDs(s *site) {
 	}
 }
 
+// losesLedger deletes all of a ledger but its stream.
+func (s *site) losesLedger(sku string) {
+	s.redis.Client.Del(s.Context(), s.keys(sku)[:4]...)
+	s.ledger.forget()
+}
+
 func beginsNewLedger(s *site) {
 	const sku = "again"
 	s.ledger.set(sku, 10)
 	s.ledger.buy(sku, 0, 3)
 	s.drain(sku)
 	first, _, _ := s.store.Cursor(s.Context(), sku)
-	s.redis.Client.Del(s.Context(), s.keys(sku)[:4]...) // the stream stays
-	s.ledger.forget()
+	s.losesLedger(sku)
 	s.ledger.set(sku, 20)
 	s.ledger.buy(sku, 0, 2)
 	s.drain(sku)

@@ -268,6 +268,7 @@ func comparing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settl
 // order is a row.
 type order struct {
 	settle.Record
+	born  int64
 	taken int64 // units by which it has lowered the stock
 }
 
