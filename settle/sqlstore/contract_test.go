@@ -118,6 +118,7 @@ func TestSettlement_KeepsItsContract(t *testing.T) {
 			"an older Redis is not settled":         rejectsOlderRedis,
 			"an order is given back once":           givesBackOnce,
 			"an early give-back is kept":            keepsEarlyGiveback,
+			"a give-back waits for the right Redis": givesBackToRightRedis,
 			"what is paid ends":                     endsWhatIsPaid,
 		} {
 			t.Run(name, func(t *testing.T) { rule(newSite(t, server, url, sqlstore.Stock{})) })

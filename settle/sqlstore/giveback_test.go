@@ -102,6 +102,30 @@ func keepsEarlyGiveback(s *site) {
 	}
 }
 
+// givesBackToRightRedis has a Redis that is older than the database, or empty, for a while.
+func givesBackToRightRedis(s *site) {
+	for sku, old := range map[string]bool{"rightolder": true, "rightempty": false} {
+		s.ledger.set(sku, 5)
+		s.ledger.buy(sku, 0, 2)
+		before := s.dump(sku)
+		s.ledger.freeze(sku)
+		s.ledger.open(sku)
+		s.drain(sku)
+		right := s.dump(sku)
+		if s.losesLedger(sku); old {
+			before()
+		}
+		s.cancels(sku, sku+"-0")
+		s.givesBack(1)
+		right()
+		s.exec("UPDATE sluice_giveback SET due = 0")
+		s.givesBack(1)
+		s.balances(sku, 1, 4)
+		s.exec("UPDATE sluice_giveback SET due = 0")
+		s.givesBack(0)
+	}
+}
+
 // givesBackEarlier has orders of a ledger that is gone, before and after the settler has seen the next one.
 func givesBackEarlier(t *testing.T, server *redistest.Server, url string) {
 	s := newSite(t, server, url, sqlstore.Stock{Table: "past_stock", SKUColumn: "sku_id", LeftColumn: "num", Check: true})
