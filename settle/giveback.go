@@ -30,6 +30,7 @@ type Known byte
 const (
 	KnownNot      Known = iota // there is no order yet, or it is not confirmed yet
 	KnownRefunded              // it is refunded now, or was before
+	KnownEarlier               // it is refunded, and belongs to an earlier ledger than the cursor's
 	KnownReleased              // it was released: no unit was sold
 )
 
@@ -103,12 +104,29 @@ func (s *Settler) giveBack(ctx context.Context, g Giveback) error {
 	case KnownNot:
 		return s.postpone(ctx, g)
 	}
+	if current, err := s.current(ctx, g.SKU); err != nil || !current {
+		return errors.Join(err, s.postpone(ctx, g))
+	}
 	ok, err := s.o.Ledger.Refund(ctx, g.SKU, g.Serial)
-	if err != nil || !ok {
+	if err != nil || !ok && known != KnownEarlier {
 		return errors.Join(err, s.postpone(ctx, g))
 	}
 	s.counts.givebacks.Add(1)
 	return s.o.Givebacks.Done(ctx, g, "refunded")
+}
+
+// current reports whether Redis has all that is settled. If the ledger is gone or behind, a refund there would be lost
+// when the right Redis is back. The cursor is read first: a ledger is never behind it then.
+func (s *Settler) current(ctx context.Context, sku string) (bool, error) {
+	c, _, err := s.db.Cursor(ctx, sku)
+	if err != nil {
+		return false, err
+	}
+	all, err := s.stream.Ledgers(ctx, []string{sku})
+	if err != nil {
+		return false, err
+	}
+	return !all[0].Position.Before(c.Position), nil
 }
 
 // postpone tries again after 1 s, 2 s, 4 s ... 5 min. After an hour an operator is told.
@@ -124,7 +142,8 @@ func (s *Settler) postpone(ctx context.Context, g Giveback) error {
 	return s.db.Report(ctx, Conflict{
 		SKU: g.SKU, Position: Position{0, g.ID}, Kind: "giveback",
 		Detail: plain(
-			fmt.Sprintf("the shop gives back the order %q, which is not known as sold; it is tried every 5 minutes; "+
+			fmt.Sprintf("the shop gives back the order %q, which is not known as sold, or whose ledger is gone from "+
+				"Redis or older than the database; it is tried every 5 minutes; restore Redis, "+
 				"correct the serial in row %d of sluice_giveback, or set its done", g.Serial, g.ID),
 		),
 	})

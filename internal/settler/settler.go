@@ -105,15 +105,15 @@ func (s *Settlement) End(ctx context.Context, sku string) error {
 	return err
 }
 
-// Refund implements settle.ChangeableLedger. A ledger that is gone has nothing to return.
+// Refund implements settle.ChangeableLedger. A ledger that is gone may come back.
 func (s *Settlement) Refund(ctx context.Context, sku, serial string) (ok bool, err error) {
 	now, done := time.Now(), make([]protocol.Done, 1)
 	_, err = s.ledger.Finish(ctx, sku, now.UnixMilli(), now.Add(stores.KeepReleased).UnixMilli(), protocol.Refund,
 		[]protocol.Item{{Serial: serial}}, done)
 	if errors.Is(err, protocol.ErrUnknownSKU) {
-		return true, nil
+		return false, nil
 	}
-	return err == nil && done[0] != protocol.NotFound, err
+	return err == nil && done[0] != protocol.NotFound && done[0] != protocol.NoLedger, err
 }
 
 // adoptAtOnce is how many orders one call to the ledger adopts.

@@ -118,12 +118,15 @@ func TestSettlement_KeepsItsContract(t *testing.T) {
 			"an older Redis is not settled":         rejectsOlderRedis,
 			"an order is given back once":           givesBackOnce,
 			"an early give-back is kept":            keepsEarlyGiveback,
+			"a give-back waits for the right Redis": givesBackToRightRedis,
 			"what is paid ends":                     endsWhatIsPaid,
 		} {
 			t.Run(name, func(t *testing.T) { rule(newSite(t, server, url, sqlstore.Stock{})) })
 		}
 		t.Run("the shop's stock is deducted if enough is left", func(t *testing.T) { deductsShopStock(t, server, url) })
 		t.Run("only what was deducted is returned", func(t *testing.T) { returnsWhatWasTaken(t, server, url) })
+		t.Run("an adopted order is deducted once", func(t *testing.T) { deductsAdoptedOnce(t, server, url) })
+		t.Run("an order of an earlier ledger is given back", func(t *testing.T) { givesBackEarlier(t, server, url) })
 		t.Run("a second conflict at a place is kept", func(t *testing.T) { keepsSecondConflict(t, server, url) })
 		t.Run("the shop's table parks no order", func(t *testing.T) { booksWhatTheShopRejects(t, server, url) })
 	})

@@ -52,10 +52,14 @@ func (s *Store) GiveBack(ctx context.Context, g settle.Giveback) (known settle.K
 			return err
 		case r.Status == 'X':
 			known = settle.KnownReleased
-		case r.Status == 'R':
-			known = settle.KnownRefunded
-		case r.Status == 'C':
-			known = settle.KnownRefunded
+			return nil
+		case r.Status != 'R' && r.Status != 'C':
+			return nil
+		}
+		if known = settle.KnownRefunded; r.born != c.Born {
+			known = settle.KnownEarlier
+		}
+		if r.Status == 'C' {
 			return s.refund(ctx, tx, &b, r)
 		}
 		return nil
@@ -63,14 +67,19 @@ func (s *Store) GiveBack(ctx context.Context, g settle.Giveback) (known settle.K
 	return known, err
 }
 
-// order reads one order of a ledger; its status is 0 where there is none.
+// order reads one order in the newest ledger that has it; its status is 0 where there is none. The cursor's ledger is
+// the newest one: the others are searched only if it lacks the order, since no index begins with the serial.
 func (s *Store) order(ctx context.Context, tx *sql.Tx, b *settle.Batch, serial string) (r order, err error) {
 	r.Serial = serial
 	var status string
-	err = tx.QueryRowContext(ctx,
-		s.sql("SELECT status, quantity, taken FROM sluice_order WHERE sku = ? AND born = ? AND serial = ?"),
-		stored(b.SKU), b.To.Born, stored(serial)).
-		Scan(&status, &r.Quantity, &r.taken)
+	for _, of := range []string{"born = ?", "born < ? ORDER BY born DESC LIMIT 1"} {
+		err = tx.QueryRowContext(ctx, s.sql("SELECT status, quantity, taken, born FROM sluice_order "+
+			"WHERE sku = ? AND serial = ? AND "+of), stored(b.SKU), stored(serial), b.To.Born).
+			Scan(&status, &r.Quantity, &r.taken, &r.born)
+		if !errors.Is(err, sql.ErrNoRows) {
+			break
+		}
+	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, nil
 	}
@@ -82,7 +91,12 @@ func (s *Store) order(ctx context.Context, tx *sql.Tx, b *settle.Batch, serial s
 // taken; if the table does not take it back, that is a conflict.
 func (s *Store) refund(ctx context.Context, tx *sql.Tx, b *settle.Batch, r order) error {
 	o := settle.Outcome{Cursor: b.To, Units: -r.taken}
-	err := s.deduct(ctx, tx, b, &o)
+	var err error
+	if r.born == b.To.Born {
+		err = s.deduct(ctx, tx, b, &o)
+	} else {
+		err = s.returnEarlier(ctx, tx, b.SKU, r)
+	}
 	switch {
 	case err == nil:
 		r.taken = 0
@@ -93,11 +107,24 @@ func (s *Store) refund(ctx context.Context, tx *sql.Tx, b *settle.Batch, r order
 		return fmt.Errorf("return stock: %w", err)
 	}
 	_, err = tx.ExecContext(ctx, s.sql("UPDATE sluice_order SET status = 'R', taken = ? "+
-		"WHERE sku = ? AND born = ? AND serial = ?"), r.taken, stored(b.SKU), b.To.Born, stored(r.Serial))
+		"WHERE sku = ? AND born = ? AND serial = ?"), r.taken, stored(b.SKU), r.born, stored(r.Serial))
 	if err != nil {
 		return fmt.Errorf("refund the order: %w", err)
 	}
 	return s.move(ctx, tx, b, o.Cursor.Deducted)
+}
+
+// returnEarlier returns what an order of an earlier ledger has taken. Sluice's own table and the cursor count the units
+// of the present ledger alone.
+func (s *Store) returnEarlier(ctx context.Context, tx *sql.Tx, sku string, r order) error {
+	if s.stock.Table == "" {
+		return nil
+	}
+	changed, err := s.deductShop(ctx, tx, sku, -r.taken)
+	if err == nil && changed != 1 {
+		err = errShort
+	}
+	return err
 }
 
 // Postpone implements settle.Givebacks.

@@ -102,6 +102,65 @@ func keepsEarlyGiveback(s *site) {
 	}
 }
 
+// givesBackToRightRedis has a Redis that is older than the database, or empty, for a while.
+func givesBackToRightRedis(s *site) {
+	for sku, old := range map[string]bool{"rightolder": true, "rightempty": false} {
+		s.ledger.set(sku, 5)
+		s.ledger.buy(sku, 0, 2)
+		before := s.dump(sku)
+		s.ledger.freeze(sku)
+		s.ledger.open(sku)
+		s.drain(sku)
+		right := s.dump(sku)
+		if s.losesLedger(sku); old {
+			before()
+		}
+		s.cancels(sku, sku+"-0")
+		s.givesBack(1)
+		right()
+		s.exec("UPDATE sluice_giveback SET due = 0")
+		s.givesBack(1)
+		s.balances(sku, 1, 4)
+		s.exec("UPDATE sluice_giveback SET due = 0")
+		s.givesBack(0)
+	}
+}
+
+// givesBackEarlier has orders of a ledger that is gone, before and after the settler has seen the next one.
+func givesBackEarlier(t *testing.T, server *redistest.Server, url string) {
+	s := newSite(t, server, url, sqlstore.Stock{Table: "past_stock", SKUColumn: "sku_id", LeftColumn: "num", Check: true})
+	const sku = "past"
+	s.exec("CREATE TABLE past_stock (sku_id varchar(64) PRIMARY KEY, num bigint NOT NULL)")
+	s.exec("INSERT INTO past_stock VALUES ('past', 10)")
+	s.ledger.set(sku, 3)
+	s.ledger.buy(sku, 0, 3)
+	s.drain(sku)
+	s.losesLedger(sku)
+	s.ledger.set(sku, 3)
+	s.cancels(sku, "past-0")
+	s.givesBack(1) // it is done when the settler knows that its ledger is gone
+	s.ledger.buy(sku, 5, 1)
+	s.drain(sku)
+	s.exec("UPDATE sluice_giveback SET due = 0")
+	s.cancels(sku, "past-1")
+	s.givesBack(2)
+	if oldest := must(s.store.OldestGiveback(t.Context()))(t); oldest != 0 {
+		t.Errorf("an order waits for %v: want none", oldest)
+	}
+	s.balances(sku, 1, 8)
+
+	own := newSite(t, server, url, sqlstore.Stock{})
+	own.ledger.set("ownpast", 3)
+	own.ledger.buy("ownpast", 0, 2)
+	own.drain("ownpast")
+	own.losesLedger("ownpast")
+	own.ledger.set("ownpast", 3)
+	own.drain("ownpast")
+	own.cancels("ownpast", "ownpast-0")
+	own.givesBack(1)
+	own.balances("ownpast", 0, 3)
+}
+
 func endsWhatIsPaid(s *site) {
 	s.exec("CREATE TABLE paid (sku varchar(64), units bigint)")
 	for _, sku := range []string{"pays", "paysnot", "paidbefore", "paidwhileheld"} {

@@ -2,8 +2,11 @@ package sqlstore_test
 
 import (
 	"errors"
+	"testing"
 
+	"sluice/internal/redistest"
 	"sluice/settle"
+	"sluice/settle/sqlstore"
 )
 
 func rebuildsTrimmedStream(s *site) {
@@ -103,15 +106,20 @@ func noticesReusedIDs(s *site) {
 	}
 }
 
+// losesLedger deletes all of a ledger but its stream.
+func (s *site) losesLedger(sku string) {
+	s.redis.Client.Del(s.Context(), s.keys(sku)[:4]...)
+	s.redis.Client.ZRem(s.Context(), "sluice:skus", sku) // a SKU that was given up on purpose
+	s.ledger.forget()
+}
+
 func beginsNewLedger(s *site) {
 	const sku = "again"
 	s.ledger.set(sku, 10)
 	s.ledger.buy(sku, 0, 3)
 	s.drain(sku)
 	first, _, _ := s.store.Cursor(s.Context(), sku)
-	s.redis.Client.Del(s.Context(), s.keys(sku)[:4]...)  // the stream stays
-	s.redis.Client.ZRem(s.Context(), "sluice:skus", sku) // a SKU that was given up on purpose
-	s.ledger.forget()
+	s.losesLedger(sku)
 	s.ledger.set(sku, 20)
 	s.ledger.buy(sku, 0, 2)
 	s.drain(sku)
@@ -167,4 +175,32 @@ func rejectsOlderRedis(s *site) {
 	if after, _, _ := s.store.Cursor(s.Context(), sku); after != before {
 		s.Errorf("the cursor is %+v, and was %+v", after, before)
 	}
+}
+
+// deductsAdoptedOnce follows docs/settlement.md after the ledger is gone.
+func deductsAdoptedOnce(t *testing.T, server *redistest.Server, url string) {
+	s := newSite(t, server, url, sqlstore.Stock{Table: "anew_stock", SKUColumn: "sku_id", LeftColumn: "num", Check: true})
+	const sku = "anew"
+	s.exec("CREATE TABLE anew_stock (sku_id varchar(64) PRIMARY KEY, num bigint NOT NULL)")
+	s.exec("INSERT INTO anew_stock VALUES ('anew', 10)")
+	s.ledger.set(sku, 10)
+	s.ledger.buy(sku, 0, 3)
+	s.drain(sku)
+	c, _, _ := s.store.Cursor(t.Context(), sku)
+	var orders []settle.Record
+	_ = s.store.Orders(t.Context(), sku, c.Born, func(r settle.Record) bool { orders = append(orders, r); return true })
+	s.losesLedger(sku)
+	if err := s.settler.Drain(t.Context(), sku); err != nil && !errors.Is(err, settle.ErrGone) {
+		t.Fatal(err)
+	}
+	s.ledger.set(sku, 0)
+	if err := s.ledger.Adopt(t.Context(), sku, orders); err != nil {
+		t.Fatal(err)
+	}
+	s.ledger.set(sku, 10)
+	s.balances(sku, 3, 7)
+	s.ledger.buy(sku, 5, 1)
+	s.cancels(sku, "anew-0")
+	s.givesBack(1)
+	s.balances(sku, 3, 7)
 }

@@ -44,12 +44,9 @@ func (s *Store) settle(ctx context.Context, b settle.Batch, take bool) (o settle
 		if err := s.claim(ctx, tx, &b); err != nil {
 			return err
 		}
-		for records := range slices.Chunk(b.Records, rowsAtOnce) {
-			units, err := s.d.upsert(ctx, tx, &b, records, take)
-			if err != nil {
-				return fmt.Errorf("write orders: %w", err)
-			}
-			o.Units += units
+		inherited, err := s.write(ctx, tx, &b, &o, take)
+		if err != nil {
+			return err
 		}
 		if b.Whole {
 			if o.Missing, err = s.markMissing(ctx, tx, &b); err != nil {
@@ -59,12 +56,35 @@ func (s *Store) settle(ctx context.Context, b settle.Batch, take bool) (o settle
 		if err := s.deduct(ctx, tx, &b, &o); err != nil && (take || !errors.Is(err, errShort)) {
 			return fmt.Errorf("deduct stock: %w", err)
 		}
+		o.Cursor.Deducted += inherited
 		if err := s.move(ctx, tx, &b, o.Cursor.Deducted); err != nil {
 			return err
 		}
 		return errors.Join(s.report(ctx, tx, b.Conflicts), s.solve(ctx, tx, b.Solved))
 	})
 	return o, err
+}
+
+// write writes the orders, and adds their units to o. It returns the units that they had taken in an earlier ledger.
+func (s *Store) write(ctx context.Context, tx *sql.Tx, b *settle.Batch, o *settle.Outcome, take bool) (inherited int64,
+	err error) {
+	earlier, err := s.earlier(ctx, tx, b)
+	if err != nil {
+		return 0, fmt.Errorf("read the earlier ledger: %w", err)
+	}
+	for records := range slices.Chunk(b.Records, rowsAtOnce) {
+		n, err := s.inherit(ctx, tx, b, earlier, records)
+		if err != nil {
+			return 0, fmt.Errorf("read orders of the earlier ledger: %w", err)
+		}
+		units, err := s.d.upsert(ctx, tx, b, records, take)
+		if err != nil {
+			return 0, fmt.Errorf("write orders: %w", err)
+		}
+		inherited += n
+		o.Units += units
+	}
+	return inherited, nil
 }
 
 // solve marks a conflict as solved; 0 = none.
@@ -268,6 +288,7 @@ func comparing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settl
 // order is a row.
 type order struct {
 	settle.Record
+	born  int64
 	taken int64 // units by which it has lowered the stock
 }
 
