@@ -78,14 +78,9 @@ func TestSettlement_DeadDatabaseTouchesNoOrder(t *testing.T) {
 	postgres := dbtest.Postgres(t)
 	redis, shop := redistest.Start(t), open(t, nil)
 	address, connections := trap(t)
-	g := reserves(
-		t,
-		redis,
-		50,
-		shop.setting(),
-		keepsChanges,
-		fmt.Sprintf("settle.database = \"postgres://sluice@%s/shop\"", address),
-	)
+	g := reserves(t, redis, 0, shop.setting(), keepsChanges,
+		fmt.Sprintf("settle.database = \"postgres://sluice@%s/shop\"", address))
+	ok(t, "stock", "set", "--admin", g.admin, "1001", "50") // with --config the command would ask the database
 	buy := func(when string, first, n int) {
 		t.Helper()
 		for i := first; i < first+n; i++ {

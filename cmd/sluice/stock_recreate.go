@@ -243,7 +243,8 @@ func (s *stockTarget) knownToSettlement(ctx context.Context, sku string) error {
 	if err := store.CheckSchema(ctx); errors.Is(err, sqlstore.ErrSchema) {
 		return nil // it has never settled anything
 	} else if err != nil {
-		return fmt.Errorf("%s has no ledger, and the settlement's database cannot tell whether it had one: %w", sku, err)
+		return fmt.Errorf("%s has no ledger, and the settlement's database cannot tell whether it had one; start the "+
+			"database, or pass --admin: the gateway does not ask it: %w", sku, err)
 	}
 	_, ok, err := store.Cursor(ctx, sku)
 	if err == nil && ok {
