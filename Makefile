@@ -37,13 +37,13 @@ test-all: ## every test, end to end and in a real browser as well; installs what
 	@for c in redis-server nginx promtool postgresql mariadbd $(BROWSER); do sh tools/need $$c || exit 1; done
 	@first=; $(GO) test -count=1 -timeout 16m -parallel 4 $(GOTESTFLAGS) ./e2e ./stockgate/ledger/... $(FAST) && first=ok; \
 	(cd bench && $(GO) test -count=1 -timeout 5m $(GOTESTFLAGS) ./...) || first=; \
-	$(GO) test -count=1 -timeout 5m $(GOTESTFLAGS) ./e2e/browser && [ "$$first" = ok ]
+	$(GO) test -count=1 -timeout 5m ./e2e/browser && [ "$$first" = ok ]
 
 test-noeventloop: ## the request path without the event loop: the reference engine serves every connection
 	@sh tools/need redis-server
 	$(GO) vet -tags noeventloop ./...
 	$(GO) test -tags noeventloop -count=1 -timeout 10m -parallel 4 $(GOTESTFLAGS) ./proxy/... ./upstream ./internal/app
-	$(GO) test -tags noeventloop -short -count=1 -timeout 5m $(GOTESTFLAGS) -run 'Wire|Order|Once|Shutdown' ./e2e
+	$(GO) test -tags noeventloop -short -count=1 -timeout 5m $(GOTESTFLAGS) -run 'Wire|Once|Shutdown' ./e2e
 
 # What the tests of e2e/browser are played by: the system's Chromium, driven by playwright-core from npm.
 BROWSER = chromium node npm
