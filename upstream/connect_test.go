@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -44,7 +45,8 @@ func TestPool_CancelledDialEndsInItsHandshake(t *testing.T) {
 	}
 	ctx, end := context.WithCancel(t.Context())
 	go func() { <-came; end() }()
-	if _, err := newDialer(a, &settings{}, nil).dial(ctx, time.Hour); !errors.Is(err, context.Canceled) {
+	secured := &settings{tls: &tls.Config{ServerName: "shop"}}
+	if _, err := newDialer(a, secured, nil).dial(ctx, time.Hour); !errors.Is(err, context.Canceled) {
 		t.Errorf("the handshake ended by: %v", err)
 	}
 }

@@ -63,7 +63,8 @@ func needed(hash, zset, stream, text string) [][]any {
 		{"evalsha", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", 0}, // of "return 1"
 		{"hset", hash, "a", 1}, {"hget", hash, "a"}, {"hmget", hash, "a"}, {"hgetall", hash}, {"hlen", hash},
 		{"hscan", hash, 0}, {"hdel", hash, "b"}, {"exists", hash}, {"type", hash}, {"time"},
-		{"zadd", zset, 1, "a"}, {"zcard", zset}, {"zscore", zset, "a"}, {"zrange", zset, 0, 1}, {"zrangebyscore", zset, 0, 1}, {"zscan", zset, 0},
+		{"zadd", zset, 1, "a"}, {"zcard", zset}, {"zscore", zset, "a"},
+		{"zrange", zset, 0, 1}, {"zrangebyscore", zset, 0, 1}, {"zscan", zset, 0},
 		{"zrem", zset, "b"},
 		{"xadd", stream, "*", "a", "1"}, {"xlen", stream}, {"xrevrange", stream, "+", "-"}, {"xinfo", "groups", stream},
 		{"xtrim", stream, "maxlen", 100},
