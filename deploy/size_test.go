@@ -16,6 +16,9 @@ const atMost = 32_000_000
 // A program that finds methods by names which only run time knows must carry every exported method of every type it
 // has: of the Redis client alone that is 8 MB. One such call anywhere is enough, so it is named here.
 func TestBinaryIsSmallAndFindsNoMethodByName(t *testing.T) {
+	if testing.Short() {
+		t.Skip("links the binary")
+	}
 	path, said := link(t, "..", "-dumpdep")
 	if size := sizeOf(t, path); size > atMost {
 		t.Errorf("the binary has %.1f MB, more than %d: look for what is large by go tool nm -size -sort size, in one that "+

@@ -31,6 +31,9 @@ func TestVersion_IsTheMostPreciseThatIsKnown(t *testing.T) {
 
 // A plain go build, without any flag of ours, names the release of the file VERSION.
 func TestVersion_IsWhatTheLinkerWasToldOrTheRelease(t *testing.T) {
+	if testing.Short() {
+		t.Skip("links the binary twice")
+	}
 	for flags, want := range map[string]string{
 		"": "sluice " + sluice.Release,
 		"-X sluice/internal/buildinfo.linked=7.8.9": "sluice 7.8.9\n",

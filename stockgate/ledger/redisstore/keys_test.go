@@ -210,7 +210,7 @@ func (s *stage) play(steps []step) error {
 
 func TestRedisDoesWhatTheModelDoes(t *testing.T) {
 	t.Parallel()
-	checks(t, 1_000)
+	checks(t, int(rounds(1_000)))
 	s := newStage(t, redistest.Start(t), texts())
 	steps := schedules()
 	rapid.Check(t, func(t *rapid.T) {

@@ -77,10 +77,11 @@ func (r *Store) makeLedger(ctx context.Context, script, sku string, args ...any)
 	fresh, err := r.register(ctx, sku)
 	fresh = fresh && r.Seen.Find(sku) == nil
 	for try := 1; err == nil; try++ {
+		seen := r.Seen.Find(sku) != nil // before the call: during it, another may make the ledger
 		if reply, err = r.callScript(ctx, script, sku, append(args, fresh)...); reply != nil || err != nil {
 			break
 		}
-		if fresh || try == makeTries || r.Seen.Find(sku) != nil {
+		if fresh || seen || try == makeTries {
 			return nil, r.noLedger(ctx, sku)
 		}
 		select {

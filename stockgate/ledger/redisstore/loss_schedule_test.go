@@ -234,6 +234,14 @@ func (l *losses) reconcile(i int) error {
 	return l.buy(l.rand.IntN(2), s.Held+s.Sold == int64(len(l.won)))
 }
 
+// long leaves a test out of -short, because it tests the tests and not the ledger.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short")
+	}
+}
+
 // rounds is how many of n schedules a run has: a third of them where it shall be short.
 func rounds(n uint64) uint64 {
 	if testing.Short() {
@@ -312,6 +320,7 @@ func lossMutants() map[string]mutant {
 }
 
 func TestLossesFindEveryMutantOfTheMarks(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for name, m := range lossMutants() {
 		t.Run(name, func(t *testing.T) {

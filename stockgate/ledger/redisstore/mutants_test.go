@@ -209,6 +209,7 @@ func newer() map[string]mutant {
 const enough = 500
 
 func TestSuiteFindsEveryMutantOfTheScripts(t *testing.T) {
+	long(t)
 	t.Parallel()
 	server := redistest.Start(t)
 	all := make([][]step, enough)

@@ -82,14 +82,14 @@ func (p *returns) round() error {
 	return p.reconcile()
 }
 
-// SLUICE_SCHEDULES says how many schedules to play; 1,000 by default, and 150 with -short.
+// SLUICE_SCHEDULES says how many schedules to play; 1,000 by default, and 40 with -short.
 func TestInstancesThatReturnOpenWhatRedisHasLost(t *testing.T) {
 	t.Parallel()
 	schedules, err := strconv.Atoi(os.Getenv("SLUICE_SCHEDULES"))
 	switch {
 	case err == nil:
 	case testing.Short():
-		schedules = 150
+		schedules = 40
 	default:
 		schedules = 1_000
 	}
