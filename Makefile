@@ -35,7 +35,7 @@ test: ## the fast tests, about a minute: no browser, no npm; on a real redis-ser
 # come last, one after the other.
 test-all: ## every test, end to end and in a real browser as well; installs what is missing (flags: GOTESTFLAGS)
 	@for c in redis-server nginx promtool postgresql mariadbd $(BROWSER); do sh tools/need $$c || exit 1; done
-	@first=; $(GO) test -count=1 -timeout 16m -parallel 4 $(GOTESTFLAGS) ./e2e ./stockgate/ledger/... $(FAST) && first=ok; \
+	@first=; $(GO) test -count=1 -timeout 16m -p 3 -parallel 4 $(GOTESTFLAGS) ./e2e ./stockgate/ledger/... $(FAST) && first=ok; \
 	(cd bench && $(GO) test -count=1 -timeout 5m $(GOTESTFLAGS) ./...) || first=; \
 	$(GO) test -count=1 -timeout 5m ./e2e/browser && [ "$$first" = ok ]
 

@@ -20,6 +20,7 @@ func clocked(t *testing.T, wrong, path, bin string) *running {
 }
 
 func TestSchedule_InstancesWhoseClocksDifferOpenTogether(t *testing.T) {
+	t.Parallel()
 	r, shop := redistest.Start(t), book(t, nil)
 	settings := func(begins time.Time) string {
 		return strings.Join([]string{listeners + `server.shutdown_delay = "0s"`, redisAt(r), boundless, shop.setting(),

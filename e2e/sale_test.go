@@ -61,6 +61,7 @@ func (g *running) shows(what string, header ...string) (s onShow, resp *http.Res
 }
 
 func TestSchedule_SaleOpensByItselfWithTheStockWrittenOnce(t *testing.T) {
+	t.Parallel()
 	r, shop := redistest.Start(t), book(t, nil)
 	begins := time.Now().Add(6 * time.Second)
 	sale := saleOf(begins, "stock = { 1001 = 3 }")

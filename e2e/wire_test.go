@@ -226,6 +226,7 @@ func corpora(t *testing.T) (folder string) {
 
 // What is not valid HTTP/1.1 ends its connection. "OPTIONS *" is valid, and no route takes it: 404.
 func TestWire_CorporaArriveCanonicalOrNotAtAll(t *testing.T) {
+	t.Parallel()
 	folder := corpora(t)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
