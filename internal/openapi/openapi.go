@@ -135,7 +135,7 @@ func (d *Description) resolve(v any) (map[string]any, error) {
 		return m, nil
 	}
 	at := d.root
-	for _, name := range strings.Split(strings.TrimPrefix(ref, "#/"), "/") {
+	for name := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
 		if at, ok = at[name].(map[string]any); !ok {
 			return nil, fmt.Errorf("%s leads nowhere", ref)
 		}

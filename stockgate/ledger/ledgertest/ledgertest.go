@@ -34,15 +34,8 @@ var ErrNetwork = errors.New("lost")
 func Take(t testing.TB, s protocol.Store, serial, user string) protocol.Code {
 	t.Helper()
 	codes := make([]protocol.Code, 1)
-	_, err := s.Reserve(
-		context.Background(),
-		"1001",
-		0,
-		1,
-		1_000,
-		[]protocol.Item{{Serial: serial, User: user, Quantity: 1}},
-		codes,
-	)
+	_, err := s.Reserve(context.Background(), "1001", 0, 1, 1_000,
+		[]protocol.Item{{Serial: serial, User: user, Quantity: 1}}, codes)
 	Check(t, err)
 	return codes[0]
 }
@@ -51,15 +44,8 @@ func Take(t testing.TB, s protocol.Store, serial, user string) protocol.Code {
 func Finish(t testing.TB, s protocol.Store, op protocol.Op, serial string) protocol.Done {
 	t.Helper()
 	done := make([]protocol.Done, 1)
-	_, err := s.Finish(
-		context.Background(),
-		"1001",
-		1,
-		2_000,
-		op,
-		[]protocol.Item{{Serial: serial, User: "ann", Quantity: 1}},
-		done,
-	)
+	_, err := s.Finish(context.Background(), "1001", 1, 2_000, op,
+		[]protocol.Item{{Serial: serial, User: "ann", Quantity: 1}}, done)
 	Check(t, err)
 	return done[0]
 }
@@ -188,15 +174,8 @@ func FillUp(t testing.TB, r protocol.Store, n int) {
 		}
 		_, err := r.Reserve(context.Background(), "1001", 0, 1, 1_000_000, items, make([]protocol.Code, len(items)))
 		Check(t, err)
-		_, err = r.Finish(
-			context.Background(),
-			"1001",
-			1,
-			2_000_000,
-			protocol.Confirm,
-			confirmed,
-			make([]protocol.Done, len(confirmed)),
-		)
+		_, err = r.Finish(context.Background(), "1001", 1, 2_000_000, protocol.Confirm, confirmed,
+			make([]protocol.Done, len(confirmed)))
 		Check(t, err)
 	}
 }
