@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"sluice/internal/testkit"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
@@ -256,7 +257,7 @@ func (c collected) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByC
 func TestAuditor_BrokenInvariantIsAnAlarmUntilItIsWholeAgain(t *testing.T) {
 	server, r := onRedis(t)
 	a := auditorOf(r, "1001")
-	var log ledgertest.LogBuffer
+	var log testkit.Log
 	a.o.Log = ledgertest.LogTo(&log)
 	a.RunOnce(t.Context())
 	for i := range numInvariants {

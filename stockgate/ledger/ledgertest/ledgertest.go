@@ -4,14 +4,13 @@
 package ledgertest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http/httptest"
 	"reflect"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -132,33 +131,8 @@ func Scrape(t *testing.T, c prometheus.Collector) string {
 	return answer.Body.String()
 }
 
-// LogBuffer is a log that tests read.
-type LogBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (w *LogBuffer) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.Write(p)
-}
-
-func (w *LogBuffer) Count(what string) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return strings.Count(w.text.String(), what)
-}
-
 // LogTo logs to w.
-func LogTo(w *LogBuffer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
-
-// String is what was logged.
-func (w *LogBuffer) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.String()
-}
+func LogTo(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
 // FillUp reserves n units of 1001 for serials "0" to "n-1", and confirms every third.
 func FillUp(t testing.TB, r protocol.Store, n int) {
