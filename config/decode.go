@@ -34,6 +34,8 @@ func (d *decoder) table(tree map[string]any, into reflect.Value, path string) {
 		key := position.Join(path, name)
 		if field, ok := fields[name]; ok {
 			d.value(tree[name], field, key)
+		} else if instead := replaced(key, tree[name]); instead != "" {
+			d.fail(key, "%s", instead)
 		} else {
 			d.fail(key, "%s", unknown(kindOfKey(tree[name]), name, known))
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"sluice/config/position"
 	"strings"
@@ -17,8 +16,6 @@ type Problem struct {
 	Key     string // such as "limits.window.max" or "route[2].gate", counted from 1; may be empty
 	Message string // what is wrong and the way out, lower case
 }
-
-var index = regexp.MustCompile(`\[\d+\]`)
 
 // String renders the problem as "file:line: key: message", without the parts that it lacks.
 func (p Problem) String() string {

@@ -66,3 +66,19 @@ func TestScript_MistakesNameTheirLineKeyAndWayOut(t *testing.T) {
 		}
 	}
 }
+
+func TestReplacedKeys_NameTheNewOne(t *testing.T) {
+	for old, want := range map[string]string{
+		`driver = "counter_users"`:       `driver: is now [stock.script]: write preset = "counter_users" there`,
+		`lock_key = "lock:$sku"`:         `lock_key: is now the second of keys in [stock.script], for preset "lock"`,
+		`parent_key = "stock:$sku_1"`:    `parent_key: is now the second of keys in [stock.script], for preset "variants"`,
+		`orders_key = "orders:$sku"`:     `orders_key: is now the second of keys in [stock.script], for preset "hash_bought"`,
+		`mark_key = "mark:$sku:$serial"`: `mark_key: is now the second of keys in [stock.script], for preset "hash_instock"`,
+		`mark_ttl = "1h"`:                `mark_ttl: is now the fourth of args in [stock.script], in seconds, for`,
+	} {
+		_, err := Parse("config.toml", []byte(whole("[stock.layout]\n"+old)), nil)
+		if err == nil || !strings.Contains(err.Error(), "config.toml:2: stock.layout."+want) {
+			t.Errorf("%s: %v", old, err)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 )
 
@@ -55,4 +56,78 @@ func edits(a, b string) int {
 		before, above = above, row
 	}
 	return above[len(b)]
+}
+
+// replacements says for each key of an earlier version what to write instead. A table stands for all its keys; %q is the
+// value.
+var replacements = map[string]string{
+	"access_log.refused_every":          "is gone: beyond rejected_per_second one in 1000 is logged",
+	"auth.jwt_leeway":                   "is gone: clocks may differ by 30s",
+	"limits.concurrency.min_in_flight":  "is gone: an adaptive limit starts at 8",
+	"limits.connection.on_excess":       "is gone: a request above the rate is rejected, and its connection stays open",
+	"responses.reason_header":           "is gone: the header is X-Sluice-Reason",
+	"stock.max_skew":                    "is gone: no sale begins while the clocks differ by more than 2s",
+	"upstream.spool":                    `is gone: write spool_size = "0B" for false`,
+	"access_log.refused_first":          "is now rejected_per_second",
+	"access_log.remember":               "is now buffer_size",
+	"limits.concurrency.enforce":        `is now in [limits]: observe_only = ["concurrency"] counts and rejects nothing`,
+	"limits.concurrency.order":          `is now queue_order: write "fifo" for "oldest", "lifo" for "newest"`,
+	"limits.connection.burst":           "is now request_burst",
+	"limits.connection.enforce":         `is now in [limits]: observe_only = ["connection"] counts and rejects nothing`,
+	"limits.connection.max_open":        "is now max_connections",
+	"limits.connection.max_open_per_ip": "is now max_connections_per_ip",
+	"limits.connection.rate":            "is now request_rate",
+	"limits.rate.enforce":               "is now in [limits]: observe_only = [NAME] counts and rejects nothing",
+	"limits.window.carry":               "is now max_delay, a duration: so many times limits.window.size",
+	"limits.window.enforce":             `is now in [limits]: observe_only = ["window"] counts and rejects nothing`,
+	"metrics":                           "is now [ops], and max_skus is metrics_max_skus there",
+	"proof":                             "is now [auth]; jwt_remember is jwt_cache_size, order_token_slot is order_token_ttl",
+	"auth.jwt_remember":                 "is now jwt_cache_size",
+	"auth.order_token_slot":             "is now order_token_ttl",
+	"reload":                            "is now watch_config, before the first table",
+	"responses.cors":                    "is now cors_origins",
+	"sale.before":                       `is now before_start; "refuse" is "reject"`,
+	"settle.orders":                     "is now orders_query in [settle]",
+	"stock.few":                         "is now low_stock",
+	"stock.layout.driver":               "is now [stock.script]: write preset = %q there",
+	"stock.layout.lock_key":             `is now the second of keys in [stock.script], for preset "lock"`,
+	"stock.layout.mark_key":             `is now the second of keys in [stock.script], for preset "hash_instock"`,
+	"stock.layout.mark_ttl":             `is now the fourth of args in [stock.script], in seconds, for preset "hash_instock"`,
+	"stock.layout.orders_key":           `is now the second of keys in [stock.script], for preset "hash_bought"`,
+	"stock.layout.parent_key":           `is now the second of keys in [stock.script], for preset "variants"`,
+	"stock.layout.sold_out_flag":        "is now sold_out_key",
+	"stock.per_unit":                    "is now max_in_flight_per_unit",
+	"stock.redis.breaker_pause":         "is now breaker_open",
+	"stock.refresh":                     "is now poll_interval",
+	"stock.reserve.events":              "is now stream_max_events",
+	"stock.reserve.events_acknowledged": "is now stream_keep_unread",
+	"stock.reserve.fence": `is now on_not_found: write "keep" for "none", "release_after_deadline" for "deadline", ` +
+		`"cancel_then_release" for "cancel", "release_after_ttl" for "hold"`,
+	"stock.reserve.hold":        "is now reservation_ttl",
+	"stock.reserve.mirror":      "is now write_back",
+	"stock.reserve.per_user":    "is now max_per_user",
+	"stock.script.give_back":    "is now release",
+	"stock.script.repeatable":   "is now idempotent",
+	"stock.show":                `is now detail; "few" is "level"`,
+	"stock.sold_out_memory":     "is now sold_out_ttl",
+	"traces.one_in":             "is now sample_ratio: 0.01 for 100",
+	"traces.service":            "is now service_name",
+	"upstream.response_timeout": "is now response_header_timeout",
+}
+
+var index = regexp.MustCompile(`\[\d+\]`)
+
+// replaced tells what to write instead of a key of an earlier version; "" when there was no such key.
+func replaced(key string, value any) string {
+	key = index.ReplaceAllString(key, "")
+	for _, class := range (&Responses{}).classes() {
+		if key == "responses."+class.name {
+			return "is now a row of [responses.classes]: write " + class.name + " = { status = 409, ... } there"
+		}
+	}
+	message := replacements[key]
+	if strings.Contains(message, "%q") {
+		return fmt.Sprintf(message, fmt.Sprint(value))
+	}
+	return message
 }

@@ -86,6 +86,12 @@ func misuse(cmd *cobra.Command, err error) error {
 	return &usageError{cmd.CommandPath(), err}
 }
 
+// formerNames are commands that have another name now.
+var formerNames = map[string]string{
+	"sluice rehearse":         "sluice loadtest",
+	"sluice reservation show": "sluice reservation get",
+}
+
 // parent is a command that does nothing itself: it names the commands below it.
 func parent(use, short string) *cobra.Command {
 	return &cobra.Command{
@@ -99,6 +105,9 @@ func parent(use, short string) *cobra.Command {
 			}
 			if len(args) == 0 {
 				return misuse(cmd, fmt.Errorf("which command? %s", either(names)))
+			}
+			if now := formerNames[cmd.CommandPath()+" "+args[0]]; now != "" {
+				return misuse(cmd, fmt.Errorf("unknown command %q: it is now %q", args[0], now))
 			}
 			if near := config.Nearest(args[0], names); near != "" {
 				return misuse(cmd, fmt.Errorf("unknown command %q, did you mean %q?", args[0], near))

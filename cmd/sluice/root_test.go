@@ -57,6 +57,8 @@ func TestUsage_ErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		"":                               `sluice: which command? check, `,
 		"chekc":                          `sluice: unknown command "chekc", did you mean "check"?`,
 		"zzz":                            `sluice: unknown command "zzz": it is none of check, `,
+		"rehearse":                       `sluice: unknown command "rehearse": it is now "sluice loadtest"`,
+		"reservation show x":             `sluice reservation: unknown command "show": it is now "sluice reservation get"`,
 		"stock":                          `sluice stock: which command? add, adopt`,
 		"stock sett 1":                   `sluice stock: unknown command "sett", did you mean "set"?`,
 		"stock set":                      `sluice stock set: <sku> is missing: sluice stock set <sku> <units> [flags]`,
