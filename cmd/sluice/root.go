@@ -135,15 +135,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &bare):
 		err = fmt.Errorf("--%s needs a value: --%s=%s", bare.GetFlag().Name, bare.GetFlag().Name, bare.GetFlag().Value.Type())
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
-		err = fmt.Errorf("unknown flag -%s", unknown.GetSpecifiedName())
+		name := unknown.GetSpecifiedName()
+		err = fmt.Errorf("unknown flag -%s%s", name, meant(nearFlag(cmd, name)))
 	case errors.As(err, &unknown):
-		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := config.Nearest(unknown.GetSpecifiedName(), names); near != "" {
-			err = fmt.Errorf("unknown flag --%s, did you mean --%s?", unknown.GetSpecifiedName(), near)
-		} else {
-			err = fmt.Errorf("unknown flag --%s", unknown.GetSpecifiedName())
-		}
+		name := unknown.GetSpecifiedName()
+		err = fmt.Errorf("unknown flag --%s%s", name, meant(nearFlag(cmd, name)))
 	}
 	return misuse(cmd, err)
 }
@@ -157,7 +153,8 @@ func exactly(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if len(args) > len(words) {
-		return misuse(cmd, fmt.Errorf("unexpected argument %q: %s", args[len(words)], cmd.UseLine()))
+		extra := args[len(words)]
+		return misuse(cmd, fmt.Errorf("unexpected argument %q: %s%s", extra, cmd.UseLine(), meant(nearArgument(cmd, extra))))
 	}
 	return nil
 }
