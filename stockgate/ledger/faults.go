@@ -27,7 +27,7 @@ func (r *core) reportFault(q *skuQueue, err error) {
 	case r.faultNames.take(r.o.Now()):
 		q.faulty = true
 		r.o.Log.Error(
-			"the ledger takes no orders: they hear stock_error, and those under way are settled later",
+			"the ledger takes no orders: they are rejected with stock_error, and those in flight are settled later",
 			"sku",
 			q.sku,
 			"cause",
