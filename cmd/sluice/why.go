@@ -47,7 +47,7 @@ func newWhy() *cobra.Command {
 		},
 	}
 	at.addTo(cmd, cmd.Flags(), "configuration `file` of the running gateway")
-	cmd.Flags().StringVar(&id, "request-id", "", "the same as the argument: the `id` that X-Request-Id of the response has")
+	cmd.Flags().StringVar(&id, "request-id", "", "the same as the argument: the `id` in X-Request-Id of the response")
 	cmd.Flags().StringVar(&user, "user", "", "or the `user` who ordered, as the gateway identifies users ...")
 	skuFlag(cmd, &sku, "... and the `SKU`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the lines of the access log")
