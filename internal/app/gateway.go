@@ -85,8 +85,8 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 	start := time.Now()
 	g := &Gateway{Config: c, version: o.Version, now: func() int64 { return int64(time.Since(start)) },
 		Metrics:  prometheus.NewRegistry(),
-		reloaded: reloadGauge(), restartPending: restartPendingGauge(), log: log, begun: start,
-		door: admin.NewLoginThrottle(), trail: admin.NewAuditLog(log)}
+		reloaded: reloadGauge(), log: log, begun: start, door: admin.NewLoginThrottle(), trail: admin.NewAuditLog(log),
+		restartPending: restartPendingGauge()}
 	var err error
 	if g.access, err = openAccessLog(c, g.now, log); err != nil {
 		return nil, err
