@@ -104,7 +104,7 @@ func (a *API) audit(w http.ResponseWriter, r *http.Request) {
 	after := int64(0)
 	if text := r.URL.Query().Get("after"); err == nil && text != "" {
 		if after, err = strconv.ParseInt(text, 10, 64); err != nil || after < 0 {
-			fail(w, http.StatusBadRequest, "after must be the id of a deed")
+			fail(w, http.StatusBadRequest, "after must be the id of an audit entry")
 			return
 		}
 	}

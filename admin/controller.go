@@ -136,7 +136,7 @@ type Override struct {
 	Former string    `json:"former,omitempty"` // ID of the override that it took the place of
 }
 
-// ErrNoOverride is what a Helm says of an ID that is not in force.
+// ErrNoOverride is returned for an ID that is not in force.
 var ErrNoOverride = errors.New("no such override")
 
 // What an override may last.

@@ -32,6 +32,10 @@ type Status struct {
 	Checks   []Probed  `json:"checks"`   // what Ready is made of
 	Reload   Reload    `json:"reload"`
 
+	// Keys of the file Config that a reload could not apply: the values before them are in force until a restart. None
+	// waits after a restart, or when the file is as it was.
+	RestartPending []string `json:"restart_pending"`
+
 	Stock     []string   `json:"stock"`     // the kinds that GET /stock knows here: "ledger" "layout"
 	Overrides []Override `json:"overrides"` // in force
 	Second    *Second    `json:"second"`    // the latest; null in the first moment
@@ -50,7 +54,6 @@ type Reload struct {
 	At       time.Time `json:"at"`
 	OK       bool      `json:"ok"`
 	Problems []Problem `json:"problems,omitempty"` // of a bad file: the configuration before it runs on
-	Restart  []string  `json:"restart,omitempty"`  // keys of the file that only a restart puts into force
 }
 
 // Problem is one thing that is wrong with a configuration.
@@ -134,6 +137,7 @@ func (a *API) gated(next http.HandlerFunc) http.HandlerFunc {
 func (a *API) status(w http.ResponseWriter, r *http.Request) {
 	s := a.Gate.Status()
 	s.Role = callerOf(r).role
+	s.RestartPending = nonNil(s.RestartPending)
 	s.Host, _ = os.Hostname() // for people alone
 	s.Stock = a.kinds()
 	s.Overrides = a.overridden()

@@ -161,7 +161,7 @@ func (a *answer) beyond(said lifetime, usual time.Duration) time.Duration {
 const pauseAtMost = time.Second
 
 // spares reports whether the shop has just failed to give something newer: it is left in peace for a moment, else each
-// answer of 5xx, or refused connection, would have the next one in the crowd ask again.
+// answer of 5xx, or failed connection, would have the next one in the crowd ask again.
 func (a *answer) spares(now time.Time, most time.Duration) bool {
 	failed := a.failed.Load()
 	return failed != 0 && now.Sub(time.Unix(0, failed)) < min(most, pauseAtMost)

@@ -64,10 +64,10 @@ func (c *Config) checkProof(r *report, t *Route, at string) {
 func (c *Config) checkProven(r *report, key, template string) {
 	for _, name := range variablesOf(template) {
 		if strings.HasPrefix(name, "jwt_") && c.Auth.JWTAlgorithm == "" {
-			r.fail(key, "$%s is of a token that nobody verifies; write auth.jwt_algorithm and auth.jwt_key_file", name)
+			r.fail(key, "$%s is of a token that is not verified; write auth.jwt_algorithm and auth.jwt_key_file", name)
 		}
 		if strings.HasPrefix(name, "signed_") && c.Auth.CookieKeyFile == "" {
-			r.fail(key, "$%s is of a cookie that nobody verifies; write auth.cookie_key_file", name)
+			r.fail(key, "$%s is of a cookie that is not verified; write auth.cookie_key_file", name)
 		}
 	}
 }

@@ -132,7 +132,7 @@ request_rate = "50/d"`,
 		`:2: limits.connection.request_rate: "50/d" is not a rate; write it like "20/s" or "600/m"`},
 	{`[limits.connection]
 request_rate = "0/s"`,
-		`:2: limits.connection.request_rate: a rate of 0 would refuse everything; write a larger one`},
+		`:2: limits.connection.request_rate: a rate of 0 rejects every request; write a larger one`},
 	{`[limits.connection]
 request_rate = "-1/s"`,
 		`:2: limits.connection.request_rate: "-1/s" is not a rate; write it like "20/s" or "600/m"`},

@@ -86,7 +86,7 @@ scope = "fleet"`,
 		`:2: limits.window.scope: "fleet" counts the instances in Redis, but stock.source is "memory"; write source = "redis", or fleet.instances`},
 	{`[server]
 proxy_protocol = true`,
-		`:2: server.proxy_protocol: nobody is trusted to send it; name the proxies in server.trusted_proxies`},
+		`:2: server.proxy_protocol: no proxy is trusted to send the header; name the proxies in server.trusted_proxies`},
 	{`[server.tls]
 cert_file = "a"`,
 		`:1: server.tls.key_file: is empty; write a value`},
@@ -110,8 +110,8 @@ order_token = true`,
 		`:1: auth.jwt_key_file: is missing: none verifies with a key; write where it is
 :2: auth.jwt_algorithm: "none" is not known; write "", "HS256", "RS256" or "EdDSA"
 :3: auth.order_token_ttl: 1s must be from 10s to 1h0m0s
-:6: limits.rate[1].key: $signed_uid is of a cookie that nobody verifies; write auth.cookie_key_file
-:13: route[1].user: $signed_uid is of a cookie that nobody verifies; write auth.cookie_key_file
+:6: limits.rate[1].key: $signed_uid is of a cookie that is not verified; write auth.cookie_key_file
+:13: route[1].user: $signed_uid is of a cookie that is not verified; write auth.cookie_key_file
 :14: route[1].order_token: needs a key that all instances share; write auth.order_token_key_file
 :14: route[1].order_token: is of a user and a SKU; write both, and another gate than "pass"`},
 	{`[auth]
@@ -123,7 +123,7 @@ gate = "limit"
 user = "$jwt_sub"`,
 		`:1: auth.jwt_algorithm: is missing: the key does not say for which it is; write "HS256", "RS256" or "EdDSA"
 :2: auth.jwt_key_file: open testdata/none: no such file or directory; write the path of a file that sluice may read
-:7: route[1].user: $jwt_sub is of a token that nobody verifies; write auth.jwt_algorithm and auth.jwt_key_file`},
+:7: route[1].user: $jwt_sub is of a token that is not verified; write auth.jwt_algorithm and auth.jwt_key_file`},
 	{`[[limits.rate]]
 name = "a"
 rate = "1/s"

@@ -120,7 +120,7 @@ queue_timeout = "0s"`,
 	{`[[route]]`, `:1: route[1].name: is empty; write a value
 :1: route[1].match: is missing; write it like "POST /order/{sku}" or "/"
 :1: route[1].gate: is missing; write "pass", "limit", "check" or "reserve"`},
-	{`route = []`, `: no [[route]]: every request would be refused; add one, like name = "all", match = "/", gate = "limit"`},
+	{`route = []`, `: no [[route]]: every request would be rejected; add one, like name = "all", match = "/", gate = "limit"`},
 	{`[[route]]
 name = "a"
 match = "/"
@@ -221,13 +221,13 @@ body = '{"m":"$mesage","x":$x,"y":"$$"}'`,
 	{`[responses.classes.busy]
 status = 200
 redirect = "busy.html"`,
-		`:2: responses.classes.busy.status: 200 is not the status of a refusal; write 400 to 599, or responses.format = "envelope" for a 200
+		`:2: responses.classes.busy.status: 200 is not the status of a rejection; write 400 to 599, or responses.format = "envelope" for a 200
 :3: responses.classes.busy.redirect: "busy.html" is neither a path nor a URL; write it like "/sold-out.html"`},
 	{`[responses.classes.busy]
 status = 700
 redirect = "//evil"
 retry_after = "2h"`,
-		`:2: responses.classes.busy.status: 700 is not the status of a refusal; write 400 to 599, or responses.format = "envelope" for a 200
+		`:2: responses.classes.busy.status: 700 is not the status of a rejection; write 400 to 599, or responses.format = "envelope" for a 200
 :3: responses.classes.busy.redirect: "//evil" is neither a path nor a URL; write it like "/sold-out.html"
 :4: responses.classes.busy.retry_after: 2h0m0s must be from 0s to 1h0m0s`},
 	{`[admin]

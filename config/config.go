@@ -5,7 +5,7 @@
 // Default has its values. Reading is strict. An unknown key, a number without its unit, an unset ${VAR} and two
 // keys that contradict each other are errors; none is ever ignored.
 //
-// It refuses to know what the values are for: it compiles no route, dials no address and imports no other package
+// It does not know what the values are for: it compiles no route, dials no address and imports no other package
 // of this module. What only another package can find wrong is brought back to its line by Errorf.
 package config
 

@@ -65,7 +65,7 @@ redirect = "https://shop.example/over"`)
 	}
 }
 
-func TestPrivateMeansTheAddressesThatNobodyOnTheInternetHas(t *testing.T) {
+func TestNetworks_PrivateMeansAddressesThatTheInternetDoesNotHave(t *testing.T) {
 	c := parse(t, "[server]\ntrusted_proxies = [\"203.0.113.0/24\", \"private\"]")
 	inside := func(text string) bool {
 		return slices.ContainsFunc(c.Server.Trusted(), func(p netip.Prefix) bool { return p.Contains(netip.MustParseAddr(text)) })
@@ -94,7 +94,7 @@ func TestMissingFileSaysHowToGetOne(t *testing.T) {
 	}
 }
 
-func TestFileLargerThanItsBoundIsRefused(t *testing.T) {
+func TestFileLargerThanItsBoundIsRejected(t *testing.T) {
 	if _, err := Parse("config.toml", make([]byte, maxText+1), nil); err == nil {
 		t.Error("accepted")
 	}
@@ -145,7 +145,7 @@ func TestCertificateIsFoundFromBesideTheFile(t *testing.T) {
 	}
 }
 
-func TestSecretLargerThanItsBoundIsRefused(t *testing.T) {
+func TestSecretLargerThanItsBoundIsRejected(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "long")
 	if err := os.WriteFile(path, make([]byte, maxSecret+1), 0o600); err != nil {
 		t.Fatal(err)

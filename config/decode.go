@@ -134,7 +134,7 @@ func unit[T any](d *decoder, v any, into reflect.Value, key string, parse func(s
 	}
 }
 
-// instant refuses local times: the instances of a fleet may stand in different zones.
+// instant rejects local times: the instances of a fleet may stand in different zones.
 func (d *decoder) instant(v any, into reflect.Value, key string) {
 	t, ok := v.(time.Time)
 	switch {

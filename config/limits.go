@@ -44,7 +44,7 @@ type Window struct {
 // Concurrency bounds the requests inside the shop.
 type Concurrency struct {
 	MaxInFlight  int           `toml:"max_in_flight" unit:"requests"` // at least 1
-	MaxQueue     int           `toml:"max_queue" unit:"requests"`     // 0 = nobody waits
+	MaxQueue     int           `toml:"max_queue" unit:"requests"`     // 0 = no request waits
 	QueueTimeout time.Duration `toml:"queue_timeout"`                 // above 0 where there is a queue
 	QueueOrder   string        `toml:"queue_order"`                   // "fifo" or "lifo"
 	Adaptive     bool          `toml:"adaptive"`                      // find the limit, at most MaxInFlight

@@ -39,7 +39,7 @@ func TestListsOfNetworksComeFromFilesToo(t *testing.T) {
 	}
 }
 
-func TestOneWrongLineRefusesTheWholeList(t *testing.T) {
+func TestOneWrongLineRejectsTheWholeList(t *testing.T) {
 	path, key := listing(t, "192.0.2.7\n192.0.2.256\n")
 	_, err := Parse("config.toml", []byte(whole(key)), nil)
 	want := "config.toml:2: limits.deny[2]: " + path + ":2: \"192.0.2.256\" is neither a CIDR nor an address; write it like \"192.0.2.0/24\""

@@ -39,7 +39,7 @@ func defaultRedis(env func(string) (string, bool)) Redis {
 }
 
 // PasswordNow reads password_file again: passwords are changed while sales are on. As long as nothing can be read there,
-// as while somebody writes it, the password is what it was.
+// as while an editor writes it, the password is what it was.
 func (d *Redis) PasswordNow() Secret {
 	if d.PasswordAt == "" {
 		return d.Password

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Responses is what a refused shopper gets.
+// Responses is what a rejected client gets.
 type Responses struct {
 	Format           string            `toml:"format"`    // "auto" "html" "problem" "envelope"
 	Languages        []string          `toml:"languages"` // at least one: "zh-CN" "en", or of a file in TemplateDir; the first is the fallback
@@ -30,7 +30,7 @@ type Classes struct {
 	NotStarted   Class `toml:"not_started"`
 	Ended        Class `toml:"ended"`
 	Paused       Class `toml:"paused"`
-	Confirmed    Class `toml:"confirmed"` // no refusal: a repeated order hears that it was placed
+	Confirmed    Class `toml:"confirmed"` // no rejection: the response to a repeated order, which was placed
 	Duplicate    Class `toml:"duplicate"`
 	Denied       Class `toml:"denied"`
 	Unidentified Class `toml:"unidentified"`
@@ -45,7 +45,7 @@ type Envelope struct {
 	Body   string `toml:"body"`                      // a template of $code $message $reason $detail $request_id $retry_after $sku
 }
 
-// Class is the answer to one class of refusals.
+// Class is the answer to one class of rejections.
 type Class struct {
 	Status     int           `toml:"status" unit:"HTTP status"`    // 400 to 599; of confirmed 200 to 599
 	Code       int           `toml:"code" unit:"code of the shop"` // for $code
@@ -91,7 +91,7 @@ func (s *Responses) check(r *report) {
 		if c.class == &s.Classes.Confirmed {
 			between(r, "responses.classes.confirmed.status", c.class.Status, 200, 599)
 		} else if c.class.Status < 400 || c.class.Status > 599 {
-			r.fail("responses.classes."+c.name+".status", "%d is not the status of a refusal; write 400 to 599, or responses.format = \"envelope\" for a 200", c.class.Status)
+			r.fail("responses.classes."+c.name+".status", "%d is not the status of a rejection; write 400 to 599, or responses.format = \"envelope\" for a 200", c.class.Status)
 		}
 		c.class.check(r, "responses.classes."+c.name)
 	}
@@ -153,7 +153,7 @@ func (s *Responses) readPages(r *report, folder string) {
 		case err != nil:
 			r.fail(key, "open %s: %s; make it a file that sluice may read", path, cause(err))
 		case len(text) > maxPage:
-			r.fail(key, "%s is larger than 64KiB; a page that refuses should be small", path)
+			r.fail(key, "%s is larger than 64KiB; a rejection page must be smaller", path)
 		case len(s.Pages) == maxPages:
 			r.fail(key, "%s holds more than %d pages; name the folder of the pages alone", s.PagesDir, maxPages)
 			return
@@ -165,7 +165,7 @@ func (s *Responses) readPages(r *report, folder string) {
 // SamePages reports whether both have the same pages of their own.
 func (s *Responses) SamePages(other *Responses) bool { return maps.Equal(s.Pages, other.Pages) }
 
-// checkLanguages leaves a language that may have a file in template_dir to whoever reads what is in it.
+// checkLanguages leaves a language that may have a file in template_dir to the reader of that folder.
 func (s *Responses) checkLanguages(r *report) {
 	if len(s.Languages) == 0 {
 		r.fail("responses.languages", "is empty; write \"zh-CN\", \"en\" or both")

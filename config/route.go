@@ -11,7 +11,7 @@ type Route struct {
 	Match    string `toml:"match"`    // METHOD [HOST]/PATH; its syntax is the proxy's
 	Gate     string `toml:"gate"`     // "pass" "limit" "check" "reserve"
 	SKU      string `toml:"sku"`      // a template; needed by check and reserve
-	User     string `toml:"user"`     // a template; "" = nobody is identified
+	User     string `toml:"user"`     // a template; "" = no user is identified
 	Quantity string `toml:"quantity"` // a template or a number
 
 	OrderToken bool `toml:"order_token"` // orders need the token that the gate tells from the start of the sale on
@@ -29,7 +29,7 @@ func (t *Route) needsStock() bool { return t.Gate == "check" || t.Gate == "reser
 // checkRoutes returns the names of the routes.
 func (c *Config) checkRoutes(r *report) []string {
 	if len(c.Routes) == 0 {
-		r.fail("", "no [[route]]: every request would be refused; add one, like name = \"all\", match = \"/\", gate = \"limit\"")
+		r.fail("", "no [[route]]: every request would be rejected; add one, like name = \"all\", match = \"/\", gate = \"limit\"")
 	}
 	names := make([]string, len(c.Routes))
 	for i := range c.Routes {

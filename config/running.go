@@ -58,7 +58,7 @@ func (c *Config) check(r *report) {
 	between(r, "ops.metrics_max_skus", c.Ops.MetricsMaxSKUs, 0, 1<<20)
 }
 
-// checkListeners also refuses one address twice, which would only fail when it is opened.
+// checkListeners also rejects one address twice, which would only fail when it is opened.
 func (c *Config) checkListeners(r *report) {
 	keys, addresses := []string{}, []string{}
 	for i, address := range c.Server.Listen {
@@ -145,7 +145,7 @@ func (t *Traces) check(r *report) {
 	r.filled("traces.service_name", t.ServiceName)
 }
 
-// readViewer reads the token of those who may only look. Beside no other token it would be one more than nobody needs:
+// readViewer reads the token of those who may only look. Beside no other token it would be one that no caller needs:
 // who calls from this machine may change everything then.
 func (a *Admin) readViewer(r *report, folder string) {
 	a.ViewerToken = r.longSecret("admin.viewer_token_file", folder, a.ViewerTokenFile)

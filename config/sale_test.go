@@ -36,7 +36,7 @@ func TestSKUIsInOneSaleAtATime(t *testing.T) {
 	}
 }
 
-func TestTimeWithoutOffsetIsRefused(t *testing.T) {
+func TestTimeWithoutOffsetIsRejected(t *testing.T) {
 	_, err := Parse("c", []byte(strings.Replace(twoSales, "00:00:00+08:00", "00:00:00", 1)), nil)
 	if err == nil || !strings.Contains(err.Error(), "c:11: sale[1].starts: ") {
 		t.Errorf("%v", err)
@@ -55,7 +55,7 @@ func TestOnlyLedgersAreGivenStockAndReservingIsNeverEarly(t *testing.T) {
 	}
 }
 
-func TestTimeFarAwayIsRefusedAndDoesNotWrapAround(t *testing.T) {
+func TestTimeFarAwayIsRejectedAndDoesNotWrapAround(t *testing.T) {
 	for _, tt := range []struct{ old, year, want string }{
 		{"2026-11-11T00:00:00+08:00", "2300", "c:11: sale[1].starts: 2300-11-11T00:00:00+08:00 is not a time of a sale; write a year from 2000 to 2199"},
 		{"2026-11-11T02:00:00+08:00", "9999", "c:12: sale[1].ends: 9999-11-11T02:00:00+08:00 is not a time of a sale; write a year from 2000 to 2199"},

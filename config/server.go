@@ -85,7 +85,7 @@ func (s *Server) check(r *report) {
 	between(r, "server.max_body_size", s.MaxBodySize, 1<<10, 1<<30)
 	s.checkBodyMemory(r)
 	if s.ProxyProtocol && len(s.TrustedProxies) == 0 {
-		r.fail("server.proxy_protocol", "nobody is trusted to send it; name the proxies in server.trusted_proxies")
+		r.fail("server.proxy_protocol", "no proxy is trusted to send the header; name the proxies in server.trusted_proxies")
 	}
 	if s.TLS != nil {
 		r.filled("server.tls.cert_file", s.TLS.CertFile)
@@ -132,7 +132,7 @@ func (s *Server) checkSocket(r *report) {
 	}
 }
 
-// proxies also refuses to trust everybody: then every client could choose the address that is limited.
+// proxies also rejects a list that trusts every client: then every client could choose the address that is limited.
 func (r *report) proxies(key, text string) {
 	r.rule(key, "CIDRs, or \"private\"")
 	if p, err := netip.ParsePrefix(text); err == nil && p.Bits() == 0 {

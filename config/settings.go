@@ -93,7 +93,7 @@ func shown(v reflect.Value) any {
 	return v.Interface()
 }
 
-// masked hides what a URL may carry that is nobody's business: user, password and query.
+// masked hides the secrets that a URL may carry: user, password and query.
 func masked(text string) string {
 	if !strings.Contains(text, "://") {
 		return text

@@ -77,7 +77,7 @@ func TestWithChangesOneValueAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestWithRefusesWhatAFileMayNotSay(t *testing.T) {
+func TestWithRejectsWhatAFileMayNotSay(t *testing.T) {
 	c := adjusted(t, adjustable)
 	for key, one := range map[string]struct {
 		value any

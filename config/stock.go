@@ -92,7 +92,7 @@ type Reserve struct {
 	ConfirmJSON      *JSONValue    `toml:"confirm_json"` // nil = the status alone decides
 	SecretFile       string        `toml:"secret_file"`
 	Secret           Secret        // what SecretFile holds, at least 16 bytes
-	StatusURL        string        `toml:"status_url"`   // with {serial}, perhaps {sku}; "" = nobody can be asked
+	StatusURL        string        `toml:"status_url"`   // with {serial}, perhaps {sku}; "" = the shop cannot be asked
 	OnNotFound       string        `toml:"on_not_found"` // "keep" "release_after_deadline" "cancel_then_release" "release_after_ttl"
 	WriteBack        bool          `toml:"write_back"`
 	MaxBatch         int           `toml:"max_batch" unit:"orders"`          // orders in one call of a script: 1 to 256

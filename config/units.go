@@ -75,7 +75,7 @@ func parseRate(text string) (PerSecond, error) {
 		return 0, fmt.Errorf(`%q is not a rate; write it like "20/s" or "600/m"`, text)
 	}
 	if n == 0 {
-		return 0, errors.New("a rate of 0 would refuse everything; write a larger one")
+		return 0, errors.New("a rate of 0 rejects every request; write a larger one")
 	}
 	return PerSecond(n / seconds), nil
 }

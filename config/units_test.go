@@ -23,7 +23,7 @@ func TestUnitsReadWhatTheReferencePromises(t *testing.T) {
 	}
 }
 
-func TestUnitsRefuseEverythingElse(t *testing.T) {
+func TestUnitsRejectEverythingElse(t *testing.T) {
 	for _, text := range []string{"", "B", "1", "-1B", "1.5B", "1 KiB", "1kib", "1KB", "1025GiB", "1e3B", "0x1B", "1.2.3KiB", ".KiB", "infB"} {
 		if got, err := parseSize(text); err == nil {
 			t.Errorf("parseSize(%q) = %v", text, got)

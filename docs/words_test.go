@@ -20,8 +20,8 @@ var otherWords = regexp.MustCompile(`(?i)\b(refus\w*|nobody|whoever|somebody|tur
 	`|ladders?|rungs?|glances?|latch\w*|rosters?|desks?|haste|strangers?|oracles?|crew|sampler|left alone|leave alone` +
 	`|deeds?|dismiss\w*|fates?|shoppers who|who comes|who asks|who wins|the turn of|stand-in|pace[sd]? of|loudest|hears?|tells? of)\b`)
 
-// asWritten are pages that are generated or hold a patch, and failover.md, which has yet to be rewritten.
-var asWritten = []string{"configuration.md", "licences.md", "adding-a-limit.md", "failover.md"}
+// asWritten are pages that are generated or hold a patch.
+var asWritten = []string{"configuration.md", "licences.md", "adding-a-limit.md"}
 
 var (
 	fence    = regexp.MustCompile("(?sm)^```.*?^```$")

@@ -121,6 +121,10 @@ func TestMistakes_OnTheCommandLine(t *testing.T) {
 	}{
 		{"check " + nothing, 1, `no such file; write one with "sluice init", or name another file`},
 		{"check --jsn " + good, 2, "unknown flag --jsn, did you mean --json?"},
+		{"check -f " + good, 2, "unknown flag -f, did you mean --config?"},
+		{"explain /orders/1 --data x -c " + good, 2, "unknown flag --data, did you mean --body?"},
+		{"explain limits.windw.max -c " + good, 1, `is no key of the configuration, did you mean limits.window.max?`},
+		{"status " + good, 2, "did you mean --config " + good + "?"},
 		{"chekc", 2, `unknown command "chekc", did you mean "check"?`},
 		{"check " + good + " b", 2, `unexpected argument "b"`},
 		{"check -c " + good, 0, ""},

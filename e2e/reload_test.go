@@ -107,3 +107,25 @@ func TestReload_AppliesAtOnce(t *testing.T) {
 	g.order("7777").must(t, 404, "unknown_sku")
 	wants(t, g.log.String(), "change only with a restart", "stock.poll_interval")
 }
+
+// An operator sees everywhere that a file is in force in part, until the file is as it was or the process is another.
+func TestReload_RestartPendingIsShownUntilItIsOver(t *testing.T) {
+	t.Parallel()
+	g := stocked(t, open(t, nil).setting(), `mode = "enforce"`)
+	const key = "stock.poll_interval"
+	before := g.change(`mode = "enforce"`, `mode = "enforce"`)
+	g.wantMetric(0, "sluice_config_restart_pending")
+	g.rewrite(g.change(`mode = "enforce"`, "mode = \"enforce\"\n"+key+` = "20ms"`), true)
+	g.wantMetric(1, "sluice_config_restart_pending")
+	if status, text := g.peek("/readyz"); status != 200 || text != "degraded; reload: restart pending: "+key+"\n" {
+		t.Errorf("/readyz: %d %q", status, text)
+	}
+	status := run(t, "", "status", "--admin", "http://"+g.admin)
+	wants(t, status.out, " in part, restart pending", "WARN      reload: restart pending: "+key)
+	wants(t, run(t, "", "status", "--json", "--admin", "http://"+g.admin).out, `"restart_pending":["`+key+`"]`)
+	g.rewrite(before, true)
+	g.wantMetric(0, "sluice_config_restart_pending")
+	if _, text := g.peek("/readyz"); text != "ready\n" {
+		t.Errorf("/readyz after the file went back: %q", text)
+	}
+}

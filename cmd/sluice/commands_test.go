@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/admin"
 	"sluice/internal/apitest"
@@ -230,5 +231,21 @@ func TestWhatCanBeOverriddenIsLive(t *testing.T) {
 	}
 	if app.CheckOverridable("limits.window.size") == nil || app.CheckOverridable("admin.token_file") == nil {
 		t.Error("what needs a restart can be overridden")
+	}
+}
+
+// An operator who finds nothing is told why, and where else to look.
+func TestWhy_NoEntrySaysWhereElseToLook(t *testing.T) {
+	if got := noEntry(time.Time{}, false); !strings.Contains(got, "access_log.buffer_size") {
+		t.Errorf("before any request: %s", got)
+	}
+	since := time.Date(2026, 11, 11, 0, 0, 0, 0, time.Local)
+	for ordered, want := range map[bool]string{false: "sluice reservation get SERIAL", true: "check the user"} {
+		got := noEntry(since, ordered)
+		for _, part := range []string{since.Format(time.RFC3339), "access_log.output", "--admin", want} {
+			if !strings.Contains(got, part) {
+				t.Errorf("%q lacks %q", got, part)
+			}
+		}
 	}
 }

@@ -61,8 +61,8 @@ func (o *explainOptions) run(cmd *cobra.Command, request string) error {
 	}
 	if !strings.ContainsAny(request, " /") {
 		if !explainKey(cmd.OutOrStdout(), c, request) {
-			return fmt.Errorf("%q is no key of the configuration, and no request such as 'GET /': "+
-				"sluice config print lists the keys", request)
+			return fmt.Errorf("%q is no key of the configuration%s, and no request such as 'GET /': "+
+				"sluice config print lists the keys", request, meant(nearKey(c, request)))
 		}
 		return nil
 	}

@@ -35,7 +35,11 @@ func newReload() *cobra.Command {
 
 func printReload(cmd *cobra.Command, done *admin.Reloaded) {
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "reloaded: %s runs\n", done.Config)
+	if len(done.Restart) > 0 {
+		fmt.Fprintf(out, "reloaded: %s runs in part, restart pending\n", done.Config)
+	} else {
+		fmt.Fprintf(out, "reloaded: %s runs\n", done.Config)
+	}
 	for _, c := range done.Changed {
 		fmt.Fprintf(out, "changed   %s\n", config.Change(c))
 	}

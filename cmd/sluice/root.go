@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,17 +132,69 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &bare):
 		err = fmt.Errorf("--%s needs a value: --%s=%s", bare.GetFlag().Name, bare.GetFlag().Name, bare.GetFlag().Value.Type())
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
-		err = fmt.Errorf("unknown flag -%s", unknown.GetSpecifiedName())
+		name := unknown.GetSpecifiedName()
+		err = fmt.Errorf("unknown flag -%s%s", name, meant(nearFlag(cmd, name)))
 	case errors.As(err, &unknown):
-		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := config.Nearest(unknown.GetSpecifiedName(), names); near != "" {
-			err = fmt.Errorf("unknown flag --%s, did you mean --%s?", unknown.GetSpecifiedName(), near)
-		} else {
-			err = fmt.Errorf("unknown flag --%s", unknown.GetSpecifiedName())
-		}
+		name := unknown.GetSpecifiedName()
+		err = fmt.Errorf("unknown flag --%s%s", name, meant(nearFlag(cmd, name)))
 	}
 	return misuse(cmd, err)
+}
+
+// otherNames are names that flags have in other programs, each with those that sluice's commands have for the same.
+var otherNames = map[string][]string{
+	"f": {"config"}, "file": {"config"}, "cfg": {"config"},
+	"data": {"body"}, "data-raw": {"body"},
+	"id": {"request-id"}, "uid": {"user"},
+	"addr": {"admin"}, "address": {"admin", "ip"}, "host": {"admin"}, "url": {"admin", "to"},
+	"listen": {"from"}, "upstream": {"to"}, "target": {"to"},
+	"duration": {"for"}, "follow": {"watch"},
+}
+
+// nearFlag is the flag of cmd that name could mean: one with the same meaning or a similar name; "" = none.
+func nearFlag(cmd *cobra.Command, name string) string {
+	for _, other := range otherNames[name] {
+		if cmd.Flags().Lookup(other) != nil {
+			return "--" + other
+		}
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if near := config.Nearest(name, names); near != "" && len(name) > 1 {
+		return "--" + near
+	}
+	return ""
+}
+
+// nearArgument is the flag with which cmd takes an argument that it has no place for; "" = none.
+func nearArgument(cmd *cobra.Command, arg string) string {
+	if strings.HasSuffix(arg, ".toml") && cmd.Flags().Lookup("config") != nil {
+		return "--config " + arg
+	}
+	if cmd.Flags().Lookup(arg) != nil {
+		return "--" + arg
+	}
+	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() && cmd.Flags().Lookup("config") != nil {
+		return "--config " + arg
+	}
+	return ""
+}
+
+// nearKey is the key of the configuration that is most like key; "" = none is.
+func nearKey(c *config.Config, key string) string {
+	var keys []string
+	for _, s := range c.Settings() {
+		keys = append(keys, bare(s.Key))
+	}
+	return config.Nearest(key, keys)
+}
+
+// meant is the question behind a message; "" for an empty suggestion.
+func meant(suggestion string) string {
+	if suggestion == "" {
+		return ""
+	}
+	return ", did you mean " + suggestion + "?"
 }
 
 // exactly wants as many arguments as the usage line of a command names: <must>, [may].
@@ -153,7 +206,8 @@ func exactly(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if len(args) > len(words) {
-		return misuse(cmd, fmt.Errorf("unexpected argument %q: %s", args[len(words)], cmd.UseLine()))
+		extra := args[len(words)]
+		return misuse(cmd, fmt.Errorf("unexpected argument %q: %s%s", extra, cmd.UseLine(), meant(nearArgument(cmd, extra))))
 	}
 	return nil
 }

@@ -54,20 +54,30 @@ func TestCommands_AreCompleteAndGrouped(t *testing.T) {
 
 func TestUsage_ErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 	for line, want := range map[string]string{
-		"":                               `sluice: which command? check, `,
-		"chekc":                          `sluice: unknown command "chekc", did you mean "check"?`,
-		"zzz":                            `sluice: unknown command "zzz": it is none of check, `,
-		"rehearse":                       `sluice: unknown command "rehearse": it is now "sluice loadtest"`,
-		"reservation show x":             `sluice reservation: unknown command "show": it is now "sluice reservation get"`,
-		"stock":                          `sluice stock: which command? add, adopt`,
-		"stock sett 1":                   `sluice stock: unknown command "sett", did you mean "set"?`,
-		"stock set":                      `sluice stock set: <sku> is missing: sluice stock set <sku> <units> [flags]`,
-		"stock set 1001 many":            `sluice stock set: <units>: "many" is not a whole number`,
-		"stock set 1001 -3":              `sluice stock set: <units> -3: a stock is 0 or more`,
-		"stock set 1001 1 2":             `sluice stock set: unexpected argument "2": sluice stock set`,
-		"stock set 1001 1 --limi 3":      `sluice stock set: unknown flag --limi, did you mean --limit?`,
-		"stock set 1001 1 --zzzzzz":      `sluice stock set: unknown flag --zzzzzz`,
-		"stock set 1001 1 -z":            `sluice stock set: unknown flag -z`,
+		"":                          `sluice: which command? check, `,
+		"chekc":                     `sluice: unknown command "chekc", did you mean "check"?`,
+		"zzz":                       `sluice: unknown command "zzz": it is none of check, `,
+		"rehearse":                  `sluice: unknown command "rehearse": it is now "sluice loadtest"`,
+		"reservation show x":        `sluice reservation: unknown command "show": it is now "sluice reservation get"`,
+		"stock":                     `sluice stock: which command? add, adopt`,
+		"stock sett 1":              `sluice stock: unknown command "sett", did you mean "set"?`,
+		"stock set":                 `sluice stock set: <sku> is missing: sluice stock set <sku> <units> [flags]`,
+		"stock set 1001 many":       `sluice stock set: <units>: "many" is not a whole number`,
+		"stock set 1001 -3":         `sluice stock set: <units> -3: a stock is 0 or more`,
+		"stock set 1001 1 2":        `sluice stock set: unexpected argument "2": sluice stock set`,
+		"stock set 1001 1 --limi 3": `sluice stock set: unknown flag --limi, did you mean --limit?`,
+		"stock set 1001 1 --zzzzzz": `sluice stock set: unknown flag --zzzzzz`,
+		"stock set 1001 1 -z":       `sluice stock set: unknown flag -z`,
+		"check -f x":                `sluice check: unknown flag -f, did you mean --config?`,
+		"status --file x":           `sluice status: unknown flag --file, did you mean --config?`,
+		"explain /x --data y":       `sluice explain: unknown flag --data, did you mean --body?`,
+		"stock set 1 2 --data y":    `sluice stock set: unknown flag --data`,
+		"why --id x":                `sluice why: unknown flag --id, did you mean --request-id?`,
+		"status gate.toml": `sluice status: unexpected argument "gate.toml": sluice status [flags], ` +
+			`did you mean --config gate.toml?`,
+		"status watch": `sluice status: unexpected argument "watch": sluice status [flags], ` +
+			`did you mean --watch?`,
+		"why a --request-id b":           `sluice why: "a" and --request-id: name one of them`,
 		"stock get 1001 --kind c":        `sluice stock get: --kind: "c": it must be ledger or layout`,
 		"stock get 1001 --kind":          `sluice stock get: --kind needs a value: --kind=ledger|layout`,
 		"stock get 1 --admin :1 -c x":    `sluice stock get: --config and --admin: name one of them`,
@@ -79,7 +89,7 @@ func TestUsage_ErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		"reservation list --limit 99999": `sluice reservation list: --limit 99999: it must be 1 to 10000`,
 		"loadtest --buyers 0":            `sluice loadtest: --buyers 0: it takes 1 to`,
 		"demo --shoppers 0":              `sluice demo: --shoppers 0: it takes 1 or more`,
-		"why":                            `sluice why: name --request-id, or --user and --sku`,
+		"why":                            `sluice why: name a request ID, or --user and --sku`,
 	} {
 		var wrong *usageError
 		if err := typed(t, line); !errors.As(err, &wrong) {

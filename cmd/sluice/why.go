@@ -25,10 +25,14 @@ func newWhy() *cobra.Command {
 	var id, user, sku string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "why", Short: "Show what became of a request. Exit code 3 where that is not known.", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use: "why [request-id]", Short: "Show what became of a request. Exit code 3 if that is not known.", Args: exactly,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && id != "" {
+				return misuse(cmd, fmt.Errorf("%q and --request-id: name one of them", args[0]))
+			}
+			id = argument(args, id)
 			if id == "" && (user == "" || sku == "") {
-				return misuse(cmd, errors.New("name --request-id, or --user and --sku"))
+				return misuse(cmd, errors.New("name a request ID, or --user and --sku"))
 			}
 			query := url.Values{"request_id": {id}, "user": {user}, "sku": {sku}}
 			var found admin.Decisions
@@ -36,14 +40,14 @@ func newWhy() *cobra.Command {
 				return err
 			}
 			if len(found.Decisions) == 0 {
-				fmt.Fprintln(os.Stderr, unknownSince(found.Since))
+				fmt.Fprintln(os.Stderr, noEntry(found.Since, id == ""))
 				return errNotFound
 			}
 			return printDecisions(cmd.OutOrStdout(), found.Decisions, asJSON)
 		},
 	}
 	at.addTo(cmd, cmd.Flags(), "configuration `file` of the running gateway")
-	cmd.Flags().StringVar(&id, "request-id", "", "the request's `id`, as X-Request-Id of its response has it")
+	cmd.Flags().StringVar(&id, "request-id", "", "the same as the argument: the `id` in X-Request-Id of the response")
 	cmd.Flags().StringVar(&user, "user", "", "or the `user` who ordered, as the gateway identifies users ...")
 	skuFlag(cmd, &sku, "... and the `SKU`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the lines of the access log")
@@ -66,12 +70,19 @@ func printDecisions(out io.Writer, lines []json.RawMessage, asJSON bool) error {
 	return nil
 }
 
-func unknownSince(since time.Time) string {
+// noEntry says why the instance has no line of the log, and where else to look. The buffer begins at since; ordered
+// says that an order was asked for, and not a request ID.
+func noEntry(since time.Time, ordered bool) string {
 	if since.IsZero() {
-		return "nothing is remembered: no request has come yet, or access_log.buffer_size is \"0B\""
+		return "no log entry: the instance has logged no request yet, or access_log.buffer_size is \"0B\""
 	}
-	return "nothing is remembered of it; what is remembered begins at " + since.Local().Format(time.RFC3339) +
-		", and of the rejections it is a sample (access_log.rejected_per_second)"
+	text := "no log entry for this request: the buffer begins at " + since.Local().Format(time.RFC3339) +
+		" (access_log.buffer_size), and has a sample of the rejections (access_log.rejected_per_second)\n" +
+		"search the file of access_log.output for older requests, and ask the other instances with --admin\n"
+	if ordered {
+		return text + "check the user: it is the value that the route's user template gives"
+	}
+	return text + "check the ID: it is X-Request-Id of the response; for an order: sluice reservation get SERIAL"
 }
 
 // spellOut prints one line of the log for people: its members in their order, one a row.

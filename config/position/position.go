@@ -1,6 +1,6 @@
 // Package position finds the line of every key in the text of a TOML file, and spells paths of keys.
 //
-// It refuses to know which keys exist: package config decides that.
+// It does not know which keys exist: package config decides that.
 package position
 
 import (

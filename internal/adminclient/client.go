@@ -78,7 +78,7 @@ func Segment(name string) string {
 // whoAmI names the person at this terminal, for the gate's audit.
 func whoAmI() string {
 	host, _ := os.Hostname() // half a name is better than none
-	name := "somebody"
+	name := "unknown"
 	if u, err := user.Current(); err == nil {
 		name = u.Username
 	}

@@ -33,7 +33,8 @@ type controller struct {
 	overrides []admin.Override // the earliest end first
 	lastID    int64
 	reloaded  admin.Reload
-	fault     string // of the last reload; "" = it was good
+	waits     []string // keys of filed that wait for a restart
+	fault     string   // of the last reload; "" = it was good
 
 	wake, stop, stopped chan struct{}
 }
@@ -89,7 +90,7 @@ func (h *controller) reload(drop, retry bool) (admin.Reloaded, error) {
 	if h.onReload != nil {
 		h.onReload(h.filed, err == nil)
 	}
-	h.reloaded = admin.Reload{At: time.Now().UTC(), OK: err == nil, Restart: done.Restart}
+	h.reloaded = admin.Reload{At: time.Now().UTC(), OK: err == nil}
 	if err != nil {
 		h.g.reloaded.Set(0)
 		h.reloaded.Problems = problemsOf(err)
@@ -129,8 +130,9 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 	}
 	waits := waiting(h.g.Config, next)
 	diff := config.Changes(h.filed, next)
-	h.filed, h.running, h.overrides = next, effective, kept
-	h.g.reloaded.Set(1) // before the log tells: who reads that may look
+	h.filed, h.running, h.overrides, h.waits = next, effective, kept, waits
+	h.g.reloaded.Set(1) // before the log line: an operator who reads it may look at the metrics
+	h.g.restartPending.Set(float64(len(waits)))
 	for _, o := range append(dropped, unfit...) {
 		done.Dropped = append(done.Dropped, o.ID)
 		h.recordExpiry(o, "override.drop", "override dropped at a reload")

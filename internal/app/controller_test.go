@@ -8,11 +8,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	dto "github.com/prometheus/client_model/go"
 
 	"sluice/admin"
 	"sluice/config"
@@ -165,6 +168,43 @@ func TestABadFileChangesNothingAndIsTold(t *testing.T) {
 }
 
 // What an operator said of a SKU meanwhile stands; else it is as it was before.
+// Keys that a reload cannot apply are shown until the file takes them back; a file that is rejected later ends nothing.
+func TestReload_ShowsTheKeysThatWaitForARestart(t *testing.T) {
+	g, file := steer(t)
+	check := func(keys []string, degraded bool) {
+		t.Helper()
+		s := g.Status()
+		if !slices.Equal(s.RestartPending, keys) || s.Degraded != degraded || s.Config != g.controller.filed.Version() {
+			t.Errorf("%q wait, degraded %t, config %s; want %q, %t", s.RestartPending, s.Degraded, s.Config, keys, degraded)
+		}
+		var m dto.Metric
+		if err := g.restartPending.Write(&m); err != nil || m.GetGauge().GetValue() != float64(len(keys)) {
+			t.Errorf("the gauge is %v, want %d; %v", m.GetGauge().GetValue(), len(keys), err)
+		}
+		detail, health := g.controller.check()
+		if (health == admin.Degraded) != degraded || !strings.Contains(detail, strings.Join(keys, ", ")) {
+			t.Errorf("/readyz says %q", detail)
+		}
+	}
+	check(nil, false)
+	*file = steered + "[traces]\nsample_ratio = 0.5\n[log]\nlevel = \"debug\"\n"
+	if _, err := g.controller.Reload(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	waits := []string{"log.level", "traces.sample_ratio"}
+	check(waits, true)
+	*file = "nonsense"
+	if _, err := g.controller.Reload(t.Context(), false); err == nil {
+		t.Fatal("nonsense was reloaded")
+	}
+	check(waits, true)
+	*file = steered
+	if _, err := g.controller.Reload(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	check(nil, false)
+}
+
 func TestASKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := stateBook{mu: new(sync.Mutex), states: map[string]string{"1": "on", "2": "on"}}

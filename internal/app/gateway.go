@@ -64,6 +64,8 @@ type Gateway struct {
 	Metrics    *prometheus.Registry
 	reloaded   prometheus.Gauge // 1, or 0 when the last file was bad
 	log        *slog.Logger
+
+	restartPending prometheus.Gauge // keys of the file that wait for a restart
 }
 
 // Options are what a gateway has beside its configuration.
@@ -83,7 +85,8 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 	start := time.Now()
 	g := &Gateway{Config: c, version: o.Version, now: func() int64 { return int64(time.Since(start)) },
 		Metrics:  prometheus.NewRegistry(),
-		reloaded: reloadGauge(), log: log, begun: start, door: admin.NewLoginThrottle(), trail: admin.NewAuditLog(log)}
+		reloaded: reloadGauge(), log: log, begun: start, door: admin.NewLoginThrottle(), trail: admin.NewAuditLog(log),
+		restartPending: restartPendingGauge()}
 	var err error
 	if g.access, err = openAccessLog(c, g.now, log); err != nil {
 		return nil, err
@@ -95,7 +98,7 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 		}
 	}
 	g.Metrics.MustRegister(g.access, g.proxy.Counters(), g.Server.Collector(), g.shop, g.windows, g.concurrency, g.conns,
-		g.rates, g.cache, g.door, g.reloaded, buildInfo(o.Version),
+		g.rates, g.cache, g.door, g.reloaded, g.restartPending, buildInfo(o.Version),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.controller = newController(g, log)
 	g.checked = admin.NewPreflight(g.preflight)

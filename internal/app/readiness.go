@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"sluice/admin"
@@ -19,6 +20,7 @@ func (g *Gateway) Checks() []admin.Check {
 			return "not draining", admin.Healthy
 		}},
 		{Name: "upstream", Probe: g.upstreamCheck},
+		{Name: "reload", Probe: g.controller.check},
 	}
 	if g.redis != nil {
 		checks = append(checks, admin.Check{Name: "redis", Probe: g.redisCheck})
@@ -41,6 +43,24 @@ func yesOrNo(probe func() (string, bool)) func() (string, admin.Health) {
 		detail, ok := probe()
 		return detail, admin.HealthyIf(ok)
 	}
+}
+
+// check tells whether all of the file is in force. A file in part, or one before it, is never a reason to send clients
+// elsewhere.
+func (h *controller) check() (string, admin.Health) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var faults []string
+	if !h.reloaded.OK {
+		faults = append(faults, "the file was rejected, and the configuration before it runs on")
+	}
+	if len(h.waits) > 0 {
+		faults = append(faults, "restart pending: "+strings.Join(h.waits, ", "))
+	}
+	if len(faults) > 0 {
+		return strings.Join(faults, "; "), admin.Degraded
+	}
+	return "the file is in force", admin.Healthy
 }
 
 func (g *Gateway) upstreamCheck() (string, admin.Health) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"sluice/admin"
@@ -18,7 +19,7 @@ func (g *Gateway) Status() admin.Status {
 	h := g.controller
 	h.mu.Lock()
 	s := admin.Status{Version: g.version, Started: g.begun.UTC(), Now: g.schedule.Wall().UTC(), Config: h.filed.Version(),
-		Mode: h.running.Mode, Phase: "serving", Ready: true, Reload: h.reloaded}
+		Mode: h.running.Mode, Phase: "serving", Ready: true, Reload: h.reloaded, RestartPending: h.waits}
 	h.mu.Unlock()
 	if g.draining.Load() {
 		s.Phase = "draining"
@@ -91,10 +92,11 @@ func valueAt(c *config.Config, key string) any {
 func (g *Gateway) preflight(ctx context.Context) []admin.Finding {
 	h := g.controller
 	h.mu.Lock()
-	c, mode, reloaded, overrides := h.filed, h.running.Mode, h.reloaded, h.overrides
+	c, mode, reloaded, waits, overrides := h.filed, h.running.Mode, h.reloaded, h.waits, h.overrides
 	h.mu.Unlock()
 	o := &doctor.Report{File: c.Files()[0], Brief: true}
-	g.checkState(o, mode, reloaded, overrides)
+	g.checkState(o, mode, overrides)
+	checkReload(o, reloaded, waits)
 	g.checkSales(o)
 	o.Examine(c)
 	if err := o.Try(ctx, c); err != nil {
@@ -107,8 +109,11 @@ func (g *Gateway) preflight(ctx context.Context) []admin.Finding {
 }
 
 // checkState is what only a running gate knows.
-func (g *Gateway) checkState(o *doctor.Report, mode string, reloaded admin.Reload, overrides []admin.Override) {
+func (g *Gateway) checkState(o *doctor.Report, mode string, overrides []admin.Override) {
 	for _, c := range g.probes {
+		if c.Name == "reload" {
+			continue // checkReload says more
+		}
 		switch detail, health := c.Probe(); health {
 		case admin.Healthy:
 			o.OK("gate", "%s: %s", c.Name, detail)
@@ -124,12 +129,6 @@ func (g *Gateway) checkState(o *doctor.Report, mode string, reloaded admin.Reloa
 	} else {
 		o.OK("mode", "enforce")
 	}
-	if reloaded.OK {
-		o.OK("reload", "the file of %s is in force", reloaded.At.Format(time.RFC3339))
-	} else {
-		o.Fail("reload", "%s; the configuration before it runs on: correct the file",
-			(&admin.BadFile{Problems: reloaded.Problems}).Text())
-	}
 	for _, one := range overrides {
 		of := one.Key
 		if of == "" {
@@ -137,6 +136,21 @@ func (g *Gateway) checkState(o *doctor.Report, mode string, reloaded admin.Reloa
 		}
 		o.Warn("override", "%s is %v, not %v, until %s; undo it, or write it into the file", of, one.Value, one.Before,
 			one.Until.Format(time.RFC3339))
+	}
+}
+
+// checkReload tells whether the file is in force.
+func checkReload(o *doctor.Report, reloaded admin.Reload, waits []string) {
+	switch {
+	case !reloaded.OK:
+		o.Fail("reload", "%s; the configuration before it runs on: correct the file",
+			(&admin.BadFile{Problems: reloaded.Problems}).Text())
+	case len(waits) == 0:
+		o.OK("reload", "the file of %s is in force", reloaded.At.Format(time.RFC3339))
+	}
+	if len(waits) > 0 {
+		o.Warn("reload", "restart pending: %s; restart the instance, or take these changes out of the file",
+			strings.Join(waits, ", "))
 	}
 }
 

@@ -2,8 +2,10 @@ package arch
 
 import (
 	"go/ast"
+	"go/token"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -19,11 +21,14 @@ var avoidedForms = map[string]string{
 	"strangers": "stranger",
 }
 
-// keepWords are packages in which the names follow keys of the configuration or of the ledger.
-var keepWords = []string{"config", "stockgate/ledger/..."}
+// keepWords are packages in which the names follow keys of the ledger.
+var keepWords = []string{"stockgate/ledger/..."}
 
 // word finds the words of a name in mixed caps.
 var word = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
+
+// letters finds the words of a text.
+var letters = regexp.MustCompile(`[A-Za-z]+`)
 
 func TestNames_AvoidWordsWithAStandardTerm(t *testing.T) {
 	for name, files := range sources(t, []string{"..."}) {
@@ -76,6 +81,84 @@ func avoidedNames(t *testing.T, f source) (found []string) {
 		}
 	}
 	return found
+}
+
+// asItIs are texts in which an avoided word is a term of another system, or an old key.
+var asItIs = []string{"refused", "access_log.refused_every", "access_log.refused_first",
+	"is now before_start; \"refuse\" is \"reject\""}
+
+func TestMessagesAndComments_AvoidWordsWithAStandardTerm(t *testing.T) {
+	for _, files := range sources(t, []string{"..."}) {
+		for _, f := range files {
+			if f.test {
+				continue
+			}
+			for _, text := range avoidedTexts(t, f) {
+				t.Errorf("%s: %s: use the term of the glossary", f.path, text)
+			}
+		}
+	}
+	for _, path := range []string{"words.en.json", "words.zh.json", "findings.zh.json"} {
+		for line := range strings.Lines(read(t, "../../admin/web/"+path)) {
+			if hasAvoidedWord(line) {
+				t.Errorf("%s: %s: use the term of the glossary", path, line)
+			}
+		}
+	}
+}
+
+// avoidedTexts are the comments and the string literals that hold an avoided word.
+func avoidedTexts(t *testing.T, f source) (found []string) {
+	t.Helper()
+	_, file := parse(t, f)
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			if hasAvoidedWord(c.Text) {
+				found = append(found, c.Text)
+			}
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		lit, ok := n.(*ast.BasicLit)
+		if !ok || lit.Kind != token.STRING {
+			return true
+		}
+		text, err := strconv.Unquote(lit.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(asItIs, text) && hasAvoidedWord(text) {
+			found = append(found, lit.Value)
+		}
+		return true
+	})
+	return found
+}
+
+func hasAvoidedWord(text string) bool {
+	for _, w := range letters.FindAllString(text, -1) {
+		lower := strings.ToLower(w)
+		identifier := w[1:] != lower[1:] // such as NoBody
+		if !identifier && (avoidedForms[lower] != "" || slices.Contains(avoided, lower)) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestAvoidedTexts_AreFoundAsWords(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want int
+	}{
+		{"package x\n// f turns Nobody away.\nfunc f() {}\n", 1},
+		{"package x\nconst a, b, c = \"it is refused\", \"refused\", `whoever asks`\n", 2},
+		{"package x\n// http.NoBody and desktops are fine.\nconst a = \"reject\"\n", 0},
+	} {
+		if got := avoidedTexts(t, source{path: "x.go", text: c.text}); len(got) != c.want {
+			t.Errorf("%q: %q, want %d texts", c.text, got, c.want)
+		}
+	}
 }
 
 func TestAvoidedNames_AreFoundAsWords(t *testing.T) {

@@ -17,7 +17,7 @@ func (o *Report) checkLayout(c *config.Config) {
 	traceless := l.UsersKey == "" && l.StatusKey == "" && l.SoldOutKey == ""
 	if l.Type == "list" && traceless && c.Stock.UnknownSKU == "allow" {
 		o.Warn("layout", "after a restart an emptied list cannot be told from one that never was, and stock.unknown_sku "+
-			"lets those through: configure users_key, status_key or sold_out_key")
+			"admits those: configure users_key, status_key or sold_out_key")
 	}
 	if l.Type == "list" && l.SoldOutAt < 0 {
 		o.Warn("layout", "stock.layout.sold_out_at is %d, but a list has no fewer units than none: an empty one is sold out",

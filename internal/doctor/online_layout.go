@@ -73,7 +73,7 @@ func (k *shopKeys) report(ctx context.Context, sku string, r layout.Reading) {
 			"stock.layout.status_open", sku, r.Left, key)
 	default:
 		if ends := k.ends(ctx, key); ends > 0 {
-			k.Warn("layout", "%s: %d left in %s, which expires in %s: its orders then hear unknown_sku; write it without a "+
+			k.Warn("layout", "%s: %d left in %s, which expires in %s: its orders then get unknown_sku; write it without a "+
 				"time to live, or one beyond the sale", sku, r.Left, key, ends)
 			return
 		}

@@ -231,7 +231,7 @@ func (a *adviser) rates() {
 func (a *adviser) connections() {
 	if !a.l.Trusts && a.l.MaxOpen > 0 && a.r.Buyers > a.l.MaxOpen {
 		a.addRow("limits.connection.max_connections", strconv.Itoa(a.l.MaxOpen), strconv.Itoa(a.r.Buyers),
-			"limits.connection.max_connections = %d on each instance: of %d buyers with a connection each the rest hears "+
+			"limits.connection.max_connections = %d on each instance: of %d buyers with a connection each the rest gets "+
 				"conn_open, "+
 				"unless a proxy in front carries them on fewer (server.trusted_proxies is empty).", a.l.MaxOpen, a.r.Buyers)
 	}

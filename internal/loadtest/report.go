@@ -23,7 +23,7 @@ func (r *Result) WriteTo(w io.Writer) (int64, error) {
 	}
 	line("oversold", "%d", r.Shop.Oversold)
 	h := r.Buyer
-	line("buyers", "%d: bought %d, sold out %d, gave up %d, turned away %d, unsure %d", r.Buyers, h.Bought, h.SoldOut,
+	line("buyers", "%d: bought %d, sold out %d, gave up %d, rejected %d, unsure %d", r.Buyers, h.Bought, h.SoldOut,
 		h.GaveUp, h.TurnedAway, h.Unsure)
 	line("requests", "%d, and %d that asked what became of an order; at most %d in a second; %d broken", r.Requests,
 		r.Looks, r.Crowd.PeakPerS, r.Broken)

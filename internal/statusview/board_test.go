@@ -55,6 +55,15 @@ func TestTheBoardTellsRatesAndReasonsTheLoudestFirst(t *testing.T) {
 	}
 }
 
+func TestBoard_SaysThatAFileIsInForceInPart(t *testing.T) {
+	s := busyGate()
+	s.RestartPending = []string{"admin.listen"}
+	if text := (Board{Width: 200, Height: 100}).Draw(s, nil, ""); !strings.Contains(text,
+		"config abcdef in part, restart pending\n") {
+		t.Errorf("%s", text)
+	}
+}
+
 func TestOldNumbersAreNeverShownAsLive(t *testing.T) {
 	at := time.Unix(1000, 0)
 	w := watched{status: busyGate(), at: at, fault: errors.New("no gate answers")}

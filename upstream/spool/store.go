@@ -24,7 +24,7 @@ const (
 // ErrFull says that neither memory nor file has room.
 var ErrFull = errors.New("spool: no room")
 
-// ErrWrite is in each error of the file: whoever sent the bytes is not at fault.
+// ErrWrite is in each error of the file: the sender of the bytes is not at fault.
 var ErrWrite = errors.New("spool: cannot be written")
 
 // Options bound a Store.

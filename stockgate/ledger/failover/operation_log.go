@@ -32,7 +32,7 @@ type entry struct {
 	status   byte  // held, sold, released, refunded
 	bare     bool  // it was reserved by another instance: its user and quantity are not known
 	adopted  bool  // the shop's own word: it outweighs what the ledger says
-	unknown  bool  // forwarded, and nobody knows what became of it
+	unknown  bool  // forwarded, and its outcome is unknown
 	deadline int64 // Unix ms, of a hold
 	epoch    int64 // of the ledger that it was made in
 	// The version by which the ledger has what was done to it last; Ver is maxNumber while it has not said so.
@@ -211,7 +211,7 @@ func (j *OperationLog) Keep(journal *StateDir, lost func(err, rejecting error)) 
 	j.journal, j.lost = journal, lost
 }
 
-// NoteUnknown notes that nobody knows what became of an order that was forwarded.
+// NoteUnknown notes that the outcome of a forwarded order is unknown.
 func (j *OperationLog) NoteUnknown(sku, serial string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -49,7 +49,7 @@ type Result struct {
 	Waits    []string       // names of the instances that have not told all
 	Partial  bool           // this instance's journal does not reach back to what may be lost
 	Over     bool           // there is nothing more to tell
-	Unknown  []string       // serials that were put back, and of which nobody knows what became of them
+	Unknown  []string       // serials that were put back, and whose outcome is unknown
 }
 
 // blocked reports that others must tell first.
@@ -82,7 +82,7 @@ func (r *Recovery) Pending() (skus []string) {
 	return skus
 }
 
-// NoteUnknown notes that nobody knows what became of an order.
+// NoteUnknown notes that the outcome of an order is unknown.
 func (r *Recovery) NoteUnknown(sku, serial string) { r.Log.NoteUnknown(sku, serial) }
 
 // Recover tells the ledger of sku what this instance knows of its orders: first those that it took itself, then, when
@@ -119,7 +119,7 @@ func (r *Recovery) Recover(ctx context.Context, sku string, now, keep int64) (s 
 }
 
 // HandOver tells all at once, since this instance will not be there any more when the others have told. What it has
-// done to orders that they put back only later is lost: those stay held, or sold, until somebody decides.
+// done to orders that they put back only later is lost: those stay held, or sold, until an operator decides.
 func (r *Recovery) HandOver(ctx context.Context, sku string) error {
 	t := r.Seen.Find(sku)
 	at, epoch, now := t.told(), t.Claim().Epoch, time.Now()
@@ -220,7 +220,7 @@ func columns(all []entry) (args []any) {
 	return args
 }
 
-// unknowns are the serials of which nobody knows what became of them.
+// unknowns are the serials whose outcome is unknown.
 func unknowns(all []entry) (serials []string) {
 	for i := range all {
 		if all[i].unknown {

@@ -3,7 +3,7 @@
 // It promises that an instance knows what it has seen of each ledger and what it did last, and tells a ledger that has
 // lost it. The rules and the states of a SKU are in docs/failover.md.
 //
-// It refuses to open a SKU while an instance may know of an order that is missing.
+// It does not open a SKU while an instance may know of an order that is missing.
 package failover
 
 import (

@@ -54,7 +54,7 @@ var ErrExists = errors.New("it has a ledger")
 // ErrOrdersLeft is the cause when a ledger is to be made without orders, and records of some are there.
 var ErrOrdersLeft = errors.New("records of orders are left in Redis")
 
-// CheckSKU refuses a SKU that could not name keys of its own in one slot.
+// CheckSKU rejects a SKU that could not name keys of its own in one slot.
 func CheckSKU(sku string) error {
 	switch {
 	case sku == "" || len(sku) > maxSKU:
@@ -65,7 +65,7 @@ func CheckSKU(sku string) error {
 	return nil
 }
 
-// CheckItems refuses a batch that cannot be meant. answers is how many fit where they go.
+// CheckItems rejects a batch that cannot be meant. answers is how many fit where they go.
 func CheckItems(sku string, items []Item, answers int, adopt bool) error {
 	if err := CheckSKU(sku); err != nil {
 		return err
@@ -94,7 +94,7 @@ func CheckSerial(serial string) error {
 	return nil
 }
 
-// CheckNumber refuses what a key could not hold exactly.
+// CheckNumber rejects what a key could not hold exactly.
 func CheckNumber(what string, n int64) error {
 	if n < 0 || n > MaxNumber {
 		return fmt.Errorf("%s %d: it must be 0 to %d", what, n, MaxNumber)
@@ -102,7 +102,7 @@ func CheckNumber(what string, n int64) error {
 	return nil
 }
 
-// CheckTotal refuses what SetTotal could not keep.
+// CheckTotal rejects what SetTotal could not keep.
 func CheckTotal(sku string, total, limit int64) error {
 	if limit == KeepLimit {
 		limit = 0
@@ -110,7 +110,7 @@ func CheckTotal(sku string, total, limit int64) error {
 	return errors.Join(CheckSKU(sku), CheckNumber("total", total), CheckNumber("limit", limit))
 }
 
-// CheckAdd refuses a change that cannot be meant.
+// CheckAdd rejects a change that cannot be meant.
 func CheckAdd(sku string, delta int64, id string) error {
 	if delta == 0 || delta < -MaxNumber || delta > MaxNumber {
 		return fmt.Errorf("delta %d: it must have 1 to 15 digits, and not be 0", delta)
@@ -126,7 +126,7 @@ func CheckAdd(sku string, delta int64, id string) error {
 	return CheckSKU(sku)
 }
 
-// CheckHours refuses hours that never are.
+// CheckHours rejects hours that never are.
 func CheckHours(sku string, opens, closes int64) error {
 	if closes > 0 && closes <= opens {
 		return fmt.Errorf("it would close at %d, not after it opens at %d", closes, opens)
@@ -134,7 +134,7 @@ func CheckHours(sku string, opens, closes int64) error {
 	return errors.Join(CheckSKU(sku), CheckNumber("opens", opens), CheckNumber("closes", closes))
 }
 
-// CheckList refuses a list without a bound.
+// CheckList rejects a list without a bound.
 func CheckList(limit int) error {
 	if limit < 1 || limit > MaxListed {
 		return fmt.Errorf("limit %d: it must be 1 to %d", limit, MaxListed)
@@ -142,12 +142,12 @@ func CheckList(limit int) error {
 	return nil
 }
 
-// CheckTimes refuses times that are not Unix milliseconds.
+// CheckTimes rejects times that are not Unix milliseconds.
 func CheckTimes(now, until int64) error {
 	return errors.Join(CheckNumber("time", now), CheckNumber("time", until))
 }
 
-// CheckFinish refuses an Op that does not exist, besides what checkItems does.
+// CheckFinish rejects an Op that does not exist, besides what checkItems does.
 func CheckFinish(sku string, op Op, items []Item, answers int) error {
 	switch op {
 	case Confirm, Release, Refund, Adopt:
@@ -156,7 +156,7 @@ func CheckFinish(sku string, op Op, items []Item, answers int) error {
 	return fmt.Errorf("%q is not an operation", op)
 }
 
-// CheckSweep refuses leases without a bound.
+// CheckSweep rejects leases without a bound.
 func CheckSweep(sku string, limit int) error {
 	if limit < 1 || limit > MaxLeases {
 		return fmt.Errorf("limit %d: it must be 1 to %d", limit, MaxLeases)

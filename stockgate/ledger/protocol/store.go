@@ -2,7 +2,7 @@
 //
 // It promises that both stores mean the same by a code, an operation, a version and a record.
 //
-// It refuses to keep or call anything: it has no state and does no I/O.
+// It keeps and calls nothing: it has no state and does no I/O.
 package protocol
 
 import "context"
@@ -27,7 +27,7 @@ const (
 // Item is one reservation that is asked for.
 type Item struct {
 	Serial   string // 1 to 128 bytes, visible ASCII where clients choose it
-	User     string // "" = nobody is identified: no limit a person; any bytes
+	User     string // "" = no user is identified: no limit for each user; any bytes
 	Quantity int64  // 1 to 1,000,000,000
 }
 
@@ -76,8 +76,8 @@ const (
 	Changed     Done = 1  // it was done now, or a tombstone was left
 	Already     Done = 2  // it had been done before; release of what is released or refunded
 	WasReleased Done = -4 // confirm or refund of what was released: the shop must cancel it
-	WasSold     Done = -7 // release of what is sold: refused, use Refund
-	NotFound    Done = -8 // confirm or refund of a serial that nobody knows
+	WasSold     Done = -7 // release of what is sold: rejected, use Refund
+	NotFound    Done = -8 // confirm or refund of an unknown serial
 	OverTotal   Done = 4  // adopted, and now more is sold than there is: an alarm
 	NoLedger    Done = -6 // there is no ledger for this SKU
 )
@@ -144,7 +144,7 @@ type Store interface {
 	// FindAll looks several serials up at once, at most 512, of any SKUs. What it finds comes back by position.
 	FindAll(ctx context.Context, orders []OrderName) []Found
 
-	// Find looks a serial up; ok is false when nobody knows it.
+	// Find looks a serial up; ok is false for an unknown one.
 	Find(ctx context.Context, sku, serial string) (r Record, ok bool, err error)
 
 	// Look reads the numbers; ok is false when there is no ledger.
@@ -183,7 +183,7 @@ type Store interface {
 	Records(ctx context.Context, sku string, see func(Record) bool) error
 }
 
-// ValidSerial reports whether key can be a serial: 1 to 128 visible ASCII bytes. "." and ".." are refused as
+// ValidSerial reports whether key can be a serial: 1 to 128 visible ASCII bytes. "." and ".." are rejected as
 // well, since a shop that is asked for an order by its URL would be asked for something else.
 func ValidSerial(key []byte) bool {
 	if len(key) == 0 || len(key) > MaxSerial || string(key) == "." || string(key) == ".." {

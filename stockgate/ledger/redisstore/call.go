@@ -147,7 +147,7 @@ func equals(v any, n int64) bool {
 }
 
 // checkSerials reads codes that name the serials of new holds, and puts Held in their places. A hold without its
-// serial, or with another one, was somebody else's.
+// serial, or with another one, was another client's.
 func checkSerials(answer []any, items []protocol.Item) error {
 	if answer == nil || len(answer) != versionSize+len(items) {
 		return nil // the length is judged where the codes are read

@@ -13,7 +13,7 @@ func (r *Store) Add(ctx context.Context, sku string, delta int64, id string) (pr
 		protocol.MaxAdditions)
 	switch {
 	case err != nil:
-	case found == refused:
+	case found == rejected:
 		err = protocol.TotalTooSmall(s.Total+delta, s.Held, s.Sold)
 	case found == conflict:
 		err = protocol.ErrOtherDelta
@@ -37,14 +37,14 @@ func (r *Store) SetHours(ctx context.Context, sku string, opens, closes int64) (
 func (r *Store) change(ctx context.Context, name, sku string, wrong error,
 	args ...any) (s protocol.Stock, found int64, err error) {
 	if wrong != nil {
-		return protocol.Stock{}, refused, wrong
+		return protocol.Stock{}, rejected, wrong
 	}
 	reply, err := r.callScript(ctx, name, sku, args...)
 	switch {
 	case err != nil:
-		return protocol.Stock{}, refused, err
+		return protocol.Stock{}, rejected, err
 	case reply == nil:
-		return protocol.Stock{}, refused, r.noLedger(ctx, sku)
+		return protocol.Stock{}, rejected, r.noLedger(ctx, sku)
 	}
 	return stockOf(reply)
 }

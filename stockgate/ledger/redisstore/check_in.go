@@ -48,7 +48,7 @@ func (r *Store) noteServer(server string) {
 }
 
 // revisitAll begins a visit of everything that this instance has seen, after the one that is under way: others may
-// wait for that, for SKUs that nobody asks this instance about. So it does when a server is new, and when slots of a
+// wait for that, for SKUs that no client asks this instance about. So it does when a server is new, and when slots of a
 // cluster have moved: what one server had is at another then.
 func (r *Store) revisitAll() {
 	if r.instance == "" {
@@ -63,7 +63,7 @@ func (r *Store) revisitAll() {
 	}
 }
 
-// maxFailedCalls is after how many calls in a row, of which no ledger had an answer, nobody is asked any further: a
+// maxFailedCalls is after how many calls in a row, of which no ledger had an answer, no other is called: a
 // cluster of which one master is away still answers most of them, and in a rush a call may find no connection.
 const maxFailedCalls = 3
 
@@ -118,7 +118,7 @@ func (r *Store) callEach(ctx context.Context, script string, skus []string) (all
 	return !missed
 }
 
-// deregister ends the visits, tells frozen ledgers what nobody else will know, and takes the marks of this instance
+// deregister ends the visits, tells frozen ledgers what no other instance knows, and takes the marks of this instance
 // away, where it left any. It reports whether nothing waits for this instance any more.
 func (r *Store) deregister() (left bool) {
 	r.mu.Lock()

@@ -92,7 +92,7 @@ func (r *Store) subscribe(ctx context.Context) (sub *redis.PubSub, err error) {
 	return sub, err
 }
 
-// unreachable is err unless Redis itself gave it as its answer: a Redis that refuses one command is there.
+// unreachable is err unless Redis itself gave it as its answer: a Redis that rejects one command can be reached.
 func unreachable(err error) error {
 	var reply redis.Error
 	if errors.As(err, &reply) {

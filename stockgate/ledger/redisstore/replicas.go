@@ -11,7 +11,7 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-// replicated refuses what cannot be waited for, and fills in how long.
+// replicated rejects what cannot be waited for, and fills in how long.
 func (o *Options) replicated() error {
 	if o.Replicas < 0 {
 		return errors.New("replicas: it must not be negative")

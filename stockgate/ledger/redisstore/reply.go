@@ -29,7 +29,7 @@ func versionOf(reply []any) (protocol.StockVersion, error) {
 	return h, nil
 }
 
-// stateOf is the state of a name: of those that there are no text of its own is kept, which each refusal would have
+// stateOf is the state of a name: of those that there are no text of its own is kept, which each rejection would have
 // to read.
 func stateOf(name string) protocol.State {
 	for _, s := range [...]protocol.State{protocol.On, protocol.Paused, protocol.Ended, protocol.Frozen,
@@ -43,7 +43,7 @@ func stateOf(name string) protocol.State {
 
 // What a script says of what was asked for, after the numbers.
 const (
-	refused  = 0
+	rejected = 0
 	done     = 1
 	conflict = 2
 )
@@ -51,21 +51,21 @@ const (
 // stockOf reads all numbers, and what became of what was asked for.
 func stockOf(reply []any) (s protocol.Stock, found int64, err error) {
 	if len(reply) != stockSize {
-		return protocol.Stock{}, refused, fmt.Errorf("%d values came back for a stock", len(reply))
+		return protocol.Stock{}, rejected, fmt.Errorf("%d values came back for a stock", len(reply))
 	}
 	if s.StockVersion, err = versionOf(reply); err != nil {
-		return protocol.Stock{}, refused, err
+		return protocol.Stock{}, rejected, err
 	}
 	for i, to := range []*int64{&s.Total, &s.Held, &s.Sold, &s.Limit, &found, &s.Untold} {
 		n, ok := reply[versionSize+i].(int64)
 		if !ok {
-			return protocol.Stock{}, refused, fmt.Errorf("the stock %v cannot be read", reply)
+			return protocol.Stock{}, rejected, fmt.Errorf("the stock %v cannot be read", reply)
 		}
 		*to = n
 	}
 	why, ok := reply[stockSize-1].(string)
 	if !ok {
-		return protocol.Stock{}, refused, fmt.Errorf("the stock %v cannot be read", reply)
+		return protocol.Stock{}, rejected, fmt.Errorf("the stock %v cannot be read", reply)
 	}
 	s.Why = why
 	return s, found, nil

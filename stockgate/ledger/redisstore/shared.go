@@ -12,7 +12,7 @@ import (
 
 // What all instances on one Redis have in common. Neither key ever expires.
 const (
-	secretKey = "sluice:secret"    // hexadecimal, made by whoever came first
+	secretKey = "sluice:secret"    // hexadecimal, made by the first instance
 	marksKey  = "sluice:instances" // how many marks were given out
 )
 

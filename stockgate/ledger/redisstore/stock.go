@@ -167,7 +167,7 @@ func (r *Store) SetTotal(ctx context.Context, sku string, total, limit int64) (p
 		return protocol.Stock{}, fmt.Errorf("set total of %q: %w", sku, err)
 	}
 	s, found, err := stockOf(reply)
-	if err == nil && found == refused {
+	if err == nil && found == rejected {
 		err = protocol.TotalTooSmall(total, s.Held, s.Sold)
 	}
 	if err != nil {
@@ -195,7 +195,7 @@ func (r *Store) Recreate(ctx context.Context, sku string, total, limit int64, no
 	case len(reply) == 1:
 		err = fmt.Errorf("%w, %v of them: adopt those that the upstream has (--adopt FILE)", protocol.ErrOrdersLeft, reply[0])
 	default:
-		if s, found, err = stockOf(reply); err == nil && found == refused {
+		if s, found, err = stockOf(reply); err == nil && found == rejected {
 			err = fmt.Errorf("%w: to adopt orders into it, use sluice stock freeze, adopt and thaw", protocol.ErrExists)
 		}
 	}

@@ -3,7 +3,7 @@
 // It promises that a change is done whole or not at all, that no script is sent twice unless Redis says that it did not
 // run it, and that a ledger that lost what it had said sells nothing until it is reconciled.
 //
-// It refuses to take a missing or unreadable key for 0, and a Redis that may evict keys.
+// It never takes a missing or unreadable key for 0, and rejects a Redis that may evict keys.
 package redisstore
 
 import (
@@ -37,7 +37,7 @@ import (
 // a SKU sells nothing until each instance has found what it has seen, and then goes on by itself. A reply that is not
 // this call's closes its SKU too. A closed SKU opens by itself when every instance that sold has told what it knows
 // of its orders, which each keeps in its operation log; see failover. What no living instance has seen cannot be
-// missed: an instance whose first calls for a SKU were all lost with Redis counts for nobody until its next call,
+// missed: an instance whose first calls for a SKU were all lost with Redis does not count until its next call,
 // within a second if a reserver is behind it.
 //
 // It has more than 25 methods because it implements the contracts of protocol, one file for each kind of call.
@@ -45,7 +45,7 @@ type Store struct {
 	link    *redisconn.Client
 	scripts scripts
 	events  int    // that XADD keeps of one SKU, about
-	most    int    // that may wait to be acknowledged; 0 = nobody acknowledges
+	most    int    // that may wait to be acknowledged; 0 = no consumer acknowledges
 	news    string // channel
 	prefix  string
 
@@ -79,7 +79,7 @@ type Options struct {
 	Events int // changes of one SKU that its stream keeps for consumers, about; at least 1
 
 	// Acknowledged keeps every change until Acknowledge says that it was read, however many there are: past Events the
-	// desk raises an alarm, since Redis' memory is at stake.
+	// store raises an alarm, since Redis' memory is at stake.
 	Acknowledged bool
 
 	// Replicas must have a new hold before its order may be forwarded; 0 = none. Each Reserve then waits for them, for
@@ -177,7 +177,7 @@ func open(o Options, texts map[string]string) (*Store, error) {
 	return r, nil
 }
 
-// Close takes this instance's marks away, as far as that can be done within 2 s, and closes all connections: nobody
+// Close takes this instance's marks away, as far as that can be done within 2 s, and closes all connections: no SKU
 // waits for this instance when Redis is restarted. Settle what is owed before. Later calls fail.
 func (r *Store) Close() error {
 	left := r.deregister()
@@ -189,8 +189,8 @@ func (r *Store) Close() error {
 	return err
 }
 
-// Check refuses a Redis that may throw a ledger away: its maxmemory-policy must be noeviction, on every master of a
-// cluster. Where INFO does not tell the policy it refuses too.
+// Check rejects a Redis that may throw a ledger away: its maxmemory-policy must be noeviction, on every master of a
+// cluster. Where INFO does not tell the policy it rejects too.
 func (r *Store) Check(ctx context.Context) error {
 	ways, err := r.link.Servers(ctx)
 	if err != nil {
@@ -217,7 +217,7 @@ func (r *Store) Check(ctx context.Context) error {
 // Topology is what Redis is: redisconn.Single, redisconn.Sentinel or redisconn.Cluster. It may have to ask.
 func (r *Store) Topology(ctx context.Context) (string, error) { return r.link.Topology(ctx) }
 
-// Servers are the ways to each server that takes writes, for whoever wants to know more of them.
+// Servers are the ways to each server that takes writes, for callers that ask them more.
 func (r *Store) Servers(ctx context.Context) ([]redisconn.Route, error) { return r.link.Servers(ctx) }
 
 // ErrUnfit is the cause when a Redis must not keep ledgers.
