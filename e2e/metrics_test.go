@@ -120,6 +120,7 @@ func TestMetrics_EveryPromisedMetricIsThereOnce(t *testing.T) {
 	g.wantMetric(1, "sluice_http_requests_total", `route="order"`, `code="200"`)
 	g.wantMetric(1, "sluice_http_requests_total", `route="order"`, `code="404"`)
 	g.wantMetric(1, "sluice_rejected_requests_total", `route="order"`, `reason="unknown_sku"`)
+	g.wantMetric(2, "sluice_decision_duration_seconds_count") // the first forwarded request, and the first rejection
 	g.wantMetric(1, "sluice_redis_up")
 }
 

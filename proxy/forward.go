@@ -46,7 +46,9 @@ func (p *Proxy) send(r *Request) rejection {
 	}
 	r.upload.Release()
 	a.replied = p.Now()
-	r.shard().Took(a.outcome, time.Duration(a.replied-r.now))
+	if nth := r.shard().Took(a.outcome, time.Duration(a.replied-r.now)); nth%metrics.DecisionSample == 1 {
+		r.client.shard.Decided(time.Duration(a.begun - r.now))
+	}
 	if a.outcome != upstream.NotSent && a.outcome != upstream.Busy {
 		r.acquired.took = max(1, time.Duration(a.replied-a.begun))
 	}

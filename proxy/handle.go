@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/proxy/http1"
+	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 )
@@ -58,6 +59,9 @@ func (p *Proxy) admit(r *Request) bool {
 // reject answers the request with the reason, and closes the connection where it cannot be used any further.
 func (p *Proxy) reject(r *Request) {
 	p.countRejection(r)
+	if r.nth%metrics.DecisionSample == 1 {
+		r.client.shard.Decided(time.Duration(p.Now() - r.now))
+	}
 	r.reject.Reason = r.rejection.Reason
 	p.describeRejection(r, &r.reject)
 	out := &r.exchange.Local

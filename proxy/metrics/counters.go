@@ -195,9 +195,10 @@ func (r *RouteShard) status(code int) *atomic.Uint64 {
 }
 
 // Took counts a forwarded request by its outcome. d is the time from its arrival to the upstream's response.
-func (r *RouteShard) Took(outcome upstream.Outcome, d time.Duration) {
-	r.forwarded.Add(1)
+// The result is the number of requests that this shard has counted so.
+func (r *RouteShard) Took(outcome upstream.Outcome, d time.Duration) uint64 {
 	r.took[outcome].Observe(d.Seconds())
+	return r.forwarded.Add(1)
 }
 
 // Rejected counts a request that the limit rejected.
@@ -206,8 +207,8 @@ func (r *RateShard) Rejected() { r.rejected.Add(1) }
 // Observed counts a request that the limit would have rejected if it were enforced.
 func (r *RateShard) Observed() { r.observed.Add(1) }
 
-// Decided counts the time from a request's arrival to the decision about it. One request in DecisionSample calls it:
-// the histogram is one for all shards.
+// Decided counts the time from a request's arrival to the decision about it. The first request in DecisionSample calls
+// it: the histogram is one for all shards.
 func (s *Shard) Decided(d time.Duration) { s.decided.Observe(d.Seconds()) }
 
 // Panic counts a panic that was caught while a request was handled.
