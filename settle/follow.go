@@ -86,3 +86,23 @@ func unreadable(sku string, e Entry, cause error) Conflict {
 	text := quoted(e.fields)
 	return Conflict{SKU: sku, Position: e.Position, Kind: "entry", Detail: plain(cause.Error() + ": " + text), Entry: text}
 }
+
+// Park returns the conflicts of records of b that can never be stored: for each position one, with an entry of these
+// records alone.
+func (b *Batch) Park(records []Record, cause error) []Conflict {
+	byPosition := make(map[Position]*Entry)
+	var all []*Entry
+	for _, r := range records {
+		e := byPosition[r.Position]
+		if e == nil {
+			e = &Entry{Position: r.Position, fields: numbersOf(b.To.Numbers, r.At)}
+			byPosition[r.Position], all = e, append(all, e)
+		}
+		e.fields = append(e.fields, "r:"+r.Serial, r.text())
+	}
+	conflicts := make([]Conflict, len(all))
+	for i, e := range all {
+		conflicts[i] = unreadable(b.SKU, *e, cause)
+	}
+	return conflicts
+}

@@ -60,8 +60,9 @@ func (s *Settler) Collect(ch chan<- prometheus.Metric) {
 	count(done.Orders, "sluice_settler_orders_total", "Rows of orders that were written.")
 	count(done.Batches, "sluice_settler_transactions_total", "Transactions that were committed.")
 	count(done.Rebuilds, "sluice_settler_rebuilds_total", "Ledgers that were read whole, since changes were missing.")
-	count(done.Frozen, "sluice_settler_frozen_total", "Ledgers that were frozen, since Redis had lost sold orders.")
-	count(done.LostOrders, "sluice_settler_lost_orders_total", "Sold orders that Redis had lost and that were adopted.")
+	count(done.Frozen, "sluice_settler_frozen_total", "Ledgers that were frozen, since Redis had lost settled orders.")
+	count(done.LostOrders, "sluice_settler_lost_orders_total",
+		"Sold or refunded orders that Redis had lost and was told again.")
 	count(done.Givebacks, "sluice_settler_givebacks_total", "Orders that the shop gave back by the database.")
 	number(prometheus.GaugeValue, float64(done.Behind), "sluice_settler_behind_entries", "Changes that wait in Redis.")
 	number(prometheus.GaugeValue, waiting, "sluice_settler_behind_seconds",

@@ -22,7 +22,7 @@ var (
 	// ErrElsewhere means that another settler works on the SKU, or has moved its cursor. Nothing was written.
 	ErrElsewhere = errors.New("another settler has moved the cursor")
 
-	// ErrData means that the database will never store this batch as it is. Nothing was written.
+	// ErrData means that the database will never store this as it is. Nothing was written.
 	ErrData = errors.New("the database cannot store this")
 )
 
@@ -106,6 +106,7 @@ type Outcome struct {
 	Cursor  Cursor // as it is now
 	Units   int64  // deducted, or returned if below 0
 	Missing int64  // orders that have become missing
+	Parked  int64  // orders that the database rejects: a conflict has them
 	Short   bool   // the stock table had too few units, or no row: a conflict was written
 }
 
@@ -114,8 +115,9 @@ type Database interface {
 	// Cursor reads the cursor of a SKU; ok is false when there is none.
 	Cursor(ctx context.Context, sku string) (c Cursor, ok bool, err error)
 
-	// Settle writes the batch if the cursor is still at From. Its error wraps ErrElsewhere or ErrData where that is
-	// the cause.
+	// Settle writes the batch if the cursor is still at From. Records that can never be stored are parked in a conflict,
+	// and the others are written; those of a solved conflict are not parked again. Its error wraps ErrElsewhere or
+	// ErrData where that is the cause.
 	Settle(ctx context.Context, b Batch) (Outcome, error)
 
 	// Orders shows see the orders of one ledger, sorted by serial, until see returns false.

@@ -2,7 +2,6 @@ package settle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -19,7 +18,6 @@ type skuCursor struct {
 	sku          string
 	cursor       *Cursor // nil = none, or not read yet
 	loaded       bool
-	entries      int // of the next transaction; less after data that could not be stored
 	wait         time.Duration
 	due          time.Time
 	acknowledged time.Time
@@ -46,7 +44,7 @@ func (s *Settler) settleSKU(ctx context.Context, p *skuCursor) (worked bool, err
 		if p.cursor != nil {
 			from = p.cursor.Position
 		}
-		entries, err := s.stream.Entries(ctx, p.sku, from, p.entries+1)
+		entries, err := s.stream.Entries(ctx, p.sku, from, s.o.Batch+1)
 		if err != nil {
 			return worked, err
 		}
@@ -57,7 +55,7 @@ func (s *Settler) settleSKU(ctx context.Context, p *skuCursor) (worked bool, err
 				return worked, err
 			}
 			worked = true
-			if len(entries) <= p.entries {
+			if len(entries) <= s.o.Batch {
 				return worked, s.acknowledge(ctx, p)
 			}
 			continue
@@ -66,7 +64,7 @@ func (s *Settler) settleSKU(ctx context.Context, p *skuCursor) (worked bool, err
 				return worked, s.acknowledge(ctx, p)
 			}
 		}
-		changed, err := s.recover(ctx, p, found)
+		changed, err := s.recover(ctx, p)
 		return worked || changed, err
 	}
 	return worked, s.acknowledge(ctx, p)
@@ -74,9 +72,6 @@ func (s *Settler) settleSKU(ctx context.Context, p *skuCursor) (worked bool, err
 
 // load reads the cursor, and pins the stream before its first entry is read.
 func (s *Settler) load(ctx context.Context, p *skuCursor) error {
-	if p.entries == 0 {
-		p.entries = s.o.Batch
-	}
 	if p.loaded {
 		return nil
 	}
@@ -90,34 +85,21 @@ func (s *Settler) load(ctx context.Context, p *skuCursor) error {
 	return nil
 }
 
-// writeEntries writes entries in one transaction. Where the database rejects the data, it halves the batch until one
-// entry is left, which becomes a conflict.
+// writeEntries writes entries in one transaction.
 func (s *Settler) writeEntries(ctx context.Context, p *skuCursor, entries []Entry) error {
-	entries = entries[:min(len(entries), p.entries)]
-	for {
-		b, used := batchOf(p.sku, p.cursor, entries)
-		o, err := s.db.Settle(ctx, b)
-		if errors.Is(err, ErrData) && used == 1 && len(b.Conflicts) == 0 {
-			b.Conflicts, b.Records = []Conflict{unreadable(p.sku, entries[0], err)}, nil
-			o, err = s.db.Settle(ctx, b)
-		}
-		if errors.Is(err, ErrData) && used > 1 {
-			entries = entries[:used/2]
-			p.entries = used / 2
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("settle %q up to %s: %w", p.sku, b.To.Position, err)
-		}
-		p.cursor = &o.Cursor
-		p.entries = min(2*p.entries, s.o.Batch)
-		s.count(b, o)
-		s.counts.entries.Add(int64(used))
-		if at := entries[0].At; at > 0 {
-			s.counts.lag.Observe(max(s.now().Sub(time.UnixMilli(at)).Seconds(), 0))
-		}
-		return nil
+	entries = entries[:min(len(entries), s.o.Batch)]
+	b, used := batchOf(p.sku, p.cursor, entries)
+	o, err := s.db.Settle(ctx, b)
+	if err != nil {
+		return fmt.Errorf("settle %q up to %s: %w", p.sku, b.To.Position, err)
 	}
+	p.cursor = &o.Cursor
+	s.count(b, o)
+	s.counts.entries.Add(int64(used))
+	if at := entries[0].At; at > 0 {
+		s.counts.lag.Observe(max(s.now().Sub(time.UnixMilli(at)).Seconds(), 0))
+	}
+	return nil
 }
 
 // count logs and counts what a transaction has done.
@@ -126,6 +108,10 @@ func (s *Settler) count(b Batch, o Outcome) {
 	s.counts.batches.Add(1)
 	for _, c := range b.Conflicts {
 		s.log.Error("settle: conflict", "sku", c.SKU, "kind", c.Kind, "at", c.Position.String())
+	}
+	if o.Parked > 0 {
+		s.log.Error("settle: the database rejects orders; they are parked", "sku", b.SKU, "orders", o.Parked,
+			"at", b.To.Position.String(), "next", "sluice settle status")
 	}
 	if o.Short {
 		s.log.Error("settle: the stock table has too few units; the orders are booked, the stock was not changed",

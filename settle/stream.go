@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -156,6 +157,30 @@ func (s Stream) Records(ctx context.Context, sku string) (map[string]Record, err
 		}
 		if cursor = next; cursor == 0 {
 			return all, nil
+		}
+	}
+}
+
+// Locate gives each record whose last change is in the stream the position and the status of that change. It returns
+// the version of the oldest entry, or the largest number if there is none.
+func (s Stream) Locate(ctx context.Context, sku string, records map[string]Record) (oldest int64, err error) {
+	oldest = math.MaxInt64
+	for from := (Position{}); ; {
+		entries, err := s.Entries(ctx, sku, from, recordsAtOnce)
+		if err != nil {
+			return 0, err
+		}
+		for _, e := range entries {
+			oldest = min(oldest, e.Ver)
+			for _, r := range e.Records {
+				if _, ok := records[r.Serial]; ok {
+					records[r.Serial] = r
+				}
+			}
+			from = Position{e.Epoch, e.Ver + 1}
+		}
+		if len(entries) < recordsAtOnce {
+			return oldest, nil
 		}
 	}
 }

@@ -52,6 +52,7 @@ type dialect struct {
 	quote      string // around identifiers
 	insertion  string // INSERT that does nothing where the row is there: its beginning ...
 	ignored    string // ... and its end
+	immediate  string // has constraints checked by each statement instead of by the commit; "" = they are
 	upsert     upserter
 	isData     func(error) bool
 	options    *sql.TxOptions
