@@ -88,7 +88,7 @@ func (s *Store) refund(ctx context.Context, tx *sql.Tx, b *settle.Batch, r settl
 	if err := s.deduct(ctx, tx, b, &o); err != nil {
 		return fmt.Errorf("return stock: %w", err)
 	}
-	return s.move(ctx, tx, b, o.Cursor.Deducted)
+	return s.move(ctx, tx, b, o.Cursor.Deducted, 0)
 }
 
 // Postpone implements settle.Givebacks.
