@@ -106,28 +106,48 @@ func (t *Target) Settle(ctx context.Context, b settle.Batch) (settle.Outcome, er
 	if err != nil {
 		return settle.Outcome{}, err
 	}
-	lease := int64(0)
+	lease, err := t.send(ctx, b, all)
+	if err == nil {
+		err = t.unhurried(ctx, func(ctx context.Context) error { return t.store.Advance(ctx, b, lease) })
+	} else if lease != 0 {
+		err = errors.Join(err, t.unhurried(ctx, func(ctx context.Context) error {
+			return t.store.Release(ctx, b.SKU, lease)
+		}))
+	}
+	return settle.Outcome{Cursor: b.To}, err
+}
+
+// send sends one request after another, each under a lease that is long enough. It returns the lease, 0 = none.
+func (t *Target) send(ctx context.Context, b settle.Batch, all [][]byte) (lease int64, err error) {
 	for _, text := range all {
-		held := lease
-		if lease, err = t.store.Lease(ctx, b, held, t.o.Timeout+leaseMargin); err != nil {
-			return settle.Outcome{}, err
+		err := t.unhurried(ctx, func(ctx context.Context) error {
+			longer, err := t.store.Lease(ctx, b, lease, t.o.Timeout+leaseMargin)
+			if err == nil {
+				lease = longer
+			}
+			return err
+		})
+		if err != nil {
+			return lease, err
 		}
 		if after, err := t.post(ctx, text); err != nil {
-			err = &settle.PostponedError{Wait: t.fail(b.SKU, after), Err: fmt.Errorf("send to the webhook: %w", err)}
-			return settle.Outcome{}, errors.Join(err, t.release(ctx, b.SKU, lease))
+			return lease, &settle.PostponedError{
+				Wait: t.fail(b.SKU, after), Err: fmt.Errorf("send to the webhook: %w", err),
+			}
 		}
 	}
 	t.mu.Lock()
 	delete(t.faults, b.SKU)
 	t.mu.Unlock()
-	return settle.Outcome{Cursor: b.To}, t.store.Advance(ctx, b, lease)
+	return lease, nil
 }
 
-// release ends the lease, also when the settler is about to stop.
-func (t *Target) release(ctx context.Context, sku string, lease int64) error {
+// unhurried changes the cursor's row also while the settler stops: a lease that stays behind would hold up the next
+// one, and a response that is not noted is asked for again.
+func (t *Target) unhurried(ctx context.Context, change func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseMargin)
 	defer cancel()
-	return t.store.Release(ctx, sku, lease)
+	return change(ctx)
 }
 
 // post sends one request. Every response but a 2xx is an error; after is what its Retry-After says.
