@@ -182,7 +182,6 @@ func eachDatabase(t *testing.T, f func(*site)) {
 	t.Run("sqlite", func(t *testing.T) { f(newSite(t, sqlite(t))) })
 	if !testing.Short() {
 		t.Run("postgres", func(t *testing.T) { f(newSite(t, dbtest.Postgres(t).URL)) })
-		t.Run("mariadb", func(t *testing.T) { f(newSite(t, dbtest.MariaDB(t).URL)) })
 	}
 }
 
