@@ -30,7 +30,7 @@ func Validate(c *config.Config) (errs []error) {
 			errs = append(errs, err)
 			continue
 		}
-		for i := range c.Routes {
+		for i := range slices.Backward(c.Routes) { // of two with one name the later one is at fault
 			if c.Routes[i].Name == at.Route {
 				errs = append(errs, c.Errorf(fmt.Sprintf("route[%d].%s", i+1, at.Key), "%v", at.Err))
 				break

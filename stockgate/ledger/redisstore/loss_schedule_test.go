@@ -234,17 +234,25 @@ func (l *losses) reconcile(i int) error {
 	return l.buy(l.rand.IntN(2), s.Held+s.Sold == int64(len(l.won)))
 }
 
+// rounds is how many of n schedules a run has: a third of them where it shall be short.
+func rounds(n uint64) uint64 {
+	if testing.Short() {
+		return n / 3
+	}
+	return n
+}
+
 func TestLossSchedule_LostUnitsAreNotSoldAndNothingClosesWithoutALoss(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	l := newLosses(t, server, texts())
-	for seed := range uint64(300) {
+	for seed := range rounds(300) {
 		if err := l.play(seed); err != nil {
 			t.Fatalf("schedule %d: %v", seed, err)
 		}
 	}
 	for _, why := range []string{failover.LostMark, failover.LostVersion} {
-		if n := l.stores[0].lost[why].Load(); n < 20 {
+		if n := l.stores[0].lost[why].Load(); n < rounds(20) {
 			t.Errorf("%s: noticed %d times, the test says little", why, n)
 		}
 	}

@@ -114,7 +114,7 @@ func TestSalesOfManySKUsAreRightWhateverHappensToRedis(t *testing.T) {
 	h, c := newHistory(), &throng{t: t, heard: make(map[string]map[string]protocol.Op)}
 	for _, s := range stores {
 		o := deskOptions()
-		o.Timeout, o.MaxWait = 500*time.Millisecond, time.Second
+		o.Timeout, o.MaxWait = time.Second, 2*time.Second
 		c.desks = append(c.desks, opened(t, o, recorder{s, h}, nil))
 	}
 	for round := range rounds {

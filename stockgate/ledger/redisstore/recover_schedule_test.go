@@ -188,7 +188,7 @@ func TestWhatOpensAgainSaysOfEachOrderWhatWasSaidBefore(t *testing.T) {
 		stores = append(stores, r)
 	}
 	began := time.Now()
-	for seed := range uint64(200) {
+	for seed := range rounds(200) {
 		p := relapse{
 			t:       t,
 			Rand:    rand.New(rand.NewPCG(seed, 7)),
@@ -202,5 +202,5 @@ func TestWhatOpensAgainSaysOfEachOrderWhatWasSaidBefore(t *testing.T) {
 			t.Fatalf("schedule %d: %v", seed, err)
 		}
 	}
-	t.Logf("200 schedules in %s", time.Since(began))
+	t.Logf("%d schedules in %s", rounds(200), time.Since(began))
 }
