@@ -71,7 +71,8 @@ func TestSettlement_WebhookGetsEveryOrder(t *testing.T) {
 	soon(t, "orders are settled, and the webhook is behind", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return tries > 0 && strings.Contains(run(t, "", "settle", "verify", "1001", "--config", s.file).out, "equal; 5 records")
+		return tries > 0 &&
+			strings.Contains(run(t, "", "settle", "verify", "1001", "--config", s.file).out, "equal; 5 records")
 	})
 	if text := s.scrape(); !strings.Contains(text, "sluice_settler_webhook_requests_total{code=\"5xx\"} ") ||
 		!strings.Contains(text, "\nsluice_settler_behind_seconds{target=\"webhook\"} ") ||

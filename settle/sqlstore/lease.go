@@ -12,8 +12,9 @@ import (
 
 // Lease reserves the cursor of a batch for a time, so that one settler alone sends what follows it. It holds no
 // transaction open meanwhile: with SQLite that would hold up every other target. held is the lease that the caller has
-// and wants to prolong; 0 = none. Its error wraps settle.ErrElsewhere if another settler has the cursor or has moved it.
-func (s *Store) Lease(ctx context.Context, b settle.Batch, held int64, ttl time.Duration) (lease int64, err error) {
+// and wants to prolong; 0 = none. Its error wraps settle.ErrElsewhere if another settler has the cursor.
+func (s *Store) Lease(ctx context.Context, b settle.Batch, held int64, ttl time.Duration) (lease int64,
+	err error) {
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
 		var from settle.Cursor
 		if b.From != nil {
@@ -37,7 +38,8 @@ func (s *Store) Lease(ctx context.Context, b settle.Batch, held int64, ttl time.
 			return settle.ErrElsewhere
 		case err != nil:
 			return fmt.Errorf("lock the cursor: %w", err)
-		case at.Position != from.Position || at.Fingerprint != from.Fingerprint || lease != held && (held != 0 || lease > now):
+		case at.Position != from.Position, at.Fingerprint != from.Fingerprint,
+			lease != held && (held != 0 || lease > now):
 			return settle.ErrElsewhere
 		}
 		lease = max(now+ttl.Milliseconds(), lease+1)
@@ -53,8 +55,8 @@ func (s *Store) Lease(ctx context.Context, b settle.Batch, held int64, ttl time.
 
 // Release ends a lease, so that another settler need not wait for its end.
 func (s *Store) Release(ctx context.Context, sku string, lease int64) error {
-	_, err := s.db.ExecContext(ctx, s.sql("UPDATE sluice_cursor SET leased = 0 WHERE target = ? AND sku = ? AND leased = ?"),
-		s.target, stored(sku), lease)
+	_, err := s.db.ExecContext(ctx, s.sql("UPDATE sluice_cursor SET leased = 0 "+
+		"WHERE target = ? AND sku = ? AND leased = ?"), s.target, stored(sku), lease)
 	if err != nil {
 		return fmt.Errorf("release the cursor of %q: %w", sku, err)
 	}
