@@ -101,7 +101,8 @@ func (s *Store) move(ctx context.Context, tx *sql.Tx, b *settle.Batch, deducted,
 	result, err := tx.ExecContext(ctx, s.sql("UPDATE sluice_cursor SET born = ?, epoch = ?, ver = ?, fingerprint = ?, "+
 		"total = ?, held = ?, sold = ?, state = ?, deducted = ?, leased = 0, changed = "+s.d.now+
 		" WHERE target = ? AND sku = ? AND epoch = ? AND ver = ? AND leased = ?"),
-		to.Born, to.Epoch, to.Ver, to.Fingerprint[:], to.Total, to.Held, to.Sold, to.State, deducted, s.target, stored(b.SKU), from.Epoch, from.Ver, lease)
+		to.Born, to.Epoch, to.Ver, to.Fingerprint[:], to.Total, to.Held, to.Sold,
+		to.State, deducted, s.target, stored(b.SKU), from.Epoch, from.Ver, lease)
 	if err != nil {
 		return fmt.Errorf("move the cursor: %w", err)
 	}
