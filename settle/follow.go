@@ -71,7 +71,7 @@ func batchOf(sku string, cursor *Cursor, entries []Entry) (b Batch, used int) {
 		}
 	}
 	last := entries[used-1]
-	b.Records = fold(entries[:used])
+	b.Entries, b.Records = entries[:used], fold(entries[:used])
 	b.To.Born, b.To.Position, b.To.Fingerprint = born, last.Position, last.Fingerprint
 	if last.Fault == nil {
 		b.To.Numbers = last.Numbers

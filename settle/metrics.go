@@ -16,11 +16,11 @@ type counts struct {
 	lag         prometheus.Histogram
 }
 
-func newLag() prometheus.Histogram {
+func newLag(target string) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:        "sluice_settler_lag_seconds",
 		Help:        "From a change of a ledger to the commit that settled it: the oldest change of each transaction.",
-		ConstLabels: prometheus.Labels{"target": Target},
+		ConstLabels: prometheus.Labels{"target": target},
 		Buckets:     []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 3600},
 
 		NativeHistogramBucketFactor: 1.19, NativeHistogramMaxBucketNumber: 100,
@@ -48,8 +48,9 @@ func (s *Settler) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCo
 
 // Collect implements prometheus.Collector.
 func (s *Settler) Collect(ch chan<- prometheus.Metric) {
+	target := prometheus.Labels{"target": s.o.Target} // constant: each target is a collector of its own
 	number := func(kind prometheus.ValueType, v float64, name, help string) {
-		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, []string{"target"}, nil), kind, v, Target)
+		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, target), kind, v)
 	}
 	count := func(n int64, name, help string) { number(prometheus.CounterValue, float64(n), name, help) }
 	done, waiting := s.Stats(), 0.0

@@ -77,11 +77,11 @@ func (s *Settler) rebuild(ctx context.Context, p *skuCursor, l Ledger, records m
 	if err != nil {
 		return false, fmt.Errorf("rebuild %q at %s: %w", p.sku, l.Position, err)
 	}
-	p.cursor = &o.Cursor
+	p.cursor, p.trimmed = &o.Cursor, Position{} // the pin may be lost too
 	s.counts.rebuilds.Add(1)
 	s.count(b, o)
-	s.log.Warn("settle: the orders of a SKU were read whole", "sku", p.sku, "records", len(b.Records), "units", o.Units,
-		"missing", o.Missing)
+	s.log.Warn("settle: the orders of a SKU were read whole", "target", s.o.Target, "sku", p.sku,
+		"records", len(b.Records), "units", o.Units, "missing", o.Missing)
 	if o.Missing == 0 {
 		return true, nil
 	}

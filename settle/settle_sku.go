@@ -20,11 +20,12 @@ type skuCursor struct {
 	loaded       bool
 	wait         time.Duration
 	due          time.Time
+	postponed    time.Time // until when the target wants no further try
 	acknowledged time.Time
-	pinned       bool
-	trouble      string // what was logged last
-	ledger       Ledger // as it was read last
-	behind       int64  // changes that wait
+	trimmed      Position // of the cursor when the stream was trimmed last
+	trouble      string   // what was logged last
+	ledger       Ledger   // as it was read last
+	behind       int64    // changes that wait
 	behindSince  time.Time
 	compared     Position // of a frozen ledger that lacks no sold order
 }
@@ -49,6 +50,11 @@ func (s *Settler) settleSKU(ctx context.Context, p *skuCursor) (worked bool, err
 			return worked, err
 		}
 		batch, found := follow(p.cursor, entries)
+		if found == unread && p.cursor == nil && s.o.Target == WebhookTarget {
+			batch, found = consecutive(entries), following
+			s.log.Warn("settle: the webhook begins at the oldest change that Redis has; earlier ones are not sent",
+				"sku", p.sku, "from", batch[0].Position.String())
+		}
 		switch found {
 		case following:
 			if err := s.writeEntries(ctx, p, batch); err != nil {
@@ -70,7 +76,7 @@ func (s *Settler) settleSKU(ctx context.Context, p *skuCursor) (worked bool, err
 	return worked, s.acknowledge(ctx, p)
 }
 
-// load reads the cursor, and pins the stream before its first entry is read.
+// load reads the cursor.
 func (s *Settler) load(ctx context.Context, p *skuCursor) error {
 	if p.loaded {
 		return nil
@@ -89,6 +95,9 @@ func (s *Settler) load(ctx context.Context, p *skuCursor) error {
 func (s *Settler) writeEntries(ctx context.Context, p *skuCursor, entries []Entry) error {
 	entries = entries[:min(len(entries), s.o.Batch)]
 	b, used := batchOf(p.sku, p.cursor, entries)
+	if err := s.findBorn(ctx, &b); err != nil {
+		return err
+	}
 	o, err := s.db.Settle(ctx, b)
 	if err != nil {
 		return fmt.Errorf("settle %q up to %s: %w", p.sku, b.To.Position, err)
@@ -100,6 +109,18 @@ func (s *Settler) writeEntries(ctx context.Context, p *skuCursor, entries []Entr
 		s.counts.lag.Observe(max(s.now().Sub(time.UnixMilli(at)).Seconds(), 0))
 	}
 	return nil
+}
+
+// findBorn corrects the first epoch of a ledger whose beginning was not read.
+func (s *Settler) findBorn(ctx context.Context, b *Batch) error {
+	if b.From != nil || b.Entries[0].Ver == 1 {
+		return nil
+	}
+	all, err := s.stream.Ledgers(ctx, []string{b.SKU})
+	if err == nil && b.Entries[0].Epoch >= all[0].Born {
+		b.To.Born = all[0].Born
+	}
+	return err
 }
 
 // count logs and counts what a transaction has done.
@@ -119,21 +140,28 @@ func (s *Settler) count(b Batch, o Outcome) {
 	}
 }
 
-// acknowledge lets the stream forget what is settled, at most once a second. The entry at the cursor stays, for its
-// fingerprint. A failure is repeated with the next turn.
+// acknowledge lets the stream forget what every target has settled, at most once a second. The entry at the last
+// cursor stays, for its fingerprint. The pin keeps it and all after it from the acknowledgements of other consumers. A
+// failure is repeated with the next turn.
 func (s *Settler) acknowledge(ctx context.Context, p *skuCursor) error {
-	if p.cursor == nil || s.now().Sub(p.acknowledged) < acknowledgeEvery && p.pinned {
+	if p.cursor == nil || p.trimmed == p.cursor.Position || s.now().Sub(p.acknowledged) < acknowledgeEvery {
 		return nil
 	}
 	p.acknowledged = s.now()
-	if err := s.stream.Pin(ctx, p.sku, p.cursor.Position); err != nil {
+	at, err := s.db.Settled(ctx, p.sku)
+	if err != nil {
 		return err
 	}
-	p.pinned = true
-	if s.o.Ledger == nil || p.cursor.Ver < 2 {
-		return nil
+	if err := s.stream.Pin(ctx, p.sku, at); err != nil {
+		return err
 	}
-	return s.o.Ledger.Acknowledge(ctx, p.sku, p.cursor.Position.before())
+	if s.o.Ledger != nil && at.Ver > 1 {
+		if err := s.o.Ledger.Acknowledge(ctx, p.sku, at.before()); err != nil {
+			return err
+		}
+	}
+	p.trimmed = p.cursor.Position
+	return nil
 }
 
 // plain bounds a text, and makes it one that every database stores.

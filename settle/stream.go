@@ -186,9 +186,9 @@ func (s Stream) Locate(ctx context.Context, sku string, records map[string]Recor
 }
 
 // Pin keeps the entry at a position, and all after it, from being trimmed: a consumer group that nothing reads through
-// stands before it.
+// stands before it. The group is that of all targets.
 func (s Stream) Pin(ctx context.Context, sku string, at Position) error {
-	key, group, before := keyOf(sku, "q"), "settle:"+Target, at.before()
+	key, group, before := keyOf(sku, "q"), "settle:"+OrdersTarget, at.before()
 	err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		err := c.XGroupSetID(ctx, key, group, before).Err()
 		if err != nil && strings.HasPrefix(err.Error(), "NOGROUP") {

@@ -74,7 +74,7 @@ func (s *Store) settle(ctx context.Context, b settle.Batch, e effort) (o settle.
 			return fmt.Errorf("deduct stock: %w", err)
 		}
 		o.Cursor.Deducted += w.inherited
-		if err := s.move(ctx, tx, &b, o.Cursor.Deducted); err != nil {
+		if err := s.move(ctx, tx, &b, o.Cursor.Deducted, 0); err != nil {
 			return err
 		}
 		conflicts := slices.Concat(b.Conflicts, b.Park(w.parked, w.cause))
@@ -100,7 +100,7 @@ func (s *Store) solve(ctx context.Context, tx *sql.Tx, id int64) error {
 func (s *Store) claim(ctx context.Context, tx *sql.Tx, b *settle.Batch) error {
 	if b.From == nil {
 		result, err := tx.ExecContext(ctx, s.sql(s.d.insertion+" INTO sluice_cursor (target, sku, "+cursorColumns+
-			") VALUES (?, ?, 0, 0, 0, ?, 0, 0, 0, '', 0)"+s.d.ignored), settle.Target, stored(b.SKU), []byte{})
+			") VALUES (?, ?, 0, 0, 0, ?, 0, 0, 0, '', 0)"+s.d.ignored), s.target, stored(b.SKU), []byte{})
 		if err != nil {
 			return fmt.Errorf("make the cursor: %w", err)
 		}
@@ -125,20 +125,21 @@ func (s *Store) claim(ctx context.Context, tx *sql.Tx, b *settle.Batch) error {
 // lock reads and locks the cursor of a SKU. It is sql.ErrNoRows if there is none, or if another settler has locked it.
 func (s *Store) lock(ctx context.Context, tx *sql.Tx, sku string) (settle.Cursor, error) {
 	return scanCursor(tx.QueryRowContext(ctx, s.sql("SELECT "+cursorColumns+
-		" FROM sluice_cursor WHERE target = ? AND sku = ?"+s.d.skipLocked), settle.Target, stored(sku)))
+		" FROM sluice_cursor WHERE target = ? AND sku = ?"+s.d.skipLocked), s.target, stored(sku)))
 }
 
-// move compares and sets the cursor.
-func (s *Store) move(ctx context.Context, tx *sql.Tx, b *settle.Batch, deducted int64) error {
+// move compares and sets the cursor, and ends the lease by which it was held; 0 = none.
+func (s *Store) move(ctx context.Context, tx *sql.Tx, b *settle.Batch, deducted, lease int64) error {
 	var from settle.Position
 	if b.From != nil {
 		from = b.From.Position
 	}
 	to := b.To
 	result, err := tx.ExecContext(ctx, s.sql("UPDATE sluice_cursor SET born = ?, epoch = ?, ver = ?, fingerprint = ?, "+
-		"total = ?, held = ?, sold = ?, state = ?, deducted = ?, changed = "+s.d.now+
-		" WHERE target = ? AND sku = ? AND epoch = ? AND ver = ?"), to.Born, to.Epoch, to.Ver, to.Fingerprint[:], to.Total,
-		to.Held, to.Sold, to.State, deducted, settle.Target, stored(b.SKU), from.Epoch, from.Ver)
+		"total = ?, held = ?, sold = ?, state = ?, deducted = ?, leased = 0, changed = "+s.d.now+
+		" WHERE target = ? AND sku = ? AND epoch = ? AND ver = ? AND leased = ?"),
+		to.Born, to.Epoch, to.Ver, to.Fingerprint[:], to.Total, to.Held, to.Sold,
+		to.State, deducted, s.target, stored(b.SKU), from.Epoch, from.Ver, lease)
 	if err != nil {
 		return fmt.Errorf("move the cursor: %w", err)
 	}
