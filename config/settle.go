@@ -20,6 +20,8 @@ type Settle struct {
 	Stock        SettleStock `toml:"stock"`
 	OrdersQuery  string      `toml:"orders_query"` // returns serial and quantity of the orders of :sku; "" = they are not compared
 	Paid         SettlePaid  `toml:"paid"`
+
+	Webhook SettleWebhook `toml:"webhook"`
 }
 
 // SettleStock is the shop's own stock table.
@@ -36,9 +38,18 @@ type SettlePaid struct {
 	Every time.Duration `toml:"every"` // 1s to 1h
 }
 
+// SettleWebhook is an HTTP server that gets every change of a ledger.
+type SettleWebhook struct {
+	URL     string        `toml:"url"` // "" = none
+	KeyFile string        `toml:"key_file"`
+	Key     Secret        // what KeyFile holds
+	Batch   int           `toml:"batch" unit:"changes"` // of a request, 1 to 1000
+	Timeout time.Duration `toml:"timeout"`              // 100ms to 1m
+}
+
 func defaultSettle() Settle {
 	return Settle{Listen: "127.0.0.1:8092", Batch: 500, Workers: 4, Stock: SettleStock{SKUColumn: "sku", LeftColumn: "num", Check: true},
-		Paid: SettlePaid{Every: 5 * time.Second}}
+		Paid: SettlePaid{Every: 5 * time.Second}, Webhook: SettleWebhook{Batch: 100, Timeout: 5 * time.Second}}
 }
 
 // identifiers are names of SQL that need no quoting, perhaps with a schema.
@@ -67,6 +78,7 @@ func (c *Config) checkSettle(r *report) {
 	if q := s.Paid.Query; q != "" && !strings.Contains(q, ":sku") {
 		r.fail("settle.paid.query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
 	}
+	s.checkWebhook(r)
 	if s.Database == "" {
 		return
 	}
@@ -76,6 +88,28 @@ func (c *Config) checkSettle(r *report) {
 	}
 	if !c.Stock.Reserve.StreamKeepUnread {
 		r.fail("settle.database", "needs every change until it is settled; write stream_keep_unread = true into [stock.reserve]")
+	}
+}
+
+func (s *Settle) checkWebhook(r *report) {
+	const key = "settle.webhook.url"
+	w := &s.Webhook
+	between(r, "settle.webhook.batch", w.Batch, 1, 1000)
+	between(r, "settle.webhook.timeout", w.Timeout, 100*time.Millisecond, time.Minute)
+	if w.URL == "" {
+		return
+	}
+	u, err := url.Parse(w.URL)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Fragment != "":
+		r.fail(key, "cannot be read; write it like \"https://shop.example/sluice\"")
+	case u.User != nil:
+		r.fail(key, "holds a user, which the configuration would show; the receiver verifies the signature instead")
+	case s.Database == "":
+		r.fail(key, "needs a database, which keeps how far it is; write settle.database")
+	}
+	if w.KeyFile == "" {
+		r.fail("settle.webhook.key_file", "is empty; write the file of the key that signs each request")
 	}
 }
 
@@ -104,6 +138,7 @@ func (s *Settle) checkDatabase(r *report) {
 // read reads the password, and finds the file of SQLite from the configuration's folder.
 func (s *Settle) read(r *report, folder string) {
 	s.Password = r.secret("settle.password_file", folder, s.PasswordFile)
+	s.Webhook.Key = r.longSecret("settle.webhook.key_file", folder, s.Webhook.KeyFile)
 	s.URL = s.Database
 	if path, ok := strings.CutPrefix(s.Database, "sqlite:"); ok {
 		s.URL = "sqlite:" + filepath.Clean(from(folder, strings.TrimPrefix(path, "//")))

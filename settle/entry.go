@@ -105,6 +105,17 @@ func parseRecord(serial, text string) (Record, error) {
 	return Record{Serial: serial, User: words[3], Quantity: quantity, Status: words[0][0]}, nil
 }
 
+// text is what parseRecord reads.
+func (r Record) text() string { return fmt.Sprintf("%c|%d|0|%s", r.Status, r.Quantity, r.User) }
+
+// numbersOf are the fields of an entry before its records.
+func numbersOf(n Numbers, at int64) []string {
+	return []string{
+		"total", strconv.FormatInt(n.Total, 10), "held", strconv.FormatInt(n.Held, 10),
+		"sold", strconv.FormatInt(n.Sold, 10), "state", n.State, "at", strconv.FormatInt(at, 10),
+	}
+}
+
 func parsePosition(id string) (Position, error) {
 	epoch, ver, _ := strings.Cut(id, "-")
 	e, err1 := strconv.ParseInt(epoch, 10, 64)

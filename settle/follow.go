@@ -71,7 +71,7 @@ func batchOf(sku string, cursor *Cursor, entries []Entry) (b Batch, used int) {
 		}
 	}
 	last := entries[used-1]
-	b.Records = fold(entries[:used])
+	b.Entries, b.Records = entries[:used], fold(entries[:used])
 	b.To.Born, b.To.Position, b.To.Fingerprint = born, last.Position, last.Fingerprint
 	if last.Fault == nil {
 		b.To.Numbers = last.Numbers
@@ -85,4 +85,24 @@ func batchOf(sku string, cursor *Cursor, entries []Entry) (b Batch, used int) {
 func unreadable(sku string, e Entry, cause error) Conflict {
 	text := quoted(e.fields)
 	return Conflict{SKU: sku, Position: e.Position, Kind: "entry", Detail: plain(cause.Error() + ": " + text), Entry: text}
+}
+
+// Park returns the conflicts of records of b that can never be stored: for each position one, with an entry of these
+// records alone.
+func (b *Batch) Park(records []Record, cause error) []Conflict {
+	byPosition := make(map[Position]*Entry)
+	var all []*Entry
+	for _, r := range records {
+		e := byPosition[r.Position]
+		if e == nil {
+			e = &Entry{Position: r.Position, fields: numbersOf(b.To.Numbers, r.At)}
+			byPosition[r.Position], all = e, append(all, e)
+		}
+		e.fields = append(e.fields, "r:"+r.Serial, r.text())
+	}
+	conflicts := make([]Conflict, len(all))
+	for i, e := range all {
+		conflicts[i] = unreadable(b.SKU, *e, cause)
+	}
+	return conflicts
 }

@@ -16,11 +16,11 @@ type counts struct {
 	lag         prometheus.Histogram
 }
 
-func newLag() prometheus.Histogram {
+func newLag(target string) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:        "sluice_settler_lag_seconds",
 		Help:        "From a change of a ledger to the commit that settled it: the oldest change of each transaction.",
-		ConstLabels: prometheus.Labels{"target": Target},
+		ConstLabels: prometheus.Labels{"target": target},
 		Buckets:     []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 3600},
 
 		NativeHistogramBucketFactor: 1.19, NativeHistogramMaxBucketNumber: 100,
@@ -48,8 +48,9 @@ func (s *Settler) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCo
 
 // Collect implements prometheus.Collector.
 func (s *Settler) Collect(ch chan<- prometheus.Metric) {
+	target := prometheus.Labels{"target": s.o.Target} // constant: each target is a collector of its own
 	number := func(kind prometheus.ValueType, v float64, name, help string) {
-		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, []string{"target"}, nil), kind, v, Target)
+		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, target), kind, v)
 	}
 	count := func(n int64, name, help string) { number(prometheus.CounterValue, float64(n), name, help) }
 	done, waiting := s.Stats(), 0.0
@@ -60,8 +61,9 @@ func (s *Settler) Collect(ch chan<- prometheus.Metric) {
 	count(done.Orders, "sluice_settler_orders_total", "Rows of orders that were written.")
 	count(done.Batches, "sluice_settler_transactions_total", "Transactions that were committed.")
 	count(done.Rebuilds, "sluice_settler_rebuilds_total", "Ledgers that were read whole, since changes were missing.")
-	count(done.Frozen, "sluice_settler_frozen_total", "Ledgers that were frozen, since Redis had lost sold orders.")
-	count(done.LostOrders, "sluice_settler_lost_orders_total", "Sold orders that Redis had lost and that were adopted.")
+	count(done.Frozen, "sluice_settler_frozen_total", "Ledgers that were frozen, since Redis had lost settled orders.")
+	count(done.LostOrders, "sluice_settler_lost_orders_total",
+		"Sold or refunded orders that Redis had lost and was told again.")
 	count(done.Givebacks, "sluice_settler_givebacks_total", "Orders that the shop gave back by the database.")
 	number(prometheus.GaugeValue, float64(done.Behind), "sluice_settler_behind_entries", "Changes that wait in Redis.")
 	number(prometheus.GaugeValue, waiting, "sluice_settler_behind_seconds",

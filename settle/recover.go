@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // frozen is the state of a ledger whose history may have been lost.
@@ -20,7 +19,7 @@ var ErrGone = errors.New("the ledger is gone from Redis; nothing is settled unti
 
 // recover acts where entries do not follow the cursor. It reports whether it has changed anything. What looks lost may
 // be what another settler has settled and trimmed: the cursor is read again after the ledger, and must not have moved.
-func (s *Settler) recover(ctx context.Context, p *skuCursor, found finding) (bool, error) {
+func (s *Settler) recover(ctx context.Context, p *skuCursor) (bool, error) {
 	all, err := s.stream.Ledgers(ctx, []string{p.sku})
 	if err != nil {
 		return false, err
@@ -35,16 +34,12 @@ func (s *Settler) recover(ctx context.Context, p *skuCursor, found finding) (boo
 	case l.Epoch == 0:
 		return false, fmt.Errorf("settle %q: %w: sluice stock recreate %s --total N --adopt FILE|settle|none",
 			p.sku, ErrGone, p.sku)
-	case p.cursor == nil:
-		return s.rebuild(ctx, p, l)
-	case l.Epoch < p.cursor.Epoch:
+	case p.cursor != nil && l.Epoch < p.cursor.Epoch:
 		return false, fmt.Errorf("settle %q: %w", p.sku, ErrBehind)
-	case l.Born != p.cursor.Born, l.Position == p.cursor.Position && found == gone:
-		return s.rebuild(ctx, p, l)
 	case l.State == frozen && l.Position == p.compared:
 		return false, nil // rebuild when it is open again
 	}
-	return s.recoverTail(ctx, p, l)
+	return s.reconcile(ctx, p, l)
 }
 
 // unmoved is ErrElsewhere if the cursor of the database is not the one that is remembered.
@@ -59,83 +54,9 @@ func (s *Settler) unmoved(ctx context.Context, p *skuCursor) error {
 	return nil
 }
 
-// recoverTail acts where entries are missing between the cursor and the ledger, or where Redis has lost entries that
-// were settled. If the database alone knows orders that are sold, it freezes the ledger, so that their units are not
-// sold again, and adopts them. An operator opens the SKU. Otherwise it rebuilds, unless the ledger is frozen: then the
-// instances tell first what they know.
-func (s *Settler) recoverTail(ctx context.Context, p *skuCursor, l Ledger) (bool, error) {
-	lost, err := s.lost(ctx, p, l)
-	if err != nil {
-		return false, err
-	}
-	if len(lost) == 0 {
-		if l.State == frozen {
-			p.compared = l.Position
-			return false, nil
-		}
-		return s.rebuild(ctx, p, l)
-	}
-	if s.o.Ledger == nil {
-		return false, fmt.Errorf("settle %q: the database alone knows %d orders, and no ledger can be changed", p.sku,
-			len(lost))
-	}
-	serials := make([]string, len(lost))
-	var units int64
-	for i, r := range lost {
-		serials[i] = r.Serial
-		units += r.Quantity
-	}
-	s.log.Error("settle: Redis has lost sold orders; the SKU is frozen and the orders are adopted",
-		"sku", p.sku, "orders", len(lost), "units", units, "next", "sluice stock thaw "+p.sku)
-	if l.State != frozen {
-		if err := s.o.Ledger.Freeze(ctx, p.sku); err != nil {
-			return false, fmt.Errorf("freeze %q: %w", p.sku, err)
-		}
-		s.counts.frozen.Add(1)
-	}
-	if err := s.o.Ledger.Adopt(ctx, p.sku, lost); err != nil {
-		return false, fmt.Errorf("adopt orders of %q: %w", p.sku, err)
-	}
-	s.counts.lostOrders.Add(int64(len(lost)))
-	return true, s.db.Report(ctx, Conflict{
-		SKU: p.sku, Position: p.cursor.Position, Kind: "lost",
-		Detail: plain(fmt.Sprintf("Redis lost %d sold orders (%d units) that were settled; they were adopted; "+
-			"open the SKU with sluice stock thaw: %s", len(lost), units, strings.Join(serials, " "))),
-	})
-}
-
-// lost returns the sold orders of the database that the ledger does not know at all. The database is read first: what
-// another settler books meanwhile is in Redis before it is in the database.
-func (s *Settler) lost(ctx context.Context, p *skuCursor, l Ledger) ([]Record, error) {
-	var sold, lost []Record
-	err := s.db.Orders(ctx, p.sku, l.Born, func(r Record) bool {
-		if r.Status == 'C' {
-			sold = append(sold, r)
-		}
-		return true
-	})
-	if err != nil {
-		return nil, err
-	}
-	known, err := s.stream.Records(ctx, p.sku)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range sold {
-		if _, ok := known[r.Serial]; !ok {
-			lost = append(lost, r)
-		}
-	}
-	return lost, nil
-}
-
 // rebuild makes the database's orders those of the ledger. Sold and held orders that the ledger does not know become
 // missing: their units stay deducted until an operator decides.
-func (s *Settler) rebuild(ctx context.Context, p *skuCursor, l Ledger) (bool, error) {
-	records, err := s.stream.Records(ctx, p.sku)
-	if err != nil {
-		return false, err
-	}
+func (s *Settler) rebuild(ctx context.Context, p *skuCursor, l Ledger, records map[string]Record) (bool, error) {
 	entries, err := s.stream.Entries(ctx, p.sku, l.Position, 1)
 	if err != nil {
 		return false, err
@@ -156,11 +77,11 @@ func (s *Settler) rebuild(ctx context.Context, p *skuCursor, l Ledger) (bool, er
 	if err != nil {
 		return false, fmt.Errorf("rebuild %q at %s: %w", p.sku, l.Position, err)
 	}
-	p.cursor = &o.Cursor
+	p.cursor, p.trimmed = &o.Cursor, Position{} // the pin may be lost too
 	s.counts.rebuilds.Add(1)
 	s.count(b, o)
-	s.log.Warn("settle: the orders of a SKU were read whole", "sku", p.sku, "records", len(b.Records), "units", o.Units,
-		"missing", o.Missing)
+	s.log.Warn("settle: the orders of a SKU were read whole", "target", s.o.Target, "sku", p.sku,
+		"records", len(b.Records), "units", o.Units, "missing", o.Missing)
 	if o.Missing == 0 {
 		return true, nil
 	}

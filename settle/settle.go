@@ -2,7 +2,8 @@
 //
 // It promises that an order is booked and its units are deducted exactly once, whatever dies between, and that two
 // settlers of the same SKU never apply a change twice. The cursor of a SKU lies in the database and moves in the
-// transaction that has the effect. An entry is trimmed from the ledger's stream only after its transaction.
+// transaction that has the effect. A webhook has a cursor of its own, and gets every change at least once. An entry is
+// trimmed from the ledger's stream only after every target has settled it.
 //
 // It does not decide about orders, raise a ledger's free units, or serve requests. The gate never opens the database.
 package settle
@@ -11,10 +12,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
-// Target is the name of the cursor of orders and stock.
-const Target = "orders"
+// The targets. Each has a cursor of its own for each SKU.
+const (
+	OrdersTarget  = "orders" // orders and stock, in the database
+	WebhookTarget = "webhook"
+)
 
 // The causes by which a Database tells a settler how to go on. Any other error is a fault of the machine: the settler
 // tries again.
@@ -22,9 +27,18 @@ var (
 	// ErrElsewhere means that another settler works on the SKU, or has moved its cursor. Nothing was written.
 	ErrElsewhere = errors.New("another settler has moved the cursor")
 
-	// ErrData means that the database will never store this batch as it is. Nothing was written.
+	// ErrData means that the database will never store this as it is. Nothing was written.
 	ErrData = errors.New("the database cannot store this")
 )
+
+// PostponedError is a fault of a target that decides itself when it is tried again.
+type PostponedError struct {
+	Wait time.Duration
+	Err  error
+}
+
+func (e *PostponedError) Error() string { return e.Err.Error() }
+func (e *PostponedError) Unwrap() error { return e.Err }
 
 // Position is the id of an entry of a ledger's stream. The zero Position is before all of them.
 type Position struct{ Epoch, Ver int64 }
@@ -95,6 +109,7 @@ type Batch struct {
 	SKU       string
 	From      *Cursor // where the cursor must be; nil = there must be none
 	To        Cursor  // Deducted is not read
+	Entries   []Entry // that follow From, as they are; none if Whole
 	Records   []Record
 	Whole     bool // Records are all records of the ledger; orders that are not among them become missing
 	Conflicts []Conflict
@@ -106,20 +121,25 @@ type Outcome struct {
 	Cursor  Cursor // as it is now
 	Units   int64  // deducted, or returned if below 0
 	Missing int64  // orders that have become missing
+	Parked  int64  // orders that the database rejects: a conflict has them
 	Short   bool   // the stock table had too few units, or no row: a conflict was written
 }
 
-// Database is where orders are settled. Every call is one transaction.
+// Database is where orders are settled. Every call is one transaction, but for Settle of a webhook.
 type Database interface {
 	// Cursor reads the cursor of a SKU; ok is false when there is none.
 	Cursor(ctx context.Context, sku string) (c Cursor, ok bool, err error)
 
-	// Settle writes the batch if the cursor is still at From. Its error wraps ErrElsewhere or ErrData where that is
-	// the cause.
+	// Settle writes the batch if the cursor is still at From. Records that can never be stored are parked in a conflict,
+	// and the others are written; those of a solved conflict are not parked again. Its error wraps ErrElsewhere or
+	// ErrData where that is the cause.
 	Settle(ctx context.Context, b Batch) (Outcome, error)
 
 	// Orders shows see the orders of one ledger, sorted by serial, until see returns false.
 	Orders(ctx context.Context, sku string, born int64, see func(Record) bool) error
+
+	// Settled returns up to where every target has settled a SKU; zero if one of them has not begun.
+	Settled(ctx context.Context, sku string) (Position, error)
 
 	// Report writes conflicts.
 	Report(ctx context.Context, conflicts ...Conflict) error

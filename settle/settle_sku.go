@@ -2,7 +2,6 @@ package settle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -19,14 +18,14 @@ type skuCursor struct {
 	sku          string
 	cursor       *Cursor // nil = none, or not read yet
 	loaded       bool
-	entries      int // of the next transaction; less after data that could not be stored
 	wait         time.Duration
 	due          time.Time
+	postponed    time.Time // until when the target wants no further try
 	acknowledged time.Time
-	pinned       bool
-	trouble      string // what was logged last
-	ledger       Ledger // as it was read last
-	behind       int64  // changes that wait
+	trimmed      Position // of the cursor when the stream was trimmed last
+	trouble      string   // what was logged last
+	ledger       Ledger   // as it was read last
+	behind       int64    // changes that wait
 	behindSince  time.Time
 	compared     Position // of a frozen ledger that lacks no sold order
 }
@@ -46,18 +45,23 @@ func (s *Settler) settleSKU(ctx context.Context, p *skuCursor) (worked bool, err
 		if p.cursor != nil {
 			from = p.cursor.Position
 		}
-		entries, err := s.stream.Entries(ctx, p.sku, from, p.entries+1)
+		entries, err := s.stream.Entries(ctx, p.sku, from, s.o.Batch+1)
 		if err != nil {
 			return worked, err
 		}
 		batch, found := follow(p.cursor, entries)
+		if found == unread && p.cursor == nil && s.o.Target == WebhookTarget {
+			batch, found = consecutive(entries), following
+			s.log.Warn("settle: the webhook begins at the oldest change that Redis has; earlier ones are not sent",
+				"sku", p.sku, "from", batch[0].Position.String())
+		}
 		switch found {
 		case following:
 			if err := s.writeEntries(ctx, p, batch); err != nil {
 				return worked, err
 			}
 			worked = true
-			if len(entries) <= p.entries {
+			if len(entries) <= s.o.Batch {
 				return worked, s.acknowledge(ctx, p)
 			}
 			continue
@@ -66,17 +70,14 @@ func (s *Settler) settleSKU(ctx context.Context, p *skuCursor) (worked bool, err
 				return worked, s.acknowledge(ctx, p)
 			}
 		}
-		changed, err := s.recover(ctx, p, found)
+		changed, err := s.recover(ctx, p)
 		return worked || changed, err
 	}
 	return worked, s.acknowledge(ctx, p)
 }
 
-// load reads the cursor, and pins the stream before its first entry is read.
+// load reads the cursor.
 func (s *Settler) load(ctx context.Context, p *skuCursor) error {
-	if p.entries == 0 {
-		p.entries = s.o.Batch
-	}
 	if p.loaded {
 		return nil
 	}
@@ -90,34 +91,36 @@ func (s *Settler) load(ctx context.Context, p *skuCursor) error {
 	return nil
 }
 
-// writeEntries writes entries in one transaction. Where the database rejects the data, it halves the batch until one
-// entry is left, which becomes a conflict.
+// writeEntries writes entries in one transaction.
 func (s *Settler) writeEntries(ctx context.Context, p *skuCursor, entries []Entry) error {
-	entries = entries[:min(len(entries), p.entries)]
-	for {
-		b, used := batchOf(p.sku, p.cursor, entries)
-		o, err := s.db.Settle(ctx, b)
-		if errors.Is(err, ErrData) && used == 1 && len(b.Conflicts) == 0 {
-			b.Conflicts, b.Records = []Conflict{unreadable(p.sku, entries[0], err)}, nil
-			o, err = s.db.Settle(ctx, b)
-		}
-		if errors.Is(err, ErrData) && used > 1 {
-			entries = entries[:used/2]
-			p.entries = used / 2
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("settle %q up to %s: %w", p.sku, b.To.Position, err)
-		}
-		p.cursor = &o.Cursor
-		p.entries = min(2*p.entries, s.o.Batch)
-		s.count(b, o)
-		s.counts.entries.Add(int64(used))
-		if at := entries[0].At; at > 0 {
-			s.counts.lag.Observe(max(s.now().Sub(time.UnixMilli(at)).Seconds(), 0))
-		}
+	entries = entries[:min(len(entries), s.o.Batch)]
+	b, used := batchOf(p.sku, p.cursor, entries)
+	if err := s.findBorn(ctx, &b); err != nil {
+		return err
+	}
+	o, err := s.db.Settle(ctx, b)
+	if err != nil {
+		return fmt.Errorf("settle %q up to %s: %w", p.sku, b.To.Position, err)
+	}
+	p.cursor = &o.Cursor
+	s.count(b, o)
+	s.counts.entries.Add(int64(used))
+	if at := entries[0].At; at > 0 {
+		s.counts.lag.Observe(max(s.now().Sub(time.UnixMilli(at)).Seconds(), 0))
+	}
+	return nil
+}
+
+// findBorn corrects the first epoch of a ledger whose beginning was not read.
+func (s *Settler) findBorn(ctx context.Context, b *Batch) error {
+	if b.From != nil || b.Entries[0].Ver == 1 {
 		return nil
 	}
+	all, err := s.stream.Ledgers(ctx, []string{b.SKU})
+	if err == nil && b.Entries[0].Epoch >= all[0].Born {
+		b.To.Born = all[0].Born
+	}
+	return err
 }
 
 // count logs and counts what a transaction has done.
@@ -127,27 +130,38 @@ func (s *Settler) count(b Batch, o Outcome) {
 	for _, c := range b.Conflicts {
 		s.log.Error("settle: conflict", "sku", c.SKU, "kind", c.Kind, "at", c.Position.String())
 	}
+	if o.Parked > 0 {
+		s.log.Error("settle: the database rejects orders; they are parked", "sku", b.SKU, "orders", o.Parked,
+			"at", b.To.Position.String(), "next", "sluice settle status")
+	}
 	if o.Short {
 		s.log.Error("settle: the stock table has too few units; the orders are booked, the stock was not changed",
 			"sku", b.SKU, "units", o.Units, "at", b.To.Position.String())
 	}
 }
 
-// acknowledge lets the stream forget what is settled, at most once a second. The entry at the cursor stays, for its
-// fingerprint. A failure is repeated with the next turn.
+// acknowledge lets the stream forget what every target has settled, at most once a second. The entry at the last
+// cursor stays, for its fingerprint. The pin keeps it and all after it from the acknowledgements of other consumers. A
+// failure is repeated with the next turn.
 func (s *Settler) acknowledge(ctx context.Context, p *skuCursor) error {
-	if p.cursor == nil || s.now().Sub(p.acknowledged) < acknowledgeEvery && p.pinned {
+	if p.cursor == nil || p.trimmed == p.cursor.Position || s.now().Sub(p.acknowledged) < acknowledgeEvery {
 		return nil
 	}
 	p.acknowledged = s.now()
-	if err := s.stream.Pin(ctx, p.sku, p.cursor.Position); err != nil {
+	at, err := s.db.Settled(ctx, p.sku)
+	if err != nil {
 		return err
 	}
-	p.pinned = true
-	if s.o.Ledger == nil || p.cursor.Ver < 2 {
-		return nil
+	if err := s.stream.Pin(ctx, p.sku, at); err != nil {
+		return err
 	}
-	return s.o.Ledger.Acknowledge(ctx, p.sku, p.cursor.Position.before())
+	if s.o.Ledger != nil && at.Ver > 1 {
+		if err := s.o.Ledger.Acknowledge(ctx, p.sku, at.before()); err != nil {
+			return err
+		}
+	}
+	p.trimmed = p.cursor.Position
+	return nil
 }
 
 // plain bounds a text, and makes it one that every database stores.

@@ -31,6 +31,7 @@ type ChangeableLedger interface {
 
 // Options configure a Settler. The zero value of each field but Batch has a meaning. Givebacks and Paid need a Ledger.
 type Options struct {
+	Target  string           // OrdersTarget or WebhookTarget; "" = OrdersTarget
 	Batch   int              // entries a transaction; 1 to 10,000
 	Workers int              // SKUs that are settled at the same time; 0 = 4
 	Ledger  ChangeableLedger // nil = nothing is trimmed, frozen or adopted
@@ -62,8 +63,11 @@ func New(stream Stream, db Database, o Options) (*Settler, error) {
 	if o.Workers < 1 {
 		o.Workers = 4
 	}
+	if o.Target == "" {
+		o.Target = OrdersTarget
+	}
 	s := &Settler{stream: stream, db: db, o: o, log: o.Log, now: time.Now}
-	s.counts.lag = newLag()
+	s.counts.lag = newLag(o.Target)
 	if s.log == nil {
 		s.log = slog.Default()
 	}
@@ -107,7 +111,7 @@ func (s *Settler) Run(ctx context.Context) {
 		case sku := <-woken:
 			for more := true; more; {
 				if p := places[sku]; p != nil {
-					p.due = time.Time{}
+					p.due = p.postponed
 				}
 				select {
 				case sku = <-woken:
@@ -186,7 +190,7 @@ func (s *Settler) some(ctx context.Context, due []*skuCursor) {
 		}
 		p.ledger = ledgers[i]
 		if p.loaded && p.cursor != nil && ledgers[i].Position == p.cursor.Position {
-			s.end(ctx, p, false, nil)
+			s.end(ctx, p, false, s.acknowledge(ctx, p))
 			continue
 		}
 		slots <- struct{}{}
@@ -206,16 +210,21 @@ func (s *Settler) end(ctx context.Context, p *skuCursor, worked bool, err error)
 		p.wait = minPoll
 	}
 	now := s.now()
-	p.due = now.Add(p.wait)
+	p.due, p.postponed = now.Add(p.wait), time.Time{}
+	if later := (*PostponedError)(nil); errors.As(err, &later) {
+		p.postponed = now.Add(later.Wait)
+		p.due = p.postponed
+	}
 	elsewhere := errors.Is(err, ErrElsewhere)
 	p.measure(now, elsewhere, err != nil && !elsewhere)
 	switch {
 	case err == nil && p.trouble != "":
 		p.trouble = ""
-		s.log.Info("settle: a SKU is settled again", "sku", p.sku)
+		s.log.Info("settle: a SKU is settled again", "target", s.o.Target, "sku", p.sku)
 	case err == nil, elsewhere, ctx.Err() != nil:
 	case err.Error() != p.trouble:
 		p.trouble = err.Error()
-		s.log.Error("settle: a SKU is not settled; its changes stay in Redis", "sku", p.sku, "error", err)
+		s.log.Error("settle: a SKU is not settled; its changes stay in Redis", "target", s.o.Target, "sku", p.sku,
+			"error", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -160,10 +161,34 @@ func (s Stream) Records(ctx context.Context, sku string) (map[string]Record, err
 	}
 }
 
+// Locate gives each record whose last change is in the stream the position and the status of that change. It returns
+// the version of the oldest entry, or the largest number if there is none.
+func (s Stream) Locate(ctx context.Context, sku string, records map[string]Record) (oldest int64, err error) {
+	oldest = math.MaxInt64
+	for from := (Position{}); ; {
+		entries, err := s.Entries(ctx, sku, from, recordsAtOnce)
+		if err != nil {
+			return 0, err
+		}
+		for _, e := range entries {
+			oldest = min(oldest, e.Ver)
+			for _, r := range e.Records {
+				if _, ok := records[r.Serial]; ok {
+					records[r.Serial] = r
+				}
+			}
+			from = Position{e.Epoch, e.Ver + 1}
+		}
+		if len(entries) < recordsAtOnce {
+			return oldest, nil
+		}
+	}
+}
+
 // Pin keeps the entry at a position, and all after it, from being trimmed: a consumer group that nothing reads through
-// stands before it.
+// stands before it. The group is that of all targets.
 func (s Stream) Pin(ctx context.Context, sku string, at Position) error {
-	key, group, before := keyOf(sku, "q"), "settle:"+Target, at.before()
+	key, group, before := keyOf(sku, "q"), "settle:"+OrdersTarget, at.before()
 	err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		err := c.XGroupSetID(ctx, key, group, before).Err()
 		if err != nil && strings.HasPrefix(err.Error(), "NOGROUP") {

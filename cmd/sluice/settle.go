@@ -16,6 +16,7 @@ import (
 	"sluice/internal/app"
 	"sluice/internal/settler"
 	settlement "sluice/settle" // settle is a group of commands here
+	"sluice/settle/sqlstore"
 )
 
 func newSettlement() *cobra.Command {
@@ -103,18 +104,18 @@ func newSettleStatus(file *string) *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "Show how far the database is, and what waits for an operator.", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, _, err := openSettlement(cmd.Context(), *file)
+			s, c, err := openSettlement(cmd.Context(), *file)
 			if err != nil {
 				return err
 			}
 			defer s.Close()
-			return printSettleStatus(cmd, s)
+			return printSettleStatus(cmd, s, c)
 		},
 	}
 }
 
 // printSettleStatus shows one line for each SKU, and the conflicts.
-func printSettleStatus(cmd *cobra.Command, s *settler.Settlement) error {
+func printSettleStatus(cmd *cobra.Command, s *settler.Settlement, c *config.Config) error {
 	books, err := s.Store.Books(cmd.Context(), "")
 	if err != nil {
 		return err
@@ -141,12 +142,39 @@ func printSettleStatus(cmd *cobra.Command, s *settler.Settlement) error {
 	if err := out.Flush(); err != nil {
 		return err
 	}
+	if err := printWebhookStatus(cmd, s, c, books, at); err != nil {
+		return err
+	}
 	conflicts, err := s.Store.Conflicts(cmd.Context(), 100)
 	for _, c := range conflicts {
 		fmt.Fprintf(cmd.OutOrStdout(), "conflict %d: %s of %s at %s: %s\n", c.ID, c.Kind, printable(c.SKU), c.Position,
 			printable(c.Detail))
 	}
 	return err
+}
+
+// printWebhookStatus shows how far the webhook is with each SKU that it has begun, or that is booked.
+func printWebhookStatus(cmd *cobra.Command, s *settler.Settlement, c *config.Config, books []sqlstore.Books,
+	at map[string]settlement.Ledger) error {
+	cursors, err := s.Store.For(settlement.WebhookTarget).Cursors(cmd.Context())
+	if err != nil || len(cursors) == 0 && c.Settle.Webhook.URL == "" {
+		return err
+	}
+	out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "TARGET\tSKU\tSENT TO\tBEHIND")
+	for _, b := range books {
+		to, lag := cursors[b.SKU], "all"
+		if to.Epoch != 0 {
+			lag = behind(at[b.SKU], to)
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", settlement.WebhookTarget, printable(b.SKU), to.Position, lag)
+	}
+	if err := out.Flush(); err != nil || c.Settle.Webhook.URL != "" {
+		return err
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), "webhook: settle.webhook.url is \"\", and Redis keeps every change that it was not "+
+		"sent; to give it up: DELETE FROM sluice_cursor WHERE target = 'webhook'")
+	return nil
 }
 
 // behind is how many changes of a ledger wait.

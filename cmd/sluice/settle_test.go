@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -175,6 +177,38 @@ func TestCheckOnline_TriesTheDatabaseOfTheSettler(t *testing.T) {
 		t.Fatal(err)
 	}
 	wants("no table of the shop", "FAIL settle    settle.orders_query: ", "nowhere")
+}
+
+func TestCheckOnline_ConnectsToTheWebhookAndSendsNothing(t *testing.T) {
+	file := settleConfig(t, redistest.Start(t).Addr)
+	if err := os.WriteFile(filepath.Join(filepath.Dir(file), "key"), []byte(strings.Repeat("k", 32)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	requests := 0
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests++ }))
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	webhook := fmt.Sprintf("[settle.webhook]\nurl = %q\nkey_file = \"key\"\n[[route]]", receiver.URL+"/changes")
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), "[[route]]", webhook, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := command(t, "check", "--online", "--sku", "1001", file)
+	for _, want := range []string{"sends every change to " + receiver.URL, "settle.webhook.url is http",
+		"ok   settle    the webhook at " + receiver.Listener.Addr().String() + " takes connections"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	receiver.Close() // it waits for requests
+	if requests != 0 {
+		t.Errorf("the check has sent %d requests", requests)
+	}
+	out, _ = command(t, "check", "--online", "--sku", "1001", file)
+	if want := "FAIL settle    the webhook cannot be reached; its changes stay in Redis"; !strings.Contains(out, want) {
+		t.Errorf("%q is missing in\n%s", want, out)
+	}
 }
 
 // Users and SKUs of any bytes are shown as printable ASCII, in every form.

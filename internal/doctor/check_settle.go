@@ -17,6 +17,13 @@ func (o *Report) checkSettle(c *config.Config) {
 	}
 	o.Info("settle", "sluice settle books orders in %s, %d changes a transaction, %d SKUs at a time; %s", s.Database,
 		s.Batch, s.Workers, stock)
+	if w := s.Webhook.URL; w != "" {
+		o.Info("settle", "sluice settle sends every change to %s, at least once and signed, at most %d a request", w,
+			s.Webhook.Batch)
+		if strings.HasPrefix(w, "http:") {
+			o.Warn("settle", "settle.webhook.url is http: orders and users are sent unencrypted; use https beyond one machine")
+		}
+	}
 	if !c.UsesLedger() {
 		o.Warn("settle", "no route has gate = \"reserve\": there is no ledger, and nothing to settle")
 	}

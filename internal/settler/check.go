@@ -2,8 +2,11 @@ package settler
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io/fs"
+	"net"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -26,6 +29,9 @@ func Check(ctx context.Context, o *doctor.Report, c *config.Config) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkWithin)
 	defer cancel()
+	if c.Settle.Webhook.URL != "" {
+		checkWebhook(ctx, o, c.Settle.Webhook)
+	}
 	if path, ok := strings.CutPrefix(c.Settle.URL, "sqlite:"); ok {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			o.OK("settle", "%s is made by sluice settle run", c.Settle.Database)
@@ -65,6 +71,32 @@ func Check(ctx context.Context, o *doctor.Report, c *config.Config) error {
 		o.OK("settle", "%s has the tables of this version, and the account may change them", c.Settle.Database)
 	}
 	return nil
+}
+
+// checkWebhook connects, with TLS where the URL says so. It sends no request: one could have an effect.
+func checkWebhook(ctx context.Context, o *doctor.Report, w config.SettleWebhook) {
+	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
+	defer cancel()
+	u, err := url.Parse(w.URL)
+	if err != nil {
+		o.Fail("settle", "settle.webhook.url: %v", err)
+		return
+	}
+	dial, port := (&net.Dialer{}).DialContext, "80"
+	if u.Scheme == "https" {
+		dial, port = (&tls.Dialer{}).DialContext, "443"
+	}
+	if u.Port() != "" {
+		port = u.Port()
+	}
+	connection, err := dial(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		o.Fail("settle", "the webhook cannot be reached; its changes stay in Redis; start it, or correct "+
+			"settle.webhook.url: %v", err)
+		return
+	}
+	_ = connection.Close()
+	o.OK("settle", "the webhook at %s takes connections; no request was sent", u.Host)
 }
 
 // checkClock compares the clocks, to half of the time that it takes to ask.

@@ -15,6 +15,8 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/listener"
+	"sluice/settle"
+	"sluice/settle/webhook"
 )
 
 // Run settles until ctx ends: it waits for the database, migrates that of SQLite, serves health and metrics, and runs a
@@ -24,6 +26,15 @@ func (s *Settlement) Run(ctx context.Context, c *config.Config, version string, 
 	if err != nil {
 		return err
 	}
+	collected := []prometheus.Collector{worker}
+	var sender *settle.Settler // nil = no webhook
+	if c.Settle.Webhook.URL != "" {
+		var target *webhook.Target
+		if sender, target, err = s.Webhook(c, log); err != nil {
+			return err
+		}
+		collected = append(collected, sender, target)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -31,7 +42,8 @@ func (s *Settlement) Run(ctx context.Context, c *config.Config, version string, 
 	watch := NewWatch(s.Store, c.Ops.MetricsMaxSKUs)
 	if c.Settle.Listen != "" {
 		metrics := prometheus.NewRegistry()
-		metrics.MustRegister(worker, watch, collectors.NewGoCollector(), buildInfo(version),
+		metrics.MustRegister(collected...)
+		metrics.MustRegister(watch, collectors.NewGoCollector(), buildInfo(version),
 			collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 		if err := serve(ctx, &running, c.Settle.Listen, admin.Ops([]admin.Check{watch.Check()}, metrics), log); err != nil {
 			return err
@@ -42,6 +54,9 @@ func (s *Settlement) Run(ctx context.Context, c *config.Config, version string, 
 		return nil // stopped while it waited
 	}
 	log.Info("settle: ready", "version", version, "database", c.Settle.Database)
+	if sender != nil {
+		running.Go(func() { sender.Run(ctx) })
+	}
 	worker.Run(ctx)
 	done := worker.Stats()
 	log.Info("settle: stopped", "orders", done.Orders, "transactions", done.Batches, "rebuilds", done.Rebuilds)

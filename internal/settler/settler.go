@@ -13,6 +13,7 @@ import (
 	"sluice/internal/app/stores"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
+	"sluice/settle/webhook"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
 	"sluice/stockgate/redisconn"
@@ -34,7 +35,7 @@ func OpenStore(c *config.Config) (*sqlstore.Store, error) {
 	}
 	store, err := sqlstore.Open(sqlstore.Options{URL: s.URL, Password: string(s.Password), Stock: sqlstore.Stock{
 		Table: s.Stock.Table, SKUColumn: s.Stock.SKUColumn, LeftColumn: s.Stock.LeftColumn, Check: s.Stock.Check,
-	}})
+	}, Webhook: s.Webhook.URL != ""})
 	if err != nil {
 		return nil, c.Errorf("settle.database", "%v", err)
 	}
@@ -81,10 +82,22 @@ func (s *Settlement) Settler(c *config.Config, log *slog.Logger) (*settle.Settle
 	}
 	return settle.New(s.Stream, s.Store, settle.Options{
 		Batch: c.Settle.Batch, Workers: c.Settle.Workers, Ledger: s, Log: log, Givebacks: s.Store, Paid: paid,
-		Listen: func(ctx context.Context, wake func(string)) {
-			s.ledger.Listen(ctx, func(sku string, _ protocol.StockVersion) { wake(sku) }, func() {})
-		},
+		Listen: s.listen,
 	})
+}
+
+// Webhook returns a settler of all SKUs that sends to the webhook, and its target.
+func (s *Settlement) Webhook(c *config.Config, log *slog.Logger) (*settle.Settler, *webhook.Target, error) {
+	w := c.Settle.Webhook
+	target := webhook.New(s.Store, webhook.Options{URL: w.URL, Key: []byte(w.Key), Batch: w.Batch, Timeout: w.Timeout})
+	worker, err := settle.New(s.Stream, target, settle.Options{
+		Target: settle.WebhookTarget, Batch: w.Batch, Workers: c.Settle.Workers, Ledger: s, Log: log, Listen: s.listen,
+	})
+	return worker, target, err
+}
+
+func (s *Settlement) listen(ctx context.Context, wake func(string)) {
+	s.ledger.Listen(ctx, func(sku string, _ protocol.StockVersion) { wake(sku) }, func() {})
 }
 
 // Acknowledge implements settle.ChangeableLedger.

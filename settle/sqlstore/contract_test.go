@@ -120,6 +120,14 @@ func TestSettlement_KeepsItsContract(t *testing.T) {
 			"an early give-back is kept":            keepsEarlyGiveback,
 			"a give-back waits for the right Redis": givesBackToRightRedis,
 			"what is paid ends":                     endsWhatIsPaid,
+			"a lost confirmation is told":           confirmsAgain,
+			"a lost one that ran out is told":       confirmsReleased,
+			"a lost refund is told":                 refundsAgain,
+			"a lost give-back is told":              givesBackAgain,
+			"a newer refund is followed":            followsNewRefund,
+			"a lost adoption is told":               keepsAdopted,
+			"poison in a rebuild is parked":         parksPoisonInRebuild,
+			"poison is parked alone":                parksPoisonAlone,
 		} {
 			t.Run(name, func(t *testing.T) { rule(newSite(t, server, url, sqlstore.Stock{})) })
 		}

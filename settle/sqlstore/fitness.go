@@ -18,7 +18,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 		return fmt.Errorf("reach the database: %w", err)
 	}
 	for _, query := range []string{
-		"SELECT " + cursorColumns + ", changed FROM sluice_cursor WHERE 1 = 0",
+		"SELECT " + cursorColumns + ", changed, leased FROM sluice_cursor WHERE 1 = 0",
 		"SELECT buyer, quantity, status, at, missing, taken FROM sluice_order WHERE 1 = 0",
 		"SELECT num FROM sluice_stock WHERE 1 = 0",
 		"SELECT id, asked, due, tries, done, outcome FROM sluice_giveback WHERE 1 = 0",

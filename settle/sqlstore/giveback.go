@@ -111,7 +111,7 @@ func (s *Store) refund(ctx context.Context, tx *sql.Tx, b *settle.Batch, r order
 	if err != nil {
 		return fmt.Errorf("refund the order: %w", err)
 	}
-	return s.move(ctx, tx, b, o.Cursor.Deducted)
+	return s.move(ctx, tx, b, o.Cursor.Deducted, 0)
 }
 
 // returnEarlier returns what an order of an earlier ledger has taken. Sluice's own table and the cursor count the units

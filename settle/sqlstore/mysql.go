@@ -58,9 +58,10 @@ func upsertMySQL(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []set
 		"missing = NULL, taken = VALUES(taken)")
 }
 
-// isMySQLData reports values out of range, of a wrong type or too long, and violated constraints.
+// isMySQLData reports values out of range, of a wrong type or too long, violated constraints, check options of views,
+// and signals of a trigger.
 func isMySQLData(err error) bool {
 	var e *mysql.MySQLError
 	return errors.As(err, &e) &&
-		slices.Contains([]uint16{1048, 1264, 1265, 1292, 1366, 1406, 1452, 1690, 3819, 4025}, e.Number)
+		slices.Contains([]uint16{1048, 1264, 1265, 1292, 1366, 1369, 1406, 1452, 1644, 1690, 3819, 4025}, e.Number)
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -40,7 +41,8 @@ func openPostgres(url, password string) (*sql.DB, dialect, error) {
 	db.SetMaxOpenConns(8)
 	return db, dialect{
 		name: "postgres", numbered: true, skipLocked: " FOR UPDATE SKIP LOCKED", now: "now()",
-		clock: "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)", quote: `"`,
+		immediate: "SET CONSTRAINTS ALL IMMEDIATE",
+		clock:     "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)", quote: `"`,
 		insertion: "INSERT", ignored: " ON CONFLICT DO NOTHING", upsert: upsertPostgres, isData: isPostgresData,
 		options: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
 	}, nil
@@ -77,8 +79,12 @@ func upsertPostgres(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []
 	return units, err
 }
 
-// isPostgresData reports data exceptions and violated constraints.
+// dataClasses begin the codes of data exceptions, violated constraints, check options of views, exceeded limits such as
+// that of an index row, and exceptions that a trigger raises.
+var dataClasses = []string{"22", "23", "44", "54", "P0001"}
+
 func isPostgresData(err error) bool {
 	var e *pgconn.PgError
-	return errors.As(err, &e) && (strings.HasPrefix(e.Code, "22") || strings.HasPrefix(e.Code, "23"))
+	return errors.As(err, &e) &&
+		slices.ContainsFunc(dataClasses, func(class string) bool { return strings.HasPrefix(e.Code, class) })
 }

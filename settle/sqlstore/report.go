@@ -18,7 +18,7 @@ type Conflict struct {
 // Conflicts returns the oldest unsolved conflicts.
 func (s *Store) Conflicts(ctx context.Context, limit int) ([]Conflict, error) {
 	rows, err := s.db.QueryContext(ctx, s.sql("SELECT id, sku, epoch, ver, kind, detail, CAST(found AS char(26)) "+
-		"FROM sluice_conflict WHERE target = ? AND solved IS NULL ORDER BY id LIMIT ?"), settle.Target, limit)
+		"FROM sluice_conflict WHERE target = ? AND solved IS NULL ORDER BY id LIMIT ?"), s.target, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read conflicts: %w", err)
 	}
@@ -72,7 +72,7 @@ func (s *Store) Books(ctx context.Context, sku string) ([]Books, error) {
 		"COALESCE(SUM(CASE WHEN o.status = 'H' THEN o.quantity END), 0), " +
 		"COUNT(CASE WHEN o.status = 'C' THEN 1 END), COUNT(o.missing) " +
 		"FROM sluice_cursor c LEFT JOIN sluice_order o ON o.sku = c.sku AND o.born = c.born WHERE c.target = ?"
-	args := []any{settle.Target}
+	args := []any{s.target}
 	if sku != "" {
 		query += " AND c.sku = ?"
 		args = append(args, stored(sku))

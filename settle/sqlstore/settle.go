@@ -19,72 +19,68 @@ const (
 // errShort means that the stock table has too few units for a batch, or does not take the change.
 var errShort = errors.New("the stock table has too few units, or no row")
 
-// Settle implements settle.Database. If the stock table has too few units, the orders are booked in a second
-// transaction, in which they take none.
+// effort is how a batch is written: first as it is, and then as far as it can be.
+type effort struct {
+	take bool // orders take and return units
+	park bool // records that cannot be stored are parked
+}
+
+// Settle implements settle.Database. If the stock table has too few units, the orders are booked in another
+// transaction, in which they take none. If a record cannot be stored, it is looked for in another transaction.
 func (s *Store) Settle(ctx context.Context, b settle.Batch) (settle.Outcome, error) {
-	o, err := s.settle(ctx, b, true)
-	if !errors.Is(err, errShort) {
+	var wanted int64
+	for e := (effort{take: true}); ; {
+		o, err := s.settle(ctx, b, e)
+		switch {
+		case errors.Is(err, settle.ErrData) && !e.park && b.Solved == 0 && len(b.Records) > 0:
+			e.park = true
+			continue
+		case errors.Is(err, errShort):
+			e.take, wanted = false, o.Units
+			b.Conflicts = append(slices.Clip(b.Conflicts), short(&b, wanted, causeOf(&b)))
+			continue
+		case !e.take:
+			o.Units, o.Short = wanted, true
+		}
 		return o, err
 	}
-	wanted := o.Units
-	cause := "a batch"
+}
+
+func causeOf(b *settle.Batch) string {
 	if b.Solved != 0 {
-		cause = fmt.Sprintf("the entry of conflict %d", b.Solved)
+		return fmt.Sprintf("the entry of conflict %d", b.Solved)
 	}
-	b.Conflicts = append(slices.Clip(b.Conflicts), short(&b, wanted, cause))
-	o, err = s.settle(ctx, b, false)
-	o.Units, o.Short = wanted, true
-	return o, err
+	return "a batch"
 }
 
 // settle is one transaction. The cursor's row is locked first and moved last.
-func (s *Store) settle(ctx context.Context, b settle.Batch, take bool) (o settle.Outcome, err error) {
+func (s *Store) settle(ctx context.Context, b settle.Batch, e effort) (o settle.Outcome, err error) {
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
 		o = settle.Outcome{Cursor: b.To}
 		if err := s.claim(ctx, tx, &b); err != nil {
 			return err
 		}
-		inherited, err := s.write(ctx, tx, &b, &o, take)
+		w, err := s.write(ctx, tx, &b, e)
 		if err != nil {
 			return err
 		}
+		o.Units, o.Parked = w.units, int64(len(w.parked))
 		if b.Whole {
-			if o.Missing, err = s.markMissing(ctx, tx, &b); err != nil {
+			if o.Missing, err = s.markMissing(ctx, tx, &b, w.parked); err != nil {
 				return fmt.Errorf("mark missing orders: %w", err)
 			}
 		}
-		if err := s.deduct(ctx, tx, &b, &o); err != nil && (take || !errors.Is(err, errShort)) {
+		if err := s.deduct(ctx, tx, &b, &o); err != nil && (e.take || !errors.Is(err, errShort)) {
 			return fmt.Errorf("deduct stock: %w", err)
 		}
-		o.Cursor.Deducted += inherited
-		if err := s.move(ctx, tx, &b, o.Cursor.Deducted); err != nil {
+		o.Cursor.Deducted += w.inherited
+		if err := s.move(ctx, tx, &b, o.Cursor.Deducted, 0); err != nil {
 			return err
 		}
-		return errors.Join(s.report(ctx, tx, b.Conflicts), s.solve(ctx, tx, b.Solved))
+		conflicts := slices.Concat(b.Conflicts, b.Park(w.parked, w.cause))
+		return errors.Join(s.report(ctx, tx, conflicts), s.solve(ctx, tx, b.Solved))
 	})
 	return o, err
-}
-
-// write writes the orders, and adds their units to o. It returns the units that they had taken in an earlier ledger.
-func (s *Store) write(ctx context.Context, tx *sql.Tx, b *settle.Batch, o *settle.Outcome, take bool) (inherited int64,
-	err error) {
-	earlier, err := s.earlier(ctx, tx, b)
-	if err != nil {
-		return 0, fmt.Errorf("read the earlier ledger: %w", err)
-	}
-	for records := range slices.Chunk(b.Records, rowsAtOnce) {
-		n, err := s.inherit(ctx, tx, b, earlier, records)
-		if err != nil {
-			return 0, fmt.Errorf("read orders of the earlier ledger: %w", err)
-		}
-		units, err := s.d.upsert(ctx, tx, b, records, take)
-		if err != nil {
-			return 0, fmt.Errorf("write orders: %w", err)
-		}
-		inherited += n
-		o.Units += units
-	}
-	return inherited, nil
 }
 
 // solve marks a conflict as solved; 0 = none.
@@ -104,7 +100,7 @@ func (s *Store) solve(ctx context.Context, tx *sql.Tx, id int64) error {
 func (s *Store) claim(ctx context.Context, tx *sql.Tx, b *settle.Batch) error {
 	if b.From == nil {
 		result, err := tx.ExecContext(ctx, s.sql(s.d.insertion+" INTO sluice_cursor (target, sku, "+cursorColumns+
-			") VALUES (?, ?, 0, 0, 0, ?, 0, 0, 0, '', 0)"+s.d.ignored), settle.Target, stored(b.SKU), []byte{})
+			") VALUES (?, ?, 0, 0, 0, ?, 0, 0, 0, '', 0)"+s.d.ignored), s.target, stored(b.SKU), []byte{})
 		if err != nil {
 			return fmt.Errorf("make the cursor: %w", err)
 		}
@@ -129,20 +125,21 @@ func (s *Store) claim(ctx context.Context, tx *sql.Tx, b *settle.Batch) error {
 // lock reads and locks the cursor of a SKU. It is sql.ErrNoRows if there is none, or if another settler has locked it.
 func (s *Store) lock(ctx context.Context, tx *sql.Tx, sku string) (settle.Cursor, error) {
 	return scanCursor(tx.QueryRowContext(ctx, s.sql("SELECT "+cursorColumns+
-		" FROM sluice_cursor WHERE target = ? AND sku = ?"+s.d.skipLocked), settle.Target, stored(sku)))
+		" FROM sluice_cursor WHERE target = ? AND sku = ?"+s.d.skipLocked), s.target, stored(sku)))
 }
 
-// move compares and sets the cursor.
-func (s *Store) move(ctx context.Context, tx *sql.Tx, b *settle.Batch, deducted int64) error {
+// move compares and sets the cursor, and ends the lease by which it was held; 0 = none.
+func (s *Store) move(ctx context.Context, tx *sql.Tx, b *settle.Batch, deducted, lease int64) error {
 	var from settle.Position
 	if b.From != nil {
 		from = b.From.Position
 	}
 	to := b.To
 	result, err := tx.ExecContext(ctx, s.sql("UPDATE sluice_cursor SET born = ?, epoch = ?, ver = ?, fingerprint = ?, "+
-		"total = ?, held = ?, sold = ?, state = ?, deducted = ?, changed = "+s.d.now+
-		" WHERE target = ? AND sku = ? AND epoch = ? AND ver = ?"), to.Born, to.Epoch, to.Ver, to.Fingerprint[:], to.Total,
-		to.Held, to.Sold, to.State, deducted, settle.Target, stored(b.SKU), from.Epoch, from.Ver)
+		"total = ?, held = ?, sold = ?, state = ?, deducted = ?, leased = 0, changed = "+s.d.now+
+		" WHERE target = ? AND sku = ? AND epoch = ? AND ver = ? AND leased = ?"),
+		to.Born, to.Epoch, to.Ver, to.Fingerprint[:], to.Total, to.Held, to.Sold,
+		to.State, deducted, s.target, stored(b.SKU), from.Epoch, from.Ver, lease)
 	if err != nil {
 		return fmt.Errorf("move the cursor: %w", err)
 	}
@@ -153,15 +150,25 @@ func (s *Store) move(ctx context.Context, tx *sql.Tx, b *settle.Batch, deducted 
 }
 
 // markMissing marks the orders that should be in the ledger and were not among the records, which are all at one
-// position now.
-func (s *Store) markMissing(ctx context.Context, tx *sql.Tx, b *settle.Batch) (int64, error) {
-	result, err := tx.ExecContext(ctx, s.sql("UPDATE sluice_order SET missing = "+s.d.now+" WHERE sku = ? AND born = ? "+
-		"AND status IN ('C', 'H') AND missing IS NULL AND NOT (epoch = ? AND ver = ?)"),
-		stored(b.SKU), b.To.Born, b.To.Epoch, b.To.Ver)
-	if err != nil {
-		return 0, err
+// position now, but for those that were parked.
+func (s *Store) markMissing(ctx context.Context, tx *sql.Tx, b *settle.Batch, parked []settle.Record) (int64, error) {
+	n, err := affected(tx.ExecContext(ctx, s.sql("UPDATE sluice_order SET missing = "+s.d.now+
+		" WHERE sku = ? AND born = ? AND status IN ('C', 'H') AND missing IS NULL AND NOT (epoch = ? AND ver = ?)"),
+		stored(b.SKU), b.To.Born, b.To.Epoch, b.To.Ver))
+	for records := range slices.Chunk(parked, rowsAtOnce) {
+		if err != nil {
+			return 0, err
+		}
+		args := []any{stored(b.SKU), b.To.Born}
+		for _, r := range records {
+			args = append(args, stored(r.Serial))
+		}
+		var known int64
+		known, err = affected(tx.ExecContext(ctx, s.sql("UPDATE sluice_order SET missing = NULL WHERE sku = ? AND born = ? "+
+			"AND missing IS NOT NULL AND serial IN ("+strings.Repeat(", ?", len(records))[2:]+")"), args...))
+		n -= known
 	}
-	return result.RowsAffected()
+	return max(n, 0), err // known counts also what was missing before
 }
 
 // deduct lowers the stock by the units of o, and notes in the cursor what it has done. It is errShort if it could not.

@@ -24,6 +24,7 @@ type Options struct {
 	URL      string
 	Password string // "" = that of the URL
 	Stock    Stock
+	Webhook  bool // there is a webhook: nothing counts as settled before it has a cursor
 }
 
 // Stock is the table of the shop that has the units left. The zero value is Sluice's own, sluice_stock.
@@ -37,9 +38,11 @@ type Stock struct {
 // Store is one database. It is safe for concurrent use. It has so many methods because the settlers, the reports and
 // the administration share its connections and its dialect.
 type Store struct {
-	db    *sql.DB
-	d     dialect
-	stock Stock
+	db      *sql.DB
+	d       dialect
+	stock   Stock
+	target  string // whose cursors and conflicts these are
+	webhook bool
 }
 
 // dialect is what differs between databases.
@@ -52,6 +55,7 @@ type dialect struct {
 	quote      string // around identifiers
 	insertion  string // INSERT that does nothing where the row is there: its beginning ...
 	ignored    string // ... and its end
+	immediate  string // has constraints checked by each statement instead of by the commit; "" = they are
 	upsert     upserter
 	isData     func(error) bool
 	options    *sql.TxOptions
@@ -67,7 +71,7 @@ func Open(o Options) (*Store, error) {
 	if !ok {
 		return nil, fmt.Errorf("database %.40q: it must begin with postgres://, mysql://, or with sqlite: and a path", o.URL)
 	}
-	s := &Store{stock: o.Stock}
+	s := &Store{stock: o.Stock, target: settle.OrdersTarget, webhook: o.Webhook}
 	var err error
 	switch scheme {
 	case "postgres", "postgresql":
@@ -84,6 +88,13 @@ func Open(o Options) (*Store, error) {
 	}
 	s.db.SetConnMaxIdleTime(time.Minute)
 	return s, nil
+}
+
+// For returns the store of another target's cursors, on the same connections. It is not closed.
+func (s *Store) For(target string) *Store {
+	other := *s
+	other.target = target
+	return &other
 }
 
 // Close ends all connections.
@@ -125,9 +136,9 @@ type queryer interface {
 
 func (s *Store) cursor(ctx context.Context, from queryer, sku string) (settle.Cursor, bool, error) {
 	c, err := scanCursor(from.QueryRowContext(ctx, s.sql("SELECT "+cursorColumns+
-		" FROM sluice_cursor WHERE target = ? AND sku = ?"), settle.Target, stored(sku)))
-	if errors.Is(err, sql.ErrNoRows) {
-		return c, false, nil
+		" FROM sluice_cursor WHERE target = ? AND sku = ?"), s.target, stored(sku)))
+	if errors.Is(err, sql.ErrNoRows) || err == nil && c.Epoch == 0 { // it was made by Lease alone
+		return settle.Cursor{}, false, nil
 	}
 	if err != nil {
 		return c, false, fmt.Errorf("read the cursor of %q: %w", sku, err)
@@ -174,7 +185,7 @@ func (s *Store) Report(ctx context.Context, conflicts ...settle.Conflict) error 
 func (s *Store) report(ctx context.Context, tx *sql.Tx, conflicts []settle.Conflict) error {
 	for _, c := range conflicts {
 		n, err := affected(tx.ExecContext(ctx, s.sql(s.d.insertion+" INTO sluice_conflict (target, sku, epoch, ver, kind, "+
-			"detail, entry) VALUES (?, ?, ?, ?, ?, ?, ?)"+s.d.ignored), settle.Target, stored(c.SKU), c.Epoch, c.Ver, c.Kind,
+			"detail, entry) VALUES (?, ?, ?, ?, ?, ?, ?)"+s.d.ignored), s.target, stored(c.SKU), c.Epoch, c.Ver, c.Kind,
 			c.Detail, sql.NullString{String: c.Entry, Valid: c.Entry != ""}))
 		if err == nil && n == 0 {
 			err = s.repeat(ctx, tx, c)
@@ -194,7 +205,7 @@ func (s *Store) repeat(ctx context.Context, tx *sql.Tx, c settle.Conflict) error
 	var before string
 	var solved bool
 	err := tx.QueryRowContext(ctx, s.sql("SELECT id, detail, solved IS NOT NULL FROM sluice_conflict "+
-		"WHERE target = ? AND sku = ? AND epoch = ? AND ver = ? AND kind = ?"), settle.Target, stored(c.SKU), c.Epoch, c.Ver,
+		"WHERE target = ? AND sku = ? AND epoch = ? AND ver = ? AND kind = ?"), s.target, stored(c.SKU), c.Epoch, c.Ver,
 		c.Kind).Scan(&id, &before, &solved)
 	if err != nil {
 		return err

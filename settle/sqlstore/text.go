@@ -17,6 +17,10 @@ func stored(text string) string {
 	return escape + hex.EncodeToString([]byte(text))
 }
 
+// Text is a SKU, a serial or a user as columns and webhooks have it: any other bytes than valid UTF-8 as \x and
+// hexadecimal.
+func Text(text string) string { return stored(text) }
+
 // original is the inverse of stored.
 func original(text string) string {
 	if digits, ok := strings.CutPrefix(text, escape); ok {

@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"time"
-
-	"sluice/settle"
 )
 
 // Waiting is what waits for an operator, by the database alone.
@@ -48,7 +46,7 @@ func (s *Store) Waiting(ctx context.Context) (w Waiting, err error) {
 		d.SKU = original(name)
 		w.Differences = append(w.Differences, d)
 		return err
-	}, "SELECT sku, sold - deducted FROM sluice_cursor WHERE target = ? AND sold <> deducted ORDER BY sku", settle.Target)
+	}, "SELECT sku, sold - deducted FROM sluice_cursor WHERE target = ? AND sold <> deducted ORDER BY sku", s.target)
 	if err != nil {
 		return w, fmt.Errorf("read differences: %w", err)
 	}

@@ -1,0 +1,122 @@
+package settle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// books are a ledger and its orders in the database, compared once.
+type books struct {
+	records  map[string]Record // of the ledger
+	sold     []Record          // of the database: the ledger has lost that they are sold
+	refunded []Record          // of the database: the ledger has lost that they are refunded
+}
+
+// reconcile makes ledger and database agree where entries do not follow the cursor. What the database knows newer is
+// told to the ledger, which is frozen first: an operator opens it. Else the ledger is what the database becomes. While
+// it is frozen, the instances tell first what they know.
+func (s *Settler) reconcile(ctx context.Context, p *skuCursor, l Ledger) (bool, error) {
+	b, err := s.compare(ctx, p, l)
+	switch {
+	case err != nil:
+		return false, err
+	case len(b.sold)+len(b.refunded) > 0:
+		return true, s.tell(ctx, p, l, b)
+	case l.State == frozen && p.cursor != nil && l.Born == p.cursor.Born:
+		p.compared = l.Position
+		return false, nil
+	}
+	return s.rebuild(ctx, p, l, b.records)
+}
+
+// compare reads all orders on both sides. The database is read first: what another settler books meanwhile is in Redis
+// before it is in the database. The stream is read last: it says which change of an order is the newer one.
+func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger) (b books, err error) {
+	var rows []Record
+	err = s.db.Orders(ctx, p.sku, l.Born, func(r Record) bool {
+		if r.Status == 'C' || r.Status == 'R' {
+			rows = append(rows, r)
+		}
+		return true
+	})
+	if err != nil {
+		return b, err
+	}
+	if b.records, err = s.stream.Records(ctx, p.sku); err != nil || len(rows) == 0 {
+		return b, err
+	}
+	oldest, err := s.stream.Locate(ctx, p.sku, b.records)
+	if err != nil {
+		return b, err
+	}
+	// Versions have no holes. If all entries are newer than the cursor's, the others were only trimmed.
+	wentBack := p.cursor != nil && min(oldest, l.Ver) <= p.cursor.Ver
+	for _, row := range rows {
+		r, ok := b.records[row.Serial]
+		switch {
+		case !isLost(row, r, ok, wentBack):
+		case row.Status == 'C':
+			b.sold = append(b.sold, row)
+		default:
+			b.refunded = append(b.refunded, row)
+		}
+	}
+	return b, nil
+}
+
+// isLost reports whether the database knows an order newer than the ledger, which has r if ok. No change leads from
+// sold to reserved or released. Sold and refunded follow each other both ways: there the version decides, and a change
+// that is not in the stream is older. Where only entries were trimmed, the ledger is the newer one.
+func isLost(row, r Record, ok, wentBack bool) bool {
+	switch {
+	case row.Status == 'C' && (!ok || r.Status == 'H' || r.Status == 'X'):
+		return true
+	case row.Status == 'C' && r.Status == 'R', row.Status == 'R' && (r.Status == 'C' || r.Status == 'H'):
+		return wentBack && !row.Position.Before(r.Position)
+	}
+	return false
+}
+
+// tell freezes the ledger, so that no unit is sold again, and tells it what it has lost. Sold orders come first: a unit
+// that a refund has returned may have been sold again.
+func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) error {
+	lost, at := slices.Concat(b.sold, b.refunded), l.Position
+	if p.cursor != nil {
+		at = p.cursor.Position
+	}
+	if s.o.Ledger == nil {
+		return fmt.Errorf("settle %q: the database alone knows %d orders, and no ledger can be changed", p.sku, len(lost))
+	}
+	s.log.Error("settle: Redis has lost orders; the SKU is frozen, and the orders are put back",
+		"sku", p.sku, "sold", len(b.sold), "refunded", len(b.refunded), "next", "sluice stock thaw "+p.sku)
+	if l.State != frozen {
+		if err := s.o.Ledger.Freeze(ctx, p.sku); err != nil {
+			return fmt.Errorf("freeze %q: %w", p.sku, err)
+		}
+		s.counts.frozen.Add(1)
+	}
+	serials := make([]string, len(lost))
+	for i, r := range lost {
+		serials[i] = r.Serial
+	}
+	err := s.db.Report(ctx, Conflict{
+		SKU: p.sku, Position: at, Kind: "lost",
+		Detail: plain(fmt.Sprintf("Redis lost that %d orders were sold and %d refunded, as was settled; they were put back; "+
+			"open the SKU with sluice stock thaw: %s", len(b.sold), len(b.refunded), strings.Join(serials, " "))),
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.o.Ledger.Adopt(ctx, p.sku, b.sold); err != nil {
+		return fmt.Errorf("adopt orders of %q: %w", p.sku, err)
+	}
+	for _, r := range b.refunded {
+		if _, err := s.o.Ledger.Refund(ctx, p.sku, r.Serial); err != nil {
+			return fmt.Errorf("refund %q of %q: %w", r.Serial, p.sku, err)
+		}
+	}
+	s.counts.lostOrders.Add(int64(len(lost)))
+	return nil
+}

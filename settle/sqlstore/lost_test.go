@@ -1,0 +1,240 @@
+package sqlstore_test
+
+import (
+	"strings"
+	"time"
+
+	"sluice/settle"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// is wants an order to have a status in Redis and in the database.
+func (s *site) is(sku, serial string, status byte) {
+	s.Helper()
+	if r := must(s.stream.Records(s.Context(), sku))(s.T)[serial]; r.Status != status {
+		s.Errorf("Redis has the order %s as %q: want %q", serial, r.Status, status)
+	}
+	c, _, _ := s.store.Cursor(s.Context(), sku)
+	found := byte(' ')
+	_ = s.store.Orders(s.Context(), sku, c.Born, func(r settle.Record) bool {
+		if r.Serial == serial {
+			found = r.Status
+		}
+		return true
+	})
+	if found != status {
+		s.Errorf("the database has the order %s as %q: want %q", serial, found, status)
+	}
+}
+
+// recovers settles after a loss, which freezes the SKU, and opens it.
+func (s *site) recovers(sku string, orders int64) {
+	s.Helper()
+	s.drain(sku)
+	if state := s.ledger.state(sku); state != "frozen" {
+		s.Errorf("the SKU is %s: want frozen", state)
+	}
+	if n := s.settler.Stats().LostOrders; n != orders {
+		s.Errorf("%d lost orders: want %d", n, orders)
+	}
+	if len(s.conflicts(sku, "lost")) != 1 {
+		s.Errorf("conflicts %q: want one", s.conflicts(sku, "lost"))
+	}
+	s.ledger.open(sku)
+	s.drain(sku)
+}
+
+// soldOut wants the ledger to have no unit to sell.
+func (s *site) soldOut(sku string) {
+	s.Helper()
+	codes, now := make([]protocol.Code, 1), time.Now().UnixMilli()
+	_, err := s.ledger.store.Reserve(s.Context(), sku, 0, now, now+time.Hour.Milliseconds(),
+		[]protocol.Item{{Serial: "beyond", User: "bob", Quantity: 1}}, codes)
+	if err != nil || codes[0] == protocol.Held {
+		s.Errorf("a unit is sold twice: code %d, %v", codes[0], err)
+	}
+}
+
+func confirmsAgain(s *site) {
+	const sku = "lostconfirm"
+	s.ledger.set(sku, 1)
+	s.ledger.reserve(sku, "paid", "alice", 1)
+	forget := s.dump(sku)
+	s.ledger.finish(sku, "confirm", "paid")
+	s.drain(sku)
+	forget()
+	s.recovers(sku, 1)
+	s.is(sku, "paid", 'C')
+	s.soldOut(sku)
+	s.balances(sku, 1, 0)
+}
+
+// confirmsReleased has a reservation that ran out before the settler saw that its confirmation was lost.
+func confirmsReleased(s *site) {
+	const sku = "lostreleased"
+	s.ledger.set(sku, 2)
+	s.ledger.reserve(sku, "ran-out", "alice", 1)
+	forget := s.dump(sku)
+	s.ledger.finish(sku, "confirm", "ran-out")
+	s.drain(sku)
+	forget()
+	s.ledger.finish(sku, "release", "ran-out")
+	s.ledger.buy(sku, 1, 1)
+	s.recovers(sku, 1)
+	s.is(sku, "ran-out", 'C')
+	s.soldOut(sku)
+	s.balances(sku, 2, 0)
+}
+
+func refundsAgain(s *site) {
+	const sku = "lostrefund"
+	s.ledger.set(sku, 1)
+	s.ledger.buy(sku, 0, 1)
+	s.drain(sku)
+	forget := s.dump(sku)
+	s.cancels(sku, sku+"-0")
+	s.givesBack(1)
+	s.drain(sku)
+	s.ledger.buy(sku, 1, 1) // the same unit
+	s.drain(sku)
+	forget()
+	s.recovers(sku, 2)
+	s.givesBack(0)
+	s.is(sku, sku+"-0", 'R')
+	s.is(sku, sku+"-1", 'C')
+	s.soldOut(sku)
+	s.balances(sku, 1, 0)
+}
+
+func givesBackAgain(s *site) {
+	const sku = "lostgiveback"
+	s.ledger.set(sku, 3)
+	s.ledger.buy(sku, 0, 2)
+	s.drain(sku)
+	forget := s.dump(sku)
+	s.cancels(sku, sku+"-0")
+	s.givesBack(1)
+	s.ledger.finish(sku, "refund", sku+"-1") // by the API
+	s.drain(sku)
+	forget()
+	s.recovers(sku, 2)
+	s.is(sku, sku+"-0", 'R')
+	s.is(sku, sku+"-1", 'R')
+	s.balances(sku, 0, 3)
+}
+
+// followsNewRefund has a refund after Redis lost another order: the ledger knows that newer.
+func followsNewRefund(s *site) {
+	const sku = "newrefund"
+	s.ledger.set(sku, 9)
+	s.ledger.buy(sku, 0, 2)
+	s.drain(sku)
+	forget := s.dump(sku)
+	s.ledger.buy(sku, 2, 2)
+	s.drain(sku)
+	forget()
+	s.ledger.finish(sku, "refund", sku+"-0")
+	s.recovers(sku, 2)
+	s.is(sku, sku+"-0", 'R')
+	s.balances(sku, 3, 6)
+}
+
+// keepsAdopted has a refunded order that was adopted again, which Redis lost.
+func keepsAdopted(s *site) {
+	const sku = "lostadopt"
+	s.ledger.set(sku, 1)
+	s.ledger.buy(sku, 0, 1)
+	s.ledger.finish(sku, "refund", sku+"-0")
+	s.drain(sku)
+	forget := s.dump(sku)
+	adopted := settle.Record{Serial: sku + "-0", User: "u0", Quantity: 1}
+	if err := s.ledger.Adopt(s.Context(), sku, []settle.Record{adopted}); err != nil {
+		s.Fatal(err)
+	}
+	s.drain(sku)
+	forget()
+	s.recovers(sku, 1)
+	s.is(sku, sku+"-0", 'C')
+	s.soldOut(sku)
+	s.balances(sku, 1, 0)
+}
+
+// poison makes the database reject the rows of a serial, by a trigger as a shop may have it.
+func (s *site) poison(serial string) (remove func()) {
+	s.Helper()
+	drop := "DROP TRIGGER poison"
+	switch {
+	case strings.HasPrefix(s.url, "sqlite"):
+		s.exec("CREATE TRIGGER poison BEFORE INSERT ON sluice_order WHEN NEW.serial LIKE '" + serial +
+			"' BEGIN SELECT RAISE(ABORT, 'poison'); END")
+	case strings.HasPrefix(s.url, "mysql"):
+		s.exec("CREATE TRIGGER poison BEFORE INSERT ON sluice_order FOR EACH ROW " +
+			"IF NEW.serial LIKE '" + serial + "' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'poison'; END IF")
+	default:
+		s.exec("CREATE OR REPLACE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS " +
+			"$$ BEGIN RAISE EXCEPTION 'poison'; END $$")
+		s.exec("CREATE TRIGGER poison BEFORE INSERT ON sluice_order FOR EACH ROW " +
+			"WHEN (NEW.serial LIKE '" + serial + "') EXECUTE FUNCTION poison()")
+		drop += " ON sluice_order"
+	}
+	return func() { s.Helper(); s.exec(drop) }
+}
+
+// parksPoisonInRebuild has a ledger that is read whole, and records that the database rejects.
+func parksPoisonInRebuild(s *site) {
+	const sku = "px"
+	s.ledger.set(sku, 100)
+	s.ledger.buy(sku, 0, 5)
+	s.ledger.reserve(sku, "px-7", "u", 1) // its row is there, and cannot be changed
+	s.drain(sku)
+	remove := s.poison("px-7%")
+	s.ledger.finish(sku, "confirm", "px-7")
+	s.ledger.buy(sku, 10, 5)
+	s.ledger.buy(sku, 70, 1)
+	s.redis.Client.XTrimMaxLen(s.Context(), "sluice:{"+sku+"}:q", 1)
+	s.drain(sku)
+	s.ledger.buy(sku, 20, 3)
+	s.drain(sku)
+	if s.left(sku) != 87 || len(s.conflicts(sku, "missing")) != 0 {
+		s.Errorf("%d units are left, conflicts %q: want 87, none", s.left(sku), s.conflicts(sku, "missing"))
+	}
+	parked := s.conflicts(sku, "entry")
+	if len(parked) != 1 || !strings.Contains(parked[0], `"r:px-7"`) || !strings.Contains(parked[0], `"r:px-70"`) ||
+		strings.Contains(parked[0], "px-1") {
+		s.Fatalf("conflicts %q: want one with both orders, and no other", parked)
+	}
+	if s.retryParked(sku) == nil {
+		s.Error("an entry that the database still rejects is solved")
+	}
+	remove()
+	if err := s.retryParked(sku); err != nil {
+		s.Error(err)
+	}
+	s.balances(sku, 15, 85)
+}
+
+// retryParked retries the only parked entry of a SKU.
+func (s *site) retryParked(sku string) error {
+	s.Helper()
+	for _, c := range must(s.store.Conflicts(s.Context(), 1000))(s.T) {
+		if c.SKU == sku && c.Kind == "entry" {
+			_, err := settle.Retry(s.Context(), s.store, must(s.store.Conflict(s.Context(), c.ID))(s.T))
+			return err
+		}
+	}
+	s.Fatalf("no entry of %q is parked", sku)
+	return nil
+}
+
+// parksPoisonAlone has an order that the database rejects among others of one batch.
+func parksPoisonAlone(s *site) {
+	const sku = "alone"
+	s.ledger.set(sku, 100)
+	remove := s.poison("alone-2")
+	s.ledger.buy(sku, 0, 3)
+	s.drain(sku)
+	remove()
+	if parked := s.conflicts(sku, "entry"); len(parked) == 0 || s.left(sku) != 98 {
+		s.Errorf("conflicts %q, %d units are left: want the order, 98", parked, s.left(sku))
+	}
+}

@@ -1,0 +1,210 @@
+// Package webhook sends the changes of the stock ledgers to an HTTP server, by a cursor of its own in the database.
+//
+// It promises that every change is sent at least once, that those of a SKU are sent in the ledger's order, and that the
+// cursor moves only after a 2xx. A receiver that rejects a change gets it again until it takes it: no change is left
+// out. One settler alone sends the changes of a SKU at a time.
+//
+// It does not follow redirects, or read more than 4 KiB of a response.
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/settle"
+	"sluice/settle/sqlstore"
+)
+
+const (
+	maxResponse   = 4 << 10
+	minWait       = time.Second     // after the first fault of a SKU
+	maxWait       = 5 * time.Minute // between two tries
+	maxRetryAfter = time.Hour
+	leaseMargin   = 5 * time.Second // beyond a request's time, for the database
+
+	signatureHeader = "Sluice-Webhook-Signature"
+)
+
+// Options configure a Target.
+type Options struct {
+	URL     string
+	Key     []byte        // signs each request
+	Batch   int           // changes of a request at most, 1 to 1000
+	Timeout time.Duration // of a request
+}
+
+// Target implements settle.Database: what it settles is sent. It is safe for concurrent use.
+type Target struct {
+	o        Options
+	store    *sqlstore.Store
+	client   *http.Client
+	requests *prometheus.CounterVec
+
+	mu     sync.Mutex
+	faults map[string]int // of each SKU since its last success
+	until  time.Time      // the receiver wants no request before
+}
+
+// New returns a target whose cursors are in store.
+func New(store *sqlstore.Store, o Options) *Target {
+	return &Target{
+		o: o, store: store.For(settle.WebhookTarget), faults: make(map[string]int),
+		client: &http.Client{
+			Timeout:       o.Timeout,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			Transport: &http.Transport{
+				MaxResponseHeaderBytes: 64 << 10, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute,
+				TLSHandshakeTimeout: o.Timeout,
+			},
+		},
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "sluice_settler_webhook_requests_total",
+			Help: "Requests to the webhook: 2xx, 3xx, 4xx, 5xx, or error without a response.",
+		}, []string{"code"}),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (t *Target) Describe(ch chan<- *prometheus.Desc) { t.requests.Describe(ch) }
+
+// Collect implements prometheus.Collector.
+func (t *Target) Collect(ch chan<- prometheus.Metric) { t.requests.Collect(ch) }
+
+// Cursor implements settle.Database.
+func (t *Target) Cursor(ctx context.Context, sku string) (settle.Cursor, bool, error) {
+	return t.store.Cursor(ctx, sku)
+}
+
+// Settled implements settle.Database.
+func (t *Target) Settled(ctx context.Context, sku string) (settle.Position, error) {
+	return t.store.Settled(ctx, sku)
+}
+
+// Orders implements settle.Database: the target keeps none.
+func (t *Target) Orders(context.Context, string, int64, func(settle.Record) bool) error { return nil }
+
+// Report implements settle.Database.
+func (t *Target) Report(ctx context.Context, conflicts ...settle.Conflict) error {
+	return t.store.Report(ctx, conflicts...)
+}
+
+// Settle implements settle.Database. It sends the batch under a lease of the cursor, and then moves the cursor.
+func (t *Target) Settle(ctx context.Context, b settle.Batch) (settle.Outcome, error) {
+	if wait := t.pause(); wait > 0 {
+		return settle.Outcome{}, &settle.PostponedError{Wait: wait, Err: errors.New("the webhook asks to wait")}
+	}
+	all, err := bodies(b, t.o.Batch)
+	if err != nil {
+		return settle.Outcome{}, err
+	}
+	lease, err := t.send(ctx, b, all)
+	if err == nil {
+		err = t.unhurried(ctx, func(ctx context.Context) error { return t.store.Advance(ctx, b, lease) })
+	} else if lease != 0 {
+		err = errors.Join(err, t.unhurried(ctx, func(ctx context.Context) error {
+			return t.store.Release(ctx, b.SKU, lease)
+		}))
+	}
+	return settle.Outcome{Cursor: b.To}, err
+}
+
+// send sends one request after another, each under a lease that is long enough. It returns the lease, 0 = none.
+func (t *Target) send(ctx context.Context, b settle.Batch, all [][]byte) (lease int64, err error) {
+	for _, text := range all {
+		err := t.unhurried(ctx, func(ctx context.Context) error {
+			longer, err := t.store.Lease(ctx, b, lease, t.o.Timeout+leaseMargin)
+			if err == nil {
+				lease = longer
+			}
+			return err
+		})
+		if err != nil {
+			return lease, err
+		}
+		if after, err := t.post(ctx, text); err != nil {
+			return lease, &settle.PostponedError{
+				Wait: t.fail(b.SKU, after), Err: fmt.Errorf("send to the webhook: %w", err),
+			}
+		}
+	}
+	t.mu.Lock()
+	delete(t.faults, b.SKU)
+	t.mu.Unlock()
+	return lease, nil
+}
+
+// unhurried changes the cursor's row also while the settler stops: a lease that stays behind would hold up the next
+// one, and a response that is not noted is asked for again.
+func (t *Target) unhurried(ctx context.Context, change func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseMargin)
+	defer cancel()
+	return change(ctx)
+}
+
+// post sends one request. Every response but a 2xx is an error; after is what its Retry-After says.
+func (t *Target) post(ctx context.Context, text []byte) (after time.Duration, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.o.URL, bytes.NewReader(text))
+	if err != nil {
+		return 0, err
+	}
+	now := time.Now()
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", "sluice")
+	r.Header.Set(signatureHeader, signature(t.o.Key, text, now))
+	response, err := t.client.Do(r)
+	if err != nil {
+		t.requests.WithLabelValues("error").Inc()
+		return 0, err
+	}
+	defer response.Body.Close()
+	_, _ = io.CopyN(io.Discard, response.Body, maxResponse) // what it says changes nothing; the connection is kept
+	t.requests.WithLabelValues(strconv.Itoa(response.StatusCode/100) + "xx").Inc()
+	if response.StatusCode/100 == 2 {
+		return 0, nil
+	}
+	return retryAfter(response.Header.Get("Retry-After"), now), fmt.Errorf("it responds %s", response.Status)
+}
+
+// retryAfter reads seconds or a date: RFC 9110, section 10.2.3.
+func retryAfter(text string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return time.Duration(min(max(seconds, 0), int64(maxRetryAfter/time.Second))) * time.Second
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	return min(max(at.Sub(now), 0), maxRetryAfter)
+}
+
+// fail returns how long the SKU waits after another fault: 1 s, 2 s, 4 s ... 5 min, or longer if the receiver wants it.
+// Then no other SKU is sent before either.
+func (t *Target) fail(sku string, after time.Duration) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	wait := maxWait
+	if n := t.faults[sku]; n < 9 {
+		wait = min(minWait<<n, maxWait)
+	}
+	t.faults[sku]++
+	if after > 0 {
+		t.until = time.Now().Add(after)
+	}
+	return max(wait, after)
+}
+
+// pause is how long the receiver wants no request.
+func (t *Target) pause() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return time.Until(t.until)
+}

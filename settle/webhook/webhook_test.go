@@ -1,0 +1,589 @@
+package webhook_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sluice/internal/dbtest"
+	"sluice/internal/redistest"
+	"sluice/settle"
+	"sluice/settle/sqlstore"
+	"sluice/settle/webhook"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/redisconn"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+const key = "a key of more than sixteen bytes"
+
+// message is a request as a receiver reads it.
+type message struct {
+	SKU, Position, State  string
+	Whole                 bool
+	Total, Reserved, Sold int64
+	Unreadable            string
+	Changes               []struct {
+		Serial, Status, User           string
+		Quantity, Time, Epoch, Version int64
+	}
+}
+
+// receiver is a real HTTP server that verifies every request and keeps what it has accepted.
+type receiver struct {
+	*httptest.Server
+	t *testing.T
+
+	mu       sync.Mutex
+	answer   func(m message) (status int, retryAfter string) // nil = 204
+	tries    []time.Time
+	accepted []message
+	sending  map[string]int
+}
+
+func newReceiver(t *testing.T) *receiver {
+	r := &receiver{t: t, sending: map[string]int{}}
+	r.Server = httptest.NewServer(http.HandlerFunc(r.serve))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// genuine is the check that docs/settlement.md gives to receivers.
+func genuine(header string, body []byte) bool {
+	stamp, sum, _ := strings.Cut(strings.TrimPrefix(header, "t="), ",v1=")
+	mac := hmac.New(sha256.New, []byte(key))
+	mac.Write(append([]byte(stamp+"."), body...))
+	seconds, err := strconv.ParseInt(stamp, 10, 64)
+	age := time.Since(time.Unix(seconds, 0))
+	return err == nil && hmac.Equal([]byte(sum), []byte(hex.EncodeToString(mac.Sum(nil)))) && age.Abs() < 5*time.Minute
+}
+
+func (r *receiver) serve(w http.ResponseWriter, q *http.Request) {
+	body, err := io.ReadAll(q.Body)
+	var m message
+	if err != nil { // the settler was stopped while it sent
+		return
+	}
+	if err := json.Unmarshal(body, &m); err != nil || q.Method != "POST" ||
+		!genuine(q.Header.Get("Sluice-Webhook-Signature"), body) {
+		r.t.Errorf("%s %q: %v, signature %q", q.Method, body, err, q.Header.Get("Sluice-Webhook-Signature"))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sending[m.SKU]++; r.sending[m.SKU] > 1 {
+		r.t.Errorf("two requests of %q at once", m.SKU)
+	}
+	defer func() { r.sending[m.SKU]-- }()
+	r.mu.Unlock()
+	time.Sleep(time.Millisecond) // others may come meanwhile
+	r.mu.Lock()
+	r.tries = append(r.tries, time.Now())
+	status, after := http.StatusNoContent, ""
+	if r.answer != nil {
+		status, after = r.answer(m)
+	}
+	if after != "" {
+		w.Header().Set("Retry-After", after)
+	}
+	if status/100 == 3 {
+		w.Header().Set("Location", r.URL+"/elsewhere")
+	}
+	if status/100 == 2 {
+		r.accepted = append(r.accepted, m)
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(make([]byte, 0))
+}
+
+// respond changes what every request gets.
+func (r *receiver) respond(answer func(message) (int, string)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer = answer
+}
+
+// got are the changes of a SKU in the order of their arrival: serial, status, version.
+func (r *receiver) got(sku string) (all []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range r.accepted {
+		for _, c := range m.Changes {
+			if m.SKU == sku {
+				all = append(all, fmt.Sprintf("%s %s %d", c.Serial, c.Status, c.Version))
+			}
+		}
+	}
+	return all
+}
+
+func (r *receiver) times() []time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.tries)
+}
+
+// site is a Redis with a ledger, a database and a receiver.
+type site struct {
+	*testing.T
+	server   *redistest.Server
+	receiver *receiver
+	stream   settle.Stream
+	ledger   *redisstore.Store
+	store    *sqlstore.Store
+}
+
+func redisOptions(server *redistest.Server) redisconn.Options {
+	return redisconn.Options{
+		Addresses: []string{server.Addr}, PoolSize: 4, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
+		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
+	}
+}
+
+func newSite(t *testing.T, url string) *site {
+	t.Helper()
+	s := &site{T: t, server: redistest.Start(t), receiver: newReceiver(t)}
+	client, err := redisconn.New(redisOptions(s.server))
+	s.need(err)
+	t.Cleanup(func() { client.Close() })
+	s.stream = settle.Stream{Redis: client}
+	s.ledger, err = redisstore.New(redisstore.Options{
+		Options: redisOptions(s.server), Events: 1_000_000, Acknowledged: true, Visitor: true,
+	})
+	s.need(err)
+	t.Cleanup(func() { s.ledger.Close() })
+	s.store, err = sqlstore.Open(sqlstore.Options{URL: url, Webhook: true})
+	s.need(err)
+	t.Cleanup(func() { s.store.Close() })
+	_, err = s.store.Migrate(t.Context())
+	s.need(err)
+	return s
+}
+
+func sqlite(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "settle.db") }
+
+// eachDatabase runs f with SQLite, and with PostgreSQL unless the tests must be fast.
+func eachDatabase(t *testing.T, f func(*site)) {
+	t.Run("sqlite", func(t *testing.T) { f(newSite(t, sqlite(t))) })
+	if !testing.Short() {
+		t.Run("postgres", func(t *testing.T) { f(newSite(t, dbtest.Postgres(t).URL)) })
+	}
+}
+
+func (s *site) need(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// trimmer lets the stream forget. A settler changes nothing else here.
+type trimmer struct {
+	settle.ChangeableLedger
+	ledger *redisstore.Store
+}
+
+func (l trimmer) Acknowledge(ctx context.Context, sku, id string) error {
+	_, err := l.ledger.Acknowledge(ctx, sku, id)
+	return err
+}
+
+// settler is a new settler of one of the targets, as after a restart.
+func (s *site) settler(target string) *settle.Settler {
+	s.Helper()
+	var db settle.Database = s.store
+	if target == settle.WebhookTarget {
+		db = webhook.New(s.store, webhook.Options{
+			URL: s.receiver.URL, Key: []byte(key), Batch: 3, Timeout: time.Second,
+		})
+	}
+	worker, err := settle.New(s.stream, db, settle.Options{
+		Target: target, Batch: 5, Ledger: trimmer{ledger: s.ledger}, Log: slog.New(slog.DiscardHandler),
+	})
+	s.need(err)
+	return worker
+}
+
+// run runs a settler until stop is called, or the test ends.
+func (s *site) run(target string) (stop func()) {
+	ctx, cancel := context.WithCancel(s.Context())
+	var running sync.WaitGroup
+	worker := s.settler(target)
+	running.Go(func() { worker.Run(ctx) })
+	stop = func() { cancel(); running.Wait() }
+	s.Cleanup(stop)
+	return stop
+}
+
+func (s *site) set(sku string, total int64) {
+	s.Helper()
+	_, err := s.ledger.SetTotal(s.Context(), sku, total, 0)
+	s.need(err)
+}
+
+// buy reserves and confirms n orders of one unit, numbered from first on.
+func (s *site) buy(sku string, first, n int) {
+	s.Helper()
+	now := time.Now().UnixMilli()
+	for i := first; i < first+n; i++ {
+		items := []protocol.Item{{Serial: fmt.Sprintf("%s-%d", sku, i), User: "u\xff", Quantity: 1}}
+		_, err := s.ledger.Reserve(s.Context(), sku, 0, now, now+time.Hour.Milliseconds(), items, make([]protocol.Code, 1))
+		s.need(err)
+		_, err = s.ledger.Finish(s.Context(), sku, now, now, protocol.Confirm, items, make([]protocol.Done, 1))
+		s.need(err)
+	}
+}
+
+// want are the changes of n bought orders, without a duplicate.
+func want(sku string, n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("%s-%d reserved %d", sku, i, 2*i+2), fmt.Sprintf("%s-%d confirmed %d", sku, i, 2*i+3))
+	}
+	return all
+}
+
+func (s *site) entries(sku string) []settle.Entry {
+	s.Helper()
+	all, err := s.stream.Entries(s.Context(), sku, settle.Position{}, 10_000)
+	s.need(err)
+	return all
+}
+
+func (s *site) position(target, sku string) settle.Position {
+	s.Helper()
+	c, _, err := s.store.For(target).Cursor(s.Context(), sku)
+	s.need(err)
+	return c.Position
+}
+
+func (s *site) soon(what string, done func() bool) {
+	s.Helper()
+	for end := time.Now().Add(time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			s.Fatalf("it takes too long until %s", what)
+		}
+	}
+}
+
+// once removes changes that came again. Their order is that of the first arrivals.
+func once(all []string) (first []string) {
+	seen := map[string]bool{}
+	for _, c := range all {
+		if !seen[c] {
+			first = append(first, c)
+		}
+		seen[c] = true
+	}
+	return first
+}
+
+func TestWebhook_GetsEveryChangeInOrder(t *testing.T) {
+	eachDatabase(t, func(s *site) {
+		s.set("a", 50)
+		s.buy("a", 0, 20)
+		s.need(s.settler(settle.WebhookTarget).Drain(s.Context(), "a"))
+		if got := s.receiver.got("a"); !slices.Equal(got, want("a", 20)) {
+			s.Errorf("got %q", got)
+		}
+		last := s.receiver.accepted[len(s.receiver.accepted)-1]
+		if end := s.position(settle.WebhookTarget, "a"); last.Position != end.String() || end.Ver != 41 || last.Total != 50 ||
+			last.Sold != 20 || last.State != "on" || last.Changes[0].User != `\x75ff` || last.Changes[0].Time == 0 {
+			s.Errorf("the last request is %+v, the cursor %s", last, end)
+		}
+		for _, m := range s.receiver.accepted {
+			if len(m.Changes) > 3 {
+				s.Errorf("%d changes in a request of at most 3", len(m.Changes))
+			}
+		}
+	})
+}
+
+// Settlers are stopped anywhere, also between a response and the move of the cursor.
+func TestWebhook_RestartsLoseNothing(t *testing.T) {
+	eachDatabase(t, func(s *site) {
+		const orders = 120
+		skus := []string{"a", "b"}
+		var selling sync.WaitGroup
+		for _, sku := range skus {
+			s.set(sku, orders)
+			selling.Go(func() { s.buy(sku, 0, orders) })
+		}
+		stops, restarts := []func(){s.run(settle.WebhookTarget), s.run(settle.WebhookTarget)}, 0
+		stop := s.run(settle.OrdersTarget)
+		s.soon("everything was sent", func() bool {
+			stops[restarts%2]()
+			stops[restarts%2] = s.run(settle.WebhookTarget)
+			restarts++
+			time.Sleep(time.Duration(restarts*7%40) * time.Millisecond)
+			return s.position(settle.WebhookTarget, "a").Ver == 2*orders+1 &&
+				s.position(settle.WebhookTarget, "b").Ver == 2*orders+1
+		})
+		selling.Wait()
+		stop()
+		for _, sku := range skus {
+			if got := once(s.receiver.got(sku)); !slices.Equal(got, want(sku, orders)) {
+				s.Errorf("%s: %d changes after %d restarts: %q", sku, len(got), restarts, got)
+			}
+		}
+		s.Logf("%d restarts, %d and %d changes sent", restarts, len(s.receiver.got("a")), len(s.receiver.got("b")))
+	})
+}
+
+// What was sent and not noted, as after kill -9, is sent again when the lease has ended.
+func TestWebhook_LeaseOfADeadSettlerEnds(t *testing.T) {
+	eachDatabase(t, func(s *site) {
+		s.set("a", 5)
+		s.buy("a", 0, 1)
+		b := settle.Batch{SKU: "a"}
+		hooks := s.store.For(settle.WebhookTarget)
+		lease, err := hooks.Lease(s.Context(), b, 0, 700*time.Millisecond)
+		s.need(err)
+		if longer, err := hooks.Lease(s.Context(), b, lease, 700*time.Millisecond); err != nil || longer <= lease {
+			s.Errorf("the lease %d was prolonged to %d, %v", lease, longer, err)
+		}
+		begin := time.Now()
+		s.need(s.settler(settle.WebhookTarget).Drain(s.Context(), "a"))
+		if took := time.Since(begin); took < 300*time.Millisecond {
+			s.Errorf("another settler has sent after %v", took)
+		}
+		if err := hooks.Advance(s.Context(), b, lease); err == nil {
+			s.Error("the dead settler moves the cursor")
+		}
+		if got := s.receiver.got("a"); !slices.Equal(got, want("a", 1)) {
+			s.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestWebhook_TrimmingWaitsForIt(t *testing.T) {
+	eachDatabase(t, func(s *site) {
+		s.receiver.respond(func(message) (int, string) { return 500, "" })
+		s.set("a", 50)
+		s.buy("a", 0, 10)
+		orders := s.settler(settle.OrdersTarget)
+		s.need(orders.Drain(s.Context(), "a"))
+		all := s.entries("a")
+		if s.position(settle.OrdersTarget, "a").Ver != 21 || len(all) != 21 {
+			s.Fatalf("orders at %s, %d entries are left: want all 21", s.position(settle.OrdersTarget, "a"), len(all))
+		}
+		if err := s.settler(settle.WebhookTarget).Drain(s.Context(), "a"); err == nil {
+			s.Error("a 500 is no error")
+		}
+		// Another consumer of the stream has everything.
+		_, err := s.ledger.Acknowledge(s.Context(), "a", all[20].Position.String())
+		s.need(err)
+		if n := len(s.entries("a")); n != 21 {
+			s.Errorf("%d entries are left: want 21", n)
+		}
+		s.receiver.respond(nil)
+		s.need(s.settler(settle.WebhookTarget).Drain(s.Context(), "a"))
+		if got := s.receiver.got("a"); !slices.Equal(got, want("a", 10)) {
+			s.Errorf("got %q", got)
+		}
+		if n := len(s.entries("a")); n != 1 {
+			s.Errorf("%d entries are left: want the one at both cursors", n)
+		}
+		s.buy("a", 10, 3) // now the webhook is ahead
+		s.need(s.settler(settle.WebhookTarget).Drain(s.Context(), "a"))
+		if left := s.entries("a"); left[0].Position != s.position(settle.OrdersTarget, "a") || len(left) != 7 {
+			s.Errorf("%d entries are left: want those from the orders' cursor on", len(left))
+		}
+		s.need(s.settler(settle.OrdersTarget).Drain(s.Context(), "a"))
+		if n := len(s.entries("a")); n != 1 {
+			s.Errorf("%d entries are left: want 1", n)
+		}
+	})
+}
+
+// A target that is configured later begins at the oldest entry; orders that are settled without it are trimmed.
+func TestWebhook_ConfiguredLaterBeginsAtTheOldestEntry(t *testing.T) {
+	s := newSite(t, sqlite(t))
+	with := s.store
+	without, err := sqlstore.Open(sqlstore.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "other.db")})
+	s.need(err)
+	defer without.Close()
+	_, err = without.Migrate(t.Context())
+	s.need(err)
+	s.store = without
+	s.set("a", 50)
+	s.buy("a", 0, 5)
+	s.need(s.settler(settle.OrdersTarget).Drain(t.Context(), "a"))
+	if n := len(s.entries("a")); n != 1 {
+		t.Fatalf("%d entries are left: want 1, there is no webhook", n)
+	}
+	s.buy("a", 5, 2)
+	s.store = with
+	var text strings.Builder
+	worker, err := settle.New(s.stream, webhook.New(s.store, webhook.Options{
+		URL: s.receiver.URL, Key: []byte(key), Batch: 100, Timeout: time.Second,
+	}), settle.Options{Target: settle.WebhookTarget, Batch: 100, Log: slog.New(slog.NewTextHandler(&text, nil))})
+	s.need(err)
+	s.need(worker.Drain(t.Context(), "a"))
+	if got := s.receiver.got("a"); !slices.Equal(got, want("a", 7)[9:]) {
+		t.Errorf("got %q", got)
+	}
+	ledgers, err := s.stream.Ledgers(t.Context(), []string{"a"})
+	s.need(err)
+	c, _, err := s.store.For(settle.WebhookTarget).Cursor(t.Context(), "a")
+	if err != nil || c.Born != ledgers[0].Born || c.Position != ledgers[0].Position {
+		t.Errorf("the cursor is %+v, the ledger %+v", c, ledgers[0])
+	}
+	if !strings.Contains(text.String(), "the webhook begins at the oldest change") {
+		t.Errorf("the log does not say it: %s", &text)
+	}
+}
+
+// The receiver is down, and then stands still: orders are settled meanwhile, and nothing is lost.
+func TestWebhook_DeadReceiverHoldsUpNothingElse(t *testing.T) {
+	eachDatabase(t, func(s *site) {
+		hang := make(chan struct{})
+		slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+			select {
+			case <-hang:
+			case <-q.Context().Done():
+			}
+		}))
+		defer slow.Close()
+		defer close(hang)
+		url := s.receiver.URL
+		s.receiver.URL = slow.URL
+		s.set("a", 50)
+		stop := s.run(settle.WebhookTarget)
+		s.buy("a", 0, 3)
+		s.soon("the request hangs", func() bool {
+			cursors, err := s.store.For(settle.WebhookTarget).Cursors(s.Context())
+			return err == nil && len(cursors) == 1
+		})
+		begin := time.Now()
+		s.need(s.settler(settle.OrdersTarget).Drain(s.Context(), "a"))
+		if took := time.Since(begin); took > 900*time.Millisecond || s.position(settle.OrdersTarget, "a").Ver != 7 {
+			s.Errorf("after %v the orders are at %s", took, s.position(settle.OrdersTarget, "a"))
+		}
+		stop()
+		s.receiver.URL = url
+		s.need(s.settler(settle.WebhookTarget).Drain(s.Context(), "a"))
+		if got := s.receiver.got("a"); !slices.Equal(got, want("a", 3)) {
+			s.Errorf("got %q", got)
+		}
+	})
+}
+
+// 429 holds up every SKU until Retry-After has passed.
+func TestWebhook_ObeysRetryAfter(t *testing.T) {
+	s := newSite(t, sqlite(t))
+	s.set("a", 9)
+	s.set("b", 9)
+	s.buy("a", 0, 1)
+	s.buy("b", 0, 1)
+	asked := 0
+	s.receiver.respond(func(message) (int, string) {
+		if asked++; asked > 1 {
+			return 200, ""
+		}
+		return 429, "2"
+	})
+	stop := s.run(settle.WebhookTarget)
+	s.soon("both are sent", func() bool { return len(s.receiver.got("a")) == 2 && len(s.receiver.got("b")) == 2 })
+	stop()
+	times := s.receiver.times()
+	// The other SKU may have been on its way already.
+	if wait := times[len(times)-1].Sub(times[0]); wait < 1900*time.Millisecond {
+		t.Errorf("the last request came %v after the 429", wait)
+	}
+}
+
+// A change that the receiver rejects is sent again and again, and holds up no other SKU. Redirects are not followed.
+func TestWebhook_RejectedChangeIsKept(t *testing.T) {
+	for _, status := range []int{http.StatusUnprocessableEntity, http.StatusFound} {
+		t.Run(strconv.Itoa(status), func(t *testing.T) {
+			s := newSite(t, sqlite(t))
+			s.set("bad", 9)
+			s.set("good", 9)
+			s.buy("bad", 0, 1)
+			s.buy("good", 0, 1)
+			rejected := 0
+			s.receiver.respond(func(m message) (int, string) {
+				if m.SKU != "bad" || rejected == 3 {
+					return 201, ""
+				}
+				rejected++
+				return status, ""
+			})
+			stop := s.run(settle.WebhookTarget)
+			s.soon("the other SKU is sent", func() bool { return len(s.receiver.got("good")) == 2 })
+			if got := s.receiver.got("bad"); len(got) != 0 {
+				t.Errorf("got %q", got)
+			}
+			s.soon("the rejected one is sent", func() bool { return len(s.receiver.got("bad")) == 2 })
+			stop()
+			times := s.receiver.times()
+			if took := times[len(times)-1].Sub(times[0]); took < 6*time.Second { // 1 + 2 + 4 s
+				t.Errorf("three faults took %v", took)
+			}
+		})
+	}
+}
+
+// An entry that cannot be read is sent as it is, and what follows is sent too.
+func TestWebhook_SendsWhatCannotBeRead(t *testing.T) {
+	s := newSite(t, sqlite(t))
+	s.set("a", 9)
+	s.buy("a", 0, 1)
+	all := s.entries("a")
+	next := all[len(all)-1].Position
+	next.Ver++
+	s.server.Client.Do(t.Context(), "XADD", "sluice:{a}:q", next.String(), "op", "confirm", "total", "9", "held", "0",
+		"sold", "1", "state", "on", "at", "1", "r:bad", "Q|what\xff")
+	next.Ver++
+	s.server.Client.Do(t.Context(), "XADD", "sluice:{a}:q", next.String(), "op", "confirm", "total", "9", "held", "0",
+		"sold", "2", "state", "on", "at", "1", "r:next", "C|1|0|u")
+	s.need(s.settler(settle.WebhookTarget).Drain(t.Context(), "a"))
+	n := len(s.receiver.accepted)
+	if m := s.receiver.accepted[n-2]; !strings.Contains(m.Unreadable, `"r:bad" "Q|what\xff"`) || len(m.Changes) != 0 {
+		t.Errorf("the request is %+v", m)
+	}
+	if m := s.receiver.accepted[n-1]; m.Position != next.String() || m.Changes[0].Serial != "next" {
+		t.Errorf("the next request is %+v", m)
+	}
+}
+
+// Where changes are missing all orders are sent, as they are now.
+func TestWebhook_LostChangesAreMadeGoodByTheWholeLedger(t *testing.T) {
+	s := newSite(t, sqlite(t))
+	s.set("a", 50)
+	s.buy("a", 0, 2)
+	s.need(s.settler(settle.WebhookTarget).Drain(t.Context(), "a"))
+	s.buy("a", 2, 5)
+	s.server.Client.Do(t.Context(), "XTRIM", "sluice:{a}:q", "MAXLEN", 2)
+	before := len(s.receiver.accepted)
+	s.need(s.settler(settle.WebhookTarget).Drain(t.Context(), "a"))
+	orders := 0
+	for _, m := range s.receiver.accepted[before:] {
+		if orders += len(m.Changes); !m.Whole || len(m.Changes) > 3 {
+			t.Errorf("the request is %+v", m)
+		}
+		for _, c := range m.Changes {
+			if c.Status != "confirmed" || c.Version != 15 {
+				t.Errorf("the order is %+v", c)
+			}
+		}
+	}
+	if orders != 7 {
+		t.Errorf("%d orders are sent: want all 7", orders)
+	}
+}
