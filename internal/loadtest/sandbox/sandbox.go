@@ -187,7 +187,7 @@ func (s *sandbox) keys(c *config.Config) (all []string) {
 		t, err := key.Compile("key", l.Prefix, text)
 		if err == nil && len(t) > 0 {
 			name := t.Of(s.SKU, key.MostParts)
-			all = append(all, name, layout.Beside(name))
+			all = append(all, name, layout.Beside(name), layout.Beside(name)+":"+s.SKU)
 		}
 	}
 	if c.UsesScript() {
