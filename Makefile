@@ -27,7 +27,7 @@ build: ## the static binary ./sluice
 # Most tests wait for something most of the time: four packages, and four tests of each, run at the same time.
 FAST = $$($(GO) list ./... | grep -v /e2e)
 
-test: ## the fast tests, about a minute: no browser, no npm; on a real redis-server, which it installs when missing (flags: GOTESTFLAGS)
+test: ## the fast tests, 1 to 3 minutes: no browser, no npm; on a real redis-server, which it installs when missing (flags: GOTESTFLAGS)
 	@sh tools/need redis-server
 	$(GO) test -short -count=1 -timeout 5m -p 4 -parallel 4 $(GOTESTFLAGS) ./stockgate/ledger/... $(FAST)
 
@@ -107,7 +107,7 @@ chaos: ## a sale for CHAOS (90s, 10m) while gates, Redis and shop die, hang and 
 	@sh tools/need redis-server
 	SLUICE_CHAOS=$(CHAOS) SLUICE_SEED=$(SEED) $(GO) test -count=1 -timeout 1h -v -run 'BooksBalanceAfterChaos' ./e2e
 
-schedules: ## ten thousand random schedules of fail-over in a model, and 200 with real processes, in 90 minutes
+schedules: ## ten thousand random schedules of fail-over in a model, and 200 with real processes, in 50 minutes
 	@sh tools/need redis-server
 	SLUICE_SCHEDULES=10000 $(GO) test -count=1 -timeout 1h -run 'InstancesThatReturn' ./stockgate/ledger/redisstore
 	SLUICE_RETURNS=200 $(GO) test -count=1 -timeout 2h -run 'GateAndRedisThatDieTogether' ./e2e

@@ -12,9 +12,8 @@ import (
 // directives are what a response's Cache-Control says (RFC 9111, section 5.2.2; RFC 5861), or its CDN-Cache-Control in
 // the place of that (RFC 9213).
 type directives struct {
-	targeted            bool // CDN-Cache-Control: Expires does not count either
-	forbids             bool // no-store, private, no-cache: nothing that is given without asking
-	public              bool
+	targeted            bool     // CDN-Cache-Control: Expires does not count either
+	forbids             bool     // no-store, private, no-cache: nothing that is given without asking
 	noStale             bool     // must-revalidate, proxy-revalidate, s-maxage
 	shared              lifetime // s-maxage
 	maxAge              lifetime
@@ -89,8 +88,6 @@ func (d *directives) parseOne(name string, value []byte) {
 	switch name {
 	case "no-store", "private", "no-cache": // with field names too: to forbid all is always allowed
 		d.forbids = true
-	case "public":
-		d.public = true
 	case "must-revalidate", "proxy-revalidate":
 		d.noStale = true
 	case "s-maxage":

@@ -202,7 +202,7 @@ func (c *Config) Place(key string) string {
 // list is the repeated table at a path.
 func (c *Config) list(path string) (reflect.Value, error) {
 	at := reflect.ValueOf(c).Elem()
-	for _, name := range strings.Split(path, ".") {
+	for name := range strings.SplitSeq(path, ".") {
 		if at = tagged(at, name); !at.IsValid() {
 			return at, fmt.Errorf("%.80q is no table", path)
 		}

@@ -174,7 +174,6 @@ func (p *Proxy) serveExchange(x *http1.Exchange) {
 func (p *Proxy) protocolError(x *http1.Exchange, e http1.ProtocolError) {
 	r := p.newRequest(x)
 	defer p.release(r)
-	r.malformed = true
 	detail := reject.Detail{Cause: reject.ProtocolRule, Operand: e.Rule.Text()}
 	r.rejection = rejection{Reason: reject.Malformed, Detail: detail}
 	p.reject(r)

@@ -40,7 +40,6 @@ type Request struct {
 	lookUp bool // memory cannot tell whether the order has won before, but the store can
 
 	internal  bool      // one of the proxy's own addresses is asked; nothing is bought
-	malformed bool      // it is no valid HTTP/1.1
 	unmatched rejection // why no route takes it
 	rejection rejection
 	observed  rejection // what a limit or mode that only observes would have rejected it for
@@ -114,7 +113,7 @@ func (r *Request) clear() {
 	r.proxy, r.exchange, r.conn, r.client, r.route, r.checks = nil, nil, nil, nil, nil, nil
 	r.matched = route.Match{}
 	r.now, r.id, r.addr, r.buyer = 0, nil, netip.Addr{}, buyer{}
-	r.bypass, r.repeatable, r.lookUp, r.internal, r.malformed = false, false, false, false, false
+	r.bypass, r.repeatable, r.lookUp, r.internal = false, false, false, false
 	r.unmatched, r.rejection, r.observed, r.limit, r.nth = rejection{}, rejection{}, rejection{}, "", 0
 	r.acquired, r.reservation, r.outcome = acquired{}, Reservation{}, metrics.OrderRejected
 	r.rateKeys.reset()

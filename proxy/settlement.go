@@ -79,12 +79,7 @@ func (s *SettlementRules) confirmed(body []byte) metrics.OrderOutcome {
 
 // holds reports whether found, as JSON, is one of the values.
 func (j *JSONValue) holds(found []byte) bool {
-	for _, want := range j.Values {
-		if string(found) == want {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(j.Values, func(want string) bool { return want == string(found) })
 }
 
 // listed reports whether list has a status, or its class.

@@ -64,13 +64,8 @@ func (r *Redis) List(ctx context.Context, limit int) ([]Stock, error) {
 }
 
 // listOn adds what one server has to all, until that is enough.
-func (r *Redis) listOn(
-	ctx context.Context,
-	server redisconn.Route,
-	all []Stock,
-	limit int,
-	seen map[string]bool,
-) ([]Stock,
+func (r *Redis) listOn(ctx context.Context, server redisconn.Route, all []Stock, limit int,
+	seen map[string]bool) ([]Stock,
 	error) {
 	cursor := uint64(0)
 	for range scans {

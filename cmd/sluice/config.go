@@ -129,7 +129,7 @@ func bare(key string) string {
 // inReference is the line of the reference that has a key, with its default and its meaning; "" = none.
 func inReference(key string) string {
 	table := ""
-	for _, line := range strings.Split(sluice.Reference, "\n") {
+	for line := range strings.SplitSeq(sluice.Reference, "\n") {
 		line = strings.TrimPrefix(line, "# ")
 		if strings.HasPrefix(line, "[") {
 			table = strings.Trim(strings.TrimSpace(strings.SplitN(line, "#", 2)[0]), "[]") + "."

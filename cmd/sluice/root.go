@@ -38,14 +38,10 @@ func newRoot() *cobra.Command {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.DisableSuggestions = true // parent suggests
 	root.SetFlagErrorFunc(flagError)
-	root.AddGroup(
-		&cobra.Group{ID: groupRun, Title: "Run:"},
-		&cobra.Group{ID: groupCheck, Title: "Check:"},
-		&cobra.Group{ID: groupSale, Title: "Sales:"},
-		&cobra.Group{ID: groupStock, Title: "Stock:"},
+	root.AddGroup(&cobra.Group{ID: groupRun, Title: "Run:"}, &cobra.Group{ID: groupCheck, Title: "Check:"},
+		&cobra.Group{ID: groupSale, Title: "Sales:"}, &cobra.Group{ID: groupStock, Title: "Stock:"},
 		&cobra.Group{ID: groupReservation, Title: "Reservations:"},
-		&cobra.Group{ID: groupOps, Title: "Operate a running gateway:"},
-	)
+		&cobra.Group{ID: groupOps, Title: "Operate a running gateway:"})
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {
 			c.GroupID = group

@@ -35,14 +35,11 @@ func newStock() *cobra.Command {
 	thaw := at.one("thaw <sku>", "Sell a frozen SKU again: every order that the shop has is in its ledger now.",
 		func([]string) (any, error) { return map[string]any{"state": "on", "reconciled": true}, nil })
 	thaw.Long = thaw.Short + " The same as resume --reconciled."
-	cmd.AddCommand(
-		at.newGet(), at.newList(), at.newSet(), at.newAdd(),
-		state("pause <sku>", "Stop selling a SKU for now. Orders under way are settled.", "paused"),
-		at.newResume(),
+	cmd.AddCommand(at.newGet(), at.newList(), at.newSet(), at.newAdd(),
+		state("pause <sku>", "Stop selling a SKU for now. Orders under way are settled.", "paused"), at.newResume(),
 		state("end <sku>", "Stop selling a SKU for good: shoppers are told that the sale is over.", "ended"),
 		state("freeze <sku>", "Close a ledger that may have lost orders, until an operator has reconciled it.", "frozen"),
-		at.newAdopt(), thaw, at.newRecreate(),
-	)
+		at.newAdopt(), thaw, at.newRecreate())
 	return cmd
 }
 

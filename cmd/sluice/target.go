@@ -125,11 +125,8 @@ func (t *target) openRunning() (adminclient.Client, error) {
 func (t *target) brokenFile(problem error) (config.Admin, error) {
 	admin, err := config.AdminOf(t.Config, os.LookupEnv)
 	if err != nil {
-		return admin, fmt.Errorf(
-			"%w\ncannot read admin.listen from it; pass --admin, such as --admin %s",
-			problem,
-			admin.Listen,
-		)
+		return admin, fmt.Errorf("%w\ncannot read admin.listen from it; pass --admin, such as --admin %s", problem,
+			admin.Listen)
 	}
 	fmt.Fprintf(os.Stderr, "%v\n%s is broken; a running gate keeps the configuration before. Asking it at %s\n",
 		problem, t.Config, admin.Listen)

@@ -94,11 +94,8 @@ func (o *reserver) run(ctx context.Context) {
 	o.watching.Go(func() { o.watch(ctx) })
 	unfit := errors.Is(err, redisstore.ErrUnfit)
 	if err != nil && !unfit {
-		o.log.Warn(
-			"cannot open the ledger; orders on reserve routes are rejected with 503 stock_error until it opens",
-			"err",
-			err,
-		)
+		o.log.Warn("cannot open the ledger; orders on reserve routes are rejected with 503 stock_error until it opens", "err",
+			err)
 	}
 	o.first <- err
 	if err != nil && !unfit {

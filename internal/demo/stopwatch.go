@@ -9,9 +9,8 @@ import (
 
 // Percentiles sum up how long something took, to three significant figures.
 type Percentiles struct {
-	Count    int64 // how many were measured; with 0 the others mean nothing
-	P50, P99 time.Duration
-	Max      time.Duration
+	Count int64 // how many were measured; with 0, P99 means nothing
+	P99   time.Duration
 }
 
 // longest is the longest time that a stopwatch tells from longer ones.
@@ -39,8 +38,5 @@ func (s *stopwatch) record(d time.Duration) {
 func (s *stopwatch) percentiles() Percentiles {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := func(p float64) time.Duration {
-		return time.Duration(s.times.ValueAtPercentile(p)) * time.Microsecond
-	}
-	return Percentiles{Count: s.times.TotalCount(), P50: at(50), P99: at(99), Max: at(100)}
+	return Percentiles{s.times.TotalCount(), time.Duration(s.times.ValueAtPercentile(99)) * time.Microsecond}
 }

@@ -15,14 +15,8 @@ func (o *Report) checkSettle(c *config.Config) {
 	if s.Stock.Table != "" {
 		stock = "the units left are in " + s.Stock.Table
 	}
-	o.Info(
-		"settle",
-		"sluice settle books orders in %s, %d changes a transaction, %d SKUs at a time; %s",
-		s.Database,
-		s.Batch,
-		s.Workers,
-		stock,
-	)
+	o.Info("settle", "sluice settle books orders in %s, %d changes a transaction, %d SKUs at a time; %s", s.Database,
+		s.Batch, s.Workers, stock)
 	if !c.UsesLedger() {
 		o.Warn("settle", "no route has gate = \"reserve\": there is no ledger, and nothing to settle")
 	}

@@ -26,15 +26,8 @@ func (r *core) reportFault(q *skuQueue, err error) {
 	case err == nil, q.faulty, r.ctx.Err() != nil:
 	case r.faultNames.take(r.o.Now()):
 		q.faulty = true
-		r.o.Log.Error(
-			"the ledger takes no orders: they hear stock_error, and those under way are settled later",
-			"sku",
-			q.sku,
-			"cause",
-			err,
-			"do",
-			adviceFor(err),
-		)
+		r.o.Log.Error("the ledger takes no orders: they hear stock_error, and those under way are settled later", "sku",
+			q.sku, "cause", err, "do", adviceFor(err))
 	}
 }
 

@@ -175,75 +175,40 @@ func (r *Reserver) Collect(ch chan<- prometheus.Metric) {
 	r.mirrorWrites.collect(ch)
 	r.upkeep.reconciler.Collect(ch)
 	r.calls.sizes.Collect(ch)
-	resolved := prometheus.NewDesc(
-		"sluice_resolver_outcomes_total",
-		"Attempts to find out what became of a hold, by how they ended.",
-		[]string{"outcome"},
-		nil,
-	)
+	resolved := prometheus.NewDesc("sluice_resolver_outcomes_total",
+		"Attempts to find out what became of a hold, by how they ended.", []string{"outcome"}, nil)
 	for i := range numResolutions {
 		ch <- prometheus.MustNewConstMetric(resolved, prometheus.CounterValue, float64(r.resolutions[i].Load()), i.String())
 	}
 	number := func(kind prometheus.ValueType, v float64, name, help string) {
 		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), kind, v)
 	}
-	number(
-		prometheus.GaugeValue,
-		float64(len(r.capacity)),
-		"sluice_settle_queue_length",
-		"Settlements that the ledger does not have yet.",
-	)
-	number(
-		prometheus.CounterValue,
-		float64(r.retries.Load()),
-		"sluice_settle_retries_total",
-		"Calls to settle that must be repeated.",
-	)
-	number(
-		prometheus.CounterValue,
-		float64(r.dropped.Load()),
-		"sluice_settle_spilled_total",
-		"Settlements that are in the log alone: do them by hand.",
-	)
+	number(prometheus.GaugeValue, float64(len(r.capacity)), "sluice_settle_queue_length",
+		"Settlements that the ledger does not have yet.")
+	number(prometheus.CounterValue, float64(r.retries.Load()), "sluice_settle_retries_total",
+		"Calls to settle that must be repeated.")
+	number(prometheus.CounterValue, float64(r.dropped.Load()), "sluice_settle_spilled_total",
+		"Settlements that are in the log alone: do them by hand.")
 	number(
 		prometheus.GaugeValue,
 		float64(r.backlogged.Load()),
 		"sluice_ledger_streams_behind",
 		"SKUs with more changes than `events` that no reader has acknowledged.",
 	)
-	number(
-		prometheus.CounterValue,
-		float64(r.unreplicated.Load()),
-		"sluice_ledger_unreplicated_total",
-		"Calls whose new holds too few replicas had in time: they are given back.",
-	)
-	number(
-		prometheus.CounterValue,
-		float64(r.lost.Load()),
-		"sluice_ledger_lost_total",
-		"Replies that showed that a ledger had lost its history.",
-	)
+	number(prometheus.CounterValue, float64(r.unreplicated.Load()), "sluice_ledger_unreplicated_total",
+		"Calls whose new holds too few replicas had in time: they are given back.")
+	number(prometheus.CounterValue, float64(r.lost.Load()), "sluice_ledger_lost_total",
+		"Replies that showed that a ledger had lost its history.")
 }
 
 func (r *Reserver) collectEvents(ch chan<- prometheus.Metric) {
-	orders := prometheus.NewDesc(
-		"sluice_reservations_total",
+	orders := prometheus.NewDesc("sluice_reservations_total",
 		"What happened to orders that were passed on to the ledger; SKUs that are not named are _other.",
-		[]string{"sku", "event"},
-		nil,
-	)
-	contradictions := prometheus.NewDesc(
-		"sluice_settle_contradictions_total",
-		"Settlements that the ledger contradicted: see the log.",
-		[]string{"sku"},
-		nil,
-	)
-	unknown := prometheus.NewDesc(
-		"sluice_reservations_unknown",
-		"Holds that this instance asks the shop about.",
-		[]string{"sku"},
-		nil,
-	)
+		[]string{"sku", "event"}, nil)
+	contradictions := prometheus.NewDesc("sluice_settle_contradictions_total",
+		"Settlements that the ledger contradicted: see the log.", []string{"sku"}, nil)
+	unknown := prometheus.NewDesc("sluice_reservations_unknown", "Holds that this instance asks the shop about.",
+		[]string{"sku"}, nil)
 	for sku, e := range r.events {
 		if sku == "" {
 			sku = "_other"

@@ -8,12 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice/internal/testkit"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
 )
 
-func logged(o *Options) *ledgertest.LogBuffer {
-	w := &ledgertest.LogBuffer{}
+func logged(o *Options) *testkit.Log {
+	w := &testkit.Log{}
 	o.Log = ledgertest.LogTo(w)
 	return w
 }

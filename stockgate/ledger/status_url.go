@@ -44,11 +44,8 @@ func NewStatusURL(text string) (*StatusURL, error) {
 	before, _, _ = strings.Cut(before, skuHolder)
 	host, _ := url.Parse(before)
 	if u.Scheme != "http" && u.Scheme != "https" || host == nil || host.Host != u.Host || u.Host == "" {
-		return nil, fmt.Errorf(
-			"read status URL %q: it must name a host by http or https, and %s behind it",
-			text,
-			serialHolder,
-		)
+		return nil, fmt.Errorf("read status URL %q: it must name a host by http or https, and %s behind it", text,
+			serialHolder)
 	}
 	return &StatusURL{text: text, transport: &http.Transport{
 		MaxConnsPerHost:        maxConcurrent,

@@ -6,10 +6,7 @@
 package audit
 
 import (
-	"context"
-	"fmt"
 	"log/slog"
-	"time"
 
 	"sluice/stockgate/ledger/protocol"
 )
@@ -89,42 +86,4 @@ func (a *Audit) attrs(sku string) []any {
 	return []any{"sku", sku, "broken", a.Broken, "total", a.Total, "held", a.Held, "sold", a.Sold, "state", a.State,
 		"epoch", a.Epoch, "ver", a.Ver, slog.Group("counted", "whole", a.Whole, "held", a.HeldUnits, "sold", a.SoldUnits,
 			"users", a.UserUnits, "holds", a.Holds, "due", a.Due)}
-}
-
-const maxTries = 20
-
-// Ledger looks whether every invariant of a ledger holds. It reads only, a page at a time, and begins again when the
-// ledger changes meanwhile, a few times, so that what it finds is never half of a change. ok is false when there is
-// nothing at all.
-func Ledger(ctx context.Context, s protocol.Inspectable, sku string) (a Audit, ok bool, err error) {
-	for try := range maxTries {
-		t := &auditRun{}
-		err := t.walk(ctx, s, sku)
-		if err != nil {
-			return Audit{}, false, fmt.Errorf("audit: %w", err)
-		}
-		a = t.audit()
-		if t.done || t.large || t.none {
-			return a, !t.none, nil
-		}
-		select {
-		case <-ctx.Done():
-			return a, true, nil
-		case <-time.After(time.Duration(try) * 5 * time.Millisecond):
-		}
-	}
-	return a, true, nil
-}
-
-// walk turns pages until the end, or until the ledger changes.
-func (t *auditRun) walk(ctx context.Context, s protocol.Inspectable, sku string) error {
-	for {
-		p, err := s.Inspect(ctx, sku, t.part, t.cursor(), protocol.PageSize)
-		if err != nil {
-			return err
-		}
-		if !t.add(&p) {
-			return nil
-		}
-	}
 }

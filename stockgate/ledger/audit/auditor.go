@@ -248,12 +248,9 @@ func (a *Auditor) judge(sku string, t *auditRun) {
 
 // Collect writes a gauge for each invariant, and the numbers of the ledgers; a nil auditor has found nothing.
 func (a *Auditor) Collect(ch chan<- prometheus.Metric) {
-	broken := prometheus.NewDesc(
-		"sluice_ledger_invariant_broken",
-		"1 while an invariant of any ledger is broken, as this instance sees it: the log names the SKU.",
-		[]string{"kind"},
-		nil,
-	)
+	broken := prometheus.NewDesc("sluice_ledger_invariant_broken",
+		"1 while an invariant of any ledger is broken, as this instance sees it: the log names the SKU.", []string{"kind"},
+		nil)
 	for i := range numInvariants {
 		v := 0.0
 		if a != nil && a.broken[i].Load() > 0 {

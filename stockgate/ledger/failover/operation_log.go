@@ -88,9 +88,7 @@ func (j *OperationLog) Intends(sku string, epoch int64, op protocol.Op, items []
 }
 
 // Corrects notes what the ledger says of what was intended.
-func (j *OperationLog) Corrects(
-	sku string, a Answer, op protocol.Op, items []protocol.Item, done []protocol.Done,
-) {
+func (j *OperationLog) Corrects(sku string, a Answer, op protocol.Op, items []protocol.Item, done []protocol.Done) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	c := newChange(changeCorrects, sku, a)

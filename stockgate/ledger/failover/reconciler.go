@@ -97,11 +97,8 @@ func (c *Reconciler) Collect(ch chan<- prometheus.Metric) {
 	}
 	counter("sluice_ledger_reopened_total",
 		"Frozen SKUs that this instance opened again, as the last one to tell what it knew.", opened)
-	counter(
-		"sluice_ledger_put_back_total",
-		"Records that this instance put back into ledgers that had lost them.",
-		putBack,
-	)
+	counter("sluice_ledger_put_back_total", "Records that this instance put back into ledgers that had lost them.",
+		putBack)
 }
 
 // report says what the log must have: that the SKU is open again and how it balances, or why it stays closed.

@@ -160,12 +160,8 @@ func (r *Recovery) dismiss(ctx context.Context, sku string, now, keep int64, at 
 
 // tellRest tells what is left to be told. here is when this instance last called what is left of the ledger; a journal
 // that does not reach back so far can tell, but not vouch that it was all.
-func (r *Recovery) tellRest(
-	ctx context.Context,
-	sku string,
-	now, keep, here int64,
-	at *progress,
-) (s Result, err error) {
+func (r *Recovery) tellRest(ctx context.Context, sku string, now, keep, here int64,
+	at *progress) (s Result, err error) {
 	all, changes := r.Log.entriesOf(sku, func(e *entry) bool {
 		return e.change > at.told || at.phase < 2 && (e.bare || e.adopted)
 	})
@@ -183,13 +179,8 @@ func (r *Recovery) tellRest(
 }
 
 // tell makes as many calls as all needs; the last one says how far this instance is.
-func (r *Recovery) tell(
-	ctx context.Context,
-	sku string,
-	now, keep int64,
-	phase int,
-	all []entry,
-) (s Result, err error) {
+func (r *Recovery) tell(ctx context.Context, sku string, now, keep int64, phase int,
+	all []entry) (s Result, err error) {
 	restored := 0
 	for {
 		part := all[:min(len(all), protocol.MaxItems)]

@@ -16,12 +16,8 @@ type addition struct {
 
 // Add implements Store.
 func (m *Store) Add(ctx context.Context, sku string, delta int64, id string) (protocol.Stock, error) {
-	s, err := m.change(
-		ctx,
-		sku,
-		protocol.CheckAdd(sku, delta, id),
-		func(b *memoryStock) (bool, error) { return b.add(delta, id) },
-	)
+	s, err := m.change(ctx, sku, protocol.CheckAdd(sku, delta, id),
+		func(b *memoryStock) (bool, error) { return b.add(delta, id) })
 	if err != nil {
 		return s, fmt.Errorf("add to %q: %w", sku, err)
 	}
@@ -42,12 +38,8 @@ func (m *Store) SetHours(ctx context.Context, sku string, opens, closes int64) (
 }
 
 // change lets do change the ledger of sku, unless what is asked for is wrong.
-func (m *Store) change(
-	ctx context.Context,
-	sku string,
-	wrong error,
-	do func(*memoryStock) (changed bool, err error),
-) (protocol.Stock, error) {
+func (m *Store) change(ctx context.Context, sku string, wrong error,
+	do func(*memoryStock) (changed bool, err error)) (protocol.Stock, error) {
 	if err := errors.Join(ctx.Err(), wrong); err != nil {
 		return protocol.Stock{}, err
 	}

@@ -28,19 +28,10 @@ func New() *Store {
 }
 
 // Reserve implements Store.
-func (m *Store) Reserve(
-	ctx context.Context,
-	sku string,
-	epoch, now, deadline int64,
-	items []protocol.Item,
-	codes []protocol.Code,
-) (protocol.StockVersion, error) {
-	err := errors.Join(
-		ctx.Err(),
-		protocol.CheckItems(sku, items, len(codes), true),
-		protocol.CheckTimes(now, deadline),
-		protocol.CheckNumber("epoch", epoch),
-	)
+func (m *Store) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []protocol.Item,
+	codes []protocol.Code) (protocol.StockVersion, error) {
+	err := errors.Join(ctx.Err(), protocol.CheckItems(sku, items, len(codes), true), protocol.CheckTimes(now, deadline),
+		protocol.CheckNumber("epoch", epoch))
 	if err != nil {
 		return protocol.StockVersion{}, fmt.Errorf("reserve %q: %w", sku, err)
 	}
@@ -63,14 +54,8 @@ func (m *Store) Reserve(
 }
 
 // Finish implements Store.
-func (m *Store) Finish(
-	ctx context.Context,
-	sku string,
-	now, keep int64,
-	op protocol.Op,
-	items []protocol.Item,
-	done []protocol.Done,
-) (protocol.StockVersion, error) {
+func (m *Store) Finish(ctx context.Context, sku string, now, keep int64, op protocol.Op, items []protocol.Item,
+	done []protocol.Done) (protocol.StockVersion, error) {
 	err := errors.Join(ctx.Err(), protocol.CheckFinish(sku, op, items, len(done)), protocol.CheckTimes(now, keep))
 	if err != nil {
 		return protocol.StockVersion{}, fmt.Errorf("%s %q: %w", op, sku, err)

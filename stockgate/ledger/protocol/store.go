@@ -126,13 +126,7 @@ type Store interface {
 	// Reserve asks for items of one SKU in order, in one step, and fills codes. epoch 0 = whatever it is. For each it
 	// looks at the epoch, then the record of the serial, whether the SKU is on sale, the free units, the user's limit.
 	// After ErrFewReplicas the answers are there as well, but what is held could still be lost.
-	Reserve(
-		ctx context.Context,
-		sku string,
-		epoch, now, deadline int64,
-		items []Item,
-		codes []Code,
-	) (StockVersion, error)
+	Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []Item, codes []Code) (StockVersion, error)
 
 	// Finish does op to each of items in order, and fills done. It is idempotent by serial. User and Quantity of an
 	// item are needed for Adopt alone, and of what is held its own ones stand; a release of an unknown serial leaves a

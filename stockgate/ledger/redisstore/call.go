@@ -92,13 +92,8 @@ func (q *scriptCall) decodeReply(reply []any) (err error) {
 func (r *Store) finishCall(q *scriptCall, err error) (answer []any, _ error) {
 	switch {
 	case errors.Is(err, redisconn.ErrReplyMismatch):
-		r.log.Warn(
-			"reply was another call's: all connections are closed, and the next call closes the SKU",
-			"sku",
-			q.sku,
-			"cause",
-			err,
-		)
+		r.log.Warn("reply was another call's: all connections are closed, and the next call closes the SKU", "sku", q.sku,
+			"cause", err)
 		if q.trace = r.Seen.Add(q.sku); q.trace != nil {
 			q.trace.Suspect(q.claim, failover.LostEcho)
 		}

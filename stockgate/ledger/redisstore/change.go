@@ -9,16 +9,8 @@ import (
 
 // Add implements Store.
 func (r *Store) Add(ctx context.Context, sku string, delta int64, id string) (protocol.Stock, error) {
-	s, found, err := r.change(
-		ctx,
-		"add",
-		sku,
-		protocol.CheckAdd(sku, delta, id),
-		r.events,
-		delta,
-		id,
-		protocol.MaxAdditions,
-	)
+	s, found, err := r.change(ctx, "add", sku, protocol.CheckAdd(sku, delta, id), r.events, delta, id,
+		protocol.MaxAdditions)
 	switch {
 	case err != nil:
 	case found == refused:
@@ -42,12 +34,8 @@ func (r *Store) SetHours(ctx context.Context, sku string, opens, closes int64) (
 }
 
 // change runs a script that changes a ledger, unless what is asked for is wrong.
-func (r *Store) change(
-	ctx context.Context,
-	name, sku string,
-	wrong error,
-	args ...any,
-) (s protocol.Stock, found int64, err error) {
+func (r *Store) change(ctx context.Context, name, sku string, wrong error,
+	args ...any) (s protocol.Stock, found int64, err error) {
 	if wrong != nil {
 		return protocol.Stock{}, refused, wrong
 	}

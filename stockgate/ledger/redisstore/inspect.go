@@ -9,20 +9,13 @@ import (
 )
 
 // Inspect reads a page in one script, so that it and the numbers belong together.
-func (r *Store) Inspect(
-	ctx context.Context,
-	sku string,
-	p protocol.Part,
-	cursor string,
-	most int,
-) (protocol.Page, error) {
+func (r *Store) Inspect(ctx context.Context, sku string, p protocol.Part, cursor string,
+	most int) (protocol.Page, error) {
 	if err := protocol.CheckSKU(sku); err != nil {
 		return protocol.Page{}, fmt.Errorf("inspect %q: %w", sku, err)
 	}
-	reply, err := r.call(
-		ctx,
-		&scriptCall{script: "audit", sku: sku, args: []any{string(p), cursor, most}, aside: true, blind: true},
-	)
+	reply, err := r.call(ctx,
+		&scriptCall{script: "audit", sku: sku, args: []any{string(p), cursor, most}, aside: true, blind: true})
 	if err != nil {
 		return protocol.Page{}, fmt.Errorf("inspect %q: %w", sku, err)
 	}

@@ -242,10 +242,10 @@ func long(t *testing.T) {
 	}
 }
 
-// rounds is how many of n schedules a run has: a third of them where it shall be short.
+// rounds is how many of n schedules a run has: a fifth of them where it shall be short.
 func rounds(n uint64) uint64 {
 	if testing.Short() {
-		return n / 3
+		return n / 5
 	}
 	return n
 }

@@ -11,12 +11,9 @@ func (r *Store) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByColl
 
 // Collect implements prometheus.Collector.
 func (r *Store) Collect(ch chan<- prometheus.Metric) {
-	lost := prometheus.NewDesc(
-		"sluice_ledger_closed_total",
-		"SKUs that this instance closed since their ledger had lost something, by what told: see the log.",
-		[]string{"why"},
-		nil,
-	)
+	lost := prometheus.NewDesc("sluice_ledger_closed_total",
+		"SKUs that this instance closed since their ledger had lost something, by what told: see the log.", []string{"why"},
+		nil)
 	for _, why := range failover.LossReasons() {
 		ch <- prometheus.MustNewConstMetric(lost, prometheus.CounterValue, float64(r.lost[why].Load()), why)
 	}

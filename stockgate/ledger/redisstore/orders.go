@@ -11,18 +11,10 @@ import (
 )
 
 // Reserve implements Store.
-func (r *Store) Reserve(
-	ctx context.Context,
-	sku string,
-	epoch, now, deadline int64,
-	items []protocol.Item,
-	codes []protocol.Code,
-) (protocol.StockVersion, error) {
-	err := errors.Join(
-		protocol.CheckItems(sku, items, len(codes), true),
-		protocol.CheckTimes(now, deadline),
-		protocol.CheckNumber("epoch", epoch),
-	)
+func (r *Store) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []protocol.Item,
+	codes []protocol.Code) (protocol.StockVersion, error) {
+	err := errors.Join(protocol.CheckItems(sku, items, len(codes), true), protocol.CheckTimes(now, deadline),
+		protocol.CheckNumber("epoch", epoch))
 	if err != nil {
 		return protocol.StockVersion{}, fmt.Errorf("reserve %q: %w", sku, err)
 	}
@@ -57,14 +49,8 @@ func (r *Store) Reserve(
 }
 
 // Finish implements Store.
-func (r *Store) Finish(
-	ctx context.Context,
-	sku string,
-	now, keep int64,
-	op protocol.Op,
-	items []protocol.Item,
-	done []protocol.Done,
-) (protocol.StockVersion, error) {
+func (r *Store) Finish(ctx context.Context, sku string, now, keep int64, op protocol.Op, items []protocol.Item,
+	done []protocol.Done) (protocol.StockVersion, error) {
 	if err := errors.Join(protocol.CheckFinish(sku, op, items, len(done)), protocol.CheckTimes(now, keep)); err != nil {
 		return protocol.StockVersion{}, fmt.Errorf("%s %q: %w", op, sku, err)
 	}

@@ -62,13 +62,8 @@ func (r *Store) evalPipelined(ctx context.Context, c *redis.Client, server strin
 // sendPipelined makes one round trip. With text the first call of each script brings that along. It returns what was
 // wrong: above all that a reply was another question's, then that of some nobody knows whether they were done, then
 // that Redis has done nothing, and where it was none of these, those whose scripts Redis does not know.
-func (r *Store) sendPipelined(
-	ctx context.Context,
-	c *redis.Client,
-	server string,
-	qs []*scriptCall,
-	text bool,
-) (unknown []*scriptCall, err error) {
+func (r *Store) sendPipelined(ctx context.Context, c *redis.Client, server string, qs []*scriptCall,
+	text bool) (unknown []*scriptCall, err error) {
 	if len(qs) == 0 {
 		return nil, nil
 	}

@@ -291,7 +291,7 @@ func TestRecreatedLedgerIsToldOfTheOrdersOfBefore(t *testing.T) {
 func TestLedgerMadeAsIfItHadNeverBeenFreezes(t *testing.T) {
 	server, r := onRedis(t)
 	ledgertest.Check(t, server.Client.FlushAll(t.Context()).Err())
-	time.Sleep(1100 * time.Millisecond) // epochs are seconds
+	time.Sleep(2 * time.Millisecond) // epochs are milliseconds
 	ledgertest.Must[protocol.Stock](t)(connect(t, server, texts()).SetTotal(t.Context(), "1001", 9, 0))
 	code, h := takes(t, r, "new")
 	ledgertest.Want(t, "code", code, protocol.NotOnSale)

@@ -23,11 +23,7 @@ func (o *Options) replicated() error {
 		o.ReplicaWait = max(o.Timeout/2, time.Millisecond).Truncate(time.Millisecond)
 	}
 	if o.ReplicaWait < time.Millisecond || o.ReplicaWait >= o.Timeout {
-		return fmt.Errorf(
-			"replica wait %v: it must be at least 1 ms and less than the timeout %v",
-			o.ReplicaWait,
-			o.Timeout,
-		)
+		return fmt.Errorf("replica wait %v: it must be at least 1 ms and less than the timeout %v", o.ReplicaWait, o.Timeout)
 	}
 	return nil
 }
@@ -36,12 +32,8 @@ func (o *Options) replicated() error {
 // a winner is not known before. Where it has none Redis has nothing to wait for, unless replicas are away; then losers
 // wait as well. A Redis before 7.2 waits for all that was written until then, by anybody; a later one for what this
 // connection wrote: the mark, at least, which every call leaves. As ever, only NOSCRIPT lets it send again.
-func (r *Store) evalReplicated(
-	ctx context.Context,
-	c *redis.Client,
-	q *scriptCall,
-	server *string,
-) (reply []any, few, err error) {
+func (r *Store) evalReplicated(ctx context.Context, c *redis.Client, q *scriptCall,
+	server *string) (reply []any, few, err error) {
 	for _, text := range []bool{false, true} {
 		reply, few, err = r.evalAndWait(ctx, c, r.command(ctx, q, server, text))
 		if !redis.HasErrorPrefix(err, "NOSCRIPT") {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
@@ -24,7 +25,7 @@ import (
 type rush struct {
 	desks  []*seller
 	stores []*Store
-	log    *ledgertest.LogBuffer
+	log    *testkit.Log
 
 	mu        sync.Mutex
 	forwarded map[string]int // how often each serial was
@@ -42,7 +43,7 @@ type rush struct {
 func openSale(t *testing.T, server *redistest.Server, units int64, buyers int) *rush {
 	t.Helper()
 	s := &rush{
-		log:       &ledgertest.LogBuffer{},
+		log:       &testkit.Log{},
 		forwarded: map[string]int{},
 		answers:   map[protocol.Code]int{},
 		states:    map[protocol.State]int{},

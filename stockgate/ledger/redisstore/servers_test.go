@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
@@ -208,7 +209,7 @@ func TestRedisThatDoesNotTellItsRunIsWatchedByMarksAlone(t *testing.T) {
 		)
 		o := optionsFor(server, 2)
 		o.Username, o.Password = "app", func() string { return "any" }
-		log := &ledgertest.LogBuffer{}
+		log := &testkit.Log{}
 		o.Log = ledgertest.LogTo(log)
 		r := ledgertest.Must[*Store](t)(New(o))
 		t.Cleanup(func() { r.Close() })

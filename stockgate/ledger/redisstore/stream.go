@@ -25,10 +25,8 @@ func (r *Store) Acknowledge(ctx context.Context, sku, position string) (left int
 	if !ok || err1 != nil || err2 != nil {
 		return 0, fmt.Errorf("acknowledge changes of %q: %.40q is not a position", sku, position)
 	}
-	reply, err := r.call(
-		ctx,
-		&scriptCall{script: "acknowledge", sku: sku, args: []any{epoch, ver}, aside: true, blind: true},
-	)
+	reply, err := r.call(ctx,
+		&scriptCall{script: "acknowledge", sku: sku, args: []any{epoch, ver}, aside: true, blind: true})
 	if err != nil {
 		return 0, fmt.Errorf("acknowledge changes of %q: %w", sku, err)
 	}

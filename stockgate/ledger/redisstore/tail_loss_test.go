@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/testkit"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
@@ -72,7 +73,7 @@ func buyAll(t *testing.T, d *seller, shop *till, name string, n int) {
 func TestFailOverThatLosesTheTailBalancesWithTheShop(t *testing.T) {
 	p, shop := newPair(t), &till{orders: make(map[string]bool)}
 	x := exchangeTo(t, p.master)
-	log := &ledgertest.LogBuffer{}
+	log := &testkit.Log{}
 	var desks []*seller
 	for range 2 {
 		o := ledger.Options{

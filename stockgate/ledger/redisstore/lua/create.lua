@@ -10,7 +10,7 @@ end
 if ARGV[6] ~= '1' or redis.call('EXISTS', R, U, X, Q) > 0 then
 	return false
 end
-stock = make(tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(redis.call('TIME')[1]))
+stock = make(tonumber(ARGV[2]), tonumber(ARGV[3]), clock())
 stock.opens, stock.closes = tonumber(ARGV[4]), tonumber(ARGV[5])
 commit(stock, 'total', change())
 return whole(stock, 1)

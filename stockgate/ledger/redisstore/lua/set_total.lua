@@ -9,7 +9,7 @@ if not stock then
 	if not new or redis.call('EXISTS', R, U, X) > 0 then return false end
 	-- An instance that remembers an earlier ledger of this SKU must see that this is a later one: by the clock, or by
 	-- what the stream still knows.
-	local epoch, last = tonumber(redis.call('TIME')[1]), redis.call('XREVRANGE', Q, '+', '-', 'COUNT', 1)[1]
+	local epoch, last = clock(), redis.call('XREVRANGE', Q, '+', '-', 'COUNT', 1)[1]
 	if last then epoch = math.max(epoch, tonumber(string.match(last[1], '^%d+')) + 1) end
 	stock = make(total, limit, epoch)
 	commit(stock, 'total', change())
