@@ -126,7 +126,8 @@ func parseReferenceOrParentheses(text string, names []string) (p Part, rest stri
 	}
 	p, left, err := parseReference(inside, names)
 	if err == nil && left != "" {
-		err = fmt.Errorf(`"$(%.32s)": in the parentheses stands one name alone; write it like $(%s)%s`, inside, p.text[1:], left)
+		err = fmt.Errorf(`"$(%.32s)": in the parentheses stands one name alone; write it like $(%s)%s`, inside,
+			p.text[1:], left)
 	}
 	return p, rest, err
 }
