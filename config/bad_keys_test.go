@@ -177,5 +177,5 @@ read_timeout = "${TIMEOUT}"`,
 		`:2: server.read_timeout: ${TIMEOUT} is not set; set it, or write ${TIMEOUT:-fallback}`},
 	{`[[route]]
 sku = "${json_id}"`,
-		`:2: route[1].sku: ${json_id} is not set; set it, write ${json_id:-fallback}, or $json_id for a variable of the request`},
+		`:2: route[1].sku: ${json_id} is not set; set it, write ${json_id:-fallback}, or $(json_id) for a variable of the request`},
 }

@@ -54,8 +54,8 @@ func lookUp(inside string, env func(string) (string, bool)) (string, error) {
 	case set:
 		return "", nil
 	}
-	if name == strings.ToLower(name) && strings.Contains(name, "_") { // variables of the environment have capitals
-		return "", fmt.Errorf("${%s} is not set; set it, write ${%s:-fallback}, or $%s for a variable of the request",
+	if name == strings.ToLower(name) { // variables of the environment have capitals
+		return "", fmt.Errorf("${%s} is not set; set it, write ${%s:-fallback}, or $(%s) for a variable of the request",
 			name, name, name)
 	}
 	return "", fmt.Errorf("${%s} is not set; set it, or write ${%s:-fallback}", name, name)

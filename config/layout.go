@@ -9,7 +9,7 @@ import (
 type Layout struct {
 	Type        string   `toml:"type"`        // "counter" "hash_sold" "hash_left" "counter_users" "list" "script"
 	Key         string   `toml:"key"`         // a template with $sku, or its parts $sku_1 to $sku_3
-	TotalField  string   `toml:"total_field"` // hash_sold
+	TotalField  string   `toml:"total_field"` // hash_sold; with $sku where key has none, as the other fields
 	SoldField   string   `toml:"sold_field"`  // hash_sold
 	LeftField   string   `toml:"left_field"`  // hash_left
 	StatusKey   string   `toml:"status_key"`
@@ -36,7 +36,7 @@ func defaultLayout() Layout {
 
 func (l *Layout) check(r *report) {
 	r.oneOf("stock.layout.type", l.Type, "counter", "hash_sold", "hash_left", "counter_users", "list", "script")
-	r.skuKey("stock.layout.key", l.Key)
+	l.checkFields(r)
 	switch l.Type {
 	case "hash_sold":
 		r.filled("stock.layout.total_field", l.TotalField)
@@ -54,6 +54,33 @@ func (l *Layout) check(r *report) {
 	}
 	if l.SoldOutKey != "" {
 		r.skuKey("stock.layout.sold_out_key", l.SoldOutKey)
+	}
+}
+
+// checkFields wants $sku in the key, or in all fields that hold numbers of a hash that many SKUs share.
+func (l *Layout) checkFields(r *report) {
+	fields := map[string]map[string]string{
+		"hash_sold": {"total_field": l.TotalField, "sold_field": l.SoldField},
+		"hash_left": {"left_field": l.LeftField},
+	}[l.Type]
+	shared := false
+	for _, text := range fields {
+		shared = shared || len(variablesOf(text)) > 0
+	}
+	if !shared {
+		r.skuKey("stock.layout.key", l.Key)
+	} else {
+		r.variables("stock.layout.key", l.Key, skuNames()...)
+	}
+	for name, text := range map[string]string{"total_field": l.TotalField, "sold_field": l.SoldField,
+		"left_field": l.LeftField, "status_field": l.StatusField} {
+		r.variables("stock.layout."+name, text, skuNames()...)
+	}
+	for name, text := range fields {
+		if shared && len(variablesOf(l.Key)) == 0 && len(variablesOf(text)) == 0 {
+			r.fail("stock.layout."+name, "%q has no $sku, and key has none: all SKUs would share it; write it like %q", text,
+				"$(sku)_"+text)
+		}
 	}
 }
 

@@ -97,7 +97,10 @@ func (r *report) variables(key, template string, known ...string) {
 		if slices.Contains(known, name) {
 			continue
 		}
-		if end := beginning(name, known); end != "" && len(name) > len(end)+2 {
+		if strings.Trim(name, "(") == "" {
+			r.fail(key, "%q has a $ without a name, or a ( without its ); write $%s, $(%s) before letters, or $$ for a dollar "+
+				"sign", template, known[0], known[0])
+		} else if end := beginning(name, known); end != "" && len(name) > len(end)+2 {
 			r.fail(key, "$%s is not known; where a name ends before its word does, write $(%s)%s", name, end, name[len(end):])
 		} else if near := Nearest(name, known); near != "" {
 			r.fail(key, "$%s is not known; did you mean $%s?", name, near)

@@ -13,7 +13,7 @@ type Stock struct {
 	OnError            string        `toml:"on_error"`                               // "reject" or "allow"
 	UnknownSKU         string        `toml:"unknown_sku"`                            // "reject" or "allow"
 	PollInterval       time.Duration `toml:"poll_interval"`                          // 1 ms to 1 s
-	MaxInFlightPerUnit int           `toml:"max_in_flight_per_unit" unit:"requests"` // requests in flight for each unit left; 0 = no cap
+	MaxInFlightPerUnit int           `toml:"max_in_flight_per_unit" unit:"requests"` // orders at the upstream for each unit left; 0 = no cap
 	SoldOutTTL         time.Duration `toml:"sold_out_ttl"`                           // above 0
 	SoldOutOn          *Answer       `toml:"sold_out_on"`                            // nil = the shop's answers teach nothing
 	Detail             string        `toml:"detail"`                                 // "level" "exact" "none"
@@ -34,17 +34,18 @@ type Answer struct {
 
 func defaultStock(env func(string) (string, bool)) Stock {
 	return Stock{
-		Source:       "memory",
-		OnError:      "reject",
-		UnknownSKU:   "reject",
-		PollInterval: 10 * time.Millisecond,
-		SoldOutTTL:   time.Second,
-		Detail:       "level",
-		LowStock:     10,
-		Redis:        defaultRedis(env),
-		Layout:       defaultLayout(),
-		Script:       Script{Keys: []string{}, Args: []string{}, Codes: map[string]string{}},
-		Reserve:      defaultReserve(),
+		Source:             "memory",
+		OnError:            "reject",
+		UnknownSKU:         "reject",
+		PollInterval:       10 * time.Millisecond,
+		MaxInFlightPerUnit: 2,
+		SoldOutTTL:         time.Second,
+		Detail:             "level",
+		LowStock:           10,
+		Redis:              defaultRedis(env),
+		Layout:             defaultLayout(),
+		Script:             Script{Keys: []string{}, Args: []string{}, Codes: map[string]string{}},
+		Reserve:            defaultReserve(),
 	}
 }
 

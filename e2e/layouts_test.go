@@ -81,6 +81,15 @@ return 1`,
 		order: func(string) (string, string, string) { return "POST", "/goods/10/order", "Accept: */*" },
 		back:  []string{"HINCRBY 10 Booked -1"},
 	}, {
+		example: "one-hash", fill: "HSET seckill:stocks 10 3 10_sold 0", keys: []string{"seckill:stocks"},
+		decide: `
+local total, sold = unpack(redis.call('HMGET', KEYS[1], '10', '10_sold'))
+if tonumber(sold) + 1 > tonumber(total) then return 0 end
+redis.call('HINCRBY', KEYS[1], '10_sold', 1)
+return 1`,
+		order: func(string) (string, string, string) { return "POST", "/goods/10/order", "Accept: */*" },
+		back:  []string{"HINCRBY seckill:stocks 10_sold -1"},
+	}, {
 		example: "goods-and-activity", fill: "SET {10}:{88}:stock 3", users: true,
 		keys: []string{"{10}:{88}:stock", "{10}:{88}:uids"}, decide: unsoldAndNew,
 		order: func(user string) (string, string, string) {

@@ -16,6 +16,7 @@ const (
 	notOnSale                // its status says so
 	unknown                  // it has no key
 	faulty                   // its keys hold something else than a stock
+	crowded                  // too many requests wait for a first reading; no entry has this verdict
 	numVerdicts
 )
 
@@ -43,7 +44,7 @@ type entry struct {
 	_        [64]byte // those who only look must not feel those who enter
 	inFlight atomic.Int64
 	aged     atomic.Int64 // ns; the reading that has served one request although it was old
-	restockQuota
+	orderQuota
 }
 
 // reading returns the verdict and the time of the look behind it.
@@ -75,24 +76,26 @@ func (e *entry) wanted(at int64) bool { return e.asked.Load() >= at }
 // firstUseOf reports whether the old reading of the time at has served no request yet. It says so once.
 func (e *entry) firstUseOf(at int64) bool { return e.aged.Load() != at && e.aged.Swap(at) != at }
 
-// admitAtMost counts one request in while fewer than limit are in flight and a try is left. A rejection writes nothing,
-// but for one that came too late for the last try. It counts before it takes the try, and the sampler looks in the
-// other order: no try is ever missed.
-func (e *entry) admitAtMost(limit int64) bool {
-	for !e.spent() {
-		n := e.inFlight.Load()
-		if n >= limit {
-			return false
-		}
-		if !e.inFlight.CompareAndSwap(n, n+1) {
-			continue
-		}
-		if e.acquire() {
-			return true
-		}
-		e.inFlight.Add(-1)
+// admitWithinQuota counts one request in where a try is left. A rejection writes nothing, but for one that came too
+// late for the last try. It counts before it takes the try, and the poller looks in the other order: no try is ever
+// missed.
+func (e *entry) admitWithinQuota() bool {
+	if e.spent() {
+		return false
 	}
+	e.inFlight.Add(1)
+	if e.acquire() {
+		return true
+	}
+	e.inFlight.Add(-1)
 	return false
+}
+
+// cancel takes back admitWithinQuota for a request that did not reach the upstream. The try comes first: a reading
+// between the two steps then grants too few, and never too many.
+func (e *entry) cancel() {
+	e.putBack()
+	e.inFlight.Add(-1)
 }
 
 // admit counts one request in that no number bounds, since none is known.

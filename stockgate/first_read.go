@@ -38,11 +38,18 @@ func (g *Gate) servesOne(now int64, v verdict, at int64) bool {
 	return v == onSale && now-at <= g.rests && !g.poller.health.lost()
 }
 
+// maxWaiting bounds the requests that wait for first readings at one time.
+const maxWaiting = 16 << 10
+
 // firstRead waits until e was read, and asks for that if it was not. It returns unread when the stock
-// cannot be known: the source is away, the queue is full, or the wait is over.
+// cannot be known: the source is away, the queue is full, or the wait is over; and crowded when too many wait.
 func (g *Gate) firstRead(now int64, e *entry) verdict {
 	if g.poller.health.lost() {
 		return unread
+	}
+	defer g.waiting.Add(-1)
+	if g.waiting.Add(1) > maxWaiting {
+		return crowded
 	}
 	for {
 		if l := e.pending.Load(); l != nil {

@@ -10,8 +10,9 @@
 // may go on otherwise, many in one round trip, and for no others.
 //
 // It does not take stock: here the shop itself deducts, and the gate only reads. What it says is as old as
-// Options.Refresh while there is a crowd, so a few buyers more than there are units pass; after a pause it is as old as
-// a quarter of Options.SoldOutMemory, and beyond 200 ms lets pass one. The shop must still check.
+// Options.Refresh while there is a crowd, so more buyers than there are units pass: of one reading at most
+// Options.PerUnit for each unit that it found. After a pause a reading is as old as a quarter of
+// Options.SoldOutMemory, and beyond 200 ms lets pass one. The shop must still check.
 package stockgate
 
 import (
@@ -33,11 +34,11 @@ type Gate struct {
 	lasts  [numVerdicts]int64         // nanoseconds for which a sample may be used
 	rests  int64                      // and for which one request may use that of a SKU on sale that no request asked for
 
-	perUnit int64
-	wait    time.Duration // for one reading
-	next    time.Duration // for that of the next turn
-	allow   bool          // on_error
+	wait  time.Duration // for one reading
+	next  time.Duration // for that of the next turn
+	allow bool          // on_error
 
+	waiting   atomic.Int64 // requests that wait for a first reading
 	fallbacks fallbacks
 	strays    untracked
 	stop      context.CancelFunc
@@ -64,12 +65,12 @@ func New(o Options, src Source) (*Gate, error) {
 // newGate makes a gate whose sampler does not run.
 func newGate(o Options, src Source) *Gate {
 	g := &Gate{
-		table:   newTable(o.MaxSKUs),
-		perUnit: int64(o.PerUnit),
-		wait:    o.Wait,
-		next:    o.Refresh + o.Wait,
-		allow:   o.AllowOnError,
-		closed:  [numVerdicts]reject.Reason{soldOut: reject.SoldOut, notOnSale: reject.Paused, unknown: reject.UnknownSKU},
+		table: newTable(o.MaxSKUs),
+		wait:  o.Wait,
+		next:  o.Refresh + o.Wait,
+		allow: o.AllowOnError,
+		closed: [numVerdicts]reject.Reason{soldOut: reject.SoldOut, notOnSale: reject.Paused,
+			unknown: reject.UnknownSKU, crowded: reject.Concurrency},
 	}
 	if o.AllowUnknown {
 		g.closed[unknown] = reject.Admitted
@@ -82,6 +83,7 @@ func newGate(o Options, src Source) *Gate {
 		notOnSale: memory,
 		unknown:   memory,
 		faulty:    memory,
+		crowded:   math.MinInt64,
 	}
 	g.rests = max(min(memory, idleAfter), g.lasts[onSale])
 	g.poller = newPoller(o, src, g.table)
@@ -119,11 +121,12 @@ func (g *Gate) Closed(now int64, sku []byte) reject.Reason {
 	return g.closed[v]
 }
 
-// Enter implements proxy.Stock: the reasons of Closed, Concurrency when max_in_flight_per_unit requests are in flight
-// for each unit left or the tries for units that came back are under way, Duplicate when user has bought before,
-// StockError when the stock or the buyers cannot be known and on_error is "reject". For a SKU that no request asked for
-// lately it waits for one look, and where buyers are known for one answer more, each at most for Options.Wait; for a
-// second look, where the first is not believed, as long again and Options.Refresh more.
+// Enter implements proxy.Stock: the reasons of Closed, Concurrency when the last reading has admitted
+// max_in_flight_per_unit requests for each unit left or too many requests wait for a first reading, Duplicate when user
+// has bought before, StockError when the stock or the buyers cannot be known and on_error is "reject". For a SKU that
+// no request asked for lately all requests wait for one reading, and where buyers are known for one answer more, each
+// at most for Options.Wait; for a second reading, where the first is not believed, as long again and Options.Refresh
+// more. At most maxWaiting requests wait.
 func (g *Gate) Enter(now int64, sku, user []byte) reject.Reason {
 	e := g.table.lookUp(sku)
 	if e == nil {
@@ -155,7 +158,7 @@ func (g *Gate) checkBuyer(e *entry, user []byte) reject.Reason {
 	if found == newBuyer {
 		return reject.Admitted
 	}
-	e.release()
+	e.cancel()
 	if found == hasBought {
 		return reject.Duplicate
 	}
@@ -171,18 +174,10 @@ func (g *Gate) decide(e *entry, v verdict) reject.Reason {
 		return g.closed[v]
 	case v != onSale:
 		e.admit() // unknown_sku allows it
-	case !e.admitAtMost(g.room(e)):
+	case !e.admitWithinQuota():
 		return reject.Concurrency
 	}
 	return reject.Admitted
-}
-
-// room is how many requests may be in flight for what is left.
-func (g *Gate) room(e *entry) int64 {
-	if g.perUnit == 0 {
-		return math.MaxInt64
-	}
-	return times(g.perUnit, e.free.Load())
 }
 
 // Leave implements proxy.Stock.

@@ -52,15 +52,15 @@ func TestRejectionsWithinATenthOfASecondWriteNothing(t *testing.T) {
 	g, skus := hot(t, o)
 	for _, sku := range skus {
 		e := g.table.lookUp(sku)
-		e.free.Store(0) // max_in_flight_per_unit × 0: the SKU on sale rejects, too
-		before := [4]int64{e.packed.Load(), e.free.Load(), e.asked.Load(), e.inFlight.Load()}
+		e.left.Store(noTry) // the SKU on sale rejects, too
+		before := [4]int64{e.packed.Load(), e.left.Load(), e.asked.Load(), e.inFlight.Load()}
 		for now := range askedEvery / 1_000_000 {
 			g.Closed(now*1_000_000, sku)
 			if got := g.Enter(now*1_000_000, sku, nil); got == reject.Admitted {
 				t.Fatalf("%s was admitted", sku)
 			}
 		}
-		if after := [4]int64{e.packed.Load(), e.free.Load(), e.asked.Load(), e.inFlight.Load()}; after != before {
+		if after := [4]int64{e.packed.Load(), e.left.Load(), e.asked.Load(), e.inFlight.Load()}; after != before {
 			t.Errorf("%s: %v became %v", sku, before, after)
 		}
 	}

@@ -15,12 +15,12 @@ func (s *poller) publishReading(at int64, e *entry, r layout.Reading) {
 		return
 	}
 	e.dipped = false
-	if e.emptied = e.emptied || v == soldOut; e.emptied {
+	if e.emptied = e.emptied || v == soldOut; e.emptied || s.perUnit > 0 {
 		units := int64(0)
 		if v == onSale {
 			units = free
 		}
-		e.setRestockQuota(share(units, s.perUnit, s.instances()))
+		e.setOrderQuota(share(units, s.perUnit, s.instances()))
 	}
 	e.publish(v, free, at)
 	s.logChange(e.sku, before, v)

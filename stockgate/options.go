@@ -11,7 +11,7 @@ import (
 type Options struct {
 	Refresh       time.Duration // how often the SKUs that a request has asked for since are read; 10ms
 	SoldOutMemory time.Duration // a sold-out, paused or unknown SKU is looked at again after at most this; 1s
-	PerUnit       int           // requests in flight for each unit left; 0 = no cap
+	PerUnit       int           // requests that a reading admits for each unit left, with those in flight; 0 = no cap
 	Instances     func() int    // that guard the same stock, and divide the tries for units that came back; this one alone
 	AllowOnError  bool          // admit when the stock cannot be known, instead of StockError
 	AllowUnknown  bool          // admit SKUs without a key, instead of UnknownSKU

@@ -180,6 +180,9 @@ func TestRequestsOfAnOutageDoNotWidenPerUnit(t *testing.T) {
 	}
 	enter(reject.Concurrency)
 	g.Leave(sku)
+	e := g.table.lookUp(sku)
+	e.endedBefore = e.ended.Load()
+	g.poller.publishReading(1, e, reading(1))
 	enter(reject.Admitted)
 	g.Leave(sku)
 	if n := g.strays.all.Load() + int64(len(g.strays.of)); n != 0 {

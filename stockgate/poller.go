@@ -194,7 +194,7 @@ func (s *poller) keeps(now int64, e *entry) bool {
 func (s *poller) due(now int64, e *entry) bool {
 	v, at := e.reading()
 	every := s.quiet
-	if v == onSale && (e.wanted(at) || e.dipped || e.emptied && e.freed()) {
+	if v == onSale && (e.wanted(at) || e.dipped || e.bounded() && e.freed()) {
 		every = s.refresh
 	}
 	return now-at >= every-s.refresh/2

@@ -92,6 +92,9 @@ func (r *Redis) readKeysOnce(ctx context.Context, l *layout.Layout, load bool, s
 	out []layout.Reading) []error {
 	each := l.Commands()
 	return r.each(ctx, read, each, skus, func(ctx context.Context, c *redis.Client, which []int) error {
+		if l.SharesHash() {
+			return readHashes(ctx, c, l, skus, which, out)
+		}
 		pipe := c.Pipeline()
 		if load {
 			l.QueueLoad(ctx, pipe)
@@ -115,6 +118,25 @@ func (r *Redis) readKeysOnce(ctx context.Context, l *layout.Layout, load bool, s
 		}
 		return nil
 	})
+}
+
+// readHashes reads some of skus, those of one hash by one command.
+func readHashes(ctx context.Context, c *redis.Client, l *layout.Layout, skus []string, which []int,
+	out []layout.Reading) error {
+	some := make([]string, len(which))
+	for k, i := range which {
+		some[k] = skus[i]
+	}
+	pipe := c.Pipeline()
+	l.QueueHashes(ctx, pipe, some)
+	answers, err := exec(ctx, pipe)
+	if err != nil {
+		return fmt.Errorf("read stock: %w", err)
+	}
+	for k, found := range l.ReadHashes(some, answers) {
+		out[which[k]] = found
+	}
+	return nil
 }
 
 // faultOfAll makes one fault the reading of some SKUs: Redis is well, and the configuration is not.

@@ -97,14 +97,34 @@ func (r *Redis) scan(ctx context.Context, server redisconn.Route, cursor uint64,
 			return fmt.Errorf("list stock: %w", err)
 		}
 		for _, key := range keys {
-			if sku, ok := r.layout.Load().SKU(key); ok && !seen[sku] {
-				seen[sku] = true
-				skus = append(skus, sku)
+			for _, sku := range r.skusOf(ctx, c, key) {
+				if !seen[sku] {
+					seen[sku] = true
+					skus = append(skus, sku)
+				}
 			}
 		}
 		return nil
 	})
 	return skus, next, err
+}
+
+// skusOf are the SKUs whose stock is in a key: several of a hash that they share. A key that is no such hash has none.
+func (r *Redis) skusOf(ctx context.Context, c *redis.Client, key string) (skus []string) {
+	l := r.layout.Load()
+	if !l.SharesHash() {
+		if sku, ok := l.SKU(key); ok {
+			skus = append(skus, sku)
+		}
+		return skus
+	}
+	fields, _ := c.HKeys(ctx, key).Result()
+	for _, field := range fields {
+		if sku, ok := l.SKUOfField(key, field); ok {
+			skus = append(skus, sku)
+		}
+	}
+	return skus
 }
 
 // measure adds the stock of skus to all.

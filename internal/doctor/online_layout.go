@@ -63,6 +63,9 @@ func (k *shopKeys) report(ctx context.Context, sku string, r layout.Reading) {
 			k.findNear(ctx, key))
 	case !r.Exists && !k.config.HasGate("check") && !k.config.UsesScript() && k.config.Stock.Layout.Type != "hash_sold":
 		k.OK("layout", "%s: %s is not there yet; the mirror makes it", sku, key)
+	case !r.Exists && k.layout.SharesHash():
+		k.Fail("layout", "%s: the hash %s is not there, or has no field for it; write the field as the shop does, or "+
+			"correct stock.layout", sku, shown64(key))
 	case !r.Exists && k.config.UsesLedger():
 		k.Warn("layout", "%s: the key %s is not there: routes with gate = \"check\" cannot sell it; %s", sku, shown64(key),
 			k.findNear(ctx, key))

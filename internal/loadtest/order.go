@@ -34,7 +34,7 @@ const (
 	own    = "\x01"
 )
 
-var variables = regexp.MustCompile(`\$(path|arg|cookie|http|form|json)_([A-Za-z0-9_]+(?:[.-][A-Za-z0-9_]+)*)`)
+var variables = regexp.MustCompile(`\$\(?(path|arg|cookie|http|form|json)_([A-Za-z0-9_]+(?:[.-][A-Za-z0-9_]+)*)`)
 
 // places are the values of a request by where they stand.
 type places map[string]map[string]string // source -> name -> value

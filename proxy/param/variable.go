@@ -2,6 +2,7 @@
 // a server finds which reads the same place of the request, and that a lookup takes time linear in the request. It does
 // not guess at a server's framework, and it reads no body from the network. The rules:
 //
+//   - $(arg_x) is $arg_x where letters follow the name.
 //   - A variable names one place: path, query, form, JSON body, header or cookie. Other places are not looked into.
 //   - A name that stands twice there is ambiguous. Letter case does not tell names apart (Unicode simple folding), nor
 //     does "_" for "-" in names of header fields. A name counts as there only when it is spelled as configured.
@@ -84,7 +85,7 @@ func Compile(text string, names []string) (Variable, error) {
 			v.appendLiteral("$")
 			continue
 		}
-		p, rest, err := parseReference(rest, names)
+		p, rest, err := parseReferenceOrParentheses(rest, names)
 		if err != nil {
 			return Variable{}, err
 		}
@@ -111,6 +112,24 @@ func (v *Variable) appendLiteral(text string) {
 		text, v.parts = v.parts[n-1].text+text, v.parts[:n-1]
 	}
 	v.parts = append(v.parts, Part{kind: Literal, text: text, fixed: []byte(text)})
+}
+
+// parseReferenceOrParentheses also parses $(arg_sku), whose name ends before its word does.
+func parseReferenceOrParentheses(text string, names []string) (p Part, rest string, err error) {
+	inside, open := strings.CutPrefix(text, "(")
+	if !open {
+		return parseReference(text, names)
+	}
+	inside, rest, closed := strings.Cut(inside, ")")
+	if !closed {
+		return p, rest, fmt.Errorf(`"$(%.32s": a ")" is missing; write it like $(arg_sku)`, inside)
+	}
+	p, left, err := parseReference(inside, names)
+	if err == nil && left != "" {
+		err = fmt.Errorf(`"$(%.32s)": in the parentheses stands one name alone; write it like $(%s)%s`, inside,
+			p.text[1:], left)
+	}
+	return p, rest, err
 }
 
 // parseReference parses the reference at the start of text, which follows a "$". names are those of Compile.

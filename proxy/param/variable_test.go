@@ -14,6 +14,10 @@ func TestCompile_RejectsWhatItDoesNotUnderstand(t *testing.T) {
 	for text, want := range map[string]string{
 		"$":           `a "$" without a name; write "$$" for a dollar sign`,
 		"a$ b":        `a "$" without a name; write "$$" for a dollar sign`,
+		"$(arg_sku":   `"$(arg_sku": a ")" is missing; write it like $(arg_sku)`,
+		"$()":         `a "$" without a name; write "$$" for a dollar sign`,
+		"$(arg_a b)":  `"$(arg_a b)": in the parentheses stands one name alone; write it like $(arg_a) b`,
+		"$(sku)_x":    "$sku: unknown variable; write $path_sku",
 		"$arg_":       "$arg_: a name is missing",
 		"$path_sale":  "$path_sale: the pattern has no {sale}: write {sale} into match, or another variable",
 		"$remote_add": "$remote_add" + unknown,
@@ -246,5 +250,16 @@ func TestVariable_ValueDoesNotAllocate(t *testing.T) {
 		}); n != 0 {
 			t.Errorf("%s of %q: %v allocations", c.text, c.body, n)
 		}
+	}
+}
+
+func TestCompile_ANameInParenthesesEndsThere(t *testing.T) {
+	v, err := Compile("goods_$(arg_shop)_$(path_sku)x$$", []string{"sku"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Source{Query: []byte("shop=7&shop_=8"), Captures: [][]byte{[]byte("1001")}}
+	if value, fault := v.Value(&s); string(value) != "goods_7_1001x$" || fault.Reason != reject.Admitted {
+		t.Errorf("%q, %v", value, fault)
 	}
 }

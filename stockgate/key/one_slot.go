@@ -23,6 +23,9 @@ func OneSlot(prefix string, keys []Named, tag func(key string) string, more ...s
 		better[i] = Named{k.Name, tagged(k.Text, variable(keys[0].Text))}
 	}
 	words := "give all of them the same part of the SKU in braces"
+	if !strings.Contains(keys[0].Text, "$") {
+		words = "give all of them the same text in braces, as in {seckill}:stocks and {seckill}:users:$sku"
+	}
 	if together(prefix, better, tag, more) {
 		var all []string
 		for _, k := range better {

@@ -149,6 +149,19 @@ func (t Template) Of(sku string, parts int, more ...string) string {
 	return b.String()
 }
 
+// Apart reports whether no text is made by both templates, as their ends tell. False means that some may be.
+func (t Template) Apart(u Template) bool {
+	a, b := t[0].text, u[0].text
+	if !strings.HasPrefix(a, b) && !strings.HasPrefix(b, a) {
+		return true
+	}
+	a, b = t[len(t)-1].text, u[len(u)-1].text
+	return !strings.HasSuffix(a, b) && !strings.HasSuffix(b, a)
+}
+
+// Length is that of the text that all keys have.
+func (t Template) Length() int { return t.length() }
+
 // length is that of the text that all keys have.
 func (t Template) length() (n int) {
 	for _, p := range t {

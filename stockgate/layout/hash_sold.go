@@ -3,6 +3,8 @@ package layout
 import (
 	"errors"
 	"fmt"
+
+	"sluice/stockgate/key"
 )
 
 // hashSold is a hash with the total and what was sold of it, as in "1001" {total: 500, ordered: 20}.
@@ -10,7 +12,9 @@ func hashSold(o Options) (shape, error) {
 	if o.TotalField == "" || o.SoldField == "" {
 		return shape{}, errors.New("total_field, sold_field: the layout hash_sold needs both")
 	}
-	return shape{numbers: []string{o.TotalField, o.SoldField}, left: unsold}, nil
+	return shape{left: unsold, numbers: []key.Named{
+		{Name: "total_field", Text: o.TotalField}, {Name: "sold_field", Text: o.SoldField},
+	}}, nil
 }
 
 // unsold is total − sold.

@@ -27,8 +27,8 @@ const (
 // parts between colons as $sku_1 to $sku_3; $$ is a dollar sign.
 type Options struct {
 	Type        string   // one of the layouts above
-	Key         string   // must contain $sku, or all of its parts
-	TotalField  string   // HashSold
+	Key         string   // must contain $sku, or all of its parts; of a hash, its fields may contain them instead
+	TotalField  string   // HashSold; a template like Key, as the other fields are
 	SoldField   string   // HashSold
 	LeftField   string   // HashLeft
 	StatusKey   string   // a string that says whether the SKU is on sale; "" = none
@@ -46,27 +46,26 @@ type Options struct {
 type Layout struct {
 	shape
 	key, status, flag, users key.Template
-	parts                    int // of a SKU that key names
+	hash                     *hash // nil = the key is none
+	parts                    int   // of a SKU that key and fields name
 	named                    []key.Named
 	prefix                   string
-	statusField              string
 	statusOpen               []string
 	soldOutAt                int64
 }
 
 // shape is what the layouts differ in. A string that holds what is left has none of the first three.
 type shape struct {
-	numbers []string // the hash's fields that hold numbers, the one that Set writes first
-	list    bool     // the key is a list
-	script  *script  // the key is known to a script alone
+	numbers []key.Named // the hash's fields that hold numbers, the one that Set writes first
+	list    bool        // the key is a list
+	script  *script     // the key is known to a script alone
 
 	left func(n []int64) (int64, error) // what is left, from the numbers in that order
 }
 
 // New compiles o. Its errors name the key of the configuration.
 func New(o Options) (*Layout, error) {
-	l := &Layout{statusField: o.StatusField, statusOpen: slices.Clone(o.StatusOpen), soldOutAt: o.SoldOutAt,
-		named: keysOf(o), prefix: o.Prefix}
+	l := &Layout{statusOpen: slices.Clone(o.StatusOpen), soldOutAt: o.SoldOutAt, named: keysOf(o), prefix: o.Prefix}
 	var err error
 	if l.shape, err = shapeOf(o); err != nil {
 		return nil, err
@@ -83,12 +82,12 @@ func (l *Layout) compileKeys(o Options) (err error) {
 		return err
 	}
 	l.parts = l.key.Parts()
-	switch {
-	case !l.key.Named():
-		return fmt.Errorf("key %q: it must contain $sku, or all SKUs would share one stock", o.Key)
-	case !l.key.Tells(l.parts):
-		return fmt.Errorf("key %q: several SKUs would share one stock; name all parts from $sku_1 to $sku_%d with colons "+
-			"or braces between them, or $sku", o.Key, l.parts)
+	if l.numbers != nil {
+		if err = l.compileHash(o); err != nil {
+			return err
+		}
+	} else if err = tells("key", o.Key, l.key, l.parts); err != nil {
+		return err
 	}
 	for _, k := range []struct {
 		name, text string
@@ -103,6 +102,18 @@ func (l *Layout) compileKeys(o Options) (err error) {
 		if n := k.into.Parts(); n > l.parts {
 			return fmt.Errorf("%s %q: it names part %d of the SKU, and key does not", k.name, k.text, n)
 		}
+	}
+	return nil
+}
+
+// tells is the error for a place of the stock that several SKUs would share.
+func tells(name, text string, t key.Template, parts int) error {
+	switch {
+	case !t.Named():
+		return fmt.Errorf("%s %q: it must contain $sku, or all SKUs would share one stock", name, text)
+	case !t.Tells(parts):
+		return fmt.Errorf("%s %q: several SKUs would share one stock; name all parts from $sku_1 to $sku_%d with colons "+
+			"or braces between them, or $sku", name, text, parts)
 	}
 	return nil
 }

@@ -71,9 +71,16 @@ func TestLayoutsThatCannotWorkAreRejectedByName(t *testing.T) {
 		"total_field, sold_field": func(o *Options) { o.TotalField = "" },
 		"sold_field":              func(o *Options) { o.SoldField = "" },
 		"left_field":              func(o *Options) { o.Type = HashLeft },
-		"only one":                func(o *Options) { o.StatusKey, o.StatusField, o.StatusOpen = "$sku", "f", []string{"1"} },
-		"has no hash":             func(o *Options) { o.Type, o.StatusField, o.StatusOpen = Counter, "f", []string{"1"} },
-		"status_open":             func(o *Options) { o.StatusField = "f" },
+		"only one": func(o *Options) {
+			o.StatusKey, o.StatusField, o.StatusOpen = "$sku", "f", []string{"1"}
+		},
+		"has no hash":               func(o *Options) { o.Type, o.StatusField, o.StatusOpen = Counter, "f", []string{"1"} },
+		`left_field "$skew"`:        func(o *Options) { o.Type, o.Key, o.LeftField = HashLeft, "all", "$skew" },
+		`"s": it must contain $sku`: func(o *Options) { o.Key, o.TotalField = "all", "$sku" },
+		"can be the same field":     func(o *Options) { o.Key, o.TotalField, o.SoldField = "all", "$sku", "$sku" },
+		`status_field "$sku"`:       func(o *Options) { o.Type, o.LeftField, o.StatusField = HashLeft, "$sku", "$sku" },
+		`left_field "$sku_2"`:       func(o *Options) { o.Type, o.Key, o.LeftField = HashLeft, "all", "$sku_2" },
+		"status_open":               func(o *Options) { o.StatusField = "f" },
 	} {
 		o := good
 		change(&o)
@@ -92,7 +99,7 @@ func TestSoldOutAtMovesTheEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := l.count([]any{strconv.FormatInt(c.left, 10)})
+		r, err := l.count(nil, []any{strconv.FormatInt(c.left, 10)})
 		if err != nil || r.Left != c.left || r.Free != c.free {
 			t.Errorf("sold out at %d, %d left: %+v, %v; want %d free", c.at, c.left, r, err, c.free)
 		}
@@ -164,4 +171,29 @@ func FuzzEveryKeyGivesItsSKUBack(f *testing.F) {
 			t.Fatalf("key %q of %q is %q, which gives back %q, %v", key, sku, l.Key(sku), got, ok)
 		}
 	})
+}
+
+func TestAFieldBelongsToOneSKU(t *testing.T) {
+	sold := Options{Type: HashSold, Key: "all", TotalField: "$sku", SoldField: "$(sku)_sold", StatusField: "status",
+		StatusOpen: []string{"1"}}
+	parts := Options{Type: HashLeft, Key: "act:$sku_1", LeftField: "good:$sku_2"}
+	for _, c := range []struct {
+		o          Options
+		sku, field string
+		fits       bool
+	}{
+		{sold, "1001", "1001", true}, {sold, "1001_sold", "1001_sold", false}, {sold, "status", "status", false},
+		{sold, "_sold", "_sold", true}, {parts, "88:7", "good:7", true}, {parts, "88", "", false},
+	} {
+		l, err := New(c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.Fits(c.sku) != c.fits {
+			t.Errorf("%+v: SKU %q fits: %v, want %v", c.o, c.sku, !c.fits, c.fits)
+		}
+		if sku, ok := l.SKUOfField(l.Key(c.sku), c.field); c.field != "" && (ok != c.fits || c.fits && sku != c.sku) {
+			t.Errorf("%+v: field %q is of SKU %q, %v", c.o, c.field, sku, ok)
+		}
+	}
 }

@@ -39,7 +39,10 @@ func (l *Layout) Doubts() int { return len(l.traces()) }
 
 // traces are the keys whose existence QueueDoubt asks for.
 func (l *Layout) traces() (keys []key.Template) {
-	if l.numbers != nil {
+	switch {
+	case l.SharesHash():
+		return nil // a hash without the fields of a SKU has those of others
+	case l.hash != nil:
 		return []key.Template{l.key}
 	}
 	for _, t := range []key.Template{l.users, l.status} {

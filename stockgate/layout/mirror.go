@@ -23,7 +23,7 @@ func (l *Layout) Mirrors() error {
 // the shop's: there sold becomes total − free. A key of another type is an error and stays whole. What is shown is
 // never below sold_out_at, so that who reads the layout finds as many free as there are.
 //
-// Beside the key it keeps the version, under a name that a cluster puts into the same slot.
+// Beside the key it keeps the version of each SKU, under a name that a cluster puts into the same slot.
 func (l *Layout) Mirror(ctx context.Context, c redis.Scripter, sku string, free, epoch, ver int64) (written bool,
 	err error) {
 	if err := l.Mirrors(); err != nil {
@@ -34,10 +34,14 @@ func (l *Layout) Mirror(ctx context.Context, c redis.Scripter, sku string, free,
 	}
 	key := l.Key(sku)
 	args := []any{epoch, ver, strconv.FormatInt(max(free, 0)+l.soldOutAt, 10)}
-	for _, field := range l.numbers {
+	for _, field := range l.numbersOf(sku) {
 		args = append(args, field)
 	}
-	n, err := redis.NewScript(mirrorScript).Run(ctx, c, []string{key, Beside(key)}, args...).Int()
+	version := Beside(key)
+	if l.SharesHash() {
+		version += ":" + sku
+	}
+	n, err := redis.NewScript(mirrorScript).Run(ctx, c, []string{key, version}, args...).Int()
 	if err != nil {
 		return false, fmt.Errorf("mirror to %q: %w", key, err)
 	}

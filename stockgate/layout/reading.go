@@ -31,13 +31,16 @@ func (l *Layout) Queue(ctx context.Context, pipe redis.Pipeliner, sku string) {
 		l.script.queue(ctx, pipe, l.scriptKeys(sku), sku)
 	case l.list:
 		pipe.LLen(ctx, l.Key(sku))
-	case l.numbers == nil:
+	case l.hash == nil:
 		pipe.Get(ctx, l.Key(sku))
-	case l.statusField != "":
-		pipe.HMGet(ctx, l.Key(sku), append(slices.Clone(l.numbers), l.statusField)...)
 	default:
-		pipe.HMGet(ctx, l.Key(sku), l.numbers...)
+		pipe.HMGet(ctx, l.Key(sku), l.hash.of(sku, l.parts)...)
 	}
+	l.queueOthers(ctx, pipe, sku)
+}
+
+// queueOthers queues the commands for the other keys of sku.
+func (l *Layout) queueOthers(ctx context.Context, pipe redis.Pipeliner, sku string) {
 	if l.status != nil {
 		pipe.Get(ctx, l.status.Of(sku, l.parts))
 	}
@@ -46,7 +49,7 @@ func (l *Layout) Queue(ctx context.Context, pipe redis.Pipeliner, sku string) {
 	}
 }
 
-// Commands is the number of commands that Queue queues for one SKU, 1 to MaxCommands.
+// Commands is the number of commands that Queue queues for one SKU, 1 to MaxCommands. QueueHashes needs fewer.
 func (l *Layout) Commands() int {
 	n := 1
 	if l.status != nil {
@@ -64,11 +67,15 @@ func (l *Layout) Key(sku string) string { return l.key.Of(sku, l.parts) }
 // Read turns the answers to the commands of Queue into a reading. Answers that are errors other than "no such
 // key" become its fault.
 func (l *Layout) Read(sku string, answers []redis.Cmder) Reading {
-	r, err := l.stock(answers[0])
+	r, err := l.stock(sku, answers[0])
 	if err != nil {
 		return Reading{Fault: fmt.Errorf("read %q: %w", l.Key(sku), err)}
 	}
-	answers = answers[1:]
+	return l.readOthers(sku, r, answers[1:])
+}
+
+// readOthers adds to r what the answers to the commands of queueOthers say.
+func (l *Layout) readOthers(sku string, r Reading, answers []redis.Cmder) Reading {
 	if l.status != nil {
 		status, err := text(answers[0])
 		if err != nil {
@@ -90,7 +97,7 @@ func (l *Layout) Read(sku string, answers []redis.Cmder) Reading {
 }
 
 // stock reads the answer to the command about the key itself.
-func (l *Layout) stock(answer redis.Cmder) (Reading, error) {
+func (l *Layout) stock(sku string, answer redis.Cmder) (Reading, error) {
 	if said, ok := answer.(*redis.Cmd); ok {
 		return l.said(said)
 	}
@@ -98,7 +105,11 @@ func (l *Layout) stock(answer redis.Cmder) (Reading, error) {
 	if err != nil {
 		return Reading{}, err
 	}
-	return l.count(values)
+	var fields []string
+	if l.hash != nil {
+		fields = l.hash.of(sku, l.parts)
+	}
+	return l.count(fields, values)
 }
 
 // values are the string, the length of the list, or the hash's fields, in the order asked; nil for what is missing.
@@ -122,13 +133,18 @@ func (l *Layout) values(answer redis.Cmder) ([]any, error) {
 	panic(fmt.Sprintf("BUG: layout asked for %T", answer))
 }
 
-// count reads the stock out of values: the numbers, then the status where a status_field is configured.
-func (l *Layout) count(values []any) (Reading, error) {
-	if !slices.ContainsFunc(values, func(v any) bool { return v != nil }) {
+// count reads the stock out of values: the numbers, then the status where a status_field is configured. They are those
+// of fields, which a string or a list has none of.
+func (l *Layout) count(fields []string, values []any) (Reading, error) {
+	own := values
+	if l.SharesHash() {
+		own = values[:len(l.numbers)] // the status may be of all SKUs
+	}
+	if !slices.ContainsFunc(own, func(v any) bool { return v != nil }) {
 		return Reading{OnSale: true}, nil
 	}
 	r := Reading{Exists: true, OnSale: true}
-	if l.statusField != "" {
+	if l.hash != nil && len(values) > len(l.numbers) {
 		last := len(values) - 1
 		status, _ := values[last].(string)
 		r.OnSale = slices.Contains(l.statusOpen, status)
@@ -138,11 +154,11 @@ func (l *Layout) count(values []any) (Reading, error) {
 	for i, v := range values {
 		s, ok := v.(string)
 		if !ok {
-			return r, fmt.Errorf("the hash has no field %q", l.numbers[i])
+			return r, fmt.Errorf("the hash has no field %q", fields[i])
 		}
 		var err error
 		if numbers[i], err = units(s); err != nil {
-			return r, l.name(i, err)
+			return r, inField(fields, i, err)
 		}
 	}
 	var err error
@@ -151,12 +167,12 @@ func (l *Layout) count(values []any) (Reading, error) {
 	return r, err
 }
 
-// name says which field a value that is no number was in.
-func (l *Layout) name(i int, err error) error {
-	if l.numbers == nil {
+// inField says which field a value that is no number was in.
+func inField(fields []string, i int, err error) error {
+	if fields == nil {
 		return err
 	}
-	return fmt.Errorf("field %q: %w", l.numbers[i], err)
+	return fmt.Errorf("field %q: %w", fields[i], err)
 }
 
 // text is the string of a status, "" when there is none.

@@ -5,7 +5,7 @@ import "fmt"
 // Together reports whether one MGET reads many SKUs: each has one key alone, and that is a string. MGET says of a key
 // of another type that it is missing, so what is missing must be asked for by Queue before it is believed.
 func (l *Layout) Together() bool {
-	return l.Commands() == 1 && l.numbers == nil && !l.list && l.script == nil
+	return l.Commands() == 1 && l.hash == nil && !l.list && l.script == nil
 }
 
 // ReadString is Read of a layout whose SKUs are read together, for one whose key holds value.

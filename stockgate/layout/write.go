@@ -28,13 +28,13 @@ func (l *Layout) Set(ctx context.Context, c redis.Scripter, sku string, n int64)
 		_, err := l.resize(ctx, c, sku, "set", n)
 		return err
 	}
-	return redis.NewScript(setScript).Run(ctx, c, []string{l.Key(sku)}, l.args(n)...).Err()
+	return redis.NewScript(setScript).Run(ctx, c, []string{l.Key(sku)}, l.args(sku, n)...).Err()
 }
 
 // args are a number and the fields that a script works on.
-func (l *Layout) args(n int64) []any {
+func (l *Layout) args(sku string, n int64) []any {
 	args := []any{n}
-	for _, field := range l.numbers {
+	for _, field := range l.numbersOf(sku) {
 		args = append(args, field)
 	}
 	return args
@@ -70,14 +70,14 @@ func (l *Layout) Add(ctx context.Context, c redis.Scripter, sku string, delta in
 		left, err = l.resize(ctx, c, sku, "add", delta)
 		return left, err == nil, err
 	}
-	values, err := redis.NewScript(addScript).Run(ctx, c, []string{l.Key(sku)}, l.args(delta)...).Slice()
+	values, err := redis.NewScript(addScript).Run(ctx, c, []string{l.Key(sku)}, l.args(sku, delta)...).Slice()
 	if err != nil {
 		return 0, false, err
 	}
 	if len(values) == 0 {
 		return 0, false, nil
 	}
-	left, err = l.leftOf(values)
+	left, err = l.leftOf(sku, values)
 	if err != nil {
 		return 0, true, fmt.Errorf("read %q: %w", l.Key(sku), err)
 	}
@@ -85,15 +85,16 @@ func (l *Layout) Add(ctx context.Context, c redis.Scripter, sku string, delta in
 }
 
 // leftOf is what is left by the numbers alone.
-func (l *Layout) leftOf(values []any) (int64, error) {
+func (l *Layout) leftOf(sku string, values []any) (int64, error) {
 	numbersOnly := Layout{shape: l.shape}
-	r, err := numbersOnly.count(values)
+	r, err := numbersOnly.count(l.numbersOf(sku), values)
 	return r.Left, err
 }
 
 // addScript answers with the strings that the key then holds, since Lua would round large numbers.
 const addScript = `
 if redis.call('EXISTS', KEYS[1]) == 0 then return {} end
+if #ARGV > 1 and redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then return {} end
 if #ARGV == 1 then
 	redis.call('INCRBY', KEYS[1], ARGV[1])
 	return {redis.call('GET', KEYS[1])}
@@ -107,11 +108,16 @@ func (l *Layout) unwritable() error {
 }
 
 // Fits reports whether sku has all the parts that the keys name, none of them empty. Any other has no stock: its key
-// would be another SKU's, or leave the slot of its other keys.
-func (l *Layout) Fits(sku string) bool { return key.Fits(sku, l.parts) }
+// would be another SKU's, or leave the slot of its other keys. Nor has one whose field belongs to another SKU.
+func (l *Layout) Fits(sku string) bool {
+	return key.Fits(sku, l.parts) && (l.hash == nil || l.hash.owns(sku, l.parts))
+}
 
 // partless says why a SKU that does not fit is not written.
 func (l *Layout) partless(sku string) error {
+	if key.Fits(sku, l.parts) {
+		return fmt.Errorf("%w: the fields of %q belong to another SKU", ErrNotWritable, sku)
+	}
 	return fmt.Errorf("%w: the keys name %d parts of a SKU, with colons between them, and %q has not so many",
 		ErrNotWritable, l.parts, sku)
 }

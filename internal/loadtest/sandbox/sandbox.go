@@ -85,7 +85,7 @@ func (s *sandbox) sold(c *config.Config) (int, error) {
 }
 
 // alone is a variable that stands for a whole value, and that a crowd can fill.
-var alone = regexp.MustCompile(`^\$(path|arg|cookie|http|form|json)_[A-Za-z0-9_.-]+$`)
+var alone = regexp.MustCompile(`^\$\(?(path|arg|cookie|http|form|json)_[A-Za-z0-9_.-]+\)?$`)
 
 // cast makes c the configuration of the shadow.
 func (s *sandbox) cast(c *config.Config) (not []string, err error) {
@@ -187,7 +187,7 @@ func (s *sandbox) keys(c *config.Config) (all []string) {
 		t, err := key.Compile("key", l.Prefix, text)
 		if err == nil && len(t) > 0 {
 			name := t.Of(s.SKU, key.MostParts)
-			all = append(all, name, layout.Beside(name))
+			all = append(all, name, layout.Beside(name), layout.Beside(name)+":"+s.SKU)
 		}
 	}
 	if c.UsesScript() {

@@ -43,6 +43,7 @@ func TestAdviceIsAboutTheLimitsThatBind(t *testing.T) {
 		want := loadtest.Limits{
 			Window: 10 * time.Millisecond, Max: 100, MaxPerSKU: 3, InFlightKey: "limits.concurrency.max_in_flight", InFlight: 40,
 			Queue:        512,
+			PerUnit:      2,
 			QueueTimeout: 200 * time.Millisecond, MaxOpen: conf.Limits.Connection.MaxConnections, Trusts: true,
 			ResponseTimeout: 5 * time.Second, Reserves: true,
 		}

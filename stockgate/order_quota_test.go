@@ -4,7 +4,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"sluice/internal/redistest"
 	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 )
@@ -15,7 +17,7 @@ func TestSharesCoverWhatCameBack(t *testing.T) {
 		instances     int
 		want          int64
 	}{{0, 0, 3, 0}, {-1, 0, 3, 0}, {1, 0, 0, 1}, {1, 0, 3, 1}, {3, 0, 3, 1}, {4, 0, 3, 2}, {4, 2, 3, 3},
-		{1 << 62, 8, 1, 1<<63 - 1}} {
+		{1 << 62, 8, 1, maxQuota}} {
 		if got := share(c.free, c.perUnit, c.instances); got != c.want {
 			t.Errorf("share(%d, %d, %d) = %d, want %d", c.free, c.perUnit, c.instances, got, c.want)
 		}
@@ -155,5 +157,81 @@ func TestTriesAllocateNothingAndRejectionsWriteNothing(t *testing.T) {
 	}
 	if after := [3]int64{e.inFlight.Load(), e.left.Load(), e.ended.Load()}; after != before {
 		t.Errorf("rejections changed %v to %v", before, after)
+	}
+}
+
+// A burst at a SKU that no request has asked for: all wait for its first reading, and that admits two for each unit.
+func TestABurstAtAFreshSKUIsBoundedByItsFirstReading(t *testing.T) {
+	eachStore(t, func(t *testing.T, s store) {
+		check(t, s.Set(t.Context(), "1001", 10))
+		o := options()
+		o.PerUnit, o.Refresh, o.Wait = 2, time.Second, 10*time.Second
+		g := open(t, o, s)
+		var admitted, busy atomic.Int64
+		var all sync.WaitGroup
+		for range 500 {
+			all.Go(func() {
+				switch got := g.Enter(o.Now(), []byte("1001"), nil); got {
+				case reject.Admitted:
+					admitted.Add(1)
+					g.Leave([]byte("1001"))
+				case reject.Concurrency:
+					busy.Add(1)
+				default:
+					t.Error(got)
+				}
+			})
+		}
+		all.Wait()
+		if a, b := admitted.Load(), busy.Load(); a != 20 || b != 480 {
+			t.Errorf("%d admitted, %d busy; want 20 and 480", a, b)
+		}
+	})
+}
+
+func TestADuplicateLeavesItsTryToAnother(t *testing.T) {
+	server := redistest.Start(t)
+	o := options()
+	o.PerUnit, o.Refresh, o.SoldOutMemory = 1, time.Hour, time.Hour // one reading
+	g, s := withBuyers(t, server, o)
+	check(t, s.Set(t.Context(), "one", 1))
+	setUp(t, server, "SADD {one}:uids 7")
+	for _, c := range []struct {
+		user string
+		want reject.Reason
+	}{{"7", reject.Duplicate}, {"7", reject.Duplicate}, {"8", reject.Admitted}, {"9", reject.Concurrency}} {
+		if got := g.Enter(o.Now(), []byte("one"), []byte(c.user)); got != c.want {
+			t.Errorf("user %s: %v, want %v", c.user, got, c.want)
+		}
+	}
+}
+
+// Once an order has ended in vain the SKU is read again without another request.
+func TestAUnitThatAnOrderDidNotTakeIsReadSoon(t *testing.T) {
+	o := options()
+	o.PerUnit = 1
+	g, e := learnt(t, o, 0, []byte("1001"), reading(1))
+	g.Enter(0, []byte("1001"), nil)
+	g.poller.publishReading(1_000_000, e, reading(1))
+	later := int64(11_000_000) // Refresh is 10 ms
+	if g.poller.due(later, e) {
+		t.Fatal("it is read while its one order is in flight and no request asks")
+	}
+	g.Leave([]byte("1001"))
+	if !g.poller.due(later, e) {
+		t.Error("it is not read after its order has ended")
+	}
+}
+
+func TestTooManyWhoWaitForFirstReadingsAreBusy(t *testing.T) {
+	o := options()
+	o.Wait = 10 * time.Second
+	g := stepped(t, o, NewMemory())
+	g.waiting.Store(maxWaiting)
+	if got := g.Enter(0, []byte("1001"), nil); got != reject.Concurrency {
+		t.Errorf("%v, want concurrency", got)
+	}
+	if n := g.waiting.Load(); n != maxWaiting {
+		t.Errorf("%d wait, want %d", n, maxWaiting)
 	}
 }
