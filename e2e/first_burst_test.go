@@ -33,6 +33,7 @@ func TestCheck_AFirstBurstReachesTheUpstreamThreeTimesAUnitAtMost(t *testing.T) 
 			t.Errorf("the shop has %s left, want 0", left)
 		}
 		g.terminate()
+		g.stopped()
 	}
 }
 

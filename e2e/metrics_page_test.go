@@ -5,9 +5,12 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -65,9 +68,18 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 		func() bool { return strings.Contains(reserves.scrape(), "\nsluice_stock_total{") })
 	scripted := scripted(t, redistest.Start(t), shop, hashScript)
 
-	settles := settler(t, "sqlite:settle.db", redisAt(other))
-	soon(t, "an order is settled", func() bool {
-		return !strings.Contains(settles.scrape(), "sluice_settler_orders_total{target=\"orders\"} 0\n")
+	hook := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(hook.Close)
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte("the key of the webhook"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settles := settler(t, "sqlite:settle.db", redisAt(other), "settle.webhook.url = "+strconv.Quote(hook.URL),
+		"settle.webhook.key_file = "+strconv.Quote(key))
+	soon(t, "an order is settled and sent", func() bool {
+		text := settles.scrape()
+		return !strings.Contains(text, "sluice_settler_orders_total{target=\"orders\"} 0\n") &&
+			strings.Contains(text, "sluice_settler_webhook_requests_total{code=\"2xx\"}")
 	})
 
 	all = map[string]string{}

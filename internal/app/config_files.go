@@ -23,7 +23,8 @@ type configFiles struct {
 	files  atomic.Pointer[[]string]
 	failed atomic.Bool // the last that was read was bad
 
-	gone map[string]int // looks in a row in which a file was missing; the looking goroutine's own
+	seen map[string]fingerprint // what they held at the last look
+	gone map[string]int         // looks in a row in which a file was missing
 }
 
 func (s *configFiles) set(files []string, failed bool) {
@@ -38,17 +39,21 @@ type fingerprint [sha256.Size]byte
 // looksToMiss is how many looks in a row must miss a file that was there: for one it may be gone while it is replaced.
 const looksToMiss = 2
 
-// changed notes in seen what the files hold, and reports whether any of them has changed, is new or is gone.
-func (s *configFiles) changed(seen map[string]fingerprint) (changed bool) {
+// changed looks at the files, and reports whether any of them has changed since the last look, is new or is gone. One
+// goroutine at a time calls it.
+func (s *configFiles) changed() (changed bool) {
 	missing := map[string]int{}
+	if s.seen == nil {
+		s.seen = map[string]fingerprint{}
+	}
 	for _, file := range *s.files.Load() {
 		sum, err := digest(file)
 		switch {
-		case err == nil && sum != seen[file]:
-			seen[file], changed = sum, true
+		case err == nil && sum != s.seen[file]:
+			s.seen[file], changed = sum, true
 		case errors.Is(err, fs.ErrNotExist):
 			if missing[file] = s.gone[file] + 1; missing[file] == looksToMiss {
-				delete(seen, file)
+				delete(s.seen, file)
 				changed = true
 			}
 		}
@@ -118,8 +123,7 @@ func changes(from *configFiles, watch bool, hangup <-chan os.Signal, log *slog.L
 	go func() {
 		tick := time.NewTicker(lookEveryFile)
 		defer tick.Stop()
-		seen, bad := map[string]fingerprint{}, 0
-		from.changed(seen)
+		bad := 0
 		for {
 			select {
 			case <-stop:
@@ -129,7 +133,7 @@ func changes(from *configFiles, watch bool, hangup <-chan os.Signal, log *slog.L
 					log.Warn("SIGHUP: there is no configuration file to read again", "err", err)
 					continue
 				}
-				from.changed(seen)
+				from.changed()
 				tell(read)
 			case <-tick.C:
 				if !from.failed.Load() {
@@ -137,7 +141,7 @@ func changes(from *configFiles, watch bool, hangup <-chan os.Signal, log *slog.L
 				} else if bad++; watch && bad%looksToRetry == 0 && from.readable() == nil {
 					tell(try)
 				}
-				if from.changed(seen) && watch {
+				if from.changed() && watch {
 					tell(read)
 				}
 			}

@@ -55,13 +55,14 @@ func Run(c *config.Config, o RunOptions, log *slog.Logger) error {
 	defer cancel()
 	hangup := hangups()
 	collect := pauseCollection()
+	var from configFiles
+	from.set(o.Files(c), false)
+	from.changed() // before pages and lists are read: what changes from now on is noticed
 	g, err := New(c, o.Options, log)
 	if err != nil {
 		return err
 	}
 	defer g.Close()
-	var from configFiles
-	from.set(o.Files(c), false)
 	o.rereads(g.controller, &from)
 	g.controller.drain = make(chan struct{}, 1)
 	listeners, err := g.open(o.TakeOver, log)
