@@ -6,13 +6,15 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"net"
+	"os"
+	"path/filepath"
+	"sluice/config"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
-
-	"sluice/config"
 )
 
 // Eventually waits until what becomes true, which other goroutines, the kernel or a server need a moment for. It fails
@@ -26,19 +28,45 @@ func Eventually(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// FreeAddress is an address of loopback that is free. It is below the ports that the kernel gives to dialers: so no
-// client takes it while a server is away, nor reaches itself there (TCP's simultaneous open).
+// FreeAddress is an address of loopback that is free, and that no other test on this machine gets until this one ends.
+// It is below the ports that the kernel gives to dialers: so no client takes it while a server is away, nor reaches
+// itself there (TCP's simultaneous open).
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(22_000))))
-		if err == nil {
-			l.Close()
-			return l.Addr().String()
+		port := strconv.Itoa(10_000 + rand.IntN(22_000))
+		claim, err := claimed(port)
+		if err != nil {
+			continue
 		}
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
+		if err != nil {
+			claim.Close()
+			continue
+		}
+		l.Close()
+		t.Cleanup(func() { claim.Close() })
+		return l.Addr().String()
 	}
 	t.Fatal("no port of a hundred is free")
 	return ""
+}
+
+// claimed locks the file of a port in a folder of all tests. The lock ends with the file, or with the process.
+func claimed(port string) (*os.File, error) {
+	folder := filepath.Join(os.TempDir(), "sluice-test-ports")
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(folder, port), os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // Log is a log, or an output, that tests read while it is written. Its zero value is ready.
