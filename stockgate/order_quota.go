@@ -51,14 +51,18 @@ func (t *orderQuota) putBack() {
 // freed reports whether an order has ended since the last reading began: it may have left its unit to others.
 func (t *orderQuota) freed() bool { return t.ended.Load() != t.endedBefore }
 
-// setOrderQuota grants the tries of a reading. An order that takes the last of the old ones meanwhile is in flight
-// before the number in flight is read.
+// setOrderQuota grants the tries of a reading. An order that takes one of the old tries meanwhile makes it count again,
+// so no order is rejected while a reading changes the quota. An order is in flight before it takes its try: the count
+// includes it. Only the first quota of a SKU has no tries for an instant, since an order without a bound leaves no trace.
 func (e *entry) setOrderQuota(share int64) {
-	e.left.Store(noTry)
-	taken := e.inFlight.Load()
-	taken += e.ended.Load() - e.endedBefore
-	if share > taken {
-		e.left.Store(share - taken + noTry)
+	e.left.CompareAndSwap(unbounded, noTry)
+	for {
+		before := e.left.Load()
+		taken := e.inFlight.Load()
+		taken += e.ended.Load() - e.endedBefore
+		if e.left.CompareAndSwap(before, max(0, share-taken)+noTry) {
+			return
+		}
 	}
 }
 

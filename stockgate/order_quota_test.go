@@ -235,3 +235,39 @@ func TestTooManyWhoWaitForFirstReadingsAreBusy(t *testing.T) {
 		t.Errorf("%d wait, want %d", n, maxWaiting)
 	}
 }
+
+// While there are tries, an order that comes in the very instant of a reading takes one.
+func TestAReadingRejectsNoOrderWhileUnitsAreFree(t *testing.T) {
+	_, e, _, read := returned(t, 1_000_000, 1)
+	var readings sync.WaitGroup
+	stop := make(chan struct{})
+	readings.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				read(1_000_000)
+			}
+		}
+	})
+	var orders sync.WaitGroup
+	var rejected atomic.Int64
+	for range 4 {
+		orders.Go(func() {
+			for range 100_000 {
+				if !e.admitWithinQuota() {
+					rejected.Add(1)
+					continue
+				}
+				e.release()
+			}
+		})
+	}
+	orders.Wait()
+	close(stop)
+	readings.Wait()
+	if n := rejected.Load(); n > 0 {
+		t.Errorf("%d of 400000 orders rejected", n)
+	}
+}
