@@ -74,7 +74,7 @@ func reservesAt(t *testing.T, _ *redistest.Server, at string) *running {
 	g := gate(t, "stock.source = \"redis\"\nstock.redis.addresses = "+quoted(at), boundless, book(t, nil).setting(),
 		reserveRoutes)
 	soon(t, "the stock is set", func() bool { // a busy machine may be as late as a slow Redis
-		return sluice(t, "stock", "set", "--config", g.file, "1001", "1000000").code == 0
+		return run(t, "", "stock", "set", "--config", g.file, "1001", "1000000").code == 0
 	})
 	return g
 }

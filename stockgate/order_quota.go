@@ -53,7 +53,7 @@ func (t *orderQuota) freed() bool { return t.ended.Load() != t.endedBefore }
 
 // setOrderQuota grants the tries of a reading. An order that takes one of the old tries meanwhile makes it count again,
 // so no order is rejected while a reading changes the quota. An order is in flight before it takes its try: the count
-// includes it. Only the first quota of a SKU has no tries for an instant, since an order without a bound leaves no trace.
+// includes it. Only the first quota of a SKU has no tries for an instant: an order without a bound leaves no trace.
 func (e *entry) setOrderQuota(share int64) {
 	e.left.CompareAndSwap(unbounded, noTry)
 	for {
