@@ -178,7 +178,8 @@ func TestSameShopperAlwaysBehavesAlike(t *testing.T) {
 	again := c.plan().Arrivals
 	early := 0
 	for i, comes := range c.plan().Arrivals {
-		if comes != again[i] || pause(i, 1, 0) != pause(i, 1, 0) {
+		first, second := pause(i, 1, 0), pause(i, 1, 0)
+		if comes != again[i] || first != second {
 			t.Fatalf("shopper %d is not the same twice", i)
 		}
 		if comes < 0 || comes >= c.Spread {

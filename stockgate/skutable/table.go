@@ -21,12 +21,14 @@ type Table[T any] struct {
 
 	mu  sync.Mutex
 	len atomic.Int64 // written under mu
+	all []*node[T]   // each at its place
 }
 
 type node[T any] struct {
 	hash  uint64
 	sku   string
 	next  atomic.Pointer[node[T]]
+	place int // in all
 	value T
 }
 
@@ -60,11 +62,12 @@ func (t *Table[T]) Add(sku []byte, begin func(v *T, sku string, hash uint64)) *T
 	if t.len.Load() >= t.limit {
 		return nil
 	}
-	n := &node[T]{sku: string(sku), hash: maphash.Bytes(t.seed, sku)}
+	n := &node[T]{sku: string(sku), hash: maphash.Bytes(t.seed, sku), place: len(t.all)}
 	begin(&n.value, n.sku, n.hash)
 	chain := &t.chains[n.hash&t.mask]
 	n.next.Store(chain.Load())
 	chain.Store(n)
+	t.all = append(t.all, n)
 	t.len.Add(1)
 	return &n.value
 }
@@ -77,6 +80,11 @@ func (t *Table[T]) Remove(sku string, v *T) {
 	for n := link.Load(); n != nil; n = link.Load() {
 		if &n.value == v {
 			link.Store(n.next.Load())
+			last := len(t.all) - 1
+			t.all[n.place] = t.all[last]
+			t.all[n.place].place = n.place
+			t.all[last] = nil
+			t.all = t.all[:last]
 			t.len.Add(-1)
 			return
 		}
@@ -103,11 +111,13 @@ func (t *Table[T]) Walk(part int, visit func(*T)) {
 	}
 }
 
-// All returns what is kept, in no order.
+// All returns what is kept, in no order. It costs what there is, however large the table is.
 func (t *Table[T]) All() []*T {
-	all := make([]*T, 0, t.Len())
-	for part := range Parts {
-		t.Walk(part, func(v *T) { all = append(all, v) })
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make([]*T, len(t.all))
+	for i, n := range t.all {
+		all[i] = &n.value
 	}
 	return all
 }
