@@ -42,7 +42,8 @@ const (
 	refreshDepth    = 100
 	refreshInterval = int64(2 * time.Millisecond)
 
-	lookupSize     = 32 // orders in one call: 320 a second, however many hear "sold out"
+	lookupSize     = 256 // orders in one call
+	userLookups    = 32  // of them, those of users without a key: a crowd that hears "sold out" does not wait
 	lookupInterval = int64(100 * time.Millisecond)
 	stateSize      = 512
 	stateInterval  = int64(10 * time.Millisecond)

@@ -163,7 +163,7 @@ func (r *Reserver) Cached(now int64, o Order) (Outcome, bool) {
 	switch {
 	case s.unusable(), !o.mayRepeat(out.State):
 		return out, true
-	case r.lookups.hasRoom():
+	case r.lookups.hasRoom(o.mostLookups()):
 		return Outcome{LookUp: true}, false
 	}
 	return r.unverified(now, q, &o, out), true
