@@ -72,6 +72,24 @@ func (p *Proxy) findUser(r *Request) rejection {
 	return rejection{}
 }
 
+// checkRequirement compares values of the request with the conditions of its route. A request that lacks one of them has
+// not shown who it comes from.
+func (p *Proxy) checkRequirement(r *Request) rejection {
+	for i := range r.route.require {
+		c := &r.route.require[i]
+		switch value, fault := c.Variable().Value(&r.source); {
+		case fault.Reason != reject.Admitted:
+			return rejected(fault)
+		case len(value) == 0:
+			return rejection{Reason: reject.Unidentified,
+				Detail: reject.Detail{Cause: reject.ValueMissing, Operand: c.Variable().String()}}
+		case !c.MetBy(value):
+			return rejection{Reason: reject.Denied, Detail: reject.Detail{Cause: reject.ConditionUnmet, Operand: c.String()}}
+		}
+	}
+	return rejection{}
+}
+
 // findOrder finds out how many units are bought, and by which key the client knows its order.
 func (p *Proxy) findOrder(r *Request) rejection {
 	v := &r.route.quantity
