@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -91,6 +92,7 @@ func openReserver(c *config.Config, memory *memstore.Store, mirror ledger.Mirror
 func (o *reserver) run(ctx context.Context) {
 	defer close(o.done)
 	err := o.open(ctx)
+	o.readFirst(ctx)
 	o.watching.Go(func() { o.watch(ctx) })
 	unfit := errors.Is(err, redisstore.ErrUnfit)
 	if err != nil && !unfit {
@@ -100,6 +102,44 @@ func (o *reserver) run(ctx context.Context) {
 	o.first <- err
 	if err != nil && !unfit {
 		o.openLater(ctx)
+	}
+}
+
+const (
+	firstReadTimeout = 500 * time.Millisecond // of all together: a start is not held up for longer
+	mostFirstRead    = 1000                   // SKUs
+	firstReadsAtOnce = 16
+)
+
+// readFirst reads what is left of SKUs that have a ledger, those of sales first, as soon as the ledger is open, and
+// before a gate that starts is ready: a page that asks right after a start is told. It does nothing while the ledger is not open.
+func (o *reserver) readFirst(ctx context.Context) {
+	d := o.reserver.Load()
+	if d == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, firstReadTimeout)
+	defer cancel()
+	var skus []string
+	for i := range o.config.Sales {
+		skus = append(skus, o.config.Sales[i].SKUs...)
+	}
+	others, err := o.Store.SKUs(ctx, mostFirstRead)
+	if err != nil {
+		return // what is wrong with Redis is said elsewhere
+	}
+	seen := map[string]bool{}
+	skus = slices.DeleteFunc(append(skus, others...), func(sku string) bool {
+		again := seen[sku]
+		seen[sku] = true
+		return again
+	})
+	for some := range slices.Chunk(skus[:min(len(skus), mostFirstRead)], firstReadsAtOnce) {
+		var readers sync.WaitGroup
+		for _, sku := range some {
+			readers.Go(func() { d.ReadFirst(ctx, sku) })
+		}
+		readers.Wait()
 	}
 }
 
@@ -179,6 +219,7 @@ func (o *reserver) openLater(ctx context.Context) {
 		}
 		err := o.open(ctx)
 		if err == nil {
+			o.readFirst(ctx)
 			o.log.Info("the ledger is open")
 			return
 		}
