@@ -72,8 +72,8 @@ func (p *Proxy) findUser(r *Request) rejection {
 	return rejection{}
 }
 
-// checkRequirement compares values of the request with the conditions of its route. A request that lacks one of them has
-// not shown who it comes from.
+// checkRequirement compares values of the request with the conditions of its route. A request that lacks one of them
+// has not shown who it comes from.
 func (p *Proxy) checkRequirement(r *Request) rejection {
 	for i := range r.route.require {
 		c := &r.route.require[i]

@@ -12,7 +12,8 @@ func TestCondition_ComparesTextOrWholeNumbers(t *testing.T) {
 	}{
 		{"$jwt_ok=true", []string{"true"}, []string{"false", "True", "true "}},
 		{"$jwt_ok != true", []string{"false", "1"}, []string{"true"}},
-		{"$jwt_level>=2", []string{"2", "3", "10", "002"}, []string{"1", "-3", "2.5", "two", "2 ", "9999999999999999", "-", "+2"}},
+		{"$jwt_level>=2", []string{"2", "3", "10", "002"},
+			[]string{"1", "-3", "2.5", "two", "2 ", "9999999999999999", "-", "+2"}},
 		{"$jwt_level<=-2", []string{"-2", "-10"}, []string{"-1", "2"}},
 		{"$jwt_level > 2", []string{"3"}, []string{"2", "x"}},
 		{"$jwt_level<2", []string{"1", "-999999999999999"}, []string{"2", "", "0x1"}},
