@@ -65,7 +65,7 @@ var (
 		reasons: reasons(reject.Token, reject.Ambiguous),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.OrderToken }, run: (*Proxy).checkOrderToken}
 	keyedRates = check{name: "keyed rates", config: "limits.rate",
-		reasons: reasons(reject.Rate, reject.Ambiguous, reject.BadRequest),
+		reasons: reasons(reject.Rate, reject.Ambiguous, reject.BadRequest, reject.ClientGone),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.rates) > 0 }, run: (*Proxy).checkRates}
 	pageCache = check{name: "page cache", config: "route.cache", mayBlock: true,
 		reasons: reasons(reject.NoUpstream, reject.UpstreamBusy, reject.UpstreamError, reject.UpstreamTimeout),

@@ -179,6 +179,14 @@ func driveClientGone(t *testing.T, returned *checkLog) {
 				return time.Millisecond, true
 			})
 		}},
+		{&keyedRates, order, func(o *Options, left chan struct{}) {
+			m := keyed("paced", "$host", 1)
+			m.Limiter = pacedRate{func(int64) time.Duration {
+				<-left
+				return time.Millisecond
+			}}
+			o.Rates = []KeyedRate{m}
+		}},
 		{&connection, buying, func(o *Options, left chan struct{}) {
 			ordersDecide(o, reject.Admitted, false)
 			o.Upstream = crowded{left}
@@ -206,6 +214,14 @@ func driveClientGone(t *testing.T, returned *checkLog) {
 			})
 		}
 	}
+}
+
+// pacedRate admits every request after a delay.
+type pacedRate struct{ delay func(now int64) time.Duration }
+
+func (p pacedRate) Acquire(now int64, _ []byte) (time.Duration, bool) { return p.delay(now), true }
+func (pacedRate) Peek(int64, []byte) (int, time.Duration, time.Duration) {
+	return 0, 0, time.Hour // none is left of the burst, and one can be had
 }
 
 // crowded is an upstream all of whose connections are in use. It says so once left is closed; nil = at once.

@@ -142,7 +142,7 @@ func (p *Proxy) ensureRequestID(r *Request) {
 	if p.RequestIDHeader == "" {
 		return
 	}
-	if id := r.exchange.Request.Peek(p.RequestIDHeader); validRequestID(id) {
+	if id := r.exchange.Request.Peek(p.RequestIDHeader); param.ValidRequestID(id) {
 		r.id = id
 		return
 	}
@@ -151,18 +151,4 @@ func (p *Proxy) ensureRequestID(r *Request) {
 	binary.NativeEndian.PutUint64(id[8:], rand.Uint64())
 	r.scratch.id = hex.AppendEncode(r.scratch.id[:0], id[:])
 	r.id = r.scratch.id
-}
-
-const maxRequestID = 128 // bytes
-
-func validRequestID(b []byte) bool {
-	if len(b) == 0 || len(b) > maxRequestID {
-		return false
-	}
-	for _, c := range b {
-		if c <= ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			return false
-		}
-	}
-	return true
 }

@@ -107,12 +107,8 @@ func bindRoute(in Route) (rt boundRoute, err error) {
 		return rt, &RouteError{in.Name, "user", fmt.Errorf(
 			"%q is the same for every request: all clients would be one user; write a variable like $cookie_uid", in.User)}
 	}
-	for i, text := range in.Require {
-		c, err := param.CompileCondition(text, names)
-		if err != nil {
-			return rt, &RouteError{in.Name, fmt.Sprintf("require[%d]", i+1), err}
-		}
-		rt.require = append(rt.require, c)
+	if rt.require, err = param.CompileConditions(in.Require, names); err != nil {
+		return rt, &RouteError{in.Name, fmt.Sprintf("require[%d]", len(rt.require)+1), err}
 	}
 	if in.Gate != route.Reserve {
 		return rt, nil

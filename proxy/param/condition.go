@@ -20,6 +20,18 @@ type Condition struct {
 // operators, those of two bytes first.
 var operators = []string{"!=", ">=", "<=", "=", ">", "<"}
 
+// CompileConditions parses conditions in their order, up to the first that is not valid.
+func CompileConditions(texts, names []string) (compiled []Condition, err error) {
+	for _, text := range texts {
+		c, err := CompileCondition(text, names)
+		if err != nil {
+			return compiled, err
+		}
+		compiled = append(compiled, c)
+	}
+	return compiled, nil
+}
+
 // CompileCondition parses text: a variable, an operator, a constant, and spaces between them. names are those of
 // Compile.
 func CompileCondition(text string, names []string) (c Condition, err error) {
