@@ -36,8 +36,8 @@ type RateSpec struct {
 	Of        string        // what the key is made of; see RateLimiters
 	PerSecond float64       // above 0, at most 1e9; the time for a token is rounded up to whole nanoseconds
 	Burst     int           // at least 1; at most what 73 years earn
-	MaxDelay  time.Duration // how long a request beyond the burst may wait; 0 = it is rejected
-	MaxKeys   int           // 1 to 2^31; bounds the memory: 16 bytes each, above 256 rounded up to whole pages of 4 KiB
+	MaxDelay  time.Duration // of a request beyond the burst; 0 = it is rejected
+	MaxKeys   int           // 1 to 2^31, 16 bytes each, above 256 rounded up to whole pages of 4 KiB
 }
 
 const (
@@ -61,8 +61,8 @@ func newRate(spec RateSpec, on *cells) *RateLimiter {
 
 // Acquire takes one token of key at now. If there is none within MaxDelay it reports how long it takes until there is
 // one, and has consumed nothing; it has written nothing either, unless it lost a race for the last token. A token that
-// is earned within MaxDelay is taken in advance: ok is true, and the caller sleeps for wait. Requests that wait go on one
-// after the other, so that the rate holds for them as well.
+// is earned within MaxDelay is taken in advance: ok is true, and the caller sleeps for wait. Requests that wait go on
+// one after the other, so that the rate holds for them as well.
 //
 // A caller that was overtaken is judged as of the instant to which the others have taken the key.
 func (r *RateLimiter) Acquire(now int64, key []byte) (wait time.Duration, ok bool) {
