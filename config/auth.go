@@ -49,6 +49,9 @@ func (c *Config) checkProof(r *report, t *Route, at string) {
 	c.checkProven(r, at+".user", t.User)
 	c.checkProven(r, at+".sku", t.SKU)
 	c.checkProven(r, at+".quantity", t.Quantity)
+	for i, condition := range t.Require {
+		c.checkProven(r, position.Element(at+".require", i), condition)
+	}
 	if !t.OrderToken {
 		return
 	}
@@ -70,6 +73,16 @@ func (c *Config) checkProven(r *report, key, template string) {
 			r.fail(key, "$%s is of a cookie that is not verified; write auth.cookie_key_file", name)
 		}
 	}
+}
+
+// ForgeableVariable is the name of the first variable in a template whose value a client can choose; "" = none.
+func ForgeableVariable(template string) string {
+	for _, name := range variablesOf(template) {
+		if name != "remote_addr" && !strings.HasPrefix(name, "jwt_") && !strings.HasPrefix(name, "signed_") {
+			return name
+		}
+	}
+	return ""
 }
 
 // maxKey bounds a file of keys, in bytes: a JWKS may hold many.

@@ -79,6 +79,18 @@ match = "/"
 gate = "pass"
 max_in_flight = 5`,
 		`:5: route[1].max_in_flight: gate "pass" has no limits; write gate = "limit", or drop max_in_flight`},
+	{`[[route]]
+name = "pages"
+match = "/"
+gate = "pass"
+require = ["$cookie_vip=1"]`,
+		`:5: route[1].require: gate "pass" compares nothing; write gate = "limit", or drop require`},
+	{`[[route]]
+name = "pages"
+match = "/"
+gate = "limit"
+require = ["$cookie_vip=1", "$jwt_level>=2"]`,
+		`:5: route[1].require[2]: $jwt_level is of a token that is not verified; write auth.jwt_algorithm and auth.jwt_key_file`},
 	{`[upstream]
 targets = ["http://shop"]
 max_conns = 0

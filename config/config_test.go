@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -32,10 +33,10 @@ name = "a"
 match = "/"
 gate = "pass"`)
 	want := []Route{
-		{Name: "z", Match: "/z", Gate: "check", SKU: "$path_sku", Quantity: "1"},
-		{Name: "a", Match: "/", Gate: "pass", Quantity: "1"},
+		{Name: "z", Match: "/z", Gate: "check", SKU: "$path_sku", Quantity: "1", Require: []string{}},
+		{Name: "a", Match: "/", Gate: "pass", Quantity: "1", Require: []string{}},
 	}
-	if !slices.Equal(c.Routes, want) {
+	if !reflect.DeepEqual(c.Routes, want) {
 		t.Errorf("got %v, want %v", c.Routes, want)
 	}
 }

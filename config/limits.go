@@ -52,14 +52,15 @@ type Concurrency struct {
 
 // Rate bounds the requests of one key.
 type Rate struct {
-	Name       string    `toml:"name"` // unique; of letters, digits and . _ -
-	Key        string    `toml:"key"`  // a template of request variables
-	Rate       PerSecond `toml:"rate"`
-	Burst      int       `toml:"burst" unit:"requests"`   // at least 1
-	IPv4Prefix int       `toml:"ipv4_prefix" unit:"bits"` // 1 to 32
-	IPv6Prefix int       `toml:"ipv6_prefix" unit:"bits"` // 1 to 128
-	MaxKeys    int       `toml:"max_keys" unit:"keys"`    // 1 to 100 million, 16 bytes each
-	Routes     []string  `toml:"routes"`                  // names; empty = all but `pass`
+	Name       string        `toml:"name"` // unique; of letters, digits and . _ -
+	Key        string        `toml:"key"`  // a template of request variables
+	Rate       PerSecond     `toml:"rate"`
+	Burst      int           `toml:"burst" unit:"requests"`   // at least 1
+	MaxDelay   time.Duration `toml:"max_delay"`               // 0 to 10 s; 0 = what exceeds the burst is rejected at once
+	IPv4Prefix int           `toml:"ipv4_prefix" unit:"bits"` // 1 to 32
+	IPv6Prefix int           `toml:"ipv6_prefix" unit:"bits"` // 1 to 128
+	MaxKeys    int           `toml:"max_keys" unit:"keys"`    // 1 to 100 million, 16 bytes each
+	Routes     []string      `toml:"routes"`                  // names; empty = all but `pass`
 }
 
 func (l *Rate) preset() {
@@ -163,6 +164,7 @@ func (l *Rate) check(r *report, at string, routes []string) {
 		r.fail(at+".key", "%q is the same for everybody; write a request variable like \"$remote_addr\"", l.Key)
 	}
 	between(r, at+".burst", l.Burst, 1, most)
+	between(r, at+".max_delay", l.MaxDelay, 0, 10*time.Second)
 	between(r, at+".ipv4_prefix", l.IPv4Prefix, 1, 32)
 	between(r, at+".ipv6_prefix", l.IPv6Prefix, 1, 128)
 	between(r, at+".max_keys", l.MaxKeys, 1, 100_000_000)

@@ -14,6 +14,8 @@ type Route struct {
 	User     string `toml:"user"`     // a template; "" = no user is identified
 	Quantity string `toml:"quantity"` // a template or a number
 
+	Require []string `toml:"require"` // conditions like "$jwt_level>=2"; their syntax is the proxy's
+
 	OrderToken bool `toml:"order_token"` // orders need the token that the gate tells from the start of the sale on
 
 	MaxInFlight int `toml:"max_in_flight" unit:"requests"` // of this route, within limits.concurrency; 0 = no cap of its own
@@ -21,7 +23,7 @@ type Route struct {
 	Cache time.Duration `toml:"cache"` // how long an answer to GET is given to others as well; 0 = not at all
 }
 
-func (t *Route) preset() { *t = Route{Quantity: "1"} }
+func (t *Route) preset() { *t = Route{Quantity: "1", Require: []string{}} }
 
 // needsStock tells whether the route's gate asks for stock.
 func (t *Route) needsStock() bool { return t.Gate == "check" || t.Gate == "reserve" }
@@ -69,6 +71,9 @@ func (t *Route) check(r *report, at string) {
 	}
 	if t.Gate == "pass" && t.MaxInFlight > 0 {
 		r.fail(at+".max_in_flight", "gate \"pass\" has no limits; write gate = \"limit\", or drop max_in_flight")
+	}
+	if t.Gate == "pass" && len(t.Require) > 0 {
+		r.fail(at+".require", "gate \"pass\" compares nothing; write gate = \"limit\", or drop require")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -200,4 +201,31 @@ func TestKeyedRate_FloodOfAddressesCostsTheTableAlone(t *testing.T) {
 	if rejected > 0 {
 		t.Errorf("of 40 requests of a client that keeps to its rate %d were rejected", rejected)
 	}
+}
+
+// Requests beyond the burst wait for their turn, and none of them is rejected while it comes within max_delay.
+func TestRate_MaxDelayLetsABurstThroughOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	shop := open(t, nil)
+	g := gate(t, shop.setting(), `stock.source = "off"`, fleetRoute,
+		"[[limits.rate]]\nname = \"paced\"\nkey = \"$host\"\nrate = \"20/s\"\nburst = 1\nmax_delay = \"10s\"")
+	var all sync.WaitGroup
+	for range 15 {
+		all.Go(func() {
+			resp, err := g.client.Get("http://" + g.front + "/")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			resp.Body.Close()
+			if resp.StatusCode != 200 {
+				t.Errorf("answered %d %s", resp.StatusCode, resp.Header.Get("X-Sluice-Reason"))
+			}
+		})
+	}
+	all.Wait()
+	if n := shop.arrivals.Load(); n != 15 {
+		t.Errorf("the shop saw %d requests, want 15", n)
+	}
+	wants(t, ok(t, "explain", "GET /", "--config", g.file), "rate      paced counts it by")
 }

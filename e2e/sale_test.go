@@ -24,13 +24,13 @@ func saleOf(begins time.Time, more ...string) string {
 
 // onShow is an answer of /.sluice/stock.
 type onShow struct {
-	SKU, Phase, Left string
-	Time             int64 `json:"server_time_ms"`
-	Opens            int64 `json:"opens_at_ms"`
-	OpensIn          int64 `json:"opens_in_ms"`
-	Closes           int64 `json:"closes_at_ms"`
-	Free             *int64
-	Stock            []onShow
+	SKU, Phase, Left, Token string
+	Time                    int64 `json:"server_time_ms"`
+	Opens                   int64 `json:"opens_at_ms"`
+	OpensIn                 int64 `json:"opens_in_ms"`
+	Closes                  int64 `json:"closes_at_ms"`
+	Free                    *int64
+	Stock                   []onShow
 }
 
 // shows asks what is left.

@@ -26,16 +26,18 @@ type RateLimiter struct {
 	spec     RateSpec
 	perToken int64 // nanoseconds to earn one token
 	depth    int64 // nanoseconds to earn a whole burst
+	maxDelay int64 // nanoseconds
 	*cells
 }
 
 // RateSpec says what a [RateLimiter] admits. A field beyond its range counts as the nearest value within it.
 type RateSpec struct {
-	Name      string  // of the rate
-	Of        string  // what the key is made of; see RateLimiters
-	PerSecond float64 // above 0, at most 1e9; the time for a token is rounded up to whole nanoseconds
-	Burst     int     // at least 1; at most what 73 years earn
-	MaxKeys   int     // 1 to 2^31; bounds the memory: 16 bytes each, above 256 rounded up to whole pages of 4 KiB
+	Name      string        // of the rate
+	Of        string        // what the key is made of; see RateLimiters
+	PerSecond float64       // above 0, at most 1e9; the time for a token is rounded up to whole nanoseconds
+	Burst     int           // at least 1; at most what 73 years earn
+	MaxDelay  time.Duration // of a request beyond the burst; 0 = it is rejected
+	MaxKeys   int           // 1 to 2^31, 16 bytes each, above 256 rounded up to whole pages of 4 KiB
 }
 
 const (
@@ -53,11 +55,14 @@ func newRate(spec RateSpec, on *cells) *RateLimiter {
 	}
 	burst := min(int64(max(spec.Burst, 1)), maxDepth/r.perToken)
 	r.depth = burst * r.perToken
+	r.maxDelay = min(max(int64(spec.MaxDelay), 0), maxDepth-r.depth)
 	return r
 }
 
-// Acquire takes one token of key at now. If there is none it reports how long it takes until there is one, and has
-// consumed nothing; it has written nothing either, unless it lost a race for the last token.
+// Acquire takes one token of key at now. If there is none within MaxDelay it reports how long it takes until there is
+// one, and has consumed nothing; it has written nothing either, unless it lost a race for the last token. A token that
+// is earned within MaxDelay is taken in advance: ok is true, and the caller sleeps for wait. Requests that wait go on
+// one after the other, so that the rate holds for them as well.
 //
 // A caller that was overtaken is judged as of the instant to which the others have taken the key.
 func (r *RateLimiter) Acquire(now int64, key []byte) (wait time.Duration, ok bool) {
@@ -69,27 +74,26 @@ func (r *RateLimiter) Acquire(now int64, key []byte) (wait time.Duration, ok boo
 			low, used, other, more = second, more, first, used
 		}
 		next := max(used, now) + r.perToken
-		if wait := next - now - r.depth; wait > 0 {
-			return time.Duration(wait), false
+		late := next - now - r.depth
+		if late > r.maxDelay {
+			return time.Duration(late - r.maxDelay), false
 		}
 		// The order keeps the promise: when low is swapped, it is the smaller of the two and becomes the smaller of
 		// the two, so each admission raises what is believed of the key by a whole token, in one step.
 		raise(other, more, next)
 		if low.CompareAndSwap(used, next) {
-			return 0, true
+			return time.Duration(max(late, 0)), true
 		}
 	}
 }
 
-// Peek tells what Acquire would find, and takes nothing: how many tokens are left of key, how long until there is one
-// if there is none, and how long until the burst is whole again.
+// Peek tells what Acquire would find, and takes nothing: how many tokens are left of key, how long until Acquire takes
+// one, 0 = at once, and how long until the burst is whole again.
 func (r *RateLimiter) Peek(now int64, key []byte) (left int, wait, whole time.Duration) {
 	first, second := r.cellsOf(key)
 	debt := max(min(first.Load(), second.Load())-now, 0)
 	left = int(max(r.depth-debt, 0) / r.perToken)
-	if left == 0 {
-		wait = time.Duration(debt + r.perToken - r.depth)
-	}
+	wait = time.Duration(max(debt+r.perToken-r.depth-r.maxDelay, 0))
 	return left, wait, time.Duration(debt)
 }
 
@@ -117,14 +121,14 @@ func newCells(keys int) *cells {
 }
 
 // scaled is a copy of c for another rate and burst, in which each key has used as many tokens as before, or the whole
-// of a burst that has become smaller.
+// of a burst and a delay that have become smaller.
 func (c *cells) scaled(now int64, from, to *RateLimiter) *cells {
 	s := newCells(c.keys)
 	s.seed = c.seed
 	factor := float64(to.perToken) / float64(from.perToken)
 	for i := range c.all {
 		if debt := c.all[i].Load() - now; debt > 0 {
-			s.all[i].Store(now + int64(min(float64(debt)*factor, float64(to.depth))))
+			s.all[i].Store(now + int64(min(float64(debt)*factor, float64(to.depth+to.maxDelay))))
 		}
 	}
 	return s

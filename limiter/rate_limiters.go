@@ -38,7 +38,7 @@ func (s *RateLimiters) prepare(spec RateSpec) *RateLimiter {
 			continue
 		}
 		r := newRate(spec, old.cells)
-		if r.perToken != old.perToken || r.depth != old.depth {
+		if r.perToken != old.perToken || r.depth != old.depth || r.maxDelay < old.maxDelay {
 			r.cells = old.scaled(s.now(), old, r)
 		}
 		return r

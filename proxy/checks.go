@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"slices"
+	"strings"
 
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
@@ -45,6 +46,9 @@ var (
 		reasons: reasons(reject.BadRequest, reject.Ambiguous, reject.Unidentified, reject.TooLarge, reject.TooSlow,
 			reject.Overloaded, reject.Concurrency, reject.Malformed),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.limited() }, run: (*Proxy).checkIdentity}
+	requirement = check{name: "conditions", config: "route.require",
+		reasons: reasons(reject.Denied, reject.Unidentified, reject.Ambiguous, reject.BadRequest),
+		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.require) > 0 }, run: (*Proxy).checkRequirement}
 	earlierOrder = check{name: "earlier order", config: "stock.reserve",
 		reasons: reasons(reject.SoldOut, reject.Undecided, reject.Confirmed, reject.Duplicate, reject.InProgress,
 			reject.KeyReused, reject.Released, reject.NotStarted, reject.Ended, reject.Paused, reject.UnknownSKU,
@@ -61,7 +65,7 @@ var (
 		reasons: reasons(reject.Token, reject.Ambiguous),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.OrderToken }, run: (*Proxy).checkOrderToken}
 	keyedRates = check{name: "keyed rates", config: "limits.rate",
-		reasons: reasons(reject.Rate, reject.Ambiguous, reject.BadRequest),
+		reasons: reasons(reject.Rate, reject.Ambiguous, reject.BadRequest, reject.ClientGone),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.rates) > 0 }, run: (*Proxy).checkRates}
 	pageCache = check{name: "page cache", config: "route.cache", mayBlock: true,
 		reasons: reasons(reject.NoUpstream, reject.UpstreamBusy, reject.UpstreamError, reject.UpstreamTimeout),
@@ -93,11 +97,11 @@ var (
 // tables are the checks of each gate, in their order.
 var tables = [route.NumGates][]check{
 	route.Pass: {denyList, keyedRates, pageCache},
-	route.Limit: {denyList, connRate, identity, schedule, orderToken,
+	route.Limit: {denyList, connRate, identity, requirement, schedule, orderToken,
 		keyedRates, pageCache, windowFull, queueFull, body, window, slot, scheduleAgain},
-	route.Check: {denyList, connRate, identity, schedule, soldOut, orderToken,
+	route.Check: {denyList, connRate, identity, requirement, schedule, soldOut, orderToken,
 		keyedRates, pageCache, windowFull, queueFull, body, window, slot, scheduleAgain, stock},
-	route.Reserve: {denyList, connRate, identity, earlierOrder, schedule, orderToken,
+	route.Reserve: {denyList, connRate, identity, requirement, earlierOrder, schedule, orderToken,
 		keyedRates, pageCache, earlierOrderInStore, windowFull, queueFull, body, window, slot, connection, scheduleAgain,
 		reserve},
 }
@@ -143,6 +147,9 @@ func (p *Proxy) describe(c *check, rt *boundRoute) CheckRow {
 	row := CheckRow{Name: c.name, Config: c.config, Value: p.Bounds[c.reasons[0]], Observed: p.observeOnly[c.reasons[0]]}
 	if c.name == keyedRates.name {
 		row.Observed = !slices.ContainsFunc(rt.rates, func(m boundRate) bool { return !m.Observe })
+	}
+	if c.name == requirement.name {
+		row.Value = strings.Join(rt.Require, ", ")
 	}
 	if c.name == slot.name && rt.Bound != "" {
 		row.Value = rt.Bound

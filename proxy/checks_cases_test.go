@@ -30,6 +30,7 @@ func allCheckCases() (all []checkCase) {
 		o.ConnRate = func() ConnRateLimiter { return exhaustedRate{} }
 	})
 	addIdentityCases(add)
+	addRequirementCases(add)
 	for _, c := range []*check{&schedule, &scheduleAgain} {
 		calls := 0
 		if c == &scheduleAgain {
@@ -78,6 +79,21 @@ func addIdentityCases(add addCase) {
 	add(&body, reject.TooLarge, orderWith(whole, large), nil)
 	add(&body, reject.TooSlow, orderWith(whole, late), nil)
 	add(&body, reject.Malformed, orderWith(whole, broken), nil)
+}
+
+// requiring makes the order route compare.
+func requiring(conditions ...string) func(*Options) {
+	return func(o *Options) {
+		o.Routes = slices.Clone(o.Routes)
+		o.Routes[0].Require = conditions
+	}
+}
+
+func addRequirementCases(add addCase) {
+	add(&requirement, reject.Denied, "", requiring("$cookie_uid!=7"))
+	add(&requirement, reject.Unidentified, "", requiring("$http_level>=2"))
+	add(&requirement, reject.Ambiguous, orderWith("/order", "/order?q=1&q=2"), requiring("$arg_q=1"))
+	add(&requirement, reject.BadRequest, orderWith("/order", "/order?q=%ff"), requiring("$arg_q=1"))
 }
 
 // withOrderToken makes the order route demand a token.

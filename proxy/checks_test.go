@@ -179,6 +179,14 @@ func driveClientGone(t *testing.T, returned *checkLog) {
 				return time.Millisecond, true
 			})
 		}},
+		{&keyedRates, order, func(o *Options, left chan struct{}) {
+			m := keyed("paced", "$host", 1)
+			m.Limiter = pacedRate{func(int64) time.Duration {
+				<-left
+				return time.Millisecond
+			}}
+			o.Rates = []KeyedRate{m}
+		}},
 		{&connection, buying, func(o *Options, left chan struct{}) {
 			ordersDecide(o, reject.Admitted, false)
 			o.Upstream = crowded{left}
@@ -208,6 +216,14 @@ func driveClientGone(t *testing.T, returned *checkLog) {
 	}
 }
 
+// pacedRate admits every request after a delay.
+type pacedRate struct{ delay func(now int64) time.Duration }
+
+func (p pacedRate) Acquire(now int64, _ []byte) (time.Duration, bool) { return p.delay(now), true }
+func (pacedRate) Peek(int64, []byte) (int, time.Duration, time.Duration) {
+	return 0, 0, time.Hour // none is left of the burst, and one can be had
+}
+
 // crowded is an upstream all of whose connections are in use. It says so once left is closed; nil = at once.
 type crowded struct{ left chan struct{} }
 
@@ -228,11 +244,12 @@ func (crowded) Upgrade(*upstream.Request, *fasthttp.Response) (net.Conn, upstrea
 // The order of the checks is a promise: a check that is cheap, or final, comes before one that is neither.
 func TestChecks_AreInTheOrderThatTheDocsTell(t *testing.T) {
 	for gate, want := range map[route.Gate]string{
-		route.Limit: "deny list, request rate of the connection, identity, schedule, order token, keyed rates, page cache, " +
-			"window, before waiting, concurrency, before waiting, body, window, concurrency, schedule, after waiting",
-		route.Reserve: "deny list, request rate of the connection, identity, earlier order, schedule, order token, " +
-			"keyed rates, page cache, earlier order, looked up, window, before waiting, concurrency, before waiting, " +
-			"body, window, concurrency, connection to the upstream, schedule, after waiting, reservation",
+		route.Limit: "deny list, request rate of the connection, identity, conditions, schedule, order token, " +
+			"keyed rates, page cache, window, before waiting, concurrency, before waiting, body, window, concurrency, " +
+			"schedule, after waiting",
+		route.Reserve: "deny list, request rate of the connection, identity, conditions, earlier order, schedule, " +
+			"order token, keyed rates, page cache, earlier order, looked up, window, before waiting, concurrency, " +
+			"before waiting, body, window, concurrency, connection to the upstream, schedule, after waiting, reservation",
 	} {
 		var names []string
 		for _, row := range tables[gate] {

@@ -49,7 +49,9 @@ func (p *Proxy) Explain(raw string, peer netip.Addr, maxHeader int, lenientTarge
 		no = r.unmatched
 	}
 	if no.Reason == reject.Admitted && r.route.limited() {
-		no = p.checkIdentity(r)
+		if no = p.checkIdentity(r); no.Reason == reject.Admitted {
+			no = p.checkRequirement(r)
+		}
 	}
 	if no.Reason == reject.Admitted {
 		no = rejected(r.findRateKeys())

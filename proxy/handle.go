@@ -152,6 +152,7 @@ func (p *Proxy) newRequest(x *http1.Exchange) *Request {
 	r.proxy, r.exchange, r.conn = p, x, x.Conn
 	r.client = x.Conn.State.(*connState)
 	r.now = p.Now()
+	r.checked = r.now
 	p.resolveTrust(r.client, x.Conn)
 	r.route = &p.unmatched
 	p.ensureRequestID(r)

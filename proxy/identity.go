@@ -72,6 +72,24 @@ func (p *Proxy) findUser(r *Request) rejection {
 	return rejection{}
 }
 
+// checkRequirement compares values of the request with the conditions of its route. A request that lacks one of them
+// has not shown who it comes from.
+func (p *Proxy) checkRequirement(r *Request) rejection {
+	for i := range r.route.require {
+		c := &r.route.require[i]
+		switch value, fault := c.Variable().Value(&r.source); {
+		case fault.Reason != reject.Admitted:
+			return rejected(fault)
+		case len(value) == 0:
+			return rejection{Reason: reject.Unidentified,
+				Detail: reject.Detail{Cause: reject.ValueMissing, Operand: c.Variable().String()}}
+		case !c.MetBy(value):
+			return rejection{Reason: reject.Denied, Detail: reject.Detail{Cause: reject.ConditionUnmet, Operand: c.String()}}
+		}
+	}
+	return rejection{}
+}
+
 // findOrder finds out how many units are bought, and by which key the client knows its order.
 func (p *Proxy) findOrder(r *Request) rejection {
 	v := &r.route.quantity
@@ -124,7 +142,7 @@ func (p *Proxy) ensureRequestID(r *Request) {
 	if p.RequestIDHeader == "" {
 		return
 	}
-	if id := r.exchange.Request.Peek(p.RequestIDHeader); validRequestID(id) {
+	if id := r.exchange.Request.Peek(p.RequestIDHeader); param.ValidRequestID(id) {
 		r.id = id
 		return
 	}
@@ -133,18 +151,4 @@ func (p *Proxy) ensureRequestID(r *Request) {
 	binary.NativeEndian.PutUint64(id[8:], rand.Uint64())
 	r.scratch.id = hex.AppendEncode(r.scratch.id[:0], id[:])
 	r.id = r.scratch.id
-}
-
-const maxRequestID = 128 // bytes
-
-func validRequestID(b []byte) bool {
-	if len(b) == 0 || len(b) > maxRequestID {
-		return false
-	}
-	for _, c := range b {
-		if c <= ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			return false
-		}
-	}
-	return true
 }

@@ -40,10 +40,11 @@ type ConnRateLimiter interface {
 
 // RateLimiter counts what each key of one keyed rate has used.
 type RateLimiter interface {
-	// Acquire takes one token of key. When there is none it has taken nothing, and wait tells when to come back.
+	// Acquire takes one token of key; the caller sleeps for wait, then goes on. When it is rejected it has taken nothing,
+	// and wait tells when to come back.
 	Acquire(now int64, key []byte) (wait time.Duration, ok bool)
 
-	// Peek takes nothing. It tells how many tokens are left, how long until there is one if none is left, and how long
+	// Peek takes nothing. It tells how many tokens are left, how long until Acquire takes one, 0 = at once, and how long
 	// until nothing of the burst is used.
 	Peek(now int64, key []byte) (left int, wait, whole time.Duration)
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -271,5 +272,38 @@ func TestCompileRates_RejectsRatesThatCannotCount(t *testing.T) {
 	}
 	if errs := CompileRates([]KeyedRate{keyed("r", "$remote_addr", 1)}, orderRoutes[2:]); len(errs) != 1 {
 		t.Errorf("a rate that counts nothing: %v", errs)
+	}
+}
+
+// A request beyond the burst of one rate waits for the longest delay and goes on; none waits for a rate that is only
+// observed, nor in observe mode.
+func TestKeyedRate_DelayedRequestGoesOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		observe, observeAll, waits bool
+	}{"enforced": {false, false, true}, "observed": {true, false, false}, "observe mode": {false, true, false}} {
+		t.Run(name, func(t *testing.T) {
+			var counted, booked, clock atomic.Int64 // ns
+			ask, _, up := trustedGateway(t, func(o *Options) {
+				short, long := keyed("short", "$remote_addr", 1), keyed("long", "$host", 1)
+				short.Limiter = pacedRate{func(int64) time.Duration { return time.Nanosecond }}
+				long.Limiter = pacedRate{func(now int64) time.Duration {
+					counted.Store(now)
+					return time.Microsecond
+				}}
+				short.Observe, long.Observe, o.Observe = c.observe, c.observe, c.observeAll
+				o.Rates = []KeyedRate{short, long}
+				o.Now = func() int64 { return clock.Add(1) }
+				o.Windows = windowFunc(func(now int64, _ []byte) (time.Duration, bool) {
+					booked.Store(now)
+					return 0, true
+				})
+			})
+			if got := ask(clientIP, "GET /search/"); got != "200" || len(up.all()) != 1 {
+				t.Errorf("%s; the upstream saw %d requests", got, len(up.all()))
+			}
+			if waited := booked.Load() > counted.Load(); waited != c.waits {
+				t.Errorf("waited: %v, want %v: counted at %d, booked at %d", waited, c.waits, counted.Load(), booked.Load())
+			}
+		})
 	}
 }

@@ -29,7 +29,7 @@ func (p *Proxy) checkWindowFull(r *Request) rejection {
 	if r.bypass || p.observeOnly[reject.Window] {
 		return rejection{}
 	}
-	if wait, full := p.Windows.Peek(r.now, r.buyer.sku); full {
+	if wait, full := p.Windows.Peek(r.checked, r.buyer.sku); full {
 		return rejection{Reason: reject.Window, Wait: wait}
 	}
 	return rejection{}
@@ -40,7 +40,7 @@ func (p *Proxy) acquireWindow(r *Request) rejection {
 	if r.bypass {
 		return rejection{}
 	}
-	now := r.now
+	now := r.checked
 	if r.hasBody() || r.page.fetches { // the body, or another request's fetch, may have taken its time
 		now = p.Now()
 	}

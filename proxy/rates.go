@@ -15,14 +15,15 @@ import (
 
 // KeyedRate is a rate limit per key: which requests it counts, by what, and the limiter that counts.
 type KeyedRate struct {
-	Name       string   // a label of metrics, and a string in RateLimit fields: letters, digits and ._-
-	Key        string   // variables; a request that lacks one of them is not counted
-	Routes     []string // names; none = all but pass
-	IPv4Prefix int      // how many bits of $remote_addr tell clients apart, 1 to 32
-	IPv6Prefix int      // 1 to 128
-	Observe    bool     // count its rejections, and go on
-	Burst      int      // what RateLimit-Policy says of it
-	PerSecond  float64  // likewise
+	Name       string        // a label of metrics, and a string in RateLimit fields: letters, digits and ._-
+	Key        string        // variables; a request that lacks one of them is not counted
+	Routes     []string      // names; none = all but pass
+	IPv4Prefix int           // how many bits of $remote_addr tell clients apart, 1 to 32
+	IPv6Prefix int           // 1 to 128
+	Observe    bool          // count its rejections, and go on
+	Burst      int           // what RateLimit-Policy says of it
+	PerSecond  float64       // likewise
+	MaxDelay   time.Duration // for the access log and explain; Limiter tells how long a request waits
 	Limiter    RateLimiter
 }
 
@@ -53,7 +54,7 @@ func (p *Proxy) checkRates(r *Request) rejection {
 	if fault := r.findRateKeys(); fault.Reason != reject.Admitted {
 		return rejected(fault)
 	}
-	rates := r.route.rates
+	rates, delay := r.route.rates, time.Duration(0)
 	if len(rates) > 1 {
 		if wait, ok := p.allAgree(r); !ok {
 			return rejection{Reason: reject.Rate, Wait: wait}
@@ -64,7 +65,11 @@ func (p *Proxy) checkRates(r *Request) rejection {
 		if len(r.rateKeys.keys[i]) == 0 {
 			continue
 		}
-		if wait, ok := rates[i].Limiter.Acquire(r.now, r.rateKeys.keys[i]); !ok {
+		wait, ok := rates[i].Limiter.Acquire(r.now, r.rateKeys.keys[i])
+		if ok && !rates[i].Observe && !p.Observe {
+			delay = max(delay, wait)
+		}
+		if !ok {
 			p.countRate(r, i)
 			if !rates[i].Observe {
 				return rejection{Reason: reject.Rate, Wait: wait}
@@ -75,6 +80,14 @@ func (p *Proxy) checkRates(r *Request) rejection {
 	if observed { // once a request, however many rates it exceeds
 		r.shard().Observed(reject.Rate)
 		r.observed = rejection{Reason: reject.Rate}
+	}
+	if delay > 0 {
+		r.conn.StepAside() // here, so that a request without a delay, or above it, stays in the event loop
+		time.Sleep(delay)
+		r.checked = p.Now()
+		if r.conn.Gone() {
+			return rejection{Reason: reject.ClientGone}
+		}
 	}
 	return rejection{}
 }
@@ -87,7 +100,7 @@ func (p *Proxy) allAgree(r *Request) (wait time.Duration, ok bool) {
 		if len(r.rateKeys.keys[i]) == 0 || m.Observe {
 			continue
 		}
-		if left, until, _ := m.Limiter.Peek(r.now, r.rateKeys.keys[i]); left == 0 {
+		if _, until, _ := m.Limiter.Peek(r.now, r.rateKeys.keys[i]); until > 0 {
 			p.countRate(r, i)
 			wait, ok = max(wait, until), false
 		}
@@ -273,7 +286,8 @@ func attachRate(in *KeyedRate, routes []boundRoute) error {
 
 func bindRate(in *KeyedRate, on *boundRoute) (m boundRate, err error) {
 	m = boundRate{KeyedRate: in, policy: policyOf(in), quota: []byte(`"` + in.Name + `";r=`),
-		bound: fmt.Sprintf("limits.rate %s: %.3g/s, burst %d", in.Name, in.PerSecond, in.Burst)}
+		bound: fmt.Sprintf("limits.rate %s: %.3g/s, burst %d, max_delay %v", in.Name, in.PerSecond, in.Burst,
+			in.MaxDelay)}
 	if m.key, err = param.Compile(in.Key, on.pattern.Names()); err != nil {
 		return m, err
 	}

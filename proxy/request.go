@@ -27,6 +27,7 @@ type Request struct {
 	conn       *http1.Conn
 	client     *connState // of the connection
 	now        int64      // monotonic ns of the proxy's clock, read once
+	checked    int64      // likewise: now, or the end of its delay by a keyed rate
 	route      *boundRoute
 	matched    route.Match
 	checks     []check

@@ -17,9 +17,10 @@ type Route struct {
 	Name     string
 	Match    string // METHOD [HOST]/PATH
 	Gate     route.Gate
-	SKU      string // a variable; needed where the gate looks at stock
-	User     string // a variable; "" = users are not told apart
-	Quantity string // a variable or a number, used where the gate takes stock; "" = 1
+	SKU      string   // a variable; needed where the gate looks at stock
+	User     string   // a variable; "" = users are not told apart
+	Quantity string   // a variable or a number, used where the gate takes stock; "" = 1
+	Require  []string // conditions like "$jwt_level>=2" that a request must meet; not on pass
 	// OrderToken demands the token that the proxy gives to a user from the start of the sale on.
 	OrderToken  bool
 	Concurrency ConcurrencyLimiter // of this route; nil = that of Options
@@ -37,6 +38,7 @@ type boundRoute struct {
 	sku      param.Variable
 	user     param.Variable
 	quantity param.Variable
+	require  []param.Condition
 	shape    string      // the path with the names of its pattern
 	rates    []boundRate // the keyed rates that count here
 	readBody bool        // a variable looks into the body
@@ -45,6 +47,9 @@ type boundRoute struct {
 // variables are all that the proxy looks up in a request of the route.
 func (rt *boundRoute) variables() []*param.Variable {
 	all := []*param.Variable{&rt.sku, &rt.user, &rt.quantity}
+	for i := range rt.require {
+		all = append(all, rt.require[i].Variable())
+	}
 	for i := range rt.rates {
 		all = append(all, &rt.rates[i].key)
 	}
@@ -101,6 +106,9 @@ func bindRoute(in Route) (rt boundRoute, err error) {
 	if rt.user.Fixed() {
 		return rt, &RouteError{in.Name, "user", fmt.Errorf(
 			"%q is the same for every request: all clients would be one user; write a variable like $cookie_uid", in.User)}
+	}
+	if rt.require, err = param.CompileConditions(in.Require, names); err != nil {
+		return rt, &RouteError{in.Name, fmt.Sprintf("require[%d]", len(rt.require)+1), err}
 	}
 	if in.Gate != route.Reserve {
 		return rt, nil

@@ -281,7 +281,7 @@ func rateSpecs(l *config.Limits) (specs []limiter.RateSpec) {
 	for _, r := range l.Rates {
 		specs = append(specs, limiter.RateSpec{
 			Name: r.Name, Of: fmt.Sprintf("%s /%d /%d", r.Key, r.IPv4Prefix, r.IPv6Prefix),
-			PerSecond: float64(r.Rate), Burst: r.Burst, MaxKeys: r.MaxKeys,
+			PerSecond: float64(r.Rate), Burst: r.Burst, MaxDelay: r.MaxDelay, MaxKeys: r.MaxKeys,
 		})
 	}
 	return specs
@@ -292,7 +292,7 @@ func keyedRates(c *config.Config) (rates []proxy.KeyedRate) {
 	for _, r := range c.Limits.Rates {
 		rates = append(rates, proxy.KeyedRate{
 			Name: r.Name, Key: r.Key, Routes: r.Routes, IPv4Prefix: r.IPv4Prefix, IPv6Prefix: r.IPv6Prefix,
-			Observe: !c.Limits.Enforced(r.Name), Burst: r.Burst, PerSecond: float64(r.Rate),
+			Observe: !c.Limits.Enforced(r.Name), Burst: r.Burst, PerSecond: float64(r.Rate), MaxDelay: r.MaxDelay,
 		})
 	}
 	return rates

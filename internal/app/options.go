@@ -60,7 +60,7 @@ var gates = map[string]route.Gate{
 func routes(c *config.Config) (out []proxy.Route) {
 	for _, r := range c.Routes {
 		out = append(out, proxy.Route{Name: r.Name, Match: r.Match, Gate: gates[r.Gate], SKU: r.SKU, User: r.User,
-			Quantity: r.Quantity, OrderToken: r.OrderToken, Cache: r.Cache})
+			Quantity: r.Quantity, Require: r.Require, OrderToken: r.OrderToken, Cache: r.Cache})
 	}
 	return out
 }

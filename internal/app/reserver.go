@@ -91,6 +91,7 @@ func openReserver(c *config.Config, memory *memstore.Store, mirror ledger.Mirror
 func (o *reserver) run(ctx context.Context) {
 	defer close(o.done)
 	err := o.open(ctx)
+	o.readFirst(ctx)
 	o.watching.Go(func() { o.watch(ctx) })
 	unfit := errors.Is(err, redisstore.ErrUnfit)
 	if err != nil && !unfit {
@@ -179,6 +180,7 @@ func (o *reserver) openLater(ctx context.Context) {
 		}
 		err := o.open(ctx)
 		if err == nil {
+			o.readFirst(ctx)
 			o.log.Info("the ledger is open")
 			return
 		}

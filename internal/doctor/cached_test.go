@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,6 +20,30 @@ func TestCheckWarnsOfAPersonsPageThatIsGivenToAll(t *testing.T) {
 		}
 		if got := examined(c); strings.Contains(got, "config.toml:6: the route knows its user") != warns {
 			t.Errorf("%q: %q", more, got)
+		}
+	}
+}
+
+func TestCheckWarnsOfAConditionThatAClientMeetsByItself(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte(strings.Repeat("k", 32)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for condition, warning := range map[string]string{
+		"$cookie_vip=1":           "config.toml:7: a client can write $cookie_vip as it likes",
+		"$http_x_level>=2":        "config.toml:7: a client can write $http_x_level as it likes",
+		"$remote_addr!=192.0.2.1": "", "$signed_vip=1": "", "$jwt_level>=2": "",
+	} {
+		text := "upstream.targets = [\"http://127.0.0.1:9\"]\nauth = { jwt_algorithm = \"HS256\", jwt_key_file = \"" + key +
+			"\", cookie_key_file = \"" + key + "\" }\n[[route]]\nname = \"page\"\nmatch = \"/\"\ngate = \"limit\"\n" +
+			"require = [\"" + condition + "\"]"
+		c, err := config.Parse("config.toml", []byte(text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := examined(c)
+		if strings.Contains(got, "a client can write") != (warning != "") || !strings.Contains(got, warning) {
+			t.Errorf("%s: want %q in %q", condition, warning, got)
 		}
 	}
 }

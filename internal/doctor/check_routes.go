@@ -22,6 +22,18 @@ func (o *Report) checkCached(c *config.Config) {
 	}
 }
 
+// checkConditions warns of conditions that a client can meet by writing what it likes.
+func (o *Report) checkConditions(c *config.Config) {
+	for i, r := range c.Routes {
+		for j, condition := range r.Require {
+			if name := config.ForgeableVariable(condition); name != "" {
+				o.Warn("conditions", "%s: a client can write $%s as it likes; compare what the shop has signed: $jwt_x or "+
+					"$signed_x (docs/proof.md)", c.At(fmt.Sprintf("route[%d].require[%d]", i+1, j+1)), name)
+			}
+		}
+	}
+}
+
 // checkAccessLog says what of requests is written down.
 func (o *Report) checkAccessLog(c *config.Config) {
 	a := &c.AccessLog

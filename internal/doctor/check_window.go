@@ -91,11 +91,14 @@ func (o *Report) sizeInFlight(c *config.Config) {
 // sizeRates says in numbers what the keyed rates amount to.
 func (o *Report) sizeRates(c *config.Config) {
 	for _, r := range c.Limits.Rates {
-		observed := ""
+		more := ""
 		if !c.Limits.Enforced(r.Name) {
-			observed = "; only observed"
+			more = "; only observed"
+		}
+		if r.MaxDelay > 0 {
+			more += fmt.Sprintf("; requests beyond the burst wait, at most %v", r.MaxDelay)
 		}
 		o.Info("rate", "%s: %.3g/s of each %s, burst %d; %d keys in %.1f MiB%s", r.Name, float64(r.Rate), r.Key, r.Burst,
-			r.MaxKeys, float64(r.MaxKeys)*16/(1<<20), observed)
+			r.MaxKeys, float64(r.MaxKeys)*16/(1<<20), more)
 	}
 }

@@ -46,6 +46,7 @@ var checks = []check{
 	{applies: settles, run: (*Report).checkSettle},
 	{run: (*Report).listSales},
 	{applies: (*config.Config).KeepsPages, run: (*Report).checkCached},
+	{run: (*Report).checkConditions},
 	{applies: readsRedis, run: (*Report).checkTopology},
 	{applies: readsRedis, run: (*Report).checkLayout},
 	{run: (*Report).checkAccessLog},

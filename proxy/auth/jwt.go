@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -56,8 +57,9 @@ func NewJWT(o JWTOptions) (*JWT, error) {
 	return j, nil
 }
 
-// Claim returns a claim of a token that is valid at now: text, or a whole number in digits. It returns false when the
-// token is not valid or has no such claim. "Bearer " before the token is skipped. The caller must not change value.
+// Claim returns a claim of a token that is valid at now: text, a whole number in digits, "true" or "false". It returns
+// false when the token is not valid or has no such claim. "Bearer " before the token is skipped. The caller must not
+// change value.
 func (j *JWT) Claim(token []byte, name string, now time.Time) (value []byte, ok bool) {
 	token = bytes.TrimSpace(token)
 	if len(token) > len(bearer) && bytes.EqualFold(token[:len(bearer)], bearer) {
@@ -100,7 +102,7 @@ func (j *JWT) verify(token string, key *digest, now time.Time) map[string][]byte
 	return claims
 }
 
-// claimText returns a claim that can name a user: text, or a whole number with its digits as in the token. Any other
+// claimText returns a claim as text: text, a whole number with its digits as in the token, "true" or "false". Any other
 // claim is "".
 func claimText(claim any) string {
 	switch v := claim.(type) {
@@ -108,6 +110,8 @@ func claimText(claim any) string {
 		if len(v) <= maxClaimSize {
 			return v
 		}
+	case bool:
+		return strconv.FormatBool(v)
 	case json.Number:
 		for i, c := range string(v) {
 			if (c < '0' || c > '9') && (c != '-' || i > 0) {

@@ -144,14 +144,14 @@ func TestJWT_AcceptsTokensOfTheConfiguredKey(t *testing.T) {
 	}
 }
 
-func TestJWT_ClaimIsTextOrAWholeNumber(t *testing.T) {
+func TestJWT_ClaimIsTextAWholeNumberOrABoolean(t *testing.T) {
 	j := newTestJWT(t, JWTOptions{Algorithm: "HS256", Key: secret})
 	for _, c := range []struct {
 		claim any
 		want  string
 	}{
 		{"u-1", "u-1"}, {7, "7"}, {json.Number("9007199254740993"), "9007199254740993"}, {-3, "-3"},
-		{1.5, ""}, {json.Number("1e3"), ""}, {true, ""}, {nil, ""}, {[]string{"7"}, ""}, {"", ""},
+		{1.5, ""}, {json.Number("1e3"), ""}, {true, "true"}, {false, "false"}, {nil, ""}, {[]string{"7"}, ""}, {"", ""},
 		{strings.Repeat("x", 257), ""},
 	} {
 		claims := goodClaims()

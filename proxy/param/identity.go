@@ -8,6 +8,8 @@ const (
 	MaxUser     = 256
 	MaxKey      = 128 // of an Idempotency-Key
 	MaxQuantity = 1_000_000_000
+
+	maxRequestID = 128
 )
 
 // ValidSKU reports whether a request may name this SKU: 1 to MaxSKU bytes of UTF-8 without control characters, spaces
@@ -63,4 +65,17 @@ func ParseQuantity(b []byte, limit int64) (units int64, ok bool) {
 		units = units*10 + int64(c-'0')
 	}
 	return units, units <= MaxQuantity && (limit == 0 || units <= limit)
+}
+
+// ValidRequestID reports whether a request ID that came along is fit for a header and a log line.
+func ValidRequestID(b []byte) bool {
+	if len(b) == 0 || len(b) > maxRequestID {
+		return false
+	}
+	for _, c := range b {
+		if c <= ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return false
+		}
+	}
+	return true
 }

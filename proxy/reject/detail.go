@@ -13,6 +13,8 @@ const (
 	SKUInvalid               // operand: the route's variable
 	UserMissing              // operand: the route's variable
 	UserInvalid              // operand: the route's variable
+	ValueMissing             // operand: the variable of a condition that the route requires
+	ConditionUnmet           // operand: the condition
 	QuantityMissing          // operand: the route's variable
 	QuantityInvalid          // not a whole number from 1 to stock.reserve.max_per_user
 	KeyInvalid               // Idempotency-Key is not 1 to 128 visible ASCII characters
@@ -40,6 +42,8 @@ var causes = [NumCauses]struct{ label, text string }{
 	SKUInvalid:         {"sku_invalid", "sku invalid"},
 	UserMissing:        {"user_missing", "user missing"},
 	UserInvalid:        {"user_invalid", "user invalid"},
+	ValueMissing:       {"value_missing", "required value missing"},
+	ConditionUnmet:     {"condition_unmet", "condition not met"},
 	QuantityMissing:    {"quantity_missing", "quantity missing"},
 	QuantityInvalid:    {"quantity_invalid", "quantity invalid"},
 	KeyInvalid:         {"key_invalid", "Idempotency-Key is not 1 to 128 visible ASCII characters"},

@@ -139,7 +139,7 @@ const rules = {
     must("at most 20", b.orders().length === 20 && s.states().includes("rejected"), [b.orders().length, s.states()]);
   },
   async "a final rejection is final"() {
-    for (const reason of ["duplicate", "ended", "denied_ip", "unidentified", "key_reused"]) {
+    for (const reason of ["duplicate", "ended", "denied_ip", "unidentified", "denied", "key_reused"]) {
       const b = new Browser(serving([rejected(409, reason)])), s = b.sale();
       await b.run(50);
       s.order();

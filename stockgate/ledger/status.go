@@ -57,3 +57,18 @@ func (r *Reserver) readStatus(q *skuQueue) {
 		}
 	})
 }
+
+// ReadFirst reads the numbers of sku, and has its reservations looked after where it has a ledger: Status knows it
+// then. A SKU that cannot be read stays unknown until a client asks for it.
+func (r *batcher) ReadFirst(ctx context.Context, sku string) {
+	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
+	defer cancel()
+	r.calls.observe(callFind, 1)
+	s, ok, err := r.store.Look(ctx, sku)
+	if err != nil || !ok || !r.Track(sku) {
+		return
+	}
+	if q := r.skus.find([]byte(sku)); q != nil {
+		r.learnHint(q, s.StockVersion)
+	}
+}

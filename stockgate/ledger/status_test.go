@@ -91,3 +91,19 @@ func TestHoursAreKeptByTheSharedClock(t *testing.T) {
 		wants(t, "at the very moment", d.buy("ann", ""), protocol.Held)
 	})
 }
+
+// A page that asks right after a start is told what a ledger has.
+func TestReadFirst_StatusKnowsTheLedgerAtOnce(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := fakeStoreOf(ledgertest.SKU, 10)
+		d := opened(t, testOptions(), s, nil)
+		d.ReadFirst(t.Context(), ledgertest.SKU)
+		if got, ok := d.Status(d.o.Now(), []byte(ledgertest.SKU)); !ok || got.Free != 10 {
+			t.Errorf("%+v, %v", got, ok)
+		}
+		d.ReadFirst(t.Context(), "none")
+		if _, ok := d.Status(d.o.Now(), []byte("none")); ok || len(d.ledgers()) != 1 {
+			t.Errorf("a SKU without a ledger is shown, or looked after: %q", d.ledgers())
+		}
+	})
+}
