@@ -21,6 +21,7 @@ import (
 	"sluice/internal/app/stores"
 	"sluice/proxy"
 	"sluice/stockgate"
+	"sluice/stockgate/demand"
 	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/sale"
 	"sluice/stockgate/script"
@@ -48,6 +49,8 @@ type Gateway struct {
 	feedback   *stockgate.SoldOutFeedback // of the shop
 	Store      stores.Store               // nil likewise
 	redis      *stockgate.Redis
+	source     stockgate.Source // what Stock reads; nil likewise
+	demand     *demand.Watch
 	control    controls
 	controller *controller
 	door       *admin.LoginThrottle
@@ -175,6 +178,7 @@ func (g *Gateway) openProxy(Options) (err error) {
 		}
 		g.opener = openBySales(c, g.schedule, g.Orders, g.log)
 	}
+	g.openDemand()
 	return nil
 }
 
@@ -228,6 +232,9 @@ func (g *Gateway) Close() {
 		g.share.close()
 	}
 	g.opener.close()
+	if g.demand != nil {
+		g.demand.Close()
+	}
 	if g.Orders != nil {
 		g.Orders.close()
 	}
