@@ -221,7 +221,12 @@ type = "hash_left"
 left_field = ""
 users_key = "users"`,
 		`:3: stock.layout.left_field: is empty; write a value
-:4: stock.layout.users_key: "users" has no $sku: all SKUs would share it; write it like "seckill:stock:$sku"`},
+:4: stock.layout.users_key: "users" has no $sku: who has bought one SKU could buy no other; write it like "seckill:users:$sku", or users_scope = "all" if that is meant`},
+	{`[stock.layout]
+users_key = "users:$sku"
+users_scope = "all"`,
+		`:3: stock.layout.users_scope: is "all", but users_key "users:$sku" has $sku, so that each SKU has a set of its own; write "sku"`},
+
 	{`[stock.layout]
 type = "script"`,
 		`:1: stock.layout.script_file: is empty; write a value`},

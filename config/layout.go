@@ -16,6 +16,7 @@ type Layout struct {
 	StatusField string   `toml:"status_field"` // of the hash; not with StatusKey
 	StatusOpen  []string `toml:"status_open"`
 	UsersKey    string   `toml:"users_key"`                // a template with $sku; "" = none
+	UsersScope  string   `toml:"users_scope"`              // "sku" or "all"
 	SoldOutAt   int      `toml:"sold_out_at" unit:"units"` // this or less is sold out
 	SoldOutKey  string   `toml:"sold_out_key"`             // a template with $sku; "" = none
 	Prefix      string   `toml:"prefix"`
@@ -31,6 +32,7 @@ func defaultLayout() Layout {
 		SoldField:  "ordered",
 		LeftField:  "inStock",
 		StatusOpen: []string{"1"},
+		UsersScope: "sku",
 	}
 }
 
@@ -49,9 +51,7 @@ func (l *Layout) check(r *report) {
 		r.filled("stock.layout.script_file", l.ScriptFile)
 	}
 	l.checkStatus(r)
-	if l.UsersKey != "" {
-		r.skuKey("stock.layout.users_key", l.UsersKey)
-	}
+	l.checkUsers(r)
 	if l.SoldOutKey != "" {
 		r.skuKey("stock.layout.sold_out_key", l.SoldOutKey)
 	}
@@ -82,6 +82,22 @@ func (l *Layout) checkFields(r *report) {
 				"$(sku)_"+text)
 		}
 	}
+}
+
+// checkUsers wants a set of its own for each SKU, or one for several where that is meant.
+func (l *Layout) checkUsers(r *report) {
+	const key = "stock.layout.users_key"
+	r.oneOf("stock.layout.users_scope", l.UsersScope, "sku", "all")
+	names := variablesOf(l.UsersKey)
+	switch {
+	case l.UsersKey == "":
+	case len(names) == 0 && l.UsersScope == "sku":
+		r.fail(key, "%q has no $sku: who has bought one SKU could buy no other; write it like \"seckill:users:$sku\", or users_scope = \"all\" if that is meant", l.UsersKey)
+	case slices.Contains(names, "sku") && l.UsersScope == "all":
+		r.fail("stock.layout.users_scope", "is \"all\", but users_key %q has $sku, so that each SKU has a set of its own; write \"sku\"", l.UsersKey)
+	}
+	r.rule(key, "text with $sku, or $sku_1 to $sku_3")
+	r.variables(key, l.UsersKey, skuNames()...)
 }
 
 func (l *Layout) checkStatus(r *report) {
