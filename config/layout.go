@@ -7,32 +7,34 @@ import (
 
 // Layout is how the shop keeps its stock in Redis.
 type Layout struct {
-	Type        string   `toml:"type"`        // "counter" "hash_sold" "hash_left" "counter_users" "list" "script"
-	Key         string   `toml:"key"`         // a template with $sku, or its parts $sku_1 to $sku_3
-	TotalField  string   `toml:"total_field"` // hash_sold; with $sku where key has none, as the other fields
-	SoldField   string   `toml:"sold_field"`  // hash_sold
-	LeftField   string   `toml:"left_field"`  // hash_left
-	StatusKey   string   `toml:"status_key"`
-	StatusField string   `toml:"status_field"` // of the hash; not with StatusKey
-	StatusOpen  []string `toml:"status_open"`
-	UsersKey    string   `toml:"users_key"`                // a template with $sku; "" = none
-	UsersScope  string   `toml:"users_scope"`              // "sku" or "all"
-	SoldOutAt   int      `toml:"sold_out_at" unit:"units"` // this or less is sold out
-	SoldOutKey  string   `toml:"sold_out_key"`             // a template with $sku; "" = none
-	Prefix      string   `toml:"prefix"`
-	ScriptFile  string   `toml:"script_file"` // script
-	Script      string   // what ScriptFile holds
+	Type         string   `toml:"type"`        // "counter" "hash_sold" "hash_left" "counter_users" "list" "script"
+	Key          string   `toml:"key"`         // a template with $sku, or its parts $sku_1 to $sku_3
+	TotalField   string   `toml:"total_field"` // hash_sold; with $sku where key has none, as the other fields
+	SoldField    string   `toml:"sold_field"`  // hash_sold
+	LeftField    string   `toml:"left_field"`  // hash_left
+	StatusKey    string   `toml:"status_key"`
+	StatusField  string   `toml:"status_field"` // of the hash; not with StatusKey
+	StatusOpen   []string `toml:"status_open"`
+	StatusClosed string   `toml:"status_closed"`
+	UsersKey     string   `toml:"users_key"`                // a template with $sku; "" = none
+	UsersScope   string   `toml:"users_scope"`              // "sku" or "all"
+	SoldOutAt    int      `toml:"sold_out_at" unit:"units"` // this or less is sold out
+	SoldOutKey   string   `toml:"sold_out_key"`             // a template with $sku; "" = none
+	Prefix       string   `toml:"prefix"`
+	ScriptFile   string   `toml:"script_file"` // script
+	Script       string   // what ScriptFile holds
 }
 
 func defaultLayout() Layout {
 	return Layout{
-		Type:       "counter",
-		Key:        "seckill:stock:$sku",
-		TotalField: "total",
-		SoldField:  "ordered",
-		LeftField:  "inStock",
-		StatusOpen: []string{"1"},
-		UsersScope: "sku",
+		Type:         "counter",
+		Key:          "seckill:stock:$sku",
+		TotalField:   "total",
+		SoldField:    "ordered",
+		LeftField:    "inStock",
+		StatusOpen:   []string{"1"},
+		StatusClosed: "0",
+		UsersScope:   "sku",
 	}
 }
 
@@ -150,6 +152,8 @@ func (s *Stock) checkMirror(r *report) {
 	case !s.Reserve.WriteBack:
 	case s.Source != "redis":
 		r.fail(key, "writes into the shop's Redis, but stock.source is %q; write \"redis\", or drop this", s.Source)
+	case slices.Contains(s.Layout.StatusOpen, s.Layout.StatusClosed):
+		r.fail("stock.layout.status_closed", "%q is in status_open, too; write the value that means that a sale is paused or over", s.Layout.StatusClosed)
 	case !slices.Contains(shows, s.Layout.Type):
 		r.fail(key, "cannot write a %q: stock.layout.type must be \"counter\", \"counter_users\", \"hash_left\" or \"hash_sold\"", s.Layout.Type)
 	}

@@ -134,6 +134,34 @@ func (s *saleState) at(at int64, wrong bool) Phase {
 	return p
 }
 
+// Standing is how a sale stands, and since when.
+type Standing struct {
+	Name  string
+	SKUs  []string
+	State State
+	Since int64 // Unix ms of the shared clock, the same on all instances; 0 = it has not begun, or the clocks disagree
+}
+
+// Standings lists the sales as they stand.
+func (b *Schedule) Standings() []Standing {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all, at := []Standing{}, b.Time(b.o.Now())
+	for _, s := range b.plan.Load().all {
+		one, said := Standing{s.Name, s.SKUs, s.at(at, b.wrong.Load()).State, 0}, State(s.said.Load())
+		switch {
+		case one.State == Ended && said == Ended:
+			one.Since = s.saidAt
+		case one.State == Ended:
+			one.Since = s.ends / 1e6
+		case at >= s.starts && one.State == said: // on, or paused by an operator
+			one.Since = max(s.starts/1e6, s.saidAt)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
 // logTransitions notes which sales of p begin and end.
 func (b *Schedule) logTransitions(p *plan) {
 	at := b.Time(b.o.Now())
