@@ -20,7 +20,8 @@ func TestWriteBack_TheStatusOfTheShopFollowsTheSale(t *testing.T) {
 	redis.Client.Set(t.Context(), "seckill:stock:1001", 5, 0)
 	settings := []string{shop.setting(), redisAt(redis), unlimited, "stock.reserve.write_back = true",
 		`stock.layout.status_key = "goods_status:$sku"`, `stock.layout.status_open = ["2"]`,
-		`stock.layout.status_closed = "9"`, routes + hours("today", "2020", `"1001"`, "") + hours("later", "2099", `"1002"`, "")}
+		`stock.layout.status_closed = "9"`,
+		routes + hours("today", "2020", `"1001"`, "") + hours("later", "2099", `"1002"`, "")}
 	g := gate(t, settings...)
 	status := func(sku string) string { return redis.Client.Get(t.Context(), "goods_status:"+sku).Val() }
 	becomes := func(want string) {

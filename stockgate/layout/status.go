@@ -29,9 +29,9 @@ func (l *Layout) StatusPlace(sku string) string {
 	return l.status.Of(sku, l.parts)
 }
 
-// SetStatus writes whether sku is on sale: the first of status_open, or status_closed, as of since (Unix ms). It reports
-// false, and writes nothing, where a change as late or later was written: what the shop writes itself then stays. A hash
-// that is not there is an error, and is not made. A key of another type is an error and stays whole.
+// SetStatus writes whether sku is on sale: the first of status_open, or status_closed, as of since (Unix ms). It
+// reports false, and writes nothing, where a change as late or later was written: what the shop writes itself then
+// stays. A hash that is not there is an error, and is not made. A key of another type is an error and stays whole.
 func (l *Layout) SetStatus(ctx context.Context, c redis.Scripter, sku string, open bool, since int64) (written bool,
 	err error,
 ) {

@@ -134,21 +134,21 @@ func (s *saleState) at(at int64, wrong bool) Phase {
 	return p
 }
 
-// Standing is how a sale stands, and since when.
-type Standing struct {
+// Change is the last change of a sale: to which state, and when.
+type Change struct {
 	Name  string
 	SKUs  []string
 	State State
 	Since int64 // Unix ms of the shared clock, the same on all instances; 0 = it has not begun, or the clocks disagree
 }
 
-// Standings lists the sales as they stand.
-func (b *Schedule) Standings() []Standing {
+// Changes lists the last change of each sale.
+func (b *Schedule) Changes() []Change {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	all, at := []Standing{}, b.Time(b.o.Now())
+	all, at := []Change{}, b.Time(b.o.Now())
 	for _, s := range b.plan.Load().all {
-		one, said := Standing{s.Name, s.SKUs, s.at(at, b.wrong.Load()).State, 0}, State(s.said.Load())
+		one, said := Change{s.Name, s.SKUs, s.at(at, b.wrong.Load()).State, 0}, State(s.said.Load())
 		switch {
 		case one.State == Ended && said == Ended:
 			one.Since = s.saidAt

@@ -36,14 +36,14 @@ type Writer struct {
 	done     sync.WaitGroup
 
 	// Of the goroutine alone, by SKU, or by sale and SKU.
-	standing map[string]standing  // the status that was written
+	statuses map[string]status    // the status that was written
 	filled   map[string]bool      // stock was written, or was there
 	retryAt  map[string]time.Time // a write that failed is not repeated before
 	logged   map[string]bool      // the log has its error
 }
 
-// standing is whether a SKU is on sale, as of a time (Unix ms).
-type standing struct {
+// status is whether a SKU is on sale, as of a time (Unix ms).
+type status struct {
 	open  bool
 	since int64
 }
@@ -57,7 +57,7 @@ const (
 
 // New returns a Writer that follows schedule.
 func New(schedule *sale.Schedule, redis *stockgate.Redis, p Plan, log *slog.Logger) *Writer {
-	w := &Writer{schedule: schedule, redis: redis, log: log, standing: map[string]standing{}, filled: map[string]bool{},
+	w := &Writer{schedule: schedule, redis: redis, log: log, statuses: map[string]status{}, filled: map[string]bool{},
 		retryAt: map[string]time.Time{}, logged: map[string]bool{}}
 	w.Use(p)
 	ctx, stop := context.WithCancel(context.Background())
@@ -124,7 +124,7 @@ func (w *Writer) writeStatus(ctx context.Context) {
 	if !w.plan.Load().Status || !w.redis.HasStatus() {
 		return
 	}
-	all := w.schedule.Standings()
+	all := w.schedule.Changes()
 	if w.redis.SharesStatus() && len(all) > 1 {
 		if !w.logged[""] {
 			w.logged[""] = true
@@ -133,20 +133,20 @@ func (w *Writer) writeStatus(ctx context.Context) {
 		}
 		return
 	}
-	now := map[string]standing{}
+	now := map[string]status{}
 	for _, s := range all {
 		if s.Since == 0 {
 			continue
 		}
 		for _, sku := range s.SKUs {
-			one := standing{s.State == sale.On, s.Since}
+			one := status{s.State == sale.On, s.Since}
 			if was, ok := now[sku]; !ok || one.since > was.since || one.since == was.since && one.open {
 				now[sku] = one
 			}
 		}
 	}
 	for _, sku := range slices.Sorted(maps.Keys(now)) {
-		want, was := now[sku], w.standing[sku]
+		want, was := now[sku], w.statuses[sku]
 		if want == was || want.open == was.open && was.since > want.since || !w.due(sku) {
 			continue
 		}
@@ -161,7 +161,7 @@ func (w *Writer) writeStatus(ctx context.Context) {
 		if err != nil {
 			continue
 		}
-		w.standing[sku] = want
+		w.statuses[sku] = want
 		if written {
 			w.log.Info("sale: status written into the shop's key", "sku", sku, "on_sale", want.open)
 		}
