@@ -69,3 +69,24 @@ func TestNothingIsAdmittedBeforeInstancesAreCounted(t *testing.T) {
 		}
 	}
 }
+
+// A reload that cannot reach for Redis at all changes nothing, and fails again when it is tried again.
+func TestAShareThatCannotBeCountedChangesNothing(t *testing.T) {
+	three := divided(t, "127.0.0.1:1", "fleet", "3")
+	s := windowShare{windows: newWindows(three), now: func() int64 { return 0 }, metrics: prometheus.NewRegistry(),
+		log: slog.New(slog.DiscardHandler)}
+	defer s.close()
+	if err := s.begin(three); err != nil {
+		t.Fatal(err)
+	}
+	counting := divided(t, "127.0.0.1:1", "fleet", "0")
+	counting.Stock.Redis.Addresses = nil
+	for i := range 2 {
+		if err := s.use(counting, sharesOf(counting)); err == nil {
+			t.Errorf("attempt %d: no error without an address", i+1)
+		}
+		if got := s.admits(int64(10 + i)); got != 1 || s.by != sharesOf(three) {
+			t.Errorf("attempt %d: %d admitted by %+v, want 1 by %+v", i+1, got, s.by, sharesOf(three))
+		}
+	}
+}

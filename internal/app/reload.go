@@ -98,6 +98,8 @@ func (g *Gateway) change(now, next *config.Config) (changed []string, err error)
 		return nil, next.Errorf("upstream.targets", "%v", err)
 	}
 	if err := g.share.use(g.Config, sharesOf(next)); err != nil {
+		_ = g.access.Set(accessSettings(now))
+		_ = g.shop.Reconfigure(upstreamOptions(now))
 		return nil, err
 	}
 	use()

@@ -96,6 +96,9 @@ type shares struct {
 	windows   bool   // not only tries
 }
 
+// counted reports whether the number of instances is counted in Redis.
+func (s shares) counted() bool { return s.fleet != "" && s.instances == 0 }
+
 func sharesOf(c *config.Config) shares {
 	windows := c.Limits.Window.Scope == "fleet"
 	if !windows && (c.Stock.Source != "redis" || !c.HasGate("check")) {
@@ -117,35 +120,44 @@ func (s *windowShare) begin(c *config.Config) error {
 }
 
 // use shares the windows as by says. c says how Redis is reached. Until instances are counted what was in force stays.
+// An error changes nothing.
 func (s *windowShare) use(c *config.Config, by shares) error {
 	if by == s.by {
 		return nil
+	}
+	var member *fleet.Member
+	if by.counted() {
+		var err error
+		if member, err = s.newMember(c, by.fleet); err != nil {
+			return c.Errorf("stock.redis", "%v", err)
+		}
 	}
 	s.close()
 	s.by = by
 	if !by.windows {
 		s.divide(limiter.Share{})
 	}
-	if by.fleet == "" || by.instances > 0 {
-		s.of.Store(int64(by.instances))
-		if by.windows {
-			// No instance has a number. Turns taken at random are even on the average.
-			s.divide(limiter.Share{Rank: rand.N(by.instances), Of: by.instances})
-		}
+	if member != nil {
+		s.member = member
+		s.metrics.MustRegister(member)
+		member.Join()
 		return nil
 	}
+	s.of.Store(int64(by.instances))
+	if by.windows {
+		// No instance has a number. Turns taken at random are even on the average.
+		s.divide(limiter.Share{Rank: rand.N(by.instances), Of: by.instances})
+	}
+	return nil
+}
+
+// newMember is this instance in the fleet of this name, before it joins.
+func (s *windowShare) newMember(c *config.Config, name string) (*fleet.Member, error) {
 	way := stores.RedisOptions(c)
 	way.PoolSize = 1
-	name, _ := os.Hostname() // a part of a name that is unique anyway
-	m, err := fleet.Join(fleet.Options{Redis: way, Name: by.fleet, Instance: stores.InstanceName(name), Now: s.now,
-		Tell: s.setShare,
-		Log:  s.log})
-	if err != nil {
-		return c.Errorf("stock.redis", "%v", err)
-	}
-	s.member = m
-	s.metrics.MustRegister(m)
-	return nil
+	host, _ := os.Hostname() // a part of a name that is unique anyway
+	return fleet.New(fleet.Options{Redis: way, Name: name, Instance: stores.InstanceName(host), Now: s.now,
+		Tell: s.setShare, Log: s.log})
 }
 
 // setShare takes the part that falls to this instance.

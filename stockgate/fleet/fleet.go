@@ -67,8 +67,8 @@ type Member struct {
 	done sync.WaitGroup
 }
 
-// Join makes this instance one of the fleet. It does not wait for Redis. The caller must Close the Member.
-func Join(o Options) (*Member, error) {
+// New is an instance that has not joined its fleet yet. It starts nothing.
+func New(o Options) (*Member, error) {
 	if o.Name == "" || o.Now == nil || o.Tell == nil {
 		return nil, errors.New("fleet: a name, a clock and a callback must be given")
 	}
@@ -82,16 +82,20 @@ func Join(o Options) (*Member, error) {
 	id := strings.TrimPrefix(o.Instance+"-"+rand.Text(), "-")
 	m := &Member{options: o, key: "sluice:fleet:" + o.Name, id: id, link: way, roll: membership{id: id}, began: o.Now()}
 	m.share.Store(&Share{})
+	return m, nil
+}
+
+// Join makes this instance one of the fleet. It does not wait for Redis. The caller must Close the Member.
+func (m *Member) Join() {
 	ctx, stop := context.WithCancel(context.Background())
 	m.stop = stop
 	m.done.Go(func() { m.run(ctx) })
-	return m, nil
 }
 
 // Share is what was told last.
 func (m *Member) Share() Share { return *m.share.Load() }
 
-// Close leaves the fleet, as far as that can be done in one round trip, and ends everything that Join began. Tell is
+// Close leaves the fleet, as far as that can be done in one round trip, and ends everything that Join started. Tell is
 // not called any more. A second call does nothing.
 func (m *Member) Close() {
 	m.stop()

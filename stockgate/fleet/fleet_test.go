@@ -44,7 +44,7 @@ func (t *told) ofs() (ofs []int) {
 func join(t *testing.T, address string) *told {
 	t.Helper()
 	to, start := &told{}, time.Now()
-	m, err := Join(Options{
+	m, err := New(Options{
 		Redis: redisconn.Options{Addresses: []string{address}, PoolSize: 1, ConnectTimeout: 2 * time.Second,
 			Timeout: 2 * time.Second, BreakerErrors: 100, BreakerPause: time.Second},
 		Name: "shop", Instance: "test", Now: func() int64 { return int64(time.Since(start)) }, Tell: to.tell,
@@ -52,8 +52,9 @@ func join(t *testing.T, address string) *told {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(m.Close)
 	to.Member = m
+	m.Join()
+	t.Cleanup(m.Close)
 	return to
 }
 
@@ -168,7 +169,7 @@ func TestClosedMemberTellsNothingAndClosesTwice(t *testing.T) {
 
 func TestOptionsThatCannotWorkAreRejected(t *testing.T) {
 	for _, o := range []Options{{}, {Name: "shop", Now: func() int64 { return 0 }, Tell: func(Share) {}}} {
-		if _, err := Join(o); err == nil {
+		if _, err := New(o); err == nil {
 			t.Errorf("joined with %+v", o)
 		}
 	}
