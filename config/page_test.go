@@ -35,7 +35,7 @@ var rangesInWords = map[string]string{
 	"stock.redis.master_name": "a name, or empty", "stock.redis.username": "a name, or empty",
 	"stock.layout.sold_out_at": "any whole number", "stock.layout.status_open": "texts, not empty with a status",
 	"stock.layout.status_closed": "a text that is not in status_open",
-	"stock.layout.status_field": "a name, or empty", "stock.layout.prefix": "any text",
+	"stock.layout.status_field":  "a name, or empty", "stock.layout.prefix": "any text",
 	"stock.script.preset": "a name of docs/scripts.md, or empty", "stock.script.codes": "meanings by returned value",
 	"stock.script.release": "FILE.lua, a preset, none, or empty", "stock.reserve.confirm_json.path": "names with dots",
 	"stock.reserve.confirm_json.values": "texts, whole numbers, booleans",

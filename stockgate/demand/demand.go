@@ -69,12 +69,18 @@ type readings struct{ all, before uint64 }
 
 // New returns a Watch. The caller closes it.
 func New(o Options) *Watch {
-	w := &Watch{o: o, stopped: make(chan struct{}), logged: map[string]bool{}, left: map[string]int64{},
-		readings: map[string]*readings{}}
-	w.Use(o.Named, o.Reads)
+	w := newWatch(o)
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop = stop
 	go w.run(ctx)
+	return w
+}
+
+// newWatch makes a Watch that does not look by itself.
+func newWatch(o Options) *Watch {
+	w := &Watch{o: o, stopped: make(chan struct{}), logged: map[string]bool{}, left: map[string]int64{},
+		readings: map[string]*readings{}}
+	w.Use(o.Named, o.Reads)
 	return w
 }
 
