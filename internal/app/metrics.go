@@ -29,11 +29,7 @@ func (g *Gateway) openDemand() {
 	if g.Orders != nil {
 		o.Ledger = func(sku string) bool {
 			d := g.Orders.reserver.Load()
-			if d == nil {
-				return false
-			}
-			_, known := d.Status(g.now(), []byte(sku))
-			return known
+			return d != nil && d.Knows(sku)
 		}
 	}
 	g.demand = demand.New(o)
