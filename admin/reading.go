@@ -25,6 +25,7 @@ type reading struct {
 	windows, saturated           map[string]int64
 	shop, redis                  histograms
 	stock                        map[string]*StockSecond
+	notCounted, hot              map[string]int64 // by SKU: units left, and recent requests
 
 	connections, inFlight, limit, queue, up, targets, unknown int64
 	hasRedis, redisUp                                         bool
@@ -39,7 +40,7 @@ func read(traffic metrics.Traffic, families []*dto.MetricFamily) *reading {
 		observedConns: map[string]int64{},
 		sent:          map[string]int64{}, failed: map[string]int64{}, calls: map[string]int64{}, errors: map[string]int64{},
 		windows: map[string]int64{}, saturated: map[string]int64{}, shop: histograms{}, redis: histograms{},
-		stock: map[string]*StockSecond{},
+		stock: map[string]*StockSecond{}, notCounted: map[string]int64{}, hot: map[string]int64{},
 	}
 	for _, rate := range traffic.Rates {
 		r.rateRejected[rate.Rate], r.rateObserved[rate.Rate] = rate.Rejected, rate.Observed
@@ -145,6 +146,10 @@ func (r *reading) addStockSeries(name string, m *dto.Metric, n int64) {
 		r.stockOf(first).Sold = n
 	case "stock_free":
 		r.stockOf(first).Free = n
+	case "sku_stock_left":
+		r.notCounted[first] = n
+	case "hot_sku_requests":
+		r.hot[first] = n
 	}
 }
 

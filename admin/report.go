@@ -23,9 +23,11 @@ type Report struct {
 	Sale     *Sale  `json:"sale"` // null: it is of everything
 	Stock    []Book `json:"stock"`
 	More     bool   `json:"more"`     // there are other ledgers: too many for one report
-	Balances bool   `json:"balances"` // each Book does
+	Balances *bool  `json:"balances"` // each Book does; null: there is none, so that nothing is counted
 	Unknown  int64  `json:"unknown"`  // reservations whose outcome is unknown
 	Traffic  Tally  `json:"traffic"`  // of this instance alone
+
+	NotCounted []NotCounted `json:"not_counted"` // SKUs without a ledger: the shop or its script takes their units
 }
 
 // Book is the ledger of one SKU, and whether it balances: total = held + sold + free with nothing oversold, and where
@@ -77,7 +79,7 @@ func (a *API) report(w http.ResponseWriter, r *http.Request) {
 func (a *API) reported(ctx context.Context, sale, sku string) (*Report, error) {
 	s := a.Gate.Status()
 	r := &Report{At: time.Now().UTC().Truncate(time.Second), From: s.Started, Version: s.Version, Config: s.Config,
-		Stock: []Book{}}
+		Stock: []Book{}, NotCounted: []NotCounted{}}
 	r.To = r.At
 	r.Host, _ = os.Hostname() // for people alone
 	var skus []string
@@ -105,11 +107,43 @@ func (a *API) reported(ctx context.Context, sale, sku string) (*Report, error) {
 	}
 	var seen map[string]moments
 	r.Traffic, seen = a.History.since(r.From.Unix(), r.To.Unix())
-	if latest := a.History.latest(); latest != nil {
+	latest := a.History.latest()
+	if latest != nil {
 		r.Unknown = latest.Unknown
 	}
-	err := a.audited(ctx, r, skus, sku != "", seen)
-	return r, err
+	if err := a.audited(ctx, r, skus, sku != "" && a.Store == nil, seen); err != nil {
+		return r, err
+	}
+	if skus == nil && latest != nil {
+		for _, one := range latest.NotCounted {
+			skus = append(skus, one.SKU)
+		}
+	}
+	return r, a.addNotCounted(ctx, r, skus, sku != "")
+}
+
+// addNotCounted adds those of skus that have no ledger, as the shop's own keys tell of them. One that has no stock
+// either is left out, unless it must be there.
+func (a *API) addNotCounted(ctx context.Context, r *Report, skus []string, must bool) error {
+	if a.Store == nil {
+		return nil
+	}
+	for _, sku := range slices.Sorted(slices.Values(skus)) {
+		if slices.ContainsFunc(r.Stock, func(b Book) bool { return b.SKU == sku }) {
+			continue
+		}
+		s, err := a.Store.Read(ctx, sku)
+		switch {
+		case err == nil:
+			r.NotCounted = append(r.NotCounted, NotCounted{sku, s.Left})
+		case must || !errors.Is(err, ErrNoSKU):
+			return err
+		}
+		if len(r.NotCounted) == maxBooks {
+			break
+		}
+	}
+	return nil
 }
 
 func (a *API) saleNamed(name string) (Sale, error) {
@@ -127,7 +161,6 @@ func (a *API) saleNamed(name string) (Sale, error) {
 
 // audited adds the books of skus, nil = of all. One that has no ledger is left out, unless it must be there.
 func (a *API) audited(ctx context.Context, r *Report, skus []string, must bool, seen map[string]moments) (err error) {
-	r.Balances = true
 	if a.Ledgers == nil {
 		return nil
 	}
@@ -139,6 +172,7 @@ func (a *API) audited(ctx context.Context, r *Report, skus []string, must bool, 
 			skus = skus[:maxBooks]
 		}
 	}
+	balances := true
 	orders := maxRead // that are counted, of all SKUs together
 	for _, sku := range slices.Sorted(slices.Values(skus)) {
 		b, err := a.book(ctx, sku, &orders)
@@ -155,7 +189,8 @@ func (a *API) audited(ctx context.Context, r *Report, skus []string, must bool, 
 			b.SoldOut = time.Unix(m.soldOut, 0).UTC()
 		}
 		r.Stock = append(r.Stock, b)
-		r.Balances = r.Balances && b.Balances
+		balances = balances && b.Balances
+		r.Balances = &balances
 	}
 	return nil
 }

@@ -27,7 +27,11 @@ func (r *Report) writeCSV(out io.Writer) error {
 	row("report", "", "host", plainText(r.Host))
 	row("report", "", "version", plainText(r.Version))
 	row("report", "", "config", plainText(r.Config))
-	row("report", "", "balances", strconv.FormatBool(r.Balances))
+	balances := "not counted"
+	if r.Balances != nil {
+		balances = strconv.FormatBool(*r.Balances)
+	}
+	row("report", "", "balances", balances)
 	row("report", "", "more", strconv.FormatBool(r.More))
 	number("report", "", "unknown", r.Unknown)
 	if r.Sale != nil {
@@ -46,6 +50,9 @@ func (r *Report) writeCSV(out io.Writer) error {
 		row("stock", b.SKU, "fault", b.Fault)
 		row("stock", b.SKU, "first_sold", momentText(b.FirstSold))
 		row("stock", b.SKU, "sold_out", momentText(b.SoldOut))
+	}
+	for _, one := range r.NotCounted {
+		number("not_counted", one.SKU, "left", one.Left)
 	}
 	t := &r.Traffic
 	number("traffic", "", "requests", t.Requests)

@@ -86,11 +86,11 @@ func reportOf(t *testing.T, a *API, query string) (r Report) {
 func TestAReportBalancesWhenTheOrdersComeToTheLedger(t *testing.T) {
 	k := balanced()
 	all := reportOf(t, reporting(t, k), "")
-	if !all.Balances || len(all.Stock) != 2 || all.Stock[0].SKU != "1001" || !all.Stock[0].Counted || all.Sale != nil {
+	if !*all.Balances || len(all.Stock) != 2 || all.Stock[0].SKU != "1001" || !all.Stock[0].Counted || all.Sale != nil {
 		t.Errorf("%+v", all)
 	}
 	if of := reportOf(t, reporting(t, k), "?sale=double-11"); len(of.Stock) != 1 || of.Sale == nil ||
-		of.Sale.Name != "double-11" || !of.Balances {
+		of.Sale.Name != "double-11" || !*of.Balances {
 		t.Errorf("of a sale: %+v", of)
 	}
 }
@@ -114,7 +114,7 @@ func TestAReportSaysWhatDoesNotBalance(t *testing.T) {
 		k.stock["1001"], k.orders["1001"] = c.ledger, c.orders
 		r := reportOf(t, reporting(t, k), "")
 		b := r.Stock[slices.IndexFunc(r.Stock, func(b Book) bool { return b.SKU == "1001" })]
-		if r.Balances || b.Balances || !strings.Contains(b.Fault, c.says) {
+		if *r.Balances || b.Balances || !strings.Contains(b.Fault, c.says) {
 			t.Errorf("%s: %+v", name, b)
 		}
 	}
@@ -125,11 +125,11 @@ func TestOrdersAreNotCountedWhileOthersComeIn(t *testing.T) {
 	k := balanced()
 	delete(k.stock, "=1+1")
 	k.orders["1001"], k.changing = nil, 1000
-	if r := reportOf(t, reporting(t, k), ""); r.Stock[0].Counted || !r.Balances {
+	if r := reportOf(t, reporting(t, k), ""); r.Stock[0].Counted || !*r.Balances {
 		t.Errorf("%+v", r.Stock)
 	}
 	k.looks, k.changing = 0, 3 // a little, and then no more
-	if r := reportOf(t, reporting(t, k), ""); !r.Stock[0].Counted || r.Balances {
+	if r := reportOf(t, reporting(t, k), ""); !r.Stock[0].Counted || *r.Balances {
 		t.Errorf("%+v", r.Stock)
 	}
 }
@@ -218,8 +218,8 @@ func TestAReportOfTooManyBooksSaysSo(t *testing.T) {
 	for i := range 1500 {
 		k.stock[fmt.Sprintf("sku-%04d", i)] = Ledger{Total: 1, Free: 1, State: "on"}
 	}
-	if all := reportOf(t, reporting(t, k), ""); len(all.Stock) != 1500 || all.More || !all.Balances {
-		t.Errorf("%d books of 1500, more %v, balances %v", len(all.Stock), all.More, all.Balances)
+	if all := reportOf(t, reporting(t, k), ""); len(all.Stock) != 1500 || all.More || !*all.Balances {
+		t.Errorf("%d books of 1500, more %v, balances %v", len(all.Stock), all.More, *all.Balances)
 	}
 	for i := range maxBooks {
 		k.stock[fmt.Sprintf("other-%04d", i)] = Ledger{Total: 1, Free: 1, State: "on"}

@@ -24,7 +24,12 @@ type Second struct {
 	Redis   *RedisSecond   `json:"redis"` // null where no Redis is asked
 	Windows []WindowSecond `json:"windows"`
 
-	Stock   []StockSecond `json:"stock"`   // the ledgers with most units held and sold, at most 20; as of their last audit
+	Stock []StockSecond `json:"stock"` // the ledgers with most units held and sold, at most 20; as of their last audit
+
+	// stock that the shop or its script takes, so that units are not counted here; those with least left, at most 20
+	NotCounted []NotCounted `json:"not_counted"`
+	Hot        []HotSecond  `json:"hot"` // the SKUs that most recent requests ask for, at most 10
+
 	Unknown int64         `json:"unknown"` // reservations whose outcome is unknown, all SKUs together
 	Routes  []RouteSecond `json:"routes"`  // that have ever answered, by name, at most 50
 
@@ -70,6 +75,19 @@ type StockSecond struct {
 	Free  int64  `json:"free"`
 }
 
+// NotCounted is a SKU without a ledger: its units are read, and not counted by orders.
+type NotCounted struct {
+	SKU  string `json:"sku"`
+	Left int64  `json:"left"`
+}
+
+// HotSecond is a SKU that many requests ask for.
+type HotSecond struct {
+	SKU      string `json:"sku"`
+	Requests int64  `json:"requests"` // recent ones, halved each minute
+	Left     *int64 `json:"left"`     // null: it is not known
+}
+
 // RouteSecond is one route.
 type RouteSecond struct {
 	Route    string `json:"route"`
@@ -96,7 +114,7 @@ func between(before, now *reading, at int64, span float64) *Second {
 			P99:      shop.quantile(0.99),
 			InFlight: now.inFlight, Limit: now.limit, Queue: now.queue, Up: now.up, Targets: now.targets,
 		},
-		Unknown: now.unknown, Stock: now.mostSold(),
+		Unknown: now.unknown, Stock: now.mostSold(), NotCounted: now.leastLeft(), Hot: now.hottest(),
 		Windows: []WindowSecond{}, rateRejected: rise(now.rateRejected, before.rateRejected),
 		rateObserved: rise(now.rateObserved, before.rateObserved),
 	}
@@ -127,6 +145,38 @@ func (r *reading) mostSold() []StockSecond {
 		return cmp.Or(cmp.Compare(y.Held+y.Sold, x.Held+x.Sold), cmp.Compare(x.SKU, y.SKU))
 	})
 	return all[:min(len(all), mostStock)]
+}
+
+// leastLeft are the SKUs without a ledger that a second has room for.
+func (r *reading) leastLeft() []NotCounted {
+	all := []NotCounted{}
+	for sku, left := range r.notCounted {
+		if r.stock[sku] == nil {
+			all = append(all, NotCounted{sku, left})
+		}
+	}
+	slices.SortFunc(all, func(x, y NotCounted) int {
+		return cmp.Or(cmp.Compare(x.Left, y.Left), cmp.Compare(x.SKU, y.SKU))
+	})
+	return all[:min(len(all), mostStock)]
+}
+
+// hottest are the hot SKUs, and what is left of them.
+func (r *reading) hottest() []HotSecond {
+	all := []HotSecond{}
+	for sku, n := range r.hot {
+		one := HotSecond{SKU: sku, Requests: n}
+		if ledger := r.stock[sku]; ledger != nil {
+			one.Left = &ledger.Free
+		} else if left, known := r.notCounted[sku]; known {
+			one.Left = &left
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(x, y HotSecond) int {
+		return cmp.Or(cmp.Compare(y.Requests, x.Requests), cmp.Compare(x.SKU, y.SKU))
+	})
+	return all
 }
 
 func routeSeconds(before, now *reading) []RouteSecond {

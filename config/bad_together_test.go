@@ -71,6 +71,14 @@ status_open = []`,
 		`:3: stock.layout.status_field: says where the status is, and so does status_key; drop one
 :3: stock.layout.status_field: is a field of a hash, but type is "counter"; write status_key
 :4: stock.layout.status_open: is empty: no SKU would ever be on sale; write the values that mean open`},
+	{`[stock]
+source = "redis"
+[stock.layout]
+status_key = "s:$sku"
+status_closed = "1"
+[stock.reserve]
+write_back = true`,
+		`:5: stock.layout.status_closed: "1" is in status_open, too; write the value that means that a sale is paused or over`},
 	{`[stock.reserve]
 confirm_on = ["2xx"]
 release_on = ["4xx", "2xx", "6xx"]`,
@@ -167,7 +175,7 @@ stock = { 2 = 1 }`,
 		`:1: sale[1]: no route with a limit knows what is bought; write sku into a [[route]] with gate "limit", "check" or "reserve"
 :5: sale[1].ends: 2026-11-11T00:00:00+08:00 is not after starts; write a later time
 :6: sale[1].stock.2: "2" is not in skus; add it there, or drop it here
-:6: sale[1].stock: is written into ledgers, but no route reserves from one; drop it, and let the shop write its own keys`},
+:6: sale[1].stock: is written into ledgers and the keys of stock.layout, but no route reads either that can be written; drop it, and let the shop write its own keys`},
 	{`[responses]
 template_dir = "t"
 ratelimit_headers = true`,
@@ -221,7 +229,12 @@ type = "hash_left"
 left_field = ""
 users_key = "users"`,
 		`:3: stock.layout.left_field: is empty; write a value
-:4: stock.layout.users_key: "users" has no $sku: all SKUs would share it; write it like "seckill:stock:$sku"`},
+:4: stock.layout.users_key: "users" has no $sku: who has bought one SKU could buy no other; write it like "seckill:users:$sku", or users_scope = "all" if that is meant`},
+	{`[stock.layout]
+users_key = "users:$sku"
+users_scope = "all"`,
+		`:3: stock.layout.users_scope: is "all", but users_key "users:$sku" has $sku, so that each SKU has a set of its own; write "sku"`},
+
 	{`[stock.layout]
 type = "script"`,
 		`:1: stock.layout.script_file: is empty; write a value`},

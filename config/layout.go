@@ -7,30 +7,34 @@ import (
 
 // Layout is how the shop keeps its stock in Redis.
 type Layout struct {
-	Type        string   `toml:"type"`        // "counter" "hash_sold" "hash_left" "counter_users" "list" "script"
-	Key         string   `toml:"key"`         // a template with $sku, or its parts $sku_1 to $sku_3
-	TotalField  string   `toml:"total_field"` // hash_sold; with $sku where key has none, as the other fields
-	SoldField   string   `toml:"sold_field"`  // hash_sold
-	LeftField   string   `toml:"left_field"`  // hash_left
-	StatusKey   string   `toml:"status_key"`
-	StatusField string   `toml:"status_field"` // of the hash; not with StatusKey
-	StatusOpen  []string `toml:"status_open"`
-	UsersKey    string   `toml:"users_key"`                // a template with $sku; "" = none
-	SoldOutAt   int      `toml:"sold_out_at" unit:"units"` // this or less is sold out
-	SoldOutKey  string   `toml:"sold_out_key"`             // a template with $sku; "" = none
-	Prefix      string   `toml:"prefix"`
-	ScriptFile  string   `toml:"script_file"` // script
-	Script      string   // what ScriptFile holds
+	Type         string   `toml:"type"`        // "counter" "hash_sold" "hash_left" "counter_users" "list" "script"
+	Key          string   `toml:"key"`         // a template with $sku, or its parts $sku_1 to $sku_3
+	TotalField   string   `toml:"total_field"` // hash_sold; with $sku where key has none, as the other fields
+	SoldField    string   `toml:"sold_field"`  // hash_sold
+	LeftField    string   `toml:"left_field"`  // hash_left
+	StatusKey    string   `toml:"status_key"`
+	StatusField  string   `toml:"status_field"` // of the hash; not with StatusKey
+	StatusOpen   []string `toml:"status_open"`
+	StatusClosed string   `toml:"status_closed"`
+	UsersKey     string   `toml:"users_key"`                // a template with $sku; "" = none
+	UsersScope   string   `toml:"users_scope"`              // "sku" or "all"
+	SoldOutAt    int      `toml:"sold_out_at" unit:"units"` // this or less is sold out
+	SoldOutKey   string   `toml:"sold_out_key"`             // a template with $sku; "" = none
+	Prefix       string   `toml:"prefix"`
+	ScriptFile   string   `toml:"script_file"` // script
+	Script       string   // what ScriptFile holds
 }
 
 func defaultLayout() Layout {
 	return Layout{
-		Type:       "counter",
-		Key:        "seckill:stock:$sku",
-		TotalField: "total",
-		SoldField:  "ordered",
-		LeftField:  "inStock",
-		StatusOpen: []string{"1"},
+		Type:         "counter",
+		Key:          "seckill:stock:$sku",
+		TotalField:   "total",
+		SoldField:    "ordered",
+		LeftField:    "inStock",
+		StatusOpen:   []string{"1"},
+		StatusClosed: "0",
+		UsersScope:   "sku",
 	}
 }
 
@@ -49,9 +53,7 @@ func (l *Layout) check(r *report) {
 		r.filled("stock.layout.script_file", l.ScriptFile)
 	}
 	l.checkStatus(r)
-	if l.UsersKey != "" {
-		r.skuKey("stock.layout.users_key", l.UsersKey)
-	}
+	l.checkUsers(r)
 	if l.SoldOutKey != "" {
 		r.skuKey("stock.layout.sold_out_key", l.SoldOutKey)
 	}
@@ -82,6 +84,22 @@ func (l *Layout) checkFields(r *report) {
 				"$(sku)_"+text)
 		}
 	}
+}
+
+// checkUsers wants a set of its own for each SKU, or one for several where that is meant.
+func (l *Layout) checkUsers(r *report) {
+	const key = "stock.layout.users_key"
+	r.oneOf("stock.layout.users_scope", l.UsersScope, "sku", "all")
+	names := variablesOf(l.UsersKey)
+	switch {
+	case l.UsersKey == "":
+	case len(names) == 0 && l.UsersScope == "sku":
+		r.fail(key, "%q has no $sku: who has bought one SKU could buy no other; write it like \"seckill:users:$sku\", or users_scope = \"all\" if that is meant", l.UsersKey)
+	case slices.Contains(names, "sku") && l.UsersScope == "all":
+		r.fail("stock.layout.users_scope", "is \"all\", but users_key %q has $sku, so that each SKU has a set of its own; write \"sku\"", l.UsersKey)
+	}
+	r.rule(key, "text with $sku, or $sku_1 to $sku_3")
+	r.variables(key, l.UsersKey, skuNames()...)
 }
 
 func (l *Layout) checkStatus(r *report) {
@@ -134,6 +152,8 @@ func (s *Stock) checkMirror(r *report) {
 	case !s.Reserve.WriteBack:
 	case s.Source != "redis":
 		r.fail(key, "writes into the shop's Redis, but stock.source is %q; write \"redis\", or drop this", s.Source)
+	case slices.Contains(s.Layout.StatusOpen, s.Layout.StatusClosed):
+		r.fail("stock.layout.status_closed", "%q is in status_open, too; write the value that means that a sale is paused or over", s.Layout.StatusClosed)
 	case !slices.Contains(shows, s.Layout.Type):
 		r.fail(key, "cannot write a %q: stock.layout.type must be \"counter\", \"counter_users\", \"hash_left\" or \"hash_sold\"", s.Layout.Type)
 	}

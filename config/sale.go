@@ -15,7 +15,7 @@ type Sale struct {
 	Starts      time.Time      `toml:"starts"`
 	Ends        time.Time      `toml:"ends"`         // after Starts
 	BeforeStart string         `toml:"before_start"` // "reject" or "pass"
-	Stock       map[string]int `toml:"stock"`        // units by SKU, written at the start where none is yet
+	Stock       map[string]int `toml:"stock"`        // units by SKU, written before the start where none is yet
 }
 
 func (s *Sale) preset() { *s = Sale{BeforeStart: "reject"} }
@@ -56,6 +56,7 @@ func (c *Config) checkSaleGates(r *report) {
 		gates[c.Routes[i].Gate] = gates[c.Routes[i].Gate] || c.Routes[i].SKU != ""
 	}
 	ledger := gates["reserve"] && !c.Stock.Script.Used()
+	keys := c.Stock.Source == "redis" && c.Stock.Layout.Type != "script" && (gates["check"] || gates["reserve"])
 	for i := range c.Sales {
 		s, at := &c.Sales[i], position.Element("sale", i)
 		if !gates["limit"] && !gates["check"] && !gates["reserve"] {
@@ -64,8 +65,8 @@ func (c *Config) checkSaleGates(r *report) {
 		if s.BeforeStart == "pass" && gates["reserve"] && !gates["limit"] && !gates["check"] {
 			r.fail(at+".before_start", "\"pass\" lets early requests go on to the shop, but routes that reserve never do; write \"reject\"")
 		}
-		if len(s.Stock) > 0 && !ledger {
-			r.fail(at+".stock", "is written into ledgers, but no route reserves from one; drop it, and let the shop write its own keys")
+		if len(s.Stock) > 0 && !ledger && !keys {
+			r.fail(at+".stock", "is written into ledgers and the keys of stock.layout, but no route reads either that can be written; drop it, and let the shop write its own keys")
 		}
 	}
 }

@@ -60,6 +60,9 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 	checks.order("1001")
 	checks.order("1002")
 	tell(t, checks.front, "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: +1\r\n\r\n") // one that is malformed
+	soon(t, "the most wanted SKU has been read", func() bool {
+		return strings.Contains(checks.scrape(), `sluice_sku_stock_left{sku="1001"}`)
+	})
 	other := redistest.Start(t)
 	reserves := gate(t, shop.setting(), redisAt(other), "stock.reserve.write_back = true", reserveRoutes)
 	ok(t, "stock", "set", "--config", reserves.file, "1001", "5")

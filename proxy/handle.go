@@ -85,6 +85,9 @@ func (p *Proxy) release(r *Request) {
 	p.releaseAcquired(r)
 	p.leavePage(r)
 	r.shard().Status(r.status())
+	if r.route.Gate.GuardsStock() && len(r.buyer.sku) > 0 {
+		r.client.shard.CountSKU(r.buyer.sku, r.attempt.sent, r.now)
+	}
 	p.record(r)
 	p.bodies.Release(r.heldBody)
 	r.clear()

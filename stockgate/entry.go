@@ -35,6 +35,7 @@ type entry struct {
 	asked   atomic.Int64 // ns; at most askedEvery behind, and never before a reading that a request came after
 	pending atomic.Pointer[firstRead]
 
+	readings atomic.Uint64 // ever; written by the sampler
 	// The sampler's own.
 	sampled bool // among the active
 	gone    bool // removed from the table

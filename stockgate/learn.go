@@ -9,6 +9,8 @@ import (
 // wait for it.
 func (s *poller) publishReading(at int64, e *entry, r layout.Reading) {
 	before, _ := e.reading()
+	e.readings.Add(1)
+	s.readings.Add(1)
 	v, free := verdictOf(r), r.Free
 	s.faults.report(e.sku, r.Fault)
 	if v == soldOut && free < 0 && before == onSale && !e.dipped && !e.gone {

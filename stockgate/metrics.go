@@ -133,3 +133,24 @@ func (g *Gate) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(fallback, prometheus.CounterValue, float64(g.fallbacks.allowed.Load()), "allow")
 	ch <- prometheus.MustNewConstMetric(fallback, prometheus.CounterValue, float64(g.fallbacks.rejected.Load()), "reject")
 }
+
+// SKUReading is what the gate has read of one SKU.
+type SKUReading struct {
+	Free     int64  // units, at least 0
+	At       int64  // when the last reading began, in ns of the gate's clock
+	Readings uint64 // since the gate has known the SKU; a SKU that no request asks for is forgotten after a while
+}
+
+// LastReading returns what was read of sku last. ok is false where no stock of it is known. It reads nothing itself.
+func (g *Gate) LastReading(sku string) (r SKUReading, ok bool) {
+	e := g.table.lookUp([]byte(sku))
+	if e == nil {
+		return r, false
+	}
+	v, at := e.reading()
+	r = SKUReading{Free: max(e.free.Load(), 0), At: at, Readings: e.readings.Load()}
+	return r, v == onSale || v == soldOut || v == notOnSale
+}
+
+// Readings counts what was read of all SKUs: one for each SKU in a round trip.
+func (g *Gate) Readings() uint64 { return g.poller.readings.Load() }

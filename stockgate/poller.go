@@ -3,6 +3,7 @@ package stockgate
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -43,10 +44,12 @@ type poller struct {
 	faults faults
 	done   chan struct{} // closed when run has returned
 
-	active   []*entry // read while they are asked for
-	batch    []*entry
-	skus     []string
-	readings []layout.Reading
+	active  []*entry // read while they are asked for
+	batch   []*entry
+	skus    []string
+	results []layout.Reading
+
+	readings atomic.Uint64 // of single SKUs, ever
 
 	turnAt, sweepAt, pingAt, lookAt int64 // not before
 	part                            int   // of the table, to be swept next
@@ -63,10 +66,10 @@ func newPoller(o Options, src Source, t *skutable.Table[entry]) *poller {
 		quiet:   int64(max(o.Refresh, o.SoldOutMemory/4)),
 		memory:  int64(o.SoldOutMemory),
 		perUnit: int64(o.PerUnit), instances: o.Instances,
-		queue:    make(chan *entry, min(maxPending, o.MaxSKUs/4+1)),
-		done:     make(chan struct{}),
-		faults:   faults{named: make(map[string]bool), log: o.Log},
-		readings: make([]layout.Reading, readAtOnce),
+		queue:   make(chan *entry, min(maxPending, o.MaxSKUs/4+1)),
+		done:    make(chan struct{}),
+		faults:  faults{named: make(map[string]bool), log: o.Log},
+		results: make([]layout.Reading, readAtOnce),
 	}
 	s.health.log, s.health.allow = o.Log, o.AllowOnError
 	return s
@@ -225,14 +228,14 @@ func (s *poller) read(ctx context.Context, now int64,
 		s.skus = append(s.skus, e.sku)
 		e.endedBefore = e.ended.Load()
 	}
-	err := source(ctx, s.skus, s.readings)
+	err := source(ctx, s.skus, s.results)
 	s.recordRoundTrip(ctx, now, err)
 	for i, e := range s.batch {
 		if err != nil {
 			e.completeFirstRead(unread)
 			continue
 		}
-		s.publishReading(now, e, s.readings[i])
+		s.publishReading(now, e, s.results[i])
 	}
 	return err == nil
 }

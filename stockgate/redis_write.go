@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -147,6 +148,31 @@ func (r *Redis) measure(ctx context.Context, all []Stock, skus []string) ([]Stoc
 func (r *Redis) Mirror(ctx context.Context, sku string, free, epoch, ver int64) (written bool, err error) {
 	err = r.call(ctx, r.at(sku), set, 1, func(ctx context.Context, c *redis.Client) error {
 		written, err = r.layout.Load().Mirror(ctx, c, sku, free, epoch, ver)
+		return err
+	})
+	return written, err
+}
+
+// Fill writes n units of sku where the shop has no stock of it yet, once for each id: see layout.Fill.
+func (r *Redis) Fill(ctx context.Context, sku string, n int64, id string, keep time.Duration) (filled bool, err error) {
+	err = r.call(ctx, r.at(sku), set, 1, func(ctx context.Context, c *redis.Client) error {
+		filled, err = r.layout.Load().Fill(ctx, c, sku, n, id, keep)
+		return err
+	})
+	return filled, err
+}
+
+// HasStatus reports whether the shop has a status of SKUs.
+func (r *Redis) HasStatus() bool { return r.layout.Load().HasStatus() }
+
+// SharesStatus reports whether that is one for all SKUs.
+func (r *Redis) SharesStatus() bool { return r.layout.Load().SharesStatus() }
+
+// SetStatus writes whether sku is on sale, as of since (Unix ms): see layout.SetStatus.
+func (r *Redis) SetStatus(ctx context.Context, sku string, open bool, since int64) (written bool, err error) {
+	l := r.layout.Load()
+	err = r.call(ctx, r.link.To(l.StatusPlace(sku)), set, 1, func(ctx context.Context, c *redis.Client) error {
+		written, err = l.SetStatus(ctx, c, sku, open, since)
 		return err
 	})
 	return written, err

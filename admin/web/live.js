@@ -95,6 +95,11 @@ async function showTopKeys() {
   fill($("top-keys-body"), table(say("top_keys"), heads, topKeys.map((l) => [l.limit, l.key, whole(l.rejected)]), say("no_top_keys")));
 }
 
+function showHotSKUs(s) {
+  const heads = [{ text: "SKU" }, { text: say("recent_requests"), number: true }, { text: say("left"), number: true }];
+  fill($("hot-skus-body"), table(say("hot_skus"), heads, (s?.hot || []).map((h) => [h.sku, whole(h.requests), h.left === null ? "–" : whole(h.left)]), say("no_hot_skus")));
+}
+
 async function tellTargets() {
   const { targets } = await ask("targets");
   const heads = [{ text: say("target") }, { text: say("how") }, { text: say("in_flight"), number: true }, { text: say("open_connections"), number: true }];
@@ -113,7 +118,9 @@ export function startLive() {
   charts();
   tellFigures();
   on("second", tellFigures);
-  on("language", () => { tellFigures(latest()); look(); });
+  showHotSKUs();
+  on("second", showHotSKUs);
+  on("language", () => { tellFigures(latest()); showHotSKUs(latest()); look(); });
   on("view", look);
   on("second", (s) => { $("chart-redis").hidden = !s.redis; });
   $("range").addEventListener("change", (e) => show(Number(e.target.value)));

@@ -43,6 +43,12 @@ function books() {
   return table(say("books"), heads, rows, say("no_ledgers"), "rows");
 }
 
+// notCounted are the SKUs whose units the shop or its script takes.
+function notCounted() {
+  const rows = told.not_counted.map((s) => [s.sku, whole(s.left)]);
+  return table(say("not_counted"), [{ text: "SKU" }, { text: say("left"), number: true }], rows);
+}
+
 function rejections() {
   const t = told.traffic, max = Math.max(t.admitted, ...Object.values(t.rejected), 1);
   const bar = (n, colour) => { const i = el("i", { class: "bar-of" }); i.style.width = `${(100 * n) / max}%`; i.style.background = colour; return i; };
@@ -72,13 +78,14 @@ function draw() {
     verdict.dataset.is = fault ? "fail" : "";
     return fill($("report-body"));
   }
-  setText(verdict, say(!told.stock.length ? "report_no_books" : !told.balances ? "report_broken" : told.more ? "report_more" : told.stock.every((s) => s.counted) ? "report_balances" : "report_sums"));
+  setText(verdict, say(!told.stock.length ? (told.not_counted.length ? "report_not_counted" : "report_no_books") : !told.balances ? "report_broken" : told.more ? "report_more" : told.stock.every((s) => s.counted) ? "report_balances" : "report_sums"));
   verdict.dataset.is = !told.stock.length || (told.more && told.balances) ? "" : told.balances ? "ok" : "fail";
   const t = told.traffic;
   fill($("report-body"),
     facts([[say("report_made"), moment(told.at)], [say("report_from"), moment(told.from)], [say("report_to"), moment(told.to)], [say("host"), told.host], [say("version"), told.version], [say("config"), told.config],
       [say("report_of"), told.sale ? `${told.sale.name} – ${say(`sale_${told.sale.state}`)}` : say("everything")]]),
     el("h3", {}, say("books")), scroll(books()),
+    told.not_counted.length ? el("h3", {}, say("not_counted")) : null, told.not_counted.length ? scroll(notCounted()) : null,
     el("h3", {}, say("requests")), facts([[say("requests"), whole(t.requests)], [say("admitted"), whole(t.admitted)], [say("rejected"), whole(t.requests - t.admitted)],
       [say("shop_errors"), whole(t.shop_errors)], [say("figure_unknown"), whole(told.unknown)]]),
     el("div", { class: "pair" }, scroll(rejections()), scroll(peaks())),
@@ -90,7 +97,7 @@ async function look() {
   try {
     told = await ask(query());
     fault = "";
-    if (!$("report-sale").value) skus = told.stock.slice(0, mostSKUs).map((s) => s.sku);
+    if (!$("report-sale").value) skus = [...told.stock, ...told.not_counted].slice(0, mostSKUs).map((s) => s.sku);
   } catch (fault) {
     told = null;
     fault = fault.message;

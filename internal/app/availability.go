@@ -23,10 +23,15 @@ type availability struct {
 
 func (g *Gateway) availability(c *config.Config) availability {
 	s := availability{schedule: g.schedule, feedback: g.feedback, orders: g.Orders}
-	if c.HasGate("check") || g.script != nil {
+	if g.looksAtShopStock(c) {
 		s.stock = g.Stock
 	}
 	return s
+}
+
+// looksAtShopStock reports whether the routes of c look at the shop's own keys.
+func (g *Gateway) looksAtShopStock(c *config.Config) bool {
+	return g.Stock != nil && (c.HasGate("check") || g.script != nil)
 }
 
 // Time implements proxy.Availability.

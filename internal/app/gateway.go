@@ -21,9 +21,11 @@ import (
 	"sluice/internal/app/stores"
 	"sluice/proxy"
 	"sluice/stockgate"
+	"sluice/stockgate/demand"
 	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/sale"
 	"sluice/stockgate/script"
+	"sluice/stockgate/writeback"
 	"sluice/tracing"
 	"sluice/upstream"
 )
@@ -44,10 +46,13 @@ type Gateway struct {
 	Orders     *reserver        // nil when no route reserves, or a script does
 	script     *script.Reserver // nil when no script reserves
 	schedule   *sale.Schedule
+	writer     *writeback.Writer          // of sales, into the shop's keys; nil without Redis
 	opener     *ledgerOpener              // nil when nothing is opened by the schedule
 	feedback   *stockgate.SoldOutFeedback // of the shop
 	Store      stores.Store               // nil likewise
 	redis      *stockgate.Redis
+	source     stockgate.Source // what Stock reads; nil likewise
+	demand     *demand.Watch
 	control    controls
 	controller *controller
 	door       *admin.LoginThrottle
@@ -175,6 +180,10 @@ func (g *Gateway) openProxy(Options) (err error) {
 		}
 		g.opener = openBySales(c, g.schedule, g.Orders, g.log)
 	}
+	g.openDemand()
+	if g.redis != nil {
+		g.writer = writeback.New(g.schedule, g.redis, g.writesBack(c), g.log)
+	}
 	return nil
 }
 
@@ -228,6 +237,12 @@ func (g *Gateway) Close() {
 		g.share.close()
 	}
 	g.opener.close()
+	if g.writer != nil {
+		g.writer.Close()
+	}
+	if g.demand != nil {
+		g.demand.Close()
+	}
 	if g.Orders != nil {
 		g.Orders.close()
 	}

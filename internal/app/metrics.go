@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"sluice/config"
+	"sluice/stockgate/demand"
 )
 
 // labelledSKUs are those that metrics count by name: of the sales in the file, the first by name, at most
@@ -19,11 +20,27 @@ func labelledSKUs(c *config.Config) (named []string) {
 	return named[:min(len(named), c.Ops.MetricsMaxSKUs)]
 }
 
+// openDemand follows which SKUs are wanted.
+func (g *Gateway) openDemand() {
+	o := demand.Options{
+		Counters: g.proxy.Counters(), Named: labelledSKUs(g.Config), Most: g.Config.Ops.MetricsMaxSKUs,
+		Gate: g.Stock, Source: g.source, Reads: g.looksAtShopStock(g.Config), Now: g.now, Log: g.log,
+	}
+	if g.Orders != nil {
+		o.Ledger = func(sku string) bool {
+			d := g.Orders.reserver.Load()
+			return d != nil && d.Knows(sku)
+		}
+	}
+	g.demand = demand.New(o)
+	g.Metrics.MustRegister(g.demand)
+}
+
 // dashboardMetrics are the metrics that the dashboard reads once a second, however idle the gate is: without those of
 // every route, which the proxy adds up for it, and without what only the page of metrics has.
 func (g *Gateway) dashboardMetrics() *prometheus.Registry {
 	shown := prometheus.NewRegistry()
-	shown.MustRegister(g.Server.Collector(), g.shop, g.windows, g.concurrency.all, g.conns)
+	shown.MustRegister(g.Server.Collector(), g.shop, g.windows, g.concurrency.all, g.conns, g.demand)
 	if g.redis != nil {
 		shown.MustRegister(g.redis)
 	}

@@ -14,6 +14,7 @@ import (
 	"sluice/stockgate"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/sale"
+	"sluice/stockgate/writeback"
 )
 
 // opening tells the ledgers their hours, and writes the stock of sales that have none yet. Every instance does, and it
@@ -174,6 +175,20 @@ func (g *Gateway) openSales() (err error) {
 	g.feedback = stockgate.NewSoldOutFeedback(g.Config.Stock.SoldOutTTL, g.log)
 	g.Metrics.MustRegister(g.schedule, g.feedback)
 	return nil
+}
+
+// writesBack is what the sales of c write into the shop's keys. Stock goes there where the shop or its script takes the
+// units, or where the ledger is shown there. write_back changes only with a restart.
+func (g *Gateway) writesBack(c *config.Config) (p writeback.Plan) {
+	p.Status = g.Config.Stock.Reserve.WriteBack
+	if g.Orders != nil && !p.Status {
+		return p
+	}
+	p.Stock = map[string]map[string]int{}
+	for i := range c.Sales {
+		p.Stock[c.Sales[i].Name] = c.Sales[i].Stock
+	}
+	return p
 }
 
 // sales are those of a gate.

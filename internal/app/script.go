@@ -18,7 +18,7 @@ func openScript(c *config.Config, now func() int64, log *slog.Logger) (*script.R
 	}
 	r, err := script.New(script.Options{
 		Script: s, Redis: stores.RedisOptions(c), Hold: c.Stock.Reserve.ReservationTTL, Memory: c.Stock.PollInterval,
-		MaxMemory: c.Stock.SoldOutTTL, Now: now, Log: log,
+		MaxMemory: c.Stock.SoldOutTTL, Named: labelledSKUs(c), MetricSKUs: c.Ops.MetricsMaxSKUs, Now: now, Log: log,
 	})
 	if err != nil {
 		return nil, c.Errorf("stock.script", "%v", err)

@@ -27,10 +27,13 @@ func TestTheDashboardMissesNoMetricThatItReads(t *testing.T) {
 	for _, found := range regexp.MustCompile(`case "([a-z_]+)":`).FindAllStringSubmatch(string(code), -1) {
 		reads["sluice_"+found[1]] = true
 	}
-	c := apitest.Reserving(redistest.Start(t).Addr)
+	redis := redistest.Start(t)
+	redis.Client.Set(t.Context(), "seckill:stock:2001", 7, 0)
+	c := apitest.Reserving(redis.Addr)
 	c.Upstream.Targets = []string{"http://127.0.0.1:9"}
 	c.Routes[0].MaxInFlight = 5
-	c.Routes = append(c.Routes, config.Route{Name: "pages", Match: "/", Gate: "pass"})
+	c.Routes = append(c.Routes, config.Route{Name: "checked", Match: "/checked/{sku}", Gate: "check", SKU: "$path_sku"},
+		config.Route{Name: "pages", Match: "/", Gate: "pass"})
 	g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -41,6 +44,9 @@ func TestTheDashboardMissesNoMetricThatItReads(t *testing.T) {
 	}
 	testkit.Eventually(t, "the ledger has been audited",
 		func() bool { return spelled(t, g.Metrics)[`sluice_stock_free "1001"`] })
+	g.proxy.Counters().Shard().CountSKU([]byte("2001"), false, g.now())
+	testkit.Eventually(t, "the hot SKU has been read",
+		func() bool { return spelled(t, g.Metrics)[`sluice_sku_stock_left "2001"`] })
 	all, shown := spelled(t, g.Metrics), spelled(t, g.dashboardMetrics())
 	maps.DeleteFunc(all, func(name string, _ bool) bool { return !reads[strings.Fields(name)[0]] })
 	missing := maps.Clone(reads)

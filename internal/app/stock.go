@@ -54,6 +54,7 @@ func (g *Gateway) openStock(memory *stockgate.Memory, log *slog.Logger) error {
 	if err == nil {
 		g.Metrics.MustRegister(g.Stock)
 	}
+	g.source = source
 	return err
 }
 

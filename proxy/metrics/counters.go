@@ -32,6 +32,7 @@ type Counters struct {
 	took    *prometheus.HistogramVec // by route and outcome
 
 	bodyMemory atomic.Int64 // bytes that request bodies hold
+	skus       skuTable
 
 	mu     sync.Mutex
 	routes map[string][]RouteShard // by the route's name; a removed route keeps its counts
@@ -47,6 +48,8 @@ type Shard struct {
 	panics  atomic.Uint64
 	details [reject.NumCauses]atomic.Uint64
 	top     topKeys
+	hot     topKeys   // SKUs, by all requests for them
+	skus    *skuTable // of all shards
 	_       [64]byte
 }
 
@@ -117,9 +120,11 @@ func NewCounters(shards int) *Counters {
 			"Time from the arrival of a forwarded request to the upstream's response, by route and outcome."),
 			[]string{"route", "outcome"}),
 	}
+	c.skus.other = make(skuCounts, shards)
+	c.skus.named.Store(&map[string]skuCounts{})
 	for i := range c.shards {
 		c.shards[i].Index = i
-		c.shards[i].top.seed = c.seed
+		c.shards[i].top.seed, c.shards[i].hot.seed, c.shards[i].skus = c.seed, c.seed, &c.skus
 		c.shards[i].decided = c.decided
 	}
 	return c

@@ -26,12 +26,13 @@ const (
 	ipv6Network  = 64             // bits: a client of IPv6 has a whole /64
 )
 
-// topKeys finds the keys that are rejected most often, in memory that clients cannot grow. It consists of sets of eight
-// keys; a key's hash selects the set. Each set is a Space-Saving summary (Metwally, Agrawal and El Abbadi, 2005): a new
-// key replaces the key with the lowest count and inherits that count. So a count may be too high by what was inherited
-// and is never too low, and a key with more than an eighth of its set's rejections is always present.
+// topKeys finds the keys that are counted most often, rejected ones or SKUs, in memory that clients cannot grow. It
+// consists of sets of eight keys; a key's hash selects the set. Each set is a Space-Saving summary (Metwally, Agrawal
+// and El Abbadi, 2005): a new key replaces the key with the lowest count and inherits that count. So a count may be too
+// high by what was inherited and is never too low, and a key with more than an eighth of its set's counts is always
+// present.
 //
-// A rejection that finds the shard locked is not counted here: rejections never wait.
+// A request that finds the shard locked is not counted here: rejections never wait.
 type topKeys struct {
 	seed maphash.Seed
 
@@ -56,9 +57,14 @@ type topKeyEntry struct {
 // TopKeys lists the keys with the most rejections, at most n, in falling order. It knows all keys that have more than
 // about 1 in 128 of all rejections, and some of the others. now is in monotonic ns.
 func (c *Counters) TopKeys(n int, now int64) []TopKey {
+	return c.mostCounted(n, now, func(s *Shard) *topKeys { return &s.top })
+}
+
+// mostCounted adds up one summary of all shards.
+func (c *Counters) mostCounted(n int, now int64, summary func(*Shard) *topKeys) []TopKey {
 	sums := map[topKeyID]TopKey{}
 	for i := range c.shards {
-		c.shards[i].top.addTo(sums, now)
+		summary(&c.shards[i]).addTo(sums, now)
 	}
 	all := make([]TopKey, 0, len(sums))
 	for _, k := range sums {
@@ -80,8 +86,11 @@ func (c *Counters) AppendHash(dst, v []byte) []byte {
 // operators; it is called only for a key that is new here, and must not call methods of s. The call keeps limit and no
 // byte of key. It does not allocate, and neither does a function literal that is passed as appendText.
 func (s *Shard) RejectedKey(limit string, key []byte, now int64, appendText func(dst []byte) []byte) {
-	t := &s.top
-	id := topKeyID{limit, maphash.Bytes(t.seed, key)}
+	s.top.add(topKeyID{limit, maphash.Bytes(s.top.seed, key)}, now, appendText)
+}
+
+// add counts id once, unless another goroutine counts here.
+func (t *topKeys) add(id topKeyID, now int64, appendText func(dst []byte) []byte) {
 	if !t.mu.TryLock() {
 		return
 	}

@@ -2,7 +2,8 @@
 //
 // It promises that a reading is what the shop's keys say or a named fault: a missing key is a missing key,
 // never 0 and never unlimited; a value that is not an integer is a fault, never a guess. It decides nothing
-// about requests, and it never takes stock: only an operator's Set and Add write.
+// about requests, and it never takes stock. It writes for an operator (Set, Add), for a ledger (Mirror) and for sales
+// (Fill, SetStatus), and nothing by itself.
 package layout
 
 import (
@@ -26,19 +27,20 @@ const (
 // Options are the keys under [stock.layout]. Keys may contain $sku anywhere and any number of times, or its
 // parts between colons as $sku_1 to $sku_3; $$ is a dollar sign.
 type Options struct {
-	Type        string   // one of the layouts above
-	Key         string   // must contain $sku, or all of its parts; of a hash, its fields may contain them instead
-	TotalField  string   // HashSold; a template like Key, as the other fields are
-	SoldField   string   // HashSold
-	LeftField   string   // HashLeft
-	StatusKey   string   // a string that says whether the SKU is on sale; "" = none
-	StatusField string   // or a field of the layout's hash; "" = none
-	StatusOpen  []string // the statuses that mean "on sale"; a missing status is ""
-	UsersKey    string   // a set of the users who have bought, with any layout; "" = none
-	SoldOutAt   int64    // this many left, or fewer, is sold out; may be negative
-	SoldOutFlag string   // a key whose existence means sold out; "" = none
-	Prefix      string   // put before every key
-	Script      string   // Script: its text
+	Type         string   // one of the layouts above
+	Key          string   // must contain $sku, or all of its parts; of a hash, its fields may contain them instead
+	TotalField   string   // HashSold; a template like Key, as the other fields are
+	SoldField    string   // HashSold
+	LeftField    string   // HashLeft
+	StatusKey    string   // a string that says whether the SKU is on sale; "" = none
+	StatusField  string   // or a field of the layout's hash; "" = none
+	StatusOpen   []string // the statuses that mean "on sale"; a missing status is ""
+	StatusClosed string   // what is written where it is not
+	UsersKey     string   // a set of the users who have bought, with any layout; "" = none
+	SoldOutAt    int64    // this many left, or fewer, is sold out; may be negative
+	SoldOutFlag  string   // a key whose existence means sold out; "" = none
+	Prefix       string   // put before every key
+	Script       string   // Script: its text
 }
 
 // Layout is a compiled [stock.layout]. It is immutable and safe for concurrent use. Each kind of
@@ -51,6 +53,7 @@ type Layout struct {
 	named                    []key.Named
 	prefix                   string
 	statusOpen               []string
+	statusClosed             string
 	soldOutAt                int64
 }
 
@@ -65,7 +68,8 @@ type shape struct {
 
 // New compiles o. Its errors name the key of the configuration.
 func New(o Options) (*Layout, error) {
-	l := &Layout{statusOpen: slices.Clone(o.StatusOpen), soldOutAt: o.SoldOutAt, named: keysOf(o), prefix: o.Prefix}
+	l := &Layout{statusOpen: slices.Clone(o.StatusOpen), statusClosed: o.StatusClosed, soldOutAt: o.SoldOutAt,
+		named: keysOf(o), prefix: o.Prefix}
 	var err error
 	if l.shape, err = shapeOf(o); err != nil {
 		return nil, err

@@ -46,7 +46,7 @@ func (l *Layout) traces() (keys []key.Template) {
 		return []key.Template{l.key}
 	}
 	for _, t := range []key.Template{l.users, l.status} {
-		if l.list && t != nil {
+		if l.list && t.Named() { // a key of all SKUs tells nothing of one
 			keys = append(keys, t)
 		}
 	}

@@ -38,6 +38,16 @@ func (r *Reserver) Status(now int64, sku []byte) (h protocol.StockVersion, ok bo
 	return s.StockVersion, true
 }
 
+// Knows reports whether this instance knows that sku has a ledger. It reads nothing, and learns nothing.
+func (r *Reserver) Knows(sku string) bool {
+	q := r.skus.find([]byte(sku))
+	if q == nil {
+		return false
+	}
+	s := q.stock.Load()
+	return s != nil && !s.absent || s == nil && q.tracked.Load()
+}
+
 // readStatus reads the numbers of q in the background. reading is set.
 func (r *Reserver) readStatus(q *skuQueue) {
 	q.mu.Lock()

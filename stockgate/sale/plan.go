@@ -134,6 +134,34 @@ func (s *saleState) at(at int64, wrong bool) Phase {
 	return p
 }
 
+// Change is the last change of a sale: to which state, and when.
+type Change struct {
+	Name  string
+	SKUs  []string
+	State State
+	Since int64 // Unix ms of the shared clock, the same on all instances; 0 = it has not begun, or the clocks disagree
+}
+
+// Changes lists the last change of each sale.
+func (b *Schedule) Changes() []Change {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all, at := []Change{}, b.Time(b.o.Now())
+	for _, s := range b.plan.Load().all {
+		one, said := Change{s.Name, s.SKUs, s.at(at, b.wrong.Load()).State, 0}, State(s.said.Load())
+		switch {
+		case one.State == Ended && said == Ended:
+			one.Since = s.saidAt
+		case one.State == Ended:
+			one.Since = s.ends / 1e6
+		case at >= s.starts && one.State == said: // on, or paused by an operator
+			one.Since = max(s.starts/1e6, s.saidAt)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
 // logTransitions notes which sales of p begin and end.
 func (b *Schedule) logTransitions(p *plan) {
 	at := b.Time(b.o.Now())

@@ -54,7 +54,7 @@ func TestPresets_ScriptThatMayNotBeFinishedTakesNothing(t *testing.T) {
 				if n := r.Client.LLen(background, "order_list:{1001}").Val(); n != 0 {
 					t.Errorf("%d orders are listed", n)
 				}
-				if n := d.counts.unanswered.Load(); n != 0 {
+				if n := d.counts.sum(unitsUnanswered); n != 0 {
 					t.Errorf("%d units are counted as unanswered", n)
 				}
 				denied(t, r, "~*")
@@ -83,7 +83,7 @@ func TestPresets_WhatRedisRejectsForReasonsOfItsOwnIsGivenBackLater(t *testing.T
 			if reason, _ := take(d, s.sku, "8", "", 1); reason != reject.StockError {
 				t.Errorf("meanwhile: %s", reason)
 			}
-			if n := d.counts.orders[failed].Load(); n != 0 {
+			if n := d.counts.ended(failed); n != 0 {
 				t.Error("the key is blamed for it")
 			}
 			before := noReplicas(r)
@@ -91,7 +91,7 @@ func TestPresets_WhatRedisRejectsForReasonsOfItsOwnIsGivenBackLater(t *testing.T
 			testkit.Eventually(t, "giving back is rejected", func() bool { return noReplicas(r) > before })
 			check(t, r.Client.ConfigSet(background, "min-replicas-to-write", "0").Err())
 			testkit.Eventually(t, "the unit is back", func() bool { return s.left(t, r.Client) == 5 })
-			if lost, unsure := d.counts.lost.Load(), d.counts.unanswered.Load(); lost != 0 || unsure != 0 {
+			if lost, unsure := d.counts.sum(unitsLost), d.counts.sum(unitsUnanswered); lost != 0 || unsure != 0 {
 				t.Errorf("%d lost, %d unanswered", lost, unsure)
 			}
 		})
@@ -160,7 +160,7 @@ func TestPresets_RedisThatRejectsTheUserDecidesNothing(t *testing.T) {
 			time.Sleep(50 * time.Millisecond) // giving back is tried
 			denied(t, r, "~*")
 			testkit.Eventually(t, "the unit is back", func() bool { return s.left(t, r.Client) == 5 })
-			if lost, unsure := d.counts.lost.Load(), d.counts.unanswered.Load(); lost != 0 || unsure != 0 {
+			if lost, unsure := d.counts.sum(unitsLost), d.counts.sum(unitsUnanswered); lost != 0 || unsure != 0 {
 				t.Errorf("%d lost, %d unanswered", lost, unsure)
 			}
 		})

@@ -19,7 +19,7 @@ func (r *Reserver) Settle(sku []byte, serial string, f metrics.OrderOutcome) {
 	switch {
 	case o == nil:
 	case f == metrics.OrderUnknown:
-		r.counts.open.Add(uint64(o.quantity))
+		r.counts.countUnits(o, unitsOpen)
 	case f != metrics.OrderRejected || r.script.givingBack == nil:
 	case r.closed || len(r.owed) >= r.o.MaxGiveBack:
 		r.countLost(o)
@@ -71,12 +71,12 @@ func (r *Reserver) givenBack(orders []*order) (again []*order) {
 	for _, o := range orders {
 		switch o.outcome {
 		case taken:
-			r.counts.back.Add(uint64(o.quantity))
+			r.counts.countUnits(o, unitsGivenBack)
 			r.soldOut.Open(r.o.Now(), o.sku)
 		case notSent, busy:
 			again = append(again, o)
 		case soldOut: // the script says that there is nothing to give back
-			r.counts.notBack.Add(uint64(o.quantity))
+			r.counts.countUnits(o, unitsNotGivenBack)
 		default: // unknown, failed
 			r.countLost(o)
 		}
@@ -86,7 +86,7 @@ func (r *Reserver) givenBack(orders []*order) (again []*order) {
 
 // countLost notes units that are neither sold nor for sale.
 func (r *Reserver) countLost(o *order) {
-	r.counts.lost.Add(uint64(o.quantity))
+	r.counts.countUnits(o, unitsLost)
 	r.o.Log.Error("units could not be given back: add them by hand, unless the upstream has such an order",
 		"script", r.script.name, "sku", o.sku, "units", o.quantity, "serial", o.serial, "err", o.err)
 }

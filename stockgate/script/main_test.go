@@ -220,3 +220,25 @@ func number(t testing.TB, n int64, err error) int64 {
 	}
 	return n
 }
+
+// sum counts the units of all SKUs of which something became.
+func (c *counts) sum(e unitEvent) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.other.units[e]
+	for _, one := range c.named {
+		n += one.units[e]
+	}
+	return n
+}
+
+// ended counts the orders of all SKUs that ended in one way.
+func (c *counts) ended(in outcome) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.other.orders[in]
+	for _, one := range c.named {
+		n += one.orders[in]
+	}
+	return n
+}

@@ -51,7 +51,7 @@ func TestHashBought_OrderThatHasLeftTheListIsNotGivenBack(t *testing.T) {
 	check(t, r.Client.RPop(background, "order_list:{1001}").Err()) // the shop makes it
 	d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
 	d.Close(t.Context())
-	if left, rejected := s.left(t, r.Client), d.counts.notBack.Load(); left != 4 || rejected != 1 {
+	if left, rejected := s.left(t, r.Client), d.counts.sum(unitsNotGivenBack); left != 4 || rejected != 1 {
 		t.Errorf("%d left, %d not given back", left, rejected)
 	}
 }
@@ -133,7 +133,7 @@ func TestHashInStock_SecondRunAfterALostReplyTakesNothingMore(t *testing.T) {
 		if reason, _ := take(d, s.sku, "7", "key", 1); reason != reject.Admitted || w.cut.Load() != nil {
 			t.Errorf("heard %s", reason)
 		}
-		if left := s.left(t, r.Client); left != 4 || d.counts.unanswered.Load() != 0 || scripts(r) != 2 {
+		if left := s.left(t, r.Client); left != 4 || d.counts.sum(unitsUnanswered) != 0 || scripts(r) != 2 {
 			t.Errorf("%d left, %d scripts ran", left, scripts(r))
 		}
 		if reason, _ := take(d, s.sku, "7", "key", 1); reason != reject.InProgress {
@@ -156,9 +156,9 @@ func TestScript_LostReplyIsNotRunAgain(t *testing.T) {
 		w.lose("evalsha")
 		reason, _ := take(d, s.sku, "7", "key", 1)
 		if left := s.left(t, r.Client); reason != reject.StockError || scripts(r) != 1 || left != 4 ||
-			d.counts.unanswered.Load() != 1 {
+			d.counts.sum(unitsUnanswered) != 1 {
 			t.Errorf("%s: heard %s, %d scripts ran, %d left, %d counted", s.def.Preset, reason, scripts(r), left,
-				d.counts.unanswered.Load())
+				d.counts.sum(unitsUnanswered))
 		}
 	}
 }
@@ -289,7 +289,7 @@ func TestFile_ValueThatIsNotInCodesIsAnError(t *testing.T) {
 		if strings.Count(said.String(), text) != 1 {
 			t.Errorf("%s: %s", value, said.String())
 		}
-		if n := d.counts.unanswered.Load(); n != 2 {
+		if n := d.counts.sum(unitsUnanswered); n != 2 {
 			t.Errorf("%s: %d counted", value, n)
 		}
 	}
@@ -302,8 +302,8 @@ func TestFile_UnitsOfAScriptThatFailsAreCounted(t *testing.T) {
 	def := own()
 	def.Take = "redis.call('decr', KEYS[1]) return redis.call('lpush', KEYS[1], 1)"
 	d := reserver(t, r.Addr, def)
-	if reason, _ := take(d, "1001", "7", "", 1); reason != reject.StockError || d.counts.unanswered.Load() != 1 {
-		t.Errorf("heard %s, %d counted", reason, d.counts.unanswered.Load())
+	if reason, _ := take(d, "1001", "7", "", 1); reason != reject.StockError || d.counts.sum(unitsUnanswered) != 1 {
+		t.Errorf("heard %s, %d counted", reason, d.counts.sum(unitsUnanswered))
 	}
 }
 
@@ -316,7 +316,7 @@ func TestGiveBack_NoneLeavesItToTheShop(t *testing.T) {
 	_, serial := take(d, "1001", "7", "", 1)
 	d.Settle([]byte("1001"), serial, metrics.OrderRejected)
 	d.Close(t.Context())
-	if left := get("goods_1001_stock")(t, r.Client); left != 2 || d.counts.lost.Load() != 0 {
-		t.Errorf("%d left, %d lost", left, d.counts.lost.Load())
+	if left := get("goods_1001_stock")(t, r.Client); left != 2 || d.counts.sum(unitsLost) != 0 {
+		t.Errorf("%d left, %d lost", left, d.counts.sum(unitsLost))
 	}
 }

@@ -96,7 +96,7 @@ func undersell(t *testing.T, s shop) string {
 	if w.cut.Load() != nil {
 		t.Fatal("no answer was lost")
 	}
-	left, unanswered := s.left(t, r.Client), d.counts.unanswered.Load()
+	left, unanswered := s.left(t, r.Client), d.counts.sum(unitsUnanswered)
 	switch {
 	case reason == reject.StockError && left == 0 && unanswered == 1:
 		return possible

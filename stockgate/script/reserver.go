@@ -27,6 +27,9 @@ type Options struct {
 	MaxQueue    int           // orders that wait, of all SKUs; default 8192
 	MaxGiveBack int           // orders whose units are to be given back; default 65,536
 
+	Named      []string // SKUs that metrics name; others follow while there is room
+	MetricSKUs int      // SKUs that metrics name at most
+
 	Now func() int64 // ns, the clock of the caller; default one that starts at 0
 	Log *slog.Logger // default slog.Default()
 }
@@ -96,6 +99,7 @@ func New(o Options) (*Reserver, error) {
 		o: o, way: servers{l}, script: o.Script, apart: o.Script.OneSlot(), soldOut: soldout.New(),
 		underWay: make(map[string]*order), logged: make(map[string]struct{}),
 	}
+	r.counts.open(o.Named, o.MetricSKUs)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r, nil
 }
@@ -254,7 +258,7 @@ func (r *Reserver) Fit(ctx context.Context) error {
 
 // recordOutcome notes what the outcome of o, whose call began at a time, says of its SKU.
 func (r *Reserver) recordOutcome(at int64, o *order) {
-	r.counts.orders[o.outcome].Add(1)
+	r.counts.countOrder(o)
 	switch o.outcome {
 	case taken:
 		r.soldOut.Taken(at, o.sku, o.quantity)
@@ -263,7 +267,7 @@ func (r *Reserver) recordOutcome(at int64, o *order) {
 	case unknownSKU, paused:
 		r.soldOut.Close(at, o.sku, 1, o.outcome.reason())
 	case unknown:
-		r.counts.unanswered.Add(uint64(o.quantity))
+		r.counts.countUnits(o, unitsUnanswered)
 	}
 }
 

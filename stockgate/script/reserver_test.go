@@ -98,7 +98,7 @@ func TestReserver_UnitsOfAnUnknownOutcomeStayTaken(t *testing.T) {
 		d.Settle([]byte(s.sku), serial, metrics.OrderRejected) // it is settled already
 	}
 	d.Close(t.Context())
-	if left, kept := s.left(t, r.Client), d.counts.open.Load(); left != 1 || kept != 2 {
+	if left, kept := s.left(t, r.Client), d.counts.sum(unitsOpen); left != 1 || kept != 2 {
 		t.Errorf("%d left, %d counted", left, kept)
 	}
 }
@@ -136,11 +136,12 @@ func TestReserver_NothingIsLostWhileRedisIsAway(t *testing.T) {
 			w.unplug()
 			testkit.Eventually(t, "the connections are known to be gone", func() bool {
 				reason, _ := take(d, s.sku+"9", "2", "", 1)
-				return reason == reject.StockError && d.counts.orders[notSent].Load() > 0
+				return reason == reject.StockError && d.counts.ended(notSent) > 0
 			})
-			unanswered := d.counts.unanswered.Load()
-			if reason, _ := take(d, s.sku, "3", "", 1); reason != reject.StockError || d.counts.unanswered.Load() != unanswered {
-				t.Errorf("heard %s, %d more counted", reason, d.counts.unanswered.Load()-unanswered)
+			unanswered := d.counts.sum(unitsUnanswered)
+			reason, _ := take(d, s.sku, "3", "", 1)
+			if more := d.counts.sum(unitsUnanswered) - unanswered; reason != reject.StockError || more != 0 {
+				t.Errorf("heard %s, %d more counted", reason, more)
 			}
 			d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
 			w.plug(t)
@@ -159,7 +160,7 @@ func TestGiveBack_IsNotRepeatedWhenItsReplyWasLost(t *testing.T) {
 	w.lose("evalsha")
 	d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
 	d.Close(t.Context())
-	if left, lost := s.left(t, r.Client), d.counts.lost.Load(); left != 5 || lost != 1 {
+	if left, lost := s.left(t, r.Client), d.counts.sum(unitsLost); left != 5 || lost != 1 {
 		t.Errorf("%d left, %d counted", left, lost)
 	}
 }
@@ -176,7 +177,7 @@ func TestGiveBack_UnitsThatAreOwedAtTheEndAreCountedAndLogged(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	d.Close(ctx)
-	if lost := d.counts.lost.Load(); lost != 2 || !strings.Contains(said.String(), "serial=key") {
+	if lost := d.counts.sum(unitsLost); lost != 2 || !strings.Contains(said.String(), "serial=key") {
 		t.Errorf("%d counted, and said: %s", lost, said.String())
 	}
 	if reason, _ := take(d, s.sku, "1", "", 1); reason != reject.ShuttingDown {
@@ -220,7 +221,8 @@ func TestReserver_DecidedAllocatesNothing(t *testing.T) {
 func TestMetrics_PassTheLinterAndTellOutcomes(t *testing.T) {
 	s, r := counterShop(), redistest.Start(t)
 	s.stock(t, r.Client, 1)
-	d := reserver(t, r.Addr, s.def)
+	d := reserver(t, r.Addr, s.def, func(o *Options) { o.MetricSKUs = 1 })
+	take(d, "invented", "1", "", 1)
 	take(d, s.sku, "1", "", 1)
 	registry := prometheus.NewPedanticRegistry()
 	check(t, registry.Register(d))
@@ -231,8 +233,9 @@ func TestMetrics_PassTheLinterAndTellOutcomes(t *testing.T) {
 		t.Error(err, problems)
 	}
 	for _, line := range []string{
-		`sluice_script_orders_total{outcome="taken",script="counter_codes"} 1`,
-		`sluice_script_units_total{event="unanswered",script="counter_codes"} 0`,
+		`sluice_script_orders_total{outcome="taken",script="counter_codes",sku="` + s.sku + `"} 1`,
+		`sluice_script_orders_total{outcome="unknown_sku",script="counter_codes",sku="_other"} 1`,
+		`sluice_script_units_total{event="unanswered",script="counter_codes",sku="_other"} 0`,
 		`sluice_script_under_way 1`,
 	} {
 		if !strings.Contains(text, line+"\n") {

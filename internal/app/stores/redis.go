@@ -20,7 +20,8 @@ func ShopLayout(c *config.Config) (*layout.Layout, error) {
 	o := c.Stock.Layout
 	l, err := layout.New(layout.Options{
 		Type: o.Type, Key: o.Key, TotalField: o.TotalField, SoldField: o.SoldField, LeftField: o.LeftField,
-		StatusKey: o.StatusKey, StatusField: o.StatusField, StatusOpen: o.StatusOpen, UsersKey: o.UsersKey,
+		StatusKey: o.StatusKey, StatusField: o.StatusField, StatusOpen: o.StatusOpen,
+		StatusClosed: o.StatusClosed, UsersKey: o.UsersKey,
 		SoldOutAt: int64(o.SoldOutAt), SoldOutFlag: o.SoldOutKey, Prefix: o.Prefix, Script: o.Script,
 	})
 	if err != nil {

@@ -1,0 +1,75 @@
+package layout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// HasStatus reports whether a key or a field of the shop tells whether a SKU is on sale.
+func (l *Layout) HasStatus() bool { return l.status != nil || l.hasStatusField() }
+
+// SharesStatus reports whether that is one status of all SKUs.
+func (l *Layout) SharesStatus() bool {
+	if l.hasStatusField() {
+		return !l.hash.fields[len(l.numbers)].Named() && !l.key.Named()
+	}
+	return l.status != nil && !l.status.Named()
+}
+
+func (l *Layout) hasStatusField() bool { return l.hash != nil && len(l.hash.fields) > len(l.numbers) }
+
+// StatusPlace is the key that holds the status of sku, or the hash with its field.
+func (l *Layout) StatusPlace(sku string) string {
+	if l.hasStatusField() {
+		return l.Key(sku)
+	}
+	return l.status.Of(sku, l.parts)
+}
+
+// SetStatus writes whether sku is on sale: the first of status_open, or status_closed, as of since (Unix ms). It
+// reports false, and writes nothing, where a change as late or later was written: what the shop writes itself then
+// stays. A hash that is not there is an error, and is not made. A key of another type is an error and stays whole.
+func (l *Layout) SetStatus(ctx context.Context, c redis.Scripter, sku string, open bool, since int64) (written bool,
+	err error,
+) {
+	if !l.HasStatus() {
+		return false, errors.New("the layout has no status")
+	}
+	if !l.Fits(sku) {
+		return false, l.partless(sku)
+	}
+	value := l.statusClosed
+	if open {
+		value = l.statusOpen[0]
+	}
+	key := l.StatusPlace(sku)
+	args, mark := []any{since, value}, Beside(key)+":status"
+	if l.hasStatusField() {
+		field := l.hash.of(sku, l.parts)[len(l.numbers)]
+		args, mark = append(args, field), mark+":"+field
+	}
+	n, err := redis.NewScript(statusScript).Run(ctx, c, []string{key, mark}, args...).Int()
+	if err != nil {
+		return false, fmt.Errorf("write the status to %q: %w", key, err)
+	}
+	return n == 1, nil
+}
+
+const statusScript = `
+if tonumber(redis.call('GET', KEYS[2]) or '0') >= tonumber(ARGV[1]) then return 0 end
+local kind = redis.call('TYPE', KEYS[1]).ok
+if #ARGV == 3 then
+	if kind == 'none' then return redis.error_reply('ERR there is no such hash') end
+	if kind ~= 'hash' then return redis.error_reply('WRONGTYPE the key holds a ' .. kind) end
+	redis.call('HSET', KEYS[1], ARGV[3], ARGV[2])
+else
+	if kind ~= 'none' and kind ~= 'string' then
+		return redis.error_reply('WRONGTYPE the key holds a ' .. kind)
+	end
+	redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
+end
+redis.call('SET', KEYS[2], ARGV[1])
+return 1`
