@@ -143,7 +143,7 @@ type SKUReading struct {
 
 // LastReading returns what was read of sku last. ok is false where no stock of it is known. It reads nothing itself.
 func (g *Gate) LastReading(sku string) (r SKUReading, ok bool) {
-	e := g.table.lookUp([]byte(sku))
+	e := g.table.Find([]byte(sku))
 	if e == nil {
 		return r, false
 	}

@@ -40,7 +40,7 @@ func (r *Reserver) Status(now int64, sku []byte) (h protocol.StockVersion, ok bo
 
 // Knows reports whether this instance knows that sku has a ledger. It reads nothing, and learns nothing.
 func (r *Reserver) Knows(sku string) bool {
-	q := r.skus.find([]byte(sku))
+	q := r.skus.Find([]byte(sku))
 	if q == nil {
 		return false
 	}
@@ -78,7 +78,7 @@ func (r *batcher) ReadFirst(ctx context.Context, sku string) {
 	if err != nil || !ok || !r.Track(sku) {
 		return
 	}
-	if q := r.skus.find([]byte(sku)); q != nil {
+	if q := r.skus.Find([]byte(sku)); q != nil {
 		r.learnHint(q, s.StockVersion)
 	}
 }
