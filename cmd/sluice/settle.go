@@ -216,8 +216,12 @@ func newSettleVerify(file *string) *cobra.Command {
 			defer s.Close()
 			skus := args
 			if len(skus) == 0 {
-				if skus, err = s.Stream.SKUs(cmd.Context()); err != nil {
+				var beyond int64
+				if skus, beyond, err = s.Stream.SKUs(cmd.Context()); err != nil {
 					return err
+				}
+				if beyond > 0 {
+					fmt.Fprintf(os.Stderr, "sluice: %d SKUs beyond the first %d are neither settled nor compared\n", beyond, len(skus))
 				}
 			}
 			equal := true

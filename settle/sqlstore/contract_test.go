@@ -124,6 +124,7 @@ func TestSettlement_KeepsItsContract(t *testing.T) {
 			"a lost one that ran out is told":       confirmsReleased,
 			"a lost refund is told":                 refundsAgain,
 			"a lost give-back is told":              givesBackAgain,
+			"a lost reservation is told":            holdsAgain,
 			"a newer refund is followed":            followsNewRefund,
 			"a lost adoption is told":               keepsAdopted,
 			"poison in a rebuild is parked":         parksPoisonInRebuild,
