@@ -21,8 +21,9 @@ func (b books) lost() []Record { return slices.Concat(b.sold, b.held, b.refunded
 // reconcile makes ledger and database agree where entries do not follow the cursor. What the database knows newer is
 // told to the ledger, which is frozen first: an operator opens it. Else the ledger is what the database becomes. While
 // it is frozen, the instances tell first what they know.
-func (s *Settler) reconcile(ctx context.Context, p *skuCursor, l Ledger) (bool, error) {
-	b, err := s.compare(ctx, p, l)
+// intact says that the stream has the entry of the cursor: Redis has lost nothing that is settled.
+func (s *Settler) reconcile(ctx context.Context, p *skuCursor, l Ledger, intact bool) (bool, error) {
+	b, err := s.compare(ctx, p, l, intact)
 	switch {
 	case err != nil:
 		return false, err
@@ -37,7 +38,7 @@ func (s *Settler) reconcile(ctx context.Context, p *skuCursor, l Ledger) (bool, 
 
 // compare reads all orders on both sides. The database is read first: what another settler books meanwhile is in Redis
 // before it is in the database. The stream is read last: it says which change of an order is the newer one.
-func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger) (b books, err error) {
+func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger, intact bool) (b books, err error) {
 	var rows []Record
 	err = s.db.Orders(ctx, p.sku, l.Born, func(r Record) bool {
 		if r.Status != 'X' {
@@ -56,7 +57,7 @@ func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger) (b books,
 		return b, err
 	}
 	// Versions have no holes. If all entries are newer than the cursor's, the others were only trimmed.
-	wentBack := p.cursor != nil && min(oldest, l.Ver) <= p.cursor.Ver
+	wentBack := !intact && p.cursor != nil && min(oldest, l.Ver) <= p.cursor.Ver
 	for _, row := range rows {
 		r, ok := b.records[row.Serial]
 		switch {
@@ -114,8 +115,9 @@ func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) err
 	}
 	err := s.db.Report(ctx, Conflict{
 		SKU: p.sku, Position: at, Kind: "lost",
-		Detail: plain(fmt.Sprintf("Redis lost that %d orders were sold, %d refunded and %d reserved, as was settled; they were "+
-			"put back; open the SKU with sluice stock thaw: %s", len(b.sold), len(b.refunded), len(b.held), strings.Join(serials, " "))),
+		Detail: plain(fmt.Sprintf("Redis lost that %d orders were sold, %d refunded and %d reserved, as was settled; they "+
+			"were put back; open the SKU with sluice stock thaw: %s", len(b.sold), len(b.refunded), len(b.held),
+			strings.Join(serials, " "))),
 	})
 	if err != nil {
 		return err

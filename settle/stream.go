@@ -90,7 +90,8 @@ func (s Stream) Ledgers(ctx context.Context, skus []string) ([]Ledger, error) {
 		pipe := c.Pipeline()
 		replies := make([]*redis.SliceCmd, len(which))
 		for i, k := range which {
-			replies[i] = pipe.HMGet(ctx, keys[k], "epoch", "ver", "born", "total", "held", "sold", "limit", "state")
+			replies[i] = pipe.HMGet(ctx, keys[k], "epoch", "ver", "born", "total", "held", "sold", "limit", "archived",
+				"state")
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			return err
@@ -107,15 +108,17 @@ func (s Stream) Ledgers(ctx context.Context, skus []string) ([]Ledger, error) {
 }
 
 func ledgerOf(values []any) (l Ledger) {
-	for i, to := range []*int64{&l.Epoch, &l.Ver, &l.Born, &l.Total, &l.Held, &l.Sold, &l.Limit} {
+	var archived int64 // the epoch since which the ledger has no order of before
+	for i, to := range []*int64{&l.Epoch, &l.Ver, &l.Born, &l.Total, &l.Held, &l.Sold, &l.Limit, &archived} {
 		if i < len(values) {
 			text, _ := values[i].(string)
 			*to, _ = strconv.ParseInt(text, 10, 64)
 		}
 	}
-	if len(values) == 8 {
-		l.State, _ = values[7].(string)
+	if len(values) == 9 {
+		l.State, _ = values[8].(string)
 	}
+	l.Born = max(l.Born, archived)
 	return l
 }
 

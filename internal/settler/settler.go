@@ -145,6 +145,11 @@ func (s *Settlement) Hold(ctx context.Context, sku string, orders []settle.Recor
 	return nil
 }
 
+// Archive implements settle.ArchivedLedger.
+func (s *Settlement) Archive(ctx context.Context, sku string, epoch, ver int64) error {
+	return s.ledger.Archive(ctx, sku, epoch, ver)
+}
+
 // adoptAtOnce is how many orders one call to the ledger adopts.
 const adoptAtOnce = 100
 

@@ -30,7 +30,7 @@ func (r *Store) Hold(ctx context.Context, sku string, now, due int64, items []pr
 	if err != nil {
 		return fmt.Errorf("hold orders of %q again: %w", sku, err)
 	}
-	args := []any{now, due, 0, 0, len(items)} // phase 0: a visitor is waited for by nobody
+	args := []any{now, due, 0, 0, len(items)} // phase 0: no one waits for a visitor
 	for _, of := range []func(protocol.Item) any{
 		func(it protocol.Item) any { return it.Serial },
 		func(it protocol.Item) any { return it.User },
