@@ -96,7 +96,7 @@ func newSettleArchive(file *string) *cobra.Command {
 		},
 	}
 	cmd.Long = cmd.Short + "\nEach SKU is archived whose orders in Redis and in the database are the same at one " +
-		"position, and of which no order is undecided. Its ledger stays, ended and with 0 units; the orders stay in the database."
+		"position, and of which no order is undecided. Its ledger stays, ended and without units."
 	return cmd
 }
 
