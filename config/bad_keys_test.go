@@ -48,7 +48,11 @@ window.max = 3`,
 		`:1: limit: unknown table; did you mean "limits"?`},
 	{`[server]
 mode = "observe"`,
-		`:2: server.mode: unknown key; here may stand listen, socket_mode, socket_group, trusted_proxies, client_ip_header, proxy_protocol, read_header_timeout, read_timeout, write_timeout, idle_timeout, max_header_size, lenient_target, max_body_size, body_memory, request_id_header, state_dir, shutdown_delay, shutdown_timeout, tls`},
+		`:2: server.mode: unknown key in [server]; mode belongs above the first [table] of the file`},
+	{`[stock.layout]
+key = "stock:$sku"
+server.trusted_proxies = ["127.0.0.1/32"]`,
+		`:3: stock.layout.server: unknown table in [stock.layout]; server belongs above the first [table] of the file`},
 	{`[log]
 zzz = 1
 levell = "info"`,

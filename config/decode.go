@@ -37,7 +37,7 @@ func (d *decoder) table(tree map[string]any, into reflect.Value, path string) {
 		} else if instead := replaced(key, tree[name]); instead != "" {
 			d.fail(key, "%s", instead)
 		} else {
-			d.fail(key, "%s", unknown(kindOfKey(tree[name]), name, known))
+			d.fail(key, "%s", unknownIn(path, kindOfKey(tree[name]), name, known))
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (e *Error) OfRunning() *Error {
 	told := &Error{slices.Clone(e.Problems)}
 	for i, p := range told.Problems {
 		if strings.HasPrefix(p.Message, noFile) {
-			told.Problems[i].Message = noFile + "; restore it: sluice config print --admin prints what is in force"
+			told.Problems[i].Message = noFile + "; restore it: sluice config print --admin 127.0.0.1:8090 (your admin.listen) prints what is in force"
 		}
 	}
 	return told

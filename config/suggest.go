@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"regexp"
 	"strings"
 )
@@ -13,6 +14,19 @@ func unknown(kind, name string, known []string) string {
 		return fmt.Sprintf("unknown %s; did you mean %q?", kind, near)
 	}
 	return fmt.Sprintf("unknown %s; here may stand %s", kind, strings.Join(known, ", "))
+}
+
+// unknownIn is unknown for a name in a table. A name that is known at the top of the file was meant for there: a line
+// that is appended to a file belongs to its last table.
+func unknownIn(table, kind, name string, known []string) string {
+	top := reflect.TypeFor[Config]()
+	for i := range top.NumField() {
+		if table != "" && top.Field(i).Tag.Get("toml") == name {
+			return fmt.Sprintf("unknown %s in [%s]; %s belongs above the first [table] of the file", kind,
+				index.ReplaceAllString(table, ""), name)
+		}
+	}
+	return unknown(kind, name, known)
 }
 
 // Nearest is the known name that needs the fewest edits, if that is a likely slip of the pen:

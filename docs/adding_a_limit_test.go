@@ -192,7 +192,7 @@ func startSluice(t *testing.T, tree string) *sluice {
 			g.ops = line.Address
 		case "listening for operatorsadmin.listen":
 			g.admin = line.Address
-		case "ready":
+		case "started":
 			go func() { _, _ = io.Copy(io.Discard, errors) }() // ends with the process
 			return g
 		}

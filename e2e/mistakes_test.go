@@ -284,7 +284,7 @@ func TestMistakes_WithTheFileOfARunningGate(t *testing.T) {
 		t.Fatal(err)
 	}
 	inTime(t, 20*time.Second, "the deleted file is told", func() bool {
-		return strings.Contains(g.log.String(), "no such file; restore it: sluice config print --admin")
+		return strings.Contains(g.log.String(), "no such file; restore it: sluice config print --admin 127.0.0.1:8090")
 	})
 	wants(t, run(t, "", "status", "--admin", g.admin).out, "reload    rejected", "no such file")
 	_, metrics := g.peek("/metrics")

@@ -184,7 +184,11 @@ func listReservations(cmd *cobra.Command, at *target, state, sku string, limit i
 	}
 	switch {
 	case all.More:
-		fmt.Fprintln(os.Stderr, "there are more: name a --sku, or raise --limit")
+		if sku == "" {
+			fmt.Fprintln(os.Stderr, "there are more: name a --sku, or raise --limit")
+		} else {
+			fmt.Fprintln(os.Stderr, "there are more: raise --limit")
+		}
 	case len(all.Reservations) == 0 && state == "unknown":
 		fmt.Fprintln(os.Stderr, "no order is overdue: nothing is left to decide by hand")
 	case len(all.Reservations) == 0:

@@ -130,7 +130,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &bad):
 		err = fmt.Errorf("--%s: %w", bad.GetFlag().Name, bad.Unwrap())
 	case errors.As(err, &bare):
-		err = fmt.Errorf("--%s needs a value: --%s=%s", bare.GetFlag().Name, bare.GetFlag().Name, bare.GetFlag().Value.Type())
+		value, _ := pflag.UnquoteUsage(bare.GetFlag())
+		err = fmt.Errorf("--%s needs a value: --%s=%s", bare.GetFlag().Name, bare.GetFlag().Name, value)
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
 		name := unknown.GetSpecifiedName()
 		err = fmt.Errorf("unknown flag -%s%s", name, meant(nearFlag(cmd, name)))

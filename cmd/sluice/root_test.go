@@ -80,6 +80,7 @@ func TestUsage_ErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		"why a --request-id b":           `sluice why: "a" and --request-id: name one of them`,
 		"stock get 1001 --kind c":        `sluice stock get: --kind: "c": it must be ledger or layout`,
 		"stock get 1001 --kind":          `sluice stock get: --kind needs a value: --kind=ledger|layout`,
+		"status --admin":                 `sluice status: --admin needs a value: --admin=address`,
 		"stock get 1 --admin :1 -c x":    `sluice stock get: --config and --admin: name one of them`,
 		"status --token-file x":          `sluice status: --token-file belongs to --admin`,
 		"check --sku 1001":               `sluice check: --sku belongs to --online`,

@@ -8,8 +8,9 @@ import (
 	"sluice/internal/app/stores"
 )
 
-// Local is a client of the API over the Redis of c.
+// Local is a client of the API over the Redis of c. It waits for a slow Redis longer than shoppers would.
 func Local(c *config.Config) (to Client, done func(), err error) {
+	c = stores.WaitLonger(c)
 	api := admin.API{Log: slog.New(slog.DiscardHandler)}
 	var opened []func() error
 	done = func() {

@@ -78,7 +78,7 @@ func Run(c *config.Config, o RunOptions, log *slog.Logger) error {
 	defer g.reopening()()
 	failed := g.Listen(listeners, log)
 	collect()
-	log.Info("ready", "version", o.Version, "targets", strings.Join(c.Upstream.Targets, " "),
+	log.Info("started", "version", o.Version, "targets", strings.Join(c.Upstream.Targets, " "),
 		"mode", c.Mode, "stock", c.Stock.Source, "config", c.Version())
 	if c.Stock.Source == "memory" {
 		log.Warn(`stock.source is "memory": this instance alone knows the stock, and forgets it when it ends`)

@@ -19,3 +19,29 @@ func TestHoldThatAnOrderCanOutlastIsNoFence(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckReserve_WarnsOfForgedUsersAndOfObserving(t *testing.T) {
+	for user, forged := range map[string]bool{"$cookie_uid": true, "$json_user": true, "$jwt_sub": false,
+		"$signed_uid": false} {
+		c := config.Default()
+		c.Routes = []config.Route{{Name: "order", Gate: "reserve", User: user}}
+		c.Mode = "observe"
+		said := examined(c, (*Report).checkReserve)
+		if got := strings.Contains(said, "a client can write any "+user); got != forged {
+			t.Errorf("user %s: warned: %v\n%s", user, got, said)
+		}
+		if !strings.Contains(said, "forwarded to the shop without a reservation") {
+			t.Errorf("observe: no warning\n%s", said)
+		}
+	}
+}
+
+func TestCheckRoutes_WarnOfAConstantSKU(t *testing.T) {
+	for sku, constant := range map[string]bool{"sku": true, "1001": true, "$path_sku": false, "": false} {
+		c := config.Default()
+		c.Routes = []config.Route{{Name: "order", Gate: "check", SKU: sku}}
+		if got := strings.Contains(examined(c, (*Report).listRoutes), "the same for every request"); got != constant {
+			t.Errorf("sku %q: warned: %v", sku, got)
+		}
+	}
+}

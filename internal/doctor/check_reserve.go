@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"strings"
 
 	"sluice/config"
 )
@@ -33,10 +34,19 @@ func (o *Report) checkReserve(c *config.Config) {
 			`sold twice`, r.ReservationTTL, c.Upstream.Timeout))
 	warn(r.Secret == "",
 		`stock.reserve.secret_file is empty: the shop cannot tell the gate's orders from those that came around it`)
-	for i := range c.Routes {
-		if c.Routes[i].Gate == "reserve" && c.Routes[i].User == "" {
-			o.Warn("reserve", "%s names no user: no user is limited to max_per_user, and without an Idempotency-Key a repeated "+
-				"order is another order", c.At(fmt.Sprintf("route[%d].user", i+1)))
+	warn(c.Mode == "observe", `mode is "observe": what would be rejected, a SKU without a ledger too, is forwarded to `+
+		`the shop without a reservation; sell with mode = "enforce"`)
+	for i, r := range c.Routes {
+		at := c.At(fmt.Sprintf("route[%d].user", i+1))
+		switch {
+		case r.Gate != "reserve":
+		case r.User == "":
+			o.Warn("reserve", "%s names no user: no user is limited to max_per_user, and without an Idempotency-Key a "+
+				"repeated order is another order", at)
+		case c.Stock.Reserve.MaxPerUser > 0 && !strings.Contains(r.User, "$jwt_") &&
+			!strings.Contains(r.User, "$signed_"):
+			o.Warn("reserve", "%s: a client can write any %s, so one person can order under many names; docs/proof.md has "+
+				"signed users", at, r.User)
 		}
 	}
 }

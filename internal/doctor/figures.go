@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -11,10 +12,14 @@ import (
 // checkMode says whether anything is rejected at all.
 func (o *Report) checkMode(c *config.Config) { o.Info("mode", "%s", c.Mode) }
 
-// listRoutes says which gate stands before which requests.
+// listRoutes says which gate stands before which requests, and warns of products that share one stock.
 func (o *Report) listRoutes(c *config.Config) {
-	for _, r := range c.Routes {
+	for i, r := range c.Routes {
 		o.Info("route", "%-18s %-6s %s", r.Name, r.Gate, r.Match)
+		if r.SKU != "" && !strings.Contains(r.SKU, "$") {
+			o.Warn("route", "%s: sku %q is the same for every request, so all products have one stock; for a value of the "+
+				"request write a variable, such as $path_sku or $json_sku", c.At(fmt.Sprintf("route[%d].sku", i+1)), r.SKU)
+		}
 	}
 }
 

@@ -62,8 +62,8 @@ func listenTCP(address string, takeOver bool) (net.Listener, error) {
 	}
 	if takeOver {
 		if err := attract(ln); err != nil {
-			slog.Warn("the kernel goes on to deal new connections to the old process too, until it has gone", "address", address,
-				"err", err)
+			slog.Warn("both processes receive new connections until the old one ends; stop it with kill -TERM PID, and do not "+
+				"use status, reload or drain before", "address", address, "err", err)
 		}
 	}
 	return ln, nil

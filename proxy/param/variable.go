@@ -74,6 +74,9 @@ var prefixes = map[string]Kind{
 // Compile parses text. names are the {names} of the route's pattern, in the order of Source.Captures. A constant that
 // reads like a reference without its "$" is an error.
 func Compile(text string, names []string) (Variable, error) {
+	if strings.TrimSpace(text) != text {
+		return Variable{}, fmt.Errorf("%q begins or ends with a space: write %q", text, strings.TrimSpace(text))
+	}
 	v := Variable{text: text}
 	for text != "" {
 		literal, rest, found := strings.Cut(text, "$")

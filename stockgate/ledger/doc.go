@@ -37,7 +37,7 @@
 // come back. SoldOut is final.
 //
 // An order with a key, or with a user, may repeat one that has won. It is looked up (lookup.go): one call at a
-// time, at most 10 a second, of at most 256 orders of any SKUs. Past that the answer is SoldOut with Unverified,
+// time, at most 10 a second, of at most 32 orders of any SKUs. Past that the answer is SoldOut with Unverified,
 // unless this instance itself has seen the order win (order_cache.go). A client that has lost the response of its
 // order asks State.
 //

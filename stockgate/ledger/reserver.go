@@ -41,7 +41,7 @@ const (
 	refreshDepth    = 100
 	refreshInterval = int64(2 * time.Millisecond)
 
-	lookupSize     = 256 // orders in one call
+	lookupSize     = 32 // orders in one call: 320 a second, however many hear "sold out"
 	lookupInterval = int64(100 * time.Millisecond)
 	stateSize      = 512
 	stateInterval  = int64(10 * time.Millisecond)

@@ -148,7 +148,8 @@ func Remedy(err error) string {
 		return "permit this user's commands and keys: docs/redis.md lists them"
 	case strings.Contains(text, "no such host"):
 		return "correct the host in stock.redis.addresses, or the name server"
-	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded):
+	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded),
+		strings.Contains(text, "i/o timeout"):
 		return "Redis is slower than stock.redis.timeout or connect_timeout: look at its load and the network, or raise them"
 	}
 	return "start Redis, or correct stock.redis.addresses"

@@ -40,7 +40,8 @@ func stockFrom(sku string, r layout.Reading) (admin.Stock, error) {
 	case r.Fault != nil:
 		return admin.Stock{}, r.Fault
 	case !r.Exists:
-		return admin.Stock{}, fmt.Errorf("%q: %w", sku, admin.ErrNoSKU)
+		return admin.Stock{}, fmt.Errorf("%q: %w: the key of stock.layout does not exist, or not its field", sku,
+			admin.ErrNoSKU)
 	}
 	return admin.Stock{SKU: sku, Left: r.Left, OnSale: r.OnSale}, nil
 }
