@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/crowd"
 	"sluice/internal/loadtest"
 	"sluice/internal/redistest"
 )
@@ -305,7 +306,7 @@ func TestLoadTest_PredictsTheSale(t *testing.T) {
 				t.Fatal(r.complaint)
 			}
 			real, err := loadtest.Run(t.Context(), loadtest.Plan{
-				Front: g.front, Order: loadtest.Order{Match: "POST /api/seckill/{sku}/order", ID: "1001", SKU: "$path_sku",
+				Front: g.front, Order: crowd.Order{Match: "POST /api/seckill/{sku}/order", ID: "1001", SKU: "$path_sku",
 					User: "$cookie_uid", Quantity: "1", Address: "X-Forwarded-For"},
 				Buyers: s.buyers, Addresses: s.addresses, Shape: loadtest.Spike, Over: 50 * time.Millisecond,
 				Patience: 50 * time.Second, Tries: 20, Connections: 64,

@@ -42,7 +42,7 @@ func TestASKUThatIsAskedForOnceASecondIsReadAFewTimesInIt(t *testing.T) {
 	check(t, s.Set(t.Context(), "1001", 10))
 	g, sku := pacedGate(t, options(), s), []byte("1001")
 	firstLook(t, g.Gate, g.now, sku)
-	e, before := g.table.lookUp(sku), server.Calls("get")
+	e, before := g.table.Find(sku), server.Calls("get")
 	const seconds = 20
 	for range seconds {
 		g.advance(t, time.Second)
@@ -88,8 +88,8 @@ func TestOldReadingsJudgeHardlyMoreThanOneRequestEach(t *testing.T) {
 	m := NewMemory()
 	check(t, m.Set(t.Context(), "1001", 10))
 	g, sku := pacedGate(t, options(), m), []byte("1001")
-	g.poller.publishReading(g.now, g.table.add(g.now, sku), reading(10))
-	e, dice := g.table.lookUp(sku), rand.New(rand.NewPCG(1, 2))
+	g.poller.publishReading(g.now, addEntry(g.table, g.now, sku), reading(10))
+	e, dice := g.table.Find(sku), rand.New(rand.NewPCG(1, 2))
 	by := make(map[int64]int) // requests, by the reading
 	for range 200_000 {
 		g.advance(t, time.Millisecond)
@@ -120,7 +120,7 @@ func burstBehindAPause(t *testing.T, n int64) (admitted, soldOut int64) {
 	o := options()
 	o.SoldOutMemory = 4 * time.Second
 	g, sku := pacedGate(t, o, m), []byte("1001")
-	e := g.table.add(g.now, sku)
+	e := addEntry(g.table, g.now, sku)
 	g.poller.publishReading(g.now, e, reading(10))
 	check(t, m.Set(t.Context(), "1001", 0))
 	must[int64](t)(m.Add(t.Context(), "1001", n))
@@ -243,7 +243,7 @@ func TestATurnIsFollowedByAsMuchRest(t *testing.T) {
 	g := pacedGate(t, options(), slow)
 	slow.now = &g.now
 	began, sku := g.now, []byte("1001")
-	g.poller.publishReading(g.now-int64(time.Second), g.table.add(g.now, sku), reading(1))
+	g.poller.publishReading(g.now-int64(time.Second), addEntry(g.table, g.now, sku), reading(1))
 	if g.poller.work(t.Context(), g.now); g.poller.turnAt-began != 60*ms {
 		t.Errorf("a turn of 30 ms: the next begins after %v", time.Duration(g.poller.turnAt-began))
 	}
@@ -258,7 +258,7 @@ func TestPoller_UnconfirmedReadingIsLeftWhenNoRequestAsks(t *testing.T) {
 	m, o := NewMemory(), options()
 	o.Wait = time.Millisecond
 	g, sku := pacedGate(t, o, m), []byte("1001")
-	e := g.table.add(g.now, sku)
+	e := addEntry(g.table, g.now, sku)
 	g.poller.publishReading(g.now, e, reading(10))
 	check(t, m.Set(t.Context(), "1001", 0))
 	must[int64](t)(m.Add(t.Context(), "1001", -3))
@@ -302,10 +302,10 @@ func TestATurnEndsHoweverManyNewSKUsAreAskedForMeanwhile(t *testing.T) {
 	src.ask = func() {
 		sku := name(src.looks)
 		check(t, m.Set(t.Context(), string(sku), 5))
-		g.poller.queueFirstRead(g.table.add(g.now, sku))
+		g.poller.queueFirstRead(addEntry(g.table, g.now, sku))
 	}
 	check(t, m.Set(t.Context(), "hot", 5))
-	g.poller.publishReading(g.now-int64(time.Second), g.table.add(g.now, []byte("hot")), reading(5))
+	g.poller.publishReading(g.now-int64(time.Second), addEntry(g.table, g.now, []byte("hot")), reading(5))
 	src.ask()
 	g.poller.pollOnce(t.Context(), g.now)
 	if src.looks != 1 {

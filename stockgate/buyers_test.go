@@ -82,7 +82,7 @@ func TestDuplicateTakesNoPlaceOfAUnit(t *testing.T) {
 			t.Fatalf("enter: %v", got)
 		}
 	}
-	if n := g.table.lookUp([]byte("1001")).inFlight.Load(); n != 0 {
+	if n := g.table.Find([]byte("1001")).inFlight.Load(); n != 0 {
 		t.Fatalf("%d in flight after duplicates alone", n)
 	}
 }
@@ -105,7 +105,7 @@ func TestSetOfBuyersThatIsNoneIsDecidedByOnErrorAndNamedOnce(t *testing.T) {
 				t.Errorf("allow %v: %v, want %v", allow, got, want)
 			}
 		}
-		if n := g.table.lookUp([]byte("1001")).inFlight.Load(); n != inFlight {
+		if n := g.table.Find([]byte("1001")).inFlight.Load(); n != inFlight {
 			t.Errorf("allow %v: %d in flight, want %d", allow, n, inFlight)
 		}
 		g.Close()

@@ -65,7 +65,7 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 	t.Logf("%d sold, %d in vain, %d rejected", sold.Load(), vain.Load(), rejected.Load())
 	for i := range many {
 		sku := name(i)
-		if e := g.table.lookUp(sku); e != nil && e.inFlight.Load() != 0 {
+		if e := g.table.Find(sku); e != nil && e.inFlight.Load() != 0 {
 			t.Errorf("%s: %d in flight", sku, e.inFlight.Load())
 		}
 		check(t, s.Set(t.Context(), string(sku), 0))
@@ -91,7 +91,7 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 			testkit.Eventually(t, "known again", func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == want })
 		}
 	}
-	testkit.Eventually(t, "no SKU without requests is read", func() bool { return g.table.len.Load() == 0 })
+	testkit.Eventually(t, "no SKU without requests is read", func() bool { return g.table.Len() == 0 })
 	g.Close()
 	if len(g.poller.active) != 0 || len(g.poller.queue) != 0 {
 		t.Errorf("%d active, %d in the queue", len(g.poller.active), len(g.poller.queue))

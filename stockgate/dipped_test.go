@@ -80,7 +80,7 @@ func TestTheWaitForASecondReadingIsBounded(t *testing.T) {
 		o, sku := options(), []byte("1001")
 		o.Refresh, o.Wait = time.Second, 150*time.Millisecond
 		g := stepped(t, o, NewMemory()) // the poller does not run
-		e := g.table.add(0, sku)
+		e := addEntry(g.table, 0, sku)
 		g.poller.publishReading(0, e, reading(10))
 		began := time.Now()
 		answer := make(chan reject.Reason)

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"sluice/stockgate/skutable"
 )
 
 // verdict is what the last look at a SKU found.
@@ -26,9 +28,7 @@ const verdictBits = 3
 // entry is what is known of one SKU. Requests read it, and those that are admitted count themselves; all else is
 // written by the sampler.
 type entry struct {
-	sku  string
-	hash uint64
-	next atomic.Pointer[entry] // in the table's chain
+	sku string
 
 	packed  atomic.Int64 // verdict, and the time at which the read began, in one word: they can never disagree
 	free    atomic.Int64 // units, of the verdict onSale
@@ -45,6 +45,18 @@ type entry struct {
 	inFlight atomic.Int64
 	aged     atomic.Int64 // ns; the reading that has served one request although it was old
 	orderQuota
+}
+
+// longestSKU bounds the memory of one entry, in bytes. A longer one has no stock key.
+const longestSKU = 256
+
+// addEntry returns the entry of sku, a new one that was asked for at now if there was none, or nil when the table is
+// full.
+func addEntry(t *skutable.Table[entry], now int64, sku []byte) *entry {
+	return t.Add(sku, func(e *entry, sku string, _ uint64) {
+		e.sku = sku
+		e.asked.Store(now)
+	})
 }
 
 // reading returns the verdict and the time of the look behind it.

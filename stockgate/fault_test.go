@@ -178,7 +178,7 @@ func TestEachFaultyKeyIsNamedOnceAndOnlySoMany(t *testing.T) {
 		t.Fatalf("bad again after it was whole:\n%s", &log)
 	}
 	for i := range 1000 {
-		g.poller.publishReading(4, g.table.add(0, name(i)), bad)
+		g.poller.publishReading(4, addEntry(g.table, 0, name(i)), bad)
 	}
 	if lines() != maxNamed+2 { // one for 1001's second time, one for "no further ones"
 		t.Fatalf("%d lines for 1,001 faulty keys", lines())

@@ -18,7 +18,7 @@ func (g *Gate) track(now int64, sku []byte) *entry {
 	if g.poller.health.lost() || g.poller.full() {
 		return nil
 	}
-	return g.table.add(now, sku)
+	return addEntry(g.table, now, sku)
 }
 
 // verdict is what is known of e, which is asked for at now. It waits for a look where that is too old.

@@ -54,9 +54,9 @@ func TestLookThatHasJustEndedIsNotTakenAgain(t *testing.T) {
 func TestFirstLookWaitsForOneRoundTripOfATurnOnly(t *testing.T) {
 	g := stepped(t, options(), NewMemory())
 	for i := range 3 * readAtOnce {
-		g.poller.publishReading(0, g.table.add(0, name(i)), reading(1))
+		g.poller.publishReading(0, addEntry(g.table, 0, name(i)), reading(1))
 	}
-	g.look1(g.table.add(0, []byte("new")))
+	g.look1(addEntry(g.table, 0, []byte("new")))
 	g.poller.pollOnce(t.Context(), int64(20*time.Millisecond))
 	if n := len(g.poller.queue); n != 0 {
 		t.Fatalf("%d first looks are waiting after a turn", n)
@@ -90,7 +90,7 @@ func TestFirstLooksArePaced(t *testing.T) {
 	g := stepped(t, options(), NewMemory())
 	s := g.poller
 	for i := range 2 * readAtOnce {
-		s.queueFirstRead(g.table.add(0, name(i)))
+		s.queueFirstRead(addEntry(g.table, 0, name(i)))
 	}
 	s.readFirst(t.Context(), 0)
 	pause := readAtOnce * perFirstLook
@@ -116,18 +116,18 @@ func TestWaitForAFirstLookIsBounded(t *testing.T) {
 func TestFullQueueIsAnAnswerAtOnce(t *testing.T) {
 	g := stepped(t, options(), NewMemory())
 	for i := range maxPending {
-		if !g.poller.queueFirstRead(g.table.add(0, name(i))) {
+		if !g.poller.queueFirstRead(addEntry(g.table, 0, name(i))) {
 			t.Fatalf("the queue took %d of %d", i, maxPending)
 		}
 	}
-	known := g.table.len.Load()
+	known := g.table.Len()
 	if got := g.Enter(0, []byte("new"), nil); got != reject.StockError {
 		t.Fatalf("enter a new SKU: %v", got)
 	}
-	if n := g.table.len.Load(); n != known {
+	if n := g.table.Len(); n != known {
 		t.Fatalf("a rejected SKU is remembered: %d, was %d", n, known)
 	}
-	e := g.table.lookUp(name(0))
+	e := g.table.Find(name(0))
 	if got := g.Enter(0, e.key(), nil); got != reject.StockError || e.pending.Load() != nil {
 		t.Fatalf("enter a known SKU: %v, pending %v", got, e.pending.Load())
 	}

@@ -23,11 +23,12 @@ import (
 
 	"sluice/proxy"
 	"sluice/proxy/reject"
+	"sluice/stockgate/skutable"
 )
 
 // Gate decides by the stock that its sampler read last. It implements proxy.Stock and is safe for concurrent use.
 type Gate struct {
-	table  *table
+	table  *skutable.Table[entry]
 	poller *poller
 	buyers *buyers                    // nil = buyers may come again
 	closed [numVerdicts]reject.Reason // what a fresh sample means to a buyer
@@ -65,7 +66,7 @@ func New(o Options, src Source) (*Gate, error) {
 // newGate makes a gate whose sampler does not run.
 func newGate(o Options, src Source) *Gate {
 	g := &Gate{
-		table: newTable(o.MaxSKUs),
+		table: skutable.New[entry](o.MaxSKUs),
 		wait:  o.Wait,
 		next:  o.Refresh + o.Wait,
 		allow: o.AllowOnError,
@@ -109,7 +110,7 @@ func (g *Gate) Away(now int64) time.Duration { return g.poller.health.away(now) 
 // Closed implements proxy.Stock: SoldOut, Paused when the status is not one of status_open, UnknownSKU, or
 // Admitted. It neither allocates nor waits.
 func (g *Gate) Closed(now int64, sku []byte) reject.Reason {
-	e := g.table.lookUp(sku)
+	e := g.table.Find(sku)
 	if e == nil {
 		return reject.Admitted
 	}
@@ -128,7 +129,7 @@ func (g *Gate) Closed(now int64, sku []byte) reject.Reason {
 // at most for Options.Wait; for a second reading, where the first is not believed, as long again and Options.Refresh
 // more. At most maxWaiting requests wait.
 func (g *Gate) Enter(now int64, sku, user []byte) reject.Reason {
-	e := g.table.lookUp(sku)
+	e := g.table.Find(sku)
 	if e == nil {
 		if len(sku) > longestSKU {
 			return g.closed[unknown]
@@ -183,7 +184,7 @@ func (g *Gate) decide(e *entry, v verdict) reject.Reason {
 // Leave implements proxy.Stock.
 func (g *Gate) Leave(sku []byte) {
 	stray := g.strays.remove(sku)
-	switch e := g.table.lookUp(sku); {
+	switch e := g.table.Find(sku); {
 	case e == nil:
 	case stray:
 		e.ended.Add(1) // it may have taken a unit all the same
@@ -204,7 +205,7 @@ func times(a, b int64) int64 {
 // is unknown tell. A request keeps the SKU among those that are read, like a buyer; one that no request asked for
 // lately is looked at once for all who do, as Enter does. What is not known is not waited for while the source is away.
 func (g *Gate) StockStatus(now int64, sku []byte) (phase proxy.Phase, free int64) {
-	e := g.table.lookUp(sku)
+	e := g.table.Find(sku)
 	if e == nil {
 		if len(sku) > longestSKU {
 			return proxy.Unknown, -1

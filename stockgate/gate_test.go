@@ -118,7 +118,7 @@ func TestPerUnitHoldsUnderARush(t *testing.T) {
 	if most.Load() > 10 || most.Load() == 0 {
 		t.Fatalf("%d in flight, the cap is 10", most.Load())
 	}
-	if n := g.table.lookUp(sku).inFlight.Load(); n != 0 {
+	if n := g.table.Find(sku).inFlight.Load(); n != 0 {
 		t.Fatalf("%d in flight after all have left", n)
 	}
 }
@@ -217,7 +217,7 @@ func TestPoller_ReadsNothingWithoutRequests(t *testing.T) {
 	if n := server.Calls("ping"); n == 0 || n > 26 {
 		t.Fatalf("25 s of idleness took %d pings", n)
 	}
-	if n := g.table.len.Load(); n != 0 {
+	if n := g.table.Len(); n != 0 {
 		t.Fatalf("an idle gate remembers %d SKUs", n)
 	}
 }

@@ -18,7 +18,7 @@ func hot(t testing.TB, o Options) (*Gate, map[reject.Reason][]byte) {
 	}
 	for v, reason := range g.closed {
 		if sku, ok := skus[reason]; ok && verdict(v) != unread && verdict(v) != faulty {
-			g.table.add(0, sku).publish(verdict(v), 1<<40, 0)
+			addEntry(g.table, 0, sku).publish(verdict(v), 1<<40, 0)
 		}
 	}
 	return g, skus
@@ -51,7 +51,7 @@ func TestRejectionsWithinATenthOfASecondWriteNothing(t *testing.T) {
 	o.PerUnit = 1
 	g, skus := hot(t, o)
 	for _, sku := range skus {
-		e := g.table.lookUp(sku)
+		e := g.table.Find(sku)
 		e.left.Store(noTry) // the SKU on sale rejects, too
 		before := [4]int64{e.packed.Load(), e.left.Load(), e.asked.Load(), e.inFlight.Load()}
 		for now := range askedEvery / 1_000_000 {
@@ -105,7 +105,7 @@ func BenchmarkClosedOfAFullTable(b *testing.B) {
 	skus := make([][]byte, 90_000)
 	for i := range skus {
 		skus[i] = name(i)
-		g.table.add(0, skus[i]).publish(soldOut, 0, 0)
+		addEntry(g.table, 0, skus[i]).publish(soldOut, 0, 0)
 	}
 	b.ReportAllocs()
 	b.ResetTimer()

@@ -1,6 +1,9 @@
 package stockgate
 
-import "sluice/stockgate/layout"
+import (
+	"sluice/stockgate/layout"
+	"sluice/stockgate/skutable"
+)
 
 // publishReading publishes what a look that began at the time at found, if that can be believed, and wakes those who
 // wait for it.
@@ -54,8 +57,8 @@ func (s *poller) track(e *entry, v verdict) {
 			e.sampled = true
 			s.active = append(s.active, e)
 		}
-	case s.table.crowded() && e.inFlight.Load() == 0:
-		s.table.remove(e)
+	case s.table.Crowded() && e.inFlight.Load() == 0:
+		s.forget(e)
 	}
 }
 
@@ -75,12 +78,18 @@ func (s *poller) logChange(sku string, before, after verdict) {
 // sweep removes from one part of the table what is not needed. A SKU that is asked for stays, however many
 // others are invented.
 func (s *poller) sweep(now int64) {
-	s.table.walk(s.part, func(e *entry) {
+	s.table.Walk(s.part, func(e *entry) {
 		if s.idle(now, e) {
-			s.table.remove(e)
+			s.forget(e)
 		}
 	})
-	s.part = (s.part + 1) % parts
+	s.part = (s.part + 1) % skutable.Parts
+}
+
+// forget takes e out of the table. Only the sampler calls it.
+func (s *poller) forget(e *entry) {
+	s.table.Remove(e.sku, e)
+	e.gone = true
 }
 
 // idle reports whether e may be forgotten. A request that enters in this very instant is then not counted in

@@ -30,7 +30,7 @@ func returned(t *testing.T, n int64, instances int) (*Gate, *entry, []byte, func
 	o := options()
 	o.Instances = func() int { return instances }
 	g, sku := stepped(t, o, NewMemory()), []byte("1001")
-	e := g.table.add(0, sku)
+	e := addEntry(g.table, 0, sku)
 	read := func(n int64) {
 		e.endedBefore = e.ended.Load()
 		g.poller.publishReading(0, e, reading(n))
@@ -136,7 +136,7 @@ func TestARushAtUnitsThatCameBackHasFewTries(t *testing.T) {
 	if n := asked.Load(); n > units+share(units, 0, 3) {
 		t.Errorf("%d requests for %d units", n, units)
 	}
-	if n := g.table.lookUp(sku).inFlight.Load(); n != 0 {
+	if n := g.table.Find(sku).inFlight.Load(); n != 0 {
 		t.Errorf("%d in flight after all have left", n)
 	}
 }

@@ -172,7 +172,7 @@ func TestRequestsOfAnOutageDoNotWidenPerUnit(t *testing.T) {
 		enter(reject.Admitted)
 	}
 	g.poller.health.record(1, nil)
-	g.poller.publishReading(1, g.table.add(1, sku), reading(1))
+	g.poller.publishReading(1, addEntry(g.table, 1, sku), reading(1))
 	enter(reject.Admitted)
 	for range 5 {
 		enter(reject.Concurrency)
@@ -180,7 +180,7 @@ func TestRequestsOfAnOutageDoNotWidenPerUnit(t *testing.T) {
 	}
 	enter(reject.Concurrency)
 	g.Leave(sku)
-	e := g.table.lookUp(sku)
+	e := g.table.Find(sku)
 	e.endedBefore = e.ended.Load()
 	g.poller.publishReading(1, e, reading(1))
 	enter(reject.Admitted)

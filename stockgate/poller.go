@@ -8,6 +8,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"sluice/stockgate/layout"
+	"sluice/stockgate/skutable"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 // next. All fields but queue, health and done are its own.
 type poller struct {
 	source  Source
-	table   *table
+	table   *skutable.Table[entry]
 	clock   func() int64
 	log     *slog.Logger
 	logRate *rate.Limiter // of log lines about sold-out SKUs
@@ -51,7 +52,7 @@ type poller struct {
 	part                            int   // of the table, to be swept next
 }
 
-func newPoller(o Options, src Source, t *table) *poller {
+func newPoller(o Options, src Source, t *skutable.Table[entry]) *poller {
 	s := &poller{
 		source:  src,
 		table:   t,
@@ -113,7 +114,7 @@ func (s *poller) next() int64 {
 	if len(s.active) > 0 {
 		at = min(at, s.turnAt)
 	}
-	if s.table.len.Load() > 0 {
+	if s.table.Len() > 0 {
 		at = min(at, s.sweepAt)
 	}
 	if len(s.queue) > 0 {

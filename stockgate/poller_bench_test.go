@@ -44,7 +44,7 @@ func BenchmarkTurn(b *testing.B) {
 				g := stepped(b, o, s)
 				for i := range skus {
 					check(b, s.Set(b.Context(), string(name(i)), 5))
-					g.poller.publishReading(now, g.table.add(now, name(i)), reading(5))
+					g.poller.publishReading(now, addEntry(g.table, now, name(i)), reading(5))
 				}
 				b.ReportAllocs()
 				for b.Loop() {

@@ -2,21 +2,20 @@ package stockgate
 
 import (
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/proxy/reject"
+	"sluice/stockgate/soldout"
 )
 
 // SoldOutFeedback remembers for a while of which SKUs the shop itself has said that they are sold out. It is safe for
-// concurrent use; asking it neither allocates, waits nor writes. It forgets all but the newest MaxSKUs at the most, so
-// that no number of SKUs grows its memory.
+// concurrent use; asking it neither allocates, waits nor writes. No number of SKUs grows its memory.
 type SoldOutFeedback struct {
 	memory int64 // ns
-	table  *table
-	swept  atomic.Int64 // ns: when the table was last found full, and what is over thrown out
-	sweeps sync.Mutex   // one at a time removes
+	cache  *soldout.Cache
 	log    *slog.Logger
 
 	said   atomic.Uint64 // answers that said so
@@ -24,22 +23,18 @@ type SoldOutFeedback struct {
 	warned atomic.Bool
 }
 
-// NewSoldOutFeedback remembers each for memory, and at most so many SKUs at a time.
-func NewSoldOutFeedback(memory time.Duration, most int, log *slog.Logger) *SoldOutFeedback {
+// NewSoldOutFeedback remembers each for memory.
+func NewSoldOutFeedback(memory time.Duration, log *slog.Logger) *SoldOutFeedback {
 	if log == nil {
 		log = slog.Default()
 	}
-	return &SoldOutFeedback{memory: int64(memory), table: newTable(most), log: log}
+	return &SoldOutFeedback{memory: int64(memory), cache: soldout.New(), log: log}
 }
 
 // SoldOut tells whether the shop has said so less than memory before now.
 func (l *SoldOutFeedback) SoldOut(now int64, sku []byte) bool {
-	e := l.table.lookUp(sku)
-	if e == nil {
-		return false
-	}
-	v, at := e.reading()
-	return v == soldOut && now-at < l.memory
+	_, at, known := l.cache.Lookup(sku, 1)
+	return known && now-at < l.memory
 }
 
 // RecordSoldOut notes that the shop says so at now. reserved: of an order for which units were held, although the
@@ -54,32 +49,8 @@ func (l *SoldOutFeedback) RecordSoldOut(now int64, sku []byte, reserved bool) {
 		}
 		return
 	}
-	e := l.table.lookUp(sku)
-	if e == nil && len(sku) <= longestSKU {
-		if e = l.table.add(now, sku); e == nil {
-			l.sweep(now)
-			e = l.table.add(now, sku)
-		}
-	}
-	if e != nil {
-		e.publish(soldOut, 0, now)
-	}
-}
-
-// sweep forgets what is over, at most once in the time that a lesson lasts.
-func (l *SoldOutFeedback) sweep(now int64) {
-	last := l.swept.Load()
-	if last != 0 && now-last < l.memory || !l.sweeps.TryLock() {
-		return
-	}
-	defer l.sweeps.Unlock()
-	l.swept.Store(now)
-	for part := range parts {
-		l.table.walk(part, func(e *entry) {
-			if _, at := e.reading(); now-at >= l.memory {
-				l.table.remove(e)
-			}
-		})
+	if len(sku) <= longestSKU {
+		l.cache.Close(now, string(sku), 1, reject.SoldOut)
 	}
 }
 

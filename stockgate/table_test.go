@@ -2,96 +2,13 @@ package stockgate
 
 import (
 	"bytes"
-	"sync"
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
+	"sluice/stockgate/skutable"
 )
-
-func TestTableIsAMapWithALimit(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		limit := rapid.IntRange(1, 20).Draw(t, "limit")
-		table := newTable(limit)
-		model := make(map[string]*entry)
-		for range rapid.IntRange(0, 100).Draw(t, "steps") {
-			sku := rapid.StringMatching(`[a-e]{0,2}`).Draw(t, "sku")
-			e := table.lookUp([]byte(sku))
-			if e != model[sku] {
-				t.Fatalf("find %q: %v, want %v", sku, e, model[sku])
-			}
-			switch {
-			case e != nil && rapid.Bool().Draw(t, "remove"):
-				table.remove(e)
-				delete(model, sku)
-			case e != nil || len(model) < limit:
-				model[sku] = table.add(0, []byte(sku))
-				if model[sku] == nil || e != nil && model[sku] != e {
-					t.Fatalf("add %q: %v, there was %v", sku, model[sku], e)
-				}
-			default:
-				if table.add(0, []byte(sku)) != nil {
-					t.Fatal("a full table took another SKU")
-				}
-			}
-			if n := table.len.Load(); n != int64(len(model)) {
-				t.Fatalf("length %d, want %d", n, len(model))
-			}
-		}
-	})
-}
-
-func TestFindersSeeEveryEntryThatStaysWhileOthersComeAndGo(t *testing.T) {
-	table := newTable(8) // short: chains are shared
-	stay := table.add(0, []byte("stays"))
-	done := make(chan struct{})
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
-				if table.lookUp([]byte("stays")) != stay {
-					t.Error("an entry was out of sight")
-					return
-				}
-			}
-		})
-	}
-	for range 2000 {
-		for i := range 7 {
-			table.add(0, name(i))
-		}
-		for i := range 7 {
-			table.remove(table.lookUp(name(i)))
-		}
-	}
-	close(done)
-	wg.Wait()
-}
-
-func TestWalkVisitsEachEntryOnce(t *testing.T) {
-	table := newTable(1000)
-	for i := range 1000 {
-		table.add(0, name(i))
-	}
-	seen := make(map[string]int)
-	for part := range parts {
-		table.walk(part, func(e *entry) {
-			seen[e.sku]++
-			table.remove(e)
-		})
-	}
-	if len(seen) != 1000 || table.len.Load() != 0 {
-		t.Fatalf("visited %d of 1000, %d stayed", len(seen), table.len.Load())
-	}
-}
 
 func TestInventedSKUsNeitherGrowMemoryNorEvictRealOnes(t *testing.T) {
 	m := NewMemory()
@@ -103,7 +20,7 @@ func TestInventedSKUsNeitherGrowMemoryNorEvictRealOnes(t *testing.T) {
 	for i := range 100 {
 		sku := name(i)
 		check(t, m.Set(t.Context(), string(sku), 5))
-		e := g.table.add(now, sku)
+		e := addEntry(g.table, now, sku)
 		g.poller.publishReading(now, e, reading(5))
 	}
 	invent := 0
@@ -120,7 +37,7 @@ func TestInventedSKUsNeitherGrowMemoryNorEvictRealOnes(t *testing.T) {
 		}
 		g.poller.readFirst(t.Context(), now)
 		g.poller.work(t.Context(), now)
-		if n := g.table.len.Load(); n > 1000 {
+		if n := g.table.Len(); n > 1000 {
 			t.Fatalf("the table grew to %d", n)
 		}
 	}
@@ -129,7 +46,7 @@ func TestInventedSKUsNeitherGrowMemoryNorEvictRealOnes(t *testing.T) {
 			t.Fatalf("enter real SKU %d: %v", i, got)
 		}
 	}
-	if g.table.crowded() && g.table.len.Load() == 1000 {
+	if g.table.Crowded() && g.table.Len() == 1000 {
 		t.Fatal("inventions took all the room")
 	}
 }
@@ -147,7 +64,7 @@ func TestForgottenSKUsMakeRoom(t *testing.T) {
 	o.MaxSKUs = 4
 	g := stepped(t, o, NewMemory())
 	for i := range 4 {
-		e := g.table.add(0, name(i))
+		e := addEntry(g.table, 0, name(i))
 		g.poller.publishReading(0, e, reading(1))
 	}
 	if got := g.Enter(0, []byte("new"), nil); got != reject.StockError {
@@ -156,23 +73,23 @@ func TestForgottenSKUsMakeRoom(t *testing.T) {
 	now := int64(3 * time.Second)
 	g.Closed(now, name(0))
 	now = idleAfter + 1
-	for range parts {
+	for range skutable.Parts {
 		g.poller.sweep(now)
 	}
-	if g.table.lookUp(name(0)) == nil || g.table.len.Load() != 1 {
-		t.Fatalf("%d SKUs stayed, want the one that was asked for", g.table.len.Load())
+	if g.table.Find(name(0)) == nil || g.table.Len() != 1 {
+		t.Fatalf("%d SKUs stayed, want the one that was asked for", g.table.Len())
 	}
 }
 
 func TestUnknownSKUIsForgottenAfterSoldOutMemoryThoughItIsAskedFor(t *testing.T) {
 	const memory = int64(time.Second)
-	for now, want := range map[int64]int64{memory: 1, memory + 1: 0} {
+	for now, want := range map[int64]int{memory: 1, memory + 1: 0} {
 		g, e := learnt(t, options(), 0, []byte("1001"), layout.Reading{OnSale: true})
 		e.markAsked(now, 0)
-		for range parts {
+		for range skutable.Parts {
 			g.poller.sweep(now)
 		}
-		if n := g.table.len.Load(); n != want {
+		if n := g.table.Len(); n != want {
 			t.Errorf("%v later %d SKUs are remembered, want %d", time.Duration(now), n, want)
 		}
 	}
@@ -183,10 +100,10 @@ func TestSKUInFlightIsNotForgotten(t *testing.T) {
 	o.PerUnit = 1
 	g, e := learnt(t, o, 0, []byte("1001"), reading(1))
 	g.Enter(0, []byte("1001"), nil)
-	for range parts {
+	for range skutable.Parts {
 		g.poller.sweep(idleAfter + 1)
 	}
-	if g.table.lookUp([]byte("1001")) != e {
+	if g.table.Find([]byte("1001")) != e {
 		t.Fatal("forgotten while a request was in flight")
 	}
 }
@@ -213,7 +130,7 @@ func TestOverlongSKUIsUnknownAndNotRemembered(t *testing.T) {
 	if got := g.Enter(0, bytes.Repeat([]byte("x"), longestSKU+1), nil); got != reject.UnknownSKU {
 		t.Fatalf("enter: %v", got)
 	}
-	if n := g.table.len.Load(); n != 0 {
+	if n := g.table.Len(); n != 0 {
 		t.Fatalf("%d SKUs are remembered", n)
 	}
 }
@@ -221,9 +138,9 @@ func TestOverlongSKUIsUnknownAndNotRemembered(t *testing.T) {
 func TestRememberedSKUIsACopy(t *testing.T) {
 	g := stepped(t, options(), NewMemory())
 	sku := []byte("1001")
-	g.table.add(0, sku)
+	addEntry(g.table, 0, sku)
 	copy(sku, "9999")
-	if g.table.lookUp([]byte("1001")) == nil {
+	if g.table.Find([]byte("1001")) == nil {
 		t.Fatal("the table holds the request's memory")
 	}
 }

@@ -13,7 +13,7 @@ import (
 func learnt(t *testing.T, o Options, at int64, sku []byte, r layout.Reading) (*Gate, *entry) {
 	t.Helper()
 	g := stepped(t, o, NewMemory())
-	e := g.table.add(at, sku)
+	e := addEntry(g.table, at, sku)
 	g.poller.publishReading(at, e, r)
 	return g, e
 }

@@ -171,7 +171,7 @@ func (g *Gateway) openSales() (err error) {
 	if g.schedule, err = stores.OpenSchedule(g.Config, g.now, g.log); err != nil {
 		return err
 	}
-	g.feedback = stockgate.NewSoldOutFeedback(g.Config.Stock.SoldOutTTL, maxFeedback, g.log)
+	g.feedback = stockgate.NewSoldOutFeedback(g.Config.Stock.SoldOutTTL, g.log)
 	g.Metrics.MustRegister(g.schedule, g.feedback)
 	return nil
 }

@@ -75,9 +75,6 @@ func (g *Gateway) mirror() ledger.Mirror {
 	}
 }
 
-// maxFeedback is how many SKUs the shop can say to be sold out at a time.
-const maxFeedback = 10_000
-
 // soldOutFeedback hears what the shop says of its stock.
 type soldOutFeedback struct {
 	lessons *stockgate.SoldOutFeedback

@@ -16,15 +16,11 @@ type Books struct {
 	Received        int64 // requests for an order that came to the shop
 	InFlight        int64 // of these, inside the shop now
 	HighestInFlight int64
-
-	Took Percentiles // from a request's arrival in the shop to its order, the line included
 }
 
 // ledger is the shop's own account of its orders. Who is buying (so that no user buys twice) and what was written are
 // kept apart: the second checks the first.
 type ledger struct {
-	took *stopwatch
-
 	mu      sync.Mutex
 	units   int64
 	buying  map[string]bool // users who have an order, or are about to
@@ -89,13 +85,12 @@ func (b *ledger) stock(units int64) {
 }
 
 func (b *ledger) read() Books {
-	took := b.took.percentiles()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	orders := int64(len(b.buyers))
 	return Books{
 		Units: b.units, Orders: orders, Oversold: max(0, orders-b.units), Twice: repeated(b.buyers), Again: b.serials.again,
-		Received: b.asked, InFlight: b.inside, HighestInFlight: b.highest, Took: took,
+		Received: b.asked, InFlight: b.inside, HighestInFlight: b.highest,
 	}
 }
 

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
-	"sync"
 	"time"
+
+	"sluice/internal/crowd"
 )
 
 // Crowd is a number of shoppers who all want the same thing at the same moment. Each has a uid, an address
-// (told by X-Forwarded-For: all of them really come from loopback) and a connection of its own, and waits
-// for an answer before pressing again.
+// (told by X-Forwarded-For: all of them really come from loopback), and waits for an answer before pressing again.
 type Crowd struct {
 	Front    string        // host:port where the crowd comes in: the gate's, or the shop's own
 	SKU      string        // what they want
@@ -41,30 +41,58 @@ func (c Crowd) Run(ctx context.Context, shop *Shop, out io.Writer) (Report, erro
 	if err := enoughDescriptors(c.Shoppers); err != nil {
 		return Report{}, err
 	}
-	begin, t := time.Now(), newTally()
+	people, err := crowd.New(c.plan())
+	if err != nil {
+		return Report{}, err
+	}
+	begin := time.Now()
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		c.press(ctx, t)
+		pressing, cancel := context.WithTimeout(ctx, c.Patience)
+		defer cancel()
+		people.Run(pressing, begin)
 		c.awaitDecisions(ctx, shop)
 	}()
-	look := func() Report { return c.report(t, shop, time.Since(begin)) }
+	look := func() Report { return c.report(people, shop, time.Since(begin)) }
 	follow(out, gone, look)
 	r := look()
 	r.Interrupted = ctx.Err() != nil
 	return r, nil
 }
 
-// press lets all shoppers press, and returns when the last of them has gone.
-func (c Crowd) press(ctx context.Context, t *tally) {
-	ctx, cancel := context.WithTimeout(ctx, c.Patience)
-	defer cancel()
-	var crowd sync.WaitGroup
-	for i := range c.Shoppers {
-		s := c.shopper(c.First+i, t)
-		crowd.Go(func() { s.shop(ctx) })
+// plan has a connection for each shopper, so that the shop without a gate has them all at once.
+func (c Crowd) plan() crowd.Plan {
+	p := crowd.Plan{
+		Front: c.Front, First: c.First, Connections: c.Shoppers, GiveUpAfter: c.Patience, Pause: pause,
+		Order: crowd.Order{Match: "POST /api/seckill/{sku}/order", ID: c.SKU, SKU: "$path_sku",
+			User: "$cookie_" + uidCookie, Address: "X-Forwarded-For", Names: shopperPrefix},
 	}
-	crowd.Wait()
+	for i := range c.Shoppers {
+		u := rand.New(rand.NewPCG(uint64(c.First+i), 0x5eed)).Float64()
+		p.Arrivals = append(p.Arrivals, time.Duration(u*u*float64(c.Spread))) // most press at once, few late
+	}
+	return p
+}
+
+// Between two presses of a shopper who does not care what the answer said.
+const (
+	quickest = 300 * time.Millisecond
+	slowest  = time.Second
+)
+
+// polite shoppers come back when Retry-After says; the others press again at once.
+func polite(shopper int) bool { return shopper%3 == 0 }
+
+// pause is how long until the next press: polite shoppers wait as long as they were told to and are then as quick as
+// the others. The same shopper always behaves alike: two crowds can be compared.
+func pause(shopper, try int, told time.Duration) time.Duration {
+	dice := rand.New(rand.NewPCG(uint64(shopper), uint64(try)))
+	reaction := quickest + time.Duration(dice.Int64N(int64(slowest-quickest)))
+	if polite(shopper) {
+		return told + reaction
+	}
+	return reaction
 }
 
 // undecided is how often it is looked whether units are still held.
@@ -79,34 +107,29 @@ func (c Crowd) awaitDecisions(ctx context.Context, shop *Shop) {
 	ctx, cancel := context.WithTimeout(ctx, c.Patience)
 	defer cancel()
 	for c.Ledger().Held > 0 || shop.Books().InFlight > 0 {
-		if !sleep(ctx, undecided) {
+		select {
+		case <-time.After(undecided):
+		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// shopper makes the i-th one. The same i always behaves alike: two crowds can be compared.
-func (c Crowd) shopper(i int, t *tally) *shopper {
-	dice := rand.New(rand.NewPCG(uint64(i), 0x5eed))
-	u := dice.Float64()
-	return &shopper{
-		front:   c.Front,
-		number:  i,
-		request: orderRequest(c.Front, c.SKU, i),
-		comes:   time.Duration(u * u * float64(c.Spread)), // most press at once, few late
-		polite:  i%3 == 0,
-		dice:    dice,
-		tally:   t,
-	}
-}
-
 // report reads the crowd's counts first, Sluice's ledger next and the shop's books last: what the crowd was told, or
 // the ledger has counted as sold, is in the books by then.
-func (c Crowd) report(t *tally, shop *Shop, took time.Duration) Report {
-	r := t.read()
-	r.Gated = c.Front != shop.Addr()
-	r.Took = took
-	r.Shoppers = int64(c.Shoppers)
+func (c Crowd) report(people *crowd.Crowd, shop *Shop, took time.Duration) Report {
+	n := people.Counts()
+	r := Report{
+		Gated: c.Front != shop.Addr(), Took: took, Shoppers: int64(c.Shoppers),
+		Bought: n.Home[crowd.Bought], SoldOut: n.Home[crowd.SoldOut], HadOne: n.Home[crowd.HadOne],
+		TurnedAway: n.Home[crowd.TurnedAway], GaveUp: n.Home[crowd.GaveUp],
+		Asked: n.Requests, Admitted: n.Admitted, Overloaded: n.Overloaded, Rejected: n.Rejected,
+		Broken: n.Broken, Unanswered: n.Unanswered,
+		Answer: crowd.Together(people.Answers, people.Rejections).Times(),
+	}
+	for _, times := range n.Unknown {
+		r.Unknown += times
+	}
 	if c.Ledger != nil {
 		l := c.Ledger()
 		r.Ledger = &l

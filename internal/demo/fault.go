@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -28,9 +27,6 @@ const (
 	dawdle        = 3 * time.Second // a gate before a shop like this one waits for less
 	shopperPrefix = "shopper-"
 )
-
-// userName names the i-th shopper of a crowd.
-func userName(i int) string { return fmt.Sprintf(shopperPrefix+"%05d", i) }
 
 // mishapOf tells what goes wrong with the order of a user.
 func mishapOf(user string) fault {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"sluice/internal/crowd"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -84,7 +86,7 @@ func inFront(t *testing.T, shop *Shop, gate func(w http.ResponseWriter, r *http.
 
 // reject answers as the gate does.
 func reject(w http.ResponseWriter, status int, reason string) {
-	w.Header().Set(reasonHeader, reason)
+	w.Header().Set(crowd.ReasonHeader, reason)
 	w.WriteHeader(status)
 }
 

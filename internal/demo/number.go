@@ -19,12 +19,9 @@ func count(n int64) string {
 	return s
 }
 
-// millis writes one of the times of p in milliseconds, three figures; "–" when nothing was measured.
-func millis(p Percentiles, d time.Duration) string {
-	ms := float64(d) / float64(time.Millisecond)
+// millis writes ms milliseconds in three figures.
+func millis(ms float64) string {
 	switch {
-	case p.Count == 0:
-		return "–"
 	case ms < 10:
 		return fmt.Sprintf("%.2f ms", ms)
 	case ms < 100:

@@ -59,7 +59,6 @@ func (s *Shop) visit(r *http.Request) (a answer, id string, m fault) {
 	if !s.wait(s.till.join(came)) {
 		return shutting, "", none
 	}
-	defer func() { s.books.took.record(time.Since(came)) }()
 	if s.Reserved {
 		return s.book(serial, user)
 	}

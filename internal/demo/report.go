@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"sluice/internal/crowd"
 )
 
 // Report tells what became of a sale: what the crowd saw and what the shop wrote down, counted apart. Each press
@@ -30,7 +32,7 @@ type Report struct {
 	Broken     int64            // no connection, or one that broke
 	Unanswered int64            // no answer before time was up
 
-	Answer Percentiles // presses that were answered, from sending to the whole answer; all of it on one machine
+	Answer crowd.Times // presses that were answered, from sending to the whole answer; all of it on one machine
 
 	Shop   Books
 	Ledger *Ledger // of Sluice; nil = the shop takes the units itself

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"sluice/internal/crowd"
 )
 
 // sound is a report in which everything adds up.
@@ -14,9 +16,8 @@ func sound() Report {
 		Shoppers: 2000, Bought: 100, SoldOut: 1890, HadOne: 1, TurnedAway: 2, GaveUp: 7,
 		Asked: 6256, Admitted: 111, Rejected: map[string]int64{"concurrency": 4256, "sold_out": 1879}, Unknown: 1, Broken: 2,
 		Unanswered: 7,
-		Answer:     Percentiles{6246, 47400 * time.Microsecond},
-		Shop: Books{Units: 101, Orders: 101, Received: 112, HighestInFlight: 12,
-			Took: Percentiles{112, time.Second}},
+		Answer:     crowd.Times{Count: 6246, P99: 47.4},
+		Shop:       Books{Units: 101, Orders: 101, Received: 112, HighestInFlight: 12},
 	}
 }
 

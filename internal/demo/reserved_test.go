@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -155,3 +156,6 @@ func TestAnswerThatDawdlesLeavesTheShopFree(t *testing.T) {
 		t.Errorf("answered %d, want 200", status)
 	}
 }
+
+// userName names the i-th shopper of a crowd.
+func userName(i int) string { return fmt.Sprintf(shopperPrefix+"%07d", i) }

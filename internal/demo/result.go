@@ -22,8 +22,16 @@ func (r Report) rows() []row {
 		{"orders in the shop", fmt.Sprintf("%s of %s", count(r.Shop.Orders), count(r.Shop.Units))},
 		{"  oversold", count(r.Shop.Oversold)},
 		{"most requests in the shop", count(r.Shop.HighestInFlight)},
-		{"time to an answer, p99", millis(r.Answer, r.Answer.P99)},
+		{"time to an answer, p99", r.answerTime()},
 	}
+}
+
+// answerTime is how long 99 of 100 answers took at most; "–" when nothing was measured.
+func (r Report) answerTime() string {
+	if r.Answer.Count == 0 {
+		return "–"
+	}
+	return millis(r.Answer.P99)
 }
 
 // title names the sale.

@@ -90,7 +90,7 @@ func OpenShop(o ShopOptions) (*Shop, error) {
 	s := &Shop{
 		ShopOptions: o, pages: p, listener: ln, closing: make(chan struct{}),
 		till:  throttle{each: time.Second / time.Duration(o.Rate), service: o.Service},
-		books: ledger{units: o.Units, buying: map[string]bool{}, took: newStopwatch()},
+		books: ledger{units: o.Units, buying: map[string]bool{}},
 	}
 	s.left.Store(o.Units)
 	s.http.Handler = s.doors()

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/crowd"
 )
 
 // quiet is a sale in which nothing stood in the way, in front of a shop that sells 3,200 a second.
@@ -11,9 +13,9 @@ func quiet() (Result, Limits) {
 	r := Result{Shape: Spike, Buyers: 10_000, Addresses: 10_000, Units: 500, Took: 5, SoldOut: true, FirstUnit: 0.1,
 		LastUnit: 0.27, Requests: 20_000, Rejected: map[string]int64{"sold_out": 9500}}
 	r.Shop = Account{Requests: 500, Orders: 500, PeakInFlight: 60, PeakWorking: 60, Busy: 0.95, Capacity: 64,
-		Works: Times{500, 20, 22, 30}}
+		Works: crowd.Times{Count: 500, P50: 20, P99: 22, Max: 30}}
 	r.Ledger = &Ledger{Total: 500, Sold: 500, Own: true}
-	r.Redis.Command = Times{100, 0.2, 1, 2}
+	r.Redis.Command = crowd.Times{Count: 100, P50: 0.2, P99: 1, Max: 2}
 	r.CPU.Cores, r.CPU.Gate, r.CPU.Crowd = 2, 3, 3
 	l := Limits{Window: 10 * time.Millisecond, MaxPerSKU: 32, InFlight: 64,
 		InFlightKey: "limits.concurrency.max_in_flight", Queue: 512, QueueTimeout: 200 * time.Millisecond,
@@ -22,6 +24,7 @@ func quiet() (Result, Limits) {
 }
 
 func TestAdviceFollowsFromTheFigures(t *testing.T) {
+	late := crowd.Times{Count: 1, P50: 1, P99: 4000, Max: 5000}
 	for name, c := range map[string]struct {
 		change func(*Result, *Limits)
 		says   string // at the beginning of one of the texts; "" = nothing but that all is well
@@ -42,7 +45,7 @@ func TestAdviceFollowsFromTheFigures(t *testing.T) {
 		}, "limits.concurrency.max_in_flight = 8 starves the shop: it works on 64 at a time. With 64 sold out would come " +
 			"after 0.3 s instead of 1.4 s."},
 		"many places": {func(r *Result, l *Limits) {
-			l.InFlight, r.Shop.PeakInFlight, r.Shop.Waits = 256, 250, Times{500, 40, 120, 130}
+			l.InFlight, r.Shop.PeakInFlight, r.Shop.Waits = 256, 250, crowd.Times{Count: 500, P50: 40, P99: 120, Max: 130}
 		}, "limits.concurrency.max_in_flight = 256 lets more into the shop than it works on: 250"},
 		"a wait in vain": {func(r *Result, l *Limits) {
 			r.Rejected["queue_timeout"], r.Shop.PeakInFlight, l.MaxPerSKU = 4000, 64, 100
@@ -65,9 +68,13 @@ func TestAdviceFollowsFromTheFigures(t *testing.T) {
 			r.SoldOut, r.Shop.Orders, r.Rejected["window"] = false, 400,
 				12_000
 		}, `100 of 500 units were left when the last buyer went home; most were rejected for "window" (12000 times).`},
-		"a slow machine": {func(r *Result, l *Limits) { r.Crowd = Load{1280, 20_000, Times{1, 1, 4000, 5000}, true} },
+		"a slow machine": {func(r *Result, l *Limits) {
+			r.Crowd = Load{1280, 20_000, late, true}
+		},
 			"This machine makes the crowd and runs the gate, and could not do both: 1 of 100 requests was sent 4000 ms late"},
-		"few connections": {func(r *Result, l *Limits) { r.Crowd = Load{64, 20_000, Times{1, 1, 4000, 5000}, true} },
+		"few connections": {func(r *Result, l *Limits) {
+			r.Crowd = Load{64, 20_000, late, true}
+		},
 			"The gate lets 576 requests wait, and the crowd has 64 connections"},
 	} {
 		r, l := quiet()

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"sluice/internal/crowd"
 )
 
 func TestShapesOfACrowd(t *testing.T) {
@@ -34,22 +36,6 @@ func TestShapesOfACrowd(t *testing.T) {
 	}
 	if !slices.Equal(p.arrivals(), p.arrivals()) {
 		t.Error("the same plan makes two crowds")
-	}
-}
-
-func TestPeaksAndSumsOfASeries(t *testing.T) {
-	s := newSeries(time.Second)
-	for at, n := range map[time.Duration]int{0: 1, 15 * time.Millisecond: 4, 25 * time.Millisecond: 3,
-		500 * time.Millisecond: 5, time.Hour: 9} {
-		for range n {
-			s.count(at)
-		}
-	}
-	if s.peak(1) != 5 || s.peak(2) != 7 || s.peak(100) != 13 {
-		t.Errorf("peaks %d, %d, %d", s.peak(1), s.peak(2), s.peak(100))
-	}
-	if got := s.sums(2, 50*time.Millisecond); !slices.Equal(got, []int64{5, 3, 0}) {
-		t.Errorf("sums %v", got)
 	}
 }
 
@@ -83,7 +69,7 @@ func runCrowd(t *testing.T, ctx context.Context, o ShopOptions, buyers int,
 	}
 	t.Cleanup(shop.Close)
 	r, err := Run(ctx, Plan{
-		Front: through(t, shop, rejects), Order: Order{Match: "/{sku}", ID: "1", SKU: "$path_sku", User: "$cookie_uid",
+		Front: through(t, shop, rejects), Order: crowd.Order{Match: "/{sku}", ID: "1", SKU: "$path_sku", User: "$cookie_uid",
 			Address: "X-Forwarded-For"},
 		Buyers: buyers, Shape: Spike, Over: 20 * time.Millisecond, Patience: 30 * time.Second, Tries: 5, Connections: 32,
 		Shop: shop, Gate: unseen{},
@@ -114,7 +100,7 @@ func TestACrowdBuysWhatThereIs(t *testing.T) {
 
 func TestTheRejectedComeBackAFewTimes(t *testing.T) {
 	busy := func(_ int64, w http.ResponseWriter) bool {
-		w.Header().Set(ReasonHeader, "window")
+		w.Header().Set(crowd.ReasonHeader, "window")
 		w.WriteHeader(429)
 		return true
 	}
@@ -128,7 +114,7 @@ func TestWhoIsToldNothingLooksWhatBecameOfIt(t *testing.T) {
 	lost := func(n int64, w http.ResponseWriter) bool {
 		switch n {
 		case 1:
-			w.Header().Set(ReasonHeader, "upstream_timeout")
+			w.Header().Set(crowd.ReasonHeader, "upstream_timeout")
 			w.Header().Set("Link", `</orders/1>; rel="status"`)
 			w.WriteHeader(504)
 		case 2:
@@ -166,7 +152,7 @@ func TestEverybodyGoesHomeWhenPatienceEnds(t *testing.T) {
 	}
 	defer shop.Close()
 	r, err := Run(t.Context(), Plan{
-		Front: through(t, shop, nil), Order: Order{Match: "/{sku}", ID: "1", SKU: "$path_sku", User: "$cookie_uid",
+		Front: through(t, shop, nil), Order: crowd.Order{Match: "/{sku}", ID: "1", SKU: "$path_sku", User: "$cookie_uid",
 			Address: "X-Forwarded-For"}, Buyers: 200, Shape: Ramp, Over: 100 * time.Millisecond,
 		Patience: 900 * time.Millisecond, Tries: 1, Connections: 1, Shop: shop, Gate: unseen{},
 	})
@@ -176,14 +162,9 @@ func TestEverybodyGoesHomeWhenPatienceEnds(t *testing.T) {
 }
 
 func TestEverybodyOfASlowSpikeComes(t *testing.T) {
-	p := Plan{Buyers: 10_000, Shape: Spike, Over: 5 * time.Minute, Patience: time.Millisecond, Tries: 1, Connections: 1}
-	c := newCrowd(p, form{})
-	come := 0
-	for i := range c.calendar.pages {
-		come += len(c.calendar.takePage(i))
-	}
-	if come != p.Buyers {
-		t.Errorf("%d of %d come", come, p.Buyers)
+	p := Plan{Buyers: 10_000, Shape: Spike, Over: 5 * time.Minute}
+	if all := p.arrivals(); len(all) != p.Buyers || slices.Max(all) > p.comesWithin() {
+		t.Errorf("%d of %d come, the last after %v", len(all), p.Buyers, slices.Max(all))
 	}
 }
 

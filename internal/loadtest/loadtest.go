@@ -12,13 +12,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
+
+	"sluice/internal/crowd"
 )
 
 // Plan is what is tested.
 type Plan struct {
-	Front       string // host:port of the gate
-	Order       Order  // how an order looks
+	Front       string      // host:port of the gate
+	Order       crowd.Order // how an order looks
 	Buyers      int
 	Addresses   int           // that they come from; 0 = one each
 	Shape       string        // Spike or Ramp
@@ -46,7 +49,7 @@ type Gate interface {
 // GatewayReading is how the gate is at one time. Counts are since it began.
 type GatewayReading struct {
 	Calls     map[string]int64 // to Redis, by kind
-	Command   Times            // of one command as the gate's machine sees it; Count 0 = there is no Redis
+	Command   crowd.Times      // of one command as the gate's machine sees it; Count 0 = there is no Redis
 	Windows   int64            // of the SKU, or of all together, that were used
 	Saturated int64            // of these, full
 	CPU       time.Duration
@@ -102,29 +105,37 @@ func Run(ctx context.Context, p Plan) (Result, error) {
 	if err := p.checked(); err != nil {
 		return Result{}, err
 	}
-	f, err := p.Order.compile()
+	p.Order.Names = "loadtest-"
+	c, err := crowd.New(crowd.Plan{
+		Front: p.Front, Order: p.Order, Arrivals: p.arrivals(), Addresses: p.Addresses, Connections: p.Connections,
+		GiveUpAfter: p.Patience, Tries: p.Tries, LookUp: true, Pause: pause,
+	})
 	if err != nil {
-		return Result{}, err
+		return Result{}, fmt.Errorf("load test: %w", err)
 	}
 	before, err := p.Gate.Read(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	own := cpu()
-	c := newCrowd(p, f)
-	p.Shop.begin(c.start)
-	c.run(ctx)
-	took := time.Since(c.start)
+	own, start := cpu(), time.Now()
+	p.Shop.begin(start)
+	c.Run(ctx, start)
+	took := time.Since(start)
 	after, err := settled(ctx, p)
 	if err != nil {
 		return Result{}, err
 	}
-	r := c.result(took, before, after)
+	r := p.result(c, took, before, after)
 	r.drives = p.Limits.Reserves
-	r.CPU.Crowd = Seconds(cpu() - own)
+	r.CPU.Crowd = crowd.Seconds(cpu() - own)
 	r.Interrupted = ctx.Err() != nil
 	r.Advice = advise(&r, p.Limits)
 	return r, nil
+}
+
+// pause is how long a buyer waits before the next order: as long as the answer said, and up to half a second more.
+func pause(_, _ int, told time.Duration) time.Duration {
+	return max(told, 500*time.Millisecond) + rand.N(500*time.Millisecond)
 }
 
 // settled looks until the shop has answered everybody and nothing is held any more, within a bound. What was

@@ -3,8 +3,11 @@ package loadtest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"time"
+
+	"sluice/internal/crowd"
 )
 
 // Result is what happened, and what is advised.
@@ -25,9 +28,9 @@ type Result struct {
 	Rejected  map[string]int64 `json:"rejected"`
 	Broken    int64            `json:"broken"`
 	Buyer     Home             `json:"buyers_home"`
-	Rejection Times            `json:"rejections"`    // of the gate, from when the request was sent
-	Order     Times            `json:"shops_answers"` // likewise
-	Felt      Times            `json:"felt"`          // both, from when the buyer wanted it
+	Rejection crowd.Times      `json:"rejections"`    // of the gate, from when the request was sent
+	Order     crowd.Times      `json:"shops_answers"` // likewise
+	Felt      crowd.Times      `json:"felt"`          // both, from when the buyer wanted it
 	Shop      Account          `json:"shop"`
 	Ledger    *Ledger          `json:"ledger,omitempty"`
 	Redis     Redis            `json:"redis"`
@@ -66,7 +69,7 @@ type Ledger struct {
 type Redis struct {
 	Calls    map[string]int64 `json:"calls"`
 	PerOrder float64          `json:"calls_per_order"`
-	Command  Times            `json:"command"`
+	Command  crowd.Times      `json:"command"`
 }
 
 // Windows are those in which a request was admitted, of the SKU or of all together, where they have a cap.
@@ -85,46 +88,50 @@ type CPU struct {
 
 // Load is how well the crowd could be made.
 type Load struct {
-	Connections int   `json:"connections"`
-	PeakPerS    int64 `json:"peak_requests_per_second"`
-	Late        Times `json:"late"` // sent after it was due
-	Saturated   bool  `json:"saturated"`
+	Connections int         `json:"connections"`
+	PeakPerS    int64       `json:"peak_requests_per_second"`
+	Late        crowd.Times `json:"late"` // sent after it was due
+	Saturated   bool        `json:"saturated"`
 }
 
 // lateness is what a crowd may be late by without being another crowd, in ms: 99 of 100 requests.
 const lateness = 250
 
-func (c *crowd) result(took time.Duration, before, after GatewayReading) Result {
-	r := Result{Shape: c.plan.Shape, Buyers: c.plan.Buyers, Addresses: c.plan.Addresses, Units: c.plan.Shop.o.Units,
-		Took: Seconds(took)}
+func (p *Plan) result(c *crowd.Crowd, took time.Duration, before, after GatewayReading) Result {
+	r := Result{Shape: p.Shape, Buyers: p.Buyers, Addresses: p.Addresses, Units: p.Shop.o.Units,
+		Took: crowd.Seconds(took)}
 	var first, last time.Duration
-	r.Shop, first, last = c.plan.Shop.account()
-	r.SoldOut, r.FirstUnit, r.LastUnit = last > 0, Seconds(first), Seconds(last)
-	r.Requests, r.Looks, r.Broken, r.Rejected = c.requests.Load(), c.looks.Load(), c.broken.Load(), c.rejected
-	home := func(e ending) int64 { return c.home[e].Load() }
-	r.Buyer = Home{home(bought), home(soldOut), home(turnedAway), home(unsure), home(gaveUp)}
-	r.Rejection, r.Order, r.Felt = c.answers.Times(), c.orders.Times(), c.felt.Times()
+	r.Shop, first, last = p.Shop.account()
+	r.SoldOut, r.FirstUnit, r.LastUnit = last > 0, crowd.Seconds(first), crowd.Seconds(last)
+	n := c.Counts()
+	r.Requests, r.Looks, r.Broken, r.Rejected = n.Requests, n.Lookups, n.Broken, n.Rejected
+	maps.Copy(r.Rejected, n.Unknown) // other reasons than the rejections
+	r.Buyer = Home{
+		Bought: n.Home[crowd.Bought] + n.Home[crowd.HadOne], SoldOut: n.Home[crowd.SoldOut],
+		TurnedAway: n.Home[crowd.TurnedAway], Unsure: n.Home[crowd.Unsure], GaveUp: n.Home[crowd.GaveUp],
+	}
+	r.Rejection, r.Order, r.Felt = c.Rejections.Times(), c.Answers.Times(), c.Felt.Times()
 	if after.Counted {
 		r.Ledger = &Ledger{after.Total, after.Free, after.Held, after.Sold, after.Ledger}
 	}
 	r.Redis = Redis{Calls: map[string]int64{}, Command: after.Command}
-	for kind, n := range after.Calls {
-		if n -= before.Calls[kind]; n > 0 {
-			r.Redis.Calls[kind] = n
-			r.Redis.PerOrder += float64(n) / float64(max(1, r.Shop.Orders))
+	for kind, calls := range after.Calls {
+		if calls -= before.Calls[kind]; calls > 0 {
+			r.Redis.Calls[kind] = calls
+			r.Redis.PerOrder += float64(calls) / float64(max(1, r.Shop.Orders))
 		}
 	}
 	r.Windows = Windows{after.Windows - before.Windows, after.Saturated - before.Saturated}
-	r.CPU = CPU{Cores: runtime.NumCPU(), Gate: Seconds(after.CPU - before.CPU), Bytes: after.Memory}
-	r.Crowd = Load{Connections: c.plan.Connections, PeakPerS: c.sent.peak(100), Late: c.late.Times()}
+	r.CPU = CPU{Cores: runtime.NumCPU(), Gate: crowd.Seconds(after.CPU - before.CPU), Bytes: after.Memory}
+	r.Crowd = Load{Connections: p.Connections, PeakPerS: c.Sent.Peak(100), Late: c.Late.Times()}
 	r.Crowd.Saturated = r.Crowd.Late.P99 > lateness
-	if selling := last - first; last > 0 && c.plan.Limits.Window > 0 {
-		r.windows = float64(r.Windows.Full) / max(1, float64(selling)/float64(c.plan.Limits.Window))
+	if selling := last - first; last > 0 && p.Limits.Window > 0 {
+		r.windows = float64(r.Windows.Full) / max(1, float64(selling)/float64(p.Limits.Window))
 	}
-	n := max(1, int(took/slice)/240)
-	r.seriesEvy = time.Duration(n) * slice
-	for i, s := range []series{c.sent, c.rejection, c.plan.Shop.came, c.plan.Shop.sold} {
-		r.series[i] = s.sums(n, took)
+	width := max(1, int(took/crowd.Slice)/240)
+	r.seriesEvy = time.Duration(width) * crowd.Slice
+	for i, s := range []crowd.Series{c.Sent, c.Rejected, p.Shop.came, p.Shop.sold} {
+		r.series[i] = s.Sums(width, took)
 	}
 	return r
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/internal/crowd"
 )
 
 // ShopOptions say what the stand-in can bear, and how it answers.
@@ -37,16 +39,16 @@ type Shop struct {
 	served   sync.WaitGroup
 
 	start    atomic.Int64 // Unix ns
-	came     series
+	came     crowd.Series
 	inFlight gauge
 	working  gauge
 	requests atomic.Int64
 	failed   atomic.Int64
 	broke    atomic.Int64 // orders whose unit could not be taken off the stock that the gate reads
 	busy     atomic.Int64 // ns of work done
-	waited   *Stopwatch
-	worked   *Stopwatch
-	sold     series
+	waited   *crowd.Stopwatch
+	worked   *crowd.Stopwatch
+	sold     crowd.Series
 
 	mu      sync.Mutex
 	first   time.Time
@@ -69,8 +71,8 @@ func OpenShop(o ShopOptions) (*Shop, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open shop: %w", err)
 	}
-	s := &Shop{o: o, listener: ln, places: make(chan struct{}, o.Capacity), serials: map[string]bool{}, waited: NewWatch(),
-		worked: NewWatch()}
+	s := &Shop{o: o, listener: ln, places: make(chan struct{}, o.Capacity), serials: map[string]bool{},
+		waited: crowd.NewStopwatch(), worked: crowd.NewStopwatch()}
 	s.server = fasthttp.Server{Handler: s.serve, NoDefaultServerHeader: true, NoDefaultDate: true,
 		IdleTimeout: time.Minute, CloseOnShutdown: true, Logger: silent{}}
 	s.served.Go(func() { _ = s.server.Serve(ln) }) // ends with Close
@@ -94,7 +96,7 @@ func (s *Shop) Close() {
 
 // begin says when the sale begins. The crowd comes afterwards.
 func (s *Shop) begin(start time.Time) {
-	s.came, s.sold = newSeries(longest), newSeries(longest)
+	s.came, s.sold = crowd.NewSeries(longest), crowd.NewSeries(longest)
 	s.start.Store(start.UnixNano())
 }
 
@@ -125,7 +127,7 @@ func (s *Shop) answerStatus(ctx *fasthttp.RequestCtx, serial string) {
 
 // order works on one order for its time, in one of the places.
 func (s *Shop) order(ctx *fasthttp.RequestCtx) {
-	s.came.count(s.since())
+	s.came.Count(s.since())
 	n := s.requests.Add(1)
 	s.inFlight.add(1)
 	defer s.inFlight.add(-1)
@@ -206,7 +208,7 @@ func (s *Shop) sell(serial string) sale {
 		s.last = now
 	}
 	s.mu.Unlock()
-	s.sold.count(s.since())
+	s.sold.Count(s.since())
 	if s.o.Take != nil && s.o.Take(context.Background()) != nil {
 		s.broke.Add(1)
 	}
@@ -215,21 +217,21 @@ func (s *Shop) sell(serial string) sale {
 
 // Account is what the shop has seen.
 type Account struct {
-	Requests     int64   `json:"requests"`
-	Orders       int64   `json:"orders"`
-	Oversold     int64   `json:"oversold"`
-	Again        int64   `json:"sent_twice"`
-	Failed       int64   `json:"failed"`
-	Unwritten    int64   `json:"unwritten,omitempty"` // orders that the stock which the gate reads does not know
-	UnderWay     int64   `json:"under_way,omitempty"` // when the load test ended
-	PeakInFlight int64   `json:"peak_in_flight"`
-	PeakWorking  int64   `json:"peak_working"`
-	PeakPer10ms  int64   `json:"peak_requests_per_10ms"`
-	PeakPerS     int64   `json:"peak_requests_per_second"`
-	Busy         float64 `json:"busy"` // of its capacity, while it sold
-	Capacity     int     `json:"capacity"`
-	Works        Times   `json:"works"`
-	Waits        Times   `json:"waits"` // within the shop, for a place
+	Requests     int64       `json:"requests"`
+	Orders       int64       `json:"orders"`
+	Oversold     int64       `json:"oversold"`
+	Again        int64       `json:"sent_twice"`
+	Failed       int64       `json:"failed"`
+	Unwritten    int64       `json:"unwritten,omitempty"` // orders that the stock which the gate reads does not know
+	UnderWay     int64       `json:"under_way,omitempty"` // when the load test ended
+	PeakInFlight int64       `json:"peak_in_flight"`
+	PeakWorking  int64       `json:"peak_working"`
+	PeakPer10ms  int64       `json:"peak_requests_per_10ms"`
+	PeakPerS     int64       `json:"peak_requests_per_second"`
+	Busy         float64     `json:"busy"` // of its capacity, while it sold
+	Capacity     int         `json:"capacity"`
+	Works        crowd.Times `json:"works"`
+	Waits        crowd.Times `json:"waits"` // within the shop, for a place
 }
 
 func (s *Shop) account() (a Account, first, last time.Duration) {
@@ -238,15 +240,15 @@ func (s *Shop) account() (a Account, first, last time.Duration) {
 	a = Account{
 		Requests: s.requests.Load(), Orders: s.orders, Oversold: max(0, s.orders-s.o.Units), Again: s.again,
 		Failed: s.failed.Load(), Unwritten: s.broke.Load(), UnderWay: s.inFlight.now.Load(),
-		PeakInFlight: s.inFlight.most.Load(), PeakWorking: s.working.most.Load(), PeakPer10ms: s.came.peak(1),
-		PeakPerS: s.came.peak(100),
+		PeakInFlight: s.inFlight.most.Load(), PeakWorking: s.working.most.Load(), PeakPer10ms: s.came.Peak(1),
+		PeakPerS: s.came.Peak(100),
 		Capacity: s.o.Capacity, Works: s.worked.Times(), Waits: s.waited.Times(),
 	}
 	start := time.Unix(0, s.start.Load())
 	if !s.first.IsZero() {
 		first = s.first.Sub(start)
 		if whole := (s.latest.Sub(s.first) + s.o.Latency).Seconds() * float64(s.o.Capacity); whole > 0 {
-			a.Busy = min(1, float64(s.orders)*s.worked.mean().Seconds()/whole)
+			a.Busy = min(1, float64(s.orders)*s.worked.Mean().Seconds()/whole)
 		}
 	}
 	if !s.last.IsZero() {
@@ -255,9 +257,11 @@ func (s *Shop) account() (a Account, first, last time.Duration) {
 	return a, first, last
 }
 
-// mean is the time that one took on the average.
-func (w *Stopwatch) mean() time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return time.Duration(w.times.Mean() * 1e3)
+// gauge is a number and the highest that it was. It is safe for concurrent use.
+type gauge struct{ now, most atomic.Int64 }
+
+func (g *gauge) add(n int64) {
+	now := g.now.Add(n)
+	for most := g.most.Load(); now > most && !g.most.CompareAndSwap(most, now); most = g.most.Load() {
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/skutable"
 )
 
 // core is what all parts of a reserver share: the store, the SKUs, the orders that are known, and the metrics.
@@ -14,7 +15,7 @@ type core struct {
 	o       Options
 	store   protocol.Store
 	start   time.Time // of the clock of maintenance and look-ups
-	skus    *skuIndex
+	skus    *skutable.Table[skuQueue]
 	serials *orderCache // of orders
 	users   *orderCache // of orders with a derived serial
 
@@ -31,7 +32,7 @@ type core struct {
 
 // queue returns the queue of sku, or nil when there are too many, or too many new ones.
 func (r *core) queue(now int64, sku []byte) *skuQueue {
-	if q := r.skus.find(sku); q != nil {
+	if q := r.skus.Find(sku); q != nil {
 		return q
 	}
 	if !r.newSKUs.take(now) {
@@ -42,11 +43,9 @@ func (r *core) queue(now int64, sku []byte) *skuQueue {
 
 // open makes a queue for sku if there is none. It returns nil when there are too many.
 func (r *core) open(sku []byte) *skuQueue {
-	return r.skus.add(sku, func(sku string) *skuQueue {
-		return &skuQueue{
-			sku: sku, events: r.eventsOf(sku),
-			waiting: waiting{bySerial: make(map[string]*pendingOrder)}, unresolved: make(map[string]*unresolved),
-		}
+	return r.skus.Add(sku, func(q *skuQueue, sku string, hash uint64) {
+		q.sku, q.hash, q.events = sku, hash, r.eventsOf(sku)
+		q.bySerial, q.unresolved = make(map[string]*pendingOrder), make(map[string]*unresolved)
 	})
 }
 
@@ -73,7 +72,7 @@ func (r *core) Preload(sku string) bool {
 
 // ledgers are the SKUs that have a ledger, as far as this instance has seen.
 func (r *core) ledgers() (skus []string) {
-	for _, q := range r.skus.each() {
+	for _, q := range r.skus.All() {
 		if q.hasLedger() {
 			skus = append(skus, q.sku)
 		}

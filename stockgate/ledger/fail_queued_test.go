@@ -63,7 +63,7 @@ func TestReserver_OrderThatWasNotSentIsNotUnresolved(t *testing.T) {
 		synctest.Wait()
 		wants(t, "behind it", d.buy("second", "second"), Unsure)
 		s.set(nil)
-		l := d.skus.find([]byte(ledgertest.SKU))
+		l := d.skus.Find([]byte(ledgertest.SKU))
 		l.mu.Lock()
 		doubted := l.unresolved["second"] != nil
 		l.mu.Unlock()

@@ -129,7 +129,7 @@ func (r *Reserver) LookUp(now int64, o Order) (Outcome, bool) {
 
 // lookUpEarlier looks one order up if its SKU is sold out, and if no call that may reserve it is under way.
 func (r *Reserver) lookUpEarlier(now int64, o Order, k *knownOrder) Outcome {
-	q := r.skus.find(o.SKU)
+	q := r.skus.Find(o.SKU)
 	if q == nil {
 		return Outcome{Code: passOn}
 	}

@@ -55,7 +55,7 @@ func (r *maintenance) maintain(ctx context.Context) {
 func (r *maintenance) sweepDue(ctx context.Context) {
 	now, ledgers := int64(time.Since(r.start)), 0
 	var due []*skuQueue
-	for _, q := range r.skus.each() {
+	for _, q := range r.skus.All() {
 		if !q.hasLedger() {
 			r.removeUseless(q)
 			continue
@@ -99,7 +99,7 @@ func (r *maintenance) removeUseless(q *skuQueue) {
 	if q.backlogged {
 		r.backlogged.Add(-1)
 	}
-	r.skus.remove(q)
+	r.skus.Remove(q.sku, q)
 }
 
 // sweep leases overdue reservations of some SKUs: only one instance asks for each. What fails is swept again when the

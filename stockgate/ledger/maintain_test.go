@@ -87,7 +87,7 @@ func TestMaintenance_SweepsAllOfASKUThatHasMoreDue(t *testing.T) {
 	ledgertest.Want(t, "more", r.SweepAll(t.Context(), []string{"1001"}, 5, 6)[0].More, false)
 	d := idle(t, r, []string{"1001"})
 	d.upkeep.sweepDue(t.Context())
-	l := d.skus.find([]byte("1001"))
+	l := d.skus.Find([]byte("1001"))
 	ledgertest.Want(t, "unresolved", len(l.unresolved), 200)
 	ledgertest.Want(t, "more", r.SweepAll(t.Context(), []string{"1001"}, 20, 30)[0].More, false)
 }

@@ -9,6 +9,7 @@ import (
 	"sluice/stockgate/ledger/audit"
 	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/skutable"
 )
 
 // Reserver reserves units for the orders of many clients at once. It is safe for concurrent use. See the package's
@@ -59,7 +60,7 @@ func New(o Options, store protocol.Store, source OrderStatusSource) (*Reserver, 
 	r := &Reserver{deriver: newDeriver(o.Secret), core: core{
 		o: o, store: store,
 		start:      time.Now(),
-		skus:       newSKUIndex(o.MaxSKUs),
+		skus:       skutable.New[skuQueue](o.MaxSKUs),
 		serials:    newOrderCache(size, func(k *knownOrder) string { return k.serial }),
 		users:      newOrderCache(size, func(k *knownOrder) string { return k.user }),
 		newSKUs:    tokenBucket{interval: newSKUInterval, depth: newSKUDepth},
@@ -202,7 +203,7 @@ func (r *Reserver) barrier() {
 		//lint:ignore SA2001 an empty critical section waits for those before it
 		x.mu.Unlock()
 	}
-	for _, q := range r.skus.each() {
+	for _, q := range r.skus.All() {
 		q.mu.Lock()
 		//lint:ignore SA2001 an empty critical section waits for those before it
 		q.mu.Unlock()

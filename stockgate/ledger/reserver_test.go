@@ -144,7 +144,7 @@ func TestTriesNeverExceedTheHint(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 20)
 		var d *Reserver
 		s.set(func(op string, after bool) error {
-			if l := d.skus.find([]byte(ledgertest.SKU)); op == "reserve" && !after {
+			if l := d.skus.Find([]byte(ledgertest.SKU)); op == "reserve" && !after {
 				l.mu.Lock()
 				if v := l.stock.Load(); v != nil && l.trying > v.Free {
 					t.Errorf("%d tries for %d units", l.trying, v.Free)
@@ -227,7 +227,7 @@ func TestUnknownSKUIsRememberedAndForgotten(t *testing.T) {
 			t.Errorf("%d calls", s.asked())
 		}
 		time.Sleep(20 * time.Second)
-		if d.skus.find([]byte(ledgertest.SKU)) != nil {
+		if d.skus.Find([]byte(ledgertest.SKU)) != nil {
 			t.Error("still remembered")
 		}
 		s.put(ledgertest.SKU, 1, 0)

@@ -79,7 +79,7 @@ func unique() string { return strings.ToLower(rand.Text()) }
 // The cache of known orders tells where to begin, and what was bought before that. Some of it may have been refunded
 // since, so a user who has too much by that alone is counted anew.
 func (r *Reserver) answerUser(now int64, o Order, try orderAttempt) Outcome {
-	if q := r.skus.find(o.SKU); q != nil {
+	if q := r.skus.Find(o.SKU); q != nil {
 		if last := r.users.find(now, q, o.User); last != nil {
 			out, full := r.tryGenerations(o, try, last.generation, last.bought)
 			if !full || last.bought == 0 {
@@ -132,7 +132,7 @@ func (r *Reserver) tryGenerations(o Order, try orderAttempt, generation int, bou
 
 // sameGeneration is the answer to an order whose derived serial the ledger has for another quantity, and that quantity.
 func (r *Reserver) sameGeneration(o Order, serial string) (Outcome, int64) {
-	q := r.skus.find(o.SKU)
+	q := r.skus.Find(o.SKU)
 	if q == nil {
 		return Outcome{Code: Unsure}, 0
 	}

@@ -67,7 +67,7 @@ func (r *settler) Settle(sku string, it protocol.Item, op protocol.Op) {
 // Decided says that the store has op for a serial already, by another way than Settle: nothing is sent, and the
 // upstream is not asked about it any more.
 func (r *settler) Decided(sku, serial string, op protocol.Op) {
-	q := r.skus.find([]byte(sku))
+	q := r.skus.Find([]byte(sku))
 	if q == nil {
 		return
 	}

@@ -14,13 +14,11 @@ const maxCalls = 2 // of one SKU under way at once; the second one only when its
 // rejection reads comes first.
 type skuQueue struct {
 	sku             string
-	hash            uint64
-	next            atomic.Pointer[skuQueue]    // in the index's chain
+	hash            uint64                      // in the table
 	stock           atomic.Pointer[cachedStock] // written under mu
 	refreshing      atomic.Bool                 // an order that waits or is in a call refreshes stock; written under mu
 	reportedSoldOut atomic.Int64                // ns: until when the upstream's own word holds; see MarkSoldOut
 
-	place     int // in the index, whose mutex guards it
 	events    *events
 	tracked   atomic.Bool // its reservations are looked after even if it is not asked for
 	preloaded atomic.Bool // it has a ledger, although it was not asked for yet

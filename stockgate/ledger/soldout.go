@@ -149,7 +149,7 @@ func (r *soldOutCache) refreshDue(now int64, q *skuQueue, s *cachedStock, units 
 // An order with a key or a user may repeat one that has won. It is looked up while there is capacity, in batches, and
 // past that hears Undecided or an Unverified SoldOut, unless this instance has seen it win.
 func (r *Reserver) Cached(now int64, o Order) (Outcome, bool) {
-	q := r.skus.find(o.SKU)
+	q := r.skus.Find(o.SKU)
 	if q == nil {
 		return Outcome{}, false
 	}
@@ -181,7 +181,7 @@ func (r *Reserver) unverified(now int64, q *skuQueue, o *Order, out Outcome) Out
 // MarkSoldOut notes that the upstream itself says that sku is sold out, although units of the ledger are free: for
 // SoldOutMemory its orders hear so, but those that are found to have won before.
 func (r *soldOutCache) MarkSoldOut(now int64, sku []byte) {
-	if q := r.skus.find(sku); q != nil {
+	if q := r.skus.Find(sku); q != nil {
 		q.reportedSoldOut.Store(now + r.memory)
 	}
 }
@@ -189,7 +189,7 @@ func (r *soldOutCache) MarkSoldOut(now int64, sku []byte) {
 // Learn takes in a version of the stock that came by another way than a reply, so that units that came back can be
 // bought at once.
 func (r *Reserver) Learn(sku string, h protocol.StockVersion) {
-	if q := r.skus.find([]byte(sku)); q != nil {
+	if q := r.skus.Find([]byte(sku)); q != nil {
 		r.learnHint(q, h)
 	}
 }
@@ -230,7 +230,7 @@ func (r *batcher) learn(now int64, q *skuQueue, next *cachedStock) {
 func (r *soldOutCache) onGap() {
 	now := r.o.Now()
 	r.gapUntil.Store(now)
-	for _, q := range r.skus.each() {
+	for _, q := range r.skus.All() {
 		q.mu.Lock()
 		if s := q.stock.Load(); s != nil {
 			if _, sold := s.unavailable(now, 1); sold {

@@ -21,7 +21,7 @@ type statusCache struct {
 // second while it is asked for: one reading for all who ask. ok is false for a SKU that this instance has not met, or
 // that has no ledger: invented ones cost nothing.
 func (r *Reserver) Status(now int64, sku []byte) (h protocol.StockVersion, ok bool) {
-	q := r.skus.find(sku)
+	q := r.skus.Find(sku)
 	if q == nil {
 		return protocol.StockVersion{}, false
 	}

@@ -50,7 +50,7 @@ func TestInventedSKUsAreNotShownAndCostNothing(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		ledgertest.Want(t, "lines", len(d.skus.each()), 0)
+		ledgertest.Want(t, "lines", len(d.skus.All()), 0)
 		ledgertest.Want(t, "looks", s.count("look"), 0)
 	})
 }

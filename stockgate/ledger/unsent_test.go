@@ -21,7 +21,7 @@ func TestReserver_OrdersThatWereNeverSentAreNoOrphans(t *testing.T) {
 	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), ledgertest.SKU, 1000, 0))
 	d := opened(t, testOptions(), r, nil)
 	wants(t, "before", d.buy("before", ""), protocol.Held)
-	l := d.skus.find([]byte(ledgertest.SKU))
+	l := d.skus.Find([]byte(ledgertest.SKU))
 	orphans := func() int {
 		l.mu.Lock()
 		defer l.mu.Unlock()

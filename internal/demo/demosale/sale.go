@@ -26,6 +26,9 @@ type Options struct {
 	Version     string        // of the program
 }
 
+// maxPatience bounds the memory of a crowd, which has a page for each millisecond.
+const maxPatience = 15 * time.Minute
+
 // Check reports what is out of range, by the name of its flag.
 func (d *Options) Check() error {
 	switch {
@@ -37,8 +40,8 @@ func (d *Options) Check() error {
 		return errors.New("--keep is a sale with the gate: it does not go with --without-gate")
 	case d.OpensIn < 0:
 		return fmt.Errorf("--opens-in %s: it must not be negative", d.OpensIn)
-	case d.Patience <= 0:
-		return fmt.Errorf("--patience %s: it must be above 0s", d.Patience)
+	case d.Patience <= 0 || d.Patience > maxPatience:
+		return fmt.Errorf("--patience %s: it must be above 0s, and at most %s", d.Patience, maxPatience)
 	}
 	return nil
 }

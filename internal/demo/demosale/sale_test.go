@@ -40,3 +40,13 @@ func TestDemoOnAnOccupiedPortNamesItsOwnFlag(t *testing.T) {
 		t.Errorf("error: %v", err)
 	}
 }
+
+func TestOptions_PatienceIsBounded(t *testing.T) {
+	for patience, ok := range map[time.Duration]bool{0: false, time.Second: true, maxPatience: true,
+		maxPatience + 1: false} {
+		err := (&Options{Shoppers: 1, Patience: patience}).Check()
+		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "--patience") {
+			t.Errorf("--patience %s: %v", patience, err)
+		}
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"sluice/config"
 	"sluice/internal/app"
 	"sluice/internal/app/stores"
+	"sluice/internal/crowd"
 	"sluice/internal/listener"
 	"sluice/internal/loadtest"
 	"sluice/stockgate/redisconn"
@@ -97,7 +98,7 @@ type testedGateway struct {
 	front  string
 	keys   []string
 	link   *redisconn.Client // nil = there is no Redis
-	took   *loadtest.Stopwatch
+	took   *crowd.Stopwatch
 	stop   context.CancelFunc
 	done   sync.WaitGroup
 }
@@ -109,7 +110,7 @@ func raise(s *sandbox) (*testedGateway, error) {
 		return nil, err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	r := &testedGateway{shadow: s, keys: s.keys(c), took: loadtest.NewWatch(), stop: func() {}}
+	r := &testedGateway{shadow: s, keys: s.keys(c), took: crowd.NewStopwatch(), stop: func() {}}
 	if c.Stock.Source == "redis" {
 		if r.link, err = redisconn.New(stores.RedisOptions(c)); err != nil {
 			return nil, err

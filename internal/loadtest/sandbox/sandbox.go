@@ -12,6 +12,7 @@ import (
 	"sluice/config"
 	"sluice/internal/app"
 	"sluice/internal/app/stores"
+	"sluice/internal/crowd"
 	"sluice/internal/loadtest"
 	"sluice/stockgate/key"
 	"sluice/stockgate/layout"
@@ -219,9 +220,9 @@ func loadTestable(c *config.Config) error {
 }
 
 // order says how the crowd asks.
-func (s *sandbox) order(c *config.Config) loadtest.Order {
+func (s *sandbox) order(c *config.Config) crowd.Order {
 	r := s.route(c)
-	o := loadtest.Order{Match: r.Match, ID: s.SKU, SKU: r.SKU, User: r.User, Quantity: r.Quantity,
+	o := crowd.Order{Match: r.Match, ID: s.SKU, SKU: r.SKU, User: r.User, Quantity: r.Quantity,
 		Address: c.Server.ClientIPHeader}
 	for _, rate := range c.Limits.Rates {
 		if len(rate.Routes) == 0 || slices.Contains(rate.Routes, r.Name) {

@@ -1,4 +1,4 @@
-package loadtest
+package crowd
 
 import (
 	"bufio"
@@ -12,6 +12,7 @@ import (
 // ask is the order of one buyer, as a server reads it.
 func ask(t *testing.T, o Order, buyer, address int) (*http.Request, string) {
 	t.Helper()
+	o.Names = "loadtest-"
 	f, err := o.compile()
 	if err != nil {
 		t.Fatal(err)
@@ -92,5 +93,12 @@ func TestEveryBuyerIsAnotherPerson(t *testing.T) {
 			t.Errorf("buyer %d is another's twin", i)
 		}
 		seen[text] = true
+	}
+}
+
+func TestASKUInThePathIsEscaped(t *testing.T) {
+	r, _ := ask(t, Order{Match: "/buy/{sku}/{user}", ID: "a/b", SKU: "$path_sku", User: "$path_user", Address: "X"}, 42, 0)
+	if got := r.URL.EscapedPath(); got != "/buy/a%2Fb/loadtest-0000042" {
+		t.Error(got)
 	}
 }

@@ -1,4 +1,4 @@
-package loadtest
+package crowd
 
 import (
 	"sync"
@@ -25,8 +25,8 @@ type Stopwatch struct {
 	times *hdrhistogram.Histogram // microseconds
 }
 
-// NewWatch returns one that tells times up to two minutes apart, to two figures.
-func NewWatch() *Stopwatch { return &Stopwatch{times: hdrhistogram.New(1, 120e6, 2)} }
+// NewStopwatch returns one that tells times up to two minutes apart, to three figures.
+func NewStopwatch() *Stopwatch { return &Stopwatch{times: hdrhistogram.New(1, 120e6, 3)} }
 
 // Observe takes one in.
 func (w *Stopwatch) Observe(d time.Duration) {
@@ -43,19 +43,39 @@ func (w *Stopwatch) Times() Times {
 	return Times{Count: w.times.TotalCount(), P50: at(50), P99: at(99), Max: float64(w.times.Max()) / 1e3}
 }
 
-// slice is what a series tells apart.
-const slice = 10 * time.Millisecond
+// Mean is the time that one took on the average.
+func (w *Stopwatch) Mean() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Duration(w.times.Mean() * 1e3)
+}
 
-// series counts events in slices of time. It is safe for concurrent use; what comes after its end is counted in its
+// Together returns a stopwatch of the times of several.
+func Together(all ...*Stopwatch) *Stopwatch {
+	sum := NewStopwatch()
+	for _, w := range all {
+		w.mu.Lock()
+		sum.times.Merge(w.times)
+		w.mu.Unlock()
+	}
+	return sum
+}
+
+// Slice is what a series tells apart.
+const Slice = 10 * time.Millisecond
+
+// Series counts events in slices of time. It is safe for concurrent use; what comes after its end is counted in its
 // last.
-type series []atomic.Int32
+type Series []atomic.Int32
 
-func newSeries(length time.Duration) series { return make(series, length/slice+1) }
+// NewSeries returns one of a length.
+func NewSeries(length time.Duration) Series { return make(Series, length/Slice+1) }
 
-func (s series) count(at time.Duration) { s[min(max(int(at/slice), 0), len(s)-1)].Add(1) }
+// Count counts an event.
+func (s Series) Count(at time.Duration) { s[min(max(int(at/Slice), 0), len(s)-1)].Add(1) }
 
-// peak is the most in any n slices that follow each other, but for the last one of the series.
-func (s series) peak(n int) (most int64) {
+// Peak is the most in any n slices that follow each other, but for the last one of the series.
+func (s Series) Peak(n int) (most int64) {
 	sum := int64(0)
 	for i := range len(s) - 1 {
 		if sum += int64(s[i].Load()); i >= n {
@@ -66,9 +86,9 @@ func (s series) peak(n int) (most int64) {
 	return most
 }
 
-// sums gives the counts of n slices each, up to a time.
-func (s series) sums(n int, until time.Duration) (all []int64) {
-	last := min(int(until/slice)+1, len(s))
+// Sums gives the counts of n slices each, up to a time.
+func (s Series) Sums(n int, until time.Duration) (all []int64) {
+	last := min(int(until/Slice)+1, len(s))
 	for from := 0; from < last; from += n {
 		sum := int64(0)
 		for i := from; i < min(from+n, last); i++ {
@@ -77,13 +97,4 @@ func (s series) sums(n int, until time.Duration) (all []int64) {
 		all = append(all, sum)
 	}
 	return all
-}
-
-// gauge is a number and the highest that it was. It is safe for concurrent use.
-type gauge struct{ now, most atomic.Int64 }
-
-func (g *gauge) add(n int64) {
-	now := g.now.Add(n)
-	for most := g.most.Load(); now > most && !g.most.CompareAndSwap(most, now); most = g.most.Load() {
-	}
 }

@@ -1,4 +1,4 @@
-package loadtest
+package crowd
 
 import (
 	"bytes"
@@ -21,6 +21,7 @@ type Order struct {
 	Quantity string   // likewise, or a number
 	Keys     []string // of limits: what they name of a request is each buyer's own
 	Address  string   // the header that tells where a buyer comes from
+	Names    string   // what the names of buyers begin with; a number follows
 }
 
 // form is an order as it goes over the wire, but for what is a buyer's own.
@@ -67,7 +68,7 @@ func (p places) sorted(source string) (names []string) {
 
 // compile makes the text of an order.
 func (o Order) compile() (form, error) {
-	at := places{}
+	at, user := places{}, o.Names+own // who buys, and the key of the order
 	at.set(o.SKU, o.ID)
 	at.set(o.User, user)
 	at.set(o.Quantity, "1")
@@ -75,7 +76,7 @@ func (o Order) compile() (form, error) {
 		at.set(key, user)
 	}
 	if len(at["form"]) > 0 && len(at["json"]) > 0 {
-		return form{}, errors.New("load test: an order has a form or JSON, and the configuration names both")
+		return form{}, errors.New("an order has a form or JSON, and the configuration names both")
 	}
 	method, host, path := "POST", "shop", o.Match
 	if m, rest, ok := strings.Cut(path, " "); ok {
@@ -86,7 +87,7 @@ func (o Order) compile() (form, error) {
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s%s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\nUser-Agent: "+
-		"sluice-loadtest\r\nIdempotency-Key: %s\r\n",
+		"sluice-crowd\r\nIdempotency-Key: %s\r\n",
 		method, at.path(path), at.query("arg", "?"), host, user)
 	if cookies := at.sorted("cookie"); len(cookies) > 0 {
 		for i, name := range cookies {
@@ -113,15 +114,12 @@ func (o Order) compile() (form, error) {
 	}, nil
 }
 
-// user is who buys, and the key of the order.
-const user = "loadtest-" + own
-
 // path fills the captures of a pattern.
 func (p places) path(pattern string) string {
 	return regexp.MustCompile(`\{([A-Za-z0-9_]+)(\.\.\.)?\}`).ReplaceAllStringFunc(pattern, func(hole string) string {
 		name := strings.TrimSuffix(strings.Trim(hole, "{}"), "...")
 		if value := p["path"][name]; value != "" {
-			return value
+			return strings.ReplaceAll(url.PathEscape(value), "%01", own)
 		}
 		return "x"
 	})
@@ -149,7 +147,7 @@ func (p places) body() (text, kind string, err error) {
 	var tree any
 	for _, name := range p.sorted("json") {
 		if tree, err = grow(tree, strings.Split(name, "."), p["json"][name]); err != nil {
-			return "", "", fmt.Errorf("load test: $json_%s: %w", name, err)
+			return "", "", fmt.Errorf("$json_%s: %w", name, err)
 		}
 	}
 	out, err := json.Marshal(tree)

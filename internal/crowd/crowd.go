@@ -1,0 +1,349 @@
+// Package crowd makes the shoppers of a demo and of a load test. Each orders at a time of its own, orders again while
+// it is told to return or is told nothing, and goes home with a final answer.
+//
+// It promises that the crowd is an open one (a shopper who waits for an answer keeps no other from coming, as long as
+// there are connections), that its memory is bounded by the plan, and that each request and each shopper is counted
+// once. It does not know what stands at the front: a gateway, or a shop.
+package crowd
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"sluice/proxy/reject"
+)
+
+// Plan is who comes when, and what they do.
+type Plan struct {
+	Front       string          // host:port where they order
+	Order       Order           // how an order looks
+	Arrivals    []time.Duration // when each shopper orders first, from the start
+	First       int             // number of the first shopper: crowds that follow each other are other people
+	Addresses   int             // that they come from; 0 = one each
+	Connections int             // that they share
+	GiveUpAfter time.Duration   // the last of them came: then all go home
+	Tries       int             // orders of one shopper at most; 0 = no limit
+	LookUp      bool            // after an unknown outcome a shopper looks it up; otherwise the shopper orders again
+
+	// Pause is how long a shopper waits before the next order. told is what Retry-After said.
+	Pause func(shopper, try int, told time.Duration) time.Duration
+}
+
+// Counts are what the crowd did and heard so far.
+type Counts struct {
+	Requests   int64 // orders, of which each ends in one of the next five
+	Admitted   int64 // answered by the shop
+	Rejected   map[string]int64
+	Unknown    map[string]int64 // rejections by a reason that leaves the outcome unknown
+	Broken     int64            // no connection, or one that broke
+	Unanswered int64            // the context ended first
+
+	Overloaded int64 // of those admitted, with status 500 and above
+	Lookups    int64 // requests that asked what became of an order
+	Home       [numEndings]int64
+}
+
+// visit is a shopper who comes at a time: to order, or to look up what became of the order.
+type visit struct {
+	shopper int32
+	lookUp  bool
+}
+
+// calendar holds who comes when, one page for each millisecond. It is safe for concurrent use.
+type calendar struct {
+	mu    sync.Mutex
+	pages [][]visit
+	next  int // the first page that was not taken
+}
+
+const page = time.Millisecond
+
+// write reports false when the time is past the last page.
+func (c *calendar) write(at time.Duration, v visit) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := max(int(at/page), c.next)
+	if i >= len(c.pages) {
+		return false
+	}
+	c.pages[i] = append(c.pages[i], v)
+	return true
+}
+
+// takePage gives one page away.
+func (c *calendar) takePage(i int) (all []visit) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next = i + 1
+	all, c.pages[i] = c.pages[i], nil
+	return all
+}
+
+// due is a visit and the time that it was meant for.
+type due struct {
+	visit
+	at time.Duration
+}
+
+// Crowd is all shoppers. Each is a few bytes; those who are asking just now have a connection.
+type Crowd struct {
+	Late       *Stopwatch // requests, from when they were due until they were sent
+	Rejections *Stopwatch // answers of the gateway, from when the request was sent
+	Answers    *Stopwatch // answers of the shop, likewise
+	Felt       *Stopwatch // both, from when the shopper wanted it
+	Sent       Series
+	Rejected   Series
+
+	plan     Plan
+	form     form
+	start    time.Time
+	calendar calendar
+	work     chan due
+	empty    chan struct{} // closed when all are home
+
+	// Of each shopper, who is one visit at a time.
+	tried  []uint16
+	looked []uint8
+	links  sync.Map // shopper -> where the gateway tells of the order
+
+	mu     sync.Mutex
+	counts Counts
+	out    int64 // shoppers who are not home yet
+}
+
+// New returns the crowd of a plan.
+func New(p Plan) (*Crowd, error) {
+	if len(p.Arrivals) == 0 || p.Connections < 1 {
+		return nil, errors.New("a crowd needs shoppers and connections")
+	}
+	f, err := p.Order.compile()
+	if err != nil {
+		return nil, err
+	}
+	length := slices.Max(p.Arrivals) + p.GiveUpAfter
+	c := &Crowd{
+		plan: p, form: f, work: make(chan due, 64), empty: make(chan struct{}), out: int64(len(p.Arrivals)),
+		calendar: calendar{pages: make([][]visit, length/page+1)},
+		tried:    make([]uint16, len(p.Arrivals)), looked: make([]uint8, len(p.Arrivals)),
+		Late: NewStopwatch(), Rejections: NewStopwatch(), Answers: NewStopwatch(), Felt: NewStopwatch(),
+		Sent: NewSeries(length), Rejected: NewSeries(length),
+		counts: Counts{Rejected: map[string]int64{}, Unknown: map[string]int64{}},
+	}
+	for i, at := range p.Arrivals {
+		c.calendar.write(at, visit{shopper: int32(i)})
+	}
+	return c, nil
+}
+
+// Run begins at start. It returns when all shoppers are home, time is up, or ctx has ended; and no request is in flight
+// any more. A crowd runs once.
+func (c *Crowd) Run(ctx context.Context, start time.Time) {
+	c.start = start
+	var all sync.WaitGroup
+	for range c.plan.Connections {
+		all.Go(func() { c.carry(ctx) })
+	}
+	c.turnPages(ctx)
+	close(c.work)
+	all.Wait()
+	c.count(func(n *Counts) { n.Home[GaveUp] += c.out })
+}
+
+// Counts are those so far. It may be called while the crowd runs.
+func (c *Crowd) Counts() Counts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.counts
+	n.Rejected, n.Unknown = maps.Clone(n.Rejected), maps.Clone(n.Unknown)
+	return n
+}
+
+func (c *Crowd) count(what func(*Counts)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	what(&c.counts)
+}
+
+// lasts is when all go home.
+func (c *Crowd) lasts() time.Duration { return time.Duration(len(c.calendar.pages)) * page }
+
+// turnPages calls up who is due, millisecond by millisecond. When all connections are taken it is late, and that is
+// measured.
+func (c *Crowd) turnPages(ctx context.Context) {
+	tick := time.NewTicker(page)
+	defer tick.Stop()
+	home := time.After(c.lasts() - time.Since(c.start)) // also for those who are late
+	for i := 0; i < len(c.calendar.pages); {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.empty:
+			return
+		case <-home:
+			return
+		case <-tick.C:
+		}
+		for last := int(time.Since(c.start) / page); i <= last && i < len(c.calendar.pages); i++ {
+			for _, v := range c.calendar.takePage(i) {
+				select {
+				case c.work <- due{v, time.Duration(i) * page}:
+				case <-ctx.Done():
+					return
+				case <-home:
+					return
+				}
+			}
+		}
+	}
+}
+
+// carry makes one visit after another on one connection.
+func (c *Crowd) carry(ctx context.Context) {
+	l := connection{front: c.plan.Front}
+	defer l.close()
+	for v := range c.work {
+		now := time.Since(c.start)
+		if ctx.Err() != nil || now >= c.lasts() {
+			return
+		}
+		c.Late.Observe(now - v.at)
+		if v.lookUp {
+			c.lookUp(ctx, &l, v)
+		} else {
+			c.order(ctx, &l, v)
+		}
+	}
+}
+
+// address is the number of the address that a shopper comes from.
+func (c *Crowd) address(number int) int {
+	if c.plan.Addresses > 0 {
+		return number % c.plan.Addresses
+	}
+	return number
+}
+
+// order sends an order once, and then decides like a shopper whose browser runs the client script.
+func (c *Crowd) order(ctx context.Context, l *connection, v due) {
+	c.tried[v.shopper]++
+	c.count(func(n *Counts) { n.Requests++ })
+	sent := time.Since(c.start)
+	c.Sent.Count(sent)
+	number := c.plan.First + int(v.shopper)
+	l.out = c.form.order(l.out[:0], number, c.address(number))
+	a, ok := l.exchange(ctx)
+	at := time.Since(c.start)
+	switch {
+	case ok:
+		c.observe(a, v.at, sent, at)
+	case ctx.Err() != nil:
+		c.count(func(n *Counts) { n.Unanswered++ })
+		return
+	default:
+		c.count(func(n *Counts) { n.Broken++ })
+		c.orderAgain(v.shopper, 0)
+		return
+	}
+	switch how, final := a.ends(); {
+	case final:
+		c.goHome(how)
+	case !a.tellsNothing() || !c.plan.LookUp:
+		c.orderAgain(v.shopper, a.wait)
+	case a.link == "":
+		c.goHome(Unsure)
+	default:
+		c.links.Store(v.shopper, a.link)
+		c.lookUpAfter(v.shopper, time.Second)
+	}
+}
+
+// observe counts and times an answer, of a request that was due, sent and answered at these times.
+func (c *Crowd) observe(a answer, due, sent, at time.Duration) {
+	c.Felt.Observe(at - due)
+	if a.reason == "" {
+		c.Answers.Observe(at - sent)
+	} else {
+		c.Rejected.Count(at)
+		c.Rejections.Observe(at - sent)
+	}
+	c.count(func(n *Counts) { n.add(a) })
+}
+
+// maxReasons bounds the reasons that are counted one by one.
+const maxReasons = 64
+
+// add counts an answer.
+func (n *Counts) add(a answer) {
+	if a.reason == "" {
+		n.Admitted++
+		if a.status >= 500 {
+			n.Overloaded++
+		}
+		return
+	}
+	reasons := n.Rejected
+	if a.is(reject.Reason.OutcomeUnknown) {
+		reasons = n.Unknown
+	}
+	if _, known := reasons[a.reason]; !known && len(reasons) >= maxReasons {
+		a.reason = "other"
+	}
+	reasons[a.reason]++
+}
+
+// maxLookups is how often a shopper asks what became of an order.
+const maxLookups = 6
+
+// lookUp asks what became of an order.
+func (c *Crowd) lookUp(ctx context.Context, l *connection, v due) {
+	c.count(func(n *Counts) { n.Lookups++ })
+	c.looked[v.shopper]++
+	link, _ := c.links.Load(v.shopper)
+	text, _ := link.(string)
+	l.out = c.form.appendStatusRequest(l.out[:0], text, c.address(c.plan.First+int(v.shopper)))
+	a, ok := l.exchange(ctx)
+	switch {
+	case ok && a.state == "confirmed":
+		c.goHome(Bought)
+	case ok && (a.state == "released" || a.state == "refunded"):
+		c.goHome(TurnedAway)
+	case c.looked[v.shopper] >= maxLookups:
+		c.goHome(Unsure)
+	default:
+		c.lookUpAfter(v.shopper, time.Second<<min(c.looked[v.shopper], 3))
+	}
+}
+
+func (c *Crowd) lookUpAfter(shopper int32, pause time.Duration) {
+	c.visitAgain(visit{shopper, true}, pause+rand.N(500*time.Millisecond))
+}
+
+// orderAgain lets a shopper order once more, as long as there are tries.
+func (c *Crowd) orderAgain(shopper int32, told time.Duration) {
+	try := int(c.tried[shopper])
+	if c.plan.Tries > 0 && try >= c.plan.Tries {
+		c.goHome(GaveUp)
+		return
+	}
+	c.visitAgain(visit{shopper: shopper}, c.plan.Pause(c.plan.First+int(shopper), try, told))
+}
+
+func (c *Crowd) visitAgain(v visit, pause time.Duration) {
+	if !c.calendar.write(time.Since(c.start)+pause, v) {
+		c.goHome(GaveUp)
+	}
+}
+
+func (c *Crowd) goHome(how Ending) {
+	c.count(func(n *Counts) {
+		n.Home[how]++
+		if c.out--; c.out == 0 {
+			close(c.empty)
+		}
+	})
+}
